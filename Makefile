@@ -1,0 +1,65 @@
+# Needs Go, git, gcc, make and Node 20; the rest is installed from Debian, or
+# from source into bin/tools, when a target first asks for it.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-print-directory
+
+VERSION  := $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
+LDFLAGS  := -s -w -X main.version=$(VERSION)
+LINT     := bin/tools/golangci-lint
+LINT_VER := 2.15.0
+
+# Tests of the rooms that start Chrome, and of all others.
+CHROME := ./browser/... ./e2e/...
+UNIT   := packages=$$(go list ./... | grep -vE '/(browser|e2e)(/|$$)')
+
+.PHONY: help
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+.PHONY: run
+run: build ## start the daemon on 127.0.0.1:8080
+	@build/need chromium
+	@exec bin/stasis serve
+
+.PHONY: build
+build: ## build bin/stasis
+	@echo "building bin/stasis"
+	@CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o bin/stasis ./cmd/stasis
+
+.PHONY: demo
+demo: build ## log in, save, restore, still logged in: a whole journey, timed
+	@build/need chromium
+	@bin/stasis demo
+
+# gofmt and vet are among the linters.
+.PHONY: check
+check: $(LINT)-$(LINT_VER) ## format, vet, lint and the tests that need no Chrome
+	@$(LINT)-$(LINT_VER) run ./...
+	@$(UNIT); go test $$packages
+
+# Chrome is not among what Go's test cache looks at: hence -count. Two cores
+# serve one package's Chromes at a time: hence -p.
+.PHONY: test
+test: e2e/clients/node_modules/.package-lock.json ## install what tests need and run all of them, with the race detector
+	@build/need chromium php dokuwiki
+	@$(UNIT); go test -race -timeout 5m $$packages
+	@go test -race -count 1 -p 1 -timeout 11m $(CHROME)
+
+.PHONY: clean
+clean: ## remove what was built and installed in here
+	@rm -rf bin e2e/clients/node_modules
+
+# npm writes this file last, so it is older than the lockfile exactly when
+# something else is asked for than is installed.
+e2e/clients/node_modules/.package-lock.json: e2e/clients/package-lock.json
+	@echo "installing the test clients with npm"
+	@cd e2e/clients && npm ci --ignore-scripts --loglevel=error
+	@touch $@
+
+$(LINT)-$(LINT_VER):
+	@echo "building golangci-lint $(LINT_VER)"
+	@GOBIN=$(CURDIR)/bin/tools go install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v$(LINT_VER)
+	@mv $(LINT) $@

@@ -1,0 +1,189 @@
+package api
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// Each bad request gets one code, and a message that names what is wrong; the
+// service never sees it.
+func TestBadInput(t *testing.T) {
+	r := newRig(t, nil)
+	long := strings.Repeat("x", 257)
+	create := func(body, code, names string) badInput { return badInput{"POST", "/v1/sessions", body, code, names} }
+	for _, x := range []badInput{
+		create(`{`, "invalid_request", "byte"),
+		create(`{"goal":"x"} {}`, "invalid_request", "after top-level value"),
+		create(`{"goal":"x","goal":"y"}`, "invalid_request", "goal"),
+		create(`{"labels":{"a":"x","a":"y"}}`, "invalid_request", "labels.a"),
+		create("{\"goal\":\"\xff\"}", "invalid_request", "UTF-8"),
+		create(`[]`, "invalid_request", "an object"),
+		create(`null`, "invalid_request", "an object"),
+		create(`{"goal":5}`, "invalid_request", "goal: must be a string"),
+		create(`{"max_steps":"5"}`, "invalid_request", "max_steps: must be an integer"),
+		create(`{"idle_timeout_seconds":1.5}`, "invalid_request", "idle_timeout_seconds: must be an integer"),
+		create(`{"idle_timeout_seconds":1e3}`, "invalid_request", "idle_timeout_seconds"),
+		create(`{"wait_seconds":99999999999999999999}`, "invalid_request", "wait_seconds"),
+		create(`{"persist":"yes"}`, "invalid_request", "persist: must be true or false"),
+		create(`{"labels":[]}`, "invalid_request", "labels: must be an object"),
+		create(`{"labels":{"a":1}}`, "invalid_request", "labels.a: must be a string"),
+		create(strings.Repeat(`{"labels":`, 40)+`1`+strings.Repeat(`}`, 40), "invalid_request", "nested"),
+		create(`{"goal":"`+strings.Repeat("x", maxBody)+`"}`, "too_large", "1048576"),
+		create(`{"viewprt":{}}`, "unknown_field", "viewprt"),
+		create(`{"Goal":"x"}`, "unknown_field", "Goal"),
+		create(`{"viewport":{}}`, "unsupported", "viewport"),
+		create(`{"webhook_url":"https://a.example/"}`, "unsupported", "webhook_url"),
+		create(`{"resume":true}`, "unsupported", "resume"),
+		create(`{"engine":"shell"}`, "unsupported", "chrome"),
+		create(`{"agent_session_type":"desktop"}`, "unsupported", "managed-cdp"),
+		create(`{"environment_type":"ubuntu-1"}`, "unsupported", "chrome-1"),
+		create(`{"session_id":"../../etc/passwd"}`, "invalid_field", "session_id"),
+		create(`{"session_id":"UPPER"}`, "invalid_field", "session_id"),
+		create(`{"restore_from_session_id":""}`, "invalid_field", "restore_from_session_id"),
+		create(`{"restore_from_environment_id":"a/b"}`, "invalid_field", "restore_from_environment_id"),
+		create(`{"restore_default_environment_from_user_id":""}`, "invalid_field", "restore_default_environment_from_user_id"),
+		create(`{"user_id":"`+long+`"}`, "invalid_field", "user_id"),
+		create(`{"if_missing":"maybe"}`, "invalid_field", "error, fresh"),
+		create(`{"on_live":"steal"}`, "invalid_field", "fork, share, wait, fail"),
+		create(`{"on_timeout":"x"}`, "invalid_field", "save, discard"),
+		create(`{"start_url":"file:///etc/passwd"}`, "invalid_field", "start_url"),
+		create(`{"start_url":"chrome://settings"}`, "invalid_field", "start_url"),
+		create(`{"start_url":"http:///x"}`, "invalid_field", "start_url"),
+		create(`{"idle_timeout_seconds":0}`, "invalid_field", "1 to 86400"),
+		create(`{"max_lifetime_seconds":604801}`, "invalid_field", "604800"),
+		create(`{"wait_seconds":601}`, "invalid_field", "0 to 600"),
+		create(`{"labels":{"`+long+`":""}}`, "invalid_field", "labels"),
+		create(`{"labels":{"a":"`+long+`"}}`, "invalid_field", "labels.a"),
+		{"POST", "/v1/sessions?x=1", "", "unknown_field", "x"},
+		{"GET", "/v1/sessions?page=1", "", "unknown_field", "page"},
+		{"GET", "/v1/sessions?limit=0", "", "invalid_field", "limit"},
+		{"GET", "/v1/sessions?limit=ten", "", "invalid_request", "limit: must be an integer"},
+		{"GET", "/v1/sessions?limit=1&limit=2", "", "invalid_request", "limit"},
+		{"GET", "/v1/sessions?status=asleep", "", "invalid_field", "status"},
+		{"GET", "/v1/sessions?user_id=", "", "invalid_field", "user_id"},
+		{"GET", "/v1/sessions?user_id=%zz", "", "invalid_request", "query"},
+		{"GET", "/v1/sessions?user_id=%ff", "", "invalid_request", "UTF-8"},
+		{"GET", "/v1/sessions/..%2f..%2fetc%2fpasswd", "", "session_not_found", "session"},
+		{"GET", "/v1/sessions/nobody", "", "session_not_found", "nobody"},
+		{"GET", "/v1/sessions/%ff", "", "invalid_request", "session_id"},
+		{"DELETE", "/v1/sessions/", "", "not_found", ""},
+		{"DELETE", "/v1/sessions/live-1?save_snapshot_mode=disk", "", "invalid_field", "none, filesystem, memory"},
+		{"DELETE", "/v1/sessions/live-1?save_as_default=true", "", "invalid_field", "save_as_default"},
+		{"DELETE", "/v1/sessions/live-1?save_as_default=yes", "", "invalid_request", "save_as_default: must be true or false"},
+		{"DELETE", "/v1/sessions/live-1?default_conflict=win", "", "invalid_field", "keep, overwrite"},
+		{"DELETE", "/v1/sessions/live-1?force=true", "", "unknown_field", "force"},
+		{"DELETE", "/v1/sessions?all=true&user_id=bob", "", "invalid_field", "all"},
+		{"POST", "/v1/sessions/live-1/navigate", `{}`, "invalid_field", "url: is required"},
+		{"POST", "/v1/sessions/live-1/navigate", `{"url":"javascript:alert(1)"}`, "invalid_field", "url"},
+		{"POST", "/v1/sessions/live-1/pause", `{"now":true}`, "unknown_field", "now"},
+		{"GET", "/v1/sessions/live-1/cdp", "", "invalid_request", "WebSocket"},
+		{"GET", "/v1/connect", "", "invalid_request", "WebSocket"},
+		{"GET", "/v1/models?filter=x", "", "invalid_field", "filter"},
+		{"POST", "/v1/keys", `{}`, "invalid_field", "name"},
+		{"POST", "/v1/keys", `{"name":"x","rights":["root"]}`, "invalid_field", "rights[0]"},
+		{"POST", "/v1/keys", `{"name":"x","rights":["use","use"]}`, "invalid_field", "rights[1]"},
+		{"POST", "/v1/keys", `{"name":"x","rights":[]}`, "invalid_field", "rights"},
+		{"POST", "/v1/keys", `{"name":"x","rights":[null]}`, "invalid_request", "rights[0]"},
+		{"PUT", "/v1/users/alice/default", `{"if_version":1}`, "invalid_field", "snapshot_id"},
+		{"PUT", "/v1/users/alice/default", `{"snapshot_id":"../x"}`, "invalid_field", "snapshot_id"},
+		{"PUT", "/v1/users/alice/default", `{"snapshot_id":"s","if_version":-1}`, "invalid_field", "if_version"},
+		{"GET", "/v1/users/" + long + "/default", "", "user_not_found", ""},
+		{"GET", "/v1/sessions/live-1/snapshots/latest", "", "snapshot_not_found", "no snapshot"},
+		{"GET", "/v1/snapshots/a%2fb", "", "snapshot_not_found", ""},
+		{"GET", "/v1/sessions/live-1/files/..", "", "file_not_found", ""},
+		{"GET", "/v1/sessions/live-1/files/..%2f..%2fetc%2fpasswd", "", "file_not_found", ""},
+		{"POST", "/v1/sessions/live-1/files?name=..%2fx", "x", "invalid_field", "name"},
+		{"POST", "/v1/sessions/live-1/files", "x", "invalid_field", "name"},
+		{"GET", "/v2/sessions", "", "not_found", "route"},
+		{"PATCH", "/v1/sessions", "", "not_found", "PATCH"},
+	} {
+		answer, body := r.do(t, x.method, x.path, x.body)
+		var got errorAnswer
+		if err := json.Unmarshal([]byte(body), &got); err != nil {
+			t.Errorf("%.80s: %v: %s", x, err, body)
+			continue
+		}
+		if string(got.Code) != x.code || answer.StatusCode != statusOf(got.Code) || !strings.Contains(got.Message, x.names) {
+			t.Errorf("%s %.40s %.60s: got %d %s, want %s with %q", x.method, x.path, x.body, answer.StatusCode, body, x.code, x.names)
+		}
+		if got.RequestID == "" || got.RequestID != answer.Header.Get("X-Request-Id") {
+			t.Errorf("%s %s: request_id %q, header %q", x.method, x.path, got.RequestID, answer.Header.Get("X-Request-Id"))
+		}
+		if n := len(r.creates) + len(r.ends) + len(r.users) + len(r.uploads); n != 0 {
+			t.Fatalf("%s %s %.60s: reached the service", x.method, x.path, x.body)
+		}
+	}
+}
+
+type badInput struct{ method, path, body, code, names string }
+
+// What is known and unbuilt is refused whatever its value, and null is absence.
+func TestUnbuiltFields(t *testing.T) {
+	r := newRig(t, nil)
+	for _, name := range []string{
+		"webhook_url", "viewport", "user_agent", "locale", "timezone", "geolocation", "extra_headers", "proxy",
+		"permission_policy", "extensions", "passkeys", "origins", "auto_save", "restart", "resume", "record",
+	} {
+		for _, value := range []string{`false`, `""`, `{}`, `[]`, `0`} {
+			if _, body := r.do(t, "POST", "/v1/sessions", `{"`+name+`":`+value+`}`); !strings.Contains(body, `"unsupported"`) || !strings.Contains(body, name) {
+				t.Errorf("%s %s: got %s", name, value, body)
+			}
+		}
+		if answer, body := r.do(t, "POST", "/v1/sessions", `{"`+name+`":null}`); answer.StatusCode != 201 {
+			t.Errorf("%s null: got %s", name, body)
+		}
+	}
+}
+
+func TestWarnUnknownFieldsListsThem(t *testing.T) {
+	r := newRig(t, func(o *Options) { o.WarnUnknownFields = true })
+	req := `{"viewprt":{},"goal":"x"}`
+	plain := r.client.Transport
+	r.client.Transport = nil // the request is not as described, and passes all the same
+	_, body := r.do(t, "POST", "/v1/sessions", req)
+	r.client.Transport = plain
+	var got sessionAnswer
+	if err := json.Unmarshal([]byte(body), &got); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"viewprt"}, got.IgnoredFields); diff != "" {
+		t.Error(diff)
+	}
+	if answer, _ := r.do(t, "GET", "/v1/sessions?x=1", ""); answer.StatusCode != 422 {
+		t.Errorf("parameters stay strict: got %d", answer.StatusCode)
+	}
+}
+
+func TestAuthentication(t *testing.T) {
+	r := newRig(t, nil)
+	for _, x := range []struct {
+		name, path string
+		headers    []string
+		status     int
+	}{
+		{"no key", "/v1/me", []string{"Authorization: "}, 401},
+		{"wrong key", "/v1/me", []string{"Authorization: Bearer nope"}, 401},
+		{"another scheme", "/v1/me", []string{"Authorization: Basic " + goodKey}, 401},
+		{"bearer in small letters", "/v1/me", []string{"Authorization: bearer " + goodKey}, 200},
+		{"x-api-key", "/v1/me", []string{"Authorization: ", "X-Api-Key: " + goodKey}, 200},
+		{"key in the URL", "/v1/me?api_key=" + goodKey, []string{"Authorization: "}, 401},
+		{"ticket where a key is needed", "/v1/sessions/live-1?ticket=" + goodTicket, []string{"Authorization: "}, 401},
+		{"ticket", "/v1/sessions/live-1/json/list?ticket=" + goodTicket, []string{"Authorization: "}, 200},
+		{"ticket of another session", "/v1/sessions/ended-1/json/list?ticket=" + goodTicket, []string{"Authorization: "}, 401},
+		{"connect's ticket", "/v1/sessions/live-1/json/list?ticket=" + oneTicket, []string{"Authorization: "}, 401},
+		{"nobody needed", "/healthz", []string{"Authorization: "}, 200},
+	} {
+		answer, body := r.do(t, "GET", x.path, "", x.headers...)
+		if answer.StatusCode != x.status {
+			t.Errorf("%s: got %d %s, want %d", x.name, answer.StatusCode, body, x.status)
+		}
+	}
+	for _, secret := range []string{goodKey, goodTicket, oneTicket, "nope"} {
+		if strings.Contains(r.log.String(), secret) {
+			t.Errorf("the log holds %q:\n%s", secret, r.log)
+		}
+	}
+}

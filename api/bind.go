@@ -1,0 +1,194 @@
+package api
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/stasisd/stasis/fault"
+)
+
+// unbuilt is the type of a field that is known and not built yet: any value
+// but null is unsupported.
+type unbuilt struct{}
+
+// binder lays parsed JSON into wire structs by their json tags.
+//
+// Null leaves a field as it is, so that it means the same as absence and
+// defaults can be filled in before. A string must not be empty unless its
+// field is tagged `empty:"ok"`: an ID that got lost on the client's side must
+// not pass for one that was left out. What no field takes is collected in
+// unknown, by path.
+type binder struct {
+	unknown []string
+}
+
+// bind lays a JSON object into dst, a pointer to a struct.
+func (b *binder) bind(value any, dst any) error {
+	return b.set("", value, reflect.ValueOf(dst).Elem(), false)
+}
+
+func (b *binder) set(path string, value any, dst reflect.Value, emptyOK bool) error {
+	if value == nil {
+		return nil
+	}
+	if dst.Type() == reflect.TypeFor[unbuilt]() {
+		return fault.New(fault.Unsupported, "api.bind", "%s: not supported yet; leave it out or set it to null", path)
+	}
+	switch dst.Kind() {
+	case reflect.Pointer:
+		dst.Set(reflect.New(dst.Type().Elem()))
+		return b.set(path, value, dst.Elem(), emptyOK)
+	case reflect.Struct:
+		if fields, ok := value.(object); ok {
+			return b.setStruct(path, fields, dst)
+		}
+	case reflect.Map:
+		if fields, ok := value.(object); ok {
+			return b.setMap(path, fields, dst)
+		}
+	case reflect.Slice:
+		if items, ok := value.([]any); ok {
+			return b.setSlice(path, items, dst)
+		}
+	case reflect.String:
+		if text, ok := value.(string); ok {
+			if text == "" && !emptyOK {
+				return invalid(path, "must not be empty; leave it out or set it to null")
+			}
+			dst.SetString(text)
+			return nil
+		}
+	case reflect.Bool:
+		if truth, ok := value.(bool); ok {
+			dst.SetBool(truth)
+			return nil
+		}
+	case reflect.Int64:
+		if number, ok := value.(json.Number); ok {
+			if n, err := strconv.ParseInt(number.String(), 10, 64); err == nil {
+				dst.SetInt(n)
+				return nil
+			}
+		}
+	}
+	return mistyped(path, dst, describe(value))
+}
+
+func (b *binder) setStruct(path string, fields object, dst reflect.Value) error {
+	for _, m := range fields {
+		field, ok := fieldOf(dst.Type(), m.name)
+		if !ok {
+			b.unknown = append(b.unknown, join(path, m.name))
+			continue
+		}
+		emptyOK := field.Tag.Get("empty") == "ok"
+		if err := b.set(join(path, m.name), m.value, dst.FieldByIndex(field.Index), emptyOK); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (b *binder) setMap(path string, fields object, dst reflect.Value) error {
+	dst.Set(reflect.MakeMap(dst.Type()))
+	for _, m := range fields {
+		if m.value == nil { // a null entry is an absent one
+			continue
+		}
+		element := reflect.New(dst.Type().Elem()).Elem()
+		if err := b.set(join(path, m.name), m.value, element, true); err != nil {
+			return err
+		}
+		dst.SetMapIndex(reflect.ValueOf(m.name), element)
+	}
+	return nil
+}
+
+func (b *binder) setSlice(path string, items []any, dst reflect.Value) error {
+	dst.Set(reflect.MakeSlice(dst.Type(), len(items), len(items)))
+	for i, item := range items {
+		element := fmt.Sprintf("%s[%d]", path, i)
+		if item == nil {
+			return mistyped(element, dst.Index(i), "null")
+		}
+		if err := b.set(element, item, dst.Index(i), false); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// unknownFields is the error that names what was not known; nil if nothing.
+func unknownFields(kind string, names []string) error {
+	if len(names) == 0 {
+		return nil
+	}
+	shown := make([]string, 0, 5)
+	for _, name := range names[:min(len(names), cap(shown))] {
+		shown = append(shown, quoted(name))
+	}
+	return fault.New(fault.UnknownField, "api.bind", "unknown %s %s", kind, strings.Join(shown, ", "))
+}
+
+// fieldOf finds the field with that json name, those of embedded structs
+// included.
+func fieldOf(t reflect.Type, name string) (reflect.StructField, bool) {
+	fields := reflect.VisibleFields(t)
+	i := slices.IndexFunc(fields, func(f reflect.StructField) bool {
+		return f.IsExported() && !f.Anonymous && f.Tag.Get("json") == name
+	})
+	if i < 0 {
+		return reflect.StructField{}, false
+	}
+	return fields[i], true
+}
+
+// invalid is the error for a value that is not allowed.
+func invalid(field, allowed string, args ...any) error {
+	return fault.New(fault.InvalidField, "api.check", "%s: %s", field, fmt.Sprintf(allowed, args...))
+}
+
+func mistyped(path string, dst reflect.Value, got string) error {
+	if path == "" {
+		path = "body"
+	}
+	return fault.New(fault.InvalidRequest, "api.bind", "%s: must be %s, not %s", path, wanted(dst.Type()), got)
+}
+
+func wanted(t reflect.Type) string {
+	switch t.Kind() {
+	case reflect.Struct, reflect.Map:
+		return "an object"
+	case reflect.Slice:
+		return "an array"
+	case reflect.Bool:
+		return "true or false"
+	case reflect.Int64:
+		return "an integer"
+	default:
+		return "a string"
+	}
+}
+
+func describe(value any) string {
+	switch v := value.(type) {
+	case nil:
+		return "null"
+	case object:
+		return "an object"
+	case []any:
+		return "an array"
+	case bool:
+		return strconv.FormatBool(v)
+	case json.Number:
+		return "the number " + quoted(v.String())
+	case string:
+		return "a string"
+	default:
+		return "that"
+	}
+}

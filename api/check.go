@@ -1,0 +1,112 @@
+package api
+
+import (
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/stasisd/stasis/fault"
+)
+
+const (
+	agentSessionType = "managed-cdp"
+	environmentType  = "chrome-1"
+	maxUserID        = 256      // bytes
+	maxURL           = 32 << 10 // bytes
+	maxFileName      = 255      // bytes
+)
+
+var idPattern = regexp.MustCompile(`^[a-z0-9_-]{1,128}$`)
+
+// firstOf returns the first error of several checks. An empty string is an
+// absent field and passes each of them.
+func firstOf(errs ...error) error {
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// oneOf refuses a value that is not in a closed list.
+func oneOf(field, value string, allowed ...string) error {
+	if value == "" || slices.Contains(allowed, value) {
+		return nil
+	}
+	return invalid(field, "must be one of %s", strings.Join(allowed, ", "))
+}
+
+// built refuses a value other than the one that is built so far.
+func built(field, value, only string) error {
+	if value == "" || value == only {
+		return nil
+	}
+	return fault.New(fault.Unsupported, "api.check", "%s: only %s is supported", field, only)
+}
+
+func atMost(field, value string, limit int) error {
+	if len(value) <= limit {
+		return nil
+	}
+	return invalid(field, "must be at most %d bytes long", limit)
+}
+
+func within(field string, value, low, high int64) error {
+	if value >= low && value <= high {
+		return nil
+	}
+	return invalid(field, "must be from %d to %d", low, high)
+}
+
+func isID(field, value string) error {
+	if value == "" || idPattern.MatchString(value) {
+		return nil
+	}
+	return invalid(field, "must match %s", idPattern)
+}
+
+// isPageURL allows what a session's page may be sent to.
+func isPageURL(field, value string) error {
+	if value == "" || value == "about:blank" {
+		return nil
+	}
+	if len(value) > maxURL {
+		return invalid(field, "must be at most %d bytes long", maxURL)
+	}
+	scheme, _, _ := strings.Cut(value, ":")
+	switch strings.ToLower(scheme) {
+	case "data":
+		return nil
+	case "http", "https":
+		if u, err := url.Parse(value); err == nil && u.Host != "" {
+			return nil
+		}
+	}
+	return invalid(field, "must be an http:, https: or data: URL, or about:blank")
+}
+
+func areLabels(labels map[string]string) error {
+	const most, longestName, longestValue = 32, 64, 256
+	if len(labels) > most {
+		return invalid("labels", "must be at most %d", most)
+	}
+	for name, value := range labels {
+		if name == "" || len(name) > longestName {
+			return invalid("labels", "a name must be 1 to %d bytes long", longestName)
+		}
+		if len(value) > longestValue {
+			return invalid("labels."+name, "must be at most %d bytes long", longestValue)
+		}
+	}
+	return nil
+}
+
+// isFileName tells whether a name is a single path element of a plain kind.
+func isFileName(name string) bool {
+	return name != "" && name != "." && name != ".." && len(name) <= maxFileName && utf8.ValidString(name) &&
+		!strings.ContainsFunc(name, func(r rune) bool { return r == '/' || r == '\\' || unicode.IsControl(r) })
+}

@@ -1,0 +1,202 @@
+package api
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/stasisd/stasis/api/apitest"
+	"github.com/stasisd/stasis/fault"
+)
+
+// sound is one good request for every route; the rig's client holds request
+// and answer against openapi.yaml.
+var sound = []struct {
+	method, path, body string
+	status             int
+}{
+	{"POST", "/v1/sessions", "", 201},
+	{"POST", "/v1/sessions", `{"agent_name":"agi-0","goal":"","max_steps":100,"webhook_url":null,"agent_session_type":"managed-cdp","environment_type":"chrome-1","labels":{"a":""},"restore_tabs":false,"wait_seconds":0,"engine":null}`, 201},
+	{"GET", "/v1/sessions", "", 200},
+	{"GET", "/v1/sessions?status=running&user_id=alice&limit=5&start_after=live-1", "", 200},
+	{"DELETE", "/v1/sessions?user_id=alice&save_snapshot_mode=memory&save_as_default=true&default_conflict=overwrite", "", 200},
+	{"DELETE", "/v1/sessions?all=true", "", 200},
+	{"GET", "/v1/sessions/live-1", "", 200},
+	{"GET", "/v1/sessions/ended-1", "", 200},
+	{"DELETE", "/v1/sessions/live-1?save_snapshot_mode=filesystem&save_as_default=true", "", 200},
+	{"GET", "/v1/sessions/live-1/restore-report", "", 200},
+	{"GET", "/v1/sessions/live-1/status", "", 200},
+	{"POST", "/v1/sessions/live-1/pause", "", 200},
+	{"POST", "/v1/sessions/live-1/resume", "", 200},
+	{"POST", "/v1/sessions/live-1/cancel", "", 200},
+	{"POST", "/v1/sessions/live-1/navigate", `{"url":"https://a.example/"}`, 200},
+	{"GET", "/v1/sessions/live-1/screenshot", "", 200},
+	{"GET", "/v1/sessions/live-1/live?ticket=session-ticket", "", 200},
+	{"GET", "/v1/sessions/live-1/live.jpg?ticket=session-ticket", "", 200},
+	{"GET", "/v1/sessions/live-1/json/version", "", 200},
+	{"GET", "/v1/sessions/live-1/json/version/?ticket=session-ticket", "", 200},
+	{"GET", "/v1/sessions/live-1/json/list", "", 200},
+	{"GET", "/v1/sessions/live-1/json/list/", "", 200},
+	{"POST", "/v1/tickets", "", 201},
+	{"GET", "/v1/models?filter=cdp", "", 200},
+	{"GET", "/v1/me", "", 200},
+	{"GET", "/v1/keys", "", 200},
+	{"POST", "/v1/keys", `{"name":"ci","rights":["use","secrets"]}`, 201},
+	{"DELETE", "/v1/keys/key-2", "", 204},
+	{"GET", "/v1/users/alice/default", "", 200},
+	{"PUT", "/v1/users/alice/default", `{"snapshot_id":"snap-1","if_version":0}`, 200},
+	{"DELETE", "/v1/users/alice/default", "", 204},
+	{"GET", "/v1/users/alice/default/history?limit=2", "", 200},
+	{"GET", "/v1/sessions/live-1/snapshots", "", 200},
+	{"GET", "/v1/sessions/ended-1/snapshots?limit=1&start_after=snap-1", "", 200},
+	{"GET", "/v1/sessions/ended-1/snapshots/latest", "", 200},
+	{"GET", "/v1/snapshots/snap-1", "", 200},
+	{"DELETE", "/v1/snapshots/snap-1", "", 204},
+	{"GET", "/v1/sessions/live-1/files", "", 200},
+	{"GET", "/v1/sessions/live-1/files/a%20b.html", "", 200},
+	{"DELETE", "/v1/sessions/live-1/files/a%20b.html", "", 204},
+	{"GET", "/healthz", "", 200},
+	{"GET", "/readyz", "", 200},
+	{"GET", "/openapi.yaml", "", 200},
+}
+
+// elsewhere are the routes that other tests go through: WebSockets, uploads.
+var elsewhere = []string{
+	"GET /v1/connect", "GET /v1/sessions/{session_id}/cdp", "GET /v1/sessions/{session_id}/cdp/page/{target_id}",
+	"POST /v1/sessions/{session_id}/files",
+}
+
+func TestEveryRouteAnswersAsDescribed(t *testing.T) {
+	r := newRig(t, nil)
+	if err := os.WriteFile(filepath.Join(r.dir, "a b.html"), []byte("<b>x"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, x := range sound {
+		answer, body := r.do(t, x.method, x.path, x.body)
+		if answer.StatusCode != x.status {
+			t.Errorf("%s %s: got %d %s, want %d", x.method, x.path, answer.StatusCode, body, x.status)
+		}
+	}
+}
+
+// Whatever the service fails with, the answer is described, and tells nothing
+// of the cause. So is a panic.
+func TestEveryRouteFailsAsDescribed(t *testing.T) {
+	r := newRig(t, nil)
+	for _, code := range []fault.Code{
+		fault.Internal, fault.Forbidden, fault.SessionNotFound, fault.SessionNotRunning, fault.TooManySessions,
+		fault.StoreFailed, fault.BrowserFailed, fault.ShuttingDown, fault.Timeout, fault.StoreFull,
+	} {
+		for _, x := range sound {
+			if !strings.HasPrefix(x.path, "/v1/sessions") || x.method != "POST" {
+				continue
+			}
+			r.err = &fault.Error{Code: code, Op: "fake", Err: os.ErrPermission}
+			answer, body := r.do(t, x.method, x.path, x.body)
+			if answer.StatusCode != statusOf(code) || !strings.Contains(body, string(code)) || strings.Contains(body, "permission") {
+				t.Errorf("%s %s failing with %s: got %d %s", x.method, x.path, code, answer.StatusCode, body)
+			}
+			if answer.StatusCode == 429 && answer.Header.Get("Retry-After") == "" {
+				t.Errorf("%s: no Retry-After", x.path)
+			}
+		}
+	}
+	r.err, r.panics = nil, true
+	answer, body := r.do(t, "GET", "/v1/sessions/live-1/status", "")
+	if answer.StatusCode != 500 || strings.Contains(body, "boom") || answer.Header.Get("X-Request-Id") == "" {
+		t.Errorf("panic: got %d %s", answer.StatusCode, body)
+	}
+	if !strings.Contains(r.log.String(), "boom") {
+		t.Error("panic: not in the log")
+	}
+}
+
+// The routes of the server and those of openapi.yaml are the same, and each
+// of them has a request in these tests.
+func TestRoutesAreThoseDescribed(t *testing.T) {
+	doc, err := apitest.Document()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var described, built []string
+	for path, item := range doc.Paths.Map() {
+		for method := range item.Operations() {
+			described = append(described, method+" "+path)
+		}
+	}
+	r := newRig(t, nil)
+	for _, route := range r.server.echo.Routes() {
+		parts := strings.Split(route.Path, "/")
+		for i, p := range parts {
+			if name, ok := strings.CutPrefix(p, ":"); ok {
+				parts[i] = "{" + name + "}"
+			}
+		}
+		built = append(built, route.Method+" "+strings.Join(parts, "/"))
+	}
+	slices.Sort(described)
+	slices.Sort(built)
+	if diff := cmp.Diff(described, built); diff != "" {
+		t.Errorf("described (-) and built (+) differ:\n%s", diff)
+	}
+	if len(sound)+len(elsewhere) < len(built) {
+		t.Errorf("%d routes, and requests for fewer", len(built))
+	}
+}
+
+// Every code of package fault has a status, and openapi.yaml lists it with
+// that status and no other.
+func TestEveryCodeHasAStatusAndADescription(t *testing.T) {
+	file, err := parser.ParseFile(token.NewFileSet(), filepath.Join("..", "fault", "codes.go"), nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var codes []string
+	ast.Inspect(file, func(n ast.Node) bool {
+		if spec, ok := n.(*ast.ValueSpec); ok {
+			if typ, ok := spec.Type.(*ast.Ident); ok && typ.Name == "Code" {
+				code, err := strconv.Unquote(spec.Values[0].(*ast.BasicLit).Value)
+				if err != nil {
+					t.Fatal(err)
+				}
+				codes = append(codes, code)
+			}
+		}
+		return true
+	})
+	if len(codes) < 30 {
+		t.Fatalf("found only %d codes", len(codes))
+	}
+	doc, err := apitest.Document()
+	if err != nil {
+		t.Fatal(err)
+	}
+	schema := doc.Components.Schemas["ErrorCode"].Value
+	var listed []string
+	for _, v := range schema.Enum {
+		listed = append(listed, v.(string))
+	}
+	slices.Sort(codes)
+	slices.Sort(listed)
+	if diff := cmp.Diff(codes, listed); diff != "" {
+		t.Errorf("codes (-) and openapi.yaml (+) differ:\n%s", diff)
+	}
+	for _, code := range codes {
+		row := "| `" + code + "` | " + strconv.Itoa(statusOf(fault.Code(code))) + " |"
+		if !strings.Contains(schema.Description, row) {
+			t.Errorf("openapi.yaml has no row %q", row)
+		}
+	}
+	if got := statusOf("never_heard_of"); got != http.StatusInternalServerError {
+		t.Errorf("an unknown code: got %d", got)
+	}
+}

@@ -1,0 +1,117 @@
+package api
+
+import (
+	"context"
+	"encoding/base64"
+	"net/http"
+
+	"github.com/stasisd/stasis/session"
+)
+
+func (s *Server) status(c *call) error {
+	id, err := c.sessionID()
+	if err != nil {
+		return err
+	}
+	answer, err := s.service.Status(c.Request().Context(), c.caller, id)
+	if err != nil {
+		return err
+	}
+	return c.JSON(http.StatusOK, answer)
+}
+
+// acknowledge makes the handler of pause, resume or cancel.
+func (s *Server) acknowledge(do func(context.Context, session.Caller, string) (session.Acknowledged, error)) handler {
+	return func(c *call) error {
+		if _, err := s.body(c, &none{}); err != nil {
+			return err
+		}
+		id, err := c.sessionID()
+		if err != nil {
+			return err
+		}
+		answer, err := do(c.Request().Context(), c.caller, id)
+		if err != nil {
+			return err
+		}
+		return c.JSON(http.StatusOK, answer)
+	}
+}
+
+func (s *Server) navigate(c *call) error {
+	var body struct {
+		URL string `json:"url"`
+	}
+	if _, err := s.body(c, &body); err != nil {
+		return err
+	}
+	if body.URL == "" {
+		return invalid("url", "is required")
+	}
+	if err := isPageURL("url", body.URL); err != nil {
+		return err
+	}
+	id, err := c.sessionID()
+	if err != nil {
+		return err
+	}
+	current, err := s.service.Navigate(c.Request().Context(), c.caller, id, body.URL)
+	if err != nil {
+		return err
+	}
+	return c.JSON(http.StatusOK, map[string]string{"current_url": current})
+}
+
+func (s *Server) screenshot(c *call) error {
+	id, err := c.sessionID()
+	if err != nil {
+		return err
+	}
+	shot, err := s.service.Screenshot(c.Request().Context(), c.caller, id)
+	if err != nil {
+		return err
+	}
+	return c.JSON(http.StatusOK, map[string]string{
+		"screenshot": "data:image/jpeg;base64," + base64.StdEncoding.EncodeToString(shot.JPEG),
+		"url":        shot.URL,
+		"title":      shot.Title,
+	})
+}
+
+// models answers clients that ask for agents: there are none here.
+func (s *Server) models(c *call) error {
+	var q struct {
+		Filter string `json:"filter"`
+	}
+	if err := c.query(&q); err != nil {
+		return err
+	}
+	if err := oneOf("filter", q.Filter, "cdp", "desktop"); err != nil {
+		return err
+	}
+	return c.JSON(http.StatusOK, map[string][]string{"models": {}})
+}
+
+// livePage is the live view; livePicture is what it shows.
+func (s *Server) livePage(c *call) error {
+	id, err := c.sessionID()
+	if err != nil {
+		return err
+	}
+	if _, err := s.service.Get(c.Request().Context(), c.caller, id); err != nil {
+		return err
+	}
+	return s.live.Write(c.Response())
+}
+
+func (s *Server) livePicture(c *call) error {
+	id, err := c.sessionID()
+	if err != nil {
+		return err
+	}
+	shot, err := s.service.Screenshot(c.Request().Context(), c.caller, id)
+	if err != nil {
+		return err
+	}
+	return c.Blob(http.StatusOK, "image/jpeg", shot.JPEG)
+}

@@ -1,0 +1,122 @@
+package api
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"time"
+
+	"github.com/stasisd/stasis/session"
+)
+
+// createBody is the body of POST /v1/sessions and the query of /v1/connect.
+type createBody struct {
+	AgentName    string `json:"agent_name"`
+	Goal         string `json:"goal" empty:"ok"`
+	MaxSteps     int64  `json:"max_steps"` // accepted and not used: there is no agent here
+	AgentSession string `json:"agent_session_type"`
+	Environment  string `json:"environment_type"`
+
+	FromSession     string `json:"restore_from_session_id"`
+	FromEnvironment string `json:"restore_from_environment_id"`
+	FromDefaultOf   string `json:"restore_default_environment_from_user_id"`
+	AllowMemory     bool   `json:"enable_memory_snapshot"`
+
+	SessionID   string            `json:"session_id"`
+	UserID      string            `json:"user_id"`
+	IfMissing   string            `json:"if_missing"`
+	Engine      string            `json:"engine"`
+	StartURL    string            `json:"start_url"`
+	RestoreTabs bool              `json:"restore_tabs"`
+	ReadOnly    bool              `json:"read_only"`
+	Persist     bool              `json:"persist"`
+	OnLive      string            `json:"on_live"`
+	OnTimeout   string            `json:"on_timeout"`
+	Idle        int64             `json:"idle_timeout_seconds"`
+	Lifetime    int64             `json:"max_lifetime_seconds"`
+	Wait        int64             `json:"wait_seconds"`
+	Labels      map[string]string `json:"labels"`
+
+	WebhookURL       unbuilt `json:"webhook_url"`
+	Viewport         unbuilt `json:"viewport"`
+	UserAgent        unbuilt `json:"user_agent"`
+	Locale           unbuilt `json:"locale"`
+	Timezone         unbuilt `json:"timezone"`
+	Geolocation      unbuilt `json:"geolocation"`
+	ExtraHeaders     unbuilt `json:"extra_headers"`
+	Proxy            unbuilt `json:"proxy"`
+	PermissionPolicy unbuilt `json:"permission_policy"`
+	Extensions       unbuilt `json:"extensions"`
+	Passkeys         unbuilt `json:"passkeys"`
+	Origins          unbuilt `json:"origins"`
+	AutoSave         unbuilt `json:"auto_save"`
+	Restart          unbuilt `json:"restart"`
+	Resume           unbuilt `json:"resume"`
+	Record           unbuilt `json:"record"`
+}
+
+// newCreate returns a body that holds the documented defaults.
+func newCreate() createBody {
+	return createBody{
+		AgentName: "agi-0", AgentSession: agentSessionType, Environment: environmentType,
+		AllowMemory: true, IfMissing: "error", Engine: "chrome", RestoreTabs: true,
+		OnTimeout: "save", Idle: 900, Lifetime: 21600,
+	}
+}
+
+// check holds every value against what is allowed and fills in the default
+// that depends on another field.
+func (b *createBody) check() error {
+	if b.OnLive == "" {
+		b.OnLive = string(session.OnLiveFork)
+		if b.Persist {
+			b.OnLive = string(session.OnLiveFail)
+		}
+	}
+	return firstOf(
+		built("agent_session_type", b.AgentSession, agentSessionType),
+		built("environment_type", b.Environment, environmentType),
+		built("engine", b.Engine, "chrome"),
+		atMost("agent_name", b.AgentName, 128),
+		atMost("goal", b.Goal, 64<<10),
+		within("max_steps", b.MaxSteps, 0, 1<<53),
+		isID("session_id", b.SessionID),
+		isID("restore_from_session_id", b.FromSession),
+		isID("restore_from_environment_id", b.FromEnvironment),
+		atMost("restore_default_environment_from_user_id", b.FromDefaultOf, maxUserID),
+		atMost("user_id", b.UserID, maxUserID),
+		oneOf("if_missing", b.IfMissing, "error", "fresh"),
+		oneOf("on_live", b.OnLive, "fork", "share", "wait", "fail"),
+		oneOf("on_timeout", b.OnTimeout, "save", "discard"),
+		isPageURL("start_url", b.StartURL),
+		within("idle_timeout_seconds", b.Idle, 1, 86400),
+		within("max_lifetime_seconds", b.Lifetime, 1, 604800),
+		within("wait_seconds", b.Wait, 0, 600),
+		areLabels(b.Labels),
+	)
+}
+
+// request is the body as the session room takes it.
+func (b *createBody) request() session.Create {
+	return session.Create{
+		SessionID: b.SessionID, UserID: b.UserID, AgentName: b.AgentName, Goal: b.Goal, StartURL: b.StartURL,
+		FromSession: b.FromSession, FromEnvironment: b.FromEnvironment, FromDefaultOf: b.FromDefaultOf,
+		AllowMemory: b.AllowMemory, FreshIfNone: b.IfMissing == "fresh", RestoreTabs: b.RestoreTabs,
+		ReadOnly: b.ReadOnly, Persist: b.Persist, OnLive: session.OnLive(b.OnLive),
+		Idle: seconds(b.Idle), Lifetime: seconds(b.Lifetime), Wait: seconds(b.Wait),
+		DiscardOnEnd: b.OnTimeout == "discard", Labels: b.Labels, RequestHash: hashOf(b),
+	}
+}
+
+// hashOf identifies a decoded body: the same for another order of names, for
+// other white space, and for null instead of absence.
+func hashOf(body any) string {
+	data, err := json.Marshal(body)
+	if err != nil {
+		panic(err) // wire structs always marshal
+	}
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:])
+}
+
+func seconds(n int64) time.Duration { return time.Duration(n) * time.Second }

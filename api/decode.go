@@ -1,0 +1,125 @@
+package api
+
+import (
+	"errors"
+	"io"
+	"maps"
+	"mime"
+	"net/http"
+	"net/url"
+	"reflect"
+	"slices"
+	"time"
+	"unicode/utf8"
+
+	"github.com/stasisd/stasis/fault"
+)
+
+const (
+	maxBody      = 1 << 20          // bytes of a JSON body
+	bodyPatience = 30 * time.Second // for a JSON body to arrive
+)
+
+// none is the query or the body of a call that takes nothing.
+type none struct{}
+
+// body decodes the JSON body into dst, a pointer to a struct that holds the
+// defaults; an empty body is an empty object. It returns the names that were
+// passed over, which are none unless the daemon was told to warn only.
+func (s *Server) body(c *call, dst any) (ignored []string, err error) {
+	data, err := s.readBody(c)
+	if err != nil || len(data) == 0 {
+		return nil, err
+	}
+	if err := checkJSONType(c.Request().Header.Get("Content-Type")); err != nil {
+		return nil, err
+	}
+	value, err := parseJSON(data)
+	if err != nil {
+		return nil, err
+	}
+	if value == nil {
+		return nil, mistyped("", reflect.ValueOf(dst).Elem(), "null")
+	}
+	var b binder
+	if err := b.bind(value, dst); err != nil {
+		return nil, err
+	}
+	if s.warnUnknown {
+		return b.unknown, nil
+	}
+	return nil, unknownFields("field", b.unknown)
+}
+
+func (s *Server) readBody(c *call) ([]byte, error) {
+	control := http.NewResponseController(c.Response())
+	// A client that sends its body a byte at a time must not hold a handler.
+	// Writers of tests know no deadlines; then there is none.
+	limited := control.SetReadDeadline(s.now().Add(bodyPatience)) == nil
+	data, err := io.ReadAll(http.MaxBytesReader(c.Response(), c.Request().Body, maxBody))
+	if limited {
+		err = errors.Join(err, control.SetReadDeadline(time.Time{}))
+	}
+	var tooLarge *http.MaxBytesError
+	if errors.As(err, &tooLarge) {
+		return nil, fault.New(fault.TooLarge, "api.body", "the body is larger than %d bytes", maxBody)
+	}
+	return data, fault.Wrap(err, fault.InvalidRequest, "api.body", "the body could not be read")
+}
+
+func checkJSONType(header string) error {
+	if header == "" {
+		return nil
+	}
+	if media, _, err := mime.ParseMediaType(header); err != nil || media != "application/json" {
+		return fault.New(fault.InvalidRequest, "api.body", "Content-Type: must be application/json, not %s", quoted(header))
+	}
+	return nil
+}
+
+// query decodes the query into dst, a pointer to a struct like those of
+// bodies: strings as they are, numbers and booleans by their JSON text,
+// anything else as JSON.
+func (c *call) query(dst any) error {
+	values, err := url.ParseQuery(c.Request().URL.RawQuery)
+	if err != nil {
+		return fault.New(fault.InvalidRequest, "api.query", "the query is malformed")
+	}
+	var b binder
+	into := reflect.ValueOf(dst).Elem()
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		field, known := fieldOf(into.Type(), name)
+		if !known {
+			b.unknown = append(b.unknown, name)
+			continue
+		}
+		if len(values[name]) > 1 {
+			return fault.New(fault.InvalidRequest, "api.query", "%s: given twice", name)
+		}
+		value, err := queryValue(name, values[name][0], field.Type)
+		if err != nil {
+			return err
+		}
+		if err := b.set(name, value, into.FieldByIndex(field.Index), field.Tag.Get("empty") == "ok"); err != nil {
+			return err
+		}
+	}
+	return unknownFields("parameter", b.unknown)
+}
+
+func queryValue(name, text string, t reflect.Type) (any, error) {
+	if !utf8.ValidString(text) {
+		return nil, fault.New(fault.InvalidRequest, "api.query", "%s: is not UTF-8", name)
+	}
+	if t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	if t.Kind() == reflect.String || t == reflect.TypeFor[unbuilt]() {
+		return text, nil
+	}
+	value, err := parseJSON([]byte(text))
+	if err != nil {
+		return nil, fault.New(fault.InvalidRequest, "api.query", "%s: must be %s", name, wanted(t))
+	}
+	return value, nil
+}

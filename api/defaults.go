@@ -1,0 +1,110 @@
+package api
+
+import (
+	"net/http"
+	"time"
+
+	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/profiles"
+)
+
+// defaultAnswer is one version of a user's default environment on the wire.
+type defaultAnswer struct {
+	UserID     string    `json:"user_id"`
+	Version    int64     `json:"version"`
+	SnapshotID *string   `json:"snapshot_id"`
+	SessionID  *string   `json:"session_id"`
+	MovedAt    time.Time `json:"moved_at"`
+}
+
+func answerOfDefault(d profiles.Default) defaultAnswer {
+	return defaultAnswer{d.UserID, d.Version, orNull(d.SnapshotID), orNull(d.SessionID), d.MovedAt.UTC()}
+}
+
+// userID is the user of the path: any UTF-8 of 1 to 256 bytes.
+func (c *call) userID() (string, error) {
+	id, err := c.param("user_id")
+	if err != nil {
+		return "", err
+	}
+	if id == "" || len(id) > maxUserID {
+		return "", fault.New(fault.UserNotFound, "api.path", "")
+	}
+	return id, nil
+}
+
+func (s *Server) getDefault(c *call) error {
+	user, err := c.userID()
+	if err != nil {
+		return err
+	}
+	d, err := s.service.Default(c.Request().Context(), c.caller, user)
+	if err != nil {
+		return err
+	}
+	return c.JSON(http.StatusOK, answerOfDefault(d))
+}
+
+func (s *Server) putDefault(c *call) error {
+	var body struct {
+		SnapshotID string `json:"snapshot_id"`
+		IfVersion  *int64 `json:"if_version"`
+	}
+	if _, err := s.body(c, &body); err != nil {
+		return err
+	}
+	if body.SnapshotID == "" {
+		return invalid("snapshot_id", "is required")
+	}
+	if body.IfVersion != nil && *body.IfVersion < 0 {
+		return invalid("if_version", "must be 0 or more")
+	}
+	if err := isID("snapshot_id", body.SnapshotID); err != nil {
+		return err
+	}
+	user, err := c.userID()
+	if err != nil {
+		return err
+	}
+	d, err := s.service.SetDefault(c.Request().Context(), c.caller, user, body.SnapshotID, body.IfVersion)
+	if err != nil {
+		return err
+	}
+	return c.JSON(http.StatusOK, answerOfDefault(d))
+}
+
+func (s *Server) deleteDefault(c *call) error {
+	user, err := c.userID()
+	if err != nil {
+		return err
+	}
+	if err := s.service.DeleteDefault(c.Request().Context(), c.caller, user); err != nil {
+		return err
+	}
+	return c.NoContent(http.StatusNoContent)
+}
+
+func (s *Server) defaultHistory(c *call) error {
+	q := struct {
+		Limit int64 `json:"limit"`
+	}{defaultPage}
+	if err := c.query(&q); err != nil {
+		return err
+	}
+	if err := within("limit", q.Limit, 1, largestPage); err != nil {
+		return err
+	}
+	user, err := c.userID()
+	if err != nil {
+		return err
+	}
+	versions, err := s.service.DefaultHistory(c.Request().Context(), c.caller, user, int(q.Limit))
+	if err != nil {
+		return err
+	}
+	answers := make([]defaultAnswer, 0, len(versions))
+	for _, d := range versions {
+		answers = append(answers, answerOfDefault(d))
+	}
+	return c.JSON(http.StatusOK, map[string]any{"history": answers})
+}

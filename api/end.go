@@ -1,0 +1,87 @@
+package api
+
+import (
+	"net/http"
+
+	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/session"
+)
+
+// endQuery says what an end does with the environment.
+type endQuery struct {
+	Mode          string `json:"save_snapshot_mode"`
+	SaveAsDefault bool   `json:"save_as_default"`
+	Conflict      string `json:"default_conflict"`
+}
+
+func newEnd() endQuery {
+	return endQuery{Mode: string(session.SaveNone), Conflict: string(session.ConflictKeep)}
+}
+
+func (q endQuery) check() error {
+	if err := firstOf(
+		oneOf("save_snapshot_mode", q.Mode, "none", "filesystem", "memory"),
+		oneOf("default_conflict", q.Conflict, "keep", "overwrite"),
+	); err != nil {
+		return err
+	}
+	if q.SaveAsDefault && q.Mode == string(session.SaveNone) {
+		return invalid("save_as_default", "needs save_snapshot_mode filesystem or memory")
+	}
+	return nil
+}
+
+func (q endQuery) request() session.EndRequest {
+	return session.EndRequest{
+		Mode: session.SaveMode(q.Mode), SaveAsDefault: q.SaveAsDefault, Conflict: session.Conflict(q.Conflict),
+	}
+}
+
+func (s *Server) deleteSession(c *call) error {
+	id, err := c.param("session_id")
+	if err != nil {
+		return err
+	}
+	if id == "" { // DELETE /v1/sessions/ must not pass for anything else
+		return fault.New(fault.NotFound, "api.path", "")
+	}
+	q := newEnd()
+	if err := c.query(&q); err != nil {
+		return err
+	}
+	if err := q.check(); err != nil {
+		return err
+	}
+	if !idPattern.MatchString(id) { // as for any session that is not there
+		return c.JSON(http.StatusOK, session.EndAnswer{Success: true, Message: fault.SessionNotFound.Text()})
+	}
+	answer, err := s.service.End(c.Request().Context(), c.caller, id, q.request())
+	if err != nil {
+		return err
+	}
+	return c.JSON(http.StatusOK, wholeEnd(answer))
+}
+
+func (s *Server) deleteSessions(c *call) error {
+	q := struct {
+		endQuery
+		UserID string `json:"user_id"`
+		All    bool   `json:"all"`
+	}{endQuery: newEnd()}
+	if err := c.query(&q); err != nil {
+		return err
+	}
+	if err := firstOf(q.check(), atMost("user_id", q.UserID, maxUserID)); err != nil {
+		return err
+	}
+	if q.All && q.UserID != "" {
+		return invalid("all", "must not be true together with user_id")
+	}
+	answer, err := s.service.EndAll(c.Request().Context(), c.caller, session.EndAllRequest{
+		EndRequest: q.request(), UserID: q.UserID, All: q.All,
+	})
+	if err != nil {
+		return err
+	}
+	return c.JSON(http.StatusOK, wholeEnd(answer))
+}

@@ -1,0 +1,169 @@
+package api
+
+import (
+	"errors"
+	"io"
+	"mime"
+	"net/http"
+	"time"
+
+	"github.com/stasisd/stasis/fault"
+)
+
+// uploadPatience is how long an upload may stand still.
+const uploadPatience = time.Minute
+
+type fileAnswer struct {
+	Name       string    `json:"name"`
+	SizeBytes  int64     `json:"size_bytes"`
+	ModifiedAt time.Time `json:"modified_at"`
+}
+
+func (s *Server) listFiles(c *call) error {
+	id, err := c.sessionID()
+	if err != nil {
+		return err
+	}
+	list, err := s.service.ListFiles(c.Request().Context(), c.caller, id)
+	if err != nil {
+		return err
+	}
+	answers := make([]fileAnswer, 0, len(list))
+	for _, f := range list {
+		answers = append(answers, fileAnswer{f.Name, f.Size, f.ModTime.UTC()})
+	}
+	return c.JSON(http.StatusOK, map[string]any{"files": answers})
+}
+
+// putFile stores the body, or the one file of a form.
+func (s *Server) putFile(c *call) error {
+	var q struct {
+		Name string `json:"name"`
+	}
+	if err := c.query(&q); err != nil {
+		return err
+	}
+	id, err := c.sessionID()
+	if err != nil {
+		return err
+	}
+	body := &upload{
+		from:    http.MaxBytesReader(c.Response(), c.Request().Body, s.maxUpload),
+		control: http.NewResponseController(c.Response()), now: s.now,
+	}
+	c.Request().Body = body
+	var content io.Reader = body
+	if media, _, _ := mime.ParseMediaType(c.Request().Header.Get("Content-Type")); media == "multipart/form-data" {
+		name, part, err := oneFile(c.Request())
+		if err != nil {
+			return body.explain(err, s.maxUpload)
+		}
+		if content = part; q.Name == "" {
+			q.Name = name
+		}
+	}
+	if !isFileName(q.Name) {
+		return invalid("name", "must be one path element of 1 to %d bytes", maxFileName)
+	}
+	counted := &counter{from: content}
+	if err := s.service.PutFile(c.Request().Context(), c.caller, id, q.Name, counted); err != nil {
+		return body.explain(err, s.maxUpload)
+	}
+	return c.JSON(http.StatusCreated, map[string]any{"name": q.Name, "size_bytes": counted.n})
+}
+
+func (s *Server) getFile(c *call) error {
+	id, name, err := c.fileName()
+	if err != nil {
+		return err
+	}
+	f, err := s.service.OpenFile(c.Request().Context(), c.caller, id, name)
+	if err != nil {
+		return err
+	}
+	defer f.Close() //nolint:errcheck // it was only read
+	info, err := f.Stat()
+	if err != nil {
+		return fault.Wrap(err, fault.Internal, "api.files", "")
+	}
+	// Whatever it holds, no browser may take it for a page of this host.
+	header := c.Response().Header()
+	header.Set("Content-Type", "application/octet-stream")
+	header.Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": name}))
+	http.ServeContent(c.Response(), c.Request(), "", info.ModTime(), f)
+	return nil
+}
+
+func (s *Server) deleteFile(c *call) error {
+	id, name, err := c.fileName()
+	if err != nil {
+		return err
+	}
+	if err := s.service.DeleteFile(c.Request().Context(), c.caller, id, name); err != nil {
+		return err
+	}
+	return c.NoContent(http.StatusNoContent)
+}
+
+// fileName is the session and the file of the path.
+func (c *call) fileName() (id, name string, err error) {
+	if id, err = c.sessionID(); err != nil {
+		return "", "", err
+	}
+	if name, err = c.param("name"); err != nil {
+		return "", "", err
+	}
+	if !isFileName(name) {
+		return "", "", fault.New(fault.FileNotFound, "api.path", "")
+	}
+	return id, name, nil
+}
+
+// upload is a body that may be large and must keep moving. It remembers why it
+// failed, whatever its readers make of that.
+type upload struct {
+	from    io.ReadCloser
+	control *http.ResponseController
+	now     func() time.Time
+	failure error
+}
+
+func (u *upload) Read(p []byte) (int, error) {
+	// Writers of tests know no deadlines; then there is none.
+	_ = u.control.SetReadDeadline(u.now().Add(uploadPatience))
+	n, err := u.from.Read(p)
+	if err != nil {
+		_ = u.control.SetReadDeadline(time.Time{})
+		if !errors.Is(err, io.EOF) {
+			u.failure = err
+		}
+	}
+	return n, err
+}
+
+func (u *upload) Close() error { return u.from.Close() }
+
+// explain is the error of an upload: what is wrong with the body, else what
+// its reader reported.
+func (u *upload) explain(reported error, limit int64) error {
+	var tooLarge *http.MaxBytesError
+	if errors.As(u.failure, &tooLarge) {
+		return fault.New(fault.TooLarge, "api.files", "the file is larger than %d bytes", limit)
+	}
+	if u.failure != nil {
+		return fault.Wrap(u.failure, fault.InvalidRequest, "api.files", "the body could not be read")
+	}
+	return reported
+}
+
+// counter counts what was read.
+type counter struct {
+	from io.Reader
+	n    int64
+}
+
+func (c *counter) Read(p []byte) (int, error) {
+	n, err := c.from.Read(p)
+	c.n += int64(n)
+	return n, err
+}

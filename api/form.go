@@ -1,0 +1,71 @@
+package api
+
+import (
+	"errors"
+	"io"
+	"mime/multipart"
+	"net/http"
+
+	"github.com/stasisd/stasis/fault"
+)
+
+// formFile reads the one file of a multipart form (RFC 7578). Its end is the
+// form's: a second file makes it fail, so that none is dropped unsaid.
+type formFile struct {
+	form *multipart.Reader
+	part *multipart.Part
+}
+
+// oneFile finds the file of a multipart form.
+func oneFile(r *http.Request) (name string, content io.Reader, err error) {
+	form, err := r.MultipartReader()
+	if err != nil {
+		return "", nil, malformed(err)
+	}
+	part, err := nextFile(form)
+	if err != nil {
+		return "", nil, err
+	}
+	if part == nil {
+		return "", nil, fault.New(fault.InvalidRequest, "api.files", "the form holds no file")
+	}
+	return part.FileName(), &formFile{form, part}, nil
+}
+
+// Read gives the file's bytes.
+func (f *formFile) Read(p []byte) (int, error) {
+	n, err := f.part.Read(p)
+	if err == nil {
+		return n, nil
+	}
+	if !errors.Is(err, io.EOF) {
+		return n, malformed(err)
+	}
+	switch more, err := nextFile(f.form); {
+	case err != nil:
+		return n, err
+	case more != nil:
+		return n, fault.New(fault.InvalidRequest, "api.files", "the form holds more than one file")
+	}
+	return n, io.EOF
+}
+
+// nextFile passes over a form's fields to its next file, nil at the end.
+func nextFile(form *multipart.Reader) (*multipart.Part, error) {
+	for {
+		part, err := form.NextPart()
+		if err == io.EOF { // wrapped it is a form that was cut off
+			return nil, nil
+		}
+		if err != nil {
+			return nil, malformed(err)
+		}
+		if part.FileName() != "" {
+			return part, nil
+		}
+	}
+}
+
+func malformed(err error) error {
+	return fault.Wrap(err, fault.InvalidRequest, "api.files", "the form is malformed")
+}

@@ -1,0 +1,157 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"sync"
+	"time"
+
+	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/profiles"
+)
+
+const (
+	replayedHeader    = "Idempotent-Replayed"
+	maxIdempotencyKey = 255
+	// claimPatience is how long a repeat waits for the first request.
+	claimPatience = 5 * time.Second
+)
+
+// making is a call that makes something, for [Server.once].
+type making struct {
+	// make does it. What it returns first is recorded as JSON and must hold no
+	// secret; answer writes the answer and is called after the recording.
+	make func() (kept any, answer func() error, err error)
+	// replay answers a repeat from what was recorded.
+	replay func(kept []byte) error
+}
+
+// claims are the requests with an Idempotency-Key that run in this process.
+type claims struct {
+	mu      sync.Mutex
+	running map[[2]string]chan struct{} // closed when it has its answer
+}
+
+// once makes something once for each Idempotency-Key of a caller: a repeat
+// with the same body gets the first answer, another body is
+// idempotency_reused. Without the header it just makes it.
+//
+// The catalogue keeps the claim; which requests still run is known here, one
+// daemon having the catalogue for itself. A claim without an answer that does
+// not run here was left by a daemon that died, and is taken over.
+func (s *Server) once(c *call, bodyHash string, m making) error {
+	key, err := idempotencyKey(c)
+	if err != nil {
+		return err
+	}
+	if key == "" {
+		_, answer, err := m.make()
+		if err != nil {
+			return err
+		}
+		return answer()
+	}
+	scope := c.caller.KeyID + " " + c.Request().Method + " " + c.Path()
+	release, err := s.claims.take(c.Request().Context(), [2]string{scope, key})
+	if err != nil {
+		return err
+	}
+	defer release()
+
+	// What became of the request must be recorded even if its client has left.
+	ctx := context.WithoutCancel(c.Request().Context())
+	claim := profiles.Answer{Scope: scope, Key: key, BodyHash: bodyHash, CreatedAt: s.now()}
+	known, fresh, err := s.answers.ClaimAnswer(ctx, claim)
+	switch {
+	case err != nil:
+		return err
+	case !fresh && known.BodyHash != bodyHash:
+		return fault.New(fault.IdempotencyReused, "api.once", "")
+	case !fresh && known.Status != 0:
+		c.Response().Header().Set(replayedHeader, "true")
+		return replay(known, m)
+	}
+	kept, answer, err := m.make()
+	if err := s.record(ctx, claim, kept, err); err != nil {
+		s.log.Error("answer not recorded", "request_id", c.Response().Header().Get(requestIDHeader), "error", err)
+	}
+	if err != nil {
+		return err
+	}
+	return answer()
+}
+
+// record keeps a first answer, or forgets the claim where trying again may go
+// better.
+func (s *Server) record(ctx context.Context, a profiles.Answer, kept any, failure error) (err error) {
+	a.Status = 200
+	if failure != nil {
+		code := fault.CodeOf(failure)
+		if a.Status = statusOf(code); a.Status >= 500 || a.Status == 429 {
+			return s.answers.DropAnswer(ctx, a.Scope, a.Key)
+		}
+		kept = errorAnswer{Code: code, Message: fault.MessageOf(failure)}
+	}
+	if a.Body, err = json.Marshal(kept); err != nil {
+		return err
+	}
+	return s.answers.FinishAnswer(ctx, a)
+}
+
+// replay answers from a record.
+func replay(a profiles.Answer, m making) error {
+	if a.Status < 400 {
+		return m.replay(a.Body)
+	}
+	var first errorAnswer
+	if err := json.Unmarshal(a.Body, &first); err != nil {
+		return fault.Wrap(err, fault.Internal, "api.replay", "")
+	}
+	return fault.New(first.Code, "api.replay", "%s", first.Message)
+}
+
+// take waits until no other request holds the key, for a while, and holds it
+// until release.
+func (k *claims) take(ctx context.Context, key [2]string) (release func(), err error) {
+	patience, cancel := context.WithTimeout(ctx, claimPatience)
+	defer cancel()
+	for {
+		k.mu.Lock()
+		running, taken := k.running[key]
+		if !taken {
+			done := make(chan struct{})
+			if k.running == nil {
+				k.running = map[[2]string]chan struct{}{}
+			}
+			k.running[key] = done
+			k.mu.Unlock()
+			return func() { k.release(key, done) }, nil
+		}
+		k.mu.Unlock()
+		select {
+		case <-running:
+		case <-patience.Done():
+			return nil, fault.New(fault.RequestInProgress, "api.once", "")
+		}
+	}
+}
+
+func (k *claims) release(key [2]string, done chan struct{}) {
+	k.mu.Lock()
+	delete(k.running, key)
+	k.mu.Unlock()
+	close(done)
+}
+
+func idempotencyKey(c *call) (string, error) {
+	key := c.Request().Header.Get("Idempotency-Key")
+	if len(key) > maxIdempotencyKey {
+		return "", fault.New(fault.InvalidRequest, "api.once", "Idempotency-Key: must be at most %d characters long", maxIdempotencyKey)
+	}
+	for _, r := range key {
+		if r < ' ' || r > '~' {
+			return "", fault.New(fault.InvalidRequest, "api.once", "Idempotency-Key: must be printable ASCII")
+		}
+	}
+	return key, nil
+}

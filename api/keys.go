@@ -1,0 +1,122 @@
+package api
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/profiles"
+)
+
+// keyAnswer is a key on the wire.
+type keyAnswer struct {
+	ID        string           `json:"id"`
+	Name      string           `json:"name"`
+	UserID    string           `json:"user_id"`
+	AllUsers  bool             `json:"all_users"`
+	Rights    []profiles.Right `json:"rights"`
+	CreatedAt time.Time        `json:"created_at"`
+}
+
+// newKeyAnswer tells the secret, which is null in the answer to a repeat.
+type newKeyAnswer struct {
+	keyAnswer
+	Secret *string `json:"secret"`
+}
+
+func answerOfKey(k profiles.Key) keyAnswer {
+	return keyAnswer{k.ID, k.Name, k.UserID, k.AllUsers, rights(k.Rights), k.CreatedAt.UTC()}
+}
+
+func rights(list []profiles.Right) []profiles.Right {
+	if list == nil {
+		return []profiles.Right{}
+	}
+	return list
+}
+
+func (s *Server) me(c *call) error {
+	return c.JSON(http.StatusOK, map[string]any{
+		"key_id": c.caller.KeyID, "user_id": c.caller.UserID,
+		"all_users": c.caller.AllUsers, "rights": rights(c.caller.Rights),
+	})
+}
+
+func (s *Server) listKeys(c *call) error {
+	keys, err := s.service.Keys(c.Request().Context(), c.caller)
+	if err != nil {
+		return err
+	}
+	answers := make([]keyAnswer, 0, len(keys))
+	for _, k := range keys {
+		answers = append(answers, answerOfKey(k))
+	}
+	return c.JSON(http.StatusOK, map[string]any{"keys": answers})
+}
+
+type keyBody struct {
+	Name     string           `json:"name"`
+	UserID   string           `json:"user_id"`
+	AllUsers bool             `json:"all_users"`
+	Rights   []profiles.Right `json:"rights"`
+}
+
+func (b *keyBody) check() error {
+	if b.Name == "" {
+		return invalid("name", "is required")
+	}
+	if len(b.Rights) == 0 {
+		return invalid("rights", "must not be empty")
+	}
+	for i, r := range b.Rights {
+		field := fmt.Sprintf("rights[%d]", i)
+		if err := oneOf(field, string(r), "use", "secrets", "admin"); err != nil {
+			return err
+		}
+		if slices.Contains(b.Rights[:i], r) {
+			return invalid(field, "is given twice")
+		}
+	}
+	return firstOf(atMost("name", b.Name, 128), atMost("user_id", b.UserID, maxUserID))
+}
+
+func (s *Server) createKey(c *call) error {
+	body := keyBody{UserID: c.caller.UserID, Rights: []profiles.Right{profiles.RightUse}}
+	if _, err := s.body(c, &body); err != nil {
+		return err
+	}
+	if err := body.check(); err != nil {
+		return err
+	}
+	return s.once(c, hashOf(body), making{
+		make: func() (any, func() error, error) {
+			key, secret, err := s.service.CreateKey(c.Request().Context(), c.caller, body.Name, body.UserID, body.AllUsers, body.Rights)
+			if err != nil {
+				return nil, nil, err
+			}
+			made := answerOfKey(key)
+			return made, func() error { return c.JSON(http.StatusCreated, newKeyAnswer{made, &secret}) }, nil
+		},
+		replay: func(data []byte) error {
+			var made keyAnswer
+			if err := json.Unmarshal(data, &made); err != nil {
+				return fault.Wrap(err, fault.Internal, "api.replay", "")
+			}
+			return c.JSON(http.StatusCreated, newKeyAnswer{made, nil})
+		},
+	})
+}
+
+func (s *Server) deleteKey(c *call) error {
+	id, err := c.id("key_id", fault.KeyNotFound)
+	if err != nil {
+		return err
+	}
+	if err := s.service.DeleteKey(c.Request().Context(), c.caller, id); err != nil {
+		return err
+	}
+	return c.NoContent(http.StatusNoContent)
+}

@@ -1,0 +1,62 @@
+// Package live is the live view: a small read-only page that shows a picture
+// of a session's front tab, again about each second.
+//
+// The page takes its pictures from live.jpg beside it, with the ticket that is
+// in its own address. It loads nothing else from anywhere, and its policy
+// (Content-Security-Policy) allows nothing else; the ticket never leaves in a
+// Referer.
+package live
+
+import (
+	"bytes"
+	"crypto/sha256"
+	_ "embed"
+	"encoding/base64"
+	"net/http"
+	"strings"
+)
+
+//go:embed live.html
+var page string
+
+//go:embed live.js
+var script string
+
+//go:embed live.css
+var style string
+
+// Page is the page with its policy, made once.
+type Page struct {
+	body   []byte
+	policy string
+}
+
+// New puts the page together.
+func New() *Page {
+	body := strings.NewReplacer("/*style*/", style, "/*script*/", script).Replace(page)
+	return &Page{
+		body: []byte(body),
+		policy: strings.Join([]string{
+			"default-src 'none'", "script-src " + hashOf(script), "style-src " + hashOf(style),
+			"connect-src 'self'", "img-src blob:", "base-uri 'none'", "form-action 'none'",
+		}, "; "),
+	}
+}
+
+// Write answers a request with the page.
+func (p *Page) Write(w http.ResponseWriter) error {
+	header := w.Header()
+	header.Set("Content-Type", "text/html; charset=utf-8")
+	header.Set("Content-Security-Policy", p.policy)
+	header.Set("Referrer-Policy", "no-referrer")
+	header.Set("X-Content-Type-Options", "nosniff")
+	header.Set("Cache-Control", "no-store")
+	_, err := bytes.NewReader(p.body).WriteTo(w)
+	return err
+}
+
+// hashOf is the policy's source expression that allows just this inline text.
+func hashOf(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
+}

@@ -1,0 +1,35 @@
+package live
+
+import (
+	"net/http/httptest"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// The policy allows the page's own script and style, byte for byte, and
+// nothing from elsewhere.
+func TestPolicyAllowsThePageAndNothingElse(t *testing.T) {
+	w := httptest.NewRecorder()
+	if err := New().Write(w); err != nil {
+		t.Fatal(err)
+	}
+	body, policy := w.Body.String(), w.Header().Get("Content-Security-Policy")
+	for directive, tag := range map[string]string{"script-src": "script", "style-src": "style"} {
+		inline := regexp.MustCompile(`(?s)<` + tag + `>(.*)</` + tag + `>`).FindStringSubmatch(body)
+		if inline == nil || len(inline[1]) < 100 {
+			t.Fatalf("no inline %s", tag)
+		}
+		if want := directive + " " + hashOf(inline[1]) + ";"; !strings.Contains(policy, want) {
+			t.Errorf("policy %q lacks %q", policy, want)
+		}
+	}
+	if !strings.HasPrefix(policy, "default-src 'none';") {
+		t.Errorf("policy %q", policy)
+	}
+	for _, foreign := range []string{"http:", "https:", "//", "/*script*/", "/*style*/"} {
+		if strings.Contains(strings.ReplaceAll(body, "// the session has ended", ""), foreign) {
+			t.Errorf("the page holds %q", foreign)
+		}
+	}
+}

@@ -1,0 +1,132 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"regexp"
+	"runtime/debug"
+
+	"github.com/google/uuid"
+	"github.com/labstack/echo/v4"
+
+	"github.com/stasisd/stasis/fault"
+)
+
+const (
+	requestIDHeader   = "X-Request-Id"
+	retryAfterSeconds = "5"
+)
+
+var requestIDPattern = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)
+
+// errorAnswer is every error on the wire.
+type errorAnswer struct {
+	Code      fault.Code `json:"code"`
+	Message   string     `json:"message"`
+	RequestID string     `json:"request_id"`
+}
+
+// observe gives each request its ID, turns panics and errors into answers, and
+// logs one line. The line has the route's pattern and never the URL, which may
+// hold tickets and user IDs.
+func (s *Server) observe(next echo.HandlerFunc) echo.HandlerFunc {
+	return func(c echo.Context) error {
+		start := s.now()
+		id := c.Request().Header.Get(requestIDHeader)
+		if !requestIDPattern.MatchString(id) {
+			id = newRequestID()
+		}
+		header := c.Response().Header()
+		header.Set(requestIDHeader, id)
+		header.Set("Cache-Control", "no-store")
+		header.Set("X-Content-Type-Options", "nosniff")
+		header.Set("Referrer-Policy", "no-referrer")
+		err := s.guard(next, c)
+		if err != nil {
+			s.fail(err, c)
+		}
+		s.logRequest(c, id, err, s.now().Sub(start).Milliseconds())
+		return nil
+	}
+}
+
+// guard makes an error of a panic.
+func (s *Server) guard(next echo.HandlerFunc, c echo.Context) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			s.log.Error("panic", "request_id", c.Response().Header().Get(requestIDHeader), "value", fmt.Sprint(p), "stack", string(debug.Stack()))
+			err = fault.New(fault.Internal, "api.panic", "")
+		}
+	}()
+	return next(c)
+}
+
+// fail writes an error as its answer, unless an answer was begun.
+func (s *Server) fail(err error, c echo.Context) {
+	if c.Response().Committed {
+		return
+	}
+	err = asFault(err, c.Request())
+	code := fault.CodeOf(err)
+	header := c.Response().Header()
+	switch code {
+	case fault.Unauthorized:
+		header.Set("WWW-Authenticate", `Bearer realm="stasis"`)
+	case fault.TooManySessions, fault.ShuttingDown:
+		header.Set("Retry-After", retryAfterSeconds)
+	}
+	answer := errorAnswer{Code: code, Message: fault.MessageOf(err), RequestID: header.Get(requestIDHeader)}
+	if err := c.JSON(statusOf(code), answer); err != nil {
+		s.log.Debug("answer not written", "request_id", answer.RequestID, "error", err)
+	}
+}
+
+// asFault translates the router's own errors. A wrong method counts as a route
+// that is not there.
+func asFault(err error, r *http.Request) error {
+	var routing *echo.HTTPError
+	if errors.As(err, &routing) && (routing.Code == http.StatusNotFound || routing.Code == http.StatusMethodNotAllowed) {
+		return fault.New(fault.NotFound, "api.route", "no such route for %s; see /openapi.yaml", r.Method)
+	}
+	return err
+}
+
+func (s *Server) logRequest(c echo.Context, id string, err error, milliseconds int64) {
+	attrs := []slog.Attr{
+		slog.String("method", c.Request().Method), slog.String("route", routeOf(c)),
+		slog.Int("status", c.Response().Status), slog.Int64("duration_ms", milliseconds), slog.String("request_id", id),
+	}
+	level := slog.LevelInfo
+	if err != nil {
+		code := fault.CodeOf(asFault(err, c.Request()))
+		attrs = append(attrs, slog.String("code", string(code)))
+		gone := c.Request().Context().Err() != nil && errors.Is(err, context.Canceled)
+		if statusOf(code) >= http.StatusInternalServerError && !gone {
+			level = slog.LevelError
+			attrs = append(attrs, slog.String("error", err.Error()))
+		}
+	}
+	s.log.LogAttrs(context.WithoutCancel(c.Request().Context()), level, "request", attrs...)
+}
+
+// routeOf is the pattern of the route, or "none": an unknown path may hold
+// anything.
+func routeOf(c echo.Context) string {
+	for _, r := range c.Echo().Routes() {
+		if r.Path == c.Path() {
+			return r.Path
+		}
+	}
+	return "none"
+}
+
+func newRequestID() string {
+	id, err := uuid.NewV7()
+	if err != nil {
+		return uuid.Nil.String() // no randomness: the request matters more than its name
+	}
+	return id.String()
+}

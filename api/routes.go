@@ -1,0 +1,136 @@
+package api
+
+import (
+	"net/http"
+	"net/url"
+	"unicode/utf8"
+
+	"github.com/labstack/echo/v4"
+
+	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/session"
+)
+
+// call is one request on its way through a handler.
+type call struct {
+	echo.Context
+	caller session.Caller
+	ticket string // the session ticket that stood for a key, else ""
+}
+
+// handler answers a call; its error becomes the answer.
+type handler func(c *call) error
+
+// routes is the one list of what the daemon answers.
+func (s *Server) routes() {
+	const one = "/v1/sessions/:session_id"
+	key, ticket := s.byKey, s.bySessionTicket
+
+	s.route(http.MethodPost, "/v1/sessions", key, noQuery(s.createSession))
+	s.route(http.MethodGet, "/v1/sessions", key, s.listSessions)
+	s.route(http.MethodDelete, "/v1/sessions", key, s.deleteSessions)
+	s.route(http.MethodGet, one, key, noQuery(s.getSession))
+	s.route(http.MethodDelete, one, key, s.deleteSession)
+	s.route(http.MethodGet, one+"/restore-report", key, noQuery(s.restoreReport))
+
+	s.route(http.MethodGet, one+"/status", key, noQuery(s.status))
+	s.route(http.MethodPost, one+"/pause", key, noQuery(s.acknowledge(s.service.Pause)))
+	s.route(http.MethodPost, one+"/resume", key, noQuery(s.acknowledge(s.service.Resume)))
+	s.route(http.MethodPost, one+"/cancel", key, noQuery(s.acknowledge(s.service.Cancel)))
+	s.route(http.MethodPost, one+"/navigate", key, noQuery(s.navigate))
+	s.route(http.MethodGet, one+"/screenshot", key, noQuery(s.screenshot))
+	s.route(http.MethodGet, "/v1/models", key, s.models)
+
+	s.route(http.MethodGet, one+"/live", ticket, ticketQuery(s.livePage))
+	s.route(http.MethodGet, one+"/live.jpg", ticket, ticketQuery(s.livePicture))
+	s.route(http.MethodGet, one+"/cdp", ticket, ticketQuery(s.cdp))
+	s.route(http.MethodGet, one+"/cdp/page/:target_id", ticket, ticketQuery(s.cdp))
+	for _, slash := range []string{"", "/"} {
+		s.route(http.MethodGet, one+"/json/version"+slash, ticket, ticketQuery(s.browserVersion))
+		s.route(http.MethodGet, one+"/json/list"+slash, ticket, ticketQuery(s.pages))
+	}
+	s.route(http.MethodGet, "/v1/connect", s.byConnectTicket, s.connect)
+	s.route(http.MethodPost, "/v1/tickets", key, noQuery(s.createTicket))
+
+	s.route(http.MethodGet, one+"/files", key, noQuery(s.listFiles))
+	s.route(http.MethodPost, one+"/files", key, s.putFile)
+	s.route(http.MethodGet, one+"/files/:name", key, noQuery(s.getFile))
+	s.route(http.MethodDelete, one+"/files/:name", key, noQuery(s.deleteFile))
+
+	s.route(http.MethodGet, one+"/snapshots", key, s.listSnapshots)
+	s.route(http.MethodGet, one+"/snapshots/latest", key, noQuery(s.latestSnapshot))
+	s.route(http.MethodGet, "/v1/snapshots/:snapshot_id", key, noQuery(s.getSnapshot))
+	s.route(http.MethodDelete, "/v1/snapshots/:snapshot_id", key, noQuery(s.deleteSnapshot))
+
+	s.route(http.MethodGet, "/v1/users/:user_id/default", key, noQuery(s.getDefault))
+	s.route(http.MethodPut, "/v1/users/:user_id/default", key, noQuery(s.putDefault))
+	s.route(http.MethodDelete, "/v1/users/:user_id/default", key, noQuery(s.deleteDefault))
+	s.route(http.MethodGet, "/v1/users/:user_id/default/history", key, s.defaultHistory)
+
+	s.route(http.MethodGet, "/v1/me", key, noQuery(s.me))
+	s.route(http.MethodGet, "/v1/keys", key, noQuery(s.listKeys))
+	s.route(http.MethodPost, "/v1/keys", key, noQuery(s.createKey))
+	s.route(http.MethodDelete, "/v1/keys/:key_id", key, noQuery(s.deleteKey))
+
+	s.route(http.MethodGet, "/healthz", anybody, noQuery(s.health))
+	s.route(http.MethodGet, "/readyz", anybody, noQuery(s.ready))
+	s.route(http.MethodGet, "/openapi.yaml", anybody, noQuery(s.openapi))
+}
+
+func (s *Server) route(method, path string, authorise authorizer, h handler) {
+	s.echo.Add(method, path, func(ec echo.Context) error {
+		c := &call{Context: ec}
+		if err := authorise(c); err != nil {
+			return err
+		}
+		return h(c)
+	})
+}
+
+// noQuery refuses every query parameter.
+func noQuery(h handler) handler {
+	return func(c *call) error {
+		if err := c.query(&none{}); err != nil {
+			return err
+		}
+		return h(c)
+	}
+}
+
+// ticketQuery refuses every query parameter but the ticket, which the
+// authorizer has read.
+func ticketQuery(h handler) handler {
+	return func(c *call) error {
+		var q struct {
+			Ticket string `json:"ticket"`
+		}
+		if err := c.query(&q); err != nil {
+			return err
+		}
+		return h(c)
+	}
+}
+
+// param is a path parameter, unescaped.
+func (c *call) param(name string) (string, error) {
+	value, err := url.PathUnescape(c.Param(name))
+	if err != nil || !utf8.ValidString(value) {
+		return "", fault.New(fault.InvalidRequest, "api.path", "%s: is not percent-encoded UTF-8", name)
+	}
+	return value, nil
+}
+
+// id is a path parameter that names an object; one that cannot be any object's
+// ID is not found, with the given code.
+func (c *call) id(name string, missing fault.Code) (string, error) {
+	value, err := c.param(name)
+	if err != nil {
+		return "", err
+	}
+	if !idPattern.MatchString(value) {
+		return "", fault.New(missing, "api.path", "")
+	}
+	return value, nil
+}
+
+func (c *call) sessionID() (string, error) { return c.id("session_id", fault.SessionNotFound) }

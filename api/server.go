@@ -1,0 +1,146 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"sync"
+	"time"
+
+	"github.com/labstack/echo/v4"
+
+	"github.com/stasisd/stasis/api/live"
+)
+
+// Options are what a [Server] is made of. Service, Answers, Logger and Now are
+// needed; the rest has defaults.
+type Options struct {
+	Service Service
+	Answers Answers
+	Logger  *slog.Logger
+	Now     func() time.Time // the real time: it also sets deadlines of sockets
+
+	// PublicURL forms every URL that is handed out; nil takes the request's
+	// Host. X-Forwarded-* count only from TrustedProxies.
+	PublicURL      *url.URL
+	TrustedProxies []netip.Prefix
+
+	// WarnUnknownFields passes over unknown names in bodies and lists them in
+	// ignored_fields of a create's answer, instead of refusing them.
+	WarnUnknownFields bool
+	MaxUpload         int64         // bytes of one file; default 100 MiB
+	Grace             time.Duration // for requests at a stop; default 30 s
+}
+
+// Server is the HTTP face; it is an http.Handler, and [Server.Serve] runs it.
+type Server struct {
+	echo        *echo.Echo
+	service     Service
+	answers     Answers
+	log         *slog.Logger
+	now         func() time.Time
+	urls        origins
+	warnUnknown bool
+	maxUpload   int64
+	grace       time.Duration
+	live        *live.Page
+	claims      claims
+
+	// Every request holds handlers for reading, so that taking it for writing
+	// waits for all of them, hijacked ones included.
+	handlers sync.RWMutex
+	// closing ends when the daemon stops: WebSockets are closed then.
+	closing context.Context
+	close   context.CancelFunc
+}
+
+// New makes a Server. It opens nothing and needs no closing before Serve.
+func New(o Options) *Server {
+	s := &Server{
+		service: o.Service, answers: o.Answers, log: o.Logger, now: o.Now,
+		urls:        origins{public: o.PublicURL, proxies: o.TrustedProxies},
+		warnUnknown: o.WarnUnknownFields, maxUpload: o.MaxUpload, grace: o.Grace,
+		live: live.New(),
+	}
+	if s.maxUpload == 0 {
+		s.maxUpload = 100 << 20
+	}
+	if s.grace == 0 {
+		s.grace = 30 * time.Second
+	}
+	s.closing, s.close = context.WithCancel(context.Background())
+	s.echo = echo.New()
+	s.echo.HideBanner, s.echo.HidePort = true, true
+	s.echo.IPExtractor = echo.ExtractIPDirect()
+	s.echo.HTTPErrorHandler = s.fail
+	s.echo.Use(s.observe)
+	s.routes()
+	return s
+}
+
+// ServeHTTP answers one request.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	s.handlers.RLock()
+	defer s.handlers.RUnlock()
+	// Echo matches on RawPath only where it is set, and gives parameters
+	// escaped or not accordingly. Set, it always gives them escaped, and an
+	// encoded slash stays within its parameter.
+	u, routed := *r.URL, *r
+	u.RawPath = r.URL.EscapedPath()
+	routed.URL = &u
+	s.echo.ServeHTTP(w, &routed)
+}
+
+// Serve answers requests from l until ctx ends. Then it takes no more, closes
+// WebSockets with 1001, gives requests the grace to finish, ends the contexts
+// of those that have not, and returns when every handler has. The error is
+// that of the listener; a stop by ctx is none. A Server serves once.
+func (s *Server) Serve(ctx context.Context, l net.Listener) error {
+	requests, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
+	server := &http.Server{
+		Handler: s,
+		// Against clients that hold connections by being slow. Bodies have
+		// their own limits; answers may take long (waiting, downloads).
+		ReadHeaderTimeout: 10 * time.Second,
+		IdleTimeout:       2 * time.Minute,
+		MaxHeaderBytes:    64 << 10,
+		BaseContext:       func(net.Listener) context.Context { return requests },
+		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
+	}
+	failed := make(chan error, 1)
+	go func() { failed <- server.Serve(l) }()
+	var err error
+	select {
+	case err = <-failed:
+	case <-ctx.Done():
+	}
+	s.close()
+	patience, done := context.WithTimeout(requests, s.grace)
+	defer done()
+	if server.Shutdown(patience) != nil {
+		cancel()
+		err = errors.Join(err, server.Close())
+	}
+	s.waitHandlers(patience, cancel)
+	if err == nil {
+		err = <-failed
+	}
+	if errors.Is(err, http.ErrServerClosed) {
+		return nil
+	}
+	return err
+}
+
+// waitHandlers waits for every handler, and ends their contexts when patience
+// is over.
+func (s *Server) waitHandlers(patience context.Context, cancel context.CancelFunc) {
+	stop := context.AfterFunc(patience, cancel)
+	defer stop()
+	s.handlers.Lock()
+	s.handlers.Unlock() //nolint:staticcheck // taking it is the waiting
+}

@@ -1,0 +1,94 @@
+package api
+
+import (
+	"context"
+	"io"
+	"os"
+	"time"
+
+	"github.com/stasisd/stasis/profiles"
+	"github.com/stasisd/stasis/session"
+)
+
+// Service is what the HTTP face needs of the session room. Every method is
+// safe for concurrent use and checks by itself what the caller may do; errors
+// are faults, and those of somebody else's objects are as if they were not
+// there.
+type Service interface {
+	authenticator
+	sessions
+	driver
+	records
+	files
+	// Ready tells whether sessions can be taken.
+	Ready(ctx context.Context) error
+}
+
+var _ Service = (*session.Service)(nil)
+
+type authenticator interface {
+	// Authenticate returns whose key the secret is; else unauthorized.
+	Authenticate(ctx context.Context, secret string) (session.Caller, error)
+	// AuthorizeTicket returns whom a cdp_url's ticket stands for, if it is for
+	// that session; else unauthorized.
+	AuthorizeTicket(ctx context.Context, ticket, sessionID string) (session.Caller, error)
+	// NewTicket makes a ticket for one /v1/connect; RedeemTicket spends it.
+	NewTicket(ctx context.Context, c session.Caller) (ticket string, expires time.Time, err error)
+	RedeemTicket(ctx context.Context, ticket string) (session.Caller, error)
+}
+
+type sessions interface {
+	Create(ctx context.Context, c session.Caller, r session.Create) (session.Info, error)
+	Get(ctx context.Context, c session.Caller, id string) (session.Info, error)
+	List(ctx context.Context, c session.Caller, r session.ListRequest) (page []session.Info, next string, err error)
+	End(ctx context.Context, c session.Caller, id string, r session.EndRequest) (session.EndAnswer, error)
+	EndAll(ctx context.Context, c session.Caller, r session.EndAllRequest) (session.EndAnswer, error)
+	RestoreReport(ctx context.Context, c session.Caller, id string) (session.RestoreReport, error)
+}
+
+type driver interface {
+	Status(ctx context.Context, c session.Caller, id string) (session.StatusAnswer, error)
+	Pause(ctx context.Context, c session.Caller, id string) (session.Acknowledged, error)
+	Resume(ctx context.Context, c session.Caller, id string) (session.Acknowledged, error)
+	Cancel(ctx context.Context, c session.Caller, id string) (session.Acknowledged, error)
+	Navigate(ctx context.Context, c session.Caller, id, url string) (currentURL string, err error)
+	Screenshot(ctx context.Context, c session.Caller, id string) (session.Screenshot, error)
+	Pages(ctx context.Context, c session.Caller, id string) ([]session.Page, error)
+	BrowserVersion(ctx context.Context, c session.Caller, id string) (product, protocolVersion, userAgent string, err error)
+	// Connect serves one CDP client until it leaves or the session ends;
+	// targetID "" is the browser. The caller has been authorised before.
+	Connect(ctx context.Context, id, targetID string, conn session.Conn) error
+}
+
+type records interface {
+	CreateKey(ctx context.Context, c session.Caller, name, userID string, allUsers bool, rights []profiles.Right) (k profiles.Key, secret string, err error)
+	Keys(ctx context.Context, c session.Caller) ([]profiles.Key, error)
+	DeleteKey(ctx context.Context, c session.Caller, id string) error
+
+	Default(ctx context.Context, c session.Caller, userID string) (profiles.Default, error)
+	SetDefault(ctx context.Context, c session.Caller, userID, snapshotID string, ifVersion *int64) (profiles.Default, error)
+	DeleteDefault(ctx context.Context, c session.Caller, userID string) error
+	DefaultHistory(ctx context.Context, c session.Caller, userID string, limit int) ([]profiles.Default, error)
+
+	Snapshots(ctx context.Context, c session.Caller, sessionID string, limit int, startAfter string) (page []session.SnapshotInfo, next string, err error)
+	Snapshot(ctx context.Context, c session.Caller, id string) (session.SnapshotInfo, error)
+	DeleteSnapshot(ctx context.Context, c session.Caller, id string) error
+}
+
+// files are a session's; names are single path elements.
+type files interface {
+	ListFiles(ctx context.Context, c session.Caller, id string) ([]session.FileInfo, error)
+	OpenFile(ctx context.Context, c session.Caller, id, name string) (*os.File, error)
+	// PutFile stores what r gives, replacing a file of that name; after an
+	// error of r nothing is left of it.
+	PutFile(ctx context.Context, c session.Caller, id, name string, r io.Reader) error
+	DeleteFile(ctx context.Context, c session.Caller, id, name string) error
+}
+
+// Answers records the first answers to requests with an Idempotency-Key; see
+// profiles.Catalogue, which is one.
+type Answers interface {
+	ClaimAnswer(ctx context.Context, a profiles.Answer) (known profiles.Answer, fresh bool, err error)
+	FinishAnswer(ctx context.Context, a profiles.Answer) error
+	DropAnswer(ctx context.Context, scope, key string) error
+}

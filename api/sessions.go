@@ -1,0 +1,125 @@
+package api
+
+import (
+	"encoding/json"
+	"net/http"
+
+	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/profiles"
+	"github.com/stasisd/stasis/session"
+)
+
+// pageLimit is a listing's limit parameter.
+const defaultPage, largestPage = 100, 1000
+
+// recordedCreate is what is kept of a create's answer. The rest is read from
+// the session again: its URLs hold a ticket, which is not for keeping.
+type recordedCreate struct {
+	SessionID string   `json:"session_id"`
+	Ignored   []string `json:"ignored_fields,omitempty"`
+	Shared    bool     `json:"shared,omitempty"` // nothing was made: see on_live
+}
+
+// status is 201, but for a session that was shared.
+func (r recordedCreate) status() int {
+	if r.Shared {
+		return http.StatusOK
+	}
+	return http.StatusCreated
+}
+
+func (s *Server) createSession(c *call) error {
+	body := newCreate()
+	ignored, err := s.body(c, &body)
+	if err != nil {
+		return err
+	}
+	if err := body.check(); err != nil {
+		return err
+	}
+	return s.once(c, hashOf(body), making{
+		make: func() (any, func() error, error) {
+			info, err := s.service.Create(c.Request().Context(), c.caller, body.request())
+			if err != nil {
+				return nil, nil, err
+			}
+			first := recordedCreate{info.ID, ignored, info.Existing && info.ID != body.SessionID}
+			return first, func() error { return s.answerCreate(c, first, info) }, nil
+		},
+		replay: func(data []byte) error {
+			var first recordedCreate
+			if err := json.Unmarshal(data, &first); err != nil {
+				return fault.Wrap(err, fault.Internal, "api.replay", "")
+			}
+			info, err := s.service.Get(c.Request().Context(), c.caller, first.SessionID)
+			if err != nil {
+				return err
+			}
+			return s.answerCreate(c, first, info)
+		},
+	})
+}
+
+func (s *Server) answerCreate(c *call, first recordedCreate, info session.Info) error {
+	answer := s.session(c, info)
+	answer.IgnoredFields = first.Ignored
+	return c.JSON(first.status(), answer)
+}
+
+func (s *Server) listSessions(c *call) error {
+	q := struct {
+		Status     string `json:"status"`
+		UserID     string `json:"user_id"`
+		Limit      int64  `json:"limit"`
+		StartAfter string `json:"start_after"`
+	}{Limit: defaultPage}
+	if err := c.query(&q); err != nil {
+		return err
+	}
+	if err := firstOf(
+		oneOf("status", q.Status, "initializing", "ready", "running", "paused", "completed", "terminated", "error"),
+		atMost("user_id", q.UserID, maxUserID),
+		within("limit", q.Limit, 1, largestPage),
+		isID("start_after", q.StartAfter),
+	); err != nil {
+		return err
+	}
+	page, next, err := s.service.List(c.Request().Context(), c.caller, session.ListRequest{
+		Status: profiles.Status(q.Status), UserID: q.UserID, Limit: int(q.Limit), StartAfter: q.StartAfter,
+	})
+	if err != nil {
+		return err
+	}
+	answers := make([]sessionAnswer, 0, len(page))
+	for _, info := range page {
+		answers = append(answers, s.session(c, info))
+	}
+	if next != "" {
+		c.Response().Header().Set("X-Next-Token", next)
+	}
+	return c.JSON(http.StatusOK, answers)
+}
+
+func (s *Server) getSession(c *call) error {
+	id, err := c.sessionID()
+	if err != nil {
+		return err
+	}
+	info, err := s.service.Get(c.Request().Context(), c.caller, id)
+	if err != nil {
+		return err
+	}
+	return c.JSON(http.StatusOK, s.session(c, info))
+}
+
+func (s *Server) restoreReport(c *call) error {
+	id, err := c.sessionID()
+	if err != nil {
+		return err
+	}
+	report, err := s.service.RestoreReport(c.Request().Context(), c.caller, id)
+	if err != nil {
+		return err
+	}
+	return c.JSON(http.StatusOK, wholeReport(report))
+}

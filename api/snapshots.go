@@ -1,0 +1,77 @@
+package api
+
+import (
+	"net/http"
+
+	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/session"
+)
+
+type snapshotsAnswer struct {
+	Snapshots []session.SnapshotInfo `json:"snapshots"`
+	NextToken *string                `json:"next_token"`
+}
+
+func (s *Server) listSnapshots(c *call) error {
+	q := struct {
+		Limit      int64  `json:"limit"`
+		StartAfter string `json:"start_after"`
+	}{Limit: defaultPage}
+	if err := c.query(&q); err != nil {
+		return err
+	}
+	if err := firstOf(within("limit", q.Limit, 1, largestPage), isID("start_after", q.StartAfter)); err != nil {
+		return err
+	}
+	id, err := c.sessionID()
+	if err != nil {
+		return err
+	}
+	page, next, err := s.service.Snapshots(c.Request().Context(), c.caller, id, int(q.Limit), q.StartAfter)
+	if err != nil {
+		return err
+	}
+	answer := snapshotsAnswer{Snapshots: make([]session.SnapshotInfo, 0, len(page)), NextToken: orNull(next)}
+	for _, info := range page {
+		answer.Snapshots = append(answer.Snapshots, wholeSnapshot(info))
+	}
+	return c.JSON(http.StatusOK, answer)
+}
+
+func (s *Server) latestSnapshot(c *call) error {
+	id, err := c.sessionID()
+	if err != nil {
+		return err
+	}
+	page, _, err := s.service.Snapshots(c.Request().Context(), c.caller, id, 1, "")
+	if err != nil {
+		return err
+	}
+	if len(page) == 0 {
+		return fault.New(fault.SnapshotNotFound, "api.snapshots", "the session has no snapshot")
+	}
+	return c.JSON(http.StatusOK, wholeSnapshot(page[0]))
+}
+
+func (s *Server) getSnapshot(c *call) error {
+	id, err := c.id("snapshot_id", fault.SnapshotNotFound)
+	if err != nil {
+		return err
+	}
+	info, err := s.service.Snapshot(c.Request().Context(), c.caller, id)
+	if err != nil {
+		return err
+	}
+	return c.JSON(http.StatusOK, wholeSnapshot(info))
+}
+
+func (s *Server) deleteSnapshot(c *call) error {
+	id, err := c.id("snapshot_id", fault.SnapshotNotFound)
+	if err != nil {
+		return err
+	}
+	if err := s.service.DeleteSnapshot(c.Request().Context(), c.caller, id); err != nil {
+		return err
+	}
+	return c.NoContent(http.StatusNoContent)
+}

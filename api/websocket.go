@@ -1,0 +1,145 @@
+package api
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/coder/websocket"
+
+	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/session"
+)
+
+const (
+	// maxMessage bounds one CDP message: screenshots and PDFs are large.
+	maxMessage = 256 << 20
+	// maxReason is what a close frame has room for (RFC 6455, 5.5).
+	maxReason = 123
+	// closePatience is how long a client may take to answer a close frame
+	// before its connection is cut off.
+	closePatience = time.Second
+)
+
+// checkUpgrade refuses what is no WebSocket request, and one of a foreign web
+// page. A request without Origin comes from no browser.
+func (s *Server) checkUpgrade(c *call) error {
+	r := c.Request()
+	if !s.urls.sameOrigin(r) {
+		return fault.New(fault.Forbidden, "api.websocket", "the Origin is foreign")
+	}
+	if !strings.EqualFold(r.Header.Get("Upgrade"), "websocket") {
+		return fault.New(fault.InvalidRequest, "api.websocket", "this is a WebSocket: an upgrade is needed")
+	}
+	return nil
+}
+
+// serveCDP upgrades the request and serves CDP on it until the client leaves,
+// the session ends or the daemon stops. Errors from before the upgrade are
+// returned; later ones close the socket.
+func (s *Server) serveCDP(c *call, id, targetID string) error {
+	ws, err := websocket.Accept(c.Response(), c.Request(), &websocket.AcceptOptions{
+		InsecureSkipVerify: true, // checkUpgrade looked at the Origin
+		CompressionMode:    websocket.CompressionDisabled,
+	})
+	if err != nil {
+		return fault.Wrap(err, fault.InvalidRequest, "api.websocket", "the WebSocket upgrade is malformed")
+	}
+	ws.SetReadLimit(maxMessage)
+	conn := &socket{ws: ws}
+	defer conn.wait()
+	defer ws.CloseNow() //nolint:errcheck // ends what a close handshake has left
+	stop := context.AfterFunc(s.closing, func() { conn.start(websocket.StatusGoingAway, "the daemon stops") })
+	defer stop()
+
+	err = s.service.Connect(c.Request().Context(), id, targetID, conn)
+	if err != nil && s.closing.Err() == nil {
+		conn.start(websocket.StatusInternalError, string(fault.CodeOf(err)))
+	} else {
+		conn.start(websocket.StatusNormalClosure, "")
+	}
+	conn.wait()
+	return err
+}
+
+// socket is a WebSocket as session.Conn.
+type socket struct {
+	ws *websocket.Conn
+
+	mu   sync.Mutex
+	over chan struct{} // made when a closing handshake begins, closed when it is over
+}
+
+var _ session.Conn = (*socket)(nil)
+
+func (k *socket) Read(ctx context.Context) ([]byte, error) {
+	ctx, stop := k.lingering(ctx)
+	defer stop()
+	_, msg, err := k.ws.Read(ctx)
+	return msg, err
+}
+
+func (k *socket) Write(ctx context.Context, msg []byte) error {
+	ctx, stop := k.lingering(ctx)
+	defer stop()
+	return k.ws.Write(ctx, websocket.MessageText, msg)
+}
+
+// lingering is ctx, but while the socket is being closed it ends a little
+// later: a read or write that is cancelled tears the connection down, and the
+// frame that tells the client why it ends would be lost.
+func (k *socket) lingering(ctx context.Context) (context.Context, func()) {
+	late, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() {
+		k.waitFor(closePatience)
+		cancel()
+	})
+	return late, func() { stop(); cancel() }
+}
+
+// Close begins the closing handshake and does not wait for the peer; the
+// handler does, for the few seconds that the handshake may take.
+func (k *socket) Close(code int, reason string) error {
+	k.start(websocket.StatusCode(code), reason)
+	return nil
+}
+
+func (k *socket) start(code websocket.StatusCode, reason string) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.over != nil {
+		return
+	}
+	over := make(chan struct{})
+	k.over = over
+	go func() {
+		defer close(over)
+		// A peer that is gone cannot be told; nothing else is lost.
+		_ = k.ws.Close(code, reason[:min(len(reason), maxReason)])
+	}()
+}
+
+// wait returns when a closing handshake that was begun is over.
+func (k *socket) wait() {
+	if over := k.closing(); over != nil {
+		<-over
+	}
+}
+
+// waitFor is wait for at most so long.
+func (k *socket) waitFor(most time.Duration) {
+	if over := k.closing(); over != nil {
+		select {
+		case <-over:
+		case <-time.After(most):
+		}
+	}
+}
+
+// closing is closed when the handshake is over; nil if none was begun.
+func (k *socket) closing() <-chan struct{} {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.over
+}

@@ -1,0 +1,113 @@
+package browser
+
+import (
+	"context"
+	"time"
+
+	"github.com/stasisd/stasis/browser/capture"
+	"github.com/stasisd/stasis/browser/datadir"
+	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/state"
+)
+
+// RestoreOptions say what of an environment is brought in.
+type RestoreOptions struct {
+	RestoreTabs bool
+}
+
+// bringInDeadline bounds the wait for a profile's first tab, which takes Chrome
+// 70–250 ms, and restoreDeadline the whole of a restore: a Chrome that hangs is
+// given up.
+const (
+	bringInDeadline = 20 * time.Second
+	restoreDeadline = 60 * time.Second
+)
+
+// bringIn brings the profile in that lies in the user data directory, lays
+// the state down where the datadir lacks it, and lets the tabs go. Until then
+// every tab and service worker of the profile is held before its first
+// request (Target.setAutoAttach with waitForDebuggerOnStart).
+func (b *Browser) bringIn(ctx context.Context, doc state.Document, o RestoreOptions, tabsFromProfile bool) ([]state.Component, error) {
+	const op = "browser.restore"
+	ctx, cancel := context.WithTimeout(ctx, restoreDeadline)
+	defer cancel()
+	spares, err := capture.Pages(ctx, b.driver)
+	if err != nil {
+		return nil, fault.Wrap(err, fault.BrowserFailed, op, "Chrome did not answer")
+	}
+	held, err := b.hold(ctx)
+	if err != nil {
+		return nil, fault.Wrap(err, fault.BrowserFailed, op, "Chrome's tabs could not be held")
+	}
+	expected, command := len(doc.Tabs), []string{"--profile-directory=" + datadir.Profile}
+	switch {
+	case tabsFromProfile && !doc.Complete && o.RestoreTabs:
+		// Nobody read which tabs there were: a blank one stands for none, and
+		// goes when others come.
+		expected, command = 2, append(command, "about:blank")
+	case !tabsFromProfile, expected == 0:
+		expected, command = 1, append(command, "about:blank")
+	}
+	if err := b.process.Ask(ctx, command...); err != nil {
+		held.release(ctx)
+		return nil, fault.Wrap(err, fault.BrowserFailed, op, "Chrome did not take the profile")
+	}
+	if err := held.await(ctx, expected); err != nil {
+		held.release(ctx)
+		return nil, fault.Wrap(err, fault.BrowserFailed, op, "the profile did not come up")
+	}
+	var report []state.Component
+	if doc.Datadir != state.DatadirClean && doc.Complete {
+		if report, err = capture.Lay(ctx, b.driver, doc, b.now()); err != nil {
+			held.release(ctx)
+			return nil, err
+		}
+	}
+	var lines []state.Component
+	switch {
+	case !doc.Complete:
+		lines, err = held.rescue(ctx)
+	case tabsFromProfile:
+		lines = held.resume(ctx, doc)
+	case o.RestoreTabs:
+		lines = held.reopen(ctx, doc)
+	default:
+		lines = held.blank(doc)
+	}
+	if err != nil {
+		held.release(ctx)
+		return nil, fault.Wrap(err, fault.BrowserFailed, op, "the tabs could not be let go")
+	}
+	report = append(report, lines...)
+	for _, p := range spares {
+		if err := b.closeTab(ctx, p.TargetID); err != nil {
+			held.release(ctx)
+			return nil, fault.Wrap(err, fault.BrowserFailed, op, "the empty profile could not be closed")
+		}
+	}
+	if err := b.keepDownloads(ctx); err != nil {
+		held.release(ctx)
+		return nil, err
+	}
+	if doc.Datadir == state.DatadirClean && doc.Complete {
+		jar, err := capture.Cookies(ctx, b.driver)
+		if err != nil {
+			held.release(ctx)
+			return nil, fault.Wrap(err, fault.BrowserFailed, op, "the cookies could not be read back")
+		}
+		report = append(report, state.CompareCookies(doc.Cookies, jar, b.now(), nil)...)
+		report = append(report, localLines(doc)...)
+	}
+	b.background.Go(func() { held.settle(b.ctx) })
+	return report, nil
+}
+
+// localLines report the localStorage that the profile itself brought back.
+func localLines(doc state.Document) []state.Component {
+	var lines []state.Component
+	for _, area := range doc.Local {
+		lines = append(lines, state.Component{Name: state.ComponentLocalStorage, Origin: area.StorageKey,
+			Saved: len(area.Items), Restored: len(area.Items)})
+	}
+	return lines
+}

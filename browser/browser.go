@@ -1,0 +1,150 @@
+// Package browser is a live Chrome: started, an environment brought in, driven
+// by clients, read, frozen, closed.
+//
+// It composes its sub-packages, which do not know each other: launch owns the
+// process tree, mux the CDP pipe and its policy, datadir the profile on disk,
+// capture what CDP reads and lays down. It does not know where archives are
+// kept or whose environment it holds.
+package browser
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/chromedp/cdproto/browser"
+	"github.com/chromedp/cdproto/cdp"
+
+	"github.com/stasisd/stasis/browser/datadir"
+	"github.com/stasisd/stasis/browser/launch"
+	"github.com/stasisd/stasis/browser/mux"
+	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/state"
+)
+
+// EngineChrome is full Chrome.
+const EngineChrome = "chrome"
+
+// spareProfile is the profile that Chrome starts with when an environment is
+// brought in beside it; it is gone once the environment is there.
+const spareProfile = "Spare"
+
+// Starter starts Chromes. Now is the clock.
+type Starter struct {
+	Launcher *launch.Launcher
+	Now      func() time.Time
+}
+
+// Dir is a run directory: everything that one Chrome has on disk.
+type Dir = launch.Dir
+
+// Browser is one live Chrome. Its methods are safe for concurrent use; what
+// order they make sense in is the session's to know.
+type Browser struct {
+	dir     *Dir
+	process *launch.Process
+	mux     *mux.Mux
+	driver  *mux.Driver
+	now     func() time.Time
+
+	version   string // "156.0.8078.79"
+	userAgent string
+	protocol  string
+
+	background sync.WaitGroup // tabs that are still on their way
+	cancel     context.CancelFunc
+	ctx        context.Context // of the background work: ends with the browser
+
+}
+
+// Fresh starts Chrome on an empty environment, with one blank tab.
+func (s *Starter) Fresh(ctx context.Context, dir *Dir) (*Browser, error) {
+	if err := s.prepare(dir, true); err != nil {
+		return nil, err
+	}
+	b, err := s.start(ctx, dir, datadir.Profile)
+	if err != nil {
+		return nil, err
+	}
+	if err := b.keepDownloads(ctx); err != nil {
+		return nil, b.abandon(ctx, err)
+	}
+	return b, nil
+}
+
+// Restored starts Chrome and brings the environment in that lies in the
+// directory's profile, with the state document of its archive.
+//
+// An empty Chrome starts first and the profile is brought in beside it, so
+// that the daemon is attached to every tab before its first request.
+func (s *Starter) Restored(ctx context.Context, dir *Dir, doc state.Document, o RestoreOptions) (*Browser, []state.Component, error) {
+	tabsFromProfile := o.RestoreTabs && doc.Datadir == state.DatadirClean || !doc.Complete
+	if err := s.prepare(dir, o.RestoreTabs && tabsFromProfile); err != nil {
+		return nil, nil, err
+	}
+	b, err := s.start(ctx, dir, spareProfile)
+	if err != nil {
+		return nil, nil, err
+	}
+	report, err := b.bringIn(ctx, doc, o, tabsFromProfile)
+	if err != nil {
+		return nil, nil, b.abandon(ctx, err)
+	}
+	return b, report, nil
+}
+
+func (s *Starter) prepare(dir *Dir, tabs bool) error {
+	if err := (datadir.Prepare{RestoreTabs: tabs}).Run(dir.Profile()); err != nil {
+		return err
+	}
+	return dir.Own()
+}
+
+func (s *Starter) start(ctx context.Context, dir *Dir, profile string) (*Browser, error) {
+	const op = "browser.start"
+	process, err := s.Launcher.Start(ctx, launch.Options{
+		Dir: dir, Profile: profile, URL: "about:blank"})
+	if err != nil {
+		return nil, err
+	}
+	b := &Browser{dir: dir, process: process, now: s.Now}
+	b.ctx, b.cancel = context.WithCancel(context.WithoutCancel(ctx))
+	b.mux = mux.New(process.Pipe(), mux.Options{Policy: mux.Policy{FilesDir: dir.Files()}, KeepPage: true})
+	if b.driver, err = b.mux.Driver(ctx); err != nil {
+		return nil, b.abandon(ctx, err)
+	}
+	v, err := cdp.Call(ctx, b.driver, browser.GetVersion, cdp.Empty{})
+	if err != nil {
+		return nil, b.abandon(ctx, fault.Wrap(err, fault.BrowserFailed, op, "Chrome did not answer"))
+	}
+	_, b.version, _ = strings.Cut(v.Product, "/")
+	b.userAgent, b.protocol = v.UserAgent, v.ProtocolVersion
+	if err := b.awaitTab(ctx); err != nil {
+		return nil, b.abandon(ctx, err)
+	}
+	return b, nil
+}
+
+// abandon ends a Chrome that did not come up and returns why it did not.
+func (b *Browser) abandon(ctx context.Context, why error) error {
+	if err := b.Kill(context.WithoutCancel(ctx)); err != nil {
+		return fault.Wrap(err, fault.BrowserFailed, "browser.start", "Chrome did not start and could not be ended")
+	}
+	return why
+}
+
+// Version is Chrome's version, such as "156.0.8078.79".
+func (b *Browser) Version() string { return b.version }
+
+// UserAgent is what Chrome tells sites.
+func (b *Browser) UserAgent() string { return b.userAgent }
+
+// Protocol is the CDP version, such as "1.3".
+func (b *Browser) Protocol() string { return b.protocol }
+
+// Dir is where the browser lives on disk.
+func (b *Browser) Dir() *Dir { return b.dir }
+
+// Done is closed when the whole process tree has gone.
+func (b *Browser) Done() <-chan struct{} { return b.process.Done() }

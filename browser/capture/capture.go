@@ -1,0 +1,76 @@
+// Package capture reads a browser's state over CDP and lays it down again.
+//
+// It speaks to targets through raw sessions and enables no domain that a page
+// could notice (no Runtime.enable, no Debugger, no DOM agents). Reading is
+// [Read]; laying down is [Lay] for what belongs to the whole browser and
+// [Script] for what belongs to one tab.
+package capture
+
+import (
+	"context"
+
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/target"
+)
+
+// Conn is the daemon's own CDP connection to one Chrome: a session of the
+// browser target, and one for each target that it is attached to.
+type Conn interface {
+	cdp.Session
+	Session(id target.SessionID) cdp.Session
+}
+
+// attach opens a session to a target; detach ends it and outlives ctx.
+func attach(ctx context.Context, conn Conn, id target.ID) (s cdp.Session, detach func(), err error) {
+	flatten := true
+	res, err := cdp.Call(ctx, conn, target.AttachToTarget, target.AttachToTargetParams{TargetID: id, Flatten: &flatten})
+	if err != nil {
+		return nil, nil, err
+	}
+	return conn.Session(res.SessionID), func() {
+		// A target that has gone detached by itself: nothing to tell.
+		_, _ = cdp.Call(context.WithoutCancel(ctx), conn, target.DetachFromTarget, target.DetachFromTargetParams(res))
+	}, nil
+}
+
+// Pages lists the page targets of the browser's own profile, in the order in
+// which Chrome tells them. Off-the-record contexts that a client made are not
+// the environment's.
+func Pages(ctx context.Context, conn Conn) ([]*target.Info, error) {
+	all, _, err := split(ctx, conn)
+	if err != nil {
+		return nil, err
+	}
+	pages := all[:0]
+	for _, t := range all {
+		if t.Type == "page" {
+			pages = append(pages, t)
+		}
+	}
+	return pages, nil
+}
+
+// split lists the targets of the browser's own profile, and those of contexts
+// that clients made.
+func split(ctx context.Context, conn Conn) (own, foreign []*target.Info, err error) {
+	contexts, err := cdp.Call(ctx, conn, target.GetBrowserContexts, cdp.Empty{})
+	if err != nil {
+		return nil, nil, err
+	}
+	made := map[cdp.BrowserContextID]bool{}
+	for _, id := range contexts.BrowserContextIDs {
+		made[id] = true
+	}
+	res, err := cdp.Call(ctx, conn, target.GetTargets, target.GetTargetsParams{})
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, t := range res.TargetInfos {
+		if made[t.BrowserContextID] {
+			foreign = append(foreign, t)
+		} else {
+			own = append(own, t)
+		}
+	}
+	return own, foreign, nil
+}

@@ -1,0 +1,73 @@
+package capture
+
+import (
+	"context"
+
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/target"
+)
+
+// Front attaches to the tab in front for the time of a call. Which one that is
+// the pages themselves tell (document.visibilityState); where none says so,
+// the first is taken, and with no tab open a blank one is made.
+func Front(ctx context.Context, conn Conn, do func(cdp.Session, *target.Info) error) error {
+	pages, err := Pages(ctx, conn)
+	if err != nil {
+		return err
+	}
+	if len(pages) == 0 {
+		made, err := cdp.Call(ctx, conn, target.CreateTarget, target.CreateTargetParams{URL: "about:blank"})
+		if err != nil {
+			return err
+		}
+		pages = []*target.Info{{TargetID: made.TargetID, URL: "about:blank"}}
+	}
+	front := pages[0]
+	if len(pages) > 1 {
+		for _, r := range readFronts(ctx, conn, pages) {
+			if r.visible {
+				front = r.info
+				break
+			}
+		}
+	}
+	s, detach, err := attach(ctx, conn, front.TargetID)
+	if err != nil {
+		return err
+	}
+	defer detach()
+	return do(s, front)
+}
+
+type frontness struct {
+	info    *target.Info
+	visible bool
+}
+
+// readFronts asks all pages side by side; one that does not answer is not in
+// front as far as anybody can tell.
+func readFronts(ctx context.Context, conn Conn, pages []*target.Info) []frontness {
+	ctx, cancel := context.WithTimeout(ctx, TabDeadline)
+	defer cancel()
+	answers := make(chan frontness, len(pages))
+	for _, p := range pages {
+		go func() {
+			answer := frontness{info: p}
+			if s, detach, err := attach(ctx, conn, p.TargetID); err == nil {
+				seen, err := look(ctx, s, cdp.FrameID(p.TargetID))
+				answer.visible = err == nil && seen.Visible
+				detach()
+			}
+			answers <- answer
+		}()
+	}
+	var all []frontness
+	for range pages {
+		a := <-answers
+		all = append(all, a)
+		if a.visible {
+			cancel() // the others need not answer any more
+		}
+	}
+	return all
+}

@@ -1,0 +1,79 @@
+package capture
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/state"
+)
+
+// Lay lays the browser-wide state down over a datadir that was copied from a
+// running or dead Chrome: the jar then holds exactly the document's cookies,
+// and each origin that was read holds exactly the document's localStorage. No
+// request leaves the browser. It must run before any page of the environment
+// does.
+//
+// It returns a report line for each cookie domain and origin. It fails only
+// where the browser does not answer.
+func Lay(ctx context.Context, conn Conn, doc state.Document, now time.Time) ([]state.Component, error) {
+	const op = "capture.lay"
+	refused, err := replaceCookies(ctx, conn, doc.Cookies)
+	if err != nil {
+		return nil, fault.Wrap(err, fault.BrowserFailed, op, "the cookies could not be laid down")
+	}
+	reasons := map[string]string{}
+	for _, c := range refused {
+		reasons[c.Identity()] = "Chrome refused the cookie"
+		if c.Opaque {
+			reasons[c.Identity()] = "its partition has no name that can be set"
+		}
+	}
+	jar, err := Cookies(ctx, conn)
+	if err != nil {
+		return nil, fault.Wrap(err, fault.BrowserFailed, op, "the cookies could not be read back")
+	}
+	report := state.CompareCookies(doc.Cookies, jar, now, reasons)
+	areas, err := layLocal(ctx, conn, doc.Local)
+	if err != nil {
+		return nil, fault.Wrap(err, fault.BrowserFailed, op, "the local storage could not be laid down")
+	}
+	return append(report, areas...), nil
+}
+
+// Partitioned reports whether a storage key is of a frame below another site
+// (Chromium's StorageKey serialisation: what follows a caret).
+func Partitioned(storageKey string) bool { return strings.Contains(storageKey, "^") }
+
+func layLocal(ctx context.Context, conn Conn, areas []state.Area) ([]state.Component, error) {
+	var report []state.Component
+	var s *stub
+	for _, area := range areas {
+		line := state.Component{Name: state.ComponentLocalStorage, Origin: area.StorageKey, Saved: len(area.Items)}
+		switch {
+		case Partitioned(area.StorageKey):
+			line.Restored = line.Saved
+			line.Reason = "from the copied datadir; writes of the last seconds before the copy may be missing"
+		default:
+			if s == nil {
+				opened, err := openStub(ctx, conn)
+				if err != nil {
+					return nil, err
+				}
+				s = opened
+				defer s.close(ctx)
+			}
+			if err := s.write(ctx, area); err != nil {
+				if ctx.Err() != nil {
+					return nil, ctx.Err()
+				}
+				line.Dropped, line.Reason = line.Saved, "the origin's storage could not be written"
+			} else {
+				line.Restored = line.Saved
+			}
+		}
+		report = append(report, line)
+	}
+	return report, nil
+}

@@ -1,0 +1,244 @@
+package capture
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/domstorage"
+	"github.com/chromedp/cdproto/page"
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/cdproto/storage"
+	"github.com/chromedp/cdproto/target"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/state"
+)
+
+// TabDeadline bounds the reading of one tab: a page whose script never yields
+// must not hold a save up. What was not read by then is told in Missed.
+const TabDeadline = 5 * time.Second
+
+// Read reads what CDP tells of a running environment: every cookie of the
+// profile, localStorage of every origin that has a live frame, and for each
+// tab its sessionStorage, window.name and back/forward list. Pages are neither
+// paused nor changed and cannot notice it.
+//
+// It fails only where the browser itself does not answer; what one tab does
+// not give is named in the document's Missed.
+func Read(ctx context.Context, conn Conn) (state.Document, error) {
+	const op = "capture.read"
+	doc := state.Document{SchemaVersion: state.SchemaVersion, Complete: true,
+		Cookies: []state.Cookie{}, Local: []state.Area{}, Tabs: []state.Tab{}}
+	jar, err := Cookies(ctx, conn)
+	if err != nil {
+		return doc, fault.Wrap(err, fault.BrowserFailed, op, "the cookies could not be read")
+	}
+	doc.Cookies = jar
+	targets, foreign, err := split(ctx, conn)
+	if err != nil {
+		return doc, fault.Wrap(err, fault.BrowserFailed, op, "the tabs could not be listed")
+	}
+	for _, t := range foreign {
+		if t.Type == "page" {
+			doc.Missed = append(doc.Missed, state.Missed{Component: state.ComponentTabs, Origin: t.URL,
+				Reason: "it is in a browser context that a client made, which Chrome keeps in memory only"})
+		}
+	}
+	readings := readTabs(ctx, conn, targets)
+	local := map[string]state.Area{}
+	for _, r := range readings {
+		doc.Tabs = append(doc.Tabs, r.tab)
+		doc.Missed = append(doc.Missed, r.missed...)
+		for _, area := range r.local {
+			local[area.StorageKey] = area
+		}
+	}
+	for _, area := range local {
+		doc.Local = append(doc.Local, area)
+	}
+	slices.SortFunc(doc.Local, func(a, b state.Area) int { return strings.Compare(a.StorageKey, b.StorageKey) })
+	return doc, ctx.Err()
+}
+
+// Cookies reads the whole jar of the profile, sorted by domain, path and name.
+func Cookies(ctx context.Context, conn Conn) ([]state.Cookie, error) {
+	res, err := cdp.Call(ctx, conn, storage.GetCookies, storage.GetCookiesParams{})
+	if err != nil {
+		return nil, err
+	}
+	jar := make([]state.Cookie, 0, len(res.Cookies))
+	for _, c := range res.Cookies {
+		jar = append(jar, fromCDP(c))
+	}
+	slices.SortFunc(jar, func(a, b state.Cookie) int { return strings.Compare(a.Identity(), b.Identity()) })
+	return jar, nil
+}
+
+// reading is what one tab gave.
+type reading struct {
+	tab    state.Tab
+	local  []state.Area
+	missed []state.Missed
+}
+
+// readTabs reads all tabs side by side, each under its own deadline.
+func readTabs(ctx context.Context, conn Conn, targets []*target.Info) []reading {
+	var pages []*target.Info
+	frames := map[target.ID][]*target.Info{} // out-of-process frames, by page
+	owner := map[target.ID]target.ID{}
+	for _, t := range targets {
+		switch t.Type {
+		case "page":
+			pages = append(pages, t)
+			owner[t.TargetID] = t.TargetID
+		case "iframe":
+			owner[t.TargetID] = t.ParentID
+		}
+	}
+	for _, t := range targets {
+		if t.Type != "iframe" {
+			continue
+		}
+		top := t.TargetID
+		for hops := 0; owner[top] != top && owner[top] != "" && hops < len(targets); hops++ {
+			top = owner[top]
+		}
+		frames[top] = append(frames[top], t)
+	}
+	readings := make([]reading, len(pages))
+	var group errgroup.Group
+	group.SetLimit(8)
+	for i, p := range pages {
+		group.Go(func() error {
+			ctx, cancel := context.WithTimeout(ctx, TabDeadline)
+			defer cancel()
+			readings[i] = readTab(ctx, conn, p, frames[p.TargetID])
+			return nil
+		})
+	}
+	_ = group.Wait() // no member fails: what a tab does not give is in its reading
+	return readings
+}
+
+func readTab(ctx context.Context, conn Conn, p *target.Info, frames []*target.Info) reading {
+	r := reading{tab: state.Tab{TargetID: string(p.TargetID), URL: p.URL, Title: p.Title}}
+	miss := func(component, origin string, err error) {
+		r.missed = append(r.missed, state.Missed{Component: component, Origin: origin, Reason: reason(ctx, err)})
+	}
+	s, detach, err := attach(ctx, conn, p.TargetID)
+	if err != nil {
+		miss(state.ComponentSessionStorage, p.URL, err)
+		return r
+	}
+	defer detach()
+	if history, err := cdp.Call(ctx, s, page.GetNavigationHistory, cdp.Empty{}); err != nil {
+		miss(state.ComponentHistory, p.URL, err)
+	} else {
+		r.tab.Current = int(history.CurrentIndex)
+		for _, e := range history.Entries {
+			r.tab.History = append(r.tab.History, state.HistoryEntry{URL: e.URL, Title: e.Title})
+		}
+	}
+	r.frames(ctx, s, miss)
+	if seen, err := look(ctx, s, cdp.FrameID(p.TargetID)); err != nil {
+		miss(state.ComponentWindowName, p.URL, err)
+	} else {
+		r.tab.Name, r.tab.Active = seen.Name, seen.Visible
+	}
+	for _, f := range frames {
+		fs, detach, err := attach(ctx, conn, f.TargetID)
+		if err != nil {
+			miss(state.ComponentSessionStorage, f.URL, err)
+			continue
+		}
+		r.frames(ctx, fs, miss)
+		detach()
+	}
+	return r
+}
+
+// frames reads the storage of every frame that a session's target holds.
+func (r *reading) frames(ctx context.Context, s cdp.Session, miss func(component, origin string, err error)) {
+	tree, err := cdp.Call(ctx, s, page.GetFrameTree, cdp.Empty{})
+	if err != nil {
+		miss(state.ComponentSessionStorage, r.tab.URL, err)
+		return
+	}
+	var walk func(*page.FrameTree)
+	walk = func(t *page.FrameTree) {
+		r.areas(ctx, s, t.Frame, miss)
+		for _, child := range t.ChildFrames {
+			walk(child)
+		}
+	}
+	walk(tree.FrameTree)
+}
+
+func (r *reading) areas(ctx context.Context, s cdp.Session, f *cdp.Frame, miss func(component, origin string, err error)) {
+	key, err := cdp.Call(ctx, s, storage.GetStorageKey, storage.GetStorageKeyParams{FrameID: f.ID})
+	if err != nil || !strings.HasPrefix(string(key.StorageKey), "http") {
+		return // another process's frame, read through its own target, or an opaque origin
+	}
+	for _, kind := range []struct {
+		component string
+		local     bool
+		areas     *[]state.Area
+	}{{state.ComponentLocalStorage, true, &r.local}, {state.ComponentSessionStorage, false, &r.tab.Session}} {
+		k := string(key.StorageKey)
+		if slices.ContainsFunc(*kind.areas, func(a state.Area) bool { return a.StorageKey == k }) {
+			continue
+		}
+		res, err := cdp.Call(ctx, s, domstorage.GetDOMStorageItems, domstorage.GetDOMStorageItemsParams{
+			StorageID: &domstorage.StorageID{StorageKey: domstorage.SerializedStorageKey(k), IsLocalStorage: kind.local}})
+		if err != nil {
+			miss(kind.component, k, err)
+			continue
+		}
+		area := state.Area{StorageKey: k, Items: make([]state.Item, 0, len(res.Entries))}
+		for _, e := range res.Entries {
+			if len(e) == 2 {
+				area.Items = append(area.Items, state.Item{Key: e[0], Value: e[1]})
+			}
+		}
+		// An empty area is read too: what a stale copy holds of it is to go.
+		*kind.areas = append(*kind.areas, area)
+	}
+}
+
+// sight is what a look into a page's main frame shows.
+type sight struct {
+	Name    string `json:"name"`
+	Visible bool   `json:"visible"`
+}
+
+// look reads window.name and whether the tab is in front, in a world of its
+// own: the page's scripts cannot see or intercept it.
+func look(ctx context.Context, s cdp.Session, frame cdp.FrameID) (sight, error) {
+	var seen sight
+	world, err := cdp.Call(ctx, s, page.CreateIsolatedWorld, page.CreateIsolatedWorldParams{FrameID: frame})
+	if err != nil {
+		return seen, err
+	}
+	byValue := true
+	res, err := cdp.Call(ctx, s, runtime.Evaluate, runtime.EvaluateParams{
+		Expression:    `({name: window.name, visible: document.visibilityState === "visible"})`,
+		ContextID:     world.ExecutionContextID,
+		ReturnByValue: &byValue,
+	})
+	if err != nil {
+		return seen, err
+	}
+	return seen, json.Unmarshal(res.Result.Value, &seen)
+}
+
+func reason(ctx context.Context, err error) string {
+	if ctx.Err() != nil {
+		return "the page did not answer in time"
+	}
+	return "the page could not be read: " + fault.CodeOf(err).Text()
+}

@@ -1,0 +1,194 @@
+package browser
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/stasisd/stasis/browser/capture"
+	"github.com/stasisd/stasis/state"
+)
+
+// Package capture is tested here, where there is a Chrome and a driver.
+
+// Every attribute of a cookie comes back: read from one Chrome, laid down in
+// another, read again.
+func TestCookiesRoundTrip(t *testing.T) {
+	soon := float64(time.Now().Add(time.Hour).Unix())
+	cookie := func(name string, change func(*state.Cookie)) state.Cookie {
+		c := state.Cookie{Name: name, Value: "v of " + name, Domain: "a.example", Path: "/", Expires: -1, Session: true,
+			Secure: true, Priority: "Medium", SourceScheme: "Secure", SourcePort: 443}
+		if change != nil {
+			change(&c)
+		}
+		return c
+	}
+	jar := []state.Cookie{
+		cookie("session", nil),
+		cookie("persistent", func(c *state.Cookie) { c.Session, c.Expires = false, soon }),
+		cookie("domain", func(c *state.Cookie) { c.Domain = ".a.example" }),
+		cookie("__Host-id", nil),
+		cookie("__Secure-id", func(c *state.Cookie) { c.Domain = ".a.example" }),
+		cookie("strict", func(c *state.Cookie) { c.SameSite = "Strict" }),
+		cookie("lax", func(c *state.Cookie) { c.SameSite = "Lax" }),
+		cookie("none", func(c *state.Cookie) { c.SameSite = "None" }),
+		cookie("http-only", func(c *state.Cookie) { c.HTTPOnly = true }),
+		cookie("low", func(c *state.Cookie) { c.Priority = "Low" }),
+		cookie("high", func(c *state.Cookie) { c.Priority = "High" }),
+		cookie("path", func(c *state.Cookie) { c.Path = "/deep/er" }),
+		cookie("path", nil),
+		cookie("plain", func(c *state.Cookie) {
+			c.Secure, c.SourceScheme, c.SourcePort, c.Domain = false, "NonSecure", 80, "b.example"
+		}),
+		cookie("empty", func(c *state.Cookie) { c.Value = "" }),
+		cookie("odd", func(c *state.Cookie) { c.Value = `a="b c"=d` }),
+		cookie("chips", func(c *state.Cookie) {
+			c.SameSite, c.Partition = "None", &state.PartitionKey{TopLevelSite: "https://top.example"}
+		}),
+		cookie("chips", func(c *state.Cookie) {
+			c.SameSite, c.Partition = "None", &state.PartitionKey{TopLevelSite: "https://top.example", HasCrossSiteAncestor: true}
+		}),
+		cookie("chips", func(c *state.Cookie) { c.SameSite = "None" }),
+	}
+	r := newRig(t)
+	var read []state.Cookie
+	for _, want := range []*[]state.Cookie{&jar, &read} {
+		b := r.fresh()
+		doc := state.Document{Cookies: append(*want, state.Cookie{Name: "expired", Value: "v", Domain: "a.example", Path: "/",
+			Secure: true, Expires: 1000, Priority: "Medium", SourceScheme: "Secure", SourcePort: 443})}
+		report, err := capture.Lay(within(t), b.driver, doc, time.Now())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := line(report, state.ComponentCookies, "a.example"); got.Dropped != 0 || got.Expired != 1 || got.Restored != got.Saved-1 {
+			t.Errorf("%+v", got)
+		}
+		now, err := capture.Read(within(t), b.driver)
+		if err != nil {
+			t.Fatal(err)
+		}
+		byIdentity := cmpopts.SortSlices(func(a, b state.Cookie) bool { return a.Identity() < b.Identity() })
+		if diff := cmp.Diff(*want, now.Cookies, byIdentity); diff != "" {
+			t.Errorf("(-laid +read):\n%s", diff)
+		}
+		read = now.Cookies
+		if err := b.Kill(within(t)); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// The jar is replaced: what a stale datadir holds besides goes. A cookie that
+// Chrome refuses is named, and the others are laid down.
+func TestLayReplacesTheJar(t *testing.T) {
+	r := newRig(t)
+	b := r.fresh()
+	good := state.Cookie{Name: "good", Value: "v", Domain: "a.example", Path: "/", Expires: -1, Session: true}
+	stale := state.Cookie{Name: "stale", Value: "v", Domain: "a.example", Path: "/", Expires: -1, Session: true}
+	bad := state.Cookie{Name: "__Host-bad", Value: "v", Domain: ".c.example", Path: "/", Expires: -1, Session: true}
+	opaque := state.Cookie{Name: "opaque", Value: "v", Domain: "d.example", Path: "/", Expires: -1, Session: true, Opaque: true}
+	if _, err := capture.Lay(within(t), b.driver, state.Document{Cookies: []state.Cookie{stale}}, time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	report, err := capture.Lay(within(t), b.driver, state.Document{Cookies: []state.Cookie{good, bad, opaque}}, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for domain, want := range map[string]state.Component{
+		"a.example": {Saved: 1, Restored: 1},
+		"c.example": {Saved: 1, Dropped: 1, Reason: "Chrome refused the cookie"},
+		"d.example": {Saved: 1, Dropped: 1, Reason: "its partition has no name that can be set"},
+	} {
+		want.Name, want.Origin = state.ComponentCookies, domain
+		if diff := cmp.Diff(want, line(report, state.ComponentCookies, domain)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", domain, diff)
+		}
+	}
+	jar, err := capture.Cookies(within(t), b.driver)
+	if err != nil || len(jar) != 1 || jar[0].Name != "good" {
+		t.Errorf("%+v, %v", jar, err)
+	}
+}
+
+// localStorage of every frame is read, and laid down without a request, as
+// exactly what was read, whatever the strings are.
+func TestLocalStorageRoundTrip(t *testing.T) {
+	r := newRig(t)
+	third := newSite(t, nil)
+	other := strings.Replace(third.url, "127.0.0.1", "localhost", 1) // another site than the page's
+	s := newSite(t, map[string]string{"/page": `<iframe src="` + other + `/inner"></iframe>`})
+	b := r.fresh()
+	r.open(b, s.url+"/page")
+	const odd = `({"": "empty key", "</script>": "<!--\u2028\u2029", "nul\0key": "a\0b", "quote\"'` + "`" + `\\": "\n\r\t", "é\u{1F600}": "ü", "__proto__": "p", "big": "x".repeat(4 << 20), "none": ""})`
+	r.eval(b, s.url+"/page", `for (const [k, v] of Object.entries(`+odd+`)) localStorage.setItem(k, v); localStorage.setItem("__proto__", "p"); 1`)
+	await(t, "the frame has loaded", func() bool { return len(third.requests()) > 0 })
+	doc, err := b.Capture(within(t))
+	if err != nil || len(doc.Missed) != 0 {
+		t.Fatalf("%v, missed %+v", err, doc.Missed)
+	}
+	keys := map[string]int{}
+	for _, area := range doc.Local {
+		keys[area.StorageKey] = len(area.Items)
+	}
+	partitioned := 0
+	for key := range keys {
+		if strings.HasPrefix(key, other) && capture.Partitioned(key) {
+			partitioned++
+		}
+	}
+	if keys[s.url+"/"] != 8 || partitioned != 1 {
+		t.Errorf("areas: %v", keys)
+	}
+	before := len(s.requests()) + len(third.requests())
+
+	second := r.fresh()
+	report, err := capture.Lay(within(t), second.driver, doc, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := line(report, state.ComponentLocalStorage, s.url+"/"); got.Restored != 8 || got.Dropped != 0 {
+		t.Errorf("%+v", got)
+	}
+	if n := len(s.requests()) + len(third.requests()) - before; n != 0 {
+		t.Errorf("the sites were asked %d times", n)
+	}
+	if pages, err := second.Pages(within(t)); err != nil || len(pages) != 1 {
+		t.Errorf("%+v, %v", pages, err)
+	}
+	r.open(second, s.url+"/page")
+	got := r.eval(second, s.url+"/page", `(() => { const want = `+odd+`; let same = Object.keys(localStorage).length === 8 && localStorage.getItem("__proto__") === "p";
+		for (const [k, v] of Object.entries(want)) same = same && localStorage.getItem(k) === v; return same })()`)
+	if got != "true" {
+		t.Error("the page finds other items")
+	}
+	// An area that is empty is laid down too: what a stale copy has goes.
+	doc.Local = []state.Area{{StorageKey: s.url + "/", Items: []state.Item{}}}
+	if _, err := capture.Lay(within(t), second.driver, doc, time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	// The open page hears of it from Chrome, an item at a time.
+	await(t, "the area is empty", func() bool { return r.eval(second, s.url+"/page", "localStorage.length") == "0" })
+}
+
+// Half of a surrogate pair is no Unicode and does not pass CDP. Where the
+// datadir has it, laying down leaves it as the site wrote it.
+func TestLoneSurrogate(t *testing.T) {
+	r := newRig(t)
+	s := newSite(t, nil)
+	b := r.fresh()
+	r.open(b, s.url+"/page")
+	r.eval(b, s.url+"/page", `localStorage.setItem("half", "a\ud800b"); localStorage.setItem("\udc00", "k"); localStorage.setItem("whole", "w"); 1`)
+	doc, err := b.Capture(within(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.eval(b, s.url+"/page", `localStorage.setItem("whole", "stale"); localStorage.setItem("stale", "s"); localStorage.setItem("length", "l"); 1`)
+	if _, err := capture.Lay(within(t), b.driver, doc, time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	const items = `[localStorage.length, localStorage.getItem("half") === "a\ud800b", localStorage.getItem("\udc00"), localStorage.getItem("whole")].join(" ")`
+	await(t, "the page finds what was read", func() bool { return r.eval(b, s.url+"/page", items) == "3 true k w" })
+}

@@ -1,0 +1,127 @@
+// Package datadir knows Chrome's user data directory on disk: which of its
+// files are a user's environment, and how a profile is prepared before Chrome
+// reads it.
+//
+// A user data directory holds one profile that matters, the folder named
+// [Profile]. Files beside that folder (Local State, Crashpad, component
+// downloads) belong to the Chrome that runs, not to the user's environment:
+// cookies and passwords are readable elsewhere because every Chrome is started
+// with --password-store=basic, whose key is fixed.
+package datadir
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"sort"
+	"strings"
+
+	"github.com/stasisd/stasis/fault"
+)
+
+// Profile is the folder of the environment's profile inside the user data
+// directory, and the first element of its files' names in an archive.
+const Profile = "Default"
+
+// File is one file or folder of an environment.
+type File struct {
+	Name string // slash-separated, from the user data directory: "Default/Cookies"
+	Path string // where it is on disk
+	Mode fs.FileMode
+	Size int64 // bytes
+}
+
+// Select lists what of a user data directory belongs into an archive, sorted
+// by name: the profile without caches, locks, sockets, links and whatever else
+// Chrome makes again by itself. A folder comes before what is in it; empty
+// folders are left out.
+//
+// It reads the folder only. Chrome must have closed it or stand still; of one
+// that runs the list is a guess.
+func Select(userDataDir string) ([]File, error) {
+	const op = "datadir.select"
+	if err := checkReal(userDataDir); err != nil {
+		return nil, err
+	}
+	var files []File
+	root := filepath.Join(userDataDir, Profile)
+	err := filepath.WalkDir(root, func(p string, d fs.DirEntry, err error) error {
+		if errors.Is(err, fs.ErrNotExist) && p != root {
+			return nil // a Chrome that runs, whose list is a guess, has just removed it
+		}
+		if err != nil {
+			return err
+		}
+		rel, err := filepath.Rel(userDataDir, p)
+		if err != nil {
+			return err
+		}
+		name := filepath.ToSlash(rel)
+		if Droppable(name) {
+			if d.IsDir() {
+				return fs.SkipDir
+			}
+			return nil
+		}
+		if !d.Type().IsRegular() {
+			return nil
+		}
+		info, err := d.Info()
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		files = append(files, File{Name: name, Path: p, Mode: info.Mode().Perm(), Size: info.Size()})
+		return nil
+	})
+	if err != nil {
+		return nil, fault.Wrap(err, fault.SaveFailed, op, "the profile could not be read")
+	}
+	sort.Slice(files, func(i, j int) bool { return files[i].Name < files[j].Name })
+	return files, nil
+}
+
+// checkReal refuses a user data directory that is not one but a link: the folder
+// it lies in is Chrome's, and what a link names is somebody else's.
+func checkReal(userDataDir string) error {
+	info, err := os.Lstat(userDataDir)
+	if err == nil && !info.IsDir() {
+		err = fs.ErrInvalid
+	}
+	return fault.Wrap(err, fault.SaveFailed, "datadir.check", "the user data directory is not there")
+}
+
+// Size is the sum of the files' sizes in bytes.
+func Size(files []File) int64 {
+	var n int64
+	for _, f := range files {
+		n += f.Size
+	}
+	return n
+}
+
+// Accept reports whether a file of an archive may be laid into a user data
+// directory. Only the profile's own files may: a folder beside it could name
+// programs of the host for Chrome to run (NativeMessagingHosts) or hold a
+// foreign lock (Singleton*).
+func Accept(name string) bool {
+	if path.Clean(name) != name || !strings.HasPrefix(name, Profile+"/") {
+		return name == Profile
+	}
+	for _, element := range strings.Split(name, "/") {
+		if element == "NativeMessagingHosts" || strings.HasPrefix(element, "Singleton") {
+			return false
+		}
+	}
+	return !Droppable(name)
+}
+
+// Exists reports whether the user data directory holds a profile.
+func Exists(userDataDir string) bool {
+	info, err := os.Stat(filepath.Join(userDataDir, Profile))
+	return err == nil && info.IsDir()
+}

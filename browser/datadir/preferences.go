@@ -1,0 +1,169 @@
+package datadir
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"syscall"
+
+	"github.com/stasisd/stasis/fault"
+)
+
+// Prepare readies a profile for Chrome: an environment that was unpacked, or
+// an empty folder for a fresh one.
+type Prepare struct {
+	// RestoreTabs lets Chrome reopen the tabs of its session files. Without it
+	// they are removed; session cookies come back either way.
+	RestoreTabs bool
+}
+
+// askingSettings are the content settings that Chrome would ask a person
+// about. Nobody is there to answer and the page's call would never return, so
+// each is denied (2) unless the environment has a decision of its own. Names
+// as in Chromium's components/content_settings registry.
+var askingSettings = []string{
+	"ar", "bluetooth_guard", "bluetooth_scanning", "clipboard", "file_system_write_guard",
+	"geolocation", "hand_tracking", "hid_guard", "idle_detection", "local_fonts",
+	"local_network", "local_network_access", "loopback_network", "media_stream_camera",
+	"media_stream_mic", "midi", "midi_sysex", "notifications", "sensors", "serial_guard",
+	"smart_card_guard", "storage_access", "top_level_storage_access", "usb_guard", "vr",
+	"window_placement",
+}
+
+// Run writes the preferences that every session's Chrome needs into the
+// profile of the user data directory:
+//
+//   - session.restore_on_startup 1 ("continue where you left off"): without it
+//     Chrome deletes session cookies when it starts and sessionStorage with
+//     the tabs (ShouldRestoreOldSessionCookies, profile_impl.cc);
+//   - a normal exit, so that no crash gate holds the tabs back;
+//   - no folder of another machine: downloads and unpacked extensions.
+//
+// Preferences that cannot be read as JSON are archive_damaged. What is written
+// belongs to the daemon; handing it to Chrome's user is the caller's.
+func (p Prepare) Run(userDataDir string) error {
+	const op = "datadir.prepare"
+	if err := checkReal(userDataDir); err != nil {
+		return err
+	}
+	// A Chrome may have lived here and left links behind: nothing is read or
+	// written through one that leads out.
+	root, err := os.OpenRoot(userDataDir)
+	if err != nil {
+		return fault.Wrap(err, fault.StoreFailed, op, "the profile's folder cannot be opened")
+	}
+	defer func() { _ = root.Close() }() // only a handle
+	if err := root.Mkdir(Profile, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+		return fault.Wrap(err, fault.StoreFailed, op, "the profile's folder could not be made")
+	}
+	if !p.RestoreTabs {
+		if err := root.RemoveAll(path.Join(Profile, "Sessions")); err != nil {
+			return fault.Wrap(err, fault.StoreFailed, op, "the saved tabs could not be removed")
+		}
+	}
+	if err := edit(root, path.Join(Profile, "Preferences"), true, prepare); err != nil {
+		return err
+	}
+	return edit(root, path.Join(Profile, "Secure Preferences"), false, dropForeignExtensions)
+}
+
+func prepare(prefs map[string]any) {
+	object(prefs, "session")["restore_on_startup"] = 1
+	profile := object(prefs, "profile")
+	profile["exit_type"] = "Normal"
+	profile["exited_cleanly"] = true
+	settings := object(profile, "default_content_setting_values")
+	for _, name := range askingSettings {
+		if _, decided := settings[name]; !decided {
+			settings[name] = 2
+		}
+	}
+	for _, folder := range []string{"download", "savefile"} {
+		delete(object(prefs, folder), "default_directory")
+	}
+	dropForeignExtensions(prefs)
+}
+
+// dropForeignExtensions forgets extensions that an absolute path names: the
+// folder is another machine's, or somebody's choice of a folder of this one.
+func dropForeignExtensions(prefs map[string]any) {
+	extensions, ok := prefs["extensions"].(map[string]any)
+	if !ok {
+		return
+	}
+	settings, ok := extensions["settings"].(map[string]any)
+	if !ok {
+		return
+	}
+	for id, entry := range settings {
+		if e, ok := entry.(map[string]any); ok {
+			if at, ok := e["path"].(string); ok && path.IsAbs(at) {
+				delete(settings, id)
+			}
+		}
+	}
+}
+
+// object returns the JSON object at the key, made if it is not there.
+func object(parent map[string]any, key string) map[string]any {
+	if o, ok := parent[key].(map[string]any); ok {
+		return o
+	}
+	o := map[string]any{}
+	parent[key] = o
+	return o
+}
+
+// edit applies a change to a preferences file; create makes a missing one.
+func edit(root *os.Root, file string, create bool, change func(map[string]any)) error {
+	const op = "datadir.prepare"
+	prefs := map[string]any{}
+	raw, err := read(root, file)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && !create:
+		return nil
+	case errors.Is(err, fs.ErrNotExist):
+	case err != nil:
+		return fault.Wrap(err, fault.StoreFailed, op, "the profile's preferences could not be read")
+	default:
+		// Numbers stay as written: some are 64-bit times that a float would round.
+		d := json.NewDecoder(bytes.NewReader(raw))
+		d.UseNumber()
+		if err := d.Decode(&prefs); err != nil || prefs == nil {
+			return fault.Wrap(errors.Join(err, errNotObject), fault.ArchiveDamaged, op, "the profile's preferences are not JSON")
+		}
+	}
+	change(prefs)
+	out, err := json.Marshal(prefs)
+	if err != nil {
+		return fault.Wrap(err, fault.Internal, op, "")
+	}
+	return fault.Wrap(root.WriteFile(file, out, 0o600), fault.StoreFailed, op, "the profile's preferences could not be written")
+}
+
+var errNotObject = errors.New("not a JSON object")
+
+// maxPreferences bounds a preferences file, in bytes; real ones have kilobytes.
+const maxPreferences = 64 << 20
+
+// read reads a file that a Chrome left: a plain one of a sane size, for a pipe
+// in its place would hold the daemon up and a huge one fill its memory.
+func read(root *os.Root, file string) (_ []byte, err error) {
+	f, err := root.OpenFile(file, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = f.Close() }() // only read from
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() || info.Size() > maxPreferences {
+		return nil, fs.ErrInvalid
+	}
+	return io.ReadAll(f)
+}

@@ -1,0 +1,208 @@
+package browser
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"github.com/chromedp/cdproto"
+	"github.com/chromedp/cdproto/browser"
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/page"
+	"github.com/chromedp/cdproto/target"
+
+	"github.com/stasisd/stasis/browser/capture"
+	"github.com/stasisd/stasis/browser/mux"
+	"github.com/stasisd/stasis/fault"
+)
+
+// screenshotQuality is the JPEG quality of a screenshot, in percent.
+const screenshotQuality = 80
+
+// screenshotPause is the time between two tries of a screenshot.
+const screenshotPause = 50 * time.Millisecond
+
+// downloadsDeadline bounds how long Chrome may take to be told where downloads go.
+const downloadsDeadline = 10 * time.Second
+
+// Page is one open tab.
+type Page struct {
+	ID    string
+	Title string
+	URL   string
+}
+
+// Door is what a client comes in by; it is taken when the client is let in and
+// given to Serve, which knows by it who is late.
+func (b *Browser) Door() mux.Door { return b.mux.Door() }
+
+// Serve connects a CDP client to the whole browser, or to one page where
+// targetID is set, until the client leaves or ctx ends. A client whose door was
+// closed by CloseClients meanwhile is closed as the others were.
+func (b *Browser) Serve(ctx context.Context, conn mux.Conn, targetID string, door mux.Door) error {
+	err := b.mux.Serve(ctx, conn, mux.ServeOptions{Target: target.ID(targetID), Door: door})
+	// What a client says of downloads goes with it, and the rest with that. A
+	// Chrome that has gone has none, and a frozen one must not hold this up.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), downloadsDeadline)
+	defer cancel()
+	_ = b.keepDownloads(ctx)
+	return err
+}
+
+// keepDownloads lets pages download into the session's own folder. Without it
+// Chrome drops every download for which no client has said so.
+func (b *Browser) keepDownloads(ctx context.Context) error {
+	_, err := cdp.Call(ctx, b.driver, browser.SetDownloadBehavior, browser.SetDownloadBehaviorParams{
+		Behavior: browser.SetDownloadBehaviorBehaviorAllow, DownloadPath: b.dir.Files()})
+	return fault.Wrap(err, fault.BrowserFailed, "browser.downloads", "Chrome did not answer")
+}
+
+// CloseClients ends every client's connection with a WebSocket close code and
+// waits until they are gone or ctx has ended. None is served until Thaw.
+func (b *Browser) CloseClients(ctx context.Context, code int, reason string) error {
+	return b.mux.CloseClients(ctx, code, reason)
+}
+
+// Pages lists the open tabs.
+func (b *Browser) Pages(ctx context.Context) ([]Page, error) {
+	infos, err := capture.Pages(ctx, b.driver)
+	if err != nil {
+		return nil, fault.Wrap(err, fault.BrowserFailed, "browser.pages", "the tabs could not be listed")
+	}
+	pages := make([]Page, 0, len(infos))
+	for _, t := range infos {
+		pages = append(pages, Page{ID: string(t.TargetID), Title: t.Title, URL: t.URL})
+	}
+	return pages, nil
+}
+
+// Navigate sends the tab in front to a URL and returns where it is once the
+// navigation is committed. What a session may not show is unsupported.
+func (b *Browser) Navigate(ctx context.Context, url string) (string, error) {
+	const op = "browser.navigate"
+	if !mux.AllowedURL(url) {
+		return "", notAllowed(op)
+	}
+	var at string
+	err := b.front(ctx, func(s cdp.Session, _ *target.Info) (err error) {
+		at, err = navigate(ctx, s, url)
+		return err
+	})
+	return at, asBrowserFault(ctx, err, op, "the page could not be opened")
+}
+
+func notAllowed(op string) error {
+	return fault.New(fault.Unsupported, op, "url: a session does not open this address")
+}
+
+// navigate waits for the event of the commit: Chrome answers a navigation a
+// moment before it, when the tab still is where it was, or between two pages.
+func navigate(ctx context.Context, s cdp.Session, url string) (string, error) {
+	const op = "browser.navigate"
+	commits, stop := s.Subscribe(page.FrameNavigated.Method)
+	defer stop()
+	moves, stopMoves := s.Subscribe(page.NavigatedWithinDocument.Method)
+	defer stopMoves()
+	if _, err := cdp.Call(ctx, s, page.Enable, page.EnableParams{}); err != nil {
+		return "", err
+	}
+	nav, err := cdp.Call(ctx, s, page.Navigate, page.NavigateParams{URL: url})
+	if err != nil {
+		return "", err
+	}
+	if nav.ErrorText != "" {
+		return "", fault.New(fault.BrowserFailed, op, "the page could not be opened: %s", nav.ErrorText)
+	}
+	for {
+		select {
+		case raw, ok := <-commits:
+			var commit page.EventFrameNavigated
+			switch {
+			case !ok:
+				return "", fault.New(fault.BrowserFailed, op, "the tab was closed")
+			case json.Unmarshal(raw, &commit) == nil && commit.Frame != nil && commit.Frame.LoaderID == nav.LoaderID:
+				return commit.Frame.URL + commit.Frame.URLFragment, nil
+			}
+		case raw := <-moves:
+			var move page.EventNavigatedWithinDocument
+			if nav.LoaderID == "" && json.Unmarshal(raw, &move) == nil && move.FrameID == nav.FrameID {
+				return move.URL, nil
+			}
+		case <-ctx.Done():
+			return "", ctx.Err()
+		}
+	}
+}
+
+// Open begins to load a URL without waiting for the site: in the tab in front
+// where that is blank, else in a new one.
+func (b *Browser) Open(ctx context.Context, url string) error {
+	const op = "browser.open"
+	if !mux.AllowedURL(url) {
+		return notAllowed(op)
+	}
+	pages, err := capture.Pages(ctx, b.driver)
+	if err != nil {
+		return asBrowserFault(ctx, err, op, "the tabs could not be listed")
+	}
+	created, err := cdp.Call(ctx, b.driver, target.CreateTarget, target.CreateTargetParams{URL: url})
+	if err != nil || created.TargetID == "" {
+		return asBrowserFault(ctx, err, op, "the tab could not be opened")
+	}
+	if len(pages) == 1 && pages[0].URL == "about:blank" {
+		err = b.closeTab(ctx, pages[0].TargetID)
+	}
+	return asBrowserFault(ctx, err, op, "the blank tab could not be closed")
+}
+
+// Screenshot is a JPEG of the tab in front, with its URL and title. A tab that
+// has not painted yet has no picture; it is asked again until ctx ends.
+func (b *Browser) Screenshot(ctx context.Context) (jpeg []byte, url, title string, err error) {
+	again := time.NewTicker(screenshotPause)
+	defer again.Stop()
+	for {
+		jpeg, url, title, err = b.screenshot(ctx)
+		var refused *cdproto.Error
+		if !errors.As(err, &refused) {
+			return jpeg, url, title, asBrowserFault(ctx, err, "browser.screenshot", "the screenshot could not be taken")
+		}
+		select {
+		case <-again.C:
+		case <-ctx.Done():
+			return nil, "", "", asBrowserFault(ctx, err, "browser.screenshot", "the screenshot could not be taken")
+		}
+	}
+}
+
+func (b *Browser) screenshot(ctx context.Context) (jpeg []byte, url, title string, err error) {
+	err = b.front(ctx, func(s cdp.Session, t *target.Info) error {
+		quality := int64(screenshotQuality)
+		shot, err := cdp.Call(ctx, s, page.CaptureScreenshot, page.CaptureScreenshotParams{
+			Format: page.CaptureScreenshotFormatJpeg, Quality: &quality})
+		jpeg, url, title = shot.Data, t.URL, t.Title
+		return err
+	})
+	return jpeg, url, title, err
+}
+
+// front attaches to the tab in front for the time of a call. With no tab open
+// it opens a blank one.
+func (b *Browser) front(ctx context.Context, do func(cdp.Session, *target.Info) error) error {
+	return capture.Front(ctx, b.driver, do)
+}
+
+// asBrowserFault gives an error of CDP a code: timeout where the context ended.
+func asBrowserFault(ctx context.Context, err error, op, message string) error {
+	var known *fault.Error
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(ctx.Err(), context.DeadlineExceeded):
+		return fault.Wrap(err, fault.Timeout, op, message+" in time")
+	case errors.As(err, &known):
+		return err
+	default:
+		return fault.Wrap(err, fault.BrowserFailed, op, message)
+	}
+}

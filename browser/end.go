@@ -1,0 +1,111 @@
+package browser
+
+import (
+	"context"
+	"syscall"
+	"time"
+
+	"github.com/chromedp/cdproto/browser"
+	"github.com/chromedp/cdproto/cdp"
+
+	"github.com/stasisd/stasis/browser/capture"
+	"github.com/stasisd/stasis/browser/datadir"
+	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/state"
+)
+
+// The steps of a clean close and how long each may take. Browser.close runs
+// Chrome's whole teardown, which is what puts cookies, DOM storage and session
+// files on disk; SIGINT does nearly so; SIGKILL loses what was not written.
+const (
+	closeDeadline     = 15 * time.Second
+	interruptDeadline = 5 * time.Second
+)
+
+// Capture reads what CDP tells of the environment (see capture.Read), marked
+// as of a live Chrome.
+func (b *Browser) Capture(ctx context.Context) (state.Document, error) {
+	doc, err := capture.Read(ctx, b.driver)
+	if err != nil {
+		return doc, err
+	}
+	doc.CapturedAt = b.now().UTC()
+	doc.Datadir = state.DatadirLive
+	doc.Chrome = state.Chrome{Version: b.version, Engine: EngineChrome, UserAgent: b.userAgent}
+	return doc, nil
+}
+
+// Close ends Chrome and waits until its whole process tree has gone: asked
+// over CDP first, interrupted next, killed last. It returns how the datadir
+// was left: clean only if Chrome went through its own teardown and ended with
+// status 0.
+func (b *Browser) Close(ctx context.Context) (state.Datadir, error) {
+	if b.Frozen() {
+		if err := b.Thaw(ctx); err != nil {
+			return state.DatadirCrash, b.Kill(ctx)
+		}
+	}
+	asked, cancel := context.WithTimeout(ctx, closeDeadline)
+	defer cancel()
+	// The answer may be lost with the pipe; the end of the processes is what counts.
+	_, _ = cdp.Call(asked, b.driver, browser.Close, cdp.Empty{})
+	err := b.process.Wait(asked)
+	if err != nil {
+		// A Chrome that is gone already needs no signal.
+		_ = b.process.Signal(syscall.SIGINT)
+		interrupted, cancel := context.WithTimeout(ctx, interruptDeadline)
+		defer cancel()
+		err = b.process.Wait(interrupted)
+	}
+	clean := err == nil && b.process.ExitState().Clean()
+	if kerr := b.Kill(context.WithoutCancel(ctx)); kerr != nil {
+		return state.DatadirCrash, kerr
+	}
+	if !clean {
+		return state.DatadirCrash, nil
+	}
+	return state.DatadirClean, nil
+}
+
+// Kill ends Chrome at once, whatever it does, waits until its process tree and
+// the daemon's own work with it have gone. It is idempotent.
+func (b *Browser) Kill(ctx context.Context) error {
+	b.cancel()
+	err := b.process.Kill(ctx)
+	if b.mux != nil {
+		if cerr := b.mux.Close(); err == nil {
+			err = cerr
+		}
+	}
+	b.background.Wait()
+	return fault.Wrap(err, fault.BrowserFailed, "browser.kill", "Chrome could not be ended")
+}
+
+// Freeze stops the whole process tree, so that nothing of it runs and its
+// files stand still.
+func (b *Browser) Freeze(ctx context.Context) error { return b.process.Freeze(ctx) }
+
+// Thaw makes the browser ready for use: a frozen process tree runs again, which
+// is awaited until Chrome answers, and after CloseClients new clients may come.
+// A Chrome that does not answer within ctx is browser_failed.
+func (b *Browser) Thaw(ctx context.Context) error {
+	if b.Frozen() {
+		if err := b.process.Thaw(ctx); err != nil {
+			return err
+		}
+		if _, err := cdp.Call(ctx, b.driver, browser.GetVersion, cdp.Empty{}); err != nil {
+			return fault.Wrap(err, fault.BrowserFailed, "browser.thaw", "Chrome does not answer")
+		}
+	}
+	b.mux.Admit()
+	return nil
+}
+
+// Frozen reports whether the process tree is stopped.
+func (b *Browser) Frozen() bool { return b.process.Frozen() }
+
+// Environment lists the files of the environment on disk. Chrome must be
+// closed or frozen.
+func (b *Browser) Environment() ([]datadir.File, error) {
+	return datadir.Select(b.dir.Profile())
+}

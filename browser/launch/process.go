@@ -1,0 +1,179 @@
+package launch
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/stasisd/stasis/fault"
+)
+
+// Process is one running Chrome with its whole process tree. It may be used
+// from many goroutines.
+type Process struct {
+	warden   *exec.Cmd
+	lifeline *os.File // open for as long as Chrome may live
+	cut      sync.Once
+	pipe     *pipe
+	errors   *tail
+	dir      *Dir
+	main     *os.Process // Chrome's main process; a handle, so that its number cannot be taken over
+	done     chan struct{}
+
+	mu     sync.Mutex // held by Freeze, Thaw and readers of the tree
+	frozen bool
+	gone   bool // the warden was waited for: its number may be taken over
+	exit   ExitState
+}
+
+// ExitState says how Chrome's main process ended.
+type ExitState struct {
+	Code   int            // exit status, if Signal is 0; -1 when it is not known
+	Signal syscall.Signal // the signal that ended it, or 0
+	Stderr string         // the last 8 KiB of standard error: for the log, it may name pages
+}
+
+// Clean reports whether Chrome ended by itself and without complaint, as it
+// does after Browser.close.
+func (e ExitState) Clean() bool { return e.Code == 0 && e.Signal == 0 }
+
+// supervise owns the process until its tree is gone. The first report goes to
+// first, which is closed without one when there is none.
+func (p *Process) supervise(reports io.ReadCloser, first chan<- report) {
+	exit, told := ExitState{Code: -1}, false
+	for in, n := json.NewDecoder(reports), 0; ; n++ {
+		var r report
+		if err := in.Decode(&r); err != nil {
+			break // the warden has ended
+		}
+		if n == 0 {
+			first <- r
+		}
+		told = told || r.Exited || r.Errno != 0
+		if r.Exited {
+			exit.Code, exit.Signal = r.Code, syscall.Signal(r.Signal)
+		}
+	}
+	close(first)
+	_ = reports.Close() // only read from
+	p.mu.Lock()
+	err := p.warden.Wait()
+	p.gone, p.frozen = true, false
+	p.mu.Unlock()
+	if err != nil || !told {
+		// Somebody killed the warden. Its Chrome dies with it, the rest of the
+		// tree may not.
+		_ = killMatching(context.Background(), p.dir.runsHere) // fails with its context alone
+	}
+	p.cutLifeline()
+	exit.Stderr = p.errors.String()
+	p.mu.Lock()
+	p.exit = exit
+	p.mu.Unlock()
+	close(p.done)
+}
+
+// cutLifeline lets the warden kill the tree, if it still lives.
+func (p *Process) cutLifeline() {
+	p.cut.Do(func() { _ = p.lifeline.Close() }) // an end of a pipe: nothing to lose
+}
+
+// Pipe returns Chrome's CDP pipe: raw bytes, of which each message ends in a
+// NUL. Reading ends with io.EOF when Chrome has ended. The caller closes it;
+// closing more than once is harmless, and unblocks a reader and a writer.
+func (p *Process) Pipe() io.ReadWriteCloser { return p.pipe }
+
+// PID returns the ID of Chrome's main process.
+func (p *Process) PID() int { return p.main.Pid }
+
+// Done is closed when no process of the tree is left.
+func (p *Process) Done() <-chan struct{} { return p.done }
+
+// ExitState says how Chrome ended; call it once Done is closed. Before that it
+// tells nothing.
+func (p *Process) ExitState() ExitState {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.exit
+}
+
+// Wait returns nil when the whole tree is gone, or a Timeout fault around
+// ctx's error.
+func (p *Process) Wait(ctx context.Context) error {
+	select {
+	case <-p.done:
+		return nil
+	case <-ctx.Done():
+		return fault.Wrap(ctx.Err(), fault.Timeout, "launch.wait", "")
+	}
+}
+
+// Kill ends the whole tree with SIGKILL, frozen or not, and waits until it is
+// gone. Its kill goes on when ctx ends first; calling it again is harmless.
+func (p *Process) Kill(ctx context.Context) error {
+	p.cutLifeline()
+	return p.Wait(ctx)
+}
+
+// Signal sends a signal to Chrome's main process. It returns
+// os.ErrProcessDone when that has ended.
+func (p *Process) Signal(sig os.Signal) error { return p.main.Signal(sig) }
+
+// Processes returns the IDs of the tree's processes, parents first, zombies
+// left out; none once it is gone.
+func (p *Process) Processes() []int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var ids []int
+	for _, q := range p.tree() {
+		ids = append(ids, q.pid)
+	}
+	return ids
+}
+
+// CPUTime returns the processor time that the tree's living processes, and
+// those that they have waited for, have used so far.
+func (p *Process) CPUTime() time.Duration {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var sum time.Duration
+	for _, q := range p.tree() {
+		sum += q.cpu
+	}
+	return sum
+}
+
+// tree returns the living processes; the caller holds mu.
+func (p *Process) tree() []proc {
+	if p.gone {
+		return nil
+	}
+	var living []proc
+	for _, q := range descendants(p.warden.Process.Pid) {
+		if !q.dead() {
+			living = append(living, q)
+		}
+	}
+	return living
+}
+
+// pipe joins the daemon's ends of Chrome's two pipes.
+type pipe struct {
+	r, w *os.File
+	once sync.Once
+	err  error
+}
+
+func (p *pipe) Read(b []byte) (int, error)  { return p.r.Read(b) }
+func (p *pipe) Write(b []byte) (int, error) { return p.w.Write(b) }
+
+func (p *pipe) Close() error {
+	p.once.Do(func() { p.err = errors.Join(p.r.Close(), p.w.Close()) })
+	return p.err
+}

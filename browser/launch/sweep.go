@@ -1,0 +1,124 @@
+package launch
+
+import (
+	"bytes"
+	"context"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/stasisd/stasis/fault"
+)
+
+// userDataDirFlag stands on the command line of Chrome's main process and of
+// nearly every other process of its tree, with the path behind it.
+const userDataDirFlag = "--user-data-dir="
+
+// scratchPrefix begins the names of run directories that hold nothing to
+// keep.
+const scratchPrefix = ".scratch-"
+
+// sweepPause is the time between two looks at processes that were killed and
+// are nobody's child here.
+const sweepPause = 5 * time.Millisecond
+
+// Sweep ends every process that a dead daemon's Chromes left under the root,
+// and returns the names of the run directories that it left, sorted. Call it
+// before the first Start: it does not tell a living Chrome of this daemon
+// from a dead one's. Errors: Timeout when ctx ends before the processes have,
+// Internal for what the file system says.
+func (l *Launcher) Sweep(ctx context.Context) ([]string, error) {
+	const op = "launch.sweep"
+	if err := killMatching(ctx, l.leftover()); err != nil {
+		return nil, fault.Wrap(err, fault.Timeout, op, "")
+	}
+	entries, err := os.ReadDir(l.root)
+	if err != nil {
+		return nil, fault.Wrap(err, fault.Internal, op, "")
+	}
+	var left []string
+	for _, entry := range entries {
+		switch {
+		case !entry.IsDir():
+		case strings.HasPrefix(entry.Name(), scratchPrefix):
+			if err := os.RemoveAll(filepath.Join(l.root, entry.Name())); err != nil {
+				return nil, fault.Wrap(err, fault.Internal, op, "")
+			}
+		default:
+			left = append(left, entry.Name())
+		}
+	}
+	return left, nil
+}
+
+// leftover tells the processes of a dead daemon: those that name a user data
+// directory under the root and, since not all of them name one, those that run
+// as a user of the range who owns a run directory there. What names a user data
+// directory elsewhere belongs to another daemon with the same range.
+func (l *Launcher) leftover() func(pid int) bool {
+	named := userDataDirFlag + l.root + string(filepath.Separator)
+	owners := map[int]bool{}
+	if l.uids != nil {
+		entries, _ := os.ReadDir(l.root) // Sweep reads it again and reports
+		for _, entry := range entries {
+			if uid := ownerOf(entry); l.uids.holds(uid) {
+				owners[uid] = true
+			}
+		}
+	}
+	return func(pid int) bool {
+		line := commandLine(pid)
+		if bytes.Contains(line, []byte(userDataDirFlag)) {
+			return bytes.Contains(line, []byte(named))
+		}
+		return len(owners) > 0 && owners[uidOf(pid)]
+	}
+}
+
+// runsHere reports whether a process belongs to the Chrome of this directory.
+func (d *Dir) runsHere(pid int) bool {
+	if d.UID != os.Geteuid() && uidOf(pid) == d.UID {
+		return true
+	}
+	line := append(commandLine(pid), 0)
+	return bytes.Contains(line, []byte(userDataDirFlag+d.Profile()+"\x00")) ||
+		bytes.Contains(line, []byte(userDataDirFlag+d.Profile()+" "))
+}
+
+// killMatching sends SIGKILL to every process that matches, until none is
+// left or ctx ends. Zombies do not count: they wait for their parent alone.
+func killMatching(ctx context.Context, match func(pid int) bool) error {
+	for {
+		found := false
+		for _, p := range processes() {
+			if p.pid != os.Getpid() && !p.dead() && match(p.pid) {
+				found = true
+				// Fails only when the process has just ended.
+				_ = syscall.Kill(p.pid, syscall.SIGKILL)
+			}
+		}
+		if !found {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(sweepPause):
+		}
+	}
+}
+
+// ownerOf returns the uid that a directory entry belongs to, or -1.
+func ownerOf(entry fs.DirEntry) int {
+	info, err := entry.Info()
+	if err != nil {
+		return -1
+	}
+	if stat, ok := info.Sys().(*syscall.Stat_t); ok {
+		return int(stat.Uid)
+	}
+	return -1
+}

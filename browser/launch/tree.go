@@ -1,0 +1,172 @@
+package launch
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// ticksPerSecond is the unit of CPU times in /proc: USER_HZ, which is 100 on
+// every Linux platform that Chrome runs on.
+const ticksPerSecond = 100
+
+// proc is one process, as /proc/PID/stat tells it (proc_pid_stat(5)).
+type proc struct {
+	pid, ppid int
+	state     byte
+	cpu       time.Duration // user and system time, reaped children included
+	start     uint64        // ticks since boot; with pid it names a process for good
+}
+
+// dead reports whether the process has ended and only waits to be reaped.
+func (p proc) dead() bool { return p.state == 'Z' || p.state == 'X' }
+
+// parseStat reads the line of a stat file. The name in it may hold blanks and
+// parentheses, so fields are counted from the last closing one.
+func parseStat(pid int, line string) (proc, error) {
+	end := strings.LastIndexByte(line, ')')
+	fields := strings.Fields(line[end+1:])
+	if end < 0 || len(fields) < 20 {
+		return proc{}, errors.New("malformed stat line")
+	}
+	p := proc{pid: pid, state: fields[0][0]}
+	p.ppid, _ = strconv.Atoi(fields[1])
+	for _, f := range fields[11:15] { // utime, stime, cutime, cstime
+		ticks, _ := strconv.ParseInt(f, 10, 64)
+		p.cpu += time.Duration(ticks) * time.Second / ticksPerSecond
+	}
+	p.start, _ = strconv.ParseUint(fields[19], 10, 64)
+	return p, nil
+}
+
+// processes returns every process of the machine. One that ends while it is
+// being read is left out.
+func processes() []proc {
+	var all []proc
+	for _, pid := range pids() {
+		line, err := os.ReadFile(procPath(pid, "stat"))
+		if err != nil {
+			continue
+		}
+		if p, err := parseStat(pid, string(line)); err == nil {
+			all = append(all, p)
+		}
+	}
+	return all
+}
+
+// descendants returns the processes below root, parents before their children
+// and without root itself.
+func descendants(root int) []proc {
+	children := map[int][]proc{}
+	for _, p := range processes() {
+		children[p.ppid] = append(children[p.ppid], p)
+	}
+	tree := append([]proc(nil), children[root]...)
+	for i := 0; i < len(tree); i++ {
+		tree = append(tree, children[tree[i].pid]...)
+	}
+	return tree
+}
+
+// killDescendants sends SIGKILL to every process below root, and looks again
+// until a look finds none that has not been sent one: after that none of them
+// can fork any more.
+func killDescendants(root int) {
+	sent := map[proc]bool{}
+	for fresh := true; fresh; {
+		fresh = false
+		for _, p := range descendants(root) {
+			id := proc{pid: p.pid, start: p.start}
+			if p.dead() || sent[id] {
+				continue
+			}
+			sent[id], fresh = true, true
+			// Fails only when the process has just ended.
+			_ = syscall.Kill(p.pid, syscall.SIGKILL)
+		}
+	}
+}
+
+// stopped reports whether every thread of the process stands still: a thread
+// that was inside a system call finishes that first.
+func stopped(pid int) bool {
+	stats, err := filepath.Glob(procPath(pid, "task/*/stat"))
+	if err != nil {
+		return false
+	}
+	for _, stat := range stats {
+		line, err := os.ReadFile(stat)
+		if err != nil {
+			continue // the thread has ended
+		}
+		if t, err := parseStat(pid, string(line)); err != nil || (t.state != 'T' && !t.dead()) {
+			return false
+		}
+	}
+	return true
+}
+
+// pids returns the IDs of every process of the machine.
+func pids() []int {
+	dir, err := os.Open("/proc")
+	if err != nil {
+		return nil
+	}
+	names, _ := dir.Readdirnames(-1)
+	_ = dir.Close() // only read from
+	var ids []int
+	for _, name := range names {
+		if pid, err := strconv.Atoi(name); err == nil {
+			ids = append(ids, pid)
+		}
+	}
+	return ids
+}
+
+// commandLine returns the arguments of a process, separated by NUL or, where
+// Chrome has rewritten them, by blanks; empty for a zombie.
+func commandLine(pid int) []byte {
+	line, err := os.ReadFile(procPath(pid, "cmdline"))
+	if err != nil {
+		return nil
+	}
+	return line
+}
+
+// statusFields returns the words behind a key of /proc/PID/status, such as
+// "Uid" or "Seccomp"; none when the process is gone.
+func statusFields(pid int, key string) []string {
+	status, err := os.ReadFile(procPath(pid, "status"))
+	if err != nil {
+		return nil
+	}
+	for line := range bytes.Lines(status) {
+		if rest, ok := bytes.CutPrefix(line, []byte(key+":")); ok {
+			return strings.Fields(string(rest))
+		}
+	}
+	return nil
+}
+
+// uidOf returns the real uid of a process, or -1 when it is gone.
+func uidOf(pid int) int {
+	fields := statusFields(pid, "Uid")
+	if len(fields) == 0 {
+		return -1
+	}
+	uid, err := strconv.Atoi(fields[0])
+	if err != nil {
+		return -1
+	}
+	return uid
+}
+
+func procPath(pid int, file string) string {
+	return "/proc/" + strconv.Itoa(pid) + "/" + file
+}

@@ -1,0 +1,161 @@
+package launch
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"os"
+	"os/signal"
+	"runtime"
+	"strconv"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// leftoverGrace is how long processes may outlive Chrome's main process by
+// themselves: its network service writes cookies to disk until the very end.
+const leftoverGrace = 3 * time.Second
+
+// Exit statuses of a warden, seen by nobody but its daemon.
+const (
+	wardenOK     = 0
+	wardenMisuse = 2
+)
+
+// WardenMain is the whole program of a warden process (see the package's
+// documentation) and returns its exit status. A main function calls it before
+// anything else when its first argument is [WardenArg], with the arguments
+// behind that one, of which there are none.
+func WardenMain(args []string) int {
+	// PR_SET_PDEATHSIG follows the thread that starts Chrome, so this
+	// goroutine keeps its thread until the process ends.
+	runtime.LockOSThread()
+	closeOnExec()
+	reports := json.NewEncoder(os.NewFile(fdReports, "reports"))
+	lifeline := bufio.NewReader(os.NewFile(fdLifeline, "lifeline"))
+	line, err := lifeline.ReadBytes('\n')
+	var o order
+	if err != nil || len(args) != 0 || json.Unmarshal(line, &o) != nil {
+		return wardenMisuse
+	}
+	w := warden{self: os.Getpid(), reports: reports, children: make(chan os.Signal, 1), cut: make(chan struct{})}
+	if err := w.start(o); err != nil {
+		var errno syscall.Errno
+		if !errors.As(err, &errno) {
+			errno = syscall.EIO
+		}
+		w.tell(report{Errno: errno})
+		return wardenOK
+	}
+	w.tell(report{PID: w.main})
+	go func() {
+		_, _ = lifeline.ReadByte() // a byte and the end mean the same
+		close(w.cut)
+	}()
+	w.guard()
+	return wardenOK
+}
+
+// closeOnExec keeps every open file from Chrome, which gets its two by name:
+// also what the daemon was started with and does not know of.
+func closeOnExec() {
+	open, _ := os.ReadDir("/proc/self/fd") // without /proc nothing here works
+	for _, entry := range open {
+		if fd, err := strconv.Atoi(entry.Name()); err == nil && fd > 2 {
+			syscall.CloseOnExec(fd)
+		}
+	}
+}
+
+type warden struct {
+	self, main int
+	reports    *json.Encoder
+	children   chan os.Signal // SIGCHLD
+	cut        chan struct{}  // closed when the lifeline is
+	mainGone   bool
+}
+
+// start makes this process the reaper of all that comes from Chrome, deaf to
+// a terminal's signals, and starts Chrome.
+func (w *warden) start(o order) error {
+	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
+		return err
+	}
+	if err := os.WriteFile("/proc/self/comm", []byte(wardenName), 0); err != nil {
+		return err
+	}
+	// Caught and dropped, not ignored: an ignored signal stays ignored in
+	// Chrome, a caught one does not.
+	signal.Notify(make(chan os.Signal, 1),
+		syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGPIPE)
+	signal.Notify(w.children, syscall.SIGCHLD)
+
+	attr := &syscall.ProcAttr{
+		Dir: o.Dir, Env: o.Env,
+		Files: []uintptr{0, 2, 2, fdRequests, fdAnswers},
+		Sys:   &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL},
+	}
+	if o.UID >= 0 {
+		attr.Sys.Credential = &syscall.Credential{Uid: uint32(o.UID), Gid: uint32(o.UID)}
+	}
+	pid, err := syscall.ForkExec(o.Path, append([]string{o.Path}, o.Args...), attr)
+	if err != nil {
+		return err
+	}
+	w.main = pid
+	// With these open here, neither side would see the other's end.
+	return errors.Join(syscall.Close(fdRequests), syscall.Close(fdAnswers))
+}
+
+// guard returns when no descendant is left. The tree is looked at again after
+// every reaped process: whatever slipped through an earlier look has then
+// become a child of this one.
+func (w *warden) guard() {
+	var grace <-chan time.Time
+	cut, killing := w.cut, false
+	for w.reap() {
+		if killing {
+			killDescendants(w.self)
+		}
+		if w.mainGone && grace == nil {
+			grace = time.After(leftoverGrace)
+		}
+		select {
+		case <-w.children:
+		case <-cut:
+			cut, killing = nil, true
+		case <-grace:
+			killing = true
+		}
+	}
+}
+
+// reap collects every child that has ended and reports whether any lives on.
+func (w *warden) reap() bool {
+	for {
+		var status unix.WaitStatus
+		pid, err := unix.Wait4(-1, &status, unix.WNOHANG|unix.WALL, nil)
+		switch {
+		case err == unix.EINTR:
+		case err != nil:
+			return false // ECHILD
+		case pid == 0:
+			return true
+		case pid == w.main:
+			w.mainGone = true
+			end := report{Exited: true}
+			if status.Signaled() {
+				end.Signal = int(status.Signal())
+			} else {
+				end.Code = status.ExitStatus()
+			}
+			w.tell(end)
+		}
+	}
+}
+
+// tell sends a report. When it fails the daemon is dead, and the lifeline
+// says so too.
+func (w *warden) tell(r report) { _ = w.reports.Encode(r) }

@@ -1,0 +1,90 @@
+package mux
+
+import (
+	"context"
+	"errors"
+)
+
+// handle takes one message of the client. The error is of the pipe; what is
+// wrong with the message is answered to the client.
+func (c *client) handle(ctx context.Context, msg []byte) error {
+	e, bad := parseRequest(msg)
+	if bad != nil {
+		c.push(failure(e.id, e.session, bad))
+		return nil
+	}
+	s := c.m.lookup(&c.peer, e.session)
+	if s == nil {
+		c.push(failure(e.id, e.session, &cdpError{codeNoSession, "Session with given id not found."}))
+		return nil
+	}
+	method := string(e.method)
+	if method == "Browser.close" && !c.trusted {
+		// The browser is the session's, not the client's: only the connection ends.
+		e.result = []byte("{}")
+		c.push(reply(e.id, e, string(e.session)))
+		c.end(CloseNormal, "closed by the client", nil, true)
+		return nil
+	}
+	params := e.params
+	if !c.trusted {
+		var bad *cdpError
+		if params, bad = c.m.judge(s, method, params); bad != nil {
+			c.push(failure(e.id, e.session, bad))
+			return nil
+		}
+	}
+	return c.forward(ctx, e, s, params)
+}
+
+// forward sends a message on to Chrome; the answer goes to the client under
+// the client's own id.
+func (c *client) forward(ctx context.Context, e envelope, s *session, params []byte) error {
+	id, asked := e.id, string(e.session)
+	p := &pending{peer: &c.peer, session: s.id, method: string(e.method), answer: func(r envelope) {
+		c.push(reply(id, r, asked))
+	}}
+	send := func() (int64, []byte, error) {
+		n, err := c.m.register(p)
+		return n, request(n, s.id, e.method, params), err
+	}
+	if !c.trusted && c.m.guarded(s, p.method, params) {
+		// Hold the message until there is another page.
+		c.m.openBlank(func(bad *cdpError) {
+			if bad != nil {
+				c.push(failure(id, e.session, bad))
+				return
+			}
+			if _, msg, err := send(); err == nil {
+				c.lane.post(msg)
+			}
+		})
+		return nil
+	}
+	if c.trusted && p.method == "Browser.close" {
+		c.m.shutting()
+	}
+	_, msg, err := send()
+	if err != nil {
+		return err
+	}
+	return c.lane.send(ctx, msg)
+}
+
+// judge holds a client's command against the policy: the params to send, or
+// the error to answer with.
+func (m *Mux) judge(s *session, method string, params []byte) ([]byte, *cdpError) {
+	m.mu.Lock()
+	foreign := m.targets.foreign(s.target)
+	m.mu.Unlock()
+	if foreign && !harmless(method) {
+		return nil, refusal(method, errors.New("the page is one that clients may not open"))
+	}
+	return m.opts.Policy.apply(m.visible, method, params)
+}
+
+func (m *Mux) visible(target string) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return !m.targets.hidden(target)
+}

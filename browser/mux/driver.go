@@ -1,0 +1,179 @@
+package mux
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	"github.com/chromedp/cdproto"
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/cdp/jsonv2"
+	"github.com/chromedp/cdproto/target"
+
+	"github.com/stasisd/stasis/fault"
+)
+
+// Driver is the daemon's own client: a browser-level [cdp.Session] that the
+// policy table does not bind. Its methods may be called from many goroutines.
+// It reads with invalid UTF-8 replaced, as pages may put anything in a string.
+type Driver struct {
+	peer
+	m *Mux
+
+	mu    sync.Mutex
+	subs  map[*subscription]struct{}
+	pumps sync.WaitGroup
+	over  bool
+}
+
+var _ cdp.Session = (*Driver)(nil)
+
+// Driver attaches a driver. Close it, or the Mux, when done.
+func (m *Mux) Driver(ctx context.Context) (*Driver, error) {
+	d := &Driver{m: m, subs: map[*subscription]struct{}{}}
+	d.lane, d.trusted = m.out.lane(m.opts.UnsentBytes), true
+	d.event = d.publish
+	d.gone = func() { d.finish("") }
+	d.ended = d.finish
+	m.mu.Lock()
+	if m.err != nil {
+		defer m.mu.Unlock()
+		return nil, m.err
+	}
+	m.users[d] = struct{}{}
+	m.mu.Unlock()
+	if err := m.attach(ctx, &d.peer, ""); err != nil {
+		d.Close()
+		return nil, err
+	}
+	return d, nil
+}
+
+// Close detaches the driver and everything that it attached, and ends its
+// subscriptions. Calls under way fail. It is idempotent.
+func (d *Driver) Close() {
+	d.m.mu.Lock()
+	var lost []func()
+	for _, p := range d.m.pending {
+		if p.peer == &d.peer && p.lost != nil {
+			lost = append(lost, p.lost)
+		}
+	}
+	left := d.left
+	delete(d.m.users, d)
+	d.m.mu.Unlock()
+	if !left {
+		d.m.leave(&d.peer)
+	}
+	for _, f := range lost {
+		f()
+	}
+	d.stop()
+	d.pumps.Wait()
+}
+
+// Call runs a command on the browser. An error of Chrome is a
+// *cdproto.Error; a dead pipe is browser_failed, at once.
+func (d *Driver) Call(ctx context.Context, method string, params, result any) error {
+	return d.call(ctx, "", method, params, result)
+}
+
+// Subscribe gives the parameters of an event of the browser's session, in
+// order, buffered without bound, until cancel or the end of the session.
+func (d *Driver) Subscribe(method string) (<-chan jsonv2.Value, func()) {
+	return d.subscribe("", method)
+}
+
+// Session is the driver's session of one target, as Target.attachToTarget with
+// flatten or an auto-attach gave it. Calls on one that has been detached are
+// answered with Chrome's error -32001.
+func (d *Driver) Session(id target.SessionID) cdp.Session {
+	return &child{d, string(id)}
+}
+
+type child struct {
+	d  *Driver
+	id string
+}
+
+func (c *child) Call(ctx context.Context, method string, params, result any) error {
+	return c.d.call(ctx, c.id, method, params, result)
+}
+
+func (c *child) Subscribe(method string) (<-chan jsonv2.Value, func()) {
+	return c.d.subscribe(c.id, method)
+}
+
+// errDetached is how a call ends whose session was detached meanwhile.
+func errDetached() error {
+	return &cdproto.Error{Code: codeNoSession, Message: "Session with given id not found."}
+}
+
+func (d *Driver) call(ctx context.Context, session, method string, params, result any) error {
+	var raw []byte
+	if params != nil {
+		var err error
+		if raw, err = jsonv2.Marshal(params, jsonv2.AllowInvalidUTF8(true)); err != nil {
+			return fault.Wrap(err, fault.Internal, "mux.call "+method, "")
+		}
+	}
+	var name []byte
+	if session != "" {
+		name = []byte(session)
+	}
+	s := d.m.lookup(&d.peer, name)
+	if s == nil {
+		if err := d.m.Err(); err != nil {
+			return err
+		}
+		return errDetached()
+	}
+	if method == "Browser.close" {
+		d.m.shutting()
+	}
+	got := make(chan envelope, 1)
+	lost := make(chan struct{})
+	var once sync.Once
+	id, err := d.m.register(&pending{
+		peer: &d.peer, session: s.id, method: method,
+		answer: func(e envelope) { got <- e },
+		lost:   func() { once.Do(func() { close(lost) }) },
+	})
+	if err != nil {
+		return err
+	}
+	if err := d.lane.send(ctx, request(id, s.id, []byte(method), raw)); err != nil {
+		d.m.forget(id)
+		if errors.Is(err, errClosed) {
+			return d.m.Err()
+		}
+		return err
+	}
+	select {
+	case e := <-got:
+		return decode(e, method, result)
+	case <-lost:
+		if err := d.m.Err(); err != nil {
+			return err
+		}
+		return errDetached()
+	case <-ctx.Done():
+		d.m.forget(id)
+		return ctx.Err()
+	}
+}
+
+func decode(e envelope, method string, result any) error {
+	if e.err != nil {
+		failed := new(cdproto.Error)
+		if err := jsonv2.Unmarshal(e.err, failed); err != nil {
+			return fault.Wrap(err, fault.BrowserFailed, "mux.call "+method, "")
+		}
+		return failed
+	}
+	if result == nil {
+		return nil
+	}
+	err := jsonv2.Unmarshal(e.result, result, jsonv2.AllowInvalidUTF8(true))
+	return fault.Wrap(err, fault.BrowserFailed, "mux.call "+method, "")
+}

@@ -1,0 +1,157 @@
+package mux
+
+import (
+	"bytes"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// targetEvent is what the mux reads of the events of CDP's Target domain.
+type targetEvent struct {
+	SessionID  string     `json:"sessionId"`
+	TargetID   string     `json:"targetId"`
+	TargetInfo targetInfo `json:"targetInfo"`
+}
+
+var targetDomain = []byte("Target.")
+
+// routeEvent hands an event to the owner of the session that it arrived on.
+// Events of the Target domain move ownership on their way, and those about
+// targets that clients must not see end here.
+func (m *Mux) routeEvent(msg []byte, e envelope) {
+	var t targetEvent
+	ofTarget := bytes.HasPrefix(e.method, targetDomain)
+	if ofTarget && json.Unmarshal(e.params, &t) != nil {
+		return
+	}
+	m.mu.Lock()
+	if len(e.session) == 0 {
+		var tell []func()
+		if ofTarget {
+			tell = m.rootEvent(string(e.method), t)
+		}
+		m.mu.Unlock()
+		for _, f := range tell {
+			f()
+		}
+		return
+	}
+	s := m.sessions[string(e.session)]
+	if s == nil {
+		m.mu.Unlock()
+		return // its peer has left
+	}
+	pass, tell := true, []func(){}
+	if ofTarget {
+		pass, tell = m.ownerEvent(s, string(e.method), t)
+	}
+	owner := s.owner
+	m.mu.Unlock()
+	if pass {
+		owner.event(msg, e)
+	}
+	for _, f := range tell {
+		f()
+	}
+}
+
+// rootEvent takes an event of the mux's own session, under the lock.
+func (m *Mux) rootEvent(method string, t targetEvent) (tell []func()) {
+	switch method {
+	case "Target.detachedFromTarget":
+		if s := m.sessions[t.SessionID]; s != nil {
+			return m.orphan(s)
+		}
+	case "Target.targetCreated", "Target.targetInfoChanged":
+		m.targets.put(t.TargetInfo)
+	case "Target.targetDestroyed":
+		m.targets.remove(t.TargetID)
+		if m.opts.KeepPage && !m.closing && m.targets.emptied() {
+			return []func(){func() { m.openBlank(func(*cdpError) {}) }}
+		}
+	}
+	return nil
+}
+
+// ownerEvent takes an event for the owner of s, under the lock, and says
+// whether the owner may have it.
+func (m *Mux) ownerEvent(s *session, method string, t targetEvent) (pass bool, tell []func()) {
+	id := t.TargetInfo.TargetID
+	if id == "" {
+		id = t.TargetID
+	}
+	hidden := !s.owner.trusted && (m.targets.hidden(id) || m.targets.secret(t.TargetInfo))
+	switch method {
+	case "Target.attachedToTarget":
+		if hidden {
+			return false, []func(){func() { m.detach(s.id, t.SessionID) }}
+		}
+		m.adopt(s, t.SessionID, id)
+		return true, nil
+	case "Target.detachedFromTarget":
+		child := m.sessions[t.SessionID]
+		if child == nil || child.owner != s.owner {
+			return false, nil
+		}
+		return true, m.orphan(child)
+	default:
+		return !hidden, nil
+	}
+}
+
+// learn reads from an answer what the mux must know, and takes out what the
+// asker must not. It runs before the asker sees the answer.
+func (m *Mux) learn(p *pending, e *envelope) {
+	if p.peer == nil || e.err != nil {
+		return
+	}
+	switch p.method {
+	case "Target.attachToTarget", "Target.attachToBrowserTarget":
+		var r struct {
+			SessionID string `json:"sessionId"`
+		}
+		if json.Unmarshal(e.result, &r) == nil && r.SessionID != "" {
+			m.mu.Lock()
+			if s := m.sessions[p.session]; s != nil {
+				m.adopt(s, r.SessionID, "")
+			}
+			m.mu.Unlock()
+		}
+	case "Target.createBrowserContext":
+		var r struct {
+			ID string `json:"browserContextId"`
+		}
+		if json.Unmarshal(e.result, &r) == nil {
+			m.mu.Lock()
+			m.targets.contexts[r.ID] = struct{}{}
+			m.mu.Unlock()
+		}
+	case "Target.getTargets":
+		if !p.peer.trusted {
+			m.filterTargets(e)
+		}
+	}
+}
+
+func (m *Mux) filterTargets(e *envelope) {
+	var r struct {
+		TargetInfos []jsontext.Value `json:"targetInfos"`
+	}
+	if json.Unmarshal(e.result, &r) != nil {
+		return
+	}
+	seen := make([]jsontext.Value, 0, len(r.TargetInfos))
+	m.mu.Lock()
+	for _, raw := range r.TargetInfos {
+		var info targetInfo
+		if json.Unmarshal(raw, &info) == nil && !m.targets.hidden(info.TargetID) && !m.targets.secret(info) {
+			seen = append(seen, raw)
+		}
+	}
+	m.mu.Unlock()
+	r.TargetInfos = seen
+	if b, err := json.Marshal(r); err == nil {
+		e.result = b
+	}
+}

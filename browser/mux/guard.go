@@ -1,0 +1,61 @@
+package mux
+
+import (
+	"github.com/go-json-experiment/json"
+)
+
+// guarded says whether a command would close the last page of the session's
+// own profile; if not, the target it closes is remembered as leaving, so that
+// many closes at once do not each count on the others' pages.
+//
+// It covers Target.closeTarget and Page.close. A page's own window.close()
+// passes no client; see rootEvent.
+func (m *Mux) guarded(s *session, method string, params []byte) bool {
+	if !m.opts.KeepPage {
+		return false
+	}
+	id := s.target
+	switch method {
+	case "Target.closeTarget":
+		var p struct {
+			TargetID string `json:"targetId"`
+		}
+		if json.Unmarshal(params, &p) != nil {
+			return false
+		}
+		id = p.TargetID
+	case "Page.close":
+	default:
+		return false
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.closing {
+		return false
+	}
+	last := m.targets.last(id)
+	if _, known := m.targets.all[id]; known {
+		m.targets.leaving[id] = struct{}{}
+	}
+	return last
+}
+
+// openBlank opens about:blank in Chrome's default profile and then calls then,
+// on the pipe's reader.
+func (m *Mux) openBlank(then func(*cdpError)) {
+	gone := func() { then(&cdpError{codeRefused, "The browser is gone."}) }
+	m.command("", "Target.createTarget", `{"url":"about:blank"}`, func(e envelope) {
+		if e.err != nil {
+			then(&cdpError{codeRefused, "The last page cannot be closed: no other could be opened."})
+			return
+		}
+		then(nil)
+	}, gone)
+}
+
+// shutting says that the daemon is closing Chrome: no page is kept open now.
+func (m *Mux) shutting() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.closing = true
+}

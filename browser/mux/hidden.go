@@ -1,0 +1,37 @@
+package mux
+
+import (
+	"context"
+	"crypto/rand"
+
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/target"
+)
+
+// OpenHidden opens a tab for the daemon's own use, about:blank with a fragment
+// of its own, which no client is told of: neither its creation nor its end, and
+// clients that auto-attach are detached from it. Its target of type "tab",
+// which only few clients ask for, is seen, empty. Close it with
+// Target.closeTarget.
+func (d *Driver) OpenHidden(ctx context.Context, in cdp.BrowserContextID) (target.ID, error) {
+	url := "about:blank#" + rand.Text()
+	d.m.mu.Lock()
+	d.m.targets.hideURL[url] = struct{}{}
+	d.m.mu.Unlock()
+	var r struct {
+		TargetID target.ID `json:"targetId"`
+	}
+	params := map[string]any{"url": url, "background": true}
+	if in != "" {
+		params["browserContextId"] = in
+	}
+	err := d.Call(ctx, "Target.createTarget", params, &r)
+	d.m.mu.Lock()
+	defer d.m.mu.Unlock()
+	if err != nil {
+		delete(d.m.targets.hideURL, url)
+		return "", err
+	}
+	d.m.targets.hide[string(r.TargetID)] = struct{}{}
+	return r.TargetID, nil
+}

@@ -1,0 +1,239 @@
+package mux
+
+import (
+	"errors"
+	"io"
+	"strconv"
+	"sync"
+
+	"github.com/stasisd/stasis/fault"
+)
+
+// WebSocket close codes that [Mux.Serve] gives to [Conn.Close].
+const (
+	CloseNormal       = 1000 // the client left or asked for Browser.close; its page target is gone
+	CloseGoingAway    = 1001 // the context of Serve ended
+	CloseBrowserGone  = 1011 // Chrome, or its pipe, is gone
+	CloseTooSlow      = 1013 // the client did not read what Chrome sent it
+	CloseSessionEnded = 4001 // for CloseClients and who comes after it: the session was ended
+)
+
+// Options say how a Mux behaves. The zero value is usable.
+type Options struct {
+	// Policy holds what the policy table needs to know of the session.
+	Policy Policy
+	// QueueBytes bounds what waits for a client that reads slowly; a client
+	// over it is closed with CloseTooSlow. One message alone may be larger.
+	// 0 means 256 MiB.
+	QueueBytes int
+	// UnsentBytes bounds what waits for Chrome from one client; over it no
+	// more is read from that client. 0 means 16 MiB.
+	UnsentBytes int
+	// KeepPage keeps one page of the session's own profile open: Chrome exits,
+	// or at least unloads the profile with its session cookies, when the last
+	// one closes. A client's closing of the last page first opens about:blank.
+	KeepPage bool
+}
+
+// Mux shares one Chrome pipe among many peers: clients, drivers, transports.
+type Mux struct {
+	opts Options
+	pipe io.ReadWriteCloser
+	out  *outbox
+	own  *lane // the mux's own messages, on the pipe's root session
+
+	done   chan struct{} // closed when the pipe has ended
+	wg     sync.WaitGroup
+	serves sync.WaitGroup // guarded by mu against Add after closing
+	change chan struct{}
+
+	mu       sync.Mutex
+	closing  bool
+	err      error // why done is closed
+	lastID   int64
+	pending  map[int64]*pending
+	sessions map[string]*session
+	targets  targets
+	clients  map[*client]struct{}
+	entrance entrance
+	users    map[*Driver]struct{}
+}
+
+// pending is a request that Chrome has not answered. Exactly one of answer and
+// lost is called, from the pipe's reader and without the lock, unless the peer
+// leaves first.
+type pending struct {
+	peer    *peer
+	session string
+	method  string
+	answer  func(envelope)
+	lost    func() // the session or the pipe went away; may be nil
+}
+
+// New takes over the pipe of a running Chrome. Close must be called.
+func New(pipe io.ReadWriteCloser, opts Options) *Mux {
+	if opts.QueueBytes == 0 {
+		opts.QueueBytes = 256 << 20
+	}
+	if opts.UnsentBytes == 0 {
+		opts.UnsentBytes = 16 << 20
+	}
+	m := &Mux{
+		opts: opts, pipe: pipe, out: newOutbox(),
+		done: make(chan struct{}), change: make(chan struct{}, 1),
+		pending: map[int64]*pending{}, sessions: map[string]*session{},
+		clients: map[*client]struct{}{}, users: map[*Driver]struct{}{},
+		targets: newTargets(),
+	}
+	m.own = m.out.lane(0)
+	m.wg.Add(2)
+	go m.readPipe()
+	go m.writePipe()
+	// The pipe's root session belongs to the mux: it watches every target, of
+	// every type, so that the policy knows what a session is attached to.
+	m.command("", "Target.setDiscoverTargets", `{"discover":true,"filter":[{}]}`, func(envelope) {}, nil)
+	return m
+}
+
+// Done is closed when the pipe has ended: Chrome is gone or Close was called.
+func (m *Mux) Done() <-chan struct{} { return m.done }
+
+// Err is why Done is closed: a fault with code browser_failed, nil before.
+func (m *Mux) Err() error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.err
+}
+
+// Close closes the pipe, which makes Chrome exit, ends every client with
+// CloseBrowserGone and waits for all goroutines. It is idempotent; its error
+// is that of closing the pipe.
+func (m *Mux) Close() error {
+	m.mu.Lock()
+	m.closing = true
+	m.mu.Unlock()
+	err := m.fail(errors.New("closed by the daemon"))
+	m.wg.Wait()
+	m.serves.Wait()
+	m.mu.Lock()
+	users := m.users
+	m.users = map[*Driver]struct{}{}
+	m.mu.Unlock()
+	for d := range users {
+		d.stop()
+		d.pumps.Wait()
+	}
+	return err
+}
+
+// fail ends the pipe once: everyone who waits for it is told.
+func (m *Mux) fail(cause error) error {
+	m.mu.Lock()
+	if m.err != nil {
+		m.mu.Unlock()
+		return nil
+	}
+	m.err = fault.Wrap(cause, fault.BrowserFailed, "mux.pipe", "the browser is gone")
+	lost := m.pending
+	m.pending = map[int64]*pending{}
+	drivers := make([]*Driver, 0, len(m.users))
+	for d := range m.users {
+		drivers = append(drivers, d)
+	}
+	m.mu.Unlock()
+
+	close(m.done)
+	m.out.close()
+	err := m.pipe.Close()
+	for _, p := range lost {
+		if p.lost != nil {
+			p.lost()
+		}
+	}
+	for _, d := range drivers {
+		d.finish("")
+	}
+	return err
+}
+
+func (m *Mux) readPipe() {
+	defer m.wg.Done()
+	in := frames{r: m.pipe}
+	for {
+		msg, err := in.next()
+		if err != nil {
+			_ = m.fail(err) // of closing a pipe that has already ended
+			return
+		}
+		m.route(msg)
+	}
+}
+
+func (m *Mux) writePipe() {
+	defer m.wg.Done()
+	if err := m.out.run(m.pipe); err != nil {
+		_ = m.fail(err) // of closing a pipe that has already ended
+	}
+}
+
+// register remembers a request and gives it the id that Chrome will see: CDP
+// ids are 31 bits wide.
+func (m *Mux) register(p *pending) (int64, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.err != nil {
+		return 0, m.err
+	}
+	for {
+		m.lastID = m.lastID%(1<<31-1) + 1
+		if _, taken := m.pending[m.lastID]; !taken {
+			m.pending[m.lastID] = p
+			return m.lastID, nil
+		}
+	}
+}
+
+// forget drops a request whose answer nobody waits for any more.
+func (m *Mux) forget(id int64) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.pending, id)
+}
+
+// command sends a message of the mux's own; session "" is the pipe's root.
+func (m *Mux) command(session, method, params string, answer func(envelope), lost func()) {
+	id, err := m.register(&pending{session: session, method: method, answer: answer, lost: lost})
+	if err != nil {
+		if lost != nil {
+			lost()
+		}
+		return
+	}
+	m.own.post(request(id, session, []byte(method), []byte(params)))
+}
+
+// route hands one message of Chrome to whom it is for. Only the reader calls
+// it, so that everyone sees Chrome's order; nothing in it waits for a peer.
+func (m *Mux) route(msg []byte) {
+	e, err := scan(msg)
+	if err != nil {
+		return // not CDP; Chrome does not send such
+	}
+	if e.id == nil {
+		m.routeEvent(msg, e)
+		return
+	}
+	id, err := strconv.ParseInt(string(e.id), 10, 64)
+	if err != nil {
+		return
+	}
+	m.mu.Lock()
+	p := m.pending[id]
+	delete(m.pending, id)
+	m.mu.Unlock()
+	if p == nil {
+		return // its peer has left
+	}
+	m.learn(p, &e)
+	p.answer(e)
+}

@@ -1,0 +1,46 @@
+package mux
+
+import (
+	"context"
+	"errors"
+
+	"github.com/chromedp/cdproto/cdp/jsonv2"
+	"github.com/chromedp/cdproto/target"
+
+	"github.com/stasisd/stasis/fault"
+)
+
+// Post sends a command to one of the driver's sessions, "" for the browser's
+// own, and awaits no answer: a target that waits for its debugger answers most
+// commands only once it runs, but takes them in the order they were sent.
+// What Chrome answers, an error too, is dropped.
+func (d *Driver) Post(ctx context.Context, session target.SessionID, method string, params any) error {
+	var raw []byte
+	if params != nil {
+		var err error
+		if raw, err = jsonv2.Marshal(params, jsonv2.AllowInvalidUTF8(true)); err != nil {
+			return fault.Wrap(err, fault.Internal, "mux.post "+method, "")
+		}
+	}
+	var name []byte
+	if session != "" {
+		name = []byte(session)
+	}
+	s := d.m.lookup(&d.peer, name)
+	if s == nil {
+		return errors.Join(errDetached(), d.m.Err())
+	}
+	id, err := d.m.register(&pending{peer: &d.peer, session: s.id, method: method, answer: func(envelope) {}})
+	if err != nil {
+		return err
+	}
+	if err := d.lane.send(ctx, request(id, s.id, []byte(method), raw)); err != nil {
+		d.m.forget(id)
+		return err
+	}
+	return nil
+}
+
+// AllowedURL reports whether a tab may show an address, by the rule that
+// clients' navigations are held to.
+func AllowedURL(url string) bool { return checkURL(url) == nil }

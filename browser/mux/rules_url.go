@@ -1,0 +1,73 @@
+package mux
+
+import (
+	"fmt"
+	"strings"
+)
+
+func urlIn(name string) func(*call) error {
+	return func(c *call) error {
+		var url string
+		if err := c.params.get(name, &url); err != nil {
+			return err
+		}
+		return checkURL(url)
+	}
+}
+
+// checkURL says why a client may not open an address; nil if it may. The empty
+// one stands for about:blank.
+func checkURL(url string) error {
+	rest := strip(url)
+	if rest == "" {
+		return nil
+	}
+	inner, source := rest, false
+	if scheme(rest) == "view-source" {
+		inner, source = strip(rest[len("view-source:"):]), true
+	}
+	switch s := scheme(inner); s {
+	case "http", "https":
+		return nil
+	case "data", "blob", "javascript", "chrome-extension", "ws", "wss":
+		if !source {
+			return nil
+		}
+		return fmt.Errorf("view-source: of %s: addresses", s)
+	case "about":
+		what, _, _ := strings.Cut(strings.ToLower(inner[len("about:"):]), "#")
+		what, _, _ = strings.Cut(what, "?")
+		if !source && (what == "blank" || what == "srcdoc") {
+			return nil
+		}
+		return fmt.Errorf("of about: only about:blank can be opened")
+	case "":
+		return fmt.Errorf("the address has no scheme")
+	default:
+		return fmt.Errorf("%s: addresses cannot be opened", s)
+	}
+}
+
+// scheme returns an address's scheme in lower case, as a browser's URL parser
+// finds it (WHATWG URL, "scheme state"); "" if it has none.
+func scheme(url string) string {
+	url = strip(url)
+	for i := 0; i < len(url); i++ {
+		switch c := url[i]; {
+		case 'a' <= c|0x20 && c|0x20 <= 'z':
+		case i > 0 && ('0' <= c && c <= '9' || c == '+' || c == '-' || c == '.'):
+		case i > 0 && c == ':':
+			return strings.ToLower(url[:i])
+		default:
+			return ""
+		}
+	}
+	return ""
+}
+
+// strip does what a URL parser does first: controls and spaces go at the ends,
+// tabs and line ends everywhere.
+func strip(url string) string {
+	url = strings.TrimFunc(url, func(r rune) bool { return r <= ' ' })
+	return strings.NewReplacer("\t", "", "\n", "", "\r", "").Replace(url)
+}

@@ -1,0 +1,210 @@
+package mux
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/chromedp/cdproto/target"
+)
+
+// drainTime is how long a client may take to read its last answers when its
+// connection ends by its own Browser.close.
+const drainTime = 5 * time.Second
+
+// Conn is a client's connection, such as a WebSocket of text messages. Read
+// returns one message, in memory that the mux may keep; Write sends one. Both
+// return when ctx ends. Close sends the code and the reason, ends the
+// connection and makes a Read and a Write under way return; it bounds its own
+// time and is called once.
+type Conn interface {
+	Read(ctx context.Context) ([]byte, error)
+	Write(ctx context.Context, msg []byte) error
+	Close(code int, reason string) error
+}
+
+// ServeOptions say what a client is connected to.
+type ServeOptions struct {
+	// Target is the page that the client's messages without a sessionId go to,
+	// as on /devtools/page/<id>; empty means the browser.
+	Target target.ID
+	// Door is the one to come in by; see [Mux.Door].
+	Door Door
+}
+
+// client is a peer at the other end of a Conn.
+type client struct {
+	peer
+	m        *Mux
+	conn     Conn
+	out      inbox
+	internal bool // a Transport: not counted
+
+	once   sync.Once
+	over   chan struct{} // closed by end
+	exited chan struct{} // closed when Serve returns
+	code   int
+	reason string
+	cause  error
+	drain  bool
+}
+
+// Serve connects a client and blocks until it has gone, ctx has ended or
+// Chrome has. Everything that the client did through its sessions is then
+// undone by Chrome, and conn is closed. The error is nil when the client left
+// or was sent away; it is browser_failed when Chrome is gone and not_found when
+// there is no such target.
+func (m *Mux) Serve(ctx context.Context, conn Conn, o ServeOptions) error {
+	return m.serve(ctx, conn, o, false)
+}
+
+func (m *Mux) serve(ctx context.Context, conn Conn, o ServeOptions, internal bool) error {
+	c := &client{m: m, conn: conn, internal: internal, over: make(chan struct{}), exited: make(chan struct{})}
+	c.lane, c.trusted = m.out.lane(m.opts.UnsentBytes), internal
+	c.out.init(m.opts.QueueBytes)
+	c.event = c.deliver
+	c.gone = func() { c.end(CloseNormal, "target closed", nil, true) }
+	if !m.enter(c, o.Door) {
+		_ = conn.Close(c.code, c.reason) // whether it hears of it or has gone is one
+		return c.cause
+	}
+	defer m.exit(c)
+
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	attached, stop := c.attachment(ctx)
+	err := m.attach(attached, &c.peer, string(o.Target))
+	stop()
+	if err != nil && ctx.Err() == nil {
+		c.end(CloseBrowserGone, "not attached", err, false)
+	}
+	var loops sync.WaitGroup
+	if err == nil {
+		loops.Go(func() { c.read(ctx) })
+		loops.Go(func() { c.write(ctx) })
+	}
+	select {
+	case <-c.over:
+	case <-ctx.Done():
+		c.end(CloseGoingAway, "going away", nil, false)
+	case <-m.done:
+		c.end(CloseBrowserGone, "browser gone", m.Err(), false)
+	}
+	m.leave(&c.peer)
+	if c.out.finish(c.drain) {
+		select {
+		case <-c.out.empty:
+		case <-time.After(drainTime):
+		case <-ctx.Done():
+		}
+	}
+	_ = conn.Close(c.code, c.reason) // the client may have gone already; there is nobody to tell
+	cancel()
+	loops.Wait()
+	return c.cause
+}
+
+// attachment is a context that ends with ctx or with the client: CloseClients
+// must not wait for a Chrome that does not answer.
+func (c *client) attachment(ctx context.Context) (context.Context, func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		select {
+		case <-c.over:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, func() { cancel(); <-done }
+}
+
+// end says once how the connection ends.
+func (c *client) end(code int, reason string, cause error, drain bool) {
+	c.once.Do(func() {
+		c.code, c.reason, c.cause, c.drain = code, reason, cause, drain
+		close(c.over)
+	})
+}
+
+func (c *client) write(ctx context.Context) {
+	for {
+		msg, ok := c.out.take(ctx)
+		if !ok {
+			return
+		}
+		if err := c.conn.Write(ctx, msg); err != nil {
+			c.end(CloseNormal, "", nil, false)
+			return
+		}
+		c.out.wrote(len(msg))
+	}
+}
+
+func (c *client) read(ctx context.Context) {
+	for {
+		msg, err := c.conn.Read(ctx)
+		if err != nil {
+			c.end(CloseNormal, "", nil, false)
+			return
+		}
+		if err := c.handle(ctx, msg); err != nil {
+			if errors.Is(err, errClosed) {
+				err = c.m.Err()
+			}
+			c.end(CloseBrowserGone, "browser gone", err, false)
+			return
+		}
+	}
+}
+
+// push queues a message for the client; it never waits.
+func (c *client) push(msg []byte) {
+	if !c.out.push(msg) {
+		c.end(CloseTooSlow, "too slow", nil, false)
+	}
+}
+
+// deliver takes an event off Chrome; those on the root session carry no
+// sessionId for the client, all others go as they are.
+func (c *client) deliver(msg []byte, e envelope) {
+	if string(e.session) == c.root {
+		msg = event(e, "")
+	}
+	c.push(msg)
+}
+
+func (m *Mux) exit(c *client) {
+	m.mu.Lock()
+	delete(m.clients, c)
+	m.changed()
+	m.mu.Unlock()
+	close(c.exited)
+	m.serves.Done()
+}
+
+func (m *Mux) changed() {
+	select {
+	case m.change <- struct{}{}:
+	default: // one change untold stands for all
+	}
+}
+
+// Clients is how many clients are connected.
+func (m *Mux) Clients() int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	n := 0
+	for c := range m.clients {
+		if !c.internal {
+			n++
+		}
+	}
+	return n
+}
+
+// ClientsChanged gives a value after Clients has changed, one for many changes
+// if nobody took it in between. It is for one reader.
+func (m *Mux) ClientsChanged() <-chan struct{} { return m.change }

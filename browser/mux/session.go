@@ -1,0 +1,154 @@
+package mux
+
+import (
+	"context"
+
+	"github.com/go-json-experiment/json"
+
+	"github.com/stasisd/stasis/fault"
+)
+
+// peer is one user of the pipe: a client, or the daemon itself.
+type peer struct {
+	lane    *lane
+	trusted bool // the policy table does not bind it
+	root    string
+	event   func(msg []byte, e envelope) // an event for it; must not wait
+	gone    func()                       // its root session was detached by Chrome
+	ended   func(session string)         // one of its sessions was detached; may be nil
+	left    bool
+}
+
+// session is a CDP session: whose it is, and on which session it was attached.
+type session struct {
+	id       string
+	owner    *peer
+	target   string
+	parent   *session
+	children map[*session]struct{}
+}
+
+// attach gives p its root session: of the browser, or of one page if target is
+// not empty. It ends with ctx, and the session is then detached when it comes.
+func (m *Mux) attach(ctx context.Context, p *peer, target string) error {
+	method, params := "Target.attachToBrowserTarget", "{}"
+	if target != "" {
+		text, err := json.Marshal(map[string]any{"targetId": target, "flatten": true})
+		if err != nil {
+			return fault.Wrap(err, fault.InvalidRequest, "mux.attach", "the target ID is malformed")
+		}
+		method, params = "Target.attachToTarget", string(text)
+	}
+	result := make(chan error, 1)
+	answer := func(e envelope) {
+		var r struct {
+			SessionID string `json:"sessionId"`
+		}
+		if e.err != nil || json.Unmarshal(e.result, &r) != nil || r.SessionID == "" {
+			result <- fault.New(fault.NotFound, "mux.attach", "no such target")
+			return
+		}
+		m.mu.Lock()
+		left := p.left
+		if !left {
+			p.root = r.SessionID
+			m.sessions[r.SessionID] = &session{id: r.SessionID, owner: p, target: target, children: map[*session]struct{}{}}
+		}
+		m.mu.Unlock()
+		if left {
+			m.detach("", r.SessionID)
+		}
+		result <- nil
+	}
+	m.command("", method, params, answer, func() { result <- m.Err() })
+	select {
+	case err := <-result:
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// detach tells Chrome to forget a session, which was attached on parent.
+func (m *Mux) detach(parent, id string) {
+	params, err := json.Marshal(map[string]string{"sessionId": id})
+	if err == nil {
+		m.command(parent, "Target.detachFromTarget", string(params), func(envelope) {}, nil)
+	}
+}
+
+// leave takes a peer out: its sessions, and what it still waited for.
+func (m *Mux) leave(p *peer) {
+	p.lane.drop()
+	m.mu.Lock()
+	p.left = true
+	root := p.root
+	for id, s := range m.sessions {
+		if s.owner == p {
+			delete(m.sessions, id)
+		}
+	}
+	for id, w := range m.pending {
+		if w.peer == p {
+			delete(m.pending, id)
+		}
+	}
+	m.mu.Unlock()
+	if root != "" {
+		m.detach("", root)
+	}
+}
+
+// adopt makes the owner of parent the owner of a child session too.
+func (m *Mux) adopt(parent *session, id, target string) {
+	if old := m.sessions[id]; old != nil {
+		return // the event came before the answer
+	}
+	s := &session{id: id, owner: parent.owner, target: target, parent: parent, children: map[*session]struct{}{}}
+	parent.children[s] = struct{}{}
+	m.sessions[id] = s
+}
+
+// orphan removes a session that Chrome detached, with all that were attached
+// on it, of which Chrome says nothing. It returns what must be told afterwards
+// without the lock: Chrome answers no request on such a session any more.
+func (m *Mux) orphan(s *session) (tell []func()) {
+	delete(m.sessions, s.id)
+	if s.parent != nil {
+		delete(s.parent.children, s)
+	}
+	for id, w := range m.pending {
+		if w.session == s.id {
+			delete(m.pending, id)
+			if w.lost != nil {
+				tell = append(tell, w.lost)
+			}
+		}
+	}
+	if s.owner.ended != nil {
+		tell = append(tell, func() { s.owner.ended(s.id) })
+	}
+	if s.id == s.owner.root {
+		s.owner.root = ""
+		tell = append(tell, s.owner.gone)
+	}
+	for c := range s.children {
+		tell = append(tell, m.orphan(c)...)
+	}
+	return tell
+}
+
+// lookup finds the session that a peer's message is for: the root session if
+// it names none, else one that the peer owns. A peer does not know the root
+// session's own ID, so naming that is as good as any other guess.
+func (m *Mux) lookup(p *peer, id []byte) *session {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if id == nil {
+		return m.sessions[p.root]
+	}
+	if s := m.sessions[string(id)]; s != nil && s.owner == p && s.id != p.root {
+		return s
+	}
+	return nil
+}

@@ -1,0 +1,137 @@
+package mux
+
+import (
+	"strings"
+
+	"github.com/chromedp/cdproto/target"
+)
+
+// targetInfo is what the mux knows of a target (CDP Target.TargetInfo).
+type targetInfo struct {
+	TargetID         string `json:"targetId"`
+	Type             string `json:"type"`
+	URL              string `json:"url"`
+	BrowserContextID string `json:"browserContextId"`
+}
+
+// targets is every target that Chrome has; the Mux's lock guards it.
+type targets struct {
+	all      map[string]targetInfo
+	hide     map[string]struct{} // by Hide, or gone
+	hideURL  map[string]struct{} // by OpenHidden, before the ID is known
+	contexts map[string]struct{} // made by Target.createBrowserContext
+	leaving  map[string]struct{} // a client has asked to close them
+	hadPage  bool
+}
+
+func newTargets() targets {
+	return targets{
+		all: map[string]targetInfo{}, hide: map[string]struct{}{}, hideURL: map[string]struct{}{},
+		contexts: map[string]struct{}{}, leaving: map[string]struct{}{},
+	}
+}
+
+func (t *targets) put(info targetInfo) {
+	t.all[info.TargetID] = info
+	if _, ok := t.hideURL[info.URL]; ok && info.URL != "" {
+		t.hide[info.TargetID] = struct{}{}
+	}
+	if t.kept(info) {
+		t.hadPage = true
+	}
+}
+
+// remove forgets a target that is gone. One that was hidden stays so: the
+// clients' own events of its end come after the mux's.
+func (t *targets) remove(id string) {
+	if t.hidden(id) {
+		t.hide[id] = struct{}{}
+	}
+	delete(t.all, id)
+	delete(t.leaving, id)
+}
+
+func (t *targets) hidden(id string) bool {
+	_, hide := t.hide[id]
+	return hide || t.secret(t.all[id])
+}
+
+// secret says whether a target is part of the browser and not of the session:
+// Chrome's own interface (omnibox pop-ups are chrome: pages of type
+// browser_ui) and developer tools, which speak CDP past the policy table.
+func (t *targets) secret(info targetInfo) bool {
+	_, hide := t.hideURL[info.URL]
+	return info.Type == "browser_ui" || scheme(info.URL) == "devtools" || hide && info.URL != ""
+}
+
+// kept says whether a target is a page of the session's own profile, of which
+// one must stay.
+func (t *targets) kept(info targetInfo) bool {
+	_, made := t.contexts[info.BrowserContextID]
+	return info.Type == "page" && !made && !t.hidden(info.TargetID)
+}
+
+// last says whether nothing that must stay would be left without this target.
+// A tab target stands for the page in it, which is why any ID may be the last.
+func (t *targets) last(id string) bool {
+	info, known := t.all[id]
+	if !known || info.Type != "tab" && !t.kept(info) {
+		return false
+	}
+	spare := 0
+	for _, other := range t.all {
+		if _, leaving := t.leaving[other.TargetID]; t.kept(other) && !leaving && other.TargetID != id {
+			spare++
+		}
+	}
+	if info.Type == "tab" {
+		spare-- // the page of this tab is among them
+	}
+	return spare <= 0
+}
+
+// emptied is true once after the last page that must stay has gone.
+func (t *targets) emptied() bool {
+	if !t.hadPage {
+		return false
+	}
+	for _, info := range t.all {
+		if t.kept(info) {
+			return false
+		}
+	}
+	t.hadPage = false
+	return true
+}
+
+// foreign says whether a page shows something that clients may not open, such
+// as chrome://settings in a tab that an extension opened.
+func (t *targets) foreign(id string) bool {
+	url := t.all[id].URL
+	if url == "" || strings.HasPrefix(url, "chrome://new") {
+		return false // not loaded yet, or Chrome's new tab page
+	}
+	return checkURL(url) != nil && scheme(url) != "chrome-error"
+}
+
+// Hide makes a target invisible to clients from now on. Its ID should not have
+// reached them: for a tab opened for the daemon's own use see
+// [Driver.OpenHidden]. Trusted peers see it still.
+func (m *Mux) Hide(id target.ID) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.targets.hide[string(id)] = struct{}{}
+}
+
+// Pages returns the page targets that clients may see, in no order.
+func (m *Mux) Pages() []target.ID {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var ids []target.ID
+	for id, info := range m.targets.all {
+		if info.Type == "page" && !m.targets.hidden(id) {
+			ids = append(ids, target.ID(id))
+		}
+	}
+	return ids
+}

@@ -1,0 +1,179 @@
+// Package pool keeps live Chromes that no session has: parked ones, frozen by
+// a memory snapshot, each waiting for the one restore that it can serve.
+package pool
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+)
+
+// Chrome is what the pool needs of a browser: to end it, and to hear of its end.
+type Chrome interface {
+	Kill(ctx context.Context) error
+	Done() <-chan struct{}
+}
+
+// Limits bound the pool.
+type Limits struct {
+	Size int           // Chromes; 0 keeps none
+	Age  time.Duration // how long one is kept
+}
+
+// Parked is a pool of parked Chromes by the ID of their snapshot. Its methods
+// are safe for concurrent use. T is the browser type that the caller gets back.
+type Parked[T Chrome] struct {
+	limits Limits
+
+	mu     sync.Mutex
+	closed bool
+	slots  map[string]*slot[T]
+	order  []string          // oldest first
+	gone   map[string]string // why a snapshot's Chrome is not here any more
+	lost   []string          // the keys of gone, oldest first
+	wg     sync.WaitGroup
+}
+
+type slot[T Chrome] struct {
+	chrome T
+	taken  chan struct{} // closed when it leaves the pool
+}
+
+// goneKept bounds how many reasons are remembered.
+const goneKept = 4096
+
+// New makes an empty pool.
+func New[T Chrome](limits Limits) *Parked[T] {
+	return &Parked[T]{limits: limits, slots: map[string]*slot[T]{}, gone: map[string]string{}}
+}
+
+// Put parks a Chrome under its snapshot's ID; the oldest go where there is no
+// room. A pool that is closed or has no size ends it. The Chrome is the
+// pool's from here on.
+func (p *Parked[T]) Put(ctx context.Context, id string, chrome T) error {
+	p.mu.Lock()
+	if p.closed || p.limits.Size <= 0 {
+		p.note(id, "no Chrome is kept parked")
+		p.mu.Unlock()
+		return chrome.Kill(ctx)
+	}
+	s := &slot[T]{chrome: chrome, taken: make(chan struct{})}
+	p.slots[id] = s
+	p.order = append(p.order, id)
+	var evicted []T
+	for len(p.order) > p.limits.Size {
+		evicted = append(evicted, p.remove(p.order[0], "the parked Chrome was evicted to make room"))
+	}
+	p.mu.Unlock()
+	p.wg.Go(func() { p.watch(id, s) })
+	return killAll(ctx, evicted)
+}
+
+// watch drops a Chrome that dies or grows old while it is parked.
+func (p *Parked[T]) watch(id string, s *slot[T]) {
+	old := time.NewTimer(p.limits.Age)
+	defer old.Stop()
+	why := "the parked Chrome died"
+	select {
+	case <-s.taken:
+		return
+	case <-s.chrome.Done():
+	case <-old.C:
+		why = "the parked Chrome was too old"
+	}
+	p.mu.Lock()
+	mine := p.slots[id] == s
+	if mine {
+		p.remove(id, why)
+	}
+	p.mu.Unlock()
+	if mine {
+		// The processes are ended all the same; that one of a dead Chrome
+		// cannot be is nobody's to hear of here.
+		_ = s.chrome.Kill(context.Background())
+	}
+}
+
+// Take hands out the Chrome of a snapshot, once. Without one, why says what
+// became of it.
+func (p *Parked[T]) Take(id string) (chrome T, ok bool, why string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if _, ok := p.slots[id]; !ok {
+		if why = p.gone[id]; why == "" {
+			why = "the parked Chrome did not outlive the daemon"
+		}
+		return chrome, false, why
+	}
+	return p.remove(id, "the parked Chrome has served a restore already"), true, ""
+}
+
+// Drop ends the Chrome of a snapshot, if one is parked.
+func (p *Parked[T]) Drop(ctx context.Context, id string) error {
+	p.mu.Lock()
+	s, ok := p.slots[id]
+	if ok {
+		p.remove(id, "the snapshot was deleted")
+	}
+	p.mu.Unlock()
+	if !ok {
+		return nil
+	}
+	return s.chrome.Kill(ctx)
+}
+
+// Len is how many are parked.
+func (p *Parked[T]) Len() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return len(p.slots)
+}
+
+// Close ends every parked Chrome and waits. Later calls end what they are given.
+func (p *Parked[T]) Close(ctx context.Context) error {
+	p.mu.Lock()
+	p.closed = true
+	var all []T
+	for len(p.order) > 0 {
+		all = append(all, p.remove(p.order[0], "the daemon stopped"))
+	}
+	p.mu.Unlock()
+	err := killAll(ctx, all)
+	p.wg.Wait()
+	return err
+}
+
+// remove takes a slot out and remembers why; the caller holds the lock.
+func (p *Parked[T]) remove(id, why string) T {
+	s := p.slots[id]
+	delete(p.slots, id)
+	for i, o := range p.order {
+		if o == id {
+			p.order = append(p.order[:i], p.order[i+1:]...)
+			break
+		}
+	}
+	close(s.taken)
+	p.note(id, why)
+	return s.chrome
+}
+
+func (p *Parked[T]) note(id, why string) {
+	if _, known := p.gone[id]; !known {
+		p.lost = append(p.lost, id)
+	}
+	p.gone[id] = why
+	if len(p.lost) > goneKept {
+		delete(p.gone, p.lost[0])
+		p.lost = p.lost[1:]
+	}
+}
+
+func killAll[T Chrome](ctx context.Context, chromes []T) error {
+	var errs []error
+	for _, c := range chromes {
+		errs = append(errs, c.Kill(ctx))
+	}
+	return errors.Join(errs...)
+}

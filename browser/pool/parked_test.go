@@ -1,0 +1,103 @@
+package pool_test
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/stasisd/stasis/browser/pool"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// chrome is a Chrome that only lives and dies.
+type chrome struct {
+	once sync.Once
+	done chan struct{}
+}
+
+func newChrome() *chrome { return &chrome{done: make(chan struct{})} }
+
+func (c *chrome) Kill(context.Context) error {
+	c.once.Do(func() { close(c.done) })
+	return nil
+}
+func (c *chrome) Done() <-chan struct{} { return c.done }
+func (c *chrome) dead() bool {
+	select {
+	case <-c.done:
+		return true
+	default:
+		return false
+	}
+}
+
+func TestAParkedChromeServesOneRestore(t *testing.T) {
+	p := pool.New[*chrome](pool.Limits{Size: 2, Age: time.Hour})
+	defer p.Close(t.Context())
+	c := newChrome()
+	if err := p.Put(t.Context(), "a", c); err != nil {
+		t.Fatal(err)
+	}
+	if got, ok, _ := p.Take("a"); !ok || got != c {
+		t.Fatalf("first take = %v %v", got, ok)
+	}
+	if _, ok, why := p.Take("a"); ok || !strings.Contains(why, "served") {
+		t.Errorf("second take = %v, why %q", ok, why)
+	}
+	if c.dead() {
+		t.Error("a Chrome that was handed out was ended")
+	}
+}
+
+func TestTheOldestGoesWhenThereIsNoRoom(t *testing.T) {
+	p := pool.New[*chrome](pool.Limits{Size: 2, Age: time.Hour})
+	a, b, c := newChrome(), newChrome(), newChrome()
+	for id, x := range map[string]*chrome{"a": a} {
+		_ = p.Put(t.Context(), id, x)
+	}
+	_ = p.Put(t.Context(), "b", b)
+	_ = p.Put(t.Context(), "c", c)
+	if !a.dead() || b.dead() || c.dead() || p.Len() != 2 {
+		t.Errorf("dead: a %v b %v c %v, len %d", a.dead(), b.dead(), c.dead(), p.Len())
+	}
+	if _, ok, why := p.Take("a"); ok || !strings.Contains(why, "evicted") {
+		t.Errorf("take a = %v, why %q", ok, why)
+	}
+	if err := p.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if !b.dead() || !c.dead() {
+		t.Error("Close left a Chrome alive")
+	}
+	late := newChrome()
+	if err := p.Put(t.Context(), "d", late); err != nil || !late.dead() {
+		t.Errorf("a closed pool kept a Chrome: %v", err)
+	}
+}
+
+func TestDeathAndAgeAreTold(t *testing.T) {
+	p := pool.New[*chrome](pool.Limits{Size: 4, Age: 20 * time.Millisecond})
+	defer p.Close(t.Context())
+	aged, died := newChrome(), newChrome()
+	_ = p.Put(t.Context(), "aged", aged)
+	_ = p.Put(t.Context(), "died", died)
+	_ = died.Kill(t.Context())
+	<-aged.Done()
+	for tick := time.Tick(time.Millisecond); p.Len() > 0; {
+		<-tick
+	}
+	if _, _, why := p.Take("aged"); !strings.Contains(why, "old") {
+		t.Errorf("aged: %q", why)
+	}
+	if _, ok, why := p.Take("died"); ok || why == "" {
+		t.Errorf("died: %v %q", ok, why)
+	}
+	if _, _, why := p.Take("never"); !strings.Contains(why, "daemon") {
+		t.Errorf("unknown: %q", why)
+	}
+}

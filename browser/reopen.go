@@ -1,0 +1,176 @@
+package browser
+
+import (
+	"context"
+
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/page"
+	"github.com/chromedp/cdproto/target"
+
+	"github.com/stasisd/stasis/browser/capture"
+	"github.com/stasisd/stasis/browser/mux"
+	"github.com/stasisd/stasis/state"
+)
+
+// blankTab lets the held blank tab go as it is, where no tabs are wanted.
+func (h *hold) blank(doc state.Document) []state.Component {
+	for _, t := range h.tabs {
+		h.run(t)
+	}
+	r := tabReport{saved: doc.Tabs, lost: "restore_tabs is false"}
+	for i := range doc.Tabs {
+		r.add(i, false)
+	}
+	return r.lines()
+}
+
+// rescue lets go what Chrome brought back of a datadir that nobody read before
+// its Chrome died; the blank tab that came with it closes if there is another.
+func (h *hold) rescue(ctx context.Context) ([]state.Component, error) {
+	tabs := 0
+	for _, t := range h.tabs {
+		h.run(t)
+		if t.info.URL != "about:blank" {
+			tabs++
+		}
+	}
+	for _, t := range h.tabs {
+		if tabs > 0 && t.info.URL == "about:blank" {
+			if err := h.b.closeTab(ctx, t.info.TargetID); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return []state.Component{{Name: state.ComponentTabs, Saved: tabs, Restored: tabs,
+		Reason: "as the dead Chrome had last written them"}}, nil
+}
+
+// reopen opens the document's tabs over CDP, for a datadir whose session files
+// are older than the document. The held blank tab becomes the first one.
+// Navigations are begun and not awaited: a slow site must not hold the
+// restore up.
+func (h *hold) reopen(ctx context.Context, doc state.Document) []state.Component {
+	r := tabReport{saved: doc.Tabs, live: true, lost: "the tab could not be opened"}
+	opened := make([]*heldTab, len(doc.Tabs))
+	for i, tab := range doc.Tabs {
+		if !mux.AllowedURL(tab.URL) {
+			r.add(i, false)
+			continue
+		}
+		t, err := h.tabFor(ctx, i)
+		if err != nil {
+			r.add(i, false)
+			continue
+		}
+		opened[i] = t
+		h.run(t)
+		if err := h.load(ctx, t, tab); err != nil {
+			r.add(i, false)
+			continue
+		}
+		r.add(i, true)
+	}
+	for i, tab := range doc.Tabs {
+		if tab.Active && opened[i] != nil && len(doc.Tabs) > 1 {
+			h.activate(ctx, opened[i])
+		}
+	}
+	if len(opened) == 0 || opened[0] == nil {
+		h.run(h.tabs[0])
+	}
+	return r.lines()
+}
+
+// load sends a blank tab that runs to its address, with its script in place.
+// Chrome takes the script in the page and the navigation in the browser, so
+// only the script's answer says that it came first.
+func (h *hold) load(ctx context.Context, t *heldTab, tab state.Tab) error {
+	if tab.URL == "about:blank" {
+		return nil
+	}
+	if script := capture.Script(tab, true); script != "" {
+		s := h.b.driver.Session(t.session)
+		if _, err := cdp.Call(ctx, s, page.Enable, page.EnableParams{}); err != nil {
+			return err
+		}
+		if _, err := cdp.Call(ctx, s, page.AddScriptToEvaluateOnNewDocument,
+			page.AddScriptToEvaluateOnNewDocumentParams{Source: script}); err != nil {
+			return err
+		}
+		t.committing = true
+	}
+	h.post(t.session, page.Navigate.Method, page.NavigateParams{URL: tab.URL})
+	return nil
+}
+
+// tabFor gives the i-th tab a held blank page: the one that came with the
+// profile for the first, a new one for the others.
+func (h *hold) tabFor(ctx context.Context, i int) (*heldTab, error) {
+	if i == 0 {
+		return h.tabs[0], nil
+	}
+	have := len(h.tabs)
+	if _, err := cdp.Call(ctx, h.b.driver, target.CreateTarget, target.CreateTargetParams{URL: "about:blank"}); err != nil {
+		return nil, err
+	}
+	if err := h.await(ctx, have+1); err != nil {
+		return nil, err
+	}
+	return h.tabs[have], nil
+}
+
+// tabReport counts what became of the saved tabs.
+type tabReport struct {
+	saved                []state.Tab
+	live                 bool   // reopened over CDP, not by Chrome
+	lost                 string // why a tab is missing
+	tabs, history, names state.Component
+	storage              []state.Component
+}
+
+// add notes whether the i-th saved tab is back, and what came with it.
+func (r *tabReport) add(i int, back bool) {
+	tab := r.saved[i]
+	count(&r.tabs, 1, back, r.lost)
+	if entries := len(tab.History) - 1; entries > 0 {
+		reason := r.lost
+		if back {
+			reason = "tabs of a live copy are reopened by URL, without their back/forward list"
+		}
+		count(&r.history, entries, back && !r.live, reason)
+	}
+	if tab.Name != "" {
+		count(&r.names, 1, back, r.lost)
+	}
+	for _, area := range tab.Session {
+		line := state.Component{Name: state.ComponentSessionStorage, Origin: area.StorageKey}
+		if back && r.live && capture.Partitioned(area.StorageKey) {
+			count(&line, len(area.Items), false, "session storage of a frame below another site is not laid over a live copy")
+		} else {
+			count(&line, len(area.Items), back, r.lost)
+		}
+		r.storage = append(r.storage, line)
+	}
+}
+
+func count(line *state.Component, n int, back bool, reason string) {
+	line.Saved += n
+	if back {
+		line.Restored += n
+		return
+	}
+	if line.Dropped += n; n > 0 {
+		line.Reason = reason
+	}
+}
+
+func (r *tabReport) lines() []state.Component {
+	r.tabs.Name, r.history.Name, r.names.Name = state.ComponentTabs, state.ComponentHistory, state.ComponentWindowName
+	lines := []state.Component{r.tabs}
+	for _, line := range append([]state.Component{r.history, r.names}, r.storage...) {
+		if line.Saved > 0 {
+			lines = append(lines, line)
+		}
+	}
+	return lines
+}

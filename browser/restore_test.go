@@ -1,0 +1,258 @@
+package browser
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/cdproto/target"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/stasisd/stasis/browser/capture"
+	"github.com/stasisd/stasis/state"
+)
+
+// lay makes an environment in a fresh Chrome: two tabs with their own state,
+// the first one in front.
+func (r *rig) lay(b *Browser, s *site) {
+	r.t.Helper()
+	r.open(b, s.url+"/one")
+	r.open(b, s.url+"/two")
+	r.eval(b, s.url+"/one", `document.cookie = "session=s1"; document.cookie = "kept=k1; max-age=3600";
+		localStorage.setItem("token", "l1"); sessionStorage.setItem("step", "one"); window.name = "first"; 1`)
+	r.eval(b, s.url+"/two", `sessionStorage.setItem("step", "two"); window.name = "second"; 1`)
+	r.front(b, s.url+"/one")
+}
+
+// front brings a tab to the front and waits until it is.
+func (r *rig) front(b *Browser, url string) {
+	r.t.Helper()
+	(&hold{b: b}).activate(within(r.t), &heldTab{info: &target.Info{TargetID: r.page(b, url)}})
+	await(r.t, url+" is in front", func() bool { return r.eval(b, url, "document.visibilityState") == "visible" })
+}
+
+// look reads back what lay wrote.
+func (r *rig) look(b *Browser, s *site) map[string]string {
+	r.t.Helper()
+	const script = `[document.cookie.split("; ").sort().join(" "), localStorage.getItem("token"), sessionStorage.getItem("step"), window.name, document.visibilityState].join("|")`
+	got := map[string]string{}
+	for _, path := range []string{"/one", "/two"} {
+		got[path] = r.eval(b, s.url+path, script)
+	}
+	return got
+}
+
+var laid = map[string]string{
+	"/one": "kept=k1 session=s1|l1|one|first|visible",
+	"/two": "kept=k1 session=s1|l1|two|second|hidden",
+}
+
+// A clean datadir brings everything back, each tab's own state before its
+// first script, and the site hears of one request for each tab, with cookies.
+func TestRestoreClean(t *testing.T) {
+	r := newRig(t)
+	s := newSite(t, map[string]string{"/one": seen, "/two": seen})
+	b := r.fresh()
+	r.lay(b, s)
+	doc, err := b.Capture(within(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if doc.Datadir, err = b.Close(within(t)); err != nil || doc.Datadir != state.DatadirClean {
+		t.Fatalf("%s, %v", doc.Datadir, err)
+	}
+	before := len(s.requests())
+	b, report := r.restored(b.dir, doc, RestoreOptions{RestoreTabs: true})
+	if diff := cmp.Diff(laid, r.look(b, s)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	for path, want := range map[string]string{"/one": "l1|one|first", "/two": "l1|two|second"} {
+		if got := r.eval(b, s.url+path, "window.seen"); got != want {
+			t.Errorf("the first script of %s saw %s, not %s", path, got, want)
+		}
+	}
+	asked := s.requests()[before:]
+	slices.Sort(asked)
+	if diff := cmp.Diff([]string{"/one session=s1; kept=k1", "/two session=s1; kept=k1"}, sortCookies(asked)); diff != "" {
+		t.Errorf("requests (-want +got):\n%s", diff)
+	}
+	r.whole(b, doc, report, 2)
+	if line(report, state.ComponentHistory, "").Dropped != 0 {
+		t.Errorf("history: %+v", line(report, state.ComponentHistory, ""))
+	}
+}
+
+// seen notes what the page's first script finds.
+const seen = `<script>window.seen = [localStorage.getItem("token"), sessionStorage.getItem("step"), window.name].join("|")</script>`
+
+func sortCookies(requests []string) []string {
+	for i, r := range requests {
+		requests[i] = strings.Replace(r, "kept=k1; session=s1", "session=s1; kept=k1", 1)
+	}
+	return requests
+}
+
+// whole fails the test unless the report and a verification find all that lay
+// wrote.
+func (r *rig) whole(b *Browser, doc state.Document, report []state.Component, tabs int) {
+	r.t.Helper()
+	for name, want := range map[string]int{state.ComponentCookies: 2, state.ComponentLocalStorage: 1,
+		state.ComponentSessionStorage: 1, state.ComponentTabs: tabs, state.ComponentWindowName: tabs} {
+		if got := line(report, name, ""); got.Saved != want || got.Restored != want || got.Dropped != 0 {
+			r.t.Errorf("%+v, want %d", got, want)
+		}
+	}
+	missing, err := b.Verify(within(r.t), doc)
+	if err != nil || len(missing) != 0 {
+		r.t.Errorf("verification: %q, %v", missing, err)
+	}
+	// What a client does afterwards is not undone by the tabs' scripts.
+	url := doc.Tabs[0].URL
+	r.eval(b, url, `window.name = "changed"; sessionStorage.clear(); location.reload(); 1`)
+	if got := r.eval(b, url, `window.name + sessionStorage.length`); got != "changed0" {
+		r.t.Errorf("after a reload the page has %q", got)
+	}
+}
+
+// Over a live copy the state that was read wins, item by item.
+func TestRestoreLive(t *testing.T) {
+	r := newRig(t)
+	s := newSite(t, map[string]string{"/one": seen, "/two": seen})
+	b := r.fresh()
+	r.lay(b, s)
+	doc, err := b.Capture(within(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := b.Freeze(within(t)); err != nil {
+		t.Fatal(err)
+	}
+	dir := r.copied(b)
+	if err := b.Kill(within(t)); err != nil {
+		t.Fatal(err)
+	}
+	before := len(s.requests())
+	b, report := r.restored(dir, doc, RestoreOptions{RestoreTabs: true})
+	if diff := cmp.Diff(laid, r.look(b, s)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if got := r.eval(b, s.url+"/two", "window.seen"); got != "l1|two|second" {
+		t.Errorf("the first script saw %s", got)
+	}
+	asked := s.requests()[before:]
+	slices.Sort(asked)
+	if diff := cmp.Diff([]string{"/one session=s1; kept=k1", "/two session=s1; kept=k1"}, sortCookies(asked)); diff != "" {
+		t.Errorf("requests (-want +got):\n%s", diff)
+	}
+	r.whole(b, doc, report, 2)
+}
+
+// The datadir of a Chrome that died unread brings back what was on disk.
+func TestRestoreCrash(t *testing.T) {
+	r := newRig(t)
+	s := newSite(t, nil)
+	b := r.fresh()
+	r.lay(b, s)
+	doc, err := b.Capture(within(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if doc.Datadir, err = b.Close(within(t)); err != nil {
+		t.Fatal(err)
+	}
+	b, _ = r.restored(b.dir, doc, RestoreOptions{RestoreTabs: true})
+	r.look(b, s)
+	if err := b.Kill(within(t)); err != nil {
+		t.Fatal(err)
+	}
+	unread := state.Document{SchemaVersion: state.SchemaVersion, Datadir: state.DatadirCrash}
+	b, _ = r.restored(b.dir, unread, RestoreOptions{RestoreTabs: true})
+	pages, err := b.Pages(within(t))
+	if err != nil || len(pages) == 0 {
+		t.Fatalf("%v, %v", pages, err)
+	}
+	if _, err := b.Navigate(within(t), s.url+"/one"); err != nil {
+		t.Fatal(err)
+	}
+	if got := r.eval(b, s.url+"/one", `(document.cookie.match(/kept=k1/) || [""])[0] + localStorage.getItem("token")`); got != "kept=k1l1" {
+		t.Errorf("it has %q", got)
+	}
+}
+
+// Without tabs there is one blank tab, and the rest of the environment.
+func TestRestoreWithoutTabs(t *testing.T) {
+	for _, as := range []state.Datadir{state.DatadirClean, state.DatadirLive} {
+		t.Run(string(as), func(t *testing.T) {
+			r := newRig(t)
+			s := newSite(t, nil)
+			b := r.fresh()
+			r.lay(b, s)
+			doc, err := b.Capture(within(t))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := b.Close(within(t)); err != nil {
+				t.Fatal(err)
+			}
+			doc.Datadir = as
+			before := len(s.requests())
+			b, report := r.restored(b.dir, doc, RestoreOptions{})
+			pages, err := b.Pages(within(t))
+			if err != nil || len(pages) != 1 || pages[0].URL != "about:blank" {
+				t.Errorf("%+v, %v", pages, err)
+			}
+			if got := line(report, state.ComponentTabs, ""); got.Dropped != 2 || got.Reason != "restore_tabs is false" {
+				t.Errorf("%+v", got)
+			}
+			if n := len(s.requests()) - before; n != 0 {
+				t.Errorf("the site was asked %d times", n)
+			}
+			jar, err := capture.Cookies(within(t), b.driver)
+			if err != nil || len(jar) != 2 {
+				t.Errorf("%d cookies, %v", len(jar), err)
+			}
+			if _, err := b.Navigate(within(t), s.url+"/one"); err != nil {
+				t.Fatal(err)
+			}
+			if got := r.eval(b, s.url+"/one", `localStorage.getItem("token")`); got != "l1" {
+				t.Errorf("localStorage has %q", got)
+			}
+		})
+	}
+}
+
+// A tab that no session may show is not brought back.
+func TestRestoreRefusesTabs(t *testing.T) {
+	r := newRig(t)
+	doc := state.Document{SchemaVersion: state.SchemaVersion, Complete: true, Datadir: state.DatadirLive,
+		Tabs: []state.Tab{{URL: "file:///etc/passwd", Active: true}, {URL: "chrome://settings"}}}
+	b, report := r.restored(r.dir(), doc, RestoreOptions{RestoreTabs: true})
+	if got := line(report, state.ComponentTabs, ""); got.Saved != 2 || got.Dropped != 2 {
+		t.Errorf("%+v", got)
+	}
+	pages, err := b.Pages(within(t))
+	if err != nil || len(pages) != 1 || pages[0].URL != "about:blank" {
+		t.Errorf("%+v, %v", pages, err)
+	}
+}
+
+// Verify names what is not there any more, and no value.
+func TestVerifyNamesWhatIsMissing(t *testing.T) {
+	r := newRig(t)
+	s := newSite(t, nil)
+	b := r.fresh()
+	r.lay(b, s)
+	doc, err := b.Capture(within(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.eval(b, s.url+"/one", `document.cookie = "kept=; max-age=0"; localStorage.clear(); 1`)
+	missing, err := b.Verify(within(t), doc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"cookies 127.0.0.1: 1 of 2 are not there any more", "local_storage " + s.url + "/: 1 of 1 keys are not there any more"}
+	if diff := cmp.Diff(want, missing); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}

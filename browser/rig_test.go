@@ -1,0 +1,253 @@
+package browser
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/cdproto/target"
+	"go.uber.org/goleak"
+
+	"github.com/stasisd/stasis/browser/launch"
+	"github.com/stasisd/stasis/state"
+)
+
+// The test binary is also the warden, as the daemon's binary is.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == launch.WardenArg {
+		os.Exit(launch.WardenMain(os.Args[2:]))
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// patience is how long a test waits for a condition before it fails.
+const patience = 30 * time.Second
+
+// testUIDs is apart from the ranges that daemons and other tests use.
+var testUIDs = launch.UIDRange{Base: 330000, Count: 100}
+
+// rig starts Chromes for one test.
+type rig struct {
+	*Starter
+	t    *testing.T
+	dirs int
+}
+
+func newRig(t *testing.T) *rig {
+	t.Helper()
+	// Not t.TempDir: its parents are closed to other users and its name is long.
+	root, err := os.MkdirTemp("/tmp", "b")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := os.RemoveAll(root); err != nil {
+			t.Error(err)
+		}
+	})
+	if err := os.Chmod(root, 0o711); err != nil {
+		t.Fatal(err)
+	}
+	l, err := launch.New(launch.Config{Root: root + "/run", UIDs: testUIDs})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &rig{Starter: &Starter{Launcher: l, Now: time.Now}, t: t}
+}
+
+func (r *rig) dir() *Dir {
+	r.t.Helper()
+	r.dirs++
+	d, err := r.Launcher.NewDir(fmt.Sprint("s", r.dirs))
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return d
+}
+
+func (r *rig) ends(b *Browser) *Browser {
+	r.t.Cleanup(func() {
+		if err := b.Kill(context.Background()); err != nil {
+			r.t.Error(err)
+		}
+	})
+	return b
+}
+
+func (r *rig) fresh() *Browser {
+	r.t.Helper()
+	b, err := r.Fresh(within(r.t), r.dir())
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return r.ends(b)
+}
+
+func (r *rig) restored(dir *Dir, doc state.Document, o RestoreOptions) (*Browser, []state.Component) {
+	r.t.Helper()
+	b, report, err := r.Restored(within(r.t), dir, doc, o)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return r.ends(b), report
+}
+
+// copied lays a frozen Chrome's environment into a directory of its own, as an
+// archive brings it.
+func (r *rig) copied(b *Browser) *Dir {
+	r.t.Helper()
+	files, err := b.Environment()
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	d := r.dir()
+	for _, f := range files {
+		to := filepath.Join(d.Profile(), f.Name)
+		body, err := os.ReadFile(f.Path)
+		if err == nil {
+			err = os.MkdirAll(filepath.Dir(to), 0o700)
+		}
+		if err == nil {
+			err = os.WriteFile(to, body, 0o600)
+		}
+		if err != nil {
+			r.t.Fatal(err)
+		}
+	}
+	return d
+}
+
+func within(t *testing.T) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+func await(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	ctx := within(t)
+	for !holds() {
+		select {
+		case <-ctx.Done():
+			t.Fatalf("still not: %s", what)
+		case <-time.After(5 * time.Millisecond):
+		}
+	}
+}
+
+// site is a web site that does nothing by itself, and remembers who asked.
+type site struct {
+	url string
+	mu  sync.Mutex
+	log []string // path and Cookie header of each request
+}
+
+func newSite(t *testing.T, pages map[string]string) *site {
+	s := &site{}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		if req.URL.Path == "/favicon.ico" {
+			http.NotFound(w, req)
+			return
+		}
+		s.mu.Lock()
+		s.log = append(s.log, req.URL.Path+" "+req.Header.Get("Cookie"))
+		s.mu.Unlock()
+		w.Header().Set("Content-Type", "text/html")
+		w.Header().Set("Cache-Control", "no-store")
+		_, _ = fmt.Fprintf(w, "<!doctype html><title>title of %s</title><body style='background:red'>%s", req.URL.Path, pages[req.URL.Path])
+	}))
+	t.Cleanup(server.Close)
+	s.url = server.URL
+	return s
+}
+
+func (s *site) requests() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return append([]string(nil), s.log...)
+}
+
+// page is the ID of the tab that shows a URL, once one does.
+func (r *rig) page(b *Browser, url string) (id target.ID) {
+	r.t.Helper()
+	await(r.t, "a tab at "+url, func() bool {
+		pages, err := b.Pages(r.t.Context())
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		for _, p := range pages {
+			if p.URL == url {
+				id = target.ID(p.ID)
+				return true
+			}
+		}
+		return false
+	})
+	return id
+}
+
+// eval runs a script in the loaded tab that shows a URL and gives its value as
+// JSON.
+func (r *rig) eval(b *Browser, url, script string) string {
+	r.t.Helper()
+	ctx := within(r.t)
+	yes := true
+	id := r.page(b, url)
+	at, err := cdp.Call(ctx, b.driver, target.AttachToTarget, target.AttachToTargetParams{TargetID: id, Flatten: &yes})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	s := b.driver.Session(at.SessionID)
+	defer func() {
+		_, _ = cdp.Call(ctx, b.driver, target.DetachFromTarget, target.DetachFromTargetParams(at))
+	}()
+	var got json.RawMessage
+	run := func(script string) bool {
+		res, err := cdp.Call(ctx, s, runtime.Evaluate, runtime.EvaluateParams{Expression: script, ReturnByValue: &yes, AwaitPromise: &yes})
+		if err != nil {
+			return false // its document is being replaced
+		}
+		if res.ExceptionDetails != nil {
+			r.t.Fatalf("%s: %s", script, res.ExceptionDetails.Exception.Description)
+		}
+		got = json.RawMessage(res.Result.Value)
+		return true
+	}
+	await(r.t, url+" is loaded", func() bool {
+		return run(fmt.Sprintf(`location.href === %q && document.readyState === "complete"`, url)) && string(got) == "true"
+	})
+	if !run(script) {
+		r.t.Fatalf("%s did not run at %s", script, url)
+	}
+	return strings.Trim(string(got), `"`)
+}
+
+// open opens a tab and waits until it is there.
+func (r *rig) open(b *Browser, url string) {
+	r.t.Helper()
+	if err := b.Open(within(r.t), url); err != nil {
+		r.t.Fatal(err)
+	}
+	r.eval(b, url, "1")
+}
+
+// line finds a report line.
+func line(report []state.Component, name, origin string) state.Component {
+	for _, c := range report {
+		if c.Name == name && (origin == "" || c.Origin == origin) {
+			return c
+		}
+	}
+	return state.Component{}
+}

@@ -1,0 +1,209 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/gofrs/flock"
+	"github.com/google/renameio/v2"
+
+	"github.com/stasisd/stasis/api"
+	"github.com/stasisd/stasis/browser"
+	"github.com/stasisd/stasis/browser/launch"
+	"github.com/stasisd/stasis/browser/pool"
+	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/profiles/sqldb"
+	"github.com/stasisd/stasis/session"
+	"github.com/stasisd/stasis/snapshot"
+	"github.com/stasisd/stasis/snapshot/fsstore"
+)
+
+// keyFile holds the key that was made on the first start.
+const keyFile = "api-key"
+
+// keyVariable names the operator's own first key in the environment, and minKey
+// is how long one must be at least.
+const (
+	keyVariable = "STASIS_API_KEY"
+	minKey      = 16
+)
+
+// daemon is everything that runs, wired together.
+type daemon struct {
+	dir      string
+	service  *session.Service
+	server   *api.Server
+	printKey string // a key that was made now, to be told once
+	closers  []func() error
+}
+
+// start wires the rooms: it takes the data directory, opens catalogue and
+// store, tries Chrome, and makes good what a dead daemon left.
+func start(ctx context.Context, c *serveCmd, log *slog.Logger) (_ *daemon, err error) {
+	d := &daemon{dir: c.DataDir}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, d.close())
+		}
+	}()
+	if err := d.takeDir(); err != nil {
+		return nil, err
+	}
+	launcher, err := launch.New(launch.Config{Binary: c.Chrome, Root: filepath.Join(d.dir, "run"),
+		UIDs: launch.UIDRange{Base: c.UIDBase, Count: c.UIDCount}})
+	if err != nil {
+		return nil, err
+	}
+	chrome, err := launcher.Preflight(ctx)
+	if err != nil {
+		return nil, err
+	}
+	log.Info("Chrome is ready", "version", chrome.Full, "binary", launcher.Binary())
+
+	catalogue, err := sqldb.Open(ctx, sqldb.Options{Path: filepath.Join(d.dir, "stasis.db"), Now: time.Now})
+	if err != nil {
+		return nil, err
+	}
+	d.closers = append(d.closers, catalogue.Close)
+	store, err := fsstore.Open(filepath.Join(d.dir, "snapshots"), fsstore.Options{})
+	if err != nil {
+		return nil, err
+	}
+	d.closers = append(d.closers, store.Close)
+	keys, err := snapshot.LoadOrCreateKeys(d.dir)
+	if err != nil {
+		return nil, err
+	}
+	limits, err := c.limits()
+	if err != nil {
+		return nil, err
+	}
+	log.Info("limits", "max_sessions", limits.MaxSessions, "parked", limits.Parked.Size)
+	d.service = session.New(limits, session.Deps{
+		Browsers:  session.Chromes{Starter: &browser.Starter{Launcher: launcher, Now: time.Now}},
+		Vault:     snapshot.NewVault(store, keys, snapshot.Options{Now: time.Now}),
+		Catalogue: catalogue, Now: time.Now, Log: log,
+	})
+	// Closed here only when the start fails; serve closes it first otherwise.
+	d.closers = append(d.closers, func() error { return d.service.Close(context.WithoutCancel(ctx)) })
+	if err := d.service.Recover(ctx); err != nil {
+		return nil, err
+	}
+	if err := d.firstKey(ctx); err != nil {
+		return nil, err
+	}
+	d.server = api.New(api.Options{Service: d.service, Answers: catalogue, Logger: log, Now: time.Now,
+		PublicURL: c.PublicURL, TrustedProxies: c.TrustedProxy,
+		WarnUnknownFields: c.UnknownFields == "warn", MaxUpload: c.MaxUpload})
+	return d, nil
+}
+
+// takeDir makes the data directory and locks it against a second daemon. It
+// lets Chrome's users pass to their run directories and see nothing else.
+func (d *daemon) takeDir() error {
+	const op = "serve.data_dir"
+	if d.dir == "" {
+		var err error
+		if d.dir, err = defaultDataDir(); err != nil {
+			return fault.Wrap(err, fault.Config, op, "there is no home directory to keep data in; give --data-dir")
+		}
+	}
+	dir, err := filepath.Abs(d.dir)
+	if err != nil {
+		return fault.Wrap(err, fault.Config, op, "--data-dir cannot be used")
+	}
+	d.dir = dir
+	if err := os.MkdirAll(dir, 0o711); err != nil {
+		return fault.Wrap(err, fault.Config, op, "--data-dir cannot be made")
+	}
+	lock := flock.New(filepath.Join(dir, "lock"), flock.SetPermissions(0o600))
+	ok, err := lock.TryLock()
+	if err != nil {
+		return fault.Wrap(err, fault.Config, op, "--data-dir cannot be written")
+	}
+	if !ok {
+		return fault.New(fault.DataDirInUse, op, "another stasis runs on %s", dir)
+	}
+	d.closers = append(d.closers, lock.Unlock)
+	return nil
+}
+
+// defaultDataDir is where data is kept when no flag says so: for root a place
+// that Chrome's users can pass to, which /root is not.
+func defaultDataDir() (string, error) {
+	if os.Geteuid() == 0 {
+		return "/var/lib/stasis", nil
+	}
+	if data := os.Getenv("XDG_DATA_HOME"); data != "" {
+		return filepath.Join(data, "stasis"), nil
+	}
+	home, err := os.UserHomeDir()
+	return filepath.Join(home, ".local", "share", "stasis"), err
+}
+
+// firstKey makes sure that there is a key to begin with: the operator's from
+// STASIS_API_KEY, else one of the daemon's own making.
+func (d *daemon) firstKey(ctx context.Context) error {
+	const op = "serve.key"
+	if given := os.Getenv(keyVariable); given != "" {
+		return d.service.FirstKey(ctx, given)
+	}
+	// A first key that was withdrawn stays so.
+	if has, err := d.service.HasKeys(ctx); has || err != nil {
+		return err
+	}
+	file := filepath.Join(d.dir, keyFile)
+	raw, err := os.ReadFile(file)
+	secret := strings.TrimSpace(string(raw))
+	switch {
+	case err == nil && len(secret) < minKey:
+		return fault.New(fault.Config, op, "%s holds no key; remove it to have one made", file)
+	case err == nil:
+		return d.service.FirstKey(ctx, secret)
+	case !errors.Is(err, fs.ErrNotExist):
+		return fault.Wrap(err, fault.Config, op, "the API key cannot be read")
+	}
+	d.printKey = session.NewSecret()
+	// Whole or not at all: an empty file would lock everybody out.
+	if err := renameio.WriteFile(file, []byte(d.printKey+"\n"), 0o600); err != nil {
+		return fault.Wrap(err, fault.Config, op, "the API key cannot be kept")
+	}
+	return d.service.FirstKey(ctx, d.printKey)
+}
+
+// limits are the service's settings, what is not given computed.
+func (c *serveCmd) limits() (session.Config, error) {
+	n, parked := c.MaxSessions, c.Parked
+	if n <= 0 {
+		memory, err := availableMemory()
+		if err != nil {
+			return session.Config{}, fault.Wrap(err, fault.Config, "serve.limits", "the machine's memory cannot be read; give --max-sessions")
+		}
+		n = sessionsIn(memory)
+		if parked < 0 {
+			parked = n / 5
+		}
+		n = max(n-parked, 1) // parked Chromes keep their memory
+	}
+	if parked < 0 {
+		parked = max(n/4, 1)
+	}
+	return session.Config{MaxSessions: n, Parked: pool.Limits{Size: parked, Age: c.ParkedAge},
+		RescueTTL: c.RescueTTL, Unpack: snapshot.Limits{Entries: 1 << 20, Bytes: c.MaxUnpack}, Savers: 4}, nil
+}
+
+// close closes what start opened, last first. It is idempotent.
+func (d *daemon) close() error {
+	var errs []error
+	for i := len(d.closers) - 1; i >= 0; i-- {
+		errs = append(errs, d.closers[i]())
+	}
+	d.closers = nil
+	return errors.Join(errs...)
+}

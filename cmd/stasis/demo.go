@@ -1,0 +1,166 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/url"
+	"os"
+	"time"
+
+	"github.com/stasisd/stasis/e2e/apps/probe"
+	"github.com/stasisd/stasis/session"
+)
+
+// demoDeadline bounds the whole journey; it takes some seconds.
+const demoDeadline = 3 * time.Minute
+
+// demoCmd is the journey that Stasis is for, on a site that is part of it: log
+// in once, save, restore, still logged in; in both modes. It runs a daemon of
+// its own and leaves nothing behind.
+type demoCmd struct {
+	Chrome string `help:"Chrome's binary; otherwise the usual places are looked at." placeholder:"PATH"`
+}
+
+// Run is the verb. It fails unless the browser was logged in, and everything
+// that the site had kept in it was there, after both restores.
+func (c *demoCmd) Run(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, demoDeadline)
+	defer cancel()
+	d := demo{out: os.Stdout, value: "kept", kinds: probe.Kinds()}
+	err := d.run(ctx, c.Chrome)
+	if errors.Is(ctx.Err(), context.Canceled) {
+		return exitError{exitFailed, "the demo was stopped"}
+	}
+	return err
+}
+
+// demo is one journey.
+type demo struct {
+	out    io.Writer
+	value  string   // what the site keeps everywhere
+	kinds  []string // the places where it does
+	site   *probe.Site
+	daemon *demoDaemon
+	looks  []look // one for each restore
+}
+
+func (d *demo) run(ctx context.Context, chrome string) (err error) {
+	if d.site, err = probe.Start(time.Now); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, d.site.Close()) }()
+	d.heading()
+	if err := d.step("start a daemon", func() (_ string, err error) {
+		d.daemon, err = startDemoDaemon(ctx, chrome)
+		return "", err
+	}); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, d.daemon.stop()) }()
+
+	first, err := d.logIn(ctx)
+	if err != nil {
+		return err
+	}
+	files := url.Values{"save_snapshot_mode": {"filesystem"}, "save_as_default": {"true"}}
+	if err := d.end(ctx, "save it as files, as the user's default", first, files); err != nil {
+		return err
+	}
+	second, err := d.restore(ctx, "filesystem", "restore the user's default",
+		map[string]any{"restore_default_environment_from_user_id": first.UserID})
+	if err != nil {
+		return err
+	}
+	if err := d.end(ctx, "save it in memory", second, url.Values{"save_snapshot_mode": {"memory"}}); err != nil {
+		return err
+	}
+	third, err := d.restore(ctx, "memory", "restore that session",
+		map[string]any{"restore_from_session_id": second.ID})
+	if err != nil {
+		return err
+	}
+	if err := d.end(ctx, "end it, saving nothing", third, nil); err != nil {
+		return err
+	}
+	d.table()
+	return d.verdict()
+}
+
+// logIn makes a session, logs in by the site's form, and lets the site keep
+// something in every place.
+func (d *demo) logIn(ctx context.Context) (s demoSession, err error) {
+	if err := d.step("create a session", func() (string, error) {
+		s, err = d.daemon.create(ctx, map[string]any{"user_id": "demo-user"})
+		return "", err
+	}); err != nil {
+		return s, err
+	}
+	tab, leave, err := openTab(ctx, s.CDPURL, "")
+	if err != nil {
+		return s, err
+	}
+	defer leave()
+	if err := d.step("log in through the site's form", func() (string, error) {
+		return "", logIn(tab, d.site.URL)
+	}); err != nil {
+		return s, err
+	}
+	return s, d.step("let the site keep a value in every place", func() (string, error) {
+		if err := show(tab, d.site.URL+"/set?v="+d.value, "set"); err != nil {
+			return "", err
+		}
+		// The tab is left where coming back to it sets nothing again.
+		return "", show(tab, d.site.URL+"/me", "me: "+probe.User)
+	})
+}
+
+// restore makes a session from an environment and looks what came back.
+func (d *demo) restore(ctx context.Context, column, name string, from map[string]any) (s demoSession, err error) {
+	if err := d.step(name, func() (string, error) {
+		s, err = d.daemon.create(ctx, from)
+		if err == nil && s.Restored == nil {
+			err = errors.New("the new session was not restored from anything")
+		}
+		if err != nil {
+			return "", err
+		}
+		return how(*s.Restored), nil
+	}); err != nil {
+		return s, err
+	}
+	l := look{column: column}
+	if err := d.step("look what came back", func() (string, error) {
+		tab, leave, err := openTab(ctx, s.CDPURL, d.site.URL)
+		if err != nil {
+			return "", err
+		}
+		defer leave()
+		l.user, l.found, err = readBack(tab, d.site.URL)
+		return "", err
+	}); err != nil {
+		return s, err
+	}
+	l.report, err = d.daemon.report(ctx, s.ID)
+	d.looks = append(d.looks, l)
+	return s, err
+}
+
+// end ends a session and says what was saved.
+func (d *demo) end(ctx context.Context, name string, s demoSession, how url.Values) error {
+	return d.step(name, func() (string, error) {
+		answer, err := d.daemon.endSession(ctx, s.ID, how)
+		if err != nil {
+			return "", err
+		}
+		return saved(answer), nil
+	})
+}
+
+// look is what a restored session had.
+type look struct {
+	column string
+	report session.RestoreReport
+	user   string            // the account that the site knew the browser as, "" for none
+	found  map[string]string // by kind
+}

@@ -1,0 +1,115 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/remote"
+
+	"github.com/stasisd/stasis/e2e/apps/probe"
+)
+
+// tabLook is how often a page is looked at while it is waited for, tabDeadline
+// how long.
+const (
+	tabLook     = 10 * time.Millisecond
+	tabDeadline = 30 * time.Second
+)
+
+// openTab connects chromedp to a session, as any client would, and takes the
+// first tab whose URL begins with the given one. The function lets go of the
+// tab, which stays open.
+func openTab(ctx context.Context, cdpURL, prefix string) (context.Context, func(), error) {
+	quiet := chromedp.WithErrorf(func(string, ...any) {})
+	allocator, disconnect := remote.NewAllocator(ctx, cdpURL, remote.NoModifyURL)
+	browser, leaveBrowser := chromedp.NewContext(allocator, quiet)
+	leave := func() { leaveBrowser(); disconnect() }
+	targets, err := chromedp.Targets(browser)
+	if err != nil {
+		leave()
+		return nil, nil, err
+	}
+	for _, t := range targets {
+		if t.Type != "page" || !strings.HasPrefix(t.URL, prefix) {
+			continue
+		}
+		tab, leaveTab := chromedp.NewContext(browser, chromedp.WithTargetID(t.TargetID), chromedp.WithDetachOnCancel())
+		if err := chromedp.Do(tab); err != nil { // attaches it for good
+			leaveTab()
+			leave()
+			return nil, nil, err
+		}
+		return tab, func() { leaveTab(); leave() }, nil
+	}
+	leave()
+	return nil, nil, fmt.Errorf("the session has no tab of %s", prefix)
+}
+
+// logIn fills the site's form in and sends it, as a person would.
+func logIn(tab context.Context, site string) error {
+	if err := chromedp.Do(tab,
+		chromedp.Navigate(site+"/login"),
+		chromedp.SendKeys(chromedp.CSS("#user"), probe.User),
+		chromedp.SendKeys(chromedp.CSS("#password"), probe.Password),
+		chromedp.Click(chromedp.CSS("#submit")),
+	); err != nil {
+		return err
+	}
+	_, err := awaitTitle(tab, func(title string) bool { return title == "me: "+probe.User })
+	return err
+}
+
+// readBack tells as whom the site knows the browser, and what it finds in
+// every place.
+func readBack(tab context.Context, site string) (user string, found map[string]string, err error) {
+	if err := chromedp.Do(tab, chromedp.Navigate(site+"/me")); err != nil {
+		return "", nil, err
+	}
+	who, err := awaitTitle(tab, func(title string) bool { return title == "nobody" || strings.HasPrefix(title, "me: ") })
+	if err != nil {
+		return "", nil, err
+	}
+	if name, known := strings.CutPrefix(who, "me: "); known {
+		user = name
+	}
+	if err := show(tab, site+"/check", "checked"); err != nil {
+		return user, nil, err
+	}
+	// A place that holds nothing is null there, and "" here.
+	found, err = chromedp.Run(tab, chromedp.Evaluate[map[string]string]("window.__state"))
+	return user, found, err
+}
+
+// show opens a page and waits for the title by which it says that it is done.
+func show(tab context.Context, url, done string) error {
+	if err := chromedp.Do(tab, chromedp.Navigate(url)); err != nil {
+		return err
+	}
+	title, err := awaitTitle(tab, func(title string) bool { return title == done || strings.HasPrefix(title, "failed") })
+	if err == nil && title != done {
+		err = fmt.Errorf("the page says: %s", title)
+	}
+	return err
+}
+
+// awaitTitle waits until the tab has a title as it is wanted, and gives it.
+func awaitTitle(tab context.Context, wanted func(string) bool) (title string, err error) {
+	ctx, cancel := context.WithTimeout(tab, tabDeadline)
+	defer cancel()
+	tick := time.NewTicker(tabLook)
+	defer tick.Stop()
+	for {
+		// Between two documents there is none to ask, so errors are passed over.
+		if title, err = chromedp.Run(ctx, chromedp.Title()); err == nil && wanted(title) {
+			return title, nil
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return "", fmt.Errorf("the page %q did not become what it should: %w", title, ctx.Err())
+		}
+	}
+}

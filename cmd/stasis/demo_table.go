@@ -1,0 +1,153 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/stasisd/stasis/e2e/apps/probe"
+	"github.com/stasisd/stasis/session"
+	"github.com/stasisd/stasis/state"
+)
+
+// The demo's last word on a place, and a figure that a report does not give.
+const (
+	cameBack = "back"
+	wasLost  = "LOST"
+	noFigure = "-"
+)
+
+func (d *demo) print(format string, values ...any) {
+	_, _ = fmt.Fprintf(d.out, format, values...) // a reader who has gone is not told
+}
+
+func (d *demo) heading() {
+	d.print("One login, saved and brought back twice, on a site that keeps state in %d places\n\n", len(d.kinds))
+}
+
+// step does one step of the journey and prints its name, how long it took and
+// what there is to say of it.
+func (d *demo) step(name string, do func() (string, error)) error {
+	began := time.Now()
+	remark, err := do()
+	if err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	line := fmt.Sprintf("  %-41s %5d ms   %s", name, time.Since(began).Milliseconds(), remark)
+	d.print("%s\n", strings.TrimRight(line, " "))
+	return nil
+}
+
+// how tells which way a restore went, from its report.
+func how(r session.RestoreReport) string {
+	way := r.Path + " start from its files"
+	if r.Path == session.PathParked {
+		way = "its parked Chrome, thawed"
+	}
+	if r.FallbackReason != "" {
+		way += " (" + r.FallbackReason + ")"
+	}
+	return way
+}
+
+// saved tells what an end kept.
+func saved(a session.EndAnswer) string {
+	if a.Snapshot == nil {
+		return ""
+	}
+	text := fmt.Sprintf("%d kB, sealed", (a.Snapshot.SizeBytes+999)/1000)
+	if a.Default != nil && a.Default.Moved {
+		text += fmt.Sprintf("; the default is at version %d", a.Default.Version)
+	}
+	return text
+}
+
+// table prints what came back: what the site found, place by place, and what
+// the restore reports counted.
+func (d *demo) table() {
+	table := tabwriter.NewWriter(d.out, 0, 0, 3, ' ', 0)
+	row := func(cells ...string) { _, _ = fmt.Fprintln(table, "  "+strings.Join(cells, "\t")) }
+	columns := func(of func(look) string) (cells []string) {
+		for _, l := range d.looks {
+			cells = append(cells, of(l))
+		}
+		return cells
+	}
+	name := func(l look) string { return l.column }
+
+	d.print("\n")
+	row(append([]string{"what the site finds", "saved"}, columns(name)...)...)
+	row(append([]string{"login", probe.User}, columns(func(l look) string { return word(l.user == probe.User) })...)...)
+	for _, kind := range d.kinds {
+		row(append([]string{kind, d.value}, columns(func(l look) string { return word(l.found[kind] == d.value) })...)...)
+	}
+	_ = table.Flush() // as in print
+	d.print("\n")
+	row(append([]string{"what the restore report counts", "saved"}, columns(name)...)...)
+	for _, component := range d.components() {
+		saved := noFigure
+		restored := columns(func(l look) string {
+			was, is, counted := count(l.report.Components, component)
+			if !counted {
+				return noFigure
+			}
+			saved = fmt.Sprint(was)
+			return fmt.Sprintf("%d of %d", is, was)
+		})
+		row(append([]string{component, saved}, restored...)...)
+	}
+	row(append([]string{"verification", ""}, columns(func(l look) string { return l.report.Verification })...)...)
+	_ = table.Flush() // as in print
+	d.print("\n")
+}
+
+func word(back bool) string {
+	if back {
+		return cameBack
+	}
+	return wasLost
+}
+
+// components are the names that the reports count under, in their order.
+func (d *demo) components() (names []string) {
+	for _, l := range d.looks {
+		for _, c := range l.report.Components {
+			if !slices.Contains(names, c.Name) {
+				names = append(names, c.Name)
+			}
+		}
+	}
+	return names
+}
+
+// count sums a component over its origins.
+func count(report []state.Component, name string) (saved, restored int, counted bool) {
+	for _, c := range report {
+		if c.Name == name {
+			saved, restored, counted = saved+c.Saved, restored+c.Restored, true
+		}
+	}
+	return saved, restored, counted
+}
+
+// verdict is an error that names what was lost, or the good news.
+func (d *demo) verdict() error {
+	var lost []string
+	for _, l := range d.looks {
+		if l.user != probe.User {
+			lost = append(lost, l.column+": the login")
+		}
+		for _, kind := range d.kinds {
+			if l.found[kind] != d.value {
+				lost = append(lost, l.column+": "+kind)
+			}
+		}
+	}
+	if lost != nil {
+		return exitError{exitFailed, "not everything came back: " + strings.Join(lost, ", ")}
+	}
+	d.print("Logged in after both restores, and everything came back.\n")
+	return nil
+}

@@ -1,0 +1,63 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+
+	"github.com/stasisd/stasis/session"
+)
+
+// demoSession is what the demo reads of a session's answer.
+type demoSession struct {
+	ID       string                 `json:"session_id"`
+	UserID   string                 `json:"user_id"`
+	CDPURL   string                 `json:"cdp_url"`
+	Restored *session.RestoreReport `json:"restored"`
+}
+
+// create makes a session. One that the demo leaves behind when it is stopped
+// is not worth a rescue.
+func (d *demoDaemon) create(ctx context.Context, fields map[string]any) (s demoSession, err error) {
+	fields["agent_name"], fields["on_timeout"] = "agi-0", "discard"
+	body, err := json.Marshal(fields)
+	if err != nil {
+		return s, err
+	}
+	return s, d.call(ctx, http.MethodPost, "/v1/sessions", body, &s)
+}
+
+// endSession ends a session as the query says.
+func (d *demoDaemon) endSession(ctx context.Context, id string, how url.Values) (a session.EndAnswer, err error) {
+	return a, d.call(ctx, http.MethodDelete, "/v1/sessions/"+id+"?"+how.Encode(), nil, &a)
+}
+
+// report is a session's restore report as it is now: how its verification
+// went is known a moment after the create.
+func (d *demoDaemon) report(ctx context.Context, id string) (r session.RestoreReport, err error) {
+	return r, d.call(ctx, http.MethodGet, "/v1/sessions/"+id+"/restore-report", nil, &r)
+}
+
+// call makes one request and decodes its answer into the given value.
+func (d *demoDaemon) call(ctx context.Context, method, path string, body []byte, answer any) (err error) {
+	req, err := http.NewRequestWithContext(ctx, method, d.url+path, bytes.NewReader(body))
+	if err != nil {
+		return err
+	}
+	req.Header.Set("Authorization", "Bearer "+d.key)
+	req.Header.Set("Content-Type", "application/json")
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = res.Body.Close() }() // decoded whole, or of no use
+	if res.StatusCode >= http.StatusBadRequest {
+		var refused struct{ Code, Message string }
+		_ = json.NewDecoder(res.Body).Decode(&refused) // without one the status says it
+		return fmt.Errorf("%s %s: %s %s: %s", method, path, res.Status, refused.Code, refused.Message)
+	}
+	return json.NewDecoder(res.Body).Decode(answer)
+}

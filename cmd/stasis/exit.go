@@ -1,0 +1,63 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/stasisd/stasis/fault"
+)
+
+// The exit codes. Scripts act on them, so none is ever given another meaning.
+const (
+	exitOK            = 0
+	exitFailed        = 1 // what no other code says
+	exitUsage         = 2 // flags, environment or a file they name
+	exitChromeMissing = 3 // no Chrome, or too old a one
+	exitSandbox       = 4 // Chrome's sandbox cannot start
+	exitInUse         = 5 // another daemon has the data directory
+	exitStore         = 6 // snapshots or the catalogue cannot be read or written
+	exitNotReady      = 7 // health: the daemon does not take sessions
+)
+
+var exitCodes = map[fault.Code]int{
+	fault.Config:        exitUsage,
+	fault.ChromeMissing: exitChromeMissing,
+	fault.SandboxFailed: exitSandbox,
+	fault.DataDirInUse:  exitInUse,
+	fault.StoreFailed:   exitStore,
+	fault.StoreFull:     exitStore,
+}
+
+// report prints why a verb failed and returns its exit code.
+func report(err error) int {
+	if err == nil {
+		return exitOK
+	}
+	var known *fault.Error
+	if errors.As(err, &known) {
+		fmt.Fprintf(os.Stderr, "stasis: %s\n", fault.MessageOf(err))
+		if cause := errors.Unwrap(known); cause != nil {
+			fmt.Fprintf(os.Stderr, "  cause: %v\n", cause)
+		}
+		if code, ok := exitCodes[known.Code]; ok {
+			return code
+		}
+		return exitFailed
+	}
+	var coded exitError
+	if errors.As(err, &coded) {
+		fmt.Fprintf(os.Stderr, "stasis: %s\n", coded.message)
+		return coded.code
+	}
+	fmt.Fprintf(os.Stderr, "stasis: %v\n", err)
+	return exitFailed
+}
+
+// exitError is a failure of a verb that is no fault of a room.
+type exitError struct {
+	code    int
+	message string
+}
+
+func (e exitError) Error() string { return e.message }

@@ -1,0 +1,36 @@
+package main
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/stasisd/stasis/fault"
+)
+
+// Scripts act on the exit codes, so none may change its meaning.
+func TestExitCodes(t *testing.T) {
+	failed := func(code fault.Code) error { return fault.New(code, "test", "on purpose") }
+	for _, tt := range []struct {
+		name string
+		err  error
+		want int
+	}{
+		{"success", nil, 0},
+		{"an error of no room", errors.New("on purpose"), 1},
+		{"a fault without a code of its own", failed(fault.Internal), 1},
+		{"settings", failed(fault.Config), 2},
+		{"no Chrome", failed(fault.ChromeMissing), 3},
+		{"no sandbox", failed(fault.SandboxFailed), 4},
+		{"data directory in use", failed(fault.DataDirInUse), 5},
+		{"store broken", failed(fault.StoreFailed), 6},
+		{"store full", failed(fault.StoreFull), 6},
+		{"not ready", exitError{exitNotReady, "on purpose"}, 7},
+		{"a fault and what followed from it", errors.Join(failed(fault.DataDirInUse), errors.New("then this")), 5},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if got := report(tt.err); got != tt.want {
+				t.Errorf("exit code %d, want %d", got, tt.want)
+			}
+		})
+	}
+}

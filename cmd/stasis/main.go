@@ -1,0 +1,52 @@
+// Command stasis is the daemon and its tools: one binary, one file per verb.
+//
+// It reads flags (each is also STASIS_… in the environment), wires the rooms
+// together and runs them. What goes wrong ends in one message on standard
+// error and an exit code of the table in exit.go.
+package main
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/alecthomas/kong"
+
+	"github.com/stasisd/stasis/browser/launch"
+)
+
+// version is set by the build.
+var version = "devel"
+
+// cli is the command line.
+type cli struct {
+	Serve   serveCmd         `cmd:"" help:"Run the daemon."`
+	Health  healthCmd        `cmd:"" help:"Ask a running daemon whether it takes sessions."`
+	Demo    demoCmd          `cmd:"" help:"Log in on a small site, save, restore: a whole journey, timed."`
+	Version kong.VersionFlag `help:"Print the version."`
+}
+
+func main() {
+	// The warden of one Chrome is this binary too, and must start quickly.
+	if len(os.Args) > 1 && os.Args[1] == launch.WardenArg {
+		os.Exit(launch.WardenMain(os.Args[2:]))
+	}
+	os.Exit(run(os.Args[1:]))
+}
+
+func run(args []string) int {
+	var c cli
+	parser := kong.Must(&c, kong.Name("stasis"), kong.DefaultEnvars("STASIS"), kong.UsageOnError(),
+		kong.Description("Saves whole browser environments and brings them back."),
+		kong.Vars{"version": version})
+	ctx, err := parser.Parse(args)
+	if err != nil {
+		parser.Errorf("%s", err)
+		return exitUsage
+	}
+	stop, cancel := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer cancel()
+	ctx.BindTo(stop, (*context.Context)(nil))
+	return report(ctx.Run())
+}

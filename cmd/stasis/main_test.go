@@ -1,0 +1,72 @@
+package main
+
+import (
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/stasisd/stasis/browser/launch"
+)
+
+// The test binary is the binary under test: called stasis it is its main, and
+// with the warden's argument the warden of one Chrome, under any name.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == launch.WardenArg {
+		os.Exit(launch.WardenMain(os.Args[2:]))
+	}
+	testscript.Main(m, map[string]func(){"stasis": main})
+}
+
+// Every verb, as one types it: what it prints, where, and its exit code. None
+// of the scripts needs a Chrome.
+func TestScripts(t *testing.T) {
+	daemons := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/readyz" {
+			w.WriteHeader(http.StatusServiceUnavailable)
+		}
+	}))
+	t.Cleanup(daemons.Close)
+	testscript.Run(t, testscript.Params{
+		Dir:                 "testdata",
+		RequireExplicitExec: true,
+		Setup: func(env *testscript.Env) error {
+			env.Setenv("DAEMON", daemons.URL)
+			env.Setenv("TAKEN", daemons.Listener.Addr().String())
+			// The path of a data directory must be short, for Chrome's socket.
+			short, err := os.MkdirTemp("", "st-")
+			env.Setenv("SHORT", short)
+			env.Defer(func() { _ = os.RemoveAll(short) })
+			// Run by root, a script's Chrome has a user of its own, who must pass.
+			for _, dir := range []string{short, env.WorkDir, filepath.Dir(env.WorkDir)} {
+				err = errors.Join(err, os.Chmod(dir, 0o711))
+			}
+			return err
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits},
+	})
+}
+
+// exits runs a command and holds its exit code against the one wanted:
+// exits 2 stasis serve --no-such-flag.
+func exits(ts *testscript.TestScript, _ bool, args []string) {
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	err = ts.Exec(args[1], args[2:]...)
+	var exit *exec.ExitError
+	got := 0
+	if errors.As(err, &exit) {
+		got = exit.ExitCode()
+	} else {
+		ts.Check(err)
+	}
+	if got != want {
+		ts.Fatalf("exit code %d, want %d", got, want)
+	}
+}

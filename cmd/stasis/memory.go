@@ -1,0 +1,52 @@
+package main
+
+import (
+	"errors"
+	"os"
+	"strconv"
+	"strings"
+)
+
+// What one session's Chrome needs and what is left to the machine, in bytes.
+// A logged-in page in full Chrome measured 340–361 MB of proportional memory.
+const (
+	sessionMemory = 400 << 20
+	spareMemory   = 1 << 30
+)
+
+// sessionsIn is how many sessions fit into so much memory: at least one.
+func sessionsIn(bytes int64) int {
+	return int(max((bytes-spareMemory)/sessionMemory, 1))
+}
+
+// availableMemory is what the machine has to give now, or the container's
+// limit where that is less.
+func availableMemory() (int64, error) {
+	raw, err := os.ReadFile("/proc/meminfo")
+	if err != nil {
+		return 0, err
+	}
+	available, err := memAvailable(string(raw))
+	if err != nil {
+		return 0, err
+	}
+	// cgroup v2's limit; absent at the root, "max" without a limit.
+	if raw, err := os.ReadFile("/sys/fs/cgroup/memory.max"); err == nil {
+		if limit, err := strconv.ParseInt(strings.TrimSpace(string(raw)), 10, 64); err == nil {
+			available = min(available, limit)
+		}
+	}
+	return available, nil
+}
+
+// memAvailable finds MemAvailable in /proc/meminfo (proc(5)), in bytes.
+func memAvailable(meminfo string) (int64, error) {
+	for line := range strings.Lines(meminfo) {
+		fields := strings.Fields(line)
+		if len(fields) == 3 && fields[0] == "MemAvailable:" {
+			kib, err := strconv.ParseInt(fields[1], 10, 64)
+			return kib << 10, err
+		}
+	}
+	return 0, errors.New("no MemAvailable")
+}

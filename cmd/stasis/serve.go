@@ -1,0 +1,159 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/netip"
+	"net/url"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"github.com/stasisd/stasis/fault"
+)
+
+// serveCmd are the daemon's settings.
+type serveCmd struct {
+	Listen         string         `help:"Address to listen on." default:"127.0.0.1:8080"`
+	InsecureListen bool           `help:"Allow listening beyond loopback without TLS, behind something that has it."`
+	TLSCert        string         `help:"Certificate file (PEM)." name:"tls-cert"`
+	TLSKey         string         `help:"Key file (PEM)." name:"tls-key"`
+	PublicURL      *url.URL       `help:"Forms every URL that is handed out; otherwise the request's Host does." name:"public-url"`
+	TrustedProxy   []netip.Prefix `help:"Networks whose X-Forwarded-* count."`
+	UnknownFields  string         `help:"What an unknown field in a body does." enum:"error,warn" default:"error"`
+
+	DataDir   string `help:"Where everything is kept; as root /var/lib/stasis." placeholder:"DIR"`
+	Chrome    string `help:"Chrome's binary; otherwise the usual places are looked at." placeholder:"PATH"`
+	UIDBase   int    `help:"Run by root: the first uid that Chromes run as." default:"210000" name:"uid-base"`
+	UIDCount  int    `help:"Run by root: how many uids." default:"1000" name:"uid-count"`
+	MaxUpload int64  `help:"Largest file of a session, in bytes." default:"104857600"`
+
+	MaxSessions   int           `help:"Sessions at once; 0 computes it from the machine's memory." default:"0"`
+	Parked        int           `help:"Chromes kept frozen by memory snapshots; negative computes it from max-sessions." default:"-1"`
+	ParkedAge     time.Duration `help:"How long a frozen Chrome is kept." default:"1h"`
+	RescueTTL     time.Duration `help:"How long a rescue snapshot is kept." default:"24h" name:"rescue-ttl"`
+	MaxUnpack     int64         `help:"Largest environment that is restored, in bytes." default:"2147483648"`
+	ShutdownGrace time.Duration `help:"For saving what runs when the daemon is stopped." default:"60s"`
+
+	LogFormat string `help:"How the log is written." enum:"text,json" default:"text"`
+	LogLevel  string `help:"What is logged." enum:"debug,info,warn,error" default:"info"`
+}
+
+// Run is the verb: it comes up, tells where, serves until a signal, and stops.
+// The first signal saves and closes cleanly; a second one ends at once, and
+// what was not saved is rescued at the next start.
+func (c *serveCmd) Run(ctx context.Context) error {
+	log, err := c.logger()
+	if err != nil {
+		return err
+	}
+	if err := c.check(); err != nil {
+		return err
+	}
+	listener, err := c.listen(ctx)
+	if err != nil {
+		return err
+	}
+	d, err := start(ctx, c, log)
+	if err != nil {
+		return errors.Join(err, listener.Close())
+	}
+	fmt.Printf("stasis %s listens on %s\n", version, c.address(listener))
+	if d.printKey != "" {
+		fmt.Printf("API key (kept in %s): %s\n", filepath.Join(d.dir, keyFile), d.printKey)
+	}
+	serving, stopServing := context.WithCancel(context.WithoutCancel(ctx))
+	defer stopServing()
+	served := make(chan error, 1)
+	go func() { served <- d.server.Serve(serving, listener) }()
+	select {
+	case err = <-served:
+	case <-ctx.Done():
+		log.Info("stopping: saving what runs; a second signal ends at once")
+	}
+	now, done := signal.NotifyContext(context.WithoutCancel(ctx), os.Interrupt, syscall.SIGTERM)
+	defer done()
+	grace, cancel := context.WithTimeout(now, c.ShutdownGrace)
+	defer cancel()
+	// Sessions first, so that clients hear that they ended and waiting calls
+	// get their answers; then the HTTP face; then what they stood on.
+	err = errors.Join(err, d.service.Close(grace))
+	stopServing()
+	select {
+	case e := <-served:
+		err = errors.Join(err, e)
+	case <-now.Done():
+	}
+	return errors.Join(err, d.close())
+}
+
+// check refuses settings that do not go together.
+func (c *serveCmd) check() error {
+	if key := os.Getenv(keyVariable); key != "" && len(key) < minKey {
+		return fault.New(fault.Config, "serve", "%s must have %d characters or more", keyVariable, minKey)
+	}
+	if (c.TLSCert == "") != (c.TLSKey == "") {
+		return fault.New(fault.Config, "serve", "--tls-cert and --tls-key go together")
+	}
+	if c.PublicURL != nil && (c.PublicURL.Host == "" || c.PublicURL.Scheme != "http" && c.PublicURL.Scheme != "https") {
+		return fault.New(fault.Config, "serve", "--public-url must be an http or https address")
+	}
+	host, _, err := net.SplitHostPort(c.Listen)
+	if err != nil {
+		return fault.New(fault.Config, "serve", "--listen must be host:port")
+	}
+	ip, err := netip.ParseAddr(host)
+	loopback := host == "localhost" || err == nil && ip.IsLoopback()
+	if !loopback && c.TLSCert == "" && !c.InsecureListen {
+		return fault.New(fault.Config, "serve",
+			"--listen %s can be reached from other machines, and keys would cross the network in plain: "+
+				"give --tls-cert and --tls-key, or --insecure-listen behind a proxy that has TLS", c.Listen)
+	}
+	return nil
+}
+
+func (c *serveCmd) listen(ctx context.Context) (net.Listener, error) {
+	var lc net.ListenConfig
+	l, err := lc.Listen(ctx, "tcp", c.Listen)
+	if err != nil {
+		return nil, fault.Wrap(err, fault.Config, "serve", "cannot listen on "+c.Listen)
+	}
+	if c.TLSCert == "" {
+		return l, nil
+	}
+	cert, err := tls.LoadX509KeyPair(c.TLSCert, c.TLSKey)
+	if err != nil {
+		return nil, errors.Join(fault.Wrap(err, fault.Config, "serve", "the certificate or its key cannot be read"), l.Close())
+	}
+	return tls.NewListener(l, &tls.Config{Certificates: []tls.Certificate{cert}, MinVersion: tls.VersionTLS12}), nil
+}
+
+// address is where clients find the daemon.
+func (c *serveCmd) address(l net.Listener) string {
+	if c.PublicURL != nil {
+		return c.PublicURL.String()
+	}
+	scheme := "http"
+	if c.TLSCert != "" {
+		scheme = "https"
+	}
+	return scheme + "://" + l.Addr().String()
+}
+
+func (c *serveCmd) logger() (*slog.Logger, error) {
+	var level slog.Level
+	if err := level.UnmarshalText([]byte(c.LogLevel)); err != nil {
+		return nil, fault.Wrap(err, fault.Config, "serve", "--log-level")
+	}
+	o := &slog.HandlerOptions{Level: level}
+	if c.LogFormat == "json" {
+		return slog.New(slog.NewJSONHandler(os.Stderr, o)), nil
+	}
+	return slog.New(slog.NewTextHandler(os.Stderr, o)), nil
+}

@@ -1,0 +1,147 @@
+package docs_test
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"os/exec"
+	"path"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/stasisd/stasis"
+
+// mayImport says which of our packages a package may import directly, by path
+// patterns below the module. A package takes the first rule that fits it, and
+// one that no rule fits fails the test: a new room must be given its place.
+var mayImport = []struct{ pkg, imports string }{
+	{".", ""}, // the OpenAPI document, embedded where it lies
+	{"fault", ""},
+	{"state", "fault"},
+	{"state/*", "fault state"},
+
+	// The three rooms below session know state and fault, never each other.
+	// Within a room, adapters know the root or the root knows them; adapters
+	// do not know each other, and only the pool stands on the root.
+	{"browser", "fault state browser/launch browser/mux browser/capture browser/datadir"},
+	{"browser/pool", "fault state browser"},
+	{"browser/*", "fault state"},
+	{"snapshot", "fault state"},
+	{"snapshot/storetest", "fault state snapshot snapshot/faultstore"}, // the suite also breaks a store on purpose
+	{"snapshot/*", "fault state snapshot"},
+	{"profiles", "fault state"},
+	{"profiles/*", "fault state profiles"},
+
+	{"session", "fault state browser browser/* snapshot profiles session/*"},
+	{"session/*", "fault state snapshot profiles"},
+	{"session/*/*", "fault state profiles session/*"},
+	{"api", ". fault state browser snapshot profiles session session/* api/*"},
+	{"api/*", ". fault state browser snapshot profiles session session/*"},
+	{"cmd/*", ". fault state browser browser/* snapshot snapshot/* profiles profiles/* session session/* session/*/* api api/* e2e/apps/probe"},
+
+	// What the tests stand on; only the demo's site goes into the binary.
+	{"e2e/apps/weblog", ""},
+	{"e2e/apps/probe", "e2e/apps/weblog"},
+	{"e2e/apps", "e2e/apps/*"},
+	{"e2e/daemon", "api/apitest"},
+	{"e2e", "*"},
+	{"docs", ""},
+}
+
+// mayUse names the packages of other modules that are wrapped in one place,
+// with the rooms that wrap them.
+var mayUse = map[string][]string{
+	"github.com/labstack/echo":  {"api", "api/*"},
+	"github.com/mholt/archiver": {"snapshot"},
+}
+
+// Arrows go down only. The linter says so while one types; this says so even
+// where the linter's patterns are wrong.
+func TestArrows(t *testing.T) {
+	packages := listPackages(t)
+	if len(packages) < 10 {
+		t.Fatalf("only %d packages found: is the test looking at the right module?", len(packages))
+	}
+	for _, p := range packages {
+		from := below(p.ImportPath)
+		allowed, known := allowedFor(from)
+		if !known {
+			t.Errorf("%s has no place in the architecture: add it to mayImport", from)
+			continue
+		}
+		for _, imported := range p.Imports {
+			if (imported == module || strings.HasPrefix(imported, module+"/")) && !matches(allowed, below(imported)) {
+				t.Errorf("%s must not import %s", from, below(imported))
+			}
+			for prefix, rooms := range mayUse {
+				if (imported == prefix || strings.HasPrefix(imported, prefix+"/")) && !matches(rooms, from) {
+					t.Errorf("%s must not import %s", from, imported)
+				}
+			}
+		}
+	}
+}
+
+// The archiver is wrapped in one file, because its errors need care.
+func TestOneFileImportsTheArchiver(t *testing.T) {
+	out, err := exec.Command("git", "-C", "..", "grep", "--untracked", "-lF", `"github.com/mholt/archiver`, "--", "*.go", ":!docs").Output()
+	if err != nil {
+		t.Fatalf("git grep: %v", err)
+	}
+	if files := strings.Fields(string(out)); len(files) != 1 {
+		t.Errorf("files that import the archiver: %q", files)
+	}
+}
+
+type goPackage struct {
+	ImportPath string
+	Imports    []string
+}
+
+// listPackages takes broken packages too (-e): whether they build is for others to say.
+func listPackages(t *testing.T) []goPackage {
+	t.Helper()
+	cmd := exec.Command("go", "list", "-e", "-json=ImportPath,Imports", "./...")
+	cmd.Dir = ".."
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("go list: %v", err)
+	}
+	var packages []goPackage
+	for dec := json.NewDecoder(strings.NewReader(string(out))); ; {
+		var p goPackage
+		if err := dec.Decode(&p); errors.Is(err, io.EOF) {
+			return packages
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		packages = append(packages, p)
+	}
+}
+
+// below is the path of a package of ours below the module, "." for its root.
+func below(importPath string) string {
+	if importPath == module {
+		return "."
+	}
+	return strings.TrimPrefix(importPath, module+"/")
+}
+
+func allowedFor(pkg string) ([]string, bool) {
+	for _, rule := range mayImport {
+		if matches([]string{rule.pkg}, pkg) {
+			return strings.Fields(rule.imports), true
+		}
+	}
+	return nil, false
+}
+
+// matches tells whether a pattern fits; a star stands for one path element.
+func matches(patterns []string, pkg string) bool {
+	return slices.ContainsFunc(patterns, func(pattern string) bool {
+		ok, err := path.Match(pattern, pkg)
+		return err == nil && ok
+	})
+}

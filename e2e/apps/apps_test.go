@@ -1,0 +1,138 @@
+package apps_test
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/cookiejar"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/stasisd/stasis/e2e/apps"
+)
+
+// A stranger is shut out, the form lets the account in, and what the browser
+// gets for it is session cookies alone.
+func TestDokuWiki(t *testing.T) {
+	app := apps.StartDokuWiki(t)
+	jar, err := cookiejar.New(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var persistent []string
+	client := &http.Client{Jar: jar, Transport: cookieSpy(func(c *http.Cookie) {
+		if c.Value != "deleted" && (c.MaxAge > 0 || !c.Expires.IsZero()) {
+			persistent = append(persistent, c.Name)
+		}
+	})}
+	if body := get(t, client, app.URL+"/doku.php?id=start", ""); strings.Contains(body, "Members only") {
+		t.Fatalf("a stranger reads the page:\n%s", body)
+	}
+
+	before := app.Log.Len()
+	resp, err := client.PostForm(app.URL+"/doku.php", url.Values{
+		"id": {"start"}, "do": {"login"}, "u": {app.User}, "p": {app.Password},
+		"sectok": {sectok(t, get(t, client, app.URL+"/doku.php?id=start&do=login", ""))},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := resp.Body.Close(); err != nil {
+		t.Fatal(err)
+	}
+	body := get(t, client, app.URL+"/doku.php?id=start", "")
+	if !strings.Contains(body, "Members only") || !strings.Contains(body, "Ada Lovelace") {
+		t.Errorf("not logged in:\n%s", body)
+	}
+	if len(persistent) > 0 {
+		t.Errorf("persistent cookies: %v", persistent)
+	}
+	if reqs := app.Log.Since(before); len(reqs) < 3 || reqs[1].Method != http.MethodPost || reqs[1].Path != "/doku.php" {
+		t.Errorf("log: %+v", reqs)
+	}
+}
+
+// The settings are closed without a token and open with the one that the
+// login gives.
+func TestNodeRED(t *testing.T) {
+	app := apps.StartNodeRED(t)
+	resp, err := http.Get(app.URL + "/settings")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := resp.Body.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if resp.StatusCode != http.StatusUnauthorized {
+		t.Errorf("without a token: %s", resp.Status)
+	}
+
+	resp, err = http.PostForm(app.URL+"/auth/token", url.Values{
+		"client_id": {"node-red-editor"}, "grant_type": {"password"}, "scope": {""},
+		"username": {app.User}, "password": {app.Password},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var token struct {
+		AccessToken string `json:"access_token"`
+	}
+	if err := json.NewDecoder(resp.Body).Decode(&token); err != nil {
+		t.Fatal(err)
+	}
+	if err := resp.Body.Close(); err != nil {
+		t.Fatal(err)
+	}
+	body := get(t, http.DefaultClient, app.URL+"/settings", token.AccessToken)
+	if !strings.Contains(body, `"username":"`+app.User+`"`) {
+		t.Errorf("settings: %s", body)
+	}
+}
+
+// cookieSpy shows every cookie that a server sets.
+type cookieSpy func(*http.Cookie)
+
+func (spy cookieSpy) RoundTrip(r *http.Request) (*http.Response, error) {
+	resp, err := http.DefaultTransport.RoundTrip(r)
+	if err == nil {
+		for _, c := range resp.Cookies() {
+			spy(c)
+		}
+	}
+	return resp, err
+}
+
+// sectok finds DokuWiki's form token in a page.
+func sectok(t *testing.T, page string) string {
+	t.Helper()
+	_, rest, found := strings.Cut(page, `name="sectok" value="`)
+	value, _, closed := strings.Cut(rest, `"`)
+	if !found || !closed {
+		t.Fatalf("no form token in:\n%s", page)
+	}
+	return value
+}
+
+func get(t *testing.T, client *http.Client, url, token string) string {
+	t.Helper()
+	req, err := http.NewRequest(http.MethodGet, url, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if token != "" {
+		req.Header.Set("Authorization", "Bearer "+token)
+	}
+	resp, err := client.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := resp.Body.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return string(body)
+}

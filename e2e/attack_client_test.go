@@ -1,0 +1,292 @@
+package e2e
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/coder/websocket"
+)
+
+// wire is a CDP client without a library in between: it sends what a library
+// would not.
+type wire struct {
+	t  testing.TB
+	ws *websocket.Conn
+
+	mu      sync.Mutex
+	id      int64
+	waiting map[int64]chan reply
+	events  []event
+	heard   chan struct{} // one token after each event
+	closed  chan struct{}
+	status  websocket.StatusCode // how the connection was closed, once closed
+}
+
+// reply is an answer of CDP.
+type reply struct {
+	Result json.RawMessage
+	Error  *struct {
+		Code    int
+		Message string
+	}
+}
+
+// event is an event of CDP.
+type event struct {
+	Method    string
+	SessionID string `json:"sessionId"`
+	Params    json.RawMessage
+}
+
+// dial connects to a cdp_url until the test ends.
+func dial(t testing.TB, url string) *wire {
+	t.Helper()
+	ws, _, err := websocket.Dial(t.Context(), url, nil) //nolint:bodyclose // an upgrade's answer has none
+	if err != nil {
+		t.Fatalf("dial: %v", err)
+	}
+	ws.SetReadLimit(256 << 20)
+	w := &wire{t: t, ws: ws, waiting: map[int64]chan reply{}, heard: make(chan struct{}, 1), closed: make(chan struct{})}
+	go w.read()
+	t.Cleanup(w.close)
+	return w
+}
+
+func (w *wire) close() {
+	_ = w.ws.CloseNow() // it may be closed already
+	<-w.closed
+}
+
+func (w *wire) read() {
+	defer close(w.closed)
+	for {
+		_, raw, err := w.ws.Read(context.Background())
+		if err != nil {
+			w.mu.Lock()
+			w.status = websocket.CloseStatus(err)
+			w.mu.Unlock()
+			return
+		}
+		var m struct {
+			ID int64
+			event
+			reply
+		}
+		if json.Unmarshal(raw, &m) != nil {
+			continue
+		}
+		w.mu.Lock()
+		if m.Method != "" {
+			w.events = append(w.events, m.event)
+			select {
+			case w.heard <- struct{}{}:
+			default:
+			}
+		} else if got := w.waiting[m.ID]; got != nil {
+			got <- m.reply
+		}
+		w.mu.Unlock()
+	}
+}
+
+// post sends a command and gives where its answer will come.
+func (w *wire) post(session, method string, params any) <-chan reply {
+	w.t.Helper()
+	got := make(chan reply, 1)
+	w.mu.Lock()
+	w.id++
+	id := w.id
+	w.waiting[id] = got
+	w.mu.Unlock()
+	m := obj{"id": id, "method": method}
+	if params != nil {
+		m["params"] = params
+	}
+	if session != "" {
+		m["sessionId"] = session
+	}
+	raw, err := json.Marshal(m)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.send(raw)
+	return got
+}
+
+func (w *wire) send(raw []byte) {
+	ctx, cancel := context.WithTimeout(context.Background(), grace)
+	defer cancel()
+	_ = w.ws.Write(ctx, websocket.MessageText, raw) // a closed one shows at the answer
+}
+
+// try sends a command and gives its answer.
+func (w *wire) try(session, method string, params any) reply {
+	w.t.Helper()
+	select {
+	case r := <-w.post(session, method, params):
+		return r
+	case <-w.closed:
+		w.t.Fatalf("%s: the connection closed with %d", method, w.status)
+	case <-time.After(grace):
+		w.t.Fatalf("%s: no answer", method)
+	}
+	return reply{}
+}
+
+// call is try for a command that must go well, whose result goes to v.
+func (w *wire) call(session, method string, params, v any) {
+	w.t.Helper()
+	r := w.try(session, method, params)
+	if r.Error != nil {
+		w.t.Fatalf("%s %v: %+v", method, params, r.Error)
+	}
+	if v != nil {
+		if err := json.Unmarshal(r.Result, v); err != nil {
+			w.t.Fatalf("%s: %v\n%s", method, err, r.Result)
+		}
+	}
+}
+
+// refused is try for a command that Stasis must refuse.
+func (w *wire) refused(session, method string, params any) {
+	w.t.Helper()
+	r := w.try(session, method, params)
+	if r.Error == nil {
+		w.t.Errorf("%s %v was let through: %.300s", method, params, r.Result)
+	} else if !strings.Contains(r.Error.Message, "Stasis") {
+		w.t.Errorf("%s %v failed by itself: %+v", method, params, r.Error)
+	}
+}
+
+// page attaches to the first page there is, and gives the session and target.
+func (w *wire) page() (session, target string) {
+	w.t.Helper()
+	for _, info := range w.targets() {
+		if info.Type == "page" {
+			return w.attach(info.ID), info.ID
+		}
+	}
+	w.t.Fatalf("the session has no page: %+v", w.targets())
+	return "", ""
+}
+
+type targetInfo struct {
+	ID   string `json:"targetId"`
+	Type string
+	URL  string
+}
+
+func (w *wire) targets() []targetInfo {
+	w.t.Helper()
+	var got struct{ TargetInfos []targetInfo }
+	w.call("", "Target.getTargets", obj{"filter": []obj{{}}}, &got)
+	return got.TargetInfos
+}
+
+func (w *wire) attach(target string) string {
+	w.t.Helper()
+	var got struct {
+		SessionID string `json:"sessionId"`
+	}
+	w.call("", "Target.attachToTarget", obj{"targetId": target, "flatten": true}, &got)
+	return got.SessionID
+}
+
+// open sends a page to an address and waits until it has loaded.
+func (w *wire) open(session, url string) {
+	w.t.Helper()
+	w.call(session, "Page.enable", nil, nil)
+	w.forget()
+	var got struct{ ErrorText string }
+	w.call(session, "Page.navigate", obj{"url": url}, &got)
+	if got.ErrorText != "" {
+		w.t.Fatalf("%s: %s", url, got.ErrorText)
+	}
+	w.await(session, "Page.loadEventFired")
+}
+
+// eval runs a script in a page, awaits it, and gives its value as text.
+func (w *wire) eval(session, script string) string {
+	w.t.Helper()
+	var got struct {
+		Result           struct{ Value any }
+		ExceptionDetails *struct{ Exception struct{ Description string } }
+	}
+	w.call(session, "Runtime.evaluate", obj{"expression": script, "awaitPromise": true, "returnByValue": true, "userGesture": true}, &got)
+	if got.ExceptionDetails != nil {
+		return "exception: " + got.ExceptionDetails.Exception.Description
+	}
+	return fmt.Sprint(got.Result.Value)
+}
+
+// forget drops the events that came so far.
+func (w *wire) forget() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.events = nil
+}
+
+// await waits for an event, on any session where session is empty.
+func (w *wire) await(session, method string) json.RawMessage {
+	w.t.Helper()
+	deadline := time.After(grace)
+	for {
+		if e, ok := w.find(session, method); ok {
+			return e.Params
+		}
+		select {
+		case <-w.heard:
+		case <-w.closed:
+			w.t.Fatalf("waiting for %s: the connection closed with %d", method, w.status)
+		case <-deadline:
+			w.t.Fatalf("%s did not come", method)
+		}
+	}
+}
+
+func (w *wire) find(session, method string) (event, bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for i, e := range w.events {
+		if e.Method == method && (session == "" || e.SessionID == session) {
+			w.events = append(w.events[:i:i], w.events[i+1:]...)
+			return e, true
+		}
+	}
+	return event{}, false
+}
+
+// ended waits until the daemon has closed the connection, and gives the code.
+func (w *wire) ended() int {
+	w.t.Helper()
+	select {
+	case <-w.closed:
+		return int(w.status)
+	case <-time.After(grace):
+		w.t.Fatal("the connection was not closed")
+	}
+	return 0
+}
+
+// refusedUpgrade is the answer to a WebSocket that must not be opened.
+func refusedUpgrade(t testing.TB, url string, header http.Header) (status int) {
+	t.Helper()
+	ws, res, err := websocket.Dial(t.Context(), url, &websocket.DialOptions{HTTPHeader: header})
+	if err == nil {
+		_ = ws.CloseNow() // it should not be there
+		t.Errorf("%s was opened", url)
+	}
+	if res == nil {
+		t.Fatalf("no answer: %v", err)
+	}
+	if res.Body != nil {
+		_ = res.Body.Close() // of no interest
+	}
+	return res.StatusCode
+}

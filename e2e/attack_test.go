@@ -1,0 +1,108 @@
+package e2e
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stasisd/stasis/e2e/apps"
+	"github.com/stasisd/stasis/e2e/apps/probe"
+	"github.com/stasisd/stasis/e2e/daemon"
+)
+
+// planted is a line of a file that no client may come to see.
+const planted = "planted-8f1d2c"
+
+// prey is what attackers have before them: their own session and, on the same
+// daemon, somebody else's, with a file and a login in it.
+type prey struct {
+	d      *daemon.Daemon
+	site   *probe.Site
+	own    liveSession
+	ownDir string
+	w      *wire
+	page   string // CDP session of the attacker's page, which shows the site
+	target string
+
+	other    liveSession
+	otherDir string
+	otherW   *wire
+	otherTab string // target of the other's page
+	secret   string // path of the other's file
+}
+
+// TestAttack attacks over CDP, from pages and from the API, all on one daemon.
+func TestAttack(t *testing.T) {
+	t.Parallel()
+	p := hunt(t)
+	for _, c := range []struct {
+		name string
+		test func(*testing.T, *prey)
+	}{
+		{"addresses that show files", filesByAddress},
+		{"scripts that read files", filesByScript},
+		{"commands that read files", filesByCommand},
+		{"files given to a page", filesByInput},
+		{"downloads to other places", downloadsElsewhere},
+		{"commands that reach Chrome", chromeItself},
+		{"other people's targets", othersTargets},
+		{"messages past the policy", messagesPastThePolicy},
+		{"storage of another session", othersStorage},
+		{"keys and tickets of another", othersByTheAPI},
+		{"processes and folders of another", othersByTheSystem},
+		{"links among the files", linksAmongFiles},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			p.w.t, p.otherW.t = t, t
+			c.test(t, p)
+		})
+	}
+	p.w.t, p.otherW.t = t, t
+	// Both live on, none the worse.
+	if got := p.w.eval(p.page, "1+1"); got != "2" {
+		t.Errorf("the attacker's page says %s", got)
+	}
+	finish(t, p.d, p.own.ID, throwAway)
+	finish(t, p.d, p.other.ID, throwAway)
+	nothingLeft(t, p.d)
+}
+
+// hunt starts both sessions.
+func hunt(t *testing.T) *prey {
+	p := &prey{d: daemon.Start(t, daemon.Options{}), site: apps.StartProbe(t)}
+	p.other = begin(t, p.d, obj{"user_id": "bob"})
+	p.otherDir = onlyRunDir(t, p.d)
+	p.own = begin(t, p.d, obj{"user_id": "alice"})
+	for _, name := range runDirs(t, p.d) {
+		if name != filepath.Base(p.otherDir) {
+			p.ownDir = filepath.Join(p.d.Dir, "run", name)
+		}
+	}
+	p.secret = filepath.Join(p.otherDir, "files", "secret.txt")
+	uid := ownerOf(t, p.otherDir)
+	if err := os.WriteFile(p.secret, []byte(planted), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chown(p.secret, uid, uid); err != nil {
+		t.Fatal(err)
+	}
+	p.otherW = dial(t, p.other.CDP)
+	var s string
+	s, p.otherTab = p.otherW.page()
+	p.otherW.open(s, p.site.URL+"/set?v="+planted)
+	p.otherW.eval(s, `localStorage.setItem("mine", "`+planted+`"); document.cookie = "mine=`+planted+`"`)
+	p.w = dial(t, p.own.CDP)
+	p.page, p.target = p.w.page()
+	p.w.open(p.page, p.site.URL+"/")
+	return p
+}
+
+// ownerOf is the user that a file belongs to.
+func ownerOf(t testing.TB, path string) int {
+	t.Helper()
+	info, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return statUID(info)
+}

@@ -1,0 +1,28 @@
+// Drives a browser with Playwright; see steps.mjs for what goes in and out.
+import { chromium } from 'playwright-core';
+import { main } from './steps.mjs';
+
+await main(async (endpoint, { headers, timeout }) => {
+  const browser = await chromium.connectOverCDP(endpoint, { headers, timeout });
+  const [context] = browser.contexts();
+  context.setDefaultTimeout(timeout);
+  return {
+    pages: async () => context.pages(),
+    newPage: () => context.newPage(),
+    fill: (page, selector, value) => page.fill(selector, value),
+    // Without an interval it asks again with each frame, and a tab in the back has none.
+    waitForFunction: async (page, expression, ms) =>
+      (await page.waitForFunction(expression, null, { timeout: ms, polling: 50 })).jsonValue(),
+    screenshot: (page, options) => page.screenshot(options),
+    setFiles: (page, selector, files) => page.setInputFiles(selector, files),
+    cdp: (page) => (page ? context.newCDPSession(page) : browser.newBrowserCDPSession()),
+    // Playwright has no disconnect; that the process ends is one.
+    disconnect: async () => {},
+    close: () => browser.close(),
+    download: async (page, click, ms) => {
+      const [download] = await Promise.all([page.waitForEvent('download', { timeout: ms }), click()]);
+      const failure = await download.failure();
+      return { name: download.suggestedFilename(), state: failure ?? 'completed' };
+    },
+  };
+});

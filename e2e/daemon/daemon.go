@@ -1,0 +1,255 @@
+// Package daemon runs the real stasis binary for tests: built once with the
+// race detector, started on a port and a data directory of its own, driven
+// over HTTP, and ended with nothing left behind.
+package daemon
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stasisd/stasis/api/apitest"
+)
+
+// Key is the API key of every daemon under test: admin, for all users.
+const Key = "stasis_test_key_0123456789"
+
+// raceExit lets a binary with the race detector end without its second of
+// waiting for late reports, which would be a second of every session's end.
+const raceExit = "GORACE=atexit_sleep_ms=0"
+
+// uids gives a daemon a range of user IDs that no other daemon of this machine
+// has, as far as can be seen to: on its next start a daemon that was killed
+// ends whatever runs under the user of a run directory that was left.
+func uids() []string {
+	const count = 50
+	base := 1_000_000 + (os.Getpid()%10_000)*10_000 + int(started.Add(1))%200*count
+	return []string{fmt.Sprint("STASIS_UID_BASE=", base), fmt.Sprint("STASIS_UID_COUNT=", count)}
+}
+
+// started counts the daemons of this test binary.
+var started atomic.Int64
+
+// Daemon is one running stasis.
+type Daemon struct {
+	URL  string // http://127.0.0.1:port
+	Dir  string // its data directory
+	args []string
+	env  []string
+	http *http.Client // holds every exchange against openapi.yaml
+
+	cmd  *exec.Cmd
+	log  *buffer
+	done chan struct{}
+	err  error // of the process, once done
+}
+
+// Options start a daemon in another way than the default.
+type Options struct {
+	Dir  string   // data directory; made and removed by the test when empty
+	Args []string // further flags of serve
+	Env  []string // further environment
+	// Prefix is a command that runs the binary, such as setpriv and its flags.
+	Prefix []string
+}
+
+var build = sync.OnceValues(func() (string, error) {
+	dir, err := os.MkdirTemp("", "stasis-e2e-")
+	if err != nil {
+		return "", err
+	}
+	// Other users run it too: Chrome's wardens do not, but a daemon that a test
+	// starts without root does.
+	if err := os.Chmod(dir, 0o755); err != nil {
+		return "", err
+	}
+	bin := filepath.Join(dir, "stasis")
+	out, err := exec.Command("go", "build", "-race", "-o", bin, "github.com/stasisd/stasis/cmd/stasis").CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("go build: %w\n%s", err, out)
+	}
+	return bin, nil
+})
+
+// Binary is the path of the built binary.
+func Binary(t testing.TB) string {
+	t.Helper()
+	bin, err := build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return bin
+}
+
+// CleanUp removes the built binary; a TestMain calls it last.
+func CleanUp() {
+	if bin, err := build(); err == nil {
+		_ = os.RemoveAll(filepath.Dir(bin))
+	}
+}
+
+// DataDir makes a data directory that Chrome's users can pass to; it goes with
+// the test.
+func DataDir(t testing.TB) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "sd-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(dir, 0o711); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := os.RemoveAll(dir); err != nil {
+			t.Errorf("the data directory cannot be removed: %v", err)
+		}
+	})
+	return dir
+}
+
+// Start runs a daemon until the test ends, and fails the test if it does not
+// come up, or leaves a process behind.
+func Start(t testing.TB, o Options) *Daemon {
+	t.Helper()
+	if o.Dir == "" {
+		o.Dir = DataDir(t)
+	}
+	described, err := apitest.New(nil, func(err error) { t.Errorf("not as openapi.yaml says: %v", err) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := &Daemon{Dir: o.Dir, env: append(uids(), o.Env...), log: &buffer{}, http: &http.Client{Transport: described}}
+	d.args = append(append(append([]string{}, o.Prefix...), Binary(t), "serve", "--listen", "127.0.0.1:0", "--data-dir", o.Dir), o.Args...)
+	t.Cleanup(func() {
+		d.Stop(t)
+		if t.Failed() {
+			t.Logf("the daemon's log:\n%s", d.Log())
+		}
+	})
+	d.Restart(t)
+	return d
+}
+
+// Restart starts the daemon again on the same data directory, after Stop or
+// Kill. Its URL changes.
+func (d *Daemon) Restart(t testing.TB) {
+	t.Helper()
+	d.cmd = exec.Command(d.args[0], d.args[1:]...)
+	d.cmd.Env = append(append(os.Environ(), "STASIS_API_KEY="+Key, raceExit), d.env...)
+	d.cmd.Stderr = d.log
+	stdout, err := d.cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := d.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	addr := make(chan string, 1)
+	d.done = make(chan struct{})
+	go func() {
+		defer close(d.done)
+		lines := bufio.NewScanner(stdout)
+		for lines.Scan() {
+			if _, at, ok := strings.Cut(lines.Text(), " listens on "); ok {
+				addr <- at
+			}
+		}
+		_, _ = io.Copy(io.Discard, stdout)
+		d.err = d.cmd.Wait()
+	}()
+	select {
+	case d.URL = <-addr:
+	case <-d.done:
+		t.Fatalf("the daemon did not come up: %v\n%s", d.err, d.Log())
+	case <-time.After(60 * time.Second):
+		t.Fatalf("the daemon did not come up in time\n%s", d.Log())
+	}
+}
+
+// Stop ends the daemon with SIGTERM and waits; it is idempotent.
+func (d *Daemon) Stop(t testing.TB) {
+	t.Helper()
+	if !d.running() {
+		return
+	}
+	_ = d.cmd.Process.Signal(syscall.SIGTERM)
+	select {
+	case <-d.done:
+	case <-time.After(90 * time.Second):
+		_ = d.cmd.Process.Signal(syscall.SIGQUIT) // for the goroutines in the log
+		<-d.done
+		t.Errorf("the daemon did not stop in time")
+	}
+	var exit *exec.ExitError
+	if errors.As(d.err, &exit) {
+		t.Errorf("the daemon ended with %v", d.err)
+	}
+	if strings.Contains(d.Log(), "DATA RACE") {
+		t.Errorf("the daemon has a data race")
+	}
+}
+
+// Kill ends the daemon with SIGKILL and waits for the daemon alone.
+func (d *Daemon) Kill(t testing.TB) {
+	t.Helper()
+	if err := d.cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	<-d.done
+}
+
+// Wait waits until the process has ended by itself and returns its error.
+func (d *Daemon) Wait(ctx context.Context) error {
+	select {
+	case <-d.done:
+		return d.err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// PID is the daemon's process ID.
+func (d *Daemon) PID() int { return d.cmd.Process.Pid }
+
+// Log is what the daemon wrote to standard error, over all its lives.
+func (d *Daemon) Log() string { return d.log.String() }
+
+func (d *Daemon) running() bool {
+	select {
+	case <-d.done:
+		return false
+	default:
+		return d.cmd != nil && d.cmd.Process != nil
+	}
+}
+
+// buffer is a bytes.Buffer for a writer and a reader at once.
+type buffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (b *buffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.Write(p)
+}
+
+func (b *buffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.String()
+}

@@ -1,0 +1,62 @@
+package daemon
+
+import (
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+// Process is one process of the machine.
+type Process struct {
+	PID     int
+	Command string
+}
+
+// Processes are the living ones whose command line names the data directory:
+// every process of its Chromes and their wardens. The daemon itself is left
+// out.
+func (d *Daemon) Processes() []Process {
+	var found []Process
+	entries, _ := filepath.Glob("/proc/[0-9]*")
+	for _, dir := range entries {
+		pid, _ := strconv.Atoi(filepath.Base(dir))
+		if d.cmd.Process != nil && pid == d.cmd.Process.Pid {
+			continue
+		}
+		raw, err := os.ReadFile(filepath.Join(dir, "cmdline"))
+		if err != nil || !strings.Contains(string(raw), d.Dir) && !d.inDir(dir) {
+			continue
+		}
+		if stat, err := os.ReadFile(filepath.Join(dir, "stat")); err != nil || strings.Contains(string(stat), ") Z ") {
+			continue
+		}
+		found = append(found, Process{PID: pid, Command: strings.ReplaceAll(string(raw), "\x00", " ")})
+	}
+	return found
+}
+
+// inDir reports whether a process works in the data directory.
+func (d *Daemon) inDir(proc string) bool {
+	cwd, err := os.Readlink(filepath.Join(proc, "cwd"))
+	return err == nil && strings.HasPrefix(cwd, d.Dir+"/")
+}
+
+// Eventually waits for a condition and fails the test if it does not come
+// true in time.
+func Eventually(t testing.TB, within time.Duration, what string, is func() bool) {
+	t.Helper()
+	deadline := time.NewTimer(within)
+	defer deadline.Stop()
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for !is() {
+		select {
+		case <-deadline.C:
+			t.Fatalf("%s: not within %s", what, within)
+		case <-tick.C:
+		}
+	}
+}

@@ -1,0 +1,167 @@
+package e2e
+
+import (
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stasisd/stasis/e2e/apps"
+	"github.com/stasisd/stasis/e2e/daemon"
+)
+
+// ended reports whether a status is one of a session that is over.
+func ended(status string) bool {
+	return slices.Contains([]string{"completed", "terminated", "error"}, status)
+}
+
+// wardens are the daemon's children of that name.
+func wardens(t testing.TB, d *daemon.Daemon) []int {
+	t.Helper()
+	var found []int
+	procs, err := filepath.Glob("/proc/[0-9]*/stat")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range procs {
+		raw, err := os.ReadFile(path)
+		if err != nil {
+			continue // it has ended
+		}
+		end := strings.LastIndexByte(string(raw), ')')
+		fields := strings.Fields(string(raw)[end+1:])
+		if pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(path))); fields[1] == strconv.Itoa(d.PID()) && fields[0] != "Z" {
+			found = append(found, pid)
+		}
+	}
+	if len(found) == 0 {
+		t.Fatal("the daemon has no warden")
+	}
+	return found
+}
+
+// crashed waits until the daemon knows that a session's Chrome is gone, and
+// checks what it made of that.
+func crashed(t testing.TB, d *daemon.Daemon, id string) {
+	t.Helper()
+	daemon.Eventually(t, 5*time.Second, "the crash is known", func() bool { return look(t, d, id).Status == "error" })
+	s := look(t, d, id)
+	if !strings.Contains(s.Reason, "crash") || s.CDP != "" {
+		t.Errorf("reason %q, cdp_url %q", s.Reason, s.CDP)
+	}
+	if s.Outcome == nil || s.Outcome.Snapshot == nil || !s.Outcome.Snapshot.Rescue {
+		t.Errorf("no rescue snapshot: %+v", s.Outcome)
+	}
+	nothingLeft(t, d)
+}
+
+// A Chrome that dies is an error of its session, told within moments; what it
+// had on disk is kept.
+func TestFaultChromeCrash(t *testing.T) {
+	t.Parallel()
+	d := daemon.Start(t, daemon.Options{})
+	site := apps.StartProbe(t)
+	for _, paused := range []bool{false, true} {
+		s := begin(t, d, obj{})
+		w := dial(t, s.CDP)
+		page, _ := w.page()
+		w.open(page, site.URL+"/")
+		if paused {
+			w.close()
+			d.Must(t, http.StatusOK, http.MethodPost, at(s.ID, "/pause"), nil)
+		}
+		kill9(t, mains(d)[0])
+		if !paused {
+			w.ended()
+		}
+		crashed(t, d, s.ID)
+		wants(t, d.Call(t, http.MethodGet, at(s.ID, "/screenshot"), nil), 409, "session_not_running")
+		var late ending
+		d.Must(t, http.StatusOK, http.MethodDelete, at(s.ID, "?", toFiles), nil).Into(t, &late)
+		if late.Deleted || late.Snapshot == nil {
+			t.Errorf("a delete after the crash: %+v", late)
+		}
+		finish(t, d, begin(t, d, obj{"restore_from_session_id": s.ID}).ID, throwAway)
+	}
+}
+
+// A renderer that dies takes its page along, and not the session.
+func TestFaultRendererCrash(t *testing.T) {
+	t.Parallel()
+	d := daemon.Start(t, daemon.Options{})
+	site := apps.StartProbe(t)
+	s := begin(t, d, obj{})
+	w := dial(t, s.CDP)
+	page, _ := w.page()
+	w.open(page, site.URL+"/")
+	w.eval(page, `localStorage.setItem("kept", "yes")`)
+	w.call(page, "Inspector.enable", nil, nil)
+	w.post(page, "Page.crash", obj{}) // a page that has crashed does not answer
+	w.await(page, "Inspector.targetCrashed")
+	if now := look(t, d, s.ID); now.Status != "running" {
+		t.Fatalf("the session is %s: %s", now.Status, now.Reason)
+	}
+	var made struct {
+		TargetID string `json:"targetId"`
+	}
+	w.call("", "Target.createTarget", obj{"url": site.URL + "/"}, &made)
+	other := w.attach(made.TargetID)
+	w.open(other, site.URL+"/")
+	if got := w.eval(other, `localStorage.getItem("kept")`); got != "yes" {
+		t.Errorf("localStorage in another tab: %q", got)
+	}
+	// It can be saved with the crashed tab still open.
+	finish(t, d, s.ID, toFiles)
+	back := begin(t, d, obj{"restore_from_session_id": s.ID})
+	w = dial(t, back.CDP)
+	page, _ = w.page()
+	w.open(page, site.URL+"/")
+	if got := w.eval(page, `localStorage.getItem("kept")`); got != "yes" {
+		t.Errorf("localStorage after the restore: %q", got)
+	}
+	finish(t, d, back.ID, throwAway)
+}
+
+// Chrome killed while a save runs, at several moments: the save succeeds or
+// fails as a whole, and nothing is lost either way.
+func TestFaultChromeKilledDuringASave(t *testing.T) {
+	t.Parallel()
+	d := daemon.Start(t, daemon.Options{})
+	finish(t, d, begin(t, d, obj{}).ID, toFiles+andDefault)
+	for _, mode := range []string{toFiles, toMemory} {
+		for _, after := range []time.Duration{0, 20, 100} {
+			s := begin(t, d, obj{})
+			answers := make(chan daemon.Answer, 1)
+			pid := mains(d)[0]
+			go func() { answers <- d.Call(t, http.MethodDelete, at(s.ID, "?", mode), nil) }()
+			<-time.After(after * time.Millisecond) // how far the save has come
+			if p, err := os.FindProcess(pid); err == nil {
+				_ = p.Kill() // it may have closed already
+			}
+			a := <-answers
+			now := look(t, d, s.ID)
+			t.Logf("%s, killed after %d ms: %d %s, status %s %s", mode, after, a.Status, a.Code(), now.Status, now.Reason)
+			switch {
+			case a.Status == http.StatusOK:
+				if now.Status != "completed" || now.Outcome == nil || now.Outcome.Snapshot == nil {
+					t.Errorf("saved, and the session is %+v", now)
+				}
+			case a.Status >= 500 && !ended(now.Status):
+				if !now.Restarted {
+					t.Errorf("the session runs on in a Chrome that was killed: %+v", now)
+				}
+				finish(t, d, s.ID, toFiles)
+			case a.Status >= 400:
+				if now.Outcome == nil || now.Outcome.Snapshot == nil {
+					t.Errorf("killed after %d ms: nothing was kept: %+v", after, now)
+				}
+			}
+			finish(t, d, begin(t, d, obj{"restore_from_session_id": s.ID}).ID, throwAway)
+		}
+	}
+	finish(t, d, begin(t, d, obj{"restore_default_environment_from_user_id": "default"}).ID, throwAway)
+}

@@ -1,0 +1,267 @@
+package e2e
+
+import (
+	"errors"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/stasisd/stasis/e2e/apps"
+	"github.com/stasisd/stasis/e2e/apps/probe"
+	"github.com/stasisd/stasis/e2e/daemon"
+)
+
+// smallStore is a data directory whose snapshots lie on a file system of
+// 128 MiB, in memory. It needs root, as tests of Chrome's users do.
+func smallStore(t *testing.T) string {
+	t.Helper()
+	dir := daemon.DataDir(t)
+	store := filepath.Join(dir, "snapshots")
+	if err := os.Mkdir(store, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.Mount("stasis-test", store, "tmpfs", 0, "size=128m,mode=0700"); err != nil {
+		t.Fatalf("a small file system cannot be mounted: %v", err)
+	}
+	t.Cleanup(func() {
+		if err := unix.Unmount(store, unix.MNT_DETACH); err != nil {
+			t.Errorf("unmount: %v", err)
+		}
+	})
+	return dir
+}
+
+// fillDisk takes all room of the store but some, until the returned function
+// gives it back.
+func fillDisk(t *testing.T, dir string, but int64) (release func()) {
+	t.Helper()
+	var st unix.Statfs_t
+	if err := unix.Statfs(filepath.Join(dir, "snapshots"), &st); err != nil {
+		t.Fatal(err)
+	}
+	ballast := filepath.Join(dir, "snapshots", "ballast")
+	f, err := os.Create(ballast)
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = unix.Fallocate(int(f.Fd()), 0, 0, int64(st.Bavail)*st.Bsize-but)
+	if err := errors.Join(err, f.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return func() {
+		if err := os.Remove(ballast); err != nil && !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("the ballast: %v", err)
+		}
+	}
+}
+
+// heavy is a session that has a default to fall back on, and 24 MB in its page
+// that no compression makes smaller.
+func heavy(t *testing.T, d *daemon.Daemon, site *probe.Site) (s liveSession, w *wire, page string, before ending) {
+	t.Helper()
+	before = finish(t, d, begin(t, d, obj{}).ID, toFiles+andDefault)
+	s = begin(t, d, obj{})
+	w = dial(t, s.CDP)
+	page, _ = w.page()
+	w.open(page, site.URL+"/")
+	got := w.eval(page, `(async () => {
+		localStorage.setItem("kept", "yes"); sessionStorage.setItem("tab", "yes"); document.cookie = "login=yes";
+		const cache = await caches.open("heavy");
+		for (let i = 0; i < 24; i++) {
+			const part = new Uint8Array(1 << 20);
+			for (let at = 0; at < part.length; at += 65536) crypto.getRandomValues(part.subarray(at, at + 65536));
+			await cache.put("/part" + i, new Response(part));
+		}
+		return "done";
+	})()`)
+	if got != "done" {
+		t.Fatalf("the page could not be made heavy: %s", got)
+	}
+	return s, w, page, before
+}
+
+// nothingLost checks that a failed save left the session usable, the store clean and
+// the default as it was; then the session is saved after all.
+func nothingLost(t *testing.T, d *daemon.Daemon, site *probe.Site, s liveSession, before ending, stored []string, release func()) {
+	t.Helper()
+	if now := stores(t, d); strings.Join(now, "\n") != strings.Join(stored, "\n") {
+		t.Errorf("files in the store: %q, were %q", now, stored)
+	}
+	var list struct{ Snapshots []struct{ ID string } }
+	d.Must(t, http.StatusOK, http.MethodGet, at(s.ID, "/snapshots"), nil).Into(t, &list)
+	if len(list.Snapshots) > 0 {
+		t.Errorf("snapshots of a session whose save failed: %+v", list.Snapshots)
+	}
+	now := look(t, d, s.ID)
+	w := dial(t, now.CDP) // the ticket of before
+	if now.CDP != s.CDP {
+		t.Errorf("cdp_url was %s, is %s", s.CDP, now.CDP)
+	}
+	var page string
+	for _, info := range w.targets() {
+		if info.Type == "page" && strings.HasPrefix(info.URL, site.URL) {
+			page = w.attach(info.ID)
+		}
+	}
+	if page == "" {
+		t.Fatalf("the page is gone: %+v", w.targets())
+	}
+	state := `document.cookie + localStorage.getItem("kept") + sessionStorage.getItem("tab")`
+	if got := w.eval(page, state); got != "login=yesyesyes" {
+		t.Errorf("the page's state: %q", got)
+	}
+	w.close()
+	back := begin(t, d, obj{"restore_default_environment_from_user_id": "default"})
+	if back.Restored == nil || back.Restored.SnapshotID != before.Snapshot.ID {
+		t.Errorf("the default restores %+v, want %s", back.Restored, before.Snapshot.ID)
+	}
+	finish(t, d, back.ID, throwAway)
+	release()
+	finish(t, d, s.ID, toFiles+andDefault)
+	again := begin(t, d, obj{"restore_default_environment_from_user_id": "default"})
+	w = dial(t, again.CDP)
+	page, _ = w.page()
+	if got := w.eval(page, state); got != "login=yesyesyes" {
+		t.Errorf("after the restore, the page's state: %q", got)
+	}
+	finish(t, d, again.ID, throwAway)
+	nothingLeft(t, d)
+}
+
+// stores lists the store's files, without the test's own.
+func stores(t testing.TB, d *daemon.Daemon) []string {
+	t.Helper()
+	var found []string
+	for _, name := range files(t, filepath.Join(d.Dir, "snapshots")) {
+		if name != "ballast" {
+			found = append(found, name)
+		}
+	}
+	return found
+}
+
+// A full disk that is seen before Chrome is closed: nothing was touched.
+func TestFaultDiskFullBeforeClose(t *testing.T) {
+	t.Parallel()
+	d := daemon.Start(t, daemon.Options{Dir: smallStore(t)})
+	site := apps.StartProbe(t)
+	s, _, _, before := heavy(t, d, site)
+	stored := stores(t, d)
+	release := fillDisk(t, d.Dir, 20<<20)
+	for _, mode := range []string{toFiles + andDefault, toMemory} {
+		a := d.Call(t, http.MethodDelete, at(s.ID, "?", mode), nil)
+		wants(t, a, 507, "store_full")
+		if now := look(t, d, s.ID); ended(now.Status) || now.Restarted {
+			t.Errorf("%s: the session is %s, restarted %v", mode, now.Status, now.Restarted)
+		}
+	}
+	nothingLost(t, d, site, s, before, stored, release)
+}
+
+// A disk that fills up while the archive is written, after Chrome was closed:
+// Chrome is opened again on what it had.
+func TestFaultDiskFullAfterClose(t *testing.T) {
+	t.Parallel()
+	d := daemon.Start(t, daemon.Options{Dir: smallStore(t)})
+	site := apps.StartProbe(t)
+	for _, mode := range []string{toFiles, toMemory} {
+		t.Run(mode, func(t *testing.T) {
+			s, _, _, before := heavy(t, d, site)
+			stored := stores(t, d)
+			// The room is there when the save begins; it is taken when the first
+			// bytes of the archive are.
+			released := make(chan func(), 1)
+			go func() { released <- fillWhenWritten(t, d.Dir) }()
+			a := d.Call(t, http.MethodDelete, at(s.ID, "?", mode), nil)
+			release := <-released
+			wants(t, a, 507, "store_full")
+			now := look(t, d, s.ID)
+			if ended(now.Status) || now.Restarted != (mode == toFiles) {
+				t.Errorf("the session is %s, restarted %v: %s", now.Status, now.Restarted, now.Reason)
+			}
+			nothingLost(t, d, site, s, before, stored, release)
+		})
+	}
+}
+
+// fillWhenWritten waits for the first bytes of an upload and fills the store.
+func fillWhenWritten(t *testing.T, dir string) (release func()) {
+	tmp := filepath.Join(dir, "snapshots", "tmp")
+	deadline := time.NewTimer(grace)
+	defer deadline.Stop()
+	for {
+		select {
+		case <-deadline.C:
+			t.Error("nothing was written")
+			return func() {}
+		default:
+		}
+		entries, err := os.ReadDir(tmp)
+		if err != nil {
+			t.Error(err)
+			return func() {}
+		}
+		for _, e := range entries {
+			info, err := e.Info()
+			if err != nil || info.Size() == 0 {
+				continue
+			}
+			ballast := filepath.Join(dir, "snapshots", "ballast")
+			f, err := os.Create(ballast)
+			if err != nil {
+				t.Error(err)
+				return func() {}
+			}
+			var st unix.Statfs_t
+			err = unix.Statfs(tmp, &st)
+			if err == nil {
+				// Less by what is written meanwhile; the rest goes page by page.
+				for left := int64(st.Bavail) * st.Bsize; left > 0; {
+					if unix.Fallocate(int(f.Fd()), 0, 0, left) == nil {
+						break
+					}
+					left -= 1 << 20
+				}
+			}
+			if err := errors.Join(err, f.Close()); err != nil {
+				t.Error(err)
+			}
+			return func() {
+				if err := os.Remove(ballast); err != nil {
+					t.Error(err)
+				}
+			}
+		}
+	}
+}
+
+// A store that answers with errors (a read-only file system) fails saves and
+// readiness, and loses nothing.
+func TestFaultDiskReadOnly(t *testing.T) {
+	t.Parallel()
+	dir := smallStore(t)
+	d := daemon.Start(t, daemon.Options{Dir: dir})
+	s := begin(t, d, obj{})
+	store := filepath.Join(dir, "snapshots")
+	remount := func(flags uintptr) {
+		if err := unix.Mount("stasis-test", store, "tmpfs", unix.MS_REMOUNT|flags, "size=128m"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	remount(unix.MS_RDONLY)
+	wants(t, d.Call(t, http.MethodDelete, at(s.ID, "?", toFiles), nil), 500, "store_failed")
+	if a := d.CallAs(t, "", http.MethodGet, "/readyz", nil); a.Status < http.StatusInternalServerError {
+		t.Errorf("readyz = %d %s", a.Status, a.Body)
+	}
+	if now := look(t, d, s.ID); ended(now.Status) || now.Restarted {
+		t.Errorf("the session is %s, restarted %v: %s", now.Status, now.Restarted, now.Reason)
+	}
+	remount(0)
+	finish(t, d, s.ID, toFiles)
+	nothingLeft(t, d)
+}

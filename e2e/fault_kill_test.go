@@ -1,0 +1,169 @@
+package e2e
+
+import (
+	"net/http"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stasisd/stasis/e2e/apps"
+	"github.com/stasisd/stasis/e2e/daemon"
+)
+
+// afterKill is how long processes may outlive a killed daemon.
+const afterKill = 5 * time.Second
+
+// A killed daemon leaves no process, whatever its sessions did; the next one
+// saves what was left, and says so.
+func TestFaultDaemonKilled(t *testing.T) {
+	t.Parallel()
+	d := daemon.Start(t, daemon.Options{})
+	site := apps.StartProbe(t)
+	running := begin(t, d, obj{"session_id": "running"})
+	w := dial(t, running.CDP)
+	page, _ := w.page()
+	w.open(page, site.URL+"/")
+	w.eval(page, `document.cookie = "lasting=yes; max-age=100000"; localStorage.setItem("kept", "yes")`)
+	// What Chrome has on disk is what a crash leaves: it writes cookies after
+	// 30 s or 512 changes, whichever comes first.
+	w.eval(page, `for (let i = 0; i < 600; i++) document.cookie = "churn=" + i + "; max-age=100000"`)
+
+	paused := begin(t, d, obj{"session_id": "paused"})
+	d.Must(t, http.StatusOK, http.MethodPost, at(paused.ID, "/pause"), nil)
+	begin(t, d, obj{"session_id": "discarded", "on_timeout": "discard"})
+	parked := begin(t, d, obj{"session_id": "parked", "user_id": "keeper"})
+	saved := finish(t, d, parked.ID, toMemory+andDefault)
+
+	if n := len(mains(d)); n != 4 {
+		t.Fatalf("%d Chromes run, want 4", n)
+	}
+	d.Kill(t)
+	nothingRuns(t, d, afterKill)
+	d.Restart(t)
+
+	for _, id := range []string{"running", "paused"} {
+		s := look(t, d, id)
+		if s.Status != "terminated" || s.Reason == "" || s.CDP != "" {
+			t.Errorf("%s: status %q, reason %q, cdp_url %q", id, s.Status, s.Reason, s.CDP)
+		}
+		if s.Outcome == nil || s.Outcome.Snapshot == nil || !s.Outcome.Snapshot.Rescue {
+			t.Errorf("%s: no rescue snapshot in %+v", id, s.Outcome)
+		}
+	}
+	if s := look(t, d, "discarded"); s.Status != "terminated" || s.Outcome != nil && s.Outcome.Snapshot != nil {
+		t.Errorf("a session to be discarded: %+v", s)
+	}
+	if s := look(t, d, "parked"); s.Status != "completed" {
+		t.Errorf("a session that had ended: %+v", s)
+	}
+	if left := runDirs(t, d); len(left) > 0 {
+		t.Errorf("run directories: %q", left)
+	}
+	wants(t, d.Call(t, http.MethodGet, "/v1/users/default/default", nil), 404, "default_not_found")
+
+	// The rescue restores what was on disk, and says what it is.
+	again := begin(t, d, obj{"restore_from_session_id": "running"})
+	if again.Restored == nil || again.Restored.Datadir != "crash" {
+		t.Fatalf("restored: %+v", again.Restored)
+	}
+	if len(again.Restored.Warnings) == 0 {
+		t.Error("nothing warns that a crash may have taken what Chrome had not written")
+	}
+	w = dial(t, again.CDP)
+	for _, info := range w.targets() {
+		if info.Type == "page" && !strings.HasPrefix(info.URL, site.URL) {
+			t.Errorf("a tab that the session did not have: %s", info.URL)
+		}
+	}
+	page, _ = w.page()
+	w.open(page, site.URL+"/")
+	t.Logf("after a kill: %s", w.eval(page, `document.cookie + " " + JSON.stringify(localStorage)`))
+	finish(t, d, again.ID, throwAway)
+	// The parked one is gone, its copy serves.
+	back := begin(t, d, obj{"restore_default_environment_from_user_id": "keeper"})
+	if back.Restored == nil || back.Restored.SnapshotID != saved.Snapshot.ID || back.Restored.Path != "cold" || back.Restored.FallbackReason == "" {
+		t.Errorf("restored: %+v", back.Restored)
+	}
+	finish(t, d, back.ID, throwAway)
+	nothingLeft(t, d)
+}
+
+// A daemon killed while it saves: the session is rescued or was saved whole.
+// Two kills one after the other change nothing.
+func TestFaultDaemonKilledDuringASave(t *testing.T) {
+	t.Parallel()
+	d := daemon.Start(t, daemon.Options{})
+	first := finish(t, d, begin(t, d, obj{}).ID, toFiles+andDefault)
+	for _, after := range []time.Duration{10, 60, 150, 300} {
+		s := begin(t, d, obj{"restore_default_environment_from_user_id": "default"})
+		go func() {
+			req, err := http.NewRequestWithContext(t.Context(), http.MethodDelete, d.URL+at(s.ID, "?", toFiles), nil)
+			if err != nil {
+				return
+			}
+			req.Header.Set("Authorization", "Bearer "+daemon.Key)
+			if res, err := http.DefaultClient.Do(req); err == nil { // it is cut off by the kill
+				_ = res.Body.Close()
+			}
+		}()
+		<-time.After(after * time.Millisecond) // how far the save has come
+		d.Kill(t)
+		nothingRuns(t, d, afterKill)
+		d.Restart(t)
+		d.Kill(t)
+		d.Restart(t)
+		now := look(t, d, s.ID)
+		if now.Status != "terminated" && now.Status != "completed" {
+			t.Errorf("killed after %d ms: status %s", after, now.Status)
+		}
+		if now.Outcome == nil || now.Outcome.Snapshot == nil {
+			t.Errorf("killed after %d ms: nothing was kept: %+v", after, now)
+			continue
+		}
+		if tmp := files(t, filepath.Join(d.Dir, "snapshots", "tmp")); len(tmp) > 0 {
+			t.Errorf("killed after %d ms: half-written files: %q", after, tmp)
+		}
+		if left := runDirs(t, d); len(left) > 0 {
+			t.Errorf("killed after %d ms: run directories: %q", after, left)
+		}
+		finish(t, d, begin(t, d, obj{"restore_from_session_id": s.ID}).ID, throwAway)
+	}
+	if back := begin(t, d, obj{"restore_default_environment_from_user_id": "default"}); back.Restored.SnapshotID != first.Snapshot.ID {
+		t.Errorf("the default is %s, want %s", back.Restored.SnapshotID, first.Snapshot.ID)
+	}
+}
+
+// Wardens and daemon killed at once: nobody is left to end Chrome but Chrome's
+// own parent-death signal and the next start.
+func TestFaultEverythingKilled(t *testing.T) {
+	t.Parallel()
+	d := daemon.Start(t, daemon.Options{})
+	running := begin(t, d, obj{"session_id": "running"})
+	paused := begin(t, d, obj{"session_id": "paused"})
+	d.Must(t, http.StatusOK, http.MethodPost, at(paused.ID, "/pause"), nil)
+	for _, pid := range wardens(t, d) {
+		kill9(t, pid)
+	}
+	d.Kill(t)
+	d.Restart(t)
+	nothingRuns(t, d, afterKill)
+	for _, id := range []string{running.ID, paused.ID} {
+		if s := look(t, d, id); !ended(s.Status) {
+			t.Errorf("%s is %s", id, s.Status)
+		}
+		finish(t, d, begin(t, d, obj{"restore_from_session_id": id}).ID, throwAway)
+	}
+	nothingLeft(t, d)
+}
+
+// A warden killed alone is a crash of its session, and of no other.
+func TestFaultWardenKilled(t *testing.T) {
+	t.Parallel()
+	d := daemon.Start(t, daemon.Options{})
+	s := begin(t, d, obj{})
+	kill9(t, wardens(t, d)[0])
+	crashed(t, d, s.ID)
+	finish(t, d, begin(t, d, obj{"restore_from_session_id": s.ID}).ID, throwAway)
+	nothingLeft(t, d)
+}

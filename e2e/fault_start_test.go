@@ -1,0 +1,198 @@
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stasisd/stasis/e2e/apps"
+	"github.com/stasisd/stasis/e2e/daemon"
+)
+
+// serve runs the binary until it ends by itself, and gives its exit code and
+// what it said.
+func serve(t *testing.T, prefix []string, args ...string) (code int, said string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), grace)
+	defer cancel()
+	line := append(append(append([]string{}, prefix...), daemon.Binary(t), "serve", "--listen", "127.0.0.1:0"), args...)
+	cmd := exec.CommandContext(ctx, line[0], line[1:]...)
+	cmd.Env = append(os.Environ(), "STASIS_API_KEY="+daemon.Key)
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	err := cmd.Run()
+	var exit *exec.ExitError
+	if ctx.Err() != nil || err != nil && !errors.As(err, &exit) {
+		t.Fatalf("serve %q did not end: %v\n%s", args, err, out.String())
+	}
+	return cmd.ProcessState.ExitCode(), out.String()
+}
+
+// What keeps the daemon from starting is one message with what mends it, and
+// an exit code of its own.
+func TestFaultStart(t *testing.T) {
+	t.Parallel()
+	d := daemon.Start(t, daemon.Options{})
+	closed := daemon.DataDir(t)
+	inside := filepath.Join(closed, "below")
+	if err := errors.Join(os.Mkdir(inside, 0o711), os.Chmod(closed, 0o700)); err != nil {
+		t.Fatal(err)
+	}
+	notADir := filepath.Join(daemon.DataDir(t), "file")
+	if err := os.WriteFile(notADir, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	long := filepath.Join(daemon.DataDir(t), strings.Repeat("long", 30))
+	for _, c := range []struct {
+		name string
+		args []string
+		code int
+		says string
+	}{
+		{"a second daemon", []string{"--data-dir", d.Dir}, 5, "another stasis"},
+		{"no Chrome", []string{"--data-dir", daemon.DataDir(t), "--chrome", "/nowhere/chrome"}, 3, "apt-get install chromium"},
+		{"a Chrome that is none", []string{"--data-dir", daemon.DataDir(t), "--chrome", "/bin/true"}, 3, "apt-get install chromium"},
+		{"a foreign address", []string{"--data-dir", daemon.DataDir(t), "--listen", "0.0.0.0:0"}, 2, "--insecure-listen"},
+		{"half a TLS setting", []string{"--data-dir", daemon.DataDir(t), "--tls-cert", "x"}, 2, "--tls-key"},
+		{"a closed folder above", []string{"--data-dir", inside}, 2, "chmod o+x"},
+		{"a file for a folder", []string{"--data-dir", notADir}, 2, "--data-dir"},
+		{"a path too long for sockets", []string{"--data-dir", long}, 2, "shorter"},
+		{"an unknown flag", []string{"--no-such-flag"}, 2, "--no-such-flag"},
+		{"a malformed value", []string{"--max-sessions", "many"}, 2, "max-sessions"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			code, said := serve(t, nil, c.args...)
+			if code != c.code || !strings.Contains(said, c.says) {
+				t.Errorf("exit code %d, want %d with %q:\n%s", code, c.code, c.says, said)
+			}
+			if strings.Contains(said, "panic") || strings.Contains(said, "goroutine ") {
+				t.Errorf("it says too much:\n%s", said)
+			}
+		})
+	}
+	// The first one was not disturbed.
+	finish(t, d, begin(t, d, obj{}).ID, throwAway)
+}
+
+// A daemon without root serves its one user in the same way.
+func TestFaultUnprivileged(t *testing.T) {
+	t.Parallel()
+	const uid = 12345
+	dir := daemon.DataDir(t)
+	if err := errors.Join(os.Chown(dir, uid, uid), os.Chmod(dir, 0o700)); err != nil {
+		t.Fatal(err)
+	}
+	d := daemon.Start(t, daemon.Options{Dir: dir, Env: []string{"HOME=" + dir, "TMPDIR=" + dir},
+		Prefix: []string{"setpriv", "--reuid", "12345", "--regid", "12345", "--clear-groups", "--"}})
+	site := apps.StartProbe(t)
+	for _, mode := range []string{toFiles, toMemory} {
+		s := begin(t, d, obj{})
+		if got := uidOf(t, mains(d)[0]); got != uid {
+			t.Errorf("Chrome runs as user %d", got)
+		}
+		w := dial(t, s.CDP)
+		page, _ := w.page()
+		w.open(page, site.URL+"/")
+		w.eval(page, `document.cookie = "login=yes"; localStorage.setItem("kept", "yes")`)
+		if r := w.try("", "Target.createTarget", obj{"url": "file:///etc/passwd"}); r.Error == nil {
+			t.Error("a file was opened")
+		}
+		finish(t, d, s.ID, mode+andDefault)
+		if mode == toMemory {
+			d.Stop(t)
+			d.Restart(t)
+		}
+		back := begin(t, d, obj{"restore_default_environment_from_user_id": "default"})
+		w = dial(t, back.CDP)
+		page, _ = w.page()
+		if got := w.eval(page, `document.cookie + localStorage.getItem("kept")`); got != "login=yesyes" {
+			t.Errorf("%s: after the restore: %q", mode, got)
+		}
+		finish(t, d, back.ID, throwAway)
+	}
+	running := begin(t, d, obj{})
+	d.Kill(t)
+	nothingRuns(t, d, afterKill)
+	d.Restart(t)
+	if s := look(t, d, running.ID); s.Status != "terminated" || s.Outcome == nil || s.Outcome.Snapshot == nil {
+		t.Errorf("after a kill: %+v", s)
+	}
+	nothingLeft(t, d)
+	if a := d.Call(t, http.MethodGet, "/healthz", nil); a.Status != http.StatusOK {
+		t.Errorf("healthz = %d", a.Status)
+	}
+}
+
+// Links that somebody planted in the data directory lead the daemon nowhere.
+func TestFaultPlantedLinks(t *testing.T) {
+	t.Parallel()
+	target := daemon.DataDir(t)
+	kept := filepath.Join(target, "kept")
+	if err := os.WriteFile(kept, []byte("kept"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	d := daemon.Start(t, daemon.Options{})
+	s := begin(t, d, obj{"session_id": "lost"})
+	dir := onlyRunDir(t, d)
+	d.Kill(t)
+	nothingRuns(t, d, afterKill)
+	// In the run folder: a link for a run directory, and links in the profile
+	// that is to be rescued and in the folders that are to be cleared.
+	profile := filepath.Join(dir, "profile", "Default")
+	for link, to := range map[string]string{
+		filepath.Join(d.Dir, "run", "zz"): target, filepath.Join(dir, "files", "out"): target,
+		filepath.Join(profile, "Cookies-stolen"): kept, filepath.Join(profile, "Local Storage", "out"): target,
+	} {
+		if err := os.MkdirAll(filepath.Dir(link), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Symlink(to, link); err != nil {
+			t.Fatal(err)
+		}
+	}
+	d.Restart(t)
+	if raw, err := os.ReadFile(kept); err != nil || string(raw) != "kept" {
+		t.Errorf("the file beyond the links: %q, %v", raw, err)
+	}
+	if ownerOf(t, target) != os.Geteuid() || ownerOf(t, kept) != os.Geteuid() {
+		t.Error("what lies beyond the links was given away")
+	}
+	if now := look(t, d, s.ID); now.Status != "terminated" {
+		t.Errorf("the session is %s", now.Status)
+	}
+	if now := look(t, d, s.ID); now.Outcome == nil || now.Outcome.Snapshot == nil {
+		t.Fatalf("nothing was rescued: %+v", now)
+	}
+	if err := os.Remove(filepath.Join(d.Dir, "run", "zz")); err != nil { // the link itself was left alone
+		t.Error(err)
+	}
+	back := begin(t, d, obj{"restore_from_session_id": s.ID})
+	for _, name := range files(t, filepath.Join(onlyRunDir(t, d), "profile")) {
+		if strings.Contains(name, "stolen") {
+			t.Errorf("a link's target came into the snapshot: %s", name)
+		}
+	}
+	finish(t, d, back.ID, throwAway)
+
+	// In the store: a link in the place of an archives folder is not written to.
+	d.Stop(t)
+	archives := filepath.Join(d.Dir, "snapshots", "archives")
+	if err := errors.Join(os.Rename(archives, archives+".away"), os.Symlink(target, archives)); err != nil {
+		t.Fatal(err)
+	}
+	d.Restart(t)
+	s = begin(t, d, obj{})
+	if a := d.Call(t, http.MethodDelete, at(s.ID, "?", toFiles), nil); a.Status < http.StatusInternalServerError {
+		t.Errorf("a save over a link = %d %s", a.Status, a.Body)
+	}
+	finish(t, d, s.ID, throwAway)
+	if found := files(t, target); len(found) != 1 {
+		t.Errorf("the daemon wrote beyond a link: %q", found)
+	}
+}

@@ -1,0 +1,157 @@
+package e2e
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stasisd/stasis/e2e/apps"
+	"github.com/stasisd/stasis/e2e/daemon"
+)
+
+// A daemon that is told to stop saves what runs, tells the clients, and leaves
+// nothing; the next one gives it back.
+func TestFaultStop(t *testing.T) {
+	t.Parallel()
+	d := daemon.Start(t, daemon.Options{})
+	site := apps.StartProbe(t)
+	running := begin(t, d, obj{"session_id": "running"})
+	w := dial(t, running.CDP)
+	page, _ := w.page()
+	w.open(page, site.URL+"/")
+	w.eval(page, `document.cookie = "login=yes"; sessionStorage.setItem("tab", "yes")`)
+	paused := begin(t, d, obj{"session_id": "paused"})
+	d.Must(t, http.StatusOK, http.MethodPost, at(paused.ID, "/pause"), nil)
+	begin(t, d, obj{"session_id": "discarded", "on_timeout": "discard"})
+	finish(t, d, begin(t, d, obj{"session_id": "parked"}).ID, toMemory)
+
+	d.Stop(t)
+	if code := w.ended(); code != 4001 {
+		t.Errorf("the client's socket closed with %d, want 4001", code)
+	}
+	if left := d.Processes(); len(left) > 0 {
+		t.Errorf("processes: %+v", left)
+	}
+	if left := runDirs(t, d); len(left) > 0 {
+		t.Errorf("run directories: %q", left)
+	}
+	d.Restart(t)
+	for _, id := range []string{"running", "paused"} {
+		s := look(t, d, id)
+		if s.Status != "terminated" || s.Reason != "shutdown" || s.Outcome == nil || s.Outcome.Snapshot == nil || !s.Outcome.Snapshot.Rescue {
+			t.Errorf("%s: %+v %+v", id, s, s.Outcome)
+		}
+	}
+	if s := look(t, d, "discarded"); s.Status != "terminated" || s.Outcome != nil && s.Outcome.Snapshot != nil {
+		t.Errorf("a session to be discarded: %+v", s)
+	}
+	back := begin(t, d, obj{"restore_from_session_id": "running"})
+	if back.Restored == nil || back.Restored.Datadir != "clean" {
+		t.Fatalf("restored: %+v", back.Restored)
+	}
+	w = dial(t, back.CDP)
+	page, _ = w.page()
+	if got := w.eval(page, `document.cookie + sessionStorage.getItem("tab")`); got != "login=yesyes" {
+		t.Errorf("after the stop: %q", got)
+	}
+	finish(t, d, back.ID, throwAway)
+}
+
+// stuck makes a page that will not be left: it asks back, and its script never
+// ends.
+func stuck(w *wire, page, url string) {
+	w.open(page, url)
+	w.eval(page, `localStorage.setItem("kept", "yes"); document.cookie = "login=yes; max-age=100000";
+		addEventListener("beforeunload", e => { e.preventDefault(); e.returnValue = "stay" }); 1`)
+	for _, kind := range []string{"mousePressed", "mouseReleased"} {
+		w.call(page, "Input.dispatchMouseEvent", obj{"type": kind, "x": 20, "y": 20, "button": "left", "clickCount": 1}, nil)
+	}
+}
+
+// A second signal ends the daemon at once, in the middle of a save; the next
+// start rescues what was not saved.
+func TestFaultStopAtOnce(t *testing.T) {
+	t.Parallel()
+	d := daemon.Start(t, daemon.Options{})
+	site := apps.StartProbe(t)
+	s := begin(t, d, obj{})
+	w := dial(t, s.CDP)
+	page, _ := w.page()
+	stuck(w, page, site.URL+"/")
+	w.post(page, "Runtime.evaluate", obj{"expression": "for (;;) {}"})
+	signal := func() {
+		if err := syscall.Kill(d.PID(), syscall.SIGTERM); err != nil {
+			t.Fatal(err)
+		}
+	}
+	signal()
+	w.ended() // the save has begun
+	began := time.Now()
+	signal()
+	ctx, cancel := context.WithTimeout(t.Context(), grace)
+	defer cancel()
+	err := d.Wait(ctx)
+	if ctx.Err() != nil {
+		t.Fatalf("a second signal did not end the daemon")
+	}
+	if took := time.Since(began); took > 8*time.Second {
+		t.Errorf("it took %s", took)
+	}
+	t.Logf("it ended with %v after %s", err, time.Since(began))
+	nothingRuns(t, d, afterKill)
+	d.Restart(t)
+	now := look(t, d, s.ID)
+	if now.Status != "terminated" || now.Outcome == nil || now.Outcome.Snapshot == nil {
+		t.Errorf("the session: %+v", now)
+	}
+	nothingLeft(t, d)
+}
+
+// A page that does not let go holds no end up for long, and its state is kept.
+func TestFaultPageThatBlocksUnloading(t *testing.T) {
+	t.Parallel()
+	d := daemon.Start(t, daemon.Options{})
+	site := apps.StartProbe(t)
+	for _, c := range []struct{ name, script, mode string }{
+		{"asks back", `1`, toFiles},
+		{"endless script", `for (;;) {}`, toFiles},
+		{"endless script, memory", `for (;;) {}`, toMemory},
+		{"endless unload, an open dialog", `addEventListener("pagehide", () => { for (;;) {} }); alert("stay")`, throwAway},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := begin(t, d, obj{})
+			w := dial(t, s.CDP)
+			page, _ := w.page()
+			stuck(w, page, site.URL+"/")
+			w.call(page, "Page.enable", nil, nil)
+			w.post(page, "Runtime.evaluate", obj{"expression": c.script})
+			if strings.Contains(c.script, "alert") {
+				w.await(page, "Page.javascriptDialogOpening")
+			}
+			began := time.Now()
+			a := d.Call(t, http.MethodDelete, at(s.ID, "?", c.mode), nil)
+			t.Logf("%s: %d in %s %s", c.name, a.Status, time.Since(began).Round(time.Millisecond), a.Body)
+			if a.Status != http.StatusOK {
+				t.Errorf("the end failed")
+				if a.Code() != "" {
+					finish(t, d, s.ID, throwAway)
+				}
+				return
+			}
+			if c.mode == throwAway {
+				return
+			}
+			back := begin(t, d, obj{"restore_from_session_id": s.ID, "enable_memory_snapshot": false})
+			w = dial(t, back.CDP)
+			page, _ = w.page()
+			w.open(page, site.URL+"/")
+			if got := w.eval(page, `document.cookie + localStorage.getItem("kept")`); got != "login=yesyes" {
+				t.Errorf("after the restore: %q", got)
+			}
+			finish(t, d, back.ID, throwAway)
+		})
+	}
+}

@@ -1,0 +1,35 @@
+package e2e
+
+import (
+	"testing"
+
+	"github.com/stasisd/stasis/e2e/apps"
+	"github.com/stasisd/stasis/e2e/daemon"
+)
+
+// A client that connects at once finds the session's tabs, and none that is
+// about to go: such a one would never answer it.
+func TestFaultNoDyingTabs(t *testing.T) {
+	t.Parallel()
+	d := daemon.Start(t, daemon.Options{})
+	site := apps.StartProbe(t)
+	kept := finish(t, d, begin(t, d, obj{}).ID, toFiles)
+	for i := range 6 {
+		body := obj{"start_url": site.URL + "/"}
+		if i%3 == 2 {
+			body = obj{"restore_from_environment_id": kept.Snapshot.ID}
+		}
+		s := begin(t, d, body)
+		w := dial(t, s.CDP)
+		pages := 0
+		for _, info := range w.targets() {
+			if info.Type == "page" {
+				pages++
+			}
+		}
+		if pages != 1 {
+			t.Errorf("%v: %d pages: %+v", body, pages, w.targets())
+		}
+		finish(t, d, s.ID, throwAway)
+	}
+}

@@ -1,0 +1,95 @@
+package e2e
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/chromedp/cdproto/target"
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/remote"
+)
+
+// runChromedp is a client script run by chromedp over its remote allocator,
+// in the first tab there is. The tab stays when the client leaves.
+func runChromedp(ctx context.Context, s script) ([]json.RawMessage, error) {
+	ctx, leave := remote.NewAllocator(ctx, s.Endpoint, remote.NoModifyURL)
+	defer leave()
+	browser, leave := chromedp.NewContext(ctx)
+	defer leave()
+	targets, err := chromedp.Targets(browser)
+	if err != nil {
+		return nil, err
+	}
+	options := []chromedp.ContextOption{chromedp.WithDetachOnCancel()}
+	for _, t := range targets {
+		if t.Type == "page" {
+			options = append(options, chromedp.WithTargetID(t.TargetID))
+			break
+		}
+	}
+	tab, leave := chromedp.NewContext(browser, options...)
+	defer leave()
+	if err := chromedp.Do(tab); err != nil { // binds the tab to the whole script
+		return nil, err
+	}
+	results := []json.RawMessage{}
+	for _, step := range s.Steps {
+		result, err := stepChromedp(tab, step)
+		if err != nil {
+			return results, fmt.Errorf("%v: %w", step, err)
+		}
+		results = append(results, result)
+	}
+	return results, nil
+}
+
+func stepChromedp(ctx context.Context, s step) (json.RawMessage, error) {
+	ctx, cancel := context.WithTimeout(ctx, stepDeadline)
+	defer cancel()
+	arg := func(name string) string { v, _ := s[name].(string); return v }
+	switch s["do"] {
+	case "goto":
+		return nil, chromedp.Do(ctx, chromedp.Navigate(arg("url")))
+	case "fill":
+		return nil, chromedp.Do(ctx, chromedp.SendKeys(chromedp.CSS(arg("selector")), arg("value")))
+	case "click":
+		return nil, chromedp.Do(ctx, chromedp.Click(chromedp.CSS(arg("selector"))))
+	case "evaluate":
+		return evalChromedp(ctx, arg("expression"))
+	case "waitForFunction":
+		return awaitChromedp(ctx, arg("expression"))
+	case "newPage":
+		_, err := chromedp.CallBrowser(ctx, target.CreateTarget, target.CreateTargetParams{URL: arg("url")})
+		return nil, err
+	default:
+		return nil, fmt.Errorf("chromedp has no such step here")
+	}
+}
+
+func evalChromedp(ctx context.Context, expression string) (json.RawMessage, error) {
+	raw, err := chromedp.Run(ctx, chromedp.Evaluate[[]byte](expression, chromedp.EvalAwaitPromise, chromedp.EvalAsValue))
+	return raw, err
+}
+
+// awaitChromedp polls by itself: chromedp.Poll does not survive a navigation.
+func awaitChromedp(ctx context.Context, expression string) (json.RawMessage, error) {
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		value, err := evalChromedp(ctx, expression)
+		switch string(value) {
+		case "", "null", "false", "undefined", `""`, "0":
+		default:
+			if err == nil {
+				return value, nil
+			}
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return nil, fmt.Errorf("%s: %w (last: %v)", expression, ctx.Err(), err)
+		}
+	}
+}

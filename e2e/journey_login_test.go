@@ -1,0 +1,208 @@
+package e2e
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/stasisd/stasis/e2e/apps"
+	"github.com/stasisd/stasis/e2e/apps/weblog"
+	"github.com/stasisd/stasis/e2e/daemon"
+	"github.com/stasisd/stasis/session"
+)
+
+// webApp is a real application and how its users see that they are in.
+type webApp struct {
+	name  string
+	log   *weblog.Log
+	login []step
+	// proof ends with an authenticated request of the page, whose answer has
+	// to hold what only its account gets.
+	proof  []step
+	secret string
+	isForm func(weblog.Request) bool // the request of the login form
+}
+
+func wiki(t testing.TB) webApp {
+	app := apps.StartDokuWiki(t)
+	return webApp{name: "dokuwiki", log: app.Log,
+		login: []step{
+			visit(app.URL + "/doku.php?id=start&do=login"),
+			fill(`#dw__login input[name="u"]`, app.User), fill(`#dw__login input[name="p"]`, app.Password),
+			click(`#dw__login button[type="submit"]`),
+			await(`document.body.innerText.includes("Members only")`),
+		},
+		proof: []step{
+			await(`document.body.innerText.includes("Members only") && document.body.innerText.includes("Ada Lovelace")`),
+			evaluate(`fetch("/doku.php?id=start&do=export_raw").then((r) => r.text())`),
+		},
+		secret: "You are in.",
+		isForm: func(r weblog.Request) bool { return r.Method == http.MethodPost && r.Path == "/doku.php" },
+	}
+}
+
+func nodeRED(t testing.TB) webApp {
+	app := apps.StartNodeRED(t)
+	const in = `!!document.querySelector("#red-ui-header-button-user") && !document.querySelector("#node-dialog-login-username")`
+	return webApp{name: "node-red", log: app.Log,
+		login: []step{
+			visit(app.URL + "/"),
+			await(`!!document.querySelector("#node-dialog-login-username")`),
+			fill("#node-dialog-login-username", app.User), fill("#node-dialog-login-password", app.Password),
+			click("#node-dialog-login-submit"),
+			await(in),
+		},
+		proof: []step{
+			await(in),
+			evaluate(`fetch("/settings", {headers: {Authorization: "Bearer " + JSON.parse(localStorage["auth-tokens"]).access_token}})
+				.then((r) => r.text())`),
+		},
+		secret: `"username":"` + app.User + `"`,
+		isForm: func(r weblog.Request) bool { return r.Method == http.MethodPost && r.Path == "/auth/token" },
+	}
+}
+
+// logIn logs in through the real form.
+func (w webApp) logIn(t testing.TB, client, cdpURL string) {
+	t.Helper()
+	drive(t, client, cdpURL, w.login...)
+}
+
+// prove fails the test unless the restored tab shows the account's page, its
+// request is answered as the account's, and nobody logged in since.
+func (w webApp) prove(t testing.TB, client, cdpURL string, since int) {
+	t.Helper()
+	results := drive(t, client, cdpURL, w.proof...)
+	if got := text(t, results[len(results)-1]); !strings.Contains(got, w.secret) {
+		t.Errorf("%s: the authenticated request was answered with %.200q", w.name, got)
+	}
+	for _, r := range w.log.Since(since) {
+		if w.isForm(r) {
+			t.Errorf("%s: somebody logged in again", w.name)
+		}
+	}
+}
+
+// saved is one environment that was logged in once.
+type saved struct {
+	app           webApp
+	client, mode  string
+	session, user string
+}
+
+// TestStillLoggedInAfterRestart is the main job: log in once through the real
+// form, save, restart the daemon, restore, still logged in; with each client
+// and each application, in both modes, by session ID and by default.
+func TestStillLoggedInAfterRestart(t *testing.T) {
+	d := daemon.Start(t, daemon.Options{})
+	var all []*saved
+	for i, app := range []webApp{wiki(t), nodeRED(t)} {
+		for j, client := range []string{puppeteer, playwright, chromeDP} {
+			mode := []string{"filesystem", "memory"}[(i+j)%2] // each client and each application meets both
+			all = append(all, &saved{app: app, client: client, mode: mode, user: app.name + "/" + client})
+		}
+	}
+	each := func(name string, do func(*testing.T, *saved)) {
+		t.Run(name, func(t *testing.T) {
+			for _, x := range all {
+				t.Run(x.user+"/"+x.mode, func(t *testing.T) {
+					t.Parallel()
+					do(t, x)
+				})
+			}
+		})
+	}
+	each("save", func(t *testing.T, x *saved) {
+		s := create(t, d, body{"user_id": x.user})
+		x.session = s.ID
+		x.app.logIn(t, x.client, s.CDP)
+		save(t, d, s.ID, x.mode, "save_as_default=true")
+	})
+	restart(t, d)
+	since := map[string]int{}
+	for _, x := range all {
+		since[x.app.name] = x.app.log.Len()
+	}
+	each("restore", func(t *testing.T, x *saved) {
+		x.restore(t, d, body{"restore_from_session_id": x.session}, since[x.app.name])
+		x.restore(t, d, body{"restore_default_environment_from_user_id": x.user}, since[x.app.name])
+	})
+}
+
+// restore brings the environment back from its files and proves the login.
+func (x *saved) restore(t *testing.T, d *daemon.Daemon, from body, since int) {
+	t.Helper()
+	s := create(t, d, from)
+	defer end(t, d, s.ID, "")
+	if s.UserID != x.user {
+		t.Errorf("the session is %q's, not the environment's user's", s.UserID)
+	}
+	r := s.Restored
+	if r == nil || r.Path != "cold" || r.RequestedMode != x.mode || r.Mode != "filesystem" {
+		t.Fatalf("restored: %+v", r)
+	}
+	if wantReason := x.mode == "memory"; (r.FallbackReason != "") != wantReason {
+		t.Errorf("fallback_reason: %q", r.FallbackReason)
+	}
+	x.app.prove(t, x.client, s.CDP, since)
+}
+
+// A memory snapshot comes back as the very Chrome that was saved, once; then
+// from its files, and the report says why.
+func TestParkedThenCold(t *testing.T) {
+	t.Parallel()
+	d := daemon.Start(t, daemon.Options{Args: []string{"--parked", "1"}})
+	app := wiki(t)
+	s := create(t, d, body{"user_id": "ada"})
+	app.logIn(t, playwright, s.CDP)
+	snap := save(t, d, s.ID, "memory", "save_as_default=true")
+	since := app.log.Len()
+	again := func(client string, from body) session.RestoreReport {
+		t.Helper()
+		r := create(t, d, from)
+		defer end(t, d, r.ID, "")
+		app.prove(t, client, r.CDP, since)
+		return *r.Restored
+	}
+	byDefault := body{"restore_default_environment_from_user_id": "ada"}
+
+	files := again(chromeDP, body{"restore_from_session_id": s.ID, "enable_memory_snapshot": false})
+	if files.Path != "cold" || files.RequestedMode != "filesystem" || files.FallbackReason != "" {
+		t.Errorf("from files as asked: %+v", files)
+	}
+	parked := again(puppeteer, byDefault)
+	if parked.Path != "parked" || parked.Mode != "memory" || parked.FallbackReason != "" || parked.SnapshotID != snap.ID {
+		t.Errorf("from the parked Chrome: %+v", parked)
+	}
+	cold := again(playwright, byDefault)
+	if cold.Path != "cold" || cold.Mode != "filesystem" || !strings.Contains(cold.FallbackReason, "served a restore") {
+		t.Errorf("after the parked Chrome was used: %+v", cold)
+	}
+
+	// There is room for one: a later one takes the first one's place.
+	ids := []string{}
+	for range 2 {
+		r := create(t, d, byDefault)
+		save(t, d, r.ID, "memory")
+		ids = append(ids, r.ID)
+	}
+	evicted := again(chromeDP, body{"restore_from_session_id": ids[0]})
+	if evicted.Path != "cold" || !strings.Contains(evicted.FallbackReason, "evicted") {
+		t.Errorf("after the parked Chrome was evicted: %+v", evicted)
+	}
+	kept := again(chromeDP, body{"restore_from_environment_id": ids[1]})
+	if kept.Path != "parked" {
+		t.Errorf("the one that was kept: %+v", kept)
+	}
+}
+
+// Without the environment the applications do show their forms: that the
+// others are logged in is the environment's doing.
+func aStrangerIsNotLoggedIn(t *testing.T, d *daemon.Daemon) {
+	app := wiki(t)
+	s := create(t, d, body{})
+	got := drive(t, chromeDP, s.CDP, app.login[0], app.proof[1])
+	if page := text(t, got[1]); strings.Contains(page, app.secret) {
+		t.Errorf("a stranger reads %q", page)
+	}
+}

@@ -1,0 +1,275 @@
+package e2e
+
+import (
+	"encoding/json"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/stasisd/stasis/e2e/apps"
+	"github.com/stasisd/stasis/e2e/apps/probe"
+	"github.com/stasisd/stasis/e2e/daemon"
+	"github.com/stasisd/stasis/session"
+	"github.com/stasisd/stasis/state"
+)
+
+const (
+	checked = `document.title === "checked"`
+	first   = `JSON.stringify(window.__first)`
+	kinds   = `JSON.stringify(window.__state)`
+)
+
+// fillProbe keeps the value "one" in every place of the site and of a frame of
+// its foreign origin, and leaves three tabs: the check of it all, in the back;
+// a page that is logged in, in the back; and in front a tab with a session
+// storage and a name of its own. It gives what the check saw.
+func fillProbe(t testing.TB, site *probe.Site, cdpURL string) map[string]any {
+	t.Helper()
+	got := drive(t, puppeteer, cdpURL,
+		visit(site.URL+"/login"), fill("#user", probe.User), fill("#password", probe.Password), click("#submit"),
+		await(`document.title === "me: demo"`),
+		openTab(site.URL+"/set?v=one&frame=1"), await(`document.title === "set"`),
+		visit(site.URL+"/check?frame=1"), await(checked), evaluate(kinds),
+		openTab(site.URL+"/check?tab=front"), await(checked),
+		evaluate(`sessionStorage.setItem("probe", "two"); window.name = "two"`),
+	)
+	var before map[string]any
+	unmarshalText(t, got[9], &before)
+	frame, _ := before["frame"].(map[string]any)
+	delete(before, "frame")
+	if diff := cmp.Diff(whole(), before); diff != "" {
+		t.Fatalf("the site did not keep everything in the first place (-want +got):\n%s", diff)
+	}
+	before["frame"] = frame
+	return before
+}
+
+// whole is a __state in which every kind has survived.
+func whole() map[string]any {
+	all := map[string]any{}
+	for _, kind := range probe.Kinds() {
+		all[kind] = "one"
+	}
+	return all
+}
+
+// unmarshalText decodes JSON that a page gave as a string.
+func unmarshalText(t testing.TB, raw json.RawMessage, v any) {
+	t.Helper()
+	if err := json.Unmarshal([]byte(text(t, raw)), v); err != nil {
+		t.Fatalf("%v: %s", err, raw)
+	}
+}
+
+// TestEverythingComesBack: whatever the site kept, in every tab and in a frame
+// of another site, is there again before the first script; from a filesystem
+// snapshot, and from a memory snapshot's copy once its Chrome has gone. Such a
+// copy may lack what the other site's frame had in its storage last, which no
+// restore lays down; the report says so.
+func TestEverythingComesBack(t *testing.T) {
+	t.Parallel()
+	for _, mode := range []string{"filesystem", "memory"} {
+		t.Run(mode, func(t *testing.T) {
+			d := daemon.Start(t, daemon.Options{})
+			site := apps.StartProbe(t)
+			s := create(t, d, body{"user_id": "ada"})
+			before := fillProbe(t, site, s.CDP)
+			snap := save(t, d, s.ID, mode)
+			wantDatadir := map[string]string{"filesystem": "clean", "memory": "live"}[mode]
+			if snap.Datadir != wantDatadir {
+				t.Errorf("the snapshot's datadir is %q, want %q", snap.Datadir, wantDatadir)
+			}
+			restart(t, d)
+			since := site.Log.Len()
+			r := create(t, d, body{"restore_from_session_id": s.ID})
+			checkTabs(t, site, r, before)
+			checkRequests(t, site, since)
+			checkReport(t, d, site, r)
+		})
+	}
+}
+
+// checkTabs looks at what every tab shows after a restore.
+func checkTabs(t *testing.T, site *probe.Site, r created, before map[string]any) {
+	t.Helper()
+	got := drive(t, puppeteer, r.CDP,
+		step{"do": "pages"},
+		toTab("/check?tab=front"), await(checked), evaluate(first), evaluate(`document.visibilityState`),
+		toTab("/check?frame=1"), await(checked), evaluate(first), evaluate(kinds),
+		toTab("/me"), await(`document.title === "me: demo"`),
+		evaluate(`fetch("/me").then((r) => String(r.status))`),
+	)
+	var tabs []struct{ URL string }
+	if err := json.Unmarshal(got[0], &tabs); err != nil {
+		t.Fatal(err)
+	}
+	urls := []string{}
+	for _, tab := range tabs {
+		urls = append(urls, strings.TrimPrefix(tab.URL, site.URL))
+	}
+	slices.Sort(urls)
+	if diff := cmp.Diff([]string{"/check?frame=1", "/check?tab=front", "/me"}, urls); diff != "" {
+		t.Errorf("tabs (-saved +restored):\n%s", diff)
+	}
+	if v := text(t, got[4]); v != "visible" {
+		t.Errorf("the tab that was in front is %s", v)
+	}
+	type sight struct {
+		Cookie  string `json:"cookie"`
+		Local   string `json:"local_storage"`
+		Session string `json:"session_storage"`
+		Name    string `json:"window_name"`
+	}
+	for i, want := range map[int]sight{
+		3: {Local: "one", Session: "two", Name: "two"},
+		7: {Local: "one", Session: "one", Name: "one"},
+	} {
+		var saw sight
+		unmarshalText(t, got[i], &saw)
+		if !strings.Contains(saw.Cookie, "session=one") || !strings.Contains(saw.Cookie, "persistent=one") {
+			t.Errorf("the first script saw the cookies %q", saw.Cookie)
+		}
+		saw.Cookie = ""
+		if diff := cmp.Diff(want, saw); diff != "" {
+			t.Errorf("what the first script saw (-want +got):\n%s", diff)
+		}
+	}
+	var is map[string]any
+	unmarshalText(t, got[8], &is)
+	if r.Restored.Datadir == state.DatadirLive {
+		for _, all := range []map[string]any{before, is} {
+			frame, _ := all["frame"].(map[string]any)
+			delete(frame, "local_storage")
+			delete(frame, "session_storage")
+		}
+	}
+	if diff := cmp.Diff(before, is); diff != "" {
+		t.Errorf("kinds (-saved +restored):\n%s", diff)
+	}
+	if status := text(t, got[len(got)-1]); status != "200" {
+		t.Errorf("the account's page answers %s", status)
+	}
+}
+
+// checkRequests holds what the site was asked against what the tabs ask for by
+// themselves: nothing was requested only to restore.
+func checkRequests(t *testing.T, site *probe.Site, since int) {
+	t.Helper()
+	documents := map[string]int{}
+	for _, r := range site.Log.Since(since) {
+		switch {
+		case r.Method == http.MethodGet && (r.Path == "/check" || r.Path == "/me"):
+			documents["http://"+r.Host+r.Path]++
+		case r.Path == "/kinds.js", r.Path == "/worker.js", r.Path == "/favicon.ico":
+		default:
+			t.Errorf("the site was asked %s %s", r.Method, r.Path)
+		}
+	}
+	want := map[string]int{site.URL + "/check": 2, site.Other + "/check": 1, site.URL + "/me": 2} // one tab, one fetch
+	if diff := cmp.Diff(want, documents); diff != "" {
+		t.Errorf("documents that the site was asked for (-want +got):\n%s", diff)
+	}
+}
+
+// checkReport holds the restore report's counts against what a client reads by
+// itself.
+func checkReport(t *testing.T, d *daemon.Daemon, site *probe.Site, r created) {
+	t.Helper()
+	daemon.Eventually(t, stepDeadline, "the restore is verified", func() bool {
+		return see(t, d, r.ID).Restored.Verification != session.VerificationPending
+	})
+	var report session.RestoreReport
+	d.Must(t, http.StatusOK, http.MethodGet, "/v1/sessions/"+r.ID+"/restore-report", nil).Into(t, &report)
+	for _, warning := range report.Warnings {
+		if report.Datadir == state.DatadirClean || !strings.Contains(warning, "^") {
+			t.Errorf("warning: %s", warning)
+		}
+	}
+	if mismatch := report.Verification == session.VerificationMismatch; mismatch != (len(report.Warnings) > 0) {
+		t.Errorf("verification %s, warnings %q", report.Verification, report.Warnings)
+	}
+	got := drive(t, puppeteer, r.CDP,
+		step{"do": "cdp", "browser": true, "method": "Storage.getCookies"},
+		toTab("/check?tab=front"), evaluate(`String(localStorage.length)`), evaluate(`String(sessionStorage.length)`),
+		toTab("/check?frame=1"), evaluate(`String(sessionStorage.length)`),
+		toTab("/me"), evaluate(`String(sessionStorage.length)`),
+	)
+	var jar struct{ Cookies []struct{ Domain string } }
+	if err := json.Unmarshal(got[0], &jar); err != nil {
+		t.Fatal(err)
+	}
+	type key struct{ name, origin string }
+	want := map[key]int{
+		{state.ComponentTabs, ""}:                       3,
+		{state.ComponentWindowName, ""}:                 2,
+		{state.ComponentLocalStorage, site.URL + "/"}:   number(t, got[2]),
+		{state.ComponentSessionStorage, site.URL + "/"}: number(t, got[3]) + number(t, got[5]) + number(t, got[7]),
+	}
+	for _, c := range jar.Cookies {
+		want[key{state.ComponentCookies, strings.TrimPrefix(c.Domain, ".")}]++
+	}
+	is := map[key]int{}
+	for _, c := range report.Components {
+		k := key{c.Name, c.Origin}
+		if _, asked := want[k]; asked || c.Name == state.ComponentCookies {
+			is[k] += c.Restored
+		}
+		if report.Datadir == state.DatadirLive && strings.Contains(c.Origin, "^") && c.Saved > 0 && c.Reason == "" {
+			t.Errorf("the report does not say that the copy may lack some of it: %+v", c)
+		}
+		if c.Saved != c.Restored+c.Dropped+c.Expired || c.Dropped > 0 && c.Reason == "" {
+			t.Errorf("the report does not add up: %+v", c)
+		}
+	}
+	if diff := cmp.Diff(want, is, cmp.AllowUnexported(key{})); diff != "" {
+		t.Errorf("counts (-read by a client +reported):\n%s\n%+v", diff, report.Components)
+	}
+}
+
+func number(t testing.TB, raw json.RawMessage) int {
+	t.Helper()
+	var n int
+	unmarshalText(t, raw, &n)
+	return n
+}
+
+// Without its tabs an environment is still the user's: one blank tab, no
+// request to the site, and everything that does not live in a tab.
+func restoreWithoutTabs(t *testing.T, d *daemon.Daemon) {
+	site := apps.StartProbe(t)
+	s := create(t, d, body{})
+	fillProbe(t, site, s.CDP)
+	for _, mode := range []string{"memory", "filesystem"} {
+		s = func() created {
+			save(t, d, s.ID, mode)
+			since := site.Log.Len()
+			r := create(t, d, body{"restore_from_session_id": s.ID, "restore_tabs": false})
+			var tabs []struct{ URL string }
+			if err := json.Unmarshal(drive(t, playwright, r.CDP, step{"do": "pages"})[0], &tabs); err != nil {
+				t.Fatal(err)
+			}
+			if len(tabs) != 1 || tabs[0].URL != "about:blank" {
+				t.Errorf("%s: tabs: %+v", mode, tabs)
+			}
+			if asked := site.Log.Since(since); len(asked) > 0 {
+				t.Errorf("%s: the site was asked: %+v", mode, asked)
+			}
+			var is map[string]any
+			unmarshalText(t, drive(t, playwright, r.CDP, visit(site.URL+"/check"), await(checked), evaluate(kinds))[2], &is)
+			want := whole()
+			want["session_storage"], want["window_name"] = nil, nil // a tab's own
+			if diff := cmp.Diff(want, is); diff != "" {
+				t.Errorf("%s: kinds (-want +got):\n%s", mode, diff)
+			}
+			for _, c := range r.Restored.Components {
+				if c.Name == state.ComponentTabs && (c.Restored != 0 || c.Dropped != c.Saved || c.Saved == 0 || c.Reason == "") {
+					t.Errorf("%s: the report on tabs: %+v", mode, c)
+				}
+			}
+			return r
+		}()
+	}
+}

@@ -1,0 +1,139 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/stasisd/stasis/e2e/daemon"
+)
+
+// creating is a create that is under way.
+type creating <-chan daemon.Answer
+
+// createLater sends a create that will wait, and returns once the daemon has
+// it: from then on a second create of the same session is refused as one that
+// is under way. Should the second come first, the first is sent again.
+func createLater(t testing.TB, d *daemon.Daemon, b body) creating {
+	t.Helper()
+	got := make(chan daemon.Answer, 1)
+	go func() {
+		for {
+			if a := d.Call(t, http.MethodPost, "/v1/sessions", b); a.Code() != inProgress {
+				got <- a
+				return
+			}
+		}
+	}()
+	waits(t, d, b["session_id"])
+	return got
+}
+
+// inProgress is the code of a create that another of the same ID forestalls.
+const inProgress = "request_in_progress"
+
+// waits returns once a create of the session is under way.
+func waits(t testing.TB, d *daemon.Daemon, id any) {
+	t.Helper()
+	daemon.Eventually(t, stepDeadline, fmt.Sprint("the create of ", id, " waits"), func() bool {
+		ask := body{"session_id": id, "restore_from_session_id": "nobody"} // it comes to nothing if it is first
+		return d.Call(t, http.MethodPost, "/v1/sessions", ask).Code() == inProgress
+	})
+}
+
+// With every place taken a create is turned away, with a time to come back; or
+// waits its turn, unless its client hangs up.
+func TestQueue(t *testing.T) {
+	t.Parallel()
+	d := daemon.Start(t, daemon.Options{Args: []string{"--max-sessions", "1"}})
+	s := create(t, d, body{})
+	a := d.Call(t, http.MethodPost, "/v1/sessions", body{})
+	if a.Status != http.StatusTooManyRequests || a.Code() != "too_many_sessions" || a.Header.Get("Retry-After") == "" {
+		t.Errorf("without waiting: %d %s, Retry-After %q", a.Status, a.Body, a.Header.Get("Retry-After"))
+	}
+	a = d.Call(t, http.MethodPost, "/v1/sessions", body{"wait_seconds": 1})
+	if a.Status != http.StatusTooManyRequests || a.Header.Get("Retry-After") == "" {
+		t.Errorf("waiting in vain: %d %s", a.Status, a.Body)
+	}
+
+	// One hangs up; the others come in the order in which they asked.
+	ctx, hangUp := context.WithCancel(t.Context())
+	gone := make(chan error, 1)
+	go func() { gone <- hangsUp(ctx, d) }()
+	waits(t, d, "gone")
+	names := []string{"first", "second", "third"}
+	var waiting []creating
+	for _, name := range names {
+		waiting = append(waiting, createLater(t, d, body{"session_id": name, "wait_seconds": 60}))
+	}
+	hangUp()
+	if err := <-gone; err == nil {
+		t.Error("the one that hung up was answered")
+	}
+	order := []string{}
+	for range names {
+		end(t, d, s.ID, "")
+		for i, w := range waiting {
+			select {
+			case a := <-w:
+				if a.Status != http.StatusCreated {
+					t.Fatalf("%s: %d %s", names[i], a.Status, a.Body)
+				}
+				t.Fatalf("%s came before the place was looked for", names[i])
+			default:
+			}
+		}
+		s, waiting, names = next(t, d, waiting, names)
+		order = append(order, s.ID)
+	}
+	if diff := cmp.Diff([]string{"first", "second", "third"}, order); diff != "" {
+		t.Errorf("the order (-asked +served):\n%s", diff)
+	}
+}
+
+// hangsUp asks for the session "gone" until it is answered or ctx ends.
+func hangsUp(ctx context.Context, d *daemon.Daemon) error {
+	for {
+		req, err := http.NewRequestWithContext(ctx, http.MethodPost, d.URL+"/v1/sessions", strings.NewReader(`{"session_id":"gone","wait_seconds":60}`))
+		if err != nil {
+			return err
+		}
+		req.Header.Set("Authorization", "Bearer "+daemon.Key)
+		req.Header.Set("Content-Type", "application/json")
+		answer, err := http.DefaultClient.Do(req)
+		if err != nil {
+			return err
+		}
+		_ = answer.Body.Close() // its status is enough
+		if answer.StatusCode != http.StatusConflict {
+			return nil
+		}
+	}
+}
+
+// next waits until one of the creates is answered and takes it out.
+func next(t testing.TB, d *daemon.Daemon, waiting []creating, names []string) (created, []creating, []string) {
+	t.Helper()
+	var s created
+	at := -1
+	daemon.Eventually(t, stepDeadline, "somebody gets the place", func() bool {
+		for i, w := range waiting {
+			select {
+			case a := <-w:
+				if a.Status != http.StatusCreated {
+					t.Fatalf("%s: %d %s", names[i], a.Status, a.Body)
+				}
+				a.Into(t, &s)
+				at = i
+				return true
+			default:
+			}
+		}
+		return false
+	})
+	return s, append(append([]creating{}, waiting[:at]...), waiting[at+1:]...), append(append([]string{}, names[:at]...), names[at+1:]...)
+}

@@ -1,0 +1,91 @@
+package e2e
+
+import (
+	"net/http"
+	"net/url"
+	"testing"
+	"time"
+
+	"github.com/stasisd/stasis/e2e/daemon"
+	"github.com/stasisd/stasis/session"
+)
+
+// created is a session as the wire shows it, as far as the tests read it.
+type created struct {
+	ID        string                 `json:"session_id"`
+	Status    string                 `json:"status"`
+	Reason    string                 `json:"reason"`
+	UserID    string                 `json:"user_id"`
+	CDP       string                 `json:"cdp_url"`
+	ExpiresAt time.Time              `json:"expires_at"`
+	Restored  *session.RestoreReport `json:"restored"`
+	Outcome   *session.EndAnswer     `json:"outcome"`
+	Restarted bool                   `json:"browser_restarted"`
+}
+
+// body is a JSON object to send.
+type body map[string]any
+
+// create makes a session.
+func create(t testing.TB, d *daemon.Daemon, b body) created {
+	t.Helper()
+	var s created
+	d.Must(t, http.StatusCreated, http.MethodPost, "/v1/sessions", b).Into(t, &s)
+	return s
+}
+
+// see is a session as it is now.
+func see(t testing.TB, d *daemon.Daemon, id string) created {
+	t.Helper()
+	var s created
+	d.Must(t, http.StatusOK, http.MethodGet, "/v1/sessions/"+id, nil).Into(t, &s)
+	return s
+}
+
+// end ends a session as the query says, such as "save_snapshot_mode=memory".
+func end(t testing.TB, d *daemon.Daemon, id, query string) session.EndAnswer {
+	t.Helper()
+	var a session.EndAnswer
+	d.Must(t, http.StatusOK, http.MethodDelete, "/v1/sessions/"+id+"?"+query, nil).Into(t, &a)
+	if !a.Deleted {
+		t.Fatalf("session %s was not ended: %+v", id, a)
+	}
+	return a
+}
+
+// save ends a session and gives the snapshot that it left.
+func save(t testing.TB, d *daemon.Daemon, id, mode string, more ...string) *session.SnapshotInfo {
+	t.Helper()
+	query := "save_snapshot_mode=" + mode
+	for _, m := range more {
+		query += "&" + m
+	}
+	a := end(t, d, id, query)
+	if a.Snapshot == nil || a.Snapshot.Mode != mode {
+		t.Fatalf("session %s was not saved in mode %s: %+v", id, mode, a)
+	}
+	return a.Snapshot
+}
+
+// restart stops the daemon as an operator does and starts it again.
+func restart(t testing.TB, d *daemon.Daemon) {
+	t.Helper()
+	d.Stop(t)
+	d.Restart(t)
+}
+
+// defaultOf is the snapshot that a user's default names and its version, "",0
+// without one.
+func defaultOf(t testing.TB, d *daemon.Daemon, user string) (string, int64) {
+	t.Helper()
+	a := d.Call(t, http.MethodGet, "/v1/users/"+url.PathEscape(user)+"/default", nil)
+	if a.Status == http.StatusNotFound {
+		return "", 0
+	}
+	var v struct {
+		Snapshot string `json:"snapshot_id"`
+		Version  int64
+	}
+	a.Into(t, &v)
+	return v.Snapshot, v.Version
+}

@@ -1,0 +1,38 @@
+package e2e
+
+import (
+	"testing"
+
+	"github.com/stasisd/stasis/e2e/daemon"
+)
+
+// TestOneDaemon runs what needs no daemon of its own against one, two at a
+// time: each has its own sessions and its own users.
+func TestOneDaemon(t *testing.T) {
+	d := daemon.Start(t, daemon.Options{})
+	// A group, so that the daemon outlives the tests that run beside each other.
+	t.Run("all", func(t *testing.T) {
+		for name, test := range map[string]func(*testing.T, *daemon.Daemon){
+			"a client closes":        closingClientLeavesTheSession,
+			"two clients":            twoClientsAtOnce,
+			"discovery":              discovery,
+			"connect":                connect,
+			"the end closes sockets": endClosesTheSockets,
+			"idle":                   idleSessionIsRescued,
+			"discard":                timeoutMayDiscard,
+			"lifetime":               lifetime,
+			"states":                 states,
+			"on live":                onLive,
+			"on live at once":        onLiveAtOnce,
+			"without tabs":           restoreWithoutTabs,
+			"a stranger":             aStrangerIsNotLoggedIn,
+			"a download":             downloadArrives,
+			"an upload":              uploadedFileIsGiven,
+		} {
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				test(t, d)
+			})
+		}
+	})
+}

@@ -1,0 +1,148 @@
+package e2e
+
+import (
+	"bytes"
+	"fmt"
+	"net/http"
+	"os"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/stasisd/stasis/e2e/daemon"
+	"github.com/stasisd/stasis/session"
+)
+
+// A session goes from ready to running, to paused and back, to completed; each
+// control call says what it found.
+func states(t *testing.T, d *daemon.Daemon) {
+	s := create(t, d, body{})
+	path := "/v1/sessions/" + s.ID
+	is := func(status, execution string) {
+		t.Helper()
+		var a session.StatusAnswer
+		d.Must(t, http.StatusOK, http.MethodGet, path+"/status", nil).Into(t, &a)
+		if a.SessionStatus != status || a.ExecutionStatus != execution {
+			t.Errorf("status: %+v, want %s and %s", a, status, execution)
+		}
+	}
+	does := func(call, status string) {
+		t.Helper()
+		var a session.Acknowledged
+		d.Must(t, http.StatusOK, http.MethodPost, path+"/"+call, nil).Into(t, &a)
+		if !a.Success || a.Status != status {
+			t.Errorf("%s: %+v, want %s", call, a, status)
+		}
+	}
+	is("ready", "running")
+	does("resume", "already_running")
+	w := dial(t, s.CDP)
+	w.call("", "Browser.getVersion", nil, nil)
+	is("running", "running")
+	w.close()
+	does("pause", "paused")
+	does("pause", "already_paused")
+	is("paused", "running")
+	does("resume", "resumed")
+	is("running", "running")
+	does("cancel", "cancelled")
+	is("running", "running")
+	end(t, d, s.ID, "")
+	is("completed", "finished")
+	for _, call := range []string{"pause", "resume"} {
+		if a := d.Call(t, http.MethodPost, path+"/"+call, nil); a.Status != http.StatusConflict || a.Code() != "session_not_running" {
+			t.Errorf("%s of an ended session: %d %s", call, a.Status, a.Body)
+		}
+	}
+}
+
+// spinning is a page that keeps a core busy.
+const spinning = `data:text/html,<script>new Worker(URL.createObjectURL(new Blob(["for(;;);"])))</script>`
+
+// A paused session's Chrome uses no processor, whatever its pages do; a client
+// that looks at it thaws it for as long as it stays. So stands a parked one.
+func TestPauseFreezes(t *testing.T) {
+	t.Parallel()
+	d := daemon.Start(t, daemon.Options{})
+	s := create(t, d, body{"start_url": spinning})
+	path := "/v1/sessions/" + s.ID
+	runs := func(when string) {
+		t.Helper()
+		from := ticks(t, d)
+		daemon.Eventually(t, stepDeadline, when+", the page spins", func() bool { return ticks(t, d) > from+20 })
+	}
+	stands := func(when string) {
+		t.Helper()
+		daemon.Eventually(t, stepDeadline, when+", all stand still", func() bool { return !anyRuns(t, d) })
+		from := ticks(t, d)
+		<-time.After(time.Second) // the time in which nothing may be used; a spinning page uses 100 ticks
+		if used := ticks(t, d) - from; used > 0 {
+			t.Errorf("%s: %d ticks were used in a second", when, used)
+		}
+	}
+	runs("before")
+	d.Must(t, http.StatusOK, http.MethodPost, path+"/pause", nil)
+	stands("paused")
+	d.Must(t, http.StatusOK, http.MethodGet, path+"/screenshot", nil) // a call is a look too
+	stands("after a screenshot")
+	w := dial(t, s.CDP)
+	w.call("", "Browser.getVersion", nil, nil)
+	runs("with a client")
+	w.close()
+	stands("without the client")
+	d.Must(t, http.StatusOK, http.MethodPost, path+"/resume", nil)
+	runs("resumed")
+	d.Must(t, http.StatusOK, http.MethodPost, path+"/pause", nil)
+	save(t, d, s.ID, "memory") // of a paused one
+	stands("parked")
+	r := create(t, d, body{"restore_from_session_id": s.ID})
+	if r.Restored.Path != "parked" {
+		t.Errorf("restored: %+v", r.Restored)
+	}
+	runs("restored")
+	end(t, d, r.ID, "")
+}
+
+// ticks is the processor time that the daemon's Chromes and their wardens have
+// used, in clock ticks (proc(5), /proc/PID/stat: utime and stime).
+func ticks(t testing.TB, d *daemon.Daemon) int {
+	t.Helper()
+	sum := 0
+	for _, p := range d.Processes() {
+		fields := procStat(p.PID)
+		if len(fields) < 13 {
+			continue // it has ended meanwhile
+		}
+		for _, f := range fields[11:13] {
+			n, err := strconv.Atoi(string(f))
+			if err != nil {
+				t.Fatal(err)
+			}
+			sum += n
+		}
+	}
+	return sum
+}
+
+// anyRuns reports whether a process of a Chrome is not stopped. Wardens, which
+// sleep, are not of Chrome.
+func anyRuns(t testing.TB, d *daemon.Daemon) bool {
+	t.Helper()
+	for _, p := range d.Processes() {
+		fields := procStat(p.PID)
+		if len(fields) > 0 && string(fields[0]) != "T" && uidOf(t, p.PID) != os.Getuid() {
+			return true
+		}
+	}
+	return false
+}
+
+// procStat are the fields of a process's stat behind its name, the state
+// first; none when it has ended.
+func procStat(pid int) [][]byte {
+	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return nil
+	}
+	return bytes.Fields(raw[bytes.LastIndexByte(raw, ')')+1:])
+}

@@ -1,0 +1,83 @@
+package e2e
+
+import (
+	"bytes"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stasisd/stasis/e2e/apps"
+	"github.com/stasisd/stasis/e2e/daemon"
+)
+
+// Nothing that is secret is on disk in plain, nor in the log, once the
+// sessions have ended.
+func TestLeakSecrets(t *testing.T) {
+	t.Parallel()
+	const cookie, stored, typed, named = "kekscookie4711", "lokalwert4712", "passwort4713", "titel4714"
+	d := daemon.Start(t, daemon.Options{Args: []string{"--log-level", "debug"}})
+	site := apps.StartProbe(t)
+	key := newKey(t, d, "alice")
+	var tickets []string
+	ticketOf := func(s liveSession) {
+		_, ticket, _ := strings.Cut(s.CDP, "ticket=")
+		tickets = append(tickets, ticket)
+	}
+	for _, mode := range []string{toFiles, toMemory} {
+		s := beginAs(t, d, key, obj{})
+		ticketOf(s)
+		w := dial(t, s.CDP)
+		page, _ := w.page()
+		w.open(page, site.URL+"/?q="+typed)
+		w.eval(page, `document.title = "`+named+`"; document.cookie = "c=`+cookie+`; max-age=100000"; localStorage.setItem("l", "`+stored+`"); sessionStorage.setItem("s", "`+stored+`")`)
+		finish(t, d, s.ID, mode+andDefault)
+	}
+	back := beginAs(t, d, key, obj{"restore_default_environment_from_user_id": "alice", "enable_memory_snapshot": false})
+	ticketOf(back)
+	finish(t, d, back.ID, throwAway)
+	// Some failures too: their words must be as silent.
+	lost := beginAs(t, d, key, obj{})
+	ticketOf(lost)
+	dial(t, strings.Replace(lost.CDP, "/cdp?", "/cdp/page/NOSUCHPAGE?", 1)).ended()
+	d.CallAs(t, "stasis_wrong_"+typed, http.MethodGet, "/v1/sessions", nil)
+	d.CallAs(t, key, http.MethodPost, at(lost.ID, "/navigate"), obj{"url": "http://127.0.0.1:1/?q=" + typed})
+	refusedUpgrade(t, strings.Replace(lost.CDP, "ticket=", "ticket=x", 1), nil)
+	var connect struct{ Ticket string }
+	d.Must(t, http.StatusCreated, http.MethodPost, "/v1/tickets", nil).Into(t, &connect)
+	tickets = append(tickets, connect.Ticket)
+	d.Stop(t)
+
+	origin := strings.TrimPrefix(site.URL, "http://")
+	secrets := append(tickets, cookie, stored, typed, named, key, daemon.Key)
+	for _, secret := range append(secrets, origin) {
+		if strings.Contains(d.Log(), secret) {
+			t.Errorf("the log holds %q", secret)
+		}
+	}
+	n := 0
+	for _, name := range files(t, d.Dir) {
+		raw, err := os.ReadFile(filepath.Join(d.Dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		n++
+		for _, secret := range secrets {
+			if bytes.Contains(raw, []byte(secret)) {
+				t.Errorf("%s holds %q", name, secret)
+			}
+		}
+		// The catalogue names origins in its reports; what leaves the machine, in
+		// a copied store, does not.
+		if strings.HasPrefix(name, "snapshots/") && bytes.Contains(raw, []byte(origin)) {
+			t.Errorf("%s holds the site's origin", name)
+		}
+		if info, err := os.Stat(filepath.Join(d.Dir, name)); err != nil || info.Mode().Perm()&0o077 != 0 {
+			t.Errorf("%s: mode %v, %v", name, info.Mode(), err)
+		}
+	}
+	if n < 5 {
+		t.Errorf("only %d files were looked at", n)
+	}
+}

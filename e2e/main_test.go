@@ -1,0 +1,23 @@
+// Package e2e drives the real stasis binary, with a real Chrome, through the
+// clients that people use, against web applications that nobody here wrote.
+//
+// Each test runs daemons of its own (see e2e/daemon) and leaves nothing
+// behind. Every HTTP exchange is held against openapi.yaml.
+//
+// Tests run beside each other, as many as the machine has cores: those that
+// run one thing after the other all are parallel, and the few that have
+// parallel parts of their own are not.
+package e2e
+
+import (
+	"os"
+	"testing"
+
+	"github.com/stasisd/stasis/e2e/daemon"
+)
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	daemon.CleanUp()
+	os.Exit(code)
+}

@@ -1,0 +1,83 @@
+package fault
+
+// Code names a kind of failure. The list is closed and part of the wire: a
+// code is never renamed or reused, and openapi.yaml documents each one.
+type Code string
+
+// The codes, by the status that package api gives them.
+const (
+	InvalidRequest Code = "invalid_request" // 400: not JSON, wrong type, too long
+	Unauthorized   Code = "unauthorized"    // 401: no key, unknown key, spent ticket
+	Forbidden      Code = "forbidden"       // 403: the key lacks the right; foreign Origin
+
+	NotFound         Code = "not_found"          // 404: no such route or object
+	SessionNotFound  Code = "session_not_found"  // 404: also somebody else's
+	SnapshotNotFound Code = "snapshot_not_found" // 404: also somebody else's
+	UserNotFound     Code = "user_not_found"     // 404
+	DefaultNotFound  Code = "default_not_found"  // 404: the user has no default environment
+	KeyNotFound      Code = "key_not_found"      // 404
+	FileNotFound     Code = "file_not_found"     // 404
+
+	NoSnapshot        Code = "no_snapshot"         // 409: the source was never saved
+	SessionExists     Code = "session_exists"      // 409: the chosen ID is taken
+	SessionEnding     Code = "session_ending"      // 409: another end of it is under way
+	SessionNotRunning Code = "session_not_running" // 409: it has ended or failed
+	EnvironmentInUse  Code = "environment_in_use"  // 409: on_live=fail and another holds it
+	VersionConflict   Code = "version_conflict"    // 409: if_version lost the race
+	SnapshotInUse     Code = "snapshot_in_use"     // 409: a user's default names it
+	RequestInProgress Code = "request_in_progress" // 409: same Idempotency-Key, not answered yet
+	IdempotencyReused Code = "idempotency_reused"  // 422: same Idempotency-Key, another body
+
+	TooLarge     Code = "too_large"     // 413: body over the limit
+	UnknownField Code = "unknown_field" // 422
+	InvalidField Code = "invalid_field" // 422: a known field with a value out of range
+	Unsupported  Code = "unsupported"   // 422: a known value that is not built
+	UserMismatch Code = "user_mismatch" // 422: source and session name different users
+
+	TooManySessions Code = "too_many_sessions" // 429, with Retry-After
+
+	Internal        Code = "internal"         // 500
+	SaveFailed      Code = "save_failed"      // 500: nothing was committed
+	ArchiveDamaged  Code = "archive_damaged"  // 500: hash, length or structure is wrong
+	IdentityMissing Code = "identity_missing" // 500: no identity opens the archive
+	StoreFailed     Code = "store_failed"     // 500: snapshot store or catalogue failed
+	BrowserFailed   Code = "browser_failed"   // 502: Chrome did not start, answer or lives no more
+	ShuttingDown    Code = "shutting_down"    // 503
+	Timeout         Code = "timeout"          // 504: Chrome or a store was too slow
+	StoreFull       Code = "store_full"       // 507: no room for the snapshot
+
+	ChromeMissing Code = "chrome_missing" // start-up: no Chrome, or too old
+	SandboxFailed Code = "sandbox_failed" // start-up: Chrome's sandbox cannot start
+	Config        Code = "config"         // start-up: a flag or file is wrong
+	DataDirInUse  Code = "data_dir_in_use"
+)
+
+var texts = map[Code]string{
+	InvalidRequest: "the request is malformed", Unauthorized: "a valid API key is needed",
+	Forbidden: "the key does not allow this", NotFound: "no such resource",
+	SessionNotFound: "no such session", SnapshotNotFound: "no such snapshot",
+	UserNotFound: "no such user", DefaultNotFound: "the user has no default environment",
+	KeyNotFound: "no such key", FileNotFound: "no such file",
+	NoSnapshot: "nothing was saved yet", SessionExists: "the session ID is taken",
+	SessionEnding: "the session is being ended", SessionNotRunning: "the session is not running",
+	EnvironmentInUse: "another live session holds this environment",
+	VersionConflict:  "another version is current", SnapshotInUse: "the snapshot is in use",
+	RequestInProgress: "the first request with this Idempotency-Key is still running",
+	IdempotencyReused: "the Idempotency-Key was used with another request",
+	TooLarge:          "the request is too large", UnknownField: "unknown field",
+	InvalidField: "a field has a value that is not allowed", Unsupported: "not supported",
+	UserMismatch:    "the source belongs to another user",
+	TooManySessions: "no room for another session", SaveFailed: "the save failed; nothing was committed",
+	ArchiveDamaged: "the archive is damaged", IdentityMissing: "no identity opens the archive",
+	StoreFailed: "the store failed", BrowserFailed: "the browser failed",
+	ShuttingDown: "the daemon is shutting down", Timeout: "it took too long",
+	StoreFull: "no room left in the store",
+}
+
+// Text is the generic message of the code.
+func (c Code) Text() string {
+	if t, ok := texts[c]; ok {
+		return t
+	}
+	return "internal error"
+}

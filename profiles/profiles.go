@@ -1,0 +1,171 @@
+// Package profiles keeps durable records: users, keys, default environments,
+// sessions, and which snapshots are committed.
+//
+// The domain types and the [Catalogue] interface stand here; profiles/sqldb
+// is the SQL adapter. The package knows nothing of Chrome or of where archive
+// bytes are: a snapshot is a row with an ID here.
+package profiles
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"time"
+)
+
+// OwnerOf returns the owner of a user: the first 32 hex digits of the SHA-256
+// of the user ID. It is what paths and metrics may show.
+func OwnerOf(userID string) string {
+	sum := sha256.Sum256([]byte(userID))
+	return hex.EncodeToString(sum[:16])
+}
+
+// Right is something that a key allows.
+type Right string
+
+// The rights of a key. None includes another.
+const (
+	RightUse     Right = "use"     // create, drive, save and end sessions
+	RightSecrets Right = "secrets" // read archives, state and values out of snapshots
+	RightAdmin   Right = "admin"   // keys, every user
+)
+
+// Key is an API key. The secret itself is never stored, only its SHA-256.
+type Key struct {
+	ID        string
+	Name      string
+	UserID    string // the user that the key acts for when a call names none
+	AllUsers  bool   // it may act for every user
+	Rights    []Right
+	Hash      [32]byte
+	CreatedAt time.Time
+}
+
+// Status is a session's status on the wire.
+type Status string
+
+// The statuses, in the order in which a session goes through them.
+const (
+	StatusInitializing Status = "initializing"
+	StatusReady        Status = "ready"
+	StatusRunning      Status = "running"
+	StatusPaused       Status = "paused"
+	StatusCompleted    Status = "completed"
+	StatusTerminated   Status = "terminated"
+	StatusError        Status = "error"
+)
+
+// Ended reports whether the status is one that a session ends in.
+func (s Status) Ended() bool {
+	return s == StatusCompleted || s == StatusTerminated || s == StatusError
+}
+
+// Session is the record of a session, running or ended.
+type Session struct {
+	ID          string
+	UserID      string
+	KeyID       string
+	AgentName   string
+	Goal        string
+	Engine      string
+	Status      Status
+	Reason      string // why it ended or failed, for people
+	CreatedAt   time.Time
+	ExpiresAt   time.Time // the lifetime limit
+	EndedAt     time.Time // zero while it lives
+	Labels      map[string]string
+	RequestHash string          // of the create body, for a repeated session_id
+	Restored    json.RawMessage // the restore report; nil for a fresh session
+	Outcome     json.RawMessage // the answer of the end that was made; nil while it lives
+	// RunDir is the name of the folder that its Chrome lives in, so that what a
+	// dead daemon left can be told apart. Discard: it is not to be rescued.
+	RunDir  string
+	Discard bool
+	// Base is where the session started from: the default's user and version.
+	// A default moves only from that version. BaseVersion 0: from none.
+	BaseSnapshotID string
+	BaseVersion    int64
+}
+
+// Snapshot is the record of a committed snapshot. Its bytes are the snapshot
+// room's; Location fields there follow from UserID and SessionID here.
+type Snapshot struct {
+	ID        string
+	SessionID string
+	UserID    string
+	Mode      string // filesystem | memory
+	Rescue    bool   // made by the daemon, kept until ExpiresAt, never a default by itself
+	Label     string
+	CreatedAt time.Time
+	ExpiresAt time.Time // zero: kept
+	ArchiveID string
+	SizeBytes int64  // stored bytes of the archive
+	Datadir   string // clean | live | crash
+	Chrome    string // version that wrote it
+	Engine    string
+	Report    json.RawMessage // the capture report
+	Sequence  int64           // commit order, given by the catalogue
+}
+
+// Default is one version of a user's default environment. A version whose
+// SnapshotID is empty says that the default was removed.
+type Default struct {
+	UserID     string
+	Version    int64 // 1, 2, … never reused
+	SnapshotID string
+	SessionID  string // the session whose save moved it; empty for a PUT
+	MovedAt    time.Time
+}
+
+// Move asks a commit to move a user's default to the committed snapshot.
+type Move struct {
+	// From is the version that must be current (0: none ever or removed);
+	// ignored when Overwrite is set.
+	From      int64
+	Overwrite bool
+}
+
+// Moved tells what became of a Move.
+type Moved struct {
+	Moved   bool
+	Version int64  // the version that is current afterwards; 0 if there never was one
+	Reason  string // why it did not move, naming the winner
+}
+
+// Commit is one transaction at the end of a save: the snapshot becomes
+// visible, the default moves if asked, and the session ends if End is set.
+type Commit struct {
+	Snapshot Snapshot
+	Move     *Move
+	End      *End
+}
+
+// End is how a session ends.
+type End struct {
+	SessionID string
+	Status    Status
+	Reason    string
+	EndedAt   time.Time
+	// Outcome makes the answer of the end from what became of the default. It
+	// is called inside the transaction and must not block.
+	Outcome func(Moved) (json.RawMessage, error)
+}
+
+// SessionFilter narrows a listing, newest first.
+type SessionFilter struct {
+	UserID     string // "" for every user
+	Status     Status // "" for every status
+	Live       bool   // only sessions that have not ended
+	Limit      int    // not positive: all
+	StartAfter string // exclusive cursor: a session ID of an earlier page
+}
+
+// Answer is a recorded first answer to a request with an Idempotency-Key.
+type Answer struct {
+	Scope     string // key ID and route, so that keys do not see each other's
+	Key       string
+	BodyHash  string
+	Status    int // 0 while the first request runs
+	Body      []byte
+	CreatedAt time.Time
+}

@@ -1,0 +1,197 @@
+package profilestest
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/profiles"
+)
+
+// endOf ends a session with an outcome that shows what became of the default.
+func endOf(session string) *profiles.End {
+	return &profiles.End{
+		SessionID: session, Status: profiles.StatusCompleted, Reason: "deleted", EndedAt: start.Add(time.Hour),
+		Outcome: func(m profiles.Moved) (json.RawMessage, error) { return json.Marshal(m) },
+	}
+}
+
+func testCommit(f *fixture) {
+	s := f.session("s", "user")
+	want := f.snapshot("snap", s)
+	moved, err := f.c.Commit(f.ctx, profiles.Commit{Snapshot: want, Move: &profiles.Move{}, End: endOf("s")})
+	f.must(err)
+	f.same(moved, profiles.Moved{Moved: true, Version: 1})
+
+	got, err := f.c.Snapshot(f.ctx, "snap")
+	f.must(err)
+	f.same(got, want)
+	d, err := f.c.Default(f.ctx, "user")
+	f.must(err)
+	if d.MovedAt.IsZero() || d.MovedAt.Location() != time.UTC {
+		f.Errorf("moved at %v", d.MovedAt)
+	}
+	d.MovedAt = time.Time{}
+	f.same(d, profiles.Default{UserID: "user", Version: 1, SnapshotID: "snap", SessionID: "s"})
+
+	s.Status, s.Reason, s.EndedAt = profiles.StatusCompleted, "deleted", start.Add(time.Hour)
+	s.Outcome = json.RawMessage(`{"Moved":true,"Version":1,"Reason":""}`)
+	ended, err := f.c.Session(f.ctx, "s")
+	f.must(err)
+	f.same(ended, s)
+
+	t := f.session("t", "user")
+	f.same(f.commit("checkpoint", t, nil), profiles.Moved{Version: 1})
+	alive, err := f.c.Session(f.ctx, "t")
+	f.must(err)
+	f.same(alive, t)
+}
+
+// A commit that fails at its last step has done nothing.
+func testCommitAtomic(f *fixture) {
+	s := f.session("s", "user")
+	f.commit("first", s, &profiles.Move{})
+	refused := errors.New("refused")
+	e := endOf("s")
+	e.Outcome = func(m profiles.Moved) (json.RawMessage, error) {
+		if !m.Moved || m.Version != 2 {
+			f.Errorf("the outcome was told %+v", m)
+		}
+		return nil, refused
+	}
+	c := profiles.Commit{Snapshot: f.snapshot("second", s), Move: &profiles.Move{From: 1}, End: e}
+	if _, err := f.c.Commit(f.ctx, c); !errors.Is(err, refused) {
+		f.Errorf("the callback's error came back as %v", err)
+	}
+	got, err := f.c.Session(f.ctx, "s")
+	f.must(err)
+	f.same(got, s)
+	_, err = f.c.Snapshot(f.ctx, "second")
+	f.code(err, fault.SnapshotNotFound)
+	newest, err := f.c.NewestSnapshot(f.ctx, "s")
+	f.must(err)
+	if newest.ID != "first" {
+		f.Errorf("newest is %s", newest.ID)
+	}
+	history, err := f.c.DefaultHistory(f.ctx, "user", 0)
+	f.must(err)
+	if len(history) != 1 || history[0].SnapshotID != "first" {
+		f.Errorf("history is %+v", history)
+	}
+
+	c.End = endOf("s") // what failed can be tried again
+	moved, err := f.c.Commit(f.ctx, c)
+	f.must(err)
+	f.same(moved, profiles.Moved{Moved: true, Version: 2})
+}
+
+func testCommitBelongs(f *fixture) {
+	s := f.session("s", "user")
+	f.session("t", "user")
+
+	c := profiles.Commit{Snapshot: f.snapshot("a", profiles.Session{ID: "none", UserID: "user"})}
+	_, err := f.c.Commit(f.ctx, c)
+	f.code(err, fault.SessionNotFound)
+	c.Snapshot.SessionID, c.Snapshot.UserID = "s", "other"
+	_, err = f.c.Commit(f.ctx, c)
+	f.code(err, fault.UserMismatch)
+	c.Snapshot.UserID, c.End = "user", endOf("t")
+	_, err = f.c.Commit(f.ctx, c)
+	f.code(err, fault.Internal)
+	_, err = f.c.Snapshot(f.ctx, "a")
+	f.code(err, fault.SnapshotNotFound)
+
+	f.commit("a", s, nil)
+	_, err = f.c.Commit(f.ctx, profiles.Commit{Snapshot: f.snapshot("a", s), End: endOf("s")})
+	f.code(err, fault.StoreFailed)
+	got, err := f.c.Session(f.ctx, "s")
+	f.must(err)
+	f.same(got, s)
+}
+
+// Of many that saw the same version exactly one moves the default. The others
+// are kept, end, and name the winner.
+func testCommitRace(f *fixture) {
+	const n = 20
+	f.commit("base", f.session("base", "user"), &profiles.Move{})
+	var commits []profiles.Commit
+	for i := range n {
+		s := f.session(fmt.Sprintf("s-%d-", i), "user")
+		commits = append(commits, profiles.Commit{
+			Snapshot: f.snapshot(fmt.Sprintf("snap-%d-", i), s), Move: &profiles.Move{From: 1}, End: endOf(s.ID),
+		})
+	}
+	var mu sync.Mutex
+	var won *profiles.Snapshot
+	lost := map[string]profiles.Moved{}
+	together(n, func(i int) {
+		moved, err := f.c.Commit(f.ctx, commits[i])
+		f.code(err, "")
+		mu.Lock()
+		defer mu.Unlock()
+		switch {
+		case !moved.Moved:
+			lost[commits[i].Snapshot.SessionID] = moved
+		case won != nil:
+			f.Errorf("both %s and %s won", won.ID, commits[i].Snapshot.ID)
+		default:
+			won = &commits[i].Snapshot
+		}
+	})
+	if won == nil || len(lost) != n-1 {
+		f.Fatalf("winner %v, %d lost", won, len(lost))
+	}
+	d, err := f.c.Default(f.ctx, "user")
+	f.must(err)
+	if d.Version != 2 || d.SnapshotID != won.ID || d.SessionID != won.SessionID {
+		f.Errorf("the default is %+v, the winner %s", d, won.ID)
+	}
+	for id, moved := range lost {
+		if moved.Version != 2 || !strings.Contains(moved.Reason, won.ID) || !strings.Contains(moved.Reason, won.SessionID) {
+			f.Errorf("%s was told %+v, the winner is %s", id, moved, won.ID)
+		}
+		s, err := f.c.Session(f.ctx, id)
+		f.must(err)
+		want, err := json.Marshal(moved)
+		f.must(err)
+		if s.Status != profiles.StatusCompleted || string(s.Outcome) != string(want) {
+			f.Errorf("%s ended as %s with %s", id, s.Status, s.Outcome)
+		}
+		_, err = f.c.NewestSnapshot(f.ctx, id)
+		f.must(err)
+	}
+}
+
+func testEnd(f *fixture) {
+	s := f.session("s", "user")
+	refused := errors.New("refused")
+	e := *endOf("s")
+	e.Outcome = func(profiles.Moved) (json.RawMessage, error) { return nil, refused }
+	if err := f.c.EndSession(f.ctx, e); !errors.Is(err, refused) {
+		f.Errorf("the callback's error came back as %v", err)
+	}
+	got, err := f.c.Session(f.ctx, "s")
+	f.must(err)
+	f.same(got, s)
+
+	f.commit("snap", s, &profiles.Move{})
+	f.must(f.c.EndSession(f.ctx, *endOf("s")))
+	s.Status, s.Reason, s.EndedAt = profiles.StatusCompleted, "deleted", start.Add(time.Hour)
+	s.Outcome = json.RawMessage(`{"Moved":false,"Version":1,"Reason":""}`)
+	got, err = f.c.Session(f.ctx, "s")
+	f.must(err)
+	f.same(got, s)
+
+	f.session("bare", "user")
+	f.must(f.c.EndSession(f.ctx, profiles.End{SessionID: "bare", Status: profiles.StatusTerminated, EndedAt: start}))
+	got, err = f.c.Session(f.ctx, "bare")
+	f.must(err)
+	if got.Status != profiles.StatusTerminated || got.Outcome != nil || !got.EndedAt.Equal(start) {
+		f.Errorf("it ended as %+v", got)
+	}
+	f.code(f.c.EndSession(f.ctx, *endOf("none")), fault.SessionNotFound)
+}

@@ -1,0 +1,216 @@
+package profilestest
+
+import (
+	"time"
+
+	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/profiles"
+)
+
+// names are the IDs of snapshots, in order.
+func names(all []profiles.Snapshot) []string {
+	var got []string
+	for _, s := range all {
+		got = append(got, s.ID)
+	}
+	return got
+}
+
+func testSnapshots(f *fixture) {
+	s := f.session("s", "user")
+	bare := profiles.Snapshot{ID: "bare", SessionID: "s", UserID: "user", CreatedAt: start}
+	_, err := f.c.Commit(f.ctx, profiles.Commit{Snapshot: bare})
+	f.must(err)
+	got, err := f.c.Snapshot(f.ctx, "bare")
+	f.must(err)
+	f.same(got, bare)
+	if got.Report != nil || !got.ExpiresAt.IsZero() {
+		f.Errorf("what was never set came back: %+v", got)
+	}
+	rescue := f.snapshot("rescue", s)
+	rescue.Rescue, rescue.ExpiresAt = true, start.Add(24*time.Hour)
+	_, err = f.c.Commit(f.ctx, profiles.Commit{Snapshot: rescue})
+	f.must(err)
+	got, err = f.c.NewestSnapshot(f.ctx, "s")
+	f.must(err)
+	f.same(got, rescue)
+
+	_, err = f.c.Snapshot(f.ctx, "none")
+	f.code(err, fault.SnapshotNotFound)
+	_, err = f.c.NewestSnapshot(f.ctx, "none")
+	f.code(err, fault.SessionNotFound)
+	f.session("t", "user")
+	_, err = f.c.NewestSnapshot(f.ctx, "t")
+	f.code(err, fault.NoSnapshot)
+	all, err := f.c.Snapshots(f.ctx, "t", 0, "")
+	f.must(err)
+	f.same(names(all), []string{})
+}
+
+// The newest is the one that was committed last, whatever its ID or time says.
+func testSnapshotOrder(f *fixture) {
+	s := f.session("s", "user")
+	order := ids("snap", 10)
+	var last int64
+	for i, id := range order {
+		snap := f.snapshot(id, s)
+		snap.CreatedAt, snap.Sequence = start.Add(-time.Duration(i)*time.Hour), int64(-i)
+		_, err := f.c.Commit(f.ctx, profiles.Commit{Snapshot: snap})
+		f.must(err)
+		newest, err := f.c.NewestSnapshot(f.ctx, "s")
+		f.must(err)
+		if newest.ID != id || newest.Sequence <= last {
+			f.Errorf("after %s the newest is %s with sequence %d after %d", id, newest.ID, newest.Sequence, last)
+		}
+		last = newest.Sequence
+	}
+	for i := len(order) - 1; i >= 0; i-- {
+		newest, err := f.c.NewestSnapshot(f.ctx, "s")
+		f.must(err)
+		if newest.ID != order[i] {
+			f.Errorf("the newest is %s, want %s", newest.ID, order[i])
+		}
+		_, err = f.c.DeleteSnapshot(f.ctx, newest.ID)
+		f.must(err)
+	}
+	_, err := f.c.NewestSnapshot(f.ctx, "s")
+	f.code(err, fault.NoSnapshot)
+
+	f.commit("later", s, nil)
+	newest, err := f.c.NewestSnapshot(f.ctx, "s")
+	f.must(err)
+	if newest.Sequence <= last {
+		f.Errorf("sequence %d was used again", newest.Sequence)
+	}
+	_, err = f.c.Commit(f.ctx, profiles.Commit{Snapshot: f.snapshot(order[0], s)})
+	f.code(err, fault.StoreFailed) // an ID is not used again either
+}
+
+func testSnapshotPages(f *fixture) {
+	s, other := f.session("s", "user"), f.session("other", "user")
+	f.commit("foreign", other, nil)
+	order := ids("snap", 10)
+	for _, id := range order {
+		f.commit(id, s, nil)
+	}
+	var want, got []string
+	for i := range order {
+		want = append(want, order[len(order)-1-i])
+	}
+	whole, err := f.c.Snapshots(f.ctx, "s", 0, "")
+	f.must(err)
+	f.same(names(whole), want)
+
+	cursor := ""
+	for {
+		page, err := f.c.Snapshots(f.ctx, "s", 3, cursor)
+		f.must(err)
+		if len(page) == 0 {
+			break
+		}
+		got = append(got, names(page)...)
+		cursor = page[len(page)-1].ID
+		f.commit("new-"+cursor, s, nil)
+		_, err = f.c.DeleteSnapshot(f.ctx, cursor) // the cursor outlives its snapshot
+		f.must(err)
+	}
+	f.same(got, want)
+	for _, cursor := range []string{"none", "foreign"} {
+		_, err = f.c.Snapshots(f.ctx, "s", 3, cursor)
+		f.code(err, fault.InvalidField)
+	}
+}
+
+func testExpiredSnapshots(f *fixture) {
+	s := f.session("s", "user")
+	for id, expires := range map[string]time.Time{
+		"kept": {}, "past": start.Add(-time.Hour), "now": start, "later": start.Add(time.Millisecond),
+		"default": start.Add(-2 * time.Hour), "was-default": start.Add(-3 * time.Hour),
+	} {
+		snap := f.snapshot(id, s)
+		snap.Rescue, snap.ExpiresAt = true, expires
+		_, err := f.c.Commit(f.ctx, profiles.Commit{Snapshot: snap})
+		f.must(err)
+	}
+	for _, id := range []string{"was-default", "default"} {
+		_, err := f.c.SetDefault(f.ctx, "user", id, nil, start)
+		f.must(err)
+	}
+	got, err := f.c.ExpiredSnapshots(f.ctx, start)
+	f.must(err)
+	f.same(names(got), []string{"was-default", "past", "now"})
+
+	_, err = f.c.SetDefault(f.ctx, "user", "", nil, start)
+	f.must(err)
+	got, err = f.c.ExpiredSnapshots(f.ctx, start)
+	f.must(err)
+	f.same(names(got), []string{"was-default", "default", "past", "now"})
+}
+
+func testDeleteSnapshot(f *fixture) {
+	s, other := f.session("s", "user"), f.session("o", "other")
+	f.commit("first", s, &profiles.Move{})
+	f.commit("second", s, nil)
+	f.commit("foreign", other, &profiles.Move{})
+
+	_, err := f.c.DeleteSnapshot(f.ctx, "none")
+	f.code(err, fault.SnapshotNotFound)
+	for _, id := range []string{"first", "foreign"} {
+		_, err = f.c.DeleteSnapshot(f.ctx, id)
+		f.code(err, fault.SnapshotInUse)
+		_, err = f.c.Snapshot(f.ctx, id)
+		f.must(err)
+	}
+
+	_, err = f.c.SetDefault(f.ctx, "user", "second", nil, start)
+	f.must(err)
+	_, err = f.c.DeleteSnapshot(f.ctx, "first") // an earlier version does not hold it
+	f.must(err)
+	_, err = f.c.Snapshot(f.ctx, "first")
+	f.code(err, fault.SnapshotNotFound)
+	_, err = f.c.DeleteSnapshot(f.ctx, "first")
+	f.code(err, fault.SnapshotNotFound)
+	_, err = f.c.SetDefault(f.ctx, "user", "first", nil, start)
+	f.code(err, fault.SnapshotNotFound)
+
+	_, err = f.c.SetDefault(f.ctx, "user", "", nil, start)
+	f.must(err)
+	_, err = f.c.DeleteSnapshot(f.ctx, "second") // nor does a removed one
+	f.must(err)
+	history, err := f.c.DefaultHistory(f.ctx, "user", 0)
+	f.must(err)
+	if len(history) != 3 || history[2].SnapshotID != "first" {
+		f.Errorf("the history is %+v", history)
+	}
+}
+
+// Equal contents are one archive: only its last record says that its bytes may go.
+func testSharedArchive(f *fixture) {
+	s := f.session("s", "user")
+	for _, id := range []string{"a", "b", "c"} {
+		snap := f.snapshot(id, s)
+		snap.ArchiveID = "shared"
+		_, err := f.c.Commit(f.ctx, profiles.Commit{Snapshot: snap})
+		f.must(err)
+	}
+	f.commit("single", s, nil)
+	for _, test := range []struct {
+		id   string
+		last bool
+	}{{"b", false}, {"single", true}, {"a", false}, {"c", true}} {
+		last, err := f.c.DeleteSnapshot(f.ctx, test.id)
+		f.must(err)
+		if last != test.last {
+			f.Errorf("delete of %s: last use %t", test.id, last)
+		}
+	}
+	snap := f.snapshot("no-archive", s)
+	snap.ArchiveID = ""
+	_, err := f.c.Commit(f.ctx, profiles.Commit{Snapshot: snap})
+	f.must(err)
+	last, err := f.c.DeleteSnapshot(f.ctx, "no-archive")
+	f.must(err)
+	if last {
+		f.Error("a record without an archive was its last use")
+	}
+}

@@ -1,0 +1,152 @@
+// Package profilestest is the conformance suite of [profiles.Catalogue]: every
+// adapter passes it.
+package profilestest
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/profiles"
+)
+
+// Run runs the suite. open gives an empty catalogue to each test and closes
+// it when the test is over.
+func Run(t *testing.T, open func(t *testing.T) profiles.Catalogue) {
+	tests := []struct {
+		name string
+		run  func(*fixture)
+	}{
+		{"keys", testKeys},
+		{"sessions", testSessions},
+		{"session exists", testSessionExists},
+		{"session update", testSessionUpdate},
+		{"session pages", testSessionPages},
+		{"session filter", testSessionFilter},
+		{"user IDs", testUserIDs},
+		{"commit", testCommit},
+		{"commit is whole or not at all", testCommitAtomic},
+		{"commit refuses what does not belong", testCommitBelongs},
+		{"commit race", testCommitRace},
+		{"end", testEnd},
+		{"snapshots", testSnapshots},
+		{"snapshot order", testSnapshotOrder},
+		{"snapshot pages", testSnapshotPages},
+		{"expired snapshots", testExpiredSnapshots},
+		{"delete snapshot", testDeleteSnapshot},
+		{"shared archive", testSharedArchive},
+		{"default moves", testDefaultMoves},
+		{"default by hand", testDefaultByHand},
+		{"default by hand race", testDefaultByHandRace},
+		{"default of another user", testDefaultOfAnother},
+		{"answers", testAnswers},
+		{"answer race", testAnswerRace},
+		{"answers expire", testAnswersExpire},
+		{"cancelled context", testCancelled},
+		{"panic in a callback", testPanic},
+		{"readers and writers", testConcurrent},
+		{"health and close", testHealthClose},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			test.run(&fixture{T: t, c: open(t), ctx: t.Context()})
+		})
+	}
+}
+
+// start is when the suite's records begin. Its digits reach down to the
+// millisecond, the precision that a catalogue must keep.
+var start = time.Date(2026, 3, 29, 1, 59, 59, 987_000_000, time.UTC)
+
+// fixture is a test with its empty catalogue.
+type fixture struct {
+	*testing.T
+	c   profiles.Catalogue
+	ctx context.Context
+	n   int // records made so far; each is a second younger than the one before
+}
+
+// session creates a ready session with every field set.
+func (f *fixture) session(id, user string) profiles.Session {
+	f.Helper()
+	f.n++
+	s := profiles.Session{
+		ID: id, UserID: user, KeyID: "key", AgentName: "agi-0", Goal: "goal", Engine: "chrome",
+		Status: profiles.StatusReady, Reason: "reason",
+		CreatedAt: start.Add(time.Duration(f.n) * time.Second), ExpiresAt: start.Add(time.Hour),
+		Labels: map[string]string{"": "empty", "ключ": "значение\n\"'", "n": "\x00"}, RequestHash: "hash", RunDir: "abcdefgh", Discard: true,
+		Restored: []byte(`{"mode": "filesystem"}`), BaseSnapshotID: "base", BaseVersion: 7,
+	}
+	f.must(f.c.CreateSession(f.ctx, s))
+	return s
+}
+
+// snapshot is one of a session, with every field set; it is not committed.
+func (f *fixture) snapshot(id string, s profiles.Session) profiles.Snapshot {
+	f.n++
+	return profiles.Snapshot{
+		ID: id, SessionID: s.ID, UserID: s.UserID, Mode: "memory", Label: "label",
+		CreatedAt: start.Add(time.Duration(f.n) * time.Second), ArchiveID: "archive-" + id, SizeBytes: 1 << 40,
+		Datadir: "clean", Chrome: "156.0.1", Engine: "chrome", Report: []byte(`{"cookies": 3}`),
+	}
+}
+
+// commit commits a snapshot of the session.
+func (f *fixture) commit(id string, s profiles.Session, move *profiles.Move) profiles.Moved {
+	f.Helper()
+	moved, err := f.c.Commit(f.ctx, profiles.Commit{Snapshot: f.snapshot(id, s), Move: move})
+	f.must(err)
+	return moved
+}
+
+func (f *fixture) must(err error) {
+	f.Helper()
+	if err != nil {
+		f.Fatal(err)
+	}
+}
+
+// code checks an error's code; "" is for no error.
+func (f *fixture) code(err error, want fault.Code) {
+	f.Helper()
+	if fault.CodeOf(err) != want {
+		f.Errorf("got error %v, want code %q", err, want)
+	}
+}
+
+// same compares two values; the order of commits is the catalogue's to give.
+func (f *fixture) same(got, want any) {
+	f.Helper()
+	if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(profiles.Snapshot{}, "Sequence"), cmpopts.EquateEmpty()); diff != "" {
+		f.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+// together runs do n times at once.
+func together(n int, do func(i int)) {
+	var wg sync.WaitGroup
+	gate := make(chan struct{})
+	for i := range n {
+		wg.Go(func() {
+			<-gate
+			do(i)
+		})
+	}
+	close(gate)
+	wg.Wait()
+}
+
+// ids are n IDs that do not sort in the order in which they are given.
+func ids(prefix string, n int) []string {
+	all := make([]string, n)
+	for i := range all {
+		all[i] = fmt.Sprintf("%s-%02d", prefix, (i*7)%n)
+	}
+	return all
+}

@@ -1,0 +1,57 @@
+package sqldb
+
+import (
+	"encoding/json"
+	"math"
+	"time"
+
+	"github.com/stasisd/stasis/profiles"
+)
+
+// row is a result row that can be scanned: *sql.Row or *sql.Rows.
+type row interface{ Scan(dest ...any) error }
+
+// stamp is a time as it is stored: nanoseconds since 1970, 0 for the zero time.
+func stamp(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return t.UnixNano()
+}
+
+// moment reads a stored time into a time.Time in UTC.
+type moment struct{ to *time.Time }
+
+// Scan implements sql.Scanner.
+func (m moment) Scan(v any) error {
+	*m.to = time.Time{}
+	if n, ok := v.(int64); ok && n != 0 {
+		*m.to = time.Unix(0, n).UTC()
+	}
+	return nil
+}
+
+// blob is a JSON document as it is stored, byte for byte; an empty one is NULL.
+func blob(doc json.RawMessage) any {
+	if len(doc) == 0 {
+		return nil
+	}
+	return []byte(doc)
+}
+
+// encode is a map or list as JSON text; an empty one is null, and is read as nil.
+func encode[T map[string]string | []profiles.Right](v T) (string, error) {
+	if len(v) == 0 {
+		return "null", nil
+	}
+	b, err := json.Marshal(v)
+	return string(b), err
+}
+
+// limited is a row count for LIMIT; what is not positive is no limit.
+func limited(n int) int64 {
+	if n <= 0 {
+		return math.MaxInt64
+	}
+	return int64(n)
+}

@@ -1,0 +1,96 @@
+package sqldb
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+
+	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/profiles"
+)
+
+// Commit implements [profiles.Catalogue].
+func (db *DB) Commit(ctx context.Context, c profiles.Commit) (profiles.Moved, error) {
+	const op = "profiles.commit"
+	var moved profiles.Moved
+	err := db.write(ctx, op, func(tx *sql.Tx) error {
+		if err := belongs(ctx, tx, c, op); err != nil {
+			return err
+		}
+		if err := addSnapshot(ctx, tx, c.Snapshot); err != nil {
+			return err
+		}
+		var err error
+		if moved, err = db.move(ctx, tx, c.Snapshot, c.Move); err != nil || c.End == nil {
+			return err
+		}
+		return end(ctx, tx, *c.End, moved, op)
+	})
+	if err != nil {
+		return profiles.Moved{}, err
+	}
+	return moved, nil
+}
+
+// EndSession implements [profiles.Catalogue].
+func (db *DB) EndSession(ctx context.Context, e profiles.End) error {
+	const op = "profiles.end_session"
+	return db.write(ctx, op, func(tx *sql.Tx) error {
+		s, err := sessionByID(ctx, tx, e.SessionID, op)
+		if err != nil {
+			return err
+		}
+		now, err := currentDefault(ctx, tx, s.UserID)
+		if err != nil {
+			return err
+		}
+		return end(ctx, tx, e, profiles.Moved{Version: now.Version}, op)
+	})
+}
+
+// belongs checks that a commit's parts are of one session and its user: a
+// snapshot under another user's name would hand one login to another.
+func belongs(ctx context.Context, tx *sql.Tx, c profiles.Commit, op string) error {
+	s, err := sessionByID(ctx, tx, c.Snapshot.SessionID, op)
+	if err != nil {
+		return err
+	}
+	if s.UserID != c.Snapshot.UserID {
+		return fault.New(fault.UserMismatch, op, "the snapshot and its session name different users")
+	}
+	if c.End != nil && c.End.SessionID != s.ID {
+		return fault.New(fault.Internal, op, "a commit ends the session that it saves")
+	}
+	return nil
+}
+
+// move moves the user's default to the snapshot if asked and if it still is
+// where the asker saw it.
+func (db *DB) move(ctx context.Context, tx *sql.Tx, s profiles.Snapshot, m *profiles.Move) (profiles.Moved, error) {
+	now, err := currentDefault(ctx, tx, s.UserID)
+	if err != nil || m == nil {
+		return profiles.Moved{Version: now.Version}, err
+	}
+	if !m.Overwrite && !isAt(now, m.From) {
+		return profiles.Moved{Version: now.Version, Reason: winner(now)}, nil
+	}
+	next := profiles.Default{
+		UserID: s.UserID, Version: now.Version + 1, SnapshotID: s.ID, SessionID: s.SessionID, MovedAt: db.now().UTC(),
+	}
+	return profiles.Moved{Moved: true, Version: next.Version}, addDefault(ctx, tx, next)
+}
+
+// end writes how the session ended. Which ends may follow which is the
+// session room's to decide.
+func end(ctx context.Context, tx *sql.Tx, e profiles.End, moved profiles.Moved, op string) error {
+	var outcome json.RawMessage
+	if e.Outcome != nil {
+		var err error
+		if outcome, err = e.Outcome(moved); err != nil {
+			return callerError{err}
+		}
+	}
+	r, err := tx.ExecContext(ctx, "UPDATE sessions SET status = ?, reason = ?, ended_at = ?, outcome = ? WHERE session_id = ?",
+		e.Status, e.Reason, stamp(e.EndedAt), blob(outcome), e.SessionID)
+	return mustTouch(r, err, fault.SessionNotFound, op)
+}

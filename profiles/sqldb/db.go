@@ -1,0 +1,91 @@
+// Package sqldb is the SQL adapter of [profiles.Catalogue], on SQLite.
+//
+// One connection writes and several read, in write-ahead mode with full
+// synchronisation: what a method has reported as done survives a power loss.
+// The statements keep to SQL that other databases speak too; what is SQLite's
+// own stands in open.go, failure.go and migrations/sqlite.
+package sqldb
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"time"
+
+	"github.com/stasisd/stasis/profiles"
+)
+
+// DB is an open catalogue. It is safe for concurrent use.
+type DB struct {
+	writer *sql.DB // one connection: writers queue in the process, not in SQLite
+	reader *sql.DB // the writer itself for a database in memory
+	now    func() time.Time
+}
+
+var _ profiles.Catalogue = (*DB)(nil)
+
+// querier is what a statement needs, in a transaction or outside.
+type querier interface {
+	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
+	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
+}
+
+// Health reports whether the database can be read. Any failure is
+// store_failed or timeout.
+func (db *DB) Health(ctx context.Context) error {
+	var one int
+	err := db.reader.QueryRowContext(ctx, "SELECT COUNT(*) FROM users WHERE user_id = ?", []byte{}).Scan(&one)
+	return failure("profiles.health", err)
+}
+
+// Close closes the database; later calls do nothing. Every other method fails
+// with store_failed afterwards.
+func (db *DB) Close() error {
+	// Readers first: the last connection to close folds the log into the file.
+	return failure("profiles.close", errors.Join(db.reader.Close(), db.writer.Close()))
+}
+
+// callerError carries an error of a caller's callback through a transaction,
+// so that it comes out as it went in.
+type callerError struct{ error }
+
+// write runs do in one transaction: any error, and a panic, undoes it whole.
+func (db *DB) write(ctx context.Context, op string, do func(tx *sql.Tx) error) error {
+	tx, err := db.writer.BeginTx(ctx, nil)
+	if err != nil {
+		return failure(op, err)
+	}
+	// After a commit this does nothing. It also frees the only connection when
+	// do panics; the error of undoing adds nothing to the one that led here.
+	defer func() { _ = tx.Rollback() }()
+	if err := do(tx); err != nil {
+		var c callerError
+		if errors.As(err, &c) {
+			return c.error
+		}
+		return failure(op, err)
+	}
+	err = tx.Commit()
+	if errors.Is(err, sql.ErrTxDone) {
+		err = errors.Join(err, ctx.Err()) // the context undid it; database/sql does not say so
+	}
+	return failure(op, err)
+}
+
+// collect reads every row of a query with scan.
+func collect[T any](ctx context.Context, q querier, scan func(row) (T, error), query string, args ...any) (all []T, err error) {
+	rows, err := q.QueryContext(ctx, query, args...)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	for rows.Next() {
+		one, err := scan(rows)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, one)
+	}
+	return all, rows.Err()
+}

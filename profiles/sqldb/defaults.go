@@ -1,0 +1,118 @@
+package sqldb
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/profiles"
+)
+
+const defaultColumns = "user_id, version, snapshot_id, session_id, moved_at"
+
+// defaultSnapshots selects the snapshots that current defaults name.
+const defaultSnapshots = `SELECT d.snapshot_id FROM defaults d
+	WHERE d.version = (SELECT MAX(version) FROM defaults WHERE user_id = d.user_id)`
+
+func scanDefault(r row) (profiles.Default, error) {
+	var d profiles.Default
+	var user []byte
+	err := r.Scan(&user, &d.Version, &d.SnapshotID, &d.SessionID, moment{&d.MovedAt})
+	d.UserID = string(user)
+	return d, err
+}
+
+// currentDefault is the user's current version: Version 0 if there never was
+// one, an empty SnapshotID if it was removed.
+func currentDefault(ctx context.Context, q querier, userID string) (profiles.Default, error) {
+	d, err := scanDefault(q.QueryRowContext(ctx, "SELECT "+defaultColumns+
+		" FROM defaults WHERE user_id = ? ORDER BY version DESC LIMIT 1", []byte(userID)))
+	if errors.Is(err, sql.ErrNoRows) {
+		return profiles.Default{UserID: userID}, nil
+	}
+	return d, err
+}
+
+// addDefault writes a version. The transaction is the only writer, and a
+// version that exists would fail on the primary key.
+func addDefault(ctx context.Context, tx *sql.Tx, d profiles.Default) error {
+	_, err := tx.ExecContext(ctx, "INSERT INTO defaults ("+defaultColumns+") VALUES (?, ?, ?, ?, ?)",
+		[]byte(d.UserID), d.Version, d.SnapshotID, d.SessionID, stamp(d.MovedAt))
+	return err
+}
+
+// isAt reports whether a default stands at the version that a change expects.
+// Who saw no default expects 0, also when an earlier one was removed.
+func isAt(d profiles.Default, version int64) bool {
+	return d.Version == version || version == 0 && d.SnapshotID == ""
+}
+
+// winner tells people which version stands in the way.
+func winner(d profiles.Default) string {
+	switch {
+	case d.Version == 0:
+		return "there is no default environment"
+	case d.SnapshotID == "":
+		return fmt.Sprintf("version %d is current: the default was removed", d.Version)
+	case d.SessionID == "":
+		return fmt.Sprintf("version %d is current: it was set to snapshot %s", d.Version, d.SnapshotID)
+	default:
+		return fmt.Sprintf("version %d is current: session %s moved it to snapshot %s", d.Version, d.SessionID, d.SnapshotID)
+	}
+}
+
+// Default implements [profiles.Catalogue].
+func (db *DB) Default(ctx context.Context, userID string) (profiles.Default, error) {
+	const op = "profiles.default"
+	d, err := currentDefault(ctx, db.reader, userID)
+	if err == nil && d.SnapshotID == "" {
+		err = sql.ErrNoRows
+	}
+	if err != nil {
+		return profiles.Default{}, orMissing(err, fault.DefaultNotFound, op)
+	}
+	return d, nil
+}
+
+// SetDefault implements [profiles.Catalogue].
+func (db *DB) SetDefault(ctx context.Context, userID, snapshotID string, ifVersion *int64, at time.Time) (profiles.Default, error) {
+	const op = "profiles.set_default"
+	var next profiles.Default
+	err := db.write(ctx, op, func(tx *sql.Tx) error {
+		if snapshotID != "" {
+			s, err := snapshotByID(ctx, tx, snapshotID, op)
+			if err == nil && s.UserID != userID {
+				err = orMissing(sql.ErrNoRows, fault.SnapshotNotFound, op)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		now, err := currentDefault(ctx, tx, userID)
+		if err != nil {
+			return err
+		}
+		if ifVersion != nil && !isAt(now, *ifVersion) {
+			return fault.New(fault.VersionConflict, op, "%s", winner(now))
+		}
+		if snapshotID == "" && now.SnapshotID == "" {
+			return orMissing(sql.ErrNoRows, fault.DefaultNotFound, op)
+		}
+		next = profiles.Default{UserID: userID, Version: now.Version + 1, SnapshotID: snapshotID, MovedAt: at.UTC()}
+		return addDefault(ctx, tx, next)
+	})
+	if err != nil {
+		return profiles.Default{}, err
+	}
+	return next, nil
+}
+
+// DefaultHistory implements [profiles.Catalogue].
+func (db *DB) DefaultHistory(ctx context.Context, userID string, limit int) ([]profiles.Default, error) {
+	all, err := collect(ctx, db.reader, scanDefault, "SELECT "+defaultColumns+
+		" FROM defaults WHERE user_id = ? ORDER BY version DESC LIMIT ?", []byte(userID), limited(limit))
+	return all, failure("profiles.default_history", err)
+}

@@ -1,0 +1,70 @@
+package sqldb
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+
+	"modernc.org/sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
+
+	"github.com/stasisd/stasis/fault"
+)
+
+// failure gives an error of the database its code: store_full when the disk
+// is, timeout when the context's deadline passed, else store_failed. The
+// cause stays in the chain, so that a cancelled context is recognisable. A
+// fault passes as it is.
+func failure(op string, err error) error {
+	if err == nil {
+		return nil
+	}
+	var known *fault.Error
+	if errors.As(err, &known) {
+		return err
+	}
+	if errors.Is(err, context.DeadlineExceeded) {
+		return fault.Wrap(err, fault.Timeout, op, "the catalogue was too slow")
+	}
+	var e *sqlite.Error
+	if !errors.As(err, &e) {
+		return fault.Wrap(err, fault.StoreFailed, op, "")
+	}
+	switch {
+	case e.Code() == sqlite3.SQLITE_IOERR_SHMSIZE: // no room for the log's index
+		return fault.Wrap(err, fault.StoreFull, op, "")
+	case primary(e) == sqlite3.SQLITE_FULL:
+		return fault.Wrap(err, fault.StoreFull, op, "")
+	case primary(e) == sqlite3.SQLITE_NOTADB:
+		return fault.Wrap(err, fault.StoreFailed, op, "the catalogue file is not a database")
+	case primary(e) == sqlite3.SQLITE_CORRUPT:
+		return fault.Wrap(err, fault.StoreFailed, op, "the catalogue file is damaged")
+	default:
+		return fault.Wrap(err, fault.StoreFailed, op, "")
+	}
+}
+
+// primary strips the extension from SQLite's result code
+// (https://www.sqlite.org/rescode.html).
+func primary(e *sqlite.Error) int { return e.Code() & 0xff }
+
+// orMissing gives the absence of a row the code and message of what was
+// looked for.
+func orMissing(err error, code fault.Code, op string) error {
+	if errors.Is(err, sql.ErrNoRows) {
+		return fault.New(code, op, "%s", code.Text())
+	}
+	return failure(op, err)
+}
+
+// mustTouch is for a statement that is to hit a row: none is the code.
+func mustTouch(r sql.Result, err error, code fault.Code, op string) error {
+	if err != nil {
+		return err
+	}
+	n, err := r.RowsAffected()
+	if err == nil && n == 0 {
+		return fault.New(code, op, "%s", code.Text())
+	}
+	return err
+}

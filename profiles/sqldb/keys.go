@@ -1,0 +1,59 @@
+package sqldb
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+
+	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/profiles"
+)
+
+const keyColumns = "key_id, name, user_id, all_users, rights, hash, created_at"
+
+func scanKey(r row) (profiles.Key, error) {
+	var k profiles.Key
+	var user, hash, rights []byte
+	err := r.Scan(&k.ID, &k.Name, &user, &k.AllUsers, &rights, &hash, moment{&k.CreatedAt})
+	if err != nil {
+		return k, err
+	}
+	k.UserID = string(user)
+	copy(k.Hash[:], hash)
+	return k, json.Unmarshal(rights, &k.Rights)
+}
+
+// CreateKey implements [profiles.Catalogue].
+func (db *DB) CreateKey(ctx context.Context, k profiles.Key) error {
+	const op = "profiles.create_key"
+	rights, err := encode(k.Rights)
+	if err != nil {
+		return failure(op, err)
+	}
+	return db.write(ctx, op, func(tx *sql.Tx) error {
+		_, err := tx.ExecContext(ctx, "INSERT INTO api_keys ("+keyColumns+") VALUES (?, ?, ?, ?, ?, ?, ?)",
+			k.ID, k.Name, []byte(k.UserID), k.AllUsers, rights, k.Hash[:], stamp(k.CreatedAt))
+		return err
+	})
+}
+
+// Keys implements [profiles.Catalogue].
+func (db *DB) Keys(ctx context.Context) ([]profiles.Key, error) {
+	all, err := collect(ctx, db.reader, scanKey, "SELECT "+keyColumns+" FROM api_keys ORDER BY created_at, key_id")
+	return all, failure("profiles.keys", err)
+}
+
+// KeyByHash implements [profiles.Catalogue].
+func (db *DB) KeyByHash(ctx context.Context, hash [32]byte) (profiles.Key, error) {
+	k, err := scanKey(db.reader.QueryRowContext(ctx, "SELECT "+keyColumns+" FROM api_keys WHERE hash = ?", hash[:]))
+	return k, orMissing(err, fault.KeyNotFound, "profiles.key")
+}
+
+// DeleteKey implements [profiles.Catalogue].
+func (db *DB) DeleteKey(ctx context.Context, id string) error {
+	const op = "profiles.delete_key"
+	return db.write(ctx, op, func(tx *sql.Tx) error {
+		r, err := tx.ExecContext(ctx, "DELETE FROM api_keys WHERE key_id = ?", id)
+		return mustTouch(r, err, fault.KeyNotFound, op)
+	})
+}

@@ -1,0 +1,116 @@
+package sqldb_test
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stasisd/stasis/profiles"
+	"github.com/stasisd/stasis/profiles/sqldb"
+)
+
+const childPath = "SQLDB_TEST_COMMIT_TO"
+
+// commitForever makes of the test binary a child that commits to the named
+// database and prints each snapshot's ID once it is committed, until it is
+// killed. It reports whether the process is that child.
+func commitForever() bool {
+	path := os.Getenv(childPath)
+	if path == "" {
+		return false
+	}
+	ctx := context.Background()
+	db, err := sqldb.Open(ctx, sqldb.Options{Path: path, Now: time.Now})
+	for i := 0; err == nil; i++ {
+		id := fmt.Sprintf("%d-%d", os.Getpid(), i)
+		s := profiles.Session{ID: "s-" + id, UserID: "user", Status: profiles.StatusReady, CreatedAt: time.Unix(int64(i), 0)}
+		if err = db.CreateSession(ctx, s); err != nil {
+			break
+		}
+		_, err = db.Commit(ctx, profiles.Commit{
+			Snapshot: profiles.Snapshot{ID: id, SessionID: s.ID, UserID: "user", CreatedAt: s.CreatedAt},
+			Move:     &profiles.Move{Overwrite: true},
+			End:      &profiles.End{SessionID: s.ID, Status: profiles.StatusCompleted, EndedAt: s.CreatedAt},
+		})
+		if err == nil {
+			fmt.Println(id)
+		}
+	}
+	fmt.Fprintln(os.Stderr, err)
+	return true
+}
+
+// What was reported as committed is there after the process was killed while
+// it wrote, and what was not is there whole or not at all.
+func TestKilled(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "stasis.db")
+	var printed []string
+	for round := range 3 {
+		printed = append(printed, killWhileCommitting(t, path, 20+7*round)...)
+	}
+	db := open(t, path)
+	for _, id := range printed {
+		if _, err := db.Snapshot(t.Context(), id); err != nil {
+			t.Errorf("snapshot %s: %v", id, err)
+		}
+	}
+	history, err := db.DefaultHistory(t.Context(), "user", 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(history) < len(printed) {
+		t.Errorf("%d commits, %d versions", len(printed), len(history))
+	}
+	sessions, _, err := db.Sessions(t.Context(), profiles.SessionFilter{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended := 0
+	for _, s := range sessions {
+		_, err := db.NewestSnapshot(t.Context(), s.ID)
+		if s.Status.Ended() != (err == nil) {
+			t.Errorf("session %s is %s and its snapshot: %v", s.ID, s.Status, err)
+		}
+		if s.Status.Ended() {
+			ended++
+		}
+	}
+	if ended != len(history) {
+		t.Errorf("%d sessions ended, %d versions", ended, len(history))
+	}
+}
+
+// killWhileCommitting runs the child, kills it after n commits and returns
+// every ID that it printed.
+func killWhileCommitting(t *testing.T, path string, n int) []string {
+	t.Helper()
+	child := exec.CommandContext(t.Context(), os.Args[0])
+	child.Env = append(os.Environ(), childPath+"="+path)
+	child.Stderr = os.Stderr
+	out, err := child.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := child.Start(); err != nil {
+		t.Fatal(err)
+	}
+	var printed []string
+	lines := bufio.NewScanner(out)
+	for lines.Scan() {
+		printed = append(printed, lines.Text())
+		if len(printed) == n {
+			if err := child.Process.Kill(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if err := child.Wait(); err == nil || len(printed) < n {
+		t.Fatalf("the child ended by itself after %d commits: %v", len(printed), err)
+	}
+	return printed
+}

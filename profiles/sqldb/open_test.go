@@ -1,0 +1,165 @@
+package sqldb_test
+
+import (
+	"bytes"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/profiles"
+	"github.com/stasisd/stasis/profiles/sqldb"
+)
+
+var noon = time.Date(2026, 7, 1, 12, 0, 0, 123_456_789, time.UTC)
+
+func fill(t *testing.T, db *sqldb.DB) profiles.Session {
+	t.Helper()
+	s := profiles.Session{ID: "s", UserID: "user", Status: profiles.StatusReady, CreatedAt: noon, Labels: map[string]string{"a": "b"}}
+	if err := db.CreateSession(t.Context(), s); err != nil {
+		t.Fatal(err)
+	}
+	_, err := db.Commit(t.Context(), profiles.Commit{
+		Snapshot: profiles.Snapshot{ID: "snap", SessionID: "s", UserID: "user", CreatedAt: noon}, Move: &profiles.Move{},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// Everything is there when the file is opened again, also while another
+// process has it open, and nobody else on the machine can read it.
+func TestReopen(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a ?mode=memory&%41#b.db")
+	if err := os.WriteFile(path, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	db, err := sqldb.Open(t.Context(), sqldb.Options{Path: path, Now: func() time.Time { return noon }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := fill(t, db)
+	for _, suffix := range []string{"", "-wal", "-shm"} {
+		info, err := os.Stat(path + suffix)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if info.Mode().Perm() != 0o600 {
+			t.Errorf("%q has mode %v", suffix, info.Mode())
+		}
+	}
+	check := func(db *sqldb.DB) {
+		t.Helper()
+		got, err := db.Session(t.Context(), "s")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Error(diff)
+		}
+		d, err := db.Default(t.Context(), "user")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(profiles.Default{UserID: "user", Version: 1, SnapshotID: "snap", SessionID: "s", MovedAt: noon}, d); diff != "" {
+			t.Error(diff)
+		}
+	}
+	check(open(t, path))
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	check(open(t, path))
+}
+
+func TestOpenFails(t *testing.T) {
+	made := filepath.Join(t.TempDir(), "made.db")
+	db, err := sqldb.Open(t.Context(), sqldb.Options{Path: made, Now: time.Now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 200 {
+		k := profiles.Key{ID: fmt.Sprint(i), Name: strings.Repeat("n", 200), Hash: [32]byte{byte(i)}, CreatedAt: noon}
+		if err := db.CreateKey(t.Context(), k); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	whole, err := os.ReadFile(made)
+	if err != nil {
+		t.Fatal(err)
+	}
+	scribbled := bytes.Clone(whole)
+	for i := 100; i < len(scribbled); i++ { // all but the header
+		scribbled[i] = 0xa5
+	}
+	for _, test := range []struct {
+		name    string
+		data    []byte
+		message string
+	}{
+		{"not a database", bytes.Repeat([]byte("text "), 2000), "not a database"},
+		{"truncated", whole[:len(whole)/2], "damaged"},
+		{"scribbled over", scribbled, "damaged"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "stasis.db")
+			if err := os.WriteFile(path, test.data, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			_, err := sqldb.Open(t.Context(), sqldb.Options{Path: path, Now: time.Now})
+			if !fault.Is(err, fault.StoreFailed) || !strings.Contains(fault.MessageOf(err), test.message) {
+				t.Errorf("got %v", err)
+			}
+			if after, err := os.ReadFile(path); err != nil || !bytes.Equal(after, test.data) {
+				t.Errorf("the file was changed: %v", err)
+			}
+		})
+	}
+	t.Run("no clock", func(t *testing.T) {
+		if _, err := sqldb.Open(t.Context(), sqldb.Options{Path: sqldb.Memory}); !fault.Is(err, fault.Config) {
+			t.Errorf("got %v", err)
+		}
+	})
+	t.Run("no such folder", func(t *testing.T) {
+		_, err := sqldb.Open(t.Context(), sqldb.Options{Path: filepath.Join(t.TempDir(), "none", "stasis.db"), Now: time.Now})
+		if !fault.Is(err, fault.StoreFailed) || !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("got %v", err)
+		}
+	})
+}
+
+// A database that a newer Stasis wrote is left alone.
+func TestNewerSchema(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "stasis.db")
+	fill(t, open(t, path))
+	raw(t, path, "INSERT INTO goose_db_version (version_id, is_applied) VALUES (9001, 1)")
+	_, err := sqldb.Open(t.Context(), sqldb.Options{Path: path, Now: time.Now})
+	if !fault.Is(err, fault.Config) || !strings.Contains(fault.MessageOf(err), "9001") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// raw runs a statement on the file by itself.
+func raw(t *testing.T, path, statement string) {
+	t.Helper()
+	db, err := sql.Open("sqlite", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = db.Exec(statement)
+	if err := errors.Join(err, db.Close()); err != nil {
+		t.Fatal(err)
+	}
+}

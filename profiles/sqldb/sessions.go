@@ -1,0 +1,147 @@
+package sqldb
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"strings"
+
+	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/profiles"
+)
+
+const sessionColumns = "session_id, user_id, key_id, agent_name, goal, engine, status, reason, " +
+	"created_at, expires_at, ended_at, labels, request_hash, restored, outcome, base_snapshot_id, base_version, run_dir, discard"
+
+func scanSession(r row) (profiles.Session, error) {
+	var s profiles.Session
+	var user, labels, restored, outcome []byte
+	err := r.Scan(&s.ID, &user, &s.KeyID, &s.AgentName, &s.Goal, &s.Engine, &s.Status, &s.Reason,
+		moment{&s.CreatedAt}, moment{&s.ExpiresAt}, moment{&s.EndedAt}, &labels, &s.RequestHash,
+		&restored, &outcome, &s.BaseSnapshotID, &s.BaseVersion, &s.RunDir, &s.Discard)
+	if err != nil {
+		return s, err
+	}
+	s.UserID, s.Restored, s.Outcome = string(user), restored, outcome
+	return s, json.Unmarshal(labels, &s.Labels)
+}
+
+func sessionByID(ctx context.Context, q querier, id, op string) (profiles.Session, error) {
+	s, err := scanSession(q.QueryRowContext(ctx, "SELECT "+sessionColumns+" FROM sessions WHERE session_id = ?", id))
+	return s, orMissing(err, fault.SessionNotFound, op)
+}
+
+// CreateSession implements [profiles.Catalogue].
+func (db *DB) CreateSession(ctx context.Context, s profiles.Session) error {
+	const op = "profiles.create_session"
+	labels, err := encode(s.Labels)
+	if err != nil {
+		return failure(op, err)
+	}
+	return db.write(ctx, op, func(tx *sql.Tx) error {
+		_, err := tx.ExecContext(ctx, "INSERT INTO users (user_id, created_at) VALUES (?, ?) ON CONFLICT DO NOTHING",
+			[]byte(s.UserID), stamp(s.CreatedAt))
+		if err != nil {
+			return err
+		}
+		r, err := tx.ExecContext(ctx, "INSERT INTO sessions ("+sessionColumns+
+			") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (session_id) DO NOTHING",
+			s.ID, []byte(s.UserID), s.KeyID, s.AgentName, s.Goal, s.Engine, s.Status, s.Reason,
+			stamp(s.CreatedAt), stamp(s.ExpiresAt), stamp(s.EndedAt), labels, s.RequestHash,
+			blob(s.Restored), blob(s.Outcome), s.BaseSnapshotID, s.BaseVersion, s.RunDir, s.Discard)
+		return mustTouch(r, err, fault.SessionExists, op)
+	})
+}
+
+// Session implements [profiles.Catalogue].
+func (db *DB) Session(ctx context.Context, id string) (profiles.Session, error) {
+	return sessionByID(ctx, db.reader, id, "profiles.session")
+}
+
+// Sessions implements [profiles.Catalogue].
+func (db *DB) Sessions(ctx context.Context, f profiles.SessionFilter) ([]profiles.Session, string, error) {
+	const op = "profiles.sessions"
+	where, args := conditions(f)
+	if f.StartAfter != "" {
+		// The cursor must be one that this filter may have given, or it would
+		// tell one user when another's session was made.
+		var at int64
+		query, args2 := "SELECT created_at FROM sessions WHERE session_id = ?", []any{f.StartAfter}
+		if f.UserID != "" {
+			query, args2 = query+" AND user_id = ?", append(args2, []byte(f.UserID))
+		}
+		err := db.reader.QueryRowContext(ctx, query, args2...).Scan(&at)
+		if err != nil {
+			return nil, "", badCursor(err, op)
+		}
+		where = append(where, "(created_at < ? OR (created_at = ? AND session_id < ?))")
+		args = append(args, at, at, f.StartAfter)
+	}
+	query := "SELECT " + sessionColumns + " FROM sessions"
+	if len(where) > 0 {
+		query += " WHERE " + strings.Join(where, " AND ")
+	}
+	query += " ORDER BY created_at DESC, session_id DESC LIMIT ?"
+
+	limit := limited(f.Limit)
+	if f.Limit > 0 {
+		limit++ // one more tells whether a page follows
+	}
+	page, err := collect(ctx, db.reader, scanSession, query, append(args, limit)...)
+	if err != nil {
+		return nil, "", failure(op, err)
+	}
+	if f.Limit > 0 && len(page) > f.Limit {
+		return page[:f.Limit], page[f.Limit-1].ID, nil
+	}
+	return page, "", nil
+}
+
+// conditions are the filter's SQL conditions and their arguments.
+func conditions(f profiles.SessionFilter) (where []string, args []any) {
+	if f.UserID != "" {
+		where, args = append(where, "user_id = ?"), append(args, []byte(f.UserID))
+	}
+	if f.Status != "" {
+		where, args = append(where, "status = ?"), append(args, f.Status)
+	}
+	if f.Live {
+		where = append(where, "status NOT IN (?, ?, ?)")
+		args = append(args, profiles.StatusCompleted, profiles.StatusTerminated, profiles.StatusError)
+	}
+	return where, args
+}
+
+// UpdateSession implements [profiles.Catalogue].
+func (db *DB) UpdateSession(ctx context.Context, id string, change func(*profiles.Session) error) (profiles.Session, error) {
+	const op = "profiles.update_session"
+	var s profiles.Session
+	err := db.write(ctx, op, func(tx *sql.Tx) error {
+		was, err := sessionByID(ctx, tx, id, op)
+		if err != nil {
+			return err
+		}
+		s = was
+		if err := change(&s); err != nil {
+			return callerError{err}
+		}
+		if s.ID != was.ID || s.UserID != was.UserID || !s.CreatedAt.Equal(was.CreatedAt) {
+			return fault.New(fault.Internal, op, "a session keeps its ID, user and time of creation")
+		}
+		labels, err := encode(s.Labels)
+		if err != nil {
+			return err
+		}
+		_, err = tx.ExecContext(ctx, "UPDATE sessions SET key_id = ?, agent_name = ?, goal = ?, engine = ?, status = ?, "+
+			"reason = ?, expires_at = ?, ended_at = ?, labels = ?, request_hash = ?, restored = ?, outcome = ?, "+
+			"base_snapshot_id = ?, base_version = ?, run_dir = ?, discard = ? WHERE session_id = ?",
+			s.KeyID, s.AgentName, s.Goal, s.Engine, s.Status, s.Reason, stamp(s.ExpiresAt), stamp(s.EndedAt), labels,
+			s.RequestHash, blob(s.Restored), blob(s.Outcome), s.BaseSnapshotID, s.BaseVersion,
+			s.RunDir, s.Discard, id)
+		return err
+	})
+	if err != nil {
+		return profiles.Session{}, err
+	}
+	return s, nil
+}

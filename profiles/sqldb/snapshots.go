@@ -1,0 +1,127 @@
+package sqldb
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"time"
+
+	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/profiles"
+)
+
+const snapshotColumns = "snapshot_id, sequence, session_id, user_id, mode, rescue, label, created_at, expires_at, " +
+	"archive_id, size_bytes, datadir, chrome, engine, report"
+
+func scanSnapshot(r row) (profiles.Snapshot, error) {
+	var s profiles.Snapshot
+	var user, report []byte
+	err := r.Scan(&s.ID, &s.Sequence, &s.SessionID, &user, &s.Mode, &s.Rescue, &s.Label, moment{&s.CreatedAt},
+		moment{&s.ExpiresAt}, &s.ArchiveID, &s.SizeBytes, &s.Datadir, &s.Chrome, &s.Engine, &report)
+	s.UserID, s.Report = string(user), report
+	return s, err
+}
+
+func snapshotByID(ctx context.Context, q querier, id, op string) (profiles.Snapshot, error) {
+	s, err := scanSnapshot(q.QueryRowContext(ctx, "SELECT "+snapshotColumns+" FROM snapshots WHERE snapshot_id = ?", id))
+	return s, orMissing(err, fault.SnapshotNotFound, op)
+}
+
+// addSnapshot gives the snapshot the next place in the order of commits and
+// makes it visible. The transaction is the only writer, so the next place is
+// nobody else's.
+func addSnapshot(ctx context.Context, tx *sql.Tx, s profiles.Snapshot) error {
+	var sequence int64
+	err := tx.QueryRowContext(ctx, "SELECT COALESCE(MAX(sequence), 0) + 1 FROM commits").Scan(&sequence)
+	if err != nil {
+		return err
+	}
+	_, err = tx.ExecContext(ctx, "INSERT INTO commits (sequence, snapshot_id, session_id) VALUES (?, ?, ?)",
+		sequence, s.ID, s.SessionID)
+	if err != nil {
+		return err
+	}
+	_, err = tx.ExecContext(ctx, "INSERT INTO snapshots ("+snapshotColumns+
+		") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+		s.ID, sequence, s.SessionID, []byte(s.UserID), s.Mode, s.Rescue, s.Label, stamp(s.CreatedAt), stamp(s.ExpiresAt),
+		s.ArchiveID, s.SizeBytes, s.Datadir, s.Chrome, s.Engine, blob(s.Report))
+	return err
+}
+
+// Snapshot implements [profiles.Catalogue].
+func (db *DB) Snapshot(ctx context.Context, id string) (profiles.Snapshot, error) {
+	return snapshotByID(ctx, db.reader, id, "profiles.snapshot")
+}
+
+// NewestSnapshot implements [profiles.Catalogue].
+func (db *DB) NewestSnapshot(ctx context.Context, sessionID string) (profiles.Snapshot, error) {
+	const op = "profiles.newest_snapshot"
+	s, err := scanSnapshot(db.reader.QueryRowContext(ctx, "SELECT "+snapshotColumns+
+		" FROM snapshots WHERE session_id = ? ORDER BY sequence DESC LIMIT 1", sessionID))
+	if !errors.Is(err, sql.ErrNoRows) {
+		return s, failure(op, err)
+	}
+	if _, err := sessionByID(ctx, db.reader, sessionID, op); err != nil {
+		return profiles.Snapshot{}, err
+	}
+	return profiles.Snapshot{}, orMissing(err, fault.NoSnapshot, op)
+}
+
+// Snapshots implements [profiles.Catalogue].
+func (db *DB) Snapshots(ctx context.Context, sessionID string, limit int, startAfter string) ([]profiles.Snapshot, error) {
+	const op = "profiles.snapshots"
+	before := limited(0)
+	if startAfter != "" {
+		err := db.reader.QueryRowContext(ctx, "SELECT sequence FROM commits WHERE snapshot_id = ? AND session_id = ?",
+			startAfter, sessionID).Scan(&before)
+		if err != nil {
+			return nil, badCursor(err, op)
+		}
+	}
+	all, err := collect(ctx, db.reader, scanSnapshot, "SELECT "+snapshotColumns+
+		" FROM snapshots WHERE session_id = ? AND sequence < ? ORDER BY sequence DESC LIMIT ?",
+		sessionID, before, limited(limit))
+	return all, failure(op, err)
+}
+
+// badCursor is the failure to find what a cursor names.
+func badCursor(err error, op string) error {
+	if errors.Is(err, sql.ErrNoRows) {
+		return fault.New(fault.InvalidField, op, "start_after names nothing in this list")
+	}
+	return failure(op, err)
+}
+
+// ExpiredSnapshots implements [profiles.Catalogue].
+func (db *DB) ExpiredSnapshots(ctx context.Context, now time.Time) ([]profiles.Snapshot, error) {
+	all, err := collect(ctx, db.reader, scanSnapshot, "SELECT "+snapshotColumns+` FROM snapshots
+		WHERE expires_at > 0 AND expires_at <= ? AND snapshot_id NOT IN (`+defaultSnapshots+`)
+		ORDER BY expires_at, sequence`, stamp(now))
+	return all, failure("profiles.expired_snapshots", err)
+}
+
+// DeleteSnapshot implements [profiles.Catalogue].
+func (db *DB) DeleteSnapshot(ctx context.Context, id string) (lastUse bool, err error) {
+	const op = "profiles.delete_snapshot"
+	err = db.write(ctx, op, func(tx *sql.Tx) error {
+		s, err := snapshotByID(ctx, tx, id, op)
+		if err != nil {
+			return err
+		}
+		current, err := currentDefault(ctx, tx, s.UserID)
+		if err != nil {
+			return err
+		}
+		if current.SnapshotID == id {
+			return fault.New(fault.SnapshotInUse, op, "the snapshot is the user's default environment")
+		}
+		if _, err := tx.ExecContext(ctx, "DELETE FROM snapshots WHERE snapshot_id = ?", id); err != nil {
+			return err
+		}
+		var others int
+		err = tx.QueryRowContext(ctx, "SELECT COUNT(*) FROM snapshots WHERE archive_id = ?", s.ArchiveID).Scan(&others)
+		lastUse = others == 0 && s.ArchiveID != ""
+		return err
+	})
+	return lastUse && err == nil, err
+}

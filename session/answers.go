@@ -1,0 +1,125 @@
+package session
+
+import (
+	"time"
+
+	"github.com/stasisd/stasis/profiles"
+	"github.com/stasisd/stasis/state"
+)
+
+// Info is what a caller is told of a session.
+type Info struct {
+	profiles.Session
+	// Ticket lets a client connect to this one session; empty once it ended.
+	Ticket string
+	// Restored is the restore report; nil for a fresh session.
+	Restored *RestoreReport
+	// BrowserRestarted tells that Chrome was reopened after a failed save.
+	BrowserRestarted bool
+	// Existing tells that a create found the session already there: a repeated
+	// session_id with the same body, or on_live=share.
+	Existing bool
+}
+
+// SourceType is the kind of a restore's source.
+type SourceType string
+
+const (
+	SourceSession     SourceType = "session"
+	SourceEnvironment SourceType = "environment"
+	SourceUserDefault SourceType = "user_default"
+)
+
+// Source names what a restore was asked to bring back.
+type Source struct {
+	Type SourceType `json:"type"`
+	ID   string     `json:"id"`
+}
+
+// Versions are the Chrome that saved and the one that runs.
+type Versions struct {
+	Saved   string `json:"saved"`
+	Running string `json:"running"`
+}
+
+// RestoreReport tells what a restore brought back, by name. It is the wire
+// shape of "restored" and of GET …/restore-report.
+type RestoreReport struct {
+	Source         Source            `json:"source"`
+	SnapshotID     string            `json:"snapshot_id"`
+	RequestedMode  string            `json:"requested_mode"` // memory | filesystem
+	Mode           string            `json:"mode"`
+	Path           string            `json:"path"` // parked | standby | warm | cold
+	FallbackReason string            `json:"fallback_reason,omitempty"`
+	DurationMS     int64             `json:"duration_ms"`
+	Datadir        state.Datadir     `json:"datadir"`
+	Chrome         Versions          `json:"chrome"`
+	Components     []state.Component `json:"components"`
+	Verification   string            `json:"verification"` // pending | ok | mismatch
+	Warnings       []string          `json:"warnings"`
+}
+
+// SnapshotInfo is what a caller is told of a snapshot.
+type SnapshotInfo struct {
+	ID         string            `json:"id"`
+	SessionID  string            `json:"session_id"`
+	UserID     string            `json:"user_id"`
+	Mode       string            `json:"mode"`
+	Rescue     bool              `json:"rescue"`
+	CreatedAt  time.Time         `json:"created_at"`
+	ExpiresAt  *time.Time        `json:"expires_at"`
+	SizeBytes  int64             `json:"size_bytes"`
+	Datadir    string            `json:"datadir"`
+	Chrome     string            `json:"chrome"`
+	Engine     string            `json:"engine"`
+	Components []state.Component `json:"components"`
+	Warnings   []string          `json:"warnings"`
+}
+
+// DefaultOutcome tells what became of a user's default at a save.
+type DefaultOutcome struct {
+	Moved   bool   `json:"moved"`
+	Version int64  `json:"version"`
+	Reason  string `json:"reason,omitempty"`
+}
+
+// EndAnswer is the answer of a delete; it is recorded with the session.
+type EndAnswer struct {
+	Success        bool            `json:"success"`
+	Deleted        bool            `json:"deleted"`
+	Message        string          `json:"message"`
+	Snapshot       *SnapshotInfo   `json:"snapshot"`
+	Default        *DefaultOutcome `json:"default"`
+	UnsavedChanges bool            `json:"unsaved_changes"`
+}
+
+// StatusAnswer is the answer of GET …/status. Stasis has no agent of its own,
+// so the execution status is that of whoever drives the session.
+type StatusAnswer struct {
+	Status          string `json:"status"`
+	SessionStatus   string `json:"session_status"`
+	ExecutionStatus string `json:"execution_status"`
+}
+
+// Acknowledged is the answer of pause, resume and cancel. Status is
+// "paused", "already_paused", "resumed", "already_running" or "cancelled".
+type Acknowledged struct {
+	Success bool   `json:"success"`
+	Status  string `json:"status"`
+	Message string `json:"message"`
+}
+
+// Screenshot is a JPEG of the tab in front.
+type Screenshot struct {
+	JPEG  []byte
+	URL   string
+	Title string
+}
+
+// Page is one page target, as GET …/json/list shows it.
+type Page struct {
+	ID    string
+	Type  string
+	Title string
+	URL   string
+}

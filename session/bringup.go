@@ -1,0 +1,192 @@
+package session
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/stasisd/stasis/browser"
+	"github.com/stasisd/stasis/browser/datadir"
+	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/profiles"
+	"github.com/stasisd/stasis/snapshot"
+	"github.com/stasisd/stasis/state"
+)
+
+// engine is the only one so far.
+const engine = browser.EngineChrome
+
+// thawDeadline bounds how long a parked Chrome may take to answer.
+const thawDeadline = 3 * time.Second
+
+// upright is a Chrome that came up, and how.
+type upright struct {
+	chrome Chrome
+	report *RestoreReport // nil for a fresh environment
+	doc    state.Document // what was restored
+}
+
+// bringUp starts a Chrome with the environment that a create asks for, by the
+// quickest way that brings it back whole: the parked Chrome, else the archive.
+func (s *Service) bringUp(ctx context.Context, r Create, o origin) (upright, error) {
+	if o.source == nil {
+		chrome, err := s.fresh(ctx)
+		return upright{chrome: chrome}, err
+	}
+	began := s.Now()
+	report := &RestoreReport{
+		Source: *o.source, SnapshotID: o.snapshot.ID, RequestedMode: string(snapshot.Filesystem),
+		Datadir: state.Datadir(o.snapshot.Datadir), Verification: VerificationPending, Warnings: []string{},
+		Components: []state.Component{},
+	}
+	if r.AllowMemory {
+		report.RequestedMode = o.snapshot.Mode
+	}
+	up := upright{report: report}
+	if report.RequestedMode == string(snapshot.Memory) {
+		up.chrome, report.FallbackReason = s.thaw(ctx, r, *o.snapshot)
+	}
+	var err error
+	if up.chrome != nil {
+		report.Mode, report.Path = string(snapshot.Memory), PathParked
+		report.Components = asRestored(*o.snapshot)
+		report.Verification = VerificationOK // nothing was written: it is the very Chrome that was saved
+	} else {
+		report.Mode, report.Path = string(snapshot.Filesystem), PathCold
+		if up.chrome, up.doc, report.Components, err = s.unpackAndStart(ctx, r, *o.snapshot); err != nil {
+			return upright{}, err
+		}
+		report.Warnings = missed(up.doc)
+	}
+	if report.Datadir == state.DatadirCrash && !up.doc.Complete {
+		report.Verification = VerificationOK // nobody read what there was: there is nothing to compare with
+		report.Warnings = append(report.Warnings, "Chrome died before this was saved: cookies of its last 30 seconds, "+
+			"storage of its last seconds, and the newest tabs may be missing")
+	}
+	report.Chrome = Versions{Saved: o.snapshot.Chrome, Running: up.chrome.Version()}
+	if major(report.Chrome.Saved) > major(report.Chrome.Running) {
+		report.Warnings = append(report.Warnings, "the environment was saved by a newer Chrome than the one that runs")
+	}
+	report.DurationMS = s.Now().Sub(began).Milliseconds()
+	return up, nil
+}
+
+// newDir makes a run directory. Its name is short, for Chrome's socket lies
+// below it and a socket's path has 107 bytes at most; the catalogue knows
+// which session it belongs to.
+func (s *Service) newDir() (*browser.Dir, error) {
+	return s.Browsers.NewDir(strings.ToLower(rand.Text()[:8]))
+}
+
+func (s *Service) fresh(ctx context.Context) (Chrome, error) {
+	dir, err := s.newDir()
+	if err != nil {
+		return nil, err
+	}
+	chrome, err := s.Browsers.Fresh(ctx, dir)
+	if err != nil {
+		s.clear(dir)
+		return nil, err
+	}
+	return chrome, nil
+}
+
+func (s *Service) clear(dir *browser.Dir) {
+	if err := dir.Remove(); err != nil {
+		s.Log.Error("a run directory could not be removed", "error", err)
+	}
+}
+
+// thaw takes the snapshot's parked Chrome; nil and the reason where it cannot
+// serve.
+func (s *Service) thaw(ctx context.Context, r Create, snap profiles.Snapshot) (Chrome, string) {
+	if !r.RestoreTabs {
+		return nil, "restore_tabs is false, and a parked Chrome has its tabs open"
+	}
+	parked, ok, why := s.parked.Take(snap.ID)
+	if !ok {
+		return nil, why
+	}
+	ctx, cancel := context.WithTimeout(ctx, thawDeadline)
+	defer cancel()
+	if err := parked.Thaw(ctx); err != nil {
+		s.Log.Warn("a parked Chrome did not thaw", "snapshot", snap.ID, "error", err)
+		s.discard(ctx, parked.Chrome)
+		return nil, "the parked Chrome did not answer when it was thawed"
+	}
+	return parked.Chrome, ""
+}
+
+// unpackAndStart restores from the archive.
+func (s *Service) unpackAndStart(ctx context.Context, r Create, snap profiles.Snapshot) (_ Chrome, doc state.Document, _ []state.Component, err error) {
+	const op = "session.restore"
+	saved, err := s.Vault.Open(ctx, locationOf(snap.UserID, snap.SessionID), snap.ID)
+	if err != nil {
+		return nil, doc, nil, err
+	}
+	dir, err := s.newDir()
+	if err != nil {
+		return nil, doc, nil, err
+	}
+	defer func() {
+		if err != nil {
+			s.clear(dir)
+		}
+	}()
+	got, err := s.Vault.Unpack(ctx, saved, dir.Profile(), snapshot.UnpackOptions{
+		Limits: s.cfg.Unpack, Accept: datadir.Accept, Keep: []string{state.FileName}})
+	if err != nil {
+		return nil, doc, nil, err
+	}
+	if err := json.Unmarshal(got.Kept[state.FileName], &doc); err != nil {
+		return nil, doc, nil, fault.Wrap(err, fault.ArchiveDamaged, op, "snapshot "+snap.ID+": its state document cannot be read")
+	}
+	if doc.SchemaVersion != state.SchemaVersion {
+		return nil, doc, nil, fault.New(fault.Unsupported, op, "snapshot %s: its state document has version %q; this daemon knows %q",
+			snap.ID, doc.SchemaVersion, state.SchemaVersion)
+	}
+	chrome, report, err := s.Browsers.Restored(ctx, dir, doc, browser.RestoreOptions{RestoreTabs: r.RestoreTabs})
+	if err != nil {
+		return nil, doc, nil, err
+	}
+	files := state.Component{Name: state.ComponentDatadir, Saved: got.Entries, Restored: got.Entries - len(got.Refused), Dropped: len(got.Refused)}
+	if files.Dropped > 0 {
+		files.Reason = "files that no profile may bring were left out"
+	}
+	return chrome, doc, append([]state.Component{files}, report...), nil
+}
+
+// asRestored turns a capture's report into that of a thawed Chrome: it is all
+// still there.
+func asRestored(row profiles.Snapshot) []state.Component {
+	lines := captureReportOf(row).Components
+	for i := range lines {
+		lines[i].Restored = lines[i].Saved
+	}
+	if lines == nil {
+		lines = []state.Component{}
+	}
+	return lines
+}
+
+// major is the first number of a version.
+func major(version string) int {
+	first, _, _ := strings.Cut(version, ".")
+	n, err := strconv.Atoi(first)
+	if err != nil {
+		return 0
+	}
+	return n
+}
+
+// encode writes a value of this package as JSON; such values always encode.
+func encode(v any) json.RawMessage {
+	raw, err := json.Marshal(v)
+	if err != nil {
+		panic(err)
+	}
+	return raw
+}

@@ -1,0 +1,97 @@
+package session
+
+import (
+	"context"
+
+	"github.com/stasisd/stasis/browser"
+	"github.com/stasisd/stasis/browser/datadir"
+	"github.com/stasisd/stasis/browser/mux"
+	"github.com/stasisd/stasis/state"
+)
+
+// Conn is one CDP client's connection, message by message.
+type Conn = mux.Conn
+
+// Chrome is what a session needs of a live browser; see browser.Browser.
+type Chrome interface {
+	Version() string
+	UserAgent() string
+	Protocol() string
+	Dir() *browser.Dir
+	Done() <-chan struct{}
+
+	Door() mux.Door
+	Serve(ctx context.Context, conn Conn, targetID string, door mux.Door) error
+	CloseClients(ctx context.Context, code int, reason string) error
+	Pages(ctx context.Context) ([]browser.Page, error)
+	Navigate(ctx context.Context, url string) (string, error)
+	Open(ctx context.Context, url string) error
+	Screenshot(ctx context.Context) (jpeg []byte, url, title string, err error)
+
+	Capture(ctx context.Context) (state.Document, error)
+	Verify(ctx context.Context, doc state.Document) ([]string, error)
+	Environment() ([]datadir.File, error)
+	Freeze(ctx context.Context) error
+	Thaw(ctx context.Context) error
+	Frozen() bool
+	Close(ctx context.Context) (state.Datadir, error)
+	Kill(ctx context.Context) error
+}
+
+// Browsers starts Chromes, each in a run directory of its own.
+type Browsers interface {
+	// NewDir makes a run directory; its Remove is the caller's.
+	NewDir(name string) (*browser.Dir, error)
+	// Left gives the run directories that a dead daemon left, its Chromes ended.
+	Left(ctx context.Context) ([]*browser.Dir, error)
+	Fresh(ctx context.Context, dir *browser.Dir) (Chrome, error)
+	Restored(ctx context.Context, dir *browser.Dir, doc state.Document, o browser.RestoreOptions) (Chrome, []state.Component, error)
+}
+
+// Chromes is [Browsers] over a real launcher.
+type Chromes struct {
+	Starter *browser.Starter
+}
+
+// NewDir makes a run directory.
+func (c Chromes) NewDir(name string) (*browser.Dir, error) { return c.Starter.Launcher.NewDir(name) }
+
+// Left ends what a dead daemon left running and gives its run directories.
+func (c Chromes) Left(ctx context.Context) ([]*browser.Dir, error) {
+	names, err := c.Starter.Launcher.Sweep(ctx)
+	if err != nil {
+		return nil, err
+	}
+	dirs := make([]*browser.Dir, 0, len(names))
+	for _, name := range names {
+		dir, err := c.Starter.Launcher.OldDir(name)
+		if err != nil {
+			return nil, err
+		}
+		dirs = append(dirs, dir)
+	}
+	return dirs, nil
+}
+
+// Fresh starts Chrome on an empty environment.
+func (c Chromes) Fresh(ctx context.Context, dir *browser.Dir) (Chrome, error) {
+	b, err := c.Starter.Fresh(ctx, dir)
+	if err != nil {
+		return nil, err // not a nil *Browser in a Chrome
+	}
+	return b, nil
+}
+
+// Restored starts Chrome on an unpacked environment.
+func (c Chromes) Restored(ctx context.Context, dir *browser.Dir, doc state.Document, o browser.RestoreOptions) (Chrome, []state.Component, error) {
+	b, report, err := c.Starter.Restored(ctx, dir, doc, o)
+	if err != nil {
+		return nil, nil, err
+	}
+	return b, report, nil
+}
+
+var (
+	_ Chrome   = (*browser.Browser)(nil)
+	_ Browsers = Chromes{}
+)

@@ -1,0 +1,120 @@
+package session
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"slices"
+
+	"github.com/google/uuid"
+
+	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/profiles"
+)
+
+const (
+	rightUse     = profiles.RightUse
+	rightSecrets = profiles.RightSecrets
+	rightAdmin   = profiles.RightAdmin
+)
+
+// KeyPrefix begins every API key, so that a leaked one is recognised.
+const KeyPrefix = "stasis_"
+
+// Has reports whether the caller's key has a right.
+func (c Caller) Has(r profiles.Right) bool { return slices.Contains(c.Rights, r) }
+
+func (c Caller) require(r profiles.Right) error {
+	if c.Has(r) {
+		return nil
+	}
+	return fault.New(fault.Forbidden, "session.authorize", "the key lacks the right %q", r)
+}
+
+// mayActFor reports whether the caller may act for a user. What belongs to a
+// user that it may not act for does not exist for the caller.
+func (c Caller) mayActFor(userID string) bool {
+	return c.UserID == userID || c.AllUsers || c.Has(rightAdmin)
+}
+
+// Authenticate returns whose key a secret is.
+func (s *Service) Authenticate(ctx context.Context, secret string) (Caller, error) {
+	k, err := s.Catalogue.KeyByHash(ctx, sha256.Sum256([]byte(secret)))
+	if fault.Is(err, fault.KeyNotFound) {
+		return Caller{}, fault.New(fault.Unauthorized, "session.authenticate", "the API key is not known")
+	}
+	if err != nil {
+		return Caller{}, err
+	}
+	return Caller{KeyID: k.ID, UserID: k.UserID, AllUsers: k.AllUsers, Rights: k.Rights}, nil
+}
+
+// firstKey is the ID of the key that the daemon begins with; there is one.
+const firstKey = "first"
+
+// FirstKey makes the secret the key that the daemon begins with, with every
+// right and acting for the user "default". Another secret that was it before
+// is withdrawn.
+func (s *Service) FirstKey(ctx context.Context, secret string) error {
+	hash := sha256.Sum256([]byte(secret))
+	keys, err := s.Catalogue.Keys(ctx)
+	if err != nil {
+		return err
+	}
+	for _, k := range keys {
+		switch {
+		case k.Hash == hash:
+			return nil
+		case k.ID == firstKey:
+			if err := s.Catalogue.DeleteKey(ctx, k.ID); err != nil {
+				return err
+			}
+		}
+	}
+	return s.Catalogue.CreateKey(ctx, profiles.Key{
+		ID: firstKey, Name: "first", UserID: "default", AllUsers: true,
+		Rights: []profiles.Right{rightUse, rightSecrets, rightAdmin}, Hash: hash, CreatedAt: s.Now().UTC()})
+}
+
+// HasKeys reports whether there is any key to call with.
+func (s *Service) HasKeys(ctx context.Context) (bool, error) {
+	keys, err := s.Catalogue.Keys(ctx)
+	return len(keys) > 0, err
+}
+
+// NewSecret makes the secret of an API key: 130 random bits behind a prefix.
+func NewSecret() string { return KeyPrefix + rand.Text() }
+
+// CreateKey makes a key and tells its secret, the only time that it is told.
+func (s *Service) CreateKey(ctx context.Context, c Caller, name, userID string, allUsers bool, rights []profiles.Right) (profiles.Key, string, error) {
+	if err := c.require(rightAdmin); err != nil {
+		return profiles.Key{}, "", err
+	}
+	secret := NewSecret()
+	k := profiles.Key{ID: newID(), Name: name, UserID: userID, AllUsers: allUsers, Rights: rights,
+		Hash: sha256.Sum256([]byte(secret)), CreatedAt: s.Now().UTC()}
+	return k, secret, s.Catalogue.CreateKey(ctx, k)
+}
+
+// Keys lists the keys, without secrets.
+func (s *Service) Keys(ctx context.Context, c Caller) ([]profiles.Key, error) {
+	if err := c.require(rightAdmin); err != nil {
+		return nil, err
+	}
+	return s.Catalogue.Keys(ctx)
+}
+
+// DeleteKey withdraws a key. Its sessions live on. The key that asks cannot
+// withdraw itself, so that there is always one that can administer.
+func (s *Service) DeleteKey(ctx context.Context, c Caller, id string) error {
+	if err := c.require(rightAdmin); err != nil {
+		return err
+	}
+	if id == c.KeyID {
+		return fault.New(fault.InvalidField, "session.keys", "a key cannot withdraw itself")
+	}
+	return s.Catalogue.DeleteKey(ctx, id)
+}
+
+// newID makes a UUIDv7: unique, and in the order of time.
+func newID() string { return uuid.Must(uuid.NewV7()).String() }

@@ -1,0 +1,44 @@
+package session
+
+import (
+	"encoding/json"
+	"os"
+
+	"github.com/stasisd/stasis/profiles"
+	"github.com/stasisd/stasis/state"
+)
+
+// captureReport is what a save tells of the environment, kept with the
+// snapshot's record: how much there was of what, and what was not saved.
+type captureReport struct {
+	Components []state.Component `json:"components"`
+	Warnings   []string          `json:"warnings"`
+}
+
+func captured(j job, doc state.Document) captureReport {
+	r := captureReport{Components: state.Captured(doc), Warnings: missed(doc)}
+	// The session's files end with it; whoever forgot to fetch them hears of it.
+	entries, err := os.ReadDir(j.dir.Files())
+	if err == nil && len(entries) > 0 {
+		r.Warnings = append(r.Warnings, "the session's files (downloads and uploads) are not part of the environment and were not saved")
+	}
+	return r
+}
+
+// missed names what a capture could not read.
+func missed(doc state.Document) []string {
+	warnings := []string{}
+	for _, m := range doc.Missed {
+		warnings = append(warnings, m.Component+" "+m.Origin+" was not saved: "+m.Reason)
+	}
+	return warnings
+}
+
+// captureReportOf is the report that a save left; a row without one has none.
+func captureReportOf(row profiles.Snapshot) captureReport {
+	var r captureReport
+	if json.Unmarshal(row.Report, &r) != nil {
+		return captureReport{}
+	}
+	return r
+}

@@ -1,0 +1,272 @@
+package session
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stasisd/stasis/browser/datadir"
+	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/profiles"
+	"github.com/stasisd/stasis/state"
+)
+
+// A stop saves what runs as a rescue, takes no more, and waits for an end that
+// is under way.
+func TestClose(t *testing.T) {
+	r := newRig(t, nil)
+	one, two := r.create(alice, nil).ID, r.create(bob, nil).ID
+	discard := r.create(alice, func(c *Create) { c.DiscardOnEnd = true }).ID
+	under, proceed := make(chan struct{}), make(chan struct{})
+	ending := r.create(alice, nil).ID
+	r.browsers.on("capture", func(c *fakeChrome) error {
+		if r.browsers.last() == c {
+			close(under)
+			<-proceed
+		}
+		return nil
+	})
+	asked := make(chan EndAnswer, 1)
+	go func() {
+		a, err := r.End(t.Context(), alice, ending, asDefault)
+		if err != nil {
+			t.Error(err)
+		}
+		asked <- a
+	}()
+	<-under
+	closed := make(chan error, 1)
+	go func() { closed <- r.Close(t.Context()) }()
+	for _, id := range []string{one, two, discard} {
+		r.ended(id)
+	}
+	_, err := r.Create(t.Context(), alice, asking(nil))
+	wantCode(t, err, fault.ShuttingDown)
+	wantCode(t, r.Ready(t.Context()), fault.ShuttingDown)
+	close(proceed)
+	a := <-asked
+	if err := <-closed; err != nil {
+		t.Fatal(err)
+	}
+	if a.Snapshot == nil || !a.Default.Moved || a.Snapshot.Rescue {
+		t.Errorf("the end that was under way: %+v", a)
+	}
+	kept := []string{a.Snapshot.ID}
+	for _, id := range []string{one, two} {
+		row, err := r.catalogue.NewestSnapshot(t.Context(), id)
+		if err != nil || !row.Rescue || row.Datadir != "clean" {
+			t.Fatalf("%+v, %v", row, err)
+		}
+		if rec := r.ended(id); rec.Status != profiles.StatusTerminated || rec.Reason != "shutdown" {
+			t.Errorf("%s, %q", rec.Status, rec.Reason)
+		}
+		kept = append(kept, row.ID)
+	}
+	r.holds(kept...)
+	if r.dirs() != 0 {
+		t.Errorf("%d directories", r.dirs())
+	}
+	if err := r.Close(t.Context()); err != nil {
+		t.Errorf("again: %v", err)
+	}
+}
+
+// A stop without time leaves what it cannot save, and the next start rescues
+// it: kept as crash, told in the record, the directory cleared.
+func TestCloseWithoutTime(t *testing.T) {
+	r := newRig(t, nil)
+	_, old := r.saved(alice, asDefault)
+	id := r.create(alice, fromAlice).ID
+	discard := r.create(alice, func(c *Create) { c.DiscardOnEnd = true }).ID
+	stuck, waiting := r.create(alice, nil).ID, make(chan struct{})
+	name := r.browsers.last().dir.Name()
+	r.browsers.on("capture", func(c *fakeChrome) error {
+		if c.dir.Name() == name {
+			close(waiting)
+		}
+		<-c.done // a page that never answers, until Chrome is killed
+		return fault.New(fault.Timeout, "fake", "")
+	})
+	r.browsers.on("restored", func(*fakeChrome) error { return errBroken })
+	go func() { _, _ = r.End(context.Background(), alice, stuck, filesystem) }()
+	<-waiting
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	for _, c := range r.browsers.all() {
+		context.AfterFunc(r.ctx, c.die) // a reading ends with its context
+	}
+	if err := r.Close(ctx); err != nil {
+		t.Fatal(err)
+	}
+	r.browsers.works()
+	next := r.daemon(nil)
+	if err := next.Recover(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	kept := []string{old}
+	for _, id := range []string{id, stuck} {
+		rec := r.ended(id)
+		if rec.Status != profiles.StatusTerminated || rec.Reason != "the daemon was killed" {
+			t.Errorf("%s: %s, %q", id, rec.Status, rec.Reason)
+		}
+		row, err := r.catalogue.NewestSnapshot(t.Context(), id)
+		if err != nil || !row.Rescue || row.Datadir != "crash" {
+			t.Fatalf("%+v, %v", row, err)
+		}
+		kept = append(kept, row.ID)
+	}
+	if rec := r.ended(discard); !rec.Status.Ended() {
+		t.Errorf("discarded: %s", rec.Status)
+	}
+	if r.dirs() != 0 {
+		t.Errorf("%d directories", r.dirs())
+	}
+	r.holds(kept...)
+	back, err := next.Create(t.Context(), alice, asking(func(c *Create) { c.FromSession = id }))
+	if err != nil || back.Restored.Datadir != state.DatadirCrash {
+		t.Errorf("%+v, %v", back.Restored, err)
+	}
+	a, err := next.End(t.Context(), alice, id, filesystem)
+	if err != nil || a.Deleted || a.Snapshot == nil {
+		t.Errorf("an end of a rescued one: %+v, %v", a, err)
+	}
+}
+
+// Chrome dies: its datadir is kept as a rescue, the session is in error.
+func TestChromeCrash(t *testing.T) {
+	r := newRig(t, nil)
+	_, old := r.saved(alice, asDefault)
+	id := r.create(alice, fromAlice).ID
+	leave := r.attach(id)
+	r.browsers.last().die()
+	rec := r.ended(id)
+	leave()
+	if rec.Status != profiles.StatusError || rec.Reason != "Chrome crashed" {
+		t.Errorf("%s, %q", rec.Status, rec.Reason)
+	}
+	row, err := r.catalogue.NewestSnapshot(t.Context(), id)
+	if err != nil || !row.Rescue || row.Datadir != "crash" || row.ExpiresAt.IsZero() {
+		t.Fatalf("%+v, %v", row, err)
+	}
+	r.holds(old, row.ID)
+	if r.dirs() != 0 {
+		t.Errorf("%d directories", r.dirs())
+	}
+	if d, err := r.Default(t.Context(), alice, "alice"); err != nil || d.SnapshotID != old {
+		t.Errorf("default %+v, %v", d, err)
+	}
+	back := r.create(alice, func(c *Create) { c.FromSession = id })
+	if back.Restored.Datadir != state.DatadirCrash {
+		t.Errorf("%+v", back.Restored)
+	}
+}
+
+// A crash whose rescue fails keeps the datadir; one that is not to be kept and
+// cannot be recorded does not go round in circles.
+func TestChromeCrashUnrecorded(t *testing.T) {
+	for name, ask := range map[string]func(*Create){
+		"rescue": nil, "discard": func(c *Create) { c.DiscardOnEnd = true },
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, nil)
+			id := r.create(alice, ask).ID
+			r.catalogue.fails(fault.New(fault.StoreFull, "fake", "no room"), "Commit", "EndSession")
+			r.browsers.last().die()
+			await(t, "the session is in error", func() bool { return r.status(id) == profiles.StatusError })
+			if r.dirs() != 1 {
+				t.Errorf("%d directories", r.dirs())
+			}
+			r.catalogue.works()
+			if _, err := r.Resume(t.Context(), alice, id); err != nil {
+				t.Fatal(err)
+			}
+			r.holds(r.end(alice, id, filesystem).Snapshot.ID)
+		})
+	}
+}
+
+// What a dead daemon left is told truthfully, whatever state it is in.
+func TestRecover(t *testing.T) {
+	r := newRig(t, nil)
+	ctx := t.Context()
+	left := func(id string, change func(*profiles.Session)) profiles.Session {
+		t.Helper()
+		rec := profiles.Session{ID: id, UserID: "alice", KeyID: "key-a", Engine: engine, Status: profiles.StatusRunning,
+			CreatedAt: r.clock.now(), ExpiresAt: r.clock.now(), RunDir: id}
+		if change != nil {
+			change(&rec)
+		}
+		if err := r.catalogue.CreateSession(ctx, rec); err != nil {
+			t.Fatal(err)
+		}
+		return rec
+	}
+	dir := func(name string, files map[string]string) {
+		t.Helper()
+		d, err := r.browsers.launcher.NewDir(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for file, body := range files {
+			at := filepath.Join(d.Profile(), file)
+			if err := os.MkdirAll(filepath.Dir(at), 0o700); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(at, []byte(body), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	profile := map[string]string{datadir.Profile + "/Cookies": "jar"}
+	left("whole", nil)
+	dir("whole", profile)
+	left("gone", nil)
+	left("empty", nil)
+	dir("empty", nil)
+	left("discard", func(rec *profiles.Session) { rec.Discard = true })
+	dir("discard", profile)
+	left("paused", func(rec *profiles.Session) { rec.Status = profiles.StatusPaused })
+	dir("paused", profile)
+	dir("nobodys", profile)
+
+	r.catalogue.fails(fault.New(fault.StoreFull, "fake", "no room"), "Commit")
+	wantCode(t, r.Recover(ctx), fault.StoreFull)
+	if _, err := os.Stat(filepath.Join(r.browsers.launcher.Root(), "whole", "profile", datadir.Profile)); err != nil {
+		t.Fatalf("a start without room has thrown the data away: %v", err)
+	}
+	r.catalogue.works()
+	for range 2 { // a second start finds nothing to do
+		if err := r.Recover(ctx); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var kept []string
+	for id, want := range map[string]struct {
+		reason string
+		saved  bool
+	}{
+		"whole":   {"the daemon was killed", true},
+		"paused":  {"the daemon was killed", true},
+		"gone":    {"the daemon was killed; nothing could be rescued", false},
+		"empty":   {"the daemon was killed; nothing could be rescued", false},
+		"discard": {"the daemon was killed", false},
+	} {
+		rec := r.ended(id)
+		if rec.Status != profiles.StatusTerminated || rec.Reason != want.reason {
+			t.Errorf("%s: %s, %q", id, rec.Status, rec.Reason)
+		}
+		row, err := r.catalogue.NewestSnapshot(ctx, id)
+		if (err == nil) != want.saved {
+			t.Errorf("%s: %v", id, err)
+		}
+		if err == nil {
+			kept = append(kept, row.ID)
+		}
+	}
+	r.holds(kept...)
+	if r.dirs() != 0 {
+		t.Errorf("%d directories", r.dirs())
+	}
+}

@@ -1,0 +1,93 @@
+package session
+
+import (
+	"context"
+
+	"github.com/stasisd/stasis/fault"
+)
+
+// claim is a session that is on its way.
+type claim struct {
+	origin *origin       // nil until it is settled what it starts from
+	done   chan struct{} // closed when it is live, or has come to nothing
+}
+
+// settle finds what a create starts from, and applies on_live: what it does
+// when another session, live or on its way, came from the same environment. It
+// returns the session to share, or nil when a new one is to be made: from then
+// on others meet that one.
+//
+// Who waits for another session gets the environment as that one leaves it, so
+// it is looked up anew after each wait.
+func (s *Service) settle(ctx, wait context.Context, c Caller, r Create) (origin, *live, error) {
+	for {
+		o, err := s.resolve(ctx, c, r)
+		if err != nil || o.source == nil {
+			return o, nil, err
+		}
+		other := s.enter(r.SessionID, o, r.onLive() == OnLiveFork)
+		switch {
+		case other == nil:
+			return o, nil, nil
+		case r.onLive() == OnLiveShare && other.live != nil:
+			return o, other.live, nil
+		case r.onLive() == OnLiveFail, r.onLive() == OnLiveWait && r.Wait <= 0:
+			return o, nil, inUse(other.id)
+		}
+		select {
+		case <-other.done:
+		case <-wait.Done():
+			return o, nil, inUse(other.id)
+		}
+	}
+}
+
+// onLive is what the create does when it meets another, the default filled in.
+func (r Create) onLive() OnLive {
+	switch {
+	case r.OnLive != "":
+		return r.OnLive
+	case r.Persist:
+		return OnLiveFail
+	default:
+		return OnLiveFork
+	}
+}
+
+func inUse(id string) error {
+	return fault.New(fault.EnvironmentInUse, "session.create", "session %s holds this environment", id)
+}
+
+// holder is a session that an environment is held by.
+type holder struct {
+	id   string
+	live *live           // nil while it is on its way
+	done <-chan struct{} // closed when it holds it no longer, or is live
+}
+
+// enter notes that the session on its way starts from the origin, unless
+// another one of the same user came from the same source or snapshot and
+// company is not wanted: that one is returned.
+func (s *Service) enter(id string, o origin, company bool) *holder {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !company {
+		for _, l := range s.live {
+			if l.source != nil && o.same(l.userID, *l.source, l.base) {
+				return &holder{id: l.id, live: l, done: l.done}
+			}
+		}
+		for other, c := range s.creating {
+			if other != id && c.origin != nil && o.same(c.origin.userID, *c.origin.source, c.origin.snapshot.ID) {
+				return &holder{id: other, done: c.done}
+			}
+		}
+	}
+	s.creating[id].origin = &o
+	return nil
+}
+
+// same reports whether another session starts from the same environment.
+func (o origin) same(userID string, source Source, snapshotID string) bool {
+	return o.userID == userID && (*o.source == source || o.snapshot.ID == snapshotID)
+}

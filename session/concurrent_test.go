@@ -1,0 +1,155 @@
+package session
+
+import (
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stasisd/stasis/fault"
+)
+
+// on_live: what a create does when another live session came from the same
+// environment.
+func TestOnLive(t *testing.T) {
+	r := newRig(t, nil)
+	_, snap := r.saved(alice, asDefault)
+	holder := r.create(alice, fromAlice).ID
+	with := func(policy OnLive) func(*Create) {
+		return func(c *Create) { fromAlice(c); c.OnLive = policy }
+	}
+	t.Run("fork", func(t *testing.T) {
+		for _, policy := range []OnLive{"", OnLiveFork} {
+			info := r.create(alice, with(policy))
+			if info.ID == holder || info.Existing {
+				t.Errorf("%q: %+v", policy, info)
+			}
+			r.end(alice, info.ID, none)
+		}
+	})
+	t.Run("share", func(t *testing.T) {
+		info := r.create(alice, with(OnLiveShare))
+		if info.ID != holder || !info.Existing || info.Ticket == "" {
+			t.Errorf("%+v", info)
+		}
+		// The snapshot that the default names is the same environment.
+		if info := r.create(alice, func(c *Create) { c.FromEnvironment, c.OnLive = snap, OnLiveShare }); info.ID != holder {
+			t.Errorf("by its snapshot: %s", info.ID)
+		}
+	})
+	t.Run("fail", func(t *testing.T) {
+		for _, ask := range []func(*Create){with(OnLiveFail), func(c *Create) { fromAlice(c); c.Persist = true }, with(OnLiveWait)} {
+			_, err := r.Create(t.Context(), alice, asking(ask))
+			wantCode(t, err, fault.EnvironmentInUse)
+			if !strings.Contains(fault.MessageOf(err), holder) {
+				t.Errorf("the holder is not named: %v", err)
+			}
+		}
+	})
+	t.Run("a fresh one meets nobody", func(t *testing.T) {
+		info := r.create(alice, func(c *Create) { c.OnLive = OnLiveFail })
+		r.end(alice, info.ID, none)
+	})
+	t.Run("wait in vain", func(t *testing.T) {
+		_, err := r.Create(t.Context(), alice, asking(func(c *Create) { with(OnLiveWait)(c); c.Wait = 5 * time.Millisecond }))
+		wantCode(t, err, fault.EnvironmentInUse)
+	})
+	t.Run("wait", func(t *testing.T) {
+		// Waiting begins only when both stand in meet: the holder's end is what
+		// lets the other through, whenever that is.
+		got := make(chan Info, 1)
+		go func() {
+			info, err := r.Create(t.Context(), alice, asking(func(c *Create) { with(OnLiveWait)(c); c.Wait = time.Minute }))
+			if err != nil {
+				t.Error(err)
+			}
+			got <- info
+		}()
+		await(t, "the create is on its way", func() bool {
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			return len(r.creating) == 1
+		})
+		r.end(alice, holder, none)
+		info := <-got
+		if info.ID == holder || info.Restored == nil {
+			t.Errorf("%+v", info)
+		}
+		r.end(alice, info.ID, none)
+	})
+}
+
+// Of creates that come at once and will not have company, one gets the
+// environment.
+func TestOnLiveFailAtOnce(t *testing.T) {
+	r := newRig(t, nil)
+	r.saved(alice, asDefault)
+	var group sync.WaitGroup
+	var mu sync.Mutex
+	var made, refused int
+	for range 5 {
+		group.Go(func() {
+			_, err := r.Create(t.Context(), alice, asking(func(c *Create) { fromAlice(c); c.OnLive = OnLiveFail }))
+			mu.Lock()
+			defer mu.Unlock()
+			switch {
+			case err == nil:
+				made++
+			case fault.Is(err, fault.EnvironmentInUse):
+				refused++
+			default:
+				t.Error(err)
+			}
+		})
+	}
+	group.Wait()
+	if made != 1 || refused != 4 {
+		t.Errorf("%d made, %d refused", made, refused)
+	}
+}
+
+// A repeated session_id with the same body is answered with the session that
+// it made; another body, another key or a day later it is taken.
+func TestRepeatedSessionID(t *testing.T) {
+	r := newRig(t, nil)
+	mine := func(c *Create) { c.SessionID, c.RequestHash = "mine", "h1" }
+	first := r.create(alice, mine)
+	again := r.create(alice, mine)
+	if again.ID != first.ID || !again.Existing || again.Ticket != first.Ticket || len(r.browsers.all()) != 1 {
+		t.Errorf("again: %+v", again)
+	}
+	taken := func(c Caller, ask func(*Create)) {
+		t.Helper()
+		_, err := r.Create(t.Context(), c, asking(ask))
+		wantCode(t, err, fault.SessionExists)
+	}
+	taken(alice, func(c *Create) { mine(c); c.RequestHash = "h2" })
+	taken(bob, mine)
+	snap := r.end(alice, "mine", filesystem).Snapshot.ID
+	if ended := r.create(alice, mine); !ended.Existing || !ended.Status.Ended() {
+		t.Errorf("after its end: %+v", ended)
+	}
+	r.clock.add(25 * time.Hour)
+	taken(alice, mine)
+	r.holds(snap)
+}
+
+// Two creates of one ID at once make one session.
+func TestSameSessionIDAtOnce(t *testing.T) {
+	r := newRig(t, nil)
+	under, proceed := make(chan struct{}), make(chan struct{})
+	r.browsers.on("fresh", func(*fakeChrome) error { close(under); <-proceed; return nil })
+	mine := asking(func(c *Create) { c.SessionID, c.RequestHash = "mine", "h1" })
+	made := make(chan error, 1)
+	go func() { _, err := r.Create(t.Context(), alice, mine); made <- err }()
+	<-under
+	_, err := r.Create(t.Context(), alice, mine)
+	wantCode(t, err, fault.RequestInProgress)
+	close(proceed)
+	if err := <-made; err != nil {
+		t.Error(err)
+	}
+	if n := len(r.browsers.all()); n != 1 {
+		t.Errorf("%d Chromes", n)
+	}
+}

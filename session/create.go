@@ -1,0 +1,167 @@
+package session
+
+import (
+	"context"
+	"time"
+
+	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/profiles"
+)
+
+// repeatWindow is how long a repeated session_id with the same body is
+// answered with the session that it made.
+const repeatWindow = 24 * time.Hour
+
+// Create makes a session: it resolves what to restore, waits for a place,
+// brings a Chrome up and records it. On any error nothing is left behind.
+func (s *Service) Create(ctx context.Context, c Caller, r Create) (Info, error) {
+	if err := c.require(rightUse); err != nil {
+		return Info{}, err
+	}
+	if r.ReadOnly && r.Persist {
+		return Info{}, fault.New(fault.InvalidField, "session.create", "persist: a read_only session is never saved, so persist must be false")
+	}
+	if r.SessionID != "" {
+		info, found, err := s.repeated(ctx, c, r)
+		if err != nil || found {
+			return info, err
+		}
+	} else {
+		r.SessionID = newID()
+	}
+	if err := s.claim(r.SessionID); err != nil {
+		return Info{}, err
+	}
+	defer s.unclaim(r.SessionID)
+	wait, cancel := ctx, context.CancelFunc(func() {})
+	if r.Wait > 0 {
+		wait, cancel = context.WithTimeout(ctx, r.Wait)
+	}
+	defer cancel()
+	o, shared, err := s.settle(ctx, wait, c, r)
+	if err != nil {
+		return Info{}, err
+	}
+	if shared != nil {
+		info, err := shared.info(ctx)
+		info.Existing = true
+		return info, err
+	}
+	if err := s.slots.acquire(wait, r.Wait > 0); err != nil {
+		return Info{}, err
+	}
+	l, err := s.place(ctx, c, r, o)
+	if err != nil {
+		s.slots.release()
+		return Info{}, err
+	}
+	return l.info(context.WithoutCancel(ctx)) // it is there, whoever has gone meanwhile
+}
+
+// place begins the session in the place that it has. While it waited for one
+// the environment may have moved on, so it is looked up anew.
+func (s *Service) place(ctx context.Context, c Caller, r Create, o origin) (*live, error) {
+	if r.Wait > 0 {
+		var err error
+		if o, err = s.resolve(ctx, c, r); err != nil {
+			return nil, err
+		}
+	}
+	return s.begin(ctx, c, r, o)
+}
+
+// repeated answers a session_id that is taken: with the session itself if the
+// same key asked for it in the same words, else with session_exists.
+func (s *Service) repeated(ctx context.Context, c Caller, r Create) (Info, bool, error) {
+	rec, err := s.Catalogue.Session(ctx, r.SessionID)
+	if fault.Is(err, fault.SessionNotFound) {
+		return Info{}, false, nil
+	}
+	if err != nil {
+		return Info{}, false, err
+	}
+	fresh := s.Now().Sub(rec.CreatedAt) < repeatWindow
+	if rec.KeyID != c.KeyID || rec.RequestHash != r.RequestHash || !fresh {
+		return Info{}, false, fault.New(fault.SessionExists, "session.create", "session_id: the ID is taken")
+	}
+	info, err := s.Get(ctx, c, r.SessionID)
+	info.Existing = true
+	return info, true, err
+}
+
+// claim holds an ID while its session is on its way.
+func (s *Service) claim(id string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.closing:
+		return fault.New(fault.ShuttingDown, "session.create", "the daemon is shutting down")
+	case s.creating[id] != nil:
+		return fault.New(fault.RequestInProgress, "session.create", "session_id: a create of this session is under way")
+	}
+	s.creating[id] = &claim{done: make(chan struct{})}
+	return nil
+}
+
+func (s *Service) unclaim(id string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	close(s.creating[id].done)
+	delete(s.creating, id)
+}
+
+// begin brings the Chrome up and starts the session on it.
+func (s *Service) begin(ctx context.Context, c Caller, r Create, o origin) (*live, error) {
+	up, err := s.bringUp(ctx, r, o)
+	if err != nil {
+		return nil, err
+	}
+	now := s.Now().UTC()
+	rec := profiles.Session{
+		ID: r.SessionID, UserID: o.userID, KeyID: c.KeyID, AgentName: r.AgentName, Goal: r.Goal,
+		Engine: engine, Status: profiles.StatusReady, CreatedAt: now, ExpiresAt: now.Add(r.Lifetime),
+		Labels: r.Labels, RequestHash: r.RequestHash, RunDir: up.chrome.Dir().Name(), BaseVersion: o.version,
+		Discard: r.DiscardOnEnd || r.ReadOnly,
+	}
+	if up.report != nil {
+		rec.Restored, rec.BaseSnapshotID = encode(up.report), o.snapshot.ID
+	}
+	if err := s.Catalogue.CreateSession(ctx, rec); err != nil {
+		s.discard(ctx, up.chrome)
+		return nil, err
+	}
+	l := newLive(s, rec, r, up)
+	l.ticket = s.tickets.forSession(rec.ID, c)
+	s.mu.Lock()
+	if s.closing {
+		s.mu.Unlock()
+		s.discard(ctx, up.chrome)
+		_ = s.Catalogue.EndSession(context.WithoutCancel(ctx), profiles.End{SessionID: rec.ID,
+			Status: profiles.StatusTerminated, Reason: "the daemon is shutting down", EndedAt: s.Now().UTC()})
+		return nil, fault.New(fault.ShuttingDown, "session.create", "the daemon is shutting down")
+	}
+	s.live[rec.ID] = l
+	s.work.Go(l.run)
+	if up.report != nil {
+		s.work.Go(func() { l.verify(up.doc) })
+	}
+	s.mu.Unlock()
+	if r.StartURL != "" {
+		if err := up.chrome.Open(ctx, r.StartURL); err != nil {
+			s.Log.Warn("start_url could not be opened", "session", rec.ID, "error", err)
+		}
+	}
+	return l, nil
+}
+
+// discard ends a Chrome that nobody needs and removes its directory.
+func (s *Service) discard(ctx context.Context, c Chrome) {
+	ctx = context.WithoutCancel(ctx)
+	if err := c.Kill(ctx); err != nil {
+		s.Log.Error("a Chrome could not be ended", "error", err)
+		return
+	}
+	if err := c.Dir().Remove(); err != nil {
+		s.Log.Error("a run directory could not be removed", "error", err)
+	}
+}

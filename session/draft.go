@@ -1,0 +1,103 @@
+package session
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/stasisd/stasis/browser/datadir"
+	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/profiles"
+	"github.com/stasisd/stasis/snapshot"
+	"github.com/stasisd/stasis/state"
+)
+
+type jsonRaw = json.RawMessage
+
+// private is the sealed part of a snapshot's document: what would tell whose
+// environment it is and where it has been.
+type private struct {
+	UserID  string   `json:"user_id"`
+	Tabs    []string `json:"tabs"`    // URLs
+	Origins []string `json:"origins"` // storage keys and cookie domains
+}
+
+// maxListedURL bounds a tab's URL in a document's sealed part, in bytes: a data:
+// URL may have megabytes. The state document has it whole.
+const maxListedURL = 2048
+
+// fits refuses what could be saved and not be restored, before Chrome is
+// closed for it.
+func (s *Service) fits(files []datadir.File, doc state.Document) error {
+	const op = "session.save"
+	if n := datadir.Size(files); s.cfg.Unpack.Bytes > 0 && n > s.cfg.Unpack.Bytes {
+		return fault.New(fault.SaveFailed, op, "the environment has %d bytes, more than the %d that a restore takes (--max-unpack)", n, s.cfg.Unpack.Bytes)
+	}
+	if n := s.cfg.Unpack.Entries; n > 0 && len(files) >= n {
+		return fault.New(fault.SaveFailed, op, "the environment has %d files, more than a restore takes", len(files))
+	}
+	if n := len(encode(doc)); n > snapshot.MaxKept {
+		return fault.New(fault.SaveFailed, op, "what its pages keep has %d bytes as a document, more than the %d that a restore takes", n, snapshot.MaxKept)
+	}
+	return nil
+}
+
+// draft makes the snapshot that is to be saved: the files of the datadir and
+// the state document.
+func draft(loc snapshot.Location, j job, doc state.Document, files []datadir.File, at time.Time) snapshot.Draft {
+	entries := make([]snapshot.Entry, 0, len(files)+1)
+	for _, f := range files {
+		entries = append(entries, snapshot.Entry{Name: f.Name, Path: f.Path, Mode: f.Mode})
+	}
+	entries = append(entries, snapshot.Entry{Name: state.FileName, Data: encode(doc), Mode: 0o600})
+	p := private{UserID: j.rec.UserID, Tabs: []string{}, Origins: []string{}}
+	for _, t := range doc.Tabs {
+		p.Tabs = append(p.Tabs, t.URL[:min(len(t.URL), maxListedURL)])
+	}
+	for _, line := range state.Captured(doc) {
+		if line.Origin != "" {
+			p.Origins = append(p.Origins, line.Origin)
+		}
+	}
+	mode := snapshot.Filesystem
+	if j.mode == SaveMemory {
+		mode = snapshot.Memory
+	}
+	return snapshot.Draft{
+		ID: newID(), Location: loc, Mode: mode, CreatedAt: at, Entries: entries,
+		Facts: map[string]any{
+			"chrome": doc.Chrome.Version, "engine": j.rec.Engine, "datadir": string(doc.Datadir),
+			"state_schema": doc.SchemaVersion, "cookies": len(doc.Cookies), "tabs": len(doc.Tabs),
+			"files": len(files), "bytes": datadir.Size(files),
+		},
+		Private: encode(p),
+	}
+}
+
+// endAnswer is the answer of an end that saved.
+func endAnswer(row profiles.Snapshot, j job, m profiles.Moved) EndAnswer {
+	info := snapshotInfo(row)
+	answer := EndAnswer{Success: true, Deleted: true, Message: "session ended, environment saved", Snapshot: &info}
+	if j.move != nil {
+		answer.Default = &DefaultOutcome{Moved: m.Moved, Version: m.Version, Reason: m.Reason}
+		if !m.Moved {
+			answer.Message = "session ended, environment saved; the default was not moved: " + m.Reason
+		}
+	}
+	return answer
+}
+
+// snapshotInfo is what a caller is told of a committed snapshot.
+func snapshotInfo(row profiles.Snapshot) SnapshotInfo {
+	info := SnapshotInfo{
+		ID: row.ID, SessionID: row.SessionID, UserID: row.UserID, Mode: row.Mode, Rescue: row.Rescue,
+		CreatedAt: row.CreatedAt, SizeBytes: row.SizeBytes, Datadir: row.Datadir, Chrome: row.Chrome,
+		Engine: row.Engine, Components: []state.Component{}, Warnings: []string{},
+	}
+	if !row.ExpiresAt.IsZero() {
+		info.ExpiresAt = &row.ExpiresAt
+	}
+	if report := captureReportOf(row); report.Components != nil {
+		info.Components, info.Warnings = report.Components, report.Warnings
+	}
+	return info
+}

@@ -1,0 +1,204 @@
+package session
+
+import (
+	"context"
+	"time"
+
+	"github.com/stasisd/stasis/browser"
+	"github.com/stasisd/stasis/browser/mux"
+	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/profiles"
+)
+
+// callDeadline bounds a navigation or screenshot.
+const callDeadline = 30 * time.Second
+
+// with lends a live session's browser to a call.
+func (s *Service) with(ctx context.Context, c Caller, id string, do func(context.Context, Chrome) error) error {
+	l, err := s.running(ctx, c, id)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, callDeadline)
+	defer cancel()
+	return l.use(ctx, do)
+}
+
+// Navigate sends the tab in front to a URL and returns where it came to.
+func (s *Service) Navigate(ctx context.Context, c Caller, id, url string) (at string, err error) {
+	err = s.with(ctx, c, id, func(ctx context.Context, chrome Chrome) error {
+		at, err = chrome.Navigate(ctx, url)
+		return err
+	})
+	return at, err
+}
+
+// Screenshot takes a picture of the tab in front.
+func (s *Service) Screenshot(ctx context.Context, c Caller, id string) (shot Screenshot, err error) {
+	err = s.with(ctx, c, id, func(ctx context.Context, chrome Chrome) error {
+		shot.JPEG, shot.URL, shot.Title, err = chrome.Screenshot(ctx)
+		return err
+	})
+	return shot, err
+}
+
+// Pages lists the open tabs.
+func (s *Service) Pages(ctx context.Context, c Caller, id string) ([]Page, error) {
+	pages := []Page{}
+	err := s.with(ctx, c, id, func(ctx context.Context, chrome Chrome) error {
+		open, err := chrome.Pages(ctx)
+		for _, p := range open {
+			pages = append(pages, Page{ID: p.ID, Type: "page", Title: p.Title, URL: p.URL})
+		}
+		return err
+	})
+	return pages, err
+}
+
+// BrowserVersion tells what GET …/json/version does.
+func (s *Service) BrowserVersion(ctx context.Context, c Caller, id string) (product, protocolVersion, userAgent string, err error) {
+	err = s.with(ctx, c, id, func(_ context.Context, chrome Chrome) error {
+		product, protocolVersion, userAgent = "Chrome/"+chrome.Version(), chrome.Protocol(), chrome.UserAgent()
+		return nil
+	})
+	return product, protocolVersion, userAgent, err
+}
+
+// Connect serves one CDP client of a session until it leaves or the session
+// ends. A paused session thaws for as long as a client is there.
+func (s *Service) Connect(ctx context.Context, id, targetID string, conn Conn) error {
+	l := s.find(id)
+	if l == nil {
+		return notRunning(id)
+	}
+	var chrome Chrome
+	var door mux.Door // Chrome may be another session's by the time it is served
+	if err := l.ask(ctx, func() error {
+		if err := l.usable(); err != nil {
+			return err
+		}
+		if err := l.thaw(); err != nil {
+			return err
+		}
+		chrome, door = l.chrome, l.chrome.Door()
+		l.clients++
+		l.used = true
+		if l.rec.Status == profiles.StatusReady {
+			l.setStatus(profiles.StatusRunning, "")
+		}
+		return nil
+	}); err != nil {
+		if fault.Is(err, fault.SessionEnding) || fault.Is(err, fault.SessionNotRunning) {
+			// It came a moment too late, and hears what the others heard.
+			_ = conn.Close(mux.CloseSessionEnded, "session_ended") // the error is what counts
+		}
+		return err
+	}
+	defer func() {
+		// A session that has ended meanwhile has nothing to be told.
+		_ = l.ask(context.WithoutCancel(ctx), func() error {
+			l.clients--
+			l.touch()
+			return l.settleFreeze()
+		})
+	}()
+	return chrome.Serve(ctx, conn, targetID, door)
+}
+
+// Pause marks a session paused: its Chrome is frozen while no client is
+// attached, and the idle limit stands still.
+func (s *Service) Pause(ctx context.Context, c Caller, id string) (Acknowledged, error) {
+	a := Acknowledged{Success: true, Status: "paused", Message: "the session is paused"}
+	l, err := s.running(ctx, c, id)
+	if err != nil {
+		return a, err
+	}
+	err = l.ask(ctx, func() error {
+		if err := l.usable(); err != nil {
+			return err
+		}
+		if l.paused {
+			a.Status, a.Message = "already_paused", "the session is paused already"
+			return nil
+		}
+		l.paused = true
+		if err := l.settleFreeze(); err != nil {
+			l.paused = false
+			return err
+		}
+		l.setStatus(profiles.StatusPaused, "")
+		return nil
+	})
+	return a, err
+}
+
+// Resume lets a paused session go on. One whose Chrome could not be reopened
+// after a failed save is tried again.
+func (s *Service) Resume(ctx context.Context, c Caller, id string) (Acknowledged, error) {
+	a := Acknowledged{Success: true, Status: "resumed", Message: "the session goes on"}
+	l, err := s.running(ctx, c, id)
+	if err != nil {
+		return a, err
+	}
+	err = l.ask(ctx, func() error {
+		switch {
+		case l.ending != nil:
+			return l.usable()
+		case l.chrome == nil:
+			return l.reopen()
+		case !l.paused:
+			a.Status, a.Message = "already_running", "the session is running"
+			return nil
+		}
+		if err := l.thaw(); err != nil {
+			return err
+		}
+		l.paused = false
+		status := profiles.StatusReady
+		if l.used {
+			status = profiles.StatusRunning
+		}
+		l.setStatus(status, "")
+		l.touch()
+		return nil
+	})
+	return a, err
+}
+
+// Cancel stops the task of the agent that drives the session. Stasis has no
+// agent of its own, so there is none to stop; the browser runs on.
+func (s *Service) Cancel(ctx context.Context, c Caller, id string) (Acknowledged, error) {
+	a := Acknowledged{Success: true, Status: "cancelled", Message: "no task is running; the browser runs on"}
+	_, err := s.running(ctx, c, id)
+	return a, err
+}
+
+// settleFreeze freezes the Chrome of a paused session that nobody looks at.
+func (l *live) settleFreeze() error {
+	if !l.paused || l.busy() || l.usable() != nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(l.svc.ctx, thawDeadline)
+	defer cancel()
+	return l.chrome.Freeze(ctx)
+}
+
+// thaw lets a frozen Chrome run, and clients come to it; it is not for a session
+// that is being ended.
+func (l *live) thaw() error {
+	ctx, cancel := context.WithTimeout(l.svc.ctx, thawDeadline)
+	defer cancel()
+	return l.chrome.Thaw(ctx)
+}
+
+// reopen tries again to start Chrome on the datadir that a failed save kept.
+func (l *live) reopen() error {
+	chrome, _, err := l.svc.Browsers.Restored(l.svc.ctx, l.dir, l.doc, browser.RestoreOptions{RestoreTabs: true})
+	if err != nil {
+		return fault.Wrap(err, fault.BrowserFailed, "session.resume", "Chrome could not be reopened; the data is still kept")
+	}
+	l.chrome, l.restarted, l.paused = chrome, true, false
+	l.setStatus(profiles.StatusReady, "")
+	l.touch()
+	return nil
+}

@@ -1,0 +1,227 @@
+package session
+
+import (
+	"context"
+
+	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/profiles"
+	"github.com/stasisd/stasis/state"
+)
+
+// cause is why a session ends.
+type cause int
+
+const (
+	causeAsked cause = iota
+	causeIdle
+	causeLifetime
+	causeShutdown
+	causeCrash
+)
+
+// ending is an end that is under way. Requests with the same parameters share
+// it.
+type ending struct {
+	cause   cause
+	request EndRequest // of causeAsked
+	waiters []chan<- ended
+}
+
+// ended is what an ending came to.
+type ended struct {
+	answer EndAnswer
+	err    error
+	// over: the session has ended. Otherwise it runs on, in chrome; a nil
+	// chrome is the state error, and its datadir is kept.
+	over      bool
+	chrome    Chrome
+	restarted bool
+	doc       state.Document // with a nil chrome: what was read of it last
+}
+
+// End ends a session. A session that is not there, or has ended, is told with
+// deleted: false and what was saved of it.
+func (s *Service) End(ctx context.Context, c Caller, id string, r EndRequest) (EndAnswer, error) {
+	if err := c.require(rightUse); err != nil {
+		return EndAnswer{}, err
+	}
+	if r.SaveAsDefault && r.Mode == SaveNone {
+		return EndAnswer{}, fault.New(fault.InvalidField, "session.end", "save_as_default needs save_snapshot_mode filesystem or memory")
+	}
+	l := s.find(id)
+	if l == nil || !c.mayActFor(l.userID) {
+		return s.endedBefore(ctx, c, id)
+	}
+	e, err := l.end(ctx, ending{cause: causeAsked, request: r})
+	if fault.Is(err, fault.SessionNotRunning) {
+		return s.endedBefore(ctx, c, id)
+	}
+	if err != nil {
+		return EndAnswer{}, err
+	}
+	return e.answer, e.err
+}
+
+// endedBefore answers an end of a session that is not live.
+func (s *Service) endedBefore(ctx context.Context, c Caller, id string) (EndAnswer, error) {
+	answer := EndAnswer{Success: true, Message: "there is no such running session"}
+	rec, err := s.Catalogue.Session(ctx, id)
+	if fault.Is(err, fault.SessionNotFound) || err == nil && !c.mayActFor(rec.UserID) {
+		return answer, nil
+	}
+	if err != nil {
+		return EndAnswer{}, err
+	}
+	answer.Message = "the session has ended before"
+	snap, err := s.Catalogue.NewestSnapshot(ctx, id)
+	if fault.Is(err, fault.NoSnapshot) {
+		return answer, nil
+	}
+	info := snapshotInfo(snap)
+	answer.Snapshot = &info
+	return answer, err
+}
+
+// EndAll ends the live sessions of a user, or of everybody.
+func (s *Service) EndAll(ctx context.Context, c Caller, r EndAllRequest) (EndAnswer, error) {
+	if err := c.require(rightUse); err != nil {
+		return EndAnswer{}, err
+	}
+	userID := r.UserID
+	if userID == "" {
+		userID = c.UserID
+	}
+	if r.All {
+		if err := c.require(rightAdmin); err != nil {
+			return EndAnswer{}, err
+		}
+	} else if !c.mayActFor(userID) {
+		return EndAnswer{}, fault.New(fault.Forbidden, "session.end_all", "user_id: the key does not act for this user")
+	}
+	s.mu.Lock()
+	var ids []string
+	for id, l := range s.live {
+		if r.All || l.userID == userID {
+			ids = append(ids, id)
+		}
+	}
+	s.mu.Unlock()
+	return s.endEach(ctx, c, ids, r.EndRequest)
+}
+
+// end begins an ending, or joins one with the same parameters, and waits for
+// it. It goes on when ctx ends: a save outlives the request that asked for it.
+func (l *live) end(ctx context.Context, e ending) (ended, error) {
+	result := make(chan ended, 1)
+	e.waiters = []chan<- ended{result}
+	if err := l.ask(ctx, func() error {
+		switch {
+		case l.ending == nil:
+			if err := l.mayEnd(e); err != nil {
+				return err
+			}
+			l.begin(e)
+			return nil
+		case l.ending.cause != e.cause || l.ending.request != e.request:
+			return fault.New(fault.SessionEnding, "session.end", "session %s is being ended with other parameters", l.id)
+		}
+		l.ending.waiters = append(l.ending.waiters, result)
+		return nil
+	}); err != nil {
+		return ended{}, err
+	}
+	select {
+	case r := <-result:
+		return r, nil
+	case <-ctx.Done():
+		return ended{}, fault.Wrap(ctx.Err(), fault.Timeout, "session.end", "the end goes on; ask for the session to learn its outcome")
+	}
+}
+
+// shutdown ends the session because the daemon stops, after an end that is
+// under way. One that cannot be saved is left to the end of the service's own
+// context: its datadir stays and is rescued at the next start.
+func (l *live) shutdown(ctx context.Context) {
+	for {
+		_, err := l.end(ctx, ending{cause: causeShutdown})
+		if !fault.Is(err, fault.SessionEnding) || !l.settled(ctx) {
+			return
+		}
+	}
+}
+
+// settled waits until no ending is under way; false when ctx ends first.
+func (l *live) settled(ctx context.Context) bool {
+	result := make(chan ended, 1)
+	err := l.ask(ctx, func() error {
+		if l.ending == nil {
+			result <- ended{}
+			return nil
+		}
+		l.ending.waiters = append(l.ending.waiters, result)
+		return nil
+	})
+	if err != nil {
+		return fault.Is(err, fault.SessionNotRunning)
+	}
+	select {
+	case <-result:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// mayEnd refuses a save that the session does not allow.
+func (l *live) mayEnd(e ending) error {
+	if e.cause == causeAsked && l.request.ReadOnly && e.request.Mode != SaveNone {
+		return fault.New(fault.Unsupported, "session.end", "save_snapshot_mode: the session is read_only, only none is allowed")
+	}
+	return nil
+}
+
+// begin starts an ending; it runs beside the session's goroutine, which stays
+// there to answer.
+func (l *live) begin(e ending) {
+	l.ending = &e
+	l.takeBack()
+	job := l.job(e)
+	l.svc.work.Go(func() { l.finished <- l.svc.end(job) })
+}
+
+// finish takes an ending's outcome in and tells those who wait; it reports
+// whether the session is over.
+func (l *live) finish(e ended) bool {
+	waiters := l.ending.waiters
+	l.ending = nil
+	if !e.over {
+		l.lent, l.takeBack = context.WithCancel(l.svc.ctx)
+		l.chrome, l.doc, l.restarted = e.chrome, e.doc, l.restarted || e.restarted
+		switch {
+		case e.chrome == nil:
+			l.setStatus(profiles.StatusError, "a save failed and Chrome could not be reopened; the data is kept")
+		case e.restarted:
+			l.paused = false
+			l.setStatus(profiles.StatusReady, "")
+		default:
+			if err := l.settleFreeze(); err != nil {
+				l.svc.Log.Error("a paused session could not be frozen again", "session", l.id, "error", err)
+			}
+		}
+		l.touch()
+		// The limit may have passed meanwhile, unheard. Its time is over all the
+		// same: it is tried again, as often as an idle one is.
+		left := l.rec.ExpiresAt.Sub(l.svc.Now())
+		if left <= 0 {
+			left = l.request.Idle
+		}
+		l.lifetime.Reset(left)
+	}
+	if e.over {
+		l.svc.forget(l) // before anybody is told: its place is free from here on
+	}
+	for _, w := range waiters {
+		w <- e
+	}
+	return e.over
+}

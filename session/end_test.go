@@ -1,0 +1,310 @@
+package session
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/stasisd/stasis/browser/datadir"
+	"github.com/stasisd/stasis/browser/mux"
+	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/profiles"
+	"github.com/stasisd/stasis/snapshot"
+	"github.com/stasisd/stasis/state"
+)
+
+func TestEndNone(t *testing.T) {
+	r := newRig(t, nil)
+	unused := r.create(alice, nil).ID
+	if a := r.end(alice, unused, none); a.UnsavedChanges || a.Default != nil {
+		t.Errorf("an unused one: %+v", a)
+	}
+	used := r.create(alice, nil).ID
+	if _, err := r.Navigate(t.Context(), alice, used, "https://a.example/"); err != nil {
+		t.Fatal(err)
+	}
+	if a := r.end(alice, used, none); !a.UnsavedChanges {
+		t.Errorf("a used one: %+v", a)
+	}
+	if r.status(used) != profiles.StatusCompleted {
+		t.Errorf("status %s", r.status(used))
+	}
+	if r.dirs() != 0 {
+		t.Error("run directories are left")
+	}
+	r.holds()
+}
+
+// The end of a filesystem save: clients are told, Chrome is closed and not
+// killed, what it left and the state document are what comes back.
+func TestEndFilesystem(t *testing.T) {
+	r := newRig(t, nil)
+	id := r.create(alice, nil).ID
+	chrome := r.browsers.last()
+	killed := false
+	r.browsers.on("kill", func(c *fakeChrome) error { killed = killed || !c.dead(); return nil })
+	a := r.end(alice, id, asDefault)
+	want := SnapshotInfo{SessionID: id, UserID: "alice", Mode: "filesystem", Datadir: "clean",
+		Chrome: "156.0.8078.79", Engine: "chrome", Warnings: []string{},
+		Components: []state.Component{{Name: "cookies", Origin: "a.example", Saved: 1}, {Name: "tabs", Saved: 1}}}
+	if diff := cmp.Diff(want, *a.Snapshot, cmpopts.IgnoreFields(SnapshotInfo{}, "ID", "CreatedAt", "SizeBytes")); diff != "" {
+		t.Errorf("snapshot (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(&DefaultOutcome{Moved: true, Version: 1}, a.Default); diff != "" {
+		t.Errorf("default (-want +got):\n%s", diff)
+	}
+	if killed || chrome.code != mux.CloseSessionEnded {
+		t.Errorf("killed %t, clients were closed with %d", killed, chrome.code)
+	}
+	if r.dirs() != 0 || r.Counts() != (Counts{}) {
+		t.Errorf("%d directories, %+v", r.dirs(), r.Counts())
+	}
+	rec, err := r.catalogue.Session(t.Context(), id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var told EndAnswer
+	if err := json.Unmarshal(rec.Outcome, &told); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(a, told); diff != "" {
+		t.Errorf("the recorded answer (-told +recorded):\n%s", diff)
+	}
+	r.holds(a.Snapshot.ID)
+
+	back := r.create(alice, fromAlice)
+	restored := r.browsers.last()
+	if diff := cmp.Diff("of "+chrome.dir.Name(), restored.restored.Cookies[0].Value); diff != "" {
+		t.Errorf("cookie (-want +got):\n%s", diff)
+	}
+	if restored.restored.Datadir != state.DatadirClean || !restored.options.RestoreTabs {
+		t.Errorf("%s, %+v", restored.restored.Datadir, restored.options)
+	}
+	if back.Restored.Path != PathCold || back.Restored.Mode != "filesystem" || back.Restored.FallbackReason != "" {
+		t.Errorf("%+v", back.Restored)
+	}
+	await(t, "verification", func() bool {
+		report, err := r.RestoreReport(t.Context(), alice, back.ID)
+		return err == nil && report.Verification == VerificationOK
+	})
+}
+
+// The bytes of the profile are those that Chrome left.
+func TestEndKeepsTheFiles(t *testing.T) {
+	r := newRig(t, nil)
+	id := r.create(alice, nil).ID
+	dir := r.browsers.last().dir
+	// Written in the last moment, as Chrome does when it closes.
+	r.browsers.on("close", func(c *fakeChrome) error {
+		return os.WriteFile(filepath.Join(c.dir.Profile(), datadir.Profile, "Last"), []byte("moment"), 0o600)
+	})
+	snap := r.end(alice, id, filesystem).Snapshot.ID
+	saved, err := r.Vault.Open(t.Context(), locationOf("alice", id), snap)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := t.TempDir()
+	if _, err := r.Vault.Unpack(t.Context(), saved, out, snapshot.UnpackOptions{Limits: r.cfg.Unpack}); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{"Default/Cookies": "jar of " + dir.Name(), "Default/Last": "moment"} {
+		got, err := os.ReadFile(filepath.Join(out, name))
+		if err != nil || string(got) != want {
+			t.Errorf("%s is %q (%v), want %q", name, got, err, want)
+		}
+	}
+}
+
+// Ends at once with the same parameters share one answer; others are refused;
+// later ones are told what was saved.
+func TestEndsAtOnce(t *testing.T) {
+	r := newRig(t, nil)
+	id := r.create(alice, nil).ID
+	under, proceed := make(chan struct{}), make(chan struct{})
+	r.browsers.on("capture", func(*fakeChrome) error { close(under); <-proceed; return nil })
+	answers := make(chan EndAnswer, 3)
+	var group sync.WaitGroup
+	end := func() {
+		a, err := r.End(t.Context(), alice, id, filesystem)
+		if err != nil {
+			t.Error(err)
+		}
+		answers <- a
+	}
+	group.Go(end)
+	<-under
+	for _, other := range []EndRequest{none, memory, asDefault, {Mode: SaveFilesystem, Conflict: ConflictOverwrite}} {
+		_, err := r.End(t.Context(), alice, id, other)
+		wantCode(t, err, fault.SessionEnding)
+	}
+	_, err := r.Navigate(t.Context(), alice, id, "https://a.example/")
+	wantCode(t, err, fault.SessionEnding)
+	l := r.find(id)
+	group.Go(end)
+	group.Go(end)
+	await(t, "both share the end", func() bool {
+		n := 0
+		if err := l.ask(t.Context(), func() error { n = len(l.ending.waiters); return nil }); err != nil {
+			t.Fatal(err)
+		}
+		return n == 3
+	})
+	close(proceed)
+	group.Wait()
+	first := <-answers
+	for range 2 {
+		if diff := cmp.Diff(first, <-answers); diff != "" {
+			t.Errorf("answers differ:\n%s", diff)
+		}
+	}
+	if !first.Deleted || first.Snapshot == nil {
+		t.Fatalf("%+v", first)
+	}
+	for _, later := range []EndRequest{filesystem, none, memory} {
+		a, err := r.End(t.Context(), alice, id, later)
+		if err != nil || a.Deleted || !a.Success || a.Snapshot == nil || a.Snapshot.ID != first.Snapshot.ID {
+			t.Errorf("later: %+v, %v", a, err)
+		}
+	}
+	r.holds(first.Snapshot.ID)
+}
+
+func TestEndOfNothing(t *testing.T) {
+	r := newRig(t, nil)
+	for _, id := range []string{"no-such", "../../etc", ""} {
+		a, err := r.End(t.Context(), alice, id, filesystem)
+		if err != nil || a.Deleted || !a.Success || a.Snapshot != nil {
+			t.Errorf("%q: %+v, %v", id, a, err)
+		}
+	}
+	_, err := r.End(t.Context(), alice, "no-such", EndRequest{Mode: SaveNone, SaveAsDefault: true})
+	wantCode(t, err, fault.InvalidField)
+}
+
+// A save outlives the request that asked for it.
+func TestSaveOutlivesItsRequest(t *testing.T) {
+	r := newRig(t, nil)
+	id := r.create(alice, nil).ID
+	under, proceed := make(chan struct{}), make(chan struct{})
+	r.browsers.on("capture", func(*fakeChrome) error { close(under); <-proceed; return nil })
+	ctx, hangUp := context.WithCancel(t.Context())
+	told := make(chan error, 1)
+	go func() { _, err := r.End(ctx, alice, id, asDefault); told <- err }()
+	<-under
+	hangUp()
+	wantCode(t, <-told, fault.Timeout)
+	close(proceed)
+	await(t, "the session ended", func() bool { return r.find(id) == nil })
+	a, err := r.End(t.Context(), alice, id, asDefault)
+	if err != nil || a.Snapshot == nil {
+		t.Fatalf("%+v, %v", a, err)
+	}
+	if d, err := r.Default(t.Context(), alice, "alice"); err != nil || d.SnapshotID != a.Snapshot.ID {
+		t.Errorf("default %+v, %v", d, err)
+	}
+	r.holds(a.Snapshot.ID)
+}
+
+func TestEndAll(t *testing.T) {
+	r := newRig(t, nil)
+	mine := []string{r.create(alice, nil).ID, r.create(alice, nil).ID}
+	his := r.create(bob, nil).ID
+	a, err := r.EndAll(t.Context(), alice, EndAllRequest{EndRequest: filesystem})
+	if err != nil || !a.Deleted || a.Message != "2 sessions ended" {
+		t.Errorf("%+v, %v", a, err)
+	}
+	for _, id := range mine {
+		if r.status(id) != profiles.StatusCompleted {
+			t.Errorf("%s is %s", id, r.status(id))
+		}
+	}
+	if r.status(his) != profiles.StatusReady {
+		t.Errorf("bob's is %s", r.status(his))
+	}
+	if a, err := r.EndAll(t.Context(), admin, EndAllRequest{EndRequest: none, All: true}); err != nil || a.Message != "1 session ended" {
+		t.Errorf("%+v, %v", a, err)
+	}
+	if a, err := r.EndAll(t.Context(), admin, EndAllRequest{EndRequest: none, All: true}); err != nil || a.Deleted {
+		t.Errorf("again: %+v, %v", a, err)
+	}
+}
+
+// Two sessions from one default: the first moves it, the second's snapshot is
+// kept and its answer says who won, unless it overwrites.
+func TestDefaultRace(t *testing.T) {
+	r := newRig(t, nil)
+	_, one := r.saved(alice, asDefault)
+	a, b, c := r.create(alice, fromAlice).ID, r.create(alice, fromAlice).ID, r.create(alice, fromAlice).ID
+	won := r.end(alice, a, asDefault)
+	if diff := cmp.Diff(&DefaultOutcome{Moved: true, Version: 2}, won.Default); diff != "" {
+		t.Errorf("first (-want +got):\n%s", diff)
+	}
+	lost := r.end(alice, b, asDefault)
+	if lost.Default.Moved || lost.Default.Version != 2 || lost.Default.Reason == "" {
+		t.Errorf("second: %+v", lost.Default)
+	}
+	d, err := r.Default(t.Context(), alice, "alice")
+	if err != nil || d.SnapshotID != won.Snapshot.ID {
+		t.Errorf("default %+v, %v", d, err)
+	}
+	over := r.end(alice, c, EndRequest{Mode: SaveFilesystem, SaveAsDefault: true, Conflict: ConflictOverwrite})
+	if diff := cmp.Diff(&DefaultOutcome{Moved: true, Version: 3}, over.Default); diff != "" {
+		t.Errorf("overwriting (-want +got):\n%s", diff)
+	}
+	r.holds(one, won.Snapshot.ID, lost.Snapshot.ID, over.Snapshot.ID)
+	// A default's snapshot is not deleted; an older one is, bytes and all.
+	wantCode(t, r.DeleteSnapshot(t.Context(), alice, over.Snapshot.ID), fault.SnapshotInUse)
+	if err := r.DeleteSnapshot(t.Context(), alice, one); err != nil {
+		t.Error(err)
+	}
+	r.holds(won.Snapshot.ID, lost.Snapshot.ID, over.Snapshot.ID)
+	// A default that is removed stays removed for a session that began before.
+	late := r.create(alice, fromAlice).ID
+	if err := r.DeleteDefault(t.Context(), alice, "alice"); err != nil {
+		t.Fatal(err)
+	}
+	if a := r.end(alice, late, asDefault); a.Default.Moved {
+		t.Errorf("%+v", a.Default)
+	}
+}
+
+// Listing pages through, with its cursor; a session's snapshots too.
+func TestLists(t *testing.T) {
+	r := newRig(t, nil)
+	var ids []string
+	for range 3 {
+		ids = append([]string{r.create(alice, func(c *Create) { c.Labels = map[string]string{"a": "b"} }).ID}, ids...)
+		r.clock.add(time.Second)
+	}
+	var got []string
+	for after := ""; ; {
+		page, next, err := r.List(t.Context(), alice, ListRequest{Limit: 2, StartAfter: after})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, info := range page {
+			got = append(got, info.ID)
+			if info.Ticket == "" || info.Labels["a"] != "b" {
+				t.Errorf("%+v", info)
+			}
+		}
+		if after = next; after == "" {
+			break
+		}
+	}
+	if diff := cmp.Diff(ids, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	snap := r.end(alice, ids[0], filesystem).Snapshot.ID
+	page, next, err := r.Snapshots(t.Context(), alice, ids[0], 10, "")
+	if err != nil || next != "" || len(page) != 1 || page[0].ID != snap {
+		t.Errorf("%+v, %q, %v", page, next, err)
+	}
+}

@@ -1,0 +1,127 @@
+package session
+
+import (
+	"context"
+
+	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/profiles"
+)
+
+// Default tells a user's current default environment.
+func (s *Service) Default(ctx context.Context, c Caller, userID string) (profiles.Default, error) {
+	if err := c.forUser(userID); err != nil {
+		return profiles.Default{}, err
+	}
+	return s.Catalogue.Default(ctx, userID)
+}
+
+// SetDefault makes a snapshot the user's default; with ifVersion only from
+// that version. A rollback is a SetDefault of an older snapshot.
+func (s *Service) SetDefault(ctx context.Context, c Caller, userID, snapshotID string, ifVersion *int64) (profiles.Default, error) {
+	if err := c.forUser(userID); err != nil {
+		return profiles.Default{}, err
+	}
+	snap, err := s.Catalogue.Snapshot(ctx, snapshotID)
+	if err != nil {
+		return profiles.Default{}, err
+	}
+	if snap.UserID != userID {
+		if !c.mayActFor(snap.UserID) {
+			return profiles.Default{}, fault.New(fault.SnapshotNotFound, "session.default", "there is no snapshot %s", snapshotID)
+		}
+		return profiles.Default{}, fault.New(fault.UserMismatch, "session.default", "snapshot_id: the snapshot belongs to another user")
+	}
+	return s.Catalogue.SetDefault(ctx, userID, snapshotID, ifVersion, s.Now().UTC())
+}
+
+// DeleteDefault leaves the user without a default environment. The snapshot
+// and the history stay.
+func (s *Service) DeleteDefault(ctx context.Context, c Caller, userID string) error {
+	if err := c.forUser(userID); err != nil {
+		return err
+	}
+	_, err := s.Catalogue.SetDefault(ctx, userID, "", nil, s.Now().UTC())
+	return err
+}
+
+// DefaultHistory lists the versions of a user's default, newest first.
+func (s *Service) DefaultHistory(ctx context.Context, c Caller, userID string, limit int) ([]profiles.Default, error) {
+	if err := c.forUser(userID); err != nil {
+		return nil, err
+	}
+	return s.Catalogue.DefaultHistory(ctx, userID, limit)
+}
+
+// forUser is user_not_found for a user that the caller may not act for.
+func (c Caller) forUser(userID string) error {
+	if err := c.require(rightUse); err != nil {
+		return err
+	}
+	if !c.mayActFor(userID) {
+		return fault.New(fault.UserNotFound, "session.user", "there is no such user")
+	}
+	return nil
+}
+
+// Snapshots lists a session's snapshots, newest first.
+func (s *Service) Snapshots(ctx context.Context, c Caller, sessionID string, limit int, startAfter string) ([]SnapshotInfo, string, error) {
+	if _, err := s.record(ctx, c, sessionID); err != nil {
+		return nil, "", err
+	}
+	rows, err := s.Catalogue.Snapshots(ctx, sessionID, limit+1, startAfter)
+	if err != nil {
+		return nil, "", err
+	}
+	next := ""
+	if len(rows) > limit {
+		rows = rows[:limit]
+		next = rows[limit-1].ID
+	}
+	page := make([]SnapshotInfo, 0, len(rows))
+	for _, row := range rows {
+		page = append(page, snapshotInfo(row))
+	}
+	return page, next, nil
+}
+
+// Snapshot tells of one snapshot.
+func (s *Service) Snapshot(ctx context.Context, c Caller, id string) (SnapshotInfo, error) {
+	row, err := s.ownSnapshot(ctx, c, id)
+	return snapshotInfo(row), err
+}
+
+func (s *Service) ownSnapshot(ctx context.Context, c Caller, id string) (profiles.Snapshot, error) {
+	if err := c.require(rightUse); err != nil {
+		return profiles.Snapshot{}, err
+	}
+	row, err := s.Catalogue.Snapshot(ctx, id)
+	if err == nil && !c.mayActFor(row.UserID) {
+		return profiles.Snapshot{}, fault.New(fault.SnapshotNotFound, "session.snapshot", "there is no snapshot %s", id)
+	}
+	return row, err
+}
+
+// DeleteSnapshot removes a snapshot; one that is a user's default is
+// snapshot_in_use. The record goes first: a snapshot that is named is whole.
+func (s *Service) DeleteSnapshot(ctx context.Context, c Caller, id string) error {
+	row, err := s.ownSnapshot(ctx, c, id)
+	if err != nil {
+		return err
+	}
+	return s.removeSnapshot(ctx, row)
+}
+
+func (s *Service) removeSnapshot(ctx context.Context, row profiles.Snapshot) error {
+	lastUse, err := s.Catalogue.DeleteSnapshot(ctx, row.ID)
+	if err != nil {
+		return err
+	}
+	ctx = context.WithoutCancel(ctx)
+	if err := s.parked.Drop(ctx, row.ID); err != nil {
+		s.Log.Error("a parked Chrome could not be ended", "snapshot", row.ID, "error", err)
+	}
+	if err := s.Vault.Delete(ctx, locationOf(row.UserID, row.SessionID), row.ID, lastUse); err != nil {
+		s.Log.Error("a deleted snapshot's bytes could not be removed", "snapshot", row.ID, "error", err)
+	}
+	return nil
+}

@@ -1,0 +1,307 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+
+	"github.com/stasisd/stasis/browser"
+	"github.com/stasisd/stasis/browser/datadir"
+	"github.com/stasisd/stasis/browser/launch"
+	"github.com/stasisd/stasis/browser/mux"
+	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/state"
+)
+
+// fakeBrowsers makes Chromes that have a run directory and no process. Each
+// step can be made to fail or to wait: see on.
+type fakeBrowsers struct {
+	launcher *launch.Launcher
+
+	mu    sync.Mutex
+	steps map[string]func(*fakeChrome) error
+	made  []*fakeChrome
+}
+
+var _ Browsers = (*fakeBrowsers)(nil)
+
+// testUIDs is apart from the ranges that daemons and other tests use.
+var testUIDs = launch.UIDRange{Base: 320000, Count: 500}
+
+func newFakeBrowsers(t *testing.T, root string) *fakeBrowsers {
+	t.Helper()
+	launcher, err := launch.New(launch.Config{Binary: "/bin/true", Root: root, UIDs: testUIDs})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &fakeBrowsers{launcher: launcher, steps: map[string]func(*fakeChrome) error{}}
+}
+
+// on makes a step do something else first; its error is the step's. The steps
+// are dir, fresh, restored (with a nil Chrome), capture, verify, environment,
+// freeze, thaw, serve, close and kill.
+func (b *fakeBrowsers) on(step string, do func(*fakeChrome) error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.steps[step] = do
+}
+
+// fails makes steps fail until works is called.
+func (b *fakeBrowsers) fails(err error, steps ...string) {
+	for _, step := range steps {
+		b.on(step, func(*fakeChrome) error { return err })
+	}
+}
+
+func (b *fakeBrowsers) works() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	clear(b.steps)
+}
+
+func (b *fakeBrowsers) step(name string, c *fakeChrome) error {
+	b.mu.Lock()
+	do := b.steps[name]
+	b.mu.Unlock()
+	if do == nil {
+		return nil
+	}
+	return do(c)
+}
+
+func (b *fakeBrowsers) all() []*fakeChrome {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return append([]*fakeChrome(nil), b.made...)
+}
+
+// last is the Chrome that was started last.
+func (b *fakeBrowsers) last() *fakeChrome {
+	all := b.all()
+	return all[len(all)-1]
+}
+
+func (b *fakeBrowsers) NewDir(name string) (*browser.Dir, error) {
+	if err := b.step("dir", nil); err != nil {
+		return nil, err
+	}
+	return b.launcher.NewDir(name)
+}
+
+func (b *fakeBrowsers) Left(ctx context.Context) ([]*browser.Dir, error) {
+	return Chromes{Starter: &browser.Starter{Launcher: b.launcher}}.Left(ctx)
+}
+
+func (b *fakeBrowsers) Fresh(_ context.Context, dir *browser.Dir) (Chrome, error) {
+	if err := b.step("fresh", nil); err != nil {
+		return nil, err
+	}
+	return b.start(dir), nil
+}
+
+func (b *fakeBrowsers) Restored(_ context.Context, dir *browser.Dir, doc state.Document, o browser.RestoreOptions) (Chrome, []state.Component, error) {
+	if err := b.step("restored", nil); err != nil {
+		return nil, nil, err
+	}
+	c := b.start(dir)
+	c.restored, c.options = doc, o
+	return c, []state.Component{{Name: state.ComponentCookies, Origin: "a.example", Saved: 1, Restored: 1}}, nil
+}
+
+// start makes a Chrome whose profile holds a file of its own.
+func (b *fakeBrowsers) start(dir *browser.Dir) *fakeChrome {
+	c := &fakeChrome{b: b, dir: dir, done: make(chan struct{}), left: make(chan struct{}), closing: state.DatadirClean}
+	profile := filepath.Join(dir.Profile(), datadir.Profile)
+	if err := errors.Join(os.MkdirAll(profile, 0o700),
+		os.WriteFile(filepath.Join(profile, "Cookies"), []byte("jar of "+dir.Name()), 0o600)); err != nil {
+		panic(err)
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.made = append(b.made, c)
+	return c
+}
+
+// fakeChrome is a Chrome that only keeps the order of things.
+type fakeChrome struct {
+	b        *fakeBrowsers
+	dir      *browser.Dir
+	restored state.Document
+	options  browser.RestoreOptions
+	closing  state.Datadir // what Close finds
+
+	mu     sync.Mutex
+	frozen bool
+	over   sync.Once
+	done   chan struct{} // closed when it is dead
+	door   mux.Door
+	shut   bool
+	left   chan struct{} // closed when clients are sent away
+	code   int
+	opened []string
+}
+
+var _ Chrome = (*fakeChrome)(nil)
+
+// die is a crash, or the end.
+func (c *fakeChrome) die() { c.over.Do(func() { close(c.done) }) }
+
+func (c *fakeChrome) dead() bool {
+	select {
+	case <-c.done:
+		return true
+	default:
+		return false
+	}
+}
+
+func (c *fakeChrome) gone() error {
+	if c.dead() {
+		return fault.New(fault.BrowserFailed, "fake", "Chrome is gone")
+	}
+	return nil
+}
+
+func (c *fakeChrome) Version() string       { return "156.0.8078.79" }
+func (c *fakeChrome) UserAgent() string     { return "Fake/156" }
+func (c *fakeChrome) Protocol() string      { return "1.3" }
+func (c *fakeChrome) Dir() *browser.Dir     { return c.dir }
+func (c *fakeChrome) Done() <-chan struct{} { return c.done }
+
+func (c *fakeChrome) Door() mux.Door {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.door
+}
+
+// Serve holds a client until the test lets it go (Conn.Read returns), it is
+// sent away or Chrome dies.
+func (c *fakeChrome) Serve(ctx context.Context, conn Conn, _ string, door mux.Door) error {
+	if err := c.b.step("serve", c); err != nil {
+		return err
+	}
+	c.mu.Lock()
+	late, left := c.shut || door != c.door, c.left
+	c.mu.Unlock()
+	if late {
+		return conn.Close(c.code, "session_ended")
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	gone := make(chan struct{})
+	go func() {
+		defer close(gone)
+		_, _ = conn.Read(ctx)
+	}()
+	select {
+	case <-gone:
+	case <-left:
+	case <-c.done:
+	case <-ctx.Done():
+	}
+	cancel()
+	<-gone
+	return nil
+}
+
+func (c *fakeChrome) CloseClients(_ context.Context, code int, _ string) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.code = code
+	if !c.shut {
+		c.shut = true
+		close(c.left)
+	}
+	return nil
+}
+
+func (c *fakeChrome) Pages(context.Context) ([]browser.Page, error) {
+	return []browser.Page{{ID: "T1", Title: "one", URL: "https://a.example/"}}, c.gone()
+}
+
+func (c *fakeChrome) Navigate(_ context.Context, url string) (string, error) {
+	if err := c.b.step("navigate", c); err != nil {
+		return "", err
+	}
+	return url, c.gone()
+}
+
+func (c *fakeChrome) Open(_ context.Context, url string) error {
+	c.opened = append(c.opened, url)
+	return c.gone()
+}
+
+func (c *fakeChrome) Screenshot(context.Context) ([]byte, string, string, error) {
+	return []byte{0xff, 0xd8}, "https://a.example/", "one", c.gone()
+}
+
+func (c *fakeChrome) Capture(context.Context) (state.Document, error) {
+	if err := c.b.step("capture", c); err != nil {
+		return state.Document{}, err
+	}
+	doc := state.Document{SchemaVersion: state.SchemaVersion, Complete: true, Datadir: state.DatadirLive,
+		Chrome:  state.Chrome{Version: c.Version(), Engine: browser.EngineChrome},
+		Cookies: []state.Cookie{{Name: "sid", Value: "of " + c.dir.Name(), Domain: "a.example", Path: "/", Session: true}},
+		Local:   []state.Area{}, Tabs: []state.Tab{{URL: "https://a.example/", Active: true}}}
+	return doc, c.gone()
+}
+
+func (c *fakeChrome) Verify(context.Context, state.Document) ([]string, error) {
+	return nil, c.b.step("verify", c)
+}
+
+func (c *fakeChrome) Environment() ([]datadir.File, error) {
+	if err := c.b.step("environment", c); err != nil {
+		return nil, err
+	}
+	return datadir.Select(c.dir.Profile())
+}
+
+func (c *fakeChrome) Freeze(context.Context) error {
+	if err := c.b.step("freeze", c); err != nil {
+		return err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.frozen = true
+	return c.gone()
+}
+
+func (c *fakeChrome) Thaw(context.Context) error {
+	if err := c.b.step("thaw", c); err != nil {
+		return err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.frozen = false
+	if c.shut {
+		c.shut, c.left = false, make(chan struct{})
+		c.door++
+	}
+	return c.gone()
+}
+
+func (c *fakeChrome) Frozen() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.frozen && !c.dead()
+}
+
+func (c *fakeChrome) Close(context.Context) (state.Datadir, error) {
+	if err := c.b.step("close", c); err != nil {
+		return state.DatadirCrash, err
+	}
+	c.die()
+	return c.closing, nil
+}
+
+func (c *fakeChrome) Kill(context.Context) error {
+	if err := c.b.step("kill", c); err != nil {
+		return err
+	}
+	c.die()
+	return nil
+}

@@ -1,0 +1,287 @@
+package session
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stasisd/stasis/browser/datadir"
+	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/profiles"
+	"github.com/stasisd/stasis/snapshot/faultstore"
+	"github.com/stasisd/stasis/state"
+)
+
+// A save that fails at any step says so, loses nothing, and can be tried again.
+func TestSaveFails(t *testing.T) {
+	broken := fault.New(fault.BrowserFailed, "fake", "broken on purpose")
+	full := fault.New(fault.StoreFull, "fake", "no room")
+	step := func(err error, steps ...string) func(*rig) {
+		return func(r *rig) { r.browsers.fails(err, steps...) }
+	}
+	// lostProfile takes the profile away while Chrome closes.
+	lostProfile := func(r *rig) {
+		r.browsers.on("close", func(c *fakeChrome) error {
+			return os.Rename(filepath.Join(c.dir.Profile(), datadir.Profile), filepath.Join(c.dir.Path, "away"))
+		})
+	}
+	for name, test := range map[string]struct {
+		request EndRequest
+		damage  func(*rig)
+		code    fault.Code
+		says    string
+		reopens bool // Chrome was closed already
+	}{
+		"listing":               {filesystem, step(errBroken, "environment"), fault.SaveFailed, "runs on", false},
+		"capture":               {filesystem, step(broken, "capture"), fault.BrowserFailed, "runs on", false},
+		"capture for memory":    {memory, step(broken, "capture"), fault.BrowserFailed, "runs on", false},
+		"freeze":                {memory, step(broken, "freeze"), fault.BrowserFailed, "runs on", false},
+		"room":                  {filesystem, func(r *rig) { r.store.FailAt(1, faultstore.Refuse, full) }, fault.StoreFull, "runs on", false},
+		"health":                {filesystem, func(r *rig) { r.store.FailAt(2, faultstore.Refuse, full) }, fault.StoreFull, "runs on", false},
+		"files":                 {filesystem, lostProfile, fault.SaveFailed, "reopened", true},
+		"store":                 {filesystem, func(r *rig) { r.store.FailAt(3, faultstore.Refuse, full) }, fault.StoreFull, "reopened", true},
+		"store for memory":      {memory, func(r *rig) { r.store.FailAt(3, faultstore.Refuse, full) }, fault.StoreFull, "runs on", false},
+		"commit":                {filesystem, func(r *rig) { r.catalogue.fails(errBroken, "Commit") }, fault.SaveFailed, "reopened", true},
+		"commit for memory":     {memory, func(r *rig) { r.catalogue.fails(full, "Commit") }, fault.StoreFull, "runs on", false},
+		"end without a save":    {none, func(r *rig) { r.catalogue.fails(full, "EndSession") }, fault.StoreFull, "", false},
+		"crash while read":      {filesystem, func(r *rig) { r.browsers.on("capture", crash) }, fault.BrowserFailed, "reopened", true},
+		"crash while frozen":    {memory, func(r *rig) { r.browsers.on("freeze", crash) }, fault.BrowserFailed, "reopened", true},
+		"does not thaw":         {memory, func(r *rig) { r.catalogue.fails(full, "Commit"); r.browsers.fails(broken, "thaw") }, fault.StoreFull, "reopened", true},
+		"commit with a default": {asDefault, func(r *rig) { r.catalogue.fails(errBroken, "Commit") }, fault.SaveFailed, "reopened", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, nil)
+			_, old := r.saved(alice, asDefault)
+			info := r.create(alice, fromAlice)
+			first := r.browsers.last()
+			test.damage(r)
+			a, err := r.End(t.Context(), alice, info.ID, test.request)
+			wantCode(t, err, test.code)
+			if a.Success || a.Deleted || a.Snapshot != nil {
+				t.Errorf("it answers %+v", a)
+			}
+			if !strings.Contains(fault.MessageOf(err), test.says) {
+				t.Errorf("it says %q, not %q", fault.MessageOf(err), test.says)
+			}
+			r.browsers.works()
+			r.store.FailAt(0, faultstore.Refuse, nil)
+			r.catalogue.works()
+
+			now, err := r.Get(t.Context(), alice, info.ID)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if now.BrowserRestarted != test.reopens || now.Ticket != info.Ticket || r.status(info.ID) != profiles.StatusReady {
+				t.Errorf("restarted %t, status %s, same ticket %t", now.BrowserRestarted, now.Status, now.Ticket == info.Ticket)
+			}
+			last := r.browsers.last()
+			if (last != first) != test.reopens || last.dead() || last.Frozen() || last.dir.Path != first.dir.Path {
+				t.Errorf("another Chrome %t, dead %t, frozen %t, in %s", last != first, last.dead(), last.Frozen(), last.dir.Path)
+			}
+			if test.reopens && !last.options.RestoreTabs {
+				t.Error("the tabs were not reopened")
+			}
+			d, err := r.Default(t.Context(), alice, "alice")
+			if err != nil || d.SnapshotID != old || d.Version != 1 {
+				t.Errorf("default %+v, %v", d, err)
+			}
+			r.holds(old)
+			if _, err := r.Navigate(t.Context(), alice, info.ID, "https://a.example/"); err != nil {
+				t.Errorf("it does not run on: %v", err)
+			}
+			ended := r.end(alice, info.ID, asDefault)
+			if !ended.Default.Moved || ended.Default.Version != 2 {
+				t.Errorf("default %+v", ended.Default)
+			}
+			r.holds(old, ended.Snapshot.ID)
+			if r.dirs() != 0 {
+				t.Error("the run directory is left")
+			}
+		})
+	}
+}
+
+func crash(c *fakeChrome) error {
+	c.die()
+	return fault.New(fault.BrowserFailed, "fake", "Chrome is gone")
+}
+
+// What was read before Chrome died is not given up for what its dead datadir
+// has.
+func TestWhatWasReadIsLaidDownAgain(t *testing.T) {
+	r := newRig(t, nil)
+	id := r.create(alice, nil).ID
+	name := r.browsers.last().dir.Name()
+	r.browsers.on("freeze", crash)
+	_, err := r.End(t.Context(), alice, id, memory)
+	wantCode(t, err, fault.BrowserFailed)
+	doc := r.browsers.last().restored
+	if doc.Datadir != state.DatadirCrash || !doc.Complete || len(doc.Cookies) != 1 || doc.Cookies[0].Value != "of "+name {
+		t.Errorf("reopened with %+v", doc)
+	}
+}
+
+// The store fails at each of its calls in turn, in each way. Either the end
+// succeeds and the snapshot is whole, or it is told and nothing has changed.
+func TestStoreFailsAnywhere(t *testing.T) {
+	for _, request := range []EndRequest{asDefault, {Mode: SaveMemory, SaveAsDefault: true, Conflict: ConflictKeep}} {
+		for mode, as := range map[faultstore.Mode]string{faultstore.Refuse: "refused", faultstore.Lose: "lost", faultstore.Dead: "dead"} {
+			t.Run(string(request.Mode)+" "+as, func(t *testing.T) {
+				r := newRig(t, nil)
+				_, current := r.saved(alice, asDefault)
+				for n, failed := 1, true; failed; n++ {
+					id := r.create(alice, func(c *Create) { fromAlice(c); c.AllowMemory = false }).ID
+					r.store.FailAt(n, mode, fault.New(fault.StoreFailed, "fake", "call %d", n))
+					a, err := r.End(t.Context(), alice, id, request)
+					failed = r.store.Calls() >= n
+					r.store.FailAt(0, mode, nil)
+					where := fmt.Sprintf("call %d", n)
+					if err != nil {
+						if code := fault.CodeOf(err); code != fault.StoreFailed && code != fault.SaveFailed {
+							t.Errorf("%s: %v", where, err)
+						}
+						if d, err := r.Default(t.Context(), alice, "alice"); err != nil || d.SnapshotID != current {
+							t.Errorf("%s: default %+v, %v", where, d, err)
+						}
+						if r.status(id) != profiles.StatusReady {
+							t.Errorf("%s: status %s", where, r.status(id))
+						}
+						if mode != faultstore.Dead { // a dead store cannot be cleaned up
+							r.holds(current)
+						}
+						a = r.end(alice, id, request)
+					}
+					if a.Default == nil || !a.Default.Moved {
+						t.Fatalf("%s: %+v", where, a)
+					}
+					old := current
+					current = a.Snapshot.ID
+					if mode == faultstore.Dead {
+						// Whatever is left besides, the default restores.
+						r.end(alice, r.create(alice, func(c *Create) { fromAlice(c); c.AllowMemory = false }).ID, none)
+						continue
+					}
+					r.holds(old, current)
+					if err := r.DeleteSnapshot(t.Context(), alice, old); err != nil {
+						t.Fatal(err)
+					}
+				}
+			})
+		}
+	}
+}
+
+// When Chrome cannot be reopened either, the datadir is kept, the session is
+// in error, resume tries again, and an end saves what is there.
+func TestReopenFails(t *testing.T) {
+	broken := fault.New(fault.BrowserFailed, "fake", "no Chrome")
+	inError := func(t *testing.T) (r *rig, id, old string) {
+		r = newRig(t, nil)
+		_, old = r.saved(alice, asDefault)
+		id = r.create(alice, fromAlice).ID
+		r.catalogue.fails(fault.New(fault.StoreFull, "fake", "no room"), "Commit")
+		r.browsers.fails(broken, "restored")
+		_, err := r.End(t.Context(), alice, id, asDefault)
+		wantCode(t, err, fault.StoreFull)
+		if !strings.Contains(fault.MessageOf(err), "resume") {
+			t.Errorf("it says %q", fault.MessageOf(err))
+		}
+		if r.status(id) != profiles.StatusError || r.dirs() != 1 {
+			t.Errorf("status %s, %d directories", r.status(id), r.dirs())
+		}
+		r.catalogue.works()
+		r.holds(old)
+		return r, id, old
+	}
+	t.Run("resume", func(t *testing.T) {
+		r, id, old := inError(t)
+		_, err := r.Navigate(t.Context(), alice, id, "https://a.example/")
+		wantCode(t, err, fault.SessionNotRunning)
+		_, err = r.Pause(t.Context(), alice, id)
+		wantCode(t, err, fault.SessionNotRunning)
+		_, err = r.Resume(t.Context(), alice, id)
+		wantCode(t, err, fault.BrowserFailed)
+		if r.status(id) != profiles.StatusError || r.dirs() != 1 {
+			t.Errorf("status %s, %d directories", r.status(id), r.dirs())
+		}
+		r.browsers.works()
+		a, err := r.Resume(t.Context(), alice, id)
+		if err != nil || a.Status != "resumed" {
+			t.Fatalf("%+v, %v", a, err)
+		}
+		info, err := r.Get(t.Context(), alice, id)
+		if err != nil || !info.BrowserRestarted || info.Status != profiles.StatusReady {
+			t.Errorf("%+v, %v", info, err)
+		}
+		if r.browsers.last().restored.Datadir != state.DatadirCrash {
+			// The Chrome that failed to come up may have had the profile open.
+			t.Errorf("it trusts a datadir that a failed start has touched: %s", r.browsers.last().restored.Datadir)
+		}
+		r.holds(old, r.end(alice, id, asDefault).Snapshot.ID)
+	})
+	t.Run("end with a save", func(t *testing.T) {
+		r, id, old := inError(t)
+		a := r.end(alice, id, asDefault)
+		if !a.Default.Moved || r.status(id) != profiles.StatusCompleted || r.dirs() != 0 {
+			t.Errorf("%+v, status %s, %d directories", a, r.status(id), r.dirs())
+		}
+		r.holds(old, a.Snapshot.ID)
+	})
+	t.Run("end without", func(t *testing.T) {
+		r, id, old := inError(t)
+		r.end(alice, id, none)
+		if r.dirs() != 0 {
+			t.Error("the directory is left")
+		}
+		r.holds(old)
+	})
+	t.Run("the daemon stops", func(t *testing.T) {
+		r, id, old := inError(t)
+		if err := r.Close(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		rescue, err := r.catalogue.NewestSnapshot(t.Context(), id)
+		if err != nil || !rescue.Rescue {
+			t.Fatalf("%+v, %v", rescue, err)
+		}
+		r.holds(old, rescue.ID)
+	})
+	t.Run("the daemon is killed", func(t *testing.T) {
+		r, id, old := inError(t)
+		r.kill()
+		next := r.daemon(nil)
+		if err := next.Recover(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		rescue, err := r.catalogue.NewestSnapshot(t.Context(), id)
+		if err != nil {
+			t.Fatalf("what was kept is lost: %v", err)
+		}
+		if r.dirs() != 0 {
+			t.Error("the directory is left")
+		}
+		r.holds(old, rescue.ID)
+	})
+}
+
+// Chrome cannot even be ended: the answer says so and nothing is removed.
+func TestCloseFails(t *testing.T) {
+	r := newRig(t, nil)
+	_, old := r.saved(alice, asDefault)
+	id := r.create(alice, fromAlice).ID
+	r.browsers.fails(fault.New(fault.BrowserFailed, "fake", "it does not die"), "close", "kill")
+	_, err := r.End(t.Context(), alice, id, filesystem)
+	wantCode(t, err, fault.BrowserFailed)
+	if r.status(id) != profiles.StatusError || r.dirs() != 1 {
+		t.Errorf("status %s, %d directories", r.status(id), r.dirs())
+	}
+	r.browsers.works()
+	r.browsers.last().die()
+	r.holds(old)
+	if _, err := r.Resume(t.Context(), alice, id); err != nil {
+		t.Fatal(err)
+	}
+	r.holds(old, r.end(alice, id, filesystem).Snapshot.ID)
+}

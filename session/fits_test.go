@@ -1,0 +1,59 @@
+package session
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/snapshot"
+)
+
+// What a restore would refuse is refused by the save, while Chrome is open.
+func TestWhatDoesNotFitIsNotSaved(t *testing.T) {
+	r := newRig(t, func(c *Config) { c.Unpack = snapshot.Limits{Entries: 1 << 20, Bytes: 1} })
+	id := r.create(alice, nil).ID
+	_, err := r.End(t.Context(), alice, id, asDefault)
+	wantCode(t, err, fault.SaveFailed)
+	if !strings.Contains(fault.MessageOf(err), "runs on") || !strings.Contains(err.Error(), "--max-unpack") {
+		t.Errorf("the error: %v", err)
+	}
+	r.status(id)
+	if info, err := r.Get(t.Context(), alice, id); err != nil || info.BrowserRestarted {
+		t.Errorf("Chrome was closed for it: %v", err)
+	}
+	_, err = r.Default(t.Context(), alice, "alice")
+	wantCode(t, err, fault.DefaultNotFound)
+}
+
+// A session that was paused when a save failed is paused still where Chrome
+// lives on, and runs where Chrome was reopened.
+func TestPausedWhenASaveFails(t *testing.T) {
+	full := fault.New(fault.StoreFull, "fake", "no room")
+	for name, test := range map[string]struct {
+		breaks func(*rig)
+		again  string
+	}{
+		"before Chrome is closed": {func(r *rig) { r.browsers.fails(full, "capture") }, "already_paused"},
+		"after":                   {func(r *rig) { r.catalogue.fails(full, "Commit") }, "paused"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, nil)
+			id := r.create(alice, nil).ID
+			if _, err := r.Pause(t.Context(), alice, id); err != nil {
+				t.Fatal(err)
+			}
+			test.breaks(r)
+			if _, err := r.End(t.Context(), alice, id, asDefault); err == nil {
+				t.Fatal("the save did not fail")
+			}
+			r.browsers.works()
+			r.catalogue.works()
+			if paused := r.find(id).chrome.Frozen(); paused != (test.again == "already_paused") {
+				t.Errorf("frozen: %v", paused)
+			}
+			if a, err := r.Pause(t.Context(), alice, id); err != nil || a.Status != test.again {
+				t.Errorf("another pause: %+v, %v", a, err)
+			}
+		})
+	}
+}

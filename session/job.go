@@ -1,0 +1,60 @@
+package session
+
+import (
+	"github.com/stasisd/stasis/browser"
+	"github.com/stasisd/stasis/profiles"
+	"github.com/stasisd/stasis/state"
+)
+
+// job is what the end of a session is to do; it is made on the session's
+// goroutine and carried out beside it.
+type job struct {
+	rec    profiles.Session
+	dir    *browser.Dir
+	chrome Chrome         // nil when it could not be reopened after a failed save
+	doc    state.Document // with a nil chrome: what was read of it last
+	source *Source
+	used   bool
+
+	mode   SaveMode
+	dead   bool // Chrome has crashed: only its datadir is left
+	rescue bool
+	move   *profiles.Move
+	status profiles.Status
+	reason string
+}
+
+// job decides what an ending does with the environment.
+func (l *live) job(e ending) job {
+	j := job{rec: l.rec, dir: l.dir, chrome: l.chrome, doc: l.doc, source: l.source, used: l.used,
+		mode: SaveFilesystem, status: profiles.StatusTerminated}
+	switch e.cause {
+	case causeAsked:
+		j.mode, j.status, j.reason = e.request.Mode, profiles.StatusCompleted, ""
+		if e.request.SaveAsDefault {
+			j.move = &profiles.Move{From: l.rec.BaseVersion, Overwrite: e.request.Conflict == ConflictOverwrite}
+		}
+	case causeIdle:
+		j.reason, j.rescue = "idle_timeout", true
+	case causeLifetime:
+		j.reason, j.rescue = "max_lifetime", true
+	case causeShutdown:
+		j.reason, j.rescue = "shutdown", true
+	case causeCrash:
+		j.status, j.reason, j.rescue, j.dead = profiles.StatusError, "Chrome crashed", true, true
+	}
+	switch {
+	case l.request.ReadOnly, e.cause != causeAsked && l.request.DiscardOnEnd:
+		j.mode = SaveNone
+	case l.request.Persist && !j.dead:
+		// However it ends, it is saved and the default moves.
+		j.rescue = false
+		if j.mode == SaveNone {
+			j.mode = SaveFilesystem
+		}
+		if j.move == nil {
+			j.move = &profiles.Move{From: l.rec.BaseVersion}
+		}
+	}
+	return j
+}

@@ -1,0 +1,59 @@
+package session
+
+import (
+	"context"
+
+	"github.com/stasisd/stasis/browser"
+	"github.com/stasisd/stasis/browser/datadir"
+	"github.com/stasisd/stasis/profiles"
+	"github.com/stasisd/stasis/state"
+)
+
+// keep archives, stores and verifies the environment, and only then commits:
+// the snapshot, the default's move and the session's end in one transaction.
+func (s *Service) keep(ctx context.Context, j job, doc state.Document, files []datadir.File) (EndAnswer, string, error) {
+	loc := locationOf(j.rec.UserID, j.rec.ID)
+	saved, err := s.Vault.Save(ctx, draft(loc, j, doc, files, s.Now().UTC()))
+	if err != nil {
+		return EndAnswer{}, "", err
+	}
+	row := profiles.Snapshot{
+		ID: saved.ID, SessionID: j.rec.ID, UserID: j.rec.UserID, Mode: string(saved.Mode), Rescue: j.rescue,
+		CreatedAt: saved.CreatedAt, ArchiveID: saved.Archive.ID, SizeBytes: saved.Archive.StoredSize,
+		Datadir: string(doc.Datadir), Chrome: doc.Chrome.Version, Engine: j.rec.Engine, Report: encode(captured(j, doc)),
+	}
+	if j.rescue {
+		row.ExpiresAt = saved.CreatedAt.Add(s.cfg.RescueTTL)
+	}
+	var answer EndAnswer
+	_, err = s.Catalogue.Commit(ctx, profiles.Commit{Snapshot: row, Move: j.move, End: &profiles.End{
+		SessionID: j.rec.ID, Status: j.status, Reason: j.reason, EndedAt: s.Now().UTC(),
+		Outcome: func(m profiles.Moved) (jsonRaw, error) {
+			answer = endAnswer(row, j, m)
+			return encode(answer), nil
+		}}})
+	if err != nil {
+		// Not committed: as if it had never been. What cannot be removed now is
+		// an orphan that no record names.
+		if derr := s.Vault.Delete(context.WithoutCancel(ctx), loc, saved.ID, !saved.Shared); derr != nil {
+			s.Log.Error("an uncommitted snapshot could not be removed", "snapshot", saved.ID, "error", derr)
+		}
+		return EndAnswer{}, "", err
+	}
+	return answer, saved.ID, nil
+}
+
+// parkedChrome removes its run directory when it is ended.
+type parkedChrome struct {
+	Chrome
+	clear func(*browser.Dir)
+}
+
+// Kill ends the Chrome and removes its directory.
+func (p *parkedChrome) Kill(ctx context.Context) error {
+	if err := p.Chrome.Kill(ctx); err != nil {
+		return err
+	}
+	p.clear(p.Dir())
+	return nil
+}

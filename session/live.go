@@ -1,0 +1,252 @@
+package session
+
+import (
+	"context"
+	"time"
+
+	"github.com/stasisd/stasis/browser"
+	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/profiles"
+	"github.com/stasisd/stasis/state"
+)
+
+// live is a running session. One goroutine, run, owns everything below the
+// line; others reach it through ask.
+type live struct {
+	svc    *Service
+	id     string
+	userID string
+	source *Source
+	base   string // the snapshot it was restored from
+	ticket string
+
+	calls    chan func()
+	finished chan ended
+	done     chan struct{} // closed when the session is no longer live
+
+	// ---
+	rec       profiles.Session
+	request   Create
+	dir       *browser.Dir
+	chrome    Chrome         // nil in the state error, when Chrome could not be reopened
+	doc       state.Document // with a nil chrome: what was read of it last
+	report    *RestoreReport
+	clients   int
+	inFlight  int             // calls that use the browser
+	lent      context.Context // of those calls: ends when an ending begins
+	takeBack  context.CancelFunc
+	paused    bool
+	restarted bool
+	used      bool // something may have changed since the last save
+	ending    *ending
+	idle      *time.Timer
+	lifetime  *time.Timer
+}
+
+func newLive(s *Service, rec profiles.Session, r Create, up upright) *live {
+	l := &live{svc: s, id: rec.ID, userID: rec.UserID,
+		calls: make(chan func()), finished: make(chan ended), done: make(chan struct{}),
+		rec: rec, request: r, dir: up.chrome.Dir(), chrome: up.chrome, report: up.report,
+		idle: time.NewTimer(r.Idle), lifetime: time.NewTimer(r.Lifetime)}
+	l.lent, l.takeBack = context.WithCancel(s.ctx)
+	if up.report != nil {
+		l.source, l.base = &up.report.Source, rec.BaseSnapshotID
+	}
+	return l
+}
+
+// run is the session's goroutine.
+func (l *live) run() {
+	defer close(l.done)
+	defer func() { l.takeBack() }()
+	defer l.idle.Stop()
+	defer l.lifetime.Stop()
+	for {
+		var gone, stopped <-chan struct{}
+		if l.ending == nil {
+			stopped = l.svc.ctx.Done()
+			if l.chrome != nil {
+				gone = l.chrome.Done()
+			}
+		}
+		select {
+		case call := <-l.calls:
+			call()
+		case <-gone:
+			l.begin(ending{cause: causeCrash})
+		case <-l.idle.C:
+			if !l.busy() && !l.paused && l.ending == nil {
+				l.begin(ending{cause: causeIdle})
+			}
+		case <-l.lifetime.C:
+			if l.ending == nil {
+				l.begin(ending{cause: causeLifetime})
+			}
+		case e := <-l.finished:
+			if l.finish(e) {
+				return
+			}
+		case <-stopped:
+			l.leave()
+			return
+		}
+	}
+}
+
+// leave ends Chrome unsaved when the daemon must stop now. The datadir and the
+// record of a live session stay, for the next start to rescue.
+func (l *live) leave() {
+	l.svc.forget(l)
+	if l.chrome == nil {
+		return
+	}
+	if err := l.chrome.Kill(context.Background()); err != nil {
+		l.svc.Log.Error("a Chrome could not be ended", "session", l.id, "error", err)
+	}
+}
+
+// ask runs f on the session's goroutine and returns its error; a session that
+// has ended meanwhile is session_not_running.
+func (l *live) ask(ctx context.Context, f func() error) error {
+	answer := make(chan error, 1)
+	select {
+	case l.calls <- func() { answer <- f() }:
+		return <-answer
+	case <-l.done:
+		return notRunning(l.id)
+	case <-ctx.Done():
+		return fault.Wrap(ctx.Err(), fault.Timeout, "session.ask", "the session did not answer in time")
+	}
+}
+
+func notRunning(id string) error {
+	return fault.New(fault.SessionNotRunning, "session.use", "session %s is not running", id)
+}
+
+// busy reports whether anybody uses the session, on whose account the idle
+// limit does not run.
+func (l *live) busy() bool { return l.clients > 0 || l.inFlight > 0 }
+
+// touch starts the idle limit anew.
+func (l *live) touch() { l.idle.Reset(l.request.Idle) }
+
+// use lends the browser to a call. The call runs outside the session's
+// goroutine, so that a slow page holds nobody else up. A paused session thaws
+// for as long as the call takes. A call that is under way when the session is
+// ended is given up: the Chrome may be parked, and another session's next.
+func (l *live) use(ctx context.Context, do func(context.Context, Chrome) error) error {
+	var (
+		chrome Chrome
+		lent   context.Context
+	)
+	if err := l.ask(ctx, func() error {
+		if err := l.usable(); err != nil {
+			return err
+		}
+		if err := l.thaw(); err != nil {
+			return err
+		}
+		chrome, lent = l.chrome, l.lent
+		l.inFlight++
+		l.used = true
+		return nil
+	}); err != nil {
+		return err
+	}
+	defer func() {
+		// A session that has ended meanwhile has nothing to be told.
+		_ = l.ask(context.WithoutCancel(ctx), func() error {
+			l.inFlight--
+			l.touch()
+			return l.settleFreeze()
+		})
+	}()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(lent, cancel)()
+	err := do(ctx, chrome)
+	if err != nil && lent.Err() != nil {
+		return fault.Wrap(err, fault.SessionEnding, "session.use", "the session was ended meanwhile")
+	}
+	return err
+}
+
+// usable tells why the browser cannot be used, nil if it can.
+func (l *live) usable() error {
+	switch {
+	case l.ending != nil:
+		return fault.New(fault.SessionEnding, "session.use", "session %s is being ended", l.id)
+	case l.chrome == nil:
+		return fault.New(fault.SessionNotRunning, "session.use", "session %s has failed: %s", l.id, l.rec.Reason)
+	}
+	return nil
+}
+
+// setStatus changes the session's status, here and in the record.
+func (l *live) setStatus(status profiles.Status, reason string) {
+	if l.rec.Status == status && l.rec.Reason == reason {
+		return
+	}
+	l.rec.Status, l.rec.Reason = status, reason
+	_, err := l.svc.Catalogue.UpdateSession(l.svc.ctx, l.id, func(r *profiles.Session) error {
+		r.Status, r.Reason = status, reason
+		return nil
+	})
+	if err != nil {
+		l.svc.Log.Error("a session's status could not be recorded", "session", l.id, "error", err)
+	}
+}
+
+// info is what a caller is told.
+func (l *live) info(ctx context.Context) (Info, error) {
+	var i Info
+	err := l.ask(ctx, func() error {
+		i = Info{Session: l.rec, Ticket: l.ticket, BrowserRestarted: l.restarted}
+		if l.report != nil {
+			report := *l.report
+			i.Restored = &report
+		}
+		return nil
+	})
+	return i, err
+}
+
+// The outcomes of a restore's verification.
+const (
+	VerificationPending  = "pending"
+	VerificationOK       = "ok"
+	VerificationMismatch = "mismatch"
+)
+
+// The ways in which a restore went.
+const (
+	PathParked = "parked"
+	PathCold   = "cold"
+)
+
+// verify reads the restored state back once the tabs are there, and records
+// what it found in the restore report.
+func (l *live) verify(doc state.Document) {
+	var chrome Chrome
+	if l.ask(l.svc.ctx, func() error { chrome = l.chrome; return l.usable() }) != nil || !doc.Complete {
+		return
+	}
+	missing, err := chrome.Verify(l.svc.ctx, doc)
+	if err != nil {
+		return // the session ended first; the report stays pending
+	}
+	// A session that has ended meanwhile keeps its report as it was.
+	_ = l.ask(l.svc.ctx, func() error {
+		l.report.Verification = VerificationOK
+		if len(missing) > 0 {
+			l.report.Verification = VerificationMismatch
+			l.report.Warnings = append(l.report.Warnings, missing...)
+		}
+		l.rec.Restored = encode(l.report)
+		_, err := l.svc.Catalogue.UpdateSession(l.svc.ctx, l.id, func(r *profiles.Session) error {
+			r.Restored = l.rec.Restored
+			return nil
+		})
+		return err
+	})
+}

@@ -1,0 +1,180 @@
+package session
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/stasisd/stasis/browser/mux"
+	"github.com/stasisd/stasis/browser/pool"
+	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/state"
+)
+
+var memoryDefault = EndRequest{Mode: SaveMemory, SaveAsDefault: true, Conflict: ConflictKeep}
+
+// A memory snapshot is one ID with two ways back: the parked Chrome, once, and
+// its copy for all others, with the reason told.
+func TestMemory(t *testing.T) {
+	r := newRig(t, nil)
+	id := r.create(alice, nil).ID
+	chrome := r.browsers.last()
+	a := r.end(alice, id, memoryDefault)
+	if a.Snapshot.Mode != "memory" || a.Snapshot.Datadir != "live" {
+		t.Errorf("%+v", a.Snapshot)
+	}
+	if chrome.dead() || !chrome.Frozen() || r.Counts() != (Counts{Parked: 1}) || r.dirs() != 1 {
+		t.Errorf("dead %t, frozen %t, %+v, %d directories", chrome.dead(), chrome.Frozen(), r.Counts(), r.dirs())
+	}
+	r.holds(a.Snapshot.ID)
+
+	first := r.create(alice, fromAlice)
+	if p := first.Restored; p.Path != PathParked || p.Mode != "memory" || p.RequestedMode != "memory" || p.FallbackReason != "" ||
+		p.Verification != VerificationOK || p.Components[0].Restored != 1 {
+		t.Errorf("%+v", p)
+	}
+	if r.browsers.last() != chrome || chrome.Frozen() || r.Counts() != (Counts{Live: 1}) {
+		t.Errorf("another Chrome %t, frozen %t, %+v", r.browsers.last() != chrome, chrome.Frozen(), r.Counts())
+	}
+	second := r.create(alice, fromAlice)
+	if p := second.Restored; p.Path != PathCold || p.Mode != "filesystem" || p.RequestedMode != "memory" ||
+		!strings.Contains(p.FallbackReason, "served") {
+		t.Errorf("%+v", p)
+	}
+	if doc := r.browsers.last().restored; doc.Datadir != state.DatadirLive || !doc.Complete {
+		t.Errorf("restored from %s, complete %t", doc.Datadir, doc.Complete)
+	}
+	// And on from there: what the thawed one is saved to is another snapshot.
+	next := r.end(alice, first.ID, memoryDefault)
+	if !next.Default.Moved {
+		t.Errorf("%+v", next.Default)
+	}
+	r.end(alice, second.ID, none)
+	r.holds(a.Snapshot.ID, next.Snapshot.ID)
+}
+
+// Whatever became of the parked Chrome, the copy takes its place and the
+// report says why.
+func TestParkedChromeDoesNotServe(t *testing.T) {
+	for name, test := range map[string]struct {
+		size   int
+		before func(*rig, *fakeChrome)
+		ask    func(*Create)
+		reason string
+		kept   int // parked Chromes afterwards
+	}{
+		"restore_tabs is false": {2, nil, func(c *Create) { c.RestoreTabs = false }, "restore_tabs", 1},
+		"evicted":               {1, func(r *rig, _ *fakeChrome) { r.saved(alice, memory) }, nil, "evicted", 1},
+		"died":                  {2, func(_ *rig, c *fakeChrome) { c.die() }, nil, "", 0},
+		"does not thaw": {2, func(r *rig, _ *fakeChrome) {
+			r.browsers.fails(fault.New(fault.BrowserFailed, "fake", ""), "thaw")
+		}, nil, "thawed", 0},
+		"no parking": {0, nil, nil, "parked", 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, func(c *Config) { c.Parked.Size = test.size })
+			_, snap := r.saved(alice, memory)
+			chrome := r.browsers.last()
+			if test.before != nil {
+				test.before(r, chrome)
+			}
+			if name == "died" {
+				await(t, "the pool hears of it", func() bool { return r.Counts().Parked == 0 })
+			}
+			info := r.create(alice, func(c *Create) {
+				c.FromEnvironment = snap
+				if test.ask != nil {
+					test.ask(c)
+				}
+			})
+			p := info.Restored
+			if p.Path != PathCold || p.Mode != "filesystem" || p.RequestedMode != "memory" || p.FallbackReason == "" ||
+				!strings.Contains(p.FallbackReason, test.reason) {
+				t.Errorf("%+v", p)
+			}
+			if r.browsers.last() == chrome || r.Counts().Parked != test.kept {
+				t.Errorf("the same Chrome %t, %d parked", r.browsers.last() == chrome, r.Counts().Parked)
+			}
+			if r.dirs() != 1+test.kept {
+				t.Errorf("%d run directories", r.dirs())
+			}
+		})
+	}
+	t.Run("enable_memory_snapshot is false", func(t *testing.T) {
+		r := newRig(t, nil)
+		_, snap := r.saved(alice, memory)
+		info := r.create(alice, func(c *Create) { c.FromEnvironment, c.AllowMemory = snap, false })
+		if p := info.Restored; p.Path != PathCold || p.RequestedMode != "filesystem" || p.FallbackReason != "" {
+			t.Errorf("%+v", p)
+		}
+		if r.Counts().Parked != 1 {
+			t.Error("the parked Chrome is gone")
+		}
+	})
+}
+
+// A deleted snapshot's parked Chrome goes with it; and the pool's end leaves none.
+func TestParkedChromesEnd(t *testing.T) {
+	r := newRig(t, func(c *Config) { c.Parked = pool.Limits{Size: 3, Age: soon * 1000} })
+	_, one := r.saved(alice, memory)
+	first := r.browsers.last()
+	_, two := r.saved(alice, memory)
+	if err := r.DeleteSnapshot(t.Context(), alice, one); err != nil {
+		t.Fatal(err)
+	}
+	if !first.dead() || r.Counts().Parked != 1 || r.dirs() != 1 {
+		t.Errorf("dead %t, %d parked, %d directories", first.dead(), r.Counts().Parked, r.dirs())
+	}
+	if err := r.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if r.dirs() != 0 {
+		t.Errorf("%d directories after Close", r.dirs())
+	}
+	// The copy outlives the daemon.
+	next := r.daemon(nil)
+	info, err := next.Create(t.Context(), alice, asking(func(c *Create) { c.FromEnvironment = two }))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p := info.Restored; p.Path != PathCold || !strings.Contains(p.FallbackReason, "daemon") {
+		t.Errorf("%+v", p)
+	}
+	r.holds(two)
+}
+
+// late is a client whose connection takes long enough that the session ends
+// meanwhile; told is what its connection is closed with.
+type late struct {
+	client
+	told chan int
+}
+
+func (l late) Close(code int, _ string) error { l.told <- code; return nil }
+
+// A client that was let in to a session that then ended does not come to the
+// next session of the same Chrome.
+func TestLateClient(t *testing.T) {
+	r := newRig(t, nil)
+	id := r.create(alice, nil).ID
+	chrome := r.browsers.last()
+	coming, come := make(chan struct{}), make(chan struct{})
+	r.browsers.on("serve", func(*fakeChrome) error { close(coming); <-come; return nil })
+	c, served := late{client{make(chan struct{})}, make(chan int, 1)}, make(chan error, 1)
+	go func() { served <- r.Connect(context.Background(), id, "", c) }()
+	<-coming
+	r.end(alice, id, memoryDefault)
+	next := r.create(alice, fromAlice).ID
+	if r.browsers.last() != chrome {
+		t.Fatal("another Chrome serves")
+	}
+	close(come)
+	if code := <-c.told; code != mux.CloseSessionEnded {
+		t.Errorf("closed with %d", code)
+	}
+	if err := <-served; err != nil {
+		t.Errorf("Connect: %v", err)
+	}
+	r.browsers.works()
+	r.attach(next)()
+}

@@ -1,0 +1,138 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/stasisd/stasis/browser"
+	"github.com/stasisd/stasis/browser/datadir"
+	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/profiles"
+)
+
+// Recover makes good what a dead daemon left: it ends Chromes that still run,
+// saves the datadir of each session that was live as a rescue snapshot, tells
+// in the session's record what became of it, and clears the run directories;
+// from then on a janitor removes what expires. It runs before the first request.
+func (s *Service) Recover(ctx context.Context) error {
+	if err := s.Catalogue.DropUnfinishedAnswers(ctx); err != nil {
+		return err
+	}
+	left, err := s.Browsers.Left(ctx)
+	if err != nil {
+		return err
+	}
+	byName := map[string]*browser.Dir{}
+	for _, dir := range left {
+		byName[dir.Name()] = dir
+	}
+	records, err := s.unended(ctx)
+	if err != nil {
+		return err
+	}
+	for _, rec := range records {
+		dir := byName[rec.RunDir]
+		if err := s.rescue(ctx, rec, dir); err != nil {
+			return err
+		}
+		if dir != nil {
+			delete(byName, rec.RunDir)
+		}
+	}
+	for _, dir := range byName {
+		s.clear(dir)
+	}
+	s.work.Go(s.janitor)
+	return nil
+}
+
+// unended lists the sessions whose end was not recorded: those that ran, and
+// those in error whose data is kept.
+func (s *Service) unended(ctx context.Context) ([]profiles.Session, error) {
+	ran, _, err := s.Catalogue.Sessions(ctx, profiles.SessionFilter{Live: true})
+	if err != nil {
+		return nil, err
+	}
+	failed, _, err := s.Catalogue.Sessions(ctx, profiles.SessionFilter{Status: profiles.StatusError})
+	for _, rec := range failed {
+		if rec.EndedAt.IsZero() {
+			ran = append(ran, rec)
+		}
+	}
+	return ran, err
+}
+
+// rescue ends the record of a session that a dead daemon left live. Where its
+// datadir cannot be saved, the record says why and the datadir is cleared: the
+// last good snapshot stands.
+func (s *Service) rescue(ctx context.Context, rec profiles.Session, dir *browser.Dir) error {
+	const lost = "the daemon was killed"
+	why := error(nil)
+	switch {
+	case rec.Discard:
+	case dir == nil || !datadir.Exists(dir.Profile()):
+		why = errors.New("its data is gone")
+	default:
+		j := job{rec: rec, dir: dir, dead: true, rescue: true, mode: SaveFilesystem,
+			status: profiles.StatusTerminated, reason: lost}
+		e := s.saveLeft(ctx, j)
+		if e.err == nil {
+			s.Log.Info("a session was rescued", "session", rec.ID, "snapshot", e.answer.Snapshot.ID)
+			return nil
+		}
+		if code := fault.CodeOf(e.err); code != fault.SaveFailed {
+			// It is not the data that is at fault: the store can be mended, and
+			// the data is worth more than a quick start.
+			return fault.Wrap(e.err, code, "session.recover", "what the last daemon left could not be rescued: "+fault.MessageOf(e.err))
+		}
+		why = e.err
+	}
+	reason := lost
+	if why != nil {
+		reason = lost + "; nothing could be rescued"
+		s.Log.Error("a session could not be rescued", "session", rec.ID, "error", why)
+	}
+	if err := s.Catalogue.EndSession(ctx, profiles.End{SessionID: rec.ID, Status: profiles.StatusTerminated,
+		Reason: reason, EndedAt: s.Now().UTC()}); err != nil {
+		return err
+	}
+	if dir != nil {
+		s.clear(dir)
+	}
+	return nil
+}
+
+// sweepEvery is how often what has expired is removed.
+const sweepEvery = 10 * time.Minute
+
+// janitor removes what has expired, rescue snapshots and recorded answers,
+// until the service closes.
+func (s *Service) janitor() {
+	tick := time.NewTicker(sweepEvery)
+	defer tick.Stop()
+	for {
+		s.sweep(s.ctx)
+		select {
+		case <-tick.C:
+		case <-s.ctx.Done():
+			return
+		}
+	}
+}
+
+func (s *Service) sweep(ctx context.Context) {
+	now := s.Now()
+	if err := s.Catalogue.ExpireAnswers(ctx, now.Add(-repeatWindow)); err != nil {
+		s.Log.Warn("old answers could not be removed", "error", err)
+	}
+	rows, err := s.Catalogue.ExpiredSnapshots(ctx, now)
+	if err != nil {
+		s.Log.Warn("expired snapshots could not be listed", "error", err)
+	}
+	for _, row := range rows {
+		if err := s.removeSnapshot(ctx, row); err != nil {
+			s.Log.Warn("an expired snapshot could not be removed", "snapshot", row.ID, "error", err)
+		}
+	}
+}

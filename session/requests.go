@@ -1,0 +1,94 @@
+package session
+
+import (
+	"time"
+
+	"github.com/stasisd/stasis/profiles"
+)
+
+// Caller is who asks: the key behind a request.
+type Caller struct {
+	KeyID    string
+	UserID   string // the user the key acts for when a call names none
+	AllUsers bool   // it may act for every user
+	Rights   []profiles.Right
+}
+
+// Conflict says what a save does when the default has moved meanwhile.
+type Conflict string
+
+const (
+	ConflictKeep      Conflict = "keep"      // keep the winner; the snapshot is kept too
+	ConflictOverwrite Conflict = "overwrite" // move the default all the same
+)
+
+// SaveMode is what a delete does with the environment.
+type SaveMode string
+
+const (
+	SaveNone       SaveMode = "none"
+	SaveFilesystem SaveMode = "filesystem"
+	SaveMemory     SaveMode = "memory"
+)
+
+// OnLive says what a create does when another live session came from the same
+// environment.
+type OnLive string
+
+const (
+	OnLiveFork  OnLive = "fork"  // an own copy (the default)
+	OnLiveShare OnLive = "share" // that live session itself
+	OnLiveWait  OnLive = "wait"  // wait up to Wait for it to end
+	OnLiveFail  OnLive = "fail"  // environment_in_use
+)
+
+// Create asks for a session. Zero values mean the documented defaults, which
+// the api room fills in.
+type Create struct {
+	SessionID string // chosen by the caller; "" for a UUIDv7
+	UserID    string // "" for the source's user, else the key's
+	AgentName string
+	Goal      string
+	StartURL  string
+
+	// At most the first of these that is set is looked at, in this order.
+	FromSession     string // a session ID
+	FromEnvironment string // a session ID or a snapshot ID
+	FromDefaultOf   string // a user ID
+
+	AllowMemory  bool // false restores from files only
+	FreshIfNone  bool // if_missing: fresh
+	RestoreTabs  bool
+	ReadOnly     bool
+	Persist      bool
+	OnLive       OnLive
+	Idle         time.Duration // no client and no call for this long ends it
+	Lifetime     time.Duration
+	DiscardOnEnd bool          // on_timeout: discard
+	Wait         time.Duration // for a free place or, with OnLiveWait, for the environment
+	Labels       map[string]string
+	// RequestHash identifies the body, for a repeated session_id.
+	RequestHash string
+}
+
+// EndRequest asks for a session's end.
+type EndRequest struct {
+	Mode          SaveMode
+	SaveAsDefault bool
+	Conflict      Conflict
+}
+
+// ListRequest asks for a page of sessions.
+type ListRequest struct {
+	Status     profiles.Status
+	UserID     string // "" for all that the caller may see
+	Limit      int
+	StartAfter string
+}
+
+// EndAllRequest says whose sessions a DELETE /v1/sessions ends.
+type EndAllRequest struct {
+	EndRequest
+	UserID string // "" for the caller's own; else the caller must be allowed to act for it
+	All    bool   // everybody's: needs the admin right
+}

@@ -1,0 +1,160 @@
+package session
+
+import (
+	"context"
+
+	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/profiles"
+	"github.com/stasisd/stasis/snapshot"
+)
+
+// origin is what a new session starts from.
+type origin struct {
+	userID   string
+	source   *Source            // nil: a fresh environment
+	snapshot *profiles.Snapshot // nil with source
+	// version is the user's default that was current then; 0 is none. A save
+	// moves the default from this version only.
+	version int64
+}
+
+// resolve finds what a create is to restore. Sources of lower rank than the
+// first one named are not looked at. What the caller may not act for is not
+// found.
+func (s *Service) resolve(ctx context.Context, c Caller, r Create) (origin, error) {
+	const op = "session.resolve"
+	var o origin
+	source, snap, version, err := s.lookUp(ctx, c, r)
+	switch {
+	case err == nil && source != nil:
+		o.source, o.snapshot, o.userID = source, snap, snap.UserID
+		if r.UserID != "" && r.UserID != snap.UserID {
+			return o, fault.New(fault.UserMismatch, op, "user_id is not the user of the environment to restore")
+		}
+	case err == nil:
+	case r.FreshIfNone && missing(err):
+		// A fresh start is the same user's: what it saves is to be found there.
+		if o.userID = s.sourceUser(ctx, c, r); o.userID != "" && r.UserID != "" && o.userID != r.UserID {
+			return o, fault.New(fault.UserMismatch, op, "user_id is not the user of the environment to restore")
+		}
+	default:
+		return o, err
+	}
+	if o.source == nil {
+		for _, userID := range []string{r.UserID, c.UserID} {
+			if o.userID == "" {
+				o.userID = userID
+			}
+		}
+		if !c.mayActFor(o.userID) {
+			return o, fault.New(fault.Forbidden, op, "the key does not act for this user")
+		}
+	}
+	if version != 0 {
+		o.version = version
+		return o, nil
+	}
+	d, err := s.Catalogue.Default(ctx, o.userID)
+	if fault.Is(err, fault.DefaultNotFound) {
+		return o, nil
+	}
+	o.version = d.Version
+	return o, err
+}
+
+// sourceUser is whose environment a create asks for that is not there; "" where
+// nothing tells.
+func (s *Service) sourceUser(ctx context.Context, c Caller, r Create) string {
+	id := r.FromSession
+	if id == "" {
+		id = r.FromEnvironment
+	}
+	if id == "" {
+		return r.FromDefaultOf
+	}
+	rec, err := s.Catalogue.Session(ctx, id)
+	if err != nil || !c.mayActFor(rec.UserID) {
+		return ""
+	}
+	return rec.UserID
+}
+
+// missing reports whether an error says that there is nothing to restore.
+func missing(err error) bool {
+	return fault.Is(err, fault.NoSnapshot) || fault.Is(err, fault.SnapshotNotFound)
+}
+
+// lookUp finds the first source that is named; nil where none is. version is
+// that of the default, where the source is one.
+func (s *Service) lookUp(ctx context.Context, c Caller, r Create) (source *Source, snap *profiles.Snapshot, version int64, err error) {
+	switch {
+	case r.FromSession != "":
+		snap, err = s.newestOf(ctx, c, r.FromSession)
+		return &Source{Type: SourceSession, ID: r.FromSession}, snap, 0, err
+	case r.FromEnvironment != "":
+		snap, err = s.environment(ctx, c, r.FromEnvironment)
+		return &Source{Type: SourceEnvironment, ID: r.FromEnvironment}, snap, 0, err
+	case r.FromDefaultOf != "":
+		snap, version, err = s.defaultOf(ctx, c, r.FromDefaultOf)
+		return &Source{Type: SourceUserDefault, ID: r.FromDefaultOf}, snap, version, err
+	default:
+		return nil, nil, 0, nil
+	}
+}
+
+// environment is the snapshot of that ID, or the one that the session of that
+// ID stands for.
+func (s *Service) environment(ctx context.Context, c Caller, id string) (*profiles.Snapshot, error) {
+	snap, err := s.Catalogue.Snapshot(ctx, id)
+	switch {
+	case fault.Is(err, fault.SnapshotNotFound):
+		return s.newestOf(ctx, c, id)
+	case err != nil:
+		return nil, err
+	case !c.mayActFor(snap.UserID):
+		return nil, noSuchEnvironment()
+	}
+	return &snap, nil
+}
+
+func noSuchEnvironment() error {
+	return fault.New(fault.SnapshotNotFound, "session.resolve", "there is no such session or snapshot to restore from")
+}
+
+// newestOf is the snapshot that a session stands for.
+func (s *Service) newestOf(ctx context.Context, c Caller, id string) (*profiles.Snapshot, error) {
+	rec, err := s.Catalogue.Session(ctx, id)
+	if fault.Is(err, fault.SessionNotFound) || err == nil && !c.mayActFor(rec.UserID) {
+		return nil, noSuchEnvironment()
+	}
+	if err != nil {
+		return nil, err
+	}
+	snap, err := s.Catalogue.NewestSnapshot(ctx, id)
+	if fault.Is(err, fault.NoSnapshot) {
+		return nil, fault.New(fault.NoSnapshot, "session.resolve",
+			"session %s was never saved; end it with save_snapshot_mode, or create with if_missing=fresh", id)
+	}
+	return &snap, err
+}
+
+func (s *Service) defaultOf(ctx context.Context, c Caller, userID string) (*profiles.Snapshot, int64, error) {
+	if !c.mayActFor(userID) {
+		return nil, 0, noSuchEnvironment()
+	}
+	d, err := s.Catalogue.Default(ctx, userID)
+	if fault.Is(err, fault.DefaultNotFound) {
+		return nil, 0, fault.New(fault.NoSnapshot, "session.resolve",
+			"the user has no default environment; save one with save_as_default=true, or create with if_missing=fresh")
+	}
+	if err != nil {
+		return nil, 0, err
+	}
+	snap, err := s.Catalogue.Snapshot(ctx, d.SnapshotID)
+	return &snap, d.Version, err
+}
+
+// locationOf is where a snapshot's bytes are.
+func locationOf(userID, sessionID string) snapshot.Location {
+	return snapshot.Location{Owner: profiles.OwnerOf(userID), Session: sessionID, Scope: "agent", ScopeID: "browser"}
+}

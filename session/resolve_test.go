@@ -1,0 +1,229 @@
+package session
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/profiles"
+)
+
+// The first source that is named decides; those of lower rank are not even
+// looked at.
+func TestPrecedenceOfSources(t *testing.T) {
+	r := newRig(t, nil)
+	one, oneSnap := r.saved(alice, filesystem)
+	two, twoSnap := r.saved(alice, filesystem)
+	_, standard := r.saved(alice, asDefault)
+	for name, test := range map[string]struct {
+		ask    func(*Create)
+		source *Source
+		snap   string
+	}{
+		"nothing":              {nil, nil, ""},
+		"session":              {func(c *Create) { c.FromSession = one }, &Source{SourceSession, one}, oneSnap},
+		"session over all":     {func(c *Create) { c.FromSession, c.FromEnvironment, c.FromDefaultOf = one, two, "alice" }, &Source{SourceSession, one}, oneSnap},
+		"lower ones unseen":    {func(c *Create) { c.FromSession, c.FromEnvironment, c.FromDefaultOf = one, "gone", "bob" }, &Source{SourceSession, one}, oneSnap},
+		"environment session":  {func(c *Create) { c.FromEnvironment, c.FromDefaultOf = two, "alice" }, &Source{SourceEnvironment, two}, twoSnap},
+		"environment snapshot": {func(c *Create) { c.FromEnvironment = oneSnap }, &Source{SourceEnvironment, oneSnap}, oneSnap},
+		"default":              {func(c *Create) { c.FromDefaultOf = "alice" }, &Source{SourceUserDefault, "alice"}, standard},
+	} {
+		t.Run(name, func(t *testing.T) {
+			info := r.create(alice, test.ask)
+			defer r.end(alice, info.ID, none)
+			if test.source == nil {
+				if info.Restored != nil {
+					t.Errorf("restored %+v", info.Restored)
+				}
+				return
+			}
+			if info.Restored == nil {
+				t.Fatal("not restored")
+			}
+			if diff := cmp.Diff(*test.source, info.Restored.Source); diff != "" || info.Restored.SnapshotID != test.snap {
+				t.Errorf("snapshot %s, want %s; source (-want +got):\n%s", info.Restored.SnapshotID, test.snap, diff)
+			}
+			if got := r.browsers.last().restored.Cookies; len(got) != 1 {
+				t.Errorf("state document: %+v", got)
+			}
+		})
+	}
+	t.Run("a higher source that is missing is not passed over", func(t *testing.T) {
+		_, err := r.Create(t.Context(), alice, asking(func(c *Create) { c.FromSession, c.FromDefaultOf = "gone", "alice" }))
+		wantCode(t, err, fault.SnapshotNotFound)
+		info := r.create(alice, func(c *Create) { c.FromSession, c.FromDefaultOf, c.FreshIfNone = "gone", "alice", true })
+		if info.Restored != nil {
+			t.Errorf("restored %+v", info.Restored)
+		}
+	})
+}
+
+// A source that is not there is told, and only if_missing=fresh makes it a
+// fresh session.
+func TestIfMissing(t *testing.T) {
+	r := newRig(t, nil)
+	unsaved := r.create(alice, nil).ID
+	r.end(alice, unsaved, none)
+	running := r.create(alice, nil).ID
+	for name, test := range map[string]struct {
+		ask  func(*Create)
+		code fault.Code
+	}{
+		"session never saved":    {func(c *Create) { c.FromSession = unsaved }, fault.NoSnapshot},
+		"session running":        {func(c *Create) { c.FromSession = running }, fault.NoSnapshot},
+		"unknown session":        {func(c *Create) { c.FromSession = "no-such" }, fault.SnapshotNotFound},
+		"unknown environment":    {func(c *Create) { c.FromEnvironment = "no-such" }, fault.SnapshotNotFound},
+		"environment not saved":  {func(c *Create) { c.FromEnvironment = unsaved }, fault.NoSnapshot},
+		"no default":             {func(c *Create) { c.FromDefaultOf = "alice" }, fault.NoSnapshot},
+		"snapshot that is no ID": {func(c *Create) { c.FromEnvironment = "../../etc/passwd" }, fault.SnapshotNotFound},
+	} {
+		t.Run(name, func(t *testing.T) {
+			before := len(r.browsers.all())
+			_, err := r.Create(t.Context(), alice, asking(test.ask))
+			wantCode(t, err, test.code)
+			if len(r.browsers.all()) != before {
+				t.Error("a Chrome was started all the same")
+			}
+			info := r.create(alice, func(c *Create) { test.ask(c); c.FreshIfNone = true })
+			if info.Restored != nil || info.UserID != "alice" {
+				t.Errorf("%+v", info)
+			}
+			r.end(alice, info.ID, none)
+		})
+	}
+}
+
+// A fresh start in place of somebody's environment is that user's, so that what
+// it saves is found there the next time; for whom the key may not act it is none.
+func TestFreshIsTheSourcesUser(t *testing.T) {
+	r := newRig(t, nil)
+	unsaved := r.create(alice, nil).ID
+	for name, ask := range map[string]func(*Create){
+		"default": func(c *Create) { c.FromDefaultOf = "alice" },
+		"session": func(c *Create) { c.FromSession = unsaved },
+	} {
+		fresh := func(c *Create) { ask(c); c.FreshIfNone = true }
+		info := r.create(admin, fresh)
+		if info.UserID != "alice" || info.Restored != nil {
+			t.Errorf("%s: the session is %s's, restored %v", name, info.UserID, info.Restored)
+		}
+		r.end(admin, info.ID, none)
+	}
+	_, err := r.Create(t.Context(), alice, asking(func(c *Create) { c.FromDefaultOf = "bob" }))
+	wantCode(t, err, fault.SnapshotNotFound)
+	_, err = r.Create(t.Context(), alice, asking(func(c *Create) { c.FromDefaultOf, c.FreshIfNone = "bob", true }))
+	wantCode(t, err, fault.Forbidden)
+}
+
+// What belongs to a user that the key does not act for does not exist for it.
+func TestOwnership(t *testing.T) {
+	r := newRig(t, nil)
+	ctx := t.Context()
+	ended, snap := r.saved(alice, asDefault)
+	live := r.create(alice, nil).ID
+	for name, ask := range map[string]func(*Create){
+		"session":     func(c *Create) { c.FromSession = ended },
+		"environment": func(c *Create) { c.FromEnvironment = ended },
+		"snapshot":    func(c *Create) { c.FromEnvironment = snap },
+		"default":     func(c *Create) { c.FromDefaultOf = "alice" },
+	} {
+		t.Run("restore "+name, func(t *testing.T) {
+			_, err := r.Create(ctx, bob, asking(ask))
+			wantCode(t, err, fault.SnapshotNotFound)
+			// An admin may, and it stays the user's.
+			info := r.create(admin, ask)
+			if info.UserID != "alice" {
+				t.Errorf("the session is %s's", info.UserID)
+			}
+			r.end(admin, info.ID, none)
+			_, err = r.Create(ctx, admin, asking(func(c *Create) { ask(c); c.UserID = "bob" }))
+			wantCode(t, err, fault.UserMismatch)
+			_, err = r.Create(ctx, admin, asking(func(c *Create) { ask(c); c.UserID, c.FreshIfNone = "bob", true }))
+			wantCode(t, err, fault.UserMismatch)
+		})
+	}
+	_, err := r.Create(ctx, bob, asking(func(c *Create) { c.UserID = "alice" }))
+	wantCode(t, err, fault.Forbidden)
+
+	for name, call := range map[string]func(Caller) error{
+		"get":        func(c Caller) error { _, err := r.Get(ctx, c, live); return err },
+		"get ended":  func(c Caller) error { _, err := r.Get(ctx, c, ended); return err },
+		"status":     func(c Caller) error { _, err := r.Status(ctx, c, live); return err },
+		"report":     func(c Caller) error { _, err := r.RestoreReport(ctx, c, live); return err },
+		"navigate":   func(c Caller) error { _, err := r.Navigate(ctx, c, live, "https://a.example/"); return err },
+		"screenshot": func(c Caller) error { _, err := r.Screenshot(ctx, c, live); return err },
+		"pages":      func(c Caller) error { _, err := r.Pages(ctx, c, live); return err },
+		"pause":      func(c Caller) error { _, err := r.Pause(ctx, c, live); return err },
+		"resume":     func(c Caller) error { _, err := r.Resume(ctx, c, live); return err },
+		"cancel":     func(c Caller) error { _, err := r.Cancel(ctx, c, live); return err },
+		"files":      func(c Caller) error { _, err := r.ListFiles(ctx, c, live); return err },
+		"snapshots":  func(c Caller) error { _, _, err := r.Snapshots(ctx, c, ended, 10, ""); return err },
+	} {
+		t.Run(name, func(t *testing.T) { wantCode(t, call(bob), fault.SessionNotFound) })
+	}
+	for name, call := range map[string]func(Caller) error{
+		"get":    func(c Caller) error { _, err := r.Snapshot(ctx, c, snap); return err },
+		"delete": func(c Caller) error { return r.DeleteSnapshot(ctx, c, snap) },
+		"make it a default": func(c Caller) error {
+			_, err := r.SetDefault(ctx, c, c.UserID, snap, nil)
+			return err
+		},
+	} {
+		t.Run("snapshot "+name, func(t *testing.T) { wantCode(t, call(bob), fault.SnapshotNotFound) })
+	}
+	for name, call := range map[string]func(Caller) error{
+		"default":        func(c Caller) error { _, err := r.Default(ctx, c, "alice"); return err },
+		"set default":    func(c Caller) error { _, err := r.SetDefault(ctx, c, "alice", snap, nil); return err },
+		"delete default": func(c Caller) error { return r.DeleteDefault(ctx, c, "alice") },
+		"history":        func(c Caller) error { _, err := r.DefaultHistory(ctx, c, "alice", 10); return err },
+	} {
+		t.Run(name, func(t *testing.T) { wantCode(t, call(bob), fault.UserNotFound) })
+	}
+	for _, id := range []string{live, ended, "no-such"} {
+		a, err := r.End(ctx, bob, id, none)
+		if err != nil || a.Deleted || a.Snapshot != nil {
+			t.Errorf("bob ends %s: %+v, %v", id, a, err)
+		}
+	}
+	if page, _, err := r.List(ctx, bob, ListRequest{UserID: "alice", Limit: 10}); err != nil || len(page) != 0 {
+		t.Errorf("bob lists %d of alice's: %v", len(page), err)
+	}
+	if page, _, err := r.List(ctx, bob, ListRequest{Limit: 10}); err != nil || len(page) != 0 {
+		t.Errorf("bob lists %d: %v", len(page), err)
+	}
+	if a, err := r.EndAll(ctx, bob, EndAllRequest{EndRequest: none}); err != nil || a.Deleted {
+		t.Errorf("bob ends all his: %+v, %v", a, err)
+	}
+	_, err = r.EndAll(ctx, bob, EndAllRequest{EndRequest: none, UserID: "alice"})
+	wantCode(t, err, fault.Forbidden)
+	_, err = r.EndAll(ctx, bob, EndAllRequest{EndRequest: none, All: true})
+	wantCode(t, err, fault.Forbidden)
+	if r.status(live) != profiles.StatusReady {
+		t.Errorf("alice's session is %s", r.status(live))
+	}
+	r.holds(snap)
+}
+
+// A key without the right "use" may do nothing here.
+func TestRights(t *testing.T) {
+	r := newRig(t, nil)
+	ctx := t.Context()
+	id := r.create(alice, nil).ID
+	idle := Caller{KeyID: "key-i", UserID: "alice", Rights: []profiles.Right{rightSecrets}}
+	for name, call := range map[string]func() error{
+		"create":   func() error { _, err := r.Create(ctx, idle, asking(nil)); return err },
+		"get":      func() error { _, err := r.Get(ctx, idle, id); return err },
+		"list":     func() error { _, _, err := r.List(ctx, idle, ListRequest{}); return err },
+		"navigate": func() error { _, err := r.Navigate(ctx, idle, id, "https://a.example/"); return err },
+		"end":      func() error { _, err := r.End(ctx, idle, id, none); return err },
+		"end all":  func() error { _, err := r.EndAll(ctx, idle, EndAllRequest{}); return err },
+		"ticket":   func() error { _, _, err := r.NewTicket(ctx, idle); return err },
+		"default":  func() error { _, err := r.Default(ctx, idle, "alice"); return err },
+		"keys":     func() error { _, err := r.Keys(ctx, alice); return err },
+		"new key":  func() error { _, _, err := r.CreateKey(ctx, alice, "k", "alice", false, nil); return err },
+		"no key":   func() error { return r.DeleteKey(ctx, alice, "key-a") },
+	} {
+		t.Run(name, func(t *testing.T) { wantCode(t, call(), fault.Forbidden) })
+	}
+}

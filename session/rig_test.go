@@ -1,0 +1,322 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"os"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"filippo.io/age"
+	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
+
+	"github.com/stasisd/stasis/browser/pool"
+	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/profiles"
+	"github.com/stasisd/stasis/profiles/sqldb"
+	"github.com/stasisd/stasis/snapshot"
+	"github.com/stasisd/stasis/snapshot/faultstore"
+	"github.com/stasisd/stasis/snapshot/memstore"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// patience is how long a test waits for a condition before it fails.
+const patience = 20 * time.Second
+
+var (
+	alice = Caller{KeyID: "key-a", UserID: "alice", Rights: []profiles.Right{rightUse}}
+	bob   = Caller{KeyID: "key-b", UserID: "bob", Rights: []profiles.Right{rightUse}}
+	admin = Caller{KeyID: "key-r", UserID: "default", AllUsers: true, Rights: []profiles.Right{rightUse, rightSecrets, rightAdmin}}
+)
+
+var errBroken = errors.New("broken on purpose")
+
+// rig is a Service on fakes that can be broken.
+type rig struct {
+	*Service
+	t         *testing.T
+	browsers  *fakeBrowsers
+	store     *faultstore.Store
+	catalogue *brokenCatalogue
+	clock     *clock
+	keys      snapshot.Keys
+}
+
+func newRig(t *testing.T, change func(*Config)) *rig {
+	t.Helper()
+	root, err := os.MkdirTemp("/tmp", "u")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(root) })
+	db, err := sqldb.Open(t.Context(), sqldb.Options{Path: sqldb.Memory, Now: time.Now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := db.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	identity, err := age.GenerateX25519Identity()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &rig{t: t, browsers: newFakeBrowsers(t, root+"/run"), store: faultstore.New(memstore.New(0)),
+		catalogue: &brokenCatalogue{Catalogue: db}, clock: &clock{at: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)},
+		keys: snapshot.NewKeys(identity, [32]byte{1})}
+	r.Service = r.daemon(change)
+	return r
+}
+
+// daemon makes a Service on the rig's disk, store and catalogue. It is closed
+// with the test, and must then leave no Chrome.
+func (r *rig) daemon(change func(*Config)) *Service {
+	cfg := Config{MaxSessions: 20, Parked: pool.Limits{Size: 4, Age: time.Hour}, RescueTTL: 24 * time.Hour,
+		Unpack: snapshot.Limits{Entries: 1000, Bytes: 1 << 30}, Savers: 2}
+	if change != nil {
+		change(&cfg)
+	}
+	s := New(cfg, Deps{Browsers: r.browsers, Vault: snapshot.NewVault(r.store, r.keys, snapshot.Options{Now: r.clock.now}),
+		Catalogue: r.catalogue, Now: r.clock.now, Log: slog.New(slog.DiscardHandler)})
+	r.t.Cleanup(func() {
+		r.browsers.works()
+		r.store.FailAt(0, faultstore.Refuse, nil)
+		r.catalogue.works()
+		if err := s.Close(context.Background()); err != nil {
+			r.t.Errorf("Close: %v", err)
+		}
+		for _, c := range r.browsers.all() {
+			if !c.dead() {
+				r.t.Errorf("the Chrome in %s lives on", c.dir.Name())
+			}
+		}
+	})
+	return s
+}
+
+// clock stands still unless it is moved, but for a millisecond at each look.
+type clock struct {
+	mu sync.Mutex
+	at time.Time
+}
+
+func (c *clock) now() time.Time { return c.add(time.Millisecond) }
+
+func (c *clock) add(d time.Duration) time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.at = c.at.Add(d)
+	return c.at
+}
+
+// brokenCatalogue is a catalogue whose writes can fail.
+type brokenCatalogue struct {
+	profiles.Catalogue
+	mu     sync.Mutex
+	broken map[string]error // by method
+}
+
+func (b *brokenCatalogue) fails(err error, methods ...string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.broken = map[string]error{}
+	for _, m := range methods {
+		b.broken[m] = err
+	}
+}
+
+func (b *brokenCatalogue) works() { b.fails(nil) }
+
+func (b *brokenCatalogue) err(method string) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.broken[method]
+}
+
+func (b *brokenCatalogue) Commit(ctx context.Context, c profiles.Commit) (profiles.Moved, error) {
+	if err := b.err("Commit"); err != nil {
+		return profiles.Moved{}, err
+	}
+	return b.Catalogue.Commit(ctx, c)
+}
+
+func (b *brokenCatalogue) CreateSession(ctx context.Context, s profiles.Session) error {
+	if err := b.err("CreateSession"); err != nil {
+		return err
+	}
+	return b.Catalogue.CreateSession(ctx, s)
+}
+
+func (b *brokenCatalogue) EndSession(ctx context.Context, e profiles.End) error {
+	if err := b.err("EndSession"); err != nil {
+		return err
+	}
+	return b.Catalogue.EndSession(ctx, e)
+}
+
+// asking is a create with the documented defaults.
+func asking(change func(*Create)) Create {
+	c := Create{AgentName: "agi-0", AllowMemory: true, RestoreTabs: true, Idle: time.Hour, Lifetime: time.Hour}
+	if change != nil {
+		change(&c)
+	}
+	return c
+}
+
+func (r *rig) create(c Caller, change func(*Create)) Info {
+	r.t.Helper()
+	info, err := r.Create(r.t.Context(), c, asking(change))
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return info
+}
+
+// end ends a session, and fails the test if that fails.
+func (r *rig) end(c Caller, id string, request EndRequest) EndAnswer {
+	r.t.Helper()
+	a, err := r.End(r.t.Context(), c, id, request)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	if !a.Deleted || (request.Mode != SaveNone) != (a.Snapshot != nil) {
+		r.t.Fatalf("end: %+v", a)
+	}
+	return a
+}
+
+// saved makes a session of the caller's and saves it; it returns both IDs.
+func (r *rig) saved(c Caller, request EndRequest) (session, snap string) {
+	r.t.Helper()
+	id := r.create(c, nil).ID
+	return id, r.end(c, id, request).Snapshot.ID
+}
+
+var (
+	none       = EndRequest{Mode: SaveNone, Conflict: ConflictKeep}
+	filesystem = EndRequest{Mode: SaveFilesystem, Conflict: ConflictKeep}
+	memory     = EndRequest{Mode: SaveMemory, Conflict: ConflictKeep}
+	asDefault  = EndRequest{Mode: SaveFilesystem, SaveAsDefault: true, Conflict: ConflictKeep}
+)
+
+// status is what the record and the session itself both say.
+func (r *rig) status(id string) profiles.Status {
+	r.t.Helper()
+	info, err := r.Get(r.t.Context(), admin, id)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	rec, err := r.catalogue.Session(r.t.Context(), id)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	if rec.Status != info.Status {
+		// It may have changed between the two looks, but only forward.
+		if info, err = r.Get(r.t.Context(), admin, id); err != nil {
+			r.t.Fatal(err)
+		}
+	}
+	if rec.Status != info.Status {
+		r.t.Errorf("session %s says %s, its record %s", id, info.Status, rec.Status)
+	}
+	return info.Status
+}
+
+// holds fails the test unless exactly these snapshots exist, whole, and the
+// store has no archive besides theirs.
+func (r *rig) holds(snapshots ...string) {
+	r.t.Helper()
+	ctx := r.t.Context()
+	var archives, documents []string
+	locations := map[snapshot.Location]bool{}
+	for _, id := range snapshots {
+		row, err := r.catalogue.Snapshot(ctx, id)
+		if err != nil {
+			r.t.Errorf("snapshot %s: %v", id, err)
+			continue
+		}
+		locations[locationOf(row.UserID, row.SessionID)] = true
+		saved, err := r.Vault.Open(ctx, locationOf(row.UserID, row.SessionID), id)
+		if err == nil {
+			err = r.Vault.Verify(ctx, saved)
+		}
+		if err != nil {
+			r.t.Errorf("snapshot %s: %v", id, err)
+		}
+		archives = append(archives, row.ArchiveID)
+	}
+	stored, err := r.store.List(ctx, snapshot.ArchiveFolder(), 1000, "")
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	slices.Sort(archives)
+	if diff := cmp.Diff(slices.Compact(archives), stored); diff != "" {
+		r.t.Errorf("archives (-committed +stored):\n%s", diff)
+	}
+	sessions, _, err := r.catalogue.Sessions(ctx, profiles.SessionFilter{})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	for _, s := range sessions {
+		ids, _, err := r.Vault.List(ctx, locationOf(s.UserID, s.ID), 1000, "")
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		documents = append(documents, ids...)
+	}
+	slices.Sort(documents)
+	want := slices.Sorted(slices.Values(snapshots))
+	if diff := cmp.Diff(want, documents); diff != "" {
+		r.t.Errorf("documents (-committed +stored):\n%s", diff)
+	}
+}
+
+// dirs is how many run directories there are.
+func (r *rig) dirs() int {
+	r.t.Helper()
+	entries, err := os.ReadDir(r.browsers.launcher.Root())
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return len(entries)
+}
+
+// await waits until a condition holds.
+func await(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	for !holds() {
+		select {
+		case <-ctx.Done():
+			t.Fatalf("still not: %s", what)
+		case <-time.After(time.Millisecond):
+		}
+	}
+}
+
+func wantCode(t *testing.T, err error, code fault.Code) {
+	t.Helper()
+	if got := fault.CodeOf(err); got != code {
+		t.Errorf("got %q (%v), want %q", got, err, code)
+	}
+}
+
+// kill ends the rig's daemon as kill -9 would: nothing is saved, no record is
+// written, Chromes die, directories stay.
+func (r *rig) kill() {
+	r.t.Helper()
+	r.store.FailAt(1, faultstore.Dead, errBroken)
+	r.catalogue.fails(errBroken, "Commit", "EndSession")
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	_ = r.Close(ctx) // it has no time
+	r.store.FailAt(0, faultstore.Refuse, nil)
+	r.catalogue.works()
+}

@@ -1,0 +1,224 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/stasisd/stasis/browser"
+	"github.com/stasisd/stasis/browser/datadir"
+	"github.com/stasisd/stasis/browser/mux"
+	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/profiles"
+	"github.com/stasisd/stasis/state"
+)
+
+// captureDeadline bounds the reading of a whole environment over CDP.
+const captureDeadline = 30 * time.Second
+
+// end carries an ending out. It never returns with anything half done: the
+// session has ended, or it runs on, or its datadir is kept and it is in error.
+func (s *Service) end(j job) ended {
+	ctx := s.ctx
+	if j.chrome != nil && !j.dead {
+		// Clients that do not let go are cut off when Chrome ends.
+		_ = j.chrome.CloseClients(ctx, mux.CloseSessionEnded, "session_ended")
+	}
+	switch {
+	case j.mode == SaveNone:
+		return s.throwAway(ctx, j)
+	case j.dead || j.chrome == nil:
+		return s.saveLeft(ctx, j)
+	case j.mode == SaveMemory:
+		return s.saveMemory(ctx, j)
+	default:
+		return s.saveFilesystem(ctx, j)
+	}
+}
+
+// throwAway ends the browser and keeps nothing.
+func (s *Service) throwAway(ctx context.Context, j job) ended {
+	answer := EndAnswer{Success: true, Deleted: true, Message: "session ended, nothing was saved", UnsavedChanges: j.used}
+	err := s.Catalogue.EndSession(ctx, profiles.End{SessionID: j.rec.ID, Status: j.status, Reason: j.reason,
+		EndedAt: s.Now().UTC(), Outcome: func(profiles.Moved) (jsonRaw, error) { return encode(answer), nil }})
+	switch {
+	case err != nil && j.dead: // there is no Chrome to run on
+		return ended{err: err, doc: crashed(j.rec.Engine, s.Now())}
+	case err != nil:
+		return ended{err: err, chrome: j.chrome, doc: j.doc}
+	}
+	s.drop(ctx, j)
+	return ended{answer: answer, over: true}
+}
+
+// drop ends the browser and removes the run directory.
+func (s *Service) drop(ctx context.Context, j job) {
+	if j.chrome != nil {
+		s.discard(ctx, j.chrome)
+		return
+	}
+	s.clear(j.dir)
+}
+
+// saveFilesystem reads the state, closes Chrome, and keeps what it left.
+func (s *Service) saveFilesystem(ctx context.Context, j job) ended {
+	doc, err := s.capture(ctx, j)
+	if err != nil {
+		return s.runOn(ctx, j, doc, err)
+	}
+	if doc.Datadir, err = j.chrome.Close(ctx); err != nil {
+		return ended{err: saveFailed(err, "Chrome could not be closed"), doc: doc}
+	}
+	files, err := datadir.Select(j.dir.Profile())
+	if err != nil {
+		return s.reopen(ctx, j, doc, err)
+	}
+	answer, _, err := s.keep(ctx, j, doc, files)
+	if err != nil {
+		return s.reopen(ctx, j, doc, err)
+	}
+	s.clear(j.dir)
+	return ended{answer: answer, over: true}
+}
+
+// saveMemory freezes Chrome, keeps a copy of what it has on disk, and parks it.
+func (s *Service) saveMemory(ctx context.Context, j job) ended {
+	doc, err := s.capture(ctx, j)
+	if err != nil {
+		return s.runOn(ctx, j, doc, err)
+	}
+	if err := j.chrome.Freeze(ctx); err != nil {
+		return s.runOn(ctx, j, doc, err)
+	}
+	files, err := j.chrome.Environment()
+	if err != nil {
+		return s.runOn(ctx, j, doc, err)
+	}
+	answer, id, err := s.keep(ctx, j, doc, files)
+	if err != nil {
+		return s.runOn(ctx, j, doc, err)
+	}
+	if err := s.parked.Put(context.WithoutCancel(ctx), id, &parkedChrome{Chrome: j.chrome, clear: s.clear}); err != nil {
+		s.Log.Error("a Chrome that gave way to a parked one could not be ended", "error", err)
+	}
+	return ended{answer: answer, over: true}
+}
+
+// saveLeft keeps the datadir of a Chrome that is no more.
+func (s *Service) saveLeft(ctx context.Context, j job) ended {
+	doc := j.doc
+	if !doc.Complete {
+		doc = crashed(j.rec.Engine, s.Now())
+	}
+	if j.chrome != nil {
+		if err := j.chrome.Kill(ctx); err != nil {
+			return ended{err: saveFailed(err, "what is left of Chrome could not be ended"), doc: doc}
+		}
+	}
+	files, err := datadir.Select(j.dir.Profile())
+	if err != nil {
+		return ended{err: saveFailed(err, ""), doc: doc}
+	}
+	answer, _, err := s.keep(ctx, j, doc, files)
+	if err != nil {
+		return ended{err: saveFailed(err, ""), doc: doc}
+	}
+	s.clear(j.dir)
+	return ended{answer: answer, over: true}
+}
+
+// crashed is the document of a datadir whose Chrome died unread.
+func crashed(engine string, now time.Time) state.Document {
+	return state.Document{SchemaVersion: state.SchemaVersion, CapturedAt: now.UTC(), Datadir: state.DatadirCrash,
+		Chrome: state.Chrome{Engine: engine}}
+}
+
+// capture checks the store and its room, and reads the state.
+func (s *Service) capture(ctx context.Context, j job) (state.Document, error) {
+	var doc state.Document
+	ctx, cancel := context.WithTimeout(ctx, captureDeadline)
+	defer cancel()
+	if j.chrome.Frozen() {
+		if err := j.chrome.Thaw(ctx); err != nil {
+			return doc, err
+		}
+	}
+	// Chrome still writes, so the list is a guess; the guess errs upward, for
+	// what is stored is compressed.
+	files, err := j.chrome.Environment()
+	if err != nil {
+		return doc, err
+	}
+	if err := s.Vault.CheckRoom(ctx, datadir.Size(files)); err != nil {
+		return doc, err
+	}
+	// A store that is read-only or away is better known before Chrome is closed.
+	if err := s.Vault.Health(ctx); err != nil {
+		return doc, err
+	}
+	if doc, err = j.chrome.Capture(ctx); err != nil {
+		return doc, err
+	}
+	return doc, s.fits(files, doc)
+}
+
+// runOn gives a save up before Chrome was closed: the session goes on. If
+// Chrome has died meanwhile it is reopened.
+func (s *Service) runOn(ctx context.Context, j job, doc state.Document, why error) ended {
+	look, cancel := context.WithTimeout(ctx, thawDeadline)
+	defer cancel()
+	err := j.chrome.Thaw(look)
+	if err == nil {
+		// A Chrome that has just died still has processes to lose; its pipe
+		// says so first. One that is merely slow to answer lives.
+		if _, err = j.chrome.Pages(look); look.Err() != nil {
+			err = nil
+		}
+	}
+	select {
+	case <-j.chrome.Done():
+		return s.reopen(ctx, j, doc, why)
+	default:
+	}
+	if err != nil {
+		return s.reopen(ctx, j, doc, why)
+	}
+	return ended{err: saveFailed(why, "the save failed and nothing was stored; the session runs on"), chrome: j.chrome}
+}
+
+// reopen gives a save up after Chrome was closed: a new Chrome takes the same
+// datadir. If that fails too, the datadir is kept.
+func (s *Service) reopen(ctx context.Context, j job, doc state.Document, why error) ended {
+	if err := j.chrome.Kill(ctx); err != nil {
+		return ended{err: saveFailed(errors.Join(why, err), "the save failed and Chrome could not be ended"), doc: doc}
+	}
+	switch {
+	case doc.Datadir == state.DatadirClean:
+	case doc.Complete: // it was read before it died: that wins
+		doc.Datadir = state.DatadirCrash
+	default: // only its datadir is left
+		doc = crashed(j.rec.Engine, s.Now())
+	}
+	chrome, _, err := s.Browsers.Restored(ctx, j.dir, doc, browser.RestoreOptions{RestoreTabs: true})
+	if err != nil {
+		doc.Datadir = state.DatadirCrash // the Chrome that did not come up may have had it open
+		return ended{err: saveFailed(errors.Join(why, err),
+			"the save failed and Chrome could not be reopened; the data is kept, resume the session to try again"), doc: doc}
+	}
+	return ended{err: saveFailed(why, "the save failed and nothing was stored; Chrome was reopened and the session runs on"),
+		chrome: chrome, restarted: true}
+}
+
+// saveFailed gives a failed save its code: that of the cause where a client
+// can act on it, else save_failed.
+func saveFailed(err error, message string) error {
+	switch code := fault.CodeOf(err); code {
+	case fault.StoreFull, fault.StoreFailed, fault.Timeout, fault.BrowserFailed:
+		if message == "" {
+			return err
+		}
+		return fault.Wrap(err, code, "session.save", message+": "+fault.MessageOf(err))
+	default:
+		return fault.Wrap(err, fault.SaveFailed, "session.save", message)
+	}
+}

@@ -1,0 +1,143 @@
+// Package session is the behaviour of Stasis: who may do what to a session,
+// and in which order a create, a restore, a save and an end go. It decides;
+// the rooms below it (browser, snapshot, profiles) do.
+//
+// A live session is one goroutine that owns its state and takes requests in
+// turn (see [live]); the [Service] finds it, checks the caller and hands it
+// the request.
+package session
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/stasisd/stasis/browser/pool"
+	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/profiles"
+	"github.com/stasisd/stasis/snapshot"
+)
+
+// Config are the settings of a Service.
+type Config struct {
+	MaxSessions int             // sessions that may live at once
+	Parked      pool.Limits     // of frozen Chromes kept by memory snapshots
+	RescueTTL   time.Duration   // how long a rescue snapshot is kept
+	Unpack      snapshot.Limits // what an archive may unpack to
+	// Savers is how many sessions are saved at once when the daemon stops.
+	Savers int
+}
+
+// Deps are what a Service stands on.
+type Deps struct {
+	Browsers  Browsers
+	Vault     *snapshot.Vault
+	Catalogue profiles.Catalogue
+	Now       func() time.Time
+	Log       *slog.Logger
+}
+
+// Service is the session room's face. Its methods are safe for concurrent
+// use. Close must be called.
+type Service struct {
+	cfg Config
+	Deps
+
+	parked  *pool.Parked[*parkedChrome]
+	slots   *slots
+	tickets *tickets
+
+	// ctx is the life of the daemon's own work (saves, sessions); it ends
+	// after everything was given the time to end by itself.
+	ctx    context.Context
+	cancel context.CancelFunc
+	work   sync.WaitGroup
+
+	mu       sync.Mutex
+	closing  bool
+	live     map[string]*live
+	creating map[string]*claim // sessions that are on their way, by ID
+}
+
+// New makes a Service. [Service.Recover] must run before the first request.
+func New(cfg Config, deps Deps) *Service {
+	s := &Service{cfg: cfg, Deps: deps,
+		parked: pool.New[*parkedChrome](cfg.Parked), slots: newSlots(cfg.MaxSessions),
+		tickets: newTickets(deps.Now),
+		live:    map[string]*live{}, creating: map[string]*claim{}}
+	s.ctx, s.cancel = context.WithCancel(context.Background())
+	return s
+}
+
+// Close stops taking sessions, saves every live one as a rescue snapshot and
+// ends it, ends the parked Chromes and waits for all of it. When ctx ends
+// first, what is left is killed unsaved; its datadirs are rescued at the next
+// start.
+func (s *Service) Close(ctx context.Context) error {
+	s.mu.Lock()
+	s.closing = true
+	all := make([]*live, 0, len(s.live))
+	for _, l := range s.live {
+		all = append(all, l)
+	}
+	s.mu.Unlock()
+	s.slots.close()
+
+	stop := context.AfterFunc(ctx, s.cancel)
+	defer stop()
+	gate := make(chan struct{}, max(s.cfg.Savers, 1))
+	var savers sync.WaitGroup
+	for _, l := range all {
+		savers.Go(func() {
+			gate <- struct{}{}
+			defer func() { <-gate }()
+			l.shutdown(ctx)
+		})
+	}
+	savers.Wait()
+	err := s.parked.Close(context.WithoutCancel(ctx))
+	s.cancel()
+	s.work.Wait()
+	return err
+}
+
+// Ready reports whether sessions can be taken: the daemon is not stopping, and
+// catalogue and store answer.
+func (s *Service) Ready(ctx context.Context) error {
+	s.mu.Lock()
+	closing := s.closing
+	s.mu.Unlock()
+	if closing {
+		return fault.New(fault.ShuttingDown, "session.ready", "the daemon is shutting down")
+	}
+	return errors.Join(s.Catalogue.Health(ctx), s.Vault.Health(ctx))
+}
+
+// Counts are for metrics and tests.
+type Counts struct{ Live, Parked int }
+
+// Counts tells how many sessions live and how many Chromes are parked.
+func (s *Service) Counts() Counts {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return Counts{Live: len(s.live), Parked: s.parked.Len()}
+}
+
+// find returns the live session, nil where there is none.
+func (s *Service) find(id string) *live {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.live[id]
+}
+
+// forget takes an ended session out of the live ones, its ticket too, and
+// gives its place on.
+func (s *Service) forget(l *live) {
+	s.tickets.end(l.ticket)
+	s.mu.Lock()
+	delete(s.live, l.id)
+	s.mu.Unlock()
+	s.slots.release()
+}

@@ -1,0 +1,172 @@
+package session
+
+import (
+	"context"
+	"encoding/json"
+	"strconv"
+	"sync"
+
+	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/profiles"
+)
+
+func noSuchSession(id string) error {
+	return fault.New(fault.SessionNotFound, "session.find", "there is no session %s", id)
+}
+
+// record is a session's record, if the caller may see it.
+func (s *Service) record(ctx context.Context, c Caller, id string) (profiles.Session, error) {
+	if err := c.require(rightUse); err != nil {
+		return profiles.Session{}, err
+	}
+	rec, err := s.Catalogue.Session(ctx, id)
+	if err == nil && !c.mayActFor(rec.UserID) {
+		return rec, noSuchSession(id)
+	}
+	return rec, err
+}
+
+// running is a live session, if the caller may use it. One that has ended is
+// session_not_running.
+func (s *Service) running(ctx context.Context, c Caller, id string) (*live, error) {
+	if l := s.find(id); l != nil && c.Has(rightUse) && c.mayActFor(l.userID) {
+		return l, nil
+	}
+	if _, err := s.record(ctx, c, id); err != nil {
+		return nil, err
+	}
+	return nil, notRunning(id)
+}
+
+// Get tells of a session, running or ended.
+func (s *Service) Get(ctx context.Context, c Caller, id string) (Info, error) {
+	rec, err := s.record(ctx, c, id)
+	if err != nil {
+		return Info{}, err
+	}
+	return s.infoOf(ctx, rec)
+}
+
+// infoOf tells of a session by its record, or by itself while it lives.
+func (s *Service) infoOf(ctx context.Context, rec profiles.Session) (Info, error) {
+	if l := s.find(rec.ID); l != nil {
+		info, err := l.info(ctx)
+		if !fault.Is(err, fault.SessionNotRunning) {
+			return info, err
+		}
+		// It ended between the two looks.
+		if rec, err = s.Catalogue.Session(ctx, rec.ID); err != nil {
+			return Info{}, err
+		}
+	}
+	info := Info{Session: rec}
+	if rec.Restored != nil {
+		info.Restored = new(RestoreReport)
+		if err := json.Unmarshal(rec.Restored, info.Restored); err != nil {
+			return info, fault.Wrap(err, fault.StoreFailed, "session.get", "the recorded restore report cannot be read")
+		}
+	}
+	return info, nil
+}
+
+// List gives a page of sessions, newest first, and the cursor of the next.
+func (s *Service) List(ctx context.Context, c Caller, r ListRequest) ([]Info, string, error) {
+	if err := c.require(rightUse); err != nil {
+		return nil, "", err
+	}
+	userID := r.UserID
+	if userID == "" && !c.AllUsers && !c.Has(rightAdmin) {
+		userID = c.UserID
+	}
+	if userID != "" && !c.mayActFor(userID) {
+		return []Info{}, "", nil
+	}
+	records, next, err := s.Catalogue.Sessions(ctx, profiles.SessionFilter{
+		UserID: userID, Status: r.Status, Limit: r.Limit, StartAfter: r.StartAfter})
+	if err != nil {
+		return nil, "", err
+	}
+	page := make([]Info, 0, len(records))
+	for _, rec := range records {
+		info, err := s.infoOf(ctx, rec)
+		if err != nil {
+			return nil, "", err
+		}
+		page = append(page, info)
+	}
+	return page, next, nil
+}
+
+// RestoreReport tells what a restore brought back, whole; a fresh session has
+// none.
+func (s *Service) RestoreReport(ctx context.Context, c Caller, id string) (RestoreReport, error) {
+	info, err := s.Get(ctx, c, id)
+	if err != nil {
+		return RestoreReport{}, err
+	}
+	if info.Restored == nil {
+		return RestoreReport{}, fault.New(fault.NotFound, "session.report", "session %s was not restored from anything", id)
+	}
+	return *info.Restored, nil
+}
+
+// Status tells how a session is.
+func (s *Service) Status(ctx context.Context, c Caller, id string) (StatusAnswer, error) {
+	info, err := s.Get(ctx, c, id)
+	if err != nil {
+		return StatusAnswer{}, err
+	}
+	a := StatusAnswer{SessionStatus: string(info.Status), Status: string(info.Status), ExecutionStatus: "running"}
+	switch info.Status {
+	case profiles.StatusInitializing:
+		a.Status = string(profiles.StatusReady)
+	case profiles.StatusCompleted:
+		a.Status, a.ExecutionStatus = "finished", "finished"
+	case profiles.StatusTerminated:
+		a.Status, a.ExecutionStatus = "finished", "finished"
+	case profiles.StatusError:
+		a.ExecutionStatus = "error"
+	}
+	return a, nil
+}
+
+// endEach ends sessions side by side, as many at once as the daemon saves.
+func (s *Service) endEach(ctx context.Context, c Caller, ids []string, r EndRequest) (EndAnswer, error) {
+	total := EndAnswer{Success: true, Message: "there is no running session"}
+	gate := make(chan struct{}, max(s.cfg.Savers, 1))
+	var (
+		mu    sync.Mutex
+		group sync.WaitGroup
+		first error
+		n     int
+	)
+	for _, id := range ids {
+		group.Go(func() {
+			gate <- struct{}{}
+			defer func() { <-gate }()
+			a, err := s.End(ctx, c, id, r)
+			mu.Lock()
+			defer mu.Unlock()
+			if err != nil && first == nil {
+				first = err
+			}
+			if err == nil && a.Deleted {
+				n++
+				total.UnsavedChanges = total.UnsavedChanges || a.UnsavedChanges
+			}
+		})
+	}
+	group.Wait()
+	if n > 0 {
+		total.Deleted = true
+		total.Message = plural(n) + " ended"
+	}
+	return total, first
+}
+
+func plural(n int) string {
+	if n == 1 {
+		return "1 session"
+	}
+	return strconv.Itoa(n) + " sessions"
+}

@@ -1,0 +1,329 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/profiles"
+)
+
+// soon is a limit that a test waits for.
+const soon = 20 * time.Millisecond
+
+// client is a CDP client that does nothing until it leaves.
+type client struct{ leave chan struct{} }
+
+func (c client) Read(ctx context.Context) ([]byte, error) {
+	select {
+	case <-c.leave:
+	case <-ctx.Done():
+	}
+	return nil, errors.New("left")
+}
+func (c client) Write(context.Context, []byte) error { return nil }
+func (c client) Close(int, string) error             { return nil }
+
+// attach connects a client and waits until the session has it.
+func (r *rig) attach(id string) (leave func()) {
+	r.t.Helper()
+	c, served := client{make(chan struct{})}, make(chan error, 1)
+	go func() { served <- r.Connect(context.Background(), id, "", c) }()
+	await(r.t, "the client is attached", func() bool { return r.status(id) == profiles.StatusRunning })
+	return func() {
+		close(c.leave)
+		if err := <-served; err != nil {
+			r.t.Error(err)
+		}
+	}
+}
+
+func (r *rig) ended(id string) profiles.Session {
+	r.t.Helper()
+	await(r.t, "the session ended", func() bool { return r.find(id) == nil })
+	rec, err := r.catalogue.Session(r.t.Context(), id)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return rec
+}
+
+// What the daemon ends is saved as a rescue: kept for a while, never a default.
+func TestTimeouts(t *testing.T) {
+	for name, test := range map[string]struct {
+		ask    func(*Create)
+		reason string
+	}{
+		"idle":     {func(c *Create) { c.Idle = soon }, "idle_timeout"},
+		"lifetime": {func(c *Create) { c.Lifetime = soon }, "max_lifetime"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, nil)
+			_, old := r.saved(alice, asDefault)
+			id := r.create(alice, func(c *Create) { fromAlice(c); test.ask(c) }).ID
+			rec := r.ended(id)
+			if rec.Status != profiles.StatusTerminated || rec.Reason != test.reason {
+				t.Errorf("%s, %q", rec.Status, rec.Reason)
+			}
+			row, err := r.catalogue.NewestSnapshot(t.Context(), id)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !row.Rescue || row.ExpiresAt.Sub(row.CreatedAt) != 24*time.Hour || row.Datadir != "clean" {
+				t.Errorf("%+v", row)
+			}
+			if d, err := r.Default(t.Context(), alice, "alice"); err != nil || d.SnapshotID != old {
+				t.Errorf("default %+v, %v", d, err)
+			}
+			r.holds(old, row.ID)
+			// It restores, and goes when its time is over.
+			r.end(alice, r.create(alice, func(c *Create) { c.FromSession = id }).ID, none)
+			r.sweep(t.Context())
+			r.holds(old, row.ID)
+			r.clock.add(25 * time.Hour)
+			r.sweep(t.Context())
+			r.holds(old)
+			_, err = r.Create(t.Context(), alice, asking(func(c *Create) { c.FromSession = id }))
+			wantCode(t, err, fault.NoSnapshot)
+		})
+	}
+}
+
+// on_timeout: discard and read_only keep nothing; persist keeps it all, as the
+// default.
+func TestWhatATimeoutKeeps(t *testing.T) {
+	for name, ask := range map[string]func(*Create){
+		"discard":   func(c *Create) { c.DiscardOnEnd = true },
+		"read only": func(c *Create) { c.ReadOnly = true },
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, nil)
+			id := r.create(alice, func(c *Create) { ask(c); c.Idle = soon }).ID
+			if rec := r.ended(id); rec.Status != profiles.StatusTerminated || rec.Reason != "idle_timeout" {
+				t.Errorf("%s, %q", rec.Status, rec.Reason)
+			}
+			r.holds()
+		})
+	}
+	t.Run("persist", func(t *testing.T) {
+		r := newRig(t, nil)
+		r.saved(alice, asDefault)
+		id := r.create(alice, func(c *Create) { fromAlice(c); c.Persist, c.Idle = true, soon }).ID
+		r.ended(id)
+		row, err := r.catalogue.NewestSnapshot(t.Context(), id)
+		if err != nil || row.Rescue || !row.ExpiresAt.IsZero() {
+			t.Fatalf("%+v, %v", row, err)
+		}
+		if d, err := r.Default(t.Context(), alice, "alice"); err != nil || d.SnapshotID != row.ID || d.Version != 2 {
+			t.Errorf("default %+v, %v", d, err)
+		}
+	})
+	t.Run("persist, ended without a save", func(t *testing.T) {
+		r := newRig(t, nil)
+		id := r.create(alice, func(c *Create) { c.Persist = true }).ID
+		a, err := r.End(t.Context(), alice, id, none)
+		if err != nil || a.Snapshot == nil || !a.Default.Moved {
+			t.Errorf("%+v, %v", a, err)
+		}
+	})
+}
+
+// A save of a read_only session is refused, and the session lives.
+func TestReadOnly(t *testing.T) {
+	r := newRig(t, nil)
+	id := r.create(alice, func(c *Create) { c.ReadOnly = true }).ID
+	for _, save := range []EndRequest{filesystem, memory, asDefault} {
+		_, err := r.End(t.Context(), alice, id, save)
+		wantCode(t, err, fault.Unsupported)
+	}
+	if r.status(id) != profiles.StatusReady {
+		t.Errorf("status %s", r.status(id))
+	}
+	r.end(alice, id, none)
+	r.holds()
+}
+
+// A client, a call or a pause holds the idle limit off; the lifetime limit
+// asks nobody.
+func TestWhatHoldsIdleOff(t *testing.T) {
+	past := func(t *testing.T) { // several idle limits
+		after := time.NewTimer(4 * soon)
+		defer after.Stop()
+		<-after.C
+	}
+	t.Run("client", func(t *testing.T) {
+		r := newRig(t, nil)
+		id := r.create(alice, func(c *Create) { c.Idle = time.Second }).ID
+		leave := r.attach(id)
+		l := r.find(id)
+		if err := l.ask(t.Context(), func() error { l.request.Idle = soon; l.touch(); return nil }); err != nil {
+			t.Fatal(err)
+		}
+		past(t)
+		if r.status(id) != profiles.StatusRunning {
+			t.Errorf("status %s", r.status(id))
+		}
+		leave()
+		if rec := r.ended(id); rec.Reason != "idle_timeout" {
+			t.Errorf("%q", rec.Reason)
+		}
+	})
+	t.Run("call", func(t *testing.T) {
+		r := newRig(t, nil)
+		id := r.create(alice, func(c *Create) { c.Idle = time.Second }).ID
+		under, proceed := make(chan struct{}), make(chan struct{})
+		r.browsers.on("navigate", func(*fakeChrome) error { close(under); <-proceed; return nil })
+		done := make(chan error, 1)
+		go func() { _, err := r.Navigate(t.Context(), alice, id, "https://a.example/"); done <- err }()
+		<-under
+		l := r.find(id)
+		if err := l.ask(t.Context(), func() error { l.request.Idle = soon; l.touch(); return nil }); err != nil {
+			t.Fatal(err)
+		}
+		past(t)
+		if r.find(id) == nil {
+			t.Error("it ended while a call ran")
+		}
+		close(proceed)
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+		r.ended(id)
+	})
+	t.Run("pause", func(t *testing.T) {
+		r := newRig(t, nil)
+		id := r.create(alice, func(c *Create) { c.Idle = time.Second }).ID
+		if _, err := r.Pause(t.Context(), alice, id); err != nil {
+			t.Fatal(err)
+		}
+		l := r.find(id)
+		if err := l.ask(t.Context(), func() error { l.request.Idle = soon; l.touch(); return nil }); err != nil {
+			t.Fatal(err)
+		}
+		past(t)
+		if r.status(id) != profiles.StatusPaused {
+			t.Errorf("status %s", r.status(id))
+		}
+		if _, err := r.Resume(t.Context(), alice, id); err != nil {
+			t.Fatal(err)
+		}
+		r.ended(id)
+	})
+	t.Run("lifetime", func(t *testing.T) {
+		r := newRig(t, nil)
+		id := r.create(alice, func(c *Create) { c.Lifetime = 200 * time.Millisecond }).ID
+		c := client{make(chan struct{})}
+		served := make(chan error, 1)
+		go func() { served <- r.Connect(context.Background(), id, "", c) }()
+		if rec := r.ended(id); rec.Reason != "max_lifetime" {
+			t.Errorf("%q", rec.Reason)
+		}
+		if err := <-served; err != nil && !fault.Is(err, fault.SessionNotRunning) {
+			t.Errorf("the client was told %v", err)
+		}
+	})
+}
+
+// A lifetime whose save failed is over all the same: it is tried again.
+func TestLifetimeIsTriedAgain(t *testing.T) {
+	r := newRig(t, nil)
+	failed := make(chan struct{})
+	r.catalogue.fails(fault.New(fault.StoreFull, "fake", "no room"), "Commit")
+	r.browsers.on("restored", func(*fakeChrome) error {
+		r.catalogue.works()
+		close(failed)
+		return nil
+	})
+	id := r.create(alice, func(c *Create) { c.Lifetime, c.Idle = soon, 3*time.Second }).ID
+	<-failed
+	// A client holds the idle limit off; only the lifetime can end it now.
+	l := r.find(id)
+	if err := l.ask(t.Context(), func() error { l.clients++; return nil }); err != nil {
+		t.Fatal(err)
+	}
+	if rec := r.ended(id); rec.Reason != "max_lifetime" {
+		t.Errorf("%q", rec.Reason)
+	}
+}
+
+// pause freezes Chrome while nobody looks; a client thaws it for as long as it
+// is there.
+func TestPause(t *testing.T) {
+	r := newRig(t, nil)
+	id := r.create(alice, nil).ID
+	chrome := r.browsers.last()
+	for _, want := range []string{"paused", "already_paused"} {
+		a, err := r.Pause(t.Context(), alice, id)
+		if err != nil || a.Status != want || !chrome.Frozen() {
+			t.Errorf("%+v, %v, frozen %t", a, err, chrome.Frozen())
+		}
+	}
+	c := client{make(chan struct{})}
+	served := make(chan error, 1)
+	go func() { served <- r.Connect(t.Context(), id, "", c) }()
+	await(t, "thawed", func() bool { return !chrome.Frozen() })
+	if r.status(id) != profiles.StatusPaused {
+		t.Errorf("status %s", r.status(id))
+	}
+	close(c.leave)
+	if err := <-served; err != nil {
+		t.Error(err)
+	}
+	if !chrome.Frozen() {
+		t.Error("it runs on when the client has left")
+	}
+	for _, want := range []string{"resumed", "already_running"} {
+		a, err := r.Resume(t.Context(), alice, id)
+		if err != nil || a.Status != want || chrome.Frozen() {
+			t.Errorf("%+v, %v, frozen %t", a, err, chrome.Frozen())
+		}
+	}
+	// A paused session can be saved: it thaws for that.
+	if _, err := r.Pause(t.Context(), alice, id); err != nil {
+		t.Fatal(err)
+	}
+	r.holds(r.end(alice, id, filesystem).Snapshot.ID)
+	for name, call := range map[string]func() error{
+		"pause":  func() error { _, err := r.Pause(t.Context(), alice, id); return err },
+		"cancel": func() error { _, err := r.Cancel(t.Context(), alice, id); return err },
+		"pages":  func() error { _, err := r.Pages(t.Context(), alice, id); return err },
+	} {
+		t.Run(name+" after the end", func(t *testing.T) { wantCode(t, call(), fault.SessionNotRunning) })
+	}
+}
+
+// A pause that cannot freeze Chrome is told, and the session is not paused.
+func TestPauseFails(t *testing.T) {
+	r := newRig(t, nil)
+	id := r.create(alice, nil).ID
+	r.browsers.fails(fault.New(fault.Timeout, "fake", ""), "freeze")
+	_, err := r.Pause(t.Context(), alice, id)
+	wantCode(t, err, fault.Timeout)
+	if r.status(id) != profiles.StatusReady {
+		t.Errorf("status %s", r.status(id))
+	}
+}
+
+func TestStatus(t *testing.T) {
+	r := newRig(t, nil)
+	id := r.create(alice, func(c *Create) { c.StartURL = "https://a.example/" }).ID
+	if diff := cmp.Diff([]string{"https://a.example/"}, r.browsers.last().opened); diff != "" {
+		t.Errorf("start_url (-want +got):\n%s", diff)
+	}
+	want := func(w StatusAnswer) {
+		t.Helper()
+		got, err := r.Status(t.Context(), alice, id)
+		if diff := cmp.Diff(w, got); err != nil || diff != "" {
+			t.Errorf("%v (-want +got):\n%s", err, diff)
+		}
+	}
+	want(StatusAnswer{Status: "ready", SessionStatus: "ready", ExecutionStatus: "running"})
+	r.attach(id)()
+	want(StatusAnswer{Status: "running", SessionStatus: "running", ExecutionStatus: "running"})
+	r.end(alice, id, none)
+	want(StatusAnswer{Status: "finished", SessionStatus: "completed", ExecutionStatus: "finished"})
+}

@@ -1,0 +1,144 @@
+package snapshot
+
+import (
+	"context"
+	"errors"
+
+	"github.com/stasisd/stasis/fault"
+)
+
+// Delete removes a snapshot: its document, and its archive too if dropArchive
+// says that the catalogue knows no other user of it. If the location's latest
+// was this one, the newest that is left takes its place. A missing snapshot is
+// snapshot_not_found; a damaged document is removed, and its archive left,
+// since nothing trustworthy names it. A delete that failed can be repeated.
+func (v *Vault) Delete(ctx context.Context, loc Location, id string, dropArchive bool) error {
+	key, err := loc.DocumentKey(id)
+	if err != nil {
+		return err
+	}
+	body, err := v.read(ctx, key)
+	if err != nil {
+		return err
+	}
+	archive := Key{}
+	if doc, err := parseDocument(body, loc, id); err == nil {
+		if s := doc.snapshot(); v.checkArchiveID(s) == nil {
+			if archive, err = ArchiveKey(s.Archive.ID); err != nil {
+				return err
+			}
+			defer v.locks.lock(archive.String())()
+			if v.unshare(s.Archive.ID, id) {
+				archive = Key{}
+			}
+		}
+	}
+	defer v.locks.lock(loc.folder())()
+	if err := v.moveLatest(ctx, loc, id); err != nil {
+		return err
+	}
+	// The archive goes before the document, so that a delete that dies in
+	// between can be repeated and forgets neither.
+	if dropArchive && archive != (Key{}) {
+		if err := v.store.Delete(ctx, archive); err != nil {
+			return err
+		}
+	}
+	return v.store.Delete(ctx, key)
+}
+
+// moveLatest makes latest name another snapshot than id: the newest left, or
+// none, and then the manifest goes too. A damaged latest is replaced as well; one
+// of a newer version is left.
+func (v *Vault) moveLatest(ctx context.Context, loc Location, id string) error {
+	latest, err := loc.LatestKey()
+	if err != nil {
+		return err
+	}
+	body, err := v.readOld(ctx, latest)
+	if err != nil {
+		return err
+	}
+	if body == nil {
+		return nil
+	}
+	doc, bad := parseDocument(body, loc, "")
+	if bad == nil && doc.Data.SnapshotID != id || fault.Is(bad, fault.Unsupported) {
+		return nil
+	}
+	newest, err := v.newestBut(ctx, loc, id)
+	if err != nil {
+		return err
+	}
+	if newest != nil {
+		return v.store.Replace(ctx, latest, newest)
+	}
+	manifest, err := loc.ManifestKey()
+	if err != nil {
+		return err
+	}
+	return errors.Join(v.store.Delete(ctx, latest), v.store.Delete(ctx, manifest))
+}
+
+// newestBut returns the sound document with the greatest ID but id; nil when
+// there is none.
+func (v *Vault) newestBut(ctx context.Context, loc Location, id string) ([]byte, error) {
+	var all []string
+	for after := ""; ; {
+		page, next, err := v.List(ctx, loc, 1000, after)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, page...)
+		if next == "" {
+			break
+		}
+		after = next
+	}
+	for i := len(all) - 1; i >= 0; i-- {
+		if all[i] == id {
+			continue
+		}
+		key, err := loc.DocumentKey(all[i])
+		if err != nil {
+			return nil, err
+		}
+		body, err := v.readOld(ctx, key)
+		if err != nil {
+			return nil, err
+		}
+		if _, err := parseDocument(body, loc, all[i]); err == nil {
+			return body, nil
+		} else if !fault.Is(err, fault.ArchiveDamaged) {
+			return nil, err
+		}
+	}
+	return nil, nil
+}
+
+func (v *Vault) share(archiveID, snapshotID string) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.shared[archiveID] == nil {
+		v.shared[archiveID] = map[string]bool{}
+	}
+	v.shared[archiveID][snapshotID] = true
+}
+
+func (v *Vault) isShared(archiveID string) bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return len(v.shared[archiveID]) > 0
+}
+
+// unshare forgets the snapshot and reports whether others still share.
+func (v *Vault) unshare(archiveID, snapshotID string) bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	delete(v.shared[archiveID], snapshotID)
+	if len(v.shared[archiveID]) == 0 {
+		delete(v.shared, archiveID)
+		return false
+	}
+	return true
+}

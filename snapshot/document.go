@@ -1,0 +1,219 @@
+package snapshot
+
+import (
+	"bytes"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/stasisd/stasis/fault"
+)
+
+// maxDocument bounds a document, in bytes, written or read.
+const maxDocument = 8 << 20
+
+// document is a snapshot's JSON file, in the shape of the agent SDKs'
+// SnapshotStorage. It names its own location and ID, so that one put in
+// another's place is refused, and binds its archive by hash and length.
+type document struct {
+	Scope         string          `json:"scope"`
+	SchemaVersion string          `json:"schemaVersion"`
+	CreatedAt     time.Time       `json:"createdAt"`
+	Data          documentData    `json:"data"`
+	AppData       json.RawMessage `json:"appData"`
+}
+
+type documentData struct {
+	SnapshotID string         `json:"snapshot_id"`
+	Owner      string         `json:"owner"`
+	SessionID  string         `json:"session_id"`
+	ScopeID    string         `json:"scope_id"`
+	Mode       Mode           `json:"mode"`
+	Archive    Archive        `json:"archive"`
+	Recipients []string       `json:"recipients"` // sealed to, when it was saved
+	Facts      map[string]any `json:"facts"`
+	Sealed     []byte         `json:"sealed,omitempty"` // age file of a sealedPart, base64
+}
+
+// sealedPart is what only an identity opens. It repeats the ID, so that it
+// cannot be moved into another document.
+type sealedPart struct {
+	SnapshotID string          `json:"snapshot_id"`
+	Private    json.RawMessage `json:"private"`
+}
+
+// newDocument builds the document of a draft and the archive made of it. Time
+// is cut to milliseconds, which is what JavaScript's dates hold.
+func newDocument(d Draft, a Archive, keys Keys) ([]byte, error) {
+	doc := document{
+		Scope: d.Location.Scope, SchemaVersion: SchemaVersion,
+		CreatedAt: d.CreatedAt.UTC().Truncate(time.Millisecond),
+		Data: documentData{
+			SnapshotID: d.ID, Owner: d.Location.Owner, SessionID: d.Location.Session, ScopeID: d.Location.ScopeID,
+			Mode: d.Mode, Archive: a, Recipients: keys.Recipients(), Facts: d.Facts,
+		},
+		AppData: json.RawMessage("{}"),
+	}
+	if d.Facts == nil {
+		doc.Data.Facts = map[string]any{}
+	}
+	if d.Private != nil {
+		plain, err := json.Marshal(sealedPart{SnapshotID: d.ID, Private: d.Private})
+		if err != nil {
+			return nil, err
+		}
+		var sealed bytes.Buffer
+		err = keys.seal(&sealed, func(w io.Writer) error { _, err := w.Write(plain); return err })
+		if err != nil {
+			return nil, err
+		}
+		doc.Data.Sealed = sealed.Bytes()
+	}
+	body, err := json.Marshal(doc)
+	if err == nil && len(body) > maxDocument {
+		err = fmt.Errorf("the document is larger than %d bytes", maxDocument)
+	}
+	return body, err
+}
+
+// parseDocument reads the document that should be snapshot id at loc; an empty
+// id takes any. Hostile input is archive_damaged, and a schemaVersion that
+// this build does not know is unsupported.
+func parseDocument(body []byte, loc Location, id string) (*document, error) {
+	called := id
+	if called == "" {
+		called = "latest"
+	}
+	bad := func(what string, err error) error { return damaged(called, "its document "+what, err) }
+	if len(body) > maxDocument {
+		return nil, bad("is too large", nil)
+	}
+	var version struct {
+		SchemaVersion string `json:"schemaVersion"`
+	}
+	if err := json.Unmarshal(body, &version); err != nil {
+		return nil, bad("is not JSON of the right shape", err)
+	}
+	if v := version.SchemaVersion; v != SchemaVersion {
+		return nil, fault.New(fault.Unsupported, "snapshot.document",
+			"snapshot %s has schemaVersion %.20q; this version reads %q", called, v, SchemaVersion)
+	}
+	if err := oneNameOnce(json.NewDecoder(bytes.NewReader(body))); err != nil {
+		return nil, bad("is ambiguous", err)
+	}
+	doc := &document{}
+	decoder := json.NewDecoder(bytes.NewReader(body))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(doc); err != nil {
+		return nil, bad("is not JSON of the right shape", err)
+	}
+	if got := doc.location(); got != loc || id != "" && doc.Data.SnapshotID != id || CheckID(doc.Data.SnapshotID) != nil {
+		return nil, bad("belongs to another snapshot", nil)
+	}
+	if err := doc.check(); err != nil {
+		return nil, bad("is not valid", err)
+	}
+	return doc, nil
+}
+
+func (d *document) location() Location {
+	return Location{Owner: d.Data.Owner, Session: d.Data.SessionID, Scope: d.Scope, ScopeID: d.Data.ScopeID}
+}
+
+func (d *document) check() error {
+	a := d.Data.Archive
+	switch {
+	case d.Data.Mode != Filesystem && d.Data.Mode != Memory:
+		return errors.New("unknown mode")
+	case !digestForm.MatchString(a.ID), !digestForm.MatchString(a.PayloadSHA256), !digestForm.MatchString(a.TarSHA256):
+		return errors.New("a hash is not 64 hex digits")
+	case a.PayloadSize <= 0, a.StoredSize < a.PayloadSize, a.TarSize <= 0, a.Entries < 0:
+		return errors.New("a size is out of range")
+	case d.CreatedAt.IsZero():
+		return errors.New("no createdAt")
+	}
+	return nil
+}
+
+// snapshot gives the document's plain part.
+func (d *document) snapshot() Snapshot {
+	return Snapshot{
+		ID: d.Data.SnapshotID, Location: d.location(), Mode: d.Data.Mode, CreatedAt: d.CreatedAt.UTC(),
+		Archive: d.Data.Archive, Facts: d.Data.Facts, Recipients: d.Data.Recipients,
+	}
+}
+
+// private opens the sealed part; nil when there is none.
+func (d *document) private(keys Keys) (json.RawMessage, error) {
+	if len(d.Data.Sealed) == 0 {
+		return nil, nil
+	}
+	id := d.Data.SnapshotID
+	r, err := keys.open(bytes.NewReader(d.Data.Sealed), id, d.Data.Recipients)
+	if fault.Is(err, fault.IdentityMissing) {
+		return nil, err
+	}
+	var plain []byte
+	if err == nil {
+		plain, err = io.ReadAll(r)
+	}
+	part := sealedPart{}
+	if err == nil {
+		err = json.Unmarshal(plain, &part)
+	}
+	if err != nil || part.SnapshotID != id {
+		return nil, damaged(id, "the sealed part of its document cannot be read", err)
+	}
+	return part.Private, nil
+}
+
+// tarSum is the document's hash of the tar as bytes.
+func tarSum(a Archive) (sum [32]byte) {
+	_, _ = hex.Decode(sum[:], []byte(a.TarSHA256)) // its form was checked
+	return sum
+}
+
+// oneNameOnce reads one JSON value and nothing after it, and fails when an
+// object has two names that Go's decoder would take for the same field.
+func oneNameOnce(d *json.Decoder) error {
+	if err := nextValue(d); err != nil {
+		return err
+	}
+	if _, err := d.Token(); err != io.EOF {
+		return errors.New("something follows the document")
+	}
+	return nil
+}
+
+func nextValue(d *json.Decoder) error {
+	token, err := d.Token()
+	if err != nil {
+		return err
+	}
+	if token != json.Delim('{') && token != json.Delim('[') {
+		return nil
+	}
+	seen := map[string]bool{}
+	for d.More() {
+		if token == json.Delim('{') {
+			name, err := d.Token()
+			if err != nil {
+				return err
+			}
+			folded := strings.ToLower(strings.ToUpper(name.(string))) // a name is always a string
+			if seen[folded] {
+				return errors.New("a name is there twice")
+			}
+			seen[folded] = true
+		}
+		if err := nextValue(d); err != nil {
+			return err
+		}
+	}
+	_, err = d.Token()
+	return err
+}

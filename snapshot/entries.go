@@ -1,0 +1,177 @@
+package snapshot
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"slices"
+	"syscall"
+	"time"
+
+	"github.com/stasisd/stasis/fault"
+)
+
+// The only permission bits that an archive holds and a restore gives.
+const (
+	fileMode = fs.FileMode(0o600)
+	execMode = fs.FileMode(0o700)
+	dirMode  = fs.ModeDir | 0o700
+)
+
+var errChanged = errors.New("the file changed while it was being packed")
+
+// packEntry is an [Entry] that was looked at: it is its own fs.FileInfo, and
+// says only what an archive keeps, so that equal contents give equal bytes.
+type packEntry struct {
+	name  string
+	disk  string // "" when data holds the bytes
+	data  []byte
+	size  int64
+	mode  fs.FileMode
+	mtime time.Time // zero for what has no file
+}
+
+func (e *packEntry) Name() string       { return path.Base(e.name) }
+func (e *packEntry) Size() int64        { return e.size }
+func (e *packEntry) Mode() fs.FileMode  { return e.mode }
+func (e *packEntry) ModTime() time.Time { return e.mtime }
+func (e *packEntry) IsDir() bool        { return e.mode.IsDir() }
+func (e *packEntry) Sys() any           { return nil } // no uid, no gid, no names
+
+// plan checks the entries and puts them into the archive's order. Anything
+// but a regular file or a folder, a name that is not clean and relative, a
+// name given twice and a file below a file are save_failed.
+func plan(entries []Entry) ([]*packEntry, error) {
+	list := make([]*packEntry, 0, len(entries))
+	files := make(map[string]bool, len(entries)) // name → is a file
+	for _, e := range entries {
+		p, err := planOne(e)
+		if err != nil {
+			return nil, refused(e.Name, err)
+		}
+		if _, twice := files[p.name]; twice {
+			return nil, refused(p.name, errors.New("the name is given twice"))
+		}
+		files[p.name] = !p.IsDir()
+		list = append(list, p)
+	}
+	for name := range files {
+		for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {
+			if files[dir] {
+				return nil, refused(name, errors.New("it lies below a file"))
+			}
+		}
+	}
+	slices.SortFunc(list, func(a, b *packEntry) int { return cmp.Compare(a.name, b.name) })
+	return list, nil
+}
+
+func planOne(e Entry) (*packEntry, error) {
+	if err := checkName(e.Name); err != nil {
+		return nil, err
+	}
+	p := &packEntry{name: e.Name, disk: e.Path, data: e.Data, size: int64(len(e.Data)), mode: keptMode(e.Mode)}
+	if e.Path != "" {
+		info, err := os.Lstat(e.Path)
+		if err != nil {
+			return nil, err
+		}
+		if !info.Mode().IsRegular() && !info.IsDir() || info.IsDir() != p.IsDir() {
+			return nil, errors.New("it is not what it was listed as, a regular file or a folder")
+		}
+		p.size, p.mtime = info.Size(), info.ModTime()
+	}
+	if p.IsDir() {
+		p.size = 0
+	}
+	return p, nil
+}
+
+// keptMode reduces a mode to what an archive keeps.
+func keptMode(m fs.FileMode) fs.FileMode {
+	switch {
+	case m.IsDir():
+		return dirMode
+	case m&0o100 != 0:
+		return execMode
+	}
+	return fileMode
+}
+
+// refused wraps why an entry cannot be packed. Its name is for the log: a
+// profile's file names tell which sites were visited.
+func refused(name string, err error) error {
+	return fault.Wrap(&fs.PathError{Op: "pack", Path: name, Err: err},
+		fault.SaveFailed, "snapshot.pack", "a file of the environment cannot be saved")
+}
+
+// open returns a reader of exactly the entry's bytes.
+func (e *packEntry) open(ctx context.Context) (fs.File, error) {
+	f := &packFile{ctx: ctx, entry: e, left: e.size}
+	if e.disk == "" {
+		f.src = io.NopCloser(bytes.NewReader(e.data))
+		return f, nil
+	}
+	// Neither a link nor a pipe that took the file's place is followed or
+	// waited for.
+	file, err := os.OpenFile(e.disk, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, refused(e.name, err)
+	}
+	f.src, f.file = file, file
+	if err := f.same(); err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	return f, nil
+}
+
+// packFile reads an entry and fails when the file is not, or is no longer,
+// what was listed.
+type packFile struct {
+	ctx   context.Context // of the pack that reads it; the reader dies with it
+	entry *packEntry
+	src   io.ReadCloser
+	file  *os.File // nil for in-memory content
+	left  int64
+}
+
+func (f *packFile) Stat() (fs.FileInfo, error) { return f.entry, nil }
+func (f *packFile) Close() error               { return f.src.Close() }
+
+func (f *packFile) Read(p []byte) (int, error) {
+	if err := f.ctx.Err(); err != nil {
+		return 0, err
+	}
+	n, err := f.src.Read(p)
+	f.left -= int64(n)
+	switch {
+	case f.left < 0, err == io.EOF && f.left > 0:
+		return 0, refused(f.entry.name, errChanged)
+	case err == io.EOF:
+		if changed := f.same(); changed != nil {
+			return n, changed
+		}
+	case err != nil:
+		return n, refused(f.entry.name, err)
+	}
+	return n, err
+}
+
+func (f *packFile) same() error {
+	if f.file == nil {
+		return nil
+	}
+	info, err := f.file.Stat()
+	if err != nil {
+		return refused(f.entry.name, err)
+	}
+	if !info.Mode().IsRegular() || info.Size() != f.entry.size || !info.ModTime().Equal(f.entry.mtime) {
+		return refused(f.entry.name, errChanged)
+	}
+	return nil
+}

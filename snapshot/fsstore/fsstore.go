@@ -1,0 +1,246 @@
+// Package fsstore keeps snapshots in a folder of the local file system.
+//
+// An object is a file of mode 0600 under its key; folders are 0700. A write
+// goes to a temporary file in tmp/ below the same folder, is checked for
+// length and hash, synced, and then linked (create) or renamed (replace) to
+// its name, after which the folder is synced. Symbolic links inside the folder
+// are refused. Temporary files that a dead process left are removed by Open,
+// so one folder belongs to one process at a time.
+package fsstore
+
+import (
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/snapshot"
+)
+
+const (
+	tmpDir   = "tmp"
+	fileMode = 0o600
+	dirMode  = 0o700
+)
+
+// Step is a step of a write that can be made to fail.
+type Step string
+
+// The steps, in the order that a write takes them.
+const (
+	StepOpen   Step = "open"   // making the temporary file
+	StepWrite  Step = "write"  // each write to it
+	StepSync   Step = "sync"   // fsync of it
+	StepPlace  Step = "place"  // link or rename
+	StepSyncTo Step = "syncto" // fsync of the folder
+)
+
+// Options adjust a Store; the zero value is what a daemon uses.
+type Options struct {
+	// Before is asked before every step with the key (or "" while there is
+	// none); an error makes the step fail with it, a write after half of its
+	// bytes. It is how tests fill the disk.
+	Before func(step Step, key string) error
+}
+
+// Store is a [snapshot.Store] in a folder.
+type Store struct {
+	root *os.Root
+	opts Options
+	// place is held for reading while folders are made and files put into
+	// them, and for writing while empty folders are removed.
+	place sync.RWMutex
+	once  sync.Once
+	done  error // of Close
+}
+
+var _ snapshot.Store = (*Store)(nil)
+
+// Open opens the store in dir, which is made if it is not there, and removes
+// what interrupted writes left. Errors are store_failed and store_full.
+func Open(dir string, opts Options) (*Store, error) {
+	if err := os.MkdirAll(dir, dirMode); err != nil {
+		return nil, failure("open", err)
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, failure("open", err)
+	}
+	s := &Store{root: root, opts: opts}
+	if err := s.sweep(); err != nil {
+		return nil, errors.Join(failure("open", err), root.Close())
+	}
+	return s, nil
+}
+
+// sweep removes orphaned temporary files.
+func (s *Store) sweep() error {
+	if err := s.makeFolder(tmpDir); err != nil {
+		return err
+	}
+	names, err := s.names(tmpDir)
+	for _, name := range names {
+		err = errors.Join(err, s.root.Remove(path.Join(tmpDir, name)))
+	}
+	return err
+}
+
+// failure gives an operating system's error its code.
+func failure(op string, err error) error {
+	code := fault.StoreFailed
+	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
+		code = fault.StoreFull
+	}
+	return fault.Wrap(err, code, "fsstore."+op, "")
+}
+
+// check lets a key pass that names something, and a ctx that still runs.
+func (s *Store) check(ctx context.Context, op string, key snapshot.Key) error {
+	if err := ctx.Err(); err != nil {
+		return fault.Wrap(err, fault.StoreFailed, "fsstore."+op, "")
+	}
+	if key == (snapshot.Key{}) {
+		return fault.New(fault.StoreFailed, "fsstore."+op, "an empty key names nothing")
+	}
+	return failure(op, s.noLinks(key.String()))
+}
+
+// noLinks refuses a path with a symbolic link in it. os.Root keeps links from
+// leading out; this keeps them from leading to another object.
+func (s *Store) noLinks(name string) error {
+	for end := range len(name) + 1 {
+		if end < len(name) && name[end] != '/' {
+			continue
+		}
+		info, err := s.root.Lstat(name[:end])
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if info.Mode()&fs.ModeSymlink != 0 {
+			return &fs.PathError{Op: "open", Path: name[:end], Err: errors.New("a symbolic link in the store")}
+		}
+	}
+	return nil
+}
+
+// Open implements [snapshot.Store].
+func (s *Store) Open(ctx context.Context, key snapshot.Key) (io.ReadCloser, error) {
+	if err := s.check(ctx, "open", key); err != nil {
+		return nil, err
+	}
+	f, err := s.root.OpenFile(key.String(), os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fault.Wrap(err, fault.SnapshotNotFound, "fsstore.open", "")
+	}
+	if err != nil {
+		return nil, failure("open", err)
+	}
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+		return nil, errors.Join(failure("open", errors.Join(err, errors.New("not a regular file"))), f.Close())
+	}
+	return f, nil
+}
+
+// Delete implements [snapshot.Store]. Folders that become empty go too.
+func (s *Store) Delete(ctx context.Context, key snapshot.Key) error {
+	if err := s.check(ctx, "delete", key); err != nil {
+		return err
+	}
+	name := key.String()
+	s.place.Lock()
+	defer s.place.Unlock()
+	if err := s.root.Remove(name); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	} else if err != nil {
+		return failure("delete", err)
+	}
+	folder := path.Dir(name)
+	for strings.Contains(folder, "/") && s.root.Remove(folder) == nil {
+		folder = path.Dir(folder)
+	}
+	return failure("delete", s.syncFolder(folder))
+}
+
+// List implements [snapshot.Store].
+func (s *Store) List(ctx context.Context, folder snapshot.Key, limit int, after string) ([]string, error) {
+	if err := s.check(ctx, "list", folder); err != nil {
+		return nil, err
+	}
+	names, err := s.names(folder.String())
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, failure("list", err)
+	}
+	slices.Sort(names)
+	from, found := slices.BinarySearch(names, after)
+	if found {
+		from++
+	}
+	names = names[from:]
+	return names[:min(limit, len(names))], nil
+}
+
+// names reads a folder's names, unsorted.
+func (s *Store) names(folder string) ([]string, error) {
+	dir, err := s.root.Open(folder)
+	if err != nil {
+		return nil, err
+	}
+	names, err := dir.Readdirnames(-1)
+	return names, errors.Join(err, dir.Close())
+}
+
+// Room implements [snapshot.Store]: what the file system has left for users
+// that are not root; none when it has no inodes left.
+func (s *Store) Room(ctx context.Context) (int64, error) {
+	if err := ctx.Err(); err != nil {
+		return 0, fault.Wrap(err, fault.StoreFailed, "fsstore.room", "")
+	}
+	dir, err := s.root.Open(".")
+	if err != nil {
+		return 0, failure("room", err)
+	}
+	var st unix.Statfs_t
+	err = errors.Join(unix.Fstatfs(int(dir.Fd()), &st), dir.Close())
+	if err != nil {
+		return 0, failure("room", err)
+	}
+	if st.Files > 0 && st.Ffree == 0 {
+		return 0, nil
+	}
+	return int64(st.Bavail) * st.Bsize, nil
+}
+
+// Health implements [snapshot.Store] by writing, syncing and removing a file.
+func (s *Store) Health(ctx context.Context) error {
+	up, err := s.Upload(ctx)
+	if err != nil {
+		return err
+	}
+	u := up.(*upload)
+	_, err = u.Write([]byte("health"))
+	if err == nil {
+		err = failure("health", u.settle())
+	}
+	return errors.Join(err, u.Abort())
+}
+
+// Close implements [snapshot.Store].
+func (s *Store) Close() error {
+	s.once.Do(func() { s.done = failure("close", s.root.Close()) })
+	return s.done
+}

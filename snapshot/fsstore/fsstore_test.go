@@ -1,0 +1,240 @@
+package fsstore_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"filippo.io/age"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/snapshot"
+	"github.com/stasisd/stasis/snapshot/faultstore"
+	"github.com/stasisd/stasis/snapshot/fsstore"
+	"github.com/stasisd/stasis/snapshot/storetest"
+)
+
+func open(t *testing.T) snapshot.Store { return openIn(t, t.TempDir(), fsstore.Options{}) }
+
+func openIn(t *testing.T, dir string, o fsstore.Options) *fsstore.Store {
+	t.Helper()
+	s, err := fsstore.Open(dir, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func TestStore(t *testing.T) { storetest.Run(t, open) }
+
+func TestBehindFaultstore(t *testing.T) {
+	storetest.Run(t, func(t *testing.T) snapshot.Store { return faultstore.New(open(t)) })
+}
+
+func TestVaultWithFaults(t *testing.T) { storetest.RunVault(t, open) }
+
+var place = snapshot.Location{
+	Owner: "0123456789abcdef0123456789abcdef", Session: "s-1", Scope: "agent", ScopeID: "browser",
+}
+
+const (
+	firstID  = "01900000-0000-7000-8000-000000000001"
+	secondID = "01900000-0000-7000-8000-000000000002"
+)
+
+func newVault(t *testing.T, s snapshot.Store) *snapshot.Vault {
+	t.Helper()
+	identity, err := age.GenerateX25519Identity()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return snapshot.NewVault(s, snapshot.NewKeys(identity, [32]byte{}), snapshot.Options{Now: time.Now, Reserve: 1})
+}
+
+func draft(id string, data []byte) snapshot.Draft {
+	return snapshot.Draft{
+		ID: id, Location: place, Mode: snapshot.Filesystem, CreatedAt: time.Unix(1_800_000_000, 0),
+		Entries: []snapshot.Entry{{Name: "file", Data: data}},
+	}
+}
+
+// Every step of every write of a save that runs out of room: the error says
+// so, the older snapshot stands, and no file is left.
+func TestNoRoomAtEveryStep(t *testing.T) {
+	dir := t.TempDir()
+	var fail, steps int
+	s := openIn(t, dir, fsstore.Options{Before: func(fsstore.Step, string) error {
+		if steps++; steps == fail {
+			return &os.PathError{Op: "test", Path: "x", Err: syscall.ENOSPC}
+		}
+		return nil
+	}})
+	v := newVault(t, s)
+	if _, err := v.Save(t.Context(), draft(firstID, []byte("one"))); err != nil {
+		t.Fatal(err)
+	}
+	before := storetest.Files(t, dir)
+	failed := 0
+	for fail = 1; ; fail++ {
+		steps = 0
+		_, err := v.Save(t.Context(), draft(secondID, []byte("two")))
+		if err == nil {
+			break
+		}
+		failed++
+		if !fault.Is(err, fault.StoreFull) {
+			t.Errorf("step %d: %v, want store_full", fail, err)
+		}
+		if diff := cmp.Diff(before, storetest.Files(t, dir)); diff != "" {
+			t.Errorf("step %d: files (-before +after):\n%s", fail, diff)
+		}
+		if latest, err := v.Latest(t.Context(), place); err != nil || latest.ID != firstID {
+			t.Errorf("step %d: latest is %q, %v", fail, latest.ID, err)
+		}
+	}
+	if failed < 15 {
+		t.Errorf("only %d steps failed", failed)
+	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// A create whose folder cannot be synced is not there afterwards: it might
+// not survive a crash, and the caller was told that it failed.
+func TestUnsyncedCreateIsTakenBack(t *testing.T) {
+	s := openIn(t, t.TempDir(), fsstore.Options{Before: func(step fsstore.Step, _ string) error {
+		if step == fsstore.StepSyncTo {
+			return syscall.EIO
+		}
+		return nil
+	}})
+	key, err := place.DocumentKey(firstID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if created, err := s.Create(t.Context(), key, []byte("x")); created || !fault.Is(err, fault.StoreFailed) {
+		t.Errorf("Create: %v, %v", created, err)
+	}
+	if _, err := s.Open(t.Context(), key); !fault.Is(err, fault.SnapshotNotFound) {
+		t.Errorf("Open: %v, want snapshot_not_found", err)
+	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// Files are 0600, folders 0700, the layout is the published one, and a folder
+// that a delete empties is gone.
+func TestLayout(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "snapshots")
+	s := openIn(t, dir, fsstore.Options{})
+	v := newVault(t, s)
+	saved, err := v.Save(t.Context(), draft(firstID, []byte("one")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	base := "users/" + place.Owner + "/sessions/s-1/scopes/agent/browser/snapshots/"
+	want := map[string]bool{
+		"archives/" + saved.Archive.ID: true, base + "manifest.json": true, base + "snapshot_latest.json": true,
+		base + "immutable_history/snapshot_" + firstID + ".json": true,
+	}
+	got := map[string]bool{}
+	err = filepath.Walk(dir, func(path string, info os.FileInfo, err error) error {
+		if err != nil {
+			return err
+		}
+		perm := os.FileMode(0o600)
+		if info.IsDir() {
+			perm = 0o700
+		} else {
+			got[strings.TrimPrefix(path, dir+"/")] = true
+		}
+		if info.Mode().Perm() != perm {
+			t.Errorf("%s has mode %v", path, info.Mode())
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("files (-want +got):\n%s", diff)
+	}
+	if err := v.Delete(t.Context(), place, firstID, true); err != nil {
+		t.Fatal(err)
+	}
+	if left := storetest.Files(t, dir); len(left) > 0 {
+		t.Errorf("after Delete there is %v", left)
+	}
+	if _, err := os.Lstat(filepath.Join(dir, "users", place.Owner)); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the emptied folders are still there: %v", err)
+	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// What an interrupted write left is removed by the next Open.
+func TestOrphansAreSwept(t *testing.T) {
+	dir := t.TempDir()
+	s := openIn(t, dir, fsstore.Options{})
+	up, err := s.Upload(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := up.Write([]byte("half")); err != nil {
+		t.Fatal(err)
+	}
+	if n := len(storetest.Files(t, dir)); n != 1 {
+		t.Fatalf("%d files, want the temporary one", n)
+	}
+	if err := s.Close(); err != nil { // as if the process had died here
+		t.Fatal(err)
+	}
+	if err := openIn(t, dir, fsstore.Options{}).Close(); err != nil {
+		t.Fatal(err)
+	}
+	if left := storetest.Files(t, dir); len(left) > 0 {
+		t.Errorf("left: %v", left)
+	}
+}
+
+// A symbolic link inside the store is refused, wherever it leads.
+func TestLinksAreRefused(t *testing.T) {
+	dir := t.TempDir()
+	s := openIn(t, dir, fsstore.Options{})
+	key, err := place.LatestKey()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Replace(t.Context(), key, []byte("x")); err != nil {
+		t.Fatal(err)
+	}
+	other := place
+	other.Owner = strings.Repeat("a", 32)
+	if err := os.Symlink(place.Owner, filepath.Join(dir, "users", other.Owner)); err != nil {
+		t.Fatal(err)
+	}
+	linked, err := other.LatestKey()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Open(t.Context(), linked); !fault.Is(err, fault.StoreFailed) {
+		t.Errorf("Open through a link: %v", err)
+	}
+	if err := s.Replace(t.Context(), linked, []byte("y")); !fault.Is(err, fault.StoreFailed) {
+		t.Errorf("Replace through a link: %v", err)
+	}
+	if err := s.Delete(t.Context(), linked); !fault.Is(err, fault.StoreFailed) {
+		t.Errorf("Delete through a link: %v", err)
+	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,95 @@
+package snapshot
+
+import (
+	"regexp"
+
+	"github.com/stasisd/stasis/fault"
+)
+
+// The forms that a path element may have. Nothing else ever becomes a path.
+var (
+	ownerForm    = regexp.MustCompile(`^[0-9a-f]{32}$`)
+	elementForm  = regexp.MustCompile(`^[a-z0-9_-]{1,128}$`)
+	snapshotForm = regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$`)
+	digestForm   = regexp.MustCompile(`^[0-9a-f]{64}$`)
+)
+
+const (
+	documentPrefix = "snapshot_"
+	documentSuffix = ".json"
+)
+
+// Key names one object, or one folder of objects, in a [Store]. It can only
+// be made by the functions of this file, which check every element first; the
+// zero Key names nothing and every store refuses it.
+type Key struct{ path string }
+
+// String is the slash-separated path below the store's root.
+func (k Key) String() string { return k.path }
+
+// Check reports whether the location can be a path: Owner is 32 hex digits,
+// Scope is "agent" or "multiAgent", the others match ^[a-z0-9_-]{1,128}$. The
+// error is invalid_field and does not repeat the value.
+func (l Location) Check() error {
+	const op = "snapshot.location"
+	switch {
+	case !ownerForm.MatchString(l.Owner):
+		return fault.New(fault.InvalidField, op, "owner must be 32 hex digits")
+	case !elementForm.MatchString(l.Session):
+		return fault.New(fault.InvalidField, op, "a session ID must match %s", elementForm)
+	case l.Scope != "agent" && l.Scope != "multiAgent":
+		return fault.New(fault.InvalidField, op, "scope must be agent or multiAgent")
+	case !elementForm.MatchString(l.ScopeID):
+		return fault.New(fault.InvalidField, op, "a scope ID must match %s", elementForm)
+	}
+	return nil
+}
+
+// CheckID reports whether id is a snapshot ID: a UUIDv7 in lower case.
+func CheckID(id string) error {
+	if !snapshotForm.MatchString(id) {
+		return fault.New(fault.InvalidField, "snapshot.id", "a snapshot ID must be a UUIDv7 in lower case")
+	}
+	return nil
+}
+
+func (l Location) folder() string {
+	return "users/" + l.Owner + "/sessions/" + l.Session + "/scopes/" + l.Scope + "/" + l.ScopeID + "/snapshots"
+}
+
+func (l Location) key(name string) (Key, error) {
+	if err := l.Check(); err != nil {
+		return Key{}, err
+	}
+	return Key{l.folder() + "/" + name}, nil
+}
+
+// LatestKey names the location's snapshot_latest.json.
+func (l Location) LatestKey() (Key, error) { return l.key("snapshot_latest.json") }
+
+// ManifestKey names the location's manifest.json.
+func (l Location) ManifestKey() (Key, error) { return l.key("manifest.json") }
+
+// HistoryFolder names the folder of the location's immutable documents.
+func (l Location) HistoryFolder() (Key, error) { return l.key("immutable_history") }
+
+// DocumentKey names the immutable document of one snapshot.
+func (l Location) DocumentKey(id string) (Key, error) {
+	if err := CheckID(id); err != nil {
+		return Key{}, err
+	}
+	return l.key("immutable_history/" + documentPrefix + id + documentSuffix)
+}
+
+// ArchiveKey names an archive by its ID, 64 hex digits.
+func ArchiveKey(id string) (Key, error) {
+	if !digestForm.MatchString(id) {
+		return Key{}, fault.New(fault.InvalidField, "snapshot.archive", "an archive ID must be 64 hex digits")
+	}
+	return Key{archives + "/" + id}, nil
+}
+
+// ArchiveFolder names the folder of all archives.
+func ArchiveFolder() Key { return Key{archives} }
+
+const archives = "archives"

@@ -1,0 +1,42 @@
+package memstore_test
+
+import (
+	"testing"
+
+	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/snapshot"
+	"github.com/stasisd/stasis/snapshot/faultstore"
+	"github.com/stasisd/stasis/snapshot/memstore"
+	"github.com/stasisd/stasis/snapshot/storetest"
+)
+
+func open(*testing.T) snapshot.Store { return memstore.New(0) }
+
+func TestStore(t *testing.T) { storetest.Run(t, open) }
+
+func TestBehindFaultstore(t *testing.T) {
+	storetest.Run(t, func(t *testing.T) snapshot.Store { return faultstore.New(open(t)) })
+}
+
+func TestVaultWithFaults(t *testing.T) { storetest.RunVault(t, open) }
+
+// A full store refuses, and gives back the room of what is dropped.
+func TestCapacity(t *testing.T) {
+	s := memstore.New(10)
+	up, err := s.Upload(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := up.Write(make([]byte, 8)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Create(t.Context(), snapshot.ArchiveFolder(), make([]byte, 3)); !fault.Is(err, fault.StoreFull) {
+		t.Errorf("Create beyond the capacity: %v", err)
+	}
+	if err := up.Abort(); err != nil {
+		t.Fatal(err)
+	}
+	if free, err := s.Room(t.Context()); err != nil || free != 10 {
+		t.Errorf("after Abort: %d, %v", free, err)
+	}
+}

@@ -1,0 +1,93 @@
+package snapshot
+
+import (
+	"archive/tar"
+	"context"
+	"errors"
+	"io"
+
+	"github.com/stasisd/stasis/fault"
+)
+
+// OpenArchive returns the snapshot's tar.zst, unsealed, as it streams from the
+// store. The bytes are verified only when Read has returned io.EOF: damage is
+// an archive_damaged error from Read, by then with bytes already given out. The
+// caller closes the reader; ctx must live as long.
+func (v *Vault) OpenArchive(ctx context.Context, s Snapshot) (io.ReadCloser, error) {
+	return v.openArchive(ctx, s)
+}
+
+func (v *Vault) openArchive(ctx context.Context, s Snapshot) (*sealedReader, error) {
+	if err := v.checkArchiveID(s); err != nil {
+		return nil, err
+	}
+	key, err := ArchiveKey(s.Archive.ID)
+	if err != nil {
+		return nil, err
+	}
+	return v.unseal(ctx, key, s.ID, s.Recipients, &s.Archive)
+}
+
+// unseal opens an archive for reading. want nil compares with
+// nothing; sealedTo is whom the document says it was sealed to.
+func (v *Vault) unseal(ctx context.Context, key Key, id string, sealedTo []string, want *Archive) (*sealedReader, error) {
+	src, err := v.store.Open(ctx, key)
+	if fault.Is(err, fault.SnapshotNotFound) {
+		return nil, damaged(id, "its archive is missing", err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	r := &sealedReader{id: id, raw: &rawReader{ctx: ctx, src: src, sum: newPayloadSum()}, want: want}
+	if r.plain, err = v.keys.open(r.raw, id, sealedTo); err == nil {
+		return r, nil
+	}
+	if !fault.Is(err, fault.IdentityMissing) {
+		err = r.fail(err)
+	}
+	return nil, errors.Join(err, src.Close())
+}
+
+// Verify reads a snapshot's archive to its end and compares everything that
+// the document binds, writing nothing. Errors are those of Unpack.
+func (v *Vault) Verify(ctx context.Context, s Snapshot) (err error) {
+	r, err := v.openArchive(ctx, s)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, r.Close()) }()
+	return v.verify(ctx, r, s.Archive)
+}
+
+func (v *Vault) verify(ctx context.Context, r *sealedReader, want Archive) error {
+	got, err := extract(ctx, r, want.TarSize, func(*tar.Header, io.Reader) error { return nil })
+	return readFault(ctx, r, got, want, err)
+}
+
+// irregular is what is wrong with an archive, in words that a client may see.
+type irregular string
+
+func (i irregular) Error() string { return string(i) }
+
+// readFault judges how the reading of an archive ended: nil only if it was
+// read to its end and is what the document binds.
+func readFault(ctx context.Context, r *sealedReader, got contents, want Archive, err error) error {
+	var wrong irregular
+	switch {
+	case ctx.Err() != nil:
+		return fault.Wrap(ctx.Err(), fault.Timeout, "snapshot.read", "reading the archive was given up")
+	case r.err != nil:
+		return r.err
+	case errors.As(err, &wrong):
+		return damaged(r.id, string(wrong), err)
+	case err != nil:
+		return damaged(r.id, "its archive is not a whole tar.zst", err)
+	case got.Size != want.TarSize || got.SHA256 != tarSum(want) || got.Entries != want.Entries:
+		return damaged(r.id, "its archive holds something else than was saved", nil)
+	}
+	// The decompressor may have stopped short of the sealed bytes' end.
+	if _, err := io.Copy(io.Discard, r); err != nil {
+		return r.err
+	}
+	return nil
+}

@@ -1,0 +1,182 @@
+package snapshot
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"io"
+
+	"github.com/stasisd/stasis/fault"
+)
+
+// Save packs, verifies, seals and stores a draft, reads it back, and only then
+// writes its document and moves the location's latest. It returns the snapshot
+// as Open would, with the draft's Private. On any error latest stands and
+// nothing of the draft remains, unless the store refuses to have it removed:
+// then what remains is whole.
+//
+// Errors: save_failed (an entry is missing, changed, or not a regular file),
+// invalid_field, store_full, store_failed, timeout.
+func (v *Vault) Save(ctx context.Context, d Draft) (Snapshot, error) {
+	if _, err := d.Location.DocumentKey(d.ID); err != nil {
+		return Snapshot{}, err
+	}
+	list, err := plan(d.Entries)
+	if err != nil {
+		return Snapshot{}, err
+	}
+	s, err := v.save(ctx, d, list)
+	if err != nil {
+		return Snapshot{}, saveFault(ctx, err)
+	}
+	return s, nil
+}
+
+// saveFault gives a code to what has none.
+func saveFault(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return fault.Wrap(err, fault.Timeout, "snapshot.save", "the save was given up; nothing was committed")
+	}
+	var known *fault.Error
+	if errors.As(err, &known) {
+		return err
+	}
+	return fault.Wrap(err, fault.SaveFailed, "snapshot.save", "")
+}
+
+func (v *Vault) save(ctx context.Context, d Draft, list []*packEntry) (s Snapshot, err error) {
+	up, err := v.store.Upload(ctx)
+	if err != nil {
+		return s, err
+	}
+	// What cannot be dropped is a temporary file, which the store clears when
+	// it is opened next; it must not turn a committed snapshot into a failure.
+	defer func() { _ = up.Abort() }()
+	archive, sum, err := v.seal(ctx, up, d.Location.Owner, list)
+	if err != nil {
+		return s, err
+	}
+	key, err := ArchiveKey(archive.ID)
+	if err != nil {
+		return s, err
+	}
+	defer v.locks.lock(key.String())()
+	created, err := v.commitArchive(ctx, up, key, d.ID, &archive, sum)
+	if err != nil {
+		return s, err
+	}
+	body, err := newDocument(d, archive, v.keys)
+	var doc *document
+	if err == nil {
+		doc, err = parseDocument(body, d.Location, d.ID)
+		err = fault.Wrap(err, fault.SaveFailed, "snapshot.save", "the snapshot's document would not be valid")
+	}
+	gone := true
+	if err == nil {
+		gone, err = v.commitDocument(ctx, d, body)
+	}
+	if err != nil {
+		if created && gone && !v.isShared(archive.ID) {
+			err = errors.Join(err, v.store.Delete(context.WithoutCancel(ctx), key))
+		}
+		return s, err
+	}
+	if !created {
+		v.share(archive.ID, d.ID)
+	}
+	s = doc.snapshot()
+	s.Private, s.Shared = d.Private, !created
+	return s, nil
+}
+
+// seal streams the entries through pack and age into the upload.
+func (v *Vault) seal(ctx context.Context, up io.Writer, owner string, list []*packEntry) (Archive, Sum, error) {
+	payload := newPayloadSum()
+	below := &stickyWriter{w: io.MultiWriter(up, payload), sum: sha256.New()}
+	var packed contents
+	err := v.keys.seal(below, func(w io.Writer) (err error) {
+		packed, err = pack(ctx, w, list)
+		return err
+	})
+	if below.err != nil {
+		err = below.err
+	}
+	return Archive{
+		ID:            v.keys.archiveID(owner, packed.SHA256),
+		PayloadSHA256: payload.hex(), PayloadSize: payload.size, StoredSize: payload.stored,
+		TarSHA256: hex.EncodeToString(packed.SHA256[:]), TarSize: packed.Size, Entries: packed.Entries,
+	}, below.Sum(), err
+}
+
+// commitArchive makes the upload visible and reads it back; created tells that
+// it did. Where an equal archive is stored already, that one is checked and a
+// is changed to bind it; if it turns out to be damaged, the upload takes its
+// place. The caller holds the archive's lock.
+func (v *Vault) commitArchive(ctx context.Context, up Upload, key Key, id string, a *Archive, sum Sum) (created bool, err error) {
+	created, err = up.Commit(ctx, key, sum)
+	if err == nil && !created {
+		if err = v.adopt(ctx, key, id, a); !fault.Is(err, fault.ArchiveDamaged) {
+			return false, err
+		}
+		if err = v.store.Delete(ctx, key); err != nil {
+			return false, err
+		}
+		created, err = up.Commit(ctx, key, sum)
+	}
+	if err == nil && !created {
+		return false, fault.New(fault.StoreFailed, "snapshot.save", "another process stored the archive meanwhile; try again")
+	}
+	look := ctx
+	if err != nil {
+		look = context.WithoutCancel(ctx) // an upload that failed may be there all the same
+	}
+	stored, readErr := v.payload(look, key)
+	ours := readErr == nil && stored.hex() == a.PayloadSHA256 && stored.size == a.PayloadSize
+	switch {
+	case err == nil && ours:
+		return true, nil
+	case err == nil:
+		if readErr == nil {
+			readErr = errors.New("another payload was read than was written")
+		}
+		err = fault.Wrap(readErr, fault.SaveFailed, "snapshot.save", "the archive did not read back from the store as it was written")
+	case !ours: // the commit failed, and what stands there, if anything, is not from it
+		return false, err
+	}
+	return false, errors.Join(err, v.store.Delete(context.WithoutCancel(ctx), key))
+}
+
+// payload sums up the payload that is stored under a key.
+func (v *Vault) payload(ctx context.Context, key Key) (sum *payloadSum, err error) {
+	src, err := v.store.Open(ctx, key)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, src.Close()) }()
+	raw := &rawReader{ctx: ctx, src: src, sum: newPayloadSum()}
+	_, err = io.Copy(io.Discard, raw)
+	return raw.sum, err
+}
+
+// adopt checks an archive that is stored already and makes a bind its payload.
+// Without an identity it can only be read, not opened.
+func (v *Vault) adopt(ctx context.Context, key Key, id string, a *Archive) (err error) {
+	if len(v.keys.identities) == 0 {
+		sum, err := v.payload(ctx, key)
+		if err == nil {
+			a.PayloadSHA256, a.PayloadSize, a.StoredSize = sum.hex(), sum.size, sum.stored
+		}
+		return err
+	}
+	r, err := v.unseal(ctx, key, id, v.keys.Recipients(), nil)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, r.Close()) }()
+	if err := v.verify(ctx, r, *a); err != nil {
+		return err
+	}
+	a.PayloadSHA256, a.PayloadSize, a.StoredSize = r.raw.sum.hex(), r.raw.sum.size, r.raw.sum.stored
+	return nil
+}

@@ -1,0 +1,311 @@
+// Package storetest is the conformance suite of [snapshot.Store]: [Run] checks
+// the store's contract, [RunVault] what a vault makes of the store when any
+// single call of it fails.
+package storetest
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"io"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/snapshot"
+)
+
+// Open makes an empty store that the test closes.
+type Open func(t *testing.T) snapshot.Store
+
+// Run checks the contract on stores that open makes.
+func Run(t *testing.T, open Open) {
+	tests := []struct {
+		name string
+		run  func(*testing.T, snapshot.Store)
+	}{
+		{"document", document}, {"upload", upload}, {"wrong sum", wrongSum}, {"abort", abort},
+		{"taken", taken}, {"open survives", openSurvives}, {"list", list}, {"bad calls", badCalls}, {"race", race},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			s := open(t)
+			test.run(t, s)
+			for range 2 {
+				if err := s.Close(); err != nil {
+					t.Errorf("Close: %v", err)
+				}
+			}
+		})
+	}
+}
+
+// place is the location that the suite writes to.
+var place = snapshot.Location{
+	Owner: "0123456789abcdef0123456789abcdef", Session: "s-1", Scope: "agent", ScopeID: "browser",
+}
+
+// id makes the nth snapshot ID.
+func id(n int) string { return fmt.Sprintf("01900000-0000-7000-8000-%012x", n) }
+
+func must[T any](t *testing.T) func(T, error) T {
+	return func(v T, err error) T {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+}
+
+func archiveKey(t *testing.T, n int) snapshot.Key {
+	t.Helper()
+	return must[snapshot.Key](t)(snapshot.ArchiveKey(fmt.Sprintf("%064x", n)))
+}
+
+func sumOf(body []byte) snapshot.Sum {
+	return snapshot.Sum{Size: int64(len(body)), SHA256: sha256.Sum256(body)}
+}
+
+// content reads an object; nil when there is none.
+func content(t *testing.T, s snapshot.Store, key snapshot.Key) []byte {
+	t.Helper()
+	r, err := s.Open(t.Context(), key)
+	if fault.Is(err, fault.SnapshotNotFound) {
+		return nil
+	}
+	body, err := io.ReadAll(must[io.ReadCloser](t)(r, err))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return body
+}
+
+func wantContent(t *testing.T, s snapshot.Store, key snapshot.Key, want string) {
+	t.Helper()
+	if got := string(content(t, s, key)); got != want {
+		t.Errorf("%s holds %q, want %q", key, got, want)
+	}
+}
+
+func document(t *testing.T, s snapshot.Store) {
+	key := must[snapshot.Key](t)(place.DocumentKey(id(1)))
+	if !must[bool](t)(s.Create(t.Context(), key, []byte("one"))) {
+		t.Error("Create of a free key created nothing")
+	}
+	if must[bool](t)(s.Create(t.Context(), key, []byte("two"))) {
+		t.Error("Create of a taken key created")
+	}
+	wantContent(t, s, key, "one")
+	for _, body := range []string{"three", "3", ""} {
+		if err := s.Replace(t.Context(), key, []byte(body)); err != nil {
+			t.Fatal(err)
+		}
+		wantContent(t, s, key, body)
+	}
+	for range 2 {
+		if err := s.Delete(t.Context(), key); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := s.Open(t.Context(), key); !fault.Is(err, fault.SnapshotNotFound) {
+		t.Errorf("Open of a missing object: %v", err)
+	}
+	if err := s.Replace(t.Context(), key, []byte("again")); err != nil {
+		t.Fatal(err)
+	}
+	wantContent(t, s, key, "again")
+}
+
+func upload(t *testing.T, s snapshot.Store) {
+	key, body := archiveKey(t, 1), bytes.Repeat([]byte("0123456789"), 50_000)
+	up := must[snapshot.Upload](t)(s.Upload(t.Context()))
+	for chunk := range slices.Chunk(body, 60_001) {
+		must[int](t)(up.Write(chunk))
+	}
+	if content(t, s, key) != nil {
+		t.Error("visible before Commit")
+	}
+	if !must[bool](t)(up.Commit(t.Context(), key, sumOf(body))) {
+		t.Error("Commit of a free key created nothing")
+	}
+	for range 2 {
+		if err := up.Abort(); err != nil {
+			t.Errorf("Abort after Commit: %v", err)
+		}
+	}
+	if !bytes.Equal(content(t, s, key), body) {
+		t.Error("other bytes were read than written")
+	}
+}
+
+func wrongSum(t *testing.T, s snapshot.Store) {
+	body := []byte("body")
+	short, other := sumOf(body), sumOf(body)
+	short.Size--
+	other.SHA256[0] ^= 1
+	for _, sum := range []snapshot.Sum{short, other} {
+		up := must[snapshot.Upload](t)(s.Upload(t.Context()))
+		must[int](t)(up.Write(body))
+		if created, err := up.Commit(t.Context(), archiveKey(t, 1), sum); created || !fault.Is(err, fault.StoreFailed) {
+			t.Errorf("Commit with a wrong sum: %v, %v", created, err)
+		}
+		if err := up.Abort(); err != nil {
+			t.Error(err)
+		}
+	}
+	if content(t, s, archiveKey(t, 1)) != nil {
+		t.Error("an upload with a wrong sum is visible")
+	}
+}
+
+func abort(t *testing.T, s snapshot.Store) {
+	up := must[snapshot.Upload](t)(s.Upload(t.Context()))
+	must[int](t)(up.Write([]byte("body")))
+	for range 2 {
+		if err := up.Abort(); err != nil {
+			t.Error(err)
+		}
+	}
+	if names := must[[]string](t)(s.List(t.Context(), snapshot.ArchiveFolder(), 10, "")); len(names) > 0 {
+		t.Errorf("after Abort there is %q", names)
+	}
+}
+
+func taken(t *testing.T, s snapshot.Store) {
+	key := archiveKey(t, 1)
+	for i, want := range []bool{true, false, false} {
+		body := fmt.Appendf(nil, "body %d", i)
+		up := must[snapshot.Upload](t)(s.Upload(t.Context()))
+		must[int](t)(up.Write(body))
+		if got := must[bool](t)(up.Commit(t.Context(), key, sumOf(body))); got != want {
+			t.Errorf("Commit %d created: %v", i, got)
+		}
+		if i == 2 { // and again, once the key is free
+			wantContent(t, s, key, "body 0")
+			if err := s.Delete(t.Context(), key); err != nil {
+				t.Fatal(err)
+			}
+			if !must[bool](t)(up.Commit(t.Context(), key, sumOf(body))) {
+				t.Error("the second Commit created nothing")
+			}
+		}
+		if err := up.Abort(); err != nil {
+			t.Error(err)
+		}
+	}
+	wantContent(t, s, key, "body 2")
+}
+
+func openSurvives(t *testing.T, s snapshot.Store) {
+	key := must[snapshot.Key](t)(place.LatestKey())
+	for _, change := range []func() error{
+		func() error { return s.Replace(t.Context(), key, []byte("new")) },
+		func() error { return s.Delete(t.Context(), key) },
+	} {
+		if err := s.Replace(t.Context(), key, []byte("old")); err != nil {
+			t.Fatal(err)
+		}
+		r := must[io.ReadCloser](t)(s.Open(t.Context(), key))
+		if err := change(); err != nil {
+			t.Fatal(err)
+		}
+		if got := must[[]byte](t)(io.ReadAll(r)); string(got) != "old" {
+			t.Errorf("an open object became %q", got)
+		}
+		if err := r.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func list(t *testing.T, s snapshot.Store) {
+	folder := must[snapshot.Key](t)(place.HistoryFolder())
+	if names := must[[]string](t)(s.List(t.Context(), folder, 10, "")); len(names) > 0 {
+		t.Errorf("a missing folder holds %q", names)
+	}
+	var want []string
+	for _, n := range []int{3, 1, 5, 2, 4} {
+		must[bool](t)(s.Create(t.Context(), must[snapshot.Key](t)(place.DocumentKey(id(n))), []byte("x")))
+		want = append(want, "snapshot_"+id(n)+".json")
+	}
+	slices.Sort(want)
+	var got []string
+	for after := ""; ; {
+		page := must[[]string](t)(s.List(t.Context(), folder, 2, after))
+		if len(page) == 0 {
+			break
+		}
+		got, after = append(got, page...), page[len(page)-1]
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("pages (-want +got):\n%s", diff)
+	}
+	if got := must[[]string](t)(s.List(t.Context(), folder, 9, "snapshot_"+id(3))); len(got) != 3 {
+		t.Errorf("a cursor between names gave %q", got)
+	}
+}
+
+func badCalls(t *testing.T, s snapshot.Store) {
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	for name, at := range map[string]struct {
+		ctx context.Context
+		key snapshot.Key
+	}{"zero key": {t.Context(), snapshot.Key{}}, "cancelled": {gone, archiveKey(t, 1)}} {
+		_, opened := s.Open(at.ctx, at.key)
+		_, created := s.Create(at.ctx, at.key, nil)
+		_, listed := s.List(at.ctx, at.key, 1, "")
+		for call, err := range map[string]error{
+			"Open": opened, "Create": created, "List": listed,
+			"Replace": s.Replace(at.ctx, at.key, nil), "Delete": s.Delete(at.ctx, at.key),
+		} {
+			if !fault.Is(err, fault.StoreFailed) {
+				t.Errorf("%s, %s: %v, want store_failed", name, call, err)
+			}
+		}
+	}
+	if err := s.Health(t.Context()); err != nil {
+		t.Errorf("Health: %v", err)
+	}
+	if free := must[int64](t)(s.Room(t.Context())); free <= 0 {
+		t.Errorf("Room of an empty store: %d", free)
+	}
+}
+
+// race checks that of many creates of one key one wins, whole, while folders
+// come and go.
+func race(t *testing.T, s snapshot.Store) {
+	key := must[snapshot.Key](t)(place.DocumentKey(id(1)))
+	for range 20 {
+		var wg sync.WaitGroup
+		won := make([]bool, 4)
+		for i := range won {
+			wg.Go(func() {
+				created, err := s.Create(t.Context(), key, bytes.Repeat([]byte{byte('a' + i)}, 1000))
+				if err != nil {
+					t.Error(err)
+				}
+				won[i] = created
+			})
+		}
+		wg.Wait()
+		winner := slices.Index(won, true)
+		if winner < 0 || slices.Contains(won[winner+1:], true) {
+			t.Fatalf("winners: %v", won)
+		}
+		if got := content(t, s, key); !bytes.Equal(got, bytes.Repeat([]byte{byte('a' + winner)}, 1000)) {
+			t.Fatalf("the winner %d is not what is stored: %.20q", winner, got)
+		}
+		if err := s.Delete(t.Context(), key); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

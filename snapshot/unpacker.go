@@ -1,0 +1,210 @@
+package snapshot
+
+import (
+	"archive/tar"
+	"bytes"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"slices"
+	"strings"
+	"time"
+)
+
+// unpacker writes entries below one folder, and remembers what it made so
+// that it can take it all back.
+type unpacker struct {
+	opts   UnpackOptions
+	root   *os.Root
+	fresh  string              // the folder's path, if the unpacker made it
+	seen   map[string]bool     // the archive's names so far → is a file
+	dirs   map[string]struct{} // folders known to be folders
+	made   []string            // files and folders created, in order
+	times  []dirTime
+	total  int
+	out    Unpacked
+	closed bool
+}
+
+// dirTime is a folder's time, which is set when nothing more goes into it.
+type dirTime struct {
+	name string
+	at   time.Time
+}
+
+func newUnpacker(dst string, o UnpackOptions) (*unpacker, error) {
+	u := &unpacker{
+		opts: o, seen: map[string]bool{}, dirs: map[string]struct{}{".": {}},
+		out: Unpacked{Kept: map[string][]byte{}},
+	}
+	err := os.Mkdir(dst, dirMode.Perm())
+	if err == nil {
+		u.fresh = dst
+	} else if !errors.Is(err, os.ErrExist) {
+		return nil, err
+	}
+	if info, err := os.Lstat(dst); err != nil || !info.IsDir() {
+		return nil, errors.Join(err, &fs.PathError{Op: "unpack", Path: dst, Err: errors.New("not a folder")})
+	}
+	if u.root, err = os.OpenRoot(dst); err == nil && u.fresh != "" {
+		err = u.own(".")
+	}
+	if err != nil {
+		return nil, errors.Join(err, u.undo())
+	}
+	return u, nil
+}
+
+// entry takes one entry of the archive. Its errors are irregular for what is
+// wrong with the entry, and localError for what is wrong with the disk.
+func (u *unpacker) entry(h *tar.Header, body io.Reader) error {
+	dir := h.Typeflag == tar.TypeDir
+	if !dir && h.Typeflag != tar.TypeReg || h.Linkname != "" {
+		return irregular("its archive holds something that is neither a file nor a folder")
+	}
+	for record := range h.PAXRecords {
+		if strings.HasPrefix(record, "GNU.sparse.") {
+			return irregular("its archive holds a sparse file")
+		}
+	}
+	name := h.Name
+	if dir {
+		name = strings.TrimSuffix(name, "/")
+	}
+	if checkName(name) != nil {
+		return irregular("its archive holds a name that is not a clean relative path")
+	}
+	if _, twice := u.seen[name]; twice {
+		return irregular("its archive holds a name twice")
+	}
+	u.seen[name] = !dir
+	if u.total++; u.total > u.opts.Limits.Entries {
+		return irregular("its archive holds more entries than allowed")
+	}
+	keep := !dir && slices.Contains(u.opts.Keep, name)
+	if !keep && u.opts.Accept != nil && !u.opts.Accept(name) {
+		u.out.Refused = append(u.out.Refused, name)
+		return nil
+	}
+	u.out.Entries++
+	u.out.Bytes += h.Size
+	if h.Size > u.opts.Limits.Bytes || u.out.Bytes > u.opts.Limits.Bytes {
+		return irregular("its archive holds more bytes than allowed")
+	}
+	switch {
+	case keep:
+		return u.keep(name, h.Size, body)
+	case dir:
+		u.times = append(u.times, dirTime{name, h.ModTime})
+		return u.folder(name)
+	}
+	return u.file(name, h, body)
+}
+
+func (u *unpacker) keep(name string, size int64, body io.Reader) error {
+	if size > MaxKept {
+		return irregular("its archive holds a state document that is too large")
+	}
+	var content bytes.Buffer // grows with what really comes
+	_, err := io.Copy(&content, body)
+	u.out.Kept[name] = content.Bytes()
+	return err
+}
+
+// folder makes a folder and those above it. What is there already must be a
+// folder and not a link to one.
+func (u *unpacker) folder(name string) error {
+	if _, known := u.dirs[name]; known {
+		return nil
+	}
+	if u.seen[name] {
+		return irregular("its archive holds a file below a file")
+	}
+	if err := u.folder(path.Dir(name)); err != nil {
+		return err
+	}
+	err := u.root.Mkdir(name, dirMode.Perm())
+	switch {
+	case err == nil:
+		u.made = append(u.made, name)
+		err = u.own(name)
+	case errors.Is(err, os.ErrExist):
+		info, lerr := u.root.Lstat(name)
+		if lerr == nil && info.IsDir() {
+			err = nil
+		}
+	}
+	if err != nil {
+		return local(err)
+	}
+	u.dirs[name] = struct{}{}
+	return nil
+}
+
+func (u *unpacker) file(name string, h *tar.Header, body io.Reader) error {
+	if _, isDir := u.dirs[name]; isDir {
+		return irregular("its archive holds a file and a folder of one name")
+	}
+	if err := u.folder(path.Dir(name)); err != nil {
+		return err
+	}
+	f, err := u.root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, keptMode(h.FileInfo().Mode()).Perm())
+	if err != nil {
+		return local(err)
+	}
+	u.made = append(u.made, name)
+	_, err = io.Copy(localWriter{f}, body)
+	if o := u.opts.Owner; err == nil && o != nil {
+		err = local(f.Chown(o.UID, o.GID))
+	}
+	if closed := f.Close(); err == nil {
+		err = local(closed)
+	}
+	if err == nil {
+		err = u.setTime(name, h.ModTime)
+	}
+	return err
+}
+
+func (u *unpacker) own(name string) error {
+	if u.opts.Owner == nil {
+		return nil
+	}
+	return local(u.root.Lchown(name, u.opts.Owner.UID, u.opts.Owner.GID))
+}
+
+// setTime sets a time; what was packed from memory has none, which is 0 here.
+func (u *unpacker) setTime(name string, at time.Time) error {
+	if at.Unix() == 0 {
+		return nil
+	}
+	return local(u.root.Chtimes(name, at, at))
+}
+
+// finish sets the folders' times and lets go of the root.
+func (u *unpacker) finish() error {
+	for _, d := range slices.Backward(u.times) {
+		if err := u.setTime(d.name, d.at); err != nil {
+			return err
+		}
+	}
+	u.closed = true
+	return u.root.Close()
+}
+
+// undo removes everything that was made, last first.
+func (u *unpacker) undo() error {
+	var errs []error
+	if u.root != nil && !u.closed {
+		for _, name := range slices.Backward(u.made) {
+			errs = append(errs, u.root.Remove(name))
+		}
+		errs = append(errs, u.root.Close())
+	}
+	if u.fresh != "" {
+		errs = append(errs, os.Remove(u.fresh))
+	}
+	return errors.Join(errs...)
+}

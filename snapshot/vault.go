@@ -1,0 +1,179 @@
+package snapshot
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/stasisd/stasis/fault"
+)
+
+// Options adjust a [Vault].
+type Options struct {
+	// Now gives the time that manifests carry. Required.
+	Now func() time.Time
+	// Reserve is the room, in bytes, that CheckRoom leaves free beside what it
+	// is asked for. 0 means [DefaultReserve].
+	Reserve int64
+}
+
+// DefaultReserve is room for documents, the catalogue and logs, in bytes.
+const DefaultReserve = 16 << 20
+
+// Vault saves, opens and deletes snapshots in one [Store]. It is safe for
+// concurrent use and holds nothing that needs closing; the store is its
+// owner's to close.
+type Vault struct {
+	store Store
+	keys  Keys
+	opts  Options
+	locks keyLocks
+
+	mu sync.Mutex
+	// shared tells, for an archive that a save of this process found already
+	// stored, which of those snapshots still live: one that was saved and is
+	// not yet in the catalogue must not lose its archive to a delete.
+	shared map[string]map[string]bool // archive ID → snapshot IDs
+}
+
+// NewVault returns a vault over a store.
+func NewVault(store Store, keys Keys, opts Options) *Vault {
+	if opts.Reserve == 0 {
+		opts.Reserve = DefaultReserve
+	}
+	return &Vault{store: store, keys: keys, opts: opts, shared: map[string]map[string]bool{}}
+}
+
+// CheckRoom is store_full when the store has no room for need more bytes and
+// the reserve, and store_failed when the store does not answer. Callers ask
+// before they touch what is to be saved.
+func (v *Vault) CheckRoom(ctx context.Context, need int64) error {
+	free, err := v.store.Room(ctx)
+	if err != nil {
+		return err
+	}
+	if free != Unlimited && free-v.opts.Reserve < need {
+		return fault.New(fault.StoreFull, "snapshot.room",
+			"the snapshot may need %d bytes, and the store has %d left of which %d are kept free", need, free, v.opts.Reserve)
+	}
+	return nil
+}
+
+// Health reports whether the store can be read and written.
+func (v *Vault) Health(ctx context.Context) error { return v.store.Health(ctx) }
+
+// Open reads a snapshot's document, checks that it is the one of that
+// location and ID, and unseals its private part (which stays nil when the keys
+// hold no identity at all). Errors: snapshot_not_found, archive_damaged,
+// identity_missing, unsupported, invalid_field, and the store's.
+func (v *Vault) Open(ctx context.Context, loc Location, id string) (Snapshot, error) {
+	key, err := loc.DocumentKey(id)
+	if err != nil {
+		return Snapshot{}, err
+	}
+	return v.openKey(ctx, key, loc, id)
+}
+
+// Latest opens the snapshot that the location's snapshot_latest.json holds,
+// the last one saved there; none is snapshot_not_found.
+func (v *Vault) Latest(ctx context.Context, loc Location) (Snapshot, error) {
+	key, err := loc.LatestKey()
+	if err != nil {
+		return Snapshot{}, err
+	}
+	return v.openKey(ctx, key, loc, "")
+}
+
+func (v *Vault) openKey(ctx context.Context, key Key, loc Location, id string) (Snapshot, error) {
+	body, err := v.read(ctx, key)
+	if err != nil {
+		return Snapshot{}, err
+	}
+	return v.parse(body, loc, id)
+}
+
+// parse checks a document whole: its form, its place, that its archive's name
+// follows from the owner and the tar's hash, and its sealed part.
+func (v *Vault) parse(body []byte, loc Location, id string) (Snapshot, error) {
+	doc, err := parseDocument(body, loc, id)
+	if err != nil {
+		return Snapshot{}, err
+	}
+	s := doc.snapshot()
+	if err := v.checkArchiveID(s); err != nil {
+		return Snapshot{}, err
+	}
+	if len(v.keys.identities) > 0 {
+		if s.Private, err = doc.private(v.keys); err != nil {
+			return Snapshot{}, err
+		}
+	}
+	return s, nil
+}
+
+func (v *Vault) checkArchiveID(s Snapshot) error {
+	if v.keys.archiveID(s.Location.Owner, tarSum(s.Archive)) != s.Archive.ID {
+		return damaged(s.ID, "its document names an archive that is not its own", nil)
+	}
+	return nil
+}
+
+// read returns a document's bytes, at most one more than a document may have.
+func (v *Vault) read(ctx context.Context, key Key) (body []byte, err error) {
+	r, err := v.store.Open(ctx, key)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, r.Close()) }()
+	body, err = io.ReadAll(io.LimitReader(r, maxDocument+1))
+	return body, fault.Wrap(err, fault.StoreFailed, "snapshot.read", "")
+}
+
+// List returns up to limit snapshot IDs of a location, oldest first (UUIDv7
+// order), after an exclusive cursor ("" from the start), and the cursor of the
+// next page, "" at the end. limit outside 1–1000 becomes 100.
+func (v *Vault) List(ctx context.Context, loc Location, limit int, startAfter string) (ids []string, next string, err error) {
+	folder, err := loc.HistoryFolder()
+	if err != nil {
+		return nil, "", err
+	}
+	after := ""
+	if startAfter != "" {
+		if err := CheckID(startAfter); err != nil {
+			return nil, "", err
+		}
+		after = documentPrefix + startAfter + documentSuffix
+	}
+	if limit < 1 || limit > 1000 {
+		limit = 100
+	}
+	names, err := v.store.List(ctx, folder, limit+1, after)
+	if err != nil {
+		return nil, "", err
+	}
+	more := len(names) > limit
+	for _, name := range names[:min(limit, len(names))] {
+		id := strings.TrimSuffix(strings.TrimPrefix(name, documentPrefix), documentSuffix)
+		if documentPrefix+id+documentSuffix == name && CheckID(id) == nil {
+			ids = append(ids, id)
+		}
+	}
+	if more && len(ids) > 0 {
+		next = ids[len(ids)-1]
+	}
+	return ids, next, nil
+}
+
+// manifest is a location's manifest.json.
+type manifest struct {
+	SchemaVersion string    `json:"schemaVersion"`
+	UpdatedAt     time.Time `json:"updatedAt"`
+}
+
+func (v *Vault) manifest() ([]byte, error) {
+	return json.Marshal(manifest{SchemaVersion: SchemaVersion, UpdatedAt: v.opts.Now().UTC().Truncate(time.Millisecond)})
+}

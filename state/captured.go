@@ -1,0 +1,43 @@
+package state
+
+import (
+	"maps"
+	"slices"
+	"strings"
+)
+
+// Captured counts what a document holds, as the lines of a capture report:
+// saved is set, nothing is restored yet. The report names origins, so it is as
+// private as the document's sealed part.
+func Captured(doc Document) []Component {
+	lines := []Component{}
+	byDomain := map[string]int{}
+	for _, c := range doc.Cookies {
+		byDomain[c.Origin()]++
+	}
+	for domain, n := range byDomain {
+		lines = append(lines, Component{Name: ComponentCookies, Origin: domain, Saved: n})
+	}
+	slices.SortFunc(lines, func(a, b Component) int { return strings.Compare(a.Origin, b.Origin) })
+	for _, area := range doc.Local {
+		lines = append(lines, Component{Name: ComponentLocalStorage, Origin: area.StorageKey, Saved: len(area.Items)})
+	}
+	session := map[string]int{}
+	names := 0
+	for _, tab := range doc.Tabs {
+		for _, area := range tab.Session {
+			session[area.StorageKey] += len(area.Items)
+		}
+		if tab.Name != "" {
+			names++
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(session)) {
+		lines = append(lines, Component{Name: ComponentSessionStorage, Origin: key, Saved: session[key]})
+	}
+	lines = append(lines, Component{Name: ComponentTabs, Saved: len(doc.Tabs)})
+	if names > 0 {
+		lines = append(lines, Component{Name: ComponentWindowName, Saved: names})
+	}
+	return lines
+}

@@ -1,0 +1,44 @@
+package state
+
+import (
+	"slices"
+	"strings"
+	"time"
+)
+
+// CompareCookies tells, for each domain, how many of the saved cookies are in
+// a jar. A saved cookie that is not there has expired or was dropped; reasons,
+// by cookie identity, say why where it is known. A cookie with another value
+// counts as restored: the site changed it.
+func CompareCookies(saved, jar []Cookie, now time.Time, reasons map[string]string) []Component {
+	there := map[string]bool{}
+	for _, c := range jar {
+		there[c.Identity()] = true
+	}
+	lines := map[string]*Component{}
+	for _, c := range saved {
+		line := lines[c.Origin()]
+		if line == nil {
+			line = &Component{Name: ComponentCookies, Origin: c.Origin()}
+			lines[c.Origin()] = line
+		}
+		line.Saved++
+		switch {
+		case there[c.Identity()]:
+			line.Restored++
+		case c.Expired(now):
+			line.Expired++
+		default:
+			line.Dropped++
+			if line.Reason = reasons[c.Identity()]; line.Reason == "" {
+				line.Reason = "not in the profile as Chrome closed it"
+			}
+		}
+	}
+	report := make([]Component, 0, len(lines))
+	for _, line := range lines {
+		report = append(report, *line)
+	}
+	slices.SortFunc(report, func(a, b Component) int { return strings.Compare(a.Origin, b.Origin) })
+	return report
+}

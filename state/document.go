@@ -1,0 +1,111 @@
+// Package state holds the state document: what CDP can read and write of a
+// browser environment by itself. It is a leaf without I/O.
+//
+// A [Document] is captured by browser/capture, stored in every archive as
+// state.json, and laid down at a restore where the datadir lacks it (see
+// "Which copy wins" in ARCHITECTURE.md).
+package state
+
+import "time"
+
+// SchemaVersion is the version of the document that this package writes.
+const SchemaVersion = "1"
+
+// FileName is the document's name inside an archive.
+const FileName = "state.json"
+
+// Datadir tells how the archive's datadir was made, and so which copy wins.
+type Datadir string
+
+const (
+	DatadirClean Datadir = "clean" // Chrome closed it: the datadir wins
+	DatadirLive  Datadir = "live"  // copied from a frozen Chrome: state wins
+	DatadirCrash Datadir = "crash" // left by a dead Chrome: state wins, where there is one
+)
+
+// Document is state.json. All strings are as CDP gives them.
+type Document struct {
+	SchemaVersion string    `json:"schema_version"`
+	CapturedAt    time.Time `json:"captured_at"`
+	Datadir       Datadir   `json:"datadir"`
+	Chrome        Chrome    `json:"chrome"`
+	// Complete is false where no reading over CDP was possible (a crash): what
+	// the document lacks then says nothing about what the site had.
+	Complete bool     `json:"complete"`
+	Cookies  []Cookie `json:"cookies"`
+	Local    []Area   `json:"local_storage"`
+	Tabs     []Tab    `json:"tabs"`
+	// Missed names what the capture could not read, with the reason.
+	Missed []Missed `json:"missed,omitempty"`
+}
+
+// Chrome is the browser that was captured.
+type Chrome struct {
+	Version   string `json:"version"` // "156.0.8078.79"
+	Engine    string `json:"engine"`  // chrome | shell
+	UserAgent string `json:"user_agent"`
+}
+
+// Cookie has every attribute of CDP's Network.Cookie that Storage.setCookies
+// takes back.
+type Cookie struct {
+	Name         string        `json:"name"`
+	Value        string        `json:"value"`
+	Domain       string        `json:"domain"` // leading dot: a domain cookie
+	Path         string        `json:"path"`
+	Expires      float64       `json:"expires"` // seconds since 1970; -1 for a session cookie
+	HTTPOnly     bool          `json:"http_only"`
+	Secure       bool          `json:"secure"`
+	Session      bool          `json:"session"`
+	SameSite     string        `json:"same_site,omitempty"` // Strict | Lax | None
+	Priority     string        `json:"priority,omitempty"`  // Low | Medium | High
+	SourceScheme string        `json:"source_scheme,omitempty"`
+	SourcePort   int64         `json:"source_port"`
+	Partition    *PartitionKey `json:"partition_key,omitempty"`
+	// Opaque: its partition has no name (an opaque top-level site), so it can
+	// be read and not be set.
+	Opaque bool `json:"partition_key_opaque,omitempty"`
+}
+
+// PartitionKey is the key of a partitioned (CHIPS) cookie.
+type PartitionKey struct {
+	TopLevelSite         string `json:"top_level_site"`
+	HasCrossSiteAncestor bool   `json:"has_cross_site_ancestor"`
+}
+
+// Area is one storage area: the items of one storage key.
+type Area struct {
+	StorageKey string `json:"storage_key"` // CDP Storage.getStorageKey: "https://a.example/" or partitioned
+	Items      []Item `json:"items"`
+}
+
+// Item is one key and value of localStorage or sessionStorage.
+type Item struct {
+	Key   string `json:"key"`
+	Value string `json:"value"`
+}
+
+// Tab is one open tab, in window order.
+type Tab struct {
+	TargetID string         `json:"target_id"` // in the captured Chrome; new after a restore
+	URL      string         `json:"url"`
+	Title    string         `json:"title"`
+	Active   bool           `json:"active"`
+	Name     string         `json:"window_name,omitempty"` // window.name of the main frame
+	Session  []Area         `json:"session_storage,omitempty"`
+	History  []HistoryEntry `json:"history,omitempty"`
+	Current  int            `json:"history_index"`
+}
+
+// HistoryEntry is one entry of a tab's back/forward list.
+type HistoryEntry struct {
+	URL   string `json:"url"`
+	Title string `json:"title"`
+}
+
+// Missed is something the capture could not read.
+type Missed struct {
+	Component string `json:"component"` // as in the restore report
+	Origin    string `json:"origin,omitempty"`
+	Reason    string `json:"reason"`
+}
