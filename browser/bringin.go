@@ -10,11 +10,6 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// RestoreOptions say what of an environment is brought in.
-type RestoreOptions struct {
-	RestoreTabs bool
-}
-
 // bringInDeadline bounds the wait for a profile's first tab, which takes Chrome
 // 70–250 ms, and restoreDeadline the whole of a restore: a Chrome that hangs is
 // given up.
@@ -27,7 +22,7 @@ const (
 // the state down where the datadir lacks it, and lets the tabs go. Until then
 // every tab and service worker of the profile is held before its first
 // request (Target.setAutoAttach with waitForDebuggerOnStart).
-func (b *Browser) bringIn(ctx context.Context, doc state.Document, o RestoreOptions, tabsFromProfile bool) ([]state.Component, error) {
+func (b *Browser) bringIn(ctx context.Context, doc state.Document, o Options, tabsFromProfile bool) ([]state.Component, error) {
 	const op = "browser.restore"
 	ctx, cancel := context.WithTimeout(ctx, restoreDeadline)
 	defer cancel()

@@ -55,15 +55,15 @@ type Browser struct {
 	background sync.WaitGroup // tabs that are still on their way
 	cancel     context.CancelFunc
 	ctx        context.Context // of the background work: ends with the browser
-
+	options    Options
 }
 
 // Fresh starts Chrome on an empty environment, with one blank tab.
-func (s *Starter) Fresh(ctx context.Context, dir *Dir) (*Browser, error) {
+func (s *Starter) Fresh(ctx context.Context, dir *Dir, o Options) (*Browser, error) {
 	if err := s.prepare(dir, true); err != nil {
 		return nil, err
 	}
-	b, err := s.start(ctx, dir, datadir.Profile)
+	b, err := s.start(ctx, dir, datadir.Profile, o)
 	if err != nil {
 		return nil, err
 	}
@@ -78,12 +78,12 @@ func (s *Starter) Fresh(ctx context.Context, dir *Dir) (*Browser, error) {
 //
 // An empty Chrome starts first and the profile is brought in beside it, so
 // that the daemon is attached to every tab before its first request.
-func (s *Starter) Restored(ctx context.Context, dir *Dir, doc state.Document, o RestoreOptions) (*Browser, []state.Component, error) {
+func (s *Starter) Restored(ctx context.Context, dir *Dir, doc state.Document, o Options) (*Browser, []state.Component, error) {
 	tabsFromProfile := o.RestoreTabs && doc.Datadir == state.DatadirClean || !doc.Complete
 	if err := s.prepare(dir, o.RestoreTabs && tabsFromProfile); err != nil {
 		return nil, nil, err
 	}
-	b, err := s.start(ctx, dir, spareProfile)
+	b, err := s.start(ctx, dir, spareProfile, o)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -101,14 +101,14 @@ func (s *Starter) prepare(dir *Dir, tabs bool) error {
 	return dir.Own()
 }
 
-func (s *Starter) start(ctx context.Context, dir *Dir, profile string) (*Browser, error) {
+func (s *Starter) start(ctx context.Context, dir *Dir, profile string, o Options) (*Browser, error) {
 	const op = "browser.start"
 	process, err := s.Launcher.Start(ctx, launch.Options{
 		Dir: dir, Profile: profile, URL: "about:blank"})
 	if err != nil {
 		return nil, err
 	}
-	b := &Browser{dir: dir, process: process, now: s.Now}
+	b := &Browser{dir: dir, process: process, now: s.Now, options: o}
 	b.ctx, b.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	b.mux = mux.New(process.Pipe(), mux.Options{Policy: mux.Policy{FilesDir: dir.Files()}, KeepPage: true})
 	if b.driver, err = b.mux.Driver(ctx); err != nil {

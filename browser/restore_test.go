@@ -62,7 +62,7 @@ func TestRestoreClean(t *testing.T) {
 		t.Fatalf("%s, %v", doc.Datadir, err)
 	}
 	before := len(s.requests())
-	b, report := r.restored(b.dir, doc, RestoreOptions{RestoreTabs: true})
+	b, report := r.restored(b.dir, doc, Options{RestoreTabs: true})
 	if diff := cmp.Diff(laid, r.look(b, s)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -132,7 +132,7 @@ func TestRestoreLive(t *testing.T) {
 		t.Fatal(err)
 	}
 	before := len(s.requests())
-	b, report := r.restored(dir, doc, RestoreOptions{RestoreTabs: true})
+	b, report := r.restored(dir, doc, Options{RestoreTabs: true})
 	if diff := cmp.Diff(laid, r.look(b, s)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -160,13 +160,13 @@ func TestRestoreCrash(t *testing.T) {
 	if doc.Datadir, err = b.Close(within(t)); err != nil {
 		t.Fatal(err)
 	}
-	b, _ = r.restored(b.dir, doc, RestoreOptions{RestoreTabs: true})
+	b, _ = r.restored(b.dir, doc, Options{RestoreTabs: true})
 	r.look(b, s)
 	if err := b.Kill(within(t)); err != nil {
 		t.Fatal(err)
 	}
 	unread := state.Document{SchemaVersion: state.SchemaVersion, Datadir: state.DatadirCrash}
-	b, _ = r.restored(b.dir, unread, RestoreOptions{RestoreTabs: true})
+	b, _ = r.restored(b.dir, unread, Options{RestoreTabs: true})
 	pages, err := b.Pages(within(t))
 	if err != nil || len(pages) == 0 {
 		t.Fatalf("%v, %v", pages, err)
@@ -196,7 +196,7 @@ func TestRestoreWithoutTabs(t *testing.T) {
 			}
 			doc.Datadir = as
 			before := len(s.requests())
-			b, report := r.restored(b.dir, doc, RestoreOptions{})
+			b, report := r.restored(b.dir, doc, Options{})
 			pages, err := b.Pages(within(t))
 			if err != nil || len(pages) != 1 || pages[0].URL != "about:blank" {
 				t.Errorf("%+v, %v", pages, err)
@@ -226,7 +226,7 @@ func TestRestoreRefusesTabs(t *testing.T) {
 	r := newRig(t)
 	doc := state.Document{SchemaVersion: state.SchemaVersion, Complete: true, Datadir: state.DatadirLive,
 		Tabs: []state.Tab{{URL: "file:///etc/passwd", Active: true}, {URL: "chrome://settings"}}}
-	b, report := r.restored(r.dir(), doc, RestoreOptions{RestoreTabs: true})
+	b, report := r.restored(r.dir(), doc, Options{RestoreTabs: true})
 	if got := line(report, state.ComponentTabs, ""); got.Saved != 2 || got.Dropped != 2 {
 		t.Errorf("%+v", got)
 	}

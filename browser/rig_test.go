@@ -86,14 +86,14 @@ func (r *rig) ends(b *Browser) *Browser {
 
 func (r *rig) fresh() *Browser {
 	r.t.Helper()
-	b, err := r.Fresh(within(r.t), r.dir())
+	b, err := r.Fresh(within(r.t), r.dir(), Options{})
 	if err != nil {
 		r.t.Fatal(err)
 	}
 	return r.ends(b)
 }
 
-func (r *rig) restored(dir *Dir, doc state.Document, o RestoreOptions) (*Browser, []state.Component) {
+func (r *rig) restored(dir *Dir, doc state.Document, o Options) (*Browser, []state.Component) {
 	r.t.Helper()
 	b, report, err := r.Restored(within(r.t), dir, doc, o)
 	if err != nil {

@@ -33,7 +33,7 @@ type upright struct {
 // quickest way that brings it back whole: the parked Chrome, else the archive.
 func (s *Service) bringUp(ctx context.Context, r Create, o origin) (upright, error) {
 	if o.source == nil {
-		chrome, err := s.fresh(ctx)
+		chrome, err := s.fresh(ctx, r)
 		return upright{chrome: chrome}, err
 	}
 	began := s.Now()
@@ -81,12 +81,12 @@ func (s *Service) newDir() (*browser.Dir, error) {
 	return s.Browsers.NewDir(strings.ToLower(rand.Text()[:8]))
 }
 
-func (s *Service) fresh(ctx context.Context) (Chrome, error) {
+func (s *Service) fresh(ctx context.Context, r Create) (Chrome, error) {
 	dir, err := s.newDir()
 	if err != nil {
 		return nil, err
 	}
-	chrome, err := s.Browsers.Fresh(ctx, dir)
+	chrome, err := s.Browsers.Fresh(ctx, dir, r.browser())
 	if err != nil {
 		s.clear(dir)
 		return nil, err
@@ -148,7 +148,7 @@ func (s *Service) unpackAndStart(ctx context.Context, r Create, snap profiles.Sn
 		return nil, doc, nil, fault.New(fault.Unsupported, op, "snapshot %s: its state document has version %q; this daemon knows %q",
 			snap.ID, doc.SchemaVersion, state.SchemaVersion)
 	}
-	chrome, report, err := s.Browsers.Restored(ctx, dir, doc, browser.RestoreOptions{RestoreTabs: r.RestoreTabs})
+	chrome, report, err := s.Browsers.Restored(ctx, dir, doc, r.browser())
 	if err != nil {
 		return nil, doc, nil, err
 	}

@@ -44,8 +44,8 @@ type Browsers interface {
 	NewDir(name string) (*browser.Dir, error)
 	// Left gives the run directories that a dead daemon left, its Chromes ended.
 	Left(ctx context.Context) ([]*browser.Dir, error)
-	Fresh(ctx context.Context, dir *browser.Dir) (Chrome, error)
-	Restored(ctx context.Context, dir *browser.Dir, doc state.Document, o browser.RestoreOptions) (Chrome, []state.Component, error)
+	Fresh(ctx context.Context, dir *browser.Dir, o browser.Options) (Chrome, error)
+	Restored(ctx context.Context, dir *browser.Dir, doc state.Document, o browser.Options) (Chrome, []state.Component, error)
 }
 
 // Chromes is [Browsers] over a real launcher.
@@ -74,8 +74,8 @@ func (c Chromes) Left(ctx context.Context) ([]*browser.Dir, error) {
 }
 
 // Fresh starts Chrome on an empty environment.
-func (c Chromes) Fresh(ctx context.Context, dir *browser.Dir) (Chrome, error) {
-	b, err := c.Starter.Fresh(ctx, dir)
+func (c Chromes) Fresh(ctx context.Context, dir *browser.Dir, o browser.Options) (Chrome, error) {
+	b, err := c.Starter.Fresh(ctx, dir, o)
 	if err != nil {
 		return nil, err // not a nil *Browser in a Chrome
 	}
@@ -83,7 +83,7 @@ func (c Chromes) Fresh(ctx context.Context, dir *browser.Dir) (Chrome, error) {
 }
 
 // Restored starts Chrome on an unpacked environment.
-func (c Chromes) Restored(ctx context.Context, dir *browser.Dir, doc state.Document, o browser.RestoreOptions) (Chrome, []state.Component, error) {
+func (c Chromes) Restored(ctx context.Context, dir *browser.Dir, doc state.Document, o browser.Options) (Chrome, []state.Component, error) {
 	b, report, err := c.Starter.Restored(ctx, dir, doc, o)
 	if err != nil {
 		return nil, nil, err

@@ -4,7 +4,6 @@ import (
 	"context"
 	"time"
 
-	"github.com/stasisd/stasis/browser"
 	"github.com/stasisd/stasis/browser/mux"
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
@@ -193,7 +192,7 @@ func (l *live) thaw() error {
 
 // reopen tries again to start Chrome on the datadir that a failed save kept.
 func (l *live) reopen() error {
-	chrome, _, err := l.svc.Browsers.Restored(l.svc.ctx, l.dir, l.doc, browser.RestoreOptions{RestoreTabs: true})
+	chrome, _, err := l.svc.Browsers.Restored(l.svc.ctx, l.dir, l.doc, l.request.again())
 	if err != nil {
 		return fault.Wrap(err, fault.BrowserFailed, "session.resume", "Chrome could not be reopened; the data is still kept")
 	}

@@ -95,14 +95,16 @@ func (b *fakeBrowsers) Left(ctx context.Context) ([]*browser.Dir, error) {
 	return Chromes{Starter: &browser.Starter{Launcher: b.launcher}}.Left(ctx)
 }
 
-func (b *fakeBrowsers) Fresh(_ context.Context, dir *browser.Dir) (Chrome, error) {
+func (b *fakeBrowsers) Fresh(_ context.Context, dir *browser.Dir, o browser.Options) (Chrome, error) {
 	if err := b.step("fresh", nil); err != nil {
 		return nil, err
 	}
-	return b.start(dir), nil
+	c := b.start(dir)
+	c.options = o
+	return c, nil
 }
 
-func (b *fakeBrowsers) Restored(_ context.Context, dir *browser.Dir, doc state.Document, o browser.RestoreOptions) (Chrome, []state.Component, error) {
+func (b *fakeBrowsers) Restored(_ context.Context, dir *browser.Dir, doc state.Document, o browser.Options) (Chrome, []state.Component, error) {
 	if err := b.step("restored", nil); err != nil {
 		return nil, nil, err
 	}
@@ -130,7 +132,7 @@ type fakeChrome struct {
 	b        *fakeBrowsers
 	dir      *browser.Dir
 	restored state.Document
-	options  browser.RestoreOptions
+	options  browser.Options
 	closing  state.Datadir // what Close finds
 
 	mu     sync.Mutex

@@ -15,6 +15,7 @@ type job struct {
 	doc    state.Document // with a nil chrome: what was read of it last
 	source *Source
 	used   bool
+	again  browser.Options // of a Chrome that has to be started again
 
 	mode   SaveMode
 	dead   bool // Chrome has crashed: only its datadir is left
@@ -26,7 +27,7 @@ type job struct {
 
 // job decides what an ending does with the environment.
 func (l *live) job(e ending) job {
-	j := job{rec: l.rec, dir: l.dir, chrome: l.chrome, doc: l.doc, source: l.source, used: l.used,
+	j := job{rec: l.rec, dir: l.dir, chrome: l.chrome, doc: l.doc, source: l.source, used: l.used, again: l.request.again(),
 		mode: SaveFilesystem, status: profiles.StatusTerminated}
 	switch e.cause {
 	case causeAsked:

@@ -3,6 +3,7 @@ package session
 import (
 	"time"
 
+	"github.com/stasisd/stasis/browser"
 	"github.com/stasisd/stasis/profiles"
 )
 
@@ -69,6 +70,19 @@ type Create struct {
 	Labels       map[string]string
 	// RequestHash identifies the body, for a repeated session_id.
 	RequestHash string
+}
+
+// browser is what the browser room is told of a create.
+func (r Create) browser() browser.Options {
+	return browser.Options{RestoreTabs: r.RestoreTabs}
+}
+
+// again is the same for a Chrome that takes over within the session: what was
+// open then is to be open again, whatever the create wanted of an earlier one.
+func (r Create) again() browser.Options {
+	o := r.browser()
+	o.RestoreTabs = true
+	return o
 }
 
 // EndRequest asks for a session's end.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"time"
 
-	"github.com/stasisd/stasis/browser"
 	"github.com/stasisd/stasis/browser/datadir"
 	"github.com/stasisd/stasis/browser/mux"
 	"github.com/stasisd/stasis/fault"
@@ -199,7 +198,7 @@ func (s *Service) reopen(ctx context.Context, j job, doc state.Document, why err
 	default: // only its datadir is left
 		doc = crashed(j.rec.Engine, s.Now())
 	}
-	chrome, _, err := s.Browsers.Restored(ctx, j.dir, doc, browser.RestoreOptions{RestoreTabs: true})
+	chrome, _, err := s.Browsers.Restored(ctx, j.dir, doc, j.again)
 	if err != nil {
 		doc.Datadir = state.DatadirCrash // the Chrome that did not come up may have had it open
 		return ended{err: saveFailed(errors.Join(why, err),

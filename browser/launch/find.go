@@ -16,7 +16,7 @@ import (
 const MinMajor = 140
 
 // install is the command that mends a missing Chrome.
-const install = "install one with: apt-get install chromium"
+const install = "install one with: apt-get update && apt-get install chromium"
 
 // Version is what a Chrome says it is.
 type Version struct {

@@ -86,7 +86,7 @@ func (p *Process) explain(ctx context.Context, err error) error {
 	}
 	if errors.Is(err, errUnanswered) {
 		return fault.Wrap(err, fault.ChromeMissing, op,
-			"this Chrome cannot take an environment in while it runs; a newer one can (measured with 156): apt-get install chromium")
+			"this Chrome cannot take an environment in while it runs; a newer one can (measured with 156): apt-get update && apt-get install chromium")
 	}
 	if ctx.Err() != nil {
 		return fault.Wrap(withStderr(ctx.Err(), exit), fault.Timeout, op, "Chrome did not answer in time")
