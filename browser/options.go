@@ -1,0 +1,9 @@
+package browser
+
+// Options say how a browser is to be: what of an environment is brought in, and
+// what its pages are given from their first request on. The zero value is an
+// environment without its tabs.
+type Options struct {
+	// RestoreTabs brings the saved tabs back.
+	RestoreTabs bool
+}
