@@ -94,6 +94,9 @@ func wholeEnd(e session.EndAnswer) session.EndAnswer {
 
 func wholeSnapshot(s session.SnapshotInfo) session.SnapshotInfo {
 	s.Components, s.Warnings = components(s.Components), texts(s.Warnings)
+	if s.Logins == nil {
+		s.Logins = []state.Login{}
+	}
 	s.CreatedAt = s.CreatedAt.UTC()
 	if s.ExpiresAt != nil {
 		s.ExpiresAt = timeOrNull(*s.ExpiresAt)

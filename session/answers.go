@@ -74,6 +74,7 @@ type SnapshotInfo struct {
 	Engine     string            `json:"engine"`
 	Components []state.Component `json:"components"`
 	Warnings   []string          `json:"warnings"`
+	Logins     []state.Login     `json:"logins"`
 }
 
 // DefaultOutcome tells what became of a user's default at a save.

@@ -66,6 +66,7 @@ func (s *Service) bringUp(ctx context.Context, r Create, o origin) (upright, err
 		report.Warnings = append(report.Warnings, "Chrome died before this was saved: cookies of its last 30 seconds, "+
 			"storage of its last seconds, and the newest tabs may be missing")
 	}
+	report.Warnings = append(report.Warnings, s.loginsOver(*o.snapshot, up.doc)...)
 	report.Chrome = Versions{Saved: o.snapshot.Chrome, Running: up.chrome.Version()}
 	if major(report.Chrome.Saved) > major(report.Chrome.Running) {
 		report.Warnings = append(report.Warnings, "the environment was saved by a newer Chrome than the one that runs")

@@ -3,6 +3,7 @@ package session
 import (
 	"encoding/json"
 	"os"
+	"time"
 
 	"github.com/stasisd/stasis/profiles"
 	"github.com/stasisd/stasis/state"
@@ -13,10 +14,11 @@ import (
 type captureReport struct {
 	Components []state.Component `json:"components"`
 	Warnings   []string          `json:"warnings"`
+	Logins     []state.Login     `json:"logins"`
 }
 
-func captured(j job, doc state.Document) captureReport {
-	r := captureReport{Components: state.Captured(doc), Warnings: missed(doc)}
+func captured(j job, doc state.Document, now time.Time) captureReport {
+	r := captureReport{Components: state.Captured(doc), Warnings: missed(doc), Logins: state.Logins(doc, now)}
 	// The session's files end with it; whoever forgot to fetch them hears of it.
 	entries, err := os.ReadDir(j.dir.Files())
 	if err == nil && len(entries) > 0 {

@@ -16,9 +16,10 @@ type jsonRaw = json.RawMessage
 // private is the sealed part of a snapshot's document: what would tell whose
 // environment it is and where it has been.
 type private struct {
-	UserID  string   `json:"user_id"`
-	Tabs    []string `json:"tabs"`    // URLs
-	Origins []string `json:"origins"` // storage keys and cookie domains
+	UserID  string        `json:"user_id"`
+	Tabs    []string      `json:"tabs"`    // URLs
+	Origins []string      `json:"origins"` // storage keys and cookie domains
+	Logins  []state.Login `json:"logins"`
 }
 
 // maxListedURL bounds a tab's URL in a document's sealed part, in bytes: a data:
@@ -49,7 +50,7 @@ func draft(loc snapshot.Location, j job, doc state.Document, files []datadir.Fil
 		entries = append(entries, snapshot.Entry{Name: f.Name, Path: f.Path, Mode: f.Mode})
 	}
 	entries = append(entries, snapshot.Entry{Name: state.FileName, Data: encode(doc), Mode: 0o600})
-	p := private{UserID: j.rec.UserID, Tabs: []string{}, Origins: []string{}}
+	p := private{UserID: j.rec.UserID, Tabs: []string{}, Origins: []string{}, Logins: state.Logins(doc, at)}
 	for _, t := range doc.Tabs {
 		p.Tabs = append(p.Tabs, t.URL[:min(len(t.URL), maxListedURL)])
 	}
@@ -75,7 +76,7 @@ func draft(loc snapshot.Location, j job, doc state.Document, files []datadir.Fil
 
 // endAnswer is the answer of an end that saved.
 func endAnswer(row profiles.Snapshot, j job, m profiles.Moved) EndAnswer {
-	info := snapshotInfo(row)
+	info := snapshotInfo(row, row.CreatedAt)
 	answer := EndAnswer{Success: true, Deleted: true, Message: "session ended, environment saved", Snapshot: &info}
 	if j.move != nil {
 		answer.Default = &DefaultOutcome{Moved: m.Moved, Version: m.Version, Reason: m.Reason}
@@ -86,18 +87,22 @@ func endAnswer(row profiles.Snapshot, j job, m profiles.Moved) EndAnswer {
 	return answer
 }
 
-// snapshotInfo is what a caller is told of a committed snapshot.
-func snapshotInfo(row profiles.Snapshot) SnapshotInfo {
+// snapshotInfo is what a caller is told of a committed snapshot, now.
+func snapshotInfo(row profiles.Snapshot, now time.Time) SnapshotInfo {
 	info := SnapshotInfo{
 		ID: row.ID, SessionID: row.SessionID, UserID: row.UserID, Mode: row.Mode, Rescue: row.Rescue,
 		CreatedAt: row.CreatedAt, SizeBytes: row.SizeBytes, Datadir: row.Datadir, Chrome: row.Chrome,
-		Engine: row.Engine, Components: []state.Component{}, Warnings: []string{},
+		Engine: row.Engine, Components: []state.Component{}, Warnings: []string{}, Logins: []state.Login{},
 	}
 	if !row.ExpiresAt.IsZero() {
 		info.ExpiresAt = &row.ExpiresAt
 	}
-	if report := captureReportOf(row); report.Components != nil {
+	report := captureReportOf(row)
+	if report.Components != nil {
 		info.Components, info.Warnings = report.Components, report.Warnings
+	}
+	for _, l := range report.Logins {
+		info.Logins = append(info.Logins, l.At(now))
 	}
 	return info
 }

@@ -77,7 +77,7 @@ func (s *Service) endedBefore(ctx context.Context, c Caller, id string) (EndAnsw
 	if fault.Is(err, fault.NoSnapshot) {
 		return answer, nil
 	}
-	info := snapshotInfo(snap)
+	info := snapshotInfo(snap, s.Now())
 	answer.Snapshot = &info
 	return answer, err
 }

@@ -52,7 +52,7 @@ func TestEndFilesystem(t *testing.T) {
 	r.browsers.on("kill", func(c *fakeChrome) error { killed = killed || !c.dead(); return nil })
 	a := r.end(alice, id, asDefault)
 	want := SnapshotInfo{SessionID: id, UserID: "alice", Mode: "filesystem", Datadir: "clean",
-		Chrome: "156.0.8078.79", Engine: "chrome", Warnings: []string{},
+		Chrome: "156.0.8078.79", Engine: "chrome", Warnings: []string{}, Logins: []state.Login{},
 		Components: []state.Component{{Name: "cookies", Origin: "a.example", Saved: 1}, {Name: "tabs", Saved: 1}}}
 	if diff := cmp.Diff(want, *a.Snapshot, cmpopts.IgnoreFields(SnapshotInfo{}, "ID", "CreatedAt", "SizeBytes")); diff != "" {
 		t.Errorf("snapshot (-want +got):\n%s", diff)

@@ -79,7 +79,7 @@ func (s *Service) Snapshots(ctx context.Context, c Caller, sessionID string, lim
 	}
 	page := make([]SnapshotInfo, 0, len(rows))
 	for _, row := range rows {
-		page = append(page, snapshotInfo(row))
+		page = append(page, snapshotInfo(row, s.Now()))
 	}
 	return page, next, nil
 }
@@ -87,7 +87,7 @@ func (s *Service) Snapshots(ctx context.Context, c Caller, sessionID string, lim
 // Snapshot tells of one snapshot.
 func (s *Service) Snapshot(ctx context.Context, c Caller, id string) (SnapshotInfo, error) {
 	row, err := s.ownSnapshot(ctx, c, id)
-	return snapshotInfo(row), err
+	return snapshotInfo(row, s.Now()), err
 }
 
 func (s *Service) ownSnapshot(ctx context.Context, c Caller, id string) (profiles.Snapshot, error) {

@@ -133,7 +133,8 @@ type fakeChrome struct {
 	dir      *browser.Dir
 	restored state.Document
 	options  browser.Options
-	closing  state.Datadir // what Close finds
+	closing  state.Datadir         // what Close finds
+	reads    func(*state.Document) // changes what Capture finds
 
 	mu     sync.Mutex
 	frozen bool
@@ -248,6 +249,9 @@ func (c *fakeChrome) Capture(context.Context) (state.Document, error) {
 		Chrome:  state.Chrome{Version: c.Version(), Engine: browser.EngineChrome},
 		Cookies: []state.Cookie{{Name: "sid", Value: "of " + c.dir.Name(), Domain: "a.example", Path: "/", Session: true}},
 		Local:   []state.Area{}, Tabs: []state.Tab{{URL: "https://a.example/", Active: true}}}
+	if c.reads != nil {
+		c.reads(&doc)
+	}
 	return doc, c.gone()
 }
 

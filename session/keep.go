@@ -20,7 +20,7 @@ func (s *Service) keep(ctx context.Context, j job, doc state.Document, files []d
 	row := profiles.Snapshot{
 		ID: saved.ID, SessionID: j.rec.ID, UserID: j.rec.UserID, Mode: string(saved.Mode), Rescue: j.rescue,
 		CreatedAt: saved.CreatedAt, ArchiveID: saved.Archive.ID, SizeBytes: saved.Archive.StoredSize,
-		Datadir: string(doc.Datadir), Chrome: doc.Chrome.Version, Engine: j.rec.Engine, Report: encode(captured(j, doc)),
+		Datadir: string(doc.Datadir), Chrome: doc.Chrome.Version, Engine: j.rec.Engine, Report: encode(captured(j, doc, s.Now())),
 	}
 	if j.rescue {
 		row.ExpiresAt = saved.CreatedAt.Add(s.cfg.RescueTTL)

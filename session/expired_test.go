@@ -1,0 +1,64 @@
+package session
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/stasisd/stasis/profiles"
+	"github.com/stasisd/stasis/state"
+)
+
+// A snapshot tells when its logins end, by the clock of whoever asks, and a
+// restore of one that is over warns, both ways back.
+func TestLoginsEnd(t *testing.T) {
+	for _, request := range []EndRequest{filesystem, memory} {
+		t.Run(string(request.Mode), func(t *testing.T) {
+			r := newRig(t, nil)
+			end := r.clock.now().Add(time.Hour).Truncate(time.Second)
+			id := r.create(alice, nil).ID
+			r.browsers.last().reads = func(doc *state.Document) {
+				doc.Cookies = []state.Cookie{{Name: "auth_token", Value: "a secret", Domain: ".www.a.example", Path: "/", Expires: float64(end.Unix())}}
+			}
+			snap := r.end(alice, id, request).Snapshot
+			want := []state.Login{{Site: "a.example", ExpectedEnd: &end, Basis: state.BasisCookie, Names: []string{"auth_token"}}}
+			if diff := cmp.Diff(want, snap.Logins); diff != "" {
+				t.Errorf("at the save (-want +got):\n%s", diff)
+			}
+			r.clock.add(2 * time.Hour)
+			want[0].Expired = true
+			got, err := r.Snapshot(t.Context(), alice, snap.ID)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(want, got.Logins); diff != "" {
+				t.Errorf("later (-want +got):\n%s", diff)
+			}
+			// Twice: from the parked Chrome first, which brings no document.
+			for range 2 {
+				warnings := r.create(alice, func(c *Create) { c.FromEnvironment = snap.ID }).Restored.Warnings
+				if len(warnings) != 1 || !strings.Contains(warnings[0], "a.example has expired, since "+end.Format(time.RFC3339)) {
+					t.Errorf("warnings %q", warnings)
+				}
+			}
+		})
+	}
+}
+
+// Before its end nothing warns; and a snapshot whose report tells of no logins
+// is read all the same.
+func TestLoginsThatLast(t *testing.T) {
+	r := newRig(t, nil)
+	_, snap := r.saved(alice, memory) // a session cookie
+	for range 2 {
+		if warnings := r.create(alice, func(c *Create) { c.FromEnvironment = snap }).Restored.Warnings; len(warnings) > 0 {
+			t.Errorf("warnings %q", warnings)
+		}
+	}
+	info := snapshotInfo(profiles.Snapshot{Report: []byte(`{"components": [], "warnings": []}`)}, r.clock.now())
+	if info.Logins == nil || len(info.Logins) > 0 {
+		t.Errorf("logins %#v", info.Logins)
+	}
+}

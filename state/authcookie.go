@@ -1,0 +1,72 @@
+package state
+
+import (
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+)
+
+// Words in a cookie's name. The clear ones are enough; the others are in
+// names of much besides logins, and count only on a cookie that scripts cannot
+// read.
+var (
+	clearWords = []string{"auth", "token", "jwt", "login", "logged"}
+	faintWords = []string{"sess", "identity", "remember", "aspnetcore", "sso"}
+	// What has such words and keeps no login: protection against forged
+	// requests, steps of a login under way, and statistics.
+	otherWords = []string{"csrf", "xsrf", "antiforgery", "nonce", "pkce", "verifier", "oauthstate", "authstate",
+		"redirect", "anon", "guest", "consent", "hjsession", "amplitude", "optimizely", "stripe", "analytics"}
+	// Values that say that nobody is logged in.
+	noValues = []string{"", "no", "false", "0", "null", "deleted"}
+)
+
+// inCookie tells whether a cookie looks like one that keeps a login.
+func inCookie(c Cookie) []credential {
+	var expiry time.Time
+	if !c.Session && c.Expires > 0 && c.Expires < latestEnd {
+		expiry = time.Unix(int64(c.Expires), 0)
+	}
+	if end, ok := jwtEnd(c.Value); ok && !isOther(c.Name) {
+		if !expiry.IsZero() && expiry.Before(end) {
+			end = expiry
+		}
+		if renews(c.Name) {
+			return []credential{{c.Name, BasisRefreshToken, end}}
+		}
+		return []credential{{c.Name, BasisJWT, end}}
+	}
+	switch {
+	case slices.Contains(noValues, c.Value) || !isAuthName(c):
+		return nil
+	case c.Session:
+		return []credential{{c.Name, BasisSessionCookie, time.Time{}}}
+	case renews(c.Name):
+		return []credential{{c.Name, BasisRefreshToken, expiry}}
+	default:
+		return []credential{{c.Name, BasisCookie, expiry}}
+	}
+}
+
+func isAuthName(c Cookie) bool {
+	name := plain(c.Name)
+	has := func(words []string) bool {
+		return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(name, w) })
+	}
+	return !has(otherWords) && (has(clearWords) || c.HTTPOnly && (has(faintWords) || strings.HasSuffix(name, "sid")))
+}
+
+func isOther(name string) bool {
+	name = plain(name)
+	return slices.ContainsFunc(otherWords, func(w string) bool { return strings.Contains(name, w) })
+}
+
+// plain is a name in lower case, of letters and digits alone.
+func plain(name string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsLetter(r) || unicode.IsDigit(r) {
+			return unicode.ToLower(r)
+		}
+		return -1
+	}, name)
+}
