@@ -24,7 +24,8 @@ func statusOf(code fault.Code) int {
 		return http.StatusConflict
 	case fault.TooLarge:
 		return http.StatusRequestEntityTooLarge
-	case fault.UnknownField, fault.InvalidField, fault.Unsupported, fault.UserMismatch, fault.IdempotencyReused:
+	case fault.UnknownField, fault.InvalidField, fault.Unsupported, fault.UserMismatch, fault.IdempotencyReused,
+		fault.InvalidImport:
 		return http.StatusUnprocessableEntity
 	case fault.TooManySessions:
 		return http.StatusTooManyRequests

@@ -34,6 +34,8 @@ const (
 	Unsupported  Code = "unsupported"   // 422: a known value that is not built
 	UserMismatch Code = "user_mismatch" // 422: source and session name different users
 
+	InvalidImport Code = "invalid_import" // 422: what is imported is not of its format, or hostile
+
 	TooManySessions Code = "too_many_sessions" // 429, with Retry-After
 
 	Internal        Code = "internal"         // 500
@@ -67,6 +69,7 @@ var texts = map[Code]string{
 	TooLarge:          "the request is too large", UnknownField: "unknown field",
 	InvalidField: "a field has a value that is not allowed", Unsupported: "not supported",
 	UserMismatch:    "the source belongs to another user",
+	InvalidImport:   "what is to be imported is not of its format",
 	TooManySessions: "no room for another session", SaveFailed: "the save failed; nothing was committed",
 	ArchiveDamaged: "the archive is damaged", IdentityMissing: "no identity opens the archive",
 	StoreFailed: "the store failed", BrowserFailed: "the browser failed",

@@ -21,6 +21,7 @@ const (
 	DatadirClean Datadir = "clean" // Chrome closed it: the datadir wins
 	DatadirLive  Datadir = "live"  // copied from a frozen Chrome: state wins
 	DatadirCrash Datadir = "crash" // left by a dead Chrome: state wins, where there is one
+	DatadirNone  Datadir = "none"  // there is none: the document is all there is
 )
 
 // Document is state.json. All strings are as CDP gives them.
@@ -35,6 +36,9 @@ type Document struct {
 	Cookies  []Cookie `json:"cookies"`
 	Local    []Area   `json:"local_storage"`
 	Tabs     []Tab    `json:"tabs"`
+	// IndexedDB is there where no datadir has it: in a document that was made
+	// of another tool's state.
+	IndexedDB []Databases `json:"indexed_db,omitempty"`
 	// Missed names what the capture could not read, with the reason.
 	Missed []Missed `json:"missed,omitempty"`
 }

@@ -9,6 +9,7 @@ const (
 	ComponentTabs           = "tabs"
 	ComponentHistory        = "tab_history" // back/forward lists
 	ComponentWindowName     = "window_name"
+	ComponentIndexedDB      = "indexed_db"
 )
 
 // Component is one line of a report: how many items of one kind and origin

@@ -1,0 +1,149 @@
+package portable
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"math"
+	"net/url"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// node is a JSON value and where it stands, so that an error can say it.
+type node struct {
+	path string
+	raw  json.RawMessage
+}
+
+// root checks that data is one JSON text.
+func root(data []byte) (node, error) {
+	if !utf8.Valid(data) {
+		return node{}, invalid("it is not UTF-8")
+	}
+	dec := json.NewDecoder(bytes.NewReader(data))
+	n := node{path: "$"}
+	if err := dec.Decode(&n.raw); err != nil {
+		return node{}, invalid("it is not JSON, at byte %d", dec.InputOffset())
+	}
+	if _, err := dec.Token(); err != io.EOF {
+		return node{}, invalid("something follows the JSON, at byte %d", dec.InputOffset())
+	}
+	return n, nil
+}
+
+func (n node) wrong(wanted string) error { return invalid("%s: must be %s", n.path, wanted) }
+
+// object are the members of a JSON object.
+type object struct {
+	node
+	members map[string]json.RawMessage
+}
+
+func (n node) object() (object, error) {
+	o := object{node: n}
+	if json.Unmarshal(n.raw, &o.members) != nil || o.members == nil {
+		return o, n.wrong("an object")
+	}
+	return o, nil
+}
+
+func (n node) list() ([]node, error) {
+	var raw []json.RawMessage
+	if json.Unmarshal(n.raw, &raw) != nil || raw == nil {
+		return nil, n.wrong("an array")
+	}
+	nodes := make([]node, len(raw))
+	for i := range raw {
+		nodes[i] = node{fmt.Sprintf("%s[%d]", n.path, i), raw[i]}
+	}
+	return nodes, nil
+}
+
+// has reports whether a member is there.
+func (o object) has(name string) bool { return o.members[name] != nil }
+
+// get gives a member; a missing one has no raw value, and so is of no type.
+func (o object) get(name string) node { return node{o.path + "." + name, o.members[name]} }
+
+// others names the members that are not in the list, sorted.
+func (o object) others(known ...string) []string {
+	var others []string
+	for _, name := range slices.Sorted(maps.Keys(o.members)) {
+		if !slices.Contains(known, name) {
+			others = append(others, name)
+		}
+	}
+	return others
+}
+
+// maxNamed bounds how many unknown fields are named, for there is no end of
+// names.
+const maxNamed = 100
+
+// drop counts the members that no reader takes.
+func (o object) drop(l *losses, known ...string) {
+	for _, name := range o.others(known...) {
+		reason := "fields that the format does not have"
+		if len(l.order) < maxNamed && len(name) <= 40 {
+			reason = fmt.Sprintf("the format has no field %q", name)
+		}
+		l.add(unknown, "", 1, reason)
+	}
+}
+
+// typed reads a value of one JSON type; null is of none.
+func typed[T any](n node, wanted string) (v T, err error) {
+	if len(n.raw) == 0 || bytes.Equal(n.raw, []byte("null")) || json.Unmarshal(n.raw, &v) != nil {
+		return v, n.wrong(wanted)
+	}
+	return v, nil
+}
+
+func (n node) text() (string, error) { return typed[string](n, "a string") }
+func (n node) truth() (bool, error)  { return typed[bool](n, "true or false") }
+
+func (n node) number() (float64, error) {
+	v, err := typed[float64](n, "a number")
+	if err == nil && (math.IsInf(v, 0) || math.IsNaN(v)) {
+		err = n.wrong("a number")
+	}
+	return v, err
+}
+
+// optional reads a member that may be missing; then it is the given value.
+func optional[T any](o object, name string, otherwise T, read func(node) (T, error)) (T, error) {
+	if !o.has(name) {
+		return otherwise, nil
+	}
+	return read(o.get(name))
+}
+
+// oneOf reads a string of a closed list.
+func (n node) oneOf(allowed ...string) (string, error) {
+	v, err := n.text()
+	if err != nil {
+		return "", err
+	}
+	if !slices.Contains(allowed, v) {
+		return "", n.wrong("one of " + strings.Join(allowed, ", "))
+	}
+	return v, nil
+}
+
+// webOrigin reads an origin that can hold storage: scheme, host and port of
+// http or https, and nothing more.
+func (n node) webOrigin() (string, error) {
+	v, err := n.text()
+	if err != nil {
+		return "", err
+	}
+	u, err := url.Parse(v)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.Scheme+"://"+u.Host != v {
+		return "", n.wrong("an origin such as https://a.example")
+	}
+	return v, nil
+}

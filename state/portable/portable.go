@@ -1,0 +1,105 @@
+// Package portable writes state documents in the formats of other tools, and
+// reads them: Playwright's storageState, Puppeteer's cookies, and cookies.txt.
+//
+// Every function also names what does not pass: a writer what its format
+// cannot carry, a reader what a state document does not take. What is not of
+// the format at all is an invalid_import, whose message holds the JSON path or
+// the line and never a value.
+package portable
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/state"
+)
+
+// Loss is something that did not pass.
+type Loss struct {
+	Component string `json:"component"` // as in reports
+	Origin    string `json:"origin"`    // "" where it has none
+	Count     int    `json:"count"`     // of items
+	Reason    string `json:"reason"`
+}
+
+// Attributes of cookies, as components of a [Loss].
+const (
+	sameSite = "cookie_same_site"
+	priority = "cookie_priority"
+	source   = "cookie_source" // scheme and port
+	unknown  = "unknown_field"
+)
+
+// losses counts what does not pass, in the order in which it was met first.
+type losses struct {
+	order []Loss
+	at    map[Loss]int
+}
+
+func (l *losses) add(component, origin string, n int, reason string) {
+	if n == 0 {
+		return
+	}
+	key := Loss{Component: component, Origin: origin, Reason: reason}
+	i, known := l.at[key]
+	if !known {
+		if l.at == nil {
+			l.at = map[Loss]int{}
+		}
+		i = len(l.order)
+		l.at[key], l.order = i, append(l.order, key)
+	}
+	l.order[i].Count += n
+}
+
+// list is never nil, so that nothing lost is [] in JSON.
+func (l *losses) list() []Loss {
+	if l.order == nil {
+		return []Loss{}
+	}
+	return l.order
+}
+
+// tabs counts what only tabs have.
+func (l *losses) tabs(doc state.Document) {
+	const reason = "the format has no place for tabs"
+	l.add(state.ComponentTabs, "", len(doc.Tabs), reason)
+	for _, tab := range doc.Tabs {
+		l.add(state.ComponentHistory, "", max(len(tab.History)-1, 0), reason)
+		if tab.Name != "" {
+			l.add(state.ComponentWindowName, "", 1, reason)
+		}
+		for _, area := range tab.Session {
+			l.add(state.ComponentSessionStorage, area.StorageKey, len(area.Items), reason)
+		}
+	}
+}
+
+// storage counts what a format for cookies alone has no place for.
+func (l *losses) storage(doc state.Document) {
+	const reason = "the format has cookies only"
+	for _, area := range doc.Local {
+		l.add(state.ComponentLocalStorage, area.StorageKey, len(area.Items), reason)
+	}
+	for _, d := range doc.IndexedDB {
+		l.add(state.ComponentIndexedDB, d.Origin, d.Records(), reason)
+	}
+	l.tabs(doc)
+}
+
+// document is what a reader begins with.
+func document() state.Document {
+	return state.Document{SchemaVersion: state.SchemaVersion, Datadir: state.DatadirNone, Complete: true,
+		Cookies: []state.Cookie{}, Local: []state.Area{}, Tabs: []state.Tab{}}
+}
+
+func invalid(format string, args ...any) error {
+	return fault.New(fault.InvalidImport, "portable.read", "%s", fmt.Sprintf(format, args...))
+}
+
+// origin is the origin that an unpartitioned storage key names.
+func origin(storageKey string) string { return strings.TrimSuffix(storageKey, "/") }
+
+// partitioned reports whether a storage key is of a frame below another site.
+func partitioned(storageKey string) bool { return strings.Contains(storageKey, "^") }
