@@ -3,6 +3,7 @@ package session
 import (
 	"encoding/json"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/stasisd/stasis/profiles"
@@ -19,6 +20,11 @@ type captureReport struct {
 
 func captured(j job, doc state.Document, now time.Time) captureReport {
 	r := captureReport{Components: state.Captured(doc), Warnings: missed(doc), Logins: state.Logins(doc, now)}
+	for _, h := range doc.Inventory {
+		if h.Damage != "" {
+			r.Warnings = append(r.Warnings, strings.TrimSpace(h.Component+" "+h.Origin)+" is damaged on disk: "+h.Damage)
+		}
+	}
 	// The session's files end with it; whoever forgot to fetch them hears of it.
 	entries, err := os.ReadDir(j.dir.Files())
 	if err == nil && len(entries) > 0 {

@@ -2,6 +2,7 @@ package session
 
 import (
 	"encoding/json"
+	"slices"
 	"time"
 
 	"github.com/stasisd/stasis/browser/datadir"
@@ -59,6 +60,8 @@ func draft(loc snapshot.Location, j job, doc state.Document, files []datadir.Fil
 			p.Origins = append(p.Origins, line.Origin)
 		}
 	}
+	slices.Sort(p.Origins)
+	p.Origins = slices.Compact(p.Origins) // an origin has many kinds of state
 	mode := snapshot.Filesystem
 	if j.mode == SaveMemory {
 		mode = snapshot.Memory

@@ -114,7 +114,7 @@ func TestEndKeepsTheFiles(t *testing.T) {
 	if _, err := r.Vault.Unpack(t.Context(), saved, out, snapshot.UnpackOptions{Limits: r.cfg.Unpack}); err != nil {
 		t.Fatal(err)
 	}
-	for name, want := range map[string]string{"Default/Cookies": "jar of " + dir.Name(), "Default/Last": "moment"} {
+	for name, want := range map[string]string{"Default/Files": "jar of " + dir.Name(), "Default/Last": "moment"} {
 		got, err := os.ReadFile(filepath.Join(out, name))
 		if err != nil || string(got) != want {
 			t.Errorf("%s is %q (%v), want %q", name, got, err, want)

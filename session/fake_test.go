@@ -118,7 +118,7 @@ func (b *fakeBrowsers) start(dir *browser.Dir) *fakeChrome {
 	c := &fakeChrome{b: b, dir: dir, done: make(chan struct{}), left: make(chan struct{}), closing: state.DatadirClean}
 	profile := filepath.Join(dir.Profile(), datadir.Profile)
 	if err := errors.Join(os.MkdirAll(profile, 0o700),
-		os.WriteFile(filepath.Join(profile, "Cookies"), []byte("jar of "+dir.Name()), 0o600)); err != nil {
+		os.WriteFile(filepath.Join(profile, "Files"), []byte("jar of "+dir.Name()), 0o600)); err != nil {
 		panic(err)
 	}
 	b.mu.Lock()

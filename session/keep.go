@@ -13,6 +13,7 @@ import (
 // the snapshot, the default's move and the session's end in one transaction.
 func (s *Service) keep(ctx context.Context, j job, doc state.Document, files []datadir.File) (EndAnswer, string, error) {
 	loc := locationOf(j.rec.UserID, j.rec.ID)
+	doc = s.survey(ctx, j, doc)
 	saved, err := s.Vault.Save(ctx, draft(loc, j, doc, files, s.Now().UTC()))
 	if err != nil {
 		return EndAnswer{}, "", err

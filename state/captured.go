@@ -39,5 +39,29 @@ func Captured(doc Document) []Component {
 	if names > 0 {
 		lines = append(lines, Component{Name: ComponentWindowName, Saved: names})
 	}
+	return append(lines, doc.Inventory.captured(doc)...)
+}
+
+// captured has the lines of what CDP did not read.
+func (i Inventory) captured(doc Document) []Component {
+	var lines []Component
+	for _, h := range i {
+		if line := h.line(); !overCDP(doc, h) {
+			line.Reason = h.why()
+			lines = append(lines, line)
+		}
+	}
 	return lines
+}
+
+// overCDP reports whether the document's own reading tells of a holding.
+func overCDP(doc Document, h Holding) bool {
+	switch h.Component {
+	case ComponentCookies, ComponentSessionStorage:
+		return doc.Complete
+	case ComponentLocalStorage:
+		return doc.Complete && (h.Origin == "" || slices.ContainsFunc(doc.Local, func(a Area) bool { return a.StorageKey == h.Origin }))
+	default:
+		return false
+	}
 }

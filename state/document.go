@@ -39,6 +39,8 @@ type Document struct {
 	// IndexedDB is there where no datadir has it: in a document that was made
 	// of another tool's state.
 	IndexedDB []Databases `json:"indexed_db,omitempty"`
+	// Inventory is what the datadir held of every kind as it was archived.
+	Inventory Inventory `json:"inventory,omitempty"`
 	// Missed names what the capture could not read, with the reason.
 	Missed []Missed `json:"missed,omitempty"`
 }

@@ -9,7 +9,22 @@ const (
 	ComponentTabs           = "tabs"
 	ComponentHistory        = "tab_history" // back/forward lists
 	ComponentWindowName     = "window_name"
-	ComponentIndexedDB      = "indexed_db"
+
+	// Counted on disk: see Inventory.
+	ComponentIndexedDB        = "indexed_db" // databases
+	ComponentIndexedDBRecords = "indexed_db_records"
+	ComponentCacheStorage     = "cache_storage"   // entries of the Cache API
+	ComponentServiceWorkers   = "service_workers" // registrations
+	ComponentFileSystem       = "file_system"     // files of the origin private file system
+	ComponentStorageBuckets   = "storage_buckets" // those that a site named
+	ComponentVisited          = "history"         // addresses visited
+	ComponentBookmarks        = "bookmarks"
+	ComponentPasswords        = "passwords"
+	ComponentAutofill         = "autofill"
+	ComponentContentSettings  = "content_settings" // permissions granted or refused in the browser
+	ComponentZoom             = "zoom"
+	ComponentHSTS             = "hsts"        // hosts that want HTTPS
+	ComponentPreferences      = "preferences" // the file that Chrome keeps its settings in
 )
 
 // Component is one line of a report: how many items of one kind and origin

@@ -1,0 +1,127 @@
+// Package inventory counts what a profile at rest holds, without Chrome and
+// without changing it: the SQLite databases, LevelDBs, JSON files and folders
+// in which Chrome keeps each kind of state. So a save can say what was there
+// before anything of it is archived, and a restore can say what is damaged
+// before Chrome reads it.
+//
+// Where each kind lives, and in which form, is as found in Chromium 156. A form
+// that is not known is reported as not counted, never as lost or whole. Nothing
+// here is trusted: a profile may be somebody's upload, so files are bounded,
+// and links are not followed out of the profile.
+package inventory
+
+import (
+	"cmp"
+	"context"
+	"io/fs"
+	"os"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/state"
+)
+
+// Profile is what was read of a profile.
+type Profile struct {
+	Inventory state.Inventory
+	// Local is the localStorage of every origin, also of those without an open
+	// tab; of a damaged database, what could still be read.
+	Local []state.Area
+}
+
+// Read reads the profile in a folder (…/Default). The files must stand still:
+// Chrome has closed them, or is frozen, or does not know them yet. It fails
+// only where the folder cannot be opened or ctx ends.
+func Read(ctx context.Context, dir string) (Profile, error) {
+	const op = "inventory.read"
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return Profile{}, fault.Wrap(err, fault.StoreFailed, op, "the profile cannot be read")
+	}
+	defer func() { _ = root.Close() }() // only a handle
+	s := survey{ctx: ctx, root: root, fsys: root.FS(), dir: dir}
+	// Side by side: most of the time goes into waiting for files.
+	kinds := []func(*survey){(*survey).local, (*survey).sessionStorage, (*survey).indexedDB, (*survey).serviceWorkers,
+		(*survey).caches, (*survey).files, (*survey).databases, (*survey).settings}
+	parts := make([]survey, len(kinds))
+	var group errgroup.Group
+	group.SetLimit(4)
+	for i, kind := range kinds {
+		parts[i] = s
+		group.Go(func() error {
+			kind(&parts[i])
+			return nil
+		})
+	}
+	_ = group.Wait() // none fails: what it does not know is in its holdings
+	p := Profile{Inventory: state.Inventory{}}
+	for _, part := range parts {
+		p.Inventory = append(p.Inventory, part.found...)
+		p.Local = append(p.Local, part.areas...)
+	}
+	p.Inventory = merged(p.Inventory)
+	return p, fault.Wrap(ctx.Err(), fault.Timeout, op, "the profile was not read in time")
+}
+
+// merged adds up what lies in more than one place: an origin's own store and
+// those of its buckets.
+func merged(all state.Inventory) state.Inventory {
+	all.Sort()
+	out := all[:0]
+	for _, h := range all {
+		if n := len(out); n > 0 && out[n-1].Component == h.Component && out[n-1].Origin == h.Origin {
+			last := &out[n-1]
+			last.Items += h.Items
+			last.Damage = cmp.Or(last.Damage, h.Damage)
+			last.Uncounted = cmp.Or(last.Uncounted, h.Uncounted)
+			continue
+		}
+		out = append(out, h)
+	}
+	return out
+}
+
+// survey is one reading of a part of a profile.
+type survey struct {
+	ctx  context.Context
+	root *os.Root
+	fsys fs.FS
+	dir  string
+
+	found []state.Holding
+	areas []state.Area
+}
+
+func (s *survey) add(h state.Holding) { s.found = append(s.found, h) }
+
+// counts adds a holding for each origin. Of a damaged or uncounted store
+// nothing says whose the lost part was, so every origin's holding tells; with
+// no origin left, one without an origin does.
+func (s *survey) counts(component string, byOrigin map[string]int, damage, uncounted string) {
+	for origin, n := range byOrigin {
+		s.add(state.Holding{Component: component, Origin: origin, Items: n, Damage: damage, Uncounted: uncounted})
+	}
+	if len(byOrigin) == 0 && damage+uncounted != "" {
+		s.add(state.Holding{Component: component, Damage: damage, Uncounted: uncounted})
+	}
+}
+
+// exists reports whether a file or folder of the profile is there.
+func (s *survey) exists(name string) bool {
+	_, err := fs.Stat(s.fsys, name)
+	return err == nil
+}
+
+// names lists the names of a folder's entries, none where there is none.
+func (s *survey) names(dir string) []string {
+	entries, err := fs.ReadDir(s.fsys, dir)
+	if err != nil {
+		return nil
+	}
+	names := make([]string, 0, len(entries))
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	return names
+}

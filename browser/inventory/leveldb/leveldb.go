@@ -1,0 +1,117 @@
+// Package leveldb reads a LevelDB database at rest, without opening it: nothing
+// is locked, written or repaired, and no comparator is needed, so Chrome's own
+// orders (IndexedDB's idb_cmp1) are no obstacle. It is for counting what a
+// profile holds and for finding damage: every checksum is checked, and what can
+// still be read around a damaged block or record is given.
+//
+// The format is that of LevelDB's doc/table_format.md, doc/log_format.md and
+// doc/impl.md, with Snappy as the only compression.
+package leveldb
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+)
+
+// MaxEntries bounds how many picked entries one database may have, so that its
+// reading takes some tens of megabytes at most. One with more is ErrTooMany.
+const MaxEntries = 200_000
+
+// ErrTooMany says that a database has more picked entries than are counted.
+var ErrTooMany = fmt.Errorf("it has more than %d entries", MaxEntries)
+
+// errDamaged is the kind of error that LevelDB calls corruption.
+var errDamaged = errors.New("damaged")
+
+// Database is what was read of a database.
+type Database struct {
+	// Entries has the live entries that were picked: key to value. A value is
+	// nil unless it was asked for.
+	Entries map[string][]byte
+	// Damage says what could not be read, "" where all could. Entries then has
+	// what is left; a deletion may have been lost too.
+	Damage string
+}
+
+// Read reads the database in a folder of a file system. pick says which keys
+// count; values asks for the values too. It fails only with ErrTooMany: a
+// database that cannot be read at all is one with damage.
+func Read(fsys fs.FS, dir string, pick func(key []byte) bool, values bool) (Database, error) {
+	r := reader{fsys: fsys, dir: dir, pick: pick, values: values, newest: map[string]version{}}
+	live, err := r.manifest()
+	switch {
+	case err != nil:
+		r.harm(err, "its list of files")
+	default:
+		for _, n := range live.tables {
+			r.harm(r.table(n), "a table")
+		}
+		for _, n := range live.logs {
+			r.harm(r.log(n), "a log")
+		}
+	}
+	if r.err != nil {
+		return Database{}, r.err
+	}
+	db := Database{Entries: map[string][]byte{}, Damage: r.damage}
+	for key, v := range r.newest {
+		if v.live {
+			db.Entries[key] = v.value
+		}
+	}
+	return db, nil
+}
+
+// reader is one reading of a database.
+type reader struct {
+	fsys   fs.FS
+	dir    string
+	pick   func(key []byte) bool
+	values bool
+
+	newest map[string]version
+	damage string // the first one
+	err    error  // ErrTooMany
+}
+
+// version is an entry or a deletion, as of a sequence number.
+type version struct {
+	seq   uint64
+	live  bool
+	value []byte
+}
+
+// harm notes damage, in words without names of files or of sites.
+func (r *reader) harm(err error, what string) {
+	switch {
+	case err == nil || r.damage != "":
+	case errors.Is(err, fs.ErrNotExist):
+		r.damage = what + " is not there"
+	default:
+		r.damage = what + " is damaged"
+	}
+}
+
+// add takes one version of a key; the newest one counts. key and value are the
+// caller's to reuse.
+func (r *reader) add(key []byte, seq uint64, live bool, value []byte) error {
+	if !r.pick(key) {
+		return nil
+	}
+	if old, known := r.newest[string(key)]; known && old.seq >= seq {
+		return nil
+	}
+	v := version{seq: seq, live: live}
+	if r.values && live {
+		v.value = append([]byte{}, value...)
+	}
+	if r.newest[string(key)] = v; len(r.newest) > MaxEntries {
+		r.err = ErrTooMany
+		return r.err
+	}
+	return nil
+}
+
+func (r *reader) open(name string) (fs.File, error) { return r.fsys.Open(path.Join(r.dir, name)) }

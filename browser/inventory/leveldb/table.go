@@ -1,0 +1,165 @@
+package leveldb
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"io/fs"
+
+	"github.com/klauspost/compress/snappy"
+)
+
+const (
+	footerSize   = 48
+	tableMagic   = 0xdb4775248b80fb57
+	blockTrailer = 5 // compression (1), checksum (4)
+
+	// maxBlock bounds a block, in bytes. Chrome's have 4 KB, or one large value.
+	maxBlock = 64 << 20
+)
+
+// table reads a sorted table: its index, and each data block by itself, so that
+// one damaged block costs no other.
+func (r *reader) table(n uint64) error {
+	f, err := r.open(fmt.Sprintf("%06d.ldb", n))
+	if errors.Is(err, fs.ErrNotExist) {
+		f, err = r.open(fmt.Sprintf("%06d.sst", n))
+	}
+	if err != nil {
+		return err
+	}
+	defer func() { _ = f.Close() }() // only read from
+	in, ok := f.(io.ReaderAt)
+	info, err := f.Stat()
+	if err != nil || !ok || info.Size() < footerSize {
+		return errDamaged
+	}
+	footer := make([]byte, footerSize)
+	if _, err := in.ReadAt(footer, info.Size()-footerSize); err != nil {
+		return errDamaged
+	}
+	if binary.LittleEndian.Uint64(footer[40:]) != tableMagic {
+		return errDamaged
+	}
+	_, rest, ok := handle(footer) // of the index of filters
+	if !ok {
+		return errDamaged
+	}
+	at, _, ok := handle(rest)
+	if !ok {
+		return errDamaged
+	}
+	index, err := block(in, at, info.Size())
+	if err != nil {
+		return err
+	}
+	var damage error
+	err = entries(index, func(_, value []byte) error {
+		at, _, ok := handle(value)
+		if !ok {
+			return errDamaged
+		}
+		data, err := block(in, at, info.Size())
+		if err == nil {
+			err = entries(data, r.internal)
+		}
+		if errors.Is(err, errDamaged) {
+			damage, err = err, nil
+		}
+		return err
+	})
+	return errors.Join(err, damage)
+}
+
+// internal takes an entry of a table: the user's key, and in its last eight
+// bytes the sequence number and whether it is a value or a deletion.
+func (r *reader) internal(key, value []byte) error {
+	if len(key) < 8 {
+		return errDamaged
+	}
+	tail := binary.LittleEndian.Uint64(key[len(key)-8:])
+	if tail&0xff > 1 {
+		return errDamaged
+	}
+	return r.add(key[:len(key)-8], tail>>8, tail&0xff == 1, value)
+}
+
+// extent is where a block lies in its file, without its trailer.
+type extent struct{ offset, size uint64 }
+
+func handle(b []byte) (at extent, rest []byte, ok bool) {
+	offset, w := binary.Uvarint(b)
+	if w <= 0 {
+		return at, nil, false
+	}
+	size, v := binary.Uvarint(b[w:])
+	if v <= 0 {
+		return at, nil, false
+	}
+	return extent{offset, size}, b[w+v:], true
+}
+
+// block reads a block, checks it and unpacks it.
+func block(in io.ReaderAt, at extent, fileSize int64) ([]byte, error) {
+	end := uint64(fileSize)
+	if at.size > maxBlock || at.offset > end || at.size+blockTrailer > end-at.offset {
+		return nil, errDamaged
+	}
+	b := make([]byte, at.size+blockTrailer)
+	if _, err := in.ReadAt(b, int64(at.offset)); err != nil {
+		return nil, errDamaged
+	}
+	body, kind := b[:at.size], b[at.size]
+	if crc32.Checksum(b[:at.size+1], castagnoli) != unmask(binary.LittleEndian.Uint32(b[at.size+1:])) {
+		return nil, errDamaged
+	}
+	switch kind {
+	case 0:
+		return body, nil
+	case 1:
+		if n, err := snappy.DecodedLen(body); err != nil || n > maxBlock {
+			return nil, errDamaged
+		}
+		out, err := snappy.Decode(nil, body)
+		if err != nil {
+			return nil, errDamaged
+		}
+		return out, nil
+	default:
+		return nil, errDamaged
+	}
+}
+
+// entries gives the entries of a block, whose keys share prefixes with the one
+// before.
+func entries(b []byte, do func(key, value []byte) error) error {
+	if len(b) < 4 {
+		return errDamaged
+	}
+	restarts := uint64(binary.LittleEndian.Uint32(b[len(b)-4:]))
+	if restarts > uint64(len(b)-4)/4 {
+		return errDamaged
+	}
+	var key []byte
+	for rest := b[:uint64(len(b)-4)-4*restarts]; len(rest) > 0; {
+		var n [3]uint64 // shared, unshared, value
+		for i := range n {
+			v, w := binary.Uvarint(rest)
+			if w <= 0 {
+				return errDamaged
+			}
+			n[i], rest = v, rest[w:]
+		}
+		if n[0] > uint64(len(key)) || n[1] > uint64(len(rest)) || n[2] > uint64(len(rest))-n[1] {
+			return errDamaged
+		}
+		key = append(key[:n[0]], rest[:n[1]]...)
+		if err := do(key, rest[n[1]:n[1]+n[2]]); err != nil {
+			return err
+		}
+		rest = rest[n[1]+n[2]:]
+	}
+	return nil
+}

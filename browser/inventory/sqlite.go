@@ -1,0 +1,161 @@
+package inventory
+
+import (
+	"context"
+	"database/sql"
+	"net/url"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	_ "modernc.org/sqlite" // the driver
+
+	"github.com/stasisd/stasis/state"
+)
+
+// sqliteDeadline bounds the reading of one database.
+const sqliteDeadline = 5 * time.Second
+
+// query counts rows of a table by origin.
+type query struct {
+	file, component, table string
+	origin                 string // an SQL expression
+	where                  string
+}
+
+// queries has the tables of Chromium 156 that hold a user's state.
+var queries = []query{
+	{"Cookies", state.ComponentCookies, "cookies", "ltrim(host_key, '.')", ""},
+	{"History", state.ComponentVisited, "urls", "''", ""},
+	{"Login Data", state.ComponentPasswords, "logins", "signon_realm", "WHERE blacklisted_by_user = 0"},
+	{"Web Data", state.ComponentAutofill, "autofill", "''", ""},
+	{"Web Data", state.ComponentAutofill, "addresses", "''", ""},
+	{"Web Data", state.ComponentAutofill, "credit_cards", "''", ""},
+	{"WebStorage/QuotaManager", state.ComponentStorageBuckets, "buckets", "storage_key", "WHERE name <> '_default'"},
+}
+
+// databases counts what lies in SQLite databases.
+func (s *survey) databases() {
+	type tally struct {
+		byOrigin          map[string]int
+		damage, uncounted string
+	}
+	counted := map[string]*tally{}
+	var order []string
+	for _, q := range queries {
+		if !s.exists(q.file) {
+			continue
+		}
+		t := counted[q.component]
+		if t == nil {
+			t = &tally{byOrigin: map[string]int{}}
+			counted[q.component], order = t, append(order, q.component)
+		}
+		damage, uncounted := s.sqlite(q.file, func(ctx context.Context, db *sql.DB) error {
+			return each(ctx, db, q, func(origin string, n int) { t.byOrigin[origin] += n })
+		})
+		if t.damage == "" {
+			t.damage = damage
+		}
+		if t.uncounted == "" {
+			t.uncounted = uncounted
+		}
+	}
+	for _, component := range order {
+		t := counted[component]
+		s.counts(component, t.byOrigin, t.damage, t.uncounted)
+	}
+}
+
+// sqlite opens a database as it lies there, reads it, and checks its pages.
+func (s *survey) sqlite(name string, read func(context.Context, *sql.DB) error) (damage, uncounted string) {
+	ctx, cancel := context.WithTimeout(s.ctx, sqliteDeadline)
+	defer cancel()
+	if info, err := s.root.Lstat(name); err != nil || !info.Mode().IsRegular() {
+		return "the database is not a plain file", ""
+	}
+	for _, beside := range []string{"-journal", "-wal"} {
+		// What was being written is undone, or done, when Chrome opens it.
+		if b, err := s.read(name + beside); err == nil && len(b) > 0 && b[0] != 0 {
+			return "", "Chrome was writing it"
+		}
+	}
+	at := url.URL{Scheme: "file", Path: filepath.Join(s.dir, filepath.FromSlash(name)), RawQuery: "mode=ro&immutable=1"}
+	db, err := sql.Open("sqlite", at.String())
+	if err != nil {
+		return "", "it could not be opened"
+	}
+	defer func() { _ = db.Close() }() // only read from
+	db.SetMaxOpenConns(1)
+	const broken = "the database is damaged"
+	if err := read(ctx, db); err == errNoTable {
+		return "", "it is in a form that is not known here"
+	} else if err != nil && ctx.Err() == nil {
+		return broken, ""
+	}
+	var verdict string
+	err = db.QueryRowContext(ctx, "PRAGMA quick_check(1)").Scan(&verdict)
+	switch {
+	case ctx.Err() != nil:
+		return "", "it took too long to read"
+	case err != nil || verdict != "ok":
+		return broken, ""
+	}
+	return "", ""
+}
+
+var errNoTable = sql.ErrNoRows
+
+// each runs a query. A view in a table's place is not followed: it could be
+// anything.
+func each(ctx context.Context, db *sql.DB, q query, do func(origin string, n int)) error {
+	var kind string
+	if err := db.QueryRowContext(ctx, "SELECT type FROM sqlite_master WHERE name = ?", q.table).Scan(&kind); err != nil {
+		return err
+	}
+	if kind != "table" {
+		return errNoTable
+	}
+	rows, err := db.QueryContext(ctx, "SELECT "+q.origin+", count(*) FROM "+q.table+" "+q.where+" GROUP BY 1")
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var origin string
+		var n int
+		if err := rows.Scan(&origin, &n); err != nil {
+			return err
+		}
+		do(origin, n)
+	}
+	return rows.Err()
+}
+
+// buckets tells whose the folders of WebStorage are, by ID.
+func (s *survey) buckets() map[string]string {
+	owner := map[string]string{}
+	if !s.exists("WebStorage/QuotaManager") {
+		return owner
+	}
+	// Damage of it is told with the buckets themselves.
+	s.sqlite("WebStorage/QuotaManager", func(ctx context.Context, db *sql.DB) error {
+		rows, err := db.QueryContext(ctx, "SELECT id, storage_key FROM buckets")
+		if err != nil {
+			return err
+		}
+		defer rows.Close()
+		for rows.Next() {
+			var id int64
+			var key string
+			if err := rows.Scan(&id, &key); err != nil {
+				return err
+			}
+			if dir := strconv.FormatInt(id, 10); s.exists("WebStorage/" + dir) {
+				owner[dir] = key
+			}
+		}
+		return rows.Err()
+	})
+	return owner
+}

@@ -1,0 +1,66 @@
+package state
+
+import (
+	"cmp"
+	"slices"
+)
+
+// Holding is how much a profile at rest held of one kind, counted on disk and
+// without Chrome (browser/inventory).
+type Holding struct {
+	Component string `json:"component"`        // as in the reports
+	Origin    string `json:"origin,omitempty"` // "" where the kind has none
+	Items     int    `json:"items"`
+	// Damage says what of it could not be read; Items is what is left.
+	Damage string `json:"damage,omitempty"`
+	// Uncounted says why Items is not known: that is neither whole nor lost.
+	Uncounted string `json:"uncounted,omitempty"`
+}
+
+// Inventory has the holdings of a profile, sorted by component and origin.
+type Inventory []Holding
+
+// Sort puts the inventory into its order.
+func (i Inventory) Sort() {
+	slices.SortFunc(i, func(a, b Holding) int {
+		return cmp.Or(cmp.Compare(a.Component, b.Component), cmp.Compare(a.Origin, b.Origin))
+	})
+}
+
+// Of finds the holding of a component and origin.
+func (i Inventory) Of(component, origin string) (Holding, bool) {
+	for _, h := range i {
+		if h.Component == component && h.Origin == origin {
+			return h, true
+		}
+	}
+	return Holding{}, false
+}
+
+// Damaged reports whether anything of a component was found damaged, and says
+// what.
+func (i Inventory) Damaged(component string) (string, bool) {
+	for _, h := range i {
+		if h.Component == component && h.Damage != "" {
+			return h.Damage, true
+		}
+	}
+	return "", false
+}
+
+// line begins a report's line of the holding.
+func (h Holding) line() Component {
+	return Component{Name: h.Component, Origin: h.Origin, Saved: h.Items}
+}
+
+// why says what is to be known of a holding that is not simply whole.
+func (h Holding) why() string {
+	switch {
+	case h.Uncounted != "":
+		return "not counted: " + h.Uncounted
+	case h.Damage != "":
+		return "damaged on disk (" + h.Damage + "); counted is what can be read"
+	default:
+		return ""
+	}
+}
