@@ -211,6 +211,18 @@ func (d *Daemon) Kill(t testing.TB) {
 	<-d.done
 }
 
+// Goroutines ends the daemon with SIGQUIT, upon which Go's runtime writes every
+// goroutine's stack, and counts them.
+func (d *Daemon) Goroutines(t testing.TB) int {
+	t.Helper()
+	before := strings.Count(d.Log(), "\ngoroutine ")
+	if err := d.cmd.Process.Signal(syscall.SIGQUIT); err != nil {
+		t.Fatal(err)
+	}
+	<-d.done
+	return strings.Count(d.Log(), "\ngoroutine ") - before
+}
+
 // Wait waits until the process has ended by itself and returns its error.
 func (d *Daemon) Wait(ctx context.Context) error {
 	select {
