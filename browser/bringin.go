@@ -30,6 +30,8 @@ func (b *Browser) bringIn(ctx context.Context, doc state.Document, o Options, ta
 	if err != nil {
 		return nil, fault.Wrap(err, fault.BrowserFailed, op, "Chrome did not answer")
 	}
+	b.attendance.restoring(true)
+	defer b.attendance.restoring(false)
 	held, err := b.hold(ctx)
 	if err != nil {
 		return nil, fault.Wrap(err, fault.BrowserFailed, op, "Chrome's tabs could not be held")

@@ -56,6 +56,7 @@ type Browser struct {
 	cancel     context.CancelFunc
 	ctx        context.Context // of the background work: ends with the browser
 	options    Options
+	attendance *attendance // nil where nothing is set on the targets
 }
 
 // Fresh starts Chrome on an empty environment, with one blank tab.
@@ -70,6 +71,9 @@ func (s *Starter) Fresh(ctx context.Context, dir *Dir, o Options) (*Browser, err
 	if err := b.keepDownloads(ctx); err != nil {
 		return nil, b.abandon(ctx, err)
 	}
+	if err := b.attend(ctx, b.setups()...); err != nil {
+		return nil, b.abandon(ctx, err)
+	}
 	return b, nil
 }
 
@@ -79,6 +83,8 @@ func (s *Starter) Fresh(ctx context.Context, dir *Dir, o Options) (*Browser, err
 // An empty Chrome starts first and the profile is brought in beside it, so
 // that the daemon is attached to every tab before its first request.
 func (s *Starter) Restored(ctx context.Context, dir *Dir, doc state.Document, o Options) (*Browser, []state.Component, error) {
+	own := o.Overrides
+	o.Overrides = own.Over(doc.Overrides)
 	tabsFromProfile := o.RestoreTabs && doc.Datadir == state.DatadirClean || !doc.Complete
 	if err := s.prepare(dir, o.RestoreTabs && tabsFromProfile); err != nil {
 		return nil, nil, err
@@ -87,11 +93,14 @@ func (s *Starter) Restored(ctx context.Context, dir *Dir, doc state.Document, o 
 	if err != nil {
 		return nil, nil, err
 	}
+	if err := b.attend(ctx, b.setups()...); err != nil {
+		return nil, nil, b.abandon(ctx, err)
+	}
 	report, err := b.bringIn(ctx, doc, o, tabsFromProfile)
 	if err != nil {
 		return nil, nil, b.abandon(ctx, err)
 	}
-	return b, report, nil
+	return b, append(report, state.OverrideLines(doc.Overrides, own)...), nil
 }
 
 func (s *Starter) prepare(dir *Dir, tabs bool) error {
@@ -104,7 +113,8 @@ func (s *Starter) prepare(dir *Dir, tabs bool) error {
 func (s *Starter) start(ctx context.Context, dir *Dir, profile string, o Options) (*Browser, error) {
 	const op = "browser.start"
 	process, err := s.Launcher.Start(ctx, launch.Options{
-		Dir: dir, Profile: profile, URL: "about:blank"})
+		Dir: dir, Profile: profile, URL: "about:blank",
+		TimeZone: o.Overrides.Timezone, ExtraArgs: overrideFlags(o.Overrides)})
 	if err != nil {
 		return nil, err
 	}
@@ -124,6 +134,15 @@ func (s *Starter) start(ctx context.Context, dir *Dir, profile string, o Options
 		return nil, b.abandon(ctx, err)
 	}
 	return b, nil
+}
+
+// setups are what the browser's targets are given as they come.
+func (b *Browser) setups() []setup {
+	var all []setup
+	if o := (overrides{b.options.Overrides}); o.needed() {
+		all = append(all, o)
+	}
+	return all
 }
 
 // abandon ends a Chrome that did not come up and returns why it did not.

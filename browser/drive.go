@@ -42,11 +42,15 @@ func (b *Browser) Door() mux.Door { return b.mux.Door() }
 // closed by CloseClients meanwhile is closed as the others were.
 func (b *Browser) Serve(ctx context.Context, conn mux.Conn, targetID string, door mux.Door) error {
 	err := b.mux.Serve(ctx, conn, mux.ServeOptions{Target: target.ID(targetID), Door: door})
-	// What a client says of downloads goes with it, and the rest with that. A
+	// What a client says of downloads and of its pages goes with it, and the
+	// session's own with that. A
 	// Chrome that has gone has none, and a frozen one must not hold this up.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), downloadsDeadline)
 	defer cancel()
 	_ = b.keepDownloads(ctx)
+	if b.attendance != nil && b.mux.Clients() == 0 {
+		b.attendance.renew(ctx)
+	}
 	return err
 }
 
@@ -146,9 +150,16 @@ func (b *Browser) Open(ctx context.Context, url string) error {
 	if err != nil {
 		return asBrowserFault(ctx, err, op, "the tabs could not be listed")
 	}
-	created, err := cdp.Call(ctx, b.driver, target.CreateTarget, target.CreateTargetParams{URL: url})
+	at := url
+	if b.attendance != nil {
+		at = "about:blank" // Chrome does not hold a page that is created with an address
+	}
+	created, err := cdp.Call(ctx, b.driver, target.CreateTarget, target.CreateTargetParams{URL: at})
 	if err != nil || created.TargetID == "" {
 		return asBrowserFault(ctx, err, op, "the tab could not be opened")
+	}
+	if b.attendance != nil {
+		b.attendance.open(b.ctx, created.TargetID, url, func() {})
 	}
 	if len(pages) == 1 && pages[0].URL == "about:blank" {
 		err = b.closeTab(ctx, pages[0].TargetID)

@@ -32,6 +32,7 @@ func (b *Browser) Capture(ctx context.Context) (state.Document, error) {
 	doc.CapturedAt = b.now().UTC()
 	doc.Datadir = state.DatadirLive
 	doc.Chrome = state.Chrome{Version: b.version, Engine: EngineChrome, UserAgent: b.userAgent}
+	doc.Overrides = b.options.Overrides
 	return doc, nil
 }
 
@@ -78,6 +79,7 @@ func (b *Browser) Kill(ctx context.Context) error {
 		}
 	}
 	b.background.Wait()
+	b.attendance.wait()
 	return fault.Wrap(err, fault.BrowserFailed, "browser.kill", "Chrome could not be ended")
 }
 

@@ -107,8 +107,9 @@ func (h *hold) post(s target.SessionID, method string, params any) {
 	_ = h.b.driver.Post(h.b.ctx, s, method, params)
 }
 
-// run lets a tab go.
+// run lets a tab go, with what the session sets on each.
 func (h *hold) run(t *heldTab) {
+	h.b.attendance.invite(h.b.ctx, t.info.TargetID)
 	h.post(t.session, runtime.RunIfWaitingForDebugger.Method, nil)
 }
 

@@ -1,9 +1,14 @@
 package browser
 
+import "github.com/stasisd/stasis/state"
+
 // Options say how a browser is to be: what of an environment is brought in, and
 // what its pages are given from their first request on. The zero value is an
 // environment without its tabs.
 type Options struct {
 	// RestoreTabs brings the saved tabs back.
 	RestoreTabs bool
+	// Overrides are what the pages are told; at a restore the saved ones apply
+	// where these name none.
+	Overrides state.Overrides
 }

@@ -27,6 +27,8 @@ type upright struct {
 	chrome Chrome
 	report *RestoreReport // nil for a fresh environment
 	doc    state.Document // what was restored
+	// overrides are what its pages are told: the create's own, else the saved.
+	overrides state.Overrides
 }
 
 // bringUp starts a Chrome with the environment that a create asks for, by the
@@ -34,7 +36,7 @@ type upright struct {
 func (s *Service) bringUp(ctx context.Context, r Create, o origin) (upright, error) {
 	if o.source == nil {
 		chrome, err := s.fresh(ctx, r)
-		return upright{chrome: chrome}, err
+		return upright{chrome: chrome, overrides: r.Overrides}, err
 	}
 	began := s.Now()
 	report := &RestoreReport{
@@ -47,7 +49,7 @@ func (s *Service) bringUp(ctx context.Context, r Create, o origin) (upright, err
 	}
 	up := upright{report: report}
 	if report.RequestedMode == string(snapshot.Memory) {
-		up.chrome, report.FallbackReason = s.thaw(ctx, r, *o.snapshot)
+		up.chrome, up.overrides, report.FallbackReason = s.thaw(ctx, r, *o.snapshot)
 	}
 	var err error
 	if up.chrome != nil {
@@ -60,6 +62,7 @@ func (s *Service) bringUp(ctx context.Context, r Create, o origin) (upright, err
 			return upright{}, err
 		}
 		report.Warnings = missed(up.doc)
+		up.overrides = r.Overrides.Over(up.doc.Overrides)
 	}
 	if report.Datadir == state.DatadirCrash && !up.doc.Complete {
 		report.Verification = VerificationOK // nobody read what there was: there is nothing to compare with
@@ -103,22 +106,27 @@ func (s *Service) clear(dir *browser.Dir) {
 
 // thaw takes the snapshot's parked Chrome; nil and the reason where it cannot
 // serve.
-func (s *Service) thaw(ctx context.Context, r Create, snap profiles.Snapshot) (Chrome, string) {
+func (s *Service) thaw(ctx context.Context, r Create, snap profiles.Snapshot) (_ Chrome, with state.Overrides, why string) {
 	if !r.RestoreTabs {
-		return nil, "restore_tabs is false, and a parked Chrome has its tabs open"
+		return nil, with, "restore_tabs is false, and a parked Chrome has its tabs open"
 	}
-	parked, ok, why := s.parked.Take(snap.ID)
+	parked, ok, why := s.parked.Take(snap.ID, func(p *parkedChrome) string {
+		if other := r.Overrides.Over(p.overrides).Differ(p.overrides); len(other) > 0 {
+			return "the parked Chrome runs with another " + strings.Join(other, ", ")
+		}
+		return ""
+	})
 	if !ok {
-		return nil, why
+		return nil, with, why
 	}
 	ctx, cancel := context.WithTimeout(ctx, thawDeadline)
 	defer cancel()
 	if err := parked.Thaw(ctx); err != nil {
 		s.Log.Warn("a parked Chrome did not thaw", "snapshot", snap.ID, "error", err)
 		s.discard(ctx, parked.Chrome)
-		return nil, "the parked Chrome did not answer when it was thawed"
+		return nil, with, "the parked Chrome did not answer when it was thawed"
 	}
-	return parked.Chrome, ""
+	return parked.Chrome, parked.overrides, ""
 }
 
 // unpackAndStart restores from the archive.

@@ -47,7 +47,8 @@ func (s *Service) keep(ctx context.Context, j job, doc state.Document, files []d
 // parkedChrome removes its run directory when it is ended.
 type parkedChrome struct {
 	Chrome
-	clear func(*browser.Dir)
+	clear     func(*browser.Dir)
+	overrides state.Overrides // what it runs with
 }
 
 // Kill ends the Chrome and removes its directory.

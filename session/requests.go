@@ -5,6 +5,7 @@ import (
 
 	"github.com/stasisd/stasis/browser"
 	"github.com/stasisd/stasis/profiles"
+	"github.com/stasisd/stasis/state"
 )
 
 // Caller is who asks: the key behind a request.
@@ -68,13 +69,14 @@ type Create struct {
 	DiscardOnEnd bool          // on_timeout: discard
 	Wait         time.Duration // for a free place or, with OnLiveWait, for the environment
 	Labels       map[string]string
+	Overrides    state.Overrides // the saved ones apply where these name none
 	// RequestHash identifies the body, for a repeated session_id.
 	RequestHash string
 }
 
 // browser is what the browser room is told of a create.
 func (r Create) browser() browser.Options {
-	return browser.Options{RestoreTabs: r.RestoreTabs}
+	return browser.Options{RestoreTabs: r.RestoreTabs, Overrides: r.Overrides}
 }
 
 // again is the same for a Chrome that takes over within the session: what was

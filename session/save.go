@@ -42,7 +42,7 @@ func (s *Service) throwAway(ctx context.Context, j job) ended {
 		EndedAt: s.Now().UTC(), Outcome: func(profiles.Moved) (jsonRaw, error) { return encode(answer), nil }})
 	switch {
 	case err != nil && j.dead: // there is no Chrome to run on
-		return ended{err: err, doc: crashed(j.rec.Engine, s.Now())}
+		return ended{err: err, doc: crashed(j, s.Now())}
 	case err != nil:
 		return ended{err: err, chrome: j.chrome, doc: j.doc}
 	}
@@ -97,7 +97,7 @@ func (s *Service) saveMemory(ctx context.Context, j job) ended {
 	if err != nil {
 		return s.runOn(ctx, j, doc, err)
 	}
-	if err := s.parked.Put(context.WithoutCancel(ctx), id, &parkedChrome{Chrome: j.chrome, clear: s.clear}); err != nil {
+	if err := s.parked.Put(context.WithoutCancel(ctx), id, &parkedChrome{Chrome: j.chrome, clear: s.clear, overrides: doc.Overrides}); err != nil {
 		s.Log.Error("a Chrome that gave way to a parked one could not be ended", "error", err)
 	}
 	return ended{answer: answer, over: true}
@@ -107,7 +107,7 @@ func (s *Service) saveMemory(ctx context.Context, j job) ended {
 func (s *Service) saveLeft(ctx context.Context, j job) ended {
 	doc := j.doc
 	if !doc.Complete {
-		doc = crashed(j.rec.Engine, s.Now())
+		doc = crashed(j, s.Now())
 	}
 	if j.chrome != nil {
 		if err := j.chrome.Kill(ctx); err != nil {
@@ -127,9 +127,9 @@ func (s *Service) saveLeft(ctx context.Context, j job) ended {
 }
 
 // crashed is the document of a datadir whose Chrome died unread.
-func crashed(engine string, now time.Time) state.Document {
+func crashed(j job, now time.Time) state.Document {
 	return state.Document{SchemaVersion: state.SchemaVersion, CapturedAt: now.UTC(), Datadir: state.DatadirCrash,
-		Chrome: state.Chrome{Engine: engine}}
+		Chrome: state.Chrome{Engine: j.rec.Engine}, Overrides: j.again.Overrides}
 }
 
 // capture checks the store and its room, and reads the state.
@@ -196,7 +196,7 @@ func (s *Service) reopen(ctx context.Context, j job, doc state.Document, why err
 	case doc.Complete: // it was read before it died: that wins
 		doc.Datadir = state.DatadirCrash
 	default: // only its datadir is left
-		doc = crashed(j.rec.Engine, s.Now())
+		doc = crashed(j, s.Now())
 	}
 	chrome, _, err := s.Browsers.Restored(ctx, j.dir, doc, j.again)
 	if err != nil {

@@ -39,6 +39,9 @@ func Captured(doc Document) []Component {
 	if names > 0 {
 		lines = append(lines, Component{Name: ComponentWindowName, Saved: names})
 	}
+	if n := len(doc.Overrides.Names()); n > 0 {
+		lines = append(lines, Component{Name: ComponentOverrides, Saved: n})
+	}
 	return append(lines, doc.Inventory.captured(doc)...)
 }
 

@@ -41,6 +41,9 @@ type Document struct {
 	IndexedDB []Databases `json:"indexed_db,omitempty"`
 	// Inventory is what the datadir held of every kind as it was archived.
 	Inventory Inventory `json:"inventory,omitempty"`
+	// Overrides are what the session's pages were told. They apply again where
+	// a restore names none.
+	Overrides Overrides `json:"overrides,omitzero"`
 	// Missed names what the capture could not read, with the reason.
 	Missed []Missed `json:"missed,omitempty"`
 }

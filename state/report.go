@@ -9,6 +9,7 @@ const (
 	ComponentTabs           = "tabs"
 	ComponentHistory        = "tab_history" // back/forward lists
 	ComponentWindowName     = "window_name"
+	ComponentOverrides      = "overrides" // viewport, user agent, proxy, …
 
 	// Counted on disk: see Inventory.
 	ComponentIndexedDB        = "indexed_db" // databases

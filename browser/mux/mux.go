@@ -57,6 +57,7 @@ type Mux struct {
 	clients  map[*client]struct{}
 	entrance entrance
 	users    map[*Driver]struct{}
+	opened   Opened // nil unless OnCreate was called
 }
 
 // pending is a request that Chrome has not answered. Exactly one of answer and

@@ -96,14 +96,19 @@ func (p *Parked[T]) watch(id string, s *slot[T]) {
 }
 
 // Take hands out the Chrome of a snapshot, once. Without one, why says what
-// became of it.
-func (p *Parked[T]) Take(id string) (chrome T, ok bool, why string) {
+// became of it. One that does not fit stays for whom it does; fits gives the
+// reason, "" where it fits.
+func (p *Parked[T]) Take(id string, fits func(T) (why string)) (chrome T, ok bool, why string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if _, ok := p.slots[id]; !ok {
+	parked, ok := p.slots[id]
+	if !ok {
 		if why = p.gone[id]; why == "" {
 			why = "the parked Chrome did not outlive the daemon"
 		}
+		return chrome, false, why
+	}
+	if why = fits(parked.chrome); why != "" {
 		return chrome, false, why
 	}
 	return p.remove(id, "the parked Chrome has served a restore already"), true, ""

@@ -43,10 +43,10 @@ func TestAParkedChromeServesOneRestore(t *testing.T) {
 	if err := p.Put(t.Context(), "a", c); err != nil {
 		t.Fatal(err)
 	}
-	if got, ok, _ := p.Take("a"); !ok || got != c {
+	if got, ok, _ := p.Take("a", anyone); !ok || got != c {
 		t.Fatalf("first take = %v %v", got, ok)
 	}
-	if _, ok, why := p.Take("a"); ok || !strings.Contains(why, "served") {
+	if _, ok, why := p.Take("a", anyone); ok || !strings.Contains(why, "served") {
 		t.Errorf("second take = %v, why %q", ok, why)
 	}
 	if c.dead() {
@@ -65,7 +65,7 @@ func TestTheOldestGoesWhenThereIsNoRoom(t *testing.T) {
 	if !a.dead() || b.dead() || c.dead() || p.Len() != 2 {
 		t.Errorf("dead: a %v b %v c %v, len %d", a.dead(), b.dead(), c.dead(), p.Len())
 	}
-	if _, ok, why := p.Take("a"); ok || !strings.Contains(why, "evicted") {
+	if _, ok, why := p.Take("a", anyone); ok || !strings.Contains(why, "evicted") {
 		t.Errorf("take a = %v, why %q", ok, why)
 	}
 	if err := p.Close(t.Context()); err != nil {
@@ -91,13 +91,31 @@ func TestDeathAndAgeAreTold(t *testing.T) {
 	for tick := time.Tick(time.Millisecond); p.Len() > 0; {
 		<-tick
 	}
-	if _, _, why := p.Take("aged"); !strings.Contains(why, "old") {
+	if _, _, why := p.Take("aged", anyone); !strings.Contains(why, "old") {
 		t.Errorf("aged: %q", why)
 	}
-	if _, ok, why := p.Take("died"); ok || why == "" {
+	if _, ok, why := p.Take("died", anyone); ok || why == "" {
 		t.Errorf("died: %v %q", ok, why)
 	}
-	if _, _, why := p.Take("never"); !strings.Contains(why, "daemon") {
+	if _, _, why := p.Take("never", anyone); !strings.Contains(why, "daemon") {
 		t.Errorf("unknown: %q", why)
+	}
+}
+
+// anyone takes every Chrome.
+func anyone(*chrome) string { return "" }
+
+func TestAParkedChromeThatDoesNotFitStays(t *testing.T) {
+	p := pool.New[*chrome](pool.Limits{Size: 1, Age: time.Hour})
+	defer p.Close(t.Context())
+	c := newChrome()
+	if err := p.Put(t.Context(), "a", c); err != nil {
+		t.Fatal(err)
+	}
+	if _, ok, why := p.Take("a", func(*chrome) string { return "another proxy" }); ok || why != "another proxy" {
+		t.Errorf("take = %v, why %q", ok, why)
+	}
+	if got, ok, _ := p.Take("a", anyone); !ok || got != c {
+		t.Errorf("it did not stay: %v %v", got, ok)
 	}
 }

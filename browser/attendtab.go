@@ -1,0 +1,93 @@
+package browser
+
+import (
+	"context"
+	"time"
+
+	"github.com/chromedp/cdproto/page"
+	"github.com/chromedp/cdproto/target"
+)
+
+// inviteDeadline bounds the wait for a tab that is being brought in: what two
+// sessions of one Chrome hear of it comes within milliseconds.
+const inviteDeadline = 2 * time.Second
+
+// after runs f once a page is set up, or with nil when it has gone before; f
+// must not wait.
+func (a *attendance) after(id target.ID, f func(*attended)) {
+	a.mu.Lock()
+	for _, t := range a.targets {
+		if t.info.TargetID == id && t.ready {
+			a.mu.Unlock()
+			f(t)
+			return
+		}
+	}
+	a.awaited[id] = append(a.awaited[id], f)
+	a.mu.Unlock()
+}
+
+// restoring says whether an environment is being brought in. Its tabs are set
+// up when they are invited: what a tab is given before Chrome has begun to load
+// it comes too late for its first document.
+func (a *attendance) restoring(on bool) {
+	if a == nil {
+		return
+	}
+	a.mu.Lock()
+	rest := a.kept
+	a.kept = nil
+	if on {
+		a.kept = map[target.ID]chan func(){}
+	}
+	a.mu.Unlock()
+	for _, kept := range rest {
+		select {
+		case welcome := <-kept:
+			a.work.Go(welcome) // a page that a tab has opened meanwhile
+		default:
+		}
+	}
+}
+
+// place is where the welcome of a tab that is being brought in is kept; the
+// caller holds the lock.
+func (a *attendance) place(id target.ID) chan func() {
+	if a.kept[id] == nil {
+		a.kept[id] = make(chan func(), 1)
+	}
+	return a.kept[id]
+}
+
+// invite sets a tab up that is being brought in and returns when Chrome has
+// read that, or at its deadline.
+func (a *attendance) invite(ctx context.Context, id target.ID) {
+	if a == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, inviteDeadline)
+	defer cancel()
+	a.mu.Lock()
+	if a.kept == nil {
+		a.mu.Unlock()
+		return // a tab that has come since is set up by itself
+	}
+	place := a.place(id)
+	a.mu.Unlock()
+	select {
+	case welcome := <-place:
+		welcome()
+	case <-ctx.Done():
+	}
+}
+
+// open sends a new blank page to an address once it is set up, and then says
+// so; to none where url is empty. It does not wait.
+func (a *attendance) open(ctx context.Context, id target.ID, url string, then func()) {
+	a.after(id, func(t *attended) {
+		if t != nil && url != "" {
+			t.post(ctx, page.Navigate.Method, page.NavigateParams{URL: url})
+		}
+		then()
+	})
+}

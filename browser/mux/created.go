@@ -1,0 +1,55 @@
+package mux
+
+import (
+	"github.com/chromedp/cdproto/target"
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// Opened takes a page that a client has created (Target.createTarget). It is
+// to be sent to the address, where there is one, and answered is called once
+// the client may have it. Opened must not wait.
+type Opened func(id target.ID, url string, answered func())
+
+// OnCreate makes every page that a client creates from now on a blank one and
+// hands it to f: Chrome does not hold a page that is created with an address
+// for anybody, and its first request would go as it is.
+func (m *Mux) OnCreate(f Opened) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.opened = f
+}
+
+// creation says what becomes of a client's Target.createTarget: the parameters
+// to send, and what to do with Chrome's answer. With nil for that the command
+// goes as any other.
+func (c *client) creation(method string, params []byte) ([]byte, func(e envelope, reply []byte)) {
+	c.m.mu.Lock()
+	opened := c.m.opened
+	c.m.mu.Unlock()
+	if opened == nil || c.trusted || method != "Target.createTarget" {
+		return params, nil
+	}
+	var (
+		all    fields
+		url    string
+		forTab bool // the answer is a tab's ID, not its page's
+	)
+	if all.read(params) != nil || all.get("url", &url) != nil || all.get("forTab", &forTab) != nil || forTab {
+		return params, nil // Chrome says what is wrong with it
+	}
+	if url == "about:blank" {
+		url = ""
+	}
+	all["url"] = jsontext.Value(`"about:blank"`)
+	return all.write(), func(e envelope, reply []byte) {
+		var created struct {
+			TargetID target.ID `json:"targetId"`
+		}
+		if e.err != nil || json.Unmarshal(e.result, &created) != nil || created.TargetID == "" {
+			c.push(reply)
+			return
+		}
+		opened(created.TargetID, url, func() { c.push(reply) })
+	}
+}

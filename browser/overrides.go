@@ -1,0 +1,96 @@
+package browser
+
+import (
+	"context"
+	"strings"
+
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/network"
+
+	"github.com/stasisd/stasis/state"
+)
+
+// overrideFlags are the overrides that Chrome is started with: they hold in
+// every process from its first request on, service workers among them. The
+// time zone is in Chrome's environment for the same reason.
+func overrideFlags(o state.Overrides) []string {
+	var flags []string
+	if o.UserAgent != "" {
+		flags = append(flags, "--user-agent="+o.UserAgent)
+	}
+	if o.Locale != "" {
+		flags = append(flags, "--accept-lang="+acceptLanguages(o.Locale))
+	}
+	return flags
+}
+
+// acceptLanguages are navigator.languages of a locale: "de-DE,de".
+func acceptLanguages(locale string) string {
+	if language, _, regional := strings.Cut(locale, "-"); regional {
+		return locale + "," + language
+	}
+	return locale
+}
+
+// overrides is the setup of what no flag says, or not everywhere.
+type overrides struct{ state.Overrides }
+
+// needed says whether any target is to be set up.
+func (o overrides) needed() bool {
+	return o.wants("page")
+}
+
+func (o overrides) wants(kind string) bool {
+	everywhere := o.Locale != "" || o.UserAgent != "" || len(o.ExtraHeaders) > 0
+	return everywhere || kind == "page" && (o.Viewport != nil || o.Geolocation != nil)
+}
+
+func (o overrides) arrive(ctx context.Context, t *attended) { o.renew(ctx, t) }
+
+func (o overrides) renew(ctx context.Context, t *attended) {
+	if o.Locale != "" {
+		t.post(ctx, emulation.SetLocaleOverride.Method, emulation.SetLocaleOverrideParams{Locale: o.Locale})
+	}
+	if o.UserAgent != "" {
+		t.post(ctx, emulation.SetUserAgentOverride.Method, emulation.SetUserAgentOverrideParams{
+			UserAgent: o.UserAgent, AcceptLanguage: o.languages(), UserAgentMetadata: clientHints(o.UserAgent)})
+	}
+	if len(o.ExtraHeaders) > 0 {
+		headers := network.Headers{}
+		for name, value := range o.ExtraHeaders {
+			headers[name] = value
+		}
+		nothing := int64(0) // of bodies need be kept for nobody
+		t.post(ctx, network.Enable.Method, network.EnableParams{MaxTotalBufferSize: &nothing, MaxResourceBufferSize: &nothing})
+		t.post(ctx, network.SetExtraHTTPHeaders.Method, network.SetExtraHTTPHeadersParams{Headers: headers})
+	}
+	if t.info.Type != "page" {
+		return
+	}
+	if v := o.Viewport; v != nil {
+		t.post(ctx, emulation.SetDeviceMetricsOverride.Method, emulation.SetDeviceMetricsOverrideParams{
+			Width: v.Width, Height: v.Height, DeviceScaleFactor: v.DeviceScaleFactor, Mobile: v.Mobile})
+	}
+	if g := o.Geolocation; g != nil {
+		t.post(ctx, emulation.SetGeolocationOverride.Method, emulation.SetGeolocationOverrideParams{
+			Latitude: &g.Latitude, Longitude: &g.Longitude, Accuracy: &g.Accuracy})
+	}
+}
+
+// depart gives the locale to the processes anew: Chrome keeps it for each
+// process with the first target that has set it.
+func (o overrides) depart(ctx context.Context, _ *attended, left []*attended) {
+	if o.Locale == "" {
+		return
+	}
+	for _, t := range left {
+		t.post(ctx, emulation.SetLocaleOverride.Method, emulation.SetLocaleOverrideParams{Locale: o.Locale})
+	}
+}
+
+func (o overrides) languages() string {
+	if o.Locale == "" {
+		return ""
+	}
+	return acceptLanguages(o.Locale)
+}

@@ -1,0 +1,198 @@
+package browser
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/cdproto/target"
+
+	"github.com/stasisd/stasis/state"
+)
+
+// mirror is a site whose pages tell it at once, in their first inline script,
+// what they are told; it keeps the headers of every request too.
+type mirror struct {
+	url, other string // the same site under two names, which are two sites for Chrome
+	mu         sync.Mutex
+	headers    map[string]http.Header       // of the first request of each path
+	told       map[string]map[string]string // by each document and worker, the first time
+}
+
+const tell = `const tell = who => fetch('/tell?' + new URLSearchParams({who, ua: navigator.userAgent,
+  languages: navigator.languages.join(), zone: Intl.DateTimeFormat().resolvedOptions().timeZone,
+  locale: Intl.NumberFormat().resolvedOptions().locale, brands: navigator.userAgentData?.brands.map(b => b.version).join() ?? '',
+  size: self.innerWidth ? innerWidth + 'x' + innerHeight + '@' + devicePixelRatio : ''}));`
+
+func newMirror(t *testing.T) *mirror {
+	m := &mirror{headers: map[string]http.Header{}, told: map[string]map[string]string{}}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		w.Header().Set("Cache-Control", "no-store")
+		name := strings.TrimPrefix(r.URL.Path, "/")
+		if name == "tell" {
+			q := r.URL.Query()
+			if m.told[q.Get("who")] == nil {
+				m.told[q.Get("who")] = map[string]string{"header": r.Header.Get("X-Extra")}
+				for k := range q {
+					m.told[q.Get("who")][k] = q.Get(k)
+				}
+			}
+			return
+		}
+		if m.headers[name] == nil {
+			m.headers[name] = r.Header.Clone()
+		}
+		script := fmt.Sprintf("%s tell(%q);", tell, name)
+		if strings.HasSuffix(name, ".js") {
+			w.Header().Set("Content-Type", "text/javascript")
+			_, _ = fmt.Fprint(w, script)
+			return
+		}
+		w.Header().Set("Content-Type", "text/html")
+		_, _ = fmt.Fprintf(w, "<!doctype html><meta name=viewport content='width=device-width'><title>%s</title><script>%s</script>", name, script)
+		if name == "page" {
+			_, _ = fmt.Fprintf(w, `<iframe src="%s/frame"></iframe><script>
+				new Worker('/worker.js'); new SharedWorker('/shared.js'); navigator.serviceWorker.register('/service.js')</script>`, m.other)
+		}
+	}))
+	t.Cleanup(server.Close)
+	m.url = server.URL
+	m.other = strings.Replace(server.URL, "127.0.0.1", "localhost", 1)
+	return m
+}
+
+// what waits until each of these has told, and gives what.
+func (m *mirror) what(t *testing.T, who ...string) map[string]map[string]string {
+	t.Helper()
+	var missing string
+	all := map[string]map[string]string{}
+	await(t, "every document and worker has told", func() bool {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		missing = ""
+		for _, name := range who {
+			if all[name] = m.told[name]; all[name] == nil {
+				missing += " " + name
+			}
+		}
+		return missing == ""
+	})
+	return all
+}
+
+func (m *mirror) header(path, name string) string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.headers[path].Get(name)
+}
+
+// forget makes what comes next the first.
+func (m *mirror) forget() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.headers, m.told = map[string]http.Header{}, map[string]map[string]string{}
+}
+
+var allOverrides = state.Overrides{
+	Viewport:     &state.Viewport{Width: 400, Height: 700, DeviceScaleFactor: 2, Mobile: true},
+	UserAgent:    "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/150.0.0.0 Safari/537.36",
+	Locale:       "fr-FR",
+	Timezone:     "Asia/Tokyo",
+	Geolocation:  &state.Geolocation{Latitude: 48.85, Longitude: 2.35, Accuracy: 10},
+	ExtraHeaders: map[string]string{"X-Extra": "yes"},
+}
+
+// checkTold holds what one document or worker told against the overrides.
+func checkTold(t *testing.T, who string, told map[string]string) {
+	t.Helper()
+	want := map[string]string{"ua": allOverrides.UserAgent, "languages": "fr-FR,fr", "zone": "Asia/Tokyo", "locale": "fr-FR", "header": "yes"}
+	if !strings.HasSuffix(who, ".js") {
+		want["brands"] = "8,150,150"
+	}
+	if who == "page" || who == "popup" || who == "late" {
+		want["size"] = "400x700@2"
+	}
+	for k, v := range want {
+		if told[k] != v {
+			t.Errorf("%s: %s is %q, not %q", who, k, told[k], v)
+		}
+	}
+}
+
+var everyone = []string{"page", "frame", "worker.js", "shared.js", "service.js"}
+
+func TestOverridesHoldEverywhere(t *testing.T) {
+	r, m := newRig(t), newMirror(t)
+	b, err := r.Fresh(within(t), r.dir(), Options{Overrides: allOverrides})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.ends(b)
+	check := func(firsts ...string) {
+		t.Helper()
+		for who, told := range m.what(t, everyone...) {
+			checkTold(t, who, told)
+		}
+		for _, path := range firsts {
+			if got := m.header(path, "X-Extra") + " " + m.header(path, "Accept-Language"); got != "yes fr-FR,fr;q=0.9" {
+				t.Errorf("the first request of %s had %q", path, got)
+			}
+		}
+	}
+	r.open(b, m.url+"/page")
+	check("page", "frame", "worker.js", "shared.js")
+
+	// A page opens another: it is held before its first request.
+	yes := true
+	at, err := cdp.Call(within(t), b.driver, target.AttachToTarget, target.AttachToTargetParams{TargetID: r.page(b, m.url+"/page"), Flatten: &yes})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := cdp.Call(within(t), b.driver.Session(at.SessionID), runtime.Evaluate,
+		runtime.EvaluateParams{Expression: fmt.Sprintf("window.open(%q)", m.other+"/popup"), UserGesture: &yes}); err != nil {
+		t.Fatal(err)
+	}
+	checkTold(t, "popup", m.what(t, "popup")["popup"])
+	if got := m.header("popup", "X-Extra"); got != "yes" {
+		t.Errorf("the first request of a popup had X-Extra %q", got)
+	}
+
+	doc, err := b.Capture(within(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if doc.Datadir, err = b.Close(within(t)); err != nil || doc.Datadir != state.DatadirClean {
+		t.Fatal(doc.Datadir, err)
+	}
+	raw, err := json.Marshal(doc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var again state.Document
+	if err := json.Unmarshal(raw, &again); err != nil {
+		t.Fatal(err)
+	}
+
+	m.forget()
+	_, report := r.restored(b.dir, again, Options{RestoreTabs: true})
+	m.what(t, "page", "popup", "frame", "worker.js", "shared.js")
+	for who, told := range m.what(t, "page", "popup", "frame", "worker.js", "shared.js") {
+		checkTold(t, who, told)
+	}
+	for _, path := range []string{"page", "popup", "frame"} {
+		if got := m.header(path, "X-Extra") + " " + m.header(path, "Accept-Language"); got != "yes fr-FR,fr;q=0.9" {
+			t.Errorf("the first request of the restored %s had %q", path, got)
+		}
+	}
+	if got := line(report, state.ComponentOverrides, ""); got.Saved != 6 || got.Restored != 6 {
+		t.Errorf("the report says %+v", got)
+	}
+}

@@ -1,0 +1,37 @@
+package state
+
+import (
+	"reflect"
+	"strings"
+	"testing"
+)
+
+func TestSavedOverridesApplyFieldByField(t *testing.T) {
+	saved := Overrides{UserAgent: "old", Locale: "de-DE", ExtraHeaders: map[string]string{"A": "1"}, Proxy: &Proxy{Server: "http://p:1"}}
+	own := Overrides{UserAgent: "new", ExtraHeaders: map[string]string{}, Viewport: &Viewport{Width: 1, Height: 1}}
+	got := own.Over(saved)
+	want := Overrides{UserAgent: "new", Locale: "de-DE", ExtraHeaders: map[string]string{}, Proxy: saved.Proxy, Viewport: own.Viewport}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("merged: %+v", got)
+	}
+	if names := strings.Join(got.Names(), " "); names != "viewport user_agent locale proxy" {
+		t.Errorf("names: %s", names)
+	}
+	if other := strings.Join(got.Differ(saved), " "); other != "viewport user_agent extra_headers" {
+		t.Errorf("differ: %s", other)
+	}
+	if same := saved.Differ(saved.Over(Overrides{})); len(same) > 0 {
+		t.Errorf("equal ones differ in %v", same)
+	}
+}
+
+func TestOverrideLinesSayWhatWasReplaced(t *testing.T) {
+	saved := Overrides{UserAgent: "old", Locale: "de-DE", ExtraHeaders: map[string]string{"A": "1"}}
+	if lines := OverrideLines(Overrides{}, saved); lines != nil {
+		t.Errorf("nothing was saved, the report says %+v", lines)
+	}
+	line := OverrideLines(saved, Overrides{UserAgent: "new", Timezone: "UTC", ExtraHeaders: map[string]string{}})[0]
+	if line.Saved != 3 || line.Restored != 1 || line.Dropped != 2 || !strings.HasSuffix(line.Reason, ": user_agent, extra_headers") {
+		t.Errorf("%+v", line)
+	}
+}
