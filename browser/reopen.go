@@ -25,20 +25,23 @@ func (h *hold) blank(doc state.Document) []state.Component {
 }
 
 // rescue lets go what Chrome brought back of a datadir that nobody read before
-// its Chrome died; the blank tab that came with it closes if there is another.
+// its Chrome died. Blank tabs close, the one that came with the profile and
+// those that had not got further, but for one where there is no other.
 func (h *hold) rescue(ctx context.Context) ([]state.Component, error) {
-	tabs := 0
+	var blank []*heldTab
 	for _, t := range h.tabs {
 		h.run(t)
-		if t.info.URL != "about:blank" {
-			tabs++
+		if t.info.URL == "about:blank" {
+			blank = append(blank, t)
 		}
 	}
-	for _, t := range h.tabs {
-		if tabs > 0 && t.info.URL == "about:blank" {
-			if err := h.b.closeTab(ctx, t.info.TargetID); err != nil {
-				return nil, err
-			}
+	tabs := len(h.tabs) - len(blank)
+	if tabs == 0 {
+		blank = blank[min(1, len(blank)):]
+	}
+	for _, t := range blank {
+		if err := h.b.closeTab(ctx, t.info.TargetID); err != nil {
+			return nil, err
 		}
 	}
 	return []state.Component{{Name: state.ComponentTabs, Saved: tabs, Restored: tabs,

@@ -1,7 +1,9 @@
 package e2e
 
 import (
+	"bytes"
 	"net/http"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -28,6 +30,10 @@ func TestFaultDaemonKilled(t *testing.T) {
 	// What Chrome has on disk is what a crash leaves: it writes cookies after
 	// 30 s or 512 changes, whichever comes first.
 	w.eval(page, `for (let i = 0; i < 600; i++) document.cookie = "churn=" + i + "; max-age=100000"`)
+	// Its tabs it writes within 2.5 s.
+	daemon.Eventually(t, grace, "the tab's address in Chrome's session files", func() bool {
+		return inSessionFiles(t, d, site.URL)
+	})
 
 	paused := begin(t, d, obj{"session_id": "paused"})
 	d.Must(t, http.StatusOK, http.MethodPost, at(paused.ID, "/pause"), nil)
@@ -71,10 +77,17 @@ func TestFaultDaemonKilled(t *testing.T) {
 		t.Error("nothing warns that a crash may have taken what Chrome had not written")
 	}
 	w = dial(t, again.CDP)
+	tabs := 0
 	for _, info := range w.targets() {
-		if info.Type == "page" && !strings.HasPrefix(info.URL, site.URL) {
+		if info.Type != "page" {
+			continue
+		}
+		if tabs++; !strings.HasPrefix(info.URL, site.URL) {
 			t.Errorf("a tab that the session did not have: %s", info.URL)
 		}
+	}
+	if tabs != 1 {
+		t.Errorf("%d tabs, want the one that the session had", tabs)
 	}
 	page, _ = w.page()
 	w.open(page, site.URL+"/")
@@ -87,6 +100,21 @@ func TestFaultDaemonKilled(t *testing.T) {
 	}
 	finish(t, d, back.ID, throwAway)
 	nothingLeft(t, d)
+}
+
+// inSessionFiles reports whether a live Chrome's session files hold a text.
+func inSessionFiles(t testing.TB, d *daemon.Daemon, text string) bool {
+	t.Helper()
+	paths, err := filepath.Glob(filepath.Join(d.Dir, "run", "*", "profile", "Default", "Sessions", "Session_*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range paths {
+		if raw, err := os.ReadFile(path); err == nil && bytes.Contains(raw, []byte(text)) {
+			return true
+		}
+	}
+	return false
 }
 
 // A daemon killed while it saves: the session is rescued or was saved whole.
