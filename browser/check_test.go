@@ -1,0 +1,156 @@
+package browser
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/target"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/stasisd/stasis/fault"
+)
+
+// memberSite is a site that shows its members' page to whoever has the cookie.
+func memberSite(t *testing.T) string {
+	page := func(body string) http.HandlerFunc {
+		return func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "text/html")
+			_, _ = fmt.Fprint(w, "<!doctype html><body>"+body)
+		}
+	}
+	mux := http.NewServeMux()
+	mux.HandleFunc("/login", page(`<form id=login>log in</form>`))
+	mux.HandleFunc("/in", func(w http.ResponseWriter, _ *http.Request) {
+		http.SetCookie(w, &http.Cookie{Name: "sid", Value: "42", Path: "/", HttpOnly: true})
+		page("in")(w, nil)
+	})
+	mux.HandleFunc("/members", func(w http.ResponseWriter, req *http.Request) {
+		if _, err := req.Cookie("sid"); err != nil {
+			http.Redirect(w, req, "/login?ticket=secret", http.StatusFound)
+			return
+		}
+		page(`<h1 class=name>Hello,  Ada</h1><p style="display:none">hidden words</p>`)(w, req)
+	})
+	mux.HandleFunc("/script", page(`<form id=login>log in</form><script>
+		alert("a dialog holds no check up");
+		setTimeout(() => { document.body.innerHTML = "<b id=late>late " + innerWidth + "</b>" }, 150)</script>`))
+	mux.HandleFunc("/away", page(`<script>location = "/login"</script>`))
+	mux.HandleFunc("/denied", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusUnauthorized) })
+	mux.HandleFunc("/nothing", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) })
+	mux.HandleFunc("/never", func(_ http.ResponseWriter, req *http.Request) { <-req.Context().Done() })
+	server := httptest.NewServer(mux)
+	t.Cleanup(server.Close)
+	return server.URL
+}
+
+// Each condition on a real site, met and not met; and what keeps a page from
+// being judged.
+func TestCheckLogin(t *testing.T) {
+	r := newRig(t)
+	b := r.fresh()
+	site := memberSite(t)
+	gone := httptest.NewServer(http.NotFoundHandler())
+	gone.Close()
+	const long, short = 20 * time.Second, 400 * time.Millisecond
+	held := func(kinds ...string) []Condition {
+		all := []Condition{}
+		for _, k := range kinds {
+			name, not := strings.CutPrefix(k, "!")
+			all = append(all, Condition{name, !not})
+		}
+		return all
+	}
+	check := func(name string, c LoginCheck, want LoginOutcome) {
+		t.Run(name, func(t *testing.T) {
+			if c.URL[0] == '/' {
+				c.URL = site + c.URL
+			}
+			if want.URL != "" {
+				want.URL = site + want.URL
+			}
+			got, err := b.CheckLogin(within(t), c)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+			await(t, "the tab is gone", func() bool { return len(r.targets(b)) == 1 })
+		})
+	}
+	// Nobody is logged in. A status that is another can be told at once.
+	check("a redirect to the login page", LoginCheck{URL: "/members", Status: 200, Timeout: long},
+		LoginOutcome{URL: "/login", Status: 302, Conditions: held("!status")})
+	check("no such element", LoginCheck{URL: "/members", Selector: ".name", Cookie: "sid", Timeout: short},
+		LoginOutcome{URL: "/login", Status: 302, Conditions: held("!selector", "!cookie")})
+	check("a form that is there", LoginCheck{URL: "/members", AbsentSelector: "#login", Text: "log in", Timeout: short},
+		LoginOutcome{URL: "/login", Status: 302, Conditions: held("!absent_selector", "text")})
+	check("a script leads away", LoginCheck{URL: "/away", Selector: "#login", Timeout: long},
+		LoginOutcome{LoggedIn: true, URL: "/login", Status: 200, Conditions: held("selector")})
+	// Somebody is.
+	r.open(b, site+"/in")
+	check("all that proves it", LoginCheck{URL: "/members", Status: 200, Selector: "h1.name", AbsentSelector: "#login",
+		Text: "Hello, Ada", Cookie: "sid", Timeout: long}, LoginOutcome{LoggedIn: true, URL: "/members", Status: 200,
+		Conditions: held("status", "selector", "absent_selector", "text", "cookie")})
+	check("text that nobody sees", LoginCheck{URL: "/members", Text: "hidden words", Timeout: short},
+		LoginOutcome{URL: "/members", Status: 200, Conditions: held("!text")})
+	check("a script is late", LoginCheck{URL: "/script", Selector: "#late", AbsentSelector: "#login", Text: "late 1280", Timeout: long},
+		LoginOutcome{LoggedIn: true, URL: "/script", Status: 200, Conditions: held("selector", "absent_selector", "text")})
+	check("an answer without a document", LoginCheck{URL: "/denied", Status: 200, Timeout: long},
+		LoginOutcome{Status: 401, Conditions: held("!status")})
+	check("Chrome's own page is not the site's", LoginCheck{URL: "/denied", AbsentSelector: "#login", Text: "HTTP ERROR", Timeout: long},
+		LoginOutcome{Status: 401, Conditions: held("!absent_selector", "!text")})
+	check("no content", LoginCheck{URL: "/nothing", Status: 204, Cookie: "sid", Timeout: long},
+		LoginOutcome{LoggedIn: true, Status: 204, Conditions: held("status", "cookie")})
+	check("a site that is away", LoginCheck{URL: gone.URL, Status: 200, Timeout: long},
+		LoginOutcome{Conditions: held("!status"), Problem: "the page could not be opened: net::ERR_CONNECTION_REFUSED"})
+	check("a site that does not answer", LoginCheck{URL: "/never", Status: 200, Timeout: short},
+		LoginOutcome{Conditions: held("!status"), Problem: "the page did not answer in time"})
+	check("no selector", LoginCheck{URL: "/members", Selector: "h1[", Timeout: long},
+		LoginOutcome{URL: "/members", Status: 200, Conditions: held("!selector"), Problem: "selector is no CSS selector"})
+	// The session's own tabs were not touched.
+	if got := r.eval(b, site+"/in", "history.length + document.visibilityState"); got != "1visible" {
+		t.Errorf("the tab in front: %s", got)
+	}
+}
+
+// A Chrome that is not there cannot be asked, and who asks may go.
+func TestCheckLoginFails(t *testing.T) {
+	r := newRig(t)
+	b := r.fresh()
+	site := memberSite(t)
+	ctx, cancel := context.WithCancel(within(t))
+	asked := make(chan error)
+	go func() {
+		_, err := b.CheckLogin(ctx, LoginCheck{URL: site + "/never", Status: 200, Timeout: time.Minute})
+		asked <- err
+	}()
+	await(t, "the check has begun", func() bool { return len(r.targets(b)) == 2 })
+	cancel()
+	if err := <-asked; fault.CodeOf(err) != fault.BrowserFailed {
+		t.Errorf("given up: %v", err)
+	}
+	await(t, "the tab is gone", func() bool { return len(r.targets(b)) == 1 })
+	if err := b.Kill(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.CheckLogin(within(t), LoginCheck{URL: site, Status: 200, Timeout: time.Minute}); fault.CodeOf(err) != fault.BrowserFailed {
+		t.Errorf("of a dead Chrome: %v", err)
+	}
+}
+
+// targets are all that Chrome has, hidden ones too.
+func (r *rig) targets(b *Browser) []*target.Info {
+	r.t.Helper()
+	all, err := cdp.Call(within(r.t), b.driver, target.GetTargets, target.GetTargetsParams{})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return all.TargetInfos
+}

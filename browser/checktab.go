@@ -1,0 +1,167 @@
+package browser
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"sync"
+
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/cdproto/page"
+	"github.com/chromedp/cdproto/target"
+
+	"github.com/stasisd/stasis/browser/mux"
+)
+
+// checkWidth and checkHeight are the size of a check's page, which has none by
+// itself, in CSS pixels.
+const checkWidth, checkHeight = 1280, 900
+
+// checkTab is the hidden tab of one check. A goroutine hears its events until
+// it is closed.
+type checkTab struct {
+	b       *Browser
+	id      target.ID
+	on      target.SessionID
+	session cdp.Session
+	stop    func()
+	heard   sync.WaitGroup
+
+	mu      sync.Mutex
+	request network.RequestID // of the first document
+	status  int64             // of its first answer
+	failed  bool              // it has no document
+}
+
+func (b *Browser) openCheckTab(ctx context.Context) (*checkTab, error) {
+	yes := true
+	made, err := cdp.Call(ctx, b.driver, target.CreateTarget, target.CreateTargetParams{
+		URL: "about:blank", Background: &yes, Hidden: &yes})
+	if err != nil {
+		return nil, err
+	}
+	t := &checkTab{b: b, id: made.TargetID}
+	at, err := cdp.Call(ctx, b.driver, target.AttachToTarget, target.AttachToTargetParams{TargetID: made.TargetID, Flatten: &yes})
+	if err != nil {
+		_, _ = cdp.Call(context.WithoutCancel(ctx), b.driver, target.CloseTarget, target.CloseTargetParams(made))
+		return nil, err
+	}
+	t.on, t.session = at.SessionID, b.driver.Session(at.SessionID)
+	t.listen(ctx)
+	if err := t.prepare(ctx); err != nil {
+		_ = t.close(ctx) // the first error is the one to tell
+		return nil, err
+	}
+	return t, nil
+}
+
+func (t *checkTab) prepare(ctx context.Context) error {
+	if _, err := cdp.Call(ctx, t.session, page.Enable, page.EnableParams{}); err != nil {
+		return err
+	}
+	if _, err := cdp.Call(ctx, t.session, network.Enable, network.EnableParams{}); err != nil {
+		return err
+	}
+	_, err := cdp.Call(ctx, t.session, emulation.SetDeviceMetricsOverride, emulation.SetDeviceMetricsOverrideParams{
+		Width: checkWidth, Height: checkHeight, DeviceScaleFactor: 1})
+	return err
+}
+
+// listen notes the first answer, and dismisses dialogs, which would hold the
+// page up.
+func (t *checkTab) listen(ctx context.Context) {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	events, stop := t.b.driver.Events(network.RequestWillBeSent.Method, network.ResponseReceived.Method,
+		network.LoadingFailed.Method, page.JavascriptDialogOpening.Method, target.DetachedFromTarget.Method)
+	t.stop = func() { cancel(); stop() }
+	t.heard.Go(func() {
+		for e := range events {
+			if t.hear(ctx, e) {
+				return
+			}
+		}
+	})
+}
+
+// hear takes an event; true says that the tab has gone.
+func (t *checkTab) hear(ctx context.Context, e mux.Event) bool {
+	if e.Method == target.DetachedFromTarget.Method {
+		var gone target.EventDetachedFromTarget
+		return json.Unmarshal(e.Params, &gone) == nil && gone.SessionID == t.on
+	}
+	if e.SessionID != t.on {
+		return false
+	}
+	switch e.Method {
+	case page.JavascriptDialogOpening.Method:
+		// A tab that has gone has no dialog.
+		_, _ = cdp.Call(ctx, t.session, page.HandleJavaScriptDialog, page.HandleJavaScriptDialogParams{})
+	case network.RequestWillBeSent.Method:
+		var sent network.EventRequestWillBeSent
+		if json.Unmarshal(e.Params, &sent) == nil && sent.Type == network.ResourceTypeDocument && sent.FrameID == cdp.FrameID(t.id) {
+			t.sent(sent)
+		}
+	case network.ResponseReceived.Method:
+		var got network.EventResponseReceived
+		if json.Unmarshal(e.Params, &got) == nil && got.Response != nil {
+			t.answer(got.RequestID, got.Response.Status)
+		}
+	case network.LoadingFailed.Method:
+		var failed network.EventLoadingFailed
+		if json.Unmarshal(e.Params, &failed) == nil {
+			t.mu.Lock()
+			t.failed = t.failed || failed.RequestID == t.request
+			t.mu.Unlock()
+		}
+	}
+	return false
+}
+
+func (t *checkTab) sent(e network.EventRequestWillBeSent) {
+	t.mu.Lock()
+	if t.request == "" {
+		t.request = e.RequestID
+	}
+	t.mu.Unlock()
+	// Chrome's own step from http: to https: (HSTS) is no answer of the site's.
+	if r := e.RedirectResponse; r != nil && strings.Replace(r.URL, "http:", "https:", 1) != e.Request.URL {
+		t.answer(e.RequestID, r.Status)
+	}
+}
+
+// answer notes the status of the first document's first answer.
+func (t *checkTab) answer(request network.RequestID, status int64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if request == t.request && t.status == 0 {
+		t.status = status
+	}
+}
+
+// answered is the status of the first answer, 0 until it is there, and whether
+// the request has failed.
+func (t *checkTab) answered() (status int64, failed bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.status, t.failed
+}
+
+// close closes the tab and returns once it has gone; of a Chrome that has died
+// nothing is left to close.
+func (t *checkTab) close(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTabDeadline)
+	defer cancel()
+	defer context.AfterFunc(ctx, t.stop)()
+	_, err := cdp.Call(ctx, t.b.driver, target.CloseTarget, target.CloseTargetParams{TargetID: t.id})
+	if err != nil {
+		t.stop()
+	}
+	t.heard.Wait()
+	t.stop()
+	if err == nil {
+		err = ctx.Err()
+	}
+	return err
+}
