@@ -25,6 +25,13 @@ type Catalogue interface {
 	KeyByHash(ctx context.Context, hash [32]byte) (Key, error)
 	DeleteKey(ctx context.Context, id string) error
 
+	// User returns what is kept of a user; one that has no record yet comes
+	// back with nothing but its ID. UpdateUser reads, changes and writes it in a
+	// transaction, and makes the record, as of at, where there is none; its ID
+	// and time of creation cannot change.
+	User(ctx context.Context, id string) (User, error)
+	UpdateUser(ctx context.Context, id string, at time.Time, change func(*User) error) (User, error)
+
 	// CreateSession records a new session and its user; a taken ID is
 	// session_exists.
 	CreateSession(ctx context.Context, s Session) error

@@ -41,6 +41,15 @@ type Key struct {
 	CreatedAt time.Time
 }
 
+// User is what outlives a user's environments. The documents are the session
+// room's; they are kept byte for byte.
+type User struct {
+	ID           string
+	CreatedAt    time.Time       // zero: there is no record of the user yet
+	Settings     json.RawMessage // nil: none
+	LoginChecked json.RawMessage // outcome of the last check of the default's login; nil: none
+}
+
 // Status is a session's status on the wire.
 type Status string
 

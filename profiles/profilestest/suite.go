@@ -24,6 +24,9 @@ func Run(t *testing.T, open func(t *testing.T) profiles.Catalogue) {
 		run  func(*fixture)
 	}{
 		{"keys", testKeys},
+		{"users", testUsers},
+		{"user update fails", testUserUpdateFails},
+		{"user race", testUserRace},
 		{"sessions", testSessions},
 		{"session exists", testSessionExists},
 		{"session update", testSessionUpdate},

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/pressly/goose/v3"
 
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
@@ -161,5 +162,35 @@ func raw(t *testing.T, path, statement string) {
 	_, err = db.Exec(statement)
 	if err := errors.Join(err, db.Close()); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// A catalogue of the first release is brought up to date with all that is in
+// it.
+func TestOldCatalogue(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "old.db")
+	old, err := sql.Open("sqlite", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := goose.NewProvider(goose.DialectSQLite3, old, os.DirFS("migrations/sqlite"), goose.WithDisableGlobalRegistry(true))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := p.UpTo(t.Context(), 1); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := old.Exec("INSERT INTO users (user_id, created_at) VALUES (?, ?)", []byte("ada"), noon.UnixNano()); err != nil {
+		t.Fatal(err)
+	}
+	if err := old.Close(); err != nil {
+		t.Fatal(err)
+	}
+	got, err := open(t, path).User(t.Context(), "ada")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(profiles.User{ID: "ada", CreatedAt: noon}, got); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
 	}
 }

@@ -1,0 +1,62 @@
+package sqldb
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"time"
+
+	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/profiles"
+)
+
+const userColumns = "user_id, created_at, settings, login_checked"
+
+// userByID is the user's record; one that has none comes back with its ID.
+func userByID(ctx context.Context, q querier, id string) (profiles.User, error) {
+	var user, settings, checked []byte
+	u := profiles.User{ID: id}
+	err := q.QueryRowContext(ctx, "SELECT "+userColumns+" FROM users WHERE user_id = ?", []byte(id)).Scan(
+		&user, moment{&u.CreatedAt}, &settings, &checked)
+	if errors.Is(err, sql.ErrNoRows) {
+		return u, nil
+	}
+	u.Settings, u.LoginChecked = settings, checked
+	return u, err
+}
+
+// User implements [profiles.Catalogue].
+func (db *DB) User(ctx context.Context, id string) (profiles.User, error) {
+	u, err := userByID(ctx, db.reader, id)
+	return u, failure("profiles.user", err)
+}
+
+// UpdateUser implements [profiles.Catalogue].
+func (db *DB) UpdateUser(ctx context.Context, id string, at time.Time, change func(*profiles.User) error) (profiles.User, error) {
+	const op = "profiles.update_user"
+	var u profiles.User
+	err := db.write(ctx, op, func(tx *sql.Tx) error {
+		was, err := userByID(ctx, tx, id)
+		if err != nil {
+			return err
+		}
+		if was.CreatedAt.IsZero() {
+			was.CreatedAt = at.UTC()
+		}
+		u = was
+		if err := change(&u); err != nil {
+			return callerError{err}
+		}
+		if u.ID != was.ID || !u.CreatedAt.Equal(was.CreatedAt) {
+			return fault.New(fault.Internal, op, "a user keeps its ID and time of creation")
+		}
+		_, err = tx.ExecContext(ctx, "INSERT INTO users ("+userColumns+") VALUES (?, ?, ?, ?) ON CONFLICT (user_id) "+
+			"DO UPDATE SET settings = excluded.settings, login_checked = excluded.login_checked",
+			[]byte(u.ID), stamp(u.CreatedAt), blob(u.Settings), blob(u.LoginChecked))
+		return err
+	})
+	if err != nil {
+		return profiles.User{}, err
+	}
+	return u, nil
+}
