@@ -14,6 +14,12 @@ func TestBadInput(t *testing.T) {
 	r := newRig(t, nil)
 	long := strings.Repeat("x", 257)
 	create := func(body, code, names string) badInput { return badInput{"POST", "/v1/sessions", body, code, names} }
+	patch := func(body, code, names string) badInput {
+		return badInput{"PATCH", "/v1/users/alice", body, code, names}
+	}
+	check := func(fields, code, names string) badInput {
+		return patch(`{"login_check":{"url":"https://a.example/",`+fields+`}}`, code, names)
+	}
 	for _, x := range []badInput{
 		create(`{`, "invalid_request", "byte"),
 		create(`{"goal":"x"} {}`, "invalid_request", "after top-level value"),
@@ -91,6 +97,29 @@ func TestBadInput(t *testing.T) {
 		{"PUT", "/v1/users/alice/default", `{"snapshot_id":"../x"}`, "invalid_field", "snapshot_id"},
 		{"PUT", "/v1/users/alice/default", `{"snapshot_id":"s","if_version":-1}`, "invalid_field", "if_version"},
 		{"GET", "/v1/users/" + long + "/default", "", "user_not_found", ""},
+		patch(`[]`, "invalid_request", "an object"),
+		patch(`null`, "invalid_request", "an object"),
+		patch(`{"login_chek":null}`, "unknown_field", "login_chek"),
+		patch(`{"standby":true}`, "unsupported", "standby"),
+		patch(`{"quotas":{}}`, "unsupported", "quotas"),
+		patch(`{"login_check":true}`, "invalid_request", "login_check: must be an object"),
+		patch(`{"login_check":{}}`, "invalid_field", "login_check.url: is required"),
+		patch(`{"login_check":{"url":"https://a.example/"}}`, "invalid_field", "at least one of status, selector, text, cookie"),
+		patch(`{"login_check":{"url":"data:,x","status":200}}`, "invalid_field", "login_check.url: must be an http: or https: URL"),
+		patch(`{"login_check":{"url":"https:///x","status":200}}`, "invalid_field", "login_check.url"),
+		check(`"absent_selector":"#in"`, "invalid_field", "at least one of"),
+		check(`"status":99`, "invalid_field", "login_check.status: must be from 100 to 599"),
+		check(`"status":"ok"`, "invalid_request", "login_check.status: must be an integer"),
+		check(`"text":""`, "invalid_field", "login_check.text"),
+		check(`"selector":"`+strings.Repeat("x", 4097)+`"`, "invalid_field", "login_check.selector: must be at most 4096"),
+		check(`"cookie":"a=b"`, "invalid_field", "login_check.cookie"),
+		check(`"cookie":"sid","timeout_seconds":0`, "invalid_field", "login_check.timeout_seconds: must be from 1 to 60"),
+		check(`"cookie":"sid","timeout_seconds":61`, "invalid_field", "from 1 to 60"),
+		check(`"cookie":"sid","before_default":"yes"`, "invalid_request", "login_check.before_default"),
+		check(`"cookie":"sid","retries":null`, "unknown_field", "login_check.retries"),
+		{"PATCH", "/v1/users/" + long, `{}`, "user_not_found", ""},
+		{"PATCH", "/v1/users/alice?x=1", `{}`, "unknown_field", "x"},
+		{"POST", "/v1/users/alice/default/check", `{"url":"https://a.example/"}`, "unknown_field", "url"},
 		{"GET", "/v1/sessions/live-1/snapshots/latest", "", "snapshot_not_found", "no snapshot"},
 		{"GET", "/v1/snapshots/a%2fb", "", "snapshot_not_found", ""},
 		{"GET", "/v1/sessions/live-1/files/..", "", "file_not_found", ""},
@@ -112,7 +141,7 @@ func TestBadInput(t *testing.T) {
 		if got.RequestID == "" || got.RequestID != answer.Header.Get("X-Request-Id") {
 			t.Errorf("%s %s: request_id %q, header %q", x.method, x.path, got.RequestID, answer.Header.Get("X-Request-Id"))
 		}
-		if n := len(r.creates) + len(r.ends) + len(r.users) + len(r.uploads); n != 0 {
+		if n := len(r.creates) + len(r.ends) + len(r.users) + len(r.uploads); n != 0 || r.settings.LoginCheck != nil {
 			t.Fatalf("%s %s %.60s: reached the service", x.method, x.path, x.body)
 		}
 	}

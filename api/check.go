@@ -89,6 +89,18 @@ func isPageURL(field, value string) error {
 	return invalid(field, "must be an http:, https: or data: URL, or about:blank")
 }
 
+// isSiteURL allows a web site's page.
+func isSiteURL(field, value string) error {
+	if len(value) > maxURL {
+		return invalid(field, "must be at most %d bytes long", maxURL)
+	}
+	u, err := url.Parse(value)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return invalid(field, "must be an http: or https: URL")
+	}
+	return nil
+}
+
 func areLabels(labels map[string]string) error {
 	const most, longestName, longestValue = 32, 64, 256
 	if len(labels) > most {

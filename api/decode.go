@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"reflect"
 	"slices"
+	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -31,7 +32,7 @@ func (s *Server) body(c *call, dst any) (ignored []string, err error) {
 	if err != nil || len(data) == 0 {
 		return nil, err
 	}
-	if err := checkJSONType(c.Request().Header.Get("Content-Type")); err != nil {
+	if err := checkJSONType(c.Request().Header.Get("Content-Type"), "application/json"); err != nil {
 		return nil, err
 	}
 	value, err := parseJSON(data)
@@ -67,12 +68,12 @@ func (s *Server) readBody(c *call) ([]byte, error) {
 	return data, fault.Wrap(err, fault.InvalidRequest, "api.body", "the body could not be read")
 }
 
-func checkJSONType(header string) error {
+func checkJSONType(header string, allowed ...string) error {
 	if header == "" {
 		return nil
 	}
-	if media, _, err := mime.ParseMediaType(header); err != nil || media != "application/json" {
-		return fault.New(fault.InvalidRequest, "api.body", "Content-Type: must be application/json, not %s", quoted(header))
+	if media, _, err := mime.ParseMediaType(header); err != nil || !slices.Contains(allowed, media) {
+		return fault.New(fault.InvalidRequest, "api.body", "Content-Type: must be %s, not %s", strings.Join(allowed, " or "), quoted(header))
 	}
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
+	"github.com/stasisd/stasis/session"
 )
 
 // defaultAnswer is one version of a user's default environment on the wire.
@@ -42,7 +43,25 @@ func (s *Server) getDefault(c *call) error {
 	if err != nil {
 		return err
 	}
-	return c.JSON(http.StatusOK, answerOfDefault(d))
+	return c.JSON(http.StatusOK, struct {
+		defaultAnswer
+		LastCheck *session.LoginOutcome `json:"last_check"`
+	}{answerOfDefault(d.Default), d.LastCheck})
+}
+
+func (s *Server) checkDefault(c *call) error {
+	if _, err := s.body(c, &none{}); err != nil {
+		return err
+	}
+	user, err := c.userID()
+	if err != nil {
+		return err
+	}
+	outcome, err := s.service.CheckDefault(c.Request().Context(), c.caller, user)
+	if err != nil {
+		return err
+	}
+	return c.JSON(http.StatusOK, outcome)
 }
 
 func (s *Server) putDefault(c *call) error {

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/stasisd/stasis/api/apitest"
+	"github.com/stasisd/stasis/browser"
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
 	"github.com/stasisd/stasis/session"
@@ -48,6 +49,8 @@ type fake struct {
 	existed bool
 	serve   func(ctx context.Context, conn session.Conn) error
 	dir     string
+
+	settings session.Settings
 }
 
 func (f *fake) failure() error {
@@ -225,8 +228,33 @@ func (f *fake) version(user string) profiles.Default {
 	return profiles.Default{UserID: user, Version: 2, SnapshotID: "snap-1", MovedAt: born}
 }
 
-func (f *fake) Default(_ context.Context, _ session.Caller, user string) (profiles.Default, error) {
-	return f.version(user), f.failure()
+func (f *fake) Settings(context.Context, session.Caller, string) (session.Settings, error) {
+	return f.settings, f.failure()
+}
+
+func (f *fake) ChangeSettings(_ context.Context, _ session.Caller, _ string, change func(session.Settings) (session.Settings, error)) (session.Settings, error) {
+	set, err := change(f.settings)
+	if err != nil {
+		return set, err
+	}
+	f.settings = set
+	return set, f.failure()
+}
+
+// CheckDefault finds that nobody is logged in.
+func (f *fake) CheckDefault(_ context.Context, _ session.Caller, user string) (session.LoginOutcome, error) {
+	_ = f.version(user)
+	return *outcome(), f.failure()
+}
+
+func outcome() *session.LoginOutcome {
+	at, status, snap, version := "https://a.example/login", int64(302), "snap-1", int64(2)
+	return &session.LoginOutcome{CheckedAt: born.UTC(), URL: &at, Status: &status, SnapshotID: &snap, Version: &version,
+		Conditions: []browser.Condition{{Kind: browser.ConditionStatus}}, DurationMS: 640}
+}
+
+func (f *fake) Default(_ context.Context, _ session.Caller, user string) (session.DefaultInfo, error) {
+	return session.DefaultInfo{Default: f.version(user), LastCheck: outcome()}, f.failure()
 }
 
 func (f *fake) SetDefault(_ context.Context, _ session.Caller, user, _ string, _ *int64) (profiles.Default, error) {

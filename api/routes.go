@@ -62,6 +62,9 @@ func (s *Server) routes() {
 	s.route(http.MethodGet, "/v1/snapshots/:snapshot_id", key, noQuery(s.getSnapshot))
 	s.route(http.MethodDelete, "/v1/snapshots/:snapshot_id", key, noQuery(s.deleteSnapshot))
 
+	s.route(http.MethodGet, "/v1/users/:user_id", key, noQuery(s.getUser))
+	s.route(http.MethodPatch, "/v1/users/:user_id", key, noQuery(s.patchUser))
+	s.route(http.MethodPost, "/v1/users/:user_id/default/check", key, noQuery(s.checkDefault))
 	s.route(http.MethodGet, "/v1/users/:user_id/default", key, noQuery(s.getDefault))
 	s.route(http.MethodPut, "/v1/users/:user_id/default", key, noQuery(s.putDefault))
 	s.route(http.MethodDelete, "/v1/users/:user_id/default", key, noQuery(s.deleteDefault))

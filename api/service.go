@@ -65,7 +65,12 @@ type records interface {
 	Keys(ctx context.Context, c session.Caller) ([]profiles.Key, error)
 	DeleteKey(ctx context.Context, c session.Caller, id string) error
 
-	Default(ctx context.Context, c session.Caller, userID string) (profiles.Default, error)
+	Settings(ctx context.Context, c session.Caller, userID string) (session.Settings, error)
+	// ChangeSettings applies change in a transaction; its error comes back as it is.
+	ChangeSettings(ctx context.Context, c session.Caller, userID string, change func(session.Settings) (session.Settings, error)) (session.Settings, error)
+	CheckDefault(ctx context.Context, c session.Caller, userID string) (session.LoginOutcome, error)
+
+	Default(ctx context.Context, c session.Caller, userID string) (session.DefaultInfo, error)
 	SetDefault(ctx context.Context, c session.Caller, userID, snapshotID string, ifVersion *int64) (profiles.Default, error)
 	DeleteDefault(ctx context.Context, c session.Caller, userID string) error
 	DefaultHistory(ctx context.Context, c session.Caller, userID string, limit int) ([]profiles.Default, error)

@@ -223,6 +223,20 @@ func (a *attendance) all() []*attended {
 	return all
 }
 
+// forPages are the setups that a page is given; none without an attendance.
+func (a *attendance) forPages() []setup {
+	if a == nil {
+		return nil
+	}
+	var all []setup
+	for _, s := range a.setups {
+		if s.wants("page") {
+			all = append(all, s)
+		}
+	}
+	return all
+}
+
 // wait returns when the attendance has ended: after the browser and its pipe.
 func (a *attendance) wait() {
 	if a != nil {

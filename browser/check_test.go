@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/state"
 )
 
 // memberSite is a site that shows its members' page to whoever has the cookie.
@@ -153,4 +154,26 @@ func (r *rig) targets(b *Browser) []*target.Info {
 		r.t.Fatal(err)
 	}
 	return all.TargetInfos
+}
+
+// The check's page is told what the session's own pages are: a site that ties
+// a login to the user agent knows it again.
+func TestCheckLoginAsTheSession(t *testing.T) {
+	r := newRig(t)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		w.Header().Set("Content-Type", "text/html")
+		_, _ = fmt.Fprintf(w, `<!doctype html><p>%s, %s, <script>document.write(navigator.userAgent + ", " + innerWidth)</script>`,
+			req.Header.Get("X-Extra"), req.Header.Get("User-Agent"))
+	}))
+	t.Cleanup(server.Close)
+	b, err := r.Fresh(within(t), r.dir(), Options{Overrides: state.Overrides{UserAgent: "Own/1", ExtraHeaders: map[string]string{"X-Extra": "one"},
+		Viewport: &state.Viewport{Width: 700, Height: 500, DeviceScaleFactor: 1}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.ends(b)
+	got, err := b.CheckLogin(within(t), LoginCheck{URL: server.URL, Text: "one, Own/1, Own/1, 700", Timeout: 5 * time.Second})
+	if err != nil || !got.LoggedIn {
+		t.Errorf("%+v, %v", got, err)
+	}
 }

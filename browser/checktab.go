@@ -57,16 +57,26 @@ func (b *Browser) openCheckTab(ctx context.Context) (*checkTab, error) {
 	return t, nil
 }
 
+// prepare gives the tab a size, and what the session's own pages are given:
+// the attendance does not hear of a hidden target.
 func (t *checkTab) prepare(ctx context.Context) error {
+	if _, err := cdp.Call(ctx, t.session, emulation.SetDeviceMetricsOverride, emulation.SetDeviceMetricsOverrideParams{
+		Width: checkWidth, Height: checkHeight, DeviceScaleFactor: 1}); err != nil {
+		return err
+	}
+	for _, s := range t.b.attendance.forPages() {
+		s.arrive(ctx, t.guest())
+	}
 	if _, err := cdp.Call(ctx, t.session, page.Enable, page.EnableParams{}); err != nil {
 		return err
 	}
-	if _, err := cdp.Call(ctx, t.session, network.Enable, network.EnableParams{}); err != nil {
-		return err
-	}
-	_, err := cdp.Call(ctx, t.session, emulation.SetDeviceMetricsOverride, emulation.SetDeviceMetricsOverrideParams{
-		Width: checkWidth, Height: checkHeight, DeviceScaleFactor: 1})
+	_, err := cdp.Call(ctx, t.session, network.Enable, network.EnableParams{})
 	return err
+}
+
+// guest is the tab as a setup takes it.
+func (t *checkTab) guest() *attended {
+	return &attended{Session: t.session, driver: t.b.driver, id: t.on, info: &target.Info{TargetID: t.id, Type: "page"}}
 }
 
 // listen notes the first answer, and dismisses dialogs, which would hold the
@@ -160,6 +170,9 @@ func (t *checkTab) close(ctx context.Context) error {
 	}
 	t.heard.Wait()
 	t.stop()
+	for _, s := range t.b.attendance.forPages() {
+		s.depart(ctx, t.guest(), t.b.attendance.all())
+	}
 	if err == nil {
 		err = ctx.Err()
 	}

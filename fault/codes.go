@@ -25,6 +25,7 @@ const (
 	EnvironmentInUse  Code = "environment_in_use"  // 409: on_live=fail and another holds it
 	VersionConflict   Code = "version_conflict"    // 409: if_version lost the race
 	SnapshotInUse     Code = "snapshot_in_use"     // 409: a user's default names it
+	NoLoginCheck      Code = "no_login_check"      // 409: the user's settings have none
 	RequestInProgress Code = "request_in_progress" // 409: same Idempotency-Key, not answered yet
 	IdempotencyReused Code = "idempotency_reused"  // 422: same Idempotency-Key, another body
 
@@ -64,6 +65,7 @@ var texts = map[Code]string{
 	SessionEnding: "the session is being ended", SessionNotRunning: "the session is not running",
 	EnvironmentInUse: "another live session holds this environment",
 	VersionConflict:  "another version is current", SnapshotInUse: "the snapshot is in use",
+	NoLoginCheck:      "no login check is set",
 	RequestInProgress: "the first request with this Idempotency-Key is still running",
 	IdempotencyReused: "the Idempotency-Key was used with another request",
 	TooLarge:          "the request is too large", UnknownField: "unknown field",

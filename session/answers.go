@@ -82,6 +82,14 @@ type DefaultOutcome struct {
 	Moved   bool   `json:"moved"`
 	Version int64  `json:"version"`
 	Reason  string `json:"reason,omitempty"`
+	// LoginCheck is the check that was made before, where one was asked for.
+	LoginCheck *LoginOutcome `json:"login_check,omitempty"`
+}
+
+// DefaultInfo is what a caller is told of a user's current default.
+type DefaultInfo struct {
+	profiles.Default
+	LastCheck *LoginOutcome // of the check on request; nil where none was made
 }
 
 // EndAnswer is the answer of a delete; it is recorded with the session.

@@ -28,6 +28,7 @@ type Chrome interface {
 	Open(ctx context.Context, url string) error
 	Screenshot(ctx context.Context) (jpeg []byte, url, title string, err error)
 
+	CheckLogin(ctx context.Context, check browser.LoginCheck) (browser.LoginOutcome, error)
 	Capture(ctx context.Context) (state.Document, error)
 	Verify(ctx context.Context, doc state.Document) ([]string, error)
 	Environment() ([]datadir.File, error)

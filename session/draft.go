@@ -81,11 +81,15 @@ func draft(loc snapshot.Location, j job, doc state.Document, files []datadir.Fil
 func endAnswer(row profiles.Snapshot, j job, m profiles.Moved) EndAnswer {
 	info := snapshotInfo(row, row.CreatedAt)
 	answer := EndAnswer{Success: true, Deleted: true, Message: "session ended, environment saved", Snapshot: &info}
-	if j.move != nil {
-		answer.Default = &DefaultOutcome{Moved: m.Moved, Version: m.Version, Reason: m.Reason}
-		if !m.Moved {
-			answer.Message = "session ended, environment saved; the default was not moved: " + m.Reason
-		}
+	if j.move == nil && j.checked == nil {
+		return answer
+	}
+	answer.Default = &DefaultOutcome{Moved: m.Moved, Version: m.Version, Reason: m.Reason, LoginCheck: j.checked}
+	if j.move == nil {
+		answer.Default.Reason = loginCheckFailed
+	}
+	if !m.Moved {
+		answer.Message = "session ended, environment saved; the default was not moved: " + answer.Default.Reason
 	}
 	return answer
 }

@@ -8,11 +8,16 @@ import (
 )
 
 // Default tells a user's current default environment.
-func (s *Service) Default(ctx context.Context, c Caller, userID string) (profiles.Default, error) {
+func (s *Service) Default(ctx context.Context, c Caller, userID string) (DefaultInfo, error) {
 	if err := c.forUser(userID); err != nil {
-		return profiles.Default{}, err
+		return DefaultInfo{}, err
 	}
-	return s.Catalogue.Default(ctx, userID)
+	d, err := s.Catalogue.Default(ctx, userID)
+	if err != nil {
+		return DefaultInfo{}, err
+	}
+	last, err := s.lastCheck(ctx, userID)
+	return DefaultInfo{Default: d, LastCheck: last}, err
 }
 
 // SetDefault makes a snapshot the user's default; with ifVersion only from

@@ -42,7 +42,7 @@ func newFakeBrowsers(t *testing.T, root string) *fakeBrowsers {
 
 // on makes a step do something else first; its error is the step's. The steps
 // are dir, fresh, restored (with a nil Chrome), capture, verify, environment,
-// freeze, thaw, serve, close and kill.
+// freeze, thaw, serve, check, close and kill.
 func (b *fakeBrowsers) on(step string, do func(*fakeChrome) error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -145,6 +145,9 @@ type fakeChrome struct {
 	left   chan struct{} // closed when clients are sent away
 	code   int
 	opened []string
+
+	loggedOut bool                 // what CheckLogin finds
+	asked     []browser.LoginCheck // what it was asked
 }
 
 var _ Chrome = (*fakeChrome)(nil)
@@ -253,6 +256,18 @@ func (c *fakeChrome) Capture(context.Context) (state.Document, error) {
 		c.reads(&doc)
 	}
 	return doc, c.gone()
+}
+
+func (c *fakeChrome) CheckLogin(_ context.Context, check browser.LoginCheck) (browser.LoginOutcome, error) {
+	if err := c.b.step("check", c); err != nil {
+		return browser.LoginOutcome{}, err
+	}
+	if err := c.gone(); err != nil {
+		return browser.LoginOutcome{}, err
+	}
+	c.asked = append(c.asked, check)
+	return browser.LoginOutcome{LoggedIn: !c.loggedOut, URL: "https://a.example/account", Status: 200,
+		Conditions: []browser.Condition{{Kind: browser.ConditionStatus, Held: !c.loggedOut}}}, nil
 }
 
 func (c *fakeChrome) Verify(context.Context, state.Document) ([]string, error) {

@@ -21,8 +21,11 @@ type job struct {
 	dead   bool // Chrome has crashed: only its datadir is left
 	rescue bool
 	move   *profiles.Move
-	status profiles.Status
-	reason string
+	// checked is the outcome of the login check that the user asks for before
+	// the default moves; where it failed, move is nil.
+	checked *LoginOutcome
+	status  profiles.Status
+	reason  string
 }
 
 // job decides what an ending does with the environment.

@@ -115,7 +115,7 @@ func (c *clock) add(d time.Duration) time.Time {
 	return c.at
 }
 
-// brokenCatalogue is a catalogue whose writes can fail.
+// brokenCatalogue is a catalogue whose writes, and reading of users, can fail.
 type brokenCatalogue struct {
 	profiles.Catalogue
 	mu     sync.Mutex
@@ -144,6 +144,13 @@ func (b *brokenCatalogue) Commit(ctx context.Context, c profiles.Commit) (profil
 		return profiles.Moved{}, err
 	}
 	return b.Catalogue.Commit(ctx, c)
+}
+
+func (b *brokenCatalogue) User(ctx context.Context, id string) (profiles.User, error) {
+	if err := b.err("User"); err != nil {
+		return profiles.User{}, err
+	}
+	return b.Catalogue.User(ctx, id)
 }
 
 func (b *brokenCatalogue) CreateSession(ctx context.Context, s profiles.Session) error {

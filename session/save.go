@@ -23,6 +23,14 @@ func (s *Service) end(j job) ended {
 		// Clients that do not let go are cut off when Chrome ends.
 		_ = j.chrome.CloseClients(ctx, mux.CloseSessionEnded, "session_ended")
 	}
+	proven, err := s.prove(ctx, j)
+	switch {
+	case err != nil && j.chrome != nil:
+		return s.runOn(ctx, j, j.doc, err)
+	case err != nil:
+		return ended{err: saveFailed(err, ""), doc: j.doc}
+	}
+	j = proven
 	switch {
 	case j.mode == SaveNone:
 		return s.throwAway(ctx, j)

@@ -1,0 +1,76 @@
+package api
+
+import (
+	"encoding/json"
+	"slices"
+
+	"github.com/stasisd/stasis/fault"
+)
+
+// patch reads a JSON merge patch (RFC 7396) for a document whose wire struct
+// is shape, a pointer: the patch is held against it as any body is, only that
+// null means removal in it.
+func (s *Server) patch(c *call, shape any) (object, error) {
+	data, err := s.readBody(c)
+	if err != nil || len(data) == 0 {
+		return nil, err
+	}
+	if err := checkJSONType(c.Request().Header.Get("Content-Type"), "application/json", "application/merge-patch+json"); err != nil {
+		return nil, err
+	}
+	value, err := parseJSON(data)
+	if err != nil {
+		return nil, err
+	}
+	changes, ok := value.(object)
+	if !ok {
+		return nil, fault.New(fault.InvalidRequest, "api.patch", "body: must be an object, not %s", describe(value))
+	}
+	var b binder
+	if err := b.bind(changes, shape); err != nil || s.warnUnknown {
+		return changes, err
+	}
+	return changes, unknownFields("field", b.unknown)
+}
+
+// patched applies a merge patch to a document and lays the outcome into dst, a
+// pointer to a wire struct.
+func patched(document any, changes object, dst any) error {
+	data, err := json.Marshal(document)
+	if err != nil {
+		return err
+	}
+	value, err := parseJSON(data)
+	if err != nil {
+		return err
+	}
+	var b binder // what it does not know, the patch was refused for
+	return b.bind(merged(value, changes), dst)
+}
+
+// merged is RFC 7396's MergePatch.
+func merged(target any, changes object) object {
+	was, _ := target.(object)
+	now := object{}
+	for _, m := range was {
+		if !slices.ContainsFunc(changes, func(c member) bool { return c.name == m.name }) {
+			now = append(now, m)
+		}
+	}
+	for _, c := range changes {
+		if c.value == nil {
+			continue
+		}
+		inner, ok := c.value.(object)
+		if !ok {
+			now = append(now, c)
+			continue
+		}
+		var into any
+		if i := slices.IndexFunc(was, func(m member) bool { return m.name == c.name }); i >= 0 {
+			into = was[i].value
+		}
+		now = append(now, member{c.name, merged(into, inner)})
+	}
+	return now
+}

@@ -1,0 +1,94 @@
+package api
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+)
+
+// The examples of RFC 7396, appendix A, whose patch is an object.
+func TestMerged(t *testing.T) {
+	for _, x := range []struct{ target, patch, want string }{
+		{`{"a":"b"}`, `{"a":"c"}`, `{"a":"c"}`},
+		{`{"a":"b"}`, `{"b":"c"}`, `{"a":"b","b":"c"}`},
+		{`{"a":"b"}`, `{"a":null}`, `{}`},
+		{`{"a":"b","b":"c"}`, `{"a":null}`, `{"b":"c"}`},
+		{`{"a":["b"]}`, `{"a":"c"}`, `{"a":"c"}`},
+		{`{"a":"c"}`, `{"a":["b"]}`, `{"a":["b"]}`},
+		{`{"a":{"b":"c"}}`, `{"a":{"b":"d","c":null}}`, `{"a":{"b":"d"}}`},
+		{`{"a":[{"b":"c"}]}`, `{"a":[1]}`, `{"a":[1]}`},
+		{`{"e":null}`, `{"a":1}`, `{"e":null,"a":1}`},
+		{`[1,2]`, `{"a":"b","c":null}`, `{"a":"b"}`},
+		{`{}`, `{"a":{"bb":{"ccc":null}}}`, `{"a":{"bb":{}}}`},
+	} {
+		parse := func(text string) any {
+			v, err := parseJSON([]byte(text))
+			if err != nil {
+				t.Fatal(err)
+			}
+			return v
+		}
+		if got, want := shown(merged(parse(x.target), parse(x.patch).(object))), shown(parse(x.want)); got != want {
+			t.Errorf("%s patched with %s: got %s, want %s", x.target, x.patch, got, want)
+		}
+	}
+}
+
+// shown is a parsed value as JSON.
+func shown(v any) string {
+	plain := v
+	if fields, ok := v.(object); ok {
+		parts := []string{}
+		for _, m := range fields {
+			parts = append(parts, `"`+m.name+`":`+shown(m.value))
+		}
+		return "{" + strings.Join(parts, ",") + "}"
+	}
+	raw, _ := json.Marshal(plain)
+	return string(raw)
+}
+
+// A user's settings change by merge patch: absent stays, null goes, defaults
+// are filled in, and what comes out is held against the rules as a whole.
+func TestPatchUser(t *testing.T) {
+	r := newRig(t, nil)
+	const path = "/v1/users/alice"
+	const unset = `{"user_id":"alice","login_check":null}`
+	for _, x := range []struct {
+		body   string
+		status int
+		want   string
+	}{
+		{``, 200, unset},
+		{`{"login_check":null}`, 200, unset},
+		{`{"login_check":{"url":"https://a.example/x?<&>","selector":"#a > b"}}`, 200,
+			`{"user_id":"alice","login_check":{"url":"https://a.example/x?<&>","status":null,"selector":"#a > b","absent_selector":null,"text":null,"cookie":null,"timeout_seconds":15,"before_default":false}}`},
+		{`{"login_check":{"status":200,"timeout_seconds":5,"before_default":true}}`, 200,
+			`{"user_id":"alice","login_check":{"url":"https://a.example/x?<&>","status":200,"selector":"#a > b","absent_selector":null,"text":null,"cookie":null,"timeout_seconds":5,"before_default":true}}`},
+		{`{"login_check":{"selector":null,"timeout_seconds":null}}`, 200,
+			`{"user_id":"alice","login_check":{"url":"https://a.example/x?<&>","status":200,"selector":null,"absent_selector":null,"text":null,"cookie":null,"timeout_seconds":15,"before_default":true}}`},
+		{`{"login_check":{"status":null}}`, 422, `at least one of`},
+		{`{"login_check":{"url":null}}`, 422, `login_check.url: is required`},
+		{`{}`, 200, `"status":200`},
+		{`{"login_check":null}`, 200, unset},
+	} {
+		answer, body := r.do(t, "PATCH", path, x.body)
+		body = strings.NewReplacer(`\u003c`, "<", `\u003e`, ">", `\u0026`, "&").Replace(body)
+		if answer.StatusCode != x.status || !strings.Contains(body, x.want) {
+			t.Errorf("PATCH %s: got %d %s, want %s", x.body, answer.StatusCode, body, x.want)
+		}
+		if _, now := r.do(t, "GET", path, ""); x.status == 200 && strings.TrimSpace(now) != strings.TrimSpace(strings.NewReplacer("<", `\u003c`, ">", `\u003e`, "&", `\u0026`).Replace(body)) {
+			t.Errorf("GET after it: %s", now)
+		}
+	}
+	// The type that RFC 7396 gives a merge patch is taken, another is not.
+	if answer, body := r.do(t, "PATCH", path, `{}`, "Content-Type: application/merge-patch+json"); answer.StatusCode != 200 {
+		t.Errorf("as a merge patch: %d %s", answer.StatusCode, body)
+	}
+	plain := r.client.Transport
+	r.client.Transport = nil // the request is not as described
+	if answer, body := r.do(t, "PATCH", path, `{}`, "Content-Type: text/plain"); answer.StatusCode != 400 {
+		t.Errorf("as text: %d %s", answer.StatusCode, body)
+	}
+	r.client.Transport = plain
+}

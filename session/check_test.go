@@ -1,0 +1,269 @@
+package session
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/stasisd/stasis/browser"
+	"github.com/stasisd/stasis/fault"
+)
+
+// setCheck gives alice a login check.
+func (r *rig) setCheck(beforeDefault bool) {
+	r.t.Helper()
+	status, text := int64(200), "Hello"
+	_, err := r.ChangeSettings(r.t.Context(), alice, "alice", func(set Settings) (Settings, error) {
+		set.LoginCheck = &LoginCheck{URL: "https://a.example/account", Status: &status, Text: &text, TimeoutSeconds: 5, BeforeDefault: beforeDefault}
+		return set, nil
+	})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+// Settings are a user's own: kept as they were changed, whole or not at all.
+func TestSettings(t *testing.T) {
+	r := newRig(t, nil)
+	ctx := t.Context()
+	r.setCheck(true)
+	refuse := func(Settings) (Settings, error) { return Settings{}, errBroken }
+	if _, err := r.ChangeSettings(ctx, alice, "alice", refuse); err != errBroken {
+		t.Errorf("got %v", err)
+	}
+	set, err := r.Settings(ctx, admin, "alice")
+	if err != nil || set.LoginCheck == nil || set.LoginCheck.URL != "https://a.example/account" || !set.LoginCheck.BeforeDefault {
+		t.Errorf("%+v, %v", set, err)
+	}
+	if set, err := r.Settings(ctx, bob, "bob"); err != nil || set.LoginCheck != nil {
+		t.Errorf("of somebody without: %+v, %v", set, err)
+	}
+	_, err = r.Settings(ctx, bob, "alice")
+	wantCode(t, err, fault.UserNotFound)
+	_, err = r.ChangeSettings(ctx, bob, "alice", refuse)
+	wantCode(t, err, fault.UserNotFound)
+	_, err = r.CheckDefault(ctx, bob, "alice")
+	wantCode(t, err, fault.UserNotFound)
+	_, err = r.Settings(ctx, Caller{UserID: "alice"}, "alice")
+	wantCode(t, err, fault.Forbidden)
+}
+
+// A check on request runs in a Chrome of its own on the default's files, which
+// is gone afterwards; what it found is told with the default.
+func TestCheckDefault(t *testing.T) {
+	r := newRig(t, func(c *Config) { c.MaxSessions = 1 })
+	ctx := t.Context()
+	_, err := r.CheckDefault(ctx, alice, "alice")
+	wantCode(t, err, fault.DefaultNotFound)
+	_, snap := r.saved(alice, memoryDefault)
+	parked := r.browsers.last()
+	_, err = r.CheckDefault(ctx, alice, "alice")
+	wantCode(t, err, fault.NoLoginCheck)
+	r.setCheck(false)
+
+	got, err := r.CheckDefault(ctx, alice, "alice")
+	if err != nil {
+		t.Fatal(err)
+	}
+	chrome := r.browsers.last()
+	want := browser.LoginCheck{URL: "https://a.example/account", Status: 200, Text: "Hello", Timeout: 5 * time.Second}
+	if diff := cmp.Diff([]browser.LoginCheck{want}, chrome.asked); diff != "" {
+		t.Errorf("asked (-want +got):\n%s", diff)
+	}
+	if !got.LoggedIn || *got.URL != "https://a.example/account" || *got.Status != 200 || *got.SnapshotID != snap || *got.Version != 1 ||
+		got.Error != nil || len(got.Conditions) != 1 || got.DurationMS <= 0 {
+		t.Errorf("%+v", got)
+	}
+	if chrome == parked || !chrome.dead() || parked.dead() || chrome.options.RestoreTabs || r.dirs() != 1 {
+		t.Errorf("the parked one %t, dead %t, %t, with tabs %t, %d directories", chrome == parked, chrome.dead(), parked.dead(), chrome.options.RestoreTabs, r.dirs())
+	}
+	r.holds(snap)
+	d, err := r.Default(ctx, alice, "alice")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(&got, d.LastCheck); diff != "" {
+		t.Errorf("last_check (-want +got):\n%s", diff)
+	}
+
+	// A place is a place, and a Chrome that fails leaves nothing.
+	id := r.create(alice, nil).ID
+	_, err = r.CheckDefault(ctx, alice, "alice")
+	wantCode(t, err, fault.TooManySessions)
+	r.end(alice, id, none)
+	for _, step := range []string{"restored", "check"} {
+		r.browsers.fails(fault.New(fault.BrowserFailed, "fake", ""), step)
+		_, err = r.CheckDefault(ctx, alice, "alice")
+		wantCode(t, err, fault.BrowserFailed)
+		r.browsers.works()
+	}
+	if r.dirs() != 1 {
+		t.Errorf("%d directories", r.dirs())
+	}
+	r.end(alice, r.create(alice, nil).ID, none) // the place is free
+}
+
+// A daemon that stops ends a check that is under way and waits for it.
+func TestCheckWhenTheDaemonStops(t *testing.T) {
+	r := newRig(t, nil)
+	r.saved(alice, asDefault)
+	r.setCheck(false)
+	begun := make(chan struct{})
+	r.browsers.on("check", func(*fakeChrome) error {
+		close(begun)
+		<-r.ctx.Done()
+		return fault.New(fault.BrowserFailed, "fake", "")
+	})
+	result := make(chan error, 1)
+	go func() {
+		_, err := r.CheckDefault(context.Background(), alice, "alice")
+		result <- err
+	}()
+	<-begun
+	if err := r.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if !r.browsers.last().dead() || r.dirs() != 0 {
+		t.Errorf("dead %t, %d directories", r.browsers.last().dead(), r.dirs())
+	}
+	wantCode(t, <-result, fault.BrowserFailed)
+	_, err := r.CheckDefault(t.Context(), alice, "alice")
+	wantCode(t, err, fault.ShuttingDown)
+}
+
+// A default whose user asks for proof moves only with a login that is proven,
+// however the session ends and whatever else is asked; the snapshot is kept.
+func TestLoginIsProvenBeforeTheDefaultMoves(t *testing.T) {
+	overwrite := asDefault
+	overwrite.Conflict = ConflictOverwrite
+	persist := func(c *Create) { c.Persist = true }
+	in := func(*fakeChrome) error { return nil }
+	out := func(c *fakeChrome) error { c.loggedOut = true; return nil }
+	broken := func(*fakeChrome) error { return fault.New(fault.BrowserFailed, "fake", "") }
+	idle := func(c *Create) { c.Persist, c.Idle = true, 50*time.Millisecond }
+	for name, test := range map[string]struct {
+		ask     func(*Create)
+		finds   func(*fakeChrome) error
+		request EndRequest
+		moved   bool
+	}{
+		"logged in":                   {nil, in, asDefault, true},
+		"logged out":                  {nil, out, asDefault, false},
+		"logged out, in memory":       {nil, out, memoryDefault, false},
+		"logged out, to overwrite":    {nil, out, overwrite, false},
+		"logged out, persistent":      {persist, out, none, false},
+		"logged in, persistent":       {persist, in, none, true},
+		"Chrome does not answer":      {nil, broken, asDefault, false},
+		"logged out, idle":            {idle, out, EndRequest{}, false},
+		"logged in, idle, persistent": {idle, in, EndRequest{}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, nil)
+			_, good := r.saved(alice, asDefault)
+			r.setCheck(true)
+			checks := 0
+			r.browsers.on("check", func(c *fakeChrome) error {
+				if checks++; !c.shut {
+					t.Error("checked while clients are there")
+				}
+				return test.finds(c)
+			})
+			id := r.create(alice, test.ask).ID
+			var a EndAnswer
+			if test.request.Mode == "" {
+				await(t, "the session is over", func() bool { return r.find(id) == nil })
+				rec, err := r.Get(t.Context(), alice, id)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if err := json.Unmarshal(rec.Outcome, &a); err != nil {
+					t.Fatal(err)
+				}
+			} else {
+				var err error
+				if a, err = r.End(t.Context(), alice, id, test.request); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if checks != 1 {
+				t.Fatalf("checked %d times", checks)
+			}
+			want := DefaultOutcome{Moved: test.moved, Version: 2}
+			if !test.moved {
+				want = DefaultOutcome{Version: 1, Reason: "login_check_failed"}
+				if !strings.Contains(a.Message, want.Reason) {
+					t.Errorf("message %q", a.Message)
+				}
+			}
+			if a.Default == nil || a.Default.LoginCheck == nil || a.Default.LoginCheck.LoggedIn != test.moved || a.Snapshot == nil || a.Snapshot.Rescue {
+				t.Fatalf("%+v", a)
+			}
+			checked := *a.Default.LoginCheck
+			if (checked.Error != nil) != strings.HasPrefix(name, "Chrome") {
+				t.Errorf("error %v", checked.Error)
+			}
+			a.Default.LoginCheck = nil
+			if diff := cmp.Diff(want, *a.Default); diff != "" {
+				t.Errorf("default (-want +got):\n%s", diff)
+			}
+			d, err := r.Default(t.Context(), alice, "alice")
+			if err != nil || (d.SnapshotID != good) != test.moved {
+				t.Errorf("the default is %+v, %v", d, err)
+			}
+			r.browsers.works()
+			r.holds(good, a.Snapshot.ID)
+		})
+	}
+}
+
+// Without a Chrome there is no proof; and where no proof is asked for, or
+// nothing is to move, nothing is checked.
+func TestWhatIsNotChecked(t *testing.T) {
+	r := newRig(t, nil)
+	_, good := r.saved(alice, asDefault)
+	r.setCheck(true)
+	r.browsers.on("check", func(*fakeChrome) error { t.Error("checked"); return nil })
+	r.end(alice, r.create(alice, nil).ID, none)
+	kept := r.end(alice, r.create(alice, nil).ID, filesystem)
+	if kept.Default != nil {
+		t.Errorf("%+v", kept.Default)
+	}
+	// A session whose Chrome could not be reopened after a failed save.
+	id := r.create(alice, nil).ID
+	r.catalogue.fails(errBroken, "Commit")
+	r.browsers.fails(errBroken, "restored")
+	if _, err := r.End(t.Context(), alice, id, filesystem); err == nil {
+		t.Fatal("the save did not fail")
+	}
+	r.catalogue.works()
+	r.browsers.works()
+	a := r.end(alice, id, asDefault)
+	if a.Default.Moved || a.Default.Reason != "login_check_failed" || a.Default.LoginCheck.Error == nil {
+		t.Errorf("%+v", a.Default)
+	}
+	r.setCheck(false)
+	free := r.end(alice, r.create(alice, nil).ID, asDefault)
+	if !free.Default.Moved || free.Default.LoginCheck != nil {
+		t.Errorf("%+v", free.Default)
+	}
+	r.holds(good, kept.Snapshot.ID, a.Snapshot.ID, free.Snapshot.ID)
+}
+
+// Settings that cannot be read are no reason to move a default, nor to lose
+// the session.
+func TestProofThatCannotBeAskedFor(t *testing.T) {
+	r := newRig(t, nil)
+	id := r.create(alice, nil).ID
+	r.catalogue.fails(errBroken, "User")
+	if _, err := r.End(t.Context(), alice, id, asDefault); err == nil {
+		t.Fatal("the end did not fail")
+	}
+	r.catalogue.works()
+	if a := r.end(alice, id, asDefault); !a.Default.Moved {
+		t.Errorf("%+v", a.Default)
+	}
+}
