@@ -22,7 +22,7 @@ const (
 // the state down where the datadir lacks it, and lets the tabs go. Until then
 // every tab and service worker of the profile is held before its first
 // request (Target.setAutoAttach with waitForDebuggerOnStart).
-func (b *Browser) bringIn(ctx context.Context, doc state.Document, o Options, tabsFromProfile bool) ([]state.Component, error) {
+func (b *Browser) bringIn(ctx context.Context, doc state.Document, o Options) ([]state.Component, error) {
 	const op = "browser.restore"
 	ctx, cancel := context.WithTimeout(ctx, restoreDeadline)
 	defer cancel()
@@ -36,20 +36,20 @@ func (b *Browser) bringIn(ctx context.Context, doc state.Document, o Options, ta
 	if err != nil {
 		return nil, fault.Wrap(err, fault.BrowserFailed, op, "Chrome's tabs could not be held")
 	}
-	expected, command := len(doc.Tabs), []string{"--profile-directory=" + datadir.Profile}
-	switch {
-	case tabsFromProfile && !doc.Complete && o.RestoreTabs:
-		// Nobody read which tabs there were: a blank one stands for none, and
-		// goes when others come.
-		expected, command = 2, append(command, "about:blank")
-	case !tabsFromProfile, expected == 0:
-		expected, command = 1, append(command, "about:blank")
+	tabs, command := tabsOf(doc, o), []string{"--profile-directory=" + datadir.Profile}
+	if tabs != tabsKept {
+		command = append(command, "about:blank")
 	}
 	if err := b.process.Ask(ctx, command...); err != nil {
 		held.release(ctx)
 		return nil, fault.Wrap(err, fault.BrowserFailed, op, "Chrome did not take the profile")
 	}
-	if err := held.await(ctx, expected); err != nil {
+	if tabs == tabsKept {
+		err = held.await(ctx, len(doc.Tabs))
+	} else {
+		err = held.awaitAll(ctx, len(spares))
+	}
+	if err != nil {
 		held.release(ctx)
 		return nil, fault.Wrap(err, fault.BrowserFailed, op, "the profile did not come up")
 	}
@@ -61,14 +61,14 @@ func (b *Browser) bringIn(ctx context.Context, doc state.Document, o Options, ta
 		}
 	}
 	var lines []state.Component
-	switch {
-	case !doc.Complete:
+	switch tabs {
+	case tabsKept:
+		lines = held.resume(ctx, doc, false)
+	case tabsUnread:
 		lines, err = held.rescue(ctx)
-	case tabsFromProfile:
-		lines = held.resume(ctx, doc)
-	case o.RestoreTabs:
-		lines = held.reopen(ctx, doc)
-	default:
+	case tabsStale:
+		lines, err = held.renew(ctx, doc)
+	case tabsNone:
 		lines = held.blank(doc)
 	}
 	if err != nil {
@@ -97,6 +97,29 @@ func (b *Browser) bringIn(ctx context.Context, doc state.Document, o Options, ta
 	}
 	b.background.Go(func() { held.settle(b.ctx) })
 	return report, nil
+}
+
+// tabSource says where an environment's tabs come from.
+type tabSource int
+
+const (
+	tabsNone   tabSource = iota // no tabs are wanted or there are none: one blank tab
+	tabsKept                    // the profile's session files
+	tabsStale                   // the document; the session files where they say the same
+	tabsUnread                  // the session files; nobody read which tabs there were
+)
+
+func tabsOf(doc state.Document, o Options) tabSource {
+	switch {
+	case !doc.Complete:
+		return tabsUnread
+	case !o.RestoreTabs, len(doc.Tabs) == 0:
+		return tabsNone
+	case doc.Datadir == state.DatadirClean:
+		return tabsKept
+	default:
+		return tabsStale
+	}
 }
 
 // localLines report the localStorage that the profile itself brought back.

@@ -61,7 +61,7 @@ type Browser struct {
 
 // Fresh starts Chrome on an empty environment, with one blank tab.
 func (s *Starter) Fresh(ctx context.Context, dir *Dir, o Options) (*Browser, error) {
-	if err := s.prepare(dir, true); err != nil {
+	if err := s.prepare(dir, datadir.Prepare{RestoreTabs: true}); err != nil {
 		return nil, err
 	}
 	b, err := s.start(ctx, dir, datadir.Profile, o)
@@ -85,8 +85,9 @@ func (s *Starter) Fresh(ctx context.Context, dir *Dir, o Options) (*Browser, err
 func (s *Starter) Restored(ctx context.Context, dir *Dir, doc state.Document, o Options) (*Browser, []state.Component, error) {
 	own := o.Overrides
 	o.Overrides = own.Over(doc.Overrides)
-	tabsFromProfile := o.RestoreTabs && doc.Datadir == state.DatadirClean || !doc.Complete
-	if err := s.prepare(dir, o.RestoreTabs && tabsFromProfile); err != nil {
+	tabs := tabsOf(doc, o)
+	keep := o.RestoreTabs && (tabs != tabsNone || doc.Datadir == state.DatadirClean)
+	if err := s.prepare(dir, datadir.Prepare{RestoreTabs: keep, StaleSessionStorage: tabs == tabsStale}); err != nil {
 		return nil, nil, err
 	}
 	b, err := s.start(ctx, dir, spareProfile, o)
@@ -96,15 +97,15 @@ func (s *Starter) Restored(ctx context.Context, dir *Dir, doc state.Document, o 
 	if err := b.attend(ctx, b.setups()...); err != nil {
 		return nil, nil, b.abandon(ctx, err)
 	}
-	report, err := b.bringIn(ctx, doc, o, tabsFromProfile)
+	report, err := b.bringIn(ctx, doc, o)
 	if err != nil {
 		return nil, nil, b.abandon(ctx, err)
 	}
 	return b, append(report, state.OverrideLines(doc.Overrides, own)...), nil
 }
 
-func (s *Starter) prepare(dir *Dir, tabs bool) error {
-	if err := (datadir.Prepare{RestoreTabs: tabs}).Run(dir.Profile()); err != nil {
+func (s *Starter) prepare(dir *Dir, p datadir.Prepare) error {
+	if err := p.Run(dir.Profile()); err != nil {
 		return err
 	}
 	return dir.Own()

@@ -11,7 +11,6 @@ import (
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/cdproto/target"
 
-	"github.com/stasisd/stasis/browser/capture"
 	"github.com/stasisd/stasis/browser/mux"
 	"github.com/stasisd/stasis/state"
 )
@@ -34,8 +33,8 @@ type hold struct {
 type heldTab struct {
 	session target.SessionID
 	info    *target.Info
-	// committing is set while an init script waits for the tab's first document.
-	committing bool
+	history *page.GetNavigationHistoryResult // as Chrome brought it back; nil where nobody asked
+	laying  *laying                          // nil where nothing is laid down in it
 }
 
 // hold attaches the driver to every target that comes up from now on.
@@ -66,7 +65,7 @@ func (h *hold) await(ctx context.Context, expected int) error {
 			if !ok {
 				return errors.New("the connection to Chrome ended")
 			}
-			h.navigated(e)
+			h.navigated(ctx, e)
 			if h.take(e) && straggle == nil {
 				timer := time.NewTimer(2 * time.Second)
 				defer timer.Stop()
@@ -92,7 +91,12 @@ func (h *hold) take(e mux.Event) bool {
 	if json.Unmarshal(e.Params, &at) != nil || !at.WaitingForDebugger {
 		return false
 	}
-	if at.TargetInfo.Type != "page" {
+	switch at.TargetInfo.Type {
+	case "page":
+	case "iframe":
+		h.frame(e.SessionID, at.SessionID)
+		return false
+	default:
 		h.post(at.SessionID, runtime.RunIfWaitingForDebugger.Method, nil)
 		return false
 	}
@@ -113,33 +117,29 @@ func (h *hold) run(t *heldTab) {
 	h.post(t.session, runtime.RunIfWaitingForDebugger.Method, nil)
 }
 
-// arm posts the script that lays a tab's own state down to a tab whose
-// navigation is held: it is in place when the tab's document is made.
-func (h *hold) arm(t *heldTab, script string) {
-	if script == "" {
-		return
-	}
-	t.committing = true
-	h.post(t.session, page.Enable.Method, nil)
-	h.post(t.session, page.AddScriptToEvaluateOnNewDocument.Method, page.AddScriptToEvaluateOnNewDocumentParams{Source: script})
-}
-
 // release gives the hold up: what still waits runs.
 func (h *hold) release(ctx context.Context) {
 	h.stop()
+	ctx = context.WithoutCancel(ctx)
 	yes := true // without it Chrome refuses the command
 	// Detaching resumes what waits; of a dead Chrome nothing does.
-	_, _ = cdp.Call(context.WithoutCancel(ctx), h.b.driver, target.SetAutoAttach, target.SetAutoAttachParams{Flatten: &yes})
+	_, _ = cdp.Call(ctx, h.b.driver, target.SetAutoAttach, target.SetAutoAttachParams{Flatten: &yes})
+	// Chrome forgets that it attached to a target by itself once another
+	// session of that target is detached; its frames would wait for ever.
+	for _, t := range h.tabs {
+		_, _ = cdp.Call(ctx, h.b.driver, target.DetachFromTarget, target.DetachFromTargetParams{SessionID: t.session})
+	}
 }
 
 // settle stays attached until each tab that has an init script has its first
-// document, so that the script runs once and never again, then lets go. A tab
-// that a page opens meanwhile is not kept waiting.
+// document, and each frame that has storage of its own: there the script runs
+// once and never again. Then it lets go. A tab that a page opens meanwhile is
+// not kept waiting.
 func (h *hold) settle(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, settleDeadline)
 	defer cancel()
 	defer h.release(ctx)
-	for h.committing() {
+	for h.layingDown() {
 		select {
 		case e, ok := <-h.events:
 			if !ok {
@@ -148,89 +148,37 @@ func (h *hold) settle(ctx context.Context) {
 			if h.take(e) {
 				h.run(h.tabs[len(h.tabs)-1])
 			}
-			h.navigated(e)
+			h.navigated(ctx, e)
 		case <-ctx.Done():
 			return
 		}
 	}
 }
 
-func (h *hold) committing() bool {
+func (h *hold) layingDown() bool {
 	for _, t := range h.tabs {
-		if t.committing {
+		if !t.laying.over() {
 			return true
 		}
 	}
 	return false
 }
 
-// navigated notes a main frame's first real document.
-func (h *hold) navigated(e mux.Event) {
-	if e.Method != page.FrameNavigated.Method {
-		return
-	}
-	var nav page.EventFrameNavigated
-	if json.Unmarshal(e.Params, &nav) != nil || nav.Frame == nil || nav.Frame.ParentID != "" || nav.Frame.URL == "about:blank" {
-		return
-	}
-	for _, t := range h.tabs {
-		if t.session == e.SessionID {
-			t.committing = false
-		}
-	}
-}
-
-// match finds for each saved tab the held one that shows its URL, nil where
-// none does. Targets have new IDs after a restore, so the URL decides, and
-// order among equals.
+// match finds for each saved tab the held one that shows its URL and has its
+// back/forward list, where that was asked for; nil where none does. Targets
+// have new IDs after a restore, so this decides, and order among equals.
 func (h *hold) match(tabs []state.Tab) []*heldTab {
 	matched := make([]*heldTab, len(tabs))
 	used := map[*heldTab]bool{}
 	for i, tab := range tabs {
 		for _, t := range h.tabs {
-			if !used[t] && t.info.URL == tab.URL {
+			if !used[t] && t.info.URL == tab.URL && t.agrees(tab) {
 				matched[i], used[t] = t, true
 				break
 			}
 		}
 	}
 	return matched
-}
-
-// resume lets the tabs go that Chrome brought back from the profile's session
-// files. Chrome loads tabs in the back lazily, seconds later; each is brought
-// to the front once, so that it loads now, and the active one last.
-func (h *hold) resume(ctx context.Context, doc state.Document) []state.Component {
-	scripts := map[*heldTab]string{}
-	var front *heldTab
-	r := tabReport{saved: doc.Tabs, lost: "Chrome did not bring the tab back from its session files"}
-	for i, t := range h.match(doc.Tabs) {
-		r.add(i, t != nil)
-		if t == nil {
-			continue
-		}
-		scripts[t] = capture.Script(doc.Tabs[i], false)
-		if doc.Tabs[i].Active {
-			front = t
-		}
-	}
-	for _, t := range h.tabs {
-		if !mux.AllowedURL(t.info.URL) {
-			h.post("", target.CloseTarget.Method, target.CloseTargetParams{TargetID: t.info.TargetID})
-			continue
-		}
-		if front != nil && t != front {
-			// Before the script: until it is in front a lazy tab has no
-			// navigation that is held, and the script would come too late.
-			h.activate(ctx, t)
-		}
-		h.arm(t, scripts[t])
-		h.run(t)
-	}
-	if front != nil && len(h.tabs) > 1 {
-		h.activate(ctx, front)
-	}
-	return r.lines()
 }
 
 // activate brings a tab to the front. One that refuses is still there, in the

@@ -7,7 +7,6 @@ import (
 	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/cdproto/target"
 
-	"github.com/stasisd/stasis/browser/capture"
 	"github.com/stasisd/stasis/browser/mux"
 	"github.com/stasisd/stasis/state"
 )
@@ -19,7 +18,7 @@ func (h *hold) blank(doc state.Document) []state.Component {
 	}
 	r := tabReport{saved: doc.Tabs, lost: "restore_tabs is false"}
 	for i := range doc.Tabs {
-		r.add(i, false)
+		r.add(i, false, 0)
 	}
 	return r.lines()
 }
@@ -53,25 +52,26 @@ func (h *hold) rescue(ctx context.Context) ([]state.Component, error) {
 // Navigations are begun and not awaited: a slow site must not hold the
 // restore up.
 func (h *hold) reopen(ctx context.Context, doc state.Document) []state.Component {
-	r := tabReport{saved: doc.Tabs, live: true, lost: "the tab could not be opened"}
+	r := tabReport{saved: doc.Tabs, laid: true, lost: "the tab could not be opened",
+		short: "the tabs had changed since Chrome last wrote its session files, so they were reopened by URL"}
 	opened := make([]*heldTab, len(doc.Tabs))
 	for i, tab := range doc.Tabs {
 		if !mux.AllowedURL(tab.URL) {
-			r.add(i, false)
+			r.add(i, false, 0)
 			continue
 		}
 		t, err := h.tabFor(ctx, i)
 		if err != nil {
-			r.add(i, false)
+			r.add(i, false, 0)
 			continue
 		}
 		opened[i] = t
 		h.run(t)
 		if err := h.load(ctx, t, tab); err != nil {
-			r.add(i, false)
+			r.add(i, false, 0)
 			continue
 		}
-		r.add(i, true)
+		r.add(i, true, 0)
 	}
 	for i, tab := range doc.Tabs {
 		if tab.Active && opened[i] != nil && len(doc.Tabs) > 1 {
@@ -91,7 +91,7 @@ func (h *hold) load(ctx context.Context, t *heldTab, tab state.Tab) error {
 	if tab.URL == "about:blank" {
 		return nil
 	}
-	if script := capture.Script(tab, true); script != "" {
+	if script := t.lay(tab, true); script != "" {
 		s := h.b.driver.Session(t.session)
 		if _, err := cdp.Call(ctx, s, page.Enable, page.EnableParams{}); err != nil {
 			return err
@@ -100,7 +100,7 @@ func (h *hold) load(ctx context.Context, t *heldTab, tab state.Tab) error {
 			page.AddScriptToEvaluateOnNewDocumentParams{Source: script}); err != nil {
 			return err
 		}
-		t.committing = true
+		h.watch(t.session)
 	}
 	h.post(t.session, page.Navigate.Method, page.NavigateParams{URL: tab.URL})
 	return nil
@@ -120,60 +120,4 @@ func (h *hold) tabFor(ctx context.Context, i int) (*heldTab, error) {
 		return nil, err
 	}
 	return h.tabs[have], nil
-}
-
-// tabReport counts what became of the saved tabs.
-type tabReport struct {
-	saved                []state.Tab
-	live                 bool   // reopened over CDP, not by Chrome
-	lost                 string // why a tab is missing
-	tabs, history, names state.Component
-	storage              []state.Component
-}
-
-// add notes whether the i-th saved tab is back, and what came with it.
-func (r *tabReport) add(i int, back bool) {
-	tab := r.saved[i]
-	count(&r.tabs, 1, back, r.lost)
-	if entries := len(tab.History) - 1; entries > 0 {
-		reason := r.lost
-		if back {
-			reason = "tabs of a live copy are reopened by URL, without their back/forward list"
-		}
-		count(&r.history, entries, back && !r.live, reason)
-	}
-	if tab.Name != "" {
-		count(&r.names, 1, back, r.lost)
-	}
-	for _, area := range tab.Session {
-		line := state.Component{Name: state.ComponentSessionStorage, Origin: area.StorageKey}
-		if back && r.live && capture.Partitioned(area.StorageKey) {
-			count(&line, len(area.Items), false, "session storage of a frame below another site is not laid over a live copy")
-		} else {
-			count(&line, len(area.Items), back, r.lost)
-		}
-		r.storage = append(r.storage, line)
-	}
-}
-
-func count(line *state.Component, n int, back bool, reason string) {
-	line.Saved += n
-	if back {
-		line.Restored += n
-		return
-	}
-	if line.Dropped += n; n > 0 {
-		line.Reason = reason
-	}
-}
-
-func (r *tabReport) lines() []state.Component {
-	r.tabs.Name, r.history.Name, r.names.Name = state.ComponentTabs, state.ComponentHistory, state.ComponentWindowName
-	lines := []state.Component{r.tabs}
-	for _, line := range append([]state.Component{r.history, r.names}, r.storage...) {
-		if line.Saved > 0 {
-			lines = append(lines, line)
-		}
-	}
-	return lines
 }

@@ -127,6 +127,41 @@ func (r *rig) copied(b *Browser) *Dir {
 	return d
 }
 
+// written waits until Chrome has written a URL into its session files, which
+// it does up to 2.5 s late.
+func (r *rig) written(b *Browser, url string) {
+	r.t.Helper()
+	await(r.t, url+" is in the session files", func() bool {
+		files, err := filepath.Glob(filepath.Join(b.dir.Profile(), "Default", "Sessions", "Session_*"))
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		for _, file := range files {
+			if body, err := os.ReadFile(file); err == nil && strings.Contains(string(body), url) {
+				return true
+			}
+		}
+		return false
+	})
+}
+
+// crashed reads the environment, copies it and ends its Chrome.
+func (r *rig) crashed(b *Browser) (state.Document, *Dir) {
+	r.t.Helper()
+	doc, err := b.Capture(within(r.t))
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	if err := b.Freeze(within(r.t)); err != nil {
+		r.t.Fatal(err)
+	}
+	dir := r.copied(b)
+	if err := b.Kill(within(r.t)); err != nil {
+		r.t.Fatal(err)
+	}
+	return doc, dir
+}
+
 func within(t *testing.T) context.Context {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -148,13 +183,14 @@ func await(t *testing.T, what string, holds func() bool) {
 
 // site is a web site that does nothing by itself, and remembers who asked.
 type site struct {
-	url string
-	mu  sync.Mutex
-	log []string // path and Cookie header of each request
+	url   string
+	pages map[string]string // by path; set before Chrome asks
+	mu    sync.Mutex
+	log   []string // path and Cookie header of each request
 }
 
 func newSite(t *testing.T, pages map[string]string) *site {
-	s := &site{}
+	s := &site{pages: pages}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		if req.URL.Path == "/favicon.ico" {
 			http.NotFound(w, req)
@@ -165,7 +201,12 @@ func newSite(t *testing.T, pages map[string]string) *site {
 		s.mu.Unlock()
 		w.Header().Set("Content-Type", "text/html")
 		w.Header().Set("Cache-Control", "no-store")
-		_, _ = fmt.Fprintf(w, "<!doctype html><title>title of %s</title><body style='background:red'>%s", req.URL.Path, pages[req.URL.Path])
+		if strings.HasSuffix(req.URL.Path, ".js") {
+			w.Header().Set("Content-Type", "text/javascript")
+			_, _ = fmt.Fprint(w, s.pages[req.URL.Path])
+			return
+		}
+		_, _ = fmt.Fprintf(w, "<!doctype html><title>title of %s</title><body style='background:red'>%s", req.URL.Path, s.pages[req.URL.Path])
 	}))
 	t.Cleanup(server.Close)
 	s.url = server.URL
@@ -201,9 +242,33 @@ func (r *rig) page(b *Browser, url string) (id target.ID) {
 // JSON.
 func (r *rig) eval(b *Browser, url, script string) string {
 	r.t.Helper()
+	return r.evalIn(b, r.page(b, url), url, script)
+}
+
+// evalFrame is eval in a frame that has a process of its own.
+func (r *rig) evalFrame(b *Browser, url, script string) string {
+	r.t.Helper()
+	var id target.ID
+	await(r.t, "a frame at "+url, func() bool {
+		res, err := cdp.Call(r.t.Context(), b.driver, target.GetTargets, target.GetTargetsParams{})
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		for _, t := range res.TargetInfos {
+			if t.Type == "iframe" && t.URL == url {
+				id = t.TargetID
+				return true
+			}
+		}
+		return false
+	})
+	return r.evalIn(b, id, url, script)
+}
+
+func (r *rig) evalIn(b *Browser, id target.ID, url, script string) string {
+	r.t.Helper()
 	ctx := within(r.t)
 	yes := true
-	id := r.page(b, url)
 	at, err := cdp.Call(ctx, b.driver, target.AttachToTarget, target.AttachToTargetParams{TargetID: id, Flatten: &yes})
 	if err != nil {
 		r.t.Fatal(err)

@@ -2,7 +2,7 @@ package capture
 
 import (
 	"context"
-	"strings"
+	"errors"
 	"time"
 
 	"github.com/stasisd/stasis/fault"
@@ -42,35 +42,25 @@ func Lay(ctx context.Context, conn Conn, doc state.Document, now time.Time) ([]s
 	return append(report, areas...), nil
 }
 
-// Partitioned reports whether a storage key is of a frame below another site
-// (Chromium's StorageKey serialisation: what follows a caret).
-func Partitioned(storageKey string) bool { return strings.Contains(storageKey, "^") }
-
 func layLocal(ctx context.Context, conn Conn, areas []state.Area) ([]state.Component, error) {
+	if len(areas) == 0 {
+		return nil, nil
+	}
+	s, err := openStub(ctx, conn)
+	if err != nil {
+		return nil, err
+	}
+	defer s.close(ctx)
 	var report []state.Component
-	var s *stub
 	for _, area := range areas {
-		line := state.Component{Name: state.ComponentLocalStorage, Origin: area.StorageKey, Saved: len(area.Items)}
-		switch {
-		case Partitioned(area.StorageKey):
-			line.Restored = line.Saved
-			line.Reason = "from the copied datadir; writes of the last seconds before the copy may be missing"
-		default:
-			if s == nil {
-				opened, err := openStub(ctx, conn)
-				if err != nil {
-					return nil, err
-				}
-				s = opened
-				defer s.close(ctx)
+		line := state.Component{Name: state.ComponentLocalStorage, Origin: area.StorageKey, Saved: len(area.Items), Restored: len(area.Items)}
+		if err := s.write(ctx, area); err != nil {
+			if ctx.Err() != nil {
+				return nil, ctx.Err()
 			}
-			if err := s.write(ctx, area); err != nil {
-				if ctx.Err() != nil {
-					return nil, ctx.Err()
-				}
-				line.Dropped, line.Reason = line.Saved, "the origin's storage could not be written"
-			} else {
-				line.Restored = line.Saved
+			line.Restored, line.Dropped, line.Reason = 0, line.Saved, "the origin's storage could not be written"
+			if errors.Is(err, errNoKey) {
+				line.Reason = "its storage key has no name that the daemon can reach it by"
 			}
 		}
 		report = append(report, line)

@@ -13,7 +13,7 @@ import (
 // down, wherever the script is put.
 func TestScriptIsInjectionSafe(t *testing.T) {
 	hostile := []string{`</script><script>alert(1)</script>`, `"; alert(1); "`, "`${alert(1)}`", `\`, "\u2028alert(1)\u2029", "<!--", "a\x00b", `'`, "\n", `]]>`}
-	tab := state.Tab{Name: strings.Join(hostile, "")}
+	tab := state.Tab{URL: "https://www.a.example/", Name: strings.Join(hostile, "")}
 	var area state.Area
 	for _, h := range hostile {
 		area.Items = append(area.Items, state.Item{Key: h, Value: h})
@@ -34,7 +34,7 @@ func TestScriptIsInjectionSafe(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i, h := range hostile {
-		if got := areas["https://a.example"][i]; got.Key != h || got.Value != h {
+		if got := areas["https://a.example/"][i]; got.Key != h || got.Value != h {
 			t.Errorf("%q is %+v", h, got)
 		}
 	}
@@ -42,17 +42,22 @@ func TestScriptIsInjectionSafe(t *testing.T) {
 	if !strings.HasPrefix(rest, ", name = ") {
 		t.Fatalf("after the areas: %.40q", rest)
 	}
-	d = json.NewDecoder(strings.NewReader(strings.TrimPrefix(rest, ", name = ")))
+	rest = strings.TrimPrefix(rest, ", name = ")
+	d = json.NewDecoder(strings.NewReader(rest))
 	var name string
 	if err := d.Decode(&name); err != nil || name != tab.Name {
 		t.Errorf("name %q, %v", name, err)
+	}
+	if site := rest[d.InputOffset():]; !strings.HasPrefix(site, `, site = "https://a.example";`) {
+		t.Errorf("after the name: %.40q", site)
 	}
 }
 
 func TestScriptOfNothing(t *testing.T) {
 	area := state.Area{StorageKey: "https://a.example/", Items: []state.Item{{Key: "k", Value: "v"}}}
-	inner := area
+	inner, nameless := area, area
 	inner.StorageKey = "https://b.example/^0https://a.example"
+	nameless.StorageKey = "https://b.example/^11^22"
 	for name, test := range map[string]struct {
 		tab     state.Tab
 		session bool
@@ -60,7 +65,8 @@ func TestScriptOfNothing(t *testing.T) {
 	}{
 		"nothing":         {state.Tab{}, true, true},
 		"not asked for":   {state.Tab{Session: []state.Area{area}}, false, true},
-		"partitioned":     {state.Tab{Session: []state.Area{inner}}, true, true},
+		"partitioned":     {state.Tab{Session: []state.Area{inner}}, true, false},
+		"without a name":  {state.Tab{Session: []state.Area{nameless}}, true, true},
 		"empty area":      {state.Tab{Session: []state.Area{{StorageKey: "https://a.example/"}}}, true, true},
 		"name":            {state.Tab{Name: "n"}, false, false},
 		"session storage": {state.Tab{Session: []state.Area{area}}, true, false},

@@ -6,11 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/fetch"
 	"github.com/chromedp/cdproto/network"
-	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/cdproto/target"
 
@@ -27,6 +27,7 @@ type stub struct {
 	session cdp.Session
 	stop    context.CancelFunc
 	done    sync.WaitGroup
+	body    atomic.Pointer[string] // of the tab's own document; its frames are empty
 }
 
 func openStub(ctx context.Context, conn Conn) (*stub, error) {
@@ -68,11 +69,15 @@ func (s *stub) answer(ctx context.Context) {
 			if err != nil {
 				return
 			}
+			body := "<!doctype html>"
+			if inner := s.body.Load(); inner != nil && paused.FrameID == cdp.FrameID(s.id) {
+				body += *inner
+			}
 			// A failed answer shows as a failed navigation.
 			_, _ = cdp.Call(ctx, s.session, fetch.FulfillRequest, fetch.FulfillRequestParams{
 				RequestID: paused.RequestID, ResponseCode: 200,
 				ResponseHeaders: []*fetch.HeaderEntry{{Name: "Content-Type", Value: "text/html"}},
-				Body:            []byte("<!doctype html>"),
+				Body:            []byte(body),
 			})
 		}
 	})
@@ -101,21 +106,29 @@ const layItems = `(() => {
   for (const [key, value] of items) localStorage.setItem(key, value);
 })()`
 
-// write makes the origin's localStorage hold exactly the area's items.
+// write makes the area of a storage key hold exactly the area's items.
 func (s *stub) write(ctx context.Context, area state.Area) error {
-	nav, err := cdp.Call(ctx, s.session, page.Navigate, page.NavigateParams{URL: area.StorageKey})
-	if err != nil {
-		return err
-	}
-	if nav.ErrorText != "" {
-		return errors.New(nav.ErrorText)
+	key, ok := state.ParseStorageKey(area.StorageKey)
+	if !ok {
+		return errNoKey
 	}
 	items, err := json.Marshal(area.Items)
 	if err != nil {
 		return err
 	}
-	res, err := cdp.Call(ctx, s.session, runtime.Evaluate, runtime.EvaluateParams{Expression: fmt.Sprintf(
-		layItems, items)})
+	session, world, detach, err := s.visit(ctx, key)
+	if err != nil {
+		return err
+	}
+	defer detach()
+	return evaluate(ctx, session, world, fmt.Sprintf(layItems, items))
+}
+
+// evaluate runs a script and reports how it failed, in words without values.
+func evaluate(ctx context.Context, session cdp.Session, world runtime.ExecutionContextID, script string) error {
+	yes := true
+	res, err := cdp.Call(ctx, session, runtime.Evaluate, runtime.EvaluateParams{
+		Expression: script, ContextID: world, AwaitPromise: &yes})
 	if err != nil {
 		return err
 	}

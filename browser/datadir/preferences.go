@@ -19,6 +19,9 @@ type Prepare struct {
 	// RestoreTabs lets Chrome reopen the tabs of its session files. Without it
 	// they are removed; session cookies come back either way.
 	RestoreTabs bool
+	// StaleSessionStorage drops the tabs' sessionStorage, which is older than
+	// what will be laid over it: what the site had removed would come back.
+	StaleSessionStorage bool
 }
 
 // askingSettings are the content settings that Chrome would ask a person
@@ -60,8 +63,11 @@ func (p Prepare) Run(userDataDir string) error {
 	if err := root.Mkdir(Profile, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 		return fault.Wrap(err, fault.StoreFailed, op, "the profile's folder could not be made")
 	}
-	if !p.RestoreTabs {
-		if err := root.RemoveAll(path.Join(Profile, "Sessions")); err != nil {
+	for folder, drop := range map[string]bool{"Sessions": !p.RestoreTabs, "Session Storage": p.StaleSessionStorage} {
+		if !drop {
+			continue
+		}
+		if err := root.RemoveAll(path.Join(Profile, folder)); err != nil {
 			return fault.Wrap(err, fault.StoreFailed, op, "the saved tabs could not be removed")
 		}
 	}

@@ -1,0 +1,159 @@
+package browser
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"time"
+
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/page"
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/cdproto/storage"
+	"github.com/chromedp/cdproto/target"
+
+	"github.com/stasisd/stasis/browser/capture"
+	"github.com/stasisd/stasis/browser/mux"
+	"github.com/stasisd/stasis/state"
+)
+
+// laying is what is still to be laid down in one tab by script: an area is off
+// it when a frame of its storage key has its first document, window.name when
+// the page has.
+type laying struct {
+	left state.Tab
+	// sessions are the page's target and those of its frames, which Chrome
+	// keeps in processes of their own: a script runs where it was put alone.
+	sessions []target.SessionID
+	// committed: the page has its first document.
+	committed bool
+}
+
+// lay notes what a tab is to be given and returns its script, "" for nothing.
+func (t *heldTab) lay(tab state.Tab, sessionStorage bool) string {
+	script := capture.Script(tab, sessionStorage)
+	if script == "" {
+		return ""
+	}
+	l := &laying{left: tab, sessions: []target.SessionID{t.session}}
+	l.left.Session = nil
+	for _, area := range tab.Session {
+		if _, named := state.ParseStorageKey(area.StorageKey); named && sessionStorage && len(area.Items) > 0 {
+			l.left.Session = append(l.left.Session, area)
+		}
+	}
+	t.laying = l
+	return script
+}
+
+// over reports whether nothing is waited for any more.
+func (l *laying) over() bool { return l == nil || l.committed && len(l.left.Session) == 0 }
+
+// arm posts the script that lays a tab's own state down to a tab whose
+// navigation is held: it is in place when the tab's document is made.
+func (h *hold) arm(t *heldTab, tab state.Tab, sessionStorage bool) {
+	if script := t.lay(tab, sessionStorage); script != "" {
+		h.put(t.session, script)
+		h.watch(t.session)
+	}
+}
+
+// put posts a script to a target, to run in each document from now on.
+func (h *hold) put(s target.SessionID, script string) {
+	h.post(s, page.Enable.Method, nil)
+	h.post(s, page.AddScriptToEvaluateOnNewDocument.Method, page.AddScriptToEvaluateOnNewDocumentParams{Source: script})
+}
+
+// watch attaches to the frames that a target gets in other processes; each
+// waits before its first script until it is armed as well.
+func (h *hold) watch(s target.SessionID) {
+	yes := true
+	h.post(s, target.SetAutoAttach.Method, target.SetAutoAttachParams{
+		AutoAttach: true, WaitForDebuggerOnStart: true, Flatten: &yes, Filter: target.Filter{{Type: "iframe"}}})
+}
+
+// frame arms a frame's target and lets it go.
+func (h *hold) frame(parent, s target.SessionID) {
+	if t := h.tabOf(parent); t != nil {
+		t.laying.sessions = append(t.laying.sessions, s)
+		if script := capture.Script(t.laying.left, true); script != "" {
+			h.put(s, script)
+		}
+		h.watch(s)
+	}
+	h.post(s, runtime.RunIfWaitingForDebugger.Method, nil)
+}
+
+// tabOf finds the tab that is being laid with a session among its targets.
+func (h *hold) tabOf(s target.SessionID) *heldTab {
+	for _, t := range h.tabs {
+		if t.laying != nil && slices.Contains(t.laying.sessions, s) {
+			return t
+		}
+	}
+	return nil
+}
+
+// navigated notes a frame's first real document. The target's script has done
+// its work for that frame's storage and must not run for it again.
+func (h *hold) navigated(ctx context.Context, e mux.Event) {
+	if e.Method != page.FrameNavigated.Method {
+		return
+	}
+	var nav page.EventFrameNavigated
+	if json.Unmarshal(e.Params, &nav) != nil || nav.Frame == nil || nav.Frame.URL == "about:blank" {
+		return
+	}
+	t := h.tabOf(e.SessionID)
+	if t == nil {
+		return
+	}
+	l := t.laying
+	if nav.Frame.ParentID == "" {
+		l.committed, l.left.Name = true, ""
+	}
+	if slices.ContainsFunc(l.left.Session, func(a state.Area) bool { return originOf(a) == nav.Frame.SecurityOrigin }) {
+		key := h.keyOf(ctx, e.SessionID, nav.Frame)
+		l.left.Session = slices.DeleteFunc(l.left.Session, func(a state.Area) bool { return a.StorageKey == key })
+	}
+	h.post(e.SessionID, page.Disable.Method, nil) // which drops the script
+	if script := capture.Script(l.left, true); script != "" && !l.over() {
+		h.put(e.SessionID, script)
+	}
+}
+
+// How long a frame's storage key may take to be that of its new document, and
+// how often it is looked for.
+const (
+	keyDeadline = time.Second
+	keyPause    = 3 * time.Millisecond
+)
+
+// keyOf asks Chrome for the storage key of a frame that has a new document, ""
+// where it has none. The page tells of the document a moment before Chrome
+// itself knows, and until then the key is the old one's.
+func (h *hold) keyOf(ctx context.Context, s target.SessionID, f *cdp.Frame) string {
+	ctx, cancel := context.WithTimeout(ctx, keyDeadline)
+	defer cancel()
+	pause := time.NewTicker(keyPause)
+	defer pause.Stop()
+	for {
+		is, err := cdp.Call(ctx, h.b.driver.Session(s), storage.GetStorageKey, storage.GetStorageKeyParams{FrameID: f.ID})
+		if err != nil {
+			return ""
+		}
+		if originOf(state.Area{StorageKey: string(is.StorageKey)}) == f.SecurityOrigin {
+			return string(is.StorageKey)
+		}
+		select {
+		case <-pause.C:
+		case <-ctx.Done():
+			return ""
+		}
+	}
+}
+
+func originOf(a state.Area) string {
+	key, _ := state.ParseStorageKey(a.StorageKey)
+	return key.Origin
+}

@@ -1,0 +1,49 @@
+package browser
+
+import (
+	"context"
+
+	"github.com/chromedp/cdproto/target"
+
+	"github.com/stasisd/stasis/browser/mux"
+	"github.com/stasisd/stasis/state"
+)
+
+// resume lets the tabs go that Chrome brought back from the profile's session
+// files, with sessionStorage laid into them where the profile's is stale.
+// Chrome loads tabs in the back lazily, seconds later; each is brought
+// to the front once, so that it loads now, and the active one last.
+func (h *hold) resume(ctx context.Context, doc state.Document, sessionStorage bool) []state.Component {
+	saved := map[*heldTab]state.Tab{}
+	var front *heldTab
+	r := tabReport{saved: doc.Tabs, laid: sessionStorage, lost: "Chrome did not bring the tab back from its session files",
+		short: "Chrome kept fewer entries in its session files"}
+	for i, t := range h.match(doc.Tabs) {
+		if t == nil || !mux.AllowedURL(t.info.URL) {
+			r.add(i, false, 0)
+			continue
+		}
+		r.add(i, true, h.entries(ctx, t))
+		saved[t] = doc.Tabs[i]
+		if doc.Tabs[i].Active {
+			front = t
+		}
+	}
+	for _, t := range h.tabs {
+		if !mux.AllowedURL(t.info.URL) {
+			h.post("", target.CloseTarget.Method, target.CloseTargetParams{TargetID: t.info.TargetID})
+			continue
+		}
+		if front != nil && t != front {
+			// Before the script: until it is in front a lazy tab has no
+			// navigation that is held, and the script would come too late.
+			h.activate(ctx, t)
+		}
+		h.arm(t, saved[t], sessionStorage)
+		h.run(t)
+	}
+	if front != nil && len(h.tabs) > 1 {
+		h.activate(ctx, front)
+	}
+	return r.lines()
+}

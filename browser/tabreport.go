@@ -1,0 +1,63 @@
+package browser
+
+import "github.com/stasisd/stasis/state"
+
+// tabReport counts what became of the saved tabs.
+type tabReport struct {
+	saved                []state.Tab
+	laid                 bool   // sessionStorage is laid down by script, not brought back by Chrome
+	lost                 string // why a tab is missing
+	short                string // why a tab that is there lacks entries of its back/forward list
+	tabs, history, names state.Component
+	storage              []state.Component
+}
+
+// add notes whether the i-th saved tab is back, and what came with it: entries
+// counts its back/forward list without the page that it shows.
+func (r *tabReport) add(i int, back bool, entries int) {
+	tab := r.saved[i]
+	count(&r.tabs, 1, back, r.lost)
+	if saved := len(tab.History) - 1; saved > 0 {
+		entries = min(entries, saved)
+		count(&r.history, entries, true, "")
+		if back {
+			count(&r.history, saved-entries, false, r.short)
+		} else {
+			count(&r.history, saved, false, r.lost)
+		}
+	}
+	if tab.Name != "" {
+		count(&r.names, 1, back, r.lost)
+	}
+	for _, area := range tab.Session {
+		line := state.Component{Name: state.ComponentSessionStorage, Origin: area.StorageKey}
+		if _, named := state.ParseStorageKey(area.StorageKey); back && r.laid && !named {
+			count(&line, len(area.Items), false, "its storage key has no name that the daemon can reach it by")
+		} else {
+			count(&line, len(area.Items), back, r.lost)
+		}
+		r.storage = append(r.storage, line)
+	}
+}
+
+func count(line *state.Component, n int, back bool, reason string) {
+	line.Saved += n
+	if back {
+		line.Restored += n
+		return
+	}
+	if line.Dropped += n; n > 0 {
+		line.Reason = reason
+	}
+}
+
+func (r *tabReport) lines() []state.Component {
+	r.tabs.Name, r.history.Name, r.names.Name = state.ComponentTabs, state.ComponentHistory, state.ComponentWindowName
+	lines := []state.Component{r.tabs}
+	for _, line := range append([]state.Component{r.history, r.names}, r.storage...) {
+		if line.Saved > 0 {
+			lines = append(lines, line)
+		}
+	}
+	return lines
+}
