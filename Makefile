@@ -17,7 +17,7 @@ UNIT   := packages=$$(go list ./... | grep -vE '/(browser|e2e)(/|$$)')
 
 .PHONY: help
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: run
 run: build ## start the daemon on 127.0.0.1:8080
@@ -47,6 +47,11 @@ test: e2e/clients/node_modules/.package-lock.json ## install what tests need and
 	@build/need chromium php dokuwiki
 	@$(UNIT); go test -race -timeout 5m $$packages
 	@go test -race -count 1 -p 1 -timeout 11m $(CHROME)
+
+.PHONY: fidelity
+fidelity: build e2e/clients/node_modules/.package-lock.json ## try what survives, in our ways and others', and write docs/fidelity.md
+	@build/need chromium
+	@go run ./e2e/fidelity
 
 .PHONY: clean
 clean: ## remove what was built and installed in here

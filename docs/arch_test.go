@@ -46,8 +46,10 @@ var mayImport = []struct{ pkg, imports string }{
 	// What the tests stand on; only the demo's site goes into the binary.
 	{"e2e/apps/weblog", ""},
 	{"e2e/apps/probe", "e2e/apps/weblog"},
+	{"e2e/apps/blank", ""},
 	{"e2e/apps", "e2e/apps/*"},
 	{"e2e/daemon", "api/apitest"},
+	{"e2e/fidelity", "snapshot snapshot/fsstore e2e/apps/blank"},
 	{"e2e", "*"},
 	{"docs", ""},
 }

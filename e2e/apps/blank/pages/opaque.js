@@ -1,0 +1,1 @@
+window.opaque = 'of another site';

@@ -1,0 +1,85 @@
+// Keeps a browser's state in one of the ways that the client libraries have,
+// and comes back with it.
+//
+//   node rivals.mjs WAY CHROME DIR
+//
+// WAY is storageState, persistentContext or userDataDir; DIR is the user data
+// directory to begin with. It starts a browser and writes a line with the port
+// of its DevTools. With the next line on stdin it leaves and comes back, and
+// writes the new port; with the one after it closes and ends. The last line it
+// writes is the user data directory as it was left.
+import { chromium } from 'playwright-core';
+import puppeteer from 'puppeteer-core';
+import { cp, mkdtemp } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { createInterface } from 'node:readline';
+
+const [way, executablePath, dir] = process.argv.slice(2);
+
+/** freePort asks the system for a TCP port that nothing listens on now. */
+const freePort = () => new Promise((resolve) => {
+  const server = createServer().listen(0, '127.0.0.1', () => {
+    const { port } = server.address();
+    server.close(() => resolve(port));
+  });
+});
+
+// Both libraries speak to their browser as they always do; the port is for
+// whoever looks at it from outside.
+const port = await freePort();
+const args = [`--remote-debugging-port=${port}`];
+const playwright = { executablePath, args, chromiumSandbox: false };
+
+const ways = {
+  // All that storageState can be asked to keep.
+  storageState: async (first, { state } = {}) => {
+    if (first) {
+      const context = await chromium.launchPersistentContext(dir, playwright);
+      return {
+        leave: async () => {
+          const kept = await context.storageState({ indexedDB: true, opfs: true, credentials: true });
+          await context.close();
+          return { state: kept };
+        },
+      };
+    }
+    const browser = await chromium.launch(playwright);
+    const context = await browser.newContext({ storageState: state });
+    await context.newPage();
+    return { leave: async () => ({ dir: await closing(browser) }) };
+  },
+  persistentContext: async () => {
+    const context = await chromium.launchPersistentContext(dir, playwright);
+    return { leave: async () => { await context.close(); return { dir }; } };
+  },
+  userDataDir: async () => {
+    const browser = await puppeteer.launch({
+      executablePath, userDataDir: dir, headless: true, args: [...args, '--no-sandbox'], defaultViewport: null,
+    });
+    return { leave: async () => { await browser.close(); return { dir }; } };
+  },
+};
+
+/** closing closes a browser whose directory goes with it, and gives a copy. */
+async function closing(browser) {
+  const session = await browser.newBrowserCDPSession();
+  const { commandLine } = await session.send('SystemInfo.getInfo');
+  const [, at] = /--user-data-dir=(\S+)/.exec(commandLine);
+  const copy = await mkdtemp(`${dir}-left-`);
+  await cp(at, copy, { recursive: true, filter: (name) => !name.includes('Singleton') });
+  await browser.close();
+  return copy;
+}
+
+const lines = createInterface({ input: process.stdin })[Symbol.asyncIterator]();
+const say = (line) => process.stdout.write(`${line}\n`);
+
+let browser = await ways[way](true);
+say(port);
+await lines.next();
+const kept = await browser.leave();
+browser = await ways[way](false, kept);
+say(port);
+await lines.next();
+say((await browser.leave()).dir);
+process.exit(0);

@@ -1,0 +1,114 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/coder/websocket"
+)
+
+// conn is one CDP connection to a browser. All ways are looked at through it,
+// so that no client library's own doing is in between.
+type conn struct {
+	ws   *websocket.Conn
+	done chan struct{} // closed when reading has ended
+
+	mu      sync.Mutex
+	id      int64
+	waiting map[int64]chan answer
+	ended   error
+}
+
+// answer is CDP's answer to one command.
+type answer struct {
+	Result json.RawMessage
+	Error  *struct{ Message string }
+}
+
+// maxMessage bounds one message, in bytes.
+const maxMessage = 64 << 20
+
+// dial connects to a browser's WebSocket address.
+func dial(ctx context.Context, url string) (*conn, error) {
+	ws, _, err := websocket.Dial(ctx, url, nil) //nolint:bodyclose // an upgrade's answer has none
+	if err != nil {
+		return nil, err
+	}
+	ws.SetReadLimit(maxMessage)
+	c := &conn{ws: ws, done: make(chan struct{}), waiting: map[int64]chan answer{}}
+	go c.read()
+	return c, nil
+}
+
+// close ends the connection, and leaves the browser alone.
+func (c *conn) close() {
+	_ = c.ws.CloseNow() // it may be closed already
+	<-c.done
+}
+
+func (c *conn) read() {
+	defer close(c.done)
+	for {
+		_, raw, err := c.ws.Read(context.Background()) // close ends it
+		if err != nil {
+			c.mu.Lock()
+			c.ended = errors.Join(errors.New("the connection to the browser has ended"), err)
+			c.mu.Unlock()
+			return
+		}
+		var m struct {
+			ID int64
+			answer
+		}
+		if json.Unmarshal(raw, &m) != nil {
+			continue
+		}
+		c.mu.Lock()
+		if to := c.waiting[m.ID]; to != nil {
+			delete(c.waiting, m.ID)
+			to <- m.answer
+		}
+		c.mu.Unlock()
+	}
+}
+
+// call sends a command, to the browser or to one of its sessions, and decodes
+// the result into out, unless that is nil.
+func (c *conn) call(ctx context.Context, session, method string, params, out any) error {
+	to := make(chan answer, 1)
+	c.mu.Lock()
+	c.id++
+	id := c.id
+	c.waiting[id] = to
+	c.mu.Unlock()
+	raw, err := json.Marshal(struct {
+		ID      int64  `json:"id"`
+		Method  string `json:"method"`
+		Params  any    `json:"params,omitempty"`
+		Session string `json:"sessionId,omitempty"`
+	}{id, method, params, session})
+	if err != nil {
+		return err
+	}
+	// The context of a write that is cut short ends the connection.
+	if err := c.ws.Write(context.WithoutCancel(ctx), websocket.MessageText, raw); err != nil {
+		return err
+	}
+	select {
+	case a := <-to:
+		if a.Error != nil {
+			return fmt.Errorf("%s: %s", method, a.Error.Message)
+		}
+		if out == nil {
+			return nil
+		}
+		return json.Unmarshal(a.Result, out)
+	case <-c.done:
+		return c.ended
+	case <-ctx.Done():
+		return fmt.Errorf("%s: no answer in time", method)
+	}
+}

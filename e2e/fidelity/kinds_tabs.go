@@ -1,0 +1,205 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// backDeadline is how long Chrome may take, after a load, to put back what a
+// person left in a page.
+const backDeadline = 2 * time.Second
+
+// The tabs that are left open, by what stands in their address.
+const (
+	historyTab = "tab=history"
+	formTab    = "tab=form"
+	frontTab   = "tab=front"
+)
+
+// tabs are the kinds that live in open tabs. The first one opens them all, the
+// others are made in them.
+func tabs() []kind {
+	return []kind{
+		{"open tabs: addresses", inTabs, seedTabs, readTabs},
+		{"… their back/forward lists", inTabs, nil, readHistory},
+		{"… titles of the pages in them", inTabs, nil, readTitles},
+		{"… which one is in front", inTabs, nil, inTab(frontTab, `return document.visibilityState === "visible" ? "it is" : ""`)},
+		{"… scroll position", inTabs,
+			inFront(formTab, "", `scrollTo(0, 1234)`),
+			inFront(formTab, `scrollY > 0`, `return scrollY ? String(scrollY) : ""`)},
+		{"… form data", inTabs,
+			inFront(formTab, "", `
+				text.value = mark; box.checked = true; choice.value = "two"; area.value = "two\nlines"`),
+			inFront(formTab, `text.value !== ""`, `
+				return text.value && JSON.stringify([text.value, box.checked, choice.value, area.value])`)},
+		{"window.name", inTabs,
+			inTab(frontTab, `window.name = mark`),
+			inTab(frontTab, `return window.name`)},
+		{"sessionStorage", inTabs,
+			inTab(frontTab, `sessionStorage.setItem("kind", mark)`),
+			inTab(frontTab, `return sessionStorage.getItem("kind")`)},
+		{"sessionStorage: a lone surrogate in a value", inTabs,
+			inTab(frontTab, `sessionStorage.setItem("lone", "\udfff" + mark)`),
+			inTab(frontTab, `
+				const value = sessionStorage.getItem("lone");
+				return value && JSON.stringify(value)`)}, // escapes it
+		{"sessionStorage: a lone surrogate in a key", inTabs,
+			inTab(frontTab, `sessionStorage.setItem("\ud800", mark)`),
+			inTab(frontTab, `return sessionStorage.getItem("\ud800")`)},
+		{"sessionStorage of a third-party frame", inTabs,
+			inTab(frontTab, `await frame('sessionStorage.setItem("kind", "framed")')`),
+			inTab(frontTab, `return frame('return sessionStorage.getItem("kind")')`)},
+	}
+}
+
+// seedTabs makes three tabs of the first one: with a page to go back to and
+// one to go forward to, with a form, and in front one with a frame.
+func seedTabs(ctx context.Context, at *visit) (string, error) {
+	pages, err := at.pages(ctx)
+	if err != nil {
+		return "", err
+	}
+	first, err := at.attach(ctx, pages[0].ID)
+	if err != nil {
+		return "", err
+	}
+	for _, page := range []string{"/?first", "/?" + historyTab, "/?last"} {
+		if err := first.visit(ctx, at.site.Origin("a")+page); err != nil {
+			return "", err
+		}
+	}
+	if _, err := first.run(ctx, `setTimeout(() => history.back())`); err != nil {
+		return "", err
+	}
+	if err := first.await(ctx, `location.search === "?`+historyTab+`" && `+loaded); err != nil {
+		return "", err
+	}
+	if _, err := at.open(ctx, at.site.Origin("a")+"/form?"+formTab); err != nil {
+		return "", err
+	}
+	front, err := at.open(ctx, at.site.Origin("a")+"/?frame=b&"+frontTab)
+	if err != nil {
+		return "", err
+	}
+	return "", at.activate(ctx, front)
+}
+
+// readTabs lists the tabs of the site.
+func readTabs(ctx context.Context, at *visit) (string, error) {
+	pages, err := at.pages(ctx)
+	var found []string
+	for _, p := range pages {
+		if strings.HasPrefix(p.URL, at.site.Origin("a")) {
+			found = append(found, p.URL)
+		}
+	}
+	slices.Sort(found) // the order of targets is not that of tabs
+	return strings.Join(found, " "), err
+}
+
+func readHistory(ctx context.Context, at *visit) (string, error) {
+	t, err := at.find(ctx, historyTab)
+	if t == nil || err != nil {
+		return "", err
+	}
+	history, err := t.history(ctx)
+	if len(history.Entries) < 2 || err != nil {
+		return "", err
+	}
+	found := []string{strconv.Itoa(history.CurrentIndex)}
+	for _, e := range history.Entries {
+		found = append(found, e.URL)
+	}
+	return strings.Join(found, " "), nil
+}
+
+// readTitles gives the titles in the back/forward list but for the open page's,
+// which loads again.
+func readTitles(ctx context.Context, at *visit) (string, error) {
+	t, err := at.find(ctx, historyTab)
+	if t == nil || err != nil {
+		return "", err
+	}
+	history, err := t.history(ctx)
+	var found []string
+	for i, e := range history.Entries {
+		if i != history.CurrentIndex && e.Title != "" {
+			found = append(found, e.Title)
+		}
+	}
+	return strings.Join(found, " "), err
+}
+
+// history is a tab's back/forward list.
+type history struct {
+	CurrentIndex int
+	Entries      []struct{ URL, Title string }
+}
+
+func (t *tab) history(ctx context.Context) (h history, err error) {
+	return h, t.do(ctx, "Page.getNavigationHistory", nil, &h)
+}
+
+// find attaches to the tab whose address has a text in it; nil if there is
+// none.
+func (b *browser) find(ctx context.Context, text string) (*tab, error) {
+	pages, err := b.pages(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range pages {
+		if strings.Contains(p.URL, text) {
+			return b.attach(ctx, p.ID)
+		}
+	}
+	return nil, nil
+}
+
+// inTab is a script that runs in one of the open tabs, if it is there.
+func inTab(name, body string) step {
+	return func(ctx context.Context, at *visit) (string, error) {
+		t, err := at.find(ctx, name)
+		if t == nil || err != nil {
+			return "", err
+		}
+		if err := t.await(ctx, loaded); err != nil {
+			return "", err
+		}
+		return t.run(ctx, body)
+	}
+}
+
+// inFront is inTab while the tab is in front, as somebody would use it; after
+// it the one that was in front is so again. What Chrome puts back only a moment
+// after the load is waited for.
+func inFront(name, back, body string) step {
+	return func(ctx context.Context, at *visit) (string, error) {
+		t, err := at.find(ctx, name)
+		if t == nil || err != nil {
+			return "", err
+		}
+		if err := at.activate(ctx, t); err != nil {
+			return "", err
+		}
+		if back != "" {
+			soon, cancel := context.WithTimeout(ctx, backDeadline)
+			_ = t.await(soon, back) // if it does not come, the reading says so
+			cancel()
+		}
+		value, err := inTab(name, body)(ctx, at)
+		front, failed := at.find(ctx, frontTab)
+		if front != nil {
+			failed = at.activate(ctx, front)
+		}
+		return value, errors.Join(err, failed)
+	}
+}
+
+// activate brings a tab to the front.
+func (b *browser) activate(ctx context.Context, t *tab) error {
+	return b.call(ctx, "", "Target.activateTarget", obj{"targetId": t.target}, nil)
+}

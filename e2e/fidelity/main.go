@@ -1,0 +1,129 @@
+// Fidelity tries what survives in which way of keeping a browser, kind of
+// state by kind of state, and writes the table of it.
+//
+// Each way begins with the same user data directory, makes every kind in its
+// browser, leaves, comes back, and is read again by the same steps. Nothing is
+// said of a way that was not tried.
+//
+// It ends with 1 if ours loses a kind that is not on the list of what cannot
+// be carried, or if another way carries one that ours does not.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/stasisd/stasis/e2e/apps/blank"
+)
+
+// atOnce is how many ways are tried beside each other: each has one Chrome.
+const atOnce = 2
+
+func main() {
+	var s settings
+	flag.StringVar(&s.binary, "stasis", "bin/stasis", "the daemon's binary")
+	flag.StringVar(&s.chrome, "chrome", "/usr/lib/chromium/chromium", "Chrome's binary")
+	flag.StringVar(&s.clients, "clients", "e2e/clients", "folder of the client libraries")
+	flag.StringVar(&s.out, "out", "docs/fidelity.md", "file that the table is written to")
+	flag.StringVar(&s.only, "only", "", "try only ways with this in their name, and write to standard output")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx, s); err != nil {
+		fmt.Fprintln(os.Stderr, "fidelity:", err)
+		os.Exit(1)
+	}
+}
+
+// settings are the command's flags.
+type settings struct{ binary, chrome, clients, out, only string }
+
+func run(ctx context.Context, s settings) (err error) {
+	scratch, err := os.MkdirTemp("", "fi-")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(scratch)) }()
+	// Run by root, each of our Chromes has a user of its own, who must pass.
+	if err := os.Chmod(scratch, 0o711); err != nil {
+		return err
+	}
+	site, err := blank.Start()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, site.Close()) }()
+	desktop := filepath.Join(scratch, "desktop")
+	facts, err := makeDesktop(ctx, s.chrome, desktop, site)
+	if err != nil {
+		return err
+	}
+	rows := kinds()
+	columns, err := tryAll(ctx, ways(s, scratch), rows, site, desktop)
+	if err != nil {
+		return err
+	}
+	t := table{rows: rows, columns: columns, chrome: facts}
+	if s.only != "" {
+		fmt.Print(t.markdown())
+		return nil
+	}
+	if err := t.clients(s.clients); err != nil {
+		return err
+	}
+	if err := os.WriteFile(s.out, []byte(t.markdown()), 0o644); err != nil {
+		return err
+	}
+	return t.verdict()
+}
+
+// ways are the columns, ours first.
+func ways(s settings, scratch string) []way {
+	var all []way
+	own := func(name, mode string, moved bool) {
+		w := &stasis{title: ours + name, mode: mode, moved: moved, scratch: filepath.Join(scratch, fmt.Sprint(len(all)))}
+		w.daemon = &daemon{binary: s.binary, uids: 1_900_000_000 + 200*len(all)}
+		all = append(all, w)
+	}
+	own(filesystem, "filesystem", false)
+	own(otherDirectory, "filesystem", true)
+	own("memory", "memory", false)
+	rivals := func(name, kind string) {
+		all = append(all, &rival{title: name, kind: kind, clients: s.clients, chrome: s.chrome, scratch: scratch})
+	}
+	rivals("Playwright `storageState`", "storageState")
+	rivals("Playwright persistent context", "persistentContext")
+	rivals("Puppeteer `userDataDir`", "userDataDir")
+	var asked []way
+	for _, w := range all {
+		if strings.Contains(w.name(), s.only) {
+			asked = append(asked, w)
+		}
+	}
+	return asked
+}
+
+// tryAll tries the ways, some beside each other, and gives their columns.
+func tryAll(ctx context.Context, ways []way, rows []kind, site *blank.Site, desktop string) ([]column, error) {
+	columns := make([]column, len(ways))
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(atOnce)
+	for i, w := range ways {
+		group.Go(func() (err error) {
+			if columns[i], err = try(ctx, w, rows, site, desktop); err != nil {
+				return fmt.Errorf("%s: %w", w.name(), err)
+			}
+			return nil
+		})
+	}
+	return columns, group.Wait()
+}

@@ -1,0 +1,141 @@
+package main
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stasisd/stasis/e2e/apps/blank"
+)
+
+// chrome is where Debian has it.
+const chrome = "/usr/lib/chromium/chromium"
+
+// A fresh browser has none of the kinds, and one in which they were made has
+// all: so no reading is a constant, and each would tell a loss.
+func TestReadingsTell(t *testing.T) {
+	t.Parallel()
+	site := start(t)
+	rows := slices.DeleteFunc(kinds(), func(k kind) bool { return k.where == inFiles })
+	if err := inPlainChrome(t.Context(), chrome, filepath.Join(t.TempDir(), "d"), func(endpoint string) error {
+		fresh, err := survey(t.Context(), endpoint, rows, site, false)
+		if err != nil {
+			return err
+		}
+		made, err := survey(t.Context(), endpoint, rows, site, true)
+		if err != nil {
+			return err
+		}
+		for i, k := range rows {
+			if fresh[i].text != "" {
+				t.Errorf("a fresh browser has %s: %s", k.name, fresh[i].text)
+			}
+			if k.seed != nil && (made[i].text == "" || made[i].err != nil) {
+				t.Errorf("%s was made and is not there: %v", k.name, made[i].err)
+			}
+		}
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// What a person makes in Chrome's own windows is not in a profile until it is
+// put there.
+func TestDesktop(t *testing.T) {
+	t.Parallel()
+	site := start(t)
+	dir := filepath.Join(t.TempDir(), "d")
+	rows := slices.DeleteFunc(kinds(), func(k kind) bool { return k.where != inFiles })
+	visited := site.Origin(visitedHost) + "/"
+	if _, err := visitOnce(t.Context(), chrome, dir, visited); err != nil {
+		t.Fatal(err)
+	}
+	check := func(want func(kind) bool) {
+		readings := make([]reading, len(rows))
+		files(t.Context(), rows, dir, readings)
+		for i, k := range rows {
+			if r := readings[i]; r.err != nil || (r.text != "") != want(k) {
+				t.Errorf("%s: %q %v", k.name, r.text, r.err)
+			}
+		}
+	}
+	check(func(k kind) bool { return k.name == "history" })
+	if err := addByHand(t.Context(), dir, site, visited); err != nil {
+		t.Fatal(err)
+	}
+	check(func(kind) bool { return true })
+}
+
+// Each outcome has its word.
+func TestCompare(t *testing.T) {
+	there := reading{text: `{"a": 1, "b": 2}`}
+	for want, c := range map[string]cell{
+		kept:    compare(there, there),
+		changed: compare(there, reading{text: `{"a": 1, "b": 3, "c": 4}`}),
+		lost:    compare(there, reading{}),
+		absent:  compare(reading{}, reading{}),
+	} {
+		if c.says != want {
+			t.Errorf("%+v, want %s", c, want)
+		}
+		if want == changed && c.why != "b, c differ" {
+			t.Errorf("what differs: %s", c.why)
+		}
+	}
+}
+
+// Ours must be whole, and nobody's better.
+func TestVerdict(t *testing.T) {
+	excused := "sessionStorage: a lone surrogate in a key"
+	rows := []kind{{name: "one"}, {name: excused}}
+	whole := func(name string, says ...string) column {
+		c := column{name: name}
+		for _, s := range says {
+			c.cells = append(c.cells, cell{says: s})
+		}
+		return c
+	}
+	for name, test := range map[string]struct {
+		columns []column
+		wrong   int
+	}{
+		"whole":                   {[]column{whole(ours+filesystem, kept, kept), whole("other", kept, kept)}, 0},
+		"memory is not asked":     {[]column{whole(ours+filesystem, kept, kept), whole(ours+"memory", lost, lost)}, 0},
+		"lost":                    {[]column{whole(ours+filesystem, lost, kept), whole("other", lost, kept)}, 1},
+		"lost by one":             {[]column{whole(ours+filesystem, kept, kept), whole(ours+otherDirectory, changed, kept)}, 1},
+		"excused":                 {[]column{whole(ours+filesystem, kept, lost), whole("other", lost, lost)}, 0},
+		"excused, in memory":      {[]column{whole(ours+filesystem, kept, lost), whole(ours+"memory", kept, kept)}, 0},
+		"excused, another has it": {[]column{whole(ours+filesystem, kept, lost), whole("other", lost, kept)}, 1},
+		"lost, another has it":    {[]column{whole(ours+filesystem, absent, kept), whole("other", kept, lost)}, 2},
+	} {
+		err := (&table{rows: rows, columns: test.columns}).verdict()
+		wrong := 0
+		if err != nil {
+			wrong = len(strings.Split(err.Error(), "\n"))
+		}
+		if wrong != test.wrong {
+			t.Errorf("%s: %d things are wrong, want %d: %v", name, wrong, test.wrong, err)
+		}
+	}
+	for name := range impossible {
+		if !slices.ContainsFunc(kinds(), func(k kind) bool { return k.name == name }) {
+			t.Errorf("%s is excused and is no row", name)
+		}
+	}
+}
+
+func start(t *testing.T) *blank.Site {
+	t.Helper()
+	site, err := blank.Start()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := site.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return site
+}

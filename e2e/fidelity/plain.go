@@ -1,0 +1,84 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// chromeDeadline is how long a Chrome may take to come up or to close.
+const chromeDeadline = 60 * time.Second
+
+// inPlainChrome lets a plain Chrome run on a user data directory while do runs
+// with its CDP address, and closes it.
+func inPlainChrome(ctx context.Context, chrome, dir string, do func(endpoint string) error) (err error) {
+	cmd := exec.CommandContext(ctx, chrome, "--headless=new", "--no-sandbox", "--no-first-run", "--password-store=basic",
+		"--disable-background-networking", "--user-data-dir="+dir, "--remote-debugging-port=0", blankPage)
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_ = cmd.Wait() // its status does not matter
+	}()
+	defer func() {
+		select {
+		case <-ended:
+		case <-time.After(chromeDeadline):
+			err = errors.Join(err, errors.New("it does not close"), cmd.Process.Kill())
+			<-ended
+		}
+	}()
+	endpoint, err := devtools(ctx, dir)
+	if err != nil {
+		return errors.Join(err, cmd.Process.Kill())
+	}
+	err = do(endpoint)
+	b, failed := connect(ctx, endpoint)
+	if failed != nil {
+		return errors.Join(err, failed, cmd.Process.Kill())
+	}
+	defer b.close()
+	return errors.Join(err, b.call(ctx, "", "Browser.close", nil, nil))
+}
+
+// visitOnce lets a plain Chrome look at one page. It gives the product and
+// version of that Chrome.
+func visitOnce(ctx context.Context, chrome, dir, url string) (product string, err error) {
+	err = inPlainChrome(ctx, chrome, dir, func(endpoint string) error {
+		b, err := connect(ctx, endpoint)
+		if err != nil {
+			return err
+		}
+		defer b.close()
+		var version struct{ Product string }
+		if err := b.call(ctx, "", "Browser.getVersion", nil, &version); err != nil {
+			return err
+		}
+		product = version.Product
+		_, err = b.open(ctx, url)
+		return err
+	})
+	return product, err
+}
+
+// devtools waits for the address that a Chrome writes into its user data
+// directory when it listens.
+func devtools(ctx context.Context, dir string) (url string, err error) {
+	err = eventually(ctx, chromeDeadline, "Chrome listens", func() (bool, error) {
+		raw, err := os.ReadFile(filepath.Join(dir, "DevToolsActivePort"))
+		if err != nil {
+			return false, nil // not yet
+		}
+		port, path, found := strings.Cut(string(raw), "\n")
+		url = fmt.Sprintf("ws://127.0.0.1:%s%s", port, path)
+		return found && path != "", nil
+	})
+	return url, err
+}

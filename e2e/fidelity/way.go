@@ -1,0 +1,20 @@
+package main
+
+import "context"
+
+// way is a way to keep a browser and come back: one column of the table. It is
+// used once, in this order.
+type way interface {
+	// name heads the column.
+	name() string
+	// open starts a browser that begins with a copy of a user data directory,
+	// and gives its CDP address.
+	open(ctx context.Context, desktop string) (endpoint string, err error)
+	// comeBack keeps the browser's state, ends it, brings the state into
+	// another one and gives that one's address.
+	comeBack(ctx context.Context) (endpoint string, err error)
+	// end closes that one too, and gives its user data directory as it was left.
+	end(ctx context.Context) (dir string, err error)
+	// release ends whatever still runs, however far it came.
+	release() error
+}
