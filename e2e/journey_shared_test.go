@@ -26,6 +26,7 @@ func TestOneDaemon(t *testing.T) {
 			"on live at once":        onLiveAtOnce,
 			"without tabs":           restoreWithoutTabs,
 			"a stranger":             aStrangerIsNotLoggedIn,
+			"a login check":          loginCheck,
 			"a download":             downloadArrives,
 			"an upload":              uploadedFileIsGiven,
 		} {
