@@ -50,6 +50,14 @@ func memberSite(t *testing.T) string {
 	return server.URL
 }
 
+// checkCase is a check and what it is to find; addresses may be the site's
+// paths.
+type checkCase struct {
+	name  string
+	check LoginCheck
+	want  LoginOutcome
+}
+
 // Each condition on a real site, met and not met; and what keeps a page from
 // being judged.
 func TestCheckLogin(t *testing.T) {
@@ -58,7 +66,7 @@ func TestCheckLogin(t *testing.T) {
 	site := memberSite(t)
 	gone := httptest.NewServer(http.NotFoundHandler())
 	gone.Close()
-	const long, short = 20 * time.Second, 400 * time.Millisecond
+	const long, short = 20 * time.Second, 3 * time.Second
 	held := func(kinds ...string) []Condition {
 		all := []Condition{}
 		for _, k := range kinds {
@@ -67,54 +75,63 @@ func TestCheckLogin(t *testing.T) {
 		}
 		return all
 	}
-	check := func(name string, c LoginCheck, want LoginOutcome) {
+	// together runs checks side by side, each in a tab of its own; none is left.
+	together := func(name string, tests ...checkCase) {
 		t.Run(name, func(t *testing.T) {
-			if c.URL[0] == '/' {
-				c.URL = site + c.URL
+			for _, x := range tests {
+				t.Run(x.name, func(t *testing.T) {
+					t.Parallel()
+					if x.check.URL[0] == '/' {
+						x.check.URL = site + x.check.URL
+					}
+					if x.want.URL != "" {
+						x.want.URL = site + x.want.URL
+					}
+					got, err := b.CheckLogin(within(t), x.check)
+					if err != nil {
+						t.Fatal(err)
+					}
+					if diff := cmp.Diff(x.want, got); diff != "" {
+						t.Errorf("-want +got:\n%s", diff)
+					}
+				})
 			}
-			if want.URL != "" {
-				want.URL = site + want.URL
-			}
-			got, err := b.CheckLogin(within(t), c)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("-want +got:\n%s", diff)
-			}
-			await(t, "the tab is gone", func() bool { return len(r.targets(b)) == 1 })
 		})
+		await(t, "the tabs are gone", func() bool { return len(r.targets(b)) == 1 })
 	}
-	// Nobody is logged in. A status that is another can be told at once.
-	check("a redirect to the login page", LoginCheck{URL: "/members", Status: 200, Timeout: long},
-		LoginOutcome{URL: "/login", Status: 302, Conditions: held("!status")})
-	check("no such element", LoginCheck{URL: "/members", Selector: ".name", Cookie: "sid", Timeout: short},
-		LoginOutcome{URL: "/login", Status: 302, Conditions: held("!selector", "!cookie")})
-	check("a form that is there", LoginCheck{URL: "/members", AbsentSelector: "#login", Text: "log in", Timeout: short},
-		LoginOutcome{URL: "/login", Status: 302, Conditions: held("!absent_selector", "text")})
-	check("a script leads away", LoginCheck{URL: "/away", Selector: "#login", Timeout: long},
-		LoginOutcome{LoggedIn: true, URL: "/login", Status: 200, Conditions: held("selector")})
-	// Somebody is.
+	// A status that is another can be told at once.
+	together("nobody is logged in",
+		checkCase{"a redirect to the login page", LoginCheck{URL: "/members", Status: 200, Timeout: long},
+			LoginOutcome{URL: "/login", Status: 302, Conditions: held("!status")}},
+		checkCase{"no such element", LoginCheck{URL: "/members", Selector: ".name", Cookie: "sid", Timeout: short},
+			LoginOutcome{URL: "/login", Status: 302, Conditions: held("!selector", "!cookie")}},
+		checkCase{"a form that is there", LoginCheck{URL: "/members", AbsentSelector: "#login", Text: "log in", Timeout: short},
+			LoginOutcome{URL: "/login", Status: 302, Conditions: held("!absent_selector", "text")}},
+		checkCase{"a script leads away", LoginCheck{URL: "/away", Selector: "#login", Timeout: long},
+			LoginOutcome{LoggedIn: true, URL: "/login", Status: 200, Conditions: held("selector")}},
+	)
 	r.open(b, site+"/in")
-	check("all that proves it", LoginCheck{URL: "/members", Status: 200, Selector: "h1.name", AbsentSelector: "#login",
-		Text: "Hello, Ada", Cookie: "sid", Timeout: long}, LoginOutcome{LoggedIn: true, URL: "/members", Status: 200,
-		Conditions: held("status", "selector", "absent_selector", "text", "cookie")})
-	check("text that nobody sees", LoginCheck{URL: "/members", Text: "hidden words", Timeout: short},
-		LoginOutcome{URL: "/members", Status: 200, Conditions: held("!text")})
-	check("a script is late", LoginCheck{URL: "/script", Selector: "#late", AbsentSelector: "#login", Text: "late 1280", Timeout: long},
-		LoginOutcome{LoggedIn: true, URL: "/script", Status: 200, Conditions: held("selector", "absent_selector", "text")})
-	check("an answer without a document", LoginCheck{URL: "/denied", Status: 200, Timeout: long},
-		LoginOutcome{Status: 401, Conditions: held("!status")})
-	check("Chrome's own page is not the site's", LoginCheck{URL: "/denied", AbsentSelector: "#login", Text: "HTTP ERROR", Timeout: long},
-		LoginOutcome{Status: 401, Conditions: held("!absent_selector", "!text")})
-	check("no content", LoginCheck{URL: "/nothing", Status: 204, Cookie: "sid", Timeout: long},
-		LoginOutcome{LoggedIn: true, Status: 204, Conditions: held("status", "cookie")})
-	check("a site that is away", LoginCheck{URL: gone.URL, Status: 200, Timeout: long},
-		LoginOutcome{Conditions: held("!status"), Problem: "the page could not be opened: net::ERR_CONNECTION_REFUSED"})
-	check("a site that does not answer", LoginCheck{URL: "/never", Status: 200, Timeout: short},
-		LoginOutcome{Conditions: held("!status"), Problem: "the page did not answer in time"})
-	check("no selector", LoginCheck{URL: "/members", Selector: "h1[", Timeout: long},
-		LoginOutcome{URL: "/members", Status: 200, Conditions: held("!selector"), Problem: "selector is no CSS selector"})
+	together("somebody is",
+		checkCase{"all that proves it", LoginCheck{URL: "/members", Status: 200, Selector: "h1.name", AbsentSelector: "#login",
+			Text: "Hello, Ada", Cookie: "sid", Timeout: long}, LoginOutcome{LoggedIn: true, URL: "/members", Status: 200,
+			Conditions: held("status", "selector", "absent_selector", "text", "cookie")}},
+		checkCase{"text that nobody sees", LoginCheck{URL: "/members", Text: "hidden words", Timeout: short},
+			LoginOutcome{URL: "/members", Status: 200, Conditions: held("!text")}},
+		checkCase{"a script is late", LoginCheck{URL: "/script", Selector: "#late", AbsentSelector: "#login", Text: "late 1280", Timeout: long},
+			LoginOutcome{LoggedIn: true, URL: "/script", Status: 200, Conditions: held("selector", "absent_selector", "text")}},
+		checkCase{"an answer without a document", LoginCheck{URL: "/denied", Status: 200, Timeout: long},
+			LoginOutcome{Status: 401, Conditions: held("!status")}},
+		checkCase{"Chrome's own page is not the site's", LoginCheck{URL: "/denied", AbsentSelector: "#login", Text: "HTTP ERROR", Timeout: long},
+			LoginOutcome{Status: 401, Conditions: held("!absent_selector", "!text")}},
+		checkCase{"no content", LoginCheck{URL: "/nothing", Status: 204, Cookie: "sid", Timeout: long},
+			LoginOutcome{LoggedIn: true, Status: 204, Conditions: held("status", "cookie")}},
+		checkCase{"a site that is away", LoginCheck{URL: gone.URL, Status: 200, Timeout: long},
+			LoginOutcome{Conditions: held("!status"), Problem: "the page could not be opened: net::ERR_CONNECTION_REFUSED"}},
+		checkCase{"a site that does not answer", LoginCheck{URL: "/never", Status: 200, Timeout: short},
+			LoginOutcome{Conditions: held("!status"), Problem: "the page did not answer in time"}},
+		checkCase{"no selector", LoginCheck{URL: "/members", Selector: "h1[", Timeout: long},
+			LoginOutcome{URL: "/members", Status: 200, Conditions: held("!selector"), Problem: "selector is no CSS selector"}},
+	)
 	// The session's own tabs were not touched.
 	if got := r.eval(b, site+"/in", "history.length + document.visibilityState"); got != "1visible" {
 		t.Errorf("the tab in front: %s", got)

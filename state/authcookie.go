@@ -16,7 +16,7 @@ var (
 	// What has such words and keeps no login: protection against forged
 	// requests, steps of a login under way, and statistics.
 	otherWords = []string{"csrf", "xsrf", "antiforgery", "nonce", "pkce", "verifier", "oauthstate", "authstate",
-		"redirect", "anon", "guest", "consent", "hjsession", "amplitude", "optimizely", "stripe", "analytics"}
+		"lastlogin", "loginhint", "attempt", "redirect", "anon", "guest", "consent", "hjsession", "amplitude", "optimizely", "stripe", "analytics"}
 	// Values that say that nobody is logged in.
 	noValues = []string{"", "no", "false", "0", "null", "deleted"}
 )
