@@ -1,6 +1,7 @@
 package state
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -17,6 +18,8 @@ var (
 	// requests, steps of a login under way, and statistics.
 	otherWords = []string{"csrf", "xsrf", "antiforgery", "nonce", "pkce", "verifier", "oauthstate", "authstate",
 		"lastlogin", "loginhint", "attempt", "redirect", "anon", "guest", "consent", "hjsession", "amplitude", "optimizely", "stripe", "analytics"}
+	// Names that say nothing by themselves: DokuWiki, LinkedIn, Facebook.
+	ownName = regexp.MustCompile(`^(dw[0-9a-f]{32}|liat|cuser|xs)$`)
 	// Values that say that nobody is logged in.
 	noValues = []string{"", "no", "false", "0", "null", "deleted"}
 )
@@ -53,7 +56,7 @@ func isAuthName(c Cookie) bool {
 	has := func(words []string) bool {
 		return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(name, w) })
 	}
-	return !has(otherWords) && (has(clearWords) || c.HTTPOnly && (has(faintWords) || strings.HasSuffix(name, "sid")))
+	return !has(otherWords) && (has(clearWords) || ownName.MatchString(name) || c.HTTPOnly && (has(faintWords) || strings.HasSuffix(name, "sid")))
 }
 
 func isOther(name string) bool {

@@ -54,6 +54,8 @@ func TestLoginOfOneThing(t *testing.T) {
 		"persistent cookie":               {jar(authCookie("user_session", true, &later)), state.BasisCookie, &later},
 		"remember me":                     {jar(authCookie("remember_web_59ba36addc2b2f94", true, &later)), state.BasisCookie, &later},
 		"a token that scripts read":       {jar(authCookie("auth_token", false, &soon)), state.BasisCookie, &soon},
+		"DokuWiki":                        {jar(authCookie("DW68700bfd16c2027de7de74a5a8202a6f", true, &later)), state.BasisCookie, &later},
+		"the hint of a name":              {jar(authCookie("login_hint", false, &soon), authCookie("last_login", true, &soon)), "", nil},
 		"refresh token cookie":            {jar(authCookie("refresh_token", true, &later)), state.BasisRefreshToken, &later},
 		"JWT in a cookie":                 {jar(withValue(authCookie("AUTH", true, &later), ends(soon))), state.BasisJWT, &soon},
 		"JWT outliving its cookie":        {jar(withValue(authCookie("AUTH", true, &soon), ends(later))), state.BasisJWT, &soon},
