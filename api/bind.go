@@ -74,6 +74,13 @@ func (b *binder) set(path string, value any, dst reflect.Value, emptyOK bool) er
 				return nil
 			}
 		}
+	case reflect.Float64:
+		if number, ok := value.(json.Number); ok {
+			if f, err := number.Float64(); err == nil {
+				dst.SetFloat(f)
+				return nil
+			}
+		}
 	}
 	return mistyped(path, dst, describe(value))
 }
@@ -169,6 +176,8 @@ func wanted(t reflect.Type) string {
 		return "true or false"
 	case reflect.Int64:
 		return "an integer"
+	case reflect.Float64:
+		return "a number"
 	default:
 		return "a string"
 	}

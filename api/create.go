@@ -36,23 +36,16 @@ type createBody struct {
 	Lifetime    int64             `json:"max_lifetime_seconds"`
 	Wait        int64             `json:"wait_seconds"`
 	Labels      map[string]string `json:"labels"`
+	overridesBody
 
-	WebhookURL       unbuilt `json:"webhook_url"`
-	Viewport         unbuilt `json:"viewport"`
-	UserAgent        unbuilt `json:"user_agent"`
-	Locale           unbuilt `json:"locale"`
-	Timezone         unbuilt `json:"timezone"`
-	Geolocation      unbuilt `json:"geolocation"`
-	ExtraHeaders     unbuilt `json:"extra_headers"`
-	Proxy            unbuilt `json:"proxy"`
-	PermissionPolicy unbuilt `json:"permission_policy"`
-	Extensions       unbuilt `json:"extensions"`
-	Passkeys         unbuilt `json:"passkeys"`
-	Origins          unbuilt `json:"origins"`
-	AutoSave         unbuilt `json:"auto_save"`
-	Restart          unbuilt `json:"restart"`
-	Resume           unbuilt `json:"resume"`
-	Record           unbuilt `json:"record"`
+	WebhookURL unbuilt `json:"webhook_url"`
+	Extensions unbuilt `json:"extensions"`
+	Passkeys   unbuilt `json:"passkeys"`
+	Origins    unbuilt `json:"origins"`
+	AutoSave   unbuilt `json:"auto_save"`
+	Restart    unbuilt `json:"restart"`
+	Resume     unbuilt `json:"resume"`
+	Record     unbuilt `json:"record"`
 }
 
 // newCreate returns a body that holds the documented defaults.
@@ -93,6 +86,7 @@ func (b *createBody) check() error {
 		within("max_lifetime_seconds", b.Lifetime, 1, 604800),
 		within("wait_seconds", b.Wait, 0, 600),
 		areLabels(b.Labels),
+		b.overridesBody.check(),
 	)
 }
 
@@ -104,7 +98,7 @@ func (b *createBody) request() session.Create {
 		AllowMemory: b.AllowMemory, FreshIfNone: b.IfMissing == "fresh", RestoreTabs: b.RestoreTabs,
 		ReadOnly: b.ReadOnly, Persist: b.Persist, OnLive: session.OnLive(b.OnLive),
 		Idle: seconds(b.Idle), Lifetime: seconds(b.Lifetime), Wait: seconds(b.Wait),
-		DiscardOnEnd: b.OnTimeout == "discard", Labels: b.Labels, RequestHash: hashOf(b),
+		DiscardOnEnd: b.OnTimeout == "discard", Labels: b.Labels, Overrides: b.overrides(), RequestHash: hashOf(b),
 	}
 }
 

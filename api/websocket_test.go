@@ -148,7 +148,7 @@ func TestConnectRefuses(t *testing.T) {
 		{"api_key=" + goodKey, key, 422, "api_key"},
 		{"save_as_default=true", key, 422, "save_as_default"},
 		{"viewport={}", key, 422, "viewport"},
-		{"locale=de", key, 422, "locale"},
+		{"locale=german!", key, 422, "locale"},
 		{"labels=x", key, 400, "labels: must be an object"},
 		{"wait_seconds=soon", key, 400, "wait_seconds: must be an integer"},
 		{"ticket=" + oneTicket, http.Header{"Origin": {"https://evil.example"}}, 403, "Origin"},

@@ -53,12 +53,15 @@ func (b *Browser) bringIn(ctx context.Context, doc state.Document, o Options) ([
 		held.release(ctx)
 		return nil, fault.Wrap(err, fault.BrowserFailed, op, "the profile did not come up")
 	}
-	var report []state.Component
+	b.mux.Regrant(doc.Permissions)
+	report := b.regrant(ctx, doc.Permissions)
 	if doc.Datadir != state.DatadirClean && doc.Complete {
-		if report, err = capture.Lay(ctx, b.driver, doc, b.now()); err != nil {
+		laid, err := capture.Lay(ctx, b.driver, doc, b.now())
+		if err != nil {
 			held.release(ctx)
 			return nil, err
 		}
+		report = append(report, laid...)
 	}
 	var lines []state.Component
 	switch tabs {

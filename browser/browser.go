@@ -19,6 +19,7 @@ import (
 	"github.com/stasisd/stasis/browser/datadir"
 	"github.com/stasisd/stasis/browser/launch"
 	"github.com/stasisd/stasis/browser/mux"
+	"github.com/stasisd/stasis/browser/relay"
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/state"
 )
@@ -56,12 +57,13 @@ type Browser struct {
 	cancel     context.CancelFunc
 	ctx        context.Context // of the background work: ends with the browser
 	options    Options
-	attendance *attendance // nil where nothing is set on the targets
+	relay      *relay.Relay // nil unless a proxy wants credentials
+	attendance *attendance  // nil where nothing is set on the targets
 }
 
 // Fresh starts Chrome on an empty environment, with one blank tab.
 func (s *Starter) Fresh(ctx context.Context, dir *Dir, o Options) (*Browser, error) {
-	if err := s.prepare(dir, datadir.Prepare{RestoreTabs: true}); err != nil {
+	if err := s.prepare(dir, datadir.Prepare{RestoreTabs: true, Policy: o.Overrides.Permissions()}); err != nil {
 		return nil, err
 	}
 	b, err := s.start(ctx, dir, datadir.Profile, o)
@@ -87,7 +89,8 @@ func (s *Starter) Restored(ctx context.Context, dir *Dir, doc state.Document, o 
 	o.Overrides = own.Over(doc.Overrides)
 	tabs := tabsOf(doc, o)
 	keep := o.RestoreTabs && (tabs != tabsNone || doc.Datadir == state.DatadirClean)
-	if err := s.prepare(dir, datadir.Prepare{RestoreTabs: keep, StaleSessionStorage: tabs == tabsStale}); err != nil {
+	if err := s.prepare(dir, datadir.Prepare{RestoreTabs: keep, StaleSessionStorage: tabs == tabsStale,
+		Policy: o.Overrides.Permissions(), Before: doc.Overrides.Permissions()}); err != nil {
 		return nil, nil, err
 	}
 	b, err := s.start(ctx, dir, spareProfile, o)
@@ -113,13 +116,18 @@ func (s *Starter) prepare(dir *Dir, p datadir.Prepare) error {
 
 func (s *Starter) start(ctx context.Context, dir *Dir, profile string, o Options) (*Browser, error) {
 	const op = "browser.start"
-	process, err := s.Launcher.Start(ctx, launch.Options{
-		Dir: dir, Profile: profile, URL: "about:blank",
-		TimeZone: o.Overrides.Timezone, ExtraArgs: overrideFlags(o.Overrides)})
+	proxy, relay, err := startProxy(o.Overrides.Proxy, dir.UID)
 	if err != nil {
 		return nil, err
 	}
-	b := &Browser{dir: dir, process: process, now: s.Now, options: o}
+	process, err := s.Launcher.Start(ctx, launch.Options{
+		Dir: dir, Profile: profile, URL: "about:blank",
+		TimeZone: o.Overrides.Timezone, ExtraArgs: append(overrideFlags(o.Overrides), proxy...)})
+	if err != nil {
+		relay.Close()
+		return nil, err
+	}
+	b := &Browser{dir: dir, process: process, now: s.Now, options: o, relay: relay}
 	b.ctx, b.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	b.mux = mux.New(process.Pipe(), mux.Options{Policy: mux.Policy{FilesDir: dir.Files()}, KeepPage: true})
 	if b.driver, err = b.mux.Driver(ctx); err != nil {

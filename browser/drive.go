@@ -42,12 +42,13 @@ func (b *Browser) Door() mux.Door { return b.mux.Door() }
 // closed by CloseClients meanwhile is closed as the others were.
 func (b *Browser) Serve(ctx context.Context, conn mux.Conn, targetID string, door mux.Door) error {
 	err := b.mux.Serve(ctx, conn, mux.ServeOptions{Target: target.ID(targetID), Door: door})
-	// What a client says of downloads and of its pages goes with it, and the
+	// What a client says of downloads, permissions and its pages goes with it, and the
 	// session's own with that. A
 	// Chrome that has gone has none, and a frozen one must not hold this up.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), downloadsDeadline)
 	defer cancel()
 	_ = b.keepDownloads(ctx)
+	_ = b.regrant(ctx, b.mux.Granted())
 	if b.attendance != nil && b.mux.Clients() == 0 {
 		b.attendance.renew(ctx)
 	}

@@ -299,3 +299,25 @@ func TestFreezeThawKill(t *testing.T) {
 		t.Errorf("closed %s, %v", how, err)
 	}
 }
+
+// attach opens a session to a page.
+func (c *conn) attach(t *testing.T, id target.ID) (session string) {
+	t.Helper()
+	var got struct {
+		ID     int
+		Result struct{ SessionID string }
+	}
+	ctx := within(t)
+	c.in <- []byte(`{"id":77,"method":"Target.attachToTarget","params":{"flatten":true,"targetId":"` + string(id) + `"}}`)
+	for got.ID != 77 {
+		select {
+		case m := <-c.out:
+			if err := json.Unmarshal(m, &got); err != nil {
+				t.Fatal(err)
+			}
+		case <-ctx.Done():
+			t.Fatal("no answer")
+		}
+	}
+	return got.Result.SessionID
+}

@@ -31,8 +31,8 @@ func (b *Browser) Capture(ctx context.Context) (state.Document, error) {
 	}
 	doc.CapturedAt = b.now().UTC()
 	doc.Datadir = state.DatadirLive
-	doc.Chrome = state.Chrome{Version: b.version, Engine: EngineChrome, UserAgent: b.userAgent}
-	doc.Overrides = b.options.Overrides
+	doc.Chrome = state.Chrome{Version: b.version, Engine: EngineChrome, UserAgent: b.userAgent, Flags: b.process.Flags()}
+	doc.Overrides, doc.Permissions = b.options.Overrides, b.mux.Granted()
 	return doc, nil
 }
 
@@ -80,6 +80,7 @@ func (b *Browser) Kill(ctx context.Context) error {
 	}
 	b.background.Wait()
 	b.attendance.wait()
+	b.relay.Close()
 	return fault.Wrap(err, fault.BrowserFailed, "browser.kill", "Chrome could not be ended")
 }
 

@@ -57,7 +57,7 @@ func refusedRequests(t *testing.T, d *daemon.Daemon) {
 		{"unknown field", post(obj{"restore_from": "x"}), 422, "unknown_field", "restore_from"},
 		{"wrong type", post(obj{"idle_timeout_seconds": "900"}), 400, "invalid_request", "idle_timeout_seconds"},
 		{"wrong type of text", post(obj{"user_id": 7}), 400, "invalid_request", "user_id"},
-		{"not built", post(obj{"proxy": obj{}}), 422, "unsupported", "proxy"},
+		{"not built", post(obj{"record": true}), 422, "unsupported", "record"},
 		{"empty ID", post(obj{"restore_from_session_id": ""}), 422, "invalid_field", "restore_from_session_id"},
 		{"file: start_url", post(obj{"start_url": "file:///etc/passwd"}), 422, "invalid_field", "start_url"},
 		{"unknown mode", d.Call(t, http.MethodDelete, at(s.ID, "?save_snapshot_mode=disk"), nil), 422, "invalid_field", "save_snapshot_mode"},

@@ -42,6 +42,9 @@ func Captured(doc Document) []Component {
 	if n := len(doc.Overrides.Names()); n > 0 {
 		lines = append(lines, Component{Name: ComponentOverrides, Saved: n})
 	}
+	if n := len(doc.Permissions); n > 0 {
+		lines = append(lines, Component{Name: ComponentPermissions, Saved: n})
+	}
 	return append(lines, doc.Inventory.captured(doc)...)
 }
 

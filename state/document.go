@@ -44,6 +44,8 @@ type Document struct {
 	// Overrides are what the session's pages were told. They apply again where
 	// a restore names none.
 	Overrides Overrides `json:"overrides,omitzero"`
+	// Permissions are those that clients set over CDP.
+	Permissions []Granted `json:"permissions,omitempty"`
 	// Missed names what the capture could not read, with the reason.
 	Missed []Missed `json:"missed,omitempty"`
 }
@@ -53,6 +55,8 @@ type Chrome struct {
 	Version   string `json:"version"` // "156.0.8078.79"
 	Engine    string `json:"engine"`  // chrome | shell
 	UserAgent string `json:"user_agent"`
+	// Flags are those of its command line, without the folders of the machine.
+	Flags []string `json:"flags,omitempty"`
 }
 
 // Cookie has every attribute of CDP's Network.Cookie that Storage.setCookies

@@ -56,8 +56,9 @@ const (
 	DecisionDeny  Decision = "deny"
 )
 
-// PermissionPolicy decides what Chrome would ask a person. The environment's
-// own decisions for an origin come before the default, a rule before them.
+// PermissionPolicy decides what Chrome would ask a person. A rule for an origin
+// comes first, then what the environment itself has decided for one, then a
+// rule for all, then the default.
 type PermissionPolicy struct {
 	Default Decision         `json:"default_decision"`
 	Rules   []PermissionRule `json:"rules,omitempty"`
@@ -67,7 +68,7 @@ type PermissionPolicy struct {
 // Where two rules speak of the same, the later one holds.
 type PermissionRule struct {
 	Permission string   `json:"permission"` // see Permissions
-	Origin     string   `json:"origin"`
+	Origin     string   `json:"origin"`     // "" and "*": all
 	Decision   Decision `json:"decision"`
 }
 

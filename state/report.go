@@ -9,7 +9,8 @@ const (
 	ComponentTabs           = "tabs"
 	ComponentHistory        = "tab_history" // back/forward lists
 	ComponentWindowName     = "window_name"
-	ComponentOverrides      = "overrides" // viewport, user agent, proxy, …
+	ComponentPermissions    = "permissions" // set over CDP
+	ComponentOverrides      = "overrides"   // viewport, user agent, proxy, …
 
 	// Counted on disk: see Inventory.
 	ComponentIndexedDB        = "indexed_db" // databases

@@ -12,6 +12,7 @@ import (
 
 	"github.com/stasisd/stasis/browser/datadir"
 	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/state"
 )
 
 func put(t *testing.T, root, name, body string) {
@@ -283,4 +284,37 @@ func TestPrepareFollowsNoLinkOut(t *testing.T) {
 	if got, rerr := os.ReadFile(outside); rerr != nil || string(got) != `{"mine":1}` {
 		t.Errorf("the file outside is now %q (%v), Run: %v", got, rerr, err)
 	}
+}
+
+// A policy's default stands where the environment has decided nothing for an
+// origin, its rules are exceptions, and the policy before it is taken back.
+func TestPreparePolicy(t *testing.T) {
+	root := t.TempDir()
+	put(t, root, "Default/Preferences", `{"profile":{"content_settings":{"exceptions":{
+		"media_stream_camera":{"https://own.example:443,*":{"setting":2},"https://a.example:443,*":{"setting":1}}}},
+		"default_content_setting_values":{"geolocation":1,"notifications":1,"cookies":4}}}`)
+	before := &state.PermissionPolicy{Default: state.DecisionAllow, Rules: []state.PermissionRule{
+		{Permission: "camera", Origin: "https://a.example", Decision: state.DecisionAllow},
+		{Permission: "persistent-storage", Origin: "*", Decision: state.DecisionDeny}}}
+	now := &state.PermissionPolicy{Default: state.DecisionDeny, Rules: []state.PermissionRule{
+		{Permission: "camera", Decision: state.DecisionAllow},
+		{Permission: "local-network-access", Origin: "http://[::1]:8080", Decision: state.DecisionAllow}}}
+	if err := (datadir.Prepare{Policy: now, Before: before}).Run(root); err != nil {
+		t.Fatal(err)
+	}
+	got := prefs(t, root, "Preferences")
+	for name, setting := range map[string]string{"media_stream_camera": "1", "geolocation": "2", "notifications": "2", "cookies": "4",
+		"durable_storage": "", "usb_guard": "2"} {
+		want(t, got, setting, "profile", "default_content_setting_values", name)
+	}
+	want(t, got, `{"https://own.example:443,*":{"setting":2}}`, "profile", "content_settings", "exceptions", "media_stream_camera")
+	for _, name := range []string{"local_network_access", "local_network", "loopback_network"} {
+		want(t, got, `{"http://[::1]:8080,*":{"setting":1}}`, "profile", "content_settings", "exceptions", name)
+	}
+	if err := (datadir.Prepare{Before: now}).Run(root); err != nil {
+		t.Fatal(err)
+	}
+	got = prefs(t, root, "Preferences")
+	want(t, got, "2", "profile", "default_content_setting_values", "media_stream_camera")
+	want(t, got, `{}`, "profile", "content_settings", "exceptions", "loopback_network")
 }

@@ -11,6 +11,7 @@ import (
 	"syscall"
 
 	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/state"
 )
 
 // Prepare readies a profile for Chrome: an environment that was unpacked, or
@@ -22,19 +23,9 @@ type Prepare struct {
 	// StaleSessionStorage drops the tabs' sessionStorage, which is older than
 	// what will be laid over it: what the site had removed would come back.
 	StaleSessionStorage bool
-}
-
-// askingSettings are the content settings that Chrome would ask a person
-// about. Nobody is there to answer and the page's call would never return, so
-// each is denied (2) unless the environment has a decision of its own. Names
-// as in Chromium's components/content_settings registry.
-var askingSettings = []string{
-	"ar", "bluetooth_guard", "bluetooth_scanning", "clipboard", "file_system_write_guard",
-	"geolocation", "hand_tracking", "hid_guard", "idle_detection", "local_fonts",
-	"local_network", "local_network_access", "loopback_network", "media_stream_camera",
-	"media_stream_mic", "midi", "midi_sysex", "notifications", "sensors", "serial_guard",
-	"smart_card_guard", "storage_access", "top_level_storage_access", "usb_guard", "vr",
-	"window_placement",
+	// Policy decides what pages may; Before is the one that the environment was
+	// saved with, and that this one replaces. Nil is none.
+	Policy, Before *state.PermissionPolicy
 }
 
 // Run writes the preferences that every session's Chrome needs into the
@@ -43,6 +34,7 @@ var askingSettings = []string{
 //   - session.restore_on_startup 1 ("continue where you left off"): without it
 //     Chrome deletes session cookies when it starts and sessionStorage with
 //     the tabs (ShouldRestoreOldSessionCookies, profile_impl.cc);
+//   - a decision on every permission that Chrome would ask a person about;
 //   - a normal exit, so that no crash gate holds the tabs back;
 //   - no folder of another machine: downloads and unpacked extensions.
 //
@@ -71,23 +63,18 @@ func (p Prepare) Run(userDataDir string) error {
 			return fault.Wrap(err, fault.StoreFailed, op, "the saved tabs could not be removed")
 		}
 	}
-	if err := edit(root, path.Join(Profile, "Preferences"), true, prepare); err != nil {
+	if err := edit(root, path.Join(Profile, "Preferences"), true, p.prepare); err != nil {
 		return err
 	}
 	return edit(root, path.Join(Profile, "Secure Preferences"), false, dropForeignExtensions)
 }
 
-func prepare(prefs map[string]any) {
+func (p Prepare) prepare(prefs map[string]any) {
 	object(prefs, "session")["restore_on_startup"] = 1
 	profile := object(prefs, "profile")
 	profile["exit_type"] = "Normal"
 	profile["exited_cleanly"] = true
-	settings := object(profile, "default_content_setting_values")
-	for _, name := range askingSettings {
-		if _, decided := settings[name]; !decided {
-			settings[name] = 2
-		}
-	}
+	decide(profile, p.Policy, p.Before)
 	for _, folder := range []string{"download", "savefile"} {
 		delete(object(prefs, folder), "default_directory")
 	}

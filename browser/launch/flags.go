@@ -104,6 +104,18 @@ func arguments(o Options) ([]string, error) {
 	return args, nil
 }
 
+// portable leaves out what names folders of this machine, and addresses.
+func portable(args []string) []string {
+	var flags []string
+	for _, arg := range args {
+		name, _, _ := strings.Cut(arg, "=")
+		if strings.HasPrefix(arg, "--") && name != "--user-data-dir" && name != "--disk-cache-dir" {
+			flags = append(flags, arg)
+		}
+	}
+	return flags
+}
+
 // environment returns all that Chrome sees of the environment: its own
 // folders, and nothing of the daemon's.
 func environment(dir *Dir, timezone string) []string {

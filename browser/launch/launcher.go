@@ -106,7 +106,7 @@ func (l *Launcher) Start(ctx context.Context, o Options) (*Process, error) {
 	if err != nil {
 		return nil, fault.Wrap(err, fault.BrowserFailed, op, "")
 	}
-	p.dir = o.Dir
+	p.dir, p.flags = o.Dir, portable(args)
 	first := make(chan report, 1)
 	go p.supervise(reports, first)
 	select {

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -23,6 +24,7 @@ type Process struct {
 	pipe     *pipe
 	errors   *tail
 	dir      *Dir
+	flags    []string
 	main     *os.Process // Chrome's main process; a handle, so that its number cannot be taken over
 	done     chan struct{}
 
@@ -88,6 +90,10 @@ func (p *Process) cutLifeline() {
 // NUL. Reading ends with io.EOF when Chrome has ended. The caller closes it;
 // closing more than once is harmless, and unblocks a reader and a writer.
 func (p *Process) Pipe() io.ReadWriteCloser { return p.pipe }
+
+// Flags returns the flags that Chrome was started with, but for those that
+// name folders of this machine.
+func (p *Process) Flags() []string { return slices.Clone(p.flags) }
 
 // PID returns the ID of Chrome's main process.
 func (p *Process) PID() int { return p.main.Pid }

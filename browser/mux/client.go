@@ -49,6 +49,9 @@ func (c *client) forward(ctx context.Context, e envelope, s *session, params []b
 		}
 		c.push(reply(id, r, asked))
 	}}
+	if !c.trusted && grants(p.method) {
+		p.params = params
+	}
 	send := func() (int64, []byte, error) {
 		n, err := c.m.register(p)
 		return n, request(n, s.id, e.method, params), err

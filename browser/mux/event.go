@@ -127,6 +127,10 @@ func (m *Mux) learn(p *pending, e *envelope) {
 			m.targets.contexts[r.ID] = struct{}{}
 			m.mu.Unlock()
 		}
+	case "Browser.setPermission", "Browser.grantPermissions", "Browser.resetPermissions":
+		if !p.peer.trusted {
+			m.note(p)
+		}
 	case "Target.getTargets":
 		if !p.peer.trusted {
 			m.filterTargets(e)

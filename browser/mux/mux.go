@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/state"
 )
 
 // WebSocket close codes that [Mux.Serve] gives to [Conn.Close].
@@ -57,6 +58,7 @@ type Mux struct {
 	clients  map[*client]struct{}
 	entrance entrance
 	users    map[*Driver]struct{}
+	granted  []state.Granted
 	opened   Opened // nil unless OnCreate was called
 }
 
@@ -67,6 +69,7 @@ type pending struct {
 	peer    *peer
 	session string
 	method  string
+	params  []byte // of a command that sets permissions
 	answer  func(envelope)
 	lost    func() // the session or the pipe went away; may be nil
 }

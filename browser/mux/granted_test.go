@@ -1,0 +1,102 @@
+package mux
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/cdproto/target"
+
+	"github.com/stasisd/stasis/state"
+)
+
+// What clients set of permissions is remembered once Chrome has taken it, in
+// the session's own profile alone, until it is reset.
+func TestPermissionsAreRemembered(t *testing.T) {
+	m, _ := start(t, Options{}, func(f *fake, q message) []byte {
+		switch {
+		case strings.Contains(string(q.Params), "refused"):
+			return fmt.Appendf(nil, `{"id":%d,"sessionId":%q,"error":{"code":-32000,"message":"no"}}`, *q.ID, q.Session)
+		case q.Method == "Target.createBrowserContext":
+			f.answer(q, `{"browserContextId":"MADE"}`)
+			return []byte{}
+		}
+		return nil
+	})
+	c := connect(t, m, ServeOptions{})
+	check := func(want string) {
+		t.Helper()
+		got, err := json.Marshal(m.Granted())
+		if err != nil || string(got) != want {
+			t.Errorf("remembered %s, not %s (%v)", got, want, err)
+		}
+	}
+	c.call(1, "", "Target.createBrowserContext", `{}`)
+	c.call(2, "", "Browser.setPermission", `{"permission":{"name":"midi","sysex":true},"setting":"granted","origin":"https://a.example"}`)
+	c.call(3, "", "Browser.setPermission", `{"permission":{"name":"refused"},"setting":"granted"}`)
+	c.call(4, "", "Browser.setPermission", `{"permission":{"name":"camera"},"setting":"denied","browserContextId":"MADE"}`)
+	check(`[{"origin":"https://a.example","permission":{"name":"midi","sysex":true},"setting":"granted"}]`)
+	c.call(5, "", "Browser.setPermission", `{"permission":{"name":"midi","sysex":true},"setting":"denied","origin":"https://a.example"}`)
+	c.call(6, "", "Browser.grantPermissions", `{"permissions":["geolocation"],"browserContextId":"DEFAULT"}`)
+	check(`[{"origin":"https://a.example","permission":{"name":"midi","sysex":true},"setting":"denied"},{"all":["geolocation"]}]`)
+	// A whole grant leaves nothing else of its origin.
+	c.call(7, "", "Browser.grantPermissions", `{"permissions":["camera"],"origin":"https://a.example"}`)
+	check(`[{"all":["geolocation"]},{"origin":"https://a.example","all":["camera"]}]`)
+	c.call(8, "", "Browser.resetPermissions", `{"browserContextId":"MADE"}`)
+	check(`[{"all":["geolocation"]},{"origin":"https://a.example","all":["camera"]}]`)
+	c.call(9, "", "Browser.resetPermissions", `{}`)
+	check(`null`)
+	m.Regrant([]state.Granted{{All: []string{"midi"}}})
+	check(`[{"all":["midi"]}]`)
+	for i := range int64(maxGranted + 5) {
+		c.call(20+i, "", "Browser.setPermission", fmt.Sprintf(`{"permission":{"name":"midi"},"setting":"granted","origin":"https://a%d.example"}`, i))
+	}
+	if got := m.Granted(); len(got) != maxGranted || got[maxGranted-1].Origin != fmt.Sprintf("https://a%d.example", maxGranted+4) {
+		t.Errorf("%d are remembered, the last of %s", len(got), got[len(got)-1].Origin)
+	}
+}
+
+// Where somebody wants to set pages up, what a client creates is opened blank
+// and the client has its answer afterwards.
+func TestCreatedPagesAreOpenedBlank(t *testing.T) {
+	m, f := start(t, Options{}, func(f *fake, q message) []byte {
+		if q.Method == "Target.createTarget" {
+			f.answer(q, `{"targetId":"T"}`)
+			return []byte{}
+		}
+		return nil
+	})
+	type opened struct {
+		id, url  string
+		answered func()
+	}
+	pages := make(chan opened, 1)
+	c := connect(t, m, ServeOptions{})
+	m.OnCreate(func(id target.ID, url string, answered func()) { pages <- opened{string(id), url, answered} })
+	for sent, want := range map[string]string{"http://a.example/": "http://a.example/", "about:blank": ""} {
+		c.send(`{"id":1,"method":"Target.createTarget","params":{"background":true,"url":"` + sent + `"}}`)
+		p := <-pages
+		if p.id != "T" || p.url != want {
+			t.Errorf("%s: opened %s at %q", sent, p.id, p.url)
+		}
+		if got := last(f, "Target.createTarget"); got.param("url") != "about:blank" || got.param("background") != "true" {
+			t.Errorf("Chrome was told %s", got.Params)
+		}
+		p.answered()
+		if got := c.recv(); got.ID == nil || string(got.Result) != `{"targetId":"T"}` {
+			t.Errorf("the client got %+v", got)
+		}
+	}
+	// A tab's ID is no page's: it goes as it is.
+	c.call(2, "", "Target.createTarget", `{"url":"http://a.example/","forTab":true}`)
+	if got := last(f, "Target.createTarget"); got.param("url") != "http://a.example/" {
+		t.Errorf("Chrome was told %s", got.Params)
+	}
+}
+
+// last is what Chrome was sent last of a method.
+func last(f *fake, method string) message {
+	got := f.wait(1, func(m message) bool { return m.Method == method })
+	return got[len(got)-1]
+}

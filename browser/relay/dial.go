@@ -1,0 +1,78 @@
+package relay
+
+import (
+	"bufio"
+	"context"
+	"crypto/tls"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"time"
+
+	"golang.org/x/net/proxy"
+)
+
+// dial connects to a host and port through a proxy.
+func dial(ctx context.Context, beyond *url.URL, host string) (net.Conn, error) {
+	var direct net.Dialer
+	if beyond.Scheme == "socks5" {
+		password, _ := beyond.User.Password()
+		d, err := proxy.SOCKS5("tcp", beyond.Host, &proxy.Auth{User: beyond.User.Username(), Password: password}, &direct)
+		if err != nil {
+			return nil, err
+		}
+		return d.(proxy.ContextDialer).DialContext(ctx, "tcp", host)
+	}
+	conn, err := direct.DialContext(ctx, "tcp", beyond.Host)
+	if err != nil {
+		return nil, err
+	}
+	if beyond.Scheme == "https" {
+		conn = tls.Client(conn, &tls.Config{ServerName: beyond.Hostname(), MinVersion: tls.VersionTLS12})
+	}
+	deadline, _ := ctx.Deadline()
+	through, err := connect(conn, beyond, host, deadline)
+	if err != nil {
+		return nil, errors.Join(err, conn.Close())
+	}
+	return through, nil
+}
+
+// connect asks an HTTP proxy for a tunnel (RFC 9110 section 9.3.6).
+func connect(conn net.Conn, beyond *url.URL, host string, deadline time.Time) (net.Conn, error) {
+	if err := conn.SetDeadline(deadline); err != nil {
+		return nil, err
+	}
+	password, _ := beyond.User.Password()
+	basic := base64.StdEncoding.EncodeToString([]byte(beyond.User.Username() + ":" + password))
+	if _, err := fmt.Fprintf(conn, "CONNECT %s HTTP/1.1\r\nHost: %s\r\nProxy-Authorization: Basic %s\r\n\r\n", host, host, basic); err != nil {
+		return nil, err
+	}
+	in := bufio.NewReader(conn)
+	answer, err := http.ReadResponse(in, &http.Request{Method: http.MethodConnect}) //nolint:bodyclose // what follows is the tunnel, or the connection closes
+	if err != nil {
+		return nil, err
+	}
+	if answer.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("the proxy answered %d", answer.StatusCode)
+	}
+	return &read{Conn: conn, in: in}, conn.SetDeadline(time.Time{})
+}
+
+// read is a connection of which a reader has had some bytes already.
+type read struct {
+	net.Conn
+	in *bufio.Reader
+}
+
+func (r *read) Read(b []byte) (int, error) { return r.in.Read(b) }
+
+func (r *read) CloseWrite() error {
+	if half, ok := r.Conn.(interface{ CloseWrite() error }); ok {
+		return half.CloseWrite()
+	}
+	return r.Close()
+}

@@ -1,0 +1,179 @@
+// Package relay is a proxy on loopback for one Chrome. It adds to its requests
+// what Chrome cannot be told on its command line: the credentials of the proxy
+// beyond, http, https or socks5 (RFC 9110 section 11.7, RFC 1929).
+//
+// Nobody but Chrome's user is served: a listener on loopback is open to every
+// user of the machine, so the owner of each connection is looked up first.
+package relay
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
+	"sync"
+	"time"
+
+	"github.com/stasisd/stasis/fault"
+)
+
+// headerTimeout bounds how long Chrome may take to send a request's header,
+// and dialTimeout how long the proxy beyond to be reached and to answer.
+const (
+	headerTimeout = 30 * time.Second
+	dialTimeout   = 30 * time.Second
+)
+
+// Relay is one such proxy. Close ends it.
+type Relay struct {
+	beyond   *url.URL // with the credentials
+	listener net.Listener
+	server   *http.Server
+	plain    *http.Transport
+	work     sync.WaitGroup
+
+	mu      sync.Mutex
+	closed  bool
+	tunnels map[net.Conn]struct{} // both ends of each
+}
+
+// Start opens a relay for the processes of a user; beyond is the proxy's URL
+// with its credentials.
+func Start(beyond *url.URL, uid int) (*Relay, error) {
+	listener, err := net.Listen("tcp4", "127.0.0.1:0")
+	if err != nil {
+		return nil, fault.Wrap(err, fault.Internal, "relay.start", "no port for the proxy's relay")
+	}
+	r := &Relay{beyond: beyond, listener: &owned{Listener: listener, uid: uid}, tunnels: map[net.Conn]struct{}{},
+		plain: &http.Transport{Proxy: http.ProxyURL(beyond), DisableCompression: true,
+			DialContext: (&net.Dialer{Timeout: dialTimeout}).DialContext}}
+	// What goes wrong is told to Chrome; it may name the pages.
+	quiet := log.New(io.Discard, "", 0)
+	through := &httputil.ReverseProxy{
+		Rewrite:        func(*httputil.ProxyRequest) {},
+		Transport:      r.plain,
+		ErrorLog:       quiet,
+		FlushInterval:  -1,
+		ModifyResponse: refused,
+		ErrorHandler:   func(w http.ResponseWriter, _ *http.Request, _ error) { w.WriteHeader(http.StatusBadGateway) },
+	}
+	r.server = &http.Server{ReadHeaderTimeout: headerTimeout, ErrorLog: quiet,
+		Handler: http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+			if !r.keep() {
+				return
+			}
+			defer r.drop()
+			switch {
+			case req.Method == http.MethodConnect:
+				r.tunnel(w, req)
+			case req.URL.Scheme == "http" && req.URL.Host != "":
+				through.ServeHTTP(w, req)
+			default: // a page that has found the port asks it as a site
+				w.WriteHeader(http.StatusBadRequest)
+			}
+		})}
+	r.work.Go(func() { _ = r.server.Serve(r.listener) }) // ends with Close alone
+	return r, nil
+}
+
+// Address is where it listens: "127.0.0.1:40000".
+func (r *Relay) Address() string { return r.listener.Addr().String() }
+
+// Close ends the relay and every connection through it, and waits. It is
+// idempotent; closing none does nothing.
+func (r *Relay) Close() {
+	if r == nil {
+		return
+	}
+	r.mu.Lock()
+	r.closed = true
+	for conn := range r.tunnels {
+		_ = conn.Close() // its copying ends
+	}
+	r.mu.Unlock()
+	_ = r.server.Close() // there is nothing to lose
+	r.plain.CloseIdleConnections()
+	r.work.Wait()
+}
+
+// errRefused is an answer of the proxy beyond that Chrome must not see: it
+// would ask somebody for a password.
+var errRefused = errors.New("the proxy refused its credentials")
+
+func refused(answer *http.Response) error {
+	if answer.StatusCode == http.StatusProxyAuthRequired {
+		return errRefused
+	}
+	return nil
+}
+
+// tunnel connects Chrome to a host through the proxy beyond (CONNECT).
+func (r *Relay) tunnel(w http.ResponseWriter, req *http.Request) {
+	ctx, cancel := context.WithTimeout(req.Context(), dialTimeout)
+	defer cancel()
+	far, err := dial(ctx, r.beyond, req.Host)
+	if err != nil {
+		w.WriteHeader(http.StatusBadGateway)
+		return
+	}
+	near, buffered, err := http.NewResponseController(w).Hijack()
+	if err != nil {
+		_ = far.Close()
+		w.WriteHeader(http.StatusInternalServerError)
+		return
+	}
+	if !r.keep(near, far) {
+		return
+	}
+	defer r.drop(near, far)
+	if _, err := near.Write([]byte("HTTP/1.1 200 Connection established\r\n\r\n")); err != nil {
+		return
+	}
+	var up sync.WaitGroup
+	up.Go(func() { pour(far, buffered) })
+	pour(near, far)
+	up.Wait()
+}
+
+// pour copies until the source ends and passes the end on. What ends it is for
+// the two sides to find out.
+func pour(to net.Conn, from io.Reader) {
+	_, err := io.Copy(to, from)
+	if half, ok := to.(interface{ CloseWrite() error }); ok && err == nil {
+		_ = half.CloseWrite()
+		return
+	}
+	_ = to.Close()
+}
+
+// keep notes a request with the ends of its tunnel, so that Close ends it and
+// waits; false when it is over already.
+func (r *Relay) keep(conns ...net.Conn) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed {
+		for _, c := range conns {
+			_ = c.Close()
+		}
+		return false
+	}
+	r.work.Add(1)
+	for _, c := range conns {
+		r.tunnels[c] = struct{}{}
+	}
+	return true
+}
+
+func (r *Relay) drop(conns ...net.Conn) {
+	r.mu.Lock()
+	for _, c := range conns {
+		_ = c.Close()
+		delete(r.tunnels, c)
+	}
+	r.mu.Unlock()
+	r.work.Done()
+}

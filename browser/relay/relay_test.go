@@ -1,0 +1,174 @@
+package relay
+
+import (
+	"crypto/tls"
+	"encoding/base64"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// beyond is a proxy that wants a name and a password.
+func beyond(t *testing.T) *url.URL {
+	through := httputil.ReverseProxy{Rewrite: func(*httputil.ProxyRequest) {}}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		want := "Basic " + base64.StdEncoding.EncodeToString([]byte("ada:secret"))
+		switch {
+		case r.Header.Get("Proxy-Authorization") != want:
+			w.Header().Set("Proxy-Authenticate", `Basic realm="x"`)
+			w.WriteHeader(http.StatusProxyAuthRequired)
+		case r.Method == http.MethodConnect:
+			far, err := net.Dial("tcp", r.Host)
+			if err != nil {
+				w.WriteHeader(http.StatusBadGateway)
+				return
+			}
+			near, _, err := http.NewResponseController(w).Hijack()
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			_, _ = near.Write([]byte("HTTP/1.1 200 OK\r\n\r\n"))
+			var both sync.WaitGroup
+			both.Go(func() { pour(far, near) })
+			pour(near, far)
+			both.Wait()
+			_, _ = near.Close(), far.Close()
+		default:
+			through.ServeHTTP(w, r)
+		}
+	}))
+	t.Cleanup(server.Close)
+	u, err := url.Parse(server.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return u
+}
+
+func relayed(t *testing.T, u *url.URL, uid int) (*Relay, *http.Client) {
+	t.Helper()
+	r, err := Start(u, uid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(r.Close)
+	transport := &http.Transport{Proxy: http.ProxyURL(&url.URL{Scheme: "http", Host: r.Address()}),
+		TLSClientConfig: &tls.Config{InsecureSkipVerify: true}} // the test's own site
+	t.Cleanup(transport.CloseIdleConnections)
+	return r, &http.Client{Transport: transport}
+}
+
+func TestCredentialsAreAdded(t *testing.T) {
+	site := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		for _, name := range []string{"Proxy-Authorization", "X-Forwarded-For", "Via"} {
+			if r.Header.Get(name) != "" {
+				t.Errorf("the site was sent %s", name)
+			}
+		}
+		_, _ = io.WriteString(w, "here")
+	})
+	plain, secure := httptest.NewServer(site), httptest.NewTLSServer(site)
+	defer plain.Close()
+	defer secure.Close()
+	u := beyond(t)
+	u.User = url.UserPassword("ada", "secret")
+	r, client := relayed(t, u, os.Geteuid())
+	for _, at := range []string{plain.URL, secure.URL} {
+		answer, err := client.Get(at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, err := io.ReadAll(answer.Body)
+		_ = answer.Body.Close()
+		if err != nil || string(body) != "here" {
+			t.Errorf("%s: %d %q %v", at, answer.StatusCode, body, err)
+		}
+	}
+	// Asked as if it were a site it is none.
+	answer, err := http.Get("http://" + r.Address() + "/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = answer.Body.Close()
+	if answer.StatusCode != http.StatusBadRequest {
+		t.Errorf("as a site it answers %d", answer.StatusCode)
+	}
+	http.DefaultClient.CloseIdleConnections()
+}
+
+// Chrome must not be asked for a password: nobody would answer.
+func TestWrongCredentialsAreABadGateway(t *testing.T) {
+	site := httptest.NewTLSServer(nil)
+	defer site.Close()
+	u := beyond(t)
+	u.User = url.UserPassword("ada", "wrong")
+	_, client := relayed(t, u, os.Geteuid())
+	if answer, err := client.Get(site.URL); err == nil || !strings.Contains(err.Error(), "Bad Gateway") {
+		_ = answer.Body.Close()
+		t.Errorf("a tunnel: %v", err)
+	}
+	answer, err := client.Get("http://a.example/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = answer.Body.Close()
+	if answer.StatusCode != http.StatusBadGateway {
+		t.Errorf("a request: %d", answer.StatusCode)
+	}
+}
+
+func TestOthersAreNotServed(t *testing.T) {
+	u := beyond(t)
+	u.User = url.UserPassword("ada", "secret")
+	_, client := relayed(t, u, os.Geteuid()+1)
+	if answer, err := client.Get("http://a.example/"); err == nil {
+		_ = answer.Body.Close()
+		t.Errorf("another user was answered %d", answer.StatusCode)
+	}
+}
+
+// Close ends tunnels too, and waits for them.
+func TestCloseEndsTunnels(t *testing.T) {
+	silent, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer silent.Close()
+	u := beyond(t)
+	u.User = url.UserPassword("ada", "secret")
+	r, _ := relayed(t, u, os.Geteuid())
+	conn, err := net.Dial("tcp", r.Address())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if _, err := io.WriteString(conn, "CONNECT "+silent.Addr().String()+" HTTP/1.1\r\nHost: x\r\n\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	head := make([]byte, len("HTTP/1.1 200"))
+	if _, err := io.ReadFull(conn, head); err != nil || string(head) != "HTTP/1.1 200" {
+		t.Fatalf("%q %v", head, err)
+	}
+	accepted, err := silent.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer accepted.Close()
+	r.Close()
+	if _, err := io.ReadAll(conn); err != nil {
+		t.Logf("the tunnel ended with %v", err)
+	}
+	r.Close()
+}
