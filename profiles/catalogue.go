@@ -45,7 +45,8 @@ type Catalogue interface {
 
 	// Commit makes a snapshot visible, moves the default and ends the session,
 	// all in one transaction. A lost race for the default is not an error. The
-	// snapshot's session must exist and be its user's (user_mismatch).
+	// snapshot's session must exist, or be recorded with it, and be its user's
+	// (user_mismatch).
 	Commit(ctx context.Context, c Commit) (Moved, error)
 	// EndSession ends a session without a snapshot, in one transaction.
 	EndSession(ctx context.Context, e End) error

@@ -144,6 +144,9 @@ type Moved struct {
 // Commit is one transaction at the end of a save: the snapshot becomes
 // visible, the default moves if asked, and the session ends if End is set.
 type Commit struct {
+	// Session is recorded in the same transaction where the snapshot comes
+	// from elsewhere and no session was there before; nil otherwise.
+	Session  *Session
 	Snapshot Snapshot
 	Move     *Move
 	End      *End

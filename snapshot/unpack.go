@@ -55,12 +55,7 @@ type Unpacked struct {
 // any error dst is as it was. A file that dst has already is internal, no room
 // in dst is store_full; further identity_missing, store_failed and timeout.
 func (v *Vault) Unpack(ctx context.Context, s Snapshot, dst string, o UnpackOptions) (out Unpacked, err error) {
-	if o.Limits.Entries == 0 {
-		o.Limits.Entries = DefaultLimits.Entries
-	}
-	if o.Limits.Bytes == 0 {
-		o.Limits.Bytes = DefaultLimits.Bytes
-	}
+	o.Limits = o.Limits.orDefault()
 	r, err := v.openArchive(ctx, s)
 	if err != nil {
 		return Unpacked{}, err
@@ -85,6 +80,16 @@ func (v *Vault) Unpack(ctx context.Context, s Snapshot, dst string, o UnpackOpti
 		return Unpacked{}, errors.Join(err, localFault(s.ID, u.undo()))
 	}
 	return u.out, nil
+}
+
+func (l Limits) orDefault() Limits {
+	if l.Entries == 0 {
+		l.Entries = DefaultLimits.Entries
+	}
+	if l.Bytes == 0 {
+		l.Bytes = DefaultLimits.Bytes
+	}
+	return l
 }
 
 // localError is a failure of the disk that is unpacked to.

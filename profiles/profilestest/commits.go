@@ -89,6 +89,31 @@ func testCommitAtomic(f *fixture) {
 	f.same(moved, profiles.Moved{Moved: true, Version: 2})
 }
 
+// What comes from elsewhere brings its session's record, or neither is there.
+func testCommitSession(f *fixture) {
+	s := profiles.Session{ID: "s", UserID: "new", KeyID: "key", Engine: "chrome", Status: profiles.StatusCompleted,
+		Reason: "imported", CreatedAt: start, ExpiresAt: start, EndedAt: start}
+	c := profiles.Commit{Session: &s, Snapshot: f.snapshot("snap", profiles.Session{ID: "s", UserID: "other"}), Move: &profiles.Move{}}
+	_, err := f.c.Commit(f.ctx, c)
+	f.code(err, fault.UserMismatch)
+	_, err = f.c.Session(f.ctx, "s")
+	f.code(err, fault.SessionNotFound)
+
+	c.Snapshot.UserID = "new"
+	moved, err := f.c.Commit(f.ctx, c)
+	f.must(err)
+	f.same(moved, profiles.Moved{Moved: true, Version: 1})
+	got, err := f.c.Session(f.ctx, "s")
+	f.must(err)
+	f.same(got, s)
+
+	c.Snapshot = f.snapshot("other", s)
+	_, err = f.c.Commit(f.ctx, c)
+	f.code(err, fault.SessionExists)
+	_, err = f.c.Snapshot(f.ctx, "other")
+	f.code(err, fault.SnapshotNotFound)
+}
+
 func testCommitBelongs(f *fixture) {
 	s := f.session("s", "user")
 	f.session("t", "user")

@@ -36,6 +36,7 @@ func Run(t *testing.T, open func(t *testing.T) profiles.Catalogue) {
 		{"commit", testCommit},
 		{"commit is whole or not at all", testCommitAtomic},
 		{"commit refuses what does not belong", testCommitBelongs},
+		{"commit with its session", testCommitSession},
 		{"commit race", testCommitRace},
 		{"end", testEnd},
 		{"snapshots", testSnapshots},

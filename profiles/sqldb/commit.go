@@ -14,6 +14,11 @@ func (db *DB) Commit(ctx context.Context, c profiles.Commit) (profiles.Moved, er
 	const op = "profiles.commit"
 	var moved profiles.Moved
 	err := db.write(ctx, op, func(tx *sql.Tx) error {
+		if c.Session != nil {
+			if err := addSession(ctx, tx, *c.Session, op); err != nil {
+				return err
+			}
+		}
 		if err := belongs(ctx, tx, c, op); err != nil {
 			return err
 		}

@@ -34,23 +34,26 @@ func sessionByID(ctx context.Context, q querier, id, op string) (profiles.Sessio
 // CreateSession implements [profiles.Catalogue].
 func (db *DB) CreateSession(ctx context.Context, s profiles.Session) error {
 	const op = "profiles.create_session"
+	return db.write(ctx, op, func(tx *sql.Tx) error { return addSession(ctx, tx, s, op) })
+}
+
+// addSession records a session and its user.
+func addSession(ctx context.Context, tx *sql.Tx, s profiles.Session, op string) error {
 	labels, err := encode(s.Labels)
 	if err != nil {
-		return failure(op, err)
+		return err
 	}
-	return db.write(ctx, op, func(tx *sql.Tx) error {
-		_, err := tx.ExecContext(ctx, "INSERT INTO users (user_id, created_at) VALUES (?, ?) ON CONFLICT DO NOTHING",
-			[]byte(s.UserID), stamp(s.CreatedAt))
-		if err != nil {
-			return err
-		}
-		r, err := tx.ExecContext(ctx, "INSERT INTO sessions ("+sessionColumns+
-			") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (session_id) DO NOTHING",
-			s.ID, []byte(s.UserID), s.KeyID, s.AgentName, s.Goal, s.Engine, s.Status, s.Reason,
-			stamp(s.CreatedAt), stamp(s.ExpiresAt), stamp(s.EndedAt), labels, s.RequestHash,
-			blob(s.Restored), blob(s.Outcome), s.BaseSnapshotID, s.BaseVersion, s.RunDir, s.Discard)
-		return mustTouch(r, err, fault.SessionExists, op)
-	})
+	_, err = tx.ExecContext(ctx, "INSERT INTO users (user_id, created_at) VALUES (?, ?) ON CONFLICT DO NOTHING",
+		[]byte(s.UserID), stamp(s.CreatedAt))
+	if err != nil {
+		return err
+	}
+	r, err := tx.ExecContext(ctx, "INSERT INTO sessions ("+sessionColumns+
+		") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (session_id) DO NOTHING",
+		s.ID, []byte(s.UserID), s.KeyID, s.AgentName, s.Goal, s.Engine, s.Status, s.Reason,
+		stamp(s.CreatedAt), stamp(s.ExpiresAt), stamp(s.EndedAt), labels, s.RequestHash,
+		blob(s.Restored), blob(s.Outcome), s.BaseSnapshotID, s.BaseVersion, s.RunDir, s.Discard)
+	return mustTouch(r, err, fault.SessionExists, op)
 }
 
 // Session implements [profiles.Catalogue].

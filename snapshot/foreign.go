@@ -1,0 +1,184 @@
+package snapshot
+
+import (
+	"archive/tar"
+	"archive/zip"
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"context"
+	"errors"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/stasisd/stasis/fault"
+)
+
+// Foreign is an archive that somebody else made, in a file: a zip, or a tar as
+// it is or compressed with gzip or zstd. It is as hostile as one of ours, and
+// read under the same rules; what is wrong with it is an invalid_import.
+type Foreign struct {
+	file *os.File
+	size int64
+	walk func(ctx context.Context, limits Limits, take func(*tar.Header, io.Reader) error) error
+}
+
+// OpenForeign tells by its first bytes what an archive is. The file stays the
+// caller's, who closes it when the archive is done with.
+func OpenForeign(file *os.File) (*Foreign, error) {
+	info, err := file.Stat()
+	if err != nil {
+		return nil, fault.Wrap(err, fault.Internal, "snapshot.foreign", "")
+	}
+	f := &Foreign{file: file, size: info.Size()}
+	head := make([]byte, 262)
+	n, err := file.ReadAt(head, 0)
+	if err != nil && err != io.EOF {
+		return nil, fault.Wrap(err, fault.Internal, "snapshot.foreign", "")
+	}
+	head = head[:n]
+	switch {
+	case bytes.HasPrefix(head, []byte("PK\x03\x04")), bytes.HasPrefix(head, []byte("PK\x05\x06")):
+		f.walk = f.walkZip
+	case bytes.HasPrefix(head, []byte{0x1f, 0x8b}):
+		f.walk = f.walkTar(func(r io.Reader) (io.ReadCloser, error) { return gzip.NewReader(r) })
+	case bytes.HasPrefix(head, []byte{0x28, 0xb5, 0x2f, 0xfd}):
+		f.walk = f.walkTar(format().OpenReader)
+	case n == 262 && string(head[257:262]) == "ustar":
+		f.walk = f.walkTar(func(r io.Reader) (io.ReadCloser, error) { return io.NopCloser(r), nil })
+	default:
+		return nil, foreign(nil, "it is no archive: a zip, a tar, a tar.gz or a tar.zst is needed")
+	}
+	return f, nil
+}
+
+// Names lists what is in the archive, in its order, folders without their
+// slash.
+func (f *Foreign) Names(ctx context.Context, limits Limits) ([]string, error) {
+	var names []string
+	err := f.walk(ctx, limits, func(h *tar.Header, _ io.Reader) error {
+		names = append(names, h.Name)
+		return nil
+	})
+	return names, f.fail(ctx, err)
+}
+
+// Unpack lays the archive down in dst as [Vault.Unpack] does, each entry under
+// the name that place gives it. What place gives no name is not written,
+// whatever it is.
+func (f *Foreign) Unpack(ctx context.Context, dst string, o UnpackOptions, place func(name string) string) (out Unpacked, err error) {
+	o.Limits = o.Limits.orDefault()
+	u, err := newUnpacker(dst, o)
+	if err != nil {
+		return Unpacked{}, fault.Wrap(err, fault.Internal, "snapshot.foreign", "")
+	}
+	err = f.walk(ctx, o.Limits, func(h *tar.Header, body io.Reader) error {
+		if h.Name = place(h.Name); h.Name == "" {
+			return nil
+		}
+		return u.entry(h, body)
+	})
+	var disk *localError
+	if errors.As(err, &disk) && ctx.Err() == nil {
+		err = localFault("to import", disk)
+	} else if err = f.fail(ctx, err); err == nil {
+		err = localFault("to import", u.finish())
+	}
+	if err != nil {
+		return Unpacked{}, errors.Join(err, localFault("to import", u.undo()))
+	}
+	return u.out, nil
+}
+
+// maxForeignTar bounds a tar with its headers and all the caches that are
+// passed over, in bytes.
+func maxForeignTar(limits Limits) int64 { return 4*limits.Bytes + 2048*int64(limits.Entries) + 10240 }
+
+func (f *Foreign) walkTar(open func(io.Reader) (io.ReadCloser, error)) func(context.Context, Limits, func(*tar.Header, io.Reader) error) error {
+	return func(ctx context.Context, limits Limits, take func(*tar.Header, io.Reader) error) (err error) {
+		plain, err := open(bufio.NewReader(io.NewSectionReader(f.file, 0, f.size)))
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, plain.Close()) }()
+		bounded := &boundedReader{ctx: ctx, r: plain, left: maxForeignTar(limits)}
+		t := tar.NewReader(bounded)
+		for entries := 0; ; entries++ {
+			h, err := t.Next()
+			if err == io.EOF {
+				return nil
+			}
+			if err != nil {
+				return err
+			}
+			if err := takeOne(h, t, entries, limits, take); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+func (f *Foreign) walkZip(ctx context.Context, limits Limits, take func(*tar.Header, io.Reader) error) error {
+	// The directory is read into memory whole, so its size is bounded.
+	directory := &boundedReaderAt{r: f.file, left: maxDirectory}
+	z, err := zip.NewReader(directory, f.size)
+	if err != nil {
+		return errors.Join(err, directory.err)
+	}
+	directory.left = -1
+	for i, entry := range z.File {
+		if entry.Flags&1 != 0 {
+			return irregular("its archive is encrypted")
+		}
+		h, err := tar.FileInfoHeader(entry.FileInfo(), "")
+		if err != nil {
+			return irregular("its archive holds something that is neither a file nor a folder")
+		}
+		h.Name = entry.Name
+		body := &zipBody{ctx: ctx, entry: entry}
+		if err := errors.Join(takeOne(h, body, i, limits, take), body.close()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// takeOne hands an entry on whose name is clean once its leading "./" and a
+// folder's slash are off.
+func takeOne(h *tar.Header, body io.Reader, entries int, limits Limits, take func(*tar.Header, io.Reader) error) error {
+	if entries >= limits.Entries {
+		return irregular("its archive holds more entries than allowed")
+	}
+	switch h.Typeflag {
+	case tar.TypeXGlobalHeader: // of git archive: no entry
+		return nil
+	case tar.TypeDir:
+		h.Name = strings.TrimSuffix(h.Name, "/")
+	}
+	if h.Name = strings.TrimPrefix(h.Name, "./"); h.Name == "." || h.Name == "" && h.Typeflag == tar.TypeDir {
+		return nil
+	}
+	if checkName(h.Name) != nil {
+		return irregular("its archive holds a name that is not a clean relative path")
+	}
+	return take(h, body)
+}
+
+// fail names what is wrong with the archive.
+func (f *Foreign) fail(ctx context.Context, err error) error {
+	var what irregular
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil:
+		return fault.Wrap(ctx.Err(), fault.Timeout, "snapshot.foreign", "reading the archive was given up")
+	case errors.As(err, &what):
+		return foreign(err, strings.Replace(string(what), "its archive", "the archive", 1))
+	}
+	return foreign(err, "the archive is damaged")
+}
+
+func foreign(err error, message string) error {
+	return &fault.Error{Code: fault.InvalidImport, Op: "snapshot.foreign", Message: message, Err: err}
+}
