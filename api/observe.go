@@ -56,7 +56,9 @@ func (s *Server) observe(next echo.HandlerFunc) echo.HandlerFunc {
 // guard makes an error of a panic.
 func (s *Server) guard(next echo.HandlerFunc, c echo.Context) (err error) {
 	defer func() {
-		if p := recover(); p != nil {
+		if p := recover(); p == http.ErrAbortHandler { //nolint:errorlint // it is the very value
+			panic(p) // a handler cuts its connection
+		} else if p != nil {
 			s.log.Error("panic", "request_id", c.Response().Header().Get(requestIDHeader), "value", fmt.Sprint(p), "stack", string(debug.Stack()))
 			err = fault.New(fault.Internal, "api.panic", "")
 		}

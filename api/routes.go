@@ -59,6 +59,9 @@ func (s *Server) routes() {
 
 	s.route(http.MethodGet, one+"/snapshots", key, s.listSnapshots)
 	s.route(http.MethodGet, one+"/snapshots/latest", key, noQuery(s.latestSnapshot))
+	s.route(http.MethodPost, "/v1/snapshots", key, s.importSnapshot)
+	s.route(http.MethodGet, "/v1/snapshots/:snapshot_id/state", key, s.snapshotState)
+	s.route(http.MethodGet, "/v1/snapshots/:snapshot_id/archive", key, noQuery(s.archive))
 	s.route(http.MethodGet, "/v1/snapshots/:snapshot_id", key, noQuery(s.getSnapshot))
 	s.route(http.MethodDelete, "/v1/snapshots/:snapshot_id", key, noQuery(s.deleteSnapshot))
 
@@ -69,6 +72,7 @@ func (s *Server) routes() {
 	s.route(http.MethodPut, "/v1/users/:user_id/default", key, noQuery(s.putDefault))
 	s.route(http.MethodDelete, "/v1/users/:user_id/default", key, noQuery(s.deleteDefault))
 	s.route(http.MethodGet, "/v1/users/:user_id/default/history", key, s.defaultHistory)
+	s.route(http.MethodGet, "/v1/users/:user_id/default/state", key, s.defaultState)
 
 	s.route(http.MethodGet, "/v1/me", key, noQuery(s.me))
 	s.route(http.MethodGet, "/v1/keys", key, noQuery(s.listKeys))

@@ -33,6 +33,7 @@ type Options struct {
 	// ignored_fields of a create's answer, instead of refusing them.
 	WarnUnknownFields bool
 	MaxUpload         int64         // bytes of one file; default 100 MiB
+	MaxImport         int64         // bytes of an imported environment; default 2 GiB
 	Grace             time.Duration // for requests at a stop; default 30 s
 }
 
@@ -46,6 +47,7 @@ type Server struct {
 	urls        origins
 	warnUnknown bool
 	maxUpload   int64
+	maxImport   int64
 	grace       time.Duration
 	live        *live.Page
 	claims      claims
@@ -63,11 +65,14 @@ func New(o Options) *Server {
 	s := &Server{
 		service: o.Service, answers: o.Answers, log: o.Logger, now: o.Now,
 		urls:        origins{public: o.PublicURL, proxies: o.TrustedProxies},
-		warnUnknown: o.WarnUnknownFields, maxUpload: o.MaxUpload, grace: o.Grace,
+		warnUnknown: o.WarnUnknownFields, maxUpload: o.MaxUpload, maxImport: o.MaxImport, grace: o.Grace,
 		live: live.New(),
 	}
 	if s.maxUpload == 0 {
 		s.maxUpload = 100 << 20
+	}
+	if s.maxImport == 0 {
+		s.maxImport = 2 << 30
 	}
 	if s.grace == 0 {
 		s.grace = 30 * time.Second

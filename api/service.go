@@ -19,6 +19,7 @@ type Service interface {
 	sessions
 	driver
 	records
+	porter
 	files
 	// Ready tells whether sessions can be taken.
 	Ready(ctx context.Context) error
@@ -78,6 +79,16 @@ type records interface {
 	Snapshots(ctx context.Context, c session.Caller, sessionID string, limit int, startAfter string) (page []session.SnapshotInfo, next string, err error)
 	Snapshot(ctx context.Context, c session.Caller, id string) (session.SnapshotInfo, error)
 	DeleteSnapshot(ctx context.Context, c session.Caller, id string) error
+}
+
+// porter carries environments in and out.
+type porter interface {
+	State(ctx context.Context, c session.Caller, id string, r session.Export) (session.Exported, error)
+	DefaultState(ctx context.Context, c session.Caller, userID string, r session.Export) (session.Exported, error)
+	// Archive streams; damage is the reader's error, at its end at the latest.
+	Archive(ctx context.Context, c session.Caller, id string) (io.ReadCloser, error)
+	// Import stores nothing after an error, the body's own included.
+	Import(ctx context.Context, c session.Caller, r session.Import, body io.Reader) (session.ImportAnswer, error)
 }
 
 // files are a session's; names are single path elements.

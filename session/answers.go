@@ -66,6 +66,7 @@ type SnapshotInfo struct {
 	UserID     string            `json:"user_id"`
 	Mode       string            `json:"mode"`
 	Rescue     bool              `json:"rescue"`
+	Label      string            `json:"label,omitempty"`
 	CreatedAt  time.Time         `json:"created_at"`
 	ExpiresAt  *time.Time        `json:"expires_at"`
 	SizeBytes  int64             `json:"size_bytes"`

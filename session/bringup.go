@@ -10,7 +10,6 @@ import (
 
 	"github.com/stasisd/stasis/browser"
 	"github.com/stasisd/stasis/browser/datadir"
-	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
 	"github.com/stasisd/stasis/snapshot"
 	"github.com/stasisd/stasis/state"
@@ -131,7 +130,6 @@ func (s *Service) thaw(ctx context.Context, r Create, snap profiles.Snapshot) (_
 
 // unpackAndStart restores from the archive.
 func (s *Service) unpackAndStart(ctx context.Context, r Create, snap profiles.Snapshot) (_ Chrome, doc state.Document, _ []state.Component, err error) {
-	const op = "session.restore"
 	saved, err := s.Vault.Open(ctx, locationOf(snap.UserID, snap.SessionID), snap.ID)
 	if err != nil {
 		return nil, doc, nil, err
@@ -150,12 +148,8 @@ func (s *Service) unpackAndStart(ctx context.Context, r Create, snap profiles.Sn
 	if err != nil {
 		return nil, doc, nil, err
 	}
-	if err := json.Unmarshal(got.Kept[state.FileName], &doc); err != nil {
-		return nil, doc, nil, fault.Wrap(err, fault.ArchiveDamaged, op, "snapshot "+snap.ID+": its state document cannot be read")
-	}
-	if doc.SchemaVersion != state.SchemaVersion {
-		return nil, doc, nil, fault.New(fault.Unsupported, op, "snapshot %s: its state document has version %q; this daemon knows %q",
-			snap.ID, doc.SchemaVersion, state.SchemaVersion)
+	if doc, err = documentOf(snap.ID, got.Kept[state.FileName]); err != nil {
+		return nil, doc, nil, err
 	}
 	chrome, report, err := s.Browsers.Restored(ctx, dir, doc, r.browser())
 	if err != nil {

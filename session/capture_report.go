@@ -25,6 +25,9 @@ func captured(j job, doc state.Document, now time.Time) captureReport {
 			r.Warnings = append(r.Warnings, strings.TrimSpace(h.Component+" "+h.Origin)+" is damaged on disk: "+h.Damage)
 		}
 	}
+	if a := j.arrived; a != nil {
+		r.Components, r.Warnings = append(r.Components, a.lines...), append(r.Warnings, a.warnings...)
+	}
 	// The session's files end with it; whoever forgot to fetch them hears of it.
 	entries, err := os.ReadDir(j.dir.Files())
 	if err == nil && len(entries) > 0 {

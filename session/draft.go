@@ -97,7 +97,7 @@ func endAnswer(row profiles.Snapshot, j job, m profiles.Moved) EndAnswer {
 // snapshotInfo is what a caller is told of a committed snapshot, now.
 func snapshotInfo(row profiles.Snapshot, now time.Time) SnapshotInfo {
 	info := SnapshotInfo{
-		ID: row.ID, SessionID: row.SessionID, UserID: row.UserID, Mode: row.Mode, Rescue: row.Rescue,
+		ID: row.ID, SessionID: row.SessionID, UserID: row.UserID, Mode: row.Mode, Rescue: row.Rescue, Label: row.Label,
 		CreatedAt: row.CreatedAt, SizeBytes: row.SizeBytes, Datadir: row.Datadir, Chrome: row.Chrome,
 		Engine: row.Engine, Components: []state.Component{}, Warnings: []string{}, Logins: []state.Login{},
 	}

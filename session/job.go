@@ -17,6 +17,10 @@ type job struct {
 	used   bool
 	again  browser.Options // of a Chrome that has to be started again
 
+	// arrived is set where no session ran: the environment comes from elsewhere,
+	// and its session's record is made with the snapshot.
+	arrived *arrival
+
 	mode   SaveMode
 	dead   bool // Chrome has crashed: only its datadir is left
 	rescue bool

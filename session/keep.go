@@ -26,13 +26,17 @@ func (s *Service) keep(ctx context.Context, j job, doc state.Document, files []d
 	if j.rescue {
 		row.ExpiresAt = saved.CreatedAt.Add(s.cfg.RescueTTL)
 	}
-	var answer EndAnswer
-	_, err = s.Catalogue.Commit(ctx, profiles.Commit{Snapshot: row, Move: j.move, End: &profiles.End{
-		SessionID: j.rec.ID, Status: j.status, Reason: j.reason, EndedAt: s.Now().UTC(),
-		Outcome: func(m profiles.Moved) (jsonRaw, error) {
-			answer = endAnswer(row, j, m)
-			return encode(answer), nil
-		}}})
+	if j.arrived != nil {
+		row.Label = j.arrived.label
+	}
+	commit := profiles.Commit{Snapshot: row, Move: j.move}
+	if j.arrived != nil {
+		commit.Session = &j.rec
+	} else {
+		commit.End = &profiles.End{SessionID: j.rec.ID, Status: j.status, Reason: j.reason, EndedAt: s.Now().UTC(),
+			Outcome: func(m profiles.Moved) (jsonRaw, error) { return encode(endAnswer(row, j, m)), nil }}
+	}
+	moved, err := s.Catalogue.Commit(ctx, commit)
 	if err != nil {
 		// Not committed: as if it had never been. What cannot be removed now is
 		// an orphan that no record names.
@@ -41,7 +45,7 @@ func (s *Service) keep(ctx context.Context, j job, doc state.Document, files []d
 		}
 		return EndAnswer{}, "", err
 	}
-	return answer, saved.ID, nil
+	return endAnswer(row, j, moved), saved.ID, nil
 }
 
 // parkedChrome removes its run directory when it is ended.

@@ -100,7 +100,7 @@ func start(ctx context.Context, c *serveCmd, log *slog.Logger) (_ *daemon, err e
 	}
 	d.server = api.New(api.Options{Service: d.service, Answers: catalogue, Logger: log, Now: time.Now,
 		PublicURL: c.PublicURL, TrustedProxies: c.TrustedProxy,
-		WarnUnknownFields: c.UnknownFields == "warn", MaxUpload: c.MaxUpload})
+		WarnUnknownFields: c.UnknownFields == "warn", MaxUpload: c.MaxUpload, MaxImport: c.MaxUnpack})
 	return d, nil
 }
 

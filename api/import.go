@@ -1,0 +1,90 @@
+package api
+
+import (
+	"encoding/json"
+	"io"
+	"mime"
+	"net/http"
+
+	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/session"
+)
+
+// importQuery says what the body is, and whose.
+type importQuery struct {
+	Format        string `json:"format"`
+	UserID        string `json:"user_id"`
+	Profile       string `json:"profile"`
+	Label         string `json:"label"`
+	SaveAsDefault bool   `json:"save_as_default"`
+	Conflict      string `json:"default_conflict"`
+}
+
+func (q importQuery) check() error {
+	if q.Format == "" {
+		return invalid("format", "is required")
+	}
+	if q.Profile != "" && q.Format != string(session.FormatDatadir) {
+		return invalid("profile", "only format=datadir has profiles")
+	}
+	return firstOf(
+		oneOf("format", q.Format, "stasis", "playwright", "puppeteer", "netscape", "datadir"),
+		atMost("user_id", q.UserID, maxUserID),
+		atMost("profile", q.Profile, maxFileName),
+		atMost("label", q.Label, 256),
+		oneOf("default_conflict", q.Conflict, "keep", "overwrite"),
+	)
+}
+
+// importSnapshot makes a snapshot of the body, or of the one file of a form. A
+// repeat is known by its key, parameters and length: the bytes are not kept.
+func (s *Server) importSnapshot(c *call) error {
+	q := importQuery{Conflict: string(session.ConflictKeep)}
+	if err := c.query(&q); err != nil {
+		return err
+	}
+	if err := q.check(); err != nil {
+		return err
+	}
+	return s.once(c, hashOf([]any{q, c.Request().ContentLength}), making{
+		make: func() (any, func() error, error) {
+			made, err := s.importBody(c, q)
+			if err != nil {
+				return nil, nil, err
+			}
+			made.Snapshot = wholeSnapshot(made.Snapshot)
+			return made, func() error { return c.JSON(http.StatusCreated, made) }, nil
+		},
+		replay: func(data []byte) error {
+			var made session.ImportAnswer
+			if err := json.Unmarshal(data, &made); err != nil {
+				return fault.Wrap(err, fault.Internal, "api.replay", "")
+			}
+			return c.JSON(http.StatusCreated, made)
+		},
+	})
+}
+
+func (s *Server) importBody(c *call, q importQuery) (session.ImportAnswer, error) {
+	body := &upload{
+		from:    http.MaxBytesReader(c.Response(), c.Request().Body, s.maxImport),
+		control: http.NewResponseController(c.Response()), now: s.now,
+	}
+	c.Request().Body = body
+	var content io.Reader = body
+	if media, _, _ := mime.ParseMediaType(c.Request().Header.Get("Content-Type")); media == "multipart/form-data" {
+		_, part, err := oneFile(c.Request())
+		if err != nil {
+			return session.ImportAnswer{}, body.explain(err, s.maxImport)
+		}
+		content = part
+	}
+	made, err := s.service.Import(c.Request().Context(), c.caller, session.Import{
+		Format: session.Format(q.Format), UserID: q.UserID, Profile: q.Profile, Label: q.Label,
+		SaveAsDefault: q.SaveAsDefault, Conflict: session.Conflict(q.Conflict),
+	}, content)
+	if err != nil {
+		return made, body.explain(err, s.maxImport)
+	}
+	return made, nil
+}

@@ -1,0 +1,195 @@
+package api
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime/multipart"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/session"
+)
+
+// lostThings is what the fake's exports do not carry; over as many origins as
+// the test wants.
+func lostThings(origins int) []session.NotCarried {
+	lost := []session.NotCarried{{Component: "tabs", Count: 2, Reason: `a "reason"`}}
+	for i := range origins {
+		lost = append(lost, session.NotCarried{Component: "local_storage", Origin: fmt.Sprintf("https://ü%d.example/", i), Count: 1, Reason: "no place"})
+	}
+	return lost
+}
+
+func (f *fake) State(_ context.Context, _ session.Caller, id string, r session.Export) (session.Exported, error) {
+	out := session.Exported{Body: []byte(`{"cookies":[]}`), NotCarried: lostThings(1)}
+	if r.Format == session.FormatNetscape {
+		out.Body = []byte("# Netscape HTTP Cookie File\n")
+	}
+	if id == "long" {
+		out.NotCarried = lostThings(1000)
+	}
+	return out, f.failure()
+}
+
+func (f *fake) DefaultState(ctx context.Context, c session.Caller, _ string, r session.Export) (session.Exported, error) {
+	return f.State(ctx, c, "snap-1", r)
+}
+
+// brokenReader ends with an error after some bytes.
+type brokenReader struct{ left int }
+
+func (b *brokenReader) Read(p []byte) (int, error) {
+	if b.left == 0 {
+		return 0, errors.New("damaged")
+	}
+	n := min(len(p), b.left)
+	b.left -= n
+	return n, nil
+}
+
+func (f *fake) Archive(_ context.Context, _ session.Caller, id string) (io.ReadCloser, error) {
+	switch id {
+	case "broken":
+		return io.NopCloser(&brokenReader{1 << 20}), nil
+	case "broken-at-once":
+		return io.NopCloser(&brokenReader{0}), nil
+	}
+	return io.NopCloser(strings.NewReader("tar.zst")), f.failure()
+}
+
+func (f *fake) Import(_ context.Context, _ session.Caller, r session.Import, body io.Reader) (session.ImportAnswer, error) {
+	data, err := io.ReadAll(body)
+	if err != nil {
+		return session.ImportAnswer{}, fault.Wrap(err, fault.InvalidRequest, "fake", "")
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.uploads[string(r.Format)+"/"+r.Profile] = data
+	info := snapshotInfo()
+	info.Label = r.Label
+	return session.ImportAnswer{Snapshot: info, Default: &session.DefaultOutcome{Moved: r.SaveAsDefault, Version: 1}}, nil
+}
+
+// The body is the format itself; what it does not hold is in a header, and in
+// the envelope.
+func TestStateOnTheWire(t *testing.T) {
+	r := newRig(t, nil)
+	answer, body := r.do(t, "GET", "/v1/snapshots/snap-1/state?format=playwright", "")
+	if body != `{"cookies":[]}` || answer.Header.Get("Content-Type") != "application/json" {
+		t.Errorf("playwright: %s %s", answer.Header, body)
+	}
+	header := answer.Header.Get(notCarriedHeader)
+	var lost []session.NotCarried
+	if err := json.Unmarshal([]byte(header), &lost); err != nil || fmt.Sprint(lost) != fmt.Sprint(lostThings(1)) || strings.ContainsFunc(header, func(r rune) bool { return r > '~' }) {
+		t.Errorf("header %q: %v", header, err)
+	}
+	answer, body = r.do(t, "GET", "/v1/users/alice/default/state?format=netscape", "")
+	if body != "# Netscape HTTP Cookie File\n" || answer.Header.Get("Content-Type") != "text/plain; charset=utf-8" {
+		t.Errorf("netscape: %s %s", answer.Header, body)
+	}
+	_, body = r.do(t, "GET", "/v1/snapshots/snap-1/state?format=netscape&envelope=true", "")
+	if want := `{"format":"netscape","state":"# Netscape HTTP Cookie File\n","not_carried":[{"component":"tabs",`; !strings.HasPrefix(body, want) {
+		t.Errorf("envelope: %s", body)
+	}
+	answer, body = r.do(t, "GET", "/v1/snapshots/long/state?envelope=true", "")
+	if header := answer.Header.Get(notCarriedHeader); len(header) > maxNotCarried || !strings.Contains(header, `"local_storage","origin":"","count":1000,"reason":"shortened`) {
+		t.Errorf("a long header: %s", header)
+	}
+	if strings.Count(body, "local_storage") != 1000 {
+		t.Error("the envelope does not have the whole list")
+	}
+	for path, says := range map[string]string{
+		"/v1/snapshots/snap-1/state?format=har":                      "format: must be one of stasis, playwright, puppeteer, netscape",
+		"/v1/snapshots/snap-1/state?format=netscape&indexed_db=true": "indexed_db: only format=playwright",
+		"/v1/snapshots/snap-1/archive?format=zip":                    "unknown parameter",
+	} {
+		if answer, body := r.do(t, "GET", path, ""); answer.StatusCode != 422 || !strings.Contains(body, says) {
+			t.Errorf("%s: %d %s", path, answer.StatusCode, body)
+		}
+	}
+}
+
+// An archive that turns out damaged is cut off before its end.
+func TestDamagedArchiveIsCutOff(t *testing.T) {
+	r := newRig(t, nil)
+	answer, body := r.do(t, "GET", "/v1/snapshots/snap-1/archive", "")
+	if answer.StatusCode != 200 || body != "tar.zst" || !strings.Contains(answer.Header.Get("Content-Disposition"), "snap-1.tar.zst") {
+		t.Errorf("whole: %d %s", answer.StatusCode, body)
+	}
+	if answer, body := r.do(t, "GET", "/v1/snapshots/broken-at-once/archive", ""); answer.StatusCode != 500 {
+		t.Errorf("damaged at once: %d %s", answer.StatusCode, body)
+	}
+	req, err := http.NewRequestWithContext(t.Context(), "GET", r.url+"/v1/snapshots/broken/archive", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Authorization", "Bearer "+goodKey)
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n, err := io.Copy(io.Discard, res.Body)
+	if err == nil || n == 0 {
+		t.Errorf("damaged: %d bytes, and the client noticed: %v", n, err)
+	}
+	if err := res.Body.Close(); err != nil {
+		t.Error(err)
+	}
+	if answer, _ := r.do(t, "GET", "/healthz", ""); answer.StatusCode != 200 {
+		t.Error("the daemon does not go on")
+	}
+}
+
+func TestImportOnTheWire(t *testing.T) {
+	r := newRig(t, func(o *Options) { o.MaxImport = 1 << 12 })
+	answer, body := r.do(t, "POST", "/v1/snapshots?format=datadir&profile=Profile%201&label=desk&save_as_default=true", "zip",
+		"Content-Type: application/octet-stream", "Idempotency-Key: once")
+	if answer.StatusCode != 201 || !strings.Contains(body, `"label":"desk"`) || !strings.Contains(body, `"default":{"moved":true`) || string(r.uploads["datadir/Profile 1"]) != "zip" {
+		t.Errorf("%d %s %q", answer.StatusCode, body, r.uploads)
+	}
+	delete(r.uploads, "datadir/Profile 1")
+	answer, again := r.do(t, "POST", "/v1/snapshots?format=datadir&profile=Profile%201&label=desk&save_as_default=true", "zip",
+		"Content-Type: application/octet-stream", "Idempotency-Key: once")
+	if answer.StatusCode != 201 || again != body || len(r.uploads) != 0 {
+		t.Errorf("a repeat: %d %s", answer.StatusCode, again)
+	}
+	var form bytes.Buffer
+	w := multipart.NewWriter(&form)
+	part, err := w.CreateFormFile("file", "state.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := part.Write([]byte("{}")); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	answer, body = r.do(t, "POST", "/v1/snapshots?format=playwright", form.String(), "Content-Type: "+w.FormDataContentType())
+	if answer.StatusCode != 201 || string(r.uploads["playwright/"]) != "{}" {
+		t.Errorf("a form: %d %s %q", answer.StatusCode, body, r.uploads)
+	}
+	for path, want := range map[string]string{
+		"/v1/snapshots":                                                   "422 format: is required",
+		"/v1/snapshots?format=har":                                        "422 format: must be one of",
+		"/v1/snapshots?format=netscape&profile=x":                         "422 profile: only format=datadir",
+		"/v1/snapshots?format=netscape&save_as_default=maybe":             "400 save_as_default: must be true or false",
+		"/v1/snapshots?format=netscape&default_conflict=win":              "422 default_conflict: must be one of",
+		"/v1/snapshots?format=netscape&label=" + strings.Repeat("x", 257): "422 label: must be at most",
+	} {
+		answer, body := r.do(t, "POST", path, "x", "Content-Type: text/plain")
+		if !strings.Contains(fmt.Sprint(answer.StatusCode, " ", body), want[:3]) || !strings.Contains(body, want[4:]) {
+			t.Errorf("%s: %d %s, want %s", path, answer.StatusCode, body, want)
+		}
+	}
+	answer, body = r.do(t, "POST", "/v1/snapshots?format=datadir", strings.Repeat("x", 1<<12+1), "Content-Type: application/octet-stream")
+	if answer.StatusCode != 413 || !strings.Contains(body, "4096 bytes") {
+		t.Errorf("too large: %d %s", answer.StatusCode, body)
+	}
+}

@@ -1,0 +1,169 @@
+package session
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/stasisd/stasis/browser"
+	"github.com/stasisd/stasis/browser/datadir"
+	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/snapshot"
+	"github.com/stasisd/stasis/state"
+)
+
+// spool keeps an upload on disk, for a zip is read from its end, and gives it
+// to use; the file is removed afterwards.
+func spool(dir *browser.Dir, body io.Reader, use func(*snapshot.Foreign) error) (err error) {
+	const op = "session.spool"
+	file, err := os.CreateTemp(dir.Path, "upload")
+	if err != nil {
+		return fault.Wrap(err, fault.Internal, op, "")
+	}
+	defer func() { err = errors.Join(err, file.Close(), os.Remove(file.Name())) }()
+	if _, err := io.Copy(diskWriter{file}, body); err != nil {
+		return unreadable(err)
+	}
+	archive, err := snapshot.OpenForeign(file)
+	if err != nil {
+		return err
+	}
+	return use(archive)
+}
+
+// diskWriter tells a full disk from a body that breaks off.
+type diskWriter struct{ file *os.File }
+
+func (d diskWriter) Write(p []byte) (int, error) {
+	n, err := d.file.Write(p)
+	return n, fault.Wrap(err, fault.StoreFull, "session.spool", "there is no room for the upload")
+}
+
+// takeArchive unpacks an archive of ours.
+func (s *Service) takeArchive(ctx context.Context, dir *browser.Dir, a *arrival, body io.Reader) (doc state.Document, err error) {
+	left := leftovers{}
+	err = spool(dir, body, func(archive *snapshot.Foreign) error {
+		got, err := archive.Unpack(ctx, dir.Profile(), snapshot.UnpackOptions{Limits: s.cfg.Unpack, Keep: []string{state.FileName}},
+			func(name string) string {
+				if name != state.FileName && !datadir.Accept(name) {
+					left.add(datadir.LeftOut(name))
+					return ""
+				}
+				return name
+			})
+		if err != nil {
+			return err
+		}
+		raw, there := got.Kept[state.FileName]
+		if !there {
+			return badArchive("the archive has no %s", state.FileName)
+		}
+		doc, err = readDocument(raw)
+		return err
+	})
+	if err == nil && datadir.Exists(dir.Profile()) == (doc.Datadir == state.DatadirNone) {
+		err = badArchive("%s: datadir: does not say what the archive holds", state.FileName)
+	}
+	a.lines = left.lines()
+	return doc, err
+}
+
+// readDocument reads the state document of somebody's archive.
+func readDocument(raw []byte) (doc state.Document, err error) {
+	err = json.Unmarshal(raw, &doc)
+	var mistyped *json.UnmarshalTypeError
+	switch {
+	case errors.As(err, &mistyped):
+		return doc, badArchive("%s: %s: must not be a %s", state.FileName, mistyped.Field, mistyped.Value)
+	case err != nil:
+		return doc, badArchive("%s: is not JSON", state.FileName)
+	case doc.SchemaVersion != state.SchemaVersion:
+		return doc, fault.New(fault.Unsupported, "session.import", "%s: schema_version: this daemon knows %q only", state.FileName, state.SchemaVersion)
+	case !slices.Contains([]state.Datadir{state.DatadirClean, state.DatadirLive, state.DatadirCrash, state.DatadirNone}, doc.Datadir):
+		return doc, badArchive("%s: datadir: must be clean, live, crash or none", state.FileName)
+	}
+	return doc, nil
+}
+
+func badArchive(format string, args ...any) error {
+	return fault.New(fault.InvalidImport, "session.import", format, args...)
+}
+
+// takeDesktop unpacks a profile of an ordinary Chrome. Nobody read its state
+// over CDP: what its files bring back is all there is.
+func (s *Service) takeDesktop(ctx context.Context, profile string, dir *browser.Dir, a *arrival, body io.Reader) (state.Document, error) {
+	doc := crashed(engine, s.Now())
+	left := leftovers{}
+	err := spool(dir, body, func(archive *snapshot.Foreign) error {
+		names, err := archive.Names(ctx, s.cfg.Unpack)
+		if err != nil {
+			return err
+		}
+		desktop, err := datadir.FindDesktop(names, profile)
+		if err != nil {
+			return err
+		}
+		got, err := archive.Unpack(ctx, dir.Profile(), snapshot.UnpackOptions{Limits: s.cfg.Unpack, Keep: []string{datadir.LastVersion}},
+			func(name string) string {
+				to, why := desktop.Place(name)
+				if why != "" {
+					left.add(why)
+				}
+				return to
+			})
+		doc.Chrome.Version = strings.TrimSpace(string(got.Kept[datadir.LastVersion]))
+		return err
+	})
+	if err != nil {
+		return doc, err
+	}
+	clean, version, err := datadir.Left(dir.Profile())
+	if err != nil {
+		return doc, fault.Wrap(err, fault.InvalidImport, "session.import", fault.MessageOf(err))
+	}
+	if clean {
+		doc.Datadir = state.DatadirClean
+	} else {
+		a.warnings = append(a.warnings, "the Chrome of this profile was running, or had died, when it was packed: what it wrote last may be missing")
+	}
+	if doc.Chrome.Version == "" || len(doc.Chrome.Version) > maxVersion {
+		doc.Chrome.Version = version
+	}
+	a.lines = append(left.lines(), sealedLines(datadir.SealedByKeyring(ctx, dir.Profile()))...)
+	return doc, nil
+}
+
+// maxVersion bounds a version of Chrome, in bytes.
+const maxVersion = 32
+
+// sealedLines report what only a keyring opens.
+func sealedLines(sealed []datadir.Sealed) []state.Component {
+	lines := make([]state.Component, 0, len(sealed))
+	for _, x := range sealed {
+		name := state.ComponentCookies
+		if x.File != "Cookies" {
+			name = "passwords"
+		}
+		lines = append(lines, state.Component{Name: name, Origin: x.Origin, Saved: x.Count, Dropped: x.Count,
+			Reason: "encrypted with the system keyring of that machine (v11): it cannot be read here"})
+	}
+	return lines
+}
+
+// leftovers count what was not taken, by reason.
+type leftovers map[string]int
+
+func (l leftovers) add(why string) { l[why]++ }
+
+func (l leftovers) lines() []state.Component {
+	lines := make([]state.Component, 0, len(l))
+	for why, n := range l {
+		lines = append(lines, state.Component{Name: state.ComponentDatadir, Saved: n, Dropped: n, Reason: why})
+	}
+	slices.SortFunc(lines, func(a, b state.Component) int { return strings.Compare(a.Reason, b.Reason) })
+	return lines
+}

@@ -1,0 +1,105 @@
+package session
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+
+	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/profiles"
+	"github.com/stasisd/stasis/state"
+)
+
+// Export asks for the state of an environment in a format.
+type Export struct {
+	Format Format
+	// IndexedDB starts a Chrome on the environment to read its databases.
+	IndexedDB bool
+}
+
+// Exported is the state of an environment in a format, and what of the
+// environment the format does not hold.
+type Exported struct {
+	Body       []byte
+	NotCarried []NotCarried
+}
+
+// State gives the state of a snapshot in a format. It needs the right to
+// secrets.
+func (s *Service) State(ctx context.Context, c Caller, id string, r Export) (Exported, error) {
+	row, err := s.secretSnapshot(ctx, c, id)
+	if err != nil {
+		return Exported{}, err
+	}
+	return s.export(ctx, row, r)
+}
+
+// DefaultState gives the state of a user's default environment in a format.
+func (s *Service) DefaultState(ctx context.Context, c Caller, userID string, r Export) (Exported, error) {
+	d, err := s.Default(ctx, c, userID)
+	if err != nil {
+		return Exported{}, err
+	}
+	return s.State(ctx, c, d.SnapshotID, r)
+}
+
+// Archive gives a snapshot's archive, unsealed, as it streams. What was read is
+// verified only when the reader has come to its end; damage is its error. The
+// caller closes it.
+func (s *Service) Archive(ctx context.Context, c Caller, id string) (io.ReadCloser, error) {
+	row, err := s.secretSnapshot(ctx, c, id)
+	if err != nil {
+		return nil, err
+	}
+	saved, err := s.Vault.Open(ctx, locationOf(row.UserID, row.SessionID), row.ID)
+	if err != nil {
+		return nil, err
+	}
+	return s.Vault.OpenArchive(ctx, saved)
+}
+
+// secretSnapshot is a snapshot that the caller may read the secrets of.
+func (s *Service) secretSnapshot(ctx context.Context, c Caller, id string) (profiles.Snapshot, error) {
+	if err := c.require(rightSecrets); err != nil {
+		return profiles.Snapshot{}, err
+	}
+	row, err := s.ownSnapshot(ctx, c, id)
+	if err == nil {
+		s.Log.Info("the secrets of a snapshot are read", "snapshot", id, "key", c.KeyID)
+	}
+	return row, err
+}
+
+func (s *Service) export(ctx context.Context, row profiles.Snapshot, r Export) (Exported, error) {
+	saved, err := s.Vault.Open(ctx, locationOf(row.UserID, row.SessionID), row.ID)
+	if err != nil {
+		return Exported{}, err
+	}
+	files, err := s.Vault.Peek(ctx, saved, state.FileName)
+	if err != nil {
+		return Exported{}, err
+	}
+	if r.Format == FormatStasis {
+		return Exported{Body: files[state.FileName], NotCarried: []NotCarried{}}, nil
+	}
+	doc, err := documentOf(row.ID, files[state.FileName])
+	if err != nil {
+		return Exported{}, err
+	}
+	var out Exported
+	out.Body, out.NotCarried = formats[r.Format].write(doc)
+	return out, nil
+}
+
+// documentOf reads a snapshot's state document.
+func documentOf(id string, raw []byte) (doc state.Document, err error) {
+	const op = "session.document"
+	if err := json.Unmarshal(raw, &doc); err != nil {
+		return doc, fault.Wrap(err, fault.ArchiveDamaged, op, "snapshot "+id+": its state document cannot be read")
+	}
+	if doc.SchemaVersion != state.SchemaVersion {
+		return doc, fault.New(fault.Unsupported, op, "snapshot %s: its state document has version %q; this daemon knows %q",
+			id, doc.SchemaVersion, state.SchemaVersion)
+	}
+	return doc, nil
+}

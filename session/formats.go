@@ -1,0 +1,39 @@
+package session
+
+import (
+	"github.com/stasisd/stasis/state"
+	"github.com/stasisd/stasis/state/portable"
+)
+
+// Format is how an environment, or part of one, is written outside of Stasis.
+type Format string
+
+const (
+	FormatStasis     Format = "stasis" // an archive; of state, its document
+	FormatPlaywright Format = "playwright"
+	FormatPuppeteer  Format = "puppeteer"
+	FormatNetscape   Format = "netscape"
+	FormatDatadir    Format = "datadir" // a packed user data directory; import only
+)
+
+// formats read and write what holds state alone.
+var formats = map[Format]struct {
+	read  func([]byte) (state.Document, []portable.Loss, error)
+	write func(state.Document) ([]byte, []portable.Loss)
+}{
+	FormatPlaywright: {portable.ReadPlaywright, portable.Playwright},
+	FormatPuppeteer:  {portable.ReadPuppeteer, portable.Puppeteer},
+	FormatNetscape:   {portable.ReadNetscape, portable.Netscape},
+}
+
+// NotCarried is something of an environment that a format cannot hold.
+type NotCarried = portable.Loss
+
+// lostLines are losses as the lines of a report.
+func lostLines(lost []portable.Loss) []state.Component {
+	lines := make([]state.Component, 0, len(lost))
+	for _, l := range lost {
+		lines = append(lines, state.Component{Name: l.Component, Origin: l.Origin, Saved: l.Count, Dropped: l.Count, Reason: l.Reason})
+	}
+	return lines
+}

@@ -1,0 +1,136 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"io"
+
+	"github.com/stasisd/stasis/browser"
+	"github.com/stasisd/stasis/browser/datadir"
+	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/profiles"
+	"github.com/stasisd/stasis/snapshot"
+	"github.com/stasisd/stasis/state"
+)
+
+// Import asks for a snapshot of what was saved elsewhere.
+type Import struct {
+	Format        Format
+	UserID        string // "" for the key's
+	Profile       string // of a datadir: the profile's folder; "" for "Default"
+	Label         string
+	SaveAsDefault bool
+	Conflict      Conflict
+}
+
+// ImportAnswer is the snapshot that an import made: its report tells what came
+// in and what was left out, and why.
+type ImportAnswer struct {
+	Snapshot SnapshotInfo    `json:"snapshot"`
+	Default  *DefaultOutcome `json:"default"`
+}
+
+// arrival is what an import brings beside its document and files.
+type arrival struct {
+	lines    []state.Component // of what was left out
+	warnings []string
+	label    string
+}
+
+// Import makes a snapshot of an environment, or of the state of one, that was
+// saved elsewhere. It belongs to a user, and to a session of its own that has
+// ended. On any error nothing is stored. What is not of the format named, or
+// hostile, is invalid_import.
+func (s *Service) Import(ctx context.Context, c Caller, r Import, body io.Reader) (ImportAnswer, error) {
+	const op = "session.import"
+	if err := c.require(rightUse); err != nil {
+		return ImportAnswer{}, err
+	}
+	if r.UserID == "" {
+		r.UserID = c.UserID
+	}
+	if !c.mayActFor(r.UserID) {
+		return ImportAnswer{}, fault.New(fault.Forbidden, op, "the key does not act for this user")
+	}
+	j := job{mode: SaveFilesystem, arrived: &arrival{label: r.Label}}
+	if r.SaveAsDefault {
+		// The version that is current now: of two imports at once one moves it.
+		d, err := s.Catalogue.Default(ctx, r.UserID)
+		if err != nil && !fault.Is(err, fault.DefaultNotFound) {
+			return ImportAnswer{}, err
+		}
+		j.move = &profiles.Move{From: d.Version, Overwrite: r.Conflict == ConflictOverwrite}
+	}
+	var err error
+	if j.dir, err = s.newDir(); err != nil {
+		return ImportAnswer{}, err
+	}
+	defer s.clear(j.dir)
+	doc, err := s.take(ctx, r, j.dir, j.arrived, body)
+	if err != nil {
+		return ImportAnswer{}, err
+	}
+	var files []datadir.File
+	if doc.Datadir != state.DatadirNone {
+		if files, err = datadir.Select(j.dir.Profile()); err != nil {
+			return ImportAnswer{}, err
+		}
+	}
+	now := s.Now().UTC()
+	if doc.CapturedAt.IsZero() {
+		doc.CapturedAt = now
+	}
+	j.rec = profiles.Session{ID: newID(), UserID: r.UserID, KeyID: c.KeyID, AgentName: "import", Engine: engine,
+		Status: profiles.StatusCompleted, Reason: "imported", CreatedAt: now, ExpiresAt: now, EndedAt: now}
+	if err := s.enters(ctx, files, doc); err != nil {
+		return ImportAnswer{}, err
+	}
+	kept, _, err := s.keep(ctx, j, doc, files)
+	if err != nil {
+		return ImportAnswer{}, saveFailed(err, "")
+	}
+	return ImportAnswer{Snapshot: *kept.Snapshot, Default: kept.Default}, nil
+}
+
+// enters refuses what could be stored and not be restored, and what there is
+// no room for.
+func (s *Service) enters(ctx context.Context, files []datadir.File, doc state.Document) error {
+	if err := s.fits(files, doc); err != nil {
+		return fault.Wrap(err, fault.TooLarge, "session.import", fault.MessageOf(err))
+	}
+	return s.Vault.CheckRoom(ctx, datadir.Size(files))
+}
+
+// take reads what is imported: the document, and the files of a profile into
+// the run directory.
+func (s *Service) take(ctx context.Context, r Import, dir *browser.Dir, a *arrival, body io.Reader) (state.Document, error) {
+	switch r.Format {
+	case FormatStasis:
+		return s.takeArchive(ctx, dir, a, body)
+	case FormatDatadir:
+		return s.takeDesktop(ctx, r.Profile, dir, a, body)
+	}
+	format, known := formats[r.Format]
+	if !known {
+		return state.Document{}, fault.New(fault.InvalidField, "session.import", "format: is not known")
+	}
+	raw, err := io.ReadAll(io.LimitReader(body, snapshot.MaxKept+1))
+	switch {
+	case err != nil:
+		return state.Document{}, unreadable(err)
+	case len(raw) > snapshot.MaxKept:
+		return state.Document{}, fault.New(fault.TooLarge, "session.import", "the file is larger than %d bytes", snapshot.MaxKept)
+	}
+	doc, lost, err := format.read(raw)
+	a.lines = lostLines(lost)
+	return doc, err
+}
+
+// unreadable keeps the code of a body that could not be read.
+func unreadable(err error) error {
+	var known *fault.Error
+	if errors.As(err, &known) {
+		return err
+	}
+	return fault.Wrap(err, fault.InvalidRequest, "session.import", "the body could not be read")
+}
