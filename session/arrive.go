@@ -12,6 +12,7 @@ import (
 	"github.com/stasisd/stasis/browser"
 	"github.com/stasisd/stasis/browser/datadir"
 	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/profiles"
 	"github.com/stasisd/stasis/snapshot"
 	"github.com/stasisd/stasis/state"
 )
@@ -96,7 +97,7 @@ func badArchive(format string, args ...any) error {
 // takeDesktop unpacks a profile of an ordinary Chrome. Nobody read its state
 // over CDP: what its files bring back is all there is.
 func (s *Service) takeDesktop(ctx context.Context, profile string, dir *browser.Dir, a *arrival, body io.Reader) (state.Document, error) {
-	doc := crashed(engine, s.Now())
+	doc := crashed(job{rec: profiles.Session{Engine: engine}}, s.Now())
 	left := leftovers{}
 	err := spool(dir, body, func(archive *snapshot.Foreign) error {
 		names, err := archive.Names(ctx, s.cfg.Unpack)
@@ -146,7 +147,7 @@ func sealedLines(sealed []datadir.Sealed) []state.Component {
 	for _, x := range sealed {
 		name := state.ComponentCookies
 		if x.File != "Cookies" {
-			name = "passwords"
+			name = state.ComponentPasswords
 		}
 		lines = append(lines, state.Component{Name: name, Origin: x.Origin, Saved: x.Count, Dropped: x.Count,
 			Reason: "encrypted with the system keyring of that machine (v11): it cannot be read here"})

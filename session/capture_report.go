@@ -3,6 +3,7 @@ package session
 import (
 	"encoding/json"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -26,7 +27,7 @@ func captured(j job, doc state.Document, now time.Time) captureReport {
 		}
 	}
 	if a := j.arrived; a != nil {
-		r.Components, r.Warnings = append(r.Components, a.lines...), append(r.Warnings, a.warnings...)
+		r.Components, r.Warnings = leftOut(r.Components, a.lines), append(r.Warnings, a.warnings...)
 	}
 	// The session's files end with it; whoever forgot to fetch them hears of it.
 	entries, err := os.ReadDir(j.dir.Files())
@@ -34,6 +35,23 @@ func captured(j job, doc state.Document, now time.Time) captureReport {
 		r.Warnings = append(r.Warnings, "the session's files (downloads and uploads) are not part of the environment and were not saved")
 	}
 	return r
+}
+
+// leftOut adds what an import left out to the report: to the line that counted
+// it already, where there is one.
+func leftOut(lines, lost []state.Component) []state.Component {
+	for _, l := range lost {
+		at := slices.IndexFunc(lines, func(c state.Component) bool {
+			return c.Name == l.Name && c.Origin == l.Origin && c.Dropped == 0 && l.Name != state.ComponentDatadir
+		})
+		if at < 0 {
+			lines = append(lines, l)
+			continue
+		}
+		lines[at].Saved = max(lines[at].Saved, l.Saved)
+		lines[at].Dropped, lines[at].Reason = l.Dropped, l.Reason
+	}
+	return lines
 }
 
 // missed names what a capture could not read.

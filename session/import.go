@@ -122,6 +122,7 @@ func (s *Service) take(ctx context.Context, r Import, dir *browser.Dir, a *arriv
 		return state.Document{}, fault.New(fault.TooLarge, "session.import", "the file is larger than %d bytes", snapshot.MaxKept)
 	}
 	doc, lost, err := format.read(raw)
+	doc.Chrome.Engine = engine
 	a.lines = lostLines(lost)
 	return doc, err
 }

@@ -22,6 +22,9 @@ const surveyDeadline = 30 * time.Second
 //
 // A profile that cannot be counted is saved all the same, and the report says so.
 func (s *Service) survey(ctx context.Context, j job, doc state.Document) state.Document {
+	if doc.Datadir == state.DatadirNone {
+		return doc
+	}
 	ctx, cancel := context.WithTimeout(ctx, surveyDeadline)
 	defer cancel()
 	found, err := inventory.Read(ctx, filepath.Join(j.dir.Profile(), datadir.Profile))

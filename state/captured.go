@@ -39,6 +39,10 @@ func Captured(doc Document) []Component {
 	if names > 0 {
 		lines = append(lines, Component{Name: ComponentWindowName, Saved: names})
 	}
+	for _, d := range doc.IndexedDB {
+		lines = append(lines, Component{Name: ComponentIndexedDB, Origin: d.Origin + "/", Saved: len(d.Databases)},
+			Component{Name: ComponentIndexedDBRecords, Origin: d.Origin + "/", Saved: d.Records()})
+	}
 	if n := len(doc.Overrides.Names()); n > 0 {
 		lines = append(lines, Component{Name: ComponentOverrides, Saved: n})
 	}

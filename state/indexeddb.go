@@ -6,7 +6,7 @@ import "encoding/json"
 // them are spelt as in Playwright's storageState, so that both can be read
 // and written by the same script.
 type Databases struct {
-	Origin    string     `json:"origin"` // "https://a.example"
+	Origin    string     `json:"origin"` // "https://a.example", without a slash
 	Databases []Database `json:"databases"`
 }
 

@@ -3,6 +3,7 @@ package capture
 import (
 	"context"
 	"errors"
+	"net/url"
 	"time"
 
 	"github.com/stasisd/stasis/fault"
@@ -39,7 +40,20 @@ func Lay(ctx context.Context, conn Conn, doc state.Document, now time.Time) ([]s
 	if err != nil {
 		return nil, fault.Wrap(err, fault.BrowserFailed, op, "the local storage could not be laid down")
 	}
-	return append(report, areas...), nil
+	databases, err := layDatabases(ctx, conn, doc.IndexedDB)
+	if err != nil {
+		return nil, fault.Wrap(err, fault.BrowserFailed, op, "the databases could not be laid down")
+	}
+	return append(append(report, areas...), databases...), nil
+}
+
+// errNotWeb is for a storage key that no page of the web has: a document may be
+// somebody's upload.
+var errNotWeb = errors.New("not an origin of the web")
+
+func webOrigin(storageKey string) bool {
+	u, err := url.Parse(storageKey)
+	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" && u.User == nil
 }
 
 func layLocal(ctx context.Context, conn Conn, areas []state.Area) ([]state.Component, error) {

@@ -112,6 +112,9 @@ func (s *stub) write(ctx context.Context, area state.Area) error {
 	if !ok {
 		return errNoKey
 	}
+	if !webOrigin(key.Origin) || key.TopLevelSite != "" && !webOrigin(key.TopLevelSite) {
+		return errNotWeb
+	}
 	items, err := json.Marshal(area.Items)
 	if err != nil {
 		return err

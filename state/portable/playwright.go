@@ -82,6 +82,7 @@ func Playwright(doc state.Document) ([]byte, []Loss) {
 		of(d.Origin).DBs = d.Databases
 	}
 	lost.tabs(doc)
+	lost.datadir(doc)
 	raw, err := json.MarshalIndent(out, "", "  ")
 	if err != nil {
 		panic(err) // strings, numbers, and JSON that was read before

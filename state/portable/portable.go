@@ -76,6 +76,31 @@ func (l *losses) tabs(doc state.Document) {
 	}
 }
 
+// datadir counts what the profile held beside what the document has of it.
+func (l *losses) datadir(doc state.Document) {
+	has := map[[2]string]bool{}
+	for _, area := range doc.Local {
+		has[[2]string{state.ComponentLocalStorage, area.StorageKey}] = true
+	}
+	for _, d := range doc.IndexedDB {
+		has[[2]string{state.ComponentIndexedDB, d.Origin + "/"}] = true
+		has[[2]string{state.ComponentIndexedDBRecords, d.Origin + "/"}] = true
+	}
+	read := doc.Complete // over CDP: then the jar and the tabs are the document's
+	for _, h := range doc.Inventory {
+		switch {
+		case has[[2]string{h.Component, h.Origin}], h.Items == 0 && h.Uncounted == "":
+		case read && (h.Component == state.ComponentCookies || h.Component == state.ComponentSessionStorage):
+		case h.Component == state.ComponentCookies, h.Component == state.ComponentLocalStorage:
+			l.add(h.Component, h.Origin, max(h.Items, 1), "it is in the profile and was not read when the snapshot was made")
+		case h.Component == state.ComponentIndexedDB || h.Component == state.ComponentIndexedDBRecords:
+			l.add(h.Component, h.Origin, max(h.Items, 1), "it is in the profile: only playwright with indexed_db=true reads it from there")
+		default:
+			l.add(h.Component, h.Origin, max(h.Items, 1), "the format has no place for it")
+		}
+	}
+}
+
 // storage counts what a format for cookies alone has no place for.
 func (l *losses) storage(doc state.Document) {
 	const reason = "the format has cookies only"
@@ -86,6 +111,7 @@ func (l *losses) storage(doc state.Document) {
 		l.add(state.ComponentIndexedDB, d.Origin, d.Records(), reason)
 	}
 	l.tabs(doc)
+	l.datadir(doc)
 }
 
 // document is what a reader begins with.

@@ -1,0 +1,146 @@
+package capture
+
+import (
+	"context"
+	_ "embed" // the script
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/page"
+	"github.com/chromedp/cdproto/runtime"
+
+	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/state"
+)
+
+// databaseScript is an object with the functions read and write.
+//
+//go:embed indexeddb.js
+var databaseScript string
+
+// maxRead bounds the records of one origin, in characters of JSON.
+const maxRead = 32 << 20
+
+// Storage is what scripts can read of an environment's origins.
+type Storage struct {
+	Cookies   []state.Cookie
+	Local     []state.Area
+	IndexedDB []state.Databases
+	// Missed names what could not be read, and records that hold what has no
+	// spelling in JSON.
+	Missed []state.Missed
+}
+
+// ReadStorage reads localStorage and IndexedDB of origins ("https://a.example")
+// through pages that only look like theirs: no request leaves the browser.
+func ReadStorage(ctx context.Context, conn Conn, origins []string) (Storage, error) {
+	const op = "capture.storage"
+	jar, err := Cookies(ctx, conn)
+	if err != nil {
+		return Storage{}, fault.Wrap(err, fault.BrowserFailed, op, "the cookies could not be read")
+	}
+	out := Storage{Cookies: jar}
+	s, err := openStub(ctx, conn)
+	if err != nil {
+		return out, fault.Wrap(err, fault.BrowserFailed, op, "the storage could not be read")
+	}
+	defer s.close(ctx)
+	for _, origin := range origins {
+		var got struct {
+			Databases []state.Database `json:"databases"`
+			Lost      int              `json:"lost"`
+			Items     []state.Item     `json:"items"`
+		}
+		err := s.call(ctx, origin, fmt.Sprintf("read(%d)", maxRead), &got)
+		if ctx.Err() != nil {
+			return out, fault.Wrap(ctx.Err(), fault.Timeout, op, "the storage was not read in time")
+		}
+		if err != nil {
+			out.Missed = append(out.Missed, state.Missed{Component: state.ComponentIndexedDB, Origin: origin + "/", Reason: "the origin's storage could not be read"})
+			continue
+		}
+		if len(got.Items) > 0 {
+			out.Local = append(out.Local, state.Area{StorageKey: origin + "/", Items: got.Items})
+		}
+		if len(got.Databases) > 0 {
+			out.IndexedDB = append(out.IndexedDB, state.Databases{Origin: origin, Databases: got.Databases})
+		}
+		for range got.Lost {
+			out.Missed = append(out.Missed, state.Missed{Component: state.ComponentIndexedDBRecords, Origin: origin + "/",
+				Reason: "a record holds what has no form in JSON: a Blob, a file or a CryptoKey"})
+		}
+	}
+	return out, nil
+}
+
+// call takes the stub to an origin and calls a function of the script there.
+func (s *stub) call(ctx context.Context, origin, call string, out any) error {
+	nav, err := cdp.Call(ctx, s.session, page.Navigate, page.NavigateParams{URL: origin + "/"})
+	if err != nil {
+		return err
+	}
+	if nav.ErrorText != "" {
+		return errors.New(nav.ErrorText)
+	}
+	yes := true
+	res, err := cdp.Call(ctx, s.session, runtime.Evaluate, runtime.EvaluateParams{
+		Expression: "(" + databaseScript + ")." + call, AwaitPromise: &yes, ReturnByValue: &yes})
+	if err != nil {
+		return err
+	}
+	if res.ExceptionDetails != nil {
+		return errors.New("the script failed")
+	}
+	return json.Unmarshal(res.Result.Value, out)
+}
+
+// layDatabases writes the document's databases. Each is there whole or not at
+// all.
+func layDatabases(ctx context.Context, conn Conn, all []state.Databases) ([]state.Component, error) {
+	if len(all) == 0 {
+		return nil, nil
+	}
+	s, err := openStub(ctx, conn)
+	if err != nil {
+		return nil, err
+	}
+	defer s.close(ctx)
+	var report []state.Component
+	for _, d := range all {
+		in, err := json.Marshal(d.Databases)
+		if err != nil {
+			return nil, err
+		}
+		text, err := json.Marshal(string(in)) // parsed there, for a literal takes __proto__ for more than a name
+		if err != nil {
+			return nil, err
+		}
+		var written []int
+		err = errNotWeb
+		if webOrigin(d.Origin + "/") {
+			err = s.call(ctx, d.Origin, fmt.Sprintf("write(JSON.parse(%s))", text), &written)
+		}
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		dbs := state.Component{Name: state.ComponentIndexedDB, Origin: d.Origin + "/", Saved: len(d.Databases)}
+		records := state.Component{Name: state.ComponentIndexedDBRecords, Origin: d.Origin + "/", Saved: d.Records()}
+		if err == nil {
+			for _, n := range written {
+				if n >= 0 {
+					dbs.Restored++
+					records.Restored += n
+				}
+			}
+		}
+		for _, line := range []*state.Component{&dbs, &records} {
+			if line.Dropped = line.Saved - line.Restored; line.Dropped > 0 {
+				line.Reason = "a database could not be made as it was described"
+			}
+		}
+		report = append(report, dbs, records)
+	}
+	return report, nil
+}
