@@ -86,8 +86,20 @@ func (s *Service) export(ctx context.Context, row profiles.Snapshot, r Export) (
 	if err != nil {
 		return Exported{}, err
 	}
+	// Of a profile that nobody read over CDP the document knows next to nothing.
+	if read := !doc.Complete && doc.Datadir != state.DatadirNone; r.IndexedDB || read {
+		if doc, err = s.readOut(ctx, row, saved); err != nil {
+			return Exported{}, err
+		}
+		if !r.IndexedDB {
+			doc.IndexedDB = nil
+		}
+	}
 	var out Exported
 	out.Body, out.NotCarried = formats[r.Format].write(doc)
+	for _, m := range doc.Missed {
+		out.NotCarried = append(out.NotCarried, NotCarried{Component: m.Component, Origin: m.Origin, Count: 1, Reason: m.Reason})
+	}
 	return out, nil
 }
 

@@ -1,0 +1,266 @@
+package session
+
+import (
+	"archive/tar"
+	"bytes"
+	"context"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/stasisd/stasis/browser"
+	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/profiles"
+	"github.com/stasisd/stasis/state"
+)
+
+// Storage finds one item of localStorage in each origin, and no cookie.
+func (c *fakeChrome) Storage(_ context.Context, origins []string) (browser.Storage, error) {
+	found := browser.Storage{Cookies: []state.Cookie{}}
+	for _, origin := range origins {
+		found.Local = append(found.Local, state.Area{StorageKey: origin + "/", Items: []state.Item{{Key: "read", Value: "v"}}})
+		found.IndexedDB = append(found.IndexedDB, state.Databases{Origin: origin, Databases: []state.Database{{Name: "d", Version: 1, Stores: []state.Store{}}}})
+	}
+	return found, c.b.step("storage", c)
+}
+
+// keeper may read secrets too.
+var keeper = Caller{KeyID: "key-k", UserID: "alice", Rights: []profiles.Right{rightUse, rightSecrets}}
+
+const storageStateFile = `{"cookies":[{"name":"sid","value":"s3cret","domain":"a.example","path":"/","expires":-1,"httpOnly":true,"secure":true,"sameSite":"Lax"}],
+	"origins":[{"origin":"https://a.example","localStorage":[{"name":"k","value":"v"}],"opfs":[{"path":"f","type":"directory"}]}]}`
+
+// tarOf makes a tar of names and contents, in this order.
+func tarOf(t *testing.T, files ...string) string {
+	t.Helper()
+	var out bytes.Buffer
+	w := tar.NewWriter(&out)
+	for i := 0; i < len(files); i += 2 {
+		h := &tar.Header{Name: files[i], Typeflag: tar.TypeReg, Mode: 0o600, Size: int64(len(files[i+1]))}
+		if link, ok := strings.CutPrefix(files[i+1], "-> "); ok {
+			h.Typeflag, h.Linkname, h.Size = tar.TypeSymlink, link, 0
+		}
+		if err := w.WriteHeader(h); err != nil {
+			t.Fatal(err)
+		}
+		if h.Size > 0 {
+			if _, err := io.WriteString(w, files[i+1]); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return out.String()
+}
+
+func (r *rig) imports(c Caller, x Import, body string) ImportAnswer {
+	r.t.Helper()
+	a, err := r.Import(r.t.Context(), c, x, strings.NewReader(body))
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return a
+}
+
+// An import is a snapshot of an ended session of its own, can be the default,
+// and restores without a profile; what was left out is in its report.
+func TestImportState(t *testing.T) {
+	r := newRig(t, nil)
+	a := r.imports(alice, Import{Format: FormatPlaywright, Label: "from a test", SaveAsDefault: true}, storageStateFile)
+	if a.Default == nil || !a.Default.Moved || a.Default.Version != 1 || a.Snapshot.Datadir != "none" || a.Snapshot.Label != "from a test" {
+		t.Errorf("%+v %+v", a.Snapshot, a.Default)
+	}
+	want := []state.Component{
+		{Name: "cookies", Origin: "a.example", Saved: 1},
+		{Name: "local_storage", Origin: "https://a.example/", Saved: 1},
+		{Name: "tabs"},
+		{Name: "opfs", Origin: "https://a.example", Saved: 1, Dropped: 1, Reason: "files of the origin's private file system are not imported"},
+	}
+	if diff := cmp.Diff(want, a.Snapshot.Components); diff != "" {
+		t.Errorf("report (-want +got):\n%s", diff)
+	}
+	info, err := r.Get(t.Context(), alice, a.Snapshot.SessionID)
+	if err != nil || info.Status != profiles.StatusCompleted || info.Reason != "imported" || info.UserID != "alice" {
+		t.Errorf("its session: %+v, %v", info, err)
+	}
+	r.holds(a.Snapshot.ID)
+	s := r.create(alice, func(c *Create) { c.FromDefaultOf = "alice" })
+	doc := r.browsers.last().restored
+	if s.Restored.Datadir != state.DatadirNone || len(doc.Cookies) != 1 || doc.Cookies[0].Value != "s3cret" || !doc.Complete {
+		t.Errorf("restored: %+v of %+v", s.Restored, doc)
+	}
+	if r.dirs() != 1 {
+		t.Errorf("%d run directories", r.dirs())
+	}
+	again := r.imports(alice, Import{Format: FormatNetscape, SaveAsDefault: true, Conflict: ConflictOverwrite}, "a.example\tFALSE\t/\tFALSE\t0\tn\tv\n")
+	if again.Default == nil || !again.Default.Moved || again.Default.Version != 2 {
+		t.Errorf("a second one: %+v", again.Default)
+	}
+}
+
+// A desktop profile is found whatever lies above it; locks, caches and what
+// is beside it stay behind, by name.
+func TestImportDesktop(t *testing.T) {
+	const prefs = `{"profile":{"exit_type":"Normal"},"extensions":{"last_chrome_version":"139.0.1.2"}}`
+	for name, test := range map[string]struct {
+		files   []string
+		x       Import
+		datadir string
+		chrome  string
+		lines   int
+	}{
+		"whole folder": {[]string{"chromium/Last Version", "138.0.7204.1\n", "chromium/SingletonLock", "-> host-1", "chromium/Local State", "{}",
+			"chromium/NativeMessagingHosts/x.json", "{}", "chromium/Default/Preferences", prefs, "chromium/Default/Cache/f", "x",
+			"chromium/Default/Bookmarks", "{}", "chromium/Profile 1/Preferences", prefs}, Import{}, "clean", "138.0.7204.1", 4},
+		"no top folder":   {[]string{"./Default/Preferences", prefs, "./Default/Bookmarks", "{}"}, Import{}, "clean", "139.0.1.2", 0},
+		"profile alone":   {[]string{"Preferences", prefs, "Bookmarks", "{}"}, Import{}, "clean", "139.0.1.2", 0},
+		"another profile": {[]string{"c/Default/Preferences", "{", "c/Profile 1/Preferences", "{}", "c/Profile 1/Bookmarks", "{}"}, Import{Profile: "Profile 1"}, "crash", "", 1},
+		"its folder":      {[]string{"Profile 1/Preferences", prefs, "Profile 1/Bookmarks", "{}"}, Import{}, "clean", "139.0.1.2", 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, nil)
+			test.x.Format = FormatDatadir
+			a := r.imports(alice, test.x, tarOf(t, test.files...))
+			if a.Snapshot.Datadir != test.datadir || a.Snapshot.Chrome != test.chrome {
+				t.Errorf("%+v", a.Snapshot)
+			}
+			var dropped []state.Component
+			for _, line := range a.Snapshot.Components {
+				if line.Dropped > 0 {
+					dropped = append(dropped, line)
+				}
+			}
+			if len(dropped) != test.lines {
+				t.Errorf("left out: %+v", dropped)
+			}
+			row, err := r.Catalogue.Snapshot(t.Context(), a.Snapshot.ID)
+			if err != nil {
+				t.Fatal(err)
+			}
+			saved, err := r.Vault.Open(t.Context(), locationOf(row.UserID, row.SessionID), row.ID)
+			if err != nil {
+				t.Fatal(err)
+			}
+			files, err := r.Vault.Peek(t.Context(), saved, "Default/Preferences", "Default/Bookmarks", state.FileName)
+			if err != nil || len(files) != 3 || saved.Archive.Entries != 3 {
+				t.Errorf("stored: %q of %d, %v", files, saved.Archive.Entries, err)
+			}
+		})
+	}
+}
+
+// Nothing is stored of what cannot be imported, and the error says what is wrong.
+func TestImportRefused(t *testing.T) {
+	r := newRig(t, nil)
+	ours := func(doc string, more ...string) string { return tarOf(t, append(more, state.FileName, doc)...) }
+	for name, test := range map[string]struct {
+		c    Caller
+		x    Import
+		body string
+		code fault.Code
+		says string
+	}{
+		"wrong types":       {alice, Import{Format: FormatPlaywright}, `{"cookies":[{"name":1}]}`, fault.InvalidImport, "$.cookies[0].name: must be a string"},
+		"a broken line":     {alice, Import{Format: FormatNetscape}, "# x\nbroken\n", fault.InvalidImport, "line 2: must have 7 fields"},
+		"no archive":        {alice, Import{Format: FormatDatadir}, "hello", fault.InvalidImport, "it is no archive"},
+		"no profile":        {alice, Import{Format: FormatDatadir}, tarOf(t, "a/b", "c"), fault.InvalidImport, `no profile "Default" in the archive: no folder`},
+		"another profile":   {alice, Import{Format: FormatDatadir, Profile: "Profile 9"}, tarOf(t, "Default/Preferences", "{}"), fault.InvalidImport, "it has Default"},
+		"bad preferences":   {alice, Import{Format: FormatDatadir}, tarOf(t, "Default/Preferences", "[]"), fault.InvalidImport, "preferences are not JSON"},
+		"a way out":         {alice, Import{Format: FormatDatadir}, tarOf(t, "Default/Preferences", "{}", "../evil", "x"), fault.InvalidImport, "clean relative path"},
+		"a link":            {alice, Import{Format: FormatDatadir}, tarOf(t, "Default/Preferences", "{}", "Default/Bookmarks", "-> /etc/passwd"), fault.InvalidImport, "neither a file nor a folder"},
+		"no document":       {alice, Import{Format: FormatStasis}, tarOf(t, "Default/Preferences", "{}"), fault.InvalidImport, "has no state.json"},
+		"no JSON":           {alice, Import{Format: FormatStasis}, ours("{"), fault.InvalidImport, "state.json: is not JSON"},
+		"mistyped":          {alice, Import{Format: FormatStasis}, ours(`{"cookies":[{"name":7}]}`), fault.InvalidImport, "state.json: cookies"},
+		"another version":   {alice, Import{Format: FormatStasis}, ours(`{"schema_version":"9"}`), fault.Unsupported, "schema_version"},
+		"another kind":      {alice, Import{Format: FormatStasis}, ours(`{"schema_version":"1","datadir":"x"}`), fault.InvalidImport, "datadir: must be"},
+		"no files":          {alice, Import{Format: FormatStasis}, ours(`{"schema_version":"1","datadir":"clean"}`), fault.InvalidImport, "does not say what the archive holds"},
+		"files after all":   {alice, Import{Format: FormatStasis}, ours(`{"schema_version":"1","datadir":"none"}`, "Default/Preferences", "{}"), fault.InvalidImport, "does not say what the archive holds"},
+		"somebody else's":   {alice, Import{Format: FormatNetscape, UserID: "bob"}, "", fault.Forbidden, ""},
+		"without the right": {Caller{KeyID: "key-n", UserID: "alice"}, Import{Format: FormatNetscape}, "", fault.Forbidden, `"use"`},
+	} {
+		_, err := r.Import(t.Context(), test.c, test.x, strings.NewReader(test.body))
+		if !fault.Is(err, test.code) || !strings.Contains(fault.MessageOf(err), test.says) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	r.catalogue.fails(errBroken, "Commit")
+	if _, err := r.Import(t.Context(), alice, Import{Format: FormatPlaywright}, strings.NewReader(storageStateFile)); err == nil {
+		t.Error("imported without a commit")
+	}
+	r.holds()
+	if r.dirs() != 0 {
+		t.Errorf("%d run directories", r.dirs())
+	}
+	if list, _, err := r.List(t.Context(), alice, ListRequest{Limit: 10}); err != nil || len(list) > 0 {
+		t.Errorf("sessions: %+v, %v", list, err)
+	}
+}
+
+// What goes out needs the right to secrets, and is whole; an archive that
+// goes out comes in again as it was.
+func TestExport(t *testing.T) {
+	r := newRig(t, nil)
+	a := r.imports(alice, Import{Format: FormatPlaywright, SaveAsDefault: true}, storageStateFile)
+	id := a.Snapshot.ID
+	_, err := r.State(t.Context(), alice, id, Export{Format: FormatPlaywright})
+	wantCode(t, err, fault.Forbidden)
+	_, err = r.Archive(t.Context(), alice, id)
+	wantCode(t, err, fault.Forbidden)
+	stranger := Caller{KeyID: "key-s", UserID: "bob", Rights: keeper.Rights}
+	_, err = r.State(t.Context(), stranger, id, Export{Format: FormatPlaywright})
+	wantCode(t, err, fault.SnapshotNotFound)
+	_, err = r.DefaultState(t.Context(), stranger, "alice", Export{Format: FormatPlaywright})
+	wantCode(t, err, fault.UserNotFound)
+
+	out, err := r.DefaultState(t.Context(), keeper, "alice", Export{Format: FormatNetscape})
+	if err != nil || !strings.Contains(string(out.Body), "#HttpOnly_a.example\tFALSE\t/\tTRUE\t0\tsid\ts3cret\n") {
+		t.Errorf("%s, %v", out.Body, err)
+	}
+	if diff := cmp.Diff([]NotCarried{
+		{Component: "cookie_same_site", Count: 1, Reason: "the format has no SameSite"},
+		{Component: "local_storage", Origin: "https://a.example/", Count: 1, Reason: "the format has cookies only"},
+	}, out.NotCarried); diff != "" {
+		t.Errorf("not carried:\n%s", diff)
+	}
+	if len(r.browsers.all()) != 0 {
+		t.Error("a Chrome was started for it")
+	}
+	out, err = r.State(t.Context(), keeper, id, Export{Format: FormatPlaywright, IndexedDB: true})
+	if err != nil || !strings.Contains(string(out.Body), `"indexedDB"`) || !strings.Contains(string(out.Body), `"read"`) {
+		t.Errorf("%s, %v", out.Body, err)
+	}
+	if all := r.browsers.all(); len(all) != 1 || !all[0].dead() || r.dirs() != 0 {
+		t.Errorf("the Chrome that read it: %d, %d run directories", len(all), r.dirs())
+	}
+	r.browsers.fails(errBroken, "storage")
+	if _, err := r.State(t.Context(), keeper, id, Export{Format: FormatPlaywright, IndexedDB: true}); err == nil || r.dirs() != 0 || !r.browsers.last().dead() {
+		t.Errorf("a Chrome that fails: %v", err)
+	}
+	r.browsers.works()
+
+	archive, err := r.Archive(t.Context(), keeper, id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	whole, err := io.ReadAll(archive)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := archive.Close(); err != nil {
+		t.Error(err)
+	}
+	b := r.imports(bob, Import{Format: FormatStasis}, string(whole))
+	stranger.UserID = "bob"
+	first, err := r.State(t.Context(), keeper, id, Export{Format: FormatStasis})
+	if err != nil {
+		t.Fatal(err)
+	}
+	second, err := r.State(t.Context(), stranger, b.Snapshot.ID, Export{Format: FormatStasis})
+	if err != nil || !bytes.Equal(first.Body, second.Body) {
+		t.Errorf("another document: %v\n%s\n%s", err, first.Body, second.Body)
+	}
+}

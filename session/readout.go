@@ -1,0 +1,91 @@
+package session
+
+import (
+	"context"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/stasisd/stasis/browser"
+	"github.com/stasisd/stasis/browser/datadir"
+	"github.com/stasisd/stasis/profiles"
+	"github.com/stasisd/stasis/snapshot"
+	"github.com/stasisd/stasis/state"
+)
+
+// readOut brings the snapshot up in a Chrome of its own, without its tabs, and
+// adds to the document what scripts read there: the jar, and localStorage and
+// IndexedDB of every origin that is known. The Chrome takes a place like a
+// session's, and is thrown away.
+func (s *Service) readOut(ctx context.Context, row profiles.Snapshot, saved snapshot.Snapshot) (doc state.Document, err error) {
+	if err := s.slots.acquire(ctx, false); err != nil {
+		return doc, err
+	}
+	defer s.slots.release()
+	dir, err := s.newDir()
+	if err != nil {
+		return doc, err
+	}
+	got, err := s.Vault.Unpack(ctx, saved, dir.Profile(), snapshot.UnpackOptions{
+		Limits: s.cfg.Unpack, Accept: datadir.Accept, Keep: []string{state.FileName}})
+	if err == nil {
+		doc, err = documentOf(row.ID, got.Kept[state.FileName])
+	}
+	if err != nil {
+		s.clear(dir)
+		return doc, err
+	}
+	chrome, _, err := s.Browsers.Restored(ctx, dir, doc, browser.Options{})
+	if err != nil {
+		s.clear(dir)
+		return doc, err
+	}
+	defer s.discard(ctx, chrome)
+	found, err := chrome.Storage(ctx, originsOf(doc))
+	if err != nil {
+		return doc, err
+	}
+	return readInto(doc, found), nil
+}
+
+// readInto puts what was read in a Chrome into the document. An area that was
+// not read again stays.
+func readInto(doc state.Document, found browser.Storage) state.Document {
+	doc.Cookies, doc.IndexedDB = found.Cookies, found.IndexedDB
+	doc.Missed = append(slices.Clone(doc.Missed), found.Missed...)
+	areas := found.Local
+	for _, area := range doc.Local {
+		if !slices.ContainsFunc(areas, func(a state.Area) bool { return a.StorageKey == area.StorageKey }) {
+			areas = append(areas, area)
+		}
+	}
+	doc.Local, doc.Complete = areas, true
+	return doc
+}
+
+// originsOf lists the origins of the web that a document knows of.
+func originsOf(doc state.Document) []string {
+	var origins []string
+	add := func(address string) {
+		u, err := url.Parse(address)
+		if err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" && !strings.Contains(address, "^") {
+			origins = append(origins, u.Scheme+"://"+u.Host)
+		}
+	}
+	for _, area := range doc.Local {
+		add(area.StorageKey)
+	}
+	for _, h := range doc.Inventory {
+		if h.Component == state.ComponentIndexedDB || h.Component == state.ComponentLocalStorage {
+			add(h.Origin)
+		}
+	}
+	for _, d := range doc.IndexedDB {
+		add(d.Origin)
+	}
+	for _, tab := range doc.Tabs {
+		add(tab.URL)
+	}
+	slices.Sort(origins)
+	return slices.Compact(origins)
+}
