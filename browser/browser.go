@@ -83,7 +83,10 @@ func (s *Starter) Fresh(ctx context.Context, dir *Dir, o Options) (*Browser, err
 // directory's profile, with the state document of its archive.
 //
 // An empty Chrome starts first and the profile is brought in beside it, so
-// that the daemon is attached to every tab before its first request.
+// that the daemon is attached to every tab before its first request. A profile
+// that a newer Chrome (by major version) wrote is not used: an older one runs on
+// it and loses data without a word. Then the document is laid on an empty
+// profile; where there is none to speak of, the error is unsupported.
 func (s *Starter) Restored(ctx context.Context, dir *Dir, doc state.Document, o Options) (*Browser, []state.Component, error) {
 	own := o.Overrides
 	o.Overrides = own.Over(doc.Overrides)
@@ -96,6 +99,11 @@ func (s *Starter) Restored(ctx context.Context, dir *Dir, doc state.Document, o 
 	b, err := s.start(ctx, dir, spareProfile, o)
 	if err != nil {
 		return nil, nil, err
+	}
+	if doc.Datadir != state.DatadirNone && state.Newer(doc.Chrome.Version, b.version) {
+		if doc, err = s.setAside(dir, doc); err != nil {
+			return nil, nil, b.abandon(ctx, err)
+		}
 	}
 	if err := b.attend(ctx, b.setups()...); err != nil {
 		return nil, nil, b.abandon(ctx, err)

@@ -36,7 +36,7 @@ var mayImport = []struct{ pkg, imports string }{
 	{"profiles", "fault state"},
 	{"profiles/*", "fault state profiles"},
 
-	{"session", "fault state browser browser/* snapshot profiles session/*"},
+	{"session", "fault state state/* browser browser/* snapshot profiles session/*"},
 	{"session/*", "fault state snapshot profiles"},
 	{"session/*/*", "fault state profiles session/*"},
 	{"api", ". fault state browser snapshot profiles session session/* api/*"},

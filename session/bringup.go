@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/json"
-	"strconv"
 	"strings"
 	"time"
 
@@ -70,8 +69,9 @@ func (s *Service) bringUp(ctx context.Context, r Create, o origin) (upright, err
 	}
 	report.Warnings = append(report.Warnings, s.loginsOver(*o.snapshot, up.doc)...)
 	report.Chrome = Versions{Saved: o.snapshot.Chrome, Running: up.chrome.Version()}
-	if major(report.Chrome.Saved) > major(report.Chrome.Running) {
-		report.Warnings = append(report.Warnings, "the environment was saved by a newer Chrome than the one that runs")
+	if tooNew(up.doc, up.chrome) {
+		report.setAside()
+		up.doc = up.doc.Alone()
 	}
 	report.DurationMS = s.Now().Sub(began).Milliseconds()
 	return up, nil
@@ -159,7 +159,30 @@ func (s *Service) unpackAndStart(ctx context.Context, r Create, snap profiles.Sn
 	if files.Dropped > 0 {
 		files.Reason = "files that no profile may bring were left out"
 	}
+	if tooNew(doc, chrome) {
+		const reason = "it is in the profile, which a newer Chrome saved: it is not used"
+		files.Restored, files.Dropped, files.Reason = 0, files.Saved, "a newer Chrome saved the profile: it is not used"
+		report = append(report, state.LeftBehind(doc, reason)...)
+	}
 	return chrome, doc, append([]state.Component{files}, report...), nil
+}
+
+// tooNew reports whether a document's profile was not used, because a newer
+// Chrome than this one wrote it. A thawed Chrome has no document.
+func tooNew(doc state.Document, running Chrome) bool {
+	return doc.Datadir != state.DatadirNone && state.Newer(doc.Chrome.Version, running.Version())
+}
+
+// setAside tells that the profile was not used.
+func (r *RestoreReport) setAside() {
+	r.Datadir = state.DatadirNone
+	reason := "the profile was saved by Chrome " + r.Chrome.Saved + ", newer than " + r.Chrome.Running +
+		" which runs, and is not used: what had been read of it was laid on an empty profile"
+	r.Warnings = append(r.Warnings, reason)
+	if r.FallbackReason != "" {
+		reason = r.FallbackReason + "; " + reason
+	}
+	r.FallbackReason = reason
 }
 
 // asRestored turns a capture's report into that of a thawed Chrome: it is all
@@ -173,16 +196,6 @@ func asRestored(row profiles.Snapshot) []state.Component {
 		lines = []state.Component{}
 	}
 	return lines
-}
-
-// major is the first number of a version.
-func major(version string) int {
-	first, _, _ := strings.Cut(version, ".")
-	n, err := strconv.Atoi(first)
-	if err != nil {
-		return 0
-	}
-	return n
 }
 
 // encode writes a value of this package as JSON; such values always encode.

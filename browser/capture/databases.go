@@ -8,7 +8,6 @@ import (
 	"fmt"
 
 	"github.com/chromedp/cdproto/cdp"
-	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/cdproto/runtime"
 
 	"github.com/stasisd/stasis/fault"
@@ -77,15 +76,13 @@ func ReadStorage(ctx context.Context, conn Conn, origins []string) (Storage, err
 
 // call takes the stub to an origin and calls a function of the script there.
 func (s *stub) call(ctx context.Context, origin, call string, out any) error {
-	nav, err := cdp.Call(ctx, s.session, page.Navigate, page.NavigateParams{URL: origin + "/"})
+	session, _, detach, err := s.visit(ctx, state.StorageKey{Origin: origin})
 	if err != nil {
 		return err
 	}
-	if nav.ErrorText != "" {
-		return errors.New(nav.ErrorText)
-	}
+	defer detach()
 	yes := true
-	res, err := cdp.Call(ctx, s.session, runtime.Evaluate, runtime.EvaluateParams{
+	res, err := cdp.Call(ctx, session, runtime.Evaluate, runtime.EvaluateParams{
 		Expression: "(" + databaseScript + ")." + call, AwaitPromise: &yes, ReturnByValue: &yes})
 	if err != nil {
 		return err

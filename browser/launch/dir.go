@@ -87,11 +87,17 @@ func (d *Dir) tmp() string { return filepath.Join(d.Path, "tmp") }
 // laying files down there and while no Chrome runs on it. Links are handed
 // over themselves and not followed. Run by another user than root it does
 // nothing.
-func (d *Dir) Own() error {
+func (d *Dir) Own() error { return d.own(d.Path) }
+
+// OwnProfile is [Dir.Own] for one profile's folder alone, which the Chrome that
+// runs does not use yet.
+func (d *Dir) OwnProfile(name string) error { return d.own(filepath.Join(d.Profile(), name)) }
+
+func (d *Dir) own(root string) error {
 	if d.UID == os.Geteuid() {
 		return nil
 	}
-	err := filepath.WalkDir(d.Path, func(path string, _ fs.DirEntry, err error) error {
+	err := filepath.WalkDir(root, func(path string, _ fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}

@@ -1,0 +1,29 @@
+package browser
+
+import (
+	"os"
+	"path/filepath"
+
+	"github.com/stasisd/stasis/browser/datadir"
+	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/state"
+)
+
+// setAside takes the profile away that a newer Chrome wrote and puts an empty
+// one in its place. Chrome runs already, on its spare, and has not looked at
+// it. The document then stands alone.
+func (s *Starter) setAside(dir *Dir, doc state.Document) (state.Document, error) {
+	const op = "browser.set_aside"
+	if !doc.Complete {
+		return doc, fault.New(fault.Unsupported, op, "the environment was saved by Chrome %s, which is newer than the one that runs, "+
+			"and nothing of it but its profile was saved: restore it with a Chrome that is as new", doc.Chrome.Version)
+	}
+	profile := filepath.Join(dir.Profile(), datadir.Profile)
+	if err := os.RemoveAll(profile); err != nil {
+		return doc, fault.Wrap(err, fault.Internal, op, "the profile could not be put aside")
+	}
+	if err := (datadir.Prepare{}).Run(dir.Profile()); err != nil {
+		return doc, err
+	}
+	return doc.Alone(), dir.OwnProfile(datadir.Profile)
+}

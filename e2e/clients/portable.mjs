@@ -1,0 +1,43 @@
+// Logs in with a client library and a Chrome of its own, or goes somewhere with
+// a state that was exported for that library.
+//
+// In, as JSON on stdin: {tool, chrome, url, expression, dir?, state?}
+//   tool        "playwright" or "puppeteer"
+//   chrome      path of the binary to start
+//   url         where to go; expression is then evaluated until it gives something
+//   dir         a user data directory to use and leave behind (Playwright)
+//   state       a storageState, or an array of Puppeteer's cookies
+// Out, as JSON on stdout: {value, state}
+//   value       of the expression; state is what the library then keeps
+import { chromium } from 'playwright-core';
+import puppeteer from 'puppeteer-core';
+import { text } from 'node:stream/consumers';
+
+const { tool, chrome: executablePath, url, expression, dir, state } = JSON.parse(await text(process.stdin));
+
+const tools = {
+  playwright: async () => {
+    const options = { executablePath, chromiumSandbox: false };
+    const context = dir
+      ? await chromium.launchPersistentContext(dir, options)
+      : await (await chromium.launch(options)).newContext({ storageState: state });
+    const page = await context.newPage();
+    await page.goto(url);
+    const value = await (await page.waitForFunction(expression)).jsonValue();
+    const kept = await context.storageState({ indexedDB: true });
+    await (dir ? context : context.browser()).close();
+    return { value, state: kept };
+  },
+  puppeteer: async () => {
+    const browser = await puppeteer.launch({ executablePath, headless: true, args: ['--no-sandbox'] });
+    if (state) await browser.setCookie(...state);
+    const page = await browser.newPage();
+    await page.goto(url);
+    const value = await (await page.waitForFunction(expression)).jsonValue();
+    const kept = await browser.cookies();
+    await browser.close();
+    return { value, state: kept };
+  },
+};
+
+process.stdout.write(JSON.stringify(await tools[tool]()), () => process.exit(0));
