@@ -14,9 +14,10 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// The steps of a clean close and how long each may take. Browser.close runs
-// Chrome's whole teardown, which is what puts cookies, DOM storage and session
-// files on disk; SIGINT does nearly so; SIGKILL loses what was not written.
+// The steps of a clean close, after the pages have been let leave, and how long
+// each may take. Browser.close runs Chrome's whole teardown, which is what puts
+// cookies, DOM storage and session files on disk, and passes the pages' unload
+// handlers by; SIGKILL loses what was not written.
 const (
 	closeDeadline     = 15 * time.Second
 	interruptDeadline = 5 * time.Second
@@ -37,7 +38,7 @@ func (b *Browser) Capture(ctx context.Context) (state.Document, error) {
 }
 
 // Close ends Chrome and waits until its whole process tree has gone: asked
-// over CDP first, interrupted next, killed last. It returns how the datadir
+// to quit as by a person first, over CDP next, interrupted, and killed last. It returns how the datadir
 // was left: clean only if Chrome went through its own teardown and ended with
 // status 0.
 func (b *Browser) Close(ctx context.Context) (state.Datadir, error) {
@@ -46,6 +47,7 @@ func (b *Browser) Close(ctx context.Context) (state.Datadir, error) {
 			return state.DatadirCrash, b.Kill(ctx)
 		}
 	}
+	b.leave(ctx)
 	asked, cancel := context.WithTimeout(ctx, closeDeadline)
 	defer cancel()
 	// The answer may be lost with the pipe; the end of the processes is what counts.

@@ -70,7 +70,7 @@ func (c *client) forward(ctx context.Context, e envelope, s *session, params []b
 		return nil
 	}
 	if c.trusted && p.method == "Browser.close" {
-		c.m.shutting()
+		c.m.LetPagesGo()
 	}
 	_, msg, err := send()
 	if err != nil {

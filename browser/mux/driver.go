@@ -129,7 +129,7 @@ func (d *Driver) call(ctx context.Context, session, method string, params, resul
 		return errDetached()
 	}
 	if method == "Browser.close" {
-		d.m.shutting()
+		d.m.LetPagesGo()
 	}
 	got := make(chan envelope, 1)
 	lost := make(chan struct{})

@@ -53,8 +53,9 @@ func (m *Mux) openBlank(then func(*cdpError)) {
 	}, gone)
 }
 
-// shutting says that the daemon is closing Chrome: no page is kept open now.
-func (m *Mux) shutting() {
+// LetPagesGo says that the daemon is closing Chrome: no page is kept open from
+// now on.
+func (m *Mux) LetPagesGo() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.closing = true

@@ -1,0 +1,69 @@
+package browser
+
+import (
+	"context"
+	"encoding/json"
+	"syscall"
+	"time"
+
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/page"
+	"github.com/chromedp/cdproto/target"
+
+	"github.com/stasisd/stasis/browser/capture"
+	"github.com/stasisd/stasis/browser/mux"
+)
+
+// leaveDeadline bounds how long pages may take to leave. Chrome gives each
+// about a second, all at once.
+const leaveDeadline = 3 * time.Second
+
+// leave asks Chrome to quit as a person does (SIGINT), which Browser.close does
+// not: the pages' own pagehide and unload handlers run, and what they write,
+// or send and have answered at once, is kept. A page that asks whether it may
+// be left (beforeunload) is told yes. Chrome has usually ended when it returns;
+// one that has not is asked over CDP next.
+func (b *Browser) leave(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, leaveDeadline)
+	defer cancel()
+	dialogs, stop := b.driver.Events(page.JavascriptDialogOpening.Method)
+	defer stop()
+	pages, err := capture.Pages(ctx, b.driver)
+	if err != nil {
+		return
+	}
+	for _, p := range pages {
+		yes := true
+		at, err := cdp.Call(ctx, b.driver, target.AttachToTarget, target.AttachToTargetParams{TargetID: p.TargetID, Flatten: &yes})
+		if err != nil {
+			continue // it has left by itself
+		}
+		_ = b.driver.Post(ctx, at.SessionID, page.Enable.Method, nil) // a lost pipe shows below
+	}
+	b.mux.LetPagesGo()
+	if b.process.Signal(syscall.SIGINT) != nil {
+		return
+	}
+	for {
+		select {
+		case e, ok := <-dialogs:
+			if !ok {
+				_ = b.process.Wait(ctx)
+				return
+			}
+			b.permit(ctx, e)
+		case <-b.process.Done():
+			return
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// permit lets a page be left.
+func (b *Browser) permit(ctx context.Context, e mux.Event) {
+	var opening page.EventJavascriptDialogOpening
+	if json.Unmarshal(e.Params, &opening) == nil && opening.Type == page.DialogTypeBeforeunload {
+		_ = b.driver.Post(ctx, e.SessionID, page.HandleJavaScriptDialog.Method, page.HandleJavaScriptDialogParams{Accept: true})
+	}
+}

@@ -1,0 +1,93 @@
+package browser
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/input"
+	"github.com/chromedp/cdproto/target"
+
+	"github.com/stasisd/stasis/state"
+)
+
+// leaving writes into every storage as it is left, sends a beacon that sets
+// cookies, and would ask a person before that.
+const leaving = `<!doctype html><script>
+window.seen = ["js", "sent"].map(n => (document.cookie.match(n + "_session=(\\w+)") || [])[1] + "," + (document.cookie.match(n + "_kept=(\\w+)") || [])[1])
+	.concat(localStorage.token, sessionStorage.token).join("|");
+const write = (v) => { localStorage.token = sessionStorage.token = v; document.cookie = "js_session=" + v; document.cookie = "js_kept=" + v + "; max-age=3600"; };
+if (!localStorage.token) {
+	write("one");
+	addEventListener("pagehide", () => { write("last"); navigator.sendBeacon("/sent"); });
+	if (location.search) addEventListener("beforeunload", (e) => e.preventDefault());
+}
+</script>`
+
+// What a site writes while Chrome closes is what comes back, over what was read
+// before: by an unload handler, and by the answer to its last request.
+func TestCloseLetsPagesLeave(t *testing.T) {
+	for _, query := range []string{"", "?ask"} {
+		t.Run("leave"+query, func(t *testing.T) {
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+				switch req.URL.Path {
+				case "/sent":
+					w.Header().Add("Set-Cookie", "sent_session=last; Path=/")
+					w.Header().Add("Set-Cookie", "sent_kept=last; Path=/; Max-Age=3600")
+				case "/":
+					w.Header().Set("Content-Type", "text/html")
+					_, _ = fmt.Fprint(w, leaving)
+				default:
+					http.NotFound(w, req)
+				}
+			}))
+			defer server.Close()
+			r := newRig(t)
+			b := r.fresh()
+			url := server.URL + "/" + query
+			r.open(b, url)
+			r.touch(b, url)
+			doc, err := b.Capture(within(t))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if doc.Datadir, err = b.Close(within(t)); err != nil || doc.Datadir != state.DatadirClean {
+				t.Fatalf("%s, %v", doc.Datadir, err)
+			}
+			for _, c := range doc.Cookies {
+				if strings.HasPrefix(c.Name, "js_") && c.Value != "one" {
+					t.Fatalf("%s was %q before the page was left", c.Name, c.Value)
+				}
+			}
+			back, _ := r.restored(b.dir, doc, Options{RestoreTabs: true})
+			if got, want := r.eval(back, url, "window.seen"), "last,last|last,last|last|last"; got != want {
+				t.Errorf("the first script saw %s, want %s", got, want)
+			}
+			if pages, err := back.Pages(within(t)); err != nil || len(pages) != 1 {
+				t.Errorf("tabs: %+v, %v", pages, err)
+			}
+		})
+	}
+}
+
+// touch clicks into a tab, as a person would have: a page that nobody has
+// touched is not asked whether it may be left.
+func (r *rig) touch(b *Browser, url string) {
+	r.t.Helper()
+	yes := true
+	at, err := cdp.Call(within(r.t), b.driver, target.AttachToTarget, target.AttachToTargetParams{TargetID: r.page(b, url), Flatten: &yes})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	s := b.driver.Session(at.SessionID)
+	for _, kind := range []input.DispatchMouseEventType{input.DispatchMouseEventTypeMousePressed, input.DispatchMouseEventTypeMouseReleased} {
+		if _, err := cdp.Call(within(r.t), s, input.DispatchMouseEvent, input.DispatchMouseEventParams{
+			Type: kind, X: 50, Y: 50, Button: input.MouseButtonLeft, ClickCount: 1}); err != nil {
+			r.t.Fatal(err)
+		}
+	}
+	await(r.t, "the page was touched", func() bool { return r.eval(b, url, "navigator.userActivation.hasBeenActive") == "true" })
+}
