@@ -144,7 +144,7 @@ func TestStateBeforeTheFirstScript(t *testing.T) {
 			if saw := text(t, got[2]); saw != "one|one|one|one|one" {
 				t.Errorf("the page's first script saw %s", saw)
 			}
-			if saw := text(t, got[1]); saw != "||inner|inner|" && !told(two.Restored.Components, "^") {
+			if saw := text(t, got[1]); saw != "||inner|inner|" && !explained(two.Restored.Components, "^") {
 				t.Errorf("the frame's first script saw %s, and the report does not say why", saw)
 			}
 			asked := []string{}
@@ -162,8 +162,8 @@ func TestStateBeforeTheFirstScript(t *testing.T) {
 	}
 }
 
-// told says whether a report gives a reason for storage of such a key.
-func told(lines []state.Component, key string) bool {
+// explained says whether a report gives a reason for storage of such a key.
+func explained(lines []state.Component, key string) bool {
 	return slices.ContainsFunc(lines, func(c state.Component) bool {
 		return strings.Contains(c.Origin, key) && c.Reason != ""
 	})
