@@ -107,7 +107,7 @@ func TestCloseCodes(t *testing.T) {
 func TestConnect(t *testing.T) {
 	r := newRig(t, nil)
 	hs := httptest.NewServer(r.server) // closed below: that waits for the end
-	ws, answer, _, err := dial(t, hs.URL+`/v1/connect?user_id=bob&labels={"a":"b"}&restore_tabs=false&idle_timeout_seconds=60`+
+	ws, answer, _, err := dial(t, hs.URL+`/v1/connect?user_id=bob&labels={"a":"b"}&viewport={"width":1,"height":2}&user_agent=mine&restore_tabs=false&idle_timeout_seconds=60`+
 		`&save_snapshot_mode=filesystem&save_as_default=true&default_conflict=overwrite&ticket=`+oneTicket, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -125,7 +125,8 @@ func TestConnect(t *testing.T) {
 		t.Fatalf("%d creates, %d ends", len(r.creates), len(r.ends))
 	}
 	c := r.creates[0]
-	if c.UserID != "bob" || c.Labels["a"] != "b" || c.RestoreTabs || c.Idle != seconds(60) || c.Lifetime != seconds(21600) {
+	if c.UserID != "bob" || c.Labels["a"] != "b" || c.RestoreTabs || c.Idle != seconds(60) || c.Lifetime != seconds(21600) ||
+		c.Overrides.Viewport.Height != 2 || c.Overrides.UserAgent != "mine" {
 		t.Errorf("created %+v", c)
 	}
 	if e := r.ends[0]; e.Mode != session.SaveFilesystem || !e.SaveAsDefault || e.Conflict != session.ConflictOverwrite {

@@ -27,6 +27,7 @@ func TestOneDaemon(t *testing.T) {
 			"without tabs":           restoreWithoutTabs,
 			"a stranger":             aStrangerIsNotLoggedIn,
 			"a login check":          loginCheck,
+			"overrides":              overridesComeBack,
 			"a download":             downloadArrives,
 			"an upload":              uploadedFileIsGiven,
 		} {

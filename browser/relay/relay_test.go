@@ -172,3 +172,89 @@ func TestCloseEndsTunnels(t *testing.T) {
 	}
 	r.Close()
 }
+
+// A socks5 proxy with a name and a password (RFC 1928, RFC 1929), which Chrome
+// has no word for at all, resolves names by itself.
+func TestSocks5(t *testing.T) {
+	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "here") }))
+	defer site.Close()
+	socks, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var serving sync.WaitGroup
+	defer serving.Wait()
+	defer socks.Close()
+	serving.Go(func() {
+		for {
+			near, err := socks.Accept()
+			if err != nil {
+				return
+			}
+			serving.Go(func() { socksServe(t, near, strings.TrimPrefix(site.URL, "http://")) })
+		}
+	})
+	u := &url.URL{Scheme: "socks5", Host: socks.Addr().String(), User: url.UserPassword("ada", "secret")}
+	r, client := relayed(t, u, os.Geteuid())
+	answer, err := client.Get("http://a.example/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	body, err := io.ReadAll(answer.Body)
+	_ = answer.Body.Close()
+	if err != nil || string(body) != "here" {
+		t.Errorf("a request: %d %q %v", answer.StatusCode, body, err)
+	}
+	conn, err := net.Dial("tcp", r.Address())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.WriteString(conn, "CONNECT a.example:80 HTTP/1.1\r\nHost: x\r\n\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	head := make([]byte, len("HTTP/1.1 200"))
+	if _, err := io.ReadFull(conn, head); err != nil || string(head) != "HTTP/1.1 200" {
+		t.Errorf("a tunnel: %q %v", head, err)
+	}
+	_ = conn.Close()
+	r.Close()
+}
+
+// socksServe is one connection of such a proxy; everything is at one place.
+func socksServe(t *testing.T, near net.Conn, place string) {
+	defer near.Close()
+	take := func(n int) []byte {
+		b := make([]byte, n)
+		if _, err := io.ReadFull(near, b); err != nil {
+			t.Errorf("socks: %v", err)
+		}
+		return b
+	}
+	take(int(take(2)[1])) // the methods
+	_, _ = near.Write([]byte{5, 2})
+	name := string(take(int(take(2)[1])))
+	password := string(take(int(take(1)[0])))
+	if name != "ada" || password != "secret" {
+		t.Errorf("socks: %s %s", name, password)
+	}
+	_, _ = near.Write([]byte{1, 0})
+	if kind := take(4)[3]; kind != 3 {
+		t.Errorf("socks: an address of kind %d, not a name", kind)
+		return
+	}
+	if host := string(take(int(take(1)[0]))); host != "a.example" {
+		t.Errorf("socks: %s", host)
+	}
+	take(2)
+	_, _ = near.Write([]byte{5, 0, 0, 1, 0, 0, 0, 0, 0, 0})
+	far, err := net.Dial("tcp", place)
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	defer far.Close()
+	var both sync.WaitGroup
+	both.Go(func() { pour(far, near) })
+	pour(near, far)
+	both.Wait()
+}
