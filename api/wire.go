@@ -81,6 +81,9 @@ func recorded[T any](data json.RawMessage) *T {
 // wholeReport, wholeEnd and wholeSnapshot make absent lists empty ones.
 func wholeReport(r session.RestoreReport) session.RestoreReport {
 	r.Components, r.Warnings = components(r.Components), texts(r.Warnings)
+	if r.Differences == nil {
+		r.Differences = []state.Difference{}
+	}
 	return r
 }
 

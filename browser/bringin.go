@@ -55,18 +55,16 @@ func (b *Browser) bringIn(ctx context.Context, doc state.Document, o Options) ([
 	}
 	b.mux.Regrant(doc.Permissions)
 	report := b.regrant(ctx, doc.Permissions)
-	if doc.Datadir != state.DatadirClean && doc.Complete {
-		laid, err := capture.Lay(ctx, b.driver, doc, b.now())
-		if err != nil {
-			held.release(ctx)
-			return nil, err
-		}
-		report = append(report, laid...)
+	laid, err := b.overlay(ctx, doc)
+	if err != nil {
+		held.release(ctx)
+		return nil, err
 	}
+	report = append(report, laid...)
 	var lines []state.Component
 	switch tabs {
 	case tabsKept:
-		lines = held.resume(ctx, doc, false)
+		lines = held.resume(ctx, doc, b.salvage.session)
 	case tabsUnread:
 		lines, err = held.rescue(ctx)
 	case tabsStale:
@@ -88,15 +86,6 @@ func (b *Browser) bringIn(ctx context.Context, doc state.Document, o Options) ([
 	if err := b.keepDownloads(ctx); err != nil {
 		held.release(ctx)
 		return nil, err
-	}
-	if doc.Datadir == state.DatadirClean && doc.Complete {
-		jar, err := capture.Cookies(ctx, b.driver)
-		if err != nil {
-			held.release(ctx)
-			return nil, fault.Wrap(err, fault.BrowserFailed, op, "the cookies could not be read back")
-		}
-		report = append(report, state.CompareCookies(doc.Cookies, jar, b.now(), nil)...)
-		report = append(report, localLines(doc)...)
 	}
 	b.background.Go(func() { held.settle(b.ctx) })
 	return report, nil
@@ -123,14 +112,4 @@ func tabsOf(doc state.Document, o Options) tabSource {
 	default:
 		return tabsStale
 	}
-}
-
-// localLines report the localStorage that the profile itself brought back.
-func localLines(doc state.Document) []state.Component {
-	var lines []state.Component
-	for _, area := range doc.Local {
-		lines = append(lines, state.Component{Name: state.ComponentLocalStorage, Origin: area.StorageKey,
-			Saved: len(area.Items), Restored: len(area.Items)})
-	}
-	return lines
 }

@@ -9,6 +9,7 @@ package browser
 
 import (
 	"context"
+	"path/filepath"
 	"strings"
 	"sync"
 	"time"
@@ -17,6 +18,7 @@ import (
 	"github.com/chromedp/cdproto/cdp"
 
 	"github.com/stasisd/stasis/browser/datadir"
+	"github.com/stasisd/stasis/browser/inventory"
 	"github.com/stasisd/stasis/browser/launch"
 	"github.com/stasisd/stasis/browser/mux"
 	"github.com/stasisd/stasis/browser/relay"
@@ -59,6 +61,7 @@ type Browser struct {
 	options    Options
 	relay      *relay.Relay // nil unless a proxy wants credentials
 	attendance *attendance  // nil where nothing is set on the targets
+	salvage    salvage      // what is known of the profile that was brought in
 }
 
 // Fresh starts Chrome on an empty environment, with one blank tab.
@@ -90,20 +93,36 @@ func (s *Starter) Fresh(ctx context.Context, dir *Dir, o Options) (*Browser, err
 func (s *Starter) Restored(ctx context.Context, dir *Dir, doc state.Document, o Options) (*Browser, []state.Component, error) {
 	own := o.Overrides
 	o.Overrides = own.Over(doc.Overrides)
+	// Before they are prepared for this session.
+	settings, err := inventory.Settings(ctx, filepath.Join(dir.Profile(), datadir.Profile))
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := datadir.ResetBroken(dir.Profile()); err != nil {
+		return nil, nil, err
+	}
 	tabs := tabsOf(doc, o)
 	keep := o.RestoreTabs && (tabs != tabsNone || doc.Datadir == state.DatadirClean)
 	if err := s.prepare(dir, datadir.Prepare{RestoreTabs: keep, StaleSessionStorage: tabs == tabsStale,
 		Policy: o.Overrides.Permissions(), Before: doc.Overrides.Permissions()}); err != nil {
 		return nil, nil, err
 	}
+	// The profile is read while the empty Chrome comes up, which leaves it alone.
+	inspected := inspecting(ctx, dir, doc, settings)
 	b, err := s.start(ctx, dir, spareProfile, o)
+	salvaged := <-inspected
 	if err != nil {
 		return nil, nil, err
 	}
+	if salvaged.err != nil {
+		return nil, nil, b.abandon(ctx, salvaged.err)
+	}
+	b.salvage = salvaged.salvage
 	if doc.Datadir != state.DatadirNone && state.Newer(doc.Chrome.Version, b.version) {
 		if doc, err = s.setAside(dir, doc); err != nil {
 			return nil, nil, b.abandon(ctx, err)
 		}
+		b.salvage = salvage{}
 	}
 	if err := b.attend(ctx, b.setups()...); err != nil {
 		return nil, nil, b.abandon(ctx, err)

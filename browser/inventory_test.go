@@ -8,8 +8,13 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/cdproto/storage"
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/stasisd/stasis/browser/capture"
 	"github.com/stasisd/stasis/browser/datadir"
 	"github.com/stasisd/stasis/browser/inventory"
 	"github.com/stasisd/stasis/state"
@@ -131,6 +136,14 @@ func TestInventoryCountsAsTheSiteDoes(t *testing.T) {
 	two := strings.Replace(newKinds(t), "127.0.0.1", "localhost", 1)
 	b := r.fresh()
 	counts := map[string]string{}
+	yes := true
+	if _, err := cdp.Call(within(t), b.driver, storage.SetCookies, storage.SetCookiesParams{Cookies: []*network.CookieParam{
+		{Name: "chips", Value: "ü", Domain: "c.example", Path: "/p", Secure: true, SameSite: "None", Priority: "High", Expires: 2e9,
+			PartitionKey: &network.CookiePartitionKey{TopLevelSite: "https://t.example", HasCrossSiteAncestor: yes}},
+		{Name: "__Host-h", Value: "", URL: "https://h.example/", Secure: true, HTTPOnly: true, SameSite: "Strict", Priority: "Low"},
+	}}); err != nil {
+		t.Fatal(err)
+	}
 	for _, url := range []string{one, two} {
 		r.open(b, url+"/")
 		if got := r.eval(b, url+"/", fill); got != "filled" {
@@ -149,6 +162,10 @@ func TestInventoryCountsAsTheSiteDoes(t *testing.T) {
 				counts[url] = r.eval(b, url+"/", countAll)
 			}
 		}
+		jar, err := capture.Cookies(within(t), b.driver)
+		if err != nil {
+			t.Fatal(err)
+		}
 		if as, err := b.Close(within(t)); err != nil || as != state.DatadirClean {
 			t.Fatalf("%s, %v", as, err)
 		}
@@ -165,6 +182,9 @@ func TestInventoryCountsAsTheSiteDoes(t *testing.T) {
 		areas := []state.Area{{StorageKey: one + "/", Items: items}, {StorageKey: two + "/", Items: items}}
 		if diff := cmp.Diff(areas, p.Local); diff != "" {
 			t.Errorf("round %d: localStorage (-want +got):\n%s", round, diff)
+		}
+		if diff := cmp.Diff(jar, p.Cookies, cmpopts.EquateApprox(0, 1e-3)); diff != "" {
+			t.Errorf("round %d: the jar (-CDP +disk):\n%s", round, diff)
 		}
 		if h, ok := p.Inventory.Of(state.ComponentVisited, ""); !ok || h.Items != 2 {
 			t.Errorf("round %d: history: %+v", round, h)

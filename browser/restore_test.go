@@ -102,9 +102,9 @@ func (r *rig) whole(b *Browser, doc state.Document, report []state.Component, ta
 			r.t.Errorf("%+v, want %d", got, want)
 		}
 	}
-	missing, err := b.Verify(within(r.t), doc)
-	if err != nil || len(missing) != 0 {
-		r.t.Errorf("verification: %q, %v", missing, err)
+	found, err := b.Verify(within(r.t), doc, report)
+	if err != nil || len(found.Differences) != 0 || len(found.Components) != 0 {
+		r.t.Errorf("verification: %+v, %v", found, err)
 	}
 	// What a client does afterwards is not undone by the tabs' scripts.
 	url := doc.Tabs[0].URL
@@ -236,23 +236,39 @@ func TestRestoreRefusesTabs(t *testing.T) {
 	}
 }
 
-// Verify names what is not there any more, and no value.
-func TestVerifyNamesWhatIsMissing(t *testing.T) {
+// What the site changes after a restore is told by name, without values, as
+// the site's; what did not come back is not.
+func TestVerifyTellsWhoChangedWhat(t *testing.T) {
 	r := newRig(t)
 	s := newSite(t, nil)
 	b := r.fresh()
 	r.lay(b, s)
+	r.eval(b, s.url+"/one", `document.cookie = "third=t"; localStorage.setItem("other", "o"); 1`)
 	doc, err := b.Capture(within(t))
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.eval(b, s.url+"/one", `document.cookie = "kept=; max-age=0"; localStorage.clear(); 1`)
-	missing, err := b.Verify(within(t), doc)
+	if doc.Datadir, err = b.Close(within(t)); err != nil {
+		t.Fatal(err)
+	}
+	doc.Inventory = r.inventory(b.dir).Inventory
+	doc.Cookies = append(doc.Cookies, state.Cookie{Name: "lost", Domain: "lost.example", Path: "/", Session: true, Opaque: true})
+	b, report := r.restored(b.dir, doc, Options{RestoreTabs: true})
+	r.eval(b, s.url+"/one", `document.cookie = "kept=; max-age=0"; document.cookie = "session=rotated"; document.cookie = "new=n";
+		localStorage.removeItem("token"); localStorage.setItem("added", "a"); sessionStorage.setItem("step", "other"); 1`)
+	found, err := b.Verify(within(t), doc, report)
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []string{"cookies 127.0.0.1: 1 of 2 are not there any more", "local_storage " + s.url + "/: 1 of 1 keys are not there any more"}
-	if diff := cmp.Diff(want, missing); diff != "" {
+	want := []state.Difference{
+		{Component: "cookies", Origin: "127.0.0.1", By: "site", Missing: 1, Changed: 1, Added: 1, Names: []string{"kept", "new", "session"}},
+		{Component: "local_storage", Origin: s.url + "/", By: "site", Missing: 1, Added: 1, Names: []string{"added", "token"}},
+		{Component: "session_storage", Origin: s.url + "/", By: "site", Changed: 1, Names: []string{"step"}},
+	}
+	if diff := cmp.Diff(want, found.Differences); diff != "" || !found.OK() {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if got := line(report, state.ComponentCookies, "lost.example"); got.Dropped != 1 {
+		t.Errorf("%+v", got)
 	}
 }

@@ -122,9 +122,9 @@ func TestRestoreLiveFrames(t *testing.T) {
 					t.Errorf("%+v", c)
 				}
 			}
-			missing, err := b.Verify(within(t), doc)
-			if err != nil || len(missing) != 0 {
-				t.Errorf("verification: %q, %v", missing, err)
+			found, err := b.Verify(within(t), doc, report)
+			if err != nil || len(found.Differences) != 0 {
+				t.Errorf("verification: %+v, %v", found, err)
 			}
 			if got := line(report, state.ComponentHistory, ""); written && (got.Saved != 2 || got.Restored != 2) {
 				t.Errorf("%+v", got)

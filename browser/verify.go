@@ -2,65 +2,194 @@ package browser
 
 import (
 	"context"
-	"fmt"
+	"slices"
+	"time"
 
 	"github.com/stasisd/stasis/browser/capture"
 	"github.com/stasisd/stasis/state"
 )
 
+const (
+	// askedOrigins bounds how many origins without a tab are read through a
+	// hidden one; for the others stands what was read on disk.
+	askedOrigins = 20
+	// askDeadline bounds the reading of one such origin.
+	askDeadline = 5 * time.Second
+)
+
+// asked are the kinds that Chrome repairs or empties when it first opens them,
+// and that a page of the origin can count.
+var asked = []string{state.ComponentIndexedDB, state.ComponentIndexedDBRecords, state.ComponentCacheStorage,
+	state.ComponentServiceWorkers, state.ComponentFileSystem}
+
 // Verify reads the environment back once the restored tabs have their
-// documents, and compares it with what was saved: cookies, and the keys of
-// every storage area that is open again. It names what is missing, never a
-// value; what the site has changed is there and not missing. What a site
-// removes by itself as it loads cannot be told from what did not come back.
-func (b *Browser) Verify(ctx context.Context, doc state.Document) ([]string, error) {
+// documents, and compares it with what was saved; report has the lines that
+// the restore gave. What differs is told by names, never by values, and who
+// made it so:
+//
+//   - Cookies were read when no page had run. What differed then did not come
+//     back; what differs since, the sites have changed.
+//   - localStorage and sessionStorage lie in one database each, of which Chrome
+//     brings back all or nothing, and damage inside was found before Chrome
+//     opened it. Where anything of it is seen again, the rest came back too, and
+//     an origin whose page has run has changed what differs. An origin without a
+//     page is compared exactly.
+//   - Of stores that were found damaged or short, Chrome is asked what it made
+//     of them.
+func (b *Browser) Verify(ctx context.Context, doc state.Document, report []state.Component) (state.Verification, error) {
+	var v state.Verification
 	b.background.Wait() // bounded by settleDeadline, and by the browser's own end
 	now, err := capture.Read(ctx, b.driver)
 	if err != nil {
-		return nil, err
+		return v, err
 	}
-	var missing []string
-	for _, line := range state.CompareCookies(doc.Cookies, now.Cookies, b.now(), nil) {
-		if line.Dropped > 0 {
-			missing = append(missing, fmt.Sprintf("%s %s: %d of %d are not there any more", line.Name, line.Origin, line.Dropped, line.Saved))
-		}
+	if doc.Complete {
+		v.Differences = append(v.Differences, cookieDifferences(doc, b.salvage.jar, b.now())...)
 	}
-	open := map[string]state.Area{}
-	for _, area := range now.Local {
-		open[area.StorageKey] = area
+	v.Differences = append(v.Differences, state.DifferingCookies(b.salvage.jar, now.Cookies, b.now(), state.BySite)...)
+	asker, err := capture.Ask(ctx, b.driver)
+	if err != nil {
+		return v, err
 	}
-	for _, area := range doc.Local {
-		if is, ok := open[area.StorageKey]; ok {
-			if n := area.Missing(is); n > 0 {
-				missing = append(missing, fmt.Sprintf("%s %s: %d of %d keys are not there any more",
-					state.ComponentLocalStorage, area.StorageKey, n, len(area.Items)))
-			}
-		}
+	defer asker.Close(ctx)
+	if doc.Complete {
+		v.Differences = append(v.Differences, localDifferences(ctx, asker, doc.Local, now.Local)...)
+		v.Differences = append(v.Differences, sessionDifferences(doc.Tabs, now.Tabs)...)
 	}
-	return append(missing, missingInTabs(doc.Tabs, now.Tabs)...), nil
+	if doc.Datadir != state.DatadirNone {
+		v.Components = recount(ctx, asker, report)
+		v.Differences = append(v.Differences, notBrought(report, v.Components)...)
+	}
+	return v, ctx.Err()
 }
 
-// missingInTabs compares the session storage of tabs that show the same URL as
-// when they were saved; of several such tabs the best match counts.
-func missingInTabs(saved, open []state.Tab) []string {
-	var missing []string
+// cookieDifferences compares the saved cookies with the jar as it was when no
+// page had run. A document without an inventory was read before Chrome closed:
+// what differs then, the site set last. Cookies of partitions without a name
+// cannot come back, as their report lines say.
+func cookieDifferences(doc state.Document, jar []state.Cookie, now time.Time) []state.Difference {
+	by := state.ByRestore
+	if doc.Datadir == state.DatadirClean && doc.Inventory == nil {
+		by = state.BySite
+	}
+	named := slices.DeleteFunc(slices.Clone(doc.Cookies), func(c state.Cookie) bool { return c.Opaque })
+	return state.DifferingCookies(named, jar, now, by)
+}
+
+// localDifferences compares localStorage: of origins with a page as it is now,
+// of others as a hidden tab finds it.
+func localDifferences(ctx context.Context, asker *capture.Asker, saved, open []state.Area) []state.Difference {
+	type pair struct {
+		was, is state.Area
+		by      string
+	}
+	var pairs []pair
+	seen := false // anything of the database
+	reads := 0
+	for _, area := range saved {
+		i := slices.IndexFunc(open, func(a state.Area) bool { return a.StorageKey == area.StorageKey })
+		switch {
+		case i >= 0:
+			pairs = append(pairs, pair{area, open[i], state.BySite})
+		case reads < askedOrigins:
+			reads++
+			ctx, cancel := context.WithTimeout(ctx, askDeadline)
+			if is, err := asker.Local(ctx, area.StorageKey); err == nil {
+				pairs = append(pairs, pair{area, is, state.ByRestore})
+			}
+			cancel()
+		default:
+			continue
+		}
+		if n := len(pairs); n > 0 {
+			seen = seen || pairs[n-1].was.Shares(pairs[n-1].is)
+		}
+	}
+	var all []state.Difference
+	for _, p := range pairs {
+		if !seen {
+			p.by = state.ByRestore
+		}
+		if d, some := p.was.Differ(p.is, state.ComponentLocalStorage, p.by); some {
+			all = append(all, d)
+		}
+	}
+	return all
+}
+
+// sessionDifferences compares the sessionStorage of tabs that show the same URL
+// as when they were saved; of several such tabs the best match counts.
+func sessionDifferences(saved, open []state.Tab) []state.Difference {
+	var all []state.Difference
+	seen := false
 	for _, tab := range saved {
 		for _, area := range tab.Session {
-			least := -1
+			var best *state.Area
 			for _, other := range open {
 				for _, is := range other.Session {
-					if other.URL == tab.URL && is.StorageKey == area.StorageKey {
-						if n := area.Missing(is); least < 0 || n < least {
-							least = n
-						}
+					if other.URL == tab.URL && is.StorageKey == area.StorageKey && (best == nil || area.Missing(is) < area.Missing(*best)) {
+						best = &is
 					}
 				}
 			}
-			if least > 0 {
-				missing = append(missing, fmt.Sprintf("%s %s: %d of %d keys are not there any more",
-					state.ComponentSessionStorage, area.StorageKey, least, len(area.Items)))
+			if best == nil {
+				continue
+			}
+			seen = seen || area.Shares(*best)
+			if d, some := area.Differ(*best, state.ComponentSessionStorage, state.BySite); some {
+				all = append(all, d)
 			}
 		}
 	}
-	return missing
+	for i := range all {
+		if !seen {
+			all[i].By = state.ByRestore
+		}
+	}
+	return all
+}
+
+// recount asks Chrome what it made of the stores whose lines say that they were
+// damaged or short.
+func recount(ctx context.Context, asker *capture.Asker, report []state.Component) []state.Component {
+	counts := map[string]map[string]int{}
+	var lines []state.Component
+	for _, line := range report {
+		if !slices.Contains(asked, line.Name) || line.Reason == "" {
+			continue
+		}
+		n, known := counts[line.Origin]
+		if !known && len(counts) < askedOrigins {
+			ctx, cancel := context.WithTimeout(ctx, askDeadline)
+			var err error
+			if n, err = asker.Count(ctx, line.Origin); err != nil {
+				n = nil
+			}
+			cancel()
+			counts[line.Origin] = n
+		}
+		if is, counted := n[line.Name]; counted {
+			line.Restored = min(line.Saved, is)
+			line.Dropped = line.Saved - line.Restored
+			lines = append(lines, line)
+		}
+	}
+	return lines
+}
+
+// notBrought are the differences of what the report, as it now stands, says was
+// dropped by damage. What CDP reads has been compared item by item.
+func notBrought(report, recounted []state.Component) []state.Difference {
+	var all []state.Difference
+	for _, line := range report {
+		for _, better := range recounted {
+			if better.Name == line.Name && better.Origin == line.Origin {
+				line = better
+			}
+		}
+		if line.Dropped > 0 && line.OnDisk() {
+			all = append(all, state.Difference{Component: line.Name, Origin: line.Origin, By: state.ByRestore, Missing: line.Dropped, Names: []string{}})
+		}
+	}
+	return all
 }

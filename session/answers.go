@@ -56,7 +56,10 @@ type RestoreReport struct {
 	Chrome         Versions          `json:"chrome"`
 	Components     []state.Component `json:"components"`
 	Verification   string            `json:"verification"` // pending | ok | mismatch
-	Warnings       []string          `json:"warnings"`
+	// Differences are what the verification found: what did not come back, and
+	// what the sites have changed since.
+	Differences []state.Difference `json:"differences"`
+	Warnings    []string           `json:"warnings"`
 }
 
 // SnapshotInfo is what a caller is told of a snapshot.

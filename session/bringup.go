@@ -40,7 +40,7 @@ func (s *Service) bringUp(ctx context.Context, r Create, o origin) (upright, err
 	report := &RestoreReport{
 		Source: *o.source, SnapshotID: o.snapshot.ID, RequestedMode: string(snapshot.Filesystem),
 		Datadir: state.Datadir(o.snapshot.Datadir), Verification: VerificationPending, Warnings: []string{},
-		Components: []state.Component{},
+		Components: []state.Component{}, Differences: []state.Difference{},
 	}
 	if r.AllowMemory {
 		report.RequestedMode = o.snapshot.Mode
@@ -63,7 +63,6 @@ func (s *Service) bringUp(ctx context.Context, r Create, o origin) (upright, err
 		up.overrides = r.Overrides.Over(up.doc.Overrides)
 	}
 	if report.Datadir == state.DatadirCrash && !up.doc.Complete {
-		report.Verification = VerificationOK // nobody read what there was: there is nothing to compare with
 		report.Warnings = append(report.Warnings, "Chrome died before this was saved: cookies of its last 30 seconds, "+
 			"storage of its last seconds, and the newest tabs may be missing")
 	}

@@ -30,7 +30,7 @@ type Chrome interface {
 
 	CheckLogin(ctx context.Context, check browser.LoginCheck) (browser.LoginOutcome, error)
 	Capture(ctx context.Context) (state.Document, error)
-	Verify(ctx context.Context, doc state.Document) ([]string, error)
+	Verify(ctx context.Context, doc state.Document, report []state.Component) (state.Verification, error)
 	Storage(ctx context.Context, origins []string) (browser.Storage, error)
 	Environment() ([]datadir.File, error)
 	Freeze(ctx context.Context) error

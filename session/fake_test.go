@@ -270,8 +270,8 @@ func (c *fakeChrome) CheckLogin(_ context.Context, check browser.LoginCheck) (br
 		Conditions: []browser.Condition{{Kind: browser.ConditionStatus, Held: !c.loggedOut}}}, nil
 }
 
-func (c *fakeChrome) Verify(context.Context, state.Document) ([]string, error) {
-	return nil, c.b.step("verify", c)
+func (c *fakeChrome) Verify(context.Context, state.Document, []state.Component) (state.Verification, error) {
+	return state.Verification{}, c.b.step("verify", c)
 }
 
 func (c *fakeChrome) Environment() ([]datadir.File, error) {

@@ -16,9 +16,9 @@ import (
 const surveyDeadline = 30 * time.Second
 
 // survey adds to the document what the profile holds on disk as it is archived.
-// A profile that Chrome closed has the localStorage of every origin, and as
-// the site last set it: that is then the document's too, unless the document
-// would be too large to be restored.
+// Of a profile that Chrome closed the whole jar and the localStorage of every
+// origin are read, as the sites last set them, unload handlers and all: they are
+// then the document's too, unless it would be too large to be restored.
 //
 // A profile that cannot be counted is saved all the same, and the report says so.
 func (s *Service) survey(ctx context.Context, j job, doc state.Document) state.Document {
@@ -34,15 +34,26 @@ func (s *Service) survey(ctx context.Context, j job, doc state.Document) state.D
 		return doc
 	}
 	doc.Inventory = found.Inventory
-	if _, damaged := found.Inventory.Damaged(state.ComponentLocalStorage); doc.Datadir == state.DatadirClean && !damaged {
-		whole := doc
+	if doc.Datadir != state.DatadirClean {
+		return doc
+	}
+	whole := doc
+	if found.Cookies != nil {
+		whole.Cookies = found.Cookies
+		for _, c := range doc.Cookies {
+			if c.Opaque { // Chrome keeps it in memory only
+				whole.Cookies = append(whole.Cookies, c)
+			}
+		}
+	}
+	if _, damaged := found.Inventory.Damaged(state.ComponentLocalStorage); !damaged && found.Local != nil {
 		whole.Local = found.Local
 		whole.Missed = slices.DeleteFunc(slices.Clone(doc.Missed), func(m state.Missed) bool {
 			return m.Component == state.ComponentLocalStorage
 		})
-		if len(encode(whole)) <= snapshot.MaxKept {
-			return whole
-		}
 	}
-	return doc
+	if len(encode(whole)) > snapshot.MaxKept {
+		return doc
+	}
+	return whole
 }

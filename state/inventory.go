@@ -27,6 +27,22 @@ func (i Inventory) Sort() {
 	})
 }
 
+// With has the other inventory's holdings in place of its own of the components
+// of settings.
+func (i Inventory) With(settings Inventory) Inventory {
+	all := slices.DeleteFunc(slices.Clone(i), func(h Holding) bool { return slices.Contains(inSettings, h.Component) })
+	for _, h := range settings {
+		if slices.Contains(inSettings, h.Component) {
+			all = append(all, h)
+		}
+	}
+	all.Sort()
+	return all
+}
+
+// inSettings are the components that lie in Chrome's settings file.
+var inSettings = []string{ComponentPreferences, ComponentContentSettings, ComponentZoom}
+
 // Of finds the holding of a component and origin.
 func (i Inventory) Of(component, origin string) (Holding, bool) {
 	for _, h := range i {

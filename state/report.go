@@ -40,3 +40,15 @@ type Component struct {
 	Expired  int    `json:"expired"`
 	Reason   string `json:"reason,omitempty"`
 }
+
+// OnDisk reports whether the line is of a kind that is counted on disk only.
+func (c Component) OnDisk() bool {
+	switch c.Name {
+	case ComponentIndexedDB, ComponentIndexedDBRecords, ComponentCacheStorage, ComponentServiceWorkers, ComponentFileSystem,
+		ComponentStorageBuckets, ComponentVisited, ComponentBookmarks, ComponentPasswords, ComponentAutofill,
+		ComponentContentSettings, ComponentZoom, ComponentHSTS, ComponentPreferences:
+		return true
+	default:
+		return false
+	}
+}

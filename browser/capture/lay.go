@@ -19,8 +19,26 @@ import (
 // It returns a report line for each cookie domain and origin. It fails only
 // where the browser does not answer.
 func Lay(ctx context.Context, conn Conn, doc state.Document, now time.Time) ([]state.Component, error) {
+	report, err := LayCookies(ctx, conn, doc.Cookies, now)
+	if err != nil {
+		return nil, err
+	}
+	areas, err := LayLocal(ctx, conn, doc.Local)
+	if err != nil {
+		return nil, err
+	}
+	databases, err := layDatabases(ctx, conn, doc.IndexedDB)
+	if err != nil {
+		return nil, fault.Wrap(err, fault.BrowserFailed, "capture.lay", "the databases could not be laid down")
+	}
+	return append(append(report, areas...), databases...), nil
+}
+
+// LayCookies makes the jar hold exactly the given cookies, and returns a report
+// line for each domain, as read back.
+func LayCookies(ctx context.Context, conn Conn, cookies []state.Cookie, now time.Time) ([]state.Component, error) {
 	const op = "capture.lay"
-	refused, err := replaceCookies(ctx, conn, doc.Cookies)
+	refused, err := replaceCookies(ctx, conn, cookies)
 	if err != nil {
 		return nil, fault.Wrap(err, fault.BrowserFailed, op, "the cookies could not be laid down")
 	}
@@ -35,16 +53,14 @@ func Lay(ctx context.Context, conn Conn, doc state.Document, now time.Time) ([]s
 	if err != nil {
 		return nil, fault.Wrap(err, fault.BrowserFailed, op, "the cookies could not be read back")
 	}
-	report := state.CompareCookies(doc.Cookies, jar, now, reasons)
-	areas, err := layLocal(ctx, conn, doc.Local)
-	if err != nil {
-		return nil, fault.Wrap(err, fault.BrowserFailed, op, "the local storage could not be laid down")
-	}
-	databases, err := layDatabases(ctx, conn, doc.IndexedDB)
-	if err != nil {
-		return nil, fault.Wrap(err, fault.BrowserFailed, op, "the databases could not be laid down")
-	}
-	return append(append(report, areas...), databases...), nil
+	return state.CompareCookies(cookies, jar, now, reasons), nil
+}
+
+// LayLocal makes the localStorage of each area's origin hold exactly the area's
+// items, and returns a report line for each.
+func LayLocal(ctx context.Context, conn Conn, areas []state.Area) ([]state.Component, error) {
+	report, err := layLocal(ctx, conn, areas)
+	return report, fault.Wrap(err, fault.BrowserFailed, "capture.lay", "the local storage could not be laid down")
 }
 
 // errNotWeb is for a storage key that no page of the web has: a document may be

@@ -13,6 +13,7 @@ package inventory
 import (
 	"cmp"
 	"context"
+	"errors"
 	"io/fs"
 	"os"
 
@@ -28,6 +29,8 @@ type Profile struct {
 	// Local is the localStorage of every origin, also of those without an open
 	// tab; of a damaged database, what could still be read.
 	Local []state.Area
+	// Cookies is the whole jar, nil where it is damaged or could not be read.
+	Cookies []state.Cookie
 }
 
 // Read reads the profile in a folder (…/Default). The files must stand still:
@@ -43,7 +46,7 @@ func Read(ctx context.Context, dir string) (Profile, error) {
 	s := survey{ctx: ctx, root: root, fsys: root.FS(), dir: dir}
 	// Side by side: most of the time goes into waiting for files.
 	kinds := []func(*survey){(*survey).local, (*survey).sessionStorage, (*survey).indexedDB, (*survey).serviceWorkers,
-		(*survey).caches, (*survey).files, (*survey).databases, (*survey).settings}
+		(*survey).caches, (*survey).files, (*survey).cookies, (*survey).databases, (*survey).settings}
 	parts := make([]survey, len(kinds))
 	var group errgroup.Group
 	group.SetLimit(4)
@@ -59,9 +62,28 @@ func Read(ctx context.Context, dir string) (Profile, error) {
 	for _, part := range parts {
 		p.Inventory = append(p.Inventory, part.found...)
 		p.Local = append(p.Local, part.areas...)
+		if part.jar != nil {
+			p.Cookies = part.jar
+		}
 	}
 	p.Inventory = merged(p.Inventory)
 	return p, fault.Wrap(ctx.Err(), fault.Timeout, op, "the profile was not read in time")
+}
+
+// Settings reads only what lies in JSON files: the settings with what was
+// granted and zoomed, the bookmarks, HSTS. A profile that is not there has none.
+func Settings(ctx context.Context, dir string) (state.Inventory, error) {
+	root, err := os.OpenRoot(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return state.Inventory{}, nil
+	}
+	if err != nil {
+		return nil, fault.Wrap(err, fault.StoreFailed, "inventory.settings", "the profile cannot be read")
+	}
+	defer func() { _ = root.Close() }() // only a handle
+	s := survey{ctx: ctx, root: root, fsys: root.FS(), dir: dir}
+	s.settings()
+	return merged(s.found), nil
 }
 
 // merged adds up what lies in more than one place: an origin's own store and
@@ -91,6 +113,9 @@ type survey struct {
 
 	found []state.Holding
 	areas []state.Area
+	jar   []state.Cookie
+	// foreign is set where a cookie's value is under another key than ours.
+	foreign bool
 }
 
 func (s *survey) add(h state.Holding) { s.found = append(s.found, h) }

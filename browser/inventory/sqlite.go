@@ -3,6 +3,7 @@ package inventory
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"net/url"
 	"path/filepath"
 	"strconv"
@@ -25,7 +26,6 @@ type query struct {
 
 // queries has the tables of Chromium 156 that hold a user's state.
 var queries = []query{
-	{"Cookies", state.ComponentCookies, "cookies", "ltrim(host_key, '.')", ""},
 	{"History", state.ComponentVisited, "urls", "''", ""},
 	{"Login Data", state.ComponentPasswords, "logins", "signon_realm", "WHERE blacklisted_by_user = 0"},
 	{"Web Data", state.ComponentAutofill, "autofill", "''", ""},
@@ -51,7 +51,7 @@ func (s *survey) databases() {
 			t = &tally{byOrigin: map[string]int{}}
 			counted[q.component], order = t, append(order, q.component)
 		}
-		damage, uncounted := s.sqlite(q.file, func(ctx context.Context, db *sql.DB) error {
+		damage, uncounted := s.sqlite(q.file, q.table, func(ctx context.Context, db *sql.DB) error {
 			return each(ctx, db, q, func(origin string, n int) { t.byOrigin[origin] += n })
 		})
 		if t.damage == "" {
@@ -67,12 +67,16 @@ func (s *survey) databases() {
 	}
 }
 
-// sqlite opens a database as it lies there, reads it, and checks its pages.
-func (s *survey) sqlite(name string, read func(context.Context, *sql.DB) error) (damage, uncounted string) {
+// sqlite opens a database as it lies there, reads a table of it, and checks its
+// pages. A view in the table's place is not read: it could be anything.
+func (s *survey) sqlite(name, table string, read func(context.Context, *sql.DB) error) (damage, uncounted string) {
 	ctx, cancel := context.WithTimeout(s.ctx, sqliteDeadline)
 	defer cancel()
-	if info, err := s.root.Lstat(name); err != nil || !info.Mode().IsRegular() {
+	switch info, err := s.root.Lstat(name); {
+	case err != nil || !info.Mode().IsRegular():
 		return "the database is not a plain file", ""
+	case info.Size() == 0:
+		return "the database is empty", ""
 	}
 	for _, beside := range []string{"-journal", "-wal"} {
 		// What was being written is undone, or done, when Chrome opens it.
@@ -88,9 +92,15 @@ func (s *survey) sqlite(name string, read func(context.Context, *sql.DB) error) 
 	defer func() { _ = db.Close() }() // only read from
 	db.SetMaxOpenConns(1)
 	const broken = "the database is damaged"
-	if err := read(ctx, db); err == errNoTable {
+	var kind string
+	err = db.QueryRowContext(ctx, "SELECT type FROM sqlite_master WHERE name = ?", table).Scan(&kind)
+	if errors.Is(err, sql.ErrNoRows) || err == nil && kind != "table" {
 		return "", "it is in a form that is not known here"
-	} else if err != nil && ctx.Err() == nil {
+	}
+	if err == nil {
+		err = read(ctx, db)
+	}
+	if err != nil && ctx.Err() == nil {
 		return broken, ""
 	}
 	var verdict string
@@ -104,18 +114,8 @@ func (s *survey) sqlite(name string, read func(context.Context, *sql.DB) error) 
 	return "", ""
 }
 
-var errNoTable = sql.ErrNoRows
-
-// each runs a query. A view in a table's place is not followed: it could be
-// anything.
+// each runs a query.
 func each(ctx context.Context, db *sql.DB, q query, do func(origin string, n int)) error {
-	var kind string
-	if err := db.QueryRowContext(ctx, "SELECT type FROM sqlite_master WHERE name = ?", q.table).Scan(&kind); err != nil {
-		return err
-	}
-	if kind != "table" {
-		return errNoTable
-	}
 	rows, err := db.QueryContext(ctx, "SELECT "+q.origin+", count(*) FROM "+q.table+" "+q.where+" GROUP BY 1")
 	if err != nil {
 		return err
@@ -139,7 +139,7 @@ func (s *survey) buckets() map[string]string {
 		return owner
 	}
 	// Damage of it is told with the buckets themselves.
-	s.sqlite("WebStorage/QuotaManager", func(ctx context.Context, db *sql.DB) error {
+	s.sqlite("WebStorage/QuotaManager", "buckets", func(ctx context.Context, db *sql.DB) error {
 		rows, err := db.QueryContext(ctx, "SELECT id, storage_key FROM buckets")
 		if err != nil {
 			return err

@@ -1,0 +1,132 @@
+package capture
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/runtime"
+
+	"github.com/stasisd/stasis/state"
+)
+
+// count counts, as the site's own scripts would, what an origin has in those
+// stores that Chrome repairs or empties when it opens them. A store is asked
+// twice: Chrome fails the first opening of a damaged one, and the next finds
+// what it made of it. What cannot be counted is left out.
+const count = `(async () => {
+  const twice = async (ask) => { try { return await ask(); } catch { return await ask(); } };
+  const of = (request) => new Promise((resolve, reject) => {
+    request.onsuccess = () => resolve(request.result);
+    request.onerror = request.onblocked = () => reject(request.error);
+  });
+  const databases = async (from) => {
+    let n = 0, records = 0;
+    for (const {name} of await from.databases()) {
+      const db = await of(from.open(name));
+      for (const store of db.objectStoreNames) records += await of(db.transaction(store).objectStore(store).count());
+      db.close();
+      n++;
+    }
+    return [n, records];
+  };
+  const cached = async (from) => {
+    let n = 0;
+    for (const name of await from.keys()) n += (await (await from.open(name)).keys()).length;
+    return n;
+  };
+  const files = async (folder) => {
+    let n = 0;
+    for await (const entry of folder.values()) n += entry.kind === "file" ? 1 : await files(entry);
+    return n;
+  };
+  const n = {};
+  const kind = async (name, ask) => { try { n[name] = await twice(ask); } catch {} };
+  const buckets = [];
+  try {
+    for (const name of await navigator.storageBuckets.keys()) buckets.push(await navigator.storageBuckets.open(name));
+  } catch {}
+  try {
+    let sum = [0, 0];
+    for (const from of [{indexedDB}, ...buckets]) {
+      const [dbs, records] = await twice(() => databases(from.indexedDB));
+      sum = [sum[0] + dbs, sum[1] + records];
+    }
+    [n.indexed_db, n.indexed_db_records] = sum;
+  } catch {}
+  await kind("cache_storage", async () => {
+    let sum = 0;
+    for (const from of [{caches}, ...buckets]) sum += await cached(from.caches);
+    return sum;
+  });
+  await kind("file_system", async () => {
+    let sum = await files(await navigator.storage.getDirectory());
+    for (const bucket of buckets) sum += await files(await bucket.getDirectory());
+    return sum;
+  });
+  await kind("service_workers", async () => (await navigator.serviceWorker.getRegistrations()).length);
+  return n;
+})()`
+
+const readLocal = `Object.entries(localStorage).map(([key, value]) => ({key: key.toWellFormed(), value: value.toWellFormed()}))`
+
+// Asker reads the stores of storage keys that need not be open in any tab,
+// through a hidden one, without a request to the site. A key without a name to
+// reach it by is an error.
+type Asker struct{ stub *stub }
+
+// Ask opens the hidden tab; Close is the caller's.
+func Ask(ctx context.Context, conn Conn) (*Asker, error) {
+	s, err := openStub(ctx, conn)
+	if err != nil {
+		return nil, err
+	}
+	return &Asker{s}, nil
+}
+
+// Close removes the hidden tab.
+func (a *Asker) Close(ctx context.Context) { a.stub.close(ctx) }
+
+// Count counts an origin's items by component. A component that is not there
+// could not be counted.
+func (a *Asker) Count(ctx context.Context, origin string) (map[string]int, error) {
+	counts := map[string]int{}
+	return counts, a.run(ctx, origin, count, &counts)
+}
+
+// Local reads an origin's localStorage.
+func (a *Asker) Local(ctx context.Context, origin string) (state.Area, error) {
+	area := state.Area{StorageKey: origin, Items: []state.Item{}}
+	var items []struct{ Key, Value string }
+	err := a.run(ctx, origin, readLocal, &items)
+	for _, i := range items {
+		area.Items = append(area.Items, state.Item(i))
+	}
+	return area, err
+}
+
+func (a *Asker) run(ctx context.Context, origin, script string, out any) error {
+	key, ok := state.ParseStorageKey(origin)
+	switch {
+	case !ok:
+		return errNoKey
+	case !webOrigin(key.Origin) || key.TopLevelSite != "" && !webOrigin(key.TopLevelSite):
+		return errNotWeb
+	}
+	session, world, detach, err := a.stub.visit(ctx, key)
+	if err != nil {
+		return err
+	}
+	defer detach()
+	yes := true
+	res, err := cdp.Call(ctx, session, runtime.Evaluate, runtime.EvaluateParams{
+		Expression: script, ContextID: world, AwaitPromise: &yes, ReturnByValue: &yes})
+	if err != nil {
+		return err
+	}
+	if res.ExceptionDetails != nil {
+		return errors.New("the origin's storage could not be read")
+	}
+	return json.Unmarshal(res.Result.Value, out)
+}

@@ -1,0 +1,122 @@
+package inventory
+
+import (
+	"bytes"
+	"context"
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/pbkdf2"
+	"crypto/sha1"
+	"crypto/sha256"
+	"database/sql"
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/stasisd/stasis/state"
+)
+
+// The jar's columns as in Chromium 156 (net/extras/sqlite/
+// sqlite_persistent_cookie_store.cc, version 24).
+const jarColumns = `SELECT host_key, top_frame_site_key, has_cross_site_ancestor, name, value, encrypted_value, path,
+	expires_utc, is_persistent, is_secure, is_httponly, priority, samesite, source_scheme, source_port FROM cookies`
+
+// epoch is 1970 in Chrome's own time, seconds since 1601.
+const epoch = 11644473600
+
+// cookies reads the jar. Its values lie obfuscated there, with the key that
+// --password-store=basic fixes (components/os_crypt/sync/os_crypt_linux.cc); a
+// jar with a value under another key is not given at all.
+func (s *survey) cookies() {
+	if !s.exists("Cookies") {
+		return
+	}
+	byDomain := map[string]int{}
+	jar := []state.Cookie{}
+	damage, uncounted := s.sqlite("Cookies", "cookies", func(ctx context.Context, db *sql.DB) error {
+		key, err := pbkdf2.Key(sha1.New, "peanuts", []byte("saltysalt"), 1, 16)
+		if err != nil {
+			return err
+		}
+		rows, err := db.QueryContext(ctx, jarColumns)
+		if err != nil {
+			return err
+		}
+		defer rows.Close()
+		for rows.Next() {
+			c, sealed, err := scanCookie(rows)
+			if err != nil {
+				return err
+			}
+			byDomain[c.Origin()]++
+			if len(sealed) > 0 {
+				if c.Value, err = unseal(key, sealed, c.Domain); err != nil {
+					s.foreign = true
+				}
+			}
+			jar = append(jar, c)
+		}
+		return rows.Err()
+	})
+	s.counts(state.ComponentCookies, byDomain, damage, uncounted)
+	if damage+uncounted == "" && !s.foreign {
+		slices.SortFunc(jar, func(a, b state.Cookie) int { return strings.Compare(a.Identity(), b.Identity()) })
+		s.jar = jar
+	}
+}
+
+func scanCookie(rows *sql.Rows) (c state.Cookie, sealed []byte, err error) {
+	var (
+		site                                      string
+		ancestor, persistent                      bool
+		expires, priority, sameSite, sourceScheme int64
+	)
+	err = rows.Scan(&c.Domain, &site, &ancestor, &c.Name, &c.Value, &sealed, &c.Path, &expires, &persistent,
+		&c.Secure, &c.HTTPOnly, &priority, &sameSite, &sourceScheme, &c.SourcePort)
+	c.Session, c.Expires = !persistent, -1
+	if persistent {
+		c.Expires = float64(expires)/1e6 - epoch
+	}
+	c.SameSite = name(sameSite, "None", "Lax", "Strict")
+	c.Priority = name(priority, "Low", "Medium", "High")
+	c.SourceScheme = name(sourceScheme, "Unset", "NonSecure", "Secure")
+	if site != "" {
+		c.Partition = &state.PartitionKey{TopLevelSite: site, HasCrossSiteAncestor: ancestor}
+	}
+	return c, sealed, err
+}
+
+// name gives the word for a number, "" for one without.
+func name(n int64, words ...string) string {
+	if n < 0 || n >= int64(len(words)) {
+		return ""
+	}
+	return words[n]
+}
+
+var errForeign = errors.New("it is under another key")
+
+// unseal takes the obfuscation off a value: AES-CBC with a fixed key and
+// vector, and in front of the value the hash of the host that it belongs to.
+func unseal(key, sealed []byte, host string) (string, error) {
+	body, ok := bytes.CutPrefix(sealed, []byte("v10"))
+	if !ok || len(body) == 0 || len(body)%aes.BlockSize != 0 {
+		return "", errForeign
+	}
+	block, err := aes.NewCipher(key)
+	if err != nil {
+		return "", err
+	}
+	plain := make([]byte, len(body))
+	cipher.NewCBCDecrypter(block, bytes.Repeat([]byte(" "), aes.BlockSize)).CryptBlocks(plain, body)
+	pad := int(plain[len(plain)-1])
+	if pad == 0 || pad > aes.BlockSize {
+		return "", errForeign
+	}
+	hash := sha256.Sum256([]byte(host))
+	value, ok := bytes.CutPrefix(plain[:len(plain)-pad], hash[:])
+	if !ok {
+		return "", errForeign
+	}
+	return string(value), nil
+}

@@ -1,0 +1,152 @@
+package browser
+
+import (
+	"context"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/stasisd/stasis/browser/capture"
+	"github.com/stasisd/stasis/browser/datadir"
+	"github.com/stasisd/stasis/browser/inventory"
+	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/state"
+)
+
+// inspectDeadline bounds the reading of a profile before Chrome has it.
+const inspectDeadline = 20 * time.Second
+
+// salvage is what is known of a profile before Chrome reads it, and what of it
+// the state document has to stand in for.
+type salvage struct {
+	found inventory.Profile
+	// These do not hold what was saved, so their files were removed.
+	cookies, local, session bool
+	// jar is what the profile's cookies were when no page had run yet.
+	jar []state.Cookie
+}
+
+// fromDocument is the reason of report lines of what the document stood in for.
+const fromDocument = "the profile's own copy was damaged or short; it was laid down from the snapshot's other one"
+
+// inspect reads a profile that no Chrome has opened yet, and removes what is
+// damaged of it where the document has the same: Chrome would throw it away
+// when it meets the damage, with what is laid down over it.
+func inspect(ctx context.Context, dir *Dir, doc state.Document) (s salvage, err error) {
+	ctx, cancel := context.WithTimeout(ctx, inspectDeadline)
+	defer cancel()
+	if s.found, err = inventory.Read(ctx, filepath.Join(dir.Profile(), datadir.Profile)); err != nil {
+		return s, err
+	}
+	if doc.Datadir != state.DatadirClean || !doc.Complete {
+		return s, nil // what was read wins anyway, or nothing was read
+	}
+	// A document with an inventory was made of the closed profile: each of its
+	// items is to be there.
+	exact := doc.Inventory != nil
+	_, s.cookies = s.found.Inventory.Damaged(state.ComponentCookies)
+	_, s.local = s.found.Inventory.Damaged(state.ComponentLocalStorage)
+	_, s.session = s.found.Inventory.Damaged(state.ComponentSessionStorage)
+	s.cookies = s.cookies || exact && s.lacksCookies(doc)
+	s.local = s.local || exact && s.lacksLocal(doc)
+	var remove []string
+	for name, broken := range map[string]bool{"Cookies": s.cookies, "Local Storage": s.local, "Session Storage": s.session} {
+		if broken {
+			remove = append(remove, name)
+		}
+	}
+	return s, datadir.Remove(dir.Profile(), remove...)
+}
+
+// inspected is the outcome of inspect.
+type inspected struct {
+	salvage salvage
+	err     error
+}
+
+// inspecting inspects beside the caller, who must take the outcome. The settings
+// were read before they were prepared for Chrome.
+func inspecting(ctx context.Context, dir *Dir, doc state.Document, settings state.Inventory) <-chan inspected {
+	done := make(chan inspected, 1)
+	go func() {
+		s, err := inspect(ctx, dir, doc)
+		s.found.Inventory = s.found.Inventory.With(settings)
+		done <- inspected{s, err}
+	}()
+	return done
+}
+
+// overlay lays down what the profile lacks and the document has, while every
+// tab is held, and reports what came back of what belongs to the whole browser.
+func (b *Browser) overlay(ctx context.Context, doc state.Document) (report []state.Component, err error) {
+	s := &b.salvage
+	if doc.Datadir != state.DatadirClean && doc.Complete {
+		if report, err = capture.Lay(ctx, b.driver, doc, b.now()); err != nil {
+			return nil, err
+		}
+	}
+	if s.cookies {
+		lines, err := capture.LayCookies(ctx, b.driver, doc.Cookies, b.now())
+		if err != nil {
+			return nil, err
+		}
+		report = append(report, because(lines, fromDocument)...)
+	}
+	if s.local {
+		lines, err := capture.LayLocal(ctx, b.driver, s.areas(doc))
+		if err != nil {
+			return nil, err
+		}
+		report = append(report, because(lines, fromDocument)...)
+	}
+	if s.jar, err = capture.Cookies(ctx, b.driver); err != nil {
+		return nil, fault.Wrap(err, fault.BrowserFailed, "browser.restore", "the cookies could not be read back")
+	}
+	if doc.Datadir == state.DatadirClean && doc.Complete {
+		if !s.cookies {
+			report = append(report, state.CompareCookies(doc.Cookies, s.jar, b.now(), nil)...)
+		}
+		if !s.local {
+			report = append(report, state.BroughtLocal(doc, s.found.Local)...)
+		}
+	}
+	return append(report, state.Brought(doc, s.found.Inventory)...), nil
+}
+
+// lacksCookies reports whether a saved cookie is not in the jar on disk.
+func (s salvage) lacksCookies(doc state.Document) bool {
+	if s.found.Cookies == nil {
+		return false // Chrome was writing it, or its values are under another key
+	}
+	there := map[string]bool{}
+	for _, c := range s.found.Cookies {
+		there[c.Identity()] = true
+	}
+	return slices.ContainsFunc(doc.Cookies, func(c state.Cookie) bool { return !c.Opaque && !there[c.Identity()] })
+}
+
+func (s salvage) lacksLocal(doc state.Document) bool {
+	return slices.ContainsFunc(state.BroughtLocal(doc, s.found.Local), func(line state.Component) bool { return line.Dropped > 0 })
+}
+
+// areas are the localStorage areas to lay down: the document's, and of origins
+// that it does not have, what could still be read on disk.
+func (s salvage) areas(doc state.Document) []state.Area {
+	areas := slices.Clone(doc.Local)
+	for _, area := range s.found.Local {
+		if !slices.ContainsFunc(doc.Local, func(a state.Area) bool { return a.StorageKey == area.StorageKey }) {
+			areas = append(areas, area)
+		}
+	}
+	return areas
+}
+
+// because gives report lines a reason where they have none.
+func because(lines []state.Component, reason string) []state.Component {
+	for i := range lines {
+		if lines[i].Reason == "" && lines[i].Saved > 0 {
+			lines[i].Reason = reason
+		}
+	}
+	return lines
+}

@@ -1,0 +1,71 @@
+package state
+
+import "slices"
+
+// Brought compares what a profile holds before Chrome reads it with what it
+// held when it was archived, as lines of a restore report for the kinds that
+// no reading over CDP tells of. Without a saved inventory what is found is what
+// was saved.
+func Brought(doc Document, found Inventory) []Component {
+	saved := doc.Inventory
+	if saved == nil {
+		saved = found
+	}
+	lines := []Component{}
+	_, reset := found.Damaged(ComponentPreferences)
+	for _, h := range saved {
+		if overCDP(doc, h) {
+			continue
+		}
+		is, there := found.Of(h.Component, h.Origin)
+		if damage, damaged := found.Damaged(h.Component); !there && damaged {
+			is.Damage = damage // what was lost with it had this origin
+		}
+		line := h.line()
+		switch {
+		case h.Uncounted != "" || is.Uncounted != "":
+			line = Component{Name: h.Component, Origin: h.Origin, Reason: "not counted: " + h.Uncounted + is.Uncounted}
+			if h.Uncounted != "" && is.Uncounted != "" {
+				line.Reason = h.why()
+			}
+		case reset && slices.Contains(inSettings, h.Component):
+			line.Dropped, line.Reason = line.Saved, "the profile's settings could not be read, so Chrome began with its own"
+		default:
+			line.Restored = min(line.Saved, is.Items)
+			line.Dropped = line.Saved - line.Restored
+			switch {
+			case is.Damage != "":
+				line.Reason = "damaged on disk (" + is.Damage + "); Chrome keeps what it can read, or begins anew"
+			case line.Dropped > 0:
+				line.Reason = "not in the files as they were unpacked"
+			}
+		}
+		lines = append(lines, line)
+	}
+	for _, h := range found { // damage to what nobody counted
+		if _, known := saved.Of(h.Component, h.Origin); !known && h.Damage != "" && !overCDP(doc, h) && h.Origin != "" {
+			lines = append(lines, Component{Name: h.Component, Origin: h.Origin, Reason: h.why()})
+		}
+	}
+	return lines
+}
+
+// BroughtLocal are the lines of the localStorage that a profile itself brings
+// back: what of the document's items is in its files.
+func BroughtLocal(doc Document, found []Area) []Component {
+	on := map[string]Area{}
+	for _, area := range found {
+		on[area.StorageKey] = area
+	}
+	lines := []Component{}
+	for _, area := range doc.Local {
+		missing := area.Missing(on[area.StorageKey])
+		line := Component{Name: ComponentLocalStorage, Origin: area.StorageKey,
+			Saved: len(area.Items), Restored: len(area.Items) - missing, Dropped: missing}
+		if missing > 0 {
+			line.Reason = "not in the profile as Chrome closed it"
+		}
+		lines = append(lines, line)
+	}
+	return lines
+}
