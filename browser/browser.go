@@ -119,7 +119,7 @@ func (s *Starter) Restored(ctx context.Context, dir *Dir, doc state.Document, o 
 	}
 	b.salvage = salvaged.salvage
 	if doc.Datadir != state.DatadirNone && state.Newer(doc.Chrome.Version, b.version) {
-		if doc, err = s.setAside(dir, doc); err != nil {
+		if doc, err = s.setAside(dir, doc, o.Overrides.Permissions()); err != nil {
 			return nil, nil, b.abandon(ctx, err)
 		}
 		b.salvage = salvage{}

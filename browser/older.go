@@ -12,7 +12,7 @@ import (
 // setAside takes the profile away that a newer Chrome wrote and puts an empty
 // one in its place. Chrome runs already, on its spare, and has not looked at
 // it. The document then stands alone.
-func (s *Starter) setAside(dir *Dir, doc state.Document) (state.Document, error) {
+func (s *Starter) setAside(dir *Dir, doc state.Document, policy *state.PermissionPolicy) (state.Document, error) {
 	const op = "browser.set_aside"
 	if !doc.Complete {
 		return doc, fault.New(fault.Unsupported, op, "the environment was saved by Chrome %s, which is newer than the one that runs, "+
@@ -22,7 +22,7 @@ func (s *Starter) setAside(dir *Dir, doc state.Document) (state.Document, error)
 	if err := os.RemoveAll(profile); err != nil {
 		return doc, fault.Wrap(err, fault.Internal, op, "the profile could not be put aside")
 	}
-	if err := (datadir.Prepare{}).Run(dir.Profile()); err != nil {
+	if err := (datadir.Prepare{Policy: policy}).Run(dir.Profile()); err != nil {
 		return doc, err
 	}
 	return doc.Alone(), dir.OwnProfile(datadir.Profile)

@@ -4,6 +4,7 @@ import (
 	"net/url"
 
 	"github.com/stasisd/stasis/browser/relay"
+	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/state"
 )
 
@@ -17,7 +18,7 @@ func startProxy(p *state.Proxy, uid int) (flags []string, r *relay.Relay, err er
 	if p.Username != "" {
 		beyond, err := url.Parse(p.Server)
 		if err != nil {
-			return nil, nil, err
+			return nil, nil, fault.Wrap(err, fault.Unsupported, "browser.proxy", "proxy.server is not a URL")
 		}
 		beyond.User = url.UserPassword(p.Username, p.Password)
 		if r, err = relay.Start(beyond, uid); err != nil {

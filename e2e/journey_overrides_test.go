@@ -87,7 +87,11 @@ func overridesComeBack(t *testing.T, d *daemon.Daemon) {
 	}
 	check(again.CDP, puppeteer, "/three")
 	end(t, d, again.ID, "")
-	for what, told := range map[string]string{"a create": string(made.Body), "a restore": string(back.Body), "the log": d.Log(),
+	state := d.Call(t, http.MethodGet, "/v1/snapshots/"+snapshot.ID+"/state?format=stasis", nil)
+	if !strings.Contains(string(state.Body), `"mine/1"`) {
+		t.Errorf("the state lacks the overrides: %.300s", state.Body)
+	}
+	for what, told := range map[string]string{"the state": string(state.Body), "a create": string(made.Body), "a restore": string(back.Body), "the log": d.Log(),
 		"the session": string(d.Call(t, http.MethodGet, at(s.ID), nil).Body), "the snapshot": string(d.Call(t, http.MethodGet, "/v1/snapshots/"+snapshot.ID, nil).Body)} {
 		if strings.Contains(told, password) {
 			t.Errorf("%s tells the proxy's password", what)

@@ -79,12 +79,19 @@ func (s *Service) export(ctx context.Context, row profiles.Snapshot, r Export) (
 	if err != nil {
 		return Exported{}, err
 	}
-	if r.Format == FormatStasis {
-		return Exported{Body: files[state.FileName], NotCarried: []NotCarried{}}, nil
-	}
 	doc, err := documentOf(row.ID, files[state.FileName])
 	if err != nil {
 		return Exported{}, err
+	}
+	if r.Format == FormatStasis {
+		out := Exported{Body: files[state.FileName], NotCarried: []NotCarried{}}
+		if told, secrets := doc.Overrides.WithoutPassword(); secrets {
+			doc.Overrides = told
+			out.Body = encode(doc)
+			out.NotCarried = append(out.NotCarried, NotCarried{Component: state.ComponentOverrides, Count: 1,
+				Reason: "the password of the proxy is in the archive alone"})
+		}
+		return out, nil
 	}
 	// Of a profile that nobody read over CDP the document knows next to nothing.
 	if read := !doc.Complete && doc.Datadir != state.DatadirNone; r.IndexedDB || read {

@@ -84,6 +84,16 @@ func (o Overrides) Over(saved Overrides) Overrides {
 	return o
 }
 
+// WithoutPassword leaves the proxy's out, and says whether there was one.
+func (o Overrides) WithoutPassword() (told Overrides, had bool) {
+	if o.Proxy == nil || o.Proxy.Password == "" {
+		return o, false
+	}
+	proxy := *o.Proxy
+	proxy.Password, o.Proxy = "", &proxy
+	return o, true
+}
+
 // Names lists the overrides that are set, by their names on the wire.
 func (o Overrides) Names() []string {
 	names := []string{}

@@ -35,3 +35,14 @@ func TestOverrideLinesSayWhatWasReplaced(t *testing.T) {
 		t.Errorf("%+v", line)
 	}
 }
+
+func TestWithoutPassword(t *testing.T) {
+	o := Overrides{Proxy: &Proxy{Server: "http://p:1", Username: "ada", Password: "secret"}}
+	told, had := o.WithoutPassword()
+	if !had || told.Proxy.Password != "" || told.Proxy.Username != "ada" || o.Proxy.Password != "secret" {
+		t.Errorf("%v: told %+v, kept %+v", had, told.Proxy, o.Proxy)
+	}
+	if _, had := told.WithoutPassword(); had {
+		t.Error("there is none any more")
+	}
+}
