@@ -46,6 +46,9 @@ type Document struct {
 	Overrides Overrides `json:"overrides,omitzero"`
 	// Permissions are those that clients set over CDP.
 	Permissions []Granted `json:"permissions,omitempty"`
+	// TabsByURL: the datadir has no session files of these tabs, so they are
+	// opened by URL, whatever way the datadir was made.
+	TabsByURL bool `json:"tabs_by_url,omitempty"`
 	// Missed names what the capture could not read, with the reason.
 	Missed []Missed `json:"missed,omitempty"`
 }

@@ -1,0 +1,112 @@
+package state
+
+import "slices"
+
+// LeftOut is the reason of what a selection leaves out.
+const LeftOut = "left out by origins"
+
+// leftOutWhole is the reason of kinds that cannot be told apart by origin.
+const leftOutWhole = LeftOut + ": Chrome keeps it without an origin that it could be told apart by"
+
+// Document is the part of a document that is selected, with a report line for
+// each kind and origin that is not. Tabs come back by URL then, without what
+// the session files know of them: their back/forward lists would bring the
+// others with them.
+func (s Selection) Document(doc Document) (Document, []Component) {
+	if s.All() {
+		return doc, nil
+	}
+	var lines []Component
+	drop := func(name, origin string, n int, reason string) {
+		if n > 0 {
+			lines = append(lines, Component{Name: name, Origin: origin, Saved: n, Dropped: n, Reason: reason})
+		}
+	}
+	doc.TabsByURL = true
+	doc.Cookies = kept(doc.Cookies, s.HasCookie, func(c Cookie) { drop(ComponentCookies, c.Origin(), 1, LeftOut) })
+	doc.Local = kept(doc.Local, func(a Area) bool { return s.HasKey(a.StorageKey) }, func(a Area) {
+		if _, counted := doc.Inventory.Of(ComponentLocalStorage, a.StorageKey); !counted {
+			drop(ComponentLocalStorage, a.StorageKey, len(a.Items), LeftOut)
+		}
+	})
+	tabs := []Tab{}
+	for _, tab := range doc.Tabs {
+		if !s.HasOrigin(tab.URL) {
+			drop(ComponentTabs, originOf(tab.URL), 1, LeftOut)
+			continue
+		}
+		tab.Session = kept(tab.Session, func(a Area) bool { return s.HasKey(a.StorageKey) },
+			func(a Area) { drop(ComponentSessionStorage, a.StorageKey, len(a.Items), LeftOut) })
+		if n := len(tab.History) - 1; n > 0 && tab.Current < len(tab.History) {
+			drop(ComponentHistory, originOf(tab.URL), n, LeftOut+": tabs come back by URL, without the lists that other origins may be in")
+			tab.History, tab.Current = tab.History[tab.Current:tab.Current+1], 0
+		}
+		tabs = append(tabs, tab)
+	}
+	doc.Tabs = tabs
+	doc.Inventory = kept(doc.Inventory, s.holds, func(h Holding) {
+		if h.Component == ComponentCookies || h.Component == ComponentSessionStorage {
+			return // the document's own reading tells
+		}
+		reason := LeftOut
+		if h.Origin == "" {
+			reason = leftOutWhole
+		}
+		drop(h.Component, h.Origin, h.Items, reason)
+	})
+	doc.Missed = kept(doc.Missed, func(m Missed) bool { return s.HasOrigin(m.Origin) }, func(Missed) {})
+	return doc, added(lines)
+}
+
+// holds reports whether a holding on disk is selected.
+func (s Selection) holds(h Holding) bool {
+	switch h.Component {
+	case ComponentCookies:
+		return s.HasDomain(h.Origin)
+	case ComponentSessionStorage, ComponentVisited, ComponentBookmarks, ComponentAutofill, ComponentZoom, ComponentHSTS:
+		return false
+	case ComponentLocalStorage, ComponentIndexedDB, ComponentIndexedDBRecords, ComponentCacheStorage, ComponentServiceWorkers,
+		ComponentFileSystem, ComponentStorageBuckets:
+		return h.Origin != "" && s.HasKey(h.Origin)
+	case ComponentPasswords:
+		return h.Origin != "" && s.HasOrigin(h.Origin)
+	case ComponentContentSettings:
+		return s.HasPattern(h.Origin)
+	default:
+		return true
+	}
+}
+
+// kept is the part of a list that is wanted; of the rest dropped is told.
+func kept[T any](all []T, wanted func(T) bool, dropped func(T)) []T {
+	if all == nil {
+		return nil
+	}
+	out := make([]T, 0, len(all))
+	for _, v := range all {
+		if wanted(v) {
+			out = append(out, v)
+		} else {
+			dropped(v)
+		}
+	}
+	return out
+}
+
+// added adds up lines of one kind, origin and reason, in the order of the
+// first of each.
+func added(lines []Component) []Component {
+	out := lines[:0]
+	for _, line := range lines {
+		i := slices.IndexFunc(out, func(c Component) bool {
+			return c.Name == line.Name && c.Origin == line.Origin && c.Reason == line.Reason
+		})
+		if i < 0 {
+			out = append(out, line)
+			continue
+		}
+		out[i].Saved += line.Saved
+		out[i].Dropped += line.Dropped
+	}
+	return out
+}
