@@ -107,7 +107,7 @@ func tabsOf(doc state.Document, o Options) tabSource {
 		return tabsUnread
 	case !o.RestoreTabs, len(doc.Tabs) == 0:
 		return tabsNone
-	case doc.Datadir == state.DatadirClean:
+	case doc.Datadir == state.DatadirClean && !doc.TabsByURL:
 		return tabsKept
 	default:
 		return tabsStale

@@ -108,6 +108,9 @@ func (s *Service) thaw(ctx context.Context, r Create, snap profiles.Snapshot) (_
 	if !r.RestoreTabs {
 		return nil, with, "restore_tabs is false, and a parked Chrome has its tabs open"
 	}
+	if !r.Origins.All() {
+		return nil, with, "origins are selected, and a parked Chrome holds them all"
+	}
 	parked, ok, why := s.parked.Take(snap.ID, func(p *parkedChrome) string {
 		if other := r.Overrides.Over(p.overrides).Differ(p.overrides); len(other) > 0 {
 			return "the parked Chrome runs with another " + strings.Join(other, ", ")
@@ -150,10 +153,16 @@ func (s *Service) unpackAndStart(ctx context.Context, r Create, snap profiles.Sn
 	if doc, err = documentOf(snap.ID, got.Kept[state.FileName]); err != nil {
 		return nil, doc, nil, err
 	}
+	doc, left := r.Origins.Document(doc)
+	lost, err := browser.Sift(ctx, dir.Profile(), r.Origins)
+	if err != nil {
+		return nil, doc, nil, err
+	}
 	chrome, report, err := s.Browsers.Restored(ctx, dir, doc, r.browser())
 	if err != nil {
 		return nil, doc, nil, err
 	}
+	report = append(append(report, left...), lost...)
 	files := state.Component{Name: state.ComponentDatadir, Saved: got.Entries, Restored: got.Entries - len(got.Refused), Dropped: len(got.Refused)}
 	if files.Dropped > 0 {
 		files.Reason = "files that no profile may bring were left out"

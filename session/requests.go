@@ -70,6 +70,7 @@ type Create struct {
 	Wait         time.Duration // for a free place or, with OnLiveWait, for the environment
 	Labels       map[string]string
 	Overrides    state.Overrides // the saved ones apply where these name none
+	Origins      state.Selection // whose state is brought back
 	// RequestHash identifies the body, for a repeated session_id.
 	RequestHash string
 }
