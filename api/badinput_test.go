@@ -72,6 +72,11 @@ func TestBadInput(t *testing.T) {
 		create(`{"permission_policy":{"rules":[{"permission":"camera"}]}}`, "invalid_field", "decision"),
 		create(`{"permission_policy":{"rules":[{"permission":"camera","decision":"allow","origin":"a.example"}]}}`, "invalid_field", "rules.origin"),
 		create(`{"permission_policy":{"rules":[{"permission":"camera","decision":"allow","origin":"https://a.example/x"}]}}`, "invalid_field", "rules.origin"),
+		create(`{"origins":{"include":["https://a.example/path"]}}`, "invalid_field", `must be an origin (https://a.example)`),
+		create(`{"origins":{"include":["https://a.example"],"exclude":["b.example","*"]}}`, "invalid_field", "origins.exclude[1]"),
+		create(`{"origins":{"include":"https://a.example"}}`, "invalid_request", "origins.include"),
+		create(`{"origins":{"only":[]}}`, "unknown_field", "origins.only"),
+		create(`{"origins":{"include":["a.example"]},"on_live":"share"}`, "invalid_field", "on_live"),
 		create(`{"webhook_url":"https://a.example/"}`, "unsupported", "webhook_url"),
 		create(`{"resume":true}`, "unsupported", "resume"),
 		create(`{"engine":"shell"}`, "unsupported", "chrome"),
@@ -184,7 +189,7 @@ type badInput struct{ method, path, body, code, names string }
 func TestUnbuiltFields(t *testing.T) {
 	r := newRig(t, nil)
 	for _, name := range []string{
-		"webhook_url", "extensions", "passkeys", "origins", "auto_save", "restart", "resume", "record",
+		"webhook_url", "extensions", "passkeys", "auto_save", "restart", "resume", "record",
 	} {
 		for _, value := range []string{`false`, `""`, `{}`, `[]`, `0`} {
 			if _, body := r.do(t, "POST", "/v1/sessions", `{"`+name+`":`+value+`}`); !strings.Contains(body, `"unsupported"`) || !strings.Contains(body, name) {

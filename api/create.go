@@ -36,12 +36,12 @@ type createBody struct {
 	Lifetime    int64             `json:"max_lifetime_seconds"`
 	Wait        int64             `json:"wait_seconds"`
 	Labels      map[string]string `json:"labels"`
+	Origins     selectionBody     `json:"origins"`
 	overridesBody
 
 	WebhookURL unbuilt `json:"webhook_url"`
 	Extensions unbuilt `json:"extensions"`
 	Passkeys   unbuilt `json:"passkeys"`
-	Origins    unbuilt `json:"origins"`
 	AutoSave   unbuilt `json:"auto_save"`
 	Restart    unbuilt `json:"restart"`
 	Resume     unbuilt `json:"resume"`
@@ -86,6 +86,8 @@ func (b *createBody) check() error {
 		within("max_lifetime_seconds", b.Lifetime, 1, 604800),
 		within("wait_seconds", b.Wait, 0, 600),
 		areLabels(b.Labels),
+		b.Origins.check("origins"),
+		b.sharesWhole(),
 		b.overridesBody.check(),
 	)
 }
@@ -98,7 +100,7 @@ func (b *createBody) request() session.Create {
 		AllowMemory: b.AllowMemory, FreshIfNone: b.IfMissing == "fresh", RestoreTabs: b.RestoreTabs,
 		ReadOnly: b.ReadOnly, Persist: b.Persist, OnLive: session.OnLive(b.OnLive),
 		Idle: seconds(b.Idle), Lifetime: seconds(b.Lifetime), Wait: seconds(b.Wait),
-		DiscardOnEnd: b.OnTimeout == "discard", Labels: b.Labels, Overrides: b.overrides(), RequestHash: hashOf(b),
+		Origins: b.Origins.selection(), DiscardOnEnd: b.OnTimeout == "discard", Labels: b.Labels, Overrides: b.overrides(), RequestHash: hashOf(b),
 	}
 }
 

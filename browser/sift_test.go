@@ -79,6 +79,11 @@ func TestSift(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := &rig{Starter: r.Starter, t: t, dirs: r.dirs + len(name)*10 + int(name[0])}
 			dir := r.copied(b)
+			for _, value := range append(test.gone, test.kept...) {
+				if !strings.Contains(everything(t, dir.Profile()), value) {
+					t.Fatalf("%s was in no file before", value)
+				}
+			}
 			selected, left := test.selection.Document(doc)
 			lost, err := Sift(within(t), dir.Profile(), test.selection)
 			if err != nil || len(lost) != 0 {

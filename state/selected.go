@@ -54,6 +54,7 @@ func (s Selection) Document(doc Document) (Document, []Component) {
 		}
 		drop(h.Component, h.Origin, h.Items, reason)
 	})
+	doc.Permissions = kept(doc.Permissions, func(g Granted) bool { return s.HasOrigin(g.Origin) && s.HasOrigin(g.EmbeddedOrigin) }, func(Granted) {})
 	doc.Missed = kept(doc.Missed, func(m Missed) bool { return s.HasOrigin(m.Origin) }, func(Missed) {})
 	return doc, added(lines)
 }

@@ -97,7 +97,7 @@ func originOf(of string) string {
 		return ""
 	}
 	origin := u.Scheme + "://" + urlHost(of)
-	if port := u.Port(); port != "" && !(u.Scheme == "http" && port == "80") && !(u.Scheme == "https" && port == "443") {
+	if port := u.Port(); port != "" && port != map[string]string{"http": "80", "https": "443"}[u.Scheme] {
 		origin += ":" + port
 	}
 	return origin

@@ -1,0 +1,45 @@
+package api
+
+import (
+	"fmt"
+
+	"github.com/stasisd/stasis/session"
+	"github.com/stasisd/stasis/state"
+)
+
+// maxEntries bounds a list of a selection.
+const maxEntries = 256
+
+// selectionBody is a selection of origins.
+type selectionBody struct {
+	Include []string `json:"include"`
+	Exclude []string `json:"exclude"`
+}
+
+func (b selectionBody) check(name string) error {
+	return firstOf(areEntries(join(name, "include"), b.Include), areEntries(join(name, "exclude"), b.Exclude))
+}
+
+func areEntries(name string, list []string) error {
+	if len(list) > maxEntries {
+		return invalid(name, "must have at most %d entries", maxEntries)
+	}
+	for i, entry := range list {
+		if err := state.CheckEntry(entry); err != nil {
+			return invalid(fmt.Sprintf("%s[%d]", name, i), "%s %s", quoted(entry), err)
+		}
+	}
+	return nil
+}
+
+func (b selectionBody) selection() state.Selection {
+	return state.Selection{Include: b.Include, Exclude: b.Exclude}
+}
+
+// sharesWhole refuses a part of a session that others have whole.
+func (b *createBody) sharesWhole() error {
+	if !b.Origins.selection().All() && b.OnLive == string(session.OnLiveShare) {
+		return invalid("origins", "must not be given together with on_live share")
+	}
+	return nil
+}

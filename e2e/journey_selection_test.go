@@ -1,0 +1,49 @@
+package e2e
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/stasisd/stasis/e2e/daemon"
+	"github.com/stasisd/stasis/session"
+	"github.com/stasisd/stasis/state"
+)
+
+// Of two sites, one is restored: the other's login is not in the browser, and
+// the report says so. The parked Chrome, which has both, does not serve.
+func TestSelection(t *testing.T) {
+	t.Parallel()
+	d := daemon.Start(t, daemon.Options{})
+	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/html")
+	}))
+	t.Cleanup(site.Close)
+	other := strings.Replace(site.URL, "127.0.0.1", "localhost", 1)
+	s := create(t, d, body{"user_id": "ada"})
+	const login = `document.cookie = "login=" + location.hostname; localStorage.setItem("token", location.hostname); "1"`
+	const who = `[document.cookie, localStorage.getItem("token")].join("|")`
+	drive(t, puppeteer, s.CDP, visit(site.URL+"/"), evaluate(login), openTab(other+"/"), evaluate(login))
+	save(t, d, s.ID, "memory")
+
+	r := create(t, d, body{"restore_from_session_id": s.ID, "origins": body{"include": []string{site.URL}}})
+	if r.Restored.Path != session.PathCold || !strings.Contains(r.Restored.FallbackReason, "origins") {
+		t.Errorf("restored by %s: %s", r.Restored.Path, r.Restored.FallbackReason)
+	}
+	left := map[string]int{}
+	for _, c := range r.Restored.Components {
+		if strings.HasPrefix(c.Reason, state.LeftOut) && c.Origin != "" {
+			left[c.Name+" "+strings.NewReplacer(other, "other", site.URL, "site").Replace(c.Origin)] += c.Dropped
+		}
+	}
+	if diff := cmp.Diff(map[string]int{"cookies localhost": 1, "local_storage other/": 1, "tabs other": 1, "tab_history site": 1}, left); diff != "" {
+		t.Errorf("left out (-want +got):\n%s", diff)
+	}
+	got := drive(t, puppeteer, r.CDP, visit(site.URL+"/"), evaluate(who), visit(other+"/"), evaluate(who))
+	if in, out := text(t, got[1]), text(t, got[3]); in != "login=127.0.0.1|127.0.0.1" || out != "|" {
+		t.Errorf("the selected site finds %q, the other %q", in, out)
+	}
+}
