@@ -188,3 +188,30 @@ func TestOverridesHoldEverywhere(t *testing.T) {
 		t.Errorf("the report says %+v", got)
 	}
 }
+
+// A copy of a running Chrome has its tabs loaded anew; they are told the same.
+func TestOverridesOfALiveCopy(t *testing.T) {
+	r, m := newRig(t), newMirror(t)
+	b, err := r.Fresh(within(t), r.dir(), Options{Overrides: allOverrides})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.ends(b)
+	r.open(b, m.url+"/page")
+	m.what(t, everyone...)
+	doc, err := b.Capture(within(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := b.Freeze(within(t)); err != nil {
+		t.Fatal(err)
+	}
+	m.forget()
+	r.restored(r.copied(b), doc, Options{RestoreTabs: true})
+	for who, told := range m.what(t, "page", "frame", "worker.js", "shared.js") {
+		checkTold(t, who, told)
+	}
+	if got := m.header("page", "X-Extra"); got != "yes" {
+		t.Errorf("the first request of the restored page had X-Extra %q", got)
+	}
+}
