@@ -50,7 +50,7 @@ var mayImport = []struct{ pkg, imports string }{
 	{"e2e/apps/blank", ""},
 	{"e2e/apps", "e2e/apps/*"},
 	{"e2e/daemon", "api/apitest"},
-	{"e2e/fidelity", "snapshot snapshot/fsstore e2e/apps/blank"},
+	{"e2e/fidelity", "e2e/apps/blank"},
 	{"e2e", "*"},
 	{"docs", ""},
 }

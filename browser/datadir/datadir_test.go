@@ -201,7 +201,9 @@ func TestPrepareKeeps(t *testing.T) {
 		"times":{"install":13412345678901234567,"small":0.1},
 		"extensions":{"settings":{"abs":{"path":"/usr/share/evil"},"rel":{"path":"rel/1.0_0"},"none":{},"odd":[]}}}`)
 	put(t, root, "Default/Secure Preferences", `{"extensions":{"settings":{"abs":{"path":"/usr/share/evil"},"rel":{"path":"rel/1.0_0"}}},"protection":{"macs":9007199254740993}}`)
-	put(t, root, "Default/Sessions/Session_1", "tabs")
+	for _, folder := range []string{"Sessions", "Sessions_Encrypted"} {
+		put(t, root, "Default/"+folder+"/Session_1", "tabs")
+	}
 	if err := (datadir.Prepare{RestoreTabs: true}).Run(root); err != nil {
 		t.Fatal(err)
 	}
@@ -226,8 +228,10 @@ func TestPrepareKeeps(t *testing.T) {
 	if err := (datadir.Prepare{}).Run(root); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := os.Stat(filepath.Join(root, "Default/Sessions")); err == nil {
-		t.Error("the tabs are still there")
+	for _, folder := range []string{"Sessions", "Sessions_Encrypted"} {
+		if _, err := os.Stat(filepath.Join(root, "Default", folder)); err == nil {
+			t.Errorf("the tabs are still there: %s", folder)
+		}
 	}
 }
 

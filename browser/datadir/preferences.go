@@ -55,7 +55,10 @@ func (p Prepare) Run(userDataDir string) error {
 	if err := root.Mkdir(Profile, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 		return fault.Wrap(err, fault.StoreFailed, op, "the profile's folder could not be made")
 	}
-	for folder, drop := range map[string]bool{"Sessions": !p.RestoreTabs, "Session Storage": p.StaleSessionStorage} {
+	for folder, drop := range map[string]bool{
+		"Sessions": !p.RestoreTabs, "Sessions_Encrypted": !p.RestoreTabs, // Chrome 156 writes both
+		"Session Storage": p.StaleSessionStorage,
+	} {
 		if !drop {
 			continue
 		}

@@ -49,7 +49,7 @@ func try(ctx context.Context, w way, rows []kind, site *blank.Site, desktop stri
 	if err != nil {
 		return c, fmt.Errorf("start: %w", err)
 	}
-	before, err := survey(ctx, endpoint, rows, site, true)
+	before, err := survey(ctx, &visit{site: site, passkeys: w.passkeys()}, endpoint, rows, true)
 	if err != nil {
 		return c, fmt.Errorf("before leaving: %w", err)
 	}
@@ -65,7 +65,7 @@ func try(ctx context.Context, w way, rows []kind, site *blank.Site, desktop stri
 	if err != nil {
 		return c, fmt.Errorf("coming back: %w", err)
 	}
-	after, err := survey(ctx, endpoint, rows, site, false)
+	after, err := survey(ctx, &visit{site: site, passkeys: w.passkeys(), readings: 1}, endpoint, rows, false)
 	if err != nil {
 		return c, fmt.Errorf("after coming back: %w", err)
 	}
@@ -89,16 +89,16 @@ type reading struct {
 // survey reads every kind that lives in a browser. With fill they are made
 // first. Those in open tabs are read first after coming back, before any other
 // tab is opened, and made last, with no other tab left.
-func survey(ctx context.Context, endpoint string, rows []kind, site *blank.Site, fill bool) ([]reading, error) {
+func survey(ctx context.Context, at *visit, endpoint string, rows []kind, fill bool) ([]reading, error) {
 	b, err := connect(ctx, endpoint)
 	if err != nil {
 		return nil, err
 	}
 	defer b.close()
-	at := &visit{browser: b, site: site}
+	at.browser = b
 	readings := slices.Repeat([]reading{{}}, len(rows))
 	inPages := func() error {
-		if at.work, err = b.open(ctx, site.Origin("a")+"/?frame=b"); err != nil {
+		if at.work, err = b.open(ctx, at.site.Origin("a")+"/?frame=b"); err != nil {
 			return err
 		}
 		each(ctx, at, rows, inPage, fill, readings)

@@ -92,36 +92,41 @@ func (d *daemon) stop(signal os.Signal) error {
 	}
 }
 
-// call makes one request and decodes its answer into out, unless that is nil.
+// call makes one request. A body is sent as JSON, unless it is bytes; the
+// answer is decoded into out likewise.
 func (d *daemon) call(ctx context.Context, method, path string, body, out any) error {
-	var in io.Reader
-	if body != nil {
-		raw, err := json.Marshal(body)
-		if err != nil {
+	raw, isFile := body.([]byte)
+	kind := "application/octet-stream"
+	if !isFile && body != nil {
+		var err error
+		if raw, err = json.Marshal(body); err != nil {
 			return err
 		}
-		in = bytes.NewReader(raw)
+		kind = "application/json"
 	}
-	req, err := http.NewRequestWithContext(ctx, method, d.url+path, in)
+	req, err := http.NewRequestWithContext(ctx, method, d.url+path, bytes.NewReader(raw))
 	if err != nil {
 		return err
 	}
 	req.Header.Set("Authorization", "Bearer "+apiKey)
-	req.Header.Set("Content-Type", "application/json")
+	if body != nil {
+		req.Header.Set("Content-Type", kind)
+	}
 	res, err := http.DefaultClient.Do(req)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = res.Body.Close() }() // read whole below
-	raw, err := io.ReadAll(res.Body)
+	answer, err := io.ReadAll(res.Body)
 	if err != nil {
 		return err
 	}
 	if res.StatusCode >= http.StatusBadRequest {
-		return fmt.Errorf("%s %s: %s %s", method, path, res.Status, raw)
+		return fmt.Errorf("%s %s: %s %s", method, path, res.Status, answer)
 	}
-	if out == nil {
+	if file, isFile := out.(*[]byte); isFile {
+		*file = answer
 		return nil
 	}
-	return json.Unmarshal(raw, out)
+	return json.Unmarshal(answer, out)
 }

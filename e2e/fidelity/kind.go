@@ -40,12 +40,15 @@ type visit struct {
 	site *blank.Site
 	work *tab   // at a.localhost, with a frame of b.localhost; in a page step
 	dir  string // user data directory of a closed Chrome; in a files step
+
+	passkeys bool // the way gives its pages an authenticator
+	readings int  // how often everything was read before
 }
 
 // kinds are all rows, in the table's order.
 func kinds() []kind {
 	var all []kind
-	for _, some := range [][]kind{cookies(), storage(), database(), workers(), profile(), tabs()} {
+	for _, some := range [][]kind{cookies(), storage(), database(), workers(), profile(), session(), tabs()} {
 		all = append(all, some...)
 	}
 	return all
@@ -97,10 +100,14 @@ func (t *tab) run(ctx context.Context, body string) (string, error) {
 // quoted is a script literal of a text without backquotes.
 func quoted(text string) string { return "`" + strings.ReplaceAll(text, "`", "\\`") + "`" }
 
-// elsewhere runs a step's script in a tab of its own at an address.
+// elsewhere runs a script in a tab of its own at an address, in front: there
+// are questions that pages behind get no answer to.
 func elsewhere(ctx context.Context, at *visit, url, body string) (string, error) {
 	t, err := at.open(ctx, url)
 	if err != nil {
+		return "", err
+	}
+	if err := at.activate(ctx, t); err != nil {
 		return "", err
 	}
 	value, err := t.run(ctx, body)

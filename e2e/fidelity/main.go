@@ -6,11 +6,12 @@
 // said of a way that was not tried.
 //
 // It ends with 1 if ours loses a kind that is not on the list of what cannot
-// be carried, or if another way carries one that ours does not.
+// be carried, or if another's way carries one that ours does not.
 package main
 
 import (
 	"context"
+	"embed"
 	"errors"
 	"flag"
 	"fmt"
@@ -44,6 +45,9 @@ func main() {
 	}
 }
 
+//go:embed extension
+var extensionFiles embed.FS
+
 // settings are the command's flags.
 type settings struct{ binary, chrome, clients, out, only string }
 
@@ -65,6 +69,9 @@ func run(ctx context.Context, s settings) (err error) {
 	desktop := filepath.Join(scratch, "desktop")
 	facts, err := makeDesktop(ctx, s.chrome, desktop, site)
 	if err != nil {
+		return err
+	}
+	if err := os.CopyFS(filepath.Join(scratch, "extension"), extensionFiles); err != nil {
 		return err
 	}
 	rows := kinds()
@@ -89,20 +96,22 @@ func run(ctx context.Context, s settings) (err error) {
 // ways are the columns, ours first.
 func ways(s settings, scratch string) []way {
 	var all []way
-	own := func(name, mode string, moved bool) {
-		w := &stasis{title: ours + name, mode: mode, moved: moved, scratch: filepath.Join(scratch, fmt.Sprint(len(all)))}
+	own := func(name, mode, through string) {
+		w := &stasis{title: ours + name, mode: mode, through: through, scratch: filepath.Join(scratch, fmt.Sprint(len(all)))}
 		w.daemon = &daemon{binary: s.binary, uids: 1_900_000_000 + 200*len(all)}
 		all = append(all, w)
 	}
-	own(filesystem, "filesystem", false)
-	own(otherDirectory, "filesystem", true)
-	own("memory", "memory", false)
-	rivals := func(name, kind string) {
-		all = append(all, &rival{title: name, kind: kind, clients: s.clients, chrome: s.chrome, scratch: scratch})
+	own(filesystem, "filesystem", "")
+	own(otherDirectory, "filesystem", archive)
+	own("memory", "memory", "")
+	own("portable", "filesystem", playwright)
+	rivals := func(name, kind string, passkey bool) {
+		all = append(all, &rival{title: name, kind: kind, passkey: passkey, clients: s.clients, chrome: s.chrome,
+			scratch: scratch, extension: filepath.Join(scratch, "extension", "extension")})
 	}
-	rivals("Playwright `storageState`", "storageState")
-	rivals("Playwright persistent context", "persistentContext")
-	rivals("Puppeteer `userDataDir`", "userDataDir")
+	rivals("Playwright `storageState`", "storageState", true)
+	rivals("Playwright persistent context", "persistentContext", false)
+	rivals("Puppeteer `userDataDir`", "userDataDir", false)
 	var asked []way
 	for _, w := range all {
 		if strings.Contains(w.name(), s.only) {

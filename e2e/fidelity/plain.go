@@ -15,10 +15,11 @@ import (
 const chromeDeadline = 60 * time.Second
 
 // inPlainChrome lets a plain Chrome run on a user data directory while do runs
-// with its CDP address, and closes it.
-func inPlainChrome(ctx context.Context, chrome, dir string, do func(endpoint string) error) (err error) {
-	cmd := exec.CommandContext(ctx, chrome, "--headless=new", "--no-sandbox", "--no-first-run", "--password-store=basic",
-		"--disable-background-networking", "--user-data-dir="+dir, "--remote-debugging-port=0", blankPage)
+// with its CDP address, and closes it. flags come before those that every one
+// has.
+func inPlainChrome(ctx context.Context, chrome, dir string, flags []string, do func(endpoint string) error) (err error) {
+	cmd := exec.CommandContext(ctx, chrome, append(flags, "--headless=new", "--no-sandbox", "--no-first-run", "--password-store=basic",
+		"--disable-background-networking", "--user-data-dir="+dir, "--remote-debugging-port=0", blankPage)...)
 	if err := cmd.Start(); err != nil {
 		return err
 	}
@@ -51,7 +52,7 @@ func inPlainChrome(ctx context.Context, chrome, dir string, do func(endpoint str
 // visitOnce lets a plain Chrome look at one page. It gives the product and
 // version of that Chrome.
 func visitOnce(ctx context.Context, chrome, dir, url string) (product string, err error) {
-	err = inPlainChrome(ctx, chrome, dir, func(endpoint string) error {
+	err = inPlainChrome(ctx, chrome, dir, nil, func(endpoint string) error {
 		b, err := connect(ctx, endpoint)
 		if err != nil {
 			return err

@@ -7,8 +7,11 @@ import "context"
 type way interface {
 	// name heads the column.
 	name() string
-	// open starts a browser that begins with a copy of a user data directory,
-	// and gives its CDP address.
+	// passkeys tells whether its pages have an authenticator without being given
+	// one over CDP.
+	passkeys() bool
+	// open starts a browser that begins with a copy of a user data directory
+	// and tells its pages what told says, and gives its CDP address.
 	open(ctx context.Context, desktop string) (endpoint string, err error)
 	// comeBack keeps the browser's state, ends it, brings the state into
 	// another one and gives that one's address.

@@ -19,6 +19,8 @@ type rival struct {
 	clients     string // folder of rivals.mjs
 	chrome      string
 	scratch     string // a folder for its user data directory
+	extension   string // folder of the extension that its browsers load
+	passkey     bool   // it gives pages an authenticator
 
 	cmd    *exec.Cmd
 	orders io.WriteCloser
@@ -28,12 +30,18 @@ type rival struct {
 
 func (r *rival) name() string { return r.title }
 
+func (r *rival) passkeys() bool { return r.passkey }
+
 func (r *rival) open(ctx context.Context, desktop string) (string, error) {
 	dir := filepath.Join(r.scratch, r.kind)
 	if err := copyDir(ctx, desktop, dir); err != nil {
 		return "", err
 	}
-	r.cmd = exec.CommandContext(ctx, "node", "rivals.mjs", r.kind, r.chrome, dir)
+	fields, err := json.Marshal(told)
+	if err != nil {
+		return "", err
+	}
+	r.cmd = exec.CommandContext(ctx, "node", "rivals.mjs", r.kind, r.chrome, dir, r.extension, string(fields))
 	r.cmd.Dir = r.clients
 	r.cmd.Stderr = &r.errors
 	orders, err := r.cmd.StdinPipe()

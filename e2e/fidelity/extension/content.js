@@ -1,0 +1,5 @@
+// Lets the page ask the extension: it posts {extension: {do, …}} with a port.
+addEventListener('message', async ({ data, ports }) => {
+  if (data?.extension) ports[0].postMessage(await chrome.runtime.sendMessage(data.extension));
+});
+document.documentElement.dataset.keeper = 'here';

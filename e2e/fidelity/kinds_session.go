@@ -1,0 +1,131 @@
+package main
+
+import (
+	"context"
+	"strconv"
+)
+
+// told is what the pages of the first browser are told instead of what Chrome
+// would tell them, in the words of a session's fields. Nothing of it is named
+// again when coming back.
+var told = obj{
+	"user_agent":    "Mozilla/5.0 (X11; Linux x86_64) Told/1.0",
+	"viewport":      obj{"width": 801, "height": 602},
+	"timezone":      "Asia/Tokyo",
+	"locale":        "de-CH",
+	"geolocation":   obj{"latitude": 48.25, "longitude": 16.5, "accuracy": 7},
+	"extra_headers": obj{"X-Extra": mark},
+}
+
+// Rows that other files name.
+const (
+	passkey       = "passkey, with its counter"
+	withExtension = "extension, with storage and database"
+)
+
+// session is what belongs to the session and to no page.
+func session() []kind {
+	return []kind{
+		{"override: user agent", inPage, nil, script(`
+			const { user_agent } = await (await fetch("/agent")).json();
+			return navigator.userAgent.includes("Told") && user_agent === navigator.userAgent ? user_agent : ""`)},
+		{"override: viewport", inPage, nil, script(`
+			return innerWidth === 801 ? innerWidth + " " + innerHeight : ""`)},
+		{"override: time zone", inPage, nil, script(`
+			const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
+			return zone === "Asia/Tokyo" ? zone + new Date(0) : ""`)},
+		{"override: locale", inPage, nil, script(`
+			const locale = Intl.DateTimeFormat().resolvedOptions().locale;
+			return locale === "de-CH" ? [locale, navigator.language, (1234.5).toLocaleString()].join() : ""`)},
+		{"override: geolocation", inPage, nil, readPosition},
+		{"override: extra headers", inPage, nil, script(`return (await (await fetch("/agent")).json()).extra`)},
+		{"permission set over CDP", inPage,
+			func(ctx context.Context, at *visit) (string, error) {
+				return "", at.call(ctx, "", "Browser.setPermission", obj{"permission": obj{"name": "notifications"},
+					"setting": "granted", "origin": at.site.Origin("a"), "browserContextId": at.context}, nil)
+			},
+			script(`
+				const { state } = await navigator.permissions.query({ name: "notifications" });
+				return state === "granted" ? state : ""`)},
+		{passkey, inPage, seedPasskey, readPasskey},
+		{withExtension, inPage,
+			script(extension + `await extension({ do: "keep", value: mark })`),
+			script(extension + `return extension({ do: "give" })`)},
+	}
+}
+
+// extension is a function for scripts that asks the extension of the folder
+// extension, if it runs.
+const extension = `
+	const extension = async (message) => {
+		const { port1, port2 } = new MessageChannel();
+		const answer = new Promise((resolve, reject) => {
+			port1.onmessage = ({ data }) => ("error" in data ? reject(new Error(data.error)) : resolve(data.value));
+		});
+		if (!document.documentElement.dataset.keeper) return;
+		postMessage({ extension: message }, "*", [port2]);
+		return answer;
+	};`
+
+// readPosition asks for the position where a person has allowed it. A library
+// may tell the page a moment late.
+func readPosition(ctx context.Context, at *visit) (string, error) {
+	return elsewhere(ctx, at, at.site.Origin(settingsHost)+"/", `
+		const ask = () => new Promise((answer) => navigator.geolocation.getCurrentPosition(
+			({ coords }) => answer(coords), () => answer({}), { timeout: 500 }));
+		for (let i = 0; i < 20; i++) {
+			const { latitude, longitude, accuracy } = await ask();
+			if (latitude === 48.25) return [latitude, longitude, accuracy].join();
+			await new Promise((later) => setTimeout(later, 50));
+		}`)
+}
+
+// seedPasskey registers one with the authenticator that the way gives its
+// pages; where it gives none, one is made over CDP.
+func seedPasskey(ctx context.Context, at *visit) (string, error) {
+	if err := at.giveAuthenticator(ctx); err != nil {
+		return "", err
+	}
+	return at.work.run(ctx, `
+		const made = await navigator.credentials.create({ publicKey: {
+			challenge: new Uint8Array(16), rp: { id: "a.localhost", name: "a" },
+			user: { id: new TextEncoder().encode(mark), name: "ada", displayName: "Ada" },
+			pubKeyCredParams: [{ type: "public-key", alg: -7 }],
+			authenticatorSelection: { residentKey: "required", userVerification: "required" },
+		} });
+		if (!made) throw new Error("no credential");`)
+}
+
+// readPasskey signs in. Each sign-in counts, so what is told is the counter
+// without those of the readings.
+func readPasskey(ctx context.Context, at *visit) (string, error) {
+	if err := at.giveAuthenticator(ctx); err != nil {
+		return "", err
+	}
+	return at.work.run(ctx, `
+		const taken = await navigator.credentials.get({ publicKey: {
+			challenge: new Uint8Array(16), rpId: "a.localhost", userVerification: "required", timeout: 2000,
+		} }).catch(() => null);
+		if (!taken) return "";
+		const { authenticatorData, userHandle } = taken.response;
+		const count = new DataView(authenticatorData).getUint32(33) - `+strconv.Itoa(at.readings)+`;
+		return [taken.id, new TextDecoder().decode(userHandle), count].join();`)
+}
+
+// giveAuthenticator lets the page have an authenticator that a client makes,
+// unless the way gives it one, and the focus, without which none answers.
+func (at *visit) giveAuthenticator(ctx context.Context) error {
+	if err := at.work.do(ctx, "Emulation.setFocusEmulationEnabled", obj{"enabled": true}, nil); err != nil {
+		return err
+	}
+	if at.passkeys {
+		return nil
+	}
+	if err := at.work.do(ctx, "WebAuthn.enable", nil, nil); err != nil {
+		return err
+	}
+	at.passkeys = true // for as long as the tab is open
+	return at.work.do(ctx, "WebAuthn.addVirtualAuthenticator", obj{"options": obj{
+		"protocol": "ctap2", "transport": "internal", "hasResidentKey": true, "hasUserVerification": true, "isUserVerified": true,
+	}}, nil)
+}
