@@ -44,7 +44,7 @@ func (h *hold) rescue(ctx context.Context) ([]state.Component, error) {
 		}
 	}
 	return []state.Component{{Name: state.ComponentTabs, Saved: tabs, Restored: tabs,
-		Reason: "as the dead Chrome had last written them"}}, nil
+		Reason: "as Chrome had last written them; nobody read which there were"}}, nil
 }
 
 // reopen opens the document's tabs over CDP, for a datadir whose session files

@@ -6,8 +6,10 @@ import (
 	"errors"
 	"io"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/stasisd/stasis/browser"
 	"github.com/stasisd/stasis/browser/datadir"
@@ -84,10 +86,31 @@ func readDocument(raw []byte) (doc state.Document, err error) {
 		return doc, badArchive("%s: is not JSON", state.FileName)
 	case doc.SchemaVersion != state.SchemaVersion:
 		return doc, fault.New(fault.Unsupported, "session.import", "%s: schema_version: this daemon knows %q only", state.FileName, state.SchemaVersion)
+	case !soundOverrides(doc.Overrides):
+		return doc, badArchive("%s: overrides: must not hold control characters, and timezone must be an IANA name", state.FileName)
 	case !slices.Contains([]state.Datadir{state.DatadirClean, state.DatadirLive, state.DatadirCrash, state.DatadirNone}, doc.Datadir):
 		return doc, badArchive("%s: datadir: must be clean, live, crash or none", state.FileName)
 	}
 	return doc, nil
+}
+
+var zoneForm = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_+/-]{0,63}$`)
+
+// soundOverrides checks what goes into Chrome's command line and environment.
+func soundOverrides(o state.Overrides) bool {
+	texts := []string{o.UserAgent, o.Locale}
+	if o.Proxy != nil {
+		texts = append(texts, o.Proxy.Server, o.Proxy.Username, o.Proxy.Password, o.Proxy.Bypass)
+	}
+	for name, value := range o.ExtraHeaders {
+		texts = append(texts, name, value)
+	}
+	for _, text := range texts {
+		if strings.ContainsFunc(text, unicode.IsControl) {
+			return false
+		}
+	}
+	return o.Timezone == "" || zoneForm.MatchString(o.Timezone)
 }
 
 func badArchive(format string, args ...any) error {

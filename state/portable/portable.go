@@ -63,6 +63,7 @@ func (l *losses) list() []Loss {
 
 // tabs counts what only tabs have.
 func (l *losses) tabs(doc state.Document) {
+	l.add(state.ComponentOverrides, "", len(doc.Overrides.Names()), "the format has no place for what pages are told")
 	const reason = "the format has no place for tabs"
 	l.add(state.ComponentTabs, "", len(doc.Tabs), reason)
 	for _, tab := range doc.Tabs {
