@@ -1,0 +1,106 @@
+package state_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/stasisd/stasis/state"
+)
+
+func area(items ...state.Item) state.Area {
+	return state.Area{StorageKey: "https://a.example/", Items: items}
+}
+
+// Additions are the site's alone; what is missing or changed is told of both,
+// and no value is.
+func TestDiffer(t *testing.T) {
+	was := area(state.Item{Key: "kept", Value: "v"}, state.Item{Key: "gone", Value: "v"}, state.Item{Key: "rotated", Value: "old"}, state.Item{Key: "", Value: ""})
+	is := area(state.Item{Key: "kept", Value: "v"}, state.Item{Key: "rotated", Value: "new"}, state.Item{Key: "new", Value: "v"}, state.Item{Key: "", Value: ""})
+	for by, want := range map[string]state.Difference{
+		state.BySite: {Component: "local_storage", Origin: "https://a.example/", By: "site", Missing: 1, Changed: 1, Added: 1,
+			Names: []string{"gone", "new", "rotated"}},
+		state.ByRestore: {Component: "local_storage", Origin: "https://a.example/", By: "restore", Missing: 1, Changed: 1,
+			Names: []string{"gone", "rotated"}},
+	} {
+		got, some := was.Differ(is, state.ComponentLocalStorage, by)
+		if diff := cmp.Diff(want, got); diff != "" || !some {
+			t.Errorf("by %s: %t (-want +got):\n%s", by, some, diff)
+		}
+		if ok := (state.Verification{Differences: []state.Difference{got}}).OK(); ok != (by == state.BySite) {
+			t.Errorf("by %s it is ok: %t", by, ok)
+		}
+	}
+	if d, some := was.Differ(was, state.ComponentLocalStorage, state.BySite); some {
+		t.Errorf("of the same: %+v", d)
+	}
+	if !was.Shares(is) || was.Shares(area(state.Item{Key: "new"})) {
+		t.Error("what two areas share is wrong")
+	}
+}
+
+func TestDifferNamesTheFirst(t *testing.T) {
+	var was state.Area
+	for i := range 2 * state.MaxNames {
+		was.Items = append(was.Items, state.Item{Key: fmt.Sprintf("%03d", i)})
+	}
+	got, _ := was.Differ(state.Area{}, state.ComponentLocalStorage, state.ByRestore)
+	if got.Missing != 2*state.MaxNames || len(got.Names) != state.MaxNames || got.Names[0] != "000" {
+		t.Errorf("%+v", got)
+	}
+}
+
+// An expired cookie is not missing; domains are told apart.
+func TestDifferingCookies(t *testing.T) {
+	expired := cookie(func(c *state.Cookie) { c.Name, c.Session, c.Expires = "expired", false, 1 })
+	gone := cookie(func(c *state.Cookie) { c.Name, c.Domain = "gone", "b.example" })
+	rotated := cookie(nil)
+	rotated.Value = "new"
+	added := cookie(func(c *state.Cookie) { c.Name = "added" })
+	got := state.DifferingCookies([]state.Cookie{cookie(nil), expired, gone}, []state.Cookie{rotated, added}, now, state.BySite)
+	want := []state.Difference{
+		{Component: "cookies", Origin: "a.example", By: "site", Changed: 1, Added: 1, Names: []string{"added", "n"}},
+		{Component: "cookies", Origin: "b.example", By: "site", Missing: 1, Names: []string{"gone"}},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// What is not counted is neither lost nor whole; what is damaged says so.
+func TestBrought(t *testing.T) {
+	doc := state.Document{Complete: true, Inventory: state.Inventory{
+		{Component: "bookmarks", Items: 3},
+		{Component: "content_settings", Origin: "https://a.example", Items: 2},
+		{Component: "cookies", Origin: "a.example", Items: 4},
+		{Component: "history", Items: 9},
+		{Component: "indexed_db", Origin: "https://a.example/", Items: 2},
+		{Component: "indexed_db", Origin: "https://b.example/", Uncounted: "odd"},
+		{Component: "local_storage", Origin: "https://a.example/", Items: 1},
+		{Component: "preferences", Items: 1},
+	}}
+	got := state.Brought(doc, state.Inventory{
+		{Component: "bookmarks", Items: 5},
+		{Component: "history", Damage: "broken"},
+		{Component: "indexed_db", Origin: "https://a.example/", Items: 1, Damage: "a table is damaged"},
+		{Component: "indexed_db", Origin: "https://b.example/", Items: 7},
+		{Component: "preferences", Damage: "the file is not JSON"},
+		{Component: "service_workers", Origin: "https://a.example/", Damage: "a log is damaged"},
+	})
+	const reset = "the profile's settings could not be read, so Chrome began with its own"
+	want := []state.Component{
+		{Name: "bookmarks", Saved: 3, Restored: 3},
+		{Name: "content_settings", Origin: "https://a.example", Saved: 2, Dropped: 2, Reason: reset},
+		{Name: "history", Saved: 9, Dropped: 9, Reason: "damaged on disk (broken); Chrome keeps what it can read, or begins anew"},
+		{Name: "indexed_db", Origin: "https://a.example/", Saved: 2, Restored: 1, Dropped: 1,
+			Reason: "damaged on disk (a table is damaged); Chrome keeps what it can read, or begins anew"},
+		{Name: "indexed_db", Origin: "https://b.example/", Reason: "not counted: odd"},
+		{Name: "local_storage", Origin: "https://a.example/", Saved: 1, Dropped: 1, Reason: "not in the files as they were unpacked"},
+		{Name: "preferences", Saved: 1, Dropped: 1, Reason: reset},
+		{Name: "service_workers", Origin: "https://a.example/", Reason: "damaged on disk (a log is damaged); counted is what can be read"},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
