@@ -81,7 +81,8 @@ func readDocument(raw []byte) (doc state.Document, err error) {
 	var mistyped *json.UnmarshalTypeError
 	switch {
 	case errors.As(err, &mistyped):
-		return doc, badArchive("%s: %s: must not be a %s", state.FileName, mistyped.Field, mistyped.Value)
+		kind, _, _ := strings.Cut(mistyped.Value, " ") // of a number the value stands behind
+		return doc, badArchive("%s: %s: must not be a %s", state.FileName, mistyped.Field, kind)
 	case err != nil:
 		return doc, badArchive("%s: is not JSON", state.FileName)
 	case doc.SchemaVersion != state.SchemaVersion:

@@ -3,6 +3,7 @@ package session
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 
 	"github.com/stasisd/stasis/fault"
@@ -113,8 +114,16 @@ func (s *Service) export(ctx context.Context, row profiles.Snapshot, r Export) (
 // documentOf reads a snapshot's state document.
 func documentOf(id string, raw []byte) (doc state.Document, err error) {
 	const op = "session.document"
-	if err := json.Unmarshal(raw, &doc); err != nil {
-		return doc, fault.Wrap(err, fault.ArchiveDamaged, op, "snapshot "+id+": its state document cannot be read")
+	if raw == nil {
+		return doc, fault.New(fault.ArchiveDamaged, op, "snapshot %s: its archive has no %s", id, state.FileName)
+	}
+	err = json.Unmarshal(raw, &doc)
+	var mistyped *json.UnmarshalTypeError
+	switch {
+	case errors.As(err, &mistyped):
+		return doc, fault.New(fault.ArchiveDamaged, op, "snapshot %s: %s: %s is of a wrong type", id, state.FileName, mistyped.Field)
+	case err != nil:
+		return doc, fault.New(fault.ArchiveDamaged, op, "snapshot %s: %s is not JSON", id, state.FileName)
 	}
 	if doc.SchemaVersion != state.SchemaVersion {
 		return doc, fault.New(fault.Unsupported, op, "snapshot %s: its state document has version %q; this daemon knows %q",

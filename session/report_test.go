@@ -1,0 +1,80 @@
+package session
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/profiles"
+	"github.com/stasisd/stasis/snapshot"
+	"github.com/stasisd/stasis/state"
+)
+
+// A verification's outcome goes into the report: better counts in place of the
+// first ones, and a warning for what did not come back. The report that was
+// answered before stays as it was.
+func TestVerified(t *testing.T) {
+	first := RestoreReport{Verification: VerificationPending, Warnings: []string{"before"}, Components: []state.Component{
+		{Name: "indexed_db", Origin: "https://a.example/", Saved: 2, Restored: 1, Dropped: 1, Reason: "damaged"}, {Name: "tabs", Saved: 1, Restored: 1}}}
+	report := first
+	site := state.Difference{Component: "cookies", Origin: "a.example", By: state.BySite, Missing: 1, Names: []string{"n"}}
+	lost := state.Difference{Component: "indexed_db", Origin: "https://a.example/", By: state.ByRestore, Missing: 2, Names: []string{}}
+	better := state.Component{Name: "indexed_db", Origin: "https://a.example/", Saved: 2, Dropped: 2, Reason: "damaged"}
+	report.verified(state.Verification{Components: []state.Component{better}, Differences: []state.Difference{site, lost}})
+	want := RestoreReport{Verification: VerificationMismatch, Components: []state.Component{better, first.Components[1]},
+		Differences: []state.Difference{site, lost},
+		Warnings:    []string{"before", "indexed_db https://a.example/ did not come back as saved: 2 missing, 0 changed"}}
+	if diff := cmp.Diff(want, report); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if first.Components[0].Restored != 1 || len(first.Warnings) != 1 {
+		t.Errorf("the first report has changed: %+v", first)
+	}
+	report = first
+	report.verified(state.Verification{Differences: []state.Difference{site}})
+	if report.Verification != VerificationOK || len(report.Warnings) != 1 || len(report.Differences) != 1 {
+		t.Errorf("what the site changed is no mismatch: %+v", report)
+	}
+}
+
+// A snapshot whose state document is missing or of wrong types is named in the
+// error, which says what is wrong and no value, and starts nothing.
+func TestSnapshotWithoutAReadableDocument(t *testing.T) {
+	r := newRig(t, nil)
+	id, good := r.saved(alice, filesystem)
+	row, err := r.catalogue.Snapshot(t.Context(), good)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, test := range map[string]struct{ document, says string }{
+		"missing":     {"", "its archive has no state.json"},
+		"not JSON":    {"{", "state.json is not JSON"},
+		"wrong types": {`{"schema_version": "1", "cookies": [{"value": 31337}]}`, "state.json: cookies.value is of a wrong type"},
+		"no object":   {`[31337]`, "is of a wrong type"},
+	} {
+		entries := []snapshot.Entry{{Name: "Default/Preferences", Data: []byte("{}"), Mode: 0o600}}
+		if test.document != "" {
+			entries = append(entries, snapshot.Entry{Name: state.FileName, Data: []byte(test.document), Mode: 0o600})
+		}
+		saved, err := r.Vault.Save(t.Context(), snapshot.Draft{ID: newID(), Location: locationOf(row.UserID, id), Mode: snapshot.Filesystem,
+			CreatedAt: row.CreatedAt, Entries: entries, Facts: map[string]any{}, Private: []byte("{}")})
+		if err != nil {
+			t.Fatal(err)
+		}
+		bad := row
+		bad.ID, bad.ArchiveID, bad.SizeBytes = saved.ID, saved.Archive.ID, saved.Archive.StoredSize
+		if _, err := r.catalogue.Commit(t.Context(), profiles.Commit{Snapshot: bad}); err != nil {
+			t.Fatal(err)
+		}
+		_, err = r.Create(t.Context(), alice, asking(func(c *Create) { c.FromEnvironment = saved.ID }))
+		if fault.CodeOf(err) != fault.ArchiveDamaged || !strings.Contains(err.Error(), saved.ID) || !strings.Contains(err.Error(), test.says) ||
+			strings.Contains(err.Error(), "31337") {
+			t.Errorf("%s: %v", name, err)
+		}
+		if n := r.dirs(); n != 0 {
+			t.Errorf("%s: %d run directories are left", name, n)
+		}
+	}
+}
