@@ -71,6 +71,8 @@ var sound = []struct {
 	{"GET", "/v1/snapshots/snap-1/state?format=playwright&indexed_db=true", "", 200},
 	{"GET", "/v1/snapshots/snap-1/state?format=netscape&envelope=true", "", 200},
 	{"GET", "/v1/users/alice/default/state?format=netscape", "", 200},
+	{"GET", "/v1/snapshots/snap-1/diff/snap-1", "", 200},
+	{"GET", "/v1/snapshots/snap-1/diff/snap-1?values=true", "", 200},
 	{"GET", "/v1/snapshots/snap-1/archive", "", 200},
 	{"GET", "/v1/sessions/live-1/files", "", 200},
 	{"GET", "/v1/sessions/live-1/files/a%20b.html", "", 200},

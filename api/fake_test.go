@@ -275,6 +275,13 @@ func (f *fake) Snapshots(_ context.Context, _ session.Caller, id string, _ int, 
 func (f *fake) Snapshot(context.Context, session.Caller, string) (session.SnapshotInfo, error) {
 	return snapshotInfo(), f.failure()
 }
+func (f *fake) Diff(_ context.Context, _ session.Caller, from, to string, values bool) (session.Diff, error) {
+	c := state.Change{Name: "cookies", Origin: "a.example", Added: []string{}, Removed: []string{}, Changed: []string{"login"}, Before: 1, After: 1}
+	if values {
+		c.Values = map[string]state.Values{"login": {Before: "1", After: "2"}}
+	}
+	return session.Diff{From: from, To: to, Changes: []state.Change{c}}, f.failure()
+}
 func (f *fake) DeleteSnapshot(context.Context, session.Caller, string) error { return f.failure() }
 
 func (f *fake) ListFiles(context.Context, session.Caller, string) ([]session.FileInfo, error) {

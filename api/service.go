@@ -79,6 +79,7 @@ type records interface {
 	Snapshots(ctx context.Context, c session.Caller, sessionID string, limit int, startAfter string) (page []session.SnapshotInfo, next string, err error)
 	Snapshot(ctx context.Context, c session.Caller, id string) (session.SnapshotInfo, error)
 	DeleteSnapshot(ctx context.Context, c session.Caller, id string) error
+	Diff(ctx context.Context, c session.Caller, from, to string, values bool) (session.Diff, error)
 }
 
 // porter carries environments in and out.

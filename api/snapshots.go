@@ -65,6 +65,28 @@ func (s *Server) getSnapshot(c *call) error {
 	return c.JSON(http.StatusOK, wholeSnapshot(info))
 }
 
+func (s *Server) diffSnapshots(c *call) error {
+	from, err := c.id("snapshot_id", fault.SnapshotNotFound)
+	if err != nil {
+		return err
+	}
+	to, err := c.id("other_id", fault.SnapshotNotFound)
+	if err != nil {
+		return err
+	}
+	var q struct {
+		Values bool `json:"values"`
+	}
+	if err := c.query(&q); err != nil {
+		return err
+	}
+	diff, err := s.service.Diff(c.Request().Context(), c.caller, from, to, q.Values)
+	if err != nil {
+		return err
+	}
+	return c.JSON(http.StatusOK, diff)
+}
+
 func (s *Server) deleteSnapshot(c *call) error {
 	id, err := c.id("snapshot_id", fault.SnapshotNotFound)
 	if err != nil {

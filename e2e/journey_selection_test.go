@@ -27,7 +27,7 @@ func TestSelection(t *testing.T) {
 	const login = `document.cookie = "login=" + location.hostname; localStorage.setItem("token", location.hostname); "1"`
 	const who = `[document.cookie, localStorage.getItem("token")].join("|")`
 	drive(t, puppeteer, s.CDP, visit(site.URL+"/"), evaluate(login), openTab(other+"/"), evaluate(login))
-	save(t, d, s.ID, "memory")
+	snap := save(t, d, s.ID, "memory")
 
 	r := create(t, d, body{"restore_from_session_id": s.ID, "origins": body{"include": []string{site.URL}}})
 	if r.Restored.Path != session.PathCold || !strings.Contains(r.Restored.FallbackReason, "origins") {
@@ -45,5 +45,19 @@ func TestSelection(t *testing.T) {
 	got := drive(t, puppeteer, r.CDP, visit(site.URL+"/"), evaluate(who), visit(other+"/"), evaluate(who))
 	if in, out := text(t, got[1]), text(t, got[3]); in != "login=127.0.0.1|127.0.0.1" || out != "|" {
 		t.Errorf("the selected site finds %q, the other %q", in, out)
+	}
+
+	// The diff of the two says what the second one lacks.
+	later := save(t, d, r.ID, "filesystem")
+	var diff session.Diff
+	d.Must(t, http.StatusOK, http.MethodGet, "/v1/snapshots/"+snap.ID+"/diff/"+later.ID, nil).Into(t, &diff)
+	removed := map[string][]string{}
+	for _, c := range diff.Changes {
+		if len(c.Removed) > 0 && (c.Name == state.ComponentCookies || c.Name == state.ComponentLocalStorage) {
+			removed[c.Name+" "+strings.Replace(c.Origin, other, "other", 1)] = c.Removed
+		}
+	}
+	if diff := cmp.Diff(map[string][]string{"cookies localhost": {"login"}, "local_storage other/": {"token"}}, removed); diff != "" {
+		t.Errorf("removed (-want +got):\n%s", diff)
 	}
 }

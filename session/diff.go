@@ -1,0 +1,59 @@
+package session
+
+import (
+	"context"
+
+	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/profiles"
+	"github.com/stasisd/stasis/state"
+)
+
+// Diff is what changed from one snapshot to another.
+type Diff struct {
+	From    string         `json:"from"` // snapshot IDs
+	To      string         `json:"to"`
+	Changes []state.Change `json:"changes"`
+}
+
+// Diff compares two snapshots of one user, by names; with values it needs the
+// right to secrets. Those of two users are compared for an admin alone: who
+// compares them has mixed something up.
+func (s *Service) Diff(ctx context.Context, c Caller, from, to string, values bool) (Diff, error) {
+	own := s.ownSnapshot
+	if values {
+		own = s.secretSnapshot
+	}
+	var docs [2]state.Document
+	var rows [2]profiles.Snapshot
+	for i, id := range []string{from, to} {
+		row, err := own(ctx, c, id)
+		if err != nil {
+			return Diff{}, err
+		}
+		rows[i] = row
+	}
+	if rows[0].UserID != rows[1].UserID && !c.Has(rightAdmin) {
+		return Diff{}, fault.New(fault.UserMismatch, "session.diff", "the snapshots are of different users")
+	}
+	for i, row := range rows {
+		doc, err := s.document(ctx, row)
+		if err != nil {
+			return Diff{}, err
+		}
+		docs[i] = doc
+	}
+	return Diff{From: from, To: to, Changes: state.Diff(docs[0], docs[1], values)}, nil
+}
+
+// document reads a snapshot's state document out of its archive.
+func (s *Service) document(ctx context.Context, row profiles.Snapshot) (state.Document, error) {
+	saved, err := s.Vault.Open(ctx, locationOf(row.UserID, row.SessionID), row.ID)
+	if err != nil {
+		return state.Document{}, err
+	}
+	files, err := s.Vault.Peek(ctx, saved, state.FileName)
+	if err != nil {
+		return state.Document{}, err
+	}
+	return documentOf(row.ID, files[state.FileName])
+}

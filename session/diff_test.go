@@ -1,0 +1,80 @@
+package session
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/profiles"
+	"github.com/stasisd/stasis/state"
+)
+
+// Two saves of one user are compared by name; values need the right to them,
+// and other users' snapshots are not there.
+func TestDiff(t *testing.T) {
+	r := newRig(t, nil)
+	saved := func(c Caller) string {
+		return r.end(c, r.create(c, nil).ID, EndRequest{Mode: SaveFilesystem, Conflict: ConflictKeep}).Snapshot.ID
+	}
+	one, two, his := saved(alice), saved(alice), saved(bob)
+	got, err := r.Diff(t.Context(), alice, one, two, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := Diff{From: one, To: two, Changes: []state.Change{{Name: state.ComponentCookies, Origin: "a.example",
+		Added: []string{}, Removed: []string{}, Changed: []string{"sid"}, Before: 1, After: 1}}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if got, err := r.Diff(t.Context(), alice, one, one, false); err != nil || got.Changes == nil || len(got.Changes) != 0 {
+		t.Errorf("with itself: %+v, %v", got, err)
+	}
+	valued, err := r.Diff(t.Context(), keeper, one, two, true)
+	if err != nil || !strings.HasPrefix(valued.Changes[0].Values["sid"].Before, "of ") {
+		t.Errorf("%+v, %v", valued, err)
+	}
+	everybody := Caller{KeyID: "key-e", UserID: "alice", AllUsers: true, Rights: []profiles.Right{rightUse}}
+	for name, test := range map[string]struct {
+		caller   Caller
+		from, to string
+		values   bool
+		code     fault.Code
+	}{
+		"values without the right": {alice, one, two, true, fault.Forbidden},
+		"another user's":           {alice, one, his, false, fault.SnapshotNotFound},
+		"none":                     {alice, "nothing", two, false, fault.SnapshotNotFound},
+		"of two users":             {everybody, one, his, false, fault.UserMismatch},
+	} {
+		if got, err := r.Diff(t.Context(), test.caller, test.from, test.to, test.values); !fault.Is(err, test.code) {
+			t.Errorf("%s: %+v, %v", name, got, err)
+		}
+	}
+	if _, err := r.Diff(t.Context(), admin, one, his, false); err != nil {
+		t.Errorf("an admin: %v", err)
+	}
+}
+
+// A parked Chrome holds everything: what is selected comes from its copy.
+func TestSelectionIsNotParked(t *testing.T) {
+	r := newRig(t, nil)
+	r.end(alice, r.create(alice, nil).ID, memoryDefault)
+	of := func(s state.Selection) Info {
+		return r.create(alice, func(c *Create) { fromAlice(c); c.Origins = s })
+	}
+	out := of(state.Selection{Exclude: []string{"a.example"}}).Restored
+	if out.Path != PathCold || !strings.Contains(out.FallbackReason, "origins are selected") {
+		t.Errorf("%+v", out)
+	}
+	if doc := r.browsers.last().restored; len(doc.Cookies) != 0 || len(doc.Tabs) != 0 || !doc.TabsByURL {
+		t.Errorf("%+v", doc)
+	}
+	in := of(state.Selection{Include: []string{"https://a.example"}})
+	if doc := r.browsers.last().restored; len(doc.Cookies) != 1 || len(doc.Tabs) != 1 {
+		t.Errorf("%+v, %+v", doc, in.Restored)
+	}
+	if whole := r.create(alice, fromAlice); whole.Restored.Path != PathParked {
+		t.Errorf("the parked Chrome has gone: %+v", whole.Restored)
+	}
+}
