@@ -17,14 +17,14 @@ func statusOf(code fault.Code) int {
 	case fault.Forbidden:
 		return http.StatusForbidden
 	case fault.NotFound, fault.SessionNotFound, fault.SnapshotNotFound, fault.UserNotFound,
-		fault.DefaultNotFound, fault.KeyNotFound, fault.FileNotFound:
+		fault.DefaultNotFound, fault.KeyNotFound, fault.FileNotFound, fault.ExtensionNotFound:
 		return http.StatusNotFound
 	case fault.NoSnapshot, fault.SessionExists, fault.SessionEnding, fault.SessionNotRunning,
-		fault.EnvironmentInUse, fault.VersionConflict, fault.SnapshotInUse, fault.NoLoginCheck, fault.RequestInProgress:
+		fault.EnvironmentInUse, fault.VersionConflict, fault.SnapshotInUse, fault.ExtensionInUse, fault.NoLoginCheck, fault.RequestInProgress:
 		return http.StatusConflict
 	case fault.TooLarge:
 		return http.StatusRequestEntityTooLarge
-	case fault.UnknownField, fault.InvalidField, fault.Unsupported, fault.UserMismatch, fault.IdempotencyReused,
+	case fault.UnknownField, fault.InvalidField, fault.Unsupported, fault.UserMismatch, fault.InvalidExtension, fault.IdempotencyReused,
 		fault.InvalidImport:
 		return http.StatusUnprocessableEntity
 	case fault.TooManySessions:

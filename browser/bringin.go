@@ -21,8 +21,9 @@ const (
 // bringIn brings the profile in that lies in the user data directory, lays
 // the state down where the datadir lacks it, and lets the tabs go. Until then
 // every tab and service worker of the profile is held before its first
-// request (Target.setAutoAttach with waitForDebuggerOnStart).
-func (b *Browser) bringIn(ctx context.Context, doc state.Document, o Options) ([]state.Component, error) {
+// request (Target.setAutoAttach with waitForDebuggerOnStart). The extensions
+// that the profile does not know are loaded by then.
+func (b *Browser) bringIn(ctx context.Context, doc state.Document, o Options, unknown []string) ([]state.Component, error) {
 	const op = "browser.restore"
 	ctx, cancel := context.WithTimeout(ctx, restoreDeadline)
 	defer cancel()
@@ -55,6 +56,12 @@ func (b *Browser) bringIn(ctx context.Context, doc state.Document, o Options) ([
 	}
 	b.mux.Regrant(doc.Permissions)
 	report := b.regrant(ctx, doc.Permissions)
+	brought, err := b.bringExtensions(ctx, held, doc, unknown)
+	if err != nil {
+		held.release(ctx)
+		return nil, err
+	}
+	report = append(report, brought...)
 	laid, err := b.overlay(ctx, doc)
 	if err != nil {
 		held.release(ctx)

@@ -66,12 +66,22 @@ type Browser struct {
 
 // Fresh starts Chrome on an empty environment, with one blank tab.
 func (s *Starter) Fresh(ctx context.Context, dir *Dir, o Options) (*Browser, error) {
-	if err := s.prepare(dir, datadir.Prepare{RestoreTabs: true, Policy: o.Overrides.Permissions()}); err != nil {
+	unknown, err := s.prepare(dir, state.Document{}, o, datadir.Prepare{RestoreTabs: true, Policy: o.Overrides.Permissions()})
+	if err != nil {
 		return nil, err
 	}
 	b, err := s.start(ctx, dir, datadir.Profile, o)
 	if err != nil {
 		return nil, err
+	}
+	refused, err := b.loadExtensions(ctx, state.Document{}, unknown)
+	if err != nil {
+		return nil, b.abandon(ctx, err)
+	}
+	for _, e := range o.Extensions {
+		if why := refused[e.ID]; why != "" {
+			return nil, b.abandon(ctx, fault.New(fault.InvalidExtension, "browser.start", "extension %s (%s): %s", e.ID, e.Name, why))
+		}
 	}
 	if err := b.keepDownloads(ctx); err != nil {
 		return nil, b.abandon(ctx, err)
@@ -103,8 +113,9 @@ func (s *Starter) Restored(ctx context.Context, dir *Dir, doc state.Document, o 
 	}
 	tabs := tabsOf(doc, o)
 	keep := o.RestoreTabs && (tabs != tabsNone || doc.Datadir == state.DatadirClean)
-	if err := s.prepare(dir, datadir.Prepare{RestoreTabs: keep, StaleSessionStorage: tabs == tabsStale,
-		Policy: o.Overrides.Permissions(), Before: doc.Overrides.Permissions()}); err != nil {
+	unknown, err := s.prepare(dir, doc, o, datadir.Prepare{RestoreTabs: keep, StaleSessionStorage: tabs == tabsStale,
+		Policy: o.Overrides.Permissions(), Before: doc.Overrides.Permissions()})
+	if err != nil {
 		return nil, nil, err
 	}
 	// The profile is read while the empty Chrome comes up, which leaves it alone.
@@ -119,7 +130,7 @@ func (s *Starter) Restored(ctx context.Context, dir *Dir, doc state.Document, o 
 	}
 	b.salvage = salvaged.salvage
 	if doc.Datadir != state.DatadirNone && state.Newer(doc.Chrome.Version, b.version) {
-		if doc, err = s.setAside(dir, doc, o.Overrides.Permissions()); err != nil {
+		if doc, unknown, err = s.setAside(dir, doc, o); err != nil {
 			return nil, nil, b.abandon(ctx, err)
 		}
 		b.salvage = salvage{}
@@ -127,18 +138,20 @@ func (s *Starter) Restored(ctx context.Context, dir *Dir, doc state.Document, o 
 	if err := b.attend(ctx, b.setups()...); err != nil {
 		return nil, nil, b.abandon(ctx, err)
 	}
-	report, err := b.bringIn(ctx, doc, o)
+	report, err := b.bringIn(ctx, doc, o, unknown)
 	if err != nil {
 		return nil, nil, b.abandon(ctx, err)
 	}
 	return b, append(report, state.OverrideLines(doc.Overrides, own)...), nil
 }
 
-func (s *Starter) prepare(dir *Dir, p datadir.Prepare) error {
-	if err := p.Run(dir.Profile()); err != nil {
-		return err
+// prepare readies the profile and returns the extensions that it does not know.
+func (s *Starter) prepare(dir *Dir, doc state.Document, o Options, p datadir.Prepare) (unknown []string, err error) {
+	p.Extensions = placed(dir, doc, o.Extensions)
+	if unknown, err = p.Run(dir.Profile()); err != nil {
+		return nil, err
 	}
-	return dir.Own()
+	return unknown, dir.Own()
 }
 
 func (s *Starter) start(ctx context.Context, dir *Dir, profile string, o Options) (*Browser, error) {

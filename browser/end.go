@@ -30,6 +30,9 @@ func (b *Browser) Capture(ctx context.Context) (state.Document, error) {
 	if err != nil {
 		return doc, err
 	}
+	if err := b.captureExtensions(ctx, &doc); err != nil {
+		return doc, err
+	}
 	doc.CapturedAt = b.now().UTC()
 	doc.Datadir = state.DatadirLive
 	doc.Chrome = state.Chrome{Version: b.version, Engine: EngineChrome, UserAgent: b.userAgent, Flags: b.process.Flags()}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"strings"
 	"time"
 
 	"github.com/chromedp/cdproto/cdp"
@@ -19,6 +20,12 @@ import (
 // first document that does not come (a site that does not answer).
 const settleDeadline = 30 * time.Second
 
+// releaseDeadline bounds how long a hold may take to be given up.
+const releaseDeadline = 5 * time.Second
+
+// heldTypes are the targets that are held.
+var heldTypes = target.Filter{{Type: "page"}, {Type: "service_worker"}}
+
 // hold keeps the tabs of a profile that is being brought in from running until
 // they are let go. It belongs to one goroutine at a time: the restore's, then
 // settle's.
@@ -27,6 +34,11 @@ type hold struct {
 	events <-chan mux.Event
 	stop   func()
 	tabs   []*heldTab
+	// workers are the extensions' that wait for their storage to be laid down;
+	// once it is, laid says so and later ones do not wait. While the hold is
+	// given up they are all that still wait.
+	workers        []target.SessionID
+	laid, draining bool
 }
 
 // heldTab is one page target that waits.
@@ -44,7 +56,7 @@ func (b *Browser) hold(ctx context.Context) (*hold, error) {
 	yes := true
 	_, err := cdp.Call(ctx, b.driver, target.SetAutoAttach, target.SetAutoAttachParams{
 		AutoAttach: true, WaitForDebuggerOnStart: true, Flatten: &yes,
-		Filter: target.Filter{{Type: "page"}, {Type: "service_worker"}}})
+		Filter: heldTypes})
 	if err != nil {
 		h.stop()
 		return nil, err
@@ -82,7 +94,8 @@ func (h *hold) await(ctx context.Context, expected int) error {
 
 // take notes a target that attached; it reports whether it is a held tab.
 // Pages that ran before (the spare's) and workers are not: a worker is let go
-// at once, for its page waits and the jar is the profile's own.
+// at once, for its page waits and the jar is the profile's own; an extension's
+// needs no page, and waits for what Chrome kept of it in memory.
 func (h *hold) take(e mux.Event) bool {
 	if e.Method != target.AttachedToTarget.Method {
 		return false
@@ -97,6 +110,10 @@ func (h *hold) take(e mux.Event) bool {
 		h.frame(e.SessionID, at.SessionID)
 		return false
 	default:
+		if h.draining || !h.laid && strings.HasPrefix(at.TargetInfo.URL, "chrome-extension:") {
+			h.workers = append(h.workers, at.SessionID)
+			return false
+		}
 		h.post(at.SessionID, runtime.RunIfWaitingForDebugger.Method, nil)
 		return false
 	}
@@ -111,6 +128,14 @@ func (h *hold) post(s target.SessionID, method string, params any) {
 	_ = h.b.driver.Post(h.b.ctx, s, method, params)
 }
 
+// runWorkers lets the extensions' workers go, those that come later too.
+func (h *hold) runWorkers() {
+	for _, s := range h.workers {
+		h.post(s, runtime.RunIfWaitingForDebugger.Method, nil)
+	}
+	h.workers, h.laid = nil, true
+}
+
 // run lets a tab go, with what the session sets on each.
 func (h *hold) run(t *heldTab) {
 	h.b.attendance.invite(h.b.ctx, t.info.TargetID)
@@ -119,16 +144,60 @@ func (h *hold) run(t *heldTab) {
 
 // release gives the hold up: what still waits runs.
 func (h *hold) release(ctx context.Context) {
-	h.stop()
-	ctx = context.WithoutCancel(ctx)
+	defer h.stop()
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseDeadline)
+	defer cancel()
+	h.drain(ctx)
 	yes := true // without it Chrome refuses the command
-	// Detaching resumes what waits; of a dead Chrome nothing does.
+	// Detaching resumes pages that wait; of a dead Chrome nothing does.
 	_, _ = cdp.Call(ctx, h.b.driver, target.SetAutoAttach, target.SetAutoAttachParams{Flatten: &yes})
 	// Chrome forgets that it attached to a target by itself once another
 	// session of that target is detached; its frames would wait for ever.
 	for _, t := range h.tabs {
 		_, _ = cdp.Call(ctx, h.b.driver, target.DetachFromTarget, target.DetachFromTargetParams{SessionID: t.session})
 	}
+}
+
+// drain lets go what attached until now and was not looked at yet: a worker
+// that is detached before it runs never does. Events come in order, so an
+// attachment of its own marks their end.
+func (h *hold) drain(ctx context.Context) {
+	h.runWorkers()
+	h.draining = true
+	yes := true
+	mark, err := h.mark(ctx, target.SetAutoAttachParams{AutoAttach: true, Flatten: &yes, Filter: heldTypes})
+	if err != nil {
+		return // of a dead Chrome nothing waits
+	}
+	for last := false; !last; {
+		select {
+		case e, ok := <-h.events:
+			var at target.EventAttachedToTarget
+			last = !ok || json.Unmarshal(e.Params, &at) == nil && at.SessionID == mark
+			if !last && h.take(e) {
+				h.run(h.tabs[len(h.tabs)-1])
+			}
+		case <-ctx.Done():
+			return
+		}
+	}
+	for _, s := range h.workers {
+		_, _ = cdp.Call(ctx, h.b.driver.Session(s), runtime.RunIfWaitingForDebugger, cdp.Empty{})
+	}
+}
+
+// mark sets what is attached to from now on, and has an event come after those
+// of what was attached to until then: that of the session that it returns.
+func (h *hold) mark(ctx context.Context, p target.SetAutoAttachParams) (target.SessionID, error) {
+	if _, err := cdp.Call(ctx, h.b.driver, target.SetAutoAttach, p); err != nil {
+		return "", err
+	}
+	made, err := cdp.Call(ctx, h.b.driver, target.AttachToBrowserTarget, cdp.Empty{})
+	if err != nil {
+		return "", err
+	}
+	_, err = cdp.Call(ctx, h.b.driver, target.DetachFromTarget, target.DetachFromTargetParams(made))
+	return made.SessionID, err
 }
 
 // settle stays attached until each tab that has an init script has its first

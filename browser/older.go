@@ -11,19 +11,21 @@ import (
 
 // setAside takes the profile away that a newer Chrome wrote and puts an empty
 // one in its place. Chrome runs already, on its spare, and has not looked at
-// it. The document then stands alone.
-func (s *Starter) setAside(dir *Dir, doc state.Document, policy *state.PermissionPolicy) (state.Document, error) {
+// it. The document then stands alone, and the profile knows no extension; unknown
+// are their IDs.
+func (s *Starter) setAside(dir *Dir, doc state.Document, o Options) (_ state.Document, unknown []string, err error) {
 	const op = "browser.set_aside"
 	if !doc.Complete {
-		return doc, fault.New(fault.Unsupported, op, "the environment was saved by Chrome %s, which is newer than the one that runs, "+
+		return doc, nil, fault.New(fault.Unsupported, op, "the environment was saved by Chrome %s, which is newer than the one that runs, "+
 			"and nothing of it but its profile was saved: restore it with a Chrome that is as new", doc.Chrome.Version)
 	}
 	profile := filepath.Join(dir.Profile(), datadir.Profile)
 	if err := os.RemoveAll(profile); err != nil {
-		return doc, fault.Wrap(err, fault.Internal, op, "the profile could not be put aside")
+		return doc, nil, fault.Wrap(err, fault.Internal, op, "the profile could not be put aside")
 	}
-	if err := (datadir.Prepare{Policy: policy}).Run(dir.Profile()); err != nil {
-		return doc, err
+	p := datadir.Prepare{Policy: o.Overrides.Permissions(), Extensions: placed(dir, state.Document{}, o.Extensions)}
+	if unknown, err = p.Run(dir.Profile()); err != nil {
+		return doc, nil, err
 	}
-	return doc.Alone(), dir.OwnProfile(datadir.Profile)
+	return doc.Alone(), unknown, dir.OwnProfile(datadir.Profile)
 }

@@ -11,4 +11,7 @@ type Options struct {
 	// Overrides are what the pages are told; at a restore the saved ones apply
 	// where these name none.
 	Overrides state.Overrides
+	// Extensions are those that the browser has, restored and new ones. Their
+	// files lie in the run directory (see [ExtensionDir]) before it starts.
+	Extensions []state.Extension
 }

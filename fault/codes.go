@@ -10,13 +10,14 @@ const (
 	Unauthorized   Code = "unauthorized"    // 401: no key, unknown key, spent ticket
 	Forbidden      Code = "forbidden"       // 403: the key lacks the right; foreign Origin
 
-	NotFound         Code = "not_found"          // 404: no such route or object
-	SessionNotFound  Code = "session_not_found"  // 404: also somebody else's
-	SnapshotNotFound Code = "snapshot_not_found" // 404: also somebody else's
-	UserNotFound     Code = "user_not_found"     // 404
-	DefaultNotFound  Code = "default_not_found"  // 404: the user has no default environment
-	KeyNotFound      Code = "key_not_found"      // 404
-	FileNotFound     Code = "file_not_found"     // 404
+	NotFound          Code = "not_found"           // 404: no such route or object
+	SessionNotFound   Code = "session_not_found"   // 404: also somebody else's
+	SnapshotNotFound  Code = "snapshot_not_found"  // 404: also somebody else's
+	UserNotFound      Code = "user_not_found"      // 404
+	DefaultNotFound   Code = "default_not_found"   // 404: the user has no default environment
+	KeyNotFound       Code = "key_not_found"       // 404
+	FileNotFound      Code = "file_not_found"      // 404
+	ExtensionNotFound Code = "extension_not_found" // 404: also somebody else's
 
 	NoSnapshot        Code = "no_snapshot"         // 409: the source was never saved
 	SessionExists     Code = "session_exists"      // 409: the chosen ID is taken
@@ -26,14 +27,16 @@ const (
 	VersionConflict   Code = "version_conflict"    // 409: if_version lost the race
 	SnapshotInUse     Code = "snapshot_in_use"     // 409: a user's default names it
 	NoLoginCheck      Code = "no_login_check"      // 409: the user's settings have none
+	ExtensionInUse    Code = "extension_in_use"    // 409: a snapshot has it
 	RequestInProgress Code = "request_in_progress" // 409: same Idempotency-Key, not answered yet
 	IdempotencyReused Code = "idempotency_reused"  // 422: same Idempotency-Key, another body
 
-	TooLarge     Code = "too_large"     // 413: body over the limit
-	UnknownField Code = "unknown_field" // 422
-	InvalidField Code = "invalid_field" // 422: a known field with a value out of range
-	Unsupported  Code = "unsupported"   // 422: a known value that is not built
-	UserMismatch Code = "user_mismatch" // 422: source and session name different users
+	TooLarge         Code = "too_large"         // 413: body over the limit
+	UnknownField     Code = "unknown_field"     // 422
+	InvalidField     Code = "invalid_field"     // 422: a known field with a value out of range
+	Unsupported      Code = "unsupported"       // 422: a known value that is not built
+	InvalidExtension Code = "invalid_extension" // 422: not an extension, or a damaged one
+	UserMismatch     Code = "user_mismatch"     // 422: source and session name different users
 
 	InvalidImport Code = "invalid_import" // 422: what is imported is not of its format, or hostile
 
@@ -61,7 +64,9 @@ var texts = map[Code]string{
 	SessionNotFound: "no such session", SnapshotNotFound: "no such snapshot",
 	UserNotFound: "no such user", DefaultNotFound: "the user has no default environment",
 	KeyNotFound: "no such key", FileNotFound: "no such file",
-	NoSnapshot: "nothing was saved yet", SessionExists: "the session ID is taken",
+	ExtensionNotFound: "no such extension", ExtensionInUse: "a snapshot has the extension",
+	InvalidExtension: "the extension is not valid",
+	NoSnapshot:       "nothing was saved yet", SessionExists: "the session ID is taken",
 	SessionEnding: "the session is being ended", SessionNotRunning: "the session is not running",
 	EnvironmentInUse: "another live session holds this environment",
 	VersionConflict:  "another version is current", SnapshotInUse: "the snapshot is in use",

@@ -49,6 +49,12 @@ func Captured(doc Document) []Component {
 	if n := len(doc.Permissions); n > 0 {
 		lines = append(lines, Component{Name: ComponentPermissions, Saved: n})
 	}
+	for _, e := range doc.Extensions {
+		lines = append(lines, Component{Name: ComponentExtensions, Origin: e.Origin(), Saved: 1})
+		if len(e.Session) > 0 {
+			lines = append(lines, Component{Name: ComponentExtensionStorage, Origin: e.Origin(), Saved: len(e.Session)})
+		}
+	}
 	return append(lines, doc.Inventory.captured(doc)...)
 }
 

@@ -6,7 +6,10 @@
 // "Which copy wins" in ARCHITECTURE.md).
 package state
 
-import "time"
+import (
+	"encoding/json"
+	"time"
+)
 
 // SchemaVersion is the version of the document that this package writes.
 const SchemaVersion = "1"
@@ -49,6 +52,8 @@ type Document struct {
 	// TabsByURL: the datadir has no session files of these tabs, so they are
 	// opened by URL, whatever way the datadir was made.
 	TabsByURL bool `json:"tabs_by_url,omitempty"`
+	// Extensions are those whose files the archive holds.
+	Extensions []Extension `json:"extensions,omitempty"`
 	// Missed names what the capture could not read, with the reason.
 	Missed []Missed `json:"missed,omitempty"`
 }
@@ -125,3 +130,19 @@ type Missed struct {
 	Origin    string `json:"origin,omitempty"`
 	Reason    string `json:"reason"`
 }
+
+// Extension is an extension of the environment. Its files are in the archive,
+// as "extensions/<id>/…".
+type Extension struct {
+	ID      string `json:"id"`     // 32 letters, as Chrome computes it from the manifest's key
+	SHA256  string `json:"sha256"` // of its files, hex
+	Name    string `json:"name"`
+	Version string `json:"version"`
+	Enabled bool   `json:"enabled"`
+	// Session is its chrome.storage.session, which Chrome keeps in memory only:
+	// a JSON value by key.
+	Session map[string]json.RawMessage `json:"session_storage,omitempty"`
+}
+
+// Origin is the extension's, for reports.
+func (e Extension) Origin() string { return "chrome-extension://" + e.ID }

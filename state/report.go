@@ -27,6 +27,10 @@ const (
 	ComponentZoom             = "zoom"
 	ComponentHSTS             = "hsts"        // hosts that want HTTPS
 	ComponentPreferences      = "preferences" // the file that Chrome keeps its settings in
+	ComponentExtensions       = "extensions"
+	// ComponentExtensionStorage is chrome.storage.session; local, sync and
+	// IndexedDB come with the profile.
+	ComponentExtensionStorage = "extension_storage"
 )
 
 // Component is one line of a report: how many items of one kind and origin

@@ -31,6 +31,20 @@ type stub struct {
 }
 
 func openStub(ctx context.Context, conn Conn) (*stub, error) {
+	s, err := openBlank(ctx, conn)
+	if err != nil {
+		return nil, err
+	}
+	s.answer(ctx)
+	if _, err := cdp.Call(ctx, s.session, fetch.Enable, fetch.EnableParams{}); err != nil {
+		s.close(ctx)
+		return nil, err
+	}
+	return s, nil
+}
+
+// openBlank opens a hidden tab that service workers do not see.
+func openBlank(ctx context.Context, conn Conn) (*stub, error) {
 	yes := true
 	made, err := cdp.Call(ctx, conn, target.CreateTarget, target.CreateTargetParams{
 		URL: "about:blank", Background: &yes, Hidden: &yes})
@@ -49,11 +63,6 @@ func openStub(ctx context.Context, conn Conn) (*stub, error) {
 		return nil, err
 	}
 	if _, err := cdp.Call(ctx, session, network.SetBypassServiceWorker, network.SetBypassServiceWorkerParams{Bypass: true}); err != nil {
-		s.close(ctx)
-		return nil, err
-	}
-	s.answer(ctx)
-	if _, err := cdp.Call(ctx, session, fetch.Enable, fetch.EnableParams{}); err != nil {
 		s.close(ctx)
 		return nil, err
 	}

@@ -15,11 +15,17 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"regexp"
 	"sort"
 	"strings"
 
 	"github.com/stasisd/stasis/fault"
 )
+
+// Extensions is the folder of the environment's unpacked extensions inside the
+// user data directory, one by ID each, and the first element of their files'
+// names in an archive.
+const Extensions = "extensions"
 
 // Profile is the folder of the environment's profile inside the user data
 // directory, and the first element of its files' names in an archive.
@@ -34,7 +40,7 @@ type File struct {
 }
 
 // Select lists what of a user data directory belongs into an archive, sorted
-// by name: the profile without caches, locks, sockets, links and whatever else
+// by name: the extensions, and the profile without caches, locks, sockets, links and whatever else
 // Chrome makes again by itself. A folder comes before what is in it; empty
 // folders are left out.
 //
@@ -45,8 +51,23 @@ func Select(userDataDir string) ([]File, error) {
 	if err := checkReal(userDataDir); err != nil {
 		return nil, err
 	}
+	files, err := list(userDataDir, Profile)
+	if _, missing := os.Lstat(filepath.Join(userDataDir, Extensions)); err == nil && missing == nil {
+		var extensions []File
+		extensions, err = list(userDataDir, Extensions)
+		files = append(files, extensions...)
+	}
+	if err != nil {
+		return nil, fault.Wrap(err, fault.SaveFailed, op, "the profile could not be read")
+	}
+	sort.Slice(files, func(i, j int) bool { return files[i].Name < files[j].Name })
+	return files, nil
+}
+
+// list lists what is kept of one folder of a user data directory.
+func list(userDataDir, folder string) ([]File, error) {
 	var files []File
-	root := filepath.Join(userDataDir, Profile)
+	root := filepath.Join(userDataDir, folder)
 	err := filepath.WalkDir(root, func(p string, d fs.DirEntry, err error) error {
 		if errors.Is(err, fs.ErrNotExist) && p != root {
 			return nil // a Chrome that runs, whose list is a guess, has just removed it
@@ -78,11 +99,7 @@ func Select(userDataDir string) ([]File, error) {
 		files = append(files, File{Name: name, Path: p, Mode: info.Mode().Perm(), Size: info.Size()})
 		return nil
 	})
-	if err != nil {
-		return nil, fault.Wrap(err, fault.SaveFailed, op, "the profile could not be read")
-	}
-	sort.Slice(files, func(i, j int) bool { return files[i].Name < files[j].Name })
-	return files, nil
+	return files, err
 }
 
 // checkReal refuses a user data directory that is not one but a link: the folder
@@ -105,10 +122,13 @@ func Size(files []File) int64 {
 }
 
 // Accept reports whether a file of an archive may be laid into a user data
-// directory. Only the profile's own files may: a folder beside it could name
-// programs of the host for Chrome to run (NativeMessagingHosts) or hold a
-// foreign lock (Singleton*).
+// directory. Only the profile's own files and those of extensions may: another
+// folder beside it could name programs of the host for Chrome to run
+// (NativeMessagingHosts) or hold a foreign lock (Singleton*).
 func Accept(name string) bool {
+	if _, _, ok := InExtension(name); ok {
+		return path.Clean(name) == name && !Droppable(name)
+	}
 	if path.Clean(name) != name || !strings.HasPrefix(name, Profile+"/") {
 		return name == Profile
 	}
@@ -118,6 +138,19 @@ func Accept(name string) bool {
 		}
 	}
 	return !Droppable(name)
+}
+
+var extensionID = regexp.MustCompile(`^[a-p]{32}$`)
+
+// InExtension tells of an archive's name whether it is a file of an extension,
+// of which one, and its name there.
+func InExtension(name string) (id, file string, ok bool) {
+	rest, ok := strings.CutPrefix(name, Extensions+"/")
+	if !ok {
+		return "", "", false
+	}
+	id, file, ok = strings.Cut(rest, "/")
+	return id, file, ok && file != "" && extensionID.MatchString(id)
 }
 
 // Exists reports whether the user data directory holds a profile.

@@ -179,7 +179,7 @@ func want(t *testing.T, all map[string]json.RawMessage, value string, path ...st
 func TestPrepareMissing(t *testing.T) {
 	root := t.TempDir()
 	for range 2 {
-		if err := (datadir.Prepare{}).Run(root); err != nil {
+		if _, err := (datadir.Prepare{}).Run(root); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -204,7 +204,7 @@ func TestPrepareKeeps(t *testing.T) {
 	for _, folder := range []string{"Sessions", "Sessions_Encrypted"} {
 		put(t, root, "Default/"+folder+"/Session_1", "tabs")
 	}
-	if err := (datadir.Prepare{RestoreTabs: true}).Run(root); err != nil {
+	if _, err := (datadir.Prepare{RestoreTabs: true}).Run(root); err != nil {
 		t.Fatal(err)
 	}
 	got := prefs(t, root, "Preferences")
@@ -225,7 +225,7 @@ func TestPrepareKeeps(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(root, "Default/Sessions/Session_1")); err != nil {
 		t.Errorf("the tabs: %v", err)
 	}
-	if err := (datadir.Prepare{}).Run(root); err != nil {
+	if _, err := (datadir.Prepare{}).Run(root); err != nil {
 		t.Fatal(err)
 	}
 	for _, folder := range []string{"Sessions", "Sessions_Encrypted"} {
@@ -240,7 +240,7 @@ func TestPrepareKeeps(t *testing.T) {
 func TestPrepareDamaged(t *testing.T) {
 	root := t.TempDir()
 	put(t, root, "Default/Preferences", `{"session":[1],"profile":"x","extensions":{"settings":[]},"download":null}`)
-	if err := (datadir.Prepare{}).Run(root); err != nil {
+	if _, err := (datadir.Prepare{}).Run(root); err != nil {
 		t.Fatal(err)
 	}
 	want(t, prefs(t, root, "Preferences"), `{"restore_on_startup":1}`, "session")
@@ -248,7 +248,7 @@ func TestPrepareDamaged(t *testing.T) {
 		for _, name := range []string{"Preferences", "Secure Preferences"} {
 			root := t.TempDir()
 			put(t, root, "Default/"+name, body)
-			if err := (datadir.Prepare{}).Run(root); !fault.Is(err, fault.ArchiveDamaged) {
+			if _, err := (datadir.Prepare{}).Run(root); !fault.Is(err, fault.ArchiveDamaged) {
 				t.Errorf("%s of %q: %v", name, body, err)
 			}
 			if got, err := os.ReadFile(filepath.Join(root, "Default", name)); err != nil || string(got) != body {
@@ -268,7 +268,7 @@ func TestPrepareOpensNoPipe(t *testing.T) {
 	if err := syscall.Mkfifo(filepath.Join(root, datadir.Profile, "Preferences"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := (datadir.Prepare{}).Run(root); err == nil {
+	if _, err := (datadir.Prepare{}).Run(root); err == nil {
 		t.Error("a pipe was taken for preferences")
 	}
 }
@@ -284,7 +284,7 @@ func TestPrepareFollowsNoLinkOut(t *testing.T) {
 	if err := os.Symlink(outside, filepath.Join(root, "Default/Preferences")); err != nil {
 		t.Fatal(err)
 	}
-	err := (datadir.Prepare{}).Run(root)
+	_, err := (datadir.Prepare{}).Run(root)
 	if got, rerr := os.ReadFile(outside); rerr != nil || string(got) != `{"mine":1}` {
 		t.Errorf("the file outside is now %q (%v), Run: %v", got, rerr, err)
 	}

@@ -26,6 +26,9 @@ type Prepare struct {
 	// Policy decides what pages may; Before is the one that the environment was
 	// saved with, and that this one replaces. Nil is none.
 	Policy, Before *state.PermissionPolicy
+	// Extensions are those that the profile may have. Others that lie in a
+	// folder of their own are forgotten.
+	Extensions []Extension
 }
 
 // Run writes the preferences that every session's Chrome needs into the
@@ -36,24 +39,27 @@ type Prepare struct {
 //     the tabs (ShouldRestoreOldSessionCookies, profile_impl.cc);
 //   - a decision on every permission that Chrome would ask a person about;
 //   - a normal exit, so that no crash gate holds the tabs back;
-//   - no folder of another machine: downloads and unpacked extensions.
+//   - no folder of another machine: downloads and unpacked extensions;
+//   - its own extensions, at their place.
 //
 // Preferences that cannot be read as JSON are archive_damaged. What is written
-// belongs to the daemon; handing it to Chrome's user is the caller's.
-func (p Prepare) Run(userDataDir string) error {
+// belongs to the daemon; handing it to Chrome's user is the caller's. Run returns
+// the IDs of those extensions that the profile does not know, which Chrome will
+// not load by itself.
+func (p Prepare) Run(userDataDir string) (unknown []string, err error) {
 	const op = "datadir.prepare"
 	if err := checkReal(userDataDir); err != nil {
-		return err
+		return nil, err
 	}
 	// A Chrome may have lived here and left links behind: nothing is read or
 	// written through one that leads out.
 	root, err := os.OpenRoot(userDataDir)
 	if err != nil {
-		return fault.Wrap(err, fault.StoreFailed, op, "the profile's folder cannot be opened")
+		return nil, fault.Wrap(err, fault.StoreFailed, op, "the profile's folder cannot be opened")
 	}
 	defer func() { _ = root.Close() }() // only a handle
 	if err := root.Mkdir(Profile, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
-		return fault.Wrap(err, fault.StoreFailed, op, "the profile's folder could not be made")
+		return nil, fault.Wrap(err, fault.StoreFailed, op, "the profile's folder could not be made")
 	}
 	for folder, drop := range map[string]bool{
 		"Sessions": !p.RestoreTabs, "Sessions_Encrypted": !p.RestoreTabs, // Chrome 156 writes both
@@ -63,13 +69,22 @@ func (p Prepare) Run(userDataDir string) error {
 			continue
 		}
 		if err := root.RemoveAll(path.Join(Profile, folder)); err != nil {
-			return fault.Wrap(err, fault.StoreFailed, op, "the saved tabs could not be removed")
+			return nil, fault.Wrap(err, fault.StoreFailed, op, "the saved tabs could not be removed")
 		}
 	}
-	if err := edit(root, path.Join(Profile, "Preferences"), true, p.prepare); err != nil {
-		return err
+	known := map[string]bool{}
+	err = edit(root, path.Join(Profile, "Secure Preferences"), false, func(prefs map[string]any) {
+		p.placeExtensions(prefs, known)
+	})
+	if err != nil {
+		return nil, err
 	}
-	return edit(root, path.Join(Profile, "Secure Preferences"), false, dropForeignExtensions)
+	err = edit(root, path.Join(Profile, "Preferences"), true, func(prefs map[string]any) {
+		p.prepare(prefs)
+		p.placeExtensions(prefs, known)
+		unknown = p.announceExtensions(prefs, known)
+	})
+	return unknown, err
 }
 
 func (p Prepare) prepare(prefs map[string]any) {
@@ -80,27 +95,6 @@ func (p Prepare) prepare(prefs map[string]any) {
 	decide(profile, p.Policy, p.Before)
 	for _, folder := range []string{"download", "savefile"} {
 		delete(object(prefs, folder), "default_directory")
-	}
-	dropForeignExtensions(prefs)
-}
-
-// dropForeignExtensions forgets extensions that an absolute path names: the
-// folder is another machine's, or somebody's choice of a folder of this one.
-func dropForeignExtensions(prefs map[string]any) {
-	extensions, ok := prefs["extensions"].(map[string]any)
-	if !ok {
-		return
-	}
-	settings, ok := extensions["settings"].(map[string]any)
-	if !ok {
-		return
-	}
-	for id, entry := range settings {
-		if e, ok := entry.(map[string]any); ok {
-			if at, ok := e["path"].(string); ok && path.IsAbs(at) {
-				delete(settings, id)
-			}
-		}
 	}
 }
 

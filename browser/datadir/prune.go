@@ -46,11 +46,15 @@ var droppable = map[string]bool{
 
 // Droppable reports whether the named file or folder of an archive carries
 // nothing of the user's: a cache directly in the profile, a LevelDB log text,
-// a lock.
+// a lock, what Chrome writes into an extension's folder.
 func Droppable(name string) bool {
 	elements := strings.Split(name, "/")
 	if len(elements) < 2 {
 		return false
+	}
+	if elements[0] == Extensions {
+		// Chrome makes its index of an extension's rules again when it is not there.
+		return len(elements) > 2 && elements[2] == "_metadata"
 	}
 	if droppable[elements[1]] {
 		return true

@@ -1,0 +1,98 @@
+package datadir
+
+import "path"
+
+// Extension is an unpacked extension of a profile.
+type Extension struct {
+	ID   string // as Chrome computes it from the manifest's key
+	Path string // absolute: where its files are now
+	// Enabled sets whether it runs, for a profile that may not have it as it
+	// was last; nil leaves it as the profile has it.
+	Enabled *bool
+	// Saved: the profile had it when it was saved, even where its files are too
+	// old to know it.
+	Saved bool
+}
+
+// What Chrome writes of an extension in its preferences, as found in Chromium
+// 156 (extensions/browser/extension_prefs.cc).
+const (
+	locationUnpacked = 4 // mojom::ManifestLocation::kUnpacked
+	disabledByUser   = 1 // disable_reason::DISABLE_USER_ACTION
+)
+
+// placeExtensions points the profile's entries of its extensions at where the
+// files are now, so that Chrome loads them by itself, with the enabled state
+// and the permissions that the entries hold; it notes them in known. Entries
+// of others that an absolute path names are forgotten: the folder is another
+// machine's, or somebody's choice of a folder of this one.
+func (p Prepare) placeExtensions(prefs map[string]any, known map[string]bool) {
+	extensions, ok := prefs["extensions"].(map[string]any)
+	if !ok {
+		return
+	}
+	settings, ok := extensions["settings"].(map[string]any)
+	if !ok {
+		return
+	}
+	ours := map[string]Extension{}
+	for _, e := range p.Extensions {
+		ours[e.ID] = e
+	}
+	for id, entry := range settings {
+		e, ok := entry.(map[string]any)
+		if !ok {
+			continue
+		}
+		folder, _ := e["path"].(string)
+		switch extension, mine := ours[id]; {
+		case mine && path.IsAbs(folder) && !known[id]:
+			extension.place(e)
+			known[id] = true
+		case mine || path.IsAbs(folder):
+			delete(settings, id)
+		}
+	}
+}
+
+func (x Extension) place(entry map[string]any) {
+	entry["location"] = locationUnpacked
+	entry["path"] = x.Path
+	entry["newAllowFileAccess"] = false
+	// Chrome forgets an entry with the flags that Extensions.loadUnpacked gives
+	// it when it starts.
+	delete(entry, "creation_flags")
+	switch {
+	case x.Enabled == nil:
+	case *x.Enabled:
+		entry["disable_reasons"] = []any{}
+	default:
+		entry["disable_reasons"] = []any{disabledByUser}
+	}
+}
+
+// announceExtensions readies the profile for extensions that it does not know
+// yet and that are loaded over CDP once Chrome runs: that alone would let them
+// read the machine's files. It returns their IDs. Chrome runs unpacked
+// extensions in developer mode only.
+func (p Prepare) announceExtensions(prefs map[string]any, known map[string]bool) (unknown []string) {
+	if len(p.Extensions) == 0 {
+		return nil
+	}
+	extensions := object(prefs, "extensions")
+	object(extensions, "ui")["developer_mode"] = true
+	settings := object(extensions, "settings")
+	for _, e := range p.Extensions {
+		if !known[e.ID] {
+			entry := map[string]any{"newAllowFileAccess": false}
+			if e.Saved {
+				// To the extension it is then an update, and not an installation
+				// that makes it begin anew.
+				e.place(entry)
+			}
+			settings[e.ID] = entry
+			unknown = append(unknown, e.ID)
+		}
+	}
+	return unknown
+}

@@ -1,0 +1,224 @@
+package extension
+
+import (
+	"bytes"
+	"crypto"
+	"crypto/ecdsa"
+	"crypto/rsa"
+	"crypto/sha256"
+	"crypto/x509"
+	"encoding/binary"
+	"errors"
+	"hash"
+	"io"
+)
+
+// The parts of a CRX3 file (Chromium's components/crx_file/crx3.proto and
+// crx_verifier.cc): the magic, a version, the length of a header, the header as
+// a protocol buffer, and the zip that it signs.
+const (
+	crxMagic   = "Cr24"
+	crxVersion = 3
+	crxPrefix  = 12       // bytes before the header
+	maxHeader  = 1 << 20  // bytes; real ones have some hundred
+	maxProofs  = 16       // signatures in a header; real files have one to three
+	maxKey     = 16 << 10 // bytes of one public key
+
+	// signedContext begins what a signature covers.
+	signedContext = "CRX3 SignedData\x00"
+)
+
+// proof is one signature of a CRX3 header.
+type proof struct {
+	key, signature []byte
+	rsa            bool // else ECDSA on P-256
+}
+
+// crxHeader is what a CRX3 header says.
+type crxHeader struct {
+	proofs     []proof
+	signedData []byte // the message that holds the ID
+	id         []byte // 16 bytes
+}
+
+// openCRX gives the zip of a .crx and the public key that its ID comes from,
+// once every signature was verified. What has no CRX magic passes as it is,
+// without a key.
+func openCRX(r io.ReaderAt, size int64) (body *io.SectionReader, key []byte, err error) {
+	var prefix [crxPrefix]byte
+	if _, err := r.ReadAt(prefix[:], 0); err != nil && !errors.Is(err, io.EOF) {
+		return nil, nil, unreadable("the file", err)
+	}
+	if string(prefix[:4]) != crxMagic {
+		return io.NewSectionReader(r, 0, size), nil, nil
+	}
+	if v := binary.LittleEndian.Uint32(prefix[4:]); v != crxVersion {
+		return nil, nil, invalid("the .crx has format version %d; only %d is read", v, crxVersion)
+	}
+	length := int64(binary.LittleEndian.Uint32(prefix[8:]))
+	if length > maxHeader || crxPrefix+length > size {
+		return nil, nil, invalid("the .crx has a header of %d bytes, which cannot be", length)
+	}
+	raw := make([]byte, length)
+	if _, err := r.ReadAt(raw, crxPrefix); err != nil {
+		return nil, nil, unreadable("the header of the .crx", err)
+	}
+	h, err := parseHeader(raw)
+	if err != nil {
+		return nil, nil, err
+	}
+	body = io.NewSectionReader(r, crxPrefix+length, size-crxPrefix-length)
+	digest, err := h.digest(body)
+	if err != nil {
+		return nil, nil, unreadable("the .crx", err)
+	}
+	if key, err = h.verify(digest); err != nil {
+		return nil, nil, err
+	}
+	_, err = body.Seek(0, io.SeekStart)
+	return body, key, err
+}
+
+// digest is what the signatures sign.
+func (h *crxHeader) digest(body io.Reader) ([]byte, error) {
+	sum := sha256.New()
+	writeSigned(sum, h.signedData)
+	_, err := io.Copy(sum, body)
+	return sum.Sum(nil), err
+}
+
+func writeSigned(sum hash.Hash, signedData []byte) {
+	sum.Write([]byte(signedContext))
+	var length [4]byte
+	binary.LittleEndian.PutUint32(length[:], uint32(len(signedData)))
+	sum.Write(length[:])
+	sum.Write(signedData)
+}
+
+// verify checks every signature and returns the public key that the ID is the
+// hash of.
+func (h *crxHeader) verify(digest []byte) (key []byte, err error) {
+	for _, p := range h.proofs {
+		if !p.holds(digest) {
+			return nil, invalid("a signature of the .crx does not match its contents")
+		}
+		if sum := sha256.Sum256(p.key); bytes.Equal(sum[:16], h.id) {
+			key = p.key
+		}
+	}
+	if key == nil {
+		return nil, invalid("the .crx is not signed with the key that its ID comes from")
+	}
+	return key, nil
+}
+
+func (p proof) holds(digest []byte) bool {
+	public, err := x509.ParsePKIXPublicKey(p.key)
+	if err != nil {
+		return false
+	}
+	switch k := public.(type) {
+	case *rsa.PublicKey:
+		return p.rsa && rsa.VerifyPKCS1v15(k, crypto.SHA256, digest, p.signature) == nil
+	case *ecdsa.PublicKey:
+		return !p.rsa && ecdsa.VerifyASN1(k, digest, p.signature)
+	default:
+		return false
+	}
+}
+
+// The field numbers of crx3.proto.
+const (
+	fieldRSA        = 2     // CrxFileHeader.sha256_with_rsa
+	fieldECDSA      = 3     // CrxFileHeader.sha256_with_ecdsa
+	fieldSignedData = 10000 // CrxFileHeader.signed_header_data
+	fieldKey        = 1     // AsymmetricKeyProof.public_key
+	fieldSignature  = 2     // AsymmetricKeyProof.signature
+	fieldID         = 1     // SignedData.crx_id
+)
+
+func parseHeader(raw []byte) (*crxHeader, error) {
+	h := &crxHeader{}
+	err := fields(raw, func(number uint64, value []byte) error {
+		switch number {
+		case fieldRSA, fieldECDSA:
+			p := proof{rsa: number == fieldRSA}
+			h.proofs = append(h.proofs, p)
+			if len(h.proofs) > maxProofs {
+				return errMalformed
+			}
+			return h.proofs[len(h.proofs)-1].parse(value)
+		case fieldSignedData:
+			h.signedData = value
+		}
+		return nil
+	})
+	if err == nil {
+		err = fields(h.signedData, func(number uint64, value []byte) error {
+			if number == fieldID {
+				h.id = value
+			}
+			return nil
+		})
+	}
+	if err != nil || len(h.id) != 16 {
+		return nil, invalid("the header of the .crx is malformed")
+	}
+	return h, nil
+}
+
+func (p *proof) parse(raw []byte) error {
+	return fields(raw, func(number uint64, value []byte) error {
+		switch {
+		case number == fieldKey && len(value) > maxKey:
+			return errMalformed
+		case number == fieldKey:
+			p.key = value
+		case number == fieldSignature:
+			p.signature = value
+		}
+		return nil
+	})
+}
+
+var errMalformed = errors.New("malformed protocol buffer")
+
+// fields gives the length-delimited fields of a protocol buffer message, in
+// order, and passes over those of other types
+// (https://protobuf.dev/programming-guides/encoding/).
+func fields(raw []byte, each func(number uint64, value []byte) error) error {
+	for len(raw) > 0 {
+		tag, n := binary.Uvarint(raw)
+		if n <= 0 {
+			return errMalformed
+		}
+		raw = raw[n:]
+		skip := 0
+		switch tag & 7 {
+		case 0: // a number
+			if _, skip = binary.Uvarint(raw); skip <= 0 {
+				return errMalformed
+			}
+		case 1: // eight bytes
+			skip = 8
+		case 5: // four bytes
+			skip = 4
+		case 2:
+			length, n := binary.Uvarint(raw)
+			if n <= 0 || length > uint64(len(raw)-n) {
+				return errMalformed
+			}
+			if err := each(tag>>3, raw[n:n+int(length)]); err != nil {
+				return err
+			}
+			skip = n + int(length)
+		default:
+			return errMalformed
+		}
+		if skip > len(raw) {
+			return errMalformed
+		}
+		raw = raw[skip:]
+	}
+	return nil
+}

@@ -1,0 +1,84 @@
+// Package extension reads Chrome extensions as people have them, a zip or a
+// .crx, and keeps them as the folders that Chrome loads.
+//
+// What comes in is hostile input: signatures, names, sizes and the manifest are
+// checked before a byte is laid down. What comes out is a folder with a
+// manifest whose key gives the extension the same ID wherever it is loaded.
+// The package speaks to no Chrome; package browser loads the folders.
+package extension
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/stasisd/stasis/fault"
+)
+
+// The bounds of one extension. Real ones have some hundred files; the largest
+// that are published unpack to about 100 MB.
+const (
+	maxFiles = 20_000
+	maxBytes = 256 << 20 // of all files, unpacked
+	maxFile  = 128 << 20 // of one, unpacked
+)
+
+// Info is what an extension says of itself, and what it is.
+type Info struct {
+	ID      string // 32 letters, a to p
+	SHA256  string // of its files (see [Inspect]), hex
+	Name    string
+	Version string
+	Size    int64 // of its files, bytes
+}
+
+// Write reads an extension, checks it and lays its files down in dir, an empty
+// folder. Errors: invalid_extension says what is wrong with it, too_large that
+// it has too many files or bytes, unsupported that Chrome or this daemon does
+// not run its kind; store_full and store_failed are of the disk. After an error
+// dir holds some of it.
+func Write(r io.ReaderAt, size int64, dir string) (Info, error) {
+	body, key, err := openCRX(r, size)
+	if err != nil {
+		return Info{}, err
+	}
+	files, err := listZip(body, body.Size())
+	if err != nil {
+		return Info{}, err
+	}
+	raw, err := files.manifest()
+	if err != nil {
+		return Info{}, err
+	}
+	m, err := parseManifest(raw)
+	if err != nil {
+		return Info{}, err
+	}
+	m.localize(files.read)
+	if raw, err = m.withKey(raw, key); err != nil {
+		return Info{}, err
+	}
+	if err := files.write(dir, raw); err != nil {
+		return Info{}, err
+	}
+	return Inspect(dir)
+}
+
+// invalid is what is wrong with an extension.
+func invalid(format string, args ...any) error {
+	return fault.New(fault.InvalidExtension, "extension.read", format, args...)
+}
+
+func tooLarge(format string, args ...any) error {
+	return fault.New(fault.TooLarge, "extension.read", format, args...)
+}
+
+// unreadable says that a part of the file cannot be read, unless the cause is
+// a fault of its own.
+func unreadable(what string, err error) error {
+	var known *fault.Error
+	if errors.As(err, &known) {
+		return err
+	}
+	return fault.Wrap(err, fault.InvalidExtension, "extension.read", fmt.Sprintf("%s cannot be read: it is damaged", what))
+}

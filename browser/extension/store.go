@@ -1,0 +1,148 @@
+package extension
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+)
+
+// partPrefix begins what is not whole yet.
+const partPrefix = ".part-"
+
+var shaForm = regexp.MustCompile(`^[0-9a-f]{64}$`)
+
+// Store keeps extensions by the SHA-256 of their files: a folder each, whole or
+// not there. Its methods are safe for concurrent use within one process.
+type Store struct {
+	dir string
+	mu  sync.RWMutex // writers add and remove folders, readers copy them
+}
+
+// OpenStore opens the store in a folder, which it makes if it is absent, and
+// clears what an earlier process left unfinished.
+func OpenStore(dir string) (*Store, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, stored(err)
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, stored(err)
+	}
+	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), partPrefix) {
+			if err := os.RemoveAll(filepath.Join(dir, e.Name())); err != nil {
+				return nil, stored(err)
+			}
+		}
+	}
+	return &Store{dir: dir}, nil
+}
+
+// Put reads an extension, a zip or a .crx, to its end, checks it (see [Write])
+// and keeps it. Once it is there, record is called with it, before anything can
+// remove it again; an error of record takes the extension back if it is new.
+func (s *Store) Put(r io.Reader, record func(Info) error) (err error) {
+	upload, err := os.CreateTemp(s.dir, partPrefix)
+	if err != nil {
+		return stored(err)
+	}
+	// The file has no name while it is used; closing it is its end.
+	defer func() { _ = upload.Close() }()
+	if err := os.Remove(upload.Name()); err != nil {
+		return stored(err)
+	}
+	size, err := io.Copy(diskWriter{upload}, r)
+	if err != nil {
+		return err
+	}
+	part, err := os.MkdirTemp(s.dir, partPrefix)
+	if err != nil {
+		return stored(err)
+	}
+	defer func() { err = errors.Join(err, stored(os.RemoveAll(part))) }()
+	info, err := Write(upload, size, part)
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	added, err := s.add(part, info.SHA256)
+	if err != nil {
+		return err
+	}
+	if err := record(info); err != nil {
+		if added {
+			err = errors.Join(err, s.remove(info.SHA256))
+		}
+		return err
+	}
+	return nil
+}
+
+// add makes a folder that is whole visible, unless it is there.
+func (s *Store) add(part, sha string) (added bool, err error) {
+	to := filepath.Join(s.dir, sha)
+	if _, err := os.Lstat(to); err == nil {
+		return false, nil
+	}
+	err = filepath.WalkDir(part, func(at string, d fs.DirEntry, err error) error {
+		if err != nil || !d.IsDir() {
+			return err
+		}
+		return syncFolder(at)
+	})
+	if err == nil {
+		err = os.Rename(part, to)
+	}
+	if err == nil {
+		err = syncFolder(s.dir)
+	}
+	return err == nil, stored(err)
+}
+
+func syncFolder(dir string) error {
+	f, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Sync(), f.Close())
+}
+
+// Copy copies an extension into a new folder.
+func (s *Store) Copy(sha, to string) error {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if !shaForm.MatchString(sha) {
+		return stored(fs.ErrInvalid)
+	}
+	return Copy(filepath.Join(s.dir, sha), to)
+}
+
+// Delete calls forget, which says what no record names any more, and removes
+// that; "" is nothing.
+func (s *Store) Delete(forget func() (sha string, err error)) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	sha, err := forget()
+	if err != nil || sha == "" {
+		return err
+	}
+	return s.remove(sha)
+}
+
+func (s *Store) remove(sha string) error {
+	if !shaForm.MatchString(sha) {
+		return stored(fs.ErrInvalid)
+	}
+	// By another name first: what is found by its own is whole.
+	gone := filepath.Join(s.dir, partPrefix+sha)
+	if err := os.Rename(filepath.Join(s.dir, sha), gone); err != nil {
+		return stored(err)
+	}
+	return stored(os.RemoveAll(gone))
+}

@@ -1,0 +1,85 @@
+package extension_test
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stasisd/stasis/browser/extension"
+	"github.com/stasisd/stasis/fault"
+)
+
+func entriesOf(t *testing.T, dir string) []string {
+	t.Helper()
+	list, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := []string{}
+	for _, e := range list {
+		names = append(names, e.Name())
+	}
+	return names
+}
+
+// What is put is there whole under its hash, once; what fails leaves nothing.
+func TestStore(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.Mkdir(filepath.Join(dir, ".part-of-a-dead-daemon"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	s, err := extension.OpenStore(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if left := entriesOf(t, dir); len(left) != 0 {
+		t.Errorf("left: %v", left)
+	}
+	raw := zipOf(t, entry{name: "manifest.json", body: good}, entry{name: "a/b.js", body: "1"})
+	var got extension.Info
+	for range 2 {
+		if err := s.Put(bytes.NewReader(raw), func(i extension.Info) error { got = i; return nil }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if names := entriesOf(t, dir); len(names) != 1 || names[0] != got.SHA256 {
+		t.Errorf("stored: %v", names)
+	}
+	to := filepath.Join(t.TempDir(), "x", "y")
+	if err := s.Copy(got.SHA256, to); err != nil {
+		t.Fatal(err)
+	}
+	if copied, err := extension.Inspect(to); err != nil || copied != got {
+		t.Errorf("copied: %+v %v", copied, err)
+	}
+	lost := errors.New("not recorded")
+	other := zipOf(t, entry{name: "manifest.json", body: good})
+	if err := s.Put(bytes.NewReader(other), func(extension.Info) error { return lost }); !errors.Is(err, lost) {
+		t.Errorf("%v", err)
+	}
+	if err := s.Put(bytes.NewReader(raw), func(extension.Info) error { return lost }); !errors.Is(err, lost) {
+		t.Errorf("%v", err)
+	}
+	if err := s.Put(bytes.NewReader([]byte("no zip")), nil); !fault.Is(err, fault.InvalidExtension) {
+		t.Errorf("%v", err)
+	}
+	if names := entriesOf(t, dir); len(names) != 1 || names[0] != got.SHA256 {
+		t.Errorf("after failures: %v", names)
+	}
+	for _, sha := range []string{"..", "", "x"} {
+		if err := s.Copy(sha, filepath.Join(t.TempDir(), "z")); !fault.Is(err, fault.StoreFailed) {
+			t.Errorf("copy of %q: %v", sha, err)
+		}
+	}
+	if err := s.Delete(func() (string, error) { return "", nil }); err != nil {
+		t.Error(err)
+	}
+	if err := s.Delete(func() (string, error) { return got.SHA256, nil }); err != nil {
+		t.Error(err)
+	}
+	if left := entriesOf(t, dir); len(left) != 0 {
+		t.Errorf("after the delete: %v", left)
+	}
+}

@@ -1,0 +1,256 @@
+package extension
+
+import (
+	"archive/zip"
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"slices"
+	"strings"
+	"syscall"
+	"unicode/utf8"
+
+	"github.com/stasisd/stasis/fault"
+)
+
+// manifestName is the one file that every extension has.
+const manifestName = "manifest.json"
+
+const (
+	maxDirectory = 8 << 20 // bytes of a zip's list of files
+	maxName      = 1024    // bytes of a file's name, its folders included
+	maxElement   = 255     // bytes of one element of it, which file systems allow
+)
+
+// files are an extension's, by name below its own folder.
+type files map[string]*zip.File
+
+// listZip lists the files of a zip. A name that would lead out of a folder, is
+// there twice or differs from another by case alone, and anything but files and
+// folders, refuses the whole.
+func listZip(r io.ReaderAt, size int64) (files, error) {
+	if err := checkDirectory(r, size); err != nil {
+		return nil, err
+	}
+	z, err := zip.NewReader(r, size)
+	if err != nil {
+		return nil, unreadable("the zip", err)
+	}
+	if len(z.File) > maxFiles {
+		return nil, tooLarge("the extension has more than %d files", maxFiles)
+	}
+	list, folded, total := files{}, map[string]string{}, uint64(0)
+	for _, f := range z.File {
+		name := strings.TrimSuffix(f.Name, "/")
+		if err := checkName(name); err != nil {
+			return nil, err
+		}
+		if mode := f.Mode(); !mode.IsRegular() && !mode.IsDir() || mode.IsDir() != strings.HasSuffix(f.Name, "/") {
+			return nil, invalid("%q is neither a file nor a folder", name)
+		}
+		if f.Flags&1 != 0 {
+			return nil, invalid("%q is encrypted", name)
+		}
+		if err := clash(folded, name, f.Mode().IsDir()); err != nil {
+			return nil, err
+		}
+		if f.Mode().IsDir() {
+			continue
+		}
+		if total += f.UncompressedSize64; f.UncompressedSize64 > maxFile || total > maxBytes {
+			return nil, tooLarge("the extension unpacks to more than %d bytes, or one of its files to more than %d", maxBytes, maxFile)
+		}
+		list[name] = f
+	}
+	return list.below(), nil
+}
+
+// checkDirectory bounds the zip's list of files before it is read into memory:
+// its end record (APPNOTE.TXT 4.3.16) says how long it is, and it must be where
+// that record says.
+func checkDirectory(r io.ReaderAt, size int64) error {
+	const record, signature = 22, "PK\x05\x06"
+	tail := make([]byte, min(size, record+1<<16))
+	if _, err := r.ReadAt(tail, size-int64(len(tail))); err != nil && !errors.Is(err, io.EOF) {
+		return unreadable("the file", err)
+	}
+	at := bytes.LastIndex(tail, []byte(signature))
+	if at < 0 || at+record > len(tail) {
+		return invalid("it is neither a zip nor a .crx")
+	}
+	length := int64(binary.LittleEndian.Uint32(tail[at+12:]))
+	start := int64(binary.LittleEndian.Uint32(tail[at+16:]))
+	switch end := size - int64(len(tail)) + int64(at); {
+	case length > maxDirectory:
+		return tooLarge("the extension has more than %d files", maxFiles)
+	case start+length != end:
+		return invalid("the zip is malformed")
+	}
+	return nil
+}
+
+func checkName(name string) error {
+	bad := name == "" || len(name) > maxName || !utf8.ValidString(name) || path.IsAbs(name) ||
+		path.Clean(name) != name || strings.ContainsFunc(name, func(r rune) bool { return r < ' ' || r == '\\' || r == ':' || r == 0x7f })
+	for _, element := range strings.Split(name, "/") {
+		bad = bad || element == ".." || element == "." || len(element) > maxElement
+	}
+	if bad {
+		return invalid("the name %q is not a clean relative path", shorten(name))
+	}
+	return nil
+}
+
+func shorten(s string) string { return s[:min(len(s), 80)] }
+
+// clash refuses a name that is the same as another one, or as a folder above
+// another one, when case is not looked at: one of them would hide the other
+// where file systems do not tell them apart.
+func clash(folded map[string]string, name string, dir bool) error {
+	for at, isDir := name, dir; at != "."; at, isDir = path.Dir(at), true {
+		kind := "file "
+		if isDir {
+			kind = "folder "
+		}
+		key := strings.ToLower(at)
+		was, there := folded[key]
+		if there && (was != kind+at || !isDir) {
+			return invalid("the name %q is there twice, or differs from another by case alone", shorten(at))
+		}
+		folded[key] = kind + at
+	}
+	return nil
+}
+
+// below takes off the single folder that a zip's files may lie in, and leaves
+// out what systems put into zips by themselves and what Chrome wants to write
+// itself.
+func (f files) below() files {
+	top := ""
+	if f[manifestName] == nil {
+		for name := range f {
+			if first, rest, ok := strings.Cut(name, "/"); ok && rest == manifestName {
+				top = first + "/"
+			}
+		}
+		for name := range f {
+			if !strings.HasPrefix(name, top) && !ofSystems(name) {
+				top = ""
+			}
+		}
+	}
+	list := files{}
+	for name, file := range f {
+		if rest, ok := strings.CutPrefix(name, top); ok && !ofSystems(name) && !ofSystems(rest) {
+			list[rest] = file
+		}
+	}
+	return list
+}
+
+func ofSystems(name string) bool {
+	first, _, _ := strings.Cut(name, "/")
+	return first == "__MACOSX" || first == metadata || path.Base(name) == ".DS_Store"
+}
+
+// read gives one file's bytes, at most limit.
+func (f files) read(name string, limit int64) ([]byte, error) {
+	file := f[name]
+	if file == nil {
+		return nil, fs.ErrNotExist
+	}
+	if file.UncompressedSize64 > uint64(limit) {
+		return nil, tooLarge("%s has more than %d bytes", name, limit)
+	}
+	r, err := file.Open()
+	if err != nil {
+		return nil, unreadable(name, err)
+	}
+	body, err := io.ReadAll(r)
+	if err = errors.Join(err, r.Close()); err != nil {
+		return nil, unreadable(name, err)
+	}
+	return body, nil
+}
+
+func (f files) manifest() ([]byte, error) {
+	raw, err := f.read(manifestName, maxManifest)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, invalid("there is no manifest.json, neither at the top nor in a single folder")
+	}
+	return raw, err
+}
+
+// write lays the files down below dir, the manifest as given.
+func (f files) write(dir string, manifest []byte) (err error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return stored(err)
+	}
+	defer func() { err = errors.Join(err, stored(root.Close())) }()
+	names := make([]string, 0, len(f))
+	for name := range f {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		if above := path.Dir(name); above != "." {
+			if err := root.MkdirAll(above, 0o700); err != nil {
+				return stored(err)
+			}
+		}
+		if name == manifestName {
+			err = writeFile(root, name, bytes.NewReader(manifest))
+		} else {
+			err = f.writeOne(root, name)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (f files) writeOne(root *os.Root, name string) error {
+	r, err := f[name].Open() // it ends with an error where size or checksum are wrong
+	if err != nil {
+		return unreadable(name, err)
+	}
+	return errors.Join(writeFile(root, name, r), r.Close())
+}
+
+func writeFile(root *os.Root, name string, r io.Reader) error {
+	out, err := root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return stored(err)
+	}
+	_, err = io.Copy(diskWriter{out}, r)
+	var disk *fault.Error
+	if err != nil && !errors.As(err, &disk) {
+		err = unreadable(name, err)
+	}
+	if err == nil {
+		err = stored(out.Sync())
+	}
+	return errors.Join(err, stored(out.Close()))
+}
+
+// diskWriter tells errors of the disk from those of what is read.
+type diskWriter struct{ f *os.File }
+
+func (d diskWriter) Write(p []byte) (int, error) {
+	n, err := d.f.Write(p)
+	return n, stored(err)
+}
+
+// stored gives an error of the disk its code.
+func stored(err error) error {
+	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
+		return fault.Wrap(err, fault.StoreFull, "extension.store", "no room for the extension")
+	}
+	return fault.Wrap(err, fault.StoreFailed, "extension.store", "the extension could not be stored")
+}

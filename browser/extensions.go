@@ -1,0 +1,192 @@
+package browser
+
+import (
+	"context"
+	"path/filepath"
+	"strings"
+
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/extensions"
+
+	"github.com/stasisd/stasis/browser/capture"
+	"github.com/stasisd/stasis/browser/datadir"
+	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/state"
+)
+
+// ExtensionDir is where the files of an extension lie in a run directory.
+func ExtensionDir(dir *Dir, id string) string {
+	return filepath.Join(dir.Profile(), datadir.Extensions, id)
+}
+
+// placed says where the extensions of a browser are. Whether they run is the
+// document's to say where the profile's files may be older than it.
+func placed(dir *Dir, doc state.Document, list []state.Extension) []datadir.Extension {
+	var out []datadir.Extension
+	for _, e := range list {
+		x := datadir.Extension{ID: e.ID, Path: ExtensionDir(dir, e.ID)}
+		if saved := savedAs(doc, e.ID); saved != nil {
+			x.Saved = true
+			if doc.Datadir != state.DatadirClean {
+				x.Enabled = &saved.Enabled
+			}
+		}
+		out = append(out, x)
+	}
+	return out
+}
+
+// savedAs is the document's extension of that ID, nil if it has none.
+func savedAs(doc state.Document, id string) *state.Extension {
+	for i := range doc.Extensions {
+		if doc.Extensions[i].ID == id {
+			return &doc.Extensions[i]
+		}
+	}
+	return nil
+}
+
+// loadExtensions loads over CDP what Chrome has not loaded from the profile:
+// the extensions that it does not know, and those whose files are another
+// version than it was saved with. Chrome then tells the extension that it was
+// installed or updated. It returns why one could not be loaded, by ID.
+func (b *Browser) loadExtensions(ctx context.Context, doc state.Document, unknown []string) (map[string]string, error) {
+	load := map[string]bool{}
+	for _, id := range unknown {
+		load[id] = true
+	}
+	refused := map[string]string{}
+	for _, e := range b.options.Extensions {
+		saved := savedAs(doc, e.ID)
+		if !load[e.ID] && (saved == nil || saved.SHA256 == e.SHA256) {
+			continue
+		}
+		_, err := cdp.Call(ctx, b.driver, extensions.LoadUnpacked, extensions.LoadUnpackedParams{Path: ExtensionDir(b.dir, e.ID)})
+		if err != nil && (ctx.Err() != nil || b.mux.Err() != nil) {
+			return nil, fault.Wrap(err, fault.BrowserFailed, "browser.extensions", "an extension could not be loaded")
+		}
+		if err != nil {
+			// Chrome's words name files of the extension, below its own folder.
+			refused[e.ID] = "Chrome refused it: " + strings.ReplaceAll(err.Error(), ExtensionDir(b.dir, e.ID), "")
+		}
+	}
+	return refused, nil
+}
+
+// extensionStates tells of each extension that Chrome has whether it runs.
+func (b *Browser) extensionStates(ctx context.Context) (map[string]bool, error) {
+	res, err := cdp.Call(ctx, b.driver, extensions.GetExtensions, cdp.Empty{})
+	if err != nil {
+		return nil, fault.Wrap(err, fault.BrowserFailed, "browser.extensions", "the extensions could not be listed")
+	}
+	enabled := map[string]bool{}
+	for _, e := range res.Extensions {
+		enabled[e.ID] = e.Enabled
+	}
+	return enabled, nil
+}
+
+// reportExtensions compares the extensions that Chrome has with those that it
+// should have.
+func (b *Browser) reportExtensions(ctx context.Context, doc state.Document, refused map[string]string) ([]state.Component, error) {
+	if len(b.options.Extensions) == 0 {
+		return nil, nil
+	}
+	enabled, err := b.extensionStates(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var lines []state.Component
+	for _, e := range b.options.Extensions {
+		line := state.Component{Name: state.ComponentExtensions, Origin: e.Origin(), Reason: refused[e.ID]}
+		saved := savedAs(doc, e.ID)
+		if saved != nil {
+			line.Saved = 1
+		}
+		is, there := enabled[e.ID]
+		want := saved == nil || saved.Enabled
+		switch {
+		case there && line.Reason == "":
+			line.Restored = 1
+			if want && !is {
+				line.Reason = "it is there, and Chrome has disabled it"
+			} else if saved != nil && doc.Datadir == state.DatadirNone {
+				line.Reason = "installed anew: what it stored is in the profile, which is not used"
+			} else if saved != nil && saved.SHA256 != e.SHA256 {
+				line.Reason = "version " + e.Version + " in place of " + saved.Version + ", as the create asks"
+			}
+		case line.Reason == "":
+			line.Reason = "Chrome did not load it"
+		}
+		line.Dropped = max(line.Saved-line.Restored, 0)
+		lines = append(lines, line)
+	}
+	return lines, nil
+}
+
+// bringExtensions makes the extensions whole while all that could use them is
+// held, and reports them.
+func (b *Browser) bringExtensions(ctx context.Context, held *hold, doc state.Document, unknown []string) ([]state.Component, error) {
+	refused, err := b.loadExtensions(ctx, doc, unknown)
+	if err != nil {
+		return nil, err
+	}
+	report, err := b.reportExtensions(ctx, doc, refused)
+	if err != nil {
+		return nil, err
+	}
+	storage, err := b.layExtensionStorage(ctx, held, doc)
+	return append(report, storage...), err
+}
+
+// layExtensionStorage lays down what Chrome kept of the extensions in memory
+// only, while their workers are held, and lets those go.
+func (b *Browser) layExtensionStorage(ctx context.Context, held *hold, doc state.Document) ([]state.Component, error) {
+	defer held.runWorkers()
+	var lines []state.Component
+	for _, e := range b.options.Extensions {
+		saved := savedAs(doc, e.ID)
+		if saved == nil || len(saved.Session) == 0 {
+			continue
+		}
+		line := state.Component{Name: state.ComponentExtensionStorage, Origin: e.Origin(), Saved: len(saved.Session)}
+		if err := capture.LayExtensionSession(ctx, b.driver, e.ID, saved.Session); err != nil {
+			if ctx.Err() != nil || b.mux.Err() != nil {
+				return nil, fault.Wrap(err, fault.BrowserFailed, "browser.extensions", "an extension's storage could not be laid down")
+			}
+			line.Dropped, line.Reason = line.Saved, "the extension's session storage could not be written"
+		} else {
+			line.Restored = line.Saved
+		}
+		lines = append(lines, line)
+	}
+	return lines, nil
+}
+
+// captureExtensions reads of each extension whether it runs, and what Chrome
+// keeps of it in memory only. An extension that was removed is left out.
+func (b *Browser) captureExtensions(ctx context.Context, doc *state.Document) error {
+	if len(b.options.Extensions) == 0 {
+		return nil
+	}
+	enabled, err := b.extensionStates(ctx)
+	if err != nil {
+		return err
+	}
+	for _, e := range b.options.Extensions {
+		is, there := enabled[e.ID]
+		if !there {
+			doc.Missed = append(doc.Missed, state.Missed{Component: state.ComponentExtensions, Origin: e.Origin(), Reason: "Chrome does not have it any more"})
+			continue
+		}
+		e.Enabled, e.Session = is, nil
+		if is {
+			if e.Session, err = capture.ExtensionSession(ctx, b.driver, e.ID); err != nil {
+				doc.Missed = append(doc.Missed, state.Missed{Component: state.ComponentExtensionStorage, Origin: e.Origin(),
+					Reason: "its session storage could not be read"})
+			}
+		}
+		doc.Extensions = append(doc.Extensions, e)
+	}
+	return ctx.Err()
+}

@@ -1,0 +1,249 @@
+package browser
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stasisd/stasis/state"
+)
+
+// keeper is an extension that keeps state in every place it has, marks every
+// page before its first script runs, and blocks one address.
+var keeper = map[string]string{
+	"manifest.json": `{"manifest_version": 3, "name": "Keeper", "version": "%s", "key": "%s",
+		"permissions": ["storage", "declarativeNetRequest"], "host_permissions": ["<all_urls>"],
+		"background": {"service_worker": "worker.js"},
+		"content_scripts": [{"matches": ["<all_urls>"], "js": ["content.js"], "run_at": "document_start"}],
+		"declarative_net_request": {"rule_resources": [{"id": "rules", "enabled": true, "path": "rules.json"}]}}`,
+	"rules.json": `[{"id": 1, "action": {"type": "block"}, "condition": {"urlFilter": "/blocked"}}]`,
+	"content.js": `document.documentElement.dataset.keeper = chrome.runtime.id;
+		document.addEventListener('ask', async (e) => {
+			const answer = await chrome.runtime.sendMessage(e.detail);
+			document.dispatchEvent(new CustomEvent('answer', {detail: answer}));
+		});`,
+	"worker.js": `
+		const events = (async () => (await chrome.storage.local.get('events')).events ?? [])();
+		const note = async (what) => { const list = await events; list.push(what); await chrome.storage.local.set({events: list}); };
+		chrome.runtime.onInstalled.addListener((e) => note(e.reason + ' ' + (e.previousVersion ?? '')));
+		chrome.runtime.onStartup.addListener(async () => note('startup with ' + JSON.stringify(await chrome.storage.session.get())));
+		const open = () => new Promise((ok, no) => {
+			const r = indexedDB.open('keeper', 4);
+			r.onupgradeneeded = () => r.result.createObjectStore('kept');
+			r.onsuccess = () => ok(r.result); r.onerror = no;
+		});
+		const done = (r) => new Promise((ok, no) => { r.onsuccess = () => ok(r.result); r.onerror = no; });
+		chrome.runtime.onMessage.addListener((message, sender, answer) => { (async () => {
+			const db = await open();
+			if (message === 'keep') {
+				await chrome.storage.local.set({kept: 'local'});
+				await chrome.storage.sync.set({kept: 'sync'});
+				await chrome.storage.session.set({kept: 'session', list: [1, {a: null}]});
+				await done(db.transaction('kept', 'readwrite').objectStore('kept').put('database', 'kept'));
+			}
+			answer(JSON.stringify([(await chrome.storage.local.get()).kept, (await chrome.storage.sync.get()).kept,
+				await chrome.storage.session.get(), await done(db.transaction('kept').objectStore('kept').get('kept')),
+				(await events).join(','), await chrome.extension.isAllowedFileSchemeAccess()]));
+			db.close();
+		})(); return true; });`,
+}
+
+// layKeeper lays the keeper's files into a run directory.
+func (r *rig) layKeeper(dir *Dir, version string) state.Extension {
+	r.t.Helper()
+	key := []byte("the keeper's key")
+	sum := sha256.Sum256(key)
+	e := state.Extension{SHA256: version, Name: "Keeper", Version: version, Enabled: true}
+	for _, b := range sum[:16] {
+		e.ID += string(rune('a'+b>>4)) + string(rune('a'+b&15))
+	}
+	at := ExtensionDir(dir, e.ID)
+	if err := os.MkdirAll(at, 0o700); err != nil {
+		r.t.Fatal(err)
+	}
+	for name, body := range keeper {
+		if name == "manifest.json" {
+			body = fmt.Sprintf(body, version, base64.StdEncoding.EncodeToString(key))
+		}
+		if err := os.WriteFile(filepath.Join(at, name), []byte(body), 0o600); err != nil {
+			r.t.Fatal(err)
+		}
+	}
+	return e
+}
+
+// askKeeper asks the extension's worker through its script in a page.
+func (r *rig) askKeeper(b *Browser, url, message string) string {
+	r.t.Helper()
+	return strings.ReplaceAll(r.eval(b, url, fmt.Sprintf(`new Promise((ok) => {
+		document.addEventListener('answer', (e) => ok(e.detail), {once: true});
+		document.dispatchEvent(new CustomEvent('ask', {detail: %q}));
+	})`, message)), `\"`, `"`)
+}
+
+// keeperSite is a page that tells what it saw first, and whether a request was
+// blocked.
+func keeperSite(t *testing.T) *site {
+	return newSite(t, map[string]string{"/page": `<script>
+		window.first = document.documentElement.dataset.keeper;
+		window.request = fetch('/blocked').then(() => 'open', () => 'blocked');
+	</script>`})
+}
+
+const keptAll = `["local","sync",{"kept":"session","list":[1,{"a":null}]},"database",`
+
+// An extension is there before the first page: its script ran before the page's
+// own, its rules hold, it knows that it was installed, and it may not read
+// files of the machine. Closed and started elsewhere, all that it keeps is
+// back, its ID is the same, and it is not told of another installation.
+func TestExtensionIsRestored(t *testing.T) {
+	t.Parallel()
+	r, s := newRig(t), keeperSite(t)
+	for name, end := range map[string]func(*Browser) (state.Datadir, error){
+		"closed": func(b *Browser) (state.Datadir, error) { return b.Close(within(t)) },
+		"frozen": func(b *Browser) (state.Datadir, error) { return state.DatadirLive, b.Freeze(within(t)) },
+	} {
+		dir := r.dir()
+		e := r.layKeeper(dir, "1.0")
+		b, err := r.Fresh(within(t), dir, Options{RestoreTabs: true, Extensions: []state.Extension{e}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.ends(b)
+		url := s.url + "/page"
+		r.open(b, url)
+		if got := r.eval(b, url, "window.first"); got != e.ID {
+			t.Errorf("%s: the page saw %q first, not the extension's mark", name, got)
+		}
+		if got := r.askKeeper(b, url, "keep"); got != keptAll+`"install ",false]` {
+			t.Errorf("%s: it keeps %s", name, got)
+		}
+		if got := r.eval(b, url, "window.request"); got != "blocked" {
+			t.Errorf("%s: its rules: %s", name, got)
+		}
+		doc, err := b.Capture(within(t))
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := map[string]json.RawMessage{"kept": json.RawMessage(`"session"`), "list": json.RawMessage(`[1,{"a":null}]`)}
+		if got := doc.Extensions; len(got) != 1 || !got[0].Enabled || got[0].ID != e.ID || fmt.Sprint(got[0].Session) != fmt.Sprint(want) {
+			t.Fatalf("%s: captured %+v", name, doc.Extensions)
+		}
+		if doc.Datadir, err = end(b); err != nil {
+			t.Fatal(err)
+		}
+		to := r.copied(b)
+		if _, err := os.Stat(filepath.Join(ExtensionDir(to, e.ID), "_metadata")); err == nil {
+			t.Errorf("%s: Chrome's own files are among the extension's", name)
+		}
+		back, report := r.restored(to, doc, Options{RestoreTabs: true, Extensions: []state.Extension{e}})
+		if got := r.eval(back, url, "window.first"); got != e.ID {
+			t.Errorf("%s: the restored page saw %q first, not the extension's mark", name, got)
+		}
+		if got := r.askKeeper(back, url, "tell"); !strings.HasPrefix(got, keptAll+`"install `) || strings.Count(got, "install") != 1 || !strings.HasSuffix(got, ",false]") {
+			t.Errorf("%s: restored it keeps %s", name, got)
+		} else if strings.Contains(got, "startup") && !strings.Contains(got, `startup with {\\"kept`) {
+			t.Errorf("%s: its worker started before its storage was there: %s", name, got)
+		}
+		if got := r.eval(back, url, "window.request"); got != "blocked" {
+			t.Errorf("%s: its rules, restored: %s", name, got)
+		}
+		for component, saved := range map[string]int{state.ComponentExtensions: 1, state.ComponentExtensionStorage: 2} {
+			if l := line(report, component, e.Origin()); l.Saved != saved || l.Restored != saved || l.Dropped != 0 || l.Reason != "" {
+				t.Errorf("%s: %+v", name, l)
+			}
+		}
+	}
+}
+
+// A restore may bring extensions that were not there, and another version of
+// one that was; one that is off stays off, and one whose files are gone is
+// named.
+func TestExtensionsOfARestore(t *testing.T) {
+	t.Parallel()
+	r, s := newRig(t), keeperSite(t)
+	url := s.url + "/page"
+	plain := r.fresh()
+	r.open(plain, url)
+	doc, err := plain.Capture(within(t))
+	if err == nil {
+		doc.Datadir, err = plain.Close(within(t))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := r.copied(plain)
+	e := r.layKeeper(dir, "1.0")
+	b, report := r.restored(dir, doc, Options{RestoreTabs: true, Extensions: []state.Extension{e}})
+	if got := r.eval(b, url, "window.first"); got != e.ID {
+		t.Errorf("the restored page saw %q first, not the new extension's mark", got)
+	}
+	if got := r.askKeeper(b, url, "keep"); !strings.HasPrefix(got, keptAll+`"install `) {
+		t.Errorf("new, it keeps %s", got)
+	}
+	if l := line(report, state.ComponentExtensions, e.Origin()); l.Saved != 0 || l.Restored != 1 || l.Reason != "" {
+		t.Errorf("%+v", l)
+	}
+	if doc, err = b.Capture(within(t)); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.Freeze(within(t)); err != nil {
+		t.Fatal(err)
+	}
+
+	newer := r.copied(b)
+	if err := os.RemoveAll(ExtensionDir(newer, e.ID)); err != nil {
+		t.Fatal(err)
+	}
+	second := r.layKeeper(newer, "2.0")
+	updated, report := r.restored(newer, doc, Options{RestoreTabs: true, Extensions: []state.Extension{second}})
+	if got := r.askKeeper(updated, url, "tell"); !strings.HasPrefix(got, keptAll) || !strings.Contains(got, "update ") {
+		t.Errorf("another version keeps %s", got)
+	}
+	if l := line(report, state.ComponentExtensions, e.Origin()); l.Restored != 1 || !strings.Contains(l.Reason, "version 2.0 in place of 1.0") {
+		t.Errorf("%+v", l)
+	}
+
+	off := doc
+	off.Extensions = []state.Extension{e}
+	off.Extensions[0].Enabled = false
+	disabled, report := r.restored(r.copied(b), off, Options{RestoreTabs: true, Extensions: off.Extensions})
+	if got := r.eval(disabled, url, "window.first"); got != "" {
+		t.Errorf("an extension that is off marked the page: %q", got)
+	}
+	if l := line(report, state.ComponentExtensions, e.Origin()); l.Restored != 1 || l.Reason != "" {
+		t.Errorf("%+v", l)
+	}
+	if now, err := disabled.Capture(within(t)); err != nil || len(now.Extensions) != 1 || now.Extensions[0].Enabled {
+		t.Errorf("%+v %v", now.Extensions, err)
+	}
+
+	bare := r.copied(b)
+	if err := os.RemoveAll(ExtensionDir(bare, e.ID)); err != nil {
+		t.Fatal(err)
+	}
+	_, report = r.restored(bare, doc, Options{RestoreTabs: true, Extensions: doc.Extensions})
+	if l := line(report, state.ComponentExtensions, e.Origin()); l.Saved != 1 || l.Dropped != 1 || l.Reason == "" {
+		t.Errorf("%+v", l)
+	}
+}
+
+// What Chrome refuses does not come up without it.
+func TestExtensionThatChromeRefuses(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	dir := r.dir()
+	e := r.layKeeper(dir, "1.0")
+	if err := os.Remove(filepath.Join(ExtensionDir(dir, e.ID), "worker.js")); err != nil {
+		t.Fatal(err)
+	}
+	_, err := r.Fresh(within(t), dir, Options{Extensions: []state.Extension{e}})
+	if err == nil || !strings.Contains(err.Error(), "background script") || strings.Contains(err.Error(), dir.Path) {
+		t.Errorf("%v", err)
+	}
+}
