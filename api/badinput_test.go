@@ -189,7 +189,7 @@ type badInput struct{ method, path, body, code, names string }
 func TestUnbuiltFields(t *testing.T) {
 	r := newRig(t, nil)
 	for _, name := range []string{
-		"webhook_url", "extensions", "passkeys", "auto_save", "restart", "resume", "record",
+		"webhook_url", "passkeys", "auto_save", "restart", "resume", "record",
 	} {
 		for _, value := range []string{`false`, `""`, `{}`, `[]`, `0`} {
 			if _, body := r.do(t, "POST", "/v1/sessions", `{"`+name+`":`+value+`}`); !strings.Contains(body, `"unsupported"`) || !strings.Contains(body, name) {

@@ -48,6 +48,11 @@ var sound = []struct {
 	{"GET", "/v1/sessions/live-1/json/list/", "", 200},
 	{"POST", "/v1/tickets", "", 201},
 	{"GET", "/v1/models?filter=cdp", "", 200},
+	{"POST", "/v1/sessions", `{"extensions":["abcdefghijklmnopabcdefghijklmnop"]}`, 201},
+	{"GET", "/v1/extensions", "", 200},
+	{"GET", "/v1/extensions/abcdefghijklmnopabcdefghijklmnop", "", 200},
+	{"DELETE", "/v1/extensions/abcdefghijklmnopabcdefghijklmnop", "", 204},
+	{"DELETE", "/v1/extensions/abcdefghijklmnopabcdefghijklmnop?force=true", "", 204},
 	{"GET", "/v1/me", "", 200},
 	{"GET", "/v1/keys", "", 200},
 	{"POST", "/v1/keys", `{"name":"ci","rights":["use","secrets"]}`, 201},
@@ -85,7 +90,7 @@ var sound = []struct {
 // elsewhere are the routes that other tests go through: WebSockets, uploads.
 var elsewhere = []string{
 	"GET /v1/connect", "GET /v1/sessions/{session_id}/cdp", "GET /v1/sessions/{session_id}/cdp/page/{target_id}",
-	"POST /v1/sessions/{session_id}/files",
+	"POST /v1/sessions/{session_id}/files", "POST /v1/extensions",
 }
 
 func TestEveryRouteAnswersAsDescribed(t *testing.T) {

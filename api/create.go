@@ -37,10 +37,10 @@ type createBody struct {
 	Wait        int64             `json:"wait_seconds"`
 	Labels      map[string]string `json:"labels"`
 	Origins     selectionBody     `json:"origins"`
+	Extensions  []string          `json:"extensions"`
 	overridesBody
 
 	WebhookURL unbuilt `json:"webhook_url"`
-	Extensions unbuilt `json:"extensions"`
 	Passkeys   unbuilt `json:"passkeys"`
 	AutoSave   unbuilt `json:"auto_save"`
 	Restart    unbuilt `json:"restart"`
@@ -89,6 +89,7 @@ func (b *createBody) check() error {
 		b.Origins.check("origins"),
 		b.sharesWhole(),
 		b.overridesBody.check(),
+		areExtensions(b.Extensions),
 	)
 }
 
@@ -100,7 +101,7 @@ func (b *createBody) request() session.Create {
 		AllowMemory: b.AllowMemory, FreshIfNone: b.IfMissing == "fresh", RestoreTabs: b.RestoreTabs,
 		ReadOnly: b.ReadOnly, Persist: b.Persist, OnLive: session.OnLive(b.OnLive),
 		Idle: seconds(b.Idle), Lifetime: seconds(b.Lifetime), Wait: seconds(b.Wait),
-		Origins: b.Origins.selection(), DiscardOnEnd: b.OnTimeout == "discard", Labels: b.Labels, Overrides: b.overrides(), RequestHash: hashOf(b),
+		Origins: b.Origins.selection(), DiscardOnEnd: b.OnTimeout == "discard", Labels: b.Labels, Extensions: b.Extensions, Overrides: b.overrides(), RequestHash: hashOf(b),
 	}
 }
 

@@ -304,7 +304,36 @@ func (f *fake) PutFile(_ context.Context, _ session.Caller, _, name string, r io
 	return f.failure()
 }
 func (f *fake) DeleteFile(context.Context, session.Caller, string, string) error { return f.failure() }
-func (f *fake) Ready(context.Context) error                                      { return f.failure() }
+
+func night() profiles.Extension {
+	return profiles.Extension{ID: "abcdefghijklmnopabcdefghijklmnop", UserID: "alice", SHA256: strings.Repeat("a1", 32),
+		Name: "Night", Version: "1.0", SizeBytes: 5, CreatedAt: born}
+}
+
+// PutExtension finds that a second upload is there already.
+func (f *fake) PutExtension(_ context.Context, _ session.Caller, r io.Reader) (profiles.Extension, bool, error) {
+	data, err := io.ReadAll(r)
+	if err != nil {
+		return profiles.Extension{}, false, err
+	}
+	f.mu.Lock()
+	_, there := f.uploads["extension"]
+	f.uploads["extension"] = data
+	f.mu.Unlock()
+	return night(), !there, f.failure()
+}
+
+func (f *fake) ListExtensions(context.Context, session.Caller) ([]profiles.Extension, error) {
+	return []profiles.Extension{night()}, f.failure()
+}
+
+func (f *fake) Extension(context.Context, session.Caller, string) (profiles.Extension, error) {
+	return night(), f.failure()
+}
+func (f *fake) DeleteExtension(context.Context, session.Caller, string, bool) error {
+	return f.failure()
+}
+func (f *fake) Ready(context.Context) error { return f.failure() }
 
 // fakeAnswers keeps answers in memory.
 type fakeAnswers struct {

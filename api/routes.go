@@ -75,6 +75,11 @@ func (s *Server) routes() {
 	s.route(http.MethodGet, "/v1/users/:user_id/default/history", key, s.defaultHistory)
 	s.route(http.MethodGet, "/v1/users/:user_id/default/state", key, s.defaultState)
 
+	s.route(http.MethodPost, "/v1/extensions", key, noQuery(s.putExtension))
+	s.route(http.MethodGet, "/v1/extensions", key, noQuery(s.listExtensions))
+	s.route(http.MethodGet, "/v1/extensions/:extension_id", key, noQuery(s.getExtension))
+	s.route(http.MethodDelete, "/v1/extensions/:extension_id", key, s.deleteExtension)
+
 	s.route(http.MethodGet, "/v1/me", key, noQuery(s.me))
 	s.route(http.MethodGet, "/v1/keys", key, noQuery(s.listKeys))
 	s.route(http.MethodPost, "/v1/keys", key, noQuery(s.createKey))

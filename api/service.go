@@ -21,6 +21,7 @@ type Service interface {
 	records
 	porter
 	files
+	extensions
 	// Ready tells whether sessions can be taken.
 	Ready(ctx context.Context) error
 }
@@ -100,6 +101,15 @@ type files interface {
 	// error of r nothing is left of it.
 	PutFile(ctx context.Context, c session.Caller, id, name string, r io.Reader) error
 	DeleteFile(ctx context.Context, c session.Caller, id, name string) error
+}
+
+type extensions interface {
+	// PutExtension stores what r gives, a zip or a .crx; fresh is false where
+	// the caller's user has the same one already.
+	PutExtension(ctx context.Context, c session.Caller, r io.Reader) (e profiles.Extension, fresh bool, err error)
+	ListExtensions(ctx context.Context, c session.Caller) ([]profiles.Extension, error)
+	Extension(ctx context.Context, c session.Caller, id string) (profiles.Extension, error)
+	DeleteExtension(ctx context.Context, c session.Caller, id string, force bool) error
 }
 
 // Answers records the first answers to requests with an Idempotency-Key; see

@@ -40,7 +40,7 @@ var mayImport = []struct{ pkg, imports string }{
 	{"session", "fault state state/* browser browser/* snapshot profiles session/*"},
 	{"session/*", "fault state snapshot profiles"},
 	{"session/*/*", "fault state profiles session/*"},
-	{"api", ". fault state browser snapshot profiles session session/* api/*"},
+	{"api", ". fault state browser browser/extension snapshot profiles session session/* api/*"},
 	{"api/*", ". fault state browser snapshot profiles session session/*"},
 	{"cmd/*", ". fault state browser browser/* snapshot snapshot/* profiles profiles/* session session/* session/*/* api api/* e2e/apps/probe"},
 

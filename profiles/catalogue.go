@@ -74,6 +74,8 @@ type Catalogue interface {
 	// DefaultHistory lists versions, newest first.
 	DefaultHistory(ctx context.Context, userID string, limit int) ([]Default, error)
 
+	Extensions
+
 	// ClaimAnswer records that a request with this key began. fresh is false
 	// when it was claimed before; then a is what is known of the first one.
 	ClaimAnswer(ctx context.Context, a Answer) (known Answer, fresh bool, err error)

@@ -114,6 +114,9 @@ type Snapshot struct {
 	Engine    string
 	Report    json.RawMessage // the capture report
 	Sequence  int64           // commit order, given by the catalogue
+	// Extensions are those whose files it holds: set for a commit, and read with
+	// [Extensions.SnapshotExtensions].
+	Extensions []PinnedExtension
 }
 
 // Default is one version of a user's default environment. A version whose

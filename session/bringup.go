@@ -27,14 +27,15 @@ type upright struct {
 	doc    state.Document // what was restored
 	// overrides are what its pages are told: the create's own, else the saved.
 	overrides state.Overrides
+	// extensions are those that it has, restored and named ones.
+	extensions []state.Extension
 }
 
 // bringUp starts a Chrome with the environment that a create asks for, by the
 // quickest way that brings it back whole: the parked Chrome, else the archive.
-func (s *Service) bringUp(ctx context.Context, r Create, o origin) (upright, error) {
+func (s *Service) bringUp(ctx context.Context, r Create, o origin, named []profiles.Extension) (upright, error) {
 	if o.source == nil {
-		chrome, err := s.fresh(ctx, r)
-		return upright{chrome: chrome, overrides: r.Overrides}, err
+		return s.fresh(ctx, r, named)
 	}
 	began := s.Now()
 	report := &RestoreReport{
@@ -47,7 +48,10 @@ func (s *Service) bringUp(ctx context.Context, r Create, o origin) (upright, err
 	}
 	up := upright{report: report}
 	if report.RequestedMode == string(snapshot.Memory) {
-		up.chrome, up.overrides, report.FallbackReason = s.thaw(ctx, r, *o.snapshot)
+		parked, why := s.thaw(ctx, r, *o.snapshot, named)
+		if report.FallbackReason = why; parked != nil {
+			up.chrome, up.overrides, up.extensions = parked.Chrome, parked.overrides, parked.extensions
+		}
 	}
 	var err error
 	if up.chrome != nil {
@@ -56,11 +60,11 @@ func (s *Service) bringUp(ctx context.Context, r Create, o origin) (upright, err
 		report.Verification = VerificationOK // nothing was written: it is the very Chrome that was saved
 	} else {
 		report.Mode, report.Path = string(snapshot.Filesystem), PathCold
-		if up.chrome, up.doc, report.Components, err = s.unpackAndStart(ctx, r, *o.snapshot); err != nil {
+		if up, report.Components, err = s.unpackAndStart(ctx, r, *o.snapshot, named); err != nil {
 			return upright{}, err
 		}
+		up.report = report
 		report.Warnings = missed(up.doc)
-		up.overrides = r.Overrides.Over(up.doc.Overrides)
 	}
 	if report.Datadir == state.DatadirCrash && !up.doc.Complete {
 		report.Warnings = append(report.Warnings, "Chrome died before this was saved: cookies of its last 30 seconds, "+
@@ -83,17 +87,21 @@ func (s *Service) newDir() (*browser.Dir, error) {
 	return s.Browsers.NewDir(strings.ToLower(rand.Text()[:8]))
 }
 
-func (s *Service) fresh(ctx context.Context, r Create) (Chrome, error) {
+func (s *Service) fresh(ctx context.Context, r Create, named []profiles.Extension) (_ upright, err error) {
 	dir, err := s.newDir()
 	if err != nil {
-		return nil, err
+		return upright{}, err
+	}
+	defer func() {
+		if err != nil {
+			s.clear(dir)
+		}
+	}()
+	if r.installed, _, err = s.install(dir, nil, named); err != nil {
+		return upright{}, err
 	}
 	chrome, err := s.Browsers.Fresh(ctx, dir, r.browser())
-	if err != nil {
-		s.clear(dir)
-		return nil, err
-	}
-	return chrome, nil
+	return upright{chrome: chrome, overrides: r.Overrides, extensions: r.installed}, err
 }
 
 func (s *Service) clear(dir *browser.Dir) {
@@ -104,41 +112,44 @@ func (s *Service) clear(dir *browser.Dir) {
 
 // thaw takes the snapshot's parked Chrome; nil and the reason where it cannot
 // serve.
-func (s *Service) thaw(ctx context.Context, r Create, snap profiles.Snapshot) (_ Chrome, with state.Overrides, why string) {
+func (s *Service) thaw(ctx context.Context, r Create, snap profiles.Snapshot, named []profiles.Extension) (_ *parkedChrome, why string) {
 	if !r.RestoreTabs {
-		return nil, with, "restore_tabs is false, and a parked Chrome has its tabs open"
+		return nil, "restore_tabs is false, and a parked Chrome has its tabs open"
 	}
 	if !r.Origins.All() {
-		return nil, with, "origins are selected, and a parked Chrome holds them all"
+		return nil, "origins are selected, and a parked Chrome holds them all"
 	}
 	parked, ok, why := s.parked.Take(snap.ID, func(p *parkedChrome) string {
 		if other := r.Overrides.Over(p.overrides).Differ(p.overrides); len(other) > 0 {
 			return "the parked Chrome runs with another " + strings.Join(other, ", ")
 		}
+		if id := lacks(p.extensions, named); id != "" {
+			return "the parked Chrome does not have extension " + id + " in the version that is asked for"
+		}
 		return ""
 	})
 	if !ok {
-		return nil, with, why
+		return nil, why
 	}
 	ctx, cancel := context.WithTimeout(ctx, thawDeadline)
 	defer cancel()
 	if err := parked.Thaw(ctx); err != nil {
 		s.Log.Warn("a parked Chrome did not thaw", "snapshot", snap.ID, "error", err)
 		s.discard(ctx, parked.Chrome)
-		return nil, with, "the parked Chrome did not answer when it was thawed"
+		return nil, "the parked Chrome did not answer when it was thawed"
 	}
-	return parked.Chrome, parked.overrides, ""
+	return parked, ""
 }
 
 // unpackAndStart restores from the archive.
-func (s *Service) unpackAndStart(ctx context.Context, r Create, snap profiles.Snapshot) (_ Chrome, doc state.Document, _ []state.Component, err error) {
+func (s *Service) unpackAndStart(ctx context.Context, r Create, snap profiles.Snapshot, named []profiles.Extension) (up upright, lines []state.Component, err error) {
 	saved, err := s.Vault.Open(ctx, locationOf(snap.UserID, snap.SessionID), snap.ID)
 	if err != nil {
-		return nil, doc, nil, err
+		return up, nil, err
 	}
 	dir, err := s.newDir()
 	if err != nil {
-		return nil, doc, nil, err
+		return up, nil, err
 	}
 	defer func() {
 		if err != nil {
@@ -148,31 +159,38 @@ func (s *Service) unpackAndStart(ctx context.Context, r Create, snap profiles.Sn
 	got, err := s.Vault.Unpack(ctx, saved, dir.Profile(), snapshot.UnpackOptions{
 		Limits: s.cfg.Unpack, Accept: datadir.Accept, Keep: []string{state.FileName}})
 	if err != nil {
-		return nil, doc, nil, err
+		return up, nil, err
 	}
-	if doc, err = documentOf(snap.ID, got.Kept[state.FileName]); err != nil {
-		return nil, doc, nil, err
+	if up.doc, err = documentOf(snap.ID, got.Kept[state.FileName]); err != nil {
+		return up, nil, err
 	}
-	doc, left := r.Origins.Document(doc)
-	lost, err := browser.Sift(ctx, dir.Profile(), r.Origins)
+	var left []state.Component
+	up.doc, left = r.Origins.Document(up.doc)
+	sifted, err := browser.Sift(ctx, dir.Profile(), r.Origins)
 	if err != nil {
-		return nil, doc, nil, err
+		return up, nil, err
 	}
-	chrome, report, err := s.Browsers.Restored(ctx, dir, doc, r.browser())
+	installed, lost, err := s.install(dir, up.doc.Extensions, named)
 	if err != nil {
-		return nil, doc, nil, err
+		return up, nil, err
 	}
-	report = append(append(report, left...), lost...)
+	r.installed = installed
+	chrome, report, err := s.Browsers.Restored(ctx, dir, up.doc, r.browser())
+	if err != nil {
+		return up, nil, err
+	}
+	report = append(append(report, left...), sifted...)
 	files := state.Component{Name: state.ComponentDatadir, Saved: got.Entries, Restored: got.Entries - len(got.Refused), Dropped: len(got.Refused)}
 	if files.Dropped > 0 {
 		files.Reason = "files that no profile may bring were left out"
 	}
-	if tooNew(doc, chrome) {
+	if tooNew(up.doc, chrome) {
 		const reason = "it is in the profile, which a newer Chrome saved: it is not used"
 		files.Restored, files.Dropped, files.Reason = 0, files.Saved, "a newer Chrome saved the profile: it is not used"
-		report = append(report, state.LeftBehind(doc, reason)...)
+		report = append(report, state.LeftBehind(up.doc, reason)...)
 	}
-	return chrome, doc, append([]state.Component{files}, report...), nil
+	up.chrome, up.extensions, up.overrides = chrome, installed, r.Overrides.Over(up.doc.Overrides)
+	return up, append(append([]state.Component{files}, lost...), report...), nil
 }
 
 // tooNew reports whether a document's profile was not used, because a newer

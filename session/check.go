@@ -76,12 +76,12 @@ func (s *Service) checkSnapshot(ctx context.Context, snap profiles.Snapshot, che
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(s.ctx, cancel)()
-	chrome, _, _, err := s.unpackAndStart(ctx, Create{}, snap)
+	up, _, err := s.unpackAndStart(ctx, Create{}, snap, nil)
 	if err != nil {
 		return LoginOutcome{}, err
 	}
-	defer s.discard(ctx, chrome)
-	return s.check(ctx, chrome, check)
+	defer s.discard(ctx, up.chrome)
+	return s.check(ctx, up.chrome, check)
 }
 
 // check runs a check in a Chrome.

@@ -112,7 +112,11 @@ func (s *Service) unclaim(id string) {
 
 // begin brings the Chrome up and starts the session on it.
 func (s *Service) begin(ctx context.Context, c Caller, r Create, o origin) (*live, error) {
-	up, err := s.bringUp(ctx, r, o)
+	named, err := s.namedExtensions(ctx, c, o.userID, r.Extensions)
+	if err != nil {
+		return nil, err
+	}
+	up, err := s.bringUp(ctx, r, o, named)
 	if err != nil {
 		return nil, err
 	}

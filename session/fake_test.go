@@ -251,7 +251,7 @@ func (c *fakeChrome) Capture(context.Context) (state.Document, error) {
 	doc := state.Document{SchemaVersion: state.SchemaVersion, Complete: true, Datadir: state.DatadirLive,
 		Chrome:  state.Chrome{Version: c.Version(), Engine: browser.EngineChrome},
 		Cookies: []state.Cookie{{Name: "sid", Value: "of " + c.dir.Name(), Domain: "a.example", Path: "/", Session: true}},
-		Local:   []state.Area{}, Tabs: []state.Tab{{URL: "https://a.example/", Active: true}}}
+		Local:   []state.Area{}, Tabs: []state.Tab{{URL: "https://a.example/", Active: true}}, Extensions: c.options.Extensions}
 	if c.reads != nil {
 		c.reads(&doc)
 	}

@@ -13,6 +13,7 @@ import (
 // the snapshot, the default's move and the session's end in one transaction.
 func (s *Service) keep(ctx context.Context, j job, doc state.Document, files []datadir.File) (EndAnswer, string, error) {
 	loc := locationOf(j.rec.UserID, j.rec.ID)
+	doc, files = pinned(j, doc, files)
 	doc = s.survey(ctx, j, doc)
 	saved, err := s.Vault.Save(ctx, draft(loc, j, doc, files, s.Now().UTC()))
 	if err != nil {
@@ -21,7 +22,7 @@ func (s *Service) keep(ctx context.Context, j job, doc state.Document, files []d
 	row := profiles.Snapshot{
 		ID: saved.ID, SessionID: j.rec.ID, UserID: j.rec.UserID, Mode: string(saved.Mode), Rescue: j.rescue,
 		CreatedAt: saved.CreatedAt, ArchiveID: saved.Archive.ID, SizeBytes: saved.Archive.StoredSize,
-		Datadir: string(doc.Datadir), Chrome: doc.Chrome.Version, Engine: j.rec.Engine, Report: encode(captured(j, doc, s.Now())),
+		Datadir: string(doc.Datadir), Chrome: doc.Chrome.Version, Engine: j.rec.Engine, Report: encode(captured(j, doc, s.Now())), Extensions: pins(doc),
 	}
 	if j.rescue {
 		row.ExpiresAt = saved.CreatedAt.Add(s.cfg.RescueTTL)
@@ -53,6 +54,8 @@ type parkedChrome struct {
 	Chrome
 	clear     func(*browser.Dir)
 	overrides state.Overrides // what it runs with
+	// extensions are those that it has.
+	extensions []state.Extension
 }
 
 // Kill ends the Chrome and removes its directory.

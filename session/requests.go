@@ -71,13 +71,19 @@ type Create struct {
 	Labels       map[string]string
 	Overrides    state.Overrides // the saved ones apply where these name none
 	Origins      state.Selection // whose state is brought back
+	// Extensions are the IDs of those that the session is to have besides the
+	// restored ones.
+	Extensions []string
 	// RequestHash identifies the body, for a repeated session_id.
 	RequestHash string
+
+	// installed are the extensions that the session has, once it has them.
+	installed []state.Extension
 }
 
 // browser is what the browser room is told of a create.
 func (r Create) browser() browser.Options {
-	return browser.Options{RestoreTabs: r.RestoreTabs, Overrides: r.Overrides}
+	return browser.Options{RestoreTabs: r.RestoreTabs, Overrides: r.Overrides, Extensions: r.installed}
 }
 
 // again is the same for a Chrome that takes over within the session: what was

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
+	"github.com/stasisd/stasis/browser/extension"
 	"github.com/stasisd/stasis/browser/pool"
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
@@ -45,6 +46,8 @@ type rig struct {
 	catalogue *brokenCatalogue
 	clock     *clock
 	keys      snapshot.Keys
+	// extensions is the folder of their store.
+	extensions string
 }
 
 func newRig(t *testing.T, change func(*Config)) *rig {
@@ -69,7 +72,7 @@ func newRig(t *testing.T, change func(*Config)) *rig {
 	}
 	r := &rig{t: t, browsers: newFakeBrowsers(t, root+"/run"), store: faultstore.New(memstore.New(0)),
 		catalogue: &brokenCatalogue{Catalogue: db}, clock: &clock{at: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)},
-		keys: snapshot.NewKeys(identity, [32]byte{1})}
+		keys: snapshot.NewKeys(identity, [32]byte{1}), extensions: root + "/extensions"}
 	r.Service = r.daemon(change)
 	return r
 }
@@ -82,7 +85,11 @@ func (r *rig) daemon(change func(*Config)) *Service {
 	if change != nil {
 		change(&cfg)
 	}
-	s := New(cfg, Deps{Browsers: r.browsers, Vault: snapshot.NewVault(r.store, r.keys, snapshot.Options{Now: r.clock.now}),
+	store, err := extension.OpenStore(r.extensions)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	s := New(cfg, Deps{Extensions: store, Browsers: r.browsers, Vault: snapshot.NewVault(r.store, r.keys, snapshot.Options{Now: r.clock.now}),
 		Catalogue: r.catalogue, Now: r.clock.now, Log: slog.New(slog.DiscardHandler)})
 	r.t.Cleanup(func() {
 		r.browsers.works()

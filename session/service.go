@@ -14,6 +14,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/stasisd/stasis/browser/extension"
 	"github.com/stasisd/stasis/browser/pool"
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
@@ -35,8 +36,10 @@ type Deps struct {
 	Browsers  Browsers
 	Vault     *snapshot.Vault
 	Catalogue profiles.Catalogue
-	Now       func() time.Time
-	Log       *slog.Logger
+	// Extensions keeps the files of uploaded extensions.
+	Extensions *extension.Store
+	Now        func() time.Time
+	Log        *slog.Logger
 }
 
 // Service is the session room's face. Its methods are safe for concurrent

@@ -45,8 +45,9 @@ func OpenStore(dir string) (*Store, error) {
 
 // Put reads an extension, a zip or a .crx, to its end, checks it (see [Write])
 // and keeps it. Once it is there, record is called with it, before anything can
-// remove it again; an error of record takes the extension back if it is new.
-func (s *Store) Put(r io.Reader, record func(Info) error) (err error) {
+// remove it again; it tells which other one is not needed any more, "" if none.
+// An error of record takes the extension back if it is new.
+func (s *Store) Put(r io.Reader, record func(Info) (unused string, err error)) (err error) {
 	upload, err := os.CreateTemp(s.dir, partPrefix)
 	if err != nil {
 		return stored(err)
@@ -75,13 +76,14 @@ func (s *Store) Put(r io.Reader, record func(Info) error) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := record(info); err != nil {
-		if added {
-			err = errors.Join(err, s.remove(info.SHA256))
-		}
+	unused, err := record(info)
+	if err != nil && added {
+		return errors.Join(err, s.remove(info.SHA256))
+	}
+	if err != nil || unused == "" || unused == info.SHA256 {
 		return err
 	}
-	return nil
+	return s.remove(unused)
 }
 
 // add makes a folder that is whole visible, unless it is there.

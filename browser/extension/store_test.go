@@ -40,7 +40,7 @@ func TestStore(t *testing.T) {
 	raw := zipOf(t, entry{name: "manifest.json", body: good}, entry{name: "a/b.js", body: "1"})
 	var got extension.Info
 	for range 2 {
-		if err := s.Put(bytes.NewReader(raw), func(i extension.Info) error { got = i; return nil }); err != nil {
+		if err := s.Put(bytes.NewReader(raw), func(i extension.Info) (string, error) { got = i; return "", nil }); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -56,10 +56,10 @@ func TestStore(t *testing.T) {
 	}
 	lost := errors.New("not recorded")
 	other := zipOf(t, entry{name: "manifest.json", body: good})
-	if err := s.Put(bytes.NewReader(other), func(extension.Info) error { return lost }); !errors.Is(err, lost) {
+	if err := s.Put(bytes.NewReader(other), func(extension.Info) (string, error) { return "", lost }); !errors.Is(err, lost) {
 		t.Errorf("%v", err)
 	}
-	if err := s.Put(bytes.NewReader(raw), func(extension.Info) error { return lost }); !errors.Is(err, lost) {
+	if err := s.Put(bytes.NewReader(raw), func(extension.Info) (string, error) { return "", lost }); !errors.Is(err, lost) {
 		t.Errorf("%v", err)
 	}
 	if err := s.Put(bytes.NewReader([]byte("no zip")), nil); !fault.Is(err, fault.InvalidExtension) {
@@ -68,6 +68,14 @@ func TestStore(t *testing.T) {
 	if names := entriesOf(t, dir); len(names) != 1 || names[0] != got.SHA256 {
 		t.Errorf("after failures: %v", names)
 	}
+	var next extension.Info
+	if err := s.Put(bytes.NewReader(other), func(i extension.Info) (string, error) { next = i; return got.SHA256, nil }); err != nil {
+		t.Error(err)
+	}
+	if names := entriesOf(t, dir); len(names) != 1 || names[0] != next.SHA256 {
+		t.Errorf("the one that took its place: %v", names)
+	}
+	got = next
 	for _, sha := range []string{"..", "", "x"} {
 		if err := s.Copy(sha, filepath.Join(t.TempDir(), "z")); !fault.Is(err, fault.StoreFailed) {
 			t.Errorf("copy of %q: %v", sha, err)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/stasisd/stasis/api"
 	"github.com/stasisd/stasis/browser"
+	"github.com/stasisd/stasis/browser/extension"
 	"github.com/stasisd/stasis/browser/launch"
 	"github.com/stasisd/stasis/browser/pool"
 	"github.com/stasisd/stasis/fault"
@@ -76,6 +77,10 @@ func start(ctx context.Context, c *serveCmd, log *slog.Logger) (_ *daemon, err e
 		return nil, err
 	}
 	d.closers = append(d.closers, store.Close)
+	extensions, err := extension.OpenStore(filepath.Join(d.dir, "extensions"))
+	if err != nil {
+		return nil, err
+	}
 	keys, err := snapshot.LoadOrCreateKeys(d.dir)
 	if err != nil {
 		return nil, err
@@ -88,7 +93,7 @@ func start(ctx context.Context, c *serveCmd, log *slog.Logger) (_ *daemon, err e
 	d.service = session.New(limits, session.Deps{
 		Browsers:  session.Chromes{Starter: &browser.Starter{Launcher: launcher, Now: time.Now}},
 		Vault:     snapshot.NewVault(store, keys, snapshot.Options{Now: time.Now}),
-		Catalogue: catalogue, Now: time.Now, Log: log,
+		Catalogue: catalogue, Extensions: extensions, Now: time.Now, Log: log,
 	})
 	// Closed here only when the start fails; serve closes it first otherwise.
 	d.closers = append(d.closers, func() error { return d.service.Close(context.WithoutCancel(ctx)) })

@@ -1,13 +1,19 @@
 package main
 
 import (
+	"archive/zip"
+	"bytes"
 	"errors"
+	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -28,7 +34,9 @@ func TestMain(m *testing.M) {
 // of the scripts needs a Chrome.
 func TestScripts(t *testing.T) {
 	daemons := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path != "/readyz" {
+		if strings.HasPrefix(r.URL.Path, "/v1/extensions") {
+			extensionsOf(w, r)
+		} else if r.URL.Path != "/readyz" {
 			w.WriteHeader(http.StatusServiceUnavailable)
 		}
 	}))
@@ -51,6 +59,39 @@ func TestScripts(t *testing.T) {
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits},
 	})
+}
+
+// extensionsOf is a daemon's face for extensions. An upload's ID is the list of
+// what its zip holds, or what it is where it is no zip.
+func extensionsOf(w http.ResponseWriter, r *http.Request) {
+	if r.Header.Get("Authorization") != "Bearer the-key-of-the-script" {
+		w.WriteHeader(http.StatusUnauthorized)
+		return
+	}
+	switch r.Method {
+	case http.MethodPost:
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			return // the client gave up
+		}
+		id := strings.TrimSpace(string(body))
+		if z, err := zip.NewReader(bytes.NewReader(body), int64(len(body))); err == nil {
+			var names []string
+			for _, f := range z.File {
+				names = append(names, f.Name)
+			}
+			slices.Sort(names)
+			id = strings.Join(names, ",")
+		}
+		_, _ = fmt.Fprintf(w, `{"id":%q}`, id)
+	case http.MethodGet:
+		_, _ = fmt.Fprint(w, `{"extensions":[{"id":"aaaabbbbccccddddeeeeffffgggghhhh","version":"1.0","name":"Night"}]}`)
+	case http.MethodDelete:
+		if r.URL.Query().Get("force") != "true" {
+			w.WriteHeader(http.StatusConflict)
+			_, _ = fmt.Fprint(w, `{"code":"extension_in_use","message":"a snapshot has it"}`)
+		}
+	}
 }
 
 // exits runs a command and holds its exit code against the one wanted:

@@ -49,6 +49,8 @@ func Run(t *testing.T, open func(t *testing.T) profiles.Catalogue) {
 		{"default by hand", testDefaultByHand},
 		{"default by hand race", testDefaultByHandRace},
 		{"default of another user", testDefaultOfAnother},
+		{"extensions", testExtensions},
+		{"extensions in use", testExtensionsInUse},
 		{"answers", testAnswers},
 		{"answer race", testAnswerRace},
 		{"answers expire", testAnswersExpire},

@@ -45,7 +45,10 @@ func addSnapshot(ctx context.Context, tx *sql.Tx, s profiles.Snapshot) error {
 		") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
 		s.ID, sequence, s.SessionID, []byte(s.UserID), s.Mode, s.Rescue, s.Label, stamp(s.CreatedAt), stamp(s.ExpiresAt),
 		s.ArchiveID, s.SizeBytes, s.Datadir, s.Chrome, s.Engine, blob(s.Report))
-	return err
+	if err != nil {
+		return err
+	}
+	return pin(ctx, tx, s)
 }
 
 // Snapshot implements [profiles.Catalogue].

@@ -1,0 +1,165 @@
+package main
+
+import (
+	"archive/zip"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"text/tabwriter"
+	"time"
+)
+
+// extensionCmd manages the extensions of a running daemon.
+type extensionCmd struct {
+	Add    extensionAddCmd    `cmd:"" help:"Upload an extension: an unpacked folder, a zip or a .crx."`
+	List   extensionListCmd   `cmd:"" help:"List the extensions."`
+	Delete extensionDeleteCmd `cmd:"" help:"Delete an extension."`
+}
+
+// remoteDaemon is a running daemon and the key to it.
+type remoteDaemon struct {
+	URL string `help:"The daemon's address." default:"http://127.0.0.1:8080"`
+	Key string `help:"API key." env:"STASIS_API_KEY" required:""`
+}
+
+// remoteDeadline bounds one call; an upload may take long.
+const remoteDeadline = 10 * time.Minute
+
+// call makes a request and decodes its answer into out, unless that is nil.
+func (r remoteDaemon) call(ctx context.Context, method, path string, body io.Reader, out any) (err error) {
+	ctx, cancel := context.WithTimeout(ctx, remoteDeadline)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, method, strings.TrimSuffix(r.URL, "/")+path, body)
+	if err != nil {
+		return exitError{exitUsage, err.Error()}
+	}
+	req.Header.Set("Authorization", "Bearer "+r.Key)
+	if body != nil {
+		req.Header.Set("Content-Type", "application/octet-stream")
+	}
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return exitError{exitFailed, err.Error()}
+	}
+	defer func() { _ = res.Body.Close() }() // it was only read from
+	if res.StatusCode >= 300 {
+		var refused struct{ Code, Message string }
+		if json.NewDecoder(res.Body).Decode(&refused) != nil || refused.Code == "" {
+			return exitError{exitFailed, "the daemon answered " + res.Status}
+		}
+		return exitError{exitFailed, refused.Code + ": " + refused.Message}
+	}
+	if out == nil {
+		return nil
+	}
+	return json.NewDecoder(res.Body).Decode(out)
+}
+
+// remoteExtension is what is shown of an extension.
+type remoteExtension struct{ ID, Name, Version string }
+
+type extensionAddCmd struct {
+	remoteDaemon
+	Path string `arg:"" help:"A folder with a manifest.json, a zip or a .crx." type:"existingpath"`
+}
+
+// Run is the verb. It prints the extension's ID.
+func (c *extensionAddCmd) Run(ctx context.Context) error {
+	info, err := os.Stat(c.Path)
+	if err != nil {
+		return exitError{exitUsage, err.Error()}
+	}
+	var body io.ReadCloser
+	if info.IsDir() {
+		body = zipped(c.Path)
+	} else if body, err = os.Open(c.Path); err != nil {
+		return exitError{exitUsage, err.Error()}
+	}
+	defer func() { _ = body.Close() }() // it was only read from
+	var e remoteExtension
+	if err := c.call(ctx, http.MethodPost, "/v1/extensions", body, &e); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintln(os.Stdout, e.ID)
+	return err
+}
+
+// zipped gives a folder as a zip. Hidden files and folders are left out; what
+// is neither a file nor a folder makes it fail.
+func zipped(dir string) io.ReadCloser {
+	r, w := io.Pipe()
+	go func() {
+		z := zip.NewWriter(w)
+		err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+			name, relErr := filepath.Rel(dir, path)
+			switch {
+			case err != nil:
+				return err
+			case relErr != nil:
+				return relErr
+			case name == ".":
+				return nil
+			case strings.HasPrefix(d.Name(), ".") && d.IsDir():
+				return fs.SkipDir
+			case strings.HasPrefix(d.Name(), "."), d.IsDir():
+				return nil
+			case !d.Type().IsRegular():
+				return fmt.Errorf("%s is neither a file nor a folder", path)
+			}
+			return addFile(z, path, filepath.ToSlash(name))
+		})
+		if err == nil {
+			err = z.Close()
+		}
+		_ = w.CloseWithError(err) // never fails
+	}()
+	return r
+}
+
+func addFile(z *zip.Writer, path, name string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = f.Close() }() // it was only read from
+	entry, err := z.Create(name)
+	if err == nil {
+		_, err = io.Copy(entry, f)
+	}
+	return err
+}
+
+type extensionListCmd struct{ remoteDaemon }
+
+// Run is the verb: a line for each extension, its ID first.
+func (c *extensionListCmd) Run(ctx context.Context) error {
+	var answer struct{ Extensions []remoteExtension }
+	if err := c.call(ctx, http.MethodGet, "/v1/extensions", nil, &answer); err != nil {
+		return err
+	}
+	table := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
+	for _, e := range answer.Extensions {
+		if _, err := fmt.Fprintf(table, "%s\t%s\t%s\n", e.ID, e.Version, e.Name); err != nil {
+			return err
+		}
+	}
+	return table.Flush()
+}
+
+type extensionDeleteCmd struct {
+	remoteDaemon
+	Force bool   `help:"Also while snapshots have it; they keep their own copy."`
+	ID    string `arg:"" help:"The extension's ID."`
+}
+
+// Run is the verb.
+func (c *extensionDeleteCmd) Run(ctx context.Context) error {
+	return c.call(ctx, http.MethodDelete, fmt.Sprintf("/v1/extensions/%s?force=%t", url.PathEscape(c.ID), c.Force), nil, nil)
+}

@@ -1,0 +1,134 @@
+package sqldb
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+
+	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/profiles"
+)
+
+const extensionColumns = "extension_id, user_id, sha256, name, version, size_bytes, created_at"
+
+func scanExtension(r row) (profiles.Extension, error) {
+	var e profiles.Extension
+	var user []byte
+	err := r.Scan(&e.ID, &user, &e.SHA256, &e.Name, &e.Version, &e.SizeBytes, moment{&e.CreatedAt})
+	e.UserID = string(user)
+	return e, err
+}
+
+func extensionByID(ctx context.Context, q querier, userID, id string) (profiles.Extension, error) {
+	return scanExtension(q.QueryRowContext(ctx, "SELECT "+extensionColumns+
+		" FROM extensions WHERE user_id = ? AND extension_id = ?", []byte(userID), id))
+}
+
+// PutExtension implements [profiles.Catalogue].
+func (db *DB) PutExtension(ctx context.Context, e profiles.Extension) (is profiles.Extension, fresh bool, unused string, err error) {
+	const op = "profiles.put_extension"
+	err = db.write(ctx, op, func(tx *sql.Tx) error {
+		was, err := extensionByID(ctx, tx, e.UserID, e.ID)
+		if err != nil && !errors.Is(err, sql.ErrNoRows) {
+			return err
+		}
+		if err == nil && was.SHA256 == e.SHA256 {
+			is = was
+			return nil
+		}
+		_, err = tx.ExecContext(ctx, "INSERT INTO extensions ("+extensionColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?)
+			ON CONFLICT (user_id, extension_id) DO UPDATE SET sha256 = excluded.sha256, name = excluded.name,
+			version = excluded.version, size_bytes = excluded.size_bytes, created_at = excluded.created_at`,
+			e.ID, []byte(e.UserID), e.SHA256, e.Name, e.Version, e.SizeBytes, stamp(e.CreatedAt))
+		if err != nil {
+			return err
+		}
+		fresh = true
+		if is, err = extensionByID(ctx, tx, e.UserID, e.ID); err != nil {
+			return err
+		}
+		unused, err = unnamed(ctx, tx, was.SHA256)
+		return err
+	})
+	if err != nil {
+		return profiles.Extension{}, false, "", err
+	}
+	return is, fresh, unused, nil
+}
+
+// unnamed gives back a SHA-256 that no extension's record names, else "".
+func unnamed(ctx context.Context, tx *sql.Tx, sha string) (string, error) {
+	var n int
+	err := tx.QueryRowContext(ctx, "SELECT COUNT(*) FROM extensions WHERE sha256 = ?", sha).Scan(&n)
+	if err != nil || n > 0 {
+		return "", err
+	}
+	return sha, nil
+}
+
+// Extension implements [profiles.Catalogue].
+func (db *DB) Extension(ctx context.Context, userID, id string) (profiles.Extension, error) {
+	e, err := extensionByID(ctx, db.reader, userID, id)
+	return e, orMissing(err, fault.ExtensionNotFound, "profiles.extension")
+}
+
+// Extensions implements [profiles.Catalogue].
+func (db *DB) Extensions(ctx context.Context, userID string) ([]profiles.Extension, error) {
+	query, args := "SELECT "+extensionColumns+" FROM extensions", []any{}
+	if userID != "" {
+		query, args = query+" WHERE user_id = ?", []any{[]byte(userID)}
+	}
+	all, err := collect(ctx, db.reader, scanExtension, query+" ORDER BY created_at DESC, extension_id, user_id", args...)
+	return all, failure("profiles.extensions", err)
+}
+
+// DeleteExtension implements [profiles.Catalogue].
+func (db *DB) DeleteExtension(ctx context.Context, userID, id string, force bool) (unused string, err error) {
+	const op = "profiles.delete_extension"
+	err = db.write(ctx, op, func(tx *sql.Tx) error {
+		e, err := extensionByID(ctx, tx, userID, id)
+		if err != nil {
+			return orMissing(err, fault.ExtensionNotFound, op)
+		}
+		var needed int
+		err = tx.QueryRowContext(ctx, `SELECT COUNT(*) FROM snapshot_extensions
+			JOIN snapshots ON snapshots.snapshot_id = snapshot_extensions.snapshot_id
+			WHERE extension_id = ? AND snapshots.user_id = ?`, id, []byte(userID)).Scan(&needed)
+		switch {
+		case err != nil:
+			return err
+		case needed > 0 && !force:
+			return fault.New(fault.ExtensionInUse, op,
+				"%d of the user's snapshots have extension %s; they keep its files, so force=true does them no harm", needed, id)
+		}
+		_, err = tx.ExecContext(ctx, "DELETE FROM extensions WHERE user_id = ? AND extension_id = ?", []byte(userID), id)
+		if err == nil {
+			unused, err = unnamed(ctx, tx, e.SHA256)
+		}
+		return err
+	})
+	if err != nil {
+		return "", err
+	}
+	return unused, nil
+}
+
+// SnapshotExtensions implements [profiles.Catalogue].
+func (db *DB) SnapshotExtensions(ctx context.Context, snapshotID string) ([]profiles.PinnedExtension, error) {
+	all, err := collect(ctx, db.reader, func(r row) (p profiles.PinnedExtension, err error) {
+		return p, r.Scan(&p.ID, &p.SHA256)
+	}, "SELECT extension_id, sha256 FROM snapshot_extensions WHERE snapshot_id = ? ORDER BY extension_id", snapshotID)
+	return all, failure("profiles.snapshot_extensions", err)
+}
+
+// pin records which extensions a new snapshot holds.
+func pin(ctx context.Context, tx *sql.Tx, s profiles.Snapshot) error {
+	for _, p := range s.Extensions {
+		_, err := tx.ExecContext(ctx, "INSERT INTO snapshot_extensions (snapshot_id, extension_id, sha256) VALUES (?, ?, ?)",
+			s.ID, p.ID, p.SHA256)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

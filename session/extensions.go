@@ -1,0 +1,93 @@
+package session
+
+import (
+	"context"
+	"io"
+
+	"github.com/stasisd/stasis/browser/extension"
+	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/profiles"
+)
+
+// PutExtension reads an extension, a zip or a .crx, and keeps it for the
+// caller's user, in place of another version of the same ID. fresh is false
+// where the user has the very same one already.
+func (s *Service) PutExtension(ctx context.Context, c Caller, r io.Reader) (e profiles.Extension, fresh bool, err error) {
+	if err := c.require(rightUse); err != nil {
+		return e, false, err
+	}
+	err = s.Extensions.Put(r, func(i extension.Info) (unused string, err error) {
+		e, fresh, unused, err = s.Catalogue.PutExtension(ctx, profiles.Extension{ID: i.ID, UserID: c.UserID, SHA256: i.SHA256,
+			Name: i.Name, Version: i.Version, SizeBytes: i.Size, CreatedAt: s.Now().UTC()})
+		return unused, err
+	})
+	return e, fresh, err
+}
+
+// ListExtensions lists what the caller may use, newest first.
+func (s *Service) ListExtensions(ctx context.Context, c Caller) ([]profiles.Extension, error) {
+	if err := c.require(rightUse); err != nil {
+		return nil, err
+	}
+	userID := c.UserID
+	if c.AllUsers || c.Has(rightAdmin) {
+		userID = ""
+	}
+	return s.Catalogue.Extensions(ctx, userID)
+}
+
+// Extension tells of one extension: the caller's own, else the newest of that
+// ID that it may use.
+func (s *Service) Extension(ctx context.Context, c Caller, id string) (profiles.Extension, error) {
+	if err := c.require(rightUse); err != nil {
+		return profiles.Extension{}, err
+	}
+	return s.findExtension(ctx, c, c.UserID, id)
+}
+
+// DeleteExtension forgets an extension. While a snapshot of its user has it, it
+// is extension_in_use unless force; the snapshots keep their own bytes.
+func (s *Service) DeleteExtension(ctx context.Context, c Caller, id string, force bool) error {
+	e, err := s.Extension(ctx, c, id)
+	if err != nil {
+		return err
+	}
+	return s.Extensions.Delete(func() (string, error) {
+		return s.Catalogue.DeleteExtension(ctx, e.UserID, e.ID, force)
+	})
+}
+
+// findExtension looks for an extension among a user's, then among those that
+// the caller may use.
+func (s *Service) findExtension(ctx context.Context, c Caller, userID, id string) (profiles.Extension, error) {
+	e, err := s.Catalogue.Extension(ctx, userID, id)
+	if !fault.Is(err, fault.ExtensionNotFound) {
+		return e, err
+	}
+	all, err := s.ListExtensions(ctx, c)
+	if err != nil {
+		return profiles.Extension{}, err
+	}
+	for _, e := range all {
+		if e.ID == id {
+			return e, nil
+		}
+	}
+	return profiles.Extension{}, fault.New(fault.ExtensionNotFound, "session.extension", "there is no extension %s", id)
+}
+
+// namedExtensions are those that a create asks for.
+func (s *Service) namedExtensions(ctx context.Context, c Caller, userID string, ids []string) ([]profiles.Extension, error) {
+	var named []profiles.Extension
+	for _, id := range ids {
+		e, err := s.findExtension(ctx, c, userID, id)
+		if fault.Is(err, fault.ExtensionNotFound) {
+			return nil, fault.New(fault.ExtensionNotFound, "session.create", "extensions: there is no extension %s; upload it first", id)
+		}
+		if err != nil {
+			return nil, err
+		}
+		named = append(named, e)
+	}
+	return named, nil
+}

@@ -1,0 +1,229 @@
+package session
+
+import (
+	"archive/zip"
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stasisd/stasis/browser"
+	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/profiles"
+	"github.com/stasisd/stasis/state"
+)
+
+// extensionZip is an extension of that name and version.
+func extensionZip(t *testing.T, name, version string) *bytes.Reader {
+	t.Helper()
+	var out bytes.Buffer
+	w := zip.NewWriter(&out)
+	f, err := w.Create("manifest.json")
+	if err == nil {
+		_, err = f.Write([]byte(`{"manifest_version": 3, "name": "` + name + `", "version": "` + version + `"}`))
+	}
+	if err != nil || w.Close() != nil {
+		t.Fatal(err)
+	}
+	return bytes.NewReader(out.Bytes())
+}
+
+func (r *rig) put(c Caller, name, version string) profiles.Extension {
+	r.t.Helper()
+	e, _, err := r.PutExtension(r.t.Context(), c, extensionZip(r.t, name, version))
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return e
+}
+
+func (r *rig) stored() int {
+	entries, err := os.ReadDir(r.extensions)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return len(entries)
+}
+
+// Who uploaded an extension may use it, and whoever may act for everybody; for
+// others it is not there.
+func TestWhoseExtension(t *testing.T) {
+	r := newRig(t, nil)
+	e := r.put(alice, "Night", "1")
+	again, fresh, err := r.PutExtension(t.Context(), alice, extensionZip(t, "Night", "1"))
+	if err != nil || fresh || again != e {
+		t.Errorf("again: %+v %t %v", again, fresh, err)
+	}
+	if got, err := r.Extension(t.Context(), alice, e.ID); err != nil || got != e {
+		t.Errorf("%+v %v", got, err)
+	}
+	if got, err := r.Extension(t.Context(), admin, e.ID); err != nil || got != e {
+		t.Errorf("the admin gets %+v %v", got, err)
+	}
+	if _, err := r.Extension(t.Context(), bob, e.ID); !fault.Is(err, fault.ExtensionNotFound) {
+		t.Errorf("bob gets %v", err)
+	}
+	if list, err := r.ListExtensions(t.Context(), bob); err != nil || len(list) != 0 {
+		t.Errorf("bob lists %v %v", list, err)
+	}
+	if err := r.DeleteExtension(t.Context(), bob, e.ID, true); !fault.Is(err, fault.ExtensionNotFound) {
+		t.Errorf("bob deletes: %v", err)
+	}
+	_, err = r.Create(t.Context(), bob, asking(func(c *Create) { c.Extensions = []string{e.ID} }))
+	if !fault.Is(err, fault.ExtensionNotFound) || !strings.Contains(fault.MessageOf(err), e.ID) {
+		t.Errorf("bob creates with it: %v", err)
+	}
+	if _, _, err := r.PutExtension(t.Context(), Caller{UserID: "alice"}, extensionZip(t, "Night", "1")); !fault.Is(err, fault.Forbidden) {
+		t.Errorf("without the right: %v", err)
+	}
+	r.put(bob, "Night", "1")
+	if n := r.stored(); n != 1 {
+		t.Errorf("the same files are kept %d times", n)
+	}
+	r.put(alice, "Night", "2")
+	if err := r.DeleteExtension(t.Context(), bob, e.ID, false); err != nil {
+		t.Error(err)
+	}
+	if n := r.stored(); n != 1 {
+		t.Errorf("%d are kept, of which one is named", n)
+	}
+}
+
+// A snapshot holds its extensions' own bytes and restores them, whatever became
+// of the upload; a create that names one gets the newest.
+func TestExtensionsOfASnapshot(t *testing.T) {
+	r := newRig(t, nil)
+	e := r.put(alice, "Night", "1")
+	with := func(c *Create) { c.Extensions = []string{e.ID} }
+	id := r.create(alice, with).ID
+	first := r.browsers.last()
+	if got := first.options.Extensions; len(got) != 1 || got[0].ID != e.ID || got[0].SHA256 != e.SHA256 || !got[0].Enabled {
+		t.Fatalf("the Chrome has %+v", got)
+	}
+	if body, err := os.ReadFile(filepath.Join(browser.ExtensionDir(first.dir, e.ID), "manifest.json")); err != nil || !strings.Contains(string(body), "Night") {
+		t.Fatalf("its files: %s %v", body, err)
+	}
+	// What is in the folder and was not given is not kept.
+	stranger := browser.ExtensionDir(first.dir, strings.Repeat("p", 32))
+	if err := os.MkdirAll(stranger, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(stranger, "manifest.json"), []byte("{}"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	a := r.end(alice, id, EndRequest{Mode: SaveMemory})
+	if err := r.DeleteExtension(t.Context(), alice, e.ID, false); !fault.Is(err, fault.ExtensionInUse) {
+		t.Errorf("deleted while in use: %v", err)
+	}
+	if err := r.DeleteExtension(t.Context(), alice, e.ID, true); err != nil || r.stored() != 0 {
+		t.Errorf("by force: %v, %d left", err, r.stored())
+	}
+	back := r.create(alice, func(c *Create) { c.FromSession = id; c.AllowMemory = false })
+	restored := r.browsers.last()
+	if got := restored.options.Extensions; len(got) != 1 || got[0].SHA256 != e.SHA256 || !unchanged(restored.dir, got[0]) {
+		t.Errorf("restored %+v", got)
+	}
+	if _, err := os.Stat(browser.ExtensionDir(restored.dir, strings.Repeat("p", 32))); err == nil {
+		t.Error("a stranger came along")
+	}
+	r.end(alice, back.ID, EndRequest{Mode: SaveNone})
+
+	next := r.put(alice, "Night", "2")
+	newer := r.create(alice, func(c *Create) { c.FromEnvironment = a.Snapshot.ID; with(c) })
+	if got := r.browsers.last().options.Extensions; len(got) != 1 || got[0].Version != "2" || got[0].SHA256 != next.SHA256 || !unchanged(r.browsers.last().dir, got[0]) {
+		t.Errorf("with the newest %+v", got)
+	}
+	if newer.Restored.Path != PathCold || !strings.Contains(newer.Restored.FallbackReason, e.ID) {
+		t.Errorf("%+v", newer.Restored)
+	}
+	parked := r.create(alice, func(c *Create) { c.FromSession = id })
+	if parked.Restored.Path != PathParked {
+		t.Errorf("%+v", parked.Restored)
+	}
+	r.end(alice, parked.ID, filesystem)
+	pinned, err := r.Catalogue.SnapshotExtensions(t.Context(), a.Snapshot.ID)
+	if err != nil || len(pinned) != 1 || pinned[0].SHA256 != e.SHA256 {
+		t.Errorf("pinned %+v %v", pinned, err)
+	}
+}
+
+// An extension whose files a Chrome has changed is not saved, and the save says
+// so; one whose files in the archive are not those of the document is not
+// restored.
+func TestChangedExtensions(t *testing.T) {
+	r := newRig(t, nil)
+	e := r.put(alice, "Night", "1")
+	id := r.create(alice, func(c *Create) { c.Extensions = []string{e.ID} }).ID
+	at := browser.ExtensionDir(r.browsers.last().dir, e.ID)
+	if err := os.WriteFile(filepath.Join(at, "more.js"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	a := r.end(alice, id, filesystem)
+	if text := strings.Join(a.Snapshot.Warnings, "\n"); !strings.Contains(text, e.ID) || !strings.Contains(text, "have changed") {
+		t.Errorf("warnings: %s", text)
+	}
+	if pinned, err := r.Catalogue.SnapshotExtensions(t.Context(), a.Snapshot.ID); err != nil || len(pinned) != 0 {
+		t.Errorf("pinned %+v %v", pinned, err)
+	}
+	dir, err := r.Browsers.NewDir("other")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, bad := range []string{"../../etc", e.ID} {
+		list, lost, err := r.install(dir, []state.Extension{{ID: bad, SHA256: e.SHA256}}, nil)
+		if err != nil || len(list) != 0 || len(lost) != 1 || lost[0].Dropped != 1 || lost[0].Reason == "" {
+			t.Errorf("%s: %+v %+v %v", bad, list, lost, err)
+		}
+	}
+	if err := dir.Remove(); err != nil {
+		t.Error(err)
+	}
+}
+
+// What a dead Chrome or a dead daemon left is saved with the extensions that it
+// had, and comes back with them.
+func TestExtensionsOfTheDead(t *testing.T) {
+	r := newRig(t, nil)
+	e := r.put(alice, "Night", "1")
+	with := func(c *Create) { c.Extensions = []string{e.ID} }
+	crashed := r.create(alice, with).ID
+	r.browsers.last().die()
+	r.ended(crashed)
+	killed := r.create(alice, with).ID
+	chrome := r.browsers.last()
+	r.browsers.on("capture", func(c *fakeChrome) error {
+		<-c.done // a page that never answers, until Chrome is killed
+		return errBroken
+	})
+	r.browsers.on("restored", func(*fakeChrome) error { return errBroken })
+	context.AfterFunc(r.ctx, chrome.die) // a reading ends with its context
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if err := r.Close(ctx); err != nil {
+		t.Fatal(err)
+	}
+	r.browsers.works()
+	next := r.daemon(nil)
+	if err := next.Recover(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for _, id := range []string{crashed, killed} {
+		r.ended(id)
+		row, err := r.catalogue.NewestSnapshot(t.Context(), id)
+		if err != nil || row.Datadir != "crash" {
+			t.Fatalf("%+v %v", row, err)
+		}
+		if pinned, err := r.catalogue.SnapshotExtensions(t.Context(), row.ID); err != nil || len(pinned) != 1 || pinned[0].SHA256 != e.SHA256 {
+			t.Errorf("pinned %+v %v", pinned, err)
+		}
+		if _, err := next.Create(t.Context(), alice, asking(func(c *Create) { c.FromSession = id })); err != nil {
+			t.Fatal(err)
+		}
+		if got := r.browsers.last().options.Extensions; len(got) != 1 || got[0].SHA256 != e.SHA256 {
+			t.Errorf("back with %+v", got)
+		}
+	}
+}

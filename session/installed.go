@@ -1,0 +1,123 @@
+package session
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/stasisd/stasis/browser"
+	"github.com/stasisd/stasis/browser/datadir"
+	"github.com/stasisd/stasis/browser/extension"
+	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/profiles"
+	"github.com/stasisd/stasis/state"
+)
+
+// install lays the extensions of a session into its run directory: those that
+// its archive brought are there and are looked at, those that its create names
+// are copied from the store, in place of another version of the same ID. It
+// returns what the session has, and a report line for each that is lost.
+func (s *Service) install(dir *browser.Dir, saved []state.Extension, named []profiles.Extension) (list []state.Extension, lost []state.Component, err error) {
+	for _, e := range saved {
+		if slices.ContainsFunc(named, func(n profiles.Extension) bool { return n.ID == e.ID && n.SHA256 != e.SHA256 }) {
+			if err := os.RemoveAll(browser.ExtensionDir(dir, e.ID)); err != nil {
+				return nil, nil, fault.Wrap(err, fault.StoreFailed, "session.install", "an extension's other version could not be removed")
+			}
+			continue
+		}
+		if !unchanged(dir, e) {
+			lost = append(lost, state.Component{Name: state.ComponentExtensions, Origin: e.Origin(), Saved: 1, Dropped: 1,
+				Reason: "its files in the archive are missing or are not those that were saved"})
+			continue
+		}
+		e.Session = nil
+		list = append(list, e)
+	}
+	for _, n := range named {
+		if slices.ContainsFunc(list, func(e state.Extension) bool { return e.ID == n.ID }) {
+			continue
+		}
+		if err := s.Extensions.Copy(n.SHA256, browser.ExtensionDir(dir, n.ID)); err != nil {
+			return nil, nil, err
+		}
+		list = append(list, state.Extension{ID: n.ID, SHA256: n.SHA256, Name: n.Name, Version: n.Version, Enabled: true})
+	}
+	return list, lost, nil
+}
+
+// unchanged reports whether an extension's files in a run directory are those
+// that it has been given. The folder belongs to Chrome, which writes its index
+// of the extension's rules there.
+func unchanged(dir *browser.Dir, e state.Extension) bool {
+	if !extension.IsID(e.ID) {
+		return false // a document's ID is no path
+	}
+	is, err := extension.Inspect(browser.ExtensionDir(dir, e.ID))
+	return err == nil && is.ID == e.ID && is.SHA256 == e.SHA256
+}
+
+// pinned settles which extensions a snapshot holds: those whose files are still
+// what the session was given. It returns the document and the files without the
+// others.
+func pinned(j job, doc state.Document, files []datadir.File) (state.Document, []datadir.File) {
+	list := doc.Extensions
+	if !doc.Complete {
+		list = j.again.Extensions
+	}
+	if list == nil && j.chrome == nil {
+		list = foundExtensions(j.dir) // of a daemon that died
+	}
+	doc.Extensions = nil
+	kept := map[string]bool{}
+	for _, e := range list {
+		if !unchanged(j.dir, e) {
+			doc.Missed = append(doc.Missed, state.Missed{Component: state.ComponentExtensions, Origin: e.Origin(),
+				Reason: "its files have changed while it ran"})
+			continue
+		}
+		doc.Extensions = append(doc.Extensions, e)
+		kept[e.ID] = true
+	}
+	var rest []datadir.File
+	for _, f := range files {
+		if id, _, ok := datadir.InExtension(f.Name); !ok || kept[id] {
+			rest = append(rest, f)
+		}
+	}
+	return doc, rest
+}
+
+// foundExtensions are those that lie in a run directory.
+func foundExtensions(dir *browser.Dir) []state.Extension {
+	entries, err := os.ReadDir(filepath.Join(dir.Profile(), datadir.Extensions))
+	if err != nil {
+		return nil // there are none
+	}
+	var list []state.Extension
+	for _, entry := range entries {
+		if is, err := extension.Inspect(browser.ExtensionDir(dir, entry.Name())); err == nil && is.ID == entry.Name() {
+			list = append(list, state.Extension{ID: is.ID, SHA256: is.SHA256, Name: is.Name, Version: is.Version, Enabled: true})
+		}
+	}
+	return list
+}
+
+// pins are a document's extensions as the catalogue records them.
+func pins(doc state.Document) []profiles.PinnedExtension {
+	var list []profiles.PinnedExtension
+	for _, e := range doc.Extensions {
+		list = append(list, profiles.PinnedExtension{ID: e.ID, SHA256: e.SHA256})
+	}
+	return list
+}
+
+// lacks names the first of the named extensions that a Chrome does not have in
+// that version; "" if it has all.
+func lacks(has []state.Extension, named []profiles.Extension) string {
+	for _, n := range named {
+		if !slices.ContainsFunc(has, func(e state.Extension) bool { return e.ID == n.ID && e.SHA256 == n.SHA256 }) {
+			return n.ID
+		}
+	}
+	return ""
+}
