@@ -303,7 +303,7 @@ func TestPreparePolicy(t *testing.T) {
 	now := &state.PermissionPolicy{Default: state.DecisionDeny, Rules: []state.PermissionRule{
 		{Permission: "camera", Decision: state.DecisionAllow},
 		{Permission: "local-network-access", Origin: "http://[::1]:8080", Decision: state.DecisionAllow}}}
-	if err := (datadir.Prepare{Policy: now, Before: before}).Run(root); err != nil {
+	if _, err := (datadir.Prepare{Policy: now, Before: before}).Run(root); err != nil {
 		t.Fatal(err)
 	}
 	got := prefs(t, root, "Preferences")
@@ -315,7 +315,7 @@ func TestPreparePolicy(t *testing.T) {
 	for _, name := range []string{"local_network_access", "local_network", "loopback_network"} {
 		want(t, got, `{"http://[::1]:8080,*":{"setting":1}}`, "profile", "content_settings", "exceptions", name)
 	}
-	if err := (datadir.Prepare{Before: now}).Run(root); err != nil {
+	if _, err := (datadir.Prepare{Before: now}).Run(root); err != nil {
 		t.Fatal(err)
 	}
 	got = prefs(t, root, "Preferences")

@@ -1,0 +1,74 @@
+package datadir_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/stasisd/stasis/browser/datadir"
+)
+
+var (
+	idA = strings.Repeat("a", 32)
+	idB = strings.Repeat("b", 32)
+	idC = strings.Repeat("c", 32)
+)
+
+// An entry of the environment's own extension is pointed at where its files are
+// now and keeps the rest; foreign ones go; an unknown one is announced without
+// access to files.
+func TestPrepareExtensions(t *testing.T) {
+	root := t.TempDir()
+	put(t, root, "Default/Preferences", `{"extensions":{"settings":{
+		"`+idA+`":{"path":"/old/a","location":4,"creation_flags":32806,"newAllowFileAccess":true,"disable_reasons":[1],"granted_permissions":{"api":["tabs"]}},
+		"`+strings.Repeat("d", 32)+`":{"path":"/elsewhere"},"rel":{"path":"rel/1.0_0"}}}}`)
+	off := false
+	p := datadir.Prepare{Extensions: []datadir.Extension{
+		{ID: idA, Path: "/new/a", Saved: true}, {ID: idB, Path: "/new/b"}, {ID: idC, Path: "/new/c", Saved: true, Enabled: &off}}}
+	unknown, err := p.Run(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{idB, idC}, unknown); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	got := prefs(t, root, "Preferences")
+	want(t, got, `{"disable_reasons":[1],"granted_permissions":{"api":["tabs"]},"location":4,"newAllowFileAccess":false,"path":"/new/a"}`,
+		"extensions", "settings", idA)
+	want(t, got, `{"newAllowFileAccess":false}`, "extensions", "settings", idB)
+	want(t, got, `{"disable_reasons":[1],"location":4,"newAllowFileAccess":false,"path":"/new/c"}`, "extensions", "settings", idC)
+	want(t, got, "", "extensions", "settings", strings.Repeat("d", 32))
+	want(t, got, `{"path":"rel/1.0_0"}`, "extensions", "settings", "rel")
+	want(t, got, "true", "extensions", "ui", "developer_mode")
+}
+
+// Extensions' files are kept whole but for Chrome's own, and nothing else lies
+// beside the profile in an archive.
+func TestFilesOfExtensions(t *testing.T) {
+	root := t.TempDir()
+	for _, name := range []string{"Default/Cookies", "extensions/" + idA + "/manifest.json", "extensions/" + idA + "/Cache/LOCK",
+		"extensions/" + idA + "/_metadata/generated_indexed_rulesets/_ruleset1", "extensions/" + idA + "/_locales/en/messages.json"} {
+		put(t, root, name, name)
+	}
+	files, err := datadir.Select(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	kept := []string{"Default/Cookies", "extensions/" + idA + "/Cache/LOCK", "extensions/" + idA + "/_locales/en/messages.json",
+		"extensions/" + idA + "/manifest.json"}
+	if diff := cmp.Diff(kept, names(files)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	for _, name := range kept {
+		if !datadir.Accept(name) {
+			t.Errorf("%s could not come back", name)
+		}
+	}
+	for _, name := range []string{"extensions", "extensions/x", "extensions/" + idA, "extensions/" + idA + "/", "extensions/" + idA + "/../x",
+		"extensions/" + idA + "/_metadata/x", "extensions/../x", "extensions//" + idA + "/x", "extensions/NativeMessagingHosts/x"} {
+		if datadir.Accept(name) {
+			t.Errorf("%q is accepted", name)
+		}
+	}
+}
