@@ -1,0 +1,114 @@
+package e2e
+
+import (
+	"archive/zip"
+	"bytes"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/stasisd/stasis/e2e/daemon"
+	"github.com/stasisd/stasis/state"
+)
+
+// noteExtension keeps what a page tells it in each of its storages, and marks
+// every page before its first script runs.
+var noteExtension = map[string]string{
+	"note/manifest.json": `{"manifest_version": 3, "name": "Note", "version": "1.0", "permissions": ["storage"],
+		"host_permissions": ["<all_urls>"], "background": {"service_worker": "worker.js"},
+		"content_scripts": [{"matches": ["<all_urls>"], "js": ["content.js"], "run_at": "document_start"}]}`,
+	"note/content.js": `document.documentElement.dataset.note = chrome.runtime.id;
+		document.addEventListener("ask", async (e) =>
+			document.dispatchEvent(new CustomEvent("told", {detail: await chrome.runtime.sendMessage(e.detail)})));`,
+	"note/worker.js": `chrome.runtime.onMessage.addListener((text, from, answer) => { (async () => {
+		const areas = [chrome.storage.local, chrome.storage.sync, chrome.storage.session];
+		if (text) for (const area of areas) await area.set({text});
+		answer((await Promise.all(areas.map((area) => area.get("text")))).map((it) => it.text ?? "nothing").join(" "));
+	})(); return true; });`,
+}
+
+// askNote tells the extension something and gives what it keeps; with nothing
+// said it only tells.
+func askNote(said string) step {
+	return evaluate(fmt.Sprintf(`new Promise((ok) => {
+		document.addEventListener("told", (e) => ok(document.documentElement.dataset.note + " " + window.first + " " + e.detail), {once: true});
+		document.dispatchEvent(new CustomEvent("ask", {detail: %q}));
+	})`, said))
+}
+
+// An uploaded extension is in the session before its first page, and comes back
+// from the snapshot with all that it kept, under the same ID, when its upload
+// and the daemon that saved it are gone.
+func TestExtensionJourney(t *testing.T) {
+	t.Parallel()
+	d := daemon.Start(t, daemon.Options{})
+	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/html")
+		_, _ = fmt.Fprint(w, `<title>site</title><script>window.first = document.documentElement.dataset.note</script>`)
+	}))
+	t.Cleanup(site.Close)
+	var packed bytes.Buffer
+	z := zip.NewWriter(&packed)
+	for name, content := range noteExtension {
+		f, err := z.Create(name)
+		if err == nil {
+			_, err = f.Write([]byte(content))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	post := func(raw []byte) daemon.Answer {
+		return d.Send(t, daemon.Key, http.MethodPost, "/v1/extensions", bytes.NewReader(raw), http.Header{"Content-Type": {"application/zip"}})
+	}
+	var e struct{ ID, Name, Version string }
+	first := post(packed.Bytes())
+	if first.Into(t, &e); first.Status != http.StatusCreated || e.Name != "Note" || post(packed.Bytes()).Status != http.StatusOK {
+		t.Fatalf("%d %s", first.Status, first.Body)
+	}
+	for _, bad := range []string{"Cr24\x03\x00\x00\x00\x00\x00\x00\x00", "no zip"} {
+		if a := post([]byte(bad)); a.Status != http.StatusUnprocessableEntity || a.Code() != "invalid_extension" {
+			t.Errorf("%q: %d %s", bad, a.Status, a.Body)
+		}
+	}
+	if a := d.Call(t, http.MethodPost, "/v1/sessions", body{"extensions": []string{strings.Repeat("a", 32)}}); a.Code() != "extension_not_found" {
+		t.Errorf("an unknown one: %d %s", a.Status, a.Body)
+	}
+
+	s := create(t, d, body{"extensions": []string{e.ID}, "start_url": site.URL})
+	got := drive(t, puppeteer, s.CDP, visit(site.URL), askNote("kept"))
+	if now := text(t, got[len(got)-1]); now != e.ID+" "+e.ID+" kept kept kept" {
+		t.Fatalf("it says %q", now)
+	}
+	saved := save(t, d, s.ID, "filesystem")
+	if a := d.Call(t, http.MethodDelete, "/v1/extensions/"+e.ID, nil); a.Code() != "extension_in_use" {
+		t.Errorf("deleted while in use: %d %s", a.Status, a.Body)
+	}
+	d.Must(t, http.StatusNoContent, http.MethodDelete, "/v1/extensions/"+e.ID+"?force=true", nil)
+	d.Stop(t)
+	d.Restart(t)
+
+	back := create(t, d, body{"restore_from_environment_id": saved.ID})
+	got = drive(t, puppeteer, back.CDP, visit(site.URL), askNote(""))
+	if now := text(t, got[len(got)-1]); now != e.ID+" "+e.ID+" kept kept kept" {
+		t.Errorf("restored it says %q", now)
+	}
+	lines := 0
+	for _, c := range back.Restored.Components {
+		if c.Origin == "chrome-extension://"+e.ID && (c.Name == state.ComponentExtensions || c.Name == state.ComponentExtensionStorage) {
+			lines++
+			if c.Saved != 1 || c.Restored != 1 || c.Dropped != 0 {
+				t.Errorf("%+v", c)
+			}
+		}
+	}
+	if lines != 2 {
+		t.Errorf("%d report lines of it: %+v", lines, back.Restored.Components)
+	}
+	end(t, d, back.ID, "")
+}
