@@ -112,6 +112,8 @@ func TestBadInput(t *testing.T) {
 		{"GET", "/v1/sessions/nobody", "", "session_not_found", "nobody"},
 		{"GET", "/v1/sessions/%ff", "", "invalid_request", "session_id"},
 		{"DELETE", "/v1/sessions/", "", "not_found", ""},
+		{"DELETE", "/v1/sessions/live-1?save_snapshot_mode=memory&origins_include=a.example", "", "invalid_field", "filesystem"},
+		{"DELETE", "/v1/sessions/live-1?save_snapshot_mode=filesystem&origins_exclude=a.example,,b.example", "", "invalid_field", "origins_exclude[1]"},
 		{"DELETE", "/v1/sessions/live-1?save_snapshot_mode=disk", "", "invalid_field", "none, filesystem, memory"},
 		{"DELETE", "/v1/sessions/live-1?save_as_default=true", "", "invalid_field", "save_as_default"},
 		{"DELETE", "/v1/sessions/live-1?save_as_default=yes", "", "invalid_request", "save_as_default: must be true or false"},

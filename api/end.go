@@ -12,6 +12,8 @@ type endQuery struct {
 	Mode          string `json:"save_snapshot_mode"`
 	SaveAsDefault bool   `json:"save_as_default"`
 	Conflict      string `json:"default_conflict"`
+	Include       string `json:"origins_include"` // entries with commas between them
+	Exclude       string `json:"origins_exclude"`
 }
 
 func newEnd() endQuery {
@@ -28,12 +30,16 @@ func (q endQuery) check() error {
 	if q.SaveAsDefault && q.Mode == string(session.SaveNone) {
 		return invalid("save_as_default", "needs save_snapshot_mode filesystem or memory")
 	}
-	return nil
+	if q.Include+q.Exclude != "" && q.Mode != string(session.SaveFilesystem) {
+		return invalid("origins_include, origins_exclude", "need save_snapshot_mode filesystem")
+	}
+	return firstOf(areEntries("origins_include", listed(q.Include)), areEntries("origins_exclude", listed(q.Exclude)))
 }
 
 func (q endQuery) request() session.EndRequest {
 	return session.EndRequest{
 		Mode: session.SaveMode(q.Mode), SaveAsDefault: q.SaveAsDefault, Conflict: session.Conflict(q.Conflict),
+		Origins: selectionBody{Include: listed(q.Include), Exclude: listed(q.Exclude)}.selection(),
 	}
 }
 

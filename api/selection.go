@@ -2,6 +2,7 @@ package api
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/stasisd/stasis/session"
 	"github.com/stasisd/stasis/state"
@@ -42,4 +43,12 @@ func (b *createBody) sharesWhole() error {
 		return invalid("origins", "must not be given together with on_live share")
 	}
 	return nil
+}
+
+// listed is the entries of a parameter, with commas between them.
+func listed(parameter string) []string {
+	if parameter == "" {
+		return nil
+	}
+	return strings.Split(parameter, ",")
 }

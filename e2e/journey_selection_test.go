@@ -49,6 +49,9 @@ func TestSelection(t *testing.T) {
 
 	// The diff of the two says what the second one lacks.
 	later := save(t, d, r.ID, "filesystem")
+	if raw := exported(t, d, saveOnly(t, d, other, site.URL)); strings.Contains(raw, "localhost") || !strings.Contains(raw, "127.0.0.1") {
+		t.Errorf("saved with a selection: %s", raw)
+	}
 	var diff session.Diff
 	d.Must(t, http.StatusOK, http.MethodGet, "/v1/snapshots/"+snap.ID+"/diff/"+later.ID, nil).Into(t, &diff)
 	removed := map[string][]string{}
@@ -60,4 +63,26 @@ func TestSelection(t *testing.T) {
 	if diff := cmp.Diff(map[string][]string{"cookies localhost": {"login"}, "local_storage other/": {"token"}}, removed); diff != "" {
 		t.Errorf("removed (-want +got):\n%s", diff)
 	}
+}
+
+// saveOnly saves a session that has been to two sites without the first one,
+// and gives the snapshot's ID.
+func saveOnly(t *testing.T, d *daemon.Daemon, without, with string) string {
+	t.Helper()
+	s := create(t, d, body{"user_id": "ada"})
+	const login = `document.cookie = "login=" + location.hostname; localStorage.setItem("token", location.hostname); "1"`
+	drive(t, puppeteer, s.CDP, visit(with+"/"), evaluate(login), openTab(without+"/"), evaluate(login))
+	var e session.EndAnswer
+	d.Must(t, http.StatusOK, http.MethodDelete, "/v1/sessions/"+s.ID+"?save_snapshot_mode=filesystem&origins_exclude=localhost", nil).Into(t, &e)
+	if len(e.LeftOut) == 0 || e.Snapshot == nil {
+		t.Fatalf("%+v", e)
+	}
+	return e.Snapshot.ID
+}
+
+// exported is a snapshot's state document.
+func exported(t *testing.T, d *daemon.Daemon, id string) string {
+	t.Helper()
+	_, got := plain(t, d, http.MethodGet, "/v1/snapshots/"+id+"/state", nil)
+	return got
 }

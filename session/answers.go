@@ -104,6 +104,8 @@ type EndAnswer struct {
 	Snapshot       *SnapshotInfo   `json:"snapshot"`
 	Default        *DefaultOutcome `json:"default"`
 	UnsavedChanges bool            `json:"unsaved_changes"`
+	// LeftOut is what a selection of origins kept out of the snapshot.
+	LeftOut []state.Component `json:"left_out,omitempty"`
 }
 
 // StatusAnswer is the answer of GET …/status. Stasis has no agent of its own,

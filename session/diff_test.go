@@ -56,6 +56,25 @@ func TestDiff(t *testing.T) {
 	}
 }
 
+// A save with a selection keeps what is selected, and says what not.
+func TestSaveSelected(t *testing.T) {
+	r := newRig(t, nil)
+	without := EndRequest{Mode: SaveMemory, Conflict: ConflictKeep, Origins: state.Selection{Exclude: []string{"a.example"}}}
+	id := r.create(alice, nil).ID
+	if _, err := r.End(t.Context(), alice, id, without); !fault.Is(err, fault.InvalidField) {
+		t.Errorf("a memory snapshot: %v", err)
+	}
+	without.Mode = SaveFilesystem
+	a := r.end(alice, id, without)
+	if len(a.LeftOut) != 2 || a.LeftOut[0].Dropped != 1 || a.LeftOut[0].Reason != state.LeftOut {
+		t.Errorf("left out: %+v", a.LeftOut)
+	}
+	r.create(alice, func(c *Create) { c.FromEnvironment = a.Snapshot.ID })
+	if doc := r.browsers.last().restored; len(doc.Cookies) != 0 || len(doc.Tabs) != 0 || !doc.TabsByURL {
+		t.Errorf("%+v", doc)
+	}
+}
+
 // A parked Chrome holds everything: what is selected comes from its copy.
 func TestSelectionIsNotParked(t *testing.T) {
 	r := newRig(t, nil)

@@ -2,6 +2,7 @@ package session
 
 import (
 	"context"
+	"reflect"
 
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
@@ -47,6 +48,9 @@ func (s *Service) End(ctx context.Context, c Caller, id string, r EndRequest) (E
 	}
 	if r.SaveAsDefault && r.Mode == SaveNone {
 		return EndAnswer{}, fault.New(fault.InvalidField, "session.end", "save_as_default needs save_snapshot_mode filesystem or memory")
+	}
+	if !r.Origins.All() && r.Mode != SaveFilesystem {
+		return EndAnswer{}, fault.New(fault.InvalidField, "session.end", "origins_include, origins_exclude: need save_snapshot_mode filesystem; a parked Chrome holds all origins")
 	}
 	l := s.find(id)
 	if l == nil || !c.mayActFor(l.userID) {
@@ -122,7 +126,7 @@ func (l *live) end(ctx context.Context, e ending) (ended, error) {
 			}
 			l.begin(e)
 			return nil
-		case l.ending.cause != e.cause || l.ending.request != e.request:
+		case l.ending.cause != e.cause || !reflect.DeepEqual(l.ending.request, e.request):
 			return fault.New(fault.SessionEnding, "session.end", "session %s is being ended with other parameters", l.id)
 		}
 		l.ending.waiters = append(l.ending.waiters, result)

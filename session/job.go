@@ -21,10 +21,12 @@ type job struct {
 	// and its session's record is made with the snapshot.
 	arrived *arrival
 
-	mode   SaveMode
-	dead   bool // Chrome has crashed: only its datadir is left
-	rescue bool
-	move   *profiles.Move
+	mode    SaveMode
+	origins state.Selection   // whose state is saved
+	left    []state.Component // what they kept out of the snapshot
+	dead    bool              // Chrome has crashed: only its datadir is left
+	rescue  bool
+	move    *profiles.Move
 	// checked is the outcome of the login check that the user asks for before
 	// the default moves; where it failed, move is nil.
 	checked *LoginOutcome
@@ -38,7 +40,7 @@ func (l *live) job(e ending) job {
 		mode: SaveFilesystem, status: profiles.StatusTerminated}
 	switch e.cause {
 	case causeAsked:
-		j.mode, j.status, j.reason = e.request.Mode, profiles.StatusCompleted, ""
+		j.mode, j.status, j.reason, j.origins = e.request.Mode, profiles.StatusCompleted, "", e.request.Origins
 		if e.request.SaveAsDefault {
 			j.move = &profiles.Move{From: l.rec.BaseVersion, Overwrite: e.request.Conflict == ConflictOverwrite}
 		}

@@ -2,6 +2,7 @@ package session
 
 import (
 	"context"
+	"os"
 
 	"github.com/stasisd/stasis/browser"
 	"github.com/stasisd/stasis/browser/datadir"
@@ -13,8 +14,14 @@ import (
 // the snapshot, the default's move and the session's end in one transaction.
 func (s *Service) keep(ctx context.Context, j job, doc state.Document, files []datadir.File) (EndAnswer, string, error) {
 	loc := locationOf(j.rec.UserID, j.rec.ID)
+	scratch, files, lost, err := selected(ctx, j, files)
+	if err != nil {
+		return EndAnswer{}, "", err
+	}
+	defer func() { _ = os.RemoveAll(scratch) }() // what stays goes with the run directory
 	doc, files = pinned(j, doc, files)
-	doc = s.survey(ctx, j, doc)
+	doc, left := j.origins.Document(s.survey(ctx, j, doc))
+	j.left = append(left, lost...)
 	saved, err := s.Vault.Save(ctx, draft(loc, j, doc, files, s.Now().UTC()))
 	if err != nil {
 		return EndAnswer{}, "", err

@@ -99,6 +99,7 @@ type EndRequest struct {
 	Mode          SaveMode
 	SaveAsDefault bool
 	Conflict      Conflict
+	Origins       state.Selection // whose state is saved; of SaveFilesystem alone
 }
 
 // ListRequest asks for a page of sessions.

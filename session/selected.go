@@ -1,0 +1,64 @@
+package session
+
+import (
+	"context"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/stasisd/stasis/browser"
+	"github.com/stasisd/stasis/browser/datadir"
+	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/state"
+)
+
+// selected makes the files that a save with a selection keeps: a copy of the
+// datadir in a scratch folder, gone through there. The datadir itself stays as
+// it is, for a save that fails reopens it. Without a selection the files are
+// the datadir's own and there is no scratch folder.
+func selected(ctx context.Context, j job, files []datadir.File) (scratch string, kept []datadir.File, lost []state.Component, err error) {
+	const op = "session.select"
+	if j.origins.All() {
+		return "", files, nil, nil
+	}
+	if scratch, err = os.MkdirTemp(filepath.Dir(j.dir.Profile()), "selected"); err != nil {
+		return "", nil, nil, fault.Wrap(err, fault.StoreFailed, op, "a folder for the selected files could not be made")
+	}
+	defer func() {
+		if err != nil {
+			_ = os.RemoveAll(scratch) // what stays goes with the run directory
+		}
+	}()
+	for _, f := range files {
+		if err := copyFile(filepath.Join(scratch, filepath.FromSlash(f.Name)), f.Path); err != nil {
+			return "", nil, nil, fault.Wrap(err, fault.StoreFailed, op, "the environment could not be copied")
+		}
+	}
+	if lost, err = browser.Sift(ctx, scratch, j.origins); err != nil {
+		return "", nil, nil, err
+	}
+	kept, err = datadir.Select(scratch)
+	return scratch, kept, lost, err
+}
+
+func copyFile(to, from string) (err error) {
+	if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {
+		return err
+	}
+	in, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = in.Close() }() // only read from
+	out, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if cerr := out.Close(); err == nil {
+			err = cerr
+		}
+	}()
+	_, err = io.Copy(out, in)
+	return err
+}
