@@ -17,11 +17,8 @@ var told = obj{
 	"extra_headers": obj{"X-Extra": mark},
 }
 
-// Rows that other files name.
-const (
-	passkey       = "passkey, with its counter"
-	withExtension = "extension, with storage and database"
-)
+// passkey is the name of a row that is not ours yet.
+const passkey = "passkey, with its counter"
 
 // session is what belongs to the session and to no page.
 func session() []kind {
@@ -48,7 +45,7 @@ func session() []kind {
 				const { state } = await navigator.permissions.query({ name: "notifications" });
 				return state === "granted" ? state : ""`)},
 		{passkey, inPage, seedPasskey, readPasskey},
-		{withExtension, inPage,
+		{"extension, with storage and database", inPage,
 			script(extension + `await extension({ do: "keep", value: mark })`),
 			script(extension + `return extension({ do: "give" })`)},
 	}
@@ -103,10 +100,9 @@ func readPasskey(ctx context.Context, at *visit) (string, error) {
 		return "", err
 	}
 	return at.work.run(ctx, `
-		const taken = await navigator.credentials.get({ publicKey: {
-			challenge: new Uint8Array(16), rpId: "a.localhost", userVerification: "required", timeout: 2000,
-		} }).catch(() => null);
-		if (!taken) return "";
+		const taken = await navigator.credentials.get({ signal: AbortSignal.timeout(5000), publicKey: {
+			challenge: new Uint8Array(16), rpId: "a.localhost", userVerification: "required",
+		} });
 		const { authenticatorData, userHandle } = taken.response;
 		const count = new DataView(authenticatorData).getUint32(33) - `+strconv.Itoa(at.readings)+`;
 		return [taken.id, new TextDecoder().decode(userHandle), count].join();`)

@@ -10,6 +10,8 @@
 package main
 
 import (
+	"archive/zip"
+	"bytes"
 	"context"
 	"embed"
 	"errors"
@@ -75,7 +77,11 @@ func run(ctx context.Context, s settings) (err error) {
 		return err
 	}
 	rows := kinds()
-	columns, err := tryAll(ctx, ways(s, scratch), rows, site, desktop)
+	all, err := ways(s, scratch)
+	if err != nil {
+		return err
+	}
+	columns, err := tryAll(ctx, all, rows, site, desktop)
 	if err != nil {
 		return err
 	}
@@ -94,10 +100,16 @@ func run(ctx context.Context, s settings) (err error) {
 }
 
 // ways are the columns, ours first.
-func ways(s settings, scratch string) []way {
+func ways(s settings, scratch string) ([]way, error) {
+	var zipped bytes.Buffer
+	zip := zip.NewWriter(&zipped)
+	if err := errors.Join(zip.AddFS(extensionFiles), zip.Close()); err != nil {
+		return nil, err
+	}
 	var all []way
 	own := func(name, mode, through string) {
-		w := &stasis{title: ours + name, mode: mode, through: through, scratch: filepath.Join(scratch, fmt.Sprint(len(all)))}
+		w := &stasis{title: ours + name, mode: mode, through: through,
+			scratch: filepath.Join(scratch, fmt.Sprint(len(all))), extension: zipped.Bytes()}
 		w.daemon = &daemon{binary: s.binary, uids: 1_900_000_000 + 200*len(all)}
 		all = append(all, w)
 	}
@@ -118,7 +130,7 @@ func ways(s settings, scratch string) []way {
 			asked = append(asked, w)
 		}
 	}
-	return asked
+	return asked, nil
 }
 
 // tryAll tries the ways, some beside each other, and gives their columns.

@@ -26,10 +26,7 @@ var impossible = map[string]string{
 }
 
 // unbuilt are the kinds that Stasis does not offer yet, as the README says.
-var unbuilt = map[string]string{
-	passkey:       "Passkeys are not built yet.",
-	withExtension: "Extensions are not built yet.",
-}
+var unbuilt = map[string]string{passkey: "Passkeys are not built yet."}
 
 // table is the whole outcome.
 type table struct {

@@ -18,8 +18,10 @@ type stasis struct {
 	mode    string // save_snapshot_mode
 	through string // format in which it is exported to another daemon and imported there; "" for none
 	scratch string // a folder for the data directories; short, for Chrome puts sockets below it
-	daemon  *daemon
-	session string // that runs now
+
+	extension []byte // zipped
+	daemon    *daemon
+	session   string // that runs now
 }
 
 // Formats of an export, as of GET /v1/snapshots/{id}/state, and the archive.
@@ -44,7 +46,13 @@ func (s *stasis) open(ctx context.Context, desktop string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("tar: %w", err)
 	}
-	return s.take(ctx, "datadir", packed, told)
+	var added struct{ ID string }
+	if err := s.daemon.call(ctx, http.MethodPost, "/v1/extensions", s.extension, &added); err != nil {
+		return "", err
+	}
+	fields := obj{"extensions": []string{added.ID}}
+	maps.Copy(fields, told)
+	return s.take(ctx, "datadir", packed, fields)
 }
 
 // take imports what was kept elsewhere and makes a session of it, with fields.
