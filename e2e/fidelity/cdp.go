@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 
 	"github.com/coder/websocket"
 )
@@ -27,6 +28,9 @@ type answer struct {
 	Result json.RawMessage
 	Error  *struct{ Message string }
 }
+
+// callDeadline bounds one command, far above what any takes.
+const callDeadline = 60 * time.Second
 
 // maxMessage bounds one message, in bytes.
 const maxMessage = 64 << 20
@@ -78,6 +82,8 @@ func (c *conn) read() {
 // call sends a command, to the browser or to one of its sessions, and decodes
 // the result into out, unless that is nil.
 func (c *conn) call(ctx context.Context, session, method string, params, out any) error {
+	ctx, cancel := context.WithTimeout(ctx, callDeadline)
+	defer cancel()
 	to := make(chan answer, 1)
 	c.mu.Lock()
 	c.id++
