@@ -22,7 +22,7 @@ func TestFaultDaemonKilled(t *testing.T) {
 	t.Parallel()
 	d := daemon.Start(t, daemon.Options{})
 	site := apps.StartProbe(t)
-	running := begin(t, d, obj{"session_id": "running"})
+	running := begin(t, d, obj{"session_id": "running", "timezone": "Asia/Tokyo"})
 	w := dial(t, running.CDP)
 	page, _ := w.page()
 	w.open(page, site.URL+"/")
@@ -91,6 +91,9 @@ func TestFaultDaemonKilled(t *testing.T) {
 	}
 	page, _ = w.page()
 	w.open(page, site.URL+"/")
+	if zone := w.eval(page, `Intl.DateTimeFormat().resolvedOptions().timeZone`); zone != "Asia/Tokyo" {
+		t.Errorf("the time zone is %s after a kill", zone)
+	}
 	t.Logf("after a kill: %s", w.eval(page, `document.cookie + " " + JSON.stringify(localStorage)`))
 	finish(t, d, again.ID, throwAway)
 	// The parked one is gone, its copy serves.

@@ -90,6 +90,9 @@ type Session struct {
 	// dead daemon left can be told apart. Discard: it is not to be rescued.
 	RunDir  string
 	Discard bool
+	// Sealed is what a rescue needs and the run directory lacks: opaque here, for
+	// it is secret. The end of the session removes it.
+	Sealed []byte
 	// Base is where the session started from: the default's user and version.
 	// A default moves only from that version. BaseVersion 0: from none.
 	BaseSnapshotID string

@@ -130,7 +130,11 @@ func (s *Service) begin(ctx context.Context, c Caller, r Create, o origin) (*liv
 	if up.report != nil {
 		rec.Restored, rec.BaseSnapshotID = encode(up.report), o.snapshot.ID
 	}
-	if err := s.Catalogue.CreateSession(ctx, rec); err != nil {
+	rec.Sealed, err = s.sealUnsaved(up.overrides)
+	if err == nil {
+		err = s.Catalogue.CreateSession(ctx, rec)
+	}
+	if err != nil {
 		s.discard(ctx, up.chrome)
 		return nil, err
 	}

@@ -16,6 +16,7 @@ type job struct {
 	source *Source
 	used   bool
 	again  browser.Options // of a Chrome that has to be started again
+	missed []state.Missed  // of what an earlier daemon knew, what is lost
 
 	// arrived is set where no session ran: the environment comes from elsewhere,
 	// and its session's record is made with the snapshot.

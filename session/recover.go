@@ -74,8 +74,8 @@ func (s *Service) rescue(ctx context.Context, rec profiles.Session, dir *browser
 	case dir == nil || !datadir.Exists(dir.Profile()):
 		why = errors.New("its data is gone")
 	default:
-		j := job{rec: rec, dir: dir, dead: true, rescue: true, mode: SaveFilesystem,
-			status: profiles.StatusTerminated, reason: lost}
+		j := s.unsaved(job{rec: rec, dir: dir, dead: true, rescue: true, mode: SaveFilesystem,
+			status: profiles.StatusTerminated, reason: lost})
 		e := s.saveLeft(ctx, j)
 		if e.err == nil {
 			s.Log.Info("a session was rescued", "session", rec.ID, "snapshot", e.answer.Snapshot.ID)

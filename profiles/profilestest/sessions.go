@@ -62,7 +62,7 @@ func testSessionUpdate(f *fixture) {
 	untouched := f.session("t", "user")
 	want.Status, want.Reason, want.KeyID, want.AgentName = profiles.StatusError, "died", "key2", "agent2"
 	want.Goal, want.Engine, want.RequestHash = "goal2", "shell", "hash2"
-	want.RunDir, want.Discard = "", false
+	want.RunDir, want.Discard, want.Sealed = "", false, nil
 	want.ExpiresAt, want.EndedAt = start.Add(2*time.Hour), start.Add(time.Minute)
 	want.Labels, want.Restored, want.Outcome = nil, nil, []byte(`{"deleted":true}`)
 	want.BaseSnapshotID, want.BaseVersion = "base2", 9
@@ -228,5 +228,20 @@ func testUserIDs(f *fixture) {
 		if d.UserID != user || d.SnapshotID != "snap-"+id || d.Version != 1 {
 			f.Errorf("user %q has default %+v", user, d)
 		}
+	}
+}
+
+// What is sealed with a session is gone when it has ended.
+func testSealedEnds(f *fixture) {
+	want := profiles.Session{ID: "s", UserID: "user", Status: profiles.StatusReady, CreatedAt: start, Sealed: []byte("sealed")}
+	f.must(f.c.CreateSession(f.ctx, want))
+	got, err := f.c.Session(f.ctx, "s")
+	f.must(err)
+	f.same(got, want)
+	f.must(f.c.EndSession(f.ctx, profiles.End{SessionID: "s", Status: profiles.StatusCompleted, EndedAt: start}))
+	got, err = f.c.Session(f.ctx, "s")
+	f.must(err)
+	if got.Sealed != nil {
+		f.Errorf("it still has %q", got.Sealed)
 	}
 }

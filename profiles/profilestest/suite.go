@@ -30,6 +30,7 @@ func Run(t *testing.T, open func(t *testing.T) profiles.Catalogue) {
 		{"sessions", testSessions},
 		{"session exists", testSessionExists},
 		{"session update", testSessionUpdate},
+		{"sealed ends", testSealedEnds},
 		{"session pages", testSessionPages},
 		{"session filter", testSessionFilter},
 		{"user IDs", testUserIDs},

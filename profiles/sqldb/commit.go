@@ -95,7 +95,7 @@ func end(ctx context.Context, tx *sql.Tx, e profiles.End, moved profiles.Moved, 
 			return callerError{err}
 		}
 	}
-	r, err := tx.ExecContext(ctx, "UPDATE sessions SET status = ?, reason = ?, ended_at = ?, outcome = ? WHERE session_id = ?",
+	r, err := tx.ExecContext(ctx, "UPDATE sessions SET status = ?, reason = ?, ended_at = ?, outcome = ?, sealed = NULL WHERE session_id = ?",
 		e.Status, e.Reason, stamp(e.EndedAt), blob(outcome), e.SessionID)
 	return mustTouch(r, err, fault.SessionNotFound, op)
 }

@@ -1,0 +1,46 @@
+package session
+
+import (
+	"encoding/json"
+	"reflect"
+
+	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/state"
+)
+
+// unsaved is what a live session has and its datadir lacks. It is kept sealed
+// with the session's record while it lives, for a rescue after the daemon's
+// death: without its proxy a restored session would go out in the open.
+type unsaved struct {
+	Overrides state.Overrides `json:"overrides"`
+}
+
+// sealUnsaved seals what a session is told; nil where that is nothing.
+func (s *Service) sealUnsaved(o state.Overrides) ([]byte, error) {
+	if reflect.ValueOf(o).IsZero() {
+		return nil, nil
+	}
+	return s.Vault.Seal(encode(unsaved{Overrides: o}))
+}
+
+// unsaved gives a rescue what the dead daemon kept for it. Where that cannot
+// be opened, the datadir is worth saving all the same, and the snapshot says
+// what it lacks.
+func (s *Service) unsaved(j job) job {
+	if len(j.rec.Sealed) == 0 {
+		return j
+	}
+	var kept unsaved
+	raw, err := s.Vault.Unseal(j.rec.Sealed)
+	if err == nil {
+		err = json.Unmarshal(raw, &kept)
+	}
+	if err != nil {
+		s.Log.Error("the overrides of a rescued session could not be read", "session", j.rec.ID, "error", err)
+		j.missed = []state.Missed{{Component: state.ComponentOverrides,
+			Reason: "the session had some, perhaps a proxy, and they could not be read: " + fault.MessageOf(err)}}
+		return j
+	}
+	j.again.Overrides = kept.Overrides
+	return j
+}

@@ -1,0 +1,71 @@
+package session
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"filippo.io/age"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/stasisd/stasis/profiles"
+	"github.com/stasisd/stasis/snapshot"
+	"github.com/stasisd/stasis/state"
+)
+
+var behindProxy = state.Overrides{Timezone: "Asia/Tokyo",
+	Proxy: &state.Proxy{Server: "http://proxy.example:3128", Username: "u", Password: "hunter2hunter2"}}
+
+// A daemon that is killed leaves its sessions' proxies to the rescue, and
+// nobody who reads the catalogue learns a password.
+func TestRescueKeepsOverrides(t *testing.T) {
+	r := newRig(t, nil)
+	id := r.create(alice, func(c *Create) { c.Overrides = behindProxy }).ID
+	rec, err := r.catalogue.Session(t.Context(), id)
+	if err != nil || len(rec.Sealed) == 0 || bytes.Contains(rec.Sealed, []byte("hunter2")) {
+		t.Fatalf("the record keeps %q, %v", rec.Sealed, err)
+	}
+	r.kill()
+	r.Service = r.daemon(nil)
+	if err := r.Recover(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if rec, err = r.catalogue.Session(t.Context(), id); err != nil || len(rec.Sealed) > 0 {
+		t.Errorf("an ended session keeps %q, %v", rec.Sealed, err)
+	}
+	again := r.create(alice, func(c *Create) { c.FromSession = id })
+	if diff := cmp.Diff(behindProxy, r.browsers.last().restored.Overrides); diff != "" {
+		t.Errorf("restored with (-want +got):\n%s", diff)
+	}
+	r.end(alice, again.ID, none)
+}
+
+// What the identity of today does not open is told, and the datadir is rescued.
+func TestRescueWithoutOverrides(t *testing.T) {
+	r := newRig(t, nil)
+	id := r.create(alice, func(c *Create) { c.Overrides = behindProxy }).ID
+	other, err := age.GenerateX25519Identity()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.kill()
+	r.keys = snapshot.NewKeys(other, [32]byte{1})
+	r.Service = r.daemon(nil)
+	if err := r.Recover(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	info := r.create(alice, func(c *Create) { c.FromSession = id })
+	if told := strings.Join(info.Restored.Warnings, "\n"); !strings.Contains(told, "overrides") || !strings.Contains(told, "proxy") {
+		t.Errorf("warnings: %s", told)
+	}
+	r.end(alice, info.ID, none)
+}
+
+// Who is told nothing has nothing sealed.
+func TestNothingUnsaved(t *testing.T) {
+	r := newRig(t, nil)
+	rec, err := r.catalogue.Session(t.Context(), r.create(alice, nil).ID)
+	if err != nil || rec.Sealed != nil || rec.Status == profiles.StatusError {
+		t.Errorf("%+v, %v", rec, err)
+	}
+}
