@@ -29,6 +29,8 @@ type upright struct {
 	overrides state.Overrides
 	// extensions are those that it has, restored and named ones.
 	extensions []state.Extension
+	// partial: it has only some origins, and the default it came from has more.
+	partial bool
 }
 
 // bringUp starts a Chrome with the environment that a create asks for, by the
@@ -50,7 +52,7 @@ func (s *Service) bringUp(ctx context.Context, r Create, o origin, named []profi
 	if report.RequestedMode == string(snapshot.Memory) {
 		parked, why := s.thaw(ctx, r, *o.snapshot, named)
 		if report.FallbackReason = why; parked != nil {
-			up.chrome, up.overrides, up.extensions = parked.Chrome, parked.overrides, parked.extensions
+			up.chrome, up.overrides, up.extensions, up.partial = parked.Chrome, parked.overrides, parked.extensions, parked.partial
 		}
 	}
 	var err error
@@ -71,6 +73,9 @@ func (s *Service) bringUp(ctx context.Context, r Create, o origin, named []profi
 			"storage of its last seconds, and the newest tabs may be missing")
 	}
 	report.Warnings = append(report.Warnings, s.loginsOver(*o.snapshot, up.doc)...)
+	if up.partial && r.Origins.All() && o.source.Type == SourceUserDefault {
+		up.partial = false // the default itself is so
+	}
 	report.Chrome = Versions{Saved: o.snapshot.Chrome, Running: up.chrome.Version()}
 	if tooNew(up.doc, up.chrome) {
 		report.setAside()
@@ -189,6 +194,7 @@ func (s *Service) unpackAndStart(ctx context.Context, r Create, snap profiles.Sn
 		files.Restored, files.Dropped, files.Reason = 0, files.Saved, "a newer Chrome saved the profile: it is not used"
 		report = append(report, state.LeftBehind(up.doc, reason)...)
 	}
+	up.partial = up.doc.Partial || !r.Origins.All()
 	up.chrome, up.extensions, up.overrides = chrome, installed, r.Overrides.Over(up.doc.Overrides)
 	return up, append(append([]state.Component{files}, lost...), report...), nil
 }

@@ -26,6 +26,9 @@ func captured(j job, doc state.Document, now time.Time) captureReport {
 			r.Warnings = append(r.Warnings, strings.TrimSpace(h.Component+" "+h.Origin)+" is damaged on disk: "+h.Damage)
 		}
 	}
+	if doc.Partial {
+		r.Warnings = append(r.Warnings, "only some origins are in it: the others were left out at the restore or at the save")
+	}
 	if a := j.arrived; a != nil {
 		r.Components, r.Warnings = leftOut(r.Components, a.lines), append(r.Warnings, a.warnings...)
 	}

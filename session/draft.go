@@ -81,12 +81,12 @@ func draft(loc snapshot.Location, j job, doc state.Document, files []datadir.Fil
 func endAnswer(row profiles.Snapshot, j job, m profiles.Moved) EndAnswer {
 	info := snapshotInfo(row, row.CreatedAt)
 	answer := EndAnswer{Success: true, Deleted: true, Message: "session ended, environment saved", Snapshot: &info, LeftOut: j.left}
-	if j.move == nil && j.checked == nil {
+	if j.move == nil && j.held == "" {
 		return answer
 	}
 	answer.Default = &DefaultOutcome{Moved: m.Moved, Version: m.Version, Reason: m.Reason, LoginCheck: j.checked}
-	if j.move == nil {
-		answer.Default.Reason = loginCheckFailed
+	if j.held != "" {
+		answer.Default.Reason = j.held
 	}
 	if !m.Moved {
 		answer.Message = "session ended, environment saved; the default was not moved: " + answer.Default.Reason

@@ -6,6 +6,10 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
+// partialEnvironment is why a default does not move to what a session saves that
+// was given only some origins.
+const partialEnvironment = "partial_environment"
+
 // job is what the end of a session is to do; it is made on the session's
 // goroutine and carried out beside it.
 type job struct {
@@ -31,13 +35,16 @@ type job struct {
 	// checked is the outcome of the login check that the user asks for before
 	// the default moves; where it failed, move is nil.
 	checked *LoginOutcome
+	// held is why the default does not move although that was asked for.
+	held    string
+	partial bool // the session was given only some origins of an environment
 	status  profiles.Status
 	reason  string
 }
 
 // job decides what an ending does with the environment.
 func (l *live) job(e ending) job {
-	j := job{rec: l.rec, dir: l.dir, chrome: l.chrome, doc: l.doc, source: l.source, used: l.used, again: l.request.again(),
+	j := job{rec: l.rec, dir: l.dir, chrome: l.chrome, doc: l.doc, source: l.source, used: l.used, again: l.request.again(), partial: l.request.partial,
 		mode: SaveFilesystem, status: profiles.StatusTerminated}
 	switch e.cause {
 	case causeAsked:
@@ -66,6 +73,11 @@ func (l *live) job(e ending) job {
 		if j.move == nil {
 			j.move = &profiles.Move{From: l.rec.BaseVersion}
 		}
+	}
+	// What it was not given would be gone from the default. Who selects anew at
+	// the end means that.
+	if j.move != nil && j.partial && j.origins.All() {
+		j.move, j.held = nil, partialEnvironment
 	}
 	return j
 }

@@ -20,6 +20,7 @@ func (s *Service) keep(ctx context.Context, j job, doc state.Document, files []d
 	}
 	defer func() { _ = os.RemoveAll(scratch) }() // what stays goes with the run directory
 	doc, files = pinned(j, doc, files)
+	doc.Partial = j.partial || !j.origins.All()
 	doc, left := j.origins.Document(s.survey(ctx, j, doc))
 	j.left = append(left, lost...)
 	saved, err := s.Vault.Save(ctx, draft(loc, j, doc, files, s.Now().UTC()))
@@ -61,6 +62,7 @@ type parkedChrome struct {
 	Chrome
 	clear     func(*browser.Dir)
 	overrides state.Overrides // what it runs with
+	partial   bool            // it has only some origins
 	// extensions are those that it has.
 	extensions []state.Extension
 }

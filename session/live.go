@@ -52,7 +52,7 @@ func newLive(s *Service, rec profiles.Session, r Create, up upright) *live {
 		calls: make(chan func()), finished: make(chan ended), done: make(chan struct{}),
 		rec: rec, request: r, dir: up.chrome.Dir(), chrome: up.chrome, report: up.report,
 		idle: time.NewTimer(r.Idle), lifetime: time.NewTimer(r.Lifetime)}
-	l.request.Overrides, l.request.installed = up.overrides, up.extensions
+	l.request.Overrides, l.request.installed, l.request.partial = up.overrides, up.extensions, up.partial
 	l.lent, l.takeBack = context.WithCancel(s.ctx)
 	if up.report != nil {
 		l.source, l.base = &up.report.Source, rec.BaseSnapshotID

@@ -30,7 +30,7 @@ func (s *Service) prove(ctx context.Context, j job) (job, error) {
 		outcome.Error = &text
 	}
 	if j.checked = &outcome; !outcome.LoggedIn {
-		j.move = nil
+		j.move, j.held = nil, loginCheckFailed
 	}
 	return j, nil
 }

@@ -79,6 +79,9 @@ type Create struct {
 
 	// installed are the extensions that the session has, once it has them.
 	installed []state.Extension
+	// partial: what it was restored from, or what it was given of it, has only
+	// some origins, and is not the default as it was.
+	partial bool
 }
 
 // browser is what the browser room is told of a create.

@@ -13,14 +13,15 @@ import (
 // death: without its proxy a restored session would go out in the open.
 type unsaved struct {
 	Overrides state.Overrides `json:"overrides"`
+	Partial   bool            `json:"partial"` // it has only some origins
 }
 
-// sealUnsaved seals what a session is told; nil where that is nothing.
-func (s *Service) sealUnsaved(o state.Overrides) ([]byte, error) {
-	if reflect.ValueOf(o).IsZero() {
+// sealUnsaved seals what a session has; nil where that is nothing.
+func (s *Service) sealUnsaved(u unsaved) ([]byte, error) {
+	if reflect.ValueOf(u).IsZero() {
 		return nil, nil
 	}
-	return s.Vault.Seal(encode(unsaved{Overrides: o}))
+	return s.Vault.Seal(encode(u))
 }
 
 // unsaved gives a rescue what the dead daemon kept for it. Where that cannot
@@ -41,6 +42,6 @@ func (s *Service) unsaved(j job) job {
 			Reason: "the session had some, perhaps a proxy, and they could not be read: " + fault.MessageOf(err)}}
 		return j
 	}
-	j.again.Overrides = kept.Overrides
+	j.again.Overrides, j.partial = kept.Overrides, kept.Partial
 	return j
 }

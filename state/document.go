@@ -52,6 +52,8 @@ type Document struct {
 	// TabsByURL: the datadir has no session files of these tabs, so they are
 	// opened by URL, whatever way the datadir was made.
 	TabsByURL bool `json:"tabs_by_url,omitempty"`
+	// Partial: of an environment, only some origins' state was brought back or saved.
+	Partial bool `json:"partial,omitempty"`
 	// Extensions are those whose files the archive holds.
 	Extensions []Extension `json:"extensions,omitempty"`
 	// Missed names what the capture could not read, with the reason.

@@ -1,0 +1,69 @@
+package session
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stasisd/stasis/state"
+)
+
+var someOrigins = state.Selection{Include: []string{"a.example"}}
+
+// A session that was given only some origins does not take the others out of
+// the default, unless its delete selects some itself.
+func TestPartialDefault(t *testing.T) {
+	r := newRig(t, nil)
+	_, old := r.saved(alice, asDefault)
+	part := func(c *Create) { fromAlice(c); c.Origins = someOrigins }
+	insists := asDefault
+	insists.Conflict = ConflictOverwrite
+	var snap string
+	for _, request := range []EndRequest{asDefault, insists} {
+		a := r.end(alice, r.create(alice, part).ID, request)
+		if a.Default == nil || a.Default.Moved || a.Default.Version != 1 || a.Default.Reason != "partial_environment" {
+			t.Errorf("%+v: %+v", request, a.Default)
+		}
+		if !slices.ContainsFunc(a.Snapshot.Warnings, func(w string) bool { return strings.Contains(w, "only some origins") }) {
+			t.Errorf("warnings: %q", a.Snapshot.Warnings)
+		}
+		snap = a.Snapshot.ID
+	}
+	t.Run("persist", func(t *testing.T) {
+		a, err := r.End(t.Context(), alice, r.create(alice, func(c *Create) { part(c); c.Persist = true }).ID, none)
+		if err != nil || a.Default == nil || a.Default.Moved || a.Default.Reason != "partial_environment" {
+			t.Errorf("%+v, %v", a.Default, err)
+		}
+	})
+	t.Run("what it saved is as partial", func(t *testing.T) {
+		a := r.end(alice, r.create(alice, func(c *Create) { c.FromEnvironment = snap }).ID, insists)
+		if a.Default == nil || a.Default.Moved {
+			t.Errorf("%+v", a.Default)
+		}
+	})
+	t.Run("a rescue of it too", func(t *testing.T) {
+		id := r.create(alice, part).ID
+		r.kill()
+		r.Service = r.daemon(nil)
+		if err := r.Recover(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		a := r.end(alice, r.create(alice, func(c *Create) { c.FromSession = id }).ID, insists)
+		if a.Default == nil || a.Default.Moved {
+			t.Errorf("%+v", a.Default)
+		}
+	})
+	if d, err := r.Default(t.Context(), alice, "alice"); err != nil || d.SnapshotID != old {
+		t.Fatalf("the default: %+v, %v", d, err)
+	}
+	t.Run("asked for", func(t *testing.T) {
+		selects := asDefault
+		selects.Origins = someOrigins
+		if a := r.end(alice, r.create(alice, part).ID, selects); a.Default == nil || !a.Default.Moved {
+			t.Fatalf("%+v", a.Default)
+		}
+		if a := r.end(alice, r.create(alice, fromAlice).ID, asDefault); a.Default == nil || !a.Default.Moved {
+			t.Errorf("a default that is partial itself: %+v", a.Default)
+		}
+	})
+}
