@@ -2,8 +2,11 @@ package session
 
 import (
 	"context"
+	"slices"
+	"strings"
 
 	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/state"
 )
 
 // claim is a session that is on its way.
@@ -30,7 +33,7 @@ func (s *Service) settle(ctx, wait context.Context, c Caller, r Create) (origin,
 		case other == nil:
 			return o, nil, nil
 		case r.onLive() == OnLiveShare && other.live != nil:
-			return o, other.live, nil
+			return o, other.live, other.live.shares(ctx, r)
 		case r.onLive() == OnLiveFail, r.onLive() == OnLiveWait && r.Wait <= 0:
 			return o, nil, inUse(other.id)
 		}
@@ -40,6 +43,27 @@ func (s *Service) settle(ctx, wait context.Context, c Caller, r Create) (origin,
 			return o, nil, inUse(other.id)
 		}
 	}
+}
+
+// shares refuses a create that asks for what the session does not have: who
+// names a proxy must not go out by another way.
+func (l *live) shares(ctx context.Context, r Create) error {
+	return l.ask(ctx, func() error {
+		other := r.Overrides.Over(l.request.Overrides).Differ(l.request.Overrides)
+		for _, id := range r.Extensions {
+			if !slices.ContainsFunc(l.request.installed, func(e state.Extension) bool { return e.ID == id }) {
+				other = append(other, "extension "+id)
+			}
+		}
+		if l.request.partial {
+			other = append(other, "origins")
+		}
+		if len(other) == 0 {
+			return nil
+		}
+		return fault.New(fault.EnvironmentInUse, "session.create",
+			"session %s holds this environment and cannot be shared, for it runs with another %s", l.id, strings.Join(other, ", "))
+	})
 }
 
 // onLive is what the create does when it meets another, the default filled in.

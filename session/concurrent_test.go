@@ -37,6 +37,15 @@ func TestOnLive(t *testing.T) {
 			t.Errorf("by its snapshot: %s", info.ID)
 		}
 	})
+	t.Run("share with another proxy", func(t *testing.T) {
+		_, err := r.Create(t.Context(), alice, asking(func(c *Create) { with(OnLiveShare)(c); c.Overrides, c.Extensions = behindProxy, []string{"none"} }))
+		wantCode(t, err, fault.EnvironmentInUse)
+		for _, name := range []string{holder, "proxy", "timezone", "extension none"} {
+			if !strings.Contains(fault.MessageOf(err), name) {
+				t.Errorf("%s is not named: %v", name, err)
+			}
+		}
+	})
 	t.Run("fail", func(t *testing.T) {
 		for _, ask := range []func(*Create){with(OnLiveFail), func(c *Create) { fromAlice(c); c.Persist = true }, with(OnLiveWait)} {
 			_, err := r.Create(t.Context(), alice, asking(ask))
