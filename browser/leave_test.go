@@ -91,3 +91,30 @@ func (r *rig) touch(b *Browser, url string) {
 	}
 	await(r.t, "the page was touched", func() bool { return r.eval(b, url, "navigator.userActivation.hasBeenActive") == "true" })
 }
+
+// Where a page was scrolled to and what was typed just before the close comes
+// back, of tabs in front and in the back.
+func TestCloseKeepsScrollAndForms(t *testing.T) {
+	const form = `<form><input id=field name=field></form><div style="height:9000px">`
+	r := newRig(t)
+	s := newSite(t, map[string]string{"/back": form, "/front": form})
+	b := r.fresh()
+	r.open(b, s.url+"/back")
+	r.open(b, s.url+"/front")
+	for _, path := range []string{"/back", "/front"} {
+		r.eval(b, s.url+path, `scrollTo(0, 700); field.value = "typed"; 0`)
+	}
+	doc, err := b.Capture(within(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if doc.Datadir, err = b.Close(within(t)); err != nil || doc.Datadir != state.DatadirClean {
+		t.Fatalf("%s, %v", doc.Datadir, err)
+	}
+	back, _ := r.restored(b.dir, doc, Options{RestoreTabs: true})
+	for _, path := range []string{"/back", "/front"} {
+		await(t, path+" as it was", func() bool {
+			return r.eval(back, s.url+path, `scrollY + " " + field.value`) == "700 typed"
+		})
+	}
+}
