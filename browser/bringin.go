@@ -77,7 +77,7 @@ func (b *Browser) bringIn(ctx context.Context, doc state.Document, o Options, un
 	case tabsStale:
 		lines, err = held.renew(ctx, doc)
 	case tabsNone:
-		lines = held.blank(doc)
+		lines = held.leaveBlank(doc)
 	}
 	if err != nil {
 		held.release(ctx)

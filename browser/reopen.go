@@ -11,8 +11,8 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// blankTab lets the held blank tab go as it is, where no tabs are wanted.
-func (h *hold) blank(doc state.Document) []state.Component {
+// leaveBlank lets the held blank tab go as it is, where no tabs are wanted.
+func (h *hold) leaveBlank(doc state.Document) []state.Component {
 	for _, t := range h.tabs {
 		h.run(t)
 	}
@@ -30,7 +30,7 @@ func (h *hold) rescue(ctx context.Context) ([]state.Component, error) {
 	var blank []*heldTab
 	for _, t := range h.tabs {
 		h.run(t)
-		if t.info.URL == "about:blank" {
+		if t.blank() {
 			blank = append(blank, t)
 		}
 	}

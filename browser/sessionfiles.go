@@ -2,7 +2,8 @@ package browser
 
 import (
 	"context"
-	"errors"
+	"slices"
+	"time"
 
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/page"
@@ -11,12 +12,21 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// awaitAll waits until every tab that Chrome opens with the profile is held.
-// By the time the first one attaches Chrome has made them all; spares are the
-// pages that were there before.
+// blankURL is the address of an empty tab.
+const blankURL = "about:blank"
+
+// stragglerDeadline bounds the wait for a tab that follows others within
+// milliseconds, if it comes at all.
+const stragglerDeadline = 2 * time.Second
+
+// awaitAll waits until every tab that Chrome opens with the profile is held:
+// the blank one that was asked for, which may come last, and all that are there
+// by then; spares are the pages that were there before.
 func (h *hold) awaitAll(ctx context.Context, spares int) error {
-	if err := h.await(ctx, 1); err != nil {
-		return err
+	for !slices.ContainsFunc(h.tabs, (*heldTab).blank) {
+		if err := h.await(ctx, len(h.tabs)+1); err != nil {
+			return err
+		}
 	}
 	open, err := capture.Pages(ctx, h.b.driver)
 	if err != nil {
@@ -24,6 +34,10 @@ func (h *hold) awaitAll(ctx context.Context, spares int) error {
 	}
 	return h.await(ctx, len(open)-spares)
 }
+
+// blank reports whether a tab shows nothing. One that has only just been made
+// has no address yet.
+func (t *heldTab) blank() bool { return t.info.URL == blankURL || t.info.URL == "" }
 
 // fromFiles decides which tabs a datadir that is older than its document
 // brings back: those of the session files, with their back/forward lists,
@@ -41,23 +55,18 @@ func (h *hold) fromFiles(ctx context.Context, doc state.Document) (bool, error) 
 		}
 		t.history = history
 	}
-	own := map[*heldTab]bool{}
-	same := true
-	for _, t := range h.match(doc.Tabs) {
-		if t == nil {
-			same = false
-			break
+	own, blank := h.tell(doc)
+	if blank == nil && slices.ContainsFunc(doc.Tabs, func(t state.Tab) bool { return t.URL == blankURL }) {
+		// A blank tab of the document came; the one that was asked for comes last.
+		if err := h.straggler(ctx); err != nil {
+			return false, err
 		}
-		own[t] = true
+		own, blank = h.tell(doc)
 	}
-	var blank *heldTab
-	for _, t := range h.tabs {
-		if !own[t] && t.info.URL == "about:blank" {
-			blank = t
-		}
-	}
-	if blank == nil {
-		return false, errors.New("the blank tab did not come up")
+	same := len(own) == len(doc.Tabs)
+	if blank == nil { // the files have fewer: what stands for a tab of the document is the one asked for
+		same = false
+		blank = h.tabs[max(0, slices.IndexFunc(h.tabs, (*heldTab).blank))]
 	}
 	same = same && len(doc.Tabs) > 0 && len(own) == len(h.tabs)-1
 	var kept []*heldTab
@@ -73,6 +82,41 @@ func (h *hold) fromFiles(ctx context.Context, doc state.Document) (bool, error) 
 	}
 	h.tabs = kept
 	return same, nil
+}
+
+// tell finds which held tabs are the document's own, as far as they match, and
+// the blank one that was asked for beside them; nil where there is none.
+func (h *hold) tell(doc state.Document) (own map[*heldTab]bool, blank *heldTab) {
+	own = map[*heldTab]bool{}
+	for _, t := range h.match(doc.Tabs) {
+		if t != nil {
+			own[t] = true
+		}
+	}
+	for _, t := range h.tabs {
+		if !own[t] && t.blank() {
+			blank = t
+		}
+	}
+	return own, blank
+}
+
+// straggler waits for one more tab, if it comes soon.
+func (h *hold) straggler(ctx context.Context) error {
+	soon, cancel := context.WithTimeout(ctx, stragglerDeadline)
+	defer cancel()
+	have := len(h.tabs)
+	if err := h.await(soon, have+1); err != nil {
+		return ctx.Err() // that it does not come is no failure
+	}
+	for _, t := range h.tabs[have:] {
+		history, err := h.historyOf(ctx, t)
+		if err != nil {
+			return err
+		}
+		t.history = history
+	}
+	return nil
 }
 
 // historyOf reads a held tab's back/forward list: Chrome itself answers, though
@@ -116,6 +160,9 @@ func (t *heldTab) agrees(tab state.Tab) bool {
 // renew brings back the tabs of a document that is newer than the datadir:
 // from the session files where these say the same, else over CDP.
 func (h *hold) renew(ctx context.Context, doc state.Document) ([]state.Component, error) {
+	if doc.TabsByURL {
+		return h.reopen(ctx, doc), nil // there are no session files
+	}
 	same, err := h.fromFiles(ctx, doc)
 	switch {
 	case err != nil:
