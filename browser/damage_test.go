@@ -28,6 +28,7 @@ func (r *rig) filled(url string) (*Dir, state.Document) {
 	}
 	p := r.inventory(b.dir)
 	doc.Inventory, doc.Cookies, doc.Local = p.Inventory, p.Cookies, p.Local
+	doc.FromDisk = []string{state.ComponentCookies, state.ComponentLocalStorage}
 	return b.dir, doc
 }
 

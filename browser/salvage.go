@@ -41,14 +41,7 @@ func inspect(ctx context.Context, dir *Dir, doc state.Document) (s salvage, err 
 	if doc.Datadir != state.DatadirClean || !doc.Complete {
 		return s, nil // what was read wins anyway, or nothing was read
 	}
-	// A document with an inventory was made of the closed profile: each of its
-	// items is to be there.
-	exact := doc.Inventory != nil
-	_, s.cookies = s.found.Inventory.Damaged(state.ComponentCookies)
-	_, s.local = s.found.Inventory.Damaged(state.ComponentLocalStorage)
-	_, s.session = s.found.Inventory.Damaged(state.ComponentSessionStorage)
-	s.cookies = s.cookies || exact && s.lacksCookies(doc)
-	s.local = s.local || exact && s.lacksLocal(doc)
+	s.judge(doc)
 	var remove []string
 	for name, broken := range map[string]bool{"Cookies": s.cookies, "Local Storage": s.local, "Session Storage": s.session} {
 		if broken {
@@ -56,6 +49,17 @@ func inspect(ctx context.Context, dir *Dir, doc state.Document) (s salvage, err 
 		}
 	}
 	return s, datadir.Remove(dir.Profile(), remove...)
+}
+
+// judge decides what the document stands in for: a store that was read and is
+// damaged, or that lacks what the document had from this very disk. A store
+// that was not read is Chrome's to open as it is.
+func (s *salvage) judge(doc state.Document) {
+	_, s.cookies = s.found.Inventory.Damaged(state.ComponentCookies)
+	_, s.local = s.found.Inventory.Damaged(state.ComponentLocalStorage)
+	_, s.session = s.found.Inventory.Damaged(state.ComponentSessionStorage)
+	s.cookies = s.cookies || doc.IsFromDisk(state.ComponentCookies) && s.lacksCookies(doc)
+	s.local = s.local || doc.IsFromDisk(state.ComponentLocalStorage) && s.lacksLocal(doc)
 }
 
 // inspected is the outcome of inspect.
@@ -113,10 +117,16 @@ func (b *Browser) overlay(ctx context.Context, doc state.Document) (report []sta
 	return append(report, state.Brought(doc, s.found.Inventory)...), nil
 }
 
-// lacksCookies reports whether a saved cookie is not in the jar on disk.
+// unread reports whether a component is there and was not read.
+func (s salvage) unread(component string) bool {
+	return slices.ContainsFunc(s.found.Inventory, func(h state.Holding) bool { return h.Component == component })
+}
+
+// lacksCookies reports whether a saved cookie is not in the jar on disk, where
+// that was read or is not there.
 func (s salvage) lacksCookies(doc state.Document) bool {
-	if s.found.Cookies == nil {
-		return false // Chrome was writing it, or its values are under another key
+	if s.found.Cookies == nil && s.unread(state.ComponentCookies) {
+		return false
 	}
 	there := map[string]bool{}
 	for _, c := range s.found.Cookies {
@@ -125,8 +135,12 @@ func (s salvage) lacksCookies(doc state.Document) bool {
 	return slices.ContainsFunc(doc.Cookies, func(c state.Cookie) bool { return !c.Opaque && !there[c.Identity()] })
 }
 
+// lacksLocal reports the same of localStorage.
 func (s salvage) lacksLocal(doc state.Document) bool {
-	return slices.ContainsFunc(state.BroughtLocal(doc, s.found.Local), func(line state.Component) bool { return line.Dropped > 0 })
+	if s.found.Local == nil && s.unread(state.ComponentLocalStorage) {
+		return false
+	}
+	return slices.ContainsFunc(state.BroughtLocal(doc, append([]state.Area{}, s.found.Local...)), func(line state.Component) bool { return line.Dropped > 0 })
 }
 
 // areas are the localStorage areas to lay down: the document's, and of origins

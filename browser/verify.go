@@ -44,7 +44,8 @@ func (b *Browser) Verify(ctx context.Context, doc state.Document, report []state
 		return v, err
 	}
 	if doc.Complete {
-		v.Differences = append(v.Differences, cookieDifferences(doc, b.salvage.jar, b.now())...)
+		v.Differences = append(v.Differences, state.DifferingCookies(named(doc.Cookies), b.salvage.jar, b.now(),
+			b.salvage.differs(doc, state.ComponentCookies, b.salvage.cookies))...)
 	}
 	v.Differences = append(v.Differences, state.DifferingCookies(b.salvage.jar, now.Cookies, b.now(), state.BySite)...)
 	asker, err := capture.Ask(ctx, b.driver)
@@ -53,7 +54,7 @@ func (b *Browser) Verify(ctx context.Context, doc state.Document, report []state
 	}
 	defer asker.Close(ctx)
 	if doc.Complete {
-		v.Differences = append(v.Differences, localDifferences(ctx, asker, doc.Local, now.Local)...)
+		v.Differences = append(v.Differences, localDifferences(ctx, asker, doc.Local, now.Local, b.salvage.differs(doc, state.ComponentLocalStorage, b.salvage.local))...)
 		v.Differences = append(v.Differences, sessionDifferences(doc.Tabs, now.Tabs)...)
 	}
 	if doc.Datadir != state.DatadirNone {
@@ -63,22 +64,25 @@ func (b *Browser) Verify(ctx context.Context, doc state.Document, report []state
 	return v, ctx.Err()
 }
 
-// cookieDifferences compares the saved cookies with the jar as it was when no
-// page had run. A document without an inventory was read before Chrome closed:
-// what differs then, the site set last. Cookies of partitions without a name
-// cannot come back, as their report lines say.
-func cookieDifferences(doc state.Document, jar []state.Cookie, now time.Time) []state.Difference {
-	by := state.ByRestore
-	if doc.Datadir == state.DatadirClean && doc.Inventory == nil {
-		by = state.BySite
+// differs tells who made a difference that is there before any page has run. Of
+// a profile that Chrome closed the document may have the reading from before:
+// what differs then, the site set last.
+func (s salvage) differs(doc state.Document, component string, laid bool) string {
+	if doc.Datadir == state.DatadirClean && !doc.IsFromDisk(component) && !laid {
+		return state.BySite
 	}
-	named := slices.DeleteFunc(slices.Clone(doc.Cookies), func(c state.Cookie) bool { return c.Opaque })
-	return state.DifferingCookies(named, jar, now, by)
+	return state.ByRestore
+}
+
+// named are the cookies that can come back. Those of partitions without a name
+// cannot, as their report lines say.
+func named(cookies []state.Cookie) []state.Cookie {
+	return slices.DeleteFunc(slices.Clone(cookies), func(c state.Cookie) bool { return c.Opaque })
 }
 
 // localDifferences compares localStorage: of origins with a page as it is now,
-// of others as a hidden tab finds it.
-func localDifferences(ctx context.Context, asker *capture.Asker, saved, open []state.Area) []state.Difference {
+// of others as a hidden tab finds it; by made what no page has.
+func localDifferences(ctx context.Context, asker *capture.Asker, saved, open []state.Area, by string) []state.Difference {
 	type pair struct {
 		was, is state.Area
 		by      string
@@ -95,7 +99,7 @@ func localDifferences(ctx context.Context, asker *capture.Asker, saved, open []s
 			reads++
 			ctx, cancel := context.WithTimeout(ctx, askDeadline)
 			if is, err := asker.Local(ctx, area.StorageKey); err == nil {
-				pairs = append(pairs, pair{area, is, state.ByRestore})
+				pairs = append(pairs, pair{area, is, by})
 			}
 			cancel()
 		default:
@@ -108,7 +112,7 @@ func localDifferences(ctx context.Context, asker *capture.Asker, saved, open []s
 	var all []state.Difference
 	for _, p := range pairs {
 		if !seen {
-			p.by = state.ByRestore
+			p.by = by
 		}
 		if d, some := p.was.Differ(p.is, state.ComponentLocalStorage, p.by); some {
 			all = append(all, d)

@@ -57,11 +57,16 @@ func leftOut(lines, lost []state.Component) []state.Component {
 	return lines
 }
 
-// missed names what a capture could not read.
+// missed names what a capture could not read. The localStorage of a profile
+// that Chrome closed is saved all the same.
 func missed(doc state.Document) []string {
 	warnings := []string{}
 	for _, m := range doc.Missed {
-		warnings = append(warnings, m.Component+" "+m.Origin+" was not saved: "+m.Reason)
+		what := " was not saved: "
+		if _, damaged := doc.Inventory.Damaged(m.Component); m.Component == state.ComponentLocalStorage && doc.Datadir == state.DatadirClean && !damaged {
+			what = " is in the profile alone, which Chrome closed: "
+		}
+		warnings = append(warnings, m.Component+" "+m.Origin+what+m.Reason)
 	}
 	return warnings
 }

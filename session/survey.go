@@ -22,6 +22,7 @@ const surveyDeadline = 30 * time.Second
 //
 // A profile that cannot be counted is saved all the same, and the report says so.
 func (s *Service) survey(ctx context.Context, j job, doc state.Document) state.Document {
+	doc.FromDisk = nil // an uploaded document's word is not taken for it
 	if doc.Datadir == state.DatadirNone {
 		return doc
 	}
@@ -39,6 +40,7 @@ func (s *Service) survey(ctx context.Context, j job, doc state.Document) state.D
 	}
 	whole := doc
 	if found.Cookies != nil {
+		whole.FromDisk = append(whole.FromDisk, state.ComponentCookies)
 		whole.Cookies = found.Cookies
 		for _, c := range doc.Cookies {
 			if c.Opaque { // Chrome keeps it in memory only
@@ -47,6 +49,7 @@ func (s *Service) survey(ctx context.Context, j job, doc state.Document) state.D
 		}
 	}
 	if _, damaged := found.Inventory.Damaged(state.ComponentLocalStorage); !damaged && found.Local != nil {
+		whole.FromDisk = append(whole.FromDisk, state.ComponentLocalStorage)
 		whole.Local = found.Local
 		whole.Missed = slices.DeleteFunc(slices.Clone(doc.Missed), func(m state.Missed) bool {
 			return m.Component == state.ComponentLocalStorage

@@ -21,6 +21,9 @@ func Brought(doc Document, found Inventory) []Component {
 		if damage, damaged := found.Damaged(h.Component); !there && damaged {
 			is.Damage = damage // what was lost with it had this origin
 		}
+		if why, uncounted := found.Uncounted(h.Component); !there && uncounted {
+			is.Uncounted = why
+		}
 		line := h.line()
 		switch {
 		case h.Uncounted != "" || is.Uncounted != "":
@@ -42,8 +45,8 @@ func Brought(doc Document, found Inventory) []Component {
 		}
 		lines = append(lines, line)
 	}
-	for _, h := range found { // damage to what nobody counted
-		if _, known := saved.Of(h.Component, h.Origin); !known && h.Damage != "" && !overCDP(doc, h) && h.Origin != "" {
+	for _, h := range found { // what nobody had counted
+		if _, known := saved.Of(h.Component, h.Origin); !known && !overCDP(doc, h) && (h.Damage != "" && h.Origin != "" || h.Uncounted != "") {
 			lines = append(lines, Component{Name: h.Component, Origin: h.Origin, Reason: h.why()})
 		}
 	}
@@ -51,7 +54,8 @@ func Brought(doc Document, found Inventory) []Component {
 }
 
 // BroughtLocal are the lines of the localStorage that a profile itself brings
-// back: what of the document's items is in its files.
+// back: what of the document's items is in its files. Files that were not read
+// (nil) tell of nothing: what they bring is not counted.
 func BroughtLocal(doc Document, found []Area) []Component {
 	on := map[string]Area{}
 	for _, area := range found {
@@ -59,6 +63,10 @@ func BroughtLocal(doc Document, found []Area) []Component {
 	}
 	lines := []Component{}
 	for _, area := range doc.Local {
+		if found == nil {
+			lines = append(lines, Component{Name: ComponentLocalStorage, Origin: area.StorageKey, Reason: "not counted: it came with the profile, whose localStorage was not read"})
+			continue
+		}
 		missing := area.Missing(on[area.StorageKey])
 		line := Component{Name: ComponentLocalStorage, Origin: area.StorageKey,
 			Saved: len(area.Items), Restored: len(area.Items) - missing, Dropped: missing}

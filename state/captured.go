@@ -76,7 +76,7 @@ func overCDP(doc Document, h Holding) bool {
 	case ComponentCookies, ComponentSessionStorage:
 		return doc.Complete
 	case ComponentLocalStorage:
-		return doc.Complete && (h.Origin == "" || slices.ContainsFunc(doc.Local, func(a Area) bool { return a.StorageKey == h.Origin }))
+		return doc.Complete && (h.Origin == "" && h.Uncounted == "" || slices.ContainsFunc(doc.Local, func(a Area) bool { return a.StorageKey == h.Origin }))
 	default:
 		return false
 	}

@@ -2,6 +2,7 @@ package state_test
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -102,5 +103,37 @@ func TestBrought(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// A store that is too large to be counted has no line that says lost, and has
+// one that says so, also where the document has some of its origins.
+func TestBroughtUncounted(t *testing.T) {
+	const why = "it has too many"
+	local := state.Area{StorageKey: "https://a.example/", Items: []state.Item{{Key: "k", Value: "v"}}}
+	uncounted := state.Holding{Component: "local_storage", Uncounted: why}
+	told := state.Component{Name: "local_storage", Reason: "not counted: " + why}
+	counted := state.Holding{Component: "local_storage", Origin: "https://b.example/", Items: 3}
+	for name, test := range map[string]struct {
+		saved, found state.Inventory
+		want         []state.Component
+	}{
+		"both":  {state.Inventory{uncounted}, state.Inventory{uncounted}, []state.Component{told}},
+		"found": {state.Inventory{counted}, state.Inventory{uncounted}, []state.Component{{Name: "local_storage", Origin: "https://b.example/", Reason: "not counted: " + why}, told}},
+	} {
+		doc := state.Document{Complete: true, Local: []state.Area{local}, Inventory: test.saved}
+		if diff := cmp.Diff(test.want, state.Brought(doc, test.found)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+	doc := state.Document{Complete: true, Local: []state.Area{local}, Inventory: state.Inventory{uncounted}}
+	if got := state.Captured(doc); !slices.Contains(got, told) {
+		t.Errorf("a save says %+v", got)
+	}
+	if got := state.BroughtLocal(doc, nil); len(got) != 1 || got[0].Dropped != 0 || got[0].Reason == "" {
+		t.Errorf("not read: %+v", got)
+	}
+	if got := state.BroughtLocal(doc, []state.Area{}); len(got) != 1 || got[0].Dropped != 1 {
+		t.Errorf("read and empty: %+v", got)
 	}
 }

@@ -8,6 +8,7 @@ package state
 
 import (
 	"encoding/json"
+	"slices"
 	"time"
 )
 
@@ -44,6 +45,10 @@ type Document struct {
 	IndexedDB []Databases `json:"indexed_db,omitempty"`
 	// Inventory is what the datadir held of every kind as it was archived.
 	Inventory Inventory `json:"inventory,omitempty"`
+	// FromDisk names the components that were read of the datadir as it was
+	// archived: each of their items is in it. Others were read before Chrome
+	// closed, and a datadir that differs is newer.
+	FromDisk []string `json:"from_disk,omitempty"`
 	// Overrides are what the session's pages were told. They apply again where
 	// a restore names none.
 	Overrides Overrides `json:"overrides,omitzero"`
@@ -59,6 +64,9 @@ type Document struct {
 	// Missed names what the capture could not read, with the reason.
 	Missed []Missed `json:"missed,omitempty"`
 }
+
+// IsFromDisk reports whether a component was read of the archived datadir.
+func (d Document) IsFromDisk(component string) bool { return slices.Contains(d.FromDisk, component) }
 
 // Chrome is the browser that was captured.
 type Chrome struct {

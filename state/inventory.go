@@ -64,6 +64,13 @@ func (i Inventory) Damaged(component string) (string, bool) {
 	return "", false
 }
 
+// Uncounted reports whether all of a component was not counted, and says why:
+// nothing tells then which origins there are.
+func (i Inventory) Uncounted(component string) (string, bool) {
+	h, _ := i.Of(component, "")
+	return h.Uncounted, h.Uncounted != ""
+}
+
 // line begins a report's line of the holding.
 func (h Holding) line() Component {
 	return Component{Name: h.Component, Origin: h.Origin, Saved: h.Items}

@@ -27,9 +27,10 @@ import (
 type Profile struct {
 	Inventory state.Inventory
 	// Local is the localStorage of every origin, also of those without an open
-	// tab; of a damaged database, what could still be read.
+	// tab; of a damaged database, what could still be read. It is nil where it
+	// is not there, or was not read: its holding says why.
 	Local []state.Area
-	// Cookies is the whole jar, nil where it is damaged or could not be read.
+	// Cookies is the whole jar, nil where it is damaged or was not read.
 	Cookies []state.Cookie
 }
 
@@ -61,7 +62,9 @@ func Read(ctx context.Context, dir string) (Profile, error) {
 	p := Profile{Inventory: state.Inventory{}}
 	for _, part := range parts {
 		p.Inventory = append(p.Inventory, part.found...)
-		p.Local = append(p.Local, part.areas...)
+		if part.areas != nil {
+			p.Local = part.areas
+		}
 		if part.jar != nil {
 			p.Cookies = part.jar
 		}

@@ -46,6 +46,7 @@ func (s *survey) local() {
 		byOrigin[origin]++
 		areas[origin] = append(areas[origin], state.Item{Key: key, Value: value})
 	}
+	s.areas = make([]state.Area, 0, len(areas))
 	for origin, items := range areas {
 		slices.SortFunc(items, func(a, b state.Item) int { return strings.Compare(a.Key, b.Key) })
 		s.areas = append(s.areas, state.Area{StorageKey: origin, Items: items})

@@ -1,0 +1,50 @@
+package browser
+
+import (
+	"testing"
+
+	"github.com/stasisd/stasis/browser/inventory"
+	"github.com/stasisd/stasis/state"
+)
+
+// A store gives way to the document where it was read and is damaged, or lacks
+// what was read of this very disk; never because it was not read, nor because
+// the document's reading is older than the disk.
+func TestJudge(t *testing.T) {
+	cookies := []state.Cookie{{Name: "n", Domain: "a.example", Path: "/"}}
+	local := []state.Area{{StorageKey: "https://a.example/", Items: []state.Item{{Key: "k", Value: "v"}}}}
+	both := []string{state.ComponentCookies, state.ComponentLocalStorage}
+	holding := func(damage, uncounted string) (inv state.Inventory) {
+		for _, component := range both {
+			inv = append(inv, state.Holding{Component: component, Damage: damage, Uncounted: uncounted})
+		}
+		return inv
+	}
+	for name, test := range map[string]struct {
+		fromDisk []string
+		found    inventory.Profile
+		gone     bool
+	}{
+		"whole":                        {both, inventory.Profile{Cookies: cookies, Local: local}, false},
+		"not counted":                  {both, inventory.Profile{Inventory: holding("", "too many")}, false},
+		"damaged":                      {both, inventory.Profile{Inventory: holding("broken", "")}, true},
+		"damaged, of an older reading": {nil, inventory.Profile{Inventory: holding("broken", "")}, true},
+		"not there":                    {both, inventory.Profile{}, true},
+		"not there, and never read":    {nil, inventory.Profile{}, false},
+		"short":                        {both, inventory.Profile{Cookies: []state.Cookie{}, Local: []state.Area{}}, true},
+		"short, of an older reading":   {nil, inventory.Profile{Cookies: []state.Cookie{}, Local: []state.Area{}}, false},
+	} {
+		s := salvage{found: test.found}
+		doc := state.Document{Complete: true, Datadir: state.DatadirClean, Inventory: state.Inventory{}, Cookies: cookies, Local: local, FromDisk: test.fromDisk}
+		if s.judge(doc); s.cookies != test.gone || s.local != test.gone {
+			t.Errorf("%s: cookies %t, localStorage %t, not %t", name, s.cookies, s.local, test.gone)
+		}
+		by := state.BySite
+		if len(test.fromDisk) > 0 || s.local {
+			by = state.ByRestore
+		}
+		if got := s.differs(doc, state.ComponentLocalStorage, s.local); got != by {
+			t.Errorf("%s: what differs is the %s's, not the %s's", name, got, by)
+		}
+	}
+}
