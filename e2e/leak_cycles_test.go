@@ -14,7 +14,10 @@ import (
 )
 
 // holds counts what a daemon holds of the machine.
-type holds struct{ files, sockets int }
+type holds struct {
+	files, sockets int
+	names          []string // where the files lead to
+}
 
 func holding(t testing.TB, pid int) (h holds) {
 	t.Helper()
@@ -28,6 +31,10 @@ func holding(t testing.TB, pid int) (h holds) {
 		if err != nil {
 			continue // closed meanwhile
 		}
+		if strings.HasPrefix(filepath.Base(to), "stasis.db") {
+			continue // the catalogue's pool of connections: as many as there was need for, up to its bound
+		}
+		h.names = append(h.names, to)
 		if h.files++; strings.HasPrefix(to, "socket:") {
 			h.sockets++
 		}
@@ -97,6 +104,11 @@ func TestLeakFiftyCycles(t *testing.T) {
 	nothingLeft(t, d)
 	http.DefaultClient.CloseIdleConnections()
 	var after holds
+	defer func() {
+		if t.Failed() {
+			t.Logf("before %+v, after %+v", before, after)
+		}
+	}()
 	daemon.Eventually(t, grace, "the daemon holds no more files and sockets than before", func() bool {
 		after = holding(t, d.PID())
 		return after.files <= before.files && after.sockets <= before.sockets
@@ -104,7 +116,6 @@ func TestLeakFiftyCycles(t *testing.T) {
 	if now := len(files(t, filepath.Join(d.Dir, "snapshots"))); now != stored {
 		t.Errorf("files in the store: %d, were %d", now, stored)
 	}
-	t.Logf("before %+v, after %+v", before, after)
 	for _, dir := range []string{os.TempDir(), "/dev/shm"} {
 		entries, err := os.ReadDir(dir)
 		if err != nil {
