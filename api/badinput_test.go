@@ -143,6 +143,7 @@ func TestBadInput(t *testing.T) {
 		patch(`{"login_check":true}`, "invalid_request", "login_check: must be an object"),
 		patch(`{"login_check":{}}`, "invalid_field", "login_check.url: is required"),
 		patch(`{"login_check":{"url":"https://a.example/"}}`, "invalid_field", "at least one of status, selector, text, cookie"),
+		patch(`{"login_check":{"url":"http://user:pw@a.example/","status":200}}`, "invalid_field", "login_check.url: must not have a user name"),
 		patch(`{"login_check":{"url":"data:,x","status":200}}`, "invalid_field", "login_check.url: must be an http: or https: URL"),
 		patch(`{"login_check":{"url":"https:///x","status":200}}`, "invalid_field", "login_check.url"),
 		check(`"absent_selector":"#in"`, "invalid_field", "at least one of"),

@@ -98,6 +98,9 @@ func isSiteURL(field, value string) error {
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 		return invalid(field, "must be an http: or https: URL")
 	}
+	if u.User != nil {
+		return invalid(field, "must not have a user name or password, for it is kept in plain")
+	}
 	return nil
 }
 

@@ -9,7 +9,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"unicode"
 
 	"github.com/stasisd/stasis/browser"
 	"github.com/stasisd/stasis/browser/datadir"
@@ -87,32 +86,20 @@ func readDocument(raw []byte) (doc state.Document, err error) {
 		return doc, badArchive("%s: is not JSON", state.FileName)
 	case doc.SchemaVersion != state.SchemaVersion:
 		return doc, fault.New(fault.Unsupported, "session.import", "%s: schema_version: this daemon knows %q only", state.FileName, state.SchemaVersion)
-	case !soundOverrides(doc.Overrides):
-		return doc, badArchive("%s: overrides: must not hold control characters, and timezone must be an IANA name", state.FileName)
+	case doc.Overrides.Check() != nil:
+		return doc, badArchive("%s: overrides.%s", state.FileName, fault.MessageOf(doc.Overrides.Check()))
+	case !soundVersion.MatchString(doc.Chrome.Version):
+		return doc, badArchive("%s: chrome.version: must be numbers with dots between them", state.FileName)
+	case doc.Chrome.Engine != "" && doc.Chrome.Engine != engine:
+		return doc, badArchive("%s: chrome.engine: must be %s", state.FileName, engine)
 	case !slices.Contains([]state.Datadir{state.DatadirClean, state.DatadirLive, state.DatadirCrash, state.DatadirNone}, doc.Datadir):
 		return doc, badArchive("%s: datadir: must be clean, live, crash or none", state.FileName)
 	}
 	return doc, nil
 }
 
-var zoneForm = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_+/-]{0,63}$`)
-
-// soundOverrides checks what goes into Chrome's command line and environment.
-func soundOverrides(o state.Overrides) bool {
-	texts := []string{o.UserAgent, o.Locale}
-	if o.Proxy != nil {
-		texts = append(texts, o.Proxy.Server, o.Proxy.Username, o.Proxy.Password, o.Proxy.Bypass)
-	}
-	for name, value := range o.ExtraHeaders {
-		texts = append(texts, name, value)
-	}
-	for _, text := range texts {
-		if strings.ContainsFunc(text, unicode.IsControl) {
-			return false
-		}
-	}
-	return o.Timezone == "" || zoneForm.MatchString(o.Timezone)
-}
+// soundVersion is a version of Chrome, or none.
+var soundVersion = regexp.MustCompile(`^[0-9.]{0,32}$`)
 
 func badArchive(format string, args ...any) error {
 	return fault.New(fault.InvalidImport, "session.import", format, args...)

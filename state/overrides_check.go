@@ -1,0 +1,204 @@
+package state
+
+import (
+	"fmt"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+	_ "time/tzdata" // the names of time zones, on machines without them too
+
+	"golang.org/x/net/http/httpguts"
+
+	"github.com/stasisd/stasis/fault"
+)
+
+// What overrides may be at most.
+const (
+	maxPixels    = 10000
+	maxScale     = 10
+	maxUserAgent = 1024 // bytes
+	maxHeaders   = 64
+	maxHeader    = 8192 // bytes of a value
+	maxAccuracy  = 1e6  // metres
+	maxRules     = 256
+	maxBypass    = 4096 // bytes
+)
+
+var (
+	localePattern = regexp.MustCompile(`^[A-Za-z]{2,3}(-[A-Za-z]{4})?(-([A-Za-z]{2}|[0-9]{3}))?$`)
+	printable     = regexp.MustCompile(`^[\x20-\x7e]*$`)
+)
+
+// Check refuses what Chrome or its command line would not take, or take for
+// something else: invalid_field, with the field's name. What is read from
+// elsewhere passes it as a create does.
+func (o Overrides) Check() error {
+	for _, err := range []error{
+		o.Viewport.check(),
+		isUserAgent(o.UserAgent),
+		isLocale(o.Locale),
+		isTimezone(o.Timezone),
+		o.Geolocation.check(),
+		areHeaders(o.ExtraHeaders),
+		o.Proxy.check(),
+		o.PermissionPolicy.check(),
+	} {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func refused(field, allowed string, args ...any) error {
+	return fault.New(fault.InvalidField, "state.overrides", "%s: %s", field, fmt.Sprintf(allowed, args...))
+}
+
+func (v *Viewport) check() error {
+	switch {
+	case v == nil:
+		return nil
+	case v.Width < 1 || v.Width > maxPixels:
+		return refused("viewport.width", "must be from 1 to %d", maxPixels)
+	case v.Height < 1 || v.Height > maxPixels:
+		return refused("viewport.height", "must be from 1 to %d", maxPixels)
+	case v.DeviceScaleFactor == 0:
+		return nil
+	}
+	return between("viewport.device_scale_factor", v.DeviceScaleFactor, 0.1, maxScale)
+}
+
+func (g *Geolocation) check() error {
+	if g == nil {
+		return nil
+	}
+	for _, err := range []error{
+		between("geolocation.latitude", g.Latitude, -90, 90),
+		between("geolocation.longitude", g.Longitude, -180, 180),
+		between("geolocation.accuracy", g.Accuracy, 0, maxAccuracy),
+	} {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func between(field string, value, low, high float64) error {
+	if value >= low && value <= high {
+		return nil
+	}
+	return refused(field, "must be from %g to %g", low, high)
+}
+
+func isUserAgent(value string) error {
+	if len(value) > maxUserAgent || !printable.MatchString(value) {
+		return refused("user_agent", "must be 1 to %d printable ASCII characters", maxUserAgent)
+	}
+	return nil
+}
+
+func isLocale(value string) error {
+	if value == "" || localePattern.MatchString(value) {
+		return nil
+	}
+	return refused("locale", "must be a language with or without script and region, such as de, de-DE or zh-Hans-CN")
+}
+
+func isTimezone(value string) error {
+	if value == "" {
+		return nil
+	}
+	if _, err := time.LoadLocation(value); err != nil || value == "Local" {
+		return refused("timezone", "must be a name of the IANA time zone database, such as Europe/Berlin")
+	}
+	return nil
+}
+
+// areHeaders refuses what Chrome sets itself, and what would be lost or
+// smuggled (RFC 9110 section 5).
+func areHeaders(headers map[string]string) error {
+	if len(headers) > maxHeaders {
+		return refused("extra_headers", "must be at most %d", maxHeaders)
+	}
+	for name, value := range headers {
+		field := "extra_headers." + name
+		switch low := strings.ToLower(name); {
+		case !httpguts.ValidHeaderFieldName(name):
+			return refused("extra_headers", "%.80q is not a header's name", name)
+		case slices.Contains([]string{"host", "content-length", "connection", "keep-alive", "transfer-encoding", "upgrade", "te",
+			"trailer", "cookie"}, low), strings.HasPrefix(low, "proxy-"):
+			return refused(field, "is Chrome's own to set")
+		case len(value) > maxHeader || !httpguts.ValidHeaderFieldValue(value):
+			return refused(field, "must be a header's value of at most %d bytes", maxHeader)
+		}
+	}
+	return nil
+}
+
+// check never names the username or the password.
+func (p *Proxy) check() error {
+	if p == nil {
+		return nil
+	}
+	u, err := url.Parse(p.Server)
+	direct := p.Server == ProxyDirect
+	switch {
+	case !direct && (err != nil || !slices.Contains([]string{"http", "https", "socks5"}, u.Scheme) || u.Hostname() == "" ||
+		u.Port() == "" || u.User != nil || u.Path != "" || u.RawQuery != "" || u.Fragment != "" || !printable.MatchString(p.Server) ||
+		strings.ContainsAny(p.Server, " ,;")):
+		return refused("proxy.server", "must be http://, https:// or socks5:// with a host and a port and nothing more, or %s for none", ProxyDirect)
+	case p.Username == "" && p.Password != "":
+		return refused("proxy.password", "needs a username")
+	case direct && (p.Username != "" || p.Bypass != ""):
+		return refused("proxy", "%s takes no username and no bypass", ProxyDirect)
+	case len(p.Username) > 255 || strings.Contains(p.Username, ":"):
+		return refused("proxy.username", "must be at most 255 bytes without a colon")
+	case len(p.Password) > 255:
+		return refused("proxy.password", "must be at most 255 bytes long")
+	case len(p.Bypass) > maxBypass || !printable.MatchString(p.Bypass):
+		return refused("proxy.bypass", "must be host patterns with commas between, at most %d printable ASCII characters", maxBypass)
+	}
+	return nil
+}
+
+func (p *PermissionPolicy) check() error {
+	switch {
+	case p == nil:
+		return nil
+	case !p.Default.known():
+		return refused("permission_policy.default_decision", "must be allow or deny")
+	case len(p.Rules) > maxRules:
+		return refused("permission_policy.rules", "must be at most %d", maxRules)
+	}
+	for _, r := range p.Rules {
+		switch {
+		case r.Permission == "" || r.Decision == "":
+			return refused("permission_policy.rules", "each must have a permission and a decision")
+		case !slices.Contains(Permissions(), r.Permission):
+			return refused("permission_policy.rules.permission", "must be one of %s", strings.Join(Permissions(), ", "))
+		case !r.Decision.known():
+			return refused("permission_policy.rules.decision", "must be allow or deny")
+		}
+		if err := isOrigin("permission_policy.rules.origin", r.Origin); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (d Decision) known() bool { return d == DecisionAllow || d == DecisionDeny }
+
+func isOrigin(field, value string) error {
+	if value == "" || value == "*" {
+		return nil
+	}
+	u, err := url.Parse(value)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.User != nil ||
+		u.Path != "" || u.RawQuery != "" || u.Fragment != "" || strings.ContainsAny(value, "*, ") || !printable.MatchString(value) {
+		return refused(field, "must be an origin such as https://a.example or http://a.example:8080, or *")
+	}
+	return nil
+}
