@@ -267,3 +267,28 @@ func TestProofThatCannotBeAskedFor(t *testing.T) {
 		t.Errorf("%+v", a.Default)
 	}
 }
+
+// An import moves the default only where its login is proven, if the user asks
+// for that.
+func TestImportIsProven(t *testing.T) {
+	r := newRig(t, nil)
+	first, _ := r.saved(alice, asDefault)
+	r.setCheck(true)
+	x := Import{Format: FormatPlaywright, SaveAsDefault: true, Conflict: ConflictOverwrite}
+	r.browsers.fails(errBroken, "check")
+	a := r.imports(alice, x, storageStateFile)
+	if a.Default == nil || a.Default.Moved || a.Default.Reason != loginCheckFailed || a.Default.LoginCheck == nil || a.Default.LoginCheck.Error == nil {
+		t.Errorf("%+v", a.Default)
+	}
+	if d, err := r.Default(t.Context(), alice, "alice"); err != nil || d.Version != 1 || d.SessionID != first {
+		t.Errorf("the default: %+v, %v", d, err)
+	}
+	r.browsers.works()
+	a = r.imports(alice, x, storageStateFile)
+	if a.Default == nil || !a.Default.Moved || a.Default.Version != 2 || a.Default.LoginCheck == nil || !a.Default.LoginCheck.LoggedIn {
+		t.Errorf("%+v", a.Default)
+	}
+	if n := r.dirs(); n != 0 {
+		t.Errorf("%d directories are left", n)
+	}
+}

@@ -61,7 +61,14 @@ func (s *Service) Import(ctx context.Context, c Caller, r Import, body io.Reader
 		}
 		j.move = &profiles.Move{From: d.Version, Overwrite: r.Conflict == ConflictOverwrite}
 	}
-	var err error
+	set, err := s.settings(ctx, r.UserID)
+	if err != nil && !fault.Is(err, fault.UserNotFound) {
+		return ImportAnswer{}, err
+	}
+	var wanted *profiles.Move // that waits for the login check
+	if set.LoginCheck != nil && set.LoginCheck.BeforeDefault {
+		wanted, j.move = j.move, nil
+	}
 	if j.dir, err = s.newDir(); err != nil {
 		return ImportAnswer{}, err
 	}
@@ -89,7 +96,11 @@ func (s *Service) Import(ctx context.Context, c Caller, r Import, body io.Reader
 	if err != nil {
 		return ImportAnswer{}, saveFailed(err, "")
 	}
-	return ImportAnswer{Snapshot: *kept.Snapshot, Default: kept.Default}, nil
+	answer := ImportAnswer{Snapshot: *kept.Snapshot, Default: kept.Default}
+	if wanted != nil {
+		answer.Default, err = s.proveImport(ctx, answer.Snapshot.ID, *set.LoginCheck, *wanted)
+	}
+	return answer, err
 }
 
 // enters refuses what could be stored and not be restored, and what there is

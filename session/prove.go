@@ -5,6 +5,7 @@ import (
 
 	"github.com/stasisd/stasis/browser"
 	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/profiles"
 )
 
 // loginCheckFailed is why a default does not move whose user asks for proof of
@@ -49,4 +50,38 @@ func (s *Service) checkOwn(ctx context.Context, j job, check LoginCheck) (LoginO
 		}
 	}
 	return s.check(ctx, j.chrome, check)
+}
+
+// proveImport runs the login check of a user in a Chrome of its own on what was
+// imported, and then moves the default. The snapshot is there whatever comes
+// of it.
+func (s *Service) proveImport(ctx context.Context, id string, check LoginCheck, m profiles.Move) (*DefaultOutcome, error) {
+	snap, err := s.Catalogue.Snapshot(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	outcome, err := s.checkSnapshot(ctx, snap, check)
+	if err != nil {
+		text := "a Chrome could not be asked: " + fault.CodeOf(err).Text()
+		outcome = LoginOutcome{CheckedAt: s.Now().UTC(), Conditions: []browser.Condition{}, Error: &text}
+		s.Log.Warn("a login check of an import could not be run", "snapshot", id, "error", err)
+	}
+	told := &DefaultOutcome{Version: m.From, Reason: loginCheckFailed, LoginCheck: &outcome}
+	if !outcome.LoggedIn {
+		return told, nil
+	}
+	from := &m.From
+	if m.Overwrite {
+		from = nil
+	}
+	d, err := s.Catalogue.SetDefault(ctx, snap.UserID, id, from, s.Now().UTC())
+	switch {
+	case fault.Is(err, fault.VersionConflict):
+		told.Reason = fault.MessageOf(err)
+	case err != nil:
+		return nil, err
+	default:
+		told.Moved, told.Version, told.Reason = true, d.Version, ""
+	}
+	return told, nil
 }
