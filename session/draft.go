@@ -37,8 +37,18 @@ func (s *Service) fits(files []datadir.File, doc state.Document) error {
 	if n := s.cfg.Unpack.Entries; n > 0 && len(files) >= n {
 		return fault.New(fault.SaveFailed, op, "the environment has %d files, more than a restore takes", len(files))
 	}
-	if n := len(encode(doc)); n > snapshot.MaxKept {
-		return fault.New(fault.SaveFailed, op, "what its pages keep has %d bytes as a document, more than the %d that a restore takes", n, snapshot.MaxKept)
+	return fitsDocument(doc)
+}
+
+// fitsDocument refuses a state document that is larger than a restore takes.
+// One with that much in it is not encoded to learn its size.
+func fitsDocument(doc state.Document) error {
+	n := doc.Strings()
+	if n <= snapshot.MaxKept {
+		n = len(encode(doc))
+	}
+	if n > snapshot.MaxKept {
+		return fault.New(fault.SaveFailed, "session.save", "what its pages keep has %d bytes as a document, more than the %d that a restore takes", n, snapshot.MaxKept)
 	}
 	return nil
 }

@@ -8,12 +8,16 @@ import (
 
 	"github.com/stasisd/stasis/browser/datadir"
 	"github.com/stasisd/stasis/browser/inventory"
-	"github.com/stasisd/stasis/snapshot"
 	"github.com/stasisd/stasis/state"
 )
 
-// surveyDeadline bounds the counting of a profile that is being saved.
-const surveyDeadline = 30 * time.Second
+const (
+	// surveyDeadline bounds the counting of a profile that is being saved.
+	surveyDeadline = 30 * time.Second
+	// maxSurveys bounds how many are counted at once: each keeps up to
+	// leveldb.MaxBytes of storage in memory, more than once.
+	maxSurveys = 2
+)
 
 // survey adds to the document what the profile holds on disk as it is archived.
 // Of a profile that Chrome closed the whole jar and the localStorage of every
@@ -26,15 +30,52 @@ func (s *Service) survey(ctx context.Context, j job, doc state.Document) state.D
 	if doc.Datadir == state.DatadirNone {
 		return doc
 	}
+	select {
+	case s.surveys <- struct{}{}:
+		defer func() { <-s.surveys }()
+	case <-ctx.Done():
+		doc.Inventory = uncounted("there was no time to read it")
+		return doc
+	}
 	ctx, cancel := context.WithTimeout(ctx, surveyDeadline)
 	defer cancel()
 	found, err := inventory.Read(ctx, filepath.Join(j.dir.Profile(), datadir.Profile))
 	if err != nil {
 		s.Log.Warn("a profile could not be counted", "session", j.rec.ID, "error", err)
-		doc.Inventory = state.Inventory{{Component: state.ComponentDatadir, Uncounted: "it could not be read in time"}}
+		doc.Inventory = uncounted("it could not be read in time")
 		return doc
 	}
+	return smallest(withDisk(doc, found), counted(doc, found), doc)
+}
+
+// smallest is the first of some documents, the best first, that a restore takes.
+// The last one was checked before, and says that it has no counts where there
+// is room to say so.
+func smallest(best, counted, last state.Document) state.Document {
+	told := last
+	told.Inventory = uncounted("its counts would not fit into the document")
+	for _, doc := range []state.Document{best, counted, told} {
+		if fitsDocument(doc) == nil {
+			return doc
+		}
+	}
+	return last
+}
+
+func uncounted(why string) state.Inventory {
+	return state.Inventory{{Component: state.ComponentDatadir, Uncounted: why}}
+}
+
+// counted adds to the document how much was found on disk.
+func counted(doc state.Document, found inventory.Profile) state.Document {
 	doc.Inventory = found.Inventory
+	return doc
+}
+
+// withDisk adds to the document what was found on disk, where that is the last
+// word.
+func withDisk(doc state.Document, found inventory.Profile) state.Document {
+	doc = counted(doc, found)
 	if doc.Datadir != state.DatadirClean {
 		return doc
 	}
@@ -54,9 +95,6 @@ func (s *Service) survey(ctx context.Context, j job, doc state.Document) state.D
 		whole.Missed = slices.DeleteFunc(slices.Clone(doc.Missed), func(m state.Missed) bool {
 			return m.Component == state.ComponentLocalStorage
 		})
-	}
-	if len(encode(whole)) > snapshot.MaxKept {
-		return doc
 	}
 	return whole
 }

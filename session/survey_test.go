@@ -1,12 +1,16 @@
 package session
 
 import (
+	"context"
 	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/stasisd/stasis/snapshot"
 	"github.com/stasisd/stasis/state"
 )
 
@@ -55,5 +59,40 @@ func TestFromDiskIsWhatWasReadThere(t *testing.T) {
 	warned := strings.Join(answer.Snapshot.Warnings, "\n")
 	if !strings.Contains(warned, "is in the profile alone, which Chrome closed: "+reason) || strings.Contains(warned, "was not saved") {
 		t.Errorf("the warnings: %s", warned)
+	}
+}
+
+// However much is on the disk, the document stays one that a restore takes:
+// what does not fit is left out of it, the counts last.
+func TestSmallest(t *testing.T) {
+	large := strings.Repeat("x", snapshot.MaxKept)
+	doc := func(value, damage string) state.Document {
+		return state.Document{Local: []state.Area{{Items: []state.Item{{Value: value}}}}, Inventory: state.Inventory{{Damage: damage}}}
+	}
+	for name, test := range map[string]struct {
+		best, counted, last, want state.Document
+	}{
+		"all fits":       {doc("best", ""), doc("counted", ""), doc("last", ""), doc("best", "")},
+		"storage is too": {doc(large, ""), doc("counted", ""), doc("last", ""), doc("counted", "")},
+		"counts are too": {doc(large, ""), doc("counted", large), state.Document{}, state.Document{Inventory: uncounted("its counts would not fit into the document")}},
+	} {
+		if diff := cmp.Diff(test.want, smallest(test.best, test.counted, test.last)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+// A profile waits for its turn to be counted; where the daemon stops first, it
+// is saved uncounted.
+func TestSurveysAreFew(t *testing.T) {
+	r := newRig(t, nil)
+	for range maxSurveys {
+		r.surveys <- struct{}{}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	doc := r.survey(ctx, job{}, state.Document{Datadir: state.DatadirClean, FromDisk: []string{state.ComponentCookies}})
+	if len(doc.FromDisk) != 0 || len(doc.Inventory) != 1 || doc.Inventory[0].Uncounted == "" {
+		t.Errorf("%+v", doc)
 	}
 }

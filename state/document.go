@@ -68,6 +68,41 @@ type Document struct {
 // IsFromDisk reports whether a component was read of the archived datadir.
 func (d Document) IsFromDisk(component string) bool { return slices.Contains(d.FromDisk, component) }
 
+// Strings estimates from below how many bytes the document has as JSON: those of
+// the names and values in its cookies and storage, control characters written
+// as \u00xx.
+func (d Document) Strings() int {
+	n := 0
+	for _, c := range d.Cookies {
+		n += written(c.Name) + written(c.Value)
+	}
+	areas := func(all []Area) {
+		for _, area := range all {
+			for _, item := range area.Items {
+				n += written(item.Key) + written(item.Value)
+			}
+		}
+	}
+	areas(d.Local)
+	for _, tab := range d.Tabs {
+		areas(tab.Session)
+	}
+	return n
+}
+
+func written(s string) int {
+	n := len(s)
+	for i := range len(s) {
+		switch c := s[i]; {
+		case c == '\b', c == '\f', c == '\n', c == '\r', c == '\t', c == '"', c == '\\':
+			n++
+		case c < ' ', c == '<', c == '>', c == '&':
+			n += len(`\u0000`) - 1
+		}
+	}
+	return n
+}
+
 // Chrome is the browser that was captured.
 type Chrome struct {
 	Version   string `json:"version"` // "156.0.8078.79"

@@ -2,6 +2,7 @@ package state_test
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 	"time"
 
@@ -198,4 +199,17 @@ func FuzzDocument(f *testing.F) {
 			t.Errorf("(-read +again):\n%s", diff)
 		}
 	})
+}
+
+// The estimate of a document's size never says more than it has as JSON, and
+// nearly all of it where storage is large.
+func TestStrings(t *testing.T) {
+	all := "plain <&> \"quoted\" \\ \n\x00\x1f é 😀"
+	item := state.Item{Key: "k", Value: strings.Repeat(all, 1000)}
+	doc := state.Document{Local: []state.Area{{Items: []state.Item{item}}}, Tabs: []state.Tab{{Session: []state.Area{{Items: []state.Item{item}}}}},
+		Cookies: []state.Cookie{{Name: "n", Value: all}}}
+	raw, err := json.Marshal(doc)
+	if n := doc.Strings(); err != nil || n > len(raw) || n < len(raw)*9/10 {
+		t.Errorf("%d of %d, %v", n, len(raw), err)
+	}
 }

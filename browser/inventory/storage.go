@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf16"
+	"unicode/utf8"
 
 	"github.com/stasisd/stasis/browser/inventory/leveldb"
 	"github.com/stasisd/stasis/state"
@@ -33,6 +34,7 @@ func (s *survey) local() {
 	byOrigin := map[string]int{}
 	damage := db.Damage
 	for k, v := range db.Entries {
+		delete(db.Entries, k) // it is not held twice
 		origin, rest, ok := strings.Cut(k[1:], "\x00")
 		key, keyOK := domString([]byte(rest))
 		value, valueOK := domString(v)
@@ -73,11 +75,11 @@ func domString(b []byte) (string, bool) {
 		}
 		return string(utf16.Decode(units)), true
 	case 1:
-		runes := make([]rune, len(chars))
-		for i, c := range chars {
-			runes[i] = rune(c)
+		out := make([]byte, 0, len(chars))
+		for _, c := range chars {
+			out = utf8.AppendRune(out, rune(c))
 		}
-		return string(runes), true
+		return string(out), true
 	default:
 		return "", false
 	}

@@ -15,12 +15,17 @@ import (
 	"path"
 )
 
-// MaxEntries bounds how many picked entries one database may have, so that its
-// reading takes some tens of megabytes at most. One with more is ErrTooMany.
-const MaxEntries = 200_000
+// MaxEntries and MaxBytes bound how many picked entries one database may have,
+// deleted ones included, and the bytes of their keys and of the values asked
+// for. They are what its reading keeps in memory, beside one block or record at
+// a time. A database with more is ErrTooMuch.
+const (
+	MaxEntries = 200_000
+	MaxBytes   = 32 << 20
+)
 
-// ErrTooMany says that a database has more picked entries than are counted.
-var ErrTooMany = fmt.Errorf("it has more than %d entries", MaxEntries)
+// ErrTooMuch says that a database has more than is read.
+var ErrTooMuch = fmt.Errorf("it has more than %d entries or %d MiB", MaxEntries, MaxBytes>>20)
 
 // errDamaged is the kind of error that LevelDB calls corruption.
 var errDamaged = errors.New("damaged")
@@ -36,7 +41,7 @@ type Database struct {
 }
 
 // Read reads the database in a folder of a file system. pick says which keys
-// count; values asks for the values too. It fails only with ErrTooMany: a
+// count; values asks for the values too. It fails only with ErrTooMuch: a
 // database that cannot be read at all is one with damage.
 func Read(fsys fs.FS, dir string, pick func(key []byte) bool, values bool) (Database, error) {
 	r := reader{fsys: fsys, dir: dir, pick: pick, values: values, newest: map[string]version{}}
@@ -46,10 +51,14 @@ func Read(fsys fs.FS, dir string, pick func(key []byte) bool, values bool) (Data
 		r.harm(err, "its list of files")
 	default:
 		for _, n := range live.tables {
-			r.harm(r.table(n), "a table")
+			if r.err == nil {
+				r.harm(r.table(n), "a table")
+			}
 		}
 		for _, n := range live.logs {
-			r.harm(r.log(n), "a log")
+			if r.err == nil {
+				r.harm(r.log(n), "a log")
+			}
 		}
 	}
 	if r.err != nil {
@@ -72,8 +81,9 @@ type reader struct {
 	values bool
 
 	newest map[string]version
+	bytes  int    // of newest
 	damage string // the first one
-	err    error  // ErrTooMany
+	err    error  // ErrTooMuch
 }
 
 // version is an entry or a deletion, as of a sequence number.
@@ -86,6 +96,8 @@ type version struct {
 // harm notes damage, in words without names of files or of sites.
 func (r *reader) harm(err error, what string) {
 	switch {
+	case errors.Is(err, ErrTooMuch):
+		r.err = ErrTooMuch // ends the reading
 	case err == nil || r.damage != "":
 	case errors.Is(err, fs.ErrNotExist):
 		r.damage = what + " is not there"
@@ -100,16 +112,20 @@ func (r *reader) add(key []byte, seq uint64, live bool, value []byte) error {
 	if !r.pick(key) {
 		return nil
 	}
-	if old, known := r.newest[string(key)]; known && old.seq >= seq {
+	old, known := r.newest[string(key)]
+	if known && old.seq >= seq {
 		return nil
+	}
+	if !known {
+		r.bytes += len(key)
 	}
 	v := version{seq: seq, live: live}
 	if r.values && live {
 		v.value = append([]byte{}, value...)
 	}
-	if r.newest[string(key)] = v; len(r.newest) > MaxEntries {
-		r.err = ErrTooMany
-		return r.err
+	r.bytes += len(v.value) - len(old.value)
+	if r.newest[string(key)] = v; len(r.newest) > MaxEntries || r.bytes > MaxBytes {
+		return ErrTooMuch
 	}
 	return nil
 }

@@ -2,6 +2,7 @@ package leveldb_test
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"hash/crc32"
 	"maps"
@@ -212,6 +213,37 @@ func TestWhatIsLeft(t *testing.T) {
 		}
 		if got := strings.Join(left, " "); got != test.left || db.Damage != test.damage {
 			t.Errorf("%s: %q, %q", name, got, db.Damage)
+		}
+	}
+}
+
+// A database that is larger than what is read is told so, and is not called
+// damaged: neither in what its entries add up to, nor in one record or block,
+// nor in what a small file unpacks to. What was written over does not count.
+func TestTooMuch(t *testing.T) {
+	quarter := strings.Repeat("v", leveldb.MaxBytes/4)
+	in := func(name string, b []byte) fstest.MapFS {
+		fsys := sample()
+		fsys["db/"+name].Data = b
+		return fsys
+	}
+	var many []string
+	for i := range leveldb.MaxEntries + 1 {
+		many = append(many, del(fmt.Sprint(i)))
+	}
+	for name, test := range map[string]struct {
+		fsys fstest.MapFS
+		much bool
+	}{
+		"bytes":        {in("000004.log", logOf(batch(4, put("a", quarter)), batch(5, put("b", quarter)), batch(6, put("c", quarter)), batch(7, put("d", quarter)))), true},
+		"written over": {in("000004.log", logOf(batch(4, put("a", quarter)), batch(5, put("a", quarter)), batch(6, put("a", quarter)), batch(7, put("a", quarter)))), false},
+		"entries":      {in("000004.log", logOf(batch(4, many...))), true},
+		"a record":     {in("000004.log", logOf(batch(4, put("a", strings.Repeat(quarter, 5))))), true},
+		"a block":      {in("000005.ldb", tableOf([]string{internal("c", 3, true), strings.Repeat(quarter, 5)})), true},
+	} {
+		db, err := leveldb.Read(test.fsys, "db", all, true)
+		if errors.Is(err, leveldb.ErrTooMuch) != test.much || db.Damage != "" {
+			t.Errorf("%s: %q, %v", name, db.Damage, err)
 		}
 	}
 }

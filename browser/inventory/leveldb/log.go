@@ -24,8 +24,8 @@ const (
 )
 
 // maxRecord bounds a logical record, in bytes: one write of Chrome's, larger
-// values being files of their own.
-const maxRecord = 64 << 20
+// values being files of their own. A larger one is too much.
+const maxRecord = MaxBytes
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
@@ -93,7 +93,7 @@ func records(f fs.File, do func([]byte) error) error {
 				continue
 			}
 			if len(record) > maxRecord {
-				damage, open = errDamaged, false
+				return ErrTooMuch
 			}
 			if open && (kind == recordFull || kind == recordLast) {
 				open = false

@@ -17,7 +17,8 @@ const (
 	blockTrailer = 5 // compression (1), checksum (4)
 
 	// maxBlock bounds a block, in bytes. Chrome's have 4 KB, or one large value.
-	maxBlock = 64 << 20
+	// A larger one is too much, as is one that unpacks to more.
+	maxBlock = MaxBytes
 )
 
 // table reads a sorted table: its index, and each data block by itself, so that
@@ -104,8 +105,11 @@ func handle(b []byte) (at extent, rest []byte, ok bool) {
 // block reads a block, checks it and unpacks it.
 func block(in io.ReaderAt, at extent, fileSize int64) ([]byte, error) {
 	end := uint64(fileSize)
-	if at.size > maxBlock || at.offset > end || at.size+blockTrailer > end-at.offset {
+	if at.offset > end || at.size > end || at.size+blockTrailer > end-at.offset {
 		return nil, errDamaged
+	}
+	if at.size > maxBlock {
+		return nil, ErrTooMuch
 	}
 	b := make([]byte, at.size+blockTrailer)
 	if _, err := in.ReadAt(b, int64(at.offset)); err != nil {
@@ -119,8 +123,11 @@ func block(in io.ReaderAt, at extent, fileSize int64) ([]byte, error) {
 	case 0:
 		return body, nil
 	case 1:
-		if n, err := snappy.DecodedLen(body); err != nil || n > maxBlock {
+		switch n, err := snappy.DecodedLen(body); {
+		case err != nil:
 			return nil, errDamaged
+		case n > maxBlock:
+			return nil, ErrTooMuch
 		}
 		out, err := snappy.Decode(nil, body)
 		if err != nil {
