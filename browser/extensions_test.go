@@ -45,6 +45,7 @@ var keeper = map[string]string{
 				await chrome.storage.sync.set({kept: 'sync'});
 				await chrome.storage.session.set({kept: 'session', list: [1, {a: null}]});
 				await done(db.transaction('kept', 'readwrite').objectStore('kept').put('database', 'kept'));
+				await chrome.declarativeNetRequest.updateDynamicRules({addRules: [{id: 1, action: {type: 'block'}, condition: {urlFilter: '/unwanted'}}]});
 			}
 			answer(JSON.stringify([(await chrome.storage.local.get()).kept, (await chrome.storage.sync.get()).kept,
 				await chrome.storage.session.get(), await done(db.transaction('kept').objectStore('kept').get('kept')),
@@ -230,6 +231,50 @@ func TestExtensionsOfARestore(t *testing.T) {
 	_, report = r.restored(bare, doc, Options{RestoreTabs: true, Extensions: doc.Extensions})
 	if l := line(report, state.ComponentExtensions, e.Origin()); l.Saved != 1 || l.Dropped != 1 || l.Reason == "" {
 		t.Errorf("%+v", l)
+	}
+}
+
+// A selection of sites leaves an extension and all that it keeps alone: it is
+// no site.
+func TestExtensionOfASelection(t *testing.T) {
+	t.Parallel()
+	r, s := newRig(t), keeperSite(t)
+	dir, url := r.dir(), s.url+"/page"
+	e := r.layKeeper(dir, "1.0")
+	b, err := r.Fresh(within(t), dir, Options{RestoreTabs: true, Extensions: []state.Extension{e}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.ends(b)
+	r.open(b, url)
+	r.askKeeper(b, url, "keep")
+	const unwanted = "fetch('/unwanted').then(() => 'open', () => 'blocked')"
+	if got := r.eval(b, url, unwanted); got != "blocked" {
+		t.Errorf("the rule that it has added: %s", got)
+	}
+	doc := r.closed(b)
+	selection := state.Selection{Include: []string{s.url}}
+	selected, left := selection.Document(doc)
+	for _, l := range left {
+		if l.Origin == e.Origin() {
+			t.Errorf("%+v", l)
+		}
+	}
+	to := r.copied(b)
+	if lost, err := Sift(within(t), to.Profile(), selection); err != nil || len(lost) != 0 {
+		t.Fatalf("%+v, %v", lost, err)
+	}
+	back, report := r.restored(to, selected, Options{RestoreTabs: true, Extensions: []state.Extension{e}})
+	if got := r.askKeeper(back, url, "tell"); !strings.HasPrefix(got, keptAll+`"install `) || strings.Count(got, "install") != 1 {
+		t.Errorf("it keeps %s", got)
+	}
+	if got := r.eval(back, url, unwanted); got != "blocked" {
+		t.Errorf("the rule that it has added: %s", got)
+	}
+	for component, saved := range map[string]int{state.ComponentExtensions: 1, state.ComponentExtensionStorage: 2} {
+		if l := line(report, component, e.Origin()); l.Saved != saved || l.Restored != saved || l.Dropped != 0 || l.Reason != "" {
+			t.Errorf("%+v", l)
+		}
 	}
 }
 

@@ -25,7 +25,7 @@ import (
 var kept = map[string]bool{
 	"Cookies": true, "Login Data": true, "Preferences": true, "Secure Preferences": true,
 	"IndexedDB": true, "File System": true, "Local Storage": true, "Service Worker": true, "WebStorage": true,
-	"Extensions": true, "Extension Rules": true, "Extension Scripts": true, "Extension State": true,
+	"DNR Extension Rules": true, "Extension Cookies": true, "Extensions": true, "Extension Rules": true, "Extension Scripts": true, "Extension State": true,
 	"Local Extension Settings": true, "Sync Extension Settings": true, "Managed Extension Settings": true,
 }
 
