@@ -93,20 +93,27 @@ func (b *Browser) Kill(ctx context.Context) error {
 // files stand still.
 func (b *Browser) Freeze(ctx context.Context) error { return b.process.Freeze(ctx) }
 
-// Thaw makes the browser ready for use: a frozen process tree runs again, which
-// is awaited until Chrome answers, and after CloseClients new clients may come.
-// A Chrome that does not answer within ctx is browser_failed.
+// Thaw makes the browser ready for use: it is woken, and after CloseClients new
+// clients may come. Errors are Wake's.
 func (b *Browser) Thaw(ctx context.Context) error {
-	if b.Frozen() {
-		if err := b.process.Thaw(ctx); err != nil {
-			return err
-		}
-		if _, err := cdp.Call(ctx, b.driver, browser.GetVersion, cdp.Empty{}); err != nil {
-			return fault.Wrap(err, fault.BrowserFailed, "browser.thaw", "Chrome does not answer")
-		}
+	if err := b.Wake(ctx); err != nil {
+		return err
 	}
 	b.mux.Admit()
 	return nil
+}
+
+// Wake lets a frozen process tree run again, for the daemon alone, and waits
+// until Chrome answers. One that does not within ctx is browser_failed.
+func (b *Browser) Wake(ctx context.Context) error {
+	if !b.Frozen() {
+		return nil
+	}
+	if err := b.process.Thaw(ctx); err != nil {
+		return err
+	}
+	_, err := cdp.Call(ctx, b.driver, browser.GetVersion, cdp.Empty{})
+	return fault.Wrap(err, fault.BrowserFailed, "browser.wake", "Chrome does not answer")
 }
 
 // Frozen reports whether the process tree is stopped.

@@ -35,6 +35,7 @@ type Chrome interface {
 	Environment() ([]datadir.File, error)
 	Freeze(ctx context.Context) error
 	Thaw(ctx context.Context) error
+	Wake(ctx context.Context) error
 	Frozen() bool
 	Close(ctx context.Context) (state.Datadir, error)
 	Kill(ctx context.Context) error

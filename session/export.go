@@ -108,6 +108,14 @@ func (s *Service) export(ctx context.Context, row profiles.Snapshot, r Export) (
 	for _, m := range doc.Missed {
 		out.NotCarried = append(out.NotCarried, NotCarried{Component: m.Component, Origin: m.Origin, Count: 1, Reason: m.Reason})
 	}
+	// What of a format's own kinds the save or the import had to leave behind is
+	// not in the body either, and nothing there tells.
+	for _, m := range state.Lost(captureReportOf(row).Components) {
+		switch m.Component {
+		case state.ComponentCookies, state.ComponentLocalStorage, state.ComponentIndexedDB:
+			out.NotCarried = append(out.NotCarried, NotCarried{Component: m.Component, Origin: m.Origin, Count: 1, Reason: m.Reason})
+		}
+	}
 	return out, nil
 }
 

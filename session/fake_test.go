@@ -291,6 +291,13 @@ func (c *fakeChrome) Freeze(context.Context) error {
 	return c.gone()
 }
 
+func (c *fakeChrome) Wake(ctx context.Context) error {
+	if !c.Frozen() {
+		return nil
+	}
+	return c.Thaw(ctx)
+}
+
 func (c *fakeChrome) Thaw(context.Context) error {
 	if err := c.b.step("thaw", c); err != nil {
 		return err

@@ -42,12 +42,10 @@ func (s *Service) checkOwn(ctx context.Context, j job, check LoginCheck) (LoginO
 	if j.dead || j.chrome == nil {
 		return failed, fault.New(fault.BrowserFailed, "session.check", "the session has no Chrome any more")
 	}
-	if j.chrome.Frozen() {
-		thaw, cancel := context.WithTimeout(ctx, thawDeadline)
-		defer cancel()
-		if err := j.chrome.Thaw(thaw); err != nil {
-			return failed, err
-		}
+	wake, cancel := context.WithTimeout(ctx, thawDeadline)
+	defer cancel()
+	if err := j.chrome.Wake(wake); err != nil {
+		return failed, err
 	}
 	return s.check(ctx, j.chrome, check)
 }

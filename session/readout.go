@@ -15,8 +15,9 @@ import (
 
 // readOut brings the snapshot up in a Chrome of its own, without its tabs, and
 // adds to the document what scripts read there: the jar, and localStorage and
-// IndexedDB of every origin that is known. The Chrome takes a place like a
-// session's, and is thrown away.
+// IndexedDB of every origin that is known. What did not come up in it is added
+// to what the document has missed. The Chrome takes a place like a session's,
+// and is thrown away.
 func (s *Service) readOut(ctx context.Context, row profiles.Snapshot, saved snapshot.Snapshot) (doc state.Document, err error) {
 	if err := s.slots.acquire(ctx, false); err != nil {
 		return doc, err
@@ -35,7 +36,7 @@ func (s *Service) readOut(ctx context.Context, row profiles.Snapshot, saved snap
 		s.clear(dir)
 		return doc, err
 	}
-	chrome, _, err := s.Browsers.Restored(ctx, dir, doc, browser.Options{})
+	chrome, report, err := s.Browsers.Restored(ctx, dir, doc, browser.Options{})
 	if err != nil {
 		s.clear(dir)
 		return doc, err
@@ -45,7 +46,9 @@ func (s *Service) readOut(ctx context.Context, row profiles.Snapshot, saved snap
 	if err != nil {
 		return doc, err
 	}
-	return readInto(doc, found), nil
+	doc = readInto(doc, found)
+	doc.Missed = append(doc.Missed, state.Lost(report)...)
+	return doc, nil
 }
 
 // readInto puts what was read in a Chrome into the document. An area that was

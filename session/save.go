@@ -145,10 +145,8 @@ func (s *Service) capture(ctx context.Context, j job) (state.Document, error) {
 	var doc state.Document
 	ctx, cancel := context.WithTimeout(ctx, captureDeadline)
 	defer cancel()
-	if j.chrome.Frozen() {
-		if err := j.chrome.Thaw(ctx); err != nil {
-			return doc, err
-		}
+	if err := j.chrome.Wake(ctx); err != nil {
+		return doc, err
 	}
 	// Chrome still writes, so the list is a guess; the guess errs upward, for
 	// what is stored is compressed.

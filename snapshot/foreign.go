@@ -57,7 +57,7 @@ func OpenForeign(file *os.File) (*Foreign, error) {
 // slash.
 func (f *Foreign) Names(ctx context.Context, limits Limits) ([]string, error) {
 	var names []string
-	err := f.walk(ctx, limits, func(h *tar.Header, _ io.Reader) error {
+	err := f.walk(ctx, limits.orDefault(), func(h *tar.Header, _ io.Reader) error {
 		names = append(names, h.Name)
 		return nil
 	})

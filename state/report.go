@@ -56,3 +56,15 @@ func (c Component) OnDisk() bool {
 		return false
 	}
 }
+
+// Lost are the lines of a report by which something did not come, as what a
+// document has missed.
+func Lost(report []Component) []Missed {
+	var lost []Missed
+	for _, line := range report {
+		if line.Dropped > 0 {
+			lost = append(lost, Missed{Component: line.Name, Origin: line.Origin, Reason: line.Reason})
+		}
+	}
+	return lost
+}

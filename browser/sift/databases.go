@@ -3,9 +3,11 @@ package sift
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"net/url"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"time"
 
 	_ "modernc.org/sqlite" // the driver
@@ -64,8 +66,9 @@ func (s *sieve) databases(ctx context.Context) error {
 	return nil
 }
 
-// rows removes the rows of a table that are not wanted, and writes the file
-// anew. No trigger, view or function of the file's own is trusted.
+// rows removes the rows of a table that are not wanted, and all rows of the
+// database's other tables but for its version, for they name origins too
+// (statistics, notes to passwords, quotas). Then it writes the file anew. No trigger, view or function of the file's own is trusted.
 func (s *sieve) rows(ctx context.Context, t table) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, sqliteDeadline)
 	defer cancel()
@@ -96,8 +99,37 @@ func (s *sieve) rows(ctx context.Context, t table) (err error) {
 			return err
 		}
 	}
+	if err := empty(ctx, db, t.name); err != nil {
+		return err
+	}
 	_, err = db.ExecContext(ctx, "VACUUM")
 	return err
+}
+
+// empty removes what is in the other tables.
+func empty(ctx context.Context, db *sql.DB, but string) error {
+	rows, err := db.QueryContext(ctx, `SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT IN (?, 'meta') AND name NOT LIKE 'sqlite\_%' ESCAPE '\'`, but)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	var others []string
+	for rows.Next() {
+		var name string
+		if err := rows.Scan(&name); err != nil {
+			return err
+		}
+		others = append(others, name)
+	}
+	if err := errors.Join(rows.Err(), rows.Close()); err != nil {
+		return err
+	}
+	for _, name := range others {
+		if _, err := db.ExecContext(ctx, `DELETE FROM "`+strings.ReplaceAll(name, `"`, `""`)+`"`); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (s *sieve) unwanted(ctx context.Context, db *sql.DB, t table) (ids []int64, err error) {

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"math"
 	"net/url"
+	"strings"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -100,6 +101,9 @@ func typed[T any](n node, wanted string) (v T, err error) {
 	if len(n.raw) == 0 || bytes.Equal(n.raw, []byte("null")) || json.Unmarshal(n.raw, &v) != nil {
 		return v, n.wrong(wanted)
 	}
+	if port := map[string]string{"http": ":80", "https": ":443"}[u.Scheme]; u.Port() != "" {
+		v = strings.TrimSuffix(v, port)
+	}
 	return v, nil
 }
 
@@ -135,7 +139,8 @@ func (n node) oneOf(allowed ...string) (string, error) {
 }
 
 // webOrigin reads an origin that can hold storage: scheme, host and port of
-// http or https, and nothing more.
+// http or https, and nothing more, as Chrome writes it, without the scheme's
+// own port.
 func (n node) webOrigin() (string, error) {
 	v, err := n.text()
 	if err != nil {
