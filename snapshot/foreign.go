@@ -54,7 +54,7 @@ func OpenForeign(file *os.File) (*Foreign, error) {
 }
 
 // Names lists what is in the archive, in its order, folders without their
-// slash.
+// slash. Limits left out are the defaults.
 func (f *Foreign) Names(ctx context.Context, limits Limits) ([]string, error) {
 	var names []string
 	err := f.walk(ctx, limits.orDefault(), func(h *tar.Header, _ io.Reader) error {

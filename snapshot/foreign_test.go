@@ -100,6 +100,9 @@ func TestForeign(t *testing.T) {
 			if diff := cmp.Diff([]string{"top", "top/a", "top/b/c", "top/lock"}, names); err != nil || diff != "" {
 				t.Errorf("names: %v\n%s", err, diff)
 			}
+			if again, err := f.Names(t.Context(), snapshot.Limits{}); err != nil || !slices.Equal(again, names) {
+				t.Errorf("names within the default limits: %v, %v", again, err)
+			}
 			dst := filepath.Join(t.TempDir(), "out")
 			out, err := f.Unpack(t.Context(), dst, snapshot.UnpackOptions{Keep: []string{"b/c"}}, func(name string) string {
 				below, _ := strings.CutPrefix(name, "top/")
