@@ -8,7 +8,6 @@ import (
 	"maps"
 	"math"
 	"net/url"
-	"strings"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -101,9 +100,6 @@ func typed[T any](n node, wanted string) (v T, err error) {
 	if len(n.raw) == 0 || bytes.Equal(n.raw, []byte("null")) || json.Unmarshal(n.raw, &v) != nil {
 		return v, n.wrong(wanted)
 	}
-	if port := map[string]string{"http": ":80", "https": ":443"}[u.Scheme]; u.Port() != "" {
-		v = strings.TrimSuffix(v, port)
-	}
 	return v, nil
 }
 
@@ -149,6 +145,9 @@ func (n node) webOrigin() (string, error) {
 	u, err := url.Parse(v)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.Scheme+"://"+u.Host != v {
 		return "", n.wrong("an origin such as https://a.example")
+	}
+	if port := map[string]string{"http": ":80", "https": ":443"}[u.Scheme]; u.Port() != "" {
+		v = strings.TrimSuffix(v, port)
 	}
 	return v, nil
 }
