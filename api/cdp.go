@@ -102,7 +102,9 @@ func (s *Server) connect(c *call) error {
 	if err := firstOf(q.createBody.check(), q.endQuery.check()); err != nil {
 		return err
 	}
-	info, err := s.service.Create(c.Request().Context(), c.caller, q.createBody.request())
+	request := q.createBody.request()
+	request.RequestHash = s.hashOf(q.createBody)
+	info, err := s.service.Create(c.Request().Context(), c.caller, request)
 	if err != nil {
 		return err
 	}
@@ -138,7 +140,7 @@ func (s *Server) createTicket(c *call) error {
 			"ticket": ticket, "expires_at": expires.UTC(), "connect_url": s.urls.of(c.Request()).connect(ticket),
 		})
 	}
-	return s.once(c, hashOf(body), making{
+	return s.once(c, s.hashOf(body), making{
 		make:   func() (any, func() error, error) { return none{}, fresh, nil },
 		replay: func([]byte) error { return fresh() },
 	})

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -101,19 +102,20 @@ func (b *createBody) request() session.Create {
 		AllowMemory: b.AllowMemory, FreshIfNone: b.IfMissing == "fresh", RestoreTabs: b.RestoreTabs,
 		ReadOnly: b.ReadOnly, Persist: b.Persist, OnLive: session.OnLive(b.OnLive),
 		Idle: seconds(b.Idle), Lifetime: seconds(b.Lifetime), Wait: seconds(b.Wait),
-		Origins: b.Origins.selection(), DiscardOnEnd: b.OnTimeout == "discard", Labels: b.Labels, Extensions: b.Extensions, Overrides: b.overrides(), RequestHash: hashOf(b),
+		Origins: b.Origins.selection(), DiscardOnEnd: b.OnTimeout == "discard", Labels: b.Labels, Extensions: b.Extensions, Overrides: b.overrides(),
 	}
 }
 
-// hashOf identifies a decoded body: the same for another order of names, for
+// hashOf identifies a decoded body by a keyed hash: the same for another order of names, for
 // other white space, and for null instead of absence.
-func hashOf(body any) string {
+func (s *Server) hashOf(body any) string {
 	data, err := json.Marshal(body)
 	if err != nil {
 		panic(err) // wire structs always marshal
 	}
-	sum := sha256.Sum256(data)
-	return hex.EncodeToString(sum[:])
+	mac := hmac.New(sha256.New, s.hashKey)
+	mac.Write(data)
+	return hex.EncodeToString(mac.Sum(nil))
 }
 
 func seconds(n int64) time.Duration { return time.Duration(n) * time.Second }

@@ -24,6 +24,15 @@ type making struct {
 	make func() (kept any, answer func() error, err error)
 	// replay answers a repeat from what was recorded.
 	replay func(kept []byte) error
+	// content reads what is left of a body that is too large to be hashed
+	// beforehand, and identifies it; nil where the hash tells all.
+	content func() (string, error)
+}
+
+// withContent is the record of a call with such a body.
+type withContent struct {
+	Content string          `json:"content"`
+	Answer  json.RawMessage `json:"answer"`
 }
 
 // claims are the requests with an Idempotency-Key that run in this process.
@@ -68,11 +77,16 @@ func (s *Server) once(c *call, bodyHash string, m making) error {
 	case !fresh && known.BodyHash != bodyHash:
 		return fault.New(fault.IdempotencyReused, "api.once", "")
 	case !fresh && known.Status != 0:
+		if m.content != nil {
+			if known.Body, err = sameContent(known.Body, m); err != nil {
+				return err
+			}
+		}
 		c.Response().Header().Set(replayedHeader, "true")
 		return replay(known, m)
 	}
 	kept, answer, err := m.make()
-	if err := s.record(ctx, claim, kept, err); err != nil {
+	if err := s.record(ctx, claim, m, kept, err); err != nil {
 		s.log.Error("answer not recorded", "request_id", c.Response().Header().Get(requestIDHeader), "error", err)
 	}
 	if err != nil {
@@ -83,7 +97,7 @@ func (s *Server) once(c *call, bodyHash string, m making) error {
 
 // record keeps a first answer, or forgets the claim where trying again may go
 // better.
-func (s *Server) record(ctx context.Context, a profiles.Answer, kept any, failure error) (err error) {
+func (s *Server) record(ctx context.Context, a profiles.Answer, m making, kept any, failure error) (err error) {
 	a.Status = 200
 	if failure != nil {
 		code := fault.CodeOf(failure)
@@ -95,7 +109,29 @@ func (s *Server) record(ctx context.Context, a profiles.Answer, kept any, failur
 	if a.Body, err = json.Marshal(kept); err != nil {
 		return err
 	}
+	if m.content != nil {
+		content, err := m.content()
+		if err != nil { // it broke off: nobody can tell a repeat from another
+			return s.answers.DropAnswer(ctx, a.Scope, a.Key)
+		}
+		if a.Body, err = json.Marshal(withContent{content, a.Body}); err != nil {
+			return err
+		}
+	}
 	return s.answers.FinishAnswer(ctx, a)
+}
+
+// sameContent takes the answer out of a record if the body is the first one's.
+func sameContent(kept []byte, m making) ([]byte, error) {
+	var first withContent
+	if err := json.Unmarshal(kept, &first); err != nil {
+		return nil, fault.Wrap(err, fault.Internal, "api.replay", "")
+	}
+	content, err := m.content()
+	if err == nil && content != first.Content {
+		err = fault.New(fault.IdempotencyReused, "api.once", "")
+	}
+	return first.Answer, err
 }
 
 // replay answers from a record.

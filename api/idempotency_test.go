@@ -128,6 +128,17 @@ func TestClaims(t *testing.T) {
 	}
 }
 
+// What is kept of a body lets nobody who lacks the key try passwords out.
+func TestHashesAreKeyed(t *testing.T) {
+	keyed := func(key string) *Server {
+		return newRig(t, func(o *Options) { o.HashKey = []byte(key) }).server
+	}
+	one, other := keyed("one"), keyed("other")
+	if a, b := one.hashOf("x"), other.hashOf("x"); a == b || a != one.hashOf("x") {
+		t.Errorf("%s, %s", a, b)
+	}
+}
+
 // A claim that a dead daemon left without an answer does not block its key.
 func TestIdempotencyTakesOverADeadClaim(t *testing.T) {
 	r := newRig(t, nil)
@@ -136,7 +147,7 @@ func TestIdempotencyTakesOverADeadClaim(t *testing.T) {
 		t.Fatal(err)
 	}
 	scope := "key-1 POST /v1/sessions"
-	r.answers.kept[scope+"|k"] = profiles.Answer{Scope: scope, Key: "k", BodyHash: hashOf(body)}
+	r.answers.kept[scope+"|k"] = profiles.Answer{Scope: scope, Key: "k", BodyHash: r.server.hashOf(body)}
 	if answer, got := r.do(t, "POST", "/v1/sessions", `{}`, "Idempotency-Key: k"); answer.StatusCode != 201 || len(r.creates) != 1 {
 		t.Errorf("got %d %s, %d creates", answer.StatusCode, got, len(r.creates))
 	}

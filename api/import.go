@@ -1,6 +1,9 @@
 package api
 
 import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"io"
 	"mime"
@@ -37,7 +40,7 @@ func (q importQuery) check() error {
 }
 
 // importSnapshot makes a snapshot of the body, or of the one file of a form. A
-// repeat is known by its key, parameters and length: the bytes are not kept.
+// repeat is known by its key, its parameters and the hash of its bytes.
 func (s *Server) importSnapshot(c *call) error {
 	q := importQuery{Conflict: string(session.ConflictKeep)}
 	if err := c.query(&q); err != nil {
@@ -46,7 +49,14 @@ func (s *Server) importSnapshot(c *call) error {
 	if err := q.check(); err != nil {
 		return err
 	}
-	return s.once(c, hashOf([]any{q, c.Request().ContentLength}), making{
+	read := hmac.New(sha256.New, s.hashKey)
+	c.Request().Body = hashed{c.Request().Body, io.TeeReader(c.Request().Body, read)}
+	return s.once(c, s.hashOf([]any{q, c.Request().ContentLength}), making{
+		content: func() (string, error) {
+			body := s.importUpload(c)
+			_, err := io.Copy(io.Discard, body)
+			return hex.EncodeToString(read.Sum(nil)), body.explain(err, s.maxImport)
+		},
 		make: func() (any, func() error, error) {
 			made, err := s.importBody(c, q)
 			if err != nil {
@@ -65,11 +75,21 @@ func (s *Server) importSnapshot(c *call) error {
 	})
 }
 
-func (s *Server) importBody(c *call, q importQuery) (session.ImportAnswer, error) {
-	body := &upload{
+// hashed is a body that is hashed as it is read.
+type hashed struct {
+	io.Closer
+	io.Reader
+}
+
+func (s *Server) importUpload(c *call) *upload {
+	return &upload{
 		from:    http.MaxBytesReader(c.Response(), c.Request().Body, s.maxImport),
 		control: http.NewResponseController(c.Response()), now: s.now,
 	}
+}
+
+func (s *Server) importBody(c *call, q importQuery) (session.ImportAnswer, error) {
+	body := s.importUpload(c)
 	c.Request().Body = body
 	var content io.Reader = body
 	if media, _, _ := mime.ParseMediaType(c.Request().Header.Get("Content-Type")); media == "multipart/form-data" {

@@ -91,7 +91,7 @@ func (s *Server) createKey(c *call) error {
 	if err := body.check(); err != nil {
 		return err
 	}
-	return s.once(c, hashOf(body), making{
+	return s.once(c, s.hashOf(body), making{
 		make: func() (any, func() error, error) {
 			key, secret, err := s.service.CreateKey(c.Request().Context(), c.caller, body.Name, body.UserID, body.AllUsers, body.Rights)
 			if err != nil {

@@ -159,6 +159,11 @@ func TestImportOnTheWire(t *testing.T) {
 	if answer.StatusCode != 201 || again != body || len(r.uploads) != 0 {
 		t.Errorf("a repeat: %d %s", answer.StatusCode, again)
 	}
+	answer, again = r.do(t, "POST", "/v1/snapshots?format=datadir&profile=Profile%201&label=desk&save_as_default=true", "zap",
+		"Content-Type: application/octet-stream", "Idempotency-Key: once")
+	if answer.StatusCode < 400 || !strings.Contains(again, "idempotency_reused") || len(r.uploads) != 0 {
+		t.Errorf("other bytes: %d %s", answer.StatusCode, again)
+	}
 	var form bytes.Buffer
 	w := multipart.NewWriter(&form)
 	part, err := w.CreateFormFile("file", "state.json")

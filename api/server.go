@@ -21,6 +21,9 @@ import (
 type Options struct {
 	Service Service
 	Answers Answers
+	// HashKey keys the hashes that repeated requests are known by: a body may
+	// have a password, which a bare hash would let anybody try out.
+	HashKey []byte
 	Logger  *slog.Logger
 	Now     func() time.Time // the real time: it also sets deadlines of sockets
 
@@ -42,6 +45,7 @@ type Server struct {
 	echo        *echo.Echo
 	service     Service
 	answers     Answers
+	hashKey     []byte
 	log         *slog.Logger
 	now         func() time.Time
 	urls        origins
@@ -63,7 +67,7 @@ type Server struct {
 // New makes a Server. It opens nothing and needs no closing before Serve.
 func New(o Options) *Server {
 	s := &Server{
-		service: o.Service, answers: o.Answers, log: o.Logger, now: o.Now,
+		service: o.Service, answers: o.Answers, hashKey: o.HashKey, log: o.Logger, now: o.Now,
 		urls:        origins{public: o.PublicURL, proxies: o.TrustedProxies},
 		warnUnknown: o.WarnUnknownFields, maxUpload: o.MaxUpload, maxImport: o.MaxImport, grace: o.Grace,
 		live: live.New(),

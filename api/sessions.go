@@ -37,9 +37,11 @@ func (s *Server) createSession(c *call) error {
 	if err := body.check(); err != nil {
 		return err
 	}
-	return s.once(c, hashOf(body), making{
+	request := body.request()
+	request.RequestHash = s.hashOf(body)
+	return s.once(c, request.RequestHash, making{
 		make: func() (any, func() error, error) {
-			info, err := s.service.Create(c.Request().Context(), c.caller, body.request())
+			info, err := s.service.Create(c.Request().Context(), c.caller, request)
 			if err != nil {
 				return nil, nil, err
 			}

@@ -73,6 +73,10 @@ func (k Keys) archiveID(owner string, tarSHA256 [sha256.Size]byte) string {
 	return hex.EncodeToString(keyed(keyed(k.naming, []byte("owner "+owner)), tarSHA256[:]))
 }
 
+// Derive is a secret for a use that is not the vault's own, from the naming
+// secret: 32 bytes, the same at each start.
+func (k Keys) Derive(use string) []byte { return keyed(k.naming, []byte("use "+use)) }
+
 func keyed(key, message []byte) []byte {
 	mac := hmac.New(sha256.New, key)
 	mac.Write(message)

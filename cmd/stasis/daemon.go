@@ -103,7 +103,7 @@ func start(ctx context.Context, c *serveCmd, log *slog.Logger) (_ *daemon, err e
 	if err := d.firstKey(ctx); err != nil {
 		return nil, err
 	}
-	d.server = api.New(api.Options{Service: d.service, Answers: catalogue, Logger: log, Now: time.Now,
+	d.server = api.New(api.Options{HashKey: keys.Derive("request hashes"), Service: d.service, Answers: catalogue, Logger: log, Now: time.Now,
 		PublicURL: c.PublicURL, TrustedProxies: c.TrustedProxy,
 		WarnUnknownFields: c.UnknownFields == "warn", MaxUpload: c.MaxUpload, MaxImport: c.MaxUnpack})
 	return d, nil
