@@ -41,9 +41,9 @@ func (b *Browser) Capture(ctx context.Context) (state.Document, error) {
 }
 
 // Close ends Chrome and waits until its whole process tree has gone: asked
-// to quit as by a person first, over CDP next, interrupted, and killed last. It returns how the datadir
-// was left: clean only if Chrome went through its own teardown and ended with
-// status 0.
+// to quit as by a person first, over CDP next, interrupted, and killed last. It
+// returns how the datadir was left: clean only if Chrome went through its own
+// teardown and ended with status 0.
 func (b *Browser) Close(ctx context.Context) (state.Datadir, error) {
 	if b.Frozen() {
 		if err := b.Thaw(ctx); err != nil {

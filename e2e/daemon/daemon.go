@@ -5,7 +5,6 @@ package daemon
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -246,22 +245,4 @@ func (d *Daemon) running() bool {
 	default:
 		return d.cmd != nil && d.cmd.Process != nil
 	}
-}
-
-// buffer is a bytes.Buffer for a writer and a reader at once.
-type buffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (b *buffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.b.Write(p)
-}
-
-func (b *buffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.b.String()
 }

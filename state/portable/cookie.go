@@ -82,3 +82,13 @@ func isDomain(domain string) bool {
 		return r <= ' ' || r == 0x7f || strings.ContainsRune(`/\?#@%<>"`, r)
 	})
 }
+
+// loseAttributes counts what neither a storageState nor a cookies.txt has of a cookie.
+func loseAttributes(c state.Cookie, lost *losses) {
+	if c.Priority != "" && c.Priority != "Medium" {
+		lost.add(priority, "", 1, "the format has no priority")
+	}
+	if c.SourceScheme == "Secure" && !c.Secure {
+		lost.add(source, "", 1, "the format does not say that the cookie came over https")
+	}
+}

@@ -107,16 +107,6 @@ func toPlaywright(c state.Cookie, lost *losses) playwrightCookie {
 	return p
 }
 
-// loseAttributes counts what neither a storageState nor a cookies.txt has of a cookie.
-func loseAttributes(c state.Cookie, lost *losses) {
-	if c.Priority != "" && c.Priority != "Medium" {
-		lost.add(priority, "", 1, "the format has no priority")
-	}
-	if c.SourceScheme == "Secure" && !c.Secure {
-		lost.add(source, "", 1, "the format does not say that the cookie came over https")
-	}
-}
-
 // ReadPlaywright reads a storageState.
 func ReadPlaywright(data []byte) (state.Document, []Loss, error) {
 	var lost losses
