@@ -114,7 +114,11 @@ func (b *Browser) overlay(ctx context.Context, doc state.Document) (report []sta
 			report = append(report, state.BroughtLocal(doc, s.found.Local)...)
 		}
 	}
-	return append(report, state.Brought(doc, s.found.Inventory)...), nil
+	lines := state.Brought(doc, s.found.Inventory)
+	if !doc.Complete {
+		lines = s.unreadCookies(lines, b.now())
+	}
+	return append(report, lines...), nil
 }
 
 // unread reports whether a component is there and was not read.

@@ -59,7 +59,7 @@ func (b *Browser) Verify(ctx context.Context, doc state.Document, report []state
 	}
 	if doc.Datadir != state.DatadirNone {
 		v.Components = recount(ctx, asker, report)
-		v.Differences = append(v.Differences, notBrought(report, v.Components)...)
+		v.Differences = append(v.Differences, notBrought(report, v.Components, !doc.Complete)...)
 	}
 	return v, ctx.Err()
 }
@@ -182,8 +182,9 @@ func recount(ctx context.Context, asker *capture.Asker, report []state.Component
 }
 
 // notBrought are the differences of what the report, as it now stands, says was
-// dropped by damage. What CDP reads has been compared item by item.
-func notBrought(report, recounted []state.Component) []state.Difference {
+// dropped by damage. What CDP reads has been compared item by item, but for the
+// cookies of a profile that was unread when it was saved.
+func notBrought(report, recounted []state.Component, unread bool) []state.Difference {
 	var all []state.Difference
 	for _, line := range report {
 		for _, better := range recounted {
@@ -191,7 +192,7 @@ func notBrought(report, recounted []state.Component) []state.Difference {
 				line = better
 			}
 		}
-		if line.Dropped > 0 && line.OnDisk() {
+		if line.Dropped > 0 && (line.OnDisk() || unread && line.Name == state.ComponentCookies) {
 			all = append(all, state.Difference{Component: line.Name, Origin: line.Origin, By: state.ByRestore, Missing: line.Dropped, Names: []string{}})
 		}
 	}

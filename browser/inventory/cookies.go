@@ -25,14 +25,15 @@ const jarColumns = `SELECT host_key, top_frame_site_key, has_cross_site_ancestor
 const epoch = 11644473600
 
 // cookies reads the jar. Its values lie obfuscated there, with the key that
-// --password-store=basic fixes (components/os_crypt/sync/os_crypt_linux.cc); a
-// jar with a value under another key is not given at all.
+// --password-store=basic fixes (components/os_crypt/sync/os_crypt_linux.cc);
+// a value under another key is told as foreign.
 func (s *survey) cookies() {
 	if !s.exists("Cookies") {
 		return
 	}
 	byDomain := map[string]int{}
 	jar := []state.Cookie{}
+	s.foreign = map[string]string{}
 	damage, uncounted := s.sqlite("Cookies", "cookies", func(ctx context.Context, db *sql.DB) error {
 		key, err := pbkdf2.Key(sha1.New, "peanuts", []byte("saltysalt"), 1, 16)
 		if err != nil {
@@ -51,7 +52,7 @@ func (s *survey) cookies() {
 			byDomain[c.Origin()]++
 			if len(sealed) > 0 {
 				if c.Value, err = unseal(key, sealed, c.Domain); err != nil {
-					s.foreign = true
+					s.foreign[c.Identity()] = underAnotherKey
 				}
 			}
 			jar = append(jar, c)
@@ -59,7 +60,7 @@ func (s *survey) cookies() {
 		return rows.Err()
 	})
 	s.counts(state.ComponentCookies, byDomain, damage, uncounted)
-	if damage+uncounted == "" && !s.foreign {
+	if damage+uncounted == "" {
 		slices.SortFunc(jar, func(a, b state.Cookie) int { return strings.Compare(a.Identity(), b.Identity()) })
 		s.jar = jar
 	}
@@ -93,6 +94,9 @@ func name(n int64, words ...string) string {
 	}
 	return words[n]
 }
+
+// underAnotherKey is the reason of cookies whose values are under another key.
+const underAnotherKey = "encrypted under another key, such as a system keyring's (v11): it cannot be read here"
 
 var errForeign = errors.New("it is under another key")
 

@@ -32,6 +32,10 @@ type Profile struct {
 	Local []state.Area
 	// Cookies is the whole jar, nil where it is damaged or was not read.
 	Cookies []state.Cookie
+	// Listed is the same jar also where some values cannot be read; Foreign has
+	// the reasons, by the cookies' identities.
+	Listed  []state.Cookie
+	Foreign map[string]string
 }
 
 // Read reads the profile in a folder (…/Default). The files must stand still:
@@ -66,7 +70,10 @@ func Read(ctx context.Context, dir string) (Profile, error) {
 			p.Local = part.areas
 		}
 		if part.jar != nil {
-			p.Cookies = part.jar
+			p.Listed, p.Foreign = part.jar, part.foreign
+			if len(part.foreign) == 0 {
+				p.Cookies = part.jar
+			}
 		}
 	}
 	p.Inventory = merged(p.Inventory)
@@ -117,8 +124,9 @@ type survey struct {
 	found []state.Holding
 	areas []state.Area
 	jar   []state.Cookie
-	// foreign is set where a cookie's value is under another key than ours.
-	foreign bool
+	// foreign has the cookies whose value is under another key than ours, with
+	// the reason.
+	foreign map[string]string
 }
 
 func (s *survey) add(h state.Holding) { s.found = append(s.found, h) }

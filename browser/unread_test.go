@@ -1,0 +1,48 @@
+package browser
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/stasisd/stasis/browser/inventory"
+	"github.com/stasisd/stasis/state"
+)
+
+// Of a profile that nobody read, a cookie is restored where Chrome has it, and
+// one that it does not have is a mismatch, whatever the files count.
+func TestUnreadCookies(t *testing.T) {
+	of := func(name, domain string, expires float64) state.Cookie {
+		return state.Cookie{Name: name, Domain: domain, Path: "/", Expires: expires, Session: expires < 0}
+	}
+	kept, sealed, over := of("kept", "a.example", -1), of("sealed", "a.example", -1), of("over", "b.example", 1)
+	s := salvage{jar: []state.Cookie{kept}, found: inventory.Profile{Listed: []state.Cookie{kept, sealed, over},
+		Foreign: map[string]string{sealed.Identity(): "sealed"}}}
+	counted := []state.Component{
+		{Name: "cookies", Origin: "a.example", Saved: 2, Restored: 2},
+		{Name: "cookies", Origin: "b.example", Saved: 1, Restored: 1},
+		{Name: "history", Saved: 3, Restored: 3},
+	}
+	want := []state.Component{
+		{Name: "cookies", Origin: "a.example", Saved: 2, Restored: 1, Dropped: 1, Reason: "sealed"},
+		{Name: "cookies", Origin: "b.example", Saved: 1, Expired: 1},
+		{Name: "history", Saved: 3, Restored: 3},
+	}
+	got := s.unreadCookies(counted, time.Unix(1_000, 0))
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if d := notBrought(got, nil, true); len(d) != 1 || d[0].Origin != "a.example" || d[0].Missing != 1 || d[0].By != state.ByRestore {
+		t.Errorf("the differences: %+v", d)
+	}
+	s.found = inventory.Profile{} // a jar that could not be read
+	want = []state.Component{
+		{Name: "cookies", Origin: "a.example", Saved: 2, Restored: 1, Dropped: 1, Reason: notTaken},
+		{Name: "cookies", Origin: "b.example", Saved: 1, Dropped: 1, Reason: notTaken},
+		{Name: "history", Saved: 3, Restored: 3},
+	}
+	if diff := cmp.Diff(want, s.unreadCookies(counted, time.Unix(1_000, 0))); diff != "" {
+		t.Errorf("not listed (-want +got):\n%s", diff)
+	}
+}
