@@ -79,7 +79,7 @@ func TestParkedChromeDoesNotServe(t *testing.T) {
 				test.before(r, chrome)
 			}
 			if name == "died" {
-				await(t, "the pool hears of it", func() bool { return r.Counts().Parked == 0 })
+				await(t, "the pool hears of it", func() bool { return r.Counts().Parked == 0 && r.dirs() == 0 })
 			}
 			info := r.create(alice, func(c *Create) {
 				c.FromEnvironment = snap
