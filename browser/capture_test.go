@@ -164,6 +164,17 @@ func TestLocalStorageRoundTrip(t *testing.T) {
 	if got != "true" {
 		t.Error("the page finds other items")
 	}
+	// So does a hidden tab, of keys too that are names of every object's own.
+	r.eval(second, s.url+"/page", `localStorage.setItem("getItem", "g"); localStorage.setItem("length", "l"); 1`)
+	asker, err := capture.Ask(within(t), second.driver)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer asker.Close(within(t))
+	await(t, "all items as a hidden tab reads them", func() bool {
+		area, err := asker.Local(within(t), s.url+"/")
+		return err == nil && len(area.Items) == 10 && doc.Local[0].Missing(area) == 0
+	})
 	// An area that is empty is laid down too: what a stale copy has goes.
 	doc.Local = []state.Area{{StorageKey: s.url + "/", Items: []state.Item{}}}
 	if _, err := capture.Lay(within(t), second.driver, doc, time.Now()); err != nil {

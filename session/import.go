@@ -1,6 +1,7 @@
 package session
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -83,6 +84,9 @@ func (s *Service) Import(ctx context.Context, c Caller, r Import, body io.Reader
 			return ImportAnswer{}, err
 		}
 	}
+	if r.SaveAsDefault && doc.Datadir == state.DatadirNone && doc.Empty() {
+		return ImportAnswer{}, fault.New(fault.InvalidImport, op, "save_as_default: there is no cookie, item or database in the file; nothing is replaced by nothing")
+	}
 	now := s.Now().UTC()
 	if doc.CapturedAt.IsZero() {
 		doc.CapturedAt = now
@@ -131,6 +135,9 @@ func (s *Service) take(ctx context.Context, r Import, dir *browser.Dir, a *arriv
 		return state.Document{}, unreadable(err)
 	case len(raw) > snapshot.MaxKept:
 		return state.Document{}, fault.New(fault.TooLarge, "session.import", "the file is larger than %d bytes", snapshot.MaxKept)
+	}
+	if len(bytes.TrimSpace(raw)) == 0 {
+		return state.Document{}, fault.New(fault.InvalidImport, "session.import", "the body is empty; with curl: --data-binary @FILE")
 	}
 	doc, lost, err := format.read(raw)
 	doc.Chrome.Engine = engine

@@ -168,6 +168,8 @@ func TestImportRefused(t *testing.T) {
 		"a broken line":     {alice, Import{Format: FormatNetscape}, "# x\nbroken\n", fault.InvalidImport, "line 2: must have 7 fields"},
 		"no archive":        {alice, Import{Format: FormatDatadir}, "hello", fault.InvalidImport, "it is no archive"},
 		"no profile":        {alice, Import{Format: FormatDatadir}, tarOf(t, "a/b", "c"), fault.InvalidImport, `no profile "Default" in the archive: no folder`},
+		"nothing":           {alice, Import{Format: FormatNetscape}, "\n", fault.InvalidImport, "the body is empty"},
+		"nothing for all":   {alice, Import{Format: FormatPuppeteer, SaveAsDefault: true}, "[]", fault.InvalidImport, "save_as_default"},
 		"another profile":   {alice, Import{Format: FormatDatadir, Profile: "Profile 9"}, tarOf(t, "Default/Preferences", "{}"), fault.InvalidImport, "it has Default"},
 		"bad preferences":   {alice, Import{Format: FormatDatadir}, tarOf(t, "Default/Preferences", "[]"), fault.InvalidImport, "preferences are not JSON"},
 		"a way out":         {alice, Import{Format: FormatDatadir}, tarOf(t, "Default/Preferences", "{}", "../evil", "x"), fault.InvalidImport, "clean relative path"},

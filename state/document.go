@@ -103,6 +103,11 @@ func written(s string) int {
 	return n
 }
 
+// Empty reports whether the document holds nothing that a site keeps.
+func (d Document) Empty() bool {
+	return len(d.Cookies) == 0 && len(d.Local) == 0 && len(d.IndexedDB) == 0 && len(d.Tabs) == 0
+}
+
 // Chrome is the browser that was captured.
 type Chrome struct {
 	Version   string `json:"version"` // "156.0.8078.79"

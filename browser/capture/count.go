@@ -69,7 +69,10 @@ const count = `(async () => {
   return n;
 })()`
 
-const readLocal = `Object.entries(localStorage).map(([key, value]) => ({key: key.toWellFormed(), value: value.toWellFormed()}))`
+// An item may have the name of a method or of a property that every object has,
+// so items are asked for by key.
+const readLocal = `Array.from({length: localStorage.length}, (_, i) => localStorage.key(i))
+  .map((key) => ({key: key.toWellFormed(), value: localStorage.getItem(key).toWellFormed()}))`
 
 // Asker reads the stores of storage keys that need not be open in any tab,
 // through a hidden one, without a request to the site. A key without a name to
