@@ -192,7 +192,7 @@ type badInput struct{ method, path, body, code, names string }
 func TestUnbuiltFields(t *testing.T) {
 	r := newRig(t, nil)
 	for _, name := range []string{
-		"webhook_url", "passkeys", "auto_save", "restart", "resume", "record",
+		"webhook_url", "auto_save", "restart", "resume", "record",
 	} {
 		for _, value := range []string{`false`, `""`, `{}`, `[]`, `0`} {
 			if _, body := r.do(t, "POST", "/v1/sessions", `{"`+name+`":`+value+`}`); !strings.Contains(body, `"unsupported"`) || !strings.Contains(body, name) {

@@ -29,6 +29,7 @@ type createBody struct {
 	Engine      string            `json:"engine"`
 	StartURL    string            `json:"start_url"`
 	RestoreTabs bool              `json:"restore_tabs"`
+	Passkeys    *bool             `json:"passkeys"`
 	ReadOnly    bool              `json:"read_only"`
 	Persist     bool              `json:"persist"`
 	OnLive      string            `json:"on_live"`
@@ -42,7 +43,6 @@ type createBody struct {
 	overridesBody
 
 	WebhookURL unbuilt `json:"webhook_url"`
-	Passkeys   unbuilt `json:"passkeys"`
 	AutoSave   unbuilt `json:"auto_save"`
 	Restart    unbuilt `json:"restart"`
 	Resume     unbuilt `json:"resume"`
@@ -102,7 +102,7 @@ func (b *createBody) request() session.Create {
 		AllowMemory: b.AllowMemory, FreshIfNone: b.IfMissing == "fresh", RestoreTabs: b.RestoreTabs,
 		ReadOnly: b.ReadOnly, Persist: b.Persist, OnLive: session.OnLive(b.OnLive),
 		Idle: seconds(b.Idle), Lifetime: seconds(b.Lifetime), Wait: seconds(b.Wait),
-		Origins: b.Origins.selection(), DiscardOnEnd: b.OnTimeout == "discard", Labels: b.Labels, Extensions: b.Extensions, Overrides: b.overrides(),
+		Origins: b.Origins.selection(), DiscardOnEnd: b.OnTimeout == "discard", Labels: b.Labels, Extensions: b.Extensions, Overrides: b.overrides(), Passkeys: b.Passkeys,
 	}
 }
 

@@ -59,9 +59,11 @@ type Browser struct {
 	cancel     context.CancelFunc
 	ctx        context.Context // of the background work: ends with the browser
 	options    Options
-	relay      *relay.Relay // nil unless a proxy wants credentials
-	attendance *attendance  // nil where nothing is set on the targets
-	salvage    salvage      // what is known of the profile that was brought in
+	relay      *relay.Relay   // nil unless a proxy wants credentials
+	attendance *attendance    // nil where nothing is set on the targets
+	passkeys   *passkeys      // nil where pages have no authenticator
+	kept       state.Passkeys // of the environment, where pages have none
+	salvage    salvage        // what is known of the profile that was brought in
 }
 
 // Fresh starts Chrome on an empty environment, with one blank tab.
@@ -83,6 +85,7 @@ func (s *Starter) Fresh(ctx context.Context, dir *Dir, o Options) (*Browser, err
 			return nil, b.abandon(ctx, fault.New(fault.InvalidExtension, "browser.start", "extension %s (%s): %s", e.ID, e.Name, why))
 		}
 	}
+	b.givePasskeys(state.Passkeys{})
 	if err := b.keepDownloads(ctx); err != nil {
 		return nil, b.abandon(ctx, err)
 	}
@@ -135,6 +138,7 @@ func (s *Starter) Restored(ctx context.Context, dir *Dir, doc state.Document, o 
 		}
 		b.salvage = salvage{}
 	}
+	b.givePasskeys(doc.Passkeys)
 	if err := b.attend(ctx, b.setups()...); err != nil {
 		return nil, nil, b.abandon(ctx, err)
 	}
@@ -142,7 +146,8 @@ func (s *Starter) Restored(ctx context.Context, dir *Dir, doc state.Document, o 
 	if err != nil {
 		return nil, nil, b.abandon(ctx, err)
 	}
-	return b, append(report, state.OverrideLines(doc.Overrides, own)...), nil
+	report = append(report, state.OverrideLines(doc.Overrides, own)...)
+	return b, append(report, b.passkeyLines(doc.Passkeys)...), nil
 }
 
 // prepare readies the profile and returns the extensions that it does not know.
@@ -191,7 +196,38 @@ func (b *Browser) setups() []setup {
 	if o := (overrides{b.options.Overrides}); o.needed() {
 		all = append(all, o)
 	}
+	if b.passkeys != nil {
+		all = append(all, b.passkeys)
+	}
 	return all
+}
+
+// givePasskeys decides whether pages are to have an authenticator: as the
+// options ask, else as the environment had it.
+func (b *Browser) givePasskeys(saved state.Passkeys) {
+	if saved.Given(b.options.Passkeys) {
+		b.passkeys = newPasskeys(saved.Credentials)
+		b.mux.OnDetach(b.passkeys.stir)
+	} else {
+		b.kept = saved
+	}
+}
+
+// passkeyLines report what became of the saved passkeys.
+func (b *Browser) passkeyLines(saved state.Passkeys) []state.Component {
+	if b.passkeys == nil {
+		return state.PasskeyLines(saved, false, nil)
+	}
+	return state.PasskeyLines(saved, true, b.passkeys.lost())
+}
+
+// Passkeys are those of the environment as far as is known without asking
+// Chrome, which may be dead, and whether pages have them.
+func (b *Browser) Passkeys() (held state.Passkeys, given bool) {
+	if b.passkeys == nil {
+		return b.kept, false
+	}
+	return state.Passkeys{Enabled: true, Credentials: b.passkeys.known()}, true
 }
 
 // abandon ends a Chrome that did not come up and returns why it did not.

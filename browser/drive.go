@@ -41,6 +41,9 @@ func (b *Browser) Door() mux.Door { return b.mux.Door() }
 // targetID is set, until the client leaves or ctx ends. A client whose door was
 // closed by CloseClients meanwhile is closed as the others were.
 func (b *Browser) Serve(ctx context.Context, conn mux.Conn, targetID string, door mux.Door) error {
+	if b.passkeys != nil {
+		b.passkeys.mend(ctx) // the client before may have just left
+	}
 	err := b.mux.Serve(ctx, conn, mux.ServeOptions{Target: target.ID(targetID), Door: door})
 	// What a client says of downloads, permissions and its pages goes with it, and the
 	// session's own with that. A

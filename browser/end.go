@@ -37,6 +37,10 @@ func (b *Browser) Capture(ctx context.Context) (state.Document, error) {
 	doc.Datadir = state.DatadirLive
 	doc.Chrome = state.Chrome{Version: b.version, Engine: EngineChrome, UserAgent: b.userAgent, Flags: b.process.Flags()}
 	doc.Overrides, doc.Permissions = b.options.Overrides, b.mux.Granted()
+	if b.passkeys != nil {
+		b.passkeys.read(ctx)
+	}
+	doc.Passkeys, _ = b.Passkeys()
 	return doc, nil
 }
 
@@ -85,6 +89,9 @@ func (b *Browser) Kill(ctx context.Context) error {
 	}
 	b.background.Wait()
 	b.attendance.wait()
+	if b.passkeys != nil {
+		b.passkeys.work.Wait()
+	}
 	b.relay.Close()
 	return fault.Wrap(err, fault.BrowserFailed, "browser.kill", "Chrome could not be ended")
 }

@@ -14,4 +14,7 @@ type Options struct {
 	// Extensions are those that the browser has, restored and new ones. Their
 	// files lie in the run directory (see [ExtensionDir]) before it starts.
 	Extensions []state.Extension
+	// Passkeys gives pages a virtual authenticator, or none; nil: as the
+	// environment had it.
+	Passkeys *bool
 }

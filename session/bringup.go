@@ -131,6 +131,9 @@ func (s *Service) thaw(ctx context.Context, r Create, snap profiles.Snapshot, na
 		if id := lacks(p.extensions, named); id != "" {
 			return "the parked Chrome does not have extension " + id + " in the version that is asked for"
 		}
+		if held, given := p.Passkeys(); held.Given(r.Passkeys) != given {
+			return "the parked Chrome runs with other passkeys"
+		}
 		return ""
 	})
 	if !ok {

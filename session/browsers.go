@@ -30,6 +30,7 @@ type Chrome interface {
 
 	CheckLogin(ctx context.Context, check browser.LoginCheck) (browser.LoginOutcome, error)
 	Capture(ctx context.Context) (state.Document, error)
+	Passkeys() (held state.Passkeys, given bool)
 	Verify(ctx context.Context, doc state.Document, report []state.Component) (state.Verification, error)
 	Storage(ctx context.Context, origins []string) (browser.Storage, error)
 	Environment() ([]datadir.File, error)

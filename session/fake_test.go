@@ -129,6 +129,7 @@ func (b *fakeBrowsers) start(dir *browser.Dir) *fakeChrome {
 
 // fakeChrome is a Chrome that only keeps the order of things.
 type fakeChrome struct {
+	passkeys state.Passkeys
 	b        *fakeBrowsers
 	dir      *browser.Dir
 	restored state.Document
@@ -243,6 +244,8 @@ func (c *fakeChrome) Open(_ context.Context, url string) error {
 func (c *fakeChrome) Screenshot(context.Context) ([]byte, string, string, error) {
 	return []byte{0xff, 0xd8}, "https://a.example/", "one", c.gone()
 }
+
+func (c *fakeChrome) Passkeys() (state.Passkeys, bool) { return c.passkeys, c.passkeys.Enabled }
 
 func (c *fakeChrome) Capture(context.Context) (state.Document, error) {
 	if err := c.b.step("capture", c); err != nil {

@@ -70,6 +70,7 @@ type Create struct {
 	Wait         time.Duration // for a free place or, with OnLiveWait, for the environment
 	Labels       map[string]string
 	Overrides    state.Overrides // the saved ones apply where these name none
+	Passkeys     *bool           // nil: as the environment had it
 	Origins      state.Selection // whose state is brought back
 	// Extensions are the IDs of those that the session is to have besides the
 	// restored ones.
@@ -86,7 +87,7 @@ type Create struct {
 
 // browser is what the browser room is told of a create.
 func (r Create) browser() browser.Options {
-	return browser.Options{RestoreTabs: r.RestoreTabs, Overrides: r.Overrides, Extensions: r.installed}
+	return browser.Options{RestoreTabs: r.RestoreTabs, Overrides: r.Overrides, Passkeys: r.Passkeys, Extensions: r.installed}
 }
 
 // again is the same for a Chrome that takes over within the session: what was

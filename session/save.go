@@ -116,6 +116,7 @@ func (s *Service) saveLeft(ctx context.Context, j job) ended {
 	doc := j.doc
 	if !doc.Complete {
 		doc = crashed(j, s.Now())
+		doc.Passkeys = s.leftPasskeys(ctx, j)
 	}
 	if j.chrome != nil {
 		if err := j.chrome.Kill(ctx); err != nil {
@@ -203,6 +204,7 @@ func (s *Service) reopen(ctx context.Context, j job, doc state.Document, why err
 		doc.Datadir = state.DatadirCrash
 	default: // only its datadir is left
 		doc = crashed(j, s.Now())
+		doc.Passkeys = s.leftPasskeys(ctx, j)
 	}
 	chrome, _, err := s.Browsers.Restored(ctx, j.dir, doc, j.again)
 	if err != nil {

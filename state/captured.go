@@ -55,6 +55,7 @@ func Captured(doc Document) []Component {
 			lines = append(lines, Component{Name: ComponentExtensionStorage, Origin: e.Origin(), Saved: len(e.Session)})
 		}
 	}
+	lines = append(lines, doc.Passkeys.Lines()...)
 	return append(lines, doc.Inventory.captured(doc)...)
 }
 

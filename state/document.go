@@ -54,6 +54,8 @@ type Document struct {
 	Overrides Overrides `json:"overrides,omitzero"`
 	// Permissions are those that clients set over CDP.
 	Permissions []Granted `json:"permissions,omitempty"`
+	// Passkeys are in no datadir: these are all there are.
+	Passkeys Passkeys `json:"passkeys,omitzero"`
 	// TabsByURL: the datadir has no session files of these tabs, so they are
 	// opened by URL, whatever way the datadir was made.
 	TabsByURL bool `json:"tabs_by_url,omitempty"`

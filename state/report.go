@@ -11,6 +11,7 @@ const (
 	ComponentWindowName     = "window_name"
 	ComponentPermissions    = "permissions" // set over CDP
 	ComponentOverrides      = "overrides"   // viewport, user agent, proxy, …
+	ComponentPasskeys       = "passkeys"    // of the virtual authenticator, by site
 
 	// Counted on disk: see Inventory.
 	ComponentIndexedDB        = "indexed_db" // databases

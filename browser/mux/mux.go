@@ -60,6 +60,7 @@ type Mux struct {
 	users    map[*Driver]struct{}
 	granted  []state.Granted
 	opened   Opened // nil unless OnCreate was called
+	detached func() // nil unless OnDetach was called
 }
 
 // pending is a request that Chrome has not answered. Exactly one of answer and
@@ -240,4 +241,5 @@ func (m *Mux) route(msg []byte) {
 	}
 	m.learn(p, &e)
 	p.answer(e)
+	m.tellDetached(p.method)
 }

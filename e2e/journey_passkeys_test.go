@@ -1,0 +1,186 @@
+package e2e
+
+import (
+	"bytes"
+	"encoding/base64"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stasisd/stasis/e2e/apps/relyingparty"
+	"github.com/stasisd/stasis/e2e/daemon"
+	"github.com/stasisd/stasis/session"
+	"github.com/stasisd/stasis/state"
+)
+
+const (
+	signIn     = `signIn()`
+	signedIn   = "ok: ada"
+	hasPasskey = `PublicKeyCredential.isUserVerifyingPlatformAuthenticatorAvailable().then(String)`
+)
+
+// TestPasskeys: a passkey that was registered in one session signs in in the
+// next, in every tab and in frames, with a counter that goes on; however
+// the environment comes back, and also after a session that did not want it.
+// The site verifies every signature.
+func TestPasskeys(t *testing.T) {
+	t.Parallel()
+	d := daemon.Start(t, daemon.Options{Args: []string{"--log-level", "debug"}})
+	site := relyingparty.Start(t)
+	says := func(t *testing.T, cdpURL, want string, steps ...step) {
+		t.Helper()
+		got := drive(t, puppeteer, cdpURL, steps...)
+		if is := text(t, got[len(got)-1]); is != want {
+			t.Fatalf("the site says %q, want %q", is, want)
+		}
+	}
+	restored := func(id, path string, more body) created {
+		t.Helper()
+		b := body{"restore_from_session_id": id}
+		for name, value := range more {
+			b[name] = value
+		}
+		s := create(t, d, b)
+		if s.Restored.Path != path {
+			t.Fatalf("restored %s: %s", s.Restored.Path, s.Restored.FallbackReason)
+		}
+		return s
+	}
+
+	one := create(t, d, body{"passkeys": true})
+	says(t, one.CDP, signedIn, visit(site.URL), evaluate(`register("ada")`))
+	says(t, one.CDP, "true", evaluate(signIn), evaluate(`blob("large")`))
+	says(t, one.CDP, signedIn, openTab(site.URL+"/?at-once"), evaluate(`window.atOnce`))
+	says(t, one.CDP, signedIn, openTab(strings.Replace(site.URL, relyingparty.ID, "127.0.0.1", 1)+"/framed"),
+		await(`window.answer`), evaluate(`window.answer`))
+	snap := save(t, d, one.ID, "filesystem")
+	if c := onlyPasskeys(snap.Components); c.Origin != relyingparty.ID || c.Saved != 1 {
+		t.Errorf("the capture's report: %+v", c)
+	}
+	privateKey := keyOf(t, d, snap.ID)
+	restart(t, d)
+
+	two := restored(one.ID, session.PathCold, nil)
+	if c := onlyPasskeys(two.Restored.Components); c.Origin != relyingparty.ID || c.Saved != 1 || c.Restored != 1 {
+		t.Errorf("the restore's report: %+v", c)
+	}
+	says(t, two.CDP, signedIn, toTab("at-once"), await(`window.atOnce`), evaluate(`window.atOnce`))
+	says(t, two.CDP, "large", openTab(site.URL), evaluate(signIn), evaluate(`blob()`))
+	save(t, d, two.ID, "memory")
+
+	three := restored(two.ID, session.PathParked, nil)
+	says(t, three.CDP, signedIn, toTab("at-once"), evaluate(signIn))
+	save(t, d, three.ID, "memory")
+	restart(t, d)
+
+	four := restored(three.ID, session.PathCold, nil)
+	if four.Restored.Datadir != state.DatadirLive {
+		t.Errorf("restored from a datadir that is %s", four.Restored.Datadir)
+	}
+	says(t, four.CDP, signedIn, openTab(site.URL), evaluate(signIn))
+	save(t, d, four.ID, "memory")
+
+	// Not wanted, they are kept all the same.
+	without := restored(four.ID, session.PathCold, body{"passkeys": false, "restore_tabs": false})
+	if c := onlyPasskeys(without.Restored.Components); c.Dropped != 1 || c.Reason == "" {
+		t.Errorf("the report of a restore without: %+v", c)
+	}
+	says(t, without.CDP, "false", visit(site.URL), evaluate(hasPasskey))
+	save(t, d, without.ID, "filesystem")
+
+	// A daemon that dies has them in memory only; those it had started from are kept.
+	six := restored(without.ID, session.PathCold, nil)
+	says(t, six.CDP, "true", visit(site.URL), evaluate(hasPasskey))
+	d.Kill(t)
+	d.Restart(t)
+	seven := restored(six.ID, session.PathCold, nil)
+	before := site.Count("ada")
+	says(t, seven.CDP, signedIn, openTab(site.URL), evaluate(signIn))
+	if now := site.Count("ada"); now != before+1 {
+		t.Errorf("the counter went from %d to %d", before, now)
+	}
+	ownAuthenticator(t, d, site, seven)
+	d.Stop(t)
+	notWritten(t, d, privateKey)
+}
+
+// ownAuthenticator lets a client speak WebAuthn by itself: where the session
+// has no passkeys it is as in any Chrome, and where it has some they are back
+// when the client has left.
+func ownAuthenticator(t *testing.T, d *daemon.Daemon, site *relyingparty.Site, with created) {
+	t.Helper()
+	plain := create(t, d, body{})
+	w := dial(t, plain.CDP)
+	page, _ := w.page()
+	w.call(page, "WebAuthn.enable", obj{}, nil)
+	w.call(page, "WebAuthn.addVirtualAuthenticator", obj{"options": obj{"protocol": "ctap2", "transport": "internal",
+		"hasResidentKey": true, "hasUserVerification": true, "isUserVerified": true}}, nil)
+	w.open(page, site.URL+"/")
+	if said := w.eval(page, `register("bea")`); !strings.Contains(said, "ok: bea") {
+		t.Errorf("with an authenticator of the client's own the site says %s", said)
+	}
+	w.close()
+	w = dial(t, with.CDP)
+	page, _ = w.page()
+	w.call(page, "WebAuthn.enable", obj{}, nil)
+	w.call(page, "WebAuthn.disable", nil, nil)
+	w.close()
+	daemon.Eventually(t, stepDeadline, "the passkeys are back", func() bool {
+		got := drive(t, puppeteer, with.CDP, visit(site.URL), evaluate(hasPasskey))
+		return text(t, got[1]) == "true"
+	})
+	got := drive(t, puppeteer, with.CDP, visit(site.URL), evaluate(signIn))
+	if said := text(t, got[1]); said != signedIn {
+		t.Errorf("after a client's own WebAuthn the site says %s", said)
+	}
+}
+
+// onlyPasskeys is the one line of a report that is about passkeys.
+func onlyPasskeys(lines []state.Component) state.Component {
+	var found []state.Component
+	for _, c := range lines {
+		if c.Name == state.ComponentPasskeys {
+			found = append(found, c)
+		}
+	}
+	if len(found) != 1 {
+		return state.Component{}
+	}
+	return found[0]
+}
+
+// keyOf is the private key of a snapshot's only passkey, as the secrets right
+// reads it.
+func keyOf(t testing.TB, d *daemon.Daemon, snapshot string) []byte {
+	t.Helper()
+	var doc state.Document
+	d.Must(t, http.StatusOK, http.MethodGet, "/v1/snapshots/"+snapshot+"/state?format=stasis", nil).Into(t, &doc)
+	if len(doc.Passkeys.Credentials) != 1 || len(doc.Passkeys.Credentials[0].PrivateKey) == 0 {
+		t.Fatalf("the state has %d passkeys", len(doc.Passkeys.Credentials))
+	}
+	return doc.Passkeys.Credentials[0].PrivateKey
+}
+
+// notWritten looks for a key in the log and in every file of a daemon.
+func notWritten(t testing.TB, d *daemon.Daemon, key []byte) {
+	t.Helper()
+	forms := [][]byte{key, []byte(base64.StdEncoding.EncodeToString(key)), []byte(base64.RawURLEncoding.EncodeToString(key))}
+	for _, form := range forms {
+		if strings.Contains(d.Log(), string(form)) {
+			t.Error("the log holds a private key")
+		}
+	}
+	for _, name := range files(t, d.Dir) {
+		raw, err := os.ReadFile(filepath.Join(d.Dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, form := range forms {
+			if bytes.Contains(raw, form) {
+				t.Errorf("%s holds a private key", name)
+			}
+		}
+	}
+}

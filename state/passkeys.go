@@ -1,0 +1,76 @@
+package state
+
+import (
+	"maps"
+	"slices"
+)
+
+// Passkeys are the virtual authenticator of an environment: what WebAuthn calls
+// credentials, private keys included. It is nowhere but in the sealed archive.
+type Passkeys struct {
+	// Enabled: the environment's pages have the authenticator.
+	Enabled     bool      `json:"enabled"`
+	Credentials []Passkey `json:"credentials,omitempty"`
+}
+
+// Passkey is one credential (CDP WebAuthn.Credential).
+type Passkey struct {
+	ID          []byte `json:"credential_id"`
+	RPID        string `json:"rp_id"`       // the site: "example.com"
+	PrivateKey  []byte `json:"private_key"` // PKCS#8
+	UserHandle  []byte `json:"user_handle,omitempty"`
+	UserName    string `json:"user_name,omitempty"`
+	DisplayName string `json:"user_display_name,omitempty"`
+	SignCount   int64  `json:"sign_count"` // of the last signature; -1: it has no counter
+	LargeBlob   []byte `json:"large_blob,omitempty"`
+	Resident    bool   `json:"resident"` // found without its ID (discoverable)
+	// The backup flags of its signatures (WebAuthn, "Credential Backup State").
+	BackupEligible bool `json:"backup_eligible"`
+	BackedUp       bool `json:"backed_up"`
+}
+
+// Given says whether an environment's pages are to have the authenticator: as
+// asked, else where it had one or has credentials.
+func (p Passkeys) Given(asked *bool) bool {
+	if asked != nil {
+		return *asked
+	}
+	return p.Enabled || len(p.Credentials) > 0
+}
+
+// Lines count the credentials for each site, as saved.
+func (p Passkeys) Lines() []Component {
+	saved := map[string]int{}
+	for _, c := range p.Credentials {
+		saved[c.RPID]++
+	}
+	lines := make([]Component, 0, len(saved))
+	for _, rp := range slices.Sorted(maps.Keys(saved)) {
+		lines = append(lines, Component{Name: ComponentPasskeys, Origin: rp, Saved: saved[rp]})
+	}
+	return lines
+}
+
+// PasskeyLines report what became of saved credentials: refused names, by
+// credential ID, those that Chrome did not take; without an authenticator none
+// is there for a page.
+func PasskeyLines(saved Passkeys, given bool, refused map[string]bool) []Component {
+	lines := saved.Lines()
+	for i := range lines {
+		line := &lines[i]
+		for _, c := range saved.Credentials {
+			switch {
+			case c.RPID != line.Origin:
+			case !given:
+				line.Dropped++
+				line.Reason = "passkeys is false; they are kept for the next snapshot"
+			case refused[string(c.ID)]:
+				line.Dropped++
+				line.Reason = "Chrome refused the credential; it is kept for the next snapshot"
+			default:
+				line.Restored++
+			}
+		}
+	}
+	return lines
+}
