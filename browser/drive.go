@@ -41,10 +41,13 @@ func (b *Browser) Door() mux.Door { return b.mux.Door() }
 // targetID is set, until the client leaves or ctx ends. A client whose door was
 // closed by CloseClients meanwhile is closed as the others were.
 func (b *Browser) Serve(ctx context.Context, conn mux.Conn, targetID string, door mux.Door) error {
+	options := mux.ServeOptions{Target: target.ID(targetID), Door: door}
 	if b.passkeys != nil {
 		b.passkeys.mend(ctx) // the client before may have just left
+		// Its sessions take the authenticators of their pages with them.
+		options.Leaving = func() { b.passkeys.read(context.WithoutCancel(ctx)) }
 	}
-	err := b.mux.Serve(ctx, conn, mux.ServeOptions{Target: target.ID(targetID), Door: door})
+	err := b.mux.Serve(ctx, conn, options)
 	// What a client says of downloads, permissions and its pages goes with it, and the
 	// session's own with that. A
 	// Chrome that has gone has none, and a frozen one must not hold this up.

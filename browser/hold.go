@@ -148,6 +148,10 @@ func (h *hold) release(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseDeadline)
 	defer cancel()
 	h.drain(ctx)
+	if h.b.passkeys != nil {
+		h.leave(ctx)
+		return
+	}
 	yes := true // without it Chrome refuses the command
 	// Detaching resumes pages that wait; of a dead Chrome nothing does.
 	_, _ = cdp.Call(ctx, h.b.driver, target.SetAutoAttach, target.SetAutoAttachParams{Flatten: &yes})
@@ -155,6 +159,19 @@ func (h *hold) release(ctx context.Context) {
 	// session of that target is detached; its frames would wait for ever.
 	for _, t := range h.tabs {
 		_, _ = cdp.Call(ctx, h.b.driver, target.DetachFromTarget, target.DetachFromTargetParams{SessionID: t.session})
+	}
+}
+
+// leave gives the hold up and stays attached: with a session of a page that has
+// navigated Chrome would end the page's authenticator, while its first scripts
+// run. Nothing is attached to from now on, and nothing waits.
+func (h *hold) leave(ctx context.Context) {
+	yes := true
+	_, _ = cdp.Call(ctx, h.b.driver, target.SetAutoAttach, target.SetAutoAttachParams{
+		AutoAttach: true, Flatten: &yes, Filter: target.Filter{{Type: "none"}}})
+	for _, t := range h.tabs {
+		h.post(t.session, target.SetAutoAttach.Method, target.SetAutoAttachParams{Flatten: &yes})
+		h.post(t.session, page.Disable.Method, nil) // its scripts go with it
 	}
 }
 

@@ -1,18 +1,16 @@
 package browser
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"maps"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/target"
 	"github.com/chromedp/cdproto/webauthn"
 
-	"github.com/stasisd/stasis/browser/mux"
 	"github.com/stasisd/stasis/state"
 )
 
@@ -35,7 +33,11 @@ type passkeys struct {
 	ours    map[webauthn.AuthenticatorID]bool // all that were ever made here
 }
 
-// device is one page's authenticator.
+// authenticatorDeadline bounds how long Chrome may take to answer for one
+// page's authenticator; it takes milliseconds.
+const authenticatorDeadline = 5 * time.Second
+
+// device is one page's authenticator; without an ID there is none yet.
 type device struct {
 	page *attended
 	id   webauthn.AuthenticatorID
@@ -65,12 +67,18 @@ func (p *passkeys) arrive(ctx context.Context, t *attended) {
 	}
 	p.doing.Lock()
 	defer p.doing.Unlock()
+	p.mu.Lock()
+	p.devices[t.id] = &device{page: t}
+	p.mu.Unlock()
 	p.install(ctx, t)
 }
 
 // install makes a page's authenticator; the caller holds doing. A page that
-// has gone needs none.
+// has gone needs none; one that Chrome gave none in time is tried again when
+// the authenticators are next looked after.
 func (p *passkeys) install(ctx context.Context, t *attended) {
+	ctx, cancel := context.WithTimeout(ctx, authenticatorDeadline)
+	defer cancel()
 	if _, err := cdp.Call(ctx, t, webauthn.Enable, webauthn.EnableParams{}); err != nil {
 		return
 	}
@@ -84,6 +92,10 @@ func (p *passkeys) install(ctx context.Context, t *attended) {
 		}
 	}
 	p.mu.Lock()
+	if p.devices[t.id] == nil {
+		p.mu.Unlock()
+		return // it has gone meanwhile
+	}
 	p.devices[t.id], p.ours[made.AuthenticatorID] = &device{page: t, id: made.AuthenticatorID}, true
 	held := slices.Clone(p.held)
 	p.mu.Unlock()
@@ -127,10 +139,9 @@ func (p *passkeys) mend(ctx context.Context) {
 	p.doing.Lock()
 	defer p.doing.Unlock()
 	for _, d := range p.all() {
-		if _, err := cdp.Call(ctx, d.page, webauthn.GetCredentials, webauthn.GetCredentialsParams{AuthenticatorID: d.id}); err == nil {
-			continue
+		if _, err := d.credentials(ctx); err != nil && ctx.Err() == nil {
+			p.install(ctx, d.page)
 		}
-		p.install(ctx, d.page)
 	}
 }
 
@@ -140,86 +151,15 @@ func (p *passkeys) depart(_ context.Context, gone *attended, _ []*attended) {
 	delete(p.devices, gone.id)
 }
 
-// follow keeps the authenticators the same until they end.
-func (p *passkeys) follow(ctx context.Context, events <-chan mux.Event) {
-	for {
-		select {
-		case e, ok := <-events:
-			if !ok {
-				return
-			}
-			p.mirror(ctx, e)
-		case <-p.stirred:
-			p.mend(ctx)
-		case <-ctx.Done():
-			return
-		}
+// credentials are those that the authenticator holds now.
+func (d *device) credentials(ctx context.Context) ([]*webauthn.Credential, error) {
+	ctx, cancel := context.WithTimeout(ctx, authenticatorDeadline)
+	defer cancel()
+	got, err := cdp.Call(ctx, d.page, webauthn.GetCredentials, webauthn.GetCredentialsParams{AuthenticatorID: d.id})
+	if err != nil {
+		return nil, err
 	}
-}
-
-// mirror takes over what a page did to a credential, and tells the others.
-func (p *passkeys) mirror(ctx context.Context, e mux.Event) {
-	var what struct {
-		AuthenticatorID webauthn.AuthenticatorID `json:"authenticatorId"`
-		CredentialID    []byte                   `json:"credentialId"`
-		Credential      *webauthn.Credential     `json:"credential"`
-	}
-	if json.Unmarshal(e.Params, &what) != nil {
-		return
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if !p.ours[what.AuthenticatorID] {
-		return // a client's own
-	}
-	if what.Credential == nil {
-		p.held = slices.DeleteFunc(p.held, func(c state.Passkey) bool { return bytes.Equal(c.ID, what.CredentialID) })
-	} else {
-		what.CredentialID = what.Credential.CredentialID
-		p.take(fromCDP(what.Credential))
-	}
-	for _, d := range p.devices {
-		if d.id == what.AuthenticatorID {
-			continue
-		}
-		d.page.post(ctx, webauthn.RemoveCredential.Method, webauthn.RemoveCredentialParams{
-			AuthenticatorID: d.id, CredentialID: what.CredentialID})
-		if what.Credential != nil {
-			d.page.post(ctx, webauthn.AddCredential.Method, addCredential{d.id, toCDP(fromCDP(what.Credential))})
-		}
-	}
-}
-
-// take notes a credential as it is now; the caller holds mu.
-func (p *passkeys) take(c state.Passkey) {
-	i := slices.IndexFunc(p.held, func(old state.Passkey) bool { return bytes.Equal(old.ID, c.ID) })
-	if i < 0 {
-		p.held = append(p.held, c)
-		return
-	}
-	// Two pages that sign at once both count from the same number: the counter
-	// of the environment never goes back.
-	c.SignCount = max(c.SignCount, p.held[i].SignCount)
-	p.held[i] = c
-}
-
-// read looks at every authenticator itself: an event may still be on its way.
-func (p *passkeys) read(ctx context.Context) {
-	for _, d := range p.all() {
-		got, err := cdp.Call(ctx, d.page, webauthn.GetCredentials, webauthn.GetCredentialsParams{AuthenticatorID: d.id})
-		if err != nil {
-			continue // the events have told the rest
-		}
-		p.mu.Lock()
-		for _, c := range got.Credentials {
-			is := fromCDP(c)
-			i := slices.IndexFunc(p.held, func(old state.Passkey) bool { return bytes.Equal(old.ID, is.ID) })
-			if i < 0 || p.held[i].SignCount < is.SignCount {
-				p.take(is)
-			}
-		}
-		p.mu.Unlock()
-	}
+	return got.Credentials, nil
 }
 
 // all are the authenticators there are, in no order.
@@ -241,40 +181,4 @@ func (p *passkeys) lost() map[string]bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return maps.Clone(p.refused)
-}
-
-// addCredential are the parameters of WebAuthn.addCredential. The type of
-// cdproto always names a key group too, and Chrome refuses that.
-type addCredential struct {
-	AuthenticatorID webauthn.AuthenticatorID `json:"authenticatorId"`
-	Credential      credential               `json:"credential"`
-}
-
-type credential struct {
-	ID             []byte `json:"credentialId"`
-	Resident       bool   `json:"isResidentCredential"`
-	RPID           string `json:"rpId"`
-	PrivateKey     []byte `json:"privateKey"`
-	UserHandle     []byte `json:"userHandle,omitempty"`
-	SignCount      int64  `json:"signCount"`
-	LargeBlob      []byte `json:"largeBlob"` // one without any, even an empty one, can be given none later
-	BackupEligible bool   `json:"backupEligibility"`
-	BackedUp       bool   `json:"backupState"`
-	UserName       string `json:"userName,omitempty"`
-	DisplayName    string `json:"userDisplayName,omitempty"`
-}
-
-func toCDP(c state.Passkey) credential {
-	return credential{
-		ID: c.ID, Resident: c.Resident, RPID: c.RPID, PrivateKey: c.PrivateKey, UserHandle: c.UserHandle, SignCount: c.SignCount,
-		LargeBlob: c.LargeBlob, BackupEligible: c.BackupEligible, BackedUp: c.BackedUp, UserName: c.UserName, DisplayName: c.DisplayName,
-	}
-}
-
-func fromCDP(c *webauthn.Credential) state.Passkey {
-	return state.Passkey{
-		ID: c.CredentialID, Resident: c.IsResidentCredential, RPID: c.RpID, PrivateKey: c.PrivateKey,
-		UserHandle: c.UserHandle, SignCount: int64(c.SignCount), LargeBlob: c.LargeBlob,
-		BackupEligible: c.BackupEligibility, BackedUp: c.BackupState, UserName: c.UserName, DisplayName: c.UserDisplayName,
-	}
 }

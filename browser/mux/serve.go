@@ -31,6 +31,9 @@ type ServeOptions struct {
 	Target target.ID
 	// Door is the one to come in by; see [Mux.Door].
 	Door Door
+	// Leaving is called, if set, when the client has gone and its sessions are
+	// still there. It bounds its own time.
+	Leaving func()
 }
 
 // client is a peer at the other end of a Conn.
@@ -90,6 +93,9 @@ func (m *Mux) serve(ctx context.Context, conn Conn, o ServeOptions, internal boo
 		c.end(CloseGoingAway, "going away", nil, false)
 	case <-m.done:
 		c.end(CloseBrowserGone, "browser gone", m.Err(), false)
+	}
+	if o.Leaving != nil {
+		o.Leaving()
 	}
 	m.leave(&c.peer)
 	if c.out.finish(c.drain) {
