@@ -26,6 +26,10 @@ const (
 // Capture reads what CDP tells of the environment (see capture.Read), marked
 // as of a live Chrome.
 func (b *Browser) Capture(ctx context.Context) (state.Document, error) {
+	if b.passkeys != nil {
+		defer b.passkeys.rest()()
+		b.passkeys.read(ctx)
+	}
 	doc, err := capture.Read(ctx, b.driver)
 	if err != nil {
 		return doc, err

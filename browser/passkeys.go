@@ -24,7 +24,8 @@ type passkeys struct {
 
 	stirred chan struct{} // a page's authenticator may have gone
 
-	doing sync.Mutex // held while Chrome is asked; a frozen one keeps silent
+	resting sync.Mutex // held while no page is given its authenticator again
+	doing   sync.Mutex // held while Chrome is asked; a frozen one keeps silent
 
 	mu      sync.Mutex      // guards what follows, and is never held for long
 	held    []state.Passkey // in the order of their registration
@@ -34,8 +35,9 @@ type passkeys struct {
 }
 
 // authenticatorDeadline bounds how long Chrome may take to answer for one
-// page's authenticator; it takes milliseconds.
-const authenticatorDeadline = 5 * time.Second
+// page's authenticator. It takes milliseconds, and gives no answer at all where
+// the authenticator is taken away meanwhile.
+const authenticatorDeadline = 2 * time.Second
 
 // device is one page's authenticator; without an ID there is none yet.
 type device struct {
@@ -132,10 +134,24 @@ func (p *passkeys) stir() {
 	}
 }
 
+// rest has nothing mended until the returned function is called: whoever comes
+// and goes in many pages takes away what it is just being given.
+func (p *passkeys) rest() func() {
+	p.resting.Lock()
+	return func() {
+		p.resting.Unlock()
+		p.stir()
+	}
+}
+
 // mend gives pages their authenticator again where it has gone. Chrome takes it
 // away with any session of the page that ends after the page has navigated, and
 // with a client's own WebAuthn.disable.
 func (p *passkeys) mend(ctx context.Context) {
+	if !p.resting.TryLock() {
+		return // it is done afterwards
+	}
+	defer p.resting.Unlock()
 	p.doing.Lock()
 	defer p.doing.Unlock()
 	for _, d := range p.all() {

@@ -226,6 +226,15 @@ func TestRotationAfterTheRestore(t *testing.T) {
 			if keys, want := text(t, got[4]), "token,token_"+last; keys != want {
 				t.Errorf("localStorage has the keys %s, want %s", keys, want)
 			}
+			if report.Verification != session.VerificationOK {
+				t.Errorf("the verification says %s: %+v", report.Verification, report.Differences)
+			}
+			bySite := slices.ContainsFunc(report.Differences, func(d state.Difference) bool {
+				return d.Component == state.ComponentCookies && d.By == state.BySite && slices.Contains(d.Names, "kept")
+			})
+			if !bySite {
+				t.Errorf("the site's change of its cookie is not told as its own: %+v", report.Differences)
+			}
 			for _, c := range report.Components {
 				if c.Dropped > 0 && (c.Name == state.ComponentCookies || c.Name == state.ComponentLocalStorage) {
 					t.Errorf("the report calls a change of the site's a loss: %+v", c)

@@ -45,3 +45,15 @@ func TestPasskeyLines(t *testing.T) {
 		}
 	}
 }
+
+func TestPasskeysSelected(t *testing.T) {
+	doc := state.Document{Passkeys: state.Passkeys{Enabled: true, Credentials: []state.Passkey{{RPID: "a.example"}, {RPID: "b.example"}}}}
+	left, lines := state.Selection{Exclude: []string{"b.example"}}.Document(doc)
+	if diff := cmp.Diff([]state.Passkey{{RPID: "a.example"}}, left.Passkeys.Credentials); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	want := []state.Component{{Name: state.ComponentPasskeys, Origin: "b.example", Saved: 1, Dropped: 1, Reason: state.LeftOut}}
+	if diff := cmp.Diff(want, lines); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}

@@ -55,6 +55,8 @@ func (s Selection) Document(doc Document) (Document, []Component) {
 		drop(h.Component, h.Origin, h.Items, reason)
 	})
 	doc.Permissions = kept(doc.Permissions, func(g Granted) bool { return s.HasOrigin(g.Origin) && s.HasOrigin(g.EmbeddedOrigin) }, func(Granted) {})
+	doc.Passkeys.Credentials = kept(doc.Passkeys.Credentials, func(c Passkey) bool { return s.HasDomain(c.RPID) },
+		func(c Passkey) { drop(ComponentPasskeys, c.RPID, 1, LeftOut) })
 	doc.Missed = kept(doc.Missed, func(m Missed) bool { return s.HasOrigin(m.Origin) }, func(Missed) {})
 	return doc, added(lines)
 }

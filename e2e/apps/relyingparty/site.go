@@ -69,6 +69,7 @@ func (s *Site) Count(name string) uint32 {
 }
 
 func (s *Site) serve(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Cache-Control", "no-store")
 	switch r.URL.Path {
 	case "/", "/pop":
 		w.Header().Set("Content-Type", "text/html")
