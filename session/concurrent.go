@@ -55,6 +55,11 @@ func (l *live) shares(ctx context.Context, r Create) error {
 				other = append(other, "extension "+id)
 			}
 		}
+		if r.Passkeys != nil && l.chrome != nil {
+			if _, given := l.chrome.Passkeys(); *r.Passkeys != given {
+				other = append(other, "passkeys")
+			}
+		}
 		if l.request.partial {
 			other = append(other, "origins")
 		}

@@ -130,7 +130,7 @@ func (s *Service) begin(ctx context.Context, c Caller, r Create, o origin) (*liv
 	if up.report != nil {
 		rec.Restored, rec.BaseSnapshotID = encode(up.report), o.snapshot.ID
 	}
-	rec.Sealed, err = s.sealUnsaved(unsaved{Overrides: up.overrides, Partial: up.partial})
+	rec.Sealed, err = s.sealUnsaved(unsaved{Overrides: up.overrides, Partial: up.partial, Origins: r.Origins, Passkeys: r.Passkeys})
 	if err == nil {
 		err = s.Catalogue.CreateSession(ctx, rec)
 	}

@@ -37,7 +37,8 @@ type job struct {
 	checked *LoginOutcome
 	// held is why the default does not move although that was asked for.
 	held    string
-	partial bool // the session was given only some origins of an environment
+	given   state.Selection // of a rescue: the origins that the session was given
+	partial bool            // the session was given only some origins of an environment
 	status  profiles.Status
 	reason  string
 }

@@ -14,15 +14,18 @@ func (s *Service) leftPasskeys(ctx context.Context, j job) state.Passkeys {
 		held, _ := j.chrome.Passkeys()
 		return held
 	}
+	asked := j.again.Passkeys != nil && *j.again.Passkeys
 	if j.rec.BaseSnapshotID == "" {
-		return state.Passkeys{}
+		return state.Passkeys{Enabled: asked}
 	}
 	base, err := s.passkeysOf(ctx, j.rec.BaseSnapshotID)
 	if err != nil {
 		s.Log.Warn("the passkeys of a rescued session could not be read from the snapshot that it started from",
 			"session", j.rec.ID, "snapshot", j.rec.BaseSnapshotID, "error", err)
 	}
-	return base
+	base.Enabled = base.Enabled || asked
+	left, _ := j.given.Document(state.Document{Passkeys: base})
+	return left.Passkeys
 }
 
 // passkeysOf reads the passkeys of a snapshot.

@@ -13,7 +13,9 @@ import (
 // death: without its proxy a restored session would go out in the open.
 type unsaved struct {
 	Overrides state.Overrides `json:"overrides"`
-	Partial   bool            `json:"partial"` // it has only some origins
+	Partial   bool            `json:"partial"`            // it has only some origins
+	Origins   state.Selection `json:"origins,omitzero"`   // those that it was given
+	Passkeys  *bool           `json:"passkeys,omitempty"` // as the create asked
 }
 
 // sealUnsaved seals what a session has; nil where that is nothing.
@@ -43,5 +45,6 @@ func (s *Service) unsaved(j job) job {
 		return j
 	}
 	j.again.Overrides, j.partial = kept.Overrides, kept.Partial
+	j.again.Passkeys, j.given = kept.Passkeys, kept.Origins
 	return j
 }
