@@ -53,8 +53,8 @@ func TestPasskeys(t *testing.T) {
 	says(t, one.CDP, signedIn, visit(site.URL), evaluate(`register("ada")`))
 	says(t, one.CDP, "true", evaluate(signIn), evaluate(`blob("large")`))
 	says(t, one.CDP, signedIn, openTab(site.URL+"/?at-once"), evaluate(`window.atOnce`))
-	says(t, one.CDP, signedIn, evaluate(`window.pop = open("/pop?at-once"), 1`), toTab("/pop"), await(`window.atOnce`), evaluate(`window.atOnce`))
-	drive(t, puppeteer, one.CDP, evaluate(`pop.close()`))
+	says(t, one.CDP, signedIn, evaluate(`open("/pop?at-once"), 1`), toTab("/pop"), await(`window.atOnce`), evaluate(`window.atOnce`))
+	drive(t, puppeteer, one.CDP, toTab("/pop"), evaluate(`setTimeout(close), 1`))
 	says(t, one.CDP, signedIn, openTab(strings.Replace(site.URL, relyingparty.ID, "127.0.0.1", 1)+"/framed"),
 		await(`window.answer`), evaluate(`window.answer`))
 	snap := save(t, d, one.ID, "filesystem")
