@@ -17,9 +17,6 @@ var told = obj{
 	"extra_headers": obj{"X-Extra": mark},
 }
 
-// passkey is the name of a row that is not ours yet.
-const passkey = "passkey, with its counter"
-
 // session is what belongs to the session and to no page.
 func session() []kind {
 	return []kind{
@@ -44,7 +41,7 @@ func session() []kind {
 			script(`
 				const { state } = await navigator.permissions.query({ name: "notifications" });
 				return state === "granted" ? state : ""`)},
-		{passkey, inPage, seedPasskey, readPasskey},
+		{"passkey, with its counter", inPage, seedPasskey, readPasskey},
 		{"extension, with storage and database", inPage,
 			script(extension + `await extension({ do: "keep", value: mark })`),
 			script(extension + `return extension({ do: "give" })`)},

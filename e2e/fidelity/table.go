@@ -25,9 +25,6 @@ var impossible = map[string]string{
 		"(Blink's CachedStorageArea); values it writes in UTF-16. CDP cannot say such a key either.",
 }
 
-// unbuilt are the kinds that Stasis does not offer yet, as the README says.
-var unbuilt = map[string]string{passkey: "Passkeys are not built yet."}
-
 // table is the whole outcome.
 type table struct {
 	rows    []kind
@@ -94,7 +91,7 @@ func (t *table) markdown() string {
 	var n notes
 	for i, k := range t.rows {
 		name := k.name
-		name += n.mark(impossible[k.name] + unbuilt[k.name])
+		name += n.mark(impossible[k.name])
 		fmt.Fprintf(&out, "| %s |", name)
 		for _, c := range t.columns {
 			fmt.Fprintf(&out, " %s%s |", c.cells[i].says, n.mark(c.cells[i].why))
@@ -133,9 +130,6 @@ const ours = "Stasis, "
 func (t *table) verdict() error {
 	var why []error
 	for i, k := range t.rows {
-		if _, not := unbuilt[k.name]; not {
-			continue
-		}
 		_, excused := impossible[k.name]
 		better := slices.IndexFunc(t.columns, func(c column) bool {
 			return !strings.HasPrefix(c.name, ours) && c.cells[i].says == kept

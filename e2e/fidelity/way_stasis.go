@@ -32,7 +32,7 @@ const (
 
 func (s *stasis) name() string { return s.title }
 
-func (s *stasis) passkeys() bool { return false }
+func (s *stasis) passkeys() bool { return true }
 
 func (s *stasis) open(ctx context.Context, desktop string) (string, error) {
 	if err := os.Mkdir(s.scratch, 0o711); err != nil {
@@ -50,7 +50,7 @@ func (s *stasis) open(ctx context.Context, desktop string) (string, error) {
 	if err := s.daemon.call(ctx, http.MethodPost, "/v1/extensions", s.extension, &added); err != nil {
 		return "", err
 	}
-	fields := obj{"extensions": []string{added.ID}}
+	fields := obj{"passkeys": true, "extensions": []string{added.ID}}
 	maps.Copy(fields, told)
 	return s.take(ctx, "datadir", packed, fields)
 }
