@@ -16,6 +16,10 @@ const (
 	defaultWidth, defaultHeight = 1280, 900
 )
 
+// nowhere is an address that Chrome never asks for: its port is one of those
+// that it has blocked (net/base/port_util.cc).
+const nowhere = "https://localhost:1"
+
 // smallSharedMemory is the size of /dev/shm in bytes below which pages run
 // out of it; containers get 64 MiB unless told otherwise.
 const smallSharedMemory = 512 << 20
@@ -33,14 +37,20 @@ func Flags() []string {
 		fmt.Sprintf("--ozone-override-screen-size=%d,%d", screenWidth, screenHeight),
 		// Without it screenshots of tabs that are not in front hang.
 		"--enable-features=CDPScreenshotNewSurface",
-		// No network traffic of Chrome's own, no multicast from MediaRouter.
+		// No network traffic of Chrome's own, no multicast from MediaRouter. What
+		// asks in spite of these flags (the list of accounts at Google, components
+		// wanted at once) is sent to an address that Chrome itself refuses to
+		// open, for its port; pages reach Google as ever.
 		"--disable-background-networking",
 		"--disable-component-update",
+		"--component-updater=url-source=" + nowhere + ",disable-pings",
+		"--gaia-url=" + nowhere,
 		"--disable-sync",
 		"--disable-quic",
-		// … nor renderers for a suggestion list that nobody types into.
+		// … no questions about the time and the forms of pages, nor renderers for a
+		// suggestion list that nobody types into.
 		"--disable-features=OptimizationHints,MediaRouter,DialMediaRouteProvider,Translate," +
-			"WebUIOmniboxPopup,WebUIOmniboxAimPopup",
+			"NetworkTimeServiceQuerying,AutofillServerCommunication,WebUIOmniboxPopup,WebUIOmniboxAimPopup",
 		"--metrics-recording-only",
 		"--disable-breakpad",
 		// The same Chrome on every machine, and nobody to answer a question.
