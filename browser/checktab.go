@@ -45,7 +45,9 @@ func (b *Browser) openCheckTab(ctx context.Context) (*checkTab, error) {
 	t := &checkTab{b: b, id: made.TargetID}
 	at, err := cdp.Call(ctx, b.driver, target.AttachToTarget, target.AttachToTargetParams{TargetID: made.TargetID, Flatten: &yes})
 	if err != nil {
-		_, _ = cdp.Call(context.WithoutCancel(ctx), b.driver, target.CloseTarget, target.CloseTargetParams(made))
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTabDeadline)
+		defer cancel()
+		_, _ = cdp.Call(ctx, b.driver, target.CloseTarget, target.CloseTargetParams(made))
 		return nil, err
 	}
 	t.on, t.session = at.SessionID, b.driver.Session(at.SessionID)

@@ -76,6 +76,10 @@ func TestWhoseExtension(t *testing.T) {
 	if !fault.Is(err, fault.ExtensionNotFound) || !strings.Contains(fault.MessageOf(err), e.ID) {
 		t.Errorf("bob creates with it: %v", err)
 	}
+	_, err = r.Create(t.Context(), admin, asking(func(c *Create) { c.UserID, c.Extensions = "carol", []string{e.ID} }))
+	if !fault.Is(err, fault.ExtensionNotFound) {
+		t.Errorf("the admin gives carol what alice uploaded: %v", err)
+	}
 	if _, _, err := r.PutExtension(t.Context(), Caller{UserID: "alice"}, extensionZip(t, "Night", "1")); !fault.Is(err, fault.Forbidden) {
 		t.Errorf("without the right: %v", err)
 	}

@@ -8,6 +8,7 @@ package capture
 
 import (
 	"context"
+	"time"
 
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/target"
@@ -20,6 +21,10 @@ type Conn interface {
 	Session(id target.SessionID) cdp.Session
 }
 
+// leaveDeadline bounds what is done after a reading, whatever became of it: of
+// a Chrome that does not answer any more nothing is waited for.
+const leaveDeadline = 2 * time.Second
+
 // attach opens a session to a target; detach ends it and outlives ctx.
 func attach(ctx context.Context, conn Conn, id target.ID) (s cdp.Session, detach func(), err error) {
 	flatten := true
@@ -28,8 +33,10 @@ func attach(ctx context.Context, conn Conn, id target.ID) (s cdp.Session, detach
 		return nil, nil, err
 	}
 	return conn.Session(res.SessionID), func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaveDeadline)
+		defer cancel()
 		// A target that has gone detached by itself: nothing to tell.
-		_, _ = cdp.Call(context.WithoutCancel(ctx), conn, target.DetachFromTarget, target.DetachFromTargetParams(res))
+		_, _ = cdp.Call(ctx, conn, target.DetachFromTarget, target.DetachFromTargetParams(res))
 	}, nil
 }
 

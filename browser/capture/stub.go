@@ -94,7 +94,8 @@ func (s *stub) answer(ctx context.Context) {
 
 // close removes the tab and waits for the answering goroutine.
 func (s *stub) close(ctx context.Context) {
-	ctx = context.WithoutCancel(ctx)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaveDeadline)
+	defer cancel()
 	// Of a Chrome that has died there is nothing left to close.
 	_, _ = cdp.Call(ctx, s.conn, target.CloseTarget, target.CloseTargetParams{TargetID: s.id})
 	s.stop()

@@ -218,9 +218,9 @@ func TestPrepareKeeps(t *testing.T) {
 	want(t, got, "true", "download", "prompt_for_download")
 	want(t, got, "13412345678901234567", "times", "install")
 	want(t, got, "0.1", "times", "small")
-	want(t, got, `{"none":{},"odd":[],"rel":{"path":"rel/1.0_0"}}`, "extensions", "settings")
+	want(t, got, `{"none":{},"odd":[]}`, "extensions", "settings")
 	secure := prefs(t, root, "Secure Preferences")
-	want(t, secure, `{"rel":{"path":"rel/1.0_0"}}`, "extensions", "settings")
+	want(t, secure, `{}`, "extensions", "settings")
 	want(t, secure, "9007199254740993", "protection", "macs")
 	if _, err := os.Stat(filepath.Join(root, "Default/Sessions/Session_1")); err != nil {
 		t.Errorf("the tabs: %v", err)

@@ -73,6 +73,9 @@ func (d Desktop) Place(name string) (to, why string) {
 		return "", LeftOut(name)
 	}
 	to = path.Join(Profile, rel)
+	if strings.HasPrefix(rel, "Extensions/") {
+		return "", "extensions: upload them, and name them in a create"
+	}
 	if !Accept(to) {
 		return "", LeftOut(to)
 	}

@@ -23,9 +23,10 @@ const (
 
 // placeExtensions points the profile's entries of its extensions at where the
 // files are now, so that Chrome loads them by itself, with the enabled state
-// and the permissions that the entries hold; it notes them in known. Entries
-// of others that an absolute path names are forgotten: the folder is another
-// machine's, or somebody's choice of a folder of this one.
+// and the permissions that the entries hold; it notes them in known. Other
+// entries that name a folder are forgotten: nobody has checked those extensions, and a profile
+// made for it could have one read the machine's files or start its programs.
+// Chrome enters its own again.
 func (p Prepare) placeExtensions(prefs map[string]any, known map[string]bool) {
 	extensions, ok := prefs["extensions"].(map[string]any)
 	if !ok {
@@ -49,7 +50,7 @@ func (p Prepare) placeExtensions(prefs map[string]any, known map[string]bool) {
 		case mine && path.IsAbs(folder) && !known[id]:
 			extension.place(e)
 			known[id] = true
-		case mine || path.IsAbs(folder):
+		case mine || folder != "":
 			delete(settings, id)
 		}
 	}

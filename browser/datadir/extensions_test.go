@@ -39,7 +39,7 @@ func TestPrepareExtensions(t *testing.T) {
 	want(t, got, `{"newAllowFileAccess":false}`, "extensions", "settings", idB)
 	want(t, got, `{"disable_reasons":[1],"location":4,"newAllowFileAccess":false,"path":"/new/c"}`, "extensions", "settings", idC)
 	want(t, got, "", "extensions", "settings", strings.Repeat("d", 32))
-	want(t, got, `{"path":"rel/1.0_0"}`, "extensions", "settings", "rel")
+	want(t, got, "", "extensions", "settings", "rel")
 	want(t, got, "true", "extensions", "ui", "developer_mode")
 }
 

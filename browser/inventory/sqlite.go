@@ -98,6 +98,14 @@ func (s *survey) sqlite(name, table string, read func(context.Context, *sql.DB) 
 		return "", "it is in a form that is not known here"
 	}
 	if err == nil {
+		// Generated columns could make any length of text of nothing.
+		var made int
+		err = db.QueryRowContext(ctx, "SELECT count(*) FROM pragma_table_xinfo(?) WHERE hidden > 1", table).Scan(&made)
+		if err == nil && made > 0 {
+			return "", "it is in a form that is not known here"
+		}
+	}
+	if err == nil {
 		err = read(ctx, db)
 	}
 	if err != nil && ctx.Err() == nil {

@@ -24,6 +24,10 @@ const (
 	MaxBytes   = 32 << 20
 )
 
+// maxUnpacked bounds the blocks of a database taken together, unpacked: an index
+// may name one block any number of times.
+const maxUnpacked = 1 << 30
+
 // ErrTooMuch says that a database has more than is read.
 var ErrTooMuch = fmt.Errorf("it has more than %d entries or %d MiB", MaxEntries, MaxBytes>>20)
 
@@ -80,10 +84,11 @@ type reader struct {
 	pick   func(key []byte) bool
 	values bool
 
-	newest map[string]version
-	bytes  int    // of newest
-	damage string // the first one
-	err    error  // ErrTooMuch
+	newest   map[string]version
+	bytes    int    // of newest
+	unpacked int    // of all blocks so far
+	damage   string // the first one
+	err      error  // ErrTooMuch
 }
 
 // version is an entry or a deletion, as of a sequence number.

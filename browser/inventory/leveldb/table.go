@@ -63,6 +63,9 @@ func (r *reader) table(n uint64) error {
 			return errDamaged
 		}
 		data, err := block(in, at, info.Size())
+		if r.unpacked += len(data); r.unpacked > maxUnpacked {
+			return ErrTooMuch
+		}
 		if err == nil {
 			err = entries(data, r.internal)
 		}
