@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"slices"
 
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
@@ -110,13 +111,17 @@ func (s *Service) export(ctx context.Context, row profiles.Snapshot, r Export) (
 	}
 	// What of a format's own kinds the save or the import had to leave behind is
 	// not in the body either, and nothing there tells.
-	for _, m := range state.Lost(captureReportOf(row).Components) {
-		switch m.Component {
-		case state.ComponentCookies, state.ComponentLocalStorage, state.ComponentIndexedDB:
-			out.NotCarried = append(out.NotCarried, NotCarried{Component: m.Component, Origin: m.Origin, Count: 1, Reason: m.Reason})
-		}
+	for _, m := range lostOfFormats(captureReportOf(row).Components) {
+		out.NotCarried = append(out.NotCarried, NotCarried{Component: m.Component, Origin: m.Origin, Count: 1, Reason: m.Reason})
 	}
 	return out, nil
+}
+
+// lostOfFormats is what a report says was lost of the kinds that formats hold.
+func lostOfFormats(report []state.Component) []state.Missed {
+	return slices.DeleteFunc(state.Lost(report), func(m state.Missed) bool {
+		return !slices.Contains([]string{state.ComponentCookies, state.ComponentLocalStorage, state.ComponentIndexedDB}, m.Component)
+	})
 }
 
 // documentOf reads a snapshot's state document.

@@ -47,7 +47,7 @@ func (s *Service) readOut(ctx context.Context, row profiles.Snapshot, saved snap
 		return doc, err
 	}
 	doc = readInto(doc, found)
-	doc.Missed = append(doc.Missed, state.Lost(report)...)
+	doc.Missed = append(doc.Missed, lostOfFormats(report)...)
 	return doc, nil
 }
 
