@@ -71,7 +71,7 @@ opfs, credentials). What pages are told (overrides) is named at the first start 
 the extension at both starts.
 
 Scroll positions and forms reach Chrome's session files up to a second after they change in the tab in front, and up to
-five in others; what changes later than that before the end of a session is not in a filesystem snapshot.
+five in others. A filesystem save has Chrome write them at once; the copy beside a frozen Chrome lacks what changed since.
 
 Tried with %s and %s.
 
