@@ -47,6 +47,7 @@ func parseManifest(raw []byte) (*manifest, error) {
 		generation  int
 		key         string
 		permissions []any
+		optional    []any
 		background  map[string]any
 	)
 	for _, field := range []struct {
@@ -60,6 +61,7 @@ func parseManifest(raw []byte) (*manifest, error) {
 		{"default_locale", "a string", &m.locale, false},
 		{"key", "a string", &key, false},
 		{"permissions", "an array", &permissions, false},
+		{"optional_permissions", "an array", &optional, false},
 		{"background", "an object", &background, false},
 	} {
 		value, there := all[field.name]
@@ -80,7 +82,7 @@ func parseManifest(raw []byte) (*manifest, error) {
 	if !isVersion(m.version) {
 		return nil, invalid("manifest.json: version must be one to four numbers of 0 to 65535 with dots between them")
 	}
-	if slices.Contains(permissions, any("nativeMessaging")) {
+	if slices.Contains(append(optional, permissions...), any("nativeMessaging")) {
 		return nil, fault.New(fault.Unsupported, "extension.manifest",
 			"manifest.json: permissions: nativeMessaging is not given to extensions, it runs programs of the machine")
 	}

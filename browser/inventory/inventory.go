@@ -48,7 +48,7 @@ func Read(ctx context.Context, dir string) (Profile, error) {
 		return Profile{}, fault.Wrap(err, fault.StoreFailed, op, "the profile cannot be read")
 	}
 	defer func() { _ = root.Close() }() // only a handle
-	s := survey{ctx: ctx, root: root, fsys: root.FS(), dir: dir}
+	s := survey{ctx: ctx, root: root, fsys: plainFiles{root.FS()}, dir: dir}
 	// Side by side: most of the time goes into waiting for files.
 	kinds := []func(*survey){(*survey).local, (*survey).sessionStorage, (*survey).indexedDB, (*survey).serviceWorkers,
 		(*survey).caches, (*survey).files, (*survey).cookies, (*survey).databases, (*survey).settings}
@@ -91,7 +91,7 @@ func Settings(ctx context.Context, dir string) (state.Inventory, error) {
 		return nil, fault.Wrap(err, fault.StoreFailed, "inventory.settings", "the profile cannot be read")
 	}
 	defer func() { _ = root.Close() }() // only a handle
-	s := survey{ctx: ctx, root: root, fsys: root.FS(), dir: dir}
+	s := survey{ctx: ctx, root: root, fsys: plainFiles{root.FS()}, dir: dir}
 	s.settings()
 	return merged(s.found), nil
 }

@@ -23,7 +23,7 @@ func Owners(ctx context.Context, dir string) (map[string]string, error) {
 		return nil, fault.Wrap(err, fault.StoreFailed, "inventory.owners", "the profile cannot be read")
 	}
 	defer func() { _ = root.Close() }() // only a handle
-	s := survey{ctx: ctx, root: root, fsys: root.FS(), dir: dir}
+	s := survey{ctx: ctx, root: root, fsys: plainFiles{root.FS()}, dir: dir}
 	owners := map[string]string{}
 	for _, name := range s.names("IndexedDB") {
 		for _, suffix := range []string{".indexeddb.leveldb", ".indexeddb.blob"} {
