@@ -1,0 +1,127 @@
+package browser
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/page"
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/cdproto/target"
+)
+
+// settleDeadline bounds how long a tab's init script stays in place for a
+// first document that does not come (a site that does not answer).
+const settleDeadline = 30 * time.Second
+
+// releaseDeadline bounds how long a hold may take to be given up.
+const releaseDeadline = 5 * time.Second
+
+// settle stays attached until each tab that has an init script has its first
+// document, and each frame that has storage of its own: there the script runs
+// once and never again. Then it lets go. A tab that a page opens meanwhile is
+// not kept waiting.
+func (h *hold) settle(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, settleDeadline)
+	defer cancel()
+	defer h.release(ctx)
+	for h.layingDown() {
+		select {
+		case e, ok := <-h.events:
+			if !ok {
+				return
+			}
+			if h.take(e) {
+				h.run(h.tabs[len(h.tabs)-1])
+			}
+			h.navigated(ctx, e)
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+func (h *hold) layingDown() bool {
+	for _, t := range h.tabs {
+		if !t.laying.over() {
+			return true
+		}
+	}
+	return false
+}
+
+// release gives the hold up: what still waits runs.
+func (h *hold) release(ctx context.Context) {
+	defer h.stop()
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseDeadline)
+	defer cancel()
+	h.drain(ctx)
+	if h.b.passkeys != nil {
+		h.leave(ctx)
+		return
+	}
+	yes := true // without it Chrome refuses the command
+	// Detaching resumes pages that wait; of a dead Chrome nothing does.
+	_, _ = cdp.Call(ctx, h.b.driver, target.SetAutoAttach, target.SetAutoAttachParams{Flatten: &yes})
+	// Chrome forgets that it attached to a target by itself once another
+	// session of that target is detached; its frames would wait for ever.
+	for _, t := range h.tabs {
+		_, _ = cdp.Call(ctx, h.b.driver, target.DetachFromTarget, target.DetachFromTargetParams{SessionID: t.session})
+	}
+}
+
+// leave gives the hold up and stays attached: with a session of a page that has
+// navigated Chrome would end the page's authenticator, while its first scripts
+// run. Nothing is attached to from now on, and nothing waits.
+func (h *hold) leave(ctx context.Context) {
+	yes := true
+	_, _ = cdp.Call(ctx, h.b.driver, target.SetAutoAttach, target.SetAutoAttachParams{
+		AutoAttach: true, Flatten: &yes, Filter: target.Filter{{Type: "none"}}})
+	for _, t := range h.tabs {
+		h.post(t.session, target.SetAutoAttach.Method, target.SetAutoAttachParams{Flatten: &yes})
+		h.post(t.session, page.Disable.Method, nil) // its scripts go with it
+	}
+}
+
+// drain lets go what attached until now and was not looked at yet: a worker
+// that is detached before it runs never does. Events come in order, so an
+// attachment of its own marks their end.
+func (h *hold) drain(ctx context.Context) {
+	h.runWorkers()
+	h.draining = true
+	yes := true
+	mark, err := h.mark(ctx, target.SetAutoAttachParams{AutoAttach: true, Flatten: &yes, Filter: heldTypes})
+	if err != nil {
+		return // of a dead Chrome nothing waits
+	}
+	for last := false; !last; {
+		select {
+		case e, ok := <-h.events:
+			var at target.EventAttachedToTarget
+			last = !ok || json.Unmarshal(e.Params, &at) == nil && at.SessionID == mark
+			if !last && h.take(e) {
+				h.run(h.tabs[len(h.tabs)-1])
+			}
+		case <-ctx.Done():
+			return
+		}
+	}
+	for _, s := range h.workers {
+		_, _ = cdp.Call(ctx, h.b.driver.Session(s), runtime.RunIfWaitingForDebugger, cdp.Empty{})
+	}
+}
+
+// mark sets what is attached to from now on, and has an event come after those
+// of what was attached to until then: that of the session that it returns.
+func (h *hold) mark(ctx context.Context, p target.SetAutoAttachParams) (target.SessionID, error) {
+	if _, err := cdp.Call(ctx, h.b.driver, target.SetAutoAttach, p); err != nil {
+		return "", err
+	}
+	made, err := cdp.Call(ctx, h.b.driver, target.AttachToBrowserTarget, cdp.Empty{})
+	if err != nil {
+		return "", err
+	}
+	_, err = cdp.Call(ctx, h.b.driver, target.DetachFromTarget, target.DetachFromTargetParams(made))
+	return made.SessionID, err
+}
