@@ -51,7 +51,8 @@ var mayImport = []struct{ pkg, imports string }{
 	{"e2e/apps/relyingparty", ""},
 	{"e2e/apps", "e2e/apps/*"},
 	{"e2e/daemon", "api/apitest"},
-	{"e2e/fidelity", "e2e/apps/blank"},
+	{"e2e/rig", ""},
+	{"e2e/fidelity", "e2e/apps/blank e2e/rig"},
 	{"e2e", "*"},
 	{"docs", ""},
 }

@@ -94,7 +94,7 @@ func survey(ctx context.Context, at *visit, endpoint string, rows []kind, fill b
 	if err != nil {
 		return nil, err
 	}
-	defer b.close()
+	defer b.Close()
 	at.browser = b
 	readings := slices.Repeat([]reading{{}}, len(rows))
 	inPages := func() error {

@@ -51,7 +51,7 @@ func partitioned(row, name, attributes string) kind {
 func jar(name string) step {
 	return func(ctx context.Context, at *visit) (string, error) {
 		var got struct{ Cookies []map[string]any }
-		if err := at.call(ctx, "", "Storage.getCookies", obj{"browserContextId": at.context}, &got); err != nil {
+		if err := at.Call(ctx, "", "Storage.getCookies", obj{"browserContextId": at.context}, &got); err != nil {
 			return "", err
 		}
 		for _, c := range got.Cookies {

@@ -35,7 +35,7 @@ func session() []kind {
 		{"override: extra headers", inPage, nil, script(`return (await (await fetch("/agent")).json()).extra`)},
 		{"permission set over CDP", inPage,
 			func(ctx context.Context, at *visit) (string, error) {
-				return "", at.call(ctx, "", "Browser.setPermission", obj{"permission": obj{"name": "notifications"},
+				return "", at.Call(ctx, "", "Browser.setPermission", obj{"permission": obj{"name": "notifications"},
 					"setting": "granted", "origin": at.site.Origin("a"), "browserContextId": at.context}, nil)
 			},
 			script(`

@@ -201,5 +201,5 @@ func inFront(name, back, body string) step {
 
 // activate brings a tab to the front.
 func (b *browser) activate(ctx context.Context, t *tab) error {
-	return b.call(ctx, "", "Target.activateTarget", obj{"targetId": t.target}, nil)
+	return b.Call(ctx, "", "Target.activateTarget", obj{"targetId": t.target}, nil)
 }

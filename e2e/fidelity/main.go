@@ -26,6 +26,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/stasisd/stasis/e2e/apps/blank"
+	"github.com/stasisd/stasis/e2e/rig"
 )
 
 // atOnce is how many ways are tried beside each other: each has one Chrome.
@@ -110,7 +111,7 @@ func ways(s settings, scratch string) ([]way, error) {
 	own := func(name, mode, through string) {
 		w := &stasis{title: ours + name, mode: mode, through: through,
 			scratch: filepath.Join(scratch, fmt.Sprint(len(all))), extension: zipped.Bytes()}
-		w.daemon = &daemon{binary: s.binary, uids: 1_900_000_000 + 200*len(all)}
+		w.daemon = &rig.Daemon{Binary: s.binary, UIDs: 1_900_000_000 + 200*len(all)}
 		all = append(all, w)
 	}
 	own(filesystem, "filesystem", "")

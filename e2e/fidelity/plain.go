@@ -45,8 +45,8 @@ func inPlainChrome(ctx context.Context, chrome, dir string, flags []string, do f
 	if failed != nil {
 		return errors.Join(err, failed, cmd.Process.Kill())
 	}
-	defer b.close()
-	return errors.Join(err, b.call(ctx, "", "Browser.close", nil, nil))
+	defer b.Close()
+	return errors.Join(err, b.Call(ctx, "", "Browser.close", nil, nil))
 }
 
 // visitOnce lets a plain Chrome look at one page. It gives the product and
@@ -57,9 +57,9 @@ func visitOnce(ctx context.Context, chrome, dir, url string) (product string, er
 		if err != nil {
 			return err
 		}
-		defer b.close()
+		defer b.Close()
 		var version struct{ Product string }
-		if err := b.call(ctx, "", "Browser.getVersion", nil, &version); err != nil {
+		if err := b.Call(ctx, "", "Browser.getVersion", nil, &version); err != nil {
 			return err
 		}
 		product = version.Product

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/stasisd/stasis/e2e/rig"
 )
 
 // Deadlines of one script and of a page's load, far above what either takes.
@@ -35,21 +37,21 @@ type target struct {
 
 // browser is a browser as one client sees it: the pages of one of its contexts.
 type browser struct {
-	*conn
+	*rig.Conn
 	context string // the browser context that the way's pages are in
 }
 
 // connect attaches to a browser. The context is the one that its first page
 // is in: a client library may have made one beside the default.
 func connect(ctx context.Context, url string) (*browser, error) {
-	c, err := dial(ctx, url)
+	c, err := rig.Dial(ctx, url)
 	if err != nil {
 		return nil, err
 	}
-	b := &browser{conn: c}
+	b := &browser{Conn: c}
 	all, err := b.targets(ctx)
 	if err != nil {
-		c.close()
+		c.Close()
 		return nil, err
 	}
 	for _, t := range all {
@@ -58,13 +60,13 @@ func connect(ctx context.Context, url string) (*browser, error) {
 			return b, nil
 		}
 	}
-	c.close()
+	c.Close()
 	return nil, errors.New("the browser has no page")
 }
 
 func (b *browser) targets(ctx context.Context) ([]target, error) {
 	var got struct{ TargetInfos []target }
-	return got.TargetInfos, b.call(ctx, "", "Target.getTargets", nil, &got)
+	return got.TargetInfos, b.Call(ctx, "", "Target.getTargets", nil, &got)
 }
 
 // pages are the open tabs of the context.
@@ -87,7 +89,7 @@ type tab struct {
 
 func (b *browser) attach(ctx context.Context, id string) (*tab, error) {
 	var got struct{ SessionID string }
-	err := b.call(ctx, "", "Target.attachToTarget", obj{"targetId": id, "flatten": true}, &got)
+	err := b.Call(ctx, "", "Target.attachToTarget", obj{"targetId": id, "flatten": true}, &got)
 	return &tab{browser: b, target: id, session: got.SessionID}, err
 }
 
@@ -95,7 +97,7 @@ func (b *browser) attach(ctx context.Context, id string) (*tab, error) {
 func (b *browser) open(ctx context.Context, url string) (*tab, error) {
 	var made struct{ TargetID string }
 	params := obj{"url": blankPage, "background": true, "browserContextId": b.context}
-	if err := b.call(ctx, "", "Target.createTarget", params, &made); err != nil {
+	if err := b.Call(ctx, "", "Target.createTarget", params, &made); err != nil {
 		return nil, err
 	}
 	t, err := b.attach(ctx, made.TargetID)
@@ -111,7 +113,7 @@ func (b *browser) open(ctx context.Context, url string) (*tab, error) {
 
 // do sends a command to the tab.
 func (t *tab) do(ctx context.Context, method string, params, out any) error {
-	return t.call(ctx, t.session, method, params, out)
+	return t.Call(ctx, t.session, method, params, out)
 }
 
 // visit loads an address and waits until it has loaded.
@@ -191,7 +193,7 @@ func (t *tab) url(ctx context.Context) (string, error) {
 
 // shut closes the tab and waits until it is gone.
 func (t *tab) shut(ctx context.Context) error {
-	if err := t.call(ctx, "", "Target.closeTarget", obj{"targetId": t.target}, nil); err != nil {
+	if err := t.Call(ctx, "", "Target.closeTarget", obj{"targetId": t.target}, nil); err != nil {
 		return err
 	}
 	return eventually(ctx, loadDeadline, "a closed tab goes", func() (bool, error) {

@@ -10,6 +10,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"syscall"
+
+	"github.com/stasisd/stasis/e2e/rig"
 )
 
 // stasis is a way of ours.
@@ -20,7 +22,7 @@ type stasis struct {
 	scratch string // a folder for the data directories; short, for Chrome puts sockets below it
 
 	extension []byte // zipped
-	daemon    *daemon
+	daemon    *rig.Daemon
 	session   string // that runs now
 }
 
@@ -38,8 +40,8 @@ func (s *stasis) open(ctx context.Context, desktop string) (string, error) {
 	if err := os.Mkdir(s.scratch, 0o711); err != nil {
 		return "", err
 	}
-	s.daemon.dir = filepath.Join(s.scratch, "a")
-	if err := s.daemon.start(ctx); err != nil {
+	s.daemon.Dir = filepath.Join(s.scratch, "a")
+	if err := s.daemon.Start(ctx); err != nil {
 		return "", err
 	}
 	packed, err := exec.CommandContext(ctx, "tar", "-C", desktop, "-cz", ".").Output()
@@ -47,7 +49,7 @@ func (s *stasis) open(ctx context.Context, desktop string) (string, error) {
 		return "", fmt.Errorf("tar: %w", err)
 	}
 	var added struct{ ID string }
-	if err := s.daemon.call(ctx, http.MethodPost, "/v1/extensions", s.extension, &added); err != nil {
+	if err := s.daemon.Call(ctx, http.MethodPost, "/v1/extensions", s.extension, &added); err != nil {
 		return "", err
 	}
 	fields := obj{"passkeys": true, "extensions": []string{added.ID}}
@@ -58,7 +60,7 @@ func (s *stasis) open(ctx context.Context, desktop string) (string, error) {
 // take imports what was kept elsewhere and makes a session of it, with fields.
 func (s *stasis) take(ctx context.Context, format string, body []byte, fields obj) (string, error) {
 	var got struct{ Snapshot struct{ ID string } }
-	if err := s.daemon.call(ctx, http.MethodPost, "/v1/snapshots?format="+format, body, &got); err != nil {
+	if err := s.daemon.Call(ctx, http.MethodPost, "/v1/snapshots?format="+format, body, &got); err != nil {
 		return "", err
 	}
 	of := obj{"restore_from_environment_id": got.Snapshot.ID}
@@ -72,7 +74,7 @@ func (s *stasis) create(ctx context.Context, fields obj) (string, error) {
 		ID  string `json:"session_id"`
 		CDP string `json:"cdp_url"`
 	}
-	err := s.daemon.call(ctx, http.MethodPost, "/v1/sessions", fields, &made)
+	err := s.daemon.Call(ctx, http.MethodPost, "/v1/sessions", fields, &made)
 	s.session = made.ID
 	return made.CDP, err
 }
@@ -80,7 +82,7 @@ func (s *stasis) create(ctx context.Context, fields obj) (string, error) {
 // save ends the session and gives its snapshot's ID.
 func (s *stasis) save(ctx context.Context, mode string) (string, error) {
 	var ended struct{ Snapshot struct{ ID string } }
-	err := s.daemon.call(ctx, http.MethodDelete, "/v1/sessions/"+s.session+"?save_snapshot_mode="+mode, nil, &ended)
+	err := s.daemon.Call(ctx, http.MethodDelete, "/v1/sessions/"+s.session+"?save_snapshot_mode="+mode, nil, &ended)
 	return ended.Snapshot.ID, err
 }
 
@@ -97,18 +99,18 @@ func (s *stasis) comeBack(ctx context.Context) (string, error) {
 		path = "/v1/snapshots/" + id + "/state?indexed_db=true&format=" + playwright
 	}
 	var kept []byte
-	if err := s.daemon.call(ctx, http.MethodGet, path, nil, &kept); err != nil {
+	if err := s.daemon.Call(ctx, http.MethodGet, path, nil, &kept); err != nil {
 		return "", err
 	}
-	if err := s.daemon.stop(syscall.SIGTERM); err != nil {
+	if err := s.daemon.Stop(syscall.SIGTERM); err != nil {
 		return "", err
 	}
-	if err := os.RemoveAll(s.daemon.dir); err != nil {
+	if err := os.RemoveAll(s.daemon.Dir); err != nil {
 		return "", err
 	}
-	s.daemon.dir = filepath.Join(s.scratch, "elsewhere")
-	s.daemon.uids += 100
-	if err := s.daemon.start(ctx); err != nil {
+	s.daemon.Dir = filepath.Join(s.scratch, "elsewhere")
+	s.daemon.UIDs += 100
+	if err := s.daemon.Start(ctx); err != nil {
 		return "", err
 	}
 	return s.take(ctx, s.through, kept, nil)
@@ -121,7 +123,7 @@ func (s *stasis) end(ctx context.Context) (string, error) {
 		return "", err
 	}
 	var kept []byte
-	if err := s.daemon.call(ctx, http.MethodGet, "/v1/snapshots/"+id+"/archive", nil, &kept); err != nil {
+	if err := s.daemon.Call(ctx, http.MethodGet, "/v1/snapshots/"+id+"/archive", nil, &kept); err != nil {
 		return "", err
 	}
 	dir := filepath.Join(s.scratch, "left")
@@ -136,4 +138,4 @@ func (s *stasis) end(ctx context.Context) (string, error) {
 	return dir, nil
 }
 
-func (s *stasis) release() error { return s.daemon.stop(syscall.SIGTERM) }
+func (s *stasis) release() error { return s.daemon.Stop(syscall.SIGTERM) }

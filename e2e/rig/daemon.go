@@ -1,4 +1,6 @@
-package main
+// Package rig is what the programs that measure stand on: the stasis binary as
+// one starts it, and a plain CDP connection to any browser.
+package rig
 
 import (
 	"bufio"
@@ -16,28 +18,32 @@ import (
 	"time"
 )
 
-// apiKey is the key of the daemons.
-const apiKey = "fidelity_key_0123456789"
+// Key is the API key of the daemons.
+const Key = "measuring_key_0123456789"
 
 // daemonDeadline is how long a daemon may take to listen, or to stop.
 const daemonDeadline = 90 * time.Second
 
-// daemon is one running stasis.
-type daemon struct {
-	binary string
-	dir    string // data directory
-	uids   int    // first of its Chromes' users
-	url    string
-	cmd    *exec.Cmd
-	log    bytes.Buffer
-	ended  chan error
+// Daemon is one running stasis. The exported fields but URL are set before
+// Start, which may be called again after Stop.
+type Daemon struct {
+	Binary string
+	Dir    string   // data directory
+	UIDs   int      // first of its Chromes' users, of which there are 100
+	Args   []string // further flags of serve
+	URL    string   // http://127.0.0.1:port, once it listens
+
+	cmd   *exec.Cmd
+	log   bytes.Buffer
+	ended chan error
 }
 
-// start starts the daemon and waits until it listens.
-func (d *daemon) start(ctx context.Context) error {
-	d.cmd = exec.Command(d.binary, "serve", "--listen", "127.0.0.1:0", "--data-dir", d.dir,
-		"--uid-base", fmt.Sprint(d.uids), "--uid-count", "50")
-	d.cmd.Env = append(os.Environ(), "STASIS_API_KEY="+apiKey)
+// Start starts the daemon and waits until it listens.
+func (d *Daemon) Start(ctx context.Context) error {
+	d.cmd = exec.Command(d.Binary, "serve", "--listen", "127.0.0.1:0", "--data-dir", d.Dir,
+		"--uid-base", fmt.Sprint(d.UIDs), "--uid-count", "100")
+	d.cmd.Args = append(d.cmd.Args, d.Args...)
+	d.cmd.Env = append(os.Environ(), "STASIS_API_KEY="+Key)
 	d.cmd.Stderr = &d.log
 	out, err := d.cmd.StdoutPipe()
 	if err != nil {
@@ -59,18 +65,18 @@ func (d *daemon) start(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, daemonDeadline)
 	defer cancel()
 	select {
-	case d.url = <-address:
+	case d.URL = <-address:
 		return nil
 	case err := <-d.ended:
 		d.cmd = nil
 		return fmt.Errorf("the daemon ended: %v: %s", err, d.log.String())
 	case <-ctx.Done():
-		return errors.Join(ctx.Err(), d.stop(syscall.SIGKILL))
+		return errors.Join(ctx.Err(), d.Stop(syscall.SIGKILL))
 	}
 }
 
-// stop ends the daemon with a signal and waits for it; it is idempotent.
-func (d *daemon) stop(signal os.Signal) error {
+// Stop ends the daemon with a signal and waits for it; it is idempotent.
+func (d *Daemon) Stop(signal os.Signal) error {
 	if d.cmd == nil {
 		return nil
 	}
@@ -92,9 +98,9 @@ func (d *daemon) stop(signal os.Signal) error {
 	}
 }
 
-// call makes one request. A body is sent as JSON, unless it is bytes; the
-// answer is decoded into out likewise.
-func (d *daemon) call(ctx context.Context, method, path string, body, out any) error {
+// Call makes one request. A body is sent as JSON, unless it is bytes; the
+// answer is decoded into out likewise, unless that is nil.
+func (d *Daemon) Call(ctx context.Context, method, path string, body, out any) error {
 	raw, isFile := body.([]byte)
 	kind := "application/octet-stream"
 	if !isFile && body != nil {
@@ -104,11 +110,11 @@ func (d *daemon) call(ctx context.Context, method, path string, body, out any) e
 		}
 		kind = "application/json"
 	}
-	req, err := http.NewRequestWithContext(ctx, method, d.url+path, bytes.NewReader(raw))
+	req, err := http.NewRequestWithContext(ctx, method, d.URL+path, bytes.NewReader(raw))
 	if err != nil {
 		return err
 	}
-	req.Header.Set("Authorization", "Bearer "+apiKey)
+	req.Header.Set("Authorization", "Bearer "+Key)
 	if body != nil {
 		req.Header.Set("Content-Type", kind)
 	}
@@ -126,6 +132,9 @@ func (d *daemon) call(ctx context.Context, method, path string, body, out any) e
 	}
 	if file, isFile := out.(*[]byte); isFile {
 		*file = answer
+		return nil
+	}
+	if out == nil {
 		return nil
 	}
 	return json.Unmarshal(answer, out)

@@ -1,4 +1,4 @@
-package main
+package rig
 
 import (
 	"context"
@@ -11,9 +11,9 @@ import (
 	"github.com/coder/websocket"
 )
 
-// conn is one CDP connection to a browser. All ways are looked at through it,
-// so that no client library's own doing is in between.
-type conn struct {
+// Conn is one CDP connection to a browser, with no client library's own doing
+// in between.
+type Conn struct {
 	ws   *websocket.Conn
 	done chan struct{} // closed when reading has ended
 
@@ -35,28 +35,28 @@ const callDeadline = 60 * time.Second
 // maxMessage bounds one message, in bytes.
 const maxMessage = 64 << 20
 
-// dial connects to a browser's WebSocket address.
-func dial(ctx context.Context, url string) (*conn, error) {
+// Dial connects to a browser's WebSocket address.
+func Dial(ctx context.Context, url string) (*Conn, error) {
 	ws, _, err := websocket.Dial(ctx, url, nil) //nolint:bodyclose // an upgrade's answer has none
 	if err != nil {
 		return nil, err
 	}
 	ws.SetReadLimit(maxMessage)
-	c := &conn{ws: ws, done: make(chan struct{}), waiting: map[int64]chan answer{}}
+	c := &Conn{ws: ws, done: make(chan struct{}), waiting: map[int64]chan answer{}}
 	go c.read()
 	return c, nil
 }
 
-// close ends the connection, and leaves the browser alone.
-func (c *conn) close() {
+// Close ends the connection, and leaves the browser alone.
+func (c *Conn) Close() {
 	_ = c.ws.CloseNow() // it may be closed already
 	<-c.done
 }
 
-func (c *conn) read() {
+func (c *Conn) read() {
 	defer close(c.done)
 	for {
-		_, raw, err := c.ws.Read(context.Background()) // close ends it
+		_, raw, err := c.ws.Read(context.Background()) // Close ends it
 		if err != nil {
 			c.mu.Lock()
 			c.ended = errors.Join(errors.New("the connection to the browser has ended"), err)
@@ -79,9 +79,9 @@ func (c *conn) read() {
 	}
 }
 
-// call sends a command, to the browser or to one of its sessions, and decodes
+// Call sends a command, to the browser or to one of its sessions, and decodes
 // the result into out, unless that is nil.
-func (c *conn) call(ctx context.Context, session, method string, params, out any) error {
+func (c *Conn) Call(ctx context.Context, session, method string, params, out any) error {
 	ctx, cancel := context.WithTimeout(ctx, callDeadline)
 	defer cancel()
 	to := make(chan answer, 1)
