@@ -1,6 +1,7 @@
 package state
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -30,9 +31,7 @@ func CompareCookies(saved, jar []Cookie, now time.Time, reasons map[string]strin
 			line.Expired++
 		default:
 			line.Dropped++
-			if line.Reason = reasons[c.Identity()]; line.Reason == "" {
-				line.Reason = "not in the profile as Chrome closed it"
-			}
+			line.Reason = cmp.Or(reasons[c.Identity()], c.Unsettable(), "not in the profile as Chrome closed it")
 		}
 	}
 	report := make([]Component, 0, len(lines))

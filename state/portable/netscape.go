@@ -61,6 +61,7 @@ func upper(truth bool) string { return strings.ToUpper(strconv.FormatBool(truth)
 
 // ReadNetscape reads a cookies.txt.
 func ReadNetscape(data []byte) (state.Document, []Loss, error) {
+	var lost losses
 	doc := document()
 	if !utf8.Valid(data) {
 		return doc, nil, invalid("it is not UTF-8")
@@ -80,7 +81,8 @@ func ReadNetscape(data []byte) (state.Document, []Loss, error) {
 		c.HTTPOnly = hidden
 		doc.Cookies = append(doc.Cookies, c)
 	}
-	return doc, []Loss{}, nil
+	doc.Cookies = settle(doc.Cookies, &lost)
+	return doc, lost.list(), nil
 }
 
 func fromLine(line string) (c state.Cookie, err error) {

@@ -133,6 +133,7 @@ func ReadPlaywright(data []byte) (state.Document, []Loss, error) {
 		}
 		doc.Cookies = append(doc.Cookies, c)
 	}
+	doc.Cookies = settle(doc.Cookies, &lost)
 	origins, err := optional(o, "origins", nil, node.list)
 	if err != nil {
 		return doc, nil, err

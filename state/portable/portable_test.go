@@ -17,7 +17,7 @@ func whole() state.Document {
 	path := "id"
 	return state.Document{SchemaVersion: state.SchemaVersion, Datadir: state.DatadirNone, Complete: true,
 		Cookies: []state.Cookie{
-			{Name: "sid", Value: "a=b; c", Domain: "a.example", Path: "/", Expires: -1, Session: true, HTTPOnly: true, Secure: true, SameSite: "Lax"},
+			{Name: "sid", Value: "a=b c", Domain: "a.example", Path: "/", Expires: -1, Session: true, HTTPOnly: true, Secure: true, SameSite: "Lax"},
 			{Name: "wide", Value: "", Domain: ".a.example", Path: "/p", Expires: 1893456000.5, SameSite: "None", Secure: true},
 			{Name: "chip", Value: "v", Domain: "b.example", Path: "/", Expires: 1893456000, Secure: true, SameSite: "None",
 				Partition: &state.PartitionKey{TopLevelSite: "https://a.example", HasCrossSiteAncestor: true}},
@@ -79,7 +79,7 @@ func TestPuppeteerRoundTrip(t *testing.T) {
 func TestNetscapeRoundTrip(t *testing.T) {
 	raw, lost := portable.Netscape(whole())
 	const file = "# Netscape HTTP Cookie File\n" +
-		"#HttpOnly_a.example\tFALSE\t/\tTRUE\t0\tsid\ta=b; c\n" +
+		"#HttpOnly_a.example\tFALSE\t/\tTRUE\t0\tsid\ta=b c\n" +
 		".a.example\tTRUE\t/p\tTRUE\t1893456001\twide\t\n"
 	if string(raw) != file {
 		t.Errorf("%q", raw)
@@ -155,12 +155,12 @@ func TestDialects(t *testing.T) {
 		{Component: "unknown_field", Count: 1, Reason: `the format has no field "extra"`},
 	}, lost)
 
-	doc, lost, err = portable.ReadPuppeteer([]byte(`[{"name":"n","value":"v","domain":"a.example","sameSite":"Default","partitionKey":"https://t.example",
+	doc, lost, err = portable.ReadPuppeteer([]byte(`[{"name":"n","value":"v","domain":"a.example","sameSite":"Default","secure":true,"partitionKey":"https://www.t.example:8443",
 		"size":2,"session":true,"sameParty":false},{"name":"o","value":"v","domain":"a.example","partitionKeyOpaque":true}]`))
 	if err != nil {
 		t.Fatal(err)
 	}
-	equal(t, []state.Cookie{{Name: "n", Value: "v", Domain: "a.example", Path: "/", Expires: -1, Session: true,
+	equal(t, []state.Cookie{{Name: "n", Value: "v", Domain: "a.example", Path: "/", Expires: -1, Session: true, Secure: true,
 		Partition: &state.PartitionKey{TopLevelSite: "https://t.example"}}}, doc.Cookies)
 	equal(t, []portable.Loss{{Component: "cookies", Origin: "a.example", Count: 1, Reason: "its partition has no name that can be set"}}, lost)
 
@@ -172,6 +172,43 @@ func TestDialects(t *testing.T) {
 		{Name: "n", Domain: "a.example", Path: "/", Expires: -1, Session: true},
 		{Name: "m", Value: "v", Domain: ".b.example", Path: "/", Expires: 1, Secure: true},
 	}, doc.Cookies)
+}
+
+// A cookie that no Chrome takes costs itself and is named; the others come in,
+// written as Chrome writes them.
+func TestOddCookies(t *testing.T) {
+	const good = `{"name":"good","value":"v","domain":"a.example"}`
+	for odd, want := range map[string]string{
+		`{"name":"n","value":"v","domain":"A.Example","sameSite":"None"}`:                                                              "SameSite=None without Secure",
+		`{"name":"__Host-n","value":"v","domain":".a.example","secure":true}`:                                                          "__Host- without Secure",
+		`{"name":"__secure-n","value":"v","domain":"a.example"}`:                                                                       "__Secure- without Secure",
+		`{"name":"n","value":"` + strings.Repeat("x", 4096) + `","domain":"a.example"}`:                                                "more than 4096 bytes",
+		`{"name":"good","value":"another","domain":"a.example"}`:                                                                       "the last one counts",
+		`{"name":"n","value":"v;w","domain":"a.example"}`:                                                                              "semicolon",
+		`{"name":"n","value":"v","domain":"a.example","path":"/a/../b"}`:                                                               "its path has steps",
+		`{"name":"n","value":"v","domain":"a.example","secure":true,"partitionKey":{"sourceOrigin":"t","hasCrossSiteAncestor":false}}`: "its partition is no site",
+		`{"name":"n","value":"v","domain":"a.example:80"}`:                                                                             "its domain is no host name",
+	} {
+		doc, lost, err := portable.ReadPuppeteer([]byte("[" + odd + "," + good + "]"))
+		if err != nil || len(doc.Cookies) != 1 || doc.Cookies[0].Value != "v" || doc.Cookies[0].Name != "good" {
+			t.Errorf("%s: %+v, %v", odd, doc.Cookies, err)
+		}
+		if len(lost) != 1 || lost[0].Component != "cookies" || !strings.HasPrefix(lost[0].Origin, "a.example") || lost[0].Count != 1 || !strings.Contains(lost[0].Reason, want) {
+			t.Errorf("%s: %+v", odd, lost)
+		}
+	}
+	doc, lost, err := portable.ReadNetscape([]byte(".B\u00fccher.example\tTRUE\t/a b\tFALSE\t0\tn\tv\n.com\tTRUE\t/\tFALSE\t0\tn\tv\n.127.0.0.1\tTRUE\t/\tFALSE\t0\tn\tv\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, c := range doc.Cookies {
+		got = append(got, c.Domain+c.Path)
+	}
+	equal(t, []string{".xn--bcher-kva.example/a%20b", "com/", "127.0.0.1/"}, got)
+	const narrowed = "nothing can be below this domain: the cookie is of the host alone"
+	equal(t, []portable.Loss{{Component: "cookie_domain", Origin: "com", Count: 1, Reason: narrowed},
+		{Component: "cookie_domain", Origin: "127.0.0.1", Count: 1, Reason: narrowed}}, lost)
 }
 
 type reader func([]byte) (state.Document, []portable.Loss, error)

@@ -76,12 +76,9 @@ func ReadPuppeteer(data []byte) (state.Document, []Loss, error) {
 		if err != nil {
 			return doc, nil, err
 		}
-		if c.Opaque {
-			lost.add(state.ComponentCookies, c.Origin(), 1, "its partition has no name that can be set")
-			continue
-		}
 		doc.Cookies = append(doc.Cookies, c)
 	}
+	doc.Cookies = settle(doc.Cookies, &lost)
 	return doc, lost.list(), nil
 }
 

@@ -1,0 +1,79 @@
+package browser
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stasisd/stasis/browser/capture"
+	"github.com/stasisd/stasis/state"
+)
+
+// An import drops the cookies that Unsettable names, so these must be the very
+// ones that this Chrome does not take; and a domain must be written as it
+// writes it, else a cookie that is there would be reported lost.
+func TestUnsettableIsWhatChromeRefuses(t *testing.T) {
+	r := newRig(t)
+	b := r.fresh()
+	x := func(n int) string { return strings.Repeat("x", n) }
+	var all []state.Cookie
+	add := func(name, value, domain string, change func(*state.Cookie)) {
+		c := state.Cookie{Name: name, Value: value, Domain: domain, Path: "/", Session: true, Expires: -1}
+		if change != nil {
+			change(&c)
+		}
+		all = append(all, c)
+	}
+	secure := func(c *state.Cookie) { c.Secure = true }
+	hidden := func(c *state.Cookie) { c.Secure, c.HTTPOnly = true, true }
+	partitioned := func(c *state.Cookie) { c.Partition = &state.PartitionKey{TopLevelSite: "https://t.example"} }
+	for _, domain := range []string{"a.example", ".a.example", "localhost"} {
+		add("n", "v", domain, func(c *state.Cookie) { c.SameSite = "None" })
+		add("n", "v", domain, func(c *state.Cookie) { c.SameSite, c.SourceScheme = "None", "Secure" })
+		add("n", "v", domain, func(c *state.Cookie) { c.SameSite, c.Secure = "None", true })
+		add("n", "v", domain, func(c *state.Cookie) { c.Secure, c.SourceScheme = true, "NonSecure" })
+		add("n", "v", domain, partitioned)
+		add("n", "v", domain, func(c *state.Cookie) { secure(c); partitioned(c) })
+		for _, name := range []string{"__Secure-n", "__secure-n", "__Host-n", "__host-n", "__Http-n", "__Host-Http-n"} {
+			add(name, "v", domain, nil)
+			add(name, "v", domain, secure)
+			add(name, "v", domain, hidden)
+			add(name, "v", domain, func(c *state.Cookie) { hidden(c); c.Path = "/p" })
+		}
+	}
+	for _, text := range []string{"", " v", "v ", "a b", "a;b", "a=b", "a,b", `"q"`, "a\tb", "a\x01b", "a\x7fb", "\u00fc", "__Host-", "__Secure-a", "__http-a"} {
+		add(text, "", "a.example", hidden)
+		add("", text, "a.example", hidden)
+		add("n", text, "a.example", nil)
+	}
+	add(x(2048), x(2048), "a.example", nil)
+	add(x(2048), x(2049), "a.example", nil)
+	for _, path := range []string{"/" + x(1023), "/" + x(1024), "/a;b"} {
+		add("n", "v", "a.example", func(c *state.Cookie) { c.Path = path })
+	}
+	for _, domain := range []string{"com", ".com", ".co.uk", ".github.io", ".localhost", ".intranet", ".a.intranet", ".foo.ck", ".www.ck", ".127.0.0.1", "[::1]", ".[::1]",
+		"A.Example", ".A.Example", "b\u00fccher.example", "under_score.example", "a.example."} {
+		canonical, narrowed, ok := state.CookieDomain(domain)
+		if !ok || narrowed && strings.HasPrefix(canonical, ".") {
+			t.Errorf("%s is %s, %t, %t", domain, canonical, narrowed, ok)
+		}
+		// As a file has it; what the jar then has is canonical.
+		add("n", "v", domain, nil)
+		add("n", "v", canonical, nil)
+	}
+	for _, c := range all {
+		if _, err := capture.LayCookies(within(t), b.driver, []state.Cookie{c}, r.Now()); err != nil {
+			t.Fatal(err)
+		}
+		jar, err := capture.Cookies(within(t), b.driver)
+		if err != nil {
+			t.Fatal(err)
+		}
+		why := c.Unsettable()
+		if taken := len(jar) == 1; taken != (why == "") {
+			t.Errorf("%q=%q of %s%s, Secure %t, HttpOnly %t, SameSite %q, from %q, partition %v: taken %t, and %q",
+				c.Name, c.Value, c.Domain, c.Path, c.Secure, c.HTTPOnly, c.SameSite, c.SourceScheme, c.Partition, taken, why)
+		} else if domain, _, _ := state.CookieDomain(c.Domain); taken && jar[0].Domain != domain {
+			t.Errorf("%s is %s in the jar, not %s", c.Domain, jar[0].Domain, domain)
+		}
+	}
+}

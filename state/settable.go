@@ -1,0 +1,113 @@
+package state
+
+import (
+	"net/netip"
+	"strings"
+
+	"golang.org/x/net/idna"
+	"golang.org/x/net/publicsuffix"
+)
+
+// Bounds of Chromium's cookies, in bytes (net/cookies/parsed_cookie.h).
+const (
+	maxCookieText = 4096 // name and value together
+	maxCookiePath = 1024
+)
+
+// Unsettable says why no Chrome takes the cookie, "" where it does: the rules of
+// RFC 6265bis and of Chromium 156 (net/cookies/canonical_cookie.cc), which a
+// test holds against Chrome itself. A cookie whose time is over is not looked
+// for here.
+func (c Cookie) Unsettable() string {
+	switch {
+	case c.Opaque:
+		return "its partition has no name that can be set"
+	case c.Name == "" && c.Value == "":
+		return "it has neither a name nor a value"
+	case strings.Contains(c.Name, "="), c.Name == "" && strings.Contains(c.Value, "="):
+		return "its name holds an equals sign"
+	case !cookieText(c.Name), !cookieText(c.Value):
+		return "its name or value holds a semicolon or a control character, or begins or ends with a space"
+	case len(c.Name)+len(c.Value) > maxCookieText:
+		return "its name and value have more than 4096 bytes"
+	case len(c.Path) > maxCookiePath:
+		return "its path has more than 1024 bytes"
+	case strings.Contains(c.Path, ";"):
+		return "its path holds a semicolon"
+	case c.SameSite == "None" && !c.Secure && (c.SourceScheme != "Secure" || strings.HasPrefix(c.Domain, ".")):
+		return "SameSite=None without Secure"
+	case c.Secure && c.SourceScheme == "NonSecure":
+		return "it is Secure and came over http"
+	case c.Partition != nil && !c.Secure:
+		return "it is partitioned and not Secure"
+	}
+	return c.brokenPrefix()
+}
+
+// cookieText reports whether a name or value is one that a cookie can have.
+func cookieText(s string) bool {
+	return strings.Trim(s, " ") == s && !strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r == 0x7f || r == ';' })
+}
+
+// brokenPrefix says what a cookie's name promises and the cookie is not. The
+// value of a nameless cookie counts as its name, for servers cannot tell.
+func (c Cookie) brokenPrefix() string {
+	name := c.Name
+	if name == "" {
+		name = c.Value
+	}
+	begins := func(prefix string) bool {
+		return len(name) >= len(prefix) && strings.EqualFold(name[:len(prefix)], prefix)
+	}
+	switch {
+	case c.Name == "" && (begins("__Secure-") || begins("__Host-") || begins("__Http-")):
+		return "it has no name, and a value that looks like one with a prefix"
+	case begins("__Secure-") && !c.Secure:
+		return "__Secure- without Secure"
+	case begins("__Http-") && (!c.Secure || !c.HTTPOnly):
+		return "__Http- without Secure and HttpOnly"
+	case begins("__Host-Http-") && !c.HTTPOnly:
+		return "__Host-Http- without HttpOnly"
+	case begins("__Host-") && (!c.Secure || c.Path != "/" || strings.HasPrefix(c.Domain, ".")):
+		return "__Host- without Secure, with a domain, or with a path other than /"
+	}
+	return ""
+}
+
+// CookieDomain writes a cookie's domain as Chrome does: small letters, ASCII,
+// and without the leading dot where there can be nothing below it (an address,
+// or a public suffix such as "com" or "localhost"): narrowed tells that. ok is
+// false for what is no host name.
+func CookieDomain(domain string) (canonical string, narrowed, ok bool) {
+	host, wide := strings.CutPrefix(domain, ".")
+	host = strings.ToLower(host)
+	if strings.ContainsFunc(host, func(r rune) bool { return r > 0x7e }) {
+		ascii, err := idna.Lookup.ToASCII(host)
+		if err != nil {
+			return domain, false, false
+		}
+		host = ascii
+	}
+	if bare, bracketed := strings.CutPrefix(host, "["); bracketed {
+		addr, err := netip.ParseAddr(strings.TrimSuffix(bare, "]"))
+		return "[" + addr.String() + "]", wide, err == nil && addr.Is6() && strings.HasSuffix(bare, "]")
+	}
+	if host == "" || host[0] == '.' || strings.Contains(host, ":") {
+		return domain, false, false
+	}
+	if _, err := netip.ParseAddr(host); err == nil {
+		return host, wide, true
+	}
+	// What ends in a number is an address to Chrome, however it is written.
+	last := host[strings.LastIndex(strings.TrimSuffix(host, "."), ".")+1:]
+	if strings.Trim(last, "0123456789.") == "" || strings.HasPrefix(last, "0x") {
+		return domain, false, false
+	}
+	if !wide {
+		return host, false, true
+	}
+	if suffix, _ := publicsuffix.PublicSuffix(host); suffix == host {
+		return host, true, true
+	}
+	return "." + host, false, true
+}
