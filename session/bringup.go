@@ -49,17 +49,18 @@ func (s *Service) bringUp(ctx context.Context, r Create, o origin, named []profi
 		report.RequestedMode = o.snapshot.Mode
 	}
 	up := upright{report: report}
+	var thawed state.Document
 	if report.RequestedMode == string(snapshot.Memory) {
 		parked, why := s.thaw(ctx, r, *o.snapshot, named)
 		if report.FallbackReason = why; parked != nil {
-			up.chrome, up.overrides, up.extensions, up.partial = parked.Chrome, parked.overrides, parked.extensions, parked.partial
+			up.chrome, up.overrides, up.extensions, up.partial = parked.Chrome, parked.doc.Overrides, parked.extensions, parked.partial
+			thawed = parked.doc
 		}
 	}
 	var err error
 	if up.chrome != nil {
 		report.Mode, report.Path = string(snapshot.Memory), PathParked
 		report.Components = asRestored(*o.snapshot)
-		report.Verification = VerificationOK // nothing was written: it is the very Chrome that was saved
 	} else {
 		report.Mode, report.Path = string(snapshot.Filesystem), PathCold
 		if up, report.Components, err = s.unpackAndStart(ctx, r, *o.snapshot, named); err != nil {
@@ -80,6 +81,9 @@ func (s *Service) bringUp(ctx context.Context, r Create, o origin, named []profi
 	if tooNew(up.doc, up.chrome) {
 		report.setAside()
 		up.doc = up.doc.Alone()
+	}
+	if report.Path == PathParked {
+		up.doc = thawed // only now: its answer is to be quick, and it is looked at afterwards
 	}
 	report.DurationMS = s.Now().Sub(began).Milliseconds()
 	return up, nil
@@ -125,7 +129,7 @@ func (s *Service) thaw(ctx context.Context, r Create, snap profiles.Snapshot, na
 		return nil, "origins are selected, and a parked Chrome holds them all"
 	}
 	parked, ok, why := s.parked.Take(snap.ID, func(p *parkedChrome) string {
-		if other := r.Overrides.Over(p.overrides).Differ(p.overrides); len(other) > 0 {
+		if other := r.Overrides.Over(p.doc.Overrides).Differ(p.doc.Overrides); len(other) > 0 {
 			return "the parked Chrome runs with another " + strings.Join(other, ", ")
 		}
 		if id := lacks(p.extensions, named); id != "" {
@@ -203,7 +207,7 @@ func (s *Service) unpackAndStart(ctx context.Context, r Create, snap profiles.Sn
 }
 
 // tooNew reports whether a document's profile was not used, because a newer
-// Chrome than this one wrote it. A thawed Chrome has no document.
+// Chrome than this one wrote it. A thawed Chrome has no document here.
 func tooNew(doc state.Document, running Chrome) bool {
 	return doc.Datadir != state.DatadirNone && state.Newer(doc.Chrome.Version, running.Version())
 }
@@ -221,7 +225,7 @@ func (r *RestoreReport) setAside() {
 }
 
 // asRestored turns a capture's report into that of a thawed Chrome: it is all
-// still there.
+// still there, as far as is known before it is looked at.
 func asRestored(row profiles.Snapshot) []state.Component {
 	lines := captureReportOf(row).Components
 	for i := range lines {

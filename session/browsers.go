@@ -32,6 +32,7 @@ type Chrome interface {
 	Capture(ctx context.Context) (state.Document, error)
 	Passkeys() (held state.Passkeys, given bool)
 	Verify(ctx context.Context, doc state.Document, report []state.Component) (state.Verification, error)
+	VerifyThawed(ctx context.Context, doc state.Document) (state.Verification, error)
 	Storage(ctx context.Context, origins []string) (browser.Storage, error)
 	Environment() ([]datadir.File, error)
 	Freeze(ctx context.Context) error

@@ -10,7 +10,7 @@ import (
 
 // loginsOver warns of the logins in a restored environment whose expected end
 // is past: the sites will ask for them again. A parked Chrome comes without a
-// document; then what was told at the save counts.
+// document here; then what was told at the save counts.
 func (s *Service) loginsOver(row profiles.Snapshot, doc state.Document) []string {
 	now := s.Now()
 	logins := captureReportOf(row).Logins

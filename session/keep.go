@@ -60,9 +60,9 @@ func (s *Service) keep(ctx context.Context, j job, doc state.Document, files []d
 // parkedChrome removes its run directory when it is ended.
 type parkedChrome struct {
 	Chrome
-	clear     func(*browser.Dir)
-	overrides state.Overrides // what it runs with
-	partial   bool            // it has only some origins
+	clear   func(*browser.Dir)
+	doc     state.Document // what was read of it before it was frozen
+	partial bool           // it has only some origins
 	// extensions are those that it has.
 	extensions []state.Extension
 }

@@ -30,7 +30,7 @@ func TestMemory(t *testing.T) {
 
 	first := r.create(alice, fromAlice)
 	if p := first.Restored; p.Path != PathParked || p.Mode != "memory" || p.RequestedMode != "memory" || p.FallbackReason != "" ||
-		p.Verification != VerificationOK || p.Components[0].Restored != 1 {
+		p.Verification != VerificationPending || p.Components[0].Restored != 1 {
 		t.Errorf("%+v", p)
 	}
 	if r.browsers.last() != chrome || chrome.Frozen() || r.Counts() != (Counts{Live: 1}) {
@@ -51,6 +51,37 @@ func TestMemory(t *testing.T) {
 	}
 	r.end(alice, second.ID, none)
 	r.holds(a.Snapshot.ID, next.Snapshot.ID)
+}
+
+// A thawed Chrome is looked at too, after the answer: against what was read of it
+// before it was frozen, and what it lost meanwhile is told.
+func TestThawedIsVerified(t *testing.T) {
+	r := newRig(t, nil)
+	_, snap := r.saved(alice, memory)
+	chrome := r.browsers.last()
+	looked := make(chan struct{})
+	r.browsers.on("verify", func(*fakeChrome) error { <-looked; return nil })
+	expired := state.Component{Name: state.ComponentCookies, Origin: "a.example", Saved: 1, Expired: 1}
+	dead := state.Difference{Component: state.ComponentTabs, By: state.ByRestore, Missing: 1, Names: []string{"https://a.example/"}}
+	chrome.thawed = state.Verification{Components: []state.Component{expired}, Differences: []state.Difference{dead}}
+	info := r.create(alice, func(c *Create) { c.FromEnvironment = snap })
+	if p := info.Restored; p.Path != PathParked || p.Verification != VerificationPending || p.Components[0].Restored != 1 {
+		t.Errorf("before it was looked at: %+v", p)
+	}
+	close(looked)
+	var report RestoreReport
+	await(t, "verification", func() (over bool) {
+		var err error
+		report, err = r.RestoreReport(t.Context(), alice, info.ID)
+		return err == nil && report.Verification != VerificationPending
+	})
+	if report.Verification != VerificationMismatch || report.Components[0] != expired ||
+		!strings.Contains(strings.Join(report.Warnings, "\n"), "https://a.example/") {
+		t.Errorf("%+v", report)
+	}
+	if c := chrome.compared; !c.Complete || len(c.Cookies) != 1 {
+		t.Errorf("compared with %+v", c)
+	}
 }
 
 // Whatever became of the parked Chrome, the copy takes its place and the

@@ -2,7 +2,6 @@ package session
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -24,9 +23,6 @@ const (
 	PathCold   = "cold"
 )
 
-// errNothingToVerify: a parked Chrome is the very one that was saved.
-var errNothingToVerify = errors.New("nothing was restored")
-
 // verified puts a verification's outcome into the report.
 func (r *RestoreReport) verified(v state.Verification) {
 	r.Verification = VerificationOK
@@ -45,43 +41,57 @@ func (r *RestoreReport) verified(v state.Verification) {
 	r.Warnings = slices.Clone(r.Warnings)
 	for _, d := range v.Differences {
 		if d.By == state.ByRestore {
-			r.Warnings = append(r.Warnings, fmt.Sprintf("%s did not come back as saved: %d missing, %d changed",
-				strings.TrimSpace(d.Component+" "+d.Origin), d.Missing, d.Changed))
+			warning := fmt.Sprintf("%s did not come back as saved: %d missing, %d changed",
+				strings.TrimSpace(d.Component+" "+d.Origin), d.Missing, d.Changed)
+			if d.Component == state.ComponentTabs {
+				warning += ": " + strings.Join(d.Names, ", ") // they have no origin to be known by
+			}
+			r.Warnings = append(r.Warnings, warning)
 		}
 	}
 }
 
-// verify reads the restored state back once the tabs are there, and records
-// what it found in the restore report.
+// verify reads the restored state back once the tabs are there, or a thawed
+// Chrome runs, and records what it found in the restore report.
 func (l *live) verify(doc state.Document) {
 	var (
 		chrome Chrome
-		lines  []state.Component
+		first  *RestoreReport
 		ctx    context.Context // ends when the session is being ended
 	)
 	if l.ask(l.svc.ctx, func() error {
-		chrome, lines, ctx = l.chrome, l.report.Components, l.lent
-		if l.report.Path == PathParked {
-			return errNothingToVerify
-		}
+		chrome, first, ctx = l.chrome, l.report, l.lent
 		return l.usable()
 	}) != nil {
 		return
 	}
-	found, err := chrome.Verify(ctx, doc, lines)
+	var found state.Verification
+	var err error
+	if first.Path == PathParked {
+		found, err = chrome.VerifyThawed(ctx, doc)
+	} else {
+		found, err = chrome.Verify(ctx, doc, first.Components)
+	}
 	if err != nil {
 		return // the session ended first; the report stays pending
 	}
 	// A session that has ended meanwhile keeps its report as it was.
 	_ = l.ask(l.svc.ctx, func() error {
-		report := *l.report // others read the one that they were given
+		if l.report != first {
+			return nil // its Chrome was reopened, and that has a report of its own
+		}
+		report := *first // others read the one that they were given
 		report.verified(found)
-		l.report = &report
-		l.rec.Restored = encode(l.report)
-		_, err := l.svc.Catalogue.UpdateSession(l.svc.ctx, l.id, func(r *profiles.Session) error {
-			r.Restored = l.rec.Restored
-			return nil
-		})
-		return err
+		return l.setReport(&report)
 	})
+}
+
+// setReport makes a report the session's, here and in the record.
+func (l *live) setReport(r *RestoreReport) error {
+	l.report, l.rec.Restored = r, encode(r)
+	_, err := l.svc.Catalogue.UpdateSession(l.svc.ctx, l.id, func(rec *profiles.Session) error {
+		rec.Restored = l.rec.Restored
+		return nil
+	})
+	return err
 }

@@ -144,6 +144,10 @@ func readTab(ctx context.Context, conn Conn, p *target.Info, frames []*target.In
 			r.tab.History = append(r.tab.History, state.HistoryEntry{URL: e.URL, Title: e.Title})
 		}
 	}
+	if crashed(ctx, conn, p.TargetID) {
+		r.missed = append(r.missed, state.Missed{Component: state.ComponentSessionStorage, Origin: p.URL, Reason: "the page's process has died"})
+		return r
+	}
 	r.frames(ctx, s, miss)
 	if seen, err := look(ctx, s, cdp.FrameID(p.TargetID)); err != nil {
 		miss(state.ComponentWindowName, p.URL, err)
