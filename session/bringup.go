@@ -69,9 +69,8 @@ func (s *Service) bringUp(ctx context.Context, r Create, o origin, named []profi
 		up.report = report
 		report.Warnings = missed(up.doc)
 	}
-	if report.Datadir == state.DatadirCrash && !up.doc.Complete {
-		report.Warnings = append(report.Warnings, "Chrome died before this was saved: cookies of its last 30 seconds, "+
-			"storage of its last seconds, and the newest tabs may be missing")
+	if w := unreadCrash(up.doc); w != "" {
+		report.Warnings = append(report.Warnings, w)
 	}
 	report.Warnings = append(report.Warnings, s.loginsOver(*o.snapshot, up.doc)...)
 	if up.partial && r.Origins.All() && o.source.Type == SourceUserDefault {

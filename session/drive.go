@@ -189,15 +189,3 @@ func (l *live) thaw() error {
 	defer cancel()
 	return l.chrome.Thaw(ctx)
 }
-
-// reopen tries again to start Chrome on the datadir that a failed save kept.
-func (l *live) reopen() error {
-	chrome, _, err := l.svc.Browsers.Restored(l.svc.ctx, l.dir, l.doc, l.request.again())
-	if err != nil {
-		return fault.Wrap(err, fault.BrowserFailed, "session.resume", "Chrome could not be reopened; the data is still kept")
-	}
-	l.chrome, l.restarted, l.paused = chrome, true, false
-	l.setStatus(profiles.StatusReady, "")
-	l.touch()
-	return nil
-}

@@ -34,10 +34,10 @@ type ended struct {
 	err    error
 	// over: the session has ended. Otherwise it runs on, in chrome; a nil
 	// chrome is the state error, and its datadir is kept.
-	over      bool
-	chrome    Chrome
-	restarted bool
-	doc       state.Document // with a nil chrome: what was read of it last
+	over     bool
+	chrome   Chrome
+	reopened *upright       // chrome is another one, on the same datadir
+	doc      state.Document // with a nil chrome: what was read of it last
 }
 
 // End ends a session. A session that is not there, or has ended, is told with
@@ -200,13 +200,12 @@ func (l *live) finish(e ended) bool {
 	l.ending = nil
 	if !e.over {
 		l.lent, l.takeBack = context.WithCancel(l.svc.ctx)
-		l.chrome, l.doc, l.restarted = e.chrome, e.doc, l.restarted || e.restarted
+		l.chrome, l.doc = e.chrome, e.doc
 		switch {
 		case e.chrome == nil:
 			l.setStatus(profiles.StatusError, "a save failed and Chrome could not be reopened; the data is kept")
-		case e.restarted:
-			l.paused = false
-			l.setStatus(profiles.StatusReady, "")
+		case e.reopened != nil:
+			l.goOn(*e.reopened)
 		default:
 			if err := l.settleFreeze(); err != nil {
 				l.svc.Log.Error("a paused session could not be frozen again", "session", l.id, "error", err)

@@ -150,8 +150,8 @@ type fakeChrome struct {
 	loggedOut bool                 // what CheckLogin finds
 	asked     []browser.LoginCheck // what it was asked
 
-	thawed   state.Verification // what VerifyThawed finds
-	compared state.Document     // what it was given
+	found    state.Verification // what Verify and VerifyThawed find
+	compared state.Document     // what VerifyThawed was given
 }
 
 var _ Chrome = (*fakeChrome)(nil)
@@ -277,14 +277,14 @@ func (c *fakeChrome) CheckLogin(_ context.Context, check browser.LoginCheck) (br
 }
 
 func (c *fakeChrome) Verify(context.Context, state.Document, []state.Component) (state.Verification, error) {
-	return state.Verification{}, c.b.step("verify", c)
+	err := c.b.step("verify", c)
+	return c.found, err
 }
 
 func (c *fakeChrome) VerifyThawed(_ context.Context, doc state.Document) (state.Verification, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	c.compared = doc
-	return c.thawed, c.b.step("verify", c)
+	err := c.b.step("verify", c)
+	return c.found, err
 }
 
 func (c *fakeChrome) Environment() ([]datadir.File, error) {

@@ -103,6 +103,44 @@ func TestSaveFails(t *testing.T) {
 	}
 }
 
+// What a Chrome that was reopened has lost is told: the session's report is that
+// of the reopening, whatever it was before, and it is verified.
+func TestReopenedIsReported(t *testing.T) {
+	r := newRig(t, nil)
+	id := r.create(alice, nil).ID
+	_, err := r.RestoreReport(t.Context(), alice, id)
+	wantCode(t, err, fault.NotFound)
+	again := func(doc state.Datadir) {
+		t.Helper()
+		looked := make(chan struct{})
+		r.browsers.on("verify", func(c *fakeChrome) error {
+			<-looked
+			c.found.Differences = []state.Difference{{Component: "indexed_db", By: state.ByRestore, Missing: 1}}
+			return nil
+		})
+		r.catalogue.fails(errBroken, "Commit")
+		_, err := r.End(t.Context(), alice, id, filesystem)
+		wantCode(t, err, fault.SaveFailed)
+		r.catalogue.works()
+		first, err := r.RestoreReport(t.Context(), alice, id)
+		if err != nil || first.Verification != VerificationPending || first.Source != (Source{SourceSession, id}) || first.SnapshotID != "" ||
+			first.Datadir != doc || len(first.Components) != 1 || !strings.Contains(first.Warnings[0], "reopened") {
+			t.Errorf("%+v, %v", first, err)
+		}
+		close(looked)
+		await(t, "verification", func() bool {
+			report, err := r.RestoreReport(t.Context(), alice, id)
+			return err == nil && report.Verification == VerificationMismatch
+		})
+		if rec, err := r.catalogue.Session(t.Context(), id); err != nil || !strings.Contains(string(rec.Restored), VerificationMismatch) {
+			t.Errorf("recorded %s, %v", rec.Restored, err)
+		}
+	}
+	again(state.DatadirClean)
+	r.browsers.last().closing = state.DatadirCrash
+	again(state.DatadirCrash)
+}
+
 func crash(c *fakeChrome) error {
 	c.die()
 	return fault.New(fault.BrowserFailed, "fake", "Chrome is gone")

@@ -63,7 +63,7 @@ func TestThawedIsVerified(t *testing.T) {
 	r.browsers.on("verify", func(*fakeChrome) error { <-looked; return nil })
 	expired := state.Component{Name: state.ComponentCookies, Origin: "a.example", Saved: 1, Expired: 1}
 	dead := state.Difference{Component: state.ComponentTabs, By: state.ByRestore, Missing: 1, Names: []string{"https://a.example/"}}
-	chrome.thawed = state.Verification{Components: []state.Component{expired}, Differences: []state.Difference{dead}}
+	chrome.found = state.Verification{Components: []state.Component{expired}, Differences: []state.Difference{dead}}
 	info := r.create(alice, func(c *Create) { c.FromEnvironment = snap })
 	if p := info.Restored; p.Path != PathParked || p.Verification != VerificationPending || p.Components[0].Restored != 1 {
 		t.Errorf("before it was looked at: %+v", p)

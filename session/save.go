@@ -206,14 +206,14 @@ func (s *Service) reopen(ctx context.Context, j job, doc state.Document, why err
 		doc = crashed(j, s.Now())
 		doc.Passkeys = s.leftPasskeys(ctx, j)
 	}
-	chrome, _, err := s.Browsers.Restored(ctx, j.dir, doc, j.again)
+	again, err := s.startAgain(ctx, j.rec, j.dir, doc, j.again)
 	if err != nil {
 		doc.Datadir = state.DatadirCrash // the Chrome that did not come up may have had it open
 		return ended{err: saveFailed(errors.Join(why, err),
 			"the save failed and Chrome could not be reopened; the data is kept, resume the session to try again"), doc: doc}
 	}
-	return ended{err: saveFailed(why, "the save failed and nothing was stored; Chrome was reopened and the session runs on"),
-		chrome: chrome, restarted: true}
+	return ended{err: saveFailed(why, "the save failed and nothing was stored; Chrome was reopened and the session runs on; its restore report tells what came back"),
+		chrome: again.chrome, reopened: &again}
 }
 
 // saveFailed gives a failed save its code: that of the cause where a client
