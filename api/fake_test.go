@@ -277,10 +277,13 @@ func (f *fake) Snapshot(context.Context, session.Caller, string) (session.Snapsh
 }
 func (f *fake) Diff(_ context.Context, _ session.Caller, from, to string, values bool) (session.Diff, error) {
 	c := state.Change{Name: "cookies", Origin: "a.example", Added: []string{}, Removed: []string{}, Changed: []string{"login"}, Before: 1, After: 1}
+	was, is := "1", "2"
+	c.Attributes = map[string]map[string]*state.Values{"login": {"expires": {After: &is}, "value": nil}}
 	if values {
-		c.Values = map[string]state.Values{"login": {Before: "1", After: "2"}}
+		c.Values = map[string]state.Values{"login": {Before: &was, After: &is}}
 	}
-	return session.Diff{From: from, To: to, Changes: []state.Change{c}}, f.failure()
+	return session.Diff{From: from, To: to, Changes: []state.Change{c},
+		NotCompared: []state.Uncompared{{Name: "hsts", Reason: "it was not counted"}}}, f.failure()
 }
 func (f *fake) DeleteSnapshot(context.Context, session.Caller, string) error { return f.failure() }
 

@@ -13,6 +13,8 @@ type Diff struct {
 	From    string         `json:"from"` // snapshot IDs
 	To      string         `json:"to"`
 	Changes []state.Change `json:"changes"`
+	// NotCompared is what the two do not tell the difference of.
+	NotCompared []state.Uncompared `json:"not_compared"`
 }
 
 // Diff compares two snapshots of one user, by names; with values it needs the
@@ -42,7 +44,8 @@ func (s *Service) Diff(ctx context.Context, c Caller, from, to string, values bo
 		}
 		docs[i] = doc
 	}
-	return Diff{From: from, To: to, Changes: state.Diff(docs[0], docs[1], values)}, nil
+	changes, rest := state.Diff(docs[0], docs[1], values)
+	return Diff{From: from, To: to, Changes: changes, NotCompared: rest}, nil
 }
 
 // document reads a snapshot's state document out of its archive.

@@ -3,9 +3,7 @@ package state
 import (
 	"cmp"
 	"maps"
-	"net/url"
 	"slices"
-	"strconv"
 )
 
 // Change is what differs between two documents in one kind of state of one
@@ -16,165 +14,153 @@ type Change struct {
 	Added   []string `json:"added"`
 	Removed []string `json:"removed"`
 	Changed []string `json:"changed"`
-	// Before and After count what lies on disk, which is known by number alone.
+	// Before and After count what there was and is; of what is known by number
+	// alone they are all there is.
 	Before int `json:"before"`
 	After  int `json:"after"`
-	// Values has the values of what is named, by name.
+	// Attributes has, by name and attribute, what differs of a changed name
+	// beside its value. That the value differs too is told by "value" and nil.
+	Attributes map[string]map[string]*Values `json:"attributes,omitempty"`
+	// Values has the values of the names whose value differs.
 	Values map[string]Values `json:"values,omitempty"`
 }
 
-// Values are those of one name: "" where there was or is none.
+// Values are those of one name or attribute: nil where there was or is none.
 type Values struct {
-	Before string `json:"before"`
-	After  string `json:"after"`
+	Before *string `json:"before"`
+	After  *string `json:"after"`
+}
+
+// Uncompared is what two documents do not tell the difference of, and why.
+type Uncompared struct {
+	Name   string `json:"name"`   // a component
+	Origin string `json:"origin"` // "": all of the component, or a kind without origins
+	Reason string `json:"reason"`
 }
 
 // Diff tells what changed from one document to another, by component and
-// origin, sorted. Names are those of cookies, storage items and tabs; a tab's is
-// its URL without query and fragment, which may be secret. Values are given
-// only if asked for.
-func Diff(before, after Document, values bool) []Change {
-	old, new := named(before), named(after)
+// origin, and what cannot be told; both sorted. What one of them does not know
+// is never a change. Names are those of cookies, storage items, tabs and what
+// else has one; a tab's is its URL without query and fragment, which may be
+// secret. Values are given only if asked for, and of passkeys never.
+func Diff(before, after Document, values bool) ([]Change, []Uncompared) {
+	old, new := knownOf(before), knownOf(after)
 	places := map[place]bool{}
-	for _, side := range []map[place]map[string]thing{old, new} {
-		for p := range side {
+	for _, k := range []known{old, new} {
+		for _, p := range k.places() {
 			places[p] = true
 		}
 	}
-	changes := []Change{}
+	changes, uncompared := []Change{}, map[place]string{}
 	for p := range places {
-		if c := compare(p, old[p], new[p], values); len(c.Added)+len(c.Removed)+len(c.Changed) > 0 {
+		was, is := old.of(p), new.of(p)
+		c := Change{Name: p.component, Origin: p.origin, Added: []string{}, Removed: []string{}, Changed: []string{}, Before: was.items, After: is.items}
+		switch {
+		case was.why != "":
+			uncompared[was.unknown] = "of the first snapshot: " + was.why
+			continue
+		case is.why != "":
+			uncompared[is.unknown] = "of the second snapshot: " + is.why
+			continue
+		case was.whole() && is.whole():
+			c.compare(was.names, is.names, values)
+		case len(was.names)+len(is.names) > 0:
+			uncompared[p] = "one of the snapshots knows how many there are and no names; numbers were compared"
+		default:
+			uncompared[place{component: p.component}] = "known by number alone: where the number is the same, what it counts may have changed"
+		}
+		if c.Before != c.After || len(c.Added)+len(c.Removed)+len(c.Changed) > 0 {
 			changes = append(changes, c)
 		}
 	}
-	changes = append(changes, counted(before, after)...)
-	if names := after.Overrides.Differ(before.Overrides); len(names) > 0 {
-		// Never their values: a proxy's password is one.
-		changes = append(changes, Change{Name: ComponentOverrides, Added: []string{}, Removed: []string{}, Changed: names,
-			Before: len(before.Overrides.Names()), After: len(after.Overrides.Names())})
+	for _, e := range after.Extensions {
+		if slices.ContainsFunc(before.Extensions, func(o Extension) bool { return o.ID == e.ID }) {
+			uncompared[place{ComponentExtensionStorage, e.Origin()}] = "chrome.storage.local and sync lie in the profile, where they are not looked into; session was compared"
+		}
 	}
 	slices.SortFunc(changes, func(a, b Change) int { return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Origin, b.Origin)) })
-	return changes
+	list := []Uncompared{}
+	for _, p := range slices.SortedFunc(maps.Keys(uncompared), place.compare) {
+		list = append(list, Uncompared{p.component, p.origin, uncompared[p]})
+	}
+	return changes, list
 }
 
-// place is where a name belongs.
-type place struct{ component, origin string }
-
-// thing is what is compared under a name, and what of it is its value.
-type thing struct{ whole, value string }
-
-func compare(p place, old, new map[string]thing, values bool) Change {
-	c := Change{Name: p.component, Origin: p.origin, Added: []string{}, Removed: []string{}, Changed: []string{}, Before: len(old), After: len(new)}
-	all := maps.Clone(old)
-	if all == nil {
-		all = map[string]thing{}
+// compare fills in what differs between the things of one place, by name.
+func (c *Change) compare(old, new map[string]thing, values bool) {
+	all := map[string]bool{}
+	for _, side := range []map[string]thing{old, new} {
+		for name := range side {
+			all[name] = true
+		}
 	}
-	maps.Copy(all, new)
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		was, had := old[name]
 		is, has := new[name]
+		told := Values{Before: was.value, After: is.value}
 		switch {
 		case !had:
 			c.Added = append(c.Added, name)
 		case !has:
 			c.Removed = append(c.Removed, name)
-		case was.whole != is.whole:
-			c.Changed = append(c.Changed, name)
-		default:
+		case was.same(is):
 			continue
+		default:
+			c.Changed = append(c.Changed, name)
+			if differing := was.differing(is); len(differing) > 0 {
+				if c.Attributes == nil {
+					c.Attributes = map[string]map[string]*Values{}
+				}
+				c.Attributes[name] = differing
+			}
 		}
-		if values {
+		if values && !equal(told.Before, told.After) {
 			if c.Values == nil {
 				c.Values = map[string]Values{}
 			}
-			c.Values[name] = Values{Before: was.value, After: is.value}
+			c.Values[name] = told
 		}
 	}
-	return c
 }
 
-// named are the names of a document's state, by where they belong. Of several
-// that bear one name, such as the items of two tabs, the later have a number.
-func named(doc Document) map[place]map[string]thing {
-	all := map[place]map[string]thing{}
-	add := func(component, origin, name, whole, value string) {
-		p := place{component, origin}
-		if all[p] == nil {
-			all[p] = map[string]thing{}
-		}
-		for free, n := name, 2; ; n++ {
-			if _, taken := all[p][free]; !taken {
-				all[p][free] = thing{whole, value}
-				return
-			}
-			free = name + " (" + strconv.Itoa(n) + ")"
-		}
-	}
-	for _, c := range doc.Cookies {
-		name := c.Name
-		if c.Path != "/" {
-			name += " at " + c.Path
-		}
-		if c.Partition != nil {
-			name += " below " + c.Partition.TopLevelSite
-		}
-		add(ComponentCookies, c.Origin(), name, c.attributes(), c.Value)
-	}
-	items := func(component string, areas []Area) {
-		for _, area := range areas {
-			for _, i := range area.Items {
-				add(component, area.StorageKey, i.Key, i.Value, i.Value)
+// thing is what is compared under a name.
+type thing struct {
+	value      *string           // nil: it has none that is ever told
+	attributes map[string]string // told to everybody
+	untold     string            // compared and never told
+}
+
+func (t thing) sameValue(as thing) bool { return equal(t.value, as.value) && t.untold == as.untold }
+
+func (t thing) same(as thing) bool {
+	return t.sameValue(as) && maps.Equal(t.attributes, as.attributes)
+}
+
+// differing are the attributes that differ, with nil for the value where it
+// differs beside others.
+func (t thing) differing(from thing) map[string]*Values {
+	list := map[string]*Values{}
+	for _, side := range []map[string]string{t.attributes, from.attributes} {
+		for name := range side {
+			v := Values{at(t.attributes, name), at(from.attributes, name)}
+			if !equal(v.Before, v.After) {
+				list[name] = &v
 			}
 		}
 	}
-	items(ComponentLocalStorage, doc.Local)
-	for _, tab := range doc.Tabs {
-		add(ComponentTabs, originOf(tab.URL), shortURL(tab.URL), tab.URL, tab.URL)
-		items(ComponentSessionStorage, tab.Session)
-		if tab.Name != "" {
-			add(ComponentWindowName, originOf(tab.URL), shortURL(tab.URL), tab.Name, tab.Name)
-		}
+	if len(list) > 0 && !t.sameValue(from) {
+		list["value"] = nil
 	}
-	return all
+	return list
 }
 
-// attributes is all of a cookie that a site decides, in one string.
-func (c Cookie) attributes() string {
-	return strconv.Quote(c.Value) + strconv.FormatFloat(c.Expires, 'f', 0, 64) + c.SameSite + c.Priority + c.Domain +
-		strconv.FormatBool(c.HTTPOnly) + strconv.FormatBool(c.Secure) + strconv.FormatBool(c.Session)
+func at(attributes map[string]string, name string) *string {
+	if v, there := attributes[name]; there {
+		return &v
+	}
+	return nil
 }
 
-// shortURL is an address without what may be secret in it.
-func shortURL(of string) string {
-	u, err := url.Parse(of)
-	switch {
-	case err != nil:
-		return "an address that is no URL"
-	case u.Opaque != "" && u.Scheme != "about":
-		return u.Scheme + ":" // data: and the like
-	}
-	u.User, u.RawQuery, u.ForceQuery, u.Fragment, u.RawFragment = nil, "", false, "", ""
-	return u.String()
-}
-
-// counted compares what was counted on disk alone.
-func counted(before, after Document) []Change {
-	counts := map[place][2]int{}
-	for side, doc := range [2]Document{before, after} {
-		for _, h := range doc.Inventory {
-			if !overCDP(doc, h) {
-				p := place{h.Component, h.Origin}
-				n := counts[p]
-				n[side] += h.Items
-				counts[p] = n
-			}
-		}
-	}
-	var changes []Change
-	for p, n := range counts {
-		if n[0] != n[1] {
-			changes = append(changes, Change{Name: p.component, Origin: p.origin, Added: []string{}, Removed: []string{}, Changed: []string{}, Before: n[0], After: n[1]})
-		}
-	}
-	return changes
+func equal(a, b *string) bool {
+	return a == b || a != nil && b != nil && *a == *b
 }
