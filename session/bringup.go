@@ -105,7 +105,7 @@ func (s *Service) fresh(ctx context.Context, r Create, named []profiles.Extensio
 			s.clear(dir)
 		}
 	}()
-	if r.installed, _, err = s.install(dir, nil, named); err != nil {
+	if r.installed, _, err = s.install(ctx, dir, nil, named); err != nil {
 		return upright{}, err
 	}
 	chrome, err := s.Browsers.Fresh(ctx, dir, r.browser())
@@ -181,7 +181,7 @@ func (s *Service) unpackAndStart(ctx context.Context, r Create, snap profiles.Sn
 	if err != nil {
 		return up, nil, err
 	}
-	installed, lost, err := s.install(dir, up.doc.Extensions, named)
+	installed, lost, err := s.install(ctx, dir, up.doc.Extensions, named)
 	if err != nil {
 		return up, nil, err
 	}

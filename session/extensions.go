@@ -16,7 +16,7 @@ func (s *Service) PutExtension(ctx context.Context, c Caller, r io.Reader) (e pr
 	if err := c.require(rightUse); err != nil {
 		return e, false, err
 	}
-	err = s.Extensions.Put(r, func(i extension.Info) (unused string, err error) {
+	err = s.Extensions.Put(ctx, r, func(i extension.Info) (unused string, err error) {
 		e, fresh, unused, err = s.Catalogue.PutExtension(ctx, profiles.Extension{ID: i.ID, UserID: c.UserID, SHA256: i.SHA256,
 			Name: i.Name, Version: i.Version, SizeBytes: i.Size, CreatedAt: s.Now().UTC()})
 		return unused, err

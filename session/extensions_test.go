@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/stasisd/stasis/browser"
+	"github.com/stasisd/stasis/browser/datadir"
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
 	"github.com/stasisd/stasis/state"
@@ -38,6 +39,16 @@ func (r *rig) put(c Caller, name, version string) profiles.Extension {
 		r.t.Fatal(err)
 	}
 	return e
+}
+
+// same reports whether an extension's files are what it was given.
+func same(t *testing.T, dir *browser.Dir, e state.Extension) bool {
+	t.Helper()
+	is, err := unchanged(t.Context(), dir, e)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return is
 }
 
 func (r *rig) stored() int {
@@ -127,7 +138,7 @@ func TestExtensionsOfASnapshot(t *testing.T) {
 	}
 	back := r.create(alice, func(c *Create) { c.FromSession = id; c.AllowMemory = false })
 	restored := r.browsers.last()
-	if got := restored.options.Extensions; len(got) != 1 || got[0].SHA256 != e.SHA256 || !unchanged(restored.dir, got[0]) {
+	if got := restored.options.Extensions; len(got) != 1 || got[0].SHA256 != e.SHA256 || !same(t, restored.dir, got[0]) {
 		t.Errorf("restored %+v", got)
 	}
 	if _, err := os.Stat(browser.ExtensionDir(restored.dir, strings.Repeat("p", 32))); err == nil {
@@ -137,7 +148,7 @@ func TestExtensionsOfASnapshot(t *testing.T) {
 
 	next := r.put(alice, "Night", "2")
 	newer := r.create(alice, func(c *Create) { c.FromEnvironment = a.Snapshot.ID; with(c) })
-	if got := r.browsers.last().options.Extensions; len(got) != 1 || got[0].Version != "2" || got[0].SHA256 != next.SHA256 || !unchanged(r.browsers.last().dir, got[0]) {
+	if got := r.browsers.last().options.Extensions; len(got) != 1 || got[0].Version != "2" || got[0].SHA256 != next.SHA256 || !same(t, r.browsers.last().dir, got[0]) {
 		t.Errorf("with the newest %+v", got)
 	}
 	if newer.Restored.Path != PathCold || !strings.Contains(newer.Restored.FallbackReason, e.ID) {
@@ -177,7 +188,7 @@ func TestChangedExtensions(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, bad := range []string{"../../etc", e.ID} {
-		list, lost, err := r.install(dir, []state.Extension{{ID: bad, SHA256: e.SHA256}}, nil)
+		list, lost, err := r.install(t.Context(), dir, []state.Extension{{ID: bad, SHA256: e.SHA256}}, nil)
 		if err != nil || len(list) != 0 || len(lost) != 1 || lost[0].Dropped != 1 || lost[0].Reason == "" {
 			t.Errorf("%s: %+v %+v %v", bad, list, lost, err)
 		}
@@ -187,17 +198,29 @@ func TestChangedExtensions(t *testing.T) {
 	}
 }
 
+// switchOff writes into a Chrome's profile that the extension was disabled.
+func switchOff(t *testing.T, dir *browser.Dir, id string) {
+	t.Helper()
+	prefs := `{"extensions":{"settings":{"` + id + `":{"path":"` + browser.ExtensionDir(dir, id) + `","disable_reasons":[1]}}}}`
+	if err := os.WriteFile(filepath.Join(dir.Profile(), datadir.Profile, "Preferences"), []byte(prefs), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // What a dead Chrome or a dead daemon left is saved with the extensions that it
-// had, and comes back with them.
+// had, and comes back with them. One that was switched off, which only the
+// profile knows, stays off.
 func TestExtensionsOfTheDead(t *testing.T) {
 	r := newRig(t, nil)
 	e := r.put(alice, "Night", "1")
 	with := func(c *Create) { c.Extensions = []string{e.ID} }
 	crashed := r.create(alice, with).ID
+	switchOff(t, r.browsers.last().dir, e.ID)
 	r.browsers.last().die()
 	r.ended(crashed)
 	killed := r.create(alice, with).ID
 	chrome := r.browsers.last()
+	switchOff(t, chrome.dir, e.ID)
 	r.browsers.on("capture", func(c *fakeChrome) error {
 		<-c.done // a page that never answers, until Chrome is killed
 		return errBroken
@@ -226,7 +249,7 @@ func TestExtensionsOfTheDead(t *testing.T) {
 		if _, err := next.Create(t.Context(), alice, asking(func(c *Create) { c.FromSession = id })); err != nil {
 			t.Fatal(err)
 		}
-		if got := r.browsers.last().options.Extensions; len(got) != 1 || got[0].SHA256 != e.SHA256 {
+		if got := r.browsers.last().options.Extensions; len(got) != 1 || got[0].SHA256 != e.SHA256 || got[0].Enabled {
 			t.Errorf("back with %+v", got)
 		}
 	}

@@ -4,8 +4,11 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stasisd/stasis/browser/datadir"
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/snapshot"
+	"github.com/stasisd/stasis/snapshot/faultstore"
+	"github.com/stasisd/stasis/snapshot/memstore"
 )
 
 // What a restore would refuse is refused by the save, while Chrome is open.
@@ -23,6 +26,21 @@ func TestWhatDoesNotFitIsNotSaved(t *testing.T) {
 	}
 	_, err = r.Default(t.Context(), alice, "alice")
 	wantCode(t, err, fault.DefaultNotFound)
+}
+
+// A save of some origins copies the profile first, so it needs the room twice.
+func TestRoomOfASelection(t *testing.T) {
+	r := newRig(t, nil)
+	id := r.create(alice, nil).ID
+	files, err := datadir.Select(r.browsers.last().dir.Profile())
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.store = faultstore.New(memstore.New(snapshot.DefaultReserve + 2*datadir.Size(files) - 1))
+	r.Vault = snapshot.NewVault(r.store, r.keys, snapshot.Options{Now: r.clock.now})
+	_, err = r.End(t.Context(), alice, id, EndRequest{Mode: SaveFilesystem, Origins: someOrigins})
+	wantCode(t, err, fault.StoreFull)
+	r.end(alice, id, filesystem)
 }
 
 // A session that was paused when a save failed is paused still where Chrome

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"slices"
@@ -17,7 +18,7 @@ import (
 // its archive brought are there and are looked at, those that its create names
 // are copied from the store, in place of another version of the same ID. It
 // returns what the session has, and a report line for each that is lost.
-func (s *Service) install(dir *browser.Dir, saved []state.Extension, named []profiles.Extension) (list []state.Extension, lost []state.Component, err error) {
+func (s *Service) install(ctx context.Context, dir *browser.Dir, saved []state.Extension, named []profiles.Extension) (list []state.Extension, lost []state.Component, err error) {
 	for _, e := range saved {
 		if slices.ContainsFunc(named, func(n profiles.Extension) bool { return n.ID == e.ID && n.SHA256 != e.SHA256 }) {
 			if err := os.RemoveAll(browser.ExtensionDir(dir, e.ID)); err != nil {
@@ -25,7 +26,11 @@ func (s *Service) install(dir *browser.Dir, saved []state.Extension, named []pro
 			}
 			continue
 		}
-		if !unchanged(dir, e) {
+		same, err := unchanged(ctx, dir, e)
+		if err != nil {
+			return nil, nil, err
+		}
+		if !same {
 			lost = append(lost, state.Component{Name: state.ComponentExtensions, Origin: e.Origin(), Saved: 1, Dropped: 1,
 				Reason: "its files in the archive are missing or are not those that were saved"})
 			continue
@@ -37,7 +42,7 @@ func (s *Service) install(dir *browser.Dir, saved []state.Extension, named []pro
 		if slices.ContainsFunc(list, func(e state.Extension) bool { return e.ID == n.ID }) {
 			continue
 		}
-		if err := s.Extensions.Copy(n.SHA256, browser.ExtensionDir(dir, n.ID)); err != nil {
+		if err := s.Extensions.Copy(ctx, n.SHA256, browser.ExtensionDir(dir, n.ID)); err != nil {
 			return nil, nil, err
 		}
 		list = append(list, state.Extension{ID: n.ID, SHA256: n.SHA256, Name: n.Name, Version: n.Version, Enabled: true})
@@ -47,30 +52,37 @@ func (s *Service) install(dir *browser.Dir, saved []state.Extension, named []pro
 
 // unchanged reports whether an extension's files in a run directory are those
 // that it has been given. The folder belongs to Chrome, which writes its index
-// of the extension's rules there.
-func unchanged(dir *browser.Dir, e state.Extension) bool {
+// of the extension's rules there. The error is that of ctx.
+func unchanged(ctx context.Context, dir *browser.Dir, e state.Extension) (bool, error) {
 	if !extension.IsID(e.ID) {
-		return false // a document's ID is no path
+		return false, nil // a document's ID is no path
 	}
-	is, err := extension.Inspect(browser.ExtensionDir(dir, e.ID))
-	return err == nil && is.ID == e.ID && is.SHA256 == e.SHA256
+	is, err := extension.Inspect(ctx, browser.ExtensionDir(dir, e.ID))
+	return err == nil && is.ID == e.ID && is.SHA256 == e.SHA256, ctx.Err()
 }
 
 // pinned settles which extensions a snapshot holds: those whose files are still
 // what the session was given. It returns the document and the files without the
 // others.
-func pinned(j job, doc state.Document, files []datadir.File) (state.Document, []datadir.File) {
+func pinned(ctx context.Context, j job, doc state.Document, files []datadir.File) (state.Document, []datadir.File, error) {
 	list := doc.Extensions
 	if !doc.Complete {
 		list = j.again.Extensions
 	}
 	if list == nil && j.chrome == nil {
-		list = foundExtensions(j.dir) // of a daemon that died
+		list = foundExtensions(ctx, j.dir) // of a daemon that died
+	}
+	if !doc.Complete {
+		list = asInProfile(j.dir, list)
 	}
 	doc.Extensions = nil
 	kept := map[string]bool{}
 	for _, e := range list {
-		if !unchanged(j.dir, e) {
+		same, err := unchanged(ctx, j.dir, e)
+		if err != nil {
+			return doc, nil, err
+		}
+		if !same {
 			doc.Missed = append(doc.Missed, state.Missed{Component: state.ComponentExtensions, Origin: e.Origin(),
 				Reason: "its files have changed while it ran"})
 			continue
@@ -84,18 +96,31 @@ func pinned(j job, doc state.Document, files []datadir.File) (state.Document, []
 			rest = append(rest, f)
 		}
 	}
-	return doc, rest
+	return doc, rest, nil
+}
+
+// asInProfile gives extensions the enabled state that Chrome last wrote down,
+// where nobody could ask it: one that was switched off stays so.
+func asInProfile(dir *browser.Dir, list []state.Extension) []state.Extension {
+	enabled := datadir.EnabledExtensions(dir.Profile())
+	list = slices.Clone(list)
+	for i, e := range list {
+		if is, known := enabled[e.ID]; known {
+			list[i].Enabled = is
+		}
+	}
+	return list
 }
 
 // foundExtensions are those that lie in a run directory.
-func foundExtensions(dir *browser.Dir) []state.Extension {
+func foundExtensions(ctx context.Context, dir *browser.Dir) []state.Extension {
 	entries, err := os.ReadDir(filepath.Join(dir.Profile(), datadir.Extensions))
 	if err != nil {
 		return nil // there are none
 	}
 	var list []state.Extension
 	for _, entry := range entries {
-		if is, err := extension.Inspect(browser.ExtensionDir(dir, entry.Name())); err == nil && is.ID == entry.Name() {
+		if is, err := extension.Inspect(ctx, browser.ExtensionDir(dir, entry.Name())); err == nil && is.ID == entry.Name() {
 			list = append(list, state.Extension{ID: is.ID, SHA256: is.SHA256, Name: is.Name, Version: is.Version, Enabled: true})
 		}
 	}

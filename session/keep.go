@@ -19,7 +19,9 @@ func (s *Service) keep(ctx context.Context, j job, doc state.Document, files []d
 		return EndAnswer{}, "", err
 	}
 	defer func() { _ = os.RemoveAll(scratch) }() // what stays goes with the run directory
-	doc, files = pinned(j, doc, files)
+	if doc, files, err = pinned(ctx, j, doc, files); err != nil {
+		return EndAnswer{}, "", err
+	}
 	doc.Partial = j.partial || !j.origins.All()
 	doc, left := j.origins.Document(s.survey(ctx, j, doc))
 	j.left = append(left, lost...)

@@ -155,7 +155,11 @@ func (s *Service) capture(ctx context.Context, j job) (state.Document, error) {
 	if err != nil {
 		return doc, err
 	}
-	if err := s.Vault.CheckRoom(ctx, datadir.Size(files)); err != nil {
+	need := datadir.Size(files)
+	if !j.origins.All() {
+		need *= 2 // they are copied first, to be gone through; the copy may lie on the store's disk
+	}
+	if err := s.Vault.CheckRoom(ctx, need); err != nil {
 		return doc, err
 	}
 	// A store that is read-only or away is better known before Chrome is closed.

@@ -1,6 +1,10 @@
 package datadir
 
-import "path"
+import (
+	"encoding/json"
+	"os"
+	"path"
+)
 
 // Extension is an unpacked extension of a profile.
 type Extension struct {
@@ -70,6 +74,41 @@ func (x Extension) place(entry map[string]any) {
 	default:
 		entry["disable_reasons"] = []any{disabledByUser}
 	}
+}
+
+// EnabledExtensions tells of each extension that a profile of the user data
+// directory has in a folder whether it runs, as Chrome last wrote that down.
+// What cannot be read is left out.
+func EnabledExtensions(userDataDir string) map[string]bool {
+	enabled := map[string]bool{}
+	root, err := os.OpenRoot(userDataDir)
+	if err != nil {
+		return enabled
+	}
+	defer func() { _ = root.Close() }() // only a handle
+	for _, file := range []string{"Secure Preferences", "Preferences"} {
+		raw, err := read(root, path.Join(Profile, file))
+		if err != nil {
+			continue
+		}
+		var prefs struct {
+			Extensions struct {
+				Settings map[string]struct {
+					Path    string            `json:"path"`
+					Reasons []json.RawMessage `json:"disable_reasons"`
+				} `json:"settings"`
+			} `json:"extensions"`
+		}
+		if json.Unmarshal(raw, &prefs) != nil {
+			continue
+		}
+		for id, e := range prefs.Extensions.Settings {
+			if path.IsAbs(e.Path) {
+				enabled[id] = len(e.Reasons) == 0
+			}
+		}
+	}
+	return enabled
 }
 
 // announceExtensions readies the profile for extensions that it does not know

@@ -43,6 +43,22 @@ func TestPrepareExtensions(t *testing.T) {
 	want(t, got, "true", "extensions", "ui", "developer_mode")
 }
 
+// Whether an extension runs is what Chrome last wrote; one that it has not
+// entered in a folder is not known.
+func TestEnabledExtensions(t *testing.T) {
+	root := t.TempDir()
+	put(t, root, "Default/Secure Preferences", `{"extensions":{"settings":{"`+idA+`":{"path":"/a","disable_reasons":[1]}}}}`)
+	put(t, root, "Default/Preferences", `{"extensions":{"settings":{
+		"`+idB+`":{"path":"/b","disable_reasons":[]},"`+idC+`":{"newAllowFileAccess":false}}}}`)
+	if diff := cmp.Diff(map[string]bool{idA: false, idB: true}, datadir.EnabledExtensions(root)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	put(t, root, "Default/Preferences", "{")
+	if diff := cmp.Diff(map[string]bool{idA: false}, datadir.EnabledExtensions(root)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
 // Extensions' files are kept whole but for Chrome's own, and nothing else lies
 // beside the profile in an archive.
 func TestFilesOfExtensions(t *testing.T) {

@@ -143,7 +143,7 @@ func FuzzCRX(f *testing.F) {
 		if !bytes.HasPrefix(raw, []byte("Cr24")) {
 			return
 		}
-		info, err := extension.Write(bytes.NewReader(raw), int64(len(raw)), t.TempDir())
+		info, err := extension.Write(t.Context(), bytes.NewReader(raw), int64(len(raw)), t.TempDir())
 		if err == nil && !ids[info.ID] {
 			t.Fatalf("accepted: %+v", info)
 		}

@@ -8,6 +8,7 @@
 package extension
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -18,7 +19,7 @@ import (
 // The bounds of one extension. Real ones have some hundred files; the largest
 // that are published unpack to about 100 MB.
 const (
-	maxFiles = 20_000
+	maxFiles = 20_000    // and folders
 	maxBytes = 256 << 20 // of all files, unpacked
 	maxFile  = 128 << 20 // of one, unpacked
 )
@@ -37,7 +38,7 @@ type Info struct {
 // it has too many files or bytes, unsupported that Chrome or this daemon does
 // not run its kind; store_full and store_failed are of the disk. After an error
 // dir holds some of it.
-func Write(r io.ReaderAt, size int64, dir string) (Info, error) {
+func Write(ctx context.Context, r io.ReaderAt, size int64, dir string) (Info, error) {
 	body, key, err := openCRX(r, size)
 	if err != nil {
 		return Info{}, err
@@ -61,7 +62,7 @@ func Write(r io.ReaderAt, size int64, dir string) (Info, error) {
 	if err := files.write(dir, raw); err != nil {
 		return Info{}, err
 	}
-	return Inspect(dir)
+	return Inspect(ctx, dir)
 }
 
 // invalid is what is wrong with an extension.
@@ -71,6 +72,10 @@ func invalid(format string, args ...any) error {
 
 func tooLarge(format string, args ...any) error {
 	return fault.New(fault.TooLarge, "extension.read", format, args...)
+}
+
+func tooBig() error {
+	return tooLarge("the extension unpacks to more than %d bytes, or one of its files to more than %d", maxBytes, maxFile)
 }
 
 // unreadable says that a part of the file cannot be read, unless the cause is

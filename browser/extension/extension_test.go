@@ -3,10 +3,12 @@ package extension_test
 import (
 	"archive/zip"
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -52,7 +54,7 @@ func zipOf(t testing.TB, entries ...entry) []byte {
 func write(t testing.TB, raw []byte) (extension.Info, string, error) {
 	t.Helper()
 	dir := t.TempDir()
-	info, err := extension.Write(bytes.NewReader(raw), int64(len(raw)), dir)
+	info, err := extension.Write(t.Context(), bytes.NewReader(raw), int64(len(raw)), dir)
 	return info, dir, err
 }
 
@@ -124,21 +126,62 @@ func TestSHA256IsOfTheFiles(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "_metadata/generated_indexed_rulesets/_ruleset1"), []byte("x"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if now, err := extension.Inspect(dir); err != nil || now != a {
+	if now, err := extension.Inspect(t.Context(), dir); err != nil || now != a {
 		t.Errorf("with Chrome's own files: %+v %v", now, err)
 	}
 	if err := os.WriteFile(filepath.Join(dir, "x.js"), []byte("2"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if now, err := extension.Inspect(dir); err != nil || now.SHA256 == a.SHA256 {
+	if now, err := extension.Inspect(t.Context(), dir); err != nil || now.SHA256 == a.SHA256 {
 		t.Errorf("changed: %+v %v", now, err)
 	}
 	if err := os.Symlink("/etc/passwd", filepath.Join(dir, "y.js")); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := extension.Inspect(dir); !fault.Is(err, fault.InvalidExtension) {
+	if _, err := extension.Inspect(t.Context(), dir); !fault.Is(err, fault.InvalidExtension) {
 		t.Errorf("with a link: %v", err)
 	}
+}
+
+// A folder that a Chrome has lived in is read no further than an upload could
+// go: what was filled would hold a save up and be hashed byte by byte.
+func TestInspectIsBounded(t *testing.T) {
+	for name, fill := range map[string]func(dir string) error{
+		"a large file": func(dir string) error { return sparse(filepath.Join(dir, "x.js"), 128<<20+1) },
+		"much in all": func(dir string) error {
+			return errors.Join(sparse(filepath.Join(dir, "x.js"), 100<<20), sparse(filepath.Join(dir, "y.js"), 100<<20),
+				sparse(filepath.Join(dir, "z.js"), 100<<20))
+		},
+	} {
+		_, dir, err := write(t, zipOf(t, entry{name: "manifest.json", body: good}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := fill(dir); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := extension.Inspect(t.Context(), dir); !fault.Is(err, fault.TooLarge) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	_, dir, err := write(t, zipOf(t, entry{name: "manifest.json", body: good}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := extension.Inspect(gone, dir); !errors.Is(err, context.Canceled) {
+		t.Errorf("for nobody: %v", err)
+	}
+}
+
+// sparse makes a file of a size that takes no room.
+func sparse(name string, size int64) error {
+	f, err := os.Create(name)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Truncate(size), f.Close())
 }
 
 func TestNameOfTheDefaultLocale(t *testing.T) {
@@ -269,7 +312,7 @@ func FuzzManifest(f *testing.F) {
 			}
 			return
 		}
-		if again, err := extension.Inspect(dir); err != nil || again != info || !extension.IsID(info.ID) {
+		if again, err := extension.Inspect(t.Context(), dir); err != nil || again != info || !extension.IsID(info.ID) {
 			t.Fatalf("%+v, and again %+v, %v", info, again, err)
 		}
 	})

@@ -1,6 +1,8 @@
 package extension
 
 import (
+	"cmp"
+	"context"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
@@ -10,6 +12,7 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"slices"
 	"syscall"
 )
 
@@ -18,17 +21,19 @@ import (
 // Chrome refuses an extension that brings one.
 const metadata = "_metadata"
 
-// Inspect reads an extension's folder. Its SHA256 is that of all its files,
-// names and bytes, whatever archive they came in; what Chrome wrote into the
-// folder itself does not count.
-func Inspect(dir string) (info Info, err error) {
+// Inspect reads an extension's folder, as much of it as an upload may hold: a
+// Chrome may have filled it. Its SHA256 is that of all its files, names and
+// bytes, whatever archive they came in; what Chrome wrote into the folder itself
+// does not count. Errors: invalid_extension and too_large as [Write]'s,
+// store_failed, and that of ctx.
+func Inspect(ctx context.Context, dir string) (info Info, err error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return Info{}, stored(err)
 	}
 	defer func() { err = errors.Join(err, stored(root.Close())) }()
 	sum := sha256.New()
-	err = walk(root, func(name string, size int64) error {
+	err = walk(ctx, root, func(name string, size int64) error {
 		info.Size += size
 		return hashFile(sum, root, name)
 	})
@@ -54,31 +59,91 @@ func Inspect(dir string) (info Info, err error) {
 }
 
 // walk gives the files of an extension in order. A Chrome may have lived in
-// the folder: what is neither a file nor a folder is invalid_extension, and
-// links are not followed.
-func walk(root *os.Root, each func(name string, size int64) error) error {
-	return fs.WalkDir(root.FS(), ".", func(name string, d fs.DirEntry, err error) error {
-		switch {
-		case err != nil:
-			return stored(err)
-		case name == metadata && d.IsDir():
-			return fs.SkipDir
-		case d.IsDir():
-			return nil
-		case !d.Type().IsRegular():
-			return invalid("%q is neither a file nor a folder", shorten(name))
-		}
-		info, err := d.Info()
-		if err != nil {
-			return stored(err)
-		}
-		return each(name, info.Size())
-	})
+// the folder: what is neither a file nor a folder is invalid_extension, more
+// than an upload may hold is too_large, and links are not followed.
+func walk(ctx context.Context, root *os.Root, each func(name string, size int64) error) error {
+	w := walker{root: root, each: each}
+	return w.folder(ctx, ".")
 }
 
+type walker struct {
+	root    *os.Root
+	each    func(name string, size int64) error
+	entries int   // files and folders so far
+	bytes   int64 // of the files so far
+}
+
+func (w *walker) folder(ctx context.Context, dir string) error {
+	entries, err := w.list(dir)
+	if err != nil {
+		return err
+	}
+	for _, d := range entries {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		name := path.Join(dir, d.Name())
+		switch {
+		case name == metadata && d.IsDir():
+		case len(name) > maxName:
+			return invalid("the name %q is longer than %d bytes", shorten(name), maxName)
+		case d.IsDir():
+			err = w.folder(ctx, name)
+		case d.Type().IsRegular():
+			err = w.file(name, d)
+		default:
+			return invalid("%q is neither a file nor a folder", shorten(name))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// list reads a folder, in the order of names, and no more of it than may be
+// there.
+func (w *walker) list(dir string) ([]fs.DirEntry, error) {
+	f, err := w.root.OpenFile(dir, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_DIRECTORY, 0)
+	if err != nil {
+		return nil, stored(err)
+	}
+	defer func() { _ = f.Close() }() // only read from
+	entries, err := f.ReadDir(maxFiles + 1 - w.entries)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, stored(err)
+	}
+	if w.entries += len(entries); w.entries > maxFiles {
+		return nil, tooLarge("the extension has more than %d files and folders", maxFiles)
+	}
+	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return cmp.Compare(a.Name(), b.Name()) })
+	return entries, nil
+}
+
+func (w *walker) file(name string, d fs.DirEntry) error {
+	info, err := d.Info()
+	if err != nil {
+		return stored(err)
+	}
+	if w.bytes += info.Size(); info.Size() > maxFile || w.bytes > maxBytes {
+		return tooBig()
+	}
+	return w.each(name, info.Size())
+}
+
+// open opens a file to be read: a plain one, for a pipe in its place would
+// never end.
 func open(root *os.Root, name string) (*os.File, error) {
 	f, err := root.OpenFile(name, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
-	return f, stored(err)
+	if err != nil {
+		return nil, stored(err)
+	}
+	info, err := f.Stat()
+	if err == nil && info.Mode().IsRegular() {
+		return f, nil
+	}
+	_ = f.Close() // nothing was written
+	return nil, errors.Join(stored(err), invalid("%q is neither a file nor a folder", shorten(name)))
 }
 
 func readFile(root *os.Root, name string, limit int64) ([]byte, error) {
@@ -103,9 +168,12 @@ func hashFile(sum hash.Hash, root *os.Root, name string) error {
 	}
 	defer func() { _ = f.Close() }() // only read from
 	content := sha256.New()
-	n, err := io.Copy(content, f)
+	n, err := io.Copy(content, io.LimitReader(f, maxFile+1)) // it may have grown
 	if err != nil {
 		return stored(err)
+	}
+	if n > maxFile {
+		return tooBig()
 	}
 	var lengths [16]byte
 	binary.BigEndian.PutUint64(lengths[:8], uint64(len(name)))
@@ -117,7 +185,7 @@ func hashFile(sum hash.Hash, root *os.Root, name string) error {
 }
 
 // Copy copies an extension's files into a new folder.
-func Copy(from, to string) (err error) {
+func Copy(ctx context.Context, from, to string) (err error) {
 	if err := os.MkdirAll(to, 0o700); err != nil {
 		return stored(err)
 	}
@@ -131,7 +199,7 @@ func Copy(from, to string) (err error) {
 		return stored(err)
 	}
 	defer func() { err = errors.Join(err, stored(dst.Close())) }()
-	return walk(src, func(name string, _ int64) error { return copyFile(src, dst, name) })
+	return walk(ctx, src, func(name string, _ int64) error { return copyFile(src, dst, name) })
 }
 
 func copyFile(src, dst *os.Root, name string) error {

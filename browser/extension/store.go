@@ -1,6 +1,7 @@
 package extension
 
 import (
+	"context"
 	"errors"
 	"io"
 	"io/fs"
@@ -47,7 +48,7 @@ func OpenStore(dir string) (*Store, error) {
 // and keeps it. Once it is there, record is called with it, before anything can
 // remove it again; it tells which other one is not needed any more, "" if none.
 // An error of record takes the extension back if it is new.
-func (s *Store) Put(r io.Reader, record func(Info) (unused string, err error)) (err error) {
+func (s *Store) Put(ctx context.Context, r io.Reader, record func(Info) (unused string, err error)) (err error) {
 	upload, err := os.CreateTemp(s.dir, partPrefix)
 	if err != nil {
 		return stored(err)
@@ -66,7 +67,7 @@ func (s *Store) Put(r io.Reader, record func(Info) (unused string, err error)) (
 		return stored(err)
 	}
 	defer func() { err = errors.Join(err, stored(os.RemoveAll(part))) }()
-	info, err := Write(upload, size, part)
+	info, err := Write(ctx, upload, size, part)
 	if err != nil {
 		return err
 	}
@@ -116,13 +117,13 @@ func syncFolder(dir string) error {
 }
 
 // Copy copies an extension into a new folder.
-func (s *Store) Copy(sha, to string) error {
+func (s *Store) Copy(ctx context.Context, sha, to string) error {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	if !shaForm.MatchString(sha) {
 		return stored(fs.ErrInvalid)
 	}
-	return Copy(filepath.Join(s.dir, sha), to)
+	return Copy(ctx, filepath.Join(s.dir, sha), to)
 }
 
 // Delete calls forget, which says what no record names any more, and removes

@@ -40,7 +40,7 @@ func TestStore(t *testing.T) {
 	raw := zipOf(t, entry{name: "manifest.json", body: good}, entry{name: "a/b.js", body: "1"})
 	var got extension.Info
 	for range 2 {
-		if err := s.Put(bytes.NewReader(raw), func(i extension.Info) (string, error) { got = i; return "", nil }); err != nil {
+		if err := s.Put(t.Context(), bytes.NewReader(raw), func(i extension.Info) (string, error) { got = i; return "", nil }); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -48,28 +48,28 @@ func TestStore(t *testing.T) {
 		t.Errorf("stored: %v", names)
 	}
 	to := filepath.Join(t.TempDir(), "x", "y")
-	if err := s.Copy(got.SHA256, to); err != nil {
+	if err := s.Copy(t.Context(), got.SHA256, to); err != nil {
 		t.Fatal(err)
 	}
-	if copied, err := extension.Inspect(to); err != nil || copied != got {
+	if copied, err := extension.Inspect(t.Context(), to); err != nil || copied != got {
 		t.Errorf("copied: %+v %v", copied, err)
 	}
 	lost := errors.New("not recorded")
 	other := zipOf(t, entry{name: "manifest.json", body: good})
-	if err := s.Put(bytes.NewReader(other), func(extension.Info) (string, error) { return "", lost }); !errors.Is(err, lost) {
+	if err := s.Put(t.Context(), bytes.NewReader(other), func(extension.Info) (string, error) { return "", lost }); !errors.Is(err, lost) {
 		t.Errorf("%v", err)
 	}
-	if err := s.Put(bytes.NewReader(raw), func(extension.Info) (string, error) { return "", lost }); !errors.Is(err, lost) {
+	if err := s.Put(t.Context(), bytes.NewReader(raw), func(extension.Info) (string, error) { return "", lost }); !errors.Is(err, lost) {
 		t.Errorf("%v", err)
 	}
-	if err := s.Put(bytes.NewReader([]byte("no zip")), nil); !fault.Is(err, fault.InvalidExtension) {
+	if err := s.Put(t.Context(), bytes.NewReader([]byte("no zip")), nil); !fault.Is(err, fault.InvalidExtension) {
 		t.Errorf("%v", err)
 	}
 	if names := entriesOf(t, dir); len(names) != 1 || names[0] != got.SHA256 {
 		t.Errorf("after failures: %v", names)
 	}
 	var next extension.Info
-	if err := s.Put(bytes.NewReader(other), func(i extension.Info) (string, error) { next = i; return got.SHA256, nil }); err != nil {
+	if err := s.Put(t.Context(), bytes.NewReader(other), func(i extension.Info) (string, error) { next = i; return got.SHA256, nil }); err != nil {
 		t.Error(err)
 	}
 	if names := entriesOf(t, dir); len(names) != 1 || names[0] != next.SHA256 {
@@ -77,7 +77,7 @@ func TestStore(t *testing.T) {
 	}
 	got = next
 	for _, sha := range []string{"..", "", "x"} {
-		if err := s.Copy(sha, filepath.Join(t.TempDir(), "z")); !fault.Is(err, fault.StoreFailed) {
+		if err := s.Copy(t.Context(), sha, filepath.Join(t.TempDir(), "z")); !fault.Is(err, fault.StoreFailed) {
 			t.Errorf("copy of %q: %v", sha, err)
 		}
 	}

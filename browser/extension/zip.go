@@ -57,7 +57,7 @@ func listZip(r io.ReaderAt, size int64) (files, error) {
 			continue
 		}
 		if total += f.UncompressedSize64; f.UncompressedSize64 > maxFile || total > maxBytes {
-			return nil, tooLarge("the extension unpacks to more than %d bytes, or one of its files to more than %d", maxBytes, maxFile)
+			return nil, tooBig()
 		}
 		list[name] = f
 	}

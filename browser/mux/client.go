@@ -41,7 +41,11 @@ func (c *client) handle(ctx context.Context, msg []byte) error {
 // the client's own id.
 func (c *client) forward(ctx context.Context, e envelope, s *session, params []byte) error {
 	id, asked := e.id, string(e.session)
-	params, created := c.creation(string(e.method), params)
+	params, created, bad := c.creation(string(e.method), params)
+	if bad != nil {
+		c.push(failure(id, e.session, bad))
+		return nil
+	}
 	p := &pending{peer: &c.peer, session: s.id, method: string(e.method), answer: func(r envelope) {
 		if created != nil {
 			created(r, reply(id, r, asked))

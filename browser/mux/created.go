@@ -1,6 +1,8 @@
 package mux
 
 import (
+	"errors"
+
 	"github.com/chromedp/cdproto/target"
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -21,22 +23,26 @@ func (m *Mux) OnCreate(f Opened) {
 }
 
 // creation says what becomes of a client's Target.createTarget: the parameters
-// to send, and what to do with Chrome's answer. With nil for that the command
-// goes as any other.
-func (c *client) creation(method string, params []byte) ([]byte, func(e envelope, reply []byte)) {
+// to send, and what to do with Chrome's answer; with nil for that the command
+// goes as any other. A tab that is answered with its own ID in place of its
+// page's is refused: nobody could tell when that page is set up.
+func (c *client) creation(method string, params []byte) ([]byte, func(e envelope, reply []byte), *cdpError) {
 	c.m.mu.Lock()
 	opened := c.m.opened
 	c.m.mu.Unlock()
 	if opened == nil || c.trusted || method != "Target.createTarget" {
-		return params, nil
+		return params, nil, nil
 	}
 	var (
 		all    fields
 		url    string
-		forTab bool // the answer is a tab's ID, not its page's
+		forTab bool
 	)
-	if all.read(params) != nil || all.get("url", &url) != nil || all.get("forTab", &forTab) != nil || forTab {
-		return params, nil // Chrome says what is wrong with it
+	if all.read(params) != nil || all.get("url", &url) != nil || all.get("forTab", &forTab) != nil {
+		return params, nil, nil // Chrome says what is wrong with it
+	}
+	if forTab {
+		return nil, nil, refusal(method, errors.New("forTab must be false where the session sets something on its pages"))
 	}
 	if url == "about:blank" {
 		url = ""
@@ -51,5 +57,5 @@ func (c *client) creation(method string, params []byte) ([]byte, func(e envelope
 			return
 		}
 		opened(created.TargetID, url, func() { c.push(reply) })
-	}
+	}, nil
 }

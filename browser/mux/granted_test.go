@@ -88,9 +88,12 @@ func TestCreatedPagesAreOpenedBlank(t *testing.T) {
 			t.Errorf("the client got %+v", got)
 		}
 	}
-	// A tab's ID is no page's: it goes as it is.
-	c.call(2, "", "Target.createTarget", `{"url":"http://a.example/","forTab":true}`)
-	if got := last(f, "Target.createTarget"); got.param("url") != "http://a.example/" {
+	// A tab's ID is no page's, and its page would make its first request as it is.
+	got := c.call(2, "", "Target.createTarget", `{"url":"http://b.example/","forTab":true}`)
+	if got.Error == nil || !strings.Contains(got.Error.Message, "forTab") {
+		t.Errorf("the client got %+v", got)
+	}
+	if got := last(f, "Target.createTarget"); got.param("url") != "about:blank" {
 		t.Errorf("Chrome was told %s", got.Params)
 	}
 }
