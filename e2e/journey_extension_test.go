@@ -14,7 +14,8 @@ import (
 )
 
 // noteExtension keeps what a page tells it in each of its storages, and marks
-// every page before its first script runs.
+// every page before its first script runs. When it is installed it opens a page of
+// Chrome's own, which clients must not trip over.
 var noteExtension = map[string]string{
 	"note/manifest.json": `{"manifest_version": 3, "name": "Note", "version": "1.0", "permissions": ["storage"],
 		"host_permissions": ["<all_urls>"], "background": {"service_worker": "worker.js"},
@@ -22,7 +23,8 @@ var noteExtension = map[string]string{
 	"note/content.js": `document.documentElement.dataset.note = chrome.runtime.id;
 		document.addEventListener("ask", async (e) =>
 			document.dispatchEvent(new CustomEvent("told", {detail: await chrome.runtime.sendMessage(e.detail)})));`,
-	"note/worker.js": `chrome.runtime.onMessage.addListener((text, from, answer) => { (async () => {
+	"note/worker.js": `chrome.runtime.onInstalled.addListener(() => chrome.tabs.create({url: "chrome://version", active: false}));
+		chrome.runtime.onMessage.addListener((text, from, answer) => { (async () => {
 		const areas = [chrome.storage.local, chrome.storage.sync, chrome.storage.session];
 		if (text) for (const area of areas) await area.set({text});
 		answer((await Promise.all(areas.map((area) => area.get("text")))).map((it) => it.text ?? "nothing").join(" "));

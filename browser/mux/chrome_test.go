@@ -249,6 +249,63 @@ func TestChromeAttacks(t *testing.T) {
 	}
 }
 
+// A page that shows what clients may not open, as extensions open it, does not
+// exist for those that come later: libraries attach to every page they hear of
+// and give up where one refuses their scripts. Who had the page before can leave it.
+func TestChromeForeignPages(t *testing.T) {
+	m, _, _ := chrome(t)
+	url := site(t)
+	had := connect(t, m, ServeOptions{})
+	id, s := had.page(url)
+	d := drive(t, m)
+	on, err := cdp.Call(t.Context(), d, target.AttachToTarget, target.AttachToTargetParams{TargetID: target.ID(id), Flatten: new(true)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Session(on.SessionID).Call(t.Context(), "Page.navigate", map[string]string{"url": "chrome://version"}, nil); err != nil {
+		t.Fatal(err)
+	}
+	other, err := cdp.Call(t.Context(), d, target.CreateTarget, target.CreateTargetParams{URL: "chrome://credits"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	late := connect(t, m, ServeOptions{})
+	late.send(`{"id":1,"method":"Target.setDiscoverTargets","params":{"discover":true,"filter":[{}]}}`)
+	late.send(`{"id":2,"method":"Target.setAutoAttach","params":{"autoAttach":true,"waitForDebuggerOnStart":true,"flatten":true,"filter":[{}]}}`)
+	late.send(`{"id":3,"method":"Target.getTargets","params":{"filter":[{}]}}`)
+	for answers := 0; answers < 3; {
+		e := late.recv()
+		if said := string(e.Params) + string(e.Result); strings.Contains(said, "chrome://") {
+			t.Errorf("a client is told %s %s", e.Method, said)
+		}
+		if e.ID != nil {
+			answers++
+		}
+	}
+	for _, hidden := range []string{id, string(other.TargetID)} {
+		for _, method := range []string{"Target.attachToTarget", "Target.closeTarget"} {
+			if got := late.call(4, "", method, fmt.Sprintf(`{"targetId":%q,"flatten":true}`, hidden)); got.Error == nil {
+				t.Errorf("%s: %s", method, got.Result)
+			}
+		}
+	}
+	var told struct{ TargetInfo targetInfo }
+	had.result(5, "", "Target.getTargetInfo", fmt.Sprintf(`{"targetId":%q}`, id), &told)
+	if !foreign(told.TargetInfo.URL) {
+		t.Errorf("the page is at %s", told.TargetInfo.URL)
+	}
+	if got := had.call(6, s, "Page.navigate", fmt.Sprintf(`{"url":%q}`, url)); got.Error != nil {
+		t.Errorf("who had it cannot leave it: %+v", got.Error)
+	}
+	for back := ""; back != "Target.targetInfoChanged"; { // then it is there for all
+		e := late.recv()
+		if strings.Contains(string(e.Params), id) {
+			back = e.Method
+		}
+	}
+	late.result(7, "", "Target.getTargetInfo", fmt.Sprintf(`{"targetId":%q}`, id), &told)
+}
+
 // Closing every page leaves Chrome, and the profile with its session cookies.
 func TestChromeKeepsOnePage(t *testing.T) {
 	m, _, _ := chrome(t)

@@ -87,16 +87,17 @@ func (c *client) forward(ctx context.Context, e envelope, s *session, params []b
 // the error to answer with.
 func (m *Mux) judge(s *session, method string, params []byte) ([]byte, *cdpError) {
 	m.mu.Lock()
-	foreign := m.targets.foreign(s.target)
+	away := foreign(m.targets.all[s.target].URL)
 	m.mu.Unlock()
-	if foreign && !harmless(method) {
+	if away && !harmless(method) {
 		return nil, refusal(method, errors.New("the page is one that clients may not open"))
 	}
-	return m.opts.Policy.apply(m.visible, method, params)
-}
-
-func (m *Mux) visible(target string) bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return !m.targets.hidden(target)
+	visible := func(target string) bool {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		info := m.targets.all[target]
+		info.TargetID = target
+		return !m.unseen(s.owner, info)
+	}
+	return m.opts.Policy.apply(visible, method, params)
 }

@@ -81,7 +81,7 @@ func (m *Mux) ownerEvent(s *session, method string, t targetEvent) (pass bool, t
 	if id == "" {
 		id = t.TargetID
 	}
-	hidden := !s.owner.trusted && (m.targets.hidden(id) || m.targets.secret(t.TargetInfo))
+	hidden := !s.owner.trusted && (m.targets.hidden(id) || m.unseen(s.owner, t.TargetInfo))
 	switch method {
 	case "Target.attachedToTarget":
 		if hidden {
@@ -133,12 +133,12 @@ func (m *Mux) learn(p *pending, e *envelope) {
 		}
 	case "Target.getTargets":
 		if !p.peer.trusted {
-			m.filterTargets(e)
+			m.filterTargets(p.peer, e)
 		}
 	}
 }
 
-func (m *Mux) filterTargets(e *envelope) {
+func (m *Mux) filterTargets(p *peer, e *envelope) {
 	var r struct {
 		TargetInfos []jsontext.Value `json:"targetInfos"`
 	}
@@ -149,7 +149,7 @@ func (m *Mux) filterTargets(e *envelope) {
 	m.mu.Lock()
 	for _, raw := range r.TargetInfos {
 		var info targetInfo
-		if json.Unmarshal(raw, &info) == nil && !m.targets.hidden(info.TargetID) && !m.targets.secret(info) {
+		if json.Unmarshal(raw, &info) == nil && !m.unseen(p, info) {
 			seen = append(seen, raw)
 		}
 	}

@@ -64,11 +64,11 @@ func (t *targets) secret(info targetInfo) bool {
 	return info.Type == "browser_ui" || scheme(info.URL) == "devtools" || hide && info.URL != ""
 }
 
-// kept says whether a target is a page of the session's own profile, of which
-// one must stay.
+// kept says whether a target is a page of the session's own profile that clients
+// may use, of which one must stay.
 func (t *targets) kept(info targetInfo) bool {
 	_, made := t.contexts[info.BrowserContextID]
-	return info.Type == "page" && !made && !t.hidden(info.TargetID)
+	return info.Type == "page" && !made && !t.hidden(info.TargetID) && !foreign(info.URL)
 }
 
 // last says whether nothing that must stay would be left without this target.
@@ -104,14 +104,33 @@ func (t *targets) emptied() bool {
 	return true
 }
 
-// foreign says whether a page shows something that clients may not open, such
+// foreign says whether a target shows something that clients may not open, such
 // as chrome://settings in a tab that an extension opened.
-func (t *targets) foreign(id string) bool {
-	url := t.all[id].URL
+func foreign(url string) bool {
 	if url == "" || strings.HasPrefix(url, "chrome://new") {
 		return false // not loaded yet, or Chrome's new tab page
 	}
 	return checkURL(url) != nil && scheme(url) != "chrome-error"
+}
+
+// unseen says whether a client is not told of a target: a hidden one, and a
+// foreign one, which most commands are refused in and clients' libraries break
+// over. Who is attached to a page that turns foreign sees it still, so as to
+// leave or close it. The Mux's lock is held.
+func (m *Mux) unseen(p *peer, info targetInfo) bool {
+	if m.targets.hidden(info.TargetID) || m.targets.secret(info) {
+		return true
+	}
+	return foreign(info.URL) && !m.attached(p, info.TargetID)
+}
+
+func (m *Mux) attached(p *peer, target string) bool {
+	for _, s := range m.sessions {
+		if s.owner == p && s.target == target {
+			return true
+		}
+	}
+	return false
 }
 
 // Hide makes a target invisible to clients from now on. Its ID should not have
@@ -129,7 +148,7 @@ func (m *Mux) Pages() []target.ID {
 	defer m.mu.Unlock()
 	var ids []target.ID
 	for id, info := range m.targets.all {
-		if info.Type == "page" && !m.targets.hidden(id) {
+		if info.Type == "page" && !m.targets.hidden(id) && !foreign(info.URL) {
 			ids = append(ids, target.ID(id))
 		}
 	}
