@@ -26,6 +26,7 @@ func (h *hold) settle(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, settleDeadline)
 	defer cancel()
 	defer h.release(ctx)
+	defer func() { h.b.salvage.scripted(h.tabs) }()
 	for h.layingDown() {
 		select {
 		case e, ok := <-h.events:

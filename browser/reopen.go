@@ -52,6 +52,7 @@ func (h *hold) rescue(ctx context.Context) ([]state.Component, error) {
 // Navigations are begun and not awaited: a slow site must not hold the
 // restore up.
 func (h *hold) reopen(ctx context.Context, doc state.Document) []state.Component {
+	h.b.salvage.byScript = true
 	r := tabReport{saved: doc.Tabs, laid: true, lost: "the tab could not be opened",
 		short: "the tabs had changed since Chrome last wrote its session files, so they were reopened by URL"}
 	opened := make([]*heldTab, len(doc.Tabs))

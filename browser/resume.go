@@ -14,6 +14,7 @@ import (
 // Chrome loads tabs in the back lazily, seconds later; each is brought
 // to the front once, so that it loads now, and the active one last.
 func (h *hold) resume(ctx context.Context, doc state.Document, sessionStorage bool) []state.Component {
+	h.b.salvage.byScript = sessionStorage
 	saved := map[*heldTab]state.Tab{}
 	var front *heldTab
 	r := tabReport{saved: doc.Tabs, laid: sessionStorage, lost: "Chrome did not bring the tab back from its session files",

@@ -22,8 +22,7 @@ type salvage struct {
 	found inventory.Profile
 	// These do not hold what was saved, so their files were removed.
 	cookies, local, session bool
-	// jar is what the profile's cookies were when no page had run yet.
-	jar []state.Cookie
+	before
 }
 
 // fromDocument is the reason of report lines of what the document stood in for.
@@ -35,9 +34,11 @@ const fromDocument = "the profile's own copy was damaged or short; it was laid d
 func inspect(ctx context.Context, dir *Dir, doc state.Document) (s salvage, err error) {
 	ctx, cancel := context.WithTimeout(ctx, inspectDeadline)
 	defer cancel()
-	if s.found, err = inventory.Read(ctx, filepath.Join(dir.Profile(), datadir.Profile)); err != nil {
+	profile := filepath.Join(dir.Profile(), datadir.Profile)
+	if s.found, err = inventory.Read(ctx, profile); err != nil {
 		return s, err
 	}
+	s.localDB, s.sessionDB = inventory.GenerationOf(profile, inventory.LocalStorage), inventory.GenerationOf(profile, inventory.SessionStorage)
 	if doc.Datadir != state.DatadirClean || !doc.Complete {
 		return s, nil // what was read wins anyway, or nothing was read
 	}
@@ -88,6 +89,7 @@ func (b *Browser) overlay(ctx context.Context, doc state.Document) (report []sta
 		if report, err = capture.Lay(ctx, b.driver, doc, b.now()); err != nil {
 			return nil, err
 		}
+		s.laid(b.dir, report)
 	}
 	if s.cookies {
 		lines, err := capture.LayCookies(ctx, b.driver, doc.Cookies, b.now())
@@ -101,6 +103,7 @@ func (b *Browser) overlay(ctx context.Context, doc state.Document) (report []sta
 		if err != nil {
 			return nil, err
 		}
+		s.laid(b.dir, lines)
 		report = append(report, because(lines, fromDocument)...)
 	}
 	if s.jar, err = capture.Cookies(ctx, b.driver); err != nil {

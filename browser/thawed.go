@@ -31,13 +31,15 @@ func (b *Browser) VerifyThawed(ctx context.Context, doc state.Document) (state.V
 	defer asker.Close(ctx)
 	v.Components = state.ExpiredSince(doc.Cookies, now.Cookies, b.now())
 	v.Differences = append(v.Differences, state.DifferingCookies(doc.Cookies, now.Cookies, b.now(), state.BySite)...)
-	v.Differences = append(v.Differences, localDifferences(ctx, asker, doc.Local, now.Local, state.BySite)...)
+	v.Differences = append(v.Differences, localDifferences(ctx, asker, doc.Local, now.Local, bySite, bySite)...)
 	v.Differences = append(v.Differences, sameTabs(doc.Tabs, now.Tabs)...)
 	lines, differences := state.ComparedTabs(doc.Tabs, now.Tabs, func(t state.Tab) bool { return dead[target.ID(t.TargetID)] })
 	v.Components = append(v.Components, lines...)
 	v.Differences = append(v.Differences, differences...)
 	return v, ctx.Err()
 }
+
+func bySite(state.Area) string { return state.BySite }
 
 // sameTabs compares the sessionStorage of tabs that are in one Chrome before and
 // after, where their pages could be read.

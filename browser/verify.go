@@ -29,11 +29,10 @@ var asked = []string{state.ComponentIndexedDB, state.ComponentIndexedDBRecords, 
 //
 //   - Cookies were read when no page had run. What differed then did not come
 //     back; what differs since, the sites have changed.
-//   - localStorage and sessionStorage lie in one database each, of which Chrome
-//     brings back all or nothing, and damage inside was found before Chrome
-//     opened it. Where anything of it is seen again, the rest came back too, and
-//     an origin whose page has run has changed what differs. An origin without a
-//     page is compared exactly.
+//   - localStorage and sessionStorage were there before a page ran, where they
+//     were laid down, or where Chrome goes on with the database that held them
+//     (see before). What differs then the page has changed, its first script
+//     included. An origin without a page is compared exactly.
 //   - Of stores that were found damaged or short, Chrome is asked what it made
 //     of them.
 func (b *Browser) Verify(ctx context.Context, doc state.Document, report []state.Component) (state.Verification, error) {
@@ -54,8 +53,14 @@ func (b *Browser) Verify(ctx context.Context, doc state.Document, report []state
 	}
 	defer asker.Close(ctx)
 	if doc.Complete {
-		v.Differences = append(v.Differences, localDifferences(ctx, asker, doc.Local, now.Local, b.salvage.differs(doc, state.ComponentLocalStorage, b.salvage.local))...)
-		v.Differences = append(v.Differences, sessionDifferences(doc.Tabs, now.Tabs)...)
+		open := b.salvage.madeLocal(b.dir)
+		v.Differences = append(v.Differences, localDifferences(ctx, asker, doc.Local, now.Local, open, func(a state.Area) string {
+			if open(a) == state.ByRestore {
+				return state.ByRestore
+			}
+			return b.salvage.differs(doc, state.ComponentLocalStorage, b.salvage.local)
+		})...)
+		v.Differences = append(v.Differences, sessionDifferences(doc.Tabs, now.Tabs, b.salvage.madeSession(b.dir))...)
 	}
 	if doc.Datadir != state.DatadirNone {
 		v.Components = recount(ctx, asker, report)
@@ -81,40 +86,30 @@ func named(cookies []state.Cookie) []state.Cookie {
 }
 
 // localDifferences compares localStorage: of origins with a page as it is now,
-// of others as a hidden tab finds it; by made what no page has.
-func localDifferences(ctx context.Context, asker *capture.Asker, saved, open []state.Area, by string) []state.Difference {
-	type pair struct {
-		was, is state.Area
-		by      string
-	}
-	var pairs []pair
-	seen := false // anything of the database
+// of others as a hidden tab finds it. Who made what differs is for open and shut
+// to tell.
+func localDifferences(ctx context.Context, asker *capture.Asker, saved, now []state.Area, open, shut func(state.Area) string) []state.Difference {
+	var all []state.Difference
 	reads := 0
 	for _, area := range saved {
-		i := slices.IndexFunc(open, func(a state.Area) bool { return a.StorageKey == area.StorageKey })
+		i := slices.IndexFunc(now, func(a state.Area) bool { return a.StorageKey == area.StorageKey })
+		var is state.Area
+		by := shut
 		switch {
 		case i >= 0:
-			pairs = append(pairs, pair{area, open[i], state.BySite})
+			is, by = now[i], open
 		case reads < askedOrigins:
 			reads++
+			var err error
 			ctx, cancel := context.WithTimeout(ctx, askDeadline)
-			if is, err := asker.Local(ctx, area.StorageKey); err == nil {
-				pairs = append(pairs, pair{area, is, by})
+			is, err = asker.Local(ctx, area.StorageKey)
+			if cancel(); err != nil {
+				continue
 			}
-			cancel()
 		default:
 			continue
 		}
-		if n := len(pairs); n > 0 {
-			seen = seen || pairs[n-1].was.Shares(pairs[n-1].is)
-		}
-	}
-	var all []state.Difference
-	for _, p := range pairs {
-		if !seen {
-			p.by = by
-		}
-		if d, some := p.was.Differ(p.is, state.ComponentLocalStorage, p.by); some {
+		if d, some := area.Differ(is, state.ComponentLocalStorage, by(area)); some {
 			all = append(all, d)
 		}
 	}
@@ -123,9 +118,8 @@ func localDifferences(ctx context.Context, asker *capture.Asker, saved, open []s
 
 // sessionDifferences compares the sessionStorage of tabs that show the same URL
 // as when they were saved; of several such tabs the best match counts.
-func sessionDifferences(saved, open []state.Tab) []state.Difference {
+func sessionDifferences(saved, open []state.Tab, by func(state.Tab, state.Area) string) []state.Difference {
 	var all []state.Difference
-	seen := false
 	for _, tab := range saved {
 		for _, area := range tab.Session {
 			var best *state.Area
@@ -139,15 +133,9 @@ func sessionDifferences(saved, open []state.Tab) []state.Difference {
 			if best == nil {
 				continue
 			}
-			seen = seen || area.Shares(*best)
-			if d, some := area.Differ(*best, state.ComponentSessionStorage, state.BySite); some {
+			if d, some := area.Differ(*best, state.ComponentSessionStorage, by(tab, area)); some {
 				all = append(all, d)
 			}
-		}
-	}
-	for i := range all {
-		if !seen {
-			all[i].By = state.ByRestore
 		}
 	}
 	return all

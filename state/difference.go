@@ -82,17 +82,6 @@ func (a Area) Differ(is Area, component, by string) (Difference, bool) {
 	return d, d.some()
 }
 
-// Shares reports whether any item of the area is still in another.
-func (a Area) Shares(is Area) bool {
-	was, now := a.values(), is.values()
-	for key := range was {
-		if now[key] != nil {
-			return true
-		}
-	}
-	return false
-}
-
 func (a Area) values() map[string]*string {
 	values := make(map[string]*string, len(a.Items))
 	for i := range a.Items {

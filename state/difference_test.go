@@ -36,9 +36,6 @@ func TestDiffer(t *testing.T) {
 	if d, some := was.Differ(was, state.ComponentLocalStorage, state.BySite); some {
 		t.Errorf("of the same: %+v", d)
 	}
-	if !was.Shares(is) || was.Shares(area(state.Item{Key: "new"})) {
-		t.Error("what two areas share is wrong")
-	}
 }
 
 func TestDifferNamesTheFirst(t *testing.T) {

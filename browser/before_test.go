@@ -1,0 +1,76 @@
+package browser
+
+import (
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/stasisd/stasis/browser/datadir"
+	"github.com/stasisd/stasis/state"
+)
+
+// What a page's first script takes away was there, and is the site's doing, also
+// where it was all that there was; what is not there for it is the restore's.
+func TestWhoMadeADifference(t *testing.T) {
+	r := newRig(t)
+	site := newSite(t, map[string]string{"/once": `<script>localStorage.removeItem("only"); sessionStorage.removeItem("step")</script>`})
+	url := site.url + "/once"
+	b := r.fresh()
+	r.open(b, url)
+	r.eval(b, url, `localStorage.setItem("only", "1"); sessionStorage.setItem("step", "1"); 1`)
+	doc, err := b.Capture(within(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if doc.Datadir, err = b.Close(within(t)); err != nil || doc.Datadir != state.DatadirClean {
+		t.Fatalf("%s, %v", doc.Datadir, err)
+	}
+	for name, test := range map[string]struct {
+		as   state.Datadir
+		lose []string
+		by   string
+	}{
+		"brought back by Chrome": {state.DatadirClean, nil, state.BySite},
+		"laid down":              {state.DatadirLive, nil, state.BySite},
+		"lost":                   {state.DatadirClean, []string{"Local Storage", "Session Storage"}, state.ByRestore},
+	} {
+		d, doc := r.copyOf(b.dir), doc
+		doc.Datadir = test.as
+		if err := datadir.Remove(d.Profile(), test.lose...); err != nil {
+			t.Fatal(err)
+		}
+		again, report := r.restored(d, doc, Options{RestoreTabs: true})
+		if got := r.eval(again, url, `localStorage.length + sessionStorage.length`); got != "0" {
+			t.Fatalf("%s: the page has left %s", name, got)
+		}
+		v, err := again.Verify(within(t), doc, report)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var told []string
+		for _, difference := range v.Differences {
+			told = append(told, difference.Component+" by "+difference.By+" "+filepath.Join(difference.Names...))
+		}
+		slices.Sort(told)
+		if want := []string{"local_storage by " + test.by + " only", "session_storage by " + test.by + " step"}; !slices.Equal(told, want) {
+			t.Errorf("%s: %q, want %q", name, told, want)
+		}
+		if err := again.Kill(within(t)); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// A tab's storage that its script did not come to lay down is not the site's to
+// have lost.
+func TestUnscripted(t *testing.T) {
+	area := state.Area{StorageKey: "https://a.example/", Items: []state.Item{{Key: "k"}}}
+	tab := state.Tab{URL: "https://a.example/x", Session: []state.Area{area}}
+	for by, left := range map[string][]state.Area{state.BySite: nil, state.ByRestore: {area}} {
+		b := before{byScript: true}
+		b.scripted([]*heldTab{{laying: &laying{left: state.Tab{URL: tab.URL, Session: left}}}, {}})
+		if got := b.madeSession(&Dir{Path: t.TempDir()})(tab, area); got != by {
+			t.Errorf("with %d areas left it is the %s's", len(left), got)
+		}
+	}
+}
