@@ -145,7 +145,7 @@ func (s *Service) takeDesktop(ctx context.Context, profile string, dir *browser.
 	if doc.Chrome.Version == "" || len(doc.Chrome.Version) > maxVersion {
 		doc.Chrome.Version = version
 	}
-	a.lines = append(left.lines(), sealedLines(datadir.SealedByKeyring(ctx, dir.Profile()))...)
+	a.lines, a.sealed = left.lines(), sealedLines(datadir.SealedByKeyring(ctx, dir.Profile()))
 	return doc, nil
 }
 

@@ -84,6 +84,7 @@ func (s *Service) bringUp(ctx context.Context, r Create, o origin, named []profi
 	if report.Path == PathParked {
 		up.doc = thawed // only now: its answer is to be quick, and it is looked at afterwards
 	}
+	report.bound()
 	report.DurationMS = s.Now().Sub(began).Milliseconds()
 	return up, nil
 }

@@ -3,7 +3,6 @@ package session
 import (
 	"encoding/json"
 	"os"
-	"slices"
 	"strings"
 	"time"
 
@@ -30,29 +29,31 @@ func captured(j job, doc state.Document, now time.Time) captureReport {
 		r.Warnings = append(r.Warnings, "only some origins are in it: the others were left out at the restore or at the save")
 	}
 	if a := j.arrived; a != nil {
-		r.Components, r.Warnings = leftOut(r.Components, a.lines), append(r.Warnings, a.warnings...)
+		r.Components = append(sealedIn(r.Components, a.sealed), a.lines...)
+		r.Warnings = append(r.Warnings, a.warnings...)
 	}
 	// The session's files end with it; whoever forgot to fetch them hears of it.
 	entries, err := os.ReadDir(j.dir.Files())
 	if err == nil && len(entries) > 0 {
 		r.Warnings = append(r.Warnings, "the session's files (downloads and uploads) are not part of the environment and were not saved")
 	}
-	return r
+	return r.bounded()
 }
 
-// leftOut adds what an import left out to the report: to the line that counted
-// it already, where there is one.
-func leftOut(lines, lost []state.Component) []state.Component {
-	for _, l := range lost {
-		at := slices.IndexFunc(lines, func(c state.Component) bool {
-			return c.Name == l.Name && c.Origin == l.Origin && c.Dropped == 0 && l.Name != state.ComponentDatadir
-		})
-		if at < 0 {
+// sealedIn tells of what a keyring keeps in the lines that counted it already.
+func sealedIn(lines, sealed []state.Component) []state.Component {
+	at := map[[2]string]int{}
+	for i, line := range lines {
+		at[[2]string{line.Name, line.Origin}] = i
+	}
+	for _, l := range sealed {
+		i, counted := at[[2]string{l.Name, l.Origin}]
+		if !counted {
 			lines = append(lines, l)
 			continue
 		}
-		lines[at].Saved = max(lines[at].Saved, l.Saved)
-		lines[at].Dropped, lines[at].Reason = l.Dropped, l.Reason
+		lines[i].Saved = max(lines[i].Saved, l.Saved)
+		lines[i].Dropped, lines[i].Reason = l.Dropped, l.Reason
 	}
 	return lines
 }

@@ -90,7 +90,7 @@ func draft(loc snapshot.Location, j job, doc state.Document, files []datadir.Fil
 // endAnswer is the answer of an end that saved.
 func endAnswer(row profiles.Snapshot, j job, m profiles.Moved) EndAnswer {
 	info := snapshotInfo(row, row.CreatedAt)
-	answer := EndAnswer{Success: true, Deleted: true, Message: "session ended, environment saved", Snapshot: &info, LeftOut: j.left}
+	answer := EndAnswer{Success: true, Deleted: true, Message: "session ended, environment saved", Snapshot: &info, LeftOut: state.Bounded(j.left)}
 	if j.move == nil && j.held == "" {
 		return answer
 	}

@@ -95,9 +95,10 @@ func (s *Service) export(ctx context.Context, row profiles.Snapshot, r Export) (
 		}
 		return out, nil
 	}
+	var lost []NotCarried
 	// Of a profile that nobody read over CDP the document knows next to nothing.
 	if read := !doc.Complete && doc.Datadir != state.DatadirNone; r.IndexedDB || read {
-		if doc, err = s.readOut(ctx, row, saved); err != nil {
+		if doc, lost, err = s.readOut(ctx, row, saved); err != nil {
 			return Exported{}, err
 		}
 		if !r.IndexedDB {
@@ -111,17 +112,19 @@ func (s *Service) export(ctx context.Context, row profiles.Snapshot, r Export) (
 	}
 	// What of a format's own kinds the save or the import had to leave behind is
 	// not in the body either, and nothing there tells.
-	for _, m := range lostOfFormats(captureReportOf(row).Components) {
-		out.NotCarried = append(out.NotCarried, NotCarried{Component: m.Component, Origin: m.Origin, Count: 1, Reason: m.Reason})
-	}
+	out.NotCarried = append(append(out.NotCarried, lost...), lostOfFormats(captureReportOf(row).Components)...)
 	return out, nil
 }
 
 // lostOfFormats is what a report says was lost of the kinds that formats hold.
-func lostOfFormats(report []state.Component) []state.Missed {
-	return slices.DeleteFunc(state.Lost(report), func(m state.Missed) bool {
-		return !slices.Contains([]string{state.ComponentCookies, state.ComponentLocalStorage, state.ComponentIndexedDB}, m.Component)
-	})
+func lostOfFormats(report []state.Component) []NotCarried {
+	var lost []NotCarried
+	for _, line := range report {
+		if line.Dropped > 0 && slices.Contains([]string{state.ComponentCookies, state.ComponentLocalStorage, state.ComponentIndexedDB}, line.Name) {
+			lost = append(lost, NotCarried{Component: line.Name, Origin: line.Origin, Count: line.Dropped, Reason: line.Reason})
+		}
+	}
+	return lost
 }
 
 // documentOf reads a snapshot's state document.

@@ -34,6 +34,7 @@ type ImportAnswer struct {
 // arrival is what an import brings beside its document and files.
 type arrival struct {
 	lines    []state.Component // of what was left out
+	sealed   []state.Component // of what came in and only another machine's keyring opens
 	warnings []string
 	label    string
 }

@@ -15,17 +15,16 @@ import (
 
 // readOut brings the snapshot up in a Chrome of its own, without its tabs, and
 // adds to the document what scripts read there: the jar, and localStorage and
-// IndexedDB of every origin that is known. What did not come up in it is added
-// to what the document has missed. The Chrome takes a place like a session's,
-// and is thrown away.
-func (s *Service) readOut(ctx context.Context, row profiles.Snapshot, saved snapshot.Snapshot) (doc state.Document, err error) {
+// IndexedDB of every origin that is known. It tells what did not come up in it.
+// The Chrome takes a place like a session's, and is thrown away.
+func (s *Service) readOut(ctx context.Context, row profiles.Snapshot, saved snapshot.Snapshot) (doc state.Document, lost []NotCarried, err error) {
 	if err := s.slots.acquire(ctx, false); err != nil {
-		return doc, err
+		return doc, nil, err
 	}
 	defer s.slots.release()
 	dir, err := s.newDir()
 	if err != nil {
-		return doc, err
+		return doc, nil, err
 	}
 	got, err := s.Vault.Unpack(ctx, saved, dir.Profile(), snapshot.UnpackOptions{
 		Limits: s.cfg.Unpack, Accept: datadir.Accept, Keep: []string{state.FileName}})
@@ -34,21 +33,19 @@ func (s *Service) readOut(ctx context.Context, row profiles.Snapshot, saved snap
 	}
 	if err != nil {
 		s.clear(dir)
-		return doc, err
+		return doc, nil, err
 	}
 	chrome, report, err := s.Browsers.Restored(ctx, dir, doc, browser.Options{})
 	if err != nil {
 		s.clear(dir)
-		return doc, err
+		return doc, nil, err
 	}
 	defer s.discard(ctx, chrome)
 	found, err := chrome.Storage(ctx, originsOf(doc))
 	if err != nil {
-		return doc, err
+		return doc, nil, err
 	}
-	doc = readInto(doc, found)
-	doc.Missed = append(doc.Missed, lostOfFormats(report)...)
-	return doc, nil
+	return readInto(doc, found), lostOfFormats(report), nil
 }
 
 // readInto puts what was read in a Chrome into the document. An area that was

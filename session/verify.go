@@ -49,6 +49,7 @@ func (r *RestoreReport) verified(v state.Verification) {
 			r.Warnings = append(r.Warnings, warning)
 		}
 	}
+	r.Differences, r.Warnings = state.BoundedDifferences(r.Differences), boundedWarnings(r.Warnings)
 }
 
 // verify reads the restored state back once the tabs are there, or a thawed

@@ -12,14 +12,20 @@ func Brought(doc Document, found Inventory) []Component {
 		saved = found
 	}
 	lines := []Component{}
-	_, reset := found.Damaged(ComponentPreferences)
+	damages := map[string]string{} // by component
+	for _, h := range found {
+		if damages[h.Component] == "" {
+			damages[h.Component] = h.Damage
+		}
+	}
+	reset := damages[ComponentPreferences] != ""
 	for _, h := range saved {
 		if overCDP(doc, h) {
 			continue
 		}
 		is, there := found.Of(h.Component, h.Origin)
-		if damage, damaged := found.Damaged(h.Component); !there && damaged {
-			is.Damage = damage // what was lost with it had this origin
+		if !there {
+			is.Damage = damages[h.Component] // what was lost with it had this origin
 		}
 		if why, uncounted := found.Uncounted(h.Component); !there && uncounted {
 			is.Uncounted = why

@@ -35,7 +35,11 @@ func Captured(doc Document) []Component {
 	for _, key := range slices.Sorted(maps.Keys(session)) {
 		lines = append(lines, Component{Name: ComponentSessionStorage, Origin: key, Saved: session[key]})
 	}
-	lines = append(lines, Component{Name: ComponentTabs, Saved: len(doc.Tabs)})
+	tabs := Component{Name: ComponentTabs, Saved: len(doc.Tabs)}
+	if !doc.Complete && doc.Datadir != DatadirNone {
+		tabs.Reason = "not counted: only the profile's own session files tell of them"
+	}
+	lines = append(lines, tabs)
 	if names > 0 {
 		lines = append(lines, Component{Name: ComponentWindowName, Saved: names})
 	}
@@ -59,17 +63,20 @@ func Captured(doc Document) []Component {
 	return append(lines, doc.Inventory.captured(doc)...)
 }
 
-// captured has the lines of what CDP did not read.
+// captured has the lines of what the document does not have itself.
 func (i Inventory) captured(doc Document) []Component {
 	var lines []Component
 	for _, h := range i {
-		if line := h.line(); !overCDP(doc, h) {
+		if line := h.line(); !inDocument(doc, h) {
 			line.Reason = h.why()
 			lines = append(lines, line)
 		}
 	}
 	return lines
 }
+
+// inDocument reports whether the document has itself what a holding counts.
+func inDocument(doc Document, h Holding) bool { return doc.IsFromDisk(h.Component) || overCDP(doc, h) }
 
 // overCDP reports whether the document's own reading tells of a holding.
 func overCDP(doc Document, h Holding) bool {

@@ -25,6 +25,8 @@ type Difference struct {
 	Changed   int      `json:"changed"`
 	Added     int      `json:"added"`
 	Names     []string `json:"names"` // sorted; of cookies their names, of storage its keys
+	// More is how many differences of other origins are added up in this one.
+	More int `json:"more,omitempty"`
 }
 
 // Verification is the outcome of reading a restored environment back.

@@ -22,9 +22,7 @@ type Inventory []Holding
 
 // Sort puts the inventory into its order.
 func (i Inventory) Sort() {
-	slices.SortFunc(i, func(a, b Holding) int {
-		return cmp.Or(cmp.Compare(a.Component, b.Component), cmp.Compare(a.Origin, b.Origin))
-	})
+	slices.SortFunc(i, Holding.compare)
 }
 
 // With has the other inventory's holdings in place of its own of the components
@@ -45,12 +43,16 @@ var inSettings = []string{ComponentPreferences, ComponentContentSettings, Compon
 
 // Of finds the holding of a component and origin.
 func (i Inventory) Of(component, origin string) (Holding, bool) {
-	for _, h := range i {
-		if h.Component == component && h.Origin == origin {
-			return h, true
-		}
+	at, there := slices.BinarySearchFunc(i, Holding{Component: component, Origin: origin}, Holding.compare)
+	if !there {
+		return Holding{}, false
 	}
-	return Holding{}, false
+	return i[at], true
+}
+
+// compare is the order of an inventory.
+func (h Holding) compare(other Holding) int {
+	return cmp.Or(cmp.Compare(h.Component, other.Component), cmp.Compare(h.Origin, other.Origin))
 }
 
 // Damaged reports whether anything of a component was found damaged, and says

@@ -44,6 +44,8 @@ type Component struct {
 	Dropped  int    `json:"dropped"`
 	Expired  int    `json:"expired"`
 	Reason   string `json:"reason,omitempty"`
+	// More is how many lines of other origins are added up in this one.
+	More int `json:"more,omitempty"`
 }
 
 // OnDisk reports whether the line is of a kind that is counted on disk only.
@@ -56,16 +58,4 @@ func (c Component) OnDisk() bool {
 	default:
 		return false
 	}
-}
-
-// Lost are the lines of a report by which something did not come, as what a
-// document has missed.
-func Lost(report []Component) []Missed {
-	var lost []Missed
-	for _, line := range report {
-		if line.Dropped > 0 {
-			lost = append(lost, Missed{Component: line.Name, Origin: line.Origin, Reason: line.Reason})
-		}
-	}
-	return lost
 }

@@ -150,7 +150,7 @@ func TestCaptured(t *testing.T) {
 	if diff := cmp.Diff(want, state.Captured(document())); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff([]state.Component{{Name: "tabs"}}, state.Captured(state.Document{})); diff != "" {
+	if diff := cmp.Diff([]state.Component{{Name: "tabs"}}, state.Captured(state.Document{Complete: true})); diff != "" {
 		t.Errorf("of nothing (-want +got):\n%s", diff)
 	}
 }
