@@ -53,6 +53,12 @@ fidelity: build e2e/clients/node_modules/.package-lock.json ## try what survives
 	@build/need chromium
 	@go run ./e2e/fidelity
 
+# Each measure must have the machine for itself: nothing else should run.
+.PHONY: bench
+bench: build e2e/clients/node_modules/.package-lock.json ## measure speed, size and growth, ours beside others', and write docs/benchmarks.md
+	@build/need chromium chromium-headless-shell
+	@go run ./e2e/bench
+
 .PHONY: clean
 clean: ## remove what was built and installed in here
 	@rm -rf bin e2e/clients/node_modules

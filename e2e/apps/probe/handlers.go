@@ -94,7 +94,8 @@ func sent(r *http.Request) map[string]string {
 	return cookies
 }
 
-// login opens a session for the account and lets a session cookie name it.
+// login opens a session for the account and lets a session cookie name it, or
+// one that stays if the form asks to be remembered.
 func (s *Site) login(w http.ResponseWriter, r *http.Request) {
 	if r.PostFormValue("user") != User || r.PostFormValue("password") != Password {
 		http.Error(w, "wrong user or password", http.StatusForbidden)
@@ -104,7 +105,11 @@ func (s *Site) login(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	s.logins[id] = User
 	s.mu.Unlock()
-	http.SetCookie(w, &http.Cookie{Name: "sid", Value: id, Path: "/", HttpOnly: true, SameSite: http.SameSiteLaxMode})
+	age := 0
+	if r.PostFormValue("remember") != "" {
+		age = year
+	}
+	http.SetCookie(w, &http.Cookie{Name: "sid", Value: id, Path: "/", MaxAge: age, HttpOnly: true, SameSite: http.SameSiteLaxMode})
 	http.Redirect(w, r, "/me", http.StatusSeeOther)
 }
 

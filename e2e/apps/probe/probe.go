@@ -6,8 +6,8 @@
 // window.__first; then every kind is read into window.__state, where a kind
 // that survived holds V, and the title becomes "checked". With frame=1 either
 // page does the same in a cross-site frame first (window.__state.frame).
-// /login and /me are a login whose proof is a session cookie and a record on
-// the server's side.
+// /login and /me are a login whose proof is a cookie and a record on the
+// server's side; the cookie is a session's unless the form has remember.
 //
 // The site answers under two origins that are foreign to each other, 127.0.0.1
 // and localhost, both of which browsers trust as if they came by TLS.

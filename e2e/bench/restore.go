@@ -1,0 +1,202 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/stasisd/stasis/e2e/rig"
+)
+
+// way is a way of ours to come to a browser.
+type way struct {
+	name, title string
+	path        string // of the restore's report; "" for a fresh one
+	// body makes what is restored, and gives the create's fields.
+	body func(context.Context, *bench) (obj, error)
+}
+
+// ways are all of ours.
+func ways() []way {
+	return []way{
+		{"memory", "memory", "parked", parkedBody},
+		{"cold", "filesystem, cold", "cold", func(_ context.Context, b *bench) (obj, error) {
+			return obj{"restore_from_environment_id": b.snapshot}, nil
+		}},
+		{"fresh", "fresh, nothing restored", "", func(context.Context, *bench) (obj, error) { return obj{}, nil }},
+	}
+}
+
+// parkedBody parks a browser of the probe profile, to come back to.
+func parkedBody(ctx context.Context, b *bench) (obj, error) {
+	s, err := b.atMe(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := s.end(ctx, "memory", false); err != nil {
+		return nil, err
+	}
+	return obj{"restore_from_session_id": s.ID}, nil
+}
+
+// atMe gives a session of the probe profile that shows the page of the login.
+func (b *bench) atMe(ctx context.Context) (*session, error) {
+	s, err := b.create(ctx, obj{"restore_from_environment_id": b.snapshot})
+	if err != nil {
+		return nil, err
+	}
+	t, err := s.front(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer t.Close()
+	return s, t.visit(ctx, b.me(), loggedIn)
+}
+
+// rival is another's way to the logged-in page, by its name in bench.mjs.
+type rival struct {
+	name, title, do string
+	warm            string // a browser that stays; "" for one that is started on a profile
+	chrome          func(settings) string
+}
+
+func rivals() []rival {
+	full := func(s settings) string { return s.chrome }
+	shell := func(s settings) string { return s.shell }
+	return []rival{
+		{"state-shell", "Playwright `storageState`, warm headless-shell", "storageState", "shell", shell},
+		{"state-chrome", "Playwright `storageState`, warm Chromium", "storageState", "chrome", full},
+		{"persistent", "Playwright `launchPersistentContext`", "persistentContext", "", full},
+		{"userdatadir", "Puppeteer `userDataDir`", "userDataDir", "", full},
+	}
+}
+
+// restoreMeasures come to a page that answers CDP, and to the logged-in page in
+// a client library, in every way of ours and others'.
+func restoreMeasures(ctx context.Context, b *bench) ([]measure, error) {
+	var all []measure
+	for _, w := range ways() {
+		all = append(all, measure{"cdp/" + w.name, func(ctx context.Context) (map[string]float64, error) { return b.toCDP(ctx, w) }})
+		all = append(all, measure{"login/" + w.name, func(ctx context.Context) (map[string]float64, error) { return b.toLogin(ctx, w) }})
+	}
+	for _, r := range rivals() {
+		if r.warm != "" {
+			if err := b.node.do(ctx, "warm", obj{"name": r.warm, "chrome": r.chrome(b.settings)}, nil); err != nil {
+				return nil, fmt.Errorf("%s: %w", r.title, err)
+			}
+		}
+		all = append(all, measure{"login/" + r.name, func(ctx context.Context) (map[string]float64, error) { return b.rival(ctx, r) }})
+	}
+	return append(all,
+		measure{"cdp/bare", func(ctx context.Context) (map[string]float64, error) { return b.bare(ctx, true) }},
+		measure{"cdp/bare-empty", func(ctx context.Context) (map[string]float64, error) { return b.bare(ctx, false) }},
+	), nil
+}
+
+// toCDP times a create until a script in the front page has answered.
+func (b *bench) toCDP(ctx context.Context, w way) (map[string]float64, error) {
+	body, err := w.body(ctx, b)
+	if err != nil {
+		return nil, err
+	}
+	if err := settle(ctx); err != nil {
+		return nil, err
+	}
+	var s *session
+	ms, err := timed(func() error {
+		if s, err = b.create(ctx, body); err != nil {
+			return err
+		}
+		t, err := s.front(ctx)
+		if err != nil {
+			return err
+		}
+		defer t.Close()
+		var one int
+		return t.evaluate(ctx, "1", &one)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return map[string]float64{"": ms}, errors.Join(w.went(s), thrown(ctx, s))
+}
+
+// toLogin times a create until the client library has seen the login in the page.
+func (b *bench) toLogin(ctx context.Context, w way) (map[string]float64, error) {
+	body, err := w.body(ctx, b)
+	if err != nil {
+		return nil, err
+	}
+	if err := settle(ctx); err != nil {
+		return nil, err
+	}
+	var got struct {
+		Times map[string]float64
+		Made  session
+	}
+	if err := b.node.do(ctx, "restore", b.order(obj{"body": body, "url": b.me()}), &got); err != nil {
+		return nil, err
+	}
+	got.Made.b = b
+	return marked(got.Times), errors.Join(w.went(&got.Made), thrown(ctx, &got.Made))
+}
+
+// order is what the clients need to know of us.
+func (b *bench) order(of obj) obj {
+	of["base"], of["key"] = b.ours.URL, rig.Key
+	return of
+}
+
+// went fails where the session came another way than the one that is measured.
+func (w way) went(s *session) error {
+	if w.path == "" {
+		return nil
+	}
+	if s.Restored == nil || s.Restored.Path != w.path {
+		return fmt.Errorf("it did not come %s: %+v", w.path, s.Restored)
+	}
+	return nil
+}
+
+func thrown(ctx context.Context, s *session) error {
+	_, err := s.end(ctx, "none", false)
+	return err
+}
+
+// rival times another's way.
+func (b *bench) rival(ctx context.Context, r rival) (map[string]float64, error) {
+	order := obj{"url": b.me(), "chrome": r.chrome(b.settings)}
+	if r.warm != "" {
+		order["name"], order["state"] = r.warm, b.state
+	} else {
+		dir, err := b.copyProfile(ctx)
+		if err != nil {
+			return nil, err
+		}
+		defer func() { _ = os.RemoveAll(dir) }() // with the scratch folder at the latest
+		order["dir"] = dir
+	}
+	if err := settle(ctx); err != nil {
+		return nil, err
+	}
+	return b.node.time(ctx, r.do, order)
+}
+
+// bare times Chrome alone, on the probe profile or on none.
+func (b *bench) bare(ctx context.Context, onProfile bool) (map[string]float64, error) {
+	dir := filepath.Join(b.scratch, "empty")
+	if onProfile {
+		var err error
+		if dir, err = b.copyProfile(ctx); err != nil {
+			return nil, err
+		}
+	}
+	defer func() { _ = os.RemoveAll(dir) }() // with the scratch folder at the latest
+	if err := settle(ctx); err != nil {
+		return nil, err
+	}
+	ms, err := bareChrome(ctx, b.chrome, dir)
+	return map[string]float64{"": ms}, err
+}

@@ -1,0 +1,46 @@
+package main
+
+import "context"
+
+// modes are what becomes of a browser at a session's end.
+func modes() []string { return []string{"filesystem", "memory", "none"} }
+
+// saveMeasures end a session of the probe profile, in each mode.
+func saveMeasures(_ context.Context, b *bench) ([]measure, error) {
+	var all []measure
+	for _, mode := range modes() {
+		all = append(all, measure{"save/" + mode, func(ctx context.Context) (map[string]float64, error) {
+			s, err := b.atMe(ctx)
+			if err != nil {
+				return nil, err
+			}
+			if err := settle(ctx); err != nil {
+				return nil, err
+			}
+			ms, err := timed(func() error {
+				_, err := s.end(ctx, mode, false)
+				return err
+			})
+			return map[string]float64{"": ms}, err
+		}})
+	}
+	return all, nil
+}
+
+// cycleMeasures are a whole life: come up, go to a page, end.
+func cycleMeasures(_ context.Context, b *bench) ([]measure, error) {
+	return []measure{
+		{"cycle/stasis", func(ctx context.Context) (map[string]float64, error) {
+			if err := settle(ctx); err != nil {
+				return nil, err
+			}
+			return b.node.time(ctx, "cycle", b.order(obj{"body": obj{}, "url": b.site.URL + "/"}))
+		}},
+		{"cycle/puppeteer", func(ctx context.Context) (map[string]float64, error) {
+			if err := settle(ctx); err != nil {
+				return nil, err
+			}
+			return b.node.time(ctx, "launch", obj{"chrome": b.chrome, "url": b.site.URL + "/"})
+		}},
+	}, nil
+}

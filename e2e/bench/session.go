@@ -1,0 +1,129 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/stasisd/stasis/e2e/rig"
+)
+
+// loggedIn is true in the page that tells who is logged in.
+const loggedIn = `document.querySelector("#me")?.textContent.startsWith("Logged in as ")`
+
+// pageDeadline is how long a page may take to load.
+const pageDeadline = 60 * time.Second
+
+// session is one of ours that runs.
+type session struct {
+	b        *bench
+	ID       string `json:"session_id"`
+	CDP      string `json:"cdp_url"`
+	Restored *struct {
+		Path     string
+		Fallback string `json:"fallback_reason"`
+	}
+}
+
+func (b *bench) create(ctx context.Context, fields obj) (*session, error) {
+	s := &session{b: b}
+	return s, b.ours.Call(ctx, http.MethodPost, "/v1/sessions", fields, s)
+}
+
+// end ends the session, and gives its snapshot where the mode makes one.
+func (s *session) end(ctx context.Context, mode string, asDefault bool) (string, error) {
+	var ended struct{ Snapshot *struct{ ID string } }
+	path := "/v1/sessions/" + s.ID + "?save_snapshot_mode=" + mode
+	if asDefault {
+		path += "&save_as_default=true"
+	}
+	if err := s.b.ours.Call(ctx, http.MethodDelete, path, nil, &ended); err != nil || ended.Snapshot == nil {
+		return "", err
+	}
+	return ended.Snapshot.ID, nil
+}
+
+// tab is a page that a plain CDP connection is attached to.
+type tab struct {
+	*rig.Conn
+	session string
+}
+
+// front attaches to the session's first page.
+func (s *session) front(ctx context.Context) (*tab, error) { return front(ctx, s.CDP) }
+
+func front(ctx context.Context, endpoint string) (*tab, error) {
+	c, err := rig.Dial(ctx, endpoint)
+	if err != nil {
+		return nil, err
+	}
+	t := &tab{Conn: c}
+	if t.session, err = attachFirst(ctx, c); err != nil {
+		c.Close()
+		return nil, err
+	}
+	return t, nil
+}
+
+func attachFirst(ctx context.Context, c *rig.Conn) (string, error) {
+	var all struct {
+		TargetInfos []struct{ TargetID, Type string }
+	}
+	if err := c.Call(ctx, "", "Target.getTargets", nil, &all); err != nil {
+		return "", err
+	}
+	for _, t := range all.TargetInfos {
+		if t.Type == "page" {
+			var on struct{ SessionID string }
+			err := c.Call(ctx, "", "Target.attachToTarget", obj{"targetId": t.TargetID, "flatten": true}, &on)
+			return on.SessionID, err
+		}
+	}
+	return "", errors.New("the browser has no page")
+}
+
+// evaluate decodes an expression's value, awaited, into out.
+func (t *tab) evaluate(ctx context.Context, expression string, out any) error {
+	var got struct {
+		Result           struct{ Value json.RawMessage }
+		ExceptionDetails *struct{ Exception struct{ Description string } }
+	}
+	params := obj{"expression": expression, "awaitPromise": true, "returnByValue": true}
+	if err := t.Call(ctx, t.session, "Runtime.evaluate", params, &got); err != nil {
+		return err
+	}
+	if e := got.ExceptionDetails; e != nil {
+		return errors.New(e.Exception.Description)
+	}
+	return json.Unmarshal(got.Result.Value, out)
+}
+
+// visit loads an address and waits until an expression is true there.
+func (t *tab) visit(ctx context.Context, url, is string) error {
+	var got struct{ ErrorText string }
+	if err := t.Call(ctx, t.session, "Page.navigate", obj{"url": url}, &got); err != nil {
+		return err
+	}
+	if got.ErrorText != "" {
+		return fmt.Errorf("%s: %s", url, got.ErrorText)
+	}
+	ctx, cancel := context.WithTimeout(ctx, pageDeadline)
+	defer cancel()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		var yes bool
+		// Between two documents there is none to ask.
+		if err := t.evaluate(ctx, "Boolean("+is+")", &yes); err == nil && yes {
+			return nil
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return fmt.Errorf("%s: not in time: %s", url, is)
+		}
+	}
+}

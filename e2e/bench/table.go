@@ -1,0 +1,66 @@
+package main
+
+import (
+	"fmt"
+	"math"
+	"strings"
+)
+
+// section is a part of the note: what was looked at, and what was seen.
+type section struct {
+	title string
+	text  string
+	head  []string
+	rows  [][]string
+}
+
+// markdown writes the section.
+func (s section) markdown() string {
+	var out strings.Builder
+	fmt.Fprintf(&out, "## %s\n\n", s.title)
+	if s.text != "" {
+		fmt.Fprintf(&out, "%s\n\n", strings.TrimSpace(s.text))
+	}
+	if len(s.head) > 0 {
+		line := func(cells []string) { fmt.Fprintf(&out, "| %s |\n", strings.Join(cells, " | ")) }
+		line(s.head)
+		out.WriteString(strings.Repeat("|---", len(s.head)) + "|\n")
+		for _, row := range s.rows {
+			line(row)
+		}
+		out.WriteString("\n")
+	}
+	return out.String()
+}
+
+// number writes a number with three digits that count, and no fraction from a
+// hundred on.
+func number(n float64) string {
+	switch size := math.Abs(n); {
+	case math.IsNaN(n):
+		return "–"
+	case size >= 100:
+		return fmt.Sprintf("%.0f", n)
+	case size >= 10:
+		return fmt.Sprintf("%.1f", n)
+	case size >= 1:
+		return fmt.Sprintf("%.2f", n)
+	}
+	return fmt.Sprintf("%.3f", n)
+}
+
+// String writes a median and its spread, "" where there is none.
+func (q quartiles) String() string {
+	if math.IsNaN(q.median) {
+		return ""
+	}
+	return fmt.Sprintf("%s (%s–%s)", number(q.median), number(q.low), number(q.high))
+}
+
+// ratio writes a ratio's median, "" where there is none.
+func (q quartiles) ratio() string {
+	if math.IsNaN(q.median) {
+		return ""
+	}
+	return number(q.median) + " ×"
+}
