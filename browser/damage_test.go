@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/stasisd/stasis/browser/datadir"
+	"github.com/stasisd/stasis/browser/inventory"
 	"github.com/stasisd/stasis/state"
 )
 
@@ -92,6 +93,10 @@ func TestReportOfADamagedProfile(t *testing.T) {
 	r := newRig(t)
 	url := newKinds(t)
 	dir, doc := r.filled(url)
+	tabs, err := inventory.ReadTabs(filepath.Join(dir.Profile(), datadir.Profile))
+	if err != nil || len(tabs.Items) != 1 || tabs.Items[url+"/"] != 1 || !tabs.Names(url+"/") || tabs.Names(url+"/never") {
+		t.Errorf("of the tabs the profile has %v, %v", tabs.Items, err)
+	}
 	for name, test := range map[string]struct {
 		harm func(*Dir)
 		want string // what the site finds, and the report says

@@ -2,6 +2,7 @@ package session
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"strings"
 	"time"
@@ -23,6 +24,9 @@ func captured(j job, doc state.Document, now time.Time) captureReport {
 	for _, h := range doc.Inventory {
 		if h.Damage != "" {
 			r.Warnings = append(r.Warnings, strings.TrimSpace(h.Component+" "+h.Origin)+" is damaged on disk: "+h.Damage)
+		}
+		if h.Uncounted != "" {
+			r.Warnings = append(r.Warnings, strings.TrimSpace(h.Component+" "+h.Origin)+" was saved as it is and not counted: "+h.Uncounted)
 		}
 	}
 	if doc.Partial {
@@ -58,18 +62,36 @@ func sealedIn(lines, sealed []state.Component) []state.Component {
 	return lines
 }
 
-// missed names what a capture could not read. The localStorage of a profile
-// that Chrome closed is saved all the same.
+// missed names what a capture could not read. What the profile of a Chrome that
+// closed it holds is saved all the same.
 func missed(doc state.Document) []string {
 	warnings := []string{}
 	for _, m := range doc.Missed {
 		what := " was not saved: "
-		if _, damaged := doc.Inventory.Damaged(m.Component); m.Component == state.ComponentLocalStorage && doc.Datadir == state.DatadirClean && !damaged {
-			what = " is in the profile alone, which Chrome closed: "
+		if doc.Datadir == state.DatadirClean {
+			what = inProfile(doc, m)
 		}
 		warnings = append(warnings, m.Component+" "+m.Origin+what+m.Reason)
 	}
 	return warnings
+}
+
+// inProfile says what is known of something that could not be read of a Chrome
+// that then closed its profile.
+func inProfile(doc state.Document, m state.Missed) string {
+	_, damaged := doc.Inventory.Damaged(m.Component)
+	switch {
+	case m.Component == state.ComponentLocalStorage && !damaged:
+		return " is in the profile alone, which Chrome closed: "
+	case m.InProfile == nil:
+		return " was not saved: "
+	case *m.InProfile == 0:
+		return " could not be read, and the profile, which Chrome closed, has nothing of it: "
+	case m.Component == state.ComponentHistory:
+		return " is in the session files of the profile alone, which Chrome closed: "
+	default:
+		return fmt.Sprintf(" is in the profile alone, which Chrome closed (items there of all its tabs: %d): ", *m.InProfile)
+	}
 }
 
 // captureReportOf is the report that a save left; a row without one has none.

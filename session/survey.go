@@ -27,6 +27,10 @@ const (
 // A profile that cannot be counted is saved all the same, and the report says so.
 func (s *Service) survey(ctx context.Context, j job, doc state.Document) state.Document {
 	doc.FromDisk = nil // an uploaded document's word is not taken for it
+	doc.Missed = slices.Clone(doc.Missed)
+	for i := range doc.Missed {
+		doc.Missed[i].InProfile = nil // nor for this
+	}
 	if doc.Datadir == state.DatadirNone {
 		return doc
 	}
@@ -44,6 +48,9 @@ func (s *Service) survey(ctx context.Context, j job, doc state.Document) state.D
 		s.Log.Warn("a profile could not be counted", "session", j.rec.ID, "error", err)
 		doc.Inventory = uncounted("it could not be read in time")
 		return doc
+	}
+	if doc.Datadir == state.DatadirClean {
+		lookFor(doc.Missed, filepath.Join(j.dir.Profile(), datadir.Profile))
 	}
 	return smallest(withDisk(doc, found), counted(doc, found), doc)
 }

@@ -181,6 +181,9 @@ type Missed struct {
 	Component string `json:"component"` // as in the restore report
 	Origin    string `json:"origin,omitempty"`
 	Reason    string `json:"reason"`
+	// InProfile is how many items of it the profile's files were found to hold as
+	// they were archived; nil where that is not known.
+	InProfile *int `json:"in_profile,omitempty"`
 }
 
 // Extension is an extension of the environment. Its files are in the archive,

@@ -1,0 +1,53 @@
+package session
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/stasisd/stasis/browser/inventory"
+	"github.com/stasisd/stasis/state"
+)
+
+// ofTabs are the kinds of a tab's state that Chrome itself keeps in the profile
+// when it closes it.
+var ofTabs = []string{state.ComponentSessionStorage, state.ComponentHistory}
+
+// lookFor looks in a profile that Chrome closed for what could not be read of
+// its tabs over CDP, such as those that an alert held up.
+func lookFor(missing []state.Missed, profile string) {
+	if !slices.ContainsFunc(missing, func(m state.Missed) bool { return slices.Contains(ofTabs, m.Component) }) {
+		return
+	}
+	tabs, err := inventory.ReadTabs(profile)
+	if err != nil {
+		return // nothing is known of them then
+	}
+	for i, m := range missing {
+		switch {
+		case m.Component == state.ComponentSessionStorage && tabs.Items != nil:
+			n := itemsOf(tabs.Items, m.Origin)
+			missing[i].InProfile = &n
+		case m.Component == state.ComponentHistory:
+			n := 0
+			if tabs.Names(m.Origin) {
+				n = 1
+			}
+			missing[i].InProfile = &n
+		}
+	}
+}
+
+// itemsOf adds up the items under a storage key, or of a page's whole origin
+// where only its URL is known.
+func itemsOf(items map[string]int, of string) int {
+	if n, there := items[of]; there || strings.Contains(of, "^") {
+		return n
+	}
+	n := 0
+	for key, count := range items {
+		if parsed, ok := state.ParseStorageKey(key); ok && strings.HasPrefix(of, parsed.Origin+"/") {
+			n += count
+		}
+	}
+	return n
+}

@@ -1,0 +1,71 @@
+package session
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stasisd/stasis/state"
+)
+
+// What could not be read of a tab is said to be lost only where it is: a profile
+// that Chrome closed was looked into.
+func TestUnreadTabs(t *testing.T) {
+	r := newRig(t, nil)
+	id := r.create(alice, nil).ID
+	r.browsers.last().reads = func(doc *state.Document) {
+		many := 7 // somebody's word
+		doc.Missed = []state.Missed{
+			{Component: state.ComponentSessionStorage, Origin: "https://a.example/?x", Reason: "no answer", InProfile: &many},
+			{Component: state.ComponentWindowName, Origin: "https://a.example/", Reason: "no answer"}}
+	}
+	_, answer := r.savedDocument(id)
+	told := strings.Join(answer.Snapshot.Warnings, "\n")
+	if !strings.Contains(told, "session_storage https://a.example/?x could not be read, and the profile, which Chrome closed, has nothing of it: no answer") ||
+		!strings.Contains(told, "window_name https://a.example/ was not saved: no answer") {
+		t.Errorf("the warnings: %s", told)
+	}
+	// The restore says the same.
+	back := strings.Join(r.create(alice, func(c *Create) { c.FromSession = id }).Restored.Warnings, "\n")
+	if !strings.Contains(told, back) || back == "" {
+		t.Errorf("of the restore: %s", back)
+	}
+	n := 3
+	for kind, says := range map[string]string{
+		state.ComponentSessionStorage: "session_storage o is in the profile alone, which Chrome closed (items there of all its tabs: 3): r",
+		state.ComponentHistory:        "tab_history o is in the session files of the profile alone, which Chrome closed: r",
+	} {
+		doc := state.Document{Datadir: state.DatadirClean, Missed: []state.Missed{{Component: kind, Origin: "o", Reason: "r", InProfile: &n}}}
+		if got := missed(doc); got[0] != says {
+			t.Errorf("%q, not %q", got[0], says)
+		}
+		doc.Datadir = state.DatadirLive // the reading wins there, and has nothing
+		if got := missed(doc); !strings.Contains(got[0], "was not saved") {
+			t.Errorf("of a live copy: %q", got[0])
+		}
+	}
+}
+
+// A page's URL counts for its origin, frames below other sites included; a
+// storage key for itself.
+func TestItemsOf(t *testing.T) {
+	items := map[string]int{"https://a.example/": 2, "https://a.example/^0https://b.example": 1, "https://a.example.org/": 4}
+	for of, want := range map[string]int{"https://a.example/": 2, "https://a.example/x?y": 3, "https://b.example/": 0,
+		"https://a.example/^0https://c.example": 0} {
+		if got := itemsOf(items, of); got != want {
+			t.Errorf("of %s there are %d, not %d", of, got, want)
+		}
+	}
+}
+
+// What was saved and not counted is told, as damage is.
+func TestUncountedIsTold(t *testing.T) {
+	doc := state.Document{Inventory: state.Inventory{{Component: state.ComponentIndexedDB, Origin: "https://a.example/", Uncounted: "another form"}}}
+	dir, err := newRig(t, nil).browsers.NewDir("d")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := captured(job{dir: dir}, doc, time.Now()).Warnings; len(got) != 1 || !strings.Contains(got[0], "indexed_db https://a.example/ was saved as it is and not counted: another form") {
+		t.Errorf("%q", got)
+	}
+}
