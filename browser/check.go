@@ -55,7 +55,8 @@ type LoginOutcome struct {
 
 // CheckLogin opens the check's address in a tab of its own, which is hidden
 // (Target.createTarget), so that it is no part of the environment, and waits
-// until the conditions hold or the check's time is over. What the site does is
+// until the conditions hold, the page has come to rest without them, or the
+// check's time is over. What the site does is
 // an outcome; only a Chrome that does not answer, and the end of ctx, are
 // errors.
 //
@@ -84,6 +85,7 @@ func (b *Browser) CheckLogin(ctx context.Context, c LoginCheck) (LoginOutcome, e
 func (t *checkTab) judge(ctx context.Context, c LoginCheck) LoginOutcome {
 	nav, err := cdp.Call(ctx, t.session, page.Navigate, page.NavigateParams{URL: c.URL})
 	var o LoginOutcome
+	var still stillness
 	again := time.NewTicker(checkPause)
 	defer again.Stop()
 	for err == nil {
@@ -94,7 +96,8 @@ func (t *checkTab) judge(ctx context.Context, c LoginCheck) LoginOutcome {
 		status, failed := t.answered()
 		o = c.weigh(status, seen)
 		o.Problem = seen.Problem
-		final := o.LoggedIn || o.Problem != "" || c.Status != 0 && status != 0 && status != c.Status
+		open, asked := t.underWay()
+		final := still.look(seen, open, asked) || o.LoggedIn || o.Problem != "" || c.Status != 0 && status != 0 && status != c.Status
 		switch {
 		case nav.ErrorText != "" && status == 0 && failed:
 			o.Problem = "the page could not be opened: " + nav.ErrorText
@@ -144,6 +147,8 @@ func (c LoginCheck) weigh(status int64, seen checkSight) LoginOutcome {
 // yet, or is Chrome's own (an error page), it shows nothing.
 type checkSight struct {
 	URL      string `json:"url"`
+	Loaded   bool   `json:"loaded"`
+	Elements int    `json:"elements"`
 	Selector bool   `json:"selector"`
 	Absent   bool   `json:"absent"`
 	Text     bool   `json:"text"`
@@ -160,6 +165,8 @@ const lookScript = `(({selector, absent, text}) => {
   try {
     return {
       url: location.origin + location.pathname,
+      loaded: document.readyState === "complete",
+      elements: document.getElementsByTagName("*").length,
       selector: selector !== "" && has("selector", selector),
       absent: absent !== "" && !has("absent_selector", absent),
       text: text !== "" && (document.body?.innerText ?? "").includes(text),

@@ -41,6 +41,11 @@ func memberSite(t *testing.T) string {
 	mux.HandleFunc("/script", page(`<form id=login>log in</form><script>
 		alert("a dialog holds no check up");
 		setTimeout(() => { document.body.innerHTML = "<b id=late>late " + innerWidth + "</b>" }, 150)</script>`))
+	mux.HandleFunc("/asks", page(`<script>fetch("/slow").then(() => { document.body.innerHTML = "<b id=late>" })</script>`))
+	mux.HandleFunc("/slow", func(w http.ResponseWriter, _ *http.Request) {
+		time.Sleep(3 * time.Second) // longer than a page that rests is looked at
+		w.WriteHeader(http.StatusNoContent)
+	})
 	mux.HandleFunc("/away", page(`<script>location = "/login"</script>`))
 	mux.HandleFunc("/denied", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusUnauthorized) })
 	mux.HandleFunc("/nothing", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) })
@@ -67,6 +72,7 @@ func TestCheckLogin(t *testing.T) {
 	gone := httptest.NewServer(http.NotFoundHandler())
 	gone.Close()
 	const long, short = 20 * time.Second, 3 * time.Second
+	const forever = time.Hour // a check that waited for its end would not be answered
 	held := func(kinds ...string) []Condition {
 		all := []Condition{}
 		for _, k := range kinds {
@@ -103,10 +109,12 @@ func TestCheckLogin(t *testing.T) {
 	together("nobody is logged in",
 		checkCase{"a redirect to the login page", LoginCheck{URL: "/members", Status: 200, Timeout: long},
 			LoginOutcome{URL: "/login", Status: 302, Conditions: held("!status")}},
-		checkCase{"no such element", LoginCheck{URL: "/members", Selector: ".name", Cookie: "sid", Timeout: short},
+		checkCase{"no such element", LoginCheck{URL: "/members", Selector: ".name", Cookie: "sid", Timeout: forever},
 			LoginOutcome{URL: "/login", Status: 302, Conditions: held("!selector", "!cookie")}},
-		checkCase{"a form that is there", LoginCheck{URL: "/members", AbsentSelector: "#login", Text: "log in", Timeout: short},
+		checkCase{"a form that is there", LoginCheck{URL: "/members", AbsentSelector: "#login", Text: "log in", Timeout: forever},
 			LoginOutcome{URL: "/login", Status: 302, Conditions: held("!absent_selector", "text")}},
+		checkCase{"a page that still asks its site", LoginCheck{URL: "/asks", Selector: "#late", Timeout: long},
+			LoginOutcome{LoggedIn: true, URL: "/asks", Status: 200, Conditions: held("selector")}},
 		checkCase{"a script leads away", LoginCheck{URL: "/away", Selector: "#login", Timeout: long},
 			LoginOutcome{LoggedIn: true, URL: "/login", Status: 200, Conditions: held("selector")}},
 	)
@@ -115,7 +123,7 @@ func TestCheckLogin(t *testing.T) {
 		checkCase{"all that proves it", LoginCheck{URL: "/members", Status: 200, Selector: "h1.name", AbsentSelector: "#login",
 			Text: "Hello, Ada", Cookie: "sid", Timeout: long}, LoginOutcome{LoggedIn: true, URL: "/members", Status: 200,
 			Conditions: held("status", "selector", "absent_selector", "text", "cookie")}},
-		checkCase{"text that nobody sees", LoginCheck{URL: "/members", Text: "hidden words", Timeout: short},
+		checkCase{"text that nobody sees", LoginCheck{URL: "/members", Text: "hidden words", Timeout: forever},
 			LoginOutcome{URL: "/members", Status: 200, Conditions: held("!text")}},
 		checkCase{"a script is late", LoginCheck{URL: "/script", Selector: "#late", AbsentSelector: "#login", Text: "late 1280", Timeout: long},
 			LoginOutcome{LoggedIn: true, URL: "/script", Status: 200, Conditions: held("selector", "absent_selector", "text")}},

@@ -33,6 +33,7 @@ type checkTab struct {
 	request network.RequestID // of the first document
 	status  int64             // of its first answer
 	failed  bool              // it has no document
+	traffic traffic
 }
 
 func (b *Browser) openCheckTab(ctx context.Context) (*checkTab, error) {
@@ -86,7 +87,8 @@ func (t *checkTab) guest() *attended {
 func (t *checkTab) listen(ctx context.Context) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	events, stop := t.b.driver.Events(network.RequestWillBeSent.Method, network.ResponseReceived.Method,
-		network.LoadingFailed.Method, page.JavascriptDialogOpening.Method, target.DetachedFromTarget.Method)
+		network.LoadingFinished.Method, network.LoadingFailed.Method, network.WebSocketCreated.Method, network.WebSocketClosed.Method,
+		page.FrameNavigated.Method, page.JavascriptDialogOpening.Method, target.DetachedFromTarget.Method)
 	t.stop = func() { cancel(); stop() }
 	t.heard.Go(func() {
 		for e := range events {
@@ -112,8 +114,29 @@ func (t *checkTab) hear(ctx context.Context, e mux.Event) bool {
 		_, _ = cdp.Call(ctx, t.session, page.HandleJavaScriptDialog, page.HandleJavaScriptDialogParams{})
 	case network.RequestWillBeSent.Method:
 		var sent network.EventRequestWillBeSent
-		if json.Unmarshal(e.Params, &sent) == nil && sent.Type == network.ResourceTypeDocument && sent.FrameID == cdp.FrameID(t.id) {
+		if json.Unmarshal(e.Params, &sent) != nil {
+			return false
+		}
+		t.note(func(under *traffic) { under.began(sent.RequestID, sent.LoaderID) })
+		if sent.Type == network.ResourceTypeDocument && sent.FrameID == cdp.FrameID(t.id) {
 			t.sent(sent)
+		}
+	case network.WebSocketCreated.Method:
+		var created network.EventWebSocketCreated
+		if json.Unmarshal(e.Params, &created) == nil {
+			t.note(func(under *traffic) { under.began(created.RequestID, "") })
+		}
+	case network.LoadingFinished.Method, network.WebSocketClosed.Method:
+		var ended struct {
+			RequestID network.RequestID `json:"requestId"`
+		}
+		if json.Unmarshal(e.Params, &ended) == nil {
+			t.note(func(under *traffic) { under.ended(ended.RequestID) })
+		}
+	case page.FrameNavigated.Method:
+		var at page.EventFrameNavigated
+		if json.Unmarshal(e.Params, &at) == nil && at.Frame != nil && at.Frame.ID == cdp.FrameID(t.id) {
+			t.note(func(under *traffic) { under.replaced(at.Frame.LoaderID) })
 		}
 	case network.ResponseReceived.Method:
 		var got network.EventResponseReceived
@@ -125,10 +148,25 @@ func (t *checkTab) hear(ctx context.Context, e mux.Event) bool {
 		if json.Unmarshal(e.Params, &failed) == nil {
 			t.mu.Lock()
 			t.failed = t.failed || failed.RequestID == t.request
+			t.traffic.ended(failed.RequestID)
 			t.mu.Unlock()
 		}
 	}
 	return false
+}
+
+func (t *checkTab) note(what func(*traffic)) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	what(&t.traffic)
+}
+
+// underWay is how many requests and WebSockets are open, and how many there
+// have been.
+func (t *checkTab) underWay() (open, count int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return len(t.traffic.open), t.traffic.count
 }
 
 func (t *checkTab) sent(e network.EventRequestWillBeSent) {
