@@ -11,6 +11,7 @@ import (
 
 // claim is a session that is on its way.
 type claim struct {
+	keyID  string        // whose create it is
 	origin *origin       // nil until it is settled what it starts from
 	done   chan struct{} // closed when it is live, or has come to nothing
 }

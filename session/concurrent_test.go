@@ -154,6 +154,8 @@ func TestSameSessionIDAtOnce(t *testing.T) {
 	<-under
 	_, err := r.Create(t.Context(), alice, mine)
 	wantCode(t, err, fault.RequestInProgress)
+	_, err = r.Create(t.Context(), bob, mine) // what another does is not told
+	wantCode(t, err, fault.SessionExists)
 	close(proceed)
 	if err := <-made; err != nil {
 		t.Error(err)

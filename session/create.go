@@ -29,7 +29,7 @@ func (s *Service) Create(ctx context.Context, c Caller, r Create) (Info, error) 
 	} else {
 		r.SessionID = newID()
 	}
-	if err := s.claim(r.SessionID); err != nil {
+	if err := s.claim(c, r.SessionID); err != nil {
 		return Info{}, err
 	}
 	defer s.unclaim(r.SessionID)
@@ -82,24 +82,31 @@ func (s *Service) repeated(ctx context.Context, c Caller, r Create) (Info, bool,
 	}
 	fresh := s.Now().Sub(rec.CreatedAt) < repeatWindow
 	if rec.KeyID != c.KeyID || rec.RequestHash != r.RequestHash || !fresh {
-		return Info{}, false, fault.New(fault.SessionExists, "session.create", "session_id: the ID is taken")
+		return Info{}, false, taken()
 	}
 	info, err := s.Get(ctx, c, r.SessionID)
 	info.Existing = true
 	return info, true, err
 }
 
-// claim holds an ID while its session is on its way.
-func (s *Service) claim(id string) error {
+// taken says that an ID is another session's, whoever's that is.
+func taken() error { return fault.New(fault.SessionExists, "session.create", "session_id: the ID is taken") }
+
+// claim holds an ID while its session is on its way. Another key hears no more
+// than that it is taken.
+func (s *Service) claim(c Caller, id string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	other := s.creating[id]
 	switch {
 	case s.closing:
 		return fault.New(fault.ShuttingDown, "session.create", "the daemon is shutting down")
-	case s.creating[id] != nil:
+	case other != nil && other.keyID != c.KeyID:
+		return taken()
+	case other != nil:
 		return fault.New(fault.RequestInProgress, "session.create", "session_id: a create of this session is under way")
 	}
-	s.creating[id] = &claim{done: make(chan struct{})}
+	s.creating[id] = &claim{keyID: c.KeyID, done: make(chan struct{})}
 	return nil
 }
 
