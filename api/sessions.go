@@ -20,9 +20,10 @@ type recordedCreate struct {
 	Shared    bool     `json:"shared,omitempty"` // nothing was made: see on_live
 }
 
-// status is 201, but for a session that was shared.
-func (r recordedCreate) status() int {
-	if r.Shared {
+// status is 201, but for a session that was shared, and for a repeat when the
+// session that the first call made has ended: there is none to connect to.
+func (r recordedCreate) status(now profiles.Status) int {
+	if r.Shared || now.Ended() {
 		return http.StatusOK
 	}
 	return http.StatusCreated
@@ -65,7 +66,7 @@ func (s *Server) createSession(c *call) error {
 func (s *Server) answerCreate(c *call, first recordedCreate, info session.Info) error {
 	answer := s.session(c, info)
 	answer.IgnoredFields = first.Ignored
-	return c.JSON(first.status(), answer)
+	return c.JSON(first.status(info.Status), answer)
 }
 
 func (s *Server) listSessions(c *call) error {
@@ -80,7 +81,7 @@ func (s *Server) listSessions(c *call) error {
 	}
 	if err := firstOf(
 		oneOf("status", q.Status, "initializing", "ready", "running", "paused", "completed", "terminated", "error"),
-		atMost("user_id", q.UserID, maxUserID),
+		isUserID("user_id", q.UserID),
 		within("limit", q.Limit, 1, largestPage),
 		isID("start_after", q.StartAfter),
 	); err != nil {

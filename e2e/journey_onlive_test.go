@@ -91,7 +91,7 @@ func TestCreateIsSentAgain(t *testing.T) {
 		t.Helper()
 		var s created
 		a := d.Send(t, daemon.Key, http.MethodPost, "/v1/sessions", strings.NewReader(b), http.Header{"Idempotency-Key": {key}})
-		if a.Status == http.StatusCreated {
+		if a.Status < 300 {
 			a.Into(t, &s)
 		}
 		return a, s
@@ -108,13 +108,19 @@ func TestCreateIsSentAgain(t *testing.T) {
 		t.Error("another key gave the same session")
 	}
 	restart(t, d)
-	if _, late := send("k1", `{"goal":"a"}`); late.ID != one.ID || late.Status != "terminated" {
-		t.Errorf("after a restart: %+v, of %s", late, one.ID)
+	if a, late := send("k1", `{"goal":"a"}`); a.Status != http.StatusOK || late.ID != one.ID || late.Status != "terminated" {
+		t.Errorf("after a restart: %d %+v, of %s", a.Status, late, one.ID)
 	}
 
 	named := create(t, d, body{"session_id": "mine", "goal": "a"})
 	if again := create(t, d, body{"goal": "a", "session_id": "mine"}); again.ID != named.ID || again.CDP != named.CDP {
 		t.Errorf("a repeated session_id: %+v", again)
+	}
+	d.Must(t, http.StatusOK, http.MethodDelete, "/v1/sessions/mine", nil)
+	var ended created
+	d.Must(t, http.StatusOK, http.MethodPost, "/v1/sessions", body{"session_id": "mine", "goal": "a"}).Into(t, &ended)
+	if ended.ID != "mine" || ended.Status != "completed" || ended.CDP != "" {
+		t.Errorf("a repeat after its end: %+v", ended)
 	}
 	if a := d.Call(t, http.MethodPost, "/v1/sessions", body{"session_id": "mine", "goal": "b"}); a.Status != http.StatusConflict || a.Code() != "session_exists" {
 		t.Errorf("a session_id that is taken: %d %s", a.Status, a.Body)
