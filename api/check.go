@@ -62,6 +62,18 @@ func within(field string, value, low, high int64) error {
 	return invalid(field, "must be from %d to %d", low, high)
 }
 
+// isUserID allows what a user may be called: any text that can be shown in one
+// line. It is never used as a path.
+func isUserID(field, value string) error {
+	switch {
+	case len(value) > maxUserID:
+		return invalid(field, "must be at most %d bytes long", maxUserID)
+	case !utf8.ValidString(value) || strings.ContainsFunc(value, unicode.IsControl):
+		return invalid(field, "must be UTF-8 without control characters")
+	}
+	return nil
+}
+
 func isID(field, value string) error {
 	if value == "" || idPattern.MatchString(value) {
 		return nil

@@ -28,7 +28,7 @@ func (c *call) userID() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if id == "" || len(id) > maxUserID {
+	if id == "" || isUserID("user_id", id) != nil {
 		return "", fault.New(fault.UserNotFound, "api.path", "")
 	}
 	return id, nil

@@ -77,7 +77,7 @@ func (s *Server) deleteSessions(c *call) error {
 	if err := c.query(&q); err != nil {
 		return err
 	}
-	if err := firstOf(q.check(), atMost("user_id", q.UserID, maxUserID)); err != nil {
+	if err := firstOf(q.check(), isUserID("user_id", q.UserID)); err != nil {
 		return err
 	}
 	if q.All && q.UserID != "" {

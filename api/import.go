@@ -32,7 +32,7 @@ func (q importQuery) check() error {
 	}
 	return firstOf(
 		oneOf("format", q.Format, "stasis", "playwright", "puppeteer", "netscape", "datadir"),
-		atMost("user_id", q.UserID, maxUserID),
+		isUserID("user_id", q.UserID),
 		atMost("profile", q.Profile, maxFileName),
 		atMost("label", q.Label, 256),
 		oneOf("default_conflict", q.Conflict, "keep", "overwrite"),

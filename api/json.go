@@ -6,6 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strconv"
+	"unicode"
+	"unicode/utf16"
 	"unicode/utf8"
 
 	"github.com/stasisd/stasis/fault"
@@ -38,9 +41,46 @@ func parseJSON(data []byte) (any, error) {
 		}
 		return nil, fault.New(fault.InvalidRequest, "api.json", "not JSON")
 	}
+	if at := loneSurrogate(data); at >= 0 {
+		return nil, fault.New(fault.InvalidRequest, "api.json", "half of a surrogate pair, which UTF-8 has not, at byte %d", at)
+	}
 	dec := json.NewDecoder(bytes.NewReader(data))
 	dec.UseNumber()
 	return readValue(dec, "", 0)
+}
+
+// loneSurrogate finds an escape that stands for half a character, -1 where
+// there is none. Decoded they would all become U+FFFD: two IDs would be one.
+func loneSurrogate(data []byte) int {
+	for i := 0; i+1 < len(data); i++ {
+		if data[i] != '\\' {
+			continue
+		}
+		unit := escaped(data[i:])
+		switch {
+		case utf16.IsSurrogate(unit):
+			if utf16.DecodeRune(unit, escaped(data[i+6:])) == unicode.ReplacementChar {
+				return i
+			}
+			i += 11
+		default:
+			i++ // what is escaped may be a backslash
+		}
+	}
+	return -1
+}
+
+// escaped is the UTF-16 unit of the \uXXXX that sound JSON begins with, -1 where
+// it begins with something else.
+func escaped(data []byte) rune {
+	if len(data) < 6 || data[0] != '\\' || data[1] != 'u' {
+		return -1
+	}
+	n, err := strconv.ParseUint(string(data[2:6]), 16, 16)
+	if err != nil {
+		return -1
+	}
+	return rune(n)
 }
 
 func readValue(dec *json.Decoder, path string, depth int) (any, error) {

@@ -80,7 +80,7 @@ func (b *keyBody) check() error {
 			return invalid(field, "is given twice")
 		}
 	}
-	return firstOf(atMost("name", b.Name, 128), atMost("user_id", b.UserID, maxUserID))
+	return firstOf(atMost("name", b.Name, 128), isUserID("user_id", b.UserID))
 }
 
 func (s *Server) createKey(c *call) error {

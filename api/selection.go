@@ -37,10 +37,16 @@ func (b selectionBody) selection() state.Selection {
 	return state.Selection{Include: b.Include, Exclude: b.Exclude}
 }
 
-// sharesWhole refuses a part of a session that others have whole.
-func (b *createBody) sharesWhole() error {
-	if !b.Origins.selection().All() && b.OnLive == string(session.OnLiveShare) {
+// selects refuses a selection where there is nothing to select from, and of a
+// session that others have whole.
+func (b *createBody) selects() error {
+	switch {
+	case b.Origins.selection().All():
+		return nil
+	case b.OnLive == string(session.OnLiveShare):
 		return invalid("origins", "must not be given together with on_live share")
+	case b.FromSession == "" && b.FromEnvironment == "" && b.FromDefaultOf == "":
+		return invalid("origins", "needs something to restore: restore_from_session_id, restore_from_environment_id or restore_default_environment_from_user_id")
 	}
 	return nil
 }

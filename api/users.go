@@ -22,7 +22,7 @@ type userAnswer struct {
 
 // settingsBody is the document that a PATCH changes.
 type settingsBody struct {
-	LoginCheck *checkBody `json:"login_check"`
+	LoginCheck *session.LoginCheck `json:"login_check"`
 
 	Engine    unbuilt `json:"engine"`
 	Standby   unbuilt `json:"standby"`
@@ -30,61 +30,48 @@ type settingsBody struct {
 	Quotas    unbuilt `json:"quotas"`
 }
 
-// checkBody is a login check; what is nil is not given.
-type checkBody struct {
-	URL            string  `json:"url"`
-	Status         *int64  `json:"status"`
-	Selector       *string `json:"selector"`
-	AbsentSelector *string `json:"absent_selector"`
-	Text           *string `json:"text"`
-	Cookie         *string `json:"cookie"`
-	Timeout        *int64  `json:"timeout_seconds"`
-	BeforeDefault  bool    `json:"before_default"`
-}
-
+// settings are the checked body.
 func (b settingsBody) settings() (session.Settings, error) {
-	var set session.Settings
 	if b.LoginCheck == nil {
-		return set, nil
+		return session.Settings{}, nil
 	}
-	check, err := b.LoginCheck.check()
-	set.LoginCheck = &check
-	return set, err
+	if b.LoginCheck.TimeoutSeconds == nil {
+		seconds := int64(defaultCheckTimeout)
+		b.LoginCheck.TimeoutSeconds = &seconds
+	}
+	return session.Settings{LoginCheck: b.LoginCheck}, checkLoginCheck(*b.LoginCheck)
 }
 
-// check holds a login check against what is allowed, and fills in its time.
-func (b checkBody) check() (session.LoginCheck, error) {
+// checkLoginCheck holds a login check against what is allowed.
+func checkLoginCheck(c session.LoginCheck) error {
 	const in = "login_check."
-	c := session.LoginCheck{URL: b.URL, Status: b.Status, Selector: b.Selector, AbsentSelector: b.AbsentSelector,
-		Text: b.Text, Cookie: b.Cookie, TimeoutSeconds: defaultCheckTimeout, BeforeDefault: b.BeforeDefault}
-	if b.Timeout != nil {
-		c.TimeoutSeconds = *b.Timeout
+	if c.URL == "" {
+		return invalid(in+"url", "is required")
 	}
-	if b.URL == "" {
-		return c, invalid(in+"url", "is required")
+	if c.Status == nil && c.Selector == nil && c.Text == nil && c.Cookie == nil {
+		return invalid("login_check", "needs at least one of status, selector, text, cookie")
 	}
-	if b.Status == nil && b.Selector == nil && b.Text == nil && b.Cookie == nil {
-		return c, invalid("login_check", "needs at least one of status, selector, text, cookie")
-	}
-	if b.Status != nil {
-		if err := within(in+"status", *b.Status, 100, 599); err != nil {
-			return c, err
+	if c.Status != nil {
+		if err := within(in+"status", *c.Status, 100, 599); err != nil {
+			return err
 		}
 	}
 	for _, f := range []struct {
 		name  string
 		value *string
-	}{{"selector", b.Selector}, {"absent_selector", b.AbsentSelector}, {"text", b.Text}, {"cookie", b.Cookie}} {
+	}{{"selector", c.Selector}, {"absent_selector", c.AbsentSelector}, {"text", c.Text}, {"cookie", c.Cookie}} {
 		if f.value != nil {
 			if err := atMost(in+f.name, *f.value, maxCondition); err != nil {
-				return c, err
+				return err
 			}
 		}
 	}
-	if b.Cookie != nil && strings.ContainsFunc(*b.Cookie, func(r rune) bool { return r == ';' || r == '=' || unicode.IsControl(r) }) {
-		return c, invalid(in+"cookie", "must be a cookie's name")
+	if c.Cookie != nil && strings.ContainsFunc(*c.Cookie, func(r rune) bool { return r == ';' || r == '=' || unicode.IsControl(r) }) {
+		return invalid(in+"cookie", "must be a cookie's name")
 	}
-	return c, firstOf(isSiteURL(in+"url", b.URL), within(in+"timeout_seconds", c.TimeoutSeconds, 1, largestCheckTimeout))
+	return firstOf(
+		isSelector(in+"selector", c.Selector), isSelector(in+"absent_selector", c.AbsentSelector),
+		isSiteURL(in+"url", c.URL), within(in+"timeout_seconds", *c.TimeoutSeconds, 1, largestCheckTimeout))
 }
 
 func (s *Server) getUser(c *call) error {

@@ -16,9 +16,9 @@ import (
 // setCheck gives alice a login check.
 func (r *rig) setCheck(beforeDefault bool) {
 	r.t.Helper()
-	status, text := int64(200), "Hello"
+	status, text, seconds := int64(200), "Hello", int64(5)
 	_, err := r.ChangeSettings(r.t.Context(), alice, "alice", func(set Settings) (Settings, error) {
-		set.LoginCheck = &LoginCheck{URL: "https://a.example/account", Status: &status, Text: &text, TimeoutSeconds: 5, BeforeDefault: beforeDefault}
+		set.LoginCheck = &LoginCheck{URL: "https://a.example/account", Status: &status, Text: &text, TimeoutSeconds: &seconds, BeforeDefault: beforeDefault}
 		return set, nil
 	})
 	if err != nil {

@@ -90,7 +90,9 @@ func (s *Service) repeated(ctx context.Context, c Caller, r Create) (Info, bool,
 }
 
 // taken says that an ID is another session's, whoever's that is.
-func taken() error { return fault.New(fault.SessionExists, "session.create", "session_id: the ID is taken") }
+func taken() error {
+	return fault.New(fault.SessionExists, "session.create", "session_id: the ID is taken")
+}
 
 // claim holds an ID while its session is on its way. Another key hears no more
 // than that it is taken.

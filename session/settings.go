@@ -17,7 +17,8 @@ type Settings struct {
 }
 
 // LoginCheck is an address and what proves there that the user is logged in;
-// see browser.LoginCheck. Nil conditions are not given.
+// see browser.LoginCheck. Conditions that are nil are not given. It is the
+// record and the wire shape.
 type LoginCheck struct {
 	URL            string  `json:"url"`
 	Status         *int64  `json:"status"`
@@ -25,7 +26,7 @@ type LoginCheck struct {
 	AbsentSelector *string `json:"absent_selector"`
 	Text           *string `json:"text"`
 	Cookie         *string `json:"cookie"`
-	TimeoutSeconds int64   `json:"timeout_seconds"`
+	TimeoutSeconds *int64  `json:"timeout_seconds"` // always set once it is checked
 	// BeforeDefault: a save may move the default only after the check.
 	BeforeDefault bool `json:"before_default"`
 }
@@ -34,7 +35,7 @@ type LoginCheck struct {
 func (c LoginCheck) browser() browser.LoginCheck {
 	return browser.LoginCheck{URL: c.URL, Status: given(c.Status), Selector: given(c.Selector),
 		AbsentSelector: given(c.AbsentSelector), Text: given(c.Text), Cookie: given(c.Cookie),
-		Timeout: time.Duration(c.TimeoutSeconds) * time.Second}
+		Timeout: time.Duration(given(c.TimeoutSeconds)) * time.Second}
 }
 
 // given is a condition's value, zero where it is not given.

@@ -2,14 +2,17 @@ package state
 
 import (
 	"fmt"
+	"maps"
 	"net/url"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 	_ "time/tzdata" // the names of time zones, on machines without them too
 
 	"golang.org/x/net/http/httpguts"
+	"golang.org/x/text/language"
 
 	"github.com/stasisd/stasis/fault"
 )
@@ -100,18 +103,26 @@ func isUserAgent(value string) error {
 	return nil
 }
 
+// isLocale refuses what has not the form of a locale, and subtags that nobody
+// has registered: Chrome would take them for English without a word.
 func isLocale(value string) error {
-	if value == "" || localePattern.MatchString(value) {
+	if value == "" {
 		return nil
 	}
-	return refused("locale", "must be a language with or without script and region, such as de, de-DE or zh-Hans-CN")
+	if _, err := language.Parse(value); err == nil && localePattern.MatchString(value) {
+		return nil
+	}
+	return refused("locale", "must be a known language with or without script and region, such as de, de-DE or zh-Hans-CN")
 }
 
 func isTimezone(value string) error {
 	if value == "" {
 		return nil
 	}
-	if _, err := time.LoadLocation(value); err != nil || value == "Local" {
+	// Beside the names a machine's own database has files that Chrome does not know.
+	first, _, _ := strings.Cut(value, "/")
+	own := slices.Contains([]string{"Local", "localtime", "posix", "posixrules", "right", "Factory"}, first)
+	if _, err := time.LoadLocation(value); err != nil || own {
 		return refused("timezone", "must be a name of the IANA time zone database, such as Europe/Berlin")
 	}
 	return nil
@@ -123,14 +134,19 @@ func areHeaders(headers map[string]string) error {
 	if len(headers) > maxHeaders {
 		return refused("extra_headers", "must be at most %d", maxHeaders)
 	}
-	for name, value := range headers {
-		field := "extra_headers." + name
-		switch low := strings.ToLower(name); {
+	seen := map[string]bool{}
+	for _, name := range slices.Sorted(maps.Keys(headers)) {
+		value, field, low := headers[name], "extra_headers."+name, strings.ToLower(name)
+		twice := seen[low]
+		seen[low] = true
+		switch {
 		case !httpguts.ValidHeaderFieldName(name):
 			return refused("extra_headers", "%.80q is not a header's name", name)
 		case slices.Contains([]string{"host", "content-length", "connection", "keep-alive", "transfer-encoding", "upgrade", "te",
-			"trailer", "cookie"}, low), strings.HasPrefix(low, "proxy-"):
+			"trailer", "cookie", "cookie2", "set-cookie", "expect"}, low), strings.HasPrefix(low, "proxy-"):
 			return refused(field, "is Chrome's own to set")
+		case twice:
+			return refused(field, "is there twice: headers' names are the same in capitals and in small letters")
 		case len(value) > maxHeader || !httpguts.ValidHeaderFieldValue(value):
 			return refused(field, "must be a header's value of at most %d bytes", maxHeader)
 		}
@@ -147,9 +163,9 @@ func (p *Proxy) check() error {
 	direct := p.Server == ProxyDirect
 	switch {
 	case !direct && (err != nil || !slices.Contains([]string{"http", "https", "socks5"}, u.Scheme) || u.Hostname() == "" ||
-		u.Port() == "" || u.User != nil || u.Path != "" || u.RawQuery != "" || u.Fragment != "" || !printable.MatchString(p.Server) ||
+		!isPort(u.Port()) || u.User != nil || u.Path != "" || u.RawQuery != "" || u.Fragment != "" || !printable.MatchString(p.Server) ||
 		strings.ContainsAny(p.Server, " ,;")):
-		return refused("proxy.server", "must be http://, https:// or socks5:// with a host and a port and nothing more, or %s for none", ProxyDirect)
+		return refused("proxy.server", "must be http://, https:// or socks5:// with a host and a port (1 to 65535) and nothing more, or %s for none", ProxyDirect)
 	case p.Username == "" && p.Password != "":
 		return refused("proxy.password", "needs a username")
 	case direct && (p.Username != "" || p.Bypass != ""):
@@ -162,6 +178,11 @@ func (p *Proxy) check() error {
 		return refused("proxy.bypass", "must be host patterns with commas between, at most %d printable ASCII characters", maxBypass)
 	}
 	return nil
+}
+
+func isPort(value string) bool {
+	n, err := strconv.ParseUint(value, 10, 16)
+	return err == nil && n > 0
 }
 
 func (p *PermissionPolicy) check() error {
