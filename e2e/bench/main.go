@@ -104,6 +104,11 @@ func parts() []part {
 		{name: "restore", measures: restoreMeasures},
 		{name: "save", measures: saveMeasures},
 		{name: "cycle", measures: cycleMeasures},
+		{name: "cdp", survey: cdpSurvey},
+		{name: "size", survey: sizeSurvey},
+		{name: "memory", survey: memorySurvey},
+		{name: "growth", survey: growthSurvey},
+		{name: "rate", survey: rateSurvey},
 	}
 }
 

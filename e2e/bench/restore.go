@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-
-	"github.com/stasisd/stasis/e2e/rig"
 )
 
 // way is a way of ours to come to a browser.
@@ -15,23 +13,23 @@ type way struct {
 	name, title string
 	path        string // of the restore's report; "" for a fresh one
 	// body makes what is restored, and gives the create's fields.
-	body func(context.Context, *bench) (obj, error)
+	body func(context.Context, *host) (obj, error)
 }
 
 // ways are all of ours.
 func ways() []way {
 	return []way{
 		{"memory", "memory", "parked", parkedBody},
-		{"cold", "filesystem, cold", "cold", func(_ context.Context, b *bench) (obj, error) {
-			return obj{"restore_from_environment_id": b.snapshot}, nil
+		{"cold", "filesystem, cold", "cold", func(_ context.Context, h *host) (obj, error) {
+			return obj{"restore_from_environment_id": h.snapshot}, nil
 		}},
-		{"fresh", "fresh, nothing restored", "", func(context.Context, *bench) (obj, error) { return obj{}, nil }},
+		{"fresh", "fresh, nothing restored", "", func(context.Context, *host) (obj, error) { return obj{}, nil }},
 	}
 }
 
 // parkedBody parks a browser of the probe profile, to come back to.
-func parkedBody(ctx context.Context, b *bench) (obj, error) {
-	s, err := b.atMe(ctx)
+func parkedBody(ctx context.Context, h *host) (obj, error) {
+	s, err := h.atMe(ctx, obj{})
 	if err != nil {
 		return nil, err
 	}
@@ -39,20 +37,6 @@ func parkedBody(ctx context.Context, b *bench) (obj, error) {
 		return nil, err
 	}
 	return obj{"restore_from_session_id": s.ID}, nil
-}
-
-// atMe gives a session of the probe profile that shows the page of the login.
-func (b *bench) atMe(ctx context.Context) (*session, error) {
-	s, err := b.create(ctx, obj{"restore_from_environment_id": b.snapshot})
-	if err != nil {
-		return nil, err
-	}
-	t, err := s.front(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer t.Close()
-	return s, t.visit(ctx, b.me(), loggedIn)
 }
 
 // rival is another's way to the logged-in page, by its name in bench.mjs.
@@ -97,7 +81,7 @@ func restoreMeasures(ctx context.Context, b *bench) ([]measure, error) {
 
 // toCDP times a create until a script in the front page has answered.
 func (b *bench) toCDP(ctx context.Context, w way) (map[string]float64, error) {
-	body, err := w.body(ctx, b)
+	body, err := w.body(ctx, b.ours)
 	if err != nil {
 		return nil, err
 	}
@@ -106,7 +90,7 @@ func (b *bench) toCDP(ctx context.Context, w way) (map[string]float64, error) {
 	}
 	var s *session
 	ms, err := timed(func() error {
-		if s, err = b.create(ctx, body); err != nil {
+		if s, err = b.ours.create(ctx, body); err != nil {
 			return err
 		}
 		t, err := s.front(ctx)
@@ -125,7 +109,7 @@ func (b *bench) toCDP(ctx context.Context, w way) (map[string]float64, error) {
 
 // toLogin times a create until the client library has seen the login in the page.
 func (b *bench) toLogin(ctx context.Context, w way) (map[string]float64, error) {
-	body, err := w.body(ctx, b)
+	body, err := w.body(ctx, b.ours)
 	if err != nil {
 		return nil, err
 	}
@@ -136,17 +120,11 @@ func (b *bench) toLogin(ctx context.Context, w way) (map[string]float64, error) 
 		Times map[string]float64
 		Made  session
 	}
-	if err := b.node.do(ctx, "restore", b.order(obj{"body": body, "url": b.me()}), &got); err != nil {
+	if err := b.node.do(ctx, "restore", b.ours.order(obj{"body": body, "url": b.ours.me()}), &got); err != nil {
 		return nil, err
 	}
-	got.Made.b = b
+	got.Made.host = b.ours
 	return marked(got.Times), errors.Join(w.went(&got.Made), thrown(ctx, &got.Made))
-}
-
-// order is what the clients need to know of us.
-func (b *bench) order(of obj) obj {
-	of["base"], of["key"] = b.ours.URL, rig.Key
-	return of
 }
 
 // went fails where the session came another way than the one that is measured.
@@ -167,7 +145,7 @@ func thrown(ctx context.Context, s *session) error {
 
 // rival times another's way.
 func (b *bench) rival(ctx context.Context, r rival) (map[string]float64, error) {
-	order := obj{"url": b.me(), "chrome": r.chrome(b.settings)}
+	order := obj{"url": b.ours.me(), "chrome": r.chrome(b.settings)}
 	if r.warm != "" {
 		order["name"], order["state"] = r.warm, b.state
 	} else {

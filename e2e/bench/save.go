@@ -10,17 +10,21 @@ func saveMeasures(_ context.Context, b *bench) ([]measure, error) {
 	var all []measure
 	for _, mode := range modes() {
 		all = append(all, measure{"save/" + mode, func(ctx context.Context) (map[string]float64, error) {
-			s, err := b.atMe(ctx)
+			s, err := b.ours.atMe(ctx, obj{})
 			if err != nil {
 				return nil, err
 			}
 			if err := settle(ctx); err != nil {
 				return nil, err
 			}
-			ms, err := timed(func() error {
-				_, err := s.end(ctx, mode, false)
+			var snapshot string
+			ms, err := timed(func() (err error) {
+				snapshot, err = s.end(ctx, mode, false)
 				return err
 			})
+			if err == nil && snapshot != "" { // nothing stays parked beside the next measure
+				err = b.ours.forget(ctx, snapshot)
+			}
 			return map[string]float64{"": ms}, err
 		}})
 	}
@@ -34,7 +38,7 @@ func cycleMeasures(_ context.Context, b *bench) ([]measure, error) {
 			if err := settle(ctx); err != nil {
 				return nil, err
 			}
-			return b.node.time(ctx, "cycle", b.order(obj{"body": obj{}, "url": b.site.URL + "/"}))
+			return b.node.time(ctx, "cycle", b.ours.order(obj{"body": obj{}, "url": b.site.URL + "/"}))
 		}},
 		{"cycle/puppeteer", func(ctx context.Context) (map[string]float64, error) {
 			if err := settle(ctx); err != nil {

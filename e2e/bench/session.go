@@ -11,26 +11,18 @@ import (
 	"github.com/stasisd/stasis/e2e/rig"
 )
 
-// loggedIn is true in the page that tells who is logged in.
-const loggedIn = `document.querySelector("#me")?.textContent.startsWith("Logged in as ")`
-
 // pageDeadline is how long a page may take to load.
 const pageDeadline = 60 * time.Second
 
 // session is one of ours that runs.
 type session struct {
-	b        *bench
+	host     *host
 	ID       string `json:"session_id"`
 	CDP      string `json:"cdp_url"`
 	Restored *struct {
 		Path     string
 		Fallback string `json:"fallback_reason"`
 	}
-}
-
-func (b *bench) create(ctx context.Context, fields obj) (*session, error) {
-	s := &session{b: b}
-	return s, b.ours.Call(ctx, http.MethodPost, "/v1/sessions", fields, s)
 }
 
 // end ends the session, and gives its snapshot where the mode makes one.
@@ -40,10 +32,21 @@ func (s *session) end(ctx context.Context, mode string, asDefault bool) (string,
 	if asDefault {
 		path += "&save_as_default=true"
 	}
-	if err := s.b.ours.Call(ctx, http.MethodDelete, path, nil, &ended); err != nil || ended.Snapshot == nil {
+	if err := s.host.Call(ctx, http.MethodDelete, path, nil, &ended); err != nil || ended.Snapshot == nil {
 		return "", err
 	}
 	return ended.Snapshot.ID, nil
+}
+
+// show loads an address in the session's first page and waits until an
+// expression is true there.
+func (s *session) show(ctx context.Context, url, is string) error {
+	t, err := s.front(ctx)
+	if err != nil {
+		return err
+	}
+	defer t.Close()
+	return t.visit(ctx, url, is)
 }
 
 // tab is a page that a plain CDP connection is attached to.

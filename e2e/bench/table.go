@@ -51,8 +51,11 @@ func number(n float64) string {
 
 // String writes a median and its spread, "" where there is none.
 func (q quartiles) String() string {
-	if math.IsNaN(q.median) {
+	switch {
+	case math.IsNaN(q.median):
 		return ""
+	case q.low == q.high: // one number
+		return number(q.median)
 	}
 	return fmt.Sprintf("%s (%s–%s)", number(q.median), number(q.low), number(q.high))
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"math"
 )
 
@@ -43,6 +42,12 @@ func targets() []target {
 			of: []string{"save/filesystem"}, to: []string{bareOnProfile}, most: 0.6},
 		{title: "create → connect → navigate → delete with `none`, × Puppeteer's launch → navigate → close",
 			of: []string{"cycle/stasis"}, to: []string{"cycle/puppeteer"}, most: 0.5},
+		{title: "a CDP command and its answer through the multiplexer, more than on a direct connection",
+			of: []string{"cdp/extra"}, most: 100, unit: "µs"},
+		{title: "time of a screenshot through the multiplexer, × on a direct connection",
+			of: []string{"cdp/screenshots"}, most: 1.05, unit: "direct"},
+		{title: "archive of the probe profile", of: []string{"size/probe"}, most: 100, unit: "KB"},
+		{title: "the daemon's own memory with 20 sessions", of: []string{"memory/daemon"}, most: 100, unit: "MB"},
 	}
 }
 
@@ -66,7 +71,7 @@ func (v verdict) value() string {
 	if v.missing() {
 		return "not measured"
 	}
-	return fmt.Sprintf("%s (%s–%s)", number(v.measured.median), number(v.measured.low), number(v.measured.high))
+	return v.measured.String()
 }
 
 // judge holds what was measured to the targets.

@@ -139,3 +139,6 @@ func (d *Daemon) Call(ctx context.Context, method, path string, body, out any) e
 	}
 	return json.Unmarshal(answer, out)
 }
+
+// PID is the running daemon's process ID.
+func (d *Daemon) PID() int { return d.cmd.Process.Pid }

@@ -1,0 +1,127 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+
+	"github.com/stasisd/stasis/e2e/apps/probe"
+	"github.com/stasisd/stasis/e2e/rig"
+)
+
+// firstUID is where the users of our Chromes begin.
+const firstUID = 1_800_000_000
+
+// loggedIn is true in the page that tells who is logged in.
+const loggedIn = `document.querySelector("#me")?.textContent.startsWith("Logged in as ")`
+
+// host is one daemon of ours, with a snapshot of the probe profile.
+type host struct {
+	*rig.Daemon
+	site     *probe.Site
+	snapshot string
+}
+
+// host starts a daemon with further flags of serve, and logs in once.
+func (b *bench) host(ctx context.Context, args ...string) (*host, error) {
+	b.hosts++
+	h := &host{site: b.site, Daemon: &rig.Daemon{
+		Binary: b.binary, Dir: filepath.Join(b.scratch, fmt.Sprint("d", b.hosts)), UIDs: firstUID + 1000*b.hosts,
+		Args: append([]string{"--chrome", b.chrome}, args...),
+	}}
+	if err := h.Start(ctx); err != nil {
+		return h, err
+	}
+	var err error
+	if h.snapshot, err = h.logIn(ctx); err != nil {
+		return h, fmt.Errorf("the first login: %w", err)
+	}
+	return h, nil
+}
+
+func (h *host) stop() error { return h.Stop(syscall.SIGTERM) }
+
+// me is the page that tells who is logged in.
+func (h *host) me() string { return h.site.URL + "/me" }
+
+// logIn makes the probe profile: one login, remembered, and something in every
+// place that a browser has. It gives the snapshot.
+func (h *host) logIn(ctx context.Context) (string, error) {
+	s, err := h.create(ctx, obj{})
+	if err != nil {
+		return "", err
+	}
+	t, err := s.front(ctx)
+	if err != nil {
+		return "", err
+	}
+	defer t.Close()
+	if err := t.visit(ctx, h.site.URL+"/set?v=kept", `document.title === "set"`); err != nil {
+		return "", err
+	}
+	var status int
+	if err := t.evaluate(ctx, fmt.Sprintf(`fetch("/login", {method: "POST", body: new URLSearchParams(
+		{user: %q, password: %q, remember: "1"})}).then(r => r.status)`, probe.User, probe.Password), &status); err != nil {
+		return "", err
+	}
+	if status != http.StatusOK {
+		return "", fmt.Errorf("the site answers %d", status)
+	}
+	if err := t.visit(ctx, h.me(), loggedIn); err != nil {
+		return "", err
+	}
+	return s.end(ctx, "filesystem", false)
+}
+
+// create makes a session.
+func (h *host) create(ctx context.Context, fields obj) (*session, error) {
+	s := &session{host: h}
+	return s, h.Call(ctx, http.MethodPost, "/v1/sessions", fields, s)
+}
+
+// atMe gives a session of the probe profile that shows the page of the login.
+func (h *host) atMe(ctx context.Context, fields obj) (*session, error) {
+	fields["restore_from_environment_id"] = h.snapshot
+	s, err := h.create(ctx, fields)
+	if err != nil {
+		return nil, err
+	}
+	return s, s.show(ctx, h.me(), loggedIn)
+}
+
+// forget deletes a snapshot, and with it what is parked for it.
+func (h *host) forget(ctx context.Context, snapshot string) error {
+	return h.Call(ctx, http.MethodDelete, "/v1/snapshots/"+snapshot, nil, nil)
+}
+
+// order adds to an order what the clients need to know of us.
+func (h *host) order(of obj) obj {
+	of["base"], of["key"] = h.URL, rig.Key
+	return of
+}
+
+// chromes is the tree of all that the daemon has started.
+func (h *host) chromes() tree { return below(h.PID(), false) }
+
+// unpack puts the snapshot's files into a new folder, which is then a user data
+// directory that anybody's Chrome takes.
+func (h *host) unpack(ctx context.Context, dir string) error {
+	var archive []byte
+	if err := h.Call(ctx, http.MethodGet, "/v1/snapshots/"+h.snapshot+"/archive", nil, &archive); err != nil {
+		return err
+	}
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		return err
+	}
+	unpack := exec.CommandContext(ctx, "tar", "-C", dir, "--zstd", "-x")
+	unpack.Stdin = bytes.NewReader(archive)
+	if out, err := unpack.CombinedOutput(); err != nil {
+		return fmt.Errorf("tar: %w: %s", err, out)
+	}
+	return nil
+}

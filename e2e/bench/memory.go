@@ -1,0 +1,103 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"time"
+)
+
+// What a look at memory and processor time takes: so many browsers, for so long.
+const (
+	memorySessions = 3
+	cpuLook        = 4 * time.Second
+)
+
+// ticksPerSecond is in which parts of a second /proc counts processor time:
+// USER_HZ, 100 on every Linux that Go runs on.
+const ticksPerSecond = 100
+
+// cost is what processes take.
+type cost struct {
+	pss int64   // bytes
+	cpu float64 // share of one core
+}
+
+// look gives what a tree takes now, its processor time over a while. tree is
+// asked again after it: processes come and go.
+func look(ctx context.Context, of func() tree) (cost, error) {
+	if err := settle(ctx); err != nil {
+		return cost{}, err
+	}
+	before, start := of().ticks(), time.Now()
+	select {
+	case <-time.After(cpuLook):
+	case <-ctx.Done():
+		return cost{}, ctx.Err()
+	}
+	after := of()
+	used := float64(after.ticks()-before) / ticksPerSecond
+	return cost{pss: after.pss(), cpu: used / time.Since(start).Seconds()}, nil
+}
+
+// less takes away what was there before, and divides the rest among n.
+func (c cost) less(before cost, n int) cost {
+	return cost{pss: (c.pss - before.pss) / int64(n), cpu: (c.cpu - before.cpu) / float64(n)}
+}
+
+func (c cost) row(title string) []string {
+	return []string{title, number(megabytes(c.pss)), number(100 * c.cpu)}
+}
+
+func megabytes(bytes int64) float64 { return float64(bytes) / (1 << 20) }
+
+// residentMemory is a process's resident memory, in bytes.
+func residentMemory(pid int) (int64, error) {
+	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	return kilobytes(string(raw), "VmRSS:") << 10, err
+}
+
+// memorySurvey looks at browsers at rest: running ones that show the page of
+// the login, and the same ones parked.
+func memorySurvey(ctx context.Context, b *bench) (err error) {
+	s := section{
+		title: "Memory and processor time of one browser",
+		text: `Of the process tree of one, at rest: the proportional set size (what processes share is divided among them), and the share of
+one core. Running and parked ones show the page of the login.`,
+		head: []string{"browser", "PSS, MB", "processor, % of a core"},
+	}
+	h, err := b.host(ctx)
+	defer func() { err = stopped(h, err) }()
+	if err != nil {
+		return err
+	}
+	idle, err := look(ctx, h.chromes)
+	if err != nil {
+		return err
+	}
+	var running []*session
+	for range memorySessions {
+		one, err := h.atMe(ctx, obj{})
+		if err != nil {
+			return err
+		}
+		running = append(running, one)
+	}
+	live, err := look(ctx, h.chromes)
+	if err != nil {
+		return err
+	}
+	s.rows = append(s.rows, live.less(idle, memorySessions).row("running"))
+	for _, one := range running {
+		if _, err := one.end(ctx, "memory", false); err != nil {
+			return err
+		}
+	}
+	parked, err := look(ctx, h.chromes)
+	if err != nil {
+		return err
+	}
+	s.rows = append(s.rows, parked.less(idle, memorySessions).row("parked"))
+	b.seen = append(b.seen, s)
+	return nil
+}
