@@ -33,6 +33,7 @@ var asked = []string{state.ComponentIndexedDB, state.ComponentIndexedDBRecords, 
 //     were laid down, or where Chrome goes on with the database that held them
 //     (see before). What differs then the page has changed, its first script
 //     included. An origin without a page is compared exactly.
+//   - Of the overrides Chrome is asked for those that it tells pages itself.
 //   - Of stores that were found damaged or short, Chrome is asked what it made
 //     of them.
 func (b *Browser) Verify(ctx context.Context, doc state.Document, report []state.Component) (state.Verification, error) {
@@ -52,6 +53,11 @@ func (b *Browser) Verify(ctx context.Context, doc state.Document, report []state
 		return v, err
 	}
 	defer asker.Close(ctx)
+	lines, differ, err := b.readBack(ctx, asker, doc, report)
+	if err != nil {
+		return v, err
+	}
+	v.Components, v.Differences = lines, append(v.Differences, differ...)
 	if doc.Complete {
 		open := b.salvage.madeLocal(b.dir)
 		v.Differences = append(v.Differences, localDifferences(ctx, asker, doc.Local, now.Local, open, func(a state.Area) string {
@@ -63,7 +69,7 @@ func (b *Browser) Verify(ctx context.Context, doc state.Document, report []state
 		v.Differences = append(v.Differences, sessionDifferences(doc.Tabs, now.Tabs, b.salvage.madeSession(b.dir))...)
 	}
 	if doc.Datadir != state.DatadirNone {
-		v.Components = recount(ctx, asker, report)
+		v.Components = append(v.Components, recount(ctx, asker, report)...)
 		v.Differences = append(v.Differences, notBrought(report, v.Components, !doc.Complete)...)
 	}
 	return v, ctx.Err()

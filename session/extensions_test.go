@@ -246,8 +246,12 @@ func TestExtensionsOfTheDead(t *testing.T) {
 		if pinned, err := r.catalogue.SnapshotExtensions(t.Context(), row.ID); err != nil || len(pinned) != 1 || pinned[0].SHA256 != e.SHA256 {
 			t.Errorf("pinned %+v %v", pinned, err)
 		}
-		if _, err := next.Create(t.Context(), alice, asking(func(c *Create) { c.FromSession = id })); err != nil {
+		back, err := next.Create(t.Context(), alice, asking(func(c *Create) { c.FromSession = id }))
+		if err != nil {
 			t.Fatal(err)
+		}
+		if lost := "extension_storage chrome-extension://" + e.ID + " was not saved"; !strings.Contains(strings.Join(back.Restored.Warnings, "\n"), lost) {
+			t.Errorf("of its memory it is told: %q", back.Restored.Warnings)
 		}
 		if got := r.browsers.last().options.Extensions; len(got) != 1 || got[0].SHA256 != e.SHA256 || got[0].Enabled {
 			t.Errorf("back with %+v", got)

@@ -90,6 +90,7 @@ func pinned(ctx context.Context, j job, doc state.Document, files []datadir.File
 		doc.Extensions = append(doc.Extensions, e)
 		kept[e.ID] = true
 	}
+	doc.Missed = append(doc.Missed, inMemoryOnly(doc, doc.Extensions)...)
 	var rest []datadir.File
 	for _, f := range files {
 		if id, _, ok := datadir.InExtension(f.Name); !ok || kept[id] {
@@ -110,6 +111,22 @@ func asInProfile(dir *browser.Dir, list []state.Extension) []state.Extension {
 		}
 	}
 	return list
+}
+
+// inMemoryOnly is what extensions have lost with a Chrome that died before its
+// state was read.
+func inMemoryOnly(doc state.Document, list []state.Extension) (lost []state.Missed) {
+	for _, e := range list {
+		told := func(m state.Missed) bool {
+			return m.Component == state.ComponentExtensionStorage && m.Origin == e.Origin()
+		}
+		if doc.Complete || slices.ContainsFunc(doc.Missed, told) {
+			continue
+		}
+		lost = append(lost, state.Missed{Component: state.ComponentExtensionStorage, Origin: e.Origin(),
+			Reason: "what it had in chrome.storage.session, if anything, Chrome kept in memory only and died before it was read"})
+	}
+	return lost
 }
 
 // foundExtensions are those that lie in a run directory.

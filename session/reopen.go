@@ -2,6 +2,7 @@ package session
 
 import (
 	"context"
+	"slices"
 
 	"github.com/stasisd/stasis/browser"
 	"github.com/stasisd/stasis/fault"
@@ -14,6 +15,7 @@ import (
 // read of it last, and reports what it brought back.
 func (s *Service) startAgain(ctx context.Context, rec profiles.Session, dir *browser.Dir, doc state.Document, o browser.Options) (upright, error) {
 	began := s.Now()
+	doc.Missed = append(slices.Clone(doc.Missed), inMemoryOnly(doc, o.Extensions)...)
 	chrome, lines, err := s.Browsers.Restored(ctx, dir, doc, o)
 	if err != nil {
 		return upright{}, err

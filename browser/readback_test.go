@@ -1,0 +1,44 @@
+package browser
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stasisd/stasis/browser/capture"
+	"github.com/stasisd/stasis/state"
+)
+
+var awayOverrides = state.Overrides{UserAgent: "Mozilla/5.0 (X11; Linux x86_64) Test/1", Locale: "de-DE", Timezone: "Asia/Calcutta",
+	Viewport: &state.Viewport{Width: 800, Height: 600}}
+
+// Chrome itself is asked what it tells pages; what it was only given is said to
+// be that.
+func TestOverridesAreReadBack(t *testing.T) {
+	r := newRig(t)
+	b, report := r.restored(r.dir(), state.Document{SchemaVersion: state.SchemaVersion, Complete: true, Datadir: state.DatadirNone,
+		Overrides: awayOverrides}, Options{})
+	v, err := b.Verify(within(t), state.Document{Complete: true, Datadir: state.DatadirNone, Overrides: awayOverrides}, report)
+	if err != nil || !v.OK() {
+		t.Errorf("%+v, %v", v, err)
+	}
+	if c := line(v.Components, state.ComponentOverrides, ""); c.Saved != 4 || c.Restored != 4 || c.Reason != "given to Chrome and not read back: viewport, locale" {
+		t.Errorf("%+v", c)
+	}
+}
+
+func TestChecked(t *testing.T) {
+	whole := state.Component{Name: state.ComponentOverrides, Saved: 4, Restored: 4}
+	got, differs := checked(whole, awayOverrides, awayOverrides, capture.Told{UserAgent: "Chrome", Timezone: "UTC", Asked: "Asia/Kolkata"})
+	if got.Restored != 2 || got.Dropped != 2 || !strings.HasPrefix(got.Reason, "Chrome tells pages something else: user_agent, timezone; ") {
+		t.Errorf("%+v", got)
+	}
+	if len(differs) != 1 || differs[0].By != state.ByRestore || differs[0].Changed != 2 || strings.Join(differs[0].Names, " ") != "timezone user_agent" {
+		t.Errorf("%+v", differs)
+	}
+	// What the create names itself was not to come back.
+	own := state.Overrides{UserAgent: "Chrome", Timezone: "UTC"}.Over(awayOverrides)
+	replaced := state.Component{Name: state.ComponentOverrides, Saved: 4, Restored: 2, Dropped: 2, Reason: "own"}
+	if got, differs := checked(replaced, awayOverrides, own, capture.Told{UserAgent: "Chrome", Timezone: "UTC", Asked: "Asia/Kolkata"}); len(differs) != 0 || got.Restored != 2 {
+		t.Errorf("%+v, %+v", got, differs)
+	}
+}
