@@ -30,6 +30,7 @@ func (s *Service) startAgain(ctx context.Context, rec profiles.Session, dir *bro
 	if w := unreadCrash(doc); w != "" {
 		report.Warnings = append(report.Warnings, w)
 	}
+	report.bound()
 	return upright{chrome: chrome, report: report, doc: doc}, nil
 }
 

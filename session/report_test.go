@@ -32,6 +32,13 @@ func TestVerified(t *testing.T) {
 	if first.Components[0].Restored != 1 || len(first.Warnings) != 1 {
 		t.Errorf("the first report has changed: %+v", first)
 	}
+	// A line that is not listed is in the sum of the others.
+	report = first
+	report.Components = []state.Component{{Name: "cookies", Saved: 9, Restored: 9, More: 3}}
+	report.verified(state.Verification{Components: []state.Component{{Name: "cookies", Origin: "z.example", Saved: 2, Restored: 1, Expired: 1}}})
+	if got := report.Components; len(got) != 1 || got[0].Saved != 9 || got[0].Restored != 8 || got[0].Expired != 1 {
+		t.Errorf("the sum: %+v", got)
+	}
 	report = first
 	report.verified(state.Verification{Differences: []state.Difference{site}})
 	if report.Verification != VerificationOK || len(report.Warnings) != 1 || len(report.Differences) != 1 {

@@ -31,11 +31,7 @@ func (r *RestoreReport) verified(v state.Verification) {
 	}
 	r.Components = slices.Clone(r.Components)
 	for _, better := range v.Components {
-		for i := range r.Components {
-			if r.Components[i].Name == better.Name && r.Components[i].Origin == better.Origin {
-				r.Components[i] = better
-			}
-		}
+		r.correct(better)
 	}
 	r.Differences = append([]state.Difference{}, v.Differences...)
 	r.Warnings = slices.Clone(r.Warnings)
@@ -50,6 +46,23 @@ func (r *RestoreReport) verified(v state.Verification) {
 		}
 	}
 	r.Differences, r.Warnings = state.BoundedDifferences(r.Differences), boundedWarnings(r.Warnings)
+}
+
+// correct puts a better line in its place. One that is not listed is among those
+// that are added up, as restored whole.
+func (r *RestoreReport) correct(better state.Component) {
+	own := slices.IndexFunc(r.Components, func(c state.Component) bool {
+		return c.Name == better.Name && c.Origin == better.Origin && c.More == 0
+	})
+	sum := slices.IndexFunc(r.Components, func(c state.Component) bool { return c.Name == better.Name && c.More > 0 })
+	switch {
+	case own >= 0:
+		r.Components[own] = better
+	case sum >= 0:
+		r.Components[sum].Restored -= better.Dropped + better.Expired
+		r.Components[sum].Dropped += better.Dropped
+		r.Components[sum].Expired += better.Expired
+	}
 }
 
 // verify reads the restored state back once the tabs are there, or a thawed
