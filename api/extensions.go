@@ -1,8 +1,6 @@
 package api
 
 import (
-	"io"
-	"mime"
 	"net/http"
 	"time"
 
@@ -31,18 +29,9 @@ func answerOfExtension(e profiles.Extension) extensionAnswer {
 
 // putExtension stores the extension in the body, or in the one file of a form.
 func (s *Server) putExtension(c *call) error {
-	body := &upload{
-		from:    http.MaxBytesReader(c.Response(), c.Request().Body, s.maxUpload),
-		control: http.NewResponseController(c.Response()), now: s.now,
-	}
-	c.Request().Body = body
-	var content io.Reader = body
-	if media, _, _ := mime.ParseMediaType(c.Request().Header.Get("Content-Type")); media == "multipart/form-data" {
-		_, part, err := oneFile(c.Request())
-		if err != nil {
-			return body.explain(err, s.maxUpload)
-		}
-		content = part
+	body, _, content, err := s.uploaded(c)
+	if err != nil {
+		return err
 	}
 	e, fresh, err := s.service.PutExtension(c.Request().Context(), c.caller, content)
 	if err != nil {

@@ -47,20 +47,12 @@ func (s *Server) putFile(c *call) error {
 	if err != nil {
 		return err
 	}
-	body := &upload{
-		from:    http.MaxBytesReader(c.Response(), c.Request().Body, s.maxUpload),
-		control: http.NewResponseController(c.Response()), now: s.now,
+	body, name, content, err := s.uploaded(c)
+	if err != nil {
+		return err
 	}
-	c.Request().Body = body
-	var content io.Reader = body
-	if media, _, _ := mime.ParseMediaType(c.Request().Header.Get("Content-Type")); media == "multipart/form-data" {
-		name, part, err := oneFile(c.Request())
-		if err != nil {
-			return body.explain(err, s.maxUpload)
-		}
-		if content = part; q.Name == "" {
-			q.Name = name
-		}
+	if q.Name == "" {
+		q.Name = name
 	}
 	if !isFileName(q.Name) {
 		return invalid("name", "must be one path element of 1 to %d bytes", maxFileName)

@@ -3,6 +3,7 @@ package api
 import (
 	"errors"
 	"io"
+	"mime"
 	"mime/multipart"
 	"net/http"
 
@@ -14,6 +15,23 @@ import (
 type formFile struct {
 	form *multipart.Reader
 	part *multipart.Part
+}
+
+// uploaded is the body of a call that takes one file: as it is, or the one file
+// of a form, with its name. Later errors of its readers are explained by body.
+func (s *Server) uploaded(c *call) (body *upload, name string, content io.Reader, err error) {
+	body = &upload{
+		from:    http.MaxBytesReader(c.Response(), c.Request().Body, s.maxUpload),
+		control: http.NewResponseController(c.Response()), now: s.now,
+	}
+	c.Request().Body = body
+	if media, _, _ := mime.ParseMediaType(c.Request().Header.Get("Content-Type")); media != "multipart/form-data" {
+		return body, "", body, nil
+	}
+	if name, content, err = oneFile(c.Request()); err != nil {
+		return nil, "", nil, body.explain(err, s.maxUpload)
+	}
+	return body, name, content, nil
 }
 
 // oneFile finds the file of a multipart form.
