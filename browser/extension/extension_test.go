@@ -191,8 +191,9 @@ func TestNameOfTheDefaultLocale(t *testing.T) {
 	if err != nil || info.Name != "Night" || info.ID != idOf([]byte("stasis extension\x00__MSG_appName__")) {
 		t.Errorf("%+v %v", info, err)
 	}
-	if info, _, err := write(t, zipOf(t, entry{name: "manifest.json", body: body})); err != nil || info.Name != "__MSG_appName__" {
-		t.Errorf("without translations: %+v %v", info, err)
+	other := entry{name: "_locales/en/messages.json", body: `{"other": {"message": "Day"}}`}
+	if info, _, err := write(t, zipOf(t, entry{name: "manifest.json", body: body}, other)); err != nil || info.Name != "__MSG_appName__" {
+		t.Errorf("without its translation: %+v %v", info, err)
 	}
 }
 
@@ -263,6 +264,20 @@ func TestDamagedZips(t *testing.T) {
 	}
 }
 
+// named is a manifest with one field more.
+func named(field string) string {
+	return `{"manifest_version": 3, "name": "x", "version": "1", ` + field + `}`
+}
+
+// What a manifest names is found as Chrome finds it.
+func TestNamedFiles(t *testing.T) {
+	body := named(`"background": {"service_worker": "/js/sw.js"}, "content_scripts": [{"js": ["./js/../js/sw.js"],
+		"matches": ["<all_urls>", "*://*/*", "https://*.a.example/x*", "http://a.example:8080/*", "http://localhost:*/*", "file:///*"]}]`)
+	if _, _, err := write(t, zipOf(t, entry{name: "manifest.json", body: body}, entry{name: "js/sw.js", body: "1"})); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestRefusedManifests(t *testing.T) {
 	for name, c := range map[string]struct{ body, says string }{
 		"not JSON":         {`{`, "not a JSON object"},
@@ -281,6 +296,14 @@ func TestRefusedManifests(t *testing.T) {
 		"key a number":     {`{"manifest_version": 3, "name": "x", "version": "1", "key": 5}`, "key must be"},
 		"permissions":      {`{"manifest_version": 3, "name": "x", "version": "1", "permissions": "tabs"}`, "permissions must be an array"},
 		"background":       {`{"manifest_version": 3, "name": "x", "version": "1", "background": []}`, "background must be an object"},
+		"no worker":        {named(`"background": {"service_worker": "sw.js"}`), `service_worker: there is no file "sw.js"`},
+		"no script":        {named(`"content_scripts": [{"matches": ["<all_urls>"], "js": ["/a.js"]}]`), `content_scripts[0]: there is no file "/a.js"`},
+		"no styles":        {named(`"content_scripts": [{"matches": ["*://*/*"], "css": ["./a.css"]}]`), `there is no file "./a.css"`},
+		"no matches":       {named(`"content_scripts": [{"js": ["manifest.json"]}]`), "content_scripts[0].matches must have a pattern"},
+		"no pattern":       {named(`"content_scripts": [{"matches": ["https://a.*/x"]}]`), `"https://a.*/x" is no match pattern`},
+		"no path":          {named(`"content_scripts": [{"matches": ["<all_urls>"], "exclude_matches": ["https://a.example"]}]`), "is no match pattern"},
+		"scripts":          {named(`"content_scripts": {}`), "not of its type"},
+		"no translations":  {named(`"default_locale": "en"`), "default_locale: there is no file _locales/en/messages.json"},
 		"version 2":        {`{"manifest_version": 2, "name": "x", "version": "1"}`, "manifest_version must be 3"},
 		"optional ones":    {`{"manifest_version": 3, "name": "x", "version": "1", "optional_permissions": ["nativeMessaging"]}`, "nativeMessaging"},
 		"native programs":  {`{"manifest_version": 3, "name": "x", "version": "1", "permissions": ["nativeMessaging"]}`, "nativeMessaging"},
