@@ -59,6 +59,10 @@ bench: build e2e/clients/node_modules/.package-lock.json ## measure speed, size 
 	@build/need chromium chromium-headless-shell
 	@go run ./e2e/bench
 
+.PHONY: bench-go
+bench-go: ## go test -bench of the hot paths: the multiplexer, archives, diffs
+	@go test -run '^$$' -bench . -benchmem ./browser/mux ./snapshot ./state
+
 .PHONY: clean
 clean: ## remove what was built and installed in here
 	@rm -rf bin e2e/clients/node_modules

@@ -41,6 +41,7 @@ func benchProfile(b *testing.B) []snapshot.Entry {
 }
 
 func BenchmarkSave(b *testing.B) {
+	b.ReportAllocs()
 	v, _ := newVault(b)
 	entries := benchProfile(b)
 	n := 0
@@ -54,6 +55,7 @@ func BenchmarkSave(b *testing.B) {
 }
 
 func BenchmarkUnpack(b *testing.B) {
+	b.ReportAllocs()
 	v, _ := newVault(b)
 	s := save(b, v, draft(1, benchProfile(b)...))
 	b.SetBytes(s.Archive.TarSize)
