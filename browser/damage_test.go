@@ -28,7 +28,7 @@ func (r *rig) filled(url string) (*Dir, state.Document) {
 		r.t.Fatalf("%s, %v", doc.Datadir, err)
 	}
 	p := r.inventory(b.dir)
-	doc.Inventory, doc.Cookies, doc.Local = p.Inventory, p.Cookies, p.Local
+	doc.Inventory, doc.Cookies, doc.Local = p.Inventory, p.Cookies, p.LocalStorage.Areas
 	doc.FromDisk = []string{state.ComponentCookies, state.ComponentLocalStorage}
 	return b.dir, doc
 }
@@ -161,7 +161,7 @@ func TestReportOfADamagedProfile(t *testing.T) {
 				t.Fatalf("%s, %v", as, err)
 			}
 			p := r.inventory(d)
-			if got := fmt.Sprint(len(p.Cookies), " ", len(p.Local)); got != "2 1" {
+			if got := fmt.Sprint(len(p.Cookies), " ", len(p.LocalStorage.Areas)); got != "2 1" {
 				t.Errorf("after its next close the profile has %s cookies and areas", got)
 			}
 		})

@@ -30,6 +30,7 @@ func (b *Browser) Capture(ctx context.Context) (state.Document, error) {
 		defer b.passkeys.rest()()
 		b.passkeys.read(ctx)
 	}
+	began := b.now().UTC()
 	doc, err := capture.Read(ctx, b.driver)
 	if err != nil {
 		return doc, err
@@ -37,7 +38,7 @@ func (b *Browser) Capture(ctx context.Context) (state.Document, error) {
 	if err := b.captureExtensions(ctx, &doc); err != nil {
 		return doc, err
 	}
-	doc.CapturedAt = b.now().UTC()
+	doc.CapturedAt = began
 	doc.Datadir = state.DatadirLive
 	doc.Chrome = state.Chrome{Version: b.version, Engine: EngineChrome, UserAgent: b.userAgent, Flags: b.process.Flags()}
 	doc.Overrides, doc.Permissions = b.options.Overrides, b.mux.Granted()

@@ -180,7 +180,7 @@ func TestInventoryCountsAsTheSiteDoes(t *testing.T) {
 		}
 		items := []state.Item{{Key: "a", Value: "a 😀"}, {Key: "ключ", Value: "ключ 😀"}}
 		areas := []state.Area{{StorageKey: one + "/", Items: items}, {StorageKey: two + "/", Items: items}}
-		if diff := cmp.Diff(areas, p.Local); diff != "" {
+		if diff := cmp.Diff(areas, p.LocalStorage.Areas); diff != "" {
 			t.Errorf("round %d: localStorage (-want +got):\n%s", round, diff)
 		}
 		if diff := cmp.Diff(jar, p.Cookies, cmpopts.EquateApprox(0, 1e-3)); diff != "" {

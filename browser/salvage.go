@@ -2,6 +2,7 @@ package browser
 
 import (
 	"context"
+	"os"
 	"path/filepath"
 	"slices"
 	"time"
@@ -9,6 +10,7 @@ import (
 	"github.com/stasisd/stasis/browser/capture"
 	"github.com/stasisd/stasis/browser/datadir"
 	"github.com/stasisd/stasis/browser/inventory"
+	"github.com/stasisd/stasis/browser/localstorage"
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/state"
 )
@@ -20,9 +22,14 @@ const inspectDeadline = 20 * time.Second
 // the state document has to stand in for.
 type salvage struct {
 	found inventory.Profile
-	// These do not hold what was saved, so their files were removed.
+	// These do not hold what was saved. The files of the jar and of
+	// sessionStorage were removed, localStorage was mended.
 	cookies, local, session bool
 	before
+	// placed are the report lines of the localStorage that was laid into the
+	// profile, and left are the areas that only Chrome can lay.
+	placed []state.Component
+	left   []state.Area
 }
 
 // fromDocument is the reason of report lines of what the document stood in for.
@@ -30,8 +37,9 @@ const fromDocument = "the profile's own copy was damaged or short; it was laid d
 
 // inspect reads a profile that no Chrome has opened yet, and removes what is
 // damaged of it where the document has the same: Chrome would throw it away
-// when it meets the damage, with what is laid down over it.
-func inspect(ctx context.Context, dir *Dir, doc state.Document) (s salvage, err error) {
+// when it meets the damage, with what is laid down over it. The document's
+// localStorage is laid into the profile where it wins.
+func inspect(ctx context.Context, dir *Dir, doc state.Document, now time.Time) (s salvage, err error) {
 	ctx, cancel := context.WithTimeout(ctx, inspectDeadline)
 	defer cancel()
 	profile := filepath.Join(dir.Profile(), datadir.Profile)
@@ -39,17 +47,43 @@ func inspect(ctx context.Context, dir *Dir, doc state.Document) (s salvage, err 
 		return s, err
 	}
 	s.localDB, s.sessionDB = inventory.GenerationOf(profile, inventory.LocalStorage), inventory.GenerationOf(profile, inventory.SessionStorage)
-	if doc.Datadir != state.DatadirClean || !doc.Complete {
-		return s, nil // what was read wins anyway, or nothing was read
+	if !doc.Complete {
+		return s, nil // nothing was read
+	}
+	if doc.Datadir != state.DatadirClean { // what was read wins
+		return s, s.layLocal(dir, doc.Local, now)
 	}
 	s.judge(doc)
 	var remove []string
-	for name, broken := range map[string]bool{"Cookies": s.cookies, "Local Storage": s.local, "Session Storage": s.session} {
+	for name, broken := range map[string]bool{"Cookies": s.cookies, "Session Storage": s.session} {
 		if broken {
 			remove = append(remove, name)
 		}
 	}
-	return s, datadir.Remove(dir.Profile(), remove...)
+	if err := datadir.Remove(dir.Profile(), remove...); err != nil {
+		return s, err
+	}
+	return s, s.layLocal(dir, s.areas(doc), now)
+}
+
+// layLocal lays localStorage into the profile, and hands its files to Chrome's
+// user.
+func (s *salvage) layLocal(dir *Dir, areas []state.Area, now time.Time) error {
+	if len(areas) == 0 && !s.local && !s.found.LocalStorage.Cut {
+		return nil
+	}
+	const op = "browser.lay"
+	profile := filepath.Join(dir.Profile(), datadir.Profile)
+	root, err := os.OpenRoot(profile)
+	if err != nil {
+		return fault.Wrap(err, fault.StoreFailed, op, "the profile cannot be opened")
+	}
+	defer func() { _ = root.Close() }() // only a handle
+	if s.placed, s.left, err = localstorage.Lay(root, areas, now); err != nil {
+		return err
+	}
+	s.localDB = inventory.GenerationOf(profile, inventory.LocalStorage)
+	return dir.OwnProfile(filepath.Join(datadir.Profile, filepath.Dir(localstorage.Folder)))
 }
 
 // judge decides what the document stands in for: a store that was read and is
@@ -60,7 +94,7 @@ func (s *salvage) judge(doc state.Document) {
 	_, s.local = s.found.Inventory.Damaged(state.ComponentLocalStorage)
 	_, s.session = s.found.Inventory.Damaged(state.ComponentSessionStorage)
 	s.cookies = s.cookies || doc.IsFromDisk(state.ComponentCookies) && s.lacksCookies(doc)
-	s.local = s.local || doc.IsFromDisk(state.ComponentLocalStorage) && s.lacksLocal(doc)
+	s.local = s.local || doc.IsFromDisk(state.ComponentLocalStorage) && s.lacksLocal(doc.Written())
 }
 
 // inspected is the outcome of inspect.
@@ -71,10 +105,10 @@ type inspected struct {
 
 // inspecting inspects beside the caller, who must take the outcome. The settings
 // were read before they were prepared for Chrome.
-func inspecting(ctx context.Context, dir *Dir, doc state.Document, settings state.Inventory) <-chan inspected {
+func inspecting(ctx context.Context, dir *Dir, doc state.Document, settings state.Inventory, now time.Time) <-chan inspected {
 	done := make(chan inspected, 1)
 	go func() {
-		s, err := inspect(ctx, dir, doc)
+		s, err := inspect(ctx, dir, doc, now)
 		s.found.Inventory = s.found.Inventory.With(settings)
 		done <- inspected{s, err}
 	}()
@@ -86,9 +120,12 @@ func inspecting(ctx context.Context, dir *Dir, doc state.Document, settings stat
 func (b *Browser) overlay(ctx context.Context, doc state.Document) (report []state.Component, err error) {
 	s := &b.salvage
 	if doc.Datadir != state.DatadirClean && doc.Complete {
-		if report, err = capture.Lay(ctx, b.driver, doc, b.now()); err != nil {
+		rest := doc
+		rest.Local = s.left
+		if report, err = capture.Lay(ctx, b.driver, rest, b.now()); err != nil {
 			return nil, err
 		}
+		report = append(report, s.placed...)
 		s.laid(b.dir, report)
 	}
 	if s.cookies {
@@ -98,12 +135,14 @@ func (b *Browser) overlay(ctx context.Context, doc state.Document) (report []sta
 		}
 		report = append(report, because(lines, fromDocument)...)
 	}
-	if s.local {
-		lines, err := capture.LayLocal(ctx, b.driver, s.areas(doc))
+	if doc.Datadir == state.DatadirClean {
+		lines, err := capture.LayLocal(ctx, b.driver, s.left)
 		if err != nil {
 			return nil, err
 		}
-		s.laid(b.dir, lines)
+		if lines = append(lines, s.placed...); len(lines) > 0 {
+			s.laid(b.dir, lines)
+		}
 		report = append(report, because(lines, fromDocument)...)
 	}
 	if s.jar, err = capture.Cookies(ctx, b.driver); err != nil {
@@ -114,7 +153,7 @@ func (b *Browser) overlay(ctx context.Context, doc state.Document) (report []sta
 			report = append(report, state.CompareCookies(doc.Cookies, s.jar, b.now(), nil)...)
 		}
 		if !s.local {
-			report = append(report, state.BroughtLocal(doc, s.found.Local)...)
+			report = append(report, state.BroughtLocal(doc.Written(), s.found.LocalStorage.Areas)...)
 		}
 	}
 	lines := state.Brought(doc, s.found.Inventory)
@@ -144,17 +183,22 @@ func (s salvage) lacksCookies(doc state.Document) bool {
 
 // lacksLocal reports the same of localStorage.
 func (s salvage) lacksLocal(doc state.Document) bool {
-	if s.found.Local == nil && s.unread(state.ComponentLocalStorage) {
+	if s.found.LocalStorage.Areas == nil && s.unread(state.ComponentLocalStorage) {
 		return false
 	}
-	return slices.ContainsFunc(state.BroughtLocal(doc, append([]state.Area{}, s.found.Local...)), func(line state.Component) bool { return line.Dropped > 0 })
+	return slices.ContainsFunc(state.BroughtLocal(doc, append([]state.Area{}, s.found.LocalStorage.Areas...)), func(line state.Component) bool { return line.Dropped > 0 })
 }
 
-// areas are the localStorage areas to lay down: the document's, and of origins
-// that it does not have, what could still be read on disk.
+// areas are the localStorage areas to lay down over a profile that Chrome
+// closed: those that did not reach it, or, of a database that does not hold what
+// was saved, the document's, and of origins that it does not have, what could
+// still be read on disk.
 func (s salvage) areas(doc state.Document) []state.Area {
+	if !s.local {
+		return slices.DeleteFunc(slices.Clone(doc.Local), func(a state.Area) bool { return !slices.Contains(doc.Unwritten, a.StorageKey) })
+	}
 	areas := slices.Clone(doc.Local)
-	for _, area := range s.found.Local {
+	for _, area := range s.found.LocalStorage.Areas {
 		if !slices.ContainsFunc(doc.Local, func(a state.Area) bool { return a.StorageKey == area.StorageKey }) {
 			areas = append(areas, area)
 		}

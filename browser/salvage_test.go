@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/stasisd/stasis/browser/inventory"
+	"github.com/stasisd/stasis/browser/localstorage"
 	"github.com/stasisd/stasis/state"
 )
 
@@ -25,14 +26,14 @@ func TestJudge(t *testing.T) {
 		found    inventory.Profile
 		gone     bool
 	}{
-		"whole":                        {both, inventory.Profile{Cookies: cookies, Local: local}, false},
+		"whole":                        {both, inventory.Profile{Cookies: cookies, LocalStorage: localstorage.Contents{Areas: local}}, false},
 		"not counted":                  {both, inventory.Profile{Inventory: holding("", "too many")}, false},
 		"damaged":                      {both, inventory.Profile{Inventory: holding("broken", "")}, true},
 		"damaged, of an older reading": {nil, inventory.Profile{Inventory: holding("broken", "")}, true},
 		"not there":                    {both, inventory.Profile{}, true},
 		"not there, and never read":    {nil, inventory.Profile{}, false},
-		"short":                        {both, inventory.Profile{Cookies: []state.Cookie{}, Local: []state.Area{}}, true},
-		"short, of an older reading":   {nil, inventory.Profile{Cookies: []state.Cookie{}, Local: []state.Area{}}, false},
+		"short":                        {both, inventory.Profile{Cookies: []state.Cookie{}, LocalStorage: localstorage.Contents{Areas: []state.Area{}}}, true},
+		"short, of an older reading":   {nil, inventory.Profile{Cookies: []state.Cookie{}, LocalStorage: localstorage.Contents{Areas: []state.Area{}}}, false},
 	} {
 		s := salvage{found: test.found}
 		doc := state.Document{Complete: true, Datadir: state.DatadirClean, Inventory: state.Inventory{}, Cookies: cookies, Local: local, FromDisk: test.fromDisk}

@@ -83,7 +83,7 @@ func (s *Starter) Restored(ctx context.Context, dir *Dir, doc state.Document, o 
 		return nil, nil, err
 	}
 	// The profile is read while the empty Chrome comes up, which leaves it alone.
-	inspected := inspecting(ctx, dir, doc, settings)
+	inspected := inspecting(ctx, dir, doc, settings, s.Now())
 	b, err := s.start(ctx, dir, spareProfile, o)
 	salvaged := <-inspected
 	if err != nil {
@@ -98,6 +98,9 @@ func (s *Starter) Restored(ctx context.Context, dir *Dir, doc state.Document, o 
 			return nil, nil, b.abandon(ctx, err)
 		}
 		b.salvage = salvage{}
+		if err := b.salvage.layLocal(dir, doc.Local, s.Now()); err != nil {
+			return nil, nil, b.abandon(ctx, err)
+		}
 	}
 	b.givePasskeys(doc.Passkeys)
 	if err := b.attend(ctx, b.setups()...); err != nil {

@@ -67,7 +67,7 @@ func (s *Service) bringUp(ctx context.Context, r Create, o origin, named []profi
 			return upright{}, err
 		}
 		up.report = report
-		report.Warnings = missed(up.doc)
+		report.Warnings = append(missed(up.doc), untimely(report.Components)...)
 	}
 	if w := unreadCrash(up.doc); w != "" {
 		report.Warnings = append(report.Warnings, w)

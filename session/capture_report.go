@@ -3,7 +3,9 @@ package session
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -71,7 +73,26 @@ func missed(doc state.Document) []string {
 		if doc.Datadir == state.DatadirClean {
 			what = inProfile(doc, m)
 		}
-		warnings = append(warnings, m.Component+" "+m.Origin+what+m.Reason)
+		warnings = append(warnings, strings.TrimSpace(m.Component+" "+m.Origin)+what+m.Reason)
+	}
+	for _, key := range doc.Unwritten {
+		warnings = append(warnings, state.ComponentLocalStorage+" "+key+" was saved as it was read before Chrome closed, and is laid down by a restore: Chrome ended before it had written it into the profile")
+	}
+	return warnings
+}
+
+// untimely tells of each kind how many origins a restore had no time for; its
+// report has their names.
+func untimely(report []state.Component) []string {
+	late := map[string]int{}
+	for _, line := range report {
+		if line.Dropped > 0 && line.Reason == state.NoTime {
+			late[line.Name]++
+		}
+	}
+	var warnings []string
+	for _, name := range slices.Sorted(maps.Keys(late)) {
+		warnings = append(warnings, fmt.Sprintf("%s of %d origins did not come back: %s", name, late[name], state.NoTime))
 	}
 	return warnings
 }
@@ -81,7 +102,7 @@ func missed(doc state.Document) []string {
 func inProfile(doc state.Document, m state.Missed) string {
 	_, damaged := doc.Inventory.Damaged(m.Component)
 	switch {
-	case m.Component == state.ComponentLocalStorage && !damaged:
+	case m.Component == state.ComponentLocalStorage && m.Origin != "" && !damaged:
 		return " is in the profile alone, which Chrome closed: "
 	case m.InProfile == nil:
 		return " was not saved: "

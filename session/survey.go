@@ -4,10 +4,12 @@ import (
 	"context"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/stasisd/stasis/browser/datadir"
 	"github.com/stasisd/stasis/browser/inventory"
+	"github.com/stasisd/stasis/browser/localstorage"
 	"github.com/stasisd/stasis/state"
 )
 
@@ -26,7 +28,7 @@ const (
 //
 // A profile that cannot be counted is saved all the same, and the report says so.
 func (s *Service) survey(ctx context.Context, j job, doc state.Document) state.Document {
-	doc.FromDisk = nil // an uploaded document's word is not taken for it
+	doc.FromDisk, doc.Unwritten = nil, nil // an uploaded document's word is not taken for it
 	doc.Missed = slices.Clone(doc.Missed)
 	for i := range doc.Missed {
 		doc.Missed[i].InProfile = nil // nor for this
@@ -51,6 +53,7 @@ func (s *Service) survey(ctx context.Context, j job, doc state.Document) state.D
 	}
 	if doc.Datadir == state.DatadirClean {
 		lookFor(doc.Missed, filepath.Join(j.dir.Profile(), datadir.Profile))
+		doc = unwritten(doc, found.LocalStorage)
 	}
 	return smallest(withDisk(doc, found), counted(doc, found), doc)
 }
@@ -96,12 +99,36 @@ func withDisk(doc state.Document, found inventory.Profile) state.Document {
 			}
 		}
 	}
-	if _, damaged := found.Inventory.Damaged(state.ComponentLocalStorage); !damaged && found.Local != nil {
+	if _, damaged := found.Inventory.Damaged(state.ComponentLocalStorage); !damaged && found.LocalStorage.Areas != nil {
 		whole.FromDisk = append(whole.FromDisk, state.ComponentLocalStorage)
-		whole.Local = found.Local
+		whole.Local = found.LocalStorage.Areas
+		for _, area := range doc.Local {
+			if slices.Contains(doc.Unwritten, area.StorageKey) {
+				whole.Local = replaced(whole.Local, area)
+			}
+		}
 		whole.Missed = slices.DeleteFunc(slices.Clone(doc.Missed), func(m state.Missed) bool {
-			return m.Component == state.ComponentLocalStorage
+			return m.Component == state.ComponentLocalStorage && m.Origin != ""
 		})
 	}
 	return whole
+}
+
+// replaced has an area in the place of the one of the same storage key.
+func replaced(areas []state.Area, area state.Area) []state.Area {
+	out := slices.DeleteFunc(slices.Clone(areas), func(a state.Area) bool { return a.StorageKey == area.StorageKey })
+	at, _ := slices.BinarySearchFunc(out, area, func(a, b state.Area) int { return strings.Compare(a.StorageKey, b.StorageKey) })
+	return slices.Insert(out, at, area)
+}
+
+// unwritten notes which of the localStorage that was read did not reach the
+// disk: Chrome may end well before it has written what pages stored last. A
+// write that is cut off and was none of those is named as missed.
+func unwritten(doc state.Document, found localstorage.Contents) state.Document {
+	doc.Unwritten = found.Unwritten(doc.Local, doc.CapturedAt)
+	if found.Cut && len(doc.Unwritten) == 0 {
+		doc.Missed = append(slices.Clone(doc.Missed), state.Missed{Component: state.ComponentLocalStorage,
+			Reason: "Chrome ended in the middle of its last write, which is lost; which origin's it was is not known"})
+	}
+	return doc
 }

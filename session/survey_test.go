@@ -10,6 +10,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/stasisd/stasis/browser/inventory"
+	"github.com/stasisd/stasis/browser/localstorage"
 	"github.com/stasisd/stasis/snapshot"
 	"github.com/stasisd/stasis/state"
 )
@@ -59,6 +61,63 @@ func TestFromDiskIsWhatWasReadThere(t *testing.T) {
 	warned := strings.Join(answer.Snapshot.Warnings, "\n")
 	if !strings.Contains(warned, "is in the profile alone, which Chrome closed: "+reason) || strings.Contains(warned, "was not saved") {
 		t.Errorf("the warnings: %s", warned)
+	}
+}
+
+// What Chrome had not written when it ended stays in the document as it was
+// read, and the save's answer names it; a document that is uploaded cannot say so
+// itself.
+func TestUnwrittenLocalStorageIsNamed(t *testing.T) {
+	r := newRig(t, nil)
+	id := r.create(alice, nil).ID
+	area := state.Area{StorageKey: "https://big.example/", Items: []state.Item{{Key: "k", Value: "v"}}}
+	r.browsers.last().reads = func(doc *state.Document) {
+		doc.Local, doc.Unwritten = []state.Area{area}, []string{"https://forged.example/"}
+	}
+	doc, answer := r.savedDocument(id)
+	if diff := cmp.Diff([]string{area.StorageKey}, doc.Unwritten); diff != "" || len(doc.Local) != 1 || len(doc.Local[0].Items) != 1 {
+		t.Errorf("%+v (-want +got):\n%s", doc.Local, diff)
+	}
+	warned := strings.Join(answer.Snapshot.Warnings, "\n")
+	if !strings.Contains(warned, "local_storage https://big.example/ was saved as it was read") || strings.Contains(warned, "forged") {
+		t.Errorf("the warnings: %s", warned)
+	}
+	only, _ := state.Selection{Exclude: []string{"https://big.example"}}.Document(doc)
+	if len(only.Unwritten) != 0 || len(doc.Alone().Unwritten) != 0 {
+		t.Errorf("an origin that was left out is still named: %v", only.Unwritten)
+	}
+}
+
+// Of what is on the disk and what did not get there each origin has one area;
+// a write that is cut off and nobody's is told all the same.
+func TestUnwritten(t *testing.T) {
+	area := func(key, value string) state.Area {
+		return state.Area{StorageKey: key, Items: []state.Item{{Key: "k", Value: value}}}
+	}
+	found := inventory.Profile{LocalStorage: localstorage.Contents{Cut: true, Commits: map[string]localstorage.Commit{},
+		Areas: []state.Area{area("https://a.example/", "on disk"), area("https://b.example/", "old"), area("https://c.example/", "on disk")}}}
+	doc := state.Document{Datadir: state.DatadirClean, Local: []state.Area{area("https://b.example/", "new")}}
+	got := withDisk(unwritten(doc, found.LocalStorage), found)
+	want := []state.Area{area("https://a.example/", "on disk"), area("https://b.example/", "new"), area("https://c.example/", "on disk")}
+	if diff := cmp.Diff(want, got.Local); diff != "" || len(got.Missed) != 0 || !got.IsFromDisk(state.ComponentLocalStorage) {
+		t.Errorf("missed %v (-want +got):\n%s", got.Missed, diff)
+	}
+	doc.Local = nil
+	if got := withDisk(unwritten(doc, found.LocalStorage), found); len(got.Missed) != 1 || !strings.Contains(missed(got)[0], "local_storage was not saved: ") {
+		t.Errorf("a write of nobody that is known: %+v, %v", got.Missed, missed(got))
+	}
+}
+
+// What a restore had no time for is one warning for each kind.
+func TestUntimely(t *testing.T) {
+	late := func(name, origin string) state.Component {
+		return state.Component{Name: name, Origin: origin, Saved: 1, Dropped: 1, Reason: state.NoTime}
+	}
+	got := untimely([]state.Component{late("local_storage", "https://a.example/"), late("indexed_db", "https://a.example/"), late("local_storage", "https://b.example/"),
+		{Name: "cookies", Saved: 1, Dropped: 1, Reason: "Chrome refused the cookie"}})
+	want := []string{"indexed_db of 1 origins did not come back: " + state.NoTime, "local_storage of 2 origins did not come back: " + state.NoTime}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 

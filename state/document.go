@@ -31,7 +31,7 @@ const (
 // Document is state.json. All strings are as CDP gives them.
 type Document struct {
 	SchemaVersion string    `json:"schema_version"`
-	CapturedAt    time.Time `json:"captured_at"`
+	CapturedAt    time.Time `json:"captured_at"` // when the reading began
 	Datadir       Datadir   `json:"datadir"`
 	Chrome        Chrome    `json:"chrome"`
 	// Complete is false where no reading over CDP was possible (a crash): what
@@ -49,6 +49,9 @@ type Document struct {
 	// archived: each of their items is in it. Others were read before Chrome
 	// closed, and a datadir that differs is newer.
 	FromDisk []string `json:"from_disk,omitempty"`
+	// Unwritten are storage keys whose localStorage Chrome had not written into
+	// the datadir when it ended, though it closed it: these areas are newer here.
+	Unwritten []string `json:"unwritten,omitempty"`
 	// Overrides are what the session's pages were told. They apply again where
 	// a restore names none.
 	Overrides Overrides `json:"overrides,omitzero"`
@@ -69,6 +72,12 @@ type Document struct {
 
 // IsFromDisk reports whether a component was read of the archived datadir.
 func (d Document) IsFromDisk(component string) bool { return slices.Contains(d.FromDisk, component) }
+
+// Written is the document without the localStorage that is not in its datadir.
+func (d Document) Written() Document {
+	d.Local = slices.DeleteFunc(slices.Clone(d.Local), func(a Area) bool { return slices.Contains(d.Unwritten, a.StorageKey) })
+	return d
+}
 
 // Strings estimates from below how many bytes the document has as JSON: those of
 // the names and values in its cookies and storage, control characters written

@@ -34,6 +34,9 @@ const (
 	ComponentExtensionStorage = "extension_storage"
 )
 
+// NoTime is the reason of what a restore had no time for.
+const NoTime = "there was no time to lay it down before the first page"
+
 // Component is one line of a report: how many items of one kind and origin
 // were saved, came back, were dropped, or had expired, and why.
 type Component struct {

@@ -29,6 +29,7 @@ func (s Selection) Document(doc Document) (Document, []Component) {
 			drop(ComponentLocalStorage, a.StorageKey, len(a.Items), LeftOut)
 		}
 	})
+	doc.Unwritten = kept(doc.Unwritten, s.HasKey, func(string) {})
 	tabs := []Tab{}
 	for _, tab := range doc.Tabs {
 		if !s.HasOrigin(tab.URL) {

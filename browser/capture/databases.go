@@ -96,48 +96,54 @@ func (s *stub) call(ctx context.Context, origin, call string, out any) error {
 // layDatabases writes the document's databases. Each is there whole or not at
 // all.
 func layDatabases(ctx context.Context, conn Conn, all []state.Databases) ([]state.Component, error) {
-	if len(all) == 0 {
-		return nil, nil
-	}
-	s, err := openStub(ctx, conn)
+	written := make([][]int, len(all)) // the records of each database
+	outcome, err := each(ctx, conn, len(all), func(ctx context.Context, s *stub, i int) (err error) {
+		written[i], err = s.writeDatabases(ctx, all[i])
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}
-	defer s.close(ctx)
 	var report []state.Component
-	for _, d := range all {
-		in, err := json.Marshal(d.Databases)
-		if err != nil {
-			return nil, err
-		}
-		text, err := json.Marshal(string(in)) // parsed there, for a literal takes __proto__ for more than a name
-		if err != nil {
-			return nil, err
-		}
-		var written []int
-		err = errNotWeb
-		if webOrigin(d.Origin + "/") {
-			err = s.call(ctx, d.Origin, fmt.Sprintf("write(JSON.parse(%s))", text), &written)
-		}
-		if ctx.Err() != nil {
-			return nil, ctx.Err()
-		}
+	for i, d := range all {
 		dbs := state.Component{Name: state.ComponentIndexedDB, Origin: d.Origin + "/", Saved: len(d.Databases)}
 		records := state.Component{Name: state.ComponentIndexedDBRecords, Origin: d.Origin + "/", Saved: d.Records()}
-		if err == nil {
-			for _, n := range written {
+		why := "a database could not be made as it was described"
+		switch {
+		case outcome[i] == nil:
+			for _, n := range written[i] {
 				if n >= 0 {
 					dbs.Restored++
 					records.Restored += n
 				}
 			}
+		case errors.Is(outcome[i], errNoTime):
+			why = state.NoTime
 		}
 		for _, line := range []*state.Component{&dbs, &records} {
 			if line.Dropped = line.Saved - line.Restored; line.Dropped > 0 {
-				line.Reason = "a database could not be made as it was described"
+				line.Reason = why
 			}
 		}
 		report = append(report, dbs, records)
 	}
 	return report, nil
+}
+
+// writeDatabases makes an origin's databases, and returns how many records each
+// has, -1 for one that could not be made.
+func (s *stub) writeDatabases(ctx context.Context, d state.Databases) (written []int, err error) {
+	if !webOrigin(d.Origin + "/") {
+		return nil, errNotWeb
+	}
+	in, err := json.Marshal(d.Databases)
+	if err != nil {
+		return nil, err
+	}
+	text, err := json.Marshal(string(in)) // parsed there, for a literal takes __proto__ for more than a name
+	if err != nil {
+		return nil, err
+	}
+	err = s.call(ctx, d.Origin, fmt.Sprintf("write(JSON.parse(%s))", text), &written)
+	return written, err
 }

@@ -16,8 +16,8 @@ import (
 // request leaves the browser. It must run before any page of the environment
 // does.
 //
-// It returns a report line for each cookie domain and origin. It fails only
-// where the browser does not answer.
+// It returns a report line for each cookie domain and origin; what there was no
+// time for is told in them. It fails only where the browser does not answer.
 func Lay(ctx context.Context, conn Conn, doc state.Document, now time.Time) ([]state.Component, error) {
 	report, err := LayCookies(ctx, conn, doc.Cookies, now)
 	if err != nil {
@@ -73,24 +73,20 @@ func webOrigin(storageKey string) bool {
 }
 
 func layLocal(ctx context.Context, conn Conn, areas []state.Area) ([]state.Component, error) {
-	if len(areas) == 0 {
-		return nil, nil
-	}
-	s, err := openStub(ctx, conn)
+	outcome, err := each(ctx, conn, len(areas), func(ctx context.Context, s *stub, i int) error { return s.write(ctx, areas[i]) })
 	if err != nil {
 		return nil, err
 	}
-	defer s.close(ctx)
 	var report []state.Component
-	for _, area := range areas {
+	for i, area := range areas {
 		line := state.Component{Name: state.ComponentLocalStorage, Origin: area.StorageKey, Saved: len(area.Items), Restored: len(area.Items)}
-		if err := s.write(ctx, area); err != nil {
-			if ctx.Err() != nil {
-				return nil, ctx.Err()
-			}
+		if err := outcome[i]; err != nil {
 			line.Restored, line.Dropped, line.Reason = 0, line.Saved, "the origin's storage could not be written"
-			if errors.Is(err, errNoKey) {
+			switch {
+			case errors.Is(err, errNoKey):
 				line.Reason = "its storage key has no name that the daemon can reach it by"
+			case errors.Is(err, errNoTime):
+				line.Reason = state.NoTime
 			}
 		}
 		report = append(report, line)

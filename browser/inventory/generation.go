@@ -5,12 +5,14 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/stasisd/stasis/browser/localstorage"
 )
 
 // LocalStorage and SessionStorage are the LevelDB databases of a profile in which
 // Chrome keeps these, as folders of the profile.
 const (
-	LocalStorage   = localStorage
+	LocalStorage   = localstorage.Folder
 	SessionStorage = sessionStorage
 )
 

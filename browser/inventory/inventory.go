@@ -19,6 +19,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/stasisd/stasis/browser/localstorage"
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/state"
 )
@@ -26,10 +27,10 @@ import (
 // Profile is what was read of a profile.
 type Profile struct {
 	Inventory state.Inventory
-	// Local is the localStorage of every origin, also of those without an open
-	// tab; of a damaged database, what could still be read. It is nil where it
-	// is not there, or was not read: its holding says why.
-	Local []state.Area
+	// LocalStorage is that of every origin, also of those without an open tab;
+	// of a damaged database, what could still be read. Its areas are nil where
+	// it is not there, or was not read: its holding says why.
+	LocalStorage localstorage.Contents
 	// Cookies is the whole jar, nil where it is damaged or was not read.
 	Cookies []state.Cookie
 	// Listed is the same jar also where some values cannot be read; Foreign has
@@ -66,8 +67,8 @@ func Read(ctx context.Context, dir string) (Profile, error) {
 	p := Profile{Inventory: state.Inventory{}}
 	for _, part := range parts {
 		p.Inventory = append(p.Inventory, part.found...)
-		if part.areas != nil {
-			p.Local = part.areas
+		if part.localStorage.Commits != nil {
+			p.LocalStorage = part.localStorage
 		}
 		if part.jar != nil {
 			p.Listed, p.Foreign = part.jar, part.foreign
@@ -122,11 +123,12 @@ type survey struct {
 	dir  string
 
 	found []state.Holding
-	areas []state.Area
 	jar   []state.Cookie
 	// foreign has the cookies whose value is under another key than ours, with
 	// the reason.
 	foreign map[string]string
+
+	localStorage localstorage.Contents
 }
 
 func (s *survey) add(h state.Holding) { s.found = append(s.found, h) }

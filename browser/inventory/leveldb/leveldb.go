@@ -1,5 +1,5 @@
-// Package leveldb reads a LevelDB database at rest, without opening it: nothing
-// is locked, written or repaired, and no comparator is needed, so Chrome's own
+// Package leveldb reads a LevelDB database at rest, without opening it, and
+// makes new ones. Reading, nothing is locked, written or repaired, and no comparator is needed, so Chrome's own
 // orders (IndexedDB's idb_cmp1) are no obstacle. It is for counting what a
 // profile holds and for finding damage: every checksum is checked, and what can
 // still be read around a damaged block or record is given.
@@ -42,6 +42,12 @@ type Database struct {
 	// Damage says what could not be read, "" where all could. Entries then has
 	// what is left; a deletion may have been lost too.
 	Damage string
+	// Deleted are the picked keys that were there and are not any more, as far
+	// as their deletions are still in the files.
+	Deleted []string
+	// Cut: the end of a log is cut off in the middle of a record. LevelDB takes
+	// that for a write that never was, and so does Entries.
+	Cut bool
 }
 
 // Read reads the database in a folder of a file system. pick says which keys
@@ -68,10 +74,12 @@ func Read(fsys fs.FS, dir string, pick func(key []byte) bool, values bool) (Data
 	if r.err != nil {
 		return Database{}, r.err
 	}
-	db := Database{Entries: map[string][]byte{}, Damage: r.damage}
+	db := Database{Entries: map[string][]byte{}, Damage: r.damage, Cut: r.cut}
 	for key, v := range r.newest {
 		if v.live {
 			db.Entries[key] = v.value
+		} else {
+			db.Deleted = append(db.Deleted, key)
 		}
 	}
 	return db, nil
@@ -88,6 +96,7 @@ type reader struct {
 	bytes    int    // of newest
 	unpacked int    // of all blocks so far
 	damage   string // the first one
+	cut      bool   // a log's end is cut off
 	err      error  // ErrTooMuch
 }
 
@@ -135,4 +144,15 @@ func (r *reader) add(key []byte, seq uint64, live bool, value []byte) error {
 	return nil
 }
 
-func (r *reader) open(name string) (fs.File, error) { return r.fsys.Open(path.Join(r.dir, name)) }
+// open opens a plain file. Another, such as a pipe, would hold its reader up.
+func (r *reader) open(name string) (fs.File, error) {
+	name = path.Join(r.dir, name)
+	info, err := fs.Stat(r.fsys, name)
+	if err == nil && !info.Mode().IsRegular() {
+		err = &fs.PathError{Op: "open", Path: name, Err: fs.ErrInvalid}
+	}
+	if err != nil {
+		return nil, err
+	}
+	return r.fsys.Open(name)
+}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"maps"
+	"os"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -186,6 +187,59 @@ func TestEveryFlippedByteIsFound(t *testing.T) {
 	}
 }
 
+// A log that ends anywhere but behind a record was cut off while it was
+// written: LevelDB reads it without a word, and who knows that the writer ended
+// well must hear of it. One that is merely longer than what was written is whole.
+func TestCut(t *testing.T) {
+	first := logOf(batch(4, put("a", "2"), del("b")))
+	whole := logOf(batch(4, put("a", "2"), del("b")), batch(6, put("long", strings.Repeat("v", 70<<10))))
+	at := []int{0, len(first), len(whole), 32 << 10, 40 << 10, 64 << 10, len(whole) - 1}
+	for n := range len(first) + 20 {
+		at = append(at, n)
+	}
+	fsys := sample()
+	for _, n := range at {
+		fsys["db/000004.log"].Data = whole[:n]
+		ends := n == 0 || n == len(first) || n == len(whole)
+		if db := read(t, fsys); db.Cut == ends || db.Damage != "" {
+			t.Errorf("cut off after %d of %d bytes: %t, %q", n, len(whole), db.Cut, db.Damage)
+		}
+	}
+	fsys["db/000004.log"].Data = append(whole, make([]byte, 100)...)
+	if read(t, fsys).Cut {
+		t.Error("zeros at the end count as a record")
+	}
+}
+
+// What Write writes Read reads, however long the values are, and a key that was
+// deleted is known as that.
+func TestWrite(t *testing.T) {
+	dir := t.TempDir()
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer root.Close()
+	want := map[string]string{"": "empty key", "a": "", "long": strings.Repeat("v", 3<<20), "z\xff": "\x00"}
+	entries := map[string][]byte{}
+	for k, v := range want {
+		entries[k] = []byte(v)
+	}
+	if err := leveldb.Write(root, "db", entries); err != nil {
+		t.Fatal(err)
+	}
+	db, err := leveldb.Read(root.FS(), "db", all, true)
+	if err != nil || db.Damage != "" || db.Cut {
+		t.Fatalf("%v, %q, %t", err, db.Damage, db.Cut)
+	}
+	if diff := cmp.Diff(want, values(db)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if db := read(t, sample()); len(db.Deleted) != 1 || db.Deleted[0] != "b" {
+		t.Errorf("deleted: %q", db.Deleted)
+	}
+}
+
 // Damage costs what it hits, and the rest is read.
 func TestWhatIsLeft(t *testing.T) {
 	for name, test := range map[string]struct {
@@ -238,6 +292,7 @@ func TestTooMuch(t *testing.T) {
 		"bytes":        {in("000004.log", logOf(batch(4, put("a", quarter)), batch(5, put("b", quarter)), batch(6, put("c", quarter)), batch(7, put("d", quarter)))), true},
 		"written over": {in("000004.log", logOf(batch(4, put("a", quarter)), batch(5, put("a", quarter)), batch(6, put("a", quarter)), batch(7, put("a", quarter)))), false},
 		"entries":      {in("000004.log", logOf(batch(4, many...))), true},
+		"a cut record": {in("000004.log", logOf(batch(4, put("a", strings.Repeat(quarter, 5))))[:leveldb.MaxBytes+1000]), false},
 		"a record":     {in("000004.log", logOf(batch(4, put("a", strings.Repeat(quarter, 5))))), true},
 		"a block":      {in("000005.ldb", tableOf([]string{internal("c", 3, true), strings.Repeat(quarter, 5)})), true},
 	} {

@@ -36,41 +36,48 @@ func unmask(crc uint32) uint32 {
 }
 
 // log reads the write-ahead log with a number. As in LevelDB, a record that
-// the end of the file cuts off was never written; anything else is damage.
+// the end of the file cuts off was never written, which is noted; anything else
+// is damage.
 func (r *reader) log(n uint64) error {
 	f, err := r.open(fmt.Sprintf("%06d.log", n))
 	if err != nil {
 		return err
 	}
 	defer func() { _ = f.Close() }() // only read from
-	return records(f, r.batch)
+	cut, err := records(f, r.batch)
+	r.cut = r.cut || cut
+	return err
 }
 
 // records gives each whole record of a log. After a damaged one it goes on with
-// the next block, and tells of the damage in the end.
-func records(f fs.File, do func([]byte) error) error {
+// the next block, and tells of the damage in the end. cut says that the log
+// ends within a record, however long that was to be.
+func records(f fs.File, do func([]byte) error) (cut bool, err error) {
 	in := bufio.NewReaderSize(f, logBlock)
 	block := make([]byte, logBlock)
 	var damage error
 	var record []byte
 	open := false // a record is begun
+	long := false // … and is longer than what is read
 	for {
 		n, err := io.ReadFull(in, block)
 		last := errors.Is(err, io.ErrUnexpectedEOF)
 		if errors.Is(err, io.EOF) {
-			return damage
+			return open, damage
 		}
 		if err != nil && !last {
-			return err
+			return false, err
 		}
-		for rest := block[:n]; len(rest) >= logHeader; {
+		rest := block[:n]
+		for len(rest) >= logHeader {
 			size, kind := int(binary.LittleEndian.Uint16(rest[4:])), rest[6]
 			if size == 0 && kind == 0 {
-				break // the file was made longer than what was written
+				rest = nil // the file was made longer than what was written
+				break
 			}
 			if logHeader+size > len(rest) {
 				if last {
-					return damage // cut off while it was being written
+					return true, damage // cut off while it was being written
 				}
 				damage, open = errDamaged, false
 				break
@@ -83,29 +90,29 @@ func records(f fs.File, do func([]byte) error) error {
 			rest = rest[logHeader+size:]
 			switch kind {
 			case recordFull, recordFirst:
-				record, open = append(record[:0], data...), true
+				record, open, long = append(record[:0], data...), true, false
 			case recordMiddle, recordLast:
-				if open {
+				if long = long || len(record)+len(data) > maxRecord; open && !long {
 					record = append(record, data...)
 				}
 			default:
 				damage, open = errDamaged, false
 				continue
 			}
-			if len(record) > maxRecord {
-				return ErrTooMuch
+			if open && long && kind == recordLast {
+				return false, ErrTooMuch
 			}
 			if open && (kind == recordFull || kind == recordLast) {
 				open = false
 				if err := do(record); errors.Is(err, errDamaged) {
 					damage = err
 				} else if err != nil {
-					return err
+					return false, err
 				}
 			}
 		}
 		if last {
-			return damage
+			return open || len(rest) > 0, damage
 		}
 	}
 }

@@ -1,0 +1,96 @@
+package browser
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/stasisd/stasis/browser/capture"
+	"github.com/stasisd/stasis/browser/localstorage"
+	"github.com/stasisd/stasis/state"
+)
+
+// Chrome may end with status 0 while it writes localStorage (eight origins with
+// 5 MB each, written just before, are enough on two cores). What did not reach
+// the disk is known by what was read before, and comes back from there; what was
+// written once more since does not.
+func TestLocalStorageThatDidNotReachTheDisk(t *testing.T) {
+	r := newRig(t)
+	s := newSite(t, nil)
+	other := strings.Replace(s.url, "127.0.0.1", "localhost", 1)
+	b := r.fresh()
+	r.open(b, s.url+"/one")
+	r.eval(b, s.url+"/one", `addEventListener("pagehide", () => localStorage.setItem("token", "rotated")); localStorage.setItem("token", "t1"); 1`)
+	r.open(b, other+"/two")
+	r.eval(b, other+"/two", `localStorage.setItem("kept", "k1"); 1`)
+	if err := b.closeTab(within(t), r.page(b, other+"/two")); err != nil {
+		t.Fatal(err)
+	}
+	await(t, "what a closed tab kept is on disk, and all else with it", func() bool { return len(r.inventory(b.dir).LocalStorage.Areas) == 2 })
+	r.eval(b, s.url+"/one", `localStorage.setItem("token", "t2"); 1`)
+	doc, err := b.Capture(within(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if doc.Datadir, err = b.Close(within(t)); err != nil || doc.Datadir != state.DatadirClean {
+		t.Fatalf("%s, %v", doc.Datadir, err)
+	}
+	whole := r.inventory(b.dir).LocalStorage
+	if got := whole.Unwritten(doc.Local, doc.CapturedAt); len(got) != 0 || whole.Cut || len(whole.Areas) != 2 {
+		t.Fatalf("of a Chrome that wrote all: %v, %t, %+v", got, whole.Cut, whole.Areas)
+	}
+	r.harm(b.dir, localstorage.Folder+"/0*.log", func(b []byte) []byte { return b[:len(b)-5] })
+	cut := r.inventory(b.dir).LocalStorage
+	doc.Unwritten = cut.Unwritten(doc.Local, doc.CapturedAt)
+	if diff := cmp.Diff([]string{s.url + "/"}, doc.Unwritten); diff != "" || !cut.Cut {
+		t.Fatalf("cut off: %t (-want +got):\n%s", cut.Cut, diff)
+	}
+	b, report := r.restored(b.dir, doc, Options{})
+	if got := line(report, state.ComponentLocalStorage, s.url+"/"); got.Restored != 1 || got.Reason != fromDocument {
+		t.Errorf("%+v", got)
+	}
+	asker, err := capture.Ask(within(t), b.driver)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer asker.Close(t.Context())
+	for origin, value := range map[string]string{s.url + "/": "t2", other + "/": "k1"} {
+		if is, err := asker.Local(within(t), origin); err != nil || len(is.Items) != 1 || is.Items[0].Value != value {
+			t.Errorf("%s: %+v, %v", origin, is, err)
+		}
+	}
+}
+
+// However many origins an import names, they are there when Chrome opens the
+// profile; those whose names Chrome may spell otherwise come by it.
+func TestManyOrigins(t *testing.T) {
+	r := newRig(t)
+	doc := state.Document{SchemaVersion: state.SchemaVersion, Complete: true, Datadir: state.DatadirNone}
+	add := func(key string) {
+		doc.Local = append(doc.Local, state.Area{StorageKey: key, Items: []state.Item{{Key: "ключ", Value: "é"}}})
+	}
+	for i := range 1500 {
+		add(fmt.Sprintf("https://h%d.example/", i))
+	}
+	add("https://UPPER.example:443/")
+	b, report := r.restored(r.dir(), doc, Options{})
+	restored := 0
+	for _, line := range report {
+		restored += line.Restored
+	}
+	if restored != len(doc.Local) {
+		t.Errorf("%d origins came back", restored)
+	}
+	asker, err := capture.Ask(within(t), b.driver)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer asker.Close(t.Context())
+	for _, origin := range []string{"https://h0.example/", "https://h1499.example/", "https://upper.example/"} {
+		if is, err := asker.Local(within(t), origin); err != nil || len(is.Items) != 1 || is.Items[0] != doc.Local[0].Items[0] {
+			t.Errorf("%s: %+v, %v", origin, is, err)
+		}
+	}
+}
