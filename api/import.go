@@ -49,6 +49,9 @@ func (s *Server) importSnapshot(c *call) error {
 	if err := q.check(); err != nil {
 		return err
 	}
+	if c.Request().ContentLength > s.maxImport {
+		return fault.New(fault.TooLarge, "api.files", "the file is larger than %d bytes", s.maxImport)
+	}
 	read := hmac.New(sha256.New, s.hashKey)
 	c.Request().Body = hashed{c.Request().Body, io.TeeReader(c.Request().Body, read)}
 	return s.once(c, s.hashOf([]any{q, c.Request().ContentLength}), making{
@@ -101,7 +104,7 @@ func (s *Server) importBody(c *call, q importQuery) (session.ImportAnswer, error
 	}
 	made, err := s.service.Import(c.Request().Context(), c.caller, session.Import{
 		Format: session.Format(q.Format), UserID: q.UserID, Profile: q.Profile, Label: q.Label,
-		SaveAsDefault: q.SaveAsDefault, Conflict: session.Conflict(q.Conflict),
+		SaveAsDefault: q.SaveAsDefault, Conflict: session.Conflict(q.Conflict), Size: c.Request().ContentLength,
 	}, content)
 	if err != nil {
 		return made, body.explain(err, s.maxImport)

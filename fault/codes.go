@@ -41,6 +41,7 @@ const (
 	InvalidImport Code = "invalid_import" // 422: what is imported is not of its format, or hostile
 
 	TooManySessions Code = "too_many_sessions" // 429, with Retry-After
+	TooManyImports  Code = "too_many_imports"  // 429, with Retry-After
 
 	Internal        Code = "internal"         // 500
 	SaveFailed      Code = "save_failed"      // 500: nothing was committed
@@ -77,7 +78,7 @@ var texts = map[Code]string{
 	InvalidField: "a field has a value that is not allowed", Unsupported: "not supported",
 	UserMismatch:    "the source belongs to another user",
 	InvalidImport:   "what is to be imported is not of its format",
-	TooManySessions: "no room for another session", SaveFailed: "the save failed; nothing was committed",
+	TooManySessions: "no room for another session", TooManyImports: "too many imports", SaveFailed: "the save failed; nothing was committed",
 	ArchiveDamaged: "the archive is damaged", IdentityMissing: "no identity opens the archive",
 	StoreFailed: "the store failed", BrowserFailed: "the browser failed",
 	ShuttingDown: "the daemon is shutting down", Timeout: "it took too long",

@@ -20,14 +20,14 @@ import (
 
 // spool keeps an upload on disk, for a zip is read from its end, and gives it
 // to use; the file is removed afterwards.
-func spool(dir *browser.Dir, body io.Reader, use func(*snapshot.Foreign) error) (err error) {
+func (s *Service) spool(ctx context.Context, dir *browser.Dir, body io.Reader, use func(*snapshot.Foreign) error) (err error) {
 	const op = "session.spool"
 	file, err := os.CreateTemp(dir.Path, "upload")
 	if err != nil {
 		return fault.Wrap(err, fault.Internal, op, "")
 	}
 	defer func() { err = errors.Join(err, file.Close(), os.Remove(file.Name())) }()
-	if _, err := io.Copy(diskWriter{file}, body); err != nil {
+	if _, err := io.Copy(&diskWriter{file: file, room: func(need int64) error { return s.Vault.CheckRoom(ctx, need) }}, body); err != nil {
 		return unreadable(err)
 	}
 	archive, err := snapshot.OpenForeign(file)
@@ -37,18 +37,34 @@ func spool(dir *browser.Dir, body io.Reader, use func(*snapshot.Foreign) error) 
 	return use(archive)
 }
 
-// diskWriter tells a full disk from a body that breaks off.
-type diskWriter struct{ file *os.File }
+// roomEvery is how many bytes of an upload are written before the room is looked
+// at once more: nobody has to say how many there will be.
+const roomEvery = 16 << 20
 
-func (d diskWriter) Write(p []byte) (int, error) {
+// diskWriter writes an upload while there is room for it in the store too, and
+// tells a full disk from a body that breaks off.
+type diskWriter struct {
+	file             *os.File
+	room             func(need int64) error
+	written, checked int64
+}
+
+func (d *diskWriter) Write(p []byte) (int, error) {
+	if d.written-d.checked >= roomEvery {
+		if err := d.room(d.written); err != nil {
+			return 0, err
+		}
+		d.checked = d.written
+	}
 	n, err := d.file.Write(p)
+	d.written += int64(n)
 	return n, fault.Wrap(err, fault.StoreFull, "session.spool", "there is no room for the upload")
 }
 
 // takeArchive unpacks an archive of ours.
 func (s *Service) takeArchive(ctx context.Context, dir *browser.Dir, a *arrival, body io.Reader) (doc state.Document, err error) {
 	left := leftovers{}
-	err = spool(dir, body, func(archive *snapshot.Foreign) error {
+	err = s.spool(ctx, dir, body, func(archive *snapshot.Foreign) error {
 		got, err := archive.Unpack(ctx, dir.Profile(), snapshot.UnpackOptions{Limits: s.cfg.Unpack, Keep: []string{state.FileName}},
 			func(name string) string {
 				if name != state.FileName && !datadir.Accept(name) {
@@ -110,7 +126,7 @@ func badArchive(format string, args ...any) error {
 func (s *Service) takeDesktop(ctx context.Context, profile string, dir *browser.Dir, a *arrival, body io.Reader) (state.Document, error) {
 	doc := crashed(job{rec: profiles.Session{Engine: engine}}, s.Now())
 	left := leftovers{}
-	err := spool(dir, body, func(archive *snapshot.Foreign) error {
+	err := s.spool(ctx, dir, body, func(archive *snapshot.Foreign) error {
 		names, err := archive.Names(ctx, s.cfg.Unpack)
 		if err != nil {
 			return err

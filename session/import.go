@@ -22,7 +22,13 @@ type Import struct {
 	Label         string
 	SaveAsDefault bool
 	Conflict      Conflict
+	Size          int64 // of the body as it was announced; -1 or 0 where it was not
 }
+
+// maxImports bounds how many run at once: each may keep a state file of
+// [snapshot.MaxKept] bytes in memory several times over, or an upload of
+// gigabytes on the disk.
+const maxImports = 2
 
 // ImportAnswer is the snapshot that an import made: its report tells what came
 // in and what was left out, and why.
@@ -42,7 +48,8 @@ type arrival struct {
 // Import makes a snapshot of an environment, or of the state of one, that was
 // saved elsewhere. It belongs to a user, and to a session of its own that has
 // ended. On any error nothing is stored. What is not of the format named, or
-// hostile, is invalid_import.
+// hostile, is invalid_import. What there is no room for, by its size, is refused
+// before it is read; where as many run as may it is too_many_imports.
 func (s *Service) Import(ctx context.Context, c Caller, r Import, body io.Reader) (ImportAnswer, error) {
 	const op = "session.import"
 	if err := c.require(rightUse); err != nil {
@@ -53,6 +60,15 @@ func (s *Service) Import(ctx context.Context, c Caller, r Import, body io.Reader
 	}
 	if !c.mayActFor(r.UserID) {
 		return ImportAnswer{}, fault.New(fault.Forbidden, op, "the key does not act for this user")
+	}
+	select {
+	case s.imports <- struct{}{}:
+		defer func() { <-s.imports }()
+	default:
+		return ImportAnswer{}, fault.New(fault.TooManyImports, op, "too many imports: %d run already", maxImports)
+	}
+	if err := s.Vault.CheckRoom(ctx, r.Size); err != nil {
+		return ImportAnswer{}, err
 	}
 	j := job{mode: SaveFilesystem, arrived: &arrival{label: r.Label}}
 	if r.SaveAsDefault {
@@ -129,6 +145,9 @@ func (s *Service) take(ctx context.Context, r Import, dir *browser.Dir, a *arriv
 	format, known := formats[r.Format]
 	if !known {
 		return state.Document{}, fault.New(fault.InvalidField, "session.import", "format: is not known")
+	}
+	if r.Size > snapshot.MaxKept {
+		return state.Document{}, fault.New(fault.TooLarge, "session.import", "the file is larger than %d bytes", snapshot.MaxKept)
 	}
 	raw, err := io.ReadAll(io.LimitReader(body, snapshot.MaxKept+1))
 	switch {

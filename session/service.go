@@ -64,13 +64,14 @@ type Service struct {
 	creating map[string]*claim // sessions that are on their way, by ID
 
 	surveys chan struct{} // one for each profile that is being counted
+	imports chan struct{} // one for each import that runs
 }
 
 // New makes a Service. [Service.Recover] must run before the first request.
 func New(cfg Config, deps Deps) *Service {
 	s := &Service{cfg: cfg, Deps: deps,
 		parked: pool.New[*parkedChrome](cfg.Parked), slots: newSlots(cfg.MaxSessions),
-		tickets: newTickets(deps.Now), surveys: make(chan struct{}, maxSurveys),
+		tickets: newTickets(deps.Now), surveys: make(chan struct{}, maxSurveys), imports: make(chan struct{}, maxImports),
 		live: map[string]*live{}, creating: map[string]*claim{}}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	return s
