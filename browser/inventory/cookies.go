@@ -44,9 +44,13 @@ func (s *survey) cookies() {
 			return err
 		}
 		defer rows.Close()
+		var kept budget
 		for rows.Next() {
 			c, sealed, err := scanCookie(rows)
 			if err != nil {
+				return err
+			}
+			if err := kept.take(len(c.Name) + len(c.Value) + len(sealed) + len(c.Domain) + len(c.Path)); err != nil {
 				return err
 			}
 			byDomain[c.Origin()]++

@@ -133,10 +133,13 @@ type survey struct {
 
 func (s *survey) add(h state.Holding) { s.found = append(s.found, h) }
 
-// counts adds a holding for each origin. Of a damaged or uncounted store
-// nothing says whose the lost part was, so every origin's holding tells; with
-// no origin left, one without an origin does.
+// counts adds a holding for each origin. Of a damaged store nothing says whose
+// the lost part was, so every origin's holding tells; with no origin left, and of
+// an uncounted one, a holding without an origin does.
 func (s *survey) counts(component string, byOrigin map[string]int, damage, uncounted string) {
+	if uncounted != "" {
+		byOrigin = nil // how far the reading came says nothing
+	}
 	for origin, n := range byOrigin {
 		s.add(state.Holding{Component: component, Origin: origin, Items: n, Damage: damage, Uncounted: uncounted})
 	}

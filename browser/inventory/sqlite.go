@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
 	"net/url"
 	"path/filepath"
 	"strconv"
@@ -11,11 +12,32 @@ import (
 
 	_ "modernc.org/sqlite" // the driver
 
+	"github.com/stasisd/stasis/browser/inventory/leveldb"
 	"github.com/stasisd/stasis/state"
 )
 
 // sqliteDeadline bounds the reading of one database.
 const sqliteDeadline = 5 * time.Second
+
+// maxDatabase bounds a database that is read, in bytes: a jar of Chrome's, with
+// 3300 cookies, has a few megabytes, and years of history some hundred. A value
+// may be as large as its file, and is in memory whole when it is looked at.
+const maxDatabase = 128 << 20
+
+// errTooLarge says that a database has more than is kept in memory.
+var errTooLarge = fmt.Errorf("it has more than %d rows or %d MiB", leveldb.MaxEntries, leveldb.MaxBytes>>20)
+
+// budget bounds what is kept of one database's rows, as [leveldb.Read] does.
+type budget struct{ rows, bytes int }
+
+// take counts a row, and is errTooLarge where there were too many.
+func (b *budget) take(n int) error {
+	b.rows, b.bytes = b.rows+1, b.bytes+n
+	if b.rows > leveldb.MaxEntries || b.bytes > leveldb.MaxBytes {
+		return errTooLarge
+	}
+	return nil
+}
 
 // query counts rows of a table by origin.
 type query struct {
@@ -77,6 +99,8 @@ func (s *survey) sqlite(name, table string, read func(context.Context, *sql.DB) 
 		return "the database is not a plain file", ""
 	case info.Size() == 0:
 		return "the database is empty", ""
+	case info.Size() > maxDatabase:
+		return "", fmt.Sprintf("it has more than %d MiB", maxDatabase>>20)
 	}
 	for _, beside := range []string{"-journal", "-wal"} {
 		// What was being written is undone, or done, when Chrome opens it.
@@ -91,26 +115,27 @@ func (s *survey) sqlite(name, table string, read func(context.Context, *sql.DB) 
 	}
 	defer func() { _ = db.Close() }() // only read from
 	db.SetMaxOpenConns(1)
-	const broken = "the database is damaged"
+	const broken, strange = "the database is damaged", "it is in a form that is not known here"
 	var kind string
 	err = db.QueryRowContext(ctx, "SELECT type FROM sqlite_master WHERE name = ?", table).Scan(&kind)
 	if errors.Is(err, sql.ErrNoRows) || err == nil && kind != "table" {
-		return "", "it is in a form that is not known here"
+		return "", strange
 	}
 	if err == nil {
 		// Generated columns could make any length of text of nothing.
 		var made int
 		err = db.QueryRowContext(ctx, "SELECT count(*) FROM pragma_table_xinfo(?) WHERE hidden > 1", table).Scan(&made)
 		if err == nil && made > 0 {
-			return "", "it is in a form that is not known here"
+			return "", strange
 		}
 	}
 	if err == nil {
 		err = read(ctx, db)
 	}
-	if err != nil && ctx.Err() == nil {
-		return broken, ""
+	if errors.Is(err, errTooLarge) {
+		return "", err.Error()
 	}
+	odd := err
 	var verdict string
 	err = db.QueryRowContext(ctx, "PRAGMA quick_check(1)").Scan(&verdict)
 	switch {
@@ -118,6 +143,8 @@ func (s *survey) sqlite(name, table string, read func(context.Context, *sql.DB) 
 		return "", "it took too long to read"
 	case err != nil || verdict != "ok":
 		return broken, ""
+	case odd != nil: // whole, and of another version of Chrome
+		return "", strange
 	}
 	return "", ""
 }
@@ -129,10 +156,14 @@ func each(ctx context.Context, db *sql.DB, q query, do func(origin string, n int
 		return err
 	}
 	defer rows.Close()
+	var kept budget
 	for rows.Next() {
 		var origin string
 		var n int
 		if err := rows.Scan(&origin, &n); err != nil {
+			return err
+		}
+		if err := kept.take(len(origin)); err != nil {
 			return err
 		}
 		do(origin, n)
@@ -153,10 +184,14 @@ func (s *survey) buckets() map[string]string {
 			return err
 		}
 		defer rows.Close()
+		var kept budget
 		for rows.Next() {
 			var id int64
 			var key string
 			if err := rows.Scan(&id, &key); err != nil {
+				return err
+			}
+			if err := kept.take(len(key)); err != nil {
 				return err
 			}
 			if dir := strconv.FormatInt(id, 10); s.exists("WebStorage/" + dir) {

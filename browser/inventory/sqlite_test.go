@@ -1,0 +1,72 @@
+package inventory
+
+import (
+	"context"
+	"database/sql"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stasisd/stasis/state"
+)
+
+// A database is called damaged only where its pages are: a table of another
+// version of Chrome, with more columns or fewer, is not, and what would take too
+// much memory is not counted either. None of it is lost: Chrome opens it as it is.
+func TestDatabasesOfOtherForms(t *testing.T) {
+	const strange = "it is in a form that is not known here"
+	for name, test := range map[string]struct {
+		statements string
+		want       state.Holding
+	}{
+		"more columns": {"CREATE TABLE logins (later, signon_realm, blacklisted_by_user, newest); INSERT INTO logins VALUES (1, 'https://a.example/', 0, 2)",
+			state.Holding{Origin: "https://a.example/", Items: 1}},
+		"fewer columns":       {"CREATE TABLE logins (signon_realm)", state.Holding{Uncounted: strange}},
+		"another table":       {"CREATE TABLE passwords (signon_realm)", state.Holding{Uncounted: strange}},
+		"a view in its place": {"CREATE VIEW logins AS SELECT 'x' AS signon_realm, 0 AS blacklisted_by_user", state.Holding{Uncounted: strange}},
+		"a generated column": {"CREATE TABLE logins (blacklisted_by_user, signon_realm AS (zeroblob(1000000000)))",
+			state.Holding{Uncounted: strange}},
+		"too many origins": {`CREATE TABLE logins (signon_realm, blacklisted_by_user);
+			WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n WHERE i < 200001) INSERT INTO logins SELECT i, 0 FROM n`, state.Holding{Uncounted: errTooLarge.Error()}},
+		"a huge text": {"CREATE TABLE logins (signon_realm, blacklisted_by_user); INSERT INTO logins VALUES (CAST(zeroblob(40000000) AS TEXT), 0)",
+			state.Holding{Uncounted: errTooLarge.Error()}},
+	} {
+		dir := t.TempDir()
+		db, err := sql.Open("sqlite", filepath.Join(dir, "Login Data"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := db.ExecContext(t.Context(), test.statements); err != nil {
+			t.Fatal(name, err)
+		}
+		if err := db.Close(); err != nil {
+			t.Fatal(err)
+		}
+		check(t, name, dir, test.want)
+	}
+	dir := t.TempDir()
+	f, err := os.Create(filepath.Join(dir, "Login Data"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Truncate(maxDatabase + 1); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	check(t, "a huge file", dir, state.Holding{Uncounted: "it has more than 128 MiB"})
+}
+
+// check reads the passwords of a profile, which must be this one holding.
+func check(t *testing.T, name, dir string, want state.Holding) {
+	t.Helper()
+	p, err := Read(context.Background(), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want.Component = state.ComponentPasswords
+	if len(p.Inventory) != 1 || p.Inventory[0] != want {
+		t.Errorf("%s: %+v, not %+v", name, p.Inventory, want)
+	}
+}
