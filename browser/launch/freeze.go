@@ -105,5 +105,5 @@ func (p *Process) resume() error {
 
 // leads reports whether Chrome's main process is alive in the tree.
 func (p *Process) leads(tree []proc) bool {
-	return slices.ContainsFunc(tree, func(q proc) bool { return q.pid == p.main.Pid })
+	return slices.ContainsFunc(tree, func(q proc) bool { return q.pid == p.pid })
 }

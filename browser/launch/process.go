@@ -25,10 +25,11 @@ type Process struct {
 	errors   *tail
 	dir      *Dir
 	flags    []string
-	main     *os.Process // Chrome's main process; a handle, so that its number cannot be taken over
+	pid      int // of Chrome's main process
 	done     chan struct{}
 
-	mu     sync.Mutex // held by Freeze, Thaw and readers of the tree
+	mu     sync.Mutex  // held by Freeze, Thaw, Signal and readers of the tree
+	main   *os.Process // a handle, so that its number cannot be taken over; nil before and after
 	frozen bool
 	gone   bool // the warden was waited for: its number may be taken over
 	exit   ExitState
@@ -67,6 +68,10 @@ func (p *Process) supervise(reports io.ReadCloser, first chan<- report) {
 	p.mu.Lock()
 	err := p.warden.Wait()
 	p.gone, p.frozen = true, false
+	if p.main != nil {
+		_ = p.main.Release() // else its file stays open until the next garbage collection
+		p.main = nil
+	}
 	p.mu.Unlock()
 	if err != nil || !told {
 		// Somebody killed the warden. Its Chrome dies with it, the rest of the
@@ -96,7 +101,7 @@ func (p *Process) Pipe() io.ReadWriteCloser { return p.pipe }
 func (p *Process) Flags() []string { return slices.Clone(p.flags) }
 
 // PID returns the ID of Chrome's main process.
-func (p *Process) PID() int { return p.main.Pid }
+func (p *Process) PID() int { return p.pid }
 
 // Done is closed when no process of the tree is left.
 func (p *Process) Done() <-chan struct{} { return p.done }
@@ -129,7 +134,26 @@ func (p *Process) Kill(ctx context.Context) error {
 
 // Signal sends a signal to Chrome's main process. It returns
 // os.ErrProcessDone when that has ended.
-func (p *Process) Signal(sig os.Signal) error { return p.main.Signal(sig) }
+func (p *Process) Signal(sig os.Signal) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.main == nil {
+		return os.ErrProcessDone
+	}
+	return p.main.Signal(sig)
+}
+
+// grasp takes hold of Chrome's main process. One whose tree has gone already
+// needs no handle.
+func (p *Process) grasp(pid int) (err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.pid = pid
+	if !p.gone {
+		p.main, err = os.FindProcess(pid)
+	}
+	return err
+}
 
 // Processes returns the IDs of the tree's processes, parents first, zombies
 // left out; none once it is gone.

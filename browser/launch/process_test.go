@@ -72,6 +72,9 @@ func TestKill(t *testing.T) {
 		if p.Frozen() {
 			t.Error("an ended Chrome is frozen")
 		}
+		if p.main != nil || !errors.Is(p.Signal(syscall.SIGINT), os.ErrProcessDone) {
+			t.Error("an ended Chrome is still held by its handle, a file for each")
+		}
 		if err := p.Freeze(within(t)); !fault.Is(err, fault.BrowserFailed) {
 			t.Errorf("freezing an ended Chrome: %v", err)
 		}
