@@ -59,6 +59,13 @@ bench: build e2e/clients/node_modules/.package-lock.json ## measure speed, size 
 	@build/need chromium chromium-headless-shell
 	@go run ./e2e/bench
 
+SOAK ?= 30m
+
+.PHONY: soak
+soak: build e2e/clients/node_modules/.package-lock.json ## half an hour (or SOAK=2m) of lives and kills, and a look at what is left
+	@build/need chromium chromium-headless-shell
+	@go run ./e2e/bench -soak $(SOAK)
+
 .PHONY: bench-go
 bench-go: ## go test -bench of the hot paths: the multiplexer, archives, diffs
 	@go test -run '^$$' -bench . -benchmem ./browser/mux ./snapshot ./state

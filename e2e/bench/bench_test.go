@@ -6,6 +6,7 @@ import (
 	"math"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -144,5 +145,49 @@ func TestTree(t *testing.T) {
 	}
 	if _, err := parseStat([]byte("7 sleep")); err == nil {
 		t.Error("half a line is taken")
+	}
+}
+
+// A soak is held to what there was before: more Chromes or folders are a leak,
+// fewer are a loss, and a heap may grow a little.
+func TestLeft(t *testing.T) {
+	before := held{chromes: 1, runs: 1, stored: 2, files: 20, rss: 50 << 20}
+	if err := left(before, before); err != nil {
+		t.Error(err)
+	}
+	for name, after := range map[string]held{
+		"Chromes": {chromes: 2, runs: 1, stored: 2, files: 20}, "nobody owns": {chromes: 1, strays: 1, runs: 1, stored: 2},
+		"folders": {chromes: 1, stored: 2}, "archives": {chromes: 1, runs: 1, stored: 3},
+		"memory": {chromes: 1, runs: 1, stored: 2, rss: 200 << 20}, "sockets": {chromes: 1, runs: 1, stored: 2, files: 90},
+	} {
+		if err := left(before, after); err == nil || !strings.Contains(err.Error(), name) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if tooMany(0) == nil || tooMany(mostGoroutines+1) == nil || tooMany(20) != nil {
+		t.Error("goroutines are not counted")
+	}
+}
+
+// A soak replaces the one before, and measuring anew keeps it.
+func TestSoakStays(t *testing.T) {
+	path := filepath.Join(t.TempDir(), noteFile)
+	if got, err := soakOf(path); got != "" || err != nil {
+		t.Errorf("without a note: %q, %v", got, err)
+	}
+	if err := os.WriteFile(path, []byte("# Note\n\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, words := range []string{"first", "second"} {
+		if err := keepSoak(path, section{title: soakTitle, text: words}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	raw, err := os.ReadFile(path)
+	if want := "# Note\n\n## " + soakTitle + "\n\nsecond\n\n"; err != nil || string(raw) != want {
+		t.Errorf("%q, %v", raw, err)
+	}
+	if got, err := soakOf(path); err != nil || got != "## "+soakTitle+"\n\nsecond\n\n" {
+		t.Errorf("%q, %v", got, err)
 	}
 }

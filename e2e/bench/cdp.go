@@ -7,7 +7,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -46,7 +45,7 @@ func cdpSurvey(ctx context.Context, b *bench) (err error) {
 		return err
 	}
 	defer through.Close()
-	flags, err := chromeFlags(b.ours.chromes())
+	flags, err := chromeFlags(b.ours.chromes().mains()[0])
 	if err != nil {
 		return err
 	}
@@ -141,19 +140,13 @@ func (t turns) row(title string) []string {
 	return []string{title, spread(t.through).String(), spread(t.direct).String(), t.extra(1000).String(), ratios(t.through, t.direct).String()}
 }
 
-// chromeFlags are the flags that the first Chrome of a tree was started with.
-func chromeFlags(of tree) ([]string, error) {
-	for _, p := range of {
-		raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", p.pid))
-		if err != nil {
-			continue // it has ended
-		}
-		args := strings.Split(strings.TrimRight(string(raw), "\x00"), "\x00")
-		if slices.Contains(args, "--remote-debugging-pipe") && !strings.Contains(string(raw), "--type=") {
-			return args[1:], nil
-		}
+// chromeFlags are the flags that a Chrome was started with.
+func chromeFlags(pid int) ([]string, error) {
+	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+	if err != nil {
+		return nil, err
 	}
-	return nil, errors.New("no Chrome runs")
+	return strings.Split(strings.TrimRight(string(raw), "\x00"), "\x00")[1:], nil
 }
 
 // direct starts a Chrome with flags, but a port of its own, and gives its CDP

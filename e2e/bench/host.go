@@ -64,18 +64,26 @@ func (h *host) logIn(ctx context.Context) (string, error) {
 	if err := t.visit(ctx, h.site.URL+"/set?v=kept", `document.title === "set"`); err != nil {
 		return "", err
 	}
-	var status int
-	if err := t.evaluate(ctx, fmt.Sprintf(`fetch("/login", {method: "POST", body: new URLSearchParams(
-		{user: %q, password: %q, remember: "1"})}).then(r => r.status)`, probe.User, probe.Password), &status); err != nil {
-		return "", err
-	}
-	if status != http.StatusOK {
-		return "", fmt.Errorf("the site answers %d", status)
-	}
-	if err := t.visit(ctx, h.me(), loggedIn); err != nil {
+	if err := h.authenticate(ctx, t); err != nil {
 		return "", err
 	}
 	return s.end(ctx, "filesystem", false)
+}
+
+// authenticate logs in, to be remembered, and ends at the page that tells so.
+func (h *host) authenticate(ctx context.Context, t *tab) error {
+	if err := t.visit(ctx, h.site.URL+"/login", `document.querySelector("#submit")`); err != nil {
+		return err
+	}
+	var status int
+	if err := t.evaluate(ctx, fmt.Sprintf(`fetch("/login", {method: "POST", body: new URLSearchParams(
+		{user: %q, password: %q, remember: "1"})}).then(r => r.status)`, probe.User, probe.Password), &status); err != nil {
+		return err
+	}
+	if status != http.StatusOK {
+		return fmt.Errorf("the site answers %d", status)
+	}
+	return t.visit(ctx, h.me(), loggedIn)
 }
 
 // create makes a session.

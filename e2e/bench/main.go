@@ -19,16 +19,18 @@ import (
 	"os/signal"
 	"strings"
 	"syscall"
+	"time"
 )
 
 // settings are the command's flags.
 type settings struct {
 	binary, chrome, shell, clients string
-	out                            string // folder of the note and the picture; "" for standard output
-	only                           string // parts, by name
+	folder                         string // of the note and the picture
+	only                           string // parts, by name; they are shown and not written
 	rounds                         int
 	seed                           uint64
 	heavy                          bool
+	soak                           time.Duration // soak instead of measuring
 }
 
 func main() {
@@ -37,15 +39,13 @@ func main() {
 	flag.StringVar(&s.chrome, "chrome", "/usr/lib/chromium/chromium", "Chrome's binary")
 	flag.StringVar(&s.shell, "shell", "/usr/lib/chromium/chromium-headless-shell", "the headless shell's binary")
 	flag.StringVar(&s.clients, "clients", "e2e/clients", "folder of the client libraries")
-	flag.StringVar(&s.out, "out", "docs", "folder that the note and the picture are written to")
-	flag.StringVar(&s.only, "only", "", "measure only these parts, and write to standard output: "+strings.Join(partNames(), ","))
+	flag.StringVar(&s.folder, "out", "docs", "folder that the note and the picture are written to")
+	flag.StringVar(&s.only, "only", "", "measure only these parts, and show them: "+strings.Join(partNames(), ","))
 	flag.IntVar(&s.rounds, "rounds", 12, "how often each measure is taken")
 	flag.Uint64Var(&s.seed, "seed", 1, "orders the rounds")
 	flag.BoolVar(&s.heavy, "heavy", false, "grow further: more sessions, larger profiles")
+	flag.DurationVar(&s.soak, "soak", 0, "instead let sessions live and die for so long, and look at what is left")
 	flag.Parse()
-	if s.only != "" {
-		s.out = ""
-	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	if err := run(ctx, s); err != nil {
@@ -64,6 +64,9 @@ func run(ctx context.Context, s settings) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, b.close()) }()
+	if s.soak > 0 {
+		return b.soaked(ctx, s.soak)
+	}
 	var measures []measure
 	for _, p := range parts {
 		if p.measures == nil {

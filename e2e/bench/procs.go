@@ -99,6 +99,18 @@ func (t tree) pss() (sum int64) {
 	return sum
 }
 
+// mains are the process IDs of the tree's Chromes, without what each of them
+// has started.
+func (t tree) mains() (pids []int) {
+	for _, p := range t {
+		raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", p.pid))
+		if err == nil && bytes.Contains(raw, []byte("--remote-debugging-pipe")) && !bytes.Contains(raw, []byte("--type=")) {
+			pids = append(pids, p.pid)
+		}
+	}
+	return pids
+}
+
 // kilobytes is the number behind a name in a file of /proc, 0 without one.
 func kilobytes(file, name string) int64 {
 	for line := range strings.Lines(file) {

@@ -29,7 +29,7 @@ ours with it; rivals on a profile have the very one that our snapshot holds.
 // parts were asked for.
 func (b *bench) report() error {
 	verdicts := judge(targets(), b.times, b.figures)
-	if b.out == "" {
+	if b.only != "" {
 		for _, s := range b.sections() {
 			fmt.Print(s.markdown())
 		}
@@ -45,10 +45,15 @@ func (b *bench) report() error {
 	}
 	note.WriteString(section{title: "Where this was measured",
 		text: fmt.Sprintf("`make bench`, %d rounds, seed %d.", b.rounds, b.seed), head: []string{"", ""}, rows: b.machine}.markdown())
-	if err := os.WriteFile(filepath.Join(b.out, noteFile), []byte(note.String()), 0o644); err != nil {
+	path := filepath.Join(b.folder, noteFile)
+	soaked, err := soakOf(path)
+	if err != nil {
 		return err
 	}
-	if err := os.WriteFile(filepath.Join(b.out, pictureFile), []byte(b.picture().svg()), 0o644); err != nil {
+	if err := os.WriteFile(path, []byte(note.String()+soaked), 0o644); err != nil {
+		return err
+	}
+	if err := os.WriteFile(filepath.Join(b.folder, pictureFile), []byte(b.picture().svg()), 0o644); err != nil {
 		return err
 	}
 	fmt.Print(targetSection(verdicts, false).markdown())
@@ -156,4 +161,31 @@ func (b *bench) cycleSection() section {
 			{"Puppeteer: launch → navigate → close", spread(theirs).String(), ""},
 		},
 	}
+}
+
+// soakTitle heads the last section of the note, which the soak writes and the
+// rest of the measuring leaves as it is.
+const soakTitle = "The soak"
+
+// soakOf is the soak's section of a note, "" without one.
+func soakOf(path string) (string, error) {
+	raw, err := os.ReadFile(path)
+	if err != nil && !os.IsNotExist(err) {
+		return "", err
+	}
+	heading := "## " + soakTitle + "\n"
+	if _, after, found := strings.Cut(string(raw), heading); found {
+		return heading + after, nil
+	}
+	return "", nil
+}
+
+// keepSoak puts a section in the place of the note's last soak, or behind all.
+func keepSoak(path string, s section) error {
+	raw, err := os.ReadFile(path)
+	if err != nil && !os.IsNotExist(err) {
+		return err
+	}
+	before, _, _ := strings.Cut(string(raw), "## "+soakTitle+"\n")
+	return os.WriteFile(path, []byte(before+s.markdown()), 0o644)
 }

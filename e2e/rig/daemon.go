@@ -21,6 +21,9 @@ import (
 // Key is the API key of the daemons.
 const Key = "measuring_key_0123456789"
 
+// UIDCount is how many users a daemon's Chromes have.
+const UIDCount = 100
+
 // daemonDeadline is how long a daemon may take to listen, or to stop.
 const daemonDeadline = 90 * time.Second
 
@@ -29,7 +32,7 @@ const daemonDeadline = 90 * time.Second
 type Daemon struct {
 	Binary string
 	Dir    string   // data directory
-	UIDs   int      // first of its Chromes' users, of which there are 100
+	UIDs   int      // first of its Chromes' users, of which there are UIDCount
 	Args   []string // further flags of serve
 	URL    string   // http://127.0.0.1:port, once it listens
 
@@ -41,7 +44,7 @@ type Daemon struct {
 // Start starts the daemon and waits until it listens.
 func (d *Daemon) Start(ctx context.Context) error {
 	d.cmd = exec.Command(d.Binary, "serve", "--listen", "127.0.0.1:0", "--data-dir", d.Dir,
-		"--uid-base", fmt.Sprint(d.UIDs), "--uid-count", "100")
+		"--uid-base", fmt.Sprint(d.UIDs), "--uid-count", fmt.Sprint(UIDCount))
 	d.cmd.Args = append(d.cmd.Args, d.Args...)
 	d.cmd.Env = append(os.Environ(), "STASIS_API_KEY="+Key)
 	d.cmd.Stderr = &d.log
@@ -98,6 +101,24 @@ func (d *Daemon) Stop(signal os.Signal) error {
 	}
 }
 
+// Goroutines ends the daemon with SIGQUIT, upon which Go's runtime writes every
+// goroutine's stack to the log, and counts them.
+func (d *Daemon) Goroutines() (int, error) {
+	if err := d.cmd.Process.Signal(syscall.SIGQUIT); err != nil {
+		return 0, err
+	}
+	select {
+	case err := <-d.ended:
+		d.cmd = nil
+		if err == nil {
+			return 0, errors.New("the daemon ended without its stacks")
+		}
+		return strings.Count(d.log.String(), "\ngoroutine "), nil
+	case <-time.After(daemonDeadline):
+		return 0, errors.Join(errors.New("the daemon does not end"), d.Stop(syscall.SIGKILL))
+	}
+}
+
 // Call makes one request. A body is sent as JSON, unless it is bytes; the
 // answer is decoded into out likewise, unless that is nil.
 func (d *Daemon) Call(ctx context.Context, method, path string, body, out any) error {
@@ -128,7 +149,12 @@ func (d *Daemon) Call(ctx context.Context, method, path string, body, out any) e
 		return err
 	}
 	if res.StatusCode >= http.StatusBadRequest {
-		return fmt.Errorf("%s %s: %s %s", method, path, res.Status, answer)
+		refused := &Refused{Request: method + " " + path, Status: res.StatusCode, Body: string(answer)}
+		var told struct{ Code string }
+		if json.Unmarshal(answer, &told) == nil {
+			refused.Code = told.Code
+		}
+		return refused
 	}
 	if file, isFile := out.(*[]byte); isFile {
 		*file = answer
@@ -142,3 +168,13 @@ func (d *Daemon) Call(ctx context.Context, method, path string, body, out any) e
 
 // PID is the running daemon's process ID.
 func (d *Daemon) PID() int { return d.cmd.Process.Pid }
+
+// Refused is an answer that is an error.
+type Refused struct {
+	Request string // method and path
+	Status  int
+	Code    string // as in openapi.yaml; "" without one
+	Body    string
+}
+
+func (r *Refused) Error() string { return fmt.Sprintf("%s: %d %s", r.Request, r.Status, r.Body) }
