@@ -110,6 +110,8 @@ const (
 
 func tabsOf(doc state.Document, o Options) tabSource {
 	switch {
+	case !doc.Complete && doc.TabsByURL:
+		return tabsNone // its session files are of an earlier Chrome
 	case !doc.Complete:
 		return tabsUnread
 	case !o.RestoreTabs, len(doc.Tabs) == 0:

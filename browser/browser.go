@@ -18,8 +18,11 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// EngineChrome is full Chrome.
-const EngineChrome = "chrome"
+// The engines: which binary of Chrome runs.
+const (
+	EngineChrome = "chrome" // full Chrome
+	EngineShell  = "shell"  // the headless shell
+)
 
 // Dir is a run directory: everything that one Chrome has on disk.
 type Dir = launch.Dir
@@ -41,17 +44,20 @@ type Browser struct {
 	cancel     context.CancelFunc
 	ctx        context.Context // of the background work: ends with the browser
 	options    Options
-	relay      *relay.Relay   // nil unless a proxy wants credentials
-	attendance *attendance    // nil where nothing is set on the targets
-	passkeys   *passkeys      // nil where pages have no authenticator
-	kept       state.Passkeys // of the environment, where pages have none
-	salvage    salvage        // what is known of the profile that was brought in
+	relay      *relay.Relay      // nil unless a proxy wants credentials
+	attendance *attendance       // nil where nothing is set on the targets
+	passkeys   *passkeys         // nil where pages have no authenticator
+	kept       state.Passkeys    // of the environment, where pages have none
+	salvage    salvage           // what is known of the profile that was brought in
+	face       face              // what pages of the shell are told that it is
+	ahead      shellFront        // which tab of the shell is in front
+	idle       []state.Extension // of the environment, which the shell has no use for
 }
 
 // setups are what the browser's targets are given as they come.
 func (b *Browser) setups() []setup {
 	var all []setup
-	if o := (overrides{b.options.Overrides}); o.needed() {
+	if o := b.overrides(); o.needed() {
 		all = append(all, o)
 	}
 	if b.passkeys != nil {
@@ -87,6 +93,16 @@ func (b *Browser) Passkeys() (held state.Passkeys, given bool) {
 	}
 	return state.Passkeys{Enabled: true, Credentials: b.passkeys.known()}, true
 }
+
+// Engine is which binary runs: EngineChrome or EngineShell.
+func (b *Browser) Engine() string {
+	if b.shell() {
+		return EngineShell
+	}
+	return EngineChrome
+}
+
+func (b *Browser) shell() bool { return b.options.Engine == EngineShell }
 
 // Version is Chrome's version, such as "156.0.8078.79".
 func (b *Browser) Version() string { return b.version }

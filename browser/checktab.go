@@ -37,18 +37,17 @@ type checkTab struct {
 }
 
 func (b *Browser) openCheckTab(ctx context.Context) (*checkTab, error) {
-	yes := true
-	made, err := cdp.Call(ctx, b.driver, target.CreateTarget, target.CreateTargetParams{
-		URL: "about:blank", Background: &yes, Hidden: &yes})
+	id, err := b.driver.OpenHidden(ctx)
 	if err != nil {
 		return nil, err
 	}
-	t := &checkTab{b: b, id: made.TargetID}
-	at, err := cdp.Call(ctx, b.driver, target.AttachToTarget, target.AttachToTargetParams{TargetID: made.TargetID, Flatten: &yes})
+	t := &checkTab{b: b, id: id}
+	yes := true
+	at, err := cdp.Call(ctx, b.driver, target.AttachToTarget, target.AttachToTargetParams{TargetID: id, Flatten: &yes})
 	if err != nil {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTabDeadline)
 		defer cancel()
-		_, _ = cdp.Call(ctx, b.driver, target.CloseTarget, target.CloseTargetParams(made))
+		_, _ = cdp.Call(ctx, b.driver, target.CloseTarget, target.CloseTargetParams{TargetID: id})
 		return nil, err
 	}
 	t.on, t.session = at.SessionID, b.driver.Session(at.SessionID)
@@ -61,13 +60,13 @@ func (b *Browser) openCheckTab(ctx context.Context) (*checkTab, error) {
 }
 
 // prepare gives the tab a size, and what the session's own pages are given:
-// the attendance does not hear of a hidden target.
+// of a hidden target the attendance hears in the shell alone.
 func (t *checkTab) prepare(ctx context.Context) error {
 	if _, err := cdp.Call(ctx, t.session, emulation.SetDeviceMetricsOverride, emulation.SetDeviceMetricsOverrideParams{
 		Width: checkWidth, Height: checkHeight, DeviceScaleFactor: 1}); err != nil {
 		return err
 	}
-	for _, s := range t.b.attendance.forPages() {
+	for _, s := range t.uninvited() {
 		s.arrive(ctx, t.guest())
 	}
 	if _, err := cdp.Call(ctx, t.session, page.Enable, page.EnableParams{}); err != nil {
@@ -75,6 +74,14 @@ func (t *checkTab) prepare(ctx context.Context) error {
 	}
 	_, err := cdp.Call(ctx, t.session, network.Enable, network.EnableParams{})
 	return err
+}
+
+// uninvited are the setups that the attendance does not give the tab by itself.
+func (t *checkTab) uninvited() []setup {
+	if t.b.shell() {
+		return nil
+	}
+	return t.b.attendance.forPages()
 }
 
 // guest is the tab as a setup takes it.
@@ -210,7 +217,7 @@ func (t *checkTab) close(ctx context.Context) error {
 	}
 	t.heard.Wait()
 	t.stop()
-	for _, s := range t.b.attendance.forPages() {
+	for _, s := range t.uninvited() {
 		s.depart(ctx, t.guest(), t.b.attendance.all())
 	}
 	if err == nil {

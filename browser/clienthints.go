@@ -2,6 +2,7 @@ package browser
 
 import (
 	"regexp"
+	"strconv"
 	"strings"
 
 	"github.com/chromedp/cdproto/emulation"
@@ -23,13 +24,38 @@ func clientHints(userAgent string) *emulation.UserAgentMetadata {
 	if m.Mobile {
 		m.Architecture, m.Bitness = "", ""
 	}
-	for _, brand := range []struct{ name, major, full string }{
-		{"Not:A-Brand", "8", "8.0.0.0"}, {"Chromium", v[2], v[1]}, {"Google Chrome", v[2], v[1]},
-	} {
-		m.Brands = append(m.Brands, &emulation.UserAgentBrandVersion{Brand: brand.name, Version: brand.major})
-		m.FullVersionList = append(m.FullVersionList, &emulation.UserAgentBrandVersion{Brand: brand.name, Version: brand.full})
-	}
+	m.Brands, m.FullVersionList = brands("Google Chrome", v[2], v[1])
 	return m
+}
+
+// brands are the brand lists of a Chrome of a version: "Chromium" and the
+// product, where that is another, among them a made-up one. What that is called
+// and in which order they stand follows from the major version (Chromium's
+// components/embedder_support/user_agent_utils.cc).
+func brands(product, major, full string) (short, long []*emulation.UserAgentBrandVersion) {
+	seed, err := strconv.Atoi(major)
+	if err != nil {
+		return nil, nil
+	}
+	signs := []string{" ", "(", ":", "-", ".", "/", ")", ";", "=", "?", "_"}
+	grease := "Not" + signs[seed%len(signs)] + "A" + signs[(seed+1)%len(signs)] + "Brand"
+	version := []string{"8", "99", "24"}[seed%3]
+	names := []string{grease, "Chromium", product}
+	order := [][]int{{0, 1, 2}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0}}[seed%6]
+	if product == "Chromium" {
+		names, order = names[:2], []int{seed % 2, (seed + 1) % 2}
+	}
+	short = make([]*emulation.UserAgentBrandVersion, len(names))
+	long = make([]*emulation.UserAgentBrandVersion, len(names))
+	for i, name := range names {
+		a, b := major, full
+		if i == 0 {
+			a, b = version, version+".0.0.0"
+		}
+		short[order[i]] = &emulation.UserAgentBrandVersion{Brand: name, Version: a}
+		long[order[i]] = &emulation.UserAgentBrandVersion{Brand: name, Version: b}
+	}
+	return short, long
 }
 
 // platformOf is what Chrome calls a User-Agent's system, and a version where

@@ -1,6 +1,17 @@
 package browser
 
-import "testing"
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/cdproto/emulation"
+)
+
+func has(list []*emulation.UserAgentBrandVersion, brand, version string) bool {
+	return slices.ContainsFunc(list, func(b *emulation.UserAgentBrandVersion) bool { return b.Brand == brand && b.Version == version })
+}
 
 func TestClientHintsFollowTheUserAgent(t *testing.T) {
 	for _, x := range []struct {
@@ -13,7 +24,7 @@ func TestClientHintsFollowTheUserAgent(t *testing.T) {
 		{"Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) HeadlessChrome/156.0.0.0 Safari/537.36", "Linux", "156", false},
 	} {
 		m := clientHints(x.agent)
-		if m == nil || m.Platform != x.platform || m.Mobile != x.mobile || m.Brands[1].Version != x.version || m.FullVersionList[1].Version != x.version+".0.0.0" {
+		if m == nil || m.Platform != x.platform || m.Mobile != x.mobile || !has(m.Brands, "Chromium", x.version) || !has(m.FullVersionList, "Google Chrome", x.version+".0.0.0") {
 			t.Errorf("%s: %+v", x.agent, m)
 		}
 	}
@@ -23,6 +34,24 @@ func TestClientHintsFollowTheUserAgent(t *testing.T) {
 	} {
 		if m := clientHints(other); m != nil {
 			t.Errorf("%s: %+v", other, m)
+		}
+	}
+}
+
+// As those Chromes said it.
+func TestBrandsAreThoseOfTheVersion(t *testing.T) {
+	for _, x := range []struct{ product, major, want string }{
+		{"Google Chrome", "124", `"Chromium";v="124", "Google Chrome";v="124", "Not-A.Brand";v="99"`},
+		{"Google Chrome", "131", `"Google Chrome";v="131", "Chromium";v="131", "Not_A Brand";v="24"`},
+		{"Chromium", "156", `"Not:A-Brand";v="8", "Chromium";v="156"`},
+	} {
+		var got []string
+		short, _ := brands(x.product, x.major, x.major+".0.0.0")
+		for _, b := range short {
+			got = append(got, fmt.Sprintf("%q;v=%q", b.Brand, b.Version))
+		}
+		if strings.Join(got, ", ") != x.want {
+			t.Errorf("%s %s: %s", x.product, x.major, got)
 		}
 	}
 }

@@ -207,6 +207,15 @@ func (b *Browser) screenshot(ctx context.Context) (jpeg []byte, url, title strin
 // front attaches to the tab in front for the time of a call. With no tab open
 // it opens a blank one.
 func (b *Browser) front(ctx context.Context, do func(cdp.Session, *target.Info) error) error {
+	if b.shell() {
+		pages, err := capture.Pages(ctx, b.driver)
+		if err != nil {
+			return err
+		}
+		if tab := b.ahead.of(pages); tab != nil {
+			return capture.At(ctx, b.driver, tab, do)
+		}
+	}
 	return capture.Front(ctx, b.driver, do)
 }
 

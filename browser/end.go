@@ -40,7 +40,11 @@ func (b *Browser) Capture(ctx context.Context) (state.Document, error) {
 	}
 	doc.CapturedAt = began
 	doc.Datadir = state.DatadirLive
-	doc.Chrome = state.Chrome{Version: b.version, Engine: EngineChrome, UserAgent: b.userAgent, Flags: b.process.Flags()}
+	doc.Chrome = state.Chrome{Version: b.version, Engine: b.Engine(), UserAgent: b.userAgent, Flags: b.process.Flags()}
+	if b.shell() {
+		doc.TabsByURL = true // whatever session files the profile has are older
+		b.ahead.mark(doc.Tabs)
+	}
 	doc.Overrides, doc.Permissions = b.options.Overrides, b.mux.Granted()
 	if b.passkeys != nil {
 		b.passkeys.read(ctx)

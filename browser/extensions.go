@@ -3,6 +3,7 @@ package browser
 import (
 	"context"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/chromedp/cdproto/cdp"
@@ -166,6 +167,10 @@ func (b *Browser) layExtensionStorage(ctx context.Context, held *hold, doc state
 // captureExtensions reads of each extension whether it runs, and what Chrome
 // keeps of it in memory only. An extension that was removed is left out.
 func (b *Browser) captureExtensions(ctx context.Context, doc *state.Document) error {
+	if b.shell() {
+		doc.Extensions = slices.Clone(b.idle)
+		return nil
+	}
 	if len(b.options.Extensions) == 0 {
 		return nil
 	}

@@ -32,6 +32,8 @@ type hold struct {
 	// given up they are all that still wait.
 	workers        []target.SessionID
 	laid, draining bool
+	// direct: it attaches to each tab by itself, and nothing waits for it.
+	direct bool
 }
 
 // heldTab is one page target that waits.

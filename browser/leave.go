@@ -28,39 +28,55 @@ const settleTabDeadline = 500 * time.Millisecond
 // not: the pages' own pagehide and unload handlers run, and what they write,
 // or send and have answered at once, is kept. A page that asks whether it may
 // be left (beforeunload) is told yes. Chrome has usually ended when it returns;
-// one that has not is asked over CDP next.
+// one that has not is asked over CDP next. The shell would end at once: its pages
+// are closed one by one instead, with the same handlers.
 func (b *Browser) leave(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, leaveDeadline)
 	defer cancel()
-	dialogs, stop := b.driver.Events(page.JavascriptDialogOpening.Method)
+	events, stop := b.driver.Events(page.JavascriptDialogOpening.Method, target.DetachedFromTarget.Method)
 	defer stop()
 	pages, err := capture.Pages(ctx, b.driver)
 	if err != nil {
 		return
 	}
 	var settled sync.WaitGroup
+	left := map[target.SessionID]bool{}
 	for _, p := range pages {
 		yes := true
 		at, err := cdp.Call(ctx, b.driver, target.AttachToTarget, target.AttachToTargetParams{TargetID: p.TargetID, Flatten: &yes})
 		if err != nil {
 			continue // it has left by itself
 		}
+		left[at.SessionID] = true
 		_ = b.driver.Post(ctx, at.SessionID, page.Enable.Method, nil) // a lost pipe shows below
-		settled.Go(func() { settleTab(ctx, b.driver.Session(at.SessionID)) })
+		if !b.shell() {                                               // whose tabs come back without them
+			settled.Go(func() { settleTab(ctx, b.driver.Session(at.SessionID)) })
+		}
 	}
 	settled.Wait()
 	b.mux.LetPagesGo()
-	if b.process.Signal(syscall.SIGINT) != nil {
+	if b.shell() {
+		for at := range left {
+			_ = b.driver.Post(ctx, at, page.Close.Method, nil)
+		}
+	} else if b.process.Signal(syscall.SIGINT) != nil {
 		return
 	}
-	for {
+	for len(left) > 0 || !b.shell() {
 		select {
-		case e, ok := <-dialogs:
-			if !ok {
+		case e, ok := <-events:
+			switch {
+			case !ok:
 				_ = b.process.Wait(ctx)
 				return
+			case e.Method == target.DetachedFromTarget.Method:
+				var gone target.EventDetachedFromTarget
+				if json.Unmarshal(e.Params, &gone) == nil {
+					delete(left, gone.SessionID)
+				}
+			default:
+				b.permit(ctx, e)
 			}
-			b.permit(ctx, e)
 		case <-b.process.Done():
 			return
 		case <-ctx.Done():

@@ -57,14 +57,18 @@ func (h *hold) release(ctx context.Context) {
 	defer h.stop()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseDeadline)
 	defer cancel()
-	h.drain(ctx)
+	if !h.direct {
+		h.drain(ctx)
+	}
 	if h.b.passkeys != nil {
 		h.leave(ctx)
 		return
 	}
-	yes := true // without it Chrome refuses the command
-	// Detaching resumes pages that wait; of a dead Chrome nothing does.
-	_, _ = cdp.Call(ctx, h.b.driver, target.SetAutoAttach, target.SetAutoAttachParams{Flatten: &yes})
+	if !h.direct {
+		yes := true // without it Chrome refuses the command
+		// Detaching resumes pages that wait; of a dead Chrome nothing does.
+		_, _ = cdp.Call(ctx, h.b.driver, target.SetAutoAttach, target.SetAutoAttachParams{Flatten: &yes})
+	}
 	// Chrome forgets that it attached to a target by itself once another
 	// session of that target is detached; its frames would wait for ever.
 	for _, t := range h.tabs {
@@ -77,8 +81,10 @@ func (h *hold) release(ctx context.Context) {
 // run. Nothing is attached to from now on, and nothing waits.
 func (h *hold) leave(ctx context.Context) {
 	yes := true
-	_, _ = cdp.Call(ctx, h.b.driver, target.SetAutoAttach, target.SetAutoAttachParams{
-		AutoAttach: true, Flatten: &yes, Filter: target.Filter{{Type: "none"}}})
+	if !h.direct {
+		_, _ = cdp.Call(ctx, h.b.driver, target.SetAutoAttach, target.SetAutoAttachParams{
+			AutoAttach: true, Flatten: &yes, Filter: target.Filter{{Type: "none"}}})
+	}
 	for _, t := range h.tabs {
 		h.post(t.session, target.SetAutoAttach.Method, target.SetAutoAttachParams{Flatten: &yes})
 		h.post(t.session, page.Disable.Method, nil) // its scripts go with it

@@ -6,6 +6,8 @@ import "github.com/stasisd/stasis/state"
 // what its pages are given from their first request on. The zero value is an
 // environment without its tabs.
 type Options struct {
+	// Engine is EngineChrome or EngineShell; "" is EngineChrome.
+	Engine string
 	// RestoreTabs brings the saved tabs back.
 	RestoreTabs bool
 	// Overrides are what the pages are told; at a restore the saved ones apply

@@ -24,6 +24,16 @@ func overrideFlags(o state.Overrides) []string {
 	return flags
 }
 
+// overrides are those of the browser's own targets.
+func (b *Browser) overrides() overrides {
+	o := overrides{Overrides: b.options.Overrides, agent: b.options.Overrides.UserAgent}
+	o.hints = clientHints(o.agent)
+	if o.Locale != "" {
+		o.languages = acceptLanguages(o.Locale)
+	}
+	return b.face.over(o)
+}
+
 // acceptLanguages are navigator.languages of a locale: "de-DE,de".
 func acceptLanguages(locale string) string {
 	if language, _, regional := strings.Cut(locale, "-"); regional {
@@ -33,7 +43,12 @@ func acceptLanguages(locale string) string {
 }
 
 // overrides is the setup of what no flag says, or not everywhere.
-type overrides struct{ state.Overrides }
+type overrides struct {
+	state.Overrides
+	agent     string // the User-Agent; "": Chrome's own
+	hints     *emulation.UserAgentMetadata
+	languages string // navigator.languages, comma-separated; "": Chrome's own
+}
 
 // needed says whether any target is to be set up.
 func (o overrides) needed() bool {
@@ -41,7 +56,7 @@ func (o overrides) needed() bool {
 }
 
 func (o overrides) wants(kind string) bool {
-	everywhere := o.Locale != "" || o.UserAgent != "" || len(o.ExtraHeaders) > 0
+	everywhere := o.Locale != "" || o.agent != "" || len(o.ExtraHeaders) > 0
 	return everywhere || kind == "page" && (o.Viewport != nil || o.Geolocation != nil)
 }
 
@@ -51,9 +66,9 @@ func (o overrides) renew(ctx context.Context, t *attended) {
 	if o.Locale != "" {
 		t.post(ctx, emulation.SetLocaleOverride.Method, emulation.SetLocaleOverrideParams{Locale: o.Locale})
 	}
-	if o.UserAgent != "" {
+	if o.agent != "" {
 		t.post(ctx, emulation.SetUserAgentOverride.Method, emulation.SetUserAgentOverrideParams{
-			UserAgent: o.UserAgent, AcceptLanguage: o.languages(), UserAgentMetadata: clientHints(o.UserAgent)})
+			UserAgent: o.agent, AcceptLanguage: o.languages, UserAgentMetadata: o.hints})
 	}
 	if len(o.ExtraHeaders) > 0 {
 		headers := network.Headers{}
@@ -86,11 +101,4 @@ func (o overrides) depart(ctx context.Context, _ *attended, left []*attended) {
 	for _, t := range left {
 		t.post(ctx, emulation.SetLocaleOverride.Method, emulation.SetLocaleOverrideParams{Locale: o.Locale})
 	}
-}
-
-func (o overrides) languages() string {
-	if o.Locale == "" {
-		return ""
-	}
-	return acceptLanguages(o.Locale)
 }

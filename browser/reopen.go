@@ -16,11 +16,7 @@ func (h *hold) leaveBlank(doc state.Document) []state.Component {
 	for _, t := range h.tabs {
 		h.run(t)
 	}
-	r := tabReport{saved: doc.Tabs, lost: "restore_tabs is false"}
-	for i := range doc.Tabs {
-		r.add(i, false, 0)
-	}
-	return r.lines()
+	return unopened(doc)
 }
 
 // rescue lets go what Chrome brought back of a datadir that nobody read before
@@ -55,6 +51,9 @@ func (h *hold) reopen(ctx context.Context, doc state.Document) []state.Component
 	h.b.salvage.byScript = true
 	r := tabReport{saved: doc.Tabs, laid: true, lost: "the tab could not be opened",
 		short: "the tabs had changed since Chrome last wrote its session files, so they were reopened by URL"}
+	if doc.Chrome.Engine == EngineShell {
+		r.short = "the shell engine, which saved them, has no session files, so they were reopened by URL"
+	}
 	opened := make([]*heldTab, len(doc.Tabs))
 	for i, tab := range doc.Tabs {
 		if !mux.AllowedURL(tab.URL) {

@@ -135,6 +135,9 @@ func (b *Browser) overlay(ctx context.Context, doc state.Document) (report []sta
 		}
 		report = append(report, because(lines, fromDocument)...)
 	}
+	if err := b.addSessionCookies(ctx, doc); err != nil {
+		return nil, err
+	}
 	if doc.Datadir == state.DatadirClean {
 		lines, err := capture.LayLocal(ctx, b.driver, s.left)
 		if err != nil {
@@ -178,7 +181,10 @@ func (s salvage) lacksCookies(doc state.Document) bool {
 	for _, c := range s.found.Cookies {
 		there[c.Identity()] = true
 	}
-	return slices.ContainsFunc(doc.Cookies, func(c state.Cookie) bool { return !c.Opaque && !there[c.Identity()] })
+	return slices.ContainsFunc(doc.Cookies, func(c state.Cookie) bool {
+		onDisk := !c.Opaque && (!c.Session || doc.Chrome.Engine != EngineShell)
+		return onDisk && !there[c.Identity()]
+	})
 }
 
 // lacksLocal reports the same of localStorage.

@@ -3,6 +3,7 @@ package browser
 import (
 	"context"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -29,6 +30,9 @@ type Starter struct {
 
 // Fresh starts Chrome on an empty environment, with one blank tab.
 func (s *Starter) Fresh(ctx context.Context, dir *Dir, o Options) (*Browser, error) {
+	if o.Engine == EngineShell {
+		return s.freshShell(ctx, dir, o)
+	}
 	unknown, err := s.prepare(dir, state.Document{}, o, datadir.Prepare{RestoreTabs: true, Policy: o.Overrides.Permissions()})
 	if err != nil {
 		return nil, err
@@ -67,6 +71,14 @@ func (s *Starter) Fresh(ctx context.Context, dir *Dir, o Options) (*Browser, err
 func (s *Starter) Restored(ctx context.Context, dir *Dir, doc state.Document, o Options) (*Browser, []state.Component, error) {
 	own := o.Overrides
 	o.Overrides = own.Over(doc.Overrides)
+	if o.Engine == EngineShell {
+		b, report, err := s.restoredShell(ctx, dir, doc, o)
+		if err != nil {
+			return nil, nil, err
+		}
+		report = append(report, state.OverrideLines(doc.Overrides, own)...)
+		return b, append(report, b.passkeyLines(doc.Passkeys)...), nil
+	}
 	// Before they are prepared for this session.
 	settings, err := inventory.Settings(ctx, filepath.Join(dir.Profile(), datadir.Profile))
 	if err != nil {
@@ -76,7 +88,7 @@ func (s *Starter) Restored(ctx context.Context, dir *Dir, doc state.Document, o 
 		return nil, nil, err
 	}
 	tabs := tabsOf(doc, o)
-	keep := o.RestoreTabs && (tabs != tabsNone || doc.Datadir == state.DatadirClean)
+	keep := o.RestoreTabs && !doc.TabsByURL && (tabs != tabsNone || doc.Datadir == state.DatadirClean)
 	unknown, err := s.prepare(dir, doc, o, datadir.Prepare{RestoreTabs: keep, StaleSessionStorage: tabs == tabsStale,
 		Policy: o.Overrides.Permissions(), Before: doc.Overrides.Permissions()})
 	if err != nil {
@@ -125,18 +137,22 @@ func (s *Starter) prepare(dir *Dir, doc state.Document, o Options, p datadir.Pre
 
 func (s *Starter) start(ctx context.Context, dir *Dir, profile string, o Options) (*Browser, error) {
 	const op = "browser.start"
+	face, err := s.face(ctx, dir, o)
+	if err != nil {
+		return nil, err
+	}
 	proxy, relay, err := startProxy(o.Overrides.Proxy, dir.UID)
 	if err != nil {
 		return nil, err
 	}
 	process, err := s.Launcher.Start(ctx, launch.Options{
-		Dir: dir, Profile: profile, URL: "about:blank",
-		TimeZone: o.Overrides.Timezone, ExtraArgs: append(overrideFlags(o.Overrides), proxy...)})
+		Dir: dir, Shell: o.Engine == EngineShell, Profile: profile, URL: "about:blank",
+		TimeZone: o.Overrides.Timezone, ExtraArgs: slices.Concat(overrideFlags(o.Overrides), face.flags(o.Overrides), proxy)})
 	if err != nil {
 		relay.Close()
 		return nil, err
 	}
-	b := &Browser{dir: dir, process: process, now: s.Now, options: o, relay: relay}
+	b := &Browser{dir: dir, process: process, now: s.Now, options: o, relay: relay, face: face}
 	b.ctx, b.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	b.mux = mux.New(process.Pipe(), mux.Options{Policy: mux.Policy{FilesDir: dir.Files()}, KeepPage: true})
 	if b.driver, err = b.mux.Driver(ctx); err != nil {

@@ -186,7 +186,7 @@ func notBrought(report, recounted []state.Component, unread bool) []state.Differ
 				line = better
 			}
 		}
-		if line.Dropped > 0 && line.Reason != state.LeftOut && (line.OnDisk() || unread && line.Name == state.ComponentCookies) {
+		if line.Dropped > 0 && line.Reason != state.LeftOut && line.Reason != state.NotInShell && (line.OnDisk() || unread && line.Name == state.ComponentCookies) {
 			all = append(all, state.Difference{Component: line.Name, Origin: line.Origin, By: state.ByRestore, Missing: line.Dropped, Names: []string{}})
 		}
 	}

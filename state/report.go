@@ -37,6 +37,10 @@ const (
 // NoTime is the reason of what a restore had no time for.
 const NoTime = "there was no time to lay it down before the first page"
 
+// NotInShell is the reason of what the headless shell has no use for. It is
+// not lost: it stays in the environment, and full Chrome has it again.
+const NotInShell = "the shell engine does not use it; it stays in the environment"
+
 // Component is one line of a report: how many items of one kind and origin
 // were saved, came back, were dropped, or had expired, and why.
 type Component struct {

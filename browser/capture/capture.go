@@ -19,6 +19,10 @@ import (
 type Conn interface {
 	cdp.Session
 	Session(id target.SessionID) cdp.Session
+	// OpenHidden opens a blank tab that is no part of the environment, and
+	// Hidden knows it again.
+	OpenHidden(ctx context.Context) (target.ID, error)
+	Hidden(id target.ID) bool
 }
 
 // leaveDeadline bounds what is done after a reading, whatever became of it: of
@@ -73,9 +77,11 @@ func split(ctx context.Context, conn Conn) (own, foreign []*target.Info, err err
 		return nil, nil, err
 	}
 	for _, t := range res.TargetInfos {
-		if made[t.BrowserContextID] {
+		switch {
+		case conn.Hidden(t.TargetID):
+		case made[t.BrowserContextID]:
 			foreign = append(foreign, t)
-		} else {
+		default:
 			own = append(own, t)
 		}
 	}

@@ -57,12 +57,18 @@ func toCDP(c state.Cookie) *network.CookieParam {
 }
 
 // replaceCookies makes the jar hold exactly the given cookies, but for those
-// whose partition has no name (opaque). Chrome takes a batch whole or not at
-// all, so a refused batch is set one by one, and the refused ones come back.
+// that come back.
 func replaceCookies(ctx context.Context, conn Conn, jar []state.Cookie) (refused []state.Cookie, err error) {
 	if _, err := cdp.Call(ctx, conn, storage.ClearCookies, storage.ClearCookiesParams{}); err != nil {
 		return nil, err
 	}
+	return AddCookies(ctx, conn, jar)
+}
+
+// AddCookies puts cookies into the jar, but for those whose partition has no
+// name (opaque). Chrome takes a batch whole or not at all, so a refused batch is
+// set one by one, and the refused ones come back.
+func AddCookies(ctx context.Context, conn Conn, jar []state.Cookie) (refused []state.Cookie, err error) {
 	var batch []*network.CookieParam
 	var settable []state.Cookie
 	for _, c := range jar {

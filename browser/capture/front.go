@@ -31,12 +31,17 @@ func Front(ctx context.Context, conn Conn, do func(cdp.Session, *target.Info) er
 			}
 		}
 	}
-	s, detach, err := attach(ctx, conn, front.TargetID)
+	return At(ctx, conn, front, do)
+}
+
+// At attaches to a tab for the time of a call.
+func At(ctx context.Context, conn Conn, tab *target.Info, do func(cdp.Session, *target.Info) error) error {
+	s, detach, err := attach(ctx, conn, tab.TargetID)
 	if err != nil {
 		return err
 	}
 	defer detach()
-	return do(s, front)
+	return do(s, tab)
 }
 
 type frontness struct {

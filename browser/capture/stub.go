@@ -45,14 +45,12 @@ func openStub(ctx context.Context, conn Conn) (*stub, error) {
 
 // openBlank opens a hidden tab that service workers do not see.
 func openBlank(ctx context.Context, conn Conn) (*stub, error) {
-	yes := true
-	made, err := cdp.Call(ctx, conn, target.CreateTarget, target.CreateTargetParams{
-		URL: "about:blank", Background: &yes, Hidden: &yes})
+	id, err := conn.OpenHidden(ctx)
 	if err != nil {
 		return nil, err
 	}
-	s := &stub{conn: conn, id: made.TargetID, stop: func() {}}
-	if s.session, _, err = attach(ctx, conn, made.TargetID); err != nil {
+	s := &stub{conn: conn, id: id, stop: func() {}}
+	if s.session, _, err = attach(ctx, conn, id); err != nil {
 		s.close(ctx)
 		return nil, err
 	}

@@ -18,9 +18,13 @@ const MinMajor = 140
 // install is the command that mends a missing Chrome.
 const install = "install one with: apt-get update && apt-get install chromium"
 
+// installShell mends a missing headless shell.
+const installShell = "install it with: apt-get update && apt-get install chromium-headless-shell"
+
 // Version is what a Chrome says it is.
 type Version struct {
 	Binary string // its path
+	Name   string // Chromium or Google Chrome
 	Full   string // such as 156.0.8078.79
 	Major  int
 }
@@ -53,6 +57,38 @@ func Find(configured string) (string, error) {
 	return "", fault.New(fault.ChromeMissing, op, "no Chrome was found; %s", install)
 }
 
+// shells are the places of the headless shell.
+var shells = []string{
+	"/usr/lib/chromium/chromium-headless-shell",
+	"/usr/lib/chromium-browser/headless_shell",
+	"chrome-headless-shell", // in PATH
+}
+
+// findShell returns the path of the headless shell: the configured one, else
+// the first of the usual places, "" where none has it. Errors: ChromeMissing for
+// a configured one that is not there.
+func findShell(configured string) (string, error) {
+	if configured != "" {
+		path, err := exec.LookPath(configured)
+		return path, fault.Wrap(err, fault.ChromeMissing, "launch.find",
+			"the configured headless shell is not an executable file; name another (--shell) or "+installShell)
+	}
+	for _, candidate := range shells {
+		if path, err := exec.LookPath(candidate); err == nil {
+			return path, nil
+		}
+	}
+	return "", nil
+}
+
+// nameIn is what a binary that says its version calls itself.
+func nameIn(text string) string {
+	if strings.HasPrefix(text, "Google Chrome") {
+		return "Google Chrome"
+	}
+	return "Chromium"
+}
+
 var versionNumber = regexp.MustCompile(`\b(\d+)\.\d+\.\d+\.\d+\b`)
 
 // parseVersion reads a version out of "Chromium 156.0.8078.79 built on …".
@@ -69,11 +105,33 @@ func parseVersion(text string) (full string, major int, err error) {
 	return found[0], major, nil
 }
 
-// version asks the binary for its version, as Chrome's user and with Chrome's
-// environment.
-func (l *Launcher) version(ctx context.Context, dir *Dir) (Version, error) {
+// Version returns what Chrome, or the headless shell, says it is. It asks the
+// binary once. Errors: ChromeMissing (not executable, too old), Unsupported where
+// there is no shell, Timeout.
+func (l *Launcher) Version(ctx context.Context, dir *Dir, shell bool) (Version, error) {
+	binary, err := l.binaryOf(shell)
+	if err != nil {
+		return Version{}, err
+	}
+	l.mu.Lock()
+	known, asked := l.versions[binary]
+	l.mu.Unlock()
+	if asked {
+		return known, nil
+	}
+	v, err := l.askVersion(ctx, dir, binary)
+	if err == nil {
+		l.mu.Lock()
+		l.versions[binary] = v
+		l.mu.Unlock()
+	}
+	return v, err
+}
+
+// askVersion runs the binary as Chrome's user and with Chrome's environment.
+func (l *Launcher) askVersion(ctx context.Context, dir *Dir, binary string) (Version, error) {
 	var out strings.Builder
-	cmd := exec.CommandContext(ctx, l.binary, "--version")
+	cmd := exec.CommandContext(ctx, binary, "--version")
 	cmd.Dir, cmd.Env = dir.Path, environment(dir, "")
 	cmd.Stdout, cmd.WaitDelay = &out, time.Second
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
@@ -87,5 +145,5 @@ func (l *Launcher) version(ctx context.Context, dir *Dir) (Version, error) {
 		return Version{}, fault.Wrap(err, fault.ChromeMissing, "launch.version", "Chrome's binary cannot be executed; "+install)
 	}
 	full, major, err := parseVersion(out.String())
-	return Version{Binary: l.binary, Full: full, Major: major}, err
+	return Version{Binary: binary, Name: nameIn(out.String()), Full: full, Major: major}, err
 }

@@ -24,11 +24,10 @@ const nowhere = "https://localhost:1"
 // out of it; containers get 64 MiB unless told otherwise.
 const smallSharedMemory = 512 << 20
 
-// Flags returns the flags that every Chrome is started with, whatever it is
-// started for, so that they can be recorded with what was saved from it. The
-// sandbox stays on and there is no debugging port: no flag here may touch
-// either.
-func Flags() []string {
+// chromeFlags are the flags that every full Chrome is started with, whatever it
+// is started for. The sandbox stays on and there is no debugging port: no flag
+// here may touch either.
+func chromeFlags() []string {
 	return []string{
 		"--remote-debugging-pipe",
 		// A full Chrome without a display server, to which a profile can be
@@ -96,12 +95,16 @@ func arguments(o Options) ([]string, error) {
 	if width <= 0 || height <= 0 {
 		width, height = defaultWidth, defaultHeight
 	}
-	args := append(Flags(),
+	args := chromeFlags()
+	if o.Shell {
+		args, height = shellFlags(), height-interfaceHeight
+	}
+	args = append(args,
 		fmt.Sprintf("--window-size=%d,%d", width, height),
 		userDataDirFlag+o.Dir.Profile(),
 		"--disk-cache-dir="+filepath.Join(o.Dir.Path, "home", "cache"),
 	)
-	if o.Profile != "" {
+	if o.Profile != "" && !o.Shell {
 		args = append(args, "--profile-directory="+o.Profile)
 	}
 	if sharedMemory() < smallSharedMemory {

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"sync"
 	"syscall"
 	"time"
 
@@ -17,6 +18,7 @@ import (
 // Config says how a daemon starts its Chromes.
 type Config struct {
 	Binary string   // Chrome's path; empty: found by [Find]
+	Shell  string   // the headless shell's; empty: found in the usual places, if it is there
 	Root   string   // folder of the run directories; made if absent
 	UIDs   UIDRange // used when run by root; zero: [DefaultUIDs]
 }
@@ -24,6 +26,7 @@ type Config struct {
 // Options say how one Chrome is started.
 type Options struct {
 	Dir           *Dir     // from NewDir
+	Shell         bool     // the headless shell in Chrome's place; it has one profile, Default
 	Profile       string   // --profile-directory; empty: Chrome's own choice
 	URL           string   // what to open, such as about:blank; empty: what the profile says
 	Width, Height int      // the window, in CSS pixels; zero: 1280×900
@@ -34,8 +37,12 @@ type Options struct {
 // Launcher starts Chromes. It may be used from many goroutines.
 type Launcher struct {
 	binary string
+	shell  string // "" where there is none
 	root   string
 	uids   *uidPool // nil unless run by root
+
+	mu       sync.Mutex
+	versions map[string]Version // by binary, once asked
 }
 
 // New returns a launcher and makes its root folder. Errors: ChromeMissing when
@@ -46,7 +53,11 @@ func New(c Config) (*Launcher, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &Launcher{binary: binary}
+	shell, err := findShell(c.Shell)
+	if err != nil {
+		return nil, err
+	}
+	l := &Launcher{binary: binary, shell: shell, versions: map[string]Version{}}
 	mode := os.FileMode(0o700)
 	if os.Geteuid() == 0 {
 		// Chrome's users must pass through, and need not see what is there.
@@ -79,6 +90,27 @@ func New(c Config) (*Launcher, error) {
 // Binary returns the path of the Chrome that is started.
 func (l *Launcher) Binary() string { return l.binary }
 
+// Shell returns the path of the headless shell, "" where there is none.
+func (l *Launcher) Shell() string { return l.shell }
+
+// binaryOf is what runs an engine. Errors: Unsupported where there is no shell.
+func (l *Launcher) binaryOf(shell bool) (string, error) {
+	if !shell {
+		return l.binary, nil
+	}
+	return l.shell, l.HasShell()
+}
+
+// HasShell returns nil where the headless shell is there, else Unsupported with
+// a message that says how to mend it.
+func (l *Launcher) HasShell() error {
+	if l.shell == "" {
+		return fault.New(fault.Unsupported, "launch.shell",
+			"engine: the headless shell is not there; "+installShell+", or name it with --shell, and start the daemon again")
+	}
+	return nil
+}
+
 // Root returns the folder of the run directories, absolute and free of links.
 func (l *Launcher) Root() string { return l.root }
 
@@ -94,11 +126,15 @@ func (l *Launcher) Start(ctx context.Context, o Options) (*Process, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, startCancelled(op, err)
 	}
+	binary, err := l.binaryOf(o.Shell)
+	if err != nil {
+		return nil, err
+	}
 	args, err := arguments(o)
 	if err != nil {
 		return nil, err
 	}
-	ord := order{Path: l.binary, Args: args, Env: environment(o.Dir, o.TimeZone), Dir: o.Dir.Path, UID: -1}
+	ord := order{Path: binary, Args: args, Env: environment(o.Dir, o.TimeZone), Dir: o.Dir.Path, UID: -1}
 	if l.uids != nil {
 		ord.UID = o.Dir.UID
 	}

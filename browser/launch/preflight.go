@@ -36,7 +36,7 @@ func (l *Launcher) Preflight(ctx context.Context) (v Version, err error) {
 			return Version{}, err
 		}
 	}
-	if v, err = l.version(ctx, dir); err != nil {
+	if v, err = l.Version(ctx, dir, false); err != nil {
 		return Version{}, err
 	}
 	p, err := l.Start(ctx, Options{Dir: dir, URL: "about:blank"})

@@ -336,7 +336,7 @@ func TestChromeDriverAndTransport(t *testing.T) {
 	c.call(1, "", "Target.setDiscoverTargets", `{"discover":true}`)
 	c.call(2, "", "Target.setAutoAttach", `{"autoAttach":true,"waitForDebuggerOnStart":true,"flatten":true}`)
 	d := drive(t, m)
-	id, err := d.OpenHidden(t.Context(), "")
+	id, err := d.OpenHidden(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

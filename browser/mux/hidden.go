@@ -4,16 +4,16 @@ import (
 	"context"
 	"crypto/rand"
 
-	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/target"
 )
 
 // OpenHidden opens a tab for the daemon's own use, about:blank with a fragment
 // of its own, which no client is told of: neither its creation nor its end, and
-// clients that auto-attach are detached from it. Its target of type "tab",
-// which only few clients ask for, is seen, empty. Close it with
+// clients that auto-attach are detached from it. Full Chrome keeps such a tab
+// out of its own lists too; the headless shell does not, and there its target of
+// type "tab", which only few clients ask for, is seen, empty. Close it with
 // Target.closeTarget.
-func (d *Driver) OpenHidden(ctx context.Context, in cdp.BrowserContextID) (target.ID, error) {
+func (d *Driver) OpenHidden(ctx context.Context) (target.ID, error) {
 	url := "about:blank#" + rand.Text()
 	d.m.mu.Lock()
 	d.m.targets.hideURL[url] = struct{}{}
@@ -21,10 +21,7 @@ func (d *Driver) OpenHidden(ctx context.Context, in cdp.BrowserContextID) (targe
 	var r struct {
 		TargetID target.ID `json:"targetId"`
 	}
-	params := map[string]any{"url": url, "background": true}
-	if in != "" {
-		params["browserContextId"] = in
-	}
+	params := map[string]any{"url": url, "background": true, "hidden": true}
 	err := d.Call(ctx, "Target.createTarget", params, &r)
 	d.m.mu.Lock()
 	defer d.m.mu.Unlock()
@@ -34,4 +31,11 @@ func (d *Driver) OpenHidden(ctx context.Context, in cdp.BrowserContextID) (targe
 	}
 	d.m.targets.hide[string(r.TargetID)] = struct{}{}
 	return r.TargetID, nil
+}
+
+// Hidden reports whether a target is one of those that clients are not told of.
+func (d *Driver) Hidden(id target.ID) bool {
+	d.m.mu.Lock()
+	defer d.m.mu.Unlock()
+	return d.m.targets.hidden(string(id))
 }

@@ -1,0 +1,90 @@
+package browser
+
+import (
+	"fmt"
+	"maps"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/stasisd/stasis/state"
+)
+
+// save reads a browser and closes it.
+func (r *rig) save(b *Browser) state.Document {
+	r.t.Helper()
+	doc, err := b.Capture(within(r.t))
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	if doc.Datadir, err = b.Close(within(r.t)); err != nil || doc.Datadir != state.DatadirClean {
+		r.t.Fatalf("closed: %s, %v", doc.Datadir, err)
+	}
+	return doc
+}
+
+// bare leaves out which tab is visible: in the shell each is.
+func bare(look map[string]string) map[string]string {
+	for path, got := range look {
+		look[path] = got[:strings.LastIndex(got, "|")]
+	}
+	return look
+}
+
+// An environment goes from full Chrome to the shell and back with all that its
+// sites keep, and each tab has its own state before its first script. A tab that
+// was closed in the shell does not come back from full Chrome's old session
+// files.
+func TestEnginesShareAnEnvironment(t *testing.T) {
+	r := newRig(t)
+	s := newSite(t, map[string]string{"/one": seen, "/two": seen, "/three": seen})
+	b := r.fresh()
+	r.lay(b, s)
+	r.open(b, s.url+"/three")
+	r.eval(b, s.url+"/three", `window.name = "third"; 1`)
+	r.front(b, s.url+"/one")
+	doc := r.save(b)
+	for _, engine := range []string{EngineShell, EngineShell, EngineChrome} {
+		before := len(s.requests())
+		var report []state.Component
+		b, report = r.restored(b.dir, doc, Options{RestoreTabs: true, Engine: engine})
+		if b.Engine() != engine {
+			t.Errorf("%s runs", b.Engine())
+		}
+		want := maps.Clone(laid)
+		got := r.look(b, s)
+		if engine == EngineShell {
+			want, got = bare(want), bare(got)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", engine, diff)
+		}
+		for path, want := range map[string]string{"/one": "l1|one|first", "/two": "l1|two|second"} {
+			if got := r.eval(b, s.url+path, "window.seen"); got != want {
+				t.Errorf("%s: the first script of %s saw %s, not %s", engine, path, got, want)
+			}
+		}
+		for _, asked := range s.requests()[before:] {
+			if !strings.Contains(asked, "session=s1") || !strings.Contains(asked, "kept=k1") {
+				t.Errorf("%s: asked for %s", engine, asked)
+			}
+		}
+		r.whole(b, doc, report, len(doc.Tabs))
+		for _, tab := range doc.Tabs { // what whole has changed
+			r.eval(b, tab.URL, fmt.Sprintf(`window.name = %q; sessionStorage.setItem("step", %q); 1`, tab.Name, strings.TrimPrefix(tab.URL, s.url+"/")))
+		}
+		if pages, err := b.Pages(within(t)); err != nil || len(pages) != len(doc.Tabs) {
+			t.Errorf("%s: %d tabs, %v; saved were %d", engine, len(pages), err, len(doc.Tabs))
+		}
+		if len(doc.Tabs) == 3 {
+			if err := b.closeTab(within(t), r.page(b, s.url+"/three")); err != nil {
+				t.Fatal(err)
+			}
+		}
+		doc = r.save(b)
+		if doc.Chrome.Engine != engine || doc.TabsByURL != (engine == EngineShell) || len(doc.Tabs) != 2 {
+			t.Errorf("saved by %s: %+v, by URL %t, %d tabs", engine, doc.Chrome, doc.TabsByURL, len(doc.Tabs))
+		}
+	}
+}
