@@ -22,7 +22,7 @@ RUN CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags "-s -w -X main.ver
 FROM debian:bookworm-slim
 RUN apt-get update \
  && DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends \
-      ca-certificates chromium fonts-liberation fonts-noto-color-emoji tini \
+      ca-certificates chromium chromium-headless-shell fonts-liberation fonts-noto-color-emoji tini \
  && rm -rf /var/lib/apt/lists/* \
  && groupadd --gid 10001 stasis \
  && useradd --uid 10001 --gid stasis --no-create-home --home-dir /data --shell /usr/sbin/nologin stasis \

@@ -21,7 +21,7 @@ help: ## list the targets
 
 .PHONY: run
 run: build ## start the daemon on 127.0.0.1:8080
-	@build/need chromium
+	@build/need chromium chromium-headless-shell
 	@exec bin/stasis serve
 
 .PHONY: build
@@ -44,13 +44,13 @@ check: $(LINT)-$(LINT_VER) ## format, vet, lint and the tests that need no Chrom
 # serve one package's Chromes at a time: hence -p.
 .PHONY: test
 test: e2e/clients/node_modules/.package-lock.json ## install what tests need and run all of them, with the race detector
-	@build/need chromium curl php dokuwiki
+	@build/need chromium chromium-headless-shell curl php dokuwiki
 	@$(UNIT); go test -race -timeout 5m $$packages
 	@go test -race -count 1 -p 1 -timeout 11m $(CHROME)
 
 .PHONY: fidelity
 fidelity: build e2e/clients/node_modules/.package-lock.json ## try what survives, in our ways and others', and write docs/fidelity.md
-	@build/need chromium
+	@build/need chromium chromium-headless-shell
 	@go run ./e2e/fidelity
 
 # Each measure must have the machine for itself: nothing else should run.

@@ -8,6 +8,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/stasisd/stasis/browser"
 	"github.com/stasisd/stasis/fault"
 )
 
@@ -46,6 +47,14 @@ func built(field, value, only string) error {
 		return nil
 	}
 	return fault.New(fault.Unsupported, "api.check", "%s: only %s is supported", field, only)
+}
+
+// isEngine allows the names of the engines.
+func isEngine(field, value string) error {
+	if value == "" || value == browser.EngineChrome || value == browser.EngineShell {
+		return nil
+	}
+	return fault.New(fault.Unsupported, "api.check", "%s: must be one of %s, %s", field, browser.EngineChrome, browser.EngineShell)
 }
 
 func atMost(field, value string, limit int) error {

@@ -25,7 +25,7 @@ var sound = []struct {
 	status             int
 }{
 	{"POST", "/v1/sessions", "", 201},
-	{"POST", "/v1/sessions", `{"agent_name":"agi-0","goal":"","max_steps":100,"webhook_url":null,"agent_session_type":"managed-cdp","environment_type":"chrome-1","labels":{"a":""},"restore_tabs":false,"wait_seconds":0,"engine":null}`, 201},
+	{"POST", "/v1/sessions", `{"agent_name":"agi-0","goal":"","max_steps":100,"webhook_url":null,"agent_session_type":"managed-cdp","environment_type":"chrome-1","labels":{"a":""},"restore_tabs":false,"wait_seconds":0,"engine":"shell"}`, 201},
 	{"GET", "/v1/sessions", "", 200},
 	{"GET", "/v1/sessions?status=running&user_id=alice&limit=5&start_after=live-1", "", 200},
 	{"DELETE", "/v1/sessions?user_id=alice&save_snapshot_mode=memory&save_as_default=true&default_conflict=overwrite", "", 200},
@@ -58,7 +58,7 @@ var sound = []struct {
 	{"POST", "/v1/keys", `{"name":"ci","rights":["use","secrets"]}`, 201},
 	{"DELETE", "/v1/keys/key-2", "", 204},
 	{"GET", "/v1/users/alice", "", 200},
-	{"PATCH", "/v1/users/alice", `{"login_check":{"url":"https://a.example/","status":200,"selector":"#out","absent_selector":"#in","text":"Hello","cookie":"sid","timeout_seconds":5,"before_default":true},"engine":null}`, 200},
+	{"PATCH", "/v1/users/alice", `{"login_check":{"url":"https://a.example/","status":200,"selector":"#out","absent_selector":"#in","text":"Hello","cookie":"sid","timeout_seconds":5,"before_default":true},"engine":"shell"}`, 200},
 	{"GET", "/v1/users/a%2Fb", "", 200},
 	{"PATCH", "/v1/users/alice", `{"login_check":null}`, 200},
 	{"POST", "/v1/users/alice/default/check", "", 200},

@@ -53,7 +53,7 @@ type createBody struct {
 func newCreate() createBody {
 	return createBody{
 		AgentName: "agi-0", AgentSession: agentSessionType, Environment: environmentType,
-		AllowMemory: true, IfMissing: "error", Engine: "chrome", RestoreTabs: true,
+		AllowMemory: true, IfMissing: "error", RestoreTabs: true,
 		OnTimeout: "save", Idle: 900, Lifetime: 21600,
 	}
 }
@@ -70,7 +70,7 @@ func (b *createBody) check() error {
 	return firstOf(
 		built("agent_session_type", b.AgentSession, agentSessionType),
 		built("environment_type", b.Environment, environmentType),
-		built("engine", b.Engine, "chrome"),
+		isEngine("engine", b.Engine),
 		atMost("agent_name", b.AgentName, 128),
 		atMost("goal", b.Goal, 64<<10),
 		within("max_steps", b.MaxSteps, 0, 1<<53),
@@ -97,7 +97,7 @@ func (b *createBody) check() error {
 // request is the body as the session room takes it.
 func (b *createBody) request() session.Create {
 	return session.Create{
-		SessionID: b.SessionID, UserID: b.UserID, AgentName: b.AgentName, Goal: b.Goal, StartURL: b.StartURL,
+		SessionID: b.SessionID, UserID: b.UserID, AgentName: b.AgentName, Goal: b.Goal, StartURL: b.StartURL, Engine: b.Engine,
 		FromSession: b.FromSession, FromEnvironment: b.FromEnvironment, FromDefaultOf: b.FromDefaultOf,
 		AllowMemory: b.AllowMemory, FreshIfNone: b.IfMissing == "fresh", RestoreTabs: b.RestoreTabs,
 		ReadOnly: b.ReadOnly, Persist: b.Persist, OnLive: session.OnLive(b.OnLive),

@@ -22,9 +22,9 @@ type userAnswer struct {
 
 // settingsBody is the document that a PATCH changes.
 type settingsBody struct {
+	Engine     *string             `json:"engine"`
 	LoginCheck *session.LoginCheck `json:"login_check"`
 
-	Engine    unbuilt `json:"engine"`
 	Standby   unbuilt `json:"standby"`
 	Retention unbuilt `json:"retention"`
 	Quotas    unbuilt `json:"quotas"`
@@ -32,14 +32,21 @@ type settingsBody struct {
 
 // settings are the checked body.
 func (b settingsBody) settings() (session.Settings, error) {
+	set := session.Settings{Engine: b.Engine}
+	if b.Engine != nil {
+		if err := isEngine("engine", *b.Engine); err != nil {
+			return set, err
+		}
+	}
 	if b.LoginCheck == nil {
-		return session.Settings{}, nil
+		return set, nil
 	}
 	if b.LoginCheck.TimeoutSeconds == nil {
 		seconds := int64(defaultCheckTimeout)
 		b.LoginCheck.TimeoutSeconds = &seconds
 	}
-	return session.Settings{LoginCheck: b.LoginCheck}, checkLoginCheck(*b.LoginCheck)
+	set.LoginCheck = b.LoginCheck
+	return set, checkLoginCheck(*b.LoginCheck)
 }
 
 // checkLoginCheck holds a login check against what is allowed.

@@ -106,8 +106,8 @@ func readDocument(raw []byte) (doc state.Document, err error) {
 		return doc, badArchive("%s: overrides.%s", state.FileName, fault.MessageOf(doc.Overrides.Check()))
 	case !soundVersion.MatchString(doc.Chrome.Version):
 		return doc, badArchive("%s: chrome.version: must be numbers with dots between them", state.FileName)
-	case doc.Chrome.Engine != "" && doc.Chrome.Engine != engine:
-		return doc, badArchive("%s: chrome.engine: must be %s", state.FileName, engine)
+	case !slices.Contains([]string{"", browser.EngineChrome, browser.EngineShell}, doc.Chrome.Engine):
+		return doc, badArchive("%s: chrome.engine: must be chrome or shell", state.FileName)
 	case !slices.Contains([]state.Datadir{state.DatadirClean, state.DatadirLive, state.DatadirCrash, state.DatadirNone}, doc.Datadir):
 		return doc, badArchive("%s: datadir: must be clean, live, crash or none", state.FileName)
 	}
@@ -124,7 +124,7 @@ func badArchive(format string, args ...any) error {
 // takeDesktop unpacks a profile of an ordinary Chrome. Nobody read its state
 // over CDP: what its files bring back is all there is.
 func (s *Service) takeDesktop(ctx context.Context, profile string, dir *browser.Dir, a *arrival, body io.Reader) (state.Document, error) {
-	doc := crashed(job{rec: profiles.Session{Engine: engine}}, s.Now())
+	doc := crashed(job{rec: profiles.Session{Engine: browser.EngineChrome}}, s.Now())
 	left := leftovers{}
 	err := s.spool(ctx, dir, body, func(archive *snapshot.Foreign) error {
 		names, err := archive.Names(ctx, s.cfg.Unpack)

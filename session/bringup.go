@@ -14,9 +14,6 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// engine is the only one so far.
-const engine = browser.EngineChrome
-
 // thawDeadline bounds how long a parked Chrome may take to answer.
 const thawDeadline = 3 * time.Second
 
@@ -76,6 +73,7 @@ func (s *Service) bringUp(ctx context.Context, r Create, o origin, named []profi
 	if up.partial && r.Origins.All() && o.source.Type == SourceUserDefault {
 		up.partial = false // the default itself is so
 	}
+	report.Warnings = append(report.Warnings, otherEngine(o.snapshot.Engine, up.chrome.Engine())...)
 	report.Chrome = Versions{Saved: o.snapshot.Chrome, Running: up.chrome.Version()}
 	if tooNew(up.doc, up.chrome) {
 		report.setAside()
@@ -129,6 +127,9 @@ func (s *Service) thaw(ctx context.Context, r Create, snap profiles.Snapshot, na
 		return nil, "origins are selected, and a parked Chrome holds them all"
 	}
 	parked, ok, why := s.parked.Take(snap.ID, func(p *parkedChrome) string {
+		if is := p.Engine(); is != r.Engine {
+			return "the parked Chrome is of the " + is + " engine, and " + r.Engine + " is to run"
+		}
 		if other := r.Overrides.Over(p.doc.Overrides).Differ(p.doc.Overrides); len(other) > 0 {
 			return "the parked Chrome runs with another " + strings.Join(other, ", ")
 		}

@@ -14,6 +14,7 @@ type Conn = mux.Conn
 
 // Chrome is what a session needs of a live browser; see browser.Browser.
 type Chrome interface {
+	Engine() string
 	Version() string
 	UserAgent() string
 	Protocol() string
@@ -45,6 +46,8 @@ type Chrome interface {
 
 // Browsers starts Chromes, each in a run directory of its own.
 type Browsers interface {
+	// Has returns nil where an engine is there, else how to mend it.
+	Has(engine string) error
 	// NewDir makes a run directory; its Remove is the caller's.
 	NewDir(name string) (*browser.Dir, error)
 	// Left gives the run directories that a dead daemon left, its Chromes ended.
@@ -56,6 +59,14 @@ type Browsers interface {
 // Chromes is [Browsers] over a real launcher.
 type Chromes struct {
 	Starter *browser.Starter
+}
+
+// Has returns nil where the engine's binary was found.
+func (c Chromes) Has(engine string) error {
+	if engine == browser.EngineShell {
+		return c.Starter.Launcher.HasShell()
+	}
+	return nil
 }
 
 // NewDir makes a run directory.

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stasisd/stasis/browser"
 	"github.com/stasisd/stasis/browser/datadir"
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
@@ -193,7 +194,7 @@ func TestRecover(t *testing.T) {
 	ctx := t.Context()
 	left := func(id string, change func(*profiles.Session)) profiles.Session {
 		t.Helper()
-		rec := profiles.Session{ID: id, UserID: "alice", KeyID: "key-a", Engine: engine, Status: profiles.StatusRunning,
+		rec := profiles.Session{ID: id, UserID: "alice", KeyID: "key-a", Engine: browser.EngineChrome, Status: profiles.StatusRunning,
 			CreatedAt: r.clock.now(), ExpiresAt: r.clock.now(), RunDir: id}
 		if change != nil {
 			change(&rec)

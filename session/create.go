@@ -121,6 +121,10 @@ func (s *Service) unclaim(id string) {
 
 // begin brings the Chrome up and starts the session on it.
 func (s *Service) begin(ctx context.Context, c Caller, r Create, o origin) (*live, error) {
+	var err error
+	if r.Engine, err = s.engineOf(ctx, r, o.userID); err != nil {
+		return nil, err
+	}
 	named, err := s.namedExtensions(ctx, c, o.userID, r.Extensions)
 	if err != nil {
 		return nil, err
@@ -132,7 +136,7 @@ func (s *Service) begin(ctx context.Context, c Caller, r Create, o origin) (*liv
 	now := s.Now().UTC()
 	rec := profiles.Session{
 		ID: r.SessionID, UserID: o.userID, KeyID: c.KeyID, AgentName: r.AgentName, Goal: r.Goal,
-		Engine: engine, Status: profiles.StatusReady, CreatedAt: now, ExpiresAt: now.Add(r.Lifetime),
+		Engine: r.Engine, Status: profiles.StatusReady, CreatedAt: now, ExpiresAt: now.Add(r.Lifetime),
 		Labels: r.Labels, RequestHash: r.RequestHash, RunDir: up.chrome.Dir().Name(), BaseVersion: o.version,
 		Discard: r.DiscardOnEnd || r.ReadOnly,
 	}

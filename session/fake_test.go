@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"os"
@@ -41,7 +42,7 @@ func newFakeBrowsers(t *testing.T, root string) *fakeBrowsers {
 }
 
 // on makes a step do something else first; its error is the step's. The steps
-// are dir, fresh, restored (with a nil Chrome), capture, verify, environment,
+// are has, dir, fresh, restored (with a nil Chrome), capture, verify, environment,
 // freeze, thaw, serve, check, close and kill.
 func (b *fakeBrowsers) on(step string, do func(*fakeChrome) error) {
 	b.mu.Lock()
@@ -83,6 +84,8 @@ func (b *fakeBrowsers) last() *fakeChrome {
 	all := b.all()
 	return all[len(all)-1]
 }
+
+func (b *fakeBrowsers) Has(string) error { return b.step("has", nil) }
 
 func (b *fakeBrowsers) NewDir(name string) (*browser.Dir, error) {
 	if err := b.step("dir", nil); err != nil {
@@ -175,6 +178,8 @@ func (c *fakeChrome) gone() error {
 	return nil
 }
 
+func (c *fakeChrome) Engine() string { return cmp.Or(c.options.Engine, browser.EngineChrome) }
+
 func (c *fakeChrome) Version() string       { return "156.0.8078.79" }
 func (c *fakeChrome) UserAgent() string     { return "Fake/156" }
 func (c *fakeChrome) Protocol() string      { return "1.3" }
@@ -255,7 +260,7 @@ func (c *fakeChrome) Capture(context.Context) (state.Document, error) {
 		return state.Document{}, err
 	}
 	doc := state.Document{SchemaVersion: state.SchemaVersion, Complete: true, Datadir: state.DatadirLive,
-		Chrome:  state.Chrome{Version: c.Version(), Engine: browser.EngineChrome},
+		Chrome:  state.Chrome{Version: c.Version(), Engine: c.Engine()},
 		Cookies: []state.Cookie{{Name: "sid", Value: "of " + c.dir.Name(), Domain: "a.example", Path: "/", Session: true}},
 		Local:   []state.Area{}, Tabs: []state.Tab{{URL: "https://a.example/", Active: true}}, Extensions: c.options.Extensions}
 	if c.reads != nil {

@@ -2,6 +2,7 @@ package session
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -108,7 +109,7 @@ func (s *Service) Import(ctx context.Context, c Caller, r Import, body io.Reader
 	if doc.CapturedAt.IsZero() {
 		doc.CapturedAt = now
 	}
-	j.rec = profiles.Session{ID: newID(), UserID: r.UserID, KeyID: c.KeyID, AgentName: "import", Engine: engine,
+	j.rec = profiles.Session{ID: newID(), UserID: r.UserID, KeyID: c.KeyID, AgentName: "import", Engine: cmp.Or(doc.Chrome.Engine, browser.EngineChrome),
 		Status: profiles.StatusCompleted, Reason: "imported", CreatedAt: now, ExpiresAt: now, EndedAt: now}
 	if err := s.enters(ctx, files, doc); err != nil {
 		return ImportAnswer{}, err
@@ -160,7 +161,7 @@ func (s *Service) take(ctx context.Context, r Import, dir *browser.Dir, a *arriv
 		return state.Document{}, fault.New(fault.InvalidImport, "session.import", "the body is empty; with curl: --data-binary @FILE")
 	}
 	doc, lost, err := format.read(raw)
-	doc.Chrome.Engine = engine
+	doc.Chrome.Engine = browser.EngineChrome
 	a.lines = lostLines(lost)
 	return doc, err
 }

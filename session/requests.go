@@ -52,6 +52,7 @@ type Create struct {
 	AgentName string
 	Goal      string
 	StartURL  string
+	Engine    string // browser.EngineChrome or EngineShell; "": the user's own, else the daemon's
 
 	// At most the first of these that is set is looked at, in this order.
 	FromSession     string // a session ID
@@ -87,7 +88,7 @@ type Create struct {
 
 // browser is what the browser room is told of a create.
 func (r Create) browser() browser.Options {
-	return browser.Options{RestoreTabs: r.RestoreTabs, Overrides: r.Overrides, Passkeys: r.Passkeys, Extensions: r.installed}
+	return browser.Options{Engine: r.Engine, RestoreTabs: r.RestoreTabs, Overrides: r.Overrides, Passkeys: r.Passkeys, Extensions: r.installed}
 }
 
 // again is the same for a Chrome that takes over within the session: what was

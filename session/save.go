@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/stasisd/stasis/browser"
 	"github.com/stasisd/stasis/browser/datadir"
 	"github.com/stasisd/stasis/browser/mux"
 	"github.com/stasisd/stasis/fault"
@@ -138,7 +139,7 @@ func (s *Service) saveLeft(ctx context.Context, j job) ended {
 // crashed is the document of a datadir whose Chrome died unread.
 func crashed(j job, now time.Time) state.Document {
 	return state.Document{SchemaVersion: state.SchemaVersion, CapturedAt: now.UTC(), Datadir: state.DatadirCrash,
-		Chrome: state.Chrome{Engine: j.rec.Engine}, Overrides: j.again.Overrides, Missed: j.missed}
+		Chrome: state.Chrome{Engine: j.rec.Engine}, TabsByURL: j.rec.Engine == browser.EngineShell, Overrides: j.again.Overrides, Missed: j.missed}
 }
 
 // capture checks the store and its room, and reads the state.

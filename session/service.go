@@ -23,6 +23,7 @@ import (
 
 // Config are the settings of a Service.
 type Config struct {
+	Engine      string          // of sessions for which nobody names one; "": browser.EngineChrome
 	MaxSessions int             // sessions that may live at once
 	Parked      pool.Limits     // of frozen Chromes kept by memory snapshots
 	RescueTTL   time.Duration   // how long a rescue snapshot is kept

@@ -13,6 +13,7 @@ import (
 // Settings are what a user asks for that outlives any default. It is the
 // record and the wire shape.
 type Settings struct {
+	Engine     *string     `json:"engine"` // of sessions that name none; nil: the daemon's
 	LoginCheck *LoginCheck `json:"login_check"`
 }
 

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/stasisd/stasis/browser"
 	"github.com/stasisd/stasis/browser/datadir"
 	"github.com/stasisd/stasis/browser/inventory"
 	"github.com/stasisd/stasis/browser/localstorage"
@@ -94,7 +95,8 @@ func withDisk(doc state.Document, found inventory.Profile) state.Document {
 		whole.FromDisk = append(whole.FromDisk, state.ComponentCookies)
 		whole.Cookies = found.Cookies
 		for _, c := range doc.Cookies {
-			if c.Opaque { // Chrome keeps it in memory only
+			// What Chrome keeps in memory only.
+			if c.Opaque || c.Session && doc.Chrome.Engine == browser.EngineShell {
 				whole.Cookies = append(whole.Cookies, c)
 			}
 		}

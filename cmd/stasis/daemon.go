@@ -56,7 +56,7 @@ func start(ctx context.Context, c *serveCmd, log *slog.Logger) (_ *daemon, err e
 	if err := d.takeDir(); err != nil {
 		return nil, err
 	}
-	launcher, err := launch.New(launch.Config{Binary: c.Chrome, Root: filepath.Join(d.dir, "run"),
+	launcher, err := launch.New(launch.Config{Binary: c.Chrome, Shell: c.Shell, Root: filepath.Join(d.dir, "run"),
 		UIDs: launch.UIDRange{Base: c.UIDBase, Count: c.UIDCount}})
 	if err != nil {
 		return nil, err
@@ -66,6 +66,9 @@ func start(ctx context.Context, c *serveCmd, log *slog.Logger) (_ *daemon, err e
 		return nil, err
 	}
 	log.Info("Chrome is ready", "version", chrome.Full, "binary", launcher.Binary())
+	if err := c.tellShell(launcher, log); err != nil {
+		return nil, err
+	}
 
 	catalogue, err := sqldb.Open(ctx, sqldb.Options{Path: filepath.Join(d.dir, "stasis.db"), Now: time.Now})
 	if err != nil {
@@ -107,6 +110,21 @@ func start(ctx context.Context, c *serveCmd, log *slog.Logger) (_ *daemon, err e
 		PublicURL: c.PublicURL, TrustedProxies: c.TrustedProxy,
 		WarnUnknownFields: c.UnknownFields == "warn", MaxUpload: c.MaxUpload, MaxImport: c.MaxUnpack})
 	return d, nil
+}
+
+// tellShell says whether there is a headless shell. The daemon does without one
+// unless it is to be the engine of every session.
+func (c *serveCmd) tellShell(launcher *launch.Launcher, log *slog.Logger) error {
+	err := launcher.HasShell()
+	switch {
+	case err == nil:
+		log.Info("the headless shell is there", "binary", launcher.Shell())
+	case c.Engine == browser.EngineShell:
+		return fault.Wrap(err, fault.ChromeMissing, "serve.engine", "--"+fault.MessageOf(err))
+	default:
+		log.Info("there is no headless shell; sessions with engine shell are refused")
+	}
+	return nil
 }
 
 // takeDir makes the data directory and locks it against a second daemon. It
@@ -199,7 +217,7 @@ func (c *serveCmd) limits() (session.Config, error) {
 	if parked < 0 {
 		parked = max(n/4, 1)
 	}
-	return session.Config{MaxSessions: n, Parked: pool.Limits{Size: parked, Age: c.ParkedAge},
+	return session.Config{Engine: c.Engine, MaxSessions: n, Parked: pool.Limits{Size: parked, Age: c.ParkedAge},
 		RescueTTL: c.RescueTTL, Unpack: snapshot.Limits{Entries: 1 << 20, Bytes: c.MaxUnpack}, Savers: 4}, nil
 }
 

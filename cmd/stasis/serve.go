@@ -30,6 +30,8 @@ type serveCmd struct {
 
 	DataDir   string `help:"Where everything is kept; as root /var/lib/stasis." placeholder:"DIR"`
 	Chrome    string `help:"Chrome's binary; otherwise the usual places are looked at." placeholder:"PATH"`
+	Shell     string `help:"The headless shell's binary, for engine shell; otherwise the usual places are looked at." placeholder:"PATH"`
+	Engine    string `help:"Engine of sessions for which neither the create nor the user's settings name one." enum:"chrome,shell" default:"chrome"`
 	UIDBase   int    `help:"Run by root: the first uid that Chromes run as." default:"210000" name:"uid-base"`
 	UIDCount  int    `help:"Run by root: how many uids." default:"1000" name:"uid-count"`
 	MaxUpload int64  `help:"Largest file of a session, in bytes." default:"104857600"`

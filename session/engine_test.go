@@ -1,0 +1,98 @@
+package session
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stasisd/stasis/browser"
+	"github.com/stasisd/stasis/browser/inventory"
+	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/profiles"
+	"github.com/stasisd/stasis/state"
+)
+
+func inShell(c *Create) { c.Engine = browser.EngineShell }
+
+// The create's own engine comes first, then the user's, then the daemon's.
+func TestEngineOfACreate(t *testing.T) {
+	r := newRig(t, func(c *Config) { c.Engine = browser.EngineShell })
+	engine := func(change func(*Create)) string {
+		t.Helper()
+		info := r.create(alice, change)
+		if r.browsers.last().Engine() != info.Engine {
+			t.Errorf("%s runs, the session says %s", r.browsers.last().Engine(), info.Engine)
+		}
+		r.end(alice, info.ID, none)
+		return info.Engine
+	}
+	if got := engine(nil); got != browser.EngineShell {
+		t.Errorf("of the daemon: %s", got)
+	}
+	chrome := browser.EngineChrome
+	_, err := r.ChangeSettings(t.Context(), alice, "alice", func(s Settings) (Settings, error) {
+		s.Engine = &chrome
+		return s, nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := engine(nil); got != browser.EngineChrome {
+		t.Errorf("of the user: %s", got)
+	}
+	if got := engine(inShell); got != browser.EngineShell {
+		t.Errorf("of the create: %s", got)
+	}
+	_, err = r.Create(t.Context(), alice, asking(func(c *Create) { inShell(c); c.Extensions = []string{"none"} }))
+	if !fault.Is(err, fault.Unsupported) || !strings.HasPrefix(fault.MessageOf(err), "extensions:") {
+		t.Errorf("extensions in the shell: %v", err)
+	}
+	r.browsers.fails(fault.New(fault.Unsupported, "has", "engine: it is not there"), "has")
+	if _, err = r.Create(t.Context(), alice, asking(inShell)); !fault.Is(err, fault.Unsupported) {
+		t.Errorf("without the shell: %v", err)
+	}
+	if n := r.Counts().Live; n != 0 {
+		t.Errorf("%d live", n)
+	}
+}
+
+// What one engine saved another restores, and the report says so; a parked
+// Chrome serves its own engine alone.
+func TestEnginesRestoreEachOther(t *testing.T) {
+	r := newRig(t, nil)
+	_, snap := r.saved(alice, memoryDefault)
+	info := r.create(alice, func(c *Create) { fromAlice(c); inShell(c) })
+	if p := info.Restored; p.Path != PathCold || !strings.Contains(p.FallbackReason, "of the chrome engine") ||
+		len(p.Warnings) != 1 || !strings.Contains(p.Warnings[0], "the chrome engine saved") {
+		t.Errorf("%+v", p)
+	}
+	if o := r.browsers.last().options; o.Engine != browser.EngineShell {
+		t.Errorf("options: %+v", o)
+	}
+	a := r.end(alice, info.ID, asDefault)
+	if a.Snapshot.Engine != browser.EngineShell {
+		t.Errorf("saved by %s", a.Snapshot.Engine)
+	}
+	r.holds(snap, a.Snapshot.ID)
+	back := r.create(alice, fromAlice)
+	if p := back.Restored; back.Engine != browser.EngineChrome || len(p.Warnings) != 1 {
+		t.Errorf("%s: %+v", back.Engine, p)
+	}
+}
+
+// The shell keeps session cookies in memory only: of its closed profile what was
+// read over CDP is their one copy. It knows no session files either, and those of
+// a Chrome before it are not what was open when it died.
+func TestWhatTheShellLeavesOnDisk(t *testing.T) {
+	session := state.Cookie{Name: "s", Domain: "a.example", Path: "/", Session: true}
+	gone := state.Cookie{Name: "g", Domain: "a.example", Path: "/", Expires: 4e9}
+	for engine, want := range map[string]int{browser.EngineShell: 1, browser.EngineChrome: 0} {
+		doc := state.Document{Complete: true, Datadir: state.DatadirClean, Chrome: state.Chrome{Engine: engine}, Cookies: []state.Cookie{session, gone}}
+		if got := withDisk(doc, inventory.Profile{Cookies: []state.Cookie{}}).Cookies; len(got) != want {
+			t.Errorf("%s: %+v", engine, got)
+		}
+		if got := crashed(job{rec: profiles.Session{Engine: engine}}, time.Time{}).TabsByURL; got != (engine == browser.EngineShell) {
+			t.Errorf("%s: tabs by URL %t", engine, got)
+		}
+	}
+}
