@@ -154,7 +154,7 @@ func (s *Starter) start(ctx context.Context, dir *Dir, profile string, o Options
 	}
 	b := &Browser{dir: dir, process: process, now: s.Now, options: o, relay: relay, face: face}
 	b.ctx, b.cancel = context.WithCancel(context.WithoutCancel(ctx))
-	b.mux = mux.New(process.Pipe(), mux.Options{Policy: mux.Policy{FilesDir: dir.Files()}, KeepPage: true})
+	b.mux = mux.New(process.Pipe(), mux.Options{Policy: mux.Policy{FilesDir: dir.Files()}, KeepPage: true, HidesNone: o.Engine == EngineShell})
 	if b.driver, err = b.mux.Driver(ctx); err != nil {
 		return nil, b.abandon(ctx, err)
 	}

@@ -84,7 +84,7 @@ func chrome(t *testing.T, flags ...string) (*Mux, string, <-chan struct{}) {
 	exited := make(chan struct{})
 	go func() { _ = cmd.Wait(); close(exited) }()
 	m := New(pipe{ourIn, ourOut, func() error { return errors.Join(ourOut.Close(), ourIn.Close()) }},
-		Options{Policy: Policy{FilesDir: files}, KeepPage: true})
+		Options{Policy: Policy{FilesDir: files}, KeepPage: true, HidesNone: true})
 	t.Cleanup(func() {
 		if err := m.Close(); err != nil {
 			t.Errorf("Close: %v", err)

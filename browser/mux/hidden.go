@@ -8,11 +8,10 @@ import (
 )
 
 // OpenHidden opens a tab for the daemon's own use, about:blank with a fragment
-// of its own, which no client is told of: neither its creation nor its end, and
-// clients that auto-attach are detached from it. Full Chrome keeps such a tab
-// out of its own lists too; the headless shell does not, and there its target of
-// type "tab", which only few clients ask for, is seen, empty. Close it with
-// Target.closeTarget.
+// of its own. Full Chrome lists it for nobody. Where Chrome has no such tabs no
+// client is told of it, neither of its creation nor of its end, and clients that
+// auto-attach are detached from it; its target of type "tab", which only few
+// clients ask for, is seen, empty. Close it with Target.closeTarget.
 func (d *Driver) OpenHidden(ctx context.Context) (target.ID, error) {
 	url := "about:blank#" + rand.Text()
 	d.m.mu.Lock()
@@ -21,7 +20,10 @@ func (d *Driver) OpenHidden(ctx context.Context) (target.ID, error) {
 	var r struct {
 		TargetID target.ID `json:"targetId"`
 	}
-	params := map[string]any{"url": url, "background": true, "hidden": true}
+	params := map[string]any{"url": url, "background": true}
+	if !d.m.opts.HidesNone {
+		params["hidden"] = true
+	}
 	err := d.Call(ctx, "Target.createTarget", params, &r)
 	d.m.mu.Lock()
 	defer d.m.mu.Unlock()

@@ -34,6 +34,9 @@ type Options struct {
 	// or at least unloads the profile with its session cookies, when the last
 	// one closes. A client's closing of the last page first opens about:blank.
 	KeepPage bool
+	// HidesNone: this Chrome hides no target by itself (Target.createTarget
+	// hidden), as the headless shell does not.
+	HidesNone bool
 }
 
 // Mux shares one Chrome pipe among many peers: clients, drivers, transports.
