@@ -13,6 +13,7 @@ import (
 // created is a session as the wire shows it, as far as the tests read it.
 type created struct {
 	ID        string                 `json:"session_id"`
+	Engine    string                 `json:"engine"`
 	Status    string                 `json:"status"`
 	Reason    string                 `json:"reason"`
 	UserID    string                 `json:"user_id"`
