@@ -54,6 +54,7 @@ func (b *Browser) Serve(ctx context.Context, conn mux.Conn, targetID string, doo
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), downloadsDeadline)
 	defer cancel()
 	_ = b.keepDownloads(ctx)
+	b.setPolicy(ctx)
 	_ = b.regrant(ctx, b.mux.Granted())
 	if b.attendance != nil && b.mux.Clients() == 0 {
 		b.attendance.renew(ctx)

@@ -25,6 +25,7 @@ func (s *Starter) freshShell(ctx context.Context, dir *Dir, o Options) (*Browser
 		return nil, err
 	}
 	b.givePasskeys(state.Passkeys{})
+	b.setPolicy(ctx)
 	if err := b.keepDownloads(ctx); err != nil {
 		return nil, b.abandon(ctx, err)
 	}
@@ -88,6 +89,7 @@ func (s *Starter) prepareShell(ctx context.Context, dir *Dir, doc state.Document
 // bringInShell lays down what the profile lacks, and opens the tabs.
 func (b *Browser) bringInShell(ctx context.Context, doc state.Document) ([]state.Component, error) {
 	b.givePasskeys(doc.Passkeys)
+	b.setPolicy(ctx)
 	b.mux.Regrant(doc.Permissions)
 	report := b.regrant(ctx, doc.Permissions)
 	report = append(report, idleLines(b.idle)...)

@@ -22,6 +22,7 @@ func (b *Browser) openTabs(ctx context.Context, doc state.Document) ([]state.Com
 	case !b.options.RestoreTabs:
 		return unopened(doc), nil
 	}
+	b.salvage.byScript = true
 	h := &hold{b: b, direct: true}
 	h.events, h.stop = b.driver.Events(target.AttachedToTarget.Method, page.FrameNavigated.Method)
 	report, err := h.openAll(ctx, doc)

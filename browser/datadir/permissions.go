@@ -55,6 +55,12 @@ func settingsOf(permission string) (settings []string, asks bool) {
 	return nil, false
 }
 
+// Asks reports whether Chrome would ask a person about a permission.
+func Asks(permission string) bool {
+	_, asks := settingsOf(permission)
+	return asks
+}
+
 // askingSettings are the content settings that Chrome would ask a person
 // about. Nobody is there to answer and the page's call would never return, so
 // each is decided up front. Those of devices are denied whatever the policy

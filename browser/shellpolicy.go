@@ -1,0 +1,68 @@
+package browser
+
+import (
+	"context"
+
+	"github.com/stasisd/stasis/browser/datadir"
+	"github.com/stasisd/stasis/state"
+)
+
+// setPolicy decides in the shell what pages may, which full Chrome reads from
+// the profile's preferences: what a person would be asked is denied unless the
+// policy says otherwise. Chrome forgets it with a client that has set permissions
+// itself, so it is said again then, before what clients had set.
+func (b *Browser) setPolicy(ctx context.Context) {
+	if !b.shell() {
+		return
+	}
+	for _, g := range shellGrants(b.options.Overrides.Permissions()) {
+		// What this shell does not know no page has. A lost pipe shows elsewhere.
+		_ = b.driver.Post(ctx, "", "Browser.setPermission", grantCommand{Origin: g.Origin, Permission: g.Permission, Setting: g.Setting})
+	}
+}
+
+// shellGrants are the commands of a policy, in order: what holds everywhere,
+// then the rules of origins.
+func shellGrants(p *state.PermissionPolicy) []state.Granted {
+	if p == nil {
+		p = &state.PermissionPolicy{Default: state.DecisionDeny}
+	}
+	var all, own []state.Granted
+	for _, name := range state.Permissions() {
+		decision, decided := p.Default, datadir.Asks(name)
+		for _, r := range p.Rules {
+			switch {
+			case r.Permission != name:
+			case r.Origin == "" || r.Origin == "*":
+				decision, decided = r.Decision, true
+			default:
+				own = append(own, grantsOf(name, r.Origin, r.Decision)...)
+			}
+		}
+		if decided {
+			all = append(all, grantsOf(name, "", decision)...)
+		}
+	}
+	return append(all, own...)
+}
+
+// grantsOf spells a permission as CDP has it.
+func grantsOf(name, origin string, d state.Decision) []state.Granted {
+	setting := "denied"
+	if d == state.DecisionAllow {
+		setting = "granted"
+	}
+	names := []string{name}
+	if name == "sensors" {
+		names = []string{"accelerometer", "gyroscope", "magnetometer", "ambient-light-sensor"}
+	}
+	var grants []state.Granted
+	for _, n := range names {
+		descriptor := map[string]any{"name": n}
+		if n == "midi-sysex" {
+			descriptor = map[string]any{"name": "midi", "sysex": true}
+		}
+		grants = append(grants, state.Granted{Origin: origin, Permission: descriptor, Setting: setting})
+	}
+	return grants
+}
