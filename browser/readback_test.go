@@ -24,6 +24,14 @@ func TestOverridesAreReadBack(t *testing.T) {
 	if c := line(v.Components, state.ComponentOverrides, ""); c.Saved != 4 || c.Restored != 4 || c.Reason != "given to Chrome and not read back: viewport, locale" {
 		t.Errorf("%+v", c)
 	}
+	// A time zone that this Chrome does not know did not come back either.
+	unknown := awayOverrides
+	unknown.Timezone = "Mars/Phobos"
+	b.options.Overrides.Timezone = unknown.Timezone
+	v, err = b.Verify(within(t), state.Document{Complete: true, Datadir: state.DatadirNone, Overrides: unknown}, report)
+	if c := line(v.Components, state.ComponentOverrides, ""); err != nil || v.OK() || c.Dropped != 1 {
+		t.Errorf("an unknown time zone: %+v, %v", v, err)
+	}
 }
 
 func TestChecked(t *testing.T) {

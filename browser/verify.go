@@ -153,7 +153,7 @@ func recount(ctx context.Context, asker *capture.Asker, report []state.Component
 	counts := map[string]map[string]int{}
 	var lines []state.Component
 	for _, line := range report {
-		if !slices.Contains(asked, line.Name) || line.Reason == "" {
+		if !slices.Contains(asked, line.Name) || line.Reason == "" || line.OnPurpose() {
 			continue
 		}
 		n, known := counts[line.Origin]
@@ -186,7 +186,7 @@ func notBrought(report, recounted []state.Component, unread bool) []state.Differ
 				line = better
 			}
 		}
-		if line.Dropped > 0 && line.Reason != state.LeftOut && line.Reason != state.NotInShell && (line.OnDisk() || unread && line.Name == state.ComponentCookies) {
+		if line.Dropped > 0 && !line.OnPurpose() && (line.OnDisk() || unread && line.Name == state.ComponentCookies) {
 			all = append(all, state.Difference{Component: line.Name, Origin: line.Origin, By: state.ByRestore, Missing: line.Dropped, Names: []string{}})
 		}
 	}

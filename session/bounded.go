@@ -18,7 +18,13 @@ func boundedWarnings(all []string) []string {
 	if len(all) <= maxWarnings+1 {
 		return all
 	}
-	return append(all[:maxWarnings:maxWarnings], fmt.Sprintf("and %d more warnings", len(all)-maxWarnings))
+	const rest = "and %d more warnings"
+	more := len(all) - maxWarnings
+	var before int // they may have been bounded already
+	if _, err := fmt.Sscanf(all[maxWarnings], rest, &before); err == nil {
+		more += before - 1
+	}
+	return append(all[:maxWarnings:maxWarnings], fmt.Sprintf(rest, more))
 }
 
 // bounded is the report as it is told and kept.

@@ -2,6 +2,7 @@ package session
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"testing"
 
@@ -82,6 +83,19 @@ func TestThawedIsVerified(t *testing.T) {
 	if c := chrome.compared; !c.Complete || len(c.Cookies) != 1 {
 		t.Errorf("compared with %+v", c)
 	}
+}
+
+// A restore that could not be looked at says so: its report would else be
+// pending for ever, without a word.
+func TestUnverifiedIsTold(t *testing.T) {
+	r := newRig(t, nil)
+	_, snap := r.saved(alice, filesystem)
+	r.browsers.on("verify", func(*fakeChrome) error { return errors.New("no answer") })
+	info := r.create(alice, func(c *Create) { c.FromEnvironment = snap })
+	await(t, "the warning", func() bool {
+		report, err := r.RestoreReport(t.Context(), alice, info.ID)
+		return err == nil && report.Verification == VerificationPending && strings.Contains(strings.Join(report.Warnings, "\n"), "could not be verified")
+	})
 }
 
 // Whatever became of the parked Chrome, the copy takes its place and the

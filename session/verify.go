@@ -48,13 +48,18 @@ func (r *RestoreReport) verified(v state.Verification) {
 	r.Differences, r.Warnings = state.BoundedDifferences(r.Differences), boundedWarnings(r.Warnings)
 }
 
+// unverified says that nobody could look: the report stays pending.
+func (r *RestoreReport) unverified() {
+	r.Warnings = boundedWarnings(append(slices.Clone(r.Warnings), "what came back could not be verified: Chrome did not let it be read back"))
+}
+
 // correct puts a better line in its place. One that is not listed is among those
 // that are added up, as restored whole.
 func (r *RestoreReport) correct(better state.Component) {
 	own := slices.IndexFunc(r.Components, func(c state.Component) bool {
 		return c.Name == better.Name && c.Origin == better.Origin && c.More == 0
 	})
-	sum := slices.IndexFunc(r.Components, func(c state.Component) bool { return c.Name == better.Name && c.More > 0 })
+	sum := slices.IndexFunc(r.Components, func(c state.Component) bool { return c.Name == better.Name && c.More > 0 && !c.OnPurpose() })
 	switch {
 	case own >= 0:
 		r.Components[own] = better
@@ -86,8 +91,11 @@ func (l *live) verify(doc state.Document) {
 	} else {
 		found, err = chrome.Verify(ctx, doc, first.Components)
 	}
-	if err != nil {
+	if ctx.Err() != nil {
 		return // the session ended first; the report stays pending
+	}
+	if err != nil {
+		l.svc.Log.Warn("a restore could not be verified", "session", l.id, "error", err)
 	}
 	// A session that has ended meanwhile keeps its report as it was.
 	_ = l.ask(l.svc.ctx, func() error {
@@ -95,7 +103,11 @@ func (l *live) verify(doc state.Document) {
 			return nil // its Chrome was reopened, and that has a report of its own
 		}
 		report := *first // others read the one that they were given
-		report.verified(found)
+		if err != nil {
+			report.unverified()
+		} else {
+			report.verified(found)
+		}
 		return l.setReport(&report)
 	})
 }

@@ -18,23 +18,25 @@ const maxReasons = 3
 // Bounded are the lines of a report with at most [MaxLines] of each component:
 // those by which something was lost, else the first ones. The others are added
 // up in one line, so that the sums stay exact; what was lost by them is named
-// by its reasons.
+// by its reasons. What was not to come is bounded and added up by itself, for it
+// was not lost.
 func Bounded(lines []Component) []Component {
 	if len(lines) <= MaxLines+1 {
 		return lines
 	}
-	of := map[string][]int{}
+	of := map[kind][]int{}
 	for i, line := range lines {
-		of[line.Name] = append(of[line.Name], i)
+		k := kind{line.Name, line.purpose()}
+		of[k] = append(of[k], i)
 	}
-	folded := map[string]*more{}
+	folded := map[kind]*more{}
 	keep := make([]bool, len(lines))
-	for name, at := range of {
+	for k, at := range of {
 		if len(at) > MaxLines+1 {
 			slices.SortStableFunc(at, func(a, b int) int { return cmp.Compare(lines[a].rank(), lines[b].rank()) })
-			folded[name] = &more{line: Component{Name: name}}
+			folded[k] = &more{line: Component{Name: k.name}}
 			for _, i := range at[MaxLines:] {
-				folded[name].add(lines[i])
+				folded[k].add(lines[i])
 			}
 			at = at[:MaxLines]
 		}
@@ -48,10 +50,17 @@ func Bounded(lines []Component) []Component {
 			out = append(out, line)
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(folded)) {
-		out = append(out, folded[name].told())
+	for _, k := range slices.SortedFunc(maps.Keys(folded), kind.compare) {
+		out = append(out, folded[k].told(k.purpose))
 	}
 	return out
+}
+
+// kind is what lines are added up by.
+type kind struct{ name, purpose string }
+
+func (k kind) compare(with kind) int {
+	return cmp.Or(cmp.Compare(k.name, with.name), cmp.Compare(k.purpose, with.purpose))
 }
 
 // rank puts the lines that a reader must not miss first, and lines that stand
@@ -86,7 +95,11 @@ func (m *more) add(c Component) {
 	}
 }
 
-func (m *more) told() Component {
+func (m *more) told(purpose string) Component {
+	if purpose != "" {
+		m.line.Reason = fmt.Sprintf("%s: %d more, added up", purpose, m.line.More)
+		return m.line
+	}
 	m.line.Reason = fmt.Sprintf("and %d more, added up", m.line.More)
 	if len(m.reasons) > maxReasons {
 		m.reasons[maxReasons] = "other reasons"
@@ -126,11 +139,11 @@ var ofSites = []string{ComponentCookies, ComponentLocalStorage, ComponentSession
 	ComponentCacheStorage, ComponentServiceWorkers, ComponentFileSystem, ComponentPasswords, ComponentPasskeys}
 
 // MassLosses names the components of which a report says that half or more was
-// lost. What was left out by a selection was not lost.
+// lost. What was not to come was not lost.
 func MassLosses(lines []Component) []string {
 	saved, dropped := map[string]int{}, map[string]int{}
 	for _, line := range lines {
-		if !strings.HasPrefix(line.Reason, LeftOut) {
+		if !line.OnPurpose() {
 			saved[line.Name] += line.Saved
 			dropped[line.Name] += line.Dropped
 		}

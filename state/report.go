@@ -1,5 +1,7 @@
 package state
 
+import "strings"
+
 // Component names, in the restore report and the capture report.
 const (
 	ComponentDatadir        = "datadir" // the profile: IndexedDB, caches, service workers, …
@@ -40,6 +42,20 @@ const NoTime = "there was no time to lay it down before the first page"
 // NotInShell is the reason of what the headless shell has no use for. It is
 // not lost: it stays in the environment, and full Chrome has it again.
 const NotInShell = "the shell engine does not use it; it stays in the environment"
+
+// OnPurpose reports whether what the line counts as dropped was not to come: a
+// selection left it out, or the engine has no use for it. That is no loss.
+func (c Component) OnPurpose() bool { return c.purpose() != "" }
+
+// purpose is what such a line's reason begins with.
+func (c Component) purpose() string {
+	for _, why := range []string{LeftOut, NotInShell} {
+		if strings.HasPrefix(c.Reason, why) {
+			return why
+		}
+	}
+	return ""
+}
 
 // Component is one line of a report: how many items of one kind and origin
 // were saved, came back, were dropped, or had expired, and why.

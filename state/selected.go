@@ -1,7 +1,5 @@
 package state
 
-import "slices"
-
 // LeftOut is the reason of what a selection leaves out.
 const LeftOut = "left out by origins"
 
@@ -101,11 +99,12 @@ func kept[T any](all []T, wanted func(T) bool, dropped func(T)) []T {
 // first of each.
 func added(lines []Component) []Component {
 	out := lines[:0]
+	at := map[[3]string]int{}
 	for _, line := range lines {
-		i := slices.IndexFunc(out, func(c Component) bool {
-			return c.Name == line.Name && c.Origin == line.Origin && c.Reason == line.Reason
-		})
-		if i < 0 {
+		of := [3]string{line.Name, line.Origin, line.Reason}
+		i, begun := at[of]
+		if !begun {
+			at[of] = len(out)
 			out = append(out, line)
 			continue
 		}

@@ -18,9 +18,10 @@ type Told struct {
 	Asked string `json:"asked"`
 }
 
-// readTold asks in a page; a time zone has more than one name.
+// readTold asks in a page; a time zone has more than one name, and one that this
+// Chrome does not know has none.
 const readTold = `(() => {
-  const name = (options) => Intl.DateTimeFormat("en", options).resolvedOptions().timeZone;
+  const name = (options) => { try { return Intl.DateTimeFormat("en", options).resolvedOptions().timeZone; } catch { return ""; } };
   const asked = %s;
   return {userAgent: navigator.userAgent, timezone: name({}), asked: asked && name({timeZone: asked})};
 })()`
