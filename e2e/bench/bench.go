@@ -24,7 +24,8 @@ type bench struct {
 	scratch string
 	site    *probe.Site
 	node    *node
-	ours    *host
+	ours    *host // as one starts it
+	cold    *host // without spares
 
 	profile string          // the same, as a closed Chrome's user data directory
 	state   json.RawMessage // the same, as Playwright's storageState
@@ -79,8 +80,10 @@ func (b *bench) close() (err error) {
 	if b.node != nil {
 		err = errors.Join(err, b.node.close())
 	}
-	if b.ours != nil {
-		err = errors.Join(err, b.ours.stop())
+	for _, h := range []*host{b.ours, b.cold} {
+		if h != nil {
+			err = errors.Join(err, h.stop())
+		}
 	}
 	if b.site != nil {
 		err = errors.Join(err, b.site.Close())

@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"syscall"
+	"time"
 
 	"github.com/stasisd/stasis/e2e/apps/probe"
 	"github.com/stasisd/stasis/e2e/rig"
@@ -25,6 +26,7 @@ type host struct {
 	*rig.Daemon
 	site     *probe.Site
 	snapshot string
+	spares   int // that it keeps ready
 }
 
 // host starts a daemon with further flags of serve, and logs in once.
@@ -32,7 +34,7 @@ func (b *bench) host(ctx context.Context, args ...string) (*host, error) {
 	b.hosts++
 	h := &host{site: b.site, Daemon: &rig.Daemon{
 		Binary: b.binary, Dir: filepath.Join(b.scratch, fmt.Sprint("d", b.hosts)), UIDs: firstUID + 1000*b.hosts,
-		Args: append([]string{"--chrome", b.chrome}, args...),
+		Args: append([]string{"--chrome", b.chrome, "--shell", b.shell}, args...),
 	}}
 	if err := h.Start(ctx); err != nil {
 		return h, err
@@ -41,7 +43,25 @@ func (b *bench) host(ctx context.Context, args ...string) (*host, error) {
 	if h.snapshot, err = h.logIn(ctx); err != nil {
 		return h, fmt.Errorf("the first login: %w", err)
 	}
+	if err := settle(ctx); err != nil {
+		return h, err
+	}
+	h.spares = len(h.chromes().mains())
 	return h, nil
+}
+
+// ready waits until the daemon has its spares again, beside so many Chromes of
+// sessions and parked ones, and nothing is at work any more.
+func (h *host) ready(ctx context.Context, others int) error {
+	for deadline := time.Now().Add(quietDeadline); time.Now().Before(deadline); {
+		if err := settle(ctx); err != nil {
+			return err
+		}
+		if len(h.chromes().mains()) >= h.spares+others {
+			return nil
+		}
+	}
+	return fmt.Errorf("the daemon has not got its %d spares again", h.spares)
 }
 
 func (h *host) stop() error { return h.Stop(syscall.SIGTERM) }

@@ -48,10 +48,11 @@ func (l *lane) once(ctx context.Context) error {
 	if s.Restored != nil {
 		came = s.Restored.Path
 	}
+	engine := fields["engine"].(string)
 	if err := l.logsIn(ctx, s, came == "fresh"); err != nil {
 		return l.afterwards(ctx, s, err)
 	}
-	l.count("came up " + came)
+	l.count("came up " + came + ", " + engine)
 	if l.random.IntN(2) == 0 {
 		url := fmt.Sprintf("%s/set?v=%d", l.h.site.URL, l.random.Int())
 		if err := s.show(ctx, url, `document.title === "set"`); err != nil {
@@ -66,7 +67,7 @@ func (l *lane) once(ctx context.Context) error {
 
 // source picks what a session comes from, and gives the create's fields.
 func (l *lane) source() obj {
-	fields := obj{"user_id": l.user, "wait_seconds": 30}
+	fields := obj{"user_id": l.user, "wait_seconds": 30, "engine": []string{chrome, chrome, shell}[l.random.IntN(3)]}
 	switch n := l.random.IntN(4); {
 	case n == 0 && l.has:
 		fields["restore_default_environment_from_user_id"] = l.user

@@ -63,7 +63,7 @@ func memorySurvey(ctx context.Context, b *bench) (err error) {
 	s := section{
 		title: "Memory and processor time of one browser",
 		text: `Of the process tree of one, at rest: the proportional set size (what processes share is divided among them), and the share of
-one core. Running and parked ones show the page of the login.`,
+one core. Running and parked ones show the page of the login; a spare is empty.`,
 		head: []string{"browser", "PSS, MB", "processor, % of a core"},
 	}
 	h, err := b.host(ctx)
@@ -75,29 +75,50 @@ one core. Running and parked ones show the page of the login.`,
 	if err != nil {
 		return err
 	}
+	if h.spares > 0 {
+		s.rows = append(s.rows, idle.less(cost{}, h.spares).row("chrome, spare"))
+	}
+	for _, engine := range []string{chrome, shell} {
+		rows, err := h.runningAndParked(ctx, engine, idle)
+		if err != nil {
+			return fmt.Errorf("%s: %w", engine, err)
+		}
+		s.rows = append(s.rows, rows...)
+	}
+	b.seen = append(b.seen, s)
+	return nil
+}
+
+// runningAndParked looks at some sessions of an engine, and at what becomes of
+// them when they are parked. idle is what the daemon has without them.
+func (h *host) runningAndParked(ctx context.Context, engine string, idle cost) (rows [][]string, err error) {
 	var running []*session
 	for range memorySessions {
-		one, err := h.atMe(ctx, obj{})
+		one, err := h.atMe(ctx, obj{"engine": engine})
 		if err != nil {
-			return err
+			return nil, err
 		}
 		running = append(running, one)
 	}
-	live, err := look(ctx, h.chromes)
-	if err != nil {
-		return err
-	}
-	s.rows = append(s.rows, live.less(idle, memorySessions).row("running"))
-	for _, one := range running {
-		if _, err := one.end(ctx, "memory", false); err != nil {
-			return err
+	for _, state := range []string{"running", "parked"} {
+		if err := h.ready(ctx, memorySessions); err != nil {
+			return nil, err
+		}
+		now, err := look(ctx, h.chromes)
+		if err != nil {
+			return nil, err
+		}
+		rows = append(rows, now.less(idle, memorySessions).row(engine+", "+state))
+		for i, one := range running {
+			if state == "parked" {
+				err = h.forget(ctx, one.snapshot)
+			} else {
+				running[i].snapshot, err = one.end(ctx, "memory", false)
+			}
+			if err != nil {
+				return nil, err
+			}
 		}
 	}
-	parked, err := look(ctx, h.chromes)
-	if err != nil {
-		return err
-	}
-	s.rows = append(s.rows, parked.less(idle, memorySessions).row("parked"))
-	b.seen = append(b.seen, s)
-	return nil
+	return rows, nil
 }

@@ -50,7 +50,7 @@ func rateSurvey(ctx context.Context, b *bench) (err error) {
 
 // rate lets so many callers make and end sessions beside each other.
 func (h *host) rate(ctx context.Context, callers int) (perSecond float64, creates []float64, err error) {
-	if err := settle(ctx); err != nil {
+	if err := h.ready(ctx, 0); err != nil {
 		return 0, nil, err
 	}
 	group, inGroup := errgroup.WithContext(ctx)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 )
@@ -11,32 +12,68 @@ import (
 // way is a way of ours to come to a browser.
 type way struct {
 	name, title string
+	engine      string
 	path        string // of the restore's report; "" for a fresh one
-	// body makes what is restored, and gives the create's fields.
-	body func(context.Context, *host) (obj, error)
+	cold        bool   // on a daemon without spares
+	// body makes what is restored, and adds it to the create's fields.
+	body func(context.Context, *host, obj) error
 }
 
 // ways are all of ours.
 func ways() []way {
 	return []way{
-		{"memory", "memory", "parked", parkedBody},
-		{"cold", "filesystem, cold", "cold", func(_ context.Context, h *host) (obj, error) {
-			return obj{"restore_from_environment_id": h.snapshot}, nil
-		}},
-		{"fresh", "fresh, nothing restored", "", func(context.Context, *host) (obj, error) { return obj{}, nil }},
+		{"memory", "memory", chrome, "parked", false, parkedBody},
+		{"cold", "filesystem, cold", chrome, "cold", true, filesBody},
+		{"fresh", "fresh", chrome, "", false, freshBody},
+		{"shell-memory", "memory, shell engine", shell, "parked", false, parkedBody},
+		{"shell-cold", "filesystem, cold, shell engine", shell, "cold", true, filesBody},
+		{"shell-fresh", "fresh, shell engine", shell, "", true, freshBody},
 	}
 }
 
+// The engines of a create.
+const (
+	chrome = "chrome"
+	shell  = "shell"
+)
+
+func freshBody(context.Context, *host, obj) error { return nil }
+
+func filesBody(_ context.Context, h *host, fields obj) error {
+	fields["restore_from_environment_id"] = h.snapshot
+	return nil
+}
+
 // parkedBody parks a browser of the probe profile, to come back to.
-func parkedBody(ctx context.Context, h *host) (obj, error) {
-	s, err := h.atMe(ctx, obj{})
+func parkedBody(ctx context.Context, h *host, fields obj) error {
+	s, err := h.atMe(ctx, maps.Clone(fields))
 	if err != nil {
-		return nil, err
+		return err
 	}
-	if _, err := s.end(ctx, "memory", false); err != nil {
-		return nil, err
+	fields["restore_from_session_id"] = s.ID
+	_, err = s.end(ctx, "memory", false)
+	return err
+}
+
+// on is the daemon that a way is measured on.
+func (b *bench) on(w way) *host {
+	if w.cold {
+		return b.cold
 	}
-	return obj{"restore_from_session_id": s.ID}, nil
+	return b.ours
+}
+
+// readied prepares a way, and waits until nothing else is at work.
+func (b *bench) readied(ctx context.Context, w way) (*host, obj, error) {
+	h, fields := b.on(w), obj{"engine": w.engine}
+	if err := w.body(ctx, h, fields); err != nil {
+		return nil, nil, err
+	}
+	parked := 0
+	if w.path == "parked" {
+		parked = 1
+	}
+	return h, fields, h.ready(ctx, parked)
 }
 
 // rival is another's way to the logged-in page, by its name in bench.mjs.
@@ -48,9 +85,9 @@ type rival struct {
 
 func rivals() []rival {
 	full := func(s settings) string { return s.chrome }
-	shell := func(s settings) string { return s.shell }
+	light := func(s settings) string { return s.shell }
 	return []rival{
-		{"state-shell", "Playwright `storageState`, warm headless-shell", "storageState", "shell", shell},
+		{"state-shell", "Playwright `storageState`, warm headless-shell", "storageState", "shell", light},
 		{"state-chrome", "Playwright `storageState`, warm Chromium", "storageState", "chrome", full},
 		{"persistent", "Playwright `launchPersistentContext`", "persistentContext", "", full},
 		{"userdatadir", "Puppeteer `userDataDir`", "userDataDir", "", full},
@@ -60,6 +97,10 @@ func rivals() []rival {
 // restoreMeasures come to a page that answers CDP, and to the logged-in page in
 // a client library, in every way of ours and others'.
 func restoreMeasures(ctx context.Context, b *bench) ([]measure, error) {
+	var err error
+	if b.cold, err = b.host(ctx); err != nil {
+		return nil, err
+	}
 	var all []measure
 	for _, w := range ways() {
 		all = append(all, measure{"cdp/" + w.name, func(ctx context.Context) (map[string]float64, error) { return b.toCDP(ctx, w) }})
@@ -81,16 +122,13 @@ func restoreMeasures(ctx context.Context, b *bench) ([]measure, error) {
 
 // toCDP times a create until a script in the front page has answered.
 func (b *bench) toCDP(ctx context.Context, w way) (map[string]float64, error) {
-	body, err := w.body(ctx, b.ours)
+	h, body, err := b.readied(ctx, w)
 	if err != nil {
-		return nil, err
-	}
-	if err := settle(ctx); err != nil {
 		return nil, err
 	}
 	var s *session
 	ms, err := timed(func() error {
-		if s, err = b.ours.create(ctx, body); err != nil {
+		if s, err = h.create(ctx, body); err != nil {
 			return err
 		}
 		t, err := s.front(ctx)
@@ -109,21 +147,18 @@ func (b *bench) toCDP(ctx context.Context, w way) (map[string]float64, error) {
 
 // toLogin times a create until the client library has seen the login in the page.
 func (b *bench) toLogin(ctx context.Context, w way) (map[string]float64, error) {
-	body, err := w.body(ctx, b.ours)
+	h, body, err := b.readied(ctx, w)
 	if err != nil {
-		return nil, err
-	}
-	if err := settle(ctx); err != nil {
 		return nil, err
 	}
 	var got struct {
 		Times map[string]float64
 		Made  session
 	}
-	if err := b.node.do(ctx, "restore", b.ours.order(obj{"body": body, "url": b.ours.me()}), &got); err != nil {
+	if err := b.node.do(ctx, "restore", h.order(obj{"body": body, "url": h.me()}), &got); err != nil {
 		return nil, err
 	}
-	got.Made.host = b.ours
+	got.Made.host = h
 	return marked(got.Times), errors.Join(w.went(&got.Made), thrown(ctx, &got.Made))
 }
 

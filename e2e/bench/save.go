@@ -14,7 +14,7 @@ func saveMeasures(_ context.Context, b *bench) ([]measure, error) {
 			if err != nil {
 				return nil, err
 			}
-			if err := settle(ctx); err != nil {
+			if err := b.ours.ready(ctx, 1); err != nil {
 				return nil, err
 			}
 			var snapshot string
@@ -35,7 +35,7 @@ func saveMeasures(_ context.Context, b *bench) ([]measure, error) {
 func cycleMeasures(_ context.Context, b *bench) ([]measure, error) {
 	return []measure{
 		{"cycle/stasis", func(ctx context.Context) (map[string]float64, error) {
-			if err := settle(ctx); err != nil {
+			if err := b.ours.ready(ctx, 0); err != nil {
 				return nil, err
 			}
 			return b.node.time(ctx, "cycle", b.ours.order(obj{"body": obj{}, "url": b.site.URL + "/"}))

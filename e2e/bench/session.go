@@ -17,6 +17,7 @@ const pageDeadline = 60 * time.Second
 // session is one of ours that runs.
 type session struct {
 	host     *host
+	snapshot string // that it was parked with
 	ID       string `json:"session_id"`
 	CDP      string `json:"cdp_url"`
 	Restored *struct {
@@ -110,7 +111,8 @@ func (t *tab) visit(ctx context.Context, url, is string) error {
 	if err := t.Call(ctx, t.session, "Page.navigate", obj{"url": url}, &got); err != nil {
 		return err
 	}
-	if got.ErrorText != "" {
+	// Chrome drops one that is on its way to the same address already.
+	if got.ErrorText != "" && got.ErrorText != "net::ERR_ABORTED" {
 		return fmt.Errorf("%s: %s", url, got.ErrorText)
 	}
 	ctx, cancel := context.WithTimeout(ctx, pageDeadline)

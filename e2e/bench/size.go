@@ -58,7 +58,7 @@ func (b *bench) sized(ctx context.Context, size int) ([]string, error) {
 	if err := t.evaluate(ctx, fmt.Sprintf(fill, size), &kept); err != nil {
 		return nil, err
 	}
-	if err := settle(ctx); err != nil {
+	if err := b.ours.ready(ctx, 1); err != nil {
 		return nil, err
 	}
 	var snapshot string
@@ -79,7 +79,7 @@ func (b *bench) sized(ctx context.Context, size int) ([]string, error) {
 	if size == 0 {
 		b.figures["size/probe"] = quartiles{kb, kb, kb}
 	}
-	if err := settle(ctx); err != nil {
+	if err := b.ours.ready(ctx, 0); err != nil {
 		return nil, err
 	}
 	restore, err := timed(func() (err error) {

@@ -44,6 +44,12 @@ async function call(base, key, method, path, body) {
   return JSON.parse(text);
 }
 
+/** front is a browser's first page, once it has an address: Puppeteer sees it then. */
+async function front(browser) {
+  const [page] = await browser.pages();
+  return page ?? (await browser.waitForTarget((target) => target.type() === 'page')).page();
+}
+
 /** prove goes to the page and fails where nobody is logged in. Both libraries. */
 async function prove(page, url) {
   await page.goto(url);
@@ -61,7 +67,7 @@ const operations = {
     mark('created');
     const browser = await puppeteer.connect({ browserWSEndpoint: made.cdp_url, defaultViewport: null });
     mark('connected');
-    const [page] = await browser.pages();
+    const page = await front(browser);
     mark('page');
     await (body.restore_from_session_id || body.restore_from_environment_id || body.restore_default_environment_from_user_id
       ? prove(page, url) : page.goto(url));
@@ -73,7 +79,7 @@ const operations = {
     const { times, mark } = clock();
     const made = await call(base, key, 'POST', '/v1/sessions', body);
     const browser = await puppeteer.connect({ browserWSEndpoint: made.cdp_url, defaultViewport: null });
-    const [page] = await browser.pages();
+    const page = await front(browser);
     await page.goto(url);
     await browser.disconnect();
     await call(base, key, 'DELETE', `/v1/sessions/${made.session_id}?save_snapshot_mode=none`);
