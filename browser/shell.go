@@ -7,6 +7,7 @@ import (
 
 	"github.com/stasisd/stasis/browser/datadir"
 	"github.com/stasisd/stasis/browser/inventory"
+	"github.com/stasisd/stasis/browser/sift"
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/state"
 )
@@ -83,7 +84,13 @@ func (s *Starter) prepareShell(ctx context.Context, dir *Dir, doc state.Document
 		return salvage{}, doc, err
 	}
 	found := <-inspecting(ctx, dir, doc, settings, s.Now())
-	return found.salvage, doc, found.err
+	if found.err != nil {
+		return salvage{}, doc, found.err
+	}
+	if err := sift.SetAside(filepath.Join(dir.Profile(), datadir.Profile)); err != nil {
+		return salvage{}, doc, err
+	}
+	return found.salvage, doc, dir.OwnProfile(datadir.Profile)
 }
 
 // bringInShell lays down what the profile lacks, and opens the tabs.
@@ -137,7 +144,7 @@ func unused(lines []state.Component) []state.Component {
 	for i, line := range lines {
 		switch line.Name {
 		case state.ComponentVisited, state.ComponentBookmarks, state.ComponentPasswords, state.ComponentAutofill,
-			state.ComponentContentSettings, state.ComponentZoom, state.ComponentPreferences:
+			state.ComponentContentSettings, state.ComponentZoom, state.ComponentHSTS, state.ComponentPreferences:
 			if line.Restored > 0 {
 				lines[i].Restored, lines[i].Dropped, lines[i].Reason = 0, line.Saved, state.NotInShell
 			}

@@ -14,6 +14,7 @@ import (
 	"github.com/stasisd/stasis/browser/inventory"
 	"github.com/stasisd/stasis/browser/launch"
 	"github.com/stasisd/stasis/browser/mux"
+	"github.com/stasisd/stasis/browser/sift"
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/state"
 )
@@ -129,6 +130,9 @@ func (s *Starter) Restored(ctx context.Context, dir *Dir, doc state.Document, o 
 // prepare readies the profile and returns the extensions that it does not know.
 func (s *Starter) prepare(dir *Dir, doc state.Document, o Options, p datadir.Prepare) (unknown []string, err error) {
 	p.Extensions = placed(dir, doc, o.Extensions)
+	if err := sift.PutBack(filepath.Join(dir.Profile(), datadir.Profile)); err != nil {
+		return nil, err
+	}
 	if unknown, err = p.Run(dir.Profile()); err != nil {
 		return nil, err
 	}

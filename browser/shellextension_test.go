@@ -1,0 +1,54 @@
+package browser
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stasisd/stasis/state"
+)
+
+// What the shell has no use for goes through it untouched: an extension with all
+// that it keeps. The service workers of sites are
+// there meanwhile, for which the extension's own must be out of the shell's sight.
+func TestExtensionCrossesTheShell(t *testing.T) {
+	t.Parallel()
+	r, s := newRig(t), keeperSite(t)
+	s.pages["/sw.js"] = "self.onfetch = () => {};"
+	dir := r.dir()
+	e := r.layKeeper(dir, "1.0")
+	o := Options{RestoreTabs: true, Extensions: []state.Extension{e}}
+	b, err := r.Fresh(within(t), dir, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.ends(b)
+	url := s.url + "/page"
+	r.open(b, url)
+	r.askKeeper(b, url, "keep")
+	r.eval(b, url, `navigator.serviceWorker.register("/sw.js").then(() => navigator.serviceWorker.ready).then(() => 1)`)
+	doc := r.save(b)
+
+	o.Engine = EngineShell
+	b, report := r.restored(dir, doc, o)
+	for _, name := range []string{state.ComponentExtensions, state.ComponentExtensionStorage} {
+		if l := line(report, name, e.Origin()); l.Dropped == 0 || l.Reason != state.NotInShell {
+			t.Errorf("%s: %+v", name, l)
+		}
+	}
+	if got := r.eval(b, url, `navigator.serviceWorker.getRegistrations().then(all => all.length + (document.documentElement.dataset.keeper || "")) `); got != "1" {
+		t.Errorf("in the shell a page has %s registrations and extensions", got)
+	}
+	doc = r.save(b)
+
+	o.Engine = EngineChrome
+	b, report = r.restored(dir, doc, o)
+	if l := line(report, state.ComponentExtensions, e.Origin()); l.Restored != 1 {
+		t.Errorf("%+v", l)
+	}
+	if got := r.askKeeper(b, url, ""); !strings.HasPrefix(got, keptAll+`"install ,startup with {`) {
+		t.Errorf("back in full Chrome it keeps %s", got)
+	}
+	if got := r.eval(b, url, `navigator.serviceWorker.getRegistrations().then(all => all.length)`); got != "1" {
+		t.Errorf("back in full Chrome the site has %s registrations", got)
+	}
+}
