@@ -108,16 +108,19 @@ func ways(s settings, scratch string) ([]way, error) {
 		return nil, err
 	}
 	var all []way
-	own := func(name, mode, through string) {
-		w := &stasis{title: ours + name, mode: mode, through: through,
+	between := func(name, mode, through, engine, then string) {
+		w := &stasis{title: ours + name, mode: mode, through: through, engine: engine, then: then,
 			scratch: filepath.Join(scratch, fmt.Sprint(len(all))), extension: zipped.Bytes()}
 		w.daemon = &rig.Daemon{Binary: s.binary, UIDs: 1_900_000_000 + 200*len(all)}
 		all = append(all, w)
 	}
+	own := func(name, mode, through string) { between(name, mode, through, inChrome, inChrome) }
 	own(filesystem, "filesystem", "")
 	own(otherDirectory, "filesystem", archive)
 	own("memory", "memory", "")
 	own("portable", "filesystem", playwright)
+	between(toShell, "filesystem", "", inChrome, inShell)
+	between(toChrome, "filesystem", "", inShell, inChrome)
 	rivals := func(name, kind string, passkey bool) {
 		all = append(all, &rival{title: name, kind: kind, passkey: passkey, clients: s.clients, chrome: s.chrome,
 			scratch: scratch, extension: filepath.Join(scratch, "extension", "extension")})

@@ -16,6 +16,12 @@ const (
 	otherDirectory = "other data directory"
 )
 
+// The columns of two engines.
+const (
+	toShell  = "chrome → shell"
+	toChrome = "shell → chrome"
+)
+
 // impossible are the kinds that our filesystem way cannot carry, with the
 // reason and how it was seen.
 var impossible = map[string]string{
@@ -66,7 +72,7 @@ read the state again. The pages are those of a site under two names that are for
 Ways: *` + filesystem + `* is a save as files, restored by the same daemon; *` + otherDirectory + `* is its archive,
 exported and imported by another daemon, with other keys, at another path and with other users for its Chromes; *memory*
 comes back from the frozen Chrome; *portable* is Playwright's format with IndexedDB, exported by one daemon and imported
-by another. Each library is used as its documentation shows, and storageState is asked for all that it offers (indexedDB,
+by another; *` + toShell + `* and *` + toChrome + `* are saves as files in one engine that come back in the other. Each library is used as its documentation shows, and storageState is asked for all that it offers (indexedDB,
 opfs, credentials). What pages are told (overrides) is named at the first start and never again. The libraries are given
 the extension at both starts.
 

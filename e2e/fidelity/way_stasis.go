@@ -19,12 +19,20 @@ type stasis struct {
 	title   string
 	mode    string // save_snapshot_mode
 	through string // format in which it is exported to another daemon and imported there; "" for none
+	engine  string // that it begins in
+	then    string // engine that it comes back in
 	scratch string // a folder for the data directories; short, for Chrome puts sockets below it
 
 	extension []byte // zipped
 	daemon    *rig.Daemon
 	session   string // that runs now
 }
+
+// The engines.
+const (
+	inChrome = "chrome"
+	inShell  = "shell"
+)
 
 // Formats of an export, as of GET /v1/snapshots/{id}/state, and the archive.
 const (
@@ -52,7 +60,10 @@ func (s *stasis) open(ctx context.Context, desktop string) (string, error) {
 	if err := s.daemon.Call(ctx, http.MethodPost, "/v1/extensions", s.extension, &added); err != nil {
 		return "", err
 	}
-	fields := obj{"passkeys": true, "extensions": []string{added.ID}}
+	fields := obj{"passkeys": true, "engine": s.engine}
+	if s.engine == inChrome {
+		fields["extensions"] = []string{added.ID} // the shell has none
+	}
 	maps.Copy(fields, told)
 	return s.take(ctx, "datadir", packed, fields)
 }
@@ -92,7 +103,7 @@ func (s *stasis) comeBack(ctx context.Context) (string, error) {
 		return "", err
 	}
 	if s.through == "" {
-		return s.create(ctx, obj{"restore_from_session_id": s.session})
+		return s.create(ctx, obj{"restore_from_session_id": s.session, "engine": s.then})
 	}
 	path := "/v1/snapshots/" + id + "/archive"
 	if s.through == playwright {
