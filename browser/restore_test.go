@@ -1,6 +1,8 @@
 package browser
 
 import (
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -61,6 +63,8 @@ func TestRestoreClean(t *testing.T) {
 	if doc.Datadir, err = b.Close(within(t)); err != nil || doc.Datadir != state.DatadirClean {
 		t.Fatalf("%s, %v", doc.Datadir, err)
 	}
+	// An older Chrome's profile is taken as it is.
+	r.stampOlder(b, &doc)
 	before := len(s.requests())
 	b, report := r.restored(b.dir, doc, Options{RestoreTabs: true})
 	if diff := cmp.Diff(laid, r.look(b, s)); diff != "" {
@@ -79,6 +83,28 @@ func TestRestoreClean(t *testing.T) {
 	r.whole(b, doc, report, 2)
 	if line(report, state.ComponentHistory, "").Dropped != 0 {
 		t.Errorf("history: %+v", line(report, state.ComponentHistory, ""))
+	}
+}
+
+// stampOlder gives the document and the profile of a closed Chrome the version of
+// an older one, wherever Chrome itself notes it.
+func (r *rig) stampOlder(b *Browser, doc *state.Document) {
+	r.t.Helper()
+	doc.Chrome.Version = "120.0.1.2"
+	stamped := 0
+	for _, name := range []string{"Last Version", "Local State", "Default/Preferences"} {
+		file := filepath.Join(b.dir.Profile(), name)
+		body, err := os.ReadFile(file)
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		stamped += strings.Count(string(body), b.version)
+		if err := os.WriteFile(file, []byte(strings.ReplaceAll(string(body), b.version, doc.Chrome.Version)), 0o600); err != nil {
+			r.t.Fatal(err)
+		}
+	}
+	if stamped < 2 {
+		r.t.Errorf("Chrome notes its version in %d places", stamped)
 	}
 }
 
