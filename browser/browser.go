@@ -10,6 +10,7 @@ package browser
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/stasisd/stasis/browser/launch"
@@ -44,14 +45,16 @@ type Browser struct {
 	cancel     context.CancelFunc
 	ctx        context.Context // of the background work: ends with the browser
 	options    Options
-	relay      *relay.Relay      // nil unless a proxy wants credentials
-	attendance *attendance       // nil where nothing is set on the targets
-	passkeys   *passkeys         // nil where pages have no authenticator
-	kept       state.Passkeys    // of the environment, where pages have none
-	salvage    salvage           // what is known of the profile that was brought in
-	face       face              // what pages of the shell are told that it is
-	ahead      shellFront        // which tab of the shell is in front
-	idle       []state.Extension // of the environment, which the shell has no use for
+	relay      *relay.Relay   // nil unless a proxy wants credentials
+	attendance *attendance    // nil where nothing is set on the targets
+	passkeys   *passkeys      // nil where pages have no authenticator
+	kept       state.Passkeys // of the environment, where pages have none
+	salvage    salvage        // what is known of the profile that was brought in
+	// unflushed: there may be more localStorage than Chrome writes while it quits.
+	unflushed atomic.Bool
+	face      face              // what pages of the shell are told that it is
+	ahead     shellFront        // which tab of the shell is in front
+	idle      []state.Extension // of the environment, which the shell has no use for
 }
 
 // setups are what the browser's targets are given as they come.

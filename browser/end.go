@@ -38,6 +38,7 @@ func (b *Browser) Capture(ctx context.Context) (state.Document, error) {
 	if err := b.captureExtensions(ctx, &doc); err != nil {
 		return doc, err
 	}
+	b.unflushed.Store(muchLocal(doc))
 	doc.CapturedAt = began
 	doc.Datadir = state.DatadirLive
 	doc.Chrome = state.Chrome{Version: b.version, Engine: b.Engine(), UserAgent: b.userAgent, Flags: b.process.Flags()}
@@ -62,6 +63,9 @@ func (b *Browser) Close(ctx context.Context) (state.Datadir, error) {
 		if err := b.Thaw(ctx); err != nil {
 			return state.DatadirCrash, b.Kill(ctx)
 		}
+	}
+	if b.unflushed.Load() {
+		b.flush(ctx)
 	}
 	b.leave(ctx)
 	asked, cancel := context.WithTimeout(ctx, closeDeadline)

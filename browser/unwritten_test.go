@@ -12,9 +12,9 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// Chrome may end with status 0 while it writes localStorage (eight origins with
-// 5 MB each, written just before, are enough on two cores). What did not reach
-// the disk is known by what was read before, and comes back from there; what was
+// Chrome may end with status 0 before it has written localStorage (eight origins with
+// 5 MB each, written just before, are enough on two cores). A flush has it
+// written before; what did not reach the disk is known by what was read before, and comes back from there; what was
 // written once more since does not.
 func TestLocalStorageThatDidNotReachTheDisk(t *testing.T) {
 	r := newRig(t)
@@ -25,10 +25,13 @@ func TestLocalStorageThatDidNotReachTheDisk(t *testing.T) {
 	r.eval(b, s.url+"/one", `addEventListener("pagehide", () => localStorage.setItem("token", "rotated")); localStorage.setItem("token", "t1"); 1`)
 	r.open(b, other+"/two")
 	r.eval(b, other+"/two", `localStorage.setItem("kept", "k1"); 1`)
+	b.flush(within(t))
+	if on := r.inventory(b.dir).LocalStorage; len(on.Areas) != 2 || on.Cut {
+		t.Fatalf("after a flush the disk has %+v", on)
+	}
 	if err := b.closeTab(within(t), r.page(b, other+"/two")); err != nil {
 		t.Fatal(err)
 	}
-	await(t, "what a closed tab kept is on disk, and all else with it", func() bool { return len(r.inventory(b.dir).LocalStorage.Areas) == 2 })
 	r.eval(b, s.url+"/one", `localStorage.setItem("token", "t2"); 1`)
 	doc, err := b.Capture(within(t))
 	if err != nil {
@@ -59,6 +62,25 @@ func TestLocalStorageThatDidNotReachTheDisk(t *testing.T) {
 	for origin, value := range map[string]string{s.url + "/": "t2", other + "/": "k1"} {
 		if is, err := asker.Local(within(t), origin); err != nil || len(is.Items) != 1 || is.Items[0].Value != value {
 			t.Errorf("%s: %+v, %v", origin, is, err)
+		}
+	}
+}
+
+// Chrome is waited for where it has much to write, and where nobody knows.
+func TestMuchLocal(t *testing.T) {
+	area := func(n int) []state.Area {
+		return []state.Area{{StorageKey: "https://a.example/", Items: []state.Item{{Key: "k", Value: strings.Repeat("v", n)}}}}
+	}
+	for name, test := range map[string]struct {
+		doc  state.Document
+		want bool
+	}{
+		"little": {state.Document{Local: area(flushFrom - 10), Missed: []state.Missed{{Component: state.ComponentHistory}}}, false},
+		"much":   {state.Document{Local: area(flushFrom)}, true},
+		"unread": {state.Document{Missed: []state.Missed{{Component: state.ComponentLocalStorage}}}, true},
+	} {
+		if got := muchLocal(test.doc); got != test.want {
+			t.Errorf("%s: %t", name, got)
 		}
 	}
 }

@@ -70,13 +70,16 @@ func missed(doc state.Document) []string {
 	warnings := []string{}
 	for _, m := range doc.Missed {
 		what := " was not saved: "
-		if doc.Datadir == state.DatadirClean {
+		switch {
+		case m.Component == state.ComponentLocalStorage && m.Origin == "":
+			what = " is not whole: "
+		case doc.Datadir == state.DatadirClean:
 			what = inProfile(doc, m)
 		}
 		warnings = append(warnings, strings.TrimSpace(m.Component+" "+m.Origin)+what+m.Reason)
 	}
 	for _, key := range doc.Unwritten {
-		warnings = append(warnings, state.ComponentLocalStorage+" "+key+" was saved as it was read before Chrome closed, and is laid down by a restore: Chrome ended before it had written it into the profile")
+		warnings = append(warnings, state.ComponentLocalStorage+" "+key+" is as it was read before Chrome closed, and is laid into the profile before it is opened again: Chrome ended before it had written it there")
 	}
 	return warnings
 }
@@ -102,7 +105,7 @@ func untimely(report []state.Component) []string {
 func inProfile(doc state.Document, m state.Missed) string {
 	_, damaged := doc.Inventory.Damaged(m.Component)
 	switch {
-	case m.Component == state.ComponentLocalStorage && m.Origin != "" && !damaged:
+	case m.Component == state.ComponentLocalStorage && !damaged && (m.InProfile == nil || *m.InProfile > 0):
 		return " is in the profile alone, which Chrome closed: "
 	case m.InProfile == nil:
 		return " was not saved: "

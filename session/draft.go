@@ -37,18 +37,23 @@ func (s *Service) fits(files []datadir.File, doc state.Document) error {
 	if n := s.cfg.Unpack.Entries; n > 0 && len(files) >= n {
 		return fault.New(fault.SaveFailed, op, "the environment has %d files, more than a restore takes", len(files))
 	}
-	return fitsDocument(doc)
+	return fitsDocument(doc, snapshot.MaxKept-surveyed)
 }
 
-// fitsDocument refuses a state document that is larger than a restore takes.
-// One with that much in it is not encoded to learn its size.
-func fitsDocument(doc state.Document) error {
+// surveyed is room, in bytes, for what is only known when Chrome is closed: the
+// names of what did not reach the disk.
+const surveyed = 1 << 20
+
+// fitsDocument refuses a state document that is larger than some bytes, of which
+// a restore takes [snapshot.MaxKept]. One with that much in it is not encoded to
+// learn its size.
+func fitsDocument(doc state.Document, most int) error {
 	n := doc.Strings()
-	if n <= snapshot.MaxKept {
+	if n <= most {
 		n = len(encode(doc))
 	}
-	if n > snapshot.MaxKept {
-		return fault.New(fault.SaveFailed, "session.save", "what its pages keep has %d bytes as a document, more than the %d that a restore takes", n, snapshot.MaxKept)
+	if n > most {
+		return fault.New(fault.SaveFailed, "session.save", "what its pages keep has %d bytes as a document, more than the %d that a save takes", n, most)
 	}
 	return nil
 }

@@ -205,6 +205,7 @@ func (s *Service) reopen(ctx context.Context, j job, doc state.Document, why err
 	}
 	switch {
 	case doc.Datadir == state.DatadirClean:
+		doc = s.compared(j, doc)
 	case doc.Complete: // it was read before it died: that wins
 		doc.Datadir = state.DatadirCrash
 	default: // only its datadir is left
@@ -225,7 +226,7 @@ func (s *Service) reopen(ctx context.Context, j job, doc state.Document, why err
 // can act on it, else save_failed.
 func saveFailed(err error, message string) error {
 	switch code := fault.CodeOf(err); code {
-	case fault.StoreFull, fault.StoreFailed, fault.Timeout, fault.BrowserFailed:
+	case fault.SaveFailed, fault.StoreFull, fault.StoreFailed, fault.Timeout, fault.BrowserFailed:
 		if message == "" {
 			return err
 		}

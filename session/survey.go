@@ -2,6 +2,7 @@ package session
 
 import (
 	"context"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -11,6 +12,7 @@ import (
 	"github.com/stasisd/stasis/browser/datadir"
 	"github.com/stasisd/stasis/browser/inventory"
 	"github.com/stasisd/stasis/browser/localstorage"
+	"github.com/stasisd/stasis/snapshot"
 	"github.com/stasisd/stasis/state"
 )
 
@@ -52,9 +54,13 @@ func (s *Service) survey(ctx context.Context, j job, doc state.Document) state.D
 		doc.Inventory = uncounted("it could not be read in time")
 		return doc
 	}
-	if doc.Datadir == state.DatadirClean {
+	switch {
+	case doc.Datadir == state.DatadirClean:
 		lookFor(doc.Missed, filepath.Join(j.dir.Profile(), datadir.Profile))
+		lookForLocal(doc.Missed, found.LocalStorage)
 		doc = unwritten(doc, found.LocalStorage)
+	case doc.Datadir == state.DatadirCrash && !doc.Complete && found.LocalStorage.Cut:
+		doc = cutOff(doc)
 	}
 	return smallest(withDisk(doc, found), counted(doc, found), doc)
 }
@@ -66,7 +72,7 @@ func smallest(best, counted, last state.Document) state.Document {
 	told := last
 	told.Inventory = uncounted("its counts would not fit into the document")
 	for _, doc := range []state.Document{best, counted, told} {
-		if fitsDocument(doc) == nil {
+		if fitsDocument(doc, snapshot.MaxKept) == nil {
 			return doc
 		}
 	}
@@ -110,7 +116,7 @@ func withDisk(doc state.Document, found inventory.Profile) state.Document {
 			}
 		}
 		whole.Missed = slices.DeleteFunc(slices.Clone(doc.Missed), func(m state.Missed) bool {
-			return m.Component == state.ComponentLocalStorage && m.Origin != ""
+			return m.Component == state.ComponentLocalStorage && m.Origin != "" && (m.InProfile == nil || *m.InProfile > 0)
 		})
 	}
 	return whole
@@ -129,8 +135,27 @@ func replaced(areas []state.Area, area state.Area) []state.Area {
 func unwritten(doc state.Document, found localstorage.Contents) state.Document {
 	doc.Unwritten = found.Unwritten(doc.Local, doc.CapturedAt)
 	if found.Cut && len(doc.Unwritten) == 0 {
-		doc.Missed = append(slices.Clone(doc.Missed), state.Missed{Component: state.ComponentLocalStorage,
-			Reason: "Chrome ended in the middle of its last write, which is lost; which origin's it was is not known"})
+		doc = cutOff(doc)
 	}
 	return doc
+}
+
+// cutOff names the write of localStorage that Chrome did not end.
+func cutOff(doc state.Document) state.Document {
+	doc.Missed = append(slices.Clone(doc.Missed), state.Missed{Component: state.ComponentLocalStorage,
+		Reason: "Chrome ended in the middle of its last write, which is lost; which origin's it was is not known"})
+	return doc
+}
+
+// compared is the document of a Chrome that was closed and is to be opened again
+// on the same profile, with what of it did not reach the disk. Where that cannot
+// be read, the new Chrome's report says what it brought back.
+func (s *Service) compared(j job, doc state.Document) state.Document {
+	root, err := os.OpenRoot(filepath.Join(j.dir.Profile(), datadir.Profile))
+	if err != nil {
+		return doc
+	}
+	defer func() { _ = root.Close() }()      // only a handle
+	found, _ := localstorage.Read(root.FS()) // of one with too much in it, what can be compared
+	return unwritten(doc, found)
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/stasisd/stasis/browser/datadir"
 	"github.com/stasisd/stasis/browser/inventory"
 	"github.com/stasisd/stasis/browser/localstorage"
 	"github.com/stasisd/stasis/snapshot"
@@ -40,8 +41,8 @@ func (r *rig) savedDocument(id string) (state.Document, EndAnswer) {
 
 // A document says that something is from the disk only where it was read
 // there: of a store that cannot be read it keeps the reading from before, and
-// an uploaded document's word does not count. What CDP could not read and
-// Chrome closed well is in the profile, and is not called lost.
+// an uploaded document's word does not count. What CDP could not read is looked
+// for in the profile that Chrome closed.
 func TestFromDiskIsWhatWasReadThere(t *testing.T) {
 	r := newRig(t, nil)
 	id := r.create(alice, nil).ID
@@ -59,7 +60,7 @@ func TestFromDiskIsWhatWasReadThere(t *testing.T) {
 		t.Errorf("of a jar that cannot be read: %+v", doc)
 	}
 	warned := strings.Join(answer.Snapshot.Warnings, "\n")
-	if !strings.Contains(warned, "is in the profile alone, which Chrome closed: "+reason) || strings.Contains(warned, "was not saved") {
+	if !strings.Contains(warned, "could not be read, and the profile, which Chrome closed, has nothing of it: "+reason) || strings.Contains(warned, "was not saved") {
 		t.Errorf("the warnings: %s", warned)
 	}
 }
@@ -79,12 +80,79 @@ func TestUnwrittenLocalStorageIsNamed(t *testing.T) {
 		t.Errorf("%+v (-want +got):\n%s", doc.Local, diff)
 	}
 	warned := strings.Join(answer.Snapshot.Warnings, "\n")
-	if !strings.Contains(warned, "local_storage https://big.example/ was saved as it was read") || strings.Contains(warned, "forged") {
+	if !strings.Contains(warned, "local_storage https://big.example/ is as it was read before Chrome closed") || strings.Contains(warned, "forged") {
 		t.Errorf("the warnings: %s", warned)
 	}
 	only, _ := state.Selection{Exclude: []string{"https://big.example"}}.Document(doc)
 	if len(only.Unwritten) != 0 || len(doc.Alone().Unwritten) != 0 {
 		t.Errorf("an origin that was left out is still named: %v", only.Unwritten)
+	}
+}
+
+// What Chrome had not written when it was closed is told and laid down as well
+// where it is opened again because the save failed.
+func TestUnwrittenIsLaidWhenReopened(t *testing.T) {
+	r := newRig(t, nil)
+	id := r.create(alice, nil).ID
+	area := state.Area{StorageKey: "https://big.example/", Items: []state.Item{{Key: "k", Value: "v"}}}
+	r.browsers.last().reads = func(doc *state.Document) { doc.Local = []state.Area{area} }
+	r.catalogue.fails(errBroken, "Commit")
+	if _, err := r.End(t.Context(), alice, id, filesystem); err == nil {
+		t.Fatal("the save did not fail")
+	}
+	r.catalogue.works()
+	if diff := cmp.Diff([]string{area.StorageKey}, r.browsers.last().restored.Unwritten); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	report, err := r.RestoreReport(t.Context(), alice, id)
+	if err != nil || !strings.Contains(strings.Join(report.Warnings, "\n"), "local_storage https://big.example/ is as it was read") {
+		t.Errorf("%+v, %v", report, err)
+	}
+}
+
+// A write that a dead Chrome did not end is told: nothing was read before. So is
+// the localStorage of a page that could not be read and that the disk has not.
+func TestCutOffAndUnread(t *testing.T) {
+	r := newRig(t, nil)
+	id := r.create(alice, nil).ID
+	profile := filepath.Join(r.browsers.last().dir.Profile(), datadir.Profile)
+	root, err := os.OpenRoot(profile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer root.Close()
+	_, _, err = localstorage.Lay(root, []state.Area{{StorageKey: "https://a.example/", Items: []state.Item{{Key: "k", Value: "v"}}}}, r.clock.now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	unread := []state.Missed{{Component: state.ComponentLocalStorage, Origin: "https://a.example/x", Reason: "r"},
+		{Component: state.ComponentLocalStorage, Origin: "https://b.example/x", Reason: "r"}}
+	found, err := localstorage.Read(root.FS())
+	if err != nil {
+		t.Fatal(err)
+	}
+	lookForLocal(unread, found)
+	doc := state.Document{Datadir: state.DatadirClean, Missed: unread}
+	if got := missed(doc); !strings.Contains(got[0], "https://a.example/x is in the profile alone") {
+		t.Errorf("of a database that is not read: %q", got)
+	}
+	doc = withDisk(doc, inventory.Profile{LocalStorage: found})
+	if got := missed(doc); len(got) != 1 || !strings.Contains(got[0], "https://b.example/x could not be read, and the profile, which Chrome closed, has nothing of it") {
+		t.Errorf("of unread pages: %q", got)
+	}
+	log := filepath.Join(profile, localstorage.Folder, "000002.log")
+	whole, err := os.ReadFile(log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(log, whole[:len(whole)-3], 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r.browsers.last().die()
+	r.ended(id)
+	row, err := r.catalogue.NewestSnapshot(t.Context(), id)
+	if got := strings.Join(captureReportOf(row).Warnings, "\n"); err != nil || !strings.Contains(got, "local_storage is not whole: Chrome ended in the middle") {
+		t.Errorf("of a dead Chrome: %s, %v", got, err)
 	}
 }
 
@@ -103,7 +171,7 @@ func TestUnwritten(t *testing.T) {
 		t.Errorf("missed %v (-want +got):\n%s", got.Missed, diff)
 	}
 	doc.Local = nil
-	if got := withDisk(unwritten(doc, found.LocalStorage), found); len(got.Missed) != 1 || !strings.Contains(missed(got)[0], "local_storage was not saved: ") {
+	if got := withDisk(unwritten(doc, found.LocalStorage), found); len(got.Missed) != 1 || !strings.Contains(missed(got)[0], "local_storage is not whole: ") {
 		t.Errorf("a write of nobody that is known: %+v, %v", got.Missed, missed(got))
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/stasisd/stasis/browser/inventory"
+	"github.com/stasisd/stasis/browser/localstorage"
 	"github.com/stasisd/stasis/state"
 )
 
@@ -32,6 +33,29 @@ func lookFor(missing []state.Missed, profile string) {
 			if tabs.Names(m.Origin) {
 				n = 1
 			}
+			missing[i].InProfile = &n
+		}
+	}
+}
+
+// lookForLocal looks for the localStorage of pages that could not be read. All
+// that is known of a database with more than is read is who has some.
+func lookForLocal(missing []state.Missed, found localstorage.Contents) {
+	if found.Commits == nil {
+		return
+	}
+	items := map[string]int{}
+	for key, last := range found.Commits {
+		if !last.Emptied {
+			items[key] = 1
+		}
+	}
+	for _, area := range found.Areas {
+		items[area.StorageKey] = len(area.Items)
+	}
+	for i, m := range missing {
+		if m.Component == state.ComponentLocalStorage && m.Origin != "" {
+			n := itemsOf(items, m.Origin)
 			missing[i].InProfile = &n
 		}
 	}

@@ -141,6 +141,14 @@ func (c Contents) has(area state.Area) bool {
 	return slices.Equal(items, c.Areas[i].Items)
 }
 
+// Removed reports whether the removal of an item has reached the disk. Chrome may
+// have the profile open: what cannot be read is not there yet.
+func Removed(profile fs.FS, storageKey, item string) bool {
+	wanted := itemKey(onDisk(storageKey), item)
+	db, err := leveldb.Read(profile, Folder, func(key []byte) bool { return string(key) == wanted }, false)
+	return err == nil && slices.Contains(db.Deleted, wanted)
+}
+
 // asCDP writes a storage key of the database as CDP and every other store do.
 func asCDP(owner string) string {
 	if strings.Contains(owner, "^") {

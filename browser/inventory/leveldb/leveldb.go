@@ -17,7 +17,7 @@ import (
 
 // MaxEntries and MaxBytes bound how many picked entries one database may have,
 // deleted ones included, and the bytes of their keys and of the values asked
-// for. They are what its reading keeps in memory, beside one block or record at
+// for, in one record and in all. They are what its reading keeps in memory, beside one block or value at
 // a time. A database with more is ErrTooMuch.
 const (
 	MaxEntries = 200_000

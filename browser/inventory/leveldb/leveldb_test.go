@@ -303,6 +303,21 @@ func TestTooMuch(t *testing.T) {
 	}
 }
 
+// One write may have any length: what is small in it is read all the same, and
+// nothing of it where its end is missing.
+func TestLongRecord(t *testing.T) {
+	fsys := sample()
+	log := logOf(batch(4, put("meta1", "1"), put("a", strings.Repeat("v", leveldb.MaxBytes+1)), put("meta2", "2"), del("meta3")))
+	meta := func(key []byte) bool { return strings.HasPrefix(string(key), "meta") }
+	for n, want := range map[int]int{len(log): 2, len(log) - 1: 0} {
+		fsys["db/000004.log"].Data = log[:n]
+		db, err := leveldb.Read(fsys, "db", meta, true)
+		if err != nil || db.Damage != "" || len(db.Entries) != want || len(db.Deleted) != want/2 || db.Cut != (want == 0) {
+			t.Errorf("%d of %d bytes: %q, deleted %q, cut %t, %q, %v", n, len(log), values(db), db.Deleted, db.Cut, db.Damage, err)
+		}
+	}
+}
+
 // Whatever the bytes are, reading them ends, and gives no more than is there.
 func FuzzRead(f *testing.F) {
 	s := sample()

@@ -23,10 +23,6 @@ const (
 	recordLast   = 4
 )
 
-// maxRecord bounds a logical record, in bytes: one write of Chrome's, larger
-// values being files of their own. A larger one is too much.
-const maxRecord = MaxBytes
-
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // unmask undoes LevelDB's masking of stored checksums (util/crc32c.h).
@@ -44,21 +40,27 @@ func (r *reader) log(n uint64) error {
 		return err
 	}
 	defer func() { _ = f.Close() }() // only read from
-	cut, err := records(f, r.batch)
+	cut, err := records(f, &batch{reader: r})
 	r.cut = r.cut || cut
 	return err
 }
 
-// records gives each whole record of a log. After a damaged one it goes on with
-// the next block, and tells of the damage in the end. cut says that the log
-// ends within a record, however long that was to be.
-func records(f fs.File, do func([]byte) error) (cut bool, err error) {
+// A sink takes a log's records, each in pieces. What end returns is that
+// record's: damage costs it alone, another error ends the reading.
+type sink interface {
+	begin()
+	piece(data []byte)
+	end() error
+}
+
+// records gives each record of a log to a sink, and ends those that are there
+// whole. After a damaged one it goes on with the next block, and tells of the
+// damage in the end. cut says that the log ends within a record.
+func records(f fs.File, to sink) (cut bool, err error) {
 	in := bufio.NewReaderSize(f, logBlock)
 	block := make([]byte, logBlock)
 	var damage error
-	var record []byte
 	open := false // a record is begun
-	long := false // … and is longer than what is read
 	for {
 		n, err := io.ReadFull(in, block)
 		last := errors.Is(err, io.ErrUnexpectedEOF)
@@ -90,21 +92,19 @@ func records(f fs.File, do func([]byte) error) (cut bool, err error) {
 			rest = rest[logHeader+size:]
 			switch kind {
 			case recordFull, recordFirst:
-				record, open, long = append(record[:0], data...), true, false
+				open = true
+				to.begin()
 			case recordMiddle, recordLast:
-				if long = long || len(record)+len(data) > maxRecord; open && !long {
-					record = append(record, data...)
-				}
 			default:
 				damage, open = errDamaged, false
+			}
+			if !open {
 				continue
 			}
-			if open && long && kind == recordLast {
-				return false, ErrTooMuch
-			}
-			if open && (kind == recordFull || kind == recordLast) {
+			to.piece(data)
+			if kind == recordFull || kind == recordLast {
 				open = false
-				if err := do(record); errors.Is(err, errDamaged) {
+				if err := to.end(); errors.Is(err, errDamaged) {
 					damage = err
 				} else if err != nil {
 					return false, err
@@ -115,31 +115,6 @@ func records(f fs.File, do func([]byte) error) (cut bool, err error) {
 			return open || len(rest) > 0, damage
 		}
 	}
-}
-
-// batch reads a write batch: a sequence number, a count, and the operations.
-func (r *reader) batch(b []byte) error {
-	if len(b) < 12 {
-		return errDamaged
-	}
-	seq := binary.LittleEndian.Uint64(b)
-	for rest := b[12:]; len(rest) > 0; seq++ {
-		kind := rest[0]
-		var key, value []byte
-		var ok bool
-		if key, rest, ok = sized(rest[1:]); !ok || kind > 1 {
-			return errDamaged
-		}
-		if kind == 1 {
-			if value, rest, ok = sized(rest); !ok {
-				return errDamaged
-			}
-		}
-		if err := r.add(key, seq, kind == 1, value); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // sized splits off bytes that their length stands before, as a varint.

@@ -40,7 +40,7 @@ func (r *reader) manifest() (files, error) {
 	}
 	defer func() { _ = f.Close() }() // only read from
 	e := edits{tables: map[uint64]bool{}}
-	if _, err := records(f, e.apply); err != nil {
+	if _, err := records(f, &whole{do: e.apply}); err != nil {
 		return live, err
 	}
 	if !e.some {

@@ -1,0 +1,151 @@
+package leveldb
+
+import (
+	"encoding/binary"
+	"slices"
+)
+
+// batch is the sink of write batches: a sequence number, a count, and the
+// operations. Chrome writes the localStorage of all its pages as one, which may
+// have any length: only what is picked of it is kept, and nothing of it counts
+// before its end is there.
+type batch struct {
+	*reader
+	left   []byte // what came and is not read yet
+	skip   uint64 // bytes of a value that nobody asked for, still to come
+	seq    uint64
+	headed bool
+	picked []operation
+	bytes  int // of picked
+	err    error
+}
+
+type operation struct {
+	key, value []byte
+	seq        uint64
+	live       bool
+}
+
+const batchHead = 12
+
+func (b *batch) begin() { *b = batch{reader: b.reader, left: b.left[:0]} }
+
+func (b *batch) piece(data []byte) {
+	if b.err != nil {
+		return
+	}
+	passed := min(b.skip, uint64(len(data)))
+	b.skip -= passed
+	b.left = append(b.left, data[passed:]...)
+	rest := b.left
+	if !b.headed && len(rest) >= batchHead {
+		b.seq, b.headed = binary.LittleEndian.Uint64(rest), true
+		rest = rest[batchHead:]
+	}
+	for b.headed && b.err == nil && len(rest) > 0 {
+		n := b.operation(rest)
+		if n == 0 {
+			break
+		}
+		rest = rest[n:]
+	}
+	if len(rest) < len(b.left) {
+		b.left = append(b.left[:0], rest...)
+	}
+}
+
+// operation reads one operation and returns its length, as far as it is there;
+// 0 where too little of it has come, or where b.err says why none is read.
+func (b *batch) operation(data []byte) int {
+	live := data[0] == 1
+	if data[0] > 1 {
+		b.err = errDamaged
+		return 0
+	}
+	key, rest, ok := b.sized(data[1:])
+	if !ok {
+		return 0
+	}
+	o := operation{key: key, seq: b.seq, live: live}
+	if live {
+		n, w := binary.Uvarint(rest)
+		switch wanted := b.values && b.pick(key); {
+		case w < 0:
+			b.err = errDamaged
+			return 0
+		case w == 0:
+			return 0
+		case !wanted:
+			there := min(n, uint64(len(rest)-w))
+			b.skip, rest = n-there, rest[uint64(w)+there:]
+		default:
+			if o.value, rest, ok = b.sized(rest); !ok {
+				return 0
+			}
+		}
+	}
+	b.seq++
+	b.keep(o)
+	return len(data) - len(rest)
+}
+
+// sized is as the function, of something that is kept in memory until it is there.
+func (b *batch) sized(data []byte) (value, rest []byte, ok bool) {
+	n, w := binary.Uvarint(data)
+	switch {
+	case w < 0:
+		b.err = errDamaged
+	case n > MaxBytes:
+		b.err = ErrTooMuch
+	default:
+		return sized(data)
+	}
+	return nil, nil, false
+}
+
+func (b *batch) keep(o operation) {
+	if !b.pick(o.key) {
+		return
+	}
+	o.key, o.value = slices.Clone(o.key), slices.Clone(o.value)
+	b.picked = append(b.picked, o)
+	if b.bytes += len(o.key) + len(o.value); b.bytes > MaxBytes || len(b.picked) > MaxEntries {
+		b.err = ErrTooMuch
+	}
+}
+
+// end takes what was picked, also of a batch that is damaged further on.
+func (b *batch) end() error {
+	for _, o := range b.picked {
+		if err := b.add(o.key, o.seq, o.live, o.value); err != nil {
+			return err
+		}
+	}
+	b.picked = nil
+	if b.err == nil && (len(b.left) > 0 || b.skip > 0 || !b.headed) {
+		return errDamaged
+	}
+	return b.err
+}
+
+// whole is the sink of records that are given in one piece.
+type whole struct {
+	do     func(record []byte) error
+	record []byte
+}
+
+func (w *whole) begin() { w.record = w.record[:0] }
+
+// piece keeps no more than shows that a record is too long.
+func (w *whole) piece(data []byte) {
+	if len(w.record) <= MaxBytes {
+		w.record = append(w.record, data...)
+	}
+}
+
+func (w *whole) end() error {
+	if len(w.record) > MaxBytes {
+		return ErrTooMuch
+	}
+	return w.do(w.record)
+}
