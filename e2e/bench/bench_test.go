@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/xml"
 	"io"
 	"math"
@@ -189,5 +190,31 @@ func TestSoakStays(t *testing.T) {
 	}
 	if got, err := soakOf(path); err != nil || got != "## "+soakTitle+"\n\nsecond\n\n" {
 		t.Errorf("%q, %v", got, err)
+	}
+}
+
+// What came another way is taken again, for a while; what failed is not.
+func TestAgain(t *testing.T) {
+	for _, c := range []struct {
+		fails []error
+		taken int
+		bad   bool
+	}{
+		{nil, 1, false},
+		{[]error{errOtherWay, errOtherWay}, 3, false},
+		{[]error{io.EOF}, 1, true},
+		{[]error{errOtherWay, errOtherWay, errOtherWay, errOtherWay, errOtherWay}, tries, true},
+	} {
+		taken := 0
+		_, err := again(func(context.Context) (map[string]float64, error) {
+			taken++
+			if taken <= len(c.fails) {
+				return nil, c.fails[taken-1]
+			}
+			return nil, nil
+		})(t.Context())
+		if taken != c.taken || (err != nil) != c.bad {
+			t.Errorf("%v: taken %d times, %v", c.fails, taken, err)
+		}
 	}
 }

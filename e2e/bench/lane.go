@@ -15,7 +15,7 @@ type lane struct {
 	*soak
 	user   string
 	random *rand.Rand
-	kept   []string // sessions that it can come back to
+	kept   []saved  // what it can come back to
 	over   []string // sessions that it has forgotten, but for a default's snapshot
 	has    bool     // a default environment
 }
@@ -35,6 +35,10 @@ func (l *lane) life(ctx context.Context) error {
 	return nil
 }
 
+// saved is a session that was saved, and its engine: what was parked comes back
+// in the same one alone.
+type saved struct{ id, engine string }
+
 // errLoggedOut says that somebody came back and was not logged in.
 var errLoggedOut = errors.New("a restored session is not logged in")
 
@@ -48,11 +52,10 @@ func (l *lane) once(ctx context.Context) error {
 	if s.Restored != nil {
 		came = s.Restored.Path
 	}
-	engine := fields["engine"].(string)
 	if err := l.logsIn(ctx, s, came == "fresh"); err != nil {
 		return l.afterwards(ctx, s, err)
 	}
-	l.count("came up " + came + ", " + engine)
+	l.count("came up " + came + ", " + s.Engine)
 	if l.random.IntN(2) == 0 {
 		url := fmt.Sprintf("%s/set?v=%d", l.h.site.URL, l.random.Int())
 		if err := s.show(ctx, url, `document.title === "set"`); err != nil {
@@ -65,14 +68,19 @@ func (l *lane) once(ctx context.Context) error {
 	return nil
 }
 
-// source picks what a session comes from, and gives the create's fields.
+// source picks what a session comes from and its engine, and gives the
+// create's fields.
 func (l *lane) source() obj {
 	fields := obj{"user_id": l.user, "wait_seconds": 30, "engine": []string{chrome, chrome, shell}[l.random.IntN(3)]}
 	switch n := l.random.IntN(4); {
 	case n == 0 && l.has:
 		fields["restore_default_environment_from_user_id"] = l.user
 	case n <= 2 && len(l.kept) > 0:
-		fields["restore_from_session_id"] = l.kept[l.random.IntN(len(l.kept))]
+		from := l.kept[l.random.IntN(len(l.kept))]
+		fields["restore_from_session_id"] = from.id
+		if l.random.IntN(3) > 0 {
+			fields["engine"] = from.engine
+		}
 	}
 	return fields
 }
@@ -111,7 +119,7 @@ func (l *lane) end(ctx context.Context, s *session) error {
 	l.count("ended with " + how)
 	if how != "none" {
 		l.has = l.has || asDefault
-		return l.keep(ctx, s.ID)
+		return l.keep(ctx, saved{s.ID, s.Engine})
 	}
 	return nil
 }
@@ -120,12 +128,12 @@ func (l *lane) end(ctx context.Context, s *session) error {
 const keptAtMost = 3
 
 // keep remembers a session that was saved, and forgets the oldest.
-func (l *lane) keep(ctx context.Context, id string) error {
-	l.kept = append(l.kept, id)
+func (l *lane) keep(ctx context.Context, s saved) error {
+	l.kept = append(l.kept, s)
 	if len(l.kept) <= keptAtMost {
 		return nil
 	}
-	oldest := l.kept[0]
+	oldest := l.kept[0].id
 	l.kept, l.over = l.kept[1:], append(l.over, oldest)
 	return l.forget(ctx, oldest)
 }
@@ -157,7 +165,7 @@ func (l *lane) afterwards(ctx context.Context, s *session, failed error) error {
 		l.h.Call(ctx, http.MethodGet, "/v1/sessions/"+s.ID+"/snapshots", nil, &list))
 	// Of one that has just logged in, the last cookies may be missing.
 	if err == nil && len(list.Snapshots) > 0 && s.Restored != nil {
-		err = l.keep(ctx, s.ID)
+		err = l.keep(ctx, saved{s.ID, s.Engine})
 	} else {
 		l.over = append(l.over, s.ID)
 	}
@@ -171,7 +179,10 @@ func (l *lane) clear(ctx context.Context) error {
 			return err
 		}
 	}
-	for _, id := range append(l.over, l.kept...) {
+	for _, s := range l.kept {
+		l.over = append(l.over, s.id)
+	}
+	for _, id := range l.over {
 		if err := l.forget(ctx, id); err != nil {
 			return err
 		}

@@ -5,12 +5,13 @@ import (
 	"time"
 )
 
-// When the run's own processes are at rest: they take less than a tick of
-// processor time (10 ms) in a look. quietDeadline bounds the wait on a machine
-// where they never are.
+// When the run's own processes are at rest: in a few looks, one after the
+// other, they take no more than a tick of processor time (10 ms) each.
+// quietDeadline bounds the wait on a machine where they never are.
 const (
 	quietLook     = 60 * time.Millisecond
-	quietDeadline = 8 * time.Second
+	quietLooks    = 3
+	quietDeadline = 10 * time.Second
 )
 
 // settle waits until nothing of an earlier measure is at work any more: closing
@@ -19,16 +20,16 @@ func settle(ctx context.Context) error {
 	deadline := time.Now().Add(quietDeadline)
 	tick := time.NewTicker(quietLook)
 	defer tick.Stop()
-	before := ownTree().ticks()
-	for time.Now().Before(deadline) {
+	quiet, before := 0, ownTree().ticks()
+	for quiet < quietLooks && time.Now().Before(deadline) {
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
 			return ctx.Err()
 		}
 		after := ownTree().ticks()
-		if after-before <= 1 {
-			return nil
+		if quiet++; after-before > 1 {
+			quiet = 0
 		}
 		before = after
 	}

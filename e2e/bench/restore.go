@@ -103,8 +103,9 @@ func restoreMeasures(ctx context.Context, b *bench) ([]measure, error) {
 	}
 	var all []measure
 	for _, w := range ways() {
-		all = append(all, measure{"cdp/" + w.name, func(ctx context.Context) (map[string]float64, error) { return b.toCDP(ctx, w) }})
-		all = append(all, measure{"login/" + w.name, func(ctx context.Context) (map[string]float64, error) { return b.toLogin(ctx, w) }})
+		all = append(all,
+			measure{"cdp/" + w.name, again(func(ctx context.Context) (map[string]float64, error) { return b.toCDP(ctx, w) })},
+			measure{"login/" + w.name, again(func(ctx context.Context) (map[string]float64, error) { return b.toLogin(ctx, w) })})
 	}
 	for _, r := range rivals() {
 		if r.warm != "" {
@@ -162,13 +163,29 @@ func (b *bench) toLogin(ctx context.Context, w way) (map[string]float64, error) 
 	return marked(got.Times), errors.Join(w.went(&got.Made), thrown(ctx, &got.Made))
 }
 
+// errOtherWay says that a session came another way than the one that is
+// measured: on a busy machine a spare may not be ready yet.
+var errOtherWay = errors.New("it came another way")
+
+// tries is how often a way is asked for until it is the one that is taken.
+const tries = 4
+
+// again takes a measure anew where the session came another way.
+func again(take func(context.Context) (map[string]float64, error)) func(context.Context) (map[string]float64, error) {
+	return func(ctx context.Context) (got map[string]float64, err error) {
+		for range tries {
+			if got, err = take(ctx); !errors.Is(err, errOtherWay) {
+				break
+			}
+		}
+		return got, err
+	}
+}
+
 // went fails where the session came another way than the one that is measured.
 func (w way) went(s *session) error {
-	if w.path == "" {
-		return nil
-	}
-	if s.Restored == nil || s.Restored.Path != w.path {
-		return fmt.Errorf("it did not come %s: %+v", w.path, s.Restored)
+	if w.path != "" && (s.Restored == nil || s.Restored.Path != w.path) {
+		return fmt.Errorf("%w: %+v", errOtherWay, s.Restored)
 	}
 	return nil
 }

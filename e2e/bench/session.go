@@ -20,6 +20,7 @@ type session struct {
 	snapshot string // that it was parked with
 	ID       string `json:"session_id"`
 	CDP      string `json:"cdp_url"`
+	Engine   string
 	Restored *struct {
 		Path     string
 		Fallback string `json:"fallback_reason"`
