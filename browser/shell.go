@@ -78,8 +78,9 @@ func (s *Starter) prepareShell(ctx context.Context, dir *Dir, doc state.Document
 		return salvage{}, doc, err
 	}
 	// The preferences are for the full Chrome that may come next. Its session
-	// files and what it kept of its tabs stay: the document says that they are old.
-	if _, err := s.prepare(dir, doc, o, datadir.Prepare{RestoreTabs: true,
+	// files stay: the document says that they are old. What the profile has of
+	// sessionStorage belongs to tabs that do not come back by themselves.
+	if _, err := s.prepare(dir, doc, o, datadir.Prepare{RestoreTabs: true, StaleSessionStorage: doc.Complete,
 		Policy: o.Overrides.Permissions(), Before: doc.Overrides.Permissions()}); err != nil {
 		return salvage{}, doc, err
 	}

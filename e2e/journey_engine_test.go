@@ -21,6 +21,7 @@ func TestEveryKindCrossesEngines(t *testing.T) {
 	site := apps.StartProbe(t)
 	s := create(t, d, body{"user_id": "ada", "engine": browser.EngineChrome})
 	before := fillProbe(t, site, s.CDP)
+	shot := step{"do": "screenshot"}
 	for _, step := range []struct {
 		engine, mode, datadir string
 	}{
@@ -36,7 +37,13 @@ func TestEveryKindCrossesEngines(t *testing.T) {
 			t.Errorf("saved %s by %s, want %s by %s", snap.Datadir, snap.Engine, step.datadir, step.engine)
 		}
 		if step.mode == "memory" {
-			restart(t, d) // its parked one has gone
+			parked := create(t, d, body{"restore_from_session_id": s.ID})
+			if parked.Restored.Path != session.PathParked || parked.Engine != step.engine {
+				t.Errorf("%s by %s: %s", parked.Restored.Path, parked.Engine, parked.Restored.FallbackReason)
+			}
+			checkTabs(t, site, parked, before)
+			drive(t, playwright, parked.CDP, toTab("/me"), shot, openTab(site.URL+"/me"), await(`document.title === "me: demo"`))
+			end(t, d, parked.ID, "save_snapshot_mode=none")
 		}
 		since := site.Log.Len()
 		s = create(t, d, body{"restore_from_session_id": s.ID})

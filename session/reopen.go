@@ -40,6 +40,10 @@ func unreadCrash(doc state.Document) string {
 	if doc.Datadir != state.DatadirCrash || doc.Complete {
 		return ""
 	}
+	if doc.Chrome.Engine == browser.EngineShell {
+		return "the shell engine died before this was saved: its session cookies and tabs are lost, and cookies of its last " +
+			"30 seconds and storage of its last seconds may be missing"
+	}
 	return "Chrome died before this was saved: cookies of its last 30 seconds, " +
 		"storage of its last seconds, and the newest tabs may be missing"
 }
