@@ -57,6 +57,7 @@ type attendance struct {
 	mu      sync.Mutex
 	targets map[target.SessionID]*attended
 	awaited map[target.ID][]func(*attended) // run once the target is set up
+	given   map[target.ID]chan struct{}     // closed when the target has been given everything, or has gone
 	kept    map[target.ID]chan func()       // nil unless an environment is being brought in
 }
 
@@ -74,9 +75,10 @@ func (b *Browser) attend(ctx context.Context, setups ...setup) error {
 		return fault.Wrap(err, fault.BrowserFailed, op, "Chrome did not answer")
 	}
 	a := &attendance{driver: driver, setups: setups, targets: map[target.SessionID]*attended{},
-		awaited: map[target.ID][]func(*attended){}}
+		awaited: map[target.ID][]func(*attended){}, given: map[target.ID]chan struct{}{}}
 	b.attendance = a
 	b.mux.OnCreate(func(id target.ID, url string, answered func()) { a.open(b.ctx, id, url, answered) })
+	b.mux.OnResume(func(id target.ID, let func()) { a.resume(b.ctx, id, let) })
 	events, stop := driver.Events(target.AttachedToTarget.Method, target.DetachedFromTarget.Method)
 	begun := make(chan struct{})
 	a.work.Go(func() {
@@ -163,6 +165,13 @@ func (a *attendance) welcome(ctx context.Context, t *attended, held bool) {
 			s.arrive(ctx, t)
 		}
 	}
+	if t.info.Type == "page" {
+		// What was posted is with Chrome when it answers this, which it does by itself.
+		_, _ = cdp.Call(ctx, t, target.GetTargetInfo, target.GetTargetInfoParams{})
+		a.mu.Lock()
+		a.give(t.info.TargetID)
+		a.mu.Unlock()
+	}
 	if held {
 		t.post(ctx, runtime.RunIfWaitingForDebugger.Method, nil)
 		// The browser answers this by itself, whatever else the tab waits for.
@@ -191,6 +200,8 @@ func (a *attendance) farewell(ctx context.Context, id target.SessionID) {
 	}
 	then := a.awaited[gone.info.TargetID]
 	delete(a.awaited, gone.info.TargetID)
+	a.give(gone.info.TargetID)
+	delete(a.given, gone.info.TargetID)
 	a.mu.Unlock()
 	for _, f := range then {
 		f(nil)

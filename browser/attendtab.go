@@ -12,6 +12,49 @@ import (
 // sessions of one Chrome hear of it comes within milliseconds.
 const inviteDeadline = 2 * time.Second
 
+// resumeDeadline bounds how long a client's page waits for what it is to have:
+// far more than that takes, and there may be pages that are given nothing.
+const resumeDeadline = 5 * time.Second
+
+// gift is closed once a page has been given everything; the caller holds the
+// lock.
+func (a *attendance) gift(id target.ID) chan struct{} {
+	if a.given[id] == nil {
+		a.given[id] = make(chan struct{})
+	}
+	return a.given[id]
+}
+
+// give says that a page has been given everything; the caller holds the lock.
+func (a *attendance) give(id target.ID) {
+	gift := a.gift(id)
+	select {
+	case <-gift: // it was said before
+	default:
+		close(gift)
+	}
+}
+
+// resume lets a page run, for a client, once it has been given everything. It
+// does not wait.
+func (a *attendance) resume(ctx context.Context, id target.ID, let func()) {
+	a.mu.Lock()
+	gift := a.gift(id)
+	a.mu.Unlock()
+	a.work.Go(func() {
+		ctx, cancel := context.WithTimeout(ctx, resumeDeadline)
+		defer cancel()
+		select {
+		case <-gift:
+		case <-ctx.Done():
+			a.mu.Lock()
+			delete(a.given, id)
+			a.mu.Unlock()
+		}
+		let()
+	})
+}
+
 // after runs f once a page is set up, or with nil when it has gone before; f
 // must not wait.
 func (a *attendance) after(id target.ID, f func(*attended)) {

@@ -74,6 +74,7 @@ func (b *Browser) setups() []setup {
 func (b *Browser) givePasskeys(saved state.Passkeys) {
 	if saved.Given(b.options.Passkeys) {
 		b.passkeys = newPasskeys(saved.Credentials)
+		b.passkeys.reader = newStaying(b.driver, b.passkeys.has)
 		b.mux.OnDetach(b.passkeys.stir)
 	} else {
 		b.kept = saved

@@ -41,13 +41,13 @@ func (b *Browser) Door() mux.Door { return b.mux.Door() }
 // targetID is set, until the client leaves or ctx ends. A client whose door was
 // closed by CloseClients meanwhile is closed as the others were.
 func (b *Browser) Serve(ctx context.Context, conn mux.Conn, targetID string, door mux.Door) error {
-	options := mux.ServeOptions{Target: target.ID(targetID), Door: door}
+	options, parted := mux.ServeOptions{Target: target.ID(targetID), Door: door}, func() {}
 	if b.passkeys != nil {
-		b.passkeys.mend(ctx) // the client before may have just left
-		// Its sessions take the authenticators of their pages with them.
-		options.Leaving = func() { b.passkeys.read(context.WithoutCancel(ctx)) }
+		b.passkeys.meet(ctx)
+		options.Leaving = func() { parted = b.passkeys.part(context.WithoutCancel(ctx)) }
 	}
 	err := b.mux.Serve(ctx, conn, options)
+	parted()
 	// What a client says of downloads, permissions and its pages goes with it, and the
 	// session's own with that. A
 	// Chrome that has gone has none, and a frozen one must not hold this up.
@@ -214,10 +214,10 @@ func (b *Browser) front(ctx context.Context, do func(cdp.Session, *target.Info) 
 			return err
 		}
 		if tab := b.ahead.of(pages); tab != nil {
-			return capture.At(ctx, b.driver, tab, do)
+			return capture.At(ctx, b.reader(), tab, do)
 		}
 	}
-	return capture.Front(ctx, b.driver, do)
+	return capture.Front(ctx, b.reader(), do)
 }
 
 // asBrowserFault gives an error of CDP a code: timeout where the context ended.

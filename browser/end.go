@@ -31,7 +31,7 @@ func (b *Browser) Capture(ctx context.Context) (state.Document, error) {
 		b.passkeys.read(ctx)
 	}
 	began := b.now().UTC()
-	doc, err := capture.Read(ctx, b.driver)
+	doc, err := capture.Read(ctx, b.reader())
 	if err != nil {
 		return doc, err
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/chromedp/cdproto/webauthn"
@@ -105,16 +106,22 @@ func (p *passkeys) changed(ctx context.Context, at *device, told *webauthn.Crede
 	p.tell(ctx, from, p.take(fromCDP(told), false))
 }
 
-// tell gives a credential as it is now to all authenticators but one.
+// tell gives a credential as it is now to all authenticators but one. It waits
+// until they have it whole: Chrome adds the credential at once and its large
+// blob later, and one that is read in between has an empty one.
 func (p *passkeys) tell(ctx context.Context, from webauthn.AuthenticatorID, c state.Passkey) {
+	var told sync.WaitGroup
 	for _, d := range p.all() {
 		if d.id == from || d.id == "" {
 			continue
 		}
-		// Chrome has no command that changes one. Nothing comes between the two.
-		d.page.post(ctx, webauthn.RemoveCredential.Method, webauthn.RemoveCredentialParams{AuthenticatorID: d.id, CredentialID: c.ID})
-		d.page.post(ctx, webauthn.AddCredential.Method, addCredential{d.id, toCDP(c)})
+		told.Go(func() {
+			// Chrome has no command that changes one. The second does not wait for the first's answer.
+			d.page.post(ctx, webauthn.RemoveCredential.Method, webauthn.RemoveCredentialParams{AuthenticatorID: d.id, CredentialID: c.ID})
+			_ = p.give(ctx, d, c) // what it lacks it is given when it is next looked after
+		})
 	}
+	told.Wait()
 }
 
 // take notes a credential and returns it as it is held now. An event lacks a

@@ -2,11 +2,13 @@ package browser
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"slices"
 	"sync"
 	"time"
 
+	"github.com/chromedp/cdproto"
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/target"
 	"github.com/chromedp/cdproto/webauthn"
@@ -19,13 +21,15 @@ import (
 // are in; here they are one: what is registered, used or deleted in one page is
 // mirrored to the others. Pages of contexts that clients made have none.
 type passkeys struct {
-	work sync.WaitGroup // follows the authenticators' events
-	once sync.Once
+	work   sync.WaitGroup // follows the authenticators' events
+	once   sync.Once
+	reader *staying
 
 	stirred chan struct{} // a page's authenticator may have gone
 
-	resting sync.Mutex // held while no page is given its authenticator again
-	doing   sync.Mutex // held while Chrome is asked; a frozen one keeps silent
+	parting sync.RWMutex // read-locked while a client's sessions go, until what went with them is mended
+	resting sync.Mutex   // held while no page is given its authenticator again
+	doing   sync.Mutex   // held while Chrome is asked; a frozen one keeps silent
 
 	mu      sync.Mutex      // guards what follows, and is never held for long
 	held    []state.Passkey // in the order of their registration
@@ -35,8 +39,9 @@ type passkeys struct {
 }
 
 // authenticatorDeadline bounds how long Chrome may take to answer for one
-// page's authenticator. It takes milliseconds, and gives no answer at all where
-// the authenticator is taken away meanwhile.
+// page's authenticator. It takes milliseconds, a second on a busy machine where
+// there are large blobs, which a process of their own packs, and gives no answer
+// at all where the authenticator is taken away meanwhile.
 const authenticatorDeadline = 2 * time.Second
 
 // device is one page's authenticator; without an ID there is none yet.
@@ -79,36 +84,71 @@ func (p *passkeys) arrive(ctx context.Context, t *attended) {
 // has gone needs none; one that Chrome gave none in time is tried again when
 // the authenticators are next looked after.
 func (p *passkeys) install(ctx context.Context, t *attended) {
-	ctx, cancel := context.WithTimeout(ctx, authenticatorDeadline)
-	defer cancel()
-	if _, err := cdp.Call(ctx, t, webauthn.Enable, webauthn.EnableParams{}); err != nil {
+	id, err := newAuthenticator(ctx, t)
+	if err != nil {
 		return
 	}
-	made, err := cdp.Call(ctx, t, webauthn.AddVirtualAuthenticator, authenticator())
-	if err != nil {
-		// A client has left one of its own there: Chrome allows one of a kind.
-		_, _ = cdp.Call(ctx, t, webauthn.Disable, cdp.Empty{})
-		_, _ = cdp.Call(ctx, t, webauthn.Enable, webauthn.EnableParams{})
-		if made, err = cdp.Call(ctx, t, webauthn.AddVirtualAuthenticator, authenticator()); err != nil {
-			return
-		}
-	}
+	d := &device{page: t, id: id}
 	p.mu.Lock()
 	if p.devices[t.id] == nil {
 		p.mu.Unlock()
 		return // it has gone meanwhile
 	}
-	p.devices[t.id], p.ours[made.AuthenticatorID] = &device{page: t, id: made.AuthenticatorID}, true
+	p.devices[t.id], p.ours[id] = d, true
 	held := slices.Clone(p.held)
 	p.mu.Unlock()
 	for _, c := range held {
-		err := t.Call(ctx, webauthn.AddCredential.Method, addCredential{made.AuthenticatorID, toCDP(c)}, nil)
-		if err != nil && ctx.Err() == nil {
-			p.mu.Lock()
-			p.refused[string(c.ID)] = true
-			p.mu.Unlock()
+		err := p.give(ctx, d, c)
+		if err == nil {
+			continue
+		}
+		if _, gone := d.credentials(ctx); gone != nil {
+			return // it was the authenticator; the next one is given them all
+		}
+		p.mu.Lock()
+		p.refused[string(c.ID)] = true
+		p.mu.Unlock()
+	}
+}
+
+// give adds a credential to an authenticator. Without an answer nobody knows
+// what the authenticator holds: the page is given another when it is next looked
+// after.
+func (p *passkeys) give(ctx context.Context, d *device, c state.Passkey) error {
+	ctx, cancel := context.WithTimeout(ctx, authenticatorDeadline)
+	defer cancel()
+	err := d.page.Call(ctx, webauthn.AddCredential.Method, addCredential{d.id, toCDP(c)}, nil)
+	if err != nil && !refusal(err) {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		if p.devices[d.page.id] == d {
+			p.devices[d.page.id] = &device{page: d.page}
 		}
 	}
+	return err
+}
+
+// refusal says whether Chrome has answered, with an error.
+func refusal(err error) bool {
+	var refused *cdproto.Error
+	return errors.As(err, &refused)
+}
+
+// newAuthenticator makes an empty authenticator for a page.
+func newAuthenticator(ctx context.Context, t *attended) (webauthn.AuthenticatorID, error) {
+	ctx, cancel := context.WithTimeout(ctx, authenticatorDeadline)
+	defer cancel()
+	if _, err := cdp.Call(ctx, t, webauthn.Enable, webauthn.EnableParams{}); err != nil {
+		return "", err
+	}
+	made, err := cdp.Call(ctx, t, webauthn.AddVirtualAuthenticator, authenticator())
+	if refusal(err) {
+		// A client has left one of its own there: Chrome allows one of a kind.
+		_, _ = cdp.Call(ctx, t, webauthn.Disable, cdp.Empty{})
+		_, _ = cdp.Call(ctx, t, webauthn.Enable, webauthn.EnableParams{})
+		made, err = cdp.Call(ctx, t, webauthn.AddVirtualAuthenticator, authenticator())
+	}
+	return made.AuthenticatorID, err
 }
 
 // authenticator is what every page is given.
@@ -144,6 +184,26 @@ func (p *passkeys) rest() func() {
 	}
 }
 
+// part is called when a client leaves and its sessions are still there; the
+// returned function, when they are gone.
+func (p *passkeys) part(ctx context.Context) (parted func()) {
+	p.parting.RLock()
+	// Its sessions take the authenticators of their pages with them.
+	p.read(ctx)
+	return func() {
+		defer p.parting.RUnlock()
+		p.mend(ctx)
+	}
+}
+
+// meet is called before a client comes in: it finds no page that one who leaves
+// has just taken the authenticator from.
+func (p *passkeys) meet(ctx context.Context) {
+	p.parting.Lock()
+	defer p.parting.Unlock()
+	p.mend(ctx)
+}
+
 // mend gives pages their authenticator again where it has gone. Chrome takes it
 // away with any session of the page that ends after the page has navigated, and
 // with a client's own WebAuthn.disable.
@@ -155,7 +215,11 @@ func (p *passkeys) mend(ctx context.Context) {
 	p.doing.Lock()
 	defer p.doing.Unlock()
 	for _, d := range p.all() {
-		if _, err := d.credentials(ctx); err != nil && ctx.Err() == nil {
+		_, err := d.credentials(ctx)
+		if err != nil && !refusal(err) {
+			_, err = d.credentials(ctx) // it is busy, or went while it was asked
+		}
+		if err != nil && ctx.Err() == nil {
 			p.install(ctx, d.page)
 		}
 	}
@@ -163,8 +227,9 @@ func (p *passkeys) mend(ctx context.Context) {
 
 func (p *passkeys) depart(_ context.Context, gone *attended, _ []*attended) {
 	p.mu.Lock()
-	defer p.mu.Unlock()
 	delete(p.devices, gone.id)
+	p.mu.Unlock()
+	p.reader.forget(gone.info.TargetID)
 }
 
 // credentials are those that the authenticator holds now.

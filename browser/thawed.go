@@ -16,11 +16,11 @@ import (
 // cookies, and a tab whose renderer has died is there by its address alone.
 func (b *Browser) VerifyThawed(ctx context.Context, doc state.Document) (state.Verification, error) {
 	var v state.Verification
-	dead, err := capture.Crashed(ctx, b.driver)
+	dead, err := capture.Crashed(ctx, b.reader())
 	if err != nil {
 		return v, err
 	}
-	now, err := capture.Read(ctx, b.driver)
+	now, err := capture.Read(ctx, b.reader())
 	if err != nil {
 		return v, err
 	}

@@ -39,7 +39,7 @@ var asked = []string{state.ComponentIndexedDB, state.ComponentIndexedDBRecords, 
 func (b *Browser) Verify(ctx context.Context, doc state.Document, report []state.Component) (state.Verification, error) {
 	var v state.Verification
 	b.background.Wait() // bounded by settleDeadline, and by the browser's own end
-	now, err := capture.Read(ctx, b.driver)
+	now, err := capture.Read(ctx, b.reader())
 	if err != nil {
 		return v, err
 	}

@@ -3,6 +3,8 @@ package mux
 import (
 	"context"
 	"errors"
+
+	"github.com/chromedp/cdproto/target"
 )
 
 // handle takes one message of the client. The error is of the pipe; what is
@@ -67,6 +69,14 @@ func (c *client) forward(ctx context.Context, e envelope, s *session, params []b
 				c.push(failure(id, e.session, bad))
 				return
 			}
+			if _, msg, err := send(); err == nil {
+				c.lane.post(msg)
+			}
+		})
+		return nil
+	}
+	if resumed := c.m.resuming(s, p.method); resumed != nil && !c.trusted {
+		resumed(target.ID(s.target), func() {
 			if _, msg, err := send(); err == nil {
 				c.lane.post(msg)
 			}

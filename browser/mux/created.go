@@ -22,6 +22,32 @@ func (m *Mux) OnCreate(f Opened) {
 	m.opened = f
 }
 
+// Resumed takes a page that a client lets run (Runtime.runIfWaitingForDebugger).
+// It calls let once the page may run, and must not wait.
+type Resumed func(id target.ID, let func())
+
+// OnResume has f decide when a page runs that a client lets go: a page that
+// another one has opened waits once for everybody, and Chrome takes the first
+// word for it, whoever else is still setting it up.
+func (m *Mux) OnResume(f Resumed) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.resumed = f
+}
+
+// resuming is OnResume's function where a command lets a page run, else nil.
+func (m *Mux) resuming(s *session, method string) Resumed {
+	if method != "Runtime.runIfWaitingForDebugger" {
+		return nil
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.targets.all[s.target].Type != "page" {
+		return nil
+	}
+	return m.resumed
+}
+
 // creation says what becomes of a client's Target.createTarget: the parameters
 // to send, and what to do with Chrome's answer; with nil for that the command
 // goes as any other. A tab that is answered with its own ID in place of its

@@ -98,6 +98,44 @@ func TestCreatedPagesAreOpenedBlank(t *testing.T) {
 	}
 }
 
+// Where somebody wants to set pages up, a page that a client lets go waits for
+// that; what is no page goes at once.
+func TestResumedPagesWait(t *testing.T) {
+	m, f := start(t, Options{}, nil)
+	waiting := make(chan func(), 1)
+	m.OnResume(func(id target.ID, let func()) {
+		if id != "P" {
+			t.Errorf("%s waits", id)
+		}
+		waiting <- let
+	})
+	f.emit("", "Target.targetCreated", `{"targetInfo":{"targetId":"P","type":"page","url":"http://a.example/"}}`)
+	c := connect(t, m, ServeOptions{})
+	c.send(`{"id":1,"method":"Target.attachToTarget","params":{"targetId":"P","flatten":true}}`)
+	var at struct{ SessionID string }
+	for got := c.recv(); ; got = c.recv() {
+		if got.ID != nil {
+			if err := json.Unmarshal(got.Result, &at); err != nil || at.SessionID == "" {
+				t.Fatalf("attached: %s, %v", got.Result, err)
+			}
+			break
+		}
+	}
+	c.send(`{"id":2,"sessionId":"` + at.SessionID + `","method":"Runtime.runIfWaitingForDebugger"}`)
+	let := <-waiting
+	// Answers come in Chrome's order, so the page's would be here before this one.
+	if got := c.call(3, "", "Runtime.runIfWaitingForDebugger", `{}`); got.Error != nil {
+		t.Errorf("the browser: %+v", got)
+	}
+	if got := last(f, "Runtime.runIfWaitingForDebugger"); got.Session == at.SessionID {
+		t.Error("Chrome was told to let the page run")
+	}
+	let()
+	if got := c.recv(); got.ID == nil || *got.ID != 2 || got.Error != nil {
+		t.Errorf("the client got %+v", got)
+	}
+}
+
 // last is what Chrome was sent last of a method.
 func last(f *fake, method string) message {
 	got := f.wait(1, func(m message) bool { return m.Method == method })

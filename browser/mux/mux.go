@@ -62,8 +62,9 @@ type Mux struct {
 	entrance entrance
 	users    map[*Driver]struct{}
 	granted  []state.Granted
-	opened   Opened // nil unless OnCreate was called
-	detached func() // nil unless OnDetach was called
+	opened   Opened  // nil unless OnCreate was called
+	resumed  Resumed // nil unless OnResume was called
+	detached func()  // nil unless OnDetach was called
 }
 
 // pending is a request that Chrome has not answered. Exactly one of answer and

@@ -91,6 +91,10 @@ func (d *Driver) finish(session string) {
 	}
 }
 
+// Silence ends the subscriptions of a session that stays attached, when their
+// readers have had what came before.
+func (d *Driver) Silence(session target.SessionID) { d.finish(string(session)) }
+
 // stop ends all subscriptions at once.
 func (d *Driver) stop() {
 	d.mu.Lock()
