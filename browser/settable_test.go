@@ -76,4 +76,28 @@ func TestUnsettableIsWhatChromeRefuses(t *testing.T) {
 			t.Errorf("%s is %s in the jar, not %s", c.Domain, jar[0].Domain, domain)
 		}
 	}
+
+	// Pages of an http localhost may set Secure cookies, which Chrome then has with
+	// a scheme that it refuses to be given back.
+	site := newSite(t, nil)
+	r.open(b, site.url+"/")
+	const mine = "__Host-h=1; below=1; keeps=1; secure=1"
+	const cookies = `document.cookie.split("; ").sort().join("; ")`
+	if got := r.eval(b, site.url+"/", `for (const c of ["secure=1; Secure", "keeps=1; Secure; max-age=999", "__Host-h=1; Secure; Path=/",
+		"below=1; Secure; Partitioned; SameSite=None"]) document.cookie = c; `+cookies); got != mine {
+		t.Fatalf("the page could set %s", got)
+	}
+	jar, err := capture.Cookies(within(t), b.driver)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range jar {
+		if c.SourceScheme != "NonSecure" || c.Unsettable() != "" {
+			t.Errorf("%s: %s, %q", c.Name, c.SourceScheme, c.Unsettable())
+		}
+	}
+	report, err := capture.LayCookies(within(t), b.driver, jar, r.Now())
+	if got := r.eval(b, site.url+"/", cookies); err != nil || got != mine {
+		t.Errorf("laid down again: %s, %+v, %v", got, report, err)
+	}
 }

@@ -36,12 +36,20 @@ func (c Cookie) Unsettable() string {
 		return "its path holds a semicolon"
 	case c.SameSite == "None" && !c.Secure && (c.SourceScheme != "Secure" || strings.HasPrefix(c.Domain, ".")):
 		return "SameSite=None without Secure"
-	case c.Secure && c.SourceScheme == "NonSecure":
-		return "it is Secure and came over http"
 	case c.Partition != nil && !c.Secure:
 		return "it is partitioned and not Secure"
 	}
 	return c.brokenPrefix()
+}
+
+// SettableScheme is the source scheme that Chrome takes the cookie with. Pages of
+// http://localhost may set Secure cookies, which Chrome notes as NonSecure; as
+// such it has nobody set them, and takes them without a scheme.
+func (c Cookie) SettableScheme() string {
+	if c.Secure && c.SourceScheme == "NonSecure" {
+		return "Unset"
+	}
+	return c.SourceScheme
 }
 
 // cookieText reports whether a name or value is one that a cookie can have.

@@ -33,7 +33,7 @@ func toCDP(c state.Cookie) *network.CookieParam {
 	p := &network.CookieParam{
 		Name: c.Name, Value: c.Value, Path: c.Path, Secure: c.Secure, HTTPOnly: c.HTTPOnly,
 		SameSite: network.CookieSameSite(c.SameSite), Priority: network.CookiePriority(c.Priority),
-		SourceScheme: network.CookieSourceScheme(c.SourceScheme), SourcePort: c.SourcePort,
+		SourceScheme: network.CookieSourceScheme(c.SettableScheme()), SourcePort: c.SourcePort,
 	}
 	if len(c.Domain) > 0 && c.Domain[0] == '.' {
 		p.Domain = c.Domain

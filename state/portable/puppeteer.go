@@ -42,7 +42,7 @@ func Puppeteer(doc state.Document) ([]byte, []Loss) {
 		}
 		p := puppeteerCookie{Name: c.Name, Value: c.Value, Domain: c.Domain, Path: c.Path, Expires: c.Expires,
 			Size: len(c.Name) + len(c.Value), HTTPOnly: c.HTTPOnly, Secure: c.Secure, Session: c.Session,
-			SameSite: c.SameSite, Priority: c.Priority, SourceScheme: c.SourceScheme, SourcePort: c.SourcePort}
+			SameSite: c.SameSite, Priority: c.Priority, SourceScheme: c.SettableScheme(), SourcePort: c.SourcePort}
 		if c.Session {
 			p.Expires = -1
 		}

@@ -46,10 +46,6 @@ func asChrome(c state.Cookie, lost *losses) (_ state.Cookie, why string) {
 	if c.Path, ok = cookiePath(c.Path); !ok {
 		return c, "its path has steps (/../) or a backslash"
 	}
-	if c.Secure && c.SourceScheme == "NonSecure" {
-		c.SourceScheme = ""
-		lost.add(source, "", 1, "a Secure cookie does not come over http")
-	}
 	if c.Partition != nil && c.Partition.TopLevelSite == "" {
 		c.Partition = nil
 	}
