@@ -93,7 +93,7 @@ func TestReportOfADamagedProfile(t *testing.T) {
 	r := newRig(t)
 	url := newKinds(t)
 	dir, doc := r.filled(url)
-	tabs, err := inventory.ReadTabs(filepath.Join(dir.Profile(), datadir.Profile))
+	tabs, err := inventory.ReadTabs(within(t), filepath.Join(dir.Profile(), datadir.Profile))
 	if err != nil || len(tabs.Items) != 1 || tabs.Items[url+"/"] != 1 || !tabs.Names(url+"/") || tabs.Names(url+"/never") {
 		t.Errorf("of the tabs the profile has %v, %v", tabs.Items, err)
 	}

@@ -51,7 +51,7 @@ func (b *Browser) flush(ctx context.Context) {
 	defer func() { _ = root.Close() }() // only a handle
 	look := time.NewTicker(flushLook)
 	defer look.Stop()
-	for !localstorage.Removed(root.FS(), key, item) {
+	for !localstorage.Removed(ctx, root.FS(), key, item) {
 		select {
 		case <-look.C:
 		case <-b.process.Done():

@@ -1,6 +1,7 @@
 package browser
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 
@@ -13,7 +14,7 @@ import (
 // one in its place. Chrome runs already, on its spare, and has not looked at
 // it. The document then stands alone, and the profile knows no extension; unknown
 // are their IDs.
-func (s *Starter) setAside(dir *Dir, doc state.Document, o Options) (_ state.Document, unknown []string, err error) {
+func (s *Starter) setAside(ctx context.Context, dir *Dir, doc state.Document, o Options) (_ state.Document, unknown []string, err error) {
 	const op = "browser.set_aside"
 	if !doc.Complete {
 		return doc, nil, fault.New(fault.Unsupported, op, "the environment was saved by Chrome %s, which is newer than the one that runs, "+

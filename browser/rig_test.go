@@ -62,7 +62,7 @@ func newRig(t *testing.T) *rig {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &rig{Starter: &Starter{Launcher: l, Now: time.Now}, t: t}
+	return &rig{Starter: NewStarter(l, time.Now), t: t}
 }
 
 func (r *rig) dir() *Dir {

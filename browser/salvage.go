@@ -15,8 +15,13 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// inspectDeadline bounds the reading of a profile before Chrome has it.
-const inspectDeadline = 20 * time.Second
+const (
+	// inspectDeadline bounds the reading of a profile before Chrome has it.
+	inspectDeadline = 20 * time.Second
+	// maxInspections bounds how many are read at once, for profiles may be made
+	// to take much memory. An ordinary one takes some ten milliseconds.
+	maxInspections = 4
+)
 
 // salvage is what is known of a profile before Chrome reads it, and what of it
 // the state document has to stand in for.
@@ -51,7 +56,7 @@ func inspect(ctx context.Context, dir *Dir, doc state.Document, now time.Time) (
 		return s, nil // nothing was read
 	}
 	if doc.Datadir != state.DatadirClean { // what was read wins
-		return s, s.layLocal(dir, doc.Local, now)
+		return s, s.layLocal(ctx, dir, doc.Local, now)
 	}
 	s.judge(doc)
 	var remove []string
@@ -63,12 +68,12 @@ func inspect(ctx context.Context, dir *Dir, doc state.Document, now time.Time) (
 	if err := datadir.Remove(dir.Profile(), remove...); err != nil {
 		return s, err
 	}
-	return s, s.layLocal(dir, s.areas(doc), now)
+	return s, s.layLocal(ctx, dir, s.areas(doc), now)
 }
 
 // layLocal lays localStorage into the profile, and hands its files to Chrome's
 // user.
-func (s *salvage) layLocal(dir *Dir, areas []state.Area, now time.Time) error {
+func (s *salvage) layLocal(ctx context.Context, dir *Dir, areas []state.Area, now time.Time) error {
 	if len(areas) == 0 && !s.local && !s.found.LocalStorage.Cut {
 		return nil
 	}
@@ -79,7 +84,7 @@ func (s *salvage) layLocal(dir *Dir, areas []state.Area, now time.Time) error {
 		return fault.Wrap(err, fault.StoreFailed, op, "the profile cannot be opened")
 	}
 	defer func() { _ = root.Close() }() // only a handle
-	if s.placed, s.left, err = localstorage.Lay(root, areas, now); err != nil {
+	if s.placed, s.left, err = localstorage.Lay(ctx, root, areas, now); err != nil {
 		return err
 	}
 	s.localDB = inventory.GenerationOf(profile, inventory.LocalStorage)
@@ -105,12 +110,19 @@ type inspected struct {
 
 // inspecting inspects beside the caller, who must take the outcome. The settings
 // were read before they were prepared for Chrome.
-func inspecting(ctx context.Context, dir *Dir, doc state.Document, settings state.Inventory, now time.Time) <-chan inspected {
+func (s *Starter) inspecting(ctx context.Context, dir *Dir, doc state.Document, settings state.Inventory, now time.Time) <-chan inspected {
 	done := make(chan inspected, 1)
 	go func() {
-		s, err := inspect(ctx, dir, doc, now)
-		s.found.Inventory = s.found.Inventory.With(settings)
-		done <- inspected{s, err}
+		select {
+		case s.inspections <- struct{}{}:
+			defer func() { <-s.inspections }()
+		case <-ctx.Done():
+			done <- inspected{err: fault.Wrap(ctx.Err(), fault.Timeout, "browser.inspect", "the profile's turn to be read did not come in time")}
+			return
+		}
+		found, err := inspect(ctx, dir, doc, now)
+		found.found.Inventory = found.found.Inventory.With(settings)
+		done <- inspected{found, err}
 	}()
 	return done
 }

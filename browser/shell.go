@@ -64,11 +64,11 @@ func (s *Starter) prepareShell(ctx context.Context, dir *Dir, doc state.Document
 		return salvage{}, doc, err
 	}
 	if doc.Datadir != state.DatadirNone && state.Newer(doc.Chrome.Version, v.Full) {
-		if doc, _, err = s.setAside(dir, doc, o); err != nil {
+		if doc, _, err = s.setAside(ctx, dir, doc, o); err != nil {
 			return salvage{}, doc, err
 		}
 		var laid salvage
-		return laid, doc, laid.layLocal(dir, doc.Local, s.Now())
+		return laid, doc, laid.layLocal(ctx, dir, doc.Local, s.Now())
 	}
 	settings, err := inventory.Settings(ctx, filepath.Join(dir.Profile(), datadir.Profile))
 	if err != nil {
@@ -80,15 +80,15 @@ func (s *Starter) prepareShell(ctx context.Context, dir *Dir, doc state.Document
 	// The preferences are for the full Chrome that may come next. Its session
 	// files stay: the document says that they are old. What the profile has of
 	// sessionStorage belongs to tabs that do not come back by themselves.
-	if _, err := s.prepare(dir, doc, o, datadir.Prepare{RestoreTabs: true, StaleSessionStorage: doc.Complete,
+	if _, err := s.prepare(ctx, dir, doc, o, datadir.Prepare{RestoreTabs: true, StaleSessionStorage: doc.Complete,
 		Policy: o.Overrides.Permissions(), Before: doc.Overrides.Permissions()}); err != nil {
 		return salvage{}, doc, err
 	}
-	found := <-inspecting(ctx, dir, doc, settings, s.Now())
+	found := <-s.inspecting(ctx, dir, doc, settings, s.Now())
 	if found.err != nil {
 		return salvage{}, doc, found.err
 	}
-	if err := sift.SetAside(filepath.Join(dir.Profile(), datadir.Profile)); err != nil {
+	if err := sift.SetAside(ctx, filepath.Join(dir.Profile(), datadir.Profile)); err != nil {
 		return salvage{}, doc, err
 	}
 	return found.salvage, doc, dir.OwnProfile(datadir.Profile)

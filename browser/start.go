@@ -27,6 +27,13 @@ const spareProfile = "Spare"
 type Starter struct {
 	Launcher *launch.Launcher
 	Now      func() time.Time
+
+	inspections chan struct{} // one for each profile that is being inspected
+}
+
+// NewStarter makes a Starter of a launcher and a clock.
+func NewStarter(launcher *launch.Launcher, now func() time.Time) *Starter {
+	return &Starter{Launcher: launcher, Now: now, inspections: make(chan struct{}, maxInspections)}
 }
 
 // Fresh starts Chrome on an empty environment, with one blank tab.
@@ -34,7 +41,7 @@ func (s *Starter) Fresh(ctx context.Context, dir *Dir, o Options) (*Browser, err
 	if o.Engine == EngineShell {
 		return s.freshShell(ctx, dir, o)
 	}
-	unknown, err := s.prepare(dir, state.Document{}, o, datadir.Prepare{RestoreTabs: true, Policy: o.Overrides.Permissions()})
+	unknown, err := s.prepare(ctx, dir, state.Document{}, o, datadir.Prepare{RestoreTabs: true, Policy: o.Overrides.Permissions()})
 	if err != nil {
 		return nil, err
 	}
@@ -90,13 +97,13 @@ func (s *Starter) Restored(ctx context.Context, dir *Dir, doc state.Document, o 
 	}
 	tabs := tabsOf(doc, o)
 	keep := o.RestoreTabs && !doc.TabsByURL && (tabs != tabsNone || doc.Datadir == state.DatadirClean)
-	unknown, err := s.prepare(dir, doc, o, datadir.Prepare{RestoreTabs: keep, StaleSessionStorage: tabs == tabsStale,
+	unknown, err := s.prepare(ctx, dir, doc, o, datadir.Prepare{RestoreTabs: keep, StaleSessionStorage: tabs == tabsStale,
 		Policy: o.Overrides.Permissions(), Before: doc.Overrides.Permissions()})
 	if err != nil {
 		return nil, nil, err
 	}
 	// The profile is read while the empty Chrome comes up, which leaves it alone.
-	inspected := inspecting(ctx, dir, doc, settings, s.Now())
+	inspected := s.inspecting(ctx, dir, doc, settings, s.Now())
 	b, err := s.start(ctx, dir, spareProfile, o)
 	salvaged := <-inspected
 	if err != nil {
@@ -107,11 +114,11 @@ func (s *Starter) Restored(ctx context.Context, dir *Dir, doc state.Document, o 
 	}
 	b.salvage = salvaged.salvage
 	if doc.Datadir != state.DatadirNone && state.Newer(doc.Chrome.Version, b.version) {
-		if doc, unknown, err = s.setAside(dir, doc, o); err != nil {
+		if doc, unknown, err = s.setAside(ctx, dir, doc, o); err != nil {
 			return nil, nil, b.abandon(ctx, err)
 		}
 		b.salvage = salvage{}
-		if err := b.salvage.layLocal(dir, doc.Local, s.Now()); err != nil {
+		if err := b.salvage.layLocal(ctx, dir, doc.Local, s.Now()); err != nil {
 			return nil, nil, b.abandon(ctx, err)
 		}
 	}
@@ -128,9 +135,9 @@ func (s *Starter) Restored(ctx context.Context, dir *Dir, doc state.Document, o 
 }
 
 // prepare readies the profile and returns the extensions that it does not know.
-func (s *Starter) prepare(dir *Dir, doc state.Document, o Options, p datadir.Prepare) (unknown []string, err error) {
+func (s *Starter) prepare(ctx context.Context, dir *Dir, doc state.Document, o Options, p datadir.Prepare) (unknown []string, err error) {
 	p.Extensions = placed(dir, doc, o.Extensions)
-	if err := sift.PutBack(filepath.Join(dir.Profile(), datadir.Profile)); err != nil {
+	if err := sift.PutBack(ctx, filepath.Join(dir.Profile(), datadir.Profile)); err != nil {
 		return nil, err
 	}
 	if unknown, err = p.Run(dir.Profile()); err != nil {

@@ -179,7 +179,7 @@ func (s *Service) unpackAndStart(ctx context.Context, r Create, snap profiles.Sn
 	}
 	var left []state.Component
 	up.doc, left = r.Origins.Document(up.doc)
-	sifted, err := browser.Sift(ctx, dir.Profile(), r.Origins)
+	sifted, err := s.sift(ctx, dir.Profile(), r.Origins)
 	if err != nil {
 		return up, nil, err
 	}

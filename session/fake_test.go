@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stasisd/stasis/browser"
 	"github.com/stasisd/stasis/browser/datadir"
@@ -95,7 +96,7 @@ func (b *fakeBrowsers) NewDir(name string) (*browser.Dir, error) {
 }
 
 func (b *fakeBrowsers) Left(ctx context.Context) ([]*browser.Dir, error) {
-	return Chromes{Starter: &browser.Starter{Launcher: b.launcher}}.Left(ctx)
+	return Chromes{Starter: browser.NewStarter(b.launcher, time.Now)}.Left(ctx)
 }
 
 func (b *fakeBrowsers) Fresh(_ context.Context, dir *browser.Dir, o browser.Options) (Chrome, error) {

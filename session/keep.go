@@ -14,7 +14,7 @@ import (
 // the snapshot, the default's move and the session's end in one transaction.
 func (s *Service) keep(ctx context.Context, j job, doc state.Document, files []datadir.File) (EndAnswer, string, error) {
 	loc := locationOf(j.rec.UserID, j.rec.ID)
-	scratch, files, lost, err := selected(ctx, j, files)
+	scratch, files, lost, err := s.selected(ctx, j, files)
 	if err != nil {
 		return EndAnswer{}, "", err
 	}

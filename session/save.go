@@ -205,7 +205,7 @@ func (s *Service) reopen(ctx context.Context, j job, doc state.Document, why err
 	}
 	switch {
 	case doc.Datadir == state.DatadirClean:
-		doc = s.compared(j, doc)
+		doc = s.compared(ctx, j, doc)
 	case doc.Complete: // it was read before it died: that wins
 		doc.Datadir = state.DatadirCrash
 	default: // only its datadir is left

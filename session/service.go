@@ -64,7 +64,7 @@ type Service struct {
 	live     map[string]*live
 	creating map[string]*claim // sessions that are on their way, by ID
 
-	surveys chan struct{} // one for each profile that is being counted
+	surveys chan struct{} // one for each profile that is being counted or gone through
 	imports chan struct{} // one for each import that runs
 }
 

@@ -19,7 +19,8 @@ import (
 const (
 	// surveyDeadline bounds the counting of a profile that is being saved.
 	surveyDeadline = 30 * time.Second
-	// maxSurveys bounds how many are counted at once: each keeps up to
+	// maxSurveys bounds how many are counted, or gone through for a selection, at
+	// once: each keeps up to
 	// leveldb.MaxBytes of storage in memory, more than once.
 	maxSurveys = 2
 )
@@ -56,7 +57,7 @@ func (s *Service) survey(ctx context.Context, j job, doc state.Document) state.D
 	}
 	switch {
 	case doc.Datadir == state.DatadirClean:
-		lookFor(doc.Missed, filepath.Join(j.dir.Profile(), datadir.Profile))
+		lookFor(ctx, doc.Missed, filepath.Join(j.dir.Profile(), datadir.Profile))
 		lookForLocal(doc.Missed, found.LocalStorage)
 		doc = unwritten(doc, found.LocalStorage)
 	case doc.Datadir == state.DatadirCrash && !doc.Complete && found.LocalStorage.Cut:
@@ -150,12 +151,12 @@ func cutOff(doc state.Document) state.Document {
 // compared is the document of a Chrome that was closed and is to be opened again
 // on the same profile, with what of it did not reach the disk. Where that cannot
 // be read, the new Chrome's report says what it brought back.
-func (s *Service) compared(j job, doc state.Document) state.Document {
+func (s *Service) compared(ctx context.Context, j job, doc state.Document) state.Document {
 	root, err := os.OpenRoot(filepath.Join(j.dir.Profile(), datadir.Profile))
 	if err != nil {
 		return doc
 	}
-	defer func() { _ = root.Close() }()      // only a handle
-	found, _ := localstorage.Read(root.FS()) // of one with too much in it, what can be compared
+	defer func() { _ = root.Close() }()           // only a handle
+	found, _ := localstorage.Read(ctx, root.FS()) // of one with too much in it, what can be compared
 	return unwritten(doc, found)
 }

@@ -121,13 +121,13 @@ func TestCutOffAndUnread(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer root.Close()
-	_, _, err = localstorage.Lay(root, []state.Area{{StorageKey: "https://a.example/", Items: []state.Item{{Key: "k", Value: "v"}}}}, r.clock.now())
+	_, _, err = localstorage.Lay(t.Context(), root, []state.Area{{StorageKey: "https://a.example/", Items: []state.Item{{Key: "k", Value: "v"}}}}, r.clock.now())
 	if err != nil {
 		t.Fatal(err)
 	}
 	unread := []state.Missed{{Component: state.ComponentLocalStorage, Origin: "https://a.example/x", Reason: "r"},
 		{Component: state.ComponentLocalStorage, Origin: "https://b.example/x", Reason: "r"}}
-	found, err := localstorage.Read(root.FS())
+	found, err := localstorage.Read(t.Context(), root.FS())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"context"
 	"slices"
 	"strings"
 
@@ -15,11 +16,11 @@ var ofTabs = []string{state.ComponentSessionStorage, state.ComponentHistory}
 
 // lookFor looks in a profile that Chrome closed for what could not be read of
 // its tabs over CDP, such as those that an alert held up.
-func lookFor(missing []state.Missed, profile string) {
+func lookFor(ctx context.Context, missing []state.Missed, profile string) {
 	if !slices.ContainsFunc(missing, func(m state.Missed) bool { return slices.Contains(ofTabs, m.Component) }) {
 		return
 	}
-	tabs, err := inventory.ReadTabs(profile)
+	tabs, err := inventory.ReadTabs(ctx, profile)
 	if err != nil {
 		return // nothing is known of them then
 	}

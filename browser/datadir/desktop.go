@@ -2,6 +2,7 @@ package datadir
 
 import (
 	"encoding/json"
+	"errors"
 	"os"
 	"path"
 	"slices"
@@ -111,6 +112,9 @@ func Left(userDataDir string) (clean bool, version string, err error) {
 	}
 	defer func() { _ = root.Close() }() // only a handle
 	raw, err := read(root, path.Join(Profile, "Preferences"))
+	if errors.Is(err, errNoPreferences) {
+		return false, "", fault.New(fault.ArchiveDamaged, op, "the profile's preferences: %v", err)
+	}
 	if err != nil {
 		return false, "", fault.Wrap(err, fault.StoreFailed, op, "the profile's preferences could not be read")
 	}

@@ -3,12 +3,10 @@ package datadir
 import (
 	"context"
 	"database/sql"
-	"net/url"
-	"os"
 	"path/filepath"
 	"time"
 
-	_ "modernc.org/sqlite" // the driver
+	"github.com/stasisd/stasis/browser/inventory/database"
 )
 
 // sealedQueries count, by origin, the rows whose secret only the keyring of
@@ -31,18 +29,15 @@ type Sealed struct {
 const sealedDeadline = 10 * time.Second
 
 // SealedByKeyring lists what of a profile no Chrome here can read. A database
-// that cannot be read tells nothing: Chrome makes it anew.
+// that cannot be read tells nothing: Chrome makes it anew. One of more origins
+// than maxOrigins is no person's, and tells nothing either.
 func SealedByKeyring(ctx context.Context, userDataDir string) []Sealed {
 	ctx, cancel := context.WithTimeout(ctx, sealedDeadline)
 	defer cancel()
 	var all []Sealed
 	for _, q := range sealedQueries {
 		file := filepath.Join(userDataDir, Profile, q.file)
-		if info, err := os.Lstat(file); err != nil || !info.Mode().IsRegular() {
-			continue
-		}
-		at := url.URL{Scheme: "file", Path: file, RawQuery: "mode=ro&immutable=1"}
-		db, err := sql.Open("sqlite", at.String())
+		db, err := database.Open(ctx, file, false)
 		if err != nil {
 			continue
 		}
@@ -51,6 +46,13 @@ func SealedByKeyring(ctx context.Context, userDataDir string) []Sealed {
 	}
 	return all
 }
+
+// maxOrigins bounds the origins that are told of one database, and maxOrigin the
+// bytes of each.
+const (
+	maxOrigins = 10_000
+	maxOrigin  = 4096
+)
 
 func sealedIn(ctx context.Context, db *sql.DB, file, table, query string) (found []Sealed) {
 	var kind string
@@ -65,8 +67,8 @@ func sealedIn(ctx context.Context, db *sql.DB, file, table, query string) (found
 	defer rows.Close()
 	for rows.Next() {
 		s := Sealed{File: file}
-		if rows.Scan(&s.Origin, &s.Count) != nil {
-			break
+		if rows.Scan(&s.Origin, &s.Count) != nil || len(found) == maxOrigins || len(s.Origin) > maxOrigin {
+			return nil
 		}
 		found = append(found, s)
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -137,8 +138,12 @@ func edit(root *os.Root, file string, create bool, change func(map[string]any)) 
 
 var errNotObject = errors.New("not a JSON object")
 
-// maxPreferences bounds a preferences file, in bytes; real ones have kilobytes.
-const maxPreferences = 64 << 20
+// maxPreferences bounds a preferences file, in bytes; real ones have some hundred
+// kilobytes. Read as JSON it takes up to thirty times as much memory.
+const maxPreferences = 8 << 20
+
+// errNoPreferences is the error of what cannot be a preferences file.
+var errNoPreferences = fmt.Errorf("it is no plain file of at most %d MiB", maxPreferences>>20)
 
 // read reads a file that a Chrome left: a plain one of a sane size, for a pipe
 // in its place would hold the daemon up and a huge one fill its memory.
@@ -153,7 +158,7 @@ func read(root *os.Root, file string) (_ []byte, err error) {
 		return nil, err
 	}
 	if !info.Mode().IsRegular() || info.Size() > maxPreferences {
-		return nil, fs.ErrInvalid
+		return nil, errNoPreferences
 	}
 	return io.ReadAll(f)
 }

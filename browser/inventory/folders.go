@@ -24,7 +24,7 @@ func (s *survey) serviceWorkers() {
 	if !s.exists(serviceWorkers) {
 		return
 	}
-	db, err := leveldb.Read(s.fsys, serviceWorkers, func(key []byte) bool { return strings.HasPrefix(string(key), "REG:") }, false)
+	db, err := leveldb.Read(s.ctx, s.fsys, serviceWorkers, func(key []byte) bool { return strings.HasPrefix(string(key), "REG:") }, false)
 	if err != nil {
 		s.add(state.Holding{Component: state.ComponentServiceWorkers, Uncounted: err.Error()})
 		return
@@ -177,7 +177,7 @@ func (s *survey) wholeEntry(name string) bool {
 func (s *survey) files() {
 	if s.exists(path.Join(fileSystem, "Origins")) {
 		const prefix = "ORIGIN:"
-		db, err := leveldb.Read(s.fsys, path.Join(fileSystem, "Origins"), func(key []byte) bool {
+		db, err := leveldb.Read(s.ctx, s.fsys, path.Join(fileSystem, "Origins"), func(key []byte) bool {
 			return strings.HasPrefix(string(key), prefix)
 		}, true)
 		if err != nil || db.Damage != "" {
@@ -206,7 +206,7 @@ func (s *survey) filesOf(dir, origin string) {
 		}
 	}
 	// A file that the names do not tell of cannot be opened.
-	db, err := leveldb.Read(s.fsys, path.Join(dir, "Paths"), func(key []byte) bool { return strings.HasPrefix(string(key), "CHILD_OF:") }, false)
+	db, err := leveldb.Read(s.ctx, s.fsys, path.Join(dir, "Paths"), func(key []byte) bool { return strings.HasPrefix(string(key), "CHILD_OF:") }, false)
 	h.Damage, h.Uncounted = db.Damage, text(err)
 	s.add(h)
 }

@@ -79,7 +79,7 @@ func TestNonsense(t *testing.T) {
 		{Component: "indexed_db", Uncounted: "it is in a form that is not known here"},
 		{Component: "indexed_db", Origin: "https://b.example/", Damage: "its list of files is not there"},
 		{Component: "indexed_db_records", Origin: "https://b.example/", Damage: "its list of files is not there"},
-		{Component: "passwords", Damage: "the database is not a plain file"},
+		{Component: "passwords", Damage: "the database is not a plain file, or empty"},
 		{Component: "preferences", Damage: "the file is not JSON"},
 	}
 	if diff := cmp.Diff(want, p.Inventory); diff != "" {

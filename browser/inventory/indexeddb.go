@@ -37,7 +37,7 @@ func (s *survey) indexedDB() {
 }
 
 func (s *survey) idb(dir, origin string) {
-	db, err := leveldb.Read(s.fsys, dir, func(key []byte) bool { return idbKind(key) != "" }, false)
+	db, err := leveldb.Read(s.ctx, s.fsys, dir, func(key []byte) bool { return idbKind(key) != "" }, false)
 	n := map[string]int{}
 	uncounted := ""
 	if err != nil {

@@ -42,7 +42,7 @@ func Owners(ctx context.Context, dir string) (map[string]string, error) {
 		}
 	}
 	const prefix = "ORIGIN:"
-	files, err := leveldb.Read(s.fsys, path.Join(fileSystem, "Origins"), func(key []byte) bool {
+	files, err := leveldb.Read(ctx, s.fsys, path.Join(fileSystem, "Origins"), func(key []byte) bool {
 		return strings.HasPrefix(string(key), prefix)
 	}, true)
 	if err == nil {

@@ -2,6 +2,8 @@ package inventory
 
 import (
 	"encoding/json"
+	"fmt"
+	"io/fs"
 	"strings"
 
 	"github.com/stasisd/stasis/state"
@@ -34,9 +36,17 @@ func (s *survey) settings() {
 	})
 }
 
+// maxJSON bounds a JSON file, in bytes: read, it takes up to thirty times as
+// much memory. Settings have some hundred kilobytes, ten thousand bookmarks 5 MB.
+const maxJSON = 8 << 20
+
 // json reads a JSON object; one that is none is damaged.
 func (s *survey) json(file, component string, do func(map[string]any)) {
 	if !s.exists(file) {
+		return
+	}
+	if info, err := fs.Stat(s.fsys, file); err == nil && info.Size() > maxJSON {
+		s.add(state.Holding{Component: component, Uncounted: fmt.Sprintf("it has more than %d MiB", maxJSON>>20)})
 		return
 	}
 	var o map[string]any

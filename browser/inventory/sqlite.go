@@ -5,24 +5,17 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"net/url"
 	"path/filepath"
 	"strconv"
 	"time"
 
-	_ "modernc.org/sqlite" // the driver
-
+	"github.com/stasisd/stasis/browser/inventory/database"
 	"github.com/stasisd/stasis/browser/inventory/leveldb"
 	"github.com/stasisd/stasis/state"
 )
 
 // sqliteDeadline bounds the reading of one database.
 const sqliteDeadline = 5 * time.Second
-
-// maxDatabase bounds a database that is read, in bytes: a jar of Chrome's, with
-// 3300 cookies, has a few megabytes, and years of history some hundred. A value
-// may be as large as its file, and is in memory whole when it is looked at.
-const maxDatabase = 128 << 20
 
 // errTooLarge says that a database has more than is kept in memory.
 var errTooLarge = fmt.Errorf("it has more than %d rows or %d MiB", leveldb.MaxEntries, leveldb.MaxBytes>>20)
@@ -94,13 +87,8 @@ func (s *survey) databases() {
 func (s *survey) sqlite(name, table string, read func(context.Context, *sql.DB) error) (damage, uncounted string) {
 	ctx, cancel := context.WithTimeout(s.ctx, sqliteDeadline)
 	defer cancel()
-	switch info, err := s.root.Lstat(name); {
-	case err != nil || !info.Mode().IsRegular():
-		return "the database is not a plain file", ""
-	case info.Size() == 0:
-		return "the database is empty", ""
-	case info.Size() > maxDatabase:
-		return "", fmt.Sprintf("it has more than %d MiB", maxDatabase>>20)
+	if _, err := s.root.Lstat(name); err != nil { // a link leads out of the profile
+		return database.ErrNoFile.Error(), ""
 	}
 	for _, beside := range []string{"-journal", "-wal"} {
 		// What was being written is undone, or done, when Chrome opens it.
@@ -108,14 +96,19 @@ func (s *survey) sqlite(name, table string, read func(context.Context, *sql.DB) 
 			return "", "Chrome was writing it"
 		}
 	}
-	at := url.URL{Scheme: "file", Path: filepath.Join(s.dir, filepath.FromSlash(name)), RawQuery: "mode=ro&immutable=1"}
-	db, err := sql.Open("sqlite", at.String())
-	if err != nil {
-		return "", "it could not be opened"
+	const broken, strange = "the database is damaged", "it is in a form that is not known here"
+	db, err := database.Open(ctx, filepath.Join(s.dir, filepath.FromSlash(name)), false)
+	switch {
+	case ctx.Err() != nil:
+		return "", "it took too long to read"
+	case errors.Is(err, database.ErrTooLarge):
+		return "", err.Error()
+	case errors.Is(err, database.ErrNoFile):
+		return err.Error(), ""
+	case err != nil:
+		return broken, ""
 	}
 	defer func() { _ = db.Close() }() // only read from
-	db.SetMaxOpenConns(1)
-	const broken, strange = "the database is damaged", "it is in a form that is not known here"
 	var kind string
 	err = db.QueryRowContext(ctx, "SELECT type FROM sqlite_master WHERE name = ?", table).Scan(&kind)
 	if errors.Is(err, sql.ErrNoRows) || err == nil && kind != "table" {
@@ -135,12 +128,17 @@ func (s *survey) sqlite(name, table string, read func(context.Context, *sql.DB) 
 	if errors.Is(err, errTooLarge) {
 		return "", err.Error()
 	}
+	if large := database.TooLarge(err); large != nil {
+		return "", large.Error()
+	}
 	odd := err
 	var verdict string
 	err = db.QueryRowContext(ctx, "PRAGMA quick_check(1)").Scan(&verdict)
 	switch {
 	case ctx.Err() != nil:
 		return "", "it took too long to read"
+	case database.TooLarge(err) != nil:
+		return "", database.TooLarge(err).Error()
 	case err != nil || verdict != "ok":
 		return broken, ""
 	case odd != nil: // whole, and of another version of Chrome

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/stasisd/stasis/browser/inventory/database"
 	"github.com/stasisd/stasis/browser/inventory/leveldb"
 	"github.com/stasisd/stasis/state"
 )
@@ -29,7 +30,7 @@ func TestDatabasesOfOtherForms(t *testing.T) {
 		"a generated column": {"CREATE TABLE logins (blacklisted_by_user, signon_realm AS (zeroblob(1000000000)))",
 			state.Holding{Uncounted: strange}},
 		"a huge text": {"CREATE TABLE logins (signon_realm, blacklisted_by_user); INSERT INTO logins VALUES (CAST(zeroblob(40000000) AS TEXT), 0)",
-			state.Holding{Uncounted: errTooLarge.Error()}},
+			state.Holding{Uncounted: "it has a value of more than 4 MiB"}},
 	} {
 		dir := t.TempDir()
 		db, err := sql.Open("sqlite", filepath.Join(dir, "Login Data"))
@@ -49,7 +50,7 @@ func TestDatabasesOfOtherForms(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := f.Truncate(maxDatabase + 1); err != nil {
+	if err := f.Truncate(database.MaxFile + 1); err != nil {
 		t.Fatal(err)
 	}
 	if err := f.Close(); err != nil {

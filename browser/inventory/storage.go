@@ -12,7 +12,7 @@ const sessionStorage = "Session Storage"
 
 // local reads localStorage.
 func (s *survey) local() {
-	c, err := localstorage.Read(s.fsys)
+	c, err := localstorage.Read(s.ctx, s.fsys)
 	s.localStorage = c
 	if err != nil {
 		s.add(state.Holding{Component: state.ComponentLocalStorage, Uncounted: err.Error()})
@@ -31,7 +31,7 @@ func (s *survey) sessionStorage() {
 	if !s.exists(sessionStorage) {
 		return
 	}
-	db, err := leveldb.Read(s.fsys, sessionStorage, func(key []byte) bool { return bytes.HasPrefix(key, []byte("map-")) }, false)
+	db, err := leveldb.Read(s.ctx, s.fsys, sessionStorage, func(key []byte) bool { return bytes.HasPrefix(key, []byte("map-")) }, false)
 	if err == nil && db.Damage != "" {
 		s.add(state.Holding{Component: state.ComponentSessionStorage, Damage: db.Damage})
 	}

@@ -2,6 +2,7 @@ package inventory
 
 import (
 	"bytes"
+	"context"
 	"io"
 	"os"
 	"slices"
@@ -29,13 +30,13 @@ type Tabs struct {
 func (t Tabs) Names(url string) bool { return bytes.Contains(t.session, []byte(url)) }
 
 // ReadTabs reads the tabs of the profile in a folder that Chrome has closed.
-func ReadTabs(dir string) (Tabs, error) {
+func ReadTabs(ctx context.Context, dir string) (Tabs, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return Tabs{}, fault.Wrap(err, fault.StoreFailed, "inventory.tabs", "the profile cannot be read")
 	}
 	defer func() { _ = root.Close() }() // only a handle
-	s := survey{root: root, fsys: plainFiles{root.FS()}, dir: dir}
+	s := survey{ctx: ctx, root: root, fsys: plainFiles{root.FS()}, dir: dir}
 	return Tabs{Items: s.sessionItems(), session: s.sessionFile()}, nil
 }
 
@@ -49,11 +50,11 @@ func (s *survey) sessionItems() map[string]int {
 		return items
 	}
 	const namespace, guid, item = "namespace-", 36, "map-"
-	tabs, err := leveldb.Read(s.fsys, sessionStorage, func(key []byte) bool { return bytes.HasPrefix(key, []byte(namespace)) }, true)
+	tabs, err := leveldb.Read(s.ctx, s.fsys, sessionStorage, func(key []byte) bool { return bytes.HasPrefix(key, []byte(namespace)) }, true)
 	if err != nil || tabs.Damage != "" {
 		return nil
 	}
-	maps, err := leveldb.Read(s.fsys, sessionStorage, func(key []byte) bool { return bytes.HasPrefix(key, []byte(item)) }, false)
+	maps, err := leveldb.Read(s.ctx, s.fsys, sessionStorage, func(key []byte) bool { return bytes.HasPrefix(key, []byte(item)) }, false)
 	if err != nil || maps.Damage != "" {
 		return nil
 	}

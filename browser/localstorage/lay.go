@@ -1,6 +1,7 @@
 package localstorage
 
 import (
+	"context"
 	"errors"
 	"io/fs"
 	"net/netip"
@@ -23,9 +24,12 @@ import (
 // It returns a report line for each area that it has laid, and the areas that
 // are to be laid through Chrome: those whose storage key may not be spelled as
 // Chrome spells it, and all of them where the database has more than is read.
-func Lay(root *os.Root, areas []state.Area, now time.Time) (lines []state.Component, rest []state.Area, err error) {
+func Lay(ctx context.Context, root *os.Root, areas []state.Area, now time.Time) (lines []state.Component, rest []state.Area, err error) {
 	const op = "localstorage.lay"
-	db, err := leveldb.Read(root.FS(), Folder, func([]byte) bool { return true }, true)
+	db, err := leveldb.Read(ctx, root.FS(), Folder, func([]byte) bool { return true }, true)
+	if ctx.Err() != nil {
+		return nil, nil, fault.Wrap(ctx.Err(), fault.Timeout, op, "the localStorage was not read in time")
+	}
 	if err != nil {
 		return nil, areas, nil
 	}

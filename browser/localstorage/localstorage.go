@@ -6,6 +6,7 @@
 package localstorage
 
 import (
+	"context"
 	"errors"
 	"io/fs"
 	"slices"
@@ -51,8 +52,8 @@ type Commit struct {
 
 // Read reads the localStorage of a profile's file system; one without any is
 // empty. Of one with too much for leveldb.Read the commits are read all the
-// same; the error is leveldb.ErrTooMuch then, and no other is possible.
-func Read(profile fs.FS) (Contents, error) {
+// same; the error is leveldb.ErrTooMuch then. The only other one is ctx's.
+func Read(ctx context.Context, profile fs.FS) (Contents, error) {
 	if _, err := fs.Stat(profile, Folder); errors.Is(err, fs.ErrNotExist) {
 		return Contents{Commits: map[string]Commit{}}, nil
 	}
@@ -61,9 +62,12 @@ func Read(profile fs.FS) (Contents, error) {
 			return slices.ContainsFunc(prefixes, func(p string) bool { return strings.HasPrefix(string(key), p) })
 		}
 	}
-	db, err := leveldb.Read(profile, Folder, is(prefixItem, prefixWrite), true)
+	db, err := leveldb.Read(ctx, profile, Folder, is(prefixItem, prefixWrite), true)
+	if ctx.Err() != nil {
+		return Contents{}, ctx.Err()
+	}
 	if err != nil {
-		some, serr := leveldb.Read(profile, Folder, is(prefixWrite), true)
+		some, serr := leveldb.Read(ctx, profile, Folder, is(prefixWrite), true)
 		if serr != nil {
 			return Contents{}, serr
 		}
@@ -143,9 +147,9 @@ func (c Contents) has(area state.Area) bool {
 
 // Removed reports whether the removal of an item has reached the disk. Chrome may
 // have the profile open: what cannot be read is not there yet.
-func Removed(profile fs.FS, storageKey, item string) bool {
+func Removed(ctx context.Context, profile fs.FS, storageKey, item string) bool {
 	wanted := itemKey(onDisk(storageKey), item)
-	db, err := leveldb.Read(profile, Folder, func(key []byte) bool { return string(key) == wanted }, false)
+	db, err := leveldb.Read(ctx, profile, Folder, func(key []byte) bool { return string(key) == wanted }, false)
 	return err == nil && slices.Contains(db.Deleted, wanted)
 }
 

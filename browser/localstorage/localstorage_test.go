@@ -34,7 +34,7 @@ func profile(t *testing.T) *os.Root {
 
 func lay(t *testing.T, root *os.Root, at time.Time, areas ...state.Area) (lines []state.Component, rest []state.Area) {
 	t.Helper()
-	lines, rest, err := Lay(root, areas, at)
+	lines, rest, err := Lay(t.Context(), root, areas, at)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,7 +43,7 @@ func lay(t *testing.T, root *os.Root, at time.Time, areas ...state.Area) (lines 
 
 func contents(t *testing.T, root *os.Root) Contents {
 	t.Helper()
-	c, err := Read(root.FS())
+	c, err := Read(t.Context(), root.FS())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,7 +79,7 @@ func TestLay(t *testing.T) {
 	if got := c.Commits["https://c.test:8080/"]; !got.At.Equal(noon) || got.Bytes != Size(want[2]) {
 		t.Errorf("%+v", got)
 	}
-	db, err := leveldb.Read(root.FS(), Folder, func([]byte) bool { return true }, true)
+	db, err := leveldb.Read(t.Context(), root.FS(), Folder, func([]byte) bool { return true }, true)
 	if err != nil || string(db.Entries[itemKey("https://a.test", "k")]) != string(half) || len(db.Entries[prefixAccess+"https://b.test"]) == 0 {
 		t.Errorf("what reads the same was written again: %v", err)
 	}
@@ -185,7 +185,7 @@ func TestReadTooMuch(t *testing.T) {
 	if err := leveldb.Write(root, Folder, entries); err != nil {
 		t.Fatal(err)
 	}
-	c, err := Read(root.FS())
+	c, err := Read(t.Context(), root.FS())
 	if err == nil || c.Areas != nil || len(c.Commits) != 2 {
 		t.Errorf("%v, %d areas, %v", err, len(c.Areas), c.Commits)
 	}

@@ -2,6 +2,7 @@ package sift
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"io/fs"
 	"os"
@@ -23,12 +24,12 @@ const extensionScheme = "chrome-extension://"
 // SetAside takes the service workers of extensions out of a profile (…/Default)
 // at rest. The headless shell does not know their scheme: it takes the whole
 // database for damaged, and begins an empty one (measured with 156).
-func SetAside(profile string) error {
+func SetAside(ctx context.Context, profile string) error {
 	return inProfile(profile, func(root *os.Root) error {
 		if _, err := root.Lstat(workers); errors.Is(err, fs.ErrNotExist) {
 			return nil
 		}
-		db, err := leveldb.Read(root.FS(), workers, func([]byte) bool { return true }, true)
+		db, err := leveldb.Read(ctx, root.FS(), workers, func([]byte) bool { return true }, true)
 		if err != nil || db.Damage != "" {
 			return err // the shell does with a damaged one what full Chrome does
 		}
@@ -52,20 +53,20 @@ func SetAside(profile string) error {
 }
 
 // PutBack returns what SetAside took.
-func PutBack(profile string) error {
+func PutBack(ctx context.Context, profile string) error {
 	return inProfile(profile, func(root *os.Root) error {
 		from := path.Join(aside, "Workers")
 		if _, err := root.Lstat(from); errors.Is(err, fs.ErrNotExist) {
 			return nil
 		}
 		every := func([]byte) bool { return true }
-		taken, err := leveldb.Read(root.FS(), from, every, true)
+		taken, err := leveldb.Read(ctx, root.FS(), from, every, true)
 		if err != nil || taken.Damage != "" {
 			return errors.Join(err, root.RemoveAll(aside)) // there is nothing to put back
 		}
 		all := map[string][]byte{}
 		if _, err := root.Lstat(workers); err == nil {
-			db, err := leveldb.Read(root.FS(), workers, every, true)
+			db, err := leveldb.Read(ctx, root.FS(), workers, every, true)
 			if err != nil || db.Damage != "" {
 				return err // Chrome empties it, and installs the extensions' again
 			}

@@ -4,14 +4,14 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"net/url"
+	"fmt"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
 
-	_ "modernc.org/sqlite" // the driver
-
+	"github.com/stasisd/stasis/browser/inventory/database"
+	"github.com/stasisd/stasis/browser/inventory/leveldb"
 	"github.com/stasisd/stasis/state"
 )
 
@@ -19,6 +19,12 @@ func decimal(n uint64) string { return strconv.FormatUint(n, 10) }
 
 // sqliteDeadline bounds the going through of one database.
 const sqliteDeadline = 10 * time.Second
+
+// Why a database goes whole.
+var (
+	errStrange = errors.New("it is in a form that is not known here")
+	errTooMany = fmt.Errorf("it has more than %d rows to leave out", leveldb.MaxEntries)
+)
 
 // table is one of a database's tables, with what of a row says whose it is.
 type table struct {
@@ -39,24 +45,21 @@ var tables = []table{
 	{"WebStorage/QuotaManager", "buckets", "storage_key, ''", func(s state.Selection, key, _ string) bool { return s.HasKey(key) }},
 }
 
-// databases keeps the wanted rows. A database that is not as it is known goes
-// whole.
+// databases keeps the wanted rows. A database that is not as it is known, or
+// that has more than is read, goes whole.
 func (s *sieve) databases(ctx context.Context) error {
 	for _, t := range tables {
 		if !s.exists(t.file) {
 			continue
 		}
-		info, err := s.root.Lstat(t.file)
-		if err == nil && info.Mode().IsRegular() {
-			err = s.rows(ctx, t)
-		}
+		err := s.rows(ctx, t)
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		if err == nil && info.Mode().IsRegular() {
+		if err == nil {
 			continue
 		}
-		s.lose(t.file)
+		s.lose(t.file, reason(err))
 		for _, beside := range []string{"", "-journal", "-wal", "-shm"} {
 			if err := s.root.RemoveAll(t.file + beside); err != nil {
 				return err
@@ -66,14 +69,31 @@ func (s *sieve) databases(ctx context.Context) error {
 	return nil
 }
 
+// reason says why a database goes whole, in words without what is in it.
+func reason(err error) string {
+	switch {
+	case errors.Is(err, errStrange), errors.Is(err, errTooMany), errors.Is(err, database.ErrNoFile):
+		return err.Error()
+	case database.TooLarge(err) != nil:
+		return database.TooLarge(err).Error()
+	case errors.Is(err, context.DeadlineExceeded):
+		return "it took too long"
+	default:
+		return "it is damaged"
+	}
+}
+
 // rows removes the rows of a table that are not wanted, and all rows of the
 // database's other tables but for its version, for they name origins too
-// (statistics, notes to passwords, quotas). Then it writes the file anew. No trigger, view or function of the file's own is trusted.
+// (statistics, notes to passwords, quotas). Then it writes the file anew. No
+// trigger, view or function of the file's own is trusted.
 func (s *sieve) rows(ctx context.Context, t table) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, sqliteDeadline)
 	defer cancel()
-	at := url.URL{Scheme: "file", Path: filepath.Join(s.dir, filepath.FromSlash(t.file)), RawQuery: "mode=rw&_pragma=trusted_schema(0)&_pragma=journal_mode(delete)"}
-	db, err := sql.Open("sqlite", at.String())
+	if _, err := s.root.Lstat(t.file); err != nil { // a link leads out of the profile
+		return database.ErrNoFile
+	}
+	db, err := database.Open(ctx, filepath.Join(s.dir, filepath.FromSlash(t.file)), true)
 	if err != nil {
 		return err
 	}
@@ -82,32 +102,44 @@ func (s *sieve) rows(ctx context.Context, t table) (err error) {
 			err = cerr
 		}
 	}()
-	db.SetMaxOpenConns(1)
 	var others int
 	if err := db.QueryRowContext(ctx, "SELECT count(*) FROM sqlite_master WHERE type = 'trigger' OR name = ? AND type <> 'table'", t.name).Scan(&others); err != nil {
 		return err
 	}
 	if others > 0 {
-		return sql.ErrNoRows
+		return errStrange
 	}
-	unwanted, err := s.unwanted(ctx, db, t)
-	if err != nil {
-		return err
-	}
-	for _, id := range unwanted {
-		if _, err := db.ExecContext(ctx, "DELETE FROM "+t.name+" WHERE rowid = ?", id); err != nil {
-			return err
-		}
-	}
-	if err := empty(ctx, db, t.name); err != nil {
+	if err := s.left(ctx, db, t); err != nil {
 		return err
 	}
 	_, err = db.ExecContext(ctx, "VACUUM")
 	return err
 }
 
+// left leaves the wanted rows of the table alone in the database.
+func (s *sieve) left(ctx context.Context, db *sql.DB, t table) error {
+	unwanted, err := s.unwanted(ctx, db, t)
+	if err != nil {
+		return err
+	}
+	tx, err := db.BeginTx(ctx, nil) // one write to the disk, not one for each row
+	if err != nil {
+		return err
+	}
+	defer func() { _ = tx.Rollback() }() // after the commit it does nothing
+	for _, id := range unwanted {
+		if _, err := tx.ExecContext(ctx, "DELETE FROM "+t.name+" WHERE rowid = ?", id); err != nil {
+			return err
+		}
+	}
+	if err := empty(ctx, tx, t.name); err != nil {
+		return err
+	}
+	return tx.Commit()
+}
+
 // empty removes what is in the other tables.
-func empty(ctx context.Context, db *sql.DB, but string) error {
+func empty(ctx context.Context, db *sql.Tx, but string) error {
 	rows, err := db.QueryContext(ctx, `SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT IN (?, 'meta') AND name NOT LIKE 'sqlite\_%' ESCAPE '\'`, but)
 	if err != nil {
 		return err
@@ -145,6 +177,9 @@ func (s *sieve) unwanted(ctx context.Context, db *sql.DB, t table) (ids []int64,
 			return nil, err
 		}
 		if !t.wanted(s.selection, first, second) {
+			if len(ids) == leveldb.MaxEntries {
+				return nil, errTooMany
+			}
 			ids = append(ids, id)
 		}
 	}

@@ -2,24 +2,41 @@ package sift
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
+	"errors"
 	"io/fs"
 	"strings"
 )
 
+// maxPreferences bounds the settings, in bytes: Chrome's have some hundred
+// kilobytes, and read as JSON they take up to thirty times their size.
+const maxPreferences = 8 << 20
+
 // preferences takes the content settings and engagement of other sites out of
 // Chrome's settings, zoom levels, and lists of addresses.
-func (s *sieve) preferences() error {
-	raw, err := fs.ReadFile(s.root.FS(), "Preferences")
+func (s *sieve) preferences(context.Context) error {
+	const file = "Preferences"
+	info, err := s.root.Lstat(file)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return err
+	case !info.Mode().IsRegular() || info.Size() > maxPreferences:
+		s.lose(file, "it is not a plain file of a sane size")
+		return s.root.RemoveAll(file)
+	}
+	raw, err := s.root.ReadFile(file)
 	if err != nil {
-		return nil // none are there
+		return err
 	}
 	var prefs map[string]any
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.UseNumber() // some are 64-bit times that a float would round
 	if d.Decode(&prefs) != nil || prefs == nil {
-		s.lose("Preferences")
-		return s.root.Remove("Preferences")
+		s.lose(file, "it is not JSON")
+		return s.root.Remove(file)
 	}
 	if profile, ok := prefs["profile"].(map[string]any); ok {
 		if content, ok := profile["content_settings"].(map[string]any); ok {
@@ -42,5 +59,5 @@ func (s *sieve) preferences() error {
 	if err != nil {
 		return err
 	}
-	return s.root.WriteFile("Preferences", out, 0o600)
+	return s.root.WriteFile(file, out, 0o600)
 }

@@ -41,8 +41,9 @@ type sieve struct {
 // tells whose the entries of stores are, by their names from that folder. The
 // files must stand still and be the caller's to write.
 //
-// It returns a line for each damaged database that had to go whole, and fails
-// only where the files cannot be written.
+// It returns a line for each database that had to go whole: it is damaged, or
+// has more than is read of one (database.MaxFile, leveldb.MaxEntries). It fails
+// only where the files cannot be written, or with ctx.
 func Run(ctx context.Context, dir string, stores []string, owners map[string]string, selection state.Selection) ([]state.Component, error) {
 	const op = "sift.run"
 	root, err := os.OpenRoot(dir)
@@ -51,21 +52,25 @@ func Run(ctx context.Context, dir string, stores []string, owners map[string]str
 	}
 	defer func() { _ = root.Close() }() // only a handle
 	s := &sieve{root: root, dir: dir, selection: selection}
-	for _, step := range []func() error{
-		s.known, func() error { return s.owned(stores, owners) }, s.localStorage, s.fileSystem, s.workers,
-		func() error { return s.databases(ctx) }, s.preferences,
+	for _, step := range []func(context.Context) error{
+		s.known, func(context.Context) error { return s.owned(stores, owners) }, s.localStorage, s.fileSystem, s.workers,
+		s.databases, s.preferences,
 	} {
-		if err := step(); err != nil {
+		err := step(ctx)
+		if ctx.Err() != nil {
+			return nil, fault.Wrap(ctx.Err(), fault.Timeout, op, "the profile was not gone through in time")
+		}
+		if err != nil {
 			return nil, fault.Wrap(err, fault.StoreFailed, op, "the profile could not be gone through")
 		}
 	}
 	return s.lost, nil
 }
 
-// lose notes a database that went whole.
-func (s *sieve) lose(name string) {
+// lose notes a database that went whole, and why.
+func (s *sieve) lose(name, why string) {
 	s.lost = append(s.lost, state.Component{Name: state.ComponentDatadir, Origin: "", Saved: 1, Dropped: 1,
-		Reason: state.LeftOut + ": " + name + " could not be read, so nothing of it was kept"})
+		Reason: state.LeftOut + ": " + name + " could not be gone through (" + why + "), so nothing of it was kept"})
 }
 
 func (s *sieve) exists(name string) bool {
@@ -93,7 +98,7 @@ func (s *sieve) remove(dir string, wanted func(name string) bool) error {
 }
 
 // known removes what is not known to be anybody's in particular.
-func (s *sieve) known() error {
+func (s *sieve) known(context.Context) error {
 	return s.remove(".", func(name string) bool {
 		for _, beside := range []string{"-journal", "-wal", "-shm"} {
 			name = strings.TrimSuffix(name, beside)

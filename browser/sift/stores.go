@@ -2,6 +2,7 @@ package sift
 
 import (
 	"bytes"
+	"context"
 	"encoding/binary"
 	"strings"
 )
@@ -9,11 +10,11 @@ import (
 // localStorage keeps the items of wanted storage keys: their keys are "_", the
 // storage key, a NUL and the item's key; beside them are "META:" and
 // "METAACCESS:" with the storage key (components/services/storage/dom_storage).
-func (s *sieve) localStorage() error {
+func (s *sieve) localStorage(ctx context.Context) error {
 	if err := s.remove("Local Storage", func(name string) bool { return name == "leveldb" }); err != nil {
 		return err
 	}
-	return s.levelDB("Local Storage/leveldb", func(key, _ []byte) bool {
+	return s.levelDB(ctx, "Local Storage/leveldb", func(key, _ []byte) bool {
 		switch at := string(key); {
 		case strings.HasPrefix(at, "METAACCESS:"):
 			return s.selection.HasKey(at[len("METAACCESS:"):])
@@ -30,8 +31,8 @@ func (s *sieve) localStorage() error {
 
 // fileSystem keeps the list of the origin private file systems that are there
 // still (storage/browser/file_system/sandbox_origin_database.cc).
-func (s *sieve) fileSystem() error {
-	return s.levelDB("File System/Origins", func(key, folder []byte) bool {
+func (s *sieve) fileSystem(ctx context.Context) error {
+	return s.levelDB(ctx, "File System/Origins", func(key, folder []byte) bool {
 		return !strings.HasPrefix(string(key), "ORIGIN:") || s.exists("File System/"+string(folder))
 	})
 }
@@ -43,7 +44,7 @@ const workers = "Service Worker/Database"
 // (content/browser/service_worker/service_worker_database.cc). The scripts lie
 // in a cache that is found by these IDs only; those of the others stay in it
 // out of reach, unless nobody is left.
-func (s *sieve) workers() error {
+func (s *sieve) workers(ctx context.Context) error {
 	if err := s.remove("Service Worker", func(name string) bool {
 		return name == "Database" || name == "ScriptCache" || name == "CacheStorage"
 	}); err != nil {
@@ -51,7 +52,7 @@ func (s *sieve) workers() error {
 	}
 	registrations, versions := map[string]bool{}, map[string]bool{}
 	// Twice, for a registration says what else is wanted.
-	if err := s.levelDB(workers, func(key, value []byte) bool {
+	if err := s.levelDB(ctx, workers, func(key, value []byte) bool {
 		if rest, ok := strings.CutPrefix(string(key), "REG:"); ok {
 			owner, id, _ := strings.Cut(rest, "\x00")
 			if !s.selection.HasKey(owner) {
@@ -67,7 +68,7 @@ func (s *sieve) workers() error {
 	if len(registrations) == 0 {
 		return s.remove("Service Worker", func(name string) bool { return name == "CacheStorage" })
 	}
-	return s.levelDB(workers, func(key, _ []byte) bool {
+	return s.levelDB(ctx, workers, func(key, _ []byte) bool {
 		kind, rest, ok := bytes.Cut(key, []byte(":"))
 		id, _, _ := bytes.Cut(rest, []byte("\x00"))
 		switch string(kind) {

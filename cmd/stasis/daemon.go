@@ -94,7 +94,7 @@ func start(ctx context.Context, c *serveCmd, log *slog.Logger) (_ *daemon, err e
 	}
 	log.Info("limits", "max_sessions", limits.MaxSessions, "parked", limits.Parked.Size)
 	d.service = session.New(limits, session.Deps{
-		Browsers:  session.Chromes{Starter: &browser.Starter{Launcher: launcher, Now: time.Now}},
+		Browsers:  session.Chromes{Starter: browser.NewStarter(launcher, time.Now)},
 		Vault:     snapshot.NewVault(store, keys, snapshot.Options{Now: time.Now}),
 		Catalogue: catalogue, Extensions: extensions, Now: time.Now, Log: log,
 	})

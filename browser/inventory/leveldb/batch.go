@@ -43,6 +43,9 @@ func (b *batch) piece(data []byte) {
 		rest = rest[batchHead:]
 	}
 	for b.headed && b.err == nil && len(rest) > 0 {
+		if b.err = b.ctx.Err(); b.err != nil {
+			break
+		}
 		n := b.operation(rest)
 		if n == 0 {
 			break
@@ -66,16 +69,16 @@ func (b *batch) operation(data []byte) int {
 	if !ok {
 		return 0
 	}
-	o := operation{key: key, seq: b.seq, live: live}
+	o, picked := operation{key: key, seq: b.seq, live: live}, b.pick(key)
 	if live {
 		n, w := binary.Uvarint(rest)
-		switch wanted := b.values && b.pick(key); {
+		switch {
 		case w < 0:
 			b.err = errDamaged
 			return 0
 		case w == 0:
 			return 0
-		case !wanted:
+		case !b.values || !picked:
 			there := min(n, uint64(len(rest)-w))
 			b.skip, rest = n-there, rest[uint64(w)+there:]
 		default:
@@ -85,7 +88,9 @@ func (b *batch) operation(data []byte) int {
 		}
 	}
 	b.seq++
-	b.keep(o)
+	if picked {
+		b.keep(o)
+	}
 	return len(data) - len(rest)
 }
 
@@ -104,9 +109,6 @@ func (b *batch) sized(data []byte) (value, rest []byte, ok bool) {
 }
 
 func (b *batch) keep(o operation) {
-	if !b.pick(o.key) {
-		return
-	}
 	o.key, o.value = slices.Clone(o.key), slices.Clone(o.value)
 	b.picked = append(b.picked, o)
 	if b.bytes += len(o.key) + len(o.value); b.bytes > MaxBytes || len(b.picked) > MaxEntries {

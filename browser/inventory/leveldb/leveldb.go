@@ -9,6 +9,7 @@
 package leveldb
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -24,8 +25,8 @@ const (
 	MaxBytes   = 32 << 20
 )
 
-// maxUnpacked bounds the blocks of a database taken together, unpacked: an index
-// may name one block any number of times.
+// maxUnpacked bounds the blocks of a database taken together, in bytes, packed
+// or unpacked, whichever is more: an index may name one block any number of times.
 const maxUnpacked = 1 << 30
 
 // ErrTooMuch says that a database has more than is read.
@@ -51,10 +52,10 @@ type Database struct {
 }
 
 // Read reads the database in a folder of a file system. pick says which keys
-// count; values asks for the values too. It fails only with ErrTooMuch: a
-// database that cannot be read at all is one with damage.
-func Read(fsys fs.FS, dir string, pick func(key []byte) bool, values bool) (Database, error) {
-	r := reader{fsys: fsys, dir: dir, pick: pick, values: values, newest: map[string]version{}}
+// count; values asks for the values too. It fails only with ErrTooMuch, or with
+// ctx: a database that cannot be read at all is one with damage.
+func Read(ctx context.Context, fsys fs.FS, dir string, pick func(key []byte) bool, values bool) (Database, error) {
+	r := reader{ctx: ctx, fsys: fsys, dir: dir, pick: pick, values: values, newest: map[string]version{}}
 	live, err := r.manifest()
 	switch {
 	case err != nil:
@@ -87,6 +88,7 @@ func Read(fsys fs.FS, dir string, pick func(key []byte) bool, values bool) (Data
 
 // reader is one reading of a database.
 type reader struct {
+	ctx    context.Context
 	fsys   fs.FS
 	dir    string
 	pick   func(key []byte) bool
@@ -94,10 +96,10 @@ type reader struct {
 
 	newest   map[string]version
 	bytes    int    // of newest
-	unpacked int    // of all blocks so far
+	unpacked int    // bytes of all blocks so far
 	damage   string // the first one
 	cut      bool   // a log's end is cut off
-	err      error  // ErrTooMuch
+	err      error  // ErrTooMuch, or ctx's
 }
 
 // version is an entry or a deletion, as of a sequence number.
@@ -110,6 +112,8 @@ type version struct {
 // harm notes damage, in words without names of files or of sites.
 func (r *reader) harm(err error, what string) {
 	switch {
+	case r.ctx.Err() != nil:
+		r.err = r.ctx.Err()
 	case errors.Is(err, ErrTooMuch):
 		r.err = ErrTooMuch // ends the reading
 	case err == nil || r.damage != "":
@@ -123,6 +127,9 @@ func (r *reader) harm(err error, what string) {
 // add takes one version of a key; the newest one counts. key and value are the
 // caller's to reuse.
 func (r *reader) add(key []byte, seq uint64, live bool, value []byte) error {
+	if err := r.ctx.Err(); err != nil {
+		return err // a block may have millions of entries with one long key
+	}
 	if !r.pick(key) {
 		return nil
 	}

@@ -1,6 +1,7 @@
 package leveldb_test
 
 import (
+	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -130,7 +131,7 @@ func sample() fstest.MapFS {
 
 func read(t *testing.T, fsys fstest.MapFS) leveldb.Database {
 	t.Helper()
-	db, err := leveldb.Read(fsys, "db", all, true)
+	db, err := leveldb.Read(t.Context(), fsys, "db", all, true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -153,7 +154,7 @@ func TestRead(t *testing.T) {
 	if diff := cmp.Diff(want, values(db)); diff != "" || db.Damage != "" {
 		t.Errorf("%q (-want +got):\n%s", db.Damage, diff)
 	}
-	some, err := leveldb.Read(sample(), "db", func(key []byte) bool { return key[0] == 'a' }, false)
+	some, err := leveldb.Read(t.Context(), sample(), "db", func(key []byte) bool { return key[0] == 'a' }, false)
 	if err != nil || len(some.Entries) != 1 || some.Entries["a"] != nil {
 		t.Errorf("%v, %v", some, err)
 	}
@@ -176,7 +177,7 @@ func TestEveryFlippedByteIsFound(t *testing.T) {
 		for i := range file.Data {
 			fsys := sample()
 			fsys[name].Data[i] ^= 0x10
-			db, err := leveldb.Read(fsys, "db", all, true)
+			db, err := leveldb.Read(t.Context(), fsys, "db", all, true)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -228,7 +229,7 @@ func TestWrite(t *testing.T) {
 	if err := leveldb.Write(root, "db", entries); err != nil {
 		t.Fatal(err)
 	}
-	db, err := leveldb.Read(root.FS(), "db", all, true)
+	db, err := leveldb.Read(t.Context(), root.FS(), "db", all, true)
 	if err != nil || db.Damage != "" || db.Cut {
 		t.Fatalf("%v, %q, %t", err, db.Damage, db.Cut)
 	}
@@ -296,7 +297,7 @@ func TestTooMuch(t *testing.T) {
 		"a record":     {in("000004.log", logOf(batch(4, put("a", strings.Repeat(quarter, 5))))), true},
 		"a block":      {in("000005.ldb", tableOf([]string{internal("c", 3, true), strings.Repeat(quarter, 5)})), true},
 	} {
-		db, err := leveldb.Read(test.fsys, "db", all, true)
+		db, err := leveldb.Read(t.Context(), test.fsys, "db", all, true)
 		if errors.Is(err, leveldb.ErrTooMuch) != test.much || db.Damage != "" {
 			t.Errorf("%s: %q, %v", name, db.Damage, err)
 		}
@@ -311,10 +312,55 @@ func TestLongRecord(t *testing.T) {
 	meta := func(key []byte) bool { return strings.HasPrefix(string(key), "meta") }
 	for n, want := range map[int]int{len(log): 2, len(log) - 1: 0} {
 		fsys["db/000004.log"].Data = log[:n]
-		db, err := leveldb.Read(fsys, "db", meta, true)
+		db, err := leveldb.Read(t.Context(), fsys, "db", meta, true)
 		if err != nil || db.Damage != "" || len(db.Entries) != want || len(db.Deleted) != want/2 || db.Cut != (want == 0) {
 			t.Errorf("%d of %d bytes: %q, deleted %q, cut %t, %q, %v", n, len(log), values(db), db.Deleted, db.Cut, db.Damage, err)
 		}
+	}
+}
+
+// An index may name one block again and again, whole or damaged: its reading
+// ends all the same.
+func TestOneBlockManyTimes(t *testing.T) {
+	for name, harm := range map[string]byte{"whole": 0, "damaged": 1} {
+		out := blockOf(name == "whole", internal("c", 3, true), strings.Repeat("v", 15<<20))
+		at := string(binary.AppendUvarint([]byte{0}, uint64(len(out)-5)))
+		out[5] ^= harm
+		var index []string
+		for i := range 100 {
+			index = append(index, fmt.Sprintf("%03d", i), at)
+		}
+		add := func(b []byte) (at []byte) {
+			at = binary.AppendUvarint(binary.AppendUvarint(nil, uint64(len(out))), uint64(len(b)-5))
+			out = append(out, b...)
+			return at
+		}
+		footer := append(add(blockOf(false)), add(blockOf(true, index...))...)
+		footer = append(footer, make([]byte, 40-len(footer))...)
+		fsys := sample()
+		fsys["db/000005.ldb"].Data = binary.LittleEndian.AppendUint64(append(out, footer...), 0xdb4775248b80fb57)
+		if _, err := leveldb.Read(t.Context(), fsys, "db", func([]byte) bool { return false }, false); !errors.Is(err, leveldb.ErrTooMuch) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// A reading that is given up ends at the next entry, in a table and in a log,
+// and is not called damage.
+func TestGivenUp(t *testing.T) {
+	for _, last := range []int{1, 4} { // of three entries in the table
+		ctx, cancel := context.WithCancel(t.Context())
+		seen := 0
+		_, err := leveldb.Read(ctx, sample(), "db", func([]byte) bool {
+			if seen++; seen == last {
+				cancel()
+			}
+			return true
+		}, true)
+		if !errors.Is(err, context.Canceled) || seen != last {
+			t.Errorf("after %d of %d: %v", seen, last, err)
+		}
+		cancel()
 	}
 }
 
@@ -325,7 +371,7 @@ func FuzzRead(f *testing.F) {
 	f.Fuzz(func(t *testing.T, manifest, table, log []byte) {
 		fsys := sample()
 		fsys["db/MANIFEST-000001"].Data, fsys["db/000005.ldb"].Data, fsys["db/000004.log"].Data = manifest, table, log
-		db, err := leveldb.Read(fsys, "db", all, true)
+		db, err := leveldb.Read(t.Context(), fsys, "db", all, true)
 		if err == nil && len(db.Entries) > leveldb.MaxEntries {
 			t.Error("too many entries")
 		}

@@ -3,6 +3,7 @@ package leveldb
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -40,7 +41,7 @@ func (r *reader) log(n uint64) error {
 		return err
 	}
 	defer func() { _ = f.Close() }() // only read from
-	cut, err := records(f, &batch{reader: r})
+	cut, err := records(r.ctx, f, &batch{reader: r})
 	r.cut = r.cut || cut
 	return err
 }
@@ -56,12 +57,15 @@ type sink interface {
 // records gives each record of a log to a sink, and ends those that are there
 // whole. After a damaged one it goes on with the next block, and tells of the
 // damage in the end. cut says that the log ends within a record.
-func records(f fs.File, to sink) (cut bool, err error) {
+func records(ctx context.Context, f fs.File, to sink) (cut bool, err error) {
 	in := bufio.NewReaderSize(f, logBlock)
 	block := make([]byte, logBlock)
 	var damage error
 	open := false // a record is begun
 	for {
+		if err := ctx.Err(); err != nil {
+			return false, err
+		}
 		n, err := io.ReadFull(in, block)
 		last := errors.Is(err, io.ErrUnexpectedEOF)
 		if errors.Is(err, io.EOF) {

@@ -20,6 +20,9 @@ const (
 	editPrevLogNumber  = 9
 )
 
+// maxTables bounds a database's tables, of which Chrome's have 2 MB each.
+const maxTables = 10_000
+
 // files are the numbers of the files that make a database, oldest first.
 type files struct{ tables, logs []uint64 }
 
@@ -40,7 +43,7 @@ func (r *reader) manifest() (files, error) {
 	}
 	defer func() { _ = f.Close() }() // only read from
 	e := edits{tables: map[uint64]bool{}}
-	if _, err := records(f, &whole{do: e.apply}); err != nil {
+	if _, err := records(r.ctx, f, &whole{do: e.apply}); err != nil {
 		return live, err
 	}
 	if !e.some {
@@ -111,7 +114,9 @@ func (e *edits) apply(b []byte) error {
 			number()
 			text()
 			text()
-			e.tables[n] = true
+			if e.tables[n] = true; len(e.tables) > maxTables {
+				return ErrTooMuch
+			}
 		default:
 			return errDamaged
 		}

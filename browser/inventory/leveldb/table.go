@@ -16,9 +16,10 @@ const (
 	tableMagic   = 0xdb4775248b80fb57
 	blockTrailer = 5 // compression (1), checksum (4)
 
-	// maxBlock bounds a block, in bytes. Chrome's have 4 KB, or one large value.
-	// A larger one is too much, as is one that unpacks to more.
-	maxBlock = MaxBytes
+	// maxBlock bounds a block, in bytes. Chrome's have 4 KB, or one large value:
+	// at most the 10 MiB that an origin's localStorage may have. A larger one is
+	// too much, as is one that unpacks to more.
+	maxBlock = 16 << 20
 )
 
 // table reads a sorted table: its index, and each data block by itself, so that
@@ -52,22 +53,26 @@ func (r *reader) table(n uint64) error {
 	if !ok {
 		return errDamaged
 	}
-	index, err := block(in, at, info.Size())
+	index, err := new(scratch).block(in, at, info.Size())
 	if err != nil {
 		return err
 	}
 	var damage error
+	var data scratch
 	err = entries(index, func(_, value []byte) error {
 		at, _, ok := handle(value)
 		if !ok {
 			return errDamaged
 		}
-		data, err := block(in, at, info.Size())
-		if r.unpacked += len(data); r.unpacked > maxUnpacked {
+		if err := r.ctx.Err(); err != nil {
+			return err
+		}
+		plain, err := data.block(in, at, info.Size())
+		if r.unpacked += max(len(plain), int(min(at.size, maxBlock))); r.unpacked > maxUnpacked {
 			return ErrTooMuch
 		}
 		if err == nil {
-			err = entries(data, r.internal)
+			err = entries(plain, r.internal)
 		}
 		if errors.Is(err, errDamaged) {
 			damage, err = err, nil
@@ -105,8 +110,12 @@ func handle(b []byte) (at extent, rest []byte, ok bool) {
 	return extent{offset, size}, b[w+v:], true
 }
 
-// block reads a block, checks it and unpacks it.
-func block(in io.ReaderAt, at extent, fileSize int64) ([]byte, error) {
+// scratch is memory that one block after the other is read into.
+type scratch struct{ packed, plain []byte }
+
+// block reads a block, checks it and unpacks it. What it returns is good until
+// the next one.
+func (s *scratch) block(in io.ReaderAt, at extent, fileSize int64) ([]byte, error) {
 	end := uint64(fileSize)
 	if at.offset > end || at.size > end || at.size+blockTrailer > end-at.offset {
 		return nil, errDamaged
@@ -114,7 +123,10 @@ func block(in io.ReaderAt, at extent, fileSize int64) ([]byte, error) {
 	if at.size > maxBlock {
 		return nil, ErrTooMuch
 	}
-	b := make([]byte, at.size+blockTrailer)
+	if uint64(cap(s.packed)) < at.size+blockTrailer {
+		s.packed = make([]byte, at.size+blockTrailer)
+	}
+	b := s.packed[:at.size+blockTrailer]
 	if _, err := in.ReadAt(b, int64(at.offset)); err != nil {
 		return nil, errDamaged
 	}
@@ -126,13 +138,16 @@ func block(in io.ReaderAt, at extent, fileSize int64) ([]byte, error) {
 	case 0:
 		return body, nil
 	case 1:
-		switch n, err := snappy.DecodedLen(body); {
+		n, err := snappy.DecodedLen(body)
+		switch {
 		case err != nil:
 			return nil, errDamaged
 		case n > maxBlock:
 			return nil, ErrTooMuch
+		case n > cap(s.plain):
+			s.plain = make([]byte, n)
 		}
-		out, err := snappy.Decode(nil, body)
+		out, err := snappy.Decode(s.plain[:cap(s.plain)], body)
 		if err != nil {
 			return nil, errDamaged
 		}
