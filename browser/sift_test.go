@@ -113,7 +113,7 @@ func TestSift(t *testing.T) {
 				t.Error("nothing is told to be left out")
 			}
 			b, report := r.restored(dir, selected, Options{RestoreTabs: true})
-			r.page(b, test.tabs) // a restore does not wait for the sites
+			r.eval(b, test.tabs, "1") // a restore does not wait for the sites
 			pages, err := b.Pages(within(t))
 			if err != nil || len(pages) != 1 || pages[0].URL != test.tabs {
 				t.Errorf("tabs: %+v, %v", pages, err)
