@@ -38,10 +38,11 @@ type hold struct {
 
 // heldTab is one page target that waits.
 type heldTab struct {
-	session target.SessionID
-	info    *target.Info
-	history *page.GetNavigationHistoryResult // as Chrome brought it back; nil where nobody asked
-	laying  *laying                          // nil where nothing is laid down in it
+	session  target.SessionID
+	info     *target.Info
+	history  *page.GetNavigationHistoryResult // as Chrome brought it back; nil where nobody asked
+	departed bool                             // it is on its way to its address
+	laying   *laying                          // nil where nothing is laid down in it
 }
 
 // hold attaches the driver to every target that comes up from now on.

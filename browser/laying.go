@@ -104,6 +104,9 @@ func (h *hold) navigated(ctx context.Context, e mux.Event) {
 	if json.Unmarshal(e.Params, &nav) != nil || nav.Frame == nil || nav.Frame.URL == "about:blank" {
 		return
 	}
+	if nav.Frame.ParentID == "" {
+		h.shown(e.SessionID)
+	}
 	t := h.tabOf(e.SessionID)
 	if t == nil {
 		return

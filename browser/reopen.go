@@ -45,8 +45,7 @@ func (h *hold) rescue(ctx context.Context) ([]state.Component, error) {
 
 // reopen opens the document's tabs over CDP, for a datadir whose session files
 // are older than the document. The held blank tab becomes the first one.
-// Navigations are begun and not awaited: a slow site must not hold the
-// restore up.
+// Navigations are begun beside each other and not awaited for long.
 func (h *hold) reopen(ctx context.Context, doc state.Document) []state.Component {
 	h.b.salvage.byScript = true
 	r := tabReport{saved: doc.Tabs, laid: true, lost: "the tab could not be opened",
@@ -81,6 +80,7 @@ func (h *hold) reopen(ctx context.Context, doc state.Document) []state.Component
 	if len(opened) == 0 || opened[0] == nil {
 		h.run(h.tabs[0])
 	}
+	h.arrived(ctx)
 	return r.lines()
 }
 
@@ -102,6 +102,7 @@ func (h *hold) load(ctx context.Context, t *heldTab, tab state.Tab) error {
 		}
 		h.watch(t.session)
 	}
+	h.depart(t)
 	h.post(t.session, page.Navigate.Method, page.NavigateParams{URL: tab.URL})
 	return nil
 }

@@ -2,9 +2,6 @@ package browser
 
 import (
 	"context"
-	"encoding/json"
-	"maps"
-	"time"
 
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/page"
@@ -54,52 +51,17 @@ func (h *hold) openAll(ctx context.Context, doc state.Document) ([]state.Compone
 	}
 	r := tabReport{saved: doc.Tabs, laid: true, lost: "the tab could not be opened",
 		short: "the shell engine opens tabs by URL, without their back/forward lists"}
-	under := map[target.SessionID]bool{}
 	for i, tab := range doc.Tabs {
 		t, err := h.tab(ctx, ids[i])
 		back := err == nil && mux.AllowedURL(tab.URL)
 		if back {
-			h.post(t.session, page.Enable.Method, nil) // for the event of its commit
 			back = h.load(ctx, t, tab) == nil
-			under[t.session] = back && tab.URL != blankURL
 		}
 		h.b.ahead.restored(ids[i], tab.Active)
 		r.add(i, back, 0)
 	}
-	h.arrived(ctx, under)
+	h.arrived(ctx)
 	return r.lines(), nil
-}
-
-// arriveDeadline bounds the wait for the tabs' first documents: a slow site must
-// not hold the restore up.
-const arriveDeadline = 500 * time.Millisecond
-
-// arrived returns once the tabs that are under way have their first document, or
-// at its deadline: a client that connects at once finds them at their addresses.
-func (h *hold) arrived(ctx context.Context, under map[target.SessionID]bool) {
-	ctx, cancel := context.WithTimeout(ctx, arriveDeadline)
-	defer cancel()
-	maps.DeleteFunc(under, func(_ target.SessionID, is bool) bool { return !is })
-	for len(under) > 0 {
-		select {
-		case e, ok := <-h.events:
-			if !ok {
-				return // the next call tells
-			}
-			var nav page.EventFrameNavigated
-			if under[e.SessionID] && e.Method == page.FrameNavigated.Method && json.Unmarshal(e.Params, &nav) == nil &&
-				nav.Frame != nil && nav.Frame.ParentID == "" && nav.Frame.URL != blankURL {
-				delete(under, e.SessionID)
-				if h.tabOf(e.SessionID) == nil {
-					h.post(e.SessionID, page.Disable.Method, nil)
-				}
-			}
-			h.take(e)
-			h.navigated(ctx, e)
-		case <-ctx.Done():
-			return
-		}
-	}
 }
 
 // tab attaches to a blank tab once it has what the session gives each.
