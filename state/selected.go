@@ -30,12 +30,14 @@ func (s Selection) Document(doc Document) (Document, []Component) {
 	doc.Unwritten = kept(doc.Unwritten, s.HasKey, func(string) {})
 	tabs := []Tab{}
 	for _, tab := range doc.Tabs {
-		if !s.HasOrigin(tab.URL) {
+		has := s.HasOrigin(tab.URL)
+		// What lies in a tab goes with it, of whatever origin it is.
+		tab.Session = kept(tab.Session, func(a Area) bool { return has && s.HasKey(a.StorageKey) },
+			func(a Area) { drop(ComponentSessionStorage, a.StorageKey, len(a.Items), LeftOut) })
+		if !has {
 			drop(ComponentTabs, originOf(tab.URL), 1, LeftOut)
 			continue
 		}
-		tab.Session = kept(tab.Session, func(a Area) bool { return s.HasKey(a.StorageKey) },
-			func(a Area) { drop(ComponentSessionStorage, a.StorageKey, len(a.Items), LeftOut) })
 		if n := len(tab.History) - 1; n > 0 && tab.Current < len(tab.History) {
 			drop(ComponentHistory, originOf(tab.URL), n, LeftOut+": tabs come back by URL, without the lists that other origins may be in")
 			tab.History, tab.Current = tab.History[tab.Current:tab.Current+1], 0
@@ -56,7 +58,7 @@ func (s Selection) Document(doc Document) (Document, []Component) {
 	doc.Permissions = kept(doc.Permissions, func(g Granted) bool { return s.HasOrigin(g.Origin) && s.HasOrigin(g.EmbeddedOrigin) }, func(Granted) {})
 	doc.Passkeys.Credentials = kept(doc.Passkeys.Credentials, func(c Passkey) bool { return s.HasDomain(c.RPID) },
 		func(c Passkey) { drop(ComponentPasskeys, c.RPID, 1, LeftOut) })
-	doc.Missed = kept(doc.Missed, func(m Missed) bool { return s.HasOrigin(m.Origin) }, func(Missed) {})
+	doc.Missed = kept(doc.Missed, func(m Missed) bool { return m.Origin == "" || s.HasOrigin(m.Origin) }, func(Missed) {})
 	return doc, added(lines)
 }
 

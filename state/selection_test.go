@@ -115,8 +115,9 @@ func TestSelectedDocument(t *testing.T) {
 		Tabs: []state.Tab{
 			{URL: "https://a.example/x", Current: 1, History: []state.HistoryEntry{{URL: "https://b.example/"}, {URL: "https://a.example/x"}},
 				Session: []state.Area{{StorageKey: "https://a.example/"}, {StorageKey: "https://b.example/^0https://a.example", Items: []state.Item{{Key: "k"}}}}},
-			{URL: "https://b.example/"}, {URL: "about:blank"},
+			{URL: "https://b.example/", Session: []state.Area{{StorageKey: "https://b.example/", Items: []state.Item{{Key: "k"}, {Key: "l"}}}}}, {URL: "about:blank"},
 		},
+		Missed: []state.Missed{{Component: "local_storage", Reason: "of an origin that is not known"}, {Component: "local_storage", Origin: "https://b.example/"}},
 		Inventory: state.Inventory{{Component: "indexed_db", Origin: "https://a.example/", Items: 1}, {Component: "indexed_db", Origin: "https://b.example/", Items: 2},
 			{Component: "history", Items: 3}, {Component: "preferences", Items: 1}},
 	}
@@ -125,6 +126,7 @@ func TestSelectedDocument(t *testing.T) {
 		Cookies: []state.Cookie{{Name: "a", Domain: "a.example"}}, Local: []state.Area{{StorageKey: "https://a.example/"}},
 		Tabs: []state.Tab{{URL: "https://a.example/x", History: []state.HistoryEntry{{URL: "https://a.example/x"}}, Session: []state.Area{{StorageKey: "https://a.example/"}}},
 			{URL: "about:blank"}},
+		Missed:    []state.Missed{{Component: "local_storage", Reason: "of an origin that is not known"}},
 		Inventory: state.Inventory{{Component: "indexed_db", Origin: "https://a.example/", Items: 1}, {Component: "preferences", Items: 1}},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -138,7 +140,7 @@ func TestSelectedDocument(t *testing.T) {
 		told[line.Name+" "+line.Origin] = line.Dropped
 	}
 	if diff := cmp.Diff(map[string]int{"cookies b.example": 2, "local_storage https://b.example/": 1, "tabs https://b.example": 1, "tab_history https://a.example": 1,
-		"session_storage https://b.example/^0https://a.example": 1, "indexed_db https://b.example/": 2, "history ": 3}, told); diff != "" {
+		"session_storage https://b.example/^0https://a.example": 1, "session_storage https://b.example/": 2, "indexed_db https://b.example/": 2, "history ": 3}, told); diff != "" {
 		t.Errorf("left out (-want +got):\n%s", diff)
 	}
 	if len(doc.Tabs[0].History) != 2 || len(doc.Cookies) != 3 {
