@@ -39,7 +39,7 @@ func (b *Browser) bringIn(ctx context.Context, doc state.Document, o Options, un
 	}
 	tabs, command := tabsOf(doc, o), []string{"--profile-directory=" + datadir.Profile}
 	if tabs != tabsKept {
-		command = append(command, "about:blank")
+		command = append(command, blankURL)
 	}
 	if err := b.process.Ask(ctx, command...); err != nil {
 		held.release(ctx)

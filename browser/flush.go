@@ -3,7 +3,6 @@ package browser
 import (
 	"context"
 	"os"
-	"path/filepath"
 	"slices"
 	"time"
 
@@ -44,7 +43,7 @@ func (b *Browser) flush(ctx context.Context) {
 	if err != nil {
 		return
 	}
-	root, err := os.OpenRoot(filepath.Join(b.dir.Profile(), datadir.Profile))
+	root, err := os.OpenRoot(datadir.Path(b.dir.Profile()))
 	if err != nil {
 		return
 	}

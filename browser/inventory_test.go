@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -121,7 +120,7 @@ func told(inv state.Inventory, origin, domain string) string {
 
 func (r *rig) inventory(d *Dir) inventory.Profile {
 	r.t.Helper()
-	p, err := inventory.Read(within(r.t), filepath.Join(d.Profile(), datadir.Profile))
+	p, err := inventory.Read(within(r.t), datadir.Path(d.Profile()))
 	if err != nil {
 		r.t.Fatal(err)
 	}

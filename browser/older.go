@@ -14,7 +14,7 @@ import (
 // one in its place. Chrome runs already, on its spare, and has not looked at
 // it. The document then stands alone, and the profile knows no extension; unknown
 // are their IDs.
-func (s *Starter) setAside(ctx context.Context, dir *Dir, doc state.Document, o Options) (_ state.Document, unknown []string, err error) {
+func setAside(ctx context.Context, dir *Dir, doc state.Document, o Options, proxy *datadir.Proxy) (_ state.Document, unknown []string, err error) {
 	const op = "browser.set_aside"
 	if !doc.Complete {
 		return doc, nil, fault.New(fault.Unsupported, op, "the environment was saved by Chrome %s, which is newer than the one that runs, "+
@@ -24,8 +24,7 @@ func (s *Starter) setAside(ctx context.Context, dir *Dir, doc state.Document, o 
 	if err := os.RemoveAll(profile); err != nil {
 		return doc, nil, fault.Wrap(err, fault.Internal, op, "the profile could not be put aside")
 	}
-	p := datadir.Prepare{Policy: o.Overrides.Permissions(), Extensions: placed(dir, state.Document{}, o.Extensions)}
-	if unknown, err = p.Run(dir.Profile()); err != nil {
+	if unknown, err = preparation(dir, state.Document{}, o, proxy).Run(dir.Profile()); err != nil {
 		return doc, nil, err
 	}
 	return doc.Alone(), unknown, dir.OwnProfile(datadir.Profile)

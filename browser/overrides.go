@@ -12,16 +12,23 @@ import (
 
 // overrideFlags are the overrides that Chrome is started with: they hold in
 // every process from its first request on, service workers among them. The
-// time zone is in Chrome's environment for the same reason.
+// time zone is in Chrome's environment for the same reason, and languages and
+// proxy are in the profile.
 func overrideFlags(o state.Overrides) []string {
 	var flags []string
 	if o.UserAgent != "" {
 		flags = append(flags, "--user-agent="+o.UserAgent)
 	}
-	if o.Locale != "" {
-		flags = append(flags, "--accept-lang="+acceptLanguages(o.Locale))
-	}
 	return flags
+}
+
+// languageFlags are the same for an engine that does not read them in the
+// profile.
+func languageFlags(o state.Overrides) []string {
+	if o.Locale == "" {
+		return nil
+	}
+	return []string{"--accept-lang=" + acceptLanguages(o.Locale)}
 }
 
 // overrides are those of the browser's own targets.
@@ -34,7 +41,7 @@ func (b *Browser) overrides() overrides {
 	return b.face.over(o)
 }
 
-// acceptLanguages are navigator.languages of a locale: "de-DE,de".
+// acceptLanguages are navigator.languages of a locale: "de-DE,de"; "" of none.
 func acceptLanguages(locale string) string {
 	if language, _, regional := strings.Cut(locale, "-"); regional {
 		return locale + "," + language

@@ -21,6 +21,7 @@ import (
 type mirror struct {
 	url, other string // the same site under two names, which are two sites for Chrome
 	mu         sync.Mutex
+	sees       func(*http.Request)          // every request; nil for nobody
 	headers    map[string]http.Header       // of the first request of each path
 	told       map[string]map[string]string // by each document and worker, the first time
 }
@@ -33,6 +34,9 @@ const tell = `const tell = who => fetch('/tell?' + new URLSearchParams({who, ua:
 func newMirror(t *testing.T) *mirror {
 	m := &mirror{headers: map[string]http.Header{}, told: map[string]map[string]string{}}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if m.sees != nil {
+			m.sees(r)
+		}
 		m.mu.Lock()
 		defer m.mu.Unlock()
 		w.Header().Set("Cache-Control", "no-store")

@@ -3,15 +3,25 @@ package browser
 import (
 	"net/url"
 
+	"github.com/stasisd/stasis/browser/datadir"
 	"github.com/stasisd/stasis/browser/relay"
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/state"
 )
 
-// startProxy gives the flags of a proxy, and the relay that they name where
-// the proxy wants credentials, which Chrome has no flag for.
-func startProxy(p *state.Proxy, uid int) (flags []string, r *relay.Relay, err error) {
-	if p == nil || p.Server == state.ProxyDirect {
+// other is a proxy, nil where it stands for none.
+func other(p *state.Proxy) *state.Proxy {
+	if p != nil && p.Server == state.ProxyDirect {
+		return nil
+	}
+	return p
+}
+
+// startProxy gives the proxy that a profile is told of, nil for none, and the
+// relay that it is where the proxy wants credentials, which Chrome has no
+// setting for.
+func startProxy(p *state.Proxy, uid int) (told *datadir.Proxy, r *relay.Relay, err error) {
+	if p = other(p); p == nil {
 		return nil, nil, nil
 	}
 	server := p.Server
@@ -26,11 +36,19 @@ func startProxy(p *state.Proxy, uid int) (flags []string, r *relay.Relay, err er
 		}
 		server = "http://" + r.Address()
 	}
-	flags = []string{"--proxy-server=" + server,
+	return &datadir.Proxy{Server: server, Bypass: p.Bypass}, r, nil
+}
+
+// proxyFlags tell an engine of a proxy that does not read it in the profile.
+func proxyFlags(p *datadir.Proxy) []string {
+	if p == nil {
+		return nil
+	}
+	flags := []string{"--proxy-server=" + p.Server,
 		// WebRTC would send datagrams past the proxy and tell the machine's addresses.
 		"--force-webrtc-ip-handling-policy=disable_non_proxied_udp"}
 	if p.Bypass != "" {
 		flags = append(flags, "--proxy-bypass-list="+p.Bypass)
 	}
-	return flags, r, nil
+	return flags
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/stasisd/stasis/browser/capture"
+	"github.com/stasisd/stasis/browser/datadir"
 	"github.com/stasisd/stasis/state"
 )
 
@@ -92,7 +93,7 @@ func (r *rig) stampOlder(b *Browser, doc *state.Document) {
 	r.t.Helper()
 	doc.Chrome.Version = "120.0.1.2"
 	stamped := 0
-	for _, name := range []string{"Last Version", "Local State", "Default/Preferences"} {
+	for _, name := range []string{"Last Version", "Local State", datadir.Folder(b.dir.Profile()) + "/Preferences"} {
 		file := filepath.Join(b.dir.Profile(), name)
 		body, err := os.ReadFile(file)
 		if err != nil {
@@ -130,7 +131,7 @@ func (r *rig) whole(b *Browser, doc state.Document, report []state.Component, ta
 	}
 	found, err := b.Verify(within(r.t), doc, report)
 	if err != nil || len(found.Differences) != 0 || len(found.Components) != 0 {
-		r.t.Errorf("verification: %+v, %v", found, err)
+		r.t.Errorf("%s: verification: %+v, %v", b.Engine(), found, err)
 	}
 	// What a client does afterwards is not undone by the tabs' scripts.
 	url := doc.Tabs[0].URL

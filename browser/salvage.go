@@ -102,29 +102,18 @@ func (s *salvage) judge(doc state.Document) {
 	s.local = s.local || doc.IsFromDisk(state.ComponentLocalStorage) && s.lacksLocal(doc.Written())
 }
 
-// inspected is the outcome of inspect.
-type inspected struct {
-	salvage salvage
-	err     error
-}
-
-// inspecting inspects beside the caller, who must take the outcome. The settings
+// inspect reads a profile when its turn comes: readings take memory. The settings
 // were read before they were prepared for Chrome.
-func (s *Starter) inspecting(ctx context.Context, dir *Dir, doc state.Document, settings state.Inventory, now time.Time) <-chan inspected {
-	done := make(chan inspected, 1)
-	go func() {
-		select {
-		case s.inspections <- struct{}{}:
-			defer func() { <-s.inspections }()
-		case <-ctx.Done():
-			done <- inspected{err: fault.Wrap(ctx.Err(), fault.Timeout, "browser.inspect", "the profile's turn to be read did not come in time")}
-			return
-		}
-		found, err := inspect(ctx, dir, doc, now)
-		found.found.Inventory = found.found.Inventory.With(settings)
-		done <- inspected{found, err}
-	}()
-	return done
+func (s *Starter) inspect(ctx context.Context, dir *Dir, doc state.Document, settings state.Inventory) (salvage, error) {
+	select {
+	case s.inspections <- struct{}{}:
+		defer func() { <-s.inspections }()
+	case <-ctx.Done():
+		return salvage{}, fault.Wrap(ctx.Err(), fault.Timeout, "browser.inspect", "the profile's turn to be read did not come in time")
+	}
+	found, err := inspect(ctx, dir, doc, s.Now())
+	found.found.Inventory = found.found.Inventory.With(settings)
+	return found, err
 }
 
 // overlay lays down what the profile lacks and the document has, while every

@@ -36,10 +36,12 @@ func (s *Starter) freshShell(ctx context.Context, dir *Dir, o Options) (*Browser
 	return b, nil
 }
 
-// restoredShell is [Starter.Restored] in the shell; the overrides are merged.
+// restoredShell is [Starter.Restored] in the shell.
 func (s *Starter) restoredShell(ctx context.Context, dir *Dir, doc state.Document, o Options) (*Browser, []state.Component, error) {
 	ctx, cancel := context.WithTimeout(ctx, restoreDeadline)
 	defer cancel()
+	own := o.Overrides
+	o.Overrides = own.Over(doc.Overrides)
 	salvage, doc, err := s.prepareShell(ctx, dir, doc, o)
 	if err != nil {
 		return nil, nil, err
@@ -53,7 +55,8 @@ func (s *Starter) restoredShell(ctx context.Context, dir *Dir, doc state.Documen
 	if err != nil {
 		return nil, nil, b.abandon(ctx, err)
 	}
-	return b, report, nil
+	report = append(report, state.OverrideLines(doc.Overrides, own)...)
+	return b, append(report, b.passkeyLines(doc.Passkeys)...), nil
 }
 
 // prepareShell readies the profile, which the shell opens when it starts. One
@@ -64,7 +67,7 @@ func (s *Starter) prepareShell(ctx context.Context, dir *Dir, doc state.Document
 		return salvage{}, doc, err
 	}
 	if doc.Datadir != state.DatadirNone && state.Newer(doc.Chrome.Version, v.Full) {
-		if doc, _, err = s.setAside(ctx, dir, doc, o); err != nil {
+		if doc, _, err = setAside(ctx, dir, doc, o, nil); err != nil {
 			return salvage{}, doc, err
 		}
 		var laid salvage
@@ -80,18 +83,22 @@ func (s *Starter) prepareShell(ctx context.Context, dir *Dir, doc state.Document
 	// The preferences are for the full Chrome that may come next. Its session
 	// files stay: the document says that they are old. What the profile has of
 	// sessionStorage belongs to tabs that do not come back by themselves.
-	if _, err := s.prepare(ctx, dir, doc, o, datadir.Prepare{RestoreTabs: true, StaleSessionStorage: doc.Complete,
-		Policy: o.Overrides.Permissions(), Before: doc.Overrides.Permissions()}); err != nil {
+	profile := preparation(dir, doc, o, nil)
+	profile.RestoreTabs, profile.StaleSessionStorage, profile.Before = true, doc.Complete, doc.Overrides.Permissions()
+	if err := sift.PutBack(ctx, filepath.Join(dir.Profile(), datadir.Profile)); err != nil {
 		return salvage{}, doc, err
 	}
-	found := <-s.inspecting(ctx, dir, doc, settings, s.Now())
-	if found.err != nil {
-		return salvage{}, doc, found.err
+	if _, err := profile.Run(dir.Profile()); err != nil {
+		return salvage{}, doc, err
+	}
+	found, err := s.inspect(ctx, dir, doc, settings)
+	if err != nil {
+		return salvage{}, doc, err
 	}
 	if err := sift.SetAside(ctx, filepath.Join(dir.Profile(), datadir.Profile)); err != nil {
 		return salvage{}, doc, err
 	}
-	return found.salvage, doc, dir.OwnProfile(datadir.Profile)
+	return found, doc, dir.Own()
 }
 
 // bringInShell lays down what the profile lacks, and opens the tabs.

@@ -2,8 +2,6 @@ package browser
 
 import (
 	"context"
-	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -11,17 +9,12 @@ import (
 	"github.com/chromedp/cdproto/cdp"
 
 	"github.com/stasisd/stasis/browser/datadir"
-	"github.com/stasisd/stasis/browser/inventory"
 	"github.com/stasisd/stasis/browser/launch"
 	"github.com/stasisd/stasis/browser/mux"
-	"github.com/stasisd/stasis/browser/sift"
+	"github.com/stasisd/stasis/browser/relay"
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/state"
 )
-
-// spareProfile is the profile that Chrome starts with when an environment is
-// brought in beside it; it is gone once the environment is there.
-const spareProfile = "Spare"
 
 // Starter starts Chromes. Now is the clock.
 type Starter struct {
@@ -41,109 +34,27 @@ func (s *Starter) Fresh(ctx context.Context, dir *Dir, o Options) (*Browser, err
 	if o.Engine == EngineShell {
 		return s.freshShell(ctx, dir, o)
 	}
-	unknown, err := s.prepare(ctx, dir, state.Document{}, o, datadir.Prepare{RestoreTabs: true, Policy: o.Overrides.Permissions()})
+	spare, err := s.Spare(ctx, dir, o)
 	if err != nil {
 		return nil, err
 	}
-	b, err := s.start(ctx, dir, datadir.Profile, o)
-	if err != nil {
-		return nil, err
-	}
-	refused, err := b.loadExtensions(ctx, state.Document{}, unknown)
-	if err != nil {
-		return nil, b.abandon(ctx, err)
-	}
-	for _, e := range o.Extensions {
-		if why := refused[e.ID]; why != "" {
-			return nil, b.abandon(ctx, fault.New(fault.InvalidExtension, "browser.start", "extension %s (%s): %s", e.ID, e.Name, why))
-		}
-	}
-	b.givePasskeys(state.Passkeys{})
-	if err := b.keepDownloads(ctx); err != nil {
-		return nil, b.abandon(ctx, err)
-	}
-	if err := b.attend(ctx, b.setups()...); err != nil {
-		return nil, b.abandon(ctx, err)
-	}
-	return b, nil
+	return spare.Fresh(ctx, o)
 }
 
 // Restored starts Chrome and brings the environment in that lies in the
-// directory's profile, with the state document of its archive.
-//
-// An empty Chrome starts first and the profile is brought in beside it, so
-// that the daemon is attached to every tab before its first request. A profile
-// that a newer Chrome (by major version) wrote is not used: an older one runs on
-// it and loses data without a word. Then the document is laid on an empty
-// profile; where there is none to speak of, the error is unsupported.
+// directory; see [Spare.Restored].
 func (s *Starter) Restored(ctx context.Context, dir *Dir, doc state.Document, o Options) (*Browser, []state.Component, error) {
-	own := o.Overrides
-	o.Overrides = own.Over(doc.Overrides)
+	if err := datadir.Settle(dir.Profile()); err != nil {
+		return nil, nil, err
+	}
 	if o.Engine == EngineShell {
-		b, report, err := s.restoredShell(ctx, dir, doc, o)
-		if err != nil {
-			return nil, nil, err
-		}
-		report = append(report, state.OverrideLines(doc.Overrides, own)...)
-		return b, append(report, b.passkeyLines(doc.Passkeys)...), nil
+		return s.restoredShell(ctx, dir, doc, o)
 	}
-	// Before they are prepared for this session.
-	settings, err := inventory.Settings(ctx, filepath.Join(dir.Profile(), datadir.Profile))
+	spare, err := s.Spare(ctx, dir, Options{Overrides: AtStart(o.Overrides.Over(doc.Overrides))})
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := datadir.ResetBroken(dir.Profile()); err != nil {
-		return nil, nil, err
-	}
-	tabs := tabsOf(doc, o)
-	keep := o.RestoreTabs && !doc.TabsByURL && (tabs != tabsNone || doc.Datadir == state.DatadirClean)
-	unknown, err := s.prepare(ctx, dir, doc, o, datadir.Prepare{RestoreTabs: keep, StaleSessionStorage: tabs == tabsStale,
-		Policy: o.Overrides.Permissions(), Before: doc.Overrides.Permissions()})
-	if err != nil {
-		return nil, nil, err
-	}
-	// The profile is read while the empty Chrome comes up, which leaves it alone.
-	inspected := s.inspecting(ctx, dir, doc, settings, s.Now())
-	b, err := s.start(ctx, dir, spareProfile, o)
-	salvaged := <-inspected
-	if err != nil {
-		return nil, nil, err
-	}
-	if salvaged.err != nil {
-		return nil, nil, b.abandon(ctx, salvaged.err)
-	}
-	b.salvage = salvaged.salvage
-	if doc.Datadir != state.DatadirNone && state.Newer(doc.Chrome.Version, b.version) {
-		if doc, unknown, err = s.setAside(ctx, dir, doc, o); err != nil {
-			return nil, nil, b.abandon(ctx, err)
-		}
-		b.salvage = salvage{}
-		if err := b.salvage.layLocal(ctx, dir, doc.Local, s.Now()); err != nil {
-			return nil, nil, b.abandon(ctx, err)
-		}
-	}
-	b.givePasskeys(doc.Passkeys)
-	if err := b.attend(ctx, b.setups()...); err != nil {
-		return nil, nil, b.abandon(ctx, err)
-	}
-	report, err := b.bringIn(ctx, doc, o, unknown)
-	if err != nil {
-		return nil, nil, b.abandon(ctx, err)
-	}
-	report = append(report, state.OverrideLines(doc.Overrides, own)...)
-	return b, append(report, b.passkeyLines(doc.Passkeys)...), nil
-}
-
-// prepare readies the profile and returns the extensions that it does not know.
-func (s *Starter) prepare(ctx context.Context, dir *Dir, doc state.Document, o Options, p datadir.Prepare) (unknown []string, err error) {
-	p.Extensions = placed(dir, doc, o.Extensions)
-	if err := sift.PutBack(ctx, filepath.Join(dir.Profile(), datadir.Profile)); err != nil {
-		return nil, err
-	}
-	if unknown, err = p.Run(dir.Profile()); err != nil {
-		return nil, err
-	}
-	return unknown, dir.Own()
+	return spare.Restored(ctx, doc, o)
 }
 
 func (s *Starter) start(ctx context.Context, dir *Dir, profile string, o Options) (*Browser, error) {
@@ -152,13 +63,18 @@ func (s *Starter) start(ctx context.Context, dir *Dir, profile string, o Options
 	if err != nil {
 		return nil, err
 	}
-	proxy, relay, err := startProxy(o.Overrides.Proxy, dir.UID)
-	if err != nil {
-		return nil, err
+	flags := append(overrideFlags(o.Overrides), face.flags(o.Overrides)...)
+	var relay *relay.Relay
+	if o.Engine == EngineShell { // which reads none of it in the profile
+		var proxy *datadir.Proxy
+		if proxy, relay, err = startProxy(o.Overrides.Proxy, dir.UID); err != nil {
+			return nil, err
+		}
+		flags = append(append(flags, languageFlags(o.Overrides)...), proxyFlags(proxy)...)
 	}
 	process, err := s.Launcher.Start(ctx, launch.Options{
-		Dir: dir, Shell: o.Engine == EngineShell, Profile: profile, URL: "about:blank",
-		TimeZone: o.Overrides.Timezone, ExtraArgs: slices.Concat(overrideFlags(o.Overrides), face.flags(o.Overrides), proxy)})
+		Dir: dir, Shell: o.Engine == EngineShell, Profile: profile, URL: blankURL,
+		TimeZone: o.Overrides.Timezone, ExtraArgs: flags})
 	if err != nil {
 		relay.Close()
 		return nil, err

@@ -69,7 +69,7 @@ func TestAttack(t *testing.T) {
 
 // hunt starts both sessions.
 func hunt(t *testing.T) *prey {
-	p := &prey{d: daemon.Start(t, daemon.Options{}), site: apps.StartProbe(t)}
+	p := &prey{d: daemon.Start(t, daemon.Options{NoSpares: true}), site: apps.StartProbe(t)}
 	p.other = begin(t, p.d, obj{"user_id": "bob"})
 	p.otherDir = onlyRunDir(t, p.d)
 	p.own = begin(t, p.d, obj{"user_id": "alice"})

@@ -39,6 +39,7 @@ func TestBadInput(t *testing.T) {
 func refusedRequests(t *testing.T, d *daemon.Daemon) {
 	post := func(body any) daemon.Answer { return d.Call(t, http.MethodPost, "/v1/sessions", body) }
 	s := begin(t, d, obj{"session_id": "mine"})
+	daemon.Eventually(t, grace, "the session's folder and the spare's", func() bool { return len(runDirs(t, d)) == 1+d.Spares() })
 	before := runDirs(t, d)
 
 	for _, c := range []struct {
@@ -108,9 +109,7 @@ func sessionIDIsAPath(t *testing.T, d *daemon.Daemon) {
 	if _, err := os.Stat(outside); err == nil {
 		t.Errorf("%s was made", outside)
 	}
-	if left := runDirs(t, d); len(left) > 0 {
-		t.Errorf("run directories: %q", left)
-	}
+	nothingLeft(t, d)
 }
 
 // A second delete tells what the first one saved; one of a session that never
@@ -205,9 +204,7 @@ func snapshotIsGone(t *testing.T, d *daemon.Daemon) {
 	d.Must(t, http.StatusNoContent, http.MethodDelete, "/v1/snapshots/"+e.Snapshot.ID, nil)
 	wants(t, d.Call(t, http.MethodPost, "/v1/sessions", obj{"restore_from_environment_id": e.Snapshot.ID}), 404, "snapshot_not_found")
 	wants(t, d.Call(t, http.MethodPost, "/v1/sessions", obj{"restore_from_session_id": s.ID}), 409, "no_snapshot")
-	if left := runDirs(t, d); len(left) > 0 {
-		t.Errorf("run directories: %q", left)
-	}
+	nothingLeft(t, d)
 	fresh := begin(t, d, obj{"restore_from_environment_id": e.Snapshot.ID, "if_missing": "fresh"})
 	if fresh.Restored != nil {
 		t.Errorf("a fresh session was restored: %+v", fresh.Restored)

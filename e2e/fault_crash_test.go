@@ -63,7 +63,7 @@ func crashed(t testing.TB, d *daemon.Daemon, id string) {
 // had on disk is kept.
 func TestFaultChromeCrash(t *testing.T) {
 	t.Parallel()
-	d := daemon.Start(t, daemon.Options{})
+	d := daemon.Start(t, daemon.Options{NoSpares: true})
 	site := apps.StartProbe(t)
 	for _, paused := range []bool{false, true} {
 		s := begin(t, d, obj{})
@@ -130,7 +130,7 @@ func TestFaultRendererCrash(t *testing.T) {
 // fails as a whole, and nothing is lost either way.
 func TestFaultChromeKilledDuringASave(t *testing.T) {
 	t.Parallel()
-	d := daemon.Start(t, daemon.Options{})
+	d := daemon.Start(t, daemon.Options{NoSpares: true})
 	finish(t, d, begin(t, d, obj{}).ID, toFiles+andDefault)
 	for _, mode := range []string{toFiles, toMemory} {
 		for _, after := range []time.Duration{0, 20, 100} {

@@ -207,11 +207,15 @@ func nothingRuns(t testing.TB, d *daemon.Daemon, within time.Duration) {
 	daemon.Eventually(t, within, "no process is left", func() bool { return len(d.Processes()) == 0 })
 }
 
-// nothingLeft waits until neither process nor run directory is left.
+// nothingLeft waits until neither process nor run directory is left, but for
+// those of the spares that the daemon keeps.
 func nothingLeft(t testing.TB, d *daemon.Daemon) {
 	t.Helper()
-	nothingRuns(t, d, grace)
-	daemon.Eventually(t, grace, "no run directory is left", func() bool { return len(runDirs(t, d)) == 0 })
+	daemon.Eventually(t, grace, "no Chrome is left but spares", func() bool { return len(mains(d)) == d.Spares() })
+	if d.Spares() == 0 {
+		nothingRuns(t, d, grace)
+	}
+	daemon.Eventually(t, grace, "no run directory is left but those of spares", func() bool { return len(runDirs(t, d)) == d.Spares() })
 }
 
 // files lists the regular files below a folder, relative to it, sorted.

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stasisd/stasis/browser/datadir"
 	"github.com/stasisd/stasis/e2e/apps"
 	"github.com/stasisd/stasis/e2e/daemon"
 )
@@ -137,14 +138,14 @@ func TestFaultPlantedLinks(t *testing.T) {
 	if err := os.WriteFile(kept, []byte("kept"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	d := daemon.Start(t, daemon.Options{})
+	d := daemon.Start(t, daemon.Options{NoSpares: true})
 	s := begin(t, d, obj{"session_id": "lost"})
 	dir := onlyRunDir(t, d)
 	d.Kill(t)
 	nothingRuns(t, d, afterKill)
 	// In the run folder: a link for a run directory, and links in the profile
 	// that is to be rescued and in the folders that are to be cleared.
-	profile := filepath.Join(dir, "profile", "Default")
+	profile := filepath.Join(dir, "profile", datadir.Folder(filepath.Join(dir, "profile")))
 	for link, to := range map[string]string{
 		filepath.Join(d.Dir, "run", "zz"): target, filepath.Join(dir, "files", "out"): target,
 		filepath.Join(profile, "Cookies-stolen"): kept, filepath.Join(profile, "Local Storage", "out"): target,

@@ -36,14 +36,14 @@ func TestPasskeys(t *testing.T) {
 			t.Fatalf("the site says %q, want %q", is, want)
 		}
 	}
-	restored := func(id, path string, more body) created {
+	restored := func(id string, parked bool, more body) created {
 		t.Helper()
 		b := body{"restore_from_session_id": id}
 		for name, value := range more {
 			b[name] = value
 		}
 		s := create(t, d, b)
-		if s.Restored.Path != path {
+		if (s.Restored.Path == session.PathParked) != parked {
 			t.Fatalf("restored %s: %s", s.Restored.Path, s.Restored.FallbackReason)
 		}
 		return s
@@ -67,7 +67,7 @@ func TestPasskeys(t *testing.T) {
 	privateKey := keyOf(t, d, snap.ID)
 	restart(t, d)
 
-	two := restored(one.ID, session.PathCold, nil)
+	two := restored(one.ID, false, nil)
 	if c := onlyPasskeys(two.Restored.Components); c.Origin != relyingparty.ID || c.Saved != 1 || c.Restored != 1 {
 		t.Errorf("the restore's report: %+v", c)
 	}
@@ -75,12 +75,12 @@ func TestPasskeys(t *testing.T) {
 	says(t, two.CDP, "large", openTab(site.URL), evaluate(signIn), evaluate(`blob()`))
 	save(t, d, two.ID, "memory")
 
-	three := restored(two.ID, session.PathParked, nil)
+	three := restored(two.ID, true, nil)
 	says(t, three.CDP, signedIn, toTab("at-once"), evaluate(signIn))
 	save(t, d, three.ID, "memory")
 	restart(t, d)
 
-	four := restored(three.ID, session.PathCold, nil)
+	four := restored(three.ID, false, nil)
 	if four.Restored.Datadir != state.DatadirLive {
 		t.Errorf("restored from a datadir that is %s", four.Restored.Datadir)
 	}
@@ -88,7 +88,7 @@ func TestPasskeys(t *testing.T) {
 	save(t, d, four.ID, "memory")
 
 	// Not wanted, they are kept all the same.
-	without := restored(four.ID, session.PathCold, body{"passkeys": false, "restore_tabs": false})
+	without := restored(four.ID, false, body{"passkeys": false, "restore_tabs": false})
 	if c := onlyPasskeys(without.Restored.Components); c.Dropped != 1 || c.Reason == "" {
 		t.Errorf("the report of a restore without: %+v", c)
 	}
@@ -96,11 +96,11 @@ func TestPasskeys(t *testing.T) {
 	save(t, d, without.ID, "filesystem")
 
 	// A daemon that dies has them in memory only; those it had started from are kept.
-	six := restored(without.ID, session.PathCold, nil)
+	six := restored(without.ID, false, nil)
 	says(t, six.CDP, "true", visit(site.URL), evaluate(hasPasskey))
 	d.Kill(t)
 	d.Restart(t)
-	seven := restored(six.ID, session.PathCold, nil)
+	seven := restored(six.ID, false, nil)
 	before := site.Count("ada")
 	says(t, seven.CDP, signedIn, openTab(site.URL), evaluate(signIn))
 	if now := site.Count("ada"); now != before+1 {

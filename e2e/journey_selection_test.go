@@ -30,7 +30,7 @@ func TestSelection(t *testing.T) {
 	snap := save(t, d, s.ID, "memory")
 
 	r := create(t, d, body{"restore_from_session_id": s.ID, "origins": body{"include": []string{site.URL}}})
-	if r.Restored.Path != session.PathCold || !strings.Contains(r.Restored.FallbackReason, "origins") {
+	if !fromFiles(r.Restored.Path) || !strings.Contains(r.Restored.FallbackReason, "origins") {
 		t.Errorf("restored by %s: %s", r.Restored.Path, r.Restored.FallbackReason)
 	}
 	left := map[string]int{}

@@ -63,7 +63,7 @@ const spinning = `data:text/html,<script>new Worker(URL.createObjectURL(new Blob
 // that looks at it thaws it for as long as it stays. So stands a parked one.
 func TestPauseFreezes(t *testing.T) {
 	t.Parallel()
-	d := daemon.Start(t, daemon.Options{})
+	d := daemon.Start(t, daemon.Options{NoSpares: true}) // a spare is never quite still
 	s := create(t, d, body{"start_url": spinning})
 	path := "/v1/sessions/" + s.ID
 	runs := func(when string) {

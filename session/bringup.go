@@ -9,6 +9,7 @@ import (
 
 	"github.com/stasisd/stasis/browser"
 	"github.com/stasisd/stasis/browser/datadir"
+	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
 	"github.com/stasisd/stasis/snapshot"
 	"github.com/stasisd/stasis/state"
@@ -28,6 +29,8 @@ type upright struct {
 	extensions []state.Extension
 	// partial: it has only some origins, and the default it came from has more.
 	partial bool
+	// path is how a restore from files went, and why not quicker.
+	path, why string
 }
 
 // bringUp starts a Chrome with the environment that a create asks for, by the
@@ -59,11 +62,12 @@ func (s *Service) bringUp(ctx context.Context, r Create, o origin, named []profi
 		report.Mode, report.Path = string(snapshot.Memory), PathParked
 		report.Components = asRestored(*o.snapshot)
 	} else {
-		report.Mode, report.Path = string(snapshot.Filesystem), PathCold
 		if up, report.Components, err = s.unpackAndStart(ctx, r, *o.snapshot, named); err != nil {
 			return upright{}, err
 		}
 		up.report = report
+		report.Mode, report.Path = string(snapshot.Filesystem), up.path
+		report.fellBack(up.why)
 		report.Warnings = append(missed(up.doc), untimely(report.Components)...)
 	}
 	if w := unreadCrash(up.doc); w != "" {
@@ -94,20 +98,40 @@ func (s *Service) newDir() (*browser.Dir, error) {
 	return s.Browsers.NewDir(strings.ToLower(rand.Text()[:8]))
 }
 
-func (s *Service) fresh(ctx context.Context, r Create, named []profiles.Extension) (_ upright, err error) {
+// fresh starts an empty environment, in a spare where one is ready.
+func (s *Service) fresh(ctx context.Context, r Create, named []profiles.Extension) (upright, error) {
+	if spare, _ := s.takeSpare(r.Engine, r.Overrides); spare != nil {
+		up, err := s.freshIn(ctx, spare, r, named)
+		if err == nil {
+			return up, nil
+		}
+		s.dropSpare(ctx, spare, err)
+		if !spareFailed(ctx, err) {
+			return upright{}, err
+		}
+	}
+	s.spares.Keep(s.spareRoom())
 	dir, err := s.newDir()
 	if err != nil {
 		return upright{}, err
 	}
-	defer func() {
-		if err != nil {
-			s.clear(dir)
-		}
-	}()
 	if r.installed, _, err = s.install(ctx, dir, nil, named); err != nil {
+		s.clear(dir)
 		return upright{}, err
 	}
 	chrome, err := s.Browsers.Fresh(ctx, dir, r.browser())
+	if err != nil {
+		s.clear(dir)
+		return upright{}, err
+	}
+	return upright{chrome: chrome, overrides: r.Overrides, extensions: r.installed}, nil
+}
+
+func (s *Service) freshIn(ctx context.Context, spare *spareChrome, r Create, named []profiles.Extension) (_ upright, err error) {
+	if r.installed, _, err = s.install(ctx, spare.Dir(), nil, named); err != nil {
+		return upright{}, err
+	}
+	chrome, err := spare.Fresh(ctx, r.browser())
 	return upright{chrome: chrome, overrides: r.Overrides, extensions: r.installed}, err
 }
 
@@ -154,27 +178,46 @@ func (s *Service) thaw(ctx context.Context, r Create, snap profiles.Snapshot, na
 	return parked, ""
 }
 
-// unpackAndStart restores from the archive.
+// unpackAndStart restores from the archive: in a spare where one is ready, else
+// in a Chrome that is started while the archive is unpacked.
 func (s *Service) unpackAndStart(ctx context.Context, r Create, snap profiles.Snapshot, named []profiles.Extension) (up upright, lines []state.Component, err error) {
 	saved, err := s.Vault.Open(ctx, locationOf(snap.UserID, snap.SessionID), snap.ID)
 	if err != nil {
 		return up, nil, err
 	}
-	dir, err := s.newDir()
-	if err != nil {
-		return up, nil, err
-	}
-	defer func() {
-		if err != nil {
-			s.clear(dir)
+	spare, why := s.takeSpare(r.Engine, r.Overrides)
+	if spare != nil {
+		up, lines, err = s.restoreOn(ctx, s.onSpare(spare), r, saved, named)
+		if err == nil {
+			return up, lines, nil
 		}
-	}()
+		s.dropSpare(ctx, spare, err)
+		if !spareFailed(ctx, err) {
+			return upright{}, nil, err
+		}
+		why = "the spare Chrome failed: " + fault.MessageOf(err)
+	}
+	g, err := s.starting(ctx, r.Engine, r.Overrides)
+	if err != nil {
+		return upright{}, nil, err
+	}
+	if up, lines, err = s.restoreOn(ctx, g, r, saved, named); err != nil {
+		g.abandon(ctx)
+		return upright{}, nil, err
+	}
+	up.why = why
+	return up, lines, nil
+}
+
+// restoreOn unpacks an archive and brings it in on its ground.
+func (s *Service) restoreOn(ctx context.Context, g *ground, r Create, saved snapshot.Snapshot, named []profiles.Extension) (up upright, lines []state.Component, err error) {
+	dir := g.dir
 	got, err := s.Vault.Unpack(ctx, saved, dir.Profile(), snapshot.UnpackOptions{
 		Limits: s.cfg.Unpack, Accept: datadir.Accept, Keep: []string{state.FileName}})
 	if err != nil {
 		return up, nil, err
 	}
-	if up.doc, err = documentOf(snap.ID, got.Kept[state.FileName]); err != nil {
+	if up.doc, err = documentOf(saved.ID, got.Kept[state.FileName]); err != nil {
 		return up, nil, err
 	}
 	var left []state.Component
@@ -188,9 +231,16 @@ func (s *Service) unpackAndStart(ctx context.Context, r Create, snap profiles.Sn
 		return up, nil, err
 	}
 	r.installed = installed
-	chrome, report, err := s.Browsers.Restored(ctx, dir, up.doc, r.browser())
+	up.overrides = r.Overrides.Over(up.doc.Overrides)
+	if up.why, err = g.suit(ctx, up.overrides); err != nil {
+		return up, nil, err
+	}
+	chrome, report, err := g.restored(ctx, up.doc, r.browser())
 	if err != nil {
 		return up, nil, err
+	}
+	if up.path = PathCold; g.warm {
+		up.path = PathWarm
 	}
 	report = append(append(report, left...), sifted...)
 	files := state.Component{Name: state.ComponentDatadir, Saved: got.Entries, Restored: got.Entries - len(got.Refused), Dropped: len(got.Refused)}
@@ -203,7 +253,7 @@ func (s *Service) unpackAndStart(ctx context.Context, r Create, snap profiles.Sn
 		report = append(report, state.LeftBehind(up.doc, reason)...)
 	}
 	up.partial = up.doc.Partial || !r.Origins.All()
-	up.chrome, up.extensions, up.overrides = chrome, installed, r.Overrides.Over(up.doc.Overrides)
+	up.chrome, up.extensions = chrome, installed
 	return up, append(append([]state.Component{files}, lost...), report...), nil
 }
 
@@ -219,10 +269,15 @@ func (r *RestoreReport) setAside() {
 	reason := "the profile was saved by Chrome " + r.Chrome.Saved + ", newer than " + r.Chrome.Running +
 		" which runs, and is not used: what had been read of it was laid on an empty profile"
 	r.Warnings = append(r.Warnings, reason)
-	if r.FallbackReason != "" {
-		reason = r.FallbackReason + "; " + reason
+	r.fellBack(reason)
+}
+
+// fellBack adds a reason why a slower way was taken; "" is none.
+func (r *RestoreReport) fellBack(why string) {
+	if r.FallbackReason != "" && why != "" {
+		why = "; " + why
 	}
-	r.FallbackReason = reason
+	r.FallbackReason += why
 }
 
 // asRestored turns a capture's report into that of a thawed Chrome: it is all

@@ -44,6 +44,15 @@ type Chrome interface {
 	Kill(ctx context.Context) error
 }
 
+// Spare is a live, empty Chrome, that becomes a session's once; see browser.Spare.
+type Spare interface {
+	Dir() *browser.Dir
+	Done() <-chan struct{}
+	Fresh(ctx context.Context, o browser.Options) (Chrome, error)
+	Restored(ctx context.Context, doc state.Document, o browser.Options) (Chrome, []state.Component, error)
+	Kill(ctx context.Context) error
+}
+
 // Browsers starts Chromes, each in a run directory of its own.
 type Browsers interface {
 	// Has returns nil where an engine is there, else how to mend it.
@@ -52,6 +61,9 @@ type Browsers interface {
 	NewDir(name string) (*browser.Dir, error)
 	// Left gives the run directories that a dead daemon left, its Chromes ended.
 	Left(ctx context.Context) ([]*browser.Dir, error)
+	// Spare starts an empty Chrome; the options are what it will be asked for, as
+	// far as that is known.
+	Spare(ctx context.Context, dir *browser.Dir, o browser.Options) (Spare, error)
 	Fresh(ctx context.Context, dir *browser.Dir, o browser.Options) (Chrome, error)
 	Restored(ctx context.Context, dir *browser.Dir, doc state.Document, o browser.Options) (Chrome, []state.Component, error)
 }
@@ -89,18 +101,46 @@ func (c Chromes) Left(ctx context.Context) ([]*browser.Dir, error) {
 	return dirs, nil
 }
 
+// Spare starts an empty Chrome.
+func (c Chromes) Spare(ctx context.Context, dir *browser.Dir, o browser.Options) (Spare, error) {
+	p, err := c.Starter.Spare(ctx, dir, o)
+	if err != nil {
+		return nil, err // not a nil *browser.Spare in a Spare
+	}
+	return spare{p}, nil
+}
+
 // Fresh starts Chrome on an empty environment.
 func (c Chromes) Fresh(ctx context.Context, dir *browser.Dir, o browser.Options) (Chrome, error) {
-	b, err := c.Starter.Fresh(ctx, dir, o)
+	p, err := c.Spare(ctx, dir, o)
+	if err != nil {
+		return nil, err
+	}
+	return p.Fresh(ctx, o)
+}
+
+// Restored starts Chrome on an unpacked environment.
+func (c Chromes) Restored(ctx context.Context, dir *browser.Dir, doc state.Document, o browser.Options) (Chrome, []state.Component, error) {
+	b, report, err := c.Starter.Restored(ctx, dir, doc, o)
+	if err != nil {
+		return nil, nil, err
+	}
+	return b, report, nil
+}
+
+// spare is [Spare] over a real one.
+type spare struct{ *browser.Spare }
+
+func (p spare) Fresh(ctx context.Context, o browser.Options) (Chrome, error) {
+	b, err := p.Spare.Fresh(ctx, o)
 	if err != nil {
 		return nil, err // not a nil *Browser in a Chrome
 	}
 	return b, nil
 }
 
-// Restored starts Chrome on an unpacked environment.
-func (c Chromes) Restored(ctx context.Context, dir *browser.Dir, doc state.Document, o browser.Options) (Chrome, []state.Component, error) {
-	b, report, err := c.Starter.Restored(ctx, dir, doc, o)
+func (p spare) Restored(ctx context.Context, doc state.Document, o browser.Options) (Chrome, []state.Component, error) {
+	b, report, err := p.Spare.Restored(ctx, doc, o)
 	if err != nil {
 		return nil, nil, err
 	}

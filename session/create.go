@@ -32,6 +32,7 @@ func (s *Service) Create(ctx context.Context, c Caller, r Create) (Info, error) 
 	if err := s.claim(c, r.SessionID); err != nil {
 		return Info{}, err
 	}
+	defer s.spares.Refill() // not before: what it starts would slow this one down
 	defer s.unclaim(r.SessionID)
 	wait, cancel := ctx, context.CancelFunc(func() {})
 	if r.Wait > 0 {

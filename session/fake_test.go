@@ -43,7 +43,7 @@ func newFakeBrowsers(t *testing.T, root string) *fakeBrowsers {
 }
 
 // on makes a step do something else first; its error is the step's. The steps
-// are has, dir, fresh, restored (with a nil Chrome), capture, verify, environment,
+// are has, dir, spare (with a nil Chrome), fresh, restored, capture, verify, environment,
 // freeze, thaw, serve, check, close and kill.
 func (b *fakeBrowsers) on(step string, do func(*fakeChrome) error) {
 	b.mu.Lock()
@@ -99,32 +99,61 @@ func (b *fakeBrowsers) Left(ctx context.Context) ([]*browser.Dir, error) {
 	return Chromes{Starter: browser.NewStarter(b.launcher, time.Now)}.Left(ctx)
 }
 
-func (b *fakeBrowsers) Fresh(_ context.Context, dir *browser.Dir, o browser.Options) (Chrome, error) {
-	if err := b.step("fresh", nil); err != nil {
+func (b *fakeBrowsers) Spare(_ context.Context, dir *browser.Dir, o browser.Options) (Spare, error) {
+	if err := b.step("spare", nil); err != nil {
 		return nil, err
 	}
-	c := b.start(dir)
-	c.options = o
-	return c, nil
+	return &fakeSpare{fakeChrome: b.start(dir), made: o}, nil
 }
 
-func (b *fakeBrowsers) Restored(_ context.Context, dir *browser.Dir, doc state.Document, o browser.Options) (Chrome, []state.Component, error) {
-	if err := b.step("restored", nil); err != nil {
+func (b *fakeBrowsers) Fresh(ctx context.Context, dir *browser.Dir, o browser.Options) (Chrome, error) {
+	return (&fakeSpare{fakeChrome: b.start(dir)}).Fresh(ctx, o)
+}
+
+func (b *fakeBrowsers) Restored(ctx context.Context, dir *browser.Dir, doc state.Document, o browser.Options) (Chrome, []state.Component, error) {
+	return (&fakeSpare{fakeChrome: b.start(dir)}).Restored(ctx, doc, o)
+}
+
+// fakeSpare is a Chrome that is nobody's yet.
+type fakeSpare struct {
+	*fakeChrome
+	made browser.Options
+}
+
+func (p *fakeSpare) Fresh(_ context.Context, o browser.Options) (Chrome, error) {
+	if err := p.become("fresh"); err != nil {
+		return nil, err
+	}
+	p.options = o
+	return p.fakeChrome, nil
+}
+
+func (p *fakeSpare) Restored(_ context.Context, doc state.Document, o browser.Options) (Chrome, []state.Component, error) {
+	if err := p.become("restored"); err != nil {
 		return nil, nil, err
 	}
-	c := b.start(dir)
-	c.restored, c.options = doc, o
-	return c, []state.Component{{Name: state.ComponentCookies, Origin: "a.example", Saved: 1, Restored: 1}}, nil
+	p.restored, p.options = doc, o
+	return p.fakeChrome, []state.Component{{Name: state.ComponentCookies, Origin: "a.example", Saved: 1, Restored: 1}}, nil
 }
 
-// start makes a Chrome whose profile holds a file of its own.
+// become makes a session's Chrome of it, whose profile holds a file of its own.
+func (p *fakeSpare) become(step string) error {
+	err := p.b.step(step, p.fakeChrome)
+	if err == nil {
+		err = p.gone()
+	}
+	if err != nil {
+		p.die()
+		return err
+	}
+	profile := filepath.Join(p.dir.Profile(), datadir.Profile)
+	return errors.Join(os.MkdirAll(profile, 0o700),
+		os.WriteFile(filepath.Join(profile, "Files"), []byte("jar of "+p.dir.Name()), 0o600))
+}
+
+// start makes a Chrome.
 func (b *fakeBrowsers) start(dir *browser.Dir) *fakeChrome {
 	c := &fakeChrome{b: b, dir: dir, done: make(chan struct{}), left: make(chan struct{}), closing: state.DatadirClean}
-	profile := filepath.Join(dir.Profile(), datadir.Profile)
-	if err := errors.Join(os.MkdirAll(profile, 0o700),
-		os.WriteFile(filepath.Join(profile, "Files"), []byte("jar of "+dir.Name()), 0o600)); err != nil {
-		panic(err)
-	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.made = append(b.made, c)

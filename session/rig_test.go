@@ -7,6 +7,7 @@ import (
 	"os"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -46,6 +47,7 @@ type rig struct {
 	catalogue *brokenCatalogue
 	clock     *clock
 	keys      snapshot.Keys
+	short     atomic.Bool // of memory, where the test has the Service ask
 	// extensions is the folder of their store.
 	extensions string
 }

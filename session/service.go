@@ -26,6 +26,7 @@ type Config struct {
 	Engine      string          // of sessions for which nobody names one; "": browser.EngineChrome
 	MaxSessions int             // sessions that may live at once
 	Parked      pool.Limits     // of frozen Chromes kept by memory snapshots
+	Spares      pool.Limits     // of empty Chromes kept ahead of need
 	RescueTTL   time.Duration   // how long a rescue snapshot is kept
 	Unpack      snapshot.Limits // what an archive may unpack to
 	// Savers is how many sessions are saved at once when the daemon stops.
@@ -39,8 +40,10 @@ type Deps struct {
 	Catalogue profiles.Catalogue
 	// Extensions keeps the files of uploaded extensions.
 	Extensions *extension.Store
-	Now        func() time.Time
-	Log        *slog.Logger
+	// Room tells whether memory allows one more Chrome ahead of need; nil: it does.
+	Room func() bool
+	Now  func() time.Time
+	Log  *slog.Logger
 }
 
 // Service is the session room's face. Its methods are safe for concurrent
@@ -50,6 +53,7 @@ type Service struct {
 	Deps
 
 	parked  *pool.Parked[*parkedChrome]
+	spares  *pool.Spares[*spareChrome]
 	slots   *slots
 	tickets *tickets
 
@@ -75,6 +79,7 @@ func New(cfg Config, deps Deps) *Service {
 		tickets: newTickets(deps.Now), surveys: make(chan struct{}, maxSurveys), imports: make(chan struct{}, maxImports),
 		live: map[string]*live{}, creating: map[string]*claim{}}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
+	s.spares = pool.NewSpares(cfg.Spares, s.spareRoom, s.newSpare)
 	return s
 }
 
@@ -91,6 +96,7 @@ func (s *Service) Close(ctx context.Context) error {
 	}
 	s.mu.Unlock()
 	s.slots.close()
+	s.spares.Close()
 
 	stop := context.AfterFunc(ctx, s.cancel)
 	defer stop()
@@ -123,13 +129,13 @@ func (s *Service) Ready(ctx context.Context) error {
 }
 
 // Counts are for metrics and tests.
-type Counts struct{ Live, Parked int }
+type Counts struct{ Live, Parked, Spares int }
 
-// Counts tells how many sessions live and how many Chromes are parked.
+// Counts tells how many sessions live, and how many Chromes are parked and spare.
 func (s *Service) Counts() Counts {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return Counts{Live: len(s.live), Parked: s.parked.Len()}
+	return Counts{Live: len(s.live), Parked: s.parked.Len(), Spares: s.spares.Len()}
 }
 
 // find returns the live session, nil where there is none.
@@ -147,4 +153,5 @@ func (s *Service) forget(l *live) {
 	delete(s.live, l.id)
 	s.mu.Unlock()
 	s.slots.release()
+	s.spares.Refill()
 }

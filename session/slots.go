@@ -85,6 +85,13 @@ func (s *slots) next() {
 	s.queue = s.queue[1:]
 }
 
+// left is how many places nobody has.
+func (s *slots) left() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.free
+}
+
 // close turns everybody away, those who wait too.
 func (s *slots) close() {
 	s.mu.Lock()

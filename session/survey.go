@@ -3,7 +3,6 @@ package session
 import (
 	"context"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -49,7 +48,8 @@ func (s *Service) survey(ctx context.Context, j job, doc state.Document) state.D
 	}
 	ctx, cancel := context.WithTimeout(ctx, surveyDeadline)
 	defer cancel()
-	found, err := inventory.Read(ctx, filepath.Join(j.dir.Profile(), datadir.Profile))
+	profile := datadir.Path(j.dir.Profile())
+	found, err := inventory.Read(ctx, profile)
 	if err != nil {
 		s.Log.Warn("a profile could not be counted", "session", j.rec.ID, "error", err)
 		doc.Inventory = uncounted("it could not be read in time")
@@ -57,7 +57,7 @@ func (s *Service) survey(ctx context.Context, j job, doc state.Document) state.D
 	}
 	switch {
 	case doc.Datadir == state.DatadirClean:
-		lookFor(ctx, doc.Missed, filepath.Join(j.dir.Profile(), datadir.Profile))
+		lookFor(ctx, doc.Missed, profile)
 		lookForLocal(doc.Missed, found.LocalStorage)
 		doc = unwritten(doc, found.LocalStorage)
 	case doc.Datadir == state.DatadirCrash && !doc.Complete && found.LocalStorage.Cut:
@@ -152,7 +152,7 @@ func cutOff(doc state.Document) state.Document {
 // on the same profile, with what of it did not reach the disk. Where that cannot
 // be read, the new Chrome's report says what it brought back.
 func (s *Service) compared(ctx context.Context, j job, doc state.Document) state.Document {
-	root, err := os.OpenRoot(filepath.Join(j.dir.Profile(), datadir.Profile))
+	root, err := os.OpenRoot(datadir.Path(j.dir.Profile()))
 	if err != nil {
 		return doc
 	}

@@ -20,7 +20,8 @@ const (
 // The ways in which a restore went.
 const (
 	PathParked = "parked"
-	PathCold   = "cold"
+	PathWarm   = "warm" // in a spare
+	PathCold   = "cold" // in a Chrome that was started for it
 )
 
 // verified puts a verification's outcome into the report.

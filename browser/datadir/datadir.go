@@ -3,10 +3,11 @@
 // reads it.
 //
 // A user data directory holds one profile that matters, the folder named
-// [Profile]. Files beside that folder (Local State, Crashpad, component
-// downloads) belong to the Chrome that runs, not to the user's environment:
-// cookies and passwords are readable elsewhere because every Chrome is started
-// with --password-store=basic, whose key is fixed.
+// [Profile], or [Spare] where nothing was brought in beside the profile that
+// Chrome started with (see [Folder]). Files beside that folder (Local State,
+// Crashpad, component downloads) belong to the Chrome that runs, not to the
+// user's environment: cookies and passwords are readable elsewhere because every
+// Chrome is started with --password-store=basic, whose key is fixed.
 package datadir
 
 import (
@@ -31,6 +32,37 @@ const Extensions = "extensions"
 // directory, and the first element of its files' names in an archive.
 const Profile = "Default"
 
+// Spare is the folder of the profile that every Chrome starts with, empty. A
+// fresh session keeps it; where an environment is brought in beside it, it is
+// closed and of no more interest.
+const Spare = "Spare"
+
+// Folder is the folder of a user data directory that holds the environment.
+func Folder(userDataDir string) string {
+	if isDir(userDataDir, Profile) || !isDir(userDataDir, Spare) {
+		return Profile
+	}
+	return Spare
+}
+
+// Path is where the environment's folder is.
+func Path(userDataDir string) string { return filepath.Join(userDataDir, Folder(userDataDir)) }
+
+// Settle gives the environment's folder the name [Profile], so that Chrome can be
+// started anew and the environment brought in. No Chrome may run on it.
+func Settle(userDataDir string) error {
+	if err := checkReal(userDataDir); err != nil || Folder(userDataDir) == Profile {
+		return err
+	}
+	err := os.Rename(filepath.Join(userDataDir, Spare), filepath.Join(userDataDir, Profile))
+	return fault.Wrap(err, fault.StoreFailed, "datadir.settle", "the profile's folder could not be renamed")
+}
+
+func isDir(userDataDir, folder string) bool {
+	info, err := os.Lstat(filepath.Join(userDataDir, folder))
+	return err == nil && info.IsDir()
+}
+
 // File is one file or folder of an environment.
 type File struct {
 	Name string // slash-separated, from the user data directory: "Default/Cookies"
@@ -40,9 +72,9 @@ type File struct {
 }
 
 // Select lists what of a user data directory belongs into an archive, sorted
-// by name: the extensions, and the profile without caches, locks, sockets, links and whatever else
-// Chrome makes again by itself. A folder comes before what is in it; empty
-// folders are left out.
+// by name: the extensions, and the profile ([Folder]) without caches, locks,
+// sockets, links and whatever else Chrome makes again by itself. A folder comes
+// before what is in it; empty folders are left out.
 //
 // It reads the folder only. Chrome must have closed it or stand still; of one
 // that runs the list is a guess.
@@ -51,10 +83,10 @@ func Select(userDataDir string) ([]File, error) {
 	if err := checkReal(userDataDir); err != nil {
 		return nil, err
 	}
-	files, err := list(userDataDir, Profile)
+	files, err := list(userDataDir, Folder(userDataDir), Profile)
 	if _, missing := os.Lstat(filepath.Join(userDataDir, Extensions)); err == nil && missing == nil {
 		var extensions []File
-		extensions, err = list(userDataDir, Extensions)
+		extensions, err = list(userDataDir, Extensions, Extensions)
 		files = append(files, extensions...)
 	}
 	if err != nil {
@@ -64,8 +96,9 @@ func Select(userDataDir string) ([]File, error) {
 	return files, nil
 }
 
-// list lists what is kept of one folder of a user data directory.
-func list(userDataDir, folder string) ([]File, error) {
+// list lists what is kept of one folder of a user data directory, named as if
+// the folder had the name that it has in archives.
+func list(userDataDir, folder, as string) ([]File, error) {
 	var files []File
 	root := filepath.Join(userDataDir, folder)
 	err := filepath.WalkDir(root, func(p string, d fs.DirEntry, err error) error {
@@ -75,11 +108,11 @@ func list(userDataDir, folder string) ([]File, error) {
 		if err != nil {
 			return err
 		}
-		rel, err := filepath.Rel(userDataDir, p)
+		rel, err := filepath.Rel(root, p)
 		if err != nil {
 			return err
 		}
-		name := filepath.ToSlash(rel)
+		name := path.Join(as, filepath.ToSlash(rel))
 		if Droppable(name) {
 			if d.IsDir() {
 				return fs.SkipDir
@@ -155,6 +188,5 @@ func InExtension(name string) (id, file string, ok bool) {
 
 // Exists reports whether the user data directory holds a profile.
 func Exists(userDataDir string) bool {
-	info, err := os.Stat(filepath.Join(userDataDir, Profile))
-	return err == nil && info.IsDir()
+	return isDir(userDataDir, Folder(userDataDir))
 }

@@ -18,6 +18,10 @@ import (
 // Prepare readies a profile for Chrome: an environment that was unpacked, or
 // an empty folder for a fresh one.
 type Prepare struct {
+	// Folder is the profile's; empty: [Profile].
+	Folder string
+	// Empty removes what the folder holds first.
+	Empty bool
 	// RestoreTabs lets Chrome reopen the tabs of its session files. Without it
 	// they are removed; session cookies come back either way.
 	RestoreTabs bool
@@ -27,10 +31,19 @@ type Prepare struct {
 	// Policy decides what pages may; Before is the one that the environment was
 	// saved with, and that this one replaces. Nil is none.
 	Policy, Before *state.PermissionPolicy
+	// Languages are what sites are told, as in Accept-Language without weights
+	// ("de-DE,de"); empty leaves the profile's own.
+	Languages string
+	// Proxy is what requests go through; nil is none.
+	Proxy *Proxy
 	// Extensions are those that the profile may have. Others that lie in a
 	// folder of their own are forgotten.
 	Extensions []Extension
 }
+
+// Proxy is a profile's proxy, in the words of --proxy-server and
+// --proxy-bypass-list.
+type Proxy struct{ Server, Bypass string }
 
 // Run writes the preferences that every session's Chrome needs into the
 // profile of the user data directory:
@@ -59,28 +72,37 @@ func (p Prepare) Run(userDataDir string) (unknown []string, err error) {
 		return nil, fault.Wrap(err, fault.StoreFailed, op, "the profile's folder cannot be opened")
 	}
 	defer func() { _ = root.Close() }() // only a handle
-	if err := root.Mkdir(Profile, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+	folder := p.Folder
+	if folder == "" {
+		folder = Profile
+	}
+	if p.Empty {
+		if err := root.RemoveAll(folder); err != nil {
+			return nil, fault.Wrap(err, fault.StoreFailed, op, "an earlier profile could not be removed")
+		}
+	}
+	if err := root.Mkdir(folder, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 		return nil, fault.Wrap(err, fault.StoreFailed, op, "the profile's folder could not be made")
 	}
-	for folder, drop := range map[string]bool{
+	for name, drop := range map[string]bool{
 		"Sessions": !p.RestoreTabs, "Sessions_Encrypted": !p.RestoreTabs, // Chrome 156 writes both
 		"Session Storage": p.StaleSessionStorage,
 	} {
 		if !drop {
 			continue
 		}
-		if err := root.RemoveAll(path.Join(Profile, folder)); err != nil {
+		if err := root.RemoveAll(path.Join(folder, name)); err != nil {
 			return nil, fault.Wrap(err, fault.StoreFailed, op, "the saved tabs could not be removed")
 		}
 	}
 	known := map[string]bool{}
-	err = edit(root, path.Join(Profile, "Secure Preferences"), false, func(prefs map[string]any) {
+	err = edit(root, path.Join(folder, "Secure Preferences"), false, func(prefs map[string]any) {
 		p.placeExtensions(prefs, known)
 	})
 	if err != nil {
 		return nil, err
 	}
-	err = edit(root, path.Join(Profile, "Preferences"), true, func(prefs map[string]any) {
+	err = edit(root, path.Join(folder, "Preferences"), true, func(prefs map[string]any) {
 		p.prepare(prefs)
 		p.placeExtensions(prefs, known)
 		unknown = p.announceExtensions(prefs, known)
@@ -96,6 +118,18 @@ func (p Prepare) prepare(prefs map[string]any) {
 	decide(profile, p.Policy, p.Before)
 	for _, folder := range []string{"download", "savefile"} {
 		delete(object(prefs, folder), "default_directory")
+	}
+	if p.Languages != "" {
+		// The first is what pages are told, the second what it is made from.
+		object(prefs, "intl")["accept_languages"] = p.Languages
+		object(prefs, "intl")["selected_languages"] = p.Languages
+	}
+	delete(prefs, "proxy")
+	delete(object(prefs, "webrtc"), "ip_handling_policy")
+	if p.Proxy != nil {
+		prefs["proxy"] = map[string]any{"mode": "fixed_servers", "server": p.Proxy.Server, "bypass_list": p.Proxy.Bypass}
+		// WebRTC would send datagrams past the proxy and tell the machine's addresses.
+		object(prefs, "webrtc")["ip_handling_policy"] = "disable_non_proxied_udp"
 	}
 }
 

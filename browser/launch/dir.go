@@ -89,9 +89,20 @@ func (d *Dir) tmp() string { return filepath.Join(d.Path, "tmp") }
 // nothing.
 func (d *Dir) Own() error { return d.own(d.Path) }
 
-// OwnProfile is [Dir.Own] for one profile's folder alone, which the Chrome that
-// runs does not use yet.
-func (d *Dir) OwnProfile(name string) error { return d.own(filepath.Join(d.Profile(), name)) }
+// OwnProfile is [Dir.Own] for some folders of the user data directory alone,
+// which the Chrome that runs does not use yet. One that is not there is none.
+func (d *Dir) OwnProfile(names ...string) error {
+	for _, name := range names {
+		folder := filepath.Join(d.Profile(), name)
+		if _, err := os.Lstat(folder); errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err := d.own(folder); err != nil {
+			return err
+		}
+	}
+	return nil
+}
 
 func (d *Dir) own(root string) error {
 	if d.UID == os.Geteuid() {

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"time"
 
@@ -92,11 +93,11 @@ func start(ctx context.Context, c *serveCmd, log *slog.Logger) (_ *daemon, err e
 	if err != nil {
 		return nil, err
 	}
-	log.Info("limits", "max_sessions", limits.MaxSessions, "parked", limits.Parked.Size)
+	log.Info("limits", "max_sessions", limits.MaxSessions, "parked", limits.Parked.Size, "spares", limits.Spares.Size)
 	d.service = session.New(limits, session.Deps{
 		Browsers:  session.Chromes{Starter: browser.NewStarter(launcher, time.Now)},
 		Vault:     snapshot.NewVault(store, keys, snapshot.Options{Now: time.Now}),
-		Catalogue: catalogue, Extensions: extensions, Now: time.Now, Log: log,
+		Catalogue: catalogue, Extensions: extensions, Room: roomForSpare, Now: time.Now, Log: log,
 	})
 	// Closed here only when the start fails; serve closes it first otherwise.
 	d.closers = append(d.closers, func() error { return d.service.Close(context.WithoutCancel(ctx)) })
@@ -217,7 +218,12 @@ func (c *serveCmd) limits() (session.Config, error) {
 	if parked < 0 {
 		parked = max(n/4, 1)
 	}
+	spares := c.Spares
+	if spares < 0 {
+		spares = sparesFor(runtime.NumCPU(), n)
+	}
 	return session.Config{Engine: c.Engine, MaxSessions: n, Parked: pool.Limits{Size: parked, Age: c.ParkedAge},
+		Spares:    pool.Limits{Size: spares, Age: c.SpareAge},
 		RescueTTL: c.RescueTTL, Unpack: snapshot.Limits{Entries: 1 << 20, Bytes: c.MaxUnpack}, Savers: 4}, nil
 }
 

@@ -10,13 +10,34 @@ import (
 // What one session's Chrome needs and what is left to the machine, in bytes.
 // A logged-in page in full Chrome measured 340–361 MB of proportional memory.
 const (
-	sessionMemory = 400 << 20
-	spareMemory   = 1 << 30
+	sessionMemory  = 400 << 20
+	reservedMemory = 1 << 30
 )
 
 // sessionsIn is how many sessions fit into so much memory: at least one.
 func sessionsIn(bytes int64) int {
-	return int(max((bytes-spareMemory)/sessionMemory, 1))
+	return int(max((bytes-reservedMemory)/sessionMemory, 1))
+}
+
+// maxSpares is how many spares are kept where no flag says so: starting one keeps
+// a core or two busy for a moment.
+const maxSpares = 2
+
+// sparesFor is how many spares a machine with so many cores keeps, when so many
+// sessions fit into its memory: one for every two cores, and none where a single
+// session takes all there is.
+func sparesFor(cores, sessions int) int {
+	if sessions < 2 {
+		return 0
+	}
+	return min(max(cores/2, 1), maxSpares)
+}
+
+// roomForSpare reports whether the machine can give a Chrome the memory that
+// nobody needs yet.
+func roomForSpare() bool {
+	memory, err := availableMemory()
+	return err == nil && memory >= reservedMemory+sessionMemory
 }
 
 // availableMemory is what the machine has to give now, or the container's

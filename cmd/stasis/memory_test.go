@@ -4,14 +4,22 @@ import "testing"
 
 func TestSessionsInMemory(t *testing.T) {
 	for bytes, want := range map[int64]int{
-		0:                                  1,
-		spareMemory:                        1,
-		spareMemory + 2*sessionMemory - 1:  1,
-		spareMemory + 2*sessionMemory:      2,
-		spareMemory + 10*sessionMemory + 1: 10,
+		0:                                     1,
+		reservedMemory:                        1,
+		reservedMemory + 2*sessionMemory - 1:  1,
+		reservedMemory + 2*sessionMemory:      2,
+		reservedMemory + 10*sessionMemory + 1: 10,
 	} {
 		if got := sessionsIn(bytes); got != want {
 			t.Errorf("sessionsIn(%d) = %d, want %d", bytes, got, want)
+		}
+	}
+}
+
+func TestSparesFor(t *testing.T) {
+	for _, test := range []struct{ cores, sessions, want int }{{1, 1, 0}, {8, 1, 0}, {1, 2, 1}, {2, 9, 1}, {4, 9, 2}, {64, 99, 2}} {
+		if got := sparesFor(test.cores, test.sessions); got != test.want {
+			t.Errorf("sparesFor(%d, %d) = %d, want %d", test.cores, test.sessions, got, test.want)
 		}
 	}
 }

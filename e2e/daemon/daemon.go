@@ -48,6 +48,7 @@ type Daemon struct {
 	Dir  string // its data directory
 	args []string
 	env  []string
+	kept int          // spares
 	http *http.Client // holds every exchange against openapi.yaml
 
 	cmd  *exec.Cmd
@@ -63,7 +64,14 @@ type Options struct {
 	Env  []string // further environment
 	// Prefix is a command that runs the binary, such as setpriv and its flags.
 	Prefix []string
+	// NoSpares keeps no Chrome ahead of need: for a test that must find the
+	// Chrome of a session among the daemon's processes or folders.
+	NoSpares bool
 }
+
+// spares is how many Chromes a daemon keeps ahead of need, whatever machine the
+// tests run on.
+const spares = 1
 
 var build = sync.OnceValues(func() (string, error) {
 	dir, err := os.MkdirTemp("", "stasis-e2e-")
@@ -130,7 +138,11 @@ func Start(t testing.TB, o Options) *Daemon {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := &Daemon{Dir: o.Dir, env: append(uids(), o.Env...), log: &buffer{}, http: &http.Client{Transport: described}}
+	kept := spares
+	if o.NoSpares {
+		kept = 0
+	}
+	d := &Daemon{Dir: o.Dir, kept: kept, env: append(append(uids(), fmt.Sprint("STASIS_SPARES=", kept)), o.Env...), log: &buffer{}, http: &http.Client{Transport: described}}
 	d.args = append(append(append([]string{}, o.Prefix...), Binary(t), "serve", "--listen", "127.0.0.1:0", "--data-dir", o.Dir), o.Args...)
 	t.Cleanup(func() {
 		d.Stop(t)
@@ -199,6 +211,15 @@ func (d *Daemon) Stop(t testing.TB) {
 	if strings.Contains(d.Log(), "DATA RACE") {
 		t.Errorf("the daemon has a data race")
 	}
+}
+
+// Spares is how many Chromes it keeps ahead of need, once it has come to rest:
+// none when it does not run.
+func (d *Daemon) Spares() int {
+	if !d.running() {
+		return 0
+	}
+	return d.kept
 }
 
 // Kill ends the daemon with SIGKILL and waits for the daemon alone.

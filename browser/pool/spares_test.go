@@ -1,0 +1,110 @@
+package pool_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stasisd/stasis/browser/pool"
+)
+
+// spares is a pool whose Chromes the test sees.
+type spares struct {
+	*pool.Spares[*chrome]
+	started chan *chrome
+}
+
+func newSpares(t *testing.T, limits pool.Limits, room int, fails *error) spares {
+	s := spares{started: make(chan *chrome, 10)}
+	s.Spares = pool.NewSpares(limits, func() int { return room }, func(context.Context) (*chrome, error) {
+		if fails != nil && *fails != nil {
+			return nil, *fails
+		}
+		c := newChrome()
+		s.started <- c
+		return c, nil
+	})
+	t.Cleanup(s.Close)
+	return s
+}
+
+// has waits until so many are ready.
+func (s spares) has(t *testing.T, n int) {
+	t.Helper()
+	for tick := time.Tick(time.Millisecond); s.Len() != n; {
+		select {
+		case <-tick:
+		case <-t.Context().Done():
+			t.Fatalf("%d spares, not %d", s.Len(), n)
+		}
+	}
+}
+
+func TestSparesAreReplacedWhenAsked(t *testing.T) {
+	s := newSpares(t, pool.Limits{Size: 2, Age: time.Hour}, 9, nil)
+	if _, ok := s.Take(); ok {
+		t.Error("a spare before the first Refill")
+	}
+	s.Refill()
+	s.has(t, 2)
+	first, second := <-s.started, <-s.started
+	if c, ok := s.Take(); !ok || c != first {
+		t.Error("not the oldest")
+	}
+	if c, ok := s.Take(); !ok || c != second {
+		t.Error("not the next")
+	}
+	// A burst does not wait for more.
+	if _, ok := s.Take(); ok || len(s.started) > 0 {
+		t.Error("one more without a Refill")
+	}
+	s.Refill()
+	s.has(t, 2)
+	third, fourth := <-s.started, <-s.started
+	s.Keep(1)
+	if !third.dead() || fourth.dead() || s.Len() != 1 {
+		t.Errorf("third %v, fourth %v, %d kept", third.dead(), fourth.dead(), s.Len())
+	}
+	s.Close()
+	if first.dead() || second.dead() || !fourth.dead() {
+		t.Error("Close ends what is in the pool, and nothing that was taken")
+	}
+	s.Refill()
+	if _, ok := s.Take(); ok {
+		t.Error("a closed pool has a spare")
+	}
+}
+
+// No more are started than there is room for, and one that dies is replaced.
+func TestADeadSpareIsReplaced(t *testing.T) {
+	s := newSpares(t, pool.Limits{Size: 5, Age: time.Hour}, 1, nil)
+	s.Refill()
+	c := <-s.started
+	s.has(t, 1)
+	_ = c.Kill(t.Context())
+	next := <-s.started
+	s.has(t, 1)
+	if got, ok := s.Take(); !ok || got != next {
+		t.Error("the dead one was handed out, or none")
+	}
+	_ = next.Kill(t.Context())
+}
+
+func TestAnOldSpareIsReplaced(t *testing.T) {
+	s := newSpares(t, pool.Limits{Size: 1, Age: 20 * time.Millisecond}, 9, nil)
+	s.Refill()
+	<-(<-s.started).Done()
+	<-(<-s.started).Done()
+}
+
+// A start that fails is tried again later, and does not hold Close up.
+func TestAStartThatFails(t *testing.T) {
+	broken := errors.New("broken on purpose")
+	s := newSpares(t, pool.Limits{Size: 1, Age: time.Hour}, 9, &broken)
+	s.Refill()
+	s.Close()
+	if s.Len() != 0 {
+		t.Error("a spare that did not start")
+	}
+}

@@ -1,0 +1,225 @@
+package browser
+
+import (
+	"context"
+	"path/filepath"
+	"reflect"
+	"time"
+
+	"github.com/chromedp/cdproto/browser"
+	"github.com/chromedp/cdproto/cdp"
+
+	"github.com/stasisd/stasis/browser/datadir"
+	"github.com/stasisd/stasis/browser/inventory"
+	"github.com/stasisd/stasis/browser/sift"
+	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/state"
+)
+
+// aliveDeadline bounds how long a spare may take to answer, which is a matter of
+// milliseconds: one that hangs is given up.
+const aliveDeadline = 2 * time.Second
+
+// Spare is a live, empty Chrome with one blank tab. Every Chrome is one first;
+// then it becomes a session's, once: as it is, or with an environment brought
+// in. Started ahead of need it saves most of the time that a restore takes.
+type Spare struct {
+	starter *Starter
+	b       *Browser
+	made    Options // what it was started for
+	// unknown are the IDs of the extensions that it was started for and that
+	// Chrome does not load by itself.
+	unknown []string
+}
+
+// Spare starts an empty Chrome. The options say what it is going to be asked for,
+// as far as that is known; the zero value is asked for most.
+func (s *Starter) Spare(ctx context.Context, dir *Dir, o Options) (*Spare, error) {
+	proxy, relay, err := startProxy(o.Overrides.Proxy, dir.UID)
+	if err != nil {
+		return nil, err
+	}
+	empty := preparation(dir, state.Document{}, o, proxy)
+	empty.Folder, empty.Empty, empty.RestoreTabs = datadir.Spare, true, true
+	unknown, err := empty.Run(dir.Profile())
+	if err == nil {
+		err = dir.Own()
+	}
+	var b *Browser
+	if err == nil {
+		b, err = s.start(ctx, dir, datadir.Spare, o)
+	}
+	if err != nil {
+		relay.Close()
+		return nil, err
+	}
+	b.relay = relay
+	if err := b.keepDownloads(ctx); err != nil {
+		return nil, b.abandon(ctx, err)
+	}
+	return &Spare{starter: s, b: b, made: o, unknown: unknown}, nil
+}
+
+// Dir is where it lives on disk. An environment that is to be brought in is
+// unpacked there.
+func (p *Spare) Dir() *Dir { return p.b.dir }
+
+// Done is closed when its process tree has gone.
+func (p *Spare) Done() <-chan struct{} { return p.b.Done() }
+
+// Kill ends it, and waits; see [Browser.Kill].
+func (p *Spare) Kill(ctx context.Context) error { return p.b.Kill(ctx) }
+
+// AtStart are those of the overrides that Chrome takes when it starts, and holds
+// to in every process from then on.
+func AtStart(o state.Overrides) state.Overrides {
+	return state.Overrides{UserAgent: o.UserAgent, Timezone: o.Timezone}
+}
+
+// suits reports whether an empty environment with these options is what it has
+// already.
+func (p *Spare) suits(o Options) bool {
+	is, made := o.Overrides, p.made.Overrides
+	return is.Locale == made.Locale && reflect.DeepEqual(other(is.Proxy), other(made.Proxy)) &&
+		reflect.DeepEqual(is.Permissions(), made.Permissions()) &&
+		len(o.Extensions) == len(p.made.Extensions) && (len(o.Extensions) == 0 || reflect.DeepEqual(o.Extensions, p.made.Extensions))
+}
+
+// Fresh makes an empty environment of it. What a profile must say before Chrome
+// reads it is brought in with an empty one. An extension that Chrome refuses is
+// invalid_extension. After an error it has ended.
+func (p *Spare) Fresh(ctx context.Context, o Options) (*Browser, error) {
+	if !p.suits(o) {
+		b, report, err := p.Restored(ctx, state.Document{Complete: true, Datadir: state.DatadirNone}, o)
+		if err == nil {
+			err = refusedExtension(report, o)
+		}
+		if err != nil {
+			return nil, p.b.abandon(ctx, err)
+		}
+		return b, nil
+	}
+	b := p.b
+	b.options = o
+	if err := p.alive(ctx); err != nil {
+		return nil, b.abandon(ctx, err)
+	}
+	refused, err := b.loadExtensions(ctx, state.Document{}, p.unknown)
+	if err != nil {
+		return nil, b.abandon(ctx, err)
+	}
+	report, err := b.reportExtensions(ctx, state.Document{}, refused)
+	if err == nil {
+		err = refusedExtension(report, o)
+	}
+	if err != nil {
+		return nil, b.abandon(ctx, err)
+	}
+	b.givePasskeys(state.Passkeys{})
+	if err := b.attend(ctx, b.setups()...); err != nil {
+		return nil, b.abandon(ctx, err)
+	}
+	return b, nil
+}
+
+// refusedExtension is the error of an extension that a fresh environment was to
+// have and does not.
+func refusedExtension(report []state.Component, o Options) error {
+	for _, line := range report {
+		for _, e := range o.Extensions {
+			if line.Name == state.ComponentExtensions && line.Origin == e.Origin() && line.Restored == 0 {
+				return fault.New(fault.InvalidExtension, "browser.start", "extension %s (%s): %s", e.ID, e.Name, line.Reason)
+			}
+		}
+	}
+	return nil
+}
+
+// Restored brings the environment in that lies in its directory, with the state
+// document of its archive.
+//
+// The profile is brought in beside the empty one, so that the daemon is attached
+// to every tab before its first request. A profile that a newer Chrome (by major
+// version) wrote is not used: an older one runs on it and loses data without a
+// word. Then the document is laid on an empty profile; where there is none to
+// speak of, the error is unsupported. After an error it has ended.
+func (p *Spare) Restored(ctx context.Context, doc state.Document, o Options) (*Browser, []state.Component, error) {
+	b := p.b
+	own := o.Overrides
+	o.Overrides = own.Over(doc.Overrides)
+	b.options = o
+	alive := make(chan error, 1)
+	go func() { alive <- p.alive(ctx) }()
+	unknown, proxy, err := p.ready(ctx, doc, o)
+	if gone := <-alive; gone != nil {
+		err = gone
+	}
+	if err != nil {
+		return nil, nil, b.abandon(ctx, err)
+	}
+	if doc.Datadir != state.DatadirNone && state.Newer(doc.Chrome.Version, b.version) {
+		if doc, unknown, err = setAside(ctx, b.dir, doc, o, proxy); err != nil {
+			return nil, nil, b.abandon(ctx, err)
+		}
+		b.salvage = salvage{}
+		if err := b.salvage.layLocal(ctx, b.dir, doc.Local, b.now()); err != nil {
+			return nil, nil, b.abandon(ctx, err)
+		}
+	}
+	b.givePasskeys(doc.Passkeys)
+	if err := b.attend(ctx, b.setups()...); err != nil {
+		return nil, nil, b.abandon(ctx, err)
+	}
+	report, err := b.bringIn(ctx, doc, o, unknown)
+	if err != nil {
+		return nil, nil, b.abandon(ctx, err)
+	}
+	report = append(report, state.OverrideLines(doc.Overrides, own)...)
+	return b, append(report, b.passkeyLines(doc.Passkeys)...), nil
+}
+
+// ready inspects the profile and prepares it for Chrome. It returns the
+// extensions that the profile does not know, and the proxy that it was told.
+func (p *Spare) ready(ctx context.Context, doc state.Document, o Options) (unknown []string, proxy *datadir.Proxy, err error) {
+	dir := p.b.dir
+	// Before they are prepared for this session.
+	settings, err := inventory.Settings(ctx, filepath.Join(dir.Profile(), datadir.Profile))
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := datadir.ResetBroken(dir.Profile()); err != nil {
+		return nil, nil, err
+	}
+	p.b.relay.Close() // of the empty profile
+	if proxy, p.b.relay, err = startProxy(o.Overrides.Proxy, dir.UID); err != nil {
+		return nil, nil, err
+	}
+	tabs, profile := tabsOf(doc, o), preparation(dir, doc, o, proxy)
+	profile.RestoreTabs = o.RestoreTabs && !doc.TabsByURL && (tabs != tabsNone || doc.Datadir == state.DatadirClean)
+	profile.StaleSessionStorage = tabs == tabsStale
+	profile.Before = doc.Overrides.Permissions()
+	if err := sift.PutBack(ctx, filepath.Join(dir.Profile(), datadir.Profile)); err != nil {
+		return nil, nil, err
+	}
+	if unknown, err = profile.Run(dir.Profile()); err != nil {
+		return nil, nil, err
+	}
+	if p.b.salvage, err = p.starter.inspect(ctx, dir, doc, settings); err != nil {
+		return nil, nil, err
+	}
+	return unknown, proxy, dir.OwnProfile(datadir.Profile, datadir.Extensions)
+}
+
+// preparation is what every profile of these options must say.
+func preparation(dir *Dir, doc state.Document, o Options, proxy *datadir.Proxy) datadir.Prepare {
+	return datadir.Prepare{Policy: o.Overrides.Permissions(), Languages: acceptLanguages(o.Overrides.Locale), Proxy: proxy,
+		Extensions: placed(dir, doc, o.Extensions)}
+}
+
+// alive returns nil once Chrome has answered.
+func (p *Spare) alive(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, aliveDeadline)
+	defer cancel()
+	_, err := cdp.Call(ctx, p.b.driver, browser.GetVersion, cdp.Empty{})
+	return fault.Wrap(err, fault.BrowserFailed, "browser.spare", "the spare Chrome did not answer")
+}

@@ -1,0 +1,185 @@
+package browser
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/target"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/state"
+)
+
+// spare is one that was started ahead of need, for nothing in particular.
+func (r *rig) spare() *Spare {
+	r.t.Helper()
+	p, err := r.Spare(within(r.t), r.dir(), Options{})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	r.ends(p.b)
+	return p
+}
+
+// A spare becomes a fresh session as it is; what that saves is brought into
+// another spare, whole, and saved and brought in again.
+func TestSpares(t *testing.T) {
+	r := newRig(t)
+	s := newSite(t, map[string]string{"/one": seen, "/two": seen})
+	b, err := r.spare().Fresh(within(t), Options{RestoreTabs: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if pages, err := b.Pages(within(t)); err != nil || len(pages) != 1 || pages[0].URL != blankURL {
+		t.Errorf("a fresh session shows %+v, %v", pages, err)
+	}
+	r.lay(b, s)
+	for range 2 {
+		doc := r.closed(b)
+		files, err := b.Environment()
+		if err != nil {
+			t.Fatal(err)
+		}
+		names := make([]string, 0, len(files))
+		for _, f := range files {
+			names = append(names, f.Name)
+			if !strings.HasPrefix(f.Name, "Default/") {
+				t.Errorf("%s is no file of an environment", f.Name)
+			}
+		}
+		if !slices.Contains(names, "Default/Cookies") {
+			t.Errorf("the environment has only %v", names)
+		}
+		p := r.spare()
+		r.bring(p, b)
+		before := len(s.requests())
+		var report []state.Component
+		if b, report, err = p.Restored(within(t), doc, Options{RestoreTabs: true}); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(laid, r.look(b, s)); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+		asked := s.requests()[before:]
+		slices.Sort(asked)
+		if diff := cmp.Diff([]string{"/one session=s1; kept=k1", "/two session=s1; kept=k1"}, sortCookies(asked)); diff != "" {
+			t.Errorf("requests (-want +got):\n%s", diff)
+		}
+		found, err := b.Verify(within(t), doc, report)
+		if err != nil || len(found.Differences) != 0 {
+			t.Errorf("verification: %+v, %v", found, err)
+		}
+	}
+}
+
+// bring lays a closed Chrome's environment into a spare's directory, as an
+// archive brings it.
+func (r *rig) bring(p *Spare, from *Browser) {
+	r.t.Helper()
+	files, err := from.Environment()
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	for _, f := range files {
+		to := filepath.Join(p.Dir().Profile(), f.Name)
+		body, err := os.ReadFile(f.Path)
+		if err == nil {
+			err = os.MkdirAll(filepath.Dir(to), 0o700)
+		}
+		if err == nil {
+			err = os.WriteFile(to, body, 0o600)
+		}
+		if err != nil {
+			r.t.Fatal(err)
+		}
+	}
+}
+
+// What a profile must say before Chrome reads it, an empty one is brought into a
+// spare for: permissions, languages, a proxy. They hold for every document and
+// worker, from the first request on, and in contexts that clients make.
+func TestASpareForOtherProfiles(t *testing.T) {
+	r, m := newRig(t), newMirror(t)
+	var direct atomic.Int32
+	forward := httputil.ReverseProxy{Rewrite: func(p *httputil.ProxyRequest) { p.Out.Header.Set("X-Proxied", "yes") }}
+	proxy := httptest.NewServer(&forward)
+	t.Cleanup(proxy.Close)
+	m.sees = func(req *http.Request) {
+		if req.Header.Get("X-Proxied") == "" {
+			direct.Add(1)
+		}
+	}
+	b, err := r.spare().Fresh(within(t), Options{Overrides: state.Overrides{Locale: "fr-FR",
+		Proxy:            &state.Proxy{Server: proxy.URL, Bypass: "<-loopback>"},
+		PermissionPolicy: &state.PermissionPolicy{Default: state.DecisionAllow}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if pages, err := b.Pages(within(t)); err != nil || len(pages) != 1 || pages[0].URL != blankURL {
+		t.Errorf("a fresh session shows %+v, %v", pages, err)
+	}
+	r.open(b, m.url+"/page")
+	if got := r.eval(b, m.url+"/page", `navigator.permissions.query({name: "notifications"}).then(p => p.state)`); got != "granted" {
+		t.Errorf("notifications are %s", got)
+	}
+	for who, told := range m.what(t, everyone...) {
+		if told["languages"] != "fr-FR,fr" || told["locale"] != "fr-FR" {
+			t.Errorf("%s is told %v", who, told)
+		}
+	}
+	made, err := cdp.Call(within(t), b.driver, target.CreateBrowserContext, target.CreateBrowserContextParams{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := cdp.Call(within(t), b.driver, target.CreateTarget, target.CreateTargetParams{URL: m.url + "/apart", BrowserContextID: made.BrowserContextID}); err != nil {
+		t.Fatal(err)
+	}
+	m.what(t, "apart")
+	for _, path := range []string{"page", "frame", "worker.js", "shared.js", "service.js", "apart"} {
+		// To those of a context that a client made Chrome adds its own.
+		if got := m.header(path, "Accept-Language"); got != "fr-FR,fr;q=0.9" && (path != "apart" || !strings.HasPrefix(got, "fr-FR,fr;q=0.9")) {
+			t.Errorf("the first request of %s had the languages %q", path, got)
+		}
+	}
+	if n := direct.Load(); n > 0 {
+		t.Errorf("%d requests went past the proxy", n)
+	}
+}
+
+// A spare that hangs is given up within its deadline, and leaves nothing.
+func TestASpareThatHangs(t *testing.T) {
+	r := newRig(t)
+	for name, take := range map[string]func(context.Context, *Spare) error{
+		"fresh": func(ctx context.Context, p *Spare) error {
+			_, err := p.Fresh(ctx, Options{})
+			return err
+		},
+		"restored": func(ctx context.Context, p *Spare) error {
+			_, _, err := p.Restored(ctx, state.Document{Complete: true, Datadir: state.DatadirNone}, Options{})
+			return err
+		},
+	} {
+		p := r.spare()
+		if err := p.b.process.Freeze(within(t)); err != nil {
+			t.Fatal(err)
+		}
+		if err := take(within(t), p); !fault.Is(err, fault.BrowserFailed) {
+			t.Errorf("%s: %v", name, err)
+		}
+		select {
+		case <-p.Done():
+		default:
+			t.Errorf("%s: it lives on", name)
+		}
+	}
+}

@@ -1,0 +1,149 @@
+package session
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stasisd/stasis/browser/pool"
+	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/state"
+)
+
+// spared is a rig whose spares are ready.
+func spared(t *testing.T, n int, change func(*Config)) *rig {
+	t.Helper()
+	r := newRig(t, func(c *Config) {
+		c.Spares = pool.Limits{Size: n, Age: time.Hour}
+		if change != nil {
+			change(c)
+		}
+	})
+	r.Room = func() bool { return !r.short.Load() }
+	if err := r.Recover(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	r.ready(n)
+	return r
+}
+
+// ready waits until so many spares are there.
+func (r *rig) ready(n int) {
+	r.t.Helper()
+	await(r.t, "the spares are ready", func() bool { return r.Counts().Spares == n })
+}
+
+// Fresh sessions and restores take a spare, another takes its place, and the
+// report says which way it went.
+func TestSpares(t *testing.T) {
+	r := spared(t, 1, nil)
+	first := r.browsers.last()
+	id := r.create(alice, nil).ID
+	r.ready(1)
+	if all := r.browsers.all(); len(all) != 2 || all[0] != first || first.dead() {
+		t.Errorf("%d Chromes were started", len(all))
+	}
+	next := r.browsers.last()
+	snap := r.end(alice, id, asDefault).Snapshot.ID
+	info := r.create(alice, fromAlice)
+	if p := info.Restored; p.Path != PathWarm || p.Mode != "filesystem" || p.FallbackReason != "" || p.SnapshotID != snap {
+		t.Errorf("%+v", p)
+	}
+	if next.restored.Datadir != state.DatadirClean || next.dead() {
+		t.Error("the environment is not in the spare")
+	}
+	r.end(alice, info.ID, none)
+	r.ready(1)
+	if r.dirs() != 1 {
+		t.Errorf("%d run directories beside one spare", r.dirs())
+	}
+	if err := r.Close(t.Context()); err != nil || r.dirs() != 0 {
+		t.Errorf("%d run directories after Close, %v", r.dirs(), err)
+	}
+}
+
+// Where a spare does not apply or fails, a cold start follows and the report
+// says why; nothing of the spare is left.
+func TestASpareDoesNotServe(t *testing.T) {
+	for name, test := range map[string]struct {
+		before func(*rig)
+		ask    func(*Create)
+		reason string
+	}{
+		"none ready": {func(r *rig) {
+			r.browsers.on("spare", func(*fakeChrome) error { return errBroken })
+			r.browsers.last().die()
+			r.ready(0)
+			r.browsers.works()
+		}, nil, "no spare"},
+		"told at the start": {nil, func(c *Create) { c.Overrides.UserAgent, c.Overrides.Timezone = "Other/1", "Asia/Tokyo" }, "user_agent, timezone"},
+		"dies": {func(r *rig) {
+			spare := r.browsers.last()
+			r.browsers.on("restored", func(c *fakeChrome) error {
+				if c == spare {
+					return fault.New(fault.BrowserFailed, "fake", "it died")
+				}
+				return nil
+			})
+		}, nil, "it died"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := spared(t, 1, nil)
+			r.saved(alice, asDefault)
+			r.ready(1)
+			if test.before != nil {
+				test.before(r)
+			}
+			info := r.create(alice, func(c *Create) {
+				fromAlice(c)
+				if test.ask != nil {
+					test.ask(c)
+				}
+			})
+			if p := info.Restored; p.Path != PathCold || !strings.Contains(p.FallbackReason, test.reason) {
+				t.Errorf("%+v", p)
+			}
+			r.ready(1)
+			await(t, "two run directories", func() bool { return r.dirs() == 2 })
+		})
+	}
+}
+
+// What an archive says of its pages is known when it is unpacked: a Chrome that
+// was started without takes no part in it.
+func TestASpareForOtherOverrides(t *testing.T) {
+	r := spared(t, 1, nil)
+	id := r.create(alice, nil).ID
+	r.browsers.all()[0].reads = func(doc *state.Document) { doc.Overrides.UserAgent = "Other/1" }
+	r.end(alice, id, asDefault)
+	r.ready(1)
+	spare := r.browsers.last()
+	info := r.create(alice, fromAlice)
+	if p := info.Restored; p.Path != PathCold || !strings.Contains(p.FallbackReason, "user_agent") {
+		t.Errorf("%+v", p)
+	}
+	if !spare.dead() {
+		t.Error("the spare lives on beside the session")
+	}
+	await(t, "two run directories", func() bool { return r.dirs() == 2 })
+}
+
+// A spare stands in a place that no session has, and where memory is short
+// there is none.
+func TestSparesGiveWay(t *testing.T) {
+	r := spared(t, 2, func(c *Config) { c.MaxSessions = 2 })
+	one := r.create(alice, nil).ID
+	r.ready(1)
+	two := r.create(alice, func(c *Create) { c.Overrides.Timezone = "Asia/Tokyo" }).ID // which no spare has
+	r.ready(0)
+	r.end(alice, one, none)
+	r.end(alice, two, none)
+	r.ready(2)
+	r.short.Store(true)
+	id := r.create(alice, func(c *Create) { c.Overrides.Timezone = "Asia/Tokyo" }).ID
+	r.ready(0)
+	r.end(alice, id, none)
+	if n := r.Counts().Spares; n != 0 {
+		t.Errorf("%d spares without room", n)
+	}
+}
