@@ -61,7 +61,7 @@ func newBench(ctx context.Context, s settings) (b *bench, err error) {
 	if b.node, err = startNode(s.clients); err != nil {
 		return b, err
 	}
-	if b.ours, err = b.host(ctx); err != nil {
+	if b.ours, err = b.host(ctx, nil); err != nil {
 		return b, err
 	}
 	b.profile = filepath.Join(b.scratch, "profile")

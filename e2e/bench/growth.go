@@ -41,7 +41,7 @@ before them running; the daemon's own memory is its resident set.`,
 
 // grow lets sessions come up until there are as many as each of the steps says.
 func (b *bench) grow(ctx context.Context, engine string, steps []int) (rows [][]string, err error) {
-	h, err := b.host(ctx, "--max-sessions", fmt.Sprint(steps[len(steps)-1]+spareRoom))
+	h, err := b.host(ctx, nil, "--max-sessions", fmt.Sprint(steps[len(steps)-1]+spareRoom))
 	defer func() { err = stopped(h, err) }()
 	if err != nil {
 		return nil, err

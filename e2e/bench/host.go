@@ -29,12 +29,13 @@ type host struct {
 	spares   int // that it keeps ready
 }
 
-// host starts a daemon with further flags of serve, and logs in once.
-func (b *bench) host(ctx context.Context, args ...string) (*host, error) {
+// host starts a daemon with further environment and flags of serve, and logs in
+// once.
+func (b *bench) host(ctx context.Context, env []string, args ...string) (*host, error) {
 	b.hosts++
 	h := &host{site: b.site, Daemon: &rig.Daemon{
 		Binary: b.binary, Dir: filepath.Join(b.scratch, fmt.Sprint("d", b.hosts)), UIDs: firstUID + 1000*b.hosts,
-		Args: append([]string{"--chrome", b.chrome, "--shell", b.shell}, args...),
+		Args: append([]string{"--chrome", b.chrome, "--shell", b.shell}, args...), Env: env,
 	}}
 	if err := h.Start(ctx); err != nil {
 		return h, err

@@ -43,7 +43,7 @@ func main() {
 	flag.StringVar(&s.only, "only", "", "measure only these parts, and show them: "+strings.Join(partNames(), ","))
 	flag.IntVar(&s.rounds, "rounds", 12, "how often each measure is taken")
 	flag.Uint64Var(&s.seed, "seed", 1, "orders the rounds")
-	flag.BoolVar(&s.heavy, "heavy", false, "grow further: more sessions, larger profiles")
+	flag.BoolVar(&s.heavy, "heavy", false, "also measure an environment of 500 MB")
 	flag.DurationVar(&s.soak, "soak", 0, "instead let sessions live and die for so long, and look at what is left")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)

@@ -66,7 +66,7 @@ func memorySurvey(ctx context.Context, b *bench) (err error) {
 one core. Running and parked ones show the page of the login; a spare is empty.`,
 		head: []string{"browser", "PSS, MB", "processor, % of a core"},
 	}
-	h, err := b.host(ctx)
+	h, err := b.host(ctx, nil)
 	defer func() { err = stopped(h, err) }()
 	if err != nil {
 		return err

@@ -17,7 +17,7 @@ const bend = 1.15
 // rateSurvey makes and throws away sessions, ever more of them at once, and
 // finds where that gives no more of them.
 func rateSurvey(ctx context.Context, b *bench) (err error) {
-	h, err := b.host(ctx)
+	h, err := b.host(ctx, nil)
 	defer func() { err = stopped(h, err) }()
 	if err != nil {
 		return err

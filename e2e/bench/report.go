@@ -22,7 +22,8 @@ the middle half of the rounds lies. A ratio is the median of the rounds' own rat
 The site is the same for all: the probe site, with one login that stays and something in every place that a browser has.
 Before each clock starts, the client library's process is up and whatever ran before is at rest. A way has come to the logged-in
 page when the library has read in the page who is logged in. Rivals run without a sandbox where they are started by root,
-ours with it; rivals on a profile have the very one that our snapshot holds.
+ours with it; rivals on a profile have the very one that our snapshot holds, and ` + "`storageState`" + ` is what Playwright exports of
+it by default: cookies and localStorage.
 `
 
 // report writes the note and the picture, or shows the note where only some
@@ -105,6 +106,9 @@ client library: Puppeteer for ours, each rival's own for the rest. Bare Chrome i
 	}
 	add := func(title, name string) {
 		cdp, login := "cdp/"+name, "login/"+name
+		if len(b.times[cdp])+len(b.times[login]) == 0 {
+			return // not on this machine
+		}
 		s.rows = append(s.rows, []string{title,
 			spread(b.times[cdp]).String(), ratios(b.times[cdp], b.times[bareOnProfile]).ratio(),
 			spread(b.times[login]).String(), ratios(b.times[login], b.times[shellState]).ratio()})
@@ -128,6 +132,9 @@ func (b *bench) stepsSection() section {
 		head:  []string{"way", "create answered", "connected", "page at hand", "logged-in page"},
 	}
 	for _, w := range ways() {
+		if len(b.times["login/"+w.name]) == 0 {
+			continue
+		}
 		row := []string{w.title}
 		for _, mark := range []string{" created", " connected", " page", ""} {
 			row = append(row, spread(b.times["login/"+w.name+mark]).String())

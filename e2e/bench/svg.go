@@ -86,7 +86,9 @@ func (b *bench) picture() picture {
 	add := func(title, kind string, others ...bar) {
 		c := chart{title: title}
 		for _, w := range ways() {
-			c.bars = append(c.bars, bar{label: "Stasis: " + w.title, ours: true, value: spread(b.times[kind+w.name])})
+			if of := b.times[kind+w.name]; len(of) > 0 {
+				c.bars = append(c.bars, bar{label: "Stasis: " + w.title, ours: true, value: spread(of)})
+			}
 		}
 		c.bars = append(c.bars, others...)
 		p.charts = append(p.charts, c)

@@ -34,6 +34,7 @@ type Daemon struct {
 	Dir    string   // data directory
 	UIDs   int      // first of its Chromes' users, of which there are UIDCount
 	Args   []string // further flags of serve
+	Env    []string // further environment
 	URL    string   // http://127.0.0.1:port, once it listens
 
 	cmd   *exec.Cmd
@@ -46,7 +47,7 @@ func (d *Daemon) Start(ctx context.Context) error {
 	d.cmd = exec.Command(d.Binary, "serve", "--listen", "127.0.0.1:0", "--data-dir", d.Dir,
 		"--uid-base", fmt.Sprint(d.UIDs), "--uid-count", fmt.Sprint(UIDCount))
 	d.cmd.Args = append(d.cmd.Args, d.Args...)
-	d.cmd.Env = append(os.Environ(), "STASIS_API_KEY="+Key)
+	d.cmd.Env = append(append(os.Environ(), "STASIS_API_KEY="+Key), d.Env...)
 	d.cmd.Stderr = &d.log
 	out, err := d.cmd.StdoutPipe()
 	if err != nil {
