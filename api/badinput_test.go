@@ -91,7 +91,7 @@ func TestBadInput(t *testing.T) {
 		create(`{"origins":{"include":["a.example"]},"on_live":"share"}`, "invalid_field", "on_live"),
 		create(`{"webhook_url":"https://a.example/"}`, "unsupported", "webhook_url"),
 		create(`{"resume":true}`, "unsupported", "resume"),
-		create(`{"engine":"gecko"}`, "unsupported", "chrome, shell"),
+		create(`{"engine":"gecko"}`, "invalid_field", "chrome, shell"),
 		create(`{"agent_session_type":"desktop"}`, "unsupported", "managed-cdp"),
 		create(`{"environment_type":"ubuntu-1"}`, "unsupported", "chrome-1"),
 		create(`{"session_id":"../../etc/passwd"}`, "invalid_field", "session_id"),

@@ -51,10 +51,7 @@ func built(field, value, only string) error {
 
 // isEngine allows the names of the engines.
 func isEngine(field, value string) error {
-	if value == "" || value == browser.EngineChrome || value == browser.EngineShell {
-		return nil
-	}
-	return fault.New(fault.Unsupported, "api.check", "%s: must be one of %s, %s", field, browser.EngineChrome, browser.EngineShell)
+	return oneOf(field, value, browser.EngineChrome, browser.EngineShell)
 }
 
 func atMost(field, value string, limit int) error {

@@ -17,15 +17,32 @@ type formFile struct {
 	part *multipart.Part
 }
 
+// formFraming is what a form may have around its one file, in bytes: boundaries,
+// headers and fields. The bounds of uploads are the file's.
+const formFraming = 16 << 10
+
+func isForm(r *http.Request) bool {
+	media, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")) // what is broken is no form
+	return media == "multipart/form-data"
+}
+
+// framing is how many bytes a body may have beside its file.
+func framing(r *http.Request) int64 {
+	if isForm(r) {
+		return formFraming
+	}
+	return 0
+}
+
 // uploaded is the body of a call that takes one file: as it is, or the one file
 // of a form, with its name. Later errors of its readers are explained by body.
 func (s *Server) uploaded(c *call) (body *upload, name string, content io.Reader, err error) {
 	body = &upload{
-		from:    http.MaxBytesReader(c.Response(), c.Request().Body, s.maxUpload),
+		from:    http.MaxBytesReader(c.Response(), c.Request().Body, s.maxUpload+framing(c.Request())),
 		control: http.NewResponseController(c.Response()), now: s.now,
 	}
 	c.Request().Body = body
-	if media, _, _ := mime.ParseMediaType(c.Request().Header.Get("Content-Type")); media != "multipart/form-data" {
+	if !isForm(c.Request()) {
 		return body, "", body, nil
 	}
 	if name, content, err = oneFile(c.Request()); err != nil {

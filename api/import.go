@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"io"
-	"mime"
 	"net/http"
 
 	"github.com/stasisd/stasis/fault"
@@ -49,7 +48,7 @@ func (s *Server) importSnapshot(c *call) error {
 	if err := q.check(); err != nil {
 		return err
 	}
-	if c.Request().ContentLength > s.maxImport {
+	if c.Request().ContentLength > s.maxImport+framing(c.Request()) {
 		return fault.New(fault.TooLarge, "api.files", "the file is larger than %d bytes", s.maxImport)
 	}
 	read := hmac.New(sha256.New, s.hashKey)
@@ -86,7 +85,7 @@ type hashed struct {
 
 func (s *Server) importUpload(c *call) *upload {
 	return &upload{
-		from:    http.MaxBytesReader(c.Response(), c.Request().Body, s.maxImport),
+		from:    http.MaxBytesReader(c.Response(), c.Request().Body, s.maxImport+framing(c.Request())),
 		control: http.NewResponseController(c.Response()), now: s.now,
 	}
 }
@@ -95,7 +94,7 @@ func (s *Server) importBody(c *call, q importQuery) (session.ImportAnswer, error
 	body := s.importUpload(c)
 	c.Request().Body = body
 	var content io.Reader = body
-	if media, _, _ := mime.ParseMediaType(c.Request().Header.Get("Content-Type")); media == "multipart/form-data" {
+	if isForm(c.Request()) {
 		_, part, err := oneFile(c.Request())
 		if err != nil {
 			return session.ImportAnswer{}, body.explain(err, s.maxImport)
@@ -104,7 +103,7 @@ func (s *Server) importBody(c *call, q importQuery) (session.ImportAnswer, error
 	}
 	made, err := s.service.Import(c.Request().Context(), c.caller, session.Import{
 		Format: session.Format(q.Format), UserID: q.UserID, Profile: q.Profile, Label: q.Label,
-		SaveAsDefault: q.SaveAsDefault, Conflict: session.Conflict(q.Conflict), Size: c.Request().ContentLength,
+		SaveAsDefault: q.SaveAsDefault, Conflict: session.Conflict(q.Conflict), Size: max(c.Request().ContentLength-framing(c.Request()), 0),
 	}, content)
 	if err != nil {
 		return made, body.explain(err, s.maxImport)
