@@ -16,7 +16,7 @@ import (
 // first ones, and a warning for what did not come back. The report that was
 // answered before stays as it was.
 func TestVerified(t *testing.T) {
-	first := RestoreReport{Verification: VerificationPending, Warnings: []string{"before"}, Components: []state.Component{
+	first := RestoreReport{Verification: VerificationPending, Warnings: []string{"indexed_db: 1 of 2 were lost; the report's lines say why", "before"}, Components: []state.Component{
 		{Name: "indexed_db", Origin: "https://a.example/", Saved: 2, Restored: 1, Dropped: 1, Reason: "damaged"}, {Name: "tabs", Saved: 1, Restored: 1}}}
 	report := first
 	site := state.Difference{Component: "cookies", Origin: "a.example", By: state.BySite, Missing: 1, Names: []string{"n"}}
@@ -25,11 +25,12 @@ func TestVerified(t *testing.T) {
 	report.verified(state.Verification{Components: []state.Component{better}, Differences: []state.Difference{site, lost}})
 	want := RestoreReport{Verification: VerificationMismatch, Components: []state.Component{better, first.Components[1]},
 		Differences: []state.Difference{site, lost},
-		Warnings:    []string{"before", "indexed_db https://a.example/ did not come back as saved: 2 missing, 0 changed"}}
+		Warnings: []string{"indexed_db: 2 of 2 were lost; the report's lines say why", "before",
+			"indexed_db https://a.example/ did not come back as saved: 2 missing, 0 changed"}}
 	if diff := cmp.Diff(want, report); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if first.Components[0].Restored != 1 || len(first.Warnings) != 1 {
+	if first.Components[0].Restored != 1 || len(first.Warnings) != 2 {
 		t.Errorf("the first report has changed: %+v", first)
 	}
 	// A line that is not listed is in the sum of the others.
@@ -39,9 +40,15 @@ func TestVerified(t *testing.T) {
 	if got := report.Components; len(got) != 1 || got[0].Saved != 9 || got[0].Restored != 8 || got[0].Expired != 1 {
 		t.Errorf("the sum: %+v", got)
 	}
+	// Unless that sum has losses, which may be the line's own.
+	report.Components = []state.Component{{Name: "cookies", Saved: 9, Restored: 8, Dropped: 1, More: 3}}
+	report.verified(state.Verification{Components: []state.Component{{Name: "cookies", Origin: "z.example", Saved: 2, Restored: 1, Dropped: 1}}})
+	if got := report.Components; got[0].Restored != 8 || got[0].Dropped != 1 {
+		t.Errorf("counted twice: %+v", got)
+	}
 	report = first
 	report.verified(state.Verification{Differences: []state.Difference{site}})
-	if report.Verification != VerificationOK || len(report.Warnings) != 1 || len(report.Differences) != 1 {
+	if report.Verification != VerificationOK || len(report.Warnings) != 2 || len(report.Differences) != 1 {
 		t.Errorf("what the site changed is no mismatch: %+v", report)
 	}
 }

@@ -30,12 +30,14 @@ func (r *RestoreReport) verified(v state.Verification) {
 	if !v.OK() {
 		r.Verification = VerificationMismatch
 	}
-	r.Components = slices.Clone(r.Components)
+	first := r.Components
+	r.Components = slices.Clone(first)
 	for _, better := range v.Components {
-		r.correct(better)
+		r.correct(first, better)
 	}
 	r.Differences = append([]state.Difference{}, v.Differences...)
-	r.Warnings = slices.Clone(r.Warnings)
+	told := state.MassLosses(first) // with the first counts
+	r.Warnings = append(state.MassLosses(r.Components), slices.DeleteFunc(slices.Clone(r.Warnings), func(w string) bool { return slices.Contains(told, w) })...)
 	for _, d := range v.Differences {
 		if d.By == state.ByRestore {
 			warning := fmt.Sprintf("%s did not come back as saved: %d missing, %d changed",
@@ -54,9 +56,11 @@ func (r *RestoreReport) unverified() {
 	r.Warnings = boundedWarnings(append(slices.Clone(r.Warnings), "what came back could not be verified: Chrome did not let it be read back"))
 }
 
-// correct puts a better line in its place. One that is not listed is among those
-// that are added up, as restored whole.
-func (r *RestoreReport) correct(better state.Component) {
+// correct puts a better line in the place of one of the first. One that is not
+// listed is among those that are added up: as restored whole, for what was
+// dropped is listed first. Where the sum too had something dropped, the line's
+// may be in it already, and the sum stays.
+func (r *RestoreReport) correct(first []state.Component, better state.Component) {
 	own := slices.IndexFunc(r.Components, func(c state.Component) bool {
 		return c.Name == better.Name && c.Origin == better.Origin && c.More == 0
 	})
@@ -64,7 +68,7 @@ func (r *RestoreReport) correct(better state.Component) {
 	switch {
 	case own >= 0:
 		r.Components[own] = better
-	case sum >= 0:
+	case sum >= 0 && first[sum].Dropped == 0:
 		r.Components[sum].Restored -= better.Dropped + better.Expired
 		r.Components[sum].Dropped += better.Dropped
 		r.Components[sum].Expired += better.Expired
