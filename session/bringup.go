@@ -155,7 +155,7 @@ func (s *Service) thaw(ctx context.Context, r Create, snap profiles.Snapshot, na
 			return "the parked Chrome is of the " + is + " engine, and " + r.Engine + " is to run"
 		}
 		if other := r.Overrides.Over(p.doc.Overrides).Differ(p.doc.Overrides); len(other) > 0 {
-			return "the parked Chrome runs with another " + strings.Join(other, ", ")
+			return "the parked Chrome differs from what is asked for: " + strings.Join(other, ", ")
 		}
 		if id := lacks(p.extensions, named); id != "" {
 			return "the parked Chrome does not have extension " + id + " in the version that is asked for"

@@ -68,7 +68,7 @@ func (l *live) shares(ctx context.Context, r Create) error {
 			return nil
 		}
 		return fault.New(fault.EnvironmentInUse, "session.create",
-			"session %s holds this environment and cannot be shared, for it runs with another %s", l.id, strings.Join(other, ", "))
+			"session %s holds this environment and cannot be shared, for it differs from what is asked for: %s", l.id, strings.Join(other, ", "))
 	})
 }
 

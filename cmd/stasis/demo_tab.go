@@ -58,7 +58,7 @@ func logIn(tab context.Context, site string) error {
 	); err != nil {
 		return err
 	}
-	_, err := awaitTitle(tab, func(title string) bool { return title == "me: "+probe.User })
+	_, err := awaitTitle(tab, "be known as "+probe.User, func(title string) bool { return title == "me: "+probe.User })
 	return err
 }
 
@@ -68,7 +68,7 @@ func readBack(tab context.Context, site string) (user string, found map[string]s
 	if err := chromedp.Do(tab, chromedp.Navigate(site+"/me")); err != nil {
 		return "", nil, err
 	}
-	who, err := awaitTitle(tab, func(title string) bool { return title == "nobody" || strings.HasPrefix(title, "me: ") })
+	who, err := awaitTitle(tab, "say who is known", func(title string) bool { return title == "nobody" || strings.HasPrefix(title, "me: ") })
 	if err != nil {
 		return "", nil, err
 	}
@@ -88,15 +88,16 @@ func show(tab context.Context, url, done string) error {
 	if err := chromedp.Do(tab, chromedp.Navigate(url)); err != nil {
 		return err
 	}
-	title, err := awaitTitle(tab, func(title string) bool { return title == done || strings.HasPrefix(title, "failed") })
+	title, err := awaitTitle(tab, "be titled "+done, func(title string) bool { return title == done || strings.HasPrefix(title, "failed") })
 	if err == nil && title != done {
 		err = fmt.Errorf("the page says: %s", title)
 	}
 	return err
 }
 
-// awaitTitle waits until the tab has a title as it is wanted, and gives it.
-func awaitTitle(tab context.Context, wanted func(string) bool) (title string, err error) {
+// awaitTitle waits until the tab has a title as it is wanted, and gives it; what
+// says in an error what the page was to do.
+func awaitTitle(tab context.Context, what string, wanted func(string) bool) (title string, err error) {
 	ctx, cancel := context.WithTimeout(tab, tabDeadline)
 	defer cancel()
 	tick := time.NewTicker(tabLook)
@@ -109,7 +110,7 @@ func awaitTitle(tab context.Context, wanted func(string) bool) (title string, er
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
-			return "", fmt.Errorf("the page %q did not become what it should: %w", title, ctx.Err())
+			return "", fmt.Errorf("the page did not %s; its title is %q: %w", what, title, ctx.Err())
 		}
 	}
 }

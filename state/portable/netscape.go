@@ -91,7 +91,7 @@ func fromLine(line string) (c state.Cookie, err error) {
 		fields = append(fields, "")
 	}
 	if len(fields) != 7 {
-		return c, fmt.Errorf("must have 7 fields with tabs between them, not %d", len(fields))
+		return c, fmt.Errorf("must have 7 fields with tabs between them (6 where the value is empty), not %d", len(fields))
 	}
 	tail, err := truth("field 2 (subdomains)", fields[1])
 	if err != nil {
