@@ -2,6 +2,7 @@ package browser
 
 import (
 	"path/filepath"
+	"slices"
 
 	"github.com/stasisd/stasis/browser/datadir"
 	"github.com/stasisd/stasis/browser/inventory"
@@ -20,7 +21,9 @@ type before struct {
 	// unwritten are the storage keys whose localStorage was to be laid down and
 	// could not be.
 	unwritten map[string]bool
-	// byScript: sessionStorage was laid down by script, not brought back by Chrome;
+	// unstored is what of the tabs' sessionStorage the profile does not have.
+	unstored []state.Unstored
+	// byScript: all sessionStorage was laid down by script, not brought back by Chrome;
 	// unscripted are the storage keys of each URL that no script has reached.
 	byScript   bool
 	unscripted map[string]map[string]bool
@@ -36,6 +39,20 @@ func (b *before) laid(dir *Dir, lines []state.Component) {
 			b.unwritten[line.Origin] = true
 		}
 	}
+}
+
+// lays reports whether sessionStorage is laid down for want of it in the profile.
+func (b *before) lays(area state.Area) bool {
+	u, _ := b.lacking(area)
+	return u.Lay
+}
+
+func (b *before) lacking(area state.Area) (state.Unstored, bool) {
+	i := slices.IndexFunc(b.unstored, func(u state.Unstored) bool { return u.StorageKey == area.StorageKey })
+	if i < 0 {
+		return state.Unstored{}, false
+	}
+	return b.unstored[i], true
 }
 
 // scripted notes which areas of the tabs their scripts did not come to lay down.
@@ -64,12 +81,14 @@ func (b *before) madeLocal(dir *Dir) func(state.Area) string {
 	}
 }
 
-// madeSession tells the same of the sessionStorage of a tab.
+// madeSession tells the same of the sessionStorage of a tab, which was there
+// where the profile was found to have it, or a script laid it down.
 func (b *before) madeSession(dir *Dir) func(state.Tab, state.Area) string {
 	kept := inventory.GenerationOf(filepath.Join(dir.Profile(), datadir.Profile), inventory.SessionStorage).Continues(b.sessionDB)
 	return func(tab state.Tab, saved state.Area) string {
-		had := kept
-		if b.byScript {
+		u, lacks := b.lacking(saved)
+		had := kept && !lacks
+		if b.byScript || u.Lay {
 			left, laid := b.unscripted[tab.URL]
 			had = laid && !left[saved.StorageKey]
 		}

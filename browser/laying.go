@@ -30,15 +30,15 @@ type laying struct {
 }
 
 // lay notes what a tab is to be given and returns its script, "" for nothing.
-func (t *heldTab) lay(tab state.Tab, sessionStorage bool) string {
-	script := capture.Script(tab, sessionStorage)
+func (t *heldTab) lay(tab state.Tab) string {
+	script := capture.Script(tab)
 	if script == "" {
 		return ""
 	}
 	l := &laying{left: tab, sessions: []target.SessionID{t.session}}
 	l.left.Session = nil
 	for _, area := range tab.Session {
-		if _, named := state.ParseStorageKey(area.StorageKey); named && sessionStorage && len(area.Items) > 0 {
+		if _, named := state.ParseStorageKey(area.StorageKey); named && len(area.Items) > 0 {
 			l.left.Session = append(l.left.Session, area)
 		}
 	}
@@ -51,8 +51,8 @@ func (l *laying) over() bool { return l == nil || l.committed && len(l.left.Sess
 
 // arm posts the script that lays a tab's own state down to a tab whose
 // navigation is held: it is in place when the tab's document is made.
-func (h *hold) arm(t *heldTab, tab state.Tab, sessionStorage bool) {
-	if script := t.lay(tab, sessionStorage); script != "" {
+func (h *hold) arm(t *heldTab, tab state.Tab) {
+	if script := t.lay(tab); script != "" {
 		h.put(t.session, script)
 		h.watch(t.session)
 	}
@@ -76,7 +76,7 @@ func (h *hold) watch(s target.SessionID) {
 func (h *hold) frame(parent, s target.SessionID) {
 	if t := h.tabOf(parent); t != nil {
 		t.laying.sessions = append(t.laying.sessions, s)
-		if script := capture.Script(t.laying.left, true); script != "" {
+		if script := capture.Script(t.laying.left); script != "" {
 			h.put(s, script)
 		}
 		h.watch(s)
@@ -120,7 +120,7 @@ func (h *hold) navigated(ctx context.Context, e mux.Event) {
 		l.left.Session = slices.DeleteFunc(l.left.Session, func(a state.Area) bool { return a.StorageKey == key })
 	}
 	h.post(e.SessionID, page.Disable.Method, nil) // which drops the script
-	if script := capture.Script(l.left, true); script != "" && !l.over() {
+	if script := capture.Script(l.left); script != "" && !l.over() {
 		h.put(e.SessionID, script)
 	}
 }

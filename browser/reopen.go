@@ -91,7 +91,7 @@ func (h *hold) load(ctx context.Context, t *heldTab, tab state.Tab) error {
 	if tab.URL == "about:blank" {
 		return nil
 	}
-	if script := t.lay(tab, true); script != "" {
+	if script := t.lay(tab); script != "" {
 		s := h.b.driver.Session(t.session)
 		if _, err := cdp.Call(ctx, s, page.Enable, page.EnableParams{}); err != nil {
 			return err

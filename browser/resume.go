@@ -2,6 +2,7 @@ package browser
 
 import (
 	"context"
+	"slices"
 
 	"github.com/chromedp/cdproto/target"
 
@@ -10,22 +11,30 @@ import (
 )
 
 // resume lets the tabs go that Chrome brought back from the profile's session
-// files, with sessionStorage laid into them where the profile's is stale.
+// files, with sessionStorage laid into them where the profile's is stale, all of
+// it or what is known not to be there.
 // Chrome loads tabs in the back lazily, seconds later; each is brought
 // to the front once, so that it loads now, and the active one last.
-func (h *hold) resume(ctx context.Context, doc state.Document, sessionStorage bool) []state.Component {
-	h.b.salvage.byScript = sessionStorage
+func (h *hold) resume(ctx context.Context, doc state.Document, all bool) []state.Component {
+	h.b.salvage.byScript = all
 	saved := map[*heldTab]state.Tab{}
 	var front *heldTab
-	r := tabReport{saved: doc.Tabs, laid: sessionStorage, lost: "Chrome did not bring the tab back from its session files",
+	r := tabReport{saved: doc.Tabs, laid: all, lost: "Chrome did not bring the tab back from its session files",
 		short: "Chrome kept fewer entries in its session files"}
+	if !all {
+		r.unstored = slices.Clone(h.b.salvage.unstored)
+	}
 	for i, t := range h.match(doc.Tabs) {
 		if t == nil || !mux.AllowedURL(t.info.URL) {
 			r.add(i, false, 0)
 			continue
 		}
 		r.add(i, true, h.entries(ctx, t))
-		saved[t] = doc.Tabs[i]
+		tab := doc.Tabs[i]
+		if !all {
+			tab.Session = slices.DeleteFunc(slices.Clone(tab.Session), func(a state.Area) bool { return !h.b.salvage.lays(a) })
+		}
+		saved[t] = tab
 		if doc.Tabs[i].Active {
 			front = t
 		}
@@ -40,7 +49,7 @@ func (h *hold) resume(ctx context.Context, doc state.Document, sessionStorage bo
 			// navigation that is held, and the script would come too late.
 			h.activate(ctx, t)
 		}
-		h.arm(t, saved[t], sessionStorage)
+		h.arm(t, saved[t])
 		h.run(t)
 	}
 	if front != nil && len(h.tabs) > 1 {

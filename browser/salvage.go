@@ -11,6 +11,7 @@ import (
 	"github.com/stasisd/stasis/browser/datadir"
 	"github.com/stasisd/stasis/browser/inventory"
 	"github.com/stasisd/stasis/browser/localstorage"
+	"github.com/stasisd/stasis/browser/sessionstorage"
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/state"
 )
@@ -47,7 +48,7 @@ const fromDocument = "the profile's own copy was damaged or short; it was laid d
 func inspect(ctx context.Context, dir *Dir, doc state.Document, now time.Time) (s salvage, err error) {
 	ctx, cancel := context.WithTimeout(ctx, inspectDeadline)
 	defer cancel()
-	profile := filepath.Join(dir.Profile(), datadir.Profile)
+	profile := datadir.Path(dir.Profile())
 	if s.found, err = inventory.Read(ctx, profile); err != nil {
 		return s, err
 	}
@@ -68,7 +69,47 @@ func inspect(ctx context.Context, dir *Dir, doc state.Document, now time.Time) (
 	if err := datadir.Remove(dir.Profile(), remove...); err != nil {
 		return s, err
 	}
+	if err := s.makeRoom(ctx, dir, doc); err != nil {
+		return s, err
+	}
 	return s, s.layLocal(ctx, dir, s.areas(doc), now)
+}
+
+// makeRoom finds what of the tabs' sessionStorage did not reach the profile, and
+// takes out what is there in its place: a script lays an area down only where
+// the tab has none.
+func (s *salvage) makeRoom(ctx context.Context, dir *Dir, doc state.Document) error {
+	if doc.TabsByURL {
+		return nil // all of it is laid down
+	}
+	s.unstored = s.found.SessionStorage.Lost(doc.Tabs)
+	there, stale := s.found.SessionStorage.Items(), map[string]bool{}
+	for _, u := range s.unstored {
+		if u.Lay && there[u.StorageKey] > 0 {
+			stale[u.StorageKey] = true
+		}
+	}
+	if len(stale) == 0 {
+		return nil
+	}
+	profile := datadir.Path(dir.Profile())
+	root, err := os.OpenRoot(profile)
+	if err != nil {
+		return fault.Wrap(err, fault.StoreFailed, "browser.lay", "the profile cannot be opened")
+	}
+	defer func() { _ = root.Close() }() // only a handle
+	done, err := sessionstorage.Forget(ctx, root, stale)
+	if err != nil {
+		return err
+	}
+	if !done {
+		for i, u := range s.unstored {
+			s.unstored[i].Lay = u.Lay && !stale[u.StorageKey]
+		}
+		return nil
+	}
+	s.sessionDB = inventory.GenerationOf(profile, inventory.SessionStorage)
+	return dir.OwnProfile(filepath.Join(datadir.Profile, sessionstorage.Folder))
 }
 
 // layLocal lays localStorage into the profile, and hands its files to Chrome's
@@ -78,7 +119,7 @@ func (s *salvage) layLocal(ctx context.Context, dir *Dir, areas []state.Area, no
 		return nil
 	}
 	const op = "browser.lay"
-	profile := filepath.Join(dir.Profile(), datadir.Profile)
+	profile := datadir.Path(dir.Profile())
 	root, err := os.OpenRoot(profile)
 	if err != nil {
 		return fault.Wrap(err, fault.StoreFailed, op, "the profile cannot be opened")

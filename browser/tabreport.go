@@ -1,13 +1,18 @@
 package browser
 
-import "github.com/stasisd/stasis/state"
+import (
+	"slices"
+
+	"github.com/stasisd/stasis/state"
+)
 
 // tabReport counts what became of the saved tabs.
 type tabReport struct {
 	saved                []state.Tab
-	laid                 bool   // sessionStorage is laid down by script, not brought back by Chrome
-	lost                 string // why a tab is missing
-	short                string // why a tab that is there lacks entries of its back/forward list
+	laid                 bool             // sessionStorage is laid down by script, not brought back by Chrome
+	unstored             []state.Unstored // what the profile has not, though it has the tabs
+	lost                 string           // why a tab is missing
+	short                string           // why a tab that is there lacks entries of its back/forward list
 	tabs, history, names state.Component
 	storage              []state.Component
 }
@@ -36,7 +41,26 @@ func (r *tabReport) add(i int, back bool, entries int) {
 		} else {
 			count(&line, len(area.Items), back, r.lost)
 		}
+		if back {
+			r.lacking(area, &line)
+		}
 		r.storage = append(r.storage, line)
+	}
+}
+
+// lacking corrects the line of an area that the profile does not have whole.
+func (r *tabReport) lacking(area state.Area, line *state.Component) {
+	i := slices.IndexFunc(r.unstored, func(u state.Unstored) bool { return u.StorageKey == area.StorageKey })
+	switch {
+	case i < 0:
+	case r.unstored[i].Lay:
+		line.Reason = fromDocument
+	default:
+		n := min(r.unstored[i].Items, line.Restored)
+		r.unstored[i].Items -= n
+		line.Restored -= n
+		line.Dropped += n
+		line.Reason = "not in the profile as Chrome closed it"
 	}
 }
 

@@ -2,6 +2,7 @@ package browser
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -62,6 +63,78 @@ func TestLocalStorageThatDidNotReachTheDisk(t *testing.T) {
 	for origin, value := range map[string]string{s.url + "/": "t2", other + "/": "k1"} {
 		if is, err := asker.Local(within(t), origin); err != nil || len(is.Items) != 1 || is.Items[0].Value != value {
 			t.Errorf("%s: %+v, %v", origin, is, err)
+		}
+	}
+}
+
+// What of the tabs' sessionStorage Chrome was in the middle of writing when it ended is laid
+// down as it was read, over what an older write left; other origins that the
+// tab has been at keep theirs. What is lost and is not laid is no site's doing.
+func TestSessionStorageThatDidNotReachTheDisk(t *testing.T) {
+	r := newRig(t)
+	s := newSite(t, nil)
+	url, other := s.url+"/one", strings.Replace(s.url, "127.0.0.1", "localhost", 1)
+	b := r.fresh()
+	r.open(b, other+"/two")
+	r.eval(b, other+"/two", `sessionStorage.setItem("kept", "k1"); 1`)
+	r.open(b, url)
+	r.eval(b, url, `sessionStorage.setItem("first", "1"); addEventListener("pagehide", () => sessionStorage.setItem("first", "2")); 1`)
+	doc, err := b.Capture(within(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if doc.Datadir, err = b.Close(within(t)); err != nil || doc.Datadir != state.DatadirClean {
+		t.Fatalf("%s, %v", doc.Datadir, err)
+	}
+	if on := r.inventory(b.dir).SessionStorage; len(on.Lost(doc.Tabs)) != 0 || on.Cut {
+		t.Fatalf("of a Chrome that wrote all: %+v", on)
+	}
+	for name, test := range map[string]struct {
+		harm func(*Dir)
+		read state.Area // beside what there is
+		line state.Component
+		by   string
+		want string
+	}{
+		"cut off": {func(d *Dir) { r.harm(d, "Session Storage/0*.log", func(b []byte) []byte { return b[:len(b)-5] }) },
+			state.Area{}, state.Component{Saved: 1, Restored: 1, Reason: fromDocument}, "", "first,1"},
+		"cut off, with an older write": {func(d *Dir) { r.harm(d, "Session Storage/0*.log", func(b []byte) []byte { return append(b, 1, 2, 3) }) },
+			state.Area{}, state.Component{Saved: 1, Restored: 1, Reason: fromDocument}, "", "first,1"},
+		"not begun": {func(*Dir) {}, state.Area{Items: []state.Item{{Key: "second", Value: "2"}}},
+			state.Component{Saved: 2, Restored: 1, Dropped: 1, Reason: "not in the profile as Chrome closed it"}, state.ByRestore, "first,2"},
+	} {
+		d, doc := r.copyOf(b.dir), doc
+		test.harm(d)
+		doc.Tabs = slices.Clone(doc.Tabs)
+		for i, tab := range doc.Tabs {
+			if tab.URL == url {
+				doc.Tabs[i].Session = []state.Area{{StorageKey: s.url + "/", Items: slices.Concat(tab.Session[0].Items, test.read.Items)}}
+			}
+		}
+		again, report := r.restored(d, doc, Options{RestoreTabs: true})
+		test.line.Name, test.line.Origin = state.ComponentSessionStorage, s.url+"/"
+		if diff := cmp.Diff(test.line, line(report, state.ComponentSessionStorage, s.url+"/")); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+		v, err := again.Verify(within(t), doc, report)
+		if err != nil {
+			t.Fatal(err)
+		}
+		by := ""
+		for _, d := range v.Differences {
+			by += d.By
+		}
+		if by != test.by {
+			t.Errorf("%s: it differs by %q: %+v", name, by, v.Differences)
+		}
+		if got := r.eval(again, url, `Object.entries(sessionStorage).join()`); got != test.want {
+			t.Errorf("%s: the page has %s", name, got)
+		}
+		if got := r.eval(again, other+"/two", `Object.entries(sessionStorage).join()`); got != "kept,k1" {
+			t.Errorf("%s: the other page has %s", name, got)
+		}
+		if err := again.Kill(within(t)); err != nil {
+			t.Fatal(err)
 		}
 	}
 }

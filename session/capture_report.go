@@ -71,7 +71,7 @@ func missed(doc state.Document) []string {
 	for _, m := range doc.Missed {
 		what := " was not saved: "
 		switch {
-		case m.Component == state.ComponentLocalStorage && m.Origin == "":
+		case m.Origin == "" && (m.Component == state.ComponentLocalStorage || m.Component == state.ComponentSessionStorage):
 			what = " is not whole: "
 		case doc.Datadir == state.DatadirClean:
 			what = inProfile(doc, m)
@@ -80,6 +80,13 @@ func missed(doc state.Document) []string {
 	}
 	for _, key := range doc.Unwritten {
 		warnings = append(warnings, state.ComponentLocalStorage+" "+key+" is as it was read before Chrome closed, and is laid into the profile before it is opened again: Chrome ended before it had written it there")
+	}
+	for _, u := range doc.Unstored {
+		what := "; they stay lost, if the site did not clear them itself"
+		if u.Lay {
+			what = "; a restore lays down what was read"
+		}
+		warnings = append(warnings, fmt.Sprintf("%s %s: %d items that were read before Chrome closed are not on disk%s", state.ComponentSessionStorage, u.StorageKey, u.Items, what))
 	}
 	return warnings
 }

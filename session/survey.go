@@ -11,6 +11,7 @@ import (
 	"github.com/stasisd/stasis/browser/datadir"
 	"github.com/stasisd/stasis/browser/inventory"
 	"github.com/stasisd/stasis/browser/localstorage"
+	"github.com/stasisd/stasis/browser/sessionstorage"
 	"github.com/stasisd/stasis/snapshot"
 	"github.com/stasisd/stasis/state"
 )
@@ -31,7 +32,7 @@ const (
 //
 // A profile that cannot be counted is saved all the same, and the report says so.
 func (s *Service) survey(ctx context.Context, j job, doc state.Document) state.Document {
-	doc.FromDisk, doc.Unwritten = nil, nil // an uploaded document's word is not taken for it
+	doc.FromDisk, doc.Unwritten, doc.Unstored = nil, nil, nil // an uploaded document's word is not taken for it
 	doc.Missed = slices.Clone(doc.Missed)
 	for i := range doc.Missed {
 		doc.Missed[i].InProfile = nil // nor for this
@@ -60,8 +61,14 @@ func (s *Service) survey(ctx context.Context, j job, doc state.Document) state.D
 		lookFor(ctx, doc.Missed, profile)
 		lookForLocal(doc.Missed, found.LocalStorage)
 		doc = unwritten(doc, found.LocalStorage)
-	case doc.Datadir == state.DatadirCrash && !doc.Complete && found.LocalStorage.Cut:
-		doc = cutOff(doc)
+		doc = unstored(doc, found.SessionStorage)
+	case doc.Datadir == state.DatadirCrash && !doc.Complete:
+		if found.LocalStorage.Cut {
+			doc = cutOff(doc, state.ComponentLocalStorage)
+		}
+		if found.SessionStorage.Cut {
+			doc = cutOff(doc, state.ComponentSessionStorage)
+		}
 	}
 	return smallest(withDisk(doc, found), counted(doc, found), doc)
 }
@@ -136,14 +143,27 @@ func replaced(areas []state.Area, area state.Area) []state.Area {
 func unwritten(doc state.Document, found localstorage.Contents) state.Document {
 	doc.Unwritten = found.Unwritten(doc.Local, doc.CapturedAt)
 	if found.Cut && len(doc.Unwritten) == 0 {
-		doc = cutOff(doc)
+		doc = cutOff(doc, state.ComponentLocalStorage)
 	}
 	return doc
 }
 
-// cutOff names the write of localStorage that Chrome did not end.
-func cutOff(doc state.Document) state.Document {
-	doc.Missed = append(slices.Clone(doc.Missed), state.Missed{Component: state.ComponentLocalStorage,
+// unstored notes what of the tabs' sessionStorage did not reach the disk. Tabs that
+// are opened by URL are given theirs from the document.
+func unstored(doc state.Document, found sessionstorage.Contents) state.Document {
+	if doc.TabsByURL {
+		return doc
+	}
+	doc.Unstored = found.Lost(doc.Tabs)
+	if found.Cut && len(doc.Unstored) == 0 {
+		doc = cutOff(doc, state.ComponentSessionStorage)
+	}
+	return doc
+}
+
+// cutOff names the write of localStorage or sessionStorage that Chrome did not end.
+func cutOff(doc state.Document, component string) state.Document {
+	doc.Missed = append(slices.Clone(doc.Missed), state.Missed{Component: component,
 		Reason: "Chrome ended in the middle of its last write, which is lost; which origin's it was is not known"})
 	return doc
 }
@@ -158,5 +178,6 @@ func (s *Service) compared(ctx context.Context, j job, doc state.Document) state
 	}
 	defer func() { _ = root.Close() }()           // only a handle
 	found, _ := localstorage.Read(ctx, root.FS()) // of one with too much in it, what can be compared
-	return unwritten(doc, found)
+	tabs, _ := sessionstorage.Read(ctx, root.FS())
+	return unstored(unwritten(doc, found), tabs)
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/stasisd/stasis/browser/datadir"
 	"github.com/stasisd/stasis/browser/inventory"
 	"github.com/stasisd/stasis/browser/localstorage"
+	"github.com/stasisd/stasis/browser/sessionstorage"
 	"github.com/stasisd/stasis/snapshot"
 	"github.com/stasisd/stasis/state"
 )
@@ -173,6 +174,35 @@ func TestUnwritten(t *testing.T) {
 	doc.Local = nil
 	if got := withDisk(unwritten(doc, found.LocalStorage), found); len(got.Missed) != 1 || !strings.Contains(missed(got)[0], "local_storage is not whole: ") {
 		t.Errorf("a write of nobody that is known: %+v, %v", got.Missed, missed(got))
+	}
+}
+
+// What of the tabs' sessionStorage is not on the disk is named with how much it
+// is, and whether it comes back; a write that is cut off and nobody's is told.
+// Tabs that come back by URL have theirs from the document anyway.
+func TestUnstored(t *testing.T) {
+	nothing, err := sessionstorage.Read(t.Context(), os.DirFS(t.TempDir()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	doc := state.Document{Datadir: state.DatadirClean, Tabs: []state.Tab{{Session: []state.Area{
+		{StorageKey: "https://a.example/", Items: []state.Item{{Key: "k", Value: "v"}, {Key: "l", Value: "v"}}}}}}}
+	cut := nothing
+	cut.Cut = true
+	const told = "session_storage https://a.example/: 2 items that were read before Chrome closed are not on disk; "
+	for want, found := range map[string]sessionstorage.Contents{
+		told + "they stay lost, if the site did not clear them itself": nothing, told + "a restore lays down what was read": cut} {
+		if got := missed(unstored(doc, found)); len(got) != 1 || got[0] != want {
+			t.Errorf("%q, not %q", got, want)
+		}
+	}
+	doc.TabsByURL = true
+	if got := unstored(doc, cut); len(got.Unstored) != 0 || len(got.Missed) != 0 {
+		t.Errorf("of tabs that are opened by URL: %+v", got)
+	}
+	doc.TabsByURL, doc.Tabs = false, nil
+	if got := missed(unstored(doc, cut)); len(got) != 1 || !strings.Contains(got[0], "session_storage is not whole: ") {
+		t.Errorf("of a write of nobody that is known: %q", got)
 	}
 }
 

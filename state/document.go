@@ -52,6 +52,9 @@ type Document struct {
 	// Unwritten are storage keys whose localStorage Chrome had not written into
 	// the datadir when it ended, though it closed it: these areas are newer here.
 	Unwritten []string `json:"unwritten,omitempty"`
+	// Unstored is what of the tabs' sessionStorage the save found missing in the
+	// datadir that Chrome had closed.
+	Unstored []Unstored `json:"unstored,omitempty"`
 	// Overrides are what the session's pages were told. They apply again where
 	// a restore names none.
 	Overrides Overrides `json:"overrides,omitzero"`
@@ -159,6 +162,16 @@ type PartitionKey struct {
 type Area struct {
 	StorageKey string `json:"storage_key"` // CDP Storage.getStorageKey: "https://a.example/" or partitioned
 	Items      []Item `json:"items"`
+}
+
+// Unstored tells how many items of the tabs' sessionStorage, under one storage
+// key, were read over CDP and are not in a datadir that Chrome closed since.
+type Unstored struct {
+	StorageKey string `json:"storage_key"`
+	Items      int    `json:"items"`
+	// Lay: a restore lays them down. Others are told only, for the site may have
+	// cleared them.
+	Lay bool `json:"lay"`
 }
 
 // Item is one key and value of localStorage or sessionStorage.

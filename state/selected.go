@@ -28,6 +28,7 @@ func (s Selection) Document(doc Document) (Document, []Component) {
 		}
 	})
 	doc.Unwritten = kept(doc.Unwritten, s.HasKey, func(string) {})
+	doc.Unstored = kept(doc.Unstored, func(u Unstored) bool { return s.HasKey(u.StorageKey) }, func(Unstored) {})
 	tabs := []Tab{}
 	for _, tab := range doc.Tabs {
 		has := s.HasOrigin(tab.URL)

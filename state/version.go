@@ -21,7 +21,7 @@ func major(version string) int {
 
 // Alone is the document without its datadir: of a profile that cannot be used.
 func (d Document) Alone() Document {
-	d.Datadir, d.Inventory, d.FromDisk, d.Unwritten = DatadirNone, nil, nil, nil
+	d.Datadir, d.Inventory, d.FromDisk, d.Unwritten, d.Unstored = DatadirNone, nil, nil, nil, nil
 	return d
 }
 

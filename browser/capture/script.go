@@ -8,8 +8,8 @@ import (
 )
 
 // Script is the JavaScript that lays a tab's own state down before any script
-// of the page runs (Page.addScriptToEvaluateOnNewDocument): window.name, and
-// with sessionStorage set also the session storage of the tab's frames. It is
+// of the page runs (Page.addScriptToEvaluateOnNewDocument): window.name, and the
+// session storage of the tab's frames. It is
 // for the page's target and for those of its frames. It is empty where there
 // is nothing to lay down.
 //
@@ -18,16 +18,14 @@ import (
 //
 // An area is written only while it is empty: a redirect of the page's own
 // first script makes a second document, and by then the area is the site's.
-func Script(tab state.Tab, sessionStorage bool) string {
+func Script(tab state.Tab) string {
 	areas := map[string][]state.Item{}
 	site := state.Site(tab.URL)
-	if sessionStorage {
-		for _, area := range tab.Session {
-			if key, ok := state.ParseStorageKey(area.StorageKey); ok && len(area.Items) > 0 {
-				areas[key.String()] = area.Items
-				if key.TopLevelSite != "" {
-					site = key.TopLevelSite // as Chrome itself sees it
-				}
+	for _, area := range tab.Session {
+		if key, ok := state.ParseStorageKey(area.StorageKey); ok && len(area.Items) > 0 {
+			areas[key.String()] = area.Items
+			if key.TopLevelSite != "" {
+				site = key.TopLevelSite // as Chrome itself sees it
 			}
 		}
 	}

@@ -20,7 +20,7 @@ func TestScriptIsInjectionSafe(t *testing.T) {
 	}
 	area.StorageKey = "https://a.example/"
 	tab.Session = []state.Area{area}
-	script := capture.Script(tab, true)
+	script := capture.Script(tab)
 	for _, raw := range []string{"<", "\u2028", "\u2029", "\x00", "]]>"} {
 		if strings.Contains(script, raw) {
 			t.Errorf("the script holds %q as it is", raw)
@@ -59,19 +59,17 @@ func TestScriptOfNothing(t *testing.T) {
 	inner.StorageKey = "https://b.example/^0https://a.example"
 	nameless.StorageKey = "https://b.example/^11^22"
 	for name, test := range map[string]struct {
-		tab     state.Tab
-		session bool
-		empty   bool
+		tab   state.Tab
+		empty bool
 	}{
-		"nothing":         {state.Tab{}, true, true},
-		"not asked for":   {state.Tab{Session: []state.Area{area}}, false, true},
-		"partitioned":     {state.Tab{Session: []state.Area{inner}}, true, false},
-		"without a name":  {state.Tab{Session: []state.Area{nameless}}, true, true},
-		"empty area":      {state.Tab{Session: []state.Area{{StorageKey: "https://a.example/"}}}, true, true},
-		"name":            {state.Tab{Name: "n"}, false, false},
-		"session storage": {state.Tab{Session: []state.Area{area}}, true, false},
+		"nothing":         {state.Tab{}, true},
+		"partitioned":     {state.Tab{Session: []state.Area{inner}}, false},
+		"without a name":  {state.Tab{Session: []state.Area{nameless}}, true},
+		"empty area":      {state.Tab{Session: []state.Area{{StorageKey: "https://a.example/"}}}, true},
+		"name":            {state.Tab{Name: "n"}, false},
+		"session storage": {state.Tab{Session: []state.Area{area}}, false},
 	} {
-		if got := capture.Script(test.tab, test.session); (got == "") != test.empty {
+		if got := capture.Script(test.tab); (got == "") != test.empty {
 			t.Errorf("%s: %q", name, got)
 		}
 	}

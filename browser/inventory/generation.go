@@ -7,13 +7,14 @@ import (
 	"time"
 
 	"github.com/stasisd/stasis/browser/localstorage"
+	"github.com/stasisd/stasis/browser/sessionstorage"
 )
 
 // LocalStorage and SessionStorage are the LevelDB databases of a profile in which
 // Chrome keeps these, as folders of the profile.
 const (
 	LocalStorage   = localstorage.Folder
-	SessionStorage = sessionStorage
+	SessionStorage = sessionstorage.Folder
 )
 
 // Generation tells one LevelDB database from another that was begun in its

@@ -20,6 +20,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/stasisd/stasis/browser/localstorage"
+	"github.com/stasisd/stasis/browser/sessionstorage"
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/state"
 )
@@ -31,6 +32,9 @@ type Profile struct {
 	// of a damaged database, what could still be read. Its areas are nil where
 	// it is not there, or was not read: its holding says why.
 	LocalStorage localstorage.Contents
+	// SessionStorage is that of all tabs; it is not known where the database is
+	// damaged or was not read.
+	SessionStorage sessionstorage.Contents
 	// Cookies is the whole jar, nil where it is damaged or was not read.
 	Cookies []state.Cookie
 	// Listed is the same jar also where some values cannot be read; Foreign has
@@ -69,6 +73,9 @@ func Read(ctx context.Context, dir string) (Profile, error) {
 		p.Inventory = append(p.Inventory, part.found...)
 		if part.localStorage.Commits != nil {
 			p.LocalStorage = part.localStorage
+		}
+		if part.tabsStorage.Known() {
+			p.SessionStorage = part.tabsStorage
 		}
 		if part.jar != nil {
 			p.Listed, p.Foreign = part.jar, part.foreign
@@ -129,6 +136,7 @@ type survey struct {
 	foreign map[string]string
 
 	localStorage localstorage.Contents
+	tabsStorage  sessionstorage.Contents
 }
 
 func (s *survey) add(h state.Holding) { s.found = append(s.found, h) }

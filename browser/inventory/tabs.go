@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/stasisd/stasis/browser/inventory/leveldb"
+	"github.com/stasisd/stasis/browser/sessionstorage"
 	"github.com/stasisd/stasis/fault"
 )
 
@@ -40,38 +40,13 @@ func ReadTabs(ctx context.Context, dir string) (Tabs, error) {
 	return Tabs{Items: s.sessionItems(), session: s.sessionFile()}, nil
 }
 
-// sessionItems counts sessionStorage (components/services/storage/dom_storage):
-// "namespace-", a tab's GUID, "-" and a storage key lead to the number of a map,
-// whose items are under "map-", that number and "-". Tabs that were duplicated
-// share a map.
+// sessionItems counts sessionStorage.
 func (s *survey) sessionItems() map[string]int {
-	items := map[string]int{}
-	if !s.exists(sessionStorage) {
-		return items
-	}
-	const namespace, guid, item = "namespace-", 36, "map-"
-	tabs, err := leveldb.Read(s.ctx, s.fsys, sessionStorage, func(key []byte) bool { return bytes.HasPrefix(key, []byte(namespace)) }, true)
-	if err != nil || tabs.Damage != "" {
+	c, err := sessionstorage.Read(s.ctx, s.fsys)
+	if err != nil || !c.Known() {
 		return nil
 	}
-	maps, err := leveldb.Read(s.ctx, s.fsys, sessionStorage, func(key []byte) bool { return bytes.HasPrefix(key, []byte(item)) }, false)
-	if err != nil || maps.Damage != "" {
-		return nil
-	}
-	counts := map[string]int{}
-	for key := range maps.Entries {
-		number, _, _ := strings.Cut(key[len(item):], "-")
-		counts[number]++
-	}
-	counted := map[string]bool{}
-	for key, number := range tabs.Entries {
-		if len(key) <= len(namespace)+guid+1 || counted[string(number)] {
-			continue
-		}
-		counted[string(number)] = true
-		items[key[len(namespace)+guid+1:]] += counts[string(number)]
-	}
-	return items
+	return c.Items()
 }
 
 // sessionFile is the newest of Chrome's files of the open tabs: their names end
