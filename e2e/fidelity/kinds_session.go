@@ -15,6 +15,8 @@ var told = obj{
 	"locale":        "de-CH",
 	"geolocation":   obj{"latitude": 48.25, "longitude": 16.5, "accuracy": 7},
 	"extra_headers": obj{"X-Extra": mark},
+	// One that Chrome asks a person for.
+	"permission_policy": obj{"rules": []obj{{"permission": "clipboard-read", "decision": "allow"}}},
 }
 
 // session is what belongs to the session and to no page.
@@ -33,6 +35,9 @@ func session() []kind {
 			return locale === "de-CH" ? [locale, navigator.language, (1234.5).toLocaleString()].join() : ""`)},
 		{"override: geolocation", inPage, nil, readPosition},
 		{"override: extra headers", inPage, nil, script(`return (await (await fetch("/agent")).json()).extra`)},
+		{"override: permission policy", inPage, nil, script(`
+			const { state } = await navigator.permissions.query({ name: "clipboard-read" });
+			return state === "granted" ? state : ""`)},
 		{"permission set over CDP", inPage,
 			func(ctx context.Context, at *visit) (string, error) {
 				return "", at.Call(ctx, "", "Browser.setPermission", obj{"permission": obj{"name": "notifications"},

@@ -75,7 +75,8 @@ comes back from the frozen Chrome; *portable* is Playwright's format with Indexe
 by another; *` + toShell + `* and *` + toChrome + `* are saves as files in one engine that come back in the other. What the
 shell does not use is lost to its pages, and not to the environment. Each library is used as its documentation shows, and
 storageState is asked for all that it offers (indexedDB, opfs, credentials). What pages are told (overrides) is named at the
-first start and never again. The libraries are given the extension at both starts.
+first start and never again; a policy for permissions is given to ours alone, for the libraries have none. The libraries are
+given the extension at both starts.
 
 Scroll positions and forms reach Chrome's session files up to a second after they change in the tab in front, and up to
 five in others. A filesystem save has Chrome write them at once; the copy beside a frozen Chrome lacks what changed since.
