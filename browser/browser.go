@@ -73,7 +73,7 @@ func (b *Browser) setups() []setup {
 // options ask, else as the environment had it.
 func (b *Browser) givePasskeys(saved state.Passkeys) {
 	if saved.Given(b.options.Passkeys) {
-		b.passkeys = newPasskeys(saved.Credentials)
+		b.passkeys = newPasskeys(saved.Credentials, b.process.Frozen)
 		b.passkeys.reader = newStaying(b.driver, b.passkeys.has)
 		b.mux.OnDetach(b.passkeys.stir)
 	} else {

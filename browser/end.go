@@ -110,8 +110,14 @@ func (b *Browser) Kill(ctx context.Context) error {
 }
 
 // Freeze stops the whole process tree, so that nothing of it runs and its
-// files stand still.
-func (b *Browser) Freeze(ctx context.Context) error { return b.process.Freeze(ctx) }
+// files stand still. No page is left with half an authenticator: what Chrome
+// answers hours later nobody waits for.
+func (b *Browser) Freeze(ctx context.Context) error {
+	if b.passkeys != nil {
+		defer b.passkeys.rest()()
+	}
+	return b.process.Freeze(ctx)
+}
 
 // Thaw makes the browser ready for use: it is woken, and after CloseClients new
 // clients may come. Errors are Wake's.
@@ -133,6 +139,9 @@ func (b *Browser) Wake(ctx context.Context) error {
 		return err
 	}
 	_, err := cdp.Call(ctx, b.driver, browser.GetVersion, cdp.Empty{})
+	if b.passkeys != nil {
+		b.passkeys.stir()
+	}
 	return fault.Wrap(err, fault.BrowserFailed, "browser.wake", "Chrome does not answer")
 }
 

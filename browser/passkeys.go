@@ -24,12 +24,13 @@ type passkeys struct {
 	work   sync.WaitGroup // follows the authenticators' events
 	once   sync.Once
 	reader *staying
+	frozen func() bool // whether Chrome is
 
 	stirred chan struct{} // a page's authenticator may have gone
 
 	parting sync.RWMutex // read-locked while a client's sessions go, until what went with them is mended
-	resting sync.Mutex   // held while no page is given its authenticator again
 	doing   sync.Mutex   // held while Chrome is asked; a frozen one keeps silent
+	resting int          // how many want nothing mended; guarded by doing
 
 	mu      sync.Mutex      // guards what follows, and is never held for long
 	held    []state.Passkey // in the order of their registration
@@ -50,8 +51,8 @@ type device struct {
 	id   webauthn.AuthenticatorID
 }
 
-func newPasskeys(held []state.Passkey) *passkeys {
-	return &passkeys{held: slices.Clone(held), refused: map[string]bool{}, devices: map[target.SessionID]*device{},
+func newPasskeys(held []state.Passkey, frozen func() bool) *passkeys {
+	return &passkeys{frozen: frozen, held: slices.Clone(held), refused: map[string]bool{}, devices: map[target.SessionID]*device{},
 		ours: map[webauthn.AuthenticatorID]bool{}, stirred: make(chan struct{}, 1)}
 }
 
@@ -174,12 +175,17 @@ func (p *passkeys) stir() {
 	}
 }
 
-// rest has nothing mended until the returned function is called: whoever comes
-// and goes in many pages takes away what it is just being given.
-func (p *passkeys) rest() func() {
-	p.resting.Lock()
+// rest has nothing mended until the returned function is called, and waits for
+// what is being mended: whoever comes and goes in many pages takes away what it
+// is just being given.
+func (p *passkeys) rest() (end func()) {
+	p.doing.Lock()
+	defer p.doing.Unlock()
+	p.resting++
 	return func() {
-		p.resting.Unlock()
+		p.doing.Lock()
+		p.resting--
+		p.doing.Unlock()
 		p.stir()
 	}
 }
@@ -208,12 +214,11 @@ func (p *passkeys) meet(ctx context.Context) {
 // away with any session of the page that ends after the page has navigated, and
 // with a client's own WebAuthn.disable.
 func (p *passkeys) mend(ctx context.Context) {
-	if !p.resting.TryLock() {
-		return // it is done afterwards
-	}
-	defer p.resting.Unlock()
 	p.doing.Lock()
 	defer p.doing.Unlock()
+	if p.resting > 0 || p.frozen() {
+		return // it is done afterwards
+	}
 	for _, d := range p.all() {
 		_, err := d.credentials(ctx)
 		if err != nil && !refusal(err) {
