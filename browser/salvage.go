@@ -7,7 +7,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/stasisd/stasis/browser/capture"
 	"github.com/stasisd/stasis/browser/datadir"
 	"github.com/stasisd/stasis/browser/inventory"
 	"github.com/stasisd/stasis/browser/localstorage"
@@ -155,57 +154,6 @@ func (s *Starter) inspect(ctx context.Context, dir *Dir, doc state.Document, set
 	found, err := inspect(ctx, dir, doc, s.Now())
 	found.found.Inventory = found.found.Inventory.With(settings)
 	return found, err
-}
-
-// overlay lays down what the profile lacks and the document has, while every
-// tab is held, and reports what came back of what belongs to the whole browser.
-func (b *Browser) overlay(ctx context.Context, doc state.Document) (report []state.Component, err error) {
-	s := &b.salvage
-	if doc.Datadir != state.DatadirClean && doc.Complete {
-		rest := doc
-		rest.Local = s.left
-		if report, err = capture.Lay(ctx, b.driver, rest, b.now()); err != nil {
-			return nil, err
-		}
-		report = append(report, s.placed...)
-		s.laid(b.dir, report)
-	}
-	if s.cookies {
-		lines, err := capture.LayCookies(ctx, b.driver, doc.Cookies, b.now())
-		if err != nil {
-			return nil, err
-		}
-		report = append(report, because(lines, fromDocument)...)
-	}
-	if err := b.addSessionCookies(ctx, doc); err != nil {
-		return nil, err
-	}
-	if doc.Datadir == state.DatadirClean {
-		lines, err := capture.LayLocal(ctx, b.driver, s.left)
-		if err != nil {
-			return nil, err
-		}
-		if lines = append(lines, s.placed...); len(lines) > 0 {
-			s.laid(b.dir, lines)
-		}
-		report = append(report, because(lines, fromDocument)...)
-	}
-	if s.jar, err = capture.Cookies(ctx, b.driver); err != nil {
-		return nil, fault.Wrap(err, fault.BrowserFailed, "browser.restore", "the cookies could not be read back")
-	}
-	if doc.Datadir == state.DatadirClean && doc.Complete {
-		if !s.cookies {
-			report = append(report, state.CompareCookies(doc.Cookies, s.jar, b.now(), nil)...)
-		}
-		if !s.local {
-			report = append(report, state.BroughtLocal(doc.Written(), s.found.LocalStorage.Areas)...)
-		}
-	}
-	lines := state.Brought(doc, s.found.Inventory)
-	if !doc.Complete {
-		lines = s.unreadCookies(lines, b.now())
-	}
-	return append(report, lines...), nil
 }
 
 // unread reports whether a component is there and was not read.

@@ -71,10 +71,9 @@ func TestASpareDoesNotServe(t *testing.T) {
 		reason string
 	}{
 		"none ready": {func(r *rig) {
-			r.browsers.on("spare", func(*fakeChrome) error { return errBroken })
+			r.short.Store(true) // or another would come
 			r.browsers.last().die()
 			r.ready(0)
-			r.browsers.works()
 		}, nil, "no spare"},
 		"told at the start": {nil, func(c *Create) { c.Overrides.UserAgent, c.Overrides.Timezone = "Other/1", "Asia/Tokyo" }, "user_agent, timezone"},
 		"dies": {func(r *rig) {
@@ -103,6 +102,8 @@ func TestASpareDoesNotServe(t *testing.T) {
 			if p := info.Restored; p.Path != PathCold || !strings.Contains(p.FallbackReason, test.reason) {
 				t.Errorf("%+v", p)
 			}
+			r.short.Store(false)
+			r.spares.Refill()
 			r.ready(1)
 			await(t, "two run directories", func() bool { return r.dirs() == 2 })
 		})
