@@ -141,11 +141,10 @@ func (h *hold) keyOf(ctx context.Context, s target.SessionID, f *cdp.Frame) stri
 	pause := time.NewTicker(keyPause)
 	defer pause.Stop()
 	for {
+		// Of a document in another process than the last Chrome knows the frame a
+		// moment later, and answers with an error until then.
 		is, err := cdp.Call(ctx, h.b.driver.Session(s), storage.GetStorageKey, storage.GetStorageKeyParams{FrameID: f.ID})
-		if err != nil {
-			return ""
-		}
-		if originOf(state.Area{StorageKey: string(is.StorageKey)}) == f.SecurityOrigin {
+		if err == nil && originOf(state.Area{StorageKey: string(is.StorageKey)}) == f.SecurityOrigin {
 			return string(is.StorageKey)
 		}
 		select {

@@ -3,9 +3,13 @@ package mux
 import (
 	"context"
 	"crypto/rand"
+	"time"
 
 	"github.com/chromedp/cdproto/target"
 )
+
+// openDeadline bounds the opening of a hidden tab.
+const openDeadline = 10 * time.Second
 
 // OpenHidden opens a tab for the daemon's own use, about:blank with a fragment
 // of its own. Full Chrome lists it for nobody. Where Chrome has no such tabs no
@@ -24,7 +28,14 @@ func (d *Driver) OpenHidden(ctx context.Context) (target.ID, error) {
 	if !d.m.opts.HidesNone {
 		params["hidden"] = true
 	}
-	err := d.Call(ctx, "Target.createTarget", params, &r)
+	// Whoever has given up meanwhile would leave a tab behind that nobody closes.
+	opening, cancel := context.WithTimeout(context.WithoutCancel(ctx), openDeadline)
+	defer cancel()
+	err := d.Call(opening, "Target.createTarget", params, &r)
+	if err == nil && ctx.Err() != nil {
+		err = ctx.Err()
+		_ = d.Call(opening, "Target.closeTarget", target.CloseTargetParams{TargetID: r.TargetID}, nil)
+	}
 	d.m.mu.Lock()
 	defer d.m.mu.Unlock()
 	if err != nil {

@@ -58,11 +58,15 @@ func (c Contents) Lost(tabs []state.Tab) []state.Unstored {
 	return all
 }
 
+// byOwner sorts what was read by storage key. What a tab has without an item
+// is on no disk, and must not be taken for what another tab has there.
 func byOwner(tabs []state.Tab) map[string][]state.Area {
 	all := map[string][]state.Area{}
 	for _, tab := range tabs {
 		for _, a := range tab.Session {
-			all[a.StorageKey] = append(all[a.StorageKey], a)
+			if len(a.Items) > 0 {
+				all[a.StorageKey] = append(all[a.StorageKey], a)
+			}
 		}
 	}
 	return all

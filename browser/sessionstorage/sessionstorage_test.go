@@ -85,6 +85,7 @@ func TestLost(t *testing.T) {
 		"large, another tab has":  {on, false, []state.Tab{tab(area(a, "x", large))}, []state.Unstored{{StorageKey: a, Items: 1}}},
 		"of more tabs than there": {on[:1], false, []state.Tab{tab(area(a, "k", "é😀", "n", "1")), tab(area(a, "k", "é😀"))}, []state.Unstored{{StorageKey: a, Items: 1}}},
 		"no name":                 {on, true, []state.Tab{tab(area("https://b.example/^11^22", "k", "v"))}, []state.Unstored{{StorageKey: "https://b.example/^11^22", Items: 1}}},
+		"a tab without any":       {on, false, []state.Tab{tab(area(a)), tab(area(a, "k", "two")), tab(area(a, "k", "é😀", "n", "1"))}, nil},
 		"nothing on disk":         {nil, false, []state.Tab{tab(area(a, "k", large), area(b))}, []state.Unstored{{StorageKey: a, Items: 1, Lay: true}}},
 	} {
 		c := read(t, written(t, test.on...))
