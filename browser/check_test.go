@@ -43,7 +43,7 @@ func memberSite(t *testing.T) string {
 		setTimeout(() => { document.body.innerHTML = "<b id=late>late " + innerWidth + "</b>" }, 150)</script>`))
 	mux.HandleFunc("/asks", page(`<script>fetch("/slow").then(() => { document.body.innerHTML = "<b id=late>" })</script>`))
 	mux.HandleFunc("/slow", func(w http.ResponseWriter, _ *http.Request) {
-		time.Sleep(3 * time.Second) // longer than a page that rests is looked at
+		time.Sleep((stillLooks + stillLooks/2) * checkPause) // a slow site: longer than a page that rests is looked at
 		w.WriteHeader(http.StatusNoContent)
 	})
 	mux.HandleFunc("/away", page(`<script>location = "/login"</script>`))

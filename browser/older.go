@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/stasisd/stasis/browser/datadir"
 	"github.com/stasisd/stasis/fault"
@@ -11,21 +12,25 @@ import (
 )
 
 // setAside takes the profile away that a newer Chrome wrote and puts an empty
-// one in its place. Chrome runs already, on its spare, and has not looked at
-// it. The document then stands alone, and the profile knows no extension; unknown
-// are their IDs.
-func setAside(ctx context.Context, dir *Dir, doc state.Document, o Options, proxy *datadir.Proxy) (_ state.Document, unknown []string, err error) {
+// one in its place, with the document's localStorage. Chrome has not looked at
+// it yet. The document then stands alone, and the profile knows no extension;
+// unknown are their IDs.
+func setAside(ctx context.Context, dir *Dir, doc state.Document, o Options, proxy *datadir.Proxy, now time.Time) (_ state.Document, unknown []string, laid salvage, err error) {
 	const op = "browser.set_aside"
 	if !doc.Complete {
-		return doc, nil, fault.New(fault.Unsupported, op, "the environment was saved by Chrome %s, which is newer than the one that runs, "+
+		return doc, nil, laid, fault.New(fault.Unsupported, op, "the environment was saved by Chrome %s, which is newer than the one that runs, "+
 			"and nothing of it but its profile was saved: restore it with a Chrome that is as new", doc.Chrome.Version)
 	}
 	profile := filepath.Join(dir.Profile(), datadir.Profile)
 	if err := os.RemoveAll(profile); err != nil {
-		return doc, nil, fault.Wrap(err, fault.Internal, op, "the profile could not be put aside")
+		return doc, nil, laid, fault.Wrap(err, fault.Internal, op, "the profile could not be put aside")
 	}
 	if unknown, err = preparation(dir, state.Document{}, o, proxy).Run(dir.Profile()); err != nil {
-		return doc, nil, err
+		return doc, nil, laid, err
 	}
-	return doc.Alone(), unknown, dir.OwnProfile(datadir.Profile)
+	if err := dir.OwnProfile(datadir.Profile); err != nil {
+		return doc, nil, laid, err
+	}
+	doc = doc.Alone()
+	return doc, unknown, laid, laid.layLocal(ctx, dir, doc.Local, now)
 }

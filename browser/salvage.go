@@ -11,6 +11,7 @@ import (
 	"github.com/stasisd/stasis/browser/inventory"
 	"github.com/stasisd/stasis/browser/localstorage"
 	"github.com/stasisd/stasis/browser/sessionstorage"
+	"github.com/stasisd/stasis/browser/sift"
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/state"
 )
@@ -210,4 +211,26 @@ func because(lines []state.Component, reason string) []state.Component {
 		}
 	}
 	return lines
+}
+
+// prepare makes the profile of an archive ready for either engine, and inspects
+// it. It returns the extensions that the profile does not know, and what was found.
+func (s *Starter) prepare(ctx context.Context, dir *Dir, doc state.Document, p datadir.Prepare) (unknown []string, found salvage, err error) {
+	profile := filepath.Join(dir.Profile(), datadir.Profile)
+	// Before they are prepared for this session.
+	settings, err := inventory.Settings(ctx, profile)
+	if err != nil {
+		return nil, found, err
+	}
+	if err := datadir.ResetBroken(dir.Profile()); err != nil {
+		return nil, found, err
+	}
+	if err := sift.PutBack(ctx, profile); err != nil {
+		return nil, found, err
+	}
+	if unknown, err = p.Run(dir.Profile()); err != nil {
+		return nil, found, err
+	}
+	found, err = s.inspect(ctx, dir, doc, settings)
+	return unknown, found, err
 }

@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"github.com/stasisd/stasis/browser/datadir"
-	"github.com/stasisd/stasis/browser/inventory"
 	"github.com/stasisd/stasis/browser/sift"
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/state"
@@ -67,31 +66,15 @@ func (s *Starter) prepareShell(ctx context.Context, dir *Dir, doc state.Document
 		return salvage{}, doc, err
 	}
 	if doc.Datadir != state.DatadirNone && state.Newer(doc.Chrome.Version, v.Full) {
-		if doc, _, err = setAside(ctx, dir, doc, o, nil); err != nil {
-			return salvage{}, doc, err
-		}
-		var laid salvage
-		return laid, doc, laid.layLocal(ctx, dir, doc.Local, s.Now())
-	}
-	settings, err := inventory.Settings(ctx, filepath.Join(dir.Profile(), datadir.Profile))
-	if err != nil {
-		return salvage{}, doc, err
-	}
-	if err := datadir.ResetBroken(dir.Profile()); err != nil {
-		return salvage{}, doc, err
+		doc, _, laid, err := setAside(ctx, dir, doc, o, nil, s.Now())
+		return laid, doc, err
 	}
 	// The preferences are for the full Chrome that may come next. Its session
 	// files stay: the document says that they are old. What the profile has of
 	// sessionStorage belongs to tabs that do not come back by themselves.
 	profile := preparation(dir, doc, o, nil)
 	profile.RestoreTabs, profile.StaleSessionStorage, profile.Before = true, doc.Complete, doc.Overrides.Permissions()
-	if err := sift.PutBack(ctx, filepath.Join(dir.Profile(), datadir.Profile)); err != nil {
-		return salvage{}, doc, err
-	}
-	if _, err := profile.Run(dir.Profile()); err != nil {
-		return salvage{}, doc, err
-	}
-	found, err := s.inspect(ctx, dir, doc, settings)
+	_, found, err := s.prepare(ctx, dir, doc, profile)
 	if err != nil {
 		return salvage{}, doc, err
 	}

@@ -2,7 +2,6 @@ package browser
 
 import (
 	"context"
-	"path/filepath"
 	"reflect"
 	"time"
 
@@ -10,8 +9,6 @@ import (
 	"github.com/chromedp/cdproto/cdp"
 
 	"github.com/stasisd/stasis/browser/datadir"
-	"github.com/stasisd/stasis/browser/inventory"
-	"github.com/stasisd/stasis/browser/sift"
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/state"
 )
@@ -158,11 +155,7 @@ func (p *Spare) Restored(ctx context.Context, doc state.Document, o Options) (*B
 		return nil, nil, b.abandon(ctx, err)
 	}
 	if doc.Datadir != state.DatadirNone && state.Newer(doc.Chrome.Version, b.version) {
-		if doc, unknown, err = setAside(ctx, b.dir, doc, o, proxy); err != nil {
-			return nil, nil, b.abandon(ctx, err)
-		}
-		b.salvage = salvage{}
-		if err := b.salvage.layLocal(ctx, b.dir, doc.Local, b.now()); err != nil {
+		if doc, unknown, b.salvage, err = setAside(ctx, b.dir, doc, o, proxy, b.now()); err != nil {
 			return nil, nil, b.abandon(ctx, err)
 		}
 	}
@@ -182,14 +175,6 @@ func (p *Spare) Restored(ctx context.Context, doc state.Document, o Options) (*B
 // extensions that the profile does not know, and the proxy that it was told.
 func (p *Spare) ready(ctx context.Context, doc state.Document, o Options) (unknown []string, proxy *datadir.Proxy, err error) {
 	dir := p.b.dir
-	// Before they are prepared for this session.
-	settings, err := inventory.Settings(ctx, filepath.Join(dir.Profile(), datadir.Profile))
-	if err != nil {
-		return nil, nil, err
-	}
-	if err := datadir.ResetBroken(dir.Profile()); err != nil {
-		return nil, nil, err
-	}
 	p.b.relay.Close() // of the empty profile
 	if proxy, p.b.relay, err = startProxy(o.Overrides.Proxy, dir.UID); err != nil {
 		return nil, nil, err
@@ -198,13 +183,7 @@ func (p *Spare) ready(ctx context.Context, doc state.Document, o Options) (unkno
 	profile.RestoreTabs = o.RestoreTabs && !doc.TabsByURL && (tabs != tabsNone || doc.Datadir == state.DatadirClean)
 	profile.StaleSessionStorage = tabs == tabsStale
 	profile.Before = doc.Overrides.Permissions()
-	if err := sift.PutBack(ctx, filepath.Join(dir.Profile(), datadir.Profile)); err != nil {
-		return nil, nil, err
-	}
-	if unknown, err = profile.Run(dir.Profile()); err != nil {
-		return nil, nil, err
-	}
-	if p.b.salvage, err = p.starter.inspect(ctx, dir, doc, settings); err != nil {
+	if unknown, p.b.salvage, err = p.starter.prepare(ctx, dir, doc, profile); err != nil {
 		return nil, nil, err
 	}
 	return unknown, proxy, dir.OwnProfile(datadir.Profile, datadir.Extensions)
