@@ -39,7 +39,8 @@ func (s *Server) checkUpgrade(c *call) error {
 // the session ends or the daemon stops. Errors from before the upgrade are
 // returned; later ones close the socket.
 func (s *Server) serveCDP(c *call, id, targetID string) error {
-	ws, err := websocket.Accept(c.Response(), c.Request(), &websocket.AcceptOptions{
+	taken := &hijack{ResponseWriter: c.Response()}
+	ws, err := websocket.Accept(taken, c.Request(), &websocket.AcceptOptions{
 		InsecureSkipVerify: true, // checkUpgrade looked at the Origin
 		CompressionMode:    websocket.CompressionDisabled,
 	})
@@ -47,7 +48,7 @@ func (s *Server) serveCDP(c *call, id, targetID string) error {
 		return fault.Wrap(err, fault.InvalidRequest, "api.websocket", "the WebSocket upgrade is malformed")
 	}
 	ws.SetReadLimit(maxMessage)
-	conn := &socket{ws: ws}
+	conn := &socket{ws: ws, conn: taken.conn}
 	defer conn.wait()
 	defer ws.CloseNow() //nolint:errcheck // ends what a close handshake has left
 	stop := context.AfterFunc(s.closing, func() { conn.start(websocket.StatusGoingAway, "the daemon stops") })
@@ -65,13 +66,17 @@ func (s *Server) serveCDP(c *call, id, targetID string) error {
 
 // socket is a WebSocket as session.Conn.
 type socket struct {
-	ws *websocket.Conn
+	ws   *websocket.Conn
+	conn *prompt // below ws
 
 	mu   sync.Mutex
 	over chan struct{} // made when a closing handshake begins, closed when it is over
 }
 
-var _ session.Conn = (*socket)(nil)
+var (
+	_ session.Conn  = (*socket)(nil)
+	_ session.Eager = (*socket)(nil)
+)
 
 func (k *socket) Read(ctx context.Context) ([]byte, error) {
 	ctx, stop := k.lingering(ctx)
@@ -83,7 +88,15 @@ func (k *socket) Read(ctx context.Context) ([]byte, error) {
 func (k *socket) Write(ctx context.Context, msg []byte) error {
 	ctx, stop := k.lingering(ctx)
 	defer stop()
+	if err := k.conn.settle(ctx); err != nil {
+		return err
+	}
 	return k.ws.Write(ctx, websocket.MessageText, msg)
+}
+
+// Offer sends a message if that needs no waiting.
+func (k *socket) Offer(msg []byte) bool {
+	return len(msg) <= smallWrite && k.conn.settled() && k.ws.Write(context.Background(), websocket.MessageText, msg) == nil
 }
 
 // lingering is ctx, but while the socket is being closed it ends a little

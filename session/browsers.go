@@ -12,6 +12,9 @@ import (
 // Conn is one CDP client's connection, message by message.
 type Conn = mux.Conn
 
+// Eager is a Conn that can also send without waiting; see mux.Eager.
+type Eager = mux.Eager
+
 // Chrome is what a session needs of a live browser; see browser.Browser.
 type Chrome interface {
 	Engine() string

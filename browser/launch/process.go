@@ -203,6 +203,20 @@ type pipe struct {
 func (p *pipe) Read(b []byte) (int, error)  { return p.r.Read(b) }
 func (p *pipe) Write(b []byte) (int, error) { return p.w.Write(b) }
 
+// WriteNow writes what there is room for and does not wait: mux.Prompt.
+func (p *pipe) WriteNow(b []byte) (n int) {
+	raw, err := p.w.SyscallConn()
+	if err != nil {
+		return 0
+	}
+	// A pipe that is full or gone takes nothing; the Write that follows tells which.
+	_ = raw.Write(func(fd uintptr) bool {
+		n, _ = syscall.Write(int(fd), b)
+		return true
+	})
+	return max(0, n)
+}
+
 func (p *pipe) Close() error {
 	p.once.Do(func() { p.err = errors.Join(p.r.Close(), p.w.Close()) })
 	return p.err

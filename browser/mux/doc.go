@@ -14,5 +14,6 @@
 //
 // Goroutines: one reader and one writer of the pipe, two for each client while
 // [Mux.Serve] runs, one for each subscription of a driver. [Mux.Close] waits
-// for all of them.
+// for all of them. The writers are for what must wait: where nothing does, a
+// message is written by the goroutine that read it (see [Prompt] and [Eager]).
 package mux

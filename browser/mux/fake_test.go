@@ -195,11 +195,16 @@ func newConn(t *testing.T) *testConn {
 
 func connectConn(t *testing.T, m *Mux, o ServeOptions, c *testConn) *testConn {
 	t.Helper()
+	serveConn(t, m, o, c, c)
+	return c
+}
+
+// serveConn connects c as what it looks like to the mux.
+func serveConn(t *testing.T, m *Mux, o ServeOptions, c *testConn, as Conn) {
 	ctx, cancel := context.WithCancel(t.Context())
 	var wg sync.WaitGroup
-	wg.Go(func() { c.served <- m.Serve(ctx, c, o) })
+	wg.Go(func() { c.served <- m.Serve(ctx, as, o) })
 	t.Cleanup(func() { cancel(); wg.Wait() })
-	return c
 }
 
 func (c *testConn) Read(ctx context.Context) ([]byte, error) {

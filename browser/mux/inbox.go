@@ -5,8 +5,11 @@ import (
 	"sync"
 )
 
-// inbox is what waits for one client, bounded in bytes.
+// inbox is what waits for one client, bounded in bytes. Where nothing waits, a
+// message goes to the client by offer, if that takes it.
 type inbox struct {
+	offer func([]byte) bool // sends without waiting, or says false; may be nil
+
 	mu       sync.Mutex
 	limit    int
 	queue    [][]byte
@@ -16,7 +19,10 @@ type inbox struct {
 	empty    chan struct{} // closed when finished and nothing waits
 }
 
-func (b *inbox) init(limit int) {
+func (b *inbox) init(conn Conn, limit int) {
+	if eager, ok := conn.(Eager); ok {
+		b.offer = eager.Offer
+	}
 	b.limit, b.wake, b.empty = limit, make(chan struct{}, 1), make(chan struct{})
 }
 
@@ -27,6 +33,9 @@ func (b *inbox) push(msg []byte) bool {
 	defer b.mu.Unlock()
 	if b.finished {
 		return true // the client is leaving; nobody misses it
+	}
+	if b.bytes == 0 && b.offer != nil && b.offer(msg) {
+		return true
 	}
 	if b.bytes > 0 && b.bytes+len(msg) > b.limit {
 		return false

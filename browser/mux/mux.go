@@ -79,7 +79,8 @@ type pending struct {
 	lost    func() // the session or the pipe went away; may be nil
 }
 
-// New takes over the pipe of a running Chrome. Close must be called.
+// New takes over the pipe of a running Chrome, which may be [Prompt]. Close must
+// be called.
 func New(pipe io.ReadWriteCloser, opts Options) *Mux {
 	if opts.QueueBytes == 0 {
 		opts.QueueBytes = 256 << 20
@@ -88,7 +89,7 @@ func New(pipe io.ReadWriteCloser, opts Options) *Mux {
 		opts.UnsentBytes = 16 << 20
 	}
 	m := &Mux{
-		opts: opts, pipe: pipe, out: newOutbox(),
+		opts: opts, pipe: pipe, out: newOutbox(pipe),
 		done: make(chan struct{}), change: make(chan struct{}, 1),
 		pending: map[int64]*pending{}, sessions: map[string]*session{},
 		clients: map[*client]struct{}{}, users: map[*Driver]struct{}{},
@@ -180,7 +181,7 @@ func (m *Mux) readPipe() {
 
 func (m *Mux) writePipe() {
 	defer m.wg.Done()
-	if err := m.out.run(m.pipe); err != nil {
+	if err := m.out.run(); err != nil {
 		_ = m.fail(err) // of closing a pipe that has already ended
 	}
 }

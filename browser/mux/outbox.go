@@ -10,15 +10,30 @@ import (
 // errClosed tells a sender that the pipe is gone.
 var errClosed = errors.New("the pipe to Chrome is closed")
 
+// Prompt is a pipe that also takes bytes without waiting: as many of b as there
+// is room for at once, which may be none. It is not called while a Write is
+// under way. An error shows again at the Write that follows.
+type Prompt interface {
+	WriteNow(b []byte) (n int)
+}
+
 // outbox is what waits to be written to Chrome. Every peer has a lane of its
 // own and the lanes take turns, one message each, so that a busy client does
-// not starve the others.
+// not starve the others. Where nothing waits and the pipe is [Prompt], a
+// message is written by who sends it: waking another goroutine for it takes
+// longer than all else that the mux does to a message.
 type outbox struct {
-	mu     sync.Mutex
-	wake   *sync.Cond
-	ring   []*lane // lanes with messages, next one first
-	closed bool
-	done   chan struct{} // closed with closed
+	pipe   io.Writer
+	prompt Prompt // the pipe, if it is; else nil
+
+	mu      sync.Mutex
+	wake    *sync.Cond
+	ring    []*lane // lanes with messages, next one first
+	begun   []byte  // what is left of a message that was written in part
+	begunOf *lane
+	writing bool // run is writing, or about to
+	closed  bool
+	done    chan struct{} // closed with closed
 }
 
 // lane is one peer's queue. limit bounds the bytes that send lets in.
@@ -30,8 +45,9 @@ type lane struct {
 	space chan struct{} // closed when bytes fell
 }
 
-func newOutbox() *outbox {
-	o := &outbox{done: make(chan struct{})}
+func newOutbox(pipe io.Writer) *outbox {
+	o := &outbox{pipe: pipe, done: make(chan struct{})}
+	o.prompt, _ = pipe.(Prompt)
 	o.wake = sync.NewCond(&o.mu)
 	return o
 }
@@ -76,6 +92,18 @@ func (l *lane) post(msg []byte) {
 }
 
 func (l *lane) push(msg []byte) {
+	if l.o.prompt != nil && !l.o.writing && l.o.begun == nil && len(l.o.ring) == 0 {
+		n := l.o.prompt.WriteNow(msg)
+		if n == len(msg) {
+			return
+		}
+		if n > 0 {
+			l.o.begun, l.o.begunOf = msg[n:], l
+			l.bytes += len(msg) - n
+			l.o.wake.Signal()
+			return
+		}
+	}
 	if len(l.queue) == 0 {
 		l.o.ring = append(l.o.ring, l)
 		l.o.wake.Signal()
@@ -97,17 +125,18 @@ func (l *lane) drop() {
 	l.queue, l.bytes = nil, 0
 }
 
-// run writes the queued messages to w until close or an error of w.
-func (o *outbox) run(w io.Writer) error {
+// run writes the queued messages until close or an error of the pipe.
+func (o *outbox) run() error {
 	for {
 		l, msg := o.take()
 		if msg == nil {
 			return nil
 		}
-		if _, err := w.Write(msg); err != nil {
+		if _, err := o.pipe.Write(msg); err != nil {
 			return err
 		}
 		o.mu.Lock()
+		o.writing = false
 		l.bytes = max(0, l.bytes-len(msg))
 		close(l.space)
 		l.space = make(chan struct{})
@@ -118,11 +147,16 @@ func (o *outbox) run(w io.Writer) error {
 func (o *outbox) take() (*lane, []byte) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	for len(o.ring) == 0 && !o.closed {
+	for len(o.ring) == 0 && o.begun == nil && !o.closed {
 		o.wake.Wait()
 	}
 	if o.closed {
 		return nil, nil
+	}
+	o.writing = true
+	if l, msg := o.begunOf, o.begun; msg != nil {
+		o.begun, o.begunOf = nil, nil
+		return l, msg // Chrome has its beginning
 	}
 	l := o.ring[0]
 	o.ring = o.ring[1:]

@@ -2,6 +2,7 @@ package mux
 
 import (
 	"bytes"
+	"io"
 	"net"
 	"strings"
 	"testing"
@@ -16,22 +17,39 @@ func BenchmarkLargeRoundTrip(b *testing.B) {
 	roundTrips(b, `{"data":"`+strings.Repeat("iVBORw0KGgo", 100_000)+`"}`)
 }
 
+// BenchmarkPromptRoundTrip is a client's call where nothing waits, over pipes
+// as Chrome's are and to a client that takes messages at once: no goroutine of
+// the mux wakes another.
+func BenchmarkPromptRoundTrip(b *testing.B) {
+	fromUs, toChrome := osPipe(b)
+	fromChrome, toUs := osPipe(b)
+	through(b, prompt{fromChrome, toChrome}, joined{fromUs, toUs}, &eager{testConn: newConn(&testing.T{})}, "{}")
+}
+
 func roundTrips(b *testing.B, result string) {
 	ours, chrome := net.Pipe()
+	through(b, ours, chrome, newConn(&testing.T{}), result)
+}
+
+// through makes calls from c through a mux of ours and back from chrome.
+func through(b *testing.B, ours, chrome io.ReadWriteCloser, c interface {
+	Conn
+	ends() (in, out chan []byte)
+}, result string) {
 	answered := make(chan struct{})
 	go func() { defer close(answered); answer(chrome, result) }()
 	m := New(ours, Options{})
-	c := newConn(&testing.T{})
+	in, out := c.ends()
 	done := make(chan error, 1)
 	go func() { done <- m.Serve(b.Context(), c, ServeOptions{}) }()
 	msg := []byte(`{"id":1,"method":"Runtime.evaluate","params":{"expression":"1"}}`)
 	b.ReportAllocs()
 	b.SetBytes(int64(len(msg) + len(result)))
 	for b.Loop() {
-		c.in <- msg
-		<-c.out
+		in <- msg
+		<-out
 	}
-	close(c.in)
+	close(in)
 	if err := <-done; err != nil {
 		b.Error(err)
 	}
@@ -44,7 +62,7 @@ func roundTrips(b *testing.B, result string) {
 
 // answer is a Chrome that attaches whoever asks and has one answer for all
 // else. It keeps and decodes nothing, so that what is counted is the mux's.
-func answer(chrome net.Conn, result string) {
+func answer(chrome io.ReadWriter, result string) {
 	in := frames{r: chrome}
 	var out []byte
 	for {

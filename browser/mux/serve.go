@@ -24,6 +24,14 @@ type Conn interface {
 	Close(code int, reason string) error
 }
 
+// Eager is a Conn that can also send a message without waiting for the client.
+// Offer sends msg, or says false and the message goes by Write. It must not
+// wait: it is called by who reads Chrome's pipe, whom all others wait for. It
+// is not called while a Write is under way.
+type Eager interface {
+	Offer(msg []byte) bool
+}
+
 // ServeOptions say what a client is connected to.
 type ServeOptions struct {
 	// Target is the page that the client's messages without a sessionId go to,
@@ -65,7 +73,7 @@ func (m *Mux) Serve(ctx context.Context, conn Conn, o ServeOptions) error {
 func (m *Mux) serve(ctx context.Context, conn Conn, o ServeOptions, internal bool) error {
 	c := &client{m: m, conn: conn, internal: internal, over: make(chan struct{}), exited: make(chan struct{})}
 	c.lane, c.trusted = m.out.lane(m.opts.UnsentBytes), internal
-	c.out.init(m.opts.QueueBytes)
+	c.out.init(conn, m.opts.QueueBytes)
 	c.event = c.deliver
 	c.gone = func() { c.end(CloseNormal, "target closed", nil, true) }
 	if !m.enter(c, o.Door) {

@@ -3,13 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
-	"os"
-	"os/exec"
-	"path/filepath"
-	"strings"
-	"syscall"
-	"time"
 )
 
 // How CDP is timed: blocks of commands, through the multiplexer and on a
@@ -32,39 +25,38 @@ const noise = `(() => {
 	return true;
 })()`
 
-// cdpSurvey speaks to a Chrome through the multiplexer, and to one that runs
-// with the very same flags but a port of its own.
+// cdpSurvey speaks to a Chrome through the multiplexer, to one that runs with
+// the very same flags but a port of its own, and to one through a bare relay.
 func cdpSurvey(ctx context.Context, b *bench) (err error) {
 	s, err := b.ours.create(ctx, obj{})
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, thrown(context.WithoutCancel(ctx), s)) }()
-	through, err := s.front(ctx)
-	if err != nil {
-		return err
-	}
-	defer through.Close()
 	flags, err := chromeFlags(b.ours.chromes().mains()[0])
 	if err != nil {
 		return err
 	}
-	endpoint, end, err := b.direct(ctx, flags)
-	if err != nil {
-		return err
+	var sides [3]*tab
+	endpoints := [3]string{ours: s.CDP}
+	for side, start := range map[int]starter{direct: b.direct, relayed: b.relayed} {
+		endpoint, end, failed := start(ctx, flags)
+		if failed != nil {
+			return failed
+		}
+		defer func() { err = errors.Join(err, end()) }()
+		endpoints[side] = endpoint
 	}
-	defer func() { err = errors.Join(err, end()) }()
-	direct, err := front(ctx, endpoint)
-	if err != nil {
-		return err
-	}
-	defer direct.Close()
-	for _, t := range []*tab{through, direct} {
-		var painted bool
-		if err := t.visit(ctx, b.site.URL+"/", `document.readyState === "complete"`); err != nil {
+	for i, endpoint := range endpoints {
+		if sides[i], err = front(ctx, endpoint); err != nil {
 			return err
 		}
-		if err := t.evaluate(ctx, noise, &painted); err != nil {
+		defer sides[i].Close()
+		var painted bool
+		if err := sides[i].visit(ctx, b.site.URL+"/", `document.readyState === "complete"`); err != nil {
+			return err
+		}
+		if err := sides[i].evaluate(ctx, noise, &painted); err != nil {
 			return err
 		}
 	}
@@ -72,121 +64,78 @@ func cdpSurvey(ctx context.Context, b *bench) (err error) {
 		return t.Call(ctx, t.session, "Runtime.evaluate", obj{"expression": "1"}, nil)
 	}
 	screenshot := func(t *tab) error { return t.Call(ctx, t.session, "Page.captureScreenshot", nil, nil) }
-	commands, err := inTurn(ctx, cdpBlocks, cdpCommands, through, direct, command)
+	commands, err := inTurn(ctx, cdpBlocks, cdpCommands, sides, command)
 	if err != nil {
 		return err
 	}
-	shots, err := inTurn(ctx, cdpShotBlocks, cdpScreenshots, through, direct, screenshot)
+	shots, err := inTurn(ctx, cdpShotBlocks, cdpScreenshots, sides, screenshot)
 	if err != nil {
 		return err
 	}
-	b.figures["cdp/extra"] = commands.extra(1000)
-	b.figures["cdp/screenshots"] = ratios(shots.through, shots.direct)
+	b.figures["cdp/extra"] = commands.extra(ours, 1000)
+	b.figures["cdp/screenshots"] = ratios(shots[ours], shots[direct])
 	b.seen = append(b.seen, section{
 		title: "CDP through the multiplexer",
-		text: `Beside it a Chrome with the very same flags, but a port in place of the pipe; the same plain client speaks to both over a
-WebSocket, one command after the other, in blocks that take turns. A command is a script in the page and its answer, so the
-multiplexer handles two messages. Screenshots are of a page whose picture is about a megabyte.`,
-		head: []string{"", "through the multiplexer, ms", "direct, ms", "more, µs", "×"},
+		text: `Beside it are Chromes with the very same flags: one with a port in place of the pipe, and one whose pipe a bare relay joins with
+a WebSocket. The relay is a process of two goroutines that pass on each message as it is, for one client, without ids, policy or
+limits: what it takes is the price of any process in between, written in Go, on this machine. The same plain client speaks to
+all over a WebSocket, one command after the other, in blocks that take turns. A command is a script in the page and its answer,
+so the multiplexer handles two messages. Screenshots are of a page whose picture is about a megabyte.`,
+		head: []string{"", "direct, ms", "through the multiplexer, ms", "more, µs", "×", "through a bare relay, ms", "more, µs"},
 		rows: [][]string{commands.row("a command and its answer"), shots.row("a screenshot")},
 	})
 	return nil
 }
 
-// turns are what one command took in each block, in milliseconds.
-type turns struct{ through, direct []float64 }
+// starter starts a Chrome with flags, and gives its CDP address and what ends it.
+type starter func(ctx context.Context, flags []string) (endpoint string, end func() error, err error)
+
+// turns are what one command took in each block, in milliseconds, by side.
+type turns [3][]float64
+
+// The sides of turns.
+const (
+	ours = iota
+	direct
+	relayed
+)
 
 // inTurn does a command so many times in each of the blocks, on each side.
-func inTurn(ctx context.Context, blocks, times int, through, direct *tab, do func(*tab) error) (turns, error) {
+func inTurn(ctx context.Context, blocks, times int, sides [3]*tab, do func(*tab) error) (turns, error) {
 	var all turns
 	// A block before the first is thrown away.
 	for block := range blocks + 1 {
 		if err := ctx.Err(); err != nil {
 			return all, err
 		}
-		side := func(t *tab) (float64, error) {
+		for i, t := range sides {
 			each := make([]float64, times)
 			for i := range each {
 				var err error
 				if each[i], err = timed(func() error { return do(t) }); err != nil {
-					return 0, err
+					return all, err
 				}
 			}
-			return spread(each).median, nil
-		}
-		ours, err := side(through)
-		theirs, also := side(direct)
-		if err := errors.Join(err, also); err != nil {
-			return all, err
-		}
-		if block > 0 {
-			all.through, all.direct = append(all.through, ours), append(all.direct, theirs)
+			if block > 0 {
+				all[i] = append(all[i], spread(each).median)
+			}
 		}
 	}
 	return all, nil
 }
 
-// extra is how much more it took through the multiplexer, in a unit of which
-// there are so many in a millisecond.
-func (t turns) extra(unit float64) quartiles {
-	each := make([]float64, len(t.through))
+// extra is how much more it took on a side than on a direct connection, in a
+// unit of which there are so many in a millisecond.
+func (t turns) extra(side int, unit float64) quartiles {
+	each := make([]float64, len(t[side]))
 	for i := range each {
-		each[i] = (t.through[i] - t.direct[i]) * unit
+		each[i] = (t[side][i] - t[direct][i]) * unit
 	}
 	return spread(each)
 }
 
 func (t turns) row(title string) []string {
-	return []string{title, spread(t.through).String(), spread(t.direct).String(), t.extra(1000).String(), ratios(t.through, t.direct).String()}
-}
-
-// chromeFlags are the flags that a Chrome was started with.
-func chromeFlags(pid int) ([]string, error) {
-	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
-	if err != nil {
-		return nil, err
-	}
-	return strings.Split(strings.TrimRight(string(raw), "\x00"), "\x00")[1:], nil
-}
-
-// direct starts a Chrome with flags, but a port of its own, and gives its CDP
-// address and what ends it.
-func (b *bench) direct(ctx context.Context, flags []string) (endpoint string, end func() error, err error) {
-	dir := filepath.Join(b.scratch, "direct")
-	if err := os.Mkdir(dir, 0o700); err != nil {
-		return "", nil, err
-	}
-	args := []string{"--remote-debugging-port=0", "--user-data-dir=" + dir}
-	for _, flag := range flags {
-		name, _, _ := strings.Cut(flag, "=")
-		if name != "--remote-debugging-pipe" && name != "--user-data-dir" && name != "--disk-cache-dir" {
-			args = append(args, flag)
-		}
-	}
-	cmd := exec.CommandContext(ctx, b.chrome, args...)
-	cmd.Env = append(os.Environ(), "HOME="+dir, "TMPDIR="+dir)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
-	if os.Getuid() == 0 { // its sandbox does not run for root
-		const user = firstUID - 1
-		cmd.SysProcAttr.Credential = &syscall.Credential{Uid: user, Gid: user}
-		if err := os.Chown(dir, user, user); err != nil {
-			return "", nil, err
-		}
-	}
-	if err := cmd.Start(); err != nil {
-		return "", nil, err
-	}
-	end = func() error { return killed(cmd) }
-	deadline := time.Now().Add(pageDeadline)
-	for {
-		raw, err := os.ReadFile(filepath.Join(dir, "DevToolsActivePort"))
-		if port, path, found := strings.Cut(string(raw), "\n"); err == nil && found && path != "" {
-			return fmt.Sprintf("ws://127.0.0.1:%s%s", port, path), end, nil
-		}
-		if err := ctx.Err(); err != nil || time.Now().After(deadline) {
-			return "", nil, errors.Join(errors.New("a Chrome with a port does not come up"), err, end())
-		}
-		time.Sleep(20 * time.Millisecond)
-	}
+	return []string{title, spread(t[direct]).String(),
+		spread(t[ours]).String(), t.extra(ours, 1000).String(), ratios(t[ours], t[direct]).String(),
+		spread(t[relayed]).String(), t.extra(relayed, 1000).String()}
 }

@@ -31,6 +31,7 @@ type settings struct {
 	seed                           uint64
 	heavy                          bool
 	soak                           time.Duration // soak instead of measuring
+	relay                          bool          // be a bare relay of CDP, for the part cdp
 }
 
 func main() {
@@ -45,6 +46,7 @@ func main() {
 	flag.Uint64Var(&s.seed, "seed", 1, "orders the rounds")
 	flag.BoolVar(&s.heavy, "heavy", false, "also measure an environment of 500 MB")
 	flag.DurationVar(&s.soak, "soak", 0, "instead let sessions live and die for so long, and look at what is left")
+	flag.BoolVar(&s.relay, "relay", false, "be the relay that the multiplexer is compared with, on inherited descriptors")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -55,6 +57,9 @@ func main() {
 }
 
 func run(ctx context.Context, s settings) (err error) {
+	if s.relay {
+		return relay()
+	}
 	parts, err := chosen(s.only)
 	if err != nil {
 		return err

@@ -1,0 +1,154 @@
+package mux
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+)
+
+func osPipe(t testing.TB) (r, w *os.File) {
+	t.Helper()
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r, w
+}
+
+// joined is one side's ends of two pipes.
+type joined struct{ r, w *os.File }
+
+func (j joined) Read(b []byte) (int, error)  { return j.r.Read(b) }
+func (j joined) Write(b []byte) (int, error) { return j.w.Write(b) }
+func (j joined) Close() error                { return errors.Join(j.r.Close(), j.w.Close()) }
+
+// prompt is joined that also writes without waiting.
+type prompt joined
+
+func (p prompt) Read(b []byte) (int, error)  { return p.r.Read(b) }
+func (p prompt) Write(b []byte) (int, error) { return p.w.Write(b) }
+func (p prompt) Close() error                { return joined(p).Close() }
+
+func (p prompt) WriteNow(b []byte) (n int) {
+	raw, err := p.w.SyscallConn()
+	if err != nil {
+		return 0
+	}
+	_ = raw.Write(func(fd uintptr) bool {
+		n, _ = syscall.Write(int(fd), b)
+		return true
+	})
+	return max(0, n)
+}
+
+// eager is a testConn that takes what there is room for at once.
+type eager struct {
+	*testConn
+	writes sync.Mutex // held while Write is under way
+}
+
+func (c *testConn) ends() (in, out chan []byte) { return c.in, c.out }
+
+func (e *eager) Offer(msg []byte) bool {
+	if !e.writes.TryLock() {
+		e.t.Error("an offer while a Write is under way")
+		return false
+	}
+	defer e.writes.Unlock()
+	select {
+	case e.out <- msg:
+		return true
+	default:
+		return false
+	}
+}
+
+func (e *eager) Write(ctx context.Context, msg []byte) error {
+	e.writes.Lock()
+	defer e.writes.Unlock()
+	return e.testConn.Write(ctx, msg)
+}
+
+// A client's messages keep their order where some are taken at once and others
+// must wait until it reads.
+func TestOffersKeepOrder(t *testing.T) {
+	const n = 2000
+	m, f := start(t, Options{}, nil)
+	c := &eager{testConn: newConn(t)}
+	serveConn(t, m, ServeOptions{}, c.testConn, c)
+	c.call(1, "", "Page.enable", "{}")
+	root := f.wait(1, method("Page.enable"))[0].Session
+	go func() {
+		for i := range n {
+			f.emit(root, "Page.x", fmt.Sprintf(`{"i":%d}`, i))
+		}
+	}()
+	for i := range n {
+		if got := c.recv().param("i"); got != fmt.Sprint(i) {
+			t.Fatalf("message %d is %s", i, got)
+		}
+	}
+}
+
+// Messages reach Chrome whole and in each sender's order through a pipe that
+// takes them in parts, also of a sender that leaves in the middle of one:
+// without the rest of it Chrome could read nothing more.
+func TestPromptPipeKeepsMessagesWhole(t *testing.T) {
+	const senders, each = 4, 40
+	r, w := osPipe(t)
+	in := frames{r: r}
+	o := newOutbox(prompt{r, w})
+	var all sync.WaitGroup
+	leaves := o.lane(0)
+	leaves.post(append([]byte("leaver "+strings.Repeat("x", 1<<20)), 0))
+	leaves.drop()
+	all.Go(func() {
+		if err := o.run(); err != nil {
+			t.Error(err)
+		}
+	})
+	for s := range senders {
+		all.Go(func() {
+			l := o.lane(1 << 18)
+			for i := range each {
+				// Some fit into the pipe and some do not.
+				body := strings.Repeat("x", i%5*(40<<10))
+				if err := l.send(t.Context(), fmt.Appendf(nil, "%d %d %s\x00", s, i, body)); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	var next [senders]int
+	for n := range senders*each + 1 {
+		msg, err := in.next()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n == 0 {
+			if !bytes.HasPrefix(msg, []byte("leaver ")) || len(msg) != 7+1<<20 {
+				t.Fatalf("the message that was begun came as %d bytes %.10q", len(msg), msg)
+			}
+			continue
+		}
+		var s, i int
+		if _, err := fmt.Sscan(string(msg[:min(len(msg), 20)]), &s, &i); err != nil {
+			t.Fatal(err)
+		}
+		if i != next[s] || len(msg) != len(fmt.Sprintf("%d %d ", s, i))+i%5*(40<<10) {
+			t.Fatalf("sender %d: message %d of %d bytes, want %d", s, i, len(msg), next[s])
+		}
+		next[s]++
+	}
+	o.close()
+	all.Wait()
+	if err := (joined{r, w}).Close(); err != nil {
+		t.Error(err)
+	}
+}
