@@ -2,10 +2,14 @@ package browser
 
 import (
 	"context"
+	"errors"
+	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 
 	"github.com/stasisd/stasis/browser/datadir"
+	"github.com/stasisd/stasis/browser/gate"
 	"github.com/stasisd/stasis/browser/sift"
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/state"
@@ -13,35 +17,110 @@ import (
 
 // The headless shell reads and writes the same profile as full Chrome and knows
 // fewer of its files; those that it does not know it leaves alone (measured with
-// 156: Preferences, Local State, History, Login Data, Sessions). It cannot bring
-// a profile in while it runs, and opens no tab of the profile's by itself. So it
-// starts on the profile, with a blank tab, and nothing of the environment runs
-// until its tabs are opened over CDP: there is nothing to hold.
+// 156: Preferences, Local State, History, Login Data, Sessions). It has one
+// profile, that can be put in place after it has started (package gate), and opens
+// no tab of the profile's by itself: nothing of the environment runs until its
+// tabs are opened over CDP, so there is nothing to hold.
 
-// freshShell starts the shell on an empty environment, with one blank tab.
-func (s *Starter) freshShell(ctx context.Context, dir *Dir, o Options) (*Browser, error) {
+// spareShell starts an empty shell, that waits for its profile.
+func (s *Starter) spareShell(ctx context.Context, dir *Dir, o Options) (*Spare, error) {
+	if err := gate.Lay(datadir.Path(dir.Profile())); err != nil {
+		return nil, err
+	}
+	if err := dir.OwnProfile(datadir.Profile); err != nil {
+		return nil, err
+	}
 	b, err := s.start(ctx, dir, datadir.Profile, o)
 	if err != nil {
 		return nil, err
 	}
-	b.givePasskeys(state.Passkeys{})
-	b.setPolicy(ctx)
 	if err := b.keepDownloads(ctx); err != nil {
 		return nil, b.abandon(ctx, err)
 	}
-	if err := b.attend(ctx, b.setups()...); err != nil {
+	return &Spare{starter: s, b: b, made: o}, nil
+}
+
+// freshShell is [Spare.Fresh] in the shell.
+func (p *Spare) freshShell(ctx context.Context, o Options) (*Browser, error) {
+	b := p.b
+	b.options = o
+	err := b.enter()
+	if err == nil {
+		err = p.alive(ctx)
+	}
+	if err == nil {
+		b.givePasskeys(state.Passkeys{})
+		b.setPolicy(ctx)
+		err = b.attend(ctx, b.setups()...)
+	}
+	if err != nil {
 		return nil, b.abandon(ctx, err)
 	}
 	return b, nil
 }
 
-// restoredShell is [Starter.Restored] in the shell.
+// enter lets the shell have the profile that waits for it.
+func (b *Browser) enter() error {
+	waiting := b.dir.Waiting()
+	profile := datadir.Path(waiting.Profile())
+	if err := gate.Fill(profile); err != nil {
+		return err
+	}
+	if err := waiting.Own(); err != nil {
+		return err
+	}
+	if err := gate.Open(datadir.Path(b.dir.Profile()), profile); err != nil {
+		return err
+	}
+	extensions := filepath.Join(waiting.Profile(), datadir.Extensions)
+	if _, err := os.Lstat(extensions); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	err := os.Rename(extensions, filepath.Join(b.dir.Profile(), datadir.Extensions))
+	return fault.Wrap(err, fault.BrowserFailed, "browser.enter", "the extensions of the environment could not be kept")
+}
+
+// restoredShell is [Spare.Restored] in the shell.
+func (p *Spare) restoredShell(ctx context.Context, doc state.Document, o Options) (*Browser, []state.Component, error) {
+	ctx, cancel := context.WithTimeout(ctx, restoreDeadline)
+	defer cancel()
+	b, own := p.b, o.Overrides
+	o.Overrides = own.Over(doc.Overrides)
+	b.options = o
+	alive := make(chan error, 1)
+	go func() { alive <- p.alive(ctx) }()
+	salvage, doc, err := p.starter.prepareShell(ctx, b.dir.Waiting(), doc, o, b.version)
+	if gone := <-alive; gone != nil {
+		err = gone
+	}
+	if err == nil {
+		err = b.enter()
+	}
+	var report []state.Component
+	if err == nil {
+		b.salvage = salvage
+		report, err = b.bringInShell(ctx, doc, own)
+	}
+	if err != nil {
+		return nil, nil, b.abandon(ctx, err)
+	}
+	return b, report, nil
+}
+
+// restoredShell is [Starter.Restored] in the shell, which starts on the profile.
 func (s *Starter) restoredShell(ctx context.Context, dir *Dir, doc state.Document, o Options) (*Browser, []state.Component, error) {
 	ctx, cancel := context.WithTimeout(ctx, restoreDeadline)
 	defer cancel()
 	own := o.Overrides
 	o.Overrides = own.Over(doc.Overrides)
-	salvage, doc, err := s.prepareShell(ctx, dir, doc, o)
+	v, err := s.Launcher.Version(ctx, dir, true)
+	if err != nil {
+		return nil, nil, err
+	}
+	salvage, doc, err := s.prepareShell(ctx, dir, doc, o, v.Full)
+	if err == nil {
+		err = dir.Own()
+	}
 	if err != nil {
 		return nil, nil, err
 	}
@@ -49,23 +128,21 @@ func (s *Starter) restoredShell(ctx context.Context, dir *Dir, doc state.Documen
 	if err != nil {
 		return nil, nil, err
 	}
-	b.salvage, b.idle = salvage, carried(doc, o.Extensions)
-	report, err := b.bringInShell(ctx, doc)
+	b.salvage = salvage
+	var report []state.Component
+	if err = b.keepDownloads(ctx); err == nil {
+		report, err = b.bringInShell(ctx, doc, own)
+	}
 	if err != nil {
 		return nil, nil, b.abandon(ctx, err)
 	}
-	report = append(report, state.OverrideLines(doc.Overrides, own)...)
-	return b, append(report, b.passkeyLines(doc.Passkeys)...), nil
+	return b, report, nil
 }
 
-// prepareShell readies the profile, which the shell opens when it starts. One
-// that a newer Chrome wrote is put aside, as [Starter.Restored] says.
-func (s *Starter) prepareShell(ctx context.Context, dir *Dir, doc state.Document, o Options) (salvage, state.Document, error) {
-	v, err := s.Launcher.Version(ctx, dir, true)
-	if err != nil {
-		return salvage{}, doc, err
-	}
-	if doc.Datadir != state.DatadirNone && state.Newer(doc.Chrome.Version, v.Full) {
+// prepareShell readies a profile for the shell of a version, which has not opened
+// it. One that a newer Chrome wrote is put aside, as [Spare.Restored] says.
+func (s *Starter) prepareShell(ctx context.Context, dir *Dir, doc state.Document, o Options, version string) (salvage, state.Document, error) {
+	if doc.Datadir != state.DatadirNone && state.Newer(doc.Chrome.Version, version) {
 		doc, _, laid, err := setAside(ctx, dir, doc, o, nil, s.Now())
 		return laid, doc, err
 	}
@@ -78,14 +155,13 @@ func (s *Starter) prepareShell(ctx context.Context, dir *Dir, doc state.Document
 	if err != nil {
 		return salvage{}, doc, err
 	}
-	if err := sift.SetAside(ctx, filepath.Join(dir.Profile(), datadir.Profile)); err != nil {
-		return salvage{}, doc, err
-	}
-	return found, doc, dir.Own()
+	return found, doc, sift.SetAside(ctx, filepath.Join(dir.Profile(), datadir.Profile))
 }
 
-// bringInShell lays down what the profile lacks, and opens the tabs.
-func (b *Browser) bringInShell(ctx context.Context, doc state.Document) ([]state.Component, error) {
+// bringInShell lays down what the profile lacks, and opens the tabs; own are the
+// overrides that the document's did not decide.
+func (b *Browser) bringInShell(ctx context.Context, doc state.Document, own state.Overrides) ([]state.Component, error) {
+	b.idle = carried(doc, b.options.Extensions)
 	b.givePasskeys(doc.Passkeys)
 	b.setPolicy(ctx)
 	b.mux.Regrant(doc.Permissions)
@@ -99,14 +175,12 @@ func (b *Browser) bringInShell(ctx context.Context, doc state.Document) ([]state
 	if err := b.attend(ctx, b.setups()...); err != nil {
 		return nil, err
 	}
-	if err := b.keepDownloads(ctx); err != nil {
-		return nil, err
-	}
 	tabs, err := b.openTabs(ctx, doc)
 	if err != nil {
 		return nil, fault.Wrap(err, fault.BrowserFailed, "browser.restore", "the tabs could not be opened")
 	}
-	return append(report, tabs...), nil
+	report = append(append(report, tabs...), state.OverrideLines(doc.Overrides, own)...)
+	return append(report, b.passkeyLines(doc.Passkeys)...), nil
 }
 
 // carried are the extensions of an environment that the session still has, with

@@ -29,7 +29,7 @@ func TestExtensionCrossesTheShell(t *testing.T) {
 	doc := r.save(b)
 
 	o.Engine = EngineShell
-	b, report := r.restored(dir, doc, o)
+	b, report := r.spared(b, doc, o)
 	for _, name := range []string{state.ComponentExtensions, state.ComponentExtensionStorage} {
 		if l := line(report, name, e.Origin()); l.Dropped == 0 || l.Reason != state.NotInShell {
 			t.Errorf("%s: %+v", name, l)
@@ -41,7 +41,7 @@ func TestExtensionCrossesTheShell(t *testing.T) {
 	doc = r.save(b)
 
 	o.Engine = EngineChrome
-	b, report = r.restored(dir, doc, o)
+	b, report = r.restored(b.dir, doc, o)
 	if l := line(report, state.ComponentExtensions, e.Origin()); l.Restored != 1 {
 		t.Errorf("%+v", l)
 	}

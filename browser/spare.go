@@ -32,6 +32,9 @@ type Spare struct {
 // Spare starts an empty Chrome. The options say what it is going to be asked for,
 // as far as that is known; the zero value is asked for most.
 func (s *Starter) Spare(ctx context.Context, dir *Dir, o Options) (*Spare, error) {
+	if o.Engine == EngineShell {
+		return s.spareShell(ctx, dir, o)
+	}
 	proxy, relay, err := startProxy(o.Overrides.Proxy, dir.UID)
 	if err != nil {
 		return nil, err
@@ -57,8 +60,16 @@ func (s *Starter) Spare(ctx context.Context, dir *Dir, o Options) (*Spare, error
 	return &Spare{starter: s, b: b, made: o, unknown: unknown}, nil
 }
 
-// Dir is where it lives on disk. An environment that is to be brought in is
-// unpacked there.
+// Landing is where an environment is unpacked that is to be brought into an empty
+// Chrome of an engine that runs in a run directory, or is going to.
+func Landing(dir *Dir, engine string) *Dir {
+	if engine == EngineShell {
+		return dir.Waiting()
+	}
+	return dir
+}
+
+// Dir is where it lives on disk.
 func (p *Spare) Dir() *Dir { return p.b.dir }
 
 // Done is closed when its process tree has gone.
@@ -67,9 +78,12 @@ func (p *Spare) Done() <-chan struct{} { return p.b.Done() }
 // Kill ends it, and waits; see [Browser.Kill].
 func (p *Spare) Kill(ctx context.Context) error { return p.b.Kill(ctx) }
 
-// AtStart are those of the overrides that Chrome takes when it starts, and holds
-// to in every process from then on.
-func AtStart(o state.Overrides) state.Overrides {
+// AtStart are those of the overrides that an engine takes when it starts, and holds
+// to in every process from then on. The shell reads none in a profile.
+func AtStart(engine string, o state.Overrides) state.Overrides {
+	if engine == EngineShell {
+		return state.Overrides{UserAgent: o.UserAgent, Timezone: o.Timezone, Locale: o.Locale, Proxy: o.Proxy}
+	}
 	return state.Overrides{UserAgent: o.UserAgent, Timezone: o.Timezone}
 }
 
@@ -86,6 +100,9 @@ func (p *Spare) suits(o Options) bool {
 // reads it is brought in with an empty one. An extension that Chrome refuses is
 // invalid_extension. After an error it has ended.
 func (p *Spare) Fresh(ctx context.Context, o Options) (*Browser, error) {
+	if p.b.shell() {
+		return p.freshShell(ctx, o)
+	}
 	if !p.suits(o) {
 		b, report, err := p.Restored(ctx, state.Document{Complete: true, Datadir: state.DatadirNone}, o)
 		if err == nil {
@@ -132,8 +149,8 @@ func refusedExtension(report []state.Component, o Options) error {
 	return nil
 }
 
-// Restored brings the environment in that lies in its directory, with the state
-// document of its archive.
+// Restored brings the environment in that lies in its directory (see [Landing]),
+// with the state document of its archive.
 //
 // The profile is brought in beside the empty one, so that the daemon is attached
 // to every tab before its first request. A profile that a newer Chrome (by major
@@ -141,6 +158,9 @@ func refusedExtension(report []state.Component, o Options) error {
 // word. Then the document is laid on an empty profile; where there is none to
 // speak of, the error is unsupported. After an error it has ended.
 func (p *Spare) Restored(ctx context.Context, doc state.Document, o Options) (*Browser, []state.Component, error) {
+	if p.b.shell() {
+		return p.restoredShell(ctx, doc, o)
+	}
 	b := p.b
 	own := o.Overrides
 	o.Overrides = own.Over(doc.Overrides)

@@ -23,7 +23,12 @@ import (
 // spare is one that was started ahead of need, for nothing in particular.
 func (r *rig) spare() *Spare {
 	r.t.Helper()
-	p, err := r.Spare(within(r.t), r.dir(), Options{})
+	return r.spareOf(EngineChrome)
+}
+
+func (r *rig) spareOf(engine string) *Spare {
+	r.t.Helper()
+	p, err := r.Spare(within(r.t), r.dir(), Options{Engine: engine})
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -91,7 +96,7 @@ func (r *rig) bring(p *Spare, from *Browser) {
 		r.t.Fatal(err)
 	}
 	for _, f := range files {
-		to := filepath.Join(p.Dir().Profile(), f.Name)
+		to := filepath.Join(Landing(p.Dir(), p.b.options.Engine).Profile(), f.Name)
 		body, err := os.ReadFile(f.Path)
 		if err == nil {
 			err = os.MkdirAll(filepath.Dir(to), 0o700)

@@ -31,9 +31,6 @@ func NewStarter(launcher *launch.Launcher, now func() time.Time) *Starter {
 
 // Fresh starts Chrome on an empty environment, with one blank tab.
 func (s *Starter) Fresh(ctx context.Context, dir *Dir, o Options) (*Browser, error) {
-	if o.Engine == EngineShell {
-		return s.freshShell(ctx, dir, o)
-	}
 	spare, err := s.Spare(ctx, dir, o)
 	if err != nil {
 		return nil, err
@@ -42,7 +39,8 @@ func (s *Starter) Fresh(ctx context.Context, dir *Dir, o Options) (*Browser, err
 }
 
 // Restored starts Chrome and brings the environment in that lies in the
-// directory; see [Spare.Restored].
+// directory; see [Spare.Restored]. The shell starts on the environment itself: it
+// is nowhere else if that fails.
 func (s *Starter) Restored(ctx context.Context, dir *Dir, doc state.Document, o Options) (*Browser, []state.Component, error) {
 	if err := datadir.Settle(dir.Profile()); err != nil {
 		return nil, nil, err
@@ -50,7 +48,7 @@ func (s *Starter) Restored(ctx context.Context, dir *Dir, doc state.Document, o 
 	if o.Engine == EngineShell {
 		return s.restoredShell(ctx, dir, doc, o)
 	}
-	spare, err := s.Spare(ctx, dir, Options{Overrides: AtStart(o.Overrides.Over(doc.Overrides))})
+	spare, err := s.Spare(ctx, dir, Options{Overrides: AtStart(o.Engine, o.Overrides.Over(doc.Overrides))})
 	if err != nil {
 		return nil, nil, err
 	}

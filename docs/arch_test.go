@@ -25,13 +25,14 @@ var mayImport = []struct{ pkg, imports string }{
 	// The three rooms below session know state and fault, never each other.
 	// Within a room, adapters know the root or the root knows them; adapters
 	// do not know each other, and only the pool stands on the root.
-	{"browser", "fault state browser/launch browser/mux browser/capture browser/datadir browser/inventory browser/localstorage browser/sessionstorage browser/relay browser/sift"},
+	{"browser", "fault state browser/launch browser/mux browser/capture browser/datadir browser/inventory browser/localstorage browser/sessionstorage browser/relay browser/sift browser/gate"},
 	{"browser/datadir", "fault state browser/inventory/database"},
 	{"browser/inventory", "fault state browser/inventory/database browser/inventory/leveldb browser/localstorage browser/sessionstorage"},
 	{"browser/localstorage", "fault state browser/inventory/leveldb"},
 	{"browser/sessionstorage", "fault state browser/inventory/leveldb"},
 	{"browser/inventory/*", ""},
 	{"browser/sift", "fault state browser/inventory/database browser/inventory/leveldb"},
+	{"browser/gate", "fault state browser/inventory/leveldb"},
 	{"browser/pool", "fault state browser"},
 	{"browser/*", "fault state"},
 	{"snapshot", "fault state"},

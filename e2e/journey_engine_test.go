@@ -16,7 +16,7 @@ import (
 // full Chrome again, in every tab and in a frame of another site.
 func TestEveryKindCrossesEngines(t *testing.T) {
 	t.Parallel()
-	d := daemon.Start(t, daemon.Options{})
+	d := daemon.Start(t, daemon.Options{ShellSpare: true})
 	d.Must(t, http.StatusOK, http.MethodPatch, "/v1/users/ada", body{"engine": browser.EngineShell})
 	site := apps.StartProbe(t)
 	s := create(t, d, body{"user_id": "ada", "engine": browser.EngineChrome})

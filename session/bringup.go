@@ -106,7 +106,7 @@ func (s *Service) fresh(ctx context.Context, r Create, named []profiles.Extensio
 			return upright{}, err
 		}
 	}
-	s.spares.Keep(s.spareRoom())
+	s.yield()
 	dir, err := s.newDir()
 	if err != nil {
 		return upright{}, err
@@ -146,7 +146,7 @@ func (s *Service) unpackAndStart(ctx context.Context, r Create, snap profiles.Sn
 	}
 	spare, why := s.takeSpare(r.Engine, r.Overrides)
 	if spare != nil {
-		up, lines, err = s.restoreOn(ctx, s.onSpare(spare), r, saved, named)
+		up, lines, err = s.restoreOn(ctx, s.onSpare(spare, r.Engine), r, saved, named)
 		if err == nil {
 			return up, lines, nil
 		}
@@ -160,7 +160,18 @@ func (s *Service) unpackAndStart(ctx context.Context, r Create, snap profiles.Sn
 	if err != nil {
 		return upright{}, nil, err
 	}
-	if up, lines, err = s.restoreOn(ctx, g, r, saved, named); err != nil {
+	up, lines, err = s.restoreOn(ctx, g, r, saved, named)
+	if spareFailed(ctx, err) && r.Engine == browser.EngineShell {
+		// A shell that opens more at its start than is known here: one that starts on
+		// the profile has it all the same.
+		why = "the empty Chrome failed: " + fault.MessageOf(err)
+		g.abandon(ctx)
+		if g, err = s.still(r.Engine); err != nil {
+			return upright{}, nil, err
+		}
+		up, lines, err = s.restoreOn(ctx, g, r, saved, named)
+	}
+	if err != nil {
 		g.abandon(ctx)
 		return upright{}, nil, err
 	}
@@ -170,7 +181,7 @@ func (s *Service) unpackAndStart(ctx context.Context, r Create, snap profiles.Sn
 
 // restoreOn unpacks an archive and brings it in on its ground.
 func (s *Service) restoreOn(ctx context.Context, g *ground, r Create, saved snapshot.Snapshot, named []profiles.Extension) (up upright, lines []state.Component, err error) {
-	dir := g.dir
+	dir := g.at
 	got, err := s.Vault.Unpack(ctx, saved, dir.Profile(), snapshot.UnpackOptions{
 		Limits: s.cfg.Unpack, Accept: datadir.Accept, Keep: []string{state.FileName}})
 	if err != nil {

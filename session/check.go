@@ -76,7 +76,7 @@ func (s *Service) checkSnapshot(ctx context.Context, snap profiles.Snapshot, che
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(s.ctx, cancel)()
-	up, _, err := s.unpackAndStart(ctx, Create{}, snap, nil)
+	up, _, err := s.unpackAndStart(ctx, Create{Engine: browser.EngineChrome}, snap, nil)
 	if err != nil {
 		return LoginOutcome{}, err
 	}

@@ -32,7 +32,7 @@ func (s *Service) Create(ctx context.Context, c Caller, r Create) (Info, error) 
 	if err := s.claim(c, r.SessionID); err != nil {
 		return Info{}, err
 	}
-	defer s.spares.Refill() // not before: what it starts would slow this one down
+	defer s.spares.refill() // not before: what it starts would slow this one down
 	defer s.unclaim(r.SessionID)
 	wait, cancel := ctx, context.CancelFunc(func() {})
 	if r.Wait > 0 {
@@ -126,6 +126,7 @@ func (s *Service) begin(ctx context.Context, c Caller, r Create, o origin) (*liv
 	if r.Engine, err = s.engineOf(ctx, r, o.userID); err != nil {
 		return nil, err
 	}
+	s.ask(r.Engine)
 	named, err := s.namedExtensions(ctx, c, o.userID, r.Extensions)
 	if err != nil {
 		return nil, err

@@ -11,11 +11,13 @@ import (
 // be on its way, and its run directory. It belongs to one restore.
 type ground struct {
 	svc    *Service
+	engine string
 	dir    *browser.Dir
+	at     *browser.Dir    // where the environment is unpacked
 	made   state.Overrides // what the Chrome was started with
 	warm   bool            // it is a spare from the pool
 	coming chan started    // nil once it is there
-	spare  Spare           // nil for an engine that starts on the environment itself
+	spare  Spare           // nil where a Chrome starts on the environment itself
 }
 
 // started is the outcome of a start.
@@ -25,28 +27,34 @@ type started struct {
 }
 
 // onSpare is the ground of a spare that is there.
-func (s *Service) onSpare(p *spareChrome) *ground {
-	return &ground{svc: s, dir: p.Dir(), warm: true, spare: p.Spare}
+func (s *Service) onSpare(p *spareChrome, engine string) *ground {
+	return &ground{svc: s, engine: engine, dir: p.Dir(), at: browser.Landing(p.Dir(), engine), warm: true, spare: p.Spare}
 }
 
-// starting is a ground whose Chrome is being started, beside the caller, where
-// the engine can take an environment while it runs.
+// starting is a ground whose Chrome is being started, beside the caller.
 func (s *Service) starting(ctx context.Context, engine string, o state.Overrides) (*ground, error) {
-	s.spares.Keep(s.spareRoom()) // it needs the room itself
+	s.yield() // it needs the room itself
 	dir, err := s.newDir()
 	if err != nil {
 		return nil, err
 	}
-	g := &ground{svc: s, dir: dir, made: o}
-	if engine == browser.EngineShell {
-		return g, nil
-	}
-	g.coming = make(chan started, 1)
+	g := &ground{svc: s, engine: engine, dir: dir, at: browser.Landing(dir, engine), made: o, coming: make(chan started, 1)}
 	go func() {
-		p, err := s.Browsers.Spare(ctx, dir, browser.Options{Overrides: browser.AtStart(o)})
+		p, err := s.Browsers.Spare(ctx, dir, atStart(engine, o))
 		g.coming <- started{p, err}
 	}()
 	return g, nil
+}
+
+// still is a ground on which no Chrome runs: it is to start on the environment.
+func (s *Service) still(engine string) (*ground, error) {
+	dir, err := s.newDir()
+	return &ground{svc: s, engine: engine, dir: dir, at: dir}, err
+}
+
+// atStart are the options of an empty Chrome that is to have these overrides.
+func atStart(engine string, o state.Overrides) browser.Options {
+	return browser.Options{Engine: engine, Overrides: browser.AtStart(engine, o)}
 }
 
 // await waits for the Chrome to come up.
@@ -66,7 +74,7 @@ func (g *ground) suit(ctx context.Context, o state.Overrides) (why string, err e
 	if err := g.await(); err != nil {
 		return "", err
 	}
-	differs := onlyAtStart(o, g.made)
+	differs := onlyAtStart(g.engine, o, g.made)
 	if differs == "" || g.spare == nil {
 		return "", nil
 	}
@@ -77,7 +85,7 @@ func (g *ground) suit(ctx context.Context, o state.Overrides) (why string, err e
 		why = differs
 	}
 	g.spare, g.made, g.warm = nil, o, false
-	g.spare, err = g.svc.Browsers.Spare(ctx, g.dir, browser.Options{Overrides: browser.AtStart(o)})
+	g.spare, err = g.svc.Browsers.Spare(ctx, g.dir, atStart(g.engine, o))
 	return why, err
 }
 

@@ -44,7 +44,7 @@ func (s *Service) Recover(ctx context.Context) error {
 		s.clear(dir)
 	}
 	s.work.Go(s.janitor)
-	s.spares.Refill()
+	s.spares.refill()
 	return nil
 }
 

@@ -8,12 +8,14 @@
 package session
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
 	"sync"
 	"time"
 
+	"github.com/stasisd/stasis/browser"
 	"github.com/stasisd/stasis/browser/extension"
 	"github.com/stasisd/stasis/browser/pool"
 	"github.com/stasisd/stasis/fault"
@@ -26,7 +28,8 @@ type Config struct {
 	Engine      string          // of sessions for which nobody names one; "": browser.EngineChrome
 	MaxSessions int             // sessions that may live at once
 	Parked      pool.Limits     // of frozen Chromes kept by memory snapshots
-	Spares      pool.Limits     // of empty Chromes kept ahead of need
+	Spares      pool.Limits     // of empty full Chromes kept ahead of need
+	ShellSpares pool.Limits     // of empty headless shells
 	RescueTTL   time.Duration   // how long a rescue snapshot is kept
 	Unpack      snapshot.Limits // what an archive may unpack to
 	// Savers is how many sessions are saved at once when the daemon stops.
@@ -53,7 +56,7 @@ type Service struct {
 	Deps
 
 	parked  *pool.Parked[*parkedChrome]
-	spares  *pool.Spares[*spareChrome]
+	spares  sparePools
 	slots   *slots
 	tickets *tickets
 
@@ -64,6 +67,7 @@ type Service struct {
 	work   sync.WaitGroup
 
 	mu       sync.Mutex
+	asked    map[string]bool // the engines that spares are kept of: the daemon's, and those that creates have named
 	closing  bool
 	live     map[string]*live
 	creating map[string]*claim // sessions that are on their way, by ID
@@ -77,9 +81,11 @@ func New(cfg Config, deps Deps) *Service {
 	s := &Service{cfg: cfg, Deps: deps,
 		parked: pool.New[*parkedChrome](cfg.Parked), slots: newSlots(cfg.MaxSessions),
 		tickets: newTickets(deps.Now), surveys: make(chan struct{}, maxSurveys), imports: make(chan struct{}, maxImports),
-		live: map[string]*live{}, creating: map[string]*claim{}}
+		live: map[string]*live{}, creating: map[string]*claim{}, spares: sparePools{},
+		asked: map[string]bool{cmp.Or(cfg.Engine, browser.EngineChrome): true}}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
-	s.spares = pool.NewSpares(cfg.Spares, s.spareRoom, s.newSpare)
+	s.newSpares(browser.EngineChrome, cfg.Spares)
+	s.newSpares(browser.EngineShell, cfg.ShellSpares)
 	return s
 }
 
@@ -96,7 +102,9 @@ func (s *Service) Close(ctx context.Context) error {
 	}
 	s.mu.Unlock()
 	s.slots.close()
-	s.spares.Close()
+	for _, spares := range s.spares {
+		spares.Close()
+	}
 
 	stop := context.AfterFunc(ctx, s.cancel)
 	defer stop()
@@ -135,7 +143,7 @@ type Counts struct{ Live, Parked, Spares int }
 func (s *Service) Counts() Counts {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return Counts{Live: len(s.live), Parked: s.parked.Len(), Spares: s.spares.Len()}
+	return Counts{Live: len(s.live), Parked: s.parked.Len(), Spares: s.spares.len()}
 }
 
 // find returns the live session, nil where there is none.
@@ -153,5 +161,5 @@ func (s *Service) forget(l *live) {
 	delete(s.live, l.id)
 	s.mu.Unlock()
 	s.slots.release()
-	s.spares.Refill()
+	s.spares.refill()
 }

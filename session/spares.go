@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/stasisd/stasis/browser"
+	"github.com/stasisd/stasis/browser/pool"
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/state"
 )
@@ -29,14 +30,37 @@ func (p *spareChrome) Kill(ctx context.Context) error {
 	return nil
 }
 
-// newSpare starts a spare for the pool.
-func (s *Service) newSpare(ctx context.Context) (*spareChrome, error) {
+// sparePools are the pools of spares, by engine.
+type sparePools map[string]*pool.Spares[*spareChrome]
+
+func (p sparePools) len() (n int) {
+	for _, spares := range p {
+		n += spares.Len()
+	}
+	return n
+}
+
+// refill has what is missing started.
+func (p sparePools) refill() {
+	for _, spares := range p {
+		spares.Refill()
+	}
+}
+
+// newSpares makes the pool of an engine.
+func (s *Service) newSpares(engine string, l pool.Limits) {
+	s.spares[engine] = pool.NewSpares(l, func() int { return s.spareRoom(engine) },
+		func(ctx context.Context) (*spareChrome, error) { return s.newSpare(ctx, engine) })
+}
+
+// newSpare starts a spare for the pool of an engine.
+func (s *Service) newSpare(ctx context.Context, engine string) (*spareChrome, error) {
 	ctx, cancel := context.WithTimeout(ctx, spareDeadline)
 	defer cancel()
 	dir, err := s.newDir()
 	if err == nil {
 		var spare Spare
-		if spare, err = s.Browsers.Spare(ctx, dir, browser.Options{}); err == nil {
+		if spare, err = s.Browsers.Spare(ctx, dir, browser.Options{Engine: engine}); err == nil {
 			return &spareChrome{Spare: spare, clear: s.clear}, nil
 		}
 		s.clear(dir)
@@ -47,26 +71,44 @@ func (s *Service) newSpare(ctx context.Context) (*spareChrome, error) {
 	return nil, err
 }
 
-// spareRoom is how many spares there may be: each stands in a place that no
-// session has taken, and there are none where memory is short.
-func (s *Service) spareRoom() int {
-	if s.Room != nil && !s.Room() {
+// spareRoom is how many spares of an engine there may be: each stands in a place
+// that neither a session nor one of the other engine has taken, and there are none
+// where memory is short, or nobody has asked for the engine.
+func (s *Service) spareRoom(engine string) int {
+	s.mu.Lock()
+	asked := s.asked[engine]
+	s.mu.Unlock()
+	if !asked || s.Room != nil && !s.Room() {
 		return 0
 	}
-	return s.slots.left()
+	return s.slots.left() - s.spares.len() + s.spares[engine].Len()
+}
+
+// ask notes that sessions of an engine are asked for.
+func (s *Service) ask(engine string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.asked[engine] = true
+}
+
+// yield ends the spares that are over, for a Chrome that is to start itself.
+func (s *Service) yield() {
+	for engine, spares := range s.spares {
+		spares.Keep(s.spareRoom(engine))
+	}
 }
 
 // takeSpare takes a spare for a session of that engine with these overrides; nil,
-// and why, where none can serve. Where none are kept that is no reason to tell:
-// so of the shell, which starts on an environment and cannot take one later.
+// and why, where none can serve. Where none are kept that is no reason to tell.
 func (s *Service) takeSpare(engine string, o state.Overrides) (spare *spareChrome, why string) {
-	if s.spares.Size() == 0 || engine == browser.EngineShell {
+	spares := s.spares[engine]
+	if spares.Size() == 0 {
 		return nil, ""
 	}
-	if why := onlyAtStart(o, state.Overrides{}); why != "" {
+	if why := onlyAtStart(engine, o, state.Overrides{}); why != "" {
 		return nil, why
 	}
-	spare, ok := s.spares.Take()
+	spare, ok := spares.Take()
 	if !ok {
 		return nil, "no spare Chrome was ready"
 	}
@@ -75,8 +117,8 @@ func (s *Service) takeSpare(engine string, o state.Overrides) (spare *spareChrom
 
 // onlyAtStart names what a Chrome that was started with other overrides cannot
 // give its pages; "" for nothing.
-func onlyAtStart(o, made state.Overrides) string {
-	names := browser.AtStart(o).Differ(browser.AtStart(made))
+func onlyAtStart(engine string, o, made state.Overrides) string {
+	names := browser.AtStart(engine, o).Differ(browser.AtStart(engine, made))
 	if len(names) == 0 {
 		return ""
 	}

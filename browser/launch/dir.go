@@ -21,7 +21,7 @@ type Dir struct {
 }
 
 // subdirs are the folders of a run directory.
-var subdirs = []string{"profile", "home", "tmp", "files"}
+var subdirs = []string{"profile", "home", "tmp", "files", "waiting", "waiting/profile"}
 
 // socketRoom is what Chrome puts behind TMPDIR to name its singleton socket,
 // and maxSocketPath the longest name a unix socket can have (unix(7)).
@@ -31,7 +31,7 @@ const (
 )
 
 // NewDir makes the run directory called name, one path element, below the
-// launcher's root: profile/, home/, tmp/ and files/, each 0700. Run by root it
+// launcher's root: profile/, home/, tmp/, files/ and waiting/, each 0700. Run by root it
 // takes a uid from the range and hands the directory to it; [Dir.Remove] gives
 // it back. Errors: Config when the path is too long for Chrome's socket,
 // TooManySessions when no uid is free, Internal for what the file system says,
@@ -80,6 +80,13 @@ func (d *Dir) Profile() string { return filepath.Join(d.Path, "profile") }
 
 // Files returns the path of the folder for downloads and uploads.
 func (d *Dir) Files() string { return filepath.Join(d.Path, "files") }
+
+// Waiting returns the place below it where an environment waits for a Chrome that
+// runs in the directory already: one with a user data directory of its own, that
+// no Chrome uses.
+func (d *Dir) Waiting() *Dir {
+	return &Dir{Path: filepath.Join(d.Path, "waiting"), UID: d.UID, release: func() {}}
+}
 
 func (d *Dir) tmp() string { return filepath.Join(d.Path, "tmp") }
 

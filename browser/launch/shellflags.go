@@ -22,5 +22,8 @@ func shellFlags() []string {
 		// As full Chrome without a display server, it draws no 3D: a site sees the
 		// same browser, and no process is spent on it.
 		"--disable-gpu",
+		// Its records of bounce tracking would begin with the first blank tab, before
+		// the environment's are there; those are full Chrome's and stay as they are.
+		"--disable-features=DIPS",
 	}
 }

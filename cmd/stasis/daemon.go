@@ -93,7 +93,7 @@ func start(ctx context.Context, c *serveCmd, log *slog.Logger) (_ *daemon, err e
 	if err != nil {
 		return nil, err
 	}
-	log.Info("limits", "max_sessions", limits.MaxSessions, "parked", limits.Parked.Size, "spares", limits.Spares.Size)
+	log.Info("limits", "max_sessions", limits.MaxSessions, "parked", limits.Parked.Size, "spares", limits.Spares.Size, "shell_spares", limits.ShellSpares.Size)
 	d.service = session.New(limits, session.Deps{
 		Browsers:  session.Chromes{Starter: browser.NewStarter(launcher, time.Now)},
 		Vault:     snapshot.NewVault(store, keys, snapshot.Options{Now: time.Now}),
@@ -218,12 +218,14 @@ func (c *serveCmd) limits() (session.Config, error) {
 	if parked < 0 {
 		parked = max(n/4, 1)
 	}
-	spares := c.Spares
-	if spares < 0 {
-		spares = sparesFor(runtime.NumCPU(), n)
+	spares := func(asked int) pool.Limits {
+		if asked < 0 {
+			asked = sparesFor(runtime.NumCPU(), n)
+		}
+		return pool.Limits{Size: asked, Age: c.SpareAge}
 	}
 	return session.Config{Engine: c.Engine, MaxSessions: n, Parked: pool.Limits{Size: parked, Age: c.ParkedAge},
-		Spares:    pool.Limits{Size: spares, Age: c.SpareAge},
+		Spares: spares(c.Spares), ShellSpares: spares(c.ShellSpares),
 		RescueTTL: c.RescueTTL, Unpack: snapshot.Limits{Entries: 1 << 20, Bytes: c.MaxUnpack}, Savers: 4}, nil
 }
 

@@ -29,7 +29,7 @@ func TestReadme(t *testing.T) {
 			}
 		}
 	}
-	computed := map[string]bool{"max-sessions": true, "parked": true, "spares": true} // the README says how
+	computed := map[string]bool{"max-sessions": true, "parked": true, "spares": true, "shell-spares": true} // the README says how
 	for _, flag := range parser.Model.Children[0].Flags {
 		defaults, there := documented[flag.Name]
 		if !there && flag.Name != "help" && flag.Name != "version" {

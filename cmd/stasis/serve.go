@@ -37,7 +37,8 @@ type serveCmd struct {
 	MaxUpload int64  `help:"Largest file of a session, in bytes." default:"104857600"`
 
 	MaxSessions   int           `help:"Sessions at once; 0 computes it from the machine's memory." default:"0"`
-	Spares        int           `help:"Empty Chromes kept ready for sessions; 0 for none, negative computes it from cores and memory." default:"-1"`
+	Spares        int           `help:"Empty Chromes kept ready for sessions of engine chrome; 0 for none, negative computes it from cores and memory." default:"-1"`
+	ShellSpares   int           `help:"The same for engine shell." default:"-1"`
 	SpareAge      time.Duration `help:"How long an empty Chrome is kept ready before another takes its place." default:"30m"`
 	Parked        int           `help:"Chromes kept frozen by memory snapshots; negative computes it from max-sessions." default:"-1"`
 	ParkedAge     time.Duration `help:"How long a frozen Chrome is kept." default:"1h"`

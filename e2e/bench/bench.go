@@ -26,6 +26,7 @@ type bench struct {
 	node    *node
 	ours    *host // as one starts it
 	cold    *host // without spares
+	light   *host // with spares of the shell engine
 
 	profile string          // the same, as a closed Chrome's user data directory
 	state   json.RawMessage // the same, as Playwright's storageState
@@ -80,7 +81,7 @@ func (b *bench) close() (err error) {
 	if b.node != nil {
 		err = errors.Join(err, b.node.close())
 	}
-	for _, h := range []*host{b.ours, b.cold} {
+	for _, h := range []*host{b.ours, b.cold, b.light} {
 		if h != nil {
 			err = errors.Join(err, h.stop())
 		}

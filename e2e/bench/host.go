@@ -35,7 +35,7 @@ func (b *bench) host(ctx context.Context, env []string, args ...string) (*host, 
 	b.hosts++
 	h := &host{site: b.site, Daemon: &rig.Daemon{
 		Binary: b.binary, Dir: filepath.Join(b.scratch, fmt.Sprint("d", b.hosts)), UIDs: firstUID + 1000*b.hosts,
-		Args: append([]string{"--chrome", b.chrome, "--shell", b.shell}, args...), Env: env,
+		Args: append([]string{"--chrome", b.chrome, "--shell", b.shell}, args...), Env: append([]string{"STASIS_SHELL_SPARES=0"}, env...),
 	}}
 	if err := h.Start(ctx); err != nil {
 		return h, err
@@ -49,6 +49,23 @@ func (b *bench) host(ctx context.Context, env []string, args ...string) (*host, 
 	}
 	h.spares = len(h.chromes().mains())
 	return h, nil
+}
+
+// lightHost is a daemon that keeps spares of the shell engine alone.
+func (b *bench) lightHost(ctx context.Context) (*host, error) {
+	h, err := b.host(ctx, []string{"STASIS_SPARES=0", "STASIS_SHELL_SPARES=1"})
+	if err != nil {
+		return h, err
+	}
+	s, err := h.create(ctx, obj{"engine": shell}) // it keeps none before
+	if err == nil {
+		_, err = s.end(ctx, "none", false)
+	}
+	if err == nil {
+		h.spares = 1
+		err = h.ready(ctx, 0)
+	}
+	return h, err
 }
 
 // ready waits until the daemon has its spares again, beside so many Chromes of

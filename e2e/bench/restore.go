@@ -14,21 +14,24 @@ type way struct {
 	name, title string
 	engine      string
 	path        string // of the restore's report; "" for a fresh one
-	cold        bool   // on a daemon without spares
+	on          func(*bench) *host
 	// body makes what is restored, and adds it to the create's fields.
 	body func(context.Context, *host, obj) error
 }
 
 // ways are all of ours.
 func ways() []way {
+	ours, cold, light := func(b *bench) *host { return b.ours }, func(b *bench) *host { return b.cold }, func(b *bench) *host { return b.light }
 	return []way{
-		{"memory", "memory", chrome, "parked", false, parkedBody},
-		{"warm", "filesystem, warm", chrome, "warm", false, filesBody},
-		{"cold", "filesystem, cold", chrome, "cold", true, filesBody},
-		{"fresh", "fresh, a spare ready", chrome, "", false, freshBody},
-		{"shell-memory", "memory, shell engine", shell, "parked", false, parkedBody},
-		{"shell-cold", "filesystem, cold, shell engine", shell, "cold", true, filesBody},
-		{"shell-fresh", "fresh, cold, shell engine", shell, "", true, freshBody},
+		{"memory", "memory", chrome, "parked", ours, parkedBody},
+		{"warm", "filesystem, warm", chrome, "warm", ours, filesBody},
+		{"cold", "filesystem, cold", chrome, "cold", cold, filesBody},
+		{"fresh", "fresh, a spare ready", chrome, "", ours, freshBody},
+		{"shell-memory", "memory, shell engine", shell, "parked", ours, parkedBody},
+		{"shell-warm", "filesystem, warm, shell engine", shell, "warm", light, filesBody},
+		{"shell-cold", "filesystem, cold, shell engine", shell, "cold", cold, filesBody},
+		{"shell-fresh", "fresh, a spare ready, shell engine", shell, "", light, freshBody},
+		{"shell-fresh-cold", "fresh, cold, shell engine", shell, "", cold, freshBody},
 	}
 }
 
@@ -56,17 +59,9 @@ func parkedBody(ctx context.Context, h *host, fields obj) error {
 	return err
 }
 
-// on is the daemon that a way is measured on.
-func (b *bench) on(w way) *host {
-	if w.cold {
-		return b.cold
-	}
-	return b.ours
-}
-
 // readied prepares a way, and waits until nothing else is at work.
 func (b *bench) readied(ctx context.Context, w way) (*host, obj, error) {
-	h, fields := b.on(w), obj{"engine": w.engine}
+	h, fields := w.on(b), obj{"engine": w.engine}
 	if err := w.body(ctx, h, fields); err != nil {
 		return nil, nil, err
 	}
@@ -102,9 +97,12 @@ func restoreMeasures(ctx context.Context, b *bench) ([]measure, error) {
 	if b.cold, err = b.host(ctx, []string{"STASIS_SPARES=0"}); err != nil {
 		return nil, err
 	}
+	if b.light, err = b.lightHost(ctx); err != nil {
+		return nil, err
+	}
 	var all []measure
 	for _, w := range ways() {
-		if w.path == "warm" && b.ours.spares == 0 {
+		if w.path == "warm" && w.on(b).spares == 0 {
 			progress("%s is not measured: the daemon keeps no spares here", w.title)
 			continue
 		}

@@ -1,0 +1,107 @@
+package browser
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/state"
+)
+
+// keeps writes to all that a site can keep in a profile, and kept reads it back:
+// what the shell opens when it starts, and what it opens when a page asks.
+const (
+	keeps = `(async () => {
+		localStorage.mark = "l"; document.cookie = "mark=c; max-age=3600";
+		const db = await new Promise((done, failed) => { const o = indexedDB.open("mark", 1);
+			o.onupgradeneeded = () => o.result.createObjectStore("s"); o.onsuccess = () => done(o.result); o.onerror = failed; });
+		await new Promise((done) => { const t = db.transaction("s", "readwrite"); t.objectStore("s").put("i", "k"); t.oncomplete = done; });
+		db.close();
+		await (await caches.open("mark")).put("/x", new Response("r"));
+		await (await (await navigator.storage.getDirectory()).getFileHandle("mark", { create: true })).createWritable().then((w) => w.close());
+		await navigator.serviceWorker.register("/sw.js");
+		await navigator.serviceWorker.ready;
+		return 1;
+	})()`
+	kept = `(async () => {
+		const db = await new Promise((done, failed) => { const o = indexedDB.open("mark"); o.onsuccess = () => done(o.result); o.onerror = failed; });
+		const i = await new Promise((done) => { const r = db.transaction("s").objectStore("s").get("k"); r.onsuccess = () => done(r.result); });
+		db.close();
+		const files = []; for await (const name of (await navigator.storage.getDirectory()).keys()) files.push(name);
+		return [localStorage.mark, document.cookie, i, await (await caches.match("/x")).text(), files.join(),
+			(await navigator.serviceWorker.getRegistrations()).length, await (await fetch("/from-worker")).text()].join("|");
+	})()`
+	keptAllOfIt = "l|mark=c|i|r|mark|1|worker"
+)
+
+// A shell that has run for a while takes a profile as if it had started on it,
+// with what it opens at its start, and what it has written by its end is whole:
+// for the next shell, which starts on the profile, and for full Chrome. What it
+// does not use goes through it untouched.
+func TestShellTakesAProfile(t *testing.T) {
+	t.Parallel()
+	r, s := newRig(t), newSite(t, map[string]string{
+		"/sw.js": `self.onfetch = (e) => { if (e.request.url.endsWith("/from-worker")) e.respondWith(new Response("worker")); };
+			self.onactivate = (e) => e.waitUntil(clients.claim());`})
+	url := s.url + "/page"
+	b, err := r.spareOf(EngineShell).Fresh(within(t), Options{Engine: EngineShell})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.open(b, url)
+	r.eval(b, url, keeps)
+	doc := r.save(b)
+	untouched := filepath.Join(b.dir.Profile(), "Default", "TransportSecurity")
+	if err := os.WriteFile(untouched, []byte(`{"sts":[],"version":2}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 3 {
+		o := Options{RestoreTabs: true, Engine: EngineShell}
+		var report []state.Component
+		switch i {
+		case 0:
+			b, report = r.spared(b, doc, o)
+			if body, err := os.ReadFile(filepath.Join(b.dir.Profile(), "Default", "TransportSecurity")); err != nil || !strings.Contains(string(body), `"sts"`) {
+				t.Errorf("HSTS: %s, %v", body, err)
+			}
+		case 2:
+			o.Engine = EngineChrome
+			fallthrough
+		default:
+			b, report = r.restored(b.dir, doc, o)
+		}
+		if got := r.eval(b, url, kept); got != keptAllOfIt {
+			t.Errorf("%s, round %d: %s", o.Engine, i, got)
+		}
+		found, err := b.Verify(within(t), doc, report)
+		if err != nil || len(found.Differences) != 0 {
+			t.Errorf("round %d: %+v, %v", i, found, err)
+		}
+		r.eval(b, url, `localStorage.mark += ""; 1`)
+		doc = r.save(b)
+	}
+}
+
+// A shell that has something open of what is brought has to go, and says so: its
+// own file would be lost to it, or the environment's.
+func TestAShellThatHasOpenedMore(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	p := r.spareOf(EngineShell)
+	for _, dir := range []*Dir{p.Dir(), p.Dir().Waiting()} {
+		profile := filepath.Join(dir.Profile(), "Default")
+		if err := os.MkdirAll(profile, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(profile, "Later"), []byte("x"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_, _, err := p.Restored(within(t), state.Document{Complete: true, Datadir: state.DatadirClean}, Options{Engine: EngineShell})
+	if !fault.Is(err, fault.BrowserFailed) {
+		t.Errorf("%v", err)
+	}
+	<-p.Done()
+}

@@ -1,0 +1,65 @@
+package session
+
+import (
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stasisd/stasis/browser"
+	"github.com/stasisd/stasis/browser/pool"
+	"github.com/stasisd/stasis/fault"
+)
+
+// Spares of an engine are kept once somebody has asked for it, in places that
+// those of the other leave. A spare serves its own engine alone, fresh sessions
+// and restores, and the shell takes more at its start than full Chrome does.
+func TestSparesOfBothEngines(t *testing.T) {
+	r := spared(t, 1, func(c *Config) {
+		c.MaxSessions = 3
+		c.ShellSpares = pool.Limits{Size: 1, Age: time.Hour}
+	})
+	_, snap := r.saved(alice, asDefault)
+	r.ready(1)
+	r.end(alice, r.create(alice, inShell).ID, none)
+	r.ready(2)
+	shell := r.browsers.last()
+	id := r.create(alice, func(c *Create) { fromAlice(c); inShell(c) })
+	if p := id.Restored; p.Path != PathWarm || p.SnapshotID != snap || p.FallbackReason != "" || shell.restored.Datadir == "" || id.Engine != browser.EngineShell {
+		t.Errorf("%s: %+v", id.Engine, p)
+	}
+	r.ready(2)
+	other := r.create(alice, func(c *Create) { inShell(c); fromAlice(c); c.Overrides.Locale = "de-DE" })
+	if p := other.Restored; p.Path != PathCold || !strings.Contains(p.FallbackReason, "locale") {
+		t.Errorf("%+v", p)
+	}
+	// Two of three places are taken.
+	r.ready(1)
+	chrome := r.create(alice, func(c *Create) { c.Overrides.Timezone = "Asia/Tokyo" })
+	r.ready(0)
+	for _, id := range []string{id.ID, other.ID, chrome.ID} {
+		r.end(alice, id, none)
+	}
+	r.ready(2)
+}
+
+// A shell that cannot take the profile while it runs starts on it, and the report
+// says why.
+func TestAShellThatTakesNoProfile(t *testing.T) {
+	r := newRig(t, nil)
+	r.saved(alice, asDefault)
+	var failures atomic.Int32
+	r.browsers.on("restored", func(*fakeChrome) error {
+		if failures.Add(1) == 1 {
+			return fault.New(fault.BrowserFailed, "fake", "it has Later already")
+		}
+		return nil
+	})
+	p := r.create(alice, func(c *Create) { fromAlice(c); inShell(c) }).Restored
+	if p.Path != PathCold || !strings.Contains(p.FallbackReason, "it has Later already") || failures.Load() != 2 {
+		t.Errorf("%+v", p)
+	}
+	if r.dirs() != 1 {
+		t.Errorf("%d run directories", r.dirs())
+	}
+}
