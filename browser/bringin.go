@@ -54,6 +54,11 @@ func (b *Browser) bringIn(ctx context.Context, doc state.Document, o Options, un
 		held.release(ctx)
 		return nil, fault.Wrap(err, fault.BrowserFailed, op, "the profile did not come up")
 	}
+	for _, p := range spares {
+		b.mux.Hide(p.TargetID)
+	}
+	downloads := make(chan error, 1)
+	go func() { downloads <- b.keepDownloads(ctx) }() // of this profile: a new one has Chrome's own folder
 	b.mux.Regrant(doc.Permissions)
 	report := b.regrant(ctx, doc.Permissions)
 	brought, err := b.bringExtensions(ctx, held, doc, unknown)
@@ -84,17 +89,16 @@ func (b *Browser) bringIn(ctx context.Context, doc state.Document, o Options, un
 		return nil, fault.Wrap(err, fault.BrowserFailed, op, "the tabs could not be let go")
 	}
 	report = append(report, lines...)
-	for _, p := range spares {
-		if err := b.closeTab(ctx, p.TargetID); err != nil {
-			held.release(ctx)
-			return nil, fault.Wrap(err, fault.BrowserFailed, op, "the empty profile could not be closed")
-		}
-	}
-	if err := b.keepDownloads(ctx); err != nil {
+	if err := <-downloads; err != nil {
 		held.release(ctx)
 		return nil, err
 	}
 	b.background.Go(func() { held.settle(b.ctx) })
+	b.leftover.tabs = spares
+	b.background.Go(func() {
+		b.mux.Lull(b.ctx)
+		_ = b.alone(b.ctx) // else whoever needs it asks again
+	})
 	return report, nil
 }
 

@@ -50,6 +50,7 @@ type Browser struct {
 	passkeys   *passkeys      // nil where pages have no authenticator
 	kept       state.Passkeys // of the environment, where pages have none
 	salvage    salvage        // what is known of the profile that was brought in
+	leftover   leftover       // of the empty profile that it was brought in beside
 	// unflushed: there may be more localStorage than Chrome writes while it quits.
 	unflushed atomic.Bool
 	face      face              // what pages of the shell are told that it is

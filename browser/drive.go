@@ -78,6 +78,9 @@ func (b *Browser) CloseClients(ctx context.Context, code int, reason string) err
 
 // Pages lists the open tabs.
 func (b *Browser) Pages(ctx context.Context) ([]Page, error) {
+	if err := b.alone(ctx); err != nil {
+		return nil, err
+	}
 	infos, err := capture.Pages(ctx, b.driver)
 	if err != nil {
 		return nil, fault.Wrap(err, fault.BrowserFailed, "browser.pages", "the tabs could not be listed")
@@ -154,6 +157,9 @@ func (b *Browser) Open(ctx context.Context, url string) error {
 	if !mux.AllowedURL(url) {
 		return notAllowed(op)
 	}
+	if err := b.alone(ctx); err != nil {
+		return err
+	}
 	pages, err := capture.Pages(ctx, b.driver)
 	if err != nil {
 		return asBrowserFault(ctx, err, op, "the tabs could not be listed")
@@ -208,6 +214,9 @@ func (b *Browser) screenshot(ctx context.Context) (jpeg []byte, url, title strin
 // front attaches to the tab in front for the time of a call. With no tab open
 // it opens a blank one.
 func (b *Browser) front(ctx context.Context, do func(cdp.Session, *target.Info) error) error {
+	if err := b.alone(ctx); err != nil {
+		return err
+	}
 	if b.shell() {
 		pages, err := capture.Pages(ctx, b.driver)
 		if err != nil {

@@ -26,6 +26,9 @@ const (
 // Capture reads what CDP tells of the environment (see capture.Read), marked
 // as of a live Chrome.
 func (b *Browser) Capture(ctx context.Context) (state.Document, error) {
+	if err := b.alone(ctx); err != nil {
+		return state.Document{}, err
+	}
 	if b.passkeys != nil {
 		defer b.passkeys.rest()()
 		b.passkeys.read(ctx)

@@ -19,4 +19,6 @@ type Options struct {
 	// Passkeys gives pages a virtual authenticator, or none; nil: as the
 	// environment had it.
 	Passkeys *bool
+	// Background: while it starts it takes no processor that anything else wants.
+	Background bool
 }

@@ -77,6 +77,9 @@ func (s *Starter) start(ctx context.Context, dir *Dir, profile string, o Options
 		relay.Close()
 		return nil, err
 	}
+	if o.Background {
+		process.Background(true)
+	}
 	b := &Browser{dir: dir, process: process, now: s.Now, options: o, relay: relay, face: face}
 	b.ctx, b.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	b.mux = mux.New(process.Pipe(), mux.Options{Policy: mux.Policy{FilesDir: dir.Files()}, KeepPage: true, HidesNone: o.Engine == EngineShell})
@@ -91,6 +94,9 @@ func (s *Starter) start(ctx context.Context, dir *Dir, profile string, o Options
 	b.userAgent, b.protocol = v.UserAgent, v.ProtocolVersion
 	if err := b.awaitTab(ctx); err != nil {
 		return nil, b.abandon(ctx, err)
+	}
+	if o.Background {
+		process.Background(false)
 	}
 	return b, nil
 }

@@ -20,6 +20,7 @@ func (b *Browser) VerifyThawed(ctx context.Context, doc state.Document) (state.V
 	if err != nil {
 		return v, err
 	}
+	b.mux.Lull(ctx) // clients come first
 	now, err := capture.Read(ctx, b.reader())
 	if err != nil {
 		return v, err

@@ -38,6 +38,7 @@ var asked = []string{state.ComponentIndexedDB, state.ComponentIndexedDBRecords, 
 //     of them.
 func (b *Browser) Verify(ctx context.Context, doc state.Document, report []state.Component) (state.Verification, error) {
 	var v state.Verification
+	b.mux.Lull(ctx)     // clients come first
 	b.background.Wait() // bounded by settleDeadline, and by the browser's own end
 	now, err := capture.Read(ctx, b.reader())
 	if err != nil {

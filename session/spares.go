@@ -60,7 +60,7 @@ func (s *Service) newSpare(ctx context.Context, engine string) (*spareChrome, er
 	dir, err := s.newDir()
 	if err == nil {
 		var spare Spare
-		if spare, err = s.Browsers.Spare(ctx, dir, browser.Options{Engine: engine}); err == nil {
+		if spare, err = s.Browsers.Spare(ctx, dir, browser.Options{Engine: engine, Background: true}); err == nil {
 			return &spareChrome{Spare: spare, clear: s.clear}, nil
 		}
 		s.clear(dir)

@@ -44,7 +44,7 @@ func OpenForeign(file *os.File) (*Foreign, error) {
 	case bytes.HasPrefix(head, []byte{0x1f, 0x8b}):
 		f.walk = f.walkTar(func(r io.Reader) (io.ReadCloser, error) { return gzip.NewReader(r) })
 	case bytes.HasPrefix(head, []byte{0x28, 0xb5, 0x2f, 0xfd}):
-		f.walk = f.walkTar(format().OpenReader)
+		f.walk = f.walkTar(format(0).OpenReader)
 	case n == 262 && string(head[257:262]) == "ustar":
 		f.walk = f.walkTar(func(r io.Reader) (io.ReadCloser, error) { return io.NopCloser(r), nil })
 	default:

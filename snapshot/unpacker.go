@@ -22,10 +22,19 @@ type unpacker struct {
 	seen   map[string]bool     // the archive's names so far → is a file
 	dirs   map[string]struct{} // folders known to be folders
 	made   []string            // files and folders created, in order
+	last   folder              // that the last file went to
+	buffer []byte              // for copying
 	times  []dirTime
 	total  int
 	out    Unpacked
 	closed bool
+}
+
+// folder is one that is open: an archive's files come folder by folder, and a
+// path below the root costs a step for each of its folders every time.
+type folder struct {
+	name string
+	root *os.Root
 }
 
 // dirTime is a folder's time, which is set when nothing more goes into it.
@@ -37,7 +46,7 @@ type dirTime struct {
 func newUnpacker(dst string, o UnpackOptions) (*unpacker, error) {
 	u := &unpacker{
 		opts: o, seen: map[string]bool{}, dirs: map[string]struct{}{".": {}},
-		out: Unpacked{Kept: map[string][]byte{}},
+		out: Unpacked{Kept: map[string][]byte{}}, buffer: make([]byte, 64<<10),
 	}
 	err := os.Mkdir(dst, dirMode.Perm())
 	if err == nil {
@@ -150,12 +159,16 @@ func (u *unpacker) file(name string, h *tar.Header, body io.Reader) error {
 	if err := u.folder(path.Dir(name)); err != nil {
 		return err
 	}
-	f, err := u.root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, keptMode(h.FileInfo().Mode()).Perm())
+	at, err := u.open(path.Dir(name))
+	if err != nil {
+		return local(err)
+	}
+	f, err := at.OpenFile(path.Base(name), os.O_WRONLY|os.O_CREATE|os.O_EXCL, keptMode(h.FileInfo().Mode()).Perm())
 	if err != nil {
 		return local(err)
 	}
 	u.made = append(u.made, name)
-	_, err = io.Copy(localWriter{f}, body)
+	_, err = io.CopyBuffer(localWriter{f}, body, u.buffer)
 	if o := u.opts.Owner; err == nil && o != nil {
 		err = local(f.Chown(o.UID, o.GID))
 	}
@@ -163,9 +176,30 @@ func (u *unpacker) file(name string, h *tar.Header, body io.Reader) error {
 		err = local(closed)
 	}
 	if err == nil {
-		err = u.setTime(name, h.ModTime)
+		err = setTime(at, path.Base(name), h.ModTime)
 	}
 	return err
+}
+
+// open gives a folder that is there.
+func (u *unpacker) open(name string) (*os.Root, error) {
+	if name == "." {
+		return u.root, nil
+	}
+	if u.last.root != nil {
+		if u.last.name == name {
+			return u.last.root, nil
+		}
+		if err := u.last.root.Close(); err != nil {
+			return nil, err
+		}
+	}
+	u.last = folder{}
+	root, err := u.root.OpenRoot(name)
+	if err == nil {
+		u.last = folder{name, root}
+	}
+	return root, err
 }
 
 func (u *unpacker) own(name string) error {
@@ -176,22 +210,30 @@ func (u *unpacker) own(name string) error {
 }
 
 // setTime sets a time; what was packed from memory has none, which is 0 here.
-func (u *unpacker) setTime(name string, at time.Time) error {
+func setTime(root *os.Root, name string, at time.Time) error {
 	if at.Unix() == 0 {
 		return nil
 	}
-	return local(u.root.Chtimes(name, at, at))
+	return local(root.Chtimes(name, at, at))
 }
 
 // finish sets the folders' times and lets go of the root.
 func (u *unpacker) finish() error {
 	for _, d := range slices.Backward(u.times) {
-		if err := u.setTime(d.name, d.at); err != nil {
+		if err := setTime(u.root, d.name, d.at); err != nil {
 			return err
 		}
 	}
 	u.closed = true
-	return u.root.Close()
+	return u.close()
+}
+
+func (u *unpacker) close() error {
+	var last error
+	if u.last.root != nil {
+		last = u.last.root.Close()
+	}
+	return errors.Join(last, u.root.Close())
 }
 
 // undo removes everything that was made, last first.
@@ -201,7 +243,7 @@ func (u *unpacker) undo() error {
 		for _, name := range slices.Backward(u.made) {
 			errs = append(errs, u.root.Remove(name))
 		}
-		errs = append(errs, u.root.Close())
+		errs = append(errs, u.close())
 	}
 	if u.fresh != "" {
 		errs = append(errs, os.Remove(u.fresh))

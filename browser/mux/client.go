@@ -10,6 +10,9 @@ import (
 // handle takes one message of the client. The error is of the pipe; what is
 // wrong with the message is answered to the client.
 func (c *client) handle(ctx context.Context, msg []byte) error {
+	if !c.internal {
+		c.m.asked.Add(1)
+	}
 	e, bad := parseRequest(msg)
 	if bad != nil {
 		c.push(failure(e.id, e.session, bad))

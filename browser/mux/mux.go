@@ -5,6 +5,7 @@ import (
 	"io"
 	"strconv"
 	"sync"
+	"sync/atomic"
 
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/state"
@@ -50,6 +51,7 @@ type Mux struct {
 	wg     sync.WaitGroup
 	serves sync.WaitGroup // guarded by mu against Add after closing
 	change chan struct{}
+	asked  atomic.Uint64 // how many messages clients have sent
 
 	mu       sync.Mutex
 	closing  bool

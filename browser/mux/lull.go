@@ -1,0 +1,38 @@
+package mux
+
+import (
+	"context"
+	"time"
+)
+
+// A lull is a time of this length in which no client asks for anything: one that
+// drives a page asks more often, and one that has been told of its session
+// connects sooner. A client that never rests is not waited for longer than the
+// deadline.
+const (
+	lull         = 100 * time.Millisecond
+	lullDeadline = 3 * time.Second
+)
+
+// Lull returns when the clients leave Chrome alone for a moment, for work that
+// nobody waits for. It returns at its deadline too, and when ctx ends.
+func (m *Mux) Lull(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, lullDeadline)
+	defer cancel()
+	beat := time.NewTicker(lull)
+	defer beat.Stop()
+	for before := m.asked.Load(); ; {
+		select {
+		case <-beat.C:
+			now := m.asked.Load()
+			if now == before {
+				return
+			}
+			before = now
+		case <-m.done:
+			return
+		case <-ctx.Done():
+			return
+		}
+	}
+}

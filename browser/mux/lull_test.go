@@ -1,0 +1,43 @@
+package mux
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// Work that nobody waits for begins when clients pause, and in the end although
+// they do not.
+func TestLull(t *testing.T) {
+	for _, test := range []struct {
+		name           string
+		busy           time.Duration
+		earliest, last time.Duration
+	}{
+		{"nobody asks", 0, lull, lull},
+		{"until the client rests", time.Second, time.Second, time.Second + 2*lull},
+		{"a client that never rests", time.Hour, lullDeadline, lullDeadline},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				m := &Mux{done: make(chan struct{})}
+				began, over := time.Now(), make(chan struct{})
+				go func() { // a client
+					for time.Since(began) < test.busy {
+						m.asked.Add(1)
+						select {
+						case <-time.After(lull / 3):
+						case <-over:
+							return
+						}
+					}
+				}()
+				m.Lull(t.Context())
+				if took := time.Since(began); took < test.earliest || took > test.last {
+					t.Errorf("a lull after %v, not between %v and %v", took, test.earliest, test.last)
+				}
+				close(over)
+			})
+		})
+	}
+}
