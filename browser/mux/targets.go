@@ -22,12 +22,14 @@ type targets struct {
 	contexts map[string]struct{} // made by Target.createBrowserContext
 	leaving  map[string]struct{} // a client has asked to close them
 	hadPage  bool
+	paged    chan struct{} // closed when the first page that must stay is there
 }
 
 func newTargets() targets {
 	return targets{
 		all: map[string]targetInfo{}, hide: map[string]struct{}{}, hideURL: map[string]struct{}{},
 		contexts: map[string]struct{}{}, leaving: map[string]struct{}{},
+		paged: make(chan struct{}),
 	}
 }
 
@@ -38,6 +40,11 @@ func (t *targets) put(info targetInfo) {
 	}
 	if t.kept(info) {
 		t.hadPage = true
+		select {
+		case <-t.paged:
+		default:
+			close(t.paged)
+		}
 	}
 }
 
@@ -141,6 +148,10 @@ func (m *Mux) Hide(id target.ID) {
 	defer m.mu.Unlock()
 	m.targets.hide[string(id)] = struct{}{}
 }
+
+// Paged is closed once Chrome has had a page of the session's own profile that
+// clients may see.
+func (m *Mux) Paged() <-chan struct{} { return m.targets.paged }
 
 // Pages returns the page targets that clients may see, in no order.
 func (m *Mux) Pages() []target.ID {

@@ -1,0 +1,32 @@
+package mux
+
+import "testing"
+
+// The first page is told of when it becomes one, not by what else Chrome opens
+// before it, and again by nothing.
+func TestPaged(t *testing.T) {
+	m, f := start(t, Options{}, nil)
+	for _, info := range []string{
+		`{"targetId":"B","type":"browser","url":""}`,
+		`{"targetId":"T","type":"tab","url":"about:blank"}`,
+		`{"targetId":"U","type":"browser_ui","url":"chrome://omnibox-popup.top-chrome/"}`,
+		`{"targetId":"S","type":"page","url":"chrome://settings/"}`,
+		`{"targetId":"P","type":"other","url":""}`,
+	} {
+		f.emit("", "Target.targetCreated", `{"targetInfo":`+info+`}`)
+	}
+	d, err := m.Driver(t.Context()) // its answers come after those events
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	select {
+	case <-m.Paged():
+		t.Error("there is no page yet")
+	default:
+	}
+	for range 2 {
+		f.emit("", "Target.targetInfoChanged", `{"targetInfo":{"targetId":"P","type":"page","url":"about:blank"}}`)
+		<-m.Paged()
+	}
+}
