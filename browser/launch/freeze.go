@@ -11,7 +11,7 @@ import (
 )
 
 // freezePause is how long Freeze lets threads finish their system calls
-// before it looks at the tree again.
+// before it looks at them again.
 const freezePause = 500 * time.Microsecond
 
 // Freeze stops the whole tree with SIGSTOP and returns when every thread of
@@ -24,10 +24,11 @@ func (p *Process) Freeze(ctx context.Context) error {
 	if p.frozen {
 		return nil
 	}
-	if err := p.stop(ctx); err != nil {
-		return errors.Join(err, p.resume())
+	tree, err := p.stop(ctx)
+	if err != nil {
+		return errors.Join(err, p.resume(p.tree()))
 	}
-	p.frozen = true
+	p.frozen, p.stood = true, tree
 	return nil
 }
 
@@ -42,10 +43,12 @@ func (p *Process) Thaw(ctx context.Context) error {
 	if !p.frozen {
 		return nil
 	}
-	if err := p.resume(); err != nil {
+	// What stands still starts nothing, so the tree is the one that was stopped:
+	// looking for it among all processes of a machine takes longer than all else.
+	if err := p.resume(slices.DeleteFunc(p.stood, proc.over)); err != nil {
 		return err
 	}
-	p.frozen = false
+	p.frozen, p.stood = false, nil
 	return nil
 }
 
@@ -57,45 +60,60 @@ func (p *Process) Frozen() bool {
 }
 
 // stop sends SIGSTOP to each process, parents first so that they start no
-// more, until a look at the tree finds no new process and no moving thread.
-func (p *Process) stop(ctx context.Context) error {
+// more, until all that a look at the tree finds are known to stand still. It
+// returns them.
+func (p *Process) stop(ctx context.Context) ([]proc, error) {
 	type id struct {
 		pid   int
 		start uint64
 	}
-	sent := map[id]bool{}
+	stands := map[id]bool{} // who has been stopped stays so
 	for {
-		tree, still := p.tree(), true
+		tree := p.tree()
 		if !p.leads(tree) {
-			return fault.New(fault.BrowserFailed, "launch.freeze", "")
+			return nil, fault.New(fault.BrowserFailed, "launch.freeze", "")
 		}
+		var moving []proc
 		for _, q := range tree {
-			switch key := (id{q.pid, q.start}); {
-			case !sent[key]:
-				sent[key], still = true, false
+			if !stands[id{q.pid, q.start}] {
 				// Fails only when the process has just ended.
 				_ = syscall.Kill(q.pid, syscall.SIGSTOP)
-			case !stopped(q.pid):
-				still = false
+				moving = append(moving, q)
 			}
 		}
-		if still {
+		if len(moving) == 0 {
+			return tree, nil
+		}
+		for _, q := range moving {
+			if err := standing(ctx, q.pid); err != nil {
+				return nil, err
+			}
+			stands[id{q.pid, q.start}] = true
+		}
+	}
+}
+
+// standing returns when a process that was told to stop stands still.
+func standing(ctx context.Context, pid int) error {
+	for {
+		if err := ctx.Err(); err != nil {
+			return fault.Wrap(err, fault.Timeout, "launch.freeze", "")
+		}
+		if stopped(pid) {
 			return nil
 		}
 		select {
 		case <-ctx.Done():
-			return fault.Wrap(ctx.Err(), fault.Timeout, "launch.freeze", "")
 		case <-time.After(freezePause):
 		}
 	}
 }
 
-// resume sends SIGCONT to each process, children first: a parent that wakes
-// must not find them asleep.
-func (p *Process) resume() error {
-	tree := p.tree()
-	for i := len(tree) - 1; i >= 0; i-- {
-		_ = syscall.Kill(tree[i].pid, syscall.SIGCONT) // as above
+// resume sends SIGCONT to each process of a tree, children first: a parent that
+// wakes must not find them asleep.
+func (p *Process) resume(tree []proc) error {
+	for _, q := range slices.Backward(tree) {
+		_ = syscall.Kill(q.pid, syscall.SIGCONT) // as above
 	}
 	if !p.leads(tree) {
 		return fault.New(fault.BrowserFailed, "launch.thaw", "")

@@ -31,7 +31,8 @@ type Process struct {
 	mu     sync.Mutex  // held by Freeze, Thaw, Signal and readers of the tree
 	main   *os.Process // a handle, so that its number cannot be taken over; nil before and after
 	frozen bool
-	gone   bool // the warden was waited for: its number may be taken over
+	stood  []proc // the tree that Freeze has stopped
+	gone   bool   // the warden was waited for: its number may be taken over
 	exit   ExitState
 }
 
@@ -67,7 +68,7 @@ func (p *Process) supervise(reports io.ReadCloser, first chan<- report) {
 	_ = reports.Close() // only read from
 	p.mu.Lock()
 	err := p.warden.Wait()
-	p.gone, p.frozen = true, false
+	p.gone, p.frozen, p.stood = true, false, nil
 	if p.main != nil {
 		_ = p.main.Release() // else its file stays open until the next garbage collection
 		p.main = nil

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
@@ -25,6 +24,17 @@ type proc struct {
 
 // dead reports whether the process has ended and only waits to be reaped.
 func (p proc) dead() bool { return p.state == 'Z' || p.state == 'X' }
+
+// over reports whether the process has ended since it was looked at; its number
+// may be another's by now.
+func (p proc) over() bool {
+	line, err := os.ReadFile(procPath(p.pid, "stat"))
+	if err != nil {
+		return true
+	}
+	now, err := parseStat(p.pid, string(line))
+	return err != nil || now.start != p.start || now.dead()
+}
 
 // parseStat reads the line of a stat file. The name in it may hold blanks and
 // parentheses, so fields are counted from the last closing one.
@@ -96,16 +106,12 @@ func killDescendants(root int) {
 // stopped reports whether every thread of the process stands still: a thread
 // that was inside a system call finishes that first.
 func stopped(pid int) bool {
-	stats, err := filepath.Glob(procPath(pid, "task/*/stat"))
-	if err != nil {
-		return false
-	}
-	for _, stat := range stats {
-		line, err := os.ReadFile(stat)
+	for _, thread := range numbers(procPath(pid, "task")) {
+		line, err := os.ReadFile(procPath(pid, "task/"+strconv.Itoa(thread)+"/stat"))
 		if err != nil {
 			continue // the thread has ended
 		}
-		if t, err := parseStat(pid, string(line)); err != nil || (t.state != 'T' && !t.dead()) {
+		if t, err := parseStat(thread, string(line)); err != nil || (t.state != 'T' && !t.dead()) {
 			return false
 		}
 	}
@@ -113,8 +119,11 @@ func stopped(pid int) bool {
 }
 
 // pids returns the IDs of every process of the machine.
-func pids() []int {
-	dir, err := os.Open("/proc")
+func pids() []int { return numbers("/proc") }
+
+// numbers returns the entries of a folder of /proc that are named by a number.
+func numbers(path string) []int {
+	dir, err := os.Open(path)
 	if err != nil {
 		return nil
 	}
