@@ -23,6 +23,15 @@ const (
 	interruptDeadline = 5 * time.Second
 )
 
+// trimDeadline bounds how long pages may take to give back memory. It takes some
+// tenths of a second where there is much of it.
+const trimDeadline = time.Second
+
+// trimFrom is how much memory of its own a process must have, in bytes, for the
+// pages to be asked for some of it. At rest the largest has half of that, and of
+// small pages nothing is to be had.
+const trimFrom = 64 << 20
+
 // Capture reads what CDP tells of the environment (see capture.Read), marked
 // as of a live Chrome.
 func (b *Browser) Capture(ctx context.Context) (state.Document, error) {
@@ -112,6 +121,18 @@ func (b *Browser) Kill(ctx context.Context) error {
 	return fault.Wrap(err, fault.BrowserFailed, "browser.kill", "Chrome could not be ended")
 }
 
+// Trim makes Chrome give back memory that its pages can do without, before it is
+// frozen for long (see capture.Trim); where none has much, it does nothing. A
+// frozen one begins when it is woken.
+func (b *Browser) Trim(ctx context.Context) {
+	if b.process.Largest() < trimFrom {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, trimDeadline)
+	defer cancel()
+	capture.Trim(ctx, b.reader())
+}
+
 // Freeze stops the whole process tree, so that nothing of it runs and its
 // files stand still. No page is left with half an authenticator: what Chrome
 // answers hours later nobody waits for.
@@ -150,6 +171,11 @@ func (b *Browser) Wake(ctx context.Context) error {
 
 // Frozen reports whether the process tree is stopped.
 func (b *Browser) Frozen() bool { return b.process.Frozen() }
+
+// Memory is the proportional set size of the process tree, in bytes: what its
+// processes share with others is divided among all who share it. Reading it takes
+// tens of milliseconds.
+func (b *Browser) Memory() int64 { return b.process.Memory() }
 
 // Environment lists the files of the environment on disk. Chrome must be
 // closed or frozen.

@@ -39,6 +39,8 @@ type Chrome interface {
 	VerifyThawed(ctx context.Context, doc state.Document) (state.Verification, error)
 	Storage(ctx context.Context, origins []string) (browser.Storage, error)
 	Environment() ([]datadir.File, error)
+	Trim(ctx context.Context)
+	Memory() int64
 	Freeze(ctx context.Context) error
 	Thaw(ctx context.Context) error
 	Wake(ctx context.Context) error

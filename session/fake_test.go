@@ -44,7 +44,7 @@ func newFakeBrowsers(t *testing.T, root string) *fakeBrowsers {
 
 // on makes a step do something else first; its error is the step's. The steps
 // are has, dir, spare (with a nil Chrome), fresh, restored, capture, verify, environment,
-// freeze, thaw, serve, check, close and kill.
+// trim, freeze, thaw, serve, check, close and kill.
 func (b *fakeBrowsers) on(step string, do func(*fakeChrome) error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -180,6 +180,7 @@ type fakeChrome struct {
 	code   int
 	opened []string
 
+	memory    int64                // what Memory tells
 	loggedOut bool                 // what CheckLogin finds
 	asked     []browser.LoginCheck // what it was asked
 
@@ -328,6 +329,10 @@ func (c *fakeChrome) Environment() ([]datadir.File, error) {
 	}
 	return datadir.Select(c.dir.Profile())
 }
+
+func (c *fakeChrome) Trim(context.Context) { _ = c.b.step("trim", c) }
+
+func (c *fakeChrome) Memory() int64 { return c.memory }
 
 func (c *fakeChrome) Freeze(context.Context) error {
 	if err := c.b.step("freeze", c); err != nil {

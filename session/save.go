@@ -3,6 +3,7 @@ package session
 import (
 	"context"
 	"errors"
+	"sync"
 	"time"
 
 	"github.com/stasisd/stasis/browser"
@@ -91,7 +92,11 @@ func (s *Service) saveFilesystem(ctx context.Context, j job) ended {
 
 // saveMemory freezes Chrome, keeps a copy of what it has on disk, and parks it.
 func (s *Service) saveMemory(ctx context.Context, j job) ended {
+	// What is parked keeps its memory, so it gives back what it can while it is read.
+	var trimming sync.WaitGroup
+	trimming.Go(func() { j.chrome.Trim(ctx) })
 	doc, err := s.capture(ctx, j)
+	trimming.Wait()
 	if err != nil {
 		return s.runOn(ctx, j, doc, err)
 	}

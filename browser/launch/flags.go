@@ -47,9 +47,10 @@ func chromeFlags() []string {
 		"--disable-sync",
 		"--disable-quic",
 		// … no questions about the time and the forms of pages, nor renderers for a
-		// suggestion list that nobody types into.
+		// suggestion list that nobody types into. No tab is thrown away when memory is
+		// said to be short, as it is before Chrome is parked.
 		"--disable-features=OptimizationHints,MediaRouter,DialMediaRouteProvider,Translate," +
-			"NetworkTimeServiceQuerying,AutofillServerCommunication,WebUIOmniboxPopup,WebUIOmniboxAimPopup",
+			"NetworkTimeServiceQuerying,AutofillServerCommunication,WebUIOmniboxPopup,WebUIOmniboxAimPopup,UrgentPageDiscarding",
 		"--metrics-recording-only",
 		"--disable-breakpad",
 		// The same Chrome on every machine, and nobody to answer a question.
