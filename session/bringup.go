@@ -106,7 +106,7 @@ func (s *Service) fresh(ctx context.Context, r Create, named []profiles.Extensio
 			return upright{}, err
 		}
 	}
-	s.yield()
+	s.makeRoom(ctx)
 	dir, err := s.newDir()
 	if err != nil {
 		return upright{}, err

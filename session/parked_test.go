@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stasisd/stasis/browser/mux"
@@ -156,6 +157,58 @@ func TestParkedChromeDoesNotServe(t *testing.T) {
 			t.Error("the parked Chrome is gone")
 		}
 	})
+}
+
+// Where memory is short, a session that needs a new Chrome gets the memory of
+// parked ones, the oldest first, and of no more than it needs; their files stay.
+func TestParkedChromesGiveWay(t *testing.T) {
+	r := newRig(t, func(c *Config) { c.Parked.Size = 3 })
+	r.Room = func() bool { return !r.short.Load() || r.Counts().Parked < 2 }
+	_, one := r.saved(alice, memory)
+	oldest := r.browsers.last()
+	_, two := r.saved(alice, memory)
+	r.short.Store(true)
+	r.create(alice, nil)
+	if !oldest.dead() || r.Counts().Parked != 1 {
+		t.Errorf("dead %t, %d parked", oldest.dead(), r.Counts().Parked)
+	}
+	for snap, path := range map[string]string{one: PathCold, two: PathParked} {
+		p := r.create(alice, func(c *Create) { c.FromEnvironment = snap }).Restored
+		if told := strings.Contains(p.FallbackReason, "memory was short"); p.Path != path || told != (path == PathCold) {
+			t.Errorf("%+v", p)
+		}
+	}
+	r.holds(one, two)
+}
+
+// A Chrome that takes more memory than parked ones may goes, and its files stay.
+func TestParkedChromeTooLarge(t *testing.T) {
+	r := newRig(t, func(c *Config) { c.Parked.Memory = 100 })
+	id := r.create(alice, nil).ID
+	r.browsers.last().memory = 101
+	r.end(alice, id, memoryDefault)
+	await(t, "the Chrome has gone", func() bool { return r.Counts().Parked == 0 && r.dirs() == 0 })
+	if p := r.create(alice, fromAlice).Restored; p.Path != PathCold || !strings.Contains(p.FallbackReason, "more memory than they may") {
+		t.Errorf("%+v", p)
+	}
+}
+
+// A Chrome that is to be parked gives back memory first, while it still can.
+func TestTrimmedBeforeItIsFrozen(t *testing.T) {
+	r := newRig(t, nil)
+	var trimmed atomic.Int32
+	r.browsers.on("trim", func(*fakeChrome) error { trimmed.Add(1); return nil })
+	r.browsers.on("freeze", func(*fakeChrome) error {
+		if trimmed.Load() != 1 {
+			t.Errorf("frozen after it was trimmed %d times", trimmed.Load())
+		}
+		return nil
+	})
+	r.saved(alice, memory)
+	r.saved(alice, filesystem)
+	if trimmed.Load() != 1 {
+		t.Error("one that is closed was trimmed")
+	}
 }
 
 // A deleted snapshot's parked Chrome goes with it; and the pool's end leaves none.

@@ -43,7 +43,7 @@ type Deps struct {
 	Catalogue profiles.Catalogue
 	// Extensions keeps the files of uploaded extensions.
 	Extensions *extension.Store
-	// Room tells whether memory allows one more Chrome ahead of need; nil: it does.
+	// Room tells whether memory allows one more Chrome; nil: it does.
 	Room func() bool
 	Now  func() time.Time
 	Log  *slog.Logger

@@ -91,10 +91,21 @@ func (s *Service) ask(engine string) {
 	s.asked[engine] = true
 }
 
-// yield ends the spares that are over, for a Chrome that is to start itself.
-func (s *Service) yield() {
+// makeRoom ends what takes the room of a Chrome that is to start itself: the
+// spares that are over, and where memory is still short, parked ones, the oldest
+// first. Their snapshots' files stay.
+func (s *Service) makeRoom(ctx context.Context) {
 	for engine, spares := range s.spares {
 		spares.Keep(s.spareRoom(engine))
+	}
+	for s.Room != nil && !s.Room() {
+		evicted, err := s.parked.Evict(context.WithoutCancel(ctx))
+		if err != nil {
+			s.Log.Error("a parked Chrome could not be ended", "error", err)
+		}
+		if !evicted || err != nil {
+			return
+		}
 	}
 }
 

@@ -9,21 +9,29 @@ import (
 	"time"
 )
 
-// Chrome is what the pool needs of a browser: to end it, and to hear of its end.
+// Chrome is what a pool needs of a browser: to end it, and to hear of its end.
 type Chrome interface {
 	Kill(ctx context.Context) error
 	Done() <-chan struct{}
 }
 
-// Limits bound the pool.
+// Weighed is a Chrome that tells how much memory it takes, in bytes. That may
+// take a while, and may be asked while it is being handed out.
+type Weighed interface {
+	Chrome
+	Memory() int64
+}
+
+// Limits bound a pool.
 type Limits struct {
-	Size int           // Chromes; 0 keeps none
-	Age  time.Duration // how long one is kept
+	Size   int           // Chromes; 0 keeps none
+	Age    time.Duration // how long one is kept
+	Memory int64         // bytes that all parked ones may take together; 0 for no limit
 }
 
 // Parked is a pool of parked Chromes by the ID of their snapshot. Its methods
 // are safe for concurrent use. T is the browser type that the caller gets back.
-type Parked[T Chrome] struct {
+type Parked[T Weighed] struct {
 	limits Limits
 
 	mu     sync.Mutex
@@ -38,13 +46,14 @@ type Parked[T Chrome] struct {
 type slot[T Chrome] struct {
 	chrome T
 	taken  chan struct{} // closed when it leaves the pool
+	memory int64         // of a parked one, once it is known
 }
 
 // goneKept bounds how many reasons are remembered.
 const goneKept = 4096
 
 // New makes an empty pool.
-func New[T Chrome](limits Limits) *Parked[T] {
+func New[T Weighed](limits Limits) *Parked[T] {
 	return &Parked[T]{limits: limits, slots: map[string]*slot[T]{}, gone: map[string]string{}}
 }
 
@@ -70,8 +79,12 @@ func (p *Parked[T]) Put(ctx context.Context, id string, chrome T) error {
 	return killAll(ctx, evicted)
 }
 
-// watch drops a Chrome that dies or grows old while it is parked.
+// watch weighs a Chrome, and drops it when it dies or grows old while it is
+// parked.
 func (p *Parked[T]) watch(id string, s *slot[T]) {
+	if p.limits.Memory > 0 {
+		p.weigh(id, s)
+	}
 	old := time.NewTimer(p.limits.Age)
 	defer old.Stop()
 	why := "the parked Chrome died"
@@ -93,6 +106,44 @@ func (p *Parked[T]) watch(id string, s *slot[T]) {
 		// cannot be is nobody's to hear of here.
 		_ = s.chrome.Kill(context.Background())
 	}
+}
+
+// weigh notes what a Chrome takes, which stays as it is while it is frozen, and
+// ends the oldest ones until what is left may be kept: the Chrome itself at last.
+func (p *Parked[T]) weigh(id string, s *slot[T]) {
+	memory := s.chrome.Memory()
+	p.mu.Lock()
+	var evicted []T
+	if p.slots[id] == s {
+		s.memory = memory
+		for p.memory() > p.limits.Memory {
+			evicted = append(evicted, p.remove(p.order[0], "the parked Chrome was evicted: they took more memory than they may"))
+		}
+	}
+	p.mu.Unlock()
+	// As in watch: nobody is there to hear of what could not be ended.
+	_ = killAll(context.Background(), evicted)
+}
+
+// memory is what all take, as far as it is known; the caller holds the lock.
+func (p *Parked[T]) memory() (sum int64) {
+	for _, s := range p.slots {
+		sum += s.memory
+	}
+	return sum
+}
+
+// Evict ends the oldest Chrome, because memory is short; false where there is
+// none. It waits.
+func (p *Parked[T]) Evict(ctx context.Context) (bool, error) {
+	p.mu.Lock()
+	if len(p.order) == 0 {
+		p.mu.Unlock()
+		return false, nil
+	}
+	oldest := p.remove(p.order[0], "the parked Chrome was evicted: memory was short")
+	p.mu.Unlock()
+	return true, oldest.Kill(ctx)
 }
 
 // Take hands out the Chrome of a snapshot, once. Without one, why says what

@@ -16,8 +16,10 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // chrome is a Chrome that only lives and dies.
 type chrome struct {
-	once sync.Once
-	done chan struct{}
+	once   sync.Once
+	done   chan struct{}
+	memory int64
+	weigh  func() // called while it is weighed
 }
 
 func newChrome() *chrome { return &chrome{done: make(chan struct{})} }
@@ -27,6 +29,12 @@ func (c *chrome) Kill(context.Context) error {
 	return nil
 }
 func (c *chrome) Done() <-chan struct{} { return c.done }
+func (c *chrome) Memory() int64 {
+	if c.weigh != nil {
+		c.weigh()
+	}
+	return c.memory
+}
 func (c *chrome) dead() bool {
 	select {
 	case <-c.done:
@@ -77,6 +85,77 @@ func TestTheOldestGoesWhenThereIsNoRoom(t *testing.T) {
 	late := newChrome()
 	if err := p.Put(t.Context(), "d", late); err != nil || !late.dead() {
 		t.Errorf("a closed pool kept a Chrome: %v", err)
+	}
+}
+
+// What parked Chromes take together is bounded: the oldest go, and the one that
+// came goes too where it is too large by itself.
+func TestTheOldestGoesWhenMemoryIsUsedUp(t *testing.T) {
+	p := pool.New[*chrome](pool.Limits{Size: 9, Age: time.Hour, Memory: 100})
+	defer p.Close(t.Context())
+	put := func(id string, memory int64) *chrome {
+		c, weighed := newChrome(), make(chan struct{})
+		c.memory, c.weigh = memory, func() { close(weighed) }
+		if err := p.Put(t.Context(), id, c); err != nil {
+			t.Fatal(err)
+		}
+		<-weighed
+		return c
+	}
+	old, kept := put("old", 60), put("kept", 40)
+	put("more", 30)
+	<-old.Done()
+	if _, _, why := p.Take("old", anyone); !strings.Contains(why, "memory") {
+		t.Errorf("old: %q", why)
+	}
+	if kept.dead() || p.Len() != 2 {
+		t.Errorf("kept dead %v, len %d", kept.dead(), p.Len())
+	}
+	// What has been handed out does not count any more.
+	if _, ok, why := p.Take("kept", anyone); !ok {
+		t.Fatal(why)
+	}
+	fits := put("fits", 70)
+	<-put("huge", 101).Done()
+	<-fits.Done()
+	if p.Len() != 0 {
+		t.Errorf("%d are left", p.Len())
+	}
+}
+
+// A Chrome that is handed out while it is weighed is nobody's to end.
+func TestWeighedAndTaken(t *testing.T) {
+	p := pool.New[*chrome](pool.Limits{Size: 9, Age: time.Hour, Memory: 100})
+	c, begun, taken := newChrome(), make(chan struct{}), make(chan struct{})
+	c.memory, c.weigh = 101, func() { close(begun); <-taken }
+	if err := p.Put(t.Context(), "a", c); err != nil {
+		t.Fatal(err)
+	}
+	<-begun
+	if _, ok, why := p.Take("a", anyone); !ok {
+		t.Fatal(why)
+	}
+	close(taken)
+	if err := p.Close(t.Context()); err != nil || c.dead() {
+		t.Errorf("ended %v, %v", c.dead(), err)
+	}
+}
+
+func TestEvict(t *testing.T) {
+	p := pool.New[*chrome](pool.Limits{Size: 2, Age: time.Hour})
+	defer p.Close(t.Context())
+	a, b := newChrome(), newChrome()
+	_ = p.Put(t.Context(), "a", a)
+	_ = p.Put(t.Context(), "b", b)
+	if evicted, err := p.Evict(t.Context()); !evicted || err != nil || !a.dead() || b.dead() {
+		t.Errorf("evicted %v, %v; dead: a %v b %v", evicted, err, a.dead(), b.dead())
+	}
+	if _, _, why := p.Take("a", anyone); !strings.Contains(why, "memory was short") {
+		t.Errorf("take a: %q", why)
+	}
+	_, _, _ = p.Take("b", anyone)
+	if evicted, err := p.Evict(t.Context()); evicted || err != nil {
+		t.Errorf("of an empty pool: %v, %v", evicted, err)
 	}
 }
 

@@ -93,11 +93,12 @@ func start(ctx context.Context, c *serveCmd, log *slog.Logger) (_ *daemon, err e
 	if err != nil {
 		return nil, err
 	}
-	log.Info("limits", "max_sessions", limits.MaxSessions, "parked", limits.Parked.Size, "spares", limits.Spares.Size, "shell_spares", limits.ShellSpares.Size)
+	log.Info("limits", "max_sessions", limits.MaxSessions, "parked", limits.Parked.Size, "parked_memory", limits.Parked.Memory,
+		"spares", limits.Spares.Size, "shell_spares", limits.ShellSpares.Size)
 	d.service = session.New(limits, session.Deps{
 		Browsers:  session.Chromes{Starter: browser.NewStarter(launcher, time.Now)},
 		Vault:     snapshot.NewVault(store, keys, snapshot.Options{Now: time.Now}),
-		Catalogue: catalogue, Extensions: extensions, Room: roomForSpare, Now: time.Now, Log: log,
+		Catalogue: catalogue, Extensions: extensions, Room: roomForChrome, Now: time.Now, Log: log,
 	})
 	// Closed here only when the start fails; serve closes it first otherwise.
 	d.closers = append(d.closers, func() error { return d.service.Close(context.WithoutCancel(ctx)) })
@@ -224,7 +225,7 @@ func (c *serveCmd) limits() (session.Config, error) {
 		}
 		return pool.Limits{Size: asked, Age: c.SpareAge}
 	}
-	return session.Config{Engine: c.Engine, MaxSessions: n, Parked: pool.Limits{Size: parked, Age: c.ParkedAge},
+	return session.Config{Engine: c.Engine, MaxSessions: n, Parked: pool.Limits{Size: parked, Age: c.ParkedAge, Memory: c.ParkedMemory.of(parked)},
 		Spares: spares(c.Spares), ShellSpares: spares(c.ShellSpares),
 		RescueTTL: c.RescueTTL, Unpack: snapshot.Limits{Entries: 1 << 20, Bytes: c.MaxUnpack}, Savers: 4}, nil
 }

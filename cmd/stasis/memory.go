@@ -33,9 +33,39 @@ func sparesFor(cores, sessions int) int {
 	return min(max(cores/2, 1), maxSpares)
 }
 
-// roomForSpare reports whether the machine can give a Chrome the memory that
-// nobody needs yet.
-func roomForSpare() bool {
+// memoryLimit is how much memory may be taken, in bytes: 0 where nobody said so,
+// less where there is no limit.
+type memoryLimit int64
+
+// UnmarshalText reads a flag's value.
+func (l *memoryLimit) UnmarshalText(text []byte) error {
+	if string(text) == "none" {
+		*l = -1
+		return nil
+	}
+	n, err := strconv.ParseInt(string(text), 10, 64)
+	if err != nil || n < 1 {
+		return errors.New("must be a number of bytes, 1 or more, or none")
+	}
+	*l = memoryLimit(n)
+	return nil
+}
+
+// of is the limit of so many parked Chromes as the pool has it, 0 for none: where
+// nobody said so, what that many are given of the machine.
+func (l memoryLimit) of(parked int) int64 {
+	switch {
+	case l < 0:
+		return 0
+	case l == 0:
+		return int64(parked) * sessionMemory
+	default:
+		return int64(l)
+	}
+}
+
+// roomForChrome reports whether the machine can give one more Chrome its memory.
+func roomForChrome() bool {
 	memory, err := availableMemory()
 	return err == nil && memory >= reservedMemory+sessionMemory
 }

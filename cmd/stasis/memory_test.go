@@ -16,6 +16,23 @@ func TestSessionsInMemory(t *testing.T) {
 	}
 }
 
+func TestMemoryLimit(t *testing.T) {
+	for text, want := range map[string]int64{"none": 0, "1": 1, "1073741824": 1 << 30} {
+		var l memoryLimit
+		if err := l.UnmarshalText([]byte(text)); err != nil || l.of(3) != want {
+			t.Errorf("%q: %d, %v; want %d", text, l.of(3), err, want)
+		}
+	}
+	if got := memoryLimit(0).of(3); got != 3*sessionMemory {
+		t.Errorf("not given: %d", got)
+	}
+	for _, bad := range []string{"", "0", "-1", "1GB", "1.5", "99999999999999999999"} {
+		if new(memoryLimit).UnmarshalText([]byte(bad)) == nil {
+			t.Errorf("%q is taken", bad)
+		}
+	}
+}
+
 func TestSparesFor(t *testing.T) {
 	for _, test := range []struct{ cores, sessions, want int }{{1, 1, 0}, {8, 1, 0}, {1, 2, 1}, {2, 9, 1}, {4, 9, 2}, {64, 99, 2}} {
 		if got := sparesFor(test.cores, test.sessions); got != test.want {

@@ -42,6 +42,7 @@ type serveCmd struct {
 	SpareAge      time.Duration `help:"How long an empty Chrome is kept ready before another takes its place." default:"30m"`
 	Parked        int           `help:"Chromes kept frozen by memory snapshots; negative computes it from max-sessions." default:"-1"`
 	ParkedAge     time.Duration `help:"How long a frozen Chrome is kept." default:"1h"`
+	ParkedMemory  memoryLimit   `help:"Memory that the frozen Chromes may take together, in bytes, or none for no limit; otherwise 400 MB for each that is kept." placeholder:"BYTES"`
 	RescueTTL     time.Duration `help:"How long a rescue snapshot is kept." default:"24h" name:"rescue-ttl"`
 	MaxUnpack     int64         `help:"Largest environment that is restored, in bytes." default:"2147483648"`
 	ShutdownGrace time.Duration `help:"For saving what runs when the daemon is stopped." default:"60s"`
