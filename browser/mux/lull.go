@@ -6,11 +6,12 @@ import (
 )
 
 // A lull is a time of this length in which no client asks for anything: one that
-// drives a page asks more often, and one that has been told of its session
-// connects sooner. A client that never rests is not waited for longer than the
-// deadline.
+// drives a page asks more often. The first may take longer to come: it is told of
+// its session, and connects. A client that never rests is not waited for longer
+// than the deadline.
 const (
 	lull         = 100 * time.Millisecond
+	firstLull    = 400 * time.Millisecond
 	lullDeadline = 3 * time.Second
 )
 
@@ -21,11 +22,12 @@ func (m *Mux) Lull(ctx context.Context) {
 	defer cancel()
 	beat := time.NewTicker(lull)
 	defer beat.Stop()
+	began := time.Now()
 	for before := m.asked.Load(); ; {
 		select {
 		case <-beat.C:
 			now := m.asked.Load()
-			if now == before {
+			if now == before && (now > 0 || time.Since(began) >= firstLull) {
 				return
 			}
 			before = now

@@ -14,7 +14,7 @@ func TestLull(t *testing.T) {
 		busy           time.Duration
 		earliest, last time.Duration
 	}{
-		{"nobody asks", 0, lull, lull},
+		{"nobody comes", 0, firstLull, firstLull},
 		{"until the client rests", time.Second, time.Second, time.Second + 2*lull},
 		{"a client that never rests", time.Hour, lullDeadline, lullDeadline},
 	} {
