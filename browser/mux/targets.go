@@ -17,10 +17,11 @@ type targetInfo struct {
 // targets is every target that Chrome has; the Mux's lock guards it.
 type targets struct {
 	all      map[string]targetInfo
-	hide     map[string]struct{} // by Hide, or gone
-	hideURL  map[string]struct{} // by OpenHidden, before the ID is known
-	contexts map[string]struct{} // made by Target.createBrowserContext
-	leaving  map[string]struct{} // a client has asked to close them
+	hide     map[string]struct{}      // by Hide, or gone
+	hideURL  map[string]struct{}      // by OpenHidden, before the ID is known
+	contexts map[string]struct{}      // made by Target.createBrowserContext
+	leaving  map[string]struct{}      // a client has asked to close them
+	gone     map[string]chan struct{} // closed when the target has gone; see Gone
 	hadPage  bool
 	paged    chan struct{} // closed when the first page that must stay is there
 }
@@ -29,7 +30,7 @@ func newTargets() targets {
 	return targets{
 		all: map[string]targetInfo{}, hide: map[string]struct{}{}, hideURL: map[string]struct{}{},
 		contexts: map[string]struct{}{}, leaving: map[string]struct{}{},
-		paged: make(chan struct{}),
+		gone: map[string]chan struct{}{}, paged: make(chan struct{}),
 	}
 }
 
@@ -56,6 +57,10 @@ func (t *targets) remove(id string) {
 	}
 	delete(t.all, id)
 	delete(t.leaving, id)
+	if gone := t.gone[id]; gone != nil {
+		close(gone)
+		delete(t.gone, id)
+	}
 }
 
 func (t *targets) hidden(id string) bool {
@@ -152,6 +157,22 @@ func (m *Mux) Hide(id target.ID) {
 // Paged is closed once Chrome has had a page of the session's own profile that
 // clients may see.
 func (m *Mux) Paged() <-chan struct{} { return m.targets.paged }
+
+// Gone is closed once Chrome has told of a target's end, or did not have it.
+func (m *Mux) Gone(id target.ID) <-chan struct{} {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	gone := m.targets.gone[string(id)]
+	if gone == nil {
+		gone = make(chan struct{})
+		if _, there := m.targets.all[string(id)]; !there {
+			close(gone)
+			return gone
+		}
+		m.targets.gone[string(id)] = gone
+	}
+	return gone
+}
 
 // Pages returns the page targets that clients may see, in no order.
 func (m *Mux) Pages() []target.ID {

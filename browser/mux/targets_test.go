@@ -2,6 +2,24 @@ package mux
 
 import "testing"
 
+// A target's end is told to who waits for it, and of one that is not there at once.
+func TestGone(t *testing.T) {
+	m, f := start(t, Options{}, nil)
+	f.emit("", "Target.targetCreated", `{"targetInfo":{"targetId":"P","type":"page","url":"about:blank"}}`)
+	<-m.Paged()
+	<-m.Gone("N")
+	gone, other := m.Gone("P"), m.Gone("P")
+	select {
+	case <-gone:
+		t.Error("the page is still there")
+	default:
+	}
+	f.emit("", "Target.targetDestroyed", `{"targetId":"P"}`)
+	<-gone
+	<-other
+	<-m.Gone("P")
+}
+
 // The first page is told of when it becomes one, not by what else Chrome opens
 // before it, and again by nothing.
 func TestPaged(t *testing.T) {
