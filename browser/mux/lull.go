@@ -22,12 +22,13 @@ func (m *Mux) Lull(ctx context.Context) {
 	defer cancel()
 	beat := time.NewTicker(lull)
 	defer beat.Stop()
-	began := time.Now()
+	rest := firstLull
 	for before := m.asked.Load(); ; {
 		select {
 		case <-beat.C:
 			now := m.asked.Load()
-			if now == before && (now > 0 || time.Since(began) >= firstLull) {
+			rest -= lull
+			if now == before && (now > 0 || rest <= 0) {
 				return
 			}
 			before = now
