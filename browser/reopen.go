@@ -92,11 +92,8 @@ func (h *hold) load(ctx context.Context, t *heldTab, tab state.Tab) error {
 		return nil
 	}
 	if script := t.lay(tab); script != "" {
-		s := h.b.driver.Session(t.session)
-		if _, err := cdp.Call(ctx, s, page.Enable, page.EnableParams{}); err != nil {
-			return err
-		}
-		if _, err := cdp.Call(ctx, s, page.AddScriptToEvaluateOnNewDocument,
+		h.post(t.session, page.Enable.Method, nil)
+		if _, err := cdp.Call(ctx, h.b.driver.Session(t.session), page.AddScriptToEvaluateOnNewDocument,
 			page.AddScriptToEvaluateOnNewDocumentParams{Source: script}); err != nil {
 			return err
 		}

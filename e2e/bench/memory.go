@@ -85,6 +85,15 @@ one core. Running and parked ones show the page of the login; a spare is empty.`
 		}
 		s.rows = append(s.rows, rows...)
 	}
+	light, err := b.lightHost(ctx)
+	defer func() { err = stopped(light, err) }()
+	if err != nil {
+		return err
+	}
+	if idle, err = look(ctx, light.chromes); err != nil {
+		return err
+	}
+	s.rows = append(s.rows, idle.less(cost{}, light.spares).row("shell, spare"))
 	b.seen = append(b.seen, s)
 	return nil
 }
