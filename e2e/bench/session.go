@@ -51,6 +51,17 @@ func (s *session) show(ctx context.Context, url, is string) error {
 	return t.visit(ctx, url, is)
 }
 
+// run runs a script in the session's first page, and waits for it.
+func (s *session) run(ctx context.Context, script string) error {
+	t, err := s.front(ctx)
+	if err != nil {
+		return err
+	}
+	defer t.Close()
+	var value any
+	return t.evaluate(ctx, script, &value)
+}
+
 // tab is a page that a plain CDP connection is attached to.
 type tab struct {
 	*rig.Conn
