@@ -12,6 +12,7 @@ const (
 	maxCondition        = 4096 // bytes
 	defaultCheckTimeout = 15   // seconds
 	largestCheckTimeout = 60
+	largestStandby      = 10 // Chromes of one user
 )
 
 // userAnswer is a user's settings on the wire.
@@ -23,18 +24,23 @@ type userAnswer struct {
 // settingsBody is the document that a PATCH changes.
 type settingsBody struct {
 	Engine     *string             `json:"engine"`
+	Standby    *int64              `json:"standby"`
 	LoginCheck *session.LoginCheck `json:"login_check"`
 
-	Standby   unbuilt `json:"standby"`
 	Retention unbuilt `json:"retention"`
 	Quotas    unbuilt `json:"quotas"`
 }
 
 // settings are the checked body.
 func (b settingsBody) settings() (session.Settings, error) {
-	set := session.Settings{Engine: b.Engine}
+	set := session.Settings{Engine: b.Engine, Standby: b.Standby}
 	if b.Engine != nil {
 		if err := isEngine("engine", *b.Engine); err != nil {
+			return set, err
+		}
+	}
+	if b.Standby != nil {
+		if err := within("standby", *b.Standby, 0, largestStandby); err != nil {
 			return set, err
 		}
 	}

@@ -18,88 +18,89 @@ const (
 	restoreDeadline = 60 * time.Second
 )
 
-// bringIn brings the profile in that lies in the user data directory, lays
-// the state down where the datadir lacks it, and lets the tabs go. Until then
-// every tab and service worker of the profile is held before its first
-// request (Target.setAutoAttach with waitForDebuggerOnStart). The extensions
-// that the profile does not know are loaded by then.
-func (b *Browser) bringIn(ctx context.Context, doc state.Document, o Options, unknown []string) ([]state.Component, error) {
+// bringIn brings the profile in that lies in the user data directory, and lays
+// the state down where the datadir lacks it. Every tab and service worker of the
+// profile is held before its first request (Target.setAutoAttach with
+// waitForDebuggerOnStart), until letGo. The extensions that the profile does not
+// know are loaded by then.
+func (s *Standby) bringIn(ctx context.Context, o Options, unknown []string) error {
 	const op = "browser.restore"
+	b, doc := s.b, s.doc
 	ctx, cancel := context.WithTimeout(ctx, restoreDeadline)
 	defer cancel()
 	spares, err := capture.Pages(ctx, b.driver)
 	if err != nil {
-		return nil, fault.Wrap(err, fault.BrowserFailed, op, "Chrome did not answer")
+		return fault.Wrap(err, fault.BrowserFailed, op, "Chrome did not answer")
 	}
 	b.attendance.restoring(true)
-	defer b.attendance.restoring(false)
-	held, err := b.hold(ctx)
-	if err != nil {
-		return nil, fault.Wrap(err, fault.BrowserFailed, op, "Chrome's tabs could not be held")
+	if s.held, err = b.hold(ctx); err != nil {
+		return fault.Wrap(err, fault.BrowserFailed, op, "Chrome's tabs could not be held")
 	}
-	tabs, command := tabsOf(doc, o), []string{"--profile-directory=" + datadir.Profile}
-	if tabs != tabsKept {
+	var command []string
+	s.tabs, command = tabsOf(doc, o), []string{"--profile-directory=" + datadir.Profile}
+	if s.tabs != tabsKept {
 		command = append(command, blankURL)
 	}
 	if err := b.process.Ask(ctx, command...); err != nil {
-		held.release(ctx)
-		return nil, fault.Wrap(err, fault.BrowserFailed, op, "Chrome did not take the profile")
+		return fault.Wrap(err, fault.BrowserFailed, op, "Chrome did not take the profile")
 	}
-	if tabs == tabsKept {
-		err = held.await(ctx, len(doc.Tabs))
+	if s.tabs == tabsKept {
+		err = s.held.await(ctx, len(doc.Tabs))
 	} else {
-		err = held.awaitAll(ctx, len(spares))
+		err = s.held.awaitAll(ctx, len(spares))
 	}
 	if err != nil {
-		held.release(ctx)
-		return nil, fault.Wrap(err, fault.BrowserFailed, op, "the profile did not come up")
+		return fault.Wrap(err, fault.BrowserFailed, op, "the profile did not come up")
 	}
 	for _, p := range spares {
 		b.mux.Hide(p.TargetID)
 	}
+	b.leftover.tabs = spares
 	downloads := make(chan error, 1)
 	go func() { downloads <- b.keepDownloads(ctx) }() // of this profile: a new one has Chrome's own folder
 	b.mux.Regrant(doc.Permissions)
-	report := b.regrant(ctx, doc.Permissions)
-	brought, err := b.bringExtensions(ctx, held, doc, unknown)
+	s.report = b.regrant(ctx, doc.Permissions)
+	brought, err := b.bringExtensions(ctx, s.held, doc, unknown)
 	if err != nil {
-		held.release(ctx)
-		return nil, err
+		return err
 	}
-	report = append(report, brought...)
+	s.report = append(s.report, brought...)
 	laid, err := b.overlay(ctx, doc)
 	if err != nil {
-		held.release(ctx)
-		return nil, err
+		return err
 	}
-	report = append(report, laid...)
+	s.report = append(s.report, laid...)
+	return <-downloads
+}
+
+// letGo lets the tabs go.
+func (s *Standby) letGo(ctx context.Context) error {
+	b, held := s.b, s.held
+	ctx, cancel := context.WithTimeout(ctx, restoreDeadline)
+	defer cancel()
 	var lines []state.Component
-	switch tabs {
+	var err error
+	switch s.tabs {
 	case tabsKept:
-		lines = held.resume(ctx, doc, b.salvage.session)
+		lines = held.resume(ctx, s.doc, b.salvage.session)
 	case tabsUnread:
 		lines, err = held.rescue(ctx)
 	case tabsStale:
-		lines, err = held.renew(ctx, doc)
+		lines, err = held.renew(ctx, s.doc)
 	case tabsNone:
-		lines = held.leaveBlank(doc)
+		lines = held.leaveBlank(s.doc)
 	}
 	if err != nil {
-		held.release(ctx)
-		return nil, fault.Wrap(err, fault.BrowserFailed, op, "the tabs could not be let go")
+		return fault.Wrap(err, fault.BrowserFailed, "browser.restore", "the tabs could not be let go")
 	}
-	report = append(report, lines...)
-	if err := <-downloads; err != nil {
-		held.release(ctx)
-		return nil, err
-	}
+	s.report = append(s.report, lines...)
+	b.attendance.restoring(false)
 	b.background.Go(func() { held.settle(b.ctx) })
-	b.leftover.tabs = spares
 	b.background.Go(func() {
 		b.mux.Lull(b.ctx)
 		_ = b.alone(b.ctx) // else whoever needs it asks again
 	})
-	return report, nil
+	return nil
 }
 
 // tabSource says where an environment's tabs come from.

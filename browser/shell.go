@@ -46,7 +46,7 @@ func (p *Spare) freshShell(ctx context.Context, o Options) (*Browser, error) {
 	b.options = o
 	err := b.enter()
 	if err == nil {
-		err = p.alive(ctx)
+		err = b.alive(ctx)
 	}
 	if err == nil {
 		b.givePasskeys(state.Passkeys{})
@@ -80,15 +80,15 @@ func (b *Browser) enter() error {
 	return fault.Wrap(err, fault.BrowserFailed, "browser.enter", "the extensions of the environment could not be kept")
 }
 
-// restoredShell is [Spare.Restored] in the shell.
-func (p *Spare) restoredShell(ctx context.Context, doc state.Document, o Options) (*Browser, []state.Component, error) {
+// bringShell is [Spare.bring] in the shell.
+func (p *Spare) bringShell(ctx context.Context, doc state.Document, o Options) (*Standby, error) {
 	ctx, cancel := context.WithTimeout(ctx, restoreDeadline)
 	defer cancel()
 	b, own := p.b, o.Overrides
 	o.Overrides = own.Over(doc.Overrides)
 	b.options = o
 	alive := make(chan error, 1)
-	go func() { alive <- p.alive(ctx) }()
+	go func() { alive <- b.alive(ctx) }()
 	salvage, doc, err := p.starter.prepareShell(ctx, b.dir.Waiting(), doc, o, b.version)
 	if gone := <-alive; gone != nil {
 		err = gone
@@ -99,44 +99,44 @@ func (p *Spare) restoredShell(ctx context.Context, doc state.Document, o Options
 	var report []state.Component
 	if err == nil {
 		b.salvage = salvage
-		report, err = b.bringInShell(ctx, doc, own)
+		report, err = b.bringInShell(ctx, doc)
 	}
 	if err != nil {
-		return nil, nil, b.abandon(ctx, err)
+		return nil, b.abandon(ctx, err)
 	}
-	return b, report, nil
+	return &Standby{b: b, doc: doc, own: own, report: report}, nil
 }
 
-// restoredShell is [Starter.Restored] in the shell, which starts on the profile.
-func (s *Starter) restoredShell(ctx context.Context, dir *Dir, doc state.Document, o Options) (*Browser, []state.Component, error) {
+// bringShell is [Starter.bring] in the shell, which starts on the profile.
+func (s *Starter) bringShell(ctx context.Context, dir *Dir, doc state.Document, o Options) (*Standby, error) {
 	ctx, cancel := context.WithTimeout(ctx, restoreDeadline)
 	defer cancel()
 	own := o.Overrides
 	o.Overrides = own.Over(doc.Overrides)
 	v, err := s.Launcher.Version(ctx, dir, true)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	salvage, doc, err := s.prepareShell(ctx, dir, doc, o, v.Full)
 	if err == nil {
 		err = dir.Own()
 	}
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	b, err := s.start(ctx, dir, datadir.Profile, o)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	b.salvage = salvage
 	var report []state.Component
 	if err = b.keepDownloads(ctx); err == nil {
-		report, err = b.bringInShell(ctx, doc, own)
+		report, err = b.bringInShell(ctx, doc)
 	}
 	if err != nil {
-		return nil, nil, b.abandon(ctx, err)
+		return nil, b.abandon(ctx, err)
 	}
-	return b, report, nil
+	return &Standby{b: b, doc: doc, own: own, report: report}, nil
 }
 
 // prepareShell readies a profile for the shell of a version, which has not opened
@@ -158,9 +158,8 @@ func (s *Starter) prepareShell(ctx context.Context, dir *Dir, doc state.Document
 	return found, doc, sift.SetAside(ctx, filepath.Join(dir.Profile(), datadir.Profile))
 }
 
-// bringInShell lays down what the profile lacks, and opens the tabs; own are the
-// overrides that the document's did not decide.
-func (b *Browser) bringInShell(ctx context.Context, doc state.Document, own state.Overrides) ([]state.Component, error) {
+// bringInShell lays down what the profile lacks, before there are tabs.
+func (b *Browser) bringInShell(ctx context.Context, doc state.Document) ([]state.Component, error) {
 	b.idle = carried(doc, b.options.Extensions)
 	b.givePasskeys(doc.Passkeys)
 	b.setPolicy(ctx)
@@ -175,12 +174,7 @@ func (b *Browser) bringInShell(ctx context.Context, doc state.Document, own stat
 	if err := b.attend(ctx, b.setups()...); err != nil {
 		return nil, err
 	}
-	tabs, err := b.openTabs(ctx, doc)
-	if err != nil {
-		return nil, fault.Wrap(err, fault.BrowserFailed, "browser.restore", "the tabs could not be opened")
-	}
-	report = append(append(report, tabs...), state.OverrideLines(doc.Overrides, own)...)
-	return append(report, b.passkeyLines(doc.Passkeys)...), nil
+	return report, nil
 }
 
 // carried are the extensions of an environment that the session still has, with

@@ -115,7 +115,7 @@ func (p *Spare) Fresh(ctx context.Context, o Options) (*Browser, error) {
 	}
 	b := p.b
 	b.options = o
-	if err := p.alive(ctx); err != nil {
+	if err := b.alive(ctx); err != nil {
 		return nil, b.abandon(ctx, err)
 	}
 	refused, err := b.loadExtensions(ctx, state.Document{}, p.unknown)
@@ -158,37 +158,49 @@ func refusedExtension(report []state.Component, o Options) error {
 // word. Then the document is laid on an empty profile; where there is none to
 // speak of, the error is unsupported. After an error it has ended.
 func (p *Spare) Restored(ctx context.Context, doc state.Document, o Options) (*Browser, []state.Component, error) {
+	s, err := p.bring(ctx, doc, o)
+	if err != nil {
+		return nil, nil, err
+	}
+	return s.goOn(ctx)
+}
+
+// bring is Restored but for the tabs, which wait.
+func (p *Spare) bring(ctx context.Context, doc state.Document, o Options) (*Standby, error) {
 	if p.b.shell() {
-		return p.restoredShell(ctx, doc, o)
+		return p.bringShell(ctx, doc, o)
 	}
 	b := p.b
+	if o.Background {
+		b.process.Background(true)
+		defer b.process.Background(false)
+	}
 	own := o.Overrides
 	o.Overrides = own.Over(doc.Overrides)
 	b.options = o
 	alive := make(chan error, 1)
-	go func() { alive <- p.alive(ctx) }()
+	go func() { alive <- b.alive(ctx) }()
 	unknown, proxy, err := p.ready(ctx, doc, o)
 	if gone := <-alive; gone != nil {
 		err = gone
 	}
 	if err != nil {
-		return nil, nil, b.abandon(ctx, err)
+		return nil, b.abandon(ctx, err)
 	}
 	if doc.Datadir != state.DatadirNone && state.Newer(doc.Chrome.Version, b.version) {
 		if doc, unknown, b.salvage, err = setAside(ctx, b.dir, doc, o, proxy, b.now()); err != nil {
-			return nil, nil, b.abandon(ctx, err)
+			return nil, b.abandon(ctx, err)
 		}
 	}
 	b.givePasskeys(doc.Passkeys)
 	if err := b.attend(ctx, b.setups()...); err != nil {
-		return nil, nil, b.abandon(ctx, err)
+		return nil, b.abandon(ctx, err)
 	}
-	report, err := b.bringIn(ctx, doc, o, unknown)
-	if err != nil {
-		return nil, nil, b.abandon(ctx, err)
+	s := &Standby{b: b, doc: doc, own: own}
+	if err := s.bringIn(ctx, o, unknown); err != nil {
+		return nil, s.abandon(ctx, err)
 	}
-	report = append(report, state.OverrideLines(doc.Overrides, own)...)
-	return b, append(report, b.passkeyLines(doc.Passkeys)...), nil
+	return s, nil
 }
 
 // ready inspects the profile and prepares it for Chrome. It returns the
@@ -216,9 +228,9 @@ func preparation(dir *Dir, doc state.Document, o Options, proxy *datadir.Proxy) 
 }
 
 // alive returns nil once Chrome has answered.
-func (p *Spare) alive(ctx context.Context) error {
+func (b *Browser) alive(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, aliveDeadline)
 	defer cancel()
-	_, err := cdp.Call(ctx, p.b.driver, browser.GetVersion, cdp.Empty{})
-	return fault.Wrap(err, fault.BrowserFailed, "browser.spare", "the spare Chrome did not answer")
+	_, err := cdp.Call(ctx, b.driver, browser.GetVersion, cdp.Empty{})
+	return fault.Wrap(err, fault.BrowserFailed, "browser.alive", "the Chrome that was kept ready did not answer")
 }

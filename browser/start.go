@@ -42,17 +42,11 @@ func (s *Starter) Fresh(ctx context.Context, dir *Dir, o Options) (*Browser, err
 // directory; see [Spare.Restored]. The shell starts on the environment itself: it
 // is nowhere else if that fails.
 func (s *Starter) Restored(ctx context.Context, dir *Dir, doc state.Document, o Options) (*Browser, []state.Component, error) {
-	if err := datadir.Settle(dir.Profile()); err != nil {
-		return nil, nil, err
-	}
-	if o.Engine == EngineShell {
-		return s.restoredShell(ctx, dir, doc, o)
-	}
-	spare, err := s.Spare(ctx, dir, Options{Overrides: AtStart(o.Engine, o.Overrides.Over(doc.Overrides))})
+	standby, err := s.bring(ctx, dir, doc, o)
 	if err != nil {
 		return nil, nil, err
 	}
-	return spare.Restored(ctx, doc, o)
+	return standby.goOn(ctx)
 }
 
 func (s *Starter) start(ctx context.Context, dir *Dir, profile string, o Options) (*Browser, error) {

@@ -31,6 +31,8 @@ type Catalogue interface {
 	// and time of creation cannot change.
 	User(ctx context.Context, id string) (User, error)
 	UpdateUser(ctx context.Context, id string, at time.Time, change func(*User) error) (User, error)
+	// UsersWithSettings lists the users that have settings, by ID.
+	UsersWithSettings(ctx context.Context) ([]User, error)
 
 	// CreateSession records a new session and its user; a taken ID is
 	// session_exists.

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/stasisd/stasis/browser"
-	"github.com/stasisd/stasis/browser/datadir"
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
 	"github.com/stasisd/stasis/snapshot"
@@ -137,9 +136,15 @@ func (s *Service) clear(dir *browser.Dir) {
 	}
 }
 
-// unpackAndStart restores from the archive: in a spare where one is ready, else
-// in a Chrome that is started while the archive is unpacked.
+// unpackAndStart restores from files: in the Chrome that stands by with them,
+// else from the archive in a spare where one is ready, else in a Chrome that is
+// started while the archive is unpacked.
 func (s *Service) unpackAndStart(ctx context.Context, r Create, snap profiles.Snapshot, named []profiles.Extension) (up upright, lines []state.Component, err error) {
+	up, lines, idle, err := s.fromStandby(ctx, r, snap, named)
+	if err != nil || up.chrome != nil {
+		return up, lines, err
+	}
+	defer func() { up.why = also(idle, up.why) }()
 	saved, err := s.Vault.Open(ctx, locationOf(snap.UserID, snap.SessionID), snap.ID)
 	if err != nil {
 		return up, nil, err
@@ -181,50 +186,25 @@ func (s *Service) unpackAndStart(ctx context.Context, r Create, snap profiles.Sn
 
 // restoreOn unpacks an archive and brings it in on its ground.
 func (s *Service) restoreOn(ctx context.Context, g *ground, r Create, saved snapshot.Snapshot, named []profiles.Extension) (up upright, lines []state.Component, err error) {
-	dir := g.at
-	got, err := s.Vault.Unpack(ctx, saved, dir.Profile(), snapshot.UnpackOptions{
-		Limits: s.cfg.Unpack, Accept: datadir.Accept, Keep: []string{state.FileName}})
+	u, err := s.unpack(ctx, g.at, r, saved, named)
 	if err != nil {
 		return up, nil, err
 	}
-	if up.doc, err = documentOf(saved.ID, got.Kept[state.FileName]); err != nil {
-		return up, nil, err
-	}
-	var left []state.Component
-	up.doc, left = r.Origins.Document(up.doc)
-	sifted, err := s.sift(ctx, dir.Profile(), r.Origins)
+	r.installed = u.installed
+	why, err := g.suit(ctx, u.overrides)
 	if err != nil {
 		return up, nil, err
 	}
-	installed, lost, err := s.install(ctx, dir, up.doc.Extensions, named)
+	chrome, report, err := g.restored(ctx, u.doc, r.browser())
 	if err != nil {
 		return up, nil, err
 	}
-	r.installed = installed
-	up.overrides = r.Overrides.Over(up.doc.Overrides)
-	if up.why, err = g.suit(ctx, up.overrides); err != nil {
-		return up, nil, err
-	}
-	chrome, report, err := g.restored(ctx, up.doc, r.browser())
-	if err != nil {
-		return up, nil, err
-	}
+	up, lines = u.brought(chrome, report)
+	up.why = why
 	if up.path = PathCold; g.warm {
 		up.path = PathWarm
 	}
-	report = append(append(report, left...), sifted...)
-	files := state.Component{Name: state.ComponentDatadir, Saved: got.Entries, Restored: got.Entries - len(got.Refused), Dropped: len(got.Refused)}
-	if files.Dropped > 0 {
-		files.Reason = "files that no profile may bring were left out"
-	}
-	if tooNew(up.doc, chrome) {
-		const reason = "it is in the profile, which a newer Chrome saved: it is not used"
-		files.Restored, files.Dropped, files.Reason = 0, files.Saved, "a newer Chrome saved the profile: it is not used"
-		report = append(report, state.LeftBehind(up.doc, reason)...)
-	}
-	up.partial = up.doc.Partial || !r.Origins.All()
-	up.chrome, up.extensions = chrome, installed
-	return up, append(append([]state.Component{files}, lost...), report...), nil
+	return up, lines, nil
 }
 
 // tooNew reports whether a document's profile was not used, because a newer
@@ -244,10 +224,15 @@ func (r *RestoreReport) setAside() {
 
 // fellBack adds a reason why a slower way was taken; "" is none.
 func (r *RestoreReport) fellBack(why string) {
-	if r.FallbackReason != "" && why != "" {
-		why = "; " + why
+	r.FallbackReason = also(r.FallbackReason, why)
+}
+
+// also adds a reason to another; "" is none.
+func also(why, more string) string {
+	if why != "" && more != "" {
+		return why + "; " + more
 	}
-	r.FallbackReason += why
+	return why + more
 }
 
 // encode writes a value of this package as JSON; such values always encode.

@@ -58,6 +58,15 @@ type Spare interface {
 	Kill(ctx context.Context) error
 }
 
+// Standby is a live Chrome with an environment brought in, whose tabs wait: it
+// becomes a session's once; see browser.Standby.
+type Standby interface {
+	Dir() *browser.Dir
+	Done() <-chan struct{}
+	Go(ctx context.Context) (Chrome, []state.Component, error)
+	Kill(ctx context.Context) error
+}
+
 // Browsers starts Chromes, each in a run directory of its own.
 type Browsers interface {
 	// Has returns nil where an engine is there, else how to mend it.
@@ -71,6 +80,8 @@ type Browsers interface {
 	Spare(ctx context.Context, dir *browser.Dir, o browser.Options) (Spare, error)
 	Fresh(ctx context.Context, dir *browser.Dir, o browser.Options) (Chrome, error)
 	Restored(ctx context.Context, dir *browser.Dir, doc state.Document, o browser.Options) (Chrome, []state.Component, error)
+	// Standby is Restored but for the tabs, which wait.
+	Standby(ctx context.Context, dir *browser.Dir, doc state.Document, o browser.Options) (Standby, error)
 }
 
 // Chromes is [Browsers] over a real launcher.
@@ -127,6 +138,26 @@ func (c Chromes) Fresh(ctx context.Context, dir *browser.Dir, o browser.Options)
 // Restored starts Chrome on an unpacked environment.
 func (c Chromes) Restored(ctx context.Context, dir *browser.Dir, doc state.Document, o browser.Options) (Chrome, []state.Component, error) {
 	b, report, err := c.Starter.Restored(ctx, dir, doc, o)
+	if err != nil {
+		return nil, nil, err
+	}
+	return b, report, nil
+}
+
+// Standby starts Chrome on an unpacked environment, to wait there.
+func (c Chromes) Standby(ctx context.Context, dir *browser.Dir, doc state.Document, o browser.Options) (Standby, error) {
+	p, err := c.Starter.Standby(ctx, dir, doc, o)
+	if err != nil {
+		return nil, err
+	}
+	return standby{p}, nil
+}
+
+// standby is [Standby] over a real one.
+type standby struct{ *browser.Standby }
+
+func (p standby) Go(ctx context.Context) (Chrome, []state.Component, error) {
+	b, report, err := p.Standby.Go(ctx)
 	if err != nil {
 		return nil, nil, err
 	}

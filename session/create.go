@@ -32,7 +32,8 @@ func (s *Service) Create(ctx context.Context, c Caller, r Create) (Info, error) 
 	if err := s.claim(c, r.SessionID); err != nil {
 		return Info{}, err
 	}
-	defer s.spares.refill() // not before: what it starts would slow this one down
+	defer s.replenish() // not before: what it starts would slow this one down
+	defer s.standbys.rest()
 	defer s.unclaim(r.SessionID)
 	wait, cancel := ctx, context.CancelFunc(func() {})
 	if r.Wait > 0 {
@@ -136,6 +137,7 @@ func (s *Service) begin(ctx context.Context, c Caller, r Create, o origin) (*liv
 		return nil, err
 	}
 	now := s.Now().UTC()
+	s.standbys.note(r, o, up.report, now)
 	rec := profiles.Session{
 		ID: r.SessionID, UserID: o.userID, KeyID: c.KeyID, AgentName: r.AgentName, Goal: r.Goal,
 		Engine: r.Engine, Status: profiles.StatusReady, CreatedAt: now, ExpiresAt: now.Add(r.Lifetime),

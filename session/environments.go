@@ -36,6 +36,7 @@ func (s *Service) SetDefault(ctx context.Context, c Caller, userID, snapshotID s
 		}
 		return profiles.Default{}, fault.New(fault.UserMismatch, "session.default", "snapshot_id: the snapshot belongs to another user")
 	}
+	defer s.standbys.look()
 	return s.Catalogue.SetDefault(ctx, userID, snapshotID, ifVersion, s.Now().UTC())
 }
 
@@ -45,6 +46,7 @@ func (s *Service) DeleteDefault(ctx context.Context, c Caller, userID string) er
 	if err := c.forUser(userID); err != nil {
 		return err
 	}
+	defer s.standbys.look()
 	_, err := s.Catalogue.SetDefault(ctx, userID, "", nil, s.Now().UTC())
 	return err
 }

@@ -43,7 +43,7 @@ func newFakeBrowsers(t *testing.T, root string) *fakeBrowsers {
 }
 
 // on makes a step do something else first; its error is the step's. The steps
-// are has, dir, spare (with a nil Chrome), fresh, restored, capture, verify, environment,
+// are has, dir, spare and standby (with a nil Chrome), go, fresh, restored, capture, verify, environment,
 // trim, freeze, thaw, serve, check, close and kill.
 func (b *fakeBrowsers) on(step string, do func(*fakeChrome) error) {
 	b.mu.Lock()
@@ -112,6 +112,29 @@ func (b *fakeBrowsers) Fresh(ctx context.Context, dir *browser.Dir, o browser.Op
 
 func (b *fakeBrowsers) Restored(ctx context.Context, dir *browser.Dir, doc state.Document, o browser.Options) (Chrome, []state.Component, error) {
 	return (&fakeSpare{fakeChrome: b.start(dir)}).Restored(ctx, doc, o)
+}
+
+func (b *fakeBrowsers) Standby(_ context.Context, dir *browser.Dir, doc state.Document, o browser.Options) (Standby, error) {
+	if err := b.step("standby", nil); err != nil {
+		return nil, err
+	}
+	p := &fakeSpare{fakeChrome: b.start(dir)}
+	p.options = o
+	return &fakeStandby{fakeSpare: p, doc: doc}, nil
+}
+
+// fakeStandby is a Chrome that waits with an environment.
+type fakeStandby struct {
+	*fakeSpare
+	doc state.Document
+}
+
+func (p *fakeStandby) Go(ctx context.Context) (Chrome, []state.Component, error) {
+	if err := p.b.step("go", p.fakeChrome); err != nil {
+		p.die()
+		return nil, nil, err
+	}
+	return p.Restored(ctx, p.doc, p.options)
 }
 
 // fakeSpare is a Chrome that is nobody's yet.

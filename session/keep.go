@@ -56,6 +56,9 @@ func (s *Service) keep(ctx context.Context, j job, doc state.Document, files []d
 		}
 		return EndAnswer{}, "", err
 	}
+	if moved.Moved {
+		s.standbys.look()
+	}
 	return endAnswer(row, j, moved), saved.ID, nil
 }
 

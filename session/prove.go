@@ -72,6 +72,7 @@ func (s *Service) proveImport(ctx context.Context, id string, check LoginCheck, 
 	if m.Overwrite {
 		from = nil
 	}
+	defer s.standbys.look()
 	d, err := s.Catalogue.SetDefault(ctx, snap.UserID, id, from, s.Now().UTC())
 	switch {
 	case fault.Is(err, fault.VersionConflict):

@@ -14,7 +14,7 @@ import (
 // Recover makes good what a dead daemon left: it ends Chromes that still run,
 // saves the datadir of each session that was live as a rescue snapshot, tells
 // in the session's record what became of it, and clears the run directories;
-// from then on a janitor removes what expires, and spares are kept. It runs before the first request.
+// from then on a janitor removes what expires, and spares and standbys are kept. It runs before the first request.
 func (s *Service) Recover(ctx context.Context) error {
 	if err := s.Catalogue.DropUnfinishedAnswers(ctx); err != nil {
 		return err
@@ -44,7 +44,10 @@ func (s *Service) Recover(ctx context.Context) error {
 		s.clear(dir)
 	}
 	s.work.Go(s.janitor)
-	s.spares.refill()
+	if err := s.standbys.recall(ctx); err != nil {
+		return err
+	}
+	s.replenish()
 	return nil
 }
 

@@ -25,13 +25,16 @@ import (
 
 // Config are the settings of a Service.
 type Config struct {
-	Engine      string          // of sessions for which nobody names one; "": browser.EngineChrome
-	MaxSessions int             // sessions that may live at once
-	Parked      pool.Limits     // of frozen Chromes kept by memory snapshots
-	Spares      pool.Limits     // of empty full Chromes kept ahead of need
-	ShellSpares pool.Limits     // of empty headless shells
-	RescueTTL   time.Duration   // how long a rescue snapshot is kept
-	Unpack      snapshot.Limits // what an archive may unpack to
+	Engine      string      // of sessions for which nobody names one; "": browser.EngineChrome
+	MaxSessions int         // sessions that may live at once
+	Parked      pool.Limits // of frozen Chromes kept by memory snapshots
+	Spares      pool.Limits // of empty full Chromes kept ahead of need
+	ShellSpares pool.Limits // of empty headless shells
+	Standby     pool.Limits // of Chromes kept with users' defaults brought in
+	// Calm is how long after a create none of those is started.
+	Calm      time.Duration
+	RescueTTL time.Duration   // how long a rescue snapshot is kept
+	Unpack    snapshot.Limits // what an archive may unpack to
 	// Savers is how many sessions are saved at once when the daemon stops.
 	Savers int
 }
@@ -55,10 +58,11 @@ type Service struct {
 	cfg Config
 	Deps
 
-	parked  *pool.Parked[*parkedChrome]
-	spares  sparePools
-	slots   *slots
-	tickets *tickets
+	parked   *pool.Parked[*parkedChrome]
+	spares   sparePools
+	standbys *standbys
+	slots    *slots
+	tickets  *tickets
 
 	// ctx is the life of the daemon's own work (saves, sessions); it ends
 	// after everything was given the time to end by itself.
@@ -86,6 +90,7 @@ func New(cfg Config, deps Deps) *Service {
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	s.newSpares(browser.EngineChrome, cfg.Spares)
 	s.newSpares(browser.EngineShell, cfg.ShellSpares)
+	s.standbys = newStandbys(s)
 	return s
 }
 
@@ -102,6 +107,7 @@ func (s *Service) Close(ctx context.Context) error {
 	}
 	s.mu.Unlock()
 	s.slots.close()
+	s.standbys.close()
 	for _, spares := range s.spares {
 		spares.Close()
 	}
@@ -137,13 +143,14 @@ func (s *Service) Ready(ctx context.Context) error {
 }
 
 // Counts are for metrics and tests.
-type Counts struct{ Live, Parked, Spares int }
+type Counts struct{ Live, Parked, Spares, Standbys int }
 
-// Counts tells how many sessions live, and how many Chromes are parked and spare.
+// Counts tells how many sessions live, and how many Chromes are parked, are spare
+// and stand by.
 func (s *Service) Counts() Counts {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return Counts{Live: len(s.live), Parked: s.parked.Len(), Spares: s.spares.len()}
+	return Counts{Live: len(s.live), Parked: s.parked.Len(), Spares: s.spares.len(), Standbys: s.standbys.ready.Len()}
 }
 
 // find returns the live session, nil where there is none.
@@ -161,5 +168,5 @@ func (s *Service) forget(l *live) {
 	delete(s.live, l.id)
 	s.mu.Unlock()
 	s.slots.release()
-	s.spares.refill()
+	s.replenish()
 }

@@ -13,7 +13,8 @@ import (
 // Settings are what a user asks for that outlives any default. It is the
 // record and the wire shape.
 type Settings struct {
-	Engine     *string     `json:"engine"` // of sessions that name none; nil: the daemon's
+	Engine     *string     `json:"engine"`  // of sessions that name none; nil: the daemon's
+	Standby    *int64      `json:"standby"` // Chromes kept with the default brought in; nil: as it is used
 	LoginCheck *LoginCheck `json:"login_check"`
 }
 
@@ -81,6 +82,9 @@ func (s *Service) ChangeSettings(ctx context.Context, c Caller, userID string, c
 		u.Settings = encode(now)
 		return nil
 	})
+	if err == nil {
+		s.standbys.told(userID, now)
+	}
 	return now, err
 }
 

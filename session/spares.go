@@ -71,17 +71,41 @@ func (s *Service) newSpare(ctx context.Context, engine string) (*spareChrome, er
 	return nil, err
 }
 
-// spareRoom is how many spares of an engine there may be: each stands in a place
-// that neither a session nor one of the other engine has taken, and there are none
-// where memory is short, or nobody has asked for the engine.
+// ahead is how many Chromes there may be ahead of need: each stands in a place
+// that no session has taken, and there are none where memory is short.
+func (s *Service) ahead() int {
+	if s.Room != nil && !s.Room() {
+		return 0
+	}
+	return s.slots.left()
+}
+
+// spareRoom is how many spares of an engine there may be: what standbys and those
+// of the other engine leave; none where nobody has asked for the engine.
 func (s *Service) spareRoom(engine string) int {
 	s.mu.Lock()
 	asked := s.asked[engine]
 	s.mu.Unlock()
-	if !asked || s.Room != nil && !s.Room() {
+	if !asked {
 		return 0
 	}
-	return s.slots.left() - s.spares.len() + s.spares[engine].Len()
+	return s.ahead() - s.standbys.ready.Len() - s.spares.len() + s.spares[engine].Len()
+}
+
+// spared reports whether all spares are there that there should be, and how many
+// that are at most.
+func (s *Service) spared() (all bool, most int) {
+	all = true
+	for engine, spares := range s.spares {
+		s.mu.Lock()
+		asked := s.asked[engine]
+		s.mu.Unlock()
+		if asked {
+			most += spares.Size()
+			all = all && spares.Len() >= min(spares.Size(), s.spareRoom(engine))
+		}
+	}
+	return all, most
 }
 
 // ask notes that sessions of an engine are asked for.
@@ -91,10 +115,11 @@ func (s *Service) ask(engine string) {
 	s.asked[engine] = true
 }
 
-// makeRoom ends what takes the room of a Chrome that is to start itself: the
-// spares that are over, and where memory is still short, parked ones, the oldest
-// first. Their snapshots' files stay.
+// makeRoom ends what takes the room of a Chrome that is to start itself: first
+// standbys, which fewest can use, then the spares that are over, and where memory
+// is still short, parked ones, the oldest first. Their snapshots' files stay.
 func (s *Service) makeRoom(ctx context.Context) {
+	s.standbys.ready.Keep(s.ahead() - s.spares.len())
 	for engine, spares := range s.spares {
 		spares.Keep(s.spareRoom(engine))
 	}
@@ -107,6 +132,12 @@ func (s *Service) makeRoom(ctx context.Context) {
 			return
 		}
 	}
+}
+
+// replenish has what is missing started, spares first. It does not wait.
+func (s *Service) replenish() {
+	s.spares.refill()
+	s.standbys.look()
 }
 
 // takeSpare takes a spare for a session of that engine with these overrides; nil,

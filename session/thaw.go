@@ -2,7 +2,6 @@ package session
 
 import (
 	"context"
-	"strings"
 	"time"
 
 	"github.com/stasisd/stasis/profiles"
@@ -15,26 +14,9 @@ const thawDeadline = 3 * time.Second
 // thaw takes the snapshot's parked Chrome; nil and the reason where it cannot
 // serve.
 func (s *Service) thaw(ctx context.Context, r Create, snap profiles.Snapshot, named []profiles.Extension) (_ *parkedChrome, why string) {
-	if !r.RestoreTabs {
-		return nil, "restore_tabs is false, and a parked Chrome has its tabs open"
-	}
-	if !r.Origins.All() {
-		return nil, "origins are selected, and a parked Chrome holds them all"
-	}
 	parked, ok, why := s.parked.Take(snap.ID, func(p *parkedChrome) string {
-		if is := p.Engine(); is != r.Engine {
-			return "the parked Chrome is of the " + is + " engine, and " + r.Engine + " is to run"
-		}
-		if other := r.Overrides.Over(p.doc.Overrides).Differ(p.doc.Overrides); len(other) > 0 {
-			return "the parked Chrome differs from what is asked for: " + strings.Join(other, ", ")
-		}
-		if id := lacks(p.extensions, named); id != "" {
-			return "the parked Chrome does not have extension " + id + " in the version that is asked for"
-		}
-		if held, given := p.Passkeys(); held.Given(r.Passkeys) != given {
-			return "the parked Chrome runs with other passkeys"
-		}
-		return ""
+		held, given := p.Passkeys()
+		return differs("parked", standing{engine: p.Engine(), overrides: p.doc.Overrides, extensions: p.extensions, passkeys: held, given: given}, r, named)
 	})
 	if !ok {
 		return nil, why

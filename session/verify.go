@@ -19,9 +19,10 @@ const (
 
 // The ways in which a restore went.
 const (
-	PathParked = "parked"
-	PathWarm   = "warm" // in a spare
-	PathCold   = "cold" // in a Chrome that was started for it
+	PathParked  = "parked"
+	PathStandby = "standby" // in a Chrome that had it already
+	PathWarm    = "warm"    // in a spare
+	PathCold    = "cold"    // in a Chrome that was started for it
 )
 
 // verified puts a verification's outcome into the report.

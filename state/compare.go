@@ -41,3 +41,23 @@ func CompareCookies(saved, jar []Cookie, now time.Time, reasons map[string]strin
 	slices.SortFunc(report, func(a, b Component) int { return strings.Compare(a.Origin, b.Origin) })
 	return report
 }
+
+// ExpiredIn corrects the cookies' lines of a report that was made a while ago:
+// those of the jar as it was then whose time has ended since.
+func ExpiredIn(report []Component, jar []Cookie, now time.Time) []Component {
+	over := map[string]int{}
+	for _, c := range jar {
+		if c.Expired(now) {
+			over[c.Origin()]++
+		}
+	}
+	report = slices.Clone(report)
+	for i, line := range report {
+		if line.Name == ComponentCookies {
+			n := min(over[line.Origin], line.Restored)
+			report[i].Restored -= n
+			report[i].Expired += n
+		}
+	}
+	return report
+}

@@ -36,6 +36,10 @@ const (
 	minKey      = 16
 )
 
+// calm is how long after a create no Chrome is started to stand by: a client
+// connects and loads its page meanwhile.
+const calm = 500 * time.Millisecond
+
 // daemon is everything that runs, wired together.
 type daemon struct {
 	dir      string
@@ -94,7 +98,7 @@ func start(ctx context.Context, c *serveCmd, log *slog.Logger) (_ *daemon, err e
 		return nil, err
 	}
 	log.Info("limits", "max_sessions", limits.MaxSessions, "parked", limits.Parked.Size, "parked_memory", limits.Parked.Memory,
-		"spares", limits.Spares.Size, "shell_spares", limits.ShellSpares.Size)
+		"spares", limits.Spares.Size, "shell_spares", limits.ShellSpares.Size, "standby", limits.Standby.Size)
 	d.service = session.New(limits, session.Deps{
 		Browsers:  session.Chromes{Starter: browser.NewStarter(launcher, time.Now)},
 		Vault:     snapshot.NewVault(store, keys, snapshot.Options{Now: time.Now}),
@@ -227,6 +231,7 @@ func (c *serveCmd) limits() (session.Config, error) {
 	}
 	return session.Config{Engine: c.Engine, MaxSessions: n, Parked: pool.Limits{Size: parked, Age: c.ParkedAge, Memory: c.ParkedMemory.of(parked)},
 		Spares: spares(c.Spares), ShellSpares: spares(c.ShellSpares),
+		Standby: pool.Limits{Size: max(c.Standby, 0), Age: c.SpareAge}, Calm: calm,
 		RescueTTL: c.RescueTTL, Unpack: snapshot.Limits{Entries: 1 << 20, Bytes: c.MaxUnpack}, Savers: 4}, nil
 }
 

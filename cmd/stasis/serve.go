@@ -39,7 +39,8 @@ type serveCmd struct {
 	MaxSessions   int           `help:"Sessions at once; 0 computes it from the machine's memory." default:"0"`
 	Spares        int           `help:"Empty Chromes kept ready for sessions of engine chrome; 0 for none, negative computes it from cores and memory." default:"-1"`
 	ShellSpares   int           `help:"The same for engine shell." default:"-1"`
-	SpareAge      time.Duration `help:"How long an empty Chrome is kept ready before another takes its place." default:"30m"`
+	Standby       int           `help:"Chromes kept at most with users' default environments brought in, for those restored often and those whose settings ask; 0 for none." default:"2"`
+	SpareAge      time.Duration `help:"How long an empty Chrome, or one that stands by, is kept ready before another takes its place." default:"30m"`
 	Parked        int           `help:"Chromes kept frozen by memory snapshots; negative computes it from max-sessions." default:"-1"`
 	ParkedAge     time.Duration `help:"How long a frozen Chrome is kept." default:"1h"`
 	ParkedMemory  memoryLimit   `help:"Memory that the frozen Chromes may take together, in bytes, or none for no limit; otherwise 400 MB for each that is kept." placeholder:"BYTES"`

@@ -20,13 +20,14 @@ type obj map[string]any
 // out so far.
 type bench struct {
 	settings
-	machine [][]string // where it runs, and with what
-	scratch string
-	site    *probe.Site
-	node    *node
-	ours    *host // as one starts it
-	cold    *host // without spares
-	light   *host // with spares of the shell engine
+	machine  [][]string // where it runs, and with what
+	scratch  string
+	site     *probe.Site
+	node     *node
+	ours     *host // as one starts it
+	cold     *host // without spares
+	light    *host // with spares of the shell engine
+	standing *host // with a Chrome that stands by
 
 	profile string          // the same, as a closed Chrome's user data directory
 	state   json.RawMessage // the same, as Playwright's storageState
@@ -81,7 +82,7 @@ func (b *bench) close() (err error) {
 	if b.node != nil {
 		err = errors.Join(err, b.node.close())
 	}
-	for _, h := range []*host{b.ours, b.cold, b.light} {
+	for _, h := range []*host{b.ours, b.cold, b.light, b.standing} {
 		if h != nil {
 			err = errors.Join(err, h.stop())
 		}

@@ -62,9 +62,6 @@ func TestJudge(t *testing.T) {
 // Every target names measures that there are.
 func TestTargetsNameMeasures(t *testing.T) {
 	known := map[string]bool{bareOnProfile: true, bareEmpty: true, "cycle/stasis": true, "cycle/puppeteer": true}
-	for _, later := range []string{"standby"} { // not built yet
-		known["cdp/"+later], known["login/"+later] = true, true
-	}
 	for _, w := range ways() {
 		known["cdp/"+w.name], known["login/"+w.name] = true, true
 	}

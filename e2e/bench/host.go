@@ -18,6 +18,9 @@ import (
 // firstUID is where the users of our Chromes begin.
 const firstUID = 1_800_000_000
 
+// ownUser is whose the sessions are that name nobody: the first key's user.
+const ownUser = "default"
+
 // loggedIn is true in the page that tells who is logged in.
 const loggedIn = `document.querySelector("#me")?.textContent.startsWith("Logged in as ")`
 
@@ -80,6 +83,15 @@ func (h *host) ready(ctx context.Context, others int) error {
 		}
 	}
 	return fmt.Errorf("the daemon has not got its %d spares again", h.spares)
+}
+
+// stand makes the probe profile the user's default, and has a Chrome stand by
+// with it.
+func (h *host) stand(ctx context.Context) error {
+	if err := h.Call(ctx, http.MethodPut, "/v1/users/"+ownUser+"/default", obj{"snapshot_id": h.snapshot}, nil); err != nil {
+		return err
+	}
+	return h.Call(ctx, http.MethodPatch, "/v1/users/"+ownUser, obj{"standby": 1}, nil)
 }
 
 func (h *host) stop() error { return h.Stop(syscall.SIGTERM) }

@@ -22,8 +22,10 @@ type way struct {
 // ways are all of ours.
 func ways() []way {
 	ours, cold, light := func(b *bench) *host { return b.ours }, func(b *bench) *host { return b.cold }, func(b *bench) *host { return b.light }
+	standing := func(b *bench) *host { return b.standing }
 	return []way{
 		{"memory", "memory", chrome, "parked", ours, parkedBody},
+		{"standby", "filesystem, standby", chrome, "standby", standing, defaultBody},
 		{"warm", "filesystem, warm", chrome, "warm", ours, filesBody},
 		{"cold", "filesystem, cold", chrome, "cold", cold, filesBody},
 		{"fresh", "fresh, a spare ready", chrome, "", ours, freshBody},
@@ -59,17 +61,23 @@ func parkedBody(ctx context.Context, h *host, fields obj) error {
 	return err
 }
 
+// defaultBody restores the user's default, which a Chrome stands by with.
+func defaultBody(_ context.Context, _ *host, fields obj) error {
+	fields["restore_default_environment_from_user_id"] = ownUser
+	return nil
+}
+
 // readied prepares a way, and waits until nothing else is at work.
 func (b *bench) readied(ctx context.Context, w way) (*host, obj, error) {
 	h, fields := w.on(b), obj{"engine": w.engine}
 	if err := w.body(ctx, h, fields); err != nil {
 		return nil, nil, err
 	}
-	parked := 0
-	if w.path == "parked" {
-		parked = 1
+	kept := 0
+	if w.path == "parked" || w.path == "standby" {
+		kept = 1
 	}
-	return h, fields, h.ready(ctx, parked)
+	return h, fields, h.ready(ctx, kept)
 }
 
 // rival is another's way to the logged-in page, by its name in bench.mjs.
@@ -98,6 +106,12 @@ func restoreMeasures(ctx context.Context, b *bench) ([]measure, error) {
 		return nil, err
 	}
 	if b.light, err = b.lightHost(ctx); err != nil {
+		return nil, err
+	}
+	if b.standing, err = b.host(ctx, nil); err != nil {
+		return nil, err
+	}
+	if err = b.standing.stand(ctx); err != nil {
 		return nil, err
 	}
 	var all []measure

@@ -66,6 +66,8 @@ type Options struct {
 	// NoSpares keeps no Chrome ahead of need: for a test that must find the
 	// Chrome of a session among the daemon's processes or folders.
 	NoSpares bool
+	// Standby is how many Chromes it keeps at most with users' defaults brought in.
+	Standby int
 	// ShellSpare keeps one of the shell engine too, once a session has asked for it.
 	ShellSpare bool
 }
@@ -147,7 +149,7 @@ func Start(t testing.TB, o Options) *Daemon {
 	if o.ShellSpare {
 		shells = 1
 	}
-	d := &Daemon{Dir: o.Dir, kept: kept, env: append(append(uids(), fmt.Sprint("STASIS_SPARES=", kept), fmt.Sprint("STASIS_SHELL_SPARES=", shells)), o.Env...), log: &buffer{}, http: &http.Client{Transport: described}}
+	d := &Daemon{Dir: o.Dir, kept: kept, env: append(append(uids(), fmt.Sprint("STASIS_SPARES=", kept), fmt.Sprint("STASIS_SHELL_SPARES=", shells), fmt.Sprint("STASIS_STANDBY=", o.Standby)), o.Env...), log: &buffer{}, http: &http.Client{Transport: described}}
 	d.args = append(append(append([]string{}, o.Prefix...), Binary(t), "serve", "--listen", "127.0.0.1:0", "--data-dir", o.Dir), o.Args...)
 	t.Cleanup(func() {
 		d.Stop(t)

@@ -46,6 +46,19 @@ func testUsers(f *fixture) {
 	after, err := f.c.User(f.ctx, "bob")
 	f.must(err)
 	f.same(after, got)
+
+	// Those with settings are listed; ada has none any more, and cid never had.
+	f.session("u", "cid")
+	all, err := f.c.UsersWithSettings(f.ctx)
+	f.must(err)
+	ids := make([]string, 0, len(all))
+	for _, u := range all {
+		ids = append(ids, u.ID)
+		is, err := f.c.User(f.ctx, u.ID)
+		f.must(err)
+		f.same(u, is)
+	}
+	f.same(ids, []string{"a\x00b", "bob", "ада"})
 }
 
 // A change that is refused, or breaks the record, is none.

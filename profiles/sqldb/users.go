@@ -31,6 +31,17 @@ func (db *DB) User(ctx context.Context, id string) (profiles.User, error) {
 	return u, failure("profiles.user", err)
 }
 
+// UsersWithSettings implements [profiles.Catalogue].
+func (db *DB) UsersWithSettings(ctx context.Context) ([]profiles.User, error) {
+	all, err := collect(ctx, db.reader, func(r row) (u profiles.User, err error) {
+		var id, settings, checked []byte
+		err = r.Scan(&id, moment{&u.CreatedAt}, &settings, &checked)
+		u.ID, u.Settings, u.LoginChecked = string(id), settings, checked
+		return u, err
+	}, "SELECT "+userColumns+" FROM users WHERE settings IS NOT NULL ORDER BY user_id")
+	return all, failure("profiles.users", err)
+}
+
 // UpdateUser implements [profiles.Catalogue].
 func (db *DB) UpdateUser(ctx context.Context, id string, at time.Time, change func(*profiles.User) error) (profiles.User, error) {
 	const op = "profiles.update_user"

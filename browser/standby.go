@@ -1,0 +1,110 @@
+package browser
+
+import (
+	"context"
+
+	"github.com/stasisd/stasis/browser/datadir"
+	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/state"
+)
+
+// Standby is a live Chrome with an environment brought in, all but its tabs:
+// those wait, not one request sent. Every restore is one for a moment; one that
+// was brought up ahead of need saves its restore all of that. It becomes a
+// session's once.
+type Standby struct {
+	b      *Browser
+	doc    state.Document
+	own    state.Overrides // that were asked for; the saved ones apply besides
+	report []state.Component
+
+	// Of full Chrome; the shell opens its tabs when it goes.
+	held *hold
+	tabs tabSource
+}
+
+// Standby starts Chrome and brings the environment in that lies in the
+// directory, to wait there; see [Spare.Restored]. The time that it waits is not
+// bounded.
+func (s *Starter) Standby(ctx context.Context, dir *Dir, doc state.Document, o Options) (*Standby, error) {
+	p, err := s.bring(ctx, dir, doc, o)
+	if err != nil {
+		return nil, err
+	}
+	if err := p.b.alone(ctx); err != nil {
+		return nil, p.abandon(ctx, err)
+	}
+	return p, nil
+}
+
+// bring starts Chrome and brings the environment in.
+func (s *Starter) bring(ctx context.Context, dir *Dir, doc state.Document, o Options) (*Standby, error) {
+	if err := datadir.Settle(dir.Profile()); err != nil {
+		return nil, err
+	}
+	if o.Engine == EngineShell {
+		return s.bringShell(ctx, dir, doc, o)
+	}
+	spare, err := s.Spare(ctx, dir, Options{Overrides: AtStart(o.Engine, o.Overrides.Over(doc.Overrides)), Background: o.Background})
+	if err != nil {
+		return nil, err
+	}
+	return spare.bring(ctx, doc, o)
+}
+
+// Dir is where it lives on disk.
+func (s *Standby) Dir() *Dir { return s.b.dir }
+
+// Done is closed when its process tree has gone.
+func (s *Standby) Done() <-chan struct{} { return s.b.Done() }
+
+// Kill ends it, and waits; see [Browser.Kill].
+func (s *Standby) Kill(ctx context.Context) error {
+	s.dismiss()
+	return s.b.Kill(ctx)
+}
+
+// Go makes a session's Chrome of it: the tabs load. It reports what came back,
+// as of now. After an error it has ended.
+func (s *Standby) Go(ctx context.Context) (*Browser, []state.Component, error) {
+	b := s.b
+	if err := b.alive(ctx); err != nil {
+		return nil, nil, s.abandon(ctx, err)
+	}
+	return s.goOn(ctx)
+}
+
+// goOn is Go for a Chrome that has answered just now.
+func (s *Standby) goOn(ctx context.Context) (*Browser, []state.Component, error) {
+	b := s.b
+	let := s.letGo
+	if b.shell() {
+		let = s.openTabs
+	}
+	if err := let(ctx); err != nil {
+		return nil, nil, s.abandon(ctx, err)
+	}
+	report := state.ExpiredIn(s.report, b.salvage.jar, b.now())
+	report = append(report, state.OverrideLines(s.doc.Overrides, s.own)...)
+	return b, append(report, b.passkeyLines(s.doc.Passkeys)...), nil
+}
+
+// openTabs is letGo in the shell, where there is nothing to let go.
+func (s *Standby) openTabs(ctx context.Context) error {
+	lines, err := s.b.openTabs(ctx, s.doc)
+	s.report = append(s.report, lines...)
+	return fault.Wrap(err, fault.BrowserFailed, "browser.restore", "the tabs could not be opened")
+}
+
+// abandon ends it and returns why.
+func (s *Standby) abandon(ctx context.Context, why error) error {
+	s.dismiss()
+	return s.b.abandon(ctx, why)
+}
+
+// dismiss takes no more notice of the tabs, which go with their Chrome.
+func (s *Standby) dismiss() {
+	if s.held != nil {
+		s.held.stop()
+	}
+}

@@ -1,0 +1,64 @@
+package browser
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// A Chrome that stands by has its environment and has asked its sites for
+// nothing; when it goes, all of it is there as after any restore, and nothing
+// else is open.
+func TestStandby(t *testing.T) {
+	r := newRig(t)
+	s := newSite(t, map[string]string{"/one": seen, "/two": seen})
+	b := r.fresh()
+	r.lay(b, s)
+	doc := r.closed(b)
+	for _, engine := range []string{EngineChrome, EngineShell} {
+		before := len(s.requests())
+		p, err := r.Standby(within(t), r.copied(b), doc, Options{Engine: engine, RestoreTabs: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.ends(p.b)
+		if n := len(s.requests()); n != before {
+			t.Errorf("%s: %d requests while it stands by", engine, n-before)
+		}
+		b, report, err := p.Go(within(t))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := r.look(b, s)
+		if engine == EngineShell { // whose tabs are all in front
+			got["/two"] = strings.Replace(got["/two"], "visible", "hidden", 1)
+		}
+		if diff := cmp.Diff(laid, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", engine, diff)
+		}
+		asked := s.requests()[before:]
+		slices.Sort(asked)
+		if diff := cmp.Diff([]string{"/one session=s1; kept=k1", "/two session=s1; kept=k1"}, sortCookies(asked)); diff != "" {
+			t.Errorf("%s: requests (-want +got):\n%s", engine, diff)
+		}
+		if pages, err := b.Pages(within(t)); err != nil || len(pages) != 2 {
+			t.Errorf("%s: it shows %+v, %v", engine, pages, err)
+		}
+		r.whole(b, doc, report, 2)
+	}
+	// One that nobody takes leaves nothing.
+	p, err := r.Standby(within(t), r.copied(b), doc, Options{RestoreTabs: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := len(s.requests())
+	if err := p.Kill(within(t)); err != nil {
+		t.Fatal(err)
+	}
+	<-p.Done()
+	if n := len(s.requests()); n != before {
+		t.Errorf("%d requests of one that was ended", n-before)
+	}
+}

@@ -1,0 +1,277 @@
+package session
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stasisd/stasis/browser"
+	"github.com/stasisd/stasis/browser/pool"
+	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/state"
+)
+
+// standingBy is a rig that keeps standbys.
+func standingBy(t *testing.T, change func(*Config)) *rig {
+	t.Helper()
+	r := newRig(t, func(c *Config) {
+		c.Standby = pool.Limits{Size: 2, Age: time.Hour}
+		if change != nil {
+			change(c)
+		}
+	})
+	r.Room = func() bool { return !r.short.Load() }
+	if err := r.Recover(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// asks sets how many Chromes are to stand by for a user.
+func (r *rig) asks(c Caller, n int64) {
+	r.t.Helper()
+	if _, err := r.ChangeSettings(r.t.Context(), c, c.UserID, func(s Settings) (Settings, error) {
+		s.Standby = &n
+		return s, nil
+	}); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+// stand waits until so many stand by.
+func (r *rig) stand(n int) {
+	r.t.Helper()
+	await(r.t, "so many stand by", func() bool { return r.Counts().Standbys == n })
+}
+
+func fromBob(c *Create) { c.FromDefaultOf = bob.UserID }
+
+// A restore of the default takes the Chrome that stands by with it, whole, and
+// another takes its place; the daemon's end leaves none.
+func TestStandby(t *testing.T) {
+	r := standingBy(t, nil)
+	_, snap := r.saved(alice, asDefault)
+	r.asks(alice, 1)
+	r.stand(1)
+	chrome := r.browsers.last()
+	info := r.create(alice, fromAlice)
+	p := info.Restored
+	if p.Path != PathStandby || p.Mode != "filesystem" || p.FallbackReason != "" || p.SnapshotID != snap || len(p.Components) < 2 {
+		t.Errorf("%+v", p)
+	}
+	if chrome.dead() || chrome.restored.Datadir != state.DatadirClean || !chrome.options.RestoreTabs {
+		t.Errorf("dead %t, %+v, %+v", chrome.dead(), chrome.restored.Datadir, chrome.options)
+	}
+	r.stand(1)
+	// It is the snapshot that counts, not how it was asked for.
+	next := r.browsers.last()
+	other := r.create(alice, func(c *Create) { c.FromEnvironment = snap })
+	if other.Restored.Path != PathStandby || next.dead() || next == chrome {
+		t.Errorf("%+v", other.Restored)
+	}
+	r.stand(1)
+	r.end(alice, info.ID, none)
+	r.end(alice, other.ID, none)
+	await(t, "one run directory", func() bool { return r.dirs() == 1 })
+	if err := r.Close(t.Context()); err != nil || r.dirs() != 0 {
+		t.Errorf("%d run directories after Close, %v", r.dirs(), err)
+	}
+	// Who asked is remembered by the next daemon.
+	again := r.daemon(func(c *Config) { c.Standby = pool.Limits{Size: 1, Age: time.Hour} })
+	if err := again.Recover(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	await(t, "one stands by after a restart", func() bool { return again.Counts().Standbys == 1 })
+}
+
+// stands waits until one stands by with a snapshot, and returns it.
+func (r *rig) stands(snap string) *fakeChrome {
+	r.t.Helper()
+	await(r.t, "one stands by with the snapshot", func() bool {
+		return r.standbys.ready.Of(pool.Key{Snapshot: snap, Engine: browser.EngineChrome}) == 1
+	})
+	return r.browsers.last()
+}
+
+// However the default moves, the old one's Chrome ends, and who asks for it gets
+// the new one, even where no Chrome stands by with that yet.
+func TestStandbyIsNeverStale(t *testing.T) {
+	r := standingBy(t, nil)
+	_, now := r.saved(alice, asDefault)
+	first := now
+	r.asks(alice, 1)
+	for name, move := range map[string]func() string{
+		"a save": func() string {
+			_, snap := r.saved(alice, asDefault)
+			return snap
+		},
+		"a put": func() string {
+			snap := first
+			if now == first {
+				_, snap = r.saved(alice, filesystem)
+			}
+			if _, err := r.SetDefault(t.Context(), alice, "alice", snap, nil); err != nil {
+				t.Fatal(err)
+			}
+			return snap
+		},
+	} {
+		old := r.stands(now)
+		held := make(chan struct{})
+		r.browsers.on("standby", func(*fakeChrome) error { <-held; return nil })
+		now = move()
+		await(t, "the old one has ended", old.dead)
+		info := r.create(alice, fromAlice)
+		if p := info.Restored; p.SnapshotID != now || p.Path != PathCold || p.FallbackReason != "no standby Chrome was ready" {
+			t.Errorf("%s: %+v", name, p)
+		}
+		close(held)
+		r.browsers.works()
+		r.stands(now)
+		r.end(alice, info.ID, none)
+	}
+	if err := r.DeleteDefault(t.Context(), alice, "alice"); err != nil {
+		t.Fatal(err)
+	}
+	r.stand(0)
+	await(t, "no run directory", func() bool { return r.dirs() == 0 })
+}
+
+// A default that is restored often has one, as long as it is; and settings that
+// want none have none.
+func TestStandbyOfWhatIsRestoredOften(t *testing.T) {
+	r := standingBy(t, nil)
+	r.saved(alice, asDefault)
+	restored := func(path string) {
+		t.Helper()
+		info := r.create(alice, fromAlice)
+		if info.Restored.Path != path {
+			t.Errorf("%+v", info.Restored)
+		}
+		r.end(alice, info.ID, none)
+	}
+	for range oftenTimes {
+		restored(PathCold)
+	}
+	r.stand(1)
+	restored(PathStandby)
+	r.stand(1)
+	r.clock.add(2 * oftenWithin)
+	r.standbys.look()
+	r.stand(0)
+	r.asks(alice, 0)
+	for range oftenTimes + 1 {
+		restored(PathCold)
+	}
+}
+
+// Who asks for something else than the Chrome has is told what, and the Chrome
+// stays for the next.
+func TestAStandbyDoesNotServe(t *testing.T) {
+	r := standingBy(t, nil)
+	r.saved(alice, asDefault)
+	r.asks(alice, 1)
+	r.stand(1)
+	yes := true
+	for reason, ask := range map[string]func(*Create){
+		"locale":        func(c *Create) { c.Overrides.Locale = "fr-FR" },
+		"restore_tabs":  func(c *Create) { c.RestoreTabs = false },
+		"origins":       func(c *Create) { c.Origins = state.Selection{Include: []string{"a.example"}} },
+		"passkeys":      func(c *Create) { c.Passkeys = &yes },
+		"shell engine:": nil,
+	} {
+		info := r.create(alice, func(c *Create) {
+			if fromAlice(c); ask == nil {
+				inShell(c)
+			} else {
+				ask(c)
+			}
+		})
+		if p := info.Restored; p.Path != PathCold || ask != nil && !strings.Contains(p.FallbackReason, reason) {
+			t.Errorf("%s: %+v", reason, p)
+		}
+		r.end(alice, info.ID, none)
+	}
+	if n := r.Counts().Standbys; n != 1 {
+		t.Errorf("%d stand by", n)
+	}
+}
+
+// One that dies is replaced; one that fails when it is to go is ended, and a
+// cold start follows.
+func TestAStandbyThatFails(t *testing.T) {
+	r := standingBy(t, nil)
+	r.saved(alice, asDefault)
+	r.asks(alice, 1)
+	r.stand(1)
+	first := r.browsers.last()
+	first.die()
+	await(t, "another has taken its place", func() bool { return r.browsers.last() != first && r.Counts().Standbys == 1 })
+	r.browsers.fails(fault.New(fault.BrowserFailed, "fake", "it hangs"), "go", "standby")
+	info := r.create(alice, fromAlice)
+	if p := info.Restored; p.Path != PathCold || !strings.Contains(p.FallbackReason, "it hangs") {
+		t.Errorf("%+v", p)
+	}
+	// A snapshot that does not come up keeps no other from it.
+	r.saved(bob, asDefault)
+	r.browsers.works()
+	r.asks(bob, 1)
+	await(t, "bob's stands by", func() bool { return r.Counts().Standbys > 0 })
+	r.clock.add(longStandbyPause)
+	r.standbys.look()
+	r.stand(2)
+	r.end(alice, info.ID, none)
+}
+
+// Standbys give way to sessions, and to each other as their users' restores say;
+// there are none where memory is short.
+func TestStandbysGiveWay(t *testing.T) {
+	r := standingBy(t, func(c *Config) { c.MaxSessions, c.Standby.Size = 2, 2 })
+	_, of := r.saved(alice, asDefault)
+	r.saved(bob, asDefault)
+	r.asks(alice, 2)
+	r.stand(2)
+	one := r.create(bob, nil).ID
+	r.stand(1)
+	two := r.create(bob, nil).ID
+	r.stand(0)
+	r.end(bob, one, none)
+	r.stands(of)
+	// Bob's are asked for as well; of alice's nothing is in use.
+	r.asks(bob, 1)
+	info := r.create(bob, fromBob)
+	r.end(bob, two, none)
+	latest := r.stands(info.Restored.SnapshotID)
+	if latest.dead() {
+		t.Error("the latest one has none")
+	}
+	r.short.Store(true)
+	r.end(bob, info.ID, none)
+	id := r.create(bob, nil).ID
+	r.stand(0)
+	r.end(bob, id, none)
+	if n := r.Counts().Standbys; n != 0 {
+		t.Errorf("%d stand by without memory", n)
+	}
+}
+
+// An environment with extensions has none in full Chrome: their workers would
+// run before anybody asked.
+func TestNoStandbyWithExtensions(t *testing.T) {
+	r := standingBy(t, nil)
+	e, _, err := r.PutExtension(t.Context(), alice, extensionZip(t, "Night", "1"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	id := r.create(alice, func(c *Create) { c.Extensions = []string{e.ID} }).ID
+	r.end(alice, id, asDefault)
+	r.asks(alice, 1)
+	r.saved(bob, asDefault)
+	r.asks(bob, 1)
+	r.stand(1)
+	info := r.create(alice, fromAlice)
+	if p := info.Restored; p.Path != PathCold || p.FallbackReason != "" {
+		t.Errorf("%+v", p)
+	}
+	r.end(alice, info.ID, none)
+}

@@ -1,0 +1,64 @@
+package session
+
+import (
+	"context"
+
+	"github.com/stasisd/stasis/browser"
+	"github.com/stasisd/stasis/browser/datadir"
+	"github.com/stasisd/stasis/profiles"
+	"github.com/stasisd/stasis/snapshot"
+	"github.com/stasisd/stasis/state"
+)
+
+// unpacked is an environment that lies in a run directory, ready for a Chrome.
+type unpacked struct {
+	doc       state.Document
+	overrides state.Overrides   // that its Chrome is to run with
+	installed []state.Extension // that it is to have
+	partial   bool              // it has only some origins
+	files     state.Component   // the report's line of the profile
+	// lost are the lines of extensions that are missing, left those of what the
+	// create's selection leaves out.
+	lost, left []state.Component
+}
+
+// unpack unpacks an archive into a run directory, as a create wants it.
+func (s *Service) unpack(ctx context.Context, dir *browser.Dir, r Create, saved snapshot.Snapshot, named []profiles.Extension) (u unpacked, err error) {
+	got, err := s.Vault.Unpack(ctx, saved, dir.Profile(), snapshot.UnpackOptions{
+		Limits: s.cfg.Unpack, Accept: datadir.Accept, Keep: []string{state.FileName}})
+	if err != nil {
+		return u, err
+	}
+	if u.doc, err = documentOf(saved.ID, got.Kept[state.FileName]); err != nil {
+		return u, err
+	}
+	u.doc, u.left = r.Origins.Document(u.doc)
+	sifted, err := s.sift(ctx, dir.Profile(), r.Origins)
+	if err != nil {
+		return u, err
+	}
+	u.left = append(u.left, sifted...)
+	if u.installed, u.lost, err = s.install(ctx, dir, u.doc.Extensions, named); err != nil {
+		return u, err
+	}
+	u.overrides = r.Overrides.Over(u.doc.Overrides)
+	u.partial = u.doc.Partial || !r.Origins.All()
+	u.files = state.Component{Name: state.ComponentDatadir, Saved: got.Entries, Restored: got.Entries - len(got.Refused), Dropped: len(got.Refused)}
+	if u.files.Dropped > 0 {
+		u.files.Reason = "files that no profile may bring were left out"
+	}
+	return u, nil
+}
+
+// brought is what came up of it in a Chrome, and the lines of its report, with
+// the Chrome's own.
+func (u unpacked) brought(chrome Chrome, report []state.Component) (upright, []state.Component) {
+	files, report := u.files, append(report, u.left...)
+	if tooNew(u.doc, chrome) {
+		const reason = "it is in the profile, which a newer Chrome saved: it is not used"
+		files.Restored, files.Dropped, files.Reason = 0, files.Saved, "a newer Chrome saved the profile: it is not used"
+		report = append(report, state.LeftBehind(u.doc, reason)...)
+	}
+	up := upright{chrome: chrome, doc: u.doc, overrides: u.overrides, extensions: u.installed, partial: u.partial}
+	return up, append(append([]state.Component{files}, u.lost...), report...)
+}
