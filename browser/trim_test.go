@@ -66,8 +66,7 @@ func TestTrimAndFreeze(t *testing.T) {
 	if more := b.process.CPUTime() - used; more != 0 {
 		t.Errorf("a frozen Chrome has used %v", more)
 	}
-	t.Logf("%d MB, trimmed %d MB", before>>20, after>>20)
-	if before-after < 80<<20 {
+	if before-after < 40<<20 { // of some 150, and Chrome may have collected some by itself
 		t.Errorf("of %d MB %d are left", before>>20, after>>20)
 	}
 
