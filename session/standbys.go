@@ -210,6 +210,9 @@ func (k *standbys) came(err error) {
 	k.mu.Lock()
 	wanted := k.wanted[key] > 0
 	k.mu.Unlock()
+	if err == nil {
+		k.svc.Log.Info("a Chrome stands by", "snapshot", key.Snapshot, "engine", key.Engine)
+	}
 	if err == nil || !wanted {
 		delete(k.failed, key)
 		return

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"net/http"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -24,6 +25,10 @@ const (
 	killAfter  = 8 * time.Second // at the least
 	killWithin = 16 * time.Second
 	soakBegins = 10 // the first tenth is for what is made once
+	// All lanes rest together now and then: Chromes come to stand by only while
+	// nobody is served.
+	restEvery = 15 * time.Second
+	restFor   = 3 * time.Second
 )
 
 // soak is one run of lives, all on one daemon.
@@ -41,6 +46,11 @@ type soak struct {
 func (b *bench) soaked(ctx context.Context, total time.Duration) error {
 	h := b.ours
 	s := &soak{h: h, counts: map[string]int{}}
+	for n := range soakLanes {
+		if err := h.Call(ctx, http.MethodPatch, "/v1/users/"+laneUser(n), obj{"standby": 1}, nil); err != nil {
+			return err
+		}
+	}
 	first := total / soakBegins
 	if err := s.lives(ctx, b.seed, first); err != nil {
 		return err
@@ -104,15 +114,20 @@ func (s *soak) section(total time.Duration, before, after held, running int) sec
 	}
 }
 
+// laneUser is whose sessions a lane makes. Its default stands by.
+func laneUser(n int) string { return fmt.Sprint("lane", n) }
+
 // lives runs the lanes, and the killer beside them, for a time, and then ends
 // all sessions.
 func (s *soak) lives(ctx context.Context, seed uint64, total time.Duration) error {
-	end := time.Now().Add(total)
+	begin := time.Now()
+	end := begin.Add(total)
 	group, inGroup := errgroup.WithContext(ctx)
 	for n := range soakLanes {
-		l := &lane{soak: s, user: fmt.Sprint("lane", n), random: rand.New(rand.NewPCG(seed, uint64(n)))}
+		l := &lane{soak: s, user: laneUser(n), random: rand.New(rand.NewPCG(seed, uint64(n)))}
 		group.Go(func() error {
 			for time.Now().Before(end) {
+				time.Sleep(restFor - time.Since(begin)%restEvery) // not at all, mostly
 				if err := l.life(inGroup); err != nil {
 					return fmt.Errorf("%s: %w", l.user, err)
 				}

@@ -1,0 +1,43 @@
+package e2e
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/stasisd/stasis/e2e/apps"
+	"github.com/stasisd/stasis/e2e/daemon"
+	"github.com/stasisd/stasis/session"
+)
+
+// TestEverythingStandsBy: a Chrome that stands by with a default has asked the
+// site for nothing, and gives a restore everything, as any other way does. When
+// the default goes it goes too, with its processes and its folder.
+func TestEverythingStandsBy(t *testing.T) {
+	t.Parallel()
+	d := daemon.Start(t, daemon.Options{NoSpares: true, Standby: 1})
+	site := apps.StartProbe(t)
+	s := create(t, d, body{"user_id": "ada"})
+	before := fillProbe(t, site, s.CDP)
+	save(t, d, s.ID, "filesystem", "save_as_default=true")
+	stands := func(n int) {
+		t.Helper()
+		daemon.Eventually(t, grace, "a Chrome stands by", func() bool { return strings.Count(d.Log(), "a Chrome stands by") == n })
+	}
+	since := site.Log.Len()
+	d.Must(t, http.StatusOK, http.MethodPatch, "/v1/users/ada", body{"standby": 1})
+	stands(1)
+	if asked := site.Log.Since(since); len(asked) > 0 {
+		t.Errorf("while it stands by the site was asked for %+v", asked)
+	}
+	r := create(t, d, body{"restore_default_environment_from_user_id": "ada"})
+	if r.Restored.Path != session.PathStandby {
+		t.Errorf("%s: %s", r.Restored.Path, r.Restored.FallbackReason)
+	}
+	checkTabs(t, site, r, before)
+	checkRequests(t, site, since)
+	checkReport(t, d, site, r)
+	stands(2)
+	d.Must(t, http.StatusNoContent, http.MethodDelete, "/v1/users/ada/default", nil)
+	daemon.Eventually(t, grace, "the session's Chrome and folder alone are left", func() bool { return len(mains(d)) == 1 && len(runDirs(t, d)) == 1 })
+}

@@ -1,0 +1,32 @@
+package state
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// A report that is given later than it was made counts what has expired since,
+// and nothing twice.
+func TestExpiredIn(t *testing.T) {
+	then := time.Unix(1_000_000, 0)
+	jar := []Cookie{
+		{Name: "a", Domain: ".a.example", Expires: float64(then.Add(time.Minute).Unix())},
+		{Name: "b", Domain: "a.example", Expires: float64(then.Add(time.Hour).Unix())},
+		{Name: "c", Domain: "a.example", Session: true},
+		{Name: "d", Domain: "b.example", Expires: float64(then.Add(time.Minute).Unix())},
+	}
+	report := []Component{
+		{Name: ComponentCookies, Origin: "a.example", Saved: 4, Restored: 3, Expired: 1},
+		{Name: ComponentCookies, Origin: "b.example", Saved: 1, Dropped: 1, Reason: "why"},
+		{Name: ComponentLocalStorage, Origin: "a.example", Saved: 1, Restored: 1},
+	}
+	if diff := cmp.Diff(report, ExpiredIn(report, jar, then)); diff != "" {
+		t.Errorf("at once (-want +got):\n%s", diff)
+	}
+	want := []Component{{Name: ComponentCookies, Origin: "a.example", Saved: 4, Restored: 2, Expired: 2}, report[1], report[2]}
+	if diff := cmp.Diff(want, ExpiredIn(report, jar, then.Add(2*time.Minute))); diff != "" {
+		t.Errorf("later (-want +got):\n%s", diff)
+	}
+}
