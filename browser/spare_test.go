@@ -72,6 +72,7 @@ func TestSpares(t *testing.T) {
 		if b, report, err = p.Restored(within(t), doc, Options{RestoreTabs: true}); err != nil {
 			t.Fatal(err)
 		}
+		r.closesUnheard(b)
 		if diff := cmp.Diff(laid, r.look(b, s)); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
@@ -84,6 +85,28 @@ func TestSpares(t *testing.T) {
 		if err != nil || len(found.Differences) != 0 {
 			t.Errorf("verification: %+v, %v", found, err)
 		}
+	}
+}
+
+// closesUnheard has the empty profile's tab close as for somebody who did not
+// stay to hear of it: whoever looks at the tabs after him finds it gone. Else
+// no picture could be taken any more, and nothing saved.
+func (r *rig) closesUnheard(b *Browser) {
+	r.t.Helper()
+	b.leftover.mu.Lock()
+	tabs := b.leftover.tabs
+	b.leftover.mu.Unlock()
+	if len(tabs) == 0 {
+		r.t.Fatal("the empty profile is closed already")
+	}
+	if err := b.alone(within(r.t)); err != nil {
+		r.t.Fatal(err)
+	}
+	b.leftover.mu.Lock()
+	b.leftover.tabs = tabs
+	b.leftover.mu.Unlock()
+	if _, err := b.Pages(within(r.t)); err != nil {
+		r.t.Errorf("after the empty profile has closed: %v", err)
 	}
 }
 
