@@ -24,10 +24,11 @@ var errBehind = errors.New("the peer does not read")
 
 // prompt is a connection whose small writes do not wait for the peer: what the
 // kernel does not take at once is kept, and written behind by a goroutine that
-// Close waits for. Writes come one at a time, as a WebSocket's do.
+// Close waits for. Writes come one at a time, as a WebSocket's do. Over TLS, where
+// bytes are encrypted on their way, every write waits.
 type prompt struct {
 	net.Conn
-	raw syscall.RawConn
+	raw syscall.RawConn // nil over TLS
 
 	mu     sync.Mutex
 	rest   []byte        // taken and not yet written
@@ -37,7 +38,7 @@ type prompt struct {
 
 // Write takes all of a small b at once, or writes b as any connection does.
 func (p *prompt) Write(b []byte) (int, error) {
-	if len(b) > smallWrite {
+	if len(b) > smallWrite || p.raw == nil {
 		if err := p.settle(context.Background()); err != nil { // ends with Close
 			return 0, err
 		}
@@ -93,11 +94,12 @@ func (p *prompt) writeBehind(done chan struct{}) {
 	}
 }
 
-// settled says whether nothing waits to be written.
+// settled says whether nothing waits to be written, so that a small write is not
+// going to wait either.
 func (p *prompt) settled() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.behind == nil
+	return p.behind == nil && p.raw != nil
 }
 
 // settle waits until nothing does.
@@ -144,15 +146,12 @@ func (h *hijack) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	tcp, ok := conn.(syscall.Conn)
-	if !ok {
-		return nil, nil, errors.Join(errors.New("the connection has no descriptor"), conn.Close())
+	h.conn = &prompt{Conn: conn}
+	if tcp, ok := conn.(syscall.Conn); ok { // not TLS
+		if h.conn.raw, err = tcp.SyscallConn(); err != nil {
+			return nil, nil, errors.Join(err, conn.Close())
+		}
 	}
-	raw, err := tcp.SyscallConn()
-	if err != nil {
-		return nil, nil, errors.Join(err, conn.Close())
-	}
-	h.conn = &prompt{Conn: conn, raw: raw}
 	buffers.Writer.Reset(h.conn)
 	return h.conn, buffers, nil
 }

@@ -179,3 +179,30 @@ func TestConnectLeavesASharedSession(t *testing.T) {
 		t.Errorf("ended %v", r.ends)
 	}
 }
+
+// Over TLS every byte goes through the encryption, so nothing is written past it.
+func TestCDPOverTLS(t *testing.T) {
+	r := newRig(t, nil)
+	r.serve = func(ctx context.Context, c session.Conn) error {
+		msg, err := c.Read(ctx)
+		if eager, is := c.(session.Eager); err == nil && is && eager.Offer([]byte("offered")) {
+			err = errors.New("it was taken at once")
+		}
+		return errors.Join(err, c.Write(ctx, msg))
+	}
+	hs := httptest.NewTLSServer(r.server)
+	defer hs.Close()
+	ws, _, err := websocket.Dial(t.Context(), hs.URL+"/v1/sessions/live-1/cdp?ticket="+goodTicket, &websocket.DialOptions{HTTPClient: hs.Client()}) //nolint:bodyclose // an accepted upgrade has none
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ws.CloseNow() //nolint:errcheck // nothing is left to lose
+	for _, size := range []int{10, 2 * smallWrite} {
+		if err := ws.Write(t.Context(), websocket.MessageText, []byte(strings.Repeat("x", size))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, got, err := ws.Read(t.Context()); err != nil || string(got) != "xxxxxxxxxx" {
+		t.Errorf("got %.20q, %v", got, err)
+	}
+}
