@@ -1,8 +1,10 @@
 package launch
 
 import (
+	"errors"
 	"os"
 	"syscall"
+	"time"
 )
 
 // The ends of the scale of nice values that are used here (sched(7)).
@@ -11,26 +13,45 @@ const (
 	weakest  = 19
 )
 
+// A kernel lets those who do not administer it set the share of a session ten
+// times a second, all of them together. The share is given back in so many tries,
+// this long apart.
+const (
+	shareTries = 100
+	sharePause = 20 * time.Millisecond
+)
+
 // Background gives the tree what is left of the processors, or its ordinary
 // share again. A kernel that divides them among sessions first (sched(7), "The
 // autogroup feature") takes the share of the tree's session, in which all of
 // Chrome is but the renderers. One that does not, as in a container with a share
 // of its own, takes the processes' nice values: of the user that is Chrome's
 // alone, for only root may raise them again. Where neither is to be had nothing
-// happens, and the tree runs as others do.
+// happens, and the tree runs as others do. Giving the share back may wait, for a
+// session is going to run in it; taking it does not.
 func (p *Process) Background(on bool) {
+	nice, share, tries := ordinary, "0", shareTries
+	if on {
+		nice, share, tries = weakest, "19", 1
+	}
+	for errors.Is(p.yield(nice, share), syscall.EAGAIN) {
+		if tries--; tries == 0 {
+			return
+		}
+		time.Sleep(sharePause)
+	}
+}
+
+// yield sets both. The error is that of the session's share.
+func (p *Process) yield(nice int, share string) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.gone {
-		return
+		return nil
 	}
-	nice, share := ordinary, "0"
-	if on {
-		nice, share = weakest, "19"
-	}
-	// The warden leads the session.
-	_ = os.WriteFile(procPath(p.warden.Process.Pid, "autogroup"), []byte(share), 0)
 	if p.dir.UID != os.Geteuid() {
 		_ = syscall.Setpriority(syscall.PRIO_USER, p.dir.UID, nice)
 	}
+	// The warden leads the session.
+	return os.WriteFile(procPath(p.warden.Process.Pid, "autogroup"), []byte(share), 0)
 }

@@ -9,7 +9,8 @@ import (
 )
 
 // A tree in the background has the weakest claim on the processors, and its
-// ordinary one afterwards.
+// ordinary one afterwards, at once too: to who is not root the kernel says that it
+// is to try again.
 func TestBackground(t *testing.T) {
 	p := start(t, newLauncher(t, ""), Options{URL: "about:blank"})
 	c := newClient(t, p)
