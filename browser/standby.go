@@ -31,7 +31,12 @@ func (s *Starter) Standby(ctx context.Context, dir *Dir, doc state.Document, o O
 	if err != nil {
 		return nil, err
 	}
-	if err := p.b.alone(ctx); err != nil {
+	err = p.b.alone(ctx)
+	if err == nil {
+		// Tabs that wait are shown as loading: unfrozen, a tenth of a core draws that.
+		err = p.b.Freeze(ctx)
+	}
+	if err != nil {
 		return nil, p.abandon(ctx, err)
 	}
 	return p, nil
@@ -67,8 +72,9 @@ func (s *Standby) Kill(ctx context.Context) error {
 // Go makes a session's Chrome of it: the tabs load. It reports what came back,
 // as of now. After an error it has ended.
 func (s *Standby) Go(ctx context.Context) (*Browser, []state.Component, error) {
-	b := s.b
-	if err := b.alive(ctx); err != nil {
+	waking, cancel := context.WithTimeout(ctx, aliveDeadline)
+	defer cancel()
+	if err := s.b.Wake(waking); err != nil {
 		return nil, nil, s.abandon(ctx, err)
 	}
 	return s.goOn(ctx)
