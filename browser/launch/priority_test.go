@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A tree in the background has the weakest claim on the processors, and its
-// ordinary one afterwards, at once too: to who is not root the kernel says that it
+// A tree in the background has a lower claim on the processors, and its ordinary
+// one afterwards, at once too: to who is not root the kernel says that it
 // is to try again.
 func TestBackground(t *testing.T) {
 	p := start(t, newLauncher(t, ""), Options{URL: "about:blank"})
@@ -19,7 +19,7 @@ func TestBackground(t *testing.T) {
 		on    bool
 		share string
 		nice  int // as getpriority(2) itself gives it: 20 less the nice value
-	}{{true, "19", 1}, {false, "0", 20}} {
+	}{{true, "10", 10}, {false, "0", 20}} {
 		p.Background(test.on)
 		c.version()
 		group, err := os.ReadFile(procPath(p.PID(), "autogroup"))
