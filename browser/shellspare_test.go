@@ -63,9 +63,6 @@ func TestShellTakesAProfile(t *testing.T) {
 		switch i {
 		case 0:
 			b, report = r.spared(b, doc, o)
-			if body, err := os.ReadFile(filepath.Join(b.dir.Profile(), "Default", "TransportSecurity")); err != nil || !strings.Contains(string(body), `"sts"`) {
-				t.Errorf("HSTS: %s, %v", body, err)
-			}
 		case 2:
 			o.Engine = EngineChrome
 			fallthrough
@@ -81,6 +78,12 @@ func TestShellTakesAProfile(t *testing.T) {
 		}
 		r.eval(b, url, `localStorage.mark += ""; 1`)
 		doc = r.save(b)
+		if o.Engine == EngineChrome {
+			continue // which has a list of its own
+		}
+		if body, err := os.ReadFile(filepath.Join(b.dir.Profile(), "Default", "TransportSecurity")); err != nil || !strings.Contains(string(body), `"sts"`) {
+			t.Errorf("HSTS after round %d: %s, %v", i, body, err)
+		}
 	}
 }
 

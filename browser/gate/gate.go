@@ -63,6 +63,12 @@ func fill(folder string) error {
 	if info, err := os.Lstat(filepath.Join(folder, current)); err == nil && info.Mode().IsRegular() && info.Size() <= maxCurrent {
 		return nil
 	}
+	above := filepath.Dir(folder)
+	if info, err := os.Lstat(above); err == nil && !info.IsDir() { // in an archive that somebody made
+		if err := os.Remove(above); err != nil {
+			return err
+		}
+	}
 	if err := os.RemoveAll(folder); err != nil {
 		return err
 	}

@@ -66,6 +66,7 @@ func TestOpen(t *testing.T) {
 		body, err := io.ReadAll(file)
 		if err != nil {
 			got <- err.Error()
+			return
 		}
 		got <- string(body)
 	}()
@@ -123,6 +124,7 @@ func TestOpenRefuses(t *testing.T) {
 func TestFill(t *testing.T) {
 	waiting := filepath.Join(t.TempDir(), "Default")
 	write(t, waiting, mine+"/000003.log", "left over")
+	write(t, waiting, "Service Worker", "a file where a folder is to be")
 	if err := Fill(waiting); err != nil {
 		t.Fatal(err)
 	}
