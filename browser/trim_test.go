@@ -38,7 +38,7 @@ const asked = n => new Promise(done => { worker.onmessage = e => done(e.data); w
 // hold, nor their workers, nor the tabs in the back.
 func TestTrimAndFreeze(t *testing.T) {
 	r := newRig(t)
-	s := newSite(t, map[string]string{"/": hoard, "/back": `<script>var held = "still"</script>`,
+	s := newSite(t, map[string]string{"/": hoard, "/back": `<script>var held = "still"</script>`, "/on": "further on",
 		"/sw.js": `onactivate = e => e.waitUntil(clients.claim());
 			onfetch = e => { if (e.request.url.endsWith("/asked")) e.respondWith(new Response("by the worker")); }`})
 	b := r.fresh()
@@ -84,5 +84,11 @@ func TestTrimAndFreeze(t *testing.T) {
 	}
 	if got := r.eval(b, s.url+"/back", "held"); got != "still" {
 		t.Errorf("the tab in the back has %s", got)
+	}
+	// Memory is not taken for short ever after: a page that is left is kept again.
+	r.eval(b, s.url+"/back", `held = "kept", setTimeout(() => { location = "/on"; }), 1`)
+	r.eval(b, s.url+"/on", `setTimeout(() => history.back()), 1`)
+	if got := r.eval(b, s.url+"/back", "held"); got != "kept" {
+		t.Errorf("gone back to, the page has %s", got)
 	}
 }

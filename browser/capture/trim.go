@@ -16,6 +16,11 @@ import (
 // for this. It returns when it is done or ctx ends; what gives no answer keeps
 // what it has.
 func Trim(ctx context.Context, conn Conn) {
+	// The pressure lasts for as long as Chrome is not to hear of any other, then it is
+	// what it was. Otherwise it would last for good: no page would be kept for going
+	// back to any more, nor a shader.
+	suppress(ctx, conn, true)
+	defer suppress(context.WithoutCancel(ctx), conn, false)
 	// First, for it has no end to wait for: the processes empty their caches
 	// while the garbage is collected.
 	_, _ = cdp.Call(ctx, conn, memory.SimulatePressureNotification,
@@ -35,6 +40,13 @@ func Trim(ctx context.Context, conn Conn) {
 		}
 	}
 	_ = group.Wait() // no member fails
+}
+
+// suppress keeps Chrome from hearing of the machine's memory, or lets it.
+func suppress(ctx context.Context, conn Conn, on bool) {
+	ctx, cancel := context.WithTimeout(ctx, leaveDeadline)
+	defer cancel()
+	_, _ = cdp.Call(ctx, conn, memory.SetPressureNotificationsSuppressed, memory.SetPressureNotificationsSuppressedParams{Suppressed: on})
 }
 
 // collect collects the garbage of a target's scripts; one whose process has died
