@@ -57,7 +57,7 @@ func (s *Standby) bringIn(ctx context.Context, o Options, unknown []string) erro
 	}
 	b.leftover.tabs = spares
 	downloads := make(chan error, 1)
-	go func() { downloads <- b.keepDownloads(ctx) }() // of this profile: a new one has Chrome's own folder
+	b.background.Go(func() { downloads <- b.keepDownloads(ctx) }) // of this profile: a new one has Chrome's own folder
 	b.mux.Regrant(doc.Permissions)
 	s.report = b.regrant(ctx, doc.Permissions)
 	brought, err := b.bringExtensions(ctx, s.held, doc, unknown)
