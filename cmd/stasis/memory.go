@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 )
@@ -70,8 +71,8 @@ func roomForChrome() bool {
 	return err == nil && memory >= reservedMemory+sessionMemory
 }
 
-// availableMemory is what the machine has to give now, or the container's
-// limit where that is less.
+// availableMemory is what the machine has to give now, or what the container's
+// limit leaves where that is less.
 func availableMemory() (int64, error) {
 	raw, err := os.ReadFile("/proc/meminfo")
 	if err != nil {
@@ -81,13 +82,32 @@ func availableMemory() (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	// cgroup v2's limit; absent at the root, "max" without a limit.
-	if raw, err := os.ReadFile("/sys/fs/cgroup/memory.max"); err == nil {
-		if limit, err := strconv.ParseInt(strings.TrimSpace(string(raw)), 10, 64); err == nil {
-			available = min(available, limit)
-		}
+	if left, limited := limitLeft("/sys/fs/cgroup"); limited {
+		available = min(available, left)
 	}
 	return available, nil
+}
+
+// limitLeft is what the limit of a control group (cgroup v2) leaves: all but what
+// its processes hold, of which the files' pages that nobody has used lately can be
+// given back. It is false where there is no limit, as at the root.
+func limitLeft(group string) (left int64, limited bool) {
+	read := func(file string) string {
+		raw, _ := os.ReadFile(filepath.Join(group, file)) // what is not there says nothing
+		return strings.TrimSpace(string(raw))
+	}
+	left, err := strconv.ParseInt(read("memory.max"), 10, 64) // "max" for none
+	if err != nil {
+		return 0, false
+	}
+	held, _ := strconv.ParseInt(read("memory.current"), 10, 64) // 0 where the kernel does not tell
+	for line := range strings.Lines(read("memory.stat")) {
+		if size, is := strings.CutPrefix(line, "inactive_file "); is {
+			idle, _ := strconv.ParseInt(strings.TrimSpace(size), 10, 64) // as above
+			held -= min(held, idle)
+		}
+	}
+	return max(left-held, 0), true
 }
 
 // memAvailable finds MemAvailable in /proc/meminfo (proc(5)), in bytes.

@@ -1,6 +1,10 @@
 package main
 
-import "testing"
+import (
+	"os"
+	"path/filepath"
+	"testing"
+)
 
 func TestSessionsInMemory(t *testing.T) {
 	for bytes, want := range map[int64]int{
@@ -49,6 +53,37 @@ func TestMemAvailable(t *testing.T) {
 	for _, broken := range []string{"", "MemTotal: 1 kB\n", "MemAvailable: much kB\n"} {
 		if _, err := memAvailable(broken); err == nil {
 			t.Errorf("memAvailable(%q) gives no error", broken)
+		}
+	}
+}
+
+// In a container memory is short when its limit is nearly reached, whatever the
+// machine has.
+func TestLimitLeft(t *testing.T) {
+	const stat = "anon 500\nfile 300\ninactive_file 100\nactive_file 200\n"
+	for _, test := range []struct {
+		max, current, stat string
+		left               int64
+		limited            bool
+	}{
+		{"1000\n", "800\n", stat, 300, true},
+		{"1000\n", "50\n", stat, 1000, true}, // the two are not read in one moment
+		{"700\n", "900\n", stat, 0, true},
+		{"1000\n", "", "", 1000, true},
+		{"max\n", "800\n", stat, 0, false},
+		{"", "", "", 0, false}, // the root
+	} {
+		group := t.TempDir()
+		for name, body := range map[string]string{"memory.max": test.max, "memory.current": test.current, "memory.stat": test.stat} {
+			if body == "" {
+				continue
+			}
+			if err := os.WriteFile(filepath.Join(group, name), []byte(body), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if left, limited := limitLeft(group); left != test.left || limited != test.limited {
+			t.Errorf("%+v: %d, %v", test, left, limited)
 		}
 	}
 }
