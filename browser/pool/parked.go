@@ -1,5 +1,6 @@
 // Package pool keeps live Chromes that no session has: parked ones, frozen by
-// a memory snapshot, each waiting for the one restore that it can serve.
+// a memory snapshot, each waiting for the one restore that it can serve, empty
+// ones, and ones with an environment brought in.
 package pool
 
 import (
@@ -74,8 +75,8 @@ func (p *Parked[T]) Put(ctx context.Context, id string, chrome T) error {
 	for len(p.order) > p.limits.Size {
 		evicted = append(evicted, p.remove(p.order[0], "the parked Chrome was evicted to make room"))
 	}
+	p.wg.Go(func() { p.watch(id, s) }) // Close, which waits for it, comes before or after
 	p.mu.Unlock()
-	p.wg.Go(func() { p.watch(id, s) })
 	return killAll(ctx, evicted)
 }
 
