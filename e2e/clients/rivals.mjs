@@ -6,7 +6,7 @@
 // WAY is storageState, persistentContext or userDataDir; DIR is the user data
 // directory to begin with, EXTENSION the folder of an extension to load, TOLD
 // what the first browser's pages are told, as JSON: {user_agent, viewport,
-// timezone, locale, geolocation, extra_headers}. It starts a browser and writes a line with the port
+// timezone, locale, geolocation, extra_headers, proxy}. It starts a browser and writes a line with the port
 // of its DevTools. With the next line on stdin it leaves and comes back, and
 // writes the new port; with the one after it closes and ends. The last line it
 // writes is the user data directory as it was left.
@@ -39,10 +39,15 @@ const playwright = { executablePath, args, chromiumSandbox: false, ignoreDefault
 const asTold = {
   userAgent: told.user_agent, viewport: told.viewport, timezoneId: told.timezone, locale: told.locale,
   geolocation: told.geolocation, extraHTTPHeaders: told.extra_headers,
+  proxy: told.proxy,
 };
+
+/** through are the flags by which Puppeteer gives Chrome a proxy. */
+const through = [`--proxy-server=${told.proxy.server}`, `--proxy-bypass-list=${told.proxy.bypass}`];
 
 /** tell has Puppeteer tell a page, which it does page by page. */
 async function tell(page) {
+  await page.authenticate(told.proxy);
   await page.setUserAgent({ userAgent: told.user_agent });
   await page.setViewport(told.viewport);
   await (await page.createCDPSession()).send('Emulation.setLocaleOverride', { locale: told.locale });
@@ -76,7 +81,7 @@ const ways = {
   },
   userDataDir: async (first) => {
     const browser = await puppeteer.launch({
-      executablePath, userDataDir: dir, headless: true, args: [...args, '--no-sandbox'], defaultViewport: null,
+      executablePath, userDataDir: dir, headless: true, args: [...args, '--no-sandbox', ...(first ? through : [])], defaultViewport: null,
       ignoreDefaultArgs: ['--disable-extensions'],
     });
     // A page may have gone before it is told.

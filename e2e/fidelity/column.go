@@ -18,6 +18,7 @@ const (
 	changed = "in part"
 	lost    = "lost"
 	absent  = "cannot have it" // it was not even there before leaving
+	another = "another way"    // an environment that has it comes back in another way
 )
 
 // pageStateDelay is a little more than what a page's process takes to tell the
@@ -74,8 +75,12 @@ func try(ctx context.Context, w way, rows []kind, site *blank.Site, desktop stri
 		return c, fmt.Errorf("end: %w", err)
 	}
 	files(ctx, rows, dir, after)
-	for i := range rows {
+	fields, why := w.otherwise()
+	for i, k := range rows {
 		c.cells[i] = compare(before[i], after[i])
+		if c.cells[i].says == absent && slices.Contains(fields, fieldOf[k.name]) {
+			c.cells[i] = cell{another, why}
+		}
 	}
 	return c, nil
 }

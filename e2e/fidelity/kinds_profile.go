@@ -32,7 +32,8 @@ func profile() []kind {
 }
 
 // readHSTS goes to a host that Chrome knows to want TLS, and to one that it
-// does not. Neither exists, and the addresses that Chrome ends up with tell.
+// does not. Neither exists, for the proxy neither, and the addresses that Chrome
+// ends up with tell.
 func readHSTS(ctx context.Context, at *visit) (string, error) {
 	went := func(host string) (string, error) {
 		t, err := at.open(ctx, blankPage)

@@ -2,21 +2,38 @@ package main
 
 import (
 	"context"
+	"errors"
 	"strconv"
+	"strings"
+
+	"github.com/stasisd/stasis/e2e/apps/blank"
 )
 
 // told is what the pages of the first browser are told instead of what Chrome
 // would tell them, in the words of a session's fields. Nothing of it is named
 // again when coming back.
-var told = obj{
-	"user_agent":    "Mozilla/5.0 (X11; Linux x86_64) Told/1.0",
-	"viewport":      obj{"width": 801, "height": 602},
-	"timezone":      "Asia/Tokyo",
-	"locale":        "de-CH",
-	"geolocation":   obj{"latitude": 48.25, "longitude": 16.5, "accuracy": 7},
-	"extra_headers": obj{"X-Extra": mark},
-	// One that Chrome asks a person for.
-	"permission_policy": obj{"rules": []obj{{"permission": "clipboard-read", "decision": "allow"}}},
+func told(site *blank.Site) obj {
+	return obj{
+		"user_agent":    "Mozilla/5.0 (X11; Linux x86_64) Told/1.0",
+		"viewport":      obj{"width": 801, "height": 602},
+		"timezone":      "Asia/Tokyo",
+		"locale":        "de-CH",
+		"geolocation":   obj{"latitude": 48.25, "longitude": 16.5, "accuracy": 7},
+		"extra_headers": obj{"X-Extra": mark},
+		"proxy":         obj{"server": site.ProxyURL(), "username": blank.ProxyUser, "password": blank.ProxyPassword, "bypass": site.ProxyBypass()},
+		// One that Chrome asks a person for.
+		"permission_policy": obj{"rules": []obj{{"permission": "clipboard-read", "decision": "allow"}}},
+	}
+}
+
+// fieldOf is, for a kind by its name, the field of a create that makes it.
+var fieldOf = map[string]string{
+	"override: user agent":                 "user_agent",
+	"override: time zone":                  "timezone",
+	"override: locale":                     "locale",
+	"override: proxy":                      "proxy",
+	"override: proxy, with its password":   "proxy",
+	"extension, with storage and database": "extensions",
 }
 
 // session is what belongs to the session and to no page.
@@ -35,6 +52,8 @@ func session() []kind {
 			return locale === "de-CH" ? [locale, navigator.language, (1234.5).toLocaleString()].join() : ""`)},
 		{"override: geolocation", inPage, nil, readPosition},
 		{"override: extra headers", inPage, nil, script(`return (await (await fetch("/agent")).json()).extra`)},
+		{"override: proxy", inPage, nil, reach(blank.OpenURL)},
+		{"override: proxy, with its password", inPage, nil, reach(blank.GuardedURL)},
 		{"override: permission policy", inPage, nil, script(`
 			const { state } = await navigator.permissions.query({ name: "clipboard-read" });
 			return state === "granted" ? state : ""`)},
@@ -77,6 +96,28 @@ func readPosition(ctx context.Context, at *visit) (string, error) {
 			if (latitude === 48.25) return [latitude, longitude, accuracy].join();
 			await new Promise((later) => setTimeout(later, 50));
 		}`)
+}
+
+// reach goes to an address that is behind the proxy alone. A library may see to
+// the credentials a moment late.
+func reach(url string) step {
+	return func(ctx context.Context, at *visit) (string, error) {
+		t, err := at.open(ctx, blankPage)
+		if err != nil {
+			return "", err
+		}
+		var went error
+		_ = eventually(ctx, backDeadline, "the proxy lets it through", func() (bool, error) {
+			went = t.visit(ctx, url)
+			return went == nil || !strings.Contains(went.Error(), "AUTH"), nil
+		})
+		if went != nil {
+			return "", went // its tab stays: what failed may still be on its way into it
+		}
+		// The proxy's own refusal is a page as well.
+		there, err := t.run(ctx, `return (await fetch("/agent")).ok ? location.href : ""`)
+		return there, errors.Join(err, t.shut(ctx))
+	}
 }
 
 // seedPasskey registers one with the authenticator that the way gives its

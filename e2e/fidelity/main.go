@@ -29,7 +29,8 @@ import (
 	"github.com/stasisd/stasis/e2e/rig"
 )
 
-// atOnce is how many ways are tried beside each other: each has one Chrome.
+// atOnce is how many ways are tried beside each other: each has one Chrome, or
+// one more that is kept ready.
 const atOnce = 2
 
 func main() {
@@ -78,7 +79,7 @@ func run(ctx context.Context, s settings) (err error) {
 		return err
 	}
 	rows := kinds()
-	all, err := ways(s, scratch)
+	all, err := ways(s, scratch, told(site))
 	if err != nil {
 		return err
 	}
@@ -101,28 +102,33 @@ func run(ctx context.Context, s settings) (err error) {
 }
 
 // ways are the columns, ours first.
-func ways(s settings, scratch string) ([]way, error) {
+func ways(s settings, scratch string, told obj) ([]way, error) {
 	var zipped bytes.Buffer
 	zip := zip.NewWriter(&zipped)
 	if err := errors.Join(zip.AddFS(extensionFiles), zip.Close()); err != nil {
 		return nil, err
 	}
 	var all []way
-	between := func(name, mode, through, engine, then string) {
-		w := &stasis{title: ours + name, mode: mode, through: through, engine: engine, then: then,
-			scratch: filepath.Join(scratch, fmt.Sprint(len(all))), extension: zipped.Bytes()}
-		w.daemon = &rig.Daemon{Binary: s.binary, UIDs: 1_900_000_000 + 200*len(all)}
+	for i, w := range []*stasis{
+		{title: cold, path: pathCold, engine: inChrome, then: inChrome},
+		{title: warm, path: pathWarm, engine: inChrome, then: inChrome},
+		{title: standby, path: pathStandby, engine: inChrome, then: inChrome},
+		{title: parked, path: pathParked, engine: inChrome, then: inChrome},
+		{title: otherDirectory, path: pathCold, through: archive, engine: inChrome, then: inChrome},
+		{title: portable, path: pathCold, through: playwright, engine: inChrome, then: inChrome},
+		{title: shellCold, path: pathCold, engine: inShell, then: inShell},
+		{title: shellWarm, path: pathWarm, engine: inShell, then: inShell},
+		{title: shellStandby, path: pathStandby, engine: inShell, then: inShell},
+		{title: shellParked, path: pathParked, engine: inShell, then: inShell},
+		{title: toShell, path: pathCold, engine: inChrome, then: inShell},
+		{title: toChrome, path: pathCold, engine: inShell, then: inChrome},
+	} {
+		w.told, w.extension, w.scratch = told, zipped.Bytes(), filepath.Join(scratch, fmt.Sprint(i))
+		w.daemon = &rig.Daemon{Binary: s.binary, UIDs: 1_900_000_000 + 200*i}
 		all = append(all, w)
 	}
-	own := func(name, mode, through string) { between(name, mode, through, inChrome, inChrome) }
-	own(filesystem, "filesystem", "")
-	own(otherDirectory, "filesystem", archive)
-	own("memory", "memory", "")
-	own("portable", "filesystem", playwright)
-	between(toShell, "filesystem", "", inChrome, inShell)
-	between(toChrome, "filesystem", "", inShell, inChrome)
 	rivals := func(name, kind string, passkey bool) {
-		all = append(all, &rival{title: name, kind: kind, passkey: passkey, clients: s.clients, chrome: s.chrome,
+		all = append(all, &rival{title: name, kind: kind, passkey: passkey, told: told, clients: s.clients, chrome: s.chrome,
 			scratch: scratch, extension: filepath.Join(scratch, "extension", "extension")})
 	}
 	rivals("Playwright `storageState`", "storageState", true)

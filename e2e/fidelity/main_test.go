@@ -95,7 +95,7 @@ func TestCompare(t *testing.T) {
 func TestVerdict(t *testing.T) {
 	excused := "sessionStorage: a lone surrogate in a key"
 	rows := []kind{{name: "one"}, {name: excused}}
-	whole := func(name string, says ...string) column {
+	fared := func(name string, says ...string) column {
 		c := column{name: name}
 		for _, s := range says {
 			c.cells = append(c.cells, cell{says: s})
@@ -106,14 +106,17 @@ func TestVerdict(t *testing.T) {
 		columns []column
 		wrong   int
 	}{
-		"whole":                   {[]column{whole(ours+filesystem, kept, kept), whole("other", kept, kept)}, 0},
-		"memory is not asked":     {[]column{whole(ours+filesystem, kept, kept), whole(ours+"memory", lost, lost)}, 0},
-		"lost":                    {[]column{whole(ours+filesystem, lost, kept), whole("other", lost, kept)}, 1},
-		"lost by one":             {[]column{whole(ours+filesystem, kept, kept), whole(ours+otherDirectory, changed, kept)}, 1},
-		"excused":                 {[]column{whole(ours+filesystem, kept, lost), whole("other", lost, lost)}, 0},
-		"excused, in memory":      {[]column{whole(ours+filesystem, kept, lost), whole(ours+"memory", kept, kept)}, 0},
-		"excused, another has it": {[]column{whole(ours+filesystem, kept, lost), whole("other", lost, kept)}, 1},
-		"lost, another has it":    {[]column{whole(ours+filesystem, absent, kept), whole("other", kept, lost)}, 2},
+		"whole":                   {[]column{fared(cold, kept, kept), fared("other", kept, kept)}, 0},
+		"portable is not asked":   {[]column{fared(cold, kept, kept), fared(portable, lost, lost)}, 0},
+		"lost":                    {[]column{fared(cold, lost, kept), fared("other", lost, kept)}, 1},
+		"lost by one":             {[]column{fared(cold, kept, kept), fared(otherDirectory, changed, kept)}, 1},
+		"excused":                 {[]column{fared(cold, kept, lost), fared("other", lost, lost)}, 0},
+		"excused, in parked":      {[]column{fared(cold, kept, lost), fared(parked, kept, kept)}, 0},
+		"excused, another has it": {[]column{fared(cold, kept, lost), fared("other", lost, kept)}, 1},
+		"lost, another has it":    {[]column{fared(cold, absent, kept), fared("other", kept, lost)}, 2},
+		"goes another way":        {[]column{fared(cold, kept, kept), fared(warm, another, kept), fared("other", kept, kept)}, 0},
+		"the shell loses it":      {[]column{fared(shellCold, lost, lost), fared(shellWarm, lost, lost)}, 0},
+		"a warm shell loses it":   {[]column{fared(shellCold, kept, lost), fared(shellWarm, changed, kept)}, 1},
 	} {
 		err := (&table{rows: rows, columns: test.columns}).verdict()
 		wrong := 0
@@ -127,6 +130,11 @@ func TestVerdict(t *testing.T) {
 	for name := range impossible {
 		if !slices.ContainsFunc(kinds(), func(k kind) bool { return k.name == name }) {
 			t.Errorf("%s is excused and is no row", name)
+		}
+	}
+	for name := range fieldOf {
+		if !slices.ContainsFunc(kinds(), func(k kind) bool { return k.name == name }) {
+			t.Errorf("%s has a field and is no row", name)
 		}
 	}
 }

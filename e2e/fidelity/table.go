@@ -10,17 +10,34 @@ import (
 	"strings"
 )
 
-// The columns that must be whole.
+// ours begins the names of our own columns.
+const ours = "Stasis, "
+
+// Our columns.
 const (
-	filesystem     = "filesystem"
-	otherDirectory = "other data directory"
+	cold           = ours + "cold"
+	warm           = ours + "warm"
+	standby        = ours + "standby"
+	parked         = ours + "parked"
+	otherDirectory = ours + "other data directory"
+	portable       = ours + "portable"
+
+	shellCold    = ours + "shell, cold"
+	shellWarm    = ours + "shell, warm"
+	shellStandby = ours + "shell, standby"
+	shellParked  = ours + "shell, parked"
+	toShell      = ours + "chrome → shell"
+	toChrome     = ours + "shell → chrome"
 )
 
-// The columns of two engines.
-const (
-	toShell  = "chrome → shell"
-	toChrome = "shell → chrome"
-)
+// shells are the columns of the shell engine, which have a table of their own.
+var shells = []string{shellCold, shellWarm, shellStandby, shellParked, toShell, toChrome}
+
+// whole are the columns that must lose nothing.
+var whole = []string{cold, warm, standby, parked, otherDirectory}
+
+// asMuch are columns that must keep what another one does.
+var asMuch = map[string]string{shellWarm: shellCold, shellStandby: shellCold, shellParked: shellCold}
 
 // impossible are the kinds that our filesystem way cannot carry, with the
 // reason and how it was seen.
@@ -68,20 +85,34 @@ read the state again. The pages are those of a site under two names that are for
 | ` + changed + ` | is there, and differs |
 | ` + lost + ` | is gone |
 | ` + absent + ` | was not there even before leaving |
+| ` + another + ` | was left out: an environment that has it comes back in another way, for the reason that is given |
 
-Ways: *` + filesystem + `* is a save as files, restored by the same daemon; *` + otherDirectory + `* is its archive,
-exported and imported by another daemon, with other keys, at another path and with other users for its Chromes; *memory*
-comes back from the frozen Chrome; *portable* is Playwright's format with IndexedDB, exported by one daemon and imported
-by another; *` + toShell + `* and *` + toChrome + `* are saves as files in one engine that come back in the other. What the
-shell does not use is lost to its pages, and not to the environment. Each library is used as its documentation shows, and
-storageState is asked for all that it offers (indexedDB, opfs, credentials). What pages are told (overrides) is named at the
-first start and never again; a policy for permissions is given to ours alone, for the libraries have none. The libraries are
-given the extension at both starts.
+Ways: *cold* is a save as files that comes back in a Chrome that is started for it, *warm* in one that was kept ready
+(` + "`--spares`" + `), *standby* in one that had it brought in already (` + "`--standby`" + `); *parked* comes back from the frozen Chrome.
+Which way it went is held against the restore's report. *Other data directory* is the archive of a save, exported and
+imported by another daemon, with other keys, at another path and with other users for its Chromes; *portable* is
+Playwright's format with IndexedDB, exported by one daemon and imported by another.
+
+Each library is used as its documentation shows, and storageState is asked for all that it offers (indexedDB, opfs,
+credentials). What pages are told (overrides) is named at the first start and never again, the proxy and its password too;
+a policy for permissions is given to ours alone, for the libraries have none. The libraries are given the extension at
+both starts.
 
 Scroll positions and forms reach Chrome's session files up to a second after they change in the tab in front, and up to
 five in others. A filesystem save has Chrome write them at once; the copy beside a frozen Chrome lacks what changed since.
 
 Tried with %s and %s.
+
+## Full Chrome
+
+`
+
+// shellIntro stands before the table of the shell engine.
+const shellIntro = `
+## The shell
+
+The same with ` + "`engine: shell`" + `, and saves as files in one engine that come back, cold, in the other. What the shell does not
+use is lost to its pages, and not to the environment.
 
 `
 
@@ -89,28 +120,37 @@ Tried with %s and %s.
 func (t *table) markdown() string {
 	var out strings.Builder
 	fmt.Fprintf(&out, intro, t.chrome, strings.Join(t.names, ", "))
-	head, line := "| kind of state |", "|---|"
-	for _, c := range t.columns {
-		head += " " + c.name + " |"
-		line += "---|"
-	}
-	fmt.Fprintln(&out, head)
-	fmt.Fprintln(&out, line)
 	var n notes
-	for i, k := range t.rows {
-		name := k.name
-		name += n.mark(impossible[k.name])
-		fmt.Fprintf(&out, "| %s |", name)
-		for _, c := range t.columns {
-			fmt.Fprintf(&out, " %s%s |", c.cells[i].says, n.mark(c.cells[i].why))
-		}
-		fmt.Fprintln(&out)
-	}
+	t.section(&out, &n, func(name string) bool { return !slices.Contains(shells, name) })
+	fmt.Fprint(&out, shellIntro)
+	t.section(&out, &n, func(name string) bool { return slices.Contains(shells, name) })
 	fmt.Fprintln(&out)
 	for i, note := range n {
 		fmt.Fprintf(&out, "%d. %s\n", i+1, note)
 	}
 	return out.String()
+}
+
+// section writes the table of those columns whose names are in it.
+func (t *table) section(out *strings.Builder, n *notes, in func(name string) bool) {
+	columns := slices.DeleteFunc(slices.Clone(t.columns), func(c column) bool { return !in(c.name) })
+	if len(columns) == 0 {
+		return
+	}
+	head, line := "| kind of state |", "|---|"
+	for _, c := range columns {
+		head += " " + c.name + " |"
+		line += "---|"
+	}
+	fmt.Fprintln(out, head)
+	fmt.Fprintln(out, line)
+	for i, k := range t.rows {
+		fmt.Fprintf(out, "| %s%s |", k.name, n.mark(impossible[k.name]))
+		for _, c := range columns {
+			fmt.Fprintf(out, " %s%s |", c.cells[i].says, n.mark(c.cells[i].why))
+		}
+		fmt.Fprintln(out)
+	}
 }
 
 // notes are what cells say more of; those that say the same share one.
@@ -130,12 +170,14 @@ func (n *notes) mark(note string) string {
 	return fmt.Sprintf(" [%d]", at+1)
 }
 
-// ours begins the names of our own columns.
-const ours = "Stasis, "
-
-// verdict is an error if ours is not whole but for what is impossible, or if
-// another's way is better in a row.
+// verdict is an error if one of ours is not whole but for what is impossible, if
+// another's way is better in a row, or if one of ours loses what it must keep as
+// another does.
 func (t *table) verdict() error {
+	at := map[string]column{}
+	for _, c := range t.columns {
+		at[c.name] = c
+	}
 	var why []error
 	for i, k := range t.rows {
 		_, excused := impossible[k.name]
@@ -143,14 +185,19 @@ func (t *table) verdict() error {
 			return !strings.HasPrefix(c.name, ours) && c.cells[i].says == kept
 		})
 		for _, c := range t.columns {
-			if c.name != ours+filesystem && c.name != ours+otherDirectory || c.cells[i].says == kept {
+			is := c.cells[i]
+			if is.says == kept || is.says == another {
 				continue
 			}
-			if !excused {
-				why = append(why, fmt.Errorf("%s: %s: %s %s", c.name, k.name, c.cells[i].says, c.cells[i].why))
+			must := slices.Contains(whole, c.name)
+			if must && !excused {
+				why = append(why, fmt.Errorf("%s: %s: %s %s", c.name, k.name, is.says, is.why))
 			}
-			if better >= 0 {
-				why = append(why, fmt.Errorf("%s: %s: %s, and %s has it", c.name, k.name, c.cells[i].says, t.columns[better].name))
+			if must && better >= 0 {
+				why = append(why, fmt.Errorf("%s: %s: %s, and %s has it", c.name, k.name, is.says, t.columns[better].name))
+			}
+			if like, named := at[asMuch[c.name]]; named && like.cells[i].says == kept {
+				why = append(why, fmt.Errorf("%s: %s: %s %s, and %s has it", c.name, k.name, is.says, is.why, like.name))
 			}
 		}
 	}

@@ -18,6 +18,10 @@ type way interface {
 	comeBack(ctx context.Context) (endpoint string, err error)
 	// end closes that one too, and gives its user data directory as it was left.
 	end(ctx context.Context) (dir string, err error)
+	// otherwise names the fields of a create (see fieldOf) with which an environment
+	// does not come back in this way but in another, and why; known once it has
+	// come back. The first browser was not given them.
+	otherwise() (fields []string, why string)
 	// release ends whatever still runs, however far it came.
 	release() error
 }

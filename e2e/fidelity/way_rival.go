@@ -21,6 +21,7 @@ type rival struct {
 	scratch     string // a folder for its user data directory
 	extension   string // folder of the extension that its browsers load
 	passkey     bool   // it gives pages an authenticator
+	told        obj    // what the first browser's pages are told
 
 	cmd    *exec.Cmd
 	orders io.WriteCloser
@@ -32,12 +33,14 @@ func (r *rival) name() string { return r.title }
 
 func (r *rival) passkeys() bool { return r.passkey }
 
+func (r *rival) otherwise() ([]string, string) { return nil, "" }
+
 func (r *rival) open(ctx context.Context, desktop string) (string, error) {
 	dir := filepath.Join(r.scratch, r.kind)
 	if err := copyDir(ctx, desktop, dir); err != nil {
 		return "", err
 	}
-	fields, err := json.Marshal(told)
+	fields, err := json.Marshal(r.told)
 	if err != nil {
 		return "", err
 	}

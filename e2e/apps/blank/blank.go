@@ -11,6 +11,8 @@
 //	/agent       the request's headers of interest, as JSON
 //	/worker.js   a service worker that alone answers /offline/
 //	/opaque.js   a script for other sites to load
+//
+// It is a proxy to itself as well, at addresses that nobody else knows.
 package blank
 
 import (
@@ -106,10 +108,10 @@ func routes() http.Handler {
 	answer("/agent", func(r *http.Request) map[string]string {
 		return map[string]string{"user_agent": r.UserAgent(), "language": r.Header.Get("Accept-Language"), "extra": r.Header.Get("X-Extra")}
 	})
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	return proxied(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Cache-Control", "no-store")
 		mux.ServeHTTP(w, r)
-	})
+	}))
 }
 
 // frame is the address of the frame that a page is to have, "" for none: it
