@@ -1,10 +1,15 @@
 package browser
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/target"
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/state"
@@ -107,4 +112,39 @@ func TestAShellThatHasOpenedMore(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	<-p.Done()
+}
+
+// Tabs are saved in the order in which they were opened, the newest in front:
+// Chrome lists them in any order.
+func TestShellSavesTabsInOrder(t *testing.T) {
+	t.Parallel()
+	r, s := newRig(t), newSite(t, nil)
+	b, err := r.Fresh(within(t), r.dir(), Options{Engine: EngineShell})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.ends(b)
+	want := []string{blankURL}
+	for i := range 5 {
+		url := fmt.Sprintf("%s/%d", s.url, i)
+		if _, err := cdp.Call(within(t), b.driver, target.CreateTarget, target.CreateTargetParams{URL: url}); err != nil {
+			t.Fatal(err)
+		}
+		r.eval(b, url, "1") // it has come there
+		want = append(want, url)
+	}
+	doc, err := b.Capture(within(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for i, tab := range doc.Tabs {
+		got = append(got, tab.URL)
+		if newest := i == len(doc.Tabs)-1; tab.Active != newest {
+			t.Errorf("%s is in front: %t", tab.URL, tab.Active)
+		}
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-opened +saved):\n%s", diff)
+	}
 }

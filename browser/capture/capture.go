@@ -8,6 +8,7 @@ package capture
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/chromedp/cdproto/cdp"
@@ -23,6 +24,8 @@ type Conn interface {
 	// Hidden knows it again.
 	OpenHidden(ctx context.Context) (target.ID, error)
 	Hidden(id target.ID) bool
+	// Born orders targets by when they were made.
+	Born(id target.ID) int
 }
 
 // leaveDeadline bounds what is done after a reading, whatever became of it: of
@@ -44,8 +47,8 @@ func attach(ctx context.Context, conn Conn, id target.ID) (s cdp.Session, detach
 	}, nil
 }
 
-// Pages lists the page targets of the browser's own profile, in the order in
-// which Chrome tells them. Off-the-record contexts that a client made are not
+// Pages lists the page targets of the browser's own profile, the newest last:
+// Chrome tells them in any order. Off-the-record contexts that a client made are not
 // the environment's.
 func Pages(ctx context.Context, conn Conn) ([]*target.Info, error) {
 	all, _, err := split(ctx, conn)
@@ -61,8 +64,8 @@ func Pages(ctx context.Context, conn Conn) ([]*target.Info, error) {
 	return pages, nil
 }
 
-// split lists the targets of the browser's own profile, and those of contexts
-// that clients made.
+// split lists the targets of the browser's own profile, the newest last, and those
+// of contexts that clients made.
 func split(ctx context.Context, conn Conn) (own, foreign []*target.Info, err error) {
 	contexts, err := cdp.Call(ctx, conn, target.GetBrowserContexts, cdp.Empty{})
 	if err != nil {
@@ -76,6 +79,7 @@ func split(ctx context.Context, conn Conn) (own, foreign []*target.Info, err err
 	if err != nil {
 		return nil, nil, err
 	}
+	slices.SortFunc(res.TargetInfos, func(a, b *target.Info) int { return conn.Born(a.TargetID) - conn.Born(b.TargetID) })
 	for _, t := range res.TargetInfos {
 		switch {
 		case conn.Hidden(t.TargetID):

@@ -52,3 +52,11 @@ func (d *Driver) Hidden(id target.ID) bool {
 	defer d.m.mu.Unlock()
 	return d.m.targets.hidden(string(id))
 }
+
+// Born counts the targets in the order in which they were made, which Chrome's own
+// list of them does not tell; 0 for one that is not there.
+func (d *Driver) Born(id target.ID) int {
+	d.m.mu.Lock()
+	defer d.m.mu.Unlock()
+	return d.m.targets.all[string(id)].born
+}

@@ -12,11 +12,14 @@ type targetInfo struct {
 	Type             string `json:"type"`
 	URL              string `json:"url"`
 	BrowserContextID string `json:"browserContextId"`
+
+	born int // counts the targets in the order in which they were made
 }
 
 // targets is every target that Chrome has; the Mux's lock guards it.
 type targets struct {
 	all      map[string]targetInfo
+	births   int                      // of all that there ever were
 	hide     map[string]struct{}      // by Hide, or gone
 	hideURL  map[string]struct{}      // by OpenHidden, before the ID is known
 	contexts map[string]struct{}      // made by Target.createBrowserContext
@@ -35,6 +38,10 @@ func newTargets() targets {
 }
 
 func (t *targets) put(info targetInfo) {
+	if info.born = t.all[info.TargetID].born; info.born == 0 {
+		t.births++
+		info.born = t.births
+	}
 	t.all[info.TargetID] = info
 	if _, ok := t.hideURL[info.URL]; ok && info.URL != "" {
 		t.hide[info.TargetID] = struct{}{}
