@@ -169,7 +169,7 @@ func (s *Service) unpackAndStart(ctx context.Context, r Create, snap profiles.Sn
 	if spareFailed(ctx, err) && r.Engine == browser.EngineShell {
 		// A shell that opens more at its start than is known here: one that starts on
 		// the profile has it all the same.
-		why = "the empty Chrome failed: " + fault.MessageOf(err)
+		why = also(why, "the empty Chrome failed: "+fault.MessageOf(err))
 		g.abandon(ctx)
 		if g, err = s.still(r.Engine); err != nil {
 			return upright{}, nil, err

@@ -44,22 +44,24 @@ func TestSparesOfBothEngines(t *testing.T) {
 }
 
 // A shell that cannot take the profile while it runs starts on it, and the report
-// says why.
+// says why, of the spare and of the one that was started in its place.
 func TestAShellThatTakesNoProfile(t *testing.T) {
-	r := newRig(t, nil)
+	r := spared(t, 0, func(c *Config) { c.ShellSpares = pool.Limits{Size: 1, Age: time.Hour} })
 	r.saved(alice, asDefault)
+	r.end(alice, r.create(alice, inShell).ID, none)
+	r.ready(1)
 	var failures atomic.Int32
 	r.browsers.on("restored", func(*fakeChrome) error {
-		if failures.Add(1) == 1 {
+		if failures.Add(1) <= 2 {
 			return fault.New(fault.BrowserFailed, "fake", "it has Later already")
 		}
 		return nil
 	})
 	p := r.create(alice, func(c *Create) { fromAlice(c); inShell(c) }).Restored
-	if p.Path != PathCold || !strings.Contains(p.FallbackReason, "it has Later already") || failures.Load() != 2 {
+	const want = "the spare Chrome failed: it has Later already; the empty Chrome failed: it has Later already"
+	if p.Path != PathCold || p.FallbackReason != want || failures.Load() != 3 {
 		t.Errorf("%+v", p)
 	}
-	if r.dirs() != 1 {
-		t.Errorf("%d run directories", r.dirs())
-	}
+	r.ready(1)
+	await(t, "the run directories of the session and of a spare", func() bool { return r.dirs() == 2 })
 }
