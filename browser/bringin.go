@@ -53,7 +53,7 @@ func (s *Standby) bringIn(ctx context.Context, o Options, unknown []string) erro
 		return fault.Wrap(err, fault.BrowserFailed, op, "the profile did not come up")
 	}
 	for _, p := range spares {
-		b.mux.Hide(p.TargetID)
+		b.mux.HideContext(p.BrowserContextID)
 	}
 	b.leftover.tabs = spares
 	downloads := make(chan error, 1)

@@ -216,8 +216,8 @@ func (c *conn) Close(code int, _ string) error {
 	return nil
 }
 
-// call sends a command and waits for its answer.
-func (c *conn) call(t *testing.T, command string) {
+// call sends a command and returns its answer.
+func (c *conn) call(t *testing.T, command string) (answer []byte) {
 	t.Helper()
 	var sent, got struct {
 		ID    int
@@ -234,8 +234,8 @@ func (c *conn) call(t *testing.T, command string) {
 	}
 	for got.ID != sent.ID {
 		select {
-		case m := <-c.out:
-			if err := json.Unmarshal(m, &got); err != nil {
+		case answer = <-c.out:
+			if err := json.Unmarshal(answer, &got); err != nil {
 				t.Fatal(err)
 			}
 		case <-ctx.Done():
@@ -245,6 +245,7 @@ func (c *conn) call(t *testing.T, command string) {
 	if got.Error != nil {
 		t.Fatalf("%s: %v", command, got.Error)
 	}
+	return answer
 }
 
 // Freeze stops everything, Thaw lets it go on, Kill ends it in any state.

@@ -2,6 +2,7 @@ package browser
 
 import (
 	"context"
+	"encoding/json"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -72,6 +73,7 @@ func TestSpares(t *testing.T) {
 		if b, report, err = p.Restored(within(t), doc, Options{RestoreTabs: true}); err != nil {
 			t.Fatal(err)
 		}
+		r.hidesLeftover(b)
 		r.closesUnheard(b)
 		if diff := cmp.Diff(laid, r.look(b, s)); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
@@ -85,6 +87,38 @@ func TestSpares(t *testing.T) {
 		if err != nil || len(found.Differences) != 0 {
 			t.Errorf("verification: %+v, %v", found, err)
 		}
+	}
+}
+
+// hidesLeftover looks with a client's eyes while the empty profile is still there:
+// of what it has, a client that waits for all that it was told of would wait for
+// that to close.
+func (r *rig) hidesLeftover(b *Browser) {
+	r.t.Helper()
+	b.leftover.mu.Lock() // nobody closes it meanwhile
+	defer b.leftover.mu.Unlock()
+	if len(b.leftover.tabs) == 0 {
+		r.t.Fatal("the empty profile is closed already")
+	}
+	c, served := newConn(), make(chan error, 1)
+	go func() { served <- b.Serve(context.Background(), c, "", b.Door()) }()
+	answer := c.call(r.t, `{"id":1,"method":"Target.getTargets","params":{"filter":[{}]}}`)
+	var seen struct {
+		Result target.GetTargetsResult
+	}
+	if err := json.Unmarshal(answer, &seen); err != nil {
+		r.t.Fatal(err)
+	}
+	count := map[string]int{}
+	for _, info := range seen.Result.TargetInfos {
+		count[info.Type]++
+	}
+	if count["tab"] != 2 || count["page"] != 2 {
+		r.t.Errorf("a client sees %v", count)
+	}
+	c.call(r.t, `{"id":2,"method":"Browser.close"}`)
+	if err := <-served; err != nil {
+		r.t.Error(err)
 	}
 }
 

@@ -128,7 +128,7 @@ func TestDriverEvents(t *testing.T) {
 // Chrome's own interface, and what the daemon hides, is not there for clients:
 // not listed, not told of, not attached to.
 func TestHiddenTargets(t *testing.T) {
-	infos := `{"targetInfos":[{"targetId":"P","type":"page","url":"http://a/"},{"targetId":"H","type":"page","url":"about:blank"},{"targetId":"U","type":"browser_ui","url":"chrome://omnibox/"},{"targetId":"D","type":"page","url":"devtools://devtools/x"}]}`
+	infos := `{"targetInfos":[{"targetId":"P","type":"page","url":"http://a/"},{"targetId":"H","type":"page","url":"about:blank","browserContextId":"S"},{"targetId":"T","type":"tab","url":"about:blank","browserContextId":"S"},{"targetId":"U","type":"browser_ui","url":"chrome://omnibox/"},{"targetId":"D","type":"page","url":"devtools://devtools/x"}]}`
 	m, f := start(t, Options{}, func(f *fake, q message) []byte {
 		if q.Method == "Target.getTargets" {
 			f.answer(q, infos)
@@ -136,7 +136,8 @@ func TestHiddenTargets(t *testing.T) {
 		}
 		return nil
 	})
-	m.Hide("H")
+	m.HideContext("S")
+	f.emit("", "Target.targetCreated", `{"targetInfo":{"targetId":"H","type":"page","url":"about:blank","browserContextId":"S"}}`)
 	c := connect(t, m, ServeOptions{})
 	if got, want := string(c.call(1, "", "Target.getTargets", "{}").Result), `{"targetInfos":[{"targetId":"P","type":"page","url":"http://a/"}]}`; got != want {
 		t.Errorf("a client sees %s", got)
@@ -145,7 +146,8 @@ func TestHiddenTargets(t *testing.T) {
 		t.Error("a hidden target was attached to")
 	}
 	root := f.wait(1, method("Target.getTargets"))[0].Session
-	f.emit(root, "Target.targetCreated", `{"targetInfo":{"targetId":"H","type":"page","url":""}}`)
+	f.emit(root, "Target.targetCreated", `{"targetInfo":{"targetId":"H","type":"page","url":"","browserContextId":"S"}}`)
+	f.emit(root, "Target.targetCreated", `{"targetInfo":{"targetId":"T","type":"tab","url":"","browserContextId":"S"}}`)
 	f.emit(root, "Target.attachedToTarget", `{"sessionId":"X","targetInfo":{"targetId":"U","type":"browser_ui","url":""}}`)
 	f.emit(root, "Target.detachedFromTarget", `{"sessionId":"X"}`)
 	f.emit("", "Target.targetDestroyed", `{"targetId":"H"}`)
@@ -160,7 +162,7 @@ func TestHiddenTargets(t *testing.T) {
 	}
 	d := drive(t, m)
 	var r target.GetTargetsResult
-	if err := d.Call(t.Context(), "Target.getTargets", nil, &r); err != nil || len(r.TargetInfos) != 4 {
+	if err := d.Call(t.Context(), "Target.getTargets", nil, &r); err != nil || len(r.TargetInfos) != 5 {
 		t.Errorf("the driver sees %d targets, %v", len(r.TargetInfos), err)
 	}
 }

@@ -3,6 +3,7 @@ package mux
 import (
 	"strings"
 
+	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/target"
 )
 
@@ -20,8 +21,9 @@ type targetInfo struct {
 type targets struct {
 	all      map[string]targetInfo
 	births   int                      // of all that there ever were
-	hide     map[string]struct{}      // by Hide, or gone
+	hide     map[string]struct{}      // by OpenHidden, or gone
 	hideURL  map[string]struct{}      // by OpenHidden, before the ID is known
+	hideAll  map[string]struct{}      // by HideContext: what is in these contexts
 	contexts map[string]struct{}      // made by Target.createBrowserContext
 	leaving  map[string]struct{}      // a client has asked to close them
 	gone     map[string]chan struct{} // closed when the target has gone; see Gone
@@ -31,7 +33,7 @@ type targets struct {
 
 func newTargets() targets {
 	return targets{
-		all: map[string]targetInfo{}, hide: map[string]struct{}{}, hideURL: map[string]struct{}{},
+		all: map[string]targetInfo{}, hide: map[string]struct{}{}, hideURL: map[string]struct{}{}, hideAll: map[string]struct{}{},
 		contexts: map[string]struct{}{}, leaving: map[string]struct{}{},
 		gone: map[string]chan struct{}{}, paged: make(chan struct{}),
 	}
@@ -77,10 +79,12 @@ func (t *targets) hidden(id string) bool {
 
 // secret says whether a target is part of the browser and not of the session:
 // Chrome's own interface (omnibox pop-ups are chrome: pages of type
-// browser_ui) and developer tools, which speak CDP past the policy table.
+// browser_ui) and developer tools, which speak CDP past the policy table, and
+// whatever is in a hidden context.
 func (t *targets) secret(info targetInfo) bool {
 	_, hide := t.hideURL[info.URL]
-	return info.Type == "browser_ui" || scheme(info.URL) == "devtools" || hide && info.URL != ""
+	_, apart := t.hideAll[info.BrowserContextID]
+	return info.Type == "browser_ui" || scheme(info.URL) == "devtools" || hide && info.URL != "" || apart
 }
 
 // kept says whether a target is a page of the session's own profile that clients
@@ -152,13 +156,13 @@ func (m *Mux) attached(p *peer, target string) bool {
 	return false
 }
 
-// Hide makes a target invisible to clients from now on. Its ID should not have
-// reached them: for a tab opened for the daemon's own use see
-// [Driver.OpenHidden]. Trusted peers see it still.
-func (m *Mux) Hide(id target.ID) {
+// HideContext makes all that is in a browser context invisible to clients: its
+// pages, and the tabs that these are in, which have IDs of their own. None should
+// have reached a client. Trusted peers see them still.
+func (m *Mux) HideContext(id cdp.BrowserContextID) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.targets.hide[string(id)] = struct{}{}
+	m.targets.hideAll[string(id)] = struct{}{}
 }
 
 // Paged is closed once Chrome has had a page of the session's own profile that
