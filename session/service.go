@@ -76,6 +76,7 @@ type Service struct {
 	live     map[string]*live
 	creating map[string]*claim // sessions that are on their way, by ID
 
+	turn    chan struct{} // whose it is to start a spare
 	surveys chan struct{} // one for each profile that is being counted or gone through
 	imports chan struct{} // one for each import that runs
 }
@@ -84,7 +85,7 @@ type Service struct {
 func New(cfg Config, deps Deps) *Service {
 	s := &Service{cfg: cfg, Deps: deps,
 		parked: pool.New[*parkedChrome](cfg.Parked), slots: newSlots(cfg.MaxSessions),
-		tickets: newTickets(deps.Now), surveys: make(chan struct{}, maxSurveys), imports: make(chan struct{}, maxImports),
+		tickets: newTickets(deps.Now), turn: make(chan struct{}, 1), surveys: make(chan struct{}, maxSurveys), imports: make(chan struct{}, maxImports),
 		live: map[string]*live{}, creating: map[string]*claim{}, spares: sparePools{},
 		asked: map[string]bool{cmp.Or(cfg.Engine, browser.EngineChrome): true}}
 	s.ctx, s.cancel = context.WithCancel(context.Background())

@@ -55,6 +55,12 @@ func (s *Service) newSpares(engine string, l pool.Limits) {
 
 // newSpare starts a spare for the pool of an engine.
 func (s *Service) newSpare(ctx context.Context, engine string) (*spareChrome, error) {
+	select { // one at a time: two pools would both take the last place
+	case s.turn <- struct{}{}:
+		defer func() { <-s.turn }()
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
 	ctx, cancel := context.WithTimeout(ctx, spareDeadline)
 	defer cancel()
 	dir, err := s.newDir()

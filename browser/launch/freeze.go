@@ -24,11 +24,11 @@ func (p *Process) Freeze(ctx context.Context) error {
 	if p.frozen {
 		return nil
 	}
-	tree, err := p.stop(ctx)
+	stopped, err := p.stop(ctx)
 	if err != nil {
-		return errors.Join(err, p.resume(p.tree()))
+		return errors.Join(err, p.resume(slices.DeleteFunc(stopped, proc.over)))
 	}
-	p.frozen, p.stood = true, tree
+	p.frozen, p.stood = true, stopped
 	return nil
 }
 
@@ -61,17 +61,19 @@ func (p *Process) Frozen() bool {
 
 // stop sends SIGSTOP to each process, parents first so that they start no
 // more, until all that a look at the tree finds are known to stand still. It
-// returns them.
+// returns whom it has stopped, after an error too: also those that are not in the
+// tree any more, for their parent was killed meanwhile.
 func (p *Process) stop(ctx context.Context) ([]proc, error) {
 	type id struct {
 		pid   int
 		start uint64
 	}
+	var sent []proc
 	stands := map[id]bool{} // who has been stopped stays so
 	for {
 		tree := p.tree()
 		if !p.leads(tree) {
-			return nil, fault.New(fault.BrowserFailed, "launch.freeze", "")
+			return sent, fault.New(fault.BrowserFailed, "launch.freeze", "")
 		}
 		var moving []proc
 		for _, q := range tree {
@@ -81,12 +83,12 @@ func (p *Process) stop(ctx context.Context) ([]proc, error) {
 				moving = append(moving, q)
 			}
 		}
-		if len(moving) == 0 {
-			return tree, nil
+		if sent = append(sent, moving...); len(moving) == 0 {
+			return sent, nil
 		}
 		for _, q := range moving {
 			if err := standing(ctx, q.pid); err != nil {
-				return nil, err
+				return sent, err
 			}
 			stands[id{q.pid, q.start}] = true
 		}

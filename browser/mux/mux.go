@@ -212,18 +212,6 @@ func (m *Mux) forget(id int64) {
 	delete(m.pending, id)
 }
 
-// command sends a message of the mux's own; session "" is the pipe's root.
-func (m *Mux) command(session, method, params string, answer func(envelope), lost func()) {
-	id, err := m.register(&pending{session: session, method: method, answer: answer, lost: lost})
-	if err != nil {
-		if lost != nil {
-			lost()
-		}
-		return
-	}
-	m.own.post(request(id, session, []byte(method), []byte(params)))
-}
-
 // route hands one message of Chrome to whom it is for. Only the reader calls
 // it, so that everyone sees Chrome's order; nothing in it waits for a peer.
 func (m *Mux) route(msg []byte) {

@@ -44,3 +44,15 @@ func (d *Driver) Post(ctx context.Context, session target.SessionID, method stri
 // AllowedURL reports whether a tab may show an address, by the rule that
 // clients' navigations are held to.
 func AllowedURL(url string) bool { return checkURL(url) == nil }
+
+// command sends a message of the mux's own; session "" is the pipe's root.
+func (m *Mux) command(session, method, params string, answer func(envelope), lost func()) {
+	id, err := m.register(&pending{session: session, method: method, answer: answer, lost: lost})
+	if err != nil {
+		if lost != nil {
+			lost()
+		}
+		return
+	}
+	m.own.post(request(id, session, []byte(method), []byte(params)))
+}

@@ -111,6 +111,9 @@ func (c *serveCmd) check() error {
 	if c.PublicURL != nil && (c.PublicURL.Host == "" || c.PublicURL.Scheme != "http" && c.PublicURL.Scheme != "https") {
 		return fault.New(fault.Config, "serve", "--public-url must be an http or https address")
 	}
+	if c.Standby < 0 {
+		return fault.New(fault.Config, "serve", "--standby must be 0 or more")
+	}
 	host, _, err := net.SplitHostPort(c.Listen)
 	if err != nil {
 		return fault.New(fault.Config, "serve", "--listen must be host:port")
