@@ -63,7 +63,11 @@ func newBench(ctx context.Context, s settings) (b *bench, err error) {
 	if b.node, err = startNode(s.clients); err != nil {
 		return b, err
 	}
-	if b.ours, err = b.host(ctx, nil); err != nil {
+	var env []string
+	if s.soak > 0 { // of both engines, as one starts it
+		env = []string{"STASIS_SHELL_SPARES=1"}
+	}
+	if b.ours, err = b.host(ctx, env); err != nil {
 		return b, err
 	}
 	b.profile = filepath.Join(b.scratch, "profile")
