@@ -85,7 +85,7 @@ func (h *hold) tab(ctx context.Context, id target.ID) (*heldTab, error) {
 
 // unopened reports the tabs of a document where none are wanted.
 func unopened(doc state.Document) []state.Component {
-	r := tabReport{saved: doc.Tabs, lost: "restore_tabs is false"}
+	r := tabReport{saved: doc.Tabs, lost: state.TabsUnwanted}
 	for i := range doc.Tabs {
 		r.add(i, false, 0)
 	}

@@ -48,7 +48,7 @@ func TestBounded(t *testing.T) {
 func TestMassLosses(t *testing.T) {
 	for want, lines := range map[string][]state.Component{
 		"cookies: 6 of 10 were lost": {{Name: "cookies", Saved: 4}, {Name: "cookies", Saved: 5, Dropped: 5, Reason: "x"}, {Name: "cookies", Saved: 1, Dropped: 1}},
-		"":                           {{Name: "cookies", Saved: 5, Dropped: 5, Reason: state.LeftOut}, {Name: "passwords", Saved: 1, Dropped: 1, Reason: state.NotInShell}, {Name: "datadir", Saved: 1, Dropped: 1}, {Name: "tabs"}},
+		"":                           {{Name: "cookies", Saved: 5, Dropped: 5, Reason: state.LeftOut}, {Name: "passwords", Saved: 1, Dropped: 1, Reason: state.NotInShell}, {Name: "datadir", Saved: 1, Dropped: 1}, {Name: "tabs", Saved: 1, Dropped: 1, Reason: state.TabsUnwanted}},
 	} {
 		if got := strings.Join(state.MassLosses(lines), "\n"); want == "" && got != "" || !strings.HasPrefix(got, want) {
 			t.Errorf("%q, not %q", got, want)

@@ -43,13 +43,18 @@ const NoTime = "there was no time to lay it down before the first page"
 // not lost: it stays in the environment, and full Chrome has it again.
 const NotInShell = "the shell engine does not use it; it stays in the environment"
 
+// TabsUnwanted is the reason of tabs that a create did not ask for, and of what
+// goes with them.
+const TabsUnwanted = "restore_tabs is false"
+
 // OnPurpose reports whether what the line counts as dropped was not to come: a
-// selection left it out, or the engine has no use for it. That is no loss.
+// selection or the create left it out, or the engine has no use for it. That is
+// no loss.
 func (c Component) OnPurpose() bool { return c.purpose() != "" }
 
 // purpose is what such a line's reason begins with.
 func (c Component) purpose() string {
-	for _, why := range []string{LeftOut, NotInShell} {
+	for _, why := range []string{LeftOut, NotInShell, TabsUnwanted} {
 		if strings.HasPrefix(c.Reason, why) {
 			return why
 		}
