@@ -58,9 +58,7 @@ func (p *Spares[T]) Take() (chrome T, ok bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for i, s := range p.ready {
-		select {
-		case <-s.chrome.Done(): // its watch has not come to it yet
-		default:
+		if !dead(s.chrome) { // its watch may not have come to it yet
 			return p.remove(i), true
 		}
 	}
@@ -76,7 +74,7 @@ func (p *Spares[T]) Keep(n int) {
 	}
 	p.mu.Unlock()
 	for _, chrome := range over {
-		p.end(chrome)
+		end(chrome)
 	}
 }
 
@@ -130,7 +128,7 @@ func (p *Spares[T]) wanted() bool {
 // put takes a spare in, unless it has come to be one too many.
 func (p *Spares[T]) put(chrome T) {
 	if !p.wanted() {
-		p.end(chrome)
+		end(chrome)
 		return
 	}
 	s := &slot[T]{chrome: chrome, taken: make(chan struct{})}
@@ -141,7 +139,7 @@ func (p *Spares[T]) put(chrome T) {
 	}
 	p.mu.Unlock()
 	if closed {
-		p.end(chrome)
+		end(chrome)
 		return
 	}
 	p.wg.Go(func() { p.watch(s) })
@@ -158,7 +156,7 @@ func (p *Spares[T]) watch(s *slot[T]) {
 	case <-old.C:
 	}
 	if p.drop(s) {
-		p.end(s.chrome)
+		end(s.chrome)
 		p.Refill()
 	}
 }
@@ -181,6 +179,3 @@ func (p *Spares[T]) remove(i int) T {
 	close(s.taken)
 	return s.chrome
 }
-
-// end ends a Chrome; that its processes cannot be is nobody's to hear of here.
-func (p *Spares[T]) end(chrome T) { _ = chrome.Kill(context.Background()) }
