@@ -1,0 +1,287 @@
+package snapshot_test
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"reflect"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/snapshot"
+	"github.com/stasisd/stasis/snapshot/fsstore"
+	"github.com/stasisd/stasis/state"
+)
+
+// goldenSum is the hash of all files below testdata/golden/v1 with their
+// names. They were written once, by the first version of the format, and must
+// load forever: whoever finds them in the way has broken the format.
+const goldenSum = "0a8c8367cd37f9f7472a32141c37248871cf6cbb5c6e67e234f174a19db6107e"
+
+// goldenSnapshot is one of expected.json: what was given to Save.
+type goldenSnapshot struct {
+	Owner      string
+	Session    string
+	Scope      string
+	ScopeID    string `json:"scope_id"`
+	ID         string
+	Mode       snapshot.Mode
+	CreatedAt  time.Time `json:"created_at"`
+	Recipients []string
+	Archive    string
+	Facts      map[string]any
+	Private    json.RawMessage
+	Entries    []goldenEntry
+}
+
+type goldenEntry struct {
+	Name   string
+	Mode   string // permission bits, or "folder"
+	Time   int64  // seconds; 0 for what had none
+	Size   int64
+	SHA256 string
+}
+
+func (g goldenSnapshot) location() snapshot.Location {
+	return snapshot.Location{Owner: g.Owner, Session: g.Session, Scope: g.Scope, ScopeID: g.ScopeID}
+}
+
+// goldenDir copies a data directory of format version 1 to where it can be
+// opened, and returns what must be in it.
+func goldenDir(t *testing.T) (dir string, want []goldenSnapshot) {
+	t.Helper()
+	const golden = "testdata/golden/v1"
+	dir = t.TempDir()
+	sum := sha256.New()
+	err := filepath.WalkDir(golden, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		name, err := filepath.Rel(golden, path)
+		if err != nil || d.IsDir() {
+			return os.MkdirAll(filepath.Join(dir, name), 0o700)
+		}
+		body, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		sum.Write(fmt.Appendf(nil, "%x  %s\n", sha256.Sum256(body), name))
+		return os.WriteFile(filepath.Join(dir, name), body, 0o600) // git keeps no such mode
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := hex.EncodeToString(sum.Sum(nil)); got != goldenSum {
+		t.Fatalf("the golden files are not the ones that were written: %s", got)
+	}
+	body, err := os.ReadFile(filepath.Join(dir, "expected.json"))
+	if err == nil {
+		err = json.Unmarshal(body, &want)
+	}
+	if err != nil || len(want) == 0 {
+		t.Fatalf("expected.json: %d snapshots, %v", len(want), err)
+	}
+	return dir, want
+}
+
+func goldenVault(t *testing.T, dir string) *snapshot.Vault {
+	t.Helper()
+	keys, err := snapshot.LoadOrCreateKeys(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	store, err := fsstore.Open(filepath.Join(dir, "snapshots"), fsstore.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := store.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return vaultOf(store, keys)
+}
+
+// What format version 1 wrote is read, whole, by every version after it.
+func TestGolden(t *testing.T) {
+	dir, want := goldenDir(t)
+	v := goldenVault(t, dir)
+	for _, g := range want {
+		s, err := v.Open(t.Context(), g.location(), g.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(goldenView(g), goldenView(goldenSnapshot{
+			Owner: s.Location.Owner, Session: s.Location.Session, Scope: s.Location.Scope, ScopeID: s.Location.ScopeID,
+			ID: s.ID, Mode: s.Mode, CreatedAt: s.CreatedAt, Recipients: s.Recipients, Archive: s.Archive.ID, Facts: s.Facts, Private: s.Private,
+		})); diff != "" {
+			t.Errorf("%s: the document (-saved +opened):\n%s", g.ID, diff)
+		}
+		if err := v.Verify(t.Context(), s); err != nil {
+			t.Errorf("%s: Verify: %v", g.ID, err)
+		}
+		goldenFiles(t, v, s, g.Entries)
+		goldenState(t, v, s)
+	}
+	goldenPlaces(t, v, want)
+}
+
+// goldenView is the snapshot without its files, its sealed part as a value: the
+// document has it without the spaces of expected.json.
+func goldenView(g goldenSnapshot) map[string]any {
+	var private any
+	_ = json.Unmarshal(g.Private, &private) // nil where there is none
+	return map[string]any{"location": g.location(), "id": g.ID, "mode": g.Mode, "created": g.CreatedAt.UTC(),
+		"recipients": g.Recipients, "archive": g.Archive, "facts": g.Facts, "private": private}
+}
+
+// goldenFiles unpacks a snapshot and compares what is there.
+func goldenFiles(t *testing.T, v *snapshot.Vault, s snapshot.Snapshot, entries []goldenEntry) {
+	t.Helper()
+	dst := filepath.Join(t.TempDir(), "out")
+	got, err := v.Unpack(t.Context(), s, dst, snapshot.UnpackOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.Entries != len(entries) || len(got.Refused) > 0 {
+		t.Errorf("%s: unpacked %+v, want %d entries", s.ID, got, len(entries))
+	}
+	files := tree(t, dst)
+	for _, want := range entries {
+		info, err := os.Lstat(filepath.Join(dst, want.Name))
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		is := goldenEntry{Name: want.Name, Mode: fmt.Sprintf("%04o", info.Mode().Perm()), Size: info.Size(), Time: want.Time}
+		if want.Time != 0 {
+			is.Time = info.ModTime().Unix()
+		}
+		if info.IsDir() {
+			is.Mode, is.Size = "folder", 0
+		} else {
+			sum := sha256.Sum256([]byte(files[want.Name]))
+			is.SHA256 = hex.EncodeToString(sum[:])
+		}
+		if diff := cmp.Diff(want, is); diff != "" {
+			t.Errorf("%s: a file (-saved +unpacked):\n%s", s.ID, diff)
+		}
+		delete(files, want.Name)
+	}
+	for name, content := range files {
+		if content != "/" { // folders come with what lies in them
+			t.Errorf("%s: %q was not saved", s.ID, name)
+		}
+	}
+}
+
+// goldenState reads the state document: every value of it is one that this
+// version knows by the same name.
+func goldenState(t *testing.T, v *snapshot.Vault, s snapshot.Snapshot) {
+	t.Helper()
+	files, err := v.Peek(t.Context(), s, state.FileName)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var doc state.Document
+	if err := json.Unmarshal(files[state.FileName], &doc); err != nil {
+		t.Fatal(err)
+	}
+	again, err := json.Marshal(doc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var saved, known any
+	for raw, into := range map[string]*any{string(files[state.FileName]): &saved, string(again): &known} {
+		if err := json.Unmarshal([]byte(raw), into); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if lost := notIn(known, saved, ""); lost != "" {
+		t.Errorf("%s: its state document has %s, which this version does not read", s.ID, lost)
+	}
+}
+
+// notIn names a value of saved that known lacks; "" when it has all.
+func notIn(known, saved any, at string) string {
+	switch saved := saved.(type) {
+	case map[string]any:
+		has, _ := known.(map[string]any)
+		for name, value := range saved {
+			if lost := notIn(has[name], value, at+"."+name); lost != "" {
+				return lost
+			}
+		}
+		return ""
+	case []any:
+		has, _ := known.([]any)
+		if len(has) != len(saved) {
+			return at
+		}
+		for i, value := range saved {
+			if lost := notIn(has[i], value, fmt.Sprintf("%s[%d]", at, i)); lost != "" {
+				return lost
+			}
+		}
+		return ""
+	}
+	if !reflect.DeepEqual(known, saved) {
+		return at
+	}
+	return ""
+}
+
+// goldenPlaces lists each location, and opens the last that was saved there.
+func goldenPlaces(t *testing.T, v *snapshot.Vault, want []goldenSnapshot) {
+	t.Helper()
+	all := map[snapshot.Location][]string{}
+	for _, g := range want {
+		all[g.location()] = append(all[g.location()], g.ID)
+	}
+	for loc, ids := range all {
+		got, next, err := v.List(t.Context(), loc, 0, "")
+		if err != nil || next != "" || !cmp.Equal(ids, got) {
+			t.Errorf("List of %+v: %q, %q, %v; want %q", loc, got, next, err, ids)
+		}
+		if s, err := v.Latest(t.Context(), loc); err != nil || s.ID != ids[len(ids)-1] {
+			t.Errorf("Latest of %+v: %q, %v", loc, s.ID, err)
+		}
+	}
+}
+
+// The second of two recipients opens what was sealed to both, and is told whose
+// the rest is.
+func TestGoldenRecipients(t *testing.T) {
+	dir, want := goldenDir(t)
+	if err := os.Rename(filepath.Join(dir, "recovery-identity"), filepath.Join(dir, "identity")); err != nil {
+		t.Fatal(err)
+	}
+	v := goldenVault(t, dir)
+	opened := 0
+	for _, g := range want {
+		s, err := v.Open(t.Context(), g.location(), g.ID)
+		if len(g.Recipients) == 1 {
+			if !fault.Is(err, fault.IdentityMissing) {
+				t.Errorf("%s: %v, want identity_missing", g.ID, err)
+			}
+			continue
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := v.Verify(t.Context(), s); err != nil {
+			t.Errorf("%s: %v", g.ID, err)
+		}
+		opened++
+	}
+	if opened != 2 {
+		t.Errorf("%d were opened, want 2", opened)
+	}
+}
