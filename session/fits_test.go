@@ -3,6 +3,7 @@ package session
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stasisd/stasis/browser/datadir"
 	"github.com/stasisd/stasis/fault"
@@ -36,7 +37,7 @@ func TestRoomOfASelection(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.store = faultstore.New(memstore.New(snapshot.DefaultReserve + 2*datadir.Size(files) - 1))
+	r.store = faultstore.New(memstore.New(snapshot.DefaultReserve+2*datadir.Size(files)-1, time.Now))
 	r.Vault = snapshot.NewVault(r.store, r.keys, snapshot.Options{Now: r.clock.now})
 	_, err = r.End(t.Context(), alice, id, EndRequest{Mode: SaveFilesystem, Origins: someOrigins})
 	wantCode(t, err, fault.StoreFull)

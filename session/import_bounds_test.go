@@ -4,6 +4,7 @@ import (
 	"io"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/snapshot"
@@ -31,7 +32,7 @@ func (e *endless) Read(p []byte) (int, error) {
 // filled the disk. Nothing is left of it.
 func TestImportNeedsRoom(t *testing.T) {
 	r := newRig(t, nil)
-	r.Vault = snapshot.NewVault(memstore.New(2*snapshot.MaxKept), r.keys, snapshot.Options{})
+	r.Vault = snapshot.NewVault(memstore.New(2*snapshot.MaxKept, time.Now), r.keys, snapshot.Options{})
 	_, err := r.Import(t.Context(), alice, Import{Format: FormatDatadir, Size: 3 * snapshot.MaxKept}, unread{t})
 	wantCode(t, err, fault.StoreFull)
 	_, err = r.Import(t.Context(), alice, Import{Format: FormatPlaywright, Size: snapshot.MaxKept + 1}, unread{t})

@@ -72,7 +72,7 @@ func newRig(t *testing.T, change func(*Config)) *rig {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &rig{t: t, browsers: newFakeBrowsers(t, root+"/run"), store: faultstore.New(memstore.New(0)),
+	r := &rig{t: t, browsers: newFakeBrowsers(t, root+"/run"), store: faultstore.New(memstore.New(0, time.Now)),
 		catalogue: &brokenCatalogue{Catalogue: db}, clock: &clock{at: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)},
 		keys: snapshot.NewKeys(identity, [32]byte{1}), extensions: root + "/extensions"}
 	r.Service = r.daemon(change)

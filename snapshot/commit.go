@@ -21,23 +21,17 @@ func (v *Vault) commitDocument(ctx context.Context, d Draft, body []byte) (gone 
 	}
 	defer v.locks.lock(d.Location.folder())()
 
-	oldManifest, err := v.readOld(ctx, manifestKey)
-	if err != nil {
-		return true, err
-	}
-	oldLatest, err := v.readOld(ctx, latest)
-	if err != nil {
-		return true, err
-	}
+	nothing := func(context.Context) error { return nil }
+	undoManifest, undoLatest := nothing, nothing
 	created, err := v.store.Create(ctx, document, body)
 	if err == nil && !created {
 		return true, fault.New(fault.SaveFailed, "snapshot.save", "the snapshot ID %s is taken", d.ID)
 	}
 	if err == nil {
-		err = v.store.Replace(ctx, manifestKey, manifest)
+		undoManifest, err = v.overwrite(ctx, manifestKey, manifest)
 	}
 	if err == nil {
-		err = v.store.Replace(ctx, latest, body)
+		undoLatest, err = v.overwrite(ctx, latest, body)
 	}
 	if err == nil {
 		return false, nil
@@ -46,15 +40,43 @@ func (v *Vault) commitDocument(ctx context.Context, d Draft, body []byte) (gone 
 	// looked at. latest comes first: while it may name the snapshot, the
 	// snapshot has to stay whole.
 	ctx = context.WithoutCancel(ctx)
-	undone := v.restore(ctx, latest, body, oldLatest)
+	undone := undoLatest(ctx)
 	if undone == nil {
 		undone = v.restore(ctx, document, body, nil)
 	}
 	if undone == nil {
 		// A manifest that stays behind is harmless: it names no snapshot.
-		_ = v.restore(ctx, manifestKey, manifest, oldManifest)
+		_ = undoManifest(ctx)
 	}
 	return undone == nil, errors.Join(err, undone)
+}
+
+// overwrites is how often an object is tried to be written over while other
+// processes write it too; each lost try is another's won one.
+const overwrites = 20
+
+// overwrite writes an object over what is there, and never over a write that
+// it has not seen. undo, which is never nil, puts back what was there, also
+// after an error, while the object still holds body.
+func (v *Vault) overwrite(ctx context.Context, key Key, body []byte) (undo func(context.Context) error, err error) {
+	undo = func(context.Context) error { return nil }
+	for range overwrites {
+		old, err := v.readOld(ctx, key)
+		if err != nil {
+			return undo, err
+		}
+		undo = func(ctx context.Context) error { return v.restore(ctx, key, body, old) }
+		done := false
+		if old == nil {
+			done, err = v.store.Create(ctx, key, body)
+		} else {
+			done, err = v.store.Swap(ctx, key, old, body)
+		}
+		if done || err != nil {
+			return undo, err
+		}
+	}
+	return undo, fault.New(fault.StoreFailed, "snapshot.save", "too many others write the same location; try again")
 }
 
 // readOld reads an object that may be missing, then nil.
@@ -77,5 +99,6 @@ func (v *Vault) restore(ctx context.Context, key Key, written, old []byte) error
 	case old == nil:
 		return v.store.Delete(ctx, key)
 	}
-	return v.store.Replace(ctx, key, old)
+	_, err = v.store.Swap(ctx, key, written, old) // not swapped: another's stands there by now
+	return err
 }

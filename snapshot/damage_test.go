@@ -16,6 +16,7 @@ import (
 
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/snapshot"
+	"github.com/stasisd/stasis/snapshot/storetest"
 )
 
 func stored(t testing.TB, store snapshot.Store, key snapshot.Key, err error) (snapshot.Key, []byte) {
@@ -67,9 +68,7 @@ func TestDamagedArchive(t *testing.T) {
 	}
 	before := tree(t, dst)
 	for name, body := range bad {
-		if err := store.Replace(t.Context(), key, body); err != nil {
-			t.Fatal(err)
-		}
+		storetest.Put(t, store, key, body)
 		_, err := v.Unpack(t.Context(), s, dst, snapshot.UnpackOptions{})
 		if !fault.Is(err, fault.ArchiveDamaged) || !strings.Contains(fault.MessageOf(err), s.ID) {
 			t.Errorf("%s: Unpack: %v, want archive_damaged naming the snapshot", name, err)
@@ -94,9 +93,7 @@ func TestDamagedArchive(t *testing.T) {
 	if _, err := os.Lstat(fresh); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("the folder was left: %v", err)
 	}
-	if err := store.Replace(t.Context(), key, good); err != nil {
-		t.Fatal(err)
-	}
+	storetest.Put(t, store, key, good)
 	if _, err := v.Unpack(t.Context(), s, dst, snapshot.UnpackOptions{}); err != nil {
 		t.Errorf("the good archive: %v", err)
 	}
@@ -130,9 +127,7 @@ func TestDamagedDocument(t *testing.T) {
 	opens := 0
 	for at := range body {
 		for _, changed := range [][]byte{body[:at], flip(body, at)} {
-			if err := store.Replace(t.Context(), key, changed); err != nil {
-				t.Fatal(err)
-			}
+			storetest.Put(t, store, key, changed)
 			s, err := v.Open(t.Context(), place, id(1))
 			switch {
 			case err == nil:
@@ -180,9 +175,7 @@ func TestSwappedDocument(t *testing.T) {
 		"huge":             {bytes.Repeat([]byte(" "), 9<<20), fault.ArchiveDamaged, "too large"},
 	}
 	for name, test := range tests {
-		if err := store.Replace(t.Context(), first, test.body); err != nil {
-			t.Fatal(err)
-		}
+		storetest.Put(t, store, first, test.body)
 		_, err := v.Open(t.Context(), place, id(1))
 		if !fault.Is(err, test.code) || !strings.Contains(fault.MessageOf(err), test.says) {
 			t.Errorf("%s: %v, want %s saying %q", name, err, test.code, test.says)
@@ -195,9 +188,7 @@ func TestSwappedDocument(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := store.Replace(t.Context(), key, bytes.ReplaceAll(one, []byte(place.Owner), []byte(foreign))); err != nil {
-		t.Fatal(err)
-	}
+	storetest.Put(t, store, key, bytes.ReplaceAll(one, []byte(place.Owner), []byte(foreign)))
 	if _, err := v.Open(t.Context(), other, id(1)); !fault.Is(err, fault.ArchiveDamaged) {
 		t.Errorf("a document moved to another owner: %v", err)
 	}

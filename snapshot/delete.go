@@ -71,7 +71,8 @@ func (v *Vault) moveLatest(ctx context.Context, loc Location, id string) error {
 		return err
 	}
 	if newest != nil {
-		return v.store.Replace(ctx, latest, newest)
+		_, err = v.store.Swap(ctx, latest, body, newest) // not swapped: another's save moved it meanwhile
+		return err
 	}
 	manifest, err := loc.ManifestKey()
 	if err != nil {

@@ -44,7 +44,7 @@ func (v *Vault) Plant(t testing.TB, loc Location, id string, tarBytes []byte, en
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := v.store.Replace(context.WithoutCancel(t.Context()), key, sealed.Bytes()); err != nil {
+	if _, err := v.overwrite(context.WithoutCancel(t.Context()), key, sealed.Bytes()); err != nil {
 		t.Fatal(err)
 	}
 	return Snapshot{ID: id, Location: loc, Mode: Filesystem, Archive: a, Recipients: v.keys.Recipients()}

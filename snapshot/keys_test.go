@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -42,7 +43,7 @@ func TestKeysAreMadeOnce(t *testing.T) {
 	if diff := cmp.Diff(map[string]os.FileMode{"identity": 0o600, "archive-key": 0o600}, got); diff != "" {
 		t.Errorf("files (-want +got):\n%s", diff)
 	}
-	store := memstore.New(0)
+	store := memstore.New(0, time.Now)
 	save(t, vaultOf(store, first), draft(1, snapshot.Entry{Name: "a", Data: []byte("x")}))
 	second := loadKeys(t, dir)
 	if s, err := vaultOf(store, second).Open(t.Context(), place, id(1)); err != nil || s.Private == nil {

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/snapshot"
@@ -97,7 +98,7 @@ func TestFileChangesWhilePacked(t *testing.T) {
 		if err := os.Symlink("/etc/passwd", path+".link"); err != nil {
 			t.Fatal(err)
 		}
-		store := &changingStore{Store: memstore.New(0), change: func() error { return change(path) }}
+		store := &changingStore{Store: memstore.New(0, time.Now), change: func() error { return change(path) }}
 		v := vaultOf(store, snapshot.NewKeys(newIdentity(t), [32]byte{}))
 		if _, err := v.Save(t.Context(), draft(1, snapshot.Entry{Name: "a", Path: path})); !fault.Is(err, fault.SaveFailed) {
 			t.Errorf("%s: %v, want save_failed", name, err)
@@ -123,10 +124,10 @@ func TestOrderDoesNotMatter(t *testing.T) {
 func TestStoreFullAtEveryByte(t *testing.T) {
 	keys := snapshot.NewKeys(newIdentity(t), [32]byte{})
 	d := draft(1, snapshot.Entry{Name: "a", Data: []byte("content")})
-	full := vaultOf(memstore.New(0), keys)
+	full := vaultOf(memstore.New(0, time.Now), keys)
 	size := save(t, full, d).Archive.StoredSize
 	for capacity := int64(1); capacity < size; capacity += 7 {
-		store := memstore.New(capacity)
+		store := memstore.New(capacity, time.Now)
 		if _, err := vaultOf(store, keys).Save(t.Context(), d); !fault.Is(err, fault.StoreFull) {
 			t.Fatalf("%d of %d bytes: %v, want store_full", capacity, size, err)
 		}

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"io"
 	"math"
+	"time"
 )
 
 // Unlimited is what [Store.Room] answers where nothing is known of a limit.
@@ -25,22 +26,28 @@ const Unlimited int64 = math.MaxInt64
 //     store_full where there is no room or quota, store_failed for the rest,
 //     which includes the zero [Key] and a cancelled ctx.
 //
-// An object store can keep it: Upload is a multipart upload to a temporary
-// name (or a local spool), Commit a conditional copy, Create a conditional PUT.
+// An object store can keep it: Upload is a local spool, Commit and Create are
+// conditional PUTs (If-None-Match), Swap is one with If-Match.
 type Store interface {
 	// Upload begins an object whose name is known only at its end.
 	Upload(ctx context.Context) (Upload, error)
 	// Open returns an object's bytes; the caller closes the reader.
 	Open(ctx context.Context, key Key) (io.ReadCloser, error)
+	// Stat tells an object's size and age without reading it.
+	Stat(ctx context.Context, key Key) (Stat, error)
 	// Create writes an object that must not exist; created is false, and
 	// nothing was changed, when it does.
 	Create(ctx context.Context, key Key, body []byte) (created bool, err error)
-	// Replace writes an object over whatever is there, in one step.
-	Replace(ctx context.Context, key Key, body []byte) error
+	// Swap writes an object over the one that is there, in one step, only while
+	// that one holds exactly old; swapped is false, and nothing was changed,
+	// when it holds something else or is missing. Of two writers who saw the
+	// same object one wins.
+	Swap(ctx context.Context, key Key, old, body []byte) (swapped bool, err error)
 	// Delete removes an object; one that is missing is no error.
 	Delete(ctx context.Context, key Key) error
-	// List returns names directly in a folder, without the folder, ascending,
-	// greater than after, at most limit (> 0). A missing folder is empty.
+	// List returns the names of the objects and folders directly in a folder,
+	// without the folder and without slashes, ascending, greater than after, at
+	// most limit (> 0). A missing folder is empty, and an empty one may be missing.
 	List(ctx context.Context, folder Key, limit int, after string) ([]string, error)
 	// Room is how many more bytes fit, or [Unlimited].
 	Room(ctx context.Context) (int64, error)
@@ -58,8 +65,10 @@ type Upload interface {
 	// false when the key is taken: then nothing changed, and Commit may be
 	// tried again. After an error, only Abort is allowed.
 	Commit(ctx context.Context, key Key, sum Sum) (created bool, err error)
+	// Replace is Commit over whatever stands under the key, in one step.
+	Replace(ctx context.Context, key Key, sum Sum) error
 	// Abort drops what was not committed. It is idempotent, and does nothing
-	// after a Commit that created.
+	// after a Commit that created or a Replace.
 	Abort() error
 }
 
@@ -67,4 +76,10 @@ type Upload interface {
 type Sum struct {
 	Size   int64 // bytes
 	SHA256 [sha256.Size]byte
+}
+
+// Stat is what a store knows of an object without reading it.
+type Stat struct {
+	Size     int64     // bytes
+	Modified time.Time // when it was last written, by the store's clock
 }

@@ -24,6 +24,7 @@ import (
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/snapshot"
 	"github.com/stasisd/stasis/snapshot/memstore"
+	"github.com/stasisd/stasis/snapshot/storetest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -51,7 +52,7 @@ func vaultOf(store snapshot.Store, keys snapshot.Keys) *snapshot.Vault {
 
 func newVault(t testing.TB) (*snapshot.Vault, *memstore.Store) {
 	t.Helper()
-	store := memstore.New(0)
+	store := memstore.New(0, time.Now)
 	return vaultOf(store, snapshot.NewKeys(newIdentity(t), [32]byte{1})), store
 }
 
@@ -197,7 +198,7 @@ func TestUnpackAcceptAndOwner(t *testing.T) {
 // The sealed file is plain age around plain tar.zst: stock tools recover it.
 func TestStockFormat(t *testing.T) {
 	identity := newIdentity(t)
-	store := memstore.New(0)
+	store := memstore.New(0, time.Now)
 	v := vaultOf(store, snapshot.NewKeys(identity, [32]byte{}))
 	s := save(t, v, draft(1, snapshot.Entry{Name: "a", Data: []byte("hello")}))
 	key, err := snapshot.ArchiveKey(s.Archive.ID)
@@ -352,9 +353,7 @@ func TestDamagedTwinIsReplaced(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := store.Replace(t.Context(), key, []byte("rubbish")); err != nil {
-		t.Fatal(err)
-	}
+	storetest.Put(t, store, key, []byte("rubbish"))
 	b := save(t, v, draft(2, entry))
 	if err := v.Verify(t.Context(), b); err != nil {
 		t.Errorf("the new snapshot: %v", err)
@@ -389,7 +388,7 @@ func TestDeleteMovesLatest(t *testing.T) {
 // Another daemon's identity does not open it; the error names whom it is
 // sealed to. No identity at all saves, and reads the plain part.
 func TestIdentities(t *testing.T) {
-	store := memstore.New(0)
+	store := memstore.New(0, time.Now)
 	right := newIdentity(t)
 	keys := snapshot.NewKeys(right, [32]byte{1})
 	entries := snapshot.Entry{Name: "a", Data: []byte("x")}
@@ -421,7 +420,7 @@ func TestIdentities(t *testing.T) {
 
 // Room is asked for before anything is touched.
 func TestCheckRoom(t *testing.T) {
-	v := snapshot.NewVault(memstore.New(1000), snapshot.NewKeys(newIdentity(t), [32]byte{}), snapshot.Options{Reserve: 100})
+	v := snapshot.NewVault(memstore.New(1000, time.Now), snapshot.NewKeys(newIdentity(t), [32]byte{}), snapshot.Options{Reserve: 100})
 	if err := v.CheckRoom(t.Context(), 900); err != nil {
 		t.Error(err)
 	}

@@ -11,7 +11,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/gofrs/flock"
 	"github.com/google/renameio/v2"
 
 	"github.com/stasisd/stasis/api"
@@ -20,10 +19,8 @@ import (
 	"github.com/stasisd/stasis/browser/launch"
 	"github.com/stasisd/stasis/browser/pool"
 	"github.com/stasisd/stasis/fault"
-	"github.com/stasisd/stasis/profiles/sqldb"
 	"github.com/stasisd/stasis/session"
 	"github.com/stasisd/stasis/snapshot"
-	"github.com/stasisd/stasis/snapshot/fsstore"
 )
 
 // keyFile holds the key that was made on the first start.
@@ -42,7 +39,7 @@ const calm = 500 * time.Millisecond
 
 // daemon is everything that runs, wired together.
 type daemon struct {
-	dir      string
+	*storage
 	service  *session.Service
 	server   *api.Server
 	printKey string // a key that was made now, to be told once
@@ -52,15 +49,17 @@ type daemon struct {
 // start wires the rooms: it takes the data directory, opens catalogue and
 // store, tries Chrome, and makes good what a dead daemon left.
 func start(ctx context.Context, c *serveCmd, log *slog.Logger) (_ *daemon, err error) {
-	d := &daemon{dir: c.DataDir}
+	d := &daemon{}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, d.close())
 		}
 	}()
-	if err := d.takeDir(); err != nil {
+	d.storage, err = c.take()
+	if err != nil {
 		return nil, err
 	}
+	d.closers = append(d.closers, d.storage.close)
 	launcher, err := launch.New(launch.Config{Binary: c.Chrome, Shell: c.Shell, Root: filepath.Join(d.dir, "run"),
 		UIDs: launch.UIDRange{Base: c.UIDBase, Count: c.UIDCount}})
 	if err != nil {
@@ -75,21 +74,10 @@ func start(ctx context.Context, c *serveCmd, log *slog.Logger) (_ *daemon, err e
 		return nil, err
 	}
 
-	catalogue, err := sqldb.Open(ctx, sqldb.Options{Path: filepath.Join(d.dir, "stasis.db"), Now: time.Now})
-	if err != nil {
+	if err := d.open(ctx); err != nil {
 		return nil, err
 	}
-	d.closers = append(d.closers, catalogue.Close)
-	store, err := fsstore.Open(filepath.Join(d.dir, "snapshots"), fsstore.Options{})
-	if err != nil {
-		return nil, err
-	}
-	d.closers = append(d.closers, store.Close)
 	extensions, err := extension.OpenStore(filepath.Join(d.dir, "extensions"))
-	if err != nil {
-		return nil, err
-	}
-	keys, err := snapshot.LoadOrCreateKeys(d.dir)
 	if err != nil {
 		return nil, err
 	}
@@ -101,8 +89,8 @@ func start(ctx context.Context, c *serveCmd, log *slog.Logger) (_ *daemon, err e
 		"spares", limits.Spares.Size, "shell_spares", limits.ShellSpares.Size, "standby", limits.Standby.Size)
 	d.service = session.New(limits, session.Deps{
 		Browsers:  session.Chromes{Starter: browser.NewStarter(launcher, time.Now)},
-		Vault:     snapshot.NewVault(store, keys, snapshot.Options{Now: time.Now}),
-		Catalogue: catalogue, Extensions: extensions, Room: roomForChrome, Now: time.Now, Log: log,
+		Vault:     d.vault,
+		Catalogue: d.catalogue, Extensions: extensions, Room: roomForChrome, Now: time.Now, Log: log,
 	})
 	// Closed here only when the start fails; serve closes it first otherwise.
 	d.closers = append(d.closers, func() error { return d.service.Close(context.WithoutCancel(ctx)) })
@@ -112,7 +100,7 @@ func start(ctx context.Context, c *serveCmd, log *slog.Logger) (_ *daemon, err e
 	if err := d.firstKey(ctx); err != nil {
 		return nil, err
 	}
-	d.server = api.New(api.Options{HashKey: keys.Derive("request hashes"), Service: d.service, Answers: catalogue, Logger: log, Now: time.Now,
+	d.server = api.New(api.Options{HashKey: d.keys.Derive("request hashes"), Service: d.service, Answers: d.catalogue, Logger: log, Now: time.Now,
 		PublicURL: c.PublicURL, TrustedProxies: c.TrustedProxy,
 		WarnUnknownFields: c.UnknownFields == "warn", MaxUpload: c.MaxUpload, MaxImport: c.MaxUnpack})
 	return d, nil
@@ -131,49 +119,6 @@ func (c *serveCmd) tellShell(launcher *launch.Launcher, log *slog.Logger) error 
 		log.Info("there is no headless shell; sessions with engine shell are refused")
 	}
 	return nil
-}
-
-// takeDir makes the data directory and locks it against a second daemon. It
-// lets Chrome's users pass to their run directories and see nothing else.
-func (d *daemon) takeDir() error {
-	const op = "serve.data_dir"
-	if d.dir == "" {
-		var err error
-		if d.dir, err = defaultDataDir(); err != nil {
-			return fault.Wrap(err, fault.Config, op, "there is no home directory to keep data in; give --data-dir")
-		}
-	}
-	dir, err := filepath.Abs(d.dir)
-	if err != nil {
-		return fault.Wrap(err, fault.Config, op, "--data-dir cannot be used")
-	}
-	d.dir = dir
-	if err := os.MkdirAll(dir, 0o711); err != nil {
-		return fault.Wrap(err, fault.Config, op, "--data-dir cannot be made")
-	}
-	lock := flock.New(filepath.Join(dir, "lock"), flock.SetPermissions(0o600))
-	ok, err := lock.TryLock()
-	if err != nil {
-		return fault.Wrap(err, fault.Config, op, "--data-dir cannot be written")
-	}
-	if !ok {
-		return fault.New(fault.DataDirInUse, op, "another stasis runs on %s", dir)
-	}
-	d.closers = append(d.closers, lock.Unlock)
-	return nil
-}
-
-// defaultDataDir is where data is kept when no flag says so: for root a place
-// that Chrome's users can pass to, which /root is not.
-func defaultDataDir() (string, error) {
-	if os.Geteuid() == 0 {
-		return "/var/lib/stasis", nil
-	}
-	if data := os.Getenv("XDG_DATA_HOME"); data != "" {
-		return filepath.Join(data, "stasis"), nil
-	}
-	home, err := os.UserHomeDir()
-	return filepath.Join(home, ".local", "share", "stasis"), err
 }
 
 // firstKey makes sure that there is a key to begin with: the operator's from

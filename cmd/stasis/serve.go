@@ -28,7 +28,8 @@ type serveCmd struct {
 	TrustedProxy   []netip.Prefix `help:"Networks whose X-Forwarded-* count."`
 	UnknownFields  string         `help:"What an unknown field in a body does." enum:"error,warn" default:"error"`
 
-	DataDir   string `help:"Where everything is kept; as root /var/lib/stasis." placeholder:"DIR"`
+	storageFlags
+
 	Chrome    string `help:"Chrome's binary; otherwise the usual places are looked at." placeholder:"PATH"`
 	Shell     string `help:"The headless shell's binary, for engine shell; otherwise the usual places are looked at." placeholder:"PATH"`
 	Engine    string `help:"Engine of sessions for which neither the create nor the user's settings name one." enum:"chrome,shell" default:"chrome"`

@@ -23,7 +23,7 @@ const (
 )
 
 // Store passes calls on to another store, and fails one of them. Every method
-// but Close counts as a call, and so do an upload's Write and Commit and an
+// but Close counts as a call, and so do an upload's Write, Commit and Replace and an
 // opened object's Read.
 type Store struct {
 	inner snapshot.Store
@@ -99,9 +99,16 @@ func (s *Store) Create(ctx context.Context, key snapshot.Key, body []byte) (crea
 	return created && err == nil, err
 }
 
-// Replace implements [snapshot.Store].
-func (s *Store) Replace(ctx context.Context, key snapshot.Key, body []byte) error {
-	return s.do(func() error { return s.inner.Replace(ctx, key, body) })
+// Stat implements [snapshot.Store].
+func (s *Store) Stat(ctx context.Context, key snapshot.Key) (st snapshot.Stat, err error) {
+	err = s.do(func() (err error) { st, err = s.inner.Stat(ctx, key); return err })
+	return st, err
+}
+
+// Swap implements [snapshot.Store].
+func (s *Store) Swap(ctx context.Context, key snapshot.Key, old, body []byte) (swapped bool, err error) {
+	err = s.do(func() (err error) { swapped, err = s.inner.Swap(ctx, key, old, body); return err })
+	return swapped && err == nil, err
 }
 
 // Delete implements [snapshot.Store].
@@ -163,6 +170,10 @@ func (u *upload) Write(p []byte) (int, error) {
 func (u *upload) Commit(ctx context.Context, key snapshot.Key, sum snapshot.Sum) (created bool, err error) {
 	err = u.store.do(func() (err error) { created, err = u.Upload.Commit(ctx, key, sum); return err })
 	return created && err == nil, err
+}
+
+func (u *upload) Replace(ctx context.Context, key snapshot.Key, sum snapshot.Sum) error {
+	return u.store.do(func() error { return u.Upload.Replace(ctx, key, sum) })
 }
 
 type reader struct {

@@ -4,8 +4,9 @@
 // goes to a temporary file in tmp/ below the same folder, is checked for
 // length and hash, synced, and then linked (create) or renamed (replace) to
 // its name, after which the folder is synced. Symbolic links inside the folder
-// are refused. Temporary files that a dead process left are removed by Open,
-// so one folder belongs to one process at a time.
+// are refused. Temporary files that a dead process left are removed by Open.
+// One folder belongs to one process at a time, which a lock on the file "lock"
+// holds; others may read beside it.
 package fsstore
 
 import (
@@ -20,6 +21,7 @@ import (
 	"sync"
 	"syscall"
 
+	"github.com/gofrs/flock"
 	"golang.org/x/sys/unix"
 
 	"github.com/stasisd/stasis/fault"
@@ -27,7 +29,6 @@ import (
 )
 
 const (
-	tmpDir   = "tmp"
 	fileMode = 0o600
 	dirMode  = 0o700
 )
@@ -46,6 +47,9 @@ const (
 
 // Options adjust a Store; the zero value is what a daemon uses.
 type Options struct {
+	// ReadOnly opens a folder beside the process that it belongs to: nothing is
+	// locked, swept or made, and every write is store_failed.
+	ReadOnly bool
 	// Before is asked before every step with the key (or "" while there is
 	// none); an error makes the step fail with it, a write after half of its
 	// bytes. It is how tests fill the disk.
@@ -59,40 +63,14 @@ type Store struct {
 	// place is held for reading while folders are made and files put into
 	// them, and for writing while empty folders are removed.
 	place sync.RWMutex
-	once  sync.Once
-	done  error // of Close
+	// swap is held from looking at an object until another took its place.
+	swap sync.Mutex
+	lock *flock.Flock // nil: opened for reading only
+	once sync.Once
+	done error // of Close
 }
 
 var _ snapshot.Store = (*Store)(nil)
-
-// Open opens the store in dir, which is made if it is not there, and removes
-// what interrupted writes left. Errors are store_failed and store_full.
-func Open(dir string, opts Options) (*Store, error) {
-	if err := os.MkdirAll(dir, dirMode); err != nil {
-		return nil, failure("open", err)
-	}
-	root, err := os.OpenRoot(dir)
-	if err != nil {
-		return nil, failure("open", err)
-	}
-	s := &Store{root: root, opts: opts}
-	if err := s.sweep(); err != nil {
-		return nil, errors.Join(failure("open", err), root.Close())
-	}
-	return s, nil
-}
-
-// sweep removes orphaned temporary files.
-func (s *Store) sweep() error {
-	if err := s.makeFolder(tmpDir); err != nil {
-		return err
-	}
-	names, err := s.names(tmpDir)
-	for _, name := range names {
-		err = errors.Join(err, s.root.Remove(path.Join(tmpDir, name)))
-	}
-	return err
-}
 
 // failure gives an operating system's error its code.
 func failure(op string, err error) error {
@@ -153,10 +131,30 @@ func (s *Store) Open(ctx context.Context, key snapshot.Key) (io.ReadCloser, erro
 	return f, nil
 }
 
+// Stat implements [snapshot.Store].
+func (s *Store) Stat(ctx context.Context, key snapshot.Key) (snapshot.Stat, error) {
+	if err := s.check(ctx, "stat", key); err != nil {
+		return snapshot.Stat{}, err
+	}
+	info, err := s.root.Lstat(key.String())
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return snapshot.Stat{}, fault.Wrap(err, fault.SnapshotNotFound, "fsstore.stat", "")
+	case err != nil:
+		return snapshot.Stat{}, failure("stat", err)
+	case !info.Mode().IsRegular():
+		return snapshot.Stat{}, failure("stat", errors.New("not a regular file"))
+	}
+	return snapshot.Stat{Size: info.Size(), Modified: info.ModTime().UTC()}, nil
+}
+
 // Delete implements [snapshot.Store]. Folders that become empty go too.
 func (s *Store) Delete(ctx context.Context, key snapshot.Key) error {
 	if err := s.check(ctx, "delete", key); err != nil {
 		return err
+	}
+	if s.opts.ReadOnly {
+		return readOnly("delete")
 	}
 	name := key.String()
 	s.place.Lock()
@@ -225,8 +223,13 @@ func (s *Store) Room(ctx context.Context) (int64, error) {
 	return int64(st.Bavail) * st.Bsize, nil
 }
 
-// Health implements [snapshot.Store] by writing, syncing and removing a file.
+// Health implements [snapshot.Store] by writing, syncing and removing a file;
+// where only reading is allowed, by reading.
 func (s *Store) Health(ctx context.Context) error {
+	if s.opts.ReadOnly {
+		_, err := s.names(".")
+		return failure("health", errors.Join(ctx.Err(), err))
+	}
 	up, err := s.Upload(ctx)
 	if err != nil {
 		return err
@@ -241,6 +244,12 @@ func (s *Store) Health(ctx context.Context) error {
 
 // Close implements [snapshot.Store].
 func (s *Store) Close() error {
-	s.once.Do(func() { s.done = failure("close", s.root.Close()) })
+	s.once.Do(func() {
+		err := s.root.Close()
+		if s.lock != nil {
+			err = errors.Join(err, s.lock.Unlock())
+		}
+		s.done = failure("close", err)
+	})
 	return s.done
 }

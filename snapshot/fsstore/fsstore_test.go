@@ -154,6 +154,7 @@ func TestLayout(t *testing.T) {
 			perm = 0o700
 		} else {
 			got[strings.TrimPrefix(path, dir+"/")] = true
+			delete(got, "lock") // the owner's, no object
 		}
 		if info.Mode().Perm() != perm {
 			t.Errorf("%s has mode %v", path, info.Mode())
@@ -213,9 +214,7 @@ func TestLinksAreRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Replace(t.Context(), key, []byte("x")); err != nil {
-		t.Fatal(err)
-	}
+	storetest.Put(t, s, key, []byte("x"))
 	other := place
 	other.Owner = strings.Repeat("a", 32)
 	if err := os.Symlink(place.Owner, filepath.Join(dir, "users", other.Owner)); err != nil {
@@ -228,13 +227,61 @@ func TestLinksAreRefused(t *testing.T) {
 	if _, err := s.Open(t.Context(), linked); !fault.Is(err, fault.StoreFailed) {
 		t.Errorf("Open through a link: %v", err)
 	}
-	if err := s.Replace(t.Context(), linked, []byte("y")); !fault.Is(err, fault.StoreFailed) {
-		t.Errorf("Replace through a link: %v", err)
+	if _, err := s.Swap(t.Context(), linked, []byte("x"), []byte("y")); !fault.Is(err, fault.StoreFailed) {
+		t.Errorf("Swap through a link: %v", err)
 	}
 	if err := s.Delete(t.Context(), linked); !fault.Is(err, fault.StoreFailed) {
 		t.Errorf("Delete through a link: %v", err)
 	}
 	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// A folder has one owner; who only reads needs not be it, and cannot write.
+func TestOneOwner(t *testing.T) {
+	dir := t.TempDir()
+	s := openIn(t, dir, fsstore.Options{})
+	key, err := place.LatestKey()
+	if err != nil {
+		t.Fatal(err)
+	}
+	storetest.Put(t, s, key, []byte("x"))
+	if _, err := fsstore.Open(dir, fsstore.Options{}); !fault.Is(err, fault.DataDirInUse) {
+		t.Errorf("a second owner: %v", err)
+	}
+	up, err := s.Upload(t.Context()) // its temporary file must stand
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := storetest.Files(t, dir)
+	reader := openIn(t, dir, fsstore.Options{ReadOnly: true})
+	if body, err := reader.Open(t.Context(), key); err != nil {
+		t.Errorf("reading: %v", err)
+	} else if err := body.Close(); err != nil {
+		t.Error(err)
+	}
+	if err := reader.Health(t.Context()); err != nil {
+		t.Errorf("Health: %v", err)
+	}
+	_, created := reader.Create(t.Context(), key, nil)
+	_, swapped := reader.Swap(t.Context(), key, []byte("x"), []byte("y"))
+	_, uploaded := reader.Upload(t.Context())
+	for call, err := range map[string]error{"Create": created, "Swap": swapped, "Upload": uploaded, "Delete": reader.Delete(t.Context(), key)} {
+		if !fault.Is(err, fault.StoreFailed) {
+			t.Errorf("%s of a reader: %v", call, err)
+		}
+	}
+	if diff := cmp.Diff(before, storetest.Files(t, dir)); diff != "" {
+		t.Errorf("files (-before +after):\n%s", diff)
+	}
+	for _, err := range []error{up.Abort(), reader.Close(), s.Close()} {
+		if err != nil {
+			t.Error(err)
+		}
+	}
+	again := openIn(t, dir, fsstore.Options{})
+	if err := again.Close(); err != nil {
 		t.Error(err)
 	}
 }

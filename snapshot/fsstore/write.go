@@ -31,6 +31,9 @@ func (s *Store) Upload(ctx context.Context) (snapshot.Upload, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fault.Wrap(err, fault.StoreFailed, "fsstore.upload", "")
 	}
+	if s.opts.ReadOnly {
+		return nil, readOnly("upload")
+	}
 	if err := s.before(StepOpen, ""); err != nil {
 		return nil, failure("upload", err)
 	}
@@ -110,12 +113,21 @@ func (u *upload) Commit(ctx context.Context, key snapshot.Key, sum snapshot.Sum)
 	return created, err
 }
 
-// replace is Commit over what is there.
-func (u *upload) replace(ctx context.Context, key snapshot.Key, sum snapshot.Sum) error {
+// Replace implements [snapshot.Upload].
+func (u *upload) Replace(ctx context.Context, key snapshot.Key, sum snapshot.Sum) error {
 	_, err := u.commit(ctx, key, sum, func(name string) error {
-		return u.store.root.Rename(u.name, name)
+		u.store.swap.Lock()
+		defer u.store.swap.Unlock()
+		return u.rename(name)
 	})
 	return err
+}
+
+func (u *upload) rename(name string) error {
+	if info, err := u.store.root.Lstat(name); err == nil && info.IsDir() {
+		return &fs.PathError{Op: "rename", Path: name, Err: syscall.EISDIR}
+	}
+	return u.store.root.Rename(u.name, name)
 }
 
 func (u *upload) commit(ctx context.Context, key snapshot.Key, sum snapshot.Sum, place func(string) error) (bool, error) {
@@ -180,11 +192,6 @@ func (s *Store) Create(ctx context.Context, key snapshot.Key, body []byte) (crea
 		return err
 	})
 	return created, err
-}
-
-// Replace implements [snapshot.Store].
-func (s *Store) Replace(ctx context.Context, key snapshot.Key, body []byte) error {
-	return s.put(ctx, key, body, func(u *upload, sum snapshot.Sum) error { return u.replace(ctx, key, sum) })
 }
 
 func (s *Store) put(ctx context.Context, key snapshot.Key, body []byte, commit func(*upload, snapshot.Sum) error) error {

@@ -7,9 +7,10 @@ import (
 	"context"
 	"crypto/sha256"
 	"io"
-	"path"
 	"slices"
+	"strings"
 	"sync"
+	"time"
 
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/snapshot"
@@ -18,17 +19,24 @@ import (
 // Store is a [snapshot.Store] in memory.
 type Store struct {
 	capacity int64 // bytes; 0 is unlimited
+	now      func() time.Time
 
 	mu      sync.Mutex
-	objects map[string][]byte
+	objects map[string]object
 	used    int64 // bytes, with uploads under way
+}
+
+type object struct {
+	body    []byte
+	written time.Time
 }
 
 var _ snapshot.Store = (*Store)(nil)
 
-// New returns an empty store for at most capacity bytes; 0 is unlimited.
-func New(capacity int64) *Store {
-	return &Store{capacity: capacity, objects: map[string][]byte{}}
+// New returns an empty store for at most capacity bytes; 0 is unlimited. now is
+// the clock of [snapshot.Stat].
+func New(capacity int64, now func() time.Time) *Store {
+	return &Store{capacity: capacity, now: now, objects: map[string]object{}}
 }
 
 func check(ctx context.Context, op string, key snapshot.Key) error {
@@ -57,11 +65,32 @@ func (s *Store) Open(ctx context.Context, key snapshot.Key) (io.ReadCloser, erro
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	body, ok := s.objects[key.String()]
+	found, ok := s.objects[key.String()]
 	if !ok {
-		return nil, fault.New(fault.SnapshotNotFound, "memstore.open", "")
+		return nil, missing("open")
 	}
-	return io.NopCloser(bytes.NewReader(body)), nil
+	return io.NopCloser(bytes.NewReader(found.body)), nil
+}
+
+func missing(op string) error { return fault.New(fault.SnapshotNotFound, "memstore."+op, "") }
+
+// Stat implements [snapshot.Store].
+func (s *Store) Stat(ctx context.Context, key snapshot.Key) (snapshot.Stat, error) {
+	if err := check(ctx, "stat", key); err != nil {
+		return snapshot.Stat{}, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	found, ok := s.objects[key.String()]
+	if !ok {
+		return snapshot.Stat{}, missing("stat")
+	}
+	return snapshot.Stat{Size: int64(len(found.body)), Modified: found.written}, nil
+}
+
+// put keeps a body whose room was taken. The caller holds the lock.
+func (s *Store) put(key snapshot.Key, body []byte) {
+	s.objects[key.String()] = object{body, s.now()}
 }
 
 // Create implements [snapshot.Store].
@@ -77,22 +106,25 @@ func (s *Store) Create(ctx context.Context, key snapshot.Key, body []byte) (bool
 	if err := s.take(int64(len(body))); err != nil {
 		return false, err
 	}
-	s.objects[key.String()] = bytes.Clone(body)
+	s.put(key, bytes.Clone(body))
 	return true, nil
 }
 
-// Replace implements [snapshot.Store].
-func (s *Store) Replace(ctx context.Context, key snapshot.Key, body []byte) error {
-	if err := check(ctx, "replace", key); err != nil {
-		return err
+// Swap implements [snapshot.Store].
+func (s *Store) Swap(ctx context.Context, key snapshot.Key, old, body []byte) (bool, error) {
+	if err := check(ctx, "swap", key); err != nil {
+		return false, err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if err := s.take(int64(len(body) - len(s.objects[key.String()]))); err != nil {
-		return err
+	if now, ok := s.objects[key.String()]; !ok || !bytes.Equal(now.body, old) {
+		return false, nil
 	}
-	s.objects[key.String()] = bytes.Clone(body)
-	return nil
+	if err := s.take(int64(len(body) - len(old))); err != nil {
+		return false, err
+	}
+	s.put(key, bytes.Clone(body))
+	return true, nil
 }
 
 // Delete implements [snapshot.Store].
@@ -102,7 +134,7 @@ func (s *Store) Delete(ctx context.Context, key snapshot.Key) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.used -= int64(len(s.objects[key.String()]))
+	s.used -= int64(len(s.objects[key.String()].body))
 	delete(s.objects, key.String())
 	return nil
 }
@@ -116,11 +148,13 @@ func (s *Store) List(ctx context.Context, folder snapshot.Key, limit int, after 
 	defer s.mu.Unlock()
 	var names []string
 	for key := range s.objects {
-		if name := path.Base(key); path.Dir(key) == folder.String() && name > after {
+		name, in := strings.CutPrefix(key, folder.String()+"/")
+		if name, _, _ = strings.Cut(name, "/"); in && name > after {
 			names = append(names, name)
 		}
 	}
 	slices.Sort(names)
+	names = slices.Compact(names) // a folder comes once for each object in it
 	return names[:min(limit, len(names))], nil
 }
 
@@ -169,20 +203,40 @@ func (u *upload) Write(p []byte) (int, error) {
 
 // Commit implements [snapshot.Upload].
 func (u *upload) Commit(ctx context.Context, key snapshot.Key, sum snapshot.Sum) (bool, error) {
-	if err := check(ctx, "commit", key); err != nil {
+	if err := u.check(ctx, "commit", key, sum); err != nil {
 		return false, err
-	}
-	if int64(len(u.body)) != sum.Size || sha256.Sum256(u.body) != sum.SHA256 {
-		return false, fault.New(fault.StoreFailed, "memstore.commit", "other bytes were written than the caller counted")
 	}
 	u.store.mu.Lock()
 	defer u.store.mu.Unlock()
 	if _, taken := u.store.objects[key.String()]; taken {
 		return false, nil
 	}
-	u.store.objects[key.String()] = u.body
+	u.store.put(key, u.body)
 	u.gone = true
 	return true, nil
+}
+
+// Replace implements [snapshot.Upload].
+func (u *upload) Replace(ctx context.Context, key snapshot.Key, sum snapshot.Sum) error {
+	if err := u.check(ctx, "replace", key, sum); err != nil {
+		return err
+	}
+	u.store.mu.Lock()
+	defer u.store.mu.Unlock()
+	u.store.used -= int64(len(u.store.objects[key.String()].body))
+	u.store.put(key, u.body)
+	u.gone = true
+	return nil
+}
+
+func (u *upload) check(ctx context.Context, op string, key snapshot.Key, sum snapshot.Sum) error {
+	if err := check(ctx, op, key); err != nil {
+		return err
+	}
+	if int64(len(u.body)) != sum.Size || sha256.Sum256(u.body) != sum.SHA256 {
+		return fault.New(fault.StoreFailed, "memstore."+op, "other bytes were written than the caller counted")
+	}
+	return nil
 }
 
 // Abort implements [snapshot.Upload].

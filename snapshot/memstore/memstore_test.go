@@ -2,6 +2,7 @@ package memstore_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/snapshot"
@@ -10,7 +11,7 @@ import (
 	"github.com/stasisd/stasis/snapshot/storetest"
 )
 
-func open(*testing.T) snapshot.Store { return memstore.New(0) }
+func open(*testing.T) snapshot.Store { return memstore.New(0, time.Now) }
 
 func TestStore(t *testing.T) { storetest.Run(t, open) }
 
@@ -22,7 +23,7 @@ func TestVaultWithFaults(t *testing.T) { storetest.RunVault(t, open) }
 
 // A full store refuses, and gives back the room of what is dropped.
 func TestCapacity(t *testing.T) {
-	s := memstore.New(10)
+	s := memstore.New(10, time.Now)
 	up, err := s.Upload(t.Context())
 	if err != nil {
 		t.Fatal(err)

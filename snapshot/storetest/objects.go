@@ -24,9 +24,7 @@ func document(t *testing.T, s snapshot.Store) {
 	}
 	wantContent(t, s, key, "one")
 	for _, body := range []string{"three", "3", ""} {
-		if err := s.Replace(t.Context(), key, []byte(body)); err != nil {
-			t.Fatal(err)
-		}
+		Put(t, s, key, []byte(body))
 		wantContent(t, s, key, body)
 	}
 	for range 2 {
@@ -37,21 +35,44 @@ func document(t *testing.T, s snapshot.Store) {
 	if _, err := s.Open(t.Context(), key); !fault.Is(err, fault.SnapshotNotFound) {
 		t.Errorf("Open of a missing object: %v", err)
 	}
-	if err := s.Replace(t.Context(), key, []byte("again")); err != nil {
+	Put(t, s, key, []byte("again"))
+	wantContent(t, s, key, "again")
+}
+
+// Put writes an object whether or not one is there, for tests that plant what
+// no save would write.
+func Put(t testing.TB, s snapshot.Store, key snapshot.Key, body []byte) {
+	t.Helper()
+	if err := s.Delete(t.Context(), key); err != nil {
 		t.Fatal(err)
 	}
-	wantContent(t, s, key, "again")
+	if created, err := s.Create(t.Context(), key, body); err != nil || !created {
+		t.Fatalf("Create: %v, %v", created, err)
+	}
+}
+
+// replace uploads an object over whatever is there.
+func replace(t *testing.T, s snapshot.Store, key snapshot.Key, body []byte) error {
+	t.Helper()
+	up := must[snapshot.Upload](t)(s.Upload(t.Context()))
+	must[int](t)(up.Write(body))
+	err := up.Replace(t.Context(), key, sumOf(body))
+	for range 2 {
+		if aborted := up.Abort(); aborted != nil {
+			t.Errorf("Abort after Replace: %v", aborted)
+		}
+	}
+	return err
 }
 
 func openSurvives(t *testing.T, s snapshot.Store) {
 	key := must[snapshot.Key](t)(place.LatestKey())
 	for _, change := range []func() error{
-		func() error { return s.Replace(t.Context(), key, []byte("new")) },
+		func() error { _, err := s.Swap(t.Context(), key, []byte("old"), []byte("new")); return err },
+		func() error { return replace(t, s, key, []byte("newer")) },
 		func() error { return s.Delete(t.Context(), key) },
 	} {
-		if err := s.Replace(t.Context(), key, []byte("old")); err != nil {
-			t.Fatal(err)
-		}
+		Put(t, s, key, []byte("old"))
 		r := must[io.ReadCloser](t)(s.Open(t.Context(), key))
 		if err := change(); err != nil {
 			t.Fatal(err)
@@ -90,6 +111,14 @@ func list(t *testing.T, s snapshot.Store) {
 	if got := must[[]string](t)(s.List(t.Context(), folder, 9, "snapshot_"+id(3))); len(got) != 3 {
 		t.Errorf("a cursor between names gave %q", got)
 	}
+	Put(t, s, must[snapshot.Key](t)(place.ManifestKey()), []byte("x"))
+	other := place
+	other.Session = "s-0"
+	Put(t, s, must[snapshot.Key](t)(other.LatestKey()), []byte("x"))
+	places := must[[]snapshot.Location](t)(snapshot.Locations(t.Context(), s))
+	if diff := cmp.Diff([]snapshot.Location{other, place}, places); diff != "" {
+		t.Errorf("locations (-want +got):\n%s", diff)
+	}
 }
 
 func badCalls(t *testing.T, s snapshot.Store) {
@@ -102,9 +131,11 @@ func badCalls(t *testing.T, s snapshot.Store) {
 		_, opened := s.Open(at.ctx, at.key)
 		_, created := s.Create(at.ctx, at.key, nil)
 		_, listed := s.List(at.ctx, at.key, 1, "")
+		_, stated := s.Stat(at.ctx, at.key)
+		_, swapped := s.Swap(at.ctx, at.key, nil, nil)
 		for call, err := range map[string]error{
 			"Open": opened, "Create": created, "List": listed,
-			"Replace": s.Replace(at.ctx, at.key, nil), "Delete": s.Delete(at.ctx, at.key),
+			"Stat": stated, "Swap": swapped, "Delete": s.Delete(at.ctx, at.key),
 		} {
 			if !fault.Is(err, fault.StoreFailed) {
 				t.Errorf("%s, %s: %v, want store_failed", name, call, err)

@@ -26,6 +26,7 @@ func Run(t *testing.T, open Open) {
 	}{
 		{"document", document}, {"upload", upload}, {"wrong sum", wrongSum}, {"abort", abort},
 		{"taken", taken}, {"open survives", openSurvives}, {"list", list}, {"bad calls", badCalls}, {"race", race},
+		{"swap", swap}, {"swap race", swapRace},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

@@ -1,0 +1,113 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/gofrs/flock"
+
+	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/profiles/sqldb"
+	"github.com/stasisd/stasis/snapshot"
+	"github.com/stasisd/stasis/snapshot/fsstore"
+)
+
+// storageFlags say where things are kept. The daemon has them, and every verb
+// that works on the data directory without it.
+type storageFlags struct {
+	DataDir string `help:"Where everything is kept; as root /var/lib/stasis." placeholder:"DIR"`
+}
+
+// storage is what is kept: the data directory with the catalogue, the snapshot
+// store and the keys.
+type storage struct {
+	dir       string
+	catalogue *sqldb.DB
+	store     snapshot.Store
+	keys      snapshot.Keys
+	vault     *snapshot.Vault
+	closers   []func() error
+}
+
+// take makes the data directory and locks it against a second daemon. It
+// lets Chrome's users pass to their run directories and see nothing else. The
+// caller opens it, and closes it in any case.
+func (f storageFlags) take() (*storage, error) {
+	const op = "storage.take"
+	dir, err := f.dataDir()
+	if err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(dir, 0o711); err != nil {
+		return nil, fault.Wrap(err, fault.Config, op, "--data-dir cannot be made")
+	}
+	lock := flock.New(filepath.Join(dir, "lock"), flock.SetPermissions(0o600))
+	ok, err := lock.TryLock()
+	if err != nil {
+		return nil, fault.Wrap(err, fault.Config, op, "--data-dir cannot be written")
+	}
+	if !ok {
+		return nil, fault.New(fault.DataDirInUse, op, "another stasis runs on %s", dir)
+	}
+	return &storage{dir: dir, closers: []func() error{lock.Unlock}}, nil
+}
+
+// dataDir is the directory's absolute path.
+func (f storageFlags) dataDir() (string, error) {
+	const op = "storage.data_dir"
+	dir := f.DataDir
+	if dir == "" {
+		var err error
+		if dir, err = defaultDataDir(); err != nil {
+			return "", fault.Wrap(err, fault.Config, op, "there is no home directory to keep data in; give --data-dir")
+		}
+	}
+	dir, err := filepath.Abs(dir)
+	return dir, fault.Wrap(err, fault.Config, op, "--data-dir cannot be used")
+}
+
+// defaultDataDir is where data is kept when no flag says so: for root a place
+// that Chrome's users can pass to, which /root is not.
+func defaultDataDir() (string, error) {
+	if os.Geteuid() == 0 {
+		return "/var/lib/stasis", nil
+	}
+	if data := os.Getenv("XDG_DATA_HOME"); data != "" {
+		return filepath.Join(data, "stasis"), nil
+	}
+	home, err := os.UserHomeDir()
+	return filepath.Join(home, ".local", "share", "stasis"), err
+}
+
+// open opens what is in the directory, and makes what a first start lacks.
+func (s *storage) open(ctx context.Context) (err error) {
+	s.catalogue, err = sqldb.Open(ctx, sqldb.Options{Path: filepath.Join(s.dir, "stasis.db"), Now: time.Now})
+	if err != nil {
+		return err
+	}
+	s.closers = append(s.closers, s.catalogue.Close)
+	store, err := fsstore.Open(filepath.Join(s.dir, "snapshots"), fsstore.Options{})
+	if err != nil {
+		return err
+	}
+	s.store = store
+	s.closers = append(s.closers, store.Close)
+	if s.keys, err = snapshot.LoadOrCreateKeys(s.dir); err != nil {
+		return err
+	}
+	s.vault = snapshot.NewVault(store, s.keys, snapshot.Options{Now: time.Now})
+	return nil
+}
+
+// close closes what take and open opened, last first. It is idempotent.
+func (s *storage) close() error {
+	var errs []error
+	for i := len(s.closers) - 1; i >= 0; i-- {
+		errs = append(errs, s.closers[i]())
+	}
+	s.closers = nil
+	return errors.Join(errs...)
+}

@@ -1,0 +1,75 @@
+package snapshot
+
+import (
+	"context"
+	"iter"
+)
+
+// usersFolder is the folder that holds all locations.
+var usersFolder = Key{"users"}
+
+// Locations lists every location that a store holds something of, ascending.
+// What is there under names that no location has is passed over.
+func Locations(ctx context.Context, s Store) ([]Location, error) {
+	var all []Location
+	for owner, err := range names(ctx, s, usersFolder) {
+		if err != nil {
+			return nil, err
+		}
+		sessions := Key{usersFolder.path + "/" + owner + "/sessions"}
+		for session, err := range names(ctx, s, sessions) {
+			if err != nil {
+				return nil, err
+			}
+			below, err := scopes(ctx, s, Location{Owner: owner, Session: session}, Key{sessions.path + "/" + session + "/scopes"})
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, below...)
+		}
+	}
+	return all, nil
+}
+
+// scopes lists a session's locations.
+func scopes(ctx context.Context, s Store, of Location, folder Key) ([]Location, error) {
+	var all []Location
+	for scope, err := range names(ctx, s, folder) {
+		if err != nil {
+			return nil, err
+		}
+		for id, err := range names(ctx, s, Key{folder.path + "/" + scope}) {
+			if err != nil {
+				return nil, err
+			}
+			of.Scope, of.ScopeID = scope, id
+			if of.Check() == nil {
+				all = append(all, of)
+			}
+		}
+	}
+	return all, nil
+}
+
+// names gives the names in a folder, page by page.
+func names(ctx context.Context, s Store, folder Key) iter.Seq2[string, error] {
+	const page = 1000
+	return func(yield func(string, error) bool) {
+		for after := ""; ; {
+			list, err := s.List(ctx, folder, page, after)
+			if err != nil {
+				yield("", err)
+				return
+			}
+			for _, name := range list {
+				if !yield(name, nil) {
+					return
+				}
+			}
+			if len(list) < page {
+				return
+			}
+			after = list[len(list)-1]
+		}
+	}
+}
