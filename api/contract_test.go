@@ -69,6 +69,8 @@ var sound = []struct {
 	{"GET", "/v1/sessions/live-1/snapshots", "", 200},
 	{"GET", "/v1/sessions/ended-1/snapshots?limit=1&start_after=snap-1", "", 200},
 	{"GET", "/v1/sessions/ended-1/snapshots/latest", "", 200},
+	{"GET", "/v1/snapshots", "", 200},
+	{"GET", "/v1/snapshots?user_id=alice&limit=5&start_after=snap-1", "", 200},
 	{"GET", "/v1/snapshots/snap-1", "", 200},
 	{"DELETE", "/v1/snapshots/snap-1", "", 204},
 	{"POST", "/v1/snapshots?format=playwright&user_id=alice&label=x&save_as_default=true&default_conflict=overwrite", "{}", 201},

@@ -272,6 +272,11 @@ func (f *fake) Snapshots(_ context.Context, _ session.Caller, id string, _ int, 
 	return []session.SnapshotInfo{snapshotInfo()}, "snap-1", f.failure()
 }
 
+func (f *fake) AllSnapshots(_ context.Context, _ session.Caller, user string, _ int, _ string) ([]session.SnapshotInfo, string, error) {
+	_ = f.version(user)
+	return []session.SnapshotInfo{snapshotInfo()}, "snap-1", f.failure()
+}
+
 func (f *fake) Snapshot(context.Context, session.Caller, string) (session.SnapshotInfo, error) {
 	return snapshotInfo(), f.failure()
 }

@@ -59,6 +59,7 @@ func (s *Server) routes() {
 
 	s.route(http.MethodGet, one+"/snapshots", key, s.listSnapshots)
 	s.route(http.MethodGet, one+"/snapshots/latest", key, noQuery(s.latestSnapshot))
+	s.route(http.MethodGet, "/v1/snapshots", key, s.allSnapshots)
 	s.route(http.MethodPost, "/v1/snapshots", key, s.importSnapshot)
 	s.route(http.MethodGet, "/v1/snapshots/:snapshot_id/state", key, s.snapshotState)
 	s.route(http.MethodGet, "/v1/snapshots/:snapshot_id/diff/:other_id", key, s.diffSnapshots)

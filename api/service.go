@@ -78,6 +78,8 @@ type records interface {
 	DefaultHistory(ctx context.Context, c session.Caller, userID string, limit int) ([]profiles.Default, error)
 
 	Snapshots(ctx context.Context, c session.Caller, sessionID string, limit int, startAfter string) (page []session.SnapshotInfo, next string, err error)
+	// AllSnapshots lists a user's; userID "" is everybody that the caller may act for.
+	AllSnapshots(ctx context.Context, c session.Caller, userID string, limit int, startAfter string) (page []session.SnapshotInfo, next string, err error)
 	Snapshot(ctx context.Context, c session.Caller, id string) (session.SnapshotInfo, error)
 	DeleteSnapshot(ctx context.Context, c session.Caller, id string) error
 	Diff(ctx context.Context, c session.Caller, from, to string, values bool) (session.Diff, error)

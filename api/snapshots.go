@@ -31,6 +31,30 @@ func (s *Server) listSnapshots(c *call) error {
 	if err != nil {
 		return err
 	}
+	return c.snapshots(page, next)
+}
+
+func (s *Server) allSnapshots(c *call) error {
+	q := struct {
+		UserID     string `json:"user_id"`
+		Limit      int64  `json:"limit"`
+		StartAfter string `json:"start_after"`
+	}{Limit: defaultPage}
+	if err := c.query(&q); err != nil {
+		return err
+	}
+	if err := firstOf(isUserID("user_id", q.UserID), within("limit", q.Limit, 1, largestPage), isID("start_after", q.StartAfter)); err != nil {
+		return err
+	}
+	page, next, err := s.service.AllSnapshots(c.Request().Context(), c.caller, q.UserID, int(q.Limit), q.StartAfter)
+	if err != nil {
+		return err
+	}
+	return c.snapshots(page, next)
+}
+
+// snapshots answers with a page of them.
+func (c *call) snapshots(page []session.SnapshotInfo, next string) error {
 	answer := snapshotsAnswer{Snapshots: make([]session.SnapshotInfo, 0, len(page)), NextToken: orNull(next)}
 	for _, info := range page {
 		answer.Snapshots = append(answer.Snapshots, wholeSnapshot(info))

@@ -57,9 +57,9 @@ type Catalogue interface {
 	// NewestSnapshot returns the session's last committed one; none is
 	// no_snapshot, an unknown session is session_not_found.
 	NewestSnapshot(ctx context.Context, sessionID string) (Snapshot, error)
-	// Snapshots lists a session's, newest commit first, after an exclusive
-	// cursor (a snapshot ID).
-	Snapshots(ctx context.Context, sessionID string, limit int, startAfter string) ([]Snapshot, error)
+	// Snapshots lists newest commit first; next is the cursor for StartAfter,
+	// empty at the end.
+	Snapshots(ctx context.Context, f SnapshotFilter) (page []Snapshot, next string, err error)
 	// ExpiredSnapshots lists those whose ExpiresAt is past and no default names.
 	ExpiredSnapshots(ctx context.Context, now time.Time) ([]Snapshot, error)
 	// DeleteSnapshot forgets a snapshot; one that any current default names is

@@ -178,6 +178,14 @@ type SessionFilter struct {
 	StartAfter string // exclusive cursor: a session ID of an earlier page
 }
 
+// SnapshotFilter narrows a listing, newest commit first.
+type SnapshotFilter struct {
+	SessionID  string // "" for every session
+	UserID     string // "" for every user
+	Limit      int    // not positive: all
+	StartAfter string // exclusive cursor: a snapshot ID of an earlier page
+}
+
 // Answer is a recorded first answer to a request with an Idempotency-Key.
 type Answer struct {
 	Scope     string // key ID and route, so that keys do not see each other's

@@ -70,19 +70,34 @@ func (c Caller) forUser(userID string) error {
 	return nil
 }
 
-// Snapshots lists a session's snapshots, newest first.
+// Snapshots lists a session's snapshots, newest first, and gives the cursor of
+// the next page.
 func (s *Service) Snapshots(ctx context.Context, c Caller, sessionID string, limit int, startAfter string) ([]SnapshotInfo, string, error) {
 	if _, err := s.record(ctx, c, sessionID); err != nil {
 		return nil, "", err
 	}
-	rows, err := s.Catalogue.Snapshots(ctx, sessionID, limit+1, startAfter)
-	if err != nil {
+	return s.snapshotPage(ctx, profiles.SnapshotFilter{SessionID: sessionID, Limit: limit, StartAfter: startAfter})
+}
+
+// AllSnapshots lists a user's snapshots over all sessions, newest first; where
+// none is named, those of everybody that the caller may act for.
+func (s *Service) AllSnapshots(ctx context.Context, c Caller, userID string, limit int, startAfter string) ([]SnapshotInfo, string, error) {
+	if err := c.require(rightUse); err != nil {
 		return nil, "", err
 	}
-	next := ""
-	if len(rows) > limit {
-		rows = rows[:limit]
-		next = rows[limit-1].ID
+	if userID == "" && !c.AllUsers && !c.Has(rightAdmin) {
+		userID = c.UserID
+	}
+	if userID != "" && !c.mayActFor(userID) {
+		return []SnapshotInfo{}, "", nil
+	}
+	return s.snapshotPage(ctx, profiles.SnapshotFilter{UserID: userID, Limit: limit, StartAfter: startAfter})
+}
+
+func (s *Service) snapshotPage(ctx context.Context, f profiles.SnapshotFilter) ([]SnapshotInfo, string, error) {
+	rows, next, err := s.Catalogue.Snapshots(ctx, f)
+	if err != nil {
+		return nil, "", err
 	}
 	page := make([]SnapshotInfo, 0, len(rows))
 	for _, row := range rows {

@@ -192,6 +192,14 @@ func TestOwnership(t *testing.T) {
 	if page, _, err := r.List(ctx, bob, ListRequest{Limit: 10}); err != nil || len(page) != 0 {
 		t.Errorf("bob lists %d: %v", len(page), err)
 	}
+	for _, userID := range []string{"", "alice"} {
+		if page, _, err := r.AllSnapshots(ctx, bob, userID, 10, ""); err != nil || len(page) != 0 {
+			t.Errorf("bob lists %d snapshots of %q: %v", len(page), userID, err)
+		}
+	}
+	if page, _, err := r.AllSnapshots(ctx, admin, "", 10, ""); err != nil || len(page) == 0 {
+		t.Errorf("an admin lists %d snapshots: %v", len(page), err)
+	}
 	if a, err := r.EndAll(ctx, bob, EndAllRequest{EndRequest: none}); err != nil || a.Deleted {
 		t.Errorf("bob ends all his: %+v, %v", a, err)
 	}

@@ -34,9 +34,12 @@ func TestMain(m *testing.M) {
 // of the scripts needs a Chrome.
 func TestScripts(t *testing.T) {
 	daemons := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if strings.HasPrefix(r.URL.Path, "/v1/extensions") {
+		switch {
+		case strings.HasPrefix(r.URL.Path, "/v1/extensions"):
 			extensionsOf(w, r)
-		} else if r.URL.Path != "/readyz" {
+		case strings.HasPrefix(r.URL.Path, "/v1/snapshots"):
+			snapshotsOf(w, r)
+		case r.URL.Path != "/readyz":
 			w.WriteHeader(http.StatusServiceUnavailable)
 		}
 	}))
@@ -91,6 +94,24 @@ func extensionsOf(w http.ResponseWriter, r *http.Request) {
 			w.WriteHeader(http.StatusConflict)
 			_, _ = fmt.Fprint(w, `{"code":"extension_in_use","message":"a snapshot has it"}`)
 		}
+	}
+}
+
+// snapshotsOf is a daemon's face for snapshots: two of alice's, on two pages, and
+// none of anybody else's.
+func snapshotsOf(w http.ResponseWriter, r *http.Request) {
+	if r.Header.Get("Authorization") != "Bearer the-key-of-the-script" {
+		w.WriteHeader(http.StatusUnauthorized)
+		return
+	}
+	const one = `{"snapshots":[{"id":%q,"session_id":"s-1","user_id":"alice","mode":"memory","label":%q,"created_at":"2026-11-22T04:00:00Z","size_bytes":45000}],"next_token":%s}`
+	switch q := r.URL.Query(); {
+	case q.Has("user_id") && q.Get("user_id") != "alice":
+		_, _ = fmt.Fprint(w, `{"snapshots":[],"next_token":null}`)
+	case q.Get("start_after") == "snap-2":
+		_, _ = fmt.Fprintf(w, one, "snap-1", "", "null")
+	default:
+		_, _ = fmt.Fprintf(w, one, "snap-2", "before the\tmove", `"snap-2"`)
 	}
 }
 

@@ -111,7 +111,7 @@ func testConcurrent(f *fixture) {
 		f.Errorf("%d versions, the newest %+v", len(history), history[0])
 	}
 	for _, s := range sessions {
-		all, err := f.c.Snapshots(f.ctx, s.ID, 0, "")
+		all, _, err := f.c.Snapshots(f.ctx, profiles.SnapshotFilter{SessionID: s.ID})
 		f.must(err)
 		if len(all) != each {
 			f.Errorf("%s has %d snapshots", s.ID, len(all))

@@ -1,6 +1,7 @@
 package profilestest
 
 import (
+	"slices"
 	"time"
 
 	"github.com/stasisd/stasis/fault"
@@ -42,7 +43,7 @@ func testSnapshots(f *fixture) {
 	f.session("t", "user")
 	_, err = f.c.NewestSnapshot(f.ctx, "t")
 	f.code(err, fault.NoSnapshot)
-	all, err := f.c.Snapshots(f.ctx, "t", 0, "")
+	all, _, err := f.c.Snapshots(f.ctx, profiles.SnapshotFilter{SessionID: "t"})
 	f.must(err)
 	f.same(names(all), []string{})
 }
@@ -87,38 +88,59 @@ func testSnapshotOrder(f *fixture) {
 }
 
 func testSnapshotPages(f *fixture) {
-	s, other := f.session("s", "user"), f.session("other", "user")
-	f.commit("foreign", other, nil)
+	s, other, foreign := f.session("s", "user"), f.session("other", "user"), f.session("f", "foreign")
+	f.commit("beside", other, nil)
+	f.commit("foreign", foreign, nil)
 	order := ids("snap", 10)
 	for _, id := range order {
 		f.commit(id, s, nil)
 	}
-	var want, got []string
-	for i := range order {
-		want = append(want, order[len(order)-1-i])
-	}
-	whole, err := f.c.Snapshots(f.ctx, "s", 0, "")
-	f.must(err)
-	f.same(names(whole), want)
-
-	cursor := ""
-	for {
-		page, err := f.c.Snapshots(f.ctx, "s", 3, cursor)
+	slices.Reverse(order)
+	for _, test := range []struct {
+		name   string
+		filter profiles.SnapshotFilter
+		want   []string
+		wrong  []string // cursors of other lists
+	}{
+		{"of a session", profiles.SnapshotFilter{SessionID: "s"}, order, []string{"none", "beside", "foreign"}},
+		{"of a user", profiles.SnapshotFilter{UserID: "user"}, append(slices.Clone(order), "beside"), []string{"none", "foreign"}},
+		{"of both", profiles.SnapshotFilter{SessionID: "f", UserID: "user"}, nil, []string{"foreign", "beside"}},
+		{"all", profiles.SnapshotFilter{}, append(slices.Clone(order), "foreign", "beside"), []string{"none"}},
+	} {
+		whole, next, err := f.c.Snapshots(f.ctx, test.filter)
 		f.must(err)
-		if len(page) == 0 {
-			break
+		f.same(names(whole), test.want)
+		if next != "" {
+			f.Errorf("%s: a whole list goes on after %q", test.name, next)
 		}
-		got = append(got, names(page)...)
-		cursor = page[len(page)-1].ID
-		f.commit("new-"+cursor, s, nil)
-		_, err = f.c.DeleteSnapshot(f.ctx, cursor) // the cursor outlives its snapshot
-		f.must(err)
+		var got []string
+		page := test.filter
+		for page.Limit = 3; ; page.StartAfter = next {
+			var some []profiles.Snapshot
+			some, next, err = f.c.Snapshots(f.ctx, page)
+			f.must(err)
+			got = append(got, names(some)...)
+			if next == "" {
+				break
+			}
+		}
+		f.same(got, test.want)
+		for _, page.StartAfter = range test.wrong {
+			_, _, err = f.c.Snapshots(f.ctx, page)
+			f.code(err, fault.InvalidField)
+		}
 	}
-	f.same(got, want)
-	for _, cursor := range []string{"none", "foreign"} {
-		_, err = f.c.Snapshots(f.ctx, "s", 3, cursor)
-		f.code(err, fault.InvalidField)
-	}
+
+	// A list that is read while it changes: what comes is not seen, and a cursor
+	// outlives its snapshot.
+	_, next, err := f.c.Snapshots(f.ctx, profiles.SnapshotFilter{SessionID: "s", Limit: 3})
+	f.must(err)
+	f.commit("new", s, nil)
+	_, err = f.c.DeleteSnapshot(f.ctx, next)
+	f.must(err)
+	rest, _, err := f.c.Snapshots(f.ctx, profiles.SnapshotFilter{SessionID: "s", StartAfter: next})
+	f.must(err)
+	f.same(names(rest), order[3:])
 }
 
 func testExpiredSnapshots(f *fixture) {

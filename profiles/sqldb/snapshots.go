@@ -71,20 +71,39 @@ func (db *DB) NewestSnapshot(ctx context.Context, sessionID string) (profiles.Sn
 }
 
 // Snapshots implements [profiles.Catalogue].
-func (db *DB) Snapshots(ctx context.Context, sessionID string, limit int, startAfter string) ([]profiles.Snapshot, error) {
+func (db *DB) Snapshots(ctx context.Context, f profiles.SnapshotFilter) ([]profiles.Snapshot, string, error) {
 	const op = "profiles.snapshots"
+	var where string
+	var args []any
+	if f.SessionID != "" {
+		where, args = where+" AND s.session_id = ?", append(args, f.SessionID)
+	}
+	if f.UserID != "" {
+		where, args = where+" AND s.user_id = ?", append(args, []byte(f.UserID))
+	}
 	before := limited(0)
-	if startAfter != "" {
-		err := db.reader.QueryRowContext(ctx, "SELECT sequence FROM commits WHERE snapshot_id = ? AND session_id = ?",
-			startAfter, sessionID).Scan(&before)
+	if f.StartAfter != "" {
+		// One that this filter may have given, and that outlives its snapshot.
+		err := db.reader.QueryRowContext(ctx, "SELECT c.sequence FROM commits c JOIN sessions s ON s.session_id = c.session_id"+
+			" WHERE c.snapshot_id = ?"+where, append([]any{f.StartAfter}, args...)...).Scan(&before)
 		if err != nil {
-			return nil, badCursor(err, op)
+			return nil, "", badCursor(err, op)
 		}
 	}
-	all, err := collect(ctx, db.reader, scanSnapshot, "SELECT "+snapshotColumns+
-		" FROM snapshots WHERE session_id = ? AND sequence < ? ORDER BY sequence DESC LIMIT ?",
-		sessionID, before, limited(limit))
-	return all, failure(op, err)
+	limit := limited(f.Limit)
+	if f.Limit > 0 {
+		limit++ // one more tells whether a page follows
+	}
+	page, err := collect(ctx, db.reader, scanSnapshot, "SELECT "+snapshotColumns+
+		" FROM snapshots s WHERE s.sequence < ?"+where+" ORDER BY s.sequence DESC LIMIT ?",
+		append(append([]any{before}, args...), limit)...)
+	if err != nil {
+		return nil, "", failure(op, err)
+	}
+	if f.Limit > 0 && len(page) > f.Limit {
+		return page[:f.Limit], page[f.Limit-1].ID, nil
+	}
+	return page, "", nil
 }
 
 // badCursor is the failure to find what a cursor names.

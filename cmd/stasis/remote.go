@@ -1,0 +1,49 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+)
+
+// remoteDaemon is a running daemon and the key to it.
+type remoteDaemon struct {
+	URL string `help:"The daemon's address." default:"http://127.0.0.1:8080"`
+	Key string `help:"API key." env:"STASIS_API_KEY" required:""`
+}
+
+// remoteDeadline bounds one call; an upload may take long.
+const remoteDeadline = 10 * time.Minute
+
+// call makes a request and decodes its answer into out, unless that is nil.
+func (r remoteDaemon) call(ctx context.Context, method, path string, body io.Reader, out any) (err error) {
+	ctx, cancel := context.WithTimeout(ctx, remoteDeadline)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, method, strings.TrimSuffix(r.URL, "/")+path, body)
+	if err != nil {
+		return exitError{exitUsage, err.Error()}
+	}
+	req.Header.Set("Authorization", "Bearer "+r.Key)
+	if body != nil {
+		req.Header.Set("Content-Type", "application/octet-stream")
+	}
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return exitError{exitFailed, err.Error()}
+	}
+	defer func() { _ = res.Body.Close() }() // it was only read from
+	if res.StatusCode >= 300 {
+		var refused struct{ Code, Message string }
+		if json.NewDecoder(res.Body).Decode(&refused) != nil || refused.Code == "" {
+			return exitError{exitFailed, "the daemon answered " + res.Status}
+		}
+		return exitError{exitFailed, refused.Code + ": " + refused.Message}
+	}
+	if out == nil {
+		return nil
+	}
+	return json.NewDecoder(res.Body).Decode(out)
+}
