@@ -44,7 +44,7 @@ check: $(LINT)-$(LINT_VER) ## format, vet, lint and the tests that need no Chrom
 # serve one package's Chromes at a time: hence -p.
 .PHONY: test
 test: e2e/clients/node_modules/.package-lock.json ## install what tests need and run all of them, with the race detector
-	@build/need chromium chromium-headless-shell curl php dokuwiki
+	@build/need chromium chromium-headless-shell curl php dokuwiki age zstd
 	@$(UNIT); go test -race -timeout 5m $$packages
 	@go test -race -count 1 -p 1 -timeout 11m $(CHROME)
 
