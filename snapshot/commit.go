@@ -3,6 +3,7 @@ package snapshot
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 
 	"github.com/stasisd/stasis/fault"
@@ -21,6 +22,9 @@ func (v *Vault) commitDocument(ctx context.Context, d Draft, body []byte) (gone 
 	}
 	defer v.locks.lock(d.Location.folder())()
 
+	if err := v.checkManifest(ctx, manifestKey); err != nil {
+		return true, err
+	}
 	nothing := func(context.Context) error { return nil }
 	undoManifest, undoLatest := nothing, nothing
 	created, err := v.store.Create(ctx, document, body)
@@ -49,6 +53,22 @@ func (v *Vault) commitDocument(ctx context.Context, d Draft, body []byte) (gone 
 		_ = undoManifest(ctx)
 	}
 	return undone == nil, errors.Join(err, undone)
+}
+
+// checkManifest is unsupported where a newer version keeps its snapshots: they
+// are not to be mixed with ours. A manifest that is damaged is no hindrance; the
+// save writes another.
+func (v *Vault) checkManifest(ctx context.Context, key Key) error {
+	body, err := v.readOld(ctx, key)
+	if err != nil {
+		return err
+	}
+	var m manifest
+	if json.Unmarshal(body, &m) == nil && m.SchemaVersion != SchemaVersion {
+		return fault.New(fault.Unsupported, "snapshot.save",
+			"the location's manifest has schemaVersion %.20q; this version writes %q", m.SchemaVersion, SchemaVersion)
+	}
+	return nil
 }
 
 // overwrites is how often an object is tried to be written over while other

@@ -11,7 +11,8 @@ import (
 // says that the catalogue knows no other user of it. If the location's latest
 // was this one, the newest that is left takes its place. A missing snapshot is
 // snapshot_not_found; a damaged document is removed, and its archive left,
-// since nothing trustworthy names it. A delete that failed can be repeated.
+// since nothing trustworthy names it; one of a newer version is unsupported and
+// stays. A delete that failed can be repeated.
 func (v *Vault) Delete(ctx context.Context, loc Location, id string, dropArchive bool) error {
 	key, err := loc.DocumentKey(id)
 	if err != nil {
@@ -22,15 +23,17 @@ func (v *Vault) Delete(ctx context.Context, loc Location, id string, dropArchive
 		return err
 	}
 	archive := Key{}
-	if doc, err := parseDocument(body, loc, id); err == nil {
-		if s := doc.snapshot(); v.checkArchiveID(s) == nil {
-			if archive, err = ArchiveKey(s.Archive.ID); err != nil {
-				return err
-			}
-			defer v.locks.lock(archive.String())()
-			if v.unshare(s.Archive.ID, id) {
-				archive = Key{}
-			}
+	doc, err := v.bound(body, loc, id)
+	if fault.Is(err, fault.Unsupported) {
+		return err
+	}
+	if err == nil {
+		if archive, err = ArchiveKey(doc.Data.Archive.ID); err != nil {
+			return err
+		}
+		defer v.locks.lock(archive.String())()
+		if v.unshare(doc.Data.Archive.ID, id) {
+			archive = Key{}
 		}
 	}
 	defer v.locks.lock(loc.folder())()
@@ -62,7 +65,7 @@ func (v *Vault) moveLatest(ctx context.Context, loc Location, id string) error {
 	if body == nil {
 		return nil
 	}
-	doc, bad := parseDocument(body, loc, "")
+	doc, bad := v.bound(body, loc, "")
 	if bad == nil && doc.Data.SnapshotID != id || fault.Is(bad, fault.Unsupported) {
 		return nil
 	}
@@ -108,7 +111,7 @@ func (v *Vault) newestBut(ctx context.Context, loc Location, id string) ([]byte,
 		if err != nil {
 			return nil, err
 		}
-		if _, err := parseDocument(body, loc, all[i]); err == nil {
+		if _, err := v.bound(body, loc, all[i]); err == nil {
 			return body, nil
 		} else if !fault.Is(err, fault.ArchiveDamaged) {
 			return nil, err

@@ -2,6 +2,7 @@ package snapshot
 
 import (
 	"bytes"
+	"crypto/hmac"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -28,15 +29,18 @@ type document struct {
 }
 
 type documentData struct {
-	SnapshotID string         `json:"snapshot_id"`
-	Owner      string         `json:"owner"`
-	SessionID  string         `json:"session_id"`
-	ScopeID    string         `json:"scope_id"`
-	Mode       Mode           `json:"mode"`
-	Archive    Archive        `json:"archive"`
-	Recipients []string       `json:"recipients"` // sealed to, when it was saved
-	Facts      map[string]any `json:"facts"`
-	Sealed     []byte         `json:"sealed,omitempty"` // age file of a sealedPart, base64
+	SnapshotID string   `json:"snapshot_id"`
+	Owner      string   `json:"owner"`
+	SessionID  string   `json:"session_id"`
+	ScopeID    string   `json:"scope_id"`
+	Mode       Mode     `json:"mode"`
+	Archive    Archive  `json:"archive"`
+	Recipients []string `json:"recipients"` // sealed to, when it was saved
+	// MAC is of the whole document, under its owner's key; see [document.encode].
+	// Documents from before 2026-11-22 have none.
+	MAC    string         `json:"mac,omitempty"`
+	Facts  map[string]any `json:"facts"`
+	Sealed []byte         `json:"sealed,omitempty"` // age file of a sealedPart, base64
 }
 
 // sealedPart is what only an identity opens. It repeats the ID, so that it
@@ -73,11 +77,37 @@ func newDocument(d Draft, a Archive, keys Keys) ([]byte, error) {
 		}
 		doc.Data.Sealed = sealed.Bytes()
 	}
-	body, err := json.Marshal(doc)
-	if err == nil && len(body) > maxDocument {
-		err = fmt.Errorf("the document is larger than %d bytes", maxDocument)
+	return doc.encode(keys)
+}
+
+// noMAC stands in a document's bytes in its MAC's place while that is computed.
+const noMAC = "0000000000000000000000000000000000000000000000000000000000000000"
+
+// encode gives the document's bytes, with a MAC that is right. It binds what
+// nothing else does: mode, time and facts, and all that an attacker who may
+// write to the store could change together.
+func (d document) encode(keys Keys) ([]byte, error) {
+	d.Data.MAC = noMAC
+	body, err := json.Marshal(d)
+	if err != nil {
+		return nil, err
 	}
-	return body, err
+	if len(body) > maxDocument {
+		return nil, fmt.Errorf("the document is larger than %d bytes", maxDocument)
+	}
+	mac := keys.documentMAC(d.Data.Owner, body)
+	return bytes.Replace(body, []byte(`"mac":"`+noMAC), []byte(`"mac":"`+mac), 1), nil
+}
+
+// checkMAC reports whether the document that body was parsed to has the MAC
+// that belongs to it, or none.
+func (d *document) checkMAC(keys Keys, body []byte) bool {
+	mac := []byte(d.Data.MAC)
+	if len(mac) == 0 {
+		return true
+	}
+	was := bytes.Replace(body, append([]byte(`"mac":"`), mac...), []byte(`"mac":"`+noMAC), 1)
+	return hmac.Equal(mac, []byte(keys.documentMAC(d.Data.Owner, was)))
 }
 
 // parseDocument reads the document that should be snapshot id at loc; an empty

@@ -70,8 +70,15 @@ func (k Keys) GoString() string { return k.String() }
 // the secret can neither tell contents from names nor make a document whose
 // archive passes for an owner's.
 func (k Keys) archiveID(owner string, tarSHA256 [sha256.Size]byte) string {
-	return hex.EncodeToString(keyed(keyed(k.naming, []byte("owner "+owner)), tarSHA256[:]))
+	return hex.EncodeToString(keyed(k.ownerKey(owner), tarSHA256[:]))
 }
+
+// documentMAC is the MAC of an owner's document, in hex.
+func (k Keys) documentMAC(owner string, body []byte) string {
+	return hex.EncodeToString(keyed(k.ownerKey(owner), append([]byte("document "), body...)))
+}
+
+func (k Keys) ownerKey(owner string) []byte { return keyed(k.naming, []byte("owner "+owner)) }
 
 // Derive is a secret for a use that is not the vault's own, from the naming
 // secret: 32 bytes, the same at each start.

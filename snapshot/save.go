@@ -69,7 +69,7 @@ func (v *Vault) save(ctx context.Context, d Draft, list []*packEntry) (s Snapsho
 	body, err := newDocument(d, archive, v.keys)
 	var doc *document
 	if err == nil {
-		doc, err = parseDocument(body, d.Location, d.ID)
+		doc, err = v.bound(body, d.Location, d.ID)
 		err = fault.Wrap(err, fault.SaveFailed, "snapshot.save", "the snapshot's document would not be valid")
 	}
 	gone := true

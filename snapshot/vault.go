@@ -96,17 +96,27 @@ func (v *Vault) openKey(ctx context.Context, key Key, loc Location, id string) (
 	return v.parse(body, loc, id)
 }
 
-// parse checks a document whole: its form, its place, that its archive's name
-// follows from the owner and the tar's hash, and its sealed part.
-func (v *Vault) parse(body []byte, loc Location, id string) (Snapshot, error) {
+// bound parses a document and checks all that needs no identity: its form, its
+// place, its MAC, and that its archive's name follows from the owner and the
+// tar's hash.
+func (v *Vault) bound(body []byte, loc Location, id string) (*document, error) {
 	doc, err := parseDocument(body, loc, id)
+	if err != nil {
+		return nil, err
+	}
+	if !doc.checkMAC(v.keys, body) {
+		return nil, damaged(doc.Data.SnapshotID, "its document is not as it was written", nil)
+	}
+	return doc, v.checkArchiveID(doc.snapshot())
+}
+
+// parse checks a document whole, its sealed part too.
+func (v *Vault) parse(body []byte, loc Location, id string) (Snapshot, error) {
+	doc, err := v.bound(body, loc, id)
 	if err != nil {
 		return Snapshot{}, err
 	}
 	s := doc.snapshot()
-	if err := v.checkArchiveID(s); err != nil {
-		return Snapshot{}, err
-	}
 	if len(v.keys.identities) > 0 {
 		if s.Private, err = doc.private(v.keys); err != nil {
 			return Snapshot{}, err

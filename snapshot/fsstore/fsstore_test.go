@@ -38,6 +38,8 @@ func TestBehindFaultstore(t *testing.T) {
 
 func TestVaultWithFaults(t *testing.T) { storetest.RunVault(t, open) }
 
+func TestDamage(t *testing.T) { storetest.RunDamage(t, open, 61) }
+
 var place = snapshot.Location{
 	Owner: "0123456789abcdef0123456789abcdef", Session: "s-1", Scope: "agent", ScopeID: "browser",
 }

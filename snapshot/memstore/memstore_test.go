@@ -41,3 +41,5 @@ func TestCapacity(t *testing.T) {
 		t.Errorf("after Abort: %d, %v", free, err)
 	}
 }
+
+func TestDamage(t *testing.T) { storetest.RunDamage(t, open, 17) }
