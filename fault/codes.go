@@ -18,6 +18,7 @@ const (
 	KeyNotFound       Code = "key_not_found"       // 404
 	FileNotFound      Code = "file_not_found"      // 404
 	ExtensionNotFound Code = "extension_not_found" // 404: also somebody else's
+	RunNotFound       Code = "run_not_found"       // 404: the session has no such run
 
 	NoSnapshot        Code = "no_snapshot"         // 409: the source was never saved
 	SessionExists     Code = "session_exists"      // 409: the chosen ID is taken
@@ -65,6 +66,7 @@ var texts = map[Code]string{
 	SessionNotFound: "no such session", SnapshotNotFound: "no such snapshot",
 	UserNotFound: "no such user", DefaultNotFound: "the user has no default environment",
 	KeyNotFound: "no such key", FileNotFound: "no such file",
+	RunNotFound:       "no such run",
 	ExtensionNotFound: "no such extension", ExtensionInUse: "a snapshot has the extension",
 	InvalidExtension: "the extension is not valid",
 	NoSnapshot:       "nothing was saved yet", SessionExists: "the session ID is taken",

@@ -8,7 +8,7 @@ import (
 // Catalogue is the durable record. Every method is safe for concurrent use,
 // and each one that writes is one transaction: it happens whole or not at
 // all. What is not found is a fault with the matching code
-// (session_not_found, snapshot_not_found, default_not_found, key_not_found).
+// (session_not_found, snapshot_not_found, default_not_found, key_not_found, run_not_found).
 // Failures of the database itself are store_full, timeout when the context's
 // deadline passed, or store_failed; a cancelled context stays recognisable
 // with errors.Is.
@@ -77,6 +77,7 @@ type Catalogue interface {
 	DefaultHistory(ctx context.Context, userID string, limit int) ([]Default, error)
 
 	Extensions
+	Runs
 
 	// ClaimAnswer records that a request with this key began. fresh is false
 	// when it was claimed before; then a is what is known of the first one.

@@ -32,6 +32,9 @@ func commitForever() bool {
 		if err = db.CreateSession(ctx, s); err != nil {
 			break
 		}
+		if err = keepRecord(ctx, db, s); err != nil {
+			break
+		}
 		_, err = db.Commit(ctx, profiles.Commit{
 			Snapshot: profiles.Snapshot{ID: id, SessionID: s.ID, UserID: "user", CreatedAt: s.CreatedAt},
 			Move:     &profiles.Move{Overwrite: true},
@@ -43,6 +46,49 @@ func commitForever() bool {
 	}
 	fmt.Fprintln(os.Stderr, err)
 	return true
+}
+
+// keepRecord makes a run of the session, which a kill leaves open, with events
+// whose types tell their numbers.
+func keepRecord(ctx context.Context, db *sqldb.DB, s profiles.Session) error {
+	run, err := db.BeginRun(ctx, profiles.Run{ID: "r-" + s.ID, SessionID: s.ID, StartedAt: s.CreatedAt})
+	for i := 0; err == nil && i < 9; i += 3 {
+		batch := make([]profiles.Event, 3)
+		for j := range batch {
+			batch[j] = profiles.Event{Type: fmt.Sprint(i + j + 1), At: s.CreatedAt}
+		}
+		_, err = db.AddEvents(ctx, run.ID, batch, profiles.EventBounds{Count: 7})
+	}
+	return err
+}
+
+// checkRecord looks at what keepRecord wrote: whole batches, and no number twice
+// or left out. Whoever goes on writes the next one.
+func checkRecord(t *testing.T, db *sqldb.DB) {
+	t.Helper()
+	open, err := db.OpenRuns(t.Context())
+	if err != nil || len(open) == 0 {
+		t.Fatalf("%d runs were left open: %v", len(open), err)
+	}
+	for _, r := range open {
+		added, err := db.AddEvents(t.Context(), r.ID, []profiles.Event{{Type: "after", At: time.Unix(1, 0)}}, profiles.EventBounds{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		page, err := db.Events(t.Context(), r.ID, 0, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		last := page.LatestExclusive - 1
+		if (last-1)%3 != 0 || added[0].Sequence != last || int64(len(page.Events)) != last-page.First+1 {
+			t.Errorf("run %s has %d events from %d to %d", r.ID, len(page.Events), page.First, last)
+		}
+		for i, e := range page.Events {
+			if e.Sequence != page.First+int64(i) || e.Sequence < last && e.Type != fmt.Sprint(e.Sequence) {
+				t.Errorf("run %s: event %d is %+v", r.ID, i, e)
+			}
+		}
+	}
 }
 
 // What was reported as committed is there after the process was killed while
@@ -83,6 +129,7 @@ func TestKilled(t *testing.T) {
 	if ended != len(history) {
 		t.Errorf("%d sessions ended, %d versions", ended, len(history))
 	}
+	checkRecord(t, db)
 }
 
 // killWhileCommitting runs the child, kills it after n commits and returns

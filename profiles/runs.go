@@ -1,0 +1,99 @@
+package profiles
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+)
+
+// RunStatus is how a run is. All but RunRunning are final.
+type RunStatus string
+
+// The statuses of a run.
+const (
+	RunRunning   RunStatus = "running"
+	RunCompleted RunStatus = "completed" // ended as somebody asked
+	RunFailed    RunStatus = "failed"    // its Chrome or its daemon died, or a save cost it its Chrome
+	RunCancelled RunStatus = "cancelled" // ended by the daemon: a limit, or its stop
+)
+
+// Run is one lifetime of a session's browser.
+type Run struct {
+	ID        string
+	SessionID string
+	Number    int64 // 1, 2, … within the session, given by the catalogue
+	Status    RunStatus
+	Cause     string // why it ended, for people
+	StartedAt time.Time
+	EndedAt   time.Time // zero while it runs
+}
+
+// Event is one numbered record in a run.
+type Event struct {
+	RunID    string
+	Sequence int64 // 1, 2, … within the run without gaps, given by the catalogue
+	Type     string
+	At       time.Time
+	Data     json.RawMessage // kept byte for byte
+	// Sealed is Data before secrets in it were masked: opaque here. nil where
+	// there were none.
+	Sealed []byte
+}
+
+// Size is what an event counts against [EventBounds], in bytes.
+func (e Event) Size() int64 { return int64(len(e.Type) + len(e.Data) + len(e.Sealed)) }
+
+// EventBounds say what is kept of a run's events; zero values bound nothing. What
+// is over is trimmed from the oldest on. The newest event always stays.
+type EventBounds struct {
+	Count int64
+	Bytes int64 // sum of the events' sizes
+}
+
+// EventPage is a part of a run's events, in order.
+type EventPage struct {
+	Events          []Event
+	First           int64 // sequence of the oldest event that is kept; LatestExclusive if none is
+	LatestExclusive int64 // sequence that the next event will have
+	NextAfter       int64 // the after of the next page
+	Gap             bool  // events after the one asked for, and before this page, were trimmed
+	HasMore         bool  // there are events after this page
+}
+
+// MaxEventPage bounds the events of a page, in bytes; a page has one at least.
+const MaxEventPage = 4 << 20
+
+// RunEnd is how a run ends, with the events that are its last.
+type RunEnd struct {
+	RunID   string
+	Status  RunStatus
+	Cause   string
+	EndedAt time.Time
+	Last    []Event
+}
+
+// Runs are the records of what happened in sessions; a part of [Catalogue].
+type Runs interface {
+	// BeginRun records a run that runs, and gives it its number. A session that
+	// is not there is session_not_found.
+	BeginRun(ctx context.Context, r Run) (Run, error)
+	// EndRun ends a run, once: of one that has ended nothing changes, and it
+	// comes back as it is. A run that is not there is run_not_found, here and below.
+	EndRun(ctx context.Context, e RunEnd, keep EventBounds) (Run, error)
+	Run(ctx context.Context, id string) (Run, error)
+	// Runs lists a session's, oldest first. OpenRuns lists those of all sessions
+	// that have not ended.
+	Runs(ctx context.Context, sessionID string) ([]Run, error)
+	OpenRuns(ctx context.Context) ([]Run, error)
+
+	// AddEvents appends to a run, all of them or none, gives each its sequence in
+	// the transaction that writes it, and trims what is over. A run that has ended
+	// takes no more (session_not_running).
+	AddEvents(ctx context.Context, runID string, events []Event, keep EventBounds) ([]Event, error)
+	// Events gives those after a sequence, at most limit and [MaxEventPage]. An
+	// after beyond the last event is invalid_field.
+	Events(ctx context.Context, runID string, after int64, limit int) (EventPage, error)
+	// ExpireEvents trims from every run the oldest events, as far as all of them
+	// were made before the time.
+	ExpireEvents(ctx context.Context, before time.Time) error
+}

@@ -1,0 +1,171 @@
+package sqldb
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+
+	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/profiles"
+)
+
+const runColumns = "run_id, session_id, number, status, cause, started_at, ended_at"
+
+func scanRun(r row) (profiles.Run, error) {
+	var run profiles.Run
+	return run, r.Scan(&run.ID, &run.SessionID, &run.Number, &run.Status, &run.Cause, moment{&run.StartedAt}, moment{&run.EndedAt})
+}
+
+func runByID(ctx context.Context, q querier, id, op string) (profiles.Run, error) {
+	run, err := scanRun(q.QueryRowContext(ctx, "SELECT "+runColumns+" FROM runs WHERE run_id = ?", id))
+	return run, orMissing(err, fault.RunNotFound, op)
+}
+
+// BeginRun implements [profiles.Runs].
+func (db *DB) BeginRun(ctx context.Context, r profiles.Run) (profiles.Run, error) {
+	const op = "profiles.begin_run"
+	err := db.write(ctx, op, func(tx *sql.Tx) error {
+		if _, err := sessionByID(ctx, tx, r.SessionID, op); err != nil {
+			return err
+		}
+		err := tx.QueryRowContext(ctx, "SELECT COALESCE(MAX(number), 0) + 1 FROM runs WHERE session_id = ?", r.SessionID).Scan(&r.Number)
+		if err != nil {
+			return err
+		}
+		_, err = tx.ExecContext(ctx, "INSERT INTO runs ("+runColumns+") VALUES (?, ?, ?, ?, ?, ?, ?)",
+			r.ID, r.SessionID, r.Number, profiles.RunRunning, "", stamp(r.StartedAt), 0)
+		if err != nil {
+			return err
+		}
+		r, err = runByID(ctx, tx, r.ID, op)
+		return err
+	})
+	if err != nil {
+		return profiles.Run{}, err
+	}
+	return r, nil
+}
+
+// EndRun implements [profiles.Runs].
+func (db *DB) EndRun(ctx context.Context, e profiles.RunEnd, keep profiles.EventBounds) (profiles.Run, error) {
+	const op = "profiles.end_run"
+	var run profiles.Run
+	err := db.write(ctx, op, func(tx *sql.Tx) (err error) {
+		if run, err = runByID(ctx, tx, e.RunID, op); err != nil || run.Status != profiles.RunRunning {
+			return err
+		}
+		if _, err := appendEvents(ctx, tx, e.RunID, e.Last, keep, op); err != nil {
+			return err
+		}
+		if _, err = tx.ExecContext(ctx, "UPDATE runs SET status = ?, cause = ?, ended_at = ? WHERE run_id = ?",
+			e.Status, e.Cause, stamp(e.EndedAt), e.RunID); err != nil {
+			return err
+		}
+		run, err = runByID(ctx, tx, e.RunID, op)
+		return err
+	})
+	if err != nil {
+		return profiles.Run{}, err
+	}
+	return run, nil
+}
+
+// Run implements [profiles.Runs].
+func (db *DB) Run(ctx context.Context, id string) (profiles.Run, error) {
+	return runByID(ctx, db.reader, id, "profiles.run")
+}
+
+// Runs implements [profiles.Runs].
+func (db *DB) Runs(ctx context.Context, sessionID string) ([]profiles.Run, error) {
+	all, err := collect(ctx, db.reader, scanRun, "SELECT "+runColumns+" FROM runs WHERE session_id = ? ORDER BY number", sessionID)
+	return all, failure("profiles.runs", err)
+}
+
+// OpenRuns implements [profiles.Runs].
+func (db *DB) OpenRuns(ctx context.Context) ([]profiles.Run, error) {
+	// The status stands in the statement, or the index of open runs would not be used.
+	all, err := collect(ctx, db.reader, scanRun, "SELECT "+runColumns+" FROM runs WHERE status = 'running' ORDER BY run_id")
+	return all, failure("profiles.open_runs", err)
+}
+
+// AddEvents implements [profiles.Runs].
+func (db *DB) AddEvents(ctx context.Context, runID string, events []profiles.Event, keep profiles.EventBounds) ([]profiles.Event, error) {
+	const op = "profiles.add_events"
+	var added []profiles.Event
+	err := db.write(ctx, op, func(tx *sql.Tx) error {
+		run, err := runByID(ctx, tx, runID, op)
+		if err != nil {
+			return err
+		}
+		if run.Status != profiles.RunRunning {
+			return fault.New(fault.SessionNotRunning, op, "the run has ended")
+		}
+		added, err = appendEvents(ctx, tx, runID, events, keep, op)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return added, nil
+}
+
+// extent is what a run has of events: those from first up to next, and their
+// size.
+type extent struct{ first, next, bytes int64 }
+
+// appendEvents numbers events, writes them and trims what is over.
+func appendEvents(ctx context.Context, tx *sql.Tx, runID string, events []profiles.Event, keep profiles.EventBounds, op string) ([]profiles.Event, error) {
+	var x extent
+	err := tx.QueryRowContext(ctx, "SELECT first_sequence, next_sequence, event_bytes FROM runs WHERE run_id = ?", runID).
+		Scan(&x.first, &x.next, &x.bytes)
+	if err != nil {
+		return nil, orMissing(err, fault.RunNotFound, op)
+	}
+	added := make([]profiles.Event, 0, len(events))
+	for _, e := range events {
+		e.RunID, e.Sequence, e.At = runID, x.next, e.At.UTC()
+		_, err := tx.ExecContext(ctx, "INSERT INTO events (run_id, sequence, type, at, data, sealed, size) VALUES (?, ?, ?, ?, ?, ?, ?)",
+			runID, e.Sequence, e.Type, stamp(e.At), blob(e.Data), e.Sealed, e.Size())
+		if err != nil {
+			return nil, err
+		}
+		x.next, x.bytes, added = x.next+1, x.bytes+e.Size(), append(added, e)
+	}
+	if err := x.trim(ctx, tx, runID, keep); err != nil {
+		return nil, err
+	}
+	return added, x.write(ctx, tx, runID)
+}
+
+// trim counts the oldest events out, as far as they are over the bounds, and
+// deletes them.
+func (x *extent) trim(ctx context.Context, tx *sql.Tx, runID string, keep profiles.EventBounds) error {
+	over := func() bool {
+		return x.first < x.next-1 && (keep.Count > 0 && x.next-x.first > keep.Count || keep.Bytes > 0 && x.bytes > keep.Bytes)
+	}
+	if !over() {
+		return nil
+	}
+	rows, err := tx.QueryContext(ctx, "SELECT size FROM events WHERE run_id = ? ORDER BY sequence", runID)
+	if err != nil {
+		return err
+	}
+	for over() && rows.Next() {
+		var size int64
+		if err := rows.Scan(&size); err != nil {
+			return errors.Join(err, rows.Close())
+		}
+		x.first, x.bytes = x.first+1, x.bytes-size
+	}
+	if err := errors.Join(rows.Err(), rows.Close()); err != nil {
+		return err
+	}
+	_, err = tx.ExecContext(ctx, "DELETE FROM events WHERE run_id = ? AND sequence < ?", runID, x.first)
+	return err
+}
+
+func (x *extent) write(ctx context.Context, tx *sql.Tx, runID string) error {
+	_, err := tx.ExecContext(ctx, "UPDATE runs SET first_sequence = ?, next_sequence = ?, event_bytes = ? WHERE run_id = ?",
+		x.first, x.next, x.bytes, runID)
+	return err
+}
