@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
@@ -291,6 +292,45 @@ func (f *fake) Diff(_ context.Context, _ session.Caller, from, to string, values
 		NotCompared: []state.Uncompared{{Name: "hsts", Reason: "it was not counted"}}}, f.failure()
 }
 func (f *fake) DeleteSnapshot(context.Context, session.Caller, string) error { return f.failure() }
+
+// What the fake's agents have.
+const (
+	documentID = "01900000-0000-7000-8000-000000000001"
+	manifest   = `{"schemaVersion":"1.0","updatedAt":"2026-11-22T04:34:40.908Z"}`
+	document   = `{"scope":"agent","schemaVersion":"1.0","createdAt":"2026-11-22T04:34:40.908Z","data":{"a":[{"b":null}]},"appData":{}}`
+)
+
+// SaveDocument remembers the body by session, scope, scope ID, ID and whether it is the latest.
+func (f *fake) SaveDocument(_ context.Context, _ session.Caller, at session.AgentScope, id string, body []byte, latest bool) error {
+	f.mu.Lock()
+	f.uploads[fmt.Sprint(at, id, latest)] = body
+	f.mu.Unlock()
+	return f.failure()
+}
+
+func (f *fake) Document(context.Context, session.Caller, session.AgentScope, string) ([]byte, error) {
+	return []byte(document), f.failure()
+}
+
+func (f *fake) DocumentIDs(_ context.Context, _ session.Caller, _ session.AgentScope, limit int, _ string) ([]string, string, error) {
+	if limit > 1 {
+		return nil, "", f.failure()
+	}
+	return []string{documentID}, documentID, f.failure()
+}
+
+func (f *fake) DeleteDocument(context.Context, session.Caller, session.AgentScope, string) error {
+	return f.failure()
+}
+
+func (f *fake) Manifest(context.Context, session.Caller, session.AgentScope) ([]byte, error) {
+	return []byte(manifest), f.failure()
+}
+
+func (f *fake) SaveManifest(_ context.Context, _ session.Caller, at session.AgentScope, body []byte) error {
+	return f.SaveDocument(context.Background(), session.Caller{}, at, "manifest", body, false)
+}
+func (f *fake) DeleteDocuments(context.Context, session.Caller, string) error { return f.failure() }
 
 func (f *fake) ListFiles(context.Context, session.Caller, string) ([]session.FileInfo, error) {
 	return []session.FileInfo{{Name: "a b.html", Size: 4, ModTime: born}}, f.failure()

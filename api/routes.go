@@ -67,6 +67,15 @@ func (s *Server) routes() {
 	s.route(http.MethodGet, "/v1/snapshots/:snapshot_id", key, noQuery(s.getSnapshot))
 	s.route(http.MethodDelete, "/v1/snapshots/:snapshot_id", key, noQuery(s.deleteSnapshot))
 
+	const scope = one + "/scopes/:scope/:scope_id"
+	s.route(http.MethodPut, scope+"/snapshots/:snapshot_id", key, s.putDocument)
+	s.route(http.MethodGet, scope+"/snapshots/:snapshot_id", key, noQuery(s.getDocument))
+	s.route(http.MethodDelete, scope+"/snapshots/:snapshot_id", key, noQuery(s.deleteDocument))
+	s.route(http.MethodGet, scope+"/snapshots", key, s.listDocuments)
+	s.route(http.MethodGet, scope+"/manifest", key, noQuery(s.getManifest))
+	s.route(http.MethodPut, scope+"/manifest", key, noQuery(s.putManifest))
+	s.route(http.MethodDelete, one+"/scopes", key, noQuery(s.deleteDocuments))
+
 	s.route(http.MethodGet, "/v1/users/:user_id", key, noQuery(s.getUser))
 	s.route(http.MethodPatch, "/v1/users/:user_id", key, noQuery(s.patchUser))
 	s.route(http.MethodPost, "/v1/users/:user_id/default/check", key, noQuery(s.checkDefault))

@@ -20,6 +20,7 @@ type Service interface {
 	driver
 	records
 	porter
+	documents
 	files
 	extensions
 	// Ready tells whether sessions can be taken.
@@ -93,6 +94,19 @@ type porter interface {
 	Archive(ctx context.Context, c session.Caller, id string) (io.ReadCloser, error)
 	// Import stores nothing after an error, the body's own included.
 	Import(ctx context.Context, c session.Caller, r session.Import, body io.Reader) (session.ImportAnswer, error)
+}
+
+// documents are agents' own, kept byte for byte; what is wrong with a place, an
+// ID or a body is a fault that names it.
+type documents interface {
+	SaveDocument(ctx context.Context, c session.Caller, at session.AgentScope, id string, body []byte, latest bool) error
+	Document(ctx context.Context, c session.Caller, at session.AgentScope, id string) ([]byte, error)
+	DocumentIDs(ctx context.Context, c session.Caller, at session.AgentScope, limit int, startAfter string) (ids []string, next string, err error)
+	DeleteDocument(ctx context.Context, c session.Caller, at session.AgentScope, id string) error
+	Manifest(ctx context.Context, c session.Caller, at session.AgentScope) ([]byte, error)
+	SaveManifest(ctx context.Context, c session.Caller, at session.AgentScope, body []byte) error
+	// DeleteDocuments removes all of a session's, and is idempotent.
+	DeleteDocuments(ctx context.Context, c session.Caller, sessionID string) error
 }
 
 // files are a session's; names are single path elements.

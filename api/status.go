@@ -14,13 +14,13 @@ func statusOf(code fault.Code) int {
 		return http.StatusBadRequest
 	case fault.Unauthorized:
 		return http.StatusUnauthorized
-	case fault.Forbidden:
+	case fault.Forbidden, fault.ScopeReserved:
 		return http.StatusForbidden
 	case fault.NotFound, fault.SessionNotFound, fault.SnapshotNotFound, fault.UserNotFound,
 		fault.DefaultNotFound, fault.KeyNotFound, fault.FileNotFound, fault.ExtensionNotFound, fault.RunNotFound:
 		return http.StatusNotFound
 	case fault.NoSnapshot, fault.SessionExists, fault.SessionEnding, fault.SessionNotRunning,
-		fault.EnvironmentInUse, fault.VersionConflict, fault.SnapshotInUse, fault.ExtensionInUse, fault.NoLoginCheck, fault.RequestInProgress:
+		fault.EnvironmentInUse, fault.VersionConflict, fault.SnapshotInUse, fault.SnapshotExists, fault.ExtensionInUse, fault.NoLoginCheck, fault.RequestInProgress:
 		return http.StatusConflict
 	case fault.TooLarge:
 		return http.StatusRequestEntityTooLarge

@@ -9,6 +9,7 @@ const (
 	InvalidRequest Code = "invalid_request" // 400: not JSON, wrong type, too long
 	Unauthorized   Code = "unauthorized"    // 401: no key, unknown key, spent ticket
 	Forbidden      Code = "forbidden"       // 403: the key lacks the right; foreign Origin
+	ScopeReserved  Code = "scope_reserved"  // 403: the scope ID is kept for Stasis's own snapshots
 
 	NotFound          Code = "not_found"           // 404: no such route or object
 	SessionNotFound   Code = "session_not_found"   // 404: also somebody else's
@@ -27,6 +28,7 @@ const (
 	EnvironmentInUse  Code = "environment_in_use"  // 409: on_live=fail and another holds it
 	VersionConflict   Code = "version_conflict"    // 409: if_version lost the race
 	SnapshotInUse     Code = "snapshot_in_use"     // 409: a user's default names it
+	SnapshotExists    Code = "snapshot_exists"     // 409: another document has the ID
 	NoLoginCheck      Code = "no_login_check"      // 409: the user's settings have none
 	ExtensionInUse    Code = "extension_in_use"    // 409: a snapshot has it
 	RequestInProgress Code = "request_in_progress" // 409: same Idempotency-Key, not answered yet
@@ -62,7 +64,7 @@ const (
 
 var texts = map[Code]string{
 	InvalidRequest: "the request is malformed", Unauthorized: "a valid API key is needed",
-	Forbidden: "the key does not allow this", NotFound: "no such resource",
+	Forbidden: "the key does not allow this", ScopeReserved: "the scope is not for agents' documents", NotFound: "no such resource",
 	SessionNotFound: "no such session", SnapshotNotFound: "no such snapshot",
 	UserNotFound: "no such user", DefaultNotFound: "the user has no default environment",
 	KeyNotFound: "no such key", FileNotFound: "no such file",
@@ -73,6 +75,7 @@ var texts = map[Code]string{
 	SessionEnding: "the session is being ended", SessionNotRunning: "the session is not running",
 	EnvironmentInUse: "another live session holds this environment",
 	VersionConflict:  "another version is current", SnapshotInUse: "the snapshot is in use",
+	SnapshotExists:    "the snapshot ID is taken",
 	NoLoginCheck:      "no login check is set",
 	RequestInProgress: "the first request with this Idempotency-Key is still running",
 	IdempotencyReused: "the Idempotency-Key was used with another request",

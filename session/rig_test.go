@@ -92,7 +92,7 @@ func (r *rig) daemon(change func(*Config)) *Service {
 		r.t.Fatal(err)
 	}
 	s := New(cfg, Deps{Extensions: store, Browsers: r.browsers, Vault: snapshot.NewVault(r.store, r.keys, snapshot.Options{Now: r.clock.now}),
-		Catalogue: r.catalogue, Now: r.clock.now, Log: slog.New(slog.DiscardHandler)})
+		Documents: snapshot.NewDocuments(r.store, snapshot.Options{Now: r.clock.now}), Catalogue: r.catalogue, Now: r.clock.now, Log: slog.New(slog.DiscardHandler)})
 	r.t.Cleanup(func() {
 		r.browsers.works()
 		r.store.FailAt(0, faultstore.Refuse, nil)

@@ -43,6 +43,7 @@ type Config struct {
 type Deps struct {
 	Browsers  Browsers
 	Vault     *snapshot.Vault
+	Documents *snapshot.Documents // agents' own
 	Catalogue profiles.Catalogue
 	// Extensions keeps the files of uploaded extensions.
 	Extensions *extension.Store

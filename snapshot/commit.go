@@ -16,7 +16,7 @@ func (v *Vault) commitDocument(ctx context.Context, d Draft, body []byte) (gone 
 	document, e1 := d.Location.DocumentKey(d.ID)
 	manifestKey, e2 := d.Location.ManifestKey()
 	latest, e3 := d.Location.LatestKey()
-	manifest, e4 := v.manifest()
+	manifest, e4 := newManifest(v.opts.Now())
 	if err := errors.Join(e1, e2, e3, e4); err != nil {
 		return true, err
 	}

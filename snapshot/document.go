@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strings"
 	"time"
 
 	"github.com/stasisd/stasis/fault"
@@ -132,7 +131,7 @@ func parseDocument(body []byte, loc Location, id string) (*document, error) {
 		return nil, fault.New(fault.Unsupported, "snapshot.document",
 			"snapshot %s has schemaVersion %.20q; this version reads %q", called, v, SchemaVersion)
 	}
-	if err := oneNameOnce(json.NewDecoder(bytes.NewReader(body))); err != nil {
+	if err := oneNameOnce(body, foldedName); err != nil {
 		return nil, bad("is ambiguous", err)
 	}
 	doc := &document{}
@@ -205,45 +204,4 @@ func (d *document) private(keys Keys) (json.RawMessage, error) {
 func tarSum(a Archive) (sum [32]byte) {
 	_, _ = hex.Decode(sum[:], []byte(a.TarSHA256)) // its form was checked
 	return sum
-}
-
-// oneNameOnce reads one JSON value and nothing after it, and fails when an
-// object has two names that Go's decoder would take for the same field.
-func oneNameOnce(d *json.Decoder) error {
-	if err := nextValue(d); err != nil {
-		return err
-	}
-	if _, err := d.Token(); err != io.EOF {
-		return errors.New("something follows the document")
-	}
-	return nil
-}
-
-func nextValue(d *json.Decoder) error {
-	token, err := d.Token()
-	if err != nil {
-		return err
-	}
-	if token != json.Delim('{') && token != json.Delim('[') {
-		return nil
-	}
-	seen := map[string]bool{}
-	for d.More() {
-		if token == json.Delim('{') {
-			name, err := d.Token()
-			if err != nil {
-				return err
-			}
-			folded := strings.ToLower(strings.ToUpper(name.(string))) // a name is always a string
-			if seen[folded] {
-				return errors.New("a name is there twice")
-			}
-			seen[folded] = true
-		}
-		if err := nextValue(d); err != nil {
-			return err
-		}
-	}
-	_, err = d.Token()
-	return err
 }

@@ -36,11 +36,11 @@ func (l Location) Check() error {
 	case !ownerForm.MatchString(l.Owner):
 		return fault.New(fault.InvalidField, op, "owner must be 32 hex digits")
 	case !elementForm.MatchString(l.Session):
-		return fault.New(fault.InvalidField, op, "a session ID must match %s", elementForm)
+		return fault.New(fault.InvalidField, op, "session_id: must match %s", elementForm)
 	case l.Scope != "agent" && l.Scope != "multiAgent":
-		return fault.New(fault.InvalidField, op, "scope must be agent or multiAgent")
+		return fault.New(fault.InvalidField, op, "scope: must be one of agent, multiAgent")
 	case !elementForm.MatchString(l.ScopeID):
-		return fault.New(fault.InvalidField, op, "a scope ID must match %s", elementForm)
+		return fault.New(fault.InvalidField, op, "scope_id: must match %s", elementForm)
 	}
 	return nil
 }
@@ -48,13 +48,18 @@ func (l Location) Check() error {
 // CheckID reports whether id is a snapshot ID: a UUIDv7 in lower case.
 func CheckID(id string) error {
 	if !snapshotForm.MatchString(id) {
-		return fault.New(fault.InvalidField, "snapshot.id", "a snapshot ID must be a UUIDv7 in lower case")
+		return fault.New(fault.InvalidField, "snapshot.id", "snapshot_id: must be a UUIDv7 in lower case")
 	}
 	return nil
 }
 
 func (l Location) folder() string {
-	return "users/" + l.Owner + "/sessions/" + l.Session + "/scopes/" + l.Scope + "/" + l.ScopeID + "/snapshots"
+	return l.scopesFolder().path + "/" + l.Scope + "/" + l.ScopeID + "/snapshots"
+}
+
+// scopesFolder names the folder of all scopes of the location's session.
+func (l Location) scopesFolder() Key {
+	return Key{usersFolder.path + "/" + l.Owner + "/sessions/" + l.Session + "/scopes"}
 }
 
 func (l Location) key(name string) (Key, error) {

@@ -3,22 +3,26 @@ package snapshot
 import (
 	"context"
 	"encoding/json"
-	"errors"
-	"io"
-	"strings"
 	"sync"
 	"time"
 
 	"github.com/stasisd/stasis/fault"
 )
 
-// Options adjust a [Vault].
+// Options adjust a [Vault] or its neighbours, [Documents].
 type Options struct {
 	// Now gives the time that manifests carry. Required.
 	Now func() time.Time
 	// Reserve is the room, in bytes, that CheckRoom leaves free beside what it
 	// is asked for. 0 means [DefaultReserve].
 	Reserve int64
+}
+
+func (o Options) withDefaults() Options {
+	if o.Reserve == 0 {
+		o.Reserve = DefaultReserve
+	}
+	return o
 }
 
 // DefaultReserve is room for documents, the catalogue and logs, in bytes.
@@ -42,23 +46,24 @@ type Vault struct {
 
 // NewVault returns a vault over a store.
 func NewVault(store Store, keys Keys, opts Options) *Vault {
-	if opts.Reserve == 0 {
-		opts.Reserve = DefaultReserve
-	}
-	return &Vault{store: store, keys: keys, opts: opts, shared: map[string]map[string]bool{}}
+	return &Vault{store: store, keys: keys, opts: opts.withDefaults(), shared: map[string]map[string]bool{}}
 }
 
 // CheckRoom is store_full when the store has no room for need more bytes and
 // the reserve, and store_failed when the store does not answer. Callers ask
 // before they touch what is to be saved.
 func (v *Vault) CheckRoom(ctx context.Context, need int64) error {
-	free, err := v.store.Room(ctx)
+	return checkRoom(ctx, v.store, v.opts.Reserve, need)
+}
+
+func checkRoom(ctx context.Context, s Store, reserve, need int64) error {
+	free, err := s.Room(ctx)
 	if err != nil {
 		return err
 	}
-	if free != Unlimited && free-v.opts.Reserve < need {
+	if free != Unlimited && free-reserve < need {
 		return fault.New(fault.StoreFull, "snapshot.room",
-			"the snapshot may need %d bytes, and the store has %d left of which %d are kept free", need, free, v.opts.Reserve)
+			"the snapshot may need %d bytes, and the store has %d left of which %d are kept free", need, free, reserve)
 	}
 	return nil
 }
@@ -133,49 +138,15 @@ func (v *Vault) checkArchiveID(s Snapshot) error {
 }
 
 // read returns a document's bytes, at most one more than a document may have.
-func (v *Vault) read(ctx context.Context, key Key) (body []byte, err error) {
-	r, err := v.store.Open(ctx, key)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, r.Close()) }()
-	body, err = io.ReadAll(io.LimitReader(r, maxDocument+1))
-	return body, fault.Wrap(err, fault.StoreFailed, "snapshot.read", "")
+func (v *Vault) read(ctx context.Context, key Key) ([]byte, error) {
+	return readObject(ctx, v.store, key, maxDocument)
 }
 
 // List returns up to limit snapshot IDs of a location, oldest first (UUIDv7
 // order), after an exclusive cursor ("" from the start), and the cursor of the
 // next page, "" at the end. limit outside 1–1000 becomes 100.
 func (v *Vault) List(ctx context.Context, loc Location, limit int, startAfter string) (ids []string, next string, err error) {
-	folder, err := loc.HistoryFolder()
-	if err != nil {
-		return nil, "", err
-	}
-	after := ""
-	if startAfter != "" {
-		if err := CheckID(startAfter); err != nil {
-			return nil, "", err
-		}
-		after = documentPrefix + startAfter + documentSuffix
-	}
-	if limit < 1 || limit > 1000 {
-		limit = 100
-	}
-	names, err := v.store.List(ctx, folder, limit+1, after)
-	if err != nil {
-		return nil, "", err
-	}
-	more := len(names) > limit
-	for _, name := range names[:min(limit, len(names))] {
-		id := strings.TrimSuffix(strings.TrimPrefix(name, documentPrefix), documentSuffix)
-		if documentPrefix+id+documentSuffix == name && CheckID(id) == nil {
-			ids = append(ids, id)
-		}
-	}
-	if more && len(ids) > 0 {
-		next = ids[len(ids)-1]
-	}
-	return ids, next, nil
+	return listIDs(ctx, v.store, loc, limit, startAfter)
 }
 
 // manifest is a location's manifest.json.
@@ -184,6 +155,6 @@ type manifest struct {
 	UpdatedAt     time.Time `json:"updatedAt"`
 }
 
-func (v *Vault) manifest() ([]byte, error) {
-	return json.Marshal(manifest{SchemaVersion: SchemaVersion, UpdatedAt: v.opts.Now().UTC().Truncate(time.Millisecond)})
+func newManifest(now time.Time) ([]byte, error) {
+	return json.Marshal(manifest{SchemaVersion: SchemaVersion, UpdatedAt: now.UTC().Truncate(time.Millisecond)})
 }

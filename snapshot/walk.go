@@ -21,7 +21,7 @@ func Locations(ctx context.Context, s Store) ([]Location, error) {
 			if err != nil {
 				return nil, err
 			}
-			below, err := scopes(ctx, s, Location{Owner: owner, Session: session}, Key{sessions.path + "/" + session + "/scopes"})
+			below, err := scopes(ctx, s, Location{Owner: owner, Session: session})
 			if err != nil {
 				return nil, err
 			}
@@ -31,8 +31,9 @@ func Locations(ctx context.Context, s Store) ([]Location, error) {
 	return all, nil
 }
 
-// scopes lists a session's locations.
-func scopes(ctx context.Context, s Store, of Location, folder Key) ([]Location, error) {
+// scopes lists the locations of a session of an owner.
+func scopes(ctx context.Context, s Store, of Location) ([]Location, error) {
+	folder := of.scopesFolder()
 	var all []Location
 	for scope, err := range names(ctx, s, folder) {
 		if err != nil {

@@ -90,6 +90,7 @@ func start(ctx context.Context, c *serveCmd, log *slog.Logger) (_ *daemon, err e
 	d.service = session.New(limits, session.Deps{
 		Browsers:  session.Chromes{Starter: browser.NewStarter(launcher, time.Now)},
 		Vault:     d.vault,
+		Documents: snapshot.NewDocuments(d.store, snapshot.Options{Now: time.Now}),
 		Catalogue: d.catalogue, Extensions: extensions, Room: roomForChrome, Now: time.Now, Log: log,
 	})
 	// Closed here only when the start fails; serve closes it first otherwise.

@@ -40,6 +40,8 @@ func TestVaultWithFaults(t *testing.T) { storetest.RunVault(t, open) }
 
 func TestDamage(t *testing.T) { storetest.RunDamage(t, open, 61) }
 
+func TestDocuments(t *testing.T) { storetest.RunDocuments(t, open) }
+
 var place = snapshot.Location{
 	Owner: "0123456789abcdef0123456789abcdef", Session: "s-1", Scope: "agent", ScopeID: "browser",
 }

@@ -21,6 +21,8 @@ func TestBehindFaultstore(t *testing.T) {
 
 func TestVaultWithFaults(t *testing.T) { storetest.RunVault(t, open) }
 
+func TestDocuments(t *testing.T) { storetest.RunDocuments(t, open) }
+
 // A full store refuses, and gives back the room of what is dropped.
 func TestCapacity(t *testing.T) {
 	s := memstore.New(10, time.Now)

@@ -1,6 +1,6 @@
 // Package storetest is the conformance suite of [snapshot.Store]: [Run] checks
 // the store's contract, [RunVault] what a vault makes of the store when any
-// single call of it fails.
+// single call of it fails, and [RunDocuments] agents' documents in it.
 package storetest
 
 import (

@@ -1,0 +1,158 @@
+package api
+
+import (
+	"io"
+	"net/http"
+
+	"github.com/stasisd/stasis/session"
+	"github.com/stasisd/stasis/snapshot"
+)
+
+type documentsAnswer struct {
+	SnapshotIDs []string `json:"snapshot_ids"`
+	NextToken   *string  `json:"next_token"`
+}
+
+// agentScope is the place of agents' documents that the path names. What its
+// parts may be the store says, by these names.
+func (c *call) agentScope() (at session.AgentScope, err error) {
+	if at.SessionID, err = c.param("session_id"); err != nil {
+		return at, err
+	}
+	if at.Scope, err = c.param("scope"); err != nil {
+		return at, err
+	}
+	at.ScopeID, err = c.param("scope_id")
+	return at, err
+}
+
+// document is agentScope, and the document in it that the path names.
+func (c *call) document() (at session.AgentScope, id string, err error) {
+	if at, err = c.agentScope(); err != nil {
+		return at, "", err
+	}
+	id, err = c.param("snapshot_id")
+	return at, id, err
+}
+
+func (s *Server) putDocument(c *call) error {
+	var q struct {
+		Latest *bool `json:"latest"`
+	}
+	if err := c.query(&q); err != nil {
+		return err
+	}
+	at, id, err := c.document()
+	if err != nil {
+		return err
+	}
+	if id == snapshot.LatestID && q.Latest != nil && !*q.Latest {
+		return invalid("latest", "cannot be false where the path says latest")
+	}
+	body, err := s.documentBody(c)
+	if err != nil {
+		return err
+	}
+	latest := q.Latest != nil && *q.Latest
+	if err := s.service.SaveDocument(c.Request().Context(), c.caller, at, id, body, latest); err != nil {
+		return err
+	}
+	return c.NoContent(http.StatusNoContent)
+}
+
+// documentBody reads a document as it is: its JSON is the agent's, and is kept
+// byte for byte. One byte more than is allowed is enough to refuse it.
+func (s *Server) documentBody(c *call) ([]byte, error) {
+	if err := checkJSONType(c.Request().Header.Get("Content-Type"), "application/json"); err != nil {
+		return nil, err
+	}
+	body := &upload{from: c.Request().Body, control: http.NewResponseController(c.Response()), now: s.now}
+	data, err := io.ReadAll(io.LimitReader(body, snapshot.MaxAgentDocument+1))
+	return data, body.explain(err, snapshot.MaxAgentDocument)
+}
+
+func (s *Server) getDocument(c *call) error {
+	at, id, err := c.document()
+	if err != nil {
+		return err
+	}
+	body, err := s.service.Document(c.Request().Context(), c.caller, at, id)
+	if err != nil {
+		return err
+	}
+	return c.JSONBlob(http.StatusOK, body)
+}
+
+func (s *Server) deleteDocument(c *call) error {
+	at, id, err := c.document()
+	if err != nil {
+		return err
+	}
+	if err := s.service.DeleteDocument(c.Request().Context(), c.caller, at, id); err != nil {
+		return err
+	}
+	return c.NoContent(http.StatusNoContent)
+}
+
+func (s *Server) listDocuments(c *call) error {
+	q := struct {
+		Limit      int64  `json:"limit"`
+		StartAfter string `json:"start_after"`
+	}{Limit: defaultPage}
+	if err := c.query(&q); err != nil {
+		return err
+	}
+	if err := within("limit", q.Limit, 1, largestPage); err != nil {
+		return err
+	}
+	if q.StartAfter != "" && snapshot.CheckID(q.StartAfter) != nil {
+		return invalid("start_after", "must be a snapshot ID, a UUIDv7 in lower case")
+	}
+	at, err := c.agentScope()
+	if err != nil {
+		return err
+	}
+	ids, next, err := s.service.DocumentIDs(c.Request().Context(), c.caller, at, int(q.Limit), q.StartAfter)
+	if err != nil {
+		return err
+	}
+	return c.JSON(http.StatusOK, documentsAnswer{SnapshotIDs: append([]string{}, ids...), NextToken: orNull(next)})
+}
+
+func (s *Server) getManifest(c *call) error {
+	at, err := c.agentScope()
+	if err != nil {
+		return err
+	}
+	body, err := s.service.Manifest(c.Request().Context(), c.caller, at)
+	if err != nil {
+		return err
+	}
+	return c.JSONBlob(http.StatusOK, body)
+}
+
+func (s *Server) putManifest(c *call) error {
+	at, err := c.agentScope()
+	if err != nil {
+		return err
+	}
+	body, err := s.documentBody(c)
+	if err != nil {
+		return err
+	}
+	if err := s.service.SaveManifest(c.Request().Context(), c.caller, at, body); err != nil {
+		return err
+	}
+	return c.NoContent(http.StatusNoContent)
+}
+
+func (s *Server) deleteDocuments(c *call) error {
+	id, err := c.param("session_id")
+	if err != nil {
+		return err
+	}
+	if err := s.service.DeleteDocuments(c.Request().Context(), c.caller, id); err != nil {
+		return err
+	}
+	return c.NoContent(http.StatusNoContent)
+}

@@ -1,0 +1,106 @@
+package session
+
+import (
+	"context"
+
+	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/profiles"
+	"github.com/stasisd/stasis/snapshot"
+)
+
+// AgentScope is where an agent keeps documents of its own.
+type AgentScope struct {
+	SessionID string // of a session that need never have had a browser
+	Scope     string // "agent" or "multiAgent"
+	ScopeID   string // the agent's; "browser" and "notes" are Stasis's own
+}
+
+// SaveDocument keeps an agent's document under an ID, once, and with latest as
+// the scope's latest too; see [snapshot.Documents.Save].
+func (s *Service) SaveDocument(ctx context.Context, c Caller, at AgentScope, id string, body []byte, latest bool) error {
+	loc, err := s.locate(ctx, c, at)
+	if err != nil {
+		return err
+	}
+	return s.Documents.Save(ctx, loc, id, body, latest)
+}
+
+// Document gives an agent's document by its ID, or by [snapshot.LatestID] the
+// latest.
+func (s *Service) Document(ctx context.Context, c Caller, at AgentScope, id string) ([]byte, error) {
+	loc, err := s.locate(ctx, c, at)
+	if err != nil {
+		return nil, err
+	}
+	return s.Documents.Load(ctx, loc, id)
+}
+
+// DocumentIDs lists the IDs of a scope's immutable documents, oldest first.
+func (s *Service) DocumentIDs(ctx context.Context, c Caller, at AgentScope, limit int, startAfter string) (ids []string, next string, err error) {
+	loc, err := s.locate(ctx, c, at)
+	if err != nil {
+		return nil, "", err
+	}
+	return s.Documents.List(ctx, loc, limit, startAfter)
+}
+
+// DeleteDocument removes one document of a scope.
+func (s *Service) DeleteDocument(ctx context.Context, c Caller, at AgentScope, id string) error {
+	loc, err := s.locate(ctx, c, at)
+	if err != nil {
+		return err
+	}
+	return s.Documents.Delete(ctx, loc, id)
+}
+
+// Manifest gives a scope's manifest, a new one where none was saved.
+func (s *Service) Manifest(ctx context.Context, c Caller, at AgentScope) ([]byte, error) {
+	loc, err := s.locate(ctx, c, at)
+	if err != nil {
+		return nil, err
+	}
+	return s.Documents.Manifest(ctx, loc)
+}
+
+// SaveManifest writes a scope's manifest over the one before.
+func (s *Service) SaveManifest(ctx context.Context, c Caller, at AgentScope, body []byte) error {
+	loc, err := s.locate(ctx, c, at)
+	if err != nil {
+		return err
+	}
+	return s.Documents.SaveManifest(ctx, loc, body)
+}
+
+// DeleteDocuments removes all documents and manifests that agents have in a
+// session; the session itself and its snapshots stay. It is idempotent.
+func (s *Service) DeleteDocuments(ctx context.Context, c Caller, sessionID string) error {
+	owner, err := s.ownerOf(ctx, c, sessionID)
+	if err != nil {
+		return err
+	}
+	return s.Documents.DeleteSession(ctx, owner, sessionID)
+}
+
+func (s *Service) locate(ctx context.Context, c Caller, at AgentScope) (snapshot.Location, error) {
+	owner, err := s.ownerOf(ctx, c, at.SessionID)
+	return snapshot.Location{Owner: owner, Session: at.SessionID, Scope: at.Scope, ScopeID: at.ScopeID}, err
+}
+
+// ownerOf is whose a session's documents are: its user's where a browser has
+// had that ID, and else the caller's own, so that equal IDs of two users are
+// apart. A session of somebody else's is session_not_found.
+func (s *Service) ownerOf(ctx context.Context, c Caller, sessionID string) (string, error) {
+	if err := c.require(rightUse); err != nil {
+		return "", err
+	}
+	rec, err := s.Catalogue.Session(ctx, sessionID)
+	switch {
+	case fault.Is(err, fault.SessionNotFound):
+		return profiles.OwnerOf(c.UserID), nil
+	case err != nil:
+		return "", err
+	case !c.mayActFor(rec.UserID):
+		return "", noSuchSession(sessionID)
+	}
+	return profiles.OwnerOf(rec.UserID), nil
+}

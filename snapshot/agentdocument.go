@@ -1,0 +1,98 @@
+package snapshot
+
+import (
+	"encoding/json"
+	"slices"
+	"time"
+	"unicode/utf8"
+
+	"github.com/stasisd/stasis/fault"
+)
+
+const (
+	// MaxAgentDocument bounds an agent's document, in bytes: a long
+	// conversation with the screenshots of a browser in it.
+	MaxAgentDocument = 16 << 20
+	maxManifest      = 64 << 10
+)
+
+// checkAgentDocument reports what is wrong with a document that an agent's SDK
+// wrote: {scope, schemaVersion, createdAt, data, appData}, all of them and no
+// others, with the location's scope. What data and appData hold is the agent's.
+func checkAgentDocument(body []byte, scope string) error {
+	fields, err := exactFields(body, MaxAgentDocument, "scope", "schemaVersion", "createdAt", "data", "appData")
+	if err != nil {
+		return err
+	}
+	if text(fields["scope"]) != scope {
+		return wrong("scope: must be %q, as in the path", scope)
+	}
+	if err := isTime("createdAt", fields["createdAt"]); err != nil {
+		return err
+	}
+	for _, name := range []string{"data", "appData"} {
+		if fields[name][0] != '{' {
+			return wrong("%s: must be an object", name)
+		}
+	}
+	return nil
+}
+
+// checkManifest reports what is wrong with a location's manifest.
+func checkManifest(body []byte) error {
+	fields, err := exactFields(body, maxManifest, "schemaVersion", "updatedAt")
+	if err != nil {
+		return err
+	}
+	return isTime("updatedAt", fields["updatedAt"])
+}
+
+// exactFields reads a JSON object that says everything once, has exactly the
+// names, and is of the schemaVersion that this build knows.
+func exactFields(body []byte, limit int, names ...string) (map[string]json.RawMessage, error) {
+	const op = "snapshot.documents"
+	if len(body) > limit {
+		return nil, fault.New(fault.TooLarge, op, "the document is larger than %d bytes", limit)
+	}
+	var fields map[string]json.RawMessage
+	if err := json.Unmarshal(body, &fields); err != nil || fields == nil || !utf8.Valid(body) {
+		return nil, fault.New(fault.InvalidRequest, op, "the document must be a JSON object in UTF-8")
+	}
+	if err := oneNameOnce(body, exactName); err != nil {
+		return nil, fault.New(fault.InvalidRequest, op, "the document is not usable: %s", err)
+	}
+	// A later version may have other fields, so the version is looked at first.
+	if v, known := fields["schemaVersion"]; known && text(v) != SchemaVersion {
+		return nil, fault.New(fault.Unsupported, op, "schemaVersion: %.20s is not known; this version has %q", v, SchemaVersion)
+	}
+	for name := range fields {
+		if !slices.Contains(names, name) {
+			return nil, fault.New(fault.UnknownField, op, "unknown field %.80q", name)
+		}
+	}
+	for _, name := range names {
+		if fields[name] == nil {
+			return nil, wrong("%s: is required", name)
+		}
+	}
+	return fields, nil
+}
+
+// text is a JSON string's value, "" where it is none.
+func text(raw json.RawMessage) (s string) {
+	if json.Unmarshal(raw, &s) != nil {
+		return ""
+	}
+	return s
+}
+
+func isTime(name string, raw json.RawMessage) error {
+	if _, err := time.Parse(time.RFC3339, text(raw)); err != nil {
+		return wrong("%s: must be a time as in RFC 3339", name)
+	}
+	return nil
+}
+
+func wrong(format string, args ...any) error {
+	return fault.New(fault.InvalidField, "snapshot.documents", format, args...)
+}

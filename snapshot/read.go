@@ -1,0 +1,63 @@
+package snapshot
+
+import (
+	"context"
+	"errors"
+	"io"
+	"strings"
+
+	"github.com/stasisd/stasis/fault"
+)
+
+// maxPage is the most IDs that a page of a location's has.
+const maxPage = 1000
+
+// readObject returns an object's bytes, at most one more than limit.
+func readObject(ctx context.Context, s Store, key Key, limit int) (body []byte, err error) {
+	r, err := s.Open(ctx, key)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, r.Close()) }()
+	body, err = io.ReadAll(io.LimitReader(r, int64(limit)+1))
+	return body, fault.Wrap(err, fault.StoreFailed, "snapshot.read", "")
+}
+
+// listIDs is [Vault.List]. Names in the folder that no document has are passed
+// over, and fill no page.
+func listIDs(ctx context.Context, s Store, loc Location, limit int, startAfter string) (ids []string, next string, err error) {
+	folder, err := loc.HistoryFolder()
+	if err != nil {
+		return nil, "", err
+	}
+	after := ""
+	if startAfter != "" {
+		if err := CheckID(startAfter); err != nil {
+			return nil, "", err
+		}
+		after = documentPrefix + startAfter + documentSuffix
+	}
+	if limit < 1 || limit > maxPage {
+		limit = 100
+	}
+	for {
+		names, err := s.List(ctx, folder, limit+1, after)
+		if err != nil {
+			return nil, "", err
+		}
+		for _, name := range names {
+			after = name
+			id := strings.TrimSuffix(strings.TrimPrefix(name, documentPrefix), documentSuffix)
+			if documentPrefix+id+documentSuffix != name || CheckID(id) != nil {
+				continue
+			}
+			if len(ids) == limit {
+				return ids, ids[limit-1], nil
+			}
+			ids = append(ids, id)
+		}
+		if len(names) <= limit {
+			return ids, "", nil
+		}
+	}
+}

@@ -1,0 +1,350 @@
+package storetest
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/snapshot"
+	"github.com/stasisd/stasis/snapshot/faultstore"
+)
+
+// RunDocuments checks what agents' documents are over stores that open makes,
+// and what stands when any single call of the store fails.
+func RunDocuments(t *testing.T, open Open) {
+	tests := []struct {
+		name string
+		run  func(*testing.T, snapshot.Store, *snapshot.Documents)
+	}{
+		{"kept once", keptOnce}, {"pages", pages}, {"manifest", manifest}, {"deleted", deleted},
+		{"not ours", notOurs}, {"damaged", damagedDocuments}, {"race", documentRace}, {"latest race", latestRace},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			s := open(t)
+			test.run(t, s, documents(s))
+			if err := s.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	for _, mode := range []faultstore.Mode{faultstore.Refuse, faultstore.Lose, faultstore.Dead} {
+		t.Run(fmt.Sprintf("faults %d", mode), func(t *testing.T) { documentFaults(t, open, mode) })
+	}
+}
+
+func documents(s snapshot.Store) *snapshot.Documents {
+	return snapshot.NewDocuments(s, snapshot.Options{Now: func() time.Time { return time.Unix(1_800_000_000, 0) }, Reserve: 1})
+}
+
+// desk is an agent's location.
+var desk = snapshot.Location{Owner: place.Owner, Session: place.Session, Scope: "agent", ScopeID: "desk"}
+
+// said is an agent's document that says something.
+func said(words string) []byte {
+	return fmt.Appendf(nil, `{"scope":"agent","schemaVersion":"1.0","createdAt":"2026-11-22T04:34:40.908Z",`+
+		`"data":{"messages":[{"role":"user","content":[{"text":%q}]}],"a":1,"A":2},"appData":{}}`, words)
+}
+
+func save(t *testing.T, d *snapshot.Documents, id, words string, latest bool) {
+	t.Helper()
+	if err := d.Save(t.Context(), desk, id, said(words), latest); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func wantDocument(t *testing.T, d *snapshot.Documents, id, words string) {
+	t.Helper()
+	body, err := d.Load(t.Context(), desk, id)
+	if words == "" {
+		if !fault.Is(err, fault.SnapshotNotFound) {
+			t.Errorf("%s: %s, %v; want none", id, body, err)
+		}
+		return
+	}
+	if err != nil || string(body) != string(said(words)) {
+		t.Errorf("%s: %.200s, %v; want %q", id, body, err, words)
+	}
+}
+
+func keptOnce(t *testing.T, _ snapshot.Store, d *snapshot.Documents) {
+	wantDocument(t, d, snapshot.LatestID, "")
+	wantDocument(t, d, id(1), "")
+	save(t, d, id(1), "one", false)
+	wantDocument(t, d, snapshot.LatestID, "") // an immutable one alone is no latest
+	save(t, d, snapshot.LatestID, "now", false)
+	save(t, d, id(2), "two", true)
+	wantDocument(t, d, snapshot.LatestID, "two")
+	save(t, d, id(2), "two", false) // the same again
+	err := d.Save(t.Context(), desk, id(1), said("other"), true)
+	if !fault.Is(err, fault.SnapshotExists) {
+		t.Errorf("another document under the same ID: %v, want snapshot_exists", err)
+	}
+	wantDocument(t, d, id(1), "one")
+	wantDocument(t, d, snapshot.LatestID, "two")
+	save(t, d, snapshot.LatestID, "later", true)
+	wantDocument(t, d, snapshot.LatestID, "later")
+	wantDocument(t, d, id(2), "two")
+}
+
+func pages(t *testing.T, _ snapshot.Store, d *snapshot.Documents) {
+	for _, n := range []int{3, 1, 5, 2, 4} {
+		save(t, d, id(n), "x", n == 5)
+	}
+	var got [][]string
+	for after := ""; ; {
+		ids, next, err := d.List(t.Context(), desk, 2, after)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, ids)
+		if after = next; after == "" {
+			break
+		}
+	}
+	if diff := cmp.Diff([][]string{{id(1), id(2)}, {id(3), id(4)}, {id(5)}}, got); diff != "" {
+		t.Errorf("pages (-want +got):\n%s", diff)
+	}
+}
+
+func manifest(t *testing.T, _ snapshot.Store, d *snapshot.Documents) {
+	want := func(manifest string) {
+		t.Helper()
+		if got := must[[]byte](t)(d.Manifest(t.Context(), desk)); string(got) != manifest {
+			t.Errorf("manifest %s, want %s", got, manifest)
+		}
+	}
+	want(`{"schemaVersion":"1.0","updatedAt":"2027-01-15T08:00:00Z"}`)
+	for _, day := range []string{"01", "02"} {
+		saved := `{"updatedAt":"2026-11-` + day + `T00:00:00.000Z","schemaVersion":"1.0"}`
+		if err := d.SaveManifest(t.Context(), desk, []byte(saved)); err != nil {
+			t.Fatal(err)
+		}
+		want(saved)
+	}
+}
+
+func deleted(t *testing.T, s snapshot.Store, d *snapshot.Documents) {
+	save(t, d, id(1), "one", true)
+	save(t, d, id(2), "two", false)
+	if err := d.Delete(t.Context(), desk, id(1)); err != nil {
+		t.Fatal(err)
+	}
+	wantDocument(t, d, id(1), "")
+	wantDocument(t, d, id(2), "two")
+	wantDocument(t, d, snapshot.LatestID, "one") // it is a document by itself
+	for _, missing := range []string{id(1), id(9)} {
+		if err := d.Delete(t.Context(), desk, missing); !fault.Is(err, fault.SnapshotNotFound) {
+			t.Errorf("Delete of a missing one: %v", err)
+		}
+	}
+
+	notes, other := desk, desk
+	notes.ScopeID, other.Session = "notes", "s-2"
+	kept := []snapshot.Key{must[snapshot.Key](t)(place.LatestKey()), must[snapshot.Key](t)(place.DocumentKey(id(1))),
+		must[snapshot.Key](t)(notes.ManifestKey()), must[snapshot.Key](t)(other.LatestKey())}
+	for _, key := range kept {
+		Put(t, s, key, []byte("kept"))
+	}
+	team := desk
+	team.Scope = "multiAgent"
+	body := strings.Replace(string(said("team")), `"agent"`, `"multiAgent"`, 1)
+	if err := d.Save(t.Context(), team, id(3), []byte(body), true); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.SaveManifest(t.Context(), desk, []byte(`{"schemaVersion":"1.0","updatedAt":"2026-11-22T00:00:00Z"}`)); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if err := d.DeleteSession(t.Context(), desk.Owner, desk.Session); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, key := range kept {
+		wantContent(t, s, key, "kept")
+	}
+	left := must[[]snapshot.Location](t)(snapshot.Locations(t.Context(), s))
+	if diff := cmp.Diff([]snapshot.Location{place, notes, other}, left); diff != "" {
+		t.Errorf("locations left (-want +got):\n%s", diff)
+	}
+}
+
+// notOurs checks that no method gets at what Stasis keeps for itself, nor out
+// of the store.
+func notOurs(t *testing.T, s snapshot.Store, d *snapshot.Documents) {
+	Put(t, s, must[snapshot.Key](t)(place.LatestKey()), said("a browser's"))
+	long := strings.Repeat("x", 300)
+	with := func(change func(*snapshot.Location)) snapshot.Location { l := desk; change(&l); return l }
+	for _, test := range []struct {
+		at   snapshot.Location
+		id   string
+		code fault.Code
+		name string
+	}{
+		{place, snapshot.LatestID, fault.ScopeReserved, "scope_id"},
+		{with(func(l *snapshot.Location) { l.ScopeID = "notes"; l.Scope = "multiAgent" }), id(1), fault.ScopeReserved, "scope_id"},
+		{with(func(l *snapshot.Location) { l.Session = ".." }), id(1), fault.InvalidField, "session_id"},
+		{with(func(l *snapshot.Location) { l.Session = long }), id(1), fault.InvalidField, "session_id"},
+		{with(func(l *snapshot.Location) { l.Scope = "user" }), id(1), fault.InvalidField, "scope"},
+		{with(func(l *snapshot.Location) { l.ScopeID = "a/b" }), id(1), fault.InvalidField, "scope_id"},
+		{with(func(l *snapshot.Location) { l.ScopeID = "Desk" }), id(1), fault.InvalidField, "scope_id"},
+		{desk, "../snapshot_latest", fault.InvalidField, "snapshot_id"},
+		{desk, strings.ToUpper(id(0xa)), fault.InvalidField, "snapshot_id"},
+		{desk, "00000000-0000-4000-8000-000000000001", fault.InvalidField, "snapshot_id"}, // no UUIDv7
+		{desk, long, fault.InvalidField, "snapshot_id"},
+	} {
+		body := []byte(strings.Replace(string(said("x")), `"agent"`, fmt.Sprintf("%q", test.at.Scope), 1))
+		_, loaded := d.Load(t.Context(), test.at, test.id)
+		errs := map[string]error{"Save": d.Save(t.Context(), test.at, test.id, body, true), "Load": loaded, "Delete": d.Delete(t.Context(), test.at, test.id)}
+		if test.name != "snapshot_id" {
+			_, _, errs["List"] = d.List(t.Context(), test.at, 1, "")
+			_, errs["Manifest"] = d.Manifest(t.Context(), test.at)
+			errs["SaveManifest"] = d.SaveManifest(t.Context(), test.at, []byte(`{"schemaVersion":"1.0","updatedAt":"2026-11-22T00:00:00Z"}`))
+		}
+		for call, err := range errs {
+			if !fault.Is(err, test.code) || !strings.HasPrefix(fault.MessageOf(err), test.name+": ") {
+				t.Errorf("%s at %+v, %.40s: %v, want %s naming %s", call, test.at, test.id, err, test.code, test.name)
+			}
+		}
+	}
+	if err := d.DeleteSession(t.Context(), desk.Owner, ".."); !fault.Is(err, fault.InvalidField) {
+		t.Errorf("DeleteSession: %v", err)
+	}
+	wantContent(t, s, must[snapshot.Key](t)(place.LatestKey()), string(said("a browser's")))
+	left := must[[]snapshot.Location](t)(snapshot.Locations(t.Context(), s))
+	if diff := cmp.Diff([]snapshot.Location{place}, left); diff != "" {
+		t.Errorf("something was written (-want +got):\n%s", diff)
+	}
+}
+
+// damagedDocuments checks that what is no agent's document is not given out.
+func damagedDocuments(t *testing.T, s snapshot.Store, d *snapshot.Documents) {
+	key := must[snapshot.Key](t)(desk.LatestKey())
+	whole := string(said("x"))
+	for body, code := range map[string]fault.Code{
+		"": fault.ArchiveDamaged, whole[:len(whole)-1]: fault.ArchiveDamaged, whole + "{}": fault.ArchiveDamaged,
+		strings.Replace(whole, `"agent"`, `"multiAgent"`, 1): fault.ArchiveDamaged,
+		strings.Replace(whole, `"1.0"`, `"1.1"`, 1):          fault.Unsupported,
+	} {
+		Put(t, s, key, []byte(body))
+		if _, err := d.Load(t.Context(), desk, snapshot.LatestID); !fault.Is(err, code) {
+			t.Errorf("%.80q: %v, want %s", body, err, code)
+		}
+	}
+	save(t, d, snapshot.LatestID, "sound again", false)
+	wantDocument(t, d, snapshot.LatestID, "sound again")
+}
+
+// documentRace checks that of ten writers of one ID one wins, whole, and that
+// latest is the winner's.
+func documentRace(t *testing.T, _ snapshot.Store, d *snapshot.Documents) {
+	words := func(i int) string { return strings.Repeat(string(rune('a'+i)), 10_000) }
+	var wg sync.WaitGroup
+	errs := make([]error, 10)
+	for i := range errs {
+		wg.Go(func() { errs[i] = d.Save(t.Context(), desk, id(1), said(words(i)), true) })
+	}
+	wg.Wait()
+	winner := -1
+	for i, err := range errs {
+		switch {
+		case err == nil && winner < 0:
+			winner = i
+		case !fault.Is(err, fault.SnapshotExists):
+			t.Errorf("writer %d: %v, want snapshot_exists", i, err)
+		}
+	}
+	if winner < 0 {
+		t.Fatal("nobody won")
+	}
+	wantDocument(t, d, id(1), words(winner))
+	wantDocument(t, d, snapshot.LatestID, words(winner))
+}
+
+// latestRace checks that ten writers of latest leave one of theirs, and that
+// who reads meanwhile sees a whole one.
+func latestRace(t *testing.T, _ snapshot.Store, d *snapshot.Documents) {
+	save(t, d, snapshot.LatestID, "x", false)
+	var wg sync.WaitGroup
+	for i := range 10 {
+		wg.Go(func() {
+			if err := d.Save(t.Context(), desk, id(i), said(strings.Repeat(fmt.Sprint(i), 5000)), true); err != nil {
+				t.Error(err)
+			}
+		})
+		wg.Go(func() {
+			if _, err := d.Load(t.Context(), desk, snapshot.LatestID); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	last := must[[]byte](t)(d.Load(t.Context(), desk, snapshot.LatestID))
+	for i := range 10 {
+		if string(must[[]byte](t)(d.Load(t.Context(), desk, id(i)))) == string(last) {
+			return
+		}
+	}
+	t.Errorf("latest is nobody's: %.200s", last)
+}
+
+// documentFaults makes each call of a save fail, once where the ID is free and
+// once where the document is there already.
+func documentFaults(t *testing.T, open Open, mode faultstore.Mode) {
+	for _, repeated := range []bool{false, true} {
+		failed := 0
+		for n := 1; ; n++ {
+			if n > documentWithFault(t, open(t), n, mode, repeated) {
+				break
+			}
+			failed++
+		}
+		if failed < 6 {
+			t.Errorf("only %d calls were made to fail", failed)
+		}
+	}
+}
+
+// documentWithFault returns how many calls the save made of which one failed.
+func documentWithFault(t *testing.T, inner snapshot.Store, n int, mode faultstore.Mode, repeated bool) int {
+	t.Helper()
+	defer func() {
+		if err := inner.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	store := faultstore.New(inner)
+	d := documents(store)
+	save(t, d, id(1), "old", true)
+	if repeated {
+		save(t, d, id(2), "new", false)
+	}
+	boom := fault.New(fault.StoreFull, "test", "planned")
+	store.FailAt(n, mode, boom)
+	err := d.Save(t.Context(), desk, id(2), said("new"), true)
+	calls := store.Calls()
+	store.FailAt(0, faultstore.Refuse, nil)
+
+	if n > calls && err != nil || n <= calls && !errors.Is(err, error(boom)) {
+		t.Fatalf("call %d of %d: %v", n, calls, err)
+	}
+	last := string(must[[]byte](t)(d.Load(t.Context(), desk, snapshot.LatestID)))
+	_, missing := d.Load(t.Context(), desk, id(2))
+	switch {
+	case last == string(said("new")) && missing == nil:
+	case last == string(said("old")) && err != nil && (missing == nil || fault.Is(missing, fault.SnapshotNotFound)):
+	default:
+		t.Fatalf("call %d: after %v latest is %s, and the new one %v", n, err, last, missing)
+	}
+	wantDocument(t, d, id(1), "old")
+	save(t, d, id(2), "new", true) // it can be repeated
+	wantDocument(t, d, snapshot.LatestID, "new")
+	wantDocument(t, d, id(2), "new")
+	return calls
+}
