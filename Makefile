@@ -10,6 +10,9 @@ VERSION  := $(shell git describe --tags --always --dirty 2>/dev/null || echo unk
 LDFLAGS  := -s -w -X main.version=$(VERSION)
 LINT     := bin/tools/golangci-lint
 LINT_VER := 2.15.0
+# The S3 server of the tests, which look for it here, by this version.
+S3       := bin/tools/versitygw
+S3_VER   := 1.8.0
 
 # Tests of the rooms that start Chrome, and of all others.
 CHROME := ./browser/... ./e2e/...
@@ -36,14 +39,14 @@ demo: build ## log in, save, restore, still logged in: a whole journey, timed
 
 # gofmt and vet are among the linters.
 .PHONY: check
-check: $(LINT)-$(LINT_VER) ## format, vet, lint and the tests that need no Chrome
+check: $(LINT)-$(LINT_VER) $(S3)-$(S3_VER) ## format, vet, lint and the tests that need no Chrome
 	@$(LINT)-$(LINT_VER) run ./...
 	@$(UNIT); go test $$packages
 
 # Chrome is not among what Go's test cache looks at: hence -count. Two cores
 # serve one package's Chromes at a time: hence -p.
 .PHONY: test
-test: e2e/clients/node_modules/.package-lock.json ## install what tests need and run all of them, with the race detector
+test: e2e/clients/node_modules/.package-lock.json $(S3)-$(S3_VER) ## install what tests need and run all of them, with the race detector
 	@build/need chromium chromium-headless-shell curl php dokuwiki age zstd
 	@$(UNIT); go test -race -timeout 5m $$packages
 	@go test -race -count 1 -p 1 -timeout 11m $(CHROME)
@@ -85,3 +88,8 @@ $(LINT)-$(LINT_VER):
 	@echo "building golangci-lint $(LINT_VER)"
 	@GOBIN=$(CURDIR)/bin/tools go install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v$(LINT_VER)
 	@mv $(LINT) $@
+
+$(S3)-$(S3_VER):
+	@echo "building versitygw $(S3_VER)"
+	@GOBIN=$(CURDIR)/bin/tools go install github.com/versity/versitygw/cmd/versitygw@v$(S3_VER)
+	@mv $(S3) $@

@@ -37,6 +37,7 @@ var mayImport = []struct{ pkg, imports string }{
 	{"browser/*", "fault state"},
 	{"snapshot", "fault state"},
 	{"snapshot/storetest", "fault state snapshot snapshot/faultstore"}, // the suite also breaks a store on purpose
+	{"snapshot/s3store/s3test", "snapshot/s3store"},                    // the S3 server that tests run
 	{"snapshot/*", "fault state snapshot"},
 	{"profiles", "fault state"},
 	{"profiles/*", "fault state profiles"},
@@ -68,6 +69,7 @@ var mayImport = []struct{ pkg, imports string }{
 var mayUse = map[string][]string{
 	"github.com/labstack/echo":  {"api", "api/*"},
 	"github.com/mholt/archiver": {"snapshot"},
+	"github.com/minio/minio-go": {"snapshot/s3store", "snapshot/s3store/*"},
 }
 
 // Arrows go down only. The linter says so while one types; this says so even

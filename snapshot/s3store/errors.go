@@ -1,0 +1,95 @@
+package s3store
+
+import (
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"net/http"
+	"syscall"
+
+	"github.com/minio/minio-go/v7"
+
+	"github.com/stasisd/stasis/fault"
+)
+
+// advice says what to do about what a service refuses.
+var advice = map[string]string{
+	"NoSuchBucket":       "the store's bucket does not exist: make it, or correct --store",
+	"InvalidBucketName":  "the store's bucket cannot have that name: correct --store",
+	"InvalidAccessKeyId": unknownKey,
+	"XAdminUserNotFound": unknownKey, // versitygw
+	"SignatureDoesNotMatch": "the secret key does not belong to the access key: correct --s3-secret-key-file, " +
+		"AWS_SECRET_ACCESS_KEY or the shared credentials file",
+	"InvalidToken": "the session token is not valid: correct AWS_SESSION_TOKEN or the shared credentials file",
+	"ExpiredToken": "the session token has expired: get a new one",
+	"AccessDenied": "the credentials lack a right: they must be able to list, read, write and delete below the store's prefix",
+	"RequestTimeTooSkewed": "the clocks of this machine and of the store's service differ too much: set this machine's " +
+		"(by NTP, say)",
+	"AuthorizationHeaderMalformed":       wrongRegion,
+	"InvalidRegion":                      wrongRegion,
+	"IllegalLocationConstraintException": wrongRegion,
+	"PermanentRedirect":                  wrongRegion,
+	"NotImplemented":                     noConditions,
+	"QuotaExceeded":                      full,
+	"InsufficientStorage":                full,
+	"StorageFull":                        full,
+	"XMinioStorageFull":                  full,
+	"XMinioAdminBucketQuotaExceeded":     full,
+}
+
+const (
+	unknownKey = "the store's service does not know the access key: correct --s3-access-key, AWS_ACCESS_KEY_ID " +
+		"or the shared credentials file"
+	wrongRegion  = "the store's bucket is in another region: give it as region= in --store"
+	full         = "the store's bucket or account has no room left: raise its quota, or delete snapshots"
+	noConditions = "the store's service does not honour conditional writes (If-None-Match, If-Match), without which two " +
+		"writers would overwrite each other: use another service, or a newer version of it"
+)
+
+// errChanged is what a reader gives whose object is another one by now.
+var errChanged = errors.New("the object was replaced or deleted while it was read, and the connection was lost")
+
+// failure gives an error its code, and says what to do where that is known.
+// No message of minio's holds more of the credentials than the access key.
+func (s *Store) failure(op string, err error) error {
+	var known *fault.Error
+	if err == nil || errors.As(err, &known) {
+		return err
+	}
+	op = "s3store." + op
+	where := fmt.Errorf("bucket %s at %s: %w", s.opts.Bucket, s.opts.Endpoint, err)
+	var answer minio.ErrorResponse
+	var network *net.OpError
+	var name *net.DNSError
+	var untrusted *tls.CertificateVerificationError
+	switch {
+	case errors.As(err, &answer):
+		return answered(op, answer, where)
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
+		return fault.Wrap(err, fault.StoreFull, op, "there is no room where uploads are kept until they are sent")
+	case errors.As(err, new(*fs.PathError)):
+		return fault.Wrap(err, fault.StoreFailed, op, "what is to be uploaded cannot be kept on this machine")
+	case errors.As(err, &untrusted):
+		return fault.Wrap(where, fault.StoreFailed, op, "the certificate of the store's endpoint is not trusted: correct it, or name "+
+			"its authority's file in SSL_CERT_FILE")
+	case speaksHTTP(err):
+		return fault.Wrap(where, fault.StoreFailed, op, "the store's endpoint has no TLS: say http:// in --store")
+	case errors.As(err, &name), errors.As(err, &network) && network.Op == "dial":
+		return fault.Wrap(where, fault.StoreFailed, op, "the store's endpoint cannot be reached: correct --store, or look at the network")
+	}
+	return fault.Wrap(where, fault.StoreFailed, op, "")
+}
+
+// answered is failure, for what the service said.
+func answered(op string, answer minio.ErrorResponse, where error) error {
+	if answer.Code == minio.NoSuchKey {
+		return fault.Wrap(where, fault.SnapshotNotFound, op, "")
+	}
+	code, message := fault.StoreFailed, advice[answer.Code]
+	if message == full || answer.StatusCode == http.StatusInsufficientStorage {
+		code, message = fault.StoreFull, full
+	}
+	return fault.Wrap(fmt.Errorf("%w (%s, HTTP status %d)", where, answer.Code, answer.StatusCode), code, op, message)
+}

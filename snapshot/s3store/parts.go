@@ -1,0 +1,79 @@
+package s3store
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"io"
+	"time"
+
+	"github.com/minio/minio-go/v7"
+)
+
+const (
+	// mostParts is how many parts S3 lets an object have.
+	mostParts = 10_000
+	// abortDeadline bounds the clearing up after an upload that failed.
+	abortDeadline = time.Minute
+)
+
+// putParts is put, in parts: nothing is visible before the request that ends
+// the upload, and the condition goes with that. minio's own way of uploading
+// in parts leaves conditions out of it.
+func (s *Store) putParts(ctx context.Context, name, id string, b body, c condition) (done bool, err error) {
+	var upload string
+	err = s.try(ctx, func() (err error) {
+		upload, err = s.core.NewMultipartUpload(ctx, s.opts.Bucket, name, minio.PutObjectOptions{UserMetadata: map[string]string{writeID: id}})
+		return err
+	})
+	if err != nil {
+		return false, err
+	}
+	defer func() {
+		if !done {
+			s.abort(ctx, name, upload)
+		}
+	}()
+	parts, err := s.sendParts(ctx, name, upload, b)
+	if err != nil {
+		return false, err
+	}
+	return s.settle(ctx, name, id, c, func() error {
+		_, err := s.core.CompleteMultipartUpload(ctx, s.opts.Bucket, name, upload, parts, c.options())
+		return err
+	})
+}
+
+// sendParts sends one part after the other, each with its hash.
+func (s *Store) sendParts(ctx context.Context, name, upload string, b body) ([]minio.CompletePart, error) {
+	size := max(s.opts.PartSize, (b.Size+mostParts-1)/mostParts)
+	var parts []minio.CompletePart
+	for from := int64(0); from < b.Size; from += size {
+		piece := io.NewSectionReader(b, from, min(size, b.Size-from))
+		sum := sha256.New()
+		if _, err := io.Copy(sum, piece); err != nil {
+			return nil, err
+		}
+		o := minio.PutObjectPartOptions{Sha256Hex: hex.EncodeToString(sum.Sum(nil)), DisableContentSha256: true}
+		var part minio.ObjectPart
+		err := s.try(ctx, func() (err error) {
+			if _, err = piece.Seek(0, io.SeekStart); err == nil {
+				part, err = s.core.PutObjectPart(ctx, s.opts.Bucket, name, upload, len(parts)+1, piece, piece.Size(), o)
+			}
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+		parts = append(parts, minio.CompletePart{PartNumber: part.PartNumber, ETag: part.ETag})
+	}
+	return parts, nil
+}
+
+// abort drops the parts of an upload that did not become an object. Those that
+// cannot be dropped now are dropped by a later Open.
+func (s *Store) abort(ctx context.Context, name, upload string) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), abortDeadline)
+	defer cancel()
+	_ = s.try(ctx, func() error { return s.core.AbortMultipartUpload(ctx, s.opts.Bucket, name, upload) })
+}

@@ -1,0 +1,45 @@
+package s3store_test
+
+import (
+	"os"
+	"testing"
+
+	"github.com/minio/minio-go/v7"
+
+	"github.com/stasisd/stasis/snapshot"
+	"github.com/stasisd/stasis/snapshot/faultstore"
+	"github.com/stasisd/stasis/snapshot/s3store"
+	"github.com/stasisd/stasis/snapshot/s3store/s3test"
+	"github.com/stasisd/stasis/snapshot/storetest"
+)
+
+// minio waits up to 200 ms by itself after a request that failed, though it is
+// told not to make another: half a minute in these tests.
+func TestMain(m *testing.M) {
+	minio.DefaultRetryUnit = 0
+	os.Exit(m.Run())
+}
+
+func open(t *testing.T, o s3store.Options) *s3store.Store {
+	t.Helper()
+	s, err := s3store.Open(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
+func TestStore(t *testing.T) {
+	server := s3test.Start(t)
+	fresh := func(t *testing.T) snapshot.Store { return open(t, server.Options(t)) }
+	t.Run("itself", func(t *testing.T) { storetest.Run(t, fresh) })
+	t.Run("behind faultstore", func(t *testing.T) {
+		storetest.Run(t, func(t *testing.T) snapshot.Store { return faultstore.New(fresh(t)) })
+	})
+	t.Run("vault with faults", func(t *testing.T) { storetest.RunVault(t, fresh) })
+}

@@ -1,0 +1,149 @@
+package s3test
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// Fault is what becomes of one request.
+type Fault struct {
+	kind   kind
+	status int
+	code   string
+}
+
+type kind int
+
+const (
+	pass kind = iota
+	answer
+	cutUpload
+	loseAnswer
+	cutDownload
+	hang
+)
+
+var (
+	// Pass lets a request through.
+	Pass = Fault{}
+	// CutUpload takes half of the body and drops the connection.
+	CutUpload = Fault{kind: cutUpload}
+	// LoseAnswer has the request done, and drops the connection.
+	LoseAnswer = Fault{kind: loseAnswer}
+	// CutDownload has the request done, gives half of the body of the answer
+	// and drops the connection.
+	CutDownload = Fault{kind: cutDownload}
+	// Hang takes the request and never answers.
+	Hang = Fault{kind: hang}
+)
+
+// Answer refuses a request with a status and S3's word for why.
+func Answer(status int, code string) Fault { return Fault{answer, status, code} }
+
+// Proxy passes requests on to a server, and fails those that its plan names.
+type Proxy struct {
+	Endpoint string // host:port, plain HTTP
+	server   string
+	done     chan struct{}
+
+	mu   sync.Mutex
+	plan func(*http.Request) Fault
+	seen []string
+}
+
+// NewProxy runs a proxy until the test ends.
+func NewProxy(t testing.TB, s *Server) *Proxy {
+	p := &Proxy{server: s.Endpoint, done: make(chan struct{}), plan: func(*http.Request) Fault { return Pass }}
+	listener := httptest.NewServer(p)
+	t.Cleanup(func() {
+		close(p.done) // lets what hangs go
+		listener.Close()
+	})
+	p.Endpoint = listener.Listener.Addr().String()
+	return p
+}
+
+// Plan says what becomes of each request from now on; it is asked for one after
+// the other, and may change what the request asks for.
+func (p *Proxy) Plan(plan func(*http.Request) Fault) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.plan, p.seen = plan, nil
+}
+
+// Seen lists the methods of the requests since Plan.
+func (p *Proxy) Seen() []string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return append([]string(nil), p.seen...)
+}
+
+// Times fails the first n requests of a method.
+func Times(n int, method string, f Fault) func(*http.Request) Fault {
+	return func(r *http.Request) Fault {
+		if r.Method != method || n == 0 {
+			return Pass
+		}
+		n--
+		return f
+	}
+}
+
+// ServeHTTP implements [http.Handler].
+func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	p.mu.Lock()
+	f := p.plan(r)
+	p.seen = append(p.seen, r.Method)
+	p.mu.Unlock()
+	switch f.kind {
+	case answer:
+		_, _ = io.Copy(io.Discard, r.Body) // as a server does that lets the client finish
+		w.Header().Set("Content-Type", "application/xml")
+		w.WriteHeader(f.status)
+		if r.Method != http.MethodHead {
+			_, _ = fmt.Fprintf(w, "<Error><Code>%s</Code><Message>planned</Message></Error>", f.code)
+		}
+		return
+	case cutUpload:
+		_, _ = io.CopyN(io.Discard, r.Body, r.ContentLength/2)
+		panic(http.ErrAbortHandler)
+	case hang:
+		select {
+		case <-r.Context().Done():
+		case <-p.done:
+		}
+		panic(http.ErrAbortHandler)
+	}
+	out := r.Clone(r.Context())
+	out.URL.Scheme, out.URL.Host, out.RequestURI = "http", p.server, ""
+	res, err := http.DefaultTransport.RoundTrip(out)
+	if err != nil {
+		panic(http.ErrAbortHandler)
+	}
+	defer func() { _ = res.Body.Close() }() // it was only read from
+	if f.kind == loseAnswer {
+		_, _ = io.Copy(io.Discard, res.Body)
+		panic(http.ErrAbortHandler)
+	}
+	maps.Copy(w.Header(), res.Header)
+	w.WriteHeader(res.StatusCode)
+	if f.kind == cutDownload {
+		length, _ := strconv.ParseInt(res.Header.Get("Content-Length"), 10, 64)
+		_, _ = io.CopyN(w, res.Body, length/2)
+		_ = http.NewResponseController(w).Flush()
+		panic(http.ErrAbortHandler)
+	}
+	_, _ = io.Copy(w, res.Body) // a client that has gone needs no answer
+}
+
+// IsComplete tells the request that ends an upload in parts.
+func IsComplete(r *http.Request) bool {
+	return r.Method == http.MethodPost && strings.Contains(r.URL.RawQuery, "uploadId=")
+}

@@ -1,0 +1,53 @@
+package s3store
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/minio/minio-go/v7"
+)
+
+// newTransport is minio's, with connections that fail when nothing moves on
+// them: a network that is lost silently would otherwise be waited for forever.
+func newTransport(secure bool, stall time.Duration, now func() time.Time) (*http.Transport, error) {
+	t, err := minio.DefaultTransport(secure)
+	if err != nil {
+		return nil, err
+	}
+	dialer := &net.Dialer{Timeout: min(10*time.Second, stall), KeepAlive: 30 * time.Second}
+	t.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
+		conn, err := dialer.DialContext(ctx, network, address)
+		if err != nil {
+			return nil, err
+		}
+		return &lively{Conn: conn, stall: stall, now: now}, nil
+	}
+	t.ResponseHeaderTimeout = 0 // lively's is about the same, and counts from the last byte sent
+	return t, nil
+}
+
+// lively is a connection on which something must move.
+type lively struct {
+	net.Conn
+	stall time.Duration
+	now   func() time.Time
+}
+
+// Read implements [net.Conn].
+func (c *lively) Read(p []byte) (int, error) {
+	if err := c.SetReadDeadline(c.now().Add(c.stall)); err != nil {
+		return 0, err
+	}
+	return c.Conn.Read(p)
+}
+
+// Write implements [net.Conn]. An answer is waited for in Read all the while
+// that a body is sent, so what is sent counts there too.
+func (c *lively) Write(p []byte) (int, error) {
+	if err := c.SetDeadline(c.now().Add(c.stall)); err != nil {
+		return 0, err
+	}
+	return c.Conn.Write(p)
+}
