@@ -149,6 +149,8 @@ func TestBadInput(t *testing.T) {
 		{"GET", "/v1/snapshots?user_id=", "", "invalid_field", "user_id"},
 		{"GET", "/v1/snapshots?limit=1001", "", "invalid_field", "limit"},
 		{"GET", "/v1/snapshots?start_after=..%2fx", "", "invalid_field", "start_after"},
+		{"POST", "/v1/snapshots/snap-1/verify", `{"deep":true}`, "unknown_field", "deep"},
+		{"POST", "/v1/snapshots/..%2fx/verify", "", "snapshot_not_found", "snapshot"},
 		{"GET", "/v1/snapshots?session_id=s", "", "unknown_field", "session_id"},
 		{"PUT", "/v1/users/alice/default", `{"if_version":1}`, "invalid_field", "snapshot_id"},
 		{"PUT", "/v1/users/alice/default", `{"snapshot_id":"../x"}`, "invalid_field", "snapshot_id"},

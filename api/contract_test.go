@@ -73,6 +73,7 @@ var sound = []struct {
 	{"GET", "/v1/snapshots?user_id=alice&limit=5&start_after=snap-1", "", 200},
 	{"GET", "/v1/snapshots/snap-1", "", 200},
 	{"DELETE", "/v1/snapshots/snap-1", "", 204},
+	{"POST", "/v1/snapshots/snap-1/verify", "", 200},
 	{"POST", "/v1/snapshots?format=playwright&user_id=alice&label=x&save_as_default=true&default_conflict=overwrite", "{}", 201},
 	{"GET", "/v1/snapshots/snap-1/state", "", 200},
 	{"GET", "/v1/snapshots/snap-1/state?format=playwright&indexed_db=true", "", 200},

@@ -291,6 +291,13 @@ func (f *fake) Diff(_ context.Context, _ session.Caller, from, to string, values
 	return session.Diff{From: from, To: to, Changes: []state.Change{c},
 		NotCompared: []state.Uncompared{{Name: "hsts", Reason: "it was not counted"}}}, f.failure()
 }
+
+// VerifySnapshot finds that a bit has flipped.
+func (f *fake) VerifySnapshot(_ context.Context, _ session.Caller, id string) (session.Soundness, error) {
+	return session.Soundness{SnapshotID: id, Checked: session.Checked{Document: true},
+		Problems: []session.Problem{{Code: fault.ArchiveDamaged, Message: "its archive has another hash"}}, DurationMS: 12}, f.failure()
+}
+
 func (f *fake) DeleteSnapshot(context.Context, session.Caller, string) error { return f.failure() }
 
 // What the fake's agents have.

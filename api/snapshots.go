@@ -121,3 +121,18 @@ func (s *Server) deleteSnapshot(c *call) error {
 	}
 	return c.NoContent(http.StatusNoContent)
 }
+
+func (s *Server) verifySnapshot(c *call) error {
+	if _, err := s.body(c, &none{}); err != nil {
+		return err
+	}
+	id, err := c.id("snapshot_id", fault.SnapshotNotFound)
+	if err != nil {
+		return err
+	}
+	found, err := s.service.VerifySnapshot(c.Request().Context(), c.caller, id)
+	if err != nil {
+		return err
+	}
+	return c.JSON(http.StatusOK, found)
+}

@@ -27,7 +27,7 @@ const (
 	SessionNotRunning Code = "session_not_running" // 409: it has ended or failed
 	EnvironmentInUse  Code = "environment_in_use"  // 409: on_live=fail and another holds it
 	VersionConflict   Code = "version_conflict"    // 409: if_version lost the race
-	SnapshotInUse     Code = "snapshot_in_use"     // 409: a user's default names it
+	SnapshotInUse     Code = "snapshot_in_use"     // 409: a user's default names it, or it is being read
 	SnapshotExists    Code = "snapshot_exists"     // 409: another document has the ID
 	NoLoginCheck      Code = "no_login_check"      // 409: the user's settings have none
 	ExtensionInUse    Code = "extension_in_use"    // 409: a snapshot has it

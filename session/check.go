@@ -76,6 +76,11 @@ func (s *Service) checkSnapshot(ctx context.Context, snap profiles.Snapshot, che
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(s.ctx, cancel)()
+	release, err := s.hold(ctx, snap, "restored")
+	if err != nil {
+		return LoginOutcome{}, err
+	}
+	defer release()
 	up, _, err := s.unpackAndStart(ctx, Create{Engine: browser.EngineChrome}, snap, nil)
 	if err != nil {
 		return LoginOutcome{}, err

@@ -69,7 +69,27 @@ func (s *Service) place(ctx context.Context, c Caller, r Create, o origin) (*liv
 			return nil, err
 		}
 	}
+	o, release, err := s.holdSource(ctx, c, r, o)
+	if err != nil {
+		return nil, err
+	}
+	defer release() // from here on the session's record says that it is needed
 	return s.begin(ctx, c, r, o)
+}
+
+// holdSource keeps what a create is to restore from being removed. Where that has
+// happened since it was looked up, it is looked up anew.
+func (s *Service) holdSource(ctx context.Context, c Caller, r Create, o origin) (_ origin, release func(), err error) {
+	for o.snapshot != nil {
+		release, err := s.hold(ctx, *o.snapshot, "restored")
+		if !fault.Is(err, fault.SnapshotNotFound) {
+			return o, release, err
+		}
+		if o, err = s.resolve(ctx, c, r); err != nil {
+			return o, nil, err
+		}
+	}
+	return o, func() {}, nil
 }
 
 // repeated answers a session_id that is taken: with the session itself if the

@@ -38,7 +38,7 @@ func (s *Service) Diff(ctx context.Context, c Caller, from, to string, values bo
 		return Diff{}, fault.New(fault.UserMismatch, "session.diff", "the snapshots are of different users")
 	}
 	for i, row := range rows {
-		doc, err := s.document(ctx, row)
+		doc, err := s.document(ctx, row, "compared")
 		if err != nil {
 			return Diff{}, err
 		}
@@ -48,8 +48,14 @@ func (s *Service) Diff(ctx context.Context, c Caller, from, to string, values bo
 	return Diff{From: from, To: to, Changes: changes, NotCompared: rest}, nil
 }
 
-// document reads a snapshot's state document out of its archive.
-func (s *Service) document(ctx context.Context, row profiles.Snapshot) (state.Document, error) {
+// document reads a snapshot's state document out of its archive; what says why,
+// for who wants to remove it meanwhile.
+func (s *Service) document(ctx context.Context, row profiles.Snapshot, what string) (state.Document, error) {
+	release, err := s.hold(ctx, row, what)
+	if err != nil {
+		return state.Document{}, err
+	}
+	defer release()
 	saved, err := s.Vault.Open(ctx, locationOf(row.UserID, row.SessionID), row.ID)
 	if err != nil {
 		return state.Document{}, err

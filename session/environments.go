@@ -123,20 +123,28 @@ func (s *Service) ownSnapshot(ctx context.Context, c Caller, id string) (profile
 	return row, err
 }
 
-// DeleteSnapshot removes a snapshot; one that is a user's default is
-// snapshot_in_use. The record goes first: a snapshot that is named is whole.
+// DeleteSnapshot removes a snapshot; one that is a user's default, or is being
+// read, is snapshot_in_use. A Chrome that is parked with it is ended.
 func (s *Service) DeleteSnapshot(ctx context.Context, c Caller, id string) error {
 	row, err := s.ownSnapshot(ctx, c, id)
 	if err != nil {
 		return err
 	}
-	return s.removeSnapshot(ctx, row)
+	_, err = s.removeSnapshot(ctx, row, s.Catalogue.DeleteSnapshot)
+	return err
 }
 
-func (s *Service) removeSnapshot(ctx context.Context, row profiles.Snapshot) error {
-	lastUse, err := s.Catalogue.DeleteSnapshot(ctx, row.ID)
+// removeSnapshot forgets a snapshot and removes its bytes, which freed counts.
+// The record goes first: a snapshot that is named is whole.
+func (s *Service) removeSnapshot(ctx context.Context, row profiles.Snapshot, forget func(context.Context, string) (lastUse bool, err error)) (freed int64, err error) {
+	done, err := s.readers.remove(ctx, row.ID)
 	if err != nil {
-		return err
+		return 0, err
+	}
+	defer done()
+	lastUse, err := forget(ctx, row.ID)
+	if err != nil {
+		return 0, err
 	}
 	ctx = context.WithoutCancel(ctx)
 	if err := s.parked.Drop(ctx, row.ID); err != nil {
@@ -144,6 +152,10 @@ func (s *Service) removeSnapshot(ctx context.Context, row profiles.Snapshot) err
 	}
 	if err := s.Vault.Delete(ctx, locationOf(row.UserID, row.SessionID), row.ID, lastUse); err != nil {
 		s.Log.Error("a deleted snapshot's bytes could not be removed", "snapshot", row.ID, "error", err)
+		return 0, nil
 	}
-	return nil
+	if lastUse {
+		freed = row.SizeBytes
+	}
+	return freed, nil
 }

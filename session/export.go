@@ -53,11 +53,33 @@ func (s *Service) Archive(ctx context.Context, c Caller, id string) (io.ReadClos
 	if err != nil {
 		return nil, err
 	}
-	saved, err := s.Vault.Open(ctx, locationOf(row.UserID, row.SessionID), row.ID)
+	release, err := s.hold(ctx, row, "exported")
 	if err != nil {
 		return nil, err
 	}
-	return s.Vault.OpenArchive(ctx, saved)
+	saved, err := s.Vault.Open(ctx, locationOf(row.UserID, row.SessionID), row.ID)
+	if err != nil {
+		release()
+		return nil, err
+	}
+	archive, err := s.Vault.OpenArchive(ctx, saved)
+	if err != nil {
+		release()
+		return nil, err
+	}
+	return &heldArchive{archive, release}, nil
+}
+
+// heldArchive keeps its snapshot from being removed until it is closed.
+type heldArchive struct {
+	io.ReadCloser
+	release func()
+}
+
+// Close ends the reading.
+func (a *heldArchive) Close() error {
+	defer a.release()
+	return a.ReadCloser.Close()
 }
 
 // secretSnapshot is a snapshot that the caller may read the secrets of.
@@ -73,6 +95,11 @@ func (s *Service) secretSnapshot(ctx context.Context, c Caller, id string) (prof
 }
 
 func (s *Service) export(ctx context.Context, row profiles.Snapshot, r Export) (Exported, error) {
+	release, err := s.hold(ctx, row, "exported")
+	if err != nil {
+		return Exported{}, err
+	}
+	defer release()
 	saved, err := s.Vault.Open(ctx, locationOf(row.UserID, row.SessionID), row.ID)
 	if err != nil {
 		return Exported{}, err

@@ -34,14 +34,6 @@ func (s *Service) passkeysOf(ctx context.Context, id string) (state.Passkeys, er
 	if err != nil {
 		return state.Passkeys{}, err
 	}
-	saved, err := s.Vault.Open(ctx, locationOf(row.UserID, row.SessionID), row.ID)
-	if err != nil {
-		return state.Passkeys{}, err
-	}
-	files, err := s.Vault.Peek(ctx, saved, state.FileName)
-	if err != nil {
-		return state.Passkeys{}, err
-	}
-	doc, err := documentOf(row.ID, files[state.FileName])
+	doc, err := s.document(ctx, row, "read")
 	return doc.Passkeys, err
 }

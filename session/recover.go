@@ -135,7 +135,7 @@ func (s *Service) sweep(ctx context.Context) {
 		s.Log.Warn("expired snapshots could not be listed", "error", err)
 	}
 	for _, row := range rows {
-		if err := s.removeSnapshot(ctx, row); err != nil {
+		if _, err := s.removeSnapshot(ctx, row, s.Catalogue.DeleteSnapshot); err != nil {
 			s.Log.Warn("an expired snapshot could not be removed", "snapshot", row.ID, "error", err)
 		}
 	}

@@ -151,6 +151,12 @@ func (s *Service) defaultOf(ctx context.Context, c Caller, userID string) (*prof
 		return nil, 0, err
 	}
 	snap, err := s.Catalogue.Snapshot(ctx, d.SnapshotID)
+	if fault.Is(err, fault.SnapshotNotFound) {
+		// The default has moved meanwhile, and the one before was removed.
+		if now, nerr := s.Catalogue.Default(ctx, userID); nerr == nil && now.Version != d.Version {
+			return s.defaultOf(ctx, c, userID)
+		}
+	}
 	return &snap, d.Version, err
 }
 

@@ -3,9 +3,11 @@ package session
 import (
 	"context"
 	"errors"
+	"io"
 	"log/slog"
 	"os"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -44,6 +46,7 @@ type rig struct {
 	t         *testing.T
 	browsers  *fakeBrowsers
 	store     *faultstore.Store
+	watched   *watchedStore // below the store
 	catalogue *brokenCatalogue
 	clock     *clock
 	keys      snapshot.Keys
@@ -72,7 +75,8 @@ func newRig(t *testing.T, change func(*Config)) *rig {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &rig{t: t, browsers: newFakeBrowsers(t, root+"/run"), store: faultstore.New(memstore.New(0, time.Now)),
+	watched := &watchedStore{Store: memstore.New(0, time.Now)}
+	r := &rig{t: t, browsers: newFakeBrowsers(t, root+"/run"), store: faultstore.New(watched), watched: watched,
 		catalogue: &brokenCatalogue{Catalogue: db}, clock: &clock{at: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)},
 		keys: snapshot.NewKeys(identity, [32]byte{1}), extensions: root + "/extensions"}
 	r.Service = r.daemon(change)
@@ -109,6 +113,33 @@ func (r *rig) daemon(change func(*Config)) *Service {
 	return s
 }
 
+// watchedStore is a store that tells when an archive is opened.
+type watchedStore struct {
+	snapshot.Store
+	mu     sync.Mutex
+	opened func()
+}
+
+// onArchive has do called once, when the next archive is opened.
+func (w *watchedStore) onArchive(do func()) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.opened = do
+}
+
+func (w *watchedStore) Open(ctx context.Context, key snapshot.Key) (io.ReadCloser, error) {
+	if strings.HasPrefix(key.String(), snapshot.ArchiveFolder().String()+"/") {
+		w.mu.Lock()
+		do := w.opened
+		w.opened = nil
+		w.mu.Unlock()
+		if do != nil {
+			do()
+		}
+	}
+	return w.Store.Open(ctx, key)
+}
+
 // clock stands still unless it is moved, but for a millisecond at each look.
 type clock struct {
 	mu sync.Mutex
@@ -129,6 +160,7 @@ type brokenCatalogue struct {
 	profiles.Catalogue
 	mu     sync.Mutex
 	broken map[string]error // by method
+	found  func()           // called once, when a snapshot was looked up
 }
 
 func (b *brokenCatalogue) fails(err error, methods ...string) {
@@ -153,6 +185,25 @@ func (b *brokenCatalogue) Commit(ctx context.Context, c profiles.Commit) (profil
 		return profiles.Moved{}, err
 	}
 	return b.Catalogue.Commit(ctx, c)
+}
+
+// onSnapshot has do called once, after the next look-up of a snapshot.
+func (b *brokenCatalogue) onSnapshot(do func()) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.found = do
+}
+
+func (b *brokenCatalogue) Snapshot(ctx context.Context, id string) (profiles.Snapshot, error) {
+	s, err := b.Catalogue.Snapshot(ctx, id)
+	b.mu.Lock()
+	do := b.found
+	b.found = nil
+	b.mu.Unlock()
+	if do != nil {
+		do()
+	}
+	return s, err
 }
 
 func (b *brokenCatalogue) User(ctx context.Context, id string) (profiles.User, error) {

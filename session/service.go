@@ -80,6 +80,9 @@ type Service struct {
 	turn    chan struct{} // whose it is to start a spare
 	surveys chan struct{} // one for each profile that is being counted or gone through
 	imports chan struct{} // one for each import that runs
+
+	readers   *readers
+	verifying chan struct{} // one for each snapshot that is being verified
 }
 
 // New makes a Service. [Service.Recover] must run before the first request.
@@ -87,6 +90,7 @@ func New(cfg Config, deps Deps) *Service {
 	s := &Service{cfg: cfg, Deps: deps,
 		parked: pool.New[*parkedChrome](cfg.Parked), slots: newSlots(cfg.MaxSessions),
 		tickets: newTickets(deps.Now), turn: make(chan struct{}, 1), surveys: make(chan struct{}, maxSurveys), imports: make(chan struct{}, maxImports),
+		readers: newReaders(), verifying: make(chan struct{}, maxVerifying),
 		live: map[string]*live{}, creating: map[string]*claim{}, spares: sparePools{},
 		asked: map[string]bool{cmp.Or(cfg.Engine, browser.EngineChrome): true}}
 	s.ctx, s.cancel = context.WithCancel(context.Background())

@@ -38,6 +38,11 @@ func (p *standbyChrome) Kill(ctx context.Context) error {
 func (s *Service) standUp(ctx context.Context, snap profiles.Snapshot, engine string) (_ *standbyChrome, err error) {
 	ctx, cancel := context.WithTimeout(ctx, standbyDeadline)
 	defer cancel()
+	release, err := s.hold(ctx, snap, "restored")
+	if err != nil {
+		return nil, err
+	}
+	defer release()
 	saved, err := s.Vault.Open(ctx, locationOf(snap.UserID, snap.SessionID), snap.ID)
 	if err != nil {
 		return nil, err

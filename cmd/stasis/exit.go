@@ -18,6 +18,7 @@ const (
 	exitInUse         = 5 // another daemon has the data directory
 	exitStore         = 6 // snapshots or the catalogue cannot be read or written
 	exitNotReady      = 7 // health: the daemon does not take sessions
+	exitDamaged       = 8 // a verification found a snapshot that is not whole
 )
 
 var exitCodes = map[fault.Code]int{

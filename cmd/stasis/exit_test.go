@@ -25,6 +25,8 @@ func TestExitCodes(t *testing.T) {
 		{"store broken", failed(fault.StoreFailed), 6},
 		{"store full", failed(fault.StoreFull), 6},
 		{"not ready", exitError{exitNotReady, "on purpose"}, 7},
+		{"damaged", exitError{exitDamaged, "on purpose"}, 8},
+		{"a daemon's refusal", refusal{"snapshot_in_use", "on purpose"}, 1},
 		{"a fault and what followed from it", errors.Join(failed(fault.DataDirInUse), errors.New("then this")), 5},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

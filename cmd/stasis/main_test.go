@@ -104,6 +104,18 @@ func snapshotsOf(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusUnauthorized)
 		return
 	}
+	if id, ok := strings.CutSuffix(strings.TrimPrefix(r.URL.Path, "/v1/snapshots/"), "/verify"); ok && r.Method == http.MethodPost {
+		switch id {
+		case "snap-1":
+			_, _ = fmt.Fprint(w, `{"snapshot_id":"snap-1","ok":true,"problems":[]}`)
+		case "snap-2":
+			_, _ = fmt.Fprint(w, `{"snapshot_id":"snap-2","ok":false,"problems":[{"code":"archive_damaged","message":"a bit has flipped"}]}`)
+		default:
+			w.WriteHeader(http.StatusNotFound)
+			_, _ = fmt.Fprint(w, `{"code":"snapshot_not_found","message":"no such snapshot"}`)
+		}
+		return
+	}
 	const one = `{"snapshots":[{"id":%q,"session_id":"s-1","user_id":"alice","mode":"memory","label":%q,"created_at":"2026-11-22T04:00:00Z","size_bytes":45000}],"next_token":%s}`
 	switch q := r.URL.Query(); {
 	case q.Has("user_id") && q.Get("user_id") != "alice":

@@ -43,7 +43,7 @@ func TestReadme(t *testing.T) {
 	for name := range documented {
 		t.Errorf("README.md names --%s, which serve does not have", name)
 	}
-	for code := exitOK; code <= exitNotReady; code++ {
+	for code := exitOK; code <= exitDamaged; code++ {
 		if !strings.Contains(string(raw), fmt.Sprintf("\n| %d | ", code)) {
 			t.Errorf("README.md does not tell of exit code %d", code)
 		}

@@ -18,6 +18,11 @@ type remoteDaemon struct {
 // remoteDeadline bounds one call; an upload may take long.
 const remoteDeadline = 10 * time.Minute
 
+// refusal is a daemon's own error.
+type refusal struct{ Code, Message string }
+
+func (r refusal) Error() string { return r.Code + ": " + r.Message }
+
 // call makes a request and decodes its answer into out, unless that is nil.
 func (r remoteDaemon) call(ctx context.Context, method, path string, body io.Reader, out any) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, remoteDeadline)
@@ -36,11 +41,11 @@ func (r remoteDaemon) call(ctx context.Context, method, path string, body io.Rea
 	}
 	defer func() { _ = res.Body.Close() }() // it was only read from
 	if res.StatusCode >= 300 {
-		var refused struct{ Code, Message string }
+		var refused refusal
 		if json.NewDecoder(res.Body).Decode(&refused) != nil || refused.Code == "" {
 			return exitError{exitFailed, "the daemon answered " + res.Status}
 		}
-		return exitError{exitFailed, refused.Code + ": " + refused.Message}
+		return refused
 	}
 	if out == nil {
 		return nil

@@ -13,7 +13,8 @@ import (
 
 // snapshotCmd are the verbs about the snapshots of a running daemon.
 type snapshotCmd struct {
-	List snapshotListCmd `cmd:"" help:"List snapshots, newest first."`
+	List   snapshotListCmd   `cmd:"" help:"List snapshots, newest first."`
+	Verify snapshotVerifyCmd `cmd:"" help:"Read snapshots whole and tell which are damaged."`
 }
 
 // remoteSnapshot is what is shown of a snapshot.

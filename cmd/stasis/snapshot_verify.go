@@ -1,0 +1,93 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"os"
+
+	"github.com/stasisd/stasis/fault"
+)
+
+type snapshotVerifyCmd struct {
+	remoteDaemon
+	All bool     `help:"Every snapshot of every user that the key may act for."`
+	IDs []string `arg:"" optional:"" name:"id" help:"IDs of snapshots."`
+}
+
+// verified is how a verification of several snapshots went.
+type verified struct{ whole, damaged, failed int }
+
+// Run is the verb: a line for each snapshot, its ID first, as soon as it is
+// verified. One that cannot be verified does not keep it from the others.
+func (c *snapshotVerifyCmd) Run(ctx context.Context) error {
+	if c.All == (len(c.IDs) > 0) {
+		return exitError{exitUsage, "name the snapshots to verify, or give --all"}
+	}
+	var sum verified
+	err := c.each(ctx, func(id string) error { return c.verify(ctx, id, &sum) })
+	if err != nil {
+		return err
+	}
+	if _, err := fmt.Fprintf(os.Stderr, "%d whole, %d damaged, %d not verified\n", sum.whole, sum.damaged, sum.failed); err != nil {
+		return err
+	}
+	switch {
+	case sum.damaged > 0:
+		return exitError{exitDamaged, "there are damaged snapshots"}
+	case sum.failed > 0:
+		return exitError{exitFailed, "not all could be verified"}
+	}
+	return nil
+}
+
+// each gives the IDs that were asked for.
+func (c *snapshotVerifyCmd) each(ctx context.Context, do func(id string) error) error {
+	for _, id := range c.IDs {
+		if err := do(id); err != nil {
+			return err
+		}
+	}
+	if !c.All {
+		return nil
+	}
+	return c.snapshots(ctx, "", func(page []remoteSnapshot) error {
+		for _, s := range page {
+			if err := do(s.ID); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+func (c *snapshotVerifyCmd) verify(ctx context.Context, id string, sum *verified) error {
+	var found struct {
+		OK       bool
+		Problems []refusal
+	}
+	err := c.call(ctx, http.MethodPost, "/v1/snapshots/"+url.PathEscape(id)+"/verify", nil, &found)
+	var refused refusal
+	said := "ok"
+	switch {
+	case errors.As(err, &refused) && refused.Code == string(fault.SnapshotNotFound) && c.All:
+		return nil // it was deleted since it was listed
+	case errors.As(err, &refused):
+		sum.failed++
+		said = "not verified: " + refused.Error()
+	case err != nil:
+		return err
+	case found.OK:
+		sum.whole++
+	default:
+		sum.damaged++
+		said = "damaged"
+		for _, p := range found.Problems {
+			said += ": " + p.Message
+		}
+	}
+	_, err = fmt.Printf("%s  %s\n", id, said)
+	return err
+}

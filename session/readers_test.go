@@ -1,0 +1,182 @@
+package session
+
+import (
+	"context"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/stasisd/stasis/fault"
+)
+
+// Whoever reads a snapshot's archive keeps it from being deleted, and the refusal
+// says for what; afterwards it goes.
+func TestNoneIsRemovedWhileItIsRead(t *testing.T) {
+	for name, test := range map[string]struct {
+		what string
+		read func(r *rig, snap string) error
+	}{
+		"a restore": {"restored", func(r *rig, snap string) error {
+			r.end(alice, r.create(alice, func(c *Create) { c.FromEnvironment = snap }).ID, none)
+			return nil
+		}},
+		"a standby": {"restored", func(r *rig, snap string) error {
+			row, err := r.catalogue.Snapshot(r.t.Context(), snap)
+			if err != nil {
+				return err
+			}
+			standby, err := r.standUp(r.t.Context(), row, "chrome")
+			if err != nil {
+				return err
+			}
+			return standby.Kill(r.t.Context())
+		}},
+		"a login check": {"restored", func(r *rig, snap string) error {
+			row, err := r.catalogue.Snapshot(r.t.Context(), snap)
+			if err != nil {
+				return err
+			}
+			seconds := int64(5)
+			_, err = r.checkSnapshot(r.t.Context(), row, LoginCheck{URL: "https://a.example/", TimeoutSeconds: &seconds})
+			return err
+		}},
+		"its state": {"exported", func(r *rig, snap string) error {
+			_, err := r.State(r.t.Context(), keeper, snap, Export{Format: FormatStasis})
+			return err
+		}},
+		"its archive": {"exported", func(r *rig, snap string) error {
+			archive, err := r.Archive(r.t.Context(), keeper, snap)
+			if err != nil {
+				return err
+			}
+			// It streams: the call is over, and the reading is not.
+			wantCode(r.t, r.DeleteSnapshot(r.t.Context(), alice, snap), fault.SnapshotInUse)
+			if _, err := io.Copy(io.Discard, archive); err != nil {
+				return err
+			}
+			return archive.Close()
+		}},
+		"a comparison": {"compared", func(r *rig, snap string) error {
+			_, err := r.Diff(r.t.Context(), alice, snap, snap, false)
+			return err
+		}},
+		"a verification": {"verified", func(r *rig, snap string) error {
+			_, err := r.VerifySnapshot(r.t.Context(), alice, snap)
+			return err
+		}},
+		"a rescue that looks for its passkeys": {"read", func(r *rig, snap string) error {
+			_, err := r.passkeysOf(r.t.Context(), snap)
+			return err
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, nil)
+			_, snap := r.saved(alice, filesystem)
+			opened := false
+			r.watched.onArchive(func() {
+				opened = true
+				err := r.DeleteSnapshot(t.Context(), alice, snap)
+				wantCode(t, err, fault.SnapshotInUse)
+				if want := "is being " + test.what; !strings.Contains(fault.MessageOf(err), want) {
+					t.Errorf("%q does not say %q", fault.MessageOf(err), want)
+				}
+			})
+			if err := test.read(r, snap); err != nil || !opened {
+				t.Fatalf("opened %t, %v", opened, err)
+			}
+			r.holds(snap)
+			if err := r.DeleteSnapshot(t.Context(), alice, snap); err != nil {
+				t.Errorf("afterwards: %v", err)
+			}
+			r.holds()
+		})
+	}
+}
+
+// Who has found a snapshot that is removed before its bytes are read hears that
+// it is gone, or gets what stands in its place: never that it is damaged.
+func TestRemovedBeforeItIsRead(t *testing.T) {
+	r := newRig(t, nil)
+	ctx := t.Context()
+	remove := func(snap string) func() {
+		return func() {
+			if err := r.DeleteSnapshot(ctx, alice, snap); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	for name, read := range map[string]func(snap string) error{
+		"restore": func(snap string) error {
+			_, err := r.Create(ctx, alice, asking(func(c *Create) { c.FromEnvironment = snap }))
+			return err
+		},
+		"archive": func(snap string) error { _, err := r.Archive(ctx, keeper, snap); return err },
+		"verify":  func(snap string) error { _, err := r.VerifySnapshot(ctx, alice, snap); return err },
+		"diff":    func(snap string) error { _, err := r.Diff(ctx, alice, snap, snap, false); return err },
+	} {
+		_, snap := r.saved(alice, filesystem)
+		r.catalogue.onSnapshot(remove(snap))
+		if err := read(snap); !fault.Is(err, fault.SnapshotNotFound) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+
+	// A default that moves on, and loses the version before, while it is restored.
+	_, before := r.saved(alice, asDefault)
+	_, after := r.saved(alice, filesystem)
+	r.catalogue.onSnapshot(func() {
+		if _, err := r.SetDefault(ctx, alice, "alice", after, nil); err != nil {
+			t.Error(err)
+		}
+		remove(before)()
+	})
+	if got := r.create(alice, fromAlice).Restored.SnapshotID; got != after {
+		t.Errorf("restored %s, want %s", got, after)
+	}
+}
+
+// A removal keeps readers waiting until it is over, and others who remove; both
+// then look for themselves.
+func TestReadersWaitForARemoval(t *testing.T) {
+	r := newReaders()
+	done, err := r.remove(t.Context(), "snap")
+	if err != nil {
+		t.Fatal(err)
+	}
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err = r.hold(gone, "snap", "read")
+	wantCode(t, err, fault.Timeout)
+	_, err = r.remove(gone, "snap")
+	wantCode(t, err, fault.Timeout)
+
+	got := make(chan func(), 1)
+	go func() {
+		release, err := r.hold(t.Context(), "snap", "read")
+		if err != nil {
+			t.Error(err)
+		}
+		got <- release
+	}()
+	if r.reads("snap") {
+		t.Error("it was held while it was removed")
+	}
+	done()
+	release := <-got
+	other, err := r.hold(t.Context(), "snap", "compared")
+	if err != nil {
+		t.Fatal(err)
+	}
+	release()
+	release() // twice is once
+	_, err = r.remove(t.Context(), "snap")
+	wantCode(t, err, fault.SnapshotInUse)
+	other()
+	if done, err = r.remove(t.Context(), "snap"); err != nil {
+		t.Fatal(err)
+	}
+	done()
+	if len(r.held)+len(r.going) != 0 {
+		t.Errorf("left: %d, %d", len(r.held), len(r.going))
+	}
+}

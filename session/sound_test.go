@@ -1,0 +1,115 @@
+package session
+
+import (
+	"context"
+	"crypto/sha256"
+	"io"
+	"testing"
+
+	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/snapshot"
+	"github.com/stasisd/stasis/snapshot/faultstore"
+)
+
+// change replaces an object of the store by what change makes of its bytes.
+func (r *rig) change(key snapshot.Key, change func([]byte) []byte) {
+	r.t.Helper()
+	ctx := r.t.Context()
+	content, err := r.store.Open(ctx, key)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	body, err := io.ReadAll(content)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	if err := content.Close(); err != nil {
+		r.t.Fatal(err)
+	}
+	body = change(body)
+	up, err := r.store.Upload(ctx)
+	if err == nil {
+		_, err = up.Write(body)
+	}
+	if err == nil {
+		err = up.Replace(ctx, key, snapshot.Sum{Size: int64(len(body)), SHA256: sha256.Sum256(body)})
+	}
+	if err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+// Everything down to the tar is checked, and what is wrong is told with how far
+// it came; what keeps the daemon from looking is an error.
+func TestVerifySnapshot(t *testing.T) {
+	r := newRig(t, nil)
+	ctx := t.Context()
+	_, snap := r.saved(alice, filesystem)
+	row, err := r.catalogue.Snapshot(ctx, snap)
+	if err != nil {
+		t.Fatal(err)
+	}
+	archive, err := snapshot.ArchiveKey(row.ArchiveID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	document, err := locationOf(row.UserID, row.SessionID).DocumentKey(snap)
+	if err != nil {
+		t.Fatal(err)
+	}
+	verify := func() Soundness {
+		t.Helper()
+		found, err := r.VerifySnapshot(ctx, alice, snap)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return found
+	}
+	flip := func(body []byte) []byte { body[len(body)-1] ^= 1; return body }
+
+	whole := verify()
+	if c := whole.Checked; !whole.OK || len(whole.Problems) != 0 || !c.Document || !c.Archive || !c.State ||
+		c.Entries == 0 || c.TarBytes == 0 || c.StoredBytes != row.SizeBytes {
+		t.Errorf("whole: %+v", whole)
+	}
+	r.change(archive, flip)
+	if got := verify(); got.OK || got.Checked != (Checked{Document: true}) || len(got.Problems) != 1 || got.Problems[0].Code != fault.ArchiveDamaged {
+		t.Errorf("a bit of the archive: %+v", got)
+	}
+	r.change(archive, flip)
+	var original []byte
+	r.change(document, func(body []byte) []byte { original = body; return body[:len(body)/2] })
+	if got := verify(); got.OK || got.Checked != (Checked{}) || len(got.Problems) != 1 || got.Problems[0].Code != fault.ArchiveDamaged {
+		t.Errorf("half of the document: %+v", got)
+	}
+	if err := r.store.Delete(ctx, document); err != nil {
+		t.Fatal(err)
+	}
+	if got := verify(); got.OK || len(got.Problems) != 1 || got.Problems[0].Message != "its document is missing" {
+		t.Errorf("no document: %+v", got)
+	}
+	if _, err := r.store.Create(ctx, document, original); err != nil {
+		t.Fatal(err)
+	}
+	if got := verify(); !got.OK {
+		t.Errorf("mended: %+v", got)
+	}
+
+	_, err = r.VerifySnapshot(ctx, bob, snap)
+	wantCode(t, err, fault.SnapshotNotFound)
+	r.store.FailAt(1, faultstore.Refuse, fault.New(fault.StoreFailed, "test", "on purpose"))
+	_, err = r.VerifySnapshot(ctx, alice, snap)
+	wantCode(t, err, fault.StoreFailed)
+
+	// Only so many at once; who waits may go.
+	for range maxVerifying {
+		r.verifying <- struct{}{}
+	}
+	gone, cancel := context.WithCancel(ctx)
+	r.catalogue.onSnapshot(cancel)
+	_, err = r.VerifySnapshot(gone, alice, snap)
+	wantCode(t, err, fault.Timeout)
+	for range maxVerifying {
+		<-r.verifying
+	}
+}
