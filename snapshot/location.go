@@ -2,6 +2,7 @@ package snapshot
 
 import (
 	"regexp"
+	"strings"
 
 	"github.com/stasisd/stasis/fault"
 )
@@ -17,6 +18,10 @@ var (
 const (
 	documentPrefix = "snapshot_"
 	documentSuffix = ".json"
+
+	latestName   = "snapshot_latest.json"
+	manifestName = "manifest.json"
+	historyName  = "immutable_history"
 )
 
 // Key names one object, or one folder of objects, in a [Store]. It can only
@@ -70,20 +75,27 @@ func (l Location) key(name string) (Key, error) {
 }
 
 // LatestKey names the location's snapshot_latest.json.
-func (l Location) LatestKey() (Key, error) { return l.key("snapshot_latest.json") }
+func (l Location) LatestKey() (Key, error) { return l.key(latestName) }
 
 // ManifestKey names the location's manifest.json.
-func (l Location) ManifestKey() (Key, error) { return l.key("manifest.json") }
+func (l Location) ManifestKey() (Key, error) { return l.key(manifestName) }
 
 // HistoryFolder names the folder of the location's immutable documents.
-func (l Location) HistoryFolder() (Key, error) { return l.key("immutable_history") }
+func (l Location) HistoryFolder() (Key, error) { return l.key(historyName) }
 
 // DocumentKey names the immutable document of one snapshot.
 func (l Location) DocumentKey(id string) (Key, error) {
 	if err := CheckID(id); err != nil {
 		return Key{}, err
 	}
-	return l.key("immutable_history/" + documentPrefix + id + documentSuffix)
+	return l.key(historyName + "/" + documentPrefix + id + documentSuffix)
+}
+
+// documentID is the snapshot ID in the name of a document; ok is false for what is
+// named otherwise.
+func documentID(name string) (id string, ok bool) {
+	id = strings.TrimSuffix(strings.TrimPrefix(name, documentPrefix), documentSuffix)
+	return id, documentPrefix+id+documentSuffix == name && CheckID(id) == nil
 }
 
 // ArchiveKey names an archive by its ID, 64 hex digits.
@@ -98,3 +110,7 @@ func ArchiveKey(id string) (Key, error) {
 func ArchiveFolder() Key { return Key{archives} }
 
 const archives = "archives"
+
+// environments is the scope ID of locations that hold this daemon's own snapshots
+// alone; others may hold an agent's documents.
+const environments = "browser"

@@ -61,3 +61,12 @@ func listIDs(ctx context.Context, s Store, loc Location, limit int, startAfter s
 		}
 	}
 }
+
+// readWhole reads a document; nil where there is none.
+func readWhole(ctx context.Context, s Store, key Key) ([]byte, error) {
+	body, err := readObject(ctx, s, key, MaxAgentDocument)
+	if fault.Is(err, fault.SnapshotNotFound) {
+		return nil, nil
+	}
+	return body, err
+}

@@ -148,8 +148,12 @@ func (v *Vault) commitArchive(ctx context.Context, up Upload, key Key, id string
 }
 
 // payload sums up the payload that is stored under a key.
-func (v *Vault) payload(ctx context.Context, key Key) (sum *payloadSum, err error) {
-	src, err := v.store.Open(ctx, key)
+func (v *Vault) payload(ctx context.Context, key Key) (*payloadSum, error) {
+	return payloadOf(ctx, v.store, key)
+}
+
+func payloadOf(ctx context.Context, s Store, key Key) (sum *payloadSum, err error) {
+	src, err := s.Open(ctx, key)
 	if err != nil {
 		return nil, err
 	}

@@ -12,20 +12,12 @@ var usersFolder = Key{"users"}
 // What is there under names that no location has is passed over.
 func Locations(ctx context.Context, s Store) ([]Location, error) {
 	var all []Location
-	for owner, err := range names(ctx, s, usersFolder) {
-		if err != nil {
-			return nil, err
+	for p := range places(ctx, s) {
+		if p.err != nil {
+			return nil, p.err
 		}
-		sessions := Key{usersFolder.path + "/" + owner + "/sessions"}
-		for session, err := range names(ctx, s, sessions) {
-			if err != nil {
-				return nil, err
-			}
-			below, err := scopes(ctx, s, Location{Owner: owner, Session: session})
-			if err != nil {
-				return nil, err
-			}
-			all = append(all, below...)
+		if !p.stray {
+			all = append(all, p.location)
 		}
 	}
 	return all, nil

@@ -289,3 +289,7 @@ func TestOneOwner(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+func TestCheck(t *testing.T) { storetest.RunCheck(t, open) }
+
+func TestCopy(t *testing.T) { storetest.RunCopy(t, open, open, 11) }

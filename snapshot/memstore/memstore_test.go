@@ -45,3 +45,7 @@ func TestCapacity(t *testing.T) {
 }
 
 func TestDamage(t *testing.T) { storetest.RunDamage(t, open, 17) }
+
+func TestCheck(t *testing.T) { storetest.RunCheck(t, open) }
+
+func TestCopy(t *testing.T) { storetest.RunCopy(t, open, open, 1) }

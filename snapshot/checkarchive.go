@@ -1,0 +1,94 @@
+package snapshot
+
+import (
+	"context"
+	"errors"
+	"io"
+
+	"github.com/stasisd/stasis/fault"
+)
+
+// archive looks at the archive of a snapshot; whole tells that nothing was found
+// wrong with it.
+func (l *look) archive(ctx context.Context, s Snapshot, f Finding) (whole bool, err error) {
+	key, err := ArchiveKey(s.Archive.ID)
+	if err != nil {
+		return false, err
+	}
+	st, err := l.store.Stat(ctx, key)
+	if fault.Is(err, fault.SnapshotNotFound) {
+		f.Kind, f.What = ArchiveMissing, "its archive is missing"
+		return false, l.tell(f)
+	}
+	if err != nil {
+		return false, l.troubled(ctx, err, f, l.tell)
+	}
+	if st.Size != s.Archive.StoredSize {
+		fits, err := l.fits(ctx, key, st.Size, s.Archive)
+		if err != nil {
+			return false, l.troubled(ctx, err, f, l.tell)
+		}
+		if !fits {
+			f.Kind, f.What = ArchiveDamaged, "its archive has another size than was saved"
+			return false, l.tell(f)
+		}
+	}
+	if !l.o.ReadData {
+		return true, nil
+	}
+	return l.read(ctx, key, s, f)
+}
+
+// fits reports whether an archive has the length of its payload and of its own
+// header, which is another one once it was sealed to others.
+func (v *Vault) fits(ctx context.Context, key Key, size int64, a Archive) (fits bool, err error) {
+	src, err := v.store.Open(ctx, key)
+	if err != nil {
+		return false, err
+	}
+	defer func() { err = errors.Join(err, src.Close()) }()
+	head, err := io.ReadAll(io.LimitReader(src, maxHeader))
+	if err != nil {
+		return false, fault.Wrap(err, fault.StoreFailed, "snapshot.check", "")
+	}
+	end := headerEnd(head)
+	return end > 0 && size == int64(end)+a.PayloadSize, nil
+}
+
+// read reads an archive down to the tar, once for all the snapshots that have it.
+func (l *look) read(ctx context.Context, key Key, s Snapshot, f Finding) (whole bool, err error) {
+	d, payload := digestOf(s.Archive.ID), digestOf(s.Archive.PayloadSHA256)
+	if l.named[d] == payload {
+		return true, nil
+	}
+	err = l.Verify(ctx, s)
+	switch {
+	case err == nil:
+		l.named[d] = payload
+		return true, nil
+	case ctx.Err() != nil:
+		return false, ctx.Err()
+	case fault.Is(err, fault.IdentityMissing):
+		return l.readSealed(ctx, key, s, f)
+	case fault.Is(err, fault.ArchiveDamaged):
+		return false, l.judge(err, f)
+	}
+	return false, l.troubled(ctx, err, f, l.tell)
+}
+
+// readSealed compares what can be without an identity: the sealed bytes.
+func (l *look) readSealed(ctx context.Context, key Key, s Snapshot, f Finding) (whole bool, err error) {
+	sum, err := l.payload(ctx, key)
+	var known *fault.Error
+	switch {
+	case ctx.Err() != nil:
+		return false, ctx.Err()
+	case errors.As(err, &known):
+		return false, l.troubled(ctx, err, f, l.tell)
+	case err != nil || sum.hex() != s.Archive.PayloadSHA256:
+		f.Kind, f.What = ArchiveDamaged, "its sealed payload is not the one that was saved"
+		return false, l.tell(f)
+	}
+	f.Kind, f.What = IdentityMissing, "no identity here opens its archive, whose sealed bytes are as they were saved"
+	return true, l.tell(f)
+}

@@ -1,0 +1,76 @@
+package snapshot
+
+import (
+	"bytes"
+	"context"
+
+	"github.com/stasisd/stasis/fault"
+)
+
+// latest looks at snapshot_latest.json. An agent's own is a document by itself;
+// ours is a copy of one that can be restored.
+func (l *look) latest(ctx context.Context) error {
+	key, err := l.loc.LatestKey()
+	if err != nil {
+		return err
+	}
+	f := Finding{Kind: LatestDamaged, Location: l.loc, Key: key.path, Repairable: l.newest != ""}
+	body, err := readWhole(ctx, l.store, key)
+	if err != nil {
+		f.Repairable = false
+		return l.troubled(ctx, err, f, l.tell)
+	}
+	if l.loc.ScopeID != environments {
+		if body == nil {
+			return nil
+		}
+		f.Repairable = false
+		if err := checkAgentDocument(body, l.loc.Scope); err != nil {
+			f.What = fault.MessageOf(err)
+			return l.tell(f)
+		}
+		return nil
+	}
+	if body == nil {
+		if !l.some {
+			return nil
+		}
+		f.Kind, f.What = LatestMissing, "there are snapshots, and no latest"
+		return l.tell(f)
+	}
+	l.some = true
+	return l.compare(ctx, body, f)
+}
+
+// compare holds latest against the document that it is a copy of.
+func (l *look) compare(ctx context.Context, body []byte, f Finding) error {
+	doc, err := l.bound(body, l.loc, "")
+	switch {
+	case fault.Is(err, fault.Unsupported):
+		f.Repairable = false
+		return l.judge(err, f)
+	case err != nil:
+		f.What = fault.MessageOf(err)
+		return l.tell(f)
+	}
+	f.Snapshot = doc.Data.SnapshotID
+	key, err := l.loc.DocumentKey(f.Snapshot)
+	if err != nil {
+		return err
+	}
+	history, err := readWhole(ctx, l.store, key)
+	switch {
+	case err != nil:
+		f.Key, f.Repairable = key.path, false
+		return l.troubled(ctx, err, f, l.tell)
+	case history == nil:
+		f.What, f.Repairable = "the snapshot that it holds is not in the history", true
+	case bytes.Equal(history, body) && !l.broken[f.Snapshot]:
+		return nil
+	case bytes.Equal(history, body):
+		f.What = "it names a snapshot that cannot be restored"
+	default:
+		f.What, f.Repairable = "it is not what the history has of that snapshot", true
+	}
+	return l.tell(f)
+}

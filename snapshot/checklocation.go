@@ -1,0 +1,177 @@
+package snapshot
+
+import (
+	"context"
+
+	"github.com/stasisd/stasis/fault"
+)
+
+// look is a look at one location.
+type look struct {
+	*checker
+	loc    Location
+	tell   func(Finding) error
+	newest string          // snapshot that can be restored
+	some   bool            // there is a document
+	broken map[string]bool // snapshots that are known not to be
+}
+
+func newLook(c *checker, loc Location, tell func(Finding) error) *look {
+	l := &look{checker: c, loc: loc, broken: map[string]bool{}}
+	l.tell = func(f Finding) error {
+		switch f.Kind {
+		case DocumentDamaged, ArchiveMissing, ArchiveDamaged:
+			l.broken[f.Snapshot] = true
+		}
+		return tell(f)
+	}
+	return l
+}
+
+// location looks at everything in a location's folder.
+func (c *checker) location(ctx context.Context, loc Location, tell func(Finding) error) error {
+	l := newLook(c, loc, tell)
+	folder := Key{loc.folder()}
+	for name, err := range names(ctx, c.store, folder) {
+		if err != nil {
+			return c.troubled(ctx, err, Finding{Location: loc, Key: folder.path}, tell)
+		}
+		switch name {
+		case latestName, manifestName, historyName:
+			continue
+		}
+		stray := strayAt(Key{folder.path + "/" + name})
+		stray.Location = loc
+		if err := tell(stray); err != nil {
+			return err
+		}
+	}
+	if err := l.history(ctx); err != nil {
+		return err
+	}
+	if err := l.latest(ctx); err != nil {
+		return err
+	}
+	return l.manifest(ctx)
+}
+
+// history looks at every document.
+func (l *look) history(ctx context.Context) error {
+	folder, err := l.loc.HistoryFolder()
+	if err != nil {
+		return err
+	}
+	for name, err := range names(ctx, l.store, folder) {
+		if err != nil {
+			return l.troubled(ctx, err, Finding{Location: l.loc, Key: folder.path}, l.tell)
+		}
+		id, ok := documentID(name)
+		if !ok {
+			stray := strayAt(Key{folder.path + "/" + name})
+			stray.Location = l.loc
+			if err := l.tell(stray); err != nil {
+				return err
+			}
+			continue
+		}
+		if err := l.document(ctx, id); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// document looks at one document and its archive.
+func (l *look) document(ctx context.Context, id string) error {
+	key, err := l.loc.DocumentKey(id)
+	if err != nil {
+		return err
+	}
+	f := Finding{Location: l.loc, Snapshot: id, Key: key.path}
+	body, err := readWhole(ctx, l.store, key)
+	if err == nil && body == nil {
+		return nil // deleted meanwhile
+	}
+	l.some = true
+	l.count(func(out *Checked) {
+		if l.loc.ScopeID == environments {
+			out.Snapshots++
+		} else {
+			out.Others++
+		}
+	})
+	if err != nil {
+		l.unclear()
+		return l.troubled(ctx, err, f, l.tell)
+	}
+	if l.loc.ScopeID != environments {
+		return l.judge(checkAgentDocument(body, l.loc.Scope), f)
+	}
+	doc, err := l.bound(body, l.loc, id)
+	if err != nil {
+		l.unclear()
+		return l.judge(err, f)
+	}
+	if len(l.keys.identities) > 0 {
+		if _, err := doc.private(l.keys); err != nil {
+			if err := l.judge(err, f); err != nil {
+				return err
+			}
+		}
+	}
+	s := doc.snapshot()
+	if err := l.told(ctx, key, s); err != nil {
+		return err
+	}
+	f.Archive, f.Key = s.Archive.ID, archives+"/"+s.Archive.ID
+	whole, err := l.archive(ctx, s, f)
+	if whole && !l.broken[id] {
+		l.newest = id
+	}
+	return err
+}
+
+func (l *look) unclear() { l.count(func(out *Checked) { out.Unclear++ }) }
+
+// count counts, but not what is looked at for the second time.
+func (l *look) count(add func(*Checked)) {
+	if !l.second {
+		add(&l.out)
+	}
+}
+
+// told notes whose the archive is, and passes the document on.
+func (l *look) told(ctx context.Context, key Key, s Snapshot) error {
+	if d := digestOf(s.Archive.ID); l.named[d] == (digest{}) {
+		l.named[d] = digest{}
+	}
+	if l.second || l.o.Document == nil {
+		return nil
+	}
+	st, err := l.store.Stat(ctx, key)
+	if err != nil && !fault.Is(err, fault.SnapshotNotFound) {
+		return l.troubled(ctx, err, Finding{Location: l.loc, Snapshot: s.ID, Key: key.path}, l.tell)
+	}
+	if err != nil {
+		return nil
+	}
+	return l.o.Document(s, st.Modified)
+}
+
+// judge tells what a document's or an archive's error means.
+func (l *look) judge(err error, f Finding) error {
+	switch {
+	case err == nil:
+		return nil
+	case fault.Is(err, fault.Unsupported):
+		f.Kind = VersionUnknown
+	case fault.Is(err, fault.IdentityMissing):
+		f.Kind = IdentityMissing
+	case f.Archive != "":
+		f.Kind = ArchiveDamaged
+	default:
+		f.Kind = DocumentDamaged
+	}
+	f.What = fault.MessageOf(err)
+	return l.tell(f)
+}

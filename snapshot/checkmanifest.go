@@ -1,0 +1,38 @@
+package snapshot
+
+import (
+	"context"
+
+	"github.com/stasisd/stasis/fault"
+)
+
+// manifest looks at manifest.json, which holds nothing that another does not.
+func (l *look) manifest(ctx context.Context) error {
+	key, err := l.loc.ManifestKey()
+	if err != nil {
+		return err
+	}
+	ours := l.loc.ScopeID == environments
+	f := Finding{Kind: ManifestDamaged, Location: l.loc, Key: key.path, Repairable: ours && l.some}
+	body, err := readWhole(ctx, l.store, key)
+	switch {
+	case err != nil:
+		f.Repairable = false
+		return l.troubled(ctx, err, f, l.tell)
+	case body == nil && ours && l.some:
+		f.Kind, f.What = ManifestMissing, "there are snapshots, and no manifest"
+		return l.tell(f)
+	case body == nil:
+		return nil
+	}
+	err = checkManifest(body)
+	if fault.Is(err, fault.Unsupported) {
+		f.Repairable = false
+		return l.judge(err, f)
+	}
+	if err != nil {
+		f.What = fault.MessageOf(err)
+		return l.tell(f)
+	}
+	return nil
+}

@@ -1,0 +1,64 @@
+package snapshot
+
+import (
+	"context"
+	"iter"
+	"strings"
+)
+
+// place is something that was found below users/: a location, or else an object
+// or folder under a name that nothing has (stray), or a folder that cannot be
+// listed (err).
+type place struct {
+	key      Key
+	location Location
+	stray    bool
+	err      error
+}
+
+// levels are the names that lead from users/ to a location.
+var levels = []func(name string) bool{
+	ownerForm.MatchString, is("sessions"), elementForm.MatchString,
+	is("scopes"), is("agent", "multiAgent"), elementForm.MatchString, is("snapshots"),
+}
+
+func is(names ...string) func(string) bool {
+	return func(name string) bool {
+		for _, one := range names {
+			if name == one {
+				return true
+			}
+		}
+		return false
+	}
+}
+
+// places walks everything below users/, down to each location's own folder,
+// ascending.
+func places(ctx context.Context, s Store) iter.Seq[place] {
+	return func(yield func(place) bool) {
+		walk(ctx, s, usersFolder, levels, yield)
+	}
+}
+
+// walk goes down one level; false means that nobody wants to hear more.
+func walk(ctx context.Context, s Store, folder Key, below []func(string) bool, yield func(place) bool) bool {
+	if len(below) == 0 {
+		e := strings.Split(folder.path, "/")
+		return yield(place{key: folder, location: Location{Owner: e[1], Session: e[3], Scope: e[5], ScopeID: e[6]}})
+	}
+	for name, err := range names(ctx, s, folder) {
+		if err != nil {
+			return yield(place{key: folder, err: err})
+		}
+		key := Key{folder.path + "/" + name}
+		if !below[0](name) {
+			if !yield(place{key: key, stray: true}) {
+				return false
+			}
+		} else if !walk(ctx, s, key, below[1:], yield) {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,182 @@
+package snapshot
+
+import (
+	"bytes"
+	"context"
+
+	"github.com/stasisd/stasis/fault"
+)
+
+// Repair rebuilds what a location's snapshots are found by, from what its history
+// holds: latest becomes a copy of the newest document that can be restored, unless
+// it is a copy of one already, and the manifest is written anew where it is missing
+// or damaged. A latest that is itself the only copy of its document is put back
+// into the history first. readData reads archives before they are trusted, as a
+// check with ReadData does.
+//
+// No document and no archive is deleted, and what a newer version wrote stays. It
+// is idempotent; a location of an agent's own is left alone.
+func (v *Vault) Repair(ctx context.Context, loc Location, readData bool) error {
+	if loc.ScopeID != environments {
+		return nil
+	}
+	key, err := loc.LatestKey()
+	if err != nil {
+		return err
+	}
+	defer v.locks.lock(loc.folder())()
+	latest, err := v.readOld(ctx, key)
+	if err != nil {
+		return err
+	}
+	named := ""
+	if latest != nil {
+		doc, err := v.bound(latest, loc, "")
+		if fault.Is(err, fault.Unsupported) {
+			return nil
+		}
+		if err == nil {
+			named = doc.Data.SnapshotID
+			if err := v.putBack(ctx, loc, named, latest); err != nil {
+				return err
+			}
+		}
+	}
+	newest, err := v.newestRestorable(ctx, loc, named, latest, readData)
+	if err != nil {
+		return err
+	}
+	if newest != nil && !bytes.Equal(newest, latest) {
+		if err := v.write(ctx, key, latest, newest); err != nil {
+			return err
+		}
+	}
+	if newest == nil && latest == nil {
+		return nil
+	}
+	return v.repairManifest(ctx, loc)
+}
+
+// putBack makes a document that latest holds a part of the history again, where
+// that one lacks it or has it damaged.
+func (v *Vault) putBack(ctx context.Context, loc Location, id string, body []byte) error {
+	key, err := loc.DocumentKey(id)
+	if err != nil {
+		return err
+	}
+	there, err := v.readOld(ctx, key)
+	if err != nil {
+		return err
+	}
+	if there != nil {
+		if _, err := v.bound(there, loc, id); !fault.Is(err, fault.ArchiveDamaged) {
+			return nil // whole, or of a newer version
+		}
+	}
+	return v.write(ctx, key, there, body)
+}
+
+// write puts body where old is, or nothing if that is nil.
+func (v *Vault) write(ctx context.Context, key Key, old, body []byte) error {
+	var done bool
+	var err error
+	if old == nil {
+		done, err = v.store.Create(ctx, key, body)
+	} else {
+		done, err = v.store.Swap(ctx, key, old, body)
+	}
+	if err == nil && !done {
+		err = fault.New(fault.StoreFailed, "snapshot.repair", "another process writes to the same location; try again")
+	}
+	return err
+}
+
+// newestRestorable returns the document that latest is to be: the one that it
+// names, if it is a copy of that and it can be restored, else the newest that can;
+// nil if there is none.
+func (v *Vault) newestRestorable(ctx context.Context, loc Location, named string, latest []byte, readData bool) ([]byte, error) {
+	folder, err := loc.HistoryFolder()
+	if err != nil {
+		return nil, err
+	}
+	var ids []string
+	for name, err := range names(ctx, v.store, folder) {
+		if err != nil {
+			return nil, err
+		}
+		if id, ok := documentID(name); ok {
+			ids = append(ids, id)
+		}
+	}
+	if named != "" {
+		body, err := v.restorable(ctx, loc, named, readData)
+		if err != nil || bytes.Equal(body, latest) {
+			return body, err
+		}
+	}
+	for i := len(ids) - 1; i >= 0; i-- {
+		if body, err := v.restorable(ctx, loc, ids[i], readData); err != nil || body != nil {
+			return body, err
+		}
+	}
+	return nil, nil
+}
+
+// restorable returns the document of a snapshot that can be restored, as far as a
+// check would see; else nil. An error is the store's.
+func (v *Vault) restorable(ctx context.Context, loc Location, id string, readData bool) ([]byte, error) {
+	key, err := loc.DocumentKey(id)
+	if err != nil {
+		return nil, err
+	}
+	body, err := v.readOld(ctx, key)
+	if err != nil || body == nil {
+		return nil, err
+	}
+	damaged := false
+	quiet := &checker{Vault: v, o: CheckOptions{ReadData: readData}, named: map[digest]digest{}, second: true}
+	l := newLook(quiet, loc, func(f Finding) error {
+		if f.Kind == Unreadable {
+			return fault.New(fault.StoreFailed, "snapshot.repair", "%s: %s", f.Key, f.What)
+		}
+		damaged = damaged || f.Kind != IdentityMissing
+		return nil
+	})
+	if err := l.document(ctx, id); err != nil || damaged {
+		return nil, err
+	}
+	return body, nil
+}
+
+// repairManifest writes a manifest where none is that can be read.
+func (v *Vault) repairManifest(ctx context.Context, loc Location) error {
+	key, err := loc.ManifestKey()
+	if err != nil {
+		return err
+	}
+	old, err := v.readOld(ctx, key)
+	if err != nil {
+		return err
+	}
+	if old != nil {
+		if err := checkManifest(old); err == nil || fault.Is(err, fault.Unsupported) {
+			return nil // whole, or of a newer version
+		}
+	}
+	body, err := newManifest(v.opts.Now())
+	if err != nil {
+		return err
+	}
+	return v.write(ctx, key, old, body)
+}
+
+// DropArchive removes an archive that [Vault.Check] found to be named by no
+// document. The caller makes sure that no save runs meanwhile.
+func (v *Vault) DropArchive(ctx context.Context, id string) error {
+	key, err := ArchiveKey(id)
+	if err != nil {
+		return err
+	}
+	defer v.locks.lock(key.String())()
+	return v.store.Delete(ctx, key)
+}

@@ -1,0 +1,263 @@
+package storetest
+
+import (
+	"bytes"
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/snapshot"
+	"github.com/stasisd/stasis/snapshot/faultstore"
+)
+
+// checked is a store with two snapshots of one location, the second of which is
+// latest, that a test damages.
+type checked struct {
+	*testing.T
+	store         snapshot.Store
+	vault         *snapshot.Vault
+	first, second snapshot.Snapshot
+}
+
+// RunCheck damages stores that open makes in every way that a check tells apart,
+// and looks at what is told and at what a repair makes of it.
+func RunCheck(t *testing.T, open Open) {
+	keys := testKeys(t)
+	for _, test := range []struct {
+		name   string
+		damage func(*checked)
+		want   []string // kind of each finding, and what it is about
+		left   []string // what is told once it was repaired
+	}{
+		{"nothing", func(*checked) {}, nil, nil},
+		{"archive missing", func(c *checked) { c.remove(c.archive(c.first)) }, []string{"archive_missing 1"}, []string{"archive_missing 1"}},
+		{"archive of latest missing", func(c *checked) { c.remove(c.archive(c.second)) },
+			[]string{"archive_missing 2", "latest_damaged 2 repairable"}, []string{"archive_missing 2"}},
+		{"archive cut off", func(c *checked) { c.change(c.archive(c.first), func(b []byte) []byte { return b[:len(b)-1] }) },
+			[]string{"archive_damaged 1"}, []string{"archive_damaged 1"}},
+		{"archive with a flipped bit", func(c *checked) { c.change(c.archive(c.second), flipLast) },
+			[]string{"archive_damaged 2", "latest_damaged 2 repairable"}, []string{"archive_damaged 2"}},
+		{"document with a flipped bit", func(c *checked) { c.change(c.document(c.first), flipLast) },
+			[]string{"document_damaged 1", "archive_orphaned"}, []string{"document_damaged 1", "archive_orphaned"}},
+		{"document in another's place", func(c *checked) { c.change(c.document(c.first), c.bytes(c.document(c.second))) },
+			[]string{"document_damaged 1", "archive_orphaned"}, []string{"document_damaged 1", "archive_orphaned"}},
+		// latest is the only whole copy that is left: the repair must not write
+		// over it, but put it back.
+		{"document of latest missing", func(c *checked) { c.remove(c.document(c.second)) },
+			[]string{"latest_damaged 2 repairable", "archive_orphaned"}, nil},
+		{"document of latest damaged", func(c *checked) { c.change(c.document(c.second), flipLast) },
+			[]string{"document_damaged 2", "latest_damaged 2 repairable", "archive_orphaned"}, nil},
+		{"document of a newer version", func(c *checked) { c.change(c.document(c.first), newer) },
+			[]string{"version_unknown 1", "archive_orphaned"}, []string{"version_unknown 1", "archive_orphaned"}},
+		{"no latest", func(c *checked) { c.remove(c.latest()) }, []string{"latest_missing repairable"}, nil},
+		{"latest cut off", func(c *checked) { c.change(c.latest(), func(b []byte) []byte { return b[:20] }) },
+			[]string{"latest_damaged repairable"}, nil},
+		{"latest of a newer version", func(c *checked) { c.change(c.latest(), newer) },
+			[]string{"version_unknown"}, []string{"version_unknown"}},
+		{"an older latest", func(c *checked) { c.change(c.latest(), c.bytes(c.document(c.first))) }, nil, nil},
+		{"no manifest", func(c *checked) { c.remove(c.manifest()) }, []string{"manifest_missing repairable"}, nil},
+		{"empty manifest", func(c *checked) { c.change(c.manifest(), func([]byte) []byte { return nil }) },
+			[]string{"manifest_damaged repairable"}, nil},
+		{"manifest of a newer version", func(c *checked) { c.change(c.manifest(), newer) },
+			[]string{"version_unknown"}, []string{"version_unknown"}},
+		{"nothing whole", func(c *checked) {
+			c.remove(c.archive(c.first))
+			c.remove(c.archive(c.second))
+			c.remove(c.latest())
+		}, []string{"archive_missing 1", "archive_missing 2", "latest_missing"}, []string{"archive_missing 1", "archive_missing 2", "latest_missing"}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			c := newChecked(t, open(t), keys)
+			test.damage(c)
+			all := c.objects()
+			found := c.check(snapshot.CheckOptions{ReadData: true})
+			if diff := cmp.Diff(test.want, c.words(found)); diff != "" {
+				t.Errorf("found (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(all, c.objects()); diff != "" {
+				t.Errorf("the check wrote something:\n%s", diff)
+			}
+			for range 2 { // it is idempotent
+				if err := c.vault.Repair(t.Context(), place, true); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if diff := cmp.Diff(test.left, c.words(c.check(snapshot.CheckOptions{ReadData: true}))); diff != "" {
+				t.Errorf("found after the repair (-want +got):\n%s", diff)
+			}
+			for key, body := range all {
+				if strings.Contains(key, "archives/") && c.objects()[key] != body {
+					t.Errorf("the repair touched %s", key)
+				}
+			}
+			if err := c.store.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	t.Run("faults", func(t *testing.T) { checkFaults(t, open, keys) })
+	t.Run("a save under way", func(t *testing.T) { checkTwice(t, open, keys) })
+}
+
+func newChecked(t *testing.T, store snapshot.Store, keys snapshot.Keys) *checked {
+	t.Helper()
+	c := &checked{T: t, store: store, vault: snapshot.NewVault(store, keys, snapshot.Options{Now: time.Now})}
+	c.first = must[snapshot.Snapshot](t)(c.vault.Save(t.Context(), draft(1)))
+	c.second = must[snapshot.Snapshot](t)(c.vault.Save(t.Context(), draft(2)))
+	return c
+}
+
+func (c *checked) archive(s snapshot.Snapshot) snapshot.Key {
+	return must[snapshot.Key](c.T)(snapshot.ArchiveKey(s.Archive.ID))
+}
+
+func (c *checked) document(s snapshot.Snapshot) snapshot.Key {
+	return must[snapshot.Key](c.T)(place.DocumentKey(s.ID))
+}
+
+func (c *checked) latest() snapshot.Key   { return must[snapshot.Key](c.T)(place.LatestKey()) }
+func (c *checked) manifest() snapshot.Key { return must[snapshot.Key](c.T)(place.ManifestKey()) }
+
+func (c *checked) bytes(key snapshot.Key) func([]byte) []byte {
+	return func([]byte) []byte { return content(c.T, c.store, key) }
+}
+
+func (c *checked) remove(key snapshot.Key) {
+	c.Helper()
+	if err := c.store.Delete(c.Context(), key); err != nil {
+		c.Fatal(err)
+	}
+}
+
+func (c *checked) change(key snapshot.Key, to func([]byte) []byte) {
+	c.Helper()
+	old := content(c.T, c.store, key)
+	if !must[bool](c.T)(c.store.Swap(c.Context(), key, old, to(bytes.Clone(old)))) {
+		c.Fatalf("%s was not changed", key)
+	}
+}
+
+func flipLast(b []byte) []byte {
+	b[len(b)-3] ^= 1
+	return b
+}
+
+func newer(b []byte) []byte {
+	return bytes.Replace(b, []byte(`"schemaVersion":"1.0"`), []byte(`"schemaVersion":"2.0"`), 1)
+}
+
+func (c *checked) objects() map[string]string {
+	all := map[string]string{}
+	for _, s := range []snapshot.Snapshot{c.first, c.second} {
+		for _, key := range []snapshot.Key{c.archive(s), c.document(s)} {
+			all[key.String()] = string(content(c.T, c.store, key))
+		}
+	}
+	for _, key := range []snapshot.Key{c.latest(), c.manifest()} {
+		all[key.String()] = string(content(c.T, c.store, key))
+	}
+	return all
+}
+
+func (c *checked) check(o snapshot.CheckOptions) (all []snapshot.Finding) {
+	c.Helper()
+	_, err := c.vault.Check(c.Context(), o, func(f snapshot.Finding) error { all = append(all, f); return nil })
+	if err != nil {
+		c.Fatal(err)
+	}
+	return all
+}
+
+// words shortens findings: the kind, the number of the snapshot that it is about,
+// and whether a repair puts it right.
+func (c *checked) words(all []snapshot.Finding) (words []string) {
+	for _, f := range all {
+		w := string(f.Kind)
+		if f.Snapshot != "" {
+			w += " " + strings.TrimLeft(f.Snapshot[len(f.Snapshot)-12:], "0")
+		}
+		if f.Repairable {
+			w += " repairable"
+		}
+		if f.What == "" || f.Key == "" {
+			c.Errorf("%s says nothing, or not of which object: %+v", w, f)
+		}
+		words = append(words, w)
+	}
+	return words
+}
+
+// checkFaults makes each call of a check fail in turn: a sound store is then told
+// to have one object that cannot be read, or the check fails; no call makes it say
+// that something is damaged or missing, or nobody's.
+func checkFaults(t *testing.T, open Open, keys snapshot.Keys) {
+	for _, mode := range []faultstore.Mode{faultstore.Refuse, faultstore.Dead} {
+		c := newChecked(t, open(t), keys)
+		store := faultstore.New(c.store)
+		c.vault = snapshot.NewVault(store, keys, snapshot.Options{Now: time.Now})
+		for n := 1; ; n++ {
+			boom := fault.New(fault.StoreFailed, "test", "planned")
+			store.FailAt(n, mode, boom)
+			var found []snapshot.Finding
+			_, err := c.vault.Check(t.Context(), snapshot.CheckOptions{ReadData: true, Grace: time.Hour},
+				func(f snapshot.Finding) error { found = append(found, f); return nil })
+			if store.Calls() < n {
+				break
+			}
+			if mode == faultstore.Dead && !fault.Is(err, fault.StoreFailed) {
+				t.Errorf("call %d: a store that does not answer: %v", n, err)
+			}
+			if err == nil && len(found) == 0 {
+				t.Errorf("call %d: an error was passed over", n)
+			}
+			for _, f := range found {
+				if f.Kind != snapshot.Unreadable {
+					t.Errorf("call %d: a fault is told as %+v", n, f)
+				}
+			}
+		}
+		if err := c.store.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// checkTwice changes a store between the two looks of a check, as a save does that
+// is under way at the first one.
+func checkTwice(t *testing.T, open Open, keys snapshot.Keys) {
+	c := newChecked(t, open(t), keys)
+	latest := content(t, c.store, c.latest())
+	c.remove(c.latest())
+	c.remove(c.archive(c.first)) // stays so, and is to be told
+	looks := &onSecondLook{Store: c.store, do: func() {
+		must[bool](t)(c.store.Create(t.Context(), c.latest(), latest))
+	}}
+	c.vault = snapshot.NewVault(looks, keys, snapshot.Options{Now: time.Now})
+	found := c.words(c.check(snapshot.CheckOptions{Settle: time.Nanosecond}))
+	if diff := cmp.Diff([]string{"archive_missing 1"}, found); diff != "" {
+		t.Errorf("found (-want +got):\n%s", diff)
+	}
+	if err := c.store.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// onSecondLook does something when the location is listed for the second time.
+type onSecondLook struct {
+	snapshot.Store
+	do    func()
+	lists int
+}
+
+func (o *onSecondLook) List(ctx context.Context, folder snapshot.Key, limit int, after string) ([]string, error) {
+	if strings.HasSuffix(folder.String(), "/snapshots") {
+		if o.lists++; o.lists == 2 {
+			o.do()
+		}
+	}
+	return o.Store.List(ctx, folder, limit, after)
+}
