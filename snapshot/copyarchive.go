@@ -1,0 +1,119 @@
+package snapshot
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"io"
+
+	"github.com/stasisd/stasis/fault"
+)
+
+// archive brings an archive into the destination, unless the same is there; ok
+// tells that it is there now. document is who names it.
+func (c *copier) archive(ctx context.Context, document Key, a Archive, f Finding) (ok bool, err error) {
+	d, payload := digestOf(a.ID), digestOf(a.PayloadSHA256)
+	if c.same[d] == payload {
+		return true, nil
+	}
+	key, err := ArchiveKey(a.ID)
+	if err != nil {
+		return false, err
+	}
+	f.Key = key.path
+	_, err = c.to.Stat(ctx, key)
+	switch {
+	case err == nil:
+		ok, err = c.present(ctx, key, a, f)
+	case fault.Is(err, fault.SnapshotNotFound):
+		ok, err = c.bring(ctx, document, key, a, f)
+	}
+	if ok && err == nil {
+		c.same[d] = payload
+	}
+	return ok, err
+}
+
+// present compares what is there already. Its header may be another one, once an
+// archive was sealed to others; it stays.
+func (c *copier) present(ctx context.Context, key Key, a Archive, f Finding) (bool, error) {
+	sum, err := payloadOf(ctx, c.to, key)
+	if isStores(err) {
+		return false, err
+	}
+	if err == nil && sum.hex() == a.PayloadSHA256 && sum.size == a.PayloadSize {
+		c.out.Present++
+		return true, nil
+	}
+	f.Kind, f.What = OtherObject, "the destination has another archive there, which stays"
+	return false, c.refuse(f)
+}
+
+// bring writes an archive and reads it back. One that is missing or damaged in the
+// source is told, unless its document is gone too by now.
+func (c *copier) bring(ctx context.Context, document, key Key, a Archive, f Finding) (ok bool, err error) {
+	src, err := c.from.Open(ctx, key)
+	if fault.Is(err, fault.SnapshotNotFound) {
+		if _, gone := c.from.Stat(ctx, document); fault.Is(gone, fault.SnapshotNotFound) {
+			return false, nil
+		}
+		f.Kind, f.What = ArchiveMissing, "its archive is missing in the source"
+		return false, c.refuse(f)
+	}
+	if err != nil {
+		return false, err
+	}
+	defer func() { err = errors.Join(err, src.Close()) }()
+	up, err := c.to.Upload(ctx)
+	if err != nil {
+		return false, err
+	}
+	defer func() { err = errors.Join(err, up.Abort()) }()
+	raw := &rawReader{ctx: ctx, src: src, sum: newPayloadSum()}
+	below := &stickyWriter{w: up, sum: sha256.New()}
+	_, err = io.Copy(&counted{c, below}, raw)
+	switch {
+	case raw.err != nil:
+		return false, raw.err
+	case below.err != nil:
+		return false, below.err
+	case err != nil || raw.sum.hex() != a.PayloadSHA256 || raw.sum.size != a.PayloadSize:
+		f.Kind, f.What = ArchiveDamaged, "its archive in the source is not the one that was saved"
+		return false, c.refuse(f)
+	}
+	created, err := up.Commit(ctx, key, below.Sum())
+	if err != nil {
+		return false, err
+	}
+	if !created { // another copy brought it meanwhile
+		return c.present(ctx, key, a, f)
+	}
+	c.out.Archives++
+	sum, err := payloadOf(ctx, c.to, key)
+	if isStores(err) {
+		return false, err
+	}
+	if err != nil || sum.hex() != a.PayloadSHA256 || sum.size != a.PayloadSize {
+		return false, c.notAsWritten(ctx, key)
+	}
+	return true, nil
+}
+
+// isStores reports whether an error is a store's, and not about what was read.
+func isStores(err error) bool {
+	var known *fault.Error
+	return errors.As(err, &known)
+}
+
+// counted tells how far the bytes of archives have come.
+type counted struct {
+	c *copier
+	w io.Writer
+}
+
+func (w *counted) Write(p []byte) (int, error) {
+	n, err := w.w.Write(p)
+	w.c.out.Bytes += int64(n)
+	w.c.progress()
+	return n, err
+}
