@@ -149,6 +149,9 @@ func (s *Service) unpackAndStart(ctx context.Context, r Create, snap profiles.Sn
 	if err != nil {
 		return up, nil, err
 	}
+	if err := s.Vault.Readable(saved); err != nil {
+		return up, nil, err // before a Chrome is spent on it
+	}
 	spare, why := s.takeSpare(r.Engine, r.Overrides)
 	if spare != nil {
 		up, lines, err = s.restoreOn(ctx, s.onSpare(spare, r.Engine), r, saved, named)

@@ -1,10 +1,13 @@
 package session
 
 import (
+	"context"
 	"encoding/json"
 	"reflect"
 
 	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/profiles"
+	"github.com/stasisd/stasis/snapshot"
 	"github.com/stasisd/stasis/state"
 )
 
@@ -47,4 +50,39 @@ func (s *Service) unsaved(j job) job {
 	j.again.Overrides, j.partial = kept.Overrides, kept.Partial
 	j.again.Passkeys, j.given = kept.Passkeys, kept.Origins
 	return j
+}
+
+// RewrapSessions does to what sessions' records keep sealed what
+// [snapshot.Vault.Rewrap] does to a store, and tells how many it wrote. No daemon
+// runs on the catalogue meanwhile. What does not open is left, by session.
+func RewrapSessions(ctx context.Context, c profiles.Catalogue, v *snapshot.Vault, retire []string) (written int, left []snapshot.LeftSealed, err error) {
+	for after := ""; ; {
+		page, next, err := c.Sessions(ctx, profiles.SessionFilter{Limit: 500, StartAfter: after})
+		if err != nil {
+			return written, left, err
+		}
+		for _, rec := range page {
+			if len(rec.Sealed) == 0 {
+				continue
+			}
+			anew, err := v.RewrapSealed(rec.Sealed, retire)
+			if err != nil {
+				left = append(left, snapshot.LeftSealed{Key: "session " + rec.ID, Err: err})
+			}
+			if anew == nil {
+				continue
+			}
+			if _, err := c.UpdateSession(ctx, rec.ID, func(rec *profiles.Session) error {
+				rec.Sealed = anew
+				return nil
+			}); err != nil {
+				return written, left, err
+			}
+			written++
+		}
+		if next == "" {
+			return written, left, nil
+		}
+		after = next
+	}
 }

@@ -93,7 +93,7 @@ func goldenDir(t *testing.T) (dir string, want []goldenSnapshot) {
 
 func goldenVault(t *testing.T, dir string) *snapshot.Vault {
 	t.Helper()
-	keys, err := snapshot.LoadOrCreateKeys(dir)
+	keys, err := snapshot.LoadKeys(snapshot.KeyConfig{Dir: dir})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,7 +16,7 @@ import (
 
 func loadKeys(t *testing.T, dir string) snapshot.Keys {
 	t.Helper()
-	keys, err := snapshot.LoadOrCreateKeys(dir)
+	keys, err := snapshot.LoadKeys(snapshot.KeyConfig{Dir: dir})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,7 +83,7 @@ func TestKeysAfterInterruption(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		keys, err := snapshot.LoadOrCreateKeys(dir)
+		keys, err := snapshot.LoadKeys(snapshot.KeyConfig{Dir: dir})
 		if test.code != "" {
 			if !fault.Is(err, test.code) || strings.Contains(err.Error(), "SECRET") {
 				t.Errorf("%s: %v, want %s", name, err, test.code)
@@ -114,7 +114,7 @@ func TestKeysExposed(t *testing.T) {
 		if err := expose(filepath.Join(dir, "identity")); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := snapshot.LoadOrCreateKeys(dir); !fault.Is(err, fault.Config) {
+		if _, err := snapshot.LoadKeys(snapshot.KeyConfig{Dir: dir}); !fault.Is(err, fault.Config) {
 			t.Errorf("%s: %v, want config", name, err)
 		}
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"strings"
 
 	"github.com/stasisd/stasis/fault"
 )
@@ -47,8 +46,8 @@ func listIDs(ctx context.Context, s Store, loc Location, limit int, startAfter s
 		}
 		for _, name := range names {
 			after = name
-			id := strings.TrimSuffix(strings.TrimPrefix(name, documentPrefix), documentSuffix)
-			if documentPrefix+id+documentSuffix != name || CheckID(id) != nil {
+			id, ok := documentID(name)
+			if !ok {
 				continue
 			}
 			if len(ids) == limit {

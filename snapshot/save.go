@@ -181,6 +181,8 @@ func (v *Vault) adopt(ctx context.Context, key Key, id string, a *Archive) (err 
 	if err := v.verify(ctx, r, *a); err != nil {
 		return err
 	}
-	a.PayloadSHA256, a.PayloadSize, a.StoredSize = r.raw.sum.hex(), r.raw.sum.size, r.raw.sum.stored
-	return nil
+	a.PayloadSHA256, a.PayloadSize = r.raw.sum.hex(), r.raw.sum.size
+	// It may be from before a recipient was added.
+	_, a.StoredSize, err = v.rewrapArchive(ctx, key, &Snapshot{ID: id, Archive: *a}, nil)
+	return err
 }

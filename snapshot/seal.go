@@ -1,7 +1,6 @@
 package snapshot
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -15,9 +14,6 @@ import (
 
 	"github.com/stasisd/stasis/fault"
 )
-
-// maxHeader bounds an age header, in bytes; one recipient takes about 200.
-const maxHeader = 64 << 10
 
 // payloadSum hashes an age file's payload: all that follows the header, whose
 // last line is "--- MAC". A header that is written anew for other recipients
@@ -39,7 +35,7 @@ func (s *payloadSum) Write(p []byte) (int, error) {
 		end := headerEnd(s.head)
 		if end < 0 {
 			if len(s.head) > maxHeader {
-				return 0, errors.New("it does not begin with an age header")
+				return 0, errNoHeader
 			}
 			return len(p), nil
 		}
@@ -50,28 +46,11 @@ func (s *payloadSum) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// headerEnd is where the payload begins, or -1.
-func headerEnd(head []byte) int {
-	mac := bytes.Index(head, []byte("\n--- "))
-	if mac < 0 {
-		return -1
-	}
-	line := bytes.IndexByte(head[mac+1:], '\n')
-	if line < 0 {
-		return -1
-	}
-	return mac + 1 + line + 1
-}
-
 func (s *payloadSum) hex() string { return hex.EncodeToString(s.payload.Sum(nil)) }
 
 // seal encrypts to the recipients while write writes.
 func (k Keys) seal(dst io.Writer, write func(io.Writer) error) error {
-	recipients := make([]age.Recipient, len(k.recipients))
-	for i, r := range k.recipients {
-		recipients[i] = r
-	}
-	w, err := age.Encrypt(dst, recipients...)
+	w, err := age.Encrypt(dst, ageRecipients(k.recipients)...)
 	if err != nil {
 		return err
 	}
@@ -81,35 +60,42 @@ func (k Keys) seal(dst io.Writer, write func(io.Writer) error) error {
 	return w.Close()
 }
 
-// open decrypts. sealedTo are the recipients that the document tells, to say
-// which identity is missing, and to tell a damaged header from a foreign one.
+// open decrypts. sealedTo are the recipients that the document tells, for a header
+// that does not say.
 func (k Keys) open(src io.Reader, id string, sealedTo []string) (io.Reader, error) {
-	const op = "snapshot.unseal"
-	missing := fault.New(fault.IdentityMissing, op, "snapshot %s: no identity here opens it", id)
-	if len(sealedTo) > 0 {
-		missing.Message += "; it is sealed to " + strings.Join(sealedTo, ", ")
-	}
-	if len(k.identities) == 0 {
-		return nil, missing
-	}
-	identities := make([]age.Identity, len(k.identities))
-	for i, x := range k.identities {
-		identities[i] = x
-	}
-	plain, err := age.Decrypt(src, identities...)
-	var foreign *age.NoIdentityMatchError
-	if errors.As(err, &foreign) && !k.holds(sealedTo) {
-		missing.Err = err
+	o := &opener{identities: k.identities}
+	plain, err := age.Decrypt(src, o)
+	if missing := k.missing(err, id, o.told, sealedTo); missing != nil {
 		return nil, missing
 	}
 	return plain, err
 }
 
+// missing is identity_missing where a file did not open because it is sealed to
+// others, and names them; nil where it opened or is damaged. told is whom its
+// header names, sealedTo whom its document does. A header for one of the
+// identities that does not open with it is damaged.
+func (k Keys) missing(err error, id string, told, sealedTo []string) error {
+	var foreign *age.NoIdentityMatchError
+	if told == nil {
+		told = sealedTo
+	}
+	if !errors.As(err, &foreign) || k.holds(told) {
+		return nil
+	}
+	message := "no identity here opens it"
+	if id != "" {
+		message = "snapshot " + id + ": " + message
+	}
+	if len(told) > 0 {
+		message += "; it is sealed to " + strings.Join(told, ", ")
+	}
+	return fault.Wrap(err, fault.IdentityMissing, "snapshot.unseal", message)
+}
+
 // holds reports whether one of the identities belongs to the recipients.
 func (k Keys) holds(recipients []string) bool {
-	return slices.ContainsFunc(k.identities, func(x *age.X25519Identity) bool {
-		return slices.Contains(recipients, x.Recipient().String())
-	})
+	return slices.ContainsFunc(k.Opens(), func(own string) bool { return slices.Contains(recipients, own) })
 }
 
 // sealedReader gives an archive's plaintext, the tar.zst, and at its end

@@ -6,6 +6,8 @@ import (
 	"sync"
 	"time"
 
+	"filippo.io/age"
+
 	"github.com/stasisd/stasis/fault"
 )
 
@@ -91,6 +93,15 @@ func (v *Vault) Latest(ctx context.Context, loc Location) (Snapshot, error) {
 		return Snapshot{}, err
 	}
 	return v.openKey(ctx, key, loc, "")
+}
+
+// Readable is identity_missing where there is no identity to open any archive
+// with. It reads nothing: an archive may still be sealed to others.
+func (v *Vault) Readable(s Snapshot) error {
+	if len(v.keys.identities) > 0 {
+		return nil
+	}
+	return v.keys.missing(&age.NoIdentityMatchError{}, s.ID, nil, s.Recipients)
 }
 
 func (v *Vault) openKey(ctx context.Context, key Key, loc Location, id string) (Snapshot, error) {

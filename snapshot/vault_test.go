@@ -392,7 +392,7 @@ func TestIdentities(t *testing.T) {
 	right := newIdentity(t)
 	keys := snapshot.NewKeys(right, [32]byte{1})
 	entries := snapshot.Entry{Name: "a", Data: []byte("x")}
-	blind := vaultOf(store, keys.WithoutIdentities())
+	blind := vaultOf(store, snapshot.NewKeys(nil, [32]byte{1}, right.Recipient()))
 	s := save(t, blind, draft(1, entries))
 	save(t, blind, draft(2, entries))
 	if opened, err := blind.Open(t.Context(), place, id(1)); err != nil || opened.Private != nil || opened.Facts["chrome"] == nil {

@@ -77,6 +77,7 @@ func start(ctx context.Context, c *serveCmd, log *slog.Logger) (_ *daemon, err e
 	if err := d.open(ctx); err != nil {
 		return nil, err
 	}
+	d.tellKeys(log)
 	extensions, err := extension.OpenStore(filepath.Join(d.dir, "extensions"))
 	if err != nil {
 		return nil, err
@@ -84,6 +85,9 @@ func start(ctx context.Context, c *serveCmd, log *slog.Logger) (_ *daemon, err e
 	limits, err := c.limits()
 	if err != nil {
 		return nil, err
+	}
+	if len(d.keys.Opens()) == 0 {
+		limits.Standby.Size = 0 // nothing can be brought in
 	}
 	log.Info("limits", "max_sessions", limits.MaxSessions, "parked", limits.Parked.Size, "parked_memory", limits.Parked.Memory,
 		"spares", limits.Spares.Size, "shell_spares", limits.ShellSpares.Size, "standby", limits.Standby.Size)
@@ -105,6 +109,16 @@ func start(ctx context.Context, c *serveCmd, log *slog.Logger) (_ *daemon, err e
 		PublicURL: c.PublicURL, TrustedProxies: c.TrustedProxy,
 		WarnUnknownFields: c.UnknownFields == "warn", MaxUpload: c.MaxUpload, MaxImport: c.MaxUnpack})
 	return d, nil
+}
+
+// tellKeys says whom snapshots are sealed to, and that none can be restored where
+// that is so.
+func (d *daemon) tellKeys(log *slog.Logger) {
+	if len(d.keys.Opens()) == 0 {
+		log.Warn("there is no identity: this node saves and cannot restore", "sealed_to", d.keys.Recipients())
+		return
+	}
+	log.Info("snapshots are sealed", "to", d.keys.Recipients(), "opens", d.keys.Opens())
 }
 
 // tellShell says whether there is a headless shell. The daemon does without one

@@ -19,12 +19,14 @@ import (
 // that works on the data directory without it.
 type storageFlags struct {
 	DataDir string `help:"Where everything is kept; as root /var/lib/stasis." placeholder:"DIR"`
+	keyFlags
 }
 
 // storage is what is kept: the data directory with the catalogue, the snapshot
 // store and the keys.
 type storage struct {
 	dir       string
+	flags     storageFlags
 	catalogue *sqldb.DB
 	store     snapshot.Store
 	keys      snapshot.Keys
@@ -52,7 +54,7 @@ func (f storageFlags) take() (*storage, error) {
 	if !ok {
 		return nil, fault.New(fault.DataDirInUse, op, "another stasis runs on %s", dir)
 	}
-	return &storage{dir: dir, closers: []func() error{lock.Unlock}}, nil
+	return &storage{dir: dir, flags: f, closers: []func() error{lock.Unlock}}, nil
 }
 
 // dataDir is the directory's absolute path.
@@ -95,11 +97,24 @@ func (s *storage) open(ctx context.Context) (err error) {
 	}
 	s.store = store
 	s.closers = append(s.closers, store.Close)
-	if s.keys, err = snapshot.LoadOrCreateKeys(s.dir); err != nil {
+	if s.keys, err = s.loadKeys(ctx); err != nil {
 		return err
 	}
 	s.vault = snapshot.NewVault(store, s.keys, snapshot.Options{Now: time.Now})
 	return nil
+}
+
+// loadKeys reads the keys, and makes those of a first start.
+func (s *storage) loadKeys(ctx context.Context) (snapshot.Keys, error) {
+	from, err := s.flags.config(ctx, s.dir)
+	if err != nil {
+		return snapshot.Keys{}, err
+	}
+	from.InUse = func() (bool, error) {
+		some, err := s.store.List(ctx, snapshot.ArchiveFolder(), 1, "")
+		return len(some) > 0, err
+	}
+	return snapshot.LoadKeys(from)
 }
 
 // close closes what take and open opened, last first. It is idempotent.

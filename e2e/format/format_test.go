@@ -75,7 +75,7 @@ func TestGolden(t *testing.T) {
 // It reads what is written today, and sees where a byte of it is another.
 func TestToday(t *testing.T) {
 	dir := t.TempDir()
-	keys, err := snapshot.LoadOrCreateKeys(dir)
+	keys, err := snapshot.LoadKeys(snapshot.KeyConfig{Dir: dir})
 	if err != nil {
 		t.Fatal(err)
 	}

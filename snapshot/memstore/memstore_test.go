@@ -49,3 +49,5 @@ func TestDamage(t *testing.T) { storetest.RunDamage(t, open, 17) }
 func TestCheck(t *testing.T) { storetest.RunCheck(t, open) }
 
 func TestCopy(t *testing.T) { storetest.RunCopy(t, open, open, 1) }
+
+func TestRewrapWithFaults(t *testing.T) { storetest.RunRewrap(t, open) }

@@ -1,0 +1,177 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"text/tabwriter"
+	"time"
+
+	"filippo.io/age"
+
+	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/session"
+	"github.com/stasisd/stasis/snapshot"
+)
+
+// identityCmd works on the keys that snapshots are sealed with, where no daemon runs.
+type identityCmd struct {
+	Show   identityShowCmd   `cmd:"" help:"Print the recipients that snapshots are sealed to, and those that can be opened here."`
+	Rotate identityRotateCmd `cmd:"" help:"Seal everything that is stored to a new identity, and retire the old one. No daemon may run on the data directory."`
+}
+
+type identityShowCmd struct{ storageFlags }
+
+// Run is the verb: a line for each public key, the ones that are sealed to first,
+// and what it does. It makes nothing, and a daemon may run.
+func (c *identityShowCmd) Run(ctx context.Context) error {
+	dir, err := c.dataDir()
+	if err != nil {
+		return err
+	}
+	from, err := c.config(ctx, dir)
+	if err != nil {
+		return err
+	}
+	from.ReadOnly = true
+	keys, err := snapshot.LoadKeys(from)
+	if err != nil {
+		return err
+	}
+	table := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
+	for _, key := range keys.Recipients() {
+		role := "seals"
+		if slices.Contains(keys.Opens(), key) {
+			role = "seals, opens"
+		}
+		if _, err := fmt.Fprintf(table, "%s\t%s\n", key, role); err != nil {
+			return err
+		}
+	}
+	for _, key := range keys.Opens() {
+		if slices.Contains(keys.Recipients(), key) {
+			continue
+		}
+		if _, err := fmt.Fprintf(table, "%s\topens\n", key); err != nil {
+			return err
+		}
+	}
+	return table.Flush()
+}
+
+type identityRotateCmd struct {
+	storageFlags
+	To   string   `help:"File with the new identity; otherwise one is made. Required where the identity does not come from DIR/identity." placeholder:"FILE"`
+	Drop []string `help:"Another recipient that nothing is to stay sealed to; may be repeated." placeholder:"age1…"`
+}
+
+// Run is the verb. It may be killed at any point: everything opens still, and
+// running it again goes on where it was.
+func (c *identityRotateCmd) Run(ctx context.Context) (err error) {
+	if _, err := snapshot.ParseRecipients(c.Drop); err != nil {
+		return err
+	}
+	source, err := c.source()
+	if err != nil {
+		return err
+	}
+	to, err := c.newIdentity(source)
+	if err != nil {
+		return err
+	}
+	dir, err := c.dataDir()
+	if err != nil {
+		return err
+	}
+	if _, err := os.Stat(filepath.Join(dir, "archive-key")); errors.Is(err, fs.ErrNotExist) && c.ArchiveKeyFile == "" {
+		return fault.New(fault.Config, "identity.rotate", "%s is no data directory of a daemon that has run", dir)
+	}
+	s, err := c.take()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.close()) }()
+	if source == "" {
+		resumed, err := snapshot.BeginRotation(dir, to)
+		if err != nil {
+			return err
+		}
+		if resumed {
+			fmt.Println("going on with the rotation that was begun")
+		}
+	} else {
+		s.flags.ahead = to.String() + "\n"
+	}
+	if err := s.open(ctx); err != nil {
+		return err
+	}
+	left, err := c.rewrap(ctx, s)
+	if err != nil {
+		return fault.Wrap(err, fault.CodeOf(err), "identity.rotate", "the rotation is not done, and nothing is lost: run it again: "+fault.MessageOf(err))
+	}
+	if source == "" {
+		if err := snapshot.EndRotation(dir); err != nil {
+			return err
+		}
+		fmt.Printf("what was sealed opens with %s now; the old identity is kept in %s, for backups from before\n",
+			s.keys.Opens()[0], filepath.Join(dir, snapshot.RetiredFile))
+	} else {
+		fmt.Printf("what was sealed opens with %s now: let %s give the identity of %s, and keep the old one for backups from before\n",
+			s.keys.Opens()[0], source, c.To)
+	}
+	if len(left) > 0 {
+		return exitError{exitFailed, fmt.Sprintf("%d objects could not be opened and stay as they were", len(left))}
+	}
+	return nil
+}
+
+// newIdentity reads --to; nil where one is to be made.
+func (c *identityRotateCmd) newIdentity(source string) (*age.X25519Identity, error) {
+	if c.To == "" {
+		if source != "" {
+			return nil, fault.New(fault.Config, "identity.rotate", "the identity comes from %s: give --to FILE with the new one, as age-keygen makes it", source)
+		}
+		return nil, nil
+	}
+	text, err := readKeyFile("--to", c.To)
+	if err != nil {
+		return nil, err
+	}
+	list, err := snapshot.ParseIdentities(text, "--to")
+	if err == nil && len(list) != 1 {
+		err = fault.New(fault.Config, "identity.rotate", "--to must hold one identity, and has %d", len(list))
+	}
+	if err != nil {
+		return nil, err
+	}
+	return list[0], nil
+}
+
+// rewrap seals store and catalogue to the first identity, and tells what is done.
+func (c *identityRotateCmd) rewrap(ctx context.Context, s *storage) ([]snapshot.LeftSealed, error) {
+	retire := append(slices.Clone(s.keys.Opens()[1:]), c.Drop...)
+	told := time.Now()
+	out, err := s.vault.Rewrap(ctx, snapshot.Rewrapping{Retire: retire, Progress: func(done, total int) {
+		if time.Since(told) > time.Second {
+			told = time.Now()
+			fmt.Printf("%d of %d archives\n", done, total)
+		}
+	}})
+	if err != nil {
+		return nil, err
+	}
+	records, left, err := session.RewrapSessions(ctx, s.catalogue, s.vault, retire)
+	if err != nil {
+		return nil, err
+	}
+	left = append(out.Left, left...)
+	for _, one := range left {
+		fmt.Fprintf(os.Stderr, "%s stays as it is: %s\n", one.Key, fault.MessageOf(one.Err))
+	}
+	fmt.Printf("%d archives, %d documents and %d records of sessions were sealed anew\n", out.Archives, out.Documents, records)
+	return left, nil
+}

@@ -1,0 +1,131 @@
+package e2e
+
+import (
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stasisd/stasis/e2e/daemon"
+)
+
+// The keys' life: rotated, sealed to a second recipient, on a node that only writes, and given by
+// the environment. In between the stock tools open the archives, in the words of
+// docs/storage.md.
+func TestKeys(t *testing.T) {
+	t.Parallel()
+	escrow := filepath.Join(t.TempDir(), "escrow")
+	tool(t, "age-keygen", "-o", escrow)
+	public := strings.TrimSpace(tool(t, "age-keygen", "-y", escrow))
+	dir := daemon.DataDir(t)
+	const cookies = "127.0.0.1\tFALSE\t/\tFALSE\t0\tsid\tc-42\n"
+
+	d := daemon.Start(t, daemon.Options{Dir: dir, NoSpares: true})
+	a := imports(t, d, "netscape", []byte(cookies), "user_id", "ada", "save_as_default", "true")
+	d.Stop(t)
+	id := archiveIn(t, dir)
+	stock(t, dir, "identity", id)
+
+	if told := tool(t, daemon.Binary(t), "identity", "rotate", "--data-dir", dir, "--recipient", public); !strings.Contains(told, "1 archives, 2 documents") {
+		t.Errorf("rotate: %s", told)
+	}
+	if archiveIn(t, dir) != id {
+		t.Error("the archive has another name")
+	}
+	stock(t, dir, "identity", id)
+	stock(t, dir, escrow, id)
+	if out, err := exec.Command("age", "-d", "-i", filepath.Join(dir, "identity.old"), filepath.Join(dir, "snapshots/archives", id)).CombinedOutput(); err == nil || !strings.Contains(string(out), "no identity matched") {
+		t.Errorf("the retired identity: %v, %.200s", err, out)
+	}
+
+	// Without it: it saves, a session too, and says what a restore lacks.
+	identity := filepath.Join(t.TempDir(), "identity")
+	if err := os.Rename(filepath.Join(dir, "identity"), identity); err != nil {
+		t.Fatal(err)
+	}
+	d = daemon.Start(t, daemon.Options{Dir: dir, Args: []string{"--recipient", public}, NoSpares: true, Standby: 1})
+	refused := d.Call(t, http.MethodPost, "/v1/sessions", body{"restore_default_environment_from_user_id": "ada"})
+	if wants(t, refused, http.StatusInternalServerError, "identity_missing"); !strings.Contains(string(refused.Body), public) {
+		t.Errorf("the refusal names no recipient: %s", refused.Body)
+	}
+	s := create(t, d, body{"user_id": "eve"})
+	saved := save(t, d, s.ID, "filesystem", "save_as_default=true")
+	if refused := d.Call(t, http.MethodGet, "/v1/snapshots/"+saved.ID+"/archive", nil); refused.Code() != "identity_missing" {
+		t.Errorf("its archive: %d %s", refused.Status, refused.Body)
+	}
+	d.Stop(t)
+	if _, err := os.Stat(filepath.Join(dir, "identity")); err == nil {
+		t.Error("an identity was made")
+	}
+
+	// From the environment, where no child sees it: all that was saved comes back.
+	given := textOf(t, identity) + textOf(t, escrow)
+	d = daemon.Start(t, daemon.Options{Dir: dir, Env: []string{"STASIS_IDENTITY=" + given}, NoSpares: true})
+	for user, want := range map[string]string{"ada": a.Snapshot.ID, "eve": saved.ID} {
+		s := create(t, d, body{"restore_default_environment_from_user_id": user})
+		if s.Restored == nil || s.Restored.SnapshotID != want {
+			t.Errorf("%s: restored %+v, want %s", user, s.Restored, want)
+		}
+	}
+	children := 0
+	for _, p := range d.Processes() {
+		environ, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", p.PID))
+		if err != nil {
+			continue // it has just ended
+		}
+		if children++; strings.Contains(string(environ), "AGE-SECRET-KEY") {
+			t.Errorf("process %d (%s) has the identity in its environment", p.PID, p.Command)
+		}
+	}
+	if children < 4 { // two wardens and two Chromes at least
+		t.Errorf("only %d processes were looked at", children)
+	}
+	if strings.Contains(d.Log(), "AGE-SECRET-KEY") {
+		t.Error("the log holds the identity")
+	}
+}
+
+// stock lists an archive in the way that docs/storage.md shows.
+func stock(t *testing.T, dir, identity, id string) {
+	t.Helper()
+	shown := regexp.MustCompile(`(?m)^age -d -i identity .*$`).FindString(textOf(t, "../docs/storage.md"))
+	command := strings.NewReplacer("-i identity", "-i '"+identity+"'", "/ID", "/"+id).Replace(shown)
+	cmd := exec.Command("bash", "-o", "pipefail", "-c", command)
+	cmd.Dir = dir
+	out, err := cmd.CombinedOutput()
+	if err != nil || !strings.Contains("\n"+string(out), "\nstate.json\n") {
+		t.Errorf("%s: %v\n%s", command, err, out)
+	}
+}
+
+// archiveIn names the only archive of a data directory.
+func archiveIn(t *testing.T, dir string) string {
+	t.Helper()
+	list, err := os.ReadDir(filepath.Join(dir, "snapshots/archives"))
+	if err != nil || len(list) != 1 {
+		t.Fatalf("%d archives, %v", len(list), err)
+	}
+	return list[0].Name()
+}
+
+func tool(t *testing.T, name string, args ...string) string {
+	t.Helper()
+	out, err := exec.Command(name, args...).CombinedOutput()
+	if err != nil {
+		t.Fatalf("%s %q: %v\n%s", name, args, err, out)
+	}
+	return string(out)
+}
+
+func textOf(t *testing.T, path string) string {
+	t.Helper()
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(raw)
+}

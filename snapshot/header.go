@@ -1,0 +1,209 @@
+package snapshot
+
+import (
+	"bytes"
+	"crypto/hkdf"
+	"crypto/sha256"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+
+	"filippo.io/age"
+)
+
+// This file knows the header of an age file (https://age-encryption.org/v1): lines
+// that end with "--- MAC", by which the file's key is wrapped for each recipient. A
+// header that is written anew around the same key opens the same payload, so who a
+// file is sealed to can change while its payload and its name stay.
+
+// maxHeader bounds an age header, in bytes; one recipient takes about 200.
+const maxHeader = 64 << 10
+
+const (
+	ageIntro = "age-encryption.org/v1\n"
+	// sealedToStanza is a stanza of our own, which other programs pass over: its
+	// arguments are the recipients. age's own do not tell whom they are for, and an
+	// error should name the identity that is missing.
+	sealedToStanza = "stasis/sealed-to"
+)
+
+// sealedTo writes that stanza. It is a recipient that wraps nothing.
+type sealedTo []string
+
+// Wrap implements age.Recipient.
+func (s sealedTo) Wrap([]byte) ([]*age.Stanza, error) {
+	return []*age.Stanza{{Type: sealedToStanza, Args: s}}, nil
+}
+
+// opener tries identities, and keeps whom the header says that it is sealed to:
+// nil where it does not say, and not to be trusted while nothing has opened it.
+type opener struct {
+	identities []*age.X25519Identity
+	told       []string
+}
+
+// Unwrap implements age.Identity.
+func (o *opener) Unwrap(stanzas []*age.Stanza) ([]byte, error) {
+	for _, s := range stanzas {
+		if s.Type != sealedToStanza {
+			continue
+		}
+		if _, err := ParseRecipients(s.Args); err == nil {
+			o.told = s.Args
+		}
+	}
+	for _, x := range o.identities {
+		key, err := x.Unwrap(stanzas)
+		if !errors.Is(err, age.ErrIncorrectIdentity) {
+			return key, err
+		}
+	}
+	return nil, age.ErrIncorrectIdentity
+}
+
+// ageRecipients are what a file is sealed to: the keys, and the stanza that names
+// them.
+func ageRecipients(to []*age.X25519Recipient) []age.Recipient {
+	var list []age.Recipient
+	for _, r := range to {
+		list = append(list, r)
+	}
+	return append(list, sealedTo(namesOf(to)))
+}
+
+// newHeader writes the header of a file with that key.
+func newHeader(fileKey []byte, to []*age.X25519Recipient) ([]byte, error) {
+	if len(to) == 0 {
+		return nil, errors.New("nobody to seal to")
+	}
+	var head bytes.Buffer
+	head.WriteString(ageIntro)
+	for _, r := range ageRecipients(to) {
+		stanzas, err := r.Wrap(fileKey)
+		if err != nil {
+			return nil, err
+		}
+		for _, s := range stanzas {
+			writeStanza(&head, s)
+		}
+	}
+	head.WriteString("---")
+	key, err := hkdf.Key(sha256.New, fileKey, nil, "header", sha256.Size)
+	if err != nil {
+		return nil, err
+	}
+	fmt.Fprintf(&head, " %s\n", base64.RawStdEncoding.EncodeToString(keyed(key, head.Bytes())))
+	return head.Bytes(), nil
+}
+
+// writeStanza writes a stanza: its body in lines of 64 letters, the last of which
+// is shorter, and may be empty.
+func writeStanza(head *bytes.Buffer, s *age.Stanza) {
+	head.WriteString("-> " + s.Type)
+	for _, arg := range s.Args {
+		head.WriteString(" " + arg)
+	}
+	head.WriteByte('\n')
+	body := base64.RawStdEncoding.EncodeToString(s.Body)
+	for len(body) >= 64 {
+		head.WriteString(body[:64] + "\n")
+		body = body[64:]
+	}
+	head.WriteString(body + "\n")
+}
+
+// readHeader reads an age file's header; rest gives its payload.
+func readHeader(src io.Reader) (head []byte, rest io.Reader, err error) {
+	buffer := make([]byte, 4<<10)
+	for {
+		n, err := src.Read(buffer)
+		head = append(head, buffer[:n]...)
+		if end := headerEnd(head); end >= 0 {
+			return head[:end:end], io.MultiReader(bytes.NewReader(head[end:]), src), nil
+		}
+		switch {
+		case err == io.EOF, len(head) > maxHeader:
+			return nil, nil, errNoHeader
+		case err != nil:
+			return nil, nil, err
+		}
+	}
+}
+
+var errNoHeader = errors.New("it does not begin with an age header")
+
+// headerEnd is where the payload begins, or -1.
+func headerEnd(head []byte) int {
+	mac := bytes.Index(head, []byte("\n--- "))
+	if mac < 0 {
+		return -1
+	}
+	line := bytes.IndexByte(head[mac+1:], '\n')
+	if line < 0 {
+		return -1
+	}
+	return mac + 1 + line + 1
+}
+
+// fileKey opens a header, checks its MAC, and tells whom it says that it is sealed
+// to.
+func (k Keys) fileKey(head []byte) (key []byte, told []string, err error) {
+	o := &opener{identities: k.identities}
+	key, err = age.DecryptHeader(head, o)
+	return key, o.told, err
+}
+
+// wanted is whom something is to be sealed to that is sealed to told: the keys'
+// recipients, and those of told that are not to be retired.
+func (k Keys) wanted(told, retire []string) ([]*age.X25519Recipient, error) {
+	others, err := ParseRecipients(slices.DeleteFunc(slices.Clone(told), func(r string) bool { return slices.Contains(retire, r) }))
+	if err != nil {
+		return nil, err
+	}
+	all := Keys{recipients: slices.Clone(k.recipients)}
+	for _, r := range others {
+		all.sealTo(r)
+	}
+	return all.recipients, nil
+}
+
+// rewrapped is a header written anew. sealedTo is whom the file is sealed to where
+// its header does not say; nil head: it is sealed as wanted already.
+func (k Keys) rewrapped(head []byte, id string, sealedTo, retire []string) (anew []byte, to []string, err error) {
+	key, told, err := k.fileKey(head)
+	if missing := k.missing(err, id, told, sealedTo); missing != nil {
+		return nil, nil, missing
+	}
+	if err != nil {
+		return nil, nil, damaged(id, "its header does not open", err)
+	}
+	from := told
+	if from == nil {
+		from = sealedTo
+	}
+	recipients, err := k.wanted(from, retire)
+	if err != nil {
+		return nil, nil, damaged(id, "it is sealed to what is no recipient", err)
+	}
+	to = namesOf(recipients)
+	if sameNames(told, to) {
+		return nil, to, nil
+	}
+	anew, err = newHeader(key, recipients)
+	return anew, to, err
+}
+
+func namesOf(recipients []*age.X25519Recipient) []string {
+	var names []string
+	for _, r := range recipients {
+		names = append(names, r.String())
+	}
+	return names
+}
+
+// sameNames compares without regard to order.
+func sameNames(a, b []string) bool {
+	return slices.Equal(slices.Sorted(slices.Values(a)), slices.Sorted(slices.Values(b)))
+}

@@ -1,0 +1,175 @@
+package snapshot
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"filippo.io/age"
+
+	"github.com/stasisd/stasis/fault"
+)
+
+// The files of a data directory that hold keys. What is being made has a name
+// with newSuffix until it is whole.
+const (
+	identityFile = "identity"
+	namingFile   = "archive-key"
+	newSuffix    = ".new"
+)
+
+// MaxKeyFile bounds a file of keys, in bytes.
+const MaxKeyFile = 64 << 10
+
+// keyFiles tell which of the files there are, and which are wanted.
+type keyFiles struct {
+	root                   *os.Root
+	wantIdentity           bool // DIR/identity is the source of the identity
+	wantNaming             bool // DIR/archive-key is that of the naming secret
+	haveIdentity, haveName bool
+	// begun: a first start wrote the naming secret and died before the identity
+	// had its name.
+	begun bool
+}
+
+func (c KeyConfig) files(root *os.Root) keyFiles {
+	f := keyFiles{root: root, wantIdentity: c.Source == "", wantNaming: c.Naming == "",
+		haveIdentity: exists(root, identityFile), haveName: exists(root, namingFile)}
+	f.begun = f.wantNaming && f.haveName && exists(root, identityFile+newSuffix)
+	return f
+}
+
+// make makes what is wanted and not there, on a first start. What was there once
+// is not made anew, for nothing that was sealed or named with it could be read:
+// that is identity_missing.
+func (c KeyConfig) make(f keyFiles) error {
+	makeIdentity := f.wantIdentity && !f.haveIdentity && len(c.Recipients) == 0
+	makeName := f.wantNaming && !f.haveName
+	switch {
+	case !makeIdentity && !makeName:
+		return nil
+	case makeName && f.wantIdentity && f.haveIdentity:
+		return lostKey(namingFile, fmt.Sprintf("the data directory has %q", identityFile))
+	case makeIdentity && f.wantNaming && f.haveName && !f.begun:
+		return lostKey(identityFile, fmt.Sprintf("the data directory has %q", namingFile))
+	}
+	if c.InUse != nil {
+		used, err := c.InUse()
+		if err != nil {
+			return err
+		}
+		if used && makeName {
+			return lostKey(namingFile, "the store holds snapshots")
+		}
+		if used {
+			return lostKey(identityFile, "the store holds snapshots")
+		}
+	}
+	if c.ReadOnly {
+		return fault.New(fault.Config, "snapshot.keys", "the data directory has no keys yet; the first start of the daemon makes them")
+	}
+	return fault.Wrap(f.first(makeIdentity, makeName), fault.Config, "snapshot.keys", "the data directory cannot be written")
+}
+
+// first writes the keys of a first start: the identity under a temporary name,
+// then the naming secret, and then the identity gets its name, so that every
+// point at which a first start can die is told from a lost file, and carried on
+// from.
+func (f keyFiles) first(identity, name bool) error {
+	if identity && !f.begun {
+		id, err := age.GenerateX25519Identity()
+		if err != nil {
+			return err
+		}
+		if err := writeKey(f.root, identityFile+newSuffix, identityText(id)); err != nil {
+			return err
+		}
+	}
+	if name {
+		secret := make([]byte, 32)
+		rand.Read(secret) // never fails
+		if err := replaceKey(f.root, namingFile, hex.EncodeToString(secret)+"\n"); err != nil {
+			return err
+		}
+	}
+	if identity {
+		return renameKey(f.root, identityFile)
+	}
+	return nil
+}
+
+// identityText is an age identity file.
+func identityText(identities ...*age.X25519Identity) string {
+	text := ""
+	for _, id := range identities {
+		text += fmt.Sprintf("# public key: %s\n%s\n", id.Recipient(), id)
+	}
+	return text
+}
+
+func lostKey(lost, why string) error {
+	return fault.New(fault.IdentityMissing, "snapshot.keys",
+		"%s, but %q is missing from the data directory, without which its snapshots cannot be read: put it back from a backup, "+
+			"or give it with --%s-file; or begin with an empty data directory and store", why, lost, lost)
+}
+
+func badKey(name, what string) error {
+	return fault.New(fault.Config, "snapshot.keys", "the file %q in the data directory %s", name, what)
+}
+
+func exists(root *os.Root, name string) bool {
+	_, err := root.Lstat(name)
+	return !errors.Is(err, fs.ErrNotExist)
+}
+
+func readKey(root *os.Root, name string) (string, error) {
+	info, err := root.Lstat(name)
+	switch {
+	case err != nil:
+		return "", fault.Wrap(err, fault.Config, "snapshot.keys", "")
+	case !info.Mode().IsRegular():
+		return "", badKey(name, "is not a regular file")
+	case info.Mode().Perm()&0o077 != 0:
+		return "", badKey(name, "can be read by others: set its mode to 0600")
+	}
+	f, err := root.Open(name)
+	if err != nil {
+		return "", fault.Wrap(err, fault.Config, "snapshot.keys", "")
+	}
+	text, err := io.ReadAll(io.LimitReader(f, MaxKeyFile))
+	return string(text), fault.Wrap(errors.Join(err, f.Close()), fault.Config, "snapshot.keys", "")
+}
+
+// replaceKey writes a key file whole or not at all, durably.
+func replaceKey(root *os.Root, name, text string) error {
+	if err := writeKey(root, name+newSuffix, text); err != nil {
+		return err
+	}
+	return renameKey(root, name)
+}
+
+func writeKey(root *os.Root, name, text string) error {
+	f, err := root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString(text)
+	return errors.Join(err, f.Sync(), f.Close())
+}
+
+// renameKey gives a key file that was written its name, durably.
+func renameKey(root *os.Root, name string) error {
+	if err := root.Rename(name+newSuffix, name); err != nil {
+		return err
+	}
+	dir, err := os.Open(filepath.Clean(root.Name()))
+	if err != nil {
+		return err
+	}
+	return errors.Join(dir.Sync(), dir.Close())
+}

@@ -1,0 +1,52 @@
+package snapshot
+
+import (
+	"bytes"
+	"io"
+
+	"github.com/stasisd/stasis/fault"
+)
+
+// rewrapped is the document with its sealed part for the recipients that it is to
+// have; nil where it is as it should be. storedSize 0 leaves that as it is.
+func (d *document) rewrapped(k Keys, retire []string, storedSize int64) ([]byte, error) {
+	anew := *d
+	to, err := k.wanted(d.Data.Recipients, retire)
+	if err != nil {
+		return nil, damaged(d.Data.SnapshotID, "its document names what is no recipient", err)
+	}
+	anew.Data.Recipients = namesOf(to)
+	same := sameNames(anew.Data.Recipients, d.Data.Recipients)
+	if storedSize != 0 && storedSize != d.Data.Archive.StoredSize {
+		anew.Data.Archive.StoredSize, same = storedSize, false
+	}
+	if len(d.Data.Sealed) > 0 {
+		sealed, err := k.rewrapSealed(d.Data.Sealed, d.Data.SnapshotID, d.Data.Recipients, retire)
+		if err != nil {
+			return nil, err
+		}
+		if sealed != nil {
+			anew.Data.Sealed, same = sealed, false
+		}
+	}
+	if same {
+		return nil, nil
+	}
+	body, err := anew.encode(k)
+	return body, fault.Wrap(err, fault.Internal, "snapshot.rewrap", "")
+}
+
+// rewrapSealed rewraps a small age file in memory; nil where it is sealed as it
+// should be.
+func (k Keys) rewrapSealed(sealed []byte, id string, sealedTo, retire []string) ([]byte, error) {
+	head, rest, err := readHeader(bytes.NewReader(sealed))
+	if err != nil {
+		return nil, damaged(id, "what is sealed has no header", err)
+	}
+	anew, _, err := k.rewrapped(head, id, sealedTo, retire)
+	if err != nil || anew == nil {
+		return nil, err
+	}
+	payload, err := io.ReadAll(rest)
+	return append(anew, payload...), fault.Wrap(err, fault.Internal, "snapshot.rewrap", "")
+}

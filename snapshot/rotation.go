@@ -1,0 +1,97 @@
+package snapshot
+
+import (
+	"errors"
+	"os"
+	"slices"
+
+	"filippo.io/age"
+
+	"github.com/stasisd/stasis/fault"
+)
+
+// RetiredFile is where the identities that rotations have replaced are kept, in the
+// data directory.
+const RetiredFile = identityFile + ".old"
+
+// BeginRotation puts another identity (to; nil: a new one) before those of
+// dir/identity, and keeps those in dir/identity.old: what is sealed from then on is
+// sealed to the new one, and all of them open. Where a rotation was begun and not
+// ended, that one goes on (resumed), and to must be its identity. The caller holds
+// the data directory for itself.
+func BeginRotation(dir string, to *age.X25519Identity) (resumed bool, err error) {
+	const op = "snapshot.rotate"
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return false, fault.Wrap(err, fault.Config, op, "the data directory cannot be opened")
+	}
+	defer func() { err = errors.Join(err, root.Close()) }()
+	have, err := identitiesIn(root, identityFile)
+	if err != nil {
+		return false, err
+	}
+	if len(have) == 0 {
+		return false, fault.New(fault.IdentityMissing, op, "the data directory has no identity to rotate")
+	}
+	retired, err := identitiesIn(root, RetiredFile)
+	if err != nil {
+		return false, err
+	}
+	begun := len(have) > 1 && !among(retired, have[0]) && !slices.ContainsFunc(have[1:], func(x *age.X25519Identity) bool { return !among(retired, x) })
+	switch {
+	case begun && (to == nil || to.String() == have[0].String()):
+		return true, nil
+	case begun:
+		return false, fault.New(fault.Config, op, "a rotation to %s was begun and not ended: rotate to that first", have[0].Recipient())
+	case to != nil && (among(have, to) || among(retired, to)):
+		return false, fault.New(fault.Config, op, "%s is an identity of this data directory already, or was one", to.Recipient())
+	case to == nil:
+		if to, err = age.GenerateX25519Identity(); err != nil {
+			return false, fault.Wrap(err, fault.Internal, op, "")
+		}
+	}
+	for _, x := range slices.Backward(have) {
+		if !among(retired, x) {
+			retired = append([]*age.X25519Identity{x}, retired...)
+		}
+	}
+	// What is retired is written down first: it is never in neither file.
+	if err = replaceKey(root, RetiredFile, identityText(retired...)); err == nil {
+		err = replaceKey(root, identityFile, identityText(append([]*age.X25519Identity{to}, have...)...))
+	}
+	return false, fault.Wrap(err, fault.Config, op, "the data directory cannot be written")
+}
+
+// EndRotation leaves the new identity alone in dir/identity.
+func EndRotation(dir string) (err error) {
+	const op = "snapshot.rotate"
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return fault.Wrap(err, fault.Config, op, "the data directory cannot be opened")
+	}
+	defer func() { err = errors.Join(err, root.Close()) }()
+	have, err := identitiesIn(root, identityFile)
+	if err != nil {
+		return err
+	}
+	if len(have) == 0 {
+		return fault.New(fault.IdentityMissing, op, "the data directory has no identity")
+	}
+	return fault.Wrap(replaceKey(root, identityFile, identityText(have[0])), fault.Config, op, "the data directory cannot be written")
+}
+
+// identitiesIn reads a file of the data directory; none where it is missing.
+func identitiesIn(root *os.Root, name string) ([]*age.X25519Identity, error) {
+	if !exists(root, name) {
+		return nil, nil
+	}
+	text, err := readKey(root, name)
+	if err != nil {
+		return nil, err
+	}
+	return ParseIdentities(text, "the file "+name+" in the data directory")
+}
+
+func among(list []*age.X25519Identity, x *age.X25519Identity) bool {
+	return slices.ContainsFunc(list, func(one *age.X25519Identity) bool { return one.String() == x.String() })
+}
