@@ -69,6 +69,22 @@ soak: build e2e/clients/node_modules/.package-lock.json ## half an hour (or SOAK
 	@build/need chromium chromium-headless-shell
 	@go run ./e2e/bench -soak $(SOAK)
 
+# The same tests as in `make test`, for as long as they take.
+.PHONY: torture
+torture: ## kill 200 saves, flip every bit of what they kept, cut it everywhere
+	@STASIS_TORTURE=1 go test -count 1 -timeout 60m -v -run 'TestKilled|TestDamage$$' ./e2e/torture ./snapshot/...
+
+FUZZTIME ?= 30s
+
+# Go fuzzes one target at a time. What it finds stays under testdata/fuzz.
+.PHONY: fuzz
+fuzz: ## give every parser FUZZTIME (30s) of made-up input
+	@git grep -o 'func Fuzz[A-Za-z0-9]*(f \*testing.F)' -- '*_test.go' | sed -E 's/^(.*)\/[^/]*:func (Fuzz[A-Za-z0-9]*).*/\1 \2/' | sort | \
+	while read -r package target; do \
+		echo "$$package $$target"; \
+		go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) "./$$package" | grep -vE '^(fuzz: elapsed|PASS|ok)' || [ $${PIPESTATUS[0]} = 0 ]; \
+	done
+
 .PHONY: bench-go
 bench-go: ## go test -bench of the hot paths: the multiplexer, archives, diffs
 	@go test -run '^$$' -bench . -benchmem ./browser/mux ./snapshot ./state

@@ -11,6 +11,7 @@ import (
 	"github.com/stasisd/stasis/browser/datadir"
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
+	"github.com/stasisd/stasis/snapshot"
 	"github.com/stasisd/stasis/state"
 )
 
@@ -269,5 +270,31 @@ func TestRecover(t *testing.T) {
 	r.holds(kept...)
 	if r.dirs() != 0 {
 		t.Errorf("%d directories", r.dirs())
+	}
+}
+
+// What a dead daemon had saved and not committed is taken back: it is no
+// session's newest, for nobody was told of it.
+func TestRecoverTakesBack(t *testing.T) {
+	r := newRig(t, nil)
+	rec := profiles.Session{ID: "s-1", UserID: "alice", KeyID: "key-a", Engine: browser.EngineChrome, Status: profiles.StatusRunning,
+		CreatedAt: r.clock.now(), ExpiresAt: r.clock.now(), RunDir: "s-1"}
+	if err := r.catalogue.CreateSession(t.Context(), rec); err != nil {
+		t.Fatal(err)
+	}
+	loc := locationOf("alice", "s-1")
+	saved, err := r.Vault.Save(t.Context(), snapshot.Draft{ID: newID(), Location: loc, Mode: snapshot.Filesystem, CreatedAt: r.clock.now(),
+		Entries: []snapshot.Entry{{Name: state.FileName, Data: []byte("{}")}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Recover(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.Vault.Open(t.Context(), loc, saved.ID); !fault.Is(err, fault.SnapshotNotFound) {
+		t.Errorf("the snapshot: %v", err)
+	}
+	if latest, err := r.Vault.Latest(t.Context(), loc); !fault.Is(err, fault.SnapshotNotFound) {
+		t.Errorf("latest: %q, %v", latest.ID, err)
 	}
 }

@@ -12,7 +12,7 @@ import (
 )
 
 // Recover makes good what a dead daemon left: it ends Chromes that still run,
-// saves the datadir of each session that was live as a rescue snapshot, tells
+// takes back what their sessions had saved and not committed, saves the datadir of each session that was live as a rescue snapshot, tells
 // in the session's record what became of it, and clears the run directories;
 // from then on a janitor removes what expires, and spares and standbys are kept. It runs before the first request.
 func (s *Service) Recover(ctx context.Context) error {
@@ -32,6 +32,9 @@ func (s *Service) Recover(ctx context.Context) error {
 		return err
 	}
 	for _, rec := range records {
+		if err := s.Vault.TakeBack(ctx, locationOf(rec.UserID, rec.ID), func(id string) (bool, error) { return s.committed(ctx, id) }); err != nil {
+			s.Log.Warn("what a save left that was cut short could not be removed", "session", rec.ID, "error", err)
+		}
 		dir := byName[rec.RunDir]
 		if err := s.rescue(ctx, rec, dir); err != nil {
 			return err
@@ -49,6 +52,15 @@ func (s *Service) Recover(ctx context.Context) error {
 	}
 	s.replenish()
 	return nil
+}
+
+// committed reports whether the catalogue has the snapshot.
+func (s *Service) committed(ctx context.Context, id string) (bool, error) {
+	_, err := s.Catalogue.Snapshot(ctx, id)
+	if fault.Is(err, fault.SnapshotNotFound) {
+		return false, nil
+	}
+	return err == nil, err
 }
 
 // unended lists the sessions whose end was not recorded: those that ran, and

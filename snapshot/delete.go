@@ -84,8 +84,8 @@ func (v *Vault) moveLatest(ctx context.Context, loc Location, id string) error {
 	return errors.Join(v.store.Delete(ctx, latest), v.store.Delete(ctx, manifest))
 }
 
-// newestBut returns the sound document with the greatest ID but id; nil when
-// there is none.
+// newestBut returns the sound document with the greatest ID but id that has its
+// archive; nil when there is none.
 func (v *Vault) newestBut(ctx context.Context, loc Location, id string) ([]byte, error) {
 	var all []string
 	for after := ""; ; {
@@ -111,13 +111,56 @@ func (v *Vault) newestBut(ctx context.Context, loc Location, id string) ([]byte,
 		if err != nil {
 			return nil, err
 		}
-		if _, err := v.bound(body, loc, all[i]); err == nil {
+		if err = v.stands(ctx, body, loc, all[i]); err == nil {
 			return body, nil
-		} else if !fault.Is(err, fault.ArchiveDamaged) {
+		}
+		if !fault.Is(err, fault.ArchiveDamaged) {
 			return nil, err
 		}
 	}
 	return nil, nil
+}
+
+// stands reports whether a document is sound and its archive is there, which a
+// delete that died half-way has removed.
+func (v *Vault) stands(ctx context.Context, body []byte, loc Location, id string) error {
+	doc, err := v.bound(body, loc, id)
+	if err != nil {
+		return err
+	}
+	archive, err := ArchiveKey(doc.Data.Archive.ID)
+	if err != nil {
+		return err
+	}
+	if _, err = v.store.Stat(ctx, archive); fault.Is(err, fault.SnapshotNotFound) {
+		return damaged(id, "its archive is missing", err)
+	}
+	return err
+}
+
+// TakeBack removes the documents of a location that were never committed: a
+// process that died between a save and its commit left them, and the location's
+// latest may name one. Archives stay, for an equal one may be another's.
+func (v *Vault) TakeBack(ctx context.Context, loc Location, committed func(id string) (bool, error)) error {
+	for after := ""; ; {
+		page, next, err := v.List(ctx, loc, 1000, after)
+		if err != nil {
+			return err
+		}
+		for _, id := range page {
+			is, err := committed(id)
+			if err == nil && !is {
+				err = v.Delete(ctx, loc, id, false)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		if next == "" {
+			return nil
+		}
+		after = next
+	}
 }
 
 func (v *Vault) share(archiveID, snapshotID string) {

@@ -428,3 +428,47 @@ func TestCheckRoom(t *testing.T) {
 		t.Errorf("got %v, want store_full", err)
 	}
 }
+
+// What was saved and never committed is taken back, and latest with it.
+func TestTakeBack(t *testing.T) {
+	v, store := newVault(t)
+	for n := range 3 {
+		save(t, v, draft(n, snapshot.Entry{Name: "a", Data: fmt.Append(nil, n)}))
+	}
+	err := v.TakeBack(t.Context(), place, func(is string) (bool, error) { return is == id(1), nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	if ids, _, err := v.List(t.Context(), place, 0, ""); err != nil || !cmp.Equal(ids, []string{id(1)}) {
+		t.Errorf("left: %q, %v", ids, err)
+	}
+	if s, err := v.Latest(t.Context(), place); err != nil || s.ID != id(1) {
+		t.Errorf("latest is %q, %v", s.ID, err)
+	}
+	if names, err := store.List(t.Context(), snapshot.ArchiveFolder(), 9, ""); err != nil || len(names) != 3 {
+		t.Errorf("archives: %q, %v; another may use them", names, err)
+	}
+}
+
+// Latest does not come to name a snapshot whose delete died when its archive
+// was gone and its document was not.
+func TestLatestPassesOverTheHalfDeleted(t *testing.T) {
+	v, store := newVault(t)
+	var all []snapshot.Snapshot
+	for n := range 3 {
+		all = append(all, save(t, v, draft(n, snapshot.Entry{Name: "a", Data: fmt.Append(nil, n)})))
+	}
+	key, err := snapshot.ArchiveKey(all[1].Archive.ID)
+	if err == nil {
+		err = store.Delete(t.Context(), key)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := v.Delete(t.Context(), place, id(2), true); err != nil {
+		t.Fatal(err)
+	}
+	if s, err := v.Latest(t.Context(), place); err != nil || s.ID != id(0) {
+		t.Errorf("latest is %q, %v", s.ID, err)
+	}
+}

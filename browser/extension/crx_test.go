@@ -3,13 +3,12 @@ package extension_test
 import (
 	"bytes"
 	"crypto"
-	"crypto/ecdsa"
-	"crypto/elliptic"
 	"crypto/rand"
-	"crypto/rsa"
 	"crypto/sha256"
 	"crypto/x509"
 	"encoding/binary"
+	"encoding/pem"
+	"os"
 	"strings"
 	"testing"
 
@@ -61,17 +60,27 @@ func wrap(header, body []byte) []byte {
 	return append(append(out, header...), body...)
 }
 
+// signers are two throwaway keys that stay the same: go fuzzing runs in several
+// processes, of which one makes what the others are given.
 func signers(t testing.TB) (withRSA, withECDSA signer) {
 	t.Helper()
-	r, err := rsa.GenerateKey(rand.Reader, 2048)
+	rest, err := os.ReadFile("testdata/signers.pem")
 	if err != nil {
 		t.Fatal(err)
 	}
-	e, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
+	var keys [2]crypto.Signer
+	for i := range keys {
+		var block *pem.Block
+		if block, rest = pem.Decode(rest); block == nil {
+			t.Fatal("a key is missing")
+		}
+		key, err := x509.ParsePKCS8PrivateKey(block.Bytes)
+		if err != nil {
+			t.Fatal(err)
+		}
+		keys[i] = key.(crypto.Signer)
 	}
-	return signer{2, r}, signer{3, e}
+	return signer{2, keys[0]}, signer{3, keys[1]}
 }
 
 // The key that signed a .crx gives its ID, whatever its manifest says.

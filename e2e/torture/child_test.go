@@ -1,0 +1,178 @@
+package torture_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"strconv"
+	"time"
+
+	"github.com/google/uuid"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/profiles"
+	"github.com/stasisd/stasis/snapshot"
+	"github.com/stasisd/stasis/state"
+)
+
+// The child's environment.
+const (
+	childDir  = "TORTURE_DIR"
+	childSeed = "TORTURE_SEED"
+)
+
+// writers is how many save at once, and kept how many snapshots each of them
+// lets stand before it deletes one for each that it saves.
+const (
+	writers = 4
+	kept    = 5
+)
+
+// event is one line of what the child says: of saves and deletes that are over,
+// and of deletes that are about to begin.
+type event struct {
+	Did     string // saved | deleting
+	ID      string
+	User    string `json:",omitempty"`
+	Version int64  `json:",omitempty"` // of the user's default, where the save moved it
+}
+
+func say(e event) error { return json.NewEncoder(os.Stdout).Encode(e) }
+
+// writeForever saves and deletes until the process is killed.
+func writeForever(ctx context.Context, dir string) error {
+	seed, err := strconv.ParseUint(os.Getenv(childSeed), 10, 64)
+	if err != nil {
+		return err
+	}
+	s, err := openStorage(ctx, dir)
+	if err != nil {
+		return err
+	}
+	rows, _, err := s.catalogue.Snapshots(ctx, profiles.SnapshotFilter{})
+	if err != nil {
+		return err
+	}
+	g, ctx := errgroup.WithContext(ctx)
+	for n := range writers {
+		w := &writer{storage: s, random: rand.New(rand.NewPCG(seed, uint64(n))), user: "user-" + strconv.Itoa(n%2)}
+		for i := n; i < len(rows); i += writers { // what those before have saved
+			w.own = append(w.own, rows[i])
+		}
+		g.Go(func() error {
+			for {
+				if err := w.session(ctx); err != nil {
+					return fmt.Errorf("writer %d: %w", n, err)
+				}
+			}
+		})
+	}
+	return g.Wait()
+}
+
+// writer is one of those who save; two of them share a user, and so a default.
+type writer struct {
+	*storage
+	random *rand.Rand
+	user   string
+	own    []profiles.Snapshot
+}
+
+// session lives one session: some checkpoints, and an end that saves.
+func (w *writer) session(ctx context.Context) error {
+	rec := profiles.Session{ID: uuid.Must(uuid.NewV7()).String(), UserID: w.user, Status: profiles.StatusRunning, CreatedAt: time.Now()}
+	if err := w.catalogue.CreateSession(ctx, rec); err != nil {
+		return err
+	}
+	for left := w.random.IntN(3); left >= 0; left-- {
+		if err := w.save(ctx, rec, left == 0); err != nil {
+			return err
+		}
+		for len(w.own) > kept {
+			if err := w.remove(ctx); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// save is session/keep.go's keep.
+func (w *writer) save(ctx context.Context, rec profiles.Session, last bool) error {
+	id := uuid.Must(uuid.NewV7()).String()
+	saved, err := w.vault.Save(ctx, snapshot.Draft{
+		ID: id, Location: locationOf(w.user, rec.ID), Mode: snapshot.Filesystem, CreatedAt: time.Now(),
+		Entries: w.entries(id), Private: json.RawMessage(`{"user_id":"` + w.user + `"}`),
+	})
+	if err != nil {
+		return err
+	}
+	c := profiles.Commit{Snapshot: profiles.Snapshot{ID: id, SessionID: rec.ID, UserID: w.user, Mode: string(saved.Mode),
+		CreatedAt: saved.CreatedAt, ArchiveID: saved.Archive.ID, SizeBytes: saved.Archive.StoredSize}}
+	switch w.random.IntN(4) {
+	case 0: // it moves no default
+	case 1:
+		now, err := w.catalogue.Default(ctx, w.user)
+		if err != nil && !fault.Is(err, fault.DefaultNotFound) {
+			return err
+		}
+		c.Move = &profiles.Move{From: now.Version} // another writer may be quicker
+	default:
+		c.Move = &profiles.Move{Overwrite: true}
+	}
+	if last {
+		c.End = &profiles.End{SessionID: rec.ID, Status: profiles.StatusCompleted, EndedAt: time.Now()}
+	}
+	if w.random.IntN(20) == 0 { // a commit that failed: what was saved is taken back
+		return w.vault.Delete(ctx, saved.Location, id, !saved.Shared)
+	}
+	moved, err := w.catalogue.Commit(ctx, c)
+	if err != nil {
+		return err
+	}
+	w.own = append(w.own, c.Snapshot)
+	e := event{Did: "saved", ID: id, User: w.user}
+	if moved.Moved {
+		e.Version = moved.Version
+	}
+	return say(e)
+}
+
+// entries make up an environment. Some have nothing of their own, so that
+// archives are shared.
+func (w *writer) entries(id string) []snapshot.Entry {
+	if w.random.IntN(8) == 0 {
+		return []snapshot.Entry{{Name: state.FileName, Data: []byte(`{"of":"all"}`)}}
+	}
+	size := 1 + w.random.IntN([]int{2 << 10, 64 << 10, 400 << 10}[w.random.IntN(3)])
+	data := make([]byte, size)
+	for i := range data {
+		data[i] = byte(w.random.Uint32())
+	}
+	return []snapshot.Entry{{Name: "Default/data", Data: data}, {Name: state.FileName, Data: []byte(`{"of":"` + id + `"}`)}}
+}
+
+// remove is session/environments.go's removeSnapshot, of a random one.
+func (w *writer) remove(ctx context.Context) error {
+	n := w.random.IntN(len(w.own))
+	row := w.own[n]
+	w.own = append(w.own[:n:n], w.own[n+1:]...)
+	if err := say(event{Did: "deleting", ID: row.ID}); err != nil {
+		return err
+	}
+	lastUse, err := w.catalogue.DeleteSnapshot(ctx, row.ID)
+	if fault.Is(err, fault.SnapshotInUse) {
+		return nil // a default: it stays
+	}
+	if err != nil {
+		return err
+	}
+	return w.vault.Delete(ctx, locationOf(row.UserID, row.SessionID), row.ID, lastUse)
+}
+
+func locationOf(user, session string) snapshot.Location {
+	return snapshot.Location{Owner: profiles.OwnerOf(user), Session: session, Scope: "agent", ScopeID: "browser"}
+}
