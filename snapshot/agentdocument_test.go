@@ -23,7 +23,6 @@ func TestAgentDocumentForm(t *testing.T) {
 	for _, body := range []string{
 		whole, with(`"data":{}`, `"data":{"a":1,"A":[{"a":null}],"":"\ud83d"}`), "\n " + whole + "\n",
 		with(`.908Z`, `+01:00`), with(`"data":{}`, `"data":`+deep(900)),
-		with(`"data":{}`, `"data":{"image":"`+strings.Repeat("A", snapshot.MaxAgentDocument-len(whole)-10)+`"}`),
 	} {
 		if err := d.Save(t.Context(), at, snapshot.LatestID, []byte(body), false); err != nil {
 			t.Errorf("%.80s: %v", body, err)
@@ -61,7 +60,7 @@ func TestAgentDocumentForm(t *testing.T) {
 		{with(`"data":{}`, `"data":[]`), fault.InvalidField, "data: must be an object"},
 		{with(`"appData":{}`, `"appData":null`), fault.InvalidField, "appData: must be an object"},
 		{with(`,"appData":{}`, ``), fault.InvalidField, "appData: is required"},
-		{strings.Repeat(" ", snapshot.MaxAgentDocument) + whole, fault.TooLarge, "16777216 bytes"},
+		{strings.Repeat(" ", snapshot.MaxAgentDocument-len(whole)+1) + whole, fault.TooLarge, "16777216 bytes"},
 	} {
 		err := d.Save(t.Context(), at, "01900000-0000-7000-8000-000000000001", []byte(test.body), true)
 		if !fault.Is(err, test.code) || !strings.Contains(fault.MessageOf(err), test.names) {

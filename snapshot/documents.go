@@ -199,4 +199,4 @@ func own(loc Location) error {
 	return nil
 }
 
-func reserved(scopeID string) bool { return scopeID == "browser" || scopeID == "notes" }
+func reserved(scopeID string) bool { return scopeID == environments || scopeID == "notes" }

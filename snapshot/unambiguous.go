@@ -42,9 +42,12 @@ func nextValue(d *json.Decoder, same func(string) string, depth int) error {
 	if depth == maxNesting {
 		return errors.New("it is nested too deep")
 	}
-	seen := map[string]bool{}
+	var seen map[string]bool
+	if token == json.Delim('{') {
+		seen = map[string]bool{}
+	}
 	for d.More() {
-		if token == json.Delim('{') {
+		if seen != nil {
 			name, err := d.Token()
 			if err != nil {
 				return err

@@ -42,4 +42,5 @@ func TestStore(t *testing.T) {
 		storetest.Run(t, func(t *testing.T) snapshot.Store { return faultstore.New(fresh(t)) })
 	})
 	t.Run("vault with faults", func(t *testing.T) { storetest.RunVault(t, fresh) })
+	t.Run("agents' documents", func(t *testing.T) { storetest.RunDocuments(t, fresh) })
 }
