@@ -1,0 +1,57 @@
+// Runs an agent of the Strands SDK, whose model only counts what it hears.
+//
+// In, as JSON on stdin: {adapter, url, key, files, session, steps}
+//   adapter     the compiled docs/strands.ts, which keeps the session at url
+//   files       in place of adapter: the folder of the SDK's own FileStorage
+//   session     the session's ID
+//   steps       of one agent, each [name, argument?]
+// Out, as JSON on stdout: {results}, one for each step; of one that threw {error}
+import { Agent, FileStorage, Model, SessionManager } from '@strands-agents/sdk';
+import { text } from 'node:stream/consumers';
+
+const { adapter, url, key, files, session, steps } = JSON.parse(await text(process.stdin));
+
+class Counting extends Model {
+  updateConfig() {}
+  getConfig() {
+    return { modelId: 'counting' };
+  }
+  async *stream(messages) {
+    const heard = messages.filter((message) => message.role === 'user').length;
+    yield { type: 'modelMessageStartEvent', role: 'assistant' };
+    yield { type: 'modelContentBlockStartEvent' };
+    yield { type: 'modelContentBlockDeltaEvent', delta: { type: 'textDelta', text: `heard ${heard}` } };
+    yield { type: 'modelContentBlockStopEvent' };
+    yield { type: 'modelMessageStopEvent', stopReason: 'endTurn' };
+  }
+}
+
+const snapshot = files
+  ? new FileStorage(files)
+  : new (await import(adapter)).StasisStorage({ url, apiKey: key });
+// Every invocation leaves an immutable snapshot beside the latest.
+const manager = new SessionManager({ sessionId: session, storage: { snapshot }, snapshotTrigger: () => true });
+const agent = new Agent({ model: new Counting(), sessionManager: manager, printer: false });
+await agent.initialize(); // restores the session
+
+const location = { sessionId: session, scope: 'agent', scopeId: agent.id };
+const browser = { ...location, scopeId: 'browser' };
+const does = {
+  hear: async (words) => `${await agent.invoke(words)}`,
+  said: async () => agent.messages.flatMap((message) => message.content.map((block) => block.text)),
+  list: (page) => manager.listSnapshotIds({ target: agent, ...page }),
+  restore: (snapshotId) => manager.restoreSnapshot({ target: agent, snapshotId }),
+  save: (snapshotId) =>
+    snapshot.saveSnapshot({ location, snapshotId, isLatest: false, snapshot: agent.takeSnapshot({ preset: 'session' }) }),
+  manifest: () => snapshot.loadManifest({ location }),
+  saveManifest: (manifest) => snapshot.saveManifest({ location, manifest }),
+  forget: () => manager.deleteSession(),
+  listBrowsers: () => snapshot.listSnapshotIds({ location: browser }),
+  loadBrowser: (snapshotId) => snapshot.loadSnapshot({ location: browser, snapshotId }),
+};
+
+const results = [];
+for (const [name, argument] of steps) {
+  results.push((await does[name](argument).catch((error) => ({ error: error.message }))) ?? null);
+}
+console.log(JSON.stringify({ results }));
