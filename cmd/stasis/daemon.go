@@ -77,6 +77,7 @@ func start(ctx context.Context, c *serveCmd, log *slog.Logger) (_ *daemon, err e
 	if err := d.open(ctx); err != nil {
 		return nil, err
 	}
+	d.tellStore(log)
 	d.tellKeys(log)
 	extensions, err := extension.OpenStore(filepath.Join(d.dir, "extensions"))
 	if err != nil {
@@ -119,6 +120,16 @@ func (d *daemon) tellKeys(log *slog.Logger) {
 		return
 	}
 	log.Info("snapshots are sealed", "to", d.keys.Recipients(), "opens", d.keys.Opens())
+}
+
+// tellStore says where snapshots are kept, and that they are lost where that
+// is so.
+func (d *daemon) tellStore(log *slog.Logger) {
+	if d.at.memory {
+		log.Warn("snapshots are kept in memory: none outlives the daemon")
+		return
+	}
+	log.Info("snapshots are kept", "in", d.at.String())
 }
 
 // tellShell says whether there is a headless shell. The daemon does without one

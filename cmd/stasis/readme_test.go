@@ -24,7 +24,7 @@ func TestReadme(t *testing.T) {
 	documented := map[string]string{} // flag → its line
 	for line := range strings.Lines(string(raw)) {
 		if cells := strings.Split(line, "|"); len(cells) == 5 {
-			for _, flag := range regexp.MustCompile("`--([a-z-]+)`").FindAllStringSubmatch(cells[1], -1) {
+			for _, flag := range regexp.MustCompile("`--([a-z0-9-]+)`").FindAllStringSubmatch(cells[1], -1) {
 				documented[flag[1]] = cells[2]
 			}
 		}

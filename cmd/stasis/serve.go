@@ -115,6 +115,9 @@ func (c *serveCmd) check() error {
 	if c.Standby < 0 {
 		return fault.New(fault.Config, "serve", "--standby must be 0 or more")
 	}
+	if _, err := c.place(""); err != nil {
+		return err
+	}
 	host, _, err := net.SplitHostPort(c.Listen)
 	if err != nil {
 		return fault.New(fault.Config, "serve", "--listen must be host:port")

@@ -12,13 +12,13 @@ import (
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles/sqldb"
 	"github.com/stasisd/stasis/snapshot"
-	"github.com/stasisd/stasis/snapshot/fsstore"
 )
 
 // storageFlags say where things are kept. The daemon has them, and every verb
 // that works on the data directory without it.
 type storageFlags struct {
 	DataDir string `help:"Where everything is kept; as root /var/lib/stasis." placeholder:"DIR"`
+	storeFlags
 	keyFlags
 }
 
@@ -27,6 +27,7 @@ type storageFlags struct {
 type storage struct {
 	dir       string
 	flags     storageFlags
+	at        storeURL // where store is
 	catalogue *sqldb.DB
 	store     snapshot.Store
 	keys      snapshot.Keys
@@ -91,16 +92,17 @@ func (s *storage) open(ctx context.Context) (err error) {
 		return err
 	}
 	s.closers = append(s.closers, s.catalogue.Close)
-	store, err := fsstore.Open(filepath.Join(s.dir, "snapshots"), fsstore.Options{})
-	if err != nil {
+	if s.at, err = s.flags.place(s.dir); err != nil {
 		return err
 	}
-	s.store = store
-	s.closers = append(s.closers, store.Close)
+	if s.store, err = s.at.open(ctx, s.flags.s3Flags, filepath.Join(s.dir, "spool"), false); err != nil {
+		return err
+	}
+	s.closers = append(s.closers, s.store.Close)
 	if s.keys, err = s.loadKeys(ctx); err != nil {
 		return err
 	}
-	s.vault = snapshot.NewVault(store, s.keys, snapshot.Options{Now: time.Now})
+	s.vault = snapshot.NewVault(s.store, s.keys, snapshot.Options{Now: time.Now})
 	return nil
 }
 

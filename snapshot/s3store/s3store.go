@@ -66,8 +66,9 @@ type Options struct {
 // prefixForm is what every service takes in a key, and no client must encode.
 var prefixForm = regexp.MustCompile(`^[A-Za-z0-9_-][A-Za-z0-9._-]*(/[A-Za-z0-9_-][A-Za-z0-9._-]*)*$`)
 
-// check fills in what may be left out.
-func (o *Options) check() error {
+// Check reports what is wrong with where the bucket is said to be, before
+// anything is asked of the service. Errors are config.
+func (o Options) Check() error {
 	const op = "s3store.options"
 	switch {
 	case o.Endpoint == "" || strings.Contains(o.Endpoint, "/"):
@@ -79,6 +80,11 @@ func (o *Options) check() error {
 	case (o.AccessKey == "") != (o.SecretKey == ""):
 		return fault.New(fault.Config, op, "access key and secret key go together")
 	}
+	return nil
+}
+
+// complete fills in what was left out.
+func (o *Options) complete() {
 	if o.PartSize == 0 {
 		o.PartSize = 16 << 20
 	}
@@ -91,7 +97,6 @@ func (o *Options) check() error {
 	if o.Stall == 0 {
 		o.Stall = 2 * time.Minute
 	}
-	return nil
 }
 
 // Store is a [snapshot.Store] in a bucket.
@@ -109,9 +114,10 @@ var _ snapshot.Store = (*Store)(nil)
 // honoured; and it clears what writes left that broke off over a day ago.
 // Errors are config, store_failed and store_full, and say what to correct.
 func Open(ctx context.Context, o Options) (*Store, error) {
-	if err := o.check(); err != nil {
+	if err := o.Check(); err != nil {
 		return nil, err
 	}
+	o.complete()
 	transport, err := newTransport(!o.Insecure, o.Stall, o.Now)
 	if err != nil {
 		return nil, fault.Wrap(err, fault.Config, "s3store.open", "")
