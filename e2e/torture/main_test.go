@@ -47,7 +47,7 @@ func openStorage(ctx context.Context, dir string) (_ *storage, err error) {
 		return nil, err
 	}
 	s.store = store
-	keys, err := snapshot.LoadOrCreateKeys(dir)
+	keys, err := snapshot.LoadKeys(snapshot.KeyConfig{Dir: dir})
 	if err != nil {
 		return nil, err
 	}
