@@ -65,7 +65,7 @@ var sound = []struct {
 	{"GET", "/v1/users/alice/default", "", 200},
 	{"PUT", "/v1/users/alice/default", `{"snapshot_id":"snap-1","if_version":0}`, 200},
 	{"DELETE", "/v1/users/alice/default", "", 204},
-	{"GET", "/v1/users/alice/default/history?limit=2", "", 200},
+	{"GET", "/v1/users/alice/default/history?limit=2&start_after=3", "", 200},
 	{"GET", "/v1/sessions/live-1/snapshots", "", 200},
 	{"GET", "/v1/sessions/ended-1/snapshots?limit=1&start_after=snap-1", "", 200},
 	{"GET", "/v1/sessions/ended-1/snapshots/latest", "", 200},

@@ -105,25 +105,33 @@ func (s *Server) deleteDefault(c *call) error {
 
 func (s *Server) defaultHistory(c *call) error {
 	q := struct {
-		Limit int64 `json:"limit"`
-	}{defaultPage}
+		Limit      int64  `json:"limit"`
+		StartAfter string `json:"start_after"`
+	}{Limit: defaultPage}
 	if err := c.query(&q); err != nil {
 		return err
 	}
-	if err := within("limit", q.Limit, 1, largestPage); err != nil {
+	if err := firstOf(within("limit", q.Limit, 1, largestPage), isID("start_after", q.StartAfter)); err != nil {
 		return err
 	}
 	user, err := c.userID()
 	if err != nil {
 		return err
 	}
-	versions, err := s.service.DefaultHistory(c.Request().Context(), c.caller, user, int(q.Limit))
+	page, next, err := s.service.DefaultHistory(c.Request().Context(), c.caller, user, int(q.Limit), q.StartAfter)
 	if err != nil {
 		return err
 	}
-	answers := make([]defaultAnswer, 0, len(versions))
-	for _, d := range versions {
-		answers = append(answers, answerOfDefault(d))
+	type past struct {
+		defaultAnswer
+		Available bool `json:"available"`
 	}
-	return c.JSON(http.StatusOK, map[string]any{"history": answers})
+	answer := struct {
+		History   []past  `json:"history"`
+		NextToken *string `json:"next_token"`
+	}{make([]past, 0, len(page)), orNull(next)}
+	for _, d := range page {
+		answer.History = append(answer.History, past{answerOfDefault(d.Default), d.Available})
+	}
+	return c.JSON(http.StatusOK, answer)
 }

@@ -262,8 +262,9 @@ func (f *fake) SetDefault(_ context.Context, _ session.Caller, user, _ string, _
 	return f.version(user), f.failure()
 }
 func (f *fake) DeleteDefault(context.Context, session.Caller, string) error { return f.failure() }
-func (f *fake) DefaultHistory(_ context.Context, _ session.Caller, user string, _ int) ([]profiles.Default, error) {
-	return []profiles.Default{{UserID: user, Version: 3, MovedAt: born}, f.version(user)}, f.failure()
+func (f *fake) DefaultHistory(_ context.Context, _ session.Caller, user string, _ int, _ string) ([]profiles.PastDefault, string, error) {
+	gone := profiles.Default{UserID: user, Version: 3, MovedAt: born}
+	return []profiles.PastDefault{{Default: gone}, {Default: f.version(user), Available: true}}, "2", f.failure()
 }
 
 func (f *fake) Snapshots(_ context.Context, _ session.Caller, id string, _ int, _ string) ([]session.SnapshotInfo, string, error) {

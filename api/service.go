@@ -76,7 +76,7 @@ type records interface {
 	Default(ctx context.Context, c session.Caller, userID string) (session.DefaultInfo, error)
 	SetDefault(ctx context.Context, c session.Caller, userID, snapshotID string, ifVersion *int64) (profiles.Default, error)
 	DeleteDefault(ctx context.Context, c session.Caller, userID string) error
-	DefaultHistory(ctx context.Context, c session.Caller, userID string, limit int) ([]profiles.Default, error)
+	DefaultHistory(ctx context.Context, c session.Caller, userID string, limit int, startAfter string) (page []profiles.PastDefault, next string, err error)
 
 	Snapshots(ctx context.Context, c session.Caller, sessionID string, limit int, startAfter string) (page []session.SnapshotInfo, next string, err error)
 	// AllSnapshots lists a user's; userID "" is everybody that the caller may act for.

@@ -60,11 +60,20 @@ type Catalogue interface {
 	// Snapshots lists newest commit first; next is the cursor for StartAfter,
 	// empty at the end.
 	Snapshots(ctx context.Context, f SnapshotFilter) (page []Snapshot, next string, err error)
+	// UsersWithSnapshots lists the users that have any, by ID.
+	UsersWithSnapshots(ctx context.Context) ([]string, error)
+	// NeededSnapshots lists which of a user's snapshots RetireSnapshot leaves, with
+	// each reason: what the default names, what the sessions that have not ended
+	// started from, and the newest of each of those.
+	NeededSnapshots(ctx context.Context, userID string) ([]Needed, error)
 	// ExpiredSnapshots lists those whose ExpiresAt is past and no default names.
 	ExpiredSnapshots(ctx context.Context, now time.Time) ([]Snapshot, error)
 	// DeleteSnapshot forgets a snapshot; one that any current default names is
 	// snapshot_in_use. lastUse tells that no other record names its archive.
 	DeleteSnapshot(ctx context.Context, id string) (lastUse bool, err error)
+	// RetireSnapshot is DeleteSnapshot at nobody's request: one that a session
+	// needs which has not ended is snapshot_in_use too.
+	RetireSnapshot(ctx context.Context, id string) (lastUse bool, err error)
 
 	// Default returns the current version; none or removed is default_not_found.
 	Default(ctx context.Context, userID string) (Default, error)
@@ -73,8 +82,9 @@ type Catalogue interface {
 	// there is none. A snapshot of another user is snapshot_not_found. An empty
 	// snapshotID removes; nothing to remove is default_not_found.
 	SetDefault(ctx context.Context, userID, snapshotID string, ifVersion *int64, at time.Time) (Default, error)
-	// DefaultHistory lists versions, newest first.
-	DefaultHistory(ctx context.Context, userID string, limit int) ([]Default, error)
+	// DefaultHistory lists versions, newest first; next is the cursor for
+	// startAfter, empty at the end.
+	DefaultHistory(ctx context.Context, userID string, limit int, startAfter string) (page []PastDefault, next string, err error)
 
 	Extensions
 	Runs

@@ -132,6 +132,12 @@ type Default struct {
 	MovedAt    time.Time
 }
 
+// PastDefault is a version of a default in its history.
+type PastDefault struct {
+	Default
+	Available bool // its snapshot is still there
+}
+
 // Move asks a commit to move a user's default to the committed snapshot.
 type Move struct {
 	// From is the version that must be current (0: none ever or removed);
@@ -184,7 +190,23 @@ type SnapshotFilter struct {
 	UserID     string // "" for every user
 	Limit      int    // not positive: all
 	StartAfter string // exclusive cursor: a snapshot ID of an earlier page
+	Bare       bool   // without their reports
 }
+
+// Needed is a reason to leave a snapshot where it is.
+type Needed struct {
+	SnapshotID string
+	By         NeededBy
+}
+
+// NeededBy is what needs a snapshot.
+type NeededBy string
+
+// What needs snapshots, whatever a policy says.
+const (
+	NeededByDefault NeededBy = "default"      // the user's default names it
+	NeededBySession NeededBy = "live_session" // a session that has not ended started from it, or made it last
+)
 
 // Answer is a recorded first answer to a request with an Idempotency-Key.
 type Answer struct {

@@ -51,12 +51,13 @@ func (s *Service) DeleteDefault(ctx context.Context, c Caller, userID string) er
 	return err
 }
 
-// DefaultHistory lists the versions of a user's default, newest first.
-func (s *Service) DefaultHistory(ctx context.Context, c Caller, userID string, limit int) ([]profiles.Default, error) {
+// DefaultHistory lists the versions of a user's default, newest first, and gives
+// the cursor of the next page.
+func (s *Service) DefaultHistory(ctx context.Context, c Caller, userID string, limit int, startAfter string) ([]profiles.PastDefault, string, error) {
 	if err := c.forUser(userID); err != nil {
-		return nil, err
+		return nil, "", err
 	}
-	return s.Catalogue.DefaultHistory(ctx, userID, limit)
+	return s.Catalogue.DefaultHistory(ctx, userID, limit, startAfter)
 }
 
 // forUser is user_not_found for a user that the caller may not act for.

@@ -176,7 +176,7 @@ func TestOwnership(t *testing.T) {
 		"default":        func(c Caller) error { _, err := r.Default(ctx, c, "alice"); return err },
 		"set default":    func(c Caller) error { _, err := r.SetDefault(ctx, c, "alice", snap, nil); return err },
 		"delete default": func(c Caller) error { return r.DeleteDefault(ctx, c, "alice") },
-		"history":        func(c Caller) error { _, err := r.DefaultHistory(ctx, c, "alice", 10); return err },
+		"history":        func(c Caller) error { _, _, err := r.DefaultHistory(ctx, c, "alice", 10, ""); return err },
 	} {
 		t.Run(name, func(t *testing.T) { wantCode(t, call(bob), fault.UserNotFound) })
 	}

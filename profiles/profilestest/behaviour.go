@@ -105,7 +105,7 @@ func testConcurrent(f *fixture) {
 			f.code(err, "")
 		}
 	})
-	history, err := f.c.DefaultHistory(f.ctx, "user", 0)
+	history, _, err := f.c.DefaultHistory(f.ctx, "user", 0, "")
 	f.must(err)
 	if len(history) != writers*each || history[0].Version != writers*each {
 		f.Errorf("%d versions, the newest %+v", len(history), history[0])

@@ -77,7 +77,7 @@ func testCommitAtomic(f *fixture) {
 	if newest.ID != "first" {
 		f.Errorf("newest is %s", newest.ID)
 	}
-	history, err := f.c.DefaultHistory(f.ctx, "user", 0)
+	history, _, err := f.c.DefaultHistory(f.ctx, "user", 0, "")
 	f.must(err)
 	if len(history) != 1 || history[0].SnapshotID != "first" {
 		f.Errorf("history is %+v", history)

@@ -37,14 +37,14 @@ func testDefaultMoves(f *fixture) {
 	f.must(err)
 	move(profiles.Move{From: 5}, false, 6, "snap-1")
 
-	history, err := f.c.DefaultHistory(f.ctx, "user", 0)
+	history, _, err := f.c.DefaultHistory(f.ctx, "user", 0, "")
 	f.must(err)
 	var got []string
 	for _, d := range history {
 		got = append(got, fmt.Sprintf("%d:%s:%s", d.Version, d.SnapshotID, d.SessionID))
 	}
 	f.same(got, []string{"6:snap-1:", "5:snap-8:s", "4::", "3:snap-6:s", "2:snap-4:s", "1:snap-2:s"})
-	some, err := f.c.DefaultHistory(f.ctx, "user", 2)
+	some, _, err := f.c.DefaultHistory(f.ctx, "user", 2, "")
 	f.must(err)
 	f.same(some, history[:2])
 }
@@ -55,9 +55,9 @@ func testDefaultByHand(f *fixture) {
 	f.code(err, fault.DefaultNotFound)
 	_, err = f.c.SetDefault(f.ctx, "user", "", nil, start)
 	f.code(err, fault.DefaultNotFound)
-	history, err := f.c.DefaultHistory(f.ctx, "user", 0)
+	history, _, err := f.c.DefaultHistory(f.ctx, "user", 0, "")
 	f.must(err)
-	f.same(history, []profiles.Default{})
+	f.same(history, []profiles.PastDefault{})
 
 	s := f.session("s", "user")
 	f.commit("a", s, nil)
@@ -68,9 +68,9 @@ func testDefaultByHand(f *fixture) {
 		d, err := f.c.SetDefault(f.ctx, "user", snapshot, ifVersion, at)
 		f.must(err)
 		f.same(d, profiles.Default{UserID: "user", Version: want, SnapshotID: snapshot, MovedAt: at.UTC()})
-		history, err := f.c.DefaultHistory(f.ctx, "user", 1)
+		history, _, err := f.c.DefaultHistory(f.ctx, "user", 1, "")
 		f.must(err)
-		f.same(history, []profiles.Default{d})
+		f.same(history, []profiles.PastDefault{{Default: d, Available: snapshot != ""}})
 		current, err := f.c.Default(f.ctx, "user")
 		if snapshot == "" {
 			f.code(err, fault.DefaultNotFound)
@@ -99,6 +99,45 @@ func testDefaultByHand(f *fixture) {
 	set("a", version(6), 7)
 	_, err = f.c.SetDefault(f.ctx, "user", "none", nil, start)
 	f.code(err, fault.SnapshotNotFound)
+}
+
+// The history tells which versions can still be gone back to, page by page.
+func testDefaultHistory(f *fixture) {
+	s := f.session("s", "user")
+	for i := range 7 {
+		f.commit(fmt.Sprintf("snap-%d", i+1), s, &profiles.Move{Overwrite: true})
+	}
+	_, err := f.c.SetDefault(f.ctx, "user", "", nil, start) // version 8
+	f.must(err)
+	for _, id := range []string{"snap-2", "snap-5"} {
+		_, err := f.c.DeleteSnapshot(f.ctx, id)
+		f.must(err)
+	}
+	var got []string
+	for next := ""; ; {
+		var page []profiles.PastDefault
+		page, next, err = f.c.DefaultHistory(f.ctx, "user", 3, next)
+		f.must(err)
+		for _, d := range page {
+			got = append(got, fmt.Sprintf("%d:%s:%t", d.Version, d.SnapshotID, d.Available))
+		}
+		if next == "" {
+			break
+		}
+	}
+	f.same(got, []string{"8::false", "7:snap-7:true", "6:snap-6:true", "5:snap-5:false", "4:snap-4:true",
+		"3:snap-3:true", "2:snap-2:false", "1:snap-1:true"})
+	for _, wrong := range []string{"9", "0", "-1", "03", "x", "9223372036854775808"} {
+		_, _, err := f.c.DefaultHistory(f.ctx, "user", 3, wrong)
+		f.code(err, fault.InvalidField)
+	}
+	_, _, err = f.c.DefaultHistory(f.ctx, "other", 3, "3")
+	f.code(err, fault.InvalidField)
+	_, next, err := f.c.DefaultHistory(f.ctx, "user", 8, "")
+	f.must(err)
+	if next != "" {
+		f.Errorf("a page that is the last goes on after %q", next)
+	}
 }
 
 func testDefaultByHandRace(f *fixture) {

@@ -199,11 +199,111 @@ func testDeleteSnapshot(f *fixture) {
 	f.must(err)
 	_, err = f.c.DeleteSnapshot(f.ctx, "second") // nor does a removed one
 	f.must(err)
-	history, err := f.c.DefaultHistory(f.ctx, "user", 0)
+	history, _, err := f.c.DefaultHistory(f.ctx, "user", 0, "")
 	f.must(err)
 	if len(history) != 3 || history[2].SnapshotID != "first" {
 		f.Errorf("the history is %+v", history)
 	}
+}
+
+// What is retired at nobody's request is needed by nobody: neither by a default
+// nor by a session that has not ended, as its base or as its newest.
+func testRetireSnapshot(f *fixture) {
+	needed := func(user string, want ...profiles.Needed) {
+		f.Helper()
+		got, err := f.c.NeededSnapshots(f.ctx, user)
+		f.must(err)
+		f.same(got, want)
+	}
+	retire := func(id string, want fault.Code) {
+		f.Helper()
+		_, err := f.c.RetireSnapshot(f.ctx, id)
+		f.code(err, want)
+		_, err = f.c.Snapshot(f.ctx, id)
+		if want == "" {
+			f.code(err, fault.SnapshotNotFound)
+		} else if want == fault.SnapshotInUse {
+			f.must(err)
+		}
+	}
+	needed("user")
+	first := f.session("first", "user")
+	for _, id := range []string{"base", "default", "old", "new"} {
+		f.commit(id, first, nil)
+	}
+	f.session("other", "somebody") // started from nothing that is there
+	_, err := f.c.SetDefault(f.ctx, "user", "default", nil, start)
+	f.must(err)
+	second := f.session("second", "user")
+	_, err = f.c.UpdateSession(f.ctx, "second", func(s *profiles.Session) error { s.BaseSnapshotID = "base"; return nil })
+	f.must(err)
+	f.commit("earlier", second, nil)
+	f.commit("later", second, nil)
+	by := func(id string, by profiles.NeededBy) profiles.Needed { return profiles.Needed{SnapshotID: id, By: by} }
+	needed("user", by("later", profiles.NeededBySession), by("new", profiles.NeededBySession),
+		by("default", profiles.NeededByDefault), by("base", profiles.NeededBySession))
+	needed("somebody")
+
+	retire("none", fault.SnapshotNotFound)
+	for _, id := range []string{"base", "default", "new", "later"} {
+		retire(id, fault.SnapshotInUse)
+	}
+	retire("old", "")
+	retire("earlier", "")
+
+	// One in error has not ended while its data is kept.
+	_, err = f.c.UpdateSession(f.ctx, "second", func(s *profiles.Session) error { s.Status = profiles.StatusError; return nil })
+	f.must(err)
+	retire("base", fault.SnapshotInUse)
+	f.must(f.c.EndSession(f.ctx, profiles.End{SessionID: "first", Status: profiles.StatusCompleted, EndedAt: start}))
+	f.must(f.c.EndSession(f.ctx, profiles.End{SessionID: "second", Status: profiles.StatusError, EndedAt: start}))
+	needed("user", by("default", profiles.NeededByDefault))
+	for _, id := range []string{"base", "new", "later"} {
+		retire(id, "")
+	}
+	// On request a snapshot goes though a session needs it.
+	third := f.session("third", "user")
+	f.commit("wanted", third, nil)
+	retire("wanted", fault.SnapshotInUse)
+	_, err = f.c.DeleteSnapshot(f.ctx, "wanted")
+	f.must(err)
+	_, err = f.c.SetDefault(f.ctx, "user", "", nil, start)
+	f.must(err)
+	needed("user")
+	retire("default", "")
+}
+
+// Users that have snapshots are listed, each once; reports are left out on
+// request.
+func testUsersWithSnapshots(f *fixture) {
+	got, err := f.c.UsersWithSnapshots(f.ctx)
+	f.must(err)
+	f.same(got, []string{})
+	f.session("idle", "idle")
+	b, a := f.session("b", "bert"), f.session("a", "anna")
+	f.commit("b-1", b, nil)
+	f.commit("a-1", a, nil)
+	f.commit("b-2", b, nil)
+	got, err = f.c.UsersWithSnapshots(f.ctx)
+	f.must(err)
+	f.same(got, []string{"anna", "bert"})
+	_, err = f.c.DeleteSnapshot(f.ctx, "a-1")
+	f.must(err)
+	got, err = f.c.UsersWithSnapshots(f.ctx)
+	f.must(err)
+	f.same(got, []string{"bert"})
+
+	whole, _, err := f.c.Snapshots(f.ctx, profiles.SnapshotFilter{UserID: "bert"})
+	f.must(err)
+	bare, _, err := f.c.Snapshots(f.ctx, profiles.SnapshotFilter{UserID: "bert", Bare: true})
+	f.must(err)
+	for i := range whole {
+		if whole[i].Report == nil {
+			f.Errorf("%s has no report", whole[i].ID)
+		}
+		whole[i].Report = nil
+	}
+	f.same(bare, whole)
 }
 
 // Equal contents are one archive: only its last record says that its bytes may go.

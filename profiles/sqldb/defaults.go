@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/stasisd/stasis/fault"
@@ -111,8 +112,32 @@ func (db *DB) SetDefault(ctx context.Context, userID, snapshotID string, ifVersi
 }
 
 // DefaultHistory implements [profiles.Catalogue].
-func (db *DB) DefaultHistory(ctx context.Context, userID string, limit int) ([]profiles.Default, error) {
-	all, err := collect(ctx, db.reader, scanDefault, "SELECT "+defaultColumns+
-		" FROM defaults WHERE user_id = ? ORDER BY version DESC LIMIT ?", []byte(userID), limited(limit))
-	return all, failure("profiles.default_history", err)
+func (db *DB) DefaultHistory(ctx context.Context, userID string, limit int, startAfter string) ([]profiles.PastDefault, string, error) {
+	const op = "profiles.default_history"
+	before := limited(0)
+	if startAfter != "" {
+		err := db.reader.QueryRowContext(ctx, "SELECT version FROM defaults WHERE user_id = ? AND CAST(version AS TEXT) = ?",
+			[]byte(userID), startAfter).Scan(&before)
+		if err != nil {
+			return nil, "", badCursor(err, op)
+		}
+	}
+	rows := limited(limit)
+	if limit > 0 {
+		rows++ // one more tells whether a page follows
+	}
+	page, err := collect(ctx, db.reader, func(r row) (p profiles.PastDefault, err error) {
+		var user []byte
+		err = r.Scan(&user, &p.Version, &p.SnapshotID, &p.SessionID, moment{&p.MovedAt}, &p.Available)
+		p.UserID = string(user)
+		return p, err
+	}, "SELECT "+defaultColumns+", EXISTS (SELECT 1 FROM snapshots s WHERE s.snapshot_id = defaults.snapshot_id)"+
+		" FROM defaults WHERE user_id = ? AND version < ? ORDER BY version DESC LIMIT ?", []byte(userID), before, rows)
+	if err != nil {
+		return nil, "", failure(op, err)
+	}
+	if limit > 0 && len(page) > limit {
+		return page[:limit], strconv.FormatInt(page[limit-1].Version, 10), nil
+	}
+	return page, "", nil
 }

@@ -105,7 +105,7 @@ func TestKilled(t *testing.T) {
 			t.Errorf("snapshot %s: %v", id, err)
 		}
 	}
-	history, err := db.DefaultHistory(t.Context(), "user", 0)
+	history, _, err := db.DefaultHistory(t.Context(), "user", 0, "")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,14 +4,19 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
 )
 
-const snapshotColumns = "snapshot_id, sequence, session_id, user_id, mode, rescue, label, created_at, expires_at, " +
-	"archive_id, size_bytes, datadir, chrome, engine, report"
+const (
+	unreported = "snapshot_id, sequence, session_id, user_id, mode, rescue, label, created_at, expires_at, " +
+		"archive_id, size_bytes, datadir, chrome, engine, "
+	snapshotColumns = unreported + "report"
+	bareColumns     = unreported + "NULL"
+)
 
 func scanSnapshot(r row) (profiles.Snapshot, error) {
 	var s profiles.Snapshot
@@ -94,7 +99,11 @@ func (db *DB) Snapshots(ctx context.Context, f profiles.SnapshotFilter) ([]profi
 	if f.Limit > 0 {
 		limit++ // one more tells whether a page follows
 	}
-	page, err := collect(ctx, db.reader, scanSnapshot, "SELECT "+snapshotColumns+
+	columns := snapshotColumns
+	if f.Bare {
+		columns = bareColumns
+	}
+	page, err := collect(ctx, db.reader, scanSnapshot, "SELECT "+columns+
 		" FROM snapshots s WHERE s.sequence < ?"+where+" ORDER BY s.sequence DESC LIMIT ?",
 		append(append([]any{before}, args...), limit)...)
 	if err != nil {
@@ -124,18 +133,35 @@ func (db *DB) ExpiredSnapshots(ctx context.Context, now time.Time) ([]profiles.S
 
 // DeleteSnapshot implements [profiles.Catalogue].
 func (db *DB) DeleteSnapshot(ctx context.Context, id string) (lastUse bool, err error) {
-	const op = "profiles.delete_snapshot"
+	return db.forgetSnapshot(ctx, "profiles.delete_snapshot", id, profiles.NeededByDefault)
+}
+
+// RetireSnapshot implements [profiles.Catalogue].
+func (db *DB) RetireSnapshot(ctx context.Context, id string) (lastUse bool, err error) {
+	return db.forgetSnapshot(ctx, "profiles.retire_snapshot", id, profiles.NeededByDefault, profiles.NeededBySession)
+}
+
+// whyNeeded tells people what needs a snapshot.
+var whyNeeded = map[profiles.NeededBy]string{
+	profiles.NeededByDefault: "the snapshot is the user's default environment",
+	profiles.NeededBySession: "a session that has not ended started from the snapshot, or made it last",
+}
+
+// forgetSnapshot removes a snapshot's record, unless one of these needs it.
+func (db *DB) forgetSnapshot(ctx context.Context, op, id string, unless ...profiles.NeededBy) (lastUse bool, err error) {
 	err = db.write(ctx, op, func(tx *sql.Tx) error {
 		s, err := snapshotByID(ctx, tx, id, op)
 		if err != nil {
 			return err
 		}
-		current, err := currentDefault(ctx, tx, s.UserID)
+		needed, err := neededSnapshots(ctx, tx, s.UserID)
 		if err != nil {
 			return err
 		}
-		if current.SnapshotID == id {
-			return fault.New(fault.SnapshotInUse, op, "the snapshot is the user's default environment")
+		for _, n := range needed {
+			if n.SnapshotID == id && slices.Contains(unless, n.By) {
+				return fault.New(fault.SnapshotInUse, op, "%s", whyNeeded[n.By])
+			}
 		}
 		if _, err := tx.ExecContext(ctx, "DELETE FROM snapshots WHERE snapshot_id = ?", id); err != nil {
 			return err

@@ -1,0 +1,43 @@
+package sqldb
+
+import (
+	"context"
+
+	"github.com/stasisd/stasis/profiles"
+)
+
+// UsersWithSnapshots implements [profiles.Catalogue].
+func (db *DB) UsersWithSnapshots(ctx context.Context) ([]string, error) {
+	all, err := collect(ctx, db.reader, func(r row) (string, error) {
+		var user []byte
+		err := r.Scan(&user)
+		return string(user), err
+	}, "SELECT DISTINCT user_id FROM snapshots ORDER BY user_id")
+	return all, failure("profiles.users_with_snapshots", err)
+}
+
+// NeededSnapshots implements [profiles.Catalogue].
+func (db *DB) NeededSnapshots(ctx context.Context, userID string) ([]profiles.Needed, error) {
+	needed, err := neededSnapshots(ctx, db.reader, userID)
+	return needed, failure("profiles.needed_snapshots", err)
+}
+
+// neededSnapshots lists those that are there. A session has not ended while it
+// has no time of its end: one in error whose data is kept has none either.
+func neededSnapshots(ctx context.Context, q querier, userID string) ([]profiles.Needed, error) {
+	user := []byte(userID)
+	return collect(ctx, q, func(r row) (n profiles.Needed, err error) {
+		err = r.Scan(&n.SnapshotID, &n.By)
+		return n, err
+	}, `SELECT n.snapshot_id, n.needed_by FROM (
+			SELECT snapshot_id, ? AS needed_by FROM defaults
+			WHERE user_id = ? AND version = (SELECT MAX(version) FROM defaults WHERE user_id = ?)
+			UNION
+			SELECT base_snapshot_id, ? FROM sessions WHERE user_id = ? AND ended_at = 0
+			UNION
+			SELECT (SELECT snapshot_id FROM snapshots WHERE session_id = s.session_id ORDER BY sequence DESC LIMIT 1), ?
+			FROM sessions s WHERE s.user_id = ? AND s.ended_at = 0
+		) AS n JOIN snapshots k ON k.snapshot_id = n.snapshot_id AND k.user_id = ?
+		ORDER BY k.sequence DESC, n.needed_by`,
+		profiles.NeededByDefault, user, user, profiles.NeededBySession, user, profiles.NeededBySession, user, user)
+}
