@@ -293,6 +293,20 @@ func (f *fake) Diff(_ context.Context, _ session.Caller, from, to string, values
 		NotCompared: []state.Uncompared{{Name: "hsts", Reason: "it was not counted"}}}, f.failure()
 }
 
+// Prune finds one to remove and one to keep.
+func (f *fake) Prune(_ context.Context, _ session.Caller, r session.PruneRequest) (session.PruneAnswer, error) {
+	f.mu.Lock()
+	f.users = append(f.users, r.UserID)
+	f.mu.Unlock()
+	one := session.PrunedSnapshot{ID: "snap-1", SessionID: endedID, UserID: "alice", CreatedAt: born.UTC(), SizeBytes: 45000}
+	a := session.PruneAnswer{DryRun: r.DryRun, RemovedCount: 1, FreedBytes: 45000, Removed: []session.PrunedSnapshot{one},
+		KeptCount: 1, KeptBy: map[session.Reason]int{session.KeptDefault: 1}}
+	if r.DryRun {
+		a.Kept = []session.KeptSnapshot{{PrunedSnapshot: one, Reasons: []session.Reason{session.KeptDefault}}}
+	}
+	return a, f.failure()
+}
+
 // VerifySnapshot finds that a bit has flipped.
 func (f *fake) VerifySnapshot(_ context.Context, _ session.Caller, id string) (session.Soundness, error) {
 	return session.Soundness{SnapshotID: id, Checked: session.Checked{Document: true},

@@ -77,6 +77,8 @@ func (s *Server) routes() {
 	s.route(http.MethodPut, scope+"/manifest", key, noQuery(s.putManifest))
 	s.route(http.MethodDelete, one+"/scopes", key, noQuery(s.deleteDocuments))
 
+	s.route(http.MethodPost, "/v1/prune", key, noQuery(s.prune))
+
 	s.route(http.MethodGet, "/v1/users/:user_id", key, noQuery(s.getUser))
 	s.route(http.MethodPatch, "/v1/users/:user_id", key, noQuery(s.patchUser))
 	s.route(http.MethodPost, "/v1/users/:user_id/default/check", key, noQuery(s.checkDefault))

@@ -83,6 +83,7 @@ type records interface {
 	AllSnapshots(ctx context.Context, c session.Caller, userID string, limit int, startAfter string) (page []session.SnapshotInfo, next string, err error)
 	Snapshot(ctx context.Context, c session.Caller, id string) (session.SnapshotInfo, error)
 	DeleteSnapshot(ctx context.Context, c session.Caller, id string) error
+	Prune(ctx context.Context, c session.Caller, r session.PruneRequest) (session.PruneAnswer, error)
 	// VerifySnapshot fails only where the snapshot could not be looked at.
 	VerifySnapshot(ctx context.Context, c session.Caller, id string) (session.Soundness, error)
 	Diff(ctx context.Context, c session.Caller, from, to string, values bool) (session.Diff, error)

@@ -13,6 +13,8 @@ const (
 	defaultCheckTimeout = 15   // seconds
 	largestCheckTimeout = 60
 	largestStandby      = 10 // Chromes of one user
+	largestKeepLast     = 1_000_000
+	largestKeepWithin   = 100 * 365 * 24 * 60 * 60 // seconds
 )
 
 // userAnswer is a user's settings on the wire.
@@ -26,14 +28,14 @@ type settingsBody struct {
 	Engine     *string             `json:"engine"`
 	Standby    *int64              `json:"standby"`
 	LoginCheck *session.LoginCheck `json:"login_check"`
+	Retention  *session.Retention  `json:"retention"`
 
-	Retention unbuilt `json:"retention"`
-	Quotas    unbuilt `json:"quotas"`
+	Quotas unbuilt `json:"quotas"`
 }
 
 // settings are the checked body.
 func (b settingsBody) settings() (session.Settings, error) {
-	set := session.Settings{Engine: b.Engine, Standby: b.Standby}
+	set := session.Settings{Engine: b.Engine, Standby: b.Standby, Retention: b.Retention}
 	if b.Engine != nil {
 		if err := isEngine("engine", *b.Engine); err != nil {
 			return set, err
@@ -41,6 +43,11 @@ func (b settingsBody) settings() (session.Settings, error) {
 	}
 	if b.Standby != nil {
 		if err := within("standby", *b.Standby, 0, largestStandby); err != nil {
+			return set, err
+		}
+	}
+	if b.Retention != nil {
+		if err := checkRetention(*b.Retention); err != nil {
 			return set, err
 		}
 	}
@@ -53,6 +60,26 @@ func (b settingsBody) settings() (session.Settings, error) {
 	}
 	set.LoginCheck = b.LoginCheck
 	return set, checkLoginCheck(*b.LoginCheck)
+}
+
+// checkRetention holds a policy against what is allowed. One that keeps nothing
+// is a mistake whose price is every login.
+func checkRetention(r session.Retention) error {
+	const in = "retention."
+	if r.KeepLast != nil {
+		if err := within(in+"keep_last", *r.KeepLast, 1, largestKeepLast); err != nil {
+			return err
+		}
+	}
+	if r.KeepWithinSeconds != nil {
+		if err := within(in+"keep_within_seconds", *r.KeepWithinSeconds, 1, largestKeepWithin); err != nil {
+			return err
+		}
+	}
+	if !r.Keeps() {
+		return invalid("retention", "keeps nothing; needs keep_last, keep_within_seconds or keep_labelled: true, or null for the daemon's policy")
+	}
+	return nil
 }
 
 // checkLoginCheck holds a login check against what is allowed.

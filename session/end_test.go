@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -247,7 +248,7 @@ func TestDefaultRace(t *testing.T) {
 		t.Errorf("first (-want +got):\n%s", diff)
 	}
 	lost := r.end(alice, b, asDefault)
-	if lost.Default.Moved || lost.Default.Version != 2 || lost.Default.Reason == "" {
+	if lost.Default.Moved || lost.Default.Version != 2 || !strings.Contains(lost.Default.Reason, a) {
 		t.Errorf("second: %+v", lost.Default)
 	}
 	d, err := r.Default(t.Context(), alice, "alice")
@@ -265,6 +266,23 @@ func TestDefaultRace(t *testing.T) {
 		t.Error(err)
 	}
 	r.holds(won.Snapshot.ID, lost.Snapshot.ID, over.Snapshot.ID)
+	// The history tells it, and so does whoever goes back to it.
+	history, _, err := r.DefaultHistory(t.Context(), alice, "alice", 10, "")
+	if err != nil || len(history) != 3 || !history[0].Available || !history[1].Available || history[2].Available || history[2].SnapshotID != one {
+		t.Errorf("history %+v, %v", history, err)
+	}
+	_, err = r.SetDefault(t.Context(), alice, "alice", one, nil)
+	wantCode(t, err, fault.SnapshotNotFound)
+	stale := int64(2)
+	_, err = r.SetDefault(t.Context(), alice, "alice", won.Snapshot.ID, &stale)
+	wantCode(t, err, fault.VersionConflict)
+	if message := fault.MessageOf(err); !strings.Contains(message, c) || !strings.Contains(message, over.Snapshot.ID) {
+		t.Errorf("the winner is not named: %s", message)
+	}
+	current := int64(3)
+	if back, err := r.SetDefault(t.Context(), alice, "alice", won.Snapshot.ID, &current); err != nil || back.Version != 4 {
+		t.Errorf("back to the second: %+v, %v", back, err)
+	}
 	// A default that is removed stays removed for a session that began before.
 	late := r.create(alice, fromAlice).ID
 	if err := r.DeleteDefault(t.Context(), alice, "alice"); err != nil {

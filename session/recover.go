@@ -119,18 +119,27 @@ func (s *Service) rescue(ctx context.Context, rec profiles.Session, dir *browser
 	return nil
 }
 
-// sweepEvery is how often what has expired is removed.
-const sweepEvery = 10 * time.Minute
+// sweepEvery is how often what has expired is removed, and pruneEvery how often
+// snapshots are held against the policies.
+const (
+	sweepEvery = 10 * time.Minute
+	pruneEvery = time.Hour
+)
 
-// janitor removes what has expired, rescue snapshots and recorded answers,
-// until the service closes.
+// janitor removes what has expired, rescue snapshots and recorded answers, and
+// what no policy keeps, until the service closes.
 func (s *Service) janitor() {
-	tick := time.NewTicker(sweepEvery)
-	defer tick.Stop()
+	sweep, prune := time.NewTicker(sweepEvery), time.NewTicker(pruneEvery)
+	defer sweep.Stop()
+	defer prune.Stop()
+	s.sweep(s.ctx)
+	s.pruneAll(s.ctx)
 	for {
-		s.sweep(s.ctx)
 		select {
-		case <-tick.C:
+		case <-sweep.C:
+			s.sweep(s.ctx)
+		case <-prune.C:
+			s.pruneAll(s.ctx)
 		case <-s.ctx.Done():
 			return
 		}
@@ -147,8 +156,29 @@ func (s *Service) sweep(ctx context.Context) {
 		s.Log.Warn("expired snapshots could not be listed", "error", err)
 	}
 	for _, row := range rows {
-		if _, err := s.removeSnapshot(ctx, row, s.Catalogue.DeleteSnapshot); err != nil {
+		_, err := s.removeSnapshot(ctx, row, s.Catalogue.RetireSnapshot)
+		if err != nil && !fault.Is(err, fault.SnapshotInUse) { // that one goes later
 			s.Log.Warn("an expired snapshot could not be removed", "snapshot", row.ID, "error", err)
+		}
+	}
+}
+
+// pruneAll holds everybody's snapshots against the policies.
+func (s *Service) pruneAll(ctx context.Context) {
+	users, err := s.Catalogue.UsersWithSnapshots(ctx)
+	if err != nil {
+		s.Log.Warn("the users whose snapshots are held against policies could not be listed", "error", err)
+	}
+	for _, userID := range users {
+		done, err := s.prune(ctx, []string{userID}, false)
+		if ctx.Err() != nil {
+			return
+		}
+		if done.RemovedCount > 0 {
+			s.Log.Info("snapshots that no policy keeps were removed", "owner", profiles.OwnerOf(userID), "removed", done.RemovedCount, "freed_bytes", done.FreedBytes)
+		}
+		if err != nil {
+			s.Log.Warn("a user's snapshots could not be held against the policy", "owner", profiles.OwnerOf(userID), "error", err)
 		}
 	}
 }

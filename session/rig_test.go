@@ -161,6 +161,7 @@ type brokenCatalogue struct {
 	mu     sync.Mutex
 	broken map[string]error // by method
 	found  func()           // called once, when a snapshot was looked up
+	retire func()           // called once, before a snapshot is retired
 }
 
 func (b *brokenCatalogue) fails(err error, methods ...string) {
@@ -204,6 +205,24 @@ func (b *brokenCatalogue) Snapshot(ctx context.Context, id string) (profiles.Sna
 		do()
 	}
 	return s, err
+}
+
+// onRetire has do called once, before the next snapshot is retired.
+func (b *brokenCatalogue) onRetire(do func()) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.retire = do
+}
+
+func (b *brokenCatalogue) RetireSnapshot(ctx context.Context, id string) (bool, error) {
+	b.mu.Lock()
+	do := b.retire
+	b.retire = nil
+	b.mu.Unlock()
+	if do != nil {
+		do()
+	}
+	return b.Catalogue.RetireSnapshot(ctx, id)
 }
 
 func (b *brokenCatalogue) User(ctx context.Context, id string) (profiles.User, error) {

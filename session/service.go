@@ -33,8 +33,13 @@ type Config struct {
 	Standby     pool.Limits // of Chromes kept with users' defaults brought in
 	// Calm is how long after a create none of those is started.
 	Calm      time.Duration
-	RescueTTL time.Duration   // how long a rescue snapshot is kept
-	Unpack    snapshot.Limits // what an archive may unpack to
+	RescueTTL time.Duration // how long a rescue snapshot is kept
+	// Retention is the policy of users whose settings have none; nil keeps all.
+	Retention *Retention
+	// PruneGrace is the age up to which no policy takes a snapshot: who has just
+	// saved can still name it.
+	PruneGrace time.Duration
+	Unpack     snapshot.Limits // what an archive may unpack to
 	// Savers is how many sessions are saved at once when the daemon stops.
 	Savers int
 }

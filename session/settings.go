@@ -16,6 +16,7 @@ type Settings struct {
 	Engine     *string     `json:"engine"`  // of sessions that name none; nil: the daemon's
 	Standby    *int64      `json:"standby"` // Chromes kept with the default brought in; nil: as it is used
 	LoginCheck *LoginCheck `json:"login_check"`
+	Retention  *Retention  `json:"retention"` // nil: the daemon's
 }
 
 // LoginCheck is an address and what proves there that the user is logged in;

@@ -180,6 +180,13 @@ func (p *Parked[T]) Drop(ctx context.Context, id string) error {
 	return s.chrome.Kill(ctx)
 }
 
+// Has reports whether the Chrome of a snapshot is parked.
+func (p *Parked[T]) Has(id string) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.slots[id] != nil
+}
+
 // Len is how many are parked.
 func (p *Parked[T]) Len() int {
 	p.mu.Lock()

@@ -39,6 +39,8 @@ func TestScripts(t *testing.T) {
 			extensionsOf(w, r)
 		case strings.HasPrefix(r.URL.Path, "/v1/snapshots"):
 			snapshotsOf(w, r)
+		case r.URL.Path == "/v1/prune":
+			pruneOf(w, r)
 		case r.URL.Path != "/readyz":
 			w.WriteHeader(http.StatusServiceUnavailable)
 		}
@@ -125,6 +127,22 @@ func snapshotsOf(w http.ResponseWriter, r *http.Request) {
 	default:
 		_, _ = fmt.Fprintf(w, one, "snap-2", "before the\tmove", `"snap-2"`)
 	}
+}
+
+// pruneOf is a daemon's face for prunes. It says what it was asked.
+func pruneOf(w http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(r.Body)
+	if err != nil || r.Header.Get("Content-Type") != "application/json" || r.Method != http.MethodPost {
+		w.WriteHeader(http.StatusBadRequest)
+		return
+	}
+	const one = `{"id":%q,"user_id":%q,"created_at":"2026-11-22T04:00:00Z","size_bytes":45000%s}`
+	kept := "null"
+	if strings.Contains(string(body), `"dry_run":true`) {
+		kept = "[" + fmt.Sprintf(one, "snap-2", "alice", `,"reasons":["default","newest"]`) + "]"
+	}
+	_, _ = fmt.Fprintf(w, `{"removed_count":1,"freed_bytes":45000,"removed":[%s],"kept_count":1,"kept_by":{"newest":1,"default":1},"kept":%s}`,
+		fmt.Sprintf(one, "snap-1", body, ""), kept)
 }
 
 // exits runs a command and holds its exit code against the one wanted:

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"io"
@@ -24,7 +25,20 @@ type refusal struct{ Code, Message string }
 func (r refusal) Error() string { return r.Code + ": " + r.Message }
 
 // call makes a request and decodes its answer into out, unless that is nil.
-func (r remoteDaemon) call(ctx context.Context, method, path string, body io.Reader, out any) (err error) {
+func (r remoteDaemon) call(ctx context.Context, method, path string, body io.Reader, out any) error {
+	return r.send(ctx, method, path, "application/octet-stream", body, out)
+}
+
+// callJSON is call with a JSON body.
+func (r remoteDaemon) callJSON(ctx context.Context, method, path string, in, out any) error {
+	body, err := json.Marshal(in)
+	if err != nil {
+		return err
+	}
+	return r.send(ctx, method, path, "application/json", bytes.NewReader(body), out)
+}
+
+func (r remoteDaemon) send(ctx context.Context, method, path, media string, body io.Reader, out any) error {
 	ctx, cancel := context.WithTimeout(ctx, remoteDeadline)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, method, strings.TrimSuffix(r.URL, "/")+path, body)
@@ -33,7 +47,7 @@ func (r remoteDaemon) call(ctx context.Context, method, path string, body io.Rea
 	}
 	req.Header.Set("Authorization", "Bearer "+r.Key)
 	if body != nil {
-		req.Header.Set("Content-Type", "application/octet-stream")
+		req.Header.Set("Content-Type", media)
 	}
 	res, err := http.DefaultClient.Do(req)
 	if err != nil {

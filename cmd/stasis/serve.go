@@ -37,16 +37,19 @@ type serveCmd struct {
 	UIDCount  int    `help:"Run by root: how many uids." default:"1000" name:"uid-count"`
 	MaxUpload int64  `help:"Largest file of a session, in bytes." default:"104857600"`
 
-	MaxSessions   int           `help:"Sessions at once; 0 computes it from the machine's memory." default:"0"`
-	Spares        int           `help:"Empty Chromes kept ready for sessions of engine chrome; 0 for none, negative computes it from cores and memory." default:"-1"`
-	ShellSpares   int           `help:"The same for engine shell." default:"-1"`
-	Standby       int           `help:"Chromes kept at most with users' default environments brought in, for those restored often and those whose settings ask; 0 for none." default:"2"`
-	SpareAge      time.Duration `help:"How long an empty Chrome, or one that stands by, is kept ready before another takes its place." default:"30m"`
-	Parked        int           `help:"Chromes kept frozen by memory snapshots; negative computes it from max-sessions." default:"-1"`
-	ParkedAge     time.Duration `help:"How long a frozen Chrome is kept." default:"1h"`
-	ParkedMemory  memoryLimit   `help:"Memory that the frozen Chromes may take together, in bytes, or none for no limit; otherwise 400 MB for each that is kept." placeholder:"BYTES"`
-	RescueTTL     time.Duration `help:"How long a rescue snapshot is kept." default:"24h" name:"rescue-ttl"`
-	MaxUnpack     int64         `help:"Largest environment that is restored, in bytes." default:"2147483648"`
+	MaxSessions  int           `help:"Sessions at once; 0 computes it from the machine's memory." default:"0"`
+	Spares       int           `help:"Empty Chromes kept ready for sessions of engine chrome; 0 for none, negative computes it from cores and memory." default:"-1"`
+	ShellSpares  int           `help:"The same for engine shell." default:"-1"`
+	Standby      int           `help:"Chromes kept at most with users' default environments brought in, for those restored often and those whose settings ask; 0 for none." default:"2"`
+	SpareAge     time.Duration `help:"How long an empty Chrome, or one that stands by, is kept ready before another takes its place." default:"30m"`
+	Parked       int           `help:"Chromes kept frozen by memory snapshots; negative computes it from max-sessions." default:"-1"`
+	ParkedAge    time.Duration `help:"How long a frozen Chrome is kept." default:"1h"`
+	ParkedMemory memoryLimit   `help:"Memory that the frozen Chromes may take together, in bytes, or none for no limit; otherwise 400 MB for each that is kept." placeholder:"BYTES"`
+	RescueTTL    time.Duration `help:"How long a rescue snapshot is kept." default:"24h" name:"rescue-ttl"`
+	MaxUnpack    int64         `help:"Largest environment that is restored, in bytes." default:"2147483648"`
+
+	retentionFlags
+
 	ShutdownGrace time.Duration `help:"For saving what runs when the daemon is stopped." default:"60s"`
 
 	LogFormat string `help:"How the log is written." enum:"text,json" default:"text"`
@@ -116,6 +119,9 @@ func (c *serveCmd) check() error {
 		return fault.New(fault.Config, "serve", "--standby must be 0 or more")
 	}
 	if _, err := c.place(""); err != nil {
+		return err
+	}
+	if err := c.retentionFlags.check(); err != nil {
 		return err
 	}
 	host, _, err := net.SplitHostPort(c.Listen)

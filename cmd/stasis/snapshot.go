@@ -14,6 +14,7 @@ import (
 // snapshotCmd are the verbs about the snapshots of a running daemon.
 type snapshotCmd struct {
 	List   snapshotListCmd   `cmd:"" help:"List snapshots, newest first."`
+	Prune  snapshotPruneCmd  `cmd:"" help:"Remove the snapshots that no retention policy keeps."`
 	Verify snapshotVerifyCmd `cmd:"" help:"Read snapshots whole and tell which are damaged."`
 }
 

@@ -1,0 +1,69 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"net/http"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+)
+
+type snapshotPruneCmd struct {
+	remoteDaemon
+	User   string `help:"This user's; otherwise those of the key's own user." xor:"whose"`
+	All    bool   `help:"Everybody's." xor:"whose"`
+	DryRun bool   `help:"Remove nothing; tell what would go, and why the rest stays."`
+}
+
+// Run is the verb: a line for each snapshot that went, or would go, its ID first.
+// A dry run has one for each that stays too, with the reasons.
+func (c *snapshotPruneCmd) Run(ctx context.Context) error {
+	ask := map[string]any{"all": c.All, "dry_run": c.DryRun}
+	if c.User != "" {
+		ask["user_id"] = c.User
+	}
+	type snapshot struct {
+		remoteSnapshot
+		Reasons []string
+	}
+	var answer struct {
+		RemovedCount int            `json:"removed_count"`
+		FreedBytes   int64          `json:"freed_bytes"`
+		KeptCount    int            `json:"kept_count"`
+		KeptBy       map[string]int `json:"kept_by"`
+		Removed      []snapshot
+		Kept         []snapshot
+	}
+	if err := c.callJSON(ctx, http.MethodPost, "/v1/prune", ask, &answer); err != nil {
+		return err
+	}
+	went := "removed"
+	if c.DryRun {
+		went = "would go"
+	}
+	table := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
+	for _, s := range append(answer.Removed, answer.Kept...) {
+		said := went
+		if len(s.Reasons) > 0 {
+			said = "stays: " + strings.Join(s.Reasons, ", ")
+		}
+		if _, err := fmt.Fprintf(table, "%s\t%s\t%d\t%s\t%s\n", s.ID, s.CreatedAt.Format(time.RFC3339), s.SizeBytes, strconv.Quote(s.UserID), said); err != nil {
+			return err
+		}
+	}
+	if err := table.Flush(); err != nil {
+		return err
+	}
+	var reasons []string
+	for _, reason := range slices.Sorted(maps.Keys(answer.KeptBy)) {
+		reasons = append(reasons, fmt.Sprintf("%s %d", reason, answer.KeptBy[reason]))
+	}
+	_, err := fmt.Fprintf(os.Stderr, "%d %s (%d bytes of archives), %d stay (%s)\n",
+		answer.RemovedCount, went, answer.FreedBytes, answer.KeptCount, strings.Join(reasons, ", "))
+	return err
+}

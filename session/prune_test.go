@@ -1,0 +1,340 @@
+package session
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/profiles"
+)
+
+// series saves n snapshots an hour apart, and returns them newest first.
+func (r *rig) series(c Caller, n int) []string {
+	r.t.Helper()
+	all := make([]string, n)
+	for i := range all {
+		r.clock.add(time.Hour)
+		_, all[n-1-i] = r.saved(c, filesystem)
+	}
+	r.clock.add(time.Hour)
+	return all
+}
+
+// keeps gives a user a policy of their own.
+func (r *rig) keeps(c Caller, policy *Retention) {
+	r.t.Helper()
+	_, err := r.ChangeSettings(r.t.Context(), c, c.UserID, func(set Settings) (Settings, error) {
+		set.Retention = policy
+		return set, nil
+	})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+// pruned is what a prune, or a dry one, says.
+func (r *rig) pruned(c Caller, p PruneRequest) PruneAnswer {
+	r.t.Helper()
+	a, err := r.Prune(r.t.Context(), c, p)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	if a.RemovedCount != len(a.Removed) || p.DryRun && a.KeptCount != len(a.Kept) || !p.DryRun && a.Kept != nil {
+		r.t.Errorf("counts and lists differ: %+v", a)
+	}
+	return a
+}
+
+func last(n int64) *Retention { return &Retention{KeepLast: &n} }
+
+func within(d time.Duration) *Retention {
+	seconds := int64(d / time.Second)
+	return &Retention{KeepWithinSeconds: &seconds}
+}
+
+// A snapshot stays if any rule keeps it, over all sessions of the user, newest
+// commit first; a dry run says what the real one does, and does nothing.
+func TestRetention(t *testing.T) {
+	yes, five := true, int64(5)
+	for name, test := range map[string]struct {
+		policy *Retention
+		stay   int // of ten, from the newest
+		by     map[Reason]int
+	}{
+		"none":                  {nil, 10, map[Reason]int{KeptNoPolicy: 10}},
+		"the last":              {last(3), 3, map[Reason]int{KeptNewest: 1, KeptLast: 3}},
+		"more than there are":   {last(100), 10, map[Reason]int{KeptNewest: 1, KeptLast: 10}},
+		"within":                {within(4*time.Hour + time.Minute), 5, map[Reason]int{KeptNewest: 1, KeptWithin: 5}},
+		"within less than one":  {within(time.Second), 1, map[Reason]int{KeptNewest: 1, KeptWithin: 1}},
+		"both":                  {&Retention{KeepLast: &five, KeepWithinSeconds: within(2*time.Hour + time.Minute).KeepWithinSeconds}, 5, map[Reason]int{KeptNewest: 1, KeptLast: 5, KeptWithin: 3}},
+		"labelled, and none is": {&Retention{KeepLabelled: &yes}, 1, map[Reason]int{KeptNewest: 1}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, func(c *Config) { c.Retention = test.policy })
+			all := r.series(alice, 10)
+			r.clock.add(365 * 24 * time.Hour) // who was away for a year loses nothing by it
+			dry := r.pruned(alice, PruneRequest{DryRun: true})
+			r.holds(all...)
+			for i, kept := range dry.Kept {
+				if i >= test.stay || kept.ID != all[i] || len(kept.Reasons) == 0 {
+					t.Errorf("%d: %+v stays", i, kept)
+				}
+			}
+			wet := r.pruned(alice, PruneRequest{})
+			r.holds(all[:test.stay]...)
+			if diff := cmp.Diff(test.by, wet.KeptBy); diff != "" {
+				t.Errorf("reasons (-want +got):\n%s", diff)
+			}
+			if wet.KeptCount != test.stay || wet.RemovedCount != 10-test.stay || (wet.FreedBytes > 0) != (test.stay < 10) {
+				t.Errorf("%+v", wet)
+			}
+			dry.DryRun, dry.Kept = false, nil
+			if diff := cmp.Diff(wet, dry); diff != "" {
+				t.Errorf("real (-) and dry (+) differ:\n%s", diff)
+			}
+		})
+	}
+}
+
+// What somebody needs stays, whatever the policy; so does what is young.
+func TestWhatIsNeededStays(t *testing.T) {
+	r := newRig(t, func(c *Config) { c.Retention, c.PruneGrace = last(1), 30*time.Minute })
+	ctx := t.Context()
+	label := func() string {
+		return r.imports(alice, Import{Format: FormatPlaywright, Label: "before the move"}, storageStateFile).Snapshot.ID
+	}
+	all := r.series(alice, 3)
+	unneeded, base, def := all[2], all[1], all[0]
+	if _, err := r.SetDefault(ctx, alice, "alice", def, nil); err != nil {
+		t.Fatal(err)
+	}
+	live := r.create(alice, func(c *Create) { c.FromEnvironment = base }).ID
+	_, parked := r.saved(alice, memory)
+	labelled := label()
+	row, err := r.catalogue.Snapshot(ctx, r.series(alice, 1)[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	release, err := r.hold(ctx, row, "exported")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer release()
+	rescue := r.rescued(alice)
+	r.clock.add(time.Hour)
+	_, newest := r.saved(alice, filesystem)
+
+	want := map[string][]Reason{base: {KeptSession}, def: {KeptDefault}, parked: {KeptParked}, row.ID: {KeptInUse},
+		rescue: {KeptRescue}, newest: {KeptGrace, KeptNewest, KeptLast}}
+	dry := r.pruned(alice, PruneRequest{DryRun: true})
+	got := map[string][]Reason{}
+	for _, kept := range dry.Kept {
+		got[kept.ID] = kept.Reasons
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("reasons (-want +got):\n%s", diff)
+	}
+	r.pruned(alice, PruneRequest{})
+	r.holds(base, def, parked, row.ID, rescue, newest)
+	for _, gone := range []string{unneeded, labelled} {
+		_, err := r.SetDefault(ctx, alice, "alice", gone, nil)
+		wantCode(t, err, fault.SnapshotNotFound)
+	}
+
+	// A label keeps where the policy says so; what is needed no more goes.
+	r.end(alice, live, none)
+	release()
+	r.end(alice, r.create(alice, func(c *Create) { c.FromEnvironment = parked }).ID, none) // it is thawed
+	labelled = label()
+	r.series(alice, 1)
+	_, newest = r.saved(alice, filesystem)
+	yes := true
+	r.keeps(alice, &Retention{KeepLabelled: &yes})
+	r.pruned(alice, PruneRequest{})
+	r.holds(def, labelled, rescue, newest)
+}
+
+// rescued has the daemon end a session, and returns the rescue snapshot.
+func (r *rig) rescued(c Caller) string {
+	r.t.Helper()
+	id := r.create(c, func(c *Create) { c.Idle = soon }).ID
+	r.ended(id)
+	row, err := r.catalogue.NewestSnapshot(r.t.Context(), id)
+	if err != nil || !row.Rescue {
+		r.t.Fatalf("%+v, %v", row, err)
+	}
+	return row.ID
+}
+
+// A user's own policy takes the place of the daemon's, whole; nobody prunes for
+// others without the right.
+func TestPolicies(t *testing.T) {
+	r := newRig(t, func(c *Config) { c.Retention = last(1) })
+	ctx := t.Context()
+	carol := Caller{KeyID: "key-c", UserID: "carol", Rights: []profiles.Right{rightUse}}
+	his, hers, others := r.series(bob, 3), r.series(alice, 3), r.series(carol, 3)
+	r.keeps(alice, last(2))
+
+	_, err := r.Prune(ctx, bob, PruneRequest{UserID: "alice"})
+	wantCode(t, err, fault.Forbidden)
+	_, err = r.Prune(ctx, bob, PruneRequest{All: true})
+	wantCode(t, err, fault.Forbidden)
+	_, err = r.Prune(ctx, Caller{UserID: "bob"}, PruneRequest{})
+	wantCode(t, err, fault.Forbidden)
+	r.pruned(admin, PruneRequest{}) // its own user has none
+	r.holds(append(append(his, hers...), others...)...)
+
+	r.pruned(admin, PruneRequest{UserID: "bob"})
+	r.holds(append(append(his[:1:1], hers...), others...)...)
+	if a := r.pruned(admin, PruneRequest{All: true, DryRun: true}); a.RemovedCount != 3 || a.KeptCount != 4 {
+		t.Errorf("%+v", a)
+	}
+	// The daemon does it by itself when it starts.
+	if err := r.Recover(ctx); err != nil {
+		t.Fatal(err)
+	}
+	await(t, "only what policies keep is left", func() bool {
+		rows, _, err := r.catalogue.Snapshots(ctx, profiles.SnapshotFilter{})
+		return err == nil && len(rows) == 4
+	})
+	await(t, "its removals are over", func() bool {
+		r.readers.mu.Lock()
+		defer r.readers.mu.Unlock()
+		return len(r.readers.going) == 0
+	})
+	r.holds(his[0], hers[0], hers[1], others[0])
+}
+
+// Equal contents are one archive: it is freed with the last snapshot that names it.
+func TestSharedBytesAreFreedOnce(t *testing.T) {
+	r := newRig(t, nil)
+	all := r.series(alice, 3)
+	for i, id := range all {
+		row, err := r.catalogue.Snapshot(t.Context(), id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		row.ID = "twin-" + id
+		if _, err := r.catalogue.Commit(t.Context(), profiles.Commit{Snapshot: row}); err != nil {
+			t.Fatal(err)
+		}
+		all[i] = row.ID
+	}
+	sizes := map[string]int64{}
+	rows, _, err := r.catalogue.Snapshots(t.Context(), profiles.SnapshotFilter{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, row := range rows {
+		sizes[row.ID] = row.SizeBytes
+	}
+	for keep, freed := range map[int64]int64{
+		1: sizes[all[0]] + sizes[all[1]], // the twins were committed in the other order: oldest last
+		3: 0, 5: 0,
+	} {
+		r.keeps(alice, last(keep))
+		if a := r.pruned(alice, PruneRequest{DryRun: true}); a.FreedBytes != freed || int64(a.KeptCount) != keep {
+			t.Errorf("keeping %d: %+v, want %d bytes", keep, a, freed)
+		}
+	}
+}
+
+// What comes to be needed after it was picked stays: by a default that moves to
+// it, or by a session that starts from it.
+func TestPickedAndNeeded(t *testing.T) {
+	for name, need := range map[string]func(r *rig, snap string) error{
+		"default": func(r *rig, snap string) error {
+			_, err := r.catalogue.SetDefault(context.Background(), "alice", snap, nil, r.Now())
+			return err
+		},
+		"session": func(r *rig, snap string) error {
+			return r.catalogue.CreateSession(context.Background(), profiles.Session{ID: "late", UserID: "alice", KeyID: "key-a",
+				Status: profiles.StatusReady, CreatedAt: r.Now(), BaseSnapshotID: snap})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, func(c *Config) { c.Retention = last(1) })
+			all := r.series(alice, 2)
+			r.catalogue.onRetire(func() {
+				if err := need(r, all[1]); err != nil {
+					t.Error(err)
+				}
+			})
+			if a := r.pruned(alice, PruneRequest{}); a.RemovedCount != 0 || a.KeptBy[KeptInUse] != 1 {
+				t.Errorf("%+v", a)
+			}
+			r.holds(all...)
+		})
+	}
+	t.Run("given up", func(t *testing.T) {
+		r := newRig(t, func(c *Config) { c.Retention = last(1) })
+		all := r.series(alice, 3)
+		gone, cancel := context.WithCancel(t.Context())
+		r.catalogue.onRetire(cancel)
+		_, err := r.Prune(gone, alice, PruneRequest{})
+		if err == nil {
+			t.Error("it went on")
+		}
+		if _, err := r.catalogue.Snapshot(t.Context(), all[2]); err != nil {
+			t.Errorf("the next one: %v", err)
+		}
+	})
+}
+
+// Saves that move the default, restores of it and prunes at once: each restore
+// comes back from a whole snapshot, and the default always names one.
+func TestPruneAmongOthers(t *testing.T) {
+	r := newRig(t, func(c *Config) { c.Retention = last(1) })
+	ctx := t.Context()
+	r.saved(alice, asDefault)
+	over := EndRequest{Mode: SaveFilesystem, SaveAsDefault: true, Conflict: ConflictOverwrite}
+	var busy, pruner sync.WaitGroup
+	done := make(chan struct{})
+	pruner.Go(func() {
+		for {
+			if _, err := r.Prune(ctx, alice, PruneRequest{}); err != nil {
+				t.Error(err)
+			}
+			select {
+			case <-done:
+				return
+			default:
+			}
+		}
+	})
+	for range 2 {
+		busy.Go(func() {
+			for range 8 {
+				info, err := r.Create(ctx, alice, asking(fromAlice))
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				if _, err := r.End(ctx, alice, info.ID, over); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	busy.Wait()
+	close(done)
+	pruner.Wait()
+	d, err := r.Default(ctx, alice, "alice")
+	if err != nil || d.Version != 17 {
+		t.Fatalf("%+v, %v", d, err)
+	}
+	r.pruned(alice, PruneRequest{})
+	rows, _, err := r.catalogue.Snapshots(ctx, profiles.SnapshotFilter{})
+	if err != nil || len(rows) == 0 || rows[0].ID != d.SnapshotID && len(rows) != 2 {
+		t.Fatalf("%d left, %v", len(rows), err)
+	}
+	var left []string
+	for _, row := range rows {
+		left = append(left, row.ID)
+	}
+	r.holds(left...)
+}

@@ -1,0 +1,101 @@
+package session
+
+import (
+	"slices"
+	"time"
+
+	"github.com/stasisd/stasis/profiles"
+)
+
+// Retention says which of a user's snapshots stay. One stays if any rule keeps
+// it, newest commit first, as with restic's forget. It is the record and the
+// wire shape.
+type Retention struct {
+	KeepLast *int64 `json:"keep_last"` // so many of the newest
+	// KeepWithinSeconds keeps those made so long before the user's newest: who was
+	// away for a year finds the login that was there.
+	KeepWithinSeconds *int64 `json:"keep_within_seconds"`
+	KeepLabelled      *bool  `json:"keep_labelled"` // those with a label
+}
+
+// Keeps reports whether there is a rule that keeps anything.
+func (r Retention) Keeps() bool {
+	return given(r.KeepLast) > 0 || given(r.KeepWithinSeconds) > 0 || given(r.KeepLabelled)
+}
+
+// keeps tells which rules keep a snapshot: the nth from the newest, made so long
+// before that one.
+func (r Retention) keeps(n int64, older time.Duration, row profiles.Snapshot) (why []Reason) {
+	if n < given(r.KeepLast) {
+		why = append(why, KeptLast)
+	}
+	if r.KeepWithinSeconds != nil && older <= time.Duration(*r.KeepWithinSeconds)*time.Second {
+		why = append(why, KeptWithin)
+	}
+	if given(r.KeepLabelled) && row.Label != "" {
+		why = append(why, KeptLabelled)
+	}
+	return why
+}
+
+// Reason is why a snapshot stays.
+type Reason string
+
+// The reasons. The first ones hold whatever a policy says.
+const (
+	KeptDefault  Reason = "default"      // the user's default names it
+	KeptSession  Reason = "live_session" // a session that has not ended started from it, or made it last
+	KeptParked   Reason = "parked"       // a frozen Chrome is kept with it
+	KeptInUse    Reason = "in_use"       // it is being read
+	KeptGrace    Reason = "grace"        // it is too young
+	KeptNewest   Reason = "newest"       // the user's newest: no policy takes all
+	KeptRescue   Reason = "rescue"       // it has an expiry of its own
+	KeptNoPolicy Reason = "no_policy"    // neither the user nor the daemon has a policy
+	KeptLast     Reason = "keep_last"
+	KeptWithin   Reason = "keep_within"
+	KeptLabelled Reason = "keep_labelled"
+)
+
+// reasons tells why each of a user's snapshots, newest commit first, stays; one
+// without a reason goes. Rescue snapshots are neither kept nor counted by a
+// policy. policy nil is none.
+func (s *Service) reasons(policy *Retention, rows []profiles.Snapshot, needed []profiles.Needed) [][]Reason {
+	all := make([][]Reason, len(rows))
+	now, n, newest := s.Now(), int64(0), time.Time{}
+	for i, row := range rows {
+		why := s.needs(row, needed, now)
+		switch {
+		case row.Rescue:
+			why = append(why, KeptRescue)
+		case policy == nil:
+			why = append(why, KeptNoPolicy)
+		default:
+			if n == 0 {
+				why, newest = append(why, KeptNewest), row.CreatedAt
+			}
+			why = append(why, policy.keeps(n, newest.Sub(row.CreatedAt), row)...)
+			n++
+		}
+		all[i] = why
+	}
+	return all
+}
+
+// needs tells why a snapshot stays whatever a policy says.
+func (s *Service) needs(row profiles.Snapshot, needed []profiles.Needed, now time.Time) (why []Reason) {
+	for _, by := range []profiles.NeededBy{profiles.NeededByDefault, profiles.NeededBySession} {
+		if slices.Contains(needed, profiles.Needed{SnapshotID: row.ID, By: by}) {
+			why = append(why, Reason(by))
+		}
+	}
+	if s.parked.Has(row.ID) {
+		why = append(why, KeptParked)
+	}
+	if s.readers.reads(row.ID) {
+		why = append(why, KeptInUse)
+	}
+	if now.Sub(row.CreatedAt) < s.cfg.PruneGrace {
+		why = append(why, KeptGrace)
+	}
+	return why
+}
