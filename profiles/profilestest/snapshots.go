@@ -220,10 +220,10 @@ func testRetireSnapshot(f *fixture) {
 		_, err := f.c.RetireSnapshot(f.ctx, id)
 		f.code(err, want)
 		_, err = f.c.Snapshot(f.ctx, id)
-		if want == "" {
-			f.code(err, fault.SnapshotNotFound)
-		} else if want == fault.SnapshotInUse {
+		if want == fault.SnapshotInUse {
 			f.must(err)
+		} else {
+			f.code(err, fault.SnapshotNotFound)
 		}
 	}
 	needed("user")
