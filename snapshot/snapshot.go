@@ -3,9 +3,9 @@
 //
 // The package knows tar, zstd, age, hashes and locations; it does not know
 // what a cookie or a Chrome is. [Vault] is what callers use: it packs, seals,
-// verifies, commits and opens. A [Store] is where sealed bytes are kept; its
-// adapters are sub-packages, and snapshot/storetest is the suite that every
-// one of them passes.
+// verifies, commits and opens. [Documents] are what agents keep beside it. A
+// [Store] is where the bytes of both are; its adapters are sub-packages, and
+// snapshot/storetest is the suite that every one of them passes.
 package snapshot
 
 import (
