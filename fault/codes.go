@@ -20,6 +20,7 @@ const (
 	FileNotFound      Code = "file_not_found"      // 404
 	ExtensionNotFound Code = "extension_not_found" // 404: also somebody else's
 	RunNotFound       Code = "run_not_found"       // 404: the session has no such run
+	NoteNotFound      Code = "note_not_found"      // 404: nothing was noted under that session ID
 
 	NoSnapshot        Code = "no_snapshot"         // 409: the source was never saved
 	SessionExists     Code = "session_exists"      // 409: the chosen ID is taken
@@ -69,6 +70,7 @@ var texts = map[Code]string{
 	UserNotFound: "no such user", DefaultNotFound: "the user has no default environment",
 	KeyNotFound: "no such key", FileNotFound: "no such file",
 	RunNotFound:       "no such run",
+	NoteNotFound:      "nothing was noted",
 	ExtensionNotFound: "no such extension", ExtensionInUse: "a snapshot has the extension",
 	InvalidExtension: "the extension is not valid",
 	NoSnapshot:       "nothing was saved yet", SessionExists: "the session ID is taken",

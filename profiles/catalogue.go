@@ -88,6 +88,8 @@ type Catalogue interface {
 
 	Extensions
 	Runs
+	Messages
+	Notes
 
 	// ClaimAnswer records that a request with this key began. fresh is false
 	// when it was claimed before; then a is what is known of the first one.

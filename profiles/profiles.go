@@ -78,7 +78,8 @@ type Session struct {
 	Goal        string
 	Engine      string
 	Status      Status
-	Reason      string // why it ended or failed, for people
+	Execution   Execution // "": nothing was said of a task
+	Reason      string    // why it ended or failed, for people
 	CreatedAt   time.Time
 	ExpiresAt   time.Time // the lifetime limit
 	EndedAt     time.Time // zero while it lives

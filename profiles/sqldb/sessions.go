@@ -10,13 +10,13 @@ import (
 	"github.com/stasisd/stasis/profiles"
 )
 
-const sessionColumns = "session_id, user_id, key_id, agent_name, goal, engine, status, reason, " +
+const sessionColumns = "session_id, user_id, key_id, agent_name, goal, engine, status, execution, reason, " +
 	"created_at, expires_at, ended_at, labels, request_hash, restored, outcome, base_snapshot_id, base_version, run_dir, discard, sealed"
 
 func scanSession(r row) (profiles.Session, error) {
 	var s profiles.Session
 	var user, labels, restored, outcome []byte
-	err := r.Scan(&s.ID, &user, &s.KeyID, &s.AgentName, &s.Goal, &s.Engine, &s.Status, &s.Reason,
+	err := r.Scan(&s.ID, &user, &s.KeyID, &s.AgentName, &s.Goal, &s.Engine, &s.Status, &s.Execution, &s.Reason,
 		moment{&s.CreatedAt}, moment{&s.ExpiresAt}, moment{&s.EndedAt}, &labels, &s.RequestHash,
 		&restored, &outcome, &s.BaseSnapshotID, &s.BaseVersion, &s.RunDir, &s.Discard, &s.Sealed)
 	if err != nil {
@@ -49,8 +49,8 @@ func addSession(ctx context.Context, tx *sql.Tx, s profiles.Session, op string) 
 		return err
 	}
 	r, err := tx.ExecContext(ctx, "INSERT INTO sessions ("+sessionColumns+
-		") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (session_id) DO NOTHING",
-		s.ID, []byte(s.UserID), s.KeyID, s.AgentName, s.Goal, s.Engine, s.Status, s.Reason,
+		") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (session_id) DO NOTHING",
+		s.ID, []byte(s.UserID), s.KeyID, s.AgentName, s.Goal, s.Engine, s.Status, s.Execution, s.Reason,
 		stamp(s.CreatedAt), stamp(s.ExpiresAt), stamp(s.EndedAt), labels, s.RequestHash,
 		blob(s.Restored), blob(s.Outcome), s.BaseSnapshotID, s.BaseVersion, s.RunDir, s.Discard, s.Sealed)
 	return mustTouch(r, err, fault.SessionExists, op)
@@ -136,9 +136,9 @@ func (db *DB) UpdateSession(ctx context.Context, id string, change func(*profile
 			return err
 		}
 		_, err = tx.ExecContext(ctx, "UPDATE sessions SET key_id = ?, agent_name = ?, goal = ?, engine = ?, status = ?, "+
-			"reason = ?, expires_at = ?, ended_at = ?, labels = ?, request_hash = ?, restored = ?, outcome = ?, "+
+			"execution = ?, reason = ?, expires_at = ?, ended_at = ?, labels = ?, request_hash = ?, restored = ?, outcome = ?, "+
 			"base_snapshot_id = ?, base_version = ?, run_dir = ?, discard = ?, sealed = ? WHERE session_id = ?",
-			s.KeyID, s.AgentName, s.Goal, s.Engine, s.Status, s.Reason, stamp(s.ExpiresAt), stamp(s.EndedAt), labels,
+			s.KeyID, s.AgentName, s.Goal, s.Engine, s.Status, s.Execution, s.Reason, stamp(s.ExpiresAt), stamp(s.EndedAt), labels,
 			s.RequestHash, blob(s.Restored), blob(s.Outcome), s.BaseSnapshotID, s.BaseVersion,
 			s.RunDir, s.Discard, s.Sealed, id)
 		return err

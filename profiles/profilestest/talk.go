@@ -1,0 +1,158 @@
+package profilestest
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/profiles"
+)
+
+// A conversation is read as it was written, in order, page by page; what is said
+// in it moves the session's execution status and nothing else of it.
+func testMessages(f *fixture) {
+	s := f.session("s", "ada")
+	f.session("t", "ada")
+	var want []profiles.Message
+	for i, execution := range []profiles.Execution{"", profiles.ExecutionWaiting, "", profiles.ExecutionFinished} {
+		m := profiles.Message{SessionID: "s", Type: "LOG", Content: fmt.Sprintf("слово %d\x00", i), At: start.Add(time.Duration(i) * time.Second)}
+		if i%2 == 1 {
+			m.Metadata = []byte(`{"a": 1}`)
+		}
+		got, err := f.c.AddMessage(f.ctx, m, execution)
+		f.must(err)
+		m.ID = int64(i + 1)
+		f.same(got, m)
+		want = append(want, m)
+		if execution != "" {
+			s.Execution = execution
+		}
+		now, err := f.c.Session(f.ctx, "s")
+		f.must(err)
+		f.same(now, s)
+	}
+	_, err := f.c.AddMessage(f.ctx, profiles.Message{SessionID: "none"}, "")
+	f.code(err, fault.SessionNotFound)
+
+	for _, page := range []struct {
+		after int64
+		limit int
+		want  []profiles.Message
+		more  bool
+	}{{0, 0, want, false}, {0, 2, want[:2], true}, {2, 2, want[2:], false}, {3, 9, want[3:], false}, {4, 1, nil, false}, {99, 1, nil, false}} {
+		got, more, err := f.c.Messages(f.ctx, "s", page.after, page.limit)
+		f.must(err)
+		f.same(got, page.want)
+		f.same(more, page.more)
+	}
+	other, _, err := f.c.Messages(f.ctx, "t", 0, 0)
+	f.must(err)
+	f.same(other, []profiles.Message(nil))
+
+	// Large ones come a few at a time, and each comes.
+	big := strings.Repeat("x", profiles.MaxMessagePage)
+	for range 2 {
+		_, err := f.c.AddMessage(f.ctx, profiles.Message{SessionID: "t", Content: big, At: start}, "")
+		f.must(err)
+	}
+	page, more, err := f.c.Messages(f.ctx, "t", 0, 0)
+	f.must(err)
+	if len(page) != 1 || !more {
+		f.Errorf("a page has %d messages, more: %v", len(page), more)
+	}
+}
+
+// Of many that speak at once each gets an ID of its own, without a gap.
+func testMessageRace(f *fixture) {
+	const speakers, each = 8, 5
+	f.session("s", "ada")
+	together(speakers, func(int) {
+		for range each {
+			_, err := f.c.AddMessage(f.ctx, profiles.Message{SessionID: "s", Type: "LOG", At: start}, profiles.ExecutionRunning)
+			f.code(err, "")
+		}
+	})
+	all, _, err := f.c.Messages(f.ctx, "s", 0, 0)
+	f.must(err)
+	for i, m := range all {
+		f.same(m.ID, int64(i+1))
+	}
+	f.same(len(all), speakers*each)
+}
+
+// note stores a note that was said to be was before.
+func (f *fixture) note(user, session, was, data string) profiles.Note {
+	f.Helper()
+	f.n++
+	n, err := f.c.PutNote(f.ctx, profiles.Note{UserID: user, SessionID: session, Event: "checkpoint", UpdatedAt: start.Add(time.Duration(f.n) * time.Second)},
+		func(before json.RawMessage) (json.RawMessage, error) {
+			f.same(string(before), was)
+			return json.RawMessage(data), nil
+		})
+	f.must(err)
+	return n
+}
+
+// Every version of a note stays; the newest is what there is of a session ID,
+// and what the user stored last is the latest of all.
+func testNotes(f *fixture) {
+	_, err := f.c.LatestNote(f.ctx, "ada")
+	f.code(err, fault.NoteNotFound)
+	_, err = f.c.Note(f.ctx, "ada", "s")
+	f.code(err, fault.NoteNotFound)
+
+	one := f.note("ada", "s", "", `{"n": 1}`)
+	f.same(one, profiles.Note{UserID: "ada", SessionID: "s", Version: 1, Event: "checkpoint", Data: []byte(`{"n": 1}`),
+		CreatedAt: start.Add(time.Second), UpdatedAt: start.Add(time.Second)})
+	other := f.note("ada", "t", "", `{}`)
+	bob := f.note("bob", "s", "", `{"bob": 1}`)
+	two := f.note("ada", "s", `{"n": 1}`, `{"n": 2}`)
+	f.same([]any{two.Version, two.CreatedAt}, []any{int64(2), one.CreatedAt})
+
+	for _, look := range []struct {
+		user, session string
+		want          profiles.Note
+	}{{"ada", "s", two}, {"ada", "t", other}, {"bob", "s", bob}} {
+		got, err := f.c.Note(f.ctx, look.user, look.session)
+		f.must(err)
+		f.same(got, look.want)
+	}
+	latest, err := f.c.LatestNote(f.ctx, "ada")
+	f.must(err)
+	f.same(latest, two)
+	for _, page := range []struct {
+		limit  int
+		before int64
+		want   []profiles.Note
+	}{{0, 0, []profiles.Note{two, one}}, {1, 0, []profiles.Note{two}}, {1, 2, []profiles.Note{one}}, {1, 1, nil}} {
+		got, err := f.c.NoteHistory(f.ctx, "ada", "s", page.limit, page.before)
+		f.must(err)
+		f.same(got, page.want)
+	}
+
+	refused := errors.New("refused")
+	_, err = f.c.PutNote(f.ctx, profiles.Note{UserID: "cid", SessionID: "s", UpdatedAt: start},
+		func(json.RawMessage) (json.RawMessage, error) { return nil, refused })
+	if !errors.Is(err, refused) {
+		f.Errorf("the callback's error came back as %v", err)
+	}
+	cid, err := f.c.User(f.ctx, "cid")
+	f.must(err)
+	f.same(cid, profiles.User{ID: "cid"})
+}
+
+// Stores at once build on each other: none is lost.
+func testNoteRace(f *fixture) {
+	const writers = 8
+	together(writers, func(int) {
+		_, err := f.c.PutNote(f.ctx, profiles.Note{UserID: "ada", SessionID: "s", UpdatedAt: start},
+			func(was json.RawMessage) (json.RawMessage, error) { return append(was[:len(was):len(was)], '1'), nil })
+		f.code(err, "")
+	})
+	n, err := f.c.Note(f.ctx, "ada", "s")
+	f.must(err)
+	f.same([]any{n.Version, string(n.Data)}, []any{int64(writers), strings.Repeat("1", writers)})
+}

@@ -1,0 +1,67 @@
+package sqldb
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+
+	"github.com/stasisd/stasis/profiles"
+)
+
+func scanMessage(r row) (profiles.Message, error) {
+	var m profiles.Message
+	var metadata []byte
+	err := r.Scan(&m.SessionID, &m.ID, &m.Type, &m.Content, &metadata, moment{&m.At})
+	m.Metadata = metadata
+	return m, err
+}
+
+const messageColumns = "session_id, message_id, type, content, metadata, at"
+
+// AddMessage implements [profiles.Messages].
+func (db *DB) AddMessage(ctx context.Context, m profiles.Message, execution profiles.Execution) (profiles.Message, error) {
+	const op = "profiles.add_message"
+	err := db.write(ctx, op, func(tx *sql.Tx) error {
+		if _, err := sessionByID(ctx, tx, m.SessionID, op); err != nil {
+			return err
+		}
+		err := tx.QueryRowContext(ctx, "SELECT COALESCE(MAX(message_id), 0) + 1 FROM messages WHERE session_id = ?", m.SessionID).Scan(&m.ID)
+		if err != nil {
+			return err
+		}
+		_, err = tx.ExecContext(ctx, "INSERT INTO messages ("+messageColumns+") VALUES (?, ?, ?, ?, ?, ?)",
+			m.SessionID, m.ID, m.Type, m.Content, blob(m.Metadata), stamp(m.At))
+		if err != nil || execution == "" {
+			return err
+		}
+		_, err = tx.ExecContext(ctx, "UPDATE sessions SET execution = ? WHERE session_id = ?", execution, m.SessionID)
+		return err
+	})
+	if err != nil {
+		return profiles.Message{}, err
+	}
+	m.At = m.At.UTC()
+	return m, nil
+}
+
+// Messages implements [profiles.Messages].
+func (db *DB) Messages(ctx context.Context, sessionID string, after int64, limit int) (page []profiles.Message, more bool, err error) {
+	const op = "profiles.messages"
+	rows, err := db.reader.QueryContext(ctx, "SELECT "+messageColumns+
+		" FROM messages WHERE session_id = ? AND message_id > ? ORDER BY message_id", sessionID, after)
+	if err != nil {
+		return nil, false, failure(op, err)
+	}
+	defer func() { err = failure(op, errors.Join(err, rows.Close())) }()
+	for size := 0; rows.Next(); {
+		if len(page) > 0 && (int64(len(page)) >= limited(limit) || size >= profiles.MaxMessagePage) {
+			return page, true, nil
+		}
+		m, err := scanMessage(rows)
+		if err != nil {
+			return nil, false, err
+		}
+		page, size = append(page, m), size+len(m.Content)+len(m.Metadata)
+	}
+	return page, false, rows.Err()
+}
