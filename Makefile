@@ -89,6 +89,11 @@ fuzz: ## give every parser FUZZTIME (30s) of made-up input
 bench-go: ## go test -bench of the hot paths: the multiplexer, archives, diffs
 	@go test -run '^$$' -bench . -benchmem ./browser/mux ./snapshot ./state
 
+.PHONY: bench-chunks
+bench-chunks: build ## what content-defined chunks would save over whole archives
+	@build/need chromium
+	@go run ./e2e/chunks
+
 .PHONY: clean
 clean: ## remove what was built and installed in here
 	@rm -rf bin e2e/clients/node_modules

@@ -4,6 +4,7 @@ go 1.26.0
 
 require (
 	filippo.io/age v1.3.2
+	github.com/PlakarKorp/go-cdc-chunkers v1.1.0
 	github.com/alecthomas/kong v1.17.0
 	github.com/chromedp/cdproto v0.159.0
 	github.com/chromedp/chromedp v0.22.1
@@ -28,7 +29,10 @@ require (
 	modernc.org/sqlite v1.61.1
 )
 
-require github.com/google/renameio/v2 v2.0.2 // indirect
+require (
+	github.com/google/renameio/v2 v2.0.2 // indirect
+	github.com/zeebo/blake3 v0.2.4 // indirect
+)
 
 require (
 	filippo.io/hpke v0.4.0 // indirect
