@@ -1,6 +1,7 @@
 package s3store_test
 
 import (
+	"bytes"
 	"fmt"
 	"net/http"
 	"strings"
@@ -76,6 +77,39 @@ func TestRefusedAtTheStart(t *testing.T) {
 				t.Error("the error holds the secret key")
 			}
 		})
+	}
+}
+
+// Over TLS a certificate must be trusted; then all is as without.
+func TestTLS(t *testing.T) {
+	server := s3test.Start(t)
+	p, certificate := s3test.NewTLSProxy(t, server)
+	o := server.Options(t)
+	o.Endpoint, o.Insecure = p.Endpoint, false
+	if _, err := s3store.Open(t.Context(), o); !fault.Is(err, fault.StoreFailed) || !strings.Contains(fault.MessageOf(err), "certificate") {
+		t.Errorf("with a certificate that nobody trusts: %v", err)
+	}
+	t.Setenv("SSL_CERT_FILE", certificate)
+	s := open(t, o)
+	if created, err := commit(t, s, archive, pieces); !created || err != nil {
+		t.Errorf("Commit: %v, %v", created, err)
+	}
+	if !bytes.Equal(content(t, s, archive), pieces) {
+		t.Error("other bytes were read than written")
+	}
+}
+
+// The style says where the bucket's name goes. No test can have names below
+// one that leads to its server, so only who is asked for is looked at.
+func TestHostStyle(t *testing.T) {
+	o := s3store.Options{Endpoint: "nowhere.invalid", Bucket: "my-bucket", Region: "x", AccessKey: "a", SecretKey: "s",
+		HostStyle: true, Now: time.Now, Tries: 1}
+	if _, err := s3store.Open(t.Context(), o); err == nil || !strings.Contains(err.Error(), "//my-bucket.nowhere.invalid/") {
+		t.Errorf("%v", err)
+	}
+	o.HostStyle = false
+	if _, err := s3store.Open(t.Context(), o); err == nil || !strings.Contains(err.Error(), "//nowhere.invalid/my-bucket/") {
+		t.Errorf("%v", err)
 	}
 }
 

@@ -7,11 +7,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/minio/minio-go/v7"
 
 	"github.com/stasisd/stasis/fault"
-	"github.com/stasisd/stasis/snapshot"
 	"github.com/stasisd/stasis/snapshot/s3store/s3test"
 )
 
@@ -27,6 +25,14 @@ func unfinished(t *testing.T, server *s3test.Server) []string {
 		keys = append(keys, u.Key)
 	}
 	return keys
+}
+
+// put writes an object behind the store's back.
+func put(t *testing.T, server *s3test.Server, key string) {
+	t.Helper()
+	if _, err := server.Client(t).PutObject(t.Context(), s3test.Bucket, key, strings.NewReader("x"), 1, "", "", minio.PutObjectOptions{}); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // Parts of an upload that fails are dropped at once; those of a daemon that
@@ -65,10 +71,7 @@ func TestNothingIsLeft(t *testing.T) {
 		if _, err := client.NewMultipartUpload(t.Context(), s3test.Bucket, key, minio.PutObjectOptions{}); err != nil {
 			t.Fatal(err)
 		}
-		trial := strings.Replace(key, "archives", "tmp", 1)
-		if _, err := client.PutObject(t.Context(), s3test.Bucket, trial, strings.NewReader("x"), 1, "", "", minio.PutObjectOptions{}); err != nil {
-			t.Fatal(err)
-		}
+		put(t, server, strings.Replace(key, "archives", "tmp", 1))
 	}
 	there := func(key string) bool {
 		_, err := client.StatObject(t.Context(), s3test.Bucket, strings.Replace(key, "archives", "tmp", 1), minio.StatObjectOptions{})
@@ -134,46 +137,5 @@ func TestReadOnly(t *testing.T) {
 	}
 	if got := content(t, s, archive); string(got) != "one" {
 		t.Errorf("there is %q", got)
-	}
-}
-
-// S3 puts "a-b/" before "a/"; names are without their slashes, and "a" comes
-// first, on whatever page.
-func TestOrderOfNames(t *testing.T) {
-	server := s3test.Start(t)
-	o := server.Options(t)
-	s := open(t, o)
-	want := []string{"a", "a-b", "a-b-c", "a.b", "a_b", "ab", "b"}
-	client := server.Client(t)
-	for _, name := range want {
-		key := o.Prefix + "/archives/" + name
-		if strings.Contains(name, "b") && name != "b" {
-			key += "/below/it" // a folder
-		}
-		if _, err := client.PutObject(t.Context(), s3test.Bucket, key, strings.NewReader("x"), 1, "", "", minio.PutObjectOptions{}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := client.RemoveObject(t.Context(), s3test.Bucket, o.Prefix+"/archives/a", minio.RemoveObjectOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := client.PutObject(t.Context(), s3test.Bucket, o.Prefix+"/archives/a/x", strings.NewReader("x"), 1, "", "", minio.PutObjectOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	for limit := 1; limit <= len(want)+1; limit++ {
-		var got []string
-		for after := ""; ; after = got[len(got)-1] {
-			page, err := s.List(t.Context(), snapshot.ArchiveFolder(), limit, after)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if len(page) == 0 {
-				break
-			}
-			got = append(got, page...)
-		}
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("pages of %d (-want +got):\n%s", limit, diff)
-		}
 	}
 }

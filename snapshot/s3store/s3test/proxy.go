@@ -1,11 +1,15 @@
 package s3test
 
 import (
+	"encoding/pem"
 	"fmt"
 	"io"
+	"log"
 	"maps"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
@@ -49,7 +53,7 @@ func Answer(status int, code string) Fault { return Fault{answer, status, code} 
 
 // Proxy passes requests on to a server, and fails those that its plan names.
 type Proxy struct {
-	Endpoint string // host:port, plain HTTP
+	Endpoint string // host:port
 	server   string
 	done     chan struct{}
 
@@ -60,14 +64,38 @@ type Proxy struct {
 
 // NewProxy runs a proxy until the test ends.
 func NewProxy(t testing.TB, s *Server) *Proxy {
+	p, listener := newProxy(s)
+	listener.Start()
+	p.runUntilEnd(t, listener)
+	return p
+}
+
+// NewTLSProxy is NewProxy, for HTTPS, with a file that holds its certificate.
+func NewTLSProxy(t testing.TB, s *Server) (p *Proxy, certificate string) {
+	t.Helper()
+	p, listener := newProxy(s)
+	listener.Config.ErrorLog = log.New(io.Discard, "", 0) // of clients that do not trust it
+	listener.StartTLS()
+	p.runUntilEnd(t, listener)
+	certificate = filepath.Join(t.TempDir(), "ca.pem")
+	block := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: listener.Certificate().Raw})
+	if err := os.WriteFile(certificate, block, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return p, certificate
+}
+
+func newProxy(s *Server) (*Proxy, *httptest.Server) {
 	p := &Proxy{server: s.Endpoint, done: make(chan struct{}), plan: func(*http.Request) Fault { return Pass }}
-	listener := httptest.NewServer(p)
+	return p, httptest.NewUnstartedServer(p)
+}
+
+func (p *Proxy) runUntilEnd(t testing.TB, listener *httptest.Server) {
 	t.Cleanup(func() {
 		close(p.done) // lets what hangs go
 		listener.Close()
 	})
 	p.Endpoint = listener.Listener.Addr().String()
-	return p
 }
 
 // Plan says what becomes of each request from now on; it is asked for one after
