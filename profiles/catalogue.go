@@ -82,6 +82,8 @@ type Catalogue interface {
 	// there is none. A snapshot of another user is snapshot_not_found. An empty
 	// snapshotID removes; nothing to remove is default_not_found.
 	SetDefault(ctx context.Context, userID, snapshotID string, ifVersion *int64, at time.Time) (Default, error)
+	// Defaults lists the current version of every user that has one, by user.
+	Defaults(ctx context.Context) ([]Default, error)
 	// DefaultHistory lists versions, newest first; next is the cursor for
 	// startAfter, empty at the end.
 	DefaultHistory(ctx context.Context, userID string, limit int, startAfter string) (page []PastDefault, next string, err error)

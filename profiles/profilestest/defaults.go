@@ -47,6 +47,18 @@ func testDefaultMoves(f *fixture) {
 	some, _, err := f.c.DefaultHistory(f.ctx, "user", 2, "")
 	f.must(err)
 	f.same(some, history[:2])
+
+	f.commit("theirs", f.session("t", "another"), &profiles.Move{})
+	f.commit("gone", f.session("u", "without"), &profiles.Move{})
+	_, err = f.c.SetDefault(f.ctx, "without", "", nil, start)
+	f.must(err)
+	current, err := f.c.Defaults(f.ctx)
+	f.must(err)
+	got = nil
+	for _, d := range current {
+		got = append(got, fmt.Sprintf("%s:%d:%s", d.UserID, d.Version, d.SnapshotID))
+	}
+	f.same(got, []string{"another:1:theirs", "user:6:snap-1"})
 }
 
 func testDefaultByHand(f *fixture) {

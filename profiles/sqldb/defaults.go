@@ -111,6 +111,14 @@ func (db *DB) SetDefault(ctx context.Context, userID, snapshotID string, ifVersi
 	return next, nil
 }
 
+// Defaults implements [profiles.Catalogue].
+func (db *DB) Defaults(ctx context.Context) ([]profiles.Default, error) {
+	all, err := collect(ctx, db.reader, scanDefault, "SELECT "+defaultColumns+` FROM defaults d
+		WHERE snapshot_id <> '' AND version = (SELECT MAX(version) FROM defaults WHERE user_id = d.user_id)
+		ORDER BY user_id`)
+	return all, failure("profiles.defaults", err)
+}
+
 // DefaultHistory implements [profiles.Catalogue].
 func (db *DB) DefaultHistory(ctx context.Context, userID string, limit int, startAfter string) ([]profiles.PastDefault, string, error) {
 	const op = "profiles.default_history"

@@ -32,6 +32,9 @@ const (
 type Options struct {
 	Path string           // the database's file, made with mode 0600; or [Memory]
 	Now  func() time.Time // the clock that tells when a commit moved a default
+	// ReadOnly opens a file that is there, also while a daemon has it: nothing is
+	// made or brought up to date, and what writes is store_failed.
+	ReadOnly bool
 }
 
 // Open opens the catalogue, makes it if there is none and brings its tables
@@ -44,14 +47,17 @@ func Open(ctx context.Context, o Options) (*DB, error) {
 	}
 	db := &DB{now: o.Now}
 	var err error
-	if o.Path == Memory {
-		db.writer, err = pool(Memory, url.Values{"_txlock": {"immediate"}}, 1)
+	switch {
+	case o.Path == Memory:
+		db.writer, err = pool(Memory, url.Values{"_txlock": {"immediate"}}, 1, journal...)
 		db.reader = db.writer
-	} else {
+	case o.ReadOnly:
+		err = db.openReadOnly(o.Path)
+	default:
 		err = db.openFile(o.Path)
 	}
 	if err == nil {
-		err = migrate(ctx, db.writer)
+		err = migrate(ctx, db.writer, o.ReadOnly)
 	}
 	if err == nil {
 		err = db.Health(ctx)
@@ -77,11 +83,29 @@ func (db *DB) openFile(path string) error {
 		return err
 	}
 	name := (&url.URL{Scheme: "file", Path: path}).String()
-	if db.writer, err = pool(name, url.Values{"_txlock": {"immediate"}}, 1); err != nil {
+	if db.writer, err = pool(name, url.Values{"_txlock": {"immediate"}}, 1, journal...); err != nil {
 		return err
 	}
-	db.reader, err = pool(name, url.Values{"_query_only": {"1"}}, maxReaders)
+	db.reader, err = pool(name, url.Values{"_query_only": {"1"}}, maxReaders, journal...)
 	return err
+}
+
+// openReadOnly opens a file beside the process that writes it. SQLite still
+// makes the index of the log where there is none, and takes it away.
+func (db *DB) openReadOnly(path string) error {
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return err
+	}
+	db.writer, err = pool((&url.URL{Scheme: "file", Path: path}).String(), url.Values{"mode": {"ro"}}, maxReaders)
+	db.reader = db.writer
+	return err
+}
+
+// journal are the settings of connections that may write.
+var journal = []string{
+	"journal_mode(WAL)",
+	"synchronous(FULL)", // in WAL mode NORMAL may lose the last commits with the power
 }
 
 // abandon closes what a failed Open had opened.
@@ -96,13 +120,8 @@ func (db *DB) abandon() error {
 }
 
 // pool makes a pool of at most n connections to the database.
-func pool(name string, query url.Values, n int) (*sql.DB, error) {
-	query["_pragma"] = []string{
-		"busy_timeout(" + busyTimeout + ")",
-		"journal_mode(WAL)",
-		"synchronous(FULL)", // in WAL mode NORMAL may lose the last commits with the power
-		"foreign_keys(1)",
-	}
+func pool(name string, query url.Values, n int, pragmas ...string) (*sql.DB, error) {
+	query["_pragma"] = append([]string{"busy_timeout(" + busyTimeout + ")", "foreign_keys(1)"}, pragmas...)
 	c, err := sqlite.NewConnector(name + "?" + query.Encode())
 	if err != nil {
 		return nil, err
@@ -113,8 +132,9 @@ func pool(name string, query url.Values, n int) (*sql.DB, error) {
 	return p, nil
 }
 
-// migrate brings the tables to the newest version that the binary knows.
-func migrate(ctx context.Context, db *sql.DB) error {
+// migrate brings the tables to the newest version that the binary knows, or only
+// looks whether they have it.
+func migrate(ctx context.Context, db *sql.DB, readOnly bool) error {
 	const op = "profiles.migrate"
 	files, err := fs.Sub(migrations, "migrations/sqlite")
 	if err != nil {
@@ -131,6 +151,13 @@ func migrate(ctx context.Context, db *sql.DB) error {
 	if current > known {
 		return fault.New(fault.Config, op,
 			"the catalogue has schema version %d and this binary knows only up to %d: it was written by a newer Stasis", current, known)
+	}
+	if readOnly {
+		if current < known {
+			return fault.New(fault.Config, op,
+				"the catalogue has schema version %d and this binary has %d: start the daemon of this version once, which brings it up to date", current, known)
+		}
+		return nil
 	}
 	_, err = p.Up(ctx)
 	return err

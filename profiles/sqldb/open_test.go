@@ -82,6 +82,55 @@ func TestReopen(t *testing.T) {
 	check(open(t, path))
 }
 
+// Read only, a catalogue is seen as it is, also while a daemon has it, and stays so.
+func TestReadOnly(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "stasis.db")
+	readOnly := sqldb.Options{Path: path, Now: time.Now, ReadOnly: true}
+	if _, err := sqldb.Open(t.Context(), readOnly); !fault.Is(err, fault.StoreFailed) {
+		t.Errorf("where there is none: %v", err)
+	}
+	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("one was made: %v", err)
+	}
+	daemon, err := sqldb.Open(t.Context(), sqldb.Options{Path: path, Now: time.Now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	fill(t, daemon)
+	check := func(when string) {
+		t.Helper()
+		before, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		db, err := sqldb.Open(t.Context(), readOnly)
+		if err != nil {
+			t.Fatalf("%s: %v", when, err)
+		}
+		if _, err := db.Session(t.Context(), "s"); err != nil {
+			t.Errorf("%s: %v", when, err)
+		}
+		if err := db.CreateKey(t.Context(), profiles.Key{ID: "k"}); !fault.Is(err, fault.StoreFailed) {
+			t.Errorf("%s: a write: %v", when, err)
+		}
+		if err := db.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if after, err := os.ReadFile(path); err != nil || !bytes.Equal(before, after) {
+			t.Errorf("%s: the file was changed: %v", when, err)
+		}
+	}
+	check("beside a daemon")
+	if err := daemon.Close(); err != nil {
+		t.Fatal(err)
+	}
+	check("without one")
+	raw(t, path, "DELETE FROM goose_db_version WHERE version_id > 1")
+	if _, err := sqldb.Open(t.Context(), readOnly); !fault.Is(err, fault.Config) || !strings.Contains(fault.MessageOf(err), "up to date") {
+		t.Errorf("of an older Stasis: %v", err)
+	}
+}
+
 func TestOpenFails(t *testing.T) {
 	made := filepath.Join(t.TempDir(), "made.db")
 	db, err := sqldb.Open(t.Context(), sqldb.Options{Path: made, Now: time.Now})
