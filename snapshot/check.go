@@ -46,7 +46,7 @@ const suspectsAtOnce = 1000
 // archives that no document names, and objects under names that nothing has. It
 // knows nothing of the catalogue and writes nothing.
 //
-// It holds no more than 64 bytes for each archive that is named, and the findings
+// It holds about a hundred bytes for each archive that is named, and the findings
 // that wait. An error is found's own, or that the store does not answer; one
 // object that cannot be read is a finding.
 func (v *Vault) Check(ctx context.Context, o CheckOptions, found func(Finding) error) (Checked, error) {
@@ -59,6 +59,19 @@ func (v *Vault) Check(ctx context.Context, o CheckOptions, found func(Finding) e
 		err = fault.Wrap(ctx.Err(), fault.Timeout, "snapshot.check", "the check was given up")
 	}
 	return c.out, err
+}
+
+// Has reports whether a snapshot's document is in the store; it is not read.
+func (v *Vault) Has(ctx context.Context, loc Location, id string) (bool, error) {
+	key, err := loc.DocumentKey(id)
+	if err != nil {
+		return false, err
+	}
+	_, err = v.store.Stat(ctx, key)
+	if fault.Is(err, fault.SnapshotNotFound) {
+		return false, nil
+	}
+	return err == nil, err
 }
 
 type digest [32]byte
@@ -80,6 +93,11 @@ type checker struct {
 	waits  []suspect
 	held   int  // findings that wait
 	second bool // this is the second look, which counts nothing
+}
+
+func (c *checker) isNamed(archive digest) bool {
+	_, named := c.named[archive]
+	return named
 }
 
 // suspect is a location at which the first look found something.
@@ -182,7 +200,7 @@ func (c *checker) archives(ctx context.Context) error {
 		}
 		c.out.Archives++
 		c.out.Bytes += st.Size
-		if _, named := c.named[digestOf(name)]; named || c.opts.Now().Sub(st.Modified) < c.o.Grace {
+		if c.isNamed(digestOf(name)) || c.opts.Now().Sub(st.Modified) < c.o.Grace {
 			continue
 		}
 		err = c.found(Finding{Kind: ArchiveOrphaned, Archive: name, Key: key.path, What: "no document names it"})

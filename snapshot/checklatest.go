@@ -54,6 +54,7 @@ func (l *look) compare(ctx context.Context, body []byte, f Finding) error {
 		return l.tell(f)
 	}
 	f.Snapshot = doc.Data.SnapshotID
+	l.name(doc.Data.Archive)
 	key, err := l.loc.DocumentKey(f.Snapshot)
 	if err != nil {
 		return err

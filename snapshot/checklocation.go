@@ -40,9 +40,7 @@ func (c *checker) location(ctx context.Context, loc Location, tell func(Finding)
 		case latestName, manifestName, historyName:
 			continue
 		}
-		stray := strayAt(Key{folder.path + "/" + name})
-		stray.Location = loc
-		if err := tell(stray); err != nil {
+		if err := l.stray(folder, name); err != nil {
 			return err
 		}
 	}
@@ -53,6 +51,16 @@ func (c *checker) location(ctx context.Context, loc Location, tell func(Finding)
 		return err
 	}
 	return l.manifest(ctx)
+}
+
+// stray tells of an object that no save makes, and that needs no second look.
+func (l *look) stray(folder Key, name string) error {
+	if l.second {
+		return nil
+	}
+	f := strayAt(Key{folder.path + "/" + name})
+	f.Location = l.loc
+	return l.found(f)
 }
 
 // history looks at every document.
@@ -67,9 +75,7 @@ func (l *look) history(ctx context.Context) error {
 		}
 		id, ok := documentID(name)
 		if !ok {
-			stray := strayAt(Key{folder.path + "/" + name})
-			stray.Location = l.loc
-			if err := l.tell(stray); err != nil {
+			if err := l.stray(folder, name); err != nil {
 				return err
 			}
 			continue
@@ -140,11 +146,16 @@ func (l *look) count(add func(*Checked)) {
 	}
 }
 
-// told notes whose the archive is, and passes the document on.
-func (l *look) told(ctx context.Context, key Key, s Snapshot) error {
-	if d := digestOf(s.Archive.ID); l.named[d] == (digest{}) {
+// name notes that an archive is somebody's.
+func (l *look) name(a Archive) {
+	if d := digestOf(a.ID); !l.isNamed(d) {
 		l.named[d] = digest{}
 	}
+}
+
+// told notes whose the archive is, and passes the document on.
+func (l *look) told(ctx context.Context, key Key, s Snapshot) error {
+	l.name(s.Archive)
 	if l.second || l.o.Document == nil {
 		return nil
 	}

@@ -20,11 +20,12 @@ type CopyOptions struct {
 
 // Copied counts what a copy did.
 type Copied struct {
-	Archives  int   // written
-	Documents int   // written
-	Bytes     int64 // written, of archives
-	Present   int   // documents and archives that were there already, and are the same
-	Refused   int   // of what Found was told
+	Archives      int   // written
+	Documents     int   // written
+	Bytes         int64 // written, of archives
+	SameArchives  int   // were there already
+	SameDocuments int
+	Refused       int // of what Found was told
 }
 
 // Copy brings every snapshot of a store into another, with what agents keep there:
@@ -150,7 +151,7 @@ func (c *copier) document(ctx context.Context, loc Location, id string) error {
 	case bytes.Equal(there, body) && created:
 		c.out.Documents++
 	case bytes.Equal(there, body):
-		c.out.Present++
+		c.out.SameDocuments++
 	case created:
 		return c.notAsWritten(ctx, key)
 	default:

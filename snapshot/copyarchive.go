@@ -42,7 +42,7 @@ func (c *copier) present(ctx context.Context, key Key, a Archive, f Finding) (bo
 		return false, err
 	}
 	if err == nil && sum.hex() == a.PayloadSHA256 && sum.size == a.PayloadSize {
-		c.out.Present++
+		c.out.SameArchives++
 		return true, nil
 	}
 	f.Kind, f.What = OtherObject, "the destination has another archive there, which stays"
