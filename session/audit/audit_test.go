@@ -1,0 +1,232 @@
+package audit_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"filippo.io/age"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/profiles"
+	"github.com/stasisd/stasis/profiles/sqldb"
+	"github.com/stasisd/stasis/session/audit"
+	"github.com/stasisd/stasis/snapshot"
+	"github.com/stasisd/stasis/snapshot/memstore"
+)
+
+// rig is a store and a catalogue, with a clock that a test moves.
+type rig struct {
+	*testing.T
+	at        time.Time
+	store     *memstore.Store
+	vault     *snapshot.Vault
+	catalogue *sqldb.DB
+	archives  map[int]snapshot.Key // of snapshots, by their number
+}
+
+func newRig(t *testing.T) *rig {
+	t.Helper()
+	r := &rig{T: t, at: time.Unix(1_800_000_000, 0), archives: map[int]snapshot.Key{}}
+	r.store = memstore.New(0, r.now)
+	identity, err := age.GenerateX25519Identity()
+	r.must(err)
+	r.vault = snapshot.NewVault(r.store, snapshot.NewKeys(identity, [32]byte{1}), snapshot.Options{Now: r.now})
+	r.catalogue, err = sqldb.Open(t.Context(), sqldb.Options{Path: sqldb.Memory, Now: r.now})
+	r.must(err)
+	t.Cleanup(func() { r.must(r.catalogue.Close()) })
+	r.must(r.catalogue.CreateSession(t.Context(), profiles.Session{ID: "s", UserID: "ada", Status: profiles.StatusReady, CreatedAt: r.at}))
+	return r
+}
+
+func (r *rig) now() time.Time { return r.at }
+
+func (r *rig) must(err error) {
+	r.Helper()
+	if err != nil {
+		r.Fatal(err)
+	}
+}
+
+func id(n int) string { return fmt.Sprintf("01900000-0000-7000-8000-%012x", n) }
+
+func place(session string) snapshot.Location {
+	return snapshot.Location{Owner: profiles.OwnerOf("ada"), Session: session, Scope: "agent", ScopeID: "browser"}
+}
+
+// save stores snapshot n, whose archive holds the words.
+func (r *rig) save(n int, session, words string) snapshot.Snapshot {
+	r.Helper()
+	s, err := r.vault.Save(r.Context(), snapshot.Draft{ID: id(n), Location: place(session), Mode: snapshot.Filesystem, CreatedAt: r.at,
+		Entries: []snapshot.Entry{{Name: "state.json", Data: []byte(words)}}})
+	r.must(err)
+	r.archives[n], err = snapshot.ArchiveKey(s.Archive.ID)
+	r.must(err)
+	return s
+}
+
+// commit saves and records it, as the user's default.
+func (r *rig) commit(n int, words string) {
+	r.Helper()
+	s := r.save(n, "s", words)
+	_, err := r.catalogue.Commit(r.Context(), profiles.Commit{Move: &profiles.Move{Overwrite: true}, Snapshot: profiles.Snapshot{
+		ID: s.ID, SessionID: "s", UserID: "ada", Mode: string(s.Mode), CreatedAt: r.at, ArchiveID: s.Archive.ID}})
+	r.must(err)
+}
+
+func (r *rig) document(n int, session string) snapshot.Key {
+	key, err := place(session).DocumentKey(id(n))
+	r.must(err)
+	return key
+}
+
+func (r *rig) drop(key snapshot.Key) {
+	r.Helper()
+	r.must(r.store.Delete(r.Context(), key))
+}
+
+func (r *rig) has(key snapshot.Key) bool {
+	_, err := r.store.Stat(r.Context(), key)
+	return err == nil
+}
+
+// run audits and shortens what was told: severity, kind, snapshot, what was done.
+func (r *rig) run(records audit.Records, o audit.Options) (told []string, sum audit.Summary, err error) {
+	r.Helper()
+	sum, err = audit.Run(r.Context(), r.vault, records, r.now, o, func(f audit.Finding) error {
+		words := []string{string(f.Severity), string(f.Kind)}
+		if f.Snapshot != "" {
+			words = append(words, strings.TrimLeft(f.Snapshot[24:], "0"))
+		}
+		if f.Removed {
+			words = append(words, "removed")
+		}
+		if f.Repaired {
+			words = append(words, "repaired")
+		}
+		told = append(told, strings.Join(words, " "))
+		return nil
+	})
+	return told, sum, err
+}
+
+func (r *rig) want(o audit.Options, want ...string) audit.Summary {
+	r.Helper()
+	told, sum, err := r.run(r.catalogue, o)
+	r.must(err)
+	if diff := cmp.Diff(want, told); diff != "" {
+		r.Errorf("told (-want +got):\n%s", diff)
+	}
+	return sum
+}
+
+var clean = audit.Options{Grace: time.Hour, Repair: true, Remove: true}
+
+// What the catalogue names and the store lacks is the worst that there is; what is
+// left of it stays, for the rest may come back from a backup.
+func TestLostSnapshot(t *testing.T) {
+	r := newRig(t)
+	r.commit(1, "one")
+	r.commit(2, "two")
+	r.at = r.at.Add(2 * time.Hour)
+	if sum := r.want(clean); !sum.Sound() || sum.Recorded != 2 || sum.Snapshots != 2 {
+		t.Errorf("a sound store: %+v", sum)
+	}
+	r.drop(r.document(1, "s"))
+	sum := r.want(clean, "lost document_missing 1")
+	if sum.Sound() || sum.Found[audit.Lost] != 1 || !r.has(r.archives[1]) {
+		t.Errorf("%+v, its archive is there: %t", sum, r.has(r.archives[1]))
+	}
+	r.drop(r.archives[2])
+	r.want(audit.Options{}, "lost document_missing 1", "lost archive_missing 2", "damaged latest_damaged 2", "lost default_broken 2")
+}
+
+// What nobody names is removed once it is old enough, and nothing else.
+func TestOrphans(t *testing.T) {
+	r := newRig(t)
+	r.commit(1, "one")
+	r.save(2, "s", "two")         // a save that died before its commit
+	r.save(3, "s", "one")         // with the archive of another
+	r.save(4, "elsewhere", "for") // of a session that the catalogue does not have
+	r.save(5, "s", "five")
+	r.drop(r.document(5, "s")) // that died before its document; latest still has it
+	r.want(clean, "damaged latest_damaged 5 repaired")
+
+	r.at = r.at.Add(2 * time.Hour)
+	told := []string{"leftover document_unrecorded 4", "leftover document_unrecorded 2", "leftover document_unrecorded 3", "leftover document_unrecorded 5"}
+	r.want(audit.Options{Grace: time.Hour}, told...)
+	r.want(audit.Options{Grace: 3 * time.Hour})
+	sum := r.want(clean, told[0], told[1]+" removed", told[2]+" removed", told[3]+" removed",
+		"leftover archive_orphaned removed", "leftover archive_orphaned removed")
+	if !sum.Sound() || sum.Removed != 5 {
+		t.Errorf("%+v", sum)
+	}
+	for n, stays := range map[int]bool{1: true, 2: false, 4: true, 5: false} {
+		if r.has(r.archives[n]) != stays {
+			t.Errorf("the archive of snapshot %d is there: %t", n, !stays)
+		}
+	}
+	latest, err := r.vault.Latest(t.Context(), place("s"))
+	if err != nil || latest.ID != id(1) {
+		t.Errorf("latest is %s, %v", latest.ID, err)
+	}
+	r.want(clean, told[0])
+}
+
+// A delete that died half-way is no loss.
+func TestHalfDeleted(t *testing.T) {
+	r := newRig(t)
+	r.commit(1, "one")
+	r.save(2, "s", "two")
+	r.commit(3, "three")
+	r.drop(r.archives[2])
+	r.want(audit.Options{}, "leftover archive_missing 2", "leftover document_unrecorded 2")
+}
+
+// While a document cannot be read, an archive may be its.
+func TestUnclear(t *testing.T) {
+	r := newRig(t)
+	r.commit(1, "one")
+	r.commit(2, "two")
+	r.at = r.at.Add(2 * time.Hour)
+	key := r.document(1, "s")
+	r.drop(key)
+	if _, err := r.store.Create(t.Context(), key, []byte("{}")); err != nil {
+		t.Fatal(err)
+	}
+	r.want(clean, "unchecked version_unknown 1", "leftover archive_orphaned")
+	if !r.has(r.archives[1]) {
+		t.Error("the archive of a document that cannot be read was removed")
+	}
+}
+
+// Where it is the catalogue that is lost, nothing is an orphan.
+func TestLostCatalogue(t *testing.T) {
+	r := newRig(t)
+	r.save(1, "s", "one")
+	r.at = r.at.Add(2 * time.Hour)
+	for name, records := range map[string]audit.Records{"empty": r.catalogue, "missing": nil} {
+		_, _, err := r.run(records, clean)
+		if !fault.Is(err, fault.Config) || !strings.Contains(fault.MessageOf(err), "nothing was removed") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if !r.has(r.archives[1]) || !r.has(r.document(1, "s")) {
+		t.Error("something was removed")
+	}
+}
+
+// A caller that hears of no more ends the audit with its own error.
+func TestCallerEnds(t *testing.T) {
+	r := newRig(t)
+	r.commit(1, "one")
+	r.drop(r.archives[1])
+	boom := errors.New("on purpose")
+	_, err := audit.Run(t.Context(), r.vault, r.catalogue, r.now, audit.Options{}, func(audit.Finding) error { return boom })
+	if !errors.Is(err, boom) {
+		t.Errorf("got %v", err)
+	}
+}

@@ -1,0 +1,168 @@
+package audit
+
+import (
+	"context"
+	"time"
+
+	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/profiles"
+	"github.com/stasisd/stasis/snapshot"
+)
+
+// page is how many records are read at once.
+const page = 1000
+
+// recorded looks for the document of every record. A delete removes the record
+// first, so one whose document is missing is looked up again.
+func (a *audit) recorded(ctx context.Context) error {
+	for after := ""; ; {
+		rows, next, err := a.records.Snapshots(ctx, profiles.SnapshotFilter{Limit: page, StartAfter: after})
+		if err != nil {
+			return err
+		}
+		for _, row := range rows {
+			a.out.Recorded++
+			if err := a.record(ctx, row); err != nil {
+				return err
+			}
+		}
+		if after = next; after == "" {
+			return nil
+		}
+	}
+}
+
+func (a *audit) record(ctx context.Context, row profiles.Snapshot) error {
+	loc := locationOf(row)
+	has, err := a.vault.Has(ctx, loc, row.ID)
+	if has || err != nil && !fault.Is(err, fault.InvalidField) {
+		return err
+	}
+	if _, err := a.records.Snapshot(ctx, row.ID); fault.Is(err, fault.SnapshotNotFound) {
+		a.out.Recorded--
+		return nil
+	} else if err != nil {
+		return err
+	}
+	a.wanted[row.ArchiveID] = true
+	f := Finding{UserID: row.UserID, Finding: snapshot.Finding{Kind: DocumentMissing, Location: loc, Snapshot: row.ID, Archive: row.ArchiveID,
+		What: "the catalogue names this snapshot, and its document is missing"}}
+	if key, err := loc.DocumentKey(row.ID); err == nil {
+		f.Key = key.String()
+	}
+	return a.tell(f)
+}
+
+// locationOf is where the session room keeps a snapshot.
+func locationOf(row profiles.Snapshot) snapshot.Location {
+	return snapshot.Location{Owner: profiles.OwnerOf(row.UserID), Session: row.SessionID, Scope: "agent", ScopeID: "browser"}
+}
+
+// document compares a document with its record, and notes one that has none.
+func (a *audit) document(ctx context.Context, s snapshot.Snapshot, written time.Time) error {
+	row, err := a.records.Snapshot(ctx, s.ID)
+	if fault.Is(err, fault.SnapshotNotFound) {
+		if a.now().Sub(written) >= a.o.Grace {
+			a.alone = append(a.alone, s)
+		}
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	a.known++
+	if locationOf(row) == s.Location && row.ArchiveID == s.Archive.ID {
+		return nil
+	}
+	key, err := s.Location.DocumentKey(s.ID)
+	if err != nil {
+		return err
+	}
+	return a.tell(Finding{UserID: row.UserID, Finding: snapshot.Finding{Kind: RecordDiffers, Location: s.Location, Snapshot: s.ID,
+		Archive: s.Archive.ID, Key: key.String(), What: "the catalogue has it elsewhere, or with another archive"}})
+}
+
+// lostCatalogue keeps an empty catalogue, or one of another store, from having
+// everything removed.
+func (a *audit) lostCatalogue(context.Context) error {
+	if !a.o.Remove || a.known > 0 || a.out.Snapshots+a.out.Archives == 0 {
+		return nil
+	}
+	return fault.New(fault.Config, "audit.remove",
+		"the catalogue names none of the %d snapshots and %d archives in the store: it is lost, or that of another store; nothing was removed",
+		a.out.Snapshots, a.out.Archives)
+}
+
+// defaults looks at what every user's default names.
+func (a *audit) defaults(ctx context.Context) error {
+	all, err := a.records.Defaults(ctx)
+	if err != nil {
+		return err
+	}
+	for _, d := range all {
+		row, err := a.records.Snapshot(ctx, d.SnapshotID)
+		what := "the default names a snapshot that the catalogue does not have"
+		switch {
+		case err == nil && !a.lost[d.SnapshotID]:
+			continue
+		case err == nil:
+			what = "the default names a snapshot that cannot be restored"
+		case !fault.Is(err, fault.SnapshotNotFound):
+			return err
+		}
+		if now, err := a.records.Default(ctx, d.UserID); fault.Is(err, fault.DefaultNotFound) || err == nil && now != d {
+			continue // moved meanwhile
+		} else if err != nil {
+			return err
+		}
+		f := Finding{UserID: d.UserID, Finding: snapshot.Finding{Kind: DefaultBroken, Snapshot: d.SnapshotID, Archive: row.ArchiveID, What: what}}
+		if row.ID != "" {
+			f.Location = locationOf(row)
+		}
+		if err := a.tell(f); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// unrecorded tells, and removes, documents that no record names: what is left of a
+// save that died before its commit. Where the catalogue does not even know the
+// session, it may be an older copy than the store, and the document stays.
+func (a *audit) unrecorded(ctx context.Context) error {
+	for _, s := range a.alone {
+		has, err := a.vault.Has(ctx, s.Location, s.ID)
+		if err != nil {
+			return err
+		}
+		_, err = a.records.Snapshot(ctx, s.ID)
+		if !has || err == nil {
+			continue // deleted or committed meanwhile
+		}
+		if !fault.Is(err, fault.SnapshotNotFound) {
+			return err
+		}
+		key, err := s.Location.DocumentKey(s.ID)
+		if err != nil {
+			return err
+		}
+		f := Finding{Finding: snapshot.Finding{Kind: DocumentUnrecorded, Location: s.Location, Snapshot: s.ID, Archive: s.Archive.ID,
+			Key: key.String(), What: "no record names it"}}
+		switch _, err := a.records.Session(ctx, s.Location.Session); {
+		case fault.Is(err, fault.SessionNotFound):
+			f.What += ", nor its session: the catalogue may be an older copy"
+		case err != nil:
+			return err
+		case a.o.Remove:
+			// Its archive may be another's too: it is judged by who is left.
+			if err := a.vault.Delete(ctx, s.Location, s.ID, false); err != nil {
+				return err
+			}
+			f.Removed = true
+		}
+		if err := a.tell(f); err != nil {
+			return err
+		}
+	}
+	return nil
+}
