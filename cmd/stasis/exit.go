@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -18,7 +19,9 @@ const (
 	exitInUse         = 5 // another daemon has the data directory
 	exitStore         = 6 // snapshots or the catalogue cannot be read or written
 	exitNotReady      = 7 // health: the daemon does not take sessions
-	exitDamaged       = 8 // a verification found a snapshot that is not whole
+	exitDamaged       = 8 // a verification found a snapshot that is not whole, or a check anything that is not
+
+	exitInterrupted = 130 // a signal ended it, as shells say it of SIGINT
 )
 
 var exitCodes = map[fault.Code]int{
@@ -53,6 +56,14 @@ func report(err error) int {
 	}
 	fmt.Fprintf(os.Stderr, "stasis: %v\n", err)
 	return exitFailed
+}
+
+// interrupted gives a verb that a signal ended its own exit code.
+func interrupted(ctx context.Context, err error, message string) error {
+	if err != nil && ctx.Err() != nil {
+		return exitError{exitInterrupted, message}
+	}
+	return err
 }
 
 // exitError is a failure of a verb that is no fault of a room.

@@ -26,6 +26,7 @@ func TestExitCodes(t *testing.T) {
 		{"store full", failed(fault.StoreFull), 6},
 		{"not ready", exitError{exitNotReady, "on purpose"}, 7},
 		{"damaged", exitError{exitDamaged, "on purpose"}, 8},
+		{"interrupted", exitError{exitInterrupted, "on purpose"}, 130},
 		{"a daemon's refusal", refusal{"snapshot_in_use", "on purpose"}, 1},
 		{"a fault and what followed from it", errors.Join(failed(fault.DataDirInUse), errors.New("then this")), 5},
 	} {

@@ -26,6 +26,7 @@ type cli struct {
 	Extension extensionCmd     `cmd:"" help:"Upload, list and delete the extensions of a running daemon."`
 	Snapshot  snapshotCmd      `cmd:"" help:"List, verify and prune the snapshots of a running daemon."`
 	Identity  identityCmd      `cmd:"" help:"Show the keys that snapshots are sealed with, and rotate them."`
+	Store     storeCmd         `cmd:"" help:"Check, repair and copy snapshot stores, without a daemon."`
 	Demo      demoCmd          `cmd:"" help:"Log in on a small site, save, restore: a whole journey, timed."`
 	Version   kong.VersionFlag `help:"Print the version."`
 }

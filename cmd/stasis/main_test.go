@@ -62,7 +62,7 @@ func TestScripts(t *testing.T) {
 			}
 			return err
 		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "keep-snapshots": keepSnapshots},
 	})
 }
 

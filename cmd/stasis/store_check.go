@@ -1,0 +1,170 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/session/audit"
+)
+
+// settle is how long after its first look a check beside a daemon looks again at
+// what is not right.
+const settle = 2 * time.Second
+
+type storeCheckCmd struct {
+	storageFlags
+	ReadData      bool          `help:"Read every archive down to its files; otherwise their sizes are compared."`
+	Repair        bool          `help:"Rebuild what snapshots are found by, latest and manifests, from their history. No daemon may run."`
+	RemoveOrphans bool          `help:"Remove archives that no document names, and documents that no record names. No daemon may run."`
+	Grace         time.Duration `help:"How old something must be before it counts as nobody's." default:"24h"`
+	JSON          bool          `help:"One JSON object in each line, the last one the summary." name:"json"`
+}
+
+// Run is the verb: a line for each finding as soon as it is made, and a summary.
+func (c *storeCheckCmd) Run(ctx context.Context) (err error) {
+	if c.Grace < 0 {
+		return fault.New(fault.Config, "store.check", "--grace must be 0 or more")
+	}
+	write := c.Repair || c.RemoveOrphans
+	s, err := c.existing(ctx, write)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.close()) }()
+	o := audit.Options{ReadData: c.ReadData, Grace: c.Grace, Repair: c.Repair, Remove: c.RemoveOrphans}
+	if !write {
+		o.Settle = settle
+	}
+	var records audit.Records
+	if s.catalogue != nil {
+		records = s.catalogue
+	}
+	tell, sum := tellLine, sumUp
+	if c.JSON {
+		tell, sum = tellJSON, sumJSON
+	}
+	out, err := audit.Run(ctx, s.vault, records, time.Now, o, tell)
+	if err != nil {
+		return interrupted(ctx, err, "interrupted: not everything was looked at")
+	}
+	if err := sum(out, records != nil); err != nil {
+		return err
+	}
+	if !out.Sound() {
+		return exitError{exitDamaged, "not all is as it was saved"}
+	}
+	return nil
+}
+
+// tellLine prints a finding for people.
+func tellLine(f audit.Finding) error {
+	done := ""
+	switch {
+	case f.Repaired:
+		done = " [repaired]"
+	case f.Removed:
+		done = " [removed]"
+	case f.Repairable:
+		done = " [repairable]"
+	}
+	about := printable(f.Key)
+	if f.Kind == audit.DefaultBroken {
+		about = "default of user " + strconv.Quote(f.UserID)
+	} else if f.UserID != "" {
+		about += " (user " + strconv.Quote(f.UserID) + ")"
+	}
+	_, err := fmt.Printf("%-9s  %s: %s: %s%s\n", f.Severity, f.Kind, about, f.What, done)
+	return err
+}
+
+// printable is a name that was found in a store, quoted where a terminal would not
+// show it as it is.
+func printable(name string) string {
+	if quoted := strconv.Quote(name); quoted != `"`+name+`"` {
+		return quoted
+	}
+	return name
+}
+
+// sumUp prints the summary for people.
+func sumUp(s audit.Summary, records bool) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%d snapshots and %d documents of agents in %d locations, %d archives of %d bytes",
+		s.Snapshots, s.Others, s.Locations, s.Archives, s.Bytes)
+	if records {
+		fmt.Fprintf(&b, "; the catalogue names %d snapshots\n", s.Recorded)
+	} else {
+		b.WriteString("\nthere is no catalogue to compare with: the store alone was looked at\n")
+	}
+	var found []string
+	for _, severity := range audit.Severities() {
+		if n := s.Found[severity]; n > 0 {
+			found = append(found, fmt.Sprintf("%d %s", n, severity))
+		}
+	}
+	if s.Repaired+s.Removed > 0 {
+		fmt.Fprintf(&b, "%d repaired, %d removed\n", s.Repaired, s.Removed)
+	}
+	if len(found) == 0 {
+		b.WriteString("all is well\n")
+	} else {
+		fmt.Fprintf(&b, "found: %s\n", strings.Join(found, ", "))
+	}
+	_, err := os.Stdout.WriteString(b.String())
+	return err
+}
+
+// findingLine is a finding for scripts.
+type findingLine struct {
+	Type       string `json:"type"` // finding
+	Severity   string `json:"severity"`
+	Kind       string `json:"kind"`
+	Key        string `json:"key,omitempty"`
+	Owner      string `json:"owner,omitempty"`
+	UserID     string `json:"user_id,omitempty"`
+	SessionID  string `json:"session_id,omitempty"`
+	Scope      string `json:"scope,omitempty"`
+	ScopeID    string `json:"scope_id,omitempty"`
+	SnapshotID string `json:"snapshot_id,omitempty"`
+	ArchiveID  string `json:"archive_id,omitempty"`
+	Message    string `json:"message"`
+	Repairable bool   `json:"repairable"`
+	Repaired   bool   `json:"repaired"`
+	Removed    bool   `json:"removed"`
+}
+
+func tellJSON(f audit.Finding) error {
+	at := f.Location
+	return json.NewEncoder(os.Stdout).Encode(findingLine{Type: "finding", Severity: string(f.Severity), Kind: string(f.Kind), Key: f.Key,
+		Owner: at.Owner, UserID: f.UserID, SessionID: at.Session, Scope: at.Scope, ScopeID: at.ScopeID, SnapshotID: f.Snapshot,
+		ArchiveID: f.Archive, Message: f.What, Repairable: f.Repairable, Repaired: f.Repaired, Removed: f.Removed})
+}
+
+// summaryLine is the summary for scripts.
+type summaryLine struct {
+	Type      string                 `json:"type"` // summary
+	Sound     bool                   `json:"sound"`
+	Catalogue bool                   `json:"catalogue"` // there was one to compare with
+	Recorded  int                    `json:"recorded"`
+	Locations int                    `json:"locations"`
+	Snapshots int                    `json:"snapshots"`
+	Documents int                    `json:"documents"` // of agents
+	Archives  int                    `json:"archives"`
+	Bytes     int64                  `json:"bytes"`
+	Found     map[audit.Severity]int `json:"found"`
+	Repaired  int                    `json:"repaired"`
+	Removed   int                    `json:"removed"`
+}
+
+func sumJSON(s audit.Summary, records bool) error {
+	return json.NewEncoder(os.Stdout).Encode(summaryLine{Type: "summary", Sound: s.Sound(), Catalogue: records, Recorded: s.Recorded,
+		Locations: s.Locations, Snapshots: s.Snapshots, Documents: s.Others, Archives: s.Archives, Bytes: s.Bytes,
+		Found: s.Found, Repaired: s.Repaired, Removed: s.Removed})
+}
