@@ -20,8 +20,8 @@ import (
 
 // The child's environment.
 const (
-	childDir  = "TORTURE_DIR"
-	childSeed = "TORTURE_SEED"
+	childPlaces = "TORTURE_PLACES" // places, as JSON
+	childSeed   = "TORTURE_SEED"
 )
 
 // writers is how many save at once, and kept how many snapshots each of them
@@ -43,12 +43,16 @@ type event struct {
 func say(e event) error { return json.NewEncoder(os.Stdout).Encode(e) }
 
 // writeForever saves and deletes until the process is killed.
-func writeForever(ctx context.Context, dir string) error {
+func writeForever(ctx context.Context, raw string) error {
+	var in places
+	if err := json.Unmarshal([]byte(raw), &in); err != nil {
+		return err
+	}
 	seed, err := strconv.ParseUint(os.Getenv(childSeed), 10, 64)
 	if err != nil {
 		return err
 	}
-	s, err := openStorage(ctx, dir)
+	s, err := openStorage(ctx, in)
 	if err != nil {
 		return err
 	}

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stasisd/stasis/snapshot/s3store/s3test"
 	"github.com/stasisd/stasis/snapshot/storetest"
 )
 
@@ -18,20 +19,38 @@ import (
 // it named whole: in the catalogue, in the store, and as a default; and loses
 // nothing that it said was saved.
 func TestKilled(t *testing.T) {
-	rounds, fresh := 20, 10
+	rounds := 20
 	if storetest.Torture() {
-		rounds, fresh = 200, 25
+		rounds = 200
 	}
+	loop(t, rounds, 400*time.Millisecond, func() places { return places{Dir: t.TempDir()} })
+}
+
+func TestKilledBesideABucket(t *testing.T) {
+	rounds := 4
+	if storetest.Torture() {
+		rounds = 40
+	}
+	server := s3test.Start(t)
+	loop(t, rounds, time.Second, func() places {
+		o := server.Options(t)
+		return places{t.TempDir(), &bucket{o.Endpoint, o.Bucket, o.Prefix, o.Region, o.AccessKey, o.SecretKey}}
+	})
+}
+
+// loop kills children within a time, each where the one before was killed; a
+// fresh place now and then, for a first start may be killed too.
+func loop(t *testing.T, rounds int, within time.Duration, fresh func() places) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 0))
 	var all tally
 	var known *record
 	for round := range rounds {
-		if round%fresh == 0 { // a first start may be killed too
-			known = newRecord(t.TempDir())
+		if round%25 == 0 {
+			known = newRecord(fresh())
 		}
-		told := killed(t, known.dir, seed+uint64(round), time.Duration(random.Int64N(int64(400*time.Millisecond))))
+		told := killed(t, known.places, seed+uint64(round), time.Duration(random.Int64N(int64(within))))
 		known.take(told)
 		all.add(known.examine(t))
 		if t.Failed() {
@@ -39,17 +58,21 @@ func TestKilled(t *testing.T) {
 		}
 	}
 	t.Logf("%d kills: %+v", rounds, all)
-	if all.Saved == 0 || all.Deleted == 0 {
+	if all.Saved == 0 || all.Deleted == 0 && rounds > 10 {
 		t.Errorf("the children did nothing: %+v", all)
 	}
 }
 
 // killed runs a child on the directory, kills it after a while, and returns
 // what it said.
-func killed(t *testing.T, dir string, seed uint64, after time.Duration) []event {
+func killed(t *testing.T, in places, seed uint64, after time.Duration) []event {
 	t.Helper()
+	raw, err := json.Marshal(in)
+	if err != nil {
+		t.Fatal(err)
+	}
 	child := exec.CommandContext(t.Context(), os.Args[0])
-	child.Env = append(os.Environ(), childDir+"="+dir, childSeed+"="+strconv.FormatUint(seed, 10))
+	child.Env = append(os.Environ(), childPlaces+"="+string(raw), childSeed+"="+strconv.FormatUint(seed, 10))
 	child.Stderr = t.Output()
 	out, err := child.StdoutPipe()
 	if err != nil {

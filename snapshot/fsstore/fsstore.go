@@ -43,6 +43,8 @@ const (
 	StepSync   Step = "sync"   // fsync of it
 	StepPlace  Step = "place"  // link or rename
 	StepSyncTo Step = "syncto" // fsync of the folder
+	// StepRemove is a delete's first; StepSyncTo follows it.
+	StepRemove Step = "remove"
 )
 
 // Options adjust a Store; the zero value is what a daemon uses.
@@ -159,16 +161,24 @@ func (s *Store) Delete(ctx context.Context, key snapshot.Key) error {
 	name := key.String()
 	s.place.Lock()
 	defer s.place.Unlock()
-	if err := s.root.Remove(name); errors.Is(err, fs.ErrNotExist) {
+	err := s.before(StepRemove, name)
+	if err == nil {
+		err = s.root.Remove(name)
+	}
+	if errors.Is(err, fs.ErrNotExist) {
 		return nil
-	} else if err != nil {
+	}
+	if err != nil {
 		return failure("delete", err)
 	}
 	folder := path.Dir(name)
 	for strings.Contains(folder, "/") && s.root.Remove(folder) == nil {
 		folder = path.Dir(folder)
 	}
-	return failure("delete", s.syncFolder(folder))
+	if err = s.before(StepSyncTo, folder); err == nil {
+		err = s.syncFolder(folder)
+	}
+	return failure("delete", err)
 }
 
 // List implements [snapshot.Store].

@@ -44,7 +44,7 @@ func TestCapacity(t *testing.T) {
 	}
 }
 
-func TestDamage(t *testing.T) { storetest.RunDamage(t, open, 17) }
+func TestDamage(t *testing.T) { storetest.RunDamage(t, open, 17, 8) }
 
 func TestCheck(t *testing.T) { storetest.RunCheck(t, open) }
 

@@ -44,3 +44,8 @@ func TestStore(t *testing.T) {
 	t.Run("vault with faults", func(t *testing.T) { storetest.RunVault(t, fresh) })
 	t.Run("agents' documents", func(t *testing.T) { storetest.RunDocuments(t, fresh) })
 }
+
+func TestDamage(t *testing.T) {
+	server := s3test.Start(t)
+	storetest.RunDamage(t, func(t *testing.T) snapshot.Store { return open(t, server.Options(t)) }, 211, 1)
+}

@@ -19,13 +19,13 @@ import (
 func Torture() bool { return os.Getenv("STASIS_TORTURE") != "" }
 
 // RunDamage flips a bit of, and cuts, each object of a snapshot at every so many
-// bytes; under [Torture] it flips every bit and cuts at every length. Each way
-// of reading must then fail with a code that says so, or give exactly what was
+// bytes; under [Torture] at each byte, and so many of its bits. Each way of
+// reading must then fail with a code that says so, or give exactly what was
 // saved; and what lies beside is read as before.
-func RunDamage(t *testing.T, open Open, every int) {
+func RunDamage(t *testing.T, open Open, every, bits int) {
 	flips := 1
 	if Torture() {
-		every, flips = 1, 8
+		every, flips = 1, bits
 	}
 	d := newDamage(t, open(t))
 	key := must[snapshot.Key](t)
