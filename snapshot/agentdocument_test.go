@@ -1,6 +1,9 @@
 package snapshot_test
 
 import (
+	"bytes"
+	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -96,4 +99,28 @@ func TestDocumentsLeaveRoom(t *testing.T) {
 	if err := d.Save(t.Context(), at, snapshot.LatestID, body(100), false); err != nil {
 		t.Error(err)
 	}
+}
+
+// Nothing that is sent makes the parser panic or fail without a code, and what
+// is kept is given back.
+func FuzzAgentDocument(f *testing.F) {
+	f.Add([]byte(`{"scope":"agent","schemaVersion":"1.0","createdAt":"2026-11-22T04:34:40.908Z","data":{"a":[{"A":null}]},"appData":{}}`))
+	f.Add([]byte(`{"scope":"agent","schemaVersion":"2"}`))
+	f.Add([]byte(`{"data":{"":1,"":2}} {}`))
+	f.Add([]byte(strings.Repeat(`{"a":[`, 20_000)))
+	codes := []fault.Code{fault.InvalidRequest, fault.InvalidField, fault.UnknownField, fault.Unsupported, fault.TooLarge}
+	at := snapshot.Location{Owner: strings.Repeat("0", 32), Session: "s", Scope: "agent", ScopeID: "agent"}
+	f.Fuzz(func(t *testing.T, body []byte) {
+		d := snapshot.NewDocuments(memstore.New(0, time.Now), snapshot.Options{Now: time.Now})
+		if err := d.Save(t.Context(), at, snapshot.LatestID, body, false); err != nil {
+			if !slices.Contains(codes, fault.CodeOf(err)) {
+				t.Errorf("an error without its code: %v", err)
+			}
+			return
+		}
+		got, err := d.Load(t.Context(), at, snapshot.LatestID)
+		if err != nil || !bytes.Equal(got, body) || !json.Valid(body) {
+			t.Errorf("kept and given back as %q, %v", got, err)
+		}
+	})
 }
