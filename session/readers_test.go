@@ -12,65 +12,65 @@ import (
 // Whoever reads a snapshot's archive keeps it from being deleted, and the refusal
 // says for what; afterwards it goes.
 func TestNoneIsRemovedWhileItIsRead(t *testing.T) {
+	r := newRig(t, nil)
 	for name, test := range map[string]struct {
 		what string
-		read func(r *rig, snap string) error
+		read func(snap string) error
 	}{
-		"a restore": {"restored", func(r *rig, snap string) error {
+		"a restore": {"restored", func(snap string) error {
 			r.end(alice, r.create(alice, func(c *Create) { c.FromEnvironment = snap }).ID, none)
 			return nil
 		}},
-		"a standby": {"restored", func(r *rig, snap string) error {
-			row, err := r.catalogue.Snapshot(r.t.Context(), snap)
+		"a standby": {"restored", func(snap string) error {
+			row, err := r.catalogue.Snapshot(t.Context(), snap)
 			if err != nil {
 				return err
 			}
-			standby, err := r.standUp(r.t.Context(), row, "chrome")
+			standby, err := r.standUp(t.Context(), row, "chrome")
 			if err != nil {
 				return err
 			}
-			return standby.Kill(r.t.Context())
+			return standby.Kill(t.Context())
 		}},
-		"a login check": {"restored", func(r *rig, snap string) error {
-			row, err := r.catalogue.Snapshot(r.t.Context(), snap)
+		"a login check": {"restored", func(snap string) error {
+			row, err := r.catalogue.Snapshot(t.Context(), snap)
 			if err != nil {
 				return err
 			}
 			seconds := int64(5)
-			_, err = r.checkSnapshot(r.t.Context(), row, LoginCheck{URL: "https://a.example/", TimeoutSeconds: &seconds})
+			_, err = r.checkSnapshot(t.Context(), row, LoginCheck{URL: "https://a.example/", TimeoutSeconds: &seconds})
 			return err
 		}},
-		"its state": {"exported", func(r *rig, snap string) error {
-			_, err := r.State(r.t.Context(), keeper, snap, Export{Format: FormatStasis})
+		"its state": {"exported", func(snap string) error {
+			_, err := r.State(t.Context(), keeper, snap, Export{Format: FormatStasis})
 			return err
 		}},
-		"its archive": {"exported", func(r *rig, snap string) error {
-			archive, err := r.Archive(r.t.Context(), keeper, snap)
+		"its archive": {"exported", func(snap string) error {
+			archive, err := r.Archive(t.Context(), keeper, snap)
 			if err != nil {
 				return err
 			}
 			// It streams: the call is over, and the reading is not.
-			wantCode(r.t, r.DeleteSnapshot(r.t.Context(), alice, snap), fault.SnapshotInUse)
+			wantCode(t, r.DeleteSnapshot(t.Context(), alice, snap), fault.SnapshotInUse)
 			if _, err := io.Copy(io.Discard, archive); err != nil {
 				return err
 			}
 			return archive.Close()
 		}},
-		"a comparison": {"compared", func(r *rig, snap string) error {
-			_, err := r.Diff(r.t.Context(), alice, snap, snap, false)
+		"a comparison": {"compared", func(snap string) error {
+			_, err := r.Diff(t.Context(), alice, snap, snap, false)
 			return err
 		}},
-		"a verification": {"verified", func(r *rig, snap string) error {
-			_, err := r.VerifySnapshot(r.t.Context(), alice, snap)
+		"a verification": {"verified", func(snap string) error {
+			_, err := r.VerifySnapshot(t.Context(), alice, snap)
 			return err
 		}},
-		"a rescue that looks for its passkeys": {"read", func(r *rig, snap string) error {
-			_, err := r.passkeysOf(r.t.Context(), snap)
+		"a rescue that looks for its passkeys": {"read", func(snap string) error {
+			_, err := r.passkeysOf(t.Context(), snap)
 			return err
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := newRig(t, nil)
 			_, snap := r.saved(alice, filesystem)
 			opened := false
 			r.watched.onArchive(func() {
@@ -81,7 +81,7 @@ func TestNoneIsRemovedWhileItIsRead(t *testing.T) {
 					t.Errorf("%q does not say %q", fault.MessageOf(err), want)
 				}
 			})
-			if err := test.read(r, snap); err != nil || !opened {
+			if err := test.read(snap); err != nil || !opened {
 				t.Fatalf("opened %t, %v", opened, err)
 			}
 			r.holds(snap)
@@ -115,23 +115,28 @@ func TestRemovedBeforeItIsRead(t *testing.T) {
 		"diff":    func(snap string) error { _, err := r.Diff(ctx, alice, snap, snap, false); return err },
 	} {
 		_, snap := r.saved(alice, filesystem)
-		r.catalogue.onSnapshot(remove(snap))
+		r.catalogue.once("Snapshot", remove(snap))
 		if err := read(snap); !fault.Is(err, fault.SnapshotNotFound) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 
-	// A default that moves on, and loses the version before, while it is restored.
+	// A default that moves on, and loses the version before, while it is looked up
+	// or restored; no fresh session is made of it either.
 	_, before := r.saved(alice, asDefault)
-	_, after := r.saved(alice, filesystem)
-	r.catalogue.onSnapshot(func() {
-		if _, err := r.SetDefault(ctx, alice, "alice", after, nil); err != nil {
-			t.Error(err)
+	for _, look := range []string{"Default", "Snapshot"} {
+		_, after := r.saved(alice, filesystem)
+		r.catalogue.once(look, func() {
+			if _, err := r.SetDefault(ctx, alice, "alice", after, nil); err != nil {
+				t.Error(err)
+			}
+			remove(before)()
+		})
+		got := r.create(alice, func(c *Create) { fromAlice(c); c.FreshIfNone = true })
+		if got.Restored == nil || got.Restored.SnapshotID != after {
+			t.Errorf("%s: restored %+v, want %s", look, got.Restored, after)
 		}
-		remove(before)()
-	})
-	if got := r.create(alice, fromAlice).Restored.SnapshotID; got != after {
-		t.Errorf("restored %s, want %s", got, after)
+		before = after
 	}
 }
 

@@ -159,9 +159,8 @@ func (c *clock) add(d time.Duration) time.Time {
 type brokenCatalogue struct {
 	profiles.Catalogue
 	mu     sync.Mutex
-	broken map[string]error // by method
-	found  func()           // called once, when a snapshot was looked up
-	retire func()           // called once, before a snapshot is retired
+	broken map[string]error  // by method
+	hooks  map[string]func() // by method, each called once
 }
 
 func (b *brokenCatalogue) fails(err error, methods ...string) {
@@ -188,40 +187,36 @@ func (b *brokenCatalogue) Commit(ctx context.Context, c profiles.Commit) (profil
 	return b.Catalogue.Commit(ctx, c)
 }
 
-// onSnapshot has do called once, after the next look-up of a snapshot.
-func (b *brokenCatalogue) onSnapshot(do func()) {
+// once has do called once: after the next Default or Snapshot, before the next
+// RetireSnapshot.
+func (b *brokenCatalogue) once(method string, do func()) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.found = do
+	b.hooks = map[string]func(){method: do}
+}
+
+func (b *brokenCatalogue) hook(method string) {
+	b.mu.Lock()
+	do := b.hooks[method]
+	delete(b.hooks, method)
+	b.mu.Unlock()
+	if do != nil {
+		do()
+	}
+}
+
+func (b *brokenCatalogue) Default(ctx context.Context, userID string) (profiles.Default, error) {
+	defer b.hook("Default")
+	return b.Catalogue.Default(ctx, userID)
 }
 
 func (b *brokenCatalogue) Snapshot(ctx context.Context, id string) (profiles.Snapshot, error) {
-	s, err := b.Catalogue.Snapshot(ctx, id)
-	b.mu.Lock()
-	do := b.found
-	b.found = nil
-	b.mu.Unlock()
-	if do != nil {
-		do()
-	}
-	return s, err
-}
-
-// onRetire has do called once, before the next snapshot is retired.
-func (b *brokenCatalogue) onRetire(do func()) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.retire = do
+	defer b.hook("Snapshot")
+	return b.Catalogue.Snapshot(ctx, id)
 }
 
 func (b *brokenCatalogue) RetireSnapshot(ctx context.Context, id string) (bool, error) {
-	b.mu.Lock()
-	do := b.retire
-	b.retire = nil
-	b.mu.Unlock()
-	if do != nil {
-		do()
-	}
+	b.hook("RetireSnapshot")
 	return b.Catalogue.RetireSnapshot(ctx, id)
 }
 

@@ -106,7 +106,7 @@ func TestVerifySnapshot(t *testing.T) {
 		r.verifying <- struct{}{}
 	}
 	gone, cancel := context.WithCancel(ctx)
-	r.catalogue.onSnapshot(cancel)
+	r.catalogue.once("Snapshot", cancel)
 	_, err = r.VerifySnapshot(gone, alice, snap)
 	wantCode(t, err, fault.Timeout)
 	for range maxVerifying {
