@@ -94,10 +94,7 @@ func (c *call) query(dst any) error {
 			b.unknown = append(b.unknown, name)
 			continue
 		}
-		if len(values[name]) > 1 {
-			return fault.New(fault.InvalidRequest, "api.query", "%s: given twice", name)
-		}
-		value, err := queryValue(name, values[name][0], field.Type)
+		value, err := queryValues(name, values[name], field.Type)
 		if err != nil {
 			return err
 		}
@@ -106,6 +103,25 @@ func (c *call) query(dst any) error {
 		}
 	}
 	return unknownFields("parameter", b.unknown)
+}
+
+// queryValues takes a parameter's values: several are a list, where the field is one.
+func queryValues(name string, texts []string, t reflect.Type) (any, error) {
+	if t.Kind() != reflect.Slice {
+		if len(texts) > 1 {
+			return nil, fault.New(fault.InvalidRequest, "api.query", "%s: given twice", name)
+		}
+		return queryValue(name, texts[0], t)
+	}
+	list := make([]any, 0, len(texts))
+	for _, text := range texts {
+		value, err := queryValue(name, text, t.Elem())
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, value)
+	}
+	return list, nil
 }
 
 func queryValue(name, text string, t reflect.Type) (any, error) {

@@ -2,10 +2,7 @@ package api
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
-	"mime"
 	"net/http"
 	"strings"
 	"unicode/utf16"
@@ -143,36 +140,4 @@ func headerJSON(v any) string {
 		}
 	}
 	return ascii.String()
-}
-
-// archive streams a snapshot's archive unsealed. It is verified as it streams:
-// where it turns out damaged the connection is cut, so that no client takes
-// what it has for whole.
-func (s *Server) archive(c *call) error {
-	id, err := c.id("snapshot_id", fault.SnapshotNotFound)
-	if err != nil {
-		return err
-	}
-	r, err := s.service.Archive(c.Request().Context(), c.caller, id)
-	if err != nil {
-		return err
-	}
-	defer r.Close() //nolint:errcheck // it was only read
-	first := make([]byte, 64<<10)
-	n, err := io.ReadFull(r, first) // what is wrong at once is an answer still
-	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
-		return err
-	}
-	header := c.Response().Header()
-	header.Set("Content-Type", "application/zstd")
-	header.Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": id + ".tar.zst"}))
-	c.Response().WriteHeader(http.StatusOK)
-	if _, err = c.Response().Write(first[:n]); err == nil {
-		_, err = io.Copy(c.Response(), r)
-	}
-	if err != nil {
-		s.log.Error("an archive was not sent whole", "snapshot", id, "error", err)
-		panic(http.ErrAbortHandler)
-	}
-	return nil
 }

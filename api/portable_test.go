@@ -63,6 +63,15 @@ func (f *fake) Archive(_ context.Context, _ session.Caller, id string) (io.ReadC
 	return io.NopCloser(strings.NewReader("tar.zst")), f.failure()
 }
 
+func (f *fake) SealedArchive(_ context.Context, _ session.Caller, id string, to []string) (session.SealedArchive, error) {
+	body := "sealed to " + strings.Join(to, ",")
+	whole := session.SealedArchive{ReadCloser: io.NopCloser(strings.NewReader(body)), Size: int64(len(body)), PayloadSHA256: strings.Repeat("5a", 32)}
+	if id == "broken-at-once" {
+		whole.ReadCloser = io.NopCloser(&brokenReader{0})
+	}
+	return whole, f.failure()
+}
+
 func (f *fake) Import(_ context.Context, _ session.Caller, r session.Import, body io.Reader) (session.ImportAnswer, error) {
 	data, err := io.ReadAll(body)
 	if err != nil {
@@ -108,10 +117,40 @@ func TestStateOnTheWire(t *testing.T) {
 		"/v1/snapshots/snap-1/state?format=har":                      "format: must be one of stasis, playwright, puppeteer, netscape",
 		"/v1/snapshots/snap-1/state?format=netscape&indexed_db=true": "indexed_db: only format=playwright",
 		"/v1/snapshots/snap-1/archive?format=zip":                    "unknown parameter",
+		"/v1/snapshots/snap-1/archive?sealed=false&recipient=age1x":  "sealed: must not be false",
 	} {
 		if answer, body := r.do(t, "GET", path, ""); answer.StatusCode != 422 || !strings.Contains(body, says) {
 			t.Errorf("%s: %d %s", path, answer.StatusCode, body)
 		}
+	}
+}
+
+// An archive is given sealed to whom one asks for, or as it is stored.
+func TestSealedArchive(t *testing.T) {
+	r := newRig(t, nil)
+	for query, want := range map[string]string{
+		"?sealed=true":                        "sealed to ",
+		"?recipient=age1a":                    "sealed to age1a",
+		"?recipient=age1b&recipient=age1a":    "sealed to age1b,age1a",
+		"?recipient=age1b&sealed=true":        "sealed to age1b",
+		"?sealed=false":                       "tar.zst",
+		"?sealed=true&recipient=age1a&limit=": "",
+	} {
+		answer, body := r.do(t, "GET", "/v1/snapshots/snap-1/archive"+query, "")
+		if want == "" {
+			if answer.StatusCode != 422 {
+				t.Errorf("%s: %d %s", query, answer.StatusCode, body)
+			}
+			continue
+		}
+		sealed := strings.HasPrefix(want, "sealed")
+		if answer.StatusCode != 200 || body != want || (answer.Header.Get(payloadHeader) != "") != sealed || sealed && answer.Header.Get("Content-Length") != fmt.Sprint(len(want)) ||
+			strings.Contains(answer.Header.Get("Content-Disposition"), "snap-1.tar.zst.age") != sealed {
+			t.Errorf("%s: %d %s %v", query, answer.StatusCode, body, answer.Header)
+		}
+	}
+	if answer, body := r.do(t, "GET", "/v1/snapshots/broken-at-once/archive?sealed=true", ""); answer.StatusCode != 500 || answer.Header.Get(payloadHeader) != "" {
+		t.Errorf("damaged at once: %d %s %v", answer.StatusCode, body, answer.Header)
 	}
 }
 

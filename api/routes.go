@@ -63,7 +63,7 @@ func (s *Server) routes() {
 	s.route(http.MethodPost, "/v1/snapshots", key, s.importSnapshot)
 	s.route(http.MethodGet, "/v1/snapshots/:snapshot_id/state", key, s.snapshotState)
 	s.route(http.MethodGet, "/v1/snapshots/:snapshot_id/diff/:other_id", key, s.diffSnapshots)
-	s.route(http.MethodGet, "/v1/snapshots/:snapshot_id/archive", key, noQuery(s.archive))
+	s.route(http.MethodGet, "/v1/snapshots/:snapshot_id/archive", key, s.archive)
 	s.route(http.MethodPost, "/v1/snapshots/:snapshot_id/verify", key, noQuery(s.verifySnapshot))
 	s.route(http.MethodGet, "/v1/snapshots/:snapshot_id", key, noQuery(s.getSnapshot))
 	s.route(http.MethodDelete, "/v1/snapshots/:snapshot_id", key, noQuery(s.deleteSnapshot))

@@ -95,6 +95,7 @@ type porter interface {
 	DefaultState(ctx context.Context, c session.Caller, userID string, r session.Export) (session.Exported, error)
 	// Archive streams; damage is the reader's error, at its end at the latest.
 	Archive(ctx context.Context, c session.Caller, id string) (io.ReadCloser, error)
+	SealedArchive(ctx context.Context, c session.Caller, id string, to []string) (session.SealedArchive, error)
 	// Import stores nothing after an error, the body's own included.
 	Import(ctx context.Context, c session.Caller, r session.Import, body io.Reader) (session.ImportAnswer, error)
 }

@@ -71,6 +71,19 @@ func TestKeys(t *testing.T) {
 			t.Errorf("%s: restored %+v, want %s", user, s.Restored, want)
 		}
 	}
+	// Out in one file for the escrow alone, and in again, opened on the way.
+	sealed := filepath.Join(t.TempDir(), "sealed")
+	tool(t, daemon.Binary(t), "snapshot", "export", a.Snapshot.ID, "--url", d.URL, "--key", daemon.Key, "--recipient", public, "--out", sealed)
+	if listed := tool(t, "bash", "-o", "pipefail", "-c", "age -d -i '"+escrow+"' '"+sealed+"' | zstd -d | tar t"); listed != "state.json\n" {
+		t.Errorf("the exported file holds %q", listed)
+	}
+	for user, flag := range map[string]string{"mia": "--identity=" + escrow, "leo": "--label=opened by the daemon"} {
+		made := strings.TrimSpace(tool(t, daemon.Binary(t), "snapshot", "import", sealed, "--url", d.URL, "--key", daemon.Key, "--user", user, flag))
+		s := create(t, d, body{"restore_from_environment_id": made})
+		if s.UserID != user || component(s.Restored.Components, "cookies", "").Restored+component(s.Restored.Components, "cookies", "127.0.0.1").Restored != 1 {
+			t.Errorf("%s: %+v", user, s.Restored)
+		}
+	}
 	children := 0
 	for _, p := range d.Processes() {
 		environ, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", p.PID))

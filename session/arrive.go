@@ -30,7 +30,7 @@ func (s *Service) spool(ctx context.Context, dir *browser.Dir, body io.Reader, u
 	if _, err := io.Copy(&diskWriter{file: file, room: func(need int64) error { return s.Vault.CheckRoom(ctx, need) }}, body); err != nil {
 		return unreadable(err)
 	}
-	archive, err := snapshot.OpenForeign(file)
+	archive, err := s.Vault.OpenForeign(file)
 	if err != nil {
 		return err
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
+	"github.com/stasisd/stasis/snapshot"
 	"github.com/stasisd/stasis/state"
 )
 
@@ -80,6 +81,41 @@ type heldArchive struct {
 func (a *heldArchive) Close() error {
 	defer a.release()
 	return a.ReadCloser.Close()
+}
+
+// SealedArchive is an archive as an age file, as it streams: whole only when it was
+// read to its end.
+type SealedArchive struct {
+	io.ReadCloser
+	Size          int64  // bytes
+	PayloadSHA256 string // of what follows age's header, hex
+}
+
+// SealedArchive gives a snapshot's archive sealed to recipients ("age1…"), or to
+// none: as it is stored, sealed to the daemon's own. The caller closes it.
+func (s *Service) SealedArchive(ctx context.Context, c Caller, id string, to []string) (SealedArchive, error) {
+	if _, err := snapshot.ParseRecipients(to); err != nil {
+		return SealedArchive{}, fault.Wrap(err, fault.InvalidField, "session.archive", fault.MessageOf(err))
+	}
+	row, err := s.secretSnapshot(ctx, c, id)
+	if err != nil {
+		return SealedArchive{}, err
+	}
+	release, err := s.hold(ctx, row, "exported")
+	if err != nil {
+		return SealedArchive{}, err
+	}
+	saved, err := s.Vault.Open(ctx, locationOf(row.UserID, row.SessionID), row.ID)
+	if err != nil {
+		release()
+		return SealedArchive{}, err
+	}
+	sealed, err := s.Vault.OpenSealed(ctx, saved, to)
+	if err != nil {
+		release()
+		return SealedArchive{}, err
+	}
+	return SealedArchive{ReadCloser: &heldArchive{sealed, release}, Size: sealed.Size, PayloadSHA256: sealed.PayloadSHA256}, nil
 }
 
 // secretSnapshot is a snapshot that the caller may read the secrets of.

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"filippo.io/age"
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/stasisd/stasis/browser"
@@ -272,5 +273,42 @@ func TestExport(t *testing.T) {
 	second, err := r.State(t.Context(), stranger, b.Snapshot.ID, Export{Format: FormatStasis})
 	if err != nil || !bytes.Equal(first.Body, second.Body) {
 		t.Errorf("another document: %v\n%s\n%s", err, first.Body, second.Body)
+	}
+}
+
+// A sealed archive needs the same right. It comes in again where it opens; where it
+// does not, the error names whom it is sealed to, and nothing is stored.
+func TestSealedExport(t *testing.T) {
+	r := newRig(t, nil)
+	id := r.imports(alice, Import{Format: FormatPlaywright}, storageStateFile).Snapshot.ID
+	_, err := r.SealedArchive(t.Context(), alice, id, nil)
+	wantCode(t, err, fault.Forbidden)
+	_, err = r.SealedArchive(t.Context(), keeper, id, []string{"age1x"})
+	wantCode(t, err, fault.InvalidField)
+	friend, err := age.GenerateX25519Identity()
+	if err != nil {
+		t.Fatal(err)
+	}
+	to := friend.Recipient().String()
+	for _, recipients := range [][]string{nil, {to}} {
+		archive, err := r.SealedArchive(t.Context(), keeper, id, recipients)
+		if err != nil {
+			t.Fatal(err)
+		}
+		whole, err := io.ReadAll(archive)
+		if err != nil || int64(len(whole)) != archive.Size || archive.Close() != nil {
+			t.Fatalf("%d bytes of %d, %v", len(whole), archive.Size, err)
+		}
+		a, err := r.Import(t.Context(), bob, Import{Format: FormatStasis}, bytes.NewReader(whole))
+		if recipients == nil {
+			if err != nil || a.Snapshot.ID == "" {
+				t.Errorf("our own: %+v, %v", a, err)
+			}
+			continue
+		}
+		wantCode(t, err, fault.InvalidImport)
+		if !strings.Contains(fault.MessageOf(err), to) {
+			t.Errorf("the error names no recipient: %v", err)
+		}
 	}
 }

@@ -49,6 +49,7 @@ type rig struct {
 	watched   *watchedStore // below the store
 	catalogue *brokenCatalogue
 	clock     *clock
+	identity  *age.X25519Identity // that it begins with
 	keys      snapshot.Keys
 	short     atomic.Bool // of memory, where the test has the Service ask
 	// extensions is the folder of their store.
@@ -78,7 +79,7 @@ func newRig(t *testing.T, change func(*Config)) *rig {
 	watched := &watchedStore{Store: memstore.New(0, time.Now)}
 	r := &rig{t: t, browsers: newFakeBrowsers(t, root+"/run"), store: faultstore.New(watched), watched: watched,
 		catalogue: &brokenCatalogue{Catalogue: db}, clock: &clock{at: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)},
-		keys: snapshot.NewKeys(identity, [32]byte{1}), extensions: root + "/extensions"}
+		identity: identity, keys: snapshot.NewKeys(identity, [32]byte{1}), extensions: root + "/extensions"}
 	r.Service = r.daemon(change)
 	return r
 }

@@ -8,6 +8,7 @@ import (
 	"filippo.io/age"
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
 	"github.com/stasisd/stasis/snapshot"
 	"github.com/stasisd/stasis/state"
@@ -67,5 +68,63 @@ func TestNothingUnsaved(t *testing.T) {
 	rec, err := r.catalogue.Session(t.Context(), r.create(alice, nil).ID)
 	if err != nil || rec.Sealed != nil || rec.Status == profiles.StatusError {
 		t.Errorf("%+v, %v", rec, err)
+	}
+}
+
+// What a session keeps sealed follows a rotation, and can be followed twice.
+func TestRewrapSessions(t *testing.T) {
+	r := newRig(t, nil)
+	r.create(alice, nil) // keeps nothing
+	id := r.create(alice, func(c *Create) { c.Overrides = behindProxy }).ID
+	sealed := func() []byte {
+		rec, err := r.catalogue.Session(t.Context(), id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return rec.Sealed
+	}
+	old := sealed()
+	after, err := age.GenerateX25519Identity()
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Here it is the first identity that is to have a second recipient.
+	retired := r.keys.Opens()
+	_, left, err := RewrapSessions(t.Context(), r.catalogue, snapshot.NewVault(r.store, snapshot.NewKeys(after, [32]byte{1}), snapshot.Options{Now: r.clock.now}), retired)
+	if err != nil || len(left) != 1 || !strings.Contains(left[0].Key, id) || !bytes.Equal(old, sealed()) {
+		t.Errorf("by a stranger: %+v, %v", left, err)
+	}
+	more := snapshot.NewVault(r.store, snapshot.NewKeys(r.identity, [32]byte{1}, after.Recipient()), snapshot.Options{Now: r.clock.now})
+	for _, want := range []int{1, 0} {
+		if n, left, err := RewrapSessions(t.Context(), r.catalogue, more, nil); err != nil || n != want || len(left) > 0 {
+			t.Errorf("%d written, want %d; left %+v, %v", n, want, left, err)
+		}
+	}
+	r.kill()
+	r.keys = snapshot.NewKeys(after, [32]byte{1})
+	r.Service = r.daemon(nil)
+	if err := r.Recover(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	again := r.create(alice, func(c *Create) { c.FromSession = id })
+	if diff := cmp.Diff(behindProxy, r.browsers.last().restored.Overrides); diff != "" {
+		t.Errorf("restored with (-want +got):\n%s", diff)
+	}
+	r.end(alice, again.ID, none)
+}
+
+// A daemon without an identity saves, and refuses a restore before it spends a
+// Chrome on it, naming whose identity is needed.
+func TestWithoutIdentity(t *testing.T) {
+	r := newRig(t, nil)
+	r.keys = snapshot.NewKeys(nil, [32]byte{1}, r.identity.Recipient())
+	r.Service = r.daemon(nil)
+	id := r.create(alice, func(c *Create) { c.Overrides = behindProxy }).ID
+	r.end(alice, id, filesystem)
+	began := len(r.browsers.all())
+	_, err := r.Create(t.Context(), alice, asking(func(c *Create) { c.FromSession = id }))
+	wantCode(t, err, fault.IdentityMissing)
+	if !strings.Contains(fault.MessageOf(err), r.identity.Recipient().String()) || len(r.browsers.all()) != began {
+		t.Errorf("%v; %d Chromes, were %d", err, len(r.browsers.all()), began)
 	}
 }

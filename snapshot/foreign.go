@@ -16,17 +16,19 @@ import (
 )
 
 // Foreign is an archive that somebody else made, in a file: a zip, or a tar as
-// it is or compressed with gzip or zstd. It is as hostile as one of ours, and
-// read under the same rules; what is wrong with it is an invalid_import.
+// it is or compressed with gzip or zstd; or one that was exported sealed, an age
+// file of a tar.zst. It is as hostile as one of ours, and read under the same
+// rules; what is wrong with it is an invalid_import.
 type Foreign struct {
 	file *os.File
 	size int64
 	walk func(ctx context.Context, limits Limits, take func(*tar.Header, io.Reader) error) error
 }
 
-// OpenForeign tells by its first bytes what an archive is. The file stays the
-// caller's, who closes it when the archive is done with.
-func OpenForeign(file *os.File) (*Foreign, error) {
+// OpenForeign tells by its first bytes what an archive is. One that is sealed must
+// open with an identity of the vault's; whose is needed instead, the error names. The
+// file stays the caller's, who closes it when the archive is done with.
+func (v *Vault) OpenForeign(file *os.File) (*Foreign, error) {
 	info, err := file.Stat()
 	if err != nil {
 		return nil, fault.Wrap(err, fault.Internal, "snapshot.foreign", "")
@@ -43,12 +45,17 @@ func OpenForeign(file *os.File) (*Foreign, error) {
 		f.walk = f.walkZip
 	case bytes.HasPrefix(head, []byte{0x1f, 0x8b}):
 		f.walk = f.walkTar(func(r io.Reader) (io.ReadCloser, error) { return gzip.NewReader(r) })
-	case bytes.HasPrefix(head, []byte{0x28, 0xb5, 0x2f, 0xfd}):
+	case bytes.HasPrefix(head, zstdMagic):
 		f.walk = f.walkTar(format(0).OpenReader)
 	case n == 262 && string(head[257:262]) == "ustar":
 		f.walk = f.walkTar(func(r io.Reader) (io.ReadCloser, error) { return io.NopCloser(r), nil })
+	case bytes.HasPrefix(head, []byte(ageIntro)):
+		if err := v.keys.opensSealed(io.NewSectionReader(file, 0, f.size)); err != nil {
+			return nil, err
+		}
+		f.walk = f.walkTar(v.keys.unsealed)
 	default:
-		return nil, foreign(nil, "it is no archive: a zip, a tar, a tar.gz or a tar.zst is needed")
+		return nil, foreign(nil, "it is no archive: a zip, a tar, a tar.gz or a tar.zst is needed, or a sealed tar.zst")
 	}
 	return f, nil
 }
@@ -107,7 +114,9 @@ func (f *Foreign) walkTar(open func(io.Reader) (io.ReadCloser, error)) func(cont
 		for entries := 0; ; entries++ {
 			h, err := t.Next()
 			if err == io.EOF {
-				return nil
+				// That a sealed one is whole is known at its very end alone.
+				_, err = io.Copy(io.Discard, bounded)
+				return err
 			}
 			if err != nil {
 				return err

@@ -67,6 +67,13 @@ func zstdOf(t testing.TB, plain []byte) []byte {
 
 func openForeign(t testing.TB, content []byte) (*snapshot.Foreign, error) {
 	t.Helper()
+	v, _ := newVault(t)
+	return v.OpenForeign(fileOf(t, content))
+}
+
+// fileOf is an upload on disk.
+func fileOf(t testing.TB, content []byte) *os.File {
+	t.Helper()
 	name := filepath.Join(t.TempDir(), "upload")
 	if err := os.WriteFile(name, content, 0o600); err != nil {
 		t.Fatal(err)
@@ -76,7 +83,7 @@ func openForeign(t testing.TB, content []byte) (*snapshot.Foreign, error) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { f.Close() })
-	return snapshot.OpenForeign(f)
+	return f
 }
 
 func asItIs(name string) string { return name }

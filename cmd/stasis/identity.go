@@ -65,8 +65,8 @@ func (c *identityShowCmd) Run(ctx context.Context) error {
 
 type identityRotateCmd struct {
 	storageFlags
-	To   string   `help:"File with the new identity; otherwise one is made. Required where the identity does not come from DIR/identity." placeholder:"FILE"`
-	Drop []string `help:"Another recipient that nothing is to stay sealed to; may be repeated." placeholder:"age1…"`
+	To   string   `help:"File with the new identity; otherwise one is made. Required where the identity does not come from DIR/identity." placeholder:"FILE" env:"-"`
+	Drop []string `help:"Another recipient that nothing is to stay sealed to; may be repeated." placeholder:"age1…" env:"-"`
 }
 
 // Run is the verb. It may be killed at any point: everything opens still, and

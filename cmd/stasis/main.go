@@ -24,7 +24,7 @@ type cli struct {
 	Serve     serveCmd         `cmd:"" help:"Run the daemon."`
 	Health    healthCmd        `cmd:"" help:"Ask a running daemon whether it takes sessions."`
 	Extension extensionCmd     `cmd:"" help:"Upload, list and delete the extensions of a running daemon."`
-	Snapshot  snapshotCmd      `cmd:"" help:"List, verify and prune the snapshots of a running daemon."`
+	Snapshot  snapshotCmd      `cmd:"" help:"List, verify, prune, export and import the snapshots of a running daemon."`
 	Identity  identityCmd      `cmd:"" help:"Show the keys that snapshots are sealed with, and rotate them."`
 	Store     storeCmd         `cmd:"" help:"Check, repair and copy snapshot stores, without a daemon."`
 	Demo      demoCmd          `cmd:"" help:"Log in on a small site, save, restore: a whole journey, timed."`

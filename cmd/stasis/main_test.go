@@ -60,7 +60,7 @@ func TestScripts(t *testing.T) {
 			for _, dir := range []string{short, env.WorkDir, filepath.Dir(env.WorkDir)} {
 				err = errors.Join(err, os.Chmod(dir, 0o711))
 			}
-			return err
+			return errors.Join(err, sealedIn(env.WorkDir))
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "keep-snapshots": keepSnapshots},
 	})
@@ -116,6 +116,10 @@ func snapshotsOf(w http.ResponseWriter, r *http.Request) {
 			w.WriteHeader(http.StatusNotFound)
 			_, _ = fmt.Fprint(w, `{"code":"snapshot_not_found","message":"no such snapshot"}`)
 		}
+		return
+	}
+	if r.Method == http.MethodPost || strings.HasSuffix(r.URL.Path, "/archive") {
+		portableOf(w, r)
 		return
 	}
 	const one = `{"snapshots":[{"id":%q,"session_id":"s-1","user_id":"alice","mode":"memory","label":%q,"created_at":"2026-11-22T04:00:00Z","size_bytes":45000}],"next_token":%s}`

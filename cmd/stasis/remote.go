@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
+	"os"
 	"strings"
 	"time"
 )
@@ -41,28 +42,44 @@ func (r remoteDaemon) callJSON(ctx context.Context, method, path string, in, out
 func (r remoteDaemon) send(ctx context.Context, method, path, media string, body io.Reader, out any) error {
 	ctx, cancel := context.WithTimeout(ctx, remoteDeadline)
 	defer cancel()
+	res, err := r.do(ctx, method, path, media, body)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = res.Body.Close() }() // it was only read from
+	if out == nil {
+		return nil
+	}
+	return json.NewDecoder(res.Body).Decode(out)
+}
+
+// do makes a request; what the daemon refuses is an error. The caller closes the
+// answer's body.
+func (r remoteDaemon) do(ctx context.Context, method, path, media string, body io.Reader) (*http.Response, error) {
 	req, err := http.NewRequestWithContext(ctx, method, strings.TrimSuffix(r.URL, "/")+path, body)
 	if err != nil {
-		return exitError{exitUsage, err.Error()}
+		return nil, exitError{exitUsage, err.Error()}
 	}
 	req.Header.Set("Authorization", "Bearer "+r.Key)
 	if body != nil {
 		req.Header.Set("Content-Type", media)
 	}
+	if file, ok := body.(*os.File); ok { // what has no room is refused before it is sent
+		if info, err := file.Stat(); err == nil && info.Mode().IsRegular() {
+			req.ContentLength = info.Size()
+		}
+	}
 	res, err := http.DefaultClient.Do(req)
 	if err != nil {
-		return exitError{exitFailed, err.Error()}
+		return nil, exitError{exitFailed, err.Error()}
+	}
+	if res.StatusCode < 300 {
+		return res, nil
 	}
 	defer func() { _ = res.Body.Close() }() // it was only read from
-	if res.StatusCode >= 300 {
-		var refused refusal
-		if json.NewDecoder(res.Body).Decode(&refused) != nil || refused.Code == "" {
-			return exitError{exitFailed, "the daemon answered " + res.Status}
-		}
-		return refused
+	var refused refusal
+	if json.NewDecoder(res.Body).Decode(&refused) != nil || refused.Code == "" {
+		return nil, exitError{exitFailed, "the daemon answered " + res.Status}
 	}
-	if out == nil {
-		return nil
-	}
-	return json.NewDecoder(res.Body).Decode(out)
+	return nil, refused
 }

@@ -16,6 +16,8 @@ type snapshotCmd struct {
 	List   snapshotListCmd   `cmd:"" help:"List snapshots, newest first."`
 	Prune  snapshotPruneCmd  `cmd:"" help:"Remove the snapshots that no retention policy keeps."`
 	Verify snapshotVerifyCmd `cmd:"" help:"Read snapshots whole and tell which are damaged."`
+	Export snapshotExportCmd `cmd:"" help:"Write a snapshot to one sealed file."`
+	Import snapshotImportCmd `cmd:"" help:"Make a snapshot of an exported file, or of another tool's."`
 }
 
 // remoteSnapshot is what is shown of a snapshot.

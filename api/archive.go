@@ -1,0 +1,81 @@
+package api
+
+import (
+	"errors"
+	"io"
+	"mime"
+	"net/http"
+	"strconv"
+
+	"github.com/stasisd/stasis/fault"
+)
+
+// payloadHeader tells the hash of a sealed archive's payload: what follows age's
+// header.
+const payloadHeader = "X-Stasis-Payload-SHA256"
+
+// archiveQuery says how an archive is to be given: plain; sealed as it is stored; or
+// sealed to recipients.
+type archiveQuery struct {
+	Sealed    *bool    `json:"sealed"`
+	Recipient []string `json:"recipient"`
+}
+
+// archive streams a snapshot's archive. It is verified as it streams: where it turns
+// out damaged the connection is cut, so that no client takes what it has for whole.
+func (s *Server) archive(c *call) error {
+	var q archiveQuery
+	if err := c.query(&q); err != nil {
+		return err
+	}
+	sealed := len(q.Recipient) > 0
+	switch {
+	case q.Sealed != nil && !*q.Sealed && sealed:
+		return invalid("sealed", "must not be false with a recipient")
+	case q.Sealed != nil && *q.Sealed:
+		sealed = true
+	}
+	id, err := c.id("snapshot_id", fault.SnapshotNotFound)
+	if err != nil {
+		return err
+	}
+	if !sealed {
+		r, err := s.service.Archive(c.Request().Context(), c.caller, id)
+		if err != nil {
+			return err
+		}
+		return s.stream(c, r, id, ".tar.zst", "application/zstd")
+	}
+	r, err := s.service.SealedArchive(c.Request().Context(), c.caller, id, q.Recipient)
+	if err != nil {
+		return err
+	}
+	header := c.Response().Header()
+	header.Set(payloadHeader, r.PayloadSHA256)
+	header.Set("Content-Length", strconv.FormatInt(r.Size, 10))
+	return s.stream(c, r, id, ".tar.zst.age", "application/octet-stream")
+}
+
+// stream sends a snapshot's file as an attachment, and closes it.
+func (s *Server) stream(c *call, r io.ReadCloser, id, suffix, media string) error {
+	defer r.Close() //nolint:errcheck // it was only read
+	header := c.Response().Header()
+	first := make([]byte, 64<<10)
+	n, err := io.ReadFull(r, first) // what is wrong at once is an answer still
+	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+		header.Del("Content-Length")
+		header.Del(payloadHeader)
+		return err
+	}
+	header.Set("Content-Type", media)
+	header.Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": id + suffix}))
+	c.Response().WriteHeader(http.StatusOK)
+	if _, err = c.Response().Write(first[:n]); err == nil {
+		_, err = io.Copy(c.Response(), r)
+	}
+	if err != nil {
+		s.log.Error("an archive was not sent whole", "snapshot", id, "error", err)
+		panic(http.ErrAbortHandler)
+	}
+	return nil
+}

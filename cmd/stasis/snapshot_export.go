@@ -1,0 +1,88 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+
+	"github.com/stasisd/stasis/snapshot"
+)
+
+type snapshotExportCmd struct {
+	remoteDaemon
+	Recipient []string `help:"Seal it to this age public key alone; may be repeated. Otherwise it is sealed as it is stored, to the daemon's own." placeholder:"age1…" env:"-" xor:"seal"`
+	Plain     bool     `help:"Do not seal it: who has the file has every login in it." env:"-" xor:"seal"`
+	Out       string   `help:"File to write; otherwise ID.tar.zst.age in this folder." placeholder:"FILE" env:"-"`
+	Force     bool     `help:"Write over FILE." env:"-"`
+	ID        string   `arg:"" help:"The snapshot's ID."`
+}
+
+// Run is the verb. It prints the file's name, once that is there: whole, or not at
+// all, and for its owner alone.
+func (c *snapshotExportCmd) Run(ctx context.Context) error {
+	query, suffix := url.Values{"sealed": {"true"}}, ".tar.zst.age"
+	switch {
+	case c.Plain:
+		query, suffix = url.Values{"sealed": {"false"}}, ".tar.zst"
+	case len(c.Recipient) > 0:
+		query = url.Values{"recipient": c.Recipient}
+	}
+	out := c.Out
+	if out == "" {
+		out = filepath.Base(c.ID) + suffix
+	}
+	if _, err := os.Lstat(out); !errors.Is(err, fs.ErrNotExist) && !c.Force {
+		return exitError{exitUsage, out + " is there already; --force writes over it"}
+	}
+	ctx, cancel := context.WithTimeout(ctx, remoteDeadline)
+	defer cancel()
+	res, err := c.do(ctx, http.MethodGet, "/v1/snapshots/"+url.PathEscape(c.ID)+"/archive?"+query.Encode(), "", nil)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = res.Body.Close() }() // it was only read from
+	err = writeWhole(out, c.Force, func(file io.Writer) error {
+		if c.Plain {
+			_, err := io.Copy(file, res.Body)
+			return err
+		}
+		// Who exports may be unable to open it; its hash is known all the same.
+		sum, err := snapshot.PayloadSHA256(io.TeeReader(res.Body, file))
+		if err == nil && sum != res.Header.Get("X-Stasis-Payload-SHA256") {
+			err = errors.New("another file came than the daemon has sent")
+		}
+		return err
+	})
+	if err != nil {
+		return exitError{exitFailed, "nothing was written: " + err.Error()}
+	}
+	_, err = fmt.Fprintln(os.Stdout, out)
+	return err
+}
+
+// writeWhole makes a file of mode 0600, which has its name only when it is whole and
+// durable. What is there already is written over where force says so.
+func writeWhole(name string, force bool, write func(io.Writer) error) (err error) {
+	file, err := os.CreateTemp(filepath.Dir(name), ".export-*")
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if gone := os.Remove(file.Name()); !errors.Is(gone, fs.ErrNotExist) {
+			err = errors.Join(err, gone)
+		}
+	}()
+	if err := errors.Join(write(file), file.Sync(), file.Close()); err != nil {
+		return err
+	}
+	if force {
+		return os.Rename(file.Name(), name)
+	}
+	return os.Link(file.Name(), name)
+}

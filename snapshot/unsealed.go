@@ -1,0 +1,48 @@
+package snapshot
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"io"
+	"strings"
+
+	"filippo.io/age"
+)
+
+// What follows reads a sealed file that somebody brings.
+
+// opensSealed tells why a sealed file does not open here.
+func (k Keys) opensSealed(src io.Reader) error {
+	o := &opener{identities: k.identities}
+	_, err := age.Decrypt(src, o)
+	var none *age.NoIdentityMatchError
+	switch {
+	case errors.As(err, &none) && o.told == nil:
+		return foreign(err, "the archive is sealed, and no identity of this daemon opens it; it does not say whose does")
+	case errors.As(err, &none):
+		return foreign(err, "the archive is sealed, and no identity of this daemon opens it; it is sealed to "+strings.Join(o.told, ", "))
+	case err != nil:
+		return foreign(err, "the archive is sealed, and damaged")
+	}
+	return nil
+}
+
+// unsealed gives the tar in a sealed tar.zst.
+func (k Keys) unsealed(src io.Reader) (io.ReadCloser, error) {
+	plain, err := age.Decrypt(src, &opener{identities: k.identities})
+	if err != nil {
+		return nil, err
+	}
+	buffered := bufio.NewReader(plain)
+	magic, err := buffered.Peek(len(zstdMagic))
+	if err != nil && err != io.EOF {
+		return nil, err
+	}
+	if !bytes.Equal(magic, zstdMagic) {
+		return nil, irregular("its archive is sealed, and holds no tar.zst")
+	}
+	return format(0).OpenReader(buffered)
+}
+
+var zstdMagic = []byte{0x28, 0xb5, 0x2f, 0xfd}
