@@ -41,6 +41,9 @@ type fake struct {
 	mu      sync.Mutex
 	creates []session.Create
 	ends    []session.EndRequest
+
+	checkpoints []session.CheckpointRequest
+
 	ended   []string
 	users   []string
 	uploads map[string][]byte
@@ -160,6 +163,14 @@ func (f *fake) EndAll(_ context.Context, _ session.Caller, r session.EndAllReque
 	f.users = append(f.users, r.UserID)
 	f.mu.Unlock()
 	return session.EndAnswer{Success: true}, f.failure()
+}
+
+func (f *fake) Checkpoint(_ context.Context, _ session.Caller, id string, r session.CheckpointRequest) (session.CheckpointAnswer, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.checkpoints = append(f.checkpoints, r)
+	return session.CheckpointAnswer{Success: true, Snapshot: snapshotInfo(), Default: &session.DefaultOutcome{Moved: true, Version: 3},
+		Unchanged: r.Label == "same", PausedMS: 12.5}, f.err
 }
 
 func (f *fake) RestoreReport(_ context.Context, _ session.Caller, id string) (session.RestoreReport, error) {

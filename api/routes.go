@@ -57,6 +57,7 @@ func (s *Server) routes() {
 	s.route(http.MethodGet, one+"/files/:name", key, noQuery(s.getFile))
 	s.route(http.MethodDelete, one+"/files/:name", key, noQuery(s.deleteFile))
 
+	s.route(http.MethodPost, one+"/snapshots", key, noQuery(s.checkpoint))
 	s.route(http.MethodGet, one+"/snapshots", key, s.listSnapshots)
 	s.route(http.MethodGet, one+"/snapshots/latest", key, noQuery(s.latestSnapshot))
 	s.route(http.MethodGet, "/v1/snapshots", key, s.allSnapshots)

@@ -46,6 +46,8 @@ type sessions interface {
 	List(ctx context.Context, c session.Caller, r session.ListRequest) (page []session.Info, next string, err error)
 	End(ctx context.Context, c session.Caller, id string, r session.EndRequest) (session.EndAnswer, error)
 	EndAll(ctx context.Context, c session.Caller, r session.EndAllRequest) (session.EndAnswer, error)
+	// Checkpoint saves a session that runs on.
+	Checkpoint(ctx context.Context, c session.Caller, id string, r session.CheckpointRequest) (session.CheckpointAnswer, error)
 	RestoreReport(ctx context.Context, c session.Caller, id string) (session.RestoreReport, error)
 }
 

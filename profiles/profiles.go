@@ -108,6 +108,7 @@ type Snapshot struct {
 	UserID    string
 	Mode      string // filesystem | memory
 	Rescue    bool   // made by the daemon, kept until ExpiresAt, never a default by itself
+	Auto      bool   // a checkpoint that the daemon made of a running session
 	Label     string
 	CreatedAt time.Time
 	ExpiresAt time.Time // zero: kept
@@ -155,7 +156,8 @@ type Moved struct {
 }
 
 // Commit is one transaction at the end of a save: the snapshot becomes
-// visible, the default moves if asked, and the session ends if End is set.
+// visible, the default moves if asked, and the session ends if End is set. A
+// session that goes on while the default moves has the new version as its base.
 type Commit struct {
 	// Session is recorded in the same transaction where the snapshot comes
 	// from elsewhere and no session was there before; nil otherwise.

@@ -69,6 +69,7 @@ type SnapshotInfo struct {
 	UserID     string            `json:"user_id"`
 	Mode       string            `json:"mode"`
 	Rescue     bool              `json:"rescue"`
+	Auto       bool              `json:"auto"`
 	Label      string            `json:"label,omitempty"`
 	CreatedAt  time.Time         `json:"created_at"`
 	ExpiresAt  *time.Time        `json:"expires_at"`

@@ -2,6 +2,7 @@ package session
 
 import (
 	"context"
+	"time"
 
 	"github.com/stasisd/stasis/browser"
 	"github.com/stasisd/stasis/browser/datadir"
@@ -39,6 +40,8 @@ type Chrome interface {
 	VerifyThawed(ctx context.Context, doc state.Document) (state.Verification, error)
 	Storage(ctx context.Context, origins []string) (browser.Storage, error)
 	Environment() ([]datadir.File, error)
+	Precopy(ctx context.Context, c *datadir.Copy) error
+	Copy(ctx context.Context, c *datadir.Copy) (stood time.Duration, err error)
 	Trim(ctx context.Context)
 	Memory() int64
 	Freeze(ctx context.Context) error

@@ -103,7 +103,8 @@ func (s *Service) enter(id string, o origin, company bool) *holder {
 	defer s.mu.Unlock()
 	if !company {
 		for _, l := range s.live {
-			if l.source != nil && o.same(l.userID, *l.source, l.base) {
+			// What a checkpoint of a live session saved, that session holds.
+			if o.snapshot.SessionID == l.id || l.source != nil && o.same(l.userID, *l.source, l.base) {
 				return &holder{id: l.id, live: l, done: l.done}
 			}
 		}

@@ -95,7 +95,11 @@ func draft(loc snapshot.Location, j job, doc state.Document, files []datadir.Fil
 // endAnswer is the answer of an end that saved.
 func endAnswer(row profiles.Snapshot, j job, m profiles.Moved) EndAnswer {
 	info := snapshotInfo(row, row.CreatedAt)
-	answer := EndAnswer{Success: true, Deleted: true, Message: "session ended, environment saved", Snapshot: &info, LeftOut: state.Bounded(j.left)}
+	done := "session ended, environment saved"
+	if j.goesOn {
+		done = "environment saved, the session runs on"
+	}
+	answer := EndAnswer{Success: true, Deleted: !j.goesOn, Message: done, Snapshot: &info, LeftOut: state.Bounded(j.left)}
 	if j.move == nil && j.held == "" {
 		return answer
 	}
@@ -104,7 +108,7 @@ func endAnswer(row profiles.Snapshot, j job, m profiles.Moved) EndAnswer {
 		answer.Default.Reason = j.held
 	}
 	if !m.Moved {
-		answer.Message = "session ended, environment saved; the default was not moved: " + answer.Default.Reason
+		answer.Message = done + "; the default was not moved: " + answer.Default.Reason
 	}
 	return answer
 }
@@ -112,7 +116,7 @@ func endAnswer(row profiles.Snapshot, j job, m profiles.Moved) EndAnswer {
 // snapshotInfo is what a caller is told of a committed snapshot, now.
 func snapshotInfo(row profiles.Snapshot, now time.Time) SnapshotInfo {
 	info := SnapshotInfo{
-		ID: row.ID, SessionID: row.SessionID, UserID: row.UserID, Mode: row.Mode, Rescue: row.Rescue, Label: row.Label,
+		ID: row.ID, SessionID: row.SessionID, UserID: row.UserID, Mode: row.Mode, Rescue: row.Rescue, Auto: row.Auto, Label: row.Label,
 		CreatedAt: row.CreatedAt, SizeBytes: row.SizeBytes, Datadir: row.Datadir, Chrome: row.Chrome,
 		Engine: row.Engine, Components: []state.Component{}, Warnings: []string{}, Logins: []state.Login{},
 	}

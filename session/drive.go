@@ -174,7 +174,7 @@ func (s *Service) Cancel(ctx context.Context, c Caller, id string) (Acknowledged
 
 // settleFreeze freezes the Chrome of a paused session that nobody looks at.
 func (l *live) settleFreeze() error {
-	if !l.paused || l.busy() || l.usable() != nil {
+	if !l.paused || l.busy() || l.checkpoint != nil || l.usable() != nil {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(l.svc.ctx, thawDeadline)

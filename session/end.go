@@ -184,12 +184,20 @@ func (l *live) mayEnd(e ending) error {
 	return nil
 }
 
-// begin starts an ending; it runs beside the session's goroutine, which stays
-// there to answer.
+// begin starts an ending. A checkpoint that is under way gives Chrome up, or goes
+// on without it where it has all that it needs; the ending is carried out when it is over.
 func (l *live) begin(e ending) {
 	l.ending = &e
 	l.takeBack()
-	job := l.job(e)
+	if l.checkpoint == nil {
+		l.carryOut()
+	}
+}
+
+// carryOut runs the ending beside the session's goroutine, which stays there to
+// answer.
+func (l *live) carryOut() {
+	job := l.job(*l.ending)
 	l.svc.work.Go(func() { l.finished <- l.svc.end(job) })
 }
 
@@ -221,6 +229,7 @@ func (l *live) finish(e ended) bool {
 		l.lifetime.Reset(left)
 	}
 	if e.over {
+		l.dropReplica()
 		l.svc.forget(l) // before anybody is told: its place is free from here on
 	}
 	for _, w := range waiters {

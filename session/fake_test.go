@@ -44,7 +44,7 @@ func newFakeBrowsers(t *testing.T, root string) *fakeBrowsers {
 
 // on makes a step do something else first; its error is the step's. The steps
 // are has, dir, spare and standby (with a nil Chrome), go, fresh, restored, capture, verify, environment,
-// trim, freeze, thaw, serve, check, close and kill.
+// precopy, copy, trim, freeze, thaw, serve, check, close and kill.
 func (b *fakeBrowsers) on(step string, do func(*fakeChrome) error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -351,6 +351,22 @@ func (c *fakeChrome) Environment() ([]datadir.File, error) {
 		return nil, err
 	}
 	return datadir.Select(c.dir.Profile())
+}
+
+func (c *fakeChrome) Precopy(ctx context.Context, to *datadir.Copy) error {
+	if err := c.b.step("precopy", c); err != nil {
+		return err
+	}
+	_, err := to.Update(ctx, c.dir.Profile())
+	return err
+}
+
+func (c *fakeChrome) Copy(ctx context.Context, to *datadir.Copy) (time.Duration, error) {
+	if err := c.b.step("copy", c); err != nil {
+		return 0, err
+	}
+	_, err := to.Update(ctx, c.dir.Profile())
+	return time.Millisecond, errors.Join(err, c.gone())
 }
 
 func (c *fakeChrome) Trim(context.Context) { _ = c.b.step("trim", c) }

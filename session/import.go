@@ -43,7 +43,6 @@ type arrival struct {
 	lines    []state.Component // of what was left out
 	sealed   []state.Component // of what came in and only another machine's keyring opens
 	warnings []string
-	label    string
 }
 
 // Import makes a snapshot of an environment, or of the state of one, that was
@@ -71,7 +70,7 @@ func (s *Service) Import(ctx context.Context, c Caller, r Import, body io.Reader
 	if err := s.Vault.CheckRoom(ctx, r.Size); err != nil {
 		return ImportAnswer{}, err
 	}
-	j := job{mode: SaveFilesystem, arrived: &arrival{label: r.Label}}
+	j := job{mode: SaveFilesystem, arrived: &arrival{}, label: r.Label}
 	if r.SaveAsDefault {
 		// The version that is current now: of two imports at once one moves it.
 		d, err := s.Catalogue.Default(ctx, r.UserID)

@@ -26,6 +26,10 @@ type job struct {
 	// and its session's record is made with the snapshot.
 	arrived *arrival
 
+	// goesOn: the session does not end with this save, a checkpoint.
+	goesOn bool
+	label  string // of the snapshot
+
 	mode    SaveMode
 	origins state.Selection   // whose state is saved
 	left    []state.Component // what they kept out of the snapshot

@@ -3,6 +3,7 @@ package session
 import (
 	"context"
 	"os"
+	"slices"
 
 	"github.com/stasisd/stasis/browser"
 	"github.com/stasisd/stasis/browser/datadir"
@@ -11,39 +12,43 @@ import (
 )
 
 // keep archives, stores and verifies the environment, and only then commits:
-// the snapshot, the default's move and the session's end in one transaction.
-func (s *Service) keep(ctx context.Context, j job, doc state.Document, files []datadir.File) (EndAnswer, string, error) {
+// the snapshot, the default's move and the session's end, if it ends, in one
+// transaction. damaged tells that something of the files could not be read as what
+// it is.
+func (s *Service) keep(ctx context.Context, j job, doc state.Document, files []datadir.File) (answer EndAnswer, damaged bool, err error) {
 	loc := locationOf(j.rec.UserID, j.rec.ID)
 	scratch, files, lost, err := s.selected(ctx, j, files)
 	if err != nil {
-		return EndAnswer{}, "", err
+		return EndAnswer{}, false, err
 	}
 	defer func() { _ = os.RemoveAll(scratch) }() // what stays goes with the run directory
 	if doc, files, err = pinned(ctx, j, doc, files); err != nil {
-		return EndAnswer{}, "", err
+		return EndAnswer{}, false, err
 	}
 	doc.Partial = j.partial || !j.origins.All()
 	doc, left := j.origins.Document(s.survey(ctx, j, doc))
 	j.left = append(left, lost...)
+	damaged = slices.ContainsFunc(doc.Inventory, func(h state.Holding) bool { return h.Damage != "" })
+	if damaged && j.goesOn && j.move != nil { // the browser lives, and can be saved again
+		j.move, j.held = nil, damagedCopy
+	}
 	saved, err := s.Vault.Save(ctx, draft(loc, j, doc, files, s.Now().UTC()))
 	if err != nil {
-		return EndAnswer{}, "", err
+		return EndAnswer{}, false, err
 	}
 	row := profiles.Snapshot{
-		ID: saved.ID, SessionID: j.rec.ID, UserID: j.rec.UserID, Mode: string(saved.Mode), Rescue: j.rescue,
+		ID: saved.ID, SessionID: j.rec.ID, UserID: j.rec.UserID, Mode: string(saved.Mode), Rescue: j.rescue, Label: j.label,
 		CreatedAt: saved.CreatedAt, ArchiveID: saved.Archive.ID, SizeBytes: saved.Archive.StoredSize,
 		Datadir: string(doc.Datadir), Chrome: doc.Chrome.Version, Engine: j.rec.Engine, Report: encode(captured(j, doc, s.Now())), Extensions: pins(doc),
 	}
 	if j.rescue {
 		row.ExpiresAt = saved.CreatedAt.Add(s.cfg.RescueTTL)
 	}
-	if j.arrived != nil {
-		row.Label = j.arrived.label
-	}
 	commit := profiles.Commit{Snapshot: row, Move: j.move}
-	if j.arrived != nil {
+	switch {
+	case j.arrived != nil:
 		commit.Session = &j.rec
-	} else {
+	case !j.goesOn:
 		commit.End = &profiles.End{SessionID: j.rec.ID, Status: j.status, Reason: j.reason, EndedAt: s.Now().UTC(),
 			Outcome: func(m profiles.Moved) (jsonRaw, error) { return encode(endAnswer(row, j, m)), nil }}
 	}
@@ -54,12 +59,12 @@ func (s *Service) keep(ctx context.Context, j job, doc state.Document, files []d
 		if derr := s.Vault.Delete(context.WithoutCancel(ctx), loc, saved.ID, !saved.Shared); derr != nil {
 			s.Log.Error("an uncommitted snapshot could not be removed", "snapshot", saved.ID, "error", derr)
 		}
-		return EndAnswer{}, "", err
+		return EndAnswer{}, false, err
 	}
 	if moved.Moved {
 		s.standbys.look()
 	}
-	return endAnswer(row, j, moved), saved.ID, nil
+	return endAnswer(row, j, moved), damaged, nil
 }
 
 // parkedChrome removes its run directory when it is ended.

@@ -20,9 +20,11 @@ type live struct {
 	base   string // the snapshot it was restored from
 	ticket string
 
-	calls    chan func()
-	finished chan ended
-	done     chan struct{} // closed when the session is no longer live
+	calls        chan func()
+	finished     chan ended
+	checkpointed chan checkpointed
+	turn         chan struct{} // full while a checkpoint is under way, or asks to be
+	done         chan struct{} // closed when the session is no longer live
 
 	// ---
 	rec       profiles.Session
@@ -39,13 +41,18 @@ type live struct {
 	restarted bool
 	used      bool // something may have changed since the last save
 	ending    *ending
-	idle      *time.Timer
-	lifetime  *time.Timer
+	// checkpoint is one that is under way. The ending waits for it.
+	checkpoint *checkpointing
+	replica    *replica // of the last checkpoint; nil while one is under way
+	idle       *time.Timer
+	lifetime   *time.Timer
 }
 
 func newLive(s *Service, rec profiles.Session, r Create, up upright) *live {
 	l := &live{svc: s, id: rec.ID, userID: rec.UserID,
 		calls: make(chan func()), finished: make(chan ended), done: make(chan struct{}),
+		// Nobody may be there to take it: the daemon may stop meanwhile.
+		checkpointed: make(chan checkpointed, 1), turn: make(chan struct{}, 1),
 		rec: rec, request: r, dir: up.chrome.Dir(), chrome: up.chrome, report: up.report,
 		idle: time.NewTimer(r.Idle), lifetime: time.NewTimer(r.Lifetime)}
 	l.request.Overrides, l.request.installed, l.request.partial = up.overrides, up.extensions, up.partial
@@ -83,6 +90,8 @@ func (l *live) run() {
 			if l.ending == nil {
 				l.begin(ending{cause: causeLifetime})
 			}
+		case c := <-l.checkpointed:
+			l.finishCheckpoint(c)
 		case e := <-l.finished:
 			if l.finish(e) {
 				return
@@ -97,6 +106,7 @@ func (l *live) run() {
 // leave ends Chrome unsaved when the daemon must stop now. The datadir and the
 // record of a live session stay, for the next start to rescue.
 func (l *live) leave() {
+	l.dropReplica()
 	l.svc.forget(l)
 	if l.chrome == nil {
 		return

@@ -64,23 +64,36 @@ func (s *Service) proveImport(ctx context.Context, id string, check LoginCheck, 
 		outcome = LoginOutcome{CheckedAt: s.Now().UTC(), Conditions: []browser.Condition{}, Error: &text}
 		s.Log.Warn("a login check of an import could not be run", "snapshot", id, "error", err)
 	}
-	told := &DefaultOutcome{Version: m.From, Reason: loginCheckFailed, LoginCheck: &outcome}
 	if !outcome.LoggedIn {
+		return &DefaultOutcome{Version: m.From, Reason: loginCheckFailed, LoginCheck: &outcome}, nil
+	}
+	return s.moveTo(ctx, snap, m, &outcome)
+}
+
+// moveTo moves the default of a snapshot's user to it, and tells what came of it.
+func (s *Service) moveTo(ctx context.Context, snap profiles.Snapshot, m profiles.Move, checked *LoginOutcome) (*DefaultOutcome, error) {
+	told := &DefaultOutcome{Version: m.From, LoginCheck: checked}
+	now, err := s.Catalogue.Default(ctx, snap.UserID)
+	switch {
+	case err == nil && now.SnapshotID == snap.ID:
+		told.Version, told.Reason = now.Version, "it is the default already"
 		return told, nil
+	case err != nil && !fault.Is(err, fault.DefaultNotFound):
+		return nil, err
 	}
 	from := &m.From
 	if m.Overwrite {
 		from = nil
 	}
 	defer s.standbys.look()
-	d, err := s.Catalogue.SetDefault(ctx, snap.UserID, id, from, s.Now().UTC())
+	d, err := s.Catalogue.SetDefault(ctx, snap.UserID, snap.ID, from, s.Now().UTC())
 	switch {
 	case fault.Is(err, fault.VersionConflict):
-		told.Reason = fault.MessageOf(err)
+		told.Version, told.Reason = now.Version, fault.MessageOf(err)
 	case err != nil:
 		return nil, err
 	default:
-		told.Moved, told.Version, told.Reason = true, d.Version, ""
+		told.Moved, told.Version = true, d.Version
 	}
 	return told, nil
 }

@@ -185,11 +185,12 @@ func (b *brokenCatalogue) Commit(ctx context.Context, c profiles.Commit) (profil
 	if err := b.err("Commit"); err != nil {
 		return profiles.Moved{}, err
 	}
+	b.hook("Commit")
 	return b.Catalogue.Commit(ctx, c)
 }
 
 // once has do called once: after the next Default or Snapshot, before the next
-// RetireSnapshot.
+// RetireSnapshot or Commit.
 func (b *brokenCatalogue) once(method string, do func()) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -107,11 +107,11 @@ func (s *Service) saveMemory(ctx context.Context, j job) ended {
 	if err != nil {
 		return s.runOn(ctx, j, doc, err)
 	}
-	answer, id, err := s.keep(ctx, j, doc, files)
+	answer, _, err := s.keep(ctx, j, doc, files)
 	if err != nil {
 		return s.runOn(ctx, j, doc, err)
 	}
-	if err := s.parked.Put(context.WithoutCancel(ctx), id, &parkedChrome{Chrome: j.chrome, clear: s.clear, doc: doc, partial: j.partial, extensions: j.again.Extensions}); err != nil {
+	if err := s.parked.Put(context.WithoutCancel(ctx), answer.Snapshot.ID, &parkedChrome{Chrome: j.chrome, clear: s.clear, doc: doc, partial: j.partial, extensions: j.again.Extensions}); err != nil {
 		s.Log.Error("a Chrome that gave way to a parked one could not be ended", "error", err)
 	}
 	return ended{answer: answer, over: true}
@@ -149,30 +149,43 @@ func crashed(j job, now time.Time) state.Document {
 
 // capture checks the store and its room, and reads the state.
 func (s *Service) capture(ctx context.Context, j job) (state.Document, error) {
-	var doc state.Document
-	ctx, cancel := context.WithTimeout(ctx, captureDeadline)
+	wake, cancel := context.WithTimeout(ctx, captureDeadline)
 	defer cancel()
-	if err := j.chrome.Wake(ctx); err != nil {
-		return doc, err
+	if err := j.chrome.Wake(wake); err != nil {
+		return state.Document{}, err
 	}
-	// Chrome still writes, so the list is a guess; the guess errs upward, for
-	// what is stored is compressed.
+	files, err := s.checkRoom(wake, j)
+	if err != nil {
+		return state.Document{}, err
+	}
+	return s.read(wake, j, files)
+}
+
+// checkRoom lists the environment's files, and checks the store and its room for
+// them. Chrome still writes, so the list is a guess; the guess errs upward, for
+// what is stored is compressed.
+func (s *Service) checkRoom(ctx context.Context, j job) ([]datadir.File, error) {
 	files, err := j.chrome.Environment()
 	if err != nil {
-		return doc, err
+		return nil, err
 	}
 	need := datadir.Size(files)
-	if !j.origins.All() {
-		need *= 2 // they are copied first, to be gone through; the copy may lie on the store's disk
+	if !j.origins.All() || j.goesOn {
+		need *= 2 // they are copied first; the copy may lie on the store's disk
 	}
 	if err := s.Vault.CheckRoom(ctx, need); err != nil {
-		return doc, err
+		return nil, err
 	}
 	// A store that is read-only or away is better known before Chrome is closed.
-	if err := s.Vault.Health(ctx); err != nil {
-		return doc, err
-	}
-	if doc, err = j.chrome.Capture(ctx); err != nil {
+	return files, s.Vault.Health(ctx)
+}
+
+// read reads the state, and refuses what could not be restored.
+func (s *Service) read(ctx context.Context, j job, files []datadir.File) (state.Document, error) {
+	ctx, cancel := context.WithTimeout(ctx, captureDeadline)
+	defer cancel()
+	doc, err := j.chrome.Capture(ctx)
+	if err != nil {
 		return doc, err
 	}
 	return doc, s.fits(files, doc)

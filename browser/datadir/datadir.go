@@ -69,6 +69,7 @@ type File struct {
 	Path string // where it is on disk
 	Mode fs.FileMode
 	Size int64 // bytes
+	info fs.FileInfo
 }
 
 // Select lists what of a user data directory belongs into an archive, sorted
@@ -129,7 +130,7 @@ func list(userDataDir, folder, as string) ([]File, error) {
 		if err != nil {
 			return err
 		}
-		files = append(files, File{Name: name, Path: p, Mode: info.Mode().Perm(), Size: info.Size()})
+		files = append(files, File{Name: name, Path: p, Mode: info.Mode().Perm(), Size: info.Size(), info: info})
 		return nil
 	})
 	return files, err

@@ -52,6 +52,21 @@ func (p *Process) Thaw(ctx context.Context) error {
 	return nil
 }
 
+// Pause stops the tree for the time of a call; nobody thaws it meanwhile. A tree
+// that is frozen stays so. Its own errors are those of Freeze and Thaw.
+func (p *Process) Pause(ctx context.Context, do func() error) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.frozen {
+		return do()
+	}
+	stopped, err := p.stop(ctx)
+	if err == nil {
+		err = do()
+	}
+	return errors.Join(err, p.resume(slices.DeleteFunc(stopped, proc.over)))
+}
+
 // Frozen reports whether the tree is frozen.
 func (p *Process) Frozen() bool {
 	p.mu.Lock()

@@ -2,6 +2,8 @@ package launch
 
 import (
 	"context"
+	"errors"
+	"slices"
 	"testing"
 	"time"
 
@@ -70,4 +72,44 @@ func TestFreezeFails(t *testing.T) {
 	}
 	c.version()
 	await(t, "every process runs", func() bool { still, _ := states(p); return still == 0 })
+}
+
+// A tree that stands still for a call does so whatever else is asked meanwhile, and
+// runs on however the call ends; one that was frozen stays so.
+func TestPause(t *testing.T) {
+	p := start(t, newLauncher(t, ""), Options{URL: "about:blank"})
+	c := newClient(t, p)
+	c.version()
+	broken := errors.New("broken on purpose")
+	thawed := make(chan error, 1)
+	tree := p.Processes()
+	err := p.Pause(within(t), func() error {
+		go func() { thawed <- p.Thaw(context.WithoutCancel(t.Context())) }()
+		if len(tree) < 5 || slices.ContainsFunc(tree, func(pid int) bool { return !stopped(pid) }) {
+			t.Errorf("not all of %v stand still", tree)
+		}
+		return broken
+	})
+	if !errors.Is(err, broken) || p.Frozen() {
+		t.Errorf("frozen %t, %v", p.Frozen(), err)
+	}
+	if err := <-thawed; err != nil {
+		t.Error(err)
+	}
+	c.version()
+	if err := p.Freeze(within(t)); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Pause(within(t), func() error { return nil }); err != nil || !p.Frozen() {
+		t.Errorf("frozen %t, %v", p.Frozen(), err)
+	}
+	over, cancel := context.WithCancel(t.Context())
+	if err := p.Thaw(within(t)); err != nil {
+		t.Fatal(err)
+	}
+	cancel()
+	if err := p.Pause(over, func() error { return broken }); !fault.Is(err, fault.Timeout) || errors.Is(err, broken) {
+		t.Errorf("a pause in no time: %v", err)
+	}
+	c.version()
 }

@@ -51,10 +51,28 @@ func testCommit(f *fixture) {
 	f.same(alive, t)
 }
 
+// A session that goes on saves from the default that it moved itself, and from no
+// other.
+func testCommitBase(f *fixture) {
+	s := f.session("s", "user")
+	f.commit("first", f.session("other", "user"), &profiles.Move{})
+	for i, step := range []struct {
+		move profiles.Move
+		base int64
+	}{{profiles.Move{From: 7}, 7}, {profiles.Move{From: 1}, 2}, {profiles.Move{Overwrite: true}, 3}} {
+		f.commit(fmt.Sprint("checkpoint ", i), s, &step.move)
+		s.BaseVersion = step.base
+		got, err := f.c.Session(f.ctx, "s")
+		f.must(err)
+		f.same(got, s)
+	}
+}
+
 // A commit that fails at its last step has done nothing.
 func testCommitAtomic(f *fixture) {
 	s := f.session("s", "user")
 	f.commit("first", s, &profiles.Move{})
+	s.BaseVersion = 1
 	refused := errors.New("refused")
 	e := endOf("s")
 	e.Outcome = func(m profiles.Moved) (json.RawMessage, error) {
@@ -206,7 +224,7 @@ func testEnd(f *fixture) {
 	f.commit("snap", s, &profiles.Move{})
 	f.must(f.c.EndSession(f.ctx, *endOf("s")))
 	s.Status, s.Reason, s.EndedAt = profiles.StatusCompleted, "deleted", start.Add(time.Hour)
-	s.Outcome = json.RawMessage(`{"Moved":false,"Version":1,"Reason":""}`)
+	s.Outcome, s.BaseVersion = json.RawMessage(`{"Moved":false,"Version":1,"Reason":""}`), 1
 	got, err = f.c.Session(f.ctx, "s")
 	f.must(err)
 	f.same(got, s)

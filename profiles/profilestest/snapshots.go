@@ -29,7 +29,7 @@ func testSnapshots(f *fixture) {
 		f.Errorf("what was never set came back: %+v", got)
 	}
 	rescue := f.snapshot("rescue", s)
-	rescue.Rescue, rescue.ExpiresAt = true, start.Add(24*time.Hour)
+	rescue.Rescue, rescue.Auto, rescue.ExpiresAt = true, true, start.Add(24*time.Hour)
 	_, err = f.c.Commit(f.ctx, profiles.Commit{Snapshot: rescue})
 	f.must(err)
 	got, err = f.c.NewestSnapshot(f.ctx, "s")

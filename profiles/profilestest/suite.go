@@ -38,6 +38,7 @@ func Run(t *testing.T, open func(t *testing.T) profiles.Catalogue) {
 		{"commit is whole or not at all", testCommitAtomic},
 		{"commit refuses what does not belong", testCommitBelongs},
 		{"commit with its session", testCommitSession},
+		{"commit moves the base", testCommitBase},
 		{"commit race", testCommitRace},
 		{"end", testEnd},
 		{"snapshots", testSnapshots},

@@ -26,10 +26,16 @@ func (db *DB) Commit(ctx context.Context, c profiles.Commit) (profiles.Moved, er
 			return err
 		}
 		var err error
-		if moved, err = db.move(ctx, tx, c.Snapshot, c.Move); err != nil || c.End == nil {
+		if moved, err = db.move(ctx, tx, c.Snapshot, c.Move); err != nil {
 			return err
 		}
-		return end(ctx, tx, *c.End, moved, op)
+		switch {
+		case c.End != nil:
+			return end(ctx, tx, *c.End, moved, op)
+		case moved.Moved:
+			_, err = tx.ExecContext(ctx, "UPDATE sessions SET base_version = ? WHERE session_id = ? AND ended_at = 0", moved.Version, c.Snapshot.SessionID)
+		}
+		return err
 	})
 	if err != nil {
 		return profiles.Moved{}, err

@@ -34,6 +34,7 @@ func fill(t *testing.T, db *sqldb.DB) profiles.Session {
 	if err != nil {
 		t.Fatal(err)
 	}
+	s.BaseVersion = 1
 	return s
 }
 

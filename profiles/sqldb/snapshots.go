@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	unreported = "snapshot_id, sequence, session_id, user_id, mode, rescue, label, created_at, expires_at, " +
+	unreported = "snapshot_id, sequence, session_id, user_id, mode, rescue, auto, label, created_at, expires_at, " +
 		"archive_id, size_bytes, datadir, chrome, engine, "
 	snapshotColumns = unreported + "report"
 	bareColumns     = unreported + "NULL"
@@ -21,7 +21,7 @@ const (
 func scanSnapshot(r row) (profiles.Snapshot, error) {
 	var s profiles.Snapshot
 	var user, report []byte
-	err := r.Scan(&s.ID, &s.Sequence, &s.SessionID, &user, &s.Mode, &s.Rescue, &s.Label, moment{&s.CreatedAt},
+	err := r.Scan(&s.ID, &s.Sequence, &s.SessionID, &user, &s.Mode, &s.Rescue, &s.Auto, &s.Label, moment{&s.CreatedAt},
 		moment{&s.ExpiresAt}, &s.ArchiveID, &s.SizeBytes, &s.Datadir, &s.Chrome, &s.Engine, &report)
 	s.UserID, s.Report = string(user), report
 	return s, err
@@ -47,8 +47,8 @@ func addSnapshot(ctx context.Context, tx *sql.Tx, s profiles.Snapshot) error {
 		return err
 	}
 	_, err = tx.ExecContext(ctx, "INSERT INTO snapshots ("+snapshotColumns+
-		") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-		s.ID, sequence, s.SessionID, []byte(s.UserID), s.Mode, s.Rescue, s.Label, stamp(s.CreatedAt), stamp(s.ExpiresAt),
+		") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+		s.ID, sequence, s.SessionID, []byte(s.UserID), s.Mode, s.Rescue, s.Auto, s.Label, stamp(s.CreatedAt), stamp(s.ExpiresAt),
 		s.ArchiveID, s.SizeBytes, s.Datadir, s.Chrome, s.Engine, blob(s.Report))
 	if err != nil {
 		return err

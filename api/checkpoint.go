@@ -1,0 +1,77 @@
+package api
+
+import (
+	"encoding/json"
+	"net/http"
+
+	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/session"
+)
+
+// checkpointBody asks for a snapshot of a session that runs on.
+type checkpointBody struct {
+	Mode          string `json:"mode"`
+	SaveAsDefault bool   `json:"save_as_default"`
+	Conflict      string `json:"default_conflict"`
+	Label         string `json:"label"`
+}
+
+func (b checkpointBody) check() error {
+	if b.Mode == string(session.SaveMemory) {
+		return fault.New(fault.Unsupported, "api.check",
+			"mode: a Chrome that runs on cannot be parked too; use filesystem, or end the session with save_snapshot_mode=memory")
+	}
+	return firstOf(
+		oneOf("mode", b.Mode, string(session.SaveFilesystem)),
+		oneOf("default_conflict", b.Conflict, "keep", "overwrite"),
+		atMost("label", b.Label, 256),
+	)
+}
+
+func (s *Server) checkpoint(c *call) error {
+	body := checkpointBody{Mode: string(session.SaveFilesystem), Conflict: string(session.ConflictKeep)}
+	ignored, err := s.body(c, &body)
+	if err != nil {
+		return err
+	}
+	if err := body.check(); err != nil {
+		return err
+	}
+	id, err := c.sessionID()
+	if err != nil {
+		return err
+	}
+	request := session.CheckpointRequest{SaveAsDefault: body.SaveAsDefault, Conflict: session.Conflict(body.Conflict), Label: body.Label}
+	return s.once(c, s.hashOf([]any{id, body}), making{
+		make: func() (any, func() error, error) {
+			made, err := s.service.Checkpoint(c.Request().Context(), c.caller, id, request)
+			if err != nil {
+				return nil, nil, err
+			}
+			answer := checkpointAnswer{made, ignored}
+			return answer, func() error { return answer.write(c) }, nil
+		},
+		replay: func(data []byte) error {
+			var answer checkpointAnswer
+			if err := json.Unmarshal(data, &answer); err != nil {
+				return fault.Wrap(err, fault.Internal, "api.replay", "")
+			}
+			return answer.write(c)
+		},
+	})
+}
+
+type checkpointAnswer struct {
+	session.CheckpointAnswer
+	Ignored []string `json:"ignored_fields,omitempty"`
+}
+
+// write answers 201, or 200 where nothing was made.
+func (a checkpointAnswer) write(c *call) error {
+	status := http.StatusCreated
+	if a.Unchanged {
+		status = http.StatusOK
+	}
+	a.Snapshot = wholeSnapshot(a.Snapshot)
+	return c.JSON(status, a)
+}

@@ -1,0 +1,224 @@
+package session
+
+import (
+	"context"
+	"time"
+
+	"github.com/stasisd/stasis/browser/datadir"
+	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/profiles"
+)
+
+// checkpointDeadline bounds how long a checkpoint may use the session's Chrome.
+const checkpointDeadline = time.Minute
+
+// damagedCopy is why a default does not move to a checkpoint in which something
+// is damaged on disk.
+const damagedCopy = "damaged_copy"
+
+// CheckpointRequest asks for a snapshot of a session that runs on.
+type CheckpointRequest struct {
+	SaveAsDefault bool
+	Conflict      Conflict
+	Label         string
+}
+
+// CheckpointAnswer is the answer of a checkpoint.
+type CheckpointAnswer struct {
+	Success  bool            `json:"success"`
+	Message  string          `json:"message"`
+	Snapshot SnapshotInfo    `json:"snapshot"`
+	Default  *DefaultOutcome `json:"default"`
+	// Unchanged: nothing has changed since the checkpoint that Snapshot is of.
+	Unchanged bool `json:"unchanged"`
+	// PausedMS is for how long Chrome stood still.
+	PausedMS float64 `json:"paused_ms"`
+}
+
+// checkpointing is a checkpoint that is under way.
+type checkpointing struct {
+	request CheckpointRequest
+	waiter  chan<- checkpointed
+}
+
+// checkpointed is what a checkpoint came to.
+type checkpointed struct {
+	answer  CheckpointAnswer
+	replica *replica // for the next one; nil: it was thrown away
+	err     error
+}
+
+// Checkpoint saves a session that runs on. Pages and clients are not disturbed,
+// but that Chrome stands still for some milliseconds. An error has changed nothing.
+func (s *Service) Checkpoint(ctx context.Context, c Caller, id string, r CheckpointRequest) (CheckpointAnswer, error) {
+	l, err := s.running(ctx, c, id)
+	if err != nil {
+		return CheckpointAnswer{}, err
+	}
+	return l.save(ctx, r)
+}
+
+// save waits for its turn, one checkpoint after the other, and for the outcome.
+// One that has begun goes on when ctx ends.
+func (l *live) save(ctx context.Context, r CheckpointRequest) (CheckpointAnswer, error) {
+	const op = "session.checkpoint"
+	select {
+	case l.turn <- struct{}{}:
+	case <-l.done:
+		return CheckpointAnswer{}, notRunning(l.id)
+	case <-ctx.Done():
+		return CheckpointAnswer{}, fault.Wrap(ctx.Err(), fault.Timeout, op, "another checkpoint of the session was under way")
+	}
+	result := make(chan checkpointed, 1)
+	if err := l.ask(ctx, func() error {
+		if err := l.usable(); err != nil {
+			return err
+		}
+		if l.request.ReadOnly {
+			return fault.New(fault.Unsupported, op, "the session is read_only, and is never saved")
+		}
+		l.touch()
+		l.beginCheckpoint(checkpointing{request: r, waiter: result}, l.checkpointJob(r))
+		return nil
+	}); err != nil {
+		<-l.turn
+		return CheckpointAnswer{}, err
+	}
+	select {
+	case c := <-result:
+		return c.answer, c.err
+	case <-ctx.Done():
+		return CheckpointAnswer{}, fault.Wrap(ctx.Err(), fault.Timeout, op, "the checkpoint goes on; the session's snapshots tell what came of it")
+	}
+}
+
+// checkpointJob decides what a checkpoint does with the environment.
+func (l *live) checkpointJob(r CheckpointRequest) job {
+	j := job{rec: l.rec, chrome: l.chrome, source: l.source, again: l.request.again(), partial: l.request.partial,
+		mode: SaveFilesystem, goesOn: true, label: r.Label}
+	if r.SaveAsDefault {
+		j.move = &profiles.Move{From: l.rec.BaseVersion, Overwrite: r.Conflict == ConflictOverwrite}
+	}
+	if j.move != nil && j.partial {
+		j.move, j.held = nil, partialEnvironment
+	}
+	return j
+}
+
+// beginCheckpoint lends the browser and the last copy to a checkpoint, which
+// runs beside the session's goroutine.
+func (l *live) beginCheckpoint(c checkpointing, j job) {
+	last, lent := l.replica, l.lent
+	l.checkpoint, l.replica = &c, nil
+	l.svc.work.Go(func() { l.checkpointed <- l.svc.checkpoint(lent, j, last) })
+}
+
+// finishCheckpoint takes a checkpoint's outcome in. An end that has waited for it
+// goes on from there.
+func (l *live) finishCheckpoint(c checkpointed) {
+	was := l.checkpoint
+	l.checkpoint, l.replica = nil, c.replica
+	<-l.turn
+	if c.err == nil && c.answer.Default != nil && c.answer.Default.Moved {
+		l.rec.BaseVersion = c.answer.Default.Version
+	}
+	was.waiter <- c
+	if l.ending != nil {
+		l.carryOut()
+		return
+	}
+	l.touch()
+	if err := l.settleFreeze(); err != nil {
+		l.svc.Log.Error("a paused session could not be frozen again", "session", l.id, "error", err)
+	}
+}
+
+// checkpoint carries a checkpoint out. While it needs Chrome it ends with lent,
+// the context of the session's calls; from then on it outlives Chrome.
+func (s *Service) checkpoint(lent context.Context, j job, last *replica) (out checkpointed) {
+	r := last
+	defer func() {
+		if r != nil && (out.err != nil || r.spoilt) {
+			s.clear(r.dir) // it may be half of something, and takes room
+			r = nil
+		}
+		out.replica = r
+	}()
+	if r == nil {
+		if r, out.err = s.newReplica(); out.err != nil {
+			out.err = checkpointFailed(out.err)
+			return out
+		}
+	}
+	j.dir = r.dir
+	ctx, cancel := context.WithTimeout(lent, checkpointDeadline)
+	defer cancel()
+	m, err := s.catch(ctx, &j, r)
+	switch {
+	case err != nil && lent.Err() != nil && s.ctx.Err() == nil:
+		out.err = fault.Wrap(err, fault.SessionEnding, "session.checkpoint", "the session was ended meanwhile")
+		return out
+	case err != nil:
+		out.err = checkpointFailed(err)
+		return out
+	}
+	if out.answer, err = s.keepMoment(s.ctx, j, r, m); err != nil {
+		out.err = checkpointFailed(err)
+	}
+	out.answer.PausedMS = float64(m.stood.Microseconds()) / 1000
+	return out
+}
+
+func checkpointFailed(err error) error {
+	return saveFailed(err, "the checkpoint failed and nothing was stored; the session runs on")
+}
+
+// keepMoment stores what was caught, unless the last checkpoint holds just that.
+func (s *Service) keepMoment(ctx context.Context, j job, r *replica, m moment) (CheckpointAnswer, error) {
+	print := r.print(m.doc)
+	if r.holds(j, print) {
+		answer, err := s.unchanged(ctx, j, r.last.snapshot)
+		if !fault.Is(err, fault.SnapshotNotFound) {
+			return answer, err
+		}
+	}
+	files, err := datadir.Select(r.dir.Profile())
+	if err != nil {
+		return CheckpointAnswer{}, err
+	}
+	kept, damaged, err := s.keep(ctx, j, m.doc, files)
+	if err != nil {
+		return CheckpointAnswer{}, err
+	}
+	r.last, r.spoilt = &saved{print: print, snapshot: kept.Snapshot.ID, label: j.label}, damaged
+	return CheckpointAnswer{Success: true, Message: kept.Message, Snapshot: *kept.Snapshot, Default: kept.Default}, nil
+}
+
+// unchanged answers with the snapshot of the last checkpoint, and moves the
+// default to it where that is asked for; one that is no more is
+// snapshot_not_found.
+func (s *Service) unchanged(ctx context.Context, j job, id string) (CheckpointAnswer, error) {
+	row, err := s.Catalogue.Snapshot(ctx, id)
+	if err != nil {
+		return CheckpointAnswer{}, err
+	}
+	answer := CheckpointAnswer{Success: true, Message: "nothing has changed since the last checkpoint", Unchanged: true,
+		Snapshot: snapshotInfo(row, s.Now())}
+	switch {
+	case j.held != "":
+		d, err := s.Catalogue.Default(ctx, row.UserID)
+		if err != nil && !fault.Is(err, fault.DefaultNotFound) {
+			return answer, err
+		}
+		answer.Default = &DefaultOutcome{Version: d.Version, Reason: j.held, LoginCheck: j.checked}
+	case j.move != nil:
+		if answer.Default, err = s.moveTo(ctx, row, *j.move, j.checked); err != nil || !answer.Default.Moved {
+			return answer, err
+		}
+		_, err = s.Catalogue.UpdateSession(ctx, j.rec.ID, func(rec *profiles.Session) error {
+			rec.BaseVersion = answer.Default.Version
+			return nil
+		})
+	}
+	return answer, err
+}

@@ -1,0 +1,381 @@
+package session
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stasisd/stasis/browser/datadir"
+	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/profiles"
+	"github.com/stasisd/stasis/snapshot/faultstore"
+	"github.com/stasisd/stasis/state"
+)
+
+var (
+	toDefault = CheckpointRequest{SaveAsDefault: true, Conflict: ConflictKeep}
+	plain     = CheckpointRequest{Conflict: ConflictKeep}
+)
+
+func (r *rig) checkpoint(id string, request CheckpointRequest) CheckpointAnswer {
+	r.t.Helper()
+	a, err := r.Checkpoint(r.t.Context(), alice, id, request)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return a
+}
+
+// rewrite has the session's Chrome write something.
+func (r *rig) rewrite(c *fakeChrome, what string) {
+	r.t.Helper()
+	if err := os.WriteFile(filepath.Join(datadir.Path(c.dir.Profile()), "Files"), []byte(what), 0o600); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+// A checkpoint is a whole snapshot of its own; the session, its Chrome and its
+// clients go on, and its later saves follow the default that it moved.
+func TestCheckpoint(t *testing.T) {
+	r := newRig(t, nil)
+	id := r.create(alice, nil).ID
+	chrome := r.browsers.last()
+	defer r.attach(id)()
+	first := r.checkpoint(id, CheckpointRequest{SaveAsDefault: true, Conflict: ConflictKeep, Label: "before"})
+	if s := first.Snapshot; s.Datadir != "live" || s.Mode != "filesystem" || s.Label != "before" || s.SessionID != id || len(s.Components) == 0 {
+		t.Errorf("%+v", s)
+	}
+	if !first.Success || first.Unchanged || first.PausedMS != 1 || !first.Default.Moved || first.Default.Version != 1 {
+		t.Errorf("%+v", first)
+	}
+	if chrome.Frozen() || chrome.dead() || r.Counts().Live != 1 || r.status(id) != profiles.StatusRunning || chrome.code != 0 {
+		t.Errorf("frozen %t, dead %t, %+v, clients were told %d", chrome.Frozen(), chrome.dead(), r.Counts(), chrome.code)
+	}
+	// It can be restored while the session lives, whole, and the session holds it.
+	other := r.create(alice, fromAlice)
+	if doc := r.browsers.last().restored; doc.Datadir != state.DatadirLive || !doc.Complete || other.Restored.SnapshotID != first.Snapshot.ID {
+		t.Errorf("restored %s, complete %t, %+v", doc.Datadir, doc.Complete, other.Restored)
+	}
+	_, err := r.Create(t.Context(), alice, asking(func(c *Create) { fromAlice(c); c.OnLive = OnLiveFail }))
+	wantCode(t, err, fault.EnvironmentInUse)
+	r.end(alice, other.ID, none)
+
+	r.rewrite(chrome, "more")
+	second := r.checkpoint(id, toDefault)
+	if second.Unchanged || !second.Default.Moved || second.Default.Version != 2 {
+		t.Errorf("%+v", second)
+	}
+	rec, err := r.catalogue.Session(t.Context(), id)
+	if err != nil || rec.BaseVersion != 2 || rec.Outcome != nil {
+		t.Errorf("%+v, %v", rec, err)
+	}
+	last := r.end(alice, id, asDefault)
+	if !last.Default.Moved || last.Default.Version != 3 {
+		t.Errorf("%+v", last.Default)
+	}
+	if r.dirs() != 0 {
+		t.Errorf("%d run directories", r.dirs())
+	}
+	r.holds(first.Snapshot.ID, second.Snapshot.ID, last.Snapshot.ID)
+}
+
+// A default that another session moved meanwhile stays, unless it is to be
+// overwritten.
+func TestCheckpointLosesDefault(t *testing.T) {
+	r := newRig(t, nil)
+	id := r.create(alice, nil).ID
+	_, winner := r.saved(alice, asDefault)
+	a := r.checkpoint(id, toDefault)
+	if a.Default.Moved || a.Default.Version != 1 || !strings.Contains(a.Default.Reason, winner) && a.Default.Reason == "" {
+		t.Errorf("%+v", a.Default)
+	}
+	// Nothing has changed, but what is asked for has.
+	b := r.checkpoint(id, CheckpointRequest{SaveAsDefault: true, Conflict: ConflictOverwrite})
+	if !b.Unchanged || b.Snapshot.ID != a.Snapshot.ID || !b.Default.Moved || b.Default.Version != 2 {
+		t.Errorf("%+v %+v", b, b.Default)
+	}
+	if c := r.checkpoint(id, toDefault); !c.Unchanged || c.Default.Moved || c.Default.Version != 2 {
+		t.Errorf("%+v %+v", c, c.Default)
+	}
+	if e := r.end(alice, id, asDefault); !e.Default.Moved || e.Default.Version != 3 {
+		t.Errorf("%+v", e.Default)
+	}
+}
+
+// The same state is not stored again; another label, other state or a snapshot
+// that is gone is.
+func TestCheckpointUnchanged(t *testing.T) {
+	r := newRig(t, nil)
+	id := r.create(alice, nil).ID
+	chrome := r.browsers.last()
+	first := r.checkpoint(id, plain).Snapshot.ID
+	same := func(want bool, what string, request CheckpointRequest) CheckpointAnswer {
+		t.Helper()
+		a := r.checkpoint(id, request)
+		if a.Unchanged != want {
+			t.Errorf("%s: unchanged %t", what, a.Unchanged)
+		}
+		return a
+	}
+	if a := same(true, "nothing", plain); a.Snapshot.ID != first || a.Default != nil {
+		t.Errorf("%+v", a)
+	}
+	same(false, "a label", CheckpointRequest{Label: "x"})
+	same(true, "the same label", CheckpointRequest{Label: "x"})
+	chrome.reads = func(doc *state.Document) { doc.Cookies = nil }
+	same(false, "cookies", plain)
+	r.rewrite(chrome, "other")
+	gone := same(false, "files", plain).Snapshot.ID
+	if err := r.DeleteSnapshot(t.Context(), alice, gone); err != nil {
+		t.Fatal(err)
+	}
+	same(false, "the snapshot is gone", plain)
+	// Where nothing may have changed, Chrome does not even stand still.
+	await(t, "a checkpoint without a pause", func() bool {
+		a := same(true, "nothing again", plain)
+		return a.PausedMS == 0
+	})
+}
+
+// A checkpoint that fails at any step says so, leaves nothing and disturbs
+// nothing; the next one works.
+func TestCheckpointFails(t *testing.T) {
+	broken := fault.New(fault.BrowserFailed, "fake", "broken on purpose")
+	full := fault.New(fault.StoreFull, "fake", "no room")
+	step := func(err error, steps ...string) func(*rig) {
+		return func(r *rig) { r.browsers.fails(err, steps...) }
+	}
+	store := func(n int) func(*rig) {
+		return func(r *rig) { r.store.FailAt(n, faultstore.Refuse, full) }
+	}
+	for name, test := range map[string]struct {
+		damage func(*rig)
+		code   fault.Code
+	}{
+		"directory":  {step(errBroken, "dir"), fault.SaveFailed},
+		"listing":    {step(errBroken, "environment"), fault.SaveFailed},
+		"first copy": {step(full, "precopy"), fault.StoreFull},
+		"capture":    {step(broken, "capture"), fault.BrowserFailed},
+		"copy":       {step(broken, "copy"), fault.BrowserFailed},
+		"too slow":   {step(fault.New(fault.Timeout, "fake", ""), "copy"), fault.Timeout},
+		"room":       {store(1), fault.StoreFull},
+		"health":     {store(2), fault.StoreFull},
+		"store":      {store(3), fault.StoreFull},
+		"commit":     {func(r *rig) { r.catalogue.fails(full, "Commit") }, fault.StoreFull},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, nil)
+			_, old := r.saved(alice, asDefault)
+			id := r.create(alice, fromAlice).ID
+			chrome := r.browsers.last()
+			kept := []string{old}
+			if name != "directory" { // others have the copy of an earlier one
+				kept = append(kept, r.checkpoint(id, plain).Snapshot.ID)
+				r.rewrite(chrome, "changed")
+			}
+			test.damage(r)
+			a, err := r.Checkpoint(t.Context(), alice, id, toDefault)
+			wantCode(t, err, test.code)
+			if a.Success || a.Snapshot.ID != "" {
+				t.Errorf("it answers %+v", a)
+			}
+			r.browsers.works()
+			r.store.FailAt(0, faultstore.Refuse, nil)
+			r.catalogue.works()
+			r.holds(kept...)
+			if chrome.dead() || chrome.Frozen() || r.dirs() != 1 {
+				t.Errorf("dead %t, frozen %t, %d run directories", chrome.dead(), chrome.Frozen(), r.dirs())
+			}
+			d, err := r.catalogue.Default(t.Context(), "alice")
+			if err != nil || d.SnapshotID != old {
+				t.Errorf("the default is %+v, %v", d, err)
+			}
+			r.holds(append(kept, r.checkpoint(id, toDefault).Snapshot.ID)...)
+		})
+	}
+}
+
+// Who may not use the session does not checkpoint it, and what cannot be saved
+// says why.
+func TestCheckpointRefused(t *testing.T) {
+	r := newRig(t, nil)
+	id := r.create(alice, nil).ID
+	_, err := r.Checkpoint(t.Context(), bob, id, plain)
+	wantCode(t, err, fault.SessionNotFound)
+	readOnly := r.create(alice, func(c *Create) { c.ReadOnly = true }).ID
+	_, err = r.Checkpoint(t.Context(), alice, readOnly, plain)
+	wantCode(t, err, fault.Unsupported)
+	r.end(alice, id, none)
+	_, err = r.Checkpoint(t.Context(), alice, id, plain)
+	wantCode(t, err, fault.SessionNotRunning)
+	r.holds()
+}
+
+// What is damaged in the copy is kept and told, and is nobody's default; the next
+// copy is made anew.
+func TestCheckpointDamaged(t *testing.T) {
+	r := newRig(t, nil)
+	id := r.create(alice, nil).ID
+	chrome := r.browsers.last()
+	jar := filepath.Join(datadir.Path(chrome.dir.Profile()), "Cookies")
+	if err := os.WriteFile(jar, []byte(strings.Repeat("no database ", 1000)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	a := r.checkpoint(id, toDefault)
+	if a.Default.Moved || a.Default.Reason != damagedCopy || !strings.Contains(strings.Join(a.Snapshot.Warnings, "\n"), "damaged") || r.dirs() != 1 {
+		t.Errorf("%+v, %+v, %d run directories", a.Default, a.Snapshot.Warnings, r.dirs())
+	}
+	if err := os.Remove(jar); err != nil {
+		t.Fatal(err)
+	}
+	if b := r.checkpoint(id, toDefault); b.Unchanged || !b.Default.Moved {
+		t.Errorf("%+v", b)
+	}
+}
+
+// A user's login check is asked before the default moves, as at an end.
+func TestCheckpointProves(t *testing.T) {
+	r := newRig(t, nil)
+	if _, err := r.ChangeSettings(t.Context(), alice, "alice", func(s Settings) (Settings, error) {
+		s.LoginCheck = &LoginCheck{BeforeDefault: true}
+		return s, nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	id := r.create(alice, nil).ID
+	chrome := r.browsers.last()
+	chrome.loggedOut = true
+	for range 2 { // the second one finds nothing changed
+		if a := r.checkpoint(id, toDefault); a.Default.Moved || a.Default.Reason != loginCheckFailed || a.Default.LoginCheck == nil {
+			t.Errorf("%+v", a.Default)
+		}
+	}
+	chrome.loggedOut = false
+	if a := r.checkpoint(id, toDefault); !a.Default.Moved || !a.Default.LoginCheck.LoggedIn {
+		t.Errorf("%+v", a.Default)
+	}
+}
+
+// A paused session is saved as it is, and stands still afterwards.
+func TestCheckpointPaused(t *testing.T) {
+	r := newRig(t, nil)
+	id := r.create(alice, nil).ID
+	chrome := r.browsers.last()
+	if _, err := r.Pause(t.Context(), alice, id); err != nil {
+		t.Fatal(err)
+	}
+	r.holds(r.checkpoint(id, plain).Snapshot.ID)
+	if !chrome.Frozen() || r.status(id) != profiles.StatusPaused {
+		t.Errorf("frozen %t, %s", chrome.Frozen(), r.status(id))
+	}
+}
+
+// Two at once come one after the other; the second finds nothing changed.
+func TestCheckpointsAtOnce(t *testing.T) {
+	r := newRig(t, nil)
+	id := r.create(alice, nil).ID
+	answers := make(chan CheckpointAnswer, 4)
+	for range cap(answers) {
+		go func() {
+			a, err := r.Checkpoint(t.Context(), alice, id, plain)
+			if err != nil {
+				t.Error(err)
+			}
+			answers <- a
+		}()
+	}
+	made := map[string]bool{}
+	for range cap(answers) {
+		if a := <-answers; !a.Unchanged {
+			made[a.Snapshot.ID] = true
+		}
+	}
+	if len(made) != 1 {
+		t.Errorf("%d snapshots were made", len(made))
+	}
+}
+
+// An end takes Chrome from a checkpoint that still needs it, and waits for one
+// that does not: its snapshot is there, and the end's default follows it.
+func TestEndDuringCheckpoint(t *testing.T) {
+	for step, code := range map[string]fault.Code{"capture": fault.SessionEnding, "commit": ""} {
+		t.Run(step, func(t *testing.T) {
+			r := newRig(t, nil)
+			id := r.create(alice, nil).ID
+			begun, goOn := make(chan struct{}), make(chan struct{})
+			stop := func() { close(begun); <-goOn }
+			if step == "capture" {
+				r.browsers.on("capture", func(*fakeChrome) error { r.browsers.works(); stop(); return errBroken })
+			} else {
+				r.catalogue.once("Commit", stop)
+			}
+			told := make(chan error, 1)
+			go func() {
+				_, err := r.Checkpoint(t.Context(), alice, id, toDefault)
+				told <- err
+			}()
+			<-begun
+			ended := make(chan EndAnswer, 1)
+			go func() {
+				a, err := r.End(t.Context(), alice, id, asDefault)
+				if err != nil {
+					t.Error(err)
+				}
+				ended <- a
+			}()
+			await(t, "the end has begun", func() bool {
+				_, err := r.Navigate(t.Context(), alice, id, "https://a.example/")
+				return fault.Is(err, fault.SessionEnding)
+			})
+			close(goOn)
+			wantCode(t, <-told, code)
+			if a := <-ended; !a.Deleted || !a.Default.Moved {
+				t.Errorf("%+v", a)
+			}
+			if r.dirs() != 0 {
+				t.Errorf("%d run directories", r.dirs())
+			}
+		})
+	}
+}
+
+// A Chrome that dies leaves a checkpoint that has its copy; what its folder holds
+// is rescued after it.
+func TestCrashDuringCheckpoint(t *testing.T) {
+	r := newRig(t, nil)
+	id := r.create(alice, nil).ID
+	r.browsers.on("copy", crash)
+	_, err := r.Checkpoint(t.Context(), alice, id, plain)
+	if code := fault.CodeOf(err); code != fault.SessionEnding && code != fault.BrowserFailed {
+		t.Errorf("%v", err)
+	}
+	await(t, "the session has ended", func() bool { return r.Counts().Live == 0 && r.dirs() == 0 })
+	row, err := r.catalogue.NewestSnapshot(t.Context(), id)
+	if err != nil || !row.Rescue {
+		t.Errorf("%+v, %v", row, err)
+	}
+}
+
+// A daemon that is killed keeps its checkpoints; what its next one rescues comes
+// after them.
+func TestCheckpointsOutliveDaemon(t *testing.T) {
+	r := newRig(t, nil)
+	id := r.create(alice, nil).ID
+	kept := r.checkpoint(id, toDefault).Snapshot.ID
+	r.rewrite(r.browsers.last(), "later")
+	r.kill()
+	next := r.daemon(nil)
+	if err := next.Recover(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	row, err := r.catalogue.NewestSnapshot(t.Context(), id)
+	if err != nil || !row.Rescue || r.dirs() != 0 {
+		t.Errorf("%+v, %v, %d run directories", row, err, r.dirs())
+	}
+	r.holds(kept, row.ID)
+	d, err := r.catalogue.Default(t.Context(), "alice")
+	if err != nil || d.SnapshotID != kept {
+		t.Errorf("the default is %+v, %v", d, err)
+	}
+}

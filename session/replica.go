@@ -1,0 +1,106 @@
+package session
+
+import (
+	"context"
+	"crypto/sha256"
+	"slices"
+	"time"
+
+	"github.com/stasisd/stasis/browser"
+	"github.com/stasisd/stasis/browser/datadir"
+	"github.com/stasisd/stasis/state"
+)
+
+// replica is the copy of a live session's environment that its checkpoints are
+// made of. It stays until the session ends, so that each checkpoint copies only
+// what has changed since the last one. It has a run directory of its own: into the
+// session's its Chrome may write.
+type replica struct {
+	dir   *browser.Dir
+	files *datadir.Copy
+	last  *saved // nil: none was kept of it yet
+	// spoilt: something in it is damaged, so the next checkpoint copies all anew.
+	spoilt bool
+}
+
+// saved is what the last checkpoint kept.
+type saved struct {
+	print    [sha256.Size]byte
+	snapshot string
+	label    string
+}
+
+// moment is an environment caught while it runs: the state as it was read, and
+// right after that the files, which lie in the replica.
+type moment struct {
+	doc   state.Document
+	stood time.Duration // how long Chrome stood still
+}
+
+func (s *Service) newReplica() (*replica, error) {
+	dir, err := s.newDir()
+	if err != nil {
+		return nil, err
+	}
+	return &replica{dir: dir, files: datadir.NewCopy(dir.Profile())}, nil
+}
+
+// print stands for a state document and the files as they were copied. What
+// differs from one reading to the next of the same state is left out.
+func (r *replica) print(doc state.Document) [sha256.Size]byte {
+	doc.CapturedAt = time.Time{}
+	doc.Tabs = slices.Clone(doc.Tabs)
+	for i := range doc.Tabs {
+		doc.Tabs[i].TargetID = ""
+	}
+	files := r.files.Sum()
+	return sha256.Sum256(append(encode(doc), files[:]...))
+}
+
+// holds reports whether the last checkpoint is what this one is to be.
+func (r *replica) holds(j job, print [sha256.Size]byte) bool {
+	return r.last != nil && r.last.print == print && (j.label == "" || j.label == r.last.label)
+}
+
+// catch reads the state and brings the replica to the same moment, as nearly as
+// can be: what takes long is copied before, and the state is read last before
+// Chrome stands still. Where state and files are as the last checkpoint has them,
+// Chrome need not stand still at all.
+func (s *Service) catch(ctx context.Context, j *job, r *replica) (m moment, err error) {
+	if err := j.chrome.Wake(ctx); err != nil {
+		return m, err
+	}
+	if *j, err = s.prove(ctx, *j); err != nil {
+		return m, err
+	}
+	files, err := s.checkRoom(ctx, *j)
+	if err != nil {
+		return m, err
+	}
+	live := j.chrome.Dir().Profile()
+	behind, err := r.files.Behind(live)
+	if err == nil && behind {
+		err = j.chrome.Precopy(ctx, r.files)
+	}
+	if err != nil {
+		return m, err
+	}
+	if m.doc, err = s.read(ctx, *j, files); err != nil {
+		return m, err
+	}
+	if !behind && r.holds(*j, r.print(m.doc)) {
+		if behind, err = r.files.Behind(live); err != nil || !behind {
+			return m, err
+		}
+	}
+	m.stood, err = j.chrome.Copy(ctx, r.files)
+	return m, err
+}
+
+// dropReplica removes the copy that the next checkpoint would have begun with.
+func (l *live) dropReplica() {
+	if l.replica != nil {
+		l.svc.clear(l.replica.dir)
+		l.replica = nil
+	}
+}
