@@ -221,3 +221,46 @@ func TestCheck(t *testing.T) { storetest.RunCheck(t, open) }
 func TestCopy(t *testing.T) { storetest.RunCopy(t, open, open, 11) }
 
 func TestRewrapWithFaults(t *testing.T) { storetest.RunRewrap(t, open) }
+
+// What somebody put into the folder is told, and hinders the look at nothing else.
+func TestCheckStrays(t *testing.T) {
+	dir := t.TempDir()
+	s := openIn(t, dir, fsstore.Options{})
+	v := newVault(t, s)
+	if _, err := v.Save(t.Context(), draft(firstID, []byte("data"))); err != nil {
+		t.Fatal(err)
+	}
+	other := filepath.Join(t.TempDir(), "other")
+	if err := os.WriteFile(other, []byte("{}"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	link := "archives/" + strings.Repeat("a", 64)
+	plant := map[string]snapshot.Kind{
+		"users/Readme": snapshot.StrayObject, "users/" + place.Owner + "/.DS_Store": snapshot.StrayObject,
+		"users/" + strings.Repeat("f", 32): snapshot.Unreadable, "archives/new\nline": snapshot.StrayObject, link: snapshot.Unreadable,
+	}
+	for name := range plant {
+		path := filepath.Join(dir, name)
+		err := os.WriteFile(path, nil, 0o600)
+		if name == link {
+			err = errors.Join(os.Remove(path), os.Symlink(other, path))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	got := map[string]snapshot.Kind{}
+	_, err := v.Check(t.Context(), snapshot.CheckOptions{ReadData: true}, func(f snapshot.Finding) error {
+		got[f.Key] = f.Kind
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(plant, got); diff != "" {
+		t.Errorf("told (-want +got):\n%s", diff)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -42,6 +42,8 @@ func TestStore(t *testing.T) {
 		storetest.Run(t, func(t *testing.T) snapshot.Store { return faultstore.New(fresh(t)) })
 	})
 	t.Run("vault with faults", func(t *testing.T) { storetest.RunVault(t, fresh) })
+	t.Run("check", func(t *testing.T) { storetest.RunCheck(t, fresh) })
+	t.Run("copy", func(t *testing.T) { storetest.RunCopy(t, fresh, fresh, 23) })
 	t.Run("agents' documents", func(t *testing.T) { storetest.RunDocuments(t, fresh) })
 }
 

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"filippo.io/age"
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/stasisd/stasis/fault"
@@ -100,6 +101,8 @@ func RunCheck(t *testing.T, open Open) {
 		})
 	}
 	t.Run("faults", func(t *testing.T) { checkFaults(t, open, keys) })
+	t.Run("without an identity", func(t *testing.T) { checkSealed(t, open) })
+	t.Run("sealed to others", func(t *testing.T) { checkRewrapped(t, open) })
 	t.Run("a save under way", func(t *testing.T) { checkTwice(t, open, keys) })
 }
 
@@ -223,6 +226,44 @@ func checkFaults(t *testing.T, open Open, keys snapshot.Keys) {
 		if err := c.store.Close(); err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+// checkSealed looks at a store without the identity that opens it: what is whole
+// cannot be told down to the tar, what is damaged can.
+func checkSealed(t *testing.T, open Open) {
+	identity := must[*age.X25519Identity](t)(age.GenerateX25519Identity())
+	c := newChecked(t, open(t), snapshot.NewKeys(identity, [32]byte{1}))
+	c.change(c.archive(c.first), flipLast)
+	c.vault = snapshot.NewVault(c.store, snapshot.NewKeys(nil, [32]byte{1}, identity.Recipient()), snapshot.Options{Now: time.Now})
+	found := c.words(c.check(snapshot.CheckOptions{ReadData: true}))
+	if diff := cmp.Diff([]string{"archive_damaged 1", "identity_missing 2"}, found); diff != "" {
+		t.Errorf("found (-want +got):\n%s", diff)
+	}
+	if err := c.store.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// checkRewrapped gives an archive the longer header of one more recipient, as a
+// rotation does that dies before it comes to the document.
+func checkRewrapped(t *testing.T, open Open) {
+	identity, other := must[*age.X25519Identity](t)(age.GenerateX25519Identity()), must[*age.X25519Identity](t)(age.GenerateX25519Identity())
+	c := newChecked(t, open(t), snapshot.NewKeys(identity, [32]byte{1}))
+	before := c.objects()
+	c.vault = snapshot.NewVault(c.store, snapshot.NewKeys(identity, [32]byte{1}, other.Recipient()), snapshot.Options{Now: time.Now})
+	must[snapshot.Rewrapped](t)(c.vault.Rewrap(t.Context(), snapshot.Rewrapping{}))
+	for _, key := range []snapshot.Key{c.document(c.first), c.document(c.second), c.latest()} {
+		Put(t, c.store, key, []byte(before[key.String()]))
+	}
+	if len(c.objects()[c.archive(c.first).String()]) == len(before[c.archive(c.first).String()]) {
+		t.Fatal("the archive was not rewrapped")
+	}
+	if found := c.check(snapshot.CheckOptions{ReadData: true}); len(found) > 0 {
+		t.Errorf("found %+v", found)
+	}
+	if err := c.store.Close(); err != nil {
+		t.Error(err)
 	}
 }
 
