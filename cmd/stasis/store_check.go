@@ -29,6 +29,7 @@ type storeCheckCmd struct {
 
 // Run is the verb: a line for each finding as soon as it is made, and a summary.
 func (c *storeCheckCmd) Run(ctx context.Context) (err error) {
+	defer func() { err = interrupted(ctx, err, "interrupted: not everything was looked at") }()
 	if c.Grace < 0 {
 		return fault.New(fault.Config, "store.check", "--grace must be 0 or more")
 	}
@@ -52,7 +53,7 @@ func (c *storeCheckCmd) Run(ctx context.Context) (err error) {
 	}
 	out, err := audit.Run(ctx, s.vault, records, time.Now, o, tell)
 	if err != nil {
-		return interrupted(ctx, err, "interrupted: not everything was looked at")
+		return err
 	}
 	if err := sum(out, records != nil); err != nil {
 		return err

@@ -23,6 +23,7 @@ const keysStay = "keys are not copied: whoever is to read the copy needs DIR/ide
 
 // Run is the verb.
 func (c *storeCopyCmd) Run(ctx context.Context) (err error) {
+	defer func() { err = interrupted(ctx, err, "interrupted: run it again to carry on") }()
 	from, err := c.open(ctx, c.From, true, "")
 	if err != nil {
 		return err
@@ -45,7 +46,7 @@ func (c *storeCopyCmd) Run(ctx context.Context) (err error) {
 	}
 	out, err := snapshot.Copy(ctx, from, to, snapshot.CopyOptions{Found: progress.refused, Progress: progress.show})
 	if err := errors.Join(err, progress.done()); err != nil {
-		return interrupted(ctx, err, "interrupted: run it again to carry on")
+		return err
 	}
 	if out == (snapshot.Copied{}) {
 		return fault.New(fault.Config, "store.copy", "FROM holds nothing: is it a store?")

@@ -1,15 +1,24 @@
 package main
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
 	"time"
 
+	"filippo.io/age"
+	"github.com/google/go-cmp/cmp"
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/stasisd/stasis/profiles"
 	"github.com/stasisd/stasis/snapshot"
+	"github.com/stasisd/stasis/snapshot/fsstore"
 )
 
 // keepSnapshots fills a data directory as a daemon would: user ada has two
@@ -28,11 +37,7 @@ func fillDataDir(ctx context.Context, dir string, uncommitted bool) (err error) 
 	if err := s.open(ctx); err != nil {
 		return err
 	}
-	loc := snapshot.Location{Owner: profiles.OwnerOf("ada"), Session: "s-1", Scope: "agent", ScopeID: "browser"}
-	save := func(n int) (snapshot.Snapshot, error) {
-		return s.vault.Save(ctx, snapshot.Draft{ID: fmt.Sprintf("01900000-0000-7000-8000-%012x", n), Location: loc, Mode: snapshot.Filesystem,
-			CreatedAt: time.Now(), Entries: []snapshot.Entry{{Name: "state.json", Data: fmt.Appendf(nil, "state %d", n)}}})
-	}
+	save := func(n int) (snapshot.Snapshot, error) { return s.vault.Save(ctx, numbered(n)) }
 	if uncommitted {
 		_, err := save(3)
 		return err
@@ -53,4 +58,107 @@ func fillDataDir(ctx context.Context, dir string, uncommitted bool) (err error) 
 		}
 	}
 	return nil
+}
+
+// numbered is snapshot n of ada's session s-1.
+func numbered(n int) snapshot.Draft {
+	return snapshot.Draft{ID: fmt.Sprintf("01900000-0000-7000-8000-%012x", n), Mode: snapshot.Filesystem, CreatedAt: time.Now(),
+		Location: snapshot.Location{Owner: profiles.OwnerOf("ada"), Session: "s-1", Scope: "agent", ScopeID: "browser"},
+		Entries:  []snapshot.Entry{{Name: "state.json", Data: fmt.Appendf(nil, "state %d", n)}}}
+}
+
+// Who ends a verb with ^C is told so by its exit code, wherever it was.
+func TestInterrupted(t *testing.T) {
+	dir := t.TempDir()
+	if err := fillDataDir(t.Context(), dir, false); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	from := "file://" + filepath.Join(dir, "snapshots")
+	for name, verb := range map[string]interface{ Run(context.Context) error }{
+		"check": &storeCheckCmd{storageFlags: storageFlags{DataDir: dir}},
+		"copy":  &storeCopyCmd{From: from, To: "file://" + filepath.Join(t.TempDir(), "copy")},
+	} {
+		if code := report(verb.Run(ctx)); code != exitInterrupted {
+			t.Errorf("%s: exit code %d", name, code)
+		}
+	}
+}
+
+// A copy that is killed once it has begun leaves what the next one makes whole.
+func TestKilledCopy(t *testing.T) {
+	const archives = 40
+	from, to := filepath.Join(t.TempDir(), "from"), filepath.Join(t.TempDir(), "to")
+	if err := fillStore(t.Context(), from, archives); err != nil {
+		t.Fatal(err)
+	}
+	copying := func() *exec.Cmd { // the test binary is stasis by that name
+		return &exec.Cmd{Path: os.Args[0], Args: []string{"stasis", "store", "copy", "file://" + from, "file://" + to}}
+	}
+	killed := copying()
+	progress, err := killed.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := killed.Start(); err != nil {
+		t.Fatal(err)
+	}
+	line, err := bufio.NewReader(progress).ReadString('\n')
+	if err != nil || line != "4 of 40 archives, 0 MB written\n" {
+		t.Errorf("its progress: %q, %v", line, err)
+	}
+	if err := killed.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = killed.Wait() // it was killed
+	if names, err := os.ReadDir(filepath.Join(to, "archives")); err != nil || len(names) < 4 || len(names) == archives {
+		t.Fatalf("%d archives were copied: %v", len(names), err)
+	}
+	if out, err := copying().CombinedOutput(); err != nil {
+		t.Fatalf("the next copy: %v\n%s", err, out)
+	}
+	if diff := cmp.Diff(objects(t, from), objects(t, to)); diff != "" {
+		t.Errorf("-source +copy:\n%s", diff)
+	}
+}
+
+// fillStore saves so many snapshots into a store by itself.
+func fillStore(ctx context.Context, dir string, n int) (err error) {
+	store, err := fsstore.Open(dir, fsstore.Options{})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, store.Close()) }()
+	identity, err := age.GenerateX25519Identity()
+	if err != nil {
+		return err
+	}
+	vault := snapshot.NewVault(store, snapshot.NewKeys(identity, [32]byte{}), snapshot.Options{Now: time.Now})
+	for i := range n {
+		if _, err := vault.Save(ctx, numbered(i)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// objects are the files of a store, but for those of whoever has it open.
+func objects(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	for _, below := range []string{"archives", "users"} {
+		err := fs.WalkDir(os.DirFS(dir), below, func(path string, d fs.DirEntry, err error) error {
+			if err != nil || d.IsDir() {
+				return err
+			}
+			raw, err := os.ReadFile(filepath.Join(dir, path))
+			all[path] = string(raw)
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return all
 }

@@ -98,13 +98,14 @@ type audit struct {
 	o       Options
 	found   func(Finding) error
 	out     Summary
-	// wanted are archives of records whose documents are missing, lost the
-	// snapshots that cannot be restored, and alone the documents that no record
-	// seems to name.
-	wanted map[string]bool
-	lost   map[string]bool
-	alone  []snapshot.Snapshot
-	known  int // documents that a record names
+	// orphaned are archives that no document names, wanted those of records whose
+	// documents are missing, lost the snapshots that cannot be restored, and alone
+	// the documents that no record seems to name.
+	orphaned []snapshot.Finding
+	wanted   map[string]bool
+	lost     map[string]bool
+	alone    []snapshot.Snapshot
+	known    int // documents that a record names
 }
 
 // Run looks at everything and tells what it finds. Nothing is removed where the
@@ -114,7 +115,8 @@ type audit struct {
 func Run(ctx context.Context, vault *snapshot.Vault, records Records, now func() time.Time, o Options, found func(Finding) error) (Summary, error) {
 	a := &audit{vault: vault, records: records, now: now, o: o, found: found,
 		out: Summary{Found: map[Severity]int{}}, wanted: map[string]bool{}, lost: map[string]bool{}}
-	steps := []func(context.Context) error{a.recorded, a.stored, a.lostCatalogue, a.defaults, a.unrecorded, a.orphans}
+	// The store comes first: a repair may put back what a record misses.
+	steps := []func(context.Context) error{a.stored, a.recorded, a.lostCatalogue, a.defaults, a.unrecorded, a.orphans}
 	if records == nil {
 		steps = []func(context.Context) error{a.stored, a.lostCatalogue, a.orphans}
 	}
@@ -153,8 +155,9 @@ func (a *audit) stored(ctx context.Context) (err error) {
 		o.Document = func(s snapshot.Snapshot, written time.Time) error { return a.document(ctx, s, written) }
 	}
 	a.out.Checked, err = a.vault.Check(ctx, o, func(f snapshot.Finding) error {
-		if f.Kind == snapshot.ArchiveOrphaned && (a.o.Remove || a.wanted[f.Archive]) {
-			return nil // told when it is removed; or it is somebody's
+		if f.Kind == snapshot.ArchiveOrphaned { // told last: it may be somebody's
+			a.orphaned = append(a.orphaned, f)
+			return nil
 		}
 		told, err := a.judged(ctx, f)
 		if err != nil {
@@ -203,28 +206,36 @@ func (a *audit) repair(ctx context.Context, f *Finding) error {
 	return nil
 }
 
-// orphans removes the archives that no document names. What is there is looked at
-// once more, for documents may have been removed and put back.
+// orphans tells and removes the archives that no document names, and no record
+// whose document is missing. Before any is removed, everything is looked at once
+// more: documents were removed and put back meanwhile.
 func (a *audit) orphans(ctx context.Context) error {
-	if !a.o.Remove {
-		return nil
-	}
-	var orphans []snapshot.Finding
-	checked, err := a.vault.Check(ctx, snapshot.CheckOptions{Grace: a.o.Grace}, func(f snapshot.Finding) error {
-		if f.Kind == snapshot.ArchiveOrphaned && !a.wanted[f.Archive] {
-			orphans = append(orphans, f)
-		}
-		return nil
-	})
-	if err != nil {
-		return err
-	}
-	for _, f := range orphans {
-		told := Finding{Finding: f, Removed: checked.Unclear == 0}
-		if !told.Removed {
-			told.What += ", but there are documents that cannot be read, and it may be theirs"
-		} else if err := a.vault.DropArchive(ctx, f.Archive); err != nil {
+	unclear := a.out.Unclear > 0
+	if a.o.Remove {
+		a.orphaned = nil
+		again, err := a.vault.Check(ctx, snapshot.CheckOptions{Grace: a.o.Grace}, func(f snapshot.Finding) error {
+			if f.Kind == snapshot.ArchiveOrphaned {
+				a.orphaned = append(a.orphaned, f)
+			}
+			return nil
+		})
+		if err != nil {
 			return err
+		}
+		unclear = again.Unclear > 0
+	}
+	for _, f := range a.orphaned {
+		if a.wanted[f.Archive] {
+			continue
+		}
+		told := Finding{Finding: f, Removed: a.o.Remove && !unclear}
+		if unclear {
+			told.What += ", but there are documents that cannot be read, and it may be theirs"
+		}
+		if told.Removed {
+			if err := a.vault.DropArchive(ctx, f.Archive); err != nil {
+				return err
+			}
 		}
 		if err := a.tell(told); err != nil {
 			return err

@@ -135,13 +135,17 @@ func TestLostSnapshot(t *testing.T) {
 	if sum := r.want(clean); !sum.Sound() || sum.Recorded != 2 || sum.Snapshots != 2 {
 		t.Errorf("a sound store: %+v", sum)
 	}
+	r.drop(r.document(2, "s")) // latest has it still
+	if sum := r.want(clean, "damaged latest_damaged 2 repaired"); !sum.Sound() || sum.Repaired != 1 {
+		t.Errorf("put back from latest: %+v", sum)
+	}
 	r.drop(r.document(1, "s"))
 	sum := r.want(clean, "lost document_missing 1")
 	if sum.Sound() || sum.Found[audit.Lost] != 1 || !r.has(r.archives[1]) {
 		t.Errorf("%+v, its archive is there: %t", sum, r.has(r.archives[1]))
 	}
 	r.drop(r.archives[2])
-	r.want(audit.Options{}, "lost document_missing 1", "lost archive_missing 2", "damaged latest_damaged 2", "lost default_broken 2")
+	r.want(audit.Options{}, "lost archive_missing 2", "damaged latest_damaged 2", "lost document_missing 1", "lost default_broken 2")
 }
 
 // What nobody names is removed once it is old enough, and nothing else.

@@ -218,7 +218,7 @@ func TestOneOwner(t *testing.T) {
 
 func TestCheck(t *testing.T) { storetest.RunCheck(t, open) }
 
-func TestCopy(t *testing.T) { storetest.RunCopy(t, open, open, 11) }
+func TestCopy(t *testing.T) { storetest.RunCopy(t, open, open, 23) }
 
 func TestRewrapWithFaults(t *testing.T) { storetest.RunRewrap(t, open) }
 
