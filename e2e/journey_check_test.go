@@ -81,6 +81,21 @@ func loginCheck(t *testing.T, d *daemon.Daemon) {
 		t.Errorf("the default is %s, version %d", now, version)
 	}
 
+	// What was saved is whole, down to the tar; and what is this young no policy
+	// takes.
+	var whole session.Soundness
+	d.Must(t, http.StatusOK, http.MethodPost, "/v1/snapshots/"+good.ID+"/verify", nil).Into(t, &whole)
+	if !whole.OK || !whole.Checked.State || whole.Checked.Entries == 0 {
+		t.Errorf("verified: %+v", whole)
+	}
+	d.Must(t, http.StatusOK, http.MethodPatch, user, body{"retention": body{"keep_last": 1}})
+	var kept session.PruneAnswer
+	d.Must(t, http.StatusOK, http.MethodPost, "/v1/prune", body{"user_id": "checked/ada"}).Into(t, &kept)
+	if kept.RemovedCount != 0 || kept.KeptBy[session.KeptGrace] != 5 || kept.KeptBy[session.KeptDefault] != 1 {
+		t.Errorf("pruned: %+v", kept)
+	}
+	d.Must(t, http.StatusOK, http.MethodGet, user+"/default/history", nil)
+
 	// The old default is still good, and says so.
 	if o := check(); !o.LoggedIn || o.URL == nil || *o.URL != site.URL+"/me" || *o.Status != 200 || len(o.Conditions) != 3 || *o.Version != 1 || *o.SnapshotID != good.ID {
 		t.Errorf("the check of a good default: %+v", o)
