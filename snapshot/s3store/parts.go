@@ -49,17 +49,17 @@ func (s *Store) sendParts(ctx context.Context, name, upload string, b body) ([]m
 	size := max(s.opts.PartSize, (b.Size+mostParts-1)/mostParts)
 	var parts []minio.CompletePart
 	for from := int64(0); from < b.Size; from += size {
-		piece := io.NewSectionReader(b, from, min(size, b.Size-from))
+		length := min(size, b.Size-from)
 		sum := sha256.New()
-		if _, err := io.Copy(sum, piece); err != nil {
+		if _, err := io.Copy(sum, io.NewSectionReader(b, from, length)); err != nil {
 			return nil, err
 		}
 		o := minio.PutObjectPartOptions{Sha256Hex: hex.EncodeToString(sum.Sum(nil)), DisableContentSha256: true}
 		var part minio.ObjectPart
 		err := s.try(ctx, func() (err error) {
-			if _, err = piece.Seek(0, io.SeekStart); err == nil {
-				part, err = s.core.PutObjectPart(ctx, s.opts.Bucket, name, upload, len(parts)+1, piece, piece.Size(), o)
-			}
+			// A reader of its own: net/http may still read from that of a try that failed.
+			piece := io.NewSectionReader(b, from, length)
+			part, err = s.core.PutObjectPart(ctx, s.opts.Bucket, name, upload, len(parts)+1, piece, length, o)
 			return err
 		})
 		if err != nil {
