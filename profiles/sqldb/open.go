@@ -90,8 +90,9 @@ func (db *DB) openFile(path string) error {
 	return err
 }
 
-// openReadOnly opens a file beside the process that writes it. SQLite still
-// makes the index of the log where there is none, and takes it away.
+// openReadOnly opens a file beside the process that writes it. Where there is no
+// log, SQLite still makes an empty one with its index, and the next who writes
+// takes them away.
 func (db *DB) openReadOnly(path string) error {
 	path, err := filepath.Abs(path)
 	if err != nil {
