@@ -57,6 +57,14 @@ func TestNoneIsRemovedWhileItIsRead(t *testing.T) {
 			}
 			return archive.Close()
 		}},
+		"its sealed archive": {"exported", func(snap string) error {
+			sealed, err := r.SealedArchive(t.Context(), keeper, snap, nil)
+			if err != nil {
+				return err
+			}
+			wantCode(t, r.DeleteSnapshot(t.Context(), alice, snap), fault.SnapshotInUse)
+			return sealed.Close()
+		}},
 		"a comparison": {"compared", func(snap string) error {
 			_, err := r.Diff(t.Context(), alice, snap, snap, false)
 			return err
