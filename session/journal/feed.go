@@ -1,0 +1,166 @@
+package journal
+
+import (
+	"context"
+	"io"
+
+	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/profiles"
+)
+
+// Position is an event of a session: its run's number, and its sequence in that.
+// The zero value is before all.
+type Position struct {
+	Run      int64
+	Sequence int64
+}
+
+// Entry is one event as a [Feed] gives it.
+type Entry struct {
+	profiles.Event
+	At  Position
+	Old bool // it was there when the feed began, and its reader does not go on from an earlier one
+	// Gap: events before this one were trimmed before they could be read.
+	Gap bool
+}
+
+// feedPage is how many events a feed reads at once.
+const feedPage = 200
+
+// Feed gives the events of a session, each once and in order, as they are on
+// disk: those that are there, and then those that come. It holds nothing that a
+// slow reader could fill up. It is for one reader, who closes it.
+type Feed struct {
+	j       *Journal
+	watch   *watcher
+	at      Position
+	runs    []profiles.Run // those that are not read to their ends, oldest first
+	page    []profiles.Event
+	gap     bool
+	old     Position // events up to this one are old
+	resumed bool
+}
+
+// Follow begins a feed of a session after a position: nil for the whole record.
+// With fresh it begins with what comes from now on. A position that was never
+// given is invalid_field.
+func (j *Journal) Follow(ctx context.Context, sessionID string, after *Position, fresh bool) (_ *Feed, err error) {
+	f := &Feed{j: j, watch: j.watch(sessionID)}
+	defer func() {
+		if err != nil {
+			f.Close()
+		}
+	}()
+	j.Flush(ctx, sessionID)
+	if err := f.look(ctx); err != nil {
+		return nil, err
+	}
+	if n := len(f.runs); n > 0 {
+		last, err := j.store.Events(ctx, f.runs[n-1].ID, 0, 1)
+		if err != nil {
+			return nil, err
+		}
+		f.old = Position{f.runs[n-1].Number, last.LatestExclusive - 1}
+	}
+	switch {
+	case after != nil:
+		f.at, f.resumed = *after, true
+		return f, f.check(ctx)
+	case fresh:
+		f.at = f.old
+	}
+	return f, nil
+}
+
+// check refuses a position that was never given.
+func (f *Feed) check(ctx context.Context) error {
+	const op = "journal.follow"
+	if f.at == (Position{}) {
+		return nil
+	}
+	for _, r := range f.runs {
+		if r.Number != f.at.Run {
+			continue
+		}
+		page, err := f.j.store.Events(ctx, r.ID, 0, 1)
+		if err != nil {
+			return err
+		}
+		if f.at.Sequence < page.LatestExclusive {
+			return nil
+		}
+		return fault.New(fault.InvalidField, op, "Last-Event-ID: run %d has events up to %d-%d", r.Number, r.Number, page.LatestExclusive-1)
+	}
+	return fault.New(fault.InvalidField, op, "Last-Event-ID: the session has no run %d", f.at.Run)
+}
+
+// Close ends the feed. It is idempotent.
+func (f *Feed) Close() { f.j.unwatch(f.watch) }
+
+// Next gives the next event, and waits for it where none is there. io.EOF says
+// that no run is going on and all has been given.
+func (f *Feed) Next(ctx context.Context) (Entry, error) {
+	for {
+		if len(f.page) > 0 {
+			e := Entry{Event: f.page[0], Gap: f.gap}
+			f.page, f.gap = f.page[1:], false
+			f.at.Sequence = e.Sequence
+			e.At = f.at
+			e.Old = !f.resumed && (e.At.Run < f.old.Run || e.At.Run == f.old.Run && e.At.Sequence <= f.old.Sequence)
+			return e, nil
+		}
+		going := f.j.writer(f.watch.session) != nil // before the look: what it wrote last is seen
+		if err := f.read(ctx); err != nil {
+			return Entry{}, err
+		}
+		if len(f.page) > 0 {
+			continue
+		}
+		if !going {
+			return Entry{}, io.EOF
+		}
+		select {
+		case <-f.watch.more:
+		case <-ctx.Done():
+			return Entry{}, ctx.Err()
+		}
+	}
+}
+
+// read reads the next page: of the run that the feed is in, else of the next one.
+func (f *Feed) read(ctx context.Context) error {
+	if err := f.look(ctx); err != nil {
+		return err
+	}
+	for _, r := range f.runs {
+		after := int64(0)
+		if r.Number == f.at.Run {
+			after = f.at.Sequence
+		}
+		page, err := f.j.store.Events(ctx, r.ID, after, feedPage)
+		if err != nil {
+			return err
+		}
+		f.gap = f.gap || page.Gap
+		if len(page.Events) > 0 {
+			f.at.Run, f.page = r.Number, page.Events
+			return nil
+		}
+	}
+	return nil
+}
+
+// look reads which runs the session has that may have more.
+func (f *Feed) look(ctx context.Context) error {
+	all, err := f.j.store.Runs(ctx, f.watch.session)
+	if err != nil {
+		return err
+	}
+	f.runs = f.runs[:0]
+	for _, r := range all {
+		if r.Number >= f.at.Run {
+			f.runs = append(f.runs, r)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,118 @@
+// Package journal keeps what happens in sessions: their runs, the numbered
+// events of each, and who follows them.
+//
+// Each run that is going on has one [Writer], whose goroutine writes events in
+// batches. Nobody who has something to tell waits for the disk, and nobody who
+// follows hears of what is not on it: a [Feed] reads the catalogue, and is only
+// woken from here. Secrets in what is told are masked in one place, mask.go.
+package journal
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/stasisd/stasis/profiles"
+)
+
+// Keep is what is kept of a run's events, and for how long.
+var Keep = profiles.EventBounds{Count: 10_000, Bytes: 32 << 20}
+
+// KeepFor is how long an event is kept.
+const KeepFor = 30 * 24 * time.Hour
+
+// Store is what the journal needs of the catalogue; see [profiles.Runs].
+type Store interface {
+	BeginRun(ctx context.Context, r profiles.Run) (profiles.Run, error)
+	EndRun(ctx context.Context, e profiles.RunEnd, keep profiles.EventBounds) (profiles.Run, error)
+	Runs(ctx context.Context, sessionID string) ([]profiles.Run, error)
+	AddEvents(ctx context.Context, runID string, events []profiles.Event, keep profiles.EventBounds) ([]profiles.Event, error)
+	Events(ctx context.Context, runID string, after int64, limit int) (profiles.EventPage, error)
+}
+
+// Sealer seals what was masked, and opens it for who may see it.
+type Sealer interface {
+	Seal(plain []byte) ([]byte, error)
+	Unseal(sealed []byte) ([]byte, error)
+}
+
+// Journal is the journal of a daemon. Its methods are safe for concurrent use.
+type Journal struct {
+	store Store
+	seals Sealer
+	now   func() time.Time
+	log   *slog.Logger
+
+	mu       sync.Mutex
+	writers  map[string]*Writer // by session
+	watchers map[string]map[*watcher]struct{}
+}
+
+// New makes a Journal. It has nothing to close but its writers.
+func New(store Store, seals Sealer, now func() time.Time, log *slog.Logger) *Journal {
+	return &Journal{store: store, seals: seals, now: now, log: log,
+		writers: map[string]*Writer{}, watchers: map[string]map[*watcher]struct{}{}}
+}
+
+// Flush returns when what was told of a session so far is written, or ctx has
+// ended: for readers that ask after what they did themselves.
+func (j *Journal) Flush(ctx context.Context, sessionID string) {
+	if w := j.writer(sessionID); w != nil {
+		w.flush(ctx)
+	}
+}
+
+// writer is that of a session's run; nil where none is going on.
+func (j *Journal) writer(sessionID string) *Writer {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.writers[sessionID]
+}
+
+// Whole gives an event's data with its secrets.
+func (j *Journal) Whole(e profiles.Event) (json.RawMessage, error) {
+	if e.Sealed == nil {
+		return e.Data, nil
+	}
+	return j.seals.Unseal(e.Sealed)
+}
+
+// watcher is woken when there is more to read of a session.
+type watcher struct {
+	session string
+	more    chan struct{} // one value stands for all that came before it is taken
+}
+
+func (j *Journal) watch(sessionID string) *watcher {
+	w := &watcher{session: sessionID, more: make(chan struct{}, 1)}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.watchers[sessionID] == nil {
+		j.watchers[sessionID] = map[*watcher]struct{}{}
+	}
+	j.watchers[sessionID][w] = struct{}{}
+	return w
+}
+
+func (j *Journal) unwatch(w *watcher) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	delete(j.watchers[w.session], w)
+	if len(j.watchers[w.session]) == 0 {
+		delete(j.watchers, w.session)
+	}
+}
+
+// wake tells those who follow a session that there is more to read.
+func (j *Journal) wake(sessionID string) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	for w := range j.watchers[sessionID] {
+		select {
+		case w.more <- struct{}{}:
+		default:
+		}
+	}
+}

@@ -1,0 +1,299 @@
+package journal_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
+
+	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/profiles"
+	"github.com/stasisd/stasis/profiles/sqldb"
+	"github.com/stasisd/stasis/session/journal"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+var began = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+
+// rig is a journal on a catalogue that can be made to refuse.
+type rig struct {
+	*journal.Journal
+	*testing.T
+	profiles.Catalogue
+	mu     sync.Mutex
+	broken error
+	at     time.Time
+}
+
+func newRig(t *testing.T) *rig {
+	t.Helper()
+	db, err := sqldb.Open(t.Context(), sqldb.Options{Path: sqldb.Memory, Now: time.Now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Close() })
+	if err := db.CreateSession(t.Context(), profiles.Session{ID: "s", UserID: "ada", CreatedAt: began}); err != nil {
+		t.Fatal(err)
+	}
+	r := &rig{T: t, Catalogue: db, at: began}
+	r.Journal = journal.New(r, plain{}, r.now, slog.New(slog.DiscardHandler))
+	return r
+}
+
+func (r *rig) now() time.Time {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.at
+}
+
+func (r *rig) pass(d time.Duration) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.at = r.at.Add(d)
+}
+
+func (r *rig) breaks(err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.broken = err
+}
+
+func (r *rig) AddEvents(ctx context.Context, id string, events []profiles.Event, keep profiles.EventBounds) ([]profiles.Event, error) {
+	r.mu.Lock()
+	err := r.broken
+	r.mu.Unlock()
+	if err != nil {
+		return nil, err
+	}
+	return r.Catalogue.AddEvents(ctx, id, events, keep)
+}
+
+// plain seals by a prefix.
+type plain struct{}
+
+func (plain) Seal(b []byte) ([]byte, error)   { return append([]byte("sealed "), b...), nil }
+func (plain) Unseal(b []byte) ([]byte, error) { return bytes.TrimPrefix(b, []byte("sealed ")), nil }
+
+// kept are the events of the session's runs, as "number-sequence type".
+func (r *rig) kept() []string {
+	r.Helper()
+	runs, err := r.Runs(r.Context(), "s")
+	if err != nil {
+		r.Fatal(err)
+	}
+	var all []string
+	for _, run := range runs {
+		page, err := r.Events(r.Context(), run.ID, 0, 0)
+		if err != nil {
+			r.Fatal(err)
+		}
+		for _, e := range page.Events {
+			all = append(all, fmt.Sprintf("%d-%d %s", run.Number, e.Sequence, e.Type))
+		}
+	}
+	return all
+}
+
+func (r *rig) same(got, want any) {
+	r.Helper()
+	if diff := cmp.Diff(want, got); diff != "" {
+		r.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+// Events are kept in the order in which they were told; the run ends with the
+// last of them, and once.
+func TestRun(t *testing.T) {
+	r := newRig(t)
+	w := r.Begin("s")
+	w.Record(journal.Started, nil)
+	w.Observe(journal.Navigated, journal.Fields{"url": "https://a.example/?token=abc", "title": "A"})
+	r.Flush(t.Context(), "s")
+	r.same(r.kept(), []string{"1-1 started", "1-2 navigated"})
+	runs, _ := r.Runs(t.Context(), "s")
+	page, _ := r.Events(t.Context(), runs[0].ID, 0, 0)
+	e := page.Events[1]
+	r.same(string(e.Data), `{"title":"A","url":"https://a.example/?token=***"}`)
+	whole, err := r.Whole(e)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.same(string(whole), `{"title":"A","url":"https://a.example/?token=abc"}`)
+	if page.Events[0].Sealed != nil {
+		t.Error("an event without secrets was sealed")
+	}
+
+	w.Record(journal.Saved, nil)
+	w.End(t.Context(), profiles.RunCompleted, "asked")
+	w.End(t.Context(), profiles.RunFailed, "again")
+	w.Record("late", nil)
+	r.same(r.kept(), []string{"1-1 started", "1-2 navigated", "1-3 saved", "1-4 ended"})
+	runs, _ = r.Runs(t.Context(), "s")
+	r.same([]any{runs[0].Status, runs[0].Cause}, []any{profiles.RunCompleted, "asked"})
+
+	second := r.Begin("s")
+	second.Record(journal.Restored, nil)
+	second.Leave(t.Context())
+	open, err := r.OpenRuns(t.Context())
+	if err != nil || len(open) != 1 || open[0].Number != 2 {
+		t.Errorf("open are %+v: %v", open, err)
+	}
+	r.same(r.kept()[4:], []string{"2-1 restored"})
+}
+
+// What the catalogue refuses is written when it takes it, once and in order.
+func TestRefused(t *testing.T) {
+	r := newRig(t)
+	w := r.Begin("s")
+	r.breaks(errors.New("no room"))
+	w.Record("a", nil)
+	r.Flush(t.Context(), "s")
+	w.Record("b", nil)
+	r.Flush(t.Context(), "s")
+	r.same(len(r.kept()), 0)
+	r.breaks(nil)
+	w.Record("c", nil)
+	r.Flush(t.Context(), "s")
+	r.same(r.kept(), []string{"1-1 a", "1-2 b", "1-3 c"})
+	w.End(t.Context(), profiles.RunCompleted, "")
+}
+
+// A page that tells without end fills neither memory nor disk: what is dropped
+// is counted, and what the daemon tells is kept.
+func TestFlood(t *testing.T) {
+	r := newRig(t)
+	w := r.Begin("s")
+	const storm = 5000
+	for range storm {
+		w.Observe(journal.Console, journal.Fields{"text": "x"})
+	}
+	w.Lost(journal.Console, 7)
+	w.Record(journal.Saved, nil)
+	r.pass(time.Second)
+	w.Observe(journal.Navigated, nil)
+	w.End(t.Context(), profiles.RunCompleted, "")
+	all := r.kept()
+	counts := map[string]int{}
+	for _, e := range all {
+		_, kind, _ := strings.Cut(e, " ")
+		counts[kind]++
+	}
+	runs, _ := r.Runs(t.Context(), "s")
+	page, _ := r.Events(t.Context(), runs[0].ID, 0, 0)
+	dropped := 0
+	for _, e := range page.Events {
+		var told struct {
+			Count int
+			Types map[string]int
+		}
+		if e.Type == journal.Dropped {
+			if err := json.Unmarshal(e.Data, &told); err != nil {
+				t.Fatal(err)
+			}
+			dropped += told.Count
+			r.same(told.Types[journal.Console], told.Count)
+		}
+	}
+	if counts[journal.Console]+dropped != storm+7 || counts[journal.Console] > 300 || counts[journal.Saved] != 1 || counts[journal.Navigated] != 1 {
+		t.Errorf("of %d events there are %v, and %d were told to be dropped", storm, counts, dropped)
+	}
+}
+
+// A feed gives what is there and what comes, over all runs, each event once and
+// in order, and ends with the last run.
+func TestFeed(t *testing.T) {
+	r := newRig(t)
+	first := r.Begin("s")
+	first.Record("a", nil)
+	first.End(t.Context(), profiles.RunCompleted, "")
+	w := r.Begin("s")
+	w.Record("b", nil)
+	whole, err := r.Follow(t.Context(), "s", nil, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer whole.Close()
+	fresh, err := r.Follow(t.Context(), "s", nil, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer fresh.Close()
+	later, err := r.Follow(t.Context(), "s", &journal.Position{Run: 1, Sequence: 1}, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer later.Close()
+
+	const events = 500
+	var reading sync.WaitGroup
+	got := make([][]string, 3)
+	for i, feed := range []*journal.Feed{whole, fresh, later} {
+		reading.Go(func() {
+			for {
+				e, err := feed.Next(context.Background())
+				if err != nil {
+					if err != io.EOF {
+						t.Error(err)
+					}
+					return
+				}
+				got[i] = append(got[i], fmt.Sprintf("%d-%d %s %v", e.At.Run, e.At.Sequence, e.Type, e.Old))
+			}
+		})
+	}
+	for i := range events {
+		w.Record(fmt.Sprint(i), nil)
+	}
+	w.End(t.Context(), profiles.RunCancelled, "")
+	reading.Wait()
+	want := []string{"1-1 a", "1-2 ended", "2-1 b"}
+	for i := range events {
+		want = append(want, fmt.Sprintf("2-%d %d", i+2, i))
+	}
+	want = append(want, fmt.Sprintf("2-%d ended", events+2))
+	with := func(from, old int) []string {
+		var all []string
+		for i, line := range want[from:] {
+			all = append(all, fmt.Sprint(line, " ", i < old))
+		}
+		return all
+	}
+	r.same(got[0], with(0, 3))
+	r.same(got[1], with(3, 0))
+	r.same(got[2], with(1, 0)) // who goes on has seen nothing of it yet
+}
+
+// A feed refuses to go on from what never was, and waits no longer than its
+// context.
+func TestFeedFrom(t *testing.T) {
+	r := newRig(t)
+	w := r.Begin("s")
+	defer w.End(context.Background(), profiles.RunCompleted, "")
+	w.Record("a", nil)
+	for _, at := range []journal.Position{{Run: 1, Sequence: 2}, {Run: 2, Sequence: 1}, {Run: 7}} {
+		if _, err := r.Follow(t.Context(), "s", &at, false); !fault.Is(err, fault.InvalidField) || !strings.Contains(fault.MessageOf(err), "Last-Event-ID") {
+			t.Errorf("%+v: %v", at, err)
+		}
+	}
+	feed, err := r.Follow(t.Context(), "s", &journal.Position{Run: 1, Sequence: 1}, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer feed.Close()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := feed.Next(ctx); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
+}

@@ -1,0 +1,197 @@
+package journal
+
+import (
+	"net/url"
+	"regexp"
+	"strings"
+)
+
+// What is masked: in the addresses that a text holds, userinfo, values whose
+// names are those of secrets and whatever looks like a token, in path, query and
+// fragment; in the rest of the text, headers that carry credentials, values
+// behind such names, and tokens that are known by their shape. A false alarm
+// costs a reader a word; who has the right to secrets gets the whole text.
+
+// mask stands for what was masked.
+const mask = "***"
+
+var (
+	address = regexp.MustCompile(`[a-zA-Z][a-zA-Z0-9+.-]*://[^\s"'<>` + "`" + `\\]+`)
+	inline  = regexp.MustCompile(`(?i)\bdata:[^\s"'<>,]*,[^\r\n]+`)
+	// header is one whose whole value is a secret, up to the end of the line.
+	header = regexp.MustCompile(`(?i)\b((?:proxy-)?authorization|(?:set-)?cookie2?)(["']?\s*[:=]\s*)[^\r\n]+`)
+	scheme = regexp.MustCompile(`(?i)\b(bearer|basic)(\s+)[A-Za-z0-9._~+/=-]{6,}`)
+	named  = regexp.MustCompile(`([A-Za-z0-9_.\-\[\]]+)(["']?\s*[:=]\s*)("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|[^\s,;&"'})\]]+)`)
+	// shaped are tokens of any place: JSON Web Tokens, keys of this daemon and of
+	// the services whose keys are met most.
+	shaped = regexp.MustCompile(`\beyJ[A-Za-z0-9_-]{5,}\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]*|\bstasis_[A-Z2-7]{20,}|\b(?:gh[opusr]_|github_pat_|glpat-|xox[a-z]-|sk-|AKIA|AIza)[A-Za-z0-9_-]{12,}`)
+	uuidOf = regexp.MustCompile(`(?i)^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
+	tokens = regexp.MustCompile(`^[A-Za-z0-9_\-.~+=%]{24,}$`)
+)
+
+// maskFields masks the texts of an event, and reports whether it found any.
+func maskFields(data Fields) (Fields, bool) {
+	out, found := make(Fields, len(data)), false
+	for name, value := range data {
+		if text, ok := value.(string); ok && name != picture {
+			masked := Mask(text)
+			value, found = masked, found || masked != text
+		}
+		out[name] = value
+	}
+	return out, found
+}
+
+// Mask takes the secrets out of a text, as far as they can be told.
+func Mask(text string) string {
+	text = address.ReplaceAllStringFunc(text, maskAddress)
+	text = inline.ReplaceAllStringFunc(text, func(s string) string { return s[:strings.IndexByte(s, ',')+1] + mask })
+	text = header.ReplaceAllString(text, "${1}${2}"+mask)
+	text = scheme.ReplaceAllString(text, "${1}${2}"+mask)
+	text = named.ReplaceAllStringFunc(text, func(s string) string {
+		part := named.FindStringSubmatch(s)
+		if !secretName(part[1]) {
+			return s
+		}
+		return part[1] + part[2] + mask
+	})
+	return shaped.ReplaceAllString(text, mask)
+}
+
+// maskAddress masks an address, well-formed or not.
+func maskAddress(s string) string {
+	head, rest, _ := strings.Cut(s, "://")
+	rest, fragment, hasFragment := strings.Cut(rest, "#")
+	rest, query, hasQuery := strings.Cut(rest, "?")
+	host, path, hasPath := strings.Cut(rest, "/")
+	if at := strings.LastIndexByte(host, '@'); at >= 0 {
+		host = mask + host[at:]
+	}
+	out := head + "://" + host
+	if hasPath {
+		out += "/" + maskPath(path)
+	}
+	if hasQuery {
+		out += "?" + maskQuery(query)
+	}
+	if hasFragment {
+		out += "#" + maskFragment(fragment)
+	}
+	return out
+}
+
+// maskFragment masks what stands behind a #: applications put paths and queries
+// there, and logins their tokens.
+func maskFragment(s string) string {
+	path, query, has := strings.Cut(s, "?")
+	if !has && strings.Contains(s, "=") {
+		return maskQuery(s)
+	}
+	if !has {
+		return maskPath(path)
+	}
+	return maskPath(path) + "?" + maskQuery(query)
+}
+
+// maskPath masks the parts of a path that look like tokens, as links to reset a
+// password have them, and values of parameters in it (;jsessionid=…).
+func maskPath(path string) string {
+	parts := strings.Split(path, "/")
+	for i, part := range parts {
+		whole, params, has := strings.Cut(part, ";")
+		if looksSecret(whole) {
+			whole = mask
+		}
+		if has {
+			whole += ";" + maskQuery(params)
+		}
+		parts[i] = whole
+	}
+	return strings.Join(parts, "/")
+}
+
+// maskQuery masks values in a query.
+func maskQuery(query string) string {
+	var out strings.Builder
+	for query != "" {
+		end := strings.IndexAny(query, "&;")
+		pair, sep := query, ""
+		if end >= 0 {
+			pair, sep = query[:end], query[end:end+1]
+		}
+		query = query[len(pair)+len(sep):]
+		name, value, has := strings.Cut(pair, "=")
+		switch {
+		case has && value != "" && (secretName(unescaped(name)) || secretValue(value)):
+			pair = name + "=" + mask
+		case !has && secretValue(name):
+			pair = mask
+		}
+		out.WriteString(pair + sep)
+	}
+	return out.String()
+}
+
+// secretValue says whether a value is one that is masked by itself: a token, or
+// an address that holds some.
+func secretValue(value string) bool {
+	if value == mask {
+		return false
+	}
+	for range 3 { // addresses within addresses
+		plain := unescaped(value)
+		if looksSecret(plain) || address.MatchString(plain) && Mask(plain) != plain || shaped.MatchString(plain) {
+			return true
+		}
+		if plain == value {
+			break
+		}
+		value = plain
+	}
+	return false
+}
+
+// looksSecret says whether a part of an address looks like a token: long, of
+// letters and digits both, and no UUID, which names things far more often.
+func looksSecret(s string) bool {
+	s = unescaped(s)
+	return tokens.MatchString(s) && strings.ContainsAny(s, "0123456789") && strings.ContainsFunc(s, isLetter) &&
+		!uuidOf.MatchString(s) && !strings.Contains(s, ".") || shaped.MatchString(s)
+}
+
+func isLetter(r rune) bool { return 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' }
+
+// unescaped is a part of an address without percent-encoding, as far as it has
+// a sound one.
+func unescaped(s string) string {
+	if plain, err := url.QueryUnescape(s); err == nil {
+		return plain
+	}
+	return s
+}
+
+// Names of secrets, in lower case and without what is between the words: those
+// in which a word stands, and those that are the word.
+var (
+	secretWords = []string{"token", "secret", "passw", "pwd", "passphrase", "apikey", "accesskey", "privatekey", "session", "signature",
+		"credential", "assertion", "saml", "ticket", "csrf", "xsrf", "jwt", "verifier", "bearer", "cookie", "oauth", "devicecode", "usercode", "magiclink"}
+	secretNames = map[string]bool{"code": true, "key": true, "sig": true, "sid": true, "pass": true, "pin": true, "otp": true,
+		"nonce": true, "state": true, "auth": true, "hmac": true, "xapikey": true, "clientkey": true, "hash": true}
+)
+
+// secretName says whether a name is one of a secret.
+func secretName(name string) bool {
+	plain := strings.Map(func(r rune) rune {
+		if isLetter(r) || '0' <= r && r <= '9' {
+			return r
+		}
+		return -1
+	}, name)
+	plain = strings.ToLower(plain)
+	for _, word := range secretWords {
+		if strings.Contains(plain, word) {
+			return true
+		}
+	}
+	return secretNames[plain] || strings.Contains(plain, "auth") && !strings.Contains(plain, "author") || strings.Contains(plain, "authori")
+}

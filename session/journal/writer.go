@@ -1,0 +1,325 @@
+package journal
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/stasisd/stasis/profiles"
+)
+
+const (
+	// batchDelay is how long an event waits for others to be written with, and
+	// batchSize how many are not waited beyond.
+	batchDelay = 100 * time.Millisecond
+	batchSize  = 64
+	// retryDelay is the time between tries where the catalogue does not take a
+	// batch, and endDeadline how long the end of a run is tried.
+	retryDelay  = time.Second
+	endDeadline = 10 * time.Second
+)
+
+// Writer writes the events of one run. Its methods are safe for concurrent use
+// and, but for End and Leave, do not wait.
+type Writer struct {
+	j         *Journal
+	id        string
+	sessionID string
+	at        time.Time // when the run began
+
+	wake    chan struct{}
+	flushes chan chan struct{}
+	ending  chan closing
+	done    chan struct{} // closed when the writer has ended
+
+	mu    sync.Mutex
+	queue []told
+	flood flood
+	over  bool // takes no more
+
+	// Of the writer's own goroutine:
+	recorded bool // the run is in the catalogue
+	failing  bool // the last write failed, which was told
+}
+
+// told is an event that is not written yet.
+type told struct {
+	kind string
+	at   time.Time
+	data Fields
+}
+
+// closing is how a writer is to end; nil leaves the run open.
+type closing struct {
+	ctx context.Context
+	end *profiles.RunEnd
+}
+
+// Begin begins a run of a session, which has none that is going on. It does not
+// wait for the catalogue: the run is recorded with its first events.
+func (j *Journal) Begin(sessionID string) *Writer {
+	now := j.now().UTC()
+	w := &Writer{j: j, id: uuid.Must(uuid.NewV7()).String(), sessionID: sessionID, at: now,
+		wake: make(chan struct{}, 1), flushes: make(chan chan struct{}), ending: make(chan closing), done: make(chan struct{})}
+	w.flood.begin(now)
+	j.mu.Lock()
+	j.writers[sessionID] = w
+	j.mu.Unlock()
+	go w.loop()
+	return w
+}
+
+// Record tells what the daemon did or was asked to.
+func (w *Writer) Record(kind string, data Fields) { w.tell(kind, data, maxRecorded) }
+
+// Observe tells what pages did. There is no bound to how often they do, so it
+// is counted only where it is too much; an event of the type dropped says so.
+func (w *Writer) Observe(kind string, data Fields) {
+	w.mu.Lock()
+	allowed := w.flood.allows(w.j.now())
+	if !allowed && !w.over {
+		w.flood.drop(kind, 1)
+	}
+	w.mu.Unlock()
+	if allowed {
+		w.tell(kind, data, maxObserved)
+	}
+}
+
+// Lost counts events that were dropped before they came here.
+func (w *Writer) Lost(kind string, n int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.flood.drop(kind, n)
+}
+
+func (w *Writer) tell(kind string, data Fields, most int) {
+	at := w.j.now().UTC()
+	w.mu.Lock()
+	switch {
+	case w.over:
+	case len(w.queue) >= most:
+		w.flood.drop(kind, 1)
+	default:
+		w.queue = append(w.queue, told{kind, at, data})
+	}
+	w.mu.Unlock()
+	select {
+	case w.wake <- struct{}{}:
+	default:
+	}
+}
+
+// End ends the run and waits until that, and what was told before, is written;
+// as long as ctx, and the deadline, allow. A second end does nothing.
+func (w *Writer) End(ctx context.Context, status profiles.RunStatus, cause string) {
+	now := w.j.now().UTC()
+	w.close(ctx, &profiles.RunEnd{RunID: w.id, Status: status, Cause: cause, EndedAt: now, Last: []profiles.Event{EndedEvent(status, cause, now)}})
+}
+
+// EndedEvent is the last event of a run.
+func EndedEvent(status profiles.RunStatus, cause string, at time.Time) profiles.Event {
+	data, _ := json.Marshal(map[string]string{"status": string(status), "cause": cause}) // strings always marshal
+	return profiles.Event{Type: Ended, At: at, Data: data}
+}
+
+// Leave ends the writer and leaves the run open, for the next start to end.
+func (w *Writer) Leave(ctx context.Context) { w.close(ctx, nil) }
+
+func (w *Writer) close(ctx context.Context, end *profiles.RunEnd) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), endDeadline)
+	defer cancel()
+	select {
+	case w.ending <- closing{ctx, end}:
+		<-w.done
+	case <-w.done:
+	}
+}
+
+// flush has what was told so far written.
+func (w *Writer) flush(ctx context.Context) {
+	written := make(chan struct{})
+	select {
+	case w.flushes <- written:
+	case <-w.done:
+		return
+	case <-ctx.Done():
+		return
+	}
+	select {
+	case <-written:
+	case <-w.done:
+	case <-ctx.Done():
+	}
+}
+
+// loop is the writer's goroutine.
+func (w *Writer) loop() {
+	defer close(w.done)
+	pending := w.write(context.Background(), nil) // the run itself: whoever asks for it is not to wait for an event
+	delay := time.NewTimer(0)
+	defer delay.Stop()
+	<-delay.C
+	for waiting := false; ; {
+		select {
+		case <-w.wake:
+			switch n := w.queued(); {
+			case n >= batchSize && len(pending) == 0:
+				pending, waiting = w.write(context.Background(), pending), false
+				delay.Stop()
+			case !waiting && (n > 0 || len(pending) > 0):
+				waiting = true
+				delay.Reset(batchDelay)
+			}
+		case <-delay.C:
+			pending, waiting = w.write(context.Background(), pending), false
+		case written := <-w.flushes:
+			pending = w.write(context.Background(), pending)
+			close(written)
+		case c := <-w.ending:
+			w.finish(c, pending)
+			return
+		}
+		if len(pending) > 0 && !waiting { // the catalogue did not take them
+			waiting = true
+			delay.Reset(retryDelay)
+		}
+	}
+}
+
+func (w *Writer) queued() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return len(w.queue)
+}
+
+// take takes what was told, masked and ready to be written, with a word on what
+// was dropped where it is time for one, or the last time.
+func (w *Writer) take(last bool) []profiles.Event {
+	now := w.j.now().UTC()
+	w.mu.Lock()
+	batch := w.queue
+	w.queue = nil
+	if dropped := w.flood.told(now, last); dropped != nil {
+		batch = append(batch, told{Dropped, now, dropped})
+	}
+	w.mu.Unlock()
+	events := make([]profiles.Event, 0, len(batch))
+	for _, t := range batch {
+		events = append(events, w.j.event(t))
+	}
+	return events
+}
+
+// write writes what is pending and was told, and returns what is still pending
+// because the catalogue did not take it.
+func (w *Writer) write(ctx context.Context, pending []profiles.Event) []profiles.Event {
+	if len(pending) < maxRecorded { // else the queue fills up, and is dropped from
+		pending = append(pending, w.take(false)...)
+	}
+	err := w.begun(ctx)
+	if err == nil && len(pending) > 0 {
+		_, err = w.j.store.AddEvents(ctx, w.id, pending, Keep)
+	}
+	if err != nil {
+		if !w.failing {
+			w.j.log.Error("events cannot be written; it is tried again", "session", w.sessionID, "error", err)
+		}
+		w.failing = true
+		return pending
+	}
+	w.failing = false
+	w.j.wake(w.sessionID)
+	return nil
+}
+
+// begun records the run once.
+func (w *Writer) begun(ctx context.Context) error {
+	if w.recorded {
+		return nil
+	}
+	_, err := w.j.store.BeginRun(ctx, profiles.Run{ID: w.id, SessionID: w.sessionID, StartedAt: w.at})
+	w.recorded = err == nil
+	return err
+}
+
+// finish writes the last events and ends the run.
+func (w *Writer) finish(c closing, pending []profiles.Event) {
+	w.mu.Lock()
+	w.over = true
+	w.mu.Unlock()
+	pending = append(pending, w.take(true)...)
+	for {
+		err := w.last(c, pending)
+		if err == nil {
+			break
+		}
+		select {
+		case <-time.After(retryDelay):
+			continue
+		case <-c.ctx.Done():
+			w.j.log.Error("the end of a run could not be recorded; the next start does", "session", w.sessionID, "error", err)
+		}
+		break
+	}
+	w.j.mu.Lock()
+	if w.j.writers[w.sessionID] == w {
+		delete(w.j.writers, w.sessionID)
+	}
+	w.j.mu.Unlock()
+	w.j.wake(w.sessionID)
+}
+
+// last writes the rest, in one transaction with the end.
+func (w *Writer) last(c closing, pending []profiles.Event) error {
+	err := w.begun(c.ctx)
+	switch {
+	case err != nil:
+	case c.end != nil:
+		end := *c.end
+		end.Last = append(pending[:len(pending):len(pending)], c.end.Last...)
+		_, err = w.j.store.EndRun(c.ctx, end, Keep)
+	case len(pending) > 0:
+		_, err = w.j.store.AddEvents(c.ctx, w.id, pending, Keep)
+	}
+	return err
+}
+
+// event is what was told as it is kept: cut to size, secrets masked, and what
+// had any sealed beside it.
+func (j *Journal) event(t told) profiles.Event {
+	e := profiles.Event{Type: t.kind, At: t.at}
+	whole, err := json.Marshal(cut(t.data))
+	if err != nil || len(whole) > maxData {
+		e.Data = json.RawMessage(`{"too_large":true}`)
+		return e
+	}
+	masked, found := maskFields(cut(t.data))
+	if e.Data = whole; !found {
+		return e
+	}
+	if e.Data, err = json.Marshal(masked); err != nil {
+		e.Data = nil
+		return e
+	}
+	if e.Sealed, err = j.seals.Seal(whole); err != nil {
+		j.log.Error("what was masked of an event could not be sealed, and is gone", "error", err)
+	}
+	return e
+}
+
+// cut bounds the texts of an event.
+func cut(data Fields) Fields {
+	short := make(Fields, len(data))
+	for name, value := range data {
+		if text, ok := value.(string); ok && len(text) > maxText && name != picture {
+			value = strings.ToValidUTF8(text[:maxText], "") + "…"
+		}
+		short[name] = value
+	}
+	return short
+}
