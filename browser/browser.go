@@ -42,6 +42,7 @@ type Browser struct {
 	protocol  string
 
 	background sync.WaitGroup // tabs that are still on their way
+	hearing    sync.WaitGroup // listeners; see Listen
 	cancel     context.CancelFunc
 	ctx        context.Context // of the background work: ends with the browser
 	options    Options

@@ -63,10 +63,12 @@ func (b *Browser) Serve(ctx context.Context, conn mux.Conn, targetID string, doo
 }
 
 // keepDownloads lets pages download into the session's own folder. Without it
-// Chrome drops every download for which no client has said so.
+// Chrome drops every download for which no client has said so. Its events are the
+// browser's own, which no page notices.
 func (b *Browser) keepDownloads(ctx context.Context) error {
+	events := true
 	_, err := cdp.Call(ctx, b.driver, browser.SetDownloadBehavior, browser.SetDownloadBehaviorParams{
-		Behavior: browser.SetDownloadBehaviorBehaviorAllow, DownloadPath: b.dir.Files()})
+		Behavior: browser.SetDownloadBehaviorBehaviorAllow, DownloadPath: b.dir.Files(), EventsEnabled: &events})
 	return fault.Wrap(err, fault.BrowserFailed, "browser.downloads", "Chrome did not answer")
 }
 

@@ -113,6 +113,7 @@ func (b *Browser) Kill(ctx context.Context) error {
 		}
 	}
 	b.background.Wait()
+	b.hearing.Wait()
 	b.attendance.wait()
 	if b.passkeys != nil {
 		b.passkeys.work.Wait()

@@ -25,6 +25,8 @@ func (m *Mux) routeEvent(msg []byte, e envelope) {
 	if ofTarget && json.Unmarshal(e.params, &t) != nil {
 		return
 	}
+	listener := m.listening.Load()
+	heard := listener.audible(e)
 	m.mu.Lock()
 	if len(e.session) == 0 {
 		var tell []func()
@@ -41,6 +43,9 @@ func (m *Mux) routeEvent(msg []byte, e envelope) {
 	if s == nil {
 		m.mu.Unlock()
 		return // its peer has left
+	}
+	if heard {
+		m.tellHeard(listener, s, e)
 	}
 	pass, tell := true, []func(){}
 	if ofTarget {
@@ -65,7 +70,11 @@ func (m *Mux) rootEvent(method string, t targetEvent) (tell []func()) {
 		}
 	case "Target.targetCreated", "Target.targetInfoChanged":
 		m.targets.put(t.TargetInfo)
+		m.tellTarget(method, t.TargetInfo)
+	case "Target.targetCrashed":
+		m.tellTarget(method, m.targets.all[t.TargetID])
 	case "Target.targetDestroyed":
+		m.tellTarget(method, m.targets.all[t.TargetID])
 		m.targets.remove(t.TargetID)
 		if m.opts.KeepPage && !m.closing && m.targets.emptied() {
 			return []func(){func() { m.openBlank(func(*cdpError) {}) }}

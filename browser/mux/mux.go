@@ -53,6 +53,8 @@ type Mux struct {
 	change chan struct{}
 	asked  atomic.Uint64 // how many messages clients have sent
 
+	listening listening // written under the lock, that what is told at first is told first
+
 	mu       sync.Mutex
 	closing  bool
 	err      error // why done is closed

@@ -12,6 +12,7 @@ type targetInfo struct {
 	TargetID         string `json:"targetId"`
 	Type             string `json:"type"`
 	URL              string `json:"url"`
+	Title            string `json:"title"`
 	BrowserContextID string `json:"browserContextId"`
 
 	born int // counts the targets in the order in which they were made
