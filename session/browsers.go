@@ -32,6 +32,7 @@ type Chrome interface {
 	Navigate(ctx context.Context, url string) (string, error)
 	Open(ctx context.Context, url string) error
 	Screenshot(ctx context.Context) (jpeg []byte, url, title string, err error)
+	Listen(tell func(browser.Happening), all bool) (stop func())
 
 	CheckLogin(ctx context.Context, check browser.LoginCheck) (browser.LoginOutcome, error)
 	Capture(ctx context.Context) (state.Document, error)

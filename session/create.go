@@ -2,6 +2,7 @@ package session
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/stasisd/stasis/fault"
@@ -186,7 +187,11 @@ func (s *Service) begin(ctx context.Context, c Caller, r Create, o origin) (*liv
 		return nil, fault.New(fault.ShuttingDown, "session.create", "the daemon is shutting down")
 	}
 	s.live[rec.ID] = l
+	l.beginRun()
 	s.work.Go(l.run)
+	if slices.Contains(r.Record, RecordScreenshot) {
+		s.work.Go(l.pictures)
+	}
 	if up.report != nil {
 		s.work.Go(func() { l.verify(up.doc) })
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/stasisd/stasis/browser/mux"
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
+	"github.com/stasisd/stasis/session/journal"
 )
 
 // callDeadline bounds a navigation or screenshot.
@@ -72,6 +73,7 @@ func (s *Service) Connect(ctx context.Context, id, targetID string, conn Conn) e
 	}
 	var chrome Chrome
 	var door mux.Door // Chrome may be another session's by the time it is served
+	var left func()
 	if err := l.ask(ctx, func() error {
 		if err := l.usable(); err != nil {
 			return err
@@ -81,6 +83,7 @@ func (s *Service) Connect(ctx context.Context, id, targetID string, conn Conn) e
 		}
 		chrome, door = l.chrome, l.chrome.Door()
 		l.clients++
+		left = l.connected()
 		l.used = true
 		if l.rec.Status == profiles.StatusReady {
 			l.setStatus(profiles.StatusRunning, "")
@@ -97,6 +100,7 @@ func (s *Service) Connect(ctx context.Context, id, targetID string, conn Conn) e
 		// A session that has ended meanwhile has nothing to be told.
 		_ = l.ask(context.WithoutCancel(ctx), func() error {
 			l.clients--
+			left()
 			l.touch()
 			return l.settleFreeze()
 		})
@@ -126,6 +130,7 @@ func (s *Service) Pause(ctx context.Context, c Caller, id string) (Acknowledged,
 			return err
 		}
 		l.setStatus(profiles.StatusPaused, "")
+		l.writer.Record(journal.Paused, nil)
 		return nil
 	})
 	return a, err
@@ -158,6 +163,7 @@ func (s *Service) Resume(ctx context.Context, c Caller, id string) (Acknowledged
 			status = profiles.StatusRunning
 		}
 		l.setStatus(status, "")
+		l.writer.Record(journal.Resumed, nil)
 		l.touch()
 		return nil
 	})

@@ -205,6 +205,7 @@ func (l *live) carryOut() {
 // whether the session is over.
 func (l *live) finish(e ended) bool {
 	waiters := l.ending.waiters
+	l.tellEnd(l.ending.cause, e)
 	l.ending = nil
 	if !e.over {
 		l.lent, l.takeBack = context.WithCancel(l.svc.ctx)

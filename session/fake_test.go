@@ -193,15 +193,17 @@ type fakeChrome struct {
 	closing  state.Datadir         // what Close finds
 	reads    func(*state.Document) // changes what Capture finds
 
-	mu     sync.Mutex
-	frozen bool
-	over   sync.Once
-	done   chan struct{} // closed when it is dead
-	door   mux.Door
-	shut   bool
-	left   chan struct{} // closed when clients are sent away
-	code   int
-	opened []string
+	mu       sync.Mutex
+	frozen   bool
+	over     sync.Once
+	done     chan struct{} // closed when it is dead
+	tell     func(browser.Happening)
+	listener int
+	door     mux.Door
+	shut     bool
+	left     chan struct{} // closed when clients are sent away
+	code     int
+	opened   []string
 
 	memory    int64                // what Memory tells
 	loggedOut bool                 // what CheckLogin finds
@@ -301,6 +303,31 @@ func (c *fakeChrome) Navigate(_ context.Context, url string) (string, error) {
 func (c *fakeChrome) Open(_ context.Context, url string) error {
 	c.opened = append(c.opened, url)
 	return c.gone()
+}
+
+func (c *fakeChrome) Listen(tell func(browser.Happening), _ bool) func() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.listener++
+	c.tell = tell
+	mine := c.listener
+	return func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if c.listener == mine {
+			c.tell = nil
+		}
+	}
+}
+
+// happens is something that happens in its pages.
+func (c *fakeChrome) happens(kind string, data map[string]any) {
+	c.mu.Lock()
+	tell := c.tell
+	c.mu.Unlock()
+	if tell != nil {
+		tell(browser.Happening{Kind: kind, Data: data})
+	}
 }
 
 func (c *fakeChrome) Screenshot(context.Context) ([]byte, string, string, error) {

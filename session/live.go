@@ -7,6 +7,7 @@ import (
 	"github.com/stasisd/stasis/browser"
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
+	"github.com/stasisd/stasis/session/journal"
 	"github.com/stasisd/stasis/state"
 )
 
@@ -39,7 +40,10 @@ type live struct {
 	takeBack  context.CancelFunc
 	paused    bool
 	restarted bool
-	used      bool // something may have changed since the last save
+	used      bool            // something may have changed since the last save
+	writer    *journal.Writer // of the run that is going on, or was last
+	deaf      func()          // ends the hearing of what happens in Chrome
+	moved     chan struct{}   // has a value after a navigation
 	ending    *ending
 	// checkpoint is one that is under way. The ending waits for it.
 	checkpoint *checkpointing
@@ -50,7 +54,7 @@ type live struct {
 
 func newLive(s *Service, rec profiles.Session, r Create, up upright) *live {
 	l := &live{svc: s, id: rec.ID, userID: rec.UserID,
-		calls: make(chan func()), finished: make(chan ended), done: make(chan struct{}),
+		calls: make(chan func()), finished: make(chan ended), done: make(chan struct{}), moved: make(chan struct{}, 1),
 		// Nobody may be there to take it: the daemon may stop meanwhile.
 		checkpointed: make(chan checkpointed, 1), turn: make(chan struct{}, 1),
 		rec: rec, request: r, dir: up.chrome.Dir(), chrome: up.chrome, report: up.report,
@@ -108,6 +112,8 @@ func (l *live) run() {
 func (l *live) leave() {
 	l.dropReplica()
 	l.svc.forget(l)
+	l.deaf()
+	l.writer.Leave(context.Background())
 	if l.chrome == nil {
 		return
 	}

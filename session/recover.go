@@ -9,6 +9,7 @@ import (
 	"github.com/stasisd/stasis/browser/datadir"
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
+	"github.com/stasisd/stasis/session/journal"
 )
 
 // Recover makes good what a dead daemon left: it ends Chromes that still run,
@@ -31,17 +32,21 @@ func (s *Service) Recover(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	rescued := map[string]string{}
 	for _, rec := range records {
 		if err := s.Vault.TakeBack(ctx, locationOf(rec.UserID, rec.ID), func(id string) (bool, error) { return s.committed(ctx, id) }); err != nil {
 			s.Log.Warn("what a save left that was cut short could not be removed", "session", rec.ID, "error", err)
 		}
 		dir := byName[rec.RunDir]
-		if err := s.rescue(ctx, rec, dir); err != nil {
+		if rescued[rec.ID], err = s.rescue(ctx, rec, dir); err != nil {
 			return err
 		}
 		if dir != nil {
 			delete(byName, rec.RunDir)
 		}
+	}
+	if err := s.endLeft(ctx, rescued); err != nil {
+		return err
 	}
 	for _, dir := range byName {
 		s.clear(dir)
@@ -81,9 +86,8 @@ func (s *Service) unended(ctx context.Context) ([]profiles.Session, error) {
 
 // rescue ends the record of a session that a dead daemon left live. Where its
 // datadir cannot be saved, the record says why and the datadir is cleared: the
-// last good snapshot stands.
-func (s *Service) rescue(ctx context.Context, rec profiles.Session, dir *browser.Dir) error {
-	const lost = "the daemon was killed"
+// last good snapshot stands. It gives the ID of the snapshot, "" if there is none.
+func (s *Service) rescue(ctx context.Context, rec profiles.Session, dir *browser.Dir) (string, error) {
 	why := error(nil)
 	switch {
 	case rec.Discard:
@@ -91,32 +95,32 @@ func (s *Service) rescue(ctx context.Context, rec profiles.Session, dir *browser
 		why = errors.New("its data is gone")
 	default:
 		j := s.unsaved(job{rec: rec, dir: dir, dead: true, rescue: true, mode: SaveFilesystem,
-			status: profiles.StatusTerminated, reason: lost})
+			status: profiles.StatusTerminated, reason: killed})
 		e := s.saveLeft(ctx, j)
 		if e.err == nil {
 			s.Log.Info("a session was rescued", "session", rec.ID, "snapshot", e.answer.Snapshot.ID)
-			return nil
+			return e.answer.Snapshot.ID, nil
 		}
 		if code := fault.CodeOf(e.err); code != fault.SaveFailed {
 			// It is not the data that is at fault: the store can be mended, and
 			// the data is worth more than a quick start.
-			return fault.Wrap(e.err, code, "session.recover", "what the last daemon left could not be rescued: "+fault.MessageOf(e.err))
+			return "", fault.Wrap(e.err, code, "session.recover", "what the last daemon left could not be rescued: "+fault.MessageOf(e.err))
 		}
 		why = e.err
 	}
-	reason := lost
+	reason := killed
 	if why != nil {
-		reason = lost + "; nothing could be rescued"
+		reason = killed + "; nothing could be rescued"
 		s.Log.Error("a session could not be rescued", "session", rec.ID, "error", why)
 	}
 	if err := s.Catalogue.EndSession(ctx, profiles.End{SessionID: rec.ID, Status: profiles.StatusTerminated,
 		Reason: reason, EndedAt: s.Now().UTC()}); err != nil {
-		return err
+		return "", err
 	}
 	if dir != nil {
 		s.clear(dir)
 	}
-	return nil
+	return "", nil
 }
 
 // sweepEvery is how often what has expired is removed, and pruneEvery how often
@@ -148,6 +152,9 @@ func (s *Service) janitor() {
 
 func (s *Service) sweep(ctx context.Context) {
 	now := s.Now()
+	if err := s.Catalogue.ExpireEvents(ctx, now.Add(-journal.KeepFor)); err != nil {
+		s.Log.Warn("old events could not be removed", "error", err)
+	}
 	if err := s.Catalogue.ExpireAnswers(ctx, now.Add(-repeatWindow)); err != nil {
 		s.Log.Warn("old answers could not be removed", "error", err)
 	}

@@ -67,5 +67,6 @@ func (l *live) goOn(again upright) {
 	if err := l.setReport(again.report); err != nil {
 		l.svc.Log.Error("a session's report could not be recorded", "session", l.id, "error", err)
 	}
+	l.beginRun()
 	l.svc.work.Go(func() { l.verify(again.doc) })
 }

@@ -70,6 +70,7 @@ type Create struct {
 	DiscardOnEnd bool          // on_timeout: discard
 	Wait         time.Duration // for a free place or, with OnLiveWait, for the environment
 	Labels       map[string]string
+	Record       []string        // of [Recordable]; what is recorded besides what always is
 	Overrides    state.Overrides // the saved ones apply where these name none
 	Passkeys     *bool           // nil: as the environment had it
 	Origins      state.Selection // whose state is brought back

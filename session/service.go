@@ -20,6 +20,7 @@ import (
 	"github.com/stasisd/stasis/browser/pool"
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
+	"github.com/stasisd/stasis/session/journal"
 	"github.com/stasisd/stasis/snapshot"
 )
 
@@ -68,6 +69,7 @@ type Service struct {
 	spares   sparePools
 	standbys *standbys
 	slots    *slots
+	journal  *journal.Journal
 	tickets  *tickets
 
 	// ctx is the life of the daemon's own work (saves, sessions); it ends
@@ -96,7 +98,7 @@ func New(cfg Config, deps Deps) *Service {
 		parked: pool.New[*parkedChrome](cfg.Parked), slots: newSlots(cfg.MaxSessions),
 		tickets: newTickets(deps.Now), turn: make(chan struct{}, 1), surveys: make(chan struct{}, maxSurveys), imports: make(chan struct{}, maxImports),
 		readers: newReaders(), verifying: make(chan struct{}, maxVerifying),
-		live: map[string]*live{}, creating: map[string]*claim{}, spares: sparePools{},
+		journal: journal.New(deps.Catalogue, deps.Vault, deps.Now, deps.Log), live: map[string]*live{}, creating: map[string]*claim{}, spares: sparePools{},
 		asked: map[string]bool{cmp.Or(cfg.Engine, browser.EngineChrome): true}}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	s.newSpares(browser.EngineChrome, cfg.Spares)

@@ -3,35 +3,31 @@ package journal
 // The types of events. The list is part of the wire: docs/sessions.md and
 // openapi.yaml tell what each one holds.
 const (
-	Started       = "started"  // a run on an empty environment
-	Restored      = "restored" // a run on a restored one
-	Navigated     = "navigated"
-	Dialog        = "dialog"
-	Download      = "download"
-	Console       = "console"
-	PageCrashed   = "page_crashed"
-	Screenshot    = "screenshot"
-	Connected     = "client_connected"
-	Disconnected  = "client_disconnected"
-	Paused        = "paused"
-	Resumed       = "resumed"
-	Saved         = "saved"
-	SaveFailed    = "save_failed"
-	Message       = "message"
-	Dropped       = "dropped" // events that were too many to keep
-	Ended         = "ended"   // the last one of a run
-	messageTypeOf = "type"    // the field of a message that says what it is
+	Started      = "started"  // a run on an empty environment
+	Restored     = "restored" // a run on a restored one
+	Navigated    = "navigated"
+	Dialog       = "dialog"
+	Download     = "download"
+	Console      = "console"
+	PageCrashed  = "page_crashed"
+	Screenshot   = "screenshot"
+	Connected    = "client_connected"
+	Disconnected = "client_disconnected"
+	Paused       = "paused"
+	Resumed      = "resumed"
+	Saved        = "saved"
+	SaveFailed   = "save_failed"
+	Message      = "message"
+	Dropped      = "dropped" // events that were too many to keep
+	Ended        = "ended"   // the last one of a run
 )
 
-// Fields are an event's data. Who told them does not change them any more.
+// Fields are an event's data. Who told them does not change them any more. Bytes,
+// such as those of a picture, are neither cut nor looked through for secrets.
 type Fields map[string]any
 
 // maxData bounds an event's data, in bytes of JSON: a screenshot has room in it.
 const maxData = 1 << 20
 
-// maxText bounds each of an event's strings but a picture, in bytes.
+// maxText bounds each of an event's strings, in bytes.
 const maxText = 8 << 10
-
-// picture is the field that holds a picture: it is neither cut nor looked
-// through for secrets, which in it could only be found by chance.
-const picture = "jpeg"

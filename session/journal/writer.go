@@ -316,7 +316,7 @@ func (j *Journal) event(t told) profiles.Event {
 func cut(data Fields) Fields {
 	short := make(Fields, len(data))
 	for name, value := range data {
-		if text, ok := value.(string); ok && len(text) > maxText && name != picture {
+		if text, ok := value.(string); ok && len(text) > maxText {
 			value = strings.ToValidUTF8(text[:maxText], "") + "…"
 		}
 		short[name] = value

@@ -1,0 +1,215 @@
+package session
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/stasisd/stasis/browser"
+	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/profiles"
+	"github.com/stasisd/stasis/session/journal"
+)
+
+// What a create may ask to be recorded besides what always is.
+const (
+	RecordScreenshot = "screenshot" // a picture after each navigation
+	RecordConsole    = "console"    // all that pages log, not only errors
+)
+
+// Recordable are the values of a create's record.
+var Recordable = []string{RecordScreenshot, RecordConsole}
+
+// killed is why a run ended that a dead daemon left open.
+const killed = "the daemon was killed"
+
+// beginRun begins a run with the session's Chrome, and tells how that came up.
+func (l *live) beginRun() {
+	l.writer = l.svc.journal.Begin(l.id)
+	if r := l.report; r != nil {
+		l.writer.Record(journal.Restored, journal.Fields{"snapshot_id": r.SnapshotID, "source": string(r.Source.Type), "source_id": r.Source.ID,
+			"mode": r.Mode, "path": r.Path, "duration_ms": r.DurationMS, "warnings": len(r.Warnings)})
+	} else {
+		l.writer.Record(journal.Started, journal.Fields{"engine": l.chrome.Engine(), "chrome": l.chrome.Version()})
+	}
+	writer := l.writer
+	l.deaf = l.chrome.Listen(func(h browser.Happening) {
+		if h.Lost > 0 {
+			writer.Lost(h.Kind, h.Lost)
+			return
+		}
+		writer.Observe(h.Kind, h.Data)
+		if h.Kind == browser.HappenedNavigation {
+			select {
+			case l.moved <- struct{}{}:
+			default: // a picture is to be taken anyway
+			}
+		}
+	}, slices.Contains(l.request.Record, RecordConsole))
+}
+
+// endRun ends the run, when all that was heard in it is told.
+func (l *live) endRun(status profiles.RunStatus, cause string) {
+	l.deaf()
+	for range l.clients { // they hear that it is over, and are not waited for
+		l.writer.Record(journal.Disconnected, nil)
+	}
+	l.writer.End(l.svc.ctx, status, cause)
+}
+
+// tellEnd tells what an ending came to, and ends the run where its Chrome is no
+// longer the session's.
+func (l *live) tellEnd(why cause, e ended) {
+	if s := e.answer.Snapshot; s != nil && e.over {
+		data := journal.Fields{"snapshot_id": s.ID, "mode": s.Mode, "rescue": s.Rescue, "size_bytes": s.SizeBytes}
+		if d := e.answer.Default; d != nil {
+			data["default_moved"] = d.Moved
+		}
+		l.writer.Record(journal.Saved, data)
+	}
+	if e.err != nil {
+		l.writer.Record(journal.SaveFailed, journal.Fields{"code": string(fault.CodeOf(e.err)), "message": fault.MessageOf(e.err)})
+	}
+	status, reason := why.run()
+	switch {
+	case e.over:
+	case e.chrome == nil && why != causeCrash:
+		status, reason = profiles.RunFailed, "a save failed and Chrome could not be reopened"
+	case e.reopened != nil:
+		status, reason = profiles.RunFailed, "a save failed; Chrome was reopened"
+	case e.chrome != nil:
+		return // the run goes on
+	}
+	if l.chrome != nil { // else it has ended before
+		l.endRun(status, reason)
+	}
+}
+
+// run is how a run ends for a cause.
+func (c cause) run() (profiles.RunStatus, string) {
+	switch c {
+	case causeIdle:
+		return profiles.RunCancelled, "idle_timeout"
+	case causeLifetime:
+		return profiles.RunCancelled, "max_lifetime"
+	case causeShutdown:
+		return profiles.RunCancelled, "shutdown"
+	case causeCrash:
+		return profiles.RunFailed, "Chrome crashed"
+	default:
+		return profiles.RunCompleted, "asked"
+	}
+}
+
+// connected tells that a client came; what it gives tells on the session's
+// goroutine that the client left, unless the run has ended meanwhile.
+func (l *live) connected() (left func()) {
+	writer := l.writer
+	writer.Record(journal.Connected, journal.Fields{"clients": l.clients})
+	return func() {
+		if l.writer == writer {
+			writer.Record(journal.Disconnected, journal.Fields{"clients": l.clients})
+		}
+	}
+}
+
+// endLeft ends the runs that a dead daemon left open. Those of sessions that it
+// left too ended with it, and have what was rescued of them; of others only the
+// run's own end was not recorded any more.
+func (s *Service) endLeft(ctx context.Context, rescued map[string]string) error {
+	open, err := s.Catalogue.OpenRuns(ctx)
+	if err != nil {
+		return err
+	}
+	for _, r := range open {
+		rec, err := s.Catalogue.Session(ctx, r.SessionID)
+		if err != nil {
+			return err
+		}
+		now := s.Now().UTC()
+		end := profiles.RunEnd{RunID: r.ID, Status: profiles.RunFailed, Cause: killed, EndedAt: now}
+		snapshot, left := rescued[rec.ID]
+		switch {
+		case left && snapshot != "":
+			end.Last = append(end.Last, profiles.Event{Type: journal.Saved, At: now, Data: encode(map[string]any{"snapshot_id": snapshot, "rescue": true})})
+		case !left && rec.Status == profiles.StatusCompleted:
+			end.Status, end.Cause = causeAsked.run()
+		case !left && rec.Status == profiles.StatusTerminated:
+			end.Status, end.Cause = profiles.RunCancelled, rec.Reason
+		case !left && rec.Reason != "":
+			end.Cause = rec.Reason
+		}
+		end.Last = append(end.Last, journal.EndedEvent(end.Status, end.Cause, now))
+		if _, err := s.Catalogue.EndRun(ctx, end, journal.Keep); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+const (
+	// pictureDelay is how long a page may paint before its picture is taken, and
+	// picturePause the time to the next one at least.
+	pictureDelay    = 500 * time.Millisecond
+	picturePause    = 2 * time.Second
+	pictureDeadline = 10 * time.Second
+)
+
+// pictures takes a picture after each navigation, or one after several that
+// follow quickly, until the session ends.
+func (l *live) pictures() {
+	pause := time.NewTimer(0)
+	defer pause.Stop()
+	wait := func(d time.Duration) bool {
+		pause.Reset(d)
+		select {
+		case <-pause.C:
+			return true
+		case <-l.done:
+			return false
+		}
+	}
+	for {
+		select {
+		case <-l.moved:
+		case <-l.done:
+			return
+		}
+		if !wait(pictureDelay) {
+			return
+		}
+		l.picture()
+		if !wait(picturePause) {
+			return
+		}
+	}
+}
+
+// picture records what the tab in front shows. Nothing is woken for it, and an
+// end of the session does not wait.
+func (l *live) picture() {
+	var (
+		chrome Chrome
+		writer *journal.Writer
+		lent   context.Context
+	)
+	ctx, cancel := context.WithTimeout(l.svc.ctx, pictureDeadline)
+	defer cancel()
+	err := l.ask(ctx, func() error {
+		if err := l.usable(); err != nil || l.paused {
+			return err
+		}
+		chrome, writer, lent = l.chrome, l.writer, l.lent
+		return nil
+	})
+	if err != nil || chrome == nil {
+		return
+	}
+	defer context.AfterFunc(lent, cancel)()
+	jpeg, url, title, err := chrome.Screenshot(ctx)
+	if err != nil {
+		l.svc.Log.Debug("a picture could not be taken", "session", l.id, "error", err)
+		return
+	}
+	writer.Observe(journal.Screenshot, journal.Fields{"url": url, "title": title, "jpeg": jpeg})
+}
