@@ -114,6 +114,17 @@ func TestBadInput(t *testing.T) {
 		create(`{"wait_seconds":601}`, "invalid_field", "0 to 600"),
 		create(`{"labels":{"`+long+`":""}}`, "invalid_field", "labels"),
 		create(`{"labels":{"a":"`+long+`"}}`, "invalid_field", "labels.a"),
+		create(`{"record":true}`, "invalid_request", "record"),
+		create(`{"record":["video"]}`, "invalid_field", "record: must be some of screenshot, console"),
+		create(`{"record":["console","console"]}`, "invalid_field", "each once"),
+		{"GET", "/v1/sessions/live-1/runs?limit=1", "", "unknown_field", "limit"},
+		{"GET", "/v1/sessions/live-1/runs/run-1/events?after=-1", "", "invalid_field", "after"},
+		{"GET", "/v1/sessions/live-1/runs/run-1/events?after=99999999999999999999", "", "invalid_request", "after"},
+		{"GET", "/v1/sessions/live-1/runs/run-1/events?limit=1001", "", "invalid_field", "limit"},
+		{"GET", "/v1/sessions/live-1/runs/run-1/events?sanitize=maybe", "", "invalid_request", "sanitize"},
+		{"GET", "/v1/sessions/live-1/events?event_types=step,video", "", "invalid_field", "event_types: must be some of step, thought"},
+		{"GET", "/v1/sessions/live-1/events?event_types=,", "", "invalid_field", "event_types"},
+		{"GET", "/v1/sessions/live-1/events?history=true", "", "unknown_field", "history"},
 		{"POST", "/v1/sessions?x=1", "", "unknown_field", "x"},
 		{"GET", "/v1/sessions?page=1", "", "unknown_field", "page"},
 		{"GET", "/v1/sessions?limit=0", "", "invalid_field", "limit"},
@@ -246,7 +257,7 @@ type badInput struct{ method, path, body, code, names string }
 func TestUnbuiltFields(t *testing.T) {
 	r := newRig(t, nil)
 	for _, name := range []string{
-		"webhook_url", "auto_save", "restart", "resume", "record",
+		"webhook_url", "auto_save", "restart", "resume",
 	} {
 		for _, value := range []string{`false`, `""`, `{}`, `[]`, `0`} {
 			if _, body := r.do(t, "POST", "/v1/sessions", `{"`+name+`":`+value+`}`); !strings.Contains(body, `"unsupported"`) || !strings.Contains(body, name) {

@@ -5,6 +5,8 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/stasisd/stasis/session"
@@ -40,13 +42,13 @@ type createBody struct {
 	Labels      map[string]string `json:"labels"`
 	Origins     selectionBody     `json:"origins"`
 	Extensions  []string          `json:"extensions"`
+	Record      []string          `json:"record"`
 	overridesBody
 
 	WebhookURL unbuilt `json:"webhook_url"`
 	AutoSave   unbuilt `json:"auto_save"`
 	Restart    unbuilt `json:"restart"`
 	Resume     unbuilt `json:"resume"`
-	Record     unbuilt `json:"record"`
 }
 
 // newCreate returns a body that holds the documented defaults.
@@ -91,6 +93,7 @@ func (b *createBody) check() error {
 		b.selects(),
 		b.overridesBody.check(),
 		areExtensions(b.Extensions),
+		areRecorded(b.Record),
 	)
 }
 
@@ -102,7 +105,7 @@ func (b *createBody) request() session.Create {
 		AllowMemory: b.AllowMemory, FreshIfNone: b.IfMissing == "fresh", RestoreTabs: b.RestoreTabs,
 		ReadOnly: b.ReadOnly, Persist: b.Persist, OnLive: session.OnLive(b.OnLive),
 		Idle: seconds(b.Idle), Lifetime: seconds(b.Lifetime), Wait: seconds(b.Wait),
-		Origins: b.Origins.selection(), DiscardOnEnd: b.OnTimeout == "discard", Labels: b.Labels, Extensions: b.Extensions, Overrides: b.overrides(), Passkeys: b.Passkeys,
+		Origins: b.Origins.selection(), DiscardOnEnd: b.OnTimeout == "discard", Labels: b.Labels, Extensions: b.Extensions, Record: b.Record, Overrides: b.overrides(), Passkeys: b.Passkeys,
 	}
 }
 
@@ -119,3 +122,13 @@ func (s *Server) hashOf(body any) string {
 }
 
 func seconds(n int64) time.Duration { return time.Duration(n) * time.Second }
+
+// areRecorded checks what a create wants recorded.
+func areRecorded(list []string) error {
+	for i, name := range list {
+		if !slices.Contains(session.Recordable, name) || slices.Contains(list[:i], name) {
+			return invalid("record", "must be some of %s, each once", strings.Join(session.Recordable, ", "))
+		}
+	}
+	return nil
+}

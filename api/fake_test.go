@@ -22,6 +22,7 @@ import (
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
 	"github.com/stasisd/stasis/session"
+	"github.com/stasisd/stasis/session/journal"
 	"github.com/stasisd/stasis/state"
 )
 
@@ -55,6 +56,11 @@ type fake struct {
 	dir     string
 
 	settings session.Settings
+
+	entries   []journal.Entry // of the live session's feed
+	feedWaits bool            // it does not end
+	feed      *fakeFeed       // the one that was asked for last
+	follows   []session.Follow
 }
 
 func (f *fake) failure() error {
@@ -414,6 +420,54 @@ func (f *fake) Extension(context.Context, session.Caller, string) (profiles.Exte
 func (f *fake) DeleteExtension(context.Context, session.Caller, string, bool) error {
 	return f.failure()
 }
+func (f *fake) Runs(context.Context, session.Caller, string) ([]profiles.Run, error) {
+	return []profiles.Run{{ID: "run-1", SessionID: endedID, Number: 1, Status: profiles.RunFailed, Cause: "the daemon was killed", StartedAt: born, EndedAt: born.Add(time.Minute)},
+		{ID: "run-2", SessionID: endedID, Number: 2, Status: profiles.RunRunning, StartedAt: born}}, f.failure()
+}
+
+func (f *fake) RunEvents(_ context.Context, _ session.Caller, _, runID string, after int64, _ int, whole bool) (profiles.EventPage, error) {
+	url := "https://a.example/?token=***"
+	if whole {
+		url = "https://a.example/?token=abc"
+	}
+	return profiles.EventPage{Events: []profiles.Event{{RunID: runID, Sequence: after + 1, Type: "navigated", At: born, Data: []byte(`{"url":"` + url + `"}`)},
+		{RunID: runID, Sequence: after + 2, Type: "paused", At: born}}, First: 1, LatestExclusive: after + 3, NextAfter: after + 2}, f.failure()
+}
+
+// fakeFeed gives entries, and then waits or ends.
+type fakeFeed struct {
+	entries []journal.Entry
+	waits   bool
+	closed  chan struct{}
+}
+
+func (f *fakeFeed) Next(ctx context.Context) (journal.Entry, error) {
+	if len(f.entries) > 0 {
+		e := f.entries[0]
+		f.entries = f.entries[1:]
+		return e, nil
+	}
+	if f.waits {
+		<-ctx.Done()
+		return journal.Entry{}, ctx.Err()
+	}
+	return journal.Entry{}, io.EOF
+}
+
+func (f *fakeFeed) Close() { close(f.closed) }
+
+func (f *fake) Follow(_ context.Context, _ session.Caller, id string, asked session.Follow) (session.Feed, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.follows = append(f.follows, asked)
+	feed := &fakeFeed{waits: f.feedWaits, closed: make(chan struct{})}
+	if id == liveID {
+		feed.entries = f.entries
+	}
+	f.feed = feed
+	return feed, f.err
+}
+
 func (f *fake) Ready(context.Context) error { return f.failure() }
 
 // fakeAnswers keeps answers in memory.
@@ -477,7 +531,7 @@ func (l *lockedBuffer) String() string {
 func newRig(t *testing.T, change func(*Options)) *rig {
 	t.Helper()
 	r := &rig{
-		fake: &fake{uploads: map[string][]byte{}, dir: t.TempDir()}, answers: &fakeAnswers{kept: map[string]profiles.Answer{}},
+		fake: &fake{entries: entries(), uploads: map[string][]byte{}, dir: t.TempDir()}, answers: &fakeAnswers{kept: map[string]profiles.Answer{}},
 		log: &lockedBuffer{},
 	}
 	o := Options{Service: r.fake, Answers: r.answers, Logger: slog.New(slog.NewTextHandler(r.log, nil)), Now: time.Now, MaxUpload: 1 << 10}

@@ -33,6 +33,10 @@ func (s *Server) routes() {
 	s.route(http.MethodDelete, one, key, s.deleteSession)
 	s.route(http.MethodGet, one+"/restore-report", key, noQuery(s.restoreReport))
 
+	s.route(http.MethodGet, one+"/runs", key, noQuery(s.listRuns))
+	s.route(http.MethodGet, one+"/runs/:run_id/events", key, s.runEvents)
+	s.route(http.MethodGet, one+"/events", key, s.events)
+
 	s.route(http.MethodGet, one+"/status", key, noQuery(s.status))
 	s.route(http.MethodPost, one+"/pause", key, noQuery(s.acknowledge(s.service.Pause)))
 	s.route(http.MethodPost, one+"/resume", key, noQuery(s.acknowledge(s.service.Resume)))

@@ -38,6 +38,7 @@ type Options struct {
 	MaxUpload         int64         // bytes of one file; default 100 MiB
 	MaxImport         int64         // bytes of an imported environment; default 2 GiB
 	Grace             time.Duration // for requests at a stop; default 30 s
+	Heartbeat         time.Duration // of streams of events; default 30 s
 }
 
 // Server is the HTTP face; it is an http.Handler, and [Server.Serve] runs it.
@@ -53,6 +54,7 @@ type Server struct {
 	maxUpload   int64
 	maxImport   int64
 	grace       time.Duration
+	heartbeat   time.Duration
 	live        *live.Page
 	claims      claims
 
@@ -69,7 +71,7 @@ func New(o Options) *Server {
 	s := &Server{
 		service: o.Service, answers: o.Answers, hashKey: o.HashKey, log: o.Logger, now: o.Now,
 		urls:        origins{public: o.PublicURL, proxies: o.TrustedProxies},
-		warnUnknown: o.WarnUnknownFields, maxUpload: o.MaxUpload, maxImport: o.MaxImport, grace: o.Grace,
+		warnUnknown: o.WarnUnknownFields, maxUpload: o.MaxUpload, maxImport: o.MaxImport, grace: o.Grace, heartbeat: o.Heartbeat,
 		live: live.New(),
 	}
 	if s.maxUpload == 0 {
@@ -80,6 +82,9 @@ func New(o Options) *Server {
 	}
 	if s.grace == 0 {
 		s.grace = 30 * time.Second
+	}
+	if s.heartbeat == 0 {
+		s.heartbeat = defaultHeartbeat
 	}
 	s.closing, s.close = context.WithCancel(context.Background())
 	s.echo = echo.New()

@@ -21,6 +21,7 @@ type Service interface {
 	records
 	porter
 	documents
+	history
 	files
 	extensions
 	// Ready tells whether sessions can be taken.
@@ -113,6 +114,15 @@ type documents interface {
 	SaveManifest(ctx context.Context, c session.Caller, at session.AgentScope, body []byte) error
 	// DeleteDocuments removes all of a session's, and is idempotent.
 	DeleteDocuments(ctx context.Context, c session.Caller, sessionID string) error
+}
+
+// history is what happened in sessions. whole is with the secrets in it, which
+// needs the right to.
+type history interface {
+	Runs(ctx context.Context, c session.Caller, id string) ([]profiles.Run, error)
+	RunEvents(ctx context.Context, c session.Caller, id, runID string, after int64, limit int, whole bool) (profiles.EventPage, error)
+	// Follow gives a feed that is to be closed.
+	Follow(ctx context.Context, c session.Caller, id string, f session.Follow) (session.Feed, error)
 }
 
 // files are a session's; names are single path elements.

@@ -86,7 +86,9 @@ func (r *rig) connect(b *Browser) *wire {
 	go func() { served <- b.Serve(context.Background(), w, "", b.Door()) }()
 	r.t.Cleanup(func() {
 		_ = w.Close(mux.CloseNormal, "")
-		<-served
+		if err := <-served; err != nil {
+			r.t.Error(err)
+		}
 	})
 	return w
 }

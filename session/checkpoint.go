@@ -119,6 +119,7 @@ func (l *live) finishCheckpoint(c checkpointed) {
 	was := l.checkpoint
 	l.checkpoint, l.replica = nil, c.replica
 	<-l.turn
+	l.tellCheckpoint(c)
 	if c.err == nil && c.answer.Default != nil && c.answer.Default.Moved {
 		l.rec.BaseVersion = c.answer.Default.Version
 	}

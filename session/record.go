@@ -61,11 +61,7 @@ func (l *live) endRun(status profiles.RunStatus, cause string) {
 // longer the session's.
 func (l *live) tellEnd(why cause, e ended) {
 	if s := e.answer.Snapshot; s != nil && e.over {
-		data := journal.Fields{"snapshot_id": s.ID, "mode": s.Mode, "rescue": s.Rescue, "size_bytes": s.SizeBytes}
-		if d := e.answer.Default; d != nil {
-			data["default_moved"] = d.Moved
-		}
-		l.writer.Record(journal.Saved, data)
+		l.writer.Record(journal.Saved, savedFields(*s, e.answer.Default))
 	}
 	if e.err != nil {
 		l.writer.Record(journal.SaveFailed, journal.Fields{"code": string(fault.CodeOf(e.err)), "message": fault.MessageOf(e.err)})
@@ -83,6 +79,22 @@ func (l *live) tellEnd(why cause, e ended) {
 	if l.chrome != nil { // else it has ended before
 		l.endRun(status, reason)
 	}
+}
+
+// tellCheckpoint tells what a checkpoint came to. Where nothing has changed
+// nothing was saved.
+func (l *live) tellCheckpoint(c checkpointed) {
+	switch {
+	case c.err != nil:
+		l.writer.Record(journal.SaveFailed, journal.Fields{"code": string(fault.CodeOf(c.err)), "message": fault.MessageOf(c.err)})
+	case !c.answer.Unchanged:
+		l.writer.Record(journal.Saved, savedFields(c.answer.Snapshot, c.answer.Default))
+	}
+}
+
+// savedFields are the data of an event that tells of a snapshot.
+func savedFields(s SnapshotInfo, d *DefaultOutcome) journal.Fields {
+	return journal.Fields{"snapshot_id": s.ID, "mode": s.Mode, "rescue": s.Rescue, "size_bytes": s.SizeBytes, "default_moved": d != nil && d.Moved}
 }
 
 // run is how a run ends for a cause.

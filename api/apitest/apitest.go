@@ -79,9 +79,11 @@ func (v *Validator) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err != nil || answer.StatusCode == http.StatusSwitchingProtocols {
 		return answer, err
 	}
-	got, err := drain(&answer.Body)
-	if err != nil {
-		return nil, err
+	var got []byte
+	if !streams(answer) { // whose end is not waited for
+		if got, err = drain(&answer.Body); err != nil {
+			return nil, err
+		}
 	}
 	if err := v.check(r, sent, answer, got); err != nil {
 		v.report(fmt.Errorf("%s %s: %d: %w", r.Method, r.URL.Path, answer.StatusCode, err))
@@ -108,11 +110,16 @@ func (v *Validator) check(r *http.Request, sent []byte, answer *http.Response, g
 	}
 	// The filter has no decoder for pages and pictures; their type it checks.
 	media := answer.Header.Get("Content-Type")
-	options.ExcludeResponseBody = strings.HasPrefix(media, "image/") || strings.HasPrefix(media, "text/html")
+	options.ExcludeResponseBody = strings.HasPrefix(media, "image/") || strings.HasPrefix(media, "text/html") || streams(answer)
 	return openapi3filter.ValidateResponse(copied.Context(), &openapi3filter.ResponseValidationInput{
 		RequestValidationInput: input, Status: answer.StatusCode, Header: answer.Header,
 		Body: io.NopCloser(bytes.NewReader(got)), Options: options,
 	})
+}
+
+// streams says whether an answer is a stream of events.
+func streams(answer *http.Response) bool {
+	return strings.HasPrefix(answer.Header.Get("Content-Type"), "text/event-stream")
 }
 
 func checkUnlisted(answer *http.Response, got []byte) error {

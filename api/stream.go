@@ -1,0 +1,263 @@
+package api
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/stasisd/stasis/session"
+	"github.com/stasisd/stasis/session/journal"
+)
+
+const (
+	// defaultHeartbeat is how often a stream that has nothing to tell says that it lives.
+	defaultHeartbeat = 30 * time.Second
+	// streamPatience is how long a reader may leave what it was sent unread.
+	streamPatience = 30 * time.Second
+)
+
+// streamNames are the names that events have in a stream, which are those of the
+// session API; user is what its clients know besides.
+var streamNames = []string{"step", "thought", "question", "user", "done", "error", "log", "paused", "resumed", "heartbeat"}
+
+// streamName is an event's name in a stream: messages have that of their type,
+// the end of a run tells how it ended, and what is neither is a step, or where
+// it is only worth a look, log.
+func streamName(e journal.Entry) string {
+	switch e.Type {
+	case journal.Message:
+		var m struct {
+			Type string `json:"type"`
+		}
+		if json.Unmarshal(e.Data, &m) == nil {
+			if name := strings.ToLower(m.Type); slices.Contains(streamNames, name) {
+				return name
+			}
+		}
+		return "log"
+	case journal.Ended:
+		var end struct {
+			Status string `json:"status"`
+		}
+		if json.Unmarshal(e.Data, &end) == nil && end.Status == "failed" {
+			return "error"
+		}
+		return "done"
+	case journal.Paused, journal.Resumed:
+		return e.Type
+	case journal.Console, journal.Dropped:
+		return "log"
+	default:
+		return "step"
+	}
+}
+
+// events streams a session's events (server-sent events) until it is done, has
+// failed or has ended, or the reader goes. A reader that comes back with the ID
+// of the last event that it had misses none and gets none twice.
+func (s *Server) events(c *call) error {
+	q := struct {
+		Types    string `json:"event_types"`
+		History  bool   `json:"include_history"`
+		Sanitize bool   `json:"sanitize"`
+	}{History: true, Sanitize: true}
+	if err := c.query(&q); err != nil {
+		return err
+	}
+	wanted, err := streamTypes(q.Types)
+	if err != nil {
+		return err
+	}
+	after, err := lastEventID(c.Request())
+	if err != nil {
+		return err
+	}
+	id, err := c.sessionID()
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(c.Request().Context())
+	defer cancel()
+	defer context.AfterFunc(s.closing, cancel)()
+	feed, err := s.service.Follow(ctx, c.caller, id, session.Follow{After: after, Fresh: !q.History, Whole: !q.Sanitize})
+	if err != nil {
+		return err
+	}
+	defer feed.Close()
+	return s.follow(ctx, c, feed, wanted)
+}
+
+// streamTypes are the names that a reader wants; nil for all.
+func streamTypes(list string) ([]string, error) {
+	if list == "" {
+		return nil, nil
+	}
+	names := strings.Split(list, ",")
+	for i, name := range names {
+		names[i] = strings.TrimSpace(name)
+		if !slices.Contains(streamNames, names[i]) {
+			return nil, invalid("event_types", "must be some of %s, with commas between them", strings.Join(streamNames, ", "))
+		}
+	}
+	return names, nil
+}
+
+// lastEventID is where a reader left off: the number of a run and of an event in
+// it, as a stream gave them. nil where it does not say.
+func lastEventID(r *http.Request) (*journal.Position, error) {
+	header := r.Header.Get("Last-Event-ID")
+	if header == "" {
+		return nil, nil
+	}
+	run, sequence, ok := strings.Cut(header, "-")
+	at := journal.Position{}
+	var err1, err2 error
+	at.Run, err1 = strconv.ParseInt(run, 10, 64)
+	at.Sequence, err2 = strconv.ParseInt(sequence, 10, 64)
+	if !ok || err1 != nil || err2 != nil || at.Run < 1 || at.Sequence < 0 {
+		return nil, invalid("Last-Event-ID", "must be an ID that this stream gave, such as 1-17")
+	}
+	return &at, nil
+}
+
+// next is what a feed gave.
+type next struct {
+	journal.Entry
+	err error
+}
+
+// follow sends what the feed gives, and heartbeats in between.
+func (s *Server) follow(ctx context.Context, c *call, feed session.Feed, wanted []string) error {
+	ctx, cancel := context.WithCancel(ctx)
+	given := make(chan next)
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		for {
+			e, err := feed.Next(ctx)
+			select {
+			case given <- next{e, err}:
+			case <-ctx.Done():
+				return
+			}
+			if err != nil {
+				return
+			}
+		}
+	}()
+	defer func() { cancel(); <-over }()
+	out := &streamWriter{c: c, now: s.now, wanted: wanted, control: http.NewResponseController(c.Response())}
+	beat := time.NewTicker(s.heartbeat)
+	defer beat.Stop()
+	quiet := time.NewTimer(openStream)
+	defer quiet.Stop()
+	for {
+		var err error
+		select {
+		case n := <-given:
+			switch {
+			case errors.Is(n.err, io.EOF):
+				return out.end()
+			case n.err != nil && ctx.Err() != nil:
+				return nil // the reader has gone, or the daemon stops
+			case n.err != nil:
+				return n.err
+			}
+			var last bool
+			if last, err = out.event(n.Entry); last {
+				return err
+			}
+		case <-quiet.C:
+			err = out.open()
+		case now := <-beat.C:
+			err = out.send("heartbeat", "", map[string]any{"timestamp": now.UTC()})
+		case <-ctx.Done():
+			return nil
+		}
+		if err != nil {
+			return nil // nobody reads any more
+		}
+	}
+}
+
+// openStream is how long a stream without an event waits for one before it is
+// begun: until then it can still be answered that there is nothing to come.
+const openStream = 50 * time.Millisecond
+
+// streamWriter writes server-sent events.
+type streamWriter struct {
+	c       *call
+	now     func() time.Time
+	control *http.ResponseController
+	wanted  []string
+	begun   bool
+}
+
+func (w *streamWriter) open() error {
+	if w.begun {
+		return nil
+	}
+	w.begun = true
+	header := w.c.Response().Header()
+	header.Set("Content-Type", "text/event-stream")
+	header.Set("X-Accel-Buffering", "no") // proxies hold nothing back
+	w.c.Response().WriteHeader(http.StatusOK)
+	return w.control.Flush()
+}
+
+// end ends a stream that has nothing more to come. One that had nothing at all
+// is answered with 204, which tells readers not to come again.
+func (w *streamWriter) end() error {
+	if !w.begun {
+		return w.c.NoContent(http.StatusNoContent)
+	}
+	return nil
+}
+
+// event sends one event. last says that it was the one that a stream ends with:
+// done or error, but for those that were there when the reader came.
+func (w *streamWriter) event(e journal.Entry) (last bool, err error) {
+	if e.Gap {
+		if err := w.send("log", "", map[string]any{"type": "retention_gap", "run_id": e.RunID, "first_available_sequence": e.Sequence}); err != nil {
+			return false, err
+		}
+	}
+	name := streamName(e)
+	err = w.send(name, fmt.Sprintf("%d-%d", e.At.Run, e.At.Sequence), eventOf(e.Event))
+	return !e.Old && (name == "done" || name == "error"), err
+}
+
+// send writes an event, if it is wanted, and gives the reader its time to take it.
+func (w *streamWriter) send(name, id string, data any) error {
+	if err := w.open(); err != nil {
+		return err
+	}
+	if w.wanted != nil && !slices.Contains(w.wanted, name) && name != "heartbeat" {
+		return nil
+	}
+	text, err := json.Marshal(data)
+	if err != nil {
+		return err
+	}
+	var b bytes.Buffer
+	if id != "" {
+		b.WriteString("id: " + id + "\n")
+	}
+	b.WriteString("event: " + name + "\ndata: ")
+	b.Write(text)
+	b.WriteString("\n\n")
+	// Writers of tests know no deadlines; then there is none.
+	_ = w.control.SetWriteDeadline(w.now().Add(streamPatience))
+	if _, err := w.c.Response().Write(b.Bytes()); err != nil {
+		return err
+	}
+	return w.control.Flush()
+}

@@ -1,0 +1,211 @@
+package session
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/stasisd/stasis/browser"
+	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/profiles"
+	"github.com/stasisd/stasis/session/journal"
+)
+
+// history are the runs of a session, each with how it is and what happened.
+func (r *rig) history(id string) []string {
+	r.t.Helper()
+	runs, err := r.Runs(r.t.Context(), alice, id)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	var all []string
+	for _, run := range runs {
+		page, err := r.RunEvents(r.t.Context(), alice, id, run.ID, 0, 0, false)
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		line := fmt.Sprintf("%d %s (%s):", run.Number, run.Status, run.Cause)
+		for i, e := range page.Events {
+			if e.Sequence != int64(i+1) {
+				r.t.Errorf("event %d of run %d has number %d", i+1, run.Number, e.Sequence)
+			}
+			line += " " + e.Type
+		}
+		all = append(all, line)
+	}
+	return all
+}
+
+// records checks a session's history.
+func (r *rig) records(id string, want ...string) {
+	r.t.Helper()
+	if diff := cmp.Diff(want, r.history(id)); diff != "" {
+		r.t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+// Each way in which a Chrome comes to a session and leaves it is a run of its
+// own, with what happened in between.
+func TestRunsOfASession(t *testing.T) {
+	r := newRig(t, nil)
+	id := r.create(alice, nil).ID
+	r.browsers.last().happens(browser.HappenedNavigation, map[string]any{"url": "https://a.example/?token=abc"})
+	leave := r.attach(id)
+	for _, do := range []func(context.Context, Caller, string) (Acknowledged, error){r.Pause, r.Pause, r.Resume, r.Resume} {
+		if _, err := do(t.Context(), alice, id); err != nil {
+			t.Fatal(err)
+		}
+	}
+	leave()
+	r.end(alice, id, memory)
+	r.records(id, "1 completed (asked): started navigated client_connected paused resumed client_disconnected saved ended")
+
+	restored := r.create(alice, func(c *Create) { c.FromSession = id }).ID
+	r.end(alice, restored, none)
+	r.records(restored, "1 completed (asked): restored ended")
+
+	// A client that is there to the end has left by then.
+	attended := r.create(alice, nil).ID
+	defer r.attach(attended)()
+	r.end(alice, attended, filesystem)
+	r.records(attended, "1 completed (asked): started client_connected client_disconnected saved ended")
+
+	_, err := r.Runs(t.Context(), bob, id)
+	wantCode(t, err, fault.SessionNotFound)
+	runs, err := r.Runs(t.Context(), alice, id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = r.RunEvents(t.Context(), bob, id, runs[0].ID, 0, 0, false)
+	wantCode(t, err, fault.SessionNotFound)
+	_, err = r.RunEvents(t.Context(), alice, restored, runs[0].ID, 0, 0, false)
+	wantCode(t, err, fault.RunNotFound)
+	_, err = r.RunEvents(t.Context(), alice, id, runs[0].ID, 9, 0, false)
+	wantCode(t, err, fault.InvalidField)
+	_, err = r.RunEvents(t.Context(), alice, id, runs[0].ID, 0, 0, true)
+	wantCode(t, err, fault.Forbidden)
+	for whole, want := range map[bool]string{false: "https://a.example/?token=***", true: "https://a.example/?token=abc"} {
+		page, err := r.RunEvents(t.Context(), admin, id, runs[0].ID, 1, 1, whole)
+		var data struct{ URL string }
+		if err == nil {
+			err = json.Unmarshal(page.Events[0].Data, &data)
+		}
+		if err != nil || data.URL != want {
+			t.Errorf("whole %v: %q, %v", whole, data.URL, err)
+		}
+	}
+}
+
+// A run ends with its Chrome, whatever becomes of the session, and the next one
+// begins with the next.
+func TestRunsThatFail(t *testing.T) {
+	r := newRig(t, nil)
+	id := r.create(alice, nil).ID
+	r.browsers.fails(errBroken, "capture")
+	_, err := r.End(t.Context(), alice, id, filesystem)
+	wantCode(t, err, fault.SaveFailed)
+	r.browsers.works()
+	const goesOn = "1 %s: started save_failed"
+	r.records(id, fmt.Sprintf(goesOn, "running ()"))
+
+	r.catalogue.fails(errBroken, "Commit")
+	_, err = r.End(t.Context(), alice, id, filesystem)
+	wantCode(t, err, fault.SaveFailed)
+	first := fmt.Sprintf(goesOn, "failed (a save failed; Chrome was reopened)") + " save_failed ended"
+	r.records(id, first, "2 running (): restored")
+
+	r.browsers.fails(errBroken, "restored")
+	_, err = r.End(t.Context(), alice, id, filesystem)
+	wantCode(t, err, fault.SaveFailed)
+	second := "2 failed (a save failed and Chrome could not be reopened): restored save_failed ended"
+	r.records(id, first, second)
+	r.browsers.works()
+	r.catalogue.works()
+	if _, err := r.Resume(t.Context(), alice, id); err != nil {
+		t.Fatal(err)
+	}
+	r.records(id, first, second, "3 running (): restored")
+
+	r.browsers.last().die()
+	r.ended(id)
+	await(t, "the run's end", func() bool { return !strings.Contains(r.history(id)[2], "running") })
+	r.records(id, first, second, "3 failed (Chrome crashed): restored saved ended")
+}
+
+// What a dead daemon left open is ended with its cause, and so is the run of a
+// session whose own end was the last that it recorded.
+func TestRunsAfterAKill(t *testing.T) {
+	r := newRig(t, nil)
+	id := r.create(alice, nil).ID
+	r.browsers.last().happens(browser.HappenedNavigation, map[string]any{"url": "https://a.example/"})
+	over := r.create(alice, nil).ID
+	if _, err := r.Runs(t.Context(), alice, over); err != nil { // it is recorded
+		t.Fatal(err)
+	}
+	if err := r.catalogue.EndSession(t.Context(), profiles.End{SessionID: over, Status: profiles.StatusTerminated, Reason: "idle_timeout", EndedAt: r.Now()}); err != nil {
+		t.Fatal(err)
+	}
+	r.kill()
+	r.Service = r.daemon(nil)
+	if err := r.Recover(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	r.records(id, "1 failed (the daemon was killed): started navigated saved ended")
+	r.records(over, "1 cancelled (idle_timeout): started ended")
+	if err := r.Recover(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	r.records(id, "1 failed (the daemon was killed): started navigated saved ended")
+}
+
+// A feed of a session tells what happens while it lives, and that it is over.
+func TestFollow(t *testing.T) {
+	r := newRig(t, nil)
+	id := r.create(alice, nil).ID
+	_, err := r.Follow(t.Context(), bob, id, Follow{})
+	wantCode(t, err, fault.SessionNotFound)
+	_, err = r.Follow(t.Context(), alice, id, Follow{Whole: true})
+	wantCode(t, err, fault.Forbidden)
+	_, err = r.Follow(t.Context(), alice, id, Follow{After: &journal.Position{Run: 1, Sequence: 2}})
+	wantCode(t, err, fault.InvalidField)
+	feed, err := r.Follow(t.Context(), admin, id, Follow{Whole: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer feed.Close()
+	r.browsers.last().happens(browser.HappenedNavigation, map[string]any{"url": "https://a.example/?code=1"})
+	r.end(alice, id, none)
+	var got []string
+	for {
+		e, err := feed.Next(t.Context())
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, e.Type+" "+string(e.Data))
+	}
+	want := []string{`started {"chrome":"156.0.8078.79","engine":"chrome"}`, `navigated {"url":"https://a.example/?code=1"}`, `ended {"cause":"asked","status":"completed"}`}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+// A picture is taken after a navigation where the create asked for it.
+func TestPictures(t *testing.T) {
+	r := newRig(t, nil)
+	id := r.create(alice, func(c *Create) { c.Record = []string{RecordScreenshot} }).ID
+	plain := r.create(alice, nil).ID
+	for _, c := range r.browsers.all() {
+		c.happens(browser.HappenedNavigation, map[string]any{"url": "https://a.example/"})
+	}
+	await(t, "a picture", func() bool { return strings.HasSuffix(r.history(id)[0], "started navigated screenshot") })
+	r.records(plain, "1 running (): started navigated")
+}

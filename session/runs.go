@@ -1,0 +1,95 @@
+package session
+
+import (
+	"context"
+
+	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/profiles"
+	"github.com/stasisd/stasis/session/journal"
+)
+
+// Runs lists a session's runs, oldest first; those of an ended session too.
+func (s *Service) Runs(ctx context.Context, c Caller, id string) ([]profiles.Run, error) {
+	if _, err := s.record(ctx, c, id); err != nil {
+		return nil, err
+	}
+	s.journal.Flush(ctx, id)
+	return s.Catalogue.Runs(ctx, id)
+}
+
+// RunEvents gives a page of a run's events: those after a sequence. whole gives
+// secrets in them too, and needs the right to.
+func (s *Service) RunEvents(ctx context.Context, c Caller, id, runID string, after int64, limit int, whole bool) (profiles.EventPage, error) {
+	if err := s.mayRead(ctx, c, id, whole); err != nil {
+		return profiles.EventPage{}, err
+	}
+	s.journal.Flush(ctx, id)
+	run, err := s.Catalogue.Run(ctx, runID)
+	if err != nil {
+		return profiles.EventPage{}, err
+	}
+	if run.SessionID != id {
+		return profiles.EventPage{}, fault.New(fault.RunNotFound, "session.events", "%s", fault.RunNotFound.Text())
+	}
+	page, err := s.Catalogue.Events(ctx, runID, after, limit)
+	for i := range page.Events {
+		if err == nil && whole {
+			page.Events[i].Data, err = s.journal.Whole(page.Events[i])
+		}
+	}
+	return page, err
+}
+
+// Follow asks for a session's events as they come.
+type Follow struct {
+	After *journal.Position // go on after this event; nil: from the beginning
+	Fresh bool              // without After: only what comes from now on
+	Whole bool              // secrets too, which needs the right to
+}
+
+// Feed gives a session's events; see [journal.Feed].
+type Feed interface {
+	Next(ctx context.Context) (journal.Entry, error)
+	Close()
+}
+
+// Follow begins a feed of a session's events, over all its runs. An ended
+// session's has what is kept, and ends.
+func (s *Service) Follow(ctx context.Context, c Caller, id string, f Follow) (Feed, error) {
+	if err := s.mayRead(ctx, c, id, f.Whole); err != nil {
+		return nil, err
+	}
+	feed, err := s.journal.Follow(ctx, id, f.After, f.Fresh)
+	if err != nil {
+		return nil, err
+	}
+	if f.Whole {
+		return wholeFeed{feed, s.journal}, nil
+	}
+	return feed, nil
+}
+
+// wholeFeed gives events with their secrets.
+type wholeFeed struct {
+	*journal.Feed
+	journal *journal.Journal
+}
+
+func (f wholeFeed) Next(ctx context.Context) (journal.Entry, error) {
+	e, err := f.Feed.Next(ctx)
+	if err == nil {
+		e.Data, err = f.journal.Whole(e.Event)
+	}
+	return e, err
+}
+
+// mayRead checks that the caller may read a session's events.
+func (s *Service) mayRead(ctx context.Context, c Caller, id string, whole bool) error {
+	if _, err := s.record(ctx, c, id); err != nil {
+		return err
+	}
+	if whole && !c.Has(rightSecrets) {
+		return fault.New(fault.Forbidden, "session.events", "sanitize: false needs a key with the right %q", rightSecrets)
+	}
+	return nil
+}
