@@ -119,7 +119,7 @@ func (l *look) document(ctx context.Context, id string) error {
 		return l.judge(err, f)
 	}
 	if len(l.keys.identities) > 0 {
-		if _, err := doc.private(l.keys); err != nil {
+		if _, _, err := doc.unseal(l.keys); err != nil {
 			if err := l.judge(err, f); err != nil {
 				return err
 			}

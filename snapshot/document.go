@@ -20,11 +20,16 @@ const maxDocument = 8 << 20
 // SnapshotStorage. It names its own location and ID, so that one put in
 // another's place is refused, and binds its archive by hash and length.
 type document struct {
-	Scope         string          `json:"scope"`
-	SchemaVersion string          `json:"schemaVersion"`
-	CreatedAt     time.Time       `json:"createdAt"`
-	Data          documentData    `json:"data"`
-	AppData       json.RawMessage `json:"appData"`
+	Scope         string       `json:"scope"`
+	SchemaVersion string       `json:"schemaVersion"`
+	CreatedAt     time.Time    `json:"createdAt"`
+	Data          documentData `json:"data"`
+	AppData       appData      `json:"appData"`
+}
+
+// appData is what the environment's agents left with it: {} where that is nothing.
+type appData struct {
+	Sealed []byte `json:"sealed,omitempty"` // age file of a sealedPart, base64
 }
 
 type documentData struct {
@@ -42,11 +47,13 @@ type documentData struct {
 	Sealed []byte         `json:"sealed,omitempty"` // age file of a sealedPart, base64
 }
 
-// sealedPart is what only an identity opens. It repeats the ID, so that it
-// cannot be moved into another document.
+// sealedPart is what only an identity opens, of data or of appData. It repeats
+// the ID, so that it cannot be moved into another document, and has one of the
+// other two, so that it cannot be moved within its own.
 type sealedPart struct {
 	SnapshotID string          `json:"snapshot_id"`
-	Private    json.RawMessage `json:"private"`
+	Private    json.RawMessage `json:"private,omitempty"`
+	AppData    json.RawMessage `json:"app_data,omitempty"`
 }
 
 // newDocument builds the document of a draft and the archive made of it. Time
@@ -59,24 +66,32 @@ func newDocument(d Draft, a Archive, keys Keys) ([]byte, error) {
 			SnapshotID: d.ID, Owner: d.Location.Owner, SessionID: d.Location.Session, ScopeID: d.Location.ScopeID,
 			Mode: d.Mode, Archive: a, Recipients: keys.Recipients(), Facts: d.Facts,
 		},
-		AppData: json.RawMessage("{}"),
 	}
 	if d.Facts == nil {
 		doc.Data.Facts = map[string]any{}
 	}
+	var err error
 	if d.Private != nil {
-		plain, err := json.Marshal(sealedPart{SnapshotID: d.ID, Private: d.Private})
-		if err != nil {
+		if doc.Data.Sealed, err = keys.sealPart(sealedPart{SnapshotID: d.ID, Private: d.Private}); err != nil {
 			return nil, err
 		}
-		var sealed bytes.Buffer
-		err = keys.seal(&sealed, func(w io.Writer) error { _, err := w.Write(plain); return err })
-		if err != nil {
+	}
+	if d.AppData != nil {
+		if doc.AppData.Sealed, err = keys.sealPart(sealedPart{SnapshotID: d.ID, AppData: d.AppData}); err != nil {
 			return nil, err
 		}
-		doc.Data.Sealed = sealed.Bytes()
 	}
 	return doc.encode(keys)
+}
+
+func (k Keys) sealPart(p sealedPart) ([]byte, error) {
+	plain, err := json.Marshal(p)
+	if err != nil {
+		return nil, err
+	}
+	var sealed bytes.Buffer
+	err = k.seal(&sealed, func(w io.Writer) error { _, err := w.Write(plain); return err })
+	return sealed.Bytes(), err
 }
 
 // noMAC stands in a document's bytes in its MAC's place while that is computed.
@@ -176,28 +191,46 @@ func (d *document) snapshot() Snapshot {
 	}
 }
 
-// private opens the sealed part; nil when there is none.
-func (d *document) private(keys Keys) (json.RawMessage, error) {
-	if len(d.Data.Sealed) == 0 {
-		return nil, nil
+// unseal opens the sealed parts of data and of appData; nil where there are none.
+func (d *document) unseal(keys Keys) (private, appData json.RawMessage, err error) {
+	if len(d.Data.Sealed) > 0 {
+		part, err := d.open(keys, d.Data.Sealed)
+		if err != nil {
+			return nil, nil, err
+		}
+		if private = part.Private; private == nil || part.AppData != nil {
+			return nil, nil, damaged(d.Data.SnapshotID, "the sealed part of its document is not the one of data", nil)
+		}
 	}
+	if len(d.AppData.Sealed) > 0 {
+		part, err := d.open(keys, d.AppData.Sealed)
+		if err != nil {
+			return nil, nil, err
+		}
+		if appData = part.AppData; appData == nil || part.Private != nil {
+			return nil, nil, damaged(d.Data.SnapshotID, "the sealed part of its document is not the one of appData", nil)
+		}
+	}
+	return private, appData, nil
+}
+
+func (d *document) open(keys Keys, sealed []byte) (part sealedPart, err error) {
 	id := d.Data.SnapshotID
-	r, err := keys.open(bytes.NewReader(d.Data.Sealed), id, d.Data.Recipients)
+	r, err := keys.open(bytes.NewReader(sealed), id, d.Data.Recipients)
 	if fault.Is(err, fault.IdentityMissing) {
-		return nil, err
+		return part, err
 	}
 	var plain []byte
 	if err == nil {
 		plain, err = io.ReadAll(r)
 	}
-	part := sealedPart{}
 	if err == nil {
 		err = json.Unmarshal(plain, &part)
 	}
 	if err != nil || part.SnapshotID != id {
-		return nil, damaged(id, "the sealed part of its document cannot be read", err)
+		return part, damaged(id, "the sealed part of its document cannot be read", err)
 	}
-	return part.Private, nil
+	return part, nil
 }
 
 // tarSum is the document's hash of the tar as bytes.

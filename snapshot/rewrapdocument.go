@@ -7,7 +7,7 @@ import (
 	"github.com/stasisd/stasis/fault"
 )
 
-// rewrapped is the document with its sealed part for the recipients that it is to
+// rewrapped is the document with its sealed parts for the recipients that it is to
 // have; nil where it is as it should be. storedSize 0 leaves that as it is.
 func (d *document) rewrapped(k Keys, retire []string, storedSize int64) ([]byte, error) {
 	anew := *d
@@ -20,13 +20,16 @@ func (d *document) rewrapped(k Keys, retire []string, storedSize int64) ([]byte,
 	if storedSize != 0 && storedSize != d.Data.Archive.StoredSize {
 		anew.Data.Archive.StoredSize, same = storedSize, false
 	}
-	if len(d.Data.Sealed) > 0 {
-		sealed, err := k.rewrapSealed(d.Data.Sealed, d.Data.SnapshotID, d.Data.Recipients, retire)
+	for _, part := range []*[]byte{&anew.Data.Sealed, &anew.AppData.Sealed} {
+		if len(*part) == 0 {
+			continue
+		}
+		sealed, err := k.rewrapSealed(*part, d.Data.SnapshotID, d.Data.Recipients, retire)
 		if err != nil {
 			return nil, err
 		}
 		if sealed != nil {
-			anew.Data.Sealed, same = sealed, false
+			*part, same = sealed, false
 		}
 	}
 	if same {

@@ -86,7 +86,7 @@ func (v *Vault) save(ctx context.Context, d Draft, list []*packEntry) (s Snapsho
 		v.share(archive.ID, d.ID)
 	}
 	s = doc.snapshot()
-	s.Private, s.Shared = d.Private, !created
+	s.Private, s.AppData, s.Shared = d.Private, d.AppData, !created
 	return s, nil
 }
 

@@ -53,6 +53,9 @@ type Draft struct {
 	Facts map[string]any
 	// Private goes into the document sealed: origins, tabs. It is JSON.
 	Private json.RawMessage
+	// AppData goes into the document's appData, sealed: what agents noted. It is
+	// JSON; nil is nothing.
+	AppData json.RawMessage
 }
 
 // Snapshot is a saved snapshot, as its document tells.
@@ -64,6 +67,7 @@ type Snapshot struct {
 	Archive   Archive
 	Facts     map[string]any  // numbers are float64, as JSON gives them
 	Private   json.RawMessage // nil unless opened with an identity
+	AppData   json.RawMessage // as Private; nil also where there is none
 	// Recipients are the public keys ("age1…") that it was sealed to.
 	Recipients []string
 	// Shared tells, after a Save, that an equal archive was stored already: who

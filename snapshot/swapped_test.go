@@ -2,6 +2,7 @@ package snapshot_test
 
 import (
 	"bytes"
+	"encoding/json"
 	"strings"
 	"testing"
 
@@ -75,6 +76,49 @@ func TestCopiedDocuments(t *testing.T) {
 			if _, err := v.Open(t.Context(), to.loc, to.id); !fault.Is(err, fault.ArchiveDamaged) {
 				t.Errorf("%s, %s: %v, want archive_damaged", name, how, err)
 			}
+		}
+	}
+}
+
+// A sealed part belongs to one document, and to one place in it; an appData that is
+// not sealed is none. A MAC would tell too, so there is none here.
+func TestSwappedSealedParts(t *testing.T) {
+	v, store := newVault(t)
+	for n := range 2 {
+		save(t, v, draft(n, snapshot.Entry{Name: "a", Data: []byte("a")}))
+	}
+	var docs [2]map[string]any
+	for n := range docs {
+		key, err := place.DocumentKey(id(n))
+		_, body := stored(t, store, key, err)
+		if err := json.Unmarshal(body, &docs[n]); err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(string(body), "call the bank") {
+			t.Fatal("the document has its appData in plain")
+		}
+		delete(docs[n]["data"].(map[string]any), "mac")
+	}
+	own, foreign := docs[0]["data"].(map[string]any)["sealed"], docs[1]["appData"]
+	key, err := place.DocumentKey(id(0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, x := range []struct {
+		appData any
+		good    bool
+	}{
+		{docs[0]["appData"], true}, {map[string]any{}, true}, {map[string]any{"sealed": own}, false}, {foreign, false},
+		{map[string]any{"sealed": "AAAA"}, false}, {map[string]any{"notes": "x"}, false}, {[]any{}, false}, {"x", false},
+	} {
+		docs[0]["appData"] = x.appData
+		body, err := json.Marshal(docs[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		storetest.Put(t, store, key, body)
+		if _, err := v.Open(t.Context(), place, id(0)); x.good != (err == nil) || !x.good && !fault.Is(err, fault.ArchiveDamaged) {
+			t.Errorf("%v: %v", x.appData, err)
 		}
 	}
 }

@@ -134,7 +134,7 @@ func (v *Vault) parse(body []byte, loc Location, id string) (Snapshot, error) {
 	}
 	s := doc.snapshot()
 	if len(v.keys.identities) > 0 {
-		if s.Private, err = doc.private(v.keys); err != nil {
+		if s.Private, s.AppData, err = doc.unseal(v.keys); err != nil {
 			return Snapshot{}, err
 		}
 	}

@@ -70,6 +70,7 @@ func draft(n int, entries ...snapshot.Entry) snapshot.Draft {
 		ID: id(n), Location: place, Mode: snapshot.Filesystem, CreatedAt: start, Entries: entries,
 		Facts:   map[string]any{"chrome": "156.0.8078.79", "cookies": 3.0},
 		Private: json.RawMessage(`{"origins":["https://bank.example"]}`),
+		AppData: json.RawMessage(`{"notes":["call the bank"]}`),
 	}
 }
 
@@ -132,7 +133,7 @@ func TestRoundTrip(t *testing.T) {
 	if diff := cmp.Diff(saved, opened); diff != "" {
 		t.Errorf("Open is not what Save returned (-saved +opened):\n%s", diff)
 	}
-	if !opened.CreatedAt.Equal(start) || opened.Facts["cookies"] != 3.0 || !strings.Contains(string(opened.Private), "bank") {
+	if !opened.CreatedAt.Equal(start) || opened.Facts["cookies"] != 3.0 || !strings.Contains(string(opened.Private), "bank") || string(opened.AppData) != `{"notes":["call the bank"]}` {
 		t.Errorf("opened %+v", opened)
 	}
 	dst := filepath.Join(t.TempDir(), "new")
@@ -395,7 +396,7 @@ func TestIdentities(t *testing.T) {
 	blind := vaultOf(store, snapshot.NewKeys(nil, [32]byte{1}, right.Recipient()))
 	s := save(t, blind, draft(1, entries))
 	save(t, blind, draft(2, entries))
-	if opened, err := blind.Open(t.Context(), place, id(1)); err != nil || opened.Private != nil || opened.Facts["chrome"] == nil {
+	if opened, err := blind.Open(t.Context(), place, id(1)); err != nil || opened.Private != nil || opened.AppData != nil || opened.Facts["chrome"] == nil {
 		t.Errorf("without identities: %+v, %v", opened, err)
 	}
 	wrong := vaultOf(store, snapshot.NewKeys(newIdentity(t), [32]byte{1}))

@@ -90,7 +90,7 @@ func TestToday(t *testing.T) {
 			{Name: "Default", Mode: fs.ModeDir}, {Name: "Default/é", Data: []byte("content")},
 			{Name: "state.json", Data: []byte(`{"schema_version":"1"}`)},
 		},
-		Facts: map[string]any{"cookies": 1}, Private: []byte(`{"user_id":"alice"}`),
+		Facts: map[string]any{"cookies": 1}, Private: []byte(`{"user_id":"alice"}`), AppData: []byte(`{"notes":{"session_id":"s"}}`),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -102,7 +102,8 @@ func TestToday(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if entries, _ := got["entries"].([]any); got["id"] != saved.ID || len(entries) != 3 || got["private"].(map[string]any)["user_id"] != "alice" {
+	if entries, _ := got["entries"].([]any); got["id"] != saved.ID || len(entries) != 3 || got["private"].(map[string]any)["user_id"] != "alice" ||
+		got["app_data"].(map[string]any)["notes"].(map[string]any)["session_id"] != "s" {
 		t.Errorf("read %v", got)
 	}
 	key, err := snapshot.ArchiveKey(saved.Archive.ID)

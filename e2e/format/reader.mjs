@@ -44,7 +44,8 @@ const document = JSON.parse(bytes.toString("utf8"));
 must(document.schemaVersion === "1.0", `schemaVersion ${document.schemaVersion} is not known here`);
 const only = (object, names) => must(Object.keys(object).every((name) => names.includes(name)), "a name is unknown");
 only(document, ["scope", "schemaVersion", "createdAt", "data", "appData"]);
-const { data } = document;
+const { data, appData } = document;
+only(appData, ["sealed"]);
 only(data, ["snapshot_id", "owner", "session_id", "scope_id", "mode", "archive", "recipients", "mac", "facts", "sealed"]);
 const { archive } = data;
 only(archive, ["id", "payload_sha256", "payload_size", "stored_size", "tar_sha256", "tar_size", "entries"]);
@@ -63,13 +64,15 @@ if (data.mac !== undefined) {
   must(hmac(ownerKey, "document ", zeroed).toString("hex") === data.mac, "the document's MAC is wrong");
 }
 
-// 6. The sealed part.
+// 6. The sealed parts.
 const run = (command, args, input) => execFileSync(command, args, { input, maxBuffer: 1 << 30 });
-let sealed = null;
-if (data.sealed !== undefined) {
-  sealed = JSON.parse(run("age", ["--decrypt", "-i", identity], Buffer.from(data.sealed, "base64")));
-  must(sealed.snapshot_id === data.snapshot_id, "the sealed part is another snapshot's");
-}
+const open = (part) => {
+  const sealed = JSON.parse(run("age", ["--decrypt", "-i", identity], Buffer.from(part, "base64")));
+  must(sealed.snapshot_id === data.snapshot_id, "a sealed part is another snapshot's");
+  return sealed;
+};
+const sealed = data.sealed === undefined ? null : open(data.sealed);
+const noted = appData.sealed === undefined ? null : open(appData.sealed);
 
 // 7. The archive's payload.
 const stored = readFileSync(join(dir, "snapshots/archives", archive.id));
@@ -138,7 +141,7 @@ function records(body) {
 
 console.log(JSON.stringify({
   owner, session, scope, scope_id: scopeID, id: data.snapshot_id, mode: data.mode, created_at: document.createdAt,
-  recipients: data.recipients, archive: archive.id, facts: data.facts, private: sealed?.private ?? null,
+  recipients: data.recipients, archive: archive.id, facts: data.facts, private: sealed?.private ?? null, ...(noted && { app_data: noted.app_data }),
   entries: entries.map(({ name, folder, mode, time, body }) => ({
     name, mode: folder ? "folder" : mode.toString(8).padStart(4, "0"), time, size: body.length,
     ...(folder ? {} : { sha256: sha256(body).toString("hex") }),

@@ -106,8 +106,8 @@ func opens(t *testing.T, n int, v *snapshot.Vault, saved []snapshot.Snapshot) {
 		if err != nil {
 			t.Fatalf("call %d: %s: %v", n, want.ID, err)
 		}
-		if s.Archive.StoredSize = want.Archive.StoredSize; s.Archive != want.Archive || !cmp.Equal(s.Private, want.Private) {
-			t.Errorf("call %d: %s changed: %+v, %s", n, want.ID, s.Archive, s.Private)
+		if s.Archive.StoredSize = want.Archive.StoredSize; s.Archive != want.Archive || !cmp.Equal(s.Private, want.Private) || !cmp.Equal(s.AppData, want.AppData) {
+			t.Errorf("call %d: %s changed: %+v, %s, %s", n, want.ID, s.Archive, s.Private, s.AppData)
 		}
 	}
 }

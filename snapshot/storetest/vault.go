@@ -49,7 +49,7 @@ func draft(n int) snapshot.Draft {
 	return snapshot.Draft{
 		ID: id(n), Location: place, Mode: snapshot.Filesystem, CreatedAt: time.Unix(1_800_000_000, 0),
 		Entries: []snapshot.Entry{{Name: "state.json", Data: fmt.Appendf(nil, "state %d", n)}},
-		Private: []byte(`{"tabs":1}`),
+		Private: []byte(`{"tabs":1}`), AppData: []byte(`{"notes":1}`),
 	}
 }
 
