@@ -82,7 +82,7 @@ fuzz: ## give every parser FUZZTIME (30s) of made-up input
 	@git grep -o 'func Fuzz[A-Za-z0-9]*(f \*testing.F)' -- '*_test.go' | sed -E 's/^(.*)\/[^/]*:func (Fuzz[A-Za-z0-9]*).*/\1 \2/' | sort | \
 	while read -r package target; do \
 		echo "$$package $$target"; \
-		go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) "./$$package" | grep -vE '^(fuzz: elapsed|PASS|ok)' || [ $${PIPESTATUS[0]} = 0 ]; \
+		go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 100x "./$$package" | grep -vE '^(fuzz: elapsed|PASS|ok)' || [ $${PIPESTATUS[0]} = 0 ]; \
 	done
 
 .PHONY: bench-go

@@ -1,6 +1,7 @@
 package snapshot
 
 import (
+	"archive/tar"
 	"bytes"
 	"context"
 	"crypto/sha256"
@@ -11,13 +12,39 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// ParseDocument is parseDocument, for the fuzz test.
-func ParseDocument(body []byte, loc Location, id string) (Snapshot, error) {
+// ParseDocument is parseDocument, for the fuzz test; again is what was parsed,
+// written anew.
+func ParseDocument(body []byte, loc Location, id string, keys Keys) (s Snapshot, again []byte, err error) {
 	doc, err := parseDocument(body, loc, id)
 	if err != nil {
-		return Snapshot{}, err
+		return Snapshot{}, nil, err
 	}
-	return doc.snapshot(), nil
+	again, err = doc.encode(keys)
+	return doc.snapshot(), again, err
+}
+
+// Extract is extract, for the fuzz test: it counts what a tar.zst holds.
+func Extract(ctx context.Context, packed []byte, max int64) (entries int, size int64, err error) {
+	got, err := extract(ctx, bytes.NewReader(packed), max, func(_ *tar.Header, body io.Reader) error {
+		_, err := io.Copy(io.Discard, body)
+		return err
+	})
+	return got.Entries, got.Size, err
+}
+
+// RewrapHeader writes the header of an age file anew, for the fuzz test, and
+// gives the file that it then is; nil where nothing was to be changed.
+func (k Keys) RewrapHeader(file []byte) ([]byte, error) {
+	head, rest, err := readHeader(bytes.NewReader(file))
+	if err != nil {
+		return nil, err
+	}
+	anew, _, err := k.rewrapped(head, "id", nil, nil)
+	if err != nil || anew == nil {
+		return nil, err
+	}
+	payload, err := io.ReadAll(rest)
+	return append(anew, payload...), err
 }
 
 // Plant stores a tar that no Save would write, sealed and with everything that

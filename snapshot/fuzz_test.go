@@ -5,20 +5,31 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
+
+	"filippo.io/age"
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/klauspost/compress/zstd"
 
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/snapshot"
+	"github.com/stasisd/stasis/snapshot/memstore"
 )
 
 // No document makes the parser panic or fail without a code, and one that is
-// accepted is what it was asked for.
+// accepted is what it was asked for, and the same when it is written and read
+// again.
 func FuzzParseDocument(f *testing.F) {
-	v, store := newVault(f)
+	keys := snapshot.NewKeys(newIdentity(f), [32]byte{1})
+	store := memstore.New(0, time.Now)
+	v := vaultOf(store, keys)
 	save(f, v, draft(1, snapshot.Entry{Name: "a", Data: []byte("a")}))
 	key, err := place.DocumentKey(id(1))
 	_, body := stored(f, store, key, err)
@@ -27,7 +38,7 @@ func FuzzParseDocument(f *testing.F) {
 	f.Add([]byte(`{"schemaVersion":"1.0","data":{"facts":{"a":[1,{"b":null}]}}}`))
 	f.Add(bytes.Repeat([]byte("["), 20_000))
 	f.Fuzz(func(t *testing.T, body []byte) {
-		s, err := snapshot.ParseDocument(body, place, id(1))
+		s, again, err := snapshot.ParseDocument(body, place, id(1), keys)
 		if err != nil {
 			if !fault.Is(err, fault.ArchiveDamaged) && !fault.Is(err, fault.Unsupported) {
 				t.Errorf("an error without its code: %v", err)
@@ -37,7 +48,89 @@ func FuzzParseDocument(f *testing.F) {
 		if s.ID != id(1) || s.Location != place || !json.Valid(body) {
 			t.Errorf("accepted as %+v", s)
 		}
+		same, _, err := snapshot.ParseDocument(again, place, id(1), keys)
+		if diff := cmp.Diff(s, same, cmpopts.EquateEmpty()); err != nil || diff != "" {
+			t.Errorf("written again: %v\n%s", err, diff)
+		}
 	})
+}
+
+// Whatever a tar.zst is, reading it ends, within its bound.
+func FuzzExtract(f *testing.F) {
+	zw, err := zstd.NewWriter(nil)
+	if err != nil {
+		f.Fatal(err)
+	}
+	for _, tar := range [][]byte{nil, tarOf(f, file("a"), file("b/c")), tarOf(f, file(strings.Repeat("long/", 60)+"a")), make([]byte, 1<<20)} {
+		f.Add(zw.EncodeAll(tar, nil))
+	}
+	f.Fuzz(func(t *testing.T, packed []byte) {
+		const most = 1 << 20
+		entries, size, err := snapshot.Extract(t.Context(), packed, most)
+		if err != nil {
+			return
+		}
+		if size > most || int64(entries)*512 > size {
+			t.Errorf("%d entries in %d bytes", entries, size)
+		}
+		if e, s, err := snapshot.Extract(t.Context(), packed, most); e != entries || s != size || err != nil {
+			t.Errorf("read again: %d, %d, %v; it was %d, %d", e, s, err, entries, size)
+		}
+	})
+}
+
+// Whatever header an age file has, it opens for who may open it, after it was
+// written anew too, or is refused.
+func FuzzRewrapHeader(f *testing.F) {
+	// The same in each of the processes that fuzz: those of the golden archives.
+	dir := "testdata/golden/v1/"
+	identity, recovery := identityIn(f, dir+"identity"), identityIn(f, dir+"recovery-identity")
+	archives, err := filepath.Glob(dir + "snapshots/archives/*")
+	if err != nil || len(archives) == 0 {
+		f.Fatal(archives, err)
+	}
+	for _, name := range archives {
+		body, err := os.ReadFile(name)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(body[:min(len(body), 4096)])
+	}
+	keys := keysOf(f, []*age.X25519Identity{identity}, recovery.Recipient())
+	f.Fuzz(func(t *testing.T, file []byte) {
+		anew, err := keys.RewrapHeader(file)
+		if err != nil || anew == nil {
+			return
+		}
+		for _, with := range []*age.X25519Identity{identity, recovery} {
+			before, err := age.Decrypt(bytes.NewReader(file), identity)
+			if err != nil {
+				continue // its payload may be too short
+			}
+			after, err := age.Decrypt(bytes.NewReader(anew), with)
+			if err != nil {
+				t.Fatalf("what was written anew does not open: %v", err)
+			}
+			one, oneErr := io.ReadAll(before)
+			two, twoErr := io.ReadAll(after)
+			if !bytes.Equal(one, two) || (oneErr == nil) != (twoErr == nil) {
+				t.Errorf("%d bytes (%v) became %d (%v)", len(one), oneErr, len(two), twoErr)
+			}
+		}
+	})
+}
+
+func identityIn(t testing.TB, file string) *age.X25519Identity {
+	t.Helper()
+	raw, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := age.ParseIdentities(bytes.NewReader(raw))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all[0].(*age.X25519Identity)
 }
 
 // Whatever tar an archive holds, nothing is written outside the folder, only
