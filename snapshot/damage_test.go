@@ -253,25 +253,52 @@ func TestFutureVersion(t *testing.T) {
 	}
 }
 
-// What is not an ID never becomes a path.
+// What is not an ID never becomes a path, at any entrance and in any place of it.
 func TestBadIDs(t *testing.T) {
 	v, _ := newVault(t)
-	for _, bad := range []string{"", "..", "../x", "A", "latest", strings.Repeat("0", 36), id(1) + "/"} {
-		if _, err := v.Open(t.Context(), place, bad); !fault.Is(err, fault.InvalidField) {
-			t.Errorf("Open %q: %v", bad, err)
+	for _, bad := range []string{
+		"", ".", "..", "../x", "a/b", "/", "A", "aA", "é", "a b", "s\n", "a\x00", "latest.json", "*", strings.Repeat("a", 300), strings.Repeat("0", 129),
+	} {
+		for name, in := range map[string]snapshot.Location{
+			"owner":    {Owner: bad, Session: place.Session, Scope: place.Scope, ScopeID: place.ScopeID},
+			"session":  {Owner: place.Owner, Session: bad, Scope: place.Scope, ScopeID: place.ScopeID},
+			"scope":    {Owner: place.Owner, Session: place.Session, Scope: bad, ScopeID: place.ScopeID},
+			"scope ID": {Owner: place.Owner, Session: place.Session, Scope: place.Scope, ScopeID: bad},
+		} {
+			d := draft(1)
+			d.Location = in
+			_, saved := v.Save(t.Context(), d)
+			_, opened := v.Open(t.Context(), in, id(1))
+			_, latest := v.Latest(t.Context(), in)
+			_, _, listed := v.List(t.Context(), in, 0, "")
+			_, manifest := in.ManifestKey()
+			for call, err := range map[string]error{
+				"Save": saved, "Open": opened, "Latest": latest, "List": listed, "Delete": v.Delete(t.Context(), in, id(1), true),
+				"ManifestKey": manifest, "Check": in.Check(),
+			} {
+				if !fault.Is(err, fault.InvalidField) || len(bad) > 3 && strings.Contains(fault.MessageOf(err), bad) {
+					t.Errorf("%s %q: %s: %v", name, bad, call, err)
+				}
+			}
+		}
+		d := draft(1)
+		d.ID = bad
+		_, saved := v.Save(t.Context(), d)
+		_, opened := v.Open(t.Context(), place, bad)
+		_, archive := snapshot.ArchiveKey(bad)
+		errs := map[string]error{"Save": saved, "Open": opened, "ArchiveKey": archive, "Delete": v.Delete(t.Context(), place, bad, true)}
+		if bad != "" { // lists from the start
+			_, _, errs["List"] = v.List(t.Context(), place, 0, bad)
+		}
+		for call, err := range errs {
+			if !fault.Is(err, fault.InvalidField) {
+				t.Errorf("%s of %q: %v", call, bad, err)
+			}
 		}
 	}
-	for _, bad := range []snapshot.Location{
-		{}, {Owner: place.Owner, Session: "../x", Scope: "agent", ScopeID: "browser"},
-		{Owner: "..", Session: "s", Scope: "agent", ScopeID: "browser"},
-		{Owner: place.Owner, Session: "s", Scope: "other", ScopeID: "browser"},
-		{Owner: place.Owner, Session: "s", Scope: "agent", ScopeID: strings.Repeat("a", 129)},
-		{Owner: place.Owner, Session: "s\n", Scope: "agent", ScopeID: "b"},
-	} {
-		d := draft(1)
-		d.Location = bad
-		if _, err := v.Save(t.Context(), d); !fault.Is(err, fault.InvalidField) {
-			t.Errorf("Save to %+v: %v", bad, err)
+	for _, bad := range []string{strings.Repeat("0", 36), id(1) + "/", strings.ToUpper("01900000-0000-7000-8000-00000000000a"), id(1)[1:]} {
+		if _, err := v.Open(t.Context(), place, bad); !fault.Is(err, fault.InvalidField) {
+			t.Errorf("Open %q: %v", bad, err)
 		}
 	}
 }

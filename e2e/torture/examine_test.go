@@ -9,6 +9,7 @@ import (
 
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
+	"github.com/stasisd/stasis/session/audit"
 	"github.com/stasisd/stasis/snapshot"
 	"github.com/stasisd/stasis/state"
 )
@@ -40,17 +41,19 @@ func (r *record) take(told []event) {
 	}
 }
 
-// tally counts what was looked at, over all kills.
+// tally counts what was looked at.
 type tally struct {
-	Saved, Deleted    int // said to be; deletes may have been cut short
-	Verified          int // snapshots that the catalogue named, over all examinations
-	Unnamed, Archives int // documents that no record names, and archives that no document names, when a directory was last looked at
-	Locations         int
+	Saved, Deleted int // that the children told of; a delete may have been cut short
+	Verified       int // snapshots that the catalogue named, at each examination
+	Latest         int // of locations, at each examination
+	// Unnamed and Archives are documents that no record names, and archives that
+	// no document names: the most that one directory had.
+	Unnamed, Archives int
 }
 
 func (a *tally) add(b tally) {
-	a.Saved, a.Deleted, a.Verified = max(a.Saved, b.Saved), max(a.Deleted, b.Deleted), a.Verified+b.Verified
-	a.Unnamed, a.Archives, a.Locations = max(a.Unnamed, b.Unnamed), max(a.Archives, b.Archives), a.Locations+b.Locations
+	a.Verified, a.Latest = a.Verified+b.Verified, a.Latest+b.Latest
+	a.Unnamed, a.Archives = max(a.Unnamed, b.Unnamed), max(a.Archives, b.Archives)
 }
 
 // examine opens the directory as the next daemon does, and looks at all of it.
@@ -70,7 +73,7 @@ func (r *record) examine(t *testing.T) (seen tally) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	seen = tally{Saved: len(r.saved) + len(r.deleting), Deleted: len(r.deleting), Verified: len(rows)}
+	seen.Verified = len(rows)
 	named := map[string]bool{}
 	for _, row := range rows {
 		named[row.ID] = true
@@ -179,7 +182,7 @@ func (s *storage) places(t *testing.T, r *record, named map[string]bool, seen *t
 			}
 		}
 	}
-	seen.Locations = len(all)
+	seen.Latest = len(all)
 	archives, err := s.store.List(t.Context(), snapshot.ArchiveFolder(), 1<<20, "")
 	if err != nil {
 		t.Fatal(err)
@@ -204,5 +207,32 @@ func (r *record) leftovers(t *testing.T, seen tally) {
 	left, err := os.ReadDir(filepath.Join(r.Dir, "snapshots/tmp"))
 	if err != nil || len(left) > 0 {
 		t.Errorf("temporary files: %v, %v", left, err)
+	}
+}
+
+// clear checks and repairs as stasis store check does, after which nothing is
+// left over; that nothing is lost it has to find by itself.
+func (r *record) clear(t *testing.T) {
+	t.Helper()
+	s, err := openStorage(t.Context(), r.places)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := s.close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	for _, repair := range []bool{true, false} {
+		_, err := audit.Run(t.Context(), s.vault, s.catalogue, time.Now, audit.Options{ReadData: true, Repair: repair, Remove: repair},
+			func(f audit.Finding) error {
+				if !repair || f.Severity == audit.Lost {
+					t.Errorf("repairing %v: %s %s: %s", repair, f.Severity, f.Kind, f.What)
+				}
+				return nil
+			})
+		if err != nil {
+			t.Error(err)
+		}
 	}
 }

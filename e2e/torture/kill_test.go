@@ -19,7 +19,7 @@ import (
 // it named whole: in the catalogue, in the store, and as a default; and loses
 // nothing that it said was saved.
 func TestKilled(t *testing.T) {
-	rounds := 20
+	rounds := 15
 	if storetest.Torture() {
 		rounds = 200
 	}
@@ -27,7 +27,7 @@ func TestKilled(t *testing.T) {
 }
 
 func TestKilledBesideABucket(t *testing.T) {
-	rounds := 4
+	rounds := 3
 	if storetest.Torture() {
 		rounds = 40
 	}
@@ -48,24 +48,38 @@ func loop(t *testing.T, rounds int, within time.Duration, fresh func() places) {
 	var known *record
 	for round := range rounds {
 		if round%25 == 0 {
+			if known != nil {
+				known.clear(t)
+			}
 			known = newRecord(fresh())
 		}
-		told := killed(t, known.places, seed+uint64(round), time.Duration(random.Int64N(int64(within))))
+		told := killed(t, known.places, seed+uint64(round), time.Duration(random.Int64N(int64(within))), round%2 == 1)
 		known.take(told)
+		all.Saved, all.Deleted = all.Saved+count(told, "saved"), all.Deleted+count(told, "deleting")
 		all.add(known.examine(t))
 		if t.Failed() {
 			t.Fatalf("after %d kills", round+1)
 		}
 	}
+	known.clear(t)
 	t.Logf("%d kills: %+v", rounds, all)
 	if all.Saved == 0 || all.Deleted == 0 && rounds > 10 {
 		t.Errorf("the children did nothing: %+v", all)
 	}
 }
 
-// killed runs a child on the directory, kills it after a while, and returns
-// what it said.
-func killed(t *testing.T, in places, seed uint64, after time.Duration) []event {
+func count(told []event, did string) (n int) {
+	for _, e := range told {
+		if e.Did == did {
+			n++
+		}
+	}
+	return n
+}
+
+// killed runs a child on the directory, kills it after a while, from its start or
+// from when it has saved something, and returns what it said.
+func killed(t *testing.T, in places, seed uint64, after time.Duration, saved bool) []event {
 	t.Helper()
 	raw, err := json.Marshal(in)
 	if err != nil {
@@ -81,8 +95,10 @@ func killed(t *testing.T, in places, seed uint64, after time.Duration) []event {
 	if err := child.Start(); err != nil {
 		t.Fatal(err)
 	}
-	kill := time.AfterFunc(after, func() { _ = child.Process.Kill() }) // Wait tells whether it was
-	defer kill.Stop()
+	kill := func() { time.AfterFunc(after, func() { _ = child.Process.Kill() }) } // Wait tells whether it was
+	if !saved {
+		kill()
+	}
 	var told []event
 	lines := bufio.NewReader(out)
 	for {
@@ -97,7 +113,9 @@ func killed(t *testing.T, in places, seed uint64, after time.Duration) []event {
 		if err != nil {
 			t.Fatal(err)
 		}
-		told = append(told, e)
+		if told = append(told, e); saved && len(told) == 1 {
+			kill()
+		}
 	}
 	if err := child.Wait(); err == nil || child.ProcessState.Exited() {
 		t.Fatalf("the child ended by itself: %v", err)
