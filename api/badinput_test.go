@@ -90,6 +90,12 @@ func TestBadInput(t *testing.T) {
 		create(`{"origins":{"only":[]}}`, "unknown_field", "origins.only"),
 		create(`{"origins":{"include":["a.example"]},"on_live":"share"}`, "invalid_field", "on_live"),
 		create(`{"webhook_url":"https://a.example/"}`, "unsupported", "webhook_url"),
+		create(`{"auto_save":{"interval_seconds":0}}`, "invalid_field", "auto_save.interval_seconds: must be from 5 to 86400"),
+		create(`{"auto_save":{"keep":0}}`, "invalid_field", "auto_save.keep: must be from 1 to 100"),
+		create(`{"auto_save":{"on":["sometimes"]}}`, "invalid_field", "navigation, login, disconnect"),
+		create(`{"auto_save":{"on":["login","login"]}}`, "invalid_field", "login is given twice"),
+		create(`{"auto_save":{"every":5}}`, "unknown_field", "auto_save.every"),
+		create(`{"auto_save":"yes"}`, "invalid_request", "auto_save: must be true, false or an object"),
 		create(`{"resume":true}`, "unsupported", "resume"),
 		create(`{"engine":"gecko"}`, "invalid_field", "chrome, shell"),
 		create(`{"agent_session_type":"desktop"}`, "unsupported", "managed-cdp"),
@@ -257,7 +263,7 @@ type badInput struct{ method, path, body, code, names string }
 func TestUnbuiltFields(t *testing.T) {
 	r := newRig(t, nil)
 	for _, name := range []string{
-		"webhook_url", "auto_save", "restart", "resume",
+		"webhook_url", "restart", "resume",
 	} {
 		for _, value := range []string{`false`, `""`, `{}`, `[]`, `0`} {
 			if _, body := r.do(t, "POST", "/v1/sessions", `{"`+name+`":`+value+`}`); !strings.Contains(body, `"unsupported"`) || !strings.Contains(body, name) {

@@ -15,6 +15,9 @@ import (
 // but null is unsupported.
 type unbuilt struct{}
 
+// switched is an object that true or false may stand for.
+type switched interface{ turn(on bool) }
+
 // binder lays parsed JSON into wire structs by their json tags.
 //
 // Null leaves a field as it is, so that it means the same as absence and
@@ -45,6 +48,12 @@ func (b *binder) set(path string, value any, dst reflect.Value, emptyOK bool) er
 	case reflect.Struct:
 		if fields, ok := value.(object); ok {
 			return b.setStruct(path, fields, dst)
+		}
+		if truth, ok := value.(bool); ok {
+			if to, ok := dst.Addr().Interface().(switched); ok {
+				to.turn(truth)
+				return nil
+			}
 		}
 	case reflect.Map:
 		if fields, ok := value.(object); ok {
@@ -167,6 +176,9 @@ func mistyped(path string, dst reflect.Value, got string) error {
 }
 
 func wanted(t reflect.Type) string {
+	if reflect.PointerTo(t).Implements(reflect.TypeFor[switched]()) {
+		return "true, false or an object"
+	}
 	switch t.Kind() {
 	case reflect.Struct, reflect.Map:
 		return "an object"

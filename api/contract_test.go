@@ -26,6 +26,9 @@ var sound = []struct {
 }{
 	{"POST", "/v1/sessions", "", 201},
 	{"POST", "/v1/sessions", `{"agent_name":"agi-0","goal":"","max_steps":100,"webhook_url":null,"agent_session_type":"managed-cdp","environment_type":"chrome-1","labels":{"a":""},"restore_tabs":false,"wait_seconds":0,"engine":"shell"}`, 201},
+	{"POST", "/v1/sessions", `{"auto_save":true}`, 201},
+	{"POST", "/v1/sessions", `{"auto_save":false}`, 201},
+	{"POST", "/v1/sessions", `{"auto_save":{"interval_seconds":5,"on":["login"],"keep":1}}`, 201},
 	{"GET", "/v1/sessions", "", 200},
 	{"GET", "/v1/sessions?status=running&user_id=alice&limit=5&start_after=live-1", "", 200},
 	{"DELETE", "/v1/sessions?user_id=alice&save_snapshot_mode=memory&save_as_default=true&default_conflict=overwrite", "", 200},

@@ -34,6 +34,7 @@ type createBody struct {
 	Passkeys    *bool             `json:"passkeys"`
 	ReadOnly    bool              `json:"read_only"`
 	Persist     bool              `json:"persist"`
+	AutoSave    *autoSaveBody     `json:"auto_save"`
 	OnLive      string            `json:"on_live"`
 	OnTimeout   string            `json:"on_timeout"`
 	Idle        int64             `json:"idle_timeout_seconds"`
@@ -46,7 +47,6 @@ type createBody struct {
 	overridesBody
 
 	WebhookURL unbuilt `json:"webhook_url"`
-	AutoSave   unbuilt `json:"auto_save"`
 	Restart    unbuilt `json:"restart"`
 	Resume     unbuilt `json:"resume"`
 }
@@ -69,7 +69,11 @@ func (b *createBody) check() error {
 			b.OnLive = string(session.OnLiveFail)
 		}
 	}
+	if b.AutoSave != nil && b.AutoSave.off {
+		b.AutoSave = nil
+	}
 	return firstOf(
+		b.AutoSave.check(),
 		built("agent_session_type", b.AgentSession, agentSessionType),
 		built("environment_type", b.Environment, environmentType),
 		isEngine("engine", b.Engine),
@@ -100,6 +104,7 @@ func (b *createBody) check() error {
 // request is the body as the session room takes it.
 func (b *createBody) request() session.Create {
 	return session.Create{
+		AutoSave:  b.AutoSave.request(),
 		SessionID: b.SessionID, UserID: b.UserID, AgentName: b.AgentName, Goal: b.Goal, StartURL: b.StartURL, Engine: b.Engine,
 		FromSession: b.FromSession, FromEnvironment: b.FromEnvironment, FromDefaultOf: b.FromDefaultOf,
 		AllowMemory: b.AllowMemory, FreshIfNone: b.IfMissing == "fresh", RestoreTabs: b.RestoreTabs,

@@ -111,7 +111,9 @@ func info(id string) session.Info {
 		RequestedMode: "memory", Mode: "filesystem", Path: "cold", FallbackReason: "evicted",
 		Datadir: state.DatadirClean, Chrome: session.Versions{Saved: "156", Running: "156"}, Verification: "ok",
 	}}
+	i.AutoSaved = &session.AutoSaved{AutoSave: session.AutoSave{Interval: time.Minute, Login: true, Keep: 3}, SnapshotID: "snap-1", At: born, Failures: 1, Error: "no room"}
 	if id == endedID {
+		i.AutoSaved = nil
 		i.Status, i.EndedAt, i.Ticket, i.Restored = profiles.StatusCompleted, born.Add(time.Minute), "", nil
 		i.Outcome, _ = json.Marshal(endAnswer())
 	}

@@ -32,6 +32,7 @@ type sessionAnswer struct {
 	BrowserRestarted bool                   `json:"browser_restarted"`
 	Restored         *session.RestoreReport `json:"restored"`
 	Outcome          *session.EndAnswer     `json:"outcome"`
+	AutoSave         *autoSaveAnswer        `json:"auto_save"`
 	IgnoredFields    []string               `json:"ignored_fields,omitempty"`
 }
 
@@ -44,6 +45,7 @@ func (s *Server) session(c *call, info session.Info) sessionAnswer {
 		EndedAt: timeOrNull(info.EndedAt), Reason: orNull(info.Reason), EnvironmentID: info.ID,
 		Labels: info.Labels, BrowserRestarted: info.BrowserRestarted,
 		Restored: info.Restored, Outcome: recorded[session.EndAnswer](info.Outcome),
+		AutoSave: answerOfAutoSave(info.AutoSaved),
 	}
 	if a.Labels == nil {
 		a.Labels = map[string]string{}

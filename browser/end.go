@@ -66,6 +66,12 @@ func (b *Browser) Capture(ctx context.Context) (state.Document, error) {
 	return doc, nil
 }
 
+// Cookies reads the jar alone.
+func (b *Browser) Cookies(ctx context.Context) ([]state.Cookie, error) {
+	jar, err := capture.Cookies(ctx, b.driver)
+	return jar, fault.Wrap(err, fault.BrowserFailed, "browser.cookies", "the cookies could not be read")
+}
+
 // Close ends Chrome and waits until its whole process tree has gone: asked
 // to quit as by a person first, over CDP next, interrupted, and killed last. It
 // returns how the datadir was left: clean only if Chrome went through its own

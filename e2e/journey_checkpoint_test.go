@@ -58,8 +58,17 @@ func TestCheckpoint(t *testing.T) {
 	t.Parallel()
 	d := daemon.Start(t, daemon.Options{})
 	site := apps.StartProbe(t)
-	s := create(t, d, body{"user_id": "ada"})
+	s := create(t, d, body{"user_id": "ada", "auto_save": body{"interval_seconds": 86400, "on": []string{"login"}, "keep": 1}})
 	before := fillProbe(t, site, s.CDP)
+	var auto struct {
+		Auto struct {
+			Snapshot string `json:"last_snapshot_id"`
+		} `json:"auto_save"`
+	}
+	daemon.Eventually(t, stepDeadline, "the login is saved", func() bool {
+		d.Must(t, http.StatusOK, http.MethodGet, "/v1/sessions/"+s.ID, nil).Into(t, &auto)
+		return auto.Auto.Snapshot != ""
+	})
 
 	w := dial(t, s.CDP)
 	var page string

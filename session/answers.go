@@ -14,6 +14,8 @@ type Info struct {
 	Ticket string
 	// Restored is the restore report; nil for a fresh session.
 	Restored *RestoreReport
+	// AutoSaved tells of automatic checkpoints; nil where none are made any more, or were.
+	AutoSaved *AutoSaved
 	// BrowserRestarted tells that Chrome was reopened after a failed save.
 	BrowserRestarted bool
 	// Existing tells that a create found the session already there: a repeated

@@ -36,6 +36,7 @@ type Chrome interface {
 
 	CheckLogin(ctx context.Context, check browser.LoginCheck) (browser.LoginOutcome, error)
 	Capture(ctx context.Context) (state.Document, error)
+	Cookies(ctx context.Context) ([]state.Cookie, error)
 	Passkeys() (held state.Passkeys, given bool)
 	Verify(ctx context.Context, doc state.Document, report []state.Component) (state.Verification, error)
 	VerifyThawed(ctx context.Context, doc state.Document) (state.Verification, error)

@@ -21,6 +21,7 @@ type CheckpointRequest struct {
 	SaveAsDefault bool
 	Conflict      Conflict
 	Label         string
+	auto          bool // it is the daemon's own, and no use of the session
 }
 
 // CheckpointAnswer is the answer of a checkpoint.
@@ -77,7 +78,9 @@ func (l *live) save(ctx context.Context, r CheckpointRequest) (CheckpointAnswer,
 		if l.request.ReadOnly {
 			return fault.New(fault.Unsupported, op, "the session is read_only, and is never saved")
 		}
-		l.touch()
+		if !r.auto {
+			l.touch()
+		}
 		l.beginCheckpoint(checkpointing{request: r, waiter: result}, l.checkpointJob(r))
 		return nil
 	}); err != nil {
@@ -95,7 +98,7 @@ func (l *live) save(ctx context.Context, r CheckpointRequest) (CheckpointAnswer,
 // checkpointJob decides what a checkpoint does with the environment.
 func (l *live) checkpointJob(r CheckpointRequest) job {
 	j := job{rec: l.rec, chrome: l.chrome, source: l.source, again: l.request.again(), partial: l.request.partial,
-		mode: SaveFilesystem, goesOn: true, label: r.Label}
+		mode: SaveFilesystem, goesOn: true, label: r.Label, auto: r.auto}
 	if r.SaveAsDefault {
 		j.move = &profiles.Move{From: l.rec.BaseVersion, Overwrite: r.Conflict == ConflictOverwrite}
 	}
@@ -128,7 +131,9 @@ func (l *live) finishCheckpoint(c checkpointed) {
 		l.carryOut()
 		return
 	}
-	l.touch()
+	if !was.request.auto {
+		l.touch()
+	}
 	if err := l.settleFreeze(); err != nil {
 		l.svc.Log.Error("a paused session could not be frozen again", "session", l.id, "error", err)
 	}
@@ -191,7 +196,7 @@ func (s *Service) keepMoment(ctx context.Context, j job, r *replica, m moment) (
 	if err != nil {
 		return CheckpointAnswer{}, err
 	}
-	r.last, r.spoilt = &saved{print: print, snapshot: kept.Snapshot.ID, label: j.label}, damaged
+	r.last, r.spoilt = &saved{print: print, snapshot: kept.Snapshot.ID, label: j.label, auto: j.auto}, damaged
 	return CheckpointAnswer{Success: true, Message: kept.Message, Snapshot: *kept.Snapshot, Default: kept.Default}, nil
 }
 

@@ -22,6 +22,9 @@ func (s *Service) Create(ctx context.Context, c Caller, r Create) (Info, error) 
 	if r.ReadOnly && r.Persist {
 		return Info{}, fault.New(fault.InvalidField, "session.create", "persist: a read_only session is never saved, so persist must be false")
 	}
+	if r.ReadOnly && r.AutoSave != nil {
+		return Info{}, fault.New(fault.InvalidField, "session.create", "auto_save: a read_only session is never saved")
+	}
 	if r.SessionID != "" {
 		info, found, err := s.repeated(ctx, c, r)
 		if err != nil || found {
@@ -191,6 +194,9 @@ func (s *Service) begin(ctx context.Context, c Caller, r Create, o origin) (*liv
 	s.work.Go(l.run)
 	if slices.Contains(r.Record, RecordScreenshot) {
 		s.work.Go(l.pictures)
+	}
+	if r.AutoSave != nil {
+		s.work.Go(func() { l.autosave(*r.AutoSave, r.Persist) })
 	}
 	if up.report != nil {
 		s.work.Go(func() { l.verify(up.doc) })

@@ -102,6 +102,12 @@ func (s *Service) Connect(ctx context.Context, id, targetID string, conn Conn) e
 			l.clients--
 			left()
 			l.touch()
+			if l.clients == 0 {
+				select {
+				case l.left <- struct{}{}:
+				default: // one is there already
+				}
+			}
 			return l.settleFreeze()
 		})
 	}()

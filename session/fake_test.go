@@ -204,6 +204,8 @@ type fakeChrome struct {
 	left     chan struct{} // closed when clients are sent away
 	code     int
 	opened   []string
+	jar      []state.Cookie // what Cookies reads
+	at       string         // the page's URL
 
 	memory    int64                // what Memory tells
 	loggedOut bool                 // what CheckLogin finds
@@ -290,7 +292,9 @@ func (c *fakeChrome) CloseClients(_ context.Context, code int, _ string) error {
 }
 
 func (c *fakeChrome) Pages(context.Context) ([]browser.Page, error) {
-	return []browser.Page{{ID: "T1", Title: "one", URL: "https://a.example/"}}, c.gone()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return []browser.Page{{ID: "T1", Title: "one", URL: cmp.Or(c.at, "https://a.example/")}}, c.gone()
 }
 
 func (c *fakeChrome) Navigate(_ context.Context, url string) (string, error) {
@@ -348,6 +352,12 @@ func (c *fakeChrome) Capture(context.Context) (state.Document, error) {
 		c.reads(&doc)
 	}
 	return doc, c.gone()
+}
+
+func (c *fakeChrome) Cookies(context.Context) ([]state.Cookie, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.jar, c.gone()
 }
 
 func (c *fakeChrome) CheckLogin(_ context.Context, check browser.LoginCheck) (browser.LoginOutcome, error) {

@@ -28,6 +28,7 @@ type job struct {
 
 	// goesOn: the session does not end with this save, a checkpoint.
 	goesOn bool
+	auto   bool   // nobody asked for this save
 	label  string // of the snapshot
 
 	mode    SaveMode

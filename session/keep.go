@@ -37,7 +37,7 @@ func (s *Service) keep(ctx context.Context, j job, doc state.Document, files []d
 		return EndAnswer{}, false, err
 	}
 	row := profiles.Snapshot{
-		ID: saved.ID, SessionID: j.rec.ID, UserID: j.rec.UserID, Mode: string(saved.Mode), Rescue: j.rescue, Label: j.label,
+		ID: saved.ID, SessionID: j.rec.ID, UserID: j.rec.UserID, Mode: string(saved.Mode), Rescue: j.rescue, Auto: j.auto, Label: j.label,
 		CreatedAt: saved.CreatedAt, ArchiveID: saved.Archive.ID, SizeBytes: saved.Archive.StoredSize,
 		Datadir: string(doc.Datadir), Chrome: doc.Chrome.Version, Engine: j.rec.Engine, Report: encode(captured(j, doc, s.Now())), Extensions: pins(doc),
 	}

@@ -24,6 +24,7 @@ type live struct {
 	calls        chan func()
 	finished     chan ended
 	checkpointed chan checkpointed
+	left         chan struct{} // a token when the last client has left; for autosave
 	turn         chan struct{} // full while a checkpoint is under way, or asks to be
 	done         chan struct{} // closed when the session is no longer live
 
@@ -47,7 +48,8 @@ type live struct {
 	ending    *ending
 	// checkpoint is one that is under way. The ending waits for it.
 	checkpoint *checkpointing
-	replica    *replica // of the last checkpoint; nil while one is under way
+	replica    *replica   // of the last checkpoint; nil while one is under way
+	auto       *AutoSaved // nil: no automatic ones are asked for
 	idle       *time.Timer
 	lifetime   *time.Timer
 }
@@ -56,11 +58,14 @@ func newLive(s *Service, rec profiles.Session, r Create, up upright) *live {
 	l := &live{svc: s, id: rec.ID, userID: rec.UserID,
 		calls: make(chan func()), finished: make(chan ended), done: make(chan struct{}), moved: make(chan struct{}, 1),
 		// Nobody may be there to take it: the daemon may stop meanwhile.
-		checkpointed: make(chan checkpointed, 1), turn: make(chan struct{}, 1),
+		checkpointed: make(chan checkpointed, 1), turn: make(chan struct{}, 1), left: make(chan struct{}, 1),
 		rec: rec, request: r, dir: up.chrome.Dir(), chrome: up.chrome, report: up.report,
 		idle: time.NewTimer(r.Idle), lifetime: time.NewTimer(r.Lifetime)}
 	l.request.Overrides, l.request.installed, l.request.partial = up.overrides, up.extensions, up.partial
 	l.lent, l.takeBack = context.WithCancel(s.ctx)
+	if r.AutoSave != nil {
+		l.auto = &AutoSaved{AutoSave: *r.AutoSave}
+	}
 	if up.report != nil {
 		l.source, l.base = &up.report.Source, rec.BaseSnapshotID
 	}
@@ -222,6 +227,10 @@ func (l *live) info(ctx context.Context) (Info, error) {
 		if l.report != nil {
 			report := *l.report
 			i.Restored = &report
+		}
+		if l.auto != nil {
+			auto := *l.auto
+			i.AutoSaved = &auto
 		}
 		return nil
 	})

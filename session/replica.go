@@ -28,6 +28,7 @@ type saved struct {
 	print    [sha256.Size]byte
 	snapshot string
 	label    string
+	auto     bool
 }
 
 // moment is an environment caught while it runs: the state as it was read, and
@@ -57,9 +58,10 @@ func (r *replica) print(doc state.Document) [sha256.Size]byte {
 	return sha256.Sum256(append(encode(doc), files[:]...))
 }
 
-// holds reports whether the last checkpoint is what this one is to be.
+// holds reports whether the last checkpoint is what this one is to be. What
+// somebody asks for is not one that goes when it is old.
 func (r *replica) holds(j job, print [sha256.Size]byte) bool {
-	return r.last != nil && r.last.print == print && (j.label == "" || j.label == r.last.label)
+	return r.last != nil && r.last.print == print && (j.auto || !r.last.auto) && (j.label == "" || j.label == r.last.label)
 }
 
 // catch reads the state and brings the replica to the same moment, as nearly as

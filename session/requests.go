@@ -64,6 +64,7 @@ type Create struct {
 	RestoreTabs  bool
 	ReadOnly     bool
 	Persist      bool
+	AutoSave     *AutoSave // nil: no automatic checkpoints
 	OnLive       OnLive
 	Idle         time.Duration // no client and no call for this long ends it
 	Lifetime     time.Duration

@@ -73,3 +73,15 @@ func plain(name string) string {
 		return -1
 	}, name)
 }
+
+// AuthCookies are the values of the cookies that look like keeping a login, by
+// their identity.
+func AuthCookies(jar []Cookie) map[string]string {
+	found := map[string]string{}
+	for _, c := range jar {
+		if len(inCookie(c)) > 0 {
+			found[c.Identity()] = c.Value
+		}
+	}
+	return found
+}

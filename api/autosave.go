@@ -1,0 +1,89 @@
+package api
+
+import (
+	"slices"
+	"time"
+
+	"github.com/stasisd/stasis/session"
+)
+
+// autoSaveBody is auto_save as an object; true stands for an empty one.
+type autoSaveBody struct {
+	Interval *int64    `json:"interval_seconds"`
+	On       *[]string `json:"on"`
+	Keep     *int64    `json:"keep"`
+
+	off bool // false was given, which is as if nothing were
+}
+
+// turn takes the place of the object.
+func (b *autoSaveBody) turn(on bool) { b.off = !on }
+
+// The reasons for an automatic checkpoint beside the interval.
+const onNavigation, onLogin, onDisconnect = "navigation", "login", "disconnect"
+
+func (b *autoSaveBody) check() error {
+	if b == nil {
+		return nil
+	}
+	if b.Interval == nil {
+		b.Interval = new(int64)
+		*b.Interval = 60
+	}
+	if b.On == nil {
+		b.On = &[]string{onNavigation, onLogin, onDisconnect}
+	}
+	if b.Keep == nil {
+		b.Keep = new(int64)
+		*b.Keep = 3
+	}
+	for i, reason := range *b.On {
+		if err := oneOf("auto_save.on", reason, onNavigation, onLogin, onDisconnect); err != nil {
+			return err
+		}
+		if slices.Contains((*b.On)[:i], reason) {
+			return invalid("auto_save.on", "%s is given twice", reason)
+		}
+	}
+	return firstOf(
+		within("auto_save.interval_seconds", *b.Interval, 5, 86400),
+		within("auto_save.keep", *b.Keep, 1, 100),
+	)
+}
+
+func (b *autoSaveBody) request() *session.AutoSave {
+	if b == nil {
+		return nil
+	}
+	on := func(reason string) bool { return slices.Contains(*b.On, reason) }
+	return &session.AutoSave{Interval: seconds(*b.Interval), Keep: int(*b.Keep),
+		Navigation: on(onNavigation), Login: on(onLogin), Disconnect: on(onDisconnect)}
+}
+
+// autoSaveAnswer is what a session tells of its automatic checkpoints.
+type autoSaveAnswer struct {
+	Interval   int64      `json:"interval_seconds"`
+	On         []string   `json:"on"`
+	Keep       int        `json:"keep"`
+	SnapshotID *string    `json:"last_snapshot_id"`
+	At         *time.Time `json:"last_saved_at"`
+	Failures   int        `json:"failures"`
+	Error      *string    `json:"last_error"`
+}
+
+func answerOfAutoSave(a *session.AutoSaved) *autoSaveAnswer {
+	if a == nil {
+		return nil
+	}
+	answer := &autoSaveAnswer{Interval: int64(a.Interval / time.Second), On: []string{}, Keep: a.Keep,
+		SnapshotID: orNull(a.SnapshotID), At: timeOrNull(a.At), Failures: a.Failures, Error: orNull(a.Error)}
+	for _, reason := range []struct {
+		name string
+		on   bool
+	}{{onNavigation, a.Navigation}, {onLogin, a.Login}, {onDisconnect, a.Disconnect}} {
+		if reason.on {
+			answer.On = append(answer.On, reason.name)
+		}
+	}
+	return answer
+}

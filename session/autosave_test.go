@@ -1,0 +1,188 @@
+package session
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/profiles"
+	"github.com/stasisd/stasis/state"
+)
+
+// every asks for automatic checkpoints at an interval alone.
+func every(interval time.Duration, keep int) func(*Create) {
+	return func(c *Create) { c.AutoSave = &AutoSave{Interval: interval, Keep: keep} }
+}
+
+// autos are the automatic checkpoints of a session, the newest first.
+func (r *rig) autos(id string) (ids []string) {
+	r.t.Helper()
+	rows, _, err := r.catalogue.Snapshots(r.t.Context(), profiles.SnapshotFilter{SessionID: id})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	for _, row := range rows {
+		if row.Auto {
+			ids = append(ids, row.ID)
+		}
+	}
+	return ids
+}
+
+func (r *rig) autoSaved(id string) AutoSaved {
+	r.t.Helper()
+	info, err := r.Get(r.t.Context(), alice, id)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return *info.AutoSaved
+}
+
+// newer waits for an automatic checkpoint other than the last one.
+func (r *rig) newer(id, than string) string {
+	r.t.Helper()
+	var now string
+	await(r.t, "another automatic checkpoint", func() bool {
+		now = r.autoSaved(id).SnapshotID
+		return now != "" && now != than
+	})
+	return now
+}
+
+// Automatic checkpoints are made where something has changed, so many are kept,
+// and no default moves. What somebody asked for stays.
+func TestAutoSave(t *testing.T) {
+	r := newRig(t, nil)
+	id := r.create(alice, every(5*time.Millisecond, 2)).ID
+	chrome := r.browsers.last()
+	last := r.newer(id, "")
+	asked := r.checkpoint(id, plain)
+	if asked.Unchanged || asked.Snapshot.Auto {
+		t.Errorf("what was asked for is an automatic one: %+v", asked)
+	}
+	for n := range 4 {
+		r.rewrite(chrome, fmt.Sprint("change ", n))
+		last = r.newer(id, last)
+	}
+	await(t, "the older ones have gone", func() bool { return len(r.autos(id)) <= 2 })
+	at := r.autoSaved(id).At
+	await(t, "it is found unchanged", func() bool { return r.autoSaved(id).At.After(at) })
+	if ids := r.autos(id); ids[0] != last || len(ids) != 2 {
+		t.Errorf("%v are kept, the last one is %s", ids, last)
+	}
+	if _, err := r.Snapshot(t.Context(), alice, asked.Snapshot.ID); err != nil {
+		t.Error(err)
+	}
+	_, err := r.catalogue.Default(t.Context(), "alice")
+	wantCode(t, err, fault.DefaultNotFound)
+	r.end(alice, id, none)
+	r.holds(append(r.autos(id), asked.Snapshot.ID)...)
+	_, err = r.Create(t.Context(), alice, asking(func(c *Create) { every(time.Hour, 1)(c); c.ReadOnly = true }))
+	wantCode(t, err, fault.InvalidField)
+}
+
+// A full disk is told, and takes nothing from the session or from what was saved;
+// once there is room the next one works.
+func TestAutoSaveFails(t *testing.T) {
+	r := newRig(t, nil)
+	id := r.create(alice, every(5*time.Millisecond, 3)).ID
+	chrome := r.browsers.last()
+	good := r.newer(id, "")
+	r.browsers.fails(fault.New(fault.StoreFull, "fake", "there is no room"), "precopy", "copy")
+	r.rewrite(chrome, "changed")
+	await(t, "failures", func() bool { return r.autoSaved(id).Failures > 1 })
+	if a := r.autoSaved(id); a.SnapshotID != good || a.Error == "" {
+		t.Errorf("%+v", a)
+	}
+	r.holds(good)
+	if chrome.dead() || chrome.Frozen() {
+		t.Errorf("dead %t, frozen %t", chrome.dead(), chrome.Frozen())
+	}
+	r.browsers.works()
+	r.newer(id, good)
+	if a := r.autoSaved(id); a.Failures != 0 || a.Error != "" {
+		t.Errorf("%+v", a)
+	}
+}
+
+// Each reason makes one long before the interval is over.
+func TestAutoSaveReasons(t *testing.T) {
+	for name, test := range map[string]struct {
+		reason AutoSave
+		happen func(c *fakeChrome, n int) // nil: a client comes and leaves
+	}{
+		"navigation": {AutoSave{Navigation: true}, func(c *fakeChrome, n int) { c.at = fmt.Sprint("https://a.example/", n) }},
+		"login": {AutoSave{Login: true}, func(c *fakeChrome, n int) {
+			c.jar = []state.Cookie{{Name: "session_id", Value: fmt.Sprint(n), Domain: "a.example", Path: "/", HTTPOnly: true, Session: true}}
+		}},
+		"disconnect": {AutoSave{Disconnect: true}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t, nil)
+			test.reason.Interval, test.reason.Keep = time.Hour, 1
+			id := r.create(alice, func(c *Create) { c.AutoSave = &test.reason }).ID
+			chrome := r.browsers.last()
+			if test.happen == nil {
+				r.attach(id)()
+			}
+			n := 0
+			await(t, "a checkpoint", func() bool {
+				if n++; test.happen != nil { // what the first look shows is nothing new
+					chrome.mu.Lock()
+					test.happen(chrome, n)
+					chrome.mu.Unlock()
+				}
+				return r.autoSaved(id).SnapshotID != ""
+			})
+		})
+	}
+	for name, now := range map[string]map[string]string{"the same": {"a": "1", "b": "2"}, "one less": {"a": "1"}} {
+		if newLogin(map[string]string{"a": "1", "b": "2"}, now) {
+			t.Errorf("%s is a new login", name)
+		}
+	}
+}
+
+// A session that is to persist moves its default as it goes, from what it moved
+// itself.
+func TestAutoSavePersists(t *testing.T) {
+	r := newRig(t, nil)
+	id := r.create(alice, func(c *Create) { every(5*time.Millisecond, 1)(c); c.Persist = true }).ID
+	chrome := r.browsers.last()
+	first := r.newer(id, "")
+	r.rewrite(chrome, "changed")
+	second := r.newer(id, first)
+	d, err := r.catalogue.Default(t.Context(), "alice")
+	if err != nil || d.SnapshotID != second {
+		t.Errorf("the default is %+v, %v; want %s", d, err, second)
+	}
+	if a := r.end(alice, id, asDefault); !a.Default.Moved {
+		t.Errorf("%+v", a.Default)
+	}
+}
+
+// Nothing is saved of a session that stands still, and a crash ends it all.
+func TestAutoSavePaused(t *testing.T) {
+	r := newRig(t, nil)
+	id := r.create(alice, every(time.Hour, 1)).ID
+	if _, err := r.Pause(t.Context(), alice, id); err != nil {
+		t.Fatal(err)
+	}
+	l := r.find(id)
+	if wait := l.saveItself(AutoSave{Interval: time.Minute, Keep: 1}, CheckpointRequest{auto: true}); wait != time.Minute || len(r.autos(id)) != 0 {
+		t.Errorf("next in %v, %v were made", wait, r.autos(id))
+	}
+	r.browsers.last().die()
+	await(t, "the session has ended", func() bool { return r.Counts().Live == 0 })
+}
+
+// Each retry comes later than the one before, up to a limit.
+func TestRetryIn(t *testing.T) {
+	for failures, want := range map[int]time.Duration{1: 5 * time.Second, 2: 10 * time.Second, 4: 40 * time.Second, 99: 5 * time.Minute} {
+		if got := retryIn(time.Minute, failures); got != want {
+			t.Errorf("after %d failures: %v, want %v", failures, got, want)
+		}
+	}
+}

@@ -1,0 +1,22 @@
+package state_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/stasisd/stasis/state"
+)
+
+// Of a jar, what keeps a login is told apart from what does not, by identity: two
+// sites may have cookies of one name.
+func TestAuthCookies(t *testing.T) {
+	a := state.Cookie{Name: "sid", Value: "1", Domain: "a.example", Path: "/", HTTPOnly: true}
+	b := state.Cookie{Name: "sid", Value: "2", Domain: "b.example", Path: "/", HTTPOnly: true}
+	theme := state.Cookie{Name: "theme", Value: "dark", Domain: "a.example", Path: "/"}
+	out := state.Cookie{Name: "auth_token", Value: "deleted", Domain: "a.example", Path: "/"}
+	want := map[string]string{a.Identity(): "1", b.Identity(): "2"}
+	if diff := cmp.Diff(want, state.AuthCookies([]state.Cookie{a, theme, b, out})); diff != "" {
+		t.Error(diff)
+	}
+}
