@@ -20,10 +20,13 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// goldenSum is the hash of all files below testdata/golden/v1 with their
-// names. They were written once, by the first version of the format, and must
-// load forever: whoever finds them in the way has broken the format.
-const goldenSum = "0a8c8367cd37f9f7472a32141c37248871cf6cbb5c6e67e234f174a19db6107e"
+// golden are folders below testdata/golden, and the hash of all files there with
+// their names. They were written once, by versions of the past, and must load
+// forever: whoever finds them in the way has broken the format.
+var golden = map[string]string{
+	"v1":     "0a8c8367cd37f9f7472a32141c37248871cf6cbb5c6e67e234f174a19db6107e",
+	"v1-mac": "67e4d54dac82661f9ef468c7428590191a66758d0f0de9451aac2f527881f43a",
+}
 
 // goldenSnapshot is one of expected.json: what was given to Save.
 type goldenSnapshot struct {
@@ -53,18 +56,18 @@ func (g goldenSnapshot) location() snapshot.Location {
 	return snapshot.Location{Owner: g.Owner, Session: g.Session, Scope: g.Scope, ScopeID: g.ScopeID}
 }
 
-// goldenDir copies a data directory of format version 1 to where it can be
-// opened, and returns what must be in it.
-func goldenDir(t *testing.T) (dir string, want []goldenSnapshot) {
+// goldenDir copies a golden data directory to where it can be opened, and
+// returns what must be in it.
+func goldenDir(t *testing.T, name string) (dir string, want []goldenSnapshot) {
 	t.Helper()
-	const golden = "testdata/golden/v1"
+	from := filepath.Join("testdata/golden", name)
 	dir = t.TempDir()
 	sum := sha256.New()
-	err := filepath.WalkDir(golden, func(path string, d fs.DirEntry, err error) error {
+	err := filepath.WalkDir(from, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
-		name, err := filepath.Rel(golden, path)
+		name, err := filepath.Rel(from, path)
 		if err != nil || d.IsDir() {
 			return os.MkdirAll(filepath.Join(dir, name), 0o700)
 		}
@@ -78,7 +81,7 @@ func goldenDir(t *testing.T) (dir string, want []goldenSnapshot) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := hex.EncodeToString(sum.Sum(nil)); got != goldenSum {
+	if got := hex.EncodeToString(sum.Sum(nil)); got != golden[name] {
 		t.Fatalf("the golden files are not the ones that were written: %s", got)
 	}
 	body, err := os.ReadFile(filepath.Join(dir, "expected.json"))
@@ -111,7 +114,13 @@ func goldenVault(t *testing.T, dir string) *snapshot.Vault {
 
 // What format version 1 wrote is read, whole, by every version after it.
 func TestGolden(t *testing.T) {
-	dir, want := goldenDir(t)
+	for name := range golden {
+		t.Run(name, func(t *testing.T) { readGolden(t, name) })
+	}
+}
+
+func readGolden(t *testing.T, name string) {
+	dir, want := goldenDir(t, name)
 	v := goldenVault(t, dir)
 	for _, g := range want {
 		s, err := v.Open(t.Context(), g.location(), g.ID)
@@ -259,7 +268,13 @@ func goldenPlaces(t *testing.T, v *snapshot.Vault, want []goldenSnapshot) {
 // The second of two recipients opens what was sealed to both, and is told whose
 // the rest is.
 func TestGoldenRecipients(t *testing.T) {
-	dir, want := goldenDir(t)
+	for name := range golden {
+		t.Run(name, func(t *testing.T) { readWithRecovery(t, name) })
+	}
+}
+
+func readWithRecovery(t *testing.T, name string) {
+	dir, want := goldenDir(t, name)
 	if err := os.Rename(filepath.Join(dir, "recovery-identity"), filepath.Join(dir, "identity")); err != nil {
 		t.Fatal(err)
 	}

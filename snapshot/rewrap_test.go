@@ -179,7 +179,7 @@ func TestEqualArchiveForAnotherRecipient(t *testing.T) {
 // What the first version of the format wrote can be sealed anew: its headers name
 // no recipients, so the documents say which of them stay.
 func TestRewrapGolden(t *testing.T) {
-	dir, want := goldenDir(t)
+	dir, want := goldenDir(t, "v1")
 	after := newIdentity(t)
 	if _, err := snapshot.BeginRotation(dir, after); err != nil {
 		t.Fatal(err)

@@ -20,7 +20,7 @@ import (
 	"github.com/stasisd/stasis/snapshot/fsstore"
 )
 
-const golden = "../../snapshot/testdata/golden/v1"
+const golden = "../../snapshot/testdata/golden"
 
 // read runs the reader on one snapshot of a data directory.
 func read(t *testing.T, dir string, loc snapshot.Location, id string) (map[string]any, error) {
@@ -48,7 +48,13 @@ func (f *failure) Error() string { return f.err.Error() + "\n" + f.says }
 
 // The document is enough to read what the first version of the format wrote.
 func TestGolden(t *testing.T) {
-	raw, err := os.ReadFile(filepath.Join(golden, "expected.json"))
+	for _, name := range []string{"v1", "v1-mac"} {
+		t.Run(name, func(t *testing.T) { readGolden(t, filepath.Join(golden, name)) })
+	}
+}
+
+func readGolden(t *testing.T, dir string) {
+	raw, err := os.ReadFile(filepath.Join(dir, "expected.json"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,7 +65,7 @@ func TestGolden(t *testing.T) {
 	for _, want := range all {
 		text := func(name string) string { return want[name].(string) }
 		loc := snapshot.Location{Owner: text("owner"), Session: text("session"), Scope: text("scope"), ScopeID: text("scope_id")}
-		got, err := read(t, golden, loc, text("id"))
+		got, err := read(t, dir, loc, text("id"))
 		if err != nil {
 			t.Fatal(err)
 		}
