@@ -19,6 +19,7 @@ import (
 	"github.com/stasisd/stasis/browser/launch"
 	"github.com/stasisd/stasis/browser/pool"
 	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/profiles/sqldb"
 	"github.com/stasisd/stasis/session"
 	"github.com/stasisd/stasis/snapshot"
 )
@@ -74,8 +75,15 @@ func start(ctx context.Context, c *serveCmd, log *slog.Logger) (_ *daemon, err e
 		return nil, err
 	}
 
-	if err := d.open(ctx); err != nil {
+	database, err := c.database(d.storage)
+	if err != nil {
 		return nil, err
+	}
+	if err := d.open(ctx, database); err != nil {
+		return nil, err
+	}
+	if database == sqldb.Memory {
+		log.Warn("the catalogue is in memory: sessions, keys and defaults are forgotten with the daemon, and the snapshots that it made then have no name")
 	}
 	d.tellStore(log)
 	d.tellKeys(log)

@@ -106,7 +106,7 @@ func (c *identityRotateCmd) Run(ctx context.Context) (err error) {
 	} else {
 		s.flags.ahead = to.String() + "\n"
 	}
-	if err := s.open(ctx); err != nil {
+	if err := s.open(ctx, ""); err != nil {
 		return err
 	}
 	left, err := c.rewrap(ctx, s)

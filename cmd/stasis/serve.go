@@ -29,6 +29,7 @@ type serveCmd struct {
 	UnknownFields  string         `help:"What an unknown field in a body does." enum:"error,warn" default:"error"`
 
 	storageFlags
+	Database string `help:"Where the catalogue is: a file (otherwise stasis.db in the data directory), or :memory: for one that is forgotten with the daemon." placeholder:"PATH"`
 
 	Chrome    string `help:"Chrome's binary; otherwise the usual places are looked at." placeholder:"PATH"`
 	Shell     string `help:"The headless shell's binary, for engine shell; otherwise the usual places are looked at." placeholder:"PATH"`
@@ -114,6 +115,9 @@ func (c *serveCmd) check() error {
 	}
 	if c.PublicURL != nil && (c.PublicURL.Host == "" || c.PublicURL.Scheme != "http" && c.PublicURL.Scheme != "https") {
 		return fault.New(fault.Config, "serve", "--public-url must be an http or https address")
+	}
+	if err := c.checkDatabase(); err != nil {
+		return err
 	}
 	if c.Standby < 0 {
 		return fault.New(fault.Config, "serve", "--standby must be 0 or more")

@@ -85,9 +85,13 @@ func defaultDataDir() (string, error) {
 	return filepath.Join(home, ".local", "share", "stasis"), err
 }
 
-// open opens what is in the directory, and makes what a first start lacks.
-func (s *storage) open(ctx context.Context) (err error) {
-	s.catalogue, err = sqldb.Open(ctx, sqldb.Options{Path: filepath.Join(s.dir, "stasis.db"), Now: time.Now})
+// open opens what is in the directory, and makes what a first start lacks. The
+// catalogue may be elsewhere; "" is for its place in the directory.
+func (s *storage) open(ctx context.Context, database string) (err error) {
+	if database == "" {
+		database = filepath.Join(s.dir, "stasis.db")
+	}
+	s.catalogue, err = sqldb.Open(ctx, sqldb.Options{Path: database, Now: time.Now})
 	if err != nil {
 		return err
 	}

@@ -34,7 +34,7 @@ func fillDataDir(ctx context.Context, dir string, uncommitted bool) (err error) 
 		return err
 	}
 	defer func() { err = errors.Join(err, s.close()) }()
-	if err := s.open(ctx); err != nil {
+	if err := s.open(ctx, ""); err != nil {
 		return err
 	}
 	save := func(n int) (snapshot.Snapshot, error) { return s.vault.Save(ctx, numbered(n)) }
