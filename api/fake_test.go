@@ -44,6 +44,7 @@ type fake struct {
 	ends    []session.EndRequest
 
 	checkpoints []session.CheckpointRequest
+	said        []session.Say
 
 	ended   []string
 	users   []string
@@ -199,6 +200,20 @@ func (f *fake) Resume(context.Context, session.Caller, string) (session.Acknowle
 
 func (f *fake) Cancel(context.Context, session.Caller, string) (session.Acknowledged, error) {
 	return session.Acknowledged{Success: true, Status: "cancelled"}, f.failure()
+}
+
+func (f *fake) Say(_ context.Context, _ session.Caller, _ string, m session.Say) (profiles.Message, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.said = append(f.said, m)
+	return profiles.Message{ID: 7}, f.err
+}
+
+func (f *fake) Messages(_ context.Context, _ session.Caller, _ string, after int64, whole bool) (session.Conversation, error) {
+	return session.Conversation{Messages: []profiles.Message{
+		{ID: after + 1, Type: "QUESTION", Content: fmt.Sprint("whole: ", whole), At: born, Metadata: []byte(`{"start_url":"https://a.example/"}`)},
+		{ID: after + 2, Type: "USER", Content: "Yes", At: born}},
+		More: true, HasAgent: true, Status: session.StatusAnswer{Status: "waiting_for_input"}}, f.failure()
 }
 
 func (f *fake) Navigate(_ context.Context, _ session.Caller, _, url string) (string, error) {

@@ -41,6 +41,8 @@ func (s *Server) routes() {
 	s.route(http.MethodPost, one+"/pause", key, noQuery(s.acknowledge(s.service.Pause)))
 	s.route(http.MethodPost, one+"/resume", key, noQuery(s.acknowledge(s.service.Resume)))
 	s.route(http.MethodPost, one+"/cancel", key, noQuery(s.acknowledge(s.service.Cancel)))
+	s.route(http.MethodPost, one+"/message", key, noQuery(s.postMessage))
+	s.route(http.MethodGet, one+"/messages", key, s.listMessages)
 	s.route(http.MethodPost, one+"/navigate", key, noQuery(s.navigate))
 	s.route(http.MethodGet, one+"/screenshot", key, noQuery(s.screenshot))
 	s.route(http.MethodGet, "/v1/models", key, s.models)

@@ -57,6 +57,9 @@ type driver interface {
 	Pause(ctx context.Context, c session.Caller, id string) (session.Acknowledged, error)
 	Resume(ctx context.Context, c session.Caller, id string) (session.Acknowledged, error)
 	Cancel(ctx context.Context, c session.Caller, id string) (session.Acknowledged, error)
+	// Say records a message before it returns; Messages gives those after an ID.
+	Say(ctx context.Context, c session.Caller, id string, m session.Say) (profiles.Message, error)
+	Messages(ctx context.Context, c session.Caller, id string, after int64, whole bool) (session.Conversation, error)
 	Navigate(ctx context.Context, c session.Caller, id, url string) (currentURL string, err error)
 	Screenshot(ctx context.Context, c session.Caller, id string) (session.Screenshot, error)
 	Pages(ctx context.Context, c session.Caller, id string) ([]session.Page, error)

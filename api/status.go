@@ -20,7 +20,7 @@ func statusOf(code fault.Code) int {
 		fault.DefaultNotFound, fault.KeyNotFound, fault.FileNotFound, fault.ExtensionNotFound, fault.RunNotFound, fault.NoteNotFound:
 		return http.StatusNotFound
 	case fault.NoSnapshot, fault.SessionExists, fault.SessionEnding, fault.SessionNotRunning,
-		fault.EnvironmentInUse, fault.VersionConflict, fault.SnapshotInUse, fault.SnapshotExists, fault.ExtensionInUse, fault.NoLoginCheck, fault.RequestInProgress:
+		fault.EnvironmentInUse, fault.VersionConflict, fault.SnapshotInUse, fault.SnapshotExists, fault.ExtensionInUse, fault.NoLoginCheck, fault.NoAgentAttached, fault.RequestInProgress:
 		return http.StatusConflict
 	case fault.TooLarge:
 		return http.StatusRequestEntityTooLarge

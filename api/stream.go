@@ -51,6 +51,8 @@ func streamName(e journal.Entry) string {
 			return "error"
 		}
 		return "done"
+	case journal.Cancelled:
+		return "done"
 	case journal.Paused, journal.Resumed:
 		return e.Type
 	case journal.Console, journal.Dropped:

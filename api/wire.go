@@ -44,7 +44,7 @@ func (s *Server) session(c *call, info session.Info) sessionAnswer {
 		UserID: info.UserID, Engine: info.Engine, CreatedAt: info.CreatedAt.UTC(), ExpiresAt: info.ExpiresAt.UTC(),
 		EndedAt: timeOrNull(info.EndedAt), Reason: orNull(info.Reason), EnvironmentID: info.ID,
 		Labels: info.Labels, BrowserRestarted: info.BrowserRestarted,
-		Restored: info.Restored, Outcome: recorded[session.EndAnswer](info.Outcome),
+		HasAgent: info.HasAgent, Restored: info.Restored, Outcome: recorded[session.EndAnswer](info.Outcome),
 		AutoSave: answerOfAutoSave(info.AutoSaved),
 	}
 	if a.Labels == nil {

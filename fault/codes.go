@@ -30,6 +30,7 @@ const (
 	VersionConflict   Code = "version_conflict"    // 409: if_version lost the race
 	SnapshotInUse     Code = "snapshot_in_use"     // 409: a user's default names it, or it is being read
 	SnapshotExists    Code = "snapshot_exists"     // 409: another document has the ID
+	NoAgentAttached   Code = "no_agent_attached"   // 409: a message for an agent, and nobody follows the session
 	NoLoginCheck      Code = "no_login_check"      // 409: the user's settings have none
 	ExtensionInUse    Code = "extension_in_use"    // 409: a snapshot has it
 	RequestInProgress Code = "request_in_progress" // 409: same Idempotency-Key, not answered yet
@@ -79,6 +80,7 @@ var texts = map[Code]string{
 	VersionConflict:  "another version is current", SnapshotInUse: "the snapshot is in use",
 	SnapshotExists:    "the snapshot ID is taken",
 	NoLoginCheck:      "no login check is set",
+	NoAgentAttached:   "no agent is attached",
 	RequestInProgress: "the first request with this Idempotency-Key is still running",
 	IdempotencyReused: "the Idempotency-Key was used with another request",
 	TooLarge:          "the request is too large", UnknownField: "unknown field",

@@ -18,6 +18,8 @@ type Info struct {
 	AutoSaved *AutoSaved
 	// BrowserRestarted tells that Chrome was reopened after a failed save.
 	BrowserRestarted bool
+	// HasAgent tells that somebody follows the session's events.
+	HasAgent bool
 	// Existing tells that a create found the session already there: a repeated
 	// session_id with the same body, or on_live=share.
 	Existing bool
@@ -112,7 +114,9 @@ type EndAnswer struct {
 }
 
 // StatusAnswer is the answer of GET …/status. Stasis has no agent of its own,
-// so the execution status is that of whoever drives the session.
+// so the execution status is what whoever drives the session said of it.
+// Status is one word for both, as the session API's clients have it: ready,
+// running, waiting_for_input, paused, finished or error.
 type StatusAnswer struct {
 	Status          string `json:"status"`
 	SessionStatus   string `json:"session_status"`

@@ -176,14 +176,6 @@ func (s *Service) Resume(ctx context.Context, c Caller, id string) (Acknowledged
 	return a, err
 }
 
-// Cancel stops the task of the agent that drives the session. Stasis has no
-// agent of its own, so there is none to stop; the browser runs on.
-func (s *Service) Cancel(ctx context.Context, c Caller, id string) (Acknowledged, error) {
-	a := Acknowledged{Success: true, Status: "cancelled", Message: "no task is running; the browser runs on"}
-	_, err := s.running(ctx, c, id)
-	return a, err
-}
-
 // settleFreeze freezes the Chrome of a paused session that nobody looks at.
 func (l *live) settleFreeze() error {
 	if !l.paused || l.busy() || l.checkpoint != nil || l.usable() != nil {

@@ -206,6 +206,7 @@ type fakeChrome struct {
 	opened   []string
 	jar      []state.Cookie // what Cookies reads
 	at       string         // the page's URL
+	went     []string       // by Navigate
 
 	memory    int64                // what Memory tells
 	loggedOut bool                 // what CheckLogin finds
@@ -301,6 +302,7 @@ func (c *fakeChrome) Navigate(_ context.Context, url string) (string, error) {
 	if err := c.b.step("navigate", c); err != nil {
 		return "", err
 	}
+	c.went = append(c.went, url)
 	return url, c.gone()
 }
 

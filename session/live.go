@@ -223,7 +223,7 @@ func (l *live) setStatus(status profiles.Status, reason string) {
 func (l *live) info(ctx context.Context) (Info, error) {
 	var i Info
 	err := l.ask(ctx, func() error {
-		i = Info{Session: l.rec, Ticket: l.ticket, BrowserRestarted: l.restarted}
+		i = Info{Session: l.rec, Ticket: l.ticket, BrowserRestarted: l.restarted, HasAgent: l.svc.journal.Followed(l.id)}
 		if l.report != nil {
 			report := *l.report
 			i.Restored = &report

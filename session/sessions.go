@@ -116,18 +116,7 @@ func (s *Service) Status(ctx context.Context, c Caller, id string) (StatusAnswer
 	if err != nil {
 		return StatusAnswer{}, err
 	}
-	a := StatusAnswer{SessionStatus: string(info.Status), Status: string(info.Status), ExecutionStatus: "running"}
-	switch info.Status {
-	case profiles.StatusInitializing:
-		a.Status = string(profiles.StatusReady)
-	case profiles.StatusCompleted:
-		a.Status, a.ExecutionStatus = "finished", "finished"
-	case profiles.StatusTerminated:
-		a.Status, a.ExecutionStatus = "finished", "finished"
-	case profiles.StatusError:
-		a.ExecutionStatus = "error"
-	}
-	return a, nil
+	return statusOf(info.Session), nil
 }
 
 // endEach ends sessions side by side, as many at once as the daemon saves.

@@ -18,8 +18,9 @@ const (
 	Saved        = "saved"
 	SaveFailed   = "save_failed"
 	Message      = "message"
-	Dropped      = "dropped" // events that were too many to keep
-	Ended        = "ended"   // the last one of a run
+	Cancelled    = "cancelled" // the agent's task
+	Dropped      = "dropped"   // events that were too many to keep
+	Ended        = "ended"     // the last one of a run
 )
 
 // Fields are an event's data. Who told them does not change them any more. Bytes,
@@ -29,5 +30,6 @@ type Fields map[string]any
 // maxData bounds an event's data, in bytes of JSON: a screenshot has room in it.
 const maxData = 1 << 20
 
-// maxText bounds each of an event's strings, in bytes.
+// maxText bounds each of an event's strings, in bytes. Messages are whole: they
+// are bounded where they come in.
 const maxText = 8 << 10

@@ -105,6 +105,13 @@ func (j *Journal) unwatch(w *watcher) {
 	}
 }
 
+// Followed reports whether anybody follows a session now.
+func (j *Journal) Followed(sessionID string) bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return len(j.watchers[sessionID]) > 0
+}
+
 // wake tells those who follow a session that there is more to read.
 func (j *Journal) wake(sessionID string) {
 	j.mu.Lock()

@@ -293,12 +293,15 @@ func (w *Writer) last(c closing, pending []profiles.Event) error {
 // had any sealed beside it.
 func (j *Journal) event(t told) profiles.Event {
 	e := profiles.Event{Type: t.kind, At: t.at}
-	whole, err := json.Marshal(cut(t.data))
+	if t.kind != Message {
+		t.data = cut(t.data)
+	}
+	whole, err := json.Marshal(t.data)
 	if err != nil || len(whole) > maxData {
 		e.Data = json.RawMessage(`{"too_large":true}`)
 		return e
 	}
-	masked, found := maskFields(cut(t.data))
+	masked, found := maskFields(t.data)
 	if e.Data = whole; !found {
 		return e
 	}

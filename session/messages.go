@@ -1,0 +1,208 @@
+package session
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+
+	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/profiles"
+	"github.com/stasisd/stasis/session/journal"
+)
+
+// MessageTypes are the types of messages, those of the session API.
+var MessageTypes = []string{"USER", "THOUGHT", "QUESTION", "DONE", "ERROR", "LOG"}
+
+// messagePage is how many messages are given at once, at most.
+const messagePage = 1000
+
+// Say is a message that is to be recorded.
+type Say struct {
+	Type     string // one of [MessageTypes]; "": it is for the agent, who has to be there
+	Content  string
+	StartURL string // where the tab in front is sent first; "": nowhere
+}
+
+// Conversation is a part of a session's messages, in order, and how its task stands.
+type Conversation struct {
+	Messages []profiles.Message
+	More     bool // others follow
+	Status   StatusAnswer
+	HasAgent bool
+}
+
+// messageMetadata is what is kept of a message besides its words.
+type messageMetadata struct {
+	StartURL string `json:"start_url,omitempty"`
+}
+
+// execution is how the task stands once a message of a type was posted.
+func execution(messageType string) profiles.Execution {
+	switch messageType {
+	case "QUESTION":
+		return profiles.ExecutionWaiting
+	case "DONE":
+		return profiles.ExecutionFinished
+	case "ERROR":
+		return profiles.ExecutionError
+	default:
+		return profiles.ExecutionRunning
+	}
+}
+
+// Say records a message; when it returns, that is on disk. One for the agent is
+// no_agent_attached where nobody follows the session, and nothing has happened.
+// What an ended session's agent still says is recorded too.
+func (s *Service) Say(ctx context.Context, c Caller, id string, m Say) (profiles.Message, error) {
+	l, err := s.running(ctx, c, id)
+	ended := fault.Is(err, fault.SessionNotRunning)
+	switch {
+	case ended && m.Type == "":
+		return profiles.Message{}, fault.New(fault.SessionNotRunning, "session.message", "session %s has ended; resume it first", id)
+	case ended && m.StartURL == "":
+		return s.keepMessage(ctx, id, m)
+	case err != nil:
+		return profiles.Message{}, err
+	}
+	if m.StartURL != "" {
+		if err := l.ask(ctx, func() error { return l.hears(m) }); err != nil {
+			return profiles.Message{}, err
+		}
+		if _, err := s.Navigate(ctx, c, id, m.StartURL); err != nil {
+			return profiles.Message{}, err
+		}
+	}
+	var said profiles.Message
+	err = l.ask(ctx, func() (err error) {
+		said, err = l.say(ctx, m)
+		return err
+	})
+	if fault.Is(err, fault.SessionNotRunning) && m.Type != "" { // it has ended between the two looks
+		return s.keepMessage(ctx, id, m)
+	}
+	return said, err
+}
+
+// hears refuses a message for an agent that is not there.
+func (l *live) hears(m Say) error {
+	if m.Type != "" {
+		return nil
+	}
+	if err := l.usable(); err != nil {
+		return err
+	}
+	if !l.svc.journal.Followed(l.id) {
+		return fault.New(fault.NoAgentAttached, "session.message",
+			"nobody follows the session's events; attach an agent, or give the message a type to have it recorded")
+	}
+	return nil
+}
+
+// say records a message and tells it, in the same order.
+func (l *live) say(ctx context.Context, m Say) (profiles.Message, error) {
+	if err := l.hears(m); err != nil {
+		return profiles.Message{}, err
+	}
+	said, err := l.svc.keepMessage(ctx, l.id, m)
+	if err != nil {
+		return said, err
+	}
+	l.rec.Execution = execution(said.Type)
+	data := journal.Fields{"id": said.ID, "type": said.Type, "content": said.Content}
+	if m.StartURL != "" {
+		data["start_url"] = m.StartURL
+	}
+	l.writer.Record(journal.Message, data)
+	l.touch()
+	return said, nil
+}
+
+func (s *Service) keepMessage(ctx context.Context, id string, m Say) (profiles.Message, error) {
+	kind := cmp.Or(m.Type, "USER")
+	return s.Catalogue.AddMessage(ctx, profiles.Message{SessionID: id, Type: kind, Content: m.Content,
+		Metadata: encode(messageMetadata{m.StartURL}), At: s.Now().UTC()}, execution(kind))
+}
+
+// Messages gives a session's conversation after a message, that of an ended one
+// too. Secrets are masked as in events, unless whole asks for them, which needs
+// the right to.
+func (s *Service) Messages(ctx context.Context, c Caller, id string, after int64, whole bool) (Conversation, error) {
+	if err := s.mayRead(ctx, c, id, whole); err != nil {
+		return Conversation{}, err
+	}
+	info, err := s.Get(ctx, c, id)
+	if err != nil {
+		return Conversation{}, err
+	}
+	talk := Conversation{Status: statusOf(info.Session), HasAgent: info.HasAgent}
+	talk.Messages, talk.More, err = s.Catalogue.Messages(ctx, id, after, messagePage)
+	for i := range talk.Messages {
+		if m := &talk.Messages[i]; err == nil && !whole {
+			err = maskMessage(m)
+		}
+	}
+	return talk, err
+}
+
+func maskMessage(m *profiles.Message) error {
+	var meta messageMetadata
+	if len(m.Metadata) > 0 {
+		if err := json.Unmarshal(m.Metadata, &meta); err != nil {
+			return fault.Wrap(err, fault.StoreFailed, "session.messages", "a recorded message cannot be read")
+		}
+	}
+	meta.StartURL = journal.Mask(meta.StartURL)
+	m.Content, m.Metadata = journal.Mask(m.Content), encode(meta)
+	return nil
+}
+
+// Cancel stops the task of the agent that drives the session: the task is
+// finished, and who follows the session hears that. The browser runs on.
+func (s *Service) Cancel(ctx context.Context, c Caller, id string) (Acknowledged, error) {
+	a := Acknowledged{Success: true, Status: "cancelled", Message: "no task is running; the browser runs on"}
+	l, err := s.running(ctx, c, id)
+	if err != nil {
+		return a, err
+	}
+	err = l.ask(ctx, func() error {
+		going := l.rec.Execution == profiles.ExecutionRunning || l.rec.Execution == profiles.ExecutionWaiting ||
+			l.rec.Execution == "" && s.journal.Followed(id)
+		if !going {
+			return nil
+		}
+		_, err := s.Catalogue.UpdateSession(ctx, id, func(r *profiles.Session) error {
+			r.Execution = profiles.ExecutionFinished
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+		l.rec.Execution = profiles.ExecutionFinished
+		l.writer.Record(journal.Cancelled, nil)
+		l.touch()
+		a.Message = "the task is cancelled; the browser runs on"
+		return nil
+	})
+	return a, err
+}
+
+// statusOf tells how a session is, and how its task stands: as was said last, or
+// as the session itself, where nobody said.
+func statusOf(rec profiles.Session) StatusAnswer {
+	task := cmp.Or(rec.Execution, profiles.ExecutionRunning)
+	if rec.Status.Ended() && task != profiles.ExecutionFinished && task != profiles.ExecutionError {
+		task = profiles.ExecutionFinished // nobody goes on with it
+		if rec.Status == profiles.StatusError {
+			task = profiles.ExecutionError
+		}
+	}
+	a := StatusAnswer{Status: string(rec.Status), SessionStatus: string(rec.Status), ExecutionStatus: string(task)}
+	switch {
+	case rec.Status == profiles.StatusError, rec.Status == profiles.StatusPaused:
+	case rec.Status.Ended(), rec.Execution != "":
+		a.Status = string(task)
+	case rec.Status == profiles.StatusInitializing:
+		a.Status = string(profiles.StatusReady)
+	}
+	return a
+}

@@ -1,0 +1,158 @@
+package session
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/profiles"
+	"github.com/stasisd/stasis/session/journal"
+)
+
+// talk is a session's conversation, each message as "type content".
+func (r *rig) talk(id string, after int64, whole bool) (all []string, talk Conversation) {
+	r.t.Helper()
+	talk, err := r.Messages(r.t.Context(), admin, id, after, whole)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	for _, m := range talk.Messages {
+		all = append(all, m.Type+" "+m.Content)
+	}
+	return all, talk
+}
+
+// follow attaches an agent; what it gives lets it go.
+func (r *rig) follow(id string) (leave func()) {
+	r.t.Helper()
+	feed, err := r.Follow(r.t.Context(), alice, id, Follow{})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return feed.Close
+}
+
+// A message for an agent needs one; one with a type is recorded whoever is there,
+// moves how the task stands, and is an event of the run. All of it outlives the session.
+func TestMessages(t *testing.T) {
+	r := newRig(t, nil)
+	id := r.create(alice, nil).ID
+	say := func(m Say, code fault.Code) {
+		t.Helper()
+		_, err := r.Say(t.Context(), alice, id, m)
+		wantCode(t, err, code)
+	}
+	is := func(status, execution string) {
+		t.Helper()
+		got, err := r.Status(t.Context(), alice, id)
+		rec, _ := r.catalogue.Session(t.Context(), id)
+		want := StatusAnswer{Status: status, SessionStatus: string(rec.Status), ExecutionStatus: execution}
+		if diff := cmp.Diff(want, got); err != nil || diff != "" {
+			t.Errorf("%v (-want +got):\n%s", err, diff)
+		}
+	}
+	say(Say{Content: "Go", StartURL: "https://a.example/"}, fault.NoAgentAttached)
+	if went := r.browsers.last().went; len(went) > 0 {
+		t.Errorf("it went to %s, and nobody was there to be asked", went)
+	}
+	leave := r.follow(id)
+	if _, talk := r.talk(id, 0, false); !talk.HasAgent {
+		t.Error("a follower is no agent")
+	}
+	is("ready", "running")
+	say(Say{Content: "Go, with token=hunter2", StartURL: "https://a.example/?code=abc"}, "")
+	if diff := cmp.Diff([]string{"https://a.example/?code=abc"}, r.browsers.last().went); diff != "" {
+		t.Errorf("start_url (-want +got):\n%s", diff)
+	}
+	is("running", "running")
+	leave()
+	if _, talk := r.talk(id, 0, false); talk.HasAgent {
+		t.Error("who has gone is an agent still")
+	}
+	say(Say{Type: "QUESTION", Content: "Which?"}, "")
+	is("waiting_for_input", "waiting_for_input")
+	if _, err := r.Pause(t.Context(), alice, id); err != nil {
+		t.Fatal(err)
+	}
+	is("paused", "waiting_for_input")
+	if _, err := r.Resume(t.Context(), alice, id); err != nil {
+		t.Fatal(err)
+	}
+	say(Say{Type: "ERROR", Content: "no"}, "")
+	is("error", "error")
+	say(Say{Type: "LOG", Content: strings.Repeat("x", 20<<10)}, "")
+	is("running", "running")
+
+	r.browsers.fails(errBroken, "navigate")
+	say(Say{Type: "USER", Content: "there", StartURL: "https://b.example/"}, fault.Internal)
+	r.browsers.works()
+	_, err := r.Say(t.Context(), bob, id, Say{Type: "LOG", Content: "x"})
+	wantCode(t, err, fault.SessionNotFound)
+
+	r.end(alice, id, none)
+	is("finished", "finished")
+	say(Say{Content: "still there?"}, fault.SessionNotRunning)
+	say(Say{Type: "USER", Content: "x", StartURL: "https://a.example/"}, fault.SessionNotRunning)
+	say(Say{Type: "ERROR", Content: "it went away"}, "")
+	is("error", "error")
+
+	long := "LOG " + strings.Repeat("x", 20<<10)
+	got, talk := r.talk(id, 0, false)
+	want := []string{"USER Go, with token=***", "QUESTION Which?", "ERROR no", long, "ERROR it went away"}
+	if diff := cmp.Diff(want, got); diff != "" || talk.More || talk.HasAgent || talk.Status.Status != "error" {
+		t.Errorf("%+v (-want +got):\n%s", talk.Status, diff)
+	}
+	if got := string(talk.Messages[0].Metadata); got != `{"start_url":"https://a.example/?code=***"}` || string(talk.Messages[1].Metadata) != `{}` {
+		t.Errorf("metadata %s, %s", got, talk.Messages[1].Metadata)
+	}
+	got, talk = r.talk(id, 0, true)
+	if got[0] != "USER Go, with token=hunter2" || !strings.Contains(string(talk.Messages[0].Metadata), "code=abc") {
+		t.Errorf("whole: %s, %s", got[0], talk.Messages[0].Metadata)
+	}
+	if got, _ := r.talk(id, 3, false); len(got) != 2 || got[0] != long {
+		t.Errorf("after 3: %d", len(got))
+	}
+	_, err = r.Messages(t.Context(), alice, id, 0, true)
+	wantCode(t, err, fault.Forbidden)
+	_, err = r.Messages(t.Context(), bob, id, 0, false)
+	wantCode(t, err, fault.SessionNotFound)
+	r.records(id, "1 completed (asked): started message message paused resumed message message ended")
+	runs, _ := r.Runs(t.Context(), alice, id)
+	page, err := r.RunEvents(t.Context(), alice, id, runs[0].ID, 6, 1, false)
+	if err != nil || len(page.Events) != 1 || len(page.Events[0].Data) < 20<<10 {
+		t.Errorf("a long message is not whole among the events: %v", err)
+	}
+}
+
+// A cancel ends a task that is going on, which its agent hears; the session runs on.
+func TestCancel(t *testing.T) {
+	r := newRig(t, nil)
+	id := r.create(alice, nil).ID
+	cancel := func(execution profiles.Execution, events string) {
+		t.Helper()
+		a, err := r.Cancel(t.Context(), alice, id)
+		if err != nil || a.Status != "cancelled" {
+			t.Errorf("%+v, %v", a, err)
+		}
+		if rec, _ := r.catalogue.Session(t.Context(), id); rec.Execution != execution {
+			t.Errorf("the task is %q, want %q", rec.Execution, execution)
+		}
+		r.records(id, "1 running (): started"+events)
+	}
+	cancel("", "")
+	leave := r.follow(id)
+	cancel(profiles.ExecutionFinished, " "+journal.Cancelled)
+	leave()
+	for _, kind := range []string{"QUESTION", "THOUGHT"} {
+		if _, err := r.Say(t.Context(), alice, id, Say{Type: kind, Content: "x"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cancel(profiles.ExecutionFinished, " cancelled message message cancelled")
+	cancel(profiles.ExecutionFinished, " cancelled message message cancelled")
+	if r.status(id) != profiles.StatusReady {
+		t.Errorf("the session is %s", r.status(id))
+	}
+}
