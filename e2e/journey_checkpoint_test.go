@@ -139,8 +139,24 @@ func TestCheckpoint(t *testing.T) {
 	daemon.Eventually(t, stepDeadline, "a checkpoint that finds nothing changed", func() bool {
 		return checkpoint(t, d, s.ID, body{}).Unchanged
 	})
-	if last := end(t, d, s.ID, "save_snapshot_mode=filesystem&save_as_default=true"); !last.Default.Moved || last.Default.Version != 2 {
+
+	// Chrome writes cookies every 30 s. One that a checkpoint has read is there after
+	// a kill all the same, and the default is that checkpoint.
+	w.eval(page, `document.cookie = "fresh=1; max-age=1000"`)
+	last := checkpoint(t, d, s.ID, body{"save_as_default": true})
+	if !last.Default.Moved || last.Default.Version != 2 {
 		t.Errorf("%+v", last.Default)
 	}
+	d.Kill(t)
+	d.Restart(t)
+	if snapshot, version := defaultOf(t, d, "ada"); snapshot != last.Snapshot.ID || version != 2 {
+		t.Errorf("the default is %s, version %d", snapshot, version)
+	}
+	r = create(t, d, body{"restore_from_session_id": s.ID})
+	got = drive(t, puppeteer, r.CDP, toTab("/check?tab=front"), evaluate("document.cookie"))
+	if jar := text(t, got[1]); !strings.Contains(jar, "fresh=1") {
+		t.Errorf("after the kill the cookies are %q", jar)
+	}
+	end(t, d, r.ID, "")
 	nothingLeft(t, d)
 }

@@ -44,7 +44,7 @@ func (l *live) autosave(a AutoSave, persist bool) {
 	defer next.Stop()
 	defer rest.Stop()
 	defer look.Stop()
-	var last glimpse
+	last, _ := l.look(a) // at once: who logs in soon is seen to
 	resting, wanted := true, false
 	want := func(in time.Duration) {
 		if !wanted && !resting {

@@ -129,6 +129,12 @@ func (s *Service) saveLeft(ctx context.Context, j job) ended {
 			return ended{err: saveFailed(err, "what is left of Chrome could not be ended"), doc: doc}
 		}
 	}
+	if !doc.Complete {
+		if read, from := s.lastRead(ctx, j); from != "" {
+			read.Passkeys = doc.Passkeys
+			doc, j.label = read, "with what checkpoint "+from+" had read"
+		}
+	}
 	files, err := datadir.Select(j.dir.Profile())
 	if err != nil {
 		return ended{err: saveFailed(err, ""), doc: doc}
