@@ -33,8 +33,8 @@ func (s *Service) RunEvents(ctx context.Context, c Caller, id, runID string, aft
 	}
 	page, err := s.Catalogue.Events(ctx, runID, after, limit)
 	for i := range page.Events {
-		if err == nil && whole {
-			page.Events[i].Data, err = s.journal.Whole(page.Events[i])
+		if err == nil {
+			page.Events[i].Data, err = s.journal.Read(page.Events[i], whole)
 		}
 	}
 	return page, err
@@ -63,22 +63,20 @@ func (s *Service) Follow(ctx context.Context, c Caller, id string, f Follow) (Fe
 	if err != nil {
 		return nil, err
 	}
-	if f.Whole {
-		return wholeFeed{feed, s.journal}, nil
-	}
-	return feed, nil
+	return openFeed{feed, s.journal, f.Whole}, nil
 }
 
-// wholeFeed gives events with their secrets.
-type wholeFeed struct {
+// openFeed gives events with their data, which is sealed on disk.
+type openFeed struct {
 	*journal.Feed
 	journal *journal.Journal
+	whole   bool
 }
 
-func (f wholeFeed) Next(ctx context.Context) (journal.Entry, error) {
+func (f openFeed) Next(ctx context.Context) (journal.Entry, error) {
 	e, err := f.Feed.Next(ctx)
 	if err == nil {
-		e.Data, err = f.journal.Whole(e.Event)
+		e.Data, err = f.journal.Read(e.Event, f.whole)
 	}
 	return e, err
 }

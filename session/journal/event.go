@@ -23,6 +23,10 @@ const (
 	Ended        = "ended"     // the last one of a run
 )
 
+// picture is the field that holds a picture: it is not looked through for
+// secrets, which in it could only be found by chance.
+const picture = "jpeg"
+
 // Fields are an event's data. Who told them does not change them any more. Bytes,
 // such as those of a picture, are neither cut nor looked through for secrets.
 type Fields map[string]any

@@ -14,6 +14,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
 )
 
@@ -71,12 +72,25 @@ func (j *Journal) writer(sessionID string) *Writer {
 	return j.writers[sessionID]
 }
 
-// Whole gives an event's data with its secrets.
-func (j *Journal) Whole(e profiles.Event) (json.RawMessage, error) {
-	if e.Sealed == nil {
+// Read gives an event's data, secrets masked unless whole. What pages did is
+// sealed; a daemon that cannot open it says so in the data's place.
+func (j *Journal) Read(e profiles.Event, whole bool) (json.RawMessage, error) {
+	if e.Sealed == nil || !whole && len(e.Data) > 0 {
 		return e.Data, nil
 	}
-	return j.seals.Unseal(e.Sealed)
+	raw, err := j.seals.Unseal(e.Sealed)
+	switch {
+	case !whole && fault.Is(err, fault.IdentityMissing):
+		return json.RawMessage(`{"sealed":true}`), nil
+	case err != nil || whole:
+		return raw, err
+	}
+	var data Fields
+	if err := json.Unmarshal(raw, &data); err != nil {
+		return nil, fault.Wrap(err, fault.StoreFailed, "journal.read", "a recorded event cannot be read")
+	}
+	masked, _ := maskFields(data)
+	return json.Marshal(masked)
 }
 
 // watcher is woken when there is more to read of a session.

@@ -33,7 +33,7 @@ var (
 func maskFields(data Fields) (Fields, bool) {
 	out, found := make(Fields, len(data)), false
 	for name, value := range data {
-		if text, ok := value.(string); ok {
+		if text, ok := value.(string); ok && name != picture {
 			masked := Mask(text)
 			value, found = masked, found || masked != text
 		}

@@ -51,6 +51,7 @@ type told struct {
 	kind string
 	at   time.Time
 	data Fields
+	page bool // it is of what a page did
 }
 
 // closing is how a writer is to end; nil leaves the run open.
@@ -74,7 +75,7 @@ func (j *Journal) Begin(sessionID string) *Writer {
 }
 
 // Record tells what the daemon did or was asked to.
-func (w *Writer) Record(kind string, data Fields) { w.tell(kind, data, maxRecorded) }
+func (w *Writer) Record(kind string, data Fields) { w.tell(kind, data, false, maxRecorded) }
 
 // Observe tells what pages did. There is no bound to how often they do, so it
 // is counted only where it is too much; an event of the type dropped says so.
@@ -86,7 +87,7 @@ func (w *Writer) Observe(kind string, data Fields) {
 	}
 	w.mu.Unlock()
 	if allowed {
-		w.tell(kind, data, maxObserved)
+		w.tell(kind, data, true, maxObserved)
 	}
 }
 
@@ -97,7 +98,7 @@ func (w *Writer) Lost(kind string, n int) {
 	w.flood.drop(kind, n)
 }
 
-func (w *Writer) tell(kind string, data Fields, most int) {
+func (w *Writer) tell(kind string, data Fields, page bool, most int) {
 	at := w.j.now().UTC()
 	w.mu.Lock()
 	switch {
@@ -105,7 +106,7 @@ func (w *Writer) tell(kind string, data Fields, most int) {
 	case len(w.queue) >= most:
 		w.flood.drop(kind, 1)
 	default:
-		w.queue = append(w.queue, told{kind, at, data})
+		w.queue = append(w.queue, told{kind, at, data, page})
 	}
 	w.mu.Unlock()
 	select {
@@ -205,7 +206,7 @@ func (w *Writer) take(last bool) []profiles.Event {
 	batch := w.queue
 	w.queue = nil
 	if dropped := w.flood.told(now, last); dropped != nil {
-		batch = append(batch, told{Dropped, now, dropped})
+		batch = append(batch, told{Dropped, now, dropped, false})
 	}
 	w.mu.Unlock()
 	events := make([]profiles.Event, 0, len(batch))
@@ -289,8 +290,9 @@ func (w *Writer) last(c closing, pending []profiles.Event) error {
 	return err
 }
 
-// event is what was told as it is kept: cut to size, secrets masked, and what
-// had any sealed beside it.
+// event is what was told as it is kept, cut to size: what pages did sealed, for
+// any address may be a secret on disk; of all else secrets masked, and what had
+// any sealed beside it.
 func (j *Journal) event(t told) profiles.Event {
 	e := profiles.Event{Type: t.kind, At: t.at}
 	if t.kind != Message {
@@ -299,6 +301,12 @@ func (j *Journal) event(t told) profiles.Event {
 	whole, err := json.Marshal(t.data)
 	if err != nil || len(whole) > maxData {
 		e.Data = json.RawMessage(`{"too_large":true}`)
+		return e
+	}
+	if t.page {
+		if e.Sealed, err = j.seals.Seal(whole); err != nil {
+			j.log.Error("an event could not be sealed, and is kept without its data", "error", err)
+		}
 		return e
 	}
 	masked, found := maskFields(t.data)
