@@ -114,6 +114,7 @@ func parts() []part {
 		{name: "cycle", measures: cycleMeasures},
 		{name: "cdp", survey: cdpSurvey},
 		{name: "size", survey: sizeSurvey},
+		{name: "autosave", survey: autosaveSurvey},
 		{name: "memory", survey: memorySurvey},
 		{name: "growth", survey: growthSurvey},
 		{name: "rate", survey: rateSurvey},
