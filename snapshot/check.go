@@ -32,7 +32,8 @@ type Checked struct {
 	Others    int   // agents' documents
 	Archives  int   // stored
 	Bytes     int64 // of them
-	// Unclear is how many documents do not tell which archive is theirs. While
+	// Unclear is how many documents do not tell which archive is theirs, and how
+	// many folders and manifests do not tell which documents there are. While
 	// there is one, an archive that no document names may be its.
 	Unclear int
 }
@@ -111,6 +112,7 @@ func (c *checker) locations(ctx context.Context) error {
 		var err error
 		switch {
 		case p.err != nil:
+			c.out.Unclear++
 			err = c.troubled(ctx, p.err, Finding{Key: p.key.path}, c.found)
 		case p.stray:
 			err = c.found(strayAt(p.key))

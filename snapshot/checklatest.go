@@ -17,6 +17,7 @@ func (l *look) latest(ctx context.Context) error {
 	f := Finding{Kind: LatestDamaged, Location: l.loc, Key: key.path, Repairable: l.newest != ""}
 	body, err := readWhole(ctx, l.store, key)
 	if err != nil {
+		l.unclear()
 		f.Repairable = false
 		return l.troubled(ctx, err, f, l.tell)
 	}
@@ -47,6 +48,7 @@ func (l *look) compare(ctx context.Context, body []byte, f Finding) error {
 	doc, err := l.bound(body, l.loc, "")
 	switch {
 	case fault.Is(err, fault.Unsupported):
+		l.unclear()
 		f.Repairable = false
 		return l.judge(err, f)
 	case err != nil:

@@ -34,6 +34,7 @@ func (c *checker) location(ctx context.Context, loc Location, tell func(Finding)
 	folder := Key{loc.folder()}
 	for name, err := range names(ctx, c.store, folder) {
 		if err != nil {
+			l.unclear()
 			return c.troubled(ctx, err, Finding{Location: loc, Key: folder.path}, tell)
 		}
 		switch name {
@@ -71,6 +72,7 @@ func (l *look) history(ctx context.Context) error {
 	}
 	for name, err := range names(ctx, l.store, folder) {
 		if err != nil {
+			l.unclear()
 			return l.troubled(ctx, err, Finding{Location: l.loc, Key: folder.path}, l.tell)
 		}
 		id, ok := documentID(name)
@@ -137,6 +139,7 @@ func (l *look) document(ctx context.Context, id string) error {
 	return err
 }
 
+// unclear notes that an archive may be named by what cannot be read.
 func (l *look) unclear() { l.count(func(out *Checked) { out.Unclear++ }) }
 
 // count counts, but not what is looked at for the second time.

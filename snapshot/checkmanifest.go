@@ -27,6 +27,7 @@ func (l *look) manifest(ctx context.Context) error {
 	}
 	err = checkManifest(body)
 	if fault.Is(err, fault.Unsupported) {
+		l.unclear() // a later version may keep documents under other names
 		f.Repairable = false
 		return l.judge(err, f)
 	}

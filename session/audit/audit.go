@@ -230,7 +230,7 @@ func (a *audit) orphans(ctx context.Context) error {
 		}
 		told := Finding{Finding: f, Removed: a.o.Remove && !unclear}
 		if unclear {
-			told.What += ", but there are documents that cannot be read, and it may be theirs"
+			told.What += ", but there are documents or folders that cannot be read, and it may be theirs"
 		}
 		if told.Removed {
 			if err := a.vault.DropArchive(ctx, f.Archive); err != nil {

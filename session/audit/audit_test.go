@@ -1,6 +1,7 @@
 package audit_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -23,6 +24,7 @@ type rig struct {
 	*testing.T
 	at        time.Time
 	store     *memstore.Store
+	keys      snapshot.Keys
 	vault     *snapshot.Vault
 	catalogue *sqldb.DB
 	archives  map[int]snapshot.Key // of snapshots, by their number
@@ -34,7 +36,8 @@ func newRig(t *testing.T) *rig {
 	r.store = memstore.New(0, r.now)
 	identity, err := age.GenerateX25519Identity()
 	r.must(err)
-	r.vault = snapshot.NewVault(r.store, snapshot.NewKeys(identity, [32]byte{1}), snapshot.Options{Now: r.now})
+	r.keys = snapshot.NewKeys(identity, [32]byte{1})
+	r.vault = snapshot.NewVault(r.store, r.keys, snapshot.Options{Now: r.now})
 	r.catalogue, err = sqldb.Open(t.Context(), sqldb.Options{Path: sqldb.Memory, Now: r.now})
 	r.must(err)
 	t.Cleanup(func() { r.must(r.catalogue.Close()) })
@@ -204,6 +207,39 @@ func TestUnclear(t *testing.T) {
 	r.want(clean, "unchecked version_unknown 1", "leftover archive_orphaned")
 	if !r.has(r.archives[1]) {
 		t.Error("the archive of a document that cannot be read was removed")
+	}
+}
+
+// unlisted is a store that gives everything but the names in one folder.
+type unlisted struct {
+	*memstore.Store
+	folder snapshot.Key
+}
+
+func (u unlisted) List(ctx context.Context, folder snapshot.Key, limit int, after string) ([]string, error) {
+	if folder == u.folder {
+		return nil, fault.New(fault.StoreFailed, "test", "planned")
+	}
+	return u.Store.List(ctx, folder, limit, after)
+}
+
+// In a folder that cannot be listed there may be the document of any archive.
+func TestUnlisted(t *testing.T) {
+	r := newRig(t)
+	r.must(r.catalogue.CreateSession(t.Context(), profiles.Session{ID: "t", UserID: "ada", Status: profiles.StatusReady, CreatedAt: r.at}))
+	r.commit(1, "one")
+	s := r.save(2, "t", "two")
+	_, err := r.catalogue.Commit(t.Context(), profiles.Commit{Snapshot: profiles.Snapshot{
+		ID: s.ID, SessionID: "t", UserID: "ada", Mode: string(s.Mode), CreatedAt: r.at, ArchiveID: s.Archive.ID}})
+	r.must(err)
+	r.save(3, "t", "three") // latest has this one
+	r.at = r.at.Add(2 * time.Hour)
+	folder, err := place("t").HistoryFolder()
+	r.must(err)
+	r.vault = snapshot.NewVault(unlisted{r.store, folder}, r.keys, snapshot.Options{Now: r.now})
+	r.want(audit.Options{Grace: time.Hour, Remove: true}, "unchecked unreadable", "leftover archive_orphaned")
+	if !r.has(r.archives[2]) {
+		t.Error("the archive of a snapshot whose folder cannot be listed was removed")
 	}
 }
 

@@ -196,7 +196,8 @@ func (c *checked) words(all []snapshot.Finding) (words []string) {
 
 // checkFaults makes each call of a check fail in turn: a sound store is then told
 // to have one object that cannot be read, or the check fails; no call makes it say
-// that something is damaged or missing, or nobody's.
+// that something is damaged or missing, or that an archive is certainly nobody's:
+// whoever removes those must not take one whose document was not seen.
 func checkFaults(t *testing.T, open Open, keys snapshot.Keys) {
 	for _, mode := range []faultstore.Mode{faultstore.Refuse, faultstore.Dead} {
 		c := newChecked(t, open(t), keys)
@@ -206,7 +207,7 @@ func checkFaults(t *testing.T, open Open, keys snapshot.Keys) {
 			boom := fault.New(fault.StoreFailed, "test", "planned")
 			store.FailAt(n, mode, boom)
 			var found []snapshot.Finding
-			_, err := c.vault.Check(t.Context(), snapshot.CheckOptions{ReadData: true, Grace: time.Hour},
+			out, err := c.vault.Check(t.Context(), snapshot.CheckOptions{ReadData: true},
 				func(f snapshot.Finding) error { found = append(found, f); return nil })
 			if store.Calls() < n {
 				break
@@ -218,7 +219,8 @@ func checkFaults(t *testing.T, open Open, keys snapshot.Keys) {
 				t.Errorf("call %d: an error was passed over", n)
 			}
 			for _, f := range found {
-				if f.Kind != snapshot.Unreadable {
+				doubted := f.Kind == snapshot.ArchiveOrphaned && out.Unclear > 0
+				if f.Kind != snapshot.Unreadable && !doubted {
 					t.Errorf("call %d: a fault is told as %+v", n, f)
 				}
 			}
