@@ -35,7 +35,8 @@ type Copied struct {
 // back; an archive must be, there and here, the payload that its document binds.
 //
 // What is there already and the same is passed over. Another object under the same
-// key is told and stays, but for latest and manifest, which become the source's.
+// key is told and stays, but for latest and manifest, which become the source's
+// where that one's is not the older: a copy back from a backup takes nothing away.
 // Archives that no document names, and what is damaged, are not copied. The
 // source is only read; an error is that of a store, and more can be copied later.
 func Copy(ctx context.Context, from, to Store, o CopyOptions) (Copied, error) {
@@ -109,7 +110,7 @@ func (c *copier) location(ctx context.Context, loc Location) error {
 		return err
 	}
 	if manifest != nil {
-		if err := c.move(ctx, manifestKey, manifest); err != nil {
+		if err := c.move(ctx, Finding{Location: loc, Key: manifestKey.path}, manifestKey, manifest, newerManifest(manifest)); err != nil {
 			return err
 		}
 	}
@@ -174,56 +175,4 @@ func (c *copier) notAsWritten(ctx context.Context, key Key) error {
 	return errors.Join(
 		fault.New(fault.StoreFailed, "snapshot.copy", "%s did not read back as it was written", key),
 		c.to.Delete(context.WithoutCancel(ctx), key))
-}
-
-// latest copies snapshot_latest.json, of ours only where what it is a copy of is
-// there.
-func (c *copier) latest(ctx context.Context, loc Location, key Key, body []byte) error {
-	if body == nil {
-		return nil
-	}
-	f := Finding{Kind: LatestDamaged, Location: loc, Key: key.path}
-	if loc.ScopeID != environments {
-		if err := checkAgentDocument(body, loc.Scope); err != nil {
-			return c.refuseDocument(f, err)
-		}
-		return c.move(ctx, key, body)
-	}
-	doc, err := parseDocument(body, loc, "")
-	if err != nil {
-		return c.refuseDocument(f, err)
-	}
-	f.Snapshot = doc.Data.SnapshotID
-	document, err := loc.DocumentKey(f.Snapshot)
-	if err != nil {
-		return err
-	}
-	there, err := readWhole(ctx, c.to, document)
-	if err != nil {
-		return err
-	}
-	if !bytes.Equal(there, body) {
-		f.What = "the destination lacks the snapshot that it is a copy of"
-		return c.refuse(f)
-	}
-	return c.move(ctx, key, body)
-}
-
-// move makes an object of the destination the source's, whatever it was.
-func (c *copier) move(ctx context.Context, key Key, body []byte) error {
-	for range overwrites {
-		there, err := readWhole(ctx, c.to, key)
-		if err != nil || bytes.Equal(there, body) {
-			return err
-		}
-		if there == nil {
-			_, err = c.to.Create(ctx, key, body)
-		} else {
-			_, err = c.to.Swap(ctx, key, there, body)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return fault.New(fault.StoreFailed, "snapshot.copy", "%s of the destination does not stay as it was written", key)
 }

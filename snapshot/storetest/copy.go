@@ -26,7 +26,7 @@ func RunCopy(t *testing.T, from, to Open, every int) {
 		name string
 		run  func(*testing.T, *copying)
 	}{
-		{"whole", copyWhole}, {"other objects", copyOther}, {"damaged source", copyDamaged}, {"given up", copyGivenUp},
+		{"whole", copyWhole}, {"other objects", copyOther}, {"newer objects", copyNewer}, {"damaged source", copyDamaged}, {"given up", copyGivenUp},
 	} {
 		t.Run(test.name, func(t *testing.T) { test.run(t, newCopying(t, from(t), to(t))) })
 	}
@@ -123,39 +123,6 @@ func copyWhole(t *testing.T, c *copying) {
 		}
 		c.complete(t)
 	}
-}
-
-// What the destination has otherwise is told by its key and stays; latest and
-// manifest become the source's.
-func copyOther(t *testing.T, c *copying) {
-	archive, document, latest, manifest := c.all[0], c.all[5], c.all[10], c.all[11]
-	for _, key := range []snapshot.Key{archive, document, latest, manifest} {
-		Put(t, c.to, key, []byte("other"))
-	}
-	_, found, err := c.run(t, c.from, c.to)
-	if err != nil {
-		t.Fatal(err)
-	}
-	// The archive is that of snapshots 1 and 3. Location s-1 has no snapshot that
-	// its latest could name, and neither has s-2.
-	want := []string{"other_object " + archive.String(), "other_object " + document.String(), "latest_damaged " + c.all[2].String(),
-		"other_object " + archive.String(), "latest_damaged " + latest.String()}
-	if diff := cmp.Diff(want, found); diff != "" {
-		t.Errorf("told (-want +got):\n%s", diff)
-	}
-	wantContent(t, c.to, archive, "other")
-	wantContent(t, c.to, document, "other")
-	wantContent(t, c.to, manifest, string(content(t, c.from, manifest)))
-
-	for _, key := range []snapshot.Key{archive, document} {
-		if err := c.to.Delete(t.Context(), key); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if _, found, err := c.run(t, c.from, c.to); err != nil || len(found) > 0 {
-		t.Fatal(found, err)
-	}
-	c.complete(t)
 }
 
 // What is damaged in the source does not get into the copy, and hinders nothing else.
