@@ -45,11 +45,10 @@ func (s *Store) wait(ctx context.Context, n int) bool {
 }
 
 // passes reports whether a failure may be another's next time: the service
-// said so, or there was no answer. Whether the request was done is not known.
+// said so, or there was no answer. Whether the request was done is not known. A
+// caller who gives up is seen by wait: a dial that takes too long is no error of
+// the caller's, though net makes it a context.DeadlineExceeded.
 func passes(err error) bool {
-	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
-		return false
-	}
 	var answer minio.ErrorResponse
 	if errors.As(err, &answer) {
 		switch answer.Code {
