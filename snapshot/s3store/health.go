@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/snapshot"
 )
 
 const (
@@ -111,9 +112,10 @@ func (s *Store) sweep(ctx context.Context) error {
 	return err
 }
 
-// sweepUploads drops the parts of uploads.
+// sweepUploads drops the parts of uploads of archives; nothing else is large enough
+// to have some. Without a prefix, others' may be in progress beside them.
 func (s *Store) sweepUploads(ctx context.Context, before time.Time) error {
-	prefix := s.name("")
+	prefix := s.name(snapshot.ArchiveFolder().String() + "/")
 	for after, afterID := "", ""; ; {
 		var page minio.ListMultipartUploadsResult
 		err := s.try(ctx, func() (err error) {

@@ -92,6 +92,11 @@ func TestNothingIsLeft(t *testing.T) {
 	if left := unfinished(t, server); len(left) != 1 || left[0] != others || there(mine) || !there(others) {
 		t.Errorf("a day later %q is left", left)
 	}
+	o.Prefix = "" // the bucket may be others' too
+	open(t, o)
+	if left := unfinished(t, server); len(left) != 1 {
+		t.Errorf("a store without a prefix left %q of another's", left)
+	}
 }
 
 // What waits to be sent has no name, so that a killed daemon leaves nothing.
