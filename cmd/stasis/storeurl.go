@@ -24,10 +24,11 @@ type storeFlags struct {
 }
 
 // s3Flags say who asks an S3 service. A secret is not among the flags: those of
-// a process are seen by every user of its machine.
+// a process are seen by every user of its machine. The variables are named here,
+// for a digit would be a word of its own: STASIS_S_3_….
 type s3Flags struct {
-	S3AccessKey     string `help:"Access key for s3://; otherwise AWS's environment variables are looked at, then AWS's shared credentials file." name:"s3-access-key" placeholder:"KEY"`
-	S3SecretKeyFile string `help:"File with the secret key that belongs to it." name:"s3-secret-key-file" placeholder:"FILE"`
+	S3AccessKey     string `help:"Access key for s3://; otherwise AWS's environment variables are looked at, then AWS's shared credentials file." name:"s3-access-key" env:"STASIS_S3_ACCESS_KEY" placeholder:"KEY"`
+	S3SecretKeyFile string `help:"File with the secret key that belongs to it." name:"s3-secret-key-file" env:"STASIS_S3_SECRET_KEY_FILE" placeholder:"FILE"`
 }
 
 // awsEndpoint is where a bucket is for which no endpoint is named.
@@ -176,11 +177,11 @@ func (f s3Flags) read() (access, secret string, err error) {
 	if f.S3AccessKey == "" {
 		return "", "", nil
 	}
-	raw, err := os.ReadFile(f.S3SecretKeyFile)
+	text, err := readKeyFile("--s3-secret-key-file", f.S3SecretKeyFile)
 	if err != nil {
-		return "", "", fault.Wrap(err, fault.Config, op, "--s3-secret-key-file cannot be read")
+		return "", "", err
 	}
-	if secret = strings.TrimSpace(string(raw)); secret == "" {
+	if secret = strings.TrimSpace(text); secret == "" {
 		return "", "", fault.New(fault.Config, op, "--s3-secret-key-file holds nothing")
 	}
 	return f.S3AccessKey, secret, nil

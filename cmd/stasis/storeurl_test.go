@@ -99,11 +99,19 @@ func TestStoreCredentials(t *testing.T) {
 	if err := os.WriteFile(empty, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
+	open := filepath.Join(t.TempDir(), "open")
+	if err := os.WriteFile(open, []byte("s3cret\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(open, 0o644); err != nil {
+		t.Fatal(err)
+	}
 	for name, f := range map[string]s3Flags{
 		"no file":      {S3AccessKey: "me"},
 		"no key":       {S3SecretKeyFile: file},
 		"missing file": {S3AccessKey: "me", S3SecretKeyFile: file + "x"},
 		"empty file":   {S3AccessKey: "me", S3SecretKeyFile: empty},
+		"open file":    {S3AccessKey: "me", S3SecretKeyFile: open}, // Chromes run on this machine too
 	} {
 		at := storeURL{s3: &s3store.Options{Endpoint: "127.0.0.1:1", Bucket: "bucket"}}
 		if _, err := at.open(t.Context(), f, t.TempDir(), false); !fault.Is(err, fault.Config) || !strings.Contains(fault.MessageOf(err), "--s3-") {
