@@ -45,6 +45,7 @@ type fake struct {
 
 	checkpoints []session.CheckpointRequest
 	said        []session.Say
+	notes       []session.NoteChange
 
 	ended   []string
 	users   []string
@@ -214,6 +215,29 @@ func (f *fake) Messages(_ context.Context, _ session.Caller, _ string, after int
 		{ID: after + 1, Type: "QUESTION", Content: fmt.Sprint("whole: ", whole), At: born, Metadata: []byte(`{"start_url":"https://a.example/"}`)},
 		{ID: after + 2, Type: "USER", Content: "Yes", At: born}},
 		More: true, HasAgent: true, Status: session.StatusAnswer{Status: "waiting_for_input"}}, f.failure()
+}
+
+func note(id string) session.Note {
+	return session.Note{SessionID: id, Event: "checkpoint", Data: session.NoteData{OpenTasks: []string{"sleep"}}, CreatedAt: born, UpdatedAt: born}
+}
+
+func (f *fake) PutNote(_ context.Context, _ session.Caller, n session.NoteChange) (session.Note, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.notes = append(f.notes, n)
+	return note(n.SessionID), f.err
+}
+
+func (f *fake) Note(_ context.Context, _ session.Caller, id string) (session.Note, error) {
+	return note(id), f.failure()
+}
+
+func (f *fake) LatestNote(context.Context, session.Caller, string) (session.Note, error) {
+	return note("any"), f.failure()
+}
+
+func (f *fake) SessionNotes(_ context.Context, _ session.Caller, id string) (session.Note, error) {
+	return note(id), f.failure()
 }
 
 func (f *fake) Navigate(_ context.Context, _ session.Caller, _, url string) (string, error) {

@@ -84,6 +84,13 @@ func (s *Server) routes() {
 	s.route(http.MethodPut, scope+"/manifest", key, noQuery(s.putManifest))
 	s.route(http.MethodDelete, one+"/scopes", key, noQuery(s.deleteDocuments))
 
+	s.route(http.MethodGet, one+"/notes", key, noQuery(s.sessionNotes))
+	for _, memory := range []string{"/api/v1/public/memory/v2/session", "/v1/memory/v2/session"} {
+		s.route(http.MethodPost, memory, key, noQuery(s.putNote))
+		s.route(http.MethodGet, memory+"/latest", key, s.latestNote)
+		s.route(http.MethodGet, memory+"/:note_id", key, noQuery(s.getNote))
+	}
+
 	s.route(http.MethodPost, "/v1/prune", key, noQuery(s.prune))
 
 	s.route(http.MethodGet, "/v1/users/:user_id", key, noQuery(s.getUser))

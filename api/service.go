@@ -19,6 +19,7 @@ type Service interface {
 	sessions
 	driver
 	records
+	notes
 	porter
 	documents
 	history
@@ -93,6 +94,16 @@ type records interface {
 	// VerifySnapshot fails only where the snapshot could not be looked at.
 	VerifySnapshot(ctx context.Context, c session.Caller, id string) (session.Soundness, error)
 	Diff(ctx context.Context, c session.Caller, from, to string, values bool) (session.Diff, error)
+}
+
+// notes are agents' working states.
+type notes interface {
+	PutNote(ctx context.Context, c session.Caller, n session.NoteChange) (session.Note, error)
+	Note(ctx context.Context, c session.Caller, sessionID string) (session.Note, error)
+	// LatestNote is of userID, "" for the key's own.
+	LatestNote(ctx context.Context, c session.Caller, userID string) (session.Note, error)
+	// SessionNotes are a browser session's: its own, else those it was restored with.
+	SessionNotes(ctx context.Context, c session.Caller, id string) (session.Note, error)
 }
 
 // porter carries environments in and out.

@@ -95,7 +95,11 @@ func (s *Server) listSessions(c *call) error {
 	}
 	answers := make([]sessionAnswer, 0, len(page))
 	for _, info := range page {
-		answers = append(answers, s.session(c, info))
+		answer := s.session(c, info)
+		if answer.Restored != nil {
+			answer.Restored.Notes = nil // a page of them could be large; its session has it
+		}
+		answers = append(answers, answer)
 	}
 	if next != "" {
 		c.Response().Header().Set("X-Next-Token", next)

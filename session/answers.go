@@ -64,6 +64,8 @@ type RestoreReport struct {
 	// what the sites have changed since.
 	Differences []state.Difference `json:"differences"`
 	Warnings    []string           `json:"warnings"`
+	// Notes are what agents noted and came with the environment; nil: nothing.
+	Notes *RestoredNotes `json:"notes,omitempty"`
 }
 
 // SnapshotInfo is what a caller is told of a snapshot.

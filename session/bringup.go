@@ -24,6 +24,7 @@ type upright struct {
 	extensions []state.Extension
 	// partial: it has only some origins, and the default it came from has more.
 	partial bool
+	notes   *RestoredNotes // that came with it; nil: none
 	// path is how a restore from files went, and why not quicker.
 	path, why string
 }
@@ -49,6 +50,7 @@ func (s *Service) bringUp(ctx context.Context, r Create, o origin, named []profi
 		parked, why := s.thaw(ctx, r, *o.snapshot, named)
 		if report.FallbackReason = why; parked != nil {
 			up.chrome, up.overrides, up.extensions, up.partial = parked.Chrome, parked.doc.Overrides, parked.extensions, parked.partial
+			up.notes = parked.notes
 			thawed = parked.doc
 		}
 	}
@@ -82,6 +84,7 @@ func (s *Service) bringUp(ctx context.Context, r Create, o origin, named []profi
 		up.doc = thawed // only now: its answer is to be quick, and it is looked at afterwards
 	}
 	report.bound()
+	report.Notes = up.notes
 	report.DurationMS = s.Now().Sub(began).Milliseconds()
 	return up, nil
 }

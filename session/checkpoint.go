@@ -181,7 +181,7 @@ func checkpointFailed(err error) error {
 
 // keepMoment stores what was caught, unless the last checkpoint holds just that.
 func (s *Service) keepMoment(ctx context.Context, j job, r *replica, m moment) (CheckpointAnswer, error) {
-	print := r.print(m.doc)
+	print := r.print(m.doc, j.notes)
 	if r.holds(j, print) {
 		answer, err := s.unchanged(ctx, j, r.last.snapshot)
 		if !fault.Is(err, fault.SnapshotNotFound) {

@@ -88,7 +88,7 @@ func draft(loc snapshot.Location, j job, doc state.Document, files []datadir.Fil
 			"state_schema": doc.SchemaVersion, "cookies": len(doc.Cookies), "tabs": len(doc.Tabs),
 			"files": len(files), "bytes": datadir.Size(files),
 		},
-		Private: encode(p),
+		Private: encode(p), AppData: appDataOf(j.notes),
 	}
 }
 

@@ -42,6 +42,7 @@ type job struct {
 	checked *LoginOutcome
 	// held is why the default does not move although that was asked for.
 	held    string
+	notes   *RestoredNotes  // that go into the snapshot; nil: not looked up, or none
 	given   state.Selection // of a rescue: the origins that the session was given
 	partial bool            // the session was given only some origins of an environment
 	status  profiles.Status

@@ -32,6 +32,11 @@ func (s *Service) keep(ctx context.Context, j job, doc state.Document, files []d
 	if damaged && j.goesOn && j.move != nil { // the browser lives, and can be saved again
 		j.move, j.held = nil, damagedCopy
 	}
+	if j.notes == nil {
+		if j.notes, err = s.notesOf(ctx, j.rec); err != nil {
+			return EndAnswer{}, false, err
+		}
+	}
 	saved, err := s.Vault.Save(ctx, draft(loc, j, doc, files, s.Now().UTC()))
 	if err != nil {
 		return EndAnswer{}, false, err
@@ -75,6 +80,7 @@ type parkedChrome struct {
 	partial bool           // it has only some origins
 	// extensions are those that it has.
 	extensions []state.Extension
+	notes      *RestoredNotes // that go with it; nil: none
 }
 
 // Kill ends the Chrome and removes its directory.

@@ -15,6 +15,10 @@ import (
 // read of it last, and reports what it brought back.
 func (s *Service) startAgain(ctx context.Context, rec profiles.Session, dir *browser.Dir, doc state.Document, o browser.Options) (upright, error) {
 	began := s.Now()
+	notes, err := restoredNotes(rec)
+	if err != nil {
+		return upright{}, err
+	}
 	doc.Missed = append(slices.Clone(doc.Missed), inMemoryOnly(doc, o.Extensions)...)
 	chrome, lines, err := s.Browsers.Restored(ctx, dir, doc, o)
 	if err != nil {
@@ -25,7 +29,7 @@ func (s *Service) startAgain(ctx context.Context, rec profiles.Session, dir *bro
 		Path: PathCold, Datadir: doc.Datadir, Chrome: Versions{Saved: doc.Chrome.Version, Running: chrome.Version()},
 		Components: lines, Verification: VerificationPending, Differences: []state.Difference{},
 		Warnings:   append([]string{"Chrome was reopened on the session's own data after a save that failed"}, missed(doc)...),
-		DurationMS: s.Now().Sub(began).Milliseconds(),
+		DurationMS: s.Now().Sub(began).Milliseconds(), Notes: notes,
 	}
 	if w := unreadCrash(doc); w != "" {
 		report.Warnings = append(report.Warnings, w)

@@ -46,16 +46,16 @@ func (s *Service) newReplica() (*replica, error) {
 	return &replica{dir: dir, files: datadir.NewCopy(dir.Profile())}, nil
 }
 
-// print stands for a state document and the files as they were copied. What
+// print stands for a state document, the notes that go with it, and the files as they were copied. What
 // differs from one reading to the next of the same state is left out.
-func (r *replica) print(doc state.Document) [sha256.Size]byte {
+func (r *replica) print(doc state.Document, notes *RestoredNotes) [sha256.Size]byte {
 	doc.CapturedAt = time.Time{}
 	doc.Tabs = slices.Clone(doc.Tabs)
 	for i := range doc.Tabs {
 		doc.Tabs[i].TargetID = ""
 	}
 	files := r.files.Sum()
-	return sha256.Sum256(append(encode(doc), files[:]...))
+	return sha256.Sum256(slices.Concat(encode(doc), encode(notes), files[:]))
 }
 
 // holds reports whether the last checkpoint is what this one is to be. What
@@ -70,6 +70,9 @@ func (r *replica) holds(j job, print [sha256.Size]byte) bool {
 // Chrome need not stand still at all.
 func (s *Service) catch(ctx context.Context, j *job, r *replica) (m moment, err error) {
 	if err := j.chrome.Wake(ctx); err != nil {
+		return m, err
+	}
+	if j.notes, err = s.notesOf(ctx, j.rec); err != nil {
 		return m, err
 	}
 	if *j, err = s.prove(ctx, *j); err != nil {
@@ -90,7 +93,7 @@ func (s *Service) catch(ctx context.Context, j *job, r *replica) (m moment, err 
 	if m.doc, err = s.read(ctx, *j, files); err != nil {
 		return m, err
 	}
-	if !behind && r.holds(*j, r.print(m.doc)) {
+	if !behind && r.holds(*j, r.print(m.doc, j.notes)) {
 		if behind, err = r.files.Behind(live); err != nil || !behind {
 			return m, err
 		}

@@ -104,6 +104,9 @@ func (s *Service) saveMemory(ctx context.Context, j job) ended {
 		return s.runOn(ctx, j, doc, err)
 	}
 	files, err := j.chrome.Environment()
+	if err == nil {
+		j.notes, err = s.notesOf(ctx, j.rec)
+	}
 	if err != nil {
 		return s.runOn(ctx, j, doc, err)
 	}
@@ -111,7 +114,7 @@ func (s *Service) saveMemory(ctx context.Context, j job) ended {
 	if err != nil {
 		return s.runOn(ctx, j, doc, err)
 	}
-	if err := s.parked.Put(context.WithoutCancel(ctx), answer.Snapshot.ID, &parkedChrome{Chrome: j.chrome, clear: s.clear, doc: doc, partial: j.partial, extensions: j.again.Extensions}); err != nil {
+	if err := s.parked.Put(context.WithoutCancel(ctx), answer.Snapshot.ID, &parkedChrome{Chrome: j.chrome, clear: s.clear, doc: doc, partial: j.partial, extensions: j.again.Extensions, notes: j.notes}); err != nil {
 		s.Log.Error("a Chrome that gave way to a parked one could not be ended", "error", err)
 	}
 	return ended{answer: answer, over: true}

@@ -16,6 +16,7 @@ type unpacked struct {
 	overrides state.Overrides   // that its Chrome is to run with
 	installed []state.Extension // that it is to have
 	partial   bool              // it has only some origins
+	notes     *RestoredNotes    // that came with it; nil: none
 	files     state.Component   // the report's line of the profile
 	// lost are the lines of extensions that are missing, left those of what the
 	// create's selection leaves out.
@@ -30,6 +31,9 @@ func (s *Service) unpack(ctx context.Context, dir *browser.Dir, r Create, saved 
 		return u, err
 	}
 	if u.doc, err = documentOf(saved.ID, got.Kept[state.FileName]); err != nil {
+		return u, err
+	}
+	if u.notes, err = notesIn(saved); err != nil {
 		return u, err
 	}
 	u.doc, u.left = r.Origins.Document(u.doc)
@@ -59,6 +63,6 @@ func (u unpacked) brought(chrome Chrome, report []state.Component) (upright, []s
 		files.Restored, files.Dropped, files.Reason = 0, files.Saved, "a newer Chrome saved the profile: it is not used"
 		report = append(report, state.LeftBehind(u.doc, reason)...)
 	}
-	up := upright{chrome: chrome, doc: u.doc, overrides: u.overrides, extensions: u.installed, partial: u.partial}
+	up := upright{chrome: chrome, doc: u.doc, overrides: u.overrides, extensions: u.installed, partial: u.partial, notes: u.notes}
 	return up, append(append([]state.Component{files}, u.lost...), report...)
 }

@@ -19,8 +19,9 @@ const (
 	SaveFailed   = "save_failed"
 	Message      = "message"
 	Cancelled    = "cancelled" // the agent's task
-	Dropped      = "dropped"   // events that were too many to keep
-	Ended        = "ended"     // the last one of a run
+	Note         = "note"
+	Dropped      = "dropped" // events that were too many to keep
+	Ended        = "ended"   // the last one of a run
 )
 
 // picture is the field that holds a picture: it is not looked through for

@@ -1,0 +1,136 @@
+package api
+
+import (
+	"encoding/json"
+	"net/http"
+	"time"
+
+	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/session"
+)
+
+// noteBody is a note, in the words of the session-memory API.
+type noteBody struct {
+	SessionID     string   `json:"session_id"`
+	ProjectPath   string   `json:"project_path"`
+	FilesModified []string `json:"files_modified"`
+	CommandsRun   []string `json:"commands_run"`
+	KeyDecisions  []string `json:"key_decisions"`
+	OpenTasks     []string `json:"open_tasks"`
+	Event         string   `json:"event"`
+}
+
+// reservedNote is a path of its own beside those of session IDs.
+const reservedNote = "latest"
+
+func (b noteBody) check() error {
+	switch b.SessionID {
+	case "":
+		return invalid("session_id", "is required")
+	case reservedNote:
+		return invalid("session_id", "%s is the word for the note that was stored last", reservedNote)
+	}
+	return firstOf(isUserID("session_id", b.SessionID), oneOf("event", b.Event, session.NoteEvents...))
+}
+
+func (b noteBody) change() session.NoteChange {
+	return session.NoteChange{SessionID: b.SessionID, Event: b.Event, NoteData: session.NoteData{ProjectPath: b.ProjectPath,
+		FilesModified: b.FilesModified, CommandsRun: b.CommandsRun, KeyDecisions: b.KeyDecisions, OpenTasks: b.OpenTasks}}
+}
+
+// noteAnswer is a note on the wire.
+type noteAnswer struct {
+	SessionID string    `json:"session_id"`
+	Data      noteData  `json:"session_data"`
+	CreatedAt time.Time `json:"created_at"`
+	UpdatedAt time.Time `json:"updated_at"`
+	Ignored   []string  `json:"ignored_fields,omitempty"`
+}
+
+type noteData struct {
+	ProjectPath   *string  `json:"project_path"`
+	FilesModified []string `json:"files_modified"`
+	CommandsRun   []string `json:"commands_run"`
+	KeyDecisions  []string `json:"key_decisions"`
+	OpenTasks     []string `json:"open_tasks"`
+	Event         *string  `json:"event"`
+}
+
+func noteOf(n session.Note) noteAnswer {
+	d := n.Data
+	return noteAnswer{SessionID: n.SessionID, CreatedAt: n.CreatedAt.UTC(), UpdatedAt: n.UpdatedAt.UTC(), Data: noteData{
+		ProjectPath: orNull(d.ProjectPath), FilesModified: texts(d.FilesModified), CommandsRun: texts(d.CommandsRun),
+		KeyDecisions: texts(d.KeyDecisions), OpenTasks: texts(d.OpenTasks), Event: orNull(n.Event)}}
+}
+
+func (s *Server) putNote(c *call) error {
+	var body noteBody
+	ignored, err := s.body(c, &body)
+	if err != nil {
+		return err
+	}
+	if err := body.check(); err != nil {
+		return err
+	}
+	return s.once(c, s.hashOf(body), making{
+		make: func() (any, func() error, error) {
+			n, err := s.service.PutNote(c.Request().Context(), c.caller, body.change())
+			if err != nil {
+				return nil, nil, err
+			}
+			answer := noteOf(n)
+			answer.Ignored = ignored
+			return answer, func() error { return c.JSON(http.StatusOK, answer) }, nil
+		},
+		replay: func(data []byte) error {
+			var answer noteAnswer
+			if err := json.Unmarshal(data, &answer); err != nil {
+				return fault.Wrap(err, fault.Internal, "api.replay", "")
+			}
+			return c.JSON(http.StatusOK, answer)
+		},
+	})
+}
+
+// answerNote answers with a note, or why there is none.
+func answerNote(c *call, n session.Note, err error) error {
+	if err != nil {
+		return err
+	}
+	return c.JSON(http.StatusOK, noteOf(n))
+}
+
+func (s *Server) getNote(c *call) error {
+	id, err := c.param("note_id")
+	if err != nil {
+		return err
+	}
+	if isUserID("session_id", id) != nil {
+		return fault.New(fault.NoteNotFound, "api.path", "")
+	}
+	n, err := s.service.Note(c.Request().Context(), c.caller, id)
+	return answerNote(c, n, err)
+}
+
+func (s *Server) latestNote(c *call) error {
+	var q struct {
+		UserID string `json:"user_id"`
+	}
+	if err := c.query(&q); err != nil {
+		return err
+	}
+	if err := isUserID("user_id", q.UserID); err != nil {
+		return err
+	}
+	n, err := s.service.LatestNote(c.Request().Context(), c.caller, q.UserID)
+	return answerNote(c, n, err)
+}
+
+func (s *Server) sessionNotes(c *call) error {
+	id, err := c.sessionID()
+	if err != nil {
+		return err
+	}
+	n, err := s.service.SessionNotes(c.Request().Context(), c.caller, id)
+	return answerNote(c, n, err)
+}

@@ -1,0 +1,168 @@
+package session
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/stasisd/stasis/browser"
+	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/profiles"
+)
+
+func (r *rig) note(c Caller, id string, d NoteData) Note {
+	r.t.Helper()
+	n, err := r.PutNote(r.t.Context(), c, NoteChange{SessionID: id, Event: "checkpoint", NoteData: d})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return n
+}
+
+// Lists grow by what is new, tasks and path are replaced, what is left out stays;
+// a note is its user's, and as large as it may be in all.
+func TestNotes(t *testing.T) {
+	r := newRig(t, nil)
+	first := r.note(alice, "Any ID", NoteData{ProjectPath: "/a", FilesModified: []string{"b", "a", "b"}, CommandsRun: []string{"x"}, OpenTasks: []string{"1", "2"}})
+	again := r.note(alice, "Any ID", NoteData{FilesModified: []string{"c", "a"}, KeyDecisions: []string{"k"}})
+	want := NoteData{ProjectPath: "/a", FilesModified: []string{"b", "a", "c"}, CommandsRun: []string{"x"}, KeyDecisions: []string{"k"}, OpenTasks: []string{"1", "2"}}
+	if diff := cmp.Diff(want, again.Data); diff != "" || !again.CreatedAt.Equal(first.CreatedAt) || !again.UpdatedAt.After(first.UpdatedAt) {
+		t.Errorf("%v %v (-want +got):\n%s", first, again, diff)
+	}
+	want.OpenTasks, want.ProjectPath = []string{}, "/b"
+	r.note(alice, "Any ID", NoteData{OpenTasks: []string{}, ProjectPath: "/b"})
+	r.note(bob, "Any ID", NoteData{KeyDecisions: []string{"his"}})
+	for _, get := range []func() (Note, error){
+		func() (Note, error) { return r.Note(t.Context(), alice, "Any ID") },
+		func() (Note, error) { return r.LatestNote(t.Context(), alice, "") },
+		func() (Note, error) { return r.LatestNote(t.Context(), admin, "alice") },
+	} {
+		got, err := get()
+		if diff := cmp.Diff(want, got.Data); diff != "" || err != nil || got.Event != "checkpoint" {
+			t.Errorf("%+v, %v (-want +got):\n%s", got, err, diff)
+		}
+	}
+	_, err := r.LatestNote(t.Context(), alice, "bob")
+	wantCode(t, err, fault.NoteNotFound)
+	_, err = r.Note(t.Context(), alice, "other")
+	wantCode(t, err, fault.NoteNotFound)
+	_, err = r.Note(t.Context(), Caller{UserID: "alice"}, "Any ID")
+	wantCode(t, err, fault.Forbidden)
+	_, err = r.PutNote(t.Context(), alice, NoteChange{SessionID: "Any ID", NoteData: NoteData{OpenTasks: []string{strings.Repeat("x", MaxNote)}}})
+	wantCode(t, err, fault.TooLarge)
+	if got, _ := r.LatestNote(t.Context(), alice, ""); len(got.Data.OpenTasks) > 0 {
+		t.Error("a note that was too large was stored")
+	}
+}
+
+// A session's notes go into what it saves, whichever way, and come back with it,
+// whichever way; its first own note goes on from them.
+func TestNotesGoWithTheEnvironment(t *testing.T) {
+	for name, x := range map[string]struct {
+		save   EndRequest
+		engine string
+		path   string
+	}{
+		"files":  {filesystem, browser.EngineChrome, PathCold},
+		"memory": {memory, browser.EngineChrome, PathParked},
+		"shell":  {filesystem, browser.EngineShell, PathCold},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, nil)
+			create := func(from string) Info {
+				t.Helper()
+				return r.create(admin, func(c *Create) { c.FromSession, c.UserID, c.Engine = from, "alice", x.engine })
+			}
+			id := create("").ID
+			_, err := r.SessionNotes(t.Context(), alice, id)
+			wantCode(t, err, fault.NoteNotFound)
+			r.note(admin, id, NoteData{KeyDecisions: []string{"one"}, OpenTasks: []string{"task"}}) // alice's: it is her session
+			r.records(id, "1 running (): started note")
+			r.end(alice, id, x.save)
+
+			has := func(id, of string, decisions ...string) {
+				t.Helper()
+				n, err := r.SessionNotes(t.Context(), alice, id)
+				if diff := cmp.Diff(decisions, n.Data.KeyDecisions); diff != "" || err != nil || n.SessionID != of || len(n.Data.OpenTasks) != 1 {
+					t.Errorf("%+v, %v (-want +got):\n%s", n, err, diff)
+				}
+			}
+			info := create(id)
+			second := info.ID
+			if n := info.Restored.Notes; info.Restored.Path != x.path || n == nil || n.SessionID != id || n.StoredAt.IsZero() || len(n.Data.OpenTasks) != 1 {
+				t.Fatalf("restored %+v with %+v", info.Restored, n)
+			}
+			has(second, id, "one")
+			r.end(alice, second, x.save) // it has none of its own
+			third := create(second).ID
+			has(third, id, "one")
+			r.note(alice, third, NoteData{KeyDecisions: []string{"two", "one"}})
+			has(third, third, "one", "two")
+			r.end(alice, third, x.save)
+			fourth := create(third).ID
+			has(fourth, third, "one", "two")
+
+			// Over a save that cost the session its Chrome.
+			if x.save.Mode == SaveFilesystem {
+				r.catalogue.fails(errBroken, "Commit")
+				_, err = r.End(t.Context(), alice, fourth, x.save)
+				wantCode(t, err, fault.SaveFailed)
+				r.catalogue.works()
+				has(fourth, third, "one", "two")
+			}
+			_, err = r.SessionNotes(t.Context(), bob, fourth)
+			wantCode(t, err, fault.SessionNotFound)
+		})
+	}
+}
+
+// What stands by has the notes too, and a rescue takes them along.
+func TestNotesOfStandbysAndRescues(t *testing.T) {
+	r := newRig(t, nil)
+	id := r.create(alice, nil).ID
+	r.note(alice, id, NoteData{KeyDecisions: []string{"one"}})
+	row, err := r.catalogue.Snapshot(t.Context(), r.end(alice, id, filesystem).Snapshot.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	standby, err := r.standUp(t.Context(), row, browser.EngineChrome)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if up, _ := standby.brought(standby.Standby.(*fakeStandby).fakeChrome, nil); up.notes == nil || up.notes.SessionID != id {
+		t.Errorf("it stands by with %+v", up.notes)
+	}
+	if err := standby.Kill(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+
+	second := r.create(alice, func(c *Create) { c.FromSession = id }).ID
+	r.kill()
+	r.Service = r.daemon(nil)
+	if err := r.Recover(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if n := r.create(alice, func(c *Create) { c.FromSession = second }).Restored.Notes; n == nil || n.SessionID != id {
+		t.Errorf("rescued with %+v", n)
+	}
+}
+
+// A note alone makes a checkpoint of what else has not changed.
+func TestNoteIsAChange(t *testing.T) {
+	r := newRig(t, nil)
+	id := r.create(alice, nil).ID
+	for n, unchanged := range []bool{false, true, false, true} {
+		if n == 2 {
+			r.note(alice, id, NoteData{OpenTasks: []string{fmt.Sprint(n)}})
+		}
+		a, err := r.Checkpoint(t.Context(), alice, id, CheckpointRequest{})
+		if err != nil || a.Unchanged != unchanged {
+			t.Errorf("checkpoint %d: %+v, %v", n, a, err)
+		}
+	}
+	if got := r.status(id); got != profiles.StatusReady {
+		t.Errorf("status %s", got)
+	}
+}
