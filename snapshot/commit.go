@@ -81,7 +81,7 @@ const overwrites = 20
 func (v *Vault) overwrite(ctx context.Context, key Key, body []byte) (undo func(context.Context) error, err error) {
 	undo = func(context.Context) error { return nil }
 	for range overwrites {
-		old, err := v.readOld(ctx, key)
+		old, err := v.readReplaceable(ctx, key)
 		if err != nil {
 			return undo, err
 		}
@@ -104,6 +104,16 @@ func (v *Vault) readOld(ctx context.Context, key Key) ([]byte, error) {
 	body, err := v.read(ctx, key)
 	if fault.Is(err, fault.SnapshotNotFound) {
 		return nil, nil
+	}
+	return body, err
+}
+
+// readReplaceable is readOld for an object that is written over. One that is larger
+// than any document is not read whole, so nothing could take its place: it goes.
+func (v *Vault) readReplaceable(ctx context.Context, key Key) ([]byte, error) {
+	body, err := v.readOld(ctx, key)
+	if err == nil && len(body) > maxDocument {
+		return nil, v.store.Delete(ctx, key)
 	}
 	return body, err
 }
