@@ -1,0 +1,50 @@
+package fsstore
+
+import (
+	"context"
+	"errors"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/stasisd/stasis/fault"
+)
+
+// Room implements [snapshot.Store]: what the file system has left for users
+// that are not root; none when it has no inodes left.
+func (s *Store) Room(ctx context.Context) (int64, error) {
+	if err := ctx.Err(); err != nil {
+		return 0, fault.Wrap(err, fault.StoreFailed, "fsstore.room", "")
+	}
+	dir, err := s.root.Open(".")
+	if err != nil {
+		return 0, failure("room", err)
+	}
+	var st unix.Statfs_t
+	err = errors.Join(unix.Fstatfs(int(dir.Fd()), &st), dir.Close())
+	if err != nil {
+		return 0, failure("room", err)
+	}
+	if st.Files > 0 && st.Ffree == 0 {
+		return 0, nil
+	}
+	return int64(st.Bavail) * st.Bsize, nil
+}
+
+// Health implements [snapshot.Store] by writing, syncing and removing a file;
+// where only reading is allowed, by reading.
+func (s *Store) Health(ctx context.Context) error {
+	if s.opts.ReadOnly {
+		_, err := s.names(".")
+		return failure("health", errors.Join(ctx.Err(), err))
+	}
+	up, err := s.Upload(ctx)
+	if err != nil {
+		return err
+	}
+	u := up.(*upload)
+	_, err = u.Write([]byte("health"))
+	if err == nil {
+		err = failure("health", u.settle())
+	}
+	return errors.Join(err, u.Abort())
+}
