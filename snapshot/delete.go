@@ -81,7 +81,28 @@ func (v *Vault) moveLatest(ctx context.Context, loc Location, id string) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(v.store.Delete(ctx, latest), v.store.Delete(ctx, manifest))
+	if err := errors.Join(v.store.Delete(ctx, latest), v.store.Delete(ctx, manifest)); err != nil {
+		return err
+	}
+	return v.giveBack(ctx, loc, id, latest, manifest)
+}
+
+// giveBack makes latest and manifest again where another process saved after the
+// location was looked at, and what was deleted was its. Its document came first, so
+// it is seen now.
+func (v *Vault) giveBack(ctx context.Context, loc Location, id string, latest, manifest Key) error {
+	newest, err := v.newestBut(ctx, loc, id)
+	if err != nil || newest == nil {
+		return err
+	}
+	body, err := newManifest(v.opts.Now())
+	if err == nil {
+		_, err = v.store.Create(ctx, manifest, body) // not created: there is one again
+	}
+	if err == nil {
+		_, err = v.store.Create(ctx, latest, newest)
+	}
+	return err
 }
 
 // newestBut returns the sound document with the greatest ID but id that has its
