@@ -40,10 +40,12 @@ func othersByTheAPI(t *testing.T, p *prey) {
 	for _, c := range []struct{ method, path string }{
 		{"GET", ""}, {"GET", "/status"}, {"POST", "/pause"}, {"POST", "/resume"}, {"POST", "/cancel"}, {"GET", "/screenshot"},
 		{"GET", "/files"}, {"GET", "/files/secret.txt"}, {"DELETE", "/files/secret.txt"}, {"GET", "/snapshots"}, {"GET", "/restore-report"},
+		{"GET", "/messages"}, {"GET", "/notes"}, {"GET", "/runs"}, {"GET", "/events"},
 		{"GET", "/json/version"}, {"GET", "/json/list"},
 	} {
 		wants(t, p.d.CallAs(t, alice, c.method, at(p.other.ID, c.path), nil), 404, "session_not_found")
 	}
+	wants(t, p.d.CallAs(t, alice, http.MethodPost, at(p.other.ID, "/message"), obj{"type": "LOG", "message": "x"}), 404, "session_not_found")
 	wants(t, p.d.CallAs(t, alice, http.MethodPost, "/v1/sessions", obj{"session_id": p.other.ID}), 409, "session_exists")
 	wants(t, p.d.CallAs(t, alice, http.MethodPost, "/v1/sessions", obj{"restore_from_session_id": p.other.ID}), 404, "snapshot_not_found")
 	wants(t, p.d.CallAs(t, alice, http.MethodPost, "/v1/sessions", obj{"user_id": "bob"}), 403, "forbidden")
