@@ -96,7 +96,9 @@ func TestBadInput(t *testing.T) {
 		create(`{"auto_save":{"on":["login","login"]}}`, "invalid_field", "login is given twice"),
 		create(`{"auto_save":{"every":5}}`, "unknown_field", "auto_save.every"),
 		create(`{"auto_save":"yes"}`, "invalid_request", "auto_save: must be true, false or an object"),
-		create(`{"resume":true}`, "unsupported", "resume"),
+		create(`{"resume":true}`, "invalid_field", "resume: needs session_id"),
+		create(`{"resume":1,"session_id":"a"}`, "invalid_request", "resume: must be true or false"),
+		create(`{"resume":true,"session_id":"a","restore_from_session_id":"b"}`, "invalid_field", "resume"),
 		create(`{"engine":"gecko"}`, "invalid_field", "chrome, shell"),
 		create(`{"agent_session_type":"desktop"}`, "unsupported", "managed-cdp"),
 		create(`{"environment_type":"ubuntu-1"}`, "unsupported", "chrome-1"),
@@ -282,7 +284,7 @@ type badInput struct{ method, path, body, code, names string }
 func TestUnbuiltFields(t *testing.T) {
 	r := newRig(t, nil)
 	for _, name := range []string{
-		"webhook_url", "restart", "resume",
+		"webhook_url", "restart",
 	} {
 		for _, value := range []string{`false`, `""`, `{}`, `[]`, `0`} {
 			if _, body := r.do(t, "POST", "/v1/sessions", `{"`+name+`":`+value+`}`); !strings.Contains(body, `"unsupported"`) || !strings.Contains(body, name) {

@@ -20,7 +20,7 @@ func (s *Server) status(c *call) error {
 	return c.JSON(http.StatusOK, answer)
 }
 
-// acknowledge makes the handler of pause, resume or cancel.
+// acknowledge makes the handler of pause or cancel.
 func (s *Server) acknowledge(do func(context.Context, session.Caller, string) (session.Acknowledged, error)) handler {
 	return func(c *call) error {
 		if _, err := s.body(c, &none{}); err != nil {
@@ -36,6 +36,33 @@ func (s *Server) acknowledge(do func(context.Context, session.Caller, string) (s
 		}
 		return c.JSON(http.StatusOK, answer)
 	}
+}
+
+// resumedAnswer is the answer of resume: the acknowledgement, and what a client
+// needs to connect.
+type resumedAnswer struct {
+	session.Acknowledged
+	SessionID string  `json:"session_id"`
+	CDPURL    *string `json:"cdp_url"` // null: it has ended again
+}
+
+func (s *Server) resume(c *call) error {
+	if _, err := s.body(c, &none{}); err != nil {
+		return err
+	}
+	id, err := c.sessionID()
+	if err != nil {
+		return err
+	}
+	done, err := s.service.Resume(c.Request().Context(), c.caller, id)
+	if err != nil {
+		return err
+	}
+	info, err := s.service.Get(c.Request().Context(), c.caller, id)
+	if err != nil {
+		return err
+	}
+	return c.JSON(http.StatusOK, resumedAnswer{done, id, s.session(c, info).CDPURL})
 }
 
 func (s *Server) navigate(c *call) error {

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -36,6 +37,7 @@ type createBody struct {
 	Persist     bool              `json:"persist"`
 	AutoSave    *autoSaveBody     `json:"auto_save"`
 	OnLive      string            `json:"on_live"`
+	Resume      bool              `json:"resume"`
 	OnTimeout   string            `json:"on_timeout"`
 	Idle        int64             `json:"idle_timeout_seconds"`
 	Lifetime    int64             `json:"max_lifetime_seconds"`
@@ -48,7 +50,6 @@ type createBody struct {
 
 	WebhookURL unbuilt `json:"webhook_url"`
 	Restart    unbuilt `json:"restart"`
-	Resume     unbuilt `json:"resume"`
 }
 
 // newCreate returns a body that holds the documented defaults.
@@ -95,6 +96,7 @@ func (b *createBody) check() error {
 		areLabels(b.Labels),
 		b.Origins.check("origins"),
 		b.selects(),
+		b.resumes(),
 		b.overridesBody.check(),
 		areExtensions(b.Extensions),
 		areRecorded(b.Record),
@@ -108,10 +110,29 @@ func (b *createBody) request() session.Create {
 		SessionID: b.SessionID, UserID: b.UserID, AgentName: b.AgentName, Goal: b.Goal, StartURL: b.StartURL, Engine: b.Engine,
 		FromSession: b.FromSession, FromEnvironment: b.FromEnvironment, FromDefaultOf: b.FromDefaultOf,
 		AllowMemory: b.AllowMemory, FreshIfNone: b.IfMissing == "fresh", RestoreTabs: b.RestoreTabs,
-		ReadOnly: b.ReadOnly, Persist: b.Persist, OnLive: session.OnLive(b.OnLive),
+		ReadOnly: b.ReadOnly, Persist: b.Persist, OnLive: session.OnLive(b.OnLive), Resume: b.Resume, Options: b.options(),
 		Idle: seconds(b.Idle), Lifetime: seconds(b.Lifetime), Wait: seconds(b.Wait),
 		Origins: b.Origins.selection(), DiscardOnEnd: b.OnTimeout == "discard", Labels: b.Labels, Extensions: b.Extensions, Record: b.Record, Overrides: b.overrides(), Passkeys: b.Passkeys,
 	}
+}
+
+// resumes checks what a create that resumes a session must say.
+func (b *createBody) resumes() error {
+	switch {
+	case b.Resume && b.SessionID == "":
+		return invalid("resume", "needs session_id, which session it is")
+	case b.Resume && (b.FromSession != "" || b.FromEnvironment != "" || b.FromDefaultOf != ""):
+		return invalid("resume", "the session's own newest snapshot is restored; leave restore_from_… out")
+	}
+	return nil
+}
+
+// options reports whether more is asked for than resuming a session takes.
+func (b *createBody) options() bool {
+	rest, plain := *b, newCreate()
+	rest.SessionID, rest.UserID, rest.Resume, rest.IfMissing, rest.Wait = "", "", false, plain.IfMissing, 0
+	plain.OnLive = string(session.OnLiveFork)
+	return !reflect.DeepEqual(rest, plain)
 }
 
 // hashOf identifies a decoded body by a keyed hash: the same for another order of names, for

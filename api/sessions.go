@@ -20,7 +20,8 @@ type recordedCreate struct {
 	Shared    bool     `json:"shared,omitempty"` // nothing was made: see on_live
 }
 
-// status is 201, but for a session that was shared, and for a repeat when the
+// status is 201, but for a session that was shared, for one that a create with resume
+// found running, and for a repeat when the
 // session that the first call made has ended: there is none to connect to.
 func (r recordedCreate) status(now profiles.Status) int {
 	if r.Shared || now.Ended() {
@@ -46,7 +47,7 @@ func (s *Server) createSession(c *call) error {
 			if err != nil {
 				return nil, nil, err
 			}
-			first := recordedCreate{info.ID, ignored, info.Existing && info.ID != body.SessionID}
+			first := recordedCreate{info.ID, ignored, info.Existing && (info.ID != body.SessionID || body.Resume)}
 			return first, func() error { return s.answerCreate(c, first, info) }, nil
 		},
 		replay: func(data []byte) error {

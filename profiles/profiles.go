@@ -94,6 +94,9 @@ type Session struct {
 	// Sealed is what a rescue needs and the run directory lacks: opaque here, for
 	// it is secret. The end of the session removes it.
 	Sealed []byte
+	// Asked is what the session was made with, sealed and opaque too. It stays: an
+	// ended session lives again with it. nil: by an older Stasis, or imported.
+	Asked []byte
 	// Base is where the session started from: the default's user and version.
 	// A default moves only from that version. BaseVersion 0: from none.
 	BaseSnapshotID string

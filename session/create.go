@@ -7,6 +7,7 @@ import (
 
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
+	"github.com/stasisd/stasis/state"
 )
 
 // repeatWindow is how long a repeated session_id with the same body is
@@ -25,6 +26,12 @@ func (s *Service) Create(ctx context.Context, c Caller, r Create) (Info, error) 
 	if r.ReadOnly && r.AutoSave != nil {
 		return Info{}, fault.New(fault.InvalidField, "session.create", "auto_save: a read_only session is never saved")
 	}
+	if r.Resume {
+		info, found, err := s.resumed(ctx, c, r)
+		if err != nil || found {
+			return info, err
+		}
+	}
 	if r.SessionID != "" {
 		info, found, err := s.repeated(ctx, c, r)
 		if err != nil || found {
@@ -39,34 +46,40 @@ func (s *Service) Create(ctx context.Context, c Caller, r Create) (Info, error) 
 	defer s.replenish() // not before: what it starts would slow this one down
 	defer s.standbys.rest()
 	defer s.unclaim(r.SessionID)
+	l, err := s.bring(ctx, c, r, nil)
+	if err != nil {
+		return Info{}, err
+	}
+	info, err := l.info(context.WithoutCancel(ctx)) // it is there, whoever has gone meanwhile
+	info.Existing = l.id != r.SessionID
+	return info, err
+}
+
+// bring makes a session that is claimed, or gives the one to share. was is its
+// record where it lived before.
+func (s *Service) bring(ctx context.Context, c Caller, r Create, was *profiles.Session) (*live, error) {
 	wait, cancel := ctx, context.CancelFunc(func() {})
 	if r.Wait > 0 {
 		wait, cancel = context.WithTimeout(ctx, r.Wait)
 	}
 	defer cancel()
 	o, shared, err := s.settle(ctx, wait, c, r)
-	if err != nil {
-		return Info{}, err
-	}
-	if shared != nil {
-		info, err := shared.info(ctx)
-		info.Existing = true
-		return info, err
+	if err != nil || shared != nil {
+		return shared, err
 	}
 	if err := s.slots.acquire(wait, r.Wait > 0); err != nil {
-		return Info{}, err
+		return nil, err
 	}
-	l, err := s.place(ctx, c, r, o)
+	l, err := s.place(ctx, c, r, o, was)
 	if err != nil {
 		s.slots.release()
-		return Info{}, err
 	}
-	return l.info(context.WithoutCancel(ctx)) // it is there, whoever has gone meanwhile
+	return l, err
 }
 
 // place begins the session in the place that it has. While it waited for one
 // the environment may have moved on, so it is looked up anew.
-func (s *Service) place(ctx context.Context, c Caller, r Create, o origin) (*live, error) {
+func (s *Service) place(ctx context.Context, c Caller, r Create, o origin, was *profiles.Session) (*live, error) {
 	if r.Wait > 0 {
 		var err error
 		if o, err = s.resolve(ctx, c, r); err != nil {
@@ -78,7 +91,7 @@ func (s *Service) place(ctx context.Context, c Caller, r Create, o origin) (*liv
 		return nil, err
 	}
 	defer release() // from here on the session's record says that it is needed
-	return s.begin(ctx, c, r, o)
+	return s.begin(ctx, c, r, o, was)
 }
 
 // holdSource keeps what a create is to restore from being removed. Where that has
@@ -145,13 +158,21 @@ func (s *Service) unclaim(id string) {
 	delete(s.creating, id)
 }
 
-// begin brings the Chrome up and starts the session on it.
-func (s *Service) begin(ctx context.Context, c Caller, r Create, o origin) (*live, error) {
-	var err error
+// begin brings the Chrome up and starts the session on it; was is the record of
+// one that has ended and lives again.
+func (s *Service) begin(ctx context.Context, c Caller, r Create, o origin, was *profiles.Session) (*live, error) {
+	asked, err := s.sealAsked(r)
+	if err != nil {
+		return nil, err
+	}
 	if r.Engine, err = s.engineOf(ctx, r, o.userID); err != nil {
 		return nil, err
 	}
 	s.ask(r.Engine)
+	if was != nil && o.snapshot != nil {
+		// What its create selected and named has come already, and more since.
+		r.Origins, r.Extensions = state.Selection{}, nil
+	}
 	named, err := s.namedExtensions(ctx, c, o.userID, r.Extensions)
 	if err != nil {
 		return nil, err
@@ -166,14 +187,14 @@ func (s *Service) begin(ctx context.Context, c Caller, r Create, o origin) (*liv
 		ID: r.SessionID, UserID: o.userID, KeyID: c.KeyID, AgentName: r.AgentName, Goal: r.Goal,
 		Engine: r.Engine, Status: profiles.StatusReady, CreatedAt: now, ExpiresAt: now.Add(r.Lifetime),
 		Labels: r.Labels, RequestHash: r.RequestHash, RunDir: up.chrome.Dir().Name(), BaseVersion: o.version,
-		Discard: r.DiscardOnEnd || r.ReadOnly,
+		Discard: r.DiscardOnEnd || r.ReadOnly, Asked: asked,
 	}
 	if up.report != nil {
 		rec.Restored, rec.BaseSnapshotID = encode(up.report), o.snapshot.ID
 	}
 	rec.Sealed, err = s.sealUnsaved(unsaved{Overrides: up.overrides, Partial: up.partial, Origins: r.Origins, Passkeys: r.Passkeys})
 	if err == nil {
-		err = s.Catalogue.CreateSession(ctx, rec)
+		rec, err = s.enrol(ctx, rec, was)
 	}
 	if err != nil {
 		s.discard(ctx, up.chrome)

@@ -142,40 +142,6 @@ func (s *Service) Pause(ctx context.Context, c Caller, id string) (Acknowledged,
 	return a, err
 }
 
-// Resume lets a paused session go on. One whose Chrome could not be reopened
-// after a failed save is tried again.
-func (s *Service) Resume(ctx context.Context, c Caller, id string) (Acknowledged, error) {
-	a := Acknowledged{Success: true, Status: "resumed", Message: "the session goes on"}
-	l, err := s.running(ctx, c, id)
-	if err != nil {
-		return a, err
-	}
-	err = l.ask(ctx, func() error {
-		switch {
-		case l.ending != nil:
-			return l.usable()
-		case l.chrome == nil:
-			return l.reopen()
-		case !l.paused:
-			a.Status, a.Message = "already_running", "the session is running"
-			return nil
-		}
-		if err := l.thaw(); err != nil {
-			return err
-		}
-		l.paused = false
-		status := profiles.StatusReady
-		if l.used {
-			status = profiles.StatusRunning
-		}
-		l.setStatus(status, "")
-		l.writer.Record(journal.Resumed, nil)
-		l.touch()
-		return nil
-	})
-	return a, err
-}
-
 // settleFreeze freezes the Chrome of a paused session that nobody looks at.
 func (l *live) settleFreeze() error {
 	if !l.paused || l.busy() || l.checkpoint != nil || l.usable() != nil {

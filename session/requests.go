@@ -66,6 +66,8 @@ type Create struct {
 	Persist      bool
 	AutoSave     *AutoSave // nil: no automatic checkpoints
 	OnLive       OnLive
+	Resume       bool          // SessionID may have ended: it lives again
+	Options      bool          // with Resume: others than those of a resume are given
 	Idle         time.Duration // no client and no call for this long ends it
 	Lifetime     time.Duration
 	DiscardOnEnd bool          // on_timeout: discard

@@ -236,6 +236,13 @@ func (b *brokenCatalogue) CreateSession(ctx context.Context, s profiles.Session)
 	return b.Catalogue.CreateSession(ctx, s)
 }
 
+func (b *brokenCatalogue) UpdateSession(ctx context.Context, id string, change func(*profiles.Session) error) (profiles.Session, error) {
+	if err := b.err("UpdateSession"); err != nil {
+		return profiles.Session{}, err
+	}
+	return b.Catalogue.UpdateSession(ctx, id, change)
+}
+
 func (b *brokenCatalogue) EndSession(ctx context.Context, e profiles.End) error {
 	if err := b.err("EndSession"); err != nil {
 		return err

@@ -3,6 +3,7 @@ package session
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"reflect"
 
 	"github.com/stasisd/stasis/fault"
@@ -62,18 +63,28 @@ func RewrapSessions(ctx context.Context, c profiles.Catalogue, v *snapshot.Vault
 			return written, left, err
 		}
 		for _, rec := range page {
-			if len(rec.Sealed) == 0 {
-				continue
+			var anew [2][]byte
+			var failed error
+			for i, sealed := range [][]byte{rec.Sealed, rec.Asked} {
+				if len(sealed) > 0 {
+					var err error
+					anew[i], err = v.RewrapSealed(sealed, retire)
+					failed = errors.Join(failed, err)
+				}
 			}
-			anew, err := v.RewrapSealed(rec.Sealed, retire)
-			if err != nil {
-				left = append(left, snapshot.LeftSealed{Key: "session " + rec.ID, Err: err})
+			if failed != nil {
+				left = append(left, snapshot.LeftSealed{Key: "session " + rec.ID, Err: failed})
 			}
-			if anew == nil {
+			if anew[0] == nil && anew[1] == nil {
 				continue
 			}
 			if _, err := c.UpdateSession(ctx, rec.ID, func(rec *profiles.Session) error {
-				rec.Sealed = anew
+				if anew[0] != nil {
+					rec.Sealed = anew[0]
+				}
+				if anew[1] != nil {
+					rec.Asked = anew[1]
+				}
 				return nil
 			}); err != nil {
 				return written, left, err

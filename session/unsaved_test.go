@@ -74,7 +74,7 @@ func TestNothingUnsaved(t *testing.T) {
 // What a session keeps sealed follows a rotation, and can be followed twice.
 func TestRewrapSessions(t *testing.T) {
 	r := newRig(t, nil)
-	r.create(alice, nil) // keeps nothing
+	other := r.create(alice, nil).ID // keeps only what it was created with
 	id := r.create(alice, func(c *Create) { c.Overrides = behindProxy }).ID
 	sealed := func() []byte {
 		rec, err := r.catalogue.Session(t.Context(), id)
@@ -91,11 +91,11 @@ func TestRewrapSessions(t *testing.T) {
 	// Here it is the first identity that is to have a second recipient.
 	retired := r.keys.Opens()
 	_, left, err := RewrapSessions(t.Context(), r.catalogue, snapshot.NewVault(r.store, snapshot.NewKeys(after, [32]byte{1}), snapshot.Options{Now: r.clock.now}), retired)
-	if err != nil || len(left) != 1 || !strings.Contains(left[0].Key, id) || !bytes.Equal(old, sealed()) {
+	if err != nil || len(left) != 2 || !strings.Contains(left[0].Key, id) || !strings.Contains(left[1].Key, other) || !bytes.Equal(old, sealed()) {
 		t.Errorf("by a stranger: %+v, %v", left, err)
 	}
 	more := snapshot.NewVault(r.store, snapshot.NewKeys(r.identity, [32]byte{1}, after.Recipient()), snapshot.Options{Now: r.clock.now})
-	for _, want := range []int{1, 0} {
+	for _, want := range []int{2, 0} {
 		if n, left, err := RewrapSessions(t.Context(), r.catalogue, more, nil); err != nil || n != want || len(left) > 0 {
 			t.Errorf("%d written, want %d; left %+v, %v", n, want, left, err)
 		}
@@ -111,6 +111,10 @@ func TestRewrapSessions(t *testing.T) {
 		t.Errorf("restored with (-want +got):\n%s", diff)
 	}
 	r.end(alice, again.ID, none)
+	r.resumed(alice, id) // what it was created with is read by the new identity alone
+	if diff := cmp.Diff(behindProxy, r.browsers.last().options.Overrides); diff != "" {
+		t.Errorf("resumed with (-want +got):\n%s", diff)
+	}
 }
 
 // A daemon without an identity saves, and refuses a restore before it spends a

@@ -103,7 +103,7 @@ func (f *fixture) session(id, user string) profiles.Session {
 		Status: profiles.StatusReady, Reason: "reason",
 		CreatedAt: start.Add(time.Duration(f.n) * time.Second), ExpiresAt: start.Add(time.Hour),
 		Labels: map[string]string{"": "empty", "ключ": "значение\n\"'", "n": "\x00"}, RequestHash: "hash", RunDir: "abcdefgh", Discard: true,
-		Restored: []byte(`{"mode": "filesystem"}`), BaseSnapshotID: "base", BaseVersion: 7,
+		Restored: []byte(`{"mode": "filesystem"}`), BaseSnapshotID: "base", BaseVersion: 7, Asked: []byte("asked"),
 	}
 	f.must(f.c.CreateSession(f.ctx, s))
 	return s

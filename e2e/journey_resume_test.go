@@ -1,0 +1,92 @@
+package e2e
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/stasisd/stasis/e2e/apps"
+	"github.com/stasisd/stasis/e2e/daemon"
+)
+
+// resumedAs is what a resume answers.
+type resumedAs struct {
+	Status    string
+	SessionID string `json:"session_id"`
+	CDP       string `json:"cdp_url"`
+}
+
+// runsOf tells how each run of a session is, and why.
+func runsOf(t *testing.T, d *daemon.Daemon, id string) (runs []string) {
+	t.Helper()
+	var list struct {
+		Runs []struct{ Status, Cause string }
+	}
+	d.Must(t, http.StatusOK, http.MethodGet, at(id, "/runs"), nil).Into(t, &list)
+	for _, r := range list.Runs {
+		runs = append(runs, r.Status+" "+r.Cause)
+	}
+	return runs
+}
+
+// TestResumeAfterKill: a session with automatic checkpoints logs in, the daemon is
+// killed while a page loads, and the same session goes on, logged in, on its tabs.
+func TestResumeAfterKill(t *testing.T) {
+	t.Parallel()
+	d := daemon.Start(t, daemon.Options{})
+	site := apps.StartProbe(t)
+	s := begin(t, d, obj{"session_id": "worker", "auto_save": true, "timezone": "Asia/Tokyo"})
+	w := dial(t, s.CDP)
+	page, _ := w.page()
+	w.open(page, site.URL+"/check?tab=front")
+	w.eval(page, `document.cookie = "session_token=yes; max-age=100000"`)
+	daemon.Eventually(t, grace, "a checkpoint with the login", func() bool {
+		var saved struct {
+			AutoSave struct {
+				ID string `json:"last_snapshot_id"`
+			} `json:"auto_save"`
+		}
+		d.Must(t, http.StatusOK, http.MethodGet, at(s.ID, ""), nil).Into(t, &saved)
+		if saved.AutoSave.ID == "" {
+			return false
+		}
+		var snapshot struct {
+			Logins []struct{ Cookie string }
+		}
+		d.Must(t, http.StatusOK, http.MethodGet, "/v1/snapshots/"+saved.AutoSave.ID, nil).Into(t, &snapshot)
+		return len(snapshot.Logins) > 0
+	})
+	w.post(page, "Page.reload", obj{})
+	d.Kill(t)
+	d.Restart(t)
+
+	var a resumedAs
+	d.Must(t, http.StatusOK, http.MethodPost, at(s.ID, "/resume"), nil).Into(t, &a)
+	if a.Status != "resumed" || a.SessionID != s.ID || a.CDP == "" || a.CDP == s.CDP {
+		t.Fatalf("%+v", a)
+	}
+	w = dial(t, a.CDP)
+	var pages []targetInfo
+	for _, info := range w.targets() {
+		if info.Type == "page" {
+			pages = append(pages, info)
+		}
+	}
+	if len(pages) != 1 || pages[0].URL != site.URL+"/check?tab=front" {
+		t.Fatalf("the tabs are %+v", pages)
+	}
+	page, _ = w.page()
+	if is := w.eval(page, `document.cookie + " " + Intl.DateTimeFormat().resolvedOptions().timeZone`); !strings.Contains(is, "session_token=yes") || !strings.HasSuffix(is, "Asia/Tokyo") {
+		t.Errorf("the page has %q", is)
+	}
+	w.close()
+	if runs := runsOf(t, d, s.ID); len(runs) != 2 || runs[0] != "failed the daemon was killed" || runs[1] != "running " {
+		t.Errorf("runs: %q", runs)
+	}
+	d.Must(t, http.StatusOK, http.MethodPost, at(s.ID, "/resume"), nil).Into(t, &a)
+	if a.Status != "already_running" {
+		t.Errorf("%+v", a)
+	}
+	finish(t, d, s.ID, toFiles)
+	nothingLeft(t, d)
+}

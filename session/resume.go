@@ -1,0 +1,221 @@
+package session
+
+import (
+	"context"
+	"encoding/json"
+	"reflect"
+	"time"
+
+	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/profiles"
+	"github.com/stasisd/stasis/session/journal"
+)
+
+// usualIdle and usualLifetime are the limits of sessions of which it is not
+// recorded what they were created with.
+const (
+	usualIdle     = 15 * time.Minute
+	usualLifetime = 6 * time.Hour
+)
+
+// Resume lets a session go on: a paused one thaws, one whose Chrome could not be
+// reopened after a failed save is tried again, and one that has ended lives
+// again, under its ID, from its newest snapshot.
+func (s *Service) Resume(ctx context.Context, c Caller, id string) (Acknowledged, error) {
+	a, _, err := s.resume(ctx, c, Create{SessionID: id})
+	return a, err
+}
+
+// resume is Resume, and a create with resume: r has the ID, and says what is to
+// be done where nothing was saved.
+func (s *Service) resume(ctx context.Context, c Caller, r Create) (Acknowledged, *live, error) {
+	for {
+		rec, err := s.record(ctx, c, r.SessionID)
+		if err != nil {
+			return Acknowledged{}, nil, err
+		}
+		if err := s.sameAsked(rec, r); err != nil {
+			return Acknowledged{}, nil, err
+		}
+		l := s.find(rec.ID)
+		if l == nil {
+			if l, err = s.revive(ctx, c, rec.ID, r); l != nil || err != nil {
+				return Acknowledged{Success: true, Status: "resumed", Message: "the session lives again"}, l, err
+			}
+			continue // it has been resumed meanwhile
+		}
+		a, err := l.resume(ctx)
+		if fault.Is(err, fault.SessionNotRunning) && s.find(rec.ID) != l {
+			continue // it ended between the two looks
+		}
+		return a, l, err
+	}
+}
+
+// resume lets a live session go on.
+func (l *live) resume(ctx context.Context) (Acknowledged, error) {
+	a := Acknowledged{Success: true, Status: "resumed", Message: "the session goes on"}
+	err := l.ask(ctx, func() error {
+		switch {
+		case l.ending != nil:
+			return l.usable()
+		case l.chrome == nil:
+			return l.reopen()
+		case !l.paused:
+			a.Status, a.Message = "already_running", "the session is running"
+			return nil
+		}
+		if err := l.thaw(); err != nil {
+			return err
+		}
+		l.paused = false
+		status := profiles.StatusReady
+		if l.used {
+			status = profiles.StatusRunning
+		}
+		l.setStatus(status, "")
+		l.writer.Record(journal.Resumed, nil)
+		l.touch()
+		return nil
+	})
+	return a, err
+}
+
+// revive begins an ended session anew, as what it was made as; nil where it is
+// not ended any more.
+func (s *Service) revive(ctx context.Context, c Caller, id string, by Create) (*live, error) {
+	if err := s.claim(c, id); err != nil {
+		if fault.Is(err, fault.ShuttingDown) {
+			return nil, err
+		}
+		return nil, fault.New(fault.RequestInProgress, "session.resume", "session %s is on its way: another request creates or resumes it", id)
+	}
+	defer s.replenish()
+	defer s.standbys.rest()
+	defer s.unclaim(id)
+	rec, err := s.record(ctx, c, id)
+	if err != nil || s.find(id) != nil {
+		return nil, err
+	}
+	if rec.EndedAt.IsZero() {
+		return nil, fault.New(fault.SessionEnding, "session.resume", "session %s is being ended", id)
+	}
+	asked, err := s.made(rec)
+	if err != nil {
+		return nil, err
+	}
+	asked.FreshIfNone, asked.Wait = by.FreshIfNone, by.Wait
+	if asked.OnLive == OnLiveShare { // it is this session that is asked for
+		asked.OnLive = OnLiveFail
+	}
+	l, err := s.bring(ctx, c, asked, &rec)
+	if fault.Is(err, fault.NoSnapshot) {
+		err = fault.New(fault.NoSnapshot, "session.resume",
+			"session %s was never saved; a create with this session_id, resume: true and if_missing: fresh starts it anew, empty, under its ID", id)
+	}
+	return l, err
+}
+
+// sealAsked seals what a session was made with, as its record keeps it sealed.
+func (s *Service) sealAsked(r Create) ([]byte, error) { return s.Vault.Seal(encode(r)) }
+
+// made is what an ended session was made with, to be made again from its own
+// snapshot. One of an older Stasis, or an imported one, has the usual limits.
+func (s *Service) made(rec profiles.Session) (Create, error) {
+	r := Create{AgentName: rec.AgentName, Goal: rec.Goal, AllowMemory: true, RestoreTabs: true,
+		Idle: usualIdle, Lifetime: usualLifetime, Labels: rec.Labels, DiscardOnEnd: rec.Discard}
+	if len(rec.Asked) > 0 {
+		raw, err := s.Vault.Unseal(rec.Asked)
+		if err == nil {
+			r = Create{}
+			err = json.Unmarshal(raw, &r)
+		}
+		if err != nil {
+			// Without its proxy it would go out in the open.
+			return r, fault.Wrap(err, fault.CodeOf(err), "session.resume",
+				"what the session was created with cannot be read; create one with restore_from_session_id instead")
+		}
+	}
+	r.SessionID, r.UserID, r.Engine, r.RequestHash = rec.ID, rec.UserID, rec.Engine, rec.RequestHash
+	r.FromSession, r.FromEnvironment, r.FromDefaultOf, r.StartURL = rec.ID, "", "", ""
+	return r, nil
+}
+
+// sameAsked refuses a create that resumes a session and asks for something else
+// than that was made with: who names a proxy must not go out by another way.
+func (s *Service) sameAsked(rec profiles.Session, r Create) error {
+	const op = "session.resume"
+	if r.UserID != "" && r.UserID != rec.UserID {
+		return fault.New(fault.UserMismatch, op, "user_id is not the user of the session to resume")
+	}
+	if !r.Options {
+		return nil
+	}
+	was, err := s.made(rec)
+	if err != nil {
+		return err
+	}
+	if r.Engine == "" {
+		r.Engine = was.Engine
+	}
+	if !reflect.DeepEqual(bare(r), bare(was)) {
+		return fault.New(fault.InvalidField, op, "resume: the session goes on with what it was created with; leave the other options out, or give the same")
+	}
+	return nil
+}
+
+// bare is a create without what says where it starts and who asks, as it
+// is after it was recorded.
+func bare(r Create) Create {
+	r.SessionID, r.UserID, r.RequestHash, r.StartURL, r.Wait = "", "", "", "", 0
+	r.FromSession, r.FromEnvironment, r.FromDefaultOf = "", "", ""
+	r.FreshIfNone, r.Resume, r.Options = false, false, false
+	if r.OnLive == OnLiveShare {
+		r.OnLive = OnLiveFail
+	}
+	var same Create
+	if err := json.Unmarshal(encode(r), &same); err != nil {
+		return r
+	}
+	return same
+}
+
+// resumed answers a create with resume. found is false where nothing is there to
+// resume and the create may make a fresh session.
+func (s *Service) resumed(ctx context.Context, c Caller, r Create) (_ Info, found bool, err error) {
+	a, l, err := s.resume(ctx, c, r)
+	if fault.Is(err, fault.SessionNotFound) && r.FreshIfNone {
+		return Info{}, false, nil
+	}
+	if err != nil {
+		return Info{}, false, err
+	}
+	info, err := l.info(context.WithoutCancel(ctx))
+	info.Existing = a.Status == "already_running"
+	return info, true, err
+}
+
+// enrol records a session whose Chrome is up. One that lives again keeps its
+// record, and is live in it from here on: until then a dead daemon leaves it ended.
+func (s *Service) enrol(ctx context.Context, rec profiles.Session, was *profiles.Session) (profiles.Session, error) {
+	if was == nil {
+		return rec, s.Catalogue.CreateSession(ctx, rec)
+	}
+	// A default moves on from what this session itself made of it, else only from
+	// where the session began: what others have saved since stands.
+	base := was.BaseVersion
+	switch d, err := s.Catalogue.Default(ctx, rec.UserID); {
+	case err == nil && d.SessionID == rec.ID:
+		base = d.Version
+	case err != nil && !fault.Is(err, fault.DefaultNotFound):
+		return rec, err
+	}
+	return s.Catalogue.UpdateSession(ctx, rec.ID, func(r *profiles.Session) error {
+		if r.EndedAt.IsZero() {
+			return fault.New(fault.SessionEnding, "session.resume", "session %s has not ended", r.ID)
+		}
+		rec.CreatedAt, rec.KeyID, rec.Execution, rec.BaseVersion = r.CreatedAt, r.KeyID, r.Execution, base
+		*r = rec
+		return nil
+	})
+}

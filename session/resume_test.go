@@ -1,0 +1,274 @@
+package session
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/profiles"
+	"github.com/stasisd/stasis/state"
+)
+
+// resumed resumes a session and gives what is told of it then.
+func (r *rig) resumed(c Caller, id string) Info {
+	r.t.Helper()
+	a, err := r.Resume(r.t.Context(), c, id)
+	if err != nil || !a.Success || a.Status != "resumed" {
+		r.t.Fatalf("resume: %+v, %v", a, err)
+	}
+	info, err := r.Get(r.t.Context(), c, id)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return info
+}
+
+// A session lives again under its ID, as what it was made as, from its newest
+// snapshot; and once more.
+func TestResumeAnEndedSession(t *testing.T) {
+	r := newRig(t, nil)
+	want := state.Overrides{UserAgent: "Mine", Proxy: &state.Proxy{Server: "http://p.example:1", Password: "hunter2"}}
+	first := r.create(alice, func(c *Create) {
+		c.AgentName, c.Labels, c.Overrides, c.Idle = "bot", map[string]string{"a": "b"}, want, 7*time.Minute
+	})
+	snap := r.end(alice, first.ID, filesystem).Snapshot.ID
+	rec, err := r.catalogue.Session(t.Context(), first.ID)
+	if err != nil || len(rec.Asked) == 0 || strings.Contains(string(rec.Asked), "hunter2") {
+		t.Fatalf("the record keeps %q, %v", rec.Asked, err)
+	}
+
+	again := r.resumed(alice, first.ID)
+	switch {
+	case again.ID != first.ID, again.UserID != "alice", again.Engine != first.Engine, again.AgentName != "bot", again.Labels["a"] != "b":
+		t.Errorf("another session: %+v", again)
+	case again.Status != profiles.StatusReady, !again.EndedAt.IsZero(), again.Reason != "", again.Outcome != nil, !again.ExpiresAt.After(first.ExpiresAt):
+		t.Errorf("it has not begun anew: %+v", again)
+	case again.Ticket == "" || again.Ticket == first.Ticket:
+		t.Errorf("ticket %q after %q", again.Ticket, first.Ticket)
+	case again.Restored == nil || again.Restored.SnapshotID != snap:
+		t.Errorf("restored %+v, want %s", again.Restored, snap)
+	}
+	if got := r.browsers.last().options.Overrides; len(got.Differ(want)) > 0 {
+		t.Errorf("overrides %+v", got)
+	}
+	if l := r.find(first.ID); l.request.Idle != 7*time.Minute {
+		t.Errorf("idle limit %s", l.request.Idle)
+	}
+	if a, err := r.Resume(t.Context(), alice, first.ID); err != nil || a.Status != "already_running" {
+		t.Errorf("a second resume: %+v, %v", a, err)
+	}
+	newer := r.end(alice, first.ID, filesystem).Snapshot.ID
+	if third := r.resumed(alice, first.ID); third.Restored.SnapshotID != newer {
+		t.Errorf("restored %s, want %s", third.Restored.SnapshotID, newer)
+	}
+	r.end(alice, first.ID, none)
+	r.records(first.ID, "1 completed (asked): started saved ended", "2 completed (asked): restored saved ended", "3 completed (asked): restored ended")
+	if n := r.dirs(); n != 0 {
+		t.Errorf("%d directories are left", n)
+	}
+}
+
+// Whatever a session ended with, what was rescued of it is what it resumes from.
+func TestResumeFromARescue(t *testing.T) {
+	for name, end := range map[string]func(*rig, string){
+		"crash": func(r *rig, id string) {
+			r.browsers.last().die()
+			await(r.t, "the session has ended", func() bool { return r.find(id) == nil })
+		},
+		"killed with the daemon": func(r *rig, _ string) {
+			r.kill()
+			r.Service = r.daemon(nil)
+			if err := r.Recover(r.t.Context()); err != nil {
+				r.t.Fatal(err)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, nil)
+			id := r.create(alice, nil).ID
+			for n := range 2 { // what is resumed and killed again is resumable again
+				end(r, id)
+				row, err := r.catalogue.NewestSnapshot(t.Context(), id)
+				if err != nil || !row.Rescue {
+					t.Fatalf("round %d: %+v, %v", n, row, err)
+				}
+				if info := r.resumed(alice, id); info.Restored.SnapshotID != row.ID {
+					t.Errorf("restored %s, want %s", info.Restored.SnapshotID, row.ID)
+				}
+			}
+			if runs, err := r.Runs(t.Context(), alice, id); err != nil || len(runs) != 3 {
+				t.Errorf("%d runs, %v", len(runs), err)
+			}
+		})
+	}
+}
+
+func TestResumeWhatWasNeverSaved(t *testing.T) {
+	r := newRig(t, nil)
+	id := r.create(alice, func(c *Create) { c.AgentName = "bot" }).ID
+	r.end(alice, id, none)
+	_, err := r.Resume(t.Context(), alice, id)
+	wantCode(t, err, fault.NoSnapshot)
+	if !strings.Contains(fault.MessageOf(err), "if_missing: fresh") {
+		t.Errorf("it is not told what can be done: %v", err)
+	}
+	if s := r.status(id); s != profiles.StatusCompleted {
+		t.Errorf("the session is %s", s)
+	}
+	resume := func(id string, fresh bool) (Info, error) {
+		return r.Create(t.Context(), alice, asking(func(c *Create) { c.SessionID, c.Resume, c.FreshIfNone = id, true, fresh }))
+	}
+	_, err = resume(id, false)
+	wantCode(t, err, fault.NoSnapshot)
+	info, err := resume(id, true)
+	if err != nil || info.ID != id || info.Restored != nil || info.AgentName != "bot" {
+		t.Fatalf("%+v, %v", info, err)
+	}
+	if info, err = resume(id, true); err != nil || !info.Existing {
+		t.Errorf("a running one: %+v, %v", info, err)
+	}
+	_, err = resume("unknown", false)
+	wantCode(t, err, fault.SessionNotFound)
+	if info, err = resume("unknown", true); err != nil || info.ID != "unknown" || info.Existing {
+		t.Errorf("%+v, %v", info, err)
+	}
+}
+
+// A create that resumes may say again what the session was made with, and
+// nothing else.
+func TestResumeWithOptions(t *testing.T) {
+	r := newRig(t, nil)
+	through := func(server string) func(*Create) {
+		return func(c *Create) { c.SessionID, c.Overrides.Proxy = "mine", &state.Proxy{Server: server} }
+	}
+	id := r.create(alice, through("http://p.example:1")).ID
+	r.end(alice, id, filesystem)
+	resume := func(server, user string) error {
+		_, err := r.Create(t.Context(), alice, asking(func(c *Create) {
+			through(server)(c)
+			c.Resume, c.Options, c.UserID = true, true, user
+		}))
+		return err
+	}
+	wantCode(t, resume("http://q.example:1", ""), fault.InvalidField)
+	wantCode(t, resume("http://p.example:1", "bob"), fault.UserMismatch)
+	if err := resume("http://p.example:1", "alice"); err != nil {
+		t.Error(err)
+	}
+}
+
+// Of many resumes at once one brings the session back, and the others are told so.
+func TestResumesAtOnce(t *testing.T) {
+	r := newRig(t, nil)
+	id, _ := r.saved(alice, filesystem)
+	made := len(r.browsers.all())
+	var (
+		group sync.WaitGroup
+		mu    sync.Mutex
+		told  = map[string]int{}
+	)
+	for range 20 {
+		group.Go(func() {
+			a, err := r.Resume(context.Background(), alice, id)
+			mu.Lock()
+			defer mu.Unlock()
+			if err != nil {
+				a.Status = string(fault.CodeOf(err))
+			}
+			told[a.Status]++
+		})
+	}
+	group.Wait()
+	if told["resumed"] != 1 || told["resumed"]+told["already_running"]+told["request_in_progress"] != 20 {
+		t.Errorf("told %v", told)
+	}
+	if n := len(r.browsers.all()) - made; n != 1 {
+		t.Errorf("%d Chromes were started", n)
+	}
+}
+
+func TestResumeIsRefused(t *testing.T) {
+	t.Run("another user's", func(t *testing.T) {
+		r := newRig(t, nil)
+		id, _ := r.saved(alice, filesystem)
+		_, err := r.Resume(t.Context(), bob, id)
+		wantCode(t, err, fault.SessionNotFound)
+		_, err = r.Resume(t.Context(), alice, "none")
+		wantCode(t, err, fault.SessionNotFound)
+	})
+	t.Run("too many sessions", func(t *testing.T) {
+		r := newRig(t, func(c *Config) { c.MaxSessions = 1 })
+		id, _ := r.saved(alice, filesystem)
+		other := r.create(alice, nil).ID
+		_, err := r.Resume(t.Context(), alice, id)
+		wantCode(t, err, fault.TooManySessions)
+		r.end(alice, other, none)
+		r.resumed(alice, id)
+	})
+	t.Run("being ended", func(t *testing.T) {
+		r := newRig(t, nil)
+		id := r.create(alice, nil).ID
+		began, goOn := make(chan struct{}), make(chan struct{})
+		r.browsers.on("capture", func(*fakeChrome) error { close(began); <-goOn; return nil })
+		ended := make(chan error, 1)
+		go func() { _, err := r.End(context.Background(), alice, id, filesystem); ended <- err }()
+		<-began
+		_, err := r.Resume(t.Context(), alice, id)
+		wantCode(t, err, fault.SessionEnding)
+		close(goOn)
+		if err := <-ended; err != nil {
+			t.Fatal(err)
+		}
+		r.resumed(alice, id)
+	})
+	t.Run("its Chrome does not start", func(t *testing.T) {
+		r := newRig(t, nil)
+		id, snap := r.saved(alice, filesystem)
+		r.browsers.fails(errBroken, "restored")
+		if _, err := r.Resume(t.Context(), alice, id); err == nil {
+			t.Fatal("it was resumed")
+		}
+		if s := r.status(id); s != profiles.StatusCompleted || r.dirs() != 0 {
+			t.Errorf("the session is %s, %d directories", s, r.dirs())
+		}
+		r.browsers.works()
+		if info := r.resumed(alice, id); info.Restored.SnapshotID != snap {
+			t.Errorf("restored %+v", info.Restored)
+		}
+	})
+	t.Run("the daemon dies meanwhile", func(t *testing.T) {
+		r := newRig(t, nil)
+		id, snap := r.saved(alice, filesystem)
+		r.catalogue.fails(errBroken, "UpdateSession")
+		if _, err := r.Resume(t.Context(), alice, id); err == nil {
+			t.Fatal("it was resumed")
+		}
+		r.kill()
+		r.Service = r.daemon(nil)
+		if err := r.Recover(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if info := r.resumed(alice, id); info.Restored.SnapshotID != snap {
+			t.Errorf("restored %+v", info.Restored)
+		}
+	})
+}
+
+// A default moves on from what the session itself made of it, and not over what
+// others saved since it began.
+func TestResumeAndTheDefault(t *testing.T) {
+	r := newRig(t, nil)
+	id, _ := r.saved(alice, asDefault)
+	r.resumed(alice, id)
+	if a := r.end(alice, id, asDefault); !a.Default.Moved {
+		t.Errorf("its own default did not move on: %+v", a.Default)
+	}
+	r.saved(alice, asDefault)
+	r.resumed(alice, id)
+	if a := r.end(alice, id, asDefault); a.Default.Moved {
+		t.Error("another's default was moved away")
+	}
+}
