@@ -144,12 +144,12 @@ func (l *live) end(ctx context.Context, e ending) (ended, error) {
 
 // shutdown ends the session because the daemon stops, after an end that is
 // under way. One that cannot be saved is left to the end of the service's own
-// context: its datadir stays and is rescued at the next start.
-func (l *live) shutdown(ctx context.Context) {
+// context: its datadir stays and is rescued at the next start. The error is why.
+func (l *live) shutdown(ctx context.Context) error {
 	for {
-		_, err := l.end(ctx, ending{cause: causeShutdown})
+		e, err := l.end(ctx, ending{cause: causeShutdown})
 		if !fault.Is(err, fault.SessionEnding) || !l.settled(ctx) {
-			return
+			return e.err
 		}
 	}
 }

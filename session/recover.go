@@ -34,10 +34,8 @@ func (s *Service) Recover(ctx context.Context) error {
 	}
 	rescued := map[string]string{}
 	for _, rec := range records {
-		if err := s.Vault.TakeBack(ctx, locationOf(rec.UserID, rec.ID), func(id string) (bool, error) { return s.committed(ctx, id) }); err != nil {
-			s.Log.Warn("what a save left that was cut short could not be removed", "session", rec.ID, "error", err)
-		}
 		dir := byName[rec.RunDir]
+		s.takeBack(ctx, rec, dir)
 		if rescued[rec.ID], err = s.rescue(ctx, rec, dir); err != nil {
 			return err
 		}
@@ -57,6 +55,20 @@ func (s *Service) Recover(ctx context.Context) error {
 	}
 	s.replenish()
 	return nil
+}
+
+// takeBack removes what a save of the session left that was cut short. Such a
+// save left the session's directory too: where that is gone, the record is an old
+// one, of a catalogue that was put back, and what it does not know may be all
+// that there is.
+func (s *Service) takeBack(ctx context.Context, rec profiles.Session, dir *browser.Dir) {
+	if dir == nil {
+		return
+	}
+	err := s.Vault.TakeBack(ctx, locationOf(rec.UserID, rec.ID), func(id string) (bool, error) { return s.committed(ctx, id) })
+	if err != nil {
+		s.Log.Warn("what a save left that was cut short could not be removed", "session", rec.ID, "error", err)
+	}
 }
 
 // committed reports whether the catalogue has the snapshot.

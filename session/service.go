@@ -110,7 +110,7 @@ func New(cfg Config, deps Deps) *Service {
 // Close stops taking sessions, saves every live one as a rescue snapshot and
 // ends it, ends the parked Chromes and waits for all of it. When ctx ends
 // first, what is left is killed unsaved; its datadirs are rescued at the next
-// start.
+// start. So are those of sessions whose save failed, which is an error.
 func (s *Service) Close(ctx context.Context) error {
 	s.mu.Lock()
 	s.closing = true
@@ -129,15 +129,19 @@ func (s *Service) Close(ctx context.Context) error {
 	defer stop()
 	gate := make(chan struct{}, max(s.cfg.Savers, 1))
 	var savers sync.WaitGroup
-	for _, l := range all {
+	unsaved := make([]error, len(all))
+	for i, l := range all {
 		savers.Go(func() {
 			gate <- struct{}{}
 			defer func() { <-gate }()
-			l.shutdown(ctx)
+			if err := l.shutdown(ctx); err != nil && ctx.Err() == nil {
+				s.Log.Error("a session could not be saved; its data is kept, and the next start saves it", "session", l.id, "error", err)
+				unsaved[i] = saveFailed(err, "session "+l.id+" could not be saved; its data is kept, and the next start saves it")
+			}
 		})
 	}
 	savers.Wait()
-	err := s.parked.Close(context.WithoutCancel(ctx))
+	err := errors.Join(errors.Join(unsaved...), s.parked.Close(context.WithoutCancel(ctx)))
 	s.cancel()
 	s.work.Wait()
 	return err

@@ -1,0 +1,156 @@
+package session
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stasisd/stasis/browser"
+	"github.com/stasisd/stasis/browser/datadir"
+	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/profiles"
+	"github.com/stasisd/stasis/snapshot"
+	"github.com/stasisd/stasis/snapshot/faultstore"
+	"github.com/stasisd/stasis/state"
+)
+
+// What a dead daemon left is told truthfully, whatever state it is in.
+func TestRecover(t *testing.T) {
+	r := newRig(t, nil)
+	ctx := t.Context()
+	left := func(id string, change func(*profiles.Session)) profiles.Session {
+		t.Helper()
+		rec := profiles.Session{ID: id, UserID: "alice", KeyID: "key-a", Engine: browser.EngineChrome, Status: profiles.StatusRunning,
+			CreatedAt: r.clock.now(), ExpiresAt: r.clock.now(), RunDir: id}
+		if change != nil {
+			change(&rec)
+		}
+		if err := r.catalogue.CreateSession(ctx, rec); err != nil {
+			t.Fatal(err)
+		}
+		return rec
+	}
+	dir := func(name string, files map[string]string) {
+		t.Helper()
+		d, err := r.browsers.launcher.NewDir(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for file, body := range files {
+			at := filepath.Join(d.Profile(), file)
+			if err := os.MkdirAll(filepath.Dir(at), 0o700); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(at, []byte(body), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	profile := map[string]string{datadir.Profile + "/Cookies": "jar"}
+	left("whole", nil)
+	dir("whole", profile)
+	left("gone", nil)
+	left("empty", nil)
+	dir("empty", nil)
+	left("discard", func(rec *profiles.Session) { rec.Discard = true })
+	dir("discard", profile)
+	left("paused", func(rec *profiles.Session) { rec.Status = profiles.StatusPaused })
+	dir("paused", profile)
+	dir("nobodys", profile)
+
+	r.catalogue.fails(fault.New(fault.StoreFull, "fake", "no room"), "Commit")
+	wantCode(t, r.Recover(ctx), fault.StoreFull)
+	if _, err := os.Stat(filepath.Join(r.browsers.launcher.Root(), "whole", "profile", datadir.Profile)); err != nil {
+		t.Fatalf("a start without room has thrown the data away: %v", err)
+	}
+	r.catalogue.works()
+	for range 2 { // a second start finds nothing to do
+		if err := r.Recover(ctx); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var kept []string
+	for id, want := range map[string]struct {
+		reason string
+		saved  bool
+	}{
+		"whole":   {"the daemon was killed", true},
+		"paused":  {"the daemon was killed", true},
+		"gone":    {"the daemon was killed; nothing could be rescued", false},
+		"empty":   {"the daemon was killed; nothing could be rescued", false},
+		"discard": {"the daemon was killed", false},
+	} {
+		rec := r.ended(id)
+		if rec.Status != profiles.StatusTerminated || rec.Reason != want.reason {
+			t.Errorf("%s: %s, %q", id, rec.Status, rec.Reason)
+		}
+		row, err := r.catalogue.NewestSnapshot(ctx, id)
+		if (err == nil) != want.saved {
+			t.Errorf("%s: %v", id, err)
+		}
+		if err == nil {
+			kept = append(kept, row.ID)
+		}
+	}
+	r.holds(kept...)
+	if r.dirs() != 0 {
+		t.Errorf("%d directories", r.dirs())
+	}
+}
+
+// What a dead daemon had saved and not committed is taken back: it is no
+// session's newest, for nobody was told of it. Where the session's directory is
+// gone it is the catalogue that is an old one, and what it does not know stays.
+func TestRecoverTakesBack(t *testing.T) {
+	r := newRig(t, nil)
+	saved := map[string]string{}
+	for _, id := range []string{"s-1", "put-back"} {
+		rec := profiles.Session{ID: id, UserID: "alice", KeyID: "key-a", Engine: browser.EngineChrome, Status: profiles.StatusRunning,
+			CreatedAt: r.clock.now(), ExpiresAt: r.clock.now(), RunDir: id}
+		if err := r.catalogue.CreateSession(t.Context(), rec); err != nil {
+			t.Fatal(err)
+		}
+		snap, err := r.Vault.Save(t.Context(), snapshot.Draft{ID: newID(), Location: locationOf("alice", id), Mode: snapshot.Filesystem, CreatedAt: r.clock.now(),
+			Entries: []snapshot.Entry{{Name: state.FileName, Data: []byte("{}")}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		saved[id] = snap.ID
+	}
+	if _, err := r.browsers.launcher.NewDir("s-1"); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Recover(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	loc := locationOf("alice", "s-1")
+	if _, err := r.Vault.Open(t.Context(), loc, saved["s-1"]); !fault.Is(err, fault.SnapshotNotFound) {
+		t.Errorf("the snapshot: %v", err)
+	}
+	if latest, err := r.Vault.Latest(t.Context(), loc); !fault.Is(err, fault.SnapshotNotFound) {
+		t.Errorf("latest: %q, %v", latest.ID, err)
+	}
+	if _, err := r.Vault.Open(t.Context(), locationOf("alice", "put-back"), saved["put-back"]); err != nil {
+		t.Errorf("the snapshot that an older catalogue does not know: %v", err)
+	}
+}
+
+// A stop that cannot save says so: the next start is who saves it then.
+func TestCloseUnsaved(t *testing.T) {
+	r := newRig(t, nil)
+	id := r.create(alice, nil).ID
+	r.store.FailAt(1, faultstore.Dead, fault.New(fault.StoreFull, "fake", "no room"))
+	err := r.Close(t.Context())
+	if !fault.Is(err, fault.StoreFull) || !strings.Contains(fault.MessageOf(err), id) {
+		t.Errorf("Close: %v", err)
+	}
+	r.store.FailAt(0, faultstore.Refuse, nil)
+	r.Service = r.daemon(nil)
+	if err := r.Recover(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.catalogue.NewestSnapshot(t.Context(), id); err != nil {
+		t.Errorf("after the next start: %v", err)
+	}
+}
