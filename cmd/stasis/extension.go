@@ -114,7 +114,7 @@ func (c *extensionListCmd) Run(ctx context.Context) error {
 
 type extensionDeleteCmd struct {
 	remoteDaemon
-	Force bool   `help:"Also while snapshots have it; they keep their own copy."`
+	Force bool   `help:"Also while snapshots have it; they keep their own copy." env:"-"`
 	ID    string `arg:"" help:"The extension's ID."`
 }
 

@@ -1,7 +1,8 @@
 // Command stasis is the daemon and its tools: one binary, one file per verb.
 //
-// It reads flags (each is also STASIS_… in the environment), wires the rooms
-// together and runs them. What goes wrong ends in one message on standard
+// It reads flags, wires the rooms together and runs them. Those of serve, and those
+// that say where things are and who asks, are also STASIS_… in the environment. What
+// a verb does is on its own line alone (env:"-"). What goes wrong ends in one message on standard
 // error and an exit code of the table in exit.go.
 package main
 
@@ -28,7 +29,7 @@ type cli struct {
 	Identity  identityCmd      `cmd:"" help:"Show the keys that snapshots are sealed with, and rotate them."`
 	Store     storeCmd         `cmd:"" help:"Check, repair and copy snapshot stores, without a daemon."`
 	Demo      demoCmd          `cmd:"" help:"Log in on a small site, save, restore: a whole journey, timed."`
-	Version   kong.VersionFlag `help:"Print the version."`
+	Version   kong.VersionFlag `help:"Print the version." env:"-"`
 }
 
 func main() {
@@ -39,11 +40,15 @@ func main() {
 	os.Exit(run(os.Args[1:]))
 }
 
-func run(args []string) int {
-	var c cli
-	parser := kong.Must(&c, kong.Name("stasis"), kong.DefaultEnvars("STASIS"), kong.UsageOnError(),
+func newParser(c *cli) *kong.Kong {
+	return kong.Must(c, kong.Name("stasis"), kong.DefaultEnvars("STASIS"), kong.UsageOnError(),
 		kong.Description("Saves whole browser environments and brings them back."),
 		kong.Vars{"version": version})
+}
+
+func run(args []string) int {
+	var c cli
+	parser := newParser(&c)
 	ctx, err := parser.Parse(args)
 	if err != nil {
 		parser.Errorf("%s", err)

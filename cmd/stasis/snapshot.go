@@ -58,7 +58,7 @@ func (r remoteDaemon) snapshots(ctx context.Context, user string, each func(page
 
 type snapshotListCmd struct {
 	remoteDaemon
-	User string `help:"Only this user's; otherwise of everybody that the key may act for."`
+	User string `help:"Only this user's; otherwise of everybody that the key may act for." env:"-"`
 }
 
 // Run is the verb: a line for each snapshot, its ID first, then when it was made,

@@ -15,9 +15,9 @@ import (
 
 type snapshotPruneCmd struct {
 	remoteDaemon
-	User   string `help:"This user's; otherwise those of the key's own user." xor:"whose"`
-	All    bool   `help:"Everybody's." xor:"whose"`
-	DryRun bool   `help:"Remove nothing; tell what would go, and why the rest stays."`
+	User   string `help:"This user's; otherwise those of the key's own user." xor:"whose" env:"-"`
+	All    bool   `help:"Everybody's." xor:"whose" env:"-"`
+	DryRun bool   `help:"Remove nothing; tell what would go, and why the rest stays." env:"-"`
 }
 
 // Run is the verb: a line for each snapshot that went, or would go, its ID first.

@@ -13,7 +13,7 @@ import (
 
 type snapshotVerifyCmd struct {
 	remoteDaemon
-	All bool     `help:"Every snapshot of every user that the key may act for."`
+	All bool     `help:"Every snapshot of every user that the key may act for." env:"-"`
 	IDs []string `arg:"" optional:"" name:"id" help:"IDs of snapshots."`
 }
 

@@ -20,11 +20,11 @@ const settle = 2 * time.Second
 
 type storeCheckCmd struct {
 	storageFlags
-	ReadData      bool          `help:"Read every archive down to its files; otherwise their sizes are compared."`
-	Repair        bool          `help:"Rebuild what snapshots are found by, latest and manifests, from their history. No daemon may run."`
-	RemoveOrphans bool          `help:"Remove archives that no document names, and documents that no record names. No daemon may run."`
-	Grace         time.Duration `help:"How old something must be before it counts as nobody's." default:"24h"`
-	JSON          bool          `help:"One JSON object in each line, the last one the summary." name:"json"`
+	ReadData      bool          `help:"Read every archive down to its files; otherwise their sizes are compared." env:"-"`
+	Repair        bool          `help:"Rebuild what snapshots are found by, latest and manifests, from their history. No daemon may run." env:"-"`
+	RemoveOrphans bool          `help:"Remove archives that no document names, and documents that no record names. No daemon may run." env:"-"`
+	Grace         time.Duration `help:"How old something must be before it counts as nobody's." default:"24h" env:"-"`
+	JSON          bool          `help:"One JSON object in each line, the last one the summary." name:"json" env:"-"`
 }
 
 // Run is the verb: a line for each finding as soon as it is made, and a summary.

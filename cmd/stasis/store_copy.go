@@ -13,7 +13,7 @@ import (
 
 type storeCopyCmd struct {
 	s3Flags
-	Quiet bool   `help:"Print what goes wrong, and nothing else."`
+	Quiet bool   `help:"Print what goes wrong, and nothing else." env:"-"`
 	From  string `arg:"" help:"The store to read, as serve's --store names it; a daemon may run on it."`
 	To    string `arg:"" help:"The store to write, likewise; it is made where it is not there. No daemon may run on it."`
 }
