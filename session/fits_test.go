@@ -27,6 +27,7 @@ func TestWhatDoesNotFitIsNotSaved(t *testing.T) {
 	}
 	_, err = r.Default(t.Context(), alice, "alice")
 	wantCode(t, err, fault.DefaultNotFound)
+	r.end(alice, id, none) // a stop could not save it either
 }
 
 // A save of some origins copies the profile first, so it needs the room twice.
