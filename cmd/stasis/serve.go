@@ -122,6 +122,9 @@ func (c *serveCmd) check() error {
 	if c.Standby < 0 {
 		return fault.New(fault.Config, "serve", "--standby must be 0 or more")
 	}
+	if c.RescueTTL < 0 {
+		return fault.New(fault.Config, "serve", "--rescue-ttl must be 0 or more")
+	}
 	if _, err := c.place(""); err != nil {
 		return err
 	}

@@ -2,9 +2,11 @@ package fsstore
 
 import (
 	"errors"
+	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
+	"regexp"
 
 	"github.com/gofrs/flock"
 
@@ -17,9 +19,19 @@ const (
 	lockFile = "lock"
 )
 
+// The folders of objects; a store that was ever written to has one of them.
+const (
+	usersDir    = "users"
+	archivesDir = "archives"
+)
+
+// uploadName is what rand.Text gives.
+var uploadName = regexp.MustCompile(`^[A-Z2-7]{26}$`)
+
 // Open opens the store in dir, which is made if it is not there, and removes
-// what interrupted writes left. Errors are store_failed, store_full, and
-// data_dir_in_use when another process has the folder.
+// what interrupted writes left. Errors are store_failed, store_full,
+// data_dir_in_use when another process has the folder, and config when it holds
+// something and is no store; nothing in it is changed then.
 func Open(dir string, opts Options) (*Store, error) {
 	if !opts.ReadOnly {
 		if err := os.MkdirAll(dir, dirMode); err != nil {
@@ -34,6 +46,9 @@ func Open(dir string, opts Options) (*Store, error) {
 	if opts.ReadOnly {
 		return s, nil
 	}
+	if err := s.recognise(dir); err != nil {
+		return nil, errors.Join(err, root.Close())
+	}
 	if err := s.own(dir); err != nil {
 		return nil, errors.Join(err, root.Close())
 	}
@@ -41,6 +56,38 @@ func Open(dir string, opts Options) (*Store, error) {
 		return nil, errors.Join(failure("open", err), s.Close())
 	}
 	return s, nil
+}
+
+// recognise refuses a folder of something else, which whoever named it did not
+// mean: Open would take it over. A link in the
+// place of a folder is let pass: it is refused where it is used.
+func (s *Store) recognise(dir string) error {
+	names, err := s.names(".")
+	if err != nil {
+		return failure("open", err)
+	}
+	other := ""
+	for _, name := range names {
+		switch name {
+		case usersDir, archivesDir:
+			info, err := s.root.Lstat(name)
+			if err != nil {
+				return failure("open", err)
+			}
+			if !info.Mode().IsRegular() {
+				return nil
+			}
+			other = name
+		case tmpDir, lockFile, "lost+found": // a store without objects; a new file system
+		default:
+			other = name
+		}
+	}
+	if other == "" {
+		return nil
+	}
+	return fault.New(fault.Config, "fsstore.open",
+		"%s is neither empty nor a snapshot store: it holds %q, and no folder %s or %s; name a folder of its own", dir, other, usersDir, archivesDir)
 }
 
 // own takes the folder for this process.
@@ -64,14 +111,25 @@ func readOnly(op string) error {
 	return fault.New(fault.StoreFailed, "fsstore."+op, "the store was opened for reading only")
 }
 
-// sweep removes orphaned temporary files.
+// sweep removes orphaned temporary files: those with names that Upload gives.
+// What else lies there is somebody else's.
 func (s *Store) sweep() error {
 	if err := s.makeFolder(tmpDir); err != nil {
 		return err
 	}
 	names, err := s.names(tmpDir)
 	for _, name := range names {
-		err = errors.Join(err, s.root.Remove(path.Join(tmpDir, name)))
+		if !uploadName.MatchString(name) {
+			continue
+		}
+		name = path.Join(tmpDir, name)
+		info, look := s.root.Lstat(name)
+		if look == nil && info.Mode().IsRegular() {
+			look = s.root.Remove(name)
+		}
+		if !errors.Is(look, fs.ErrNotExist) {
+			err = errors.Join(err, look)
+		}
 	}
 	return err
 }
