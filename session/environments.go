@@ -21,7 +21,9 @@ func (s *Service) Default(ctx context.Context, c Caller, userID string) (Default
 }
 
 // SetDefault makes a snapshot the user's default; with ifVersion only from
-// that version. A rollback is a SetDefault of an older snapshot.
+// that version. A rollback is a SetDefault of an older snapshot. One that the
+// store does not have whole is refused as its restore would be: a default that
+// works would be left for one that does not.
 func (s *Service) SetDefault(ctx context.Context, c Caller, userID, snapshotID string, ifVersion *int64) (profiles.Default, error) {
 	if err := c.forUser(userID); err != nil {
 		return profiles.Default{}, err
@@ -36,8 +38,28 @@ func (s *Service) SetDefault(ctx context.Context, c Caller, userID, snapshotID s
 		}
 		return profiles.Default{}, fault.New(fault.UserMismatch, "session.default", "snapshot_id: the snapshot belongs to another user")
 	}
+	if err := s.stored(ctx, snap); err != nil {
+		return profiles.Default{}, err
+	}
 	defer s.standbys.look()
 	return s.Catalogue.SetDefault(ctx, userID, snapshotID, ifVersion, s.Now().UTC())
+}
+
+// stored is an error where a snapshot's document does not open, or its archive is
+// not there in the length that was saved. The archive is not read: that is what
+// a verification is for.
+func (s *Service) stored(ctx context.Context, row profiles.Snapshot) error {
+	const op = "session.stored"
+	saved, err := s.Vault.Open(ctx, locationOf(row.UserID, row.SessionID), row.ID)
+	switch {
+	case fault.Is(err, fault.SnapshotNotFound):
+		return fault.Wrap(err, fault.SnapshotNotFound, op, "snapshot "+row.ID+" is gone from the store: its document is missing")
+	case err != nil:
+		return err
+	case saved.Archive.ID != row.ArchiveID:
+		return fault.New(fault.ArchiveDamaged, op, "snapshot %s: its document and the catalogue name different archives", row.ID)
+	}
+	return s.Vault.Stored(ctx, saved)
 }
 
 // DeleteDefault leaves the user without a default environment. The snapshot

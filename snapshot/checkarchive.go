@@ -39,6 +39,27 @@ func (l *look) archive(ctx context.Context, s Snapshot, f Finding) (whole bool, 
 	return l.read(ctx, key, s, f)
 }
 
+// Stored is archive_damaged where a snapshot's archive is missing or has another
+// length than was saved. It reads a header at most.
+func (v *Vault) Stored(ctx context.Context, s Snapshot) error {
+	key, err := ArchiveKey(s.Archive.ID)
+	if err != nil {
+		return err
+	}
+	st, err := v.store.Stat(ctx, key)
+	if fault.Is(err, fault.SnapshotNotFound) {
+		return damaged(s.ID, "its archive is missing", err)
+	}
+	if err != nil || st.Size == s.Archive.StoredSize {
+		return err
+	}
+	fits, err := v.fits(ctx, key, st.Size, s.Archive)
+	if err == nil && !fits {
+		err = damaged(s.ID, "its archive has another size than was saved", nil)
+	}
+	return err
+}
+
 // fits reports whether an archive has the length of its payload and of its own
 // header, which is another one once it was sealed to others.
 func (v *Vault) fits(ctx context.Context, key Key, size int64, a Archive) (fits bool, err error) {
