@@ -99,6 +99,8 @@ func TestBadInput(t *testing.T) {
 		create(`{"resume":true}`, "invalid_field", "resume: needs session_id"),
 		create(`{"resume":1,"session_id":"a"}`, "invalid_request", "resume: must be true or false"),
 		create(`{"resume":true,"session_id":"a","restore_from_session_id":"b"}`, "invalid_field", "resume"),
+		create(`{"restart":"always"}`, "invalid_field", "restart: must be"),
+		create(`{"restart":true}`, "invalid_request", "restart: must be a string"),
 		create(`{"engine":"gecko"}`, "invalid_field", "chrome, shell"),
 		create(`{"agent_session_type":"desktop"}`, "unsupported", "managed-cdp"),
 		create(`{"environment_type":"ubuntu-1"}`, "unsupported", "chrome-1"),
@@ -284,7 +286,7 @@ type badInput struct{ method, path, body, code, names string }
 func TestUnbuiltFields(t *testing.T) {
 	r := newRig(t, nil)
 	for _, name := range []string{
-		"webhook_url", "restart",
+		"webhook_url",
 	} {
 		for _, value := range []string{`false`, `""`, `{}`, `[]`, `0`} {
 			if _, body := r.do(t, "POST", "/v1/sessions", `{"`+name+`":`+value+`}`); !strings.Contains(body, `"unsupported"`) || !strings.Contains(body, name) {

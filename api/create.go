@@ -38,6 +38,7 @@ type createBody struct {
 	AutoSave    *autoSaveBody     `json:"auto_save"`
 	OnLive      string            `json:"on_live"`
 	Resume      bool              `json:"resume"`
+	Restart     string            `json:"restart"`
 	OnTimeout   string            `json:"on_timeout"`
 	Idle        int64             `json:"idle_timeout_seconds"`
 	Lifetime    int64             `json:"max_lifetime_seconds"`
@@ -49,14 +50,13 @@ type createBody struct {
 	overridesBody
 
 	WebhookURL unbuilt `json:"webhook_url"`
-	Restart    unbuilt `json:"restart"`
 }
 
 // newCreate returns a body that holds the documented defaults.
 func newCreate() createBody {
 	return createBody{
 		AgentName: "agi-0", AgentSession: agentSessionType, Environment: environmentType,
-		AllowMemory: true, IfMissing: "error", RestoreTabs: true,
+		AllowMemory: true, IfMissing: "error", Restart: "never", RestoreTabs: true,
 		OnTimeout: "save", Idle: 900, Lifetime: 21600,
 	}
 }
@@ -88,6 +88,7 @@ func (b *createBody) check() error {
 		isUserID("user_id", b.UserID),
 		oneOf("if_missing", b.IfMissing, "error", "fresh"),
 		oneOf("on_live", b.OnLive, "fork", "share", "wait", "fail"),
+		oneOf("restart", b.Restart, "on_crash", "never"),
 		oneOf("on_timeout", b.OnTimeout, "save", "discard"),
 		isPageURL("start_url", b.StartURL),
 		within("idle_timeout_seconds", b.Idle, 1, 86400),
@@ -110,7 +111,7 @@ func (b *createBody) request() session.Create {
 		SessionID: b.SessionID, UserID: b.UserID, AgentName: b.AgentName, Goal: b.Goal, StartURL: b.StartURL, Engine: b.Engine,
 		FromSession: b.FromSession, FromEnvironment: b.FromEnvironment, FromDefaultOf: b.FromDefaultOf,
 		AllowMemory: b.AllowMemory, FreshIfNone: b.IfMissing == "fresh", RestoreTabs: b.RestoreTabs,
-		ReadOnly: b.ReadOnly, Persist: b.Persist, OnLive: session.OnLive(b.OnLive), Resume: b.Resume, Options: b.options(),
+		ReadOnly: b.ReadOnly, Persist: b.Persist, OnLive: session.OnLive(b.OnLive), Resume: b.Resume, Options: b.options(), Restart: b.Restart == "on_crash",
 		Idle: seconds(b.Idle), Lifetime: seconds(b.Lifetime), Wait: seconds(b.Wait),
 		Origins: b.Origins.selection(), DiscardOnEnd: b.OnTimeout == "discard", Labels: b.Labels, Extensions: b.Extensions, Record: b.Record, Overrides: b.overrides(), Passkeys: b.Passkeys,
 	}

@@ -2,8 +2,10 @@ package e2e
 
 import (
 	"net/http"
+	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stasisd/stasis/e2e/apps"
 	"github.com/stasisd/stasis/e2e/daemon"
@@ -88,5 +90,45 @@ func TestResumeAfterKill(t *testing.T) {
 		t.Errorf("%+v", a)
 	}
 	finish(t, d, s.ID, toFiles)
+	nothingLeft(t, d)
+}
+
+// TestRestartAfterCrash: Chrome is killed, and the session goes on by itself, logged in,
+// on its tab and under its cdp_url.
+func TestRestartAfterCrash(t *testing.T) {
+	t.Parallel()
+	d := daemon.Start(t, daemon.Options{NoSpares: true})
+	site := apps.StartProbe(t)
+	s := begin(t, d, obj{"restart": "on_crash", "auto_save": true})
+	w := dial(t, s.CDP)
+	page, _ := w.page()
+	w.open(page, site.URL+"/check?tab=front")
+	w.eval(page, `document.cookie = "session_token=yes; max-age=100000"`)
+	// Chrome writes cookies after 512 changes, and its tabs within 2.5 s.
+	w.eval(page, `for (let i = 0; i < 600; i++) document.cookie = "churn=" + i + "; max-age=100000"`)
+	daemon.Eventually(t, grace, "the tab's address in Chrome's session files", func() bool { return inSessionFiles(t, d, site.URL+"/check?tab=front") })
+	if p, err := os.FindProcess(mains(d)[0]); err != nil || p.Kill() != nil {
+		t.Fatal("there is no Chrome to kill")
+	}
+	if code := w.ended(); code != 1011 {
+		t.Errorf("the client was told %d", code)
+	}
+	began := time.Now()
+	daemon.Eventually(t, grace, "Chrome was started again", func() bool { return look(t, d, s.ID).Restarted })
+	t.Logf("back after %s", time.Since(began))
+	now := look(t, d, s.ID)
+	if now.CDP == "" || now.Status != "ready" {
+		t.Fatalf("%+v", now)
+	}
+	w = dial(t, s.CDP) // as it was
+	page, _ = w.page()
+	if is := w.eval(page, `document.cookie + " " + location.href`); !strings.Contains(is, "session_token=yes") || !strings.HasSuffix(is, site.URL+"/check?tab=front") {
+		t.Errorf("the page has %q", is)
+	}
+	w.close()
+	if runs := runsOf(t, d, s.ID); len(runs) != 2 || runs[0] != "failed Chrome crashed" || runs[1] != "running " {
+		t.Errorf("runs: %q", runs)
+	}
+	finish(t, d, s.ID, throwAway)
 	nothingLeft(t, d)
 }

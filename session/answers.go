@@ -16,7 +16,7 @@ type Info struct {
 	Restored *RestoreReport
 	// AutoSaved tells of automatic checkpoints; nil where none are made any more, or were.
 	AutoSaved *AutoSaved
-	// BrowserRestarted tells that Chrome was reopened after a failed save.
+	// BrowserRestarted tells that Chrome was reopened after a failed save or a crash.
 	BrowserRestarted bool
 	// HasAgent tells that somebody follows the session's events.
 	HasAgent bool

@@ -74,6 +74,7 @@ func (s *Service) Connect(ctx context.Context, id, targetID string, conn Conn) e
 	var chrome Chrome
 	var door mux.Door // Chrome may be another session's by the time it is served
 	var left func()
+	l.awaitRestart(ctx)
 	if err := l.ask(ctx, func() error {
 		if err := l.usable(); err != nil {
 			return err
@@ -122,6 +123,7 @@ func (s *Service) Pause(ctx context.Context, c Caller, id string) (Acknowledged,
 	if err != nil {
 		return a, err
 	}
+	l.awaitRestart(ctx)
 	err = l.ask(ctx, func() error {
 		if err := l.usable(); err != nil {
 			return err

@@ -25,6 +25,8 @@ const (
 type ending struct {
 	cause   cause
 	request EndRequest // of causeAsked
+	restart bool       // of causeCrash: it does not end, its Chrome is started again
+	reason  string     // of causeCrash, where there is more to tell
 	waiters []chan<- ended
 }
 
@@ -56,6 +58,7 @@ func (s *Service) End(ctx context.Context, c Caller, id string, r EndRequest) (E
 	if l == nil || !c.mayActFor(l.userID) {
 		return s.endedBefore(ctx, c, id)
 	}
+	l.awaitRestart(ctx)
 	e, err := l.end(ctx, ending{cause: causeAsked, request: r})
 	if fault.Is(err, fault.SessionNotRunning) {
 		return s.endedBefore(ctx, c, id)

@@ -36,6 +36,7 @@ type job struct {
 	left    []state.Component // what they kept out of the snapshot
 	dead    bool              // Chrome has crashed: only its datadir is left
 	rescue  bool
+	restart bool // instead of a save: its Chrome is started again
 	move    *profiles.Move
 	// checked is the outcome of the login check that the user asks for before
 	// the default moves; where it failed, move is nil.
@@ -67,6 +68,10 @@ func (l *live) job(e ending) job {
 		j.reason, j.rescue = "shutdown", true
 	case causeCrash:
 		j.status, j.reason, j.rescue, j.dead = profiles.StatusError, "Chrome crashed", true, true
+		j.restart = e.restart
+		if e.reason != "" {
+			j.reason = e.reason
+		}
 	}
 	switch {
 	case l.request.ReadOnly, e.cause != causeAsked && l.request.DiscardOnEnd:

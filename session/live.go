@@ -41,6 +41,7 @@ type live struct {
 	takeBack  context.CancelFunc
 	paused    bool
 	restarted bool
+	crashes   []time.Time     // of late, that its Chrome was started again after
 	used      bool            // something may have changed since the last save
 	writer    *journal.Writer // of the run that is going on, or was last
 	deaf      func()          // ends the hearing of what happens in Chrome
@@ -90,7 +91,7 @@ func (l *live) run() {
 		case call := <-l.calls:
 			call()
 		case <-gone:
-			l.begin(ending{cause: causeCrash})
+			l.crash()
 		case <-l.idle.C:
 			if !l.busy() && !l.paused && l.ending == nil {
 				l.begin(ending{cause: causeIdle})
@@ -161,6 +162,7 @@ func (l *live) use(ctx context.Context, do func(context.Context, Chrome) error) 
 		chrome Chrome
 		lent   context.Context
 	)
+	l.awaitRestart(ctx)
 	if err := l.ask(ctx, func() error {
 		if err := l.usable(); err != nil {
 			return err

@@ -69,6 +69,7 @@ func (l *live) tellEnd(why cause, e ended) {
 	status, reason := why.run()
 	switch {
 	case e.over:
+	case e.reopened != nil && why == causeCrash:
 	case e.chrome == nil && why != causeCrash:
 		status, reason = profiles.RunFailed, "a save failed and Chrome could not be reopened"
 	case e.reopened != nil:

@@ -11,9 +11,15 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
+// Why Chrome is started again.
+const (
+	failedSave = "a save that failed"
+	aCrash     = "a crash"
+)
+
 // startAgain starts another Chrome on a session's own datadir, with what was
 // read of it last, and reports what it brought back.
-func (s *Service) startAgain(ctx context.Context, rec profiles.Session, dir *browser.Dir, doc state.Document, o browser.Options) (upright, error) {
+func (s *Service) startAgain(ctx context.Context, rec profiles.Session, dir *browser.Dir, doc state.Document, o browser.Options, why string) (upright, error) {
 	began := s.Now()
 	notes, err := restoredNotes(rec)
 	if err != nil {
@@ -28,7 +34,7 @@ func (s *Service) startAgain(ctx context.Context, rec profiles.Session, dir *bro
 		Source: Source{Type: SourceSession, ID: rec.ID}, RequestedMode: string(snapshot.Filesystem), Mode: string(snapshot.Filesystem),
 		Path: PathCold, Datadir: doc.Datadir, Chrome: Versions{Saved: doc.Chrome.Version, Running: chrome.Version()},
 		Components: lines, Verification: VerificationPending, Differences: []state.Difference{},
-		Warnings:   append([]string{"Chrome was reopened on the session's own data after a save that failed"}, missed(doc)...),
+		Warnings:   append([]string{"Chrome was reopened on the session's own data after " + why}, missed(doc)...),
 		DurationMS: s.Now().Sub(began).Milliseconds(), Notes: notes,
 	}
 	if w := unreadCrash(doc); w != "" {
@@ -54,7 +60,7 @@ func unreadCrash(doc state.Document) string {
 
 // reopen tries again to start Chrome on the datadir that a failed save kept.
 func (l *live) reopen() error {
-	again, err := l.svc.startAgain(l.svc.ctx, l.rec, l.dir, l.doc, l.request.again())
+	again, err := l.svc.startAgain(l.svc.ctx, l.rec, l.dir, l.doc, l.request.again(), failedSave)
 	if err != nil {
 		return fault.Wrap(err, fault.BrowserFailed, "session.resume", "Chrome could not be reopened; the data is still kept")
 	}

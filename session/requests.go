@@ -65,6 +65,7 @@ type Create struct {
 	ReadOnly     bool
 	Persist      bool
 	AutoSave     *AutoSave // nil: no automatic checkpoints
+	Restart      bool      // restart: on_crash
 	OnLive       OnLive
 	Resume       bool          // SessionID may have ended: it lives again
 	Options      bool          // with Resume: others than those of a resume are given

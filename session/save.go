@@ -25,6 +25,9 @@ func (s *Service) end(j job) ended {
 		// Clients that do not let go are cut off when Chrome ends.
 		_ = j.chrome.CloseClients(ctx, mux.CloseSessionEnded, "session_ended")
 	}
+	if j.restart {
+		return s.restart(ctx, j)
+	}
 	proven, err := s.prove(ctx, j)
 	switch {
 	case err != nil && j.chrome != nil:
@@ -239,7 +242,7 @@ func (s *Service) reopen(ctx context.Context, j job, doc state.Document, why err
 		doc = crashed(j, s.Now())
 		doc.Passkeys = s.leftPasskeys(ctx, j)
 	}
-	again, err := s.startAgain(ctx, j.rec, j.dir, doc, j.again)
+	again, err := s.startAgain(ctx, j.rec, j.dir, doc, j.again, failedSave)
 	if err != nil {
 		doc.Datadir = state.DatadirCrash // the Chrome that did not come up may have had it open
 		return ended{err: saveFailed(errors.Join(why, err),

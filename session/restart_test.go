@@ -1,0 +1,129 @@
+package session
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stasisd/stasis/profiles"
+	"github.com/stasisd/stasis/state"
+)
+
+func onCrash(c *Create) { c.Restart = true }
+
+// crashes kills a session's Chrome and waits until another is there, or the
+// session has ended.
+func (r *rig) crashes(id string) {
+	r.t.Helper()
+	old := r.find(id)
+	was := r.browsers.last()
+	was.die()
+	await(r.t, "the crash was taken in", func() bool {
+		if r.find(id) == nil {
+			return true
+		}
+		restarted := false
+		err := old.ask(r.t.Context(), func() error {
+			restarted = old.ending == nil && old.chrome != Chrome(was)
+			return nil
+		})
+		return err == nil && restarted
+	})
+}
+
+// A Chrome that crashes is started again on what it left: the same session, the
+// same ticket, a new run. One that does so all the time ends the session.
+func TestRestartOnCrash(t *testing.T) {
+	r := newRig(t, nil)
+	first := r.create(alice, onCrash)
+	dir := r.browsers.last().dir
+	for n := range maxRestarts {
+		r.crashes(first.ID)
+		info, err := r.Get(t.Context(), alice, first.ID)
+		if err != nil || info.Status != profiles.StatusReady || !info.BrowserRestarted || info.Ticket != first.Ticket {
+			t.Fatalf("crash %d: %+v, %v", n+1, info, err)
+		}
+		if c := r.browsers.last(); c.dir.Name() != dir.Name() || c.restored.Datadir != state.DatadirCrash {
+			t.Errorf("crash %d: on %s as %s", n+1, c.dir.Name(), c.restored.Datadir)
+		}
+	}
+	r.crashes(first.ID)
+	info, err := r.Get(t.Context(), alice, first.ID)
+	if err != nil || info.Status != profiles.StatusError || info.Reason != "Chrome crashed, after 3 restarts within 10 minutes" {
+		t.Errorf("after too many: %s (%s), %v", info.Status, info.Reason, err)
+	}
+	r.records(first.ID, "1 failed (Chrome crashed): started ended", "2 failed (Chrome crashed): restored ended",
+		"3 failed (Chrome crashed): restored ended", "4 failed (Chrome crashed): restored saved ended")
+	r.resumed(alice, first.ID)
+	r.crashes(first.ID) // they are counted anew
+	if s := r.status(first.ID); s != profiles.StatusReady {
+		t.Errorf("after a resume: %s", s)
+	}
+}
+
+func TestRestartsAreForgotten(t *testing.T) {
+	r := newRig(t, nil)
+	id := r.create(alice, onCrash).ID
+	for n := range 2 * maxRestarts {
+		r.crashes(id)
+		if s := r.status(id); s != profiles.StatusReady {
+			t.Fatalf("crash %d: %s", n+1, s)
+		}
+		r.clock.add(restartWindow / 2)
+	}
+}
+
+// Where no Chrome comes up, what is left is rescued.
+func TestRestartFails(t *testing.T) {
+	r := newRig(t, nil)
+	id := r.create(alice, onCrash).ID
+	r.browsers.fails(errBroken, "restored")
+	r.crashes(id)
+	info, err := r.Get(t.Context(), alice, id)
+	if err != nil || info.Status != profiles.StatusError || r.dirs() != 0 {
+		t.Errorf("%s (%s), %v, %d directories", info.Status, info.Reason, err, r.dirs())
+	}
+	row, err := r.catalogue.NewestSnapshot(t.Context(), id)
+	if err != nil || !row.Rescue {
+		t.Fatalf("%+v, %v", row, err)
+	}
+	r.browsers.works()
+	if info := r.resumed(alice, id); info.Restored.SnapshotID != row.ID {
+		t.Errorf("restored %+v", info.Restored)
+	}
+}
+
+// Who asks for the browser, or for the session's end, while Chrome is started
+// again waits for it.
+func TestAskedWhileChromeIsStartedAgain(t *testing.T) {
+	r := newRig(t, nil)
+	id := r.create(alice, onCrash).ID
+	began, goOn := make(chan struct{}), make(chan struct{})
+	r.browsers.on("restored", func(*fakeChrome) error { close(began); <-goOn; return nil })
+	r.browsers.last().die()
+	<-began
+	navigated, ended := make(chan error, 1), make(chan error, 1)
+	go func() { _, err := r.Navigate(t.Context(), alice, id, "https://a.example/"); navigated <- err }()
+	select {
+	case err := <-navigated:
+		t.Fatalf("it did not wait: %v", err)
+	case <-time.After(20 * time.Millisecond): // it waits
+	}
+	close(goOn)
+	if err := <-navigated; err != nil {
+		t.Error(err)
+	}
+	go func() { _, err := r.End(t.Context(), alice, id, filesystem); ended <- err }()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}
+
+// Without restart a crash ends the session.
+func TestNoRestart(t *testing.T) {
+	r := newRig(t, nil)
+	id := r.create(alice, nil).ID
+	r.crashes(id)
+	if s := r.status(id); s != profiles.StatusError {
+		t.Errorf("the session is %s", s)
+	}
+}
