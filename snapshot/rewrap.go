@@ -19,6 +19,7 @@ type Rewrapping struct {
 // Rewrapped tells what a rewrapping came to.
 type Rewrapped struct {
 	Archives  int // whose header was written anew
+	Opened    int // archives that opened, or are sealed as they should be already
 	Documents int // that were written anew, latest ones included
 	Left      []LeftSealed
 }
@@ -196,6 +197,9 @@ func (r *rewrapping) archive(ctx context.Context, key Key, id string, s *Snapsho
 	written, size, err := r.rewrapArchive(ctx, key, s, r.Retire)
 	if written {
 		r.out.Archives++
+	}
+	if err == nil {
+		r.out.Opened++
 	}
 	return size, err
 }

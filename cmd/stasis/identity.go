@@ -95,6 +95,9 @@ func (c *identityRotateCmd) Run(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, s.close()) }()
+	if err := s.sameStore(ctx); err != nil {
+		return err
+	}
 	if source == "" {
 		resumed, err := snapshot.BeginRotation(dir, to)
 		if err != nil {
@@ -109,9 +112,13 @@ func (c *identityRotateCmd) Run(ctx context.Context) (err error) {
 	if err := s.open(ctx, ""); err != nil {
 		return err
 	}
-	left, err := c.rewrap(ctx, s)
+	left, opened, err := c.rewrap(ctx, s)
 	if err != nil {
 		return fault.Wrap(err, fault.CodeOf(err), "identity.rotate", "the rotation is not done, and nothing is lost: run it again: "+fault.MessageOf(err))
+	}
+	if len(left) > 0 && opened == 0 {
+		return exitError{exitFailed, fmt.Sprintf("%d objects could not be opened, and not one was: the old identity is not retired; "+
+			"keep every identity that is there, and give the one that opens them", len(left))}
 	}
 	if source == "" {
 		if err := snapshot.EndRotation(dir); err != nil {
@@ -151,8 +158,9 @@ func (c *identityRotateCmd) newIdentity(source string) (*age.X25519Identity, err
 	return list[0], nil
 }
 
-// rewrap seals store and catalogue to the first identity, and tells what is done.
-func (c *identityRotateCmd) rewrap(ctx context.Context, s *storage) ([]snapshot.LeftSealed, error) {
+// rewrap seals store and catalogue to the first identity, and tells what is done:
+// what stays as it is, and how much opened.
+func (c *identityRotateCmd) rewrap(ctx context.Context, s *storage) (left []snapshot.LeftSealed, opened int, err error) {
 	retire := append(slices.Clone(s.keys.Opens()[1:]), c.Drop...)
 	told := time.Now()
 	out, err := s.vault.Rewrap(ctx, snapshot.Rewrapping{Retire: retire, Progress: func(done, total int) {
@@ -162,16 +170,16 @@ func (c *identityRotateCmd) rewrap(ctx context.Context, s *storage) ([]snapshot.
 		}
 	}})
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	records, left, err := session.RewrapSessions(ctx, s.catalogue, s.vault, retire)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	left = append(out.Left, left...)
 	for _, one := range left {
 		fmt.Fprintf(os.Stderr, "%s stays as it is: %s\n", one.Key, fault.MessageOf(one.Err))
 	}
 	fmt.Printf("%d archives, %d documents and %d records of sessions were sealed anew\n", out.Archives, out.Documents, records)
-	return left, nil
+	return left, out.Opened + records, nil
 }

@@ -53,6 +53,27 @@ func (a *audit) record(ctx context.Context, row profiles.Snapshot) error {
 	return a.tell(f)
 }
 
+// HasAny reports whether the store has the document of any snapshot that the
+// catalogue names, and how many names it looked at; all of them where it has none.
+func HasAny(ctx context.Context, vault *snapshot.Vault, records Records) (named int, has bool, err error) {
+	for after := ""; ; {
+		rows, next, err := records.Snapshots(ctx, profiles.SnapshotFilter{Limit: page, StartAfter: after})
+		if err != nil {
+			return named, false, err
+		}
+		for _, row := range rows {
+			named++
+			has, err := vault.Has(ctx, locationOf(row), row.ID)
+			if has || err != nil && !fault.Is(err, fault.InvalidField) {
+				return named, has, err
+			}
+		}
+		if after = next; after == "" {
+			return named, false, nil
+		}
+	}
+}
+
 // locationOf is where the session room keeps a snapshot.
 func locationOf(row profiles.Snapshot) snapshot.Location {
 	return snapshot.Location{Owner: profiles.OwnerOf(row.UserID), Session: row.SessionID, Scope: "agent", ScopeID: "browser"}
