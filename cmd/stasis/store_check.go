@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -51,12 +52,21 @@ func (c *storeCheckCmd) Run(ctx context.Context) (err error) {
 	if c.JSON {
 		tell, sum = tellJSON, sumJSON
 	}
-	out, err := audit.Run(ctx, s.vault, records, time.Now, o, tell)
+	lost := false
+	out, err := audit.Run(ctx, s.vault, records, time.Now, o, func(f audit.Finding) error {
+		lost = lost || f.Kind == audit.CatalogueLost
+		return tell(f)
+	})
 	if err != nil {
 		return err
 	}
 	if err := sum(out, records != nil); err != nil {
 		return err
+	}
+	if lost {
+		return exitError{exitDamaged, fmt.Sprintf("the catalogue, %s, knows none of the %d snapshots: give the daemon's --store, or put stasis.db back from a backup; "+
+			"without one, bring each back: stasis snapshot import %s --user … --save-as-default",
+			filepath.Join(s.dir, "stasis.db"), out.Snapshots, s.at.archive("ID"))}
 	}
 	if !out.Sound() {
 		return exitError{exitDamaged, "not all is as it was saved"}
@@ -76,9 +86,12 @@ func tellLine(f audit.Finding) error {
 		done = " [repairable]"
 	}
 	about := printable(f.Key)
-	if f.Kind == audit.DefaultBroken {
+	switch {
+	case f.Kind == audit.CatalogueLost:
+		about = "the catalogue"
+	case f.Kind == audit.DefaultBroken:
 		about = "default of user " + strconv.Quote(f.UserID)
-	} else if f.UserID != "" {
+	case f.UserID != "":
 		about += " (user " + strconv.Quote(f.UserID) + ")"
 	}
 	_, err := fmt.Printf("%-9s  %s: %s: %s%s\n", f.Severity, f.Kind, about, f.What, done)

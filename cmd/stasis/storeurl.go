@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/url"
 	"os"
+	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -55,6 +56,15 @@ func (u storeURL) String() string {
 		return "s3://" + u.s3.Bucket + "/" + u.s3.Prefix + " at " + u.s3.Endpoint
 	}
 	return u.dir
+}
+
+// archive is where a file of an archive is, for who is to give it to a verb; of a
+// bucket its object.
+func (u storeURL) archive(id string) string {
+	if u.s3 != nil {
+		return "s3://" + path.Join(u.s3.Bucket, u.s3.Prefix, "archives", id) + " (downloaded)"
+	}
+	return filepath.Join(u.dir, "archives", id)
 }
 
 // place reads the flags; dir is the data directory, in which files are kept

@@ -20,6 +20,7 @@ const (
 	DefaultBroken      snapshot.Kind = "default_broken"      // it cannot be restored
 	RecordDiffers      snapshot.Kind = "record_differs"      // from the document
 	DocumentUnrecorded snapshot.Kind = "document_unrecorded" // no record names it
+	CatalogueLost      snapshot.Kind = "catalogue_lost"      // it names nothing that the store has
 )
 
 // Severity says how bad a finding is.
@@ -40,7 +41,7 @@ var severities = map[snapshot.Kind]Severity{
 	snapshot.DocumentDamaged: Lost, snapshot.ArchiveMissing: Lost, snapshot.ArchiveDamaged: Lost,
 	DocumentMissing: Lost, DefaultBroken: Lost,
 	snapshot.LatestMissing: Damaged, snapshot.LatestDamaged: Damaged,
-	snapshot.ManifestMissing: Damaged, snapshot.ManifestDamaged: Damaged, RecordDiffers: Damaged,
+	snapshot.ManifestMissing: Damaged, snapshot.ManifestDamaged: Damaged, RecordDiffers: Damaged, CatalogueLost: Damaged,
 	snapshot.VersionUnknown: Unchecked, snapshot.IdentityMissing: Unchecked, snapshot.Unreadable: Unchecked,
 	snapshot.ArchiveOrphaned: Leftover, snapshot.StrayObject: Leftover, DocumentUnrecorded: Leftover,
 }
@@ -106,6 +107,7 @@ type audit struct {
 	lost     map[string]bool
 	alone    []snapshot.Snapshot
 	known    int // documents that a record names
+	strange  int // those that none names, and that no running save explains
 }
 
 // Run looks at everything and tells what it finds. Nothing is removed where the

@@ -243,22 +243,6 @@ func TestUnlisted(t *testing.T) {
 	}
 }
 
-// Where it is the catalogue that is lost, nothing is an orphan.
-func TestLostCatalogue(t *testing.T) {
-	r := newRig(t)
-	r.save(1, "s", "one")
-	r.at = r.at.Add(2 * time.Hour)
-	for name, records := range map[string]audit.Records{"empty": r.catalogue, "missing": nil} {
-		_, _, err := r.run(records, clean)
-		if !fault.Is(err, fault.Config) || !strings.Contains(fault.MessageOf(err), "nothing was removed") {
-			t.Errorf("%s: %v", name, err)
-		}
-	}
-	if !r.has(r.archives[1]) || !r.has(r.document(1, "s")) {
-		t.Error("something was removed")
-	}
-}
-
 // A caller that hears of no more ends the audit with its own error.
 func TestCallerEnds(t *testing.T) {
 	r := newRig(t)

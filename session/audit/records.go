@@ -2,6 +2,7 @@ package audit
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/stasisd/stasis/fault"
@@ -85,8 +86,16 @@ func (a *audit) document(ctx context.Context, s snapshot.Snapshot, written time.
 	if fault.Is(err, fault.SnapshotNotFound) {
 		if a.now().Sub(written) >= a.o.Grace {
 			a.alone = append(a.alone, s)
+			a.strange++
+			return nil
 		}
-		return nil
+		// A save that runs has its session recorded already.
+		_, err = a.records.Session(ctx, s.Location.Session)
+		if fault.Is(err, fault.SessionNotFound) {
+			a.strange++
+			return nil
+		}
+		return err
 	}
 	if err != nil {
 		return err
@@ -103,11 +112,18 @@ func (a *audit) document(ctx context.Context, s snapshot.Snapshot, written time.
 		Archive: s.Archive.ID, Key: key.String(), What: "the catalogue has it elsewhere, or with another archive"}})
 }
 
-// lostCatalogue keeps an empty catalogue, or one of another store, from having
-// everything removed.
+// lostCatalogue tells of an empty catalogue, or one of another store, and keeps it
+// from having everything removed.
 func (a *audit) lostCatalogue(context.Context) error {
-	if !a.o.Remove || a.known > 0 || a.out.Snapshots+a.out.Archives == 0 {
+	if a.known > 0 || a.out.Snapshots+a.out.Archives == 0 {
 		return nil
+	}
+	if !a.o.Remove {
+		if a.out.Snapshots == 0 || a.records != nil && a.strange == 0 {
+			return nil
+		}
+		return a.tell(Finding{Finding: snapshot.Finding{Kind: CatalogueLost, What: fmt.Sprintf(
+			"it knows none of the %d snapshots in the store: it is lost, or that of another store", a.out.Snapshots)}})
 	}
 	return fault.New(fault.Config, "audit.remove",
 		"the catalogue names none of the %d snapshots and %d archives in the store: it is lost, or that of another store; nothing was removed",
