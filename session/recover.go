@@ -15,11 +15,13 @@ import (
 // Recover makes good what a dead daemon left: it ends Chromes that still run,
 // takes back what their sessions had saved and not committed, saves the datadir of each session that was live as a rescue snapshot, tells
 // in the session's record what became of it, and clears the run directories;
-// from then on a janitor removes what expires, and spares and standbys are kept. It runs before the first request.
+// from then on a janitor removes what expires, and spares and standbys are kept. It runs before the first request. Where catalogue, store and
+// keys do not belong together it logs that, and goes on.
 func (s *Service) Recover(ctx context.Context) error {
 	if err := s.Catalogue.DropUnfinishedAnswers(ctx); err != nil {
 		return err
 	}
+	s.tellMismatch(ctx) // before a rescue, whose snapshot would open with a wrong key
 	left, err := s.Browsers.Left(ctx)
 	if err != nil {
 		return err

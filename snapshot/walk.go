@@ -23,6 +23,27 @@ func Locations(ctx context.Context, s Store) ([]Location, error) {
 	return all, nil
 }
 
+// Environments gives the locations that hold snapshots of browsers, ascending, each
+// as soon as it is found. What agents keep is passed over.
+func (v *Vault) Environments(ctx context.Context) iter.Seq2[Location, error] {
+	return func(yield func(Location, error) bool) {
+		for p := range places(ctx, v.store) {
+			if p.err == nil && (p.stray || p.location.ScopeID != environments) {
+				continue
+			}
+			if p.err == nil {
+				ids, _, err := listIDs(ctx, v.store, p.location, 1, "")
+				if p.err = err; err == nil && len(ids) == 0 {
+					continue // an empty folder may stay
+				}
+			}
+			if !yield(p.location, p.err) || p.err != nil {
+				return
+			}
+		}
+	}
+}
+
 // scopes lists the locations of a session of an owner.
 func scopes(ctx context.Context, s Store, of Location) ([]Location, error) {
 	folder := of.scopesFolder()
