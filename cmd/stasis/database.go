@@ -14,8 +14,8 @@ import (
 )
 
 // checkDatabase refuses a --database that cannot work, before anything is made.
-func (c *serveCmd) checkDatabase() error {
-	const op = "serve.database"
+func (c storageFlags) checkDatabase() error {
+	const op = "storage.database"
 	if c.Database == "" || c.Database == sqldb.Memory {
 		return nil
 	}
@@ -36,11 +36,23 @@ func (c *serveCmd) checkDatabase() error {
 	return nil
 }
 
+// catalogueFile is where the catalogue of the data directory is, for verbs that
+// work without a daemon.
+func (c storageFlags) catalogueFile(dir string) (string, error) {
+	if c.Database == sqldb.Memory {
+		return "", fault.New(fault.Config, "storage.database", "--database :memory: is gone with its daemon: there is nothing to look at")
+	}
+	if c.Database != "" {
+		return c.Database, c.checkDatabase()
+	}
+	return filepath.Join(dir, "stasis.db"), nil
+}
+
 // database is where the catalogue is, "" in the data directory. The lock of
 // that does not keep a second daemon with another one from a file elsewhere, so
 // such a file has its own.
-func (c *serveCmd) database(s *storage) (string, error) {
-	const op = "serve.database"
+func (c storageFlags) database(s *storage) (string, error) {
+	const op = "storage.database"
 	if c.Database == "" || c.Database == sqldb.Memory {
 		return c.Database, nil
 	}

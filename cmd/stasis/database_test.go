@@ -23,7 +23,7 @@ func TestDatabase(t *testing.T) {
 		{elsewhere, "", false},
 		{elsewhere, fault.DataDirInUse, false},
 	} {
-		c := &serveCmd{Database: test.database, storageFlags: storageFlags{DataDir: t.TempDir()}}
+		c := &serveCmd{storageFlags: storageFlags{DataDir: t.TempDir(), Database: test.database}}
 		s, err := c.take()
 		if err != nil {
 			t.Fatal(err)

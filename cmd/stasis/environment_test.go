@@ -12,7 +12,7 @@ import (
 // flags that say where things are and who asks. Anything else there would
 // change what a verb does without a word on its line.
 func TestEnvironment(t *testing.T) {
-	places := strings.Fields(`STASIS_API_KEY STASIS_ARCHIVE_KEY_FILE STASIS_CHROME STASIS_DATA_DIR STASIS_IDENTITY_COMMAND STASIS_IDENTITY_FILE
+	places := strings.Fields(`STASIS_API_KEY STASIS_ARCHIVE_KEY_FILE STASIS_CHROME STASIS_DATABASE STASIS_DATA_DIR STASIS_IDENTITY_COMMAND STASIS_IDENTITY_FILE
 		STASIS_RECIPIENT STASIS_S3_ACCESS_KEY STASIS_S3_SECRET_KEY_FILE STASIS_STORE STASIS_URL`)
 	found := map[string]bool{}
 	var look func(n *kong.Node)

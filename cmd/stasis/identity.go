@@ -95,6 +95,10 @@ func (c *identityRotateCmd) Run(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, s.close()) }()
+	database, err := c.database(s)
+	if err != nil {
+		return err
+	}
 	if err := s.sameStore(ctx); err != nil {
 		return err
 	}
@@ -109,7 +113,7 @@ func (c *identityRotateCmd) Run(ctx context.Context) (err error) {
 	} else {
 		s.flags.ahead = to.String() + "\n"
 	}
-	if err := s.open(ctx, ""); err != nil {
+	if err := s.open(ctx, database); err != nil {
 		return err
 	}
 	left, opened, err := c.rewrap(ctx, s)

@@ -18,7 +18,10 @@ import (
 // names: it is not the daemon's, and a verb that believes it is would find nothing
 // to do and call it done. It comes before open, which makes a store that is not there.
 func (s *storage) sameStore(ctx context.Context) (err error) {
-	database := filepath.Join(s.dir, "stasis.db")
+	database, err := s.flags.catalogueFile(s.dir)
+	if err != nil {
+		return err
+	}
 	if _, err := os.Stat(database); errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}

@@ -29,7 +29,6 @@ type serveCmd struct {
 	UnknownFields  string         `help:"What an unknown field in a body does." enum:"error,warn" default:"error"`
 
 	storageFlags
-	Database string `help:"Where the catalogue is: a file (otherwise stasis.db in the data directory), or :memory: for one that is forgotten with the daemon." placeholder:"PATH"`
 
 	Chrome    string `help:"Chrome's binary; otherwise the usual places are looked at." placeholder:"PATH"`
 	Shell     string `help:"The headless shell's binary, for engine shell; otherwise the usual places are looked at." placeholder:"PATH"`

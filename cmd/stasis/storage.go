@@ -17,7 +17,8 @@ import (
 // storageFlags say where things are kept. The daemon has them, and every verb
 // that works on the data directory without it.
 type storageFlags struct {
-	DataDir string `help:"Where everything is kept; as root /var/lib/stasis." placeholder:"DIR"`
+	DataDir  string `help:"Where everything is kept; as root /var/lib/stasis." placeholder:"DIR"`
+	Database string `help:"Where the catalogue is: a file (otherwise stasis.db in the data directory), or :memory: for one that is forgotten with the daemon." placeholder:"PATH"`
 	storeFlags
 	keyFlags
 }

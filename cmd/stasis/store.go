@@ -54,7 +54,10 @@ func (f storageFlags) existing(ctx context.Context, write bool) (_ *storage, err
 }
 
 func (s *storage) openExisting(ctx context.Context, write bool) (err error) {
-	path := filepath.Join(s.dir, "stasis.db")
+	path, err := s.flags.catalogueFile(s.dir)
+	if err != nil {
+		return err
+	}
 	if _, missing := os.Stat(path); missing == nil {
 		s.catalogue, err = sqldb.Open(ctx, sqldb.Options{Path: path, Now: time.Now, ReadOnly: true})
 		if err != nil {
