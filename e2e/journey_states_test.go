@@ -49,8 +49,8 @@ func states(t *testing.T, d *daemon.Daemon) {
 	is("running", "running")
 	end(t, d, s.ID, "")
 	is("completed", "finished")
-	for _, call := range []string{"pause", "resume"} {
-		if a := d.Call(t, http.MethodPost, path+"/"+call, nil); a.Status != http.StatusConflict || a.Code() != "session_not_running" {
+	for call, code := range map[string]string{"pause": "session_not_running", "resume": "no_snapshot"} { // it was never saved
+		if a := d.Call(t, http.MethodPost, path+"/"+call, nil); a.Status != http.StatusConflict || a.Code() != code {
 			t.Errorf("%s of an ended session: %d %s", call, a.Status, a.Body)
 		}
 	}

@@ -38,7 +38,7 @@ func TestBehindFaultstore(t *testing.T) {
 
 func TestVaultWithFaults(t *testing.T) { storetest.RunVault(t, open) }
 
-func TestDamage(t *testing.T) { storetest.RunDamage(t, open, 61, 8) }
+func TestDamage(t *testing.T) { storetest.RunDamage(t, open, 211, 8) }
 
 func TestDocuments(t *testing.T) { storetest.RunDocuments(t, open) }
 
@@ -220,7 +220,7 @@ func TestCheck(t *testing.T) { storetest.RunCheck(t, open) }
 
 func TestCopy(t *testing.T) { storetest.RunCopy(t, open, open, 23) }
 
-func TestRewrapWithFaults(t *testing.T) { storetest.RunRewrap(t, open) }
+func TestRewrapWithFaults(t *testing.T) { storetest.RunRewrap(t, open, 7) }
 
 // What somebody put into the folder is told, and hinders the look at nothing else.
 func TestCheckStrays(t *testing.T) {

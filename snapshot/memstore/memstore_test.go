@@ -44,10 +44,10 @@ func TestCapacity(t *testing.T) {
 	}
 }
 
-func TestDamage(t *testing.T) { storetest.RunDamage(t, open, 17, 8) }
+func TestDamage(t *testing.T) { storetest.RunDamage(t, open, 61, 8) }
 
 func TestCheck(t *testing.T) { storetest.RunCheck(t, open) }
 
-func TestCopy(t *testing.T) { storetest.RunCopy(t, open, open, 1) }
+func TestCopy(t *testing.T) { storetest.RunCopy(t, open, open, 3) }
 
-func TestRewrapWithFaults(t *testing.T) { storetest.RunRewrap(t, open) }
+func TestRewrapWithFaults(t *testing.T) { storetest.RunRewrap(t, open, 3) }

@@ -44,7 +44,7 @@ func TestStore(t *testing.T) {
 	t.Run("vault with faults", func(t *testing.T) { storetest.RunVault(t, fresh) })
 	t.Run("check", func(t *testing.T) { storetest.RunCheck(t, fresh) })
 	t.Run("copy", func(t *testing.T) { storetest.RunCopy(t, fresh, fresh, 23) })
-	t.Run("rewrap with faults", func(t *testing.T) { storetest.RunRewrap(t, fresh) })
+	t.Run("rewrap with faults", func(t *testing.T) { storetest.RunRewrap(t, fresh, 11) })
 	t.Run("agents' documents", func(t *testing.T) { storetest.RunDocuments(t, fresh) })
 }
 

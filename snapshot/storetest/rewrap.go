@@ -16,10 +16,13 @@ import (
 )
 
 // RunRewrap seals what stores hold to another identity, while one call fails,
-// whichever it is and however it fails; or all after it, as when the process is
-// killed. Everything must open then with both identities, and when it is run again
-// with the new one alone.
-func RunRewrap(t *testing.T, open Open) {
+// one of every so many, and under [Torture] each, however it fails; or all after
+// it, as when the process is killed. Everything must open then with both
+// identities, and when it is run again with the new one alone.
+func RunRewrap(t *testing.T, open Open, every int) {
+	if Torture() {
+		every = 1
+	}
 	identities := [2]*age.X25519Identity{}
 	for i := range identities {
 		identities[i] = must[*age.X25519Identity](t)(age.GenerateX25519Identity())
@@ -41,7 +44,7 @@ func RunRewrap(t *testing.T, open Open) {
 	for _, mode := range []faultstore.Mode{faultstore.Refuse, faultstore.Lose, faultstore.Dead} {
 		t.Run(fmt.Sprintf("mode %d", mode), func(t *testing.T) {
 			// Each turn seals to the identity that the one before retired.
-			for n, failed := 1, true; failed; n++ {
+			for n, failed := 1+int(mode)%every, true; failed; n += every {
 				failed = rewrapWithFault(t, store, saved, identities[0], identities[1], n, mode)
 				identities[0], identities[1] = identities[1], identities[0]
 				if n > 200 {
