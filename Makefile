@@ -72,7 +72,7 @@ soak: build e2e/clients/node_modules/.package-lock.json ## half an hour (or SOAK
 # The same tests as in `make test`, for as long as they take.
 .PHONY: torture
 torture: $(S3)-$(S3_VER) ## kill 200 saves, flip every bit of what they kept, cut it everywhere
-	@STASIS_TORTURE=1 go test -count 1 -timeout 60m -v -run 'TestKilled|TestDamage$$' ./e2e/torture ./snapshot/...
+	@STASIS_TORTURE=1 go test -count 1 -timeout 60m -v -run 'TestKilled|TestDamage$$|TestRewrapWithFaults|TestCopy$$|TestStore$$' ./e2e/torture ./snapshot/...
 
 FUZZTIME ?= 30s
 
