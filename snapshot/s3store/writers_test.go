@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"slices"
-	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -14,6 +13,7 @@ import (
 	"github.com/stasisd/stasis/snapshot"
 	"github.com/stasisd/stasis/snapshot/s3store"
 	"github.com/stasisd/stasis/snapshot/s3store/s3test"
+	"github.com/stasisd/stasis/snapshot/storetest"
 )
 
 // writers are how many daemons have the same bucket.
@@ -57,35 +57,11 @@ func TestWritersOfOneKey(t *testing.T) {
 		}
 	}
 
-	const each = 4
-	if created, err := stores[0].Create(t.Context(), archive, []byte("0")); !created || err != nil {
-		t.Fatal(created, err)
+	all := make([]snapshot.Store, len(stores))
+	for i, s := range stores {
+		all[i] = s
 	}
-	var wg sync.WaitGroup
-	for _, s := range stores {
-		wg.Go(func() {
-			for done := 0; done < each; {
-				old := content(t, s, archive)
-				n, err := strconv.Atoi(string(old))
-				if err != nil {
-					t.Error(err)
-					return
-				}
-				swapped, err := s.Swap(t.Context(), archive, old, []byte(strconv.Itoa(n+1)))
-				if err != nil {
-					t.Error(err)
-					return
-				}
-				if swapped {
-					done++
-				}
-			}
-		})
-	}
-	wg.Wait()
-	if got := string(content(t, stores[0], archive)); got != strconv.Itoa(writers*each) {
-		t.Errorf("%d changes came to %s", writers*each, got)
-	}
+	storetest.SwapRace(t, archive, all)
 }
 
 // Ten daemons save to one location at once: each snapshot is there and whole,

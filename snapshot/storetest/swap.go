@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"slices"
 	"strconv"
 	"sync"
 	"testing"
@@ -51,11 +52,17 @@ func swap(t *testing.T, s snapshot.Store) {
 // swapRace checks that no update is lost when many change one object by what
 // they saw of it.
 func swapRace(t *testing.T, s snapshot.Store) {
-	const writers, each = 10, 5
-	key := must[snapshot.Key](t)(place.LatestKey())
-	Put(t, s, key, []byte("0"))
+	SwapRace(t, must[snapshot.Key](t)(place.LatestKey()), slices.Repeat([]snapshot.Store{s}, 10))
+}
+
+// SwapRace checks that no update is lost when each of the stores, which may be
+// doors to the same bytes, changes the object under key by what it saw of it.
+func SwapRace(t *testing.T, key snapshot.Key, stores []snapshot.Store) {
+	t.Helper()
+	const each = 5
+	Put(t, stores[0], key, []byte("0"))
 	var wg sync.WaitGroup
-	for range writers {
+	for _, s := range stores {
 		wg.Go(func() {
 			for done := 0; done < each; {
 				old := content(t, s, key)
@@ -76,5 +83,5 @@ func swapRace(t *testing.T, s snapshot.Store) {
 		})
 	}
 	wg.Wait()
-	wantContent(t, s, key, strconv.Itoa(writers*each))
+	wantContent(t, stores[0], key, strconv.Itoa(len(stores)*each))
 }
