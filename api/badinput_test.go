@@ -89,7 +89,16 @@ func TestBadInput(t *testing.T) {
 		create(`{"origins":{"include":["a.example"]}}`, "invalid_field", "origins: needs something to restore"),
 		create(`{"origins":{"only":[]}}`, "unknown_field", "origins.only"),
 		create(`{"origins":{"include":["a.example"]},"on_live":"share"}`, "invalid_field", "on_live"),
-		create(`{"webhook_url":"https://a.example/"}`, "unsupported", "webhook_url"),
+		create(`{"webhook_url":""}`, "invalid_field", "webhook_url"),
+		create(`{"webhook_url":7}`, "invalid_request", "webhook_url"),
+		create(`{"webhook_url":"ftp://a.example/"}`, "invalid_field", "webhook_url: must be an http or https address"),
+		create(`{"webhook_url":"https:///x"}`, "invalid_field", "webhook_url"),
+		create(`{"webhook_url":"https://u:p@a.example/"}`, "invalid_field", "webhook_url"),
+		create(`{"webhook_url":"https://a.example/`+strings.Repeat("x", 2000)+`"}`, "invalid_field", "webhook_url"),
+		{"GET", "/v1/webhooks/deliveries?state=lost", "", "invalid_field", "pending, delivered, failed"},
+		{"GET", "/v1/webhooks/deliveries?limit=0", "", "invalid_field", "limit"},
+		{"GET", "/v1/webhooks/deliveries?start_after=A", "", "invalid_field", "start_after"},
+		{"POST", "/v1/webhooks/deliveries/A..B/resend", "", "not_found", ""},
 		create(`{"auto_save":{"interval_seconds":0}}`, "invalid_field", "auto_save.interval_seconds: must be from 5 to 86400"),
 		create(`{"auto_save":{"keep":0}}`, "invalid_field", "auto_save.keep: must be from 1 to 100"),
 		create(`{"auto_save":{"on":["sometimes"]}}`, "invalid_field", "navigation, login, disconnect"),
@@ -285,17 +294,14 @@ type badInput struct{ method, path, body, code, names string }
 // What is known and unbuilt is refused whatever its value, and null is absence.
 func TestUnbuiltFields(t *testing.T) {
 	r := newRig(t, nil)
-	for _, name := range []string{
-		"webhook_url",
-	} {
-		for _, value := range []string{`false`, `""`, `{}`, `[]`, `0`} {
-			if _, body := r.do(t, "POST", "/v1/sessions", `{"`+name+`":`+value+`}`); !strings.Contains(body, `"unsupported"`) || !strings.Contains(body, name) {
-				t.Errorf("%s %s: got %s", name, value, body)
-			}
+	const path = "/v1/users/ada"
+	for _, value := range []string{`false`, `""`, `{}`, `[]`, `0`} {
+		if _, body := r.do(t, "PATCH", path, `{"quotas":`+value+`}`); !strings.Contains(body, `"unsupported"`) || !strings.Contains(body, "quotas") {
+			t.Errorf("quotas %s: got %s", value, body)
 		}
-		if answer, body := r.do(t, "POST", "/v1/sessions", `{"`+name+`":null}`); answer.StatusCode != 201 {
-			t.Errorf("%s null: got %s", name, body)
-		}
+	}
+	if answer, body := r.do(t, "PATCH", path, `{"quotas":null}`); answer.StatusCode != 200 {
+		t.Errorf("quotas null: got %s", body)
 	}
 }
 

@@ -26,6 +26,10 @@ var sound = []struct {
 }{
 	{"POST", "/v1/sessions", "", 201},
 	{"POST", "/v1/sessions", `{"agent_name":"agi-0","goal":"","max_steps":100,"webhook_url":null,"agent_session_type":"managed-cdp","environment_type":"chrome-1","labels":{"a":""},"restore_tabs":false,"wait_seconds":0,"engine":"shell"}`, 201},
+	{"POST", "/v1/sessions", `{"webhook_url":"https://hooks.example/stasis?a=b"}`, 201},
+	{"GET", "/v1/webhooks/deliveries", "", 200},
+	{"GET", "/v1/webhooks/deliveries?state=failed&limit=5&start_after=d-1", "", 200},
+	{"POST", "/v1/webhooks/deliveries/d-1/resend", "", 200},
 	{"POST", "/v1/sessions", `{"auto_save":true}`, 201},
 	{"POST", "/v1/sessions", `{"auto_save":false}`, 201},
 	{"POST", "/v1/sessions", `{"auto_save":{"interval_seconds":5,"on":["login"],"keep":1}}`, 201},

@@ -49,7 +49,7 @@ type createBody struct {
 	Record      []string          `json:"record"`
 	overridesBody
 
-	WebhookURL unbuilt `json:"webhook_url"`
+	WebhookURL string `json:"webhook_url"`
 }
 
 // newCreate returns a body that holds the documented defaults.
@@ -101,13 +101,14 @@ func (b *createBody) check() error {
 		b.overridesBody.check(),
 		areExtensions(b.Extensions),
 		areRecorded(b.Record),
+		isHookURL("webhook_url", b.WebhookURL),
 	)
 }
 
 // request is the body as the session room takes it.
 func (b *createBody) request() session.Create {
 	return session.Create{
-		AutoSave:  b.AutoSave.request(),
+		AutoSave: b.AutoSave.request(), WebhookURL: b.WebhookURL,
 		SessionID: b.SessionID, UserID: b.UserID, AgentName: b.AgentName, Goal: b.Goal, StartURL: b.StartURL, Engine: b.Engine,
 		FromSession: b.FromSession, FromEnvironment: b.FromEnvironment, FromDefaultOf: b.FromDefaultOf,
 		AllowMemory: b.AllowMemory, FreshIfNone: b.IfMissing == "fresh", RestoreTabs: b.RestoreTabs,

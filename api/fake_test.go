@@ -66,6 +66,17 @@ func caller() session.Caller {
 	return session.Caller{KeyID: "key-1", UserID: "alice", Rights: []profiles.Right{profiles.RightUse}}
 }
 
+func (f *fake) Deliveries(context.Context, session.Caller, profiles.DeliveryState, int, string) ([]profiles.Delivery, string, error) {
+	d := profiles.Delivery{Notice: profiles.Notice{ID: "d-1", URL: "https://hooks.example/", Event: "session.created", At: born}, SessionID: liveID, UserID: "alice",
+		State: profiles.DeliveryPending, Attempts: 1, NextAt: born, LastAt: born, LastError: "the receiver answered 500"}
+	return []profiles.Delivery{d, {Notice: profiles.Notice{ID: "d-0", URL: "https://hooks.example/", Event: "session.deleted", At: born}, SessionID: endedID, UserID: "alice", State: profiles.DeliveryDelivered}}, "d-0", f.failure()
+}
+
+func (f *fake) Resend(ctx context.Context, c session.Caller, _ string) (profiles.Delivery, error) {
+	page, _, err := f.Deliveries(ctx, c, "", 0, "")
+	return page[0], err
+}
+
 func (f *fake) Authenticate(_ context.Context, secret string) (session.Caller, error) {
 	if secret != goodKey {
 		return session.Caller{}, fault.New(fault.Unauthorized, "fake", "")

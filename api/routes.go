@@ -91,6 +91,9 @@ func (s *Server) routes() {
 		s.route(http.MethodGet, memory+"/:note_id", key, noQuery(s.getNote))
 	}
 
+	s.route(http.MethodGet, "/v1/webhooks/deliveries", key, s.listDeliveries)
+	s.route(http.MethodPost, "/v1/webhooks/deliveries/:delivery_id/resend", key, noQuery(s.resendDelivery))
+
 	s.route(http.MethodPost, "/v1/prune", key, noQuery(s.prune))
 
 	s.route(http.MethodGet, "/v1/users/:user_id", key, noQuery(s.getUser))

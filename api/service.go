@@ -25,6 +25,7 @@ type Service interface {
 	history
 	files
 	extensions
+	hooks
 	// Ready tells whether sessions can be taken.
 	Ready(ctx context.Context) error
 }
@@ -147,6 +148,12 @@ type files interface {
 	// error of r nothing is left of it.
 	PutFile(ctx context.Context, c session.Caller, id, name string, r io.Reader) error
 	DeleteFile(ctx context.Context, c session.Caller, id, name string) error
+}
+
+// hooks are what webhooks were told, or are to be.
+type hooks interface {
+	Deliveries(ctx context.Context, c session.Caller, state profiles.DeliveryState, limit int, startAfter string) (page []profiles.Delivery, next string, err error)
+	Resend(ctx context.Context, c session.Caller, id string) (profiles.Delivery, error)
 }
 
 type extensions interface {

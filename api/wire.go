@@ -38,6 +38,18 @@ type sessionAnswer struct {
 
 // session is the answer about a session, with URLs as this client reaches them.
 func (s *Server) session(c *call, info session.Info) sessionAnswer {
+	a := answerOf(info)
+	if info.Ticket != "" {
+		urls := s.urls.of(c.Request())
+		a.CDPURL = orNull(urls.cdp(info.ID, "", info.Ticket))
+		a.VNCURL = orNull(urls.live(info.ID, info.Ticket))
+		a.AgentURL = a.VNCURL
+	}
+	return a
+}
+
+// answerOf is the answer about a session without URLs.
+func answerOf(info session.Info) sessionAnswer {
 	a := sessionAnswer{
 		SessionID: info.ID, Status: info.Status, AgentName: info.AgentName, Goal: orNull(info.Goal),
 		AgentSessionType: agentSessionType, EnvironmentType: environmentType,
@@ -60,12 +72,6 @@ func (s *Server) session(c *call, info session.Info) sessionAnswer {
 	if a.Outcome != nil {
 		end := wholeEnd(*a.Outcome)
 		a.Outcome = &end
-	}
-	if info.Ticket != "" {
-		urls := s.urls.of(c.Request())
-		a.CDPURL = orNull(urls.cdp(info.ID, "", info.Ticket))
-		a.VNCURL = orNull(urls.live(info.ID, info.Ticket))
-		a.AgentURL = a.VNCURL
 	}
 	return a
 }

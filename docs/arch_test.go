@@ -43,7 +43,8 @@ var mayImport = []struct{ pkg, imports string }{
 	{"profiles/*", "fault state profiles"},
 
 	{"session", "fault state state/* browser browser/* snapshot profiles session/*"},
-	{"session/journal", "fault profiles"}, // it does not know what it is told of
+	{"session/journal", "fault profiles"},         // it does not know what it is told of
+	{"session/journal/webhook", "fault profiles"}, // nor what it sends
 	{"session/*", "fault state snapshot profiles"},
 	{"session/*/*", "fault state profiles session/*"},
 	{"api", ". fault state browser browser/extension snapshot profiles session session/* api/*"},

@@ -30,7 +30,7 @@ const (
 	VersionConflict   Code = "version_conflict"    // 409: if_version lost the race
 	SnapshotInUse     Code = "snapshot_in_use"     // 409: a user's default names it, or it is being read
 	SnapshotExists    Code = "snapshot_exists"     // 409: another document has the ID
-	NoAgentAttached   Code = "no_agent_attached"   // 409: a message for an agent, and nobody follows the session
+	NoAgentAttached   Code = "no_agent_attached"   // 409: a message for an agent, and nobody hears of it
 	NoLoginCheck      Code = "no_login_check"      // 409: the user's settings have none
 	ExtensionInUse    Code = "extension_in_use"    // 409: a snapshot has it
 	RequestInProgress Code = "request_in_progress" // 409: same Idempotency-Key, not answered yet

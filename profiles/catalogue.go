@@ -92,6 +92,7 @@ type Catalogue interface {
 	Runs
 	Messages
 	Notes
+	Deliveries
 
 	// ClaimAnswer records that a request with this key began. fresh is false
 	// when it was claimed before; then a is what is known of the first one.

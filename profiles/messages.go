@@ -26,6 +26,9 @@ type Message struct {
 	Content   string
 	Metadata  json.RawMessage // kept byte for byte; nil: none
 	At        time.Time
+	// Notices makes what webhooks are told of it, from the session before it and as
+	// it is with it. It is called inside the transaction and must not block; nil: nothing.
+	Notices func(was, now Session) []Notice
 }
 
 // MaxMessagePage bounds the contents of a page, in bytes; a page has one

@@ -48,6 +48,10 @@ type User struct {
 	CreatedAt    time.Time       // zero: there is no record of the user yet
 	Settings     json.RawMessage // nil: none
 	LoginChecked json.RawMessage // outcome of the last check of the default's login; nil: none
+	// Notices are queued with the write that has them, as those of a session of
+	// the user's, and never read back.
+	Notices   []Notice
+	NoticesOf string
 }
 
 // Status is a session's status on the wire.
@@ -101,6 +105,9 @@ type Session struct {
 	// A default moves only from that version. BaseVersion 0: from none.
 	BaseSnapshotID string
 	BaseVersion    int64
+	WebhookURL     string // told of what becomes of it; "": nobody
+	// Notices are queued with the write that has them, and never read back.
+	Notices []Notice
 }
 
 // Snapshot is the record of a committed snapshot. Its bytes are the snapshot
@@ -168,6 +175,9 @@ type Commit struct {
 	Snapshot Snapshot
 	Move     *Move
 	End      *End
+	// Notices makes what webhooks are told of the commit, besides what End's does;
+	// as [End.Notices].
+	Notices func(Session) []Notice
 }
 
 // End is how a session ends.
@@ -179,6 +189,9 @@ type End struct {
 	// Outcome makes the answer of the end from what became of the default. It
 	// is called inside the transaction and must not block.
 	Outcome func(Moved) (json.RawMessage, error)
+	// Notices makes what webhooks are told, from the session as it is then. It is
+	// called inside the transaction and must not block; nil: nothing.
+	Notices func(Session) []Notice
 }
 
 // SessionFilter narrows a listing, newest first.

@@ -18,7 +18,7 @@ type Info struct {
 	AutoSaved *AutoSaved
 	// BrowserRestarted tells that Chrome was reopened after a failed save or a crash.
 	BrowserRestarted bool
-	// HasAgent tells that somebody follows the session's events.
+	// HasAgent tells that somebody follows the session's events, or has a webhook told of it.
 	HasAgent bool
 	// Existing tells that a create found the session already there: a repeated
 	// session_id with the same body, or on_live=share.

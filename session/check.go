@@ -51,10 +51,16 @@ func (s *Service) CheckDefault(ctx context.Context, c Caller, userID string) (Lo
 		return LoginOutcome{}, err
 	}
 	outcome.SnapshotID, outcome.Version = &d.SnapshotID, &d.Version
+	from, err := s.Catalogue.Session(context.WithoutCancel(ctx), snap.SessionID)
+	if err != nil {
+		return outcome, err
+	}
 	_, err = s.Catalogue.UpdateUser(context.WithoutCancel(ctx), userID, outcome.CheckedAt, func(u *profiles.User) error {
+		s.tellExpired(u, from, outcome)
 		u.LoginChecked = encode(outcome)
 		return nil
 	})
+	s.told()
 	return outcome, err
 }
 

@@ -187,7 +187,7 @@ func (s *Service) begin(ctx context.Context, c Caller, r Create, o origin, was *
 		ID: r.SessionID, UserID: o.userID, KeyID: c.KeyID, AgentName: r.AgentName, Goal: r.Goal,
 		Engine: r.Engine, Status: profiles.StatusReady, CreatedAt: now, ExpiresAt: now.Add(r.Lifetime),
 		Labels: r.Labels, RequestHash: r.RequestHash, RunDir: up.chrome.Dir().Name(), BaseVersion: o.version,
-		Discard: r.DiscardOnEnd || r.ReadOnly, Asked: asked,
+		Discard: r.DiscardOnEnd || r.ReadOnly, Asked: asked, WebhookURL: r.WebhookURL,
 	}
 	if up.report != nil {
 		rec.Restored, rec.BaseSnapshotID = encode(up.report), o.snapshot.ID
@@ -206,7 +206,7 @@ func (s *Service) begin(ctx context.Context, c Caller, r Create, o origin, was *
 	if s.closing {
 		s.mu.Unlock()
 		s.discard(ctx, up.chrome)
-		_ = s.Catalogue.EndSession(context.WithoutCancel(ctx), profiles.End{SessionID: rec.ID,
+		_ = s.endSession(context.WithoutCancel(ctx), profiles.End{SessionID: rec.ID,
 			Status: profiles.StatusTerminated, Reason: "the daemon is shutting down", EndedAt: s.Now().UTC()})
 		return nil, fault.New(fault.ShuttingDown, "session.create", "the daemon is shutting down")
 	}

@@ -49,15 +49,17 @@ func (s *Service) keep(ctx context.Context, j job, doc state.Document, files []d
 	if j.rescue {
 		row.ExpiresAt = saved.CreatedAt.Add(s.cfg.RescueTTL)
 	}
-	commit := profiles.Commit{Snapshot: row, Move: j.move}
+	commit := profiles.Commit{Snapshot: row, Move: j.move, Notices: s.telling(hookSaved)}
 	switch {
 	case j.arrived != nil:
 		commit.Session = &j.rec
 	case !j.goesOn:
+		commit.Notices = s.telling(append([]string{hookSaved}, endEvents(j.status)...)...)
 		commit.End = &profiles.End{SessionID: j.rec.ID, Status: j.status, Reason: j.reason, EndedAt: s.Now().UTC(),
 			Outcome: func(m profiles.Moved) (jsonRaw, error) { return encode(endAnswer(row, j, m)), nil }}
 	}
 	moved, err := s.Catalogue.Commit(ctx, commit)
+	s.told()
 	if err != nil {
 		// Not committed: as if it had never been. What cannot be removed now is
 		// an orphan that no record names.

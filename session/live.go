@@ -214,8 +214,10 @@ func (l *live) setStatus(status profiles.Status, reason string) {
 	l.rec.Status, l.rec.Reason = status, reason
 	_, err := l.svc.Catalogue.UpdateSession(l.svc.ctx, l.id, func(r *profiles.Session) error {
 		r.Status, r.Reason = status, reason
+		r.Notices = l.svc.notices(*r, hookStatus)
 		return nil
 	})
+	l.svc.told()
 	if err != nil {
 		l.svc.Log.Error("a session's status could not be recorded", "session", l.id, "error", err)
 	}
@@ -225,7 +227,7 @@ func (l *live) setStatus(status profiles.Status, reason string) {
 func (l *live) info(ctx context.Context) (Info, error) {
 	var i Info
 	err := l.ask(ctx, func() error {
-		i = Info{Session: l.rec, Ticket: l.ticket, BrowserRestarted: l.restarted, HasAgent: l.svc.journal.Followed(l.id)}
+		i = Info{Session: l.rec, Ticket: l.ticket, BrowserRestarted: l.restarted, HasAgent: l.hasAgent()}
 		if l.report != nil {
 			report := *l.report
 			i.Restored = &report

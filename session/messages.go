@@ -91,12 +91,15 @@ func (l *live) hears(m Say) error {
 	if err := l.usable(); err != nil {
 		return err
 	}
-	if !l.svc.journal.Followed(l.id) {
+	if !l.hasAgent() {
 		return fault.New(fault.NoAgentAttached, "session.message",
-			"nobody follows the session's events; attach an agent, or give the message a type to have it recorded")
+			"nobody follows the session's events, and it has no webhook_url; attach an agent, or give the message a type to have it recorded")
 	}
 	return nil
 }
+
+// hasAgent reports whether somebody follows the session, or has a webhook told of it.
+func (l *live) hasAgent() bool { return l.rec.WebhookURL != "" || l.svc.journal.Followed(l.id) }
 
 // say records a message and tells it, in the same order.
 func (l *live) say(ctx context.Context, m Say) (profiles.Message, error) {
@@ -119,7 +122,8 @@ func (l *live) say(ctx context.Context, m Say) (profiles.Message, error) {
 
 func (s *Service) keepMessage(ctx context.Context, id string, m Say) (profiles.Message, error) {
 	kind := cmp.Or(m.Type, "USER")
-	return s.Catalogue.AddMessage(ctx, profiles.Message{SessionID: id, Type: kind, Content: m.Content,
+	defer s.told()
+	return s.Catalogue.AddMessage(ctx, profiles.Message{SessionID: id, Notices: s.messageNotices(kind), Type: kind, Content: m.Content,
 		Metadata: encode(messageMetadata{m.StartURL}), At: s.Now().UTC()}, execution(kind))
 }
 
@@ -171,12 +175,15 @@ func (s *Service) Cancel(ctx context.Context, c Caller, id string) (Acknowledged
 			return nil
 		}
 		_, err := s.Catalogue.UpdateSession(ctx, id, func(r *profiles.Session) error {
+			was := *r
 			r.Execution = profiles.ExecutionFinished
+			r.Notices = s.taskNotices(was, *r)
 			return nil
 		})
 		if err != nil {
 			return err
 		}
+		s.told()
 		l.rec.Execution = profiles.ExecutionFinished
 		l.writer.Record(journal.Cancelled, nil)
 		l.touch()

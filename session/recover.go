@@ -127,7 +127,7 @@ func (s *Service) rescue(ctx context.Context, rec profiles.Session, dir *browser
 		reason = killed + "; nothing could be rescued"
 		s.Log.Error("a session could not be rescued", "session", rec.ID, "error", why)
 	}
-	if err := s.Catalogue.EndSession(ctx, profiles.End{SessionID: rec.ID, Status: profiles.StatusTerminated,
+	if err := s.endSession(ctx, profiles.End{SessionID: rec.ID, Status: profiles.StatusTerminated,
 		Reason: reason, EndedAt: s.Now().UTC()}); err != nil {
 		return "", err
 	}
@@ -171,6 +171,9 @@ func (s *Service) sweep(ctx context.Context) {
 	}
 	if err := s.Catalogue.ExpireAnswers(ctx, now.Add(-repeatWindow)); err != nil {
 		s.Log.Warn("old answers could not be removed", "error", err)
+	}
+	if err := s.Catalogue.ExpireDeliveries(ctx, now.Add(-keepDeliveries)); err != nil {
+		s.Log.Warn("old deliveries of webhooks could not be removed", "error", err)
 	}
 	rows, err := s.Catalogue.ExpiredSnapshots(ctx, now)
 	if err != nil {

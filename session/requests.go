@@ -71,6 +71,7 @@ type Create struct {
 	Options      bool          // with Resume: others than those of a resume are given
 	Idle         time.Duration // no client and no call for this long ends it
 	Lifetime     time.Duration
+	WebhookURL   string        // told of what becomes of the session; "": nobody
 	DiscardOnEnd bool          // on_timeout: discard
 	Wait         time.Duration // for a free place or, with OnLiveWait, for the environment
 	Labels       map[string]string

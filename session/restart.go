@@ -51,6 +51,7 @@ func (s *Service) restart(ctx context.Context, j job) ended {
 		j.reason = "Chrome crashed, and could not be started again: " + fault.MessageOf(err)
 		return s.end(j)
 	}
+	s.tellCrash(ctx, j.rec.ID)
 	return ended{chrome: again.chrome, reopened: &again}
 }
 

@@ -199,8 +199,12 @@ func (s *Service) resumed(ctx context.Context, c Caller, r Create) (_ Info, foun
 // enrol records a session whose Chrome is up. One that lives again keeps its
 // record, and is live in it from here on: until then a dead daemon leaves it ended.
 func (s *Service) enrol(ctx context.Context, rec profiles.Session, was *profiles.Session) (profiles.Session, error) {
+	defer s.told()
 	if was == nil {
-		return rec, s.Catalogue.CreateSession(ctx, rec)
+		rec.Notices = s.notices(rec, hookCreated)
+		err := s.Catalogue.CreateSession(ctx, rec)
+		rec.Notices = nil
+		return rec, err
 	}
 	// A default moves on from what this session itself made of it, else only from
 	// where the session began: what others have saved since stands.
@@ -216,7 +220,9 @@ func (s *Service) enrol(ctx context.Context, rec profiles.Session, was *profiles
 			return fault.New(fault.SessionEnding, "session.resume", "session %s has not ended", r.ID)
 		}
 		rec.CreatedAt, rec.KeyID, rec.Execution, rec.BaseVersion = r.CreatedAt, r.KeyID, r.Execution, base
+		rec.WebhookURL = r.WebhookURL
 		*r = rec
+		r.Notices = s.notices(rec, hookStatus)
 		return nil
 	})
 }

@@ -51,7 +51,7 @@ func (s *Service) end(j job) ended {
 // throwAway ends the browser and keeps nothing.
 func (s *Service) throwAway(ctx context.Context, j job) ended {
 	answer := EndAnswer{Success: true, Deleted: true, Message: "session ended, nothing was saved", UnsavedChanges: j.used}
-	err := s.Catalogue.EndSession(ctx, profiles.End{SessionID: j.rec.ID, Status: j.status, Reason: j.reason,
+	err := s.endSession(ctx, profiles.End{SessionID: j.rec.ID, Status: j.status, Reason: j.reason,
 		EndedAt: s.Now().UTC(), Outcome: func(profiles.Moved) (jsonRaw, error) { return encode(answer), nil }})
 	switch {
 	case err != nil && j.dead: // there is no Chrome to run on

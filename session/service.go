@@ -10,6 +10,7 @@ package session
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"log/slog"
 	"sync"
@@ -43,6 +44,8 @@ type Config struct {
 	Unpack     snapshot.Limits // what an archive may unpack to
 	// Savers is how many sessions are saved at once when the daemon stops.
 	Savers int
+	// WebhookURL is told of every session; "": nobody is.
+	WebhookURL string
 }
 
 // Deps are what a Service stands on.
@@ -55,8 +58,12 @@ type Deps struct {
 	Extensions *extension.Store
 	// Room tells whether memory allows one more Chrome; nil: it does.
 	Room func() bool
-	Now  func() time.Time
-	Log  *slog.Logger
+	// SessionBody makes what webhooks are told of a session; it must not block.
+	// Told is called when there is something for them. nil: they are told nothing.
+	SessionBody func(Info) json.RawMessage
+	Told        func()
+	Now         func() time.Time
+	Log         *slog.Logger
 }
 
 // Service is the session room's face. Its methods are safe for concurrent

@@ -49,6 +49,7 @@ type serveCmd struct {
 	MaxUnpack    int64         `help:"Largest environment that is restored, in bytes." default:"2147483648"`
 
 	retentionFlags
+	webhookFlags
 
 	ShutdownGrace time.Duration `help:"For saving what runs when the daemon is stopped." default:"60s"`
 
@@ -128,6 +129,9 @@ func (c *serveCmd) check() error {
 		return err
 	}
 	if err := c.retentionFlags.check(); err != nil {
+		return err
+	}
+	if err := c.webhookFlags.check(); err != nil {
 		return err
 	}
 	host, _, err := net.SplitHostPort(c.Listen)

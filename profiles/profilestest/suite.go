@@ -67,6 +67,9 @@ func Run(t *testing.T, open func(t *testing.T) profiles.Catalogue) {
 		{"message race", testMessageRace},
 		{"notes", testNotes},
 		{"note race", testNoteRace},
+		{"deliveries", testDeliveries},
+		{"deliveries are written with what they tell of", testNotices},
+		{"delivery pages", testDeliveryPages},
 		{"answers", testAnswers},
 		{"answer race", testAnswerRace},
 		{"answers expire", testAnswersExpire},
@@ -103,7 +106,7 @@ func (f *fixture) session(id, user string) profiles.Session {
 		Status: profiles.StatusReady, Reason: "reason",
 		CreatedAt: start.Add(time.Duration(f.n) * time.Second), ExpiresAt: start.Add(time.Hour),
 		Labels: map[string]string{"": "empty", "ключ": "значение\n\"'", "n": "\x00"}, RequestHash: "hash", RunDir: "abcdefgh", Discard: true,
-		Restored: []byte(`{"mode": "filesystem"}`), BaseSnapshotID: "base", BaseVersion: 7, Asked: []byte("asked"),
+		Restored: []byte(`{"mode": "filesystem"}`), BaseSnapshotID: "base", BaseVersion: 7, Asked: []byte("asked"), WebhookURL: "https://hooks.example/a",
 	}
 	f.must(f.c.CreateSession(f.ctx, s))
 	return s

@@ -31,11 +31,14 @@ func (db *DB) Commit(ctx context.Context, c profiles.Commit) (profiles.Moved, er
 		}
 		switch {
 		case c.End != nil:
-			return end(ctx, tx, *c.End, moved, op)
+			err = end(ctx, tx, *c.End, moved, op)
 		case moved.Moved:
 			_, err = tx.ExecContext(ctx, "UPDATE sessions SET base_version = ? WHERE session_id = ? AND ended_at = 0", moved.Version, c.Snapshot.SessionID)
 		}
-		return err
+		if err != nil {
+			return err
+		}
+		return tell(ctx, tx, c.Snapshot.SessionID, c.Notices, op)
 	})
 	if err != nil {
 		return profiles.Moved{}, err
@@ -103,5 +106,8 @@ func end(ctx context.Context, tx *sql.Tx, e profiles.End, moved profiles.Moved, 
 	}
 	r, err := tx.ExecContext(ctx, "UPDATE sessions SET status = ?, reason = ?, ended_at = ?, outcome = ?, sealed = NULL WHERE session_id = ?",
 		e.Status, e.Reason, stamp(e.EndedAt), blob(outcome), e.SessionID)
-	return mustTouch(r, err, fault.SessionNotFound, op)
+	if err := mustTouch(r, err, fault.SessionNotFound, op); err != nil {
+		return err
+	}
+	return tell(ctx, tx, e.SessionID, e.Notices, op)
 }

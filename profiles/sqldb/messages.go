@@ -22,10 +22,11 @@ const messageColumns = "session_id, message_id, type, content, metadata, at"
 func (db *DB) AddMessage(ctx context.Context, m profiles.Message, execution profiles.Execution) (profiles.Message, error) {
 	const op = "profiles.add_message"
 	err := db.write(ctx, op, func(tx *sql.Tx) error {
-		if _, err := sessionByID(ctx, tx, m.SessionID, op); err != nil {
+		was, err := sessionByID(ctx, tx, m.SessionID, op)
+		if err != nil {
 			return err
 		}
-		err := tx.QueryRowContext(ctx, "SELECT COALESCE(MAX(message_id), 0) + 1 FROM messages WHERE session_id = ?", m.SessionID).Scan(&m.ID)
+		err = tx.QueryRowContext(ctx, "SELECT COALESCE(MAX(message_id), 0) + 1 FROM messages WHERE session_id = ?", m.SessionID).Scan(&m.ID)
 		if err != nil {
 			return err
 		}
@@ -34,13 +35,15 @@ func (db *DB) AddMessage(ctx context.Context, m profiles.Message, execution prof
 		if err != nil || execution == "" {
 			return err
 		}
-		_, err = tx.ExecContext(ctx, "UPDATE sessions SET execution = ? WHERE session_id = ?", execution, m.SessionID)
-		return err
+		if _, err = tx.ExecContext(ctx, "UPDATE sessions SET execution = ? WHERE session_id = ?", execution, m.SessionID); err != nil || m.Notices == nil {
+			return err
+		}
+		return tell(ctx, tx, m.SessionID, func(now profiles.Session) []profiles.Notice { return m.Notices(was, now) }, op)
 	})
 	if err != nil {
 		return profiles.Message{}, err
 	}
-	m.At = m.At.UTC()
+	m.At, m.Notices = m.At.UTC(), nil
 	return m, nil
 }
 

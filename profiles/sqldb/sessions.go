@@ -11,14 +11,14 @@ import (
 )
 
 const sessionColumns = "session_id, user_id, key_id, agent_name, goal, engine, status, execution, reason, " +
-	"created_at, expires_at, ended_at, labels, request_hash, restored, outcome, base_snapshot_id, base_version, run_dir, discard, sealed, asked"
+	"created_at, expires_at, ended_at, labels, request_hash, restored, outcome, base_snapshot_id, base_version, run_dir, discard, sealed, asked, webhook_url"
 
 func scanSession(r row) (profiles.Session, error) {
 	var s profiles.Session
 	var user, labels, restored, outcome []byte
 	err := r.Scan(&s.ID, &user, &s.KeyID, &s.AgentName, &s.Goal, &s.Engine, &s.Status, &s.Execution, &s.Reason,
 		moment{&s.CreatedAt}, moment{&s.ExpiresAt}, moment{&s.EndedAt}, &labels, &s.RequestHash,
-		&restored, &outcome, &s.BaseSnapshotID, &s.BaseVersion, &s.RunDir, &s.Discard, &s.Sealed, &s.Asked)
+		&restored, &outcome, &s.BaseSnapshotID, &s.BaseVersion, &s.RunDir, &s.Discard, &s.Sealed, &s.Asked, &s.WebhookURL)
 	if err != nil {
 		return s, err
 	}
@@ -49,11 +49,14 @@ func addSession(ctx context.Context, tx *sql.Tx, s profiles.Session, op string) 
 		return err
 	}
 	r, err := tx.ExecContext(ctx, "INSERT INTO sessions ("+sessionColumns+
-		") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (session_id) DO NOTHING",
+		") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (session_id) DO NOTHING",
 		s.ID, []byte(s.UserID), s.KeyID, s.AgentName, s.Goal, s.Engine, s.Status, s.Execution, s.Reason,
 		stamp(s.CreatedAt), stamp(s.ExpiresAt), stamp(s.EndedAt), labels, s.RequestHash,
-		blob(s.Restored), blob(s.Outcome), s.BaseSnapshotID, s.BaseVersion, s.RunDir, s.Discard, s.Sealed, s.Asked)
-	return mustTouch(r, err, fault.SessionExists, op)
+		blob(s.Restored), blob(s.Outcome), s.BaseSnapshotID, s.BaseVersion, s.RunDir, s.Discard, s.Sealed, s.Asked, s.WebhookURL)
+	if err := mustTouch(r, err, fault.SessionExists, op); err != nil {
+		return err
+	}
+	return addNotices(ctx, tx, s, s.Notices)
 }
 
 // Session implements [profiles.Catalogue].
@@ -137,10 +140,15 @@ func (db *DB) UpdateSession(ctx context.Context, id string, change func(*profile
 		}
 		_, err = tx.ExecContext(ctx, "UPDATE sessions SET key_id = ?, agent_name = ?, goal = ?, engine = ?, status = ?, "+
 			"execution = ?, reason = ?, expires_at = ?, ended_at = ?, labels = ?, request_hash = ?, restored = ?, outcome = ?, "+
-			"base_snapshot_id = ?, base_version = ?, run_dir = ?, discard = ?, sealed = ?, asked = ? WHERE session_id = ?",
+			"base_snapshot_id = ?, base_version = ?, run_dir = ?, discard = ?, sealed = ?, asked = ?, webhook_url = ? WHERE session_id = ?",
 			s.KeyID, s.AgentName, s.Goal, s.Engine, s.Status, s.Execution, s.Reason, stamp(s.ExpiresAt), stamp(s.EndedAt), labels,
 			s.RequestHash, blob(s.Restored), blob(s.Outcome), s.BaseSnapshotID, s.BaseVersion,
-			s.RunDir, s.Discard, s.Sealed, s.Asked, id)
+			s.RunDir, s.Discard, s.Sealed, s.Asked, s.WebhookURL, id)
+		if err != nil {
+			return err
+		}
+		err = addNotices(ctx, tx, s, s.Notices)
+		s.Notices = nil
 		return err
 	})
 	if err != nil {

@@ -64,6 +64,11 @@ func (db *DB) UpdateUser(ctx context.Context, id string, at time.Time, change fu
 		_, err = tx.ExecContext(ctx, "INSERT INTO users ("+userColumns+") VALUES (?, ?, ?, ?) ON CONFLICT (user_id) "+
 			"DO UPDATE SET settings = excluded.settings, login_checked = excluded.login_checked",
 			[]byte(u.ID), stamp(u.CreatedAt), blob(u.Settings), blob(u.LoginChecked))
+		if err != nil {
+			return err
+		}
+		err = addNotices(ctx, tx, profiles.Session{ID: u.NoticesOf, UserID: u.ID}, u.Notices)
+		u.Notices, u.NoticesOf = nil, ""
 		return err
 	})
 	if err != nil {

@@ -1,0 +1,111 @@
+package api
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/profiles"
+	"github.com/stasisd/stasis/session"
+)
+
+// maxHookURL bounds a webhook's URL, in characters.
+const maxHookURL = 2000
+
+// SessionBody is a session as webhooks are told it: as on the wire, without what
+// lets anybody connect and what agents noted.
+func SessionBody(info session.Info) json.RawMessage {
+	info.Ticket = ""
+	answer := answerOf(info)
+	if answer.Restored != nil {
+		answer.Restored.Notes = nil // answerOf has made it a copy
+	}
+	data, err := json.Marshal(answer)
+	if err != nil {
+		panic(err) // wire structs always marshal
+	}
+	return data
+}
+
+// isHookURL checks the URL of a webhook. Where it leads is checked when it is sent to.
+func isHookURL(name, value string) error {
+	if value == "" {
+		return nil
+	}
+	if err := atMost(name, value, maxHookURL); err != nil {
+		return err
+	}
+	u, err := url.Parse(value)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.User != nil {
+		return invalid(name, "must be an http or https address without a user name")
+	}
+	return nil
+}
+
+// deliveryAnswer is a delivery on the wire.
+type deliveryAnswer struct {
+	ID        string                 `json:"id"`
+	SessionID string                 `json:"session_id"`
+	UserID    string                 `json:"user_id"`
+	URL       string                 `json:"url"`
+	Event     string                 `json:"event"`
+	State     profiles.DeliveryState `json:"state"`
+	Attempts  int                    `json:"attempts"`
+	LastError *string                `json:"last_error"`
+	CreatedAt time.Time              `json:"created_at"`
+	LastAt    *time.Time             `json:"last_attempt_at"`
+	NextAt    *time.Time             `json:"next_attempt_at"`
+}
+
+func deliveryOf(d profiles.Delivery) deliveryAnswer {
+	a := deliveryAnswer{ID: d.ID, SessionID: d.SessionID, UserID: d.UserID, URL: d.URL, Event: d.Event, State: d.State, Attempts: d.Attempts,
+		LastError: orNull(d.LastError), CreatedAt: d.At.UTC(), LastAt: timeOrNull(d.LastAt)}
+	if d.State == profiles.DeliveryPending {
+		a.NextAt = timeOrNull(d.NextAt)
+	}
+	return a
+}
+
+func (s *Server) listDeliveries(c *call) error {
+	q := struct {
+		State      string `json:"state"`
+		Limit      int64  `json:"limit"`
+		StartAfter string `json:"start_after"`
+	}{Limit: defaultPage}
+	if err := c.query(&q); err != nil {
+		return err
+	}
+	if err := firstOf(
+		oneOf("state", q.State, "pending", "delivered", "failed"),
+		within("limit", q.Limit, 1, largestPage),
+		isID("start_after", q.StartAfter),
+	); err != nil {
+		return err
+	}
+	page, next, err := s.service.Deliveries(c.Request().Context(), c.caller, profiles.DeliveryState(q.State), int(q.Limit), q.StartAfter)
+	if err != nil {
+		return err
+	}
+	answers := make([]deliveryAnswer, 0, len(page))
+	for _, d := range page {
+		answers = append(answers, deliveryOf(d))
+	}
+	if next != "" {
+		c.Response().Header().Set("X-Next-Token", next)
+	}
+	return c.JSON(http.StatusOK, answers)
+}
+
+func (s *Server) resendDelivery(c *call) error {
+	id, err := c.id("delivery_id", fault.NotFound)
+	if err != nil {
+		return err
+	}
+	d, err := s.service.Resend(c.Request().Context(), c.caller, id)
+	if err != nil {
+		return err
+	}
+	return c.JSON(http.StatusOK, deliveryOf(d))
+}

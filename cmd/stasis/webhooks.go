@@ -1,0 +1,88 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"log/slog"
+	"net/url"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/google/renameio/v2"
+
+	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/profiles"
+	"github.com/stasisd/stasis/session/journal/webhook"
+)
+
+// webhookFlags say what is told to whom, and signed with what.
+type webhookFlags struct {
+	WebhookURL          *url.URL `help:"Told of every session, besides the webhook_url of its create." name:"webhook-url"`
+	WebhookSecretFile   string   `help:"File with the secret that webhooks are signed with; otherwise STASIS_WEBHOOK_SECRET, else one is made in DIR/webhook-secret." placeholder:"FILE"`
+	WebhookAllowPrivate bool     `help:"Send webhooks to private, loopback and link-local addresses too."`
+}
+
+const (
+	webhookSecretVariable = "STASIS_WEBHOOK_SECRET"
+	webhookSecretFile     = "webhook-secret"
+)
+
+func (f *webhookFlags) check() error {
+	u := f.WebhookURL
+	if u != nil && (u.Hostname() == "" || u.Scheme != "http" && u.Scheme != "https" || u.User != nil) {
+		return fault.New(fault.Config, "serve", "--webhook-url must be an http or https address without a user name")
+	}
+	return nil
+}
+
+func (f *webhookFlags) hookURL() string {
+	if f.WebhookURL == nil {
+		return ""
+	}
+	return f.WebhookURL.String()
+}
+
+// secret reads what webhooks are signed with, or makes it.
+func (f *webhookFlags) secret(dir string) (webhook.Secret, error) {
+	const op = "serve.webhook"
+	file := f.WebhookSecretFile
+	if given := os.Getenv(webhookSecretVariable); given != "" && file == "" {
+		return webhook.ParseSecret(given)
+	}
+	made := file == ""
+	if made {
+		file = filepath.Join(dir, webhookSecretFile)
+	}
+	raw, err := os.ReadFile(file)
+	switch {
+	case err == nil:
+		secret, err := webhook.ParseSecret(string(raw))
+		if err != nil {
+			return nil, fault.Wrap(err, fault.Config, op, file+": "+fault.MessageOf(err))
+		}
+		return secret, nil
+	case !made || !errors.Is(err, fs.ErrNotExist):
+		return nil, fault.Wrap(err, fault.Config, op, "the secret of webhooks cannot be read")
+	}
+	secret := webhook.NewSecret()
+	if err := renameio.WriteFile(file, []byte(secret.Text()+"\n"), 0o600); err != nil {
+		return nil, fault.Wrap(err, fault.Config, op, "the secret of webhooks cannot be kept")
+	}
+	return secret, nil
+}
+
+// sender starts sending; stop ends it.
+func (f *webhookFlags) sender(ctx context.Context, dir string, queue profiles.Deliveries, log *slog.Logger) (s *webhook.Sender, stop func() error, err error) {
+	secret, err := f.secret(dir)
+	if err != nil {
+		return nil, nil, err
+	}
+	s = webhook.New(webhook.Options{Queue: queue, Secret: secret, AllowPrivate: f.WebhookAllowPrivate, Now: time.Now, Log: log})
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	var running sync.WaitGroup
+	running.Go(func() { s.Run(ctx) })
+	return s, func() error { cancel(); running.Wait(); return nil }, nil
+}

@@ -1,0 +1,44 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/session/journal/webhook"
+)
+
+// The secret is made once, for its owner alone; who gives one is taken at their word.
+func TestWebhookSecret(t *testing.T) {
+	t.Setenv(webhookSecretVariable, "")
+	dir := t.TempDir()
+	var f webhookFlags
+	made, err := f.secret(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	info, err := os.Stat(filepath.Join(dir, webhookSecretFile))
+	if err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("%v, %v", info, err)
+	}
+	if again, err := f.secret(dir); err != nil || !bytes.Equal(made, again) {
+		t.Errorf("it changed: %v", err)
+	}
+	other := webhook.NewSecret()
+	t.Setenv(webhookSecretVariable, other.Text())
+	if got, err := f.secret(dir); err != nil || !bytes.Equal(got, other) {
+		t.Errorf("from the environment: %v", err)
+	}
+	f.WebhookSecretFile = filepath.Join(dir, "none")
+	if _, err := f.secret(dir); !fault.Is(err, fault.Config) {
+		t.Errorf("a file that is not there: %v", err)
+	}
+	if err := os.WriteFile(f.WebhookSecretFile, []byte("secret"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.secret(dir); !fault.Is(err, fault.Config) {
+		t.Errorf("no secret: %v", err)
+	}
+}

@@ -1,0 +1,149 @@
+package sqldb
+
+import (
+	"context"
+	"database/sql"
+	"strings"
+	"time"
+
+	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/profiles"
+)
+
+const deliveryColumns = "sequence, delivery_id, session_id, user_id, url, operator, event, body, created_at, " +
+	"state, attempts, since, next_at, last_at, last_error"
+
+func scanDelivery(r row) (profiles.Delivery, error) {
+	var d profiles.Delivery
+	var user []byte
+	err := r.Scan(&d.Sequence, &d.ID, &d.SessionID, &user, &d.URL, &d.Operator, &d.Event, &d.Body, moment{&d.At},
+		&d.State, &d.Attempts, moment{&d.Since}, moment{&d.NextAt}, moment{&d.LastAt}, &d.LastError)
+	d.UserID = string(user)
+	return d, err
+}
+
+// addNotices queues notices of a session; it runs in the transaction of what
+// they tell of.
+func addNotices(ctx context.Context, tx *sql.Tx, s profiles.Session, notices []profiles.Notice) error {
+	for _, n := range notices {
+		_, err := tx.ExecContext(ctx, "INSERT INTO deliveries (delivery_id, session_id, user_id, url, operator, event, body, created_at, "+
+			"state, attempts, since, next_at, last_at, last_error) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 0, ?, ?, 0, '')",
+			n.ID, s.ID, []byte(s.UserID), n.URL, n.Operator, n.Event, n.Body, stamp(n.At), profiles.DeliveryPending, stamp(n.At), stamp(n.At))
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// tell queues what a change tells of: the session is read as the transaction has
+// left it.
+func tell(ctx context.Context, tx *sql.Tx, id string, notices func(profiles.Session) []profiles.Notice, op string) error {
+	if notices == nil {
+		return nil
+	}
+	s, err := sessionByID(ctx, tx, id, op)
+	if err != nil {
+		return err
+	}
+	return addNotices(ctx, tx, s, notices(s))
+}
+
+// DueDeliveries implements [profiles.Deliveries].
+func (db *DB) DueDeliveries(ctx context.Context, now time.Time, limit int) ([]profiles.Delivery, error) {
+	due, err := collect(ctx, db.reader, scanDelivery, "SELECT "+deliveryColumns+" FROM deliveries WHERE sequence IN "+
+		"(SELECT MIN(sequence) FROM deliveries WHERE state = 'pending' AND next_at <= ? GROUP BY session_id, url) ORDER BY sequence LIMIT ?",
+		stamp(now), limited(limit))
+	return due, failure("profiles.due_deliveries", err)
+}
+
+// NextDelivery implements [profiles.Deliveries].
+func (db *DB) NextDelivery(ctx context.Context, now time.Time) (time.Time, error) {
+	var at time.Time
+	err := db.reader.QueryRowContext(ctx, "SELECT MIN(next_at) FROM deliveries WHERE state = 'pending' AND next_at > ?", stamp(now)).Scan(moment{&at})
+	return at, failure("profiles.next_delivery", err)
+}
+
+// FinishAttempt implements [profiles.Deliveries].
+func (db *DB) FinishAttempt(ctx context.Context, id string, attempts int, a profiles.Attempt) error {
+	return db.write(ctx, "profiles.finish_attempt", func(tx *sql.Tx) error {
+		_, err := tx.ExecContext(ctx, "UPDATE deliveries SET state = ?, attempts = attempts + 1, next_at = ?, last_at = ?, last_error = ? "+
+			"WHERE delivery_id = ? AND state = 'pending' AND attempts = ?",
+			a.State, stamp(a.NextAt), stamp(a.At), a.Error, id, attempts)
+		return err
+	})
+}
+
+// Delivery implements [profiles.Deliveries].
+func (db *DB) Delivery(ctx context.Context, id string) (profiles.Delivery, error) {
+	return deliveryByID(ctx, db.reader, id, "profiles.delivery")
+}
+
+func deliveryByID(ctx context.Context, q querier, id, op string) (profiles.Delivery, error) {
+	d, err := scanDelivery(q.QueryRowContext(ctx, "SELECT "+deliveryColumns+" FROM deliveries WHERE delivery_id = ?", id))
+	return d, orMissing(err, fault.NotFound, op)
+}
+
+// DeliveryPage implements [profiles.Deliveries].
+func (db *DB) DeliveryPage(ctx context.Context, f profiles.DeliveryFilter) ([]profiles.Delivery, string, error) {
+	const op = "profiles.delivery_page"
+	var where []string
+	var args []any
+	if f.UserID != "" {
+		where, args = append(where, "user_id = ?"), append(args, []byte(f.UserID))
+	}
+	if !f.Operator {
+		where = append(where, "operator = 0")
+	}
+	if f.StartAfter != "" {
+		// One of another user is no cursor, as in the other lists.
+		var before int64
+		query := "SELECT sequence FROM deliveries WHERE " + strings.Join(append(where, "delivery_id = ?"), " AND ")
+		if err := db.reader.QueryRowContext(ctx, query, append(args[:len(args):len(args)], f.StartAfter)...).Scan(&before); err != nil {
+			return nil, "", badCursor(err, op)
+		}
+		where, args = append(where, "sequence < ?"), append(args, before)
+	}
+	if f.State != "" {
+		where, args = append(where, "state = ?"), append(args, f.State)
+	}
+	query := "SELECT " + deliveryColumns + " FROM deliveries"
+	if len(where) > 0 {
+		query += " WHERE " + strings.Join(where, " AND ")
+	}
+	limit := limited(f.Limit)
+	if f.Limit > 0 {
+		limit++ // one more tells whether a page follows
+	}
+	page, err := collect(ctx, db.reader, scanDelivery, query+" ORDER BY sequence DESC LIMIT ?", append(args, limit)...)
+	if err != nil {
+		return nil, "", failure(op, err)
+	}
+	if f.Limit > 0 && len(page) > f.Limit {
+		return page[:f.Limit], page[f.Limit-1].ID, nil
+	}
+	return page, "", nil
+}
+
+// Resend implements [profiles.Deliveries].
+func (db *DB) Resend(ctx context.Context, id string, at time.Time) (profiles.Delivery, error) {
+	const op = "profiles.resend"
+	var d profiles.Delivery
+	err := db.write(ctx, op, func(tx *sql.Tx) error {
+		r, err := tx.ExecContext(ctx, "UPDATE deliveries SET state = 'pending', since = ?, next_at = ? WHERE delivery_id = ?", stamp(at), stamp(at), id)
+		if err := mustTouch(r, err, fault.NotFound, op); err != nil {
+			return err
+		}
+		d, err = deliveryByID(ctx, tx, id, op)
+		return err
+	})
+	return d, err
+}
+
+// ExpireDeliveries implements [profiles.Deliveries].
+func (db *DB) ExpireDeliveries(ctx context.Context, before time.Time) error {
+	return db.write(ctx, "profiles.expire_deliveries", func(tx *sql.Tx) error {
+		_, err := tx.ExecContext(ctx, "DELETE FROM deliveries WHERE state <> 'pending' AND created_at < ?", stamp(before))
+		return err
+	})
+}

@@ -1,0 +1,80 @@
+package webhook
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"github.com/stasisd/stasis/profiles"
+)
+
+// network is a transport that goes nowhere but where the URL says: through no
+// proxy, and to no address that is not public.
+func network(allowPrivate bool) *http.Transport {
+	dialer := &net.Dialer{Timeout: attemptTimeout}
+	if !allowPrivate {
+		dialer.Control = onlyPublic
+	}
+	return &http.Transport{DialContext: dialer.DialContext, DisableKeepAlives: true, DisableCompression: true,
+		MaxResponseHeaderBytes: 32 << 10, TLSHandshakeTimeout: attemptTimeout, TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12}}
+}
+
+// send makes one attempt; nil is success.
+func (s *Sender) send(ctx context.Context, d profiles.Delivery) error {
+	ctx, cancel := context.WithTimeout(ctx, attemptTimeout)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, d.URL, bytes.NewReader(d.Body))
+	if err != nil {
+		return errors.New("the address is no URL")
+	}
+	at := s.Now()
+	request.Header.Set("Content-Type", "application/json")
+	request.Header.Set("User-Agent", "stasis-webhook/1")
+	request.Header.Set("webhook-id", d.ID)
+	request.Header.Set("webhook-timestamp", strconv.FormatInt(at.Unix(), 10))
+	request.Header.Set("webhook-signature", s.Secret.sign(d.ID, at, d.Body))
+	answer, err := s.client.Do(request)
+	if err != nil {
+		return told(err)
+	}
+	defer func() { _ = answer.Body.Close() }() // whatever it says now, the answer is known
+	if answer.StatusCode >= 200 && answer.StatusCode <= 299 {
+		return nil
+	}
+	body, _ := io.ReadAll(io.LimitReader(answer.Body, excerptBytes)) // as much as there is of it
+	if text := printable(body); text != "" {
+		return fmt.Errorf("the receiver answered %d: %s", answer.StatusCode, text)
+	}
+	return fmt.Errorf("the receiver answered %d", answer.StatusCode)
+}
+
+// told is a failure in words that tell nothing of the network around the daemon.
+func told(err error) error {
+	var certificate *tls.CertificateVerificationError
+	switch {
+	case errors.Is(err, errRefused):
+		return errRefused
+	case errors.Is(err, context.DeadlineExceeded):
+		return fmt.Errorf("no answer within %s", attemptTimeout)
+	case errors.As(err, &certificate):
+		return errors.New("the receiver's certificate is not valid")
+	}
+	return errors.New("the receiver could not be reached, or did not speak HTTP")
+}
+
+func printable(body []byte) string {
+	return strings.TrimSpace(strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) {
+			return ' '
+		}
+		return r
+	}, strings.ToValidUTF8(string(body), "")))
+}

@@ -1,0 +1,309 @@
+package webhook
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/stasisd/stasis/profiles"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// The vector of the Standard Webhooks reference libraries.
+func TestSignature(t *testing.T) {
+	secret, err := ParseSecret("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := secret.sign("msg_p5jXN8AQM9LWM0D4loKWxJek", time.Unix(1614265330, 0), []byte(`{"test": 2432232314}`))
+	if want := "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	if again, err := ParseSecret(NewSecret().Text() + "\n"); err != nil || len(again) != 32 {
+		t.Errorf("a new secret: %v", err)
+	}
+	for _, bad := range []string{"", "whsec_", "whsec_AAAA", "MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", "whsec_!"} {
+		if _, err := ParseSecret(bad); err == nil {
+			t.Errorf("%q is taken", bad)
+		}
+	}
+}
+
+func TestPublicAddresses(t *testing.T) {
+	for _, s := range []string{"8.8.8.8", "2606:4700:4700::1111", "::ffff:8.8.8.8"} {
+		if !public(netip.MustParseAddr(s)) {
+			t.Errorf("%s is refused", s)
+		}
+	}
+	for _, s := range []string{"127.0.0.1", "127.9.9.9", "::1", "0.0.0.0", "::", "10.0.0.1", "172.16.0.1", "192.168.1.1", "169.254.169.254", "fe80::1", "fe80::1%eth0",
+		"fd00:ec2::254", "100.100.100.200", "168.63.129.16", "::ffff:127.0.0.1", "::ffff:169.254.169.254", "::127.0.0.1", "64:ff9b::7f00:1", "2002:7f00:1::",
+		"224.0.0.1", "255.255.255.255", "240.0.0.1", "fec0::1", "198.18.0.1"} {
+		if public(netip.MustParseAddr(s)) {
+			t.Errorf("%s is let through", s)
+		}
+	}
+}
+
+// queue is one in memory.
+type queue struct {
+	mu     sync.Mutex
+	all    []profiles.Delivery
+	broken bool
+}
+
+func (q *queue) DueDeliveries(_ context.Context, now time.Time, limit int) ([]profiles.Delivery, error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	seen := map[lane]bool{}
+	var due []profiles.Delivery
+	for _, d := range q.all {
+		at := lane{d.SessionID, d.URL}
+		if d.State == profiles.DeliveryPending && !d.NextAt.After(now) && !seen[at] && len(due) < limit {
+			seen[at] = true
+			due = append(due, d)
+		}
+	}
+	return due, nil
+}
+
+func (q *queue) NextDelivery(_ context.Context, now time.Time) (next time.Time, _ error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for _, d := range q.all {
+		if d.State == profiles.DeliveryPending && d.NextAt.After(now) && (next.IsZero() || d.NextAt.Before(next)) {
+			next = d.NextAt
+		}
+	}
+	return next, nil
+}
+
+func (q *queue) FinishAttempt(_ context.Context, id string, attempts int, a profiles.Attempt) error {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.broken {
+		return errors.New("broken on purpose")
+	}
+	for i := range q.all {
+		if d := &q.all[i]; d.ID == id && d.Attempts == attempts {
+			d.State, d.NextAt, d.LastAt, d.LastError, d.Attempts = a.State, a.NextAt, a.At, a.Error, attempts+1
+		}
+	}
+	return nil
+}
+
+func (q *queue) add(id, session string) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	now := time.Now()
+	q.all = append(q.all, profiles.Delivery{Notice: profiles.Notice{ID: id, URL: "https://hooks.example/" + session, Event: "e", Body: []byte(`{}`), At: now},
+		SessionID: session, State: profiles.DeliveryPending, Since: now, NextAt: now})
+}
+
+func (q *queue) get(id string) profiles.Delivery {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.all[slices.IndexFunc(q.all, func(d profiles.Delivery) bool { return d.ID == id })]
+}
+
+type transport func(*http.Request) (*http.Response, error)
+
+func (f transport) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+func answer(status int, body string, headers ...string) *http.Response {
+	a := &http.Response{StatusCode: status, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(body))}
+	for i := 0; i < len(headers); i += 2 {
+		a.Header.Set(headers[i], headers[i+1])
+	}
+	return a
+}
+
+// sending runs a sender on a queue in a bubble of fake time.
+func sending(t *testing.T, receiver transport, do func(t *testing.T, q *queue, s *Sender)) {
+	synctest.Test(t, func(t *testing.T) {
+		q := &queue{}
+		s := New(Options{Queue: q, Secret: make(Secret, 32), Now: time.Now, Log: slog.New(slog.DiscardHandler),
+			Jitter: func() float64 { return 0.5 }, Transport: receiver})
+		ctx, stop := context.WithCancel(t.Context())
+		var running sync.WaitGroup
+		running.Go(func() { s.Run(ctx) })
+		do(t, q, s)
+		stop()
+		running.Wait()
+	})
+}
+
+func passed(d time.Duration) {
+	time.Sleep(d) // of the bubble
+	synctest.Wait()
+}
+
+// A receiver that answers 500 for an hour gets it then, under the same ID.
+func TestAnHourOfFailures(t *testing.T) {
+	var seen []string
+	var up time.Time
+	sending(t, func(r *http.Request) (*http.Response, error) {
+		seen = append(seen, r.Header.Get("webhook-id"))
+		if time.Now().Before(up) {
+			return answer(500, "try later\x00"), nil
+		}
+		return answer(204, ""), nil
+	}, func(t *testing.T, q *queue, s *Sender) {
+		up = time.Now().Add(time.Hour)
+		q.add("1", "s")
+		s.Wake()
+		passed(time.Second)
+		if d := q.get("1"); d.State != profiles.DeliveryPending || d.Attempts != 1 || d.LastError != "the receiver answered 500: try later" {
+			t.Errorf("after the first attempt: %+v", d)
+		}
+		passed(3 * time.Hour)
+		d := q.get("1")
+		if d.State != profiles.DeliveryDelivered || d.LastError != "" || d.Attempts < 9 || d.Attempts > 13 {
+			t.Errorf("in the end: %+v", d)
+		}
+	})
+	if ids := slices.Compact(slices.Clone(seen)); !slices.Equal(ids, []string{"1"}) {
+		t.Errorf("its IDs: %q", seen)
+	}
+}
+
+func TestGivesUp(t *testing.T) {
+	sending(t, func(*http.Request) (*http.Response, error) { return answer(404, strings.Repeat("x", 1<<20)), nil },
+		func(t *testing.T, q *queue, s *Sender) {
+			q.add("1", "s")
+			s.Wake()
+			passed(GiveUpAfter - 2*longestPause)
+			if d := q.get("1"); d.State != profiles.DeliveryPending {
+				t.Errorf("given up early: %+v", d)
+			}
+			passed(2 * longestPause)
+			d := q.get("1")
+			if d.State != profiles.DeliveryFailed || !strings.HasPrefix(d.LastError, "given up after 24h0m0s: the receiver answered 404: xxx") || len(d.LastError) > 300 {
+				t.Errorf("in the end: %+v", d)
+			}
+		})
+}
+
+// One that hangs costs ten seconds, and nobody else waits for it.
+func TestHangs(t *testing.T) {
+	sending(t, func(r *http.Request) (*http.Response, error) {
+		if strings.HasSuffix(r.URL.Path, "/hangs") {
+			<-r.Context().Done()
+			return nil, r.Context().Err()
+		}
+		return answer(200, ""), nil
+	}, func(t *testing.T, q *queue, s *Sender) {
+		q.add("1", "hangs")
+		q.add("2", "s")
+		s.Wake()
+		passed(time.Second)
+		if q.get("2").State != profiles.DeliveryDelivered {
+			t.Error("another session's waits")
+		}
+		passed(attemptTimeout)
+		if d := q.get("1"); d.Attempts != 1 || d.LastError != "no answer within 10s" {
+			t.Errorf("got %+v", d)
+		}
+	})
+}
+
+// A session's come in order, one at a time; one that is to be tried again later
+// does not hold the next ones up.
+func TestOrder(t *testing.T) {
+	var got []string
+	fail := true
+	sending(t, func(r *http.Request) (*http.Response, error) {
+		time.Sleep(time.Second)
+		id := r.Header.Get("webhook-id")
+		if id == "2" && fail {
+			fail = false
+			return answer(503, ""), nil
+		}
+		got = append(got, id)
+		return answer(200, ""), nil
+	}, func(t *testing.T, q *queue, s *Sender) {
+		for _, id := range []string{"1", "2", "3", "4"} {
+			q.add(id, "s")
+		}
+		s.Wake()
+		passed(time.Minute)
+	})
+	if !slices.Equal(got, []string{"1", "3", "4", "2"}) {
+		t.Errorf("got %q", got)
+	}
+}
+
+// What cannot be recorded is not sent in a loop.
+func TestUnrecorded(t *testing.T) {
+	n := 0
+	sending(t, func(*http.Request) (*http.Response, error) { n++; return answer(200, ""), nil },
+		func(t *testing.T, q *queue, s *Sender) {
+			q.broken = true
+			q.add("1", "s")
+			s.Wake()
+			passed(time.Hour)
+			q.mu.Lock()
+			q.broken = false
+			q.mu.Unlock()
+			passed(time.Minute)
+			if d := q.get("1"); n != 1 || d.State != profiles.DeliveryDelivered {
+				t.Errorf("sent %d times: %+v", n, d)
+			}
+		})
+}
+
+// On the network: what is sent, and what is not gone to.
+func TestNetwork(t *testing.T) {
+	var got *http.Request
+	var body []byte
+	redirected := false
+	mux := http.NewServeMux()
+	mux.HandleFunc("/", func(_ http.ResponseWriter, r *http.Request) { got = r; body, _ = io.ReadAll(r.Body) })
+	mux.HandleFunc("/away", func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, "/private", http.StatusTemporaryRedirect)
+	})
+	mux.HandleFunc("/private", func(http.ResponseWriter, *http.Request) { redirected = true })
+	server := httptest.NewServer(mux)
+	defer server.Close()
+	secret := NewSecret()
+	make := func(allow bool) *Sender {
+		return New(Options{Secret: secret, AllowPrivate: allow, Now: func() time.Time { return time.Unix(1000, 0) }, Log: slog.New(slog.DiscardHandler)})
+	}
+	d := profiles.Delivery{Notice: profiles.Notice{ID: "1", URL: server.URL + "/hook", Body: []byte(`{"a": 1}`)}}
+	if err := make(true).send(t.Context(), d); err != nil {
+		t.Fatal(err)
+	}
+	if !json.Valid(body) || string(body) != `{"a": 1}` || got.Header.Get("webhook-id") != "1" || got.Header.Get("webhook-timestamp") != "1000" ||
+		got.Header.Get("webhook-signature") != secret.sign("1", time.Unix(1000, 0), body) || got.Header.Get("Content-Type") != "application/json" {
+		t.Errorf("got %s with %v", body, got.Header)
+	}
+	got = nil
+	for _, url := range []string{server.URL, strings.Replace(server.URL, "127.0.0.1", "localhost", 1), "http://169.254.169.254/", "http://[::1]:9/"} {
+		d.URL = url
+		if err := make(false).send(t.Context(), d); !errors.Is(err, errRefused) {
+			t.Errorf("%s: got %v", url, err)
+		}
+	}
+	d.URL = server.URL + "/away"
+	if err := make(true).send(t.Context(), d); err == nil || !strings.HasPrefix(err.Error(), "the receiver answered 307") || redirected || got != nil {
+		t.Errorf("a redirect: %v", err)
+	}
+	server.Close()
+	d.URL = server.URL
+	if err := make(true).send(t.Context(), d); err == nil || strings.Contains(err.Error(), "127.0.0.1") {
+		t.Errorf("nobody there: %v", err)
+	}
+}

@@ -1,0 +1,161 @@
+package session
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/profiles"
+)
+
+// The events that webhooks are told.
+const (
+	hookCreated = "session.created"
+	hookStatus  = "session.status_changed"
+	hookSaved   = "session.saved"
+	hookCrashed = "session.crashed"
+	hookDeleted = "session.deleted"
+	hookMessage = "task.message"       // there is one for the agent
+	hookExpired = "user.login_expired" // of the session that the default came from
+)
+
+// keepDeliveries is how long the record of a delivery stays once it is settled.
+const keepDeliveries = 7 * 24 * time.Hour
+
+// hookBody is what a webhook is sent.
+type hookBody struct {
+	Event     string          `json:"event"`
+	Timestamp time.Time       `json:"timestamp"`
+	Session   json.RawMessage `json:"session"`
+}
+
+// notices makes what webhooks are told of a session as it is: the daemon's and
+// its own. It may run inside a transaction.
+func (s *Service) notices(rec profiles.Session, events ...string) []profiles.Notice {
+	if s.SessionBody == nil {
+		return nil
+	}
+	var all []profiles.Notice
+	now := s.Now().UTC()
+	for _, event := range events {
+		body := encode(hookBody{event, now, s.SessionBody(Info{Session: rec})})
+		if rec.WebhookURL != "" {
+			all = append(all, profiles.Notice{ID: newID(), URL: rec.WebhookURL, Event: event, Body: body, At: now})
+		}
+		if u := s.cfg.WebhookURL; u != "" && u != rec.WebhookURL {
+			all = append(all, profiles.Notice{ID: newID(), URL: u, Operator: true, Event: event, Body: body, At: now})
+		}
+	}
+	return all
+}
+
+// taskEvents are those of how an agent's task stands.
+var taskEvents = map[profiles.Execution]string{
+	profiles.ExecutionRunning: "task.started", profiles.ExecutionWaiting: "task.waiting_for_input",
+	profiles.ExecutionFinished: "task.finished", profiles.ExecutionError: "task.error",
+}
+
+// taskNotices tells of a task that stands otherwise than before. One that goes on
+// after a question was not started again.
+func (s *Service) taskNotices(was, now profiles.Session) []profiles.Notice {
+	if was.Execution == now.Execution || was.Execution == profiles.ExecutionWaiting && now.Execution == profiles.ExecutionRunning {
+		return nil
+	}
+	return s.notices(now, taskEvents[now.Execution])
+}
+
+// messageNotices tells of a message's effect on the task, and an agent that there
+// is one for it: an answer to its question does not start the task again.
+func (s *Service) messageNotices(kind string) func(was, now profiles.Session) []profiles.Notice {
+	return func(was, now profiles.Session) []profiles.Notice {
+		all := s.taskNotices(was, now)
+		if kind == "USER" {
+			all = append(all, s.notices(now, hookMessage)...)
+		}
+		return all
+	}
+}
+
+// telling is for [profiles.End.Notices] and [profiles.Commit.Notices].
+func (s *Service) telling(events ...string) func(profiles.Session) []profiles.Notice {
+	return func(rec profiles.Session) []profiles.Notice { return s.notices(rec, events...) }
+}
+
+// endEvents are told of a session's end in a status.
+func endEvents(status profiles.Status) []string {
+	if status == profiles.StatusError {
+		return []string{hookStatus, hookCrashed, hookDeleted}
+	}
+	return []string{hookStatus, hookDeleted}
+}
+
+// told has the sender look at what was written.
+func (s *Service) told() {
+	if s.Told != nil {
+		s.Told()
+	}
+}
+
+// tellCrash tells of a crash that did not end the session.
+func (s *Service) tellCrash(ctx context.Context, id string) {
+	_, err := s.Catalogue.UpdateSession(ctx, id, func(r *profiles.Session) error {
+		r.Notices = s.notices(*r, hookCrashed)
+		return nil
+	})
+	s.told()
+	if err != nil {
+		s.Log.Error("webhooks could not be told of a crash", "session", id, "error", err)
+	}
+}
+
+// endSession ends a session without a snapshot, and webhooks hear of it.
+func (s *Service) endSession(ctx context.Context, e profiles.End) error {
+	e.Notices = s.telling(endEvents(e.Status)...)
+	err := s.Catalogue.EndSession(ctx, e)
+	s.told()
+	return err
+}
+
+// tellExpired has an outcome of a check, that is to be kept, tell that the login is
+// over: once, until it was good again or the default has moved.
+func (s *Service) tellExpired(u *profiles.User, from profiles.Session, outcome LoginOutcome) {
+	var last LoginOutcome
+	if len(u.LoginChecked) > 0 && json.Unmarshal(u.LoginChecked, &last) != nil {
+		last = LoginOutcome{}
+	}
+	told := last.Version != nil && *last.Version == *outcome.Version && !last.LoggedIn && last.Error == nil
+	if !outcome.LoggedIn && outcome.Error == nil && !told {
+		u.Notices, u.NoticesOf = s.notices(from, hookExpired), from.ID
+	}
+}
+
+// Deliveries gives a page of what webhooks were told, or are to be, newest first:
+// of the caller's sessions, and what went to the daemon's own URL for admins alone.
+func (s *Service) Deliveries(ctx context.Context, c Caller, state profiles.DeliveryState, limit int, startAfter string) ([]profiles.Delivery, string, error) {
+	if err := c.require(rightUse); err != nil {
+		return nil, "", err
+	}
+	f := profiles.DeliveryFilter{UserID: c.UserID, Operator: c.Has(rightAdmin), State: state, Limit: limit, StartAfter: startAfter}
+	if c.AllUsers || c.Has(rightAdmin) {
+		f.UserID = ""
+	}
+	return s.Catalogue.DeliveryPage(ctx, f)
+}
+
+// Resend has a delivery sent once more, whatever became of it, under its old ID.
+func (s *Service) Resend(ctx context.Context, c Caller, id string) (profiles.Delivery, error) {
+	if err := c.require(rightUse); err != nil {
+		return profiles.Delivery{}, err
+	}
+	d, err := s.Catalogue.Delivery(ctx, id)
+	if err == nil && (!c.mayActFor(d.UserID) || d.Operator && !c.Has(rightAdmin)) {
+		err = fault.New(fault.NotFound, "session.resend", "there is no delivery %s", id)
+	}
+	if err != nil {
+		return profiles.Delivery{}, err
+	}
+	d, err = s.Catalogue.Resend(ctx, id, s.Now().UTC())
+	s.told()
+	return d, err
+}

@@ -1,0 +1,208 @@
+package session
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/profiles"
+)
+
+const hookURL = "https://hooks.example/"
+
+func hooked(c *Create) { c.WebhookURL = hookURL }
+
+// hookedRig is a rig whose webhooks are told.
+func hookedRig(t *testing.T, change func(*Config)) *rig {
+	r := newRig(t, change)
+	r.SessionBody = wireBody
+	return r
+}
+
+// wireBody stands for the api room's.
+func wireBody(i Info) json.RawMessage {
+	return encode(map[string]any{"id": i.ID, "status": i.Status, "ticket": i.Ticket, "outcome": i.Outcome != nil})
+}
+
+// told are the events that went to a URL, oldest first, each with the status
+// that the session had.
+func (r *rig) toldTo(url string) []string {
+	r.t.Helper()
+	page, _, err := r.catalogue.DeliveryPage(r.t.Context(), profiles.DeliveryFilter{Operator: true})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	var all []string
+	for _, d := range page {
+		var body struct {
+			Event   string
+			Session struct{ ID, Status, Ticket string }
+		}
+		if err := json.Unmarshal(d.Body, &body); err != nil || body.Event != d.Event || body.Session.ID != d.SessionID || body.Session.Ticket != "" {
+			r.t.Errorf("%s: %s, %v", d.Event, d.Body, err)
+		}
+		if d.URL == url {
+			all = append([]string{d.Event + " " + body.Session.Status}, all...)
+		}
+	}
+	return all
+}
+
+func (r *rig) tells(url string, want ...string) {
+	r.t.Helper()
+	if diff := cmp.Diff(want, r.toldTo(url)); diff != "" {
+		r.t.Errorf("-want +told:\n%s", diff)
+	}
+}
+
+// What becomes of a session is told as it was after each change, to its own
+// webhook and to the daemon's.
+func TestWebhooksOfASession(t *testing.T) {
+	r := hookedRig(t, func(c *Config) { c.WebhookURL = "https://operator.example/" })
+	ctx := t.Context()
+	info := r.create(alice, hooked)
+	if !info.HasAgent {
+		t.Error("a session with a webhook has no agent")
+	}
+	if _, err := r.Pause(ctx, alice, info.ID); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.Resume(ctx, alice, info.ID); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.Checkpoint(ctx, alice, info.ID, CheckpointRequest{}); err != nil {
+		t.Fatal(err)
+	}
+	r.end(alice, info.ID, filesystem)
+	want := []string{"session.created ready", "session.status_changed paused", "session.status_changed ready", "session.saved ready",
+		"session.saved completed", "session.status_changed completed", "session.deleted completed"}
+	r.tells(hookURL, want...)
+	r.tells("https://operator.example/", want...)
+
+	own, _, err := r.Deliveries(ctx, alice, "", 0, "")
+	if err != nil || len(own) != len(want) {
+		t.Errorf("alice sees %d, %v", len(own), err)
+	}
+	if all, _, err := r.Deliveries(ctx, bob, "", 0, ""); err != nil || len(all) != 0 {
+		t.Errorf("bob sees %d, %v", len(all), err)
+	}
+	all, _, err := r.Deliveries(ctx, admin, "", 0, "")
+	if err != nil || len(all) != 2*len(want) {
+		t.Errorf("an admin sees %d, %v", len(all), err)
+	}
+	_, _, err = r.Deliveries(ctx, Caller{UserID: "alice"}, "", 0, "")
+	wantCode(t, err, fault.Forbidden)
+	_, err = r.Resend(ctx, bob, own[0].ID)
+	wantCode(t, err, fault.NotFound)
+	for _, d := range all {
+		if d.Operator {
+			_, err = r.Resend(ctx, alice, d.ID)
+			wantCode(t, err, fault.NotFound)
+			break
+		}
+	}
+	if d, err := r.Resend(ctx, alice, own[0].ID); err != nil || d.State != profiles.DeliveryPending || d.ID != own[0].ID {
+		t.Errorf("%+v, %v", d, err)
+	}
+}
+
+func TestWebhooksOfOtherEnds(t *testing.T) {
+	r := hookedRig(t, nil)
+	r.create(bob, nil) // nobody is told of it
+	id := r.create(alice, hooked).ID
+	r.browsers.last().die()
+	await(t, "the session has ended", func() bool { return r.find(id) == nil })
+	r.tells(hookURL, "session.created ready", "session.saved error", "session.status_changed error", "session.crashed error", "session.deleted error")
+}
+
+// A session that lives again is told as before.
+func TestWebhooksOfAResumedSession(t *testing.T) {
+	r := hookedRig(t, nil)
+	id := r.create(alice, hooked).ID
+	r.end(alice, id, filesystem)
+	before := len(r.toldTo(hookURL))
+	if _, err := r.Resume(t.Context(), alice, id); err != nil {
+		t.Fatal(err)
+	}
+	r.end(alice, id, none)
+	if got := strings.Join(r.toldTo(hookURL)[before:], ", "); got != "session.status_changed ready, session.status_changed completed, session.deleted completed" {
+		t.Errorf("told %q", got)
+	}
+}
+
+// A task is told of when it stands otherwise than before.
+func TestWebhooksOfATask(t *testing.T) {
+	r := hookedRig(t, nil)
+	ctx := t.Context()
+	id := r.create(alice, hooked).ID
+	for _, kind := range []string{"LOG", "THOUGHT", "QUESTION", "USER", "DONE", "LOG", "ERROR", "LOG"} {
+		if _, err := r.Say(ctx, alice, id, Say{Type: kind, Content: "secret words"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := r.Cancel(ctx, alice, id); err != nil {
+		t.Fatal(err)
+	}
+	r.tells(hookURL, "session.created ready", "task.started ready", "task.waiting_for_input ready", "task.message ready", "task.finished ready",
+		"task.started ready", "task.error ready", "task.started ready", "task.finished ready")
+}
+
+// An agent that is told by webhook is one that a message without a type can be for.
+func TestWebhookIsAnAgent(t *testing.T) {
+	r := hookedRig(t, nil)
+	deaf, heard := r.create(alice, nil).ID, r.create(alice, hooked).ID
+	_, err := r.Say(t.Context(), alice, deaf, Say{Content: "go on"})
+	wantCode(t, err, fault.NoAgentAttached)
+	if _, err := r.Say(t.Context(), alice, heard, Say{Content: "go on"}); err != nil {
+		t.Fatal(err)
+	}
+	r.tells(hookURL, "session.created ready", "task.started ready", "task.message ready")
+}
+
+// A crash that the session outlives is told as one, and nothing as its end.
+func TestWebhookOfACrashThatIsMended(t *testing.T) {
+	r := hookedRig(t, nil)
+	id := r.create(alice, func(c *Create) { hooked(c); onCrash(c) }).ID
+	r.crashes(id)
+	r.tells(hookURL, "session.created ready", "session.crashed ready")
+}
+
+// An end that was not recorded is not told; what a killed daemon left is told by the next one.
+func TestWebhooksOverAKill(t *testing.T) {
+	r := hookedRig(t, nil)
+	ctx := t.Context()
+	id := r.create(alice, hooked).ID
+	r.catalogue.fails(errBroken, "EndSession")
+	if _, err := r.End(ctx, alice, id, none); err == nil {
+		t.Fatal("it ended")
+	}
+	r.tells(hookURL, "session.created ready")
+	r.kill()
+	r.Service = r.daemon(nil)
+	r.SessionBody = wireBody
+	if err := r.Recover(ctx); err != nil {
+		t.Fatal(err)
+	}
+	r.tells(hookURL, "session.created ready", "session.saved terminated", "session.status_changed terminated", "session.deleted terminated")
+}
+
+// A login that is over is told once, until it was good again.
+func TestWebhookOfAnExpiredLogin(t *testing.T) {
+	r := hookedRig(t, nil)
+	r.setCheck(false)
+	id := r.create(alice, hooked).ID
+	r.end(alice, id, asDefault)
+	before := len(r.toldTo(hookURL))
+	for _, found := range []bool{true, false, false, true, false} {
+		r.browsers.on("check", func(c *fakeChrome) error { c.loggedOut = !found; return nil })
+		if _, err := r.CheckDefault(t.Context(), alice, "alice"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := strings.Join(r.toldTo(hookURL)[before:], ", "); got != "user.login_expired completed, user.login_expired completed" {
+		t.Errorf("told %q", got)
+	}
+}
