@@ -45,10 +45,10 @@ export async function main(connect) {
   const input = JSON.parse(await text(process.stdin));
   const timeout = input.timeout_ms ?? 20_000;
   const output = { results: [] };
-  let client;
+  let client, run;
   try {
     client = await connect(input.endpoint, { headers: input.headers ?? {}, timeout });
-    const run = runner(client, timeout);
+    run = runner(client, timeout);
     for (const step of input.steps) {
       output.step = output.results.length;
       output.results.push((await outcome(run, step)) ?? null);
@@ -56,11 +56,21 @@ export async function main(connect) {
     delete output.step;
     await (input.end === 'close' ? client.close() : client.disconnect());
   } catch (err) {
-    output.error = String(err?.message ?? err);
+    output.error = String(err?.message ?? err) + (run ? await sight(run) : '');
   }
   // Node ends by itself only when the client has let go of its socket; after an
   // error that is not certain.
   process.stdout.write(JSON.stringify(output), () => process.exit(output.error === undefined ? 0 : 1));
+}
+
+/** sight tells what the page looked like when a step failed: whoever reads of it cannot look. */
+async function sight(run) {
+  const expression = `JSON.stringify({url: location.href, state: document.readyState, focus: document.activeElement?.id,
+    filled: [...document.querySelectorAll('input')].map((i) => i.id + ':' + i.value.length).join(' '),
+    text: document.body?.innerText.slice(0, 400)})`;
+  const silence = new Promise((resolve) => setTimeout(resolve, 3_000, 'it does not answer'));
+  const seen = run({ do: 'evaluate', expression }).catch((err) => `it cannot be asked: ${err?.message ?? err}`);
+  return `; the page: ${await Promise.race([seen, silence])}`;
 }
 
 async function outcome(run, step) {
