@@ -56,7 +56,9 @@ func (s *Service) Checkpoint(ctx context.Context, c Caller, id string, r Checkpo
 	if err != nil {
 		return CheckpointAnswer{}, err
 	}
-	return l.save(ctx, r)
+	answer, err := l.save(ctx, r)
+	s.journal.Flush(ctx, id) // it is told, whatever becomes of the daemon
+	return answer, err
 }
 
 // save waits for its turn, one checkpoint after the other, and for the outcome.

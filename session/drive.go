@@ -141,6 +141,7 @@ func (s *Service) Pause(ctx context.Context, c Caller, id string) (Acknowledged,
 		l.writer.Record(journal.Paused, nil)
 		return nil
 	})
+	s.journal.Flush(ctx, id)
 	return a, err
 }
 

@@ -50,8 +50,10 @@ func execution(messageType string) profiles.Execution {
 	}
 }
 
-// Say records a message; when it returns, that is on disk. One for the agent is
-// no_agent_attached where nobody follows the session, and nothing has happened.
+// Say records a message; when it returns, that is on disk, and the event that
+// tells of it: who follows the session hears of all that was answered, whatever
+// becomes of the daemon. One for the agent is no_agent_attached where nobody
+// follows the session, and nothing has happened.
 // What an ended session's agent still says is recorded too.
 func (s *Service) Say(ctx context.Context, c Caller, id string, m Say) (profiles.Message, error) {
 	l, err := s.running(ctx, c, id)
@@ -77,6 +79,7 @@ func (s *Service) Say(ctx context.Context, c Caller, id string, m Say) (profiles
 		said, err = l.say(ctx, m)
 		return err
 	})
+	s.journal.Flush(ctx, id)
 	if fault.Is(err, fault.SessionNotRunning) && m.Type != "" { // it has ended between the two looks
 		return s.keepMessage(ctx, id, m)
 	}
@@ -190,6 +193,7 @@ func (s *Service) Cancel(ctx context.Context, c Caller, id string) (Acknowledged
 		a.Message = "the task is cancelled; the browser runs on"
 		return nil
 	})
+	s.journal.Flush(ctx, id)
 	return a, err
 }
 

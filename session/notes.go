@@ -120,6 +120,7 @@ func (s *Service) PutNote(ctx context.Context, c Caller, n NoteChange) (Note, er
 			l.writer.Record(journal.Note, journal.Fields{"version": stored.Version, "event": stored.Event})
 			return nil
 		})
+		s.journal.Flush(ctx, n.SessionID) // it is told, whatever becomes of the daemon
 	}
 	return noteOf(stored)
 }

@@ -79,6 +79,7 @@ func (l *live) resume(ctx context.Context) (Acknowledged, error) {
 		l.touch()
 		return nil
 	})
+	l.svc.journal.Flush(ctx, l.id)
 	return a, err
 }
 

@@ -58,7 +58,8 @@ func New(store Store, seals Sealer, now func() time.Time, log *slog.Logger) *Jou
 }
 
 // Flush returns when what was told of a session so far is written, or ctx has
-// ended: for readers that ask after what they did themselves.
+// ended, or the catalogue does not take it now: for readers that ask after what
+// they did themselves, and for calls whose answer must not outlive their event.
 func (j *Journal) Flush(ctx context.Context, sessionID string) {
 	if w := j.writer(sessionID); w != nil {
 		w.flush(ctx)

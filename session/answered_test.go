@@ -1,0 +1,50 @@
+package session
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// What a call did is told on disk before the call is answered: an answer that
+// outlives the daemon without its event would be something that who follows the
+// session never hears of.
+func TestAnsweredIsTold(t *testing.T) {
+	r := newRig(t, nil)
+	ctx := t.Context()
+	id := r.create(alice, nil).ID
+	for _, call := range []struct {
+		tells string
+		do    func() error
+	}{
+		{"message", func() error { _, err := r.Say(ctx, alice, id, Say{Type: "LOG", Content: "x"}); return err }},
+		{"note", func() error {
+			_, err := r.PutNote(ctx, alice, NoteChange{SessionID: id, NoteData: NoteData{OpenTasks: []string{"x"}}})
+			return err
+		}},
+		{"saved", func() error { _, err := r.Checkpoint(ctx, alice, id, CheckpointRequest{}); return err }},
+		{"paused", func() error { _, err := r.Pause(ctx, alice, id); return err }},
+		{"resumed", func() error { _, err := r.Resume(ctx, alice, id); return err }},
+		{"cancelled", func() error { _, err := r.Cancel(ctx, alice, id); return err }},
+	} {
+		if err := call.do(); err != nil {
+			t.Fatalf("%s: %v", call.tells, err)
+		}
+		// From the catalogue: the service's own lists wait for what is to be written.
+		runs, err := r.catalogue.Runs(ctx, id)
+		if err != nil || len(runs) != 1 {
+			t.Fatalf("%d runs: %v", len(runs), err)
+		}
+		page, err := r.catalogue.Events(ctx, runs[0].ID, 0, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		last := ""
+		if n := len(page.Events); n > 0 {
+			last = page.Events[n-1].Type
+		}
+		if diff := cmp.Diff(call.tells, last); diff != "" {
+			t.Errorf("the last event on disk (-want +got):\n%s", diff)
+		}
+	}
+}
