@@ -2,7 +2,9 @@ package session
 
 import (
 	"context"
+	"encoding/json"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/stasisd/stasis/browser"
@@ -126,10 +128,11 @@ func (l *live) connected() (left func()) {
 	}
 }
 
-// endLeft ends the runs that a dead daemon left open. Those of sessions that it
-// left too ended with it, and have what was rescued of them; of others only the
-// run's own end was not recorded any more.
-func (s *Service) endLeft(ctx context.Context, rescued map[string]string) error {
+// endLeft ends the runs that a dead daemon left open, as their sessions' records
+// tell. A rescue has ended those that it left live, perhaps by a start that was
+// cut short after it, and what was saved of them is told; of others only the run's
+// own end was not recorded any more.
+func (s *Service) endLeft(ctx context.Context) error {
 	open, err := s.Catalogue.OpenRuns(ctx)
 	if err != nil {
 		return err
@@ -141,15 +144,17 @@ func (s *Service) endLeft(ctx context.Context, rescued map[string]string) error 
 		}
 		now := s.Now().UTC()
 		end := profiles.RunEnd{RunID: r.ID, Status: profiles.RunFailed, Cause: killed, EndedAt: now}
-		snapshot, left := rescued[rec.ID]
 		switch {
-		case left && snapshot != "":
-			end.Last = append(end.Last, profiles.Event{Type: journal.Saved, At: now, Data: encode(map[string]any{"snapshot_id": snapshot, "rescue": true})})
-		case !left && rec.Status == profiles.StatusCompleted:
+		case strings.HasPrefix(rec.Reason, killed):
+			var outcome EndAnswer
+			if json.Unmarshal(rec.Outcome, &outcome) == nil && outcome.Snapshot != nil {
+				end.Last = append(end.Last, profiles.Event{Type: journal.Saved, At: now, Data: encode(map[string]any{"snapshot_id": outcome.Snapshot.ID, "rescue": true})})
+			}
+		case rec.Status == profiles.StatusCompleted:
 			end.Status, end.Cause = causeAsked.run()
-		case !left && rec.Status == profiles.StatusTerminated:
+		case rec.Status == profiles.StatusTerminated:
 			end.Status, end.Cause = profiles.RunCancelled, rec.Reason
-		case !left && rec.Reason != "":
+		case rec.Reason != "":
 			end.Cause = rec.Reason
 		}
 		end.Last = append(end.Last, journal.EndedEvent(end.Status, end.Cause, now))

@@ -155,6 +155,11 @@ func TestRunsAfterAKill(t *testing.T) {
 	r.kill()
 	r.browsers.works()
 	r.Service = r.daemon(nil)
+	r.catalogue.fails(errBroken, "EndRun") // the start is cut short, when all is rescued
+	if err := r.Recover(t.Context()); !errors.Is(err, errBroken) {
+		t.Fatal(err)
+	}
+	r.catalogue.works()
 	for range 2 { // a second start finds nothing to do
 		if err := r.Recover(t.Context()); err != nil {
 			t.Fatal(err)

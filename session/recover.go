@@ -34,18 +34,17 @@ func (s *Service) Recover(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	rescued := map[string]string{}
 	for _, rec := range records {
 		dir := byName[rec.RunDir]
 		s.takeBack(ctx, rec, dir)
-		if rescued[rec.ID], err = s.rescue(ctx, rec, dir); err != nil {
+		if err := s.rescue(ctx, rec, dir); err != nil {
 			return err
 		}
 		if dir != nil {
 			delete(byName, rec.RunDir)
 		}
 	}
-	if err := s.endLeft(ctx, rescued); err != nil {
+	if err := s.endLeft(ctx); err != nil {
 		return err
 	}
 	for _, dir := range byName {
@@ -100,8 +99,8 @@ func (s *Service) unended(ctx context.Context) ([]profiles.Session, error) {
 
 // rescue ends the record of a session that a dead daemon left live. Where its
 // datadir cannot be saved, the record says why and the datadir is cleared: the
-// last good snapshot stands. It gives the ID of the snapshot, "" if there is none.
-func (s *Service) rescue(ctx context.Context, rec profiles.Session, dir *browser.Dir) (string, error) {
+// last good snapshot stands.
+func (s *Service) rescue(ctx context.Context, rec profiles.Session, dir *browser.Dir) error {
 	why := error(nil)
 	switch {
 	case rec.Discard:
@@ -113,12 +112,12 @@ func (s *Service) rescue(ctx context.Context, rec profiles.Session, dir *browser
 		e := s.saveLeft(ctx, j)
 		if e.err == nil {
 			s.Log.Info("a session was rescued", "session", rec.ID, "snapshot", e.answer.Snapshot.ID)
-			return e.answer.Snapshot.ID, nil
+			return nil
 		}
 		if code := fault.CodeOf(e.err); code != fault.SaveFailed {
 			// It is not the data that is at fault: the store can be mended, and
 			// the data is worth more than a quick start.
-			return "", fault.Wrap(e.err, code, "session.recover", "what the last daemon left could not be rescued: "+fault.MessageOf(e.err))
+			return fault.Wrap(e.err, code, "session.recover", "what the last daemon left could not be rescued: "+fault.MessageOf(e.err))
 		}
 		why = e.err
 	}
@@ -129,12 +128,12 @@ func (s *Service) rescue(ctx context.Context, rec profiles.Session, dir *browser
 	}
 	if err := s.endSession(ctx, profiles.End{SessionID: rec.ID, Status: profiles.StatusTerminated,
 		Reason: reason, EndedAt: s.Now().UTC()}); err != nil {
-		return "", err
+		return err
 	}
 	if dir != nil {
 		s.clear(dir)
 	}
-	return "", nil
+	return nil
 }
 
 // sweepEvery is how often what has expired is removed, and pruneEvery how often

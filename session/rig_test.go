@@ -243,6 +243,13 @@ func (b *brokenCatalogue) UpdateSession(ctx context.Context, id string, change f
 	return b.Catalogue.UpdateSession(ctx, id, change)
 }
 
+func (b *brokenCatalogue) EndRun(ctx context.Context, e profiles.RunEnd, keep profiles.EventBounds) (profiles.Run, error) {
+	if err := b.err("EndRun"); err != nil {
+		return profiles.Run{}, err
+	}
+	return b.Catalogue.EndRun(ctx, e, keep)
+}
+
 func (b *brokenCatalogue) EndSession(ctx context.Context, e profiles.End) error {
 	if err := b.err("EndSession"); err != nil {
 		return err
