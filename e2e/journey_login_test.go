@@ -47,7 +47,8 @@ func nodeRED(t testing.TB) webApp {
 	return webApp{name: "node-red", log: app.Log,
 		login: []step{
 			visit(app.URL + "/"),
-			await(`!!document.querySelector("#node-dialog-login-username")`),
+			// The form is there, and hidden, before the dialog opens; that takes the focus.
+			await(`document.activeElement.id === "node-dialog-login-username"`),
 			fill("#node-dialog-login-username", app.User), fill("#node-dialog-login-password", app.Password),
 			click("#node-dialog-login-submit"),
 			await(in),
