@@ -82,7 +82,7 @@ var sound = []struct {
 	{"POST", "/v1/keys", `{"name":"ci","rights":["use","secrets"]}`, 201},
 	{"DELETE", "/v1/keys/key-2", "", 204},
 	{"GET", "/v1/users/alice", "", 200},
-	{"PATCH", "/v1/users/alice", `{"login_check":{"url":"https://a.example/","status":200,"selector":"#out","absent_selector":"#in","text":"Hello","cookie":"sid","timeout_seconds":5,"before_default":true},"engine":"shell"}`, 200},
+	{"PATCH", "/v1/users/alice", `{"login_check":{"url":"https://a.example/","status":200,"selector":"#out","absent_selector":"#in","text":"Hello","cookie":"sid","timeout_seconds":5,"before_default":true,"check_every_seconds":3600},"engine":"shell"}`, 200},
 	{"GET", "/v1/users/a%2Fb", "", 200},
 	{"PATCH", "/v1/users/alice", `{"login_check":null}`, 200},
 	{"POST", "/v1/users/alice/default/check", "", 200},

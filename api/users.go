@@ -106,6 +106,11 @@ func checkLoginCheck(c session.LoginCheck) error {
 			}
 		}
 	}
+	if c.CheckEverySeconds != nil {
+		if err := within(in+"check_every_seconds", *c.CheckEverySeconds, session.LeastCheckEvery, session.MostCheckEvery); err != nil {
+			return err
+		}
+	}
 	if c.Cookie != nil && strings.ContainsFunc(*c.Cookie, func(r rune) bool { return r == ';' || r == '=' || unicode.IsControl(r) }) {
 		return invalid(in+"cookie", "must be a cookie's name")
 	}

@@ -84,6 +84,9 @@ type Catalogue interface {
 	SetDefault(ctx context.Context, userID, snapshotID string, ifVersion *int64, at time.Time) (Default, error)
 	// Defaults lists the current version of every user that has one, by user.
 	Defaults(ctx context.Context) ([]Default, error)
+	// LastUsed returns when the last session of a user's ended that started from
+	// the snapshot, or made it; the zero time where none has.
+	LastUsed(ctx context.Context, userID, snapshotID string) (time.Time, error)
 	// DefaultHistory lists versions, newest first; next is the cursor for
 	// startAfter, empty at the end.
 	DefaultHistory(ctx context.Context, userID string, limit int, startAfter string) (page []PastDefault, next string, err error)

@@ -3,6 +3,7 @@ package session
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"time"
 
 	"github.com/stasisd/stasis/browser"
@@ -22,6 +23,11 @@ type LoginOutcome struct {
 	DurationMS int64               `json:"duration_ms"`
 	SnapshotID *string             `json:"snapshot_id"` // of the default that was checked; nil before a save
 	Version    *int64              `json:"version"`
+	// Failures is how many checks in a row could not judge the page.
+	Failures int64 `json:"failures"`
+	// LoggedOutSince is when that version was first found logged out; nil where it
+	// was found logged in since, or never otherwise.
+	LoggedOutSince *time.Time `json:"logged_out_since"`
 }
 
 // CheckDefault starts a Chrome on the user's default, without its tabs and
@@ -31,6 +37,11 @@ func (s *Service) CheckDefault(ctx context.Context, c Caller, userID string) (Lo
 	if err := c.forUser(userID); err != nil {
 		return LoginOutcome{}, err
 	}
+	leave, err := s.enterCheck(ctx, userID)
+	if err != nil {
+		return LoginOutcome{}, err
+	}
+	defer leave()
 	d, err := s.Catalogue.Default(ctx, userID)
 	if err != nil {
 		return LoginOutcome{}, err
@@ -51,17 +62,49 @@ func (s *Service) CheckDefault(ctx context.Context, c Caller, userID string) (Lo
 		return LoginOutcome{}, err
 	}
 	outcome.SnapshotID, outcome.Version = &d.SnapshotID, &d.Version
-	from, err := s.Catalogue.Session(context.WithoutCancel(ctx), snap.SessionID)
+	return s.recordCheck(context.WithoutCancel(ctx), userID, snap, outcome)
+}
+
+// recordCheck keeps the outcome of a check of the user's default with the user,
+// and tells where the login is over.
+func (s *Service) recordCheck(ctx context.Context, userID string, snap profiles.Snapshot, outcome LoginOutcome) (LoginOutcome, error) {
+	from, err := s.Catalogue.Session(ctx, snap.SessionID)
 	if err != nil {
 		return outcome, err
 	}
-	_, err = s.Catalogue.UpdateUser(context.WithoutCancel(ctx), userID, outcome.CheckedAt, func(u *profiles.User) error {
-		s.tellExpired(u, from, outcome)
+	over := false
+	_, err = s.Catalogue.UpdateUser(ctx, userID, outcome.CheckedAt, func(u *profiles.User) error {
+		outcome, over = outcome.after(outcomeOf(*u))
+		if over {
+			u.Notices, u.NoticesOf = s.notices(from, hookExpired), from.ID
+		}
 		u.LoginChecked = encode(outcome)
 		return nil
 	})
+	if err == nil && over {
+		s.Meter.LoginExpired()
+	}
 	s.told()
 	return outcome, err
+}
+
+// after fills in what follows from the check before. over tells that the login of
+// this version is over and was not known to be.
+func (o LoginOutcome) after(last LoginOutcome) (_ LoginOutcome, over bool) {
+	same := last.Version != nil && *last.Version == *o.Version
+	switch {
+	case o.Error != nil:
+		o.Failures = last.Failures + 1
+		if same {
+			o.LoggedOutSince = last.LoggedOutSince
+		}
+	case o.LoggedIn:
+	case same && last.LoggedOutSince != nil:
+		o.LoggedOutSince = last.LoggedOutSince
+	default:
+		o.LoggedOutSince, over = &o.CheckedAt, true
+	}
+	return o, over
 }
 
 // checkSnapshot runs a check in a Chrome of its own, in a session's place. The
@@ -113,10 +156,26 @@ func (s *Service) check(ctx context.Context, chrome Chrome, check LoginCheck) (L
 	if found.Status != 0 {
 		outcome.Status = &found.Status
 	}
+	if found.Status >= 500 && !found.LoggedIn && found.Problem == "" {
+		found.Problem = fmt.Sprintf("the site answered %d", found.Status)
+	}
 	if found.Problem != "" {
 		outcome.Error = &found.Problem
 	}
+	s.Meter.LoginChecked(outcome.kind(err))
 	return outcome, err
+}
+
+// kind is what a check is counted as.
+func (o LoginOutcome) kind(err error) Outcome {
+	switch {
+	case err != nil || o.Error != nil:
+		return CheckFailed
+	case o.LoggedIn:
+		return CheckLoggedIn
+	default:
+		return CheckLoggedOut
+	}
 }
 
 // lastCheck is the outcome of the last check of the user's default, nil where

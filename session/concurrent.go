@@ -33,6 +33,11 @@ func (s *Service) settle(ctx, wait context.Context, c Caller, r Create) (origin,
 		switch {
 		case other == nil:
 			return o, nil, nil
+		case other.renewal != nil:
+			if err := other.renewal.giveWay(ctx); err != nil {
+				return o, nil, err
+			}
+			continue // what it saved is the environment now
 		case r.onLive() == OnLiveShare && other.live != nil:
 			return o, other.live, other.live.shares(ctx, r)
 		case r.onLive() == OnLiveFail, r.onLive() == OnLiveWait && r.Wait <= 0:
@@ -88,33 +93,47 @@ func inUse(id string) error {
 	return fault.New(fault.EnvironmentInUse, "session.create", "session %s holds this environment", id)
 }
 
-// holder is a session that an environment is held by.
+// holder is who an environment is held by: a session, or a scheduled check.
 type holder struct {
-	id   string
-	live *live           // nil while it is on its way
-	done <-chan struct{} // closed when it holds it no longer, or is live
+	id      string
+	live    *live           // nil while it is on its way
+	done    <-chan struct{} // closed when it holds it no longer, or is live
+	renewal *renewal        // nil: a session
 }
 
 // enter notes that the session on its way starts from the origin, unless
 // another one of the same user came from the same source or snapshot and
-// company is not wanted: that one is returned.
+// company is not wanted: that one is returned. So is a scheduled check of it,
+// which is nobody's company.
 func (s *Service) enter(id string, o origin, company bool) *holder {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if r := s.renewing; r != nil && o.same(r.userID, *r.origin().source, r.snapshot.ID) {
+		return &holder{renewal: r}
+	}
 	if !company {
-		for _, l := range s.live {
-			// What a checkpoint of a live session saved, that session holds.
-			if o.snapshot.SessionID == l.id || l.source != nil && o.same(l.userID, *l.source, l.base) {
-				return &holder{id: l.id, live: l, done: l.done}
-			}
-		}
-		for other, c := range s.creating {
-			if other != id && c.origin != nil && o.same(c.origin.userID, *c.origin.source, c.origin.snapshot.ID) {
-				return &holder{id: other, done: c.done}
-			}
+		if other := s.holderOf(id, o); other != nil {
+			return other
 		}
 	}
 	s.creating[id].origin = &o
+	return nil
+}
+
+// holderOf finds another session, live or on its way, that has what an origin
+// gives; nil where there is none. The caller holds the lock.
+func (s *Service) holderOf(id string, o origin) *holder {
+	for _, l := range s.live {
+		// What a checkpoint of a live session saved, that session holds.
+		if o.snapshot.SessionID == l.id || l.source != nil && o.same(l.userID, *l.source, l.base) {
+			return &holder{id: l.id, live: l, done: l.done}
+		}
+	}
+	for other, c := range s.creating {
+		if other != id && c.origin != nil && o.same(c.origin.userID, *c.origin.source, c.origin.snapshot.ID) {
+			return &holder{id: other, done: c.done}
+		}
+	}
 	return nil
 }
 

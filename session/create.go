@@ -67,7 +67,7 @@ func (s *Service) bring(ctx context.Context, c Caller, r Create, was *profiles.S
 	if err != nil || shared != nil {
 		return shared, err
 	}
-	if err := s.slots.acquire(wait, r.Wait > 0); err != nil {
+	if err := s.takePlace(ctx, wait, r); err != nil {
 		return nil, err
 	}
 	l, err := s.place(ctx, c, r, o, was)

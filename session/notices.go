@@ -117,19 +117,6 @@ func (s *Service) endSession(ctx context.Context, e profiles.End) error {
 	return err
 }
 
-// tellExpired has an outcome of a check, that is to be kept, tell that the login is
-// over: once, until it was good again or the default has moved.
-func (s *Service) tellExpired(u *profiles.User, from profiles.Session, outcome LoginOutcome) {
-	var last LoginOutcome
-	if len(u.LoginChecked) > 0 && json.Unmarshal(u.LoginChecked, &last) != nil {
-		last = LoginOutcome{}
-	}
-	told := last.Version != nil && *last.Version == *outcome.Version && !last.LoggedIn && last.Error == nil
-	if !outcome.LoggedIn && outcome.Error == nil && !told {
-		u.Notices, u.NoticesOf = s.notices(from, hookExpired), from.ID
-	}
-}
-
 // Deliveries gives a page of what webhooks were told, or are to be, newest first:
 // of the caller's sessions, and what went to the daemon's own URL for admins alone.
 func (s *Service) Deliveries(ctx context.Context, c Caller, state profiles.DeliveryState, limit int, startAfter string) ([]profiles.Delivery, string, error) {

@@ -60,8 +60,7 @@ func (s *Service) proveImport(ctx context.Context, id string, check LoginCheck, 
 	}
 	outcome, err := s.checkSnapshot(ctx, snap, check)
 	if err != nil {
-		text := "a Chrome could not be asked: " + fault.CodeOf(err).Text()
-		outcome = LoginOutcome{CheckedAt: s.Now().UTC(), Conditions: []browser.Condition{}, Error: &text}
+		outcome = s.notAsked(err)
 		s.Log.Warn("a login check of an import could not be run", "snapshot", id, "error", err)
 	}
 	if !outcome.LoggedIn {

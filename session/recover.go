@@ -15,7 +15,7 @@ import (
 // Recover makes good what a dead daemon left: it ends Chromes that still run,
 // takes back what their sessions had saved and not committed, saves the datadir of each session that was live as a rescue snapshot, tells
 // in the session's record what became of it, and clears the run directories;
-// from then on a janitor removes what expires, and spares and standbys are kept. It runs before the first request. Where catalogue, store and
+// from then on a janitor removes what expires, spares and standbys are kept, and logins are kept alive. It runs before the first request. Where catalogue, store and
 // keys do not belong together it logs that, and goes on.
 func (s *Service) Recover(ctx context.Context) error {
 	if err := s.Catalogue.DropUnfinishedAnswers(ctx); err != nil {
@@ -52,6 +52,9 @@ func (s *Service) Recover(ctx context.Context) error {
 	}
 	s.work.Go(s.janitor)
 	if err := s.standbys.recall(ctx); err != nil {
+		return err
+	}
+	if err := s.renewals.begin(ctx); err != nil {
 		return err
 	}
 	s.replenish()

@@ -62,8 +62,10 @@ type Deps struct {
 	// Told is called when there is something for them. nil: they are told nothing.
 	SessionBody func(Info) json.RawMessage
 	Told        func()
-	Now         func() time.Time
-	Log         *slog.Logger
+	// Meter counts; nil: nothing is counted.
+	Meter Meter
+	Now   func() time.Time
+	Log   *slog.Logger
 }
 
 // Service is the session room's face. Its methods are safe for concurrent
@@ -75,6 +77,7 @@ type Service struct {
 	parked   *pool.Parked[*parkedChrome]
 	spares   sparePools
 	standbys *standbys
+	renewals *renewals
 	slots    *slots
 	journal  *journal.Journal
 	tickets  *tickets
@@ -90,6 +93,8 @@ type Service struct {
 	closing  bool
 	live     map[string]*live
 	creating map[string]*claim // sessions that are on their way, by ID
+	renewing *renewal          // a scheduled login check that is under way
+	checks   map[string]int    // login checks of defaults on request that are under way, by user
 
 	turn    chan struct{} // whose it is to start a spare
 	surveys chan struct{} // one for each profile that is being counted or gone through
@@ -105,12 +110,16 @@ func New(cfg Config, deps Deps) *Service {
 		parked: pool.New[*parkedChrome](cfg.Parked), slots: newSlots(cfg.MaxSessions),
 		tickets: newTickets(deps.Now), turn: make(chan struct{}, 1), surveys: make(chan struct{}, maxSurveys), imports: make(chan struct{}, maxImports),
 		readers: newReaders(), verifying: make(chan struct{}, maxVerifying),
-		journal: journal.New(deps.Catalogue, deps.Vault, deps.Now, deps.Log), live: map[string]*live{}, creating: map[string]*claim{}, spares: sparePools{},
+		journal: journal.New(deps.Catalogue, deps.Vault, deps.Now, deps.Log), live: map[string]*live{}, creating: map[string]*claim{}, checks: map[string]int{}, spares: sparePools{},
 		asked: map[string]bool{cmp.Or(cfg.Engine, browser.EngineChrome): true}}
+	if s.Meter == nil {
+		s.Meter = unmetered{}
+	}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	s.newSpares(browser.EngineChrome, cfg.Spares)
 	s.newSpares(browser.EngineShell, cfg.ShellSpares)
 	s.standbys = newStandbys(s)
+	s.renewals = newRenewals(s)
 	return s
 }
 
@@ -127,6 +136,7 @@ func (s *Service) Close(ctx context.Context) error {
 	}
 	s.mu.Unlock()
 	s.slots.close()
+	s.renewals.stop()
 	s.standbys.close()
 	for _, spares := range s.spares {
 		spares.Close()
@@ -148,6 +158,7 @@ func (s *Service) Close(ctx context.Context) error {
 		})
 	}
 	savers.Wait()
+	s.renewals.wait()
 	err := errors.Join(errors.Join(unsaved...), s.parked.Close(context.WithoutCancel(ctx)))
 	s.cancel()
 	s.work.Wait()

@@ -32,6 +32,9 @@ type LoginCheck struct {
 	TimeoutSeconds *int64  `json:"timeout_seconds"` // always set once it is checked
 	// BeforeDefault: a save may move the default only after the check.
 	BeforeDefault bool `json:"before_default"`
+	// CheckEverySeconds has it made by itself, from LeastCheckEvery to
+	// MostCheckEvery; nil: only when somebody asks.
+	CheckEverySeconds *int64 `json:"check_every_seconds"`
 }
 
 // browser is what the browser room is told of a check.
@@ -85,6 +88,7 @@ func (s *Service) ChangeSettings(ctx context.Context, c Caller, userID string, c
 	})
 	if err == nil {
 		s.standbys.told(userID, now)
+		s.renewals.told(userID, now)
 	}
 	return now, err
 }

@@ -69,6 +69,18 @@ func (s *slots) leave(turn chan struct{}) {
 	}
 }
 
+// acquireSpared takes a place where another one is left for a session, and
+// reports whether it did.
+func (s *slots) acquireSpared() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed || s.free < 2 || len(s.queue) > 0 {
+		return false
+	}
+	s.free--
+	return true
+}
+
 // release gives a place back.
 func (s *slots) release() {
 	s.mu.Lock()

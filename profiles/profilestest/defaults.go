@@ -61,6 +61,37 @@ func testDefaultMoves(f *fixture) {
 	f.same(got, []string{"another:1:theirs", "user:6:snap-1"})
 }
 
+// A snapshot was used last when the last session ended that started from it or
+// made it, whoever else has ended since.
+func testLastUsed(f *fixture) {
+	used := func(want time.Time) {
+		f.Helper()
+		got, err := f.c.LastUsed(f.ctx, "user", "base")
+		f.must(err)
+		f.same(got, want)
+	}
+	end := func(s profiles.Session, at time.Time) {
+		f.Helper()
+		f.must(f.c.EndSession(f.ctx, profiles.End{SessionID: s.ID, Status: profiles.StatusCompleted, EndedAt: at}))
+	}
+	used(time.Time{})
+	maker := f.session("maker", "user")
+	f.commit("base", maker, nil)
+	used(time.Time{})
+	restored := f.session("restored", "user") // of "base", as all of them
+	end(f.session("another", "another"), start.Add(9*time.Hour))
+	end(restored, start.Add(time.Hour))
+	used(start.Add(time.Hour))
+	_, err := f.c.UpdateSession(f.ctx, "maker", func(s *profiles.Session) error { s.BaseSnapshotID = ""; return nil })
+	f.must(err)
+	end(maker, start.Add(2*time.Hour))
+	used(start.Add(2 * time.Hour))
+	_, err = f.c.UpdateSession(f.ctx, f.session("other", "user").ID, func(s *profiles.Session) error { s.BaseSnapshotID = "b"; return nil })
+	f.must(err)
+	f.must(f.c.EndSession(f.ctx, profiles.End{SessionID: "other", Status: profiles.StatusCompleted, EndedAt: start.Add(3 * time.Hour)}))
+	used(start.Add(2 * time.Hour))
+}
+
 func testDefaultByHand(f *fixture) {
 	version := func(n int64) *int64 { return &n }
 	_, err := f.c.Default(f.ctx, "user")

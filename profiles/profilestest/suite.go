@@ -50,6 +50,7 @@ func Run(t *testing.T, open func(t *testing.T) profiles.Catalogue) {
 		{"users with snapshots", testUsersWithSnapshots},
 		{"shared archive", testSharedArchive},
 		{"default moves", testDefaultMoves},
+		{"last used", testLastUsed},
 		{"default by hand", testDefaultByHand},
 		{"default history", testDefaultHistory},
 		{"default by hand race", testDefaultByHandRace},

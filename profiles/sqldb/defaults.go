@@ -119,6 +119,14 @@ func (db *DB) Defaults(ctx context.Context) ([]profiles.Default, error) {
 	return all, failure("profiles.defaults", err)
 }
 
+// LastUsed implements [profiles.Catalogue].
+func (db *DB) LastUsed(ctx context.Context, userID, snapshotID string) (last time.Time, err error) {
+	err = db.reader.QueryRowContext(ctx, `SELECT COALESCE(MAX(ended_at), 0) FROM sessions WHERE user_id = ?
+		AND (base_snapshot_id = ? OR session_id = (SELECT session_id FROM snapshots WHERE snapshot_id = ?))`,
+		[]byte(userID), snapshotID, snapshotID).Scan(moment{&last})
+	return last, failure("profiles.last_used", err)
+}
+
 // DefaultHistory implements [profiles.Catalogue].
 func (db *DB) DefaultHistory(ctx context.Context, userID string, limit int, startAfter string) ([]profiles.PastDefault, string, error) {
 	const op = "profiles.default_history"

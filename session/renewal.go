@@ -1,0 +1,193 @@
+package session
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"github.com/stasisd/stasis/browser"
+	"github.com/stasisd/stasis/browser/datadir"
+	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/profiles"
+	"github.com/stasisd/stasis/state"
+)
+
+// renewalName is the agent_name and reason of the record that has what scheduled
+// checks saved, and keepRenewals how many of those stay besides the default.
+const (
+	renewalName  = "login_check"
+	keepRenewals = 2
+)
+
+// renew makes a scheduled check: it opens the default whole, checks it, and saves
+// it as the user's new default where it is logged in and something of the login
+// has changed. Otherwise the default stays. One that is given up leaves nothing
+// and is not told. The daemon's death leaves a run directory that no record names.
+func (s *Service) renew(r *renewal) {
+	outcome, err := s.renewal(r)
+	if r.ctx.Err() != nil && !outcome.LoggedIn {
+		return // somebody needs the environment, or the daemon stops
+	}
+	if err != nil {
+		s.Log.Warn("a scheduled login check could not be made", "owner", profiles.OwnerOf(r.userID), "error", err)
+		outcome = s.notAsked(err)
+	}
+	if outcome.Version == nil {
+		outcome.SnapshotID, outcome.Version = &r.current.SnapshotID, &r.current.Version
+	}
+	if _, err := s.recordCheck(s.ctx, r.userID, r.snapshot, outcome); err != nil {
+		s.Log.Error("the outcome of a scheduled login check could not be recorded", "owner", profiles.OwnerOf(r.userID), "error", err)
+	}
+}
+
+// notAsked is the outcome of a check that has found nothing out.
+func (s *Service) notAsked(err error) LoginOutcome {
+	text := "a Chrome could not be asked: " + fault.CodeOf(err).Text()
+	return LoginOutcome{CheckedAt: s.Now().UTC(), Conditions: []browser.Condition{}, Error: &text}
+}
+
+// renewal opens, checks and saves. The outcome names a version where a new one
+// was made.
+func (s *Service) renewal(r *renewal) (LoginOutcome, error) {
+	release, err := s.hold(r.ctx, r.snapshot, "restored")
+	if err != nil {
+		return LoginOutcome{}, err
+	}
+	defer release()
+	if d, err := s.Catalogue.Default(r.ctx, r.userID); err != nil || d.Version != r.current.Version {
+		r.cancel() // it has moved since it was looked up
+		return LoginOutcome{}, err
+	}
+	engine := cmp.Or(r.snapshot.Engine, browser.EngineChrome)
+	if err := s.Browsers.Has(engine); err != nil {
+		s.Meter.LoginChecked(CheckFailed)
+		return LoginOutcome{}, err
+	}
+	up, lines, err := s.unpackAndStart(r.ctx, Create{Engine: engine, RestoreTabs: true}, r.snapshot, nil)
+	if err != nil {
+		if r.ctx.Err() == nil {
+			s.Meter.LoginChecked(CheckFailed)
+		}
+		return LoginOutcome{}, err
+	}
+	defer s.discard(s.ctx, up.chrome)
+	if err := r.open(); err != nil {
+		return LoginOutcome{}, err
+	}
+	outcome, err := s.check(r.ctx, up.chrome, r.check)
+	if err != nil || !outcome.LoggedIn {
+		return outcome, err
+	}
+	moved, err := s.saveRenewal(s.ctx, r, up, lines)
+	if err != nil {
+		s.Log.Warn("a default that is logged in could not be saved anew, and stays as it is", "owner", profiles.OwnerOf(r.userID), "error", err)
+	}
+	if moved != nil {
+		outcome.SnapshotID, outcome.Version = &moved.SnapshotID, &moved.Version
+	}
+	return outcome, nil
+}
+
+// saveRenewal saves a checked browser as the user's default, from the version
+// that it was opened from and no other. nil: nothing was saved, because nothing
+// has changed, or another version has come.
+func (s *Service) saveRenewal(ctx context.Context, r *renewal, up upright, lines []state.Component) (_ *profiles.Default, err error) {
+	did := SaveNotDone
+	defer func() { s.Meter.Saved(SavedCheck, did) }()
+	if why := notWhole(up, lines); why != "" {
+		return nil, fault.New(fault.SaveFailed, "session.renewal", "it did not come back whole: %s", why)
+	}
+	j := job{chrome: up.chrome, dir: up.chrome.Dir(), mode: SaveFilesystem, goesOn: true, auto: true, partial: up.partial,
+		notes: up.notes, move: &profiles.Move{From: r.current.Version}}
+	if err := s.renewalRecord(ctx, r, &j); err != nil {
+		return nil, err
+	}
+	doc, err := s.capture(ctx, j)
+	if err != nil {
+		return nil, err
+	}
+	if lost := newlyMissed(up.doc, doc); lost != "" {
+		return nil, fault.New(fault.SaveFailed, "session.renewal", "%s", lost)
+	}
+	if doc.Datadir, err = up.chrome.Close(ctx); err != nil {
+		return nil, err
+	}
+	if !loginChanged(up.doc, s.survey(ctx, j, doc)) {
+		did = SaveUnchanged
+		return nil, nil
+	}
+	files, err := datadir.Select(j.dir.Profile())
+	if err != nil {
+		return nil, err
+	}
+	answer, _, err := s.keep(ctx, j, doc, files)
+	if err != nil {
+		return nil, err
+	}
+	defer s.thinOut(ctx, j.rec.ID, keepRenewals+1)
+	if !answer.Default.Moved {
+		row := profiles.Snapshot{ID: answer.Snapshot.ID, SessionID: j.rec.ID, UserID: r.userID}
+		_, err := s.removeSnapshot(ctx, row, s.Catalogue.RetireSnapshot)
+		did = SaveUnchanged // it is of no use to anybody
+		return nil, err
+	}
+	did = SaveDone
+	return &profiles.Default{UserID: r.userID, SnapshotID: answer.Snapshot.ID, SessionID: j.rec.ID, Version: answer.Default.Version}, nil
+}
+
+// renewalRecord finds the record that the snapshot goes to, or makes one: what
+// scheduled checks make of one default is one record's, so that old ones go. It
+// tells the webhook that the default's session told.
+func (s *Service) renewalRecord(ctx context.Context, r *renewal, j *job) error {
+	from, err := s.Catalogue.Session(ctx, r.snapshot.SessionID)
+	if err != nil {
+		return err
+	}
+	if from.Reason == renewalName && !from.EndedAt.IsZero() {
+		j.rec = from
+		return nil
+	}
+	now := s.Now().UTC()
+	j.arrived = &arrival{}
+	j.rec = profiles.Session{ID: newID(), UserID: r.userID, KeyID: from.KeyID, AgentName: renewalName, Goal: "keeps the login of the user's default alive",
+		Engine: cmp.Or(r.snapshot.Engine, browser.EngineChrome), Status: profiles.StatusCompleted, Reason: renewalName, CreatedAt: now, ExpiresAt: now, EndedAt: now,
+		BaseSnapshotID: r.snapshot.ID, BaseVersion: r.current.Version, WebhookURL: from.WebhookURL}
+	return nil
+}
+
+// notWhole says what of a default did not come back, that a save would lose; ""
+// where all did.
+func notWhole(up upright, lines []state.Component) string {
+	if tooNew(up.doc, up.chrome) {
+		return "a newer Chrome saved its profile"
+	}
+	for _, line := range lines {
+		if line.Dropped > 0 && (line.Name == state.ComponentExtensions || line.Reason == state.NoTime) {
+			return line.Name + ": " + line.Reason
+		}
+	}
+	return ""
+}
+
+// newlyMissed names what could not be read now and could before; "" for nothing.
+func newlyMissed(before, now state.Document) string {
+	for _, m := range now.Missed {
+		if !slices.ContainsFunc(before.Missed, func(was state.Missed) bool { return was.Component == m.Component && was.Origin == m.Origin }) {
+			return m.Component + " could not be read: " + m.Reason
+		}
+	}
+	return ""
+}
+
+// keepsLogin are the components that a login can be in. What a look at a page
+// changes besides is not worth a snapshot.
+var keepsLogin = []string{state.ComponentCookies, state.ComponentLocalStorage, state.ComponentSessionStorage, state.ComponentIndexedDB,
+	state.ComponentIndexedDBRecords, state.ComponentPasskeys, state.ComponentExtensionStorage}
+
+// loginChanged reports whether anything that a login can be in has changed, or may
+// have without being seen.
+func loginChanged(before, now state.Document) bool {
+	changes, unseen := state.Diff(before, now, true)
+	return slices.ContainsFunc(changes, func(c state.Change) bool { return slices.Contains(keepsLogin, c.Name) }) ||
+		slices.ContainsFunc(unseen, func(u state.Uncompared) bool { return slices.Contains(keepsLogin, u.Name) })
+}

@@ -1,0 +1,225 @@
+package session
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/profiles"
+	"github.com/stasisd/stasis/state"
+)
+
+type stateDocument = state.Document
+
+// held makes a step of the next check wait: at is closed when it is there, and
+// it goes on, with an error or none, when goOn is called.
+func (a *alive) held(step string, err error) (at chan struct{}, goOn func()) {
+	at, on := make(chan struct{}), make(chan struct{})
+	a.browsers.on(step, func(*fakeChrome) error {
+		a.browsers.on(step, func(*fakeChrome) error { return nil })
+		close(at)
+		<-on
+		return err
+	})
+	return at, func() { close(on) }
+}
+
+// A create that comes while a check runs is not refused, and gets what the check
+// saves if that is to be had: one that has not been at the site gives way at
+// once, one that has gets some time.
+func TestCreateWhileARenewalRuns(t *testing.T) {
+	for name, test := range map[string]struct {
+		step     string
+		err      error
+		patience time.Duration
+		version  int64 // that the session begins with; 0: it does not meet the check
+	}{
+		"while its browser comes up":            {"restored", nil, hour, 1},
+		"while it looks":                        {"check", nil, hour, 2},
+		"while it looks for too long":           {"check", errBroken, 0, 1},
+		"while it saves":                        {"close", nil, 0, 2},
+		"while it looks, and there is no place": {"check", nil, hour, 2},
+		"of another environment":                {"check", nil, hour, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a := newAlive(t, func(c *Config) { c.MaxSessions = 2 })
+			a.renewals.patience = test.patience
+			at, goOn := a.held(test.step, test.err)
+			a.pass(hour)
+			<-at
+			a.mu.Lock()
+			r := a.renewing
+			a.mu.Unlock()
+			who, from := alice, fromAlice
+			if name == "while it looks, and there is no place" {
+				defer func(id string) { a.end(bob, id, none) }(a.create(bob, nil).ID)
+			}
+			if test.version == 0 {
+				who, from = bob, nil
+			}
+			made := make(chan Info, 1)
+			go func() {
+				info, err := a.Create(t.Context(), who, asking(from))
+				if err != nil {
+					t.Error(err)
+				}
+				made <- info
+			}()
+			if test.version == 0 {
+				id := (<-made).ID
+				goOn()
+				a.over("check logged_in", 1)
+				a.end(bob, id, none)
+				return
+			}
+			if test.version == 1 {
+				<-r.ctx.Done()
+			} else {
+				await(t, "the create waits", func() bool { r.mu.Lock(); defer r.mu.Unlock(); return r.timer != nil })
+			}
+			goOn()
+			info := <-made
+			if info.BaseVersion != test.version || a.current().Version != test.version {
+				t.Errorf("it began with version %d, the default is %d", info.BaseVersion, a.current().Version)
+			}
+			a.end(alice, info.ID, none)
+		})
+	}
+}
+
+// A check loses to anybody's move of the default, and leaves nothing of its own.
+func TestRenewalLosesTheRace(t *testing.T) {
+	a := newAlive(t, nil)
+	_, other := a.saved(alice, filesystem)
+	a.browsers.on("close", func(*fakeChrome) error {
+		_, err := a.SetDefault(t.Context(), alice, "alice", other, nil)
+		return err
+	})
+	a.pass(hour)
+	a.over("login_check unchanged", 1)
+	a.browsers.works()
+	if d := a.current(); d.SnapshotID != other || d.Version != 2 {
+		t.Errorf("%+v", d)
+	}
+	a.holds(a.first, other)
+}
+
+// What cannot be saved whole is not saved.
+func TestRenewalThatLoses(t *testing.T) {
+	for name, prepare := range map[string]func(a *alive){
+		"something could not be read": func(a *alive) {
+			a.browsers.on("capture", func(c *fakeChrome) error {
+				c.reads = func(doc *stateDocument) {
+					doc.Missed = []state.Missed{{Component: state.ComponentSessionStorage, Origin: "https://a.example", Reason: "it did not answer"}}
+				}
+				return nil
+			})
+		},
+		"Chrome did not close":   func(a *alive) { a.browsers.fails(errBroken, "close") },
+		"the catalogue is away":  func(a *alive) { a.catalogue.fails(errBroken, "Commit") },
+		"the state was not read": func(a *alive) { a.browsers.fails(errBroken, "capture") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			a := newAlive(t, nil)
+			prepare(a)
+			a.pass(hour)
+			a.over("login_check failed", 1)
+			a.catalogue.works()
+			a.browsers.works()
+			if d := a.current(); d.Version != 1 || a.dirs() != 0 || !a.browsers.last().dead() {
+				t.Errorf("%+v, %d directories", d, a.dirs())
+			}
+			a.holds(a.first)
+		})
+	}
+}
+
+// A daemon that stops gives a check up; one that is killed leaves nothing that
+// the next one would keep.
+func TestRenewalWhenTheDaemonEnds(t *testing.T) {
+	for _, killed := range []bool{false, true} {
+		a := newAlive(t, nil)
+		begun := make(chan struct{})
+		a.browsers.on("check", func(*fakeChrome) error {
+			close(begun)
+			<-a.renewals.ctx.Done()
+			return fault.New(fault.BrowserFailed, "fake", "")
+		})
+		a.pass(hour)
+		<-begun
+		if killed {
+			a.kill()
+		} else if err := a.Close(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if a.dirs() != 0 || !a.browsers.last().dead() {
+			t.Errorf("%d directories", a.dirs())
+		}
+		a.browsers.works()
+		a.Service = a.daemon(nil)
+		if err := a.Recover(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		a.holds(a.first)
+		a.end(bob, a.create(bob, nil).ID, none)
+	}
+}
+
+// A check on request and a scheduled one of the same user follow each other.
+func TestRenewalAndACheckOnRequest(t *testing.T) {
+	a := newAlive(t, nil)
+	at, goOn := a.held("check", nil)
+	a.pass(hour)
+	<-at
+	asked := make(chan LoginOutcome, 1)
+	go func() {
+		o, err := a.CheckDefault(context.Background(), alice, "alice")
+		if err != nil {
+			t.Error(err)
+		}
+		asked <- o
+	}()
+	goOn()
+	if o := <-asked; *o.Version != 2 {
+		t.Errorf("%+v", o)
+	}
+	at, goOn = a.held("check", nil)
+	go func() { _, _ = a.CheckDefault(context.Background(), alice, "alice"); close(asked) }()
+	<-at
+	a.pass(2 * hour)
+	a.looked()
+	if n := a.meter.n("check logged_in"); n != 2 {
+		t.Errorf("%d checks", n)
+	}
+	goOn()
+	<-asked
+}
+
+// When a check is due follows from what is recorded; what lies in the future is
+// not believed.
+func TestRenewalDue(t *testing.T) {
+	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	why := "away"
+	at := func(ago time.Duration) time.Time { return now.Add(-ago) }
+	for name, test := range map[string]struct {
+		moved, used time.Time
+		last        LoginOutcome
+		low, high   time.Duration // from now
+	}{
+		"a young default":       {at(0), time.Time{}, LoginOutcome{}, hour * 9 / 10, hour},
+		"used since":            {at(5 * hour), at(hour / 2), LoginOutcome{}, hour * 4 / 10, hour / 2},
+		"checked since":         {at(5 * hour), at(3 * hour), LoginOutcome{CheckedAt: at(hour / 2)}, hour * 4 / 10, hour / 2},
+		"long ago":              {at(5 * hour), at(3 * hour), LoginOutcome{CheckedAt: at(2 * hour)}, -2 * hour, -1},
+		"failed":                {at(5 * hour), at(3 * hour), LoginOutcome{CheckedAt: at(0), Error: &why, Failures: 1}, renewalRetry, renewalRetry},
+		"failed again":          {at(5 * hour), at(3 * hour), LoginOutcome{CheckedAt: at(0), Error: &why, Failures: 3}, 4 * renewalRetry, 4 * renewalRetry},
+		"failed for long":       {at(5 * hour), at(3 * hour), LoginOutcome{CheckedAt: at(0), Error: &why, Failures: 1 << 40}, hour * 9 / 10, hour},
+		"failed before its use": {at(5 * hour), at(0), LoginOutcome{CheckedAt: at(hour), Error: &why, Failures: 1}, hour * 9 / 10, hour},
+		"the clock was set":     {at(-5 * hour), at(-hour), LoginOutcome{CheckedAt: at(-hour)}, -1 << 63, -1},
+	} {
+		p := plan{userID: "alice", every: hour, current: profiles.Default{MovedAt: test.moved}}
+		if got := p.due(test.last, test.used, now).Sub(now); got < test.low || got > test.high {
+			t.Errorf("%s: in %s", name, got)
+		}
+	}
+}

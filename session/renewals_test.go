@@ -1,0 +1,281 @@
+package session
+
+import (
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/profiles"
+)
+
+// counter is a Meter that remembers.
+type counter struct {
+	mu  sync.Mutex
+	all []string
+}
+
+func (c *counter) note(what string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.all = append(c.all, what)
+}
+
+func (c *counter) LoginChecked(o Outcome)      { c.note("check " + string(o)) }
+func (c *counter) LoginExpired()               { c.note("expired") }
+func (c *counter) Saved(k SaveKind, o Outcome) { c.note(string(k) + " " + string(o)) }
+
+func (c *counter) n(what string) (n int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, s := range c.all {
+		if s == what {
+			n++
+		}
+	}
+	return n
+}
+
+// alive is a rig whose alice has a default that is checked each hour.
+type alive struct {
+	*rig
+	meter *counter
+	first string // her default's snapshot
+}
+
+const hour = time.Hour
+
+func newAlive(t *testing.T, change func(*Config)) *alive {
+	t.Helper()
+	a := &alive{rig: hookedRig(t, change), meter: &counter{}}
+	a.Meter = a.meter
+	a.Room = func() bool { return !a.short.Load() }
+	a.setCheck(false)
+	a.setEvery(int64(hour / time.Second))
+	id := a.create(alice, hooked).ID
+	a.first = a.end(alice, id, asDefault).Snapshot.ID
+	if err := a.Recover(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+func (r *rig) setEvery(seconds int64) {
+	r.t.Helper()
+	if _, err := r.ChangeSettings(r.t.Context(), alice, "alice", func(set Settings) (Settings, error) {
+		set.LoginCheck.CheckEverySeconds = &seconds
+		return set, nil
+	}); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+// pass lets time pass, and has it looked what is due.
+func (a *alive) pass(d time.Duration) {
+	a.clock.add(d)
+	a.renewals.look()
+}
+
+// over waits until so many checks came to something, and all of them are over.
+func (a *alive) over(what string, n int) {
+	a.t.Helper()
+	await(a.t, what, func() bool { return a.meter.n(what) == n })
+	await(a.t, "the check is over", a.idleAgain)
+}
+
+func (a *alive) idleAgain() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.renewing == nil
+}
+
+// looked waits until alice was looked at, and is to be looked at later.
+func (a *alive) looked() {
+	a.t.Helper()
+	await(a.t, "alice was looked at", func() bool {
+		_, turn := a.renewals.first()
+		a.renewals.mu.Lock()
+		defer a.renewals.mu.Unlock()
+		return turn.at.After(a.clock.now())
+	})
+}
+
+func (a *alive) current() DefaultInfo {
+	a.t.Helper()
+	d, err := a.Default(a.t.Context(), alice, "alice")
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	return d
+}
+
+// A default that nobody has used for the interval is opened with its tabs,
+// checked and saved anew; a daemon that starts goes on from there. Old ones go.
+func TestRenewal(t *testing.T) {
+	a := newAlive(t, nil)
+	a.pass(hour * 8 / 10)
+	a.looked()
+	if n := len(a.browsers.all()); n != 1 {
+		t.Fatalf("%d Chromes before it is due", n)
+	}
+	a.pass(hour * 2 / 10)
+	a.over("login_check saved", 1)
+	chrome := a.browsers.last()
+	if !chrome.options.RestoreTabs || !chrome.dead() || len(chrome.asked) != 1 || a.dirs() != 0 {
+		t.Errorf("with tabs %t, dead %t, asked %d times, %d directories", chrome.options.RestoreTabs, chrome.dead(), len(chrome.asked), a.dirs())
+	}
+	await(t, "it is recorded", func() bool { return a.current().LastCheck != nil })
+	d := a.current()
+	row, err := a.catalogue.Snapshot(t.Context(), d.SnapshotID)
+	if err != nil || d.Version != 2 || !row.Auto || row.Rescue || *d.LastCheck.Version != 2 || *d.LastCheck.SnapshotID != d.SnapshotID || !d.LastCheck.LoggedIn {
+		t.Errorf("%+v, %+v, %+v, %v", d, d.LastCheck, row, err)
+	}
+	a.holds(a.first, d.SnapshotID)
+
+	a.kill()
+	a.Service = a.daemon(nil)
+	a.SessionBody, a.Meter = wireBody, a.meter
+	if err := a.Recover(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	a.looked()
+	if n := a.meter.n("check logged_in"); n != 1 {
+		t.Errorf("%d checks after a restart", n)
+	}
+	for n := range 4 {
+		a.pass(hour)
+		a.over("login_check saved", n+2)
+	}
+	last := a.current()
+	if last.Version != 6 || last.SessionID != d.SessionID {
+		t.Errorf("%+v", last)
+	}
+	rec, err := a.Get(t.Context(), alice, last.SessionID)
+	if err != nil || rec.Reason != renewalName || rec.Status != profiles.StatusCompleted || rec.WebhookURL != hookURL {
+		t.Errorf("%+v, %v", rec, err)
+	}
+	await(t, "three are left", func() bool { return len(a.autos(last.SessionID)) == keepRenewals+1 })
+	a.holds(append(a.autos(last.SessionID), a.first)...)
+	// A user's session restores it as any other.
+	a.end(alice, a.create(alice, fromAlice).ID, none)
+}
+
+// Where the login is as it was, nothing is saved.
+func TestRenewalOfNothingNew(t *testing.T) {
+	a := newAlive(t, nil)
+	a.browsers.on("capture", func(c *fakeChrome) error {
+		c.reads = func(doc *stateDocument) { doc.Cookies = c.restored.Cookies }
+		return nil
+	})
+	a.pass(hour)
+	a.over("login_check unchanged", 1)
+	await(t, "it is recorded", func() bool { return a.current().LastCheck != nil })
+	if d := a.current(); d.Version != 1 || *d.LastCheck.Version != 1 || a.dirs() != 0 {
+		t.Errorf("%+v, %+v, %d directories", d, d.LastCheck, a.dirs())
+	}
+	a.holds(a.first)
+}
+
+// A default that is logged out stays, and that is told once, whatever happens
+// between; one that could not be judged stays too, and is tried again soon.
+func TestRenewalOfALostLogin(t *testing.T) {
+	a := newAlive(t, nil)
+	before := len(a.toldTo(hookURL))
+	out := func(c *fakeChrome) error { c.loggedOut = true; return nil }
+	broken := func(*fakeChrome) error { return fault.New(fault.BrowserFailed, "fake", "") }
+	a.browsers.on("check", out)
+	a.pass(hour)
+	a.over("check logged_out", 1)
+	a.browsers.on("check", broken)
+	a.pass(hour)
+	a.over("check failed", 1)
+	a.pass(renewalRetry)
+	a.over("check failed", 2)
+	a.pass(renewalRetry)
+	a.looked()
+	a.pass(renewalRetry)
+	a.over("check failed", 3)
+	await(t, "it is recorded", func() bool { return a.current().LastCheck.Failures == 3 })
+	if c := a.current().LastCheck; c.LoggedIn || c.Error == nil || c.LoggedOutSince == nil {
+		t.Errorf("%+v", c)
+	}
+	a.browsers.on("check", out)
+	a.pass(hour)
+	a.over("check logged_out", 2)
+	if got := a.toldTo(hookURL)[before:]; !slices.Equal(got, []string{"user.login_expired completed"}) || a.meter.n("expired") != 1 {
+		t.Errorf("told %q, counted %d", got, a.meter.n("expired"))
+	}
+	if d := a.current(); d.Version != 1 || a.dirs() != 0 {
+		t.Errorf("%+v, %d directories", d, a.dirs())
+	}
+	a.holds(a.first)
+	// The next version is another matter.
+	id := a.create(alice, hooked).ID
+	a.end(alice, id, asDefault)
+	a.pass(hour)
+	a.over("check logged_out", 3)
+	await(t, "it is counted", func() bool { return a.meter.n("expired") == 2 })
+}
+
+// Nothing is checked while somebody has the environment; the interval counts
+// from when that was over.
+func TestRenewalWaits(t *testing.T) {
+	for name, test := range map[string]struct {
+		begin func(a *alive) (end func())
+		due   time.Duration // after the end
+	}{
+		"for a session of it": {func(a *alive) func() {
+			id := a.create(alice, fromAlice).ID
+			return func() { a.end(alice, id, none) }
+		}, hour},
+		"for the session that made it": {func(a *alive) func() {
+			id := a.create(alice, nil).ID
+			if _, err := a.Checkpoint(a.t.Context(), alice, id, CheckpointRequest{SaveAsDefault: true, Conflict: ConflictOverwrite}); err != nil {
+				a.t.Fatal(err)
+			}
+			return func() { a.end(alice, id, none) }
+		}, hour},
+		"for a parked Chrome": {func(a *alive) func() {
+			a.end(alice, a.create(alice, fromAlice).ID, memoryDefault)
+			return func() {
+				if _, err := a.parked.Evict(a.t.Context()); err != nil {
+					a.t.Error(err)
+				}
+			}
+		}, renewalHeld},
+		"for memory": {func(a *alive) func() {
+			a.short.Store(true)
+			return func() { a.short.Store(false) }
+		}, renewalPause},
+		"for places": {func(a *alive) func() {
+			var all []string
+			for a.slots.left() > 1 {
+				all = append(all, a.create(bob, nil).ID)
+			}
+			return func() { a.end(bob, all[0], none) }
+		}, renewalPause},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a := newAlive(t, func(c *Config) { c.MaxSessions = 3 })
+			end := test.begin(a)
+			before := a.current().Version
+			a.pass(hour)
+			a.looked()
+			if n := a.meter.n("check logged_in"); n != 0 {
+				t.Fatalf("%d checks", n)
+			}
+			a.browsers.works()
+			end()
+			if test.due == hour {
+				a.pass(hour / 2)
+				a.looked()
+			}
+			a.pass(test.due)
+			a.over("check logged_in", 1)
+			if d := a.current(); d.Version != before+1 {
+				t.Errorf("version %d", d.Version)
+			}
+		})
+	}
+}
