@@ -104,14 +104,11 @@ func (s *Server) deleteDefault(c *call) error {
 }
 
 func (s *Server) defaultHistory(c *call) error {
-	q := struct {
-		Limit      int64  `json:"limit"`
-		StartAfter string `json:"start_after"`
-	}{Limit: defaultPage}
+	q := firstPage()
 	if err := c.query(&q); err != nil {
 		return err
 	}
-	if err := firstOf(within("limit", q.Limit, 1, largestPage), isID("start_after", q.StartAfter)); err != nil {
+	if err := q.check(); err != nil {
 		return err
 	}
 	user, err := c.userID()

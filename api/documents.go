@@ -95,18 +95,15 @@ func (s *Server) deleteDocument(c *call) error {
 }
 
 func (s *Server) listDocuments(c *call) error {
-	q := struct {
-		Limit      int64  `json:"limit"`
-		StartAfter string `json:"start_after"`
-	}{Limit: defaultPage}
+	q := firstPage()
 	if err := c.query(&q); err != nil {
-		return err
-	}
-	if err := within("limit", q.Limit, 1, largestPage); err != nil {
 		return err
 	}
 	if q.StartAfter != "" && snapshot.CheckID(q.StartAfter) != nil {
 		return invalid("start_after", "must be a snapshot ID, a UUIDv7 in lower case")
+	}
+	if err := q.check(); err != nil {
+		return err
 	}
 	at, err := c.agentScope()
 	if err != nil {

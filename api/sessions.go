@@ -9,9 +9,6 @@ import (
 	"github.com/stasisd/stasis/session"
 )
 
-// pageLimit is a listing's limit parameter.
-const defaultPage, largestPage = 100, 1000
-
 // recordedCreate is what is kept of a create's answer. The rest is read from
 // the session again: its URLs hold a ticket, which is not for keeping.
 type recordedCreate struct {
@@ -72,19 +69,17 @@ func (s *Server) answerCreate(c *call, first recordedCreate, info session.Info) 
 
 func (s *Server) listSessions(c *call) error {
 	q := struct {
-		Status     string `json:"status"`
-		UserID     string `json:"user_id"`
-		Limit      int64  `json:"limit"`
-		StartAfter string `json:"start_after"`
-	}{Limit: defaultPage}
+		Status string `json:"status"`
+		UserID string `json:"user_id"`
+		listing
+	}{listing: firstPage()}
 	if err := c.query(&q); err != nil {
 		return err
 	}
 	if err := firstOf(
 		oneOf("status", q.Status, "initializing", "ready", "running", "paused", "completed", "terminated", "error"),
 		isUserID("user_id", q.UserID),
-		within("limit", q.Limit, 1, largestPage),
-		isID("start_after", q.StartAfter),
+		q.check(),
 	); err != nil {
 		return err
 	}

@@ -13,14 +13,11 @@ type snapshotsAnswer struct {
 }
 
 func (s *Server) listSnapshots(c *call) error {
-	q := struct {
-		Limit      int64  `json:"limit"`
-		StartAfter string `json:"start_after"`
-	}{Limit: defaultPage}
+	q := firstPage()
 	if err := c.query(&q); err != nil {
 		return err
 	}
-	if err := firstOf(within("limit", q.Limit, 1, largestPage), isID("start_after", q.StartAfter)); err != nil {
+	if err := q.check(); err != nil {
 		return err
 	}
 	id, err := c.sessionID()
@@ -36,14 +33,13 @@ func (s *Server) listSnapshots(c *call) error {
 
 func (s *Server) allSnapshots(c *call) error {
 	q := struct {
-		UserID     string `json:"user_id"`
-		Limit      int64  `json:"limit"`
-		StartAfter string `json:"start_after"`
-	}{Limit: defaultPage}
+		UserID string `json:"user_id"`
+		listing
+	}{listing: firstPage()}
 	if err := c.query(&q); err != nil {
 		return err
 	}
-	if err := firstOf(isUserID("user_id", q.UserID), within("limit", q.Limit, 1, largestPage), isID("start_after", q.StartAfter)); err != nil {
+	if err := firstOf(isUserID("user_id", q.UserID), q.check()); err != nil {
 		return err
 	}
 	page, next, err := s.service.AllSnapshots(c.Request().Context(), c.caller, q.UserID, int(q.Limit), q.StartAfter)
