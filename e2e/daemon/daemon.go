@@ -154,7 +154,7 @@ func Start(t testing.TB, o Options) *Daemon {
 	t.Cleanup(func() {
 		d.Stop(t)
 		if t.Failed() {
-			t.Logf("the daemon's log:\n%s", d.Log())
+			t.Logf("of the daemon's log:\n%s", excerpt(d.Log()))
 		}
 	})
 	d.Restart(t)
