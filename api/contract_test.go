@@ -128,6 +128,7 @@ var sound = []struct {
 	{"DELETE", "/v1/sessions/live-1/files/a%20b.html", "", 204},
 	{"GET", "/healthz", "", 200},
 	{"GET", "/readyz", "", 200},
+	{"GET", "/metrics", "", 200},
 	{"GET", "/openapi.yaml", "", 200},
 }
 

@@ -18,6 +18,12 @@ func (s *Server) ready(c *call) error {
 	return s.health(c)
 }
 
+// scrape tells the metrics, in Prometheus's text format.
+func (s *Server) scrape(c *call) error {
+	s.metrics.ServeHTTP(c.Response(), c.Request())
+	return nil
+}
+
 // openapi serves the wire's description.
 func (s *Server) openapi(c *call) error {
 	return c.Blob(http.StatusOK, "application/yaml", stasis.OpenAPI())

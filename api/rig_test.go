@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/stasisd/stasis/api/apitest"
+	"github.com/stasisd/stasis/api/metrics"
 	"github.com/stasisd/stasis/profiles"
 )
 
@@ -81,7 +82,7 @@ func newRig(t *testing.T, change func(*Options)) *rig {
 		fake: &fake{entries: entries(), uploads: map[string][]byte{}, dir: t.TempDir()}, answers: &fakeAnswers{kept: map[string]profiles.Answer{}},
 		log: &lockedBuffer{},
 	}
-	o := Options{Service: r.fake, Answers: r.answers, Logger: slog.New(slog.NewTextHandler(r.log, nil)), Now: time.Now, MaxUpload: 1 << 10}
+	o := Options{Service: r.fake, Answers: r.answers, Metrics: metrics.New("test").Handler(), Logger: slog.New(slog.NewTextHandler(r.log, nil)), Now: time.Now, MaxUpload: 1 << 10}
 	if change != nil {
 		change(&o)
 	}

@@ -117,6 +117,9 @@ func (s *Server) routes() {
 
 	s.route(http.MethodGet, "/healthz", anybody, noQuery(s.health))
 	s.route(http.MethodGet, "/readyz", anybody, noQuery(s.ready))
+	if s.metrics != nil {
+		s.route(http.MethodGet, "/metrics", anybody, noQuery(s.scrape))
+	}
 	s.route(http.MethodGet, "/openapi.yaml", anybody, noQuery(s.openapi))
 }
 

@@ -24,6 +24,8 @@ type Options struct {
 	// HashKey keys the hashes that repeated requests are known by: a body may
 	// have a password, which a bare hash would let anybody try out.
 	HashKey []byte
+	// Metrics answers a scrape; nil: there are none.
+	Metrics http.Handler
 	Logger  *slog.Logger
 	Now     func() time.Time // the real time: it also sets deadlines of sockets
 
@@ -47,6 +49,7 @@ type Server struct {
 	service     Service
 	answers     Answers
 	hashKey     []byte
+	metrics     http.Handler
 	log         *slog.Logger
 	now         func() time.Time
 	urls        origins
@@ -69,7 +72,7 @@ type Server struct {
 // New makes a Server. It opens nothing and needs no closing before Serve.
 func New(o Options) *Server {
 	s := &Server{
-		service: o.Service, answers: o.Answers, hashKey: o.HashKey, log: o.Logger, now: o.Now,
+		service: o.Service, answers: o.Answers, hashKey: o.HashKey, metrics: o.Metrics, log: o.Logger, now: o.Now,
 		urls:        origins{public: o.PublicURL, proxies: o.TrustedProxies},
 		warnUnknown: o.WarnUnknownFields, maxUpload: o.MaxUpload, maxImport: o.MaxImport, grace: o.Grace, heartbeat: o.Heartbeat,
 		live: live.New(),

@@ -72,6 +72,7 @@ var mayImport = []struct{ pkg, imports string }{
 // with the rooms that wrap them.
 var mayUse = map[string][]string{
 	"github.com/labstack/echo":  {"api", "api/*"},
+	"github.com/prometheus":     {"api/metrics"},
 	"github.com/mholt/archiver": {"snapshot"},
 	"github.com/minio/minio-go": {"snapshot/s3store", "snapshot/s3store/*"},
 }

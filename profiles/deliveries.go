@@ -72,6 +72,9 @@ type Deliveries interface {
 	Delivery(ctx context.Context, id string) (Delivery, error)
 	// DeliveryPage lists newest first; next is the cursor for StartAfter.
 	DeliveryPage(ctx context.Context, f DeliveryFilter) (page []Delivery, next string, err error)
+	// CountDeliveries counts those that are pending and those that were given up; a
+	// state without any is not in it.
+	CountDeliveries(ctx context.Context) (map[DeliveryState]int, error)
 	// Resend makes a delivery pending as of a time, whatever became of it.
 	Resend(ctx context.Context, id string, at time.Time) (Delivery, error)
 	// ExpireDeliveries forgets those that are not pending and were written before.

@@ -146,6 +146,14 @@ func (l *live) finishCheckpoint(c checkpointed) {
 func (s *Service) checkpoint(lent context.Context, j job, last *replica) (out checkpointed) {
 	r := last
 	defer func() {
+		switch {
+		case out.answer.Unchanged && out.err == nil:
+			s.Meter.Saved(j.kind(), SaveUnchanged)
+		case !fault.Is(out.err, fault.SessionEnding):
+			s.Meter.Saved(j.kind(), saveOutcome(out.err))
+		}
+	}()
+	defer func() {
 		if r != nil && (out.err != nil || r.spoilt) {
 			s.clear(r.dir) // it may be half of something, and takes room
 			r = nil

@@ -201,7 +201,13 @@ func (l *live) begin(e ending) {
 // answer.
 func (l *live) carryOut() {
 	job := l.job(*l.ending)
-	l.svc.work.Go(func() { l.finished <- l.svc.end(job) })
+	l.svc.work.Go(func() {
+		e := l.svc.end(job)
+		if job.mode != SaveNone && !job.restart {
+			l.svc.Meter.Saved(job.kind(), saveOutcome(e.err))
+		}
+		l.finished <- e
+	})
 }
 
 // finish takes an ending's outcome in and tells those who wait; it reports

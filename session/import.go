@@ -114,6 +114,7 @@ func (s *Service) Import(ctx context.Context, c Caller, r Import, body io.Reader
 		return ImportAnswer{}, err
 	}
 	kept, _, err := s.keep(ctx, j, doc, files)
+	s.Meter.Saved(SavedImport, saveOutcome(err))
 	if err != nil {
 		return ImportAnswer{}, saveFailed(err, "")
 	}

@@ -37,6 +37,28 @@ const (
 	SavedCheck      SaveKind = "login_check" // a scheduled check found the default logged in
 )
 
+// saveOutcome is what a save is counted as that came to an error, or to none.
+func saveOutcome(err error) Outcome {
+	if err != nil {
+		return SaveNotDone
+	}
+	return SaveDone
+}
+
+// kind is what a job's save is made for.
+func (j job) kind() SaveKind {
+	switch {
+	case j.rescue:
+		return SavedRescue
+	case j.auto:
+		return SavedAuto
+	case j.goesOn:
+		return SavedCheckpoint
+	default:
+		return SavedEnd
+	}
+}
+
 // unmetered counts nothing.
 type unmetered struct{}
 

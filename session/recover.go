@@ -113,6 +113,7 @@ func (s *Service) rescue(ctx context.Context, rec profiles.Session, dir *browser
 		j := s.unsaved(job{rec: rec, dir: dir, dead: true, rescue: true, mode: SaveFilesystem,
 			status: profiles.StatusTerminated, reason: killed})
 		e := s.saveLeft(ctx, j)
+		s.Meter.Saved(SavedRescue, saveOutcome(e.err))
 		if e.err == nil {
 			s.Log.Info("a session was rescued", "session", rec.ID, "snapshot", e.answer.Snapshot.ID)
 			return nil

@@ -14,6 +14,7 @@ import (
 	"github.com/google/renameio/v2"
 
 	"github.com/stasisd/stasis/api"
+	"github.com/stasisd/stasis/api/metrics"
 	"github.com/stasisd/stasis/browser"
 	"github.com/stasisd/stasis/browser/extension"
 	"github.com/stasisd/stasis/browser/launch"
@@ -106,13 +107,15 @@ func start(ctx context.Context, c *serveCmd, log *slog.Logger) (_ *daemon, err e
 		return nil, err
 	}
 	d.closers = append(d.closers, stop)
+	counted := metrics.New(version)
 	d.service = session.New(limits, session.Deps{
 		Browsers:  session.Chromes{Starter: browser.NewStarter(launcher, time.Now)},
 		Vault:     d.vault,
 		Documents: snapshot.NewDocuments(d.store, snapshot.Options{Now: time.Now}),
 		Catalogue: d.catalogue, Extensions: extensions, Room: roomForChrome, Now: time.Now, Log: log,
-		SessionBody: api.SessionBody, Told: sender.Wake,
+		SessionBody: api.SessionBody, Told: sender.Wake, Meter: counted,
 	})
+	counted.Watch(metrics.Watched{Counts: d.service.Counts, Deliveries: d.catalogue.CountDeliveries})
 	// Closed here only when the start fails; serve closes it first otherwise.
 	d.closers = append(d.closers, func() error { return d.service.Close(context.WithoutCancel(ctx)) })
 	if err := d.service.Recover(ctx); err != nil {
@@ -121,7 +124,7 @@ func start(ctx context.Context, c *serveCmd, log *slog.Logger) (_ *daemon, err e
 	if err := d.firstKey(ctx); err != nil {
 		return nil, err
 	}
-	d.server = api.New(api.Options{HashKey: d.keys.Derive("request hashes"), Service: d.service, Answers: d.catalogue, Logger: log, Now: time.Now,
+	d.server = api.New(api.Options{HashKey: d.keys.Derive("request hashes"), Service: d.service, Answers: d.catalogue, Metrics: counted.Handler(), Logger: log, Now: time.Now,
 		PublicURL: c.PublicURL, TrustedProxies: c.TrustedProxy,
 		WarnUnknownFields: c.UnknownFields == "warn", MaxUpload: c.MaxUpload, MaxImport: c.MaxUnpack})
 	return d, nil

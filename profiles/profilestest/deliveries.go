@@ -69,6 +69,9 @@ func testDeliveries(f *fixture) {
 	f.same(f.due(at(9), 0), []string{"1", "3", "4"})
 
 	f.must(f.c.FinishAttempt(f.ctx, "1", 1, profiles.Attempt{State: profiles.DeliveryFailed, At: at(9), Error: "given up"}))
+	counts, err := f.c.CountDeliveries(f.ctx)
+	f.must(err)
+	f.same(counts, map[profiles.DeliveryState]int{profiles.DeliveryPending: 3, profiles.DeliveryFailed: 1})
 	f.must(f.c.FinishAttempt(f.ctx, "2", 0, profiles.Attempt{State: profiles.DeliveryDelivered, At: at(9)}))
 	f.must(f.c.FinishAttempt(f.ctx, "none", 0, profiles.Attempt{State: profiles.DeliveryDelivered, At: at(9)}))
 	f.same(f.due(at(9), 0), []string{"3", "4"})

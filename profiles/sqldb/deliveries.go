@@ -64,6 +64,19 @@ func (db *DB) NextDelivery(ctx context.Context, now time.Time) (time.Time, error
 	return at, failure("profiles.next_delivery", err)
 }
 
+// CountDeliveries implements [profiles.Deliveries].
+func (db *DB) CountDeliveries(ctx context.Context) (map[profiles.DeliveryState]int, error) {
+	counts := map[profiles.DeliveryState]int{}
+	_, err := collect(ctx, db.reader, func(r row) (n int, err error) {
+		var state profiles.DeliveryState
+		if err = r.Scan(&state, &n); err == nil && n > 0 {
+			counts[state] = n
+		}
+		return n, err
+	}, "SELECT 'pending', COUNT(*) FROM deliveries WHERE state = 'pending' UNION ALL SELECT 'failed', COUNT(*) FROM deliveries WHERE state = 'failed'")
+	return counts, failure("profiles.count_deliveries", err)
+}
+
 // FinishAttempt implements [profiles.Deliveries].
 func (db *DB) FinishAttempt(ctx context.Context, id string, attempts int, a profiles.Attempt) error {
 	return db.write(ctx, "profiles.finish_attempt", func(tx *sql.Tx) error {

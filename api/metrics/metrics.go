@@ -1,0 +1,78 @@
+// Package metrics is what a daemon counts, for Prometheus. Every metric is
+// defined in this file. None has a label that names a session, a user or an
+// address: who reads them learns numbers.
+package metrics
+
+import (
+	"net/http"
+	"runtime"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/stasisd/stasis/session"
+)
+
+// Metrics are those of one daemon. They implement [session.Meter]; a New one has
+// what needs nobody to ask, and [Metrics.Watch] adds what is asked for.
+type Metrics struct {
+	registry *prometheus.Registry
+	checks   *prometheus.CounterVec
+	expired  prometheus.Counter
+	saves    *prometheus.CounterVec
+}
+
+var _ session.Meter = (*Metrics)(nil)
+
+// New makes the metrics of a daemon of that version.
+func New(version string) *Metrics {
+	m := &Metrics{
+		registry: prometheus.NewRegistry(),
+		checks: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "stasis_login_checks_total",
+			Help: "Login checks, by what they found: logged_in, logged_out, failed (the page could not be judged)."}, []string{"outcome"}),
+		expired: prometheus.NewCounter(prometheus.CounterOpts{Name: "stasis_logins_expired_total",
+			Help: "Default environments that were found logged out, each once."}),
+		saves: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "stasis_saves_total",
+			Help: "Saves of environments, by what they were made for and what came of them: saved, unchanged, failed."}, []string{"kind", "outcome"}),
+	}
+	for _, o := range []session.Outcome{session.CheckLoggedIn, session.CheckLoggedOut, session.CheckFailed} {
+		m.checks.WithLabelValues(string(o)) // 0 is a number too
+	}
+	for _, k := range []session.SaveKind{session.SavedEnd, session.SavedCheckpoint, session.SavedAuto, session.SavedRescue, session.SavedImport, session.SavedCheck} {
+		for _, o := range []session.Outcome{session.SaveDone, session.SaveNotDone} {
+			m.saves.WithLabelValues(string(k), string(o))
+		}
+	}
+	build := prometheus.NewGauge(prometheus.GaugeOpts{Name: "stasis_build_info", Help: "1, with the version that runs.",
+		ConstLabels: prometheus.Labels{"version": version, "go_version": runtime.Version()}})
+	build.Set(1)
+	m.registry.MustRegister(m.checks, m.expired, m.saves, build,
+		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	return m
+}
+
+// LoginChecked implements [session.Meter].
+func (m *Metrics) LoginChecked(o session.Outcome) { m.checks.WithLabelValues(string(o)).Inc() }
+
+// LoginExpired implements [session.Meter].
+func (m *Metrics) LoginExpired() { m.expired.Inc() }
+
+// Saved implements [session.Meter].
+func (m *Metrics) Saved(k session.SaveKind, o session.Outcome) {
+	m.saves.WithLabelValues(string(k), string(o)).Inc()
+}
+
+// Watch adds what is looked up at each scrape. It is called once.
+func (m *Metrics) Watch(w Watched) {
+	m.registry.MustRegister(watch{Watched: w,
+		sessions: prometheus.NewDesc("stasis_sessions_live", "Sessions that live.", nil, nil),
+		chromes:  prometheus.NewDesc("stasis_chromes_kept", "Chromes that no session has, by kind: parked, spare, standby.", []string{"kind"}, nil),
+		deliveries: prometheus.NewDesc("stasis_webhook_deliveries",
+			"Webhooks that are to be sent (pending), and those of the last 7 days that were given up (failed).", []string{"state"}, nil)})
+}
+
+// Handler answers a scrape. What cannot be looked up is left out.
+func (m *Metrics) Handler() http.Handler {
+	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError})
+}

@@ -1,0 +1,54 @@
+package metrics
+
+import (
+	"context"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/stasisd/stasis/profiles"
+	"github.com/stasisd/stasis/session"
+)
+
+// lookWithin bounds what a scrape waits for the catalogue.
+const lookWithin = 2 * time.Second
+
+// Watched are the sources of what is looked up at each scrape.
+type Watched struct {
+	Counts func() session.Counts
+	// Deliveries counts the webhooks in each state that has any.
+	Deliveries func(context.Context) (map[profiles.DeliveryState]int, error)
+}
+
+// watch is Watched as a collector.
+type watch struct {
+	Watched
+	sessions, chromes, deliveries *prometheus.Desc
+}
+
+func (w watch) Describe(to chan<- *prometheus.Desc) {
+	to <- w.sessions
+	to <- w.chromes
+	to <- w.deliveries
+}
+
+func (w watch) Collect(to chan<- prometheus.Metric) {
+	gauge := func(d *prometheus.Desc, n int, labels ...string) {
+		to <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, float64(n), labels...)
+	}
+	n := w.Counts()
+	gauge(w.sessions, n.Live)
+	gauge(w.chromes, n.Parked, "parked")
+	gauge(w.chromes, n.Spares, "spare")
+	gauge(w.chromes, n.Standbys, "standby")
+	ctx, cancel := context.WithTimeout(context.Background(), lookWithin)
+	defer cancel()
+	counts, err := w.Deliveries(ctx)
+	if err != nil {
+		to <- prometheus.NewInvalidMetric(w.deliveries, err)
+		return
+	}
+	for _, state := range []profiles.DeliveryState{profiles.DeliveryPending, profiles.DeliveryFailed} {
+		gauge(w.deliveries, counts[state], string(state))
+	}
+}
