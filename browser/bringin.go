@@ -84,7 +84,7 @@ func (s *Standby) letGo(ctx context.Context) error {
 	case tabsKept:
 		lines = held.resume(ctx, s.doc, b.salvage.session)
 	case tabsUnread:
-		lines, err = held.rescue(ctx)
+		lines, err = held.rescue(ctx, s.doc)
 	case tabsStale:
 		lines, err = held.renew(ctx, s.doc)
 	case tabsNone:
@@ -118,6 +118,8 @@ func tabsOf(doc state.Document, o Options) tabSource {
 	case !doc.Complete && doc.TabsByURL:
 		return tabsNone // its session files are of an earlier Chrome
 	case !doc.Complete:
+		return tabsUnread
+	case doc.TabsOnDisk && o.RestoreTabs:
 		return tabsUnread
 	case !o.RestoreTabs, len(doc.Tabs) == 0:
 		return tabsNone

@@ -51,7 +51,7 @@ func (b *Browser) Capture(ctx context.Context) (state.Document, error) {
 		return doc, err
 	}
 	b.unflushed.Store(muchLocal(doc))
-	doc.CapturedAt = began
+	doc.CapturedAt, doc.ReadUntil = began, b.now().UTC()
 	doc.Datadir = state.DatadirLive
 	doc.Chrome = state.Chrome{Version: b.version, Engine: b.Engine(), UserAgent: b.userAgent, Flags: b.process.Flags()}
 	if b.shell() {

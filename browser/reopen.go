@@ -19,30 +19,6 @@ func (h *hold) leaveBlank(doc state.Document) []state.Component {
 	return unopened(doc)
 }
 
-// rescue lets go what Chrome brought back of a datadir that nobody read before
-// its Chrome died. Blank tabs close, the one that came with the profile and
-// those that had not got further, but for one where there is no other.
-func (h *hold) rescue(ctx context.Context) ([]state.Component, error) {
-	var blank []*heldTab
-	for _, t := range h.tabs {
-		h.run(t)
-		if t.blank() {
-			blank = append(blank, t)
-		}
-	}
-	tabs := len(h.tabs) - len(blank)
-	if tabs == 0 {
-		blank = blank[min(1, len(blank)):]
-	}
-	for _, t := range blank {
-		if err := h.b.closeTab(ctx, t.info.TargetID); err != nil {
-			return nil, err
-		}
-	}
-	return []state.Component{{Name: state.ComponentTabs, Saved: tabs, Restored: tabs,
-		Reason: "as Chrome had last written them; nobody read which there were"}}, nil
-}
-
 // reopen opens the document's tabs over CDP, for a datadir whose session files
 // are older than the document. The held blank tab becomes the first one.
 // Navigations are begun beside each other and not awaited for long.

@@ -104,7 +104,13 @@ func TestFaultDaemonKilled(t *testing.T) {
 // inSessionFiles reports whether a live Chrome's session files hold a text.
 func inSessionFiles(t testing.TB, d *daemon.Daemon, text string) bool {
 	t.Helper()
-	paths, err := filepath.Glob(filepath.Join(d.Dir, "run", "*", "profile", "*", "Sessions", "Session_*"))
+	return inProfiles(t, d, filepath.Join("Sessions", "Session_*"), text)
+}
+
+// inProfiles reports whether a file of a live Chrome's profile holds a text.
+func inProfiles(t testing.TB, d *daemon.Daemon, name, text string) bool {
+	t.Helper()
+	paths, err := filepath.Glob(filepath.Join(d.Dir, "run", "*", "profile", "*", name))
 	if err != nil {
 		t.Fatal(err)
 	}

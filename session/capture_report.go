@@ -78,6 +78,9 @@ func missed(doc state.Document) []string {
 		}
 		warnings = append(warnings, strings.TrimSpace(m.Component+" "+m.Origin)+what+m.Reason)
 	}
+	for _, d := range doc.Doubts {
+		warnings = append(warnings, strings.TrimSpace(d.Component+" "+d.Origin)+": "+d.Reason)
+	}
 	for _, key := range doc.Unwritten {
 		warnings = append(warnings, state.ComponentLocalStorage+" "+key+" is as it was read before Chrome closed, and is laid into the profile before it is opened again: Chrome ended before it had written it there")
 	}

@@ -384,24 +384,3 @@ func TestCheckpointsOutliveDaemon(t *testing.T) {
 		t.Errorf("the default is %+v, %v", d, err)
 	}
 }
-
-// A jar that Chrome wrote after the checkpoint is newer than what that read: the
-// files of a dead Chrome are then rescued as they are.
-func TestRescueWithNewerJar(t *testing.T) {
-	r := newRig(t, nil)
-	id := r.create(alice, nil).ID
-	chrome := r.browsers.last()
-	r.checkpoint(id, plain)
-	if err := os.WriteFile(filepath.Join(datadir.Path(chrome.dir.Profile()), "Cookies"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	chrome.die()
-	await(t, "the session has ended", func() bool { return r.Counts().Live == 0 })
-	row, err := r.catalogue.NewestSnapshot(t.Context(), id)
-	if err != nil || !row.Rescue || row.Label != "" {
-		t.Fatalf("%+v, %v", row, err)
-	}
-	if doc, err := r.document(t.Context(), row, "read"); err != nil || doc.Complete {
-		t.Errorf("complete %t, %v", doc.Complete, err)
-	}
-}

@@ -2,71 +2,126 @@ package session
 
 import (
 	"context"
+	"encoding/json"
 	"io/fs"
 	"path/filepath"
-	"slices"
 	"time"
 
 	"github.com/stasisd/stasis/browser/datadir"
 	"github.com/stasisd/stasis/browser/inventory"
-	"github.com/stasisd/stasis/browser/localstorage"
 	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/profiles"
 	"github.com/stasisd/stasis/state"
 )
 
-// lastRead completes the datadir of a Chrome that died unread with what the
-// session's last checkpoint read, where Chrome had not written its cookies since and
-// some are missing on disk: a login that is seconds old would be lost with the newest
-// snapshot, and be there in the one before. Which one is told.
-func (s *Service) lastRead(ctx context.Context, j job) (doc state.Document, from string) {
-	row, err := s.Catalogue.NewestSnapshot(ctx, j.rec.ID)
-	if fault.Is(err, fault.NoSnapshot) || err == nil && row.Rescue {
-		return doc, ""
-	}
-	if err == nil {
-		doc, err = s.document(ctx, row, "read for a rescue")
-	}
-	profile := datadir.Path(j.dir.Profile())
-	if err == nil && (!doc.Complete || lastWritten(profile, "Cookies", "Cookies-journal").After(doc.CapturedAt)) {
-		return doc, ""
-	}
-	var jar []state.Cookie
-	if err == nil {
-		jar, err = s.jarOf(ctx, profile)
-	}
-	if err != nil {
-		s.Log.Warn("the last checkpoint could not be held against what Chrome left", "session", j.rec.ID, "error", err)
-		return doc, ""
-	}
-	there := map[string]string{}
-	for _, c := range jar {
-		there[c.Identity()] = c.Value
-	}
-	if !slices.ContainsFunc(doc.Cookies, func(c state.Cookie) bool {
-		value, kept := there[c.Identity()]
-		return !c.Opaque && (!kept || value != c.Value)
-	}) {
-		return doc, ""
-	}
-	doc.Datadir = state.DatadirCrash
-	if lastWritten(profile, localstorage.Folder).After(doc.CapturedAt) {
-		doc.Local = []state.Area{} // what is on disk is newer
-	}
-	return doc, row.ID
+// lastReading is the last reading of a session's state over CDP before its Chrome died: by
+// a checkpoint, or by the save that the session began with.
+type lastReading struct {
+	row profiles.Snapshot
+	doc state.Document
+	// What Chrome wrote last before from is older than the reading, and what
+	// it has written after until is newer. Between them, nobody knows.
+	from, until time.Time
 }
 
-// jarOf reads the jar of a profile at rest, in its turn among those that are read.
-func (s *Service) jarOf(ctx context.Context, profile string) ([]state.Cookie, error) {
+// left is the document of the datadir that a Chrome left which died unread: what
+// was read last stands in for what had not been written since. from is the
+// snapshot that has it, "" where nothing was ever read. The Chrome has ended.
+func (s *Service) left(ctx context.Context, j job) (doc state.Document, from string) {
+	doc = crashed(j, s.Now())
+	doc.Passkeys = s.leftPasskeys(ctx, j)
+	r, err := s.lastRead(ctx, j)
+	if err != nil {
+		s.Log.Warn("what was read last could not be held against what Chrome left", "session", j.rec.ID, "error", err)
+		doc.Missed = append(doc.Missed, state.Missed{Component: state.ComponentDatadir,
+			Reason: "what snapshot " + r.row.ID + " had read could not be had, so what Chrome had not written is missing: " + fault.MessageOf(err)})
+		return doc, ""
+	}
+	if !r.doc.Complete {
+		return doc, ""
+	}
+	merged, err := s.merge(ctx, j, r)
+	if err != nil {
+		// Nothing is known of the profile: all that was read is taken.
+		s.Log.Warn("what Chrome left could not be read", "session", j.rec.ID, "error", err)
+		merged = doubted(r.doc, state.ComponentDatadir, "", "what Chrome left could not be read, so what was read last is laid over it: "+fault.MessageOf(err))
+	}
+	merged.Datadir, merged.Inventory, merged.FromDisk, merged.Unwritten, merged.Unstored = state.DatadirCrash, nil, nil, nil, nil
+	merged.Missed = append(merged.Missed, j.missed...)
+	merged.Passkeys = doc.Passkeys
+	return merged, r.row.ID
+}
+
+// doubted adds to a document that it could not be told which copy is newer, or
+// that one could not be had.
+func doubted(doc state.Document, component, origin, reason string) state.Document {
+	doc.Doubts = append(doc.Doubts, state.Missed{Component: component, Origin: origin, Reason: reason})
+	return doc
+}
+
+// lastRead finds the last reading of a session; one that is not complete where
+// there is none.
+func (s *Service) lastRead(ctx context.Context, j job) (r lastReading, err error) {
+	var began RestoreReport
+	if len(j.rec.Restored) > 0 {
+		if err := json.Unmarshal(j.rec.Restored, &began); err != nil {
+			return r, fault.Wrap(err, fault.Internal, "session.lastread", "the session's restore report cannot be read")
+		}
+	}
+	r.row, err = s.Catalogue.NewestSnapshot(ctx, j.rec.ID)
+	if fault.Is(err, fault.NoSnapshot) && began.SnapshotID != "" && !j.partial {
+		r.row, err = s.Catalogue.Snapshot(ctx, began.SnapshotID)
+	}
+	if fault.Is(err, fault.NoSnapshot) || fault.Is(err, fault.SnapshotNotFound) {
+		return r, nil
+	}
+	if err != nil {
+		return r, err
+	}
+	if r.doc, err = s.document(ctx, r.row, "read for a rescue"); err != nil {
+		return r, err
+	}
+	r.from, r.until = r.doc.CapturedAt, r.doc.ReadUntil
+	if r.until.IsZero() {
+		r.until = r.row.CreatedAt
+	}
+	if began.SnapshotID != r.row.ID {
+		return r, nil
+	}
+	// It was laid down when the session began, and all that this Chrome wrote until then is older.
+	runs, err := s.Catalogue.Runs(ctx, j.rec.ID)
+	if err == nil && len(runs) > 0 && runs[len(runs)-1].StartedAt.After(r.until) {
+		r.from = runs[len(runs)-1].StartedAt
+		r.until = r.from
+	}
+	return r, err
+}
+
+// merge holds a reading against the datadir, and takes of each part the newer one.
+func (s *Service) merge(ctx context.Context, j job, r lastReading) (state.Document, error) {
+	profile := datadir.Path(j.dir.Profile())
+	found, err := s.atRest(ctx, profile)
+	if err != nil {
+		return r.doc, err
+	}
+	doc := r.doc
+	doc.Doubts = nil
+	doc = r.cookies(doc, found, lastWritten(profile, "Cookies", "Cookies-journal", "Cookies-wal"))
+	doc = r.local(doc, found.LocalStorage, lastWritten(profile, inventory.LocalStorage))
+	return s.leftTabs(ctx, j, r, doc, found.SessionStorage)
+}
+
+// atRest reads a profile, in its turn among those that are read.
+func (s *Service) atRest(ctx context.Context, profile string) (inventory.Profile, error) {
 	ctx, cancel := context.WithTimeout(ctx, surveyDeadline)
 	defer cancel()
 	select {
 	case s.surveys <- struct{}{}:
 		defer func() { <-s.surveys }()
 	case <-ctx.Done():
-		return nil, fault.Wrap(ctx.Err(), fault.Timeout, "session.jar", "there was no time to read the profile")
+		return inventory.Profile{}, fault.Wrap(ctx.Err(), fault.Timeout, "session.lastread", "there was no time to read the profile")
 	}
-	found, err := inventory.Read(ctx, profile)
-	return found.Listed, err
+	return inventory.Read(ctx, profile)
 }
 
 // lastWritten is when the newest of some files and folders of a profile was

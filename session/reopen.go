@@ -3,6 +3,7 @@ package session
 import (
 	"context"
 	"slices"
+	"time"
 
 	"github.com/stasisd/stasis/browser"
 	"github.com/stasisd/stasis/fault"
@@ -47,8 +48,14 @@ func (s *Service) startAgain(ctx context.Context, rec profiles.Session, dir *bro
 // unreadCrash is the warning of what came from a Chrome that died before anybody
 // read it, "" of all else.
 func unreadCrash(doc state.Document) string {
-	if doc.Datadir != state.DatadirCrash || doc.Complete {
+	switch {
+	case doc.Datadir != state.DatadirCrash:
 		return ""
+	case doc.Complete && doc.ReadUntil.IsZero():
+		return ""
+	case doc.Complete:
+		return "Chrome died: of what it had not written there is what was read last, at " + doc.CapturedAt.Format(time.RFC3339) +
+			"; what pages changed after that and Chrome had not written is missing"
 	}
 	if doc.Chrome.Engine == browser.EngineShell {
 		return "the shell engine died before this was saved: its session cookies and tabs are lost, and cookies of its last " +

@@ -49,7 +49,7 @@ func (s *Service) newReplica() (*replica, error) {
 // print stands for a state document, the notes that go with it, and the files as they were copied. What
 // differs from one reading to the next of the same state is left out.
 func (r *replica) print(doc state.Document, notes *RestoredNotes) [sha256.Size]byte {
-	doc.CapturedAt = time.Time{}
+	doc.CapturedAt, doc.ReadUntil = time.Time{}, time.Time{}
 	doc.Tabs = slices.Clone(doc.Tabs)
 	for i := range doc.Tabs {
 		doc.Tabs[i].TargetID = ""

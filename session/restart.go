@@ -39,12 +39,7 @@ func (s *Service) restart(ctx context.Context, j job) ended {
 	if err := j.chrome.Kill(ctx); err != nil {
 		return s.end(j)
 	}
-	doc := crashed(j, s.Now())
-	doc.Passkeys = s.leftPasskeys(ctx, j)
-	if read, from := s.lastRead(ctx, j); from != "" {
-		read.Passkeys = doc.Passkeys
-		doc = read
-	}
+	doc, _ := s.left(ctx, j)
 	again, err := s.startAgain(ctx, j.rec, j.dir, doc, j.again, aCrash)
 	if err != nil {
 		s.Log.Error("a Chrome that crashed could not be started again", "session", j.rec.ID, "error", err)

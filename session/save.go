@@ -128,7 +128,6 @@ func (s *Service) saveLeft(ctx context.Context, j job) ended {
 	doc := j.doc
 	if !doc.Complete {
 		doc = crashed(j, s.Now())
-		doc.Passkeys = s.leftPasskeys(ctx, j)
 	}
 	if j.chrome != nil {
 		if err := j.chrome.Kill(ctx); err != nil {
@@ -136,9 +135,9 @@ func (s *Service) saveLeft(ctx context.Context, j job) ended {
 		}
 	}
 	if !doc.Complete {
-		if read, from := s.lastRead(ctx, j); from != "" {
-			read.Passkeys = doc.Passkeys
-			doc, j.label = read, "with what checkpoint "+from+" had read"
+		from := ""
+		if doc, from = s.left(ctx, j); from != "" {
+			j.label = "with what snapshot " + from + " had read"
 		}
 	}
 	files, err := datadir.Select(j.dir.Profile())
@@ -239,8 +238,7 @@ func (s *Service) reopen(ctx context.Context, j job, doc state.Document, why err
 	case doc.Complete: // it was read before it died: that wins
 		doc.Datadir = state.DatadirCrash
 	default: // only its datadir is left
-		doc = crashed(j, s.Now())
-		doc.Passkeys = s.leftPasskeys(ctx, j)
+		doc, _ = s.left(ctx, j)
 	}
 	again, err := s.startAgain(ctx, j.rec, j.dir, doc, j.again, failedSave)
 	if err != nil {

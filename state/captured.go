@@ -36,7 +36,7 @@ func Captured(doc Document) []Component {
 		lines = append(lines, Component{Name: ComponentSessionStorage, Origin: key, Saved: session[key]})
 	}
 	tabs := Component{Name: ComponentTabs, Saved: len(doc.Tabs)}
-	if !doc.Complete && doc.Datadir != DatadirNone {
+	if (!doc.Complete || doc.TabsOnDisk) && doc.Datadir != DatadirNone {
 		tabs.Reason = "not counted: only the profile's own session files tell of them"
 	}
 	lines = append(lines, tabs)

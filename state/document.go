@@ -31,7 +31,8 @@ const (
 // Document is state.json. All strings are as CDP gives them.
 type Document struct {
 	SchemaVersion string    `json:"schema_version"`
-	CapturedAt    time.Time `json:"captured_at"` // when the reading began
+	CapturedAt    time.Time `json:"captured_at"`         // when the reading began
+	ReadUntil     time.Time `json:"read_until,omitzero"` // when it had ended; zero where that is not known
 	Datadir       Datadir   `json:"datadir"`
 	Chrome        Chrome    `json:"chrome"`
 	// Complete is false where no reading over CDP was possible (a crash): what
@@ -65,6 +66,13 @@ type Document struct {
 	// TabsByURL: the datadir has no session files of these tabs, so they are
 	// opened by URL, whatever way the datadir was made.
 	TabsByURL bool `json:"tabs_by_url,omitempty"`
+	// TabsOnDisk: a Chrome that died had written its session files after this
+	// reading, so the tabs are theirs. Tabs are what there were before, with what
+	// of their sessionStorage the datadir lacks.
+	TabsOnDisk bool `json:"tabs_on_disk,omitempty"`
+	// Doubts tells of a Chrome that died what was taken where it could not be told
+	// which is newer, its datadir or the last reading.
+	Doubts []Missed `json:"doubts,omitempty"`
 	// Partial: of an environment, only some origins' state was brought back or saved.
 	Partial bool `json:"partial,omitempty"`
 	// Extensions are those whose files the archive holds.

@@ -12,6 +12,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/stasisd/stasis/state"
 )
@@ -61,13 +62,28 @@ func (s *survey) cookies() {
 			}
 			jar = append(jar, c)
 		}
-		return rows.Err()
+		if err := errors.Join(rows.Err(), rows.Close()); err != nil {
+			return err
+		}
+		s.jarAt = stamped(ctx, db)
+		return nil
 	})
 	s.counts(state.ComponentCookies, byDomain, damage, uncounted)
 	if damage+uncounted == "" {
 		slices.SortFunc(jar, func(a, b state.Cookie) int { return strings.Compare(a.Identity(), b.Identity()) })
 		s.jar = jar
 	}
+}
+
+// stamped is when the newest cookie was made or changed; the zero time of a jar
+// that does not tell.
+func stamped(ctx context.Context, db *sql.DB) time.Time {
+	var newest sql.NullInt64 // microseconds since 1601
+	err := db.QueryRowContext(ctx, `SELECT max(max(creation_utc, last_update_utc)) FROM cookies`).Scan(&newest)
+	if err != nil || newest.Int64 <= epoch*1e6 {
+		return time.Time{}
+	}
+	return time.UnixMicro(newest.Int64 - epoch*1e6)
 }
 
 func scanCookie(rows *sql.Rows) (c state.Cookie, sealed []byte, err error) {

@@ -16,6 +16,7 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -37,6 +38,9 @@ type Profile struct {
 	SessionStorage sessionstorage.Contents
 	// Cookies is the whole jar, nil where it is damaged or was not read.
 	Cookies []state.Cookie
+	// CookiesAt is when the newest cookie of the jar was made or changed; zero
+	// where that is not known.
+	CookiesAt time.Time
 	// Listed is the same jar also where some values cannot be read; Foreign has
 	// the reasons, by the cookies' identities.
 	Listed  []state.Cookie
@@ -78,7 +82,7 @@ func Read(ctx context.Context, dir string) (Profile, error) {
 			p.SessionStorage = part.tabsStorage
 		}
 		if part.jar != nil {
-			p.Listed, p.Foreign = part.jar, part.foreign
+			p.Listed, p.Foreign, p.CookiesAt = part.jar, part.foreign, part.jarAt
 			if len(part.foreign) == 0 {
 				p.Cookies = part.jar
 			}
@@ -131,6 +135,7 @@ type survey struct {
 
 	found []state.Holding
 	jar   []state.Cookie
+	jarAt time.Time
 	// foreign has the cookies whose value is under another key than ours, with
 	// the reason.
 	foreign map[string]string

@@ -123,7 +123,7 @@ func (c Contents) Unwritten(read []state.Area, since time.Time) []string {
 	var lost []string
 	for _, area := range read {
 		last, written := c.Commits[area.StorageKey]
-		if _, named := state.ParseStorageKey(area.StorageKey); !named || last.Emptied || written && !last.At.Before(since) || c.has(area) {
+		if _, named := state.ParseStorageKey(area.StorageKey); !named || last.Emptied || written && !last.At.Before(since) || c.Has(area) {
 			continue
 		}
 		lost = append(lost, area.StorageKey)
@@ -131,9 +131,9 @@ func (c Contents) Unwritten(read []state.Area, since time.Time) []string {
 	return lost
 }
 
-// has reports whether an area is on the disk as it was read. Where there is too
+// Has reports whether an area is on the disk as it was read. Where there is too
 // much to compare, its size has to do.
-func (c Contents) has(area state.Area) bool {
+func (c Contents) Has(area state.Area) bool {
 	if c.Areas == nil {
 		return c.Commits[area.StorageKey].Bytes == Size(area)
 	}

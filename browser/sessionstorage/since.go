@@ -1,0 +1,66 @@
+package sessionstorage
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/stasisd/stasis/state"
+)
+
+// Since tells which of the tabs' areas under a storage key Chrome has written
+// since an earlier look at the database: the items of each, sorted by key. An area
+// that is gone counts only where the removal of its items is still in the files:
+// else the database was begun anew. ok is false where it cannot be told, because
+// one of the two was not read whole.
+func (c Contents) Since(earlier Contents, storageKey string) (written [][]state.Item, ok bool) {
+	if !c.Known() || !earlier.Known() || !c.valued || !earlier.valued {
+		return nil, false
+	}
+	was := byNumber(earlier.areas[storageKey])
+	for number, a := range byNumber(c.areas[storageKey]) {
+		before, there := was[number]
+		switch {
+		case maps.Equal(a.items, before.items):
+		case len(a.items) == 0 && there && !removedAll(a, before):
+		default:
+			written = append(written, sorted(a.items))
+		}
+	}
+	return written, true
+}
+
+// Has reports whether some tab has just the items of an area.
+func (c Contents) Has(read state.Area) bool {
+	wanted := map[string]string{}
+	for _, item := range read.Items {
+		wanted[item.Key] = item.Value
+	}
+	return c.Known() && c.valued && slices.ContainsFunc(c.areas[read.StorageKey], func(a onDisk) bool { return maps.Equal(a.items, wanted) })
+}
+
+func byNumber(areas []onDisk) map[string]onDisk {
+	all := map[string]onDisk{}
+	for _, a := range areas {
+		all[a.number] = a
+	}
+	return all
+}
+
+func removedAll(a, before onDisk) bool {
+	for key := range before.items {
+		if !a.removed[key] {
+			return false
+		}
+	}
+	return true
+}
+
+func sorted(items map[string]string) []state.Item {
+	all := make([]state.Item, 0, len(items))
+	for key, value := range items {
+		all = append(all, state.Item{Key: key, Value: value})
+	}
+	slices.SortFunc(all, func(a, b state.Item) int { return strings.Compare(a.Key, b.Key) })
+	return all
+}

@@ -1,0 +1,120 @@
+package e2e
+
+import (
+	"fmt"
+	"net/http"
+	"testing"
+
+	"github.com/stasisd/stasis/e2e/apps"
+	"github.com/stasisd/stasis/e2e/daemon"
+)
+
+// sets stores a value in every kind of storage that Chrome writes late, and in
+// IndexedDB; "" takes it out of all.
+const sets = `(async (value) => {
+  const age = value ? 100000 : 0;
+  document.cookie = "lasting=" + value + "; max-age=" + age;
+  document.cookie = "passing=" + value + (value ? "" : "; max-age=0");
+  for (const area of [localStorage, sessionStorage]) value ? area.setItem("v", value) : area.removeItem("v");
+  const db = await new Promise((done) => {
+    const open = indexedDB.open("late", 1);
+    open.onupgradeneeded = () => open.result.createObjectStore("s");
+    open.onsuccess = () => done(open.result);
+  });
+  await new Promise((done) => {
+    const at = db.transaction("s", "readwrite");
+    value ? at.objectStore("s").put(value, "v") : at.objectStore("s").delete("v");
+    at.oncomplete = done;
+  });
+  db.close();
+  return "set";
+})(%q)`
+
+// keptIn reads them all.
+const keptIn = `(async () => {
+  const cookie = (name) => (document.cookie.match(name + "=([^;]*)") || [])[1];
+  const db = await new Promise((done) => {
+    const open = indexedDB.open("late");
+    open.onsuccess = () => done(open.result);
+  });
+  const stored = await new Promise((done) => {
+    if (!db.objectStoreNames.contains("s")) return done(undefined);
+    const at = db.transaction("s").objectStore("s").get("v");
+    at.onsuccess = () => done(at.result);
+  });
+  db.close();
+  return [cookie("lasting"), cookie("passing"), localStorage.getItem("v"), sessionStorage.getItem("v"), stored].map((v) => v ?? "-").join(" ");
+})()`
+
+// all is what a page holds in which each kind has a value.
+func all(value string) string { return fmt.Sprintf("%[1]s %[1]s %[1]s %[1]s %[1]s", value) }
+
+// tabAt attaches to the tab that shows a URL, once it does.
+func tabAt(t *testing.T, d *daemon.Daemon, s liveSession, url string) (w *wire, page string) {
+	t.Helper()
+	w = dial(t, s.CDP)
+	daemon.Eventually(t, grace, "a tab at "+url, func() bool {
+		for _, info := range w.targets() {
+			if info.Type == "page" && info.URL == url {
+				page = w.attach(info.ID)
+				return true
+			}
+		}
+		return false
+	})
+	return w, page
+}
+
+// What a checkpoint has answered for is there after a crash that follows at once, of
+// Chrome or of the daemon, though Chrome had written little of it.
+func TestFaultAcknowledged(t *testing.T) {
+	t.Parallel()
+	d := daemon.Start(t, daemon.Options{NoSpares: true})
+	site := apps.StartProbe(t)
+	s := begin(t, d, obj{"restart": "on_crash"})
+	w := dial(t, s.CDP)
+	page, _ := w.page()
+	w.open(page, site.URL+"/check?tab=front")
+	for n, value := range []string{"first", "second", "", "third"} {
+		w.eval(page, fmt.Sprintf(sets, value))
+		if value == "" {
+			value = "-"
+		}
+		if got := w.eval(page, keptIn); got != all(value) {
+			t.Fatalf("the page holds %q, want %q", got, value)
+		}
+		checkpoint(t, d, s.ID, body{})
+		if n < 3 {
+			kill9(t, mains(d)[0])
+			w.ended()
+			daemon.Eventually(t, grace, "Chrome was started again", func() bool { return len(runsOf(t, d, s.ID)) == n+2 })
+		} else {
+			d.Kill(t)
+			d.Restart(t)
+			d.Must(t, http.StatusOK, http.MethodPost, at(s.ID, "/resume"), nil).Into(t, &s)
+		}
+		w, page = tabAt(t, d, s, site.URL+"/check?tab=front")
+		if got := w.eval(page, keptIn); got != all(value) {
+			t.Errorf("%d: after the crash the page holds %q, want %q", n+1, got, value)
+		}
+	}
+	// What Chrome has written since is newer: the tab is where it went, and what was
+	// deleted stays so. What it had not written is there all the same.
+	checkpoint(t, d, s.ID, body{})
+	w.eval(page, `document.cookie = "lasting=; max-age=0"; for (let i = 0; i < 600; i++) document.cookie = "churn=" + i + "; max-age=100000"`)
+	w.open(page, site.URL+"/check?tab=later")
+	daemon.Eventually(t, grace, "the changed jar on disk", func() bool { return inProfiles(t, d, "Cookies", "churn") })
+	daemon.Eventually(t, grace, "the tab's new address in Chrome's session files", func() bool { return inSessionFiles(t, d, site.URL+"/check?tab=later") })
+	kill9(t, mains(d)[0])
+	w.ended()
+	daemon.Eventually(t, grace, "Chrome was started again", func() bool { return len(runsOf(t, d, s.ID)) == 6 })
+	w, page = tabAt(t, d, s, site.URL+"/check?tab=later")
+	if got := w.eval(page, keptIn); got != "- third third third third" {
+		t.Errorf("after the last crash the page holds %q", got)
+	}
+	if now := look(t, d, s.ID); len(now.Restored.Warnings) == 0 {
+		t.Error("nothing warns of what a crash may have taken")
+	}
+	finish(t, d, s.ID, throwAway)
+	nothingLeft(t, d)
+}
