@@ -10,6 +10,7 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"sync"
 
 	"github.com/getkin/kin-openapi/openapi3"
 	"github.com/getkin/kin-openapi/openapi3filter"
@@ -33,22 +34,28 @@ type Validator struct {
 // called for each exchange that breaks the description, from the goroutine of
 // the request.
 func New(base http.RoundTripper, report func(error)) (*Validator, error) {
-	doc, err := Document()
+	router, err := described()
 	if err != nil {
 		return nil, err
 	}
 	if base == nil {
 		base = http.DefaultTransport
 	}
-	for _, schema := range doc.Components.Schemas {
-		closeObject(schema.Value)
-	}
-	router, err := gorillamux.NewRouter(doc)
+	return &Validator{base: base, router: router, report: report}, nil
+}
+
+// described finds the description of a request. To read openapi.yaml takes far
+// longer than to check an exchange, so all validators of a process share it.
+var described = sync.OnceValues(func() (routers.Router, error) {
+	doc, err := Document()
 	if err != nil {
 		return nil, err
 	}
-	return &Validator{base: base, router: router, report: report}, nil
-}
+	for _, schema := range doc.Components.Schemas {
+		closeObject(schema.Value)
+	}
+	return gorillamux.NewRouter(doc)
+})
 
 // Document loads openapi.yaml and checks that it is sound, examples included.
 func Document() (*openapi3.T, error) {
