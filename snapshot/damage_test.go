@@ -2,13 +2,8 @@ package snapshot_test
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"io"
-	"io/fs"
-	"math/rand/v2"
-	"os"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -34,86 +29,6 @@ func stored(t testing.TB, store snapshot.Store, key snapshot.Key, err error) (sn
 		t.Fatal(err)
 	}
 	return key, body
-}
-
-// An archive that is cut anywhere, or has a bit changed anywhere, or bytes
-// added, is archive_damaged naming the snapshot, for every way of reading it,
-// and leaves the folder as it was.
-func TestDamagedArchive(t *testing.T) {
-	v, store := newVault(t)
-	random := rand.NewChaCha8([32]byte{})
-	noise := make([]byte, 150_000) // more than two chunks of age
-	if _, err := random.Read(noise); err != nil {
-		t.Fatal(err)
-	}
-	s := save(t, v, draft(1, snapshot.Entry{Name: "d/a", Data: noise}, snapshot.Entry{Name: "d/b", Data: []byte("b")}))
-	key, err := snapshot.ArchiveKey(s.Archive.ID)
-	key, good := stored(t, store, key, err)
-
-	bad := map[string][]byte{"empty": {}, "longer": append(bytes.Clone(good), 0), "twice": append(bytes.Clone(good), good...)}
-	for at := range 260 { // the header, nonce and first bytes densely
-		bad[fmt.Sprintf("flip %d", at)] = flip(good, at)
-	}
-	for i := range 60 {
-		at := i * len(good) / 60
-		bad[fmt.Sprintf("cut %d", at)] = good[:at]
-		bad[fmt.Sprintf("flip %d", at)] = flip(good, at)
-	}
-	for at := len(good) - 20; at < len(good); at++ {
-		bad[fmt.Sprintf("cut %d", at)] = good[:at]
-		bad[fmt.Sprintf("flip %d", at)] = flip(good, at)
-	}
-	dst := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dst, "mine"), []byte("mine"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	before := tree(t, dst)
-	for name, body := range bad {
-		storetest.Put(t, store, key, body)
-		_, err := v.Unpack(t.Context(), s, dst, snapshot.UnpackOptions{})
-		if !fault.Is(err, fault.ArchiveDamaged) || !strings.Contains(fault.MessageOf(err), s.ID) {
-			t.Errorf("%s: Unpack: %v, want archive_damaged naming the snapshot", name, err)
-		}
-		if diff := cmp.Diff(before, tree(t, dst)); diff != "" {
-			t.Fatalf("%s: the folder changed (-before +after):\n%s", name, diff)
-		}
-		if err := v.Verify(t.Context(), s); !fault.Is(err, fault.ArchiveDamaged) {
-			t.Errorf("%s: Verify: %v", name, err)
-		}
-		if err := readAll(t, v, s); !fault.Is(err, fault.ArchiveDamaged) {
-			t.Errorf("%s: OpenArchive: %v", name, err)
-		}
-	}
-	if err := store.Delete(t.Context(), key); err != nil {
-		t.Fatal(err)
-	}
-	fresh := filepath.Join(dst, "fresh")
-	if _, err := v.Unpack(t.Context(), s, fresh, snapshot.UnpackOptions{}); !fault.Is(err, fault.ArchiveDamaged) {
-		t.Errorf("missing: %v", err)
-	}
-	if _, err := os.Lstat(fresh); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("the folder was left: %v", err)
-	}
-	storetest.Put(t, store, key, good)
-	if _, err := v.Unpack(t.Context(), s, dst, snapshot.UnpackOptions{}); err != nil {
-		t.Errorf("the good archive: %v", err)
-	}
-}
-
-func readAll(t *testing.T, v *snapshot.Vault, s snapshot.Snapshot) error {
-	t.Helper()
-	r, err := v.OpenArchive(t.Context(), s)
-	if err != nil {
-		return err
-	}
-	_, err = io.Copy(io.Discard, r)
-	return errors.Join(err, r.Close())
-}
-
-func flip(body []byte, at int) []byte {
-	body = bytes.Clone(body)
-	body[at] ^= 1 << (at % 8)
-	return body
 }
 
 // A document in another's place, from another owner or time, is refused; so
@@ -212,93 +127,5 @@ func TestDamagedLatest(t *testing.T) {
 	save(t, v, draft(4, snapshot.Entry{Name: "a", Data: []byte("new")}))
 	if s, err := v.Latest(t.Context(), place); err != nil || s.ID != id(4) {
 		t.Errorf("after a save: %s, %v", s.ID, err)
-	}
-}
-
-// What a newer version wrote is refused by name, and neither written over nor
-// deleted.
-func TestFutureVersion(t *testing.T) {
-	for name, key := range map[string]func() (snapshot.Key, error){
-		"manifest": place.ManifestKey,
-		"document": func() (snapshot.Key, error) { return place.DocumentKey(id(1)) },
-		"latest":   place.LatestKey,
-	} {
-		v, store := newVault(t)
-		save(t, v, draft(1, snapshot.Entry{Name: "a", Data: []byte("a")}))
-		k, err := key()
-		k, body := stored(t, store, k, err)
-		future := bytes.Replace(body, []byte(`"1.0"`), []byte(`"2.3"`), 1)
-		storetest.Put(t, store, k, future)
-		calls := map[string]error{}
-		switch name {
-		case "manifest":
-			_, calls["Save"] = v.Save(t.Context(), draft(2, snapshot.Entry{Name: "a", Data: []byte("b")}))
-		case "document":
-			_, calls["Open"] = v.Open(t.Context(), place, id(1))
-			calls["Delete"] = v.Delete(t.Context(), place, id(1), true)
-		case "latest":
-			_, calls["Latest"] = v.Latest(t.Context(), place)
-		}
-		for call, err := range calls {
-			if !fault.Is(err, fault.Unsupported) || !strings.Contains(fault.MessageOf(err), `"2.3"`) {
-				t.Errorf("%s: %s: %v, want unsupported naming the version", name, call, err)
-			}
-		}
-		if _, now := stored(t, store, k, nil); !bytes.Equal(now, future) {
-			t.Errorf("%s: it became %q", name, now)
-		}
-		if names, err := store.List(t.Context(), snapshot.ArchiveFolder(), 9, ""); err != nil || len(names) != 1 {
-			t.Errorf("%s: archives %q, %v", name, names, err)
-		}
-	}
-}
-
-// What is not an ID never becomes a path, at any entrance and in any place of it.
-func TestBadIDs(t *testing.T) {
-	v, _ := newVault(t)
-	for _, bad := range []string{
-		"", ".", "..", "../x", "a/b", "/", "A", "aA", "é", "a b", "s\n", "a\x00", "latest.json", "*", strings.Repeat("a", 300), strings.Repeat("0", 129),
-	} {
-		for name, in := range map[string]snapshot.Location{
-			"owner":    {Owner: bad, Session: place.Session, Scope: place.Scope, ScopeID: place.ScopeID},
-			"session":  {Owner: place.Owner, Session: bad, Scope: place.Scope, ScopeID: place.ScopeID},
-			"scope":    {Owner: place.Owner, Session: place.Session, Scope: bad, ScopeID: place.ScopeID},
-			"scope ID": {Owner: place.Owner, Session: place.Session, Scope: place.Scope, ScopeID: bad},
-		} {
-			d := draft(1)
-			d.Location = in
-			_, saved := v.Save(t.Context(), d)
-			_, opened := v.Open(t.Context(), in, id(1))
-			_, latest := v.Latest(t.Context(), in)
-			_, _, listed := v.List(t.Context(), in, 0, "")
-			_, manifest := in.ManifestKey()
-			for call, err := range map[string]error{
-				"Save": saved, "Open": opened, "Latest": latest, "List": listed, "Delete": v.Delete(t.Context(), in, id(1), true),
-				"ManifestKey": manifest, "Check": in.Check(),
-			} {
-				if !fault.Is(err, fault.InvalidField) || len(bad) > 3 && strings.Contains(fault.MessageOf(err), bad) {
-					t.Errorf("%s %q: %s: %v", name, bad, call, err)
-				}
-			}
-		}
-		d := draft(1)
-		d.ID = bad
-		_, saved := v.Save(t.Context(), d)
-		_, opened := v.Open(t.Context(), place, bad)
-		_, archive := snapshot.ArchiveKey(bad)
-		errs := map[string]error{"Save": saved, "Open": opened, "ArchiveKey": archive, "Delete": v.Delete(t.Context(), place, bad, true)}
-		if bad != "" { // lists from the start
-			_, _, errs["List"] = v.List(t.Context(), place, 0, bad)
-		}
-		for call, err := range errs {
-			if !fault.Is(err, fault.InvalidField) {
-				t.Errorf("%s of %q: %v", call, bad, err)
-			}
-		}
-	}
-	for _, bad := range []string{strings.Repeat("0", 36), id(1) + "/", strings.ToUpper("01900000-0000-7000-8000-00000000000a"), id(1)[1:]} {
-		if _, err := v.Open(t.Context(), place, bad); !fault.Is(err, fault.InvalidField) {
-			t.Errorf("Open %q: %v", bad, err)
-		}
 	}
 }

@@ -5,112 +5,17 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"reflect"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/snapshot"
-	"github.com/stasisd/stasis/snapshot/fsstore"
 	"github.com/stasisd/stasis/state"
 )
-
-// golden are folders below testdata/golden, and the hash of all files there with
-// their names. They were written once, by versions of the past, and must load
-// forever: whoever finds them in the way has broken the format.
-var golden = map[string]string{
-	"v1":     "0a8c8367cd37f9f7472a32141c37248871cf6cbb5c6e67e234f174a19db6107e",
-	"v1-mac": "67e4d54dac82661f9ef468c7428590191a66758d0f0de9451aac2f527881f43a",
-}
-
-// goldenSnapshot is one of expected.json: what was given to Save.
-type goldenSnapshot struct {
-	Owner      string
-	Session    string
-	Scope      string
-	ScopeID    string `json:"scope_id"`
-	ID         string
-	Mode       snapshot.Mode
-	CreatedAt  time.Time `json:"created_at"`
-	Recipients []string
-	Archive    string
-	Facts      map[string]any
-	Private    json.RawMessage
-	Entries    []goldenEntry
-}
-
-type goldenEntry struct {
-	Name   string
-	Mode   string // permission bits, or "folder"
-	Time   int64  // seconds; 0 for what had none
-	Size   int64
-	SHA256 string
-}
-
-func (g goldenSnapshot) location() snapshot.Location {
-	return snapshot.Location{Owner: g.Owner, Session: g.Session, Scope: g.Scope, ScopeID: g.ScopeID}
-}
-
-// goldenDir copies a golden data directory to where it can be opened, and
-// returns what must be in it.
-func goldenDir(t *testing.T, name string) (dir string, want []goldenSnapshot) {
-	t.Helper()
-	from := filepath.Join("testdata/golden", name)
-	dir = t.TempDir()
-	sum := sha256.New()
-	err := filepath.WalkDir(from, func(path string, d fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		name, err := filepath.Rel(from, path)
-		if err != nil || d.IsDir() {
-			return os.MkdirAll(filepath.Join(dir, name), 0o700)
-		}
-		body, err := os.ReadFile(path)
-		if err != nil {
-			return err
-		}
-		sum.Write(fmt.Appendf(nil, "%x  %s\n", sha256.Sum256(body), name))
-		return os.WriteFile(filepath.Join(dir, name), body, 0o600) // git keeps no such mode
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got := hex.EncodeToString(sum.Sum(nil)); got != golden[name] {
-		t.Fatalf("the golden files are not the ones that were written: %s", got)
-	}
-	body, err := os.ReadFile(filepath.Join(dir, "expected.json"))
-	if err == nil {
-		err = json.Unmarshal(body, &want)
-	}
-	if err != nil || len(want) == 0 {
-		t.Fatalf("expected.json: %d snapshots, %v", len(want), err)
-	}
-	return dir, want
-}
-
-func goldenVault(t *testing.T, dir string) *snapshot.Vault {
-	t.Helper()
-	keys, err := snapshot.LoadKeys(snapshot.KeyConfig{Dir: dir})
-	if err != nil {
-		t.Fatal(err)
-	}
-	store, err := fsstore.Open(filepath.Join(dir, "snapshots"), fsstore.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := store.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return vaultOf(store, keys)
-}
 
 // What format version 1 wrote is read, whole, by every version after it.
 func TestGolden(t *testing.T) {

@@ -3,76 +3,17 @@ package s3store_test
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
 	"errors"
 	"io"
 	"net/http"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/snapshot"
-	"github.com/stasisd/stasis/snapshot/s3store"
 	"github.com/stasisd/stasis/snapshot/s3store/s3test"
 )
-
-var archive = func() snapshot.Key {
-	key, err := snapshot.ArchiveKey(strings.Repeat("a", 64))
-	if err != nil {
-		panic(err)
-	}
-	return key
-}()
-
-// behindProxy opens a store whose requests can be made to fail.
-func behindProxy(t *testing.T, server *s3test.Server) (*s3store.Store, *s3test.Proxy) {
-	t.Helper()
-	p := s3test.NewProxy(t, server)
-	o := server.Options(t)
-	o.Endpoint = p.Endpoint
-	return open(t, o), p
-}
-
-func sumOf(b []byte) snapshot.Sum { return snapshot.Sum{Size: int64(len(b)), SHA256: sha256.Sum256(b)} }
-
-// commit uploads and commits, and reports what became of it.
-func commit(t *testing.T, s snapshot.Store, key snapshot.Key, b []byte) (bool, error) {
-	t.Helper()
-	up, err := s.Upload(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		if err := up.Abort(); err != nil {
-			t.Error(err)
-		}
-	}()
-	if _, err := up.Write(b); err != nil {
-		t.Fatal(err)
-	}
-	return up.Commit(t.Context(), key, sumOf(b))
-}
-
-func content(t *testing.T, s snapshot.Store, key snapshot.Key) []byte {
-	t.Helper()
-	r, err := s.Open(t.Context(), key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	b, err := io.ReadAll(r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := r.Close(); err != nil {
-		t.Error(err)
-	}
-	return b
-}
-
-// pieces is more than two parts of an upload.
-var pieces = bytes.Repeat([]byte("0123456789abcdef"), 12<<20/16)
 
 // What fails for a while is tried again, and nobody notices: every operation,
 // by every failure that passes.
@@ -216,80 +157,5 @@ func TestDroppedDownload(t *testing.T) {
 	}
 	if err := r.Close(); err != nil {
 		t.Error(err)
-	}
-}
-
-// The write was done and its answer lost: it counts as done. What another has
-// written does not.
-func TestLostAnswers(t *testing.T) {
-	server := s3test.Start(t)
-	s, p := behindProxy(t, server)
-	o := server.Options(t)
-	o.Prefix = s3store.PrefixOf(s)
-	other := open(t, o)
-
-	lose := func(r *http.Request) s3test.Fault {
-		if r.Method == http.MethodPut || s3test.IsComplete(r) {
-			return s3test.LoseAnswer
-		}
-		return s3test.Pass
-	}
-	p.Plan(lose) // each time: in the end only a look tells
-	if created, err := s.Create(t.Context(), archive, []byte("one")); !created || err != nil {
-		t.Errorf("Create that was done: %v, %v", created, err)
-	}
-	if swapped, err := s.Swap(t.Context(), archive, []byte("one"), []byte("two")); !swapped || err != nil {
-		t.Errorf("Swap that was done: %v, %v", swapped, err)
-	}
-	p.Plan(s3test.Times(1, http.MethodPut, s3test.LoseAnswer))
-	if created, err := s.Create(t.Context(), archive, []byte("three")); created || err != nil {
-		t.Errorf("Create of a taken key: %v, %v", created, err)
-	}
-
-	// Another writes between a write and its second try.
-	between := func(act func()) func(*http.Request) s3test.Fault {
-		first := true
-		return func(r *http.Request) s3test.Fault {
-			if r.Method != http.MethodPut {
-				return s3test.Pass
-			}
-			if first {
-				first = false
-				return s3test.LoseAnswer
-			}
-			act()
-			return s3test.Pass
-		}
-	}
-	p.Plan(between(func() {
-		if swapped, err := other.Swap(t.Context(), archive, []byte("four"), []byte("five")); !swapped || err != nil {
-			t.Errorf("the other's Swap: %v, %v", swapped, err)
-		}
-	}))
-	// It was done, and the other has seen it: to say false would make the
-	// caller do it twice.
-	if swapped, err := s.Swap(t.Context(), archive, []byte("two"), []byte("four")); swapped || !fault.Is(err, fault.StoreFailed) {
-		t.Errorf("Swap that another wrote over: %v, %v", swapped, err)
-	}
-	if got := content(t, other, archive); string(got) != "five" {
-		t.Errorf("there is %q", got)
-	}
-
-	p.Plan(func(*http.Request) s3test.Fault { return s3test.Pass })
-	if err := s.Delete(t.Context(), archive); err != nil {
-		t.Fatal(err)
-	}
-	p.Plan(func(r *http.Request) s3test.Fault {
-		if s3test.IsComplete(r) {
-			return s3test.LoseAnswer
-		}
-		return s3test.Pass
-	})
-	if created, err := commit(t, s, archive, pieces); !created || err != nil {
-		t.Errorf("Commit in parts that was done: %v, %v", created, err)
-	}
-	p.Plan(func(*http.Request) s3test.Fault { return s3test.Pass })
-	if created, err := commit(t, s, archive, pieces); created || err != nil {
-		t.Errorf("Commit in parts of a taken key: %v, %v", created, err)
 	}
 }

@@ -1,10 +1,8 @@
 package storetest
 
 import (
-	"errors"
 	"fmt"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -239,112 +237,4 @@ func damagedDocuments(t *testing.T, s snapshot.Store, d *snapshot.Documents) {
 	}
 	save(t, d, snapshot.LatestID, "sound again", false)
 	wantDocument(t, d, snapshot.LatestID, "sound again")
-}
-
-// documentRace checks that of ten writers of one ID one wins, whole, and that
-// latest is the winner's.
-func documentRace(t *testing.T, _ snapshot.Store, d *snapshot.Documents) {
-	words := func(i int) string { return strings.Repeat(string(rune('a'+i)), 10_000) }
-	var wg sync.WaitGroup
-	errs := make([]error, 10)
-	for i := range errs {
-		wg.Go(func() { errs[i] = d.Save(t.Context(), desk, id(1), said(words(i)), true) })
-	}
-	wg.Wait()
-	winner := -1
-	for i, err := range errs {
-		switch {
-		case err == nil && winner < 0:
-			winner = i
-		case !fault.Is(err, fault.SnapshotExists):
-			t.Errorf("writer %d: %v, want snapshot_exists", i, err)
-		}
-	}
-	if winner < 0 {
-		t.Fatal("nobody won")
-	}
-	wantDocument(t, d, id(1), words(winner))
-	wantDocument(t, d, snapshot.LatestID, words(winner))
-}
-
-// latestRace checks that ten writers of latest leave one of theirs, and that
-// who reads meanwhile sees a whole one.
-func latestRace(t *testing.T, _ snapshot.Store, d *snapshot.Documents) {
-	save(t, d, snapshot.LatestID, "x", false)
-	var wg sync.WaitGroup
-	for i := range 10 {
-		wg.Go(func() {
-			if err := d.Save(t.Context(), desk, id(i), said(strings.Repeat(fmt.Sprint(i), 5000)), true); err != nil {
-				t.Error(err)
-			}
-		})
-		wg.Go(func() {
-			if _, err := d.Load(t.Context(), desk, snapshot.LatestID); err != nil {
-				t.Error(err)
-			}
-		})
-	}
-	wg.Wait()
-	last := must[[]byte](t)(d.Load(t.Context(), desk, snapshot.LatestID))
-	for i := range 10 {
-		if string(must[[]byte](t)(d.Load(t.Context(), desk, id(i)))) == string(last) {
-			return
-		}
-	}
-	t.Errorf("latest is nobody's: %.200s", last)
-}
-
-// documentFaults makes each call of a save fail, once where the ID is free and
-// once where the document is there already.
-func documentFaults(t *testing.T, open Open, mode faultstore.Mode) {
-	for _, repeated := range []bool{false, true} {
-		failed := 0
-		for n := 1; ; n++ {
-			if n > documentWithFault(t, open(t), n, mode, repeated) {
-				break
-			}
-			failed++
-		}
-		if failed < 6 {
-			t.Errorf("only %d calls were made to fail", failed)
-		}
-	}
-}
-
-// documentWithFault returns how many calls the save made of which one failed.
-func documentWithFault(t *testing.T, inner snapshot.Store, n int, mode faultstore.Mode, repeated bool) int {
-	t.Helper()
-	defer func() {
-		if err := inner.Close(); err != nil {
-			t.Error(err)
-		}
-	}()
-	store := faultstore.New(inner)
-	d := documents(store)
-	save(t, d, id(1), "old", true)
-	if repeated {
-		save(t, d, id(2), "new", false)
-	}
-	boom := fault.New(fault.StoreFull, "test", "planned")
-	store.FailAt(n, mode, boom)
-	err := d.Save(t.Context(), desk, id(2), said("new"), true)
-	calls := store.Calls()
-	store.FailAt(0, faultstore.Refuse, nil)
-
-	if n > calls && err != nil || n <= calls && !errors.Is(err, error(boom)) {
-		t.Fatalf("call %d of %d: %v", n, calls, err)
-	}
-	last := string(must[[]byte](t)(d.Load(t.Context(), desk, snapshot.LatestID)))
-	_, missing := d.Load(t.Context(), desk, id(2))
-	switch {
-	case last == string(said("new")) && missing == nil:
-	case last == string(said("old")) && err != nil && (missing == nil || fault.Is(missing, fault.SnapshotNotFound)):
-	default:
-		t.Fatalf("call %d: after %v latest is %s, and the new one %v", n, err, last, missing)
-	}
-	wantDocument(t, d, id(1), "old")
-	save(t, d, id(2), "new", true) // it can be repeated
-	wantDocument(t, d, snapshot.LatestID, "new")
-	wantDocument(t, d, id(2), "new")
-	return calls
 }

@@ -1,0 +1,87 @@
+package snapshot_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/snapshot"
+	"github.com/stasisd/stasis/snapshot/storetest"
+)
+
+// Equal contents of one owner are stored once, and stay while one snapshot
+// uses them; another owner's have another name.
+func TestEqualArchives(t *testing.T) {
+	v, store := newVault(t)
+	entry := snapshot.Entry{Name: "a", Data: []byte("same")}
+	a, b := save(t, v, draft(1, entry)), save(t, v, draft(2, entry))
+	if a.Archive != b.Archive {
+		t.Errorf("archives differ: %+v, %+v", a.Archive, b.Archive)
+	}
+	foreign := draft(3, entry)
+	foreign.Location.Owner = strings.Repeat("f", 32)
+	if c := save(t, v, foreign); c.Archive.ID == a.Archive.ID {
+		t.Error("two owners' archives have one name")
+	}
+	count := func() int {
+		names, err := store.List(t.Context(), snapshot.ArchiveFolder(), 10, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(names)
+	}
+	if n := count(); n != 2 {
+		t.Errorf("%d archives, want 2", n)
+	}
+	// The catalogue may not know the second yet: its archive must stay.
+	if err := v.Delete(t.Context(), place, a.ID, true); err != nil {
+		t.Fatal(err)
+	}
+	if err := v.Verify(t.Context(), b); err != nil {
+		t.Errorf("the other snapshot lost its archive: %v", err)
+	}
+	if err := v.Delete(t.Context(), place, b.ID, true); err != nil {
+		t.Fatal(err)
+	}
+	if n := count(); n != 1 {
+		t.Errorf("%d archives, want the foreign one", n)
+	}
+	if err := v.Delete(t.Context(), place, b.ID, true); !fault.Is(err, fault.SnapshotNotFound) {
+		t.Errorf("a second delete: %v", err)
+	}
+}
+
+// A save that is taken back leaves an archive that was there before it.
+func TestTakenBack(t *testing.T) {
+	v, _ := newVault(t)
+	entry := snapshot.Entry{Name: "a", Data: []byte("same")}
+	a, b := save(t, v, draft(1, entry)), save(t, v, draft(2, entry))
+	if a.Shared || !b.Shared {
+		t.Fatalf("shared: first %v, second %v", a.Shared, b.Shared)
+	}
+	if err := v.Delete(t.Context(), place, b.ID, !b.Shared); err != nil {
+		t.Fatal(err)
+	}
+	if err := v.Verify(t.Context(), a); err != nil {
+		t.Errorf("the first snapshot: %v", err)
+	}
+}
+
+// A save over an equal archive that has become damaged mends it.
+func TestDamagedTwinIsReplaced(t *testing.T) {
+	v, store := newVault(t)
+	entry := snapshot.Entry{Name: "a", Data: []byte("same")}
+	a := save(t, v, draft(1, entry))
+	key, err := snapshot.ArchiveKey(a.Archive.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	storetest.Put(t, store, key, []byte("rubbish"))
+	b := save(t, v, draft(2, entry))
+	if err := v.Verify(t.Context(), b); err != nil {
+		t.Errorf("the new snapshot: %v", err)
+	}
+	if err := v.Verify(t.Context(), a); !fault.Is(err, fault.ArchiveDamaged) {
+		t.Errorf("the old snapshot: %v, want archive_damaged", err)
+	}
+}
