@@ -15,7 +15,7 @@ type Note struct {
 	Event     string          // on what occasion it was stored; "" where nobody said
 	Data      json.RawMessage // the whole state, kept byte for byte
 	CreatedAt time.Time       // of the first version
-	UpdatedAt time.Time       // of this one
+	UpdatedAt time.Time       // of this one; by a clock that was set back, CreatedAt
 }
 
 // Notes are the records of agents' working states; a part of [Catalogue].

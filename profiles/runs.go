@@ -78,7 +78,8 @@ type Runs interface {
 	// is not there is session_not_found.
 	BeginRun(ctx context.Context, r Run) (Run, error)
 	// EndRun ends a run, once: of one that has ended nothing changes, and it
-	// comes back as it is. A run that is not there is run_not_found, here and below.
+	// comes back as it is. By a clock that was set back it ends when it began. A run
+	// that is not there is run_not_found, here and below.
 	EndRun(ctx context.Context, e RunEnd, keep EventBounds) (Run, error)
 	Run(ctx context.Context, id string) (Run, error)
 	// Runs lists a session's, oldest first. OpenRuns lists those of all sessions

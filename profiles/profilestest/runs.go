@@ -44,6 +44,11 @@ func testRuns(f *fixture) {
 		f.Errorf("the run's last events are %+v", page.Events)
 	}
 
+	f.run("back", "s") // and then the clock is set back
+	back, err := f.c.EndRun(f.ctx, profiles.RunEnd{RunID: "back", Status: profiles.RunCompleted, EndedAt: start.Add(-time.Hour)}, profiles.EventBounds{})
+	f.must(err)
+	f.same(back.EndedAt, back.StartedAt)
+
 	_, err = f.c.BeginRun(f.ctx, profiles.Run{ID: "x", SessionID: "none"})
 	f.code(err, fault.SessionNotFound)
 	_, err = f.c.EndRun(f.ctx, profiles.RunEnd{RunID: "none"}, profiles.EventBounds{})

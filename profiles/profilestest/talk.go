@@ -11,14 +11,15 @@ import (
 	"github.com/stasisd/stasis/profiles"
 )
 
-// A conversation is read as it was written, in order, page by page; what is said
+// A conversation is read as it was written, in order, page by page, also where the
+// clock is set back meanwhile; what is said
 // in it moves the session's execution status and nothing else of it.
 func testMessages(f *fixture) {
 	s := f.session("s", "ada")
 	f.session("t", "ada")
 	var want []profiles.Message
 	for i, execution := range []profiles.Execution{"", profiles.ExecutionWaiting, "", profiles.ExecutionFinished} {
-		m := profiles.Message{SessionID: "s", Type: "LOG", Content: fmt.Sprintf("слово %d\x00", i), At: start.Add(time.Duration(i) * time.Second)}
+		m := profiles.Message{SessionID: "s", Type: "LOG", Content: fmt.Sprintf("слово %d\x00", i), At: start.Add(-time.Duration(i) * time.Hour)}
 		if i%2 == 1 {
 			m.Metadata = []byte(`{"a": 1}`)
 		}
@@ -132,6 +133,16 @@ func testNotes(f *fixture) {
 		f.must(err)
 		f.same(got, page.want)
 	}
+
+	// By a clock that was set back a note is no younger than its first version, and
+	// the last is the latest all the same.
+	late, err := f.c.PutNote(f.ctx, profiles.Note{UserID: "ada", SessionID: "s", UpdatedAt: start.Add(-time.Hour)},
+		func(json.RawMessage) (json.RawMessage, error) { return json.RawMessage(`{"n": 3}`), nil })
+	f.must(err)
+	f.same([]any{late.Version, late.CreatedAt, late.UpdatedAt}, []any{int64(3), one.CreatedAt, one.CreatedAt})
+	latest, err = f.c.LatestNote(f.ctx, "ada")
+	f.must(err)
+	f.same(latest, late)
 
 	refused := errors.New("refused")
 	_, err = f.c.PutNote(f.ctx, profiles.Note{UserID: "cid", SessionID: "s", UpdatedAt: start},

@@ -19,6 +19,15 @@ func stamp(t time.Time) int64 {
 	return t.UnixNano()
 }
 
+// notBefore is a later time, or the earlier one where the clock was set back
+// between them: nothing has an age below zero.
+func notBefore(earlier, later time.Time) time.Time {
+	if later.Before(earlier) {
+		return earlier
+	}
+	return later
+}
+
 // moment reads a stored time into a time.Time in UTC.
 type moment struct{ to *time.Time }
 

@@ -37,6 +37,7 @@ func (db *DB) PutNote(ctx context.Context, n profiles.Note, change func(was json
 		if n.Version == 1 {
 			n.CreatedAt = n.UpdatedAt
 		}
+		n.UpdatedAt = notBefore(n.CreatedAt, n.UpdatedAt)
 		if n.Data, err = change(was.Data); err != nil {
 			return callerError{err}
 		}

@@ -57,6 +57,7 @@ func (db *DB) EndRun(ctx context.Context, e profiles.RunEnd, keep profiles.Event
 		if _, err := appendEvents(ctx, tx, e.RunID, e.Last, keep, op); err != nil {
 			return err
 		}
+		e.EndedAt = notBefore(run.StartedAt, e.EndedAt)
 		if _, err = tx.ExecContext(ctx, "UPDATE runs SET status = ?, cause = ?, ended_at = ? WHERE run_id = ?",
 			e.Status, e.Cause, stamp(e.EndedAt), e.RunID); err != nil {
 			return err
