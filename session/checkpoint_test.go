@@ -1,10 +1,12 @@
 package session
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stasisd/stasis/browser/datadir"
 	"github.com/stasisd/stasis/fault"
@@ -382,5 +384,42 @@ func TestCheckpointsOutliveDaemon(t *testing.T) {
 	d, err := r.catalogue.Default(t.Context(), "alice")
 	if err != nil || d.SnapshotID != kept {
 		t.Errorf("the default is %+v, %v", d, err)
+	}
+}
+
+// A session that is killed again right after it came back has what it came back
+// with: Chrome writes the cookies that were laid into it half a minute later. One
+// that was ended while it wrote them has written nothing, for its journal takes that
+// back.
+func TestKilledAgain(t *testing.T) {
+	r := newRig(t, nil)
+	id := r.create(alice, nil).ID
+	r.checkpoint(id, plain)
+	cutOff := func(written time.Duration) {
+		now := r.clock.now()
+		for name, at := range map[string]time.Time{"Cookies": now.Add(written), "Cookies-journal": now} {
+			path := filepath.Join(datadir.Path(r.browsers.last().dir.Profile()), name)
+			if err := errors.Join(os.WriteFile(path, []byte("half of it"), 0o600), os.Chtimes(path, at, at)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	for n, before := range []func(){func() {}, func() {}, func() { cutOff(-time.Hour) }, func() { cutOff(time.Second) }} {
+		before()
+		r.kill()
+		r.Service = r.daemon(nil)
+		if err := r.Recover(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		row, err := r.catalogue.NewestSnapshot(t.Context(), id)
+		if err != nil || !row.Rescue {
+			t.Fatalf("%+v, %v", row, err)
+		}
+		if doc, err := r.document(t.Context(), row, "read"); err != nil || !doc.Complete || len(doc.Cookies) != 1 || row.Label == "" {
+			t.Errorf("after %d kills: %+v, %q, %v", n+1, doc, row.Label, err)
+		}
+		if _, err := r.Resume(t.Context(), alice, id); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
