@@ -122,5 +122,6 @@ func (b *Browser) Protocol() string { return b.protocol }
 // Dir is where the browser lives on disk.
 func (b *Browser) Dir() *Dir { return b.dir }
 
-// Done is closed when the whole process tree has gone.
-func (b *Browser) Done() <-chan struct{} { return b.process.Done() }
+// Done is closed when Chrome is of no use any more: it has died, or its pipe has.
+// Clients hear of that no sooner. Of its processes some may be left, until Kill.
+func (b *Browser) Done() <-chan struct{} { return b.mux.Done() }

@@ -89,6 +89,11 @@ func (l *live) run() {
 		}
 		select {
 		case call := <-l.calls:
+			select {
+			case <-gone: // who was told so, and asks at once, is not told that it runs
+				l.crash()
+			default:
+			}
 			call()
 		case <-gone:
 			l.crash()

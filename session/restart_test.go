@@ -1,9 +1,11 @@
 package session
 
 import (
+	"runtime"
 	"testing"
 	"time"
 
+	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
 	"github.com/stasisd/stasis/state"
 )
@@ -115,6 +117,33 @@ func TestAskedWhileChromeIsStartedAgain(t *testing.T) {
 	go func() { _, err := r.End(t.Context(), alice, id, filesystem); ended <- err }()
 	if err := <-ended; err != nil {
 		t.Error(err)
+	}
+}
+
+// Whoever knows that Chrome has died, and asks at once, is not told that it runs.
+func TestAskedAtOnceAfterACrash(t *testing.T) {
+	r := newRig(t, nil)
+	for range 20 { // which of two things the session takes first is chance
+		id := r.create(alice, nil).ID
+		l := r.find(id)
+		busy, goOn, over := make(chan struct{}), make(chan struct{}), make(chan struct{})
+		go func() {
+			defer close(over)
+			if err := l.ask(t.Context(), func() error { close(busy); <-goOn; return nil }); err != nil {
+				t.Error(err)
+			}
+		}()
+		<-busy
+		r.browsers.last().die()
+		asked := make(chan error, 1)
+		go func() { asked <- l.ask(t.Context(), l.usable) }()
+		runtime.Gosched() // the session finds both waiting, as a rule
+		close(goOn)
+		<-over
+		if err := <-asked; !fault.Is(err, fault.SessionEnding) && !fault.Is(err, fault.SessionNotRunning) {
+			t.Fatalf("it is usable: %v", err)
+		}
+		await(t, "its end", func() bool { return r.find(id) == nil })
 	}
 }
 
