@@ -149,6 +149,25 @@ func TestNotesOfStandbysAndRescues(t *testing.T) {
 	}
 }
 
+// The report of a Chrome that was started again after a crash has the session's newest
+// note, its own and not what it was restored with.
+func TestNotesOfARestart(t *testing.T) {
+	r := newRig(t, nil)
+	id := r.create(alice, onCrash).ID
+	for _, decision := range []string{"one", "two"} {
+		r.note(alice, id, NoteData{KeyDecisions: []string{decision}})
+		r.crashes(id)
+		info, err := r.Get(t.Context(), alice, id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		n := info.Restored.Notes
+		if n == nil || n.SessionID != id || n.Data.KeyDecisions[len(n.Data.KeyDecisions)-1] != decision {
+			t.Errorf("restarted with %+v, want %s", n, decision)
+		}
+	}
+}
+
 // A note alone makes a checkpoint of what else has not changed.
 func TestNoteIsAChange(t *testing.T) {
 	r := newRig(t, nil)

@@ -22,7 +22,7 @@ const (
 // read of it last, and reports what it brought back.
 func (s *Service) startAgain(ctx context.Context, rec profiles.Session, dir *browser.Dir, doc state.Document, o browser.Options, why string) (upright, error) {
 	began := s.Now()
-	notes, err := restoredNotes(rec)
+	notes, err := s.notesOf(ctx, rec)
 	if err != nil {
 		return upright{}, err
 	}
