@@ -143,6 +143,7 @@ func readTab(ctx context.Context, conn Conn, p *target.Info, frames []*target.In
 		for _, e := range history.Entries {
 			r.tab.History = append(r.tab.History, state.HistoryEntry{URL: e.URL, Title: e.Title})
 		}
+		r.settle()
 	}
 	if crashed(ctx, conn, p.TargetID) {
 		r.missed = append(r.missed, state.Missed{Component: state.ComponentSessionStorage, Origin: p.URL, Reason: "the page's process has died"})

@@ -1,0 +1,48 @@
+package browser
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+)
+
+// A tab that is on its way elsewhere is read where it is: Chrome's own session files
+// have it there too, and where it would have come to nobody knows.
+func TestTabOnItsWay(t *testing.T) {
+	r := newRig(t)
+	asked := make(chan struct{}, 2)
+	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		if req.URL.Path == "/never" {
+			asked <- struct{}{}
+			<-req.Context().Done()
+			return
+		}
+		w.Header().Set("Content-Type", "text/html")
+		_, _ = fmt.Fprint(w, "<!doctype html><title>here</title>")
+	}))
+	t.Cleanup(func() { site.CloseClientConnections(); site.Close() })
+	b := r.fresh()
+	r.open(b, site.URL+"/here")
+	ctx, giveUp := context.WithCancel(within(t))
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		_, _ = b.Navigate(ctx, site.URL+"/never") // it comes to nothing
+	}()
+	<-asked
+	doc, err := b.Capture(within(t))
+	giveUp()
+	<-over
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(doc.Tabs) != 1 {
+		t.Fatalf("tabs: %+v", doc.Tabs)
+	}
+	tab := doc.Tabs[0]
+	if tab.URL != site.URL+"/here" || tab.Title != "here" || tab.History[tab.Current].URL != tab.URL {
+		t.Errorf("the tab is at %s (%s), with %+v", tab.URL, tab.Title, tab.History)
+	}
+}
