@@ -216,6 +216,46 @@ func TestRoutesAreThoseDescribed(t *testing.T) {
 	}
 }
 
+// Every type of event is listed in openapi.yaml and has its line in docs/sessions.md.
+func TestEveryEventIsDescribed(t *testing.T) {
+	file, err := parser.ParseFile(token.NewFileSet(), filepath.Join("..", "session", "journal", "event.go"), nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var types []string
+	for _, spec := range file.Decls[0].(*ast.GenDecl).Specs { // the constants that stand first
+		kind, err := strconv.Unquote(spec.(*ast.ValueSpec).Values[0].(*ast.BasicLit).Value)
+		if err != nil {
+			t.Fatal(err)
+		}
+		types = append(types, kind)
+	}
+	doc, err := apitest.Document()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var listed []string
+	for _, v := range doc.Components.Schemas["Event"].Value.Properties["type"].Value.Enum {
+		listed = append(listed, v.(string))
+	}
+	slices.Sort(types)
+	slices.Sort(listed)
+	if diff := cmp.Diff(types, listed); diff != "" || len(types) < 10 {
+		t.Errorf("types (-) and openapi.yaml (+) differ:\n%s", diff)
+	}
+	page, err := os.ReadFile("../docs/sessions.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, table, _ := strings.Cut(string(page), "| type | data |\n")
+	table, _, _ = strings.Cut(table, "\n\n")
+	for _, kind := range types {
+		if !strings.Contains(table, "`"+kind+"`") {
+			t.Errorf("docs/sessions.md does not tell what %s has", kind)
+		}
+	}
+}
+
 // Every code of package fault has a status, and openapi.yaml lists it with
 // that status and no other.
 func TestEveryCodeHasAStatusAndADescription(t *testing.T) {
