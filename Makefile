@@ -78,8 +78,10 @@ soak: build e2e/clients/node_modules/.package-lock.json ## half an hour (or SOAK
 
 # The same tests as in `make test`, for as long as they take.
 .PHONY: torture
-torture: $(S3)-$(S3_VER) ## kill 200 saves, flip every bit of what they kept, cut it everywhere
+torture: $(S3)-$(S3_VER) ## kill 200 saves and 100 daemons, flip every bit of what was kept, cut it everywhere
 	@STASIS_TORTURE=1 go test -count 1 -timeout 60m -v -run 'TestKilled|TestDamage$$|TestRewrapWithFaults|TestCopy$$|TestStore$$' ./e2e/torture ./snapshot/...
+	@build/need chromium chromium-headless-shell
+	@STASIS_TORTURE=1 go test -count 1 -timeout 60m -v -run 'TestFaultKilledUnderLoad$$' ./e2e
 
 FUZZTIME ?= 30s
 

@@ -165,6 +165,19 @@ func Start(t testing.TB, o Options) *Daemon {
 // Kill. Its URL changes.
 func (d *Daemon) Restart(t testing.TB) {
 	t.Helper()
+	listens := d.launch(t)
+	select {
+	case d.URL = <-listens:
+	case <-d.done:
+		t.Fatalf("the daemon did not come up: %v\n%s", d.err, d.Log())
+	case <-time.After(60 * time.Second):
+		t.Fatalf("the daemon did not come up in time\n%s", d.Log())
+	}
+}
+
+// launch starts the process, and gives the address once it listens.
+func (d *Daemon) launch(t testing.TB) <-chan string {
+	t.Helper()
 	d.cmd = exec.Command(d.args[0], d.args[1:]...)
 	d.cmd.Env = append(append(os.Environ(), "STASIS_API_KEY="+Key, raceExit), d.env...)
 	d.cmd.Stderr = d.log
@@ -188,13 +201,7 @@ func (d *Daemon) Restart(t testing.TB) {
 		_, _ = io.Copy(io.Discard, stdout)
 		d.err = d.cmd.Wait()
 	}()
-	select {
-	case d.URL = <-addr:
-	case <-d.done:
-		t.Fatalf("the daemon did not come up: %v\n%s", d.err, d.Log())
-	case <-time.After(60 * time.Second):
-		t.Fatalf("the daemon did not come up in time\n%s", d.Log())
-	}
+	return addr
 }
 
 // Stop ends the daemon with SIGTERM and waits; it is idempotent.
@@ -227,4 +234,17 @@ func (d *Daemon) Kill(t testing.TB) {
 		t.Fatal(err)
 	}
 	<-d.done
+}
+
+// KillStarting starts the daemon and ends it with SIGKILL a while later, whether
+// it has come up by then or not.
+func (d *Daemon) KillStarting(t testing.TB, after time.Duration) {
+	t.Helper()
+	d.launch(t)
+	select {
+	case <-time.After(after): // how far the start has come
+	case <-d.done:
+		t.Fatalf("the daemon did not come up: %v\n%s", d.err, d.Log())
+	}
+	d.Kill(t)
 }

@@ -1,0 +1,201 @@
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+)
+
+// examine holds all that the next start tells of a session against what is known
+// of it. The session has ended.
+func (l *life) examine(k *known) {
+	l.Helper()
+	var now liveSession
+	status, ok := l.call(http.MethodGet, at(k.id), nil, &now, http.StatusOK, http.StatusNotFound)
+	if !ok || status == http.StatusNotFound {
+		if k.made {
+			l.Errorf("%s was made, and is not there", k.id)
+		}
+		return
+	}
+	k.made = true
+	if !ended(now.Status) {
+		l.Errorf("%s is %s after a kill", k.id, now.Status)
+	}
+	all := l.record(k)
+	for p, was := range k.listed {
+		if all[p] != was {
+			l.Errorf("event %v of %s is\n%q\nand was listed as\n%s", p, k.id, all[p], was)
+		}
+	}
+	for p, was := range k.shown {
+		if all[p] != was {
+			l.Errorf("event %v of %s is\n%q\nand was shown as\n%s", p, k.id, all[p], was)
+		}
+	}
+	k.listed, k.shown = all, map[place]string{}
+	for l.follow(k) { // it ends with each run that failed
+	}
+	order := events(all)
+	if len(k.stream) != len(order) {
+		l.Errorf("the stream of %s had %d events, and %d are kept", k.id, len(k.stream), len(order))
+	}
+	for i, sent := range k.stream[:min(len(order), len(k.stream))] {
+		if sent.at != order[i] || sent.data != all[sent.at] {
+			l.Errorf("the stream of %s sent %v\n%s\nand %v is kept\n%s", k.id, sent.at, sent.data, order[i], all[order[i]])
+		}
+	}
+	l.conversation(k, order)
+	l.snapshots(k, order)
+}
+
+// record reads all events of a session; each run has ended, and its last event
+// says how.
+func (l *life) record(k *known) map[place]string {
+	l.Helper()
+	all := map[place]string{}
+	runs, _ := l.runs(k)
+	for i, run := range runs {
+		if run.Number != int64(i+1) || i < len(k.runs) && run != k.runs[i] && run.ID != k.runs[i].ID {
+			l.Errorf("run %d of %s is %+v", i+1, k.id, run)
+		}
+		for turn := (turned{more: true}); turn.more; {
+			var ok bool
+			if turn, ok = l.page(k, run, turn.next, 1+l.random.IntN(900)); !ok {
+				return all
+			}
+			for p, data := range turn.events {
+				all[p] = data
+			}
+			if last := all[place{run.Number, turn.next}]; !turn.more {
+				l.ends(k, run, last)
+			}
+		}
+	}
+	k.runs = runs
+	return all
+}
+
+func (l *life) ends(k *known, run shownRun, last string) {
+	var e struct {
+		Type string
+		Data struct{ Status, Cause string }
+	}
+	if err := json.Unmarshal([]byte(last), &e); err != nil || run.Cause == nil {
+		l.Errorf("run %d of %s ends with %q: %v", run.Number, k.id, last, err)
+		return
+	}
+	want := "failed"
+	if *run.Cause == "asked" {
+		want = "completed"
+	}
+	if e.Type != "ended" || e.Data.Status != run.Status || e.Data.Cause != *run.Cause || run.Status != want {
+		l.Errorf("run %d of %s is %s (%s), and its last event %s", run.Number, k.id, run.Status, *run.Cause, last)
+	}
+}
+
+// conversation checks the messages, and that each is told by an event.
+func (l *life) conversation(k *known, order []place) {
+	l.Helper()
+	var texts []string
+	once := map[string]bool{}
+	for more := true; more; {
+		var page struct {
+			Messages []struct {
+				ID            int64
+				Type, Content string
+			}
+			More bool `json:"has_more"`
+		}
+		if _, ok := l.call(http.MethodGet, at(k.id, fmt.Sprintf("/messages?after_id=%d", len(texts))), nil, &page, http.StatusOK); !ok {
+			return
+		}
+		for _, m := range page.Messages {
+			text := m.Type + " " + m.Content
+			said, answered := k.said[m.ID]
+			if m.ID != int64(len(texts)+1) || once[text] || answered && said != text || !answered && !k.saying[text] {
+				l.Errorf("message %d of %s is %q after %d others; answered: %q", m.ID, k.id, text, len(texts), said)
+			}
+			once[text], texts = true, append(texts, text)
+		}
+		more = page.More
+	}
+	for id, text := range k.said {
+		if id > int64(len(texts)) {
+			l.Errorf("message %d of %s, %q, is lost", id, k.id, text)
+		}
+	}
+	if len(texts) < len(k.messages) || !slices.Equal(texts[:len(k.messages)], k.messages) {
+		l.Errorf("the %d messages that %s had are others", len(k.messages), k.id)
+	}
+	k.messages = texts
+	heard := map[int64]bool{}
+	newest := int64(0)
+	for _, p := range order {
+		var e struct {
+			Type string
+			Data struct {
+				ID            int64
+				Type, Content string
+			}
+		}
+		if err := json.Unmarshal([]byte(k.listed[p]), &e); err != nil {
+			l.Error(err)
+		}
+		if e.Type != "message" {
+			continue
+		}
+		if e.Data.ID <= newest || e.Data.ID > int64(len(texts)) || texts[e.Data.ID-1] != e.Data.Type+" "+e.Data.Content {
+			l.Errorf("event %v of %s tells of message %d, after %d: %s", p, k.id, e.Data.ID, newest, k.listed[p])
+		}
+		newest, heard[e.Data.ID] = e.Data.ID, true
+	}
+	for id := range k.said {
+		if !heard[id] {
+			l.Errorf("message %d of %s was answered, and no event tells of it", id, k.id)
+		}
+	}
+}
+
+// snapshots checks that what was answered is listed once and told once, and that
+// the newest reads.
+func (l *life) snapshots(k *known, order []place) {
+	l.Helper()
+	listed, told := map[string]int{}, map[string]int{}
+	for path := at(k.id, "/snapshots?limit=1000"); path != ""; {
+		var page struct {
+			Snapshots []struct{ ID string }
+			Next      *string `json:"next_token"`
+		}
+		if _, ok := l.call(http.MethodGet, path, nil, &page, http.StatusOK); !ok {
+			return
+		}
+		for _, s := range page.Snapshots {
+			listed[s.ID]++
+		}
+		path = ""
+		if page.Next != nil {
+			path = at(k.id, "/snapshots?limit=1000&start_after="+*page.Next)
+		}
+	}
+	for _, p := range order {
+		var e struct {
+			Type string
+			Data struct {
+				ID string `json:"snapshot_id"`
+			}
+		}
+		if json.Unmarshal([]byte(k.listed[p]), &e) == nil && e.Type == "saved" {
+			told[e.Data.ID]++
+		}
+	}
+	for _, id := range k.saved {
+		if listed[id] != 1 || told[id] != 1 {
+			l.Errorf("snapshot %s of %s is listed %d times, and told %d times", id, k.id, listed[id], told[id])
+		}
+	}
+	if n := len(k.saved); n > 0 {
+		l.call(http.MethodPost, "/v1/snapshots/"+k.saved[n-1]+"/verify", nil, nil, http.StatusOK)
+	}
+}
