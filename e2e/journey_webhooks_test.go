@@ -1,0 +1,148 @@
+package e2e
+
+import (
+	"database/sql"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stasisd/stasis/e2e/daemon"
+	"github.com/stasisd/stasis/session"
+)
+
+// TestWebhooksAndLoginsKeptAlive: a receiver hears what becomes of sessions, over
+// its own failures and a kill of the daemon; a default that nobody used is kept
+// logged in on a site that exchanges its token at each visit, and its end is told.
+func TestWebhooksAndLoginsKeptAlive(t *testing.T) {
+	t.Parallel()
+	const user, secretUser = "/v1/users/ada%20lovelace", "ada lovelace"
+	d := daemon.Start(t, daemon.Options{Args: []string{"--webhook-allow-private", "--max-sessions", "4"}, NoSpares: true})
+	site, hooks := newRotating(t), newReceiver(t)
+	hooks.trust(t, d)
+	mine := obj{"webhook_url": hooks.URL, "user_id": secretUser}
+
+	// A login is saved. The receiver is not well when it hears so: it hears again.
+	refused := false
+	hooks.answers(func(h hooked) int {
+		if h.Event == "session.saved" && !refused {
+			refused = true
+			return http.StatusInternalServerError
+		}
+		return http.StatusNoContent
+	})
+	first := begin(t, d, mine)
+	w := dial(t, first.CDP)
+	page, _ := w.page()
+	w.open(page, site.URL+"/login")
+	w.open(page, site.URL+"/news")
+	w.close()
+	finish(t, d, first.ID, toFiles+andDefault)
+	hooks.waits(t, "session.created", first.ID, 1)
+	hooks.waits(t, "session.deleted", first.ID, 1)
+
+	// One crashes.
+	lost := begin(t, d, mine)
+	kill9(t, mains(d)[0])
+	hooks.waits(t, "session.crashed", lost.ID, 1)
+	if h := hooks.waits(t, "session.deleted", lost.ID, 1)[0]; h.Session.Status != "error" || h.Session.UserID != secretUser {
+		t.Errorf("told of a crash: %+v", h)
+	}
+	saved := hooks.waits(t, "session.saved", first.ID, 2)
+	if saved[0].ID != saved[1].ID || saved[0].status != http.StatusInternalServerError {
+		t.Errorf("told again: %+v", saved)
+	}
+
+	// The daemon is killed with a webhook on its way: the next one sends it.
+	d.Must(t, http.StatusOK, http.MethodPatch, user, obj{"login_check": obj{"url": site.URL + "/account", "status": 200, "selector": "#in", "check_every_seconds": 3600}})
+	hooks.answers(func(hooked) int { return 0 })
+	killed := begin(t, d, mine)
+	pending := hooks.waits(t, "session.created", killed.ID, 1)[0]
+	d.Kill(t)
+	hooks.answers(nil)
+	older(t, d)
+	d.Restart(t)
+	if again := hooks.waits(t, "session.created", killed.ID, 2); again[1].ID != pending.ID {
+		t.Errorf("the next daemon sends %s in place of %s", again[1].ID, pending.ID)
+	}
+	hooks.waits(t, "session.deleted", killed.ID, 1)
+
+	// It also finds that nobody has used the default for too long.
+	check := lastCheck(t, d, user, 2)
+	now, version := defaultOf(t, d, secretUser)
+	if !check.LoggedIn || *check.SnapshotID != now || version != 2 || site.seen() != 1 {
+		t.Errorf("%+v, the default is %s, version %d, %d looks", check, now, version, site.seen())
+	}
+	s := begin(t, d, obj{"restore_default_environment_from_user_id": secretUser})
+	w = dial(t, s.CDP)
+	page, _ = w.page()
+	was := w.eval(page, `document.title`)
+	if w.open(page, site.URL+"/account"); was != "news" || w.eval(page, `document.title`) != "account" {
+		t.Errorf("a session from it has the tab %q, and is %q", was, w.eval(page, `document.body.innerText`))
+	}
+	w.close()
+	finish(t, d, s.ID, throwAway)
+
+	// Then the site forgets the login. The default stays, and that is told, once.
+	site.forget()
+	d.Stop(t)
+	older(t, d)
+	d.Restart(t)
+	over := hooks.waits(t, "user.login_expired", "", 1)[0]
+	if check = lastCheck(t, d, user, 2); check.LoggedIn || check.LoggedOutSince == nil || over.Session.UserID != secretUser {
+		t.Errorf("%+v, told %+v", check, over)
+	}
+	if at, version := defaultOf(t, d, secretUser); at != now || version != 2 {
+		t.Errorf("the default is %s, version %d", at, version)
+	}
+	nothingLeft(t, d)
+
+	// Any of them comes again for who asks.
+	d.Must(t, http.StatusOK, http.MethodPost, "/v1/webhooks/deliveries/"+over.ID+"/resend", nil)
+	if again := hooks.waits(t, "user.login_expired", "", 2); again[1].ID != over.ID || len(again) != 2 {
+		t.Errorf("sent again: %+v", again)
+	}
+
+	// What is counted names nobody.
+	metrics := string(d.CallAs(t, "", http.MethodGet, "/metrics", nil).Body)
+	for _, want := range []string{`stasis_login_checks_total{outcome="logged_out"} 1`, "stasis_logins_expired_total 1", "stasis_sessions_live 0"} {
+		if !strings.Contains(metrics, want) {
+			t.Errorf("the metrics lack %s:\n%s", want, metrics)
+		}
+	}
+	for _, secret := range []string{"lovelace", first.ID, killed.ID, now, over.ID, daemon.Key, strings.TrimPrefix(site.URL, "http://"), d.Dir} {
+		if strings.Contains(metrics, secret) {
+			t.Errorf("the metrics tell %s", secret)
+		}
+	}
+}
+
+// older has two hours pass for the catalogue of a daemon that does not run.
+func older(t *testing.T, d *daemon.Daemon) {
+	t.Helper()
+	db, err := sql.Open("sqlite", filepath.Join(d.Dir, "stasis.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = db.Close() }() // what was written is committed
+	for _, change := range []string{"UPDATE defaults SET moved_at = moved_at - ?1", "UPDATE sessions SET ended_at = ended_at - ?1 WHERE ended_at > 0",
+		"UPDATE users SET login_checked = NULL WHERE ?1 > 0"} {
+		if _, err := db.Exec(change, 2*time.Hour.Nanoseconds()); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// lastCheck waits for the outcome of a check of a version.
+func lastCheck(t *testing.T, d *daemon.Daemon, user string, version int64) session.LoginOutcome {
+	t.Helper()
+	var told struct {
+		Last *session.LoginOutcome `json:"last_check"`
+	}
+	daemon.Eventually(t, grace, "a check", func() bool {
+		d.Must(t, http.StatusOK, http.MethodGet, user+"/default", nil).Into(t, &told)
+		return told.Last != nil && *told.Last.Version == version
+	})
+	return *told.Last
+}

@@ -1,0 +1,68 @@
+package e2e
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"sync"
+	"testing"
+)
+
+// rotating is a site that exchanges its token at each look at the account, and ends
+// the login where an old one comes back.
+type rotating struct {
+	URL string
+
+	mu    sync.Mutex
+	token int // 0: nobody is logged in
+	looks int
+}
+
+func newRotating(t *testing.T) *rotating {
+	s := &rotating{}
+	mux := http.NewServeMux()
+	give := func(w http.ResponseWriter) {
+		s.token++
+		http.SetCookie(w, &http.Cookie{Name: "sid", Value: fmt.Sprint(s.token), Path: "/", HttpOnly: true})
+		w.Header().Set("Content-Type", "text/html")
+		_, _ = fmt.Fprint(w, "<title>account</title><p id=in>logged in") // it fails only when the browser has gone
+	}
+	mux.HandleFunc("GET /login", func(w http.ResponseWriter, _ *http.Request) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		give(w)
+	})
+	mux.HandleFunc("GET /account", func(w http.ResponseWriter, r *http.Request) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.looks++
+		if c, err := r.Cookie("sid"); err != nil || s.token == 0 || c.Value != fmt.Sprint(s.token) {
+			s.token = 0
+			w.WriteHeader(http.StatusUnauthorized)
+			return
+		}
+		give(w)
+	})
+	mux.HandleFunc("GET /news", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/html")
+		_, _ = fmt.Fprint(w, "<title>news</title>") // as above
+	})
+	server := httptest.NewServer(mux)
+	t.Cleanup(server.Close)
+	s.URL = server.URL
+	return s
+}
+
+// forget ends the login.
+func (s *rotating) forget() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.token = 0
+}
+
+// seen is how often somebody looked at the account.
+func (s *rotating) seen() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.looks
+}
