@@ -84,10 +84,18 @@ func TestWebhooksAndLoginsKeptAlive(t *testing.T) {
 	w.close()
 	finish(t, d, s.ID, throwAway)
 
-	// Then the site forgets the login. The default stays, and that is told, once.
-	site.forget()
+	// A daemon that is killed while it checks leaves nothing, and the default as it was.
 	d.Stop(t)
 	older(t, d)
+	site.hold()
+	looks := site.seen()
+	d.Restart(t)
+	daemon.Eventually(t, grace, "a check at the site", func() bool { return site.seen() > looks })
+	d.Kill(t)
+	nothingRuns(t, d, afterKill)
+
+	// Then the site forgets the login. The default stays, and that is told, once.
+	site.forget()
 	d.Restart(t)
 	over := hooks.waits(t, "user.login_expired", "", 1)[0]
 	if check = lastCheck(t, d, user, 2); check.LoggedIn || check.LoggedOutSince == nil || over.Session.UserID != secretUser {
@@ -97,6 +105,11 @@ func TestWebhooksAndLoginsKeptAlive(t *testing.T) {
 		t.Errorf("the default is %s, version %d", at, version)
 	}
 	nothingLeft(t, d)
+	var list []liveSession
+	d.Must(t, http.StatusOK, http.MethodGet, "/v1/sessions?user_id=ada%20lovelace", nil).Into(t, &list)
+	if len(list) != 5 { // four that were asked for, and what the check saved
+		t.Errorf("%d sessions: %+v", len(list), list)
+	}
 
 	// Any of them comes again for who asks.
 	d.Must(t, http.StatusOK, http.MethodPost, "/v1/webhooks/deliveries/"+over.ID+"/resend", nil)

@@ -16,6 +16,7 @@ type rotating struct {
 	mu    sync.Mutex
 	token int // 0: nobody is logged in
 	looks int
+	holds bool // the account does not answer
 }
 
 func newRotating(t *testing.T) *rotating {
@@ -34,8 +35,13 @@ func newRotating(t *testing.T) *rotating {
 	})
 	mux.HandleFunc("GET /account", func(w http.ResponseWriter, r *http.Request) {
 		s.mu.Lock()
-		defer s.mu.Unlock()
 		s.looks++
+		if s.holds {
+			s.mu.Unlock()
+			<-r.Context().Done()
+			return
+		}
+		defer s.mu.Unlock()
 		if c, err := r.Cookie("sid"); err != nil || s.token == 0 || c.Value != fmt.Sprint(s.token) {
 			s.token = 0
 			w.WriteHeader(http.StatusUnauthorized)
@@ -53,11 +59,17 @@ func newRotating(t *testing.T) *rotating {
 	return s
 }
 
-// forget ends the login.
+// hold has the account not answer; forget ends the login, and that.
+func (s *rotating) hold() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.holds = true
+}
+
 func (s *rotating) forget() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.token = 0
+	s.token, s.holds = 0, false
 }
 
 // seen is how often somebody looked at the account.

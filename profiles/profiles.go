@@ -142,6 +142,10 @@ type Default struct {
 	SnapshotID string
 	SessionID  string // the session whose save moved it; empty for a PUT
 	MovedAt    time.Time
+	// Renews is the version that somebody made, of one that was made of it by
+	// itself; 0: somebody made it. Who began with the former, or with one between,
+	// may move the default as if it were current.
+	Renews int64
 }
 
 // PastDefault is a version of a default in its history.
@@ -156,6 +160,9 @@ type Move struct {
 	// ignored when Overwrite is set.
 	From      int64
 	Overwrite bool
+	// Renewal: nobody asked for the move. The version that comes of it renews From,
+	// which must be current.
+	Renewal bool
 }
 
 // Moved tells what became of a Move.

@@ -98,7 +98,7 @@ func (s *Service) saveRenewal(ctx context.Context, r *renewal, up upright, lines
 		return nil, fault.New(fault.SaveFailed, "session.renewal", "it did not come back whole: %s", why)
 	}
 	j := job{chrome: up.chrome, dir: up.chrome.Dir(), mode: SaveFilesystem, goesOn: true, auto: true, partial: up.partial,
-		notes: up.notes, move: &profiles.Move{From: r.current.Version}}
+		notes: up.notes, move: &profiles.Move{From: r.current.Version, Renewal: true}}
 	if err := s.renewalRecord(ctx, r, &j); err != nil {
 		return nil, err
 	}

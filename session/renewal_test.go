@@ -2,6 +2,7 @@ package session
 
 import (
 	"context"
+	"strings"
 	"testing"
 	"time"
 
@@ -41,6 +42,7 @@ func TestCreateWhileARenewalRuns(t *testing.T) {
 		"while it saves":                        {"close", nil, 0, 2},
 		"while it looks, and there is no place": {"check", nil, hour, 2},
 		"of another environment":                {"check", nil, hour, 0},
+		"of another, and there is no place":     {"check", nil, hour, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			a := newAlive(t, func(c *Config) { c.MaxSessions = 2 })
@@ -52,7 +54,8 @@ func TestCreateWhileARenewalRuns(t *testing.T) {
 			r := a.renewing
 			a.mu.Unlock()
 			who, from := alice, fromAlice
-			if name == "while it looks, and there is no place" {
+			full := strings.HasSuffix(name, "no place")
+			if full {
 				defer func(id string) { a.end(bob, id, none) }(a.create(bob, nil).ID)
 			}
 			if test.version == 0 {
@@ -67,6 +70,12 @@ func TestCreateWhileARenewalRuns(t *testing.T) {
 				made <- info
 			}()
 			if test.version == 0 {
+				if full {
+					await(t, "the create waits", r.hurried)
+					goOn()
+					a.end(bob, (<-made).ID, none)
+					return
+				}
 				id := (<-made).ID
 				goOn()
 				a.over("check logged_in", 1)
@@ -76,7 +85,7 @@ func TestCreateWhileARenewalRuns(t *testing.T) {
 			if test.version == 1 {
 				<-r.ctx.Done()
 			} else {
-				await(t, "the create waits", func() bool { r.mu.Lock(); defer r.mu.Unlock(); return r.timer != nil })
+				await(t, "the create waits", r.hurried)
 			}
 			goOn()
 			info := <-made
@@ -86,6 +95,13 @@ func TestCreateWhileARenewalRuns(t *testing.T) {
 			a.end(alice, info.ID, none)
 		})
 	}
+}
+
+// hurried reports whether somebody waits for it.
+func (r *renewal) hurried() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.timer != nil
 }
 
 // A check loses to anybody's move of the default, and leaves nothing of its own.
@@ -103,6 +119,35 @@ func TestRenewalLosesTheRace(t *testing.T) {
 		t.Errorf("%+v", d)
 	}
 	a.holds(a.first, other)
+}
+
+// A session that is not of the default, and so does not hold a check up, may still
+// make its own environment the default, and so may the one that made it and lives
+// again: what came by itself is in nobody's way.
+func TestRenewalIsInNobodysWay(t *testing.T) {
+	a := newAlive(t, nil)
+	maker, err := a.catalogue.Default(t.Context(), "alice")
+	if err != nil {
+		t.Fatal(err)
+	}
+	id := a.create(alice, nil).ID
+	a.pass(hour)
+	a.over("login_check saved", 1)
+	if _, err := a.Resume(t.Context(), alice, maker.SessionID); err != nil {
+		t.Fatal(err)
+	}
+	if end := a.end(alice, maker.SessionID, asDefault); !end.Default.Moved || end.Default.Version != 3 {
+		t.Errorf("the session that made it: %+v", end.Default)
+	}
+	if end := a.end(alice, id, asDefault); end.Default.Moved {
+		t.Errorf("over what a session made: %+v", end.Default)
+	}
+	id = a.create(alice, nil).ID
+	a.pass(hour)
+	a.over("login_check saved", 2)
+	if end := a.end(alice, id, asDefault); !end.Default.Moved || end.Default.Version != 5 {
+		t.Errorf("over what came by itself: %+v", end.Default)
+	}
 }
 
 // What cannot be saved whole is not saved.

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/profiles"
 )
 
 // renewal is a scheduled check that is under way. A create that wants the same
@@ -88,6 +89,19 @@ func (r *renewal) over(ctx context.Context) error {
 	case <-ctx.Done():
 		return fault.Wrap(ctx.Err(), fault.Timeout, "session.renewal", "a scheduled login check of this environment is under way")
 	}
+}
+
+// renews reports whether a default came by itself of what a session had made of it.
+func (s *Service) renews(ctx context.Context, d profiles.Default, sessionID string) bool {
+	if d.Renews == 0 {
+		return false
+	}
+	rec, err := s.Catalogue.Session(ctx, d.SessionID) // it began with what somebody made
+	if err != nil {
+		return false
+	}
+	made, err := s.Catalogue.Snapshot(ctx, rec.BaseSnapshotID)
+	return err == nil && made.SessionID == sessionID
 }
 
 // takePlace takes a place for a session. A scheduled check gives its place up

@@ -211,7 +211,7 @@ func (s *Service) enrol(ctx context.Context, rec profiles.Session, was *profiles
 	// where the session began: what others have saved since stands.
 	base := was.BaseVersion
 	switch d, err := s.Catalogue.Default(ctx, rec.UserID); {
-	case err == nil && d.SessionID == rec.ID:
+	case err == nil && (d.SessionID == rec.ID || s.renews(ctx, d, rec.ID)):
 		base = d.Version
 	case err != nil && !fault.Is(err, fault.DefaultNotFound):
 		return rec, err

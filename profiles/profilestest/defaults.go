@@ -61,6 +61,41 @@ func testDefaultMoves(f *fixture) {
 	f.same(got, []string{"another:1:theirs", "user:6:snap-1"})
 }
 
+// A version that came by itself stands in the way of nobody who began with the one
+// that it renews; one of somebody's stands in its way.
+func testDefaultRenewed(f *fixture) {
+	s := f.session("s", "user")
+	n := 0
+	move := func(m profiles.Move, moved bool, version, renews int64) {
+		f.Helper()
+		n++
+		got := f.commit(fmt.Sprintf("snap-%d", n), s, &m)
+		now, err := f.c.Default(f.ctx, "user")
+		f.must(err)
+		if got.Moved != moved || got.Version != version || now.Version != version || now.Renews != renews {
+			f.Errorf("move %+v gave %+v, and the default is %+v", m, got, now)
+		}
+	}
+	renewal := func(from int64) profiles.Move { return profiles.Move{From: from, Renewal: true} }
+	move(profiles.Move{}, true, 1, 0)
+	move(profiles.Move{From: 1}, true, 2, 0)
+	move(renewal(1), false, 2, 0)
+	move(renewal(2), true, 3, 2)
+	move(renewal(2), false, 3, 2)
+	move(renewal(3), true, 4, 2)
+	move(profiles.Move{From: 1}, false, 4, 2)
+	move(profiles.Move{From: 2}, true, 5, 0)
+	move(renewal(5), true, 6, 5)
+	move(profiles.Move{From: 4}, false, 6, 5)
+	five := int64(5)
+	d, err := f.c.SetDefault(f.ctx, "user", "snap-1", &five, start)
+	f.must(err)
+	f.same([]int64{d.Version, d.Renews}, []int64{7, 0})
+	history, _, err := f.c.DefaultHistory(f.ctx, "user", 3, "")
+	f.must(err)
+	f.same([]int64{history[0].Renews, history[1].Renews, history[2].Renews}, []int64{0, 5, 0})
+}
+
 // A snapshot was used last when the last session ended that started from it or
 // made it, whoever else has ended since.
 func testLastUsed(f *fixture) {

@@ -51,6 +51,7 @@ func Run(t *testing.T, open func(t *testing.T) profiles.Catalogue) {
 		{"shared archive", testSharedArchive},
 		{"default moves", testDefaultMoves},
 		{"last used", testLastUsed},
+		{"default renewed", testDefaultRenewed},
 		{"default by hand", testDefaultByHand},
 		{"default history", testDefaultHistory},
 		{"default by hand race", testDefaultByHandRace},

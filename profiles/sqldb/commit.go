@@ -1,6 +1,7 @@
 package sqldb
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"encoding/json"
@@ -85,11 +86,14 @@ func (db *DB) move(ctx context.Context, tx *sql.Tx, s profiles.Snapshot, m *prof
 	if err != nil || m == nil {
 		return profiles.Moved{Version: now.Version}, err
 	}
-	if !m.Overwrite && !isAt(now, m.From) {
+	if !m.Overwrite && !isAt(now, m.From) || m.Renewal && now.Version != m.From {
 		return profiles.Moved{Version: now.Version, Reason: winner(now)}, nil
 	}
 	next := profiles.Default{
 		UserID: s.UserID, Version: now.Version + 1, SnapshotID: s.ID, SessionID: s.SessionID, MovedAt: db.now().UTC(),
+	}
+	if m.Renewal {
+		next.Renews = cmp.Or(now.Renews, now.Version)
 	}
 	return profiles.Moved{Moved: true, Version: next.Version}, addDefault(ctx, tx, next)
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/stasisd/stasis/profiles"
 )
 
-const defaultColumns = "user_id, version, snapshot_id, session_id, moved_at"
+const defaultColumns = "user_id, version, snapshot_id, session_id, moved_at, renews"
 
 // defaultSnapshots selects the snapshots that current defaults name.
 const defaultSnapshots = `SELECT d.snapshot_id FROM defaults d
@@ -21,7 +21,7 @@ const defaultSnapshots = `SELECT d.snapshot_id FROM defaults d
 func scanDefault(r row) (profiles.Default, error) {
 	var d profiles.Default
 	var user []byte
-	err := r.Scan(&user, &d.Version, &d.SnapshotID, &d.SessionID, moment{&d.MovedAt})
+	err := r.Scan(&user, &d.Version, &d.SnapshotID, &d.SessionID, moment{&d.MovedAt}, &d.Renews)
 	d.UserID = string(user)
 	return d, err
 }
@@ -40,15 +40,17 @@ func currentDefault(ctx context.Context, q querier, userID string) (profiles.Def
 // addDefault writes a version. The transaction is the only writer, and a
 // version that exists would fail on the primary key.
 func addDefault(ctx context.Context, tx *sql.Tx, d profiles.Default) error {
-	_, err := tx.ExecContext(ctx, "INSERT INTO defaults ("+defaultColumns+") VALUES (?, ?, ?, ?, ?)",
-		[]byte(d.UserID), d.Version, d.SnapshotID, d.SessionID, stamp(d.MovedAt))
+	_, err := tx.ExecContext(ctx, "INSERT INTO defaults ("+defaultColumns+") VALUES (?, ?, ?, ?, ?, ?)",
+		[]byte(d.UserID), d.Version, d.SnapshotID, d.SessionID, stamp(d.MovedAt), d.Renews)
 	return err
 }
 
 // isAt reports whether a default stands at the version that a change expects.
-// Who saw no default expects 0, also when an earlier one was removed.
+// Who saw no default expects 0, also when an earlier one was removed. A version that
+// came by itself stands in nobody's way.
 func isAt(d profiles.Default, version int64) bool {
-	return d.Version == version || version == 0 && d.SnapshotID == ""
+	renewed := d.Renews > 0 && d.Renews <= version && version < d.Version
+	return d.Version == version || renewed || version == 0 && d.SnapshotID == ""
 }
 
 // winner tells people which version stands in the way.
@@ -144,7 +146,7 @@ func (db *DB) DefaultHistory(ctx context.Context, userID string, limit int, star
 	}
 	page, err := collect(ctx, db.reader, func(r row) (p profiles.PastDefault, err error) {
 		var user []byte
-		err = r.Scan(&user, &p.Version, &p.SnapshotID, &p.SessionID, moment{&p.MovedAt}, &p.Available)
+		err = r.Scan(&user, &p.Version, &p.SnapshotID, &p.SessionID, moment{&p.MovedAt}, &p.Renews, &p.Available)
 		p.UserID = string(user)
 		return p, err
 	}, "SELECT "+defaultColumns+", EXISTS (SELECT 1 FROM snapshots s WHERE s.snapshot_id = defaults.snapshot_id)"+
