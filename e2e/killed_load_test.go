@@ -80,7 +80,8 @@ func (l *life) saves(k *known) {
 		var before int
 		k.do(func() { before = k.visits })
 		var made struct{ Snapshot struct{ ID string } }
-		if status, answered := l.call(http.MethodPost, at(k.id, "/snapshots"), obj{}, &made, http.StatusCreated, http.StatusOK); answered {
+		status, answered := l.call(http.MethodPost, at(k.id, "/snapshots"), obj{}, &made, http.StatusCreated, http.StatusOK, http.StatusGatewayTimeout)
+		if answered && status != http.StatusGatewayTimeout { // which a busy machine may come to: nothing was stored
 			k.do(func() {
 				k.kept = before
 				if status == http.StatusCreated {
