@@ -59,7 +59,7 @@ func readFronts(ctx context.Context, conn Conn, pages []*target.Info) []frontnes
 		go func() {
 			answer := frontness{info: p}
 			if s, detach, err := attach(ctx, conn, p.TargetID); err == nil {
-				seen, err := look(ctx, s, cdp.FrameID(p.TargetID))
+				seen, err := glance(ctx, s, cdp.FrameID(p.TargetID))
 				answer.visible = err == nil && seen.Visible
 				detach()
 			}

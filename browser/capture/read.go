@@ -221,7 +221,10 @@ type sight struct {
 	Visible bool   `json:"visible"`
 }
 
-const sightScript = `({name: window.name, visible: document.visibilityState === "visible"})`
+// sightScript asks the document's prototype, for pages like to have another word of
+// their own document's visibility.
+const sightScript = `({name: window.name,
+	visible: Object.getOwnPropertyDescriptor(Document.prototype, "visibilityState").get.call(document) === "visible"})`
 
 // glance is look without a world of its own, of which each look leaves one in the
 // page for as long as its document lives (190 KB, measured). It runs among the

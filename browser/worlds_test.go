@@ -1,0 +1,63 @@
+package browser
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/cdproto/target"
+)
+
+// worlds counts the script worlds in a tab: its own is one.
+func (r *rig) worlds(b *Browser, url string) int {
+	r.t.Helper()
+	ctx := within(r.t)
+	yes := true
+	at, err := cdp.Call(ctx, b.driver, target.AttachToTarget, target.AttachToTargetParams{TargetID: r.page(b, url), Flatten: &yes})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	s := b.driver.Session(at.SessionID)
+	told, stop := s.Subscribe(runtime.ExecutionContextCreated.Method)
+	defer stop()
+	// Chrome tells of all that there are before it answers.
+	if _, err := cdp.Call(ctx, s, runtime.Enable, cdp.Empty{}); err != nil {
+		r.t.Fatal(err)
+	}
+	if _, err := cdp.Call(ctx, b.driver, target.DetachFromTarget, target.DetachFromTargetParams(at)); err != nil {
+		r.t.Fatal(err)
+	}
+	seen := map[runtime.ExecutionContextID]bool{}
+	for e := range told {
+		var made runtime.EventExecutionContextCreated
+		if err := json.Unmarshal(e, &made); err != nil {
+			r.t.Fatal(err)
+		}
+		seen[made.Context.ID] = true
+	}
+	return len(seen)
+}
+
+// To find out which tab is in front, however often, leaves nothing in any of them,
+// and a page that says it is visible is not believed.
+func TestFrontLeavesNoWorld(t *testing.T) {
+	r := newRig(t)
+	s := newSite(t, map[string]string{"/liar": `<script>Object.defineProperty(document, "visibilityState", {get: () => "visible"})</script>`})
+	b := r.fresh()
+	r.open(b, s.url+"/liar")
+	r.open(b, s.url+"/front")
+	for range 5 {
+		if _, url, _, err := b.Screenshot(within(t)); err != nil || url != s.url+"/front" {
+			t.Fatalf("a screenshot of %q, %v", url, err)
+		}
+		if _, err := b.Capture(within(t)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, path := range []string{"/liar", "/front"} {
+		if n := r.worlds(b, s.url+path); n != 1 {
+			t.Errorf("%s has %d worlds", path, n)
+		}
+	}
+}
