@@ -49,6 +49,7 @@ func wardens(t testing.TB, d *daemon.Daemon) []int {
 func crashed(t testing.TB, d *daemon.Daemon, id string) {
 	t.Helper()
 	daemon.Eventually(t, 5*time.Second, "the crash is known", func() bool { return look(t, d, id).Status == "error" })
+	daemon.Eventually(t, grace, "what is left is saved", func() bool { return look(t, d, id).Outcome != nil })
 	s := look(t, d, id)
 	if !strings.Contains(s.Reason, "crash") || s.CDP != "" {
 		t.Errorf("reason %q, cdp_url %q", s.Reason, s.CDP)

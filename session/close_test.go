@@ -171,7 +171,10 @@ func TestChromeCrashUnrecorded(t *testing.T) {
 			id := r.create(alice, ask).ID
 			r.catalogue.fails(fault.New(fault.StoreFull, "fake", "no room"), "Commit", "EndSession")
 			r.browsers.last().die()
-			await(t, "the session is in error", func() bool { return r.status(id) == profiles.StatusError })
+			await(t, "the session's record is in error", func() bool {
+				rec, err := r.catalogue.Session(t.Context(), id)
+				return err == nil && rec.Status == profiles.StatusError
+			})
 			if r.dirs() != 1 {
 				t.Errorf("%d directories", r.dirs())
 			}

@@ -233,6 +233,7 @@ func (l *live) info(ctx context.Context) (Info, error) {
 	var i Info
 	err := l.ask(ctx, func() error {
 		i = Info{Session: l.rec, Ticket: l.ticket, BrowserRestarted: l.restarted, HasAgent: l.hasAgent()}
+		l.tellCrash(&i)
 		if l.report != nil {
 			report := *l.report
 			i.Restored = &report

@@ -1,12 +1,14 @@
 package session
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
 	"time"
 
 	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/profiles"
 )
 
 // A session with restart: on_crash has its Chrome started again this often within
@@ -30,6 +32,14 @@ func (l *live) crash() {
 		}
 	}
 	l.begin(e)
+}
+
+// tellCrash tells who asks of a crash that ends the session, while what is left is
+// being saved: the record says so when that is done. Who asks for one that goes on waits.
+func (l *live) tellCrash(i *Info) {
+	if l.ending != nil && l.ending.cause == causeCrash && !l.ending.restart {
+		i.Status, i.Reason = profiles.StatusError, cmp.Or(l.ending.reason, "Chrome crashed")
+	}
 }
 
 // restart starts a Chrome on what one that crashed has left, which is newer than

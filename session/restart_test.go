@@ -156,3 +156,19 @@ func TestNoRestart(t *testing.T) {
 		t.Errorf("the session is %s", s)
 	}
 }
+
+// A crash that ends the session is told when Chrome has gone, not when what it left
+// is saved.
+func TestCrashIsToldAtOnce(t *testing.T) {
+	r := newRig(t, nil)
+	id := r.create(alice, nil).ID
+	goOn := make(chan struct{})
+	r.browsers.on("kill", func(*fakeChrome) error { <-goOn; return nil })
+	r.browsers.last().die()
+	await(t, "the crash is told", func() bool {
+		info, err := r.Get(t.Context(), alice, id)
+		return err == nil && info.Status == profiles.StatusError && info.Reason == "Chrome crashed" && info.EndedAt.IsZero()
+	})
+	close(goOn)
+	await(t, "the session has ended", func() bool { return r.find(id) == nil })
+}

@@ -75,6 +75,7 @@ type warden struct {
 	children   chan os.Signal // SIGCHLD
 	cut        chan struct{}  // closed when the lifeline is
 	mainGone   bool
+	crashed    bool // by a signal
 }
 
 // start makes this process the reaper of all that comes from Chrome, deaf to
@@ -116,7 +117,7 @@ func (w *warden) guard() {
 	var grace <-chan time.Time
 	cut, killing := w.cut, false
 	for w.reap() {
-		if killing {
+		if killing = killing || w.crashed; killing { // what a dead Chrome leaves has nothing to end with
 			killDescendants(w.self)
 		}
 		if w.mainGone && grace == nil {
@@ -147,6 +148,7 @@ func (w *warden) reap() bool {
 			w.mainGone = true
 			end := report{Exited: true}
 			if status.Signaled() {
+				w.crashed = true
 				end.Signal = int(status.Signal())
 			} else {
 				end.Code = status.ExitStatus()
