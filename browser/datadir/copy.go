@@ -23,6 +23,10 @@ import (
 // tick bears one time.
 const youth = 100 * time.Millisecond
 
+// chunk is how many bytes are copied before the time is looked at again: Chrome
+// stands still meanwhile, and one file may be large.
+const chunk = 8 << 20
+
 // Copy is a copy of an environment in a user data directory of its own. It is
 // brought up to date as often as is wanted, and what has not changed since is not
 // copied again. Its methods are not safe for concurrent use.
@@ -93,11 +97,15 @@ func (c *Copy) Update(ctx context.Context, from string) (copied int64, err error
 	left := maps.Clone(c.have)
 	for _, f := range files {
 		if ctx.Err() != nil {
-			return copied, fault.Wrap(ctx.Err(), fault.Timeout, op, "the environment could not be copied in time")
+			return copied, late(ctx, op)
 		}
 		delete(left, f.Name)
-		n, err := c.take(source, target, from, f)
-		if copied += n; errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
+		n, err := c.take(ctx, source, target, from, f)
+		copied += n
+		if err != nil && ctx.Err() != nil {
+			return copied, late(ctx, op)
+		}
+		if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
 			return copied, fault.Wrap(err, fault.StoreFull, op, "there is no room for a copy of the environment")
 		}
 		if err != nil {
@@ -112,8 +120,12 @@ func (c *Copy) Update(ctx context.Context, from string) (copied int64, err error
 	return copied, nil
 }
 
+func late(ctx context.Context, op string) error {
+	return fault.Wrap(ctx.Err(), fault.Timeout, op, "the environment could not be copied in time")
+}
+
 // take copies one file, unless it is as it was.
-func (c *Copy) take(source, target *os.Root, from string, f File) (int64, error) {
+func (c *Copy) take(ctx context.Context, source, target *os.Root, from string, f File) (int64, error) {
 	is := stampOf(f.info)
 	if had, there := c.have[f.Name]; there && had == is {
 		return 0, nil
@@ -141,17 +153,44 @@ func (c *Copy) take(source, target *os.Root, from string, f File) (int64, error)
 	if err != nil {
 		return 0, err
 	}
-	n, err := io.Copy(out, in) // by the kernel, which shares the blocks where the file system can
+	n, err := pour(ctx, out, in)
 	if err == nil {
 		err = out.Chmod(0o600 | f.Mode&0o100)
 	}
 	made, serr := out.Stat()
 	if err = errors.Join(err, serr, out.Close()); err == nil {
 		// By the clock that the file's own times are of, whatever a daemon's says.
-		is.young = made.ModTime().UnixNano()-is.changed < int64(youth)
+		is.young = tooYoung(is.changed, made.ModTime().UnixNano())
 		c.have[f.Name] = is
 	}
 	return n, err
+}
+
+// tooYoung reports whether a file that changed at one time, in nanoseconds, was
+// copied at another so soon that it may change again and bear the same time. One
+// that changed in the future did so before a clock was set back, and what is
+// written to it from now on bears another time.
+func tooYoung(changed, copied int64) bool {
+	age := copied - changed
+	return -int64(youth) < age && age < int64(youth)
+}
+
+// pour copies a file until its end or that of ctx, by the kernel, which shares the
+// blocks where the file system can.
+func pour(ctx context.Context, out, in *os.File) (copied int64, err error) {
+	for {
+		n, err := io.CopyN(out, in, chunk)
+		copied += n
+		if errors.Is(err, io.EOF) {
+			return copied, nil
+		}
+		if err == nil {
+			err = ctx.Err()
+		}
+		if err != nil {
+			return copied, err
+		}
+	}
 }
 
 // drop removes a file of the copy.

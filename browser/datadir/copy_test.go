@@ -164,3 +164,38 @@ func TestCopyGivenUp(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+// endsSoon is a context that ends when it has been looked at so many times.
+type endsSoon struct {
+	context.Context
+	looks int
+}
+
+func (e *endsSoon) Err() error {
+	if e.looks--; e.looks < 0 {
+		return context.DeadlineExceeded
+	}
+	return nil
+}
+
+// One large file is not copied to its end when there is no time for that, and the
+// next copy has all of it.
+func TestCopyGivenUpWithinAFile(t *testing.T) {
+	from, to := t.TempDir(), t.TempDir()
+	put(t, from, "Default/Cookies", "")
+	const size = 40 << 20
+	if err := os.Truncate(filepath.Join(from, "Default/Cookies"), size); err != nil { // without blocks
+		t.Fatal(err)
+	}
+	c := datadir.NewCopy(to)
+	n, err := c.Update(&endsSoon{t.Context(), 2}, from)
+	if fault.CodeOf(err) != fault.Timeout || n <= 0 || n >= size {
+		t.Errorf("%d bytes of %d were copied, %v", n, size, err)
+	}
+	if _, err := c.Update(t.Context(), from); err != nil {
+		t.Fatal(err)
+	}
+	if info, err := os.Stat(filepath.Join(to, "Default/Cookies")); err != nil || info.Size() != size {
+		t.Errorf("%v, %v", info, err)
+	}
+}
