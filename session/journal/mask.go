@@ -15,6 +15,15 @@ import (
 // mask stands for what was masked.
 const mask = "***"
 
+const (
+	// maxNested is how deep addresses within values of addresses are looked into,
+	// and maxEscaped how often a value may be percent-encoded. What is beyond is
+	// masked unseen: a text costs its length times what these allow, and whoever
+	// writes it cannot make it cost more.
+	maxNested  = 2
+	maxEscaped = 3
+)
+
 var (
 	address = regexp.MustCompile(`[a-zA-Z][a-zA-Z0-9+.-]*://[^\s"'<>` + "`" + `\\]+`)
 	inline  = regexp.MustCompile(`(?i)\bdata:[^\s"'<>,]*,[^\r\n]+`)
@@ -42,9 +51,13 @@ func maskFields(data Fields) (Fields, bool) {
 	return out, found
 }
 
-// Mask takes the secrets out of a text, as far as they can be told.
-func Mask(text string) string {
-	text = address.ReplaceAllStringFunc(text, maskAddress)
+// Mask takes the secrets out of a text, as far as they can be told. It takes time
+// in proportion to the text's length, whatever that holds.
+func Mask(text string) string { return maskText(text, maxNested) }
+
+// maskText masks a text in whose addresses others may stand, nested that deep.
+func maskText(text string, nested int) string {
+	text = address.ReplaceAllStringFunc(text, func(s string) string { return maskAddress(s, nested) })
 	text = inline.ReplaceAllStringFunc(text, func(s string) string { return s[:strings.IndexByte(s, ',')+1] + mask })
 	text = header.ReplaceAllString(text, "${1}${2}"+mask)
 	text = scheme.ReplaceAllString(text, "${1}${2}"+mask)
@@ -59,7 +72,7 @@ func Mask(text string) string {
 }
 
 // maskAddress masks an address, well-formed or not.
-func maskAddress(s string) string {
+func maskAddress(s string, nested int) string {
 	head, rest, _ := strings.Cut(s, "://")
 	rest, fragment, hasFragment := strings.Cut(rest, "#")
 	rest, query, hasQuery := strings.Cut(rest, "?")
@@ -69,33 +82,33 @@ func maskAddress(s string) string {
 	}
 	out := head + "://" + host
 	if hasPath {
-		out += "/" + maskPath(path)
+		out += "/" + maskPath(path, nested)
 	}
 	if hasQuery {
-		out += "?" + maskQuery(query)
+		out += "?" + maskQuery(query, nested)
 	}
 	if hasFragment {
-		out += "#" + maskFragment(fragment)
+		out += "#" + maskFragment(fragment, nested)
 	}
 	return out
 }
 
 // maskFragment masks what stands behind a #: applications put paths and queries
 // there, and logins their tokens.
-func maskFragment(s string) string {
+func maskFragment(s string, nested int) string {
 	path, query, has := strings.Cut(s, "?")
 	if !has && strings.Contains(s, "=") {
-		return maskQuery(s)
+		return maskQuery(s, nested)
 	}
 	if !has {
-		return maskPath(path)
+		return maskPath(path, nested)
 	}
-	return maskPath(path) + "?" + maskQuery(query)
+	return maskPath(path, nested) + "?" + maskQuery(query, nested)
 }
 
 // maskPath masks the parts of a path that look like tokens, as links to reset a
 // password have them, and values of parameters in it (;jsessionid=…).
-func maskPath(path string) string {
+func maskPath(path string, nested int) string {
 	parts := strings.Split(path, "/")
 	for i, part := range parts {
 		whole, params, has := strings.Cut(part, ";")
@@ -103,7 +116,7 @@ func maskPath(path string) string {
 			whole = mask
 		}
 		if has {
-			whole += ";" + maskQuery(params)
+			whole += ";" + maskQuery(params, nested)
 		}
 		parts[i] = whole
 	}
@@ -111,7 +124,7 @@ func maskPath(path string) string {
 }
 
 // maskQuery masks values in a query.
-func maskQuery(query string) string {
+func maskQuery(query string, nested int) string {
 	var out strings.Builder
 	for query != "" {
 		end := strings.IndexAny(query, "&;")
@@ -122,9 +135,9 @@ func maskQuery(query string) string {
 		query = query[len(pair)+len(sep):]
 		name, value, has := strings.Cut(pair, "=")
 		switch {
-		case has && value != "" && (secretName(unescaped(name)) || secretValue(value)):
+		case has && value != "" && (secretName(unescaped(name)) || secretValue(value, nested)):
 			pair = name + "=" + mask
-		case !has && secretValue(name):
+		case !has && secretValue(name, nested):
 			pair = mask
 		}
 		out.WriteString(pair + sep)
@@ -133,22 +146,29 @@ func maskQuery(query string) string {
 }
 
 // secretValue says whether a value is one that is masked by itself: a token, or
-// an address that holds some.
-func secretValue(value string) bool {
+// an address that holds some. An address is looked into as it stands where its
+// encoding first lets it be seen, and with nothing encoded any more: one may hold
+// what the other hides.
+func secretValue(value string, nested int) bool {
 	if value == mask {
 		return false
 	}
-	for range 3 { // addresses within addresses
+	seen := "" // the value where it is first seen that an address is in it
+	for range maxEscaped + 1 {
 		plain := unescaped(value)
-		if looksSecret(plain) || address.MatchString(plain) && Mask(plain) != plain || shaped.MatchString(plain) {
+		if looksSecret(plain) || shaped.MatchString(plain) {
 			return true
 		}
-		if plain == value {
-			break
+		if seen == "" && address.MatchString(value) {
+			seen = value
 		}
-		value = plain
+		if plain != value {
+			value = plain
+			continue
+		}
+		return seen != "" && (nested == 0 || maskText(seen, nested-1) != seen || seen != value && maskText(value, nested-1) != value)
 	}
-	return false
+	return true
 }
 
 // looksSecret says whether a part of an address looks like a token: long, of

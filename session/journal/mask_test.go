@@ -49,12 +49,36 @@ func TestMask(t *testing.T) {
 	}
 }
 
+// Addresses within addresses cost no more than their length, however they are
+// nested and encoded: by steps for each level these would not come to an end.
+func TestMaskNested(t *testing.T) {
+	const deep = 5_000
+	for name, test := range map[string]struct{ in, want string }{
+		"nested":                {strings.Repeat("http://a/?u=", deep), "http://a/?u=***"},
+		"nested and encoded":    {strings.Repeat("http://a/?u=", 40) + "%" + strings.Repeat("25", 120) + "41", "http://a/?u=***"},
+		"encoded":               {"http://a/?u=%" + strings.Repeat("25", deep) + "41", "http://a/?u=***"},
+		"in fragments":          {strings.Repeat("http://a/#u=", deep), "http://a/#u=***"},
+		"two within":            {"http://a/?u=http://b/?v=http://c/", "http://a/?u=http://b/?v=http://c/"},
+		"three within":          {"http://a/?u=http://b/?v=http://c/?w=http://d/", "http://a/?u=***"},
+		"encoded thrice":        {"http://a/?u=b%25252Fhome", "http://a/?u=b%25252Fhome"},
+		"a secret thrice":       {"http://a/?u=http%25253A%25252F%25252Fb%25252F%25253Ftoken%25253Dabc", "http://a/?u=***"},
+		"encoded more often":    {"http://a/?u=%252525252F", "http://a/?u=***"},
+		"a separator as secret": {"http://a/?u=http%3A%2F%2Fb%2F%3Ftoken%3D%2526abc", "http://a/?u=***"},
+		"a separator encoded":   {"http://a/?u=http%3A%2F%2Fb%2F%253Ftoken%253Dabc", "http://a/?u=***"},
+	} {
+		if got := Mask(test.in); got != test.want {
+			t.Errorf("%s: got %.200q, want %q", name, got, test.want)
+		}
+	}
+}
+
 // Whatever an address is made of, a secret at the places that have names does not
 // come through, and what was masked once stays as it is.
 func FuzzMask(f *testing.F) {
 	f.Add("https://a.example/path?q=1#top", "s3cr3t")
 	f.Add("http://[::1]:80/%zz?%&&==#?#", "x")
 	f.Add("://@?#", "0")
+	f.Add(strings.Repeat("http://a/?u=", 12)+"%"+strings.Repeat("25", 36)+"41", "0")
 	f.Fuzz(func(t *testing.T, around, secret string) {
 		masked := Mask(around)
 		if again := Mask(masked); again != masked && strings.Count(again, mask) < strings.Count(masked, mask) {

@@ -65,7 +65,7 @@ type closing struct {
 func (j *Journal) Begin(sessionID string) *Writer {
 	now := j.now().UTC()
 	w := &Writer{j: j, id: uuid.Must(uuid.NewV7()).String(), sessionID: sessionID, at: now,
-		wake: make(chan struct{}, 1), flushes: make(chan chan struct{}), ending: make(chan closing), done: make(chan struct{})}
+		wake: make(chan struct{}, 1), flushes: make(chan chan struct{}), ending: make(chan closing, 1), done: make(chan struct{})}
 	w.flood.begin(now)
 	j.mu.Lock()
 	j.writers[sessionID] = w
@@ -136,8 +136,11 @@ func (w *Writer) close(ctx context.Context, end *profiles.RunEnd) {
 	defer cancel()
 	select {
 	case w.ending <- closing{ctx, end}:
-		<-w.done
+	default: // it is ending
+	}
+	select {
 	case <-w.done:
+	case <-ctx.Done(): // the writer ends when the catalogue lets go of it
 	}
 }
 

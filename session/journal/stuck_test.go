@@ -1,0 +1,40 @@
+package journal_test
+
+import (
+	"context"
+	"log/slog"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stasisd/stasis/profiles"
+	"github.com/stasisd/stasis/session/journal"
+)
+
+// stuck is a catalogue that answers nothing until it is let go.
+type stuck struct {
+	profiles.Catalogue
+	goOn chan struct{}
+}
+
+func (s stuck) BeginRun(_ context.Context, r profiles.Run) (profiles.Run, error) {
+	<-s.goOn
+	return r, nil
+}
+
+func (s stuck) EndRun(ctx context.Context, _ profiles.RunEnd, _ profiles.EventBounds) (profiles.Run, error) {
+	return profiles.Run{}, ctx.Err()
+}
+
+// Who ends a run does not wait for a catalogue that never answers; the writer ends
+// when it does.
+func TestEndDoesNotWaitForEver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		catalogue := stuck{goOn: make(chan struct{})}
+		w := journal.New(catalogue, plain{}, time.Now, slog.New(slog.DiscardHandler)).Begin("s")
+		w.End(t.Context(), profiles.RunCompleted, "asked")
+		w.End(t.Context(), profiles.RunCompleted, "asked")
+		close(catalogue.goOn)
+		synctest.Wait() // or the writer's goroutine is left, which fails
+	})
+}
