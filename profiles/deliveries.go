@@ -34,6 +34,7 @@ type Delivery struct {
 	UserID    string
 	State     DeliveryState
 	Attempts  int
+	Resent    int       // how many of the attempts were made before it was last resent
 	Since     time.Time // when sending began, or began again with a resend
 	NextAt    time.Time // of the next attempt, while it is pending
 	LastAt    time.Time // of the last attempt; zero: none was made
@@ -62,13 +63,14 @@ type DeliveryFilter struct {
 // there is not_found.
 type Deliveries interface {
 	// DueDeliveries gives, of those whose time has come, the oldest of each session
-	// and URL, oldest first.
-	DueDeliveries(ctx context.Context, now time.Time, limit int) ([]Delivery, error)
+	// and URL, oldest first. One whose time is after beyond, later than anything is
+	// put off to, had it from a clock that was set back since, and is due too.
+	DueDeliveries(ctx context.Context, now, beyond time.Time, limit int) ([]Delivery, error)
 	// NextDelivery tells when the next one is due that is not due yet; zero: none is.
 	NextDelivery(ctx context.Context, now time.Time) (time.Time, error)
-	// FinishAttempt records an attempt of a pending delivery that has so many
-	// attempts behind it; one that was resent or settled meanwhile stays as it is.
-	FinishAttempt(ctx context.Context, id string, attempts int, a Attempt) error
+	// FinishAttempt records an attempt of a pending delivery, which is given as it
+	// was when that began; one that was resent or settled meanwhile stays as it is.
+	FinishAttempt(ctx context.Context, d Delivery, a Attempt) error
 	Delivery(ctx context.Context, id string) (Delivery, error)
 	// DeliveryPage lists newest first; next is the cursor for StartAfter.
 	DeliveryPage(ctx context.Context, f DeliveryFilter) (page []Delivery, next string, err error)
@@ -77,6 +79,6 @@ type Deliveries interface {
 	CountDeliveries(ctx context.Context) (map[DeliveryState]int, error)
 	// Resend makes a delivery pending as of a time, whatever became of it.
 	Resend(ctx context.Context, id string, at time.Time) (Delivery, error)
-	// ExpireDeliveries forgets those that are not pending and were written before.
+	// ExpireDeliveries forgets those that were settled before.
 	ExpireDeliveries(ctx context.Context, before time.Time) error
 }

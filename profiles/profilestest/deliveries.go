@@ -27,13 +27,24 @@ func (f *fixture) notify(id string, notices ...profiles.Notice) {
 
 func (f *fixture) due(now time.Time, limit int) []string {
 	f.Helper()
-	all, err := f.c.DueDeliveries(f.ctx, now, limit)
+	all, err := f.c.DueDeliveries(f.ctx, now, now.Add(time.Hour), limit)
 	f.must(err)
 	var got []string
 	for _, d := range all {
 		got = append(got, d.ID)
 	}
 	return got
+}
+
+// attempt finishes one of a delivery as it is, but that it had so many before.
+func (f *fixture) attempt(id string, attempts int, a profiles.Attempt) {
+	f.Helper()
+	d, err := f.c.Delivery(f.ctx, id)
+	if !fault.Is(err, fault.NotFound) {
+		f.must(err)
+	}
+	d.ID, d.Attempts = id, attempts
+	f.must(f.c.FinishAttempt(f.ctx, d, a))
 }
 
 // A delivery is due until it is settled; of each session and URL the oldest one.
@@ -59,8 +70,8 @@ func testDeliveries(f *fixture) {
 	want.Sequence = got.Sequence
 	f.same(got, want)
 
-	f.must(f.c.FinishAttempt(f.ctx, "1", 0, profiles.Attempt{State: profiles.DeliveryPending, At: at(4), NextAt: at(9), Error: "no"}))
-	f.must(f.c.FinishAttempt(f.ctx, "1", 0, profiles.Attempt{State: profiles.DeliveryDelivered, At: at(4)})) // of an attempt that counts already
+	f.attempt("1", 0, profiles.Attempt{State: profiles.DeliveryPending, At: at(4), NextAt: at(9), Error: "no"})
+	f.attempt("1", 0, profiles.Attempt{State: profiles.DeliveryDelivered, At: at(4)}) // of an attempt that counts already
 	want.Attempts, want.LastAt, want.NextAt, want.LastError = 1, at(4), at(9), "no"
 	got, err = f.c.Delivery(f.ctx, "1")
 	f.must(err)
@@ -68,28 +79,53 @@ func testDeliveries(f *fixture) {
 	f.same(f.due(at(8), 0), []string{"2", "3", "4"})
 	f.same(f.due(at(9), 0), []string{"1", "3", "4"})
 
-	f.must(f.c.FinishAttempt(f.ctx, "1", 1, profiles.Attempt{State: profiles.DeliveryFailed, At: at(9), Error: "given up"}))
+	f.attempt("1", 1, profiles.Attempt{State: profiles.DeliveryFailed, At: at(9), Error: "given up"})
 	counts, err := f.c.CountDeliveries(f.ctx)
 	f.must(err)
 	f.same(counts, map[profiles.DeliveryState]int{profiles.DeliveryPending: 3, profiles.DeliveryFailed: 1})
-	f.must(f.c.FinishAttempt(f.ctx, "2", 0, profiles.Attempt{State: profiles.DeliveryDelivered, At: at(9)}))
-	f.must(f.c.FinishAttempt(f.ctx, "none", 0, profiles.Attempt{State: profiles.DeliveryDelivered, At: at(9)}))
+	f.attempt("2", 0, profiles.Attempt{State: profiles.DeliveryDelivered, At: at(9)})
+	f.attempt("none", 0, profiles.Attempt{State: profiles.DeliveryDelivered, At: at(9)})
 	f.same(f.due(at(9), 0), []string{"3", "4"})
 	got, err = f.c.Resend(f.ctx, "1", at(20))
 	f.must(err)
-	f.same([]any{got.State, got.Attempts, got.Since, got.NextAt}, []any{profiles.DeliveryPending, 2, at(20), at(20)})
+	f.same([]any{got.State, got.Attempts, got.Resent, got.Since, got.NextAt}, []any{profiles.DeliveryPending, 2, 2, at(20), at(20)})
 	_, err = f.c.Resend(f.ctx, "none", at(20))
 	f.code(err, fault.NotFound)
 	_, err = f.c.Delivery(f.ctx, "none")
 	f.code(err, fault.NotFound)
 
-	f.must(f.c.ExpireDeliveries(f.ctx, at(100)))
+	f.must(f.c.ExpireDeliveries(f.ctx, at(9))) // by when it was settled, not written
+	_, err = f.c.Delivery(f.ctx, "2")
+	f.must(err)
+	f.must(f.c.ExpireDeliveries(f.ctx, at(10)))
 	_, err = f.c.Delivery(f.ctx, "2")
 	f.code(err, fault.NotFound)
 	f.same(f.due(at(100), 0), []string{"1", "3", "4"})
 	next, err = f.c.NextDelivery(f.ctx, at(100))
 	f.must(err)
 	f.same(next, time.Time{})
+}
+
+// A resend stands, whatever comes of an attempt that was on its way; and what is
+// due in a time that no pause reaches is due.
+func testResend(f *fixture) {
+	f.session("s", "ada")
+	f.notify("s", notice("1", 0))
+	at := func(s int) time.Time { return start.Add(time.Duration(s) * time.Second) }
+	f.attempt("1", 0, profiles.Attempt{State: profiles.DeliveryPending, At: at(1), NextAt: at(2)})
+	onItsWay, err := f.c.Delivery(f.ctx, "1")
+	f.must(err)
+	resent, err := f.c.Resend(f.ctx, "1", at(3))
+	f.must(err)
+	for _, state := range []profiles.DeliveryState{profiles.DeliveryFailed, profiles.DeliveryDelivered} {
+		f.must(f.c.FinishAttempt(f.ctx, onItsWay, profiles.Attempt{State: state, At: at(4)}))
+		got, err := f.c.Delivery(f.ctx, "1")
+		f.must(err)
+		f.same(got, resent)
+	}
+	f.must(f.c.FinishAttempt(f.ctx, resent, profiles.Attempt{State: profiles.DeliveryPending, At: at(4), NextAt: at(9000)}))
+	f.same(f.due(at(4), 0), []string{"1"})
+	f.same(f.due(at(6000), 0), []string(nil))
 }
 
 // A notice is there if what it tells of is, and only then.
@@ -147,7 +183,7 @@ func testDeliveryPages(f *fixture) {
 		f.notify("s", notice(fmt.Sprint("s", i), i))
 		f.notify("t", notice(fmt.Sprint("t", i), i))
 	}
-	f.must(f.c.FinishAttempt(f.ctx, "s2", 0, profiles.Attempt{State: profiles.DeliveryDelivered, At: start}))
+	f.attempt("s2", 0, profiles.Attempt{State: profiles.DeliveryDelivered, At: start})
 	for _, x := range []struct {
 		filter profiles.DeliveryFilter
 		want   []string

@@ -70,6 +70,7 @@ func Run(t *testing.T, open func(t *testing.T) profiles.Catalogue) {
 		{"notes", testNotes},
 		{"note race", testNoteRace},
 		{"deliveries", testDeliveries},
+		{"resend", testResend},
 		{"deliveries are written with what they tell of", testNotices},
 		{"delivery pages", testDeliveryPages},
 		{"answers", testAnswers},

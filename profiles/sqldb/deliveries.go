@@ -11,13 +11,13 @@ import (
 )
 
 const deliveryColumns = "sequence, delivery_id, session_id, user_id, url, operator, event, body, created_at, " +
-	"state, attempts, since, next_at, last_at, last_error"
+	"state, attempts, resent, since, next_at, last_at, last_error"
 
 func scanDelivery(r row) (profiles.Delivery, error) {
 	var d profiles.Delivery
 	var user []byte
 	err := r.Scan(&d.Sequence, &d.ID, &d.SessionID, &user, &d.URL, &d.Operator, &d.Event, &d.Body, moment{&d.At},
-		&d.State, &d.Attempts, moment{&d.Since}, moment{&d.NextAt}, moment{&d.LastAt}, &d.LastError)
+		&d.State, &d.Attempts, &d.Resent, moment{&d.Since}, moment{&d.NextAt}, moment{&d.LastAt}, &d.LastError)
 	d.UserID = string(user)
 	return d, err
 }
@@ -50,10 +50,10 @@ func tell(ctx context.Context, tx *sql.Tx, id string, notices func(profiles.Sess
 }
 
 // DueDeliveries implements [profiles.Deliveries].
-func (db *DB) DueDeliveries(ctx context.Context, now time.Time, limit int) ([]profiles.Delivery, error) {
+func (db *DB) DueDeliveries(ctx context.Context, now, beyond time.Time, limit int) ([]profiles.Delivery, error) {
 	due, err := collect(ctx, db.reader, scanDelivery, "SELECT "+deliveryColumns+" FROM deliveries WHERE sequence IN "+
-		"(SELECT MIN(sequence) FROM deliveries WHERE state = 'pending' AND next_at <= ? GROUP BY session_id, url) ORDER BY sequence LIMIT ?",
-		stamp(now), limited(limit))
+		"(SELECT MIN(sequence) FROM deliveries WHERE state = 'pending' AND (next_at <= ? OR next_at > ?) GROUP BY session_id, url) ORDER BY sequence LIMIT ?",
+		stamp(now), stamp(beyond), limited(limit))
 	return due, failure("profiles.due_deliveries", err)
 }
 
@@ -78,11 +78,11 @@ func (db *DB) CountDeliveries(ctx context.Context) (map[profiles.DeliveryState]i
 }
 
 // FinishAttempt implements [profiles.Deliveries].
-func (db *DB) FinishAttempt(ctx context.Context, id string, attempts int, a profiles.Attempt) error {
+func (db *DB) FinishAttempt(ctx context.Context, d profiles.Delivery, a profiles.Attempt) error {
 	return db.write(ctx, "profiles.finish_attempt", func(tx *sql.Tx) error {
 		_, err := tx.ExecContext(ctx, "UPDATE deliveries SET state = ?, attempts = attempts + 1, next_at = ?, last_at = ?, last_error = ? "+
-			"WHERE delivery_id = ? AND state = 'pending' AND attempts = ?",
-			a.State, stamp(a.NextAt), stamp(a.At), a.Error, id, attempts)
+			"WHERE delivery_id = ? AND state = 'pending' AND attempts = ? AND since = ?",
+			a.State, stamp(a.NextAt), stamp(a.At), a.Error, d.ID, d.Attempts, stamp(d.Since))
 		return err
 	})
 }
@@ -143,7 +143,7 @@ func (db *DB) Resend(ctx context.Context, id string, at time.Time) (profiles.Del
 	const op = "profiles.resend"
 	var d profiles.Delivery
 	err := db.write(ctx, op, func(tx *sql.Tx) error {
-		r, err := tx.ExecContext(ctx, "UPDATE deliveries SET state = 'pending', since = ?, next_at = ? WHERE delivery_id = ?", stamp(at), stamp(at), id)
+		r, err := tx.ExecContext(ctx, "UPDATE deliveries SET state = 'pending', resent = attempts, since = ?, next_at = ? WHERE delivery_id = ?", stamp(at), stamp(at), id)
 		if err := mustTouch(r, err, fault.NotFound, op); err != nil {
 			return err
 		}
@@ -156,7 +156,7 @@ func (db *DB) Resend(ctx context.Context, id string, at time.Time) (profiles.Del
 // ExpireDeliveries implements [profiles.Deliveries].
 func (db *DB) ExpireDeliveries(ctx context.Context, before time.Time) error {
 	return db.write(ctx, "profiles.expire_deliveries", func(tx *sql.Tx) error {
-		_, err := tx.ExecContext(ctx, "DELETE FROM deliveries WHERE state <> 'pending' AND created_at < ?", stamp(before))
+		_, err := tx.ExecContext(ctx, "DELETE FROM deliveries WHERE state <> 'pending' AND last_at < ?", stamp(before))
 		return err
 	})
 }

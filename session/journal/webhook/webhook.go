@@ -22,15 +22,16 @@ const (
 	atOnce         = 8 // deliveries that are under way
 	firstPause     = 5 * time.Second
 	longestPause   = time.Hour
-	excerptBytes   = 200 // of an answer that was no success
+	outOfReach     = 3 * longestPause / 2 // what is due later than that is so by a clock that was set back
+	excerptBytes   = 200                  // of an answer that was no success
 	lookAgain      = 5 * time.Second
 )
 
 // Queue is what a sender needs of the catalogue; see [profiles.Deliveries].
 type Queue interface {
-	DueDeliveries(ctx context.Context, now time.Time, limit int) ([]profiles.Delivery, error)
+	DueDeliveries(ctx context.Context, now, beyond time.Time, limit int) ([]profiles.Delivery, error)
 	NextDelivery(ctx context.Context, now time.Time) (time.Time, error)
-	FinishAttempt(ctx context.Context, id string, attempts int, a profiles.Attempt) error
+	FinishAttempt(ctx context.Context, d profiles.Delivery, a profiles.Attempt) error
 }
 
 // Options are what a Sender is made of.
@@ -111,7 +112,7 @@ func (s *Sender) last(ctx context.Context, r result) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookAgain)
 	defer cancel()
 	a := profiles.Attempt{State: profiles.DeliveryDelivered, At: s.Now()}
-	if err := s.Queue.FinishAttempt(ctx, r.delivery.ID, r.delivery.Attempts, a); err != nil {
+	if err := s.Queue.FinishAttempt(ctx, r.delivery, a); err != nil {
 		s.Log.Warn("a webhook was delivered and will be again: it could not be recorded", "delivery", r.delivery.ID, "error", err)
 	}
 }
@@ -124,7 +125,7 @@ func (s *Sender) dispatch(ctx context.Context) time.Duration {
 	}
 	now := s.Now()
 	// As many more as are under way, for those are among them.
-	due, err := s.Queue.DueDeliveries(ctx, now, atOnce+len(s.flying))
+	due, err := s.Queue.DueDeliveries(ctx, now, now.Add(outOfReach), atOnce+len(s.flying))
 	if err != nil {
 		return s.failed(ctx, err)
 	}
@@ -161,15 +162,18 @@ func (s *Sender) finish(ctx context.Context, r result) {
 	d, now := r.delivery, s.Now()
 	a := profiles.Attempt{State: profiles.DeliveryDelivered, At: now}
 	if r.err != nil {
-		a.State, a.Error, a.NextAt = profiles.DeliveryPending, r.err.Error(), now.Add(s.pause(d.Attempts))
+		a.State, a.Error, a.NextAt = profiles.DeliveryPending, r.err.Error(), now.Add(s.pause(d.Attempts-d.Resent))
 		if a.NextAt.Sub(d.Since) > GiveUpAfter {
 			a.State, a.NextAt = profiles.DeliveryFailed, time.Time{}
 			a.Error = fmt.Sprintf("given up after %s: %s", GiveUpAfter, a.Error)
 		}
 	}
-	err := s.Queue.FinishAttempt(ctx, d.ID, d.Attempts, a)
+	err := s.Queue.FinishAttempt(ctx, d, a)
 	if err == nil || ctx.Err() != nil {
 		delete(s.flying, lane{d.SessionID, d.URL})
+		if err != nil && r.err == nil {
+			s.last(ctx, r) // the daemon stopped while it was recorded, or just before
+		}
 		return
 	}
 	// It stays in its lane, or it would be sent in a loop for as long as nothing can be written.

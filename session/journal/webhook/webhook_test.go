@@ -63,16 +63,21 @@ type queue struct {
 	mu     sync.Mutex
 	all    []profiles.Delivery
 	broken bool
+	// meanwhile is what happens while an attempt is being recorded; nil: nothing.
+	meanwhile func()
 }
 
-func (q *queue) DueDeliveries(_ context.Context, now time.Time, limit int) ([]profiles.Delivery, error) {
+func (q *queue) DueDeliveries(ctx context.Context, now, beyond time.Time, limit int) ([]profiles.Delivery, error) {
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	seen := map[lane]bool{}
 	var due []profiles.Delivery
 	for _, d := range q.all {
 		at := lane{d.SessionID, d.URL}
-		if d.State == profiles.DeliveryPending && !d.NextAt.After(now) && !seen[at] && len(due) < limit {
+		if d.State == profiles.DeliveryPending && (!d.NextAt.After(now) || d.NextAt.After(beyond)) && !seen[at] && len(due) < limit {
 			seen[at] = true
 			due = append(due, d)
 		}
@@ -91,26 +96,35 @@ func (q *queue) NextDelivery(_ context.Context, now time.Time) (next time.Time, 
 	return next, nil
 }
 
-func (q *queue) FinishAttempt(_ context.Context, id string, attempts int, a profiles.Attempt) error {
+func (q *queue) FinishAttempt(ctx context.Context, of profiles.Delivery, a profiles.Attempt) error {
+	if q.meanwhile != nil {
+		q.meanwhile()
+	}
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.broken {
 		return errors.New("broken on purpose")
 	}
 	for i := range q.all {
-		if d := &q.all[i]; d.ID == id && d.Attempts == attempts {
-			d.State, d.NextAt, d.LastAt, d.LastError, d.Attempts = a.State, a.NextAt, a.At, a.Error, attempts+1
+		if d := &q.all[i]; d.ID == of.ID && d.Attempts == of.Attempts && d.Since.Equal(of.Since) {
+			d.State, d.NextAt, d.LastAt, d.LastError, d.Attempts = a.State, a.NextAt, a.At, a.Error, of.Attempts+1
 		}
 	}
 	return nil
 }
 
-func (q *queue) add(id, session string) {
+func (q *queue) add(id, session string, as ...func(*profiles.Delivery)) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	now := time.Now()
 	q.all = append(q.all, profiles.Delivery{Notice: profiles.Notice{ID: id, URL: "https://hooks.example/" + session, Event: "e", Body: []byte(`{}`), At: now},
 		SessionID: session, State: profiles.DeliveryPending, Since: now, NextAt: now})
+	for _, change := range as {
+		change(&q.all[len(q.all)-1])
+	}
 }
 
 func (q *queue) get(id string) profiles.Delivery {
@@ -261,6 +275,54 @@ func TestUnrecorded(t *testing.T) {
 			passed(time.Minute)
 			if d := q.get("1"); n != 1 || d.State != profiles.DeliveryDelivered {
 				t.Errorf("sent %d times: %+v", n, d)
+			}
+		})
+}
+
+// One that arrived is recorded although the daemon stops meanwhile.
+func TestRecordedAtAStop(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, stop := context.WithCancel(t.Context())
+		q := &queue{meanwhile: stop}
+		s := New(Options{Queue: q, Secret: make(Secret, 32), Now: time.Now, Log: slog.New(slog.DiscardHandler),
+			Transport: transport(func(*http.Request) (*http.Response, error) { return answer(200, ""), nil })})
+		q.add("1", "s")
+		q.add("2", "t")
+		s.Run(ctx)
+		for _, id := range []string{"1", "2"} {
+			if d := q.get(id); d.State != profiles.DeliveryDelivered {
+				t.Errorf("%+v", d)
+			}
+		}
+	})
+}
+
+// One that is resent is tried after pauses as short as at first, whatever it took before.
+func TestResent(t *testing.T) {
+	sending(t, func(*http.Request) (*http.Response, error) { return answer(500, ""), nil },
+		func(t *testing.T, q *queue, s *Sender) {
+			q.add("1", "s", func(d *profiles.Delivery) { d.Attempts, d.Resent = 30, 30 })
+			s.Wake()
+			passed(time.Second)
+			if d := q.get("1"); d.Attempts != 31 || d.NextAt.Sub(d.LastAt) != firstPause {
+				t.Errorf("%+v: again after %v", d, d.NextAt.Sub(d.LastAt))
+			}
+		})
+}
+
+// What the clock was set back behind is sent at the next look; what was put off is not.
+func TestClockSetBack(t *testing.T) {
+	sending(t, func(*http.Request) (*http.Response, error) { return answer(200, ""), nil },
+		func(t *testing.T, q *queue, s *Sender) {
+			in := func(wait time.Duration) func(*profiles.Delivery) {
+				return func(d *profiles.Delivery) { d.NextAt = d.At.Add(wait) }
+			}
+			q.add("1", "s", in(48*time.Hour))
+			q.add("2", "t", in(longestPause))
+			s.Wake()
+			passed(time.Second)
+			if a, b := q.get("1"), q.get("2"); a.State != profiles.DeliveryDelivered || b.State != profiles.DeliveryPending {
+				t.Errorf("%+v, %+v", a, b)
 			}
 		})
 }
