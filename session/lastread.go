@@ -106,7 +106,7 @@ func (s *Service) merge(ctx context.Context, j job, r lastReading) (state.Docume
 	}
 	doc := r.doc
 	doc.Doubts = nil
-	doc = r.cookies(doc, found, lastWritten(profile, "Cookies", "Cookies-journal", "Cookies-wal"))
+	doc = r.cookies(doc, found, jarWritten(profile))
 	doc = r.local(doc, found.LocalStorage, lastWritten(profile, inventory.LocalStorage))
 	return s.leftTabs(ctx, j, r, doc, found.SessionStorage)
 }
@@ -123,6 +123,12 @@ func (s *Service) atRest(ctx context.Context, profile string) (inventory.Profile
 	}
 	return inventory.Read(ctx, profile)
 }
+
+// jarWritten is when the jar was written last. Its rollback journal does not count:
+// that is begun, and brought to the disk, before the first page of the jar is written, so
+// that a Chrome which dies meanwhile has written nothing
+// (https://www.sqlite.org/atomiccommit.html).
+func jarWritten(profile string) time.Time { return lastWritten(profile, "Cookies", "Cookies-wal") }
 
 // lastWritten is when the newest of some files and folders of a profile was
 // written; the zero time where none is there.

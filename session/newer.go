@@ -15,6 +15,10 @@ import (
 // began after it, and has all that the reading has.
 const writeTime = 2 * time.Second
 
+// jarTime is that for the jar, which Chrome brings to the disk before and after it
+// writes: a disk that is busy holds that up for seconds.
+const jarTime = 10 * time.Second
+
 // cookies takes the jar that Chrome left, written at a time, where it is newer than
 // the reading's. Chrome writes all changes in the order in which they were made, so
 // one cookie on the disk that is newer than the reading proves that for the jar.
@@ -26,7 +30,7 @@ func (r lastReading) cookies(doc state.Document, found inventory.Profile, writte
 		return doubted(doc, state.ComponentCookies, "", "the jar that Chrome left cannot be read, so the cookies are as they were read last")
 	}
 	jar := slices.DeleteFunc(slices.Clone(found.Listed), func(c state.Cookie) bool { return found.Foreign[c.Identity()] != "" })
-	if !found.CookiesAt.After(r.until) && !written.After(r.until.Add(writeTime)) {
+	if !found.CookiesAt.After(r.until) && !written.After(r.until.Add(jarTime)) {
 		if sameJar(jar, doc.Cookies) {
 			return doc
 		}

@@ -65,6 +65,23 @@ func TestNewerCookies(t *testing.T) {
 	}
 }
 
+// A journal that Chrome had begun when it died is no write of the jar.
+func TestJarWritten(t *testing.T) {
+	profile := t.TempDir()
+	for name, at := range map[string]time.Time{"Cookies": readAt, "Cookies-journal": readAt.Add(time.Hour)} {
+		path := filepath.Join(profile, name)
+		if err := os.WriteFile(path, []byte{0}, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chtimes(path, at, at); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := jarWritten(profile); !got.Equal(readAt) {
+		t.Errorf("the jar was written at %s", got)
+	}
+}
+
 // The shell keeps session cookies in memory only, so its jar is never the newer one for these.
 func TestNewerCookiesOfTheShell(t *testing.T) {
 	passing, lasting := state.Cookie{Name: "p", Domain: "a.example", Session: true}, state.Cookie{Name: "l", Domain: "a.example"}
