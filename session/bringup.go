@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"strings"
+	"time"
 
 	"github.com/stasisd/stasis/browser"
 	"github.com/stasisd/stasis/fault"
@@ -25,6 +26,7 @@ type upright struct {
 	// partial: it has only some origins, and the default it came from has more.
 	partial bool
 	notes   *RestoredNotes // that came with it; nil: none
+	laid    time.Time      // when it was in place; zero for a fresh environment
 	// path is how a restore from files went, and why not quicker.
 	path, why string
 }
@@ -85,7 +87,8 @@ func (s *Service) bringUp(ctx context.Context, r Create, o origin, named []profi
 	}
 	report.bound()
 	report.Notes = up.notes
-	report.DurationMS = s.Now().Sub(began).Milliseconds()
+	up.laid = s.Now().UTC()
+	report.DurationMS = up.laid.Sub(began).Milliseconds()
 	return up, nil
 }
 

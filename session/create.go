@@ -192,7 +192,7 @@ func (s *Service) begin(ctx context.Context, c Caller, r Create, o origin, was *
 	if up.report != nil {
 		rec.Restored, rec.BaseSnapshotID = encode(up.report), o.snapshot.ID
 	}
-	rec.Sealed, err = s.sealUnsaved(unsaved{Overrides: up.overrides, Partial: up.partial, Origins: r.Origins, Passkeys: r.Passkeys})
+	rec.Sealed, err = s.sealUnsaved(unsaved{Overrides: up.overrides, Partial: up.partial, Origins: r.Origins, Passkeys: r.Passkeys, Laid: up.laid})
 	if err == nil {
 		rec, err = s.enrol(ctx, rec, was)
 	}

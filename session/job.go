@@ -1,6 +1,8 @@
 package session
 
 import (
+	"time"
+
 	"github.com/stasisd/stasis/browser"
 	"github.com/stasisd/stasis/profiles"
 	"github.com/stasisd/stasis/state"
@@ -16,11 +18,12 @@ type job struct {
 	rec    profiles.Session
 	dir    *browser.Dir
 	chrome Chrome         // nil when it could not be reopened after a failed save
-	doc    state.Document // with a nil chrome: what was read of it last
+	doc    state.Document // what was read of it last: with a nil chrome, or after a restart that failed
 	source *Source
 	used   bool
 	again  browser.Options // of a Chrome that has to be started again
 	missed []state.Missed  // of what an earlier daemon knew, what is lost
+	laid   time.Time       // when the snapshot that it began with was in place; zero: not known, or none
 
 	// arrived is set where no session ran: the environment comes from elsewhere,
 	// and its session's record is made with the snapshot.
@@ -52,7 +55,7 @@ type job struct {
 
 // job decides what an ending does with the environment.
 func (l *live) job(e ending) job {
-	j := job{rec: l.rec, dir: l.dir, chrome: l.chrome, doc: l.doc, source: l.source, used: l.used, again: l.request.again(), partial: l.request.partial,
+	j := job{rec: l.rec, dir: l.dir, chrome: l.chrome, doc: l.doc, source: l.source, used: l.used, again: l.request.again(), partial: l.request.partial, laid: l.laid,
 		mode: SaveFilesystem, status: profiles.StatusTerminated}
 	switch e.cause {
 	case causeAsked:

@@ -2,7 +2,6 @@ package session
 
 import (
 	"context"
-	"encoding/json"
 	"io/fs"
 	"path/filepath"
 	"time"
@@ -62,15 +61,9 @@ func doubted(doc state.Document, component, origin, reason string) state.Documen
 // lastRead finds the last reading of a session; one that is not complete where
 // there is none.
 func (s *Service) lastRead(ctx context.Context, j job) (r lastReading, err error) {
-	var began RestoreReport
-	if len(j.rec.Restored) > 0 {
-		if err := json.Unmarshal(j.rec.Restored, &began); err != nil {
-			return r, fault.Wrap(err, fault.Internal, "session.lastread", "the session's restore report cannot be read")
-		}
-	}
 	r.row, err = s.Catalogue.NewestSnapshot(ctx, j.rec.ID)
-	if fault.Is(err, fault.NoSnapshot) && began.SnapshotID != "" && !j.partial {
-		r.row, err = s.Catalogue.Snapshot(ctx, began.SnapshotID)
+	if fault.Is(err, fault.NoSnapshot) && j.rec.BaseSnapshotID != "" && !j.partial {
+		r.row, err = s.Catalogue.Snapshot(ctx, j.rec.BaseSnapshotID)
 	}
 	if fault.Is(err, fault.NoSnapshot) || fault.Is(err, fault.SnapshotNotFound) {
 		return r, nil
@@ -85,16 +78,12 @@ func (s *Service) lastRead(ctx context.Context, j job) (r lastReading, err error
 	if r.until.IsZero() {
 		r.until = r.row.CreatedAt
 	}
-	if began.SnapshotID != r.row.ID {
-		return r, nil
+	if j.rec.BaseSnapshotID == r.row.ID && !j.laid.IsZero() {
+		// It was laid down when the session began, and all that was written until then is
+		// older. A Chrome that was started again since found what the one before had written.
+		r.from, r.until = j.laid, j.laid
 	}
-	// It was laid down when the session began, and all that this Chrome wrote until then is older.
-	runs, err := s.Catalogue.Runs(ctx, j.rec.ID)
-	if err == nil && len(runs) > 0 && runs[len(runs)-1].StartedAt.After(r.until) {
-		r.from = runs[len(runs)-1].StartedAt
-		r.until = r.from
-	}
-	return r, err
+	return r, nil
 }
 
 // merge holds a reading against the datadir, and takes of each part the newer one.

@@ -18,7 +18,8 @@ type live struct {
 	id     string
 	userID string
 	source *Source
-	base   string // the snapshot it was restored from
+	base   string    // the snapshot it was restored from
+	laid   time.Time // when that was in place
 	ticket string
 
 	calls        chan func()
@@ -68,7 +69,7 @@ func newLive(s *Service, rec profiles.Session, r Create, up upright) *live {
 		l.auto = &AutoSaved{AutoSave: *r.AutoSave}
 	}
 	if up.report != nil {
-		l.source, l.base = &up.report.Source, rec.BaseSnapshotID
+		l.source, l.base, l.laid = &up.report.Source, rec.BaseSnapshotID, up.laid
 	}
 	return l
 }

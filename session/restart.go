@@ -49,10 +49,12 @@ func (s *Service) restart(ctx context.Context, j job) ended {
 	if err := j.chrome.Kill(ctx); err != nil {
 		return s.end(j)
 	}
-	doc, _ := s.left(ctx, j)
+	doc, from := s.left(ctx, j)
 	again, err := s.startAgain(ctx, j.rec, j.dir, doc, j.again, aCrash)
 	if err != nil {
 		s.Log.Error("a Chrome that crashed could not be started again", "session", j.rec.ID, "error", err)
+		j.doc = doc // the Chrome that did not come up may have touched the profile
+		j.label = readBy(from)
 		j.reason = "Chrome crashed, and could not be started again: " + fault.MessageOf(err)
 		return s.end(j)
 	}

@@ -135,10 +135,9 @@ func (s *Service) saveLeft(ctx context.Context, j job) ended {
 		}
 	}
 	if !doc.Complete {
-		from := ""
-		if doc, from = s.left(ctx, j); from != "" {
-			j.label = "with what snapshot " + from + " had read"
-		}
+		var from string
+		doc, from = s.left(ctx, j)
+		j.label = readBy(from)
 	}
 	files, err := datadir.Select(j.dir.Profile())
 	if err != nil {
@@ -150,6 +149,15 @@ func (s *Service) saveLeft(ctx context.Context, j job) ended {
 	}
 	s.clear(j.dir)
 	return ended{answer: answer, over: true}
+}
+
+// readBy is the label of a rescue that has what a snapshot had read; "" of one that
+// has nothing of any.
+func readBy(snapshot string) string {
+	if snapshot == "" {
+		return ""
+	}
+	return "with what snapshot " + snapshot + " had read"
 }
 
 // crashed is the document of a datadir whose Chrome died unread.

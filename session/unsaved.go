@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"reflect"
+	"time"
 
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
@@ -20,6 +21,7 @@ type unsaved struct {
 	Partial   bool            `json:"partial"`            // it has only some origins
 	Origins   state.Selection `json:"origins,omitzero"`   // those that it was given
 	Passkeys  *bool           `json:"passkeys,omitempty"` // as the create asked
+	Laid      time.Time       `json:"laid,omitzero"`      // when the snapshot that it began with was in place
 }
 
 // sealUnsaved seals what a session has; nil where that is nothing.
@@ -43,13 +45,13 @@ func (s *Service) unsaved(j job) job {
 		err = json.Unmarshal(raw, &kept)
 	}
 	if err != nil {
-		s.Log.Error("the overrides of a rescued session could not be read", "session", j.rec.ID, "error", err)
+		s.Log.Error("what a rescued session had been given could not be read", "session", j.rec.ID, "error", err)
 		j.missed = []state.Missed{{Component: state.ComponentOverrides,
-			Reason: "the session had some, perhaps a proxy, and they could not be read: " + fault.MessageOf(err)}}
+			Reason: "if the session had some, such as a proxy, they could not be read: " + fault.MessageOf(err)}}
 		return j
 	}
 	j.again.Overrides, j.partial = kept.Overrides, kept.Partial
-	j.again.Passkeys, j.given = kept.Passkeys, kept.Origins
+	j.again.Passkeys, j.given, j.laid = kept.Passkeys, kept.Origins, kept.Laid
 	return j
 }
 
