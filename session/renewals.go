@@ -10,7 +10,7 @@ import (
 const (
 	renewalPause    = 5 * time.Second  // before a user is looked at again: after a check, or where there was no room for one
 	renewalHeld     = time.Minute      // where somebody holds the environment
-	renewalLook     = 10 * time.Minute // at the latest: clocks are set, and machines sleep
+	renewalLook     = 10 * time.Minute // at the latest: clocks are set, also back, and machines sleep
 	renewalPatience = 10 * time.Second // of a create, with a check that has its browser
 )
 
@@ -30,8 +30,18 @@ type renewals struct {
 	turns map[string]*turn // by user
 }
 
-// turn says when a user is looked at next; nothing is due before.
+// turn says when a user is looked at next, renewalLook after the last time at the
+// latest; nothing is due before.
 type turn struct{ at time.Time }
+
+// due is when it is, at a time. One that lies further ahead than any is put was
+// put before the clock was set back.
+func (t *turn) due(now time.Time) time.Time {
+	if t.at.Sub(now) > renewalLook {
+		return now
+	}
+	return t.at
+}
 
 func newRenewals(s *Service) *renewals {
 	k := &renewals{svc: s, wake: make(chan struct{}, 1), patience: renewalPatience, turns: map[string]*turn{}}
@@ -103,17 +113,21 @@ func (k *renewals) run() {
 // tend makes what is due, and returns when to look again.
 func (k *renewals) tend() time.Duration {
 	for k.ctx.Err() == nil {
-		userID, t := k.first()
+		now := k.svc.Now()
+		userID, t := k.first(now)
 		if t == nil {
 			break
 		}
-		if wait := t.at.Sub(k.svc.Now()); wait > 0 {
-			return min(wait, renewalLook)
+		if wait := t.due(now).Sub(now); wait > 0 {
+			return wait
 		}
 		next := k.serve(userID)
+		latest := k.svc.Now().Add(renewalLook)
 		k.mu.Lock()
 		if k.turns[userID] == t { // else the settings have changed meanwhile
-			t.at = next
+			if t.at = next; next.After(latest) {
+				t.at = latest
+			}
 		}
 		k.mu.Unlock()
 	}
@@ -121,11 +135,11 @@ func (k *renewals) tend() time.Duration {
 }
 
 // first is the user whose turn is next; nil where there is none.
-func (k *renewals) first() (userID string, first *turn) {
+func (k *renewals) first(now time.Time) (userID string, first *turn) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	for id, t := range k.turns {
-		if first == nil || t.at.Before(first.at) {
+		if first == nil || t.due(now).Before(first.due(now)) {
 			userID, first = id, t
 		}
 	}

@@ -94,10 +94,11 @@ func (a *alive) idleAgain() bool {
 func (a *alive) looked() {
 	a.t.Helper()
 	await(a.t, "alice was looked at", func() bool {
-		_, turn := a.renewals.first()
+		now := a.clock.now()
+		_, turn := a.renewals.first(now)
 		a.renewals.mu.Lock()
 		defer a.renewals.mu.Unlock()
-		return turn.at.After(a.clock.now())
+		return turn.due(now).After(now)
 	})
 }
 
@@ -277,5 +278,25 @@ func TestRenewalWaits(t *testing.T) {
 				t.Errorf("version %d", d.Version)
 			}
 		})
+	}
+}
+
+// A clock that is set back does not stop the checks until it is where it was: a
+// user is looked at anew soon, whoever's turn was put before.
+func TestRenewalsAfterTheClockWasSetBack(t *testing.T) {
+	a := newAlive(t, nil)
+	a.pass(hour / 2)
+	a.looked()
+	a.pass(-5 * hour)
+	a.over("login_check saved", 1)
+	a.looked()
+
+	now := a.clock.now()
+	k := &renewals{turns: map[string]*turn{"early": {now.Add(time.Minute)}, "put before": {now.Add(5 * hour)}}}
+	if who, turn := k.first(now); who != "put before" || !turn.due(now).Equal(now) {
+		t.Errorf("%s is next, in %s", who, turn.due(now).Sub(now))
+	}
+	if who, turn := k.first(now.Add(5 * hour)); who != "early" || turn.due(now.Add(5*hour)).After(now.Add(time.Minute)) {
+		t.Errorf("%s is next", who)
 	}
 }
