@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/chromedp/cdproto/target"
@@ -12,37 +13,48 @@ import (
 )
 
 // runChromedp is a client script run by chromedp over its remote allocator,
-// in the first tab there is. The tab stays when the client leaves.
+// in the first tab there is, until a step goes to another. Tabs stay when the
+// client leaves.
 func runChromedp(ctx context.Context, s script) ([]json.RawMessage, error) {
 	ctx, leave := remote.NewAllocator(ctx, s.Endpoint, remote.NoModifyURL)
 	defer leave()
 	browser, leave := chromedp.NewContext(ctx)
 	defer leave()
-	targets, err := chromedp.Targets(browser)
-	if err != nil {
-		return nil, err
-	}
-	options := []chromedp.ContextOption{chromedp.WithDetachOnCancel()}
-	for _, t := range targets {
-		if t.Type == "page" {
-			options = append(options, chromedp.WithTargetID(t.TargetID))
-			break
-		}
-	}
-	tab, leave := chromedp.NewContext(browser, options...)
-	defer leave()
-	if err := chromedp.Do(tab); err != nil { // binds the tab to the whole script
-		return nil, err
-	}
+	tab, leave, err := tabChromedp(browser, "")
+	defer func() { leave() }()
 	results := []json.RawMessage{}
 	for _, step := range s.Steps {
+		if err != nil {
+			return results, err
+		}
+		if contains, ok := step["contains"].(string); ok && step["do"] == "usePage" {
+			leave()
+			tab, leave, err = tabChromedp(browser, contains)
+			results = append(results, nil)
+			continue
+		}
 		result, err := stepChromedp(tab, step)
 		if err != nil {
 			return results, fmt.Errorf("%v: %w", step, err)
 		}
 		results = append(results, result)
 	}
-	return results, nil
+	return results, err
+}
+
+// tabChromedp is the first tab whose address has a part, until it is left.
+func tabChromedp(browser context.Context, contains string) (tab context.Context, leave context.CancelFunc, err error) {
+	targets, err := chromedp.Targets(browser)
+	if err != nil {
+		return nil, func() {}, err
+	}
+	for _, t := range targets {
+		if t.Type == "page" && strings.Contains(t.URL, contains) {
+			tab, leave = chromedp.NewContext(browser, chromedp.WithTargetID(t.TargetID), chromedp.WithDetachOnCancel())
+			return tab, leave, chromedp.Do(tab) // binds the tab to more than its first step
+		}
+	}
+	return nil, func() {}, fmt.Errorf("no tab has %q in its address", contains)
 }
 
 func stepChromedp(ctx context.Context, s step) (json.RawMessage, error) {

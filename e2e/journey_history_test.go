@@ -71,11 +71,20 @@ func (r history) types() (all []string) {
 // It gives their IDs with their types, and the names that they had.
 func follow(t testing.TB, d *daemon.Daemon, id, after string, n int) (events, names []string) {
 	t.Helper()
+	events, names, err := stream(d, id, after, n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return events, names
+}
+
+// stream is follow beside a test.
+func stream(d *daemon.Daemon, id, after string, n int) (events, names []string, err error) {
 	ctx, leave := context.WithCancel(context.Background())
 	defer leave()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, d.URL+at(id, "/events"), nil)
 	if err != nil {
-		t.Fatal(err)
+		return nil, nil, err
 	}
 	request.Header.Set("Authorization", "Bearer "+daemon.Key)
 	if after != "" {
@@ -83,27 +92,30 @@ func follow(t testing.TB, d *daemon.Daemon, id, after string, n int) (events, na
 	}
 	answer, err := http.DefaultClient.Do(request)
 	if err != nil {
-		t.Fatal(err)
+		return nil, nil, err
 	}
 	defer answer.Body.Close()
 	in := bufio.NewScanner(answer.Body)
-	var last string
+	var last, called string
 	for len(events) != n && in.Scan() {
 		name, value, _ := strings.Cut(in.Text(), ": ")
 		switch name {
 		case "id":
 			last = value
 		case "event":
-			names = append(names, value)
+			called = value
 		case "data":
+			if called == "heartbeat" {
+				continue
+			}
 			var e happened
 			if err := json.Unmarshal([]byte(value), &e); err != nil {
-				t.Fatal(err)
+				return nil, nil, err
 			}
-			events = append(events, last+" "+e.Type)
+			events, names = append(events, last+" "+e.Type), append(names, called)
 		}
 	}
-	return events, names
+	return events, names, nil
 }
 
 // What happens in a session is history in its order, live and later, to whoever comes

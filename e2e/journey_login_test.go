@@ -14,6 +14,7 @@ import (
 // webApp is a real application and how its users see that they are in.
 type webApp struct {
 	name  string
+	url   string // of its front page, without a trailing slash
 	log   *weblog.Log
 	login []step
 	// proof ends with an authenticated request of the page, whose answer has
@@ -25,7 +26,7 @@ type webApp struct {
 
 func wiki(t testing.TB) webApp {
 	app := apps.StartDokuWiki(t)
-	return webApp{name: "dokuwiki", log: app.Log,
+	return webApp{name: "dokuwiki", url: app.URL, log: app.Log,
 		login: []step{
 			visit(app.URL + "/doku.php?id=start&do=login"),
 			fill(`#dw__login input[name="u"]`, app.User), fill(`#dw__login input[name="p"]`, app.Password),
@@ -44,7 +45,7 @@ func wiki(t testing.TB) webApp {
 func nodeRED(t testing.TB) webApp {
 	app := apps.StartNodeRED(t)
 	const in = `!!document.querySelector("#red-ui-header-button-user") && !document.querySelector("#node-dialog-login-username")`
-	return webApp{name: "node-red", log: app.Log,
+	return webApp{name: "node-red", url: app.URL, log: app.Log,
 		login: []step{
 			visit(app.URL + "/"),
 			// The form is there, and hidden, before the dialog opens; that takes the focus.

@@ -1,40 +1,5 @@
 // Drives a browser with Puppeteer; see steps.mjs for what goes in and out.
-import puppeteer from 'puppeteer-core';
+import { connect } from './puppeteer-client.mjs';
 import { main } from './steps.mjs';
 
-await main(async (endpoint, { headers, timeout }) => {
-  const address = endpoint.startsWith('ws') ? { browserWSEndpoint: endpoint } : { browserURL: endpoint };
-  const browser = await puppeteer.connect({ ...address, headers, defaultViewport: null, protocolTimeout: timeout });
-  return {
-    pages: () => browser.pages(),
-    newPage: () => browser.newPage(),
-    fill: (page, selector, value) => page.locator(selector).fill(value),
-    // Without an interval it asks again with each frame, and a tab in the back has none.
-    waitForFunction: async (page, expression, ms) =>
-      (await page.waitForFunction(expression, { timeout: ms, polling: 50 })).jsonValue(),
-    screenshot: (page, options) => page.screenshot(options),
-    setFiles: async (page, selector, files) => (await page.$(selector)).uploadFile(...files),
-    cdp: (page) => (page ?? browser.target()).createCDPSession(),
-    disconnect: () => browser.disconnect(),
-    close: () => browser.close(),
-    // Puppeteer has no download of its own: its users listen to CDP.
-    download: async (_page, click, ms) => {
-      const session = await browser.target().createCDPSession();
-      await session.send('Browser.setDownloadBehavior', {
-        behavior: 'allow', downloadPath: '/tmp/downloads', eventsEnabled: true,
-      });
-      let name;
-      session.on('Browser.downloadWillBegin', (e) => { name = e.suggestedFilename; });
-      const ended = new Promise((resolve, reject) => {
-        const timer = setTimeout(() => reject(new Error('timed out waiting for the download')), ms);
-        session.on('Browser.downloadProgress', (e) => {
-          if (e.state === 'inProgress') return;
-          clearTimeout(timer);
-          resolve(e.state);
-        });
-      });
-      await click();
-      return { name, state: await ended };
-    },
-  };
-});
+await main(connect);

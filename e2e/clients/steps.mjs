@@ -27,7 +27,7 @@ import { createHash } from 'node:crypto';
 import { text } from 'node:stream/consumers';
 
 /** until polls probe until it gives something, for at most ms. */
-async function until(what, ms, probe) {
+export async function until(what, ms, probe) {
   for (const deadline = Date.now() + ms; ;) {
     const found = await probe();
     if (found) return found;
@@ -84,7 +84,8 @@ async function outcome(run, step) {
   throw new Error(`${step.do} went well and should not have: ${JSON.stringify(value)}`);
 }
 
-function runner(client, timeout) {
+/** runner gives what takes one step after the other with a client. */
+export function runner(client, timeout) {
   let current;
   const page = async () => (current ??= (await client.pages())[0] ?? (await client.newPage()));
   const actions = {

@@ -1,0 +1,41 @@
+// Puppeteer as the client that steps.mjs asks for.
+import puppeteer from 'puppeteer-core';
+
+/** connect gives a client of the browser at a ws:// or http:// address; its calls give up after timeout ms. */
+export async function connect(endpoint, { headers, timeout }) {
+  const address = endpoint.startsWith('ws') ? { browserWSEndpoint: endpoint } : { browserURL: endpoint };
+  const browser = await puppeteer.connect({ ...address, headers, defaultViewport: null, protocolTimeout: timeout });
+  return {
+    pages: () => browser.pages(),
+    newPage: () => browser.newPage(),
+    fill: (page, selector, value) => page.locator(selector).fill(value),
+    // Without an interval it asks again with each frame, and a tab in the back has none.
+    waitForFunction: async (page, expression, ms) =>
+      (await page.waitForFunction(expression, { timeout: ms, polling: 50 })).jsonValue(),
+    screenshot: (page, options) => page.screenshot(options),
+    setFiles: async (page, selector, files) => (await page.$(selector)).uploadFile(...files),
+    cdp: (page) => (page ?? browser.target()).createCDPSession(),
+    disconnect: () => browser.disconnect(),
+    onDisconnected: (then) => browser.once('disconnected', then),
+    close: () => browser.close(),
+    // Puppeteer has no download of its own: its users listen to CDP.
+    download: async (_page, click, ms) => {
+      const session = await browser.target().createCDPSession();
+      await session.send('Browser.setDownloadBehavior', {
+        behavior: 'allow', downloadPath: '/tmp/downloads', eventsEnabled: true,
+      });
+      let name;
+      session.on('Browser.downloadWillBegin', (e) => { name = e.suggestedFilename; });
+      const ended = new Promise((resolve, reject) => {
+        const timer = setTimeout(() => reject(new Error('timed out waiting for the download')), ms);
+        session.on('Browser.downloadProgress', (e) => {
+          if (e.state === 'inProgress') return;
+          clearTimeout(timer);
+          resolve(e.state);
+        });
+      });
+      await click();
+      return { name, state: await ended };
+    },
+  };
+}

@@ -1,0 +1,167 @@
+// Tells the tale of a session that outlives what it runs in, with fetch for the API and Puppeteer for the browser.
+//
+// In, lines of JSON on stdin: what e2e/story_test.go calls a tale; then {url} of the daemon, once something has died.
+// Out: "on its way" when the browser is in the middle of a navigation, and "the end".
+// What is not as it should be is told on stderr, with exit status 1.
+import assert from 'node:assert/strict';
+import { createInterface } from 'node:readline';
+import { connect } from './puppeteer-client.mjs';
+import { runner, until } from './steps.mjs';
+
+const patience = 30_000;
+const lines = createInterface({ input: process.stdin })[Symbol.asyncIterator]();
+const tale = JSON.parse((await lines.next()).value);
+const session = `/v1/sessions/${tale.session}`;
+const memory = '/api/v1/public/memory/v2/session';
+
+/** stasis makes a call and gives its JSON. */
+async function stasis(method, path, body) {
+  const answer = await fetch(tale.url + path, {
+    method,
+    headers: { Authorization: `Bearer ${tale.key}`, 'Content-Type': 'application/json' },
+    body: body && JSON.stringify(body),
+  });
+  const data = await answer.json();
+  if (!answer.ok) throw new Error(`${method} ${path}: ${data.code}: ${data.message}`);
+  return data;
+}
+
+/** follow reads the stream of events from after an ID, until it has count or is cut off, and gives [id, type] of each. */
+async function follow(after, count = Infinity) {
+  const gone = new AbortController();
+  const answer = await fetch(`${tale.url}${session}/events`, {
+    headers: { Authorization: `Bearer ${tale.key}`, ...(after && { 'Last-Event-ID': after }) },
+    signal: gone.signal,
+  });
+  assert.equal(answer.status, 200);
+  const events = [];
+  let rest = '';
+  try {
+    for await (const part of answer.body.pipeThrough(new TextDecoderStream())) {
+      const blocks = (rest + part).split('\n\n');
+      rest = blocks.pop();
+      for (const block of blocks) {
+        const field = Object.fromEntries(block.split('\n').map((line) => line.split(/: (.*)/s)));
+        if (field.id) events.push(`${field.id} ${JSON.parse(field.data).type}`);
+      }
+      if (events.length >= count) break;
+    }
+  } catch (err) {
+    if (err.message !== 'terminated') throw err; // the daemon was killed
+  }
+  gone.abort();
+  return events;
+}
+
+/** drive takes steps with a client, and gives the last one's result. */
+async function drive(client, steps) {
+  const run = runner(client, patience);
+  let result;
+  for (const step of steps) result = await run(step);
+  return result;
+}
+
+// Of a flow that was never stored Node-RED makes a new one, with another #, whenever it is loaded.
+const tabs = async () => (await stasis('GET', `${session}/json/list`)).map((tab) => tab.url.split('#')[0]);
+const browser = (cdp) => connect(cdp, { timeout: patience });
+
+// It sets out.
+const { cdp_url: cdp } = await stasis('POST', '/v1/sessions', {
+  session_id: tale.session, user_id: tale.user, auto_save: { interval_seconds: 5 }, restart: tale.restart,
+});
+const stream = follow();
+await until('an agent', patience, async () => (await stasis('GET', session)).has_agent);
+const messages = [['USER', 'Book the second one.'], ['THOUGHT', 'Two rooms.'], ['QUESTION', 'For how many?']];
+await stasis('POST', `${session}/message`, { message: messages[0][1] });
+for (const [type, message] of messages.slice(1)) await stasis('POST', `${session}/message`, { type, message });
+await stasis('POST', memory, {
+  session_id: tale.session, project_path: '/home/ada/trip', key_decisions: ['the second one'], open_tasks: ['ask'],
+});
+await stasis('POST', memory, { session_id: tale.session, key_decisions: ['by train'], open_tasks: ['book'], event: 'checkpoint' });
+
+let client = await browser(cdp);
+for (const [i, app] of tale.apps.entries()) await drive(client, [...(i ? [{ do: 'newPage' }] : []), ...app.login]);
+await drive(client, [{ do: 'newPage', url: tale.calm }]);
+await until('a checkpoint with both logins', patience, async () => {
+  const { last_snapshot_id: id } = (await stasis('GET', session)).auto_save;
+  const { logins, components } = id ? await stasis('GET', `/v1/snapshots/${id}`) : { logins: [], components: [] };
+  if (components.some((kind) => kind.name === 'tabs' && kind.saved < 3)) return false; // it is from before all were open
+  const names = logins.flatMap((login) => login.names);
+  return names.includes('auth-tokens') && names.some((name) => name.startsWith('DW'));
+});
+const before = await tabs();
+const disconnected = new Promise((resolve) => client.onDisconnected(resolve));
+const calm = (await client.pages()).find((page) => page.url() === tale.calm);
+calm.goto(tale.held).catch(() => {}); // what it comes to is that the browser is gone
+await fetch(tale.asked);
+console.log('on its way');
+
+// Something dies; it goes on.
+tale.url = JSON.parse((await lines.next()).value).url;
+await disconnected;
+let now = cdp;
+if (tale.restart === 'on_crash') {
+  const { status, cdp_url } = await stasis('POST', `${session}/resume`);
+  assert.deepEqual([status, cdp_url], ['already_running', cdp]);
+  assert.ok((await stasis('GET', session)).browser_restarted);
+} else {
+  await until('its end', patience, async () => (await stasis('GET', session)).ended_at);
+  const { status, session_id, cdp_url } = await stasis('POST', `${session}/resume`);
+  assert.deepEqual([status, session_id], ['resumed', tale.session]);
+  assert.notEqual(cdp_url, cdp);
+  now = cdp_url;
+}
+
+assert.deepEqual(await tabs(), before);
+client = await browser(now);
+for (const app of tale.apps) {
+  const answer = await drive(client, [{ do: 'usePage', contains: app.url }, ...app.proof]);
+  assert.ok(answer.includes(app.secret), `${app.url} answers ${answer.slice(0, 200)}`);
+}
+
+for (const after of messages.keys()) {
+  const talk = await stasis('GET', `${session}/messages?after_id=${after}`);
+  assert.deepEqual(talk.messages.map((m) => [m.id, m.type, m.content]), messages.map((m, i) => [i + 1, ...m]).slice(after));
+}
+assert.equal((await stasis('GET', `${session}/status`)).execution_status, 'waiting_for_input');
+
+const { notes } = await stasis('GET', `${session}/restore-report`);
+assert.equal(notes?.session_id, tale.session);
+const noted = [notes.data];
+for (const path of [`${memory}/latest?user_id=${encodeURIComponent(tale.user)}`, `${memory}/${tale.session}`, `${session}/notes`]) {
+  noted.push((await stasis('GET', path)).session_data);
+}
+for (const { project_path, key_decisions, open_tasks } of noted) {
+  assert.deepEqual([project_path, key_decisions, open_tasks], ['/home/ada/trip', ['the second one', 'by train'], ['book']]);
+}
+
+const { runs } = await stasis('GET', `${session}/runs`);
+assert.deepEqual(runs.map((run) => [run.status, run.cause]), [['failed', tale.cause], ['running', null]]);
+const history = async () => {
+  const all = [];
+  for (const [i, { run_id }] of runs.entries()) {
+    const page = await stasis('GET', `${session}/runs/${run_id}/events?limit=1000`);
+    assert.deepEqual(page.events.map((event) => event.sequence), page.events.map((_, at) => at + 1));
+    all.push(page.events.map((event) => `${i + 1}-${event.sequence} ${event.type}`));
+  }
+  return all;
+};
+const has = (run, type) => run.filter((event) => event.endsWith(` ${type}`)).length;
+await until('what the tabs show', patience, async () => has((await history())[1], 'navigated') >= 3);
+const [first, second] = await history();
+for (const type of ['started', 'client_connected', 'message', 'note', 'navigated', 'saved']) assert.ok(has(first, type), `${type} in ${first}`);
+assert.ok(first.at(-1).endsWith(' ended'), first.at(-1));
+for (const type of ['restored', 'client_connected']) assert.ok(has(second, type), `${type} in ${second}`);
+
+// The stream goes on where it was cut off: nothing is missing, and nothing is told twice.
+const heard = await stream;
+const all = [...first, ...second];
+for (let more = heard; more.length && heard.length < all.length; heard.push(...more)) {
+  more = await follow(heard.at(-1).split(' ')[0], all.length - heard.length); // it ends with each run
+}
+assert.deepEqual(heard.slice(0, all.length), all);
+
+await client.disconnect();
+await stasis('DELETE', session);
+console.log('the end');
+process.exit(0);

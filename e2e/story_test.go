@@ -1,0 +1,146 @@
+package e2e
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stasisd/stasis/e2e/daemon"
+)
+
+// tale is what a storyteller is told, whatever its language: a session logs in to real
+// applications, its user and its agent talk, the agent takes notes, and a tab is on
+// its way elsewhere when the session's daemon or its Chrome dies. The session goes on
+// as if nothing had been.
+type tale struct {
+	URL     string  `json:"url"` // of the daemon
+	Key     string  `json:"key"`
+	Session string  `json:"session"`
+	User    string  `json:"user"`
+	Restart string  `json:"restart"` // of the create
+	Cause   string  `json:"cause"`   // of the end of the first run
+	Apps    []scene `json:"apps"`
+	Calm    string  `json:"calm"`  // the address of the last tab
+	Held    string  `json:"held"`  // that it is on its way to, and never comes to
+	Asked   string  `json:"asked"` // answers when somebody waits for that
+}
+
+// scene is an application on its stage: how to log in, and what proves that one is.
+type scene struct {
+	URL    string `json:"url"`
+	Login  []step `json:"login"`
+	Proof  []step `json:"proof"`
+	Secret string `json:"secret"`
+}
+
+// storyteller tells the tale in two parts; between them something dies.
+type storyteller interface {
+	setOut(t *testing.T)
+	goOn(t *testing.T)
+}
+
+// A session outlives what it runs in: logged in to real applications, on its tabs, with
+// its messages and notes, and a history of two runs. The daemon is killed, or Chrome
+// is, and then somebody resumes the session or it comes back by itself; told in Go and
+// in Node.
+func TestStory(t *testing.T) {
+	applications := []webApp{wiki(t), nodeRED(t)}
+	held := slowSite(t)
+	dying, lasting := daemon.Start(t, daemon.Options{NoSpares: true}), daemon.Start(t, daemon.Options{NoSpares: true})
+	tellers := map[string]storyteller{}
+	for _, e := range []struct {
+		name     string
+		d        *daemon.Daemon
+		restart  string
+		cause    string
+		language string
+	}{
+		{"daemon-go", dying, "never", "the daemon was killed", "go"},
+		{"daemon-node", dying, "never", "the daemon was killed", "node"},
+		{"chrome-go", lasting, "never", "Chrome crashed", "go"},
+		{"chrome-node", lasting, "never", "Chrome crashed", "node"},
+		{"restart-go", lasting, "on_crash", "Chrome crashed", "go"},
+	} {
+		x := tale{Key: daemon.Key, Session: e.name, User: "of " + e.name, Restart: e.restart, Cause: e.cause,
+			Calm: held.URL + "/calm", Held: held.URL + "/held/" + e.name, Asked: held.URL + "/asked/" + e.name}
+		for _, app := range applications {
+			x.Apps = append(x.Apps, scene{app.url, app.login, app.proof, app.secret})
+		}
+		if e.language == "go" {
+			tellers[e.name] = &inGo{tale: x, stage: t, d: e.d}
+		} else {
+			tellers[e.name] = &inNode{tale: x, d: e.d, script: startScript(t, "clients/story.mjs")}
+		}
+	}
+	each := func(part string, tell func(storyteller, *testing.T)) {
+		t.Run(part, func(t *testing.T) {
+			for name, teller := range tellers {
+				t.Run(name, func(t *testing.T) {
+					t.Parallel()
+					tell(teller, t)
+				})
+			}
+		})
+	}
+
+	each("set out", storyteller.setOut)
+	if t.Failed() {
+		return
+	}
+	logs := []int{applications[0].log.Len(), applications[1].log.Len()}
+	for _, pid := range mains(lasting) {
+		kill9(t, pid)
+	}
+	dying.Kill(t)
+	dying.Restart(t)
+	each("go on", storyteller.goOn)
+
+	for i, app := range applications {
+		for _, r := range app.log.Since(logs[i]) {
+			if app.isForm(r) {
+				t.Errorf("%s: somebody logged in again", app.name)
+			}
+		}
+	}
+	nothingLeft(t, dying)
+	nothingLeft(t, lasting)
+}
+
+// slowSite has one page that comes at once and others, at /held/, that are never
+// answered; who asks below /asked/ is answered when one of that name is being waited for.
+func slowSite(t testing.TB) *httptest.Server {
+	var mu sync.Mutex
+	asked := map[string]chan struct{}{}
+	of := func(name string) chan struct{} {
+		mu.Lock()
+		defer mu.Unlock()
+		if asked[name] == nil {
+			asked[name] = make(chan struct{}, 1)
+		}
+		return asked[name]
+	}
+	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if name, held := strings.CutPrefix(r.URL.Path, "/held/"); held {
+			of(name) <- struct{}{}
+			<-r.Context().Done()
+			return
+		}
+		if name, wait := strings.CutPrefix(r.URL.Path, "/asked/"); wait {
+			select {
+			case <-of(name):
+			case <-r.Context().Done():
+			}
+			return
+		}
+		w.Header().Set("Content-Type", "text/html")
+		_, _ = fmt.Fprint(w, "<!doctype html><title>calm</title>")
+	}))
+	t.Cleanup(func() {
+		site.CloseClientConnections()
+		site.Close()
+	})
+	return site
+}
