@@ -43,6 +43,14 @@ type Event struct {
 // Size is what an event counts against [EventBounds], in bytes.
 func (e Event) Size() int64 { return int64(len(e.Type) + len(e.Data) + len(e.Sealed)) }
 
+// SealedEvent is what an event keeps sealed.
+type SealedEvent struct {
+	RunID    string
+	Sequence int64
+	Sealed   []byte
+	Anew     []byte // what is to take its place, for [Runs.ResealEvents]; nil: nothing is
+}
+
 // EventBounds say what is kept of a run's events; zero values bound nothing. What
 // is over is trimmed from the oldest on. The newest event always stays.
 type EventBounds struct {
@@ -97,4 +105,14 @@ type Runs interface {
 	// ExpireEvents trims from every run the oldest events, as far as all of them
 	// were made before the time.
 	ExpireEvents(ctx context.Context, before time.Time) error
+
+	// SealedEvents walks over what events of all runs keep sealed, in an order of its
+	// own: those behind after (the zero value: from the first), of which only the
+	// place counts, at most limit (0: no bound) and [MaxEventPage] bytes, but one at
+	// least. None are left where it gives none.
+	SealedEvents(ctx context.Context, after SealedEvent, limit int) ([]SealedEvent, error)
+	// ResealEvents puts each Anew in the place of its Sealed, all of them or none,
+	// and counts it against the event's and the run's size. An event that is trimmed
+	// by now, or has something else sealed, is passed over. It tells how many it wrote.
+	ResealEvents(ctx context.Context, events []SealedEvent) (written int, err error)
 }

@@ -1,15 +1,11 @@
 package session
 
 import (
-	"context"
 	"encoding/json"
-	"errors"
 	"reflect"
 	"time"
 
 	"github.com/stasisd/stasis/fault"
-	"github.com/stasisd/stasis/profiles"
-	"github.com/stasisd/stasis/snapshot"
 	"github.com/stasisd/stasis/state"
 )
 
@@ -53,49 +49,4 @@ func (s *Service) unsaved(j job) job {
 	j.again.Overrides, j.partial = kept.Overrides, kept.Partial
 	j.again.Passkeys, j.given, j.laid = kept.Passkeys, kept.Origins, kept.Laid
 	return j
-}
-
-// RewrapSessions does to what sessions' records keep sealed what
-// [snapshot.Vault.Rewrap] does to a store, and tells how many it wrote. No daemon
-// runs on the catalogue meanwhile. What does not open is left, by session.
-func RewrapSessions(ctx context.Context, c profiles.Catalogue, v *snapshot.Vault, retire []string) (written int, left []snapshot.LeftSealed, err error) {
-	for after := ""; ; {
-		page, next, err := c.Sessions(ctx, profiles.SessionFilter{Limit: 500, StartAfter: after})
-		if err != nil {
-			return written, left, err
-		}
-		for _, rec := range page {
-			var anew [2][]byte
-			var failed error
-			for i, sealed := range [][]byte{rec.Sealed, rec.Asked} {
-				if len(sealed) > 0 {
-					var err error
-					anew[i], err = v.RewrapSealed(sealed, retire)
-					failed = errors.Join(failed, err)
-				}
-			}
-			if failed != nil {
-				left = append(left, snapshot.LeftSealed{Key: "session " + rec.ID, Err: failed})
-			}
-			if anew[0] == nil && anew[1] == nil {
-				continue
-			}
-			if _, err := c.UpdateSession(ctx, rec.ID, func(rec *profiles.Session) error {
-				if anew[0] != nil {
-					rec.Sealed = anew[0]
-				}
-				if anew[1] != nil {
-					rec.Asked = anew[1]
-				}
-				return nil
-			}); err != nil {
-				return written, left, err
-			}
-			written++
-		}
-		if next == "" {
-			return written, left, nil
-		}
-		after = next
-	}
 }

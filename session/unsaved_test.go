@@ -8,6 +8,7 @@ import (
 	"filippo.io/age"
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/stasisd/stasis/browser"
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
 	"github.com/stasisd/stasis/snapshot"
@@ -71,11 +72,23 @@ func TestNothingUnsaved(t *testing.T) {
 	}
 }
 
-// What a session keeps sealed follows a rotation, and can be followed twice.
+// What a session and its events keep sealed follows a rotation, and can be followed
+// twice.
 func TestRewrapSessions(t *testing.T) {
 	r := newRig(t, nil)
 	other := r.create(alice, nil).ID // keeps only what it was created with
+	r.browsers.last().happens(browser.HappenedNavigation, map[string]any{"url": "https://a.example/?token=abc"})
+	r.browsers.last().happens(browser.HappenedNavigation, map[string]any{"url": "https://b.example/"})
+	runs, err := r.Runs(t.Context(), alice, other)
+	if err != nil {
+		t.Fatal(err)
+	}
 	id := r.create(alice, func(c *Create) { c.Overrides = behindProxy }).ID
+	r.browsers.last().happens(browser.HappenedNavigation, map[string]any{"url": "https://c.example/"})
+	own, err := r.Runs(t.Context(), alice, id)
+	if err != nil {
+		t.Fatal(err)
+	}
 	sealed := func() []byte {
 		rec, err := r.catalogue.Session(t.Context(), id)
 		if err != nil {
@@ -90,14 +103,20 @@ func TestRewrapSessions(t *testing.T) {
 	}
 	// Here it is the first identity that is to have a second recipient.
 	retired := r.keys.Opens()
-	_, left, err := RewrapSessions(t.Context(), r.catalogue, snapshot.NewVault(r.store, snapshot.NewKeys(after, [32]byte{1}), snapshot.Options{Now: r.clock.now}), retired)
-	if err != nil || len(left) != 2 || !strings.Contains(left[0].Key, id) || !strings.Contains(left[1].Key, other) || !bytes.Equal(old, sealed()) {
-		t.Errorf("by a stranger: %+v, %v", left, err)
+	out, err := RewrapSessions(t.Context(), r.catalogue, snapshot.NewVault(r.store, snapshot.NewKeys(after, [32]byte{1}), snapshot.Options{Now: r.clock.now}), retired)
+	var left []string
+	for _, one := range out.Left {
+		left = append(left, one.Key)
+	}
+	want := []string{"session " + id, "session " + other, "2 events of run " + runs[0].ID, "1 events of run " + own[0].ID}
+	if diff := cmp.Diff(want, left); diff != "" || err != nil || out.Opened+out.Sessions+out.Events > 0 || !bytes.Equal(old, sealed()) {
+		t.Errorf("by a stranger: %+v, %v; left (-want +got):\n%s", out, err, diff)
 	}
 	more := snapshot.NewVault(r.store, snapshot.NewKeys(r.identity, [32]byte{1}, after.Recipient()), snapshot.Options{Now: r.clock.now})
-	for _, want := range []int{2, 0} {
-		if n, left, err := RewrapSessions(t.Context(), r.catalogue, more, nil); err != nil || n != want || len(left) > 0 {
-			t.Errorf("%d written, want %d; left %+v, %v", n, want, left, err)
+	for _, want := range []Rewrapped{{Sessions: 2, Events: 3, Opened: 5}, {Opened: 5}} {
+		out, err := RewrapSessions(t.Context(), r.catalogue, more, nil)
+		if diff := cmp.Diff(want, out); diff != "" || err != nil {
+			t.Errorf("%v, -want +got:\n%s", err, diff)
 		}
 	}
 	r.kill()
@@ -111,6 +130,10 @@ func TestRewrapSessions(t *testing.T) {
 		t.Errorf("restored with (-want +got):\n%s", diff)
 	}
 	r.end(alice, again.ID, none)
+	page, err := r.RunEvents(t.Context(), admin, other, runs[0].ID, 1, 2, true)
+	if err != nil || len(page.Events) != 2 || string(page.Events[0].Data) != `{"url":"https://a.example/?token=abc"}` {
+		t.Errorf("events of before: %+v, %v", page.Events, err)
+	}
 	r.resumed(alice, id) // what it was created with is read by the new identity alone
 	if diff := cmp.Diff(behindProxy, r.browsers.last().options.Overrides); diff != "" {
 		t.Errorf("resumed with (-want +got):\n%s", diff)

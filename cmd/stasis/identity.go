@@ -176,14 +176,14 @@ func (c *identityRotateCmd) rewrap(ctx context.Context, s *storage) (left []snap
 	if err != nil {
 		return nil, 0, err
 	}
-	records, left, err := session.RewrapSessions(ctx, s.catalogue, s.vault, retire)
+	kept, err := session.RewrapSessions(ctx, s.catalogue, s.vault, retire)
 	if err != nil {
 		return nil, 0, err
 	}
-	left = append(out.Left, left...)
+	left = append(out.Left, kept.Left...)
 	for _, one := range left {
 		fmt.Fprintf(os.Stderr, "%s stays as it is: %s\n", one.Key, fault.MessageOf(one.Err))
 	}
-	fmt.Printf("%d archives, %d documents and %d records of sessions were sealed anew\n", out.Archives, out.Documents, records)
-	return left, out.Opened + records, nil
+	fmt.Printf("%d archives, %d documents, %d records of sessions and %d events were sealed anew\n", out.Archives, out.Documents, kept.Sessions, kept.Events)
+	return left, out.Opened + kept.Opened, nil
 }

@@ -65,6 +65,7 @@ func Run(t *testing.T, open func(t *testing.T) profiles.Catalogue) {
 		{"event bounds", testEventBounds},
 		{"events expire", testEventsExpire},
 		{"event race", testEventRace},
+		{"sealed events", testSealedEvents},
 		{"messages", testMessages},
 		{"message race", testMessageRace},
 		{"notes", testNotes},

@@ -73,25 +73,42 @@ func (j *Journal) writer(sessionID string) *Writer {
 	return j.writers[sessionID]
 }
 
-// Read gives an event's data, secrets masked unless whole. What pages did is
-// sealed; a daemon that cannot open it says so in the data's place.
+// Read gives an event's data, secrets masked unless whole. What pages did, and
+// what was masked, is sealed; where that does not open, for want of the identity or
+// because it is damaged, there is "sealed": true beside what is kept in plain: one
+// such event is no reason to keep the others from who reads them.
 func (j *Journal) Read(e profiles.Event, whole bool) (json.RawMessage, error) {
 	if e.Sealed == nil || !whole && len(e.Data) > 0 {
 		return e.Data, nil
 	}
 	raw, err := j.seals.Unseal(e.Sealed)
 	switch {
-	case !whole && fault.Is(err, fault.IdentityMissing):
-		return json.RawMessage(`{"sealed":true}`), nil
+	case fault.Is(err, fault.IdentityMissing), fault.Is(err, fault.ArchiveDamaged):
+		data, err := fields(e.Data)
+		if err != nil {
+			return nil, err
+		}
+		data["sealed"] = true
+		return json.Marshal(data)
 	case err != nil || whole:
 		return raw, err
 	}
-	var data Fields
-	if err := json.Unmarshal(raw, &data); err != nil {
-		return nil, fault.Wrap(err, fault.StoreFailed, "journal.read", "a recorded event cannot be read")
+	data, err := fields(raw)
+	if err != nil {
+		return nil, err
 	}
 	masked, _ := maskFields(data)
 	return json.Marshal(masked)
+}
+
+// fields reads an event's data back; there is none in nil.
+func fields(raw []byte) (Fields, error) {
+	data := Fields{}
+	if len(raw) == 0 {
+		return data, nil
+	}
+	err := json.Unmarshal(raw, &data)
+	return data, fault.Wrap(err, fault.StoreFailed, "journal.read", "a recorded event cannot be read")
 }
 
 // watcher is woken when there is more to read of a session.

@@ -1,0 +1,97 @@
+package session
+
+import (
+	"errors"
+	"io"
+	"testing"
+
+	"filippo.io/age"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/stasisd/stasis/browser"
+	"github.com/stasisd/stasis/profiles"
+	"github.com/stasisd/stasis/snapshot"
+)
+
+// An event that does not open is told as one: pages and streams go on, with secrets
+// and without, and what is kept of it in plain is there.
+func TestEventsThatDoNotOpen(t *testing.T) {
+	r := newRig(t, nil)
+	id := r.create(alice, nil).ID
+	r.browsers.last().happens(browser.HappenedNavigation, map[string]any{"url": "https://a.example/"})
+	if _, err := r.Say(t.Context(), alice, id, Say{Type: "LOG", Content: "password=hunter2"}); err != nil {
+		t.Fatal(err)
+	}
+	r.end(alice, id, none)
+	runs, err := r.Runs(t.Context(), alice, id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const (
+		started = `started {"chrome":"156.0.8078.79","engine":"chrome"}`
+		ended   = `ended {"cause":"asked","status":"completed"}`
+		masked  = `message {"content":"password=***","id":1,"type":"LOG"}`
+		closed  = `message {"content":"password=***","id":1,"sealed":true,"type":"LOG"}`
+		sealed  = `navigated {"sealed":true}`
+	)
+	reads := func(t *testing.T, whole bool, want ...string) {
+		page, err := r.RunEvents(t.Context(), admin, id, runs[0].ID, 0, 0, whole)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, e := range page.Events {
+			got = append(got, e.Type+" "+string(e.Data))
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("a page, -want +got:\n%s", diff)
+		}
+		feed, err := r.Follow(t.Context(), admin, id, Follow{Whole: whole})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer feed.Close()
+		got = nil
+		for {
+			e, err := feed.Next(t.Context())
+			if errors.Is(err, io.EOF) {
+				break
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			got = append(got, e.Type+" "+string(e.Data))
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("a stream, -want +got:\n%s", diff)
+		}
+	}
+	all, err := r.catalogue.SealedEvents(t.Context(), profiles.SealedEvent{}, 0)
+	if err != nil || len(all) != 2 {
+		t.Fatalf("%d sealed events, %v", len(all), err)
+	}
+	t.Run("damaged", func(t *testing.T) {
+		e := all[0]
+		e.Anew = append([]byte("no "), e.Sealed...)
+		if n, err := r.catalogue.ResealEvents(t.Context(), []profiles.SealedEvent{e}); n != 1 || err != nil {
+			t.Fatal(n, err)
+		}
+		reads(t, false, started, sealed, masked, ended)
+		reads(t, true, started, sealed, `message {"content":"password=hunter2","id":1,"type":"LOG"}`, ended)
+		e.Sealed, e.Anew = e.Anew, e.Sealed
+		if n, err := r.catalogue.ResealEvents(t.Context(), []profiles.SealedEvent{e}); n != 1 || err != nil {
+			t.Fatal(n, err)
+		}
+	})
+	t.Run("another's", func(t *testing.T) {
+		other, err := age.GenerateX25519Identity()
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.kill()
+		r.keys = snapshot.NewKeys(other, [32]byte{1})
+		r.Service = r.daemon(nil)
+		reads(t, false, started, sealed, masked, ended)
+		reads(t, true, started, sealed, closed, ended)
+	})
+}
