@@ -13,10 +13,12 @@ import (
 )
 
 // Nothing that is secret is on disk in plain, nor in the log, once the
-// sessions have ended.
+// sessions have ended. What people and agents said, and whom webhooks tell, is in the
+// catalogue, as README.md says, and nowhere else.
 func TestLeakSecrets(t *testing.T) {
 	t.Parallel()
 	const cookie, stored, typed, named = "kekscookie4711", "lokalwert4712", "passwort4713", "titel4714"
+	const said, noted, hooked = "gesagtes4715", "notiertes4716", "hakenschluessel4717"
 	d := daemon.Start(t, daemon.Options{Args: []string{"--log-level", "debug"}})
 	site := apps.StartProbe(t)
 	key := newKey(t, d, "alice")
@@ -26,8 +28,10 @@ func TestLeakSecrets(t *testing.T) {
 		tickets = append(tickets, ticket)
 	}
 	for _, mode := range []string{toFiles, toMemory} {
-		s := beginAs(t, d, key, obj{})
+		s := beginAs(t, d, key, obj{"webhook_url": "http://127.0.0.1:1/hook?token=" + hooked})
 		ticketOf(s)
+		d.Must(t, http.StatusOK, http.MethodPost, at(s.ID, "/message"), obj{"message": said})
+		d.Must(t, http.StatusOK, http.MethodPost, "/v1/memory/v2/session", obj{"session_id": s.ID, "key_decisions": []string{noted}})
 		w := dial(t, s.CDP)
 		page, _ := w.page()
 		w.open(page, site.URL+"/?q="+typed)
@@ -47,13 +51,18 @@ func TestLeakSecrets(t *testing.T) {
 	var connect struct{ Ticket string }
 	d.Must(t, http.StatusCreated, http.MethodPost, "/v1/tickets", nil).Into(t, &connect)
 	tickets = append(tickets, connect.Ticket)
+	counted := d.CallAs(t, "", http.MethodGet, "/metrics", nil)
 	d.Stop(t)
 
 	origin := strings.TrimPrefix(site.URL, "http://")
 	secrets := append(tickets, cookie, stored, typed, named, key, daemon.Key)
-	for _, secret := range append(secrets, origin) {
+	catalogued := []string{said, noted, hooked}
+	for _, secret := range append(append(secrets, origin), catalogued...) {
 		if strings.Contains(d.Log(), secret) {
 			t.Errorf("the log holds %q", secret)
+		}
+		if counted.Status != http.StatusOK || bytes.Contains(counted.Body, []byte(secret)) {
+			t.Errorf("/metrics, %d, holds %q", counted.Status, secret)
 		}
 	}
 	n := 0
@@ -66,6 +75,11 @@ func TestLeakSecrets(t *testing.T) {
 		for _, secret := range secrets {
 			if bytes.Contains(raw, []byte(secret)) {
 				t.Errorf("%s holds %q", name, secret)
+			}
+		}
+		for _, secret := range catalogued {
+			if got := bytes.Contains(raw, []byte(secret)); got != (name == "stasis.db") {
+				t.Errorf("that %s holds %q in plain: %v", name, secret, got)
 			}
 		}
 		// The catalogue names origins in its reports; what leaves the machine, in
