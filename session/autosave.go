@@ -16,7 +16,7 @@ const (
 	lookEvery  = time.Second     // how often tabs and cookies are looked at
 	lookWithin = 2 * time.Second // how long such a look may take
 	autoSettle = time.Second     // after a navigation or a login, for the page to come to something
-	autoRest   = 5 * time.Second // between two of them at least, and before the first retry
+	autoRest   = 5 * time.Second // between two of them at least, and before the first retry: no reason comes before either
 	autoPause  = 5 * time.Minute // before a retry at most
 )
 
@@ -70,9 +70,9 @@ func (l *live) autosave(a AutoSave, persist bool) {
 				last = now
 			}
 		case <-next.C:
-			wait := l.saveItself(a, CheckpointRequest{auto: true, SaveAsDefault: persist, Conflict: ConflictKeep})
+			wait, least := l.saveItself(a, CheckpointRequest{auto: true, SaveAsDefault: persist, Conflict: ConflictKeep})
 			next.Reset(wait)
-			rest.Reset(min(wait, autoRest))
+			rest.Reset(least)
 			resting, wanted = true, false
 		case <-l.done:
 			return
@@ -137,16 +137,22 @@ func (l *live) look(a AutoSave) (g glimpse, ok bool) {
 }
 
 // saveItself makes one automatic checkpoint, tells what came of it, and returns
-// when the next is due. One that fails leaves the earlier ones and is tried again.
-func (l *live) saveItself(a AutoSave, r CheckpointRequest) time.Duration {
+// when the next is due, and how long no reason brings one on. One that fails leaves
+// the earlier ones and is tried again; so is one with a flaw, which is kept.
+func (l *live) saveItself(a AutoSave, r CheckpointRequest) (wait, least time.Duration) {
 	ctx := l.svc.ctx
+	wait, least = a.Interval, min(a.Interval, autoRest)
 	still := false
 	if err := l.ask(ctx, func() error { still = l.chrome != nil && l.chrome.Frozen(); return nil }); err != nil || still {
-		return a.Interval // nothing changes while it stands still
+		return wait, least // nothing changes while it stands still
 	}
 	answer, err := l.save(ctx, r)
 	if fault.Is(err, fault.SessionEnding) || fault.Is(err, fault.SessionNotRunning) {
-		return a.Interval // the end saves, or an error says why nothing can
+		return wait, least // the end saves, or an error says why nothing can
+	}
+	stored := err == nil && !answer.Unchanged
+	if err == nil {
+		err = flawed(answer.flaw, r.SaveAsDefault)
 	}
 	failures := 0
 	_ = l.ask(ctx, func() error { // a session that has ended meanwhile has nothing to be told
@@ -159,14 +165,15 @@ func (l *live) saveItself(a AutoSave, r CheckpointRequest) time.Duration {
 		failures = l.auto.Failures
 		return nil
 	})
-	if err != nil {
-		l.svc.Log.Warn("an automatic checkpoint failed", "session", l.id, "failures", failures, "error", err)
-		return retryIn(a.Interval, failures)
-	}
-	if !answer.Unchanged {
+	if stored {
 		l.svc.thinOut(ctx, l.id, a.Keep)
 	}
-	return a.Interval
+	if err != nil {
+		l.svc.Log.Warn("an automatic checkpoint failed", "session", l.id, "failures", failures, "error", err)
+		wait = retryIn(a.Interval, failures)
+		least = wait
+	}
+	return wait, least
 }
 
 // retryIn is how long is waited after so many failures in a row.
@@ -179,20 +186,26 @@ func retryIn(interval time.Duration, failures int) time.Duration {
 }
 
 // thinOut removes the automatic checkpoints of a session but the newest ones. One
-// that a default or another session needs stays.
+// that a default or another session needs stays. Those with damage take nobody's
+// place: beside as many sound ones as are kept the newest of them stays.
 func (s *Service) thinOut(ctx context.Context, id string, keep int) {
 	rows, _, err := s.Catalogue.Snapshots(ctx, profiles.SnapshotFilter{SessionID: id})
 	if err != nil {
 		s.Log.Warn("old checkpoints could not be listed", "session", id, "error", err)
 		return
 	}
+	var sound, damaged []profiles.Snapshot // the newest first
 	for _, row := range rows {
-		if !row.Auto {
-			continue
+		switch {
+		case !row.Auto:
+		case captureReportOf(row).Damaged:
+			damaged = append(damaged, row)
+		default:
+			sound = append(sound, row)
 		}
-		if keep--; keep >= 0 {
-			continue
-		}
+	}
+	damaged = damaged[min(max(1, keep-len(sound)), len(damaged)):]
+	for _, row := range slices.Concat(sound[min(keep, len(sound)):], damaged) {
 		if _, err := s.removeSnapshot(ctx, row, s.Catalogue.RetireSnapshot); err != nil && !fault.Is(err, fault.SnapshotInUse) {
 			s.Log.Warn("an old checkpoint could not be removed", "snapshot", row.ID, "error", err)
 		}

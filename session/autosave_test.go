@@ -171,7 +171,7 @@ func TestAutoSavePaused(t *testing.T) {
 		t.Fatal(err)
 	}
 	l := r.find(id)
-	if wait := l.saveItself(AutoSave{Interval: time.Minute, Keep: 1}, CheckpointRequest{auto: true}); wait != time.Minute || len(r.autos(id)) != 0 {
+	if wait, _ := l.saveItself(AutoSave{Interval: time.Minute, Keep: 1}, CheckpointRequest{auto: true}); wait != time.Minute || len(r.autos(id)) != 0 {
 		t.Errorf("next in %v, %v were made", wait, r.autos(id))
 	}
 	r.browsers.last().die()

@@ -76,6 +76,7 @@ func (s *Service) bringUp(ctx context.Context, r Create, o origin, named []profi
 	if up.partial && r.Origins.All() && o.source.Type == SourceUserDefault {
 		up.partial = false // the default itself is so
 	}
+	report.Warnings = append(report.Warnings, s.passedOver(ctx, o)...)
 	report.Warnings = append(report.Warnings, otherEngine(o.snapshot.Engine, up.chrome.Engine())...)
 	report.Chrome = Versions{Saved: o.snapshot.Chrome, Running: up.chrome.Version()}
 	if tooNew(up.doc, up.chrome) {

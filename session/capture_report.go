@@ -19,6 +19,9 @@ type captureReport struct {
 	Components []state.Component `json:"components"`
 	Warnings   []string          `json:"warnings"`
 	Logins     []state.Login     `json:"logins"`
+	// Damaged: it is a checkpoint with damage in it, of which a session lives again
+	// only where it has nothing else.
+	Damaged bool `json:"damaged,omitempty"`
 }
 
 func captured(j job, doc state.Document, now time.Time) captureReport {

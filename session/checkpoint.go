@@ -7,14 +7,11 @@ import (
 	"github.com/stasisd/stasis/browser/datadir"
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
+	"github.com/stasisd/stasis/state"
 )
 
 // checkpointDeadline bounds how long a checkpoint may use the session's Chrome.
 const checkpointDeadline = time.Minute
-
-// damagedCopy is why a default does not move to a checkpoint in which something
-// is damaged on disk.
-const damagedCopy = "damaged_copy"
 
 // CheckpointRequest asks for a snapshot of a session that runs on.
 type CheckpointRequest struct {
@@ -34,6 +31,7 @@ type CheckpointAnswer struct {
 	Unchanged bool `json:"unchanged"`
 	// PausedMS is for how long Chrome stood still.
 	PausedMS float64 `json:"paused_ms"`
+	flaw     string  // what is wrong with it, or with that which it found unchanged
 }
 
 // checkpointing is a checkpoint that is under way.
@@ -154,14 +152,18 @@ func (s *Service) checkpoint(lent context.Context, j job, last *replica) (out ch
 		}
 	}()
 	defer func() {
-		if r != nil && (out.err != nil || r.spoilt) {
+		switch {
+		case r != nil && out.err != nil:
 			s.clear(r.dir) // it may be half of something, and takes room
 			r = nil
+		case r != nil && r.spoilt:
+			s.clear(r.dir)
+			r = &replica{last: r.last}
 		}
 		out.replica = r
 	}()
-	if r == nil {
-		if r, out.err = s.newReplica(); out.err != nil {
+	if r == nil || r.dir == nil {
+		if r, out.err = s.newReplica(r); out.err != nil {
 			out.err = checkpointFailed(out.err)
 			return out
 		}
@@ -192,8 +194,9 @@ func checkpointFailed(err error) error {
 // keepMoment stores what was caught, unless the last checkpoint holds just that.
 func (s *Service) keepMoment(ctx context.Context, j job, r *replica, m moment) (CheckpointAnswer, error) {
 	print := r.print(m.doc, j.notes)
-	if r.holds(j, print) {
-		answer, err := s.unchanged(ctx, j, r.last.snapshot)
+	if r.holds(j, print) && s.stillSo(ctx, j, r, m.doc) {
+		answer, err := s.unchanged(ctx, j.flawed(r.last.flaw), r.last.snapshot)
+		answer.flaw = r.last.flaw
 		if !fault.Is(err, fault.SnapshotNotFound) {
 			return answer, err
 		}
@@ -202,12 +205,33 @@ func (s *Service) keepMoment(ctx context.Context, j job, r *replica, m moment) (
 	if err != nil {
 		return CheckpointAnswer{}, err
 	}
-	kept, damaged, err := s.keep(ctx, j, m.doc, files)
+	kept, flaw, err := s.keep(ctx, j, m.doc, files)
 	if err != nil {
 		return CheckpointAnswer{}, err
 	}
-	r.last, r.spoilt = &saved{print: print, snapshot: kept.Snapshot.ID, label: j.label, auto: j.auto}, damaged
-	return CheckpointAnswer{Success: true, Message: kept.Message, Snapshot: *kept.Snapshot, Default: kept.Default}, nil
+	// What is damaged in a copy that was made anew is so in Chrome's own files.
+	r.spoilt, r.anew = flaw == damagedCopy && (r.last == nil || r.last.flaw != damagedCopy), false
+	r.last = &saved{print: print, snapshot: kept.Snapshot.ID, label: j.label, auto: j.auto, flaw: flaw}
+	return CheckpointAnswer{Success: true, Message: kept.Message, Snapshot: *kept.Snapshot, Default: kept.Default, flaw: flaw}, nil
+}
+
+// stillSo reports whether what was wrong with the last checkpoint is wrong with the
+// same files now, where that is to be looked at: they were copied anew, or were not
+// read and a default waits for it. If not, the checkpoint is made again.
+func (s *Service) stillSo(ctx context.Context, j job, r *replica, doc state.Document) bool {
+	if r.last.flaw == "" || !r.anew && (r.last.flaw == damagedCopy || j.move == nil) {
+		return true
+	}
+	_, flaw := s.survey(ctx, j, doc)
+	switch {
+	case flaw == r.last.flaw:
+		r.anew = false
+	case flaw == "" && r.last.flaw == unreadCopy:
+		r.last.flaw = ""
+	default:
+		return false
+	}
+	return true
 }
 
 // unchanged answers with the snapshot of the last checkpoint, and moves the

@@ -32,7 +32,17 @@ func (r *rig) checkpoint(id string, request CheckpointRequest) CheckpointAnswer 
 // rewrite has the session's Chrome write something.
 func (r *rig) rewrite(c *fakeChrome, what string) {
 	r.t.Helper()
-	if err := os.WriteFile(filepath.Join(datadir.Path(c.dir.Profile()), "Files"), []byte(what), 0o600); err != nil {
+	r.replace(c, "Files", what)
+}
+
+// replace puts a file into a Chrome's profile, at once.
+func (r *rig) replace(c *fakeChrome, name, what string) {
+	r.t.Helper()
+	made := filepath.Join(r.t.TempDir(), name)
+	if err := os.WriteFile(made, []byte(what), 0o600); err != nil {
+		r.t.Fatal(err)
+	}
+	if err := os.Rename(made, filepath.Join(datadir.Path(c.dir.Profile()), name)); err != nil {
 		r.t.Fatal(err)
 	}
 }

@@ -53,6 +53,14 @@ type job struct {
 	reason  string
 }
 
+// flawed is a job that moves no default where something is wrong with the copy.
+func (j job) flawed(flaw string) job {
+	if flaw != "" && j.move != nil {
+		j.move, j.held = nil, flaw
+	}
+	return j
+}
+
 // job decides what an ending does with the environment.
 func (l *live) job(e ending) job {
 	j := job{rec: l.rec, dir: l.dir, chrome: l.chrome, doc: l.doc, source: l.source, used: l.used, again: l.request.again(), partial: l.request.partial, laid: l.laid,

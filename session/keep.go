@@ -3,7 +3,6 @@ package session
 import (
 	"context"
 	"os"
-	"slices"
 
 	"github.com/stasisd/stasis/browser"
 	"github.com/stasisd/stasis/browser/datadir"
@@ -13,38 +12,40 @@ import (
 
 // keep archives, stores and verifies the environment, and only then commits:
 // the snapshot, the default's move and the session's end, if it ends, in one
-// transaction. damaged tells that something of the files could not be read as what
-// it is.
-func (s *Service) keep(ctx context.Context, j job, doc state.Document, files []datadir.File) (answer EndAnswer, damaged bool, err error) {
+// transaction. flaw is what is wrong with the files; a checkpoint with one moves no
+// default.
+func (s *Service) keep(ctx context.Context, j job, doc state.Document, files []datadir.File) (answer EndAnswer, flaw string, err error) {
 	loc := locationOf(j.rec.UserID, j.rec.ID)
 	scratch, files, lost, err := s.selected(ctx, j, files)
 	if err != nil {
-		return EndAnswer{}, false, err
+		return EndAnswer{}, "", err
 	}
 	defer func() { _ = os.RemoveAll(scratch) }() // what stays goes with the run directory
 	if doc, files, err = pinned(ctx, j, doc, files); err != nil {
-		return EndAnswer{}, false, err
+		return EndAnswer{}, "", err
 	}
 	doc.Partial = j.partial || !j.origins.All()
-	doc, left := j.origins.Document(s.survey(ctx, j, doc))
+	doc, flaw = s.survey(ctx, j, doc)
+	doc, left := j.origins.Document(doc)
 	j.left = append(left, lost...)
-	damaged = slices.ContainsFunc(doc.Inventory, func(h state.Holding) bool { return h.Damage != "" })
-	if damaged && j.goesOn && j.move != nil { // the browser lives, and can be saved again
-		j.move, j.held = nil, damagedCopy
+	if j.goesOn {
+		j = j.flawed(flaw)
 	}
 	if j.notes == nil {
 		if j.notes, err = s.notesOf(ctx, j.rec); err != nil {
-			return EndAnswer{}, false, err
+			return EndAnswer{}, "", err
 		}
 	}
 	saved, err := s.Vault.Save(ctx, draft(loc, j, doc, files, s.Now().UTC()))
 	if err != nil {
-		return EndAnswer{}, false, err
+		return EndAnswer{}, "", err
 	}
+	report := captured(j, doc, s.Now())
+	report.Damaged = j.goesOn && flaw == damagedCopy
 	row := profiles.Snapshot{
 		ID: saved.ID, SessionID: j.rec.ID, UserID: j.rec.UserID, Mode: string(saved.Mode), Rescue: j.rescue, Auto: j.auto, Label: j.label,
 		CreatedAt: saved.CreatedAt, ArchiveID: saved.Archive.ID, SizeBytes: saved.Archive.StoredSize,
-		Datadir: string(doc.Datadir), Chrome: doc.Chrome.Version, Engine: j.rec.Engine, Report: encode(captured(j, doc, s.Now())), Extensions: pins(doc),
+		Datadir: string(doc.Datadir), Chrome: doc.Chrome.Version, Engine: j.rec.Engine, Report: encode(report), Extensions: pins(doc),
 	}
 	if j.rescue {
 		row.ExpiresAt = saved.CreatedAt.Add(s.cfg.RescueTTL)
@@ -66,12 +67,12 @@ func (s *Service) keep(ctx context.Context, j job, doc state.Document, files []d
 		if derr := s.Vault.Delete(context.WithoutCancel(ctx), loc, saved.ID, !saved.Shared); derr != nil {
 			s.Log.Error("an uncommitted snapshot could not be removed", "snapshot", saved.ID, "error", derr)
 		}
-		return EndAnswer{}, false, err
+		return EndAnswer{}, "", err
 	}
 	if moved.Moved {
 		s.standbys.look()
 	}
-	return endAnswer(row, j, moved), damaged, nil
+	return endAnswer(row, j, moved), flaw, nil
 }
 
 // parkedChrome removes its run directory when it is ended.

@@ -112,7 +112,7 @@ func (s *Service) saveRenewal(ctx context.Context, r *renewal, up upright, lines
 	if doc.Datadir, err = up.chrome.Close(ctx); err != nil {
 		return nil, err
 	}
-	if !loginChanged(up.doc, s.survey(ctx, j, doc)) {
+	if now, _ := s.survey(ctx, j, doc); !loginChanged(up.doc, now) {
 		did = SaveUnchanged
 		return nil, nil
 	}

@@ -16,11 +16,12 @@ import (
 // what has changed since the last one. It has a run directory of its own: into the
 // session's its Chrome may write.
 type replica struct {
-	dir   *browser.Dir
+	dir   *browser.Dir // nil: it is to be made anew
 	files *datadir.Copy
 	last  *saved // nil: none was kept of it yet
 	// spoilt: something in it is damaged, so the next checkpoint copies all anew.
-	spoilt bool
+	// anew: that is what this one is of.
+	spoilt, anew bool
 }
 
 // saved is what the last checkpoint kept.
@@ -29,6 +30,7 @@ type saved struct {
 	snapshot string
 	label    string
 	auto     bool
+	flaw     string // what was wrong with it
 }
 
 // moment is an environment caught while it runs: the state as it was read, and
@@ -38,12 +40,17 @@ type moment struct {
 	stood time.Duration // how long Chrome stood still
 }
 
-func (s *Service) newReplica() (*replica, error) {
+// newReplica makes an empty one, in the place of one that was spoilt; nil: of none.
+func (s *Service) newReplica(spoilt *replica) (*replica, error) {
 	dir, err := s.newDir()
 	if err != nil {
 		return nil, err
 	}
-	return &replica{dir: dir, files: datadir.NewCopy(dir.Profile())}, nil
+	r := &replica{dir: dir, files: datadir.NewCopy(dir.Profile())}
+	if spoilt != nil {
+		r.last, r.anew = spoilt.last, true
+	}
+	return r, nil
 }
 
 // print stands for a state document, the notes that go with it, and the files as they were copied. What
@@ -104,8 +111,8 @@ func (s *Service) catch(ctx context.Context, j *job, r *replica) (m moment, err 
 
 // dropReplica removes the copy that the next checkpoint would have begun with.
 func (l *live) dropReplica() {
-	if l.replica != nil {
+	if l.replica != nil && l.replica.dir != nil {
 		l.svc.clear(l.replica.dir)
-		l.replica = nil
 	}
+	l.replica = nil
 }

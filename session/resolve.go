@@ -130,7 +130,7 @@ func (s *Service) newestOf(ctx context.Context, c Caller, id string) (*profiles.
 	if err != nil {
 		return nil, err
 	}
-	snap, err := s.Catalogue.NewestSnapshot(ctx, id)
+	snap, err := s.soundest(ctx, id)
 	if fault.Is(err, fault.NoSnapshot) {
 		return nil, fault.New(fault.NoSnapshot, "session.resolve",
 			"session %s was never saved; end it with save_snapshot_mode, or create with if_missing=fresh", id)

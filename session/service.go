@@ -98,7 +98,9 @@ type Service struct {
 
 	turn    chan struct{} // whose it is to start a spare
 	surveys chan struct{} // one for each profile that is being counted or gone through
-	imports chan struct{} // one for each import that runs
+	// surveyFor bounds the counting of one; a test shortens it.
+	surveyFor time.Duration
+	imports   chan struct{} // one for each import that runs
 
 	readers   *readers
 	verifying chan struct{} // one for each snapshot that is being verified
@@ -108,7 +110,7 @@ type Service struct {
 func New(cfg Config, deps Deps) *Service {
 	s := &Service{cfg: cfg, Deps: deps,
 		parked: pool.New[*parkedChrome](cfg.Parked), slots: newSlots(cfg.MaxSessions),
-		tickets: newTickets(deps.Now), turn: make(chan struct{}, 1), surveys: make(chan struct{}, maxSurveys), imports: make(chan struct{}, maxImports),
+		tickets: newTickets(deps.Now), turn: make(chan struct{}, 1), surveys: make(chan struct{}, maxSurveys), surveyFor: surveyDeadline, imports: make(chan struct{}, maxImports),
 		readers: newReaders(), verifying: make(chan struct{}, maxVerifying),
 		journal: journal.New(deps.Catalogue, deps.Vault, deps.Now, deps.Log), live: map[string]*live{}, creating: map[string]*claim{}, checks: map[string]int{}, spares: sparePools{},
 		asked: map[string]bool{cmp.Or(cfg.Engine, browser.EngineChrome): true}}

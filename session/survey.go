@@ -31,30 +31,31 @@ const (
 // then the document's too, unless it would be too large to be restored.
 //
 // A profile that cannot be counted is saved all the same, and the report says so.
-func (s *Service) survey(ctx context.Context, j job, doc state.Document) state.Document {
+// flaw is what is wrong with it, or that this is not known.
+func (s *Service) survey(ctx context.Context, j job, doc state.Document) (_ state.Document, flaw string) {
 	doc.FromDisk, doc.Unwritten, doc.Unstored = nil, nil, nil // an uploaded document's word is not taken for it
 	doc.Missed = slices.Clone(doc.Missed)
 	for i := range doc.Missed {
 		doc.Missed[i].InProfile = nil // nor for this
 	}
 	if doc.Datadir == state.DatadirNone {
-		return doc
+		return doc, ""
 	}
 	select {
 	case s.surveys <- struct{}{}:
 		defer func() { <-s.surveys }()
 	case <-ctx.Done():
 		doc.Inventory = uncounted("there was no time to read it")
-		return doc
+		return doc, unreadCopy
 	}
-	ctx, cancel := context.WithTimeout(ctx, surveyDeadline)
+	ctx, cancel := context.WithTimeout(ctx, s.surveyFor)
 	defer cancel()
 	profile := datadir.Path(j.dir.Profile())
 	found, err := inventory.Read(ctx, profile)
 	if err != nil {
 		s.Log.Warn("a profile could not be counted", "session", j.rec.ID, "error", err)
 		doc.Inventory = uncounted("it could not be read in time")
-		return doc
+		return doc, unreadCopy
 	}
 	switch {
 	case doc.Datadir == state.DatadirClean:
@@ -70,7 +71,7 @@ func (s *Service) survey(ctx context.Context, j job, doc state.Document) state.D
 			doc = cutOff(doc, state.ComponentSessionStorage)
 		}
 	}
-	return smallest(withDisk(doc, found), counted(doc, found), doc)
+	return smallest(withDisk(doc, found), counted(doc, found), doc), flawOf(found)
 }
 
 // smallest is the first of some documents, the best first, that a restore takes.

@@ -1,0 +1,71 @@
+package session
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/stasisd/stasis/browser/inventory"
+	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/profiles"
+	"github.com/stasisd/stasis/state"
+)
+
+// Why a default does not move to a checkpoint: the browser lives, and can be saved
+// again.
+const (
+	damagedCopy = "damaged_copy" // something in it is damaged on disk
+	unreadCopy  = "unread_copy"  // there was no time to look
+)
+
+// flawOf is what is wrong with a profile that was read; "": nothing is.
+func flawOf(found inventory.Profile) string {
+	if slices.ContainsFunc(found.Inventory, func(h state.Holding) bool { return h.Damage != "" }) {
+		return damagedCopy
+	}
+	return ""
+}
+
+// flawed is the failure that an automatic checkpoint with a flaw counts as; nil
+// for one that is as it should be. What was not read is a failure where a default
+// was to move to it.
+func flawed(flaw string, move bool) error {
+	const op = "session.autosave"
+	switch {
+	case flaw == damagedCopy:
+		return fault.New(fault.SaveFailed, op, "something in the copy is damaged on disk; it is kept, its warnings tell what, and the earlier ones stay")
+	case flaw == unreadCopy && move:
+		return fault.New(fault.SaveFailed, op, "there was no time to read the copy, so the default does not move to it")
+	}
+	return nil
+}
+
+// soundest is the newest snapshot of a session, but for checkpoints with damage
+// where it has another one. None is no_snapshot.
+func (s *Service) soundest(ctx context.Context, id string) (profiles.Snapshot, error) {
+	newest, err := s.Catalogue.NewestSnapshot(ctx, id)
+	if err != nil || !captureReportOf(newest).Damaged {
+		return newest, err
+	}
+	rows, _, err := s.Catalogue.Snapshots(ctx, profiles.SnapshotFilter{SessionID: id})
+	if err != nil {
+		return newest, err
+	}
+	if at := slices.IndexFunc(rows, func(row profiles.Snapshot) bool { return !captureReportOf(row).Damaged }); at >= 0 {
+		return rows[at], nil
+	}
+	return newest, nil
+}
+
+// passedOver warns of a checkpoint that is newer than what a session was restored
+// from, where it was the session that was named.
+func (s *Service) passedOver(ctx context.Context, o origin) []string {
+	if o.source.Type == SourceUserDefault || o.source.ID != o.snapshot.SessionID {
+		return nil
+	}
+	newest, err := s.Catalogue.NewestSnapshot(ctx, o.source.ID)
+	if err != nil || newest.ID == o.snapshot.ID || !captureReportOf(newest).Damaged {
+		return nil
+	}
+	return []string{fmt.Sprintf("the session's newest checkpoint, %s, is damaged, so this is an earlier one; restore that by its ID to have what can be read of it", newest.ID)}
+}

@@ -1,0 +1,109 @@
+package session
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/profiles"
+)
+
+// harm damages the jar in a Chrome's profile.
+func (r *rig) harm(c *fakeChrome) { r.replace(c, "Cookies", strings.Repeat("no database ", 1000)) }
+
+// Automatic checkpoints with damage in them are told as failures, and take no good
+// one's place; nothing is stored again while nothing changes. The session lives
+// again from the newest good one, and says so.
+func TestAutoSaveDamaged(t *testing.T) {
+	r := newRig(t, nil)
+	id := r.create(alice, every(5*time.Millisecond, 2)).ID
+	chrome := r.browsers.last()
+	first := r.newer(id, "")
+	r.rewrite(chrome, "changed")
+	good := r.newer(id, first)
+	r.harm(chrome)
+	await(t, "failures", func() bool { return r.autoSaved(id).Failures > 2 })
+	is, a := r.autos(id), r.autoSaved(id)
+	if len(is) > 3 || !slices.Contains(is, first) || !slices.Contains(is, good) || a.SnapshotID != good || !strings.Contains(a.Error, "damaged") {
+		t.Errorf("%v are there, of which %s and %s are good; %+v", is, first, good, a)
+	}
+	await(t, "it is looked at again", func() bool { return r.autoSaved(id).Failures > a.Failures+2 })
+	if now := r.autos(id); !slices.Equal(now, is) {
+		t.Errorf("%v are there, and before %v", now, is)
+	}
+	r.end(alice, id, none)
+	if _, err := r.Resume(t.Context(), alice, id); err != nil {
+		t.Fatal(err)
+	}
+	info, err := r.Get(t.Context(), alice, id)
+	if err != nil || info.Restored.SnapshotID != good || !strings.Contains(strings.Join(info.Restored.Warnings, "\n"), is[0]) {
+		t.Errorf("%+v, %v", info.Restored, err)
+	}
+}
+
+// The newest with damage is better than nothing, and its own ID always gives it.
+func TestOnlyDamaged(t *testing.T) {
+	r := newRig(t, nil)
+	id := r.create(alice, nil).ID
+	r.harm(r.browsers.last())
+	a := r.checkpoint(id, plain)
+	got, err := r.soundest(t.Context(), id)
+	if err != nil || got.ID != a.Snapshot.ID {
+		t.Errorf("%+v, %v", got, err)
+	}
+}
+
+// Of those with damage only the newest stays where there are good ones.
+func TestThinOut(t *testing.T) {
+	r := newRig(t, nil)
+	id := r.create(alice, nil).ID
+	for n, damaged := range []bool{false, false, false, true, true, false, true, true} {
+		row := profiles.Snapshot{ID: strings.Repeat("abcdefgh"[n:n+1], 8), SessionID: id, UserID: "alice", Mode: "filesystem", Auto: true,
+			CreatedAt: r.Now().UTC(), Report: encode(captureReport{Damaged: damaged})}
+		if _, err := r.catalogue.Commit(t.Context(), profiles.Commit{Snapshot: row}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r.thinOut(t.Context(), id, 2)
+	var left string
+	for _, id := range r.autos(id) {
+		left += id[:1]
+	}
+	if left != "hfc" {
+		t.Errorf("%s are left", left)
+	}
+}
+
+// A default does not move to a copy that there was no time to read, nor to it
+// when it is found unchanged, until it is read.
+func TestCheckpointUnread(t *testing.T) {
+	r := newRig(t, nil)
+	id := r.create(alice, nil).ID
+	r.surveyFor = 0
+	a := r.checkpoint(id, toDefault)
+	b := r.checkpoint(id, toDefault)
+	for _, got := range []CheckpointAnswer{a, b} {
+		if got.Default == nil || got.Default.Moved || got.Default.Reason != unreadCopy || got.Snapshot.ID != a.Snapshot.ID {
+			t.Errorf("%+v, %+v", got, got.Default)
+		}
+	}
+	r.surveyFor = surveyDeadline
+	if c := r.checkpoint(id, toDefault); !c.Unchanged || !c.Default.Moved || c.Snapshot.ID != a.Snapshot.ID {
+		t.Errorf("%+v, %+v", c, c.Default)
+	}
+}
+
+// No reason for an automatic checkpoint comes before the retry of one that failed.
+func TestRetryRests(t *testing.T) {
+	r := newRig(t, nil)
+	id := r.create(alice, every(time.Hour, 1)).ID
+	r.browsers.fails(fault.New(fault.StoreFull, "fake", "there is no room"), "precopy", "copy")
+	for n := range 3 {
+		wait, least := r.find(id).saveItself(AutoSave{Interval: time.Minute, Keep: 1}, CheckpointRequest{auto: true})
+		if want := autoRest << n; wait != want || least != want {
+			t.Errorf("again in %v, for a reason in %v; want %v", wait, least, want)
+		}
+	}
+}
