@@ -115,6 +115,7 @@ func parts() []part {
 		{name: "cdp", survey: cdpSurvey},
 		{name: "size", survey: sizeSurvey},
 		{name: "autosave", survey: autosaveSurvey},
+		{name: "interval", survey: intervalSurvey},
 		{name: "memory", survey: memorySurvey},
 		{name: "growth", survey: growthSurvey},
 		{name: "rate", survey: rateSurvey},

@@ -1,0 +1,126 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// busy has a page write something new twice a second, as one in use does.
+const busy = `(() => { let n = 0; setInterval(() => localStorage.setItem("busy", ++n), 500); return true; })()`
+
+// leastWindow is how long a session is watched at least; it is longer where its
+// interval is.
+const leastWindow = 40 * time.Second
+
+// intervalSurvey watches sessions that save themselves while their page writes, and
+// the same without.
+func intervalSurvey(ctx context.Context, b *bench) error {
+	s := section{
+		title: "Autosave at its intervals",
+		text: `What the intervals come to: a session of the probe profile whose page writes to localStorage twice a second is watched for 40 seconds, or one interval
+and five. Processor time is as above; what the daemon itself wrote to the disk is as /proc/PID/io has it.`,
+		head: []string{"kept beside, MB", "interval, s", "saves", "longest gap of frames, ms", "longest ping, ms", "of a core, %", "written by the daemon, MB a minute"},
+	}
+	for _, size := range []int{0, 100} {
+		for _, interval := range []int{0, 5, 60} {
+			row, err := b.watched(ctx, size, interval)
+			if err != nil {
+				return fmt.Errorf("%d MB each %d s: %w", size, interval, err)
+			}
+			s.rows = append(s.rows, row)
+		}
+	}
+	b.seen = append(b.seen, s)
+	return nil
+}
+
+// watched is one session that saves itself each so many seconds; 0: never.
+func (b *bench) watched(ctx context.Context, size, interval int) ([]string, error) {
+	o, named := obj{}, "never"
+	if interval > 0 {
+		o["auto_save"], named = obj{"interval_seconds": interval, "on": []string{}, "keep": 100}, strconv.Itoa(interval)
+	}
+	s, err := b.ours.atMe(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	t, err := s.front(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer t.Close()
+	var done bool
+	for _, script := range []string{fmt.Sprintf(fill, size), frames, busy} {
+		if err := t.evaluate(ctx, script, &done); err != nil {
+			return nil, err
+		}
+	}
+	if _, err := s.checkpoint(ctx); err != nil { // the first one copies all
+		return nil, err
+	}
+	if err := settle(ctx); err != nil {
+		return nil, err
+	}
+	if err := t.evaluate(ctx, "window.__gap = 0, true", &done); err != nil {
+		return nil, err
+	}
+	saved, err := s.saves(ctx)
+	if err != nil {
+		return nil, err
+	}
+	ticks, wrote := below(b.ours.PID(), true).ticks(), written(b.ours.PID())
+	pings, stop := t.pinged(ctx)
+	window := max(leastWindow, time.Duration(interval+5)*time.Second)
+	select {
+	case <-time.After(window):
+	case <-ctx.Done():
+	}
+	stop()
+	ping := <-pings
+	used := float64(below(b.ours.PID(), true).ticks()-ticks) / window.Seconds() // a tick is 10 ms: so many hundredths of a core
+	mb := float64(written(b.ours.PID())-wrote) / 1e6 / window.Minutes()
+	var gap float64
+	if err := t.evaluate(ctx, "window.__gap", &gap); err != nil {
+		return nil, err
+	}
+	now, err := s.saves(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := s.end(ctx, "none", false); err != nil {
+		return nil, err
+	}
+	for _, id := range now {
+		if err := b.ours.forget(ctx, id); err != nil {
+			return nil, err
+		}
+	}
+	return []string{strconv.Itoa(size), named, strconv.Itoa(len(now) - len(saved)), number(gap), number(ping), number(used), number(mb)}, nil
+}
+
+// saves are the snapshots that a session has.
+func (s *session) saves(ctx context.Context) (ids []string, err error) {
+	var list struct{ Snapshots []struct{ ID string } }
+	err = s.host.Call(ctx, http.MethodGet, "/v1/sessions/"+s.ID+"/snapshots?limit=1000", nil, &list)
+	for _, snapshot := range list.Snapshots {
+		ids = append(ids, snapshot.ID)
+	}
+	return ids, err
+}
+
+// written is how many bytes a process has had written to a disk; 0 where the
+// machine does not tell.
+func written(pid int) (bytes int64) {
+	raw, _ := os.ReadFile(fmt.Sprintf("/proc/%d/io", pid)) // see above
+	for line := range strings.Lines(string(raw)) {
+		if value, is := strings.CutPrefix(line, "write_bytes: "); is {
+			bytes, _ = strconv.ParseInt(strings.TrimSpace(value), 10, 64)
+		}
+	}
+	return bytes
+}
