@@ -92,6 +92,7 @@ func TestBadInput(t *testing.T) {
 		create(`{"webhook_url":""}`, "invalid_field", "webhook_url"),
 		create(`{"webhook_url":7}`, "invalid_request", "webhook_url"),
 		create(`{"webhook_url":"ftp://a.example/"}`, "invalid_field", "webhook_url: must be an http or https address"),
+		create(`{"webhook_url":"https://a.example:99999/"}`, "invalid_field", "webhook_url"),
 		create(`{"webhook_url":"https:///x"}`, "invalid_field", "webhook_url"),
 		create(`{"webhook_url":"https://u:p@a.example/"}`, "invalid_field", "webhook_url"),
 		create(`{"webhook_url":"https://a.example/`+strings.Repeat("x", 2000)+`"}`, "invalid_field", "webhook_url"),

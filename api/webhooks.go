@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/url"
+	"strconv"
 	"time"
 
 	"github.com/stasisd/stasis/fault"
@@ -38,6 +39,9 @@ func isHookURL(name, value string) error {
 		return err
 	}
 	u, err := url.Parse(value)
+	if err == nil && u.Port() != "" {
+		_, err = strconv.ParseUint(u.Port(), 10, 16)
+	}
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.User != nil {
 		return invalid(name, "must be an http or https address without a user name")
 	}

@@ -39,7 +39,7 @@ func (s *Service) notices(rec profiles.Session, events ...string) []profiles.Not
 	var all []profiles.Notice
 	now := s.Now().UTC()
 	for _, event := range events {
-		body := encode(hookBody{event, now, s.SessionBody(Info{Session: rec})})
+		body := encode(hookBody{event, now, s.SessionBody(Info{Session: rec, HasAgent: rec.WebhookURL != ""})})
 		if rec.WebhookURL != "" {
 			all = append(all, profiles.Notice{ID: newID(), URL: rec.WebhookURL, Event: event, Body: body, At: now})
 		}

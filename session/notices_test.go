@@ -24,7 +24,7 @@ func hookedRig(t *testing.T, change func(*Config)) *rig {
 
 // wireBody stands for the api room's.
 func wireBody(i Info) json.RawMessage {
-	return encode(map[string]any{"id": i.ID, "status": i.Status, "ticket": i.Ticket, "outcome": i.Outcome != nil})
+	return encode(map[string]any{"id": i.ID, "status": i.Status, "ticket": i.Ticket, "outcome": i.Outcome != nil, "agent": i.HasAgent})
 }
 
 // told are the events that went to a URL, oldest first, each with the status
@@ -39,10 +39,16 @@ func (r *rig) toldTo(url string) []string {
 	for _, d := range page {
 		var body struct {
 			Event   string
-			Session struct{ ID, Status, Ticket string }
+			Session struct {
+				ID, Status, Ticket string
+				Agent              bool
+			}
 		}
 		if err := json.Unmarshal(d.Body, &body); err != nil || body.Event != d.Event || body.Session.ID != d.SessionID || body.Session.Ticket != "" {
 			r.t.Errorf("%s: %s, %v", d.Event, d.Body, err)
+		}
+		if d.URL == hookURL && !body.Session.Agent {
+			r.t.Errorf("%s: the session of a webhook has no agent", d.Event)
 		}
 		if d.URL == url {
 			all = append([]string{d.Event + " " + body.Session.Status}, all...)

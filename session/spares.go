@@ -2,6 +2,7 @@ package session
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"time"
 
@@ -71,7 +72,7 @@ func (s *Service) newSpare(ctx context.Context, engine string) (*spareChrome, er
 		}
 		s.clear(dir)
 	}
-	if s.ctx.Err() == nil {
+	if !errors.Is(err, context.Canceled) { // else the daemon stops
 		s.Log.Warn("a spare Chrome could not be started", "error", err)
 	}
 	return nil, err
