@@ -54,7 +54,8 @@ func execution(messageType string) profiles.Execution {
 // tells of it: who follows the session hears of all that was answered, whatever
 // becomes of the daemon. One for the agent is no_agent_attached where nobody
 // follows the session, and nothing has happened.
-// What an ended session's agent still says is recorded too.
+// What an ended session's agent still says is recorded too, without an event: no
+// run is going on that it could be one of.
 func (s *Service) Say(ctx context.Context, c Caller, id string, m Say) (profiles.Message, error) {
 	l, err := s.running(ctx, c, id)
 	ended := fault.Is(err, fault.SessionNotRunning)
@@ -62,7 +63,7 @@ func (s *Service) Say(ctx context.Context, c Caller, id string, m Say) (profiles
 	case ended && m.Type == "":
 		return profiles.Message{}, fault.New(fault.SessionNotRunning, "session.message", "session %s has ended; resume it first", id)
 	case ended && m.StartURL == "":
-		return s.keepMessage(ctx, id, m)
+		return s.sayAfter(ctx, id, m)
 	case err != nil:
 		return profiles.Message{}, err
 	}
@@ -81,9 +82,30 @@ func (s *Service) Say(ctx context.Context, c Caller, id string, m Say) (profiles
 	})
 	s.journal.Flush(ctx, id)
 	if fault.Is(err, fault.SessionNotRunning) && m.Type != "" { // it has ended between the two looks
-		return s.keepMessage(ctx, id, m)
+		return s.sayAfter(ctx, id, m)
 	}
 	return said, err
+}
+
+// sayAfter records what is said after a session's end. Where it was resumed
+// meanwhile, the session that lives is told as if it had been said in it.
+func (s *Service) sayAfter(ctx context.Context, id string, m Say) (profiles.Message, error) {
+	said, err := s.keepMessage(ctx, id, m)
+	if err != nil {
+		return said, err
+	}
+	if l := s.find(id); l != nil {
+		// One that has ended again has nobody to tell, and the message is kept.
+		_ = l.ask(context.WithoutCancel(ctx), func() error {
+			l.tell(said, m)
+			if now, err := s.Catalogue.Session(ctx, id); err == nil { // others may have been quicker
+				l.rec.Execution = now.Execution
+			}
+			return nil
+		})
+		s.journal.Flush(ctx, id)
+	}
+	return said, nil
 }
 
 // hears refuses a message for an agent that is not there.
@@ -113,6 +135,12 @@ func (l *live) say(ctx context.Context, m Say) (profiles.Message, error) {
 	if err != nil {
 		return said, err
 	}
+	l.tell(said, m)
+	return said, nil
+}
+
+// tell has a message that is on disk move the task, and tells it.
+func (l *live) tell(said profiles.Message, m Say) {
 	l.rec.Execution = execution(said.Type)
 	data := journal.Fields{"id": said.ID, "type": said.Type, "content": said.Content}
 	if m.StartURL != "" {
@@ -120,7 +148,6 @@ func (l *live) say(ctx context.Context, m Say) (profiles.Message, error) {
 	}
 	l.writer.Record(journal.Message, data)
 	l.touch()
-	return said, nil
 }
 
 func (s *Service) keepMessage(ctx context.Context, id string, m Say) (profiles.Message, error) {

@@ -189,8 +189,13 @@ func (b *brokenCatalogue) Commit(ctx context.Context, c profiles.Commit) (profil
 	return b.Catalogue.Commit(ctx, c)
 }
 
+func (b *brokenCatalogue) AddMessage(ctx context.Context, m profiles.Message, now profiles.Execution) (profiles.Message, error) {
+	b.hook("AddMessage")
+	return b.Catalogue.AddMessage(ctx, m, now)
+}
+
 // once has do called once: after the next Default or Snapshot, before the next
-// RetireSnapshot or Commit.
+// RetireSnapshot, Commit or AddMessage.
 func (b *brokenCatalogue) once(method string, do func()) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
