@@ -143,8 +143,7 @@ type Default struct {
 	SessionID  string // the session whose save moved it; empty for a PUT
 	MovedAt    time.Time
 	// Renews is the version that somebody made, of one that was made of it by
-	// itself; 0: somebody made it. Who began with the former, or with one between,
-	// may move the default as if it were current.
+	// itself; 0: somebody made it. See [Move.Takes].
 	Renews int64
 }
 
@@ -163,6 +162,17 @@ type Move struct {
 	// Renewal: nobody asked for the move. The version that comes of it renews From,
 	// which must be current.
 	Renewal bool
+	// Fresh: the snapshot is of a session that began with nothing. What came by
+	// itself of From, or of one that came of it, does not stand in its way.
+	Fresh bool
+}
+
+// Takes reports whether the move may take the place of a default. Who saw none
+// expects version 0, also when an earlier one was removed. One whose session began
+// with an older login does not take the place of what that was renewed to.
+func (m Move) Takes(now Default) bool {
+	renewed := m.Fresh && now.Renews > 0 && now.Renews <= m.From && m.From < now.Version
+	return m.Overwrite || now.Version == m.From || renewed || m.From == 0 && now.SnapshotID == ""
 }
 
 // Moved tells what became of a Move.

@@ -100,7 +100,7 @@ func (l *live) checkpointJob(r CheckpointRequest) job {
 	j := job{rec: l.rec, chrome: l.chrome, source: l.source, again: l.request.again(), partial: l.request.partial,
 		mode: SaveFilesystem, goesOn: true, label: r.Label, auto: r.auto}
 	if r.SaveAsDefault {
-		j.move = &profiles.Move{From: l.rec.BaseVersion, Overwrite: r.Conflict == ConflictOverwrite}
+		j.move = l.moveFrom(r.Conflict)
 	}
 	if j.move != nil && j.partial {
 		j.move, j.held = nil, partialEnvironment

@@ -69,7 +69,7 @@ func (l *live) job(e ending) job {
 	case causeAsked:
 		j.mode, j.status, j.reason, j.origins = e.request.Mode, profiles.StatusCompleted, "", e.request.Origins
 		if e.request.SaveAsDefault {
-			j.move = &profiles.Move{From: l.rec.BaseVersion, Overwrite: e.request.Conflict == ConflictOverwrite}
+			j.move = l.moveFrom(e.request.Conflict)
 		}
 	case causeIdle:
 		j.reason, j.rescue = "idle_timeout", true
@@ -94,7 +94,7 @@ func (l *live) job(e ending) job {
 			j.mode = SaveFilesystem
 		}
 		if j.move == nil {
-			j.move = &profiles.Move{From: l.rec.BaseVersion}
+			j.move = l.moveFrom(ConflictKeep)
 		}
 	}
 	// What it was not given would be gone from the default. Who selects anew at
@@ -103,4 +103,9 @@ func (l *live) job(e ending) job {
 		j.move, j.held = nil, partialEnvironment
 	}
 	return j
+}
+
+// moveFrom moves the default from where the session began, or moved it itself.
+func (l *live) moveFrom(c Conflict) *profiles.Move {
+	return &profiles.Move{From: l.rec.BaseVersion, Overwrite: c == ConflictOverwrite, Fresh: l.rec.BaseSnapshotID == ""}
 }

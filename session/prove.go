@@ -81,8 +81,11 @@ func (s *Service) moveTo(ctx context.Context, snap profiles.Snapshot, m profiles
 		return nil, err
 	}
 	from := &m.From
-	if m.Overwrite {
+	switch {
+	case m.Overwrite:
 		from = nil
+	case m.Takes(now):
+		from = &now.Version
 	}
 	defer s.standbys.look()
 	d, err := s.Catalogue.SetDefault(ctx, snap.UserID, snap.ID, from, s.Now().UTC())

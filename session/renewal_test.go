@@ -121,32 +121,68 @@ func TestRenewalLosesTheRace(t *testing.T) {
 	a.holds(a.first, other)
 }
 
-// A session that is not of the default, and so does not hold a check up, may still
-// make its own environment the default, and so may the one that made it and lives
-// again: what came by itself is in nobody's way.
+// A fresh session, which does not hold a check up, may still make its own
+// environment the default: what came by itself is not in its way, what somebody
+// made is.
 func TestRenewalIsInNobodysWay(t *testing.T) {
 	a := newAlive(t, nil)
-	maker, err := a.catalogue.Default(t.Context(), "alice")
+	late := a.create(alice, nil).ID
+	for n := range 2 {
+		id := a.create(alice, nil).ID
+		a.pass(hour)
+		a.over("login_check saved", n+1)
+		if n == 1 { // as a checkpoint of what has not changed since the last one, too
+			if _, err := a.Checkpoint(t.Context(), alice, id, CheckpointRequest{}); err != nil {
+				t.Fatal(err)
+			}
+			c, err := a.Checkpoint(t.Context(), alice, id, CheckpointRequest{SaveAsDefault: true})
+			if err != nil || !c.Unchanged || !c.Default.Moved || c.Default.Version != 5 {
+				t.Errorf("%+v, %v", c.Default, err)
+			}
+			a.end(alice, id, none)
+		} else if end := a.end(alice, id, asDefault); !end.Default.Moved || end.Default.Version != 3 {
+			t.Errorf("over what came by itself: %+v", end.Default)
+		}
+	}
+	if end := a.end(alice, late, asDefault); end.Default.Moved {
+		t.Errorf("over what a session made: %+v", end.Default)
+	}
+}
+
+// A session that lives again begins with what checks have made of what it saved
+// last, and moves the default on from there. One that saved something else since
+// begins with that, and what was renewed meanwhile stands.
+func TestResumeOfWhatWasRenewed(t *testing.T) {
+	a := newAlive(t, nil)
+	d, err := a.catalogue.Default(t.Context(), "alice")
 	if err != nil {
 		t.Fatal(err)
 	}
-	id := a.create(alice, nil).ID
+	id := d.SessionID
+	resume := func(want string) {
+		t.Helper()
+		if _, err := a.Resume(t.Context(), alice, id); err != nil {
+			t.Fatal(err)
+		}
+		if info, err := a.Get(t.Context(), alice, id); err != nil || info.BaseSnapshotID != want {
+			t.Errorf("it begins with %s, not %s: %v", info.BaseSnapshotID, want, err)
+		}
+	}
+	for n := range 2 { // twice: what was renewed twice
+		a.pass(hour)
+		a.over("login_check saved", n+1)
+	}
+	resume(a.current().SnapshotID)
+	if end := a.end(alice, id, asDefault); !end.Default.Moved || end.Default.Version != 4 {
+		t.Errorf("from what is the default: %+v", end.Default)
+	}
+	resume(a.current().SnapshotID)
+	old := a.end(alice, id, filesystem).Snapshot.ID
 	a.pass(hour)
-	a.over("login_check saved", 1)
-	if _, err := a.Resume(t.Context(), alice, maker.SessionID); err != nil {
-		t.Fatal(err)
-	}
-	if end := a.end(alice, maker.SessionID, asDefault); !end.Default.Moved || end.Default.Version != 3 {
-		t.Errorf("the session that made it: %+v", end.Default)
-	}
-	if end := a.end(alice, id, asDefault); end.Default.Moved {
-		t.Errorf("over what a session made: %+v", end.Default)
-	}
-	id = a.create(alice, nil).ID
-	a.pass(hour)
-	a.over("login_check saved", 2)
-	if end := a.end(alice, id, asDefault); !end.Default.Moved || end.Default.Version != 5 {
-		t.Errorf("over what came by itself: %+v", end.Default)
+	a.over("login_check saved", 3)
+	resume(old)
+	if end := a.end(alice, id, asDefault); end.Default.Moved || a.current().Version != 5 {
+		t.Errorf("with an older login: %+v", end.Default)
 	}
 }
 

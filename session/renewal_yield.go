@@ -2,6 +2,7 @@ package session
 
 import (
 	"context"
+	"strconv"
 	"sync"
 	"time"
 
@@ -91,17 +92,27 @@ func (r *renewal) over(ctx context.Context) error {
 	}
 }
 
-// renews reports whether a default came by itself of what a session had made of it.
-func (s *Service) renews(ctx context.Context, d profiles.Default, sessionID string) bool {
-	if d.Renews == 0 {
-		return false
+// renewed is what scheduled checks made of a snapshot, where the user's default is
+// that and nobody else has moved it since; else the snapshot itself. A site that
+// exchanges tokens knows the snapshot's no more.
+func (s *Service) renewed(ctx context.Context, snap profiles.Snapshot) (profiles.Snapshot, error) {
+	d, err := s.Catalogue.Default(ctx, snap.UserID)
+	if fault.Is(err, fault.DefaultNotFound) || err == nil && d.Renews == 0 {
+		return snap, nil
 	}
-	rec, err := s.Catalogue.Session(ctx, d.SessionID) // it began with what somebody made
 	if err != nil {
-		return false
+		return snap, err
 	}
-	made, err := s.Catalogue.Snapshot(ctx, rec.BaseSnapshotID)
-	return err == nil && made.SessionID == sessionID
+	// The page after a version begins with the one before it.
+	page, _, err := s.Catalogue.DefaultHistory(ctx, snap.UserID, 1, strconv.FormatInt(d.Renews+1, 10))
+	if err != nil || len(page) == 0 || page[0].SnapshotID != snap.ID {
+		return snap, err
+	}
+	now, err := s.Catalogue.Snapshot(ctx, d.SnapshotID)
+	if fault.Is(err, fault.SnapshotNotFound) { // the default has moved meanwhile
+		return snap, nil
+	}
+	return now, err
 }
 
 // takePlace takes a place for a session. A scheduled check gives its place up

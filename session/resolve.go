@@ -90,6 +90,9 @@ func (s *Service) lookUp(ctx context.Context, c Caller, r Create) (source *Sourc
 	switch {
 	case r.FromSession != "":
 		snap, err = s.newestOf(ctx, c, r.FromSession)
+		if err == nil && r.FromSession == r.SessionID { // it is a resume
+			*snap, err = s.renewed(ctx, *snap)
+		}
 		return &Source{Type: SourceSession, ID: r.FromSession}, snap, 0, err
 	case r.FromEnvironment != "":
 		snap, err = s.environment(ctx, c, r.FromEnvironment)

@@ -20,7 +20,8 @@ const (
 
 // Resume lets a session go on: a paused one thaws, one whose Chrome could not be
 // reopened after a failed save is tried again, and one that has ended lives
-// again, under its ID, from its newest snapshot.
+// again, under its ID, from its newest snapshot, or from what a scheduled login check
+// has made of that.
 func (s *Service) Resume(ctx context.Context, c Caller, id string) (Acknowledged, error) {
 	a, _, err := s.resume(ctx, c, Create{SessionID: id})
 	return a, err
@@ -208,10 +209,11 @@ func (s *Service) enrol(ctx context.Context, rec profiles.Session, was *profiles
 		return rec, err
 	}
 	// A default moves on from what this session itself made of it, else only from
-	// where the session began: what others have saved since stands.
+	// where the session began: what others have saved since stands. One that begins
+	// with what the default is now begins there.
 	base := was.BaseVersion
 	switch d, err := s.Catalogue.Default(ctx, rec.UserID); {
-	case err == nil && (d.SessionID == rec.ID || s.renews(ctx, d, rec.ID)):
+	case err == nil && (d.SessionID == rec.ID || d.SnapshotID == rec.BaseSnapshotID):
 		base = d.Version
 	case err != nil && !fault.Is(err, fault.DefaultNotFound):
 		return rec, err

@@ -61,8 +61,9 @@ func testDefaultMoves(f *fixture) {
 	f.same(got, []string{"another:1:theirs", "user:6:snap-1"})
 }
 
-// A version that came by itself stands in the way of nobody who began with the one
-// that it renews; one of somebody's stands in its way.
+// A version that came by itself stands in the way of nobody who began with nothing
+// when the one that it renews was current, but of everybody who began with something;
+// one of somebody's stands in its way.
 func testDefaultRenewed(f *fixture) {
 	s := f.session("s", "user")
 	n := 0
@@ -83,12 +84,17 @@ func testDefaultRenewed(f *fixture) {
 	move(renewal(2), true, 3, 2)
 	move(renewal(2), false, 3, 2)
 	move(renewal(3), true, 4, 2)
-	move(profiles.Move{From: 1}, false, 4, 2)
-	move(profiles.Move{From: 2}, true, 5, 0)
+	fresh := func(from int64) profiles.Move { return profiles.Move{From: from, Fresh: true} }
+	move(fresh(1), false, 4, 2)
+	move(profiles.Move{From: 2}, false, 4, 2)
+	move(profiles.Move{From: 3}, false, 4, 2)
+	move(fresh(2), true, 5, 0)
 	move(renewal(5), true, 6, 5)
-	move(profiles.Move{From: 4}, false, 6, 5)
-	five := int64(5)
-	d, err := f.c.SetDefault(f.ctx, "user", "snap-1", &five, start)
+	move(fresh(4), false, 6, 5)
+	five, six := int64(5), int64(6)
+	_, err := f.c.SetDefault(f.ctx, "user", "snap-1", &five, start)
+	f.code(err, fault.VersionConflict)
+	d, err := f.c.SetDefault(f.ctx, "user", "snap-1", &six, start)
 	f.must(err)
 	f.same([]int64{d.Version, d.Renews}, []int64{7, 0})
 	history, _, err := f.c.DefaultHistory(f.ctx, "user", 3, "")

@@ -86,7 +86,7 @@ func (db *DB) move(ctx context.Context, tx *sql.Tx, s profiles.Snapshot, m *prof
 	if err != nil || m == nil {
 		return profiles.Moved{Version: now.Version}, err
 	}
-	if !m.Overwrite && !isAt(now, m.From) || m.Renewal && now.Version != m.From {
+	if !m.Takes(now) || m.Renewal && now.Version != m.From {
 		return profiles.Moved{Version: now.Version, Reason: winner(now)}, nil
 	}
 	next := profiles.Default{

@@ -45,14 +45,6 @@ func addDefault(ctx context.Context, tx *sql.Tx, d profiles.Default) error {
 	return err
 }
 
-// isAt reports whether a default stands at the version that a change expects.
-// Who saw no default expects 0, also when an earlier one was removed. A version that
-// came by itself stands in nobody's way.
-func isAt(d profiles.Default, version int64) bool {
-	renewed := d.Renews > 0 && d.Renews <= version && version < d.Version
-	return d.Version == version || renewed || version == 0 && d.SnapshotID == ""
-}
-
 // winner tells people which version stands in the way.
 func winner(d profiles.Default) string {
 	switch {
@@ -98,7 +90,7 @@ func (db *DB) SetDefault(ctx context.Context, userID, snapshotID string, ifVersi
 		if err != nil {
 			return err
 		}
-		if ifVersion != nil && !isAt(now, *ifVersion) {
+		if ifVersion != nil && !(profiles.Move{From: *ifVersion}).Takes(now) {
 			return fault.New(fault.VersionConflict, op, "%s", winner(now))
 		}
 		if snapshotID == "" && now.SnapshotID == "" {
