@@ -19,11 +19,11 @@ type LoginOutcome struct {
 	URL        *string             `json:"url"`
 	Status     *int64              `json:"status"`
 	Conditions []browser.Condition `json:"conditions"`
-	Error      *string             `json:"error"` // why the page could not be judged
+	Error      *string             `json:"error"` // why the page could not be judged, or what is logged in not be saved
 	DurationMS int64               `json:"duration_ms"`
 	SnapshotID *string             `json:"snapshot_id"` // of the default that was checked; nil before a save
 	Version    *int64              `json:"version"`
-	// Failures is how many checks in a row could not judge the page.
+	// Failures is how many checks in a row had an error.
 	Failures int64 `json:"failures"`
 	// LoggedOutSince is when that version was first found logged out; nil where it
 	// was found logged in since, or never otherwise.
@@ -95,7 +95,7 @@ func (o LoginOutcome) after(last LoginOutcome) (_ LoginOutcome, over bool) {
 	switch {
 	case o.Error != nil:
 		o.Failures = last.Failures + 1
-		if same {
+		if same && !o.LoggedIn {
 			o.LoggedOutSince = last.LoggedOutSince
 		}
 	case o.LoggedIn:

@@ -192,6 +192,7 @@ type fakeChrome struct {
 	options  browser.Options
 	closing  state.Datadir         // what Close finds
 	reads    func(*state.Document) // changes what Capture finds
+	version  string                // "": the usual one
 
 	mu       sync.Mutex
 	frozen   bool
@@ -239,7 +240,7 @@ func (c *fakeChrome) gone() error {
 
 func (c *fakeChrome) Engine() string { return cmp.Or(c.options.Engine, browser.EngineChrome) }
 
-func (c *fakeChrome) Version() string       { return "156.0.8078.79" }
+func (c *fakeChrome) Version() string       { return cmp.Or(c.version, "156.0.8078.79") }
 func (c *fakeChrome) UserAgent() string     { return "Fake/156" }
 func (c *fakeChrome) Protocol() string      { return "1.3" }
 func (c *fakeChrome) Dir() *browser.Dir     { return c.dir }

@@ -3,7 +3,6 @@ package session
 import (
 	"cmp"
 	"context"
-	"slices"
 
 	"github.com/stasisd/stasis/browser"
 	"github.com/stasisd/stasis/browser/datadir"
@@ -63,6 +62,9 @@ func (s *Service) renewal(r *renewal) (LoginOutcome, error) {
 		s.Meter.LoginChecked(CheckFailed)
 		return LoginOutcome{}, err
 	}
+	if err := s.storable(r); err != nil {
+		return s.notRenewed(r, "not opened, for what the site renews could not be saved", err), nil
+	}
 	up, lines, err := s.unpackAndStart(r.ctx, Create{Engine: engine, RestoreTabs: true}, r.snapshot, nil)
 	if err != nil {
 		if r.ctx.Err() == nil {
@@ -74,13 +76,18 @@ func (s *Service) renewal(r *renewal) (LoginOutcome, error) {
 	if err := r.open(); err != nil {
 		return LoginOutcome{}, err
 	}
+	if why := notWhole(up, lines); why != "" {
+		return s.notRenewed(r, "not asked, for it did not come back whole and could not be saved", fault.New(fault.SaveFailed, "session.renewal", "%s", why)), nil
+	}
 	outcome, err := s.check(r.ctx, up.chrome, r.check)
 	if err != nil || !outcome.LoggedIn {
 		return outcome, err
 	}
-	moved, err := s.saveRenewal(s.ctx, r, up, lines)
+	moved, err := s.saveRenewal(s.ctx, r, up)
 	if err != nil {
 		s.Log.Warn("a default that is logged in could not be saved anew, and stays as it is", "owner", profiles.OwnerOf(r.userID), "error", err)
+		text := "logged in, but what the site renewed could not be saved: " + fault.MessageOf(err)
+		outcome.Error = &text
 	}
 	if moved != nil {
 		outcome.SnapshotID, outcome.Version = &moved.SnapshotID, &moved.Version
@@ -91,23 +98,25 @@ func (s *Service) renewal(r *renewal) (LoginOutcome, error) {
 // saveRenewal saves a checked browser as the user's default, from the version
 // that it was opened from and no other. nil: nothing was saved, because nothing
 // has changed, or another version has come.
-func (s *Service) saveRenewal(ctx context.Context, r *renewal, up upright, lines []state.Component) (_ *profiles.Default, err error) {
+func (s *Service) saveRenewal(ctx context.Context, r *renewal, up upright) (_ *profiles.Default, err error) {
 	did := SaveNotDone
 	defer func() { s.Meter.Saved(SavedCheck, did) }()
-	if why := notWhole(up, lines); why != "" {
-		return nil, fault.New(fault.SaveFailed, "session.renewal", "it did not come back whole: %s", why)
-	}
 	j := job{chrome: up.chrome, dir: up.chrome.Dir(), mode: SaveFilesystem, goesOn: true, auto: true, partial: up.partial,
 		notes: up.notes, move: &profiles.Move{From: r.current.Version, Renewal: true}}
 	if err := s.renewalRecord(ctx, r, &j); err != nil {
 		return nil, err
 	}
-	doc, err := s.capture(ctx, j)
-	if err != nil {
+	var doc state.Document
+	if err := s.tried(r, up.chrome.Done(), func() (err error) {
+		if doc, err = s.capture(ctx, j); err != nil {
+			return err
+		}
+		if lost := newlyMissed(up.doc, doc); lost != "" {
+			return fault.New(fault.SaveFailed, "session.renewal", "%s", lost)
+		}
+		return nil
+	}); err != nil {
 		return nil, err
-	}
-	if lost := newlyMissed(up.doc, doc); lost != "" {
-		return nil, fault.New(fault.SaveFailed, "session.renewal", "%s", lost)
 	}
 	if doc.Datadir, err = up.chrome.Close(ctx); err != nil {
 		return nil, err
@@ -120,8 +129,11 @@ func (s *Service) saveRenewal(ctx context.Context, r *renewal, up upright, lines
 	if err != nil {
 		return nil, err
 	}
-	answer, _, err := s.keep(ctx, j, doc, files)
-	if err != nil {
+	var answer EndAnswer
+	if err := s.tried(r, nil, func() (err error) {
+		answer, _, err = s.keep(ctx, j, doc, files)
+		return err
+	}); err != nil {
 		return nil, err
 	}
 	defer s.thinOut(ctx, j.rec.ID, keepRenewals+1)
@@ -153,41 +165,4 @@ func (s *Service) renewalRecord(ctx context.Context, r *renewal, j *job) error {
 		Engine: cmp.Or(r.snapshot.Engine, browser.EngineChrome), Status: profiles.StatusCompleted, Reason: renewalName, CreatedAt: now, ExpiresAt: now, EndedAt: now,
 		BaseSnapshotID: r.snapshot.ID, BaseVersion: r.current.Version, WebhookURL: from.WebhookURL}
 	return nil
-}
-
-// notWhole says what of a default did not come back, that a save would lose; ""
-// where all did.
-func notWhole(up upright, lines []state.Component) string {
-	if tooNew(up.doc, up.chrome) {
-		return "a newer Chrome saved its profile"
-	}
-	for _, line := range lines {
-		if line.Dropped > 0 && (line.Name == state.ComponentExtensions || line.Reason == state.NoTime) {
-			return line.Name + ": " + line.Reason
-		}
-	}
-	return ""
-}
-
-// newlyMissed names what could not be read now and could before; "" for nothing.
-func newlyMissed(before, now state.Document) string {
-	for _, m := range now.Missed {
-		if !slices.ContainsFunc(before.Missed, func(was state.Missed) bool { return was.Component == m.Component && was.Origin == m.Origin }) {
-			return m.Component + " could not be read: " + m.Reason
-		}
-	}
-	return ""
-}
-
-// keepsLogin are the components that a login can be in. What a look at a page
-// changes besides is not worth a snapshot.
-var keepsLogin = []string{state.ComponentCookies, state.ComponentLocalStorage, state.ComponentSessionStorage, state.ComponentIndexedDB,
-	state.ComponentIndexedDBRecords, state.ComponentPasskeys, state.ComponentExtensionStorage}
-
-// loginChanged reports whether anything that a login can be in has changed, or may
-// have without being seen.
-func loginChanged(before, now state.Document) bool {
-	changes, unseen := state.Diff(before, now, true)
-	return slices.ContainsFunc(changes, func(c state.Change) bool { return slices.Contains(keepsLogin, c.Name) }) ||
-		slices.ContainsFunc(unseen, func(u state.Uncompared) bool { return slices.Contains(keepsLogin, u.Name) })
 }

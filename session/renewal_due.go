@@ -17,8 +17,7 @@ const (
 	MostCheckEvery  = 30 * 24 * 60 * 60
 )
 
-// renewalRetry is how long after a check that could not judge the page the next
-// one is made; it doubles with each.
+// renewalRetry is how long after a check that had an error the next one is made; it doubles with each.
 const renewalRetry = 30 * time.Second
 
 // every is how often a user's login is to be checked; 0 for never.

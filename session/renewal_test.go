@@ -8,6 +8,7 @@ import (
 
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
+	"github.com/stasisd/stasis/snapshot/faultstore"
 	"github.com/stasisd/stasis/state"
 )
 
@@ -206,12 +207,76 @@ func TestRenewalThatLoses(t *testing.T) {
 			prepare(a)
 			a.pass(hour)
 			a.over("login_check failed", 1)
+			await(t, "it is recorded", func() bool { return a.current().LastCheck != nil })
+			if c := a.current().LastCheck; !c.LoggedIn || c.Error == nil || c.Failures != 1 || *c.Version != 1 {
+				t.Errorf("recorded %+v", c)
+			}
 			a.catalogue.works()
 			a.browsers.works()
 			if d := a.current(); d.Version != 1 || a.dirs() != 0 || !a.browsers.last().dead() {
 				t.Errorf("%+v, %d directories", d, a.dirs())
 			}
 			a.holds(a.first)
+		})
+	}
+}
+
+// Where its save could not be made no site is asked; it is tried again soon.
+func TestRenewalThatCouldNotBeSaved(t *testing.T) {
+	for name, test := range map[string]struct {
+		prepare, mend func(a *alive)
+		chromes       int // that were started for the check
+	}{
+		"the store is away": {func(a *alive) { a.store.FailAt(1, faultstore.Dead, errBroken) },
+			func(a *alive) { a.store.FailAt(0, faultstore.Refuse, nil) }, 0},
+		"the store is full": {func(a *alive) { a.watched.full.Store(true) }, func(a *alive) { a.watched.full.Store(false) }, 0},
+		"a newer Chrome saved it": {func(a *alive) {
+			a.browsers.on("restored", func(c *fakeChrome) error { c.version = "155.0.0.0"; return nil })
+		}, func(a *alive) { a.browsers.works() }, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a := newAlive(t, nil)
+			before := len(a.browsers.all())
+			test.prepare(a)
+			a.pass(hour)
+			a.over("check failed", 1)
+			await(t, "it is recorded", func() bool { return a.current().LastCheck != nil })
+			made := a.browsers.all()[before:]
+			if c := a.current().LastCheck; c.LoggedIn || c.Error == nil || len(made) != test.chromes || a.dirs() != 0 {
+				t.Errorf("%+v, %d Chromes, %d directories", c, len(made), a.dirs())
+			}
+			for _, c := range made {
+				if len(c.asked) > 0 {
+					t.Error("the site was asked")
+				}
+			}
+			test.mend(a)
+			a.pass(renewalRetry)
+			a.over("login_check saved", 1)
+		})
+	}
+}
+
+// A save that fails is tried again while its Chrome, or what that left, is there.
+func TestRenewalTriesToSaveAgain(t *testing.T) {
+	for name, prepare := range map[string]func(a *alive){
+		"the reading": func(a *alive) {
+			a.browsers.on("capture", func(*fakeChrome) error { a.browsers.works(); return errBroken })
+		},
+		"the storing": func(a *alive) {
+			a.browsers.on("close", func(*fakeChrome) error { a.store.FailAt(1, faultstore.Refuse, errBroken); return nil })
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a := newAlive(t, nil)
+			prepare(a)
+			a.pass(hour)
+			a.over("login_check saved", 1)
+			await(t, "it is recorded", func() bool { return a.current().LastCheck != nil })
+			if d := a.current(); d.Version != 2 || d.LastCheck.Error != nil || a.meter.n("check logged_in") != 1 {
+				t.Errorf("%+v, %+v", d, d.LastCheck)
+			}
+			a.holds(a.first, a.current().SnapshotID)
 		})
 	}
 }

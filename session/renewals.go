@@ -11,6 +11,7 @@ const (
 	renewalPause    = 5 * time.Second  // before a user is looked at again: after a check, or where there was no room for one
 	renewalHeld     = time.Minute      // where somebody holds the environment
 	renewalLook     = 10 * time.Minute // at the latest: clocks are set, also back, and machines sleep
+	renewalBetween  = 2 * time.Second  // between two tries to save what a check found
 	renewalPatience = 10 * time.Second // of a create, with a check that has its browser
 )
 
@@ -25,6 +26,7 @@ type renewals struct {
 	wake     chan struct{}
 	wg       sync.WaitGroup
 	patience time.Duration
+	between  time.Duration // of the tries of a save
 
 	mu    sync.Mutex
 	turns map[string]*turn // by user
@@ -44,7 +46,7 @@ func (t *turn) due(now time.Time) time.Time {
 }
 
 func newRenewals(s *Service) *renewals {
-	k := &renewals{svc: s, wake: make(chan struct{}, 1), patience: renewalPatience, turns: map[string]*turn{}}
+	k := &renewals{svc: s, wake: make(chan struct{}, 1), patience: renewalPatience, between: renewalBetween, turns: map[string]*turn{}}
 	k.ctx, k.cancel = context.WithCancel(s.ctx)
 	return k
 }

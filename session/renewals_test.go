@@ -51,6 +51,7 @@ func newAlive(t *testing.T, change func(*Config)) *alive {
 	a := &alive{rig: hookedRig(t, change), meter: &counter{}}
 	a.Meter = a.meter
 	a.Room = func() bool { return !a.short.Load() }
+	a.renewals.between = time.Millisecond
 	a.setCheck(false)
 	a.setEvery(int64(hour / time.Second))
 	id := a.create(alice, hooked).ID

@@ -117,8 +117,16 @@ func (r *rig) daemon(change func(*Config)) *Service {
 // watchedStore is a store that tells when an archive is opened.
 type watchedStore struct {
 	snapshot.Store
+	full   atomic.Bool // it has no room
 	mu     sync.Mutex
 	opened func()
+}
+
+func (w *watchedStore) Room(ctx context.Context) (int64, error) {
+	if w.full.Load() {
+		return 0, nil
+	}
+	return w.Store.Room(ctx)
 }
 
 // onArchive has do called once, when the next archive is opened.

@@ -1,0 +1,44 @@
+package session
+
+import (
+	"slices"
+
+	"github.com/stasisd/stasis/state"
+)
+
+// notWhole says what of a default did not come back, that a save would lose; ""
+// where all did.
+func notWhole(up upright, lines []state.Component) string {
+	if tooNew(up.doc, up.chrome) {
+		return "a newer Chrome saved its profile"
+	}
+	for _, line := range lines {
+		if line.Dropped > 0 && (line.Name == state.ComponentExtensions || line.Reason == state.NoTime) {
+			return line.Name + ": " + line.Reason
+		}
+	}
+	return ""
+}
+
+// newlyMissed names what could not be read now and could before; "" for nothing.
+func newlyMissed(before, now state.Document) string {
+	for _, m := range now.Missed {
+		if !slices.ContainsFunc(before.Missed, func(was state.Missed) bool { return was.Component == m.Component && was.Origin == m.Origin }) {
+			return m.Component + " could not be read: " + m.Reason
+		}
+	}
+	return ""
+}
+
+// keepsLogin are the components that a login can be in. What a look at a page
+// changes besides is not worth a snapshot.
+var keepsLogin = []string{state.ComponentCookies, state.ComponentLocalStorage, state.ComponentSessionStorage, state.ComponentIndexedDB,
+	state.ComponentIndexedDBRecords, state.ComponentPasskeys, state.ComponentExtensionStorage}
+
+// loginChanged reports whether anything that a login can be in has changed, or may
+// have without being seen.
+func loginChanged(before, now state.Document) bool {
+	changes, unseen := state.Diff(before, now, true)
+	return slices.ContainsFunc(changes, func(c state.Change) bool { return slices.Contains(keepsLogin, c.Name) }) ||
+		slices.ContainsFunc(unseen, func(u state.Uncompared) bool { return slices.Contains(keepsLogin, u.Name) })
+}
