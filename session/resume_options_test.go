@@ -1,0 +1,83 @@
+package session
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stasisd/stasis/browser"
+	"github.com/stasisd/stasis/profiles"
+)
+
+// What was noted before is in the report of a resume, and the session's notes after
+// it: its own, and those that it had been restored with itself.
+func TestResumeBringsNotes(t *testing.T) {
+	r := newRig(t, nil)
+	id := r.create(alice, nil).ID
+	r.note(alice, id, NoteData{KeyDecisions: []string{"one"}})
+	r.end(alice, id, filesystem)
+	second := r.create(alice, func(c *Create) { c.FromSession = id }).ID
+	r.end(alice, second, filesystem)
+	for _, resumed := range []string{id, second} {
+		report := r.resumed(alice, resumed).Restored.Notes
+		if report == nil || report.SessionID != id || strings.Join(report.Data.KeyDecisions, " ") != "one" {
+			t.Errorf("resumed with %+v", report)
+		}
+		n, err := r.SessionNotes(t.Context(), alice, resumed)
+		if err != nil || n.SessionID != id || strings.Join(n.Data.KeyDecisions, " ") != "one" {
+			t.Errorf("it has %+v, %v", n, err)
+		}
+	}
+	r.note(alice, id, NoteData{KeyDecisions: []string{"two"}})
+	if n, err := r.SessionNotes(t.Context(), alice, id); err != nil || strings.Join(n.Data.KeyDecisions, " ") != "one two" {
+		t.Errorf("it goes on with %+v, %v", n, err)
+	}
+}
+
+// What a create asked for goes on working in the session that was resumed: pictures
+// are taken, checkpoints are made, a crash is started over and the webhook is told;
+// after a second resume too, and after a kill of the daemon.
+func TestResumeKeepsWhatWasAskedFor(t *testing.T) {
+	r := hookedRig(t, nil)
+	id := r.create(alice, func(c *Create) {
+		every(5*time.Millisecond, 2)(c)
+		onCrash(c)
+		hooked(c)
+		c.Record = []string{RecordScreenshot}
+	}).ID
+	last := r.newer(id, "")
+	for life, end := range []func(){
+		func() { r.end(alice, id, filesystem) },
+		func() {
+			r.kill()
+			r.Service = r.daemon(nil)
+			r.SessionBody = wireBody
+			if err := r.Recover(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		},
+	} {
+		end()
+		told := len(r.toldTo(hookURL))
+		if info := r.resumed(alice, id); info.WebhookURL != hookURL || !info.HasAgent {
+			t.Errorf("life %d: webhook %q, agent %v", life, info.WebhookURL, info.HasAgent)
+		}
+		r.rewrite(r.browsers.last(), "changed in life "+string(rune('a'+life)))
+		last = r.newer(id, last)
+		r.browsers.last().happens(browser.HappenedNavigation, map[string]any{"url": "https://a.example/"})
+		await(t, "a picture", func() bool {
+			runs := r.history(id)
+			return strings.Contains(runs[len(runs)-1], " screenshot")
+		})
+		r.crashes(id)
+		if info, err := r.Get(t.Context(), alice, id); err != nil || info.Status != profiles.StatusReady || !info.BrowserRestarted {
+			t.Errorf("life %d, after a crash: %s (%s), %v", life, info.Status, info.Reason, err)
+		}
+		heard := strings.Join(r.toldTo(hookURL)[told:], ", ")
+		for _, event := range []string{hookStatus, hookSaved, hookCrashed} {
+			if !strings.Contains(heard, event) {
+				t.Errorf("life %d: the webhook heard of %s, and not of %s", life, heard, event)
+			}
+		}
+	}
+}
