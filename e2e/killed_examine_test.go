@@ -35,7 +35,8 @@ func (l *life) examine(k *known) {
 		}
 	}
 	k.listed, k.shown = all, map[place]string{}
-	for l.follow(k) { // it ends with each run that failed
+	for status := http.StatusOK; status == http.StatusOK; { // it ends with each run that failed
+		status = l.follow(k)
 	}
 	order := events(all)
 	if len(k.stream) != len(order) {

@@ -11,13 +11,19 @@ import (
 	"time"
 )
 
-// follows reads the session's stream, from where its last reader was cut off.
+// follows reads the stream of a session that goes on, from where its last reader
+// was cut off. It is never told that nothing comes any more.
 func (l *life) follows(k *known) {
-	l.use(50*time.Millisecond, func() { l.follow(k) })
+	l.use(50*time.Millisecond, func() {
+		if status := l.follow(k); status == http.StatusNoContent {
+			l.Errorf("life %d: the stream of %s, which goes on, after %q: %d", l.number, k.id, k.last, status)
+		}
+	})
 }
 
-// follow reads one stream to its end, and reports whether there was one.
-func (l *life) follow(k *known) (some bool) {
+// follow reads one stream to its end, and returns the status of the answer, 0
+// where there was none.
+func (l *life) follow(k *known) (status int) {
 	header := http.Header{}
 	if k.last != "" {
 		header.Set("Last-Event-ID", k.last)
@@ -27,14 +33,14 @@ func (l *life) follow(k *known) (some bool) {
 		if !l.killing.Load() && l.ctx.Err() == nil {
 			l.Errorf("life %d: the stream of %s: %v", l.number, k.id, err)
 		}
-		return false
+		return 0
 	}
 	defer func() { _ = res.Body.Close() }() // whatever is left of it
 	if res.StatusCode != http.StatusOK {
 		if res.StatusCode != http.StatusNoContent {
 			l.Errorf("life %d: the stream of %s after %q: %s", l.number, k.id, k.last, res.Status)
 		}
-		return false
+		return res.StatusCode
 	}
 	lines := bufio.NewScanner(res.Body)
 	lines.Buffer(nil, 4<<20)
@@ -53,7 +59,7 @@ func (l *life) follow(k *known) (some bool) {
 			id = ""
 		}
 	}
-	return true
+	return res.StatusCode
 }
 
 // hear takes in an event of a stream: it is the one that comes next.

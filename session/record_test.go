@@ -8,6 +8,7 @@ import (
 	"io"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -206,6 +207,49 @@ func TestFollow(t *testing.T) {
 	want := []string{`started {"chrome":"156.0.8078.79","engine":"chrome"}`, `navigated {"url":"https://a.example/?code=1"}`, `ended {"cause":"asked","status":"completed"}`}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+// Who follows a session that goes on is not told that nothing comes any more,
+// though it has no run now.
+func TestFollowBetweenRuns(t *testing.T) {
+	r := newRig(t, nil)
+	id := r.create(alice, nil).ID
+	r.browsers.fails(errBroken, "restored")
+	r.catalogue.fails(errBroken, "Commit")
+	_, err := r.End(t.Context(), alice, id, filesystem)
+	wantCode(t, err, fault.SaveFailed)
+	r.browsers.works()
+	r.catalogue.works()
+	feed, err := r.Follow(t.Context(), alice, id, Follow{After: &journal.Position{Run: 1, Sequence: 3}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer feed.Close()
+	type given struct {
+		journal.Entry
+		err error
+	}
+	next := make(chan given, 1)
+	go func() { e, err := feed.Next(t.Context()); next <- given{e, err} }()
+	select {
+	case n := <-next:
+		t.Fatalf("it did not wait: %+v, %v", n.Entry, n.err)
+	case <-time.After(20 * time.Millisecond): // it waits
+	}
+	if _, err := r.Resume(t.Context(), alice, id); err != nil {
+		t.Fatal(err)
+	}
+	if n := <-next; n.err != nil || n.Type != journal.Restored || n.At != (journal.Position{Run: 2, Sequence: 1}) {
+		t.Errorf("got %+v, %v", n.Entry, n.err)
+	}
+	go func() { e, err := feed.Next(t.Context()); next <- given{e, err} }()
+	r.end(alice, id, none)
+	if n := <-next; n.err != nil || n.Type != journal.Ended {
+		t.Errorf("got %+v, %v", n.Entry, n.err)
+	}
+	if e, err := feed.Next(t.Context()); !errors.Is(err, io.EOF) {
+		t.Errorf("after the session's end: %+v, %v", e, err)
 	}
 }
 

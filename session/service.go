@@ -201,6 +201,7 @@ func (s *Service) find(id string) *live {
 // gives its place on.
 func (s *Service) forget(l *live) {
 	s.tickets.end(l.ticket)
+	s.journal.Over(l.id) // before another create may begin it anew
 	s.mu.Lock()
 	delete(s.live, l.id)
 	s.mu.Unlock()

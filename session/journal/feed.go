@@ -97,8 +97,9 @@ func (f *Feed) check(ctx context.Context) error {
 // Close ends the feed. It is idempotent.
 func (f *Feed) Close() { f.j.unwatch(f.watch) }
 
-// Next gives the next event, and waits for it where none is there. io.EOF says
-// that no run is going on and all has been given.
+// Next gives the next event, and waits for it where none is there, between two
+// runs of a session that goes on too. io.EOF says that the session has ended and
+// all has been given.
 func (f *Feed) Next(ctx context.Context) (Entry, error) {
 	for {
 		if len(f.page) > 0 {
@@ -109,7 +110,7 @@ func (f *Feed) Next(ctx context.Context) (Entry, error) {
 			e.Old = !f.resumed && (e.At.Run < f.old.Run || e.At.Run == f.old.Run && e.At.Sequence <= f.old.Sequence)
 			return e, nil
 		}
-		going := f.j.writer(f.watch.session) != nil // before the look: what it wrote last is seen
+		going := f.j.going(f.watch.session) // before the look: what it wrote last is seen
 		if err := f.read(ctx); err != nil {
 			return Entry{}, err
 		}

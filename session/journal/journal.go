@@ -48,13 +48,14 @@ type Journal struct {
 
 	mu       sync.Mutex
 	writers  map[string]*Writer // by session
+	live     map[string]bool    // sessions that go on, also while they have no writer
 	watchers map[string]map[*watcher]struct{}
 }
 
 // New makes a Journal. It has nothing to close but its writers.
 func New(store Store, seals Sealer, now func() time.Time, log *slog.Logger) *Journal {
 	return &Journal{store: store, seals: seals, now: now, log: log,
-		writers: map[string]*Writer{}, watchers: map[string]map[*watcher]struct{}{}}
+		writers: map[string]*Writer{}, live: map[string]bool{}, watchers: map[string]map[*watcher]struct{}{}}
 }
 
 // Flush returns when what was told of a session so far is written, or ctx has
@@ -71,6 +72,23 @@ func (j *Journal) writer(sessionID string) *Writer {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return j.writers[sessionID]
+}
+
+// Over tells that a session has ended: when its writer has ended too, nothing more
+// comes. A session goes on from its first [Journal.Begin] until then, whether or
+// not it has a run.
+func (j *Journal) Over(sessionID string) {
+	j.mu.Lock()
+	delete(j.live, sessionID)
+	j.mu.Unlock()
+	j.wake(sessionID)
+}
+
+// going reports whether there may be more to come of a session.
+func (j *Journal) going(sessionID string) bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.live[sessionID] || j.writers[sessionID] != nil
 }
 
 // Read gives an event's data, secrets masked unless whole. What pages did, and

@@ -259,6 +259,7 @@ func TestFeed(t *testing.T) {
 		w.Record(fmt.Sprint(i), nil)
 	}
 	w.End(t.Context(), profiles.RunCancelled, "")
+	r.Over("s")
 	reading.Wait()
 	want := []string{"1-1 a", "1-2 ended", "2-1 b"}
 	for i := range events {

@@ -60,7 +60,8 @@ type closing struct {
 	end *profiles.RunEnd
 }
 
-// Begin begins a run of a session, which has none that is going on. It does not
+// Begin begins a run of a session, which has none that is going on, and goes on
+// until [Journal.Over]. It does not
 // wait for the catalogue: the run is recorded with its first events.
 func (j *Journal) Begin(sessionID string) *Writer {
 	now := j.now().UTC()
@@ -68,7 +69,7 @@ func (j *Journal) Begin(sessionID string) *Writer {
 		wake: make(chan struct{}, 1), flushes: make(chan chan struct{}), ending: make(chan closing, 1), done: make(chan struct{})}
 	w.flood.begin(now)
 	j.mu.Lock()
-	j.writers[sessionID] = w
+	j.writers[sessionID], j.live[sessionID] = w, true
 	j.mu.Unlock()
 	go w.loop()
 	return w
