@@ -1,11 +1,9 @@
 package api
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"slices"
@@ -17,12 +15,8 @@ import (
 	"github.com/stasisd/stasis/session/journal"
 )
 
-const (
-	// defaultHeartbeat is how often a stream that has nothing to tell says that it lives.
-	defaultHeartbeat = 30 * time.Second
-	// streamPatience is how long a reader may leave what it was sent unread.
-	streamPatience = 30 * time.Second
-)
+// defaultHeartbeat is how often a stream that has nothing to tell says that it lives.
+const defaultHeartbeat = 30 * time.Second
 
 // streamNames are the names that events have in a stream, which are those of the
 // session API; user is what its clients know besides.
@@ -193,73 +187,3 @@ func (s *Server) follow(ctx context.Context, c *call, feed session.Feed, wanted 
 // openStream is how long a stream without an event waits for one before it is
 // begun: until then it can still be answered that there is nothing to come.
 const openStream = 50 * time.Millisecond
-
-// streamWriter writes server-sent events.
-type streamWriter struct {
-	c       *call
-	now     func() time.Time
-	control *http.ResponseController
-	wanted  []string
-	begun   bool
-}
-
-func (w *streamWriter) open() error {
-	if w.begun {
-		return nil
-	}
-	w.begun = true
-	header := w.c.Response().Header()
-	header.Set("Content-Type", "text/event-stream")
-	header.Set("X-Accel-Buffering", "no") // proxies hold nothing back
-	w.c.Response().WriteHeader(http.StatusOK)
-	return w.control.Flush()
-}
-
-// end ends a stream that has nothing more to come. One that had nothing at all
-// is answered with 204, which tells readers not to come again.
-func (w *streamWriter) end() error {
-	if !w.begun {
-		return w.c.NoContent(http.StatusNoContent)
-	}
-	return nil
-}
-
-// event sends one event. last says that it was the one that a stream ends with:
-// done or error, but for those that were there when the reader came.
-func (w *streamWriter) event(e journal.Entry) (last bool, err error) {
-	if e.Gap {
-		if err := w.send("log", "", map[string]any{"type": "retention_gap", "run_id": e.RunID, "first_available_sequence": e.Sequence}); err != nil {
-			return false, err
-		}
-	}
-	name := streamName(e)
-	err = w.send(name, fmt.Sprintf("%d-%d", e.At.Run, e.At.Sequence), eventOf(e.Event))
-	return !e.Old && (name == "done" || name == "error"), err
-}
-
-// send writes an event, if it is wanted, and gives the reader its time to take it.
-func (w *streamWriter) send(name, id string, data any) error {
-	if err := w.open(); err != nil {
-		return err
-	}
-	if w.wanted != nil && !slices.Contains(w.wanted, name) && name != "heartbeat" {
-		return nil
-	}
-	text, err := json.Marshal(data)
-	if err != nil {
-		return err
-	}
-	var b bytes.Buffer
-	if id != "" {
-		b.WriteString("id: " + id + "\n")
-	}
-	b.WriteString("event: " + name + "\ndata: ")
-	b.Write(text)
-	b.WriteString("\n\n")
-	// Writers of tests know no deadlines; then there is none.
-	_ = w.control.SetWriteDeadline(w.now().Add(streamPatience))
-	if _, err := w.c.Response().Write(b.Bytes()); err != nil {
-		return err
-	}
-	return w.control.Flush()
-}

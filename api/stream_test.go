@@ -74,7 +74,7 @@ func TestStream(t *testing.T) {
 func TestStreamAsked(t *testing.T) {
 	r := newRig(t, nil)
 	_, body := r.do(t, "GET", "/v1/sessions/live-1/events?event_types=paused,%20done&include_history=false&sanitize=false", "")
-	if diff := cmp.Diff([]string{"id: 1-2", "event: done", "id: 2-10", "event: paused"}, lines(t, strings.NewReader(body), -1)); diff != "" {
+	if diff := cmp.Diff([]string{"id: 1-2", "event: done", "id: 2-10", "event: paused", "id: 2-12"}, lines(t, strings.NewReader(body), -1)); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 	for header, want := range map[string]*journal.Position{"": nil, "2-17": {Run: 2, Sequence: 17}} {
@@ -97,6 +97,29 @@ func TestStreamAsked(t *testing.T) {
 	}
 	if len(r.follows) > asked {
 		t.Error("a bad ID reached the service")
+	}
+}
+
+// A feed that ends without an event that is wanted is answered as one that has
+// nothing to tell. Who did not want the event that the stream ends with is told
+// where to go on, and does not come back to it for ever.
+func TestStreamUnwanted(t *testing.T) {
+	r := newRig(t, nil)
+	whole := r.entries
+	for _, test := range []struct {
+		entries []journal.Entry
+		status  int
+		want    []string
+	}{
+		{whole[:2], 204, nil},                    // they were there before
+		{whole[3:7], 204, nil},                   // the session ends without a word
+		{whole[8:12], 200, []string{"id: 2-12"}}, // error
+	} {
+		r.entries = test.entries
+		status, body := r.with(t, "", "", "/v1/sessions/live-1/events?event_types=question")
+		if diff := cmp.Diff(test.want, lines(t, strings.NewReader(body), -1)); status != test.status || diff != "" {
+			t.Errorf("got %d, -want +got:\n%s", status, diff)
+		}
 	}
 }
 

@@ -1,0 +1,105 @@
+package api
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/stasisd/stasis/session/journal"
+)
+
+// streamPatience is how long a reader may leave what it was sent unread.
+const streamPatience = 30 * time.Second
+
+// streamWriter writes server-sent events.
+type streamWriter struct {
+	c       *call
+	now     func() time.Time
+	control *http.ResponseController
+	wanted  []string
+	begun   bool
+}
+
+func (w *streamWriter) open() error {
+	if w.begun {
+		return nil
+	}
+	w.begun = true
+	header := w.c.Response().Header()
+	header.Set("Content-Type", "text/event-stream")
+	header.Set("X-Accel-Buffering", "no") // proxies hold nothing back
+	w.c.Response().WriteHeader(http.StatusOK)
+	return w.control.Flush()
+}
+
+// end ends a stream that has nothing more to come. One that had nothing at all
+// is answered with 204, which tells readers not to come again.
+func (w *streamWriter) end() error {
+	if !w.begun {
+		return w.c.NoContent(http.StatusNoContent)
+	}
+	return nil
+}
+
+// event sends one event. last says that it was the one that a stream ends with:
+// done or error, but for those that were there when the reader came.
+func (w *streamWriter) event(e journal.Entry) (last bool, err error) {
+	if e.Gap {
+		if err := w.send("log", "", map[string]any{"type": "retention_gap", "run_id": e.RunID, "first_available_sequence": e.Sequence}); err != nil {
+			return false, err
+		}
+	}
+	name, id := streamName(e), fmt.Sprintf("%d-%d", e.At.Run, e.At.Sequence)
+	last = !e.Old && (name == "done" || name == "error")
+	if last && !w.wants(name) { // else who comes back would end here for ever
+		return last, w.passed(id)
+	}
+	return last, w.send(name, id, eventOf(e.Event))
+}
+
+// wants reports whether the reader asked for events of a name, or for all.
+func (w *streamWriter) wants(name string) bool {
+	return w.wanted == nil || slices.Contains(w.wanted, name) || name == "heartbeat"
+}
+
+// send writes an event, if it is wanted, and gives the reader its time to take it.
+func (w *streamWriter) send(name, id string, data any) error {
+	if !w.wants(name) {
+		return nil
+	}
+	if err := w.open(); err != nil {
+		return err
+	}
+	text, err := json.Marshal(data)
+	if err != nil {
+		return err
+	}
+	var b bytes.Buffer
+	if id != "" {
+		b.WriteString("id: " + id + "\n")
+	}
+	b.WriteString("event: " + name + "\ndata: ")
+	b.Write(text)
+	return w.write(b.String() + "\n\n")
+}
+
+// passed tells a reader that an event is behind it which it did not want: one who
+// comes back with its ID goes on after it. Readers dispatch nothing without data.
+func (w *streamWriter) passed(id string) error {
+	if err := w.open(); err != nil {
+		return err
+	}
+	return w.write("id: " + id + "\n\n")
+}
+
+func (w *streamWriter) write(text string) error {
+	// Writers of tests know no deadlines; then there is none.
+	_ = w.control.SetWriteDeadline(w.now().Add(streamPatience))
+	if _, err := w.c.Response().Write([]byte(text)); err != nil {
+		return err
+	}
+	return w.control.Flush()
+}
