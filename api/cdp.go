@@ -41,7 +41,7 @@ func (s *Server) living(c *call) (session.Info, error) {
 	if err != nil {
 		return session.Info{}, err
 	}
-	if info.Status.Ended() {
+	if info.Over() {
 		return session.Info{}, fault.New(fault.SessionNotRunning, "api.cdp", "the session is %s", info.Status)
 	}
 	return info, nil

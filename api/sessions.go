@@ -20,8 +20,8 @@ type recordedCreate struct {
 // status is 201, but for a session that was shared, for one that a create with resume
 // found running, and for a repeat when the
 // session that the first call made has ended: there is none to connect to.
-func (r recordedCreate) status(now profiles.Status) int {
-	if r.Shared || now.Ended() {
+func (r recordedCreate) status(now session.Info) int {
+	if r.Shared || now.Over() {
 		return http.StatusOK
 	}
 	return http.StatusCreated
@@ -64,7 +64,7 @@ func (s *Server) createSession(c *call) error {
 func (s *Server) answerCreate(c *call, first recordedCreate, info session.Info) error {
 	answer := s.session(c, info)
 	answer.IgnoredFields = first.Ignored
-	return c.JSON(first.status(info.Status), answer)
+	return c.JSON(first.status(info), answer)
 }
 
 func (s *Server) listSessions(c *call) error {

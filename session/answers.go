@@ -18,12 +18,18 @@ type Info struct {
 	AutoSaved *AutoSaved
 	// BrowserRestarted tells that Chrome was reopened after a failed save or a crash.
 	BrowserRestarted bool
+	// Restarting tells of a session in error that its Chrome crashed and is being
+	// started again: who asks for the browser waits.
+	Restarting bool
 	// HasAgent tells that somebody follows the session's events, or has a webhook told of it.
 	HasAgent bool
 	// Existing tells that a create found the session already there: a repeated
 	// session_id with the same body, or on_live=share.
 	Existing bool
 }
+
+// Over reports whether the session has ended, or failed for good as far as is known.
+func (i Info) Over() bool { return i.Status.Ended() && !i.Restarting }
 
 // SourceType is the kind of a restore's source.
 type SourceType string

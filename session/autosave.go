@@ -147,8 +147,11 @@ func (l *live) saveItself(a AutoSave, r CheckpointRequest) (wait, least time.Dur
 		return wait, least // nothing changes while it stands still
 	}
 	answer, err := l.save(ctx, r)
-	if fault.Is(err, fault.SessionEnding) || fault.Is(err, fault.SessionNotRunning) {
-		return wait, least // the end saves, or an error says why nothing can
+	switch {
+	case fault.Is(err, fault.SessionEnding):
+		return least, least // the end saves, or fails, and the session lives on
+	case fault.Is(err, fault.SessionNotRunning):
+		return wait, least // an error says why nothing can be saved
 	}
 	stored := err == nil && !answer.Unchanged
 	if err == nil {

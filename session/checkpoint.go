@@ -70,6 +70,7 @@ func (l *live) save(ctx context.Context, r CheckpointRequest) (CheckpointAnswer,
 	case <-ctx.Done():
 		return CheckpointAnswer{}, fault.Wrap(ctx.Err(), fault.Timeout, op, "another checkpoint of the session was under way")
 	}
+	l.awaitRestart(ctx)
 	result := make(chan checkpointed, 1)
 	if err := l.ask(ctx, func() error {
 		if err := l.usable(); err != nil {
@@ -174,7 +175,7 @@ func (s *Service) checkpoint(lent context.Context, j job, last *replica) (out ch
 	m, err := s.catch(ctx, &j, r)
 	switch {
 	case err != nil && lent.Err() != nil && s.ctx.Err() == nil:
-		out.err = fault.Wrap(err, fault.SessionEnding, "session.checkpoint", "the session was ended meanwhile")
+		out.err = takenBack(lent, err, "session.checkpoint")
 		return out
 	case err != nil:
 		out.err = checkpointFailed(err)

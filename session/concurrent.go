@@ -54,6 +54,7 @@ func (s *Service) settle(ctx, wait context.Context, c Caller, r Create) (origin,
 // shares refuses a create that asks for what the session does not have: who
 // names a proxy must not go out by another way.
 func (l *live) shares(ctx context.Context, r Create) error {
+	l.awaitRestart(ctx)
 	return l.ask(ctx, func() error {
 		other := r.Overrides.Over(l.request.Overrides).Differ(l.request.Overrides)
 		for _, id := range r.Extensions {

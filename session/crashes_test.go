@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/stasisd/stasis/browser/datadir"
+	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/state"
 )
 
@@ -100,5 +101,58 @@ func TestFailedRestartSavesWhatWasRead(t *testing.T) {
 	doc, err := r.document(t.Context(), row, "read")
 	if err != nil || !doc.Complete || len(doc.Cookies) != 1 || len(doc.Doubts) > 0 {
 		t.Errorf("%d cookies, doubts %q, %v", len(doc.Cookies), doubts(doc), err)
+	}
+}
+
+// A checkpoint that a crash cuts off which the session outlives says just that, and
+// the daemon's own are made again soon.
+func TestCheckpointCutOffByACrash(t *testing.T) {
+	r := newRig(t, nil)
+	id := r.create(alice, func(c *Create) { onCrash(c); every(time.Hour, 1)(c) }).ID
+	l := r.find(id)
+	r.browsers.on("copy", func(c *fakeChrome) error {
+		c.die()
+		await(t, "the crash is taken in", func() bool {
+			taken := false
+			return l.ask(t.Context(), func() error { taken = l.ending != nil; return nil }) == nil && taken
+		})
+		return errBroken
+	})
+	_, err := r.Checkpoint(t.Context(), alice, id, plain)
+	if fault.CodeOf(err) != fault.BrowserFailed || fault.MessageOf(err) != "Chrome crashed meanwhile, and is started again" {
+		t.Errorf("%s: %v", fault.CodeOf(err), err)
+	}
+	r.checkpointWhenBack(id)
+	r.rewrite(r.browsers.last(), "later") // else there is nothing to copy
+	if wait, _ := l.saveItself(AutoSave{Interval: time.Hour, Keep: 1}, CheckpointRequest{auto: true}); wait != autoRest {
+		t.Errorf("the next automatic one is due in %v", wait)
+	}
+}
+
+// checkpointWhenBack waits for a restart with another checkpoint, whose Chrome lives.
+func (r *rig) checkpointWhenBack(id string) {
+	r.t.Helper()
+	cut := r.browsers.steps["copy"]
+	r.browsers.works()
+	r.checkpoint(id, plain)
+	r.browsers.on("copy", cut)
+}
+
+// One that meets an ending is made again soon too: the ending may fail.
+func TestAutoSaveMeetsAnEnding(t *testing.T) {
+	r := newRig(t, nil)
+	id := r.create(alice, every(time.Hour, 1)).ID
+	l := r.find(id)
+	began, goOn := make(chan struct{}), make(chan struct{})
+	r.browsers.on("capture", func(*fakeChrome) error { close(began); <-goOn; return errBroken })
+	ended := make(chan error, 1)
+	go func() { _, err := r.End(t.Context(), alice, id, filesystem); ended <- err }()
+	<-began
+	if wait, _ := l.saveItself(AutoSave{Interval: time.Hour, Keep: 1}, CheckpointRequest{auto: true}); wait != autoRest {
+		t.Errorf("the next automatic one is due in %v", wait)
+	}
+	close(goOn)
+	if err := <-ended; err == nil {
+		t.Error("it was saved")
 	}
 }

@@ -26,7 +26,7 @@ type ending struct {
 	cause   cause
 	request EndRequest // of causeAsked
 	restart bool       // of causeCrash: it does not end, its Chrome is started again
-	reason  string     // of causeCrash, where there is more to tell
+	reason  string     // of causeCrash
 	waiters []chan<- ended
 }
 
@@ -191,7 +191,7 @@ func (l *live) mayEnd(e ending) error {
 // on without it where it has all that it needs; the ending is carried out when it is over.
 func (l *live) begin(e ending) {
 	l.ending = &e
-	l.takeBack()
+	l.takeBack(e.whyTaken())
 	if l.checkpoint == nil {
 		l.carryOut()
 	}
@@ -213,13 +213,15 @@ func (l *live) carryOut() {
 // finish takes an ending's outcome in and tells those who wait; it reports
 // whether the session is over.
 func (l *live) finish(e ended) bool {
-	waiters := l.ending.waiters
+	waiters, crash := l.ending.waiters, l.ending.cause == causeCrash
 	l.tellEnd(l.ending.cause, e)
 	l.ending = nil
 	if !e.over {
-		l.lent, l.takeBack = context.WithCancel(l.svc.ctx)
+		l.lent, l.takeBack = context.WithCancelCause(l.svc.ctx)
 		l.chrome, l.doc = e.chrome, e.doc
 		switch {
+		case e.chrome == nil && crash:
+			l.setStatus(profiles.StatusError, "Chrome crashed, and what it left could not be saved; it is kept, resume the session to try again")
 		case e.chrome == nil:
 			l.setStatus(profiles.StatusError, "a save failed and Chrome could not be reopened; the data is kept")
 		case e.reopened != nil:

@@ -39,6 +39,7 @@ type job struct {
 	left    []state.Component // what they kept out of the snapshot
 	dead    bool              // Chrome has crashed: only its datadir is left
 	rescue  bool
+	untold  bool // a crash that webhooks were not told of
 	restart bool // instead of a save: its Chrome is started again
 	move    *profiles.Move
 	// checked is the outcome of the login check that the user asks for before
@@ -78,11 +79,8 @@ func (l *live) job(e ending) job {
 	case causeShutdown:
 		j.reason, j.rescue = "shutdown", true
 	case causeCrash:
-		j.status, j.reason, j.rescue, j.dead = profiles.StatusError, "Chrome crashed", true, true
-		j.restart = e.restart
-		if e.reason != "" {
-			j.reason = e.reason
-		}
+		j.status, j.reason, j.rescue, j.dead = profiles.StatusError, e.reason, true, true
+		j.restart, j.untold = e.restart, l.untold
 	}
 	switch {
 	case l.request.ReadOnly, e.cause != causeAsked && l.request.DiscardOnEnd:

@@ -55,7 +55,7 @@ func (s *Service) keep(ctx context.Context, j job, doc state.Document, files []d
 	case j.arrived != nil:
 		commit.Session = &j.rec
 	case !j.goesOn:
-		commit.Notices = s.telling(append([]string{hookSaved}, endEvents(j.status)...)...)
+		commit.Notices = s.telling(append([]string{hookSaved}, endEvents(j.untold)...)...)
 		commit.End = &profiles.End{SessionID: j.rec.ID, Status: j.status, Reason: j.reason, EndedAt: s.Now().UTC(),
 			Outcome: func(m profiles.Moved) (jsonRaw, error) { return encode(endAnswer(row, j, m)), nil }}
 	}

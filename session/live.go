@@ -39,10 +39,11 @@ type live struct {
 	clients   int
 	inFlight  int             // calls that use the browser
 	lent      context.Context // of those calls: ends when an ending begins
-	takeBack  context.CancelFunc
+	takeBack  context.CancelCauseFunc
 	paused    bool
 	restarted bool
 	crashes   []time.Time     // of late, that its Chrome was started again after
+	untold    bool            // a crash that webhooks were not told of
 	used      bool            // something may have changed since the last save
 	writer    *journal.Writer // of the run that is going on, or was last
 	deaf      func()          // ends the hearing of what happens in Chrome
@@ -64,7 +65,7 @@ func newLive(s *Service, rec profiles.Session, r Create, up upright) *live {
 		rec: rec, request: r, dir: up.chrome.Dir(), chrome: up.chrome, report: up.report,
 		idle: time.NewTimer(r.Idle), lifetime: time.NewTimer(r.Lifetime)}
 	l.request.Overrides, l.request.installed, l.request.partial = up.overrides, up.extensions, up.partial
-	l.lent, l.takeBack = context.WithCancel(s.ctx)
+	l.lent, l.takeBack = context.WithCancelCause(s.ctx)
 	if r.AutoSave != nil {
 		l.auto = &AutoSaved{AutoSave: *r.AutoSave}
 	}
@@ -77,7 +78,7 @@ func newLive(s *Service, rec profiles.Session, r Create, up upright) *live {
 // run is the session's goroutine.
 func (l *live) run() {
 	defer close(l.done)
-	defer func() { l.takeBack() }()
+	defer func() { l.takeBack(nil) }()
 	defer l.idle.Stop()
 	defer l.lifetime.Stop()
 	for {
@@ -196,54 +197,7 @@ func (l *live) use(ctx context.Context, do func(context.Context, Chrome) error) 
 	defer context.AfterFunc(lent, cancel)()
 	err := do(ctx, chrome)
 	if err != nil && lent.Err() != nil {
-		return fault.Wrap(err, fault.SessionEnding, "session.use", "the session was ended meanwhile")
+		return takenBack(lent, err, "session.use")
 	}
 	return err
-}
-
-// usable tells why the browser cannot be used, nil if it can.
-func (l *live) usable() error {
-	switch {
-	case l.ending != nil:
-		return fault.New(fault.SessionEnding, "session.use", "session %s is being ended", l.id)
-	case l.chrome == nil:
-		return fault.New(fault.SessionNotRunning, "session.use", "session %s has failed: %s", l.id, l.rec.Reason)
-	}
-	return nil
-}
-
-// setStatus changes the session's status, here and in the record.
-func (l *live) setStatus(status profiles.Status, reason string) {
-	if l.rec.Status == status && l.rec.Reason == reason {
-		return
-	}
-	l.rec.Status, l.rec.Reason = status, reason
-	_, err := l.svc.Catalogue.UpdateSession(l.svc.ctx, l.id, func(r *profiles.Session) error {
-		r.Status, r.Reason = status, reason
-		r.Notices = l.svc.notices(*r, hookStatus)
-		return nil
-	})
-	l.svc.told()
-	if err != nil {
-		l.svc.Log.Error("a session's status could not be recorded", "session", l.id, "error", err)
-	}
-}
-
-// info is what a caller is told.
-func (l *live) info(ctx context.Context) (Info, error) {
-	var i Info
-	err := l.ask(ctx, func() error {
-		i = Info{Session: l.rec, Ticket: l.ticket, BrowserRestarted: l.restarted, HasAgent: l.hasAgent()}
-		l.tellCrash(&i)
-		if l.report != nil {
-			report := *l.report
-			i.Restored = &report
-		}
-		if l.auto != nil {
-			auto := *l.auto
-			i.AutoSaved = &auto
-		}
-		return nil
-	})
-	return i, err
 }

@@ -67,6 +67,9 @@ func (s *Service) Say(ctx context.Context, c Caller, id string, m Say) (profiles
 	case err != nil:
 		return profiles.Message{}, err
 	}
+	if m.Type == "" { // for whoever drives the browser
+		l.awaitRestart(ctx)
+	}
 	if m.StartURL != "" {
 		if err := l.ask(ctx, func() error { return l.hears(m) }); err != nil {
 			return profiles.Message{}, err

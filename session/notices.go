@@ -82,9 +82,9 @@ func (s *Service) telling(events ...string) func(profiles.Session) []profiles.No
 	return func(rec profiles.Session) []profiles.Notice { return s.notices(rec, events...) }
 }
 
-// endEvents are told of a session's end in a status.
-func endEvents(status profiles.Status) []string {
-	if status == profiles.StatusError {
+// endEvents are told of a session's end: of a crash too that could not be told of before.
+func endEvents(crash bool) []string {
+	if crash {
 		return []string{hookStatus, hookCrashed, hookDeleted}
 	}
 	return []string{hookStatus, hookDeleted}
@@ -97,21 +97,10 @@ func (s *Service) told() {
 	}
 }
 
-// tellCrash tells of a crash that did not end the session.
-func (s *Service) tellCrash(ctx context.Context, id string) {
-	_, err := s.Catalogue.UpdateSession(ctx, id, func(r *profiles.Session) error {
-		r.Notices = s.notices(*r, hookCrashed)
-		return nil
-	})
-	s.told()
-	if err != nil {
-		s.Log.Error("webhooks could not be told of a crash", "session", id, "error", err)
-	}
-}
-
-// endSession ends a session without a snapshot, and webhooks hear of it.
-func (s *Service) endSession(ctx context.Context, e profiles.End) error {
-	e.Notices = s.telling(endEvents(e.Status)...)
+// endSession ends a session without a snapshot, and webhooks hear of it, and of a
+// crash if it says so.
+func (s *Service) endSession(ctx context.Context, e profiles.End, crash bool) error {
+	e.Notices = s.telling(endEvents(crash)...)
 	err := s.Catalogue.EndSession(ctx, e)
 	s.told()
 	return err

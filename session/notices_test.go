@@ -121,7 +121,8 @@ func TestWebhooksOfOtherEnds(t *testing.T) {
 	id := r.create(alice, hooked).ID
 	r.browsers.last().die()
 	await(t, "the session has ended", func() bool { return r.find(id) == nil })
-	r.tells(hookURL, "session.created ready", "session.saved error", "session.status_changed error", "session.crashed error", "session.deleted error")
+	r.tells(hookURL, "session.created ready", "session.status_changed error", "session.crashed error",
+		"session.saved error", "session.status_changed error", "session.deleted error")
 }
 
 // A session that lives again is told as before.
@@ -173,7 +174,52 @@ func TestWebhookOfACrashThatIsMended(t *testing.T) {
 	r := hookedRig(t, nil)
 	id := r.create(alice, func(c *Create) { hooked(c); onCrash(c) }).ID
 	r.crashes(id)
-	r.tells(hookURL, "session.created ready", "session.crashed ready")
+	r.tells(hookURL, "session.created ready", "session.status_changed error", "session.crashed error", "session.status_changed ready")
+}
+
+// A crash is told although what it left cannot be saved, and not again with the
+// session's end. Where it could not be told at once, it is with what is told next.
+func TestWebhookOfACrashThatCannotBeSaved(t *testing.T) {
+	for name, failing := range map[string]struct {
+		methods []string
+		want    []string
+	}{
+		"the store is full": {[]string{"Commit"}, []string{"session.created ready", "session.status_changed error", "session.crashed error",
+			"session.status_changed error", "session.status_changed completed", "session.deleted completed"}},
+		"nothing can be written": {[]string{"Commit", "UpdateSession"}, []string{"session.created ready", "session.status_changed error", "session.crashed error",
+			"session.status_changed completed", "session.deleted completed"}},
+	} {
+		r := hookedRig(t, nil)
+		ctx := t.Context()
+		id := r.create(alice, hooked).ID
+		r.catalogue.fails(fault.New(fault.StoreFull, "fake", "no room"), failing.methods...)
+		r.browsers.on("kill", func(*fakeChrome) error {
+			if failing.methods[len(failing.methods)-1] == "UpdateSession" {
+				r.catalogue.fails(fault.New(fault.StoreFull, "fake", "no room"), "Commit")
+			}
+			return nil
+		})
+		r.browsers.last().die()
+		await(t, "the save has failed", func() bool {
+			info, err := r.Get(ctx, alice, id)
+			return err == nil && strings.HasPrefix(info.Reason, "Chrome crashed, and what it left could not be saved")
+		})
+		r.catalogue.works()
+		r.end(alice, id, none)
+		if diff := cmp.Diff(failing.want, r.toldTo(hookURL)); diff != "" {
+			t.Errorf("%s, -want +told:\n%s", name, diff)
+		}
+	}
+}
+
+// One that could not be told before is told with the end that it comes to.
+func TestWebhookOfACrashWithItsEnd(t *testing.T) {
+	r := hookedRig(t, nil)
+	id := r.create(alice, hooked).ID
+	r.catalogue.fails(errBroken, "UpdateSession")
+	r.browsers.last().die()
+	await(t, "the session has ended", func() bool { return r.find(id) == nil })
+	r.tells(hookURL, "session.created ready", "session.saved error", "session.status_changed error", "session.crashed error", "session.deleted error")
 }
 
 // An end that was not recorded is not told; what a killed daemon left is told by the next one.

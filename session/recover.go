@@ -131,7 +131,7 @@ func (s *Service) rescue(ctx context.Context, rec profiles.Session, dir *browser
 		s.Log.Error("a session could not be rescued", "session", rec.ID, "error", why)
 	}
 	if err := s.endSession(ctx, profiles.End{SessionID: rec.ID, Status: profiles.StatusTerminated,
-		Reason: reason, EndedAt: s.Now().UTC()}); err != nil {
+		Reason: reason, EndedAt: s.Now().UTC()}, false); err != nil {
 		return err
 	}
 	if dir != nil {

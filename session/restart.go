@@ -1,8 +1,8 @@
 package session
 
 import (
-	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -18,10 +18,10 @@ const (
 	restartWindow = 10 * time.Minute
 )
 
-// crash takes in that Chrome is gone: it is started again where the create
+// crash takes in that Chrome is gone, and says so before all else: it is started again where the create
 // wants that and it does not do so all the time, else the session ends.
 func (l *live) crash() {
-	e := ending{cause: causeCrash}
+	e := ending{cause: causeCrash, reason: "Chrome crashed"}
 	if l.request.Restart {
 		now := l.svc.Now()
 		l.crashes = slices.DeleteFunc(l.crashes, func(at time.Time) bool { return now.Sub(at) >= restartWindow })
@@ -31,15 +31,32 @@ func (l *live) crash() {
 			e.reason = fmt.Sprintf("Chrome crashed, after %d restarts within %d minutes", maxRestarts, restartWindow/time.Minute)
 		}
 	}
+	l.untold = true
+	l.setStatus(profiles.StatusError, e.reason) // until it is ready again, or for good
 	l.begin(e)
 }
 
-// tellCrash tells who asks of a crash that ends the session, while what is left is
-// being saved: the record says so when that is done. Who asks for one that goes on waits.
-func (l *live) tellCrash(i *Info) {
-	if l.ending != nil && l.ending.cause == causeCrash && !l.ending.restart {
-		i.Status, i.Reason = profiles.StatusError, cmp.Or(l.ending.reason, "Chrome crashed")
+// whyTaken is the error of who used the browser when an ending took it.
+func (e ending) whyTaken() error {
+	const op = "session.use"
+	switch {
+	case e.restart:
+		return fault.New(fault.BrowserFailed, op, "Chrome crashed meanwhile, and is started again")
+	case e.cause == causeCrash:
+		return fault.New(fault.SessionEnding, op, "Chrome crashed meanwhile")
+	default:
+		return fault.New(fault.SessionEnding, op, "the session was ended meanwhile")
 	}
+}
+
+// takenBack is the error of a call that failed with err when the browser that it
+// was lent had been taken from it.
+func takenBack(lent context.Context, err error, op string) error {
+	why := context.Cause(lent)
+	if errors.Is(why, context.Canceled) { // the daemon stops, or the session is over
+		why = ending{}.whyTaken()
+	}
+	return fault.Wrap(err, fault.CodeOf(why), op, fault.MessageOf(why))
 }
 
 // restart starts a Chrome on what one that crashed has left, which is newer than
@@ -58,7 +75,6 @@ func (s *Service) restart(ctx context.Context, j job) ended {
 		j.reason = "Chrome crashed, and could not be started again: " + fault.MessageOf(err)
 		return s.end(j)
 	}
-	s.tellCrash(ctx, j.rec.ID)
 	return ended{chrome: again.chrome, reopened: &again}
 }
 

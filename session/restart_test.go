@@ -3,7 +3,6 @@ package session
 import (
 	"runtime"
 	"testing"
-	"time"
 
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
@@ -94,29 +93,78 @@ func TestRestartFails(t *testing.T) {
 	}
 }
 
-// Who asks for the browser, or for the session's end, while Chrome is started
-// again waits for it.
+// Who asks for the browser, for a checkpoint or for the session's end while Chrome is
+// started again waits for it. Until it is there the session is in error.
 func TestAskedWhileChromeIsStartedAgain(t *testing.T) {
 	r := newRig(t, nil)
+	ctx := t.Context()
+	for what, ask := range map[string]func(id string) error{
+		"navigate":   func(id string) error { _, err := r.Navigate(ctx, alice, id, "https://a.example/"); return err },
+		"checkpoint": func(id string) error { _, err := r.Checkpoint(ctx, alice, id, plain); return err },
+		"resume":     func(id string) error { _, err := r.Resume(ctx, alice, id); return err },
+		"create": func(id string) error {
+			_, err := r.Create(ctx, alice, Create{SessionID: id, Resume: true})
+			return err
+		},
+		"message": func(id string) error { _, err := r.Say(ctx, alice, id, Say{Content: "go on"}); return err },
+		"end":     func(id string) error { _, err := r.End(ctx, alice, id, filesystem); return err },
+	} {
+		id := r.create(alice, func(c *Create) { onCrash(c); hooked(c) }).ID
+		l := r.find(id)
+		began, goOn := make(chan struct{}), make(chan struct{})
+		r.browsers.on("restored", func(*fakeChrome) error { close(began); <-goOn; return nil })
+		r.browsers.last().die()
+		<-began
+		if info, err := r.Get(ctx, alice, id); err != nil || r.status(id) != profiles.StatusError || info.Reason != "Chrome crashed" || info.Over() {
+			t.Errorf("%s: meanwhile %s (%s), over: %t, %v", what, info.Status, info.Reason, info.Over(), err)
+		}
+		done := make(chan error, 1)
+		go func() { done <- ask(id) }()
+		await(t, "that somebody waits", func() bool {
+			waits := false
+			err := l.ask(ctx, func() error { waits = l.ending != nil && len(l.ending.waiters) > 0; return nil })
+			return err != nil || waits || len(done) > 0
+		})
+		if len(done) > 0 {
+			t.Errorf("%s did not wait", what)
+		}
+		close(goOn)
+		if err := <-done; err != nil {
+			t.Errorf("%s: %v", what, err)
+		}
+		r.browsers.works()
+		if what != "end" {
+			if s := r.status(id); s.Ended() {
+				t.Errorf("%s: afterwards %s", what, s)
+			}
+			r.end(alice, id, none)
+		}
+	}
+}
+
+// A daemon that dies while Chrome is started again leaves the record of a session in
+// error, which the next one rescues as any other, and which lives again.
+func TestKilledWhileChromeIsStartedAgain(t *testing.T) {
+	r := newRig(t, nil)
+	ctx := t.Context()
 	id := r.create(alice, onCrash).ID
-	began, goOn := make(chan struct{}), make(chan struct{})
-	r.browsers.on("restored", func(*fakeChrome) error { close(began); <-goOn; return nil })
-	r.browsers.last().die()
-	<-began
-	navigated, ended := make(chan error, 1), make(chan error, 1)
-	go func() { _, err := r.Navigate(t.Context(), alice, id, "https://a.example/"); navigated <- err }()
-	select {
-	case err := <-navigated:
-		t.Fatalf("it did not wait: %v", err)
-	case <-time.After(20 * time.Millisecond): // it waits
+	r.browsers.on("restored", func(*fakeChrome) error { r.catalogue.fails(errBroken, "UpdateSession"); return nil })
+	r.crashes(id)
+	if rec, err := r.catalogue.Session(ctx, id); err != nil || rec.Status != profiles.StatusError || !rec.EndedAt.IsZero() {
+		t.Fatalf("%+v, %v", rec, err)
 	}
-	close(goOn)
-	if err := <-navigated; err != nil {
-		t.Error(err)
+	r.kill()
+	r.browsers.works()
+	r.Service = r.daemon(nil)
+	if err := r.Recover(ctx); err != nil {
+		t.Fatal(err)
 	}
-	go func() { _, err := r.End(t.Context(), alice, id, filesystem); ended <- err }()
-	if err := <-ended; err != nil {
-		t.Error(err)
+	row, err := r.catalogue.NewestSnapshot(ctx, id)
+	if err != nil || !row.Rescue {
+		t.Fatalf("%+v, %v", row, err)
+	}
+	if info := r.resumed(alice, id); info.Status != profiles.StatusReady || info.Restored.SnapshotID != row.ID {
+		t.Errorf("%s, from %+v", info.Status, info.Restored)
 	}
 }
 

@@ -52,7 +52,7 @@ func (s *Service) end(j job) ended {
 func (s *Service) throwAway(ctx context.Context, j job) ended {
 	answer := EndAnswer{Success: true, Deleted: true, Message: "session ended, nothing was saved", UnsavedChanges: j.used}
 	err := s.endSession(ctx, profiles.End{SessionID: j.rec.ID, Status: j.status, Reason: j.reason,
-		EndedAt: s.Now().UTC(), Outcome: func(profiles.Moved) (jsonRaw, error) { return encode(answer), nil }})
+		EndedAt: s.Now().UTC(), Outcome: func(profiles.Moved) (jsonRaw, error) { return encode(answer), nil }}, j.untold)
 	switch {
 	case err != nil && j.dead: // there is no Chrome to run on
 		return ended{err: err, doc: crashed(j, s.Now())}

@@ -1,0 +1,64 @@
+package session
+
+import (
+	"context"
+
+	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/profiles"
+)
+
+// usable tells why the browser cannot be used, nil if it can.
+func (l *live) usable() error {
+	switch {
+	case l.ending != nil && l.ending.cause == causeCrash:
+		return fault.New(fault.SessionEnding, "session.use", "session %s has failed (%s), and what it left is being seen to", l.id, l.rec.Reason)
+	case l.ending != nil:
+		return fault.New(fault.SessionEnding, "session.use", "session %s is being ended", l.id)
+	case l.chrome == nil:
+		return fault.New(fault.SessionNotRunning, "session.use", "session %s has failed: %s", l.id, l.rec.Reason)
+	}
+	return nil
+}
+
+// setStatus changes the session's status, here and in the record, and has webhooks
+// told of it, and of a crash that they were not told of.
+func (l *live) setStatus(status profiles.Status, reason string) {
+	if l.rec.Status == status && l.rec.Reason == reason {
+		return
+	}
+	l.rec.Status, l.rec.Reason = status, reason
+	events := []string{hookStatus}
+	if l.untold {
+		events = append(events, hookCrashed)
+	}
+	_, err := l.svc.Catalogue.UpdateSession(l.svc.ctx, l.id, func(r *profiles.Session) error {
+		r.Status, r.Reason = status, reason
+		r.Notices = l.svc.notices(*r, events...)
+		return nil
+	})
+	l.svc.told()
+	if err != nil {
+		l.svc.Log.Error("a session's status could not be recorded", "session", l.id, "error", err)
+		return
+	}
+	l.untold = false
+}
+
+// info is what a caller is told.
+func (l *live) info(ctx context.Context) (Info, error) {
+	var i Info
+	err := l.ask(ctx, func() error {
+		i = Info{Session: l.rec, Ticket: l.ticket, BrowserRestarted: l.restarted, HasAgent: l.hasAgent(),
+			Restarting: l.ending != nil && l.ending.restart}
+		if l.report != nil {
+			report := *l.report
+			i.Restored = &report
+		}
+		if l.auto != nil {
+			auto := *l.auto
+			i.AutoSaved = &auto
+		}
+		return nil
+	})
+	return i, err
+}
