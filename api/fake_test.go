@@ -20,6 +20,8 @@ const (
 	oneTicket  = "connect-ticket"
 	liveID     = "live-1"
 	endedID    = "ended-1"
+	crashedID  = "crashed-1" // its Chrome is being started again
+	failedID   = "failed-1"
 )
 
 var born = time.Date(2026, 11, 20, 19, 0, 0, 0, time.FixedZone("CET", 3600))
@@ -113,6 +115,9 @@ func info(id string) session.Info {
 		Datadir: state.DatadirClean, Chrome: session.Versions{Saved: "156", Running: "156"}, Verification: "ok",
 	}}
 	i.AutoSaved = &session.AutoSaved{AutoSave: session.AutoSave{Interval: time.Minute, Login: true, Keep: 3}, SnapshotID: "snap-1", At: born, Failures: 1, Error: "no room"}
+	if id == crashedID || id == failedID {
+		i.Status, i.Restarting = profiles.StatusError, id == crashedID
+	}
 	if id == endedID {
 		i.AutoSaved = nil
 		i.Status, i.EndedAt, i.Ticket, i.Restored = profiles.StatusCompleted, born.Add(time.Minute), "", nil
@@ -147,7 +152,7 @@ func (f *fake) Create(ctx context.Context, _ session.Caller, r session.Create) (
 }
 
 func (f *fake) Get(_ context.Context, _ session.Caller, id string) (session.Info, error) {
-	if id != liveID && id != endedID {
+	if id != liveID && id != endedID && id != crashedID && id != failedID {
 		return session.Info{}, fault.New(fault.SessionNotFound, "fake", "no session %s", id)
 	}
 	return info(id), f.failure()

@@ -20,12 +20,14 @@ func (r *rig) restored() (id string) {
 	return r.create(alice, func(c *Create) { onCrash(c); c.FromSession = from }).ID
 }
 
-// wroteJar writes a cookie jar into a Chrome's profile that nobody can read.
-func (r *rig) wroteJar(at time.Time) {
+// wrote writes files into a Chrome's profile that nobody can read.
+func (r *rig) wrote(at time.Time, files ...string) {
 	r.t.Helper()
-	path := filepath.Join(datadir.Path(r.browsers.last().dir.Profile()), "Cookies")
-	if err := errors.Join(os.WriteFile(path, []byte("half of it"), 0o600), os.Chtimes(path, at, at)); err != nil {
-		r.t.Fatal(err)
+	for _, name := range files {
+		path := filepath.Join(datadir.Path(r.browsers.last().dir.Profile()), name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte("half of it"), 0o600), os.Chtimes(path, at, at)); err != nil {
+			r.t.Fatal(err)
+		}
 	}
 }
 
@@ -66,7 +68,7 @@ func TestKilledAfterARestart(t *testing.T) {
 func TestJarWrittenBeforeARestart(t *testing.T) {
 	r := newRig(t, nil)
 	id := r.restored()
-	r.wroteJar(r.clock.add(time.Minute))
+	r.wrote(r.clock.add(time.Minute), "Cookies")
 	r.clock.add(time.Minute)
 	for n := range 2 {
 		r.crashes(id)
@@ -76,7 +78,7 @@ func TestJarWrittenBeforeARestart(t *testing.T) {
 	}
 	// One that was laid down with the snapshot is not.
 	id = r.restored()
-	r.wroteJar(r.clock.add(-time.Hour))
+	r.wrote(r.clock.add(-time.Hour), "Cookies")
 	r.clock.add(time.Hour)
 	r.crashes(id)
 	if got := doubts(r.browsers.last().restored); len(got) > 0 {

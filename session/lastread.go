@@ -21,6 +21,7 @@ type lastReading struct {
 	// What Chrome wrote last before from is older than the reading, and what
 	// it has written after until is newer. Between them, nobody knows.
 	from, until time.Time
+	now         time.Time // by the clock that those were told by, if it was not set since
 }
 
 // left is the document of the datadir that a Chrome left which died unread: what
@@ -74,7 +75,7 @@ func (s *Service) lastRead(ctx context.Context, j job) (r lastReading, err error
 	if r.doc, err = s.document(ctx, r.row, "read for a rescue"); err != nil {
 		return r, err
 	}
-	r.from, r.until = r.doc.CapturedAt, r.doc.ReadUntil
+	r.from, r.until, r.now = r.doc.CapturedAt, r.doc.ReadUntil, s.Now()
 	if r.until.IsZero() {
 		r.until = r.row.CreatedAt
 	}

@@ -21,7 +21,11 @@ import (
 // that the snapshot has of the moment of its reading.
 func (s *Service) leftTabs(ctx context.Context, j job, r lastReading, doc state.Document, on sessionstorage.Contents) (state.Document, error) {
 	profile := datadir.Path(j.dir.Profile())
-	doc.TabsOnDisk = !doc.TabsByURL && r.tabsOnDisk(ctx, profile, lastWritten(profile, "Sessions", "Sessions_Encrypted"))
+	written := lastWritten(profile, "Sessions", "Sessions_Encrypted")
+	doc.TabsOnDisk = !doc.TabsByURL && (r.unproven(written) || r.tabsOnDisk(ctx, profile, written))
+	if doc.TabsOnDisk && r.unproven(written) {
+		doc = doubted(doc, state.ComponentTabs, "", setBack)
+	}
 	m := tabMerge{doc: doc, on: on, once: map[string]int{}, forget: map[string]bool{}}
 	m.doc.Tabs = make([]state.Tab, len(doc.Tabs))
 	for i, tab := range doc.Tabs {
@@ -30,7 +34,8 @@ func (s *Service) leftTabs(ctx context.Context, j job, r lastReading, doc state.
 			m.once[area.StorageKey]++
 		}
 	}
-	if m.written = lastWritten(profile, inventory.SessionStorage).After(r.from); m.written {
+	stored := lastWritten(profile, inventory.SessionStorage)
+	if m.written = stored.After(r.from) || r.unproven(stored); m.written {
 		var err error
 		if m.was, err = s.sessionStorageOf(ctx, r); err != nil {
 			s.Log.Warn("the tabs' sessionStorage of the last snapshot could not be read", "session", j.rec.ID, "error", err)

@@ -19,21 +19,35 @@ const writeTime = 2 * time.Second
 // writes: a disk that is busy holds that up for seconds.
 const jarTime = 10 * time.Second
 
+// setBack is why it is not known which copy is newer, where times do not tell.
+const setBack = "the clock was set back since it was read last, so which is newer cannot be told, and it is as Chrome left it"
+
+// unproven reports whether the time at which Chrome wrote something proves nothing: the
+// reading is in the future, so the clock was set back, and that time is not, so it may
+// be from before as well as from after that.
+func (r lastReading) unproven(written time.Time) bool {
+	return r.until.After(r.now) && !written.IsZero() && !written.After(r.now)
+}
+
 // cookies takes the jar that Chrome left, written at a time, where it is newer than
 // the reading's. Chrome writes all changes in the order in which they were made, so
 // one cookie on the disk that is newer than the reading proves that for the jar.
 func (r lastReading) cookies(doc state.Document, found inventory.Profile, written time.Time) state.Document {
-	if !written.After(r.from) {
+	unproven := r.unproven(written)
+	if !unproven && !written.After(r.from) {
 		return doc // nothing was written since
 	}
 	if found.Listed == nil {
 		return doubted(doc, state.ComponentCookies, "", "the jar that Chrome left cannot be read, so the cookies are as they were read last")
 	}
 	jar := slices.DeleteFunc(slices.Clone(found.Listed), func(c state.Cookie) bool { return found.Foreign[c.Identity()] != "" })
-	if !found.CookiesAt.After(r.until) && !written.After(r.until.Add(jarTime)) {
-		if sameJar(jar, doc.Cookies) {
-			return doc
-		}
+	switch newer := found.CookiesAt.After(r.until); {
+	case newer, !unproven && written.After(r.until.Add(jarTime)):
+	case sameJar(jar, doc.Cookies):
+		return doc
+	case unproven && len(jar) > 0:
+		doc = doubted(doc, state.ComponentCookies, "", setBack)
+	default:
 		return doubted(doc, state.ComponentCookies, "", "Chrome wrote the jar as it was read last, so the cookies are as they were read: one that was deleted just then may be back")
 	}
 	for _, c := range doc.Cookies { // that are on no disk
@@ -67,10 +81,13 @@ func (r lastReading) local(doc state.Document, found localstorage.Contents, writ
 		last, noted := found.Commits[area.StorageKey]
 		had, _ := r.doc.Inventory.Of(state.ComponentLocalStorage, area.StorageKey)
 		switch {
-		case found.Commits == nil && !written.After(r.from): // nothing was written since
+		case found.Commits == nil && !written.After(r.from) && !r.unproven(written): // nothing was written since
 		case found.Commits == nil:
 			doc = doubted(doc, state.ComponentLocalStorage, area.StorageKey, "what Chrome left of it cannot be read, so it is as it was read last")
 		case found.Has(area):
+			continue
+		case noted && !last.Emptied && r.unproven(last.At), last.Emptied && had.Items == 0 && r.unproven(written):
+			doc = doubted(doc, state.ComponentLocalStorage, area.StorageKey, setBack)
 			continue
 		case noted && !last.Emptied && last.At.After(r.until):
 			continue
