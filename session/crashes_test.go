@@ -9,6 +9,7 @@ import (
 
 	"github.com/stasisd/stasis/browser/datadir"
 	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/profiles"
 	"github.com/stasisd/stasis/state"
 )
 
@@ -156,5 +157,30 @@ func TestAutoSaveMeetsAnEnding(t *testing.T) {
 	close(goOn)
 	if err := <-ended; err == nil {
 		t.Error("it was saved")
+	}
+}
+
+// Who resumes a session while what its Chrome left is being saved gets it then.
+func TestResumeDuringARescue(t *testing.T) {
+	r := newRig(t, nil)
+	id := r.create(alice, nil).ID
+	l := r.find(id)
+	began, goOn := make(chan struct{}), make(chan struct{})
+	r.catalogue.once("Commit", func() { close(began); <-goOn })
+	r.browsers.last().die()
+	<-began
+	resumed := make(chan error, 1)
+	go func() { _, err := r.Resume(t.Context(), alice, id); resumed <- err }()
+	await(t, "that somebody waits", func() bool {
+		waits := false
+		err := l.ask(t.Context(), func() error { waits = l.ending != nil && len(l.ending.waiters) > 0; return nil })
+		return err != nil || waits || len(resumed) > 0
+	})
+	close(goOn)
+	if err := <-resumed; err != nil {
+		t.Fatal(err)
+	}
+	if s := r.status(id); s != profiles.StatusReady {
+		t.Errorf("the session is %s", s)
 	}
 }

@@ -53,8 +53,8 @@ func (l *live) beginRun() {
 // endRun ends the run, when all that was heard in it is told.
 func (l *live) endRun(status profiles.RunStatus, cause string) {
 	l.deaf()
-	for range l.clients { // they hear that it is over, and are not waited for
-		l.writer.Record(journal.Disconnected, nil)
+	for gone := range l.clients { // they hear that it is over, and are not waited for
+		l.writer.Record(journal.Disconnected, journal.Fields{"clients": l.clients - 1 - gone})
 	}
 	l.writer.End(l.svc.ctx, status, cause)
 }

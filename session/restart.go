@@ -81,9 +81,20 @@ func (s *Service) restart(ctx context.Context, j job) ended {
 // awaitRestart waits while the session's Chrome is started again after a crash, so
 // that who comes back at once is not told that the session ends.
 func (l *live) awaitRestart(ctx context.Context) {
+	l.awaitEnding(ctx, func(e *ending) bool { return e.restart })
+}
+
+// awaitCrash waits until a crash is dealt with, by a restart or by saving what is
+// left: who resumes the session at once is to have it.
+func (l *live) awaitCrash(ctx context.Context) {
+	l.awaitEnding(ctx, func(e *ending) bool { return e.cause == causeCrash })
+}
+
+// awaitEnding waits for the end of an ending of a kind that is under way.
+func (l *live) awaitEnding(ctx context.Context, of func(*ending) bool) {
 	result := make(chan ended, 1)
 	if l.ask(ctx, func() error {
-		if l.ending == nil || !l.ending.restart {
+		if l.ending == nil || !of(l.ending) {
 			result <- ended{}
 			return nil
 		}

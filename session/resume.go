@@ -56,7 +56,7 @@ func (s *Service) resume(ctx context.Context, c Caller, r Create) (Acknowledged,
 // resume lets a live session go on.
 func (l *live) resume(ctx context.Context) (Acknowledged, error) {
 	a := Acknowledged{Success: true, Status: "resumed", Message: "the session goes on"}
-	l.awaitRestart(ctx)
+	l.awaitCrash(ctx)
 	err := l.ask(ctx, func() error {
 		switch {
 		case l.ending != nil:
