@@ -31,7 +31,7 @@ func entries() []journal.Entry {
 		entry(2, 10, "paused", ``), entry(2, 11, "resumed", `{}`), entry(2, 12, "ended", `{"status":"failed"}`), entry(2, 13, "never", `{}`),
 	}
 	all[0].Old, all[1].Old = true, true
-	all[2].Gap = true
+	all[2].Gaps = []journal.Gap{{RunID: "run-2", First: 4}}
 	return all
 }
 

@@ -47,8 +47,8 @@ func (w *streamWriter) end() error {
 // event sends one event. last says that it was the one that a stream ends with:
 // done or error, but for those that were there when the reader came.
 func (w *streamWriter) event(e journal.Entry) (last bool, err error) {
-	if e.Gap {
-		if err := w.send("log", "", map[string]any{"type": "retention_gap", "run_id": e.RunID, "first_available_sequence": e.Sequence}); err != nil {
+	for _, gap := range e.Gaps {
+		if err := w.send("log", "", map[string]any{"type": "retention_gap", "run_id": gap.RunID, "first_available_sequence": gap.First}); err != nil {
 			return false, err
 		}
 	}

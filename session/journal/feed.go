@@ -20,8 +20,14 @@ type Entry struct {
 	profiles.Event
 	At  Position
 	Old bool // it was there when the feed began, and its reader does not go on from an earlier one
-	// Gap: events before this one were trimmed before they could be read.
-	Gap bool
+	// Gaps are where events before this one were trimmed before they could be read.
+	Gaps []Gap
+}
+
+// Gap is where events of a run were trimmed.
+type Gap struct {
+	RunID string
+	First int64 // sequence of the oldest one that is kept, or will be
 }
 
 // feedPage is how many events a feed reads at once.
@@ -36,7 +42,7 @@ type Feed struct {
 	at      Position
 	runs    []profiles.Run // those that are not read to their ends, oldest first
 	page    []profiles.Event
-	gap     bool
+	gaps    []Gap
 	old     Position // events up to this one are old
 	resumed bool
 }
@@ -103,8 +109,8 @@ func (f *Feed) Close() { f.j.unwatch(f.watch) }
 func (f *Feed) Next(ctx context.Context) (Entry, error) {
 	for {
 		if len(f.page) > 0 {
-			e := Entry{Event: f.page[0], Gap: f.gap}
-			f.page, f.gap = f.page[1:], false
+			e := Entry{Event: f.page[0], Gaps: f.gaps}
+			f.page, f.gaps = f.page[1:], nil
 			f.at.Sequence = e.Sequence
 			e.At = f.at
 			e.Old = !f.resumed && (e.At.Run < f.old.Run || e.At.Run == f.old.Run && e.At.Sequence <= f.old.Sequence)
@@ -133,6 +139,7 @@ func (f *Feed) read(ctx context.Context) error {
 	if err := f.look(ctx); err != nil {
 		return err
 	}
+	var gaps []Gap
 	for _, r := range f.runs {
 		after := int64(0)
 		if r.Number == f.at.Run {
@@ -142,9 +149,11 @@ func (f *Feed) read(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		f.gap = f.gap || page.Gap
+		if page.Gap {
+			gaps = append(gaps, Gap{r.ID, page.First})
+		}
 		if len(page.Events) > 0 {
-			f.at.Run, f.page = r.Number, page.Events
+			f.at.Run, f.page, f.gaps = r.Number, page.Events, gaps
 			return nil
 		}
 	}

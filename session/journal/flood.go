@@ -7,6 +7,9 @@ const (
 	// leaves room for what the daemon does.
 	maxObserved = 1024
 	maxRecorded = 4096
+	// maxWaiting bounds the bytes of what pages told that waits, and once more those
+	// of what the catalogue was asked to take: pictures are large.
+	maxWaiting = 8 << 20
 	// Pages may tell floodBurst events at once and floodRate a second: more would
 	// push all else out of what is kept of a run within minutes. What was dropped
 	// is told that often.
@@ -60,4 +63,20 @@ func (f *flood) told(now time.Time, last bool) Fields {
 	data := Fields{"count": total, "types": f.dropped}
 	f.dropped = nil
 	return data
+}
+
+// size is about how many bytes of JSON they are.
+func (f Fields) size() (n int) {
+	for name, value := range f {
+		n += len(name)
+		switch v := value.(type) {
+		case string:
+			n += len(v)
+		case []byte:
+			n += len(v) * 4 / 3
+		default:
+			n += 16
+		}
+	}
+	return n
 }

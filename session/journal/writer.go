@@ -3,7 +3,6 @@ package journal
 import (
 	"context"
 	"encoding/json"
-	"strings"
 	"sync"
 	"time"
 
@@ -38,6 +37,7 @@ type Writer struct {
 
 	mu    sync.Mutex
 	queue []told
+	bytes int // of what pages told in it
 	flood flood
 	over  bool // takes no more
 
@@ -52,6 +52,7 @@ type told struct {
 	at   time.Time
 	data Fields
 	page bool // it is of what a page did
+	size int  // of a page's data, about
 }
 
 // closing is how a writer is to end; nil leaves the run open.
@@ -100,14 +101,17 @@ func (w *Writer) Lost(kind string, n int) {
 }
 
 func (w *Writer) tell(kind string, data Fields, page bool, most int) {
-	at := w.j.now().UTC()
+	t := told{kind: kind, at: w.j.now().UTC(), data: data, page: page}
+	if page {
+		t.size = data.size()
+	}
 	w.mu.Lock()
 	switch {
 	case w.over:
-	case len(w.queue) >= most:
+	case len(w.queue) >= most, page && w.bytes+t.size > maxWaiting:
 		w.flood.drop(kind, 1)
 	default:
-		w.queue = append(w.queue, told{kind, at, data, page})
+		w.queue, w.bytes = append(w.queue, t), w.bytes+t.size
 	}
 	w.mu.Unlock()
 	select {
@@ -208,9 +212,9 @@ func (w *Writer) take(last bool) []profiles.Event {
 	now := w.j.now().UTC()
 	w.mu.Lock()
 	batch := w.queue
-	w.queue = nil
+	w.queue, w.bytes = nil, 0
 	if dropped := w.flood.told(now, last); dropped != nil {
-		batch = append(batch, told{Dropped, now, dropped, false})
+		batch = append(batch, told{kind: Dropped, at: now, data: dropped})
 	}
 	w.mu.Unlock()
 	events := make([]profiles.Event, 0, len(batch))
@@ -220,12 +224,20 @@ func (w *Writer) take(last bool) []profiles.Event {
 	return events
 }
 
-// write writes what is pending and was told, and returns what is still pending
-// because the catalogue did not take it.
+// write writes what is pending, then what was told, and returns what is still
+// pending because the catalogue did not take it. Meanwhile the queue fills up, and
+// is dropped from.
 func (w *Writer) write(ctx context.Context, pending []profiles.Event) []profiles.Event {
-	if len(pending) < maxRecorded { // else the queue fills up, and is dropped from
-		pending = append(pending, w.take(false)...)
+	if len(pending) > 0 {
+		if pending = w.put(ctx, pending); len(pending) > 0 {
+			return pending
+		}
 	}
+	return w.put(ctx, w.take(false))
+}
+
+// put writes events, and returns them where the catalogue does not take them.
+func (w *Writer) put(ctx context.Context, pending []profiles.Event) []profiles.Event {
 	err := w.begun(ctx)
 	if err == nil && len(pending) > 0 {
 		_, err = w.j.store.AddEvents(ctx, w.id, pending, Keep)
@@ -292,49 +304,4 @@ func (w *Writer) last(c closing, pending []profiles.Event) error {
 		_, err = w.j.store.AddEvents(c.ctx, w.id, pending, Keep)
 	}
 	return err
-}
-
-// event is what was told as it is kept, cut to size: what pages did sealed, for
-// any address may be a secret on disk; of all else secrets masked, and what had
-// any sealed beside it.
-func (j *Journal) event(t told) profiles.Event {
-	e := profiles.Event{Type: t.kind, At: t.at}
-	if t.kind != Message {
-		t.data = cut(t.data)
-	}
-	whole, err := json.Marshal(t.data)
-	if err != nil || len(whole) > maxData {
-		e.Data = json.RawMessage(`{"too_large":true}`)
-		return e
-	}
-	if t.page {
-		if e.Sealed, err = j.seals.Seal(whole); err != nil {
-			j.log.Error("an event could not be sealed, and is kept without its data", "error", err)
-		}
-		return e
-	}
-	masked, found := maskFields(t.data)
-	if e.Data = whole; !found {
-		return e
-	}
-	if e.Data, err = json.Marshal(masked); err != nil {
-		e.Data = nil
-		return e
-	}
-	if e.Sealed, err = j.seals.Seal(whole); err != nil {
-		j.log.Error("what was masked of an event could not be sealed, and is gone", "error", err)
-	}
-	return e
-}
-
-// cut bounds the texts of an event.
-func cut(data Fields) Fields {
-	short := make(Fields, len(data))
-	for name, value := range data {
-		if text, ok := value.(string); ok && len(text) > maxText {
-			value = strings.ToValidUTF8(text[:maxText], "") + "…"
-		}
-		short[name] = value
-	}
-	return short
 }

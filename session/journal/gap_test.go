@@ -1,0 +1,43 @@
+package journal_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stasisd/stasis/profiles"
+	"github.com/stasisd/stasis/session/journal"
+)
+
+// Where a whole run was trimmed, the gap is told as that run's, with the first
+// event of the next one.
+func TestGapOfAWholeRun(t *testing.T) {
+	r := newRig(t)
+	r.Begin("s").End(t.Context(), profiles.RunCompleted, "") // one event, its end
+	r.pass(48 * time.Hour)
+	w := r.Begin("s")
+	w.Record(journal.Saved, nil)
+	w.End(t.Context(), profiles.RunCompleted, "")
+	if err := r.ExpireEvents(t.Context(), began.Add(24*time.Hour)); err != nil {
+		t.Fatal(err)
+	}
+	runs, err := r.Runs(t.Context(), "s")
+	if err != nil {
+		t.Fatal(err)
+	}
+	feed, err := r.Follow(t.Context(), "s", nil, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer feed.Close()
+	first, err := feed.Next(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.same(first.RunID, runs[1].ID)
+	r.same(first.Gaps, []journal.Gap{{RunID: runs[0].ID, First: 2}})
+	second, err := feed.Next(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.same(len(second.Gaps), 0)
+}

@@ -1,0 +1,58 @@
+package journal_test
+
+import (
+	"encoding/json"
+	"errors"
+	"testing"
+
+	"github.com/stasisd/stasis/profiles"
+	"github.com/stasisd/stasis/session/journal"
+)
+
+// While the catalogue refuses, pictures of pages do not fill the memory: those that
+// have no room are counted, and what the daemon tells is kept.
+func TestRefusedPictures(t *testing.T) {
+	r := newRig(t)
+	w := r.Begin("s")
+	r.breaks(errors.New("no room"))
+	picture := make([]byte, 500<<10)
+	const taken, room = 100, 2 * (8 << 20) / (500 << 10)
+	for range taken {
+		w.Observe("screenshot", journal.Fields{"jpeg": picture})
+		r.Flush(t.Context(), "s")
+	}
+	w.Record(journal.Saved, nil)
+	r.breaks(nil)
+	w.End(t.Context(), profiles.RunCompleted, "")
+
+	runs, err := r.Runs(t.Context(), "s")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var events []profiles.Event
+	for after, more := int64(0), true; more; after = int64(len(events)) {
+		page, err := r.Events(t.Context(), runs[0].ID, after, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		events, more = append(events, page.Events...), len(page.Events) > 0
+	}
+	kept, dropped, saved := 0, 0, 0
+	for _, e := range events {
+		switch e.Type {
+		case "screenshot":
+			kept++
+		case journal.Saved:
+			saved++
+		case journal.Dropped:
+			var told struct{ Types map[string]int }
+			if err := json.Unmarshal(e.Data, &told); err != nil {
+				t.Fatal(err)
+			}
+			dropped += told.Types["screenshot"]
+		}
+	}
+	if kept == 0 || kept > room || kept+dropped != taken || saved != 1 {
+		t.Errorf("%d of %d pictures kept and %d dropped, at most %d have room; saved: %d", kept, taken, dropped, room, saved)
+	}
+}
