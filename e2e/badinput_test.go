@@ -15,7 +15,7 @@ import (
 // One daemon takes all of it, and is none the worse for it.
 func TestBadInput(t *testing.T) {
 	t.Parallel()
-	d := daemon.Start(t, daemon.Options{})
+	d := daemon.Start(t, daemon.Options{NoSpares: true})
 	for _, c := range []struct {
 		name string
 		test func(*testing.T, *daemon.Daemon)

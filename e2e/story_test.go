@@ -60,7 +60,6 @@ func TestStory(t *testing.T) {
 	}{
 		{"daemon-go", dying, "never", "the daemon was killed", "go"},
 		{"daemon-node", dying, "never", "the daemon was killed", "node"},
-		{"chrome-go", lasting, "never", "Chrome crashed", "go"},
 		{"chrome-node", lasting, "never", "Chrome crashed", "node"},
 		{"restart-go", lasting, "on_crash", "Chrome crashed", "go"},
 	} {
