@@ -39,25 +39,12 @@ the share of a core follows from it.`,
 
 // autosaved measures one size of environment.
 func (b *bench) autosaved(ctx context.Context, size int) (rows [][]string, err error) {
-	s, err := b.ours.atMe(ctx, obj{})
-	if err != nil {
-		return nil, err
-	}
-	t, err := s.front(ctx)
+	s, t, err := b.copied(ctx, obj{}, fmt.Sprintf(fill, size), frames)
 	if err != nil {
 		return nil, err
 	}
 	defer t.Close()
 	var done bool
-	if err := t.evaluate(ctx, fmt.Sprintf(fill, size), &done); err != nil {
-		return nil, err
-	}
-	if err := t.evaluate(ctx, frames, &done); err != nil {
-		return nil, err
-	}
-	if _, err := s.checkpoint(ctx); err != nil { // the first one copies all
-		return nil, err
-	}
 	var snapshots []string
 	for _, state := range []string{"changed", "unchanged"} {
 		if state == "unchanged" { // Chrome writes for some seconds after a page did
@@ -120,6 +107,31 @@ func (b *bench) autosaved(ctx context.Context, size int) (rows [][]string, err e
 		gone[id] = true
 	}
 	return rows, nil
+}
+
+// copied is a session whose front tab has run scripts, after its first checkpoint,
+// which copies all.
+func (b *bench) copied(ctx context.Context, o obj, scripts ...string) (*session, *tab, error) {
+	s, err := b.ours.atMe(ctx, o)
+	if err != nil {
+		return nil, nil, err
+	}
+	t, err := s.front(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, script := range scripts {
+		var done bool
+		if err := t.evaluate(ctx, script, &done); err != nil {
+			t.Close()
+			return nil, nil, err
+		}
+	}
+	if _, err := s.checkpoint(ctx); err != nil {
+		t.Close()
+		return nil, nil, err
+	}
+	return s, t, nil
 }
 
 // checkpointed is the answer of a checkpoint.

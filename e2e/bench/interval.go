@@ -45,27 +45,15 @@ func (b *bench) watched(ctx context.Context, size, interval int) ([]string, erro
 	if interval > 0 {
 		o["auto_save"], named = obj{"interval_seconds": interval, "on": []string{}, "keep": 100}, strconv.Itoa(interval)
 	}
-	s, err := b.ours.atMe(ctx, o)
-	if err != nil {
-		return nil, err
-	}
-	t, err := s.front(ctx)
+	s, t, err := b.copied(ctx, o, fmt.Sprintf(fill, size), frames, busy)
 	if err != nil {
 		return nil, err
 	}
 	defer t.Close()
-	var done bool
-	for _, script := range []string{fmt.Sprintf(fill, size), frames, busy} {
-		if err := t.evaluate(ctx, script, &done); err != nil {
-			return nil, err
-		}
-	}
-	if _, err := s.checkpoint(ctx); err != nil { // the first one copies all
-		return nil, err
-	}
 	if err := settle(ctx); err != nil {
 		return nil, err
 	}
+	var done bool
 	if err := t.evaluate(ctx, "window.__gap = 0, true", &done); err != nil {
 		return nil, err
 	}
