@@ -10,6 +10,7 @@
 package e2e
 
 import (
+	"fmt"
 	"os"
 	"testing"
 
@@ -17,6 +18,10 @@ import (
 )
 
 func TestMain(m *testing.M) {
+	if len(os.Args) > 2 && os.Args[1] == withoutLandlockArg {
+		fmt.Fprintln(os.Stderr, withoutLandlock(os.Args[2:]))
+		os.Exit(1)
+	}
 	code := m.Run()
 	daemon.CleanUp()
 	os.Exit(code)

@@ -9,26 +9,29 @@ import (
 	"github.com/landlock-lsm/go-landlock/landlock"
 )
 
-// What every Chrome may use of the machine, as seen with strace of Debian's
-// Chromium 156 and its headless shell, and by leaving out one after the other.
+// What every Chrome may use of the machine. strace of Debian's Chromium 156 and
+// its headless shell shows them open nearly all of it; the certificates and the
+// places that Debian does not have are for other distributions and versions.
+// Both run without what they also ask for: the rest of /sys (terminals, the
+// machine's model, cgroups), /dev/dri, /run/dbus, /run/dconf, /etc/vulkan.
 var (
 	// Shared libraries, with the loader, which the kernel executes.
 	libraryFolders = []string{"/lib", "/lib64", "/usr/lib", "/usr/lib64", "/usr/local/lib"}
-	// Fonts and their settings, time zones, translations, keyboards, certificates,
-	// policies of the machine's administrator, and the number of cores.
+	// Fonts and their settings, time zones, translations, settings of GLib,
+	// certificates, policies of the machine's administrator, and the number of cores.
 	dataFolders = []string{
 		"/usr/share/fonts", "/usr/local/share/fonts", "/etc/fonts", "/usr/share/fontconfig", "/var/cache/fontconfig",
-		"/usr/share/zoneinfo", "/usr/share/locale", "/usr/share/X11", "/usr/share/glib-2.0", "/usr/share/mime",
-		"/etc/ssl/certs", "/usr/share/ca-certificates", "/usr/local/share/ca-certificates", "/etc/pki/tls/certs", "/etc/pki/ca-trust",
+		"/usr/share/zoneinfo", "/usr/share/locale", "/usr/share/glib-2.0",
+		"/etc/ssl/certs", "/usr/share/ca-certificates", "/etc/pki/ca-trust",
 		"/etc/chromium", "/etc/opt/chrome",
 		"/sys/devices/system/cpu",
 	}
 	// Names of hosts, the time zone, and where libraries are.
 	dataFiles = []string{
-		"/etc/hosts", "/etc/host.conf", resolvConf, "/etc/nsswitch.conf", "/etc/gai.conf", "/etc/services", "/etc/protocols",
-		"/etc/localtime", "/etc/timezone", "/etc/os-release", "/etc/ld.so.cache",
+		"/etc/hosts", "/etc/host.conf", resolvConf, "/etc/nsswitch.conf", "/etc/gai.conf",
+		"/etc/localtime", "/etc/timezone", "/etc/locale.alias", "/etc/os-release", "/etc/ld.so.cache",
 	}
-	deviceFiles = []string{"/dev/null", "/dev/zero", "/dev/random", "/dev/urandom"}
+	deviceFiles = []string{"/dev/null", "/dev/urandom"}
 	// What a script in Chrome's place runs: distributions put one before it.
 	scriptFolders = []string{"/bin", "/usr/bin", "/etc/chromium.d"}
 )
@@ -62,7 +65,7 @@ func grants(binary string, dir *Dir) []grant {
 	// hold: nothing in there of a process outside needs Chrome's user alone, since
 	// Landlock refuses what ptrace would be needed for (environ, mem, fd, root, cwd).
 	give(procFolder, "/proc")
-	give(shareFolder, "/dev/shm")
+	give(shareFolder, "/dev/shm") // 156 shares memory by memfd_create; older ones do here
 	give(ownFolder, dir.Path)
 	return all
 }

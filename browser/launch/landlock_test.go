@@ -13,6 +13,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/stasisd/stasis/fault"
 )
 
 // What a navigation to a file shows that Chrome cannot open, and one to a folder:
@@ -192,5 +194,66 @@ func TestLandlock(t *testing.T) {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// Where what Chrome may use takes in what it must not, here since its binary lies
+// above the run directories, it is not started.
+func TestLandlockTooWide(t *testing.T) {
+	above := shortTemp(t)
+	binary := filepath.Join(above, "chrome")
+	if err := os.WriteFile(binary, []byte("#!/bin/sh\necho Chromium 156.0.1.2\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	l, err := New(Config{Binary: binary, Root: above + "/run", UIDs: testUIDs})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = l.Preflight(within(t))
+	if !fault.Is(err, fault.SandboxFailed) || !strings.Contains(fault.MessageOf(err), "a folder of its own") {
+		t.Errorf("preflight: %v", err)
+	}
+	if left, err := os.ReadDir(l.Root()); err != nil || len(left) != 0 {
+		t.Errorf("left behind: %v, %v", left, err)
+	}
+}
+
+// A file that exists and can be opened, or one that is missing, is no file that was
+// refused: the warden then starts no Chrome.
+func TestLandlockCanary(t *testing.T) {
+	l := newLauncher(t, "")
+	dir := newDir(t, l, "c")
+	for _, path := range []string{filepath.Join(dir.Files()), "/etc/hosts", filepath.Join(dir.Files(), "missing")} {
+		p, err := l.Start(within(t), Options{Dir: dir, denied: []string{path}})
+		if p != nil || !fault.Is(err, fault.SandboxFailed) {
+			t.Errorf("%s: %v, %v", path, p, err)
+		}
+	}
+}
+
+// A kernel without Landlock, or with too old a one, is told from one that has it,
+// with the way out.
+func TestCheckLandlock(t *testing.T) {
+	for abi, want := range map[int]string{0: "has no Landlock", 1: "too old (ABI 1", 2: "", 7: ""} {
+		err := checkLandlock(abi)
+		if want == "" && err == nil {
+			continue
+		}
+		if message := fault.MessageOf(err); !fault.Is(err, fault.SandboxFailed) || !strings.Contains(message, want) || !strings.Contains(message, "--no-landlock") {
+			t.Errorf("ABI %d: %v", abi, err)
+		}
+	}
+}
+
+// The folder of a linked resolv.conf is granted below /run alone.
+func TestResolverFolder(t *testing.T) {
+	folder := shortTemp(t)
+	if err := errors.Join(os.WriteFile(folder+"/plain", nil, 0o644), os.Symlink(folder+"/plain", folder+"/link")); err != nil {
+		t.Fatal(err)
+	}
+	for _, link := range []string{folder + "/plain", folder + "/link", folder + "/missing"} {
+		if got := resolverFolder(link); len(got) != 0 {
+			t.Errorf("%s: %q", link, got)
+		}
 	}
 }

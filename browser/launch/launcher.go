@@ -172,7 +172,8 @@ func (l *Launcher) Start(ctx context.Context, o Options) (*Process, error) {
 			r.Errno = syscall.ECHILD // the warden died before it could say anything
 		}
 		if r.Unconfined != "" {
-			err := fault.Wrap(errors.New(r.Unconfined), fault.SandboxFailed, op, "Landlock does not keep the machine's files from Chrome")
+			err := fault.Wrap(errors.New(r.Unconfined), fault.SandboxFailed, op, "Landlock does not keep the machine's files from Chrome; "+
+				"is the binary that --chrome or --shell names in a folder that holds more than Chrome? Give it a folder of its own")
 			return nil, errors.Join(err, p.discard())
 		}
 		if r.Errno != 0 {

@@ -24,10 +24,11 @@ type bench struct {
 	scratch  string
 	site     *probe.Site
 	node     *node
-	ours     *host // as one starts it
-	cold     *host // without spares
-	light    *host // with spares of the shell engine
-	standing *host // with a Chrome that stands by
+	ours     *host   // as one starts it
+	cold     *host   // without spares
+	light    *host   // with spares of the shell engine
+	standing *host   // with a Chrome that stands by
+	others   []*host // of single parts
 
 	profile string          // the same, as a closed Chrome's user data directory
 	state   json.RawMessage // the same, as Playwright's storageState
@@ -86,7 +87,7 @@ func (b *bench) close() (err error) {
 	if b.node != nil {
 		err = errors.Join(err, b.node.close())
 	}
-	for _, h := range []*host{b.ours, b.cold, b.light, b.standing} {
+	for _, h := range append([]*host{b.ours, b.cold, b.light, b.standing}, b.others...) {
 		if h != nil {
 			err = errors.Join(err, h.stop())
 		}

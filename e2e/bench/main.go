@@ -112,6 +112,7 @@ func parts() []part {
 		{name: "restore", measures: restoreMeasures},
 		{name: "save", measures: saveMeasures},
 		{name: "cycle", measures: cycleMeasures},
+		{name: "landlock", measures: landlockMeasures},
 		{name: "cdp", survey: cdpSurvey},
 		{name: "size", survey: sizeSurvey},
 		{name: "autosave", survey: autosaveSurvey},

@@ -93,6 +93,9 @@ func (b *bench) sections() []section {
 	if len(b.times["cycle/stasis"]) > 0 {
 		all = append(all, b.cycleSection())
 	}
+	if len(b.times["landlock/chrome"]) > 0 {
+		all = append(all, b.landlockSection())
+	}
 	return append(all, b.seen...)
 }
 
