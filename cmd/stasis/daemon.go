@@ -221,7 +221,7 @@ func (c *serveCmd) limits() (session.Config, error) {
 	return session.Config{Engine: c.Engine, MaxSessions: n, Parked: pool.Limits{Size: parked, Age: c.ParkedAge, Memory: c.ParkedMemory.of(parked)},
 		Spares: spares(c.Spares), ShellSpares: spares(c.ShellSpares),
 		Standby: pool.Limits{Size: c.Standby, Age: c.SpareAge}, Calm: calm,
-		RescueTTL: c.RescueTTL, Retention: c.retention(), PruneGrace: c.PruneGrace, Unpack: snapshot.Limits{Entries: 1 << 20, Bytes: c.MaxUnpack}, Savers: 4}, nil
+		RescueTTL: c.RescueTTL, Retention: c.retention(), PruneGrace: c.PruneGrace, Unpack: snapshot.Limits{Entries: 1 << 20, Bytes: c.MaxUnpack, Names: 128 << 20}, Savers: 4}, nil
 }
 
 // close closes what start opened, last first. It is idempotent.
