@@ -39,6 +39,7 @@ type Options struct {
 	WarnUnknownFields bool
 	MaxUpload         int64         // bytes of one file; default 100 MiB
 	MaxImport         int64         // bytes of an imported environment; default 2 GiB
+	MaxMessage        int64         // bytes of one CDP message of a client's; default 32 MiB
 	Grace             time.Duration // for requests at a stop; default 30 s
 	Heartbeat         time.Duration // of streams of events; default 30 s
 }
@@ -56,6 +57,7 @@ type Server struct {
 	warnUnknown bool
 	maxUpload   int64
 	maxImport   int64
+	maxMessage  int64
 	grace       time.Duration
 	heartbeat   time.Duration
 	live        *live.Page
@@ -74,7 +76,7 @@ func New(o Options) *Server {
 	s := &Server{
 		service: o.Service, answers: o.Answers, hashKey: o.HashKey, metrics: o.Metrics, log: o.Logger, now: o.Now,
 		urls:        origins{public: o.PublicURL, proxies: o.TrustedProxies},
-		warnUnknown: o.WarnUnknownFields, maxUpload: o.MaxUpload, maxImport: o.MaxImport, grace: o.Grace, heartbeat: o.Heartbeat,
+		warnUnknown: o.WarnUnknownFields, maxUpload: o.MaxUpload, maxImport: o.MaxImport, maxMessage: o.MaxMessage, grace: o.Grace, heartbeat: o.Heartbeat,
 		live: live.New(),
 	}
 	if s.maxUpload == 0 {
@@ -82,6 +84,9 @@ func New(o Options) *Server {
 	}
 	if s.maxImport == 0 {
 		s.maxImport = 2 << 30
+	}
+	if s.maxMessage == 0 {
+		s.maxMessage = 32 << 20
 	}
 	if s.grace == 0 {
 		s.grace = 30 * time.Second
