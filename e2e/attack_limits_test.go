@@ -162,6 +162,41 @@ func packZip(t testing.TB, to io.Writer, files func(func(string) bool)) {
 	}
 }
 
+// TestHostileStateFiles: state files of others whose many small objects would take
+// many times their bytes. Each is refused.
+func TestHostileStateFiles(t *testing.T) {
+	t.Parallel()
+	d := daemon.Start(t, daemon.Options{NoSpares: true})
+	many := strings.Repeat("{},", 20<<20)
+	names := `{` + manyNames(60<<20) + `"x":1}`
+	var archive bytes.Buffer
+	z, err := zstd.NewWriter(&archive)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := tar.NewWriter(z)
+	state := `{"schema_version":"1","tabs":[` + many + `{}]}`
+	err = w.WriteHeader(&tar.Header{Name: "state.json", Mode: 0o600, Typeflag: tar.TypeReg, Size: int64(len(state))})
+	if err == nil {
+		_, err = io.WriteString(w, state)
+	}
+	if err := errors.Join(err, w.Close(), z.Close()); err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct{ format, body string }{
+		{"playwright", `{"cookies":[` + many + `{}]}`}, {"playwright", names}, {"puppeteer", `[` + many + `{}]`}, {"stasis", archive.String()},
+	} {
+		forgetPeak(t, d)
+		a := within(t, d, "POST", "/v1/snapshots?format="+test.format, "application/octet-stream", strings.NewReader(test.body))
+		if a.Status != http.StatusUnprocessableEntity {
+			t.Errorf("%s: %d %.500s", test.format, a.Status, a.Body)
+		}
+		if peak := peakMemory(t, d.PID()); peak > importMemory {
+			t.Errorf("%s: of %d bytes the daemon took %d MB", test.format, len(test.body), peak>>20)
+		}
+	}
+}
+
 // TestImportsEndWithTheirClients: whoever leaves while his archive is unpacked
 // or counted gives his place back at once.
 func TestImportsEndWithTheirClients(t *testing.T) {

@@ -92,6 +92,9 @@ func (s *Service) takeArchive(ctx context.Context, dir *browser.Dir, a *arrival,
 
 // readDocument reads the state document of somebody's archive.
 func readDocument(raw []byte) (doc state.Document, err error) {
+	if err := state.CheckCrowd(raw); err != nil {
+		return doc, badArchive("%s: %s", state.FileName, err)
+	}
 	err = json.Unmarshal(raw, &doc)
 	var mistyped *json.UnmarshalTypeError
 	switch {
