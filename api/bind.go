@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -27,14 +26,15 @@ type switched interface{ turn(on bool) }
 // unknown, by path.
 type binder struct {
 	unknown []string
+	known   map[reflect.Type]map[string]reflect.StructField // by json name
 }
 
 // bind lays a JSON object into dst, a pointer to a struct.
 func (b *binder) bind(value any, dst any) error {
-	return b.set("", value, reflect.ValueOf(dst).Elem(), false)
+	return b.set(nil, value, reflect.ValueOf(dst).Elem(), false)
 }
 
-func (b *binder) set(path string, value any, dst reflect.Value, emptyOK bool) error {
+func (b *binder) set(path *fieldPath, value any, dst reflect.Value, emptyOK bool) error {
 	if value == nil {
 		return nil
 	}
@@ -66,7 +66,7 @@ func (b *binder) set(path string, value any, dst reflect.Value, emptyOK bool) er
 	case reflect.String:
 		if text, ok := value.(string); ok {
 			if text == "" && !emptyOK {
-				return invalid(path, "must not be empty; leave it out or set it to null")
+				return invalid(path.String(), "must not be empty; leave it out or set it to null")
 			}
 			dst.SetString(text)
 			return nil
@@ -94,29 +94,29 @@ func (b *binder) set(path string, value any, dst reflect.Value, emptyOK bool) er
 	return mistyped(path, dst, describe(value))
 }
 
-func (b *binder) setStruct(path string, fields object, dst reflect.Value) error {
+func (b *binder) setStruct(path *fieldPath, fields object, dst reflect.Value) error {
 	for _, m := range fields {
-		field, ok := fieldOf(dst.Type(), m.name)
+		field, ok := b.field(dst.Type(), m.name)
 		if !ok {
-			b.unknown = append(b.unknown, join(path, m.name))
+			b.unknown = append(b.unknown, path.member(m.name).String())
 			continue
 		}
 		emptyOK := field.Tag.Get("empty") == "ok"
-		if err := b.set(join(path, m.name), m.value, dst.FieldByIndex(field.Index), emptyOK); err != nil {
+		if err := b.set(path.member(m.name), m.value, dst.FieldByIndex(field.Index), emptyOK); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (b *binder) setMap(path string, fields object, dst reflect.Value) error {
+func (b *binder) setMap(path *fieldPath, fields object, dst reflect.Value) error {
 	dst.Set(reflect.MakeMap(dst.Type()))
 	for _, m := range fields {
 		if m.value == nil { // a null entry is an absent one
 			continue
 		}
 		element := reflect.New(dst.Type().Elem()).Elem()
-		if err := b.set(join(path, m.name), m.value, element, true); err != nil {
+		if err := b.set(path.member(m.name), m.value, element, true); err != nil {
 			return err
 		}
 		dst.SetMapIndex(reflect.ValueOf(m.name), element)
@@ -124,10 +124,10 @@ func (b *binder) setMap(path string, fields object, dst reflect.Value) error {
 	return nil
 }
 
-func (b *binder) setSlice(path string, items []any, dst reflect.Value) error {
+func (b *binder) setSlice(path *fieldPath, items []any, dst reflect.Value) error {
 	dst.Set(reflect.MakeSlice(dst.Type(), len(items), len(items)))
 	for i, item := range items {
-		element := fmt.Sprintf("%s[%d]", path, i)
+		element := path.index(i)
 		if item == nil {
 			return mistyped(element, dst.Index(i), "null")
 		}
@@ -150,17 +150,25 @@ func unknownFields(kind string, names []string) error {
 	return fault.New(fault.UnknownField, "api.bind", "unknown %s %s", kind, strings.Join(shown, ", "))
 }
 
-// fieldOf finds the field with that json name, those of embedded structs
+// field finds the field with that json name, those of embedded structs
 // included.
-func fieldOf(t reflect.Type, name string) (reflect.StructField, bool) {
-	fields := reflect.VisibleFields(t)
-	i := slices.IndexFunc(fields, func(f reflect.StructField) bool {
-		return f.IsExported() && !f.Anonymous && f.Tag.Get("json") == name
-	})
-	if i < 0 {
-		return reflect.StructField{}, false
+func (b *binder) field(t reflect.Type, name string) (field reflect.StructField, ok bool) {
+	fields := b.known[t]
+	if fields == nil {
+		fields = map[string]reflect.StructField{}
+		for _, f := range reflect.VisibleFields(t) {
+			tag := f.Tag.Get("json")
+			if _, there := fields[tag]; !there && f.IsExported() && !f.Anonymous {
+				fields[tag] = f
+			}
+		}
+		if b.known == nil {
+			b.known = map[reflect.Type]map[string]reflect.StructField{}
+		}
+		b.known[t] = fields
 	}
-	return fields[i], true
+	field, ok = fields[name]
+	return field, ok
 }
 
 // invalid is the error for a value that is not allowed.
@@ -168,11 +176,12 @@ func invalid(field, allowed string, args ...any) error {
 	return fault.New(fault.InvalidField, "api.check", "%s: %s", field, fmt.Sprintf(allowed, args...))
 }
 
-func mistyped(path string, dst reflect.Value, got string) error {
-	if path == "" {
-		path = "body"
+func mistyped(path *fieldPath, dst reflect.Value, got string) error {
+	field := "body"
+	if path != nil {
+		field = path.String()
 	}
-	return fault.New(fault.InvalidRequest, "api.bind", "%s: must be %s, not %s", path, wanted(dst.Type()), got)
+	return fault.New(fault.InvalidRequest, "api.bind", "%s: must be %s, not %s", field, wanted(dst.Type()), got)
 }
 
 func wanted(t reflect.Type) string {

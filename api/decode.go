@@ -1,6 +1,7 @@
 package api
 
 import (
+	"context"
 	"errors"
 	"io"
 	"maps"
@@ -35,12 +36,12 @@ func (s *Server) body(c *call, dst any) (ignored []string, err error) {
 	if err := checkJSONType(c.Request().Header.Get("Content-Type"), "application/json"); err != nil {
 		return nil, err
 	}
-	value, err := parseJSON(data)
+	value, err := parseJSON(c.Request().Context(), data)
 	if err != nil {
 		return nil, err
 	}
 	if value == nil {
-		return nil, mistyped("", reflect.ValueOf(dst).Elem(), "null")
+		return nil, mistyped(nil, reflect.ValueOf(dst).Elem(), "null")
 	}
 	var b binder
 	if err := b.bind(value, dst); err != nil {
@@ -89,16 +90,16 @@ func (c *call) query(dst any) error {
 	var b binder
 	into := reflect.ValueOf(dst).Elem()
 	for _, name := range slices.Sorted(maps.Keys(values)) {
-		field, known := fieldOf(into.Type(), name)
+		field, known := b.field(into.Type(), name)
 		if !known {
 			b.unknown = append(b.unknown, name)
 			continue
 		}
-		value, err := queryValues(name, values[name], field.Type)
+		value, err := queryValues(c.Request().Context(), name, values[name], field.Type)
 		if err != nil {
 			return err
 		}
-		if err := b.set(name, value, into.FieldByIndex(field.Index), field.Tag.Get("empty") == "ok"); err != nil {
+		if err := b.set((*fieldPath)(nil).member(name), value, into.FieldByIndex(field.Index), field.Tag.Get("empty") == "ok"); err != nil {
 			return err
 		}
 	}
@@ -106,16 +107,16 @@ func (c *call) query(dst any) error {
 }
 
 // queryValues takes a parameter's values: several are a list, where the field is one.
-func queryValues(name string, texts []string, t reflect.Type) (any, error) {
+func queryValues(ctx context.Context, name string, texts []string, t reflect.Type) (any, error) {
 	if t.Kind() != reflect.Slice {
 		if len(texts) > 1 {
 			return nil, fault.New(fault.InvalidRequest, "api.query", "%s: given twice", name)
 		}
-		return queryValue(name, texts[0], t)
+		return queryValue(ctx, name, texts[0], t)
 	}
 	list := make([]any, 0, len(texts))
 	for _, text := range texts {
-		value, err := queryValue(name, text, t.Elem())
+		value, err := queryValue(ctx, name, text, t.Elem())
 		if err != nil {
 			return nil, err
 		}
@@ -124,7 +125,7 @@ func queryValues(name string, texts []string, t reflect.Type) (any, error) {
 	return list, nil
 }
 
-func queryValue(name, text string, t reflect.Type) (any, error) {
+func queryValue(ctx context.Context, name, text string, t reflect.Type) (any, error) {
 	if !utf8.ValidString(text) {
 		return nil, fault.New(fault.InvalidRequest, "api.query", "%s: is not UTF-8", name)
 	}
@@ -134,7 +135,7 @@ func queryValue(name, text string, t reflect.Type) (any, error) {
 	if t.Kind() == reflect.String || t == reflect.TypeFor[unbuilt]() {
 		return text, nil
 	}
-	value, err := parseJSON([]byte(text))
+	value, err := parseJSON(ctx, []byte(text))
 	if err != nil {
 		return nil, fault.New(fault.InvalidRequest, "api.query", "%s: must be %s", name, wanted(t))
 	}

@@ -55,6 +55,8 @@ type fake struct {
 	follows   []session.Follow
 }
 
+func (f *fake) Attach(string) (func(), error) { return func() {}, nil }
+
 func (f *fake) failure() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()

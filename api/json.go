@@ -2,20 +2,27 @@ package api
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"strconv"
-	"unicode"
-	"unicode/utf16"
+	"strings"
 	"unicode/utf8"
+
+	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/stasisd/stasis/fault"
 )
 
-// maxDepth limits how deep a body may nest; no wire type comes near it.
-const maxDepth = 32
+const (
+	// maxDepth limits how deep a body may nest; no wire type comes near it.
+	maxDepth = 32
+	// maxName limits a name in a body, in bytes.
+	maxName = 1024
+	// lookEvery is how many values are read between two looks at the context.
+	lookEvery = 1024
+)
 
 // object is a JSON object in the order of its text. The other JSON values are
 // string, json.Number, bool, nil and []any.
@@ -27,133 +34,117 @@ type member struct {
 }
 
 // parseJSON reads exactly one JSON value. Unlike encoding/json it keeps the
-// order of names and refuses duplicate ones, invalid UTF-8, and whatever
-// follows the value. Errors are invalid_request and name the byte.
-func parseJSON(data []byte) (any, error) {
+// order of names and refuses duplicate ones, long ones, invalid UTF-8, and
+// whatever follows the value. Errors are invalid_request and name the field or
+// the byte. Its time and memory grow with the length of data alone; when ctx
+// ends it stops.
+func parseJSON(ctx context.Context, data []byte) (any, error) {
 	if !utf8.Valid(data) {
 		return nil, fault.New(fault.InvalidRequest, "api.json", "the body is not UTF-8")
 	}
-	// Checked whole first, so that what is read token by token below is sound.
-	if err := json.Unmarshal(data, new(json.RawMessage)); err != nil {
-		var syntax *json.SyntaxError
-		if errors.As(err, &syntax) {
-			return nil, fault.New(fault.InvalidRequest, "api.json", "not JSON: %s, at byte %d", syntax, syntax.Offset)
-		}
-		return nil, fault.New(fault.InvalidRequest, "api.json", "not JSON")
-	}
-	if at := loneSurrogate(data); at >= 0 {
-		return nil, fault.New(fault.InvalidRequest, "api.json", "half of a surrogate pair, which UTF-8 has not, at byte %d", at)
-	}
-	dec := json.NewDecoder(bytes.NewReader(data))
-	dec.UseNumber()
-	return readValue(dec, "", 0)
-}
-
-// loneSurrogate finds an escape that stands for half a character, -1 where
-// there is none. Decoded they would all become U+FFFD: two IDs would be one.
-func loneSurrogate(data []byte) int {
-	for i := 0; i+1 < len(data); i++ {
-		if data[i] != '\\' {
-			continue
-		}
-		unit := escaped(data[i:])
-		switch {
-		case utf16.IsSurrogate(unit):
-			if utf16.DecodeRune(unit, escaped(data[i+6:])) == unicode.ReplacementChar {
-				return i
-			}
-			i += 11
-		default:
-			i++ // what is escaped may be a backslash
-		}
-	}
-	return -1
-}
-
-// escaped is the UTF-16 unit of the \uXXXX that sound JSON begins with, -1 where
-// it begins with something else.
-func escaped(data []byte) rune {
-	if len(data) < 6 || data[0] != '\\' || data[1] != 'u' {
-		return -1
-	}
-	n, err := strconv.ParseUint(string(data[2:6]), 16, 16)
+	p := jsonReader{ctx: ctx, dec: jsontext.NewDecoder(bytes.NewBuffer(data))}
+	value, err := p.value(nil)
 	if err != nil {
-		return -1
+		return nil, err
 	}
-	return rune(n)
+	if _, err := p.dec.ReadToken(); !errors.Is(err, io.EOF) {
+		return nil, fault.New(fault.InvalidRequest, "api.json", "not JSON: more text after top-level value, at byte %d", p.dec.InputOffset())
+	}
+	return value, nil
 }
 
-func readValue(dec *json.Decoder, path string, depth int) (any, error) {
-	if depth > maxDepth {
-		return nil, fault.New(fault.InvalidRequest, "api.json", "nested deeper than %d levels, at byte %d", maxDepth, dec.InputOffset())
+// jsonReader reads the values of one body.
+type jsonReader struct {
+	ctx  context.Context // of the request; the reader ends with it
+	dec  *jsontext.Decoder
+	read int // values so far
+}
+
+// value reads a value whose path is at.
+func (p *jsonReader) value(at *fieldPath) (any, error) {
+	if p.read++; p.read%lookEvery == 0 && p.ctx.Err() != nil {
+		return nil, fault.Wrap(p.ctx.Err(), fault.Timeout, "api.json", "the request was given up")
 	}
-	token, err := dec.Token()
+	token, err := p.dec.ReadToken()
 	if err != nil {
-		return nil, unreadable(err)
+		return nil, p.malformed(at, err)
 	}
-	switch token {
-	case json.Delim('{'):
-		return readObject(dec, path, depth)
-	case json.Delim('['):
-		items := []any{}
-		for dec.More() {
-			item, err := readValue(dec, fmt.Sprintf("%s[%d]", path, len(items)), depth+1)
-			if err != nil {
-				return nil, err
-			}
-			items = append(items, item)
+	switch token.Kind() {
+	case '{', '[':
+		if p.dec.StackDepth() > maxDepth+1 {
+			return nil, fault.New(fault.InvalidRequest, "api.json", "nested deeper than %d levels, at byte %d", maxDepth, p.dec.InputOffset())
 		}
-		_, err = dec.Token()
-		return items, unreadable(err)
+		if token.Kind() == '{' {
+			return p.object(at)
+		}
+		return p.array(at)
+	case '"':
+		return token.String(), nil
+	case '0':
+		return json.Number(token.String()), nil
+	case 'n':
+		return nil, nil
+	default:
+		return token.Bool(), nil
 	}
-	return token, nil
 }
 
-func readObject(dec *json.Decoder, path string, depth int) (any, error) {
-	fields := object{}
-	seen := map[string]bool{}
-	for dec.More() {
-		token, err := dec.Token()
+func (p *jsonReader) array(at *fieldPath) (any, error) {
+	items := []any{}
+	for p.dec.PeekKind() != ']' {
+		item, err := p.value(at.index(len(items)))
 		if err != nil {
-			return nil, unreadable(err)
+			return nil, err
 		}
-		name, _ := token.(string)
-		if seen[name] {
-			return nil, fault.New(fault.InvalidRequest, "api.json", "%s: given twice, at byte %d", quoted(join(path, name)), dec.InputOffset())
+		items = append(items, item)
+	}
+	_, err := p.dec.ReadToken()
+	return items, p.malformed(at, err)
+}
+
+func (p *jsonReader) object(at *fieldPath) (any, error) {
+	fields := object{}
+	for p.dec.PeekKind() != '}' {
+		token, err := p.dec.ReadToken()
+		if err != nil {
+			return nil, p.malformed(at, err)
 		}
-		seen[name] = true
-		value, err := readValue(dec, join(path, name), depth+1)
+		name := token.String()
+		if len(name) > maxName {
+			return nil, fault.New(fault.InvalidRequest, "api.json", "%s: is a name of %d bytes; %d are allowed", quoted(at.member(name).String()), len(name), maxName)
+		}
+		value, err := p.value(at.member(name))
 		if err != nil {
 			return nil, err
 		}
 		fields = append(fields, member{name, value})
 	}
-	_, err := dec.Token()
-	return fields, unreadable(err)
+	_, err := p.dec.ReadToken()
+	return fields, p.malformed(at, err)
 }
 
-// unreadable makes a fault of a token error; the text was checked before, so
-// only a defect gets here.
-func unreadable(err error) error {
-	if errors.Is(err, io.EOF) {
-		err = io.ErrUnexpectedEOF
+// malformed explains an error of the decoder, which was below the path; nil for nil.
+func (p *jsonReader) malformed(at *fieldPath, err error) error {
+	var syntax *jsontext.SyntacticError
+	switch {
+	case err == nil:
+		return nil
+	case !errors.As(err, &syntax):
+		return fault.New(fault.InvalidRequest, "api.json", "not JSON: it ends too soon, at byte %d", p.dec.InputOffset())
+	case errors.Is(err, jsontext.ErrDuplicateName):
+		return fault.New(fault.InvalidRequest, "api.json", "%s: given twice, at byte %d", quoted(at.member(syntax.JSONPointer.LastToken()).String()), syntax.ByteOffset)
 	}
-	return fault.Wrap(err, fault.InvalidRequest, "api.json", "not JSON")
-}
-
-// join makes a field's path: "labels.team", "rights[0]".
-func join(path, name string) string {
-	if path == "" {
-		return name
-	}
-	return path + "." + name
+	return fault.New(fault.InvalidRequest, "api.json", "not JSON: %s, at byte %d", shortened(syntax.Err.Error()), syntax.ByteOffset)
 }
 
 // quoted makes a client's name fit for a message: quoted and of limited length.
-func quoted(name string) string {
+func quoted(name string) string { return fmt.Sprintf("%q", shortened(name)) }
+
+// shortened cuts a client's text for a message.
+func shortened(text string) string {
 	const limit = 80
-	if len(name) > limit {
-		name = name[:limit] + "…"
+	if len(text) > limit {
+		return strings.ToValidUTF8(text[:limit], "") + "…"
 	}
-	return fmt.Sprintf("%q", name)
+	return text
 }

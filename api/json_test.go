@@ -1,9 +1,14 @@
 package api
 
 import (
+	"context"
 	"encoding/json"
+	"fmt"
 	"reflect"
+	"strings"
 	"testing"
+
+	"github.com/stasisd/stasis/fault"
 )
 
 // What parseJSON takes, encoding/json takes too, and they agree on the value;
@@ -11,12 +16,12 @@ import (
 func FuzzDecode(f *testing.F) {
 	for _, seed := range []string{
 		`{}`, `null`, `{"a":{"b":[1,true,null,"x"]}}`, `{"a":1,"a":2}`, `{"labels":{"a":"b"},"wait_seconds":5}`,
-		`[[[[]]]]`, `{"goal":"\ud800"}`, `1 2`, `{"goal":`, "\xff", `-0`, `{"":{}}`, `{"session_id":"","user_id":null}`,
+		`[[[[]]]]`, `{"goal":"\ud800"}`, `1 2`, `{"goal":`, `{"\ud800\udc00":1}`, `{"a":1}x`, `{"labels":{"":"x"}}`, "\xff", `-0`, `{"":{}}`, `{"session_id":"","user_id":null}`,
 	} {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		value, err := parseJSON(data)
+		value, err := parseJSON(t.Context(), data)
 		if err != nil {
 			return
 		}
@@ -68,4 +73,56 @@ func plain(value any) any {
 		return n
 	}
 	return value
+}
+
+// What parseJSON spends on one byte of a body does not grow with the body: bodies
+// of a mebibyte that are made of long names, many names, many values or deep
+// nesting are each read or refused at once, and an error says little of them.
+func TestCostOfBodies(t *testing.T) {
+	t.Parallel()
+	for name, body := range hostileBodies() {
+		value, err := parseJSON(t.Context(), []byte(body))
+		if err == nil {
+			err = new(binder).bind(value, &createBody{})
+		}
+		if err != nil && len(err.Error()) > 1000 {
+			t.Errorf("%s: an error of %d bytes", name, len(err.Error()))
+		}
+	}
+}
+
+// A body is not read to its end when its request has ended.
+func TestParseEnds(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := parseJSON(ctx, []byte(`[`+strings.Repeat(`1,`, 10_000)+`1]`)); !fault.Is(err, fault.Timeout) {
+		t.Error(err)
+	}
+}
+
+// hostileBodies are made to cost more than their length.
+func hostileBodies() map[string]string {
+	const most = maxBody - 100
+	names := func(size int) string {
+		var b strings.Builder
+		for n := 0; b.Len() < most-size-10; n++ {
+			fmt.Fprintf(&b, `"%0*d":1,`, size, n)
+		}
+		return `{` + b.String() + `"goal":"x"}`
+	}
+	deep := `{"` + strings.Repeat("n", 30_000) + `":`
+	return map[string]string{
+		"a long name over many values":  `{"` + strings.Repeat("n", most/2) + `":[` + strings.Repeat("1,", most/4) + `1]}`,
+		"long names over each other":    strings.Repeat(deep, maxDepth) + "1" + strings.Repeat("}", maxDepth),
+		"a long name twice":             `{"` + strings.Repeat("n", most/2) + `":1,"` + strings.Repeat("n", most/2-10) + `":1}`,
+		"many names":                    names(8),
+		"many names at the bound":       names(maxName),
+		"many names in a map":           `{"labels":` + names(8) + `}`,
+		"many names in an unknown list": `{"x":[` + strings.Repeat(`{"a":1},`, most/8-1) + `1]}`,
+		"deep":                          strings.Repeat("[", most),
+		"many numbers":                  `{"goal":` + strings.Repeat("1", most) + `}`,
+		"many escapes":                  `{"goal":"` + strings.Repeat(`\u0041`, most/6) + `"}`,
+		"a wrong value":                 `{"goal":[` + strings.Repeat("{},", most/3) + `{}]}`,
+	}
 }

@@ -77,7 +77,7 @@ func (s *Server) fail(err error, c echo.Context) {
 	switch code {
 	case fault.Unauthorized:
 		header.Set("WWW-Authenticate", `Bearer realm="stasis"`)
-	case fault.TooManySessions, fault.TooManyImports, fault.ShuttingDown:
+	case fault.TooManySessions, fault.TooManyImports, fault.TooManyClients, fault.ShuttingDown:
 		header.Set("Retry-After", retryAfterSeconds)
 	}
 	answer := errorAnswer{Code: code, Message: fault.MessageOf(err), RequestID: header.Get(requestIDHeader)}

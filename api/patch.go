@@ -1,6 +1,7 @@
 package api
 
 import (
+	"context"
 	"encoding/json"
 	"slices"
 
@@ -18,7 +19,7 @@ func (s *Server) patch(c *call, shape any) (object, error) {
 	if err := checkJSONType(c.Request().Header.Get("Content-Type"), "application/json", "application/merge-patch+json"); err != nil {
 		return nil, err
 	}
-	value, err := parseJSON(data)
+	value, err := parseJSON(c.Request().Context(), data)
 	if err != nil {
 		return nil, err
 	}
@@ -35,12 +36,12 @@ func (s *Server) patch(c *call, shape any) (object, error) {
 
 // patched applies a merge patch to a document and lays the outcome into dst, a
 // pointer to a wire struct.
-func patched(document any, changes object, dst any) error {
+func patched(ctx context.Context, document any, changes object, dst any) error {
 	data, err := json.Marshal(document)
 	if err != nil {
 		return err
 	}
-	value, err := parseJSON(data)
+	value, err := parseJSON(ctx, data)
 	if err != nil {
 		return err
 	}

@@ -22,7 +22,7 @@ func TestMerged(t *testing.T) {
 		{`{}`, `{"a":{"bb":{"ccc":null}}}`, `{"a":{"bb":{}}}`},
 	} {
 		parse := func(text string) any {
-			v, err := parseJSON([]byte(text))
+			v, err := parseJSON(t.Context(), []byte(text))
 			if err != nil {
 				t.Fatal(err)
 			}

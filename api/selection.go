@@ -58,3 +58,11 @@ func listed(parameter string) []string {
 	}
 	return strings.Split(parameter, ",")
 }
+
+// join makes a field's path: "origins.include".
+func join(above, name string) string {
+	if above == "" {
+		return name
+	}
+	return above + "." + name
+}

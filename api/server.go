@@ -40,6 +40,7 @@ type Options struct {
 	Landlock          int           // ABI that Chromes run behind, told by /readyz; 0: none
 	MaxUpload         int64         // bytes of one file; default 100 MiB
 	MaxImport         int64         // bytes of an imported environment; default 2 GiB
+	MaxMessage        int64         // bytes of one CDP message of a client's; default 32 MiB
 	Grace             time.Duration // for requests at a stop; default 30 s
 	Heartbeat         time.Duration // of streams of events; default 30 s
 }
@@ -57,6 +58,7 @@ type Server struct {
 	warnUnknown bool
 	maxUpload   int64
 	maxImport   int64
+	maxMessage  int64
 	grace       time.Duration
 	heartbeat   time.Duration
 	landlock    int
@@ -76,7 +78,7 @@ func New(o Options) *Server {
 	s := &Server{
 		service: o.Service, answers: o.Answers, hashKey: o.HashKey, metrics: o.Metrics, log: o.Logger, now: o.Now,
 		urls:        origins{public: o.PublicURL, proxies: o.TrustedProxies},
-		warnUnknown: o.WarnUnknownFields, maxUpload: o.MaxUpload, maxImport: o.MaxImport, grace: o.Grace, heartbeat: o.Heartbeat, landlock: o.Landlock,
+		warnUnknown: o.WarnUnknownFields, maxUpload: o.MaxUpload, maxImport: o.MaxImport, maxMessage: o.MaxMessage, grace: o.Grace, heartbeat: o.Heartbeat, landlock: o.Landlock,
 		live: live.New(),
 	}
 	if s.maxUpload == 0 {
@@ -84,6 +86,9 @@ func New(o Options) *Server {
 	}
 	if s.maxImport == 0 {
 		s.maxImport = 2 << 30
+	}
+	if s.maxMessage == 0 {
+		s.maxMessage = 32 << 20
 	}
 	if s.grace == 0 {
 		s.grace = 30 * time.Second

@@ -66,6 +66,9 @@ type driver interface {
 	Screenshot(ctx context.Context, c session.Caller, id string) (session.Screenshot, error)
 	Pages(ctx context.Context, c session.Caller, id string) ([]session.Page, error)
 	BrowserVersion(ctx context.Context, c session.Caller, id string) (product, protocolVersion, userAgent string, err error)
+	// Attach takes a place for one CDP client of a session, until release; else
+	// too_many_clients. It comes before Connect.
+	Attach(id string) (release func(), err error)
 	// Connect serves one CDP client until it leaves or the session ends;
 	// targetID "" is the browser. The caller has been authorised before.
 	Connect(ctx context.Context, id, targetID string, conn session.Conn) error

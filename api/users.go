@@ -142,7 +142,7 @@ func (s *Server) patchUser(c *call) error {
 	}
 	set, err := s.service.ChangeSettings(c.Request().Context(), c.caller, user, func(was session.Settings) (session.Settings, error) {
 		var now settingsBody
-		if err := patched(was, changes, &now); err != nil {
+		if err := patched(c.Request().Context(), was, changes, &now); err != nil {
 			return was, err
 		}
 		return now.settings()

@@ -2,6 +2,8 @@ package api
 
 import (
 	"context"
+	"errors"
+	"io"
 	"strings"
 	"sync"
 	"time"
@@ -13,13 +15,13 @@ import (
 )
 
 const (
-	// maxMessage bounds one CDP message: screenshots and PDFs are large.
-	maxMessage = 256 << 20
 	// maxReason is what a close frame has room for (RFC 6455, 5.5).
 	maxReason = 123
 	// closePatience is how long a client may take to answer a close frame
 	// before its connection is cut off.
 	closePatience = time.Second
+	// firstRead is the memory that a message is read into at first, in bytes.
+	firstRead = 4 << 10
 )
 
 // checkUpgrade refuses what is no WebSocket request, and one of a foreign web
@@ -39,6 +41,11 @@ func (s *Server) checkUpgrade(c *call) error {
 // the session ends or the daemon stops. Errors from before the upgrade are
 // returned; later ones close the socket.
 func (s *Server) serveCDP(c *call, id, targetID string) error {
+	release, err := s.service.Attach(id)
+	if err != nil {
+		return err
+	}
+	defer release()
 	taken := &hijack{ResponseWriter: c.Response()}
 	ws, err := websocket.Accept(taken, c.Request(), &websocket.AcceptOptions{
 		InsecureSkipVerify: true, // checkUpgrade looked at the Origin
@@ -47,7 +54,7 @@ func (s *Server) serveCDP(c *call, id, targetID string) error {
 	if err != nil {
 		return fault.Wrap(err, fault.InvalidRequest, "api.websocket", "the WebSocket upgrade is malformed")
 	}
-	ws.SetReadLimit(maxMessage)
+	ws.SetReadLimit(s.maxMessage)
 	conn := &socket{ws: ws, conn: taken.conn}
 	defer conn.wait()
 	defer ws.CloseNow() //nolint:errcheck // ends what a close handshake has left
@@ -67,7 +74,8 @@ func (s *Server) serveCDP(c *call, id, targetID string) error {
 // socket is a WebSocket as session.Conn.
 type socket struct {
 	ws   *websocket.Conn
-	conn *prompt // below ws
+	conn *prompt          // below ws
+	take func(n int) bool // counts the memory of messages; nil: nobody does
 
 	mu   sync.Mutex
 	over chan struct{} // made when a closing handshake begins, closed when it is over
@@ -76,13 +84,47 @@ type socket struct {
 var (
 	_ session.Conn  = (*socket)(nil)
 	_ session.Eager = (*socket)(nil)
+
+	_ session.Metered = (*socket)(nil)
 )
 
 func (k *socket) Read(ctx context.Context) ([]byte, error) {
 	ctx, stop := k.lingering(ctx)
 	defer stop()
-	_, msg, err := k.ws.Read(ctx)
-	return msg, err
+	_, from, err := k.ws.Reader(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return k.assemble(from)
+}
+
+// Meter implements [session.Metered].
+func (k *socket) Meter(take func(n int) bool) { k.take = take }
+
+// errNoRoom ends a client that gave way to others.
+var errNoRoom = errors.New("the daemon has no room for the message")
+
+// assemble reads a message whole. Its memory, the capacity of what it returns,
+// is counted before it is there.
+func (k *socket) assemble(from io.Reader) ([]byte, error) {
+	msg := []byte{}
+	for {
+		if len(msg) == cap(msg) {
+			most := max(firstRead, 2*cap(msg))
+			if k.take != nil && !k.take(most-cap(msg)) {
+				return nil, errNoRoom
+			}
+			msg = append(make([]byte, 0, most), msg...)
+		}
+		n, err := from.Read(msg[len(msg):cap(msg)])
+		msg = msg[:len(msg)+n]
+		switch {
+		case errors.Is(err, io.EOF):
+			return msg, nil
+		case err != nil:
+			return nil, err
+		}
+	}
 }
 
 func (k *socket) Write(ctx context.Context, msg []byte) error {

@@ -20,6 +20,9 @@ import (
 type Starter struct {
 	Launcher *launch.Launcher
 	Now      func() time.Time
+	// Budget is what the CDP messages of all Chromes are held in; nil: each
+	// Chrome has one of its own.
+	Budget *mux.Budget
 
 	inspections chan struct{} // one for each profile that is being inspected
 }
@@ -76,7 +79,7 @@ func (s *Starter) start(ctx context.Context, dir *Dir, profile string, o Options
 	}
 	b := &Browser{dir: dir, process: process, now: s.Now, options: o, relay: relay, face: face}
 	b.ctx, b.cancel = context.WithCancel(context.WithoutCancel(ctx))
-	b.mux = mux.New(process.Pipe(), mux.Options{Policy: mux.Policy{FilesDir: dir.Files()}, KeepPage: true, HidesNone: o.Engine == EngineShell})
+	b.mux = mux.New(process.Pipe(), mux.Options{Policy: mux.Policy{FilesDir: dir.Files()}, Budget: s.Budget, KeepPage: true, HidesNone: o.Engine == EngineShell})
 	if b.driver, err = b.mux.Driver(ctx); err != nil {
 		return nil, b.abandon(ctx, err)
 	}

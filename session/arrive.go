@@ -65,7 +65,7 @@ func (d *diskWriter) Write(p []byte) (int, error) {
 func (s *Service) takeArchive(ctx context.Context, dir *browser.Dir, a *arrival, body io.Reader) (doc state.Document, err error) {
 	left := leftovers{}
 	err = s.spool(ctx, dir, body, func(archive *snapshot.Foreign) error {
-		got, err := archive.Unpack(ctx, dir.Profile(), snapshot.UnpackOptions{Limits: s.cfg.Unpack, Keep: []string{state.FileName}},
+		got, err := archive.Unpack(ctx, dir.Profile(), snapshot.UnpackOptions{Limits: s.importLimits(), Keep: []string{state.FileName}},
 			func(name string) string {
 				if name != state.FileName && !datadir.Accept(name) {
 					left.add(datadir.LeftOut(name))
@@ -92,6 +92,9 @@ func (s *Service) takeArchive(ctx context.Context, dir *browser.Dir, a *arrival,
 
 // readDocument reads the state document of somebody's archive.
 func readDocument(raw []byte) (doc state.Document, err error) {
+	if err := state.CheckCrowd(raw); err != nil {
+		return doc, badArchive("%s: %s", state.FileName, err)
+	}
 	err = json.Unmarshal(raw, &doc)
 	var mistyped *json.UnmarshalTypeError
 	switch {
@@ -127,7 +130,7 @@ func (s *Service) takeDesktop(ctx context.Context, profile string, dir *browser.
 	doc := crashed(job{rec: profiles.Session{Engine: browser.EngineChrome}}, s.Now())
 	left := leftovers{}
 	err := s.spool(ctx, dir, body, func(archive *snapshot.Foreign) error {
-		names, err := archive.Names(ctx, s.cfg.Unpack)
+		names, err := archive.Names(ctx, s.importLimits())
 		if err != nil {
 			return err
 		}
@@ -135,7 +138,7 @@ func (s *Service) takeDesktop(ctx context.Context, profile string, dir *browser.
 		if err != nil {
 			return err
 		}
-		got, err := archive.Unpack(ctx, dir.Profile(), snapshot.UnpackOptions{Limits: s.cfg.Unpack, Keep: []string{datadir.LastVersion}},
+		got, err := archive.Unpack(ctx, dir.Profile(), snapshot.UnpackOptions{Limits: s.importLimits(), Keep: []string{datadir.LastVersion}},
 			func(name string) string {
 				to, why := desktop.Place(name)
 				if why != "" {

@@ -16,6 +16,9 @@ type Conn = mux.Conn
 // Eager is a Conn that can also send without waiting; see mux.Eager.
 type Eager = mux.Eager
 
+// Metered is a Conn that counts the memory of what it reads; see mux.Metered.
+type Metered = mux.Metered
+
 // Chrome is what a session needs of a live browser; see browser.Browser.
 type Chrome interface {
 	Engine() string

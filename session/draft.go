@@ -34,8 +34,14 @@ func (s *Service) fits(files []datadir.File, doc state.Document) error {
 	if n := datadir.Size(files); s.cfg.Unpack.Bytes > 0 && n > s.cfg.Unpack.Bytes {
 		return fault.New(fault.SaveFailed, op, "the environment has %d bytes, more than the %d that a restore takes (--max-unpack)", n, s.cfg.Unpack.Bytes)
 	}
-	if n := s.cfg.Unpack.Entries; n > 0 && len(files) >= n {
-		return fault.New(fault.SaveFailed, op, "the environment has %d files, more than a restore takes", len(files))
+	if err := s.cfg.Unpack.Lists(func(yield func(string) bool) {
+		for _, f := range files {
+			if !yield(f.Name) {
+				return
+			}
+		}
+	}); err != nil {
+		return err
 	}
 	return fitsDocument(doc, snapshot.MaxKept-surveyed)
 }

@@ -31,6 +31,25 @@ type Import struct {
 // gigabytes on the disk.
 const maxImports = 2
 
+// The most that an imported archive lists: entries, and bytes of their names. It
+// is less than a restore takes, for who made the archive is not known.
+const (
+	maxImportEntries = 1 << 18
+	maxImportNames   = 32 << 20
+)
+
+// importLimits bound an archive that is imported.
+func (s *Service) importLimits() snapshot.Limits {
+	limits := s.cfg.Unpack
+	if limits.Entries == 0 || limits.Entries > maxImportEntries {
+		limits.Entries = maxImportEntries
+	}
+	if limits.Names == 0 || limits.Names > maxImportNames {
+		limits.Names = maxImportNames
+	}
+	return limits
+}
+
 // ImportAnswer is the snapshot that an import made: its report tells what came
 // in and what was left out, and why.
 type ImportAnswer struct {

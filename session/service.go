@@ -29,6 +29,7 @@ import (
 type Config struct {
 	Engine      string      // of sessions for which nobody names one; "": browser.EngineChrome
 	MaxSessions int         // sessions that may live at once
+	MaxClients  int         // CDP clients of a session at once; 0: 64
 	Parked      pool.Limits // of frozen Chromes kept by memory snapshots
 	Spares      pool.Limits // of empty full Chromes kept ahead of need
 	ShellSpares pool.Limits // of empty headless shells
@@ -81,6 +82,7 @@ type Service struct {
 	slots    *slots
 	journal  *journal.Journal
 	tickets  *tickets
+	attached *attached
 
 	// ctx is the life of the daemon's own work (saves, sessions); it ends
 	// after everything was given the time to end by itself.
@@ -110,7 +112,7 @@ type Service struct {
 func New(cfg Config, deps Deps) *Service {
 	s := &Service{cfg: cfg, Deps: deps,
 		parked: pool.New[*parkedChrome](cfg.Parked), slots: newSlots(cfg.MaxSessions),
-		tickets: newTickets(deps.Now), turn: make(chan struct{}, 1), surveys: make(chan struct{}, maxSurveys), surveyFor: surveyDeadline, imports: make(chan struct{}, maxImports),
+		tickets: newTickets(deps.Now), attached: newAttached(cfg.MaxClients), turn: make(chan struct{}, 1), surveys: make(chan struct{}, maxSurveys), surveyFor: surveyDeadline, imports: make(chan struct{}, maxImports),
 		readers: newReaders(), verifying: make(chan struct{}, maxVerifying),
 		journal: journal.New(deps.Catalogue, deps.Vault, deps.Now, deps.Log), live: map[string]*live{}, creating: map[string]*claim{}, checks: map[string]int{}, spares: sparePools{},
 		asked: map[string]bool{cmp.Or(cfg.Engine, browser.EngineChrome): true}}

@@ -111,7 +111,8 @@ func (f *Foreign) walkTar(open func(io.Reader) (io.ReadCloser, error)) func(cont
 		defer func() { err = errors.Join(err, plain.Close()) }()
 		bounded := &boundedReader{ctx: ctx, r: plain, left: maxForeignTar(limits)}
 		t := tar.NewReader(bounded)
-		for entries := 0; ; entries++ {
+		names := listing{limits: limits}
+		for {
 			h, err := t.Next()
 			if err == io.EOF {
 				// That a sealed one is whole is known at its very end alone.
@@ -121,7 +122,7 @@ func (f *Foreign) walkTar(open func(io.Reader) (io.ReadCloser, error)) func(cont
 			if err != nil {
 				return err
 			}
-			if err := takeOne(h, t, entries, limits, take); err != nil {
+			if err := takeOne(h, t, &names, take); err != nil {
 				return err
 			}
 		}
@@ -136,7 +137,11 @@ func (f *Foreign) walkZip(ctx context.Context, limits Limits, take func(*tar.Hea
 		return errors.Join(err, directory.err)
 	}
 	directory.left = -1
-	for i, entry := range z.File {
+	names := listing{limits: limits}
+	for _, entry := range z.File {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
 		if entry.Flags&1 != 0 {
 			return irregular("its archive is encrypted")
 		}
@@ -146,7 +151,7 @@ func (f *Foreign) walkZip(ctx context.Context, limits Limits, take func(*tar.Hea
 		}
 		h.Name = entry.Name
 		body := &zipBody{ctx: ctx, entry: entry}
-		if err := errors.Join(takeOne(h, body, i, limits, take), body.close()); err != nil {
+		if err := errors.Join(takeOne(h, body, &names, take), body.close()); err != nil {
 			return err
 		}
 	}
@@ -155,9 +160,9 @@ func (f *Foreign) walkZip(ctx context.Context, limits Limits, take func(*tar.Hea
 
 // takeOne hands an entry on whose name is clean once its leading "./" and a
 // folder's slash are off.
-func takeOne(h *tar.Header, body io.Reader, entries int, limits Limits, take func(*tar.Header, io.Reader) error) error {
-	if entries >= limits.Entries {
-		return irregular("its archive holds more entries than allowed")
+func takeOne(h *tar.Header, body io.Reader, names *listing, take func(*tar.Header, io.Reader) error) error {
+	if err := names.add(h.Name); err != nil {
+		return err
 	}
 	switch h.Typeflag {
 	case tar.TypeXGlobalHeader: // of git archive: no entry
@@ -168,8 +173,8 @@ func takeOne(h *tar.Header, body io.Reader, entries int, limits Limits, take fun
 	if h.Name = strings.TrimPrefix(h.Name, "./"); h.Name == "." || h.Name == "" && h.Typeflag == tar.TypeDir {
 		return nil
 	}
-	if checkName(h.Name) != nil {
-		return irregular("its archive holds a name that is not a clean relative path")
+	if err := checkName(h.Name); err != nil {
+		return unclean(err)
 	}
 	return take(h, body)
 }

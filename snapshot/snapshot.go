@@ -88,6 +88,7 @@ type Archive struct {
 
 // Limits bound what an archive may unpack to.
 type Limits struct {
-	Entries int   // files and folders
+	Entries int   // files, folders, and the folders that their names imply
 	Bytes   int64 // sum of the files' sizes
+	Names   int   // sum of the entries' names, in bytes: they are kept in memory
 }

@@ -12,7 +12,7 @@ import (
 )
 
 // DefaultLimits hold where [UnpackOptions] give none.
-var DefaultLimits = Limits{Entries: 200_000, Bytes: 8 << 30}
+var DefaultLimits = Limits{Entries: 200_000, Bytes: 8 << 30, Names: 32 << 20}
 
 // MaxKept bounds each file that Unpack keeps in memory, in bytes.
 const MaxKept = 64 << 20
@@ -88,6 +88,9 @@ func (l Limits) orDefault() Limits {
 	}
 	if l.Bytes == 0 {
 		l.Bytes = DefaultLimits.Bytes
+	}
+	if l.Names == 0 {
+		l.Names = DefaultLimits.Names
 	}
 	return l
 }

@@ -25,7 +25,7 @@ type unpacker struct {
 	last   folder              // that the last file went to
 	buffer []byte              // for copying
 	times  []dirTime
-	total  int
+	names  listing // entries, and the folders that their names imply
 	out    Unpacked
 	closed bool
 }
@@ -38,7 +38,7 @@ type dirTime struct {
 
 func newUnpacker(dst string, o UnpackOptions) (*unpacker, error) {
 	u := &unpacker{
-		opts: o, seen: map[string]bool{}, dirs: map[string]struct{}{".": {}},
+		opts: o, names: listing{limits: o.Limits}, seen: map[string]bool{}, dirs: map[string]struct{}{".": {}},
 		out: Unpacked{Kept: map[string][]byte{}}, buffer: make([]byte, 64<<10),
 	}
 	err := os.Mkdir(dst, dirMode.Perm())
@@ -51,7 +51,7 @@ func newUnpacker(dst string, o UnpackOptions) (*unpacker, error) {
 		return nil, errors.Join(err, &fs.PathError{Op: "unpack", Path: dst, Err: errors.New("not a folder")})
 	}
 	if u.root, err = os.OpenRoot(dst); err == nil && u.fresh != "" {
-		err = u.own(".")
+		err = u.own(u.root, ".")
 	}
 	if err != nil {
 		return nil, errors.Join(err, u.undo())
@@ -75,15 +75,15 @@ func (u *unpacker) entry(h *tar.Header, body io.Reader) error {
 	if dir {
 		name = strings.TrimSuffix(name, "/")
 	}
-	if checkName(name) != nil {
-		return irregular("its archive holds a name that is not a clean relative path")
+	if err := checkName(name); err != nil {
+		return unclean(err)
 	}
 	if _, twice := u.seen[name]; twice {
 		return irregular("its archive holds a name twice")
 	}
 	u.seen[name] = !dir
-	if u.total++; u.total > u.opts.Limits.Entries {
-		return irregular("its archive holds more entries than allowed")
+	if err := u.names.add(name); err != nil {
+		return err
 	}
 	keep := !dir && slices.Contains(u.opts.Keep, name)
 	if !keep && u.opts.Accept != nil && !u.opts.Accept(name) {
@@ -100,7 +100,7 @@ func (u *unpacker) entry(h *tar.Header, body io.Reader) error {
 		return u.keep(name, h.Size, body)
 	case dir:
 		u.times = append(u.times, dirTime{name, h.ModTime})
-		return u.folder(name)
+		return u.folder(name, true)
 	}
 	return u.file(name, h, body)
 }
@@ -119,7 +119,7 @@ func (u *unpacker) file(name string, h *tar.Header, body io.Reader) error {
 	if _, isDir := u.dirs[name]; isDir {
 		return irregular("its archive holds a file and a folder of one name")
 	}
-	if err := u.folder(path.Dir(name)); err != nil {
+	if err := u.folder(path.Dir(name), false); err != nil {
 		return err
 	}
 	at, err := u.open(path.Dir(name))
@@ -144,11 +144,11 @@ func (u *unpacker) file(name string, h *tar.Header, body io.Reader) error {
 	return err
 }
 
-func (u *unpacker) own(name string) error {
+func (u *unpacker) own(at *os.Root, name string) error {
 	if u.opts.Owner == nil {
 		return nil
 	}
-	return local(u.root.Lchown(name, u.opts.Owner.UID, u.opts.Owner.GID))
+	return local(at.Lchown(name, u.opts.Owner.UID, u.opts.Owner.GID))
 }
 
 // setTime sets a time; what was packed from memory has none, which is 0 here.
@@ -178,17 +178,21 @@ func (u *unpacker) close() error {
 	return errors.Join(last, u.root.Close())
 }
 
-// undo removes everything that was made, last first.
+// undo removes everything that was made: a folder of its own as a whole, else
+// one by one, last first.
 func (u *unpacker) undo() error {
 	var errs []error
+	if u.fresh != "" {
+		if u.root != nil && !u.closed {
+			errs = append(errs, u.close())
+		}
+		return errors.Join(append(errs, os.RemoveAll(u.fresh))...)
+	}
 	if u.root != nil && !u.closed {
 		for _, name := range slices.Backward(u.made) {
 			errs = append(errs, u.root.Remove(name))
 		}
 		errs = append(errs, u.close())
-	}
-	if u.fresh != "" {
-		errs = append(errs, os.Remove(u.fresh))
 	}
 	return errors.Join(errs...)
 }

@@ -73,8 +73,12 @@ func Diff(before, after Document, values bool) ([]Change, []Uncompared) {
 			changes = append(changes, c)
 		}
 	}
+	had := map[string]bool{}
+	for _, e := range before.Extensions {
+		had[e.ID] = true
+	}
 	for _, e := range after.Extensions {
-		if slices.ContainsFunc(before.Extensions, func(o Extension) bool { return o.ID == e.ID }) {
+		if had[e.ID] {
 			uncompared[place{ComponentExtensionStorage, e.Origin()}] = "chrome.storage.local and sync lie in the profile, where they are not looked into; session was compared"
 		}
 	}

@@ -19,6 +19,7 @@ const (
 	maxDirectory = 8 << 20 // bytes of a zip's list of files
 	maxName      = 1024    // bytes of a file's name, its folders included
 	maxElement   = 255     // bytes of one element of it, which file systems allow
+	maxDepth     = 24      // elements of it; an archive, which has more above them, takes 32
 )
 
 // files are an extension's, by name below its own folder.
@@ -89,7 +90,7 @@ func checkDirectory(r io.ReaderAt, size int64) error {
 }
 
 func checkName(name string) error {
-	bad := name == "" || len(name) > maxName || !utf8.ValidString(name) || path.IsAbs(name) ||
+	bad := strings.Count(name, "/") >= maxDepth || name == "" || len(name) > maxName || !utf8.ValidString(name) || path.IsAbs(name) ||
 		path.Clean(name) != name || strings.ContainsFunc(name, func(r rune) bool { return r < ' ' || r == '\\' || r == ':' || r == 0x7f })
 	for _, element := range strings.Split(name, "/") {
 		bad = bad || element == ".." || element == "." || len(element) > maxElement

@@ -69,12 +69,15 @@ func (s *survey) cache(dir, origin string) {
 		h.Origin = named
 	}
 	for _, folder := range folders {
+		if s.over() {
+			break
+		}
 		if !s.exists(path.Join(dir, folder)) {
 			h.Damage = "a cache is not there"
 		}
 		for _, file := range s.names(path.Join(dir, folder)) {
 			switch {
-			case !strings.HasSuffix(file, "_0"):
+			case s.over(), !strings.HasSuffix(file, "_0"):
 			case s.wholeEntry(path.Join(dir, folder, file)):
 				h.Items++
 			default:
@@ -94,7 +97,7 @@ func cacheIndex(b []byte) (storageKey string, folders []string, err error) {
 		case 1:
 			return fields(data, func(n uint64, data []byte) error {
 				if n == 2 {
-					if !fs.ValidPath(string(data)) {
+					if len(folders) == maxCaches || !fs.ValidPath(string(data)) {
 						return errMalformed
 					}
 					folders = append(folders, string(data))
@@ -108,6 +111,9 @@ func cacheIndex(b []byte) (storageKey string, folders []string, err error) {
 	})
 	return storageKey, folders, err
 }
+
+// maxCaches bounds the caches of one origin.
+const maxCaches = 10_000
 
 var errMalformed = errors.New("malformed")
 
@@ -184,7 +190,7 @@ func (s *survey) files() {
 			s.add(state.Holding{Component: state.ComponentFileSystem, Damage: db.Damage, Uncounted: text(err)})
 		}
 		for key, folder := range db.Entries {
-			if fs.ValidPath(string(folder)) {
+			if fs.ValidPath(string(folder)) && !s.over() {
 				s.filesOf(path.Join(fileSystem, string(folder)), originOf(strings.TrimPrefix(key, prefix)))
 			}
 		}

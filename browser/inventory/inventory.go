@@ -167,8 +167,16 @@ func (s *survey) exists(name string) bool {
 	return err == nil
 }
 
-// names lists the names of a folder's entries, none where there is none.
+// over reports whether there is no time left. What a file of the profile names
+// over and over is looked at as often, until then.
+func (s *survey) over() bool { return s.ctx.Err() != nil }
+
+// names lists the names of a folder's entries, none where there is none, or no
+// time left.
 func (s *survey) names(dir string) []string {
+	if s.over() {
+		return nil
+	}
 	entries, err := fs.ReadDir(s.fsys, dir)
 	if err != nil {
 		return nil

@@ -22,7 +22,7 @@ func TestFrames(t *testing.T) {
 	} {
 		in, got := frames{r: r}, []string{}
 		for {
-			b, err := in.next()
+			b, _, err := in.next()
 			if err == io.EOF {
 				break
 			}
@@ -36,10 +36,10 @@ func TestFrames(t *testing.T) {
 		}
 	}
 	in := frames{r: strings.NewReader("a\x00b")}
-	if b, err := in.next(); string(b) != "a" || err != nil {
+	if b, _, err := in.next(); string(b) != "a" || err != nil {
 		t.Errorf("%q %v", b, err)
 	}
-	if _, err := in.next(); err != io.ErrUnexpectedEOF {
+	if _, _, err := in.next(); err != io.ErrUnexpectedEOF {
 		t.Errorf("a message cut short: %v", err)
 	}
 }
@@ -184,7 +184,7 @@ func BenchmarkFrames(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		in := frames{r: chunks{bytes.NewReader(msg)}}
-		if got, err := in.next(); err != nil || len(got) != len(msg)-1 {
+		if got, _, err := in.next(); err != nil || len(got) != len(msg)-1 {
 			b.Fatal(err)
 		}
 	}

@@ -85,7 +85,7 @@ func start(t *testing.T, o Options, handle func(f *fake, m message) []byte) (*Mu
 func (f *fake) run() {
 	in := frames{r: f.conn}
 	for {
-		b, err := in.next()
+		b, _, err := in.next()
 		if err != nil {
 			return
 		}

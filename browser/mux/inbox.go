@@ -8,7 +8,8 @@ import (
 // inbox is what waits for one client, bounded in bytes. Where nothing waits, a
 // message goes to the client by offer, if that takes it.
 type inbox struct {
-	offer func([]byte) bool // sends without waiting, or says false; may be nil
+	offer   func([]byte) bool // sends without waiting, or says false; may be nil
+	account *account          // what waits is counted in
 
 	mu       sync.Mutex
 	limit    int
@@ -19,7 +20,8 @@ type inbox struct {
 	empty    chan struct{} // closed when finished and nothing waits
 }
 
-func (b *inbox) init(conn Conn, limit int) {
+func (b *inbox) init(conn Conn, limit int, a *account) {
+	b.account = a
 	if eager, ok := conn.(Eager); ok {
 		b.offer = eager.Offer
 	}
@@ -37,7 +39,7 @@ func (b *inbox) push(msg []byte) bool {
 	if b.bytes == 0 && b.offer != nil && b.offer(msg) {
 		return true
 	}
-	if b.bytes > 0 && b.bytes+len(msg) > b.limit {
+	if b.bytes > 0 && b.bytes+len(msg) > b.limit || !b.account.take(len(msg)) {
 		return false
 	}
 	b.queue = append(b.queue, msg)
@@ -75,6 +77,7 @@ func (b *inbox) wrote(n int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.bytes -= n
+	b.account.give(n)
 	if b.finished && b.bytes == 0 {
 		b.settle()
 	}

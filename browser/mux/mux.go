@@ -1,7 +1,9 @@
 package mux
 
 import (
+	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"strconv"
 	"sync"
@@ -26,11 +28,13 @@ type Options struct {
 	Policy Policy
 	// QueueBytes bounds what waits for a client that reads slowly; a client
 	// over it is closed with CloseTooSlow. One message alone may be larger.
-	// 0 means 256 MiB.
+	// 0 means 128 MiB.
 	QueueBytes int
 	// UnsentBytes bounds what waits for Chrome from one client; over it no
 	// more is read from that client. 0 means 16 MiB.
 	UnsentBytes int
+	// Budget is the daemon's, which all its Muxes share; nil: one of its own.
+	Budget *Budget
 	// KeepPage keeps one page of the session's own profile open: Chrome exits,
 	// or at least unloads the profile with its session cookies, when the last
 	// one closes. A client's closing of the last page first opens about:blank.
@@ -87,10 +91,13 @@ type pending struct {
 // be called.
 func New(pipe io.ReadWriteCloser, opts Options) *Mux {
 	if opts.QueueBytes == 0 {
-		opts.QueueBytes = 256 << 20
+		opts.QueueBytes = 128 << 20
 	}
 	if opts.UnsentBytes == 0 {
 		opts.UnsentBytes = 16 << 20
+	}
+	if opts.Budget == nil {
+		opts.Budget = NewBudget(0)
 	}
 	m := &Mux{
 		opts: opts, pipe: pipe, out: newOutbox(pipe),
@@ -172,14 +179,19 @@ func (m *Mux) fail(cause error) error {
 
 func (m *Mux) readPipe() {
 	defer m.wg.Done()
-	in := frames{r: m.pipe}
+	in := frames{r: m.pipe, limit: maxFrame, open: func(evict func()) *account { return m.opts.Budget.account(m, evict) }}
+	defer in.close()
 	for {
-		msg, err := in.next()
-		if err != nil {
+		msg, whole, err := in.next()
+		switch {
+		case err != nil:
 			_ = m.fail(err) // of closing a pipe that has already ended
 			return
+		case whole:
+			m.route(msg)
+		default:
+			m.routeHead(msg)
 		}
-		m.route(msg)
 	}
 }
 
@@ -225,14 +237,7 @@ func (m *Mux) route(msg []byte) {
 		m.routeEvent(msg, e)
 		return
 	}
-	id, err := strconv.ParseInt(string(e.id), 10, 64)
-	if err != nil {
-		return
-	}
-	m.mu.Lock()
-	p := m.pending[id]
-	delete(m.pending, id)
-	m.mu.Unlock()
+	p := m.answered(e.id)
 	if p == nil {
 		return // its peer has left
 	}
@@ -240,3 +245,33 @@ func (m *Mux) route(msg []byte) {
 	p.answer(e)
 	m.tellDetached(p.method)
 }
+
+// answered takes the request that has the ID off those that wait; nil where there
+// is none.
+func (m *Mux) answered(id []byte) *pending {
+	n, err := strconv.ParseInt(string(id), 10, 64)
+	if err != nil {
+		return nil
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	p := m.pending[n]
+	delete(m.pending, n)
+	return p
+}
+
+// routeHead takes the beginning of a message that was too large to be kept: who
+// asked gets an error, an event is dropped. Chrome begins an answer with its ID
+// (Chrome 156, content/browser/devtools).
+func (m *Mux) routeHead(head []byte) {
+	rest, ok := bytes.CutPrefix(head, []byte(`{"id":`))
+	if !ok {
+		return
+	}
+	id, _, _ := bytes.Cut(rest, []byte(","))
+	if p := m.answered(id); p != nil {
+		p.answer(envelope{id: id, err: tooLargeAnswer})
+	}
+}
+
+var tooLargeAnswer = fmt.Appendf(nil, `{"code":%d,"message":"The answer is larger than %d bytes, or than what the daemon has room for"}`, codeRefused, maxFrame)

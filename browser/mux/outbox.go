@@ -40,6 +40,7 @@ type outbox struct {
 type lane struct {
 	o     *outbox
 	limit int
+	held  *account // what waits is counted in; nil for the daemon's own
 	queue [][]byte
 	bytes int           // of the queue and of the message being written
 	space chan struct{} // closed when bytes fell
@@ -100,6 +101,7 @@ func (l *lane) push(msg []byte) {
 		if n > 0 {
 			l.o.begun, l.o.begunOf = msg[n:], l
 			l.bytes += len(msg) - n
+			l.held.take(len(msg) - n) // one that gives way is closed by its client's end
 			l.o.wake.Signal()
 			return
 		}
@@ -110,6 +112,7 @@ func (l *lane) push(msg []byte) {
 	}
 	l.queue = append(l.queue, msg)
 	l.bytes += len(msg)
+	l.held.take(len(msg)) // as above
 }
 
 // drop forgets what the lane still holds: its peer has left.
@@ -138,6 +141,7 @@ func (o *outbox) run() error {
 		o.mu.Lock()
 		o.writing = false
 		l.bytes = max(0, l.bytes-len(msg))
+		l.held.give(len(msg))
 		close(l.space)
 		l.space = make(chan struct{})
 		o.mu.Unlock()

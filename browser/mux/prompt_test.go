@@ -127,7 +127,7 @@ func TestPromptPipeKeepsMessagesWhole(t *testing.T) {
 	}
 	var next [senders]int
 	for n := range senders*each + 1 {
-		msg, err := in.next()
+		msg, _, err := in.next()
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -66,7 +66,7 @@ func answer(chrome io.ReadWriter, result string) {
 	in := frames{r: chrome}
 	var out []byte
 	for {
-		raw, err := in.next()
+		raw, _, err := in.next()
 		if err != nil {
 			return
 		}

@@ -32,6 +32,14 @@ type Eager interface {
 	Offer(msg []byte) bool
 }
 
+// Metered is a Conn that assembles messages in memory. Meter is called before
+// the first Read: Read calls take before it has so many bytes more, and fails
+// where that says false. The capacity of what Read returns is given back when
+// the message has been passed on.
+type Metered interface {
+	Meter(take func(n int) bool)
+}
+
 // ServeOptions say what a client is connected to.
 type ServeOptions struct {
 	// Target is the page that the client's messages without a sessionId go to,
@@ -44,6 +52,12 @@ type ServeOptions struct {
 	Leaving func()
 }
 
+// Why a client is closed with CloseTooSlow.
+const (
+	tooSlow     = "too slow: too much waits for this client"
+	tooMuchHeld = "too slow: the daemon has no room for what waits for its clients, and most waits here"
+)
+
 // client is a peer at the other end of a Conn.
 type client struct {
 	peer
@@ -51,6 +65,8 @@ type client struct {
 	conn     Conn
 	out      inbox
 	internal bool // a Transport: not counted
+	held     *account
+	metered  bool
 
 	once   sync.Once
 	over   chan struct{} // closed by end
@@ -73,7 +89,16 @@ func (m *Mux) Serve(ctx context.Context, conn Conn, o ServeOptions) error {
 func (m *Mux) serve(ctx context.Context, conn Conn, o ServeOptions, internal bool) error {
 	c := &client{m: m, conn: conn, internal: internal, over: make(chan struct{}), exited: make(chan struct{})}
 	c.lane, c.trusted = m.out.lane(m.opts.UnsentBytes), internal
-	c.out.init(conn, m.opts.QueueBytes)
+	if !internal {
+		c.held = m.opts.Budget.account(m, func() { c.end(CloseTooSlow, tooMuchHeld, nil, false) })
+		defer c.held.close()
+		c.lane.held = c.held
+	}
+	if metered, ok := conn.(Metered); ok {
+		c.metered = true
+		metered.Meter(c.held.take)
+	}
+	c.out.init(conn, m.opts.QueueBytes, c.held)
 	c.event = c.deliver
 	c.gone = func() { c.end(CloseNormal, "target closed", nil, true) }
 	if !m.enter(c, o.Door) {
@@ -164,7 +189,11 @@ func (c *client) read(ctx context.Context) {
 			c.end(CloseNormal, "", nil, false)
 			return
 		}
-		if err := c.handle(ctx, msg); err != nil {
+		err = c.handle(ctx, msg)
+		if c.metered {
+			c.held.give(cap(msg))
+		}
+		if err != nil {
 			if errors.Is(err, errClosed) {
 				err = c.m.Err()
 			}
@@ -177,7 +206,7 @@ func (c *client) read(ctx context.Context) {
 // push queues a message for the client; it never waits.
 func (c *client) push(msg []byte) {
 	if !c.out.push(msg) {
-		c.end(CloseTooSlow, "too slow", nil, false)
+		c.end(CloseTooSlow, tooSlow, nil, false)
 	}
 }
 

@@ -18,6 +18,7 @@ import (
 	"github.com/stasisd/stasis/browser"
 	"github.com/stasisd/stasis/browser/extension"
 	"github.com/stasisd/stasis/browser/launch"
+	"github.com/stasisd/stasis/browser/mux"
 	"github.com/stasisd/stasis/browser/pool"
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles/sqldb"
@@ -111,14 +112,16 @@ func start(ctx context.Context, c *serveCmd, log *slog.Logger) (_ *daemon, err e
 	}
 	d.closers = append(d.closers, stop)
 	counted := metrics.New(version)
+	starter := browser.NewStarter(launcher, time.Now)
+	starter.Budget = mux.NewBudget(c.ClientMemory)
 	d.service = session.New(limits, session.Deps{
-		Browsers:  session.Chromes{Starter: browser.NewStarter(launcher, time.Now)},
+		Browsers:  session.Chromes{Starter: starter},
 		Vault:     d.vault,
 		Documents: snapshot.NewDocuments(d.store, snapshot.Options{Now: time.Now}),
 		Catalogue: d.catalogue, Extensions: extensions, Room: roomForChrome, Now: time.Now, Log: log,
 		SessionBody: api.SessionBody, Told: sender.Wake, Meter: counted,
 	})
-	counted.Watch(metrics.Watched{Counts: d.service.Counts, Deliveries: d.catalogue.CountDeliveries})
+	counted.Watch(metrics.Watched{Counts: d.service.Counts, Messages: starter.Budget.Use, Deliveries: d.catalogue.CountDeliveries})
 	// Closed here only when the start fails; serve closes it first otherwise.
 	d.closers = append(d.closers, func() error { return d.service.Close(context.WithoutCancel(ctx)) })
 	if err := d.service.Recover(ctx); err != nil {
@@ -129,7 +132,7 @@ func start(ctx context.Context, c *serveCmd, log *slog.Logger) (_ *daemon, err e
 	}
 	d.server = api.New(api.Options{HashKey: d.keys.Derive("request hashes"), Service: d.service, Answers: d.catalogue, Metrics: counted.Handler(), Logger: log, Now: time.Now,
 		PublicURL: c.PublicURL, TrustedProxies: c.TrustedProxy,
-		Landlock: launcher.Landlock(), WarnUnknownFields: c.UnknownFields == "warn", MaxUpload: c.MaxUpload, MaxImport: c.MaxUnpack})
+		Landlock: launcher.Landlock(), WarnUnknownFields: c.UnknownFields == "warn", MaxUpload: c.MaxUpload, MaxImport: c.MaxUnpack, MaxMessage: int64(c.MaxMessage)})
 	return d, nil
 }
 
@@ -221,10 +224,10 @@ func (c *serveCmd) limits() (session.Config, error) {
 		}
 		return pool.Limits{Size: asked, Age: c.SpareAge}
 	}
-	return session.Config{Engine: c.Engine, MaxSessions: n, Parked: pool.Limits{Size: parked, Age: c.ParkedAge, Memory: c.ParkedMemory.of(parked)},
+	return session.Config{Engine: c.Engine, MaxSessions: n, MaxClients: c.MaxClients, Parked: pool.Limits{Size: parked, Age: c.ParkedAge, Memory: c.ParkedMemory.of(parked)},
 		Spares: spares(c.Spares), ShellSpares: spares(c.ShellSpares),
 		Standby: pool.Limits{Size: c.Standby, Age: c.SpareAge}, Calm: calm,
-		RescueTTL: c.RescueTTL, Retention: c.retention(), PruneGrace: c.PruneGrace, Unpack: snapshot.Limits{Entries: 1 << 20, Bytes: c.MaxUnpack}, Savers: 4}, nil
+		RescueTTL: c.RescueTTL, Retention: c.retention(), PruneGrace: c.PruneGrace, Unpack: snapshot.Limits{Entries: 1 << 20, Bytes: c.MaxUnpack, Names: 128 << 20}, Savers: 4}, nil
 }
 
 // close closes what start opened, last first. It is idempotent.

@@ -38,6 +38,10 @@ type serveCmd struct {
 	UIDCount   int    `help:"Run by root: how many uids." default:"1000" name:"uid-count"`
 	MaxUpload  int64  `help:"Largest file of a session, in bytes." default:"104857600"`
 
+	MaxMessage   int `help:"Largest CDP message of a client, in bytes; files have their own routes." default:"33554432"`
+	MaxClients   int `help:"CDP clients of a session at once." default:"64"`
+	ClientMemory int `help:"Memory for CDP messages that arrive or wait, of all sessions together, in bytes." default:"268435456"`
+
 	MaxSessions  int           `help:"Sessions at once; 0 computes it from the machine's memory." default:"0"`
 	Spares       int           `help:"Empty Chromes kept ready for sessions of engine chrome; 0 for none, negative computes it from cores and memory." default:"-1"`
 	ShellSpares  int           `help:"The same for engine shell." default:"-1"`

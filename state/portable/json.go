@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/stasisd/stasis/state"
 )
 
 // node is a JSON value and where it stands, so that an error can say it.
@@ -23,6 +25,9 @@ type node struct {
 func root(data []byte) (node, error) {
 	if !utf8.Valid(data) {
 		return node{}, invalid("it is not UTF-8")
+	}
+	if err := state.CheckCrowd(data); err != nil {
+		return node{}, invalid("%s", err)
 	}
 	dec := json.NewDecoder(bytes.NewReader(data))
 	n := node{path: "$"}

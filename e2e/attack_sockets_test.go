@@ -1,0 +1,207 @@
+package e2e
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/coder/websocket"
+
+	"github.com/stasisd/stasis/e2e/daemon"
+)
+
+// socketMemory is the most memory of a daemon, in bytes, whatever its CDP clients
+// send and do not read: twice the budget, for Go's collector, and the detector's share.
+const socketMemory = 900 << 20
+
+// TestHostileClients: CDP clients that send without an end, come without an end
+// and do not read. None takes the daemon's memory, and a client of another session
+// is served all along.
+func TestHostileClients(t *testing.T) {
+	t.Parallel()
+	d := daemon.Start(t, daemon.Options{Args: []string{"--max-clients", "8"}})
+	for _, engine := range []string{"chrome", "shell"} {
+		t.Run(engine, func(t *testing.T) {
+			s := create(t, d, body{"user_id": "ada", "engine": engine})
+			other := dial(t, create(t, d, body{"user_id": "bob", "engine": engine}).CDP)
+			forgetPeak(t, d)
+			tooLarge(t, s.CDP)
+			unfinished(t, s.CDP)
+			tooMany(t, s.CDP)
+			unread(t, s.CDP)
+			peak := peakMemory(t, d.PID())
+			if peak > socketMemory {
+				t.Errorf("the daemon took %d MB", peak>>20)
+			}
+			var got string
+			other.evaluate("'x'.repeat(40 * 1024 * 1024)", &got)
+			if len(got) != 40<<20 {
+				t.Errorf("a client that reads got %d bytes", len(got))
+			}
+			t.Logf("the daemon took %d MB", peak>>20)
+		})
+	}
+	if m := d.Call(t, "GET", "/metrics", nil); !strings.Contains(string(m.Body), "stasis_cdp_clients_evicted_total") {
+		t.Error("there is no metric of clients that gave way")
+	}
+}
+
+// evaluate runs a script in a page of the client's and takes its value.
+func (w *wire) evaluate(script string, into any) {
+	w.t.Helper()
+	var made struct{ TargetID, SessionID string }
+	w.call("", "Target.createTarget", obj{"url": "about:blank"}, &made)
+	w.call("", "Target.attachToTarget", obj{"targetId": made.TargetID, "flatten": true}, &made)
+	var out struct {
+		Result struct{ Value json.RawMessage }
+	}
+	w.call(made.SessionID, "Runtime.evaluate", obj{"expression": script, "returnByValue": true}, &out)
+	if err := json.Unmarshal(out.Result.Value, into); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// raw connects a client that reads nothing by itself.
+func raw(t testing.TB, url string) *websocket.Conn {
+	t.Helper()
+	ws, _, err := websocket.Dial(t.Context(), url, nil) //nolint:bodyclose // an upgrade's answer has none
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = ws.CloseNow() }) // it may be closed already
+	return ws
+}
+
+// tooLarge: a message that is larger than allowed closes its client, with 1009 and
+// a reason; one of 20 MB is served.
+func tooLarge(t *testing.T, url string) {
+	t.Helper()
+	ws := dial(t, url)
+	ws.call("", "Browser.getVersion", obj{"x": strings.Repeat("x", 20<<20)}, nil)
+	if err := ws.ws.Write(t.Context(), websocket.MessageText, []byte(`{"id":1,"method":"`+strings.Repeat("x", 33<<20)+`"}`)); err != nil {
+		t.Logf("cut off while it was sent: %v", err)
+	}
+	ws.ended()
+	if ws.status != websocket.StatusMessageTooBig {
+		t.Errorf("a message of 33 MB: closed with %d", ws.status)
+	}
+}
+
+// unfinished: six clients that each send a message of a quarter of a gigabyte and
+// do not end it.
+func unfinished(t *testing.T, url string) {
+	t.Helper()
+	piece := []byte(strings.Repeat("x", 1<<20))
+	for range 6 {
+		ws := raw(t, url)
+		w, err := ws.Writer(t.Context(), websocket.MessageText)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 250 {
+			if _, err = w.Write(piece); err != nil {
+				break // it was closed, as it may be
+			}
+		}
+	}
+}
+
+// tooMany: one client more than there may be is told so before the upgrade; when
+// one has gone there is room again.
+func tooMany(t *testing.T, url string) {
+	t.Helper()
+	var all []*websocket.Conn
+	connect := func() (*http.Response, error) {
+		ws, answer, err := websocket.Dial(t.Context(), url, nil) //nolint:bodyclose // below, where there is one
+		if err == nil {
+			all = append(all, ws)
+		}
+		return answer, err
+	}
+	defer func() {
+		for _, ws := range all {
+			_ = ws.CloseNow()
+		}
+	}()
+	for {
+		answer, err := connect()
+		if err == nil && len(all) <= 8 {
+			continue
+		}
+		if err == nil {
+			t.Fatal("there are more clients than there may be")
+		}
+		text, _ := io.ReadAll(answer.Body)
+		if answer.StatusCode != http.StatusTooManyRequests || answer.Header.Get("Retry-After") == "" || !strings.Contains(string(text), "too_many_clients") {
+			t.Errorf("one too many: %d %s", answer.StatusCode, text)
+		}
+		break
+	}
+	_ = all[0].CloseNow()
+	daemon.Eventually(t, time.Minute, "there is room for a client again", func() bool {
+		_, err := connect()
+		return err == nil
+	})
+}
+
+// unread: clients that ask for much and read nothing. Those that most waits for are
+// closed, with the reason.
+func unread(t *testing.T, url string) {
+	t.Helper()
+	const ask = `{"id":1,"method":"Runtime.evaluate","params":{"returnByValue":true,"expression":"'x'.repeat(50 * 1024 * 1024)"}}`
+	page := strings.Replace(url, "/cdp?", "/cdp/page/"+pageOf(t, url)+"?", 1)
+	var all []*websocket.Conn
+	daemon.Eventually(t, time.Minute, "there is room for six clients", func() bool {
+		for len(all) < 6 {
+			ws, _, err := websocket.Dial(t.Context(), page, nil) //nolint:bodyclose // as above
+			if err != nil {
+				return false
+			}
+			all = append(all, ws)
+		}
+		return true
+	})
+	for _, ws := range all {
+		for range 4 {
+			if err := ws.Write(t.Context(), websocket.MessageText, []byte(ask)); err != nil {
+				break
+			}
+		}
+	}
+	closed := 0
+	for _, ws := range all {
+		ws.SetReadLimit(-1)
+		for asked := 0; asked < 4; asked++ {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			_, _, err := ws.Read(ctx)
+			cancel()
+			var closing websocket.CloseError
+			if errors.As(err, &closing) {
+				if closing.Code != websocket.StatusTryAgainLater || !strings.HasPrefix(closing.Reason, "too slow: ") {
+					t.Errorf("closed with %d %q", closing.Code, closing.Reason)
+				}
+				closed++
+			}
+			if err != nil {
+				break
+			}
+		}
+		_ = ws.CloseNow()
+	}
+	t.Logf("%d of 6 clients that do not read were closed with a reason", closed)
+}
+
+// pageOf is a page of a session's.
+func pageOf(t *testing.T, url string) string {
+	t.Helper()
+	w := dial(t, url)
+	defer w.close()
+	var made struct{ TargetID string }
+	w.call("", "Target.createTarget", obj{"url": "about:blank"}, &made)
+	return made.TargetID
+}
