@@ -59,7 +59,7 @@ func (s *Server) browserVersion(c *call) error {
 	}
 	return c.JSON(http.StatusOK, map[string]string{
 		"Browser": product, "Protocol-Version": protocol, "User-Agent": agent,
-		"webSocketDebuggerUrl": s.urls.of(c.Request()).cdp(info.ID, "", c.ticketFor(info)),
+		"webSocketDebuggerUrl": s.urls.of(c.Request()).cdp(info.ID, "", info.Tickets[session.PurposeCDP]),
 	})
 }
 
@@ -81,7 +81,7 @@ func (s *Server) pages(c *call) error {
 	if err != nil {
 		return err
 	}
-	links, ticket := s.urls.of(c.Request()), c.ticketFor(info)
+	links, ticket := s.urls.of(c.Request()), info.Tickets[session.PurposeCDP]
 	answers := make([]pageAnswer, 0, len(pages))
 	for _, p := range pages {
 		answers = append(answers, pageAnswer{p.ID, p.Type, p.Title, p.URL, links.cdp(info.ID, p.ID, ticket)})

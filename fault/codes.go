@@ -47,6 +47,7 @@ const (
 
 	TooManySessions Code = "too_many_sessions" // 429, with Retry-After
 	TooManyImports  Code = "too_many_imports"  // 429, with Retry-After
+	TooManyAttempts Code = "too_many_attempts" // 429, with Retry-After: wrong keys or tickets from one address
 
 	Internal        Code = "internal"         // 500
 	SaveFailed      Code = "save_failed"      // 500: nothing was committed
@@ -87,7 +88,7 @@ var texts = map[Code]string{
 	InvalidField: "a field has a value that is not allowed", Unsupported: "not supported",
 	UserMismatch:    "the source belongs to another user",
 	InvalidImport:   "what is to be imported is not of its format",
-	TooManySessions: "no room for another session", TooManyImports: "too many imports", SaveFailed: "the save failed; nothing was committed",
+	TooManySessions: "no room for another session", TooManyImports: "too many imports", TooManyAttempts: "too many wrong keys or tickets came from this address; try again later", SaveFailed: "the save failed; nothing was committed",
 	ArchiveDamaged: "the archive is damaged", IdentityMissing: "no identity opens the archive",
 	StoreFailed: "the store failed", BrowserFailed: "the browser failed",
 	ShuttingDown: "the daemon is shutting down", Timeout: "it took too long",
