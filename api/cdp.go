@@ -20,6 +20,9 @@ func (s *Server) cdp(c *call) error {
 	if err != nil {
 		return err
 	}
+	if err := s.service.MayDrive(c.Request().Context(), c.caller, info.ID); err != nil {
+		return err
+	}
 	target, err := c.param("target_id")
 	if err != nil {
 		return err

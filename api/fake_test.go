@@ -261,6 +261,8 @@ func (f *fake) BrowserVersion(context.Context, session.Caller, string) (string, 
 	return "Chrome/156", "1.3", "Mozilla/5.0", f.failure()
 }
 
+func (f *fake) MayDrive(context.Context, session.Caller, string) error { return nil }
+
 func (f *fake) Connect(ctx context.Context, _ session.Caller, id, target string, conn session.Conn) error {
 	if f.serve != nil {
 		return f.serve(ctx, conn)

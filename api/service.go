@@ -66,6 +66,8 @@ type driver interface {
 	Screenshot(ctx context.Context, c session.Caller, id string) (session.Screenshot, error)
 	Pages(ctx context.Context, c session.Caller, id string) ([]session.Page, error)
 	BrowserVersion(ctx context.Context, c session.Caller, id string) (product, protocolVersion, userAgent string, err error)
+	// MayDrive refuses who may not connect to a session.
+	MayDrive(ctx context.Context, c session.Caller, id string) error
 	// Connect serves one CDP client until it leaves, the session ends or the
 	// caller's key is deleted; targetID "" is the browser.
 	Connect(ctx context.Context, c session.Caller, id, targetID string, conn session.Conn) error

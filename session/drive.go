@@ -64,6 +64,13 @@ func (s *Service) BrowserVersion(ctx context.Context, c Caller, id string) (prod
 	return product, protocolVersion, userAgent, err
 }
 
+// MayDrive refuses a caller that may not drive a session, before its client is
+// answered.
+func (s *Service) MayDrive(ctx context.Context, c Caller, id string) error {
+	_, err := s.record(ctx, c, id, drive)
+	return err
+}
+
 // Connect serves one CDP client of a session until it leaves, the session ends or
 // the caller's key is deleted. A paused session thaws for as long as a client is there.
 func (s *Service) Connect(ctx context.Context, c Caller, id, targetID string, conn Conn) error {

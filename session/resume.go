@@ -31,7 +31,7 @@ func (s *Service) Resume(ctx context.Context, c Caller, id string) (Acknowledged
 // be done where nothing was saved.
 func (s *Service) resume(ctx context.Context, c Caller, r Create) (Acknowledged, *live, error) {
 	for {
-		rec, err := s.record(ctx, c, r.SessionID, look)
+		rec, err := s.resumable(ctx, c, r.SessionID)
 		if err != nil {
 			return Acknowledged{}, nil, err
 		}
@@ -54,6 +54,19 @@ func (s *Service) resume(ctx context.Context, c Caller, r Create) (Acknowledged,
 		}
 		return a, l, err
 	}
+}
+
+// resumable is the record of a session that the caller may look at, or may bring
+// back: who may restore from a session may resume it.
+func (s *Service) resumable(ctx context.Context, c Caller, id string) (profiles.Session, error) {
+	if !c.may(restore) {
+		return s.record(ctx, c, id, look)
+	}
+	rec, err := s.Catalogue.Session(ctx, id)
+	if err == nil && !c.mayActFor(rec.UserID) {
+		err = noSuchSession(id)
+	}
+	return rec, err
 }
 
 // resume lets a live session go on.
@@ -102,7 +115,7 @@ func (s *Service) revive(ctx context.Context, c Caller, id string, by Create) (*
 	defer s.replenish()
 	defer s.standbys.rest()
 	defer s.unclaim(id)
-	rec, err := s.record(ctx, c, id, look)
+	rec, err := s.resumable(ctx, c, id)
 	if err != nil || s.find(id) != nil {
 		return nil, err
 	}
