@@ -1,6 +1,7 @@
 package api
 
 import (
+	"net/netip"
 	"strings"
 
 	"github.com/stasisd/stasis/fault"
@@ -26,25 +27,35 @@ func (s *Server) byKey(c *call) (err error) {
 	if secret == "" {
 		return fault.New(fault.Unauthorized, "api.auth", "")
 	}
+	from := s.addressOf(c)
+	if err := s.attempts.allow(from, secret); err != nil {
+		return err
+	}
 	c.caller, err = s.service.Authenticate(c.Request().Context(), secret)
-	return err
+	if err == nil {
+		s.attempts.passed(from, secret)
+	}
+	return s.attempts.judge(from, err)
 }
 
-// bySessionTicket takes the ticket that a cdp_url carries, else a key.
-func (s *Server) bySessionTicket(c *call) (err error) {
-	ticket := c.QueryParam("ticket")
-	if ticket == "" {
-		return s.byKey(c)
+// addressOf is the address that a client's failures count for.
+func (s *Server) addressOf(c *call) netip.Prefix { return s.urls.client(c.Request()) }
+
+// bySessionTicket takes a session's ticket for a purpose, as its URLs carry them,
+// else a key.
+func (s *Server) bySessionTicket(p session.Purpose) authorizer {
+	return func(c *call) error {
+		ticket := c.QueryParam("ticket")
+		if ticket == "" {
+			return s.byKey(c)
+		}
+		id, err := c.sessionID()
+		if err != nil {
+			return err
+		}
+		c.caller, err = s.service.AuthorizeTicket(c.Request().Context(), ticket, id, p)
+		return s.attempts.judge(s.addressOf(c), err)
 	}
-	id, err := c.sessionID()
-	if err != nil {
-		return err
-	}
-	if c.caller, err = s.service.AuthorizeTicket(c.Request().Context(), ticket, id); err != nil {
-		return err
-	}
-	c.ticket = ticket
-	return nil
 }
 
 // byConnectTicket spends a one-use ticket, else takes a key. The Origin is
@@ -58,14 +69,5 @@ func (s *Server) byConnectTicket(c *call) (err error) {
 		return s.byKey(c)
 	}
 	c.caller, err = s.service.RedeemTicket(c.Request().Context(), ticket)
-	return err
-}
-
-// ticketFor is the session ticket to put into a link for this client: the one
-// that it came with, else the session's own.
-func (c *call) ticketFor(info session.Info) string {
-	if c.ticket != "" {
-		return c.ticket
-	}
-	return info.Ticket
+	return s.attempts.judge(s.addressOf(c), err)
 }

@@ -20,6 +20,9 @@ func (s *Server) cdp(c *call) error {
 	if err != nil {
 		return err
 	}
+	if err := s.service.MayDrive(c.Request().Context(), c.caller, info.ID); err != nil {
+		return err
+	}
 	target, err := c.param("target_id")
 	if err != nil {
 		return err
@@ -59,7 +62,7 @@ func (s *Server) browserVersion(c *call) error {
 	}
 	return c.JSON(http.StatusOK, map[string]string{
 		"Browser": product, "Protocol-Version": protocol, "User-Agent": agent,
-		"webSocketDebuggerUrl": s.urls.of(c.Request()).cdp(info.ID, "", c.ticketFor(info)),
+		"webSocketDebuggerUrl": s.urls.of(c.Request()).cdp(info.ID, "", info.Tickets[session.PurposeCDP]),
 	})
 }
 
@@ -81,7 +84,7 @@ func (s *Server) pages(c *call) error {
 	if err != nil {
 		return err
 	}
-	links, ticket := s.urls.of(c.Request()), c.ticketFor(info)
+	links, ticket := s.urls.of(c.Request()), info.Tickets[session.PurposeCDP]
 	answers := make([]pageAnswer, 0, len(pages))
 	for _, p := range pages {
 		answers = append(answers, pageAnswer{p.ID, p.Type, p.Title, p.URL, links.cdp(info.ID, p.ID, ticket)})

@@ -17,6 +17,7 @@ import (
 const (
 	goodKey    = "sk-secret-key"
 	goodTicket = "session-ticket"
+	viewTicket = "view-ticket"
 	oneTicket  = "connect-ticket"
 	liveID     = "live-1"
 	endedID    = "ended-1"
@@ -88,8 +89,8 @@ func (f *fake) Authenticate(_ context.Context, secret string) (session.Caller, e
 	return caller(), nil
 }
 
-func (f *fake) AuthorizeTicket(_ context.Context, ticket, id string) (session.Caller, error) {
-	if ticket != goodTicket || id != liveID {
+func (f *fake) AuthorizeTicket(_ context.Context, ticket, id string, p session.Purpose) (session.Caller, error) {
+	if (ticket != goodTicket || p != session.PurposeCDP) && (ticket != viewTicket || p != session.PurposeView) || id != liveID {
 		return session.Caller{}, fault.New(fault.Unauthorized, "fake", "")
 	}
 	return caller(), nil
@@ -111,7 +112,7 @@ func info(id string) session.Info {
 		ID: id, UserID: "alice", AgentName: "agi-0", Engine: "chrome", Status: profiles.StatusReady,
 		CreatedAt: born, ExpiresAt: born.Add(time.Hour),
 	}
-	i := session.Info{Session: s, Ticket: goodTicket, Restored: &session.RestoreReport{
+	i := session.Info{Session: s, Tickets: map[session.Purpose]string{session.PurposeCDP: goodTicket, session.PurposeView: viewTicket}, Restored: &session.RestoreReport{
 		Source: session.Source{Type: session.SourceUserDefault, ID: "alice"}, SnapshotID: "snap-1",
 		RequestedMode: "memory", Mode: "filesystem", Path: "cold", FallbackReason: "evicted",
 		Datadir: state.DatadirClean, Chrome: session.Versions{Saved: "156", Running: "156"}, Verification: "ok",
@@ -122,7 +123,7 @@ func info(id string) session.Info {
 	}
 	if id == endedID {
 		i.AutoSaved = nil
-		i.Status, i.EndedAt, i.Ticket, i.Restored = profiles.StatusCompleted, born.Add(time.Minute), "", nil
+		i.Status, i.EndedAt, i.Tickets, i.Restored = profiles.StatusCompleted, born.Add(time.Minute), nil, nil
 		i.Outcome, _ = json.Marshal(endAnswer())
 	}
 	return i
@@ -262,7 +263,9 @@ func (f *fake) BrowserVersion(context.Context, session.Caller, string) (string, 
 	return "Chrome/156", "1.3", "Mozilla/5.0", f.failure()
 }
 
-func (f *fake) Connect(ctx context.Context, id, target string, conn session.Conn) error {
+func (f *fake) MayDrive(context.Context, session.Caller, string) error { return nil }
+
+func (f *fake) Connect(ctx context.Context, _ session.Caller, id, target string, conn session.Conn) error {
 	if f.serve != nil {
 		return f.serve(ctx, conn)
 	}

@@ -64,6 +64,15 @@ type keyBody struct {
 	Rights   []profiles.Right `json:"rights"`
 }
 
+// rightNames are the rights that a key may be given.
+func rightNames() []string {
+	var names []string
+	for _, r := range profiles.Rights() {
+		names = append(names, string(r))
+	}
+	return names
+}
+
 func (b *keyBody) check() error {
 	if b.Name == "" {
 		return invalid("name", "is required")
@@ -73,7 +82,7 @@ func (b *keyBody) check() error {
 	}
 	for i, r := range b.Rights {
 		field := fmt.Sprintf("rights[%d]", i)
-		if err := oneOf(field, string(r), "use", "secrets", "admin"); err != nil {
+		if err := oneOf(field, string(r), rightNames()...); err != nil {
 			return err
 		}
 		if slices.Contains(b.Rights[:i], r) {

@@ -79,6 +79,8 @@ func (s *Server) fail(err error, c echo.Context) {
 		header.Set("WWW-Authenticate", `Bearer realm="stasis"`)
 	case fault.TooManySessions, fault.TooManyImports, fault.TooManyClients, fault.ShuttingDown:
 		header.Set("Retry-After", retryAfterSeconds)
+	case fault.TooManyAttempts:
+		header.Set("Retry-After", attemptsRetryAfter)
 	}
 	answer := errorAnswer{Code: code, Message: fault.MessageOf(err), RequestID: header.Get(requestIDHeader)}
 	if err := c.JSON(statusOf(code), answer); err != nil {

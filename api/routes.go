@@ -15,7 +15,6 @@ import (
 type call struct {
 	echo.Context
 	caller session.Caller
-	ticket string // the session ticket that stood for a key, else ""
 }
 
 // handler answers a call; its error becomes the answer.
@@ -24,7 +23,7 @@ type handler func(c *call) error
 // routes is the one list of what the daemon answers.
 func (s *Server) routes() {
 	const one = "/v1/sessions/:session_id"
-	key, ticket := s.byKey, s.bySessionTicket
+	key, view, ticket := s.byKey, s.bySessionTicket(session.PurposeView), s.bySessionTicket(session.PurposeCDP)
 
 	s.route(http.MethodPost, "/v1/sessions", key, noQuery(s.createSession))
 	s.route(http.MethodGet, "/v1/sessions", key, s.listSessions)
@@ -47,8 +46,8 @@ func (s *Server) routes() {
 	s.route(http.MethodGet, one+"/screenshot", key, noQuery(s.screenshot))
 	s.route(http.MethodGet, "/v1/models", key, s.models)
 
-	s.route(http.MethodGet, one+"/live", ticket, ticketQuery(s.livePage))
-	s.route(http.MethodGet, one+"/live.jpg", ticket, ticketQuery(s.livePicture))
+	s.route(http.MethodGet, one+"/live", view, ticketQuery(s.livePage))
+	s.route(http.MethodGet, one+"/live.jpg", view, ticketQuery(s.livePicture))
 	s.route(http.MethodGet, one+"/cdp", ticket, ticketQuery(s.cdp))
 	s.route(http.MethodGet, one+"/cdp/page/:target_id", ticket, ticketQuery(s.cdp))
 	for _, slash := range []string{"", "/"} {

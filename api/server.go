@@ -64,6 +64,7 @@ type Server struct {
 	landlock    int
 	live        *live.Page
 	claims      claims
+	attempts    *attempts
 
 	// Every request holds handlers for reading, so that taking it for writing
 	// waits for all of them, hijacked ones included.
@@ -79,7 +80,7 @@ func New(o Options) *Server {
 		service: o.Service, answers: o.Answers, hashKey: o.HashKey, metrics: o.Metrics, log: o.Logger, now: o.Now,
 		urls:        origins{public: o.PublicURL, proxies: o.TrustedProxies},
 		warnUnknown: o.WarnUnknownFields, maxUpload: o.MaxUpload, maxImport: o.MaxImport, maxMessage: o.MaxMessage, grace: o.Grace, heartbeat: o.Heartbeat, landlock: o.Landlock,
-		live: live.New(),
+		live: live.New(), attempts: newAttempts(o.Now),
 	}
 	if s.maxUpload == 0 {
 		s.maxUpload = 100 << 20

@@ -134,7 +134,7 @@ func TestRequestIDsAndHeaders(t *testing.T) {
 	if got := answer.Header.Get("X-Request-Id"); got != "mine-1" {
 		t.Errorf("a client's own: got %q", got)
 	}
-	answer, _ = r.do(t, "GET", "/v1/sessions/live-1/live?ticket="+goodTicket, "", "X-Request-Id: not fit", "Authorization: ")
+	answer, _ = r.do(t, "GET", "/v1/sessions/live-1/live?ticket="+viewTicket, "", "X-Request-Id: not fit", "Authorization: ")
 	if got := answer.Header.Get("X-Request-Id"); got == "" || got == "not fit" {
 		t.Errorf("one that is not fit: got %q", got)
 	}

@@ -35,9 +35,9 @@ var _ Service = (*session.Service)(nil)
 type authenticator interface {
 	// Authenticate returns whose key the secret is; else unauthorized.
 	Authenticate(ctx context.Context, secret string) (session.Caller, error)
-	// AuthorizeTicket returns whom a cdp_url's ticket stands for, if it is for
-	// that session; else unauthorized.
-	AuthorizeTicket(ctx context.Context, ticket, sessionID string) (session.Caller, error)
+	// AuthorizeTicket returns whom a session's ticket stands for, if it is for
+	// that session and purpose; else unauthorized.
+	AuthorizeTicket(ctx context.Context, ticket, sessionID string, p session.Purpose) (session.Caller, error)
 	// NewTicket makes a ticket for one /v1/connect; RedeemTicket spends it.
 	NewTicket(ctx context.Context, c session.Caller) (ticket string, expires time.Time, err error)
 	RedeemTicket(ctx context.Context, ticket string) (session.Caller, error)
@@ -66,12 +66,14 @@ type driver interface {
 	Screenshot(ctx context.Context, c session.Caller, id string) (session.Screenshot, error)
 	Pages(ctx context.Context, c session.Caller, id string) ([]session.Page, error)
 	BrowserVersion(ctx context.Context, c session.Caller, id string) (product, protocolVersion, userAgent string, err error)
+	// MayDrive refuses who may not connect to a session.
+	MayDrive(ctx context.Context, c session.Caller, id string) error
 	// Attach takes a place for one CDP client of a session, until release; else
 	// too_many_clients. It comes before Connect.
 	Attach(id string) (release func(), err error)
-	// Connect serves one CDP client until it leaves or the session ends;
-	// targetID "" is the browser. The caller has been authorised before.
-	Connect(ctx context.Context, id, targetID string, conn session.Conn) error
+	// Connect serves one CDP client until it leaves, the session ends or the
+	// caller's key is deleted; targetID "" is the browser.
+	Connect(ctx context.Context, c session.Caller, id, targetID string, conn session.Conn) error
 }
 
 type records interface {

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/session"
 	"github.com/stasisd/stasis/session/journal"
 )
@@ -162,6 +163,8 @@ func (s *Server) follow(ctx context.Context, c *call, feed session.Feed, wanted 
 			switch {
 			case errors.Is(n.err, io.EOF):
 				return out.end()
+			case fault.Is(n.err, fault.Unauthorized): // the key was deleted
+				return out.refuse("key_deleted", fault.MessageOf(n.err))
 			case n.err != nil && ctx.Err() != nil:
 				return nil // the reader has gone, or the daemon stops
 			case n.err != nil:

@@ -60,6 +60,12 @@ func (w *streamWriter) event(e journal.Entry) (last bool, err error) {
 	return last, w.send(name, id, eventOf(e.Event))
 }
 
+// refuse ends a stream with an error, whatever its reader asked for.
+func (w *streamWriter) refuse(kind, message string) error {
+	w.wanted = nil
+	return w.send("error", "", map[string]any{"type": kind, "message": message})
+}
+
 // wants reports whether the reader asked for events of a name, or for all.
 func (w *streamWriter) wants(name string) bool {
 	return w.wanted == nil || slices.Contains(w.wanted, name) || name == "heartbeat"

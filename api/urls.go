@@ -1,7 +1,6 @@
 package api
 
 import (
-	"net"
 	"net/http"
 	"net/netip"
 	"net/url"
@@ -54,21 +53,46 @@ func (o origins) sameOrigin(r *http.Request) bool {
 	return err == nil && strings.EqualFold(u.Host, o.of(r).base.Host)
 }
 
+// trusts reports whether a request that came from remote, an address with a port,
+// was sent by a trusted proxy.
 func (o origins) trusts(remote string) bool {
-	host, _, err := net.SplitHostPort(remote)
-	if err != nil {
-		return false
-	}
-	addr, err := netip.ParseAddr(host)
-	if err != nil {
-		return false
-	}
+	at, err := netip.ParseAddrPort(remote)
+	return err == nil && o.proxy(at.Addr())
+}
+
+func (o origins) proxy(addr netip.Addr) bool {
 	for _, p := range o.proxies {
 		if p.Contains(addr.Unmap()) {
 			return true
 		}
 	}
 	return false
+}
+
+// client is where a request comes from: an IPv4 address, or the /64 of an IPv6
+// address, which is one customer's. Behind trusted proxies it is the last address
+// in X-Forwarded-For that is none of theirs. The zero Prefix is an unknown one.
+func (o origins) client(r *http.Request) netip.Prefix {
+	at, err := netip.ParseAddrPort(r.RemoteAddr)
+	if err != nil {
+		return netip.Prefix{}
+	}
+	addr := at.Addr()
+	hops := strings.Split(strings.Join(r.Header.Values("X-Forwarded-For"), ","), ",")
+	for i := len(hops) - 1; i >= 0 && o.proxy(addr); i-- {
+		before, err := netip.ParseAddr(strings.TrimSpace(hops[i]))
+		if err != nil {
+			break
+		}
+		addr = before
+	}
+	addr = addr.Unmap().WithZone("")
+	bits := 32
+	if addr.Is6() {
+		bits = 64
+	}
+	prefix, _ := addr.Prefix(bits) // fails only with other numbers of bits
+	return prefix
 }
 
 // cdp is a session's cdp_url, or one of its pages' for a targetID.

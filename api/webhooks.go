@@ -18,7 +18,7 @@ const maxHookURL = 2000
 // SessionBody is a session as webhooks are told it: as on the wire, without what
 // lets anybody connect and what agents noted.
 func SessionBody(info session.Info) json.RawMessage {
-	info.Ticket = ""
+	info.Tickets = nil
 	answer := answerOf(info)
 	if answer.Restored != nil {
 		answer.Restored.Notes = nil // answerOf has made it a copy

@@ -13,7 +13,7 @@ import (
 // anybody in.
 func TestSessionBody(t *testing.T) {
 	info := session.Info{Session: profiles.Session{ID: liveID, UserID: "alice", Status: profiles.StatusReady, Goal: "g", WebhookURL: "https://hooks.example/?key=hidden", CreatedAt: born,
-		Sealed: []byte("hidden"), RequestHash: "hidden", RunDir: "hidden"}, Ticket: "hidden",
+		Sealed: []byte("hidden"), RequestHash: "hidden", RunDir: "hidden"}, Tickets: map[session.Purpose]string{session.PurposeCDP: "hidden"},
 		Restored: &session.RestoreReport{SnapshotID: "snap-1", Notes: &session.RestoredNotes{SessionID: "hidden"}}}
 	var got map[string]any
 	body := SessionBody(info)

@@ -61,7 +61,7 @@ func (s *Server) serveCDP(c *call, id, targetID string) error {
 	stop := context.AfterFunc(s.closing, func() { conn.start(websocket.StatusGoingAway, "the daemon stops") })
 	defer stop()
 
-	err = s.service.Connect(c.Request().Context(), id, targetID, conn)
+	err = s.service.Connect(c.Request().Context(), c.caller, id, targetID, conn)
 	if err != nil && s.closing.Err() == nil {
 		conn.start(websocket.StatusInternalError, string(fault.CodeOf(err)))
 	} else {

@@ -39,10 +39,12 @@ type sessionAnswer struct {
 // session is the answer about a session, with URLs as this client reaches them.
 func (s *Server) session(c *call, info session.Info) sessionAnswer {
 	a := answerOf(info)
-	if info.Ticket != "" {
-		urls := s.urls.of(c.Request())
-		a.CDPURL = orNull(urls.cdp(info.ID, "", info.Ticket))
-		a.VNCURL = orNull(urls.live(info.ID, info.Ticket))
+	urls := s.urls.of(c.Request())
+	if ticket := info.Tickets[session.PurposeCDP]; ticket != "" {
+		a.CDPURL = orNull(urls.cdp(info.ID, "", ticket))
+	}
+	if ticket := info.Tickets[session.PurposeView]; ticket != "" {
+		a.VNCURL = orNull(urls.live(info.ID, ticket))
 		a.AgentURL = a.VNCURL
 	}
 	return a

@@ -54,6 +54,7 @@ func (s *Starter) Spare(ctx context.Context, dir *Dir, o Options) (*Spare, error
 		return nil, err
 	}
 	b.relay = relay
+	relay.Serves(b.process.Processes)
 	if err := b.keepDownloads(ctx); err != nil {
 		return nil, b.abandon(ctx, err)
 	}
@@ -211,6 +212,7 @@ func (p *Spare) ready(ctx context.Context, doc state.Document, o Options) (unkno
 	if proxy, p.b.relay, err = startProxy(o.Overrides.Proxy, dir.UID); err != nil {
 		return nil, nil, err
 	}
+	p.b.relay.Serves(p.b.process.Processes)
 	tabs, profile := tabsOf(doc, o), preparation(dir, doc, o, proxy)
 	profile.RestoreTabs = o.RestoreTabs && !doc.TabsByURL && (tabs != tabsNone || doc.Datadir == state.DatadirClean)
 	profile.StaleSessionStorage = tabs == tabsStale

@@ -74,6 +74,7 @@ func (s *Starter) start(ctx context.Context, dir *Dir, profile string, o Options
 		relay.Close()
 		return nil, err
 	}
+	relay.Serves(process.Processes)
 	if o.Background {
 		process.Background(true)
 	}

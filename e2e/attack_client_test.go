@@ -47,7 +47,13 @@ type event struct {
 // dial connects to a cdp_url until the test ends.
 func dial(t testing.TB, url string) *wire {
 	t.Helper()
-	ws, _, err := websocket.Dial(t.Context(), url, nil) //nolint:bodyclose // an upgrade's answer has none
+	return dialWith(t, url, nil)
+}
+
+// dialWith connects with further headers.
+func dialWith(t testing.TB, url string, header http.Header) *wire {
+	t.Helper()
+	ws, _, err := websocket.Dial(t.Context(), url, &websocket.DialOptions{HTTPHeader: header}) //nolint:bodyclose // an upgrade's answer has none
 	if err != nil {
 		t.Fatalf("dial: %v", err)
 	}

@@ -48,6 +48,7 @@ const (
 	TooManySessions Code = "too_many_sessions" // 429, with Retry-After
 	TooManyImports  Code = "too_many_imports"  // 429, with Retry-After
 	TooManyClients  Code = "too_many_clients"  // 429, with Retry-After: the session has as many CDP clients as it may
+	TooManyAttempts Code = "too_many_attempts" // 429, with Retry-After: wrong keys or tickets from one address
 
 	Internal        Code = "internal"         // 500
 	SaveFailed      Code = "save_failed"      // 500: nothing was committed
@@ -89,8 +90,9 @@ var texts = map[Code]string{
 	UserMismatch:    "the source belongs to another user",
 	InvalidImport:   "what is to be imported is not of its format",
 	TooManySessions: "no room for another session", TooManyImports: "too many imports", TooManyClients: "the session has as many CDP clients as it may",
-	SaveFailed:     "the save failed; nothing was committed",
-	ArchiveDamaged: "the archive is damaged", IdentityMissing: "no identity opens the archive",
+	TooManyAttempts: "too many wrong keys or tickets came from this address; try again later",
+	SaveFailed:      "the save failed; nothing was committed",
+	ArchiveDamaged:  "the archive is damaged", IdentityMissing: "no identity opens the archive",
 	StoreFailed: "the store failed", BrowserFailed: "the browser failed",
 	ShuttingDown: "the daemon is shutting down", Timeout: "it took too long",
 	StoreFull: "no room left in the store",

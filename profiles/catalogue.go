@@ -23,6 +23,8 @@ type Catalogue interface {
 	CreateKey(ctx context.Context, k Key) error
 	Keys(ctx context.Context) ([]Key, error)
 	KeyByHash(ctx context.Context, hash [32]byte) (Key, error)
+	// Key is the key of an ID; key_not_found where there is none.
+	Key(ctx context.Context, id string) (Key, error)
 	DeleteKey(ctx context.Context, id string) error
 
 	// User returns what is kept of a user; one that has no record yet comes

@@ -23,12 +23,20 @@ func OwnerOf(userID string) string {
 // Right is something that a key allows.
 type Right string
 
-// The rights of a key. None includes another.
+// The rights of a key. The session package says what each allows.
 const (
-	RightUse     Right = "use"     // create, drive, save and end sessions
+	RightUse     Right = "use"     // all that a program needs: view, create and restore, and whatever changes what is kept
+	RightView    Right = "view"    // look at sessions and what is kept, and drive nothing
+	RightCreate  Right = "create"  // make sessions that start empty, and drive those
+	RightRestore Right = "restore" // make sessions from what was saved, and drive those
 	RightSecrets Right = "secrets" // read archives, state and values out of snapshots
 	RightAdmin   Right = "admin"   // keys, every user
 )
+
+// Rights are all rights of a key, as they are offered to who makes one.
+func Rights() []Right {
+	return []Right{RightUse, RightView, RightCreate, RightRestore, RightSecrets, RightAdmin}
+}
 
 // Key is an API key. The secret itself is never stored, only its SHA-256.
 type Key struct {

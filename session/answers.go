@@ -10,8 +10,8 @@ import (
 // Info is what a caller is told of a session.
 type Info struct {
 	profiles.Session
-	// Ticket lets a client connect to this one session; empty once it ended.
-	Ticket string
+	// Tickets are what the caller's key may have of this session; none once it has ended.
+	Tickets map[Purpose]string
 	// Restored is the restore report; nil for a fresh session.
 	Restored *RestoreReport
 	// AutoSaved tells of automatic checkpoints; nil where none are made any more, or were.

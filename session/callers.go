@@ -4,7 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
-	"slices"
+	"strings"
 
 	"github.com/google/uuid"
 
@@ -12,30 +12,8 @@ import (
 	"github.com/stasisd/stasis/profiles"
 )
 
-const (
-	rightUse     = profiles.RightUse
-	rightSecrets = profiles.RightSecrets
-	rightAdmin   = profiles.RightAdmin
-)
-
 // KeyPrefix begins every API key, so that a leaked one is recognised.
 const KeyPrefix = "stasis_"
-
-// Has reports whether the caller's key has a right.
-func (c Caller) Has(r profiles.Right) bool { return slices.Contains(c.Rights, r) }
-
-func (c Caller) require(r profiles.Right) error {
-	if c.Has(r) {
-		return nil
-	}
-	return fault.New(fault.Forbidden, "session.authorize", "the key lacks the right %q", r)
-}
-
-// mayActFor reports whether the caller may act for a user. What belongs to a
-// user that it may not act for does not exist for the caller.
-func (c Caller) mayActFor(userID string) bool {
-	return c.UserID == userID || c.AllUsers || c.Has(rightAdmin)
-}
 
 // Authenticate returns whose key a secret is.
 func (s *Service) Authenticate(ctx context.Context, secret string) (Caller, error) {
@@ -46,7 +24,22 @@ func (s *Service) Authenticate(ctx context.Context, secret string) (Caller, erro
 	if err != nil {
 		return Caller{}, err
 	}
-	return Caller{KeyID: k.ID, UserID: k.UserID, AllUsers: k.AllUsers, Rights: k.Rights}, nil
+	return callerOf(k), nil
+}
+
+// callerOf is who calls with a key.
+func callerOf(k profiles.Key) Caller {
+	return Caller{KeyID: k.ID, UserID: k.UserID, AllUsers: k.AllUsers, Rights: k.Rights}
+}
+
+// withKey is who calls with the key of an ID as it is now. One that was deleted
+// is unauthorized.
+func (s *Service) withKey(ctx context.Context, id string) (Caller, error) {
+	k, err := s.Catalogue.Key(ctx, id)
+	if fault.Is(err, fault.KeyNotFound) {
+		return Caller{}, errKeyDeleted
+	}
+	return callerOf(k), err
 }
 
 // firstKey is the ID of the key that the daemon begins with; there is one.
@@ -73,7 +66,7 @@ func (s *Service) FirstKey(ctx context.Context, secret string) error {
 	}
 	return s.Catalogue.CreateKey(ctx, profiles.Key{
 		ID: firstKey, Name: "first", UserID: "default", AllUsers: true,
-		Rights: []profiles.Right{rightUse, rightSecrets, rightAdmin}, Hash: hash, CreatedAt: s.Now().UTC()})
+		Rights: []profiles.Right{profiles.RightUse, profiles.RightSecrets, profiles.RightAdmin}, Hash: hash, CreatedAt: s.Now().UTC()})
 }
 
 // HasKeys reports whether there is any key to call with.
@@ -85,9 +78,16 @@ func (s *Service) HasKeys(ctx context.Context) (bool, error) {
 // NewSecret makes the secret of an API key: 130 random bits behind a prefix.
 func NewSecret() string { return KeyPrefix + rand.Text() }
 
+// IsNewSecret reports whether a secret has the form of one that [NewSecret] made,
+// which nobody can guess. One that an operator chose has another.
+func IsNewSecret(secret string) bool {
+	letters, found := strings.CutPrefix(secret, KeyPrefix)
+	return found && len(letters) == macLength && strings.Trim(letters, "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567") == ""
+}
+
 // CreateKey makes a key and tells its secret, the only time that it is told.
 func (s *Service) CreateKey(ctx context.Context, c Caller, name, userID string, allUsers bool, rights []profiles.Right) (profiles.Key, string, error) {
-	if err := c.require(rightAdmin); err != nil {
+	if err := c.require(administer); err != nil {
 		return profiles.Key{}, "", err
 	}
 	secret := NewSecret()
@@ -98,22 +98,28 @@ func (s *Service) CreateKey(ctx context.Context, c Caller, name, userID string, 
 
 // Keys lists the keys, without secrets.
 func (s *Service) Keys(ctx context.Context, c Caller) ([]profiles.Key, error) {
-	if err := c.require(rightAdmin); err != nil {
+	if err := c.require(administer); err != nil {
 		return nil, err
 	}
 	return s.Catalogue.Keys(ctx)
 }
 
-// DeleteKey withdraws a key. Its sessions live on. The key that asks cannot
-// withdraw itself, so that there is always one that can administer.
+// DeleteKey deletes a key and closes what is open with it: CDP sockets and
+// streams of events. Its tickets are dead. Its sessions go on until their limits.
+// The key that asks cannot delete itself, so that there is always one that can
+// administer.
 func (s *Service) DeleteKey(ctx context.Context, c Caller, id string) error {
-	if err := c.require(rightAdmin); err != nil {
+	if err := c.require(administer); err != nil {
 		return err
 	}
 	if id == c.KeyID {
 		return fault.New(fault.InvalidField, "session.keys", "a key cannot withdraw itself")
 	}
-	return s.Catalogue.DeleteKey(ctx, id)
+	if err := s.Catalogue.DeleteKey(ctx, id); err != nil {
+		return err
+	}
+	s.connections.end(id)
+	return nil
 }
 
 // newID makes a UUIDv7: unique, and in the order of time.

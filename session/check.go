@@ -34,7 +34,7 @@ type LoginOutcome struct {
 // never to be saved, runs the user's login check in it and throws it away. The
 // outcome is kept with the user.
 func (s *Service) CheckDefault(ctx context.Context, c Caller, userID string) (LoginOutcome, error) {
-	if err := c.forUser(userID); err != nil {
+	if err := c.forUser(userID, manage); err != nil {
 		return LoginOutcome{}, err
 	}
 	leave, err := s.enterCheck(ctx, userID)

@@ -50,7 +50,7 @@ type checkpointed struct {
 // Checkpoint saves a session that runs on. Pages and clients are not disturbed,
 // but that Chrome stands still for some milliseconds. An error has changed nothing.
 func (s *Service) Checkpoint(ctx context.Context, c Caller, id string, r CheckpointRequest) (CheckpointAnswer, error) {
-	l, err := s.running(ctx, c, id)
+	l, err := s.running(ctx, c, id, drive)
 	if err != nil {
 		return CheckpointAnswer{}, err
 	}

@@ -39,6 +39,9 @@ func (s *Service) settle(ctx, wait context.Context, c Caller, r Create) (origin,
 			}
 			continue // what it saved is the environment now
 		case r.onLive() == OnLiveShare && other.live != nil:
+			if c.on(other.live, drive) != nil { // it is another key's to drive
+				return o, nil, inUse(other.id)
+			}
 			return o, other.live, other.live.shares(ctx, r)
 		case r.onLive() == OnLiveFail, r.onLive() == OnLiveWait && r.Wait <= 0:
 			return o, nil, inUse(other.id)

@@ -29,7 +29,7 @@ func TestOnLive(t *testing.T) {
 	})
 	t.Run("share", func(t *testing.T) {
 		info := r.create(alice, with(OnLiveShare))
-		if info.ID != holder || !info.Existing || info.Ticket == "" {
+		if info.ID != holder || !info.Existing || info.Tickets[PurposeCDP] == "" {
 			t.Errorf("%+v", info)
 		}
 		// The snapshot that the default names is the same environment.
@@ -124,7 +124,7 @@ func TestRepeatedSessionID(t *testing.T) {
 	mine := func(c *Create) { c.SessionID, c.RequestHash = "mine", "h1" }
 	first := r.create(alice, mine)
 	again := r.create(alice, mine)
-	if again.ID != first.ID || !again.Existing || again.Ticket != first.Ticket || len(r.browsers.all()) != 1 {
+	if again.ID != first.ID || !again.Existing || again.Tickets[PurposeCDP] != first.Tickets[PurposeCDP] || len(r.browsers.all()) != 1 {
 		t.Errorf("again: %+v", again)
 	}
 	taken := func(c Caller, ask func(*Create)) {

@@ -2,6 +2,7 @@ package session
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"time"
 
@@ -17,9 +18,35 @@ const repeatWindow = 24 * time.Hour
 // Create makes a session: it resolves what to restore, waits for a place,
 // brings a Chrome up and records it. On any error nothing is left behind.
 func (s *Service) Create(ctx context.Context, c Caller, r Create) (Info, error) {
-	if err := c.require(rightUse); err != nil {
+	if err := c.mayCreate(r); err != nil {
 		return Info{}, err
 	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	leave, err := s.connect(ctx, c, func() { cancel(errKeyDeleted) })
+	if err != nil {
+		return Info{}, err
+	}
+	defer leave()
+	info, err := s.create(ctx, c, r)
+	if err != nil && errors.Is(context.Cause(ctx), errKeyDeleted) {
+		err = errKeyDeleted
+	}
+	return info, err
+}
+
+// mayCreate checks that the caller may bring back what it names, or begin anew.
+func (c Caller) mayCreate(r Create) error {
+	named := r.Resume || r.FromSession != "" || r.FromEnvironment != "" || r.FromDefaultOf != ""
+	if named {
+		if err := c.require(restore); err != nil || !r.FreshIfNone {
+			return err
+		}
+	}
+	return c.require(begin)
+}
+
+func (s *Service) create(ctx context.Context, c Caller, r Create) (Info, error) {
 	if r.ReadOnly && r.Persist {
 		return Info{}, fault.New(fault.InvalidField, "session.create", "persist: a read_only session is never saved, so persist must be false")
 	}
@@ -51,7 +78,7 @@ func (s *Service) Create(ctx context.Context, c Caller, r Create) (Info, error) 
 		return Info{}, err
 	}
 	info, err := l.info(context.WithoutCancel(ctx)) // it is there, whoever has gone meanwhile
-	info.Existing = l.id != r.SessionID
+	info.Existing, info.Tickets = l.id != r.SessionID, l.ticketsFor(c)
 	return info, err
 }
 
@@ -201,7 +228,9 @@ func (s *Service) begin(ctx context.Context, c Caller, r Create, o origin, was *
 		return nil, err
 	}
 	l := newLive(s, rec, r, up)
-	l.ticket = s.tickets.forSession(rec.ID, c)
+	if c.KeyID != rec.KeyID { // it was resumed by another key
+		l.madeBy = append(l.madeBy, c.KeyID)
+	}
 	s.mu.Lock()
 	if s.closing {
 		s.mu.Unlock()

@@ -21,7 +21,9 @@ type Diff struct {
 // right to secrets. Those of two users are compared for an admin alone: who
 // compares them has mixed something up.
 func (s *Service) Diff(ctx context.Context, c Caller, from, to string, values bool) (Diff, error) {
-	own := s.ownSnapshot
+	own := func(ctx context.Context, c Caller, id string) (profiles.Snapshot, error) {
+		return s.ownSnapshot(ctx, c, id, look)
+	}
 	if values {
 		own = s.secretSnapshot
 	}
@@ -34,7 +36,7 @@ func (s *Service) Diff(ctx context.Context, c Caller, from, to string, values bo
 		}
 		rows[i] = row
 	}
-	if rows[0].UserID != rows[1].UserID && !c.Has(rightAdmin) {
+	if rows[0].UserID != rows[1].UserID && !c.may(administer) {
 		return Diff{}, fault.New(fault.UserMismatch, "session.diff", "the snapshots are of different users")
 	}
 	for i, row := range rows {

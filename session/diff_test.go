@@ -36,7 +36,7 @@ func TestDiff(t *testing.T) {
 	if err != nil || !strings.HasPrefix(*valued.Changes[0].Values["sid"].Before, "of ") {
 		t.Errorf("%+v, %v", valued, err)
 	}
-	everybody := Caller{KeyID: "key-e", UserID: "alice", AllUsers: true, Rights: []profiles.Right{rightUse}}
+	everybody := Caller{KeyID: "key-e", UserID: "alice", AllUsers: true, Rights: []profiles.Right{profiles.RightUse}}
 	for name, test := range map[string]struct {
 		caller   Caller
 		from, to string

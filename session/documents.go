@@ -18,7 +18,7 @@ type AgentScope struct {
 // SaveDocument keeps an agent's document under an ID, once, and with latest as
 // the scope's latest too; see [snapshot.Documents.Save].
 func (s *Service) SaveDocument(ctx context.Context, c Caller, at AgentScope, id string, body []byte, latest bool) error {
-	loc, err := s.locate(ctx, c, at)
+	loc, err := s.locate(ctx, c, at, drive)
 	if err != nil {
 		return err
 	}
@@ -28,7 +28,7 @@ func (s *Service) SaveDocument(ctx context.Context, c Caller, at AgentScope, id 
 // Document gives an agent's document by its ID, or by [snapshot.LatestID] the
 // latest.
 func (s *Service) Document(ctx context.Context, c Caller, at AgentScope, id string) ([]byte, error) {
-	loc, err := s.locate(ctx, c, at)
+	loc, err := s.locate(ctx, c, at, look)
 	if err != nil {
 		return nil, err
 	}
@@ -37,7 +37,7 @@ func (s *Service) Document(ctx context.Context, c Caller, at AgentScope, id stri
 
 // DocumentIDs lists the IDs of a scope's immutable documents, oldest first.
 func (s *Service) DocumentIDs(ctx context.Context, c Caller, at AgentScope, limit int, startAfter string) (ids []string, next string, err error) {
-	loc, err := s.locate(ctx, c, at)
+	loc, err := s.locate(ctx, c, at, look)
 	if err != nil {
 		return nil, "", err
 	}
@@ -46,7 +46,7 @@ func (s *Service) DocumentIDs(ctx context.Context, c Caller, at AgentScope, limi
 
 // DeleteDocument removes one document of a scope.
 func (s *Service) DeleteDocument(ctx context.Context, c Caller, at AgentScope, id string) error {
-	loc, err := s.locate(ctx, c, at)
+	loc, err := s.locate(ctx, c, at, drive)
 	if err != nil {
 		return err
 	}
@@ -55,7 +55,7 @@ func (s *Service) DeleteDocument(ctx context.Context, c Caller, at AgentScope, i
 
 // Manifest gives a scope's manifest, a new one where none was saved.
 func (s *Service) Manifest(ctx context.Context, c Caller, at AgentScope) ([]byte, error) {
-	loc, err := s.locate(ctx, c, at)
+	loc, err := s.locate(ctx, c, at, look)
 	if err != nil {
 		return nil, err
 	}
@@ -64,7 +64,7 @@ func (s *Service) Manifest(ctx context.Context, c Caller, at AgentScope) ([]byte
 
 // SaveManifest writes a scope's manifest over the one before.
 func (s *Service) SaveManifest(ctx context.Context, c Caller, at AgentScope, body []byte) error {
-	loc, err := s.locate(ctx, c, at)
+	loc, err := s.locate(ctx, c, at, drive)
 	if err != nil {
 		return err
 	}
@@ -74,33 +74,45 @@ func (s *Service) SaveManifest(ctx context.Context, c Caller, at AgentScope, bod
 // DeleteDocuments removes all documents and manifests that agents have in a
 // session; the session itself and its snapshots stay. It is idempotent.
 func (s *Service) DeleteDocuments(ctx context.Context, c Caller, sessionID string) error {
-	owner, err := s.ownerOf(ctx, c, sessionID)
+	owner, err := s.ownerOf(ctx, c, sessionID, drive)
 	if err != nil {
 		return err
 	}
 	return s.Documents.DeleteSession(ctx, owner, sessionID)
 }
 
-func (s *Service) locate(ctx context.Context, c Caller, at AgentScope) (snapshot.Location, error) {
-	owner, err := s.ownerOf(ctx, c, at.SessionID)
+func (s *Service) locate(ctx context.Context, c Caller, at AgentScope, p permission) (snapshot.Location, error) {
+	owner, err := s.ownerOf(ctx, c, at.SessionID, p)
 	return snapshot.Location{Owner: owner, Session: at.SessionID, Scope: at.Scope, ScopeID: at.ScopeID}, err
 }
 
-// ownerOf is whose a session's documents are: its user's where a browser has
-// had that ID, and else the caller's own, so that equal IDs of two users are
-// apart. A session of somebody else's is session_not_found.
-func (s *Service) ownerOf(ctx context.Context, c Caller, sessionID string) (string, error) {
-	if err := c.require(rightUse); err != nil {
-		return "", err
-	}
-	rec, err := s.Catalogue.Session(ctx, sessionID)
+// ownerOf is whose a session's documents are, for who looks at them or, with
+// drive, changes them; see [Service.keptUnder].
+func (s *Service) ownerOf(ctx context.Context, c Caller, sessionID string, p permission) (string, error) {
+	rec, err := s.keptUnder(ctx, c, sessionID, p, func() (bool, error) {
+		return s.Documents.HasSession(ctx, profiles.OwnerOf(c.UserID), sessionID)
+	})
+	return profiles.OwnerOf(rec.UserID), err
+}
+
+// keptUnder is the record that says whose an agent's documents and notes under a
+// session ID are. The key's own user comes first: has tells whether that one has
+// some there. Otherwise they are the user's of the session with that ID, if the caller
+// may act for it. So nobody loses any because another user makes a session of that ID.
+func (s *Service) keptUnder(ctx context.Context, c Caller, sessionID string, p permission, has func() (bool, error)) (profiles.Session, error) {
+	rec, err := s.record(ctx, c, sessionID, p)
+	own := profiles.Session{UserID: c.UserID}
 	switch {
 	case fault.Is(err, fault.SessionNotFound):
-		return profiles.OwnerOf(c.UserID), nil
-	case err != nil:
-		return "", err
-	case !c.mayActFor(rec.UserID):
-		return "", noSuchSession(sessionID)
+		if p == drive {
+			p = manage
+		}
+		return own, c.require(p)
+	case err != nil || rec.UserID == c.UserID:
+		return rec, err
 	}
-	return profiles.OwnerOf(rec.UserID), nil
+	if found, err := has(); found || err != nil {
+		return own, err
+	}
+	return rec, nil
 }

@@ -40,22 +40,29 @@ func TestWhoseDocuments(t *testing.T) {
 		t.Errorf("who acts for all users gets %s, %v", body, err)
 	}
 
-	powerless := Caller{KeyID: "key-0", UserID: "alice"}
-	for _, refused := range []struct {
-		c    Caller
-		code fault.Code
-	}{{bob, fault.SessionNotFound}, {powerless, fault.Forbidden}} {
-		at := agentOf(hers)
-		_, loaded := r.Document(ctx, refused.c, at, documentID)
-		_, _, listed := r.DocumentIDs(ctx, refused.c, at, 10, "")
-		_, manifest := r.Manifest(ctx, refused.c, at)
-		for _, err := range []error{
-			loaded, listed, manifest, r.SaveDocument(ctx, refused.c, at, documentID, []byte(aDocument), false),
-			r.SaveManifest(ctx, refused.c, at, []byte(`{"schemaVersion":"1.0","updatedAt":"2026-11-22T00:00:00Z"}`)),
-			r.DeleteDocument(ctx, refused.c, at, documentID), r.DeleteDocuments(ctx, refused.c, hers),
-		} {
-			wantCode(t, err, refused.code)
-		}
+	// Under the ID of her session bob has his own, and hers stay.
+	_, err = r.Document(ctx, bob, agentOf(hers), documentID)
+	wantCode(t, err, fault.SnapshotNotFound)
+	if err := r.SaveDocument(ctx, bob, agentOf(hers), documentID, []byte(aDocument), false); err != nil {
+		t.Error(err)
+	}
+	if err := r.DeleteDocuments(ctx, bob, hers); err != nil {
+		t.Error(err)
+	}
+	if ids, _, err := r.DocumentIDs(ctx, alice, agentOf(hers), 10, ""); err != nil || len(ids) != 1 {
+		t.Errorf("alice has %v, %v", ids, err)
+	}
+
+	powerless, at := Caller{KeyID: "key-0", UserID: "alice"}, agentOf(hers)
+	_, loaded := r.Document(ctx, powerless, at, documentID)
+	_, _, listed := r.DocumentIDs(ctx, powerless, at, 10, "")
+	_, manifest := r.Manifest(ctx, powerless, at)
+	for _, err := range []error{
+		loaded, listed, manifest, r.SaveDocument(ctx, powerless, at, documentID, []byte(aDocument), false),
+		r.SaveManifest(ctx, powerless, at, []byte(`{"schemaVersion":"1.0","updatedAt":"2026-11-22T00:00:00Z"}`)),
+		r.DeleteDocument(ctx, powerless, at, documentID), r.DeleteDocuments(ctx, powerless, hers),
+	} {
+		wantCode(t, err, fault.Forbidden)
 	}
 }
 

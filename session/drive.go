@@ -13,9 +13,9 @@ import (
 // callDeadline bounds a navigation or screenshot.
 const callDeadline = 30 * time.Second
 
-// with lends a live session's browser to a call.
-func (s *Service) with(ctx context.Context, c Caller, id string, do func(context.Context, Chrome) error) error {
-	l, err := s.running(ctx, c, id)
+// with lends a live session's browser to a call, of who may look or drive.
+func (s *Service) with(ctx context.Context, c Caller, id string, p permission, do func(context.Context, Chrome) error) error {
+	l, err := s.running(ctx, c, id, p)
 	if err != nil {
 		return err
 	}
@@ -26,7 +26,7 @@ func (s *Service) with(ctx context.Context, c Caller, id string, do func(context
 
 // Navigate sends the tab in front to a URL and returns where it came to.
 func (s *Service) Navigate(ctx context.Context, c Caller, id, url string) (at string, err error) {
-	err = s.with(ctx, c, id, func(ctx context.Context, chrome Chrome) error {
+	err = s.with(ctx, c, id, drive, func(ctx context.Context, chrome Chrome) error {
 		at, err = chrome.Navigate(ctx, url)
 		return err
 	})
@@ -35,7 +35,7 @@ func (s *Service) Navigate(ctx context.Context, c Caller, id, url string) (at st
 
 // Screenshot takes a picture of the tab in front.
 func (s *Service) Screenshot(ctx context.Context, c Caller, id string) (shot Screenshot, err error) {
-	err = s.with(ctx, c, id, func(ctx context.Context, chrome Chrome) error {
+	err = s.with(ctx, c, id, look, func(ctx context.Context, chrome Chrome) error {
 		shot.JPEG, shot.URL, shot.Title, err = chrome.Screenshot(ctx)
 		return err
 	})
@@ -45,7 +45,7 @@ func (s *Service) Screenshot(ctx context.Context, c Caller, id string) (shot Scr
 // Pages lists the open tabs.
 func (s *Service) Pages(ctx context.Context, c Caller, id string) ([]Page, error) {
 	pages := []Page{}
-	err := s.with(ctx, c, id, func(ctx context.Context, chrome Chrome) error {
+	err := s.with(ctx, c, id, drive, func(ctx context.Context, chrome Chrome) error {
 		open, err := chrome.Pages(ctx)
 		for _, p := range open {
 			pages = append(pages, Page{ID: p.ID, Type: "page", Title: p.Title, URL: p.URL})
@@ -57,20 +57,37 @@ func (s *Service) Pages(ctx context.Context, c Caller, id string) ([]Page, error
 
 // BrowserVersion tells what GET …/json/version does.
 func (s *Service) BrowserVersion(ctx context.Context, c Caller, id string) (product, protocolVersion, userAgent string, err error) {
-	err = s.with(ctx, c, id, func(_ context.Context, chrome Chrome) error {
+	err = s.with(ctx, c, id, drive, func(_ context.Context, chrome Chrome) error {
 		product, protocolVersion, userAgent = "Chrome/"+chrome.Version(), chrome.Protocol(), chrome.UserAgent()
 		return nil
 	})
 	return product, protocolVersion, userAgent, err
 }
 
-// Connect serves one CDP client of a session until it leaves or the session
-// ends. A paused session thaws for as long as a client is there.
-func (s *Service) Connect(ctx context.Context, id, targetID string, conn Conn) error {
-	l := s.find(id)
-	if l == nil {
-		return notRunning(id)
+// MayDrive refuses a caller that may not drive a session, before its client is
+// answered.
+func (s *Service) MayDrive(ctx context.Context, c Caller, id string) error {
+	_, err := s.record(ctx, c, id, drive)
+	return err
+}
+
+// Connect serves one CDP client of a session until it leaves, the session ends or
+// the caller's key is deleted. A paused session thaws for as long as a client is there.
+func (s *Service) Connect(ctx context.Context, c Caller, id, targetID string, conn Conn) error {
+	l, err := s.running(ctx, c, id, drive)
+	if err != nil {
+		return err
 	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	leave, err := s.connect(ctx, c, func() {
+		_ = conn.Close(mux.CloseKeyDeleted, "key_deleted") // the client may be gone already
+		cancel()
+	})
+	if err != nil {
+		return err
+	}
+	defer leave()
 	var chrome Chrome
 	var door mux.Door // Chrome may be another session's by the time it is served
 	var left func()
@@ -119,7 +136,7 @@ func (s *Service) Connect(ctx context.Context, id, targetID string, conn Conn) e
 // attached, and the idle limit stands still.
 func (s *Service) Pause(ctx context.Context, c Caller, id string) (Acknowledged, error) {
 	a := Acknowledged{Success: true, Status: "paused", Message: "the session is paused"}
-	l, err := s.running(ctx, c, id)
+	l, err := s.running(ctx, c, id, drive)
 	if err != nil {
 		return a, err
 	}

@@ -45,7 +45,7 @@ type ended struct {
 // End ends a session. A session that is not there, or has ended, is told with
 // deleted: false and what was saved of it.
 func (s *Service) End(ctx context.Context, c Caller, id string, r EndRequest) (EndAnswer, error) {
-	if err := c.require(rightUse); err != nil {
+	if err := c.mayAsk(drive); err != nil {
 		return EndAnswer{}, err
 	}
 	if r.SaveAsDefault && r.Mode == SaveNone {
@@ -54,9 +54,12 @@ func (s *Service) End(ctx context.Context, c Caller, id string, r EndRequest) (E
 	if !r.Origins.All() && r.Mode != SaveFilesystem {
 		return EndAnswer{}, fault.New(fault.InvalidField, "session.end", "origins_include, origins_exclude: need save_snapshot_mode filesystem; a parked Chrome holds all origins")
 	}
-	l := s.find(id)
-	if l == nil || !c.mayActFor(l.userID) {
+	l, err := s.running(ctx, c, id, drive)
+	switch {
+	case fault.Is(err, fault.SessionNotRunning), fault.Is(err, fault.SessionNotFound):
 		return s.endedBefore(ctx, c, id)
+	case err != nil:
+		return EndAnswer{}, err
 	}
 	l.awaitRestart(ctx)
 	e, err := l.end(ctx, ending{cause: causeAsked, request: r})
@@ -72,8 +75,8 @@ func (s *Service) End(ctx context.Context, c Caller, id string, r EndRequest) (E
 // endedBefore answers an end of a session that is not live.
 func (s *Service) endedBefore(ctx context.Context, c Caller, id string) (EndAnswer, error) {
 	answer := EndAnswer{Success: true, Message: "there is no such running session"}
-	rec, err := s.Catalogue.Session(ctx, id)
-	if fault.Is(err, fault.SessionNotFound) || err == nil && !c.mayActFor(rec.UserID) {
+	_, err := s.record(ctx, c, id, look)
+	if fault.Is(err, fault.SessionNotFound) {
 		return answer, nil
 	}
 	if err != nil {
@@ -91,7 +94,7 @@ func (s *Service) endedBefore(ctx context.Context, c Caller, id string) (EndAnsw
 
 // EndAll ends the live sessions of a user, or of everybody.
 func (s *Service) EndAll(ctx context.Context, c Caller, r EndAllRequest) (EndAnswer, error) {
-	if err := c.require(rightUse); err != nil {
+	if err := c.require(drive); err != nil {
 		return EndAnswer{}, err
 	}
 	userID := r.UserID
@@ -99,7 +102,7 @@ func (s *Service) EndAll(ctx context.Context, c Caller, r EndAllRequest) (EndAns
 		userID = c.UserID
 	}
 	if r.All {
-		if err := c.require(rightAdmin); err != nil {
+		if err := c.require(administer); err != nil {
 			return EndAnswer{}, err
 		}
 	} else if !c.mayActFor(userID) {

@@ -309,7 +309,7 @@ func TestLists(t *testing.T) {
 		}
 		for _, info := range page {
 			got = append(got, info.ID)
-			if info.Ticket == "" || info.Labels["a"] != "b" {
+			if info.Tickets[PurposeCDP] == "" || info.Labels["a"] != "b" {
 				t.Errorf("%+v", info)
 			}
 		}

@@ -9,7 +9,7 @@ import (
 
 // Default tells a user's current default environment.
 func (s *Service) Default(ctx context.Context, c Caller, userID string) (DefaultInfo, error) {
-	if err := c.forUser(userID); err != nil {
+	if err := c.forUser(userID, look); err != nil {
 		return DefaultInfo{}, err
 	}
 	d, err := s.Catalogue.Default(ctx, userID)
@@ -25,7 +25,7 @@ func (s *Service) Default(ctx context.Context, c Caller, userID string) (Default
 // store does not have whole is refused as its restore would be: a default that
 // works would be left for one that does not.
 func (s *Service) SetDefault(ctx context.Context, c Caller, userID, snapshotID string, ifVersion *int64) (profiles.Default, error) {
-	if err := c.forUser(userID); err != nil {
+	if err := c.forUser(userID, manage); err != nil {
 		return profiles.Default{}, err
 	}
 	snap, err := s.Catalogue.Snapshot(ctx, snapshotID)
@@ -65,7 +65,7 @@ func (s *Service) stored(ctx context.Context, row profiles.Snapshot) error {
 // DeleteDefault leaves the user without a default environment. The snapshot
 // and the history stay.
 func (s *Service) DeleteDefault(ctx context.Context, c Caller, userID string) error {
-	if err := c.forUser(userID); err != nil {
+	if err := c.forUser(userID, manage); err != nil {
 		return err
 	}
 	defer s.standbys.look()
@@ -76,15 +76,15 @@ func (s *Service) DeleteDefault(ctx context.Context, c Caller, userID string) er
 // DefaultHistory lists the versions of a user's default, newest first, and gives
 // the cursor of the next page.
 func (s *Service) DefaultHistory(ctx context.Context, c Caller, userID string, limit int, startAfter string) ([]profiles.PastDefault, string, error) {
-	if err := c.forUser(userID); err != nil {
+	if err := c.forUser(userID, look); err != nil {
 		return nil, "", err
 	}
 	return s.Catalogue.DefaultHistory(ctx, userID, limit, startAfter)
 }
 
 // forUser is user_not_found for a user that the caller may not act for.
-func (c Caller) forUser(userID string) error {
-	if err := c.require(rightUse); err != nil {
+func (c Caller) forUser(userID string, p permission) error {
+	if err := c.require(p); err != nil {
 		return err
 	}
 	if !c.mayActFor(userID) {
@@ -96,7 +96,7 @@ func (c Caller) forUser(userID string) error {
 // Snapshots lists a session's snapshots, newest first, and gives the cursor of
 // the next page.
 func (s *Service) Snapshots(ctx context.Context, c Caller, sessionID string, limit int, startAfter string) ([]SnapshotInfo, string, error) {
-	if _, err := s.record(ctx, c, sessionID); err != nil {
+	if _, err := s.record(ctx, c, sessionID, look); err != nil {
 		return nil, "", err
 	}
 	return s.snapshotPage(ctx, profiles.SnapshotFilter{SessionID: sessionID, Limit: limit, StartAfter: startAfter})
@@ -105,10 +105,10 @@ func (s *Service) Snapshots(ctx context.Context, c Caller, sessionID string, lim
 // AllSnapshots lists a user's snapshots over all sessions, newest first; where
 // none is named, those of everybody that the caller may act for.
 func (s *Service) AllSnapshots(ctx context.Context, c Caller, userID string, limit int, startAfter string) ([]SnapshotInfo, string, error) {
-	if err := c.require(rightUse); err != nil {
+	if err := c.require(look); err != nil {
 		return nil, "", err
 	}
-	if userID == "" && !c.AllUsers && !c.Has(rightAdmin) {
+	if userID == "" && !c.everybodys() {
 		userID = c.UserID
 	}
 	if userID != "" && !c.mayActFor(userID) {
@@ -131,12 +131,13 @@ func (s *Service) snapshotPage(ctx context.Context, f profiles.SnapshotFilter) (
 
 // Snapshot tells of one snapshot.
 func (s *Service) Snapshot(ctx context.Context, c Caller, id string) (SnapshotInfo, error) {
-	row, err := s.ownSnapshot(ctx, c, id)
+	row, err := s.ownSnapshot(ctx, c, id, look)
 	return snapshotInfo(row, s.Now()), err
 }
 
-func (s *Service) ownSnapshot(ctx context.Context, c Caller, id string) (profiles.Snapshot, error) {
-	if err := c.require(rightUse); err != nil {
+// ownSnapshot is a snapshot of a user that the caller may act for.
+func (s *Service) ownSnapshot(ctx context.Context, c Caller, id string, p permission) (profiles.Snapshot, error) {
+	if err := c.require(p); err != nil {
 		return profiles.Snapshot{}, err
 	}
 	row, err := s.Catalogue.Snapshot(ctx, id)
@@ -149,7 +150,7 @@ func (s *Service) ownSnapshot(ctx context.Context, c Caller, id string) (profile
 // DeleteSnapshot removes a snapshot; one that is a user's default, or is being
 // read, is snapshot_in_use. A Chrome that is parked with it is ended.
 func (s *Service) DeleteSnapshot(ctx context.Context, c Caller, id string) error {
-	row, err := s.ownSnapshot(ctx, c, id)
+	row, err := s.ownSnapshot(ctx, c, id, manage)
 	if err != nil {
 		return err
 	}

@@ -120,10 +120,10 @@ func (s *Service) SealedArchive(ctx context.Context, c Caller, id string, to []s
 
 // secretSnapshot is a snapshot that the caller may read the secrets of.
 func (s *Service) secretSnapshot(ctx context.Context, c Caller, id string) (profiles.Snapshot, error) {
-	if err := c.require(rightSecrets); err != nil {
+	if err := c.require(secrets); err != nil {
 		return profiles.Snapshot{}, err
 	}
-	row, err := s.ownSnapshot(ctx, c, id)
+	row, err := s.ownSnapshot(ctx, c, id, look)
 	if err == nil {
 		s.Log.Info("the secrets of a snapshot are read", "snapshot", id, "key", c.KeyID)
 	}

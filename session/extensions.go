@@ -13,7 +13,7 @@ import (
 // caller's user, in place of another version of the same ID. fresh is false
 // where the user has the very same one already.
 func (s *Service) PutExtension(ctx context.Context, c Caller, r io.Reader) (e profiles.Extension, fresh bool, err error) {
-	if err := c.require(rightUse); err != nil {
+	if err := c.require(manage); err != nil {
 		return e, false, err
 	}
 	err = s.Extensions.Put(ctx, r, func(i extension.Info) (unused string, err error) {
@@ -26,11 +26,11 @@ func (s *Service) PutExtension(ctx context.Context, c Caller, r io.Reader) (e pr
 
 // ListExtensions lists what the caller may use, newest first.
 func (s *Service) ListExtensions(ctx context.Context, c Caller) ([]profiles.Extension, error) {
-	if err := c.require(rightUse); err != nil {
+	if err := c.require(look); err != nil {
 		return nil, err
 	}
 	userID := c.UserID
-	if c.AllUsers || c.Has(rightAdmin) {
+	if c.everybodys() {
 		userID = ""
 	}
 	return s.Catalogue.Extensions(ctx, userID)
@@ -39,7 +39,7 @@ func (s *Service) ListExtensions(ctx context.Context, c Caller) ([]profiles.Exte
 // Extension tells of one extension: the caller's own, else the newest of that
 // ID that it may use.
 func (s *Service) Extension(ctx context.Context, c Caller, id string) (profiles.Extension, error) {
-	if err := c.require(rightUse); err != nil {
+	if err := c.require(look); err != nil {
 		return profiles.Extension{}, err
 	}
 	return s.findExtension(ctx, c, c.UserID, id)
@@ -48,6 +48,9 @@ func (s *Service) Extension(ctx context.Context, c Caller, id string) (profiles.
 // DeleteExtension forgets an extension. While a snapshot of its user has it, it
 // is extension_in_use unless force; the snapshots keep their own bytes.
 func (s *Service) DeleteExtension(ctx context.Context, c Caller, id string, force bool) error {
+	if err := c.require(manage); err != nil {
+		return err
+	}
 	e, err := s.Extension(ctx, c, id)
 	if err != nil {
 		return err

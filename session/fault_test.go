@@ -73,8 +73,8 @@ func TestSaveFails(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if now.BrowserRestarted != test.reopens || now.Ticket != info.Ticket || r.status(info.ID) != profiles.StatusReady {
-				t.Errorf("restarted %t, status %s, same ticket %t", now.BrowserRestarted, now.Status, now.Ticket == info.Ticket)
+			if now.BrowserRestarted != test.reopens || now.Tickets[PurposeCDP] != info.Tickets[PurposeCDP] || r.status(info.ID) != profiles.StatusReady {
+				t.Errorf("restarted %t, status %s, same ticket %t", now.BrowserRestarted, now.Status, now.Tickets[PurposeCDP] == info.Tickets[PurposeCDP])
 			}
 			last := r.browsers.last()
 			if (last != first) != test.reopens || last.dead() || last.Frozen() || last.dir.Path != first.dir.Path {

@@ -31,7 +31,7 @@ const partPrefix = ".stasis-part-"
 // Chrome's, so nothing in it is trusted: every name is looked up below the
 // folder only, links are not followed out of it and only plain files count.
 func (s *Service) inFiles(ctx context.Context, c Caller, id string, do func(context.Context, *os.Root, int) error) error {
-	return s.with(ctx, c, id, func(ctx context.Context, chrome Chrome) error {
+	return s.with(ctx, c, id, drive, func(ctx context.Context, chrome Chrome) error {
 		dir := chrome.Dir()
 		run, err := os.OpenRoot(dir.Path)
 		if err != nil {

@@ -71,7 +71,7 @@ type arrival struct {
 // before it is read; where as many run as may it is too_many_imports.
 func (s *Service) Import(ctx context.Context, c Caller, r Import, body io.Reader) (ImportAnswer, error) {
 	const op = "session.import"
-	if err := c.require(rightUse); err != nil {
+	if err := c.require(manage); err != nil {
 		return ImportAnswer{}, err
 	}
 	if r.UserID == "" {

@@ -16,7 +16,7 @@ func TestFirstKeyIsReplaced(t *testing.T) {
 			t.Fatal(err)
 		}
 		c, err := r.Authenticate(ctx, secret)
-		if err != nil || !c.Has(rightAdmin) || c.UserID != "default" {
+		if err != nil || !c.may(administer) || c.UserID != "default" {
 			t.Fatalf("%q: %+v, %v", secret, c, err)
 		}
 	}

@@ -20,7 +20,9 @@ type live struct {
 	source *Source
 	base   string    // the snapshot it was restored from
 	laid   time.Time // when that was in place
-	ticket string
+	// madeBy is the key that made the session and, where it lives again, the one that resumed it.
+	madeBy       []string
+	ticketSecret []byte // tickets are made with it, and die with the session
 
 	calls        chan func()
 	finished     chan ended
@@ -58,7 +60,7 @@ type live struct {
 }
 
 func newLive(s *Service, rec profiles.Session, r Create, up upright) *live {
-	l := &live{svc: s, id: rec.ID, userID: rec.UserID,
+	l := &live{svc: s, id: rec.ID, userID: rec.UserID, madeBy: []string{rec.KeyID}, ticketSecret: newTicketSecret(),
 		calls: make(chan func()), finished: make(chan ended), done: make(chan struct{}), moved: make(chan struct{}, 1),
 		// Nobody may be there to take it: the daemon may stop meanwhile.
 		checkpointed: make(chan checkpointed, 1), turn: make(chan struct{}, 1), left: make(chan struct{}, 1),

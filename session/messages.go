@@ -57,7 +57,7 @@ func execution(messageType string) profiles.Execution {
 // What an ended session's agent still says is recorded too, without an event: no
 // run is going on that it could be one of.
 func (s *Service) Say(ctx context.Context, c Caller, id string, m Say) (profiles.Message, error) {
-	l, err := s.running(ctx, c, id)
+	l, err := s.running(ctx, c, id, drive)
 	ended := fault.Is(err, fault.SessionNotRunning)
 	switch {
 	case ended && m.Type == "":
@@ -197,7 +197,7 @@ func maskMessage(m *profiles.Message) error {
 // finished, and who follows the session hears that. The browser runs on.
 func (s *Service) Cancel(ctx context.Context, c Caller, id string) (Acknowledged, error) {
 	a := Acknowledged{Success: true, Status: "cancelled", Message: "no task is running; the browser runs on"}
-	l, err := s.running(ctx, c, id)
+	l, err := s.running(ctx, c, id, drive)
 	if err != nil {
 		return a, err
 	}

@@ -85,7 +85,7 @@ func union(lists ...[]string) []string {
 // PutNote stores a note, as a new version of the one that its session ID has.
 // The first one of a restored session goes on from what was restored with it.
 func (s *Service) PutNote(ctx context.Context, c Caller, n NoteChange) (Note, error) {
-	rec, err := s.noted(ctx, c, n.SessionID)
+	rec, err := s.noted(ctx, c, n.SessionID, drive)
 	if err != nil {
 		return Note{}, err
 	}
@@ -127,7 +127,7 @@ func (s *Service) PutNote(ctx context.Context, c Caller, n NoteChange) (Note, er
 
 // Note gives the newest note of a session ID, whether that had a browser or not.
 func (s *Service) Note(ctx context.Context, c Caller, sessionID string) (Note, error) {
-	rec, err := s.noted(ctx, c, sessionID)
+	rec, err := s.noted(ctx, c, sessionID, look)
 	if err != nil {
 		return Note{}, err
 	}
@@ -140,7 +140,7 @@ func (s *Service) Note(ctx context.Context, c Caller, sessionID string) (Note, e
 
 // LatestNote gives the note that a user stored last; userID "" is the key's own.
 func (s *Service) LatestNote(ctx context.Context, c Caller, userID string) (Note, error) {
-	if err := c.require(rightUse); err != nil {
+	if err := c.require(look); err != nil {
 		return Note{}, err
 	}
 	if userID == "" {
@@ -159,13 +159,16 @@ func (s *Service) LatestNote(ctx context.Context, c Caller, userID string) (Note
 // SessionNotes gives what goes with a browser session: its own note, else what
 // it was restored with.
 func (s *Service) SessionNotes(ctx context.Context, c Caller, id string) (Note, error) {
-	rec, err := s.record(ctx, c, id)
+	rec, err := s.record(ctx, c, id, look)
 	if err != nil {
 		return Note{}, err
 	}
-	n, err := s.Note(ctx, c, id)
+	n, err := s.Catalogue.Note(ctx, rec.UserID, id)
+	if err == nil {
+		return noteOf(n)
+	}
 	if !fault.Is(err, fault.NoteNotFound) {
-		return n, err
+		return Note{}, err
 	}
 	restored, rerr := restoredNotes(rec)
 	if rerr != nil || restored == nil {
@@ -174,14 +177,16 @@ func (s *Service) SessionNotes(ctx context.Context, c Caller, id string) (Note, 
 	return Note{SessionID: restored.SessionID, Data: restored.Data, CreatedAt: restored.StoredAt, UpdatedAt: restored.StoredAt}, nil
 }
 
-// noted is the record of the session that a note is under, which says whose it
-// is; where there is none that the caller may act for, the key's user and no more.
-func (s *Service) noted(ctx context.Context, c Caller, sessionID string) (profiles.Session, error) {
-	rec, err := s.record(ctx, c, sessionID)
-	if fault.Is(err, fault.SessionNotFound) {
-		return profiles.Session{UserID: c.UserID}, nil
-	}
-	return rec, err
+// noted is the record that says whose a note under a session ID is; see
+// [Service.keptUnder].
+func (s *Service) noted(ctx context.Context, c Caller, sessionID string, p permission) (profiles.Session, error) {
+	return s.keptUnder(ctx, c, sessionID, p, func() (bool, error) {
+		_, err := s.Catalogue.Note(ctx, c.UserID, sessionID)
+		if fault.Is(err, fault.NoteNotFound) {
+			return false, nil
+		}
+		return err == nil, err
+	})
 }
 
 // notesOf are the notes that go into a session's snapshot: the newest of its ID,

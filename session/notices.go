@@ -109,11 +109,11 @@ func (s *Service) endSession(ctx context.Context, e profiles.End, crash bool) er
 // Deliveries gives a page of what webhooks were told, or are to be, newest first:
 // of the caller's sessions, and what went to the daemon's own URL for admins alone.
 func (s *Service) Deliveries(ctx context.Context, c Caller, state profiles.DeliveryState, limit int, startAfter string) ([]profiles.Delivery, string, error) {
-	if err := c.require(rightUse); err != nil {
+	if err := c.require(look); err != nil {
 		return nil, "", err
 	}
-	f := profiles.DeliveryFilter{UserID: c.UserID, Operator: c.Has(rightAdmin), State: state, Limit: limit, StartAfter: startAfter}
-	if c.AllUsers || c.Has(rightAdmin) {
+	f := profiles.DeliveryFilter{UserID: c.UserID, Operator: c.may(administer), State: state, Limit: limit, StartAfter: startAfter}
+	if c.everybodys() {
 		f.UserID = ""
 	}
 	return s.Catalogue.DeliveryPage(ctx, f)
@@ -121,11 +121,11 @@ func (s *Service) Deliveries(ctx context.Context, c Caller, state profiles.Deliv
 
 // Resend has a delivery sent once more, whatever became of it, under its old ID.
 func (s *Service) Resend(ctx context.Context, c Caller, id string) (profiles.Delivery, error) {
-	if err := c.require(rightUse); err != nil {
+	if err := c.require(manage); err != nil {
 		return profiles.Delivery{}, err
 	}
 	d, err := s.Catalogue.Delivery(ctx, id)
-	if err == nil && (!c.mayActFor(d.UserID) || d.Operator && !c.Has(rightAdmin)) {
+	if err == nil && (!c.mayActFor(d.UserID) || d.Operator && !c.may(administer)) {
 		err = fault.New(fault.NotFound, "session.resend", "there is no delivery %s", id)
 	}
 	if err != nil {

@@ -24,7 +24,7 @@ func hookedRig(t *testing.T, change func(*Config)) *rig {
 
 // wireBody stands for the api room's.
 func wireBody(i Info) json.RawMessage {
-	return encode(map[string]any{"id": i.ID, "status": i.Status, "ticket": i.Ticket, "outcome": i.Outcome != nil, "agent": i.HasAgent})
+	return encode(map[string]any{"id": i.ID, "status": i.Status, "ticket": i.Tickets[PurposeCDP], "outcome": i.Outcome != nil, "agent": i.HasAgent})
 }
 
 // told are the events that went to a URL, oldest first, each with the status

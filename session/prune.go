@@ -49,13 +49,13 @@ type KeptSnapshot struct {
 // which those are.
 func (s *Service) Prune(ctx context.Context, c Caller, r PruneRequest) (PruneAnswer, error) {
 	const op = "session.prune"
-	if err := c.require(rightUse); err != nil {
+	if err := c.require(manage); err != nil {
 		return PruneAnswer{}, err
 	}
 	users := []string{r.UserID}
 	switch {
 	case r.All:
-		if err := c.require(rightAdmin); err != nil {
+		if err := c.require(administer); err != nil {
 			return PruneAnswer{}, err
 		}
 		var err error

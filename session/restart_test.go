@@ -40,7 +40,7 @@ func TestRestartOnCrash(t *testing.T) {
 	for n := range maxRestarts {
 		r.crashes(first.ID)
 		info, err := r.Get(t.Context(), alice, first.ID)
-		if err != nil || info.Status != profiles.StatusReady || !info.BrowserRestarted || info.Ticket != first.Ticket {
+		if err != nil || info.Status != profiles.StatusReady || !info.BrowserRestarted || info.Tickets[PurposeCDP] != first.Tickets[PurposeCDP] {
 			t.Fatalf("crash %d: %+v, %v", n+1, info, err)
 		}
 		if c := r.browsers.last(); c.dir.Name() != dir.Name() || c.restored.Datadir != state.DatadirCrash {

@@ -31,7 +31,7 @@ func (s *Service) Resume(ctx context.Context, c Caller, id string) (Acknowledged
 // be done where nothing was saved.
 func (s *Service) resume(ctx context.Context, c Caller, r Create) (Acknowledged, *live, error) {
 	for {
-		rec, err := s.record(ctx, c, r.SessionID)
+		rec, err := s.resumable(ctx, c, r.SessionID)
 		if err != nil {
 			return Acknowledged{}, nil, err
 		}
@@ -45,12 +45,28 @@ func (s *Service) resume(ctx context.Context, c Caller, r Create) (Acknowledged,
 			}
 			continue // it has been resumed meanwhile
 		}
+		if err := c.on(l, drive); err != nil {
+			return Acknowledged{}, nil, err
+		}
 		a, err := l.resume(ctx)
 		if fault.Is(err, fault.SessionNotRunning) && s.find(rec.ID) != l {
 			continue // it ended between the two looks
 		}
 		return a, l, err
 	}
+}
+
+// resumable is the record of a session that the caller may look at, or may bring
+// back: who may restore from a session may resume it.
+func (s *Service) resumable(ctx context.Context, c Caller, id string) (profiles.Session, error) {
+	if !c.may(restore) {
+		return s.record(ctx, c, id, look)
+	}
+	rec, err := s.Catalogue.Session(ctx, id)
+	if err == nil && !c.mayActFor(rec.UserID) {
+		err = noSuchSession(id)
+	}
+	return rec, err
 }
 
 // resume lets a live session go on.
@@ -87,6 +103,9 @@ func (l *live) resume(ctx context.Context) (Acknowledged, error) {
 // revive begins an ended session anew, as what it was made as; nil where it is
 // not ended any more.
 func (s *Service) revive(ctx context.Context, c Caller, id string, by Create) (*live, error) {
+	if err := c.require(restore); err != nil {
+		return nil, err
+	}
 	if err := s.claim(c, id); err != nil {
 		if fault.Is(err, fault.ShuttingDown) {
 			return nil, err
@@ -96,7 +115,7 @@ func (s *Service) revive(ctx context.Context, c Caller, id string, by Create) (*
 	defer s.replenish()
 	defer s.standbys.rest()
 	defer s.unclaim(id)
-	rec, err := s.record(ctx, c, id)
+	rec, err := s.resumable(ctx, c, id)
 	if err != nil || s.find(id) != nil {
 		return nil, err
 	}
@@ -194,7 +213,7 @@ func (s *Service) resumed(ctx context.Context, c Caller, r Create) (_ Info, foun
 		return Info{}, false, err
 	}
 	info, err := l.info(context.WithoutCancel(ctx))
-	info.Existing = a.Status == "already_running"
+	info.Existing, info.Tickets = a.Status == "already_running", l.ticketsFor(c)
 	return info, true, err
 }
 

@@ -46,8 +46,8 @@ func TestResumeAnEndedSession(t *testing.T) {
 		t.Errorf("another session: %+v", again)
 	case again.Status != profiles.StatusReady, !again.EndedAt.IsZero(), again.Reason != "", again.Outcome != nil, !again.ExpiresAt.After(first.ExpiresAt):
 		t.Errorf("it has not begun anew: %+v", again)
-	case again.Ticket == "" || again.Ticket == first.Ticket:
-		t.Errorf("ticket %q after %q", again.Ticket, first.Ticket)
+	case again.Tickets[PurposeCDP] == "" || again.Tickets[PurposeCDP] == first.Tickets[PurposeCDP]:
+		t.Errorf("ticket %q after %q", again.Tickets[PurposeCDP], first.Tickets[PurposeCDP])
 	case again.Restored == nil || again.Restored.SnapshotID != snap:
 		t.Errorf("restored %+v, want %s", again.Restored, snap)
 	}

@@ -33,9 +33,9 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 const patience = 20 * time.Second
 
 var (
-	alice = Caller{KeyID: "key-a", UserID: "alice", Rights: []profiles.Right{rightUse}}
-	bob   = Caller{KeyID: "key-b", UserID: "bob", Rights: []profiles.Right{rightUse}}
-	admin = Caller{KeyID: "key-r", UserID: "default", AllUsers: true, Rights: []profiles.Right{rightUse, rightSecrets, rightAdmin}}
+	alice = Caller{KeyID: "key-a", UserID: "alice", Rights: []profiles.Right{profiles.RightUse}}
+	bob   = Caller{KeyID: "key-b", UserID: "bob", Rights: []profiles.Right{profiles.RightUse}}
+	admin = Caller{KeyID: "key-r", UserID: "default", AllUsers: true, Rights: []profiles.Right{profiles.RightUse, profiles.RightSecrets, profiles.RightAdmin}}
 )
 
 var errBroken = errors.New("broken on purpose")
@@ -162,6 +162,19 @@ func (c *clock) add(d time.Duration) time.Time {
 	defer c.mu.Unlock()
 	c.at = c.at.Add(d)
 	return c.at
+}
+
+// Key gives the keys of the tests' callers too, which are not recorded.
+func (b *brokenCatalogue) Key(ctx context.Context, id string) (profiles.Key, error) {
+	for _, c := range []Caller{alice, bob, admin} {
+		if c.KeyID == id {
+			return profiles.Key{ID: id, UserID: c.UserID, AllUsers: c.AllUsers, Rights: c.Rights}, nil
+		}
+	}
+	if strings.HasPrefix(id, "key-") {
+		return profiles.Key{ID: id}, nil
+	}
+	return b.Catalogue.Key(ctx, id)
 }
 
 // brokenCatalogue is a catalogue whose writes, and reading of users, can fail.

@@ -10,7 +10,7 @@ import (
 
 // Runs lists a session's runs, oldest first; those of an ended session too.
 func (s *Service) Runs(ctx context.Context, c Caller, id string) ([]profiles.Run, error) {
-	if _, err := s.record(ctx, c, id); err != nil {
+	if _, err := s.record(ctx, c, id, look); err != nil {
 		return nil, err
 	}
 	s.journal.Flush(ctx, id)
@@ -63,7 +63,17 @@ func (s *Service) Follow(ctx context.Context, c Caller, id string, f Follow) (Fe
 	if err != nil {
 		return nil, err
 	}
-	return openFeed{feed, s.journal, f.Whole}, nil
+	open := &openFeed{Feed: feed, journal: s.journal, whole: f.Whole}
+	var deleted context.CancelCauseFunc
+	open.key, deleted = context.WithCancelCause(context.WithoutCancel(ctx))
+	leave, err := s.connect(ctx, c, func() { deleted(errKeyDeleted) })
+	if err != nil {
+		deleted(nil)
+		feed.Close()
+		return nil, err
+	}
+	open.leave = func() { leave(); deleted(nil) }
+	return open, nil
 }
 
 // openFeed gives events with their data, which is sealed on disk.
@@ -71,23 +81,39 @@ type openFeed struct {
 	*journal.Feed
 	journal *journal.Journal
 	whole   bool
+	key     context.Context // ends with the reader's key
+	leave   func()
 }
 
-func (f openFeed) Next(ctx context.Context) (journal.Entry, error) {
+// Next gives the next event. For a reader whose key was deleted that is
+// unauthorized.
+func (f *openFeed) Next(ctx context.Context) (journal.Entry, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(f.key, cancel)()
 	e, err := f.Feed.Next(ctx)
+	if f.key.Err() != nil {
+		return e, context.Cause(f.key)
+	}
 	if err == nil {
 		e.Data, err = f.journal.Read(e.Event, f.whole)
 	}
 	return e, err
 }
 
+// Close ends the feed.
+func (f *openFeed) Close() {
+	f.leave()
+	f.Feed.Close()
+}
+
 // mayRead checks that the caller may read a session's events.
 func (s *Service) mayRead(ctx context.Context, c Caller, id string, whole bool) error {
-	if _, err := s.record(ctx, c, id); err != nil {
+	if _, err := s.record(ctx, c, id, look); err != nil {
 		return err
 	}
-	if whole && !c.Has(rightSecrets) {
-		return fault.New(fault.Forbidden, "session.events", "sanitize: false needs a key with the right %q", rightSecrets)
+	if whole && !c.may(secrets) {
+		return fault.New(fault.Forbidden, "session.events", "sanitize: false needs a key with the right %q", profiles.RightSecrets)
 	}
 	return nil
 }

@@ -75,14 +75,15 @@ type Service struct {
 	cfg Config
 	Deps
 
-	parked   *pool.Parked[*parkedChrome]
-	spares   sparePools
-	standbys *standbys
-	renewals *renewals
-	slots    *slots
-	journal  *journal.Journal
-	tickets  *tickets
-	attached *attached
+	parked      *pool.Parked[*parkedChrome]
+	spares      sparePools
+	standbys    *standbys
+	renewals    *renewals
+	slots       *slots
+	journal     *journal.Journal
+	tickets     *tickets
+	attached    *attached
+	connections *connections
 
 	// ctx is the life of the daemon's own work (saves, sessions); it ends
 	// after everything was given the time to end by itself.
@@ -112,7 +113,7 @@ type Service struct {
 func New(cfg Config, deps Deps) *Service {
 	s := &Service{cfg: cfg, Deps: deps,
 		parked: pool.New[*parkedChrome](cfg.Parked), slots: newSlots(cfg.MaxSessions),
-		tickets: newTickets(deps.Now), attached: newAttached(cfg.MaxClients), turn: make(chan struct{}, 1), surveys: make(chan struct{}, maxSurveys), surveyFor: surveyDeadline, imports: make(chan struct{}, maxImports),
+		tickets: newTickets(deps.Now), attached: newAttached(cfg.MaxClients), connections: newConnections(), turn: make(chan struct{}, 1), surveys: make(chan struct{}, maxSurveys), surveyFor: surveyDeadline, imports: make(chan struct{}, maxImports),
 		readers: newReaders(), verifying: make(chan struct{}, maxVerifying),
 		journal: journal.New(deps.Catalogue, deps.Vault, deps.Now, deps.Log), live: map[string]*live{}, creating: map[string]*claim{}, checks: map[string]int{}, spares: sparePools{},
 		asked: map[string]bool{cmp.Or(cfg.Engine, browser.EngineChrome): true}}
@@ -199,10 +200,9 @@ func (s *Service) find(id string) *live {
 	return s.live[id]
 }
 
-// forget takes an ended session out of the live ones, its ticket too, and
+// forget takes an ended session out of the live ones, which ends its tickets, and
 // gives its place on.
 func (s *Service) forget(l *live) {
-	s.tickets.end(l.ticket)
 	s.journal.Over(l.id) // before another create may begin it anew
 	s.mu.Lock()
 	delete(s.live, l.id)

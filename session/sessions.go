@@ -14,25 +14,29 @@ func noSuchSession(id string) error {
 	return fault.New(fault.SessionNotFound, "session.find", "there is no session %s", id)
 }
 
-// record is a session's record, if the caller may see it.
-func (s *Service) record(ctx context.Context, c Caller, id string) (profiles.Session, error) {
-	if err := c.require(rightUse); err != nil {
+// record is a session's record, if the caller may look at it, or drive it.
+func (s *Service) record(ctx context.Context, c Caller, id string, p permission) (profiles.Session, error) {
+	if err := c.mayAsk(p); err != nil {
 		return profiles.Session{}, err
 	}
 	rec, err := s.Catalogue.Session(ctx, id)
-	if err == nil && !c.mayActFor(rec.UserID) {
-		return rec, noSuchSession(id)
+	if err != nil {
+		return rec, err
 	}
-	return rec, err
+	by := []string{rec.KeyID}
+	if l := s.find(id); l != nil {
+		by = l.madeBy
+	}
+	return rec, c.onSession(id, rec.UserID, by, p)
 }
 
-// running is a live session, if the caller may use it. One that has ended is
-// session_not_running.
-func (s *Service) running(ctx context.Context, c Caller, id string) (*live, error) {
-	if l := s.find(id); l != nil && c.Has(rightUse) && c.mayActFor(l.userID) {
+// running is a live session, if the caller may look at it, or drive it. One that
+// has ended is session_not_running.
+func (s *Service) running(ctx context.Context, c Caller, id string, p permission) (*live, error) {
+	if l := s.find(id); l != nil && c.on(l, p) == nil {
 		return l, nil
 	}
-	if _, err := s.record(ctx, c, id); err != nil {
+	if _, err := s.record(ctx, c, id, p); err != nil {
 		return nil, err
 	}
 	return nil, notRunning(id)
@@ -40,11 +44,20 @@ func (s *Service) running(ctx context.Context, c Caller, id string) (*live, erro
 
 // Get tells of a session, running or ended.
 func (s *Service) Get(ctx context.Context, c Caller, id string) (Info, error) {
-	rec, err := s.record(ctx, c, id)
+	rec, err := s.record(ctx, c, id, look)
 	if err != nil {
 		return Info{}, err
 	}
-	return s.infoOf(ctx, rec)
+	return s.infoFor(ctx, c, rec)
+}
+
+// infoFor tells a caller of a session, with the tickets that its key may have.
+func (s *Service) infoFor(ctx context.Context, c Caller, rec profiles.Session) (Info, error) {
+	info, err := s.infoOf(ctx, rec)
+	if l := s.find(rec.ID); l != nil && err == nil {
+		info.Tickets = l.ticketsFor(c)
+	}
+	return info, err
 }
 
 // infoOf tells of a session by its record, or by itself while it lives.
@@ -71,11 +84,11 @@ func (s *Service) infoOf(ctx context.Context, rec profiles.Session) (Info, error
 
 // List gives a page of sessions, newest first, and the cursor of the next.
 func (s *Service) List(ctx context.Context, c Caller, r ListRequest) ([]Info, string, error) {
-	if err := c.require(rightUse); err != nil {
+	if err := c.require(look); err != nil {
 		return nil, "", err
 	}
 	userID := r.UserID
-	if userID == "" && !c.AllUsers && !c.Has(rightAdmin) {
+	if userID == "" && !c.everybodys() {
 		userID = c.UserID
 	}
 	if userID != "" && !c.mayActFor(userID) {
@@ -88,7 +101,7 @@ func (s *Service) List(ctx context.Context, c Caller, r ListRequest) ([]Info, st
 	}
 	page := make([]Info, 0, len(records))
 	for _, rec := range records {
-		info, err := s.infoOf(ctx, rec)
+		info, err := s.infoFor(ctx, c, rec)
 		if err != nil {
 			return nil, "", err
 		}

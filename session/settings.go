@@ -54,7 +54,7 @@ func given[T any](v *T) (value T) {
 
 // Settings tells a user's settings. One without any has none set.
 func (s *Service) Settings(ctx context.Context, c Caller, userID string) (Settings, error) {
-	if err := c.forUser(userID); err != nil {
+	if err := c.forUser(userID, look); err != nil {
 		return Settings{}, err
 	}
 	return s.settings(ctx, userID)
@@ -71,7 +71,7 @@ func (s *Service) settings(ctx context.Context, userID string) (Settings, error)
 // ChangeSettings changes a user's settings in one transaction. An error of
 // change leaves them as they were and comes back as it is.
 func (s *Service) ChangeSettings(ctx context.Context, c Caller, userID string, change func(Settings) (Settings, error)) (Settings, error) {
-	if err := c.forUser(userID); err != nil {
+	if err := c.forUser(userID, manage); err != nil {
 		return Settings{}, err
 	}
 	var now Settings

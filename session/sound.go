@@ -42,7 +42,7 @@ type Problem struct {
 // its document binds. What is wrong with it is no error but the answer; an error
 // says that it could not be verified.
 func (s *Service) VerifySnapshot(ctx context.Context, c Caller, id string) (Soundness, error) {
-	row, err := s.ownSnapshot(ctx, c, id)
+	row, err := s.ownSnapshot(ctx, c, id, manage)
 	if err != nil {
 		return Soundness{}, err
 	}

@@ -48,7 +48,7 @@ func (l *live) setStatus(status profiles.Status, reason string) {
 func (l *live) info(ctx context.Context) (Info, error) {
 	var i Info
 	err := l.ask(ctx, func() error {
-		i = Info{Session: l.rec, Ticket: l.ticket, BrowserRestarted: l.restarted, HasAgent: l.hasAgent(),
+		i = Info{Session: l.rec, BrowserRestarted: l.restarted, HasAgent: l.hasAgent(),
 			Restarting: l.ending != nil && l.ending.restart}
 		if l.report != nil {
 			report := *l.report

@@ -32,7 +32,7 @@ func (c client) Close(int, string) error             { return nil }
 func (r *rig) attach(id string) (leave func()) {
 	r.t.Helper()
 	c, served := client{make(chan struct{})}, make(chan error, 1)
-	go func() { served <- r.Connect(context.Background(), id, "", c) }()
+	go func() { served <- r.Connect(context.Background(), alice, id, "", c) }()
 	await(r.t, "the client is attached", func() bool { return r.status(id) == profiles.StatusRunning })
 	return func() {
 		close(c.leave)
@@ -218,7 +218,7 @@ func TestWhatHoldsIdleOff(t *testing.T) {
 		id := r.create(alice, func(c *Create) { c.Lifetime = 200 * time.Millisecond }).ID
 		c := client{make(chan struct{})}
 		served := make(chan error, 1)
-		go func() { served <- r.Connect(context.Background(), id, "", c) }()
+		go func() { served <- r.Connect(context.Background(), alice, id, "", c) }()
 		if rec := r.ended(id); rec.Reason != "max_lifetime" {
 			t.Errorf("%q", rec.Reason)
 		}
@@ -264,7 +264,7 @@ func TestPause(t *testing.T) {
 	}
 	c := client{make(chan struct{})}
 	served := make(chan error, 1)
-	go func() { served <- r.Connect(t.Context(), id, "", c) }()
+	go func() { served <- r.Connect(t.Context(), alice, id, "", c) }()
 	await(t, "thawed", func() bool { return !chrome.Frozen() })
 	if r.status(id) != profiles.StatusPaused {
 		t.Errorf("status %s", r.status(id))

@@ -200,3 +200,39 @@ func own(loc Location) error {
 }
 
 func reserved(scopeID string) bool { return scopeID == environments || scopeID == "notes" }
+
+// HasSession reports whether agents have any document or manifest in a session of
+// an owner.
+func (d *Documents) HasSession(ctx context.Context, owner, session string) (bool, error) {
+	of := Location{Owner: owner, Session: session, Scope: "agent", ScopeID: "any"}
+	if err := of.Check(); err != nil {
+		return false, err
+	}
+	all, err := scopes(ctx, d.store, of)
+	if err != nil {
+		return false, err
+	}
+	for _, loc := range all {
+		if reserved(loc.ScopeID) {
+			continue
+		}
+		if has, err := d.has(ctx, loc); has || err != nil {
+			return has, err
+		}
+	}
+	return false, nil
+}
+
+func (d *Documents) has(ctx context.Context, loc Location) (bool, error) {
+	for _, key := range []func() (Key, error){loc.LatestKey, loc.ManifestKey} {
+		k, err := key()
+		if err != nil {
+			return false, err
+		}
+		if _, err := d.store.Stat(ctx, k); !fault.Is(err, fault.SnapshotNotFound) {
+			return err == nil, err
+		}
+	}
+	ids, _, err := listIDs(ctx, d.store, loc, 1, "")
+	return len(ids) > 0, err
+}

@@ -2,14 +2,14 @@
 "use strict";
 const picture = document.getElementById("picture");
 const note = document.getElementById("note");
-const over = new Set([401, 403, 404, 409]); // the session has ended, and the ticket with it
+const over = new Set([401, 403, 404, 409]); // the ticket is dead
 
 async function refresh() {
   let pause = 1000;
   try {
     const answer = await fetch("live.jpg" + location.search, { cache: "no-store", referrerPolicy: "no-referrer" });
     if (over.has(answer.status)) {
-      note.textContent = "The session has ended.";
+      note.textContent = "The session has ended, or this link is no longer valid.";
       return;
     }
     if (!answer.ok) throw new Error("status " + answer.status);

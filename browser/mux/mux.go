@@ -20,6 +20,7 @@ const (
 	CloseBrowserGone  = 1011 // Chrome, or its pipe, is gone
 	CloseTooSlow      = 1013 // the client did not read what Chrome sent it
 	CloseSessionEnded = 4001 // for CloseClients and who comes after it: the session was ended
+	CloseKeyDeleted   = 4003 // the API key that the client came with was deleted
 )
 
 // Options say how a Mux behaves. The zero value is usable.

@@ -6,14 +6,22 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 )
 
-// owned is a listener that lets connections of one user in; others are closed.
+// owned is a listener that lets the connections of one Chrome in; others are
+// closed. Where Chrome has a user of its own, that is what tells it. Where it has
+// the daemon's user, which other Chromes have too, the socket at the other end must
+// be open in one of its processes.
 type owned struct {
 	net.Listener
 	uid int
+
+	mu        sync.Mutex
+	processes func() []int // Chrome's; nil while it has not been started
 }
 
 func (o *owned) Accept() (net.Conn, error) {
@@ -24,36 +32,73 @@ func (o *owned) Accept() (net.Conn, error) {
 		}
 		near, ok := conn.LocalAddr().(*net.TCPAddr)
 		far, alsoOK := conn.RemoteAddr().(*net.TCPAddr)
-		if ok && alsoOK {
-			if uid, err := owner(far, near); err == nil && uid == o.uid {
-				return conn, nil
-			}
+		if ok && alsoOK && o.admits(far, near) {
+			return conn, nil
 		}
 		_ = conn.Close() // nobody of ours
 	}
 }
 
-// owner is the user whose socket is at local and connected to remote, both
-// IPv4 addresses of this machine (proc_net_tcp(5)).
-func owner(local, remote *net.TCPAddr) (int, error) {
+// admits reports whether Chrome's is the socket at far that is connected to near.
+func (o *owned) admits(far, near *net.TCPAddr) bool {
+	at, err := find(far, near)
+	if err != nil || at.uid != o.uid {
+		return false
+	}
+	if o.uid != os.Geteuid() { // it is Chrome's own; root without CAP_SYS_PTRACE could not look further
+		return true
+	}
+	o.mu.Lock()
+	processes := o.processes
+	o.mu.Unlock()
+	return processes != nil && at.openIn(processes())
+}
+
+// socket is an entry of /proc/net/tcp.
+type socket struct {
+	uid   int
+	inode string
+}
+
+// find is the socket at local that is connected to remote, both IPv4 addresses
+// of this machine (proc_net_tcp(5)).
+func find(local, remote *net.TCPAddr) (socket, error) {
 	f, err := os.Open("/proc/net/tcp")
 	if err != nil {
-		return 0, err
+		return socket{}, err
 	}
 	defer func() { _ = f.Close() }() // only read from
 	from, to := hex(local), hex(remote)
 	lines := bufio.NewScanner(f)
 	for lines.Scan() {
-		// sl local_address rem_address st queues timer retransmits uid …
+		// sl local_address rem_address st queues timer retransmits uid timeout inode …
 		fields := strings.Fields(lines.Text())
-		if len(fields) > 7 && fields[1] == from && fields[2] == to {
-			return strconv.Atoi(fields[7])
+		if len(fields) > 9 && fields[1] == from && fields[2] == to {
+			uid, err := strconv.Atoi(fields[7])
+			return socket{uid, fields[9]}, err
 		}
 	}
 	if err := lines.Err(); err != nil {
-		return 0, err
+		return socket{}, err
 	}
-	return 0, os.ErrNotExist
+	return socket{}, os.ErrNotExist
+}
+
+// openIn reports whether one of the processes has the socket open (proc_pid_fd(5)).
+func (s socket) openIn(pids []int) bool {
+	for _, pid := range pids {
+		folder := filepath.Join("/proc", strconv.Itoa(pid), "fd")
+		entries, err := os.ReadDir(folder)
+		if err != nil {
+			continue // it has ended, or is a sandboxed one, which has no sockets
+		}
+		for _, e := range entries {
+			if to, err := os.Readlink(filepath.Join(folder, e.Name())); err == nil && to == "socket:["+s.inode+"]" {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // hex is an address as the kernel prints it: the bytes of an IPv4 address as

@@ -2,8 +2,8 @@
 // what Chrome cannot be told on its command line: the credentials of the proxy
 // beyond, http, https or socks5 (RFC 9110 section 11.7, RFC 1929).
 //
-// Nobody but Chrome's user is served: a listener on loopback is open to every
-// user of the machine, so the owner of each connection is looked up first.
+// Only that Chrome is served: a listener on loopback is open to every user and
+// process of the machine, so the owner of each connection is looked up first.
 package relay
 
 import (
@@ -31,7 +31,7 @@ const (
 // Relay is one such proxy. Close ends it.
 type Relay struct {
 	beyond   *url.URL // with the credentials
-	listener net.Listener
+	listener *owned
 	server   *http.Server
 	plain    *http.Transport
 	work     sync.WaitGroup
@@ -41,8 +41,9 @@ type Relay struct {
 	tunnels map[net.Conn]struct{} // both ends of each
 }
 
-// Start opens a relay for the processes of a user; beyond is the proxy's URL
-// with its credentials.
+// Start opens a relay for a Chrome that runs as a user; beyond is the proxy's URL
+// with its credentials. Where that is the daemon's own user, nobody is served
+// before [Relay.Serves].
 func Start(beyond *url.URL, uid int) (*Relay, error) {
 	listener, err := net.Listen("tcp4", "127.0.0.1:0")
 	if err != nil {
@@ -78,6 +79,17 @@ func Start(beyond *url.URL, uid int) (*Relay, error) {
 		})}
 	r.work.Go(func() { _ = r.server.Serve(r.listener) }) // ends with Close alone
 	return r, nil
+}
+
+// Serves says which Chrome the relay is for: processes gives the IDs of all its
+// processes at the time of the call. A nil Relay ignores it.
+func (r *Relay) Serves(processes func() []int) {
+	if r == nil {
+		return
+	}
+	r.listener.mu.Lock()
+	defer r.listener.mu.Unlock()
+	r.listener.processes = processes
 }
 
 // Address is where it listens: "127.0.0.1:40000".

@@ -64,6 +64,7 @@ func relayed(t *testing.T, u *url.URL, uid int) (*Relay, *http.Client) {
 		t.Fatal(err)
 	}
 	t.Cleanup(r.Close)
+	r.Serves(func() []int { return []int{os.Getpid()} })
 	transport := &http.Transport{Proxy: http.ProxyURL(&url.URL{Scheme: "http", Host: r.Address()}),
 		TLSClientConfig: &tls.Config{InsecureSkipVerify: true}} // the test's own site
 	t.Cleanup(transport.CloseIdleConnections)
@@ -257,4 +258,33 @@ func socksServe(t *testing.T, near net.Conn, place string) {
 	both.Go(func() { pour(far, near) })
 	pour(near, far)
 	both.Wait()
+}
+
+// Where Chrome has the daemon's own user, its processes tell it from the others of
+// that user.
+func TestOtherProcessesOfTheUserAreNotServed(t *testing.T) {
+	site := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	defer site.Close()
+	u := beyond(t)
+	u.User = url.UserPassword("ada", "secret")
+	r, client := relayed(t, u, os.Geteuid())
+	for _, c := range []struct {
+		name      string
+		processes func() []int
+		served    bool
+	}{
+		{"no Chrome yet", nil, false},
+		{"another process's", func() []int { return []int{os.Getppid()} }, false},
+		{"none is left", func() []int { return nil }, false},
+		{"its own", func() []int { return []int{os.Getppid(), os.Getpid()} }, true},
+	} {
+		r.Serves(c.processes)
+		answer, err := client.Get(site.URL)
+		if err == nil {
+			_ = answer.Body.Close()
+		}
+		if (err == nil) != c.served {
+			t.Errorf("%s: %v", c.name, err)
+		}
+	}
 }

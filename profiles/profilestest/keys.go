@@ -25,8 +25,13 @@ func testKeys(f *fixture) {
 	f.same(got, a)
 	_, err = f.c.KeyByHash(f.ctx, [32]byte{3})
 	f.code(err, fault.KeyNotFound)
+	got, err = f.c.Key(f.ctx, b.ID)
+	f.must(err)
+	f.same(got, b)
 
 	f.must(f.c.DeleteKey(f.ctx, a.ID))
+	_, err = f.c.Key(f.ctx, a.ID)
+	f.code(err, fault.KeyNotFound)
 	f.code(f.c.DeleteKey(f.ctx, a.ID), fault.KeyNotFound)
 	_, err = f.c.KeyByHash(f.ctx, a.Hash)
 	f.code(err, fault.KeyNotFound)

@@ -49,6 +49,12 @@ func (db *DB) KeyByHash(ctx context.Context, hash [32]byte) (profiles.Key, error
 	return k, orMissing(err, fault.KeyNotFound, "profiles.key")
 }
 
+// Key implements [profiles.Catalogue].
+func (db *DB) Key(ctx context.Context, id string) (profiles.Key, error) {
+	k, err := scanKey(db.reader.QueryRowContext(ctx, "SELECT "+keyColumns+" FROM api_keys WHERE key_id = ?", id))
+	return k, orMissing(err, fault.KeyNotFound, "profiles.key")
+}
+
 // DeleteKey implements [profiles.Catalogue].
 func (db *DB) DeleteKey(ctx context.Context, id string) error {
 	const op = "profiles.delete_key"

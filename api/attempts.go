@@ -1,0 +1,125 @@
+package api
+
+import (
+	"crypto/sha256"
+	"net/netip"
+	"sync"
+	"time"
+
+	"golang.org/x/time/rate"
+
+	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/session"
+)
+
+// An address may try this many keys or tickets that are not right, and then
+// another one each time that attemptsEvery has passed.
+const (
+	attemptsBurst      = 50
+	attemptsEvery      = 6 * time.Second
+	attemptsRetryAfter = "6"
+)
+
+// recently is how long a key that was right from an address passes from there,
+// whatever others try. maxAddresses bounds what is remembered.
+const (
+	recently     = 24 * time.Hour
+	maxAddresses = 10_000
+)
+
+// attempts limits how fast keys and tickets can be guessed from an address. What
+// is wrong costs one of its attempts. Once those are spent, a right answer must not
+// tell a guess from others: a key is then refused before it is looked up, unless it
+// was right from there of late. Keys that Stasis made, and tickets, have 130 random
+// bits: nobody guesses them, so a right one always passes. Its methods are safe for
+// concurrent use.
+type attempts struct {
+	now func() time.Time
+
+	mu    sync.Mutex
+	left  map[netip.Prefix]*rate.Limiter
+	right map[rightKey]time.Time // when it was right last
+}
+
+// rightKey is a key that was right from an address.
+type rightKey struct {
+	from netip.Prefix
+	hash [32]byte
+}
+
+func newAttempts(now func() time.Time) *attempts {
+	return &attempts{now: now, left: map[netip.Prefix]*rate.Limiter{}, right: map[rightKey]time.Time{}}
+}
+
+// allow refuses a key that may be a guess from an address whose attempts are spent.
+func (a *attempts) allow(from netip.Prefix, secret string) error {
+	if session.IsNewSecret(secret) {
+		return nil
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	left := a.left[from]
+	if left == nil || left.TokensAt(a.now()) >= 1 {
+		return nil
+	}
+	if at, ok := a.right[rightKey{from, sha256.Sum256([]byte(secret))}]; ok && a.now().Sub(at) < recently {
+		return nil
+	}
+	return tooManyAttempts()
+}
+
+// passed notes that a key is right.
+func (a *attempts) passed(from netip.Prefix, secret string) {
+	if session.IsNewSecret(secret) {
+		return
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	now := a.now()
+	a.right[rightKey{from, sha256.Sum256([]byte(secret))}] = now
+	bound(a.right, func(_ rightKey, at time.Time) bool { return now.Sub(at) >= recently })
+}
+
+// judge takes an attempt from an address if err says that a key or ticket is not
+// right, and gives the error to answer with.
+func (a *attempts) judge(from netip.Prefix, err error) error {
+	if !fault.Is(err, fault.Unauthorized) {
+		return err
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	now := a.now()
+	left := a.left[from]
+	if left == nil {
+		left = rate.NewLimiter(rate.Every(attemptsEvery), attemptsBurst)
+		a.left[from] = left
+		bound(a.left, func(_ netip.Prefix, l *rate.Limiter) bool { return l.TokensAt(now) >= attemptsBurst })
+	}
+	if !left.AllowN(now, 1) {
+		return tooManyAttempts()
+	}
+	return err
+}
+
+// bound keeps a map within maxAddresses: it drops the entries that are spent, and
+// where that is not enough, any, down to the half.
+func bound[K comparable, V any](m map[K]V, spent func(K, V) bool) {
+	if len(m) <= maxAddresses {
+		return
+	}
+	for k, v := range m {
+		if spent(k, v) {
+			delete(m, k)
+		}
+	}
+	for k := range m {
+		if len(m) <= maxAddresses/2 {
+			return
+		}
+		delete(m, k)
+	}
+}
+
+func tooManyAttempts() error {
+	return fault.New(fault.TooManyAttempts, "api.auth", "")
+}

@@ -1,0 +1,161 @@
+package e2e
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stasisd/stasis/e2e/daemon"
+)
+
+// A session cannot go out by the proxy of another one: the daemon's relay, which
+// adds the proxy's password, serves the processes of its own Chrome alone. Run by
+// an ordinary user all Chromes have one uid.
+func TestAttackRelay(t *testing.T) {
+	t.Parallel()
+	const uid = 12345
+	dir := daemon.DataDir(t)
+	if err := errors.Join(os.Chown(dir, uid, uid), os.Chmod(dir, 0o700)); err != nil {
+		t.Fatal(err)
+	}
+	for name, o := range map[string]daemon.Options{
+		"root": {NoSpares: true},
+		"ordinary user": {NoSpares: true, Dir: dir, Env: []string{"HOME=" + dir, "TMPDIR=" + dir},
+			Prefix: []string{"setpriv", "--reuid", "12345", "--regid", "12345", "--clear-groups", "--"}},
+	} {
+		for _, engine := range []string{"chrome", "shell"} {
+			t.Run(name+", "+engine, func(t *testing.T) { othersRelay(t, o, engine) })
+		}
+	}
+}
+
+func othersRelay(t *testing.T, o daemon.Options, engine string) {
+	d := daemon.Start(t, o)
+	site, beyond := proxied(t)
+	s := begin(t, d, obj{"engine": engine, "user_id": "bob",
+		"proxy": obj{"server": beyond.url, "username": "ada", "password": "secret", "bypass": "<-loopback>"}})
+	w := dial(t, s.CDP)
+	page, _ := w.page()
+	w.open(page, site+"/own")
+	if !beyond.sent("/own") {
+		t.Fatal("the session does not use its proxy")
+	}
+	relay := relayOf(t, d)
+	for path, more := range map[string]obj{"/bare": {}, "/named": {"username": "x", "password": "y"}} {
+		proxy := obj{"server": relay, "bypass": "<-loopback>"}
+		for k, v := range more {
+			proxy[k] = v
+		}
+		other := begin(t, d, obj{"engine": engine, "user_id": "eve", "proxy": proxy})
+		w := dial(t, other.CDP)
+		page, _ := w.page()
+		w.try(page, "Page.navigate", obj{"url": site + path}) // answered when it has failed or loaded
+		if beyond.sent(path) {
+			t.Errorf("%s: went out by the other session's proxy", path)
+		}
+		finish(t, d, other.ID, throwAway)
+	}
+	other := begin(t, d, obj{"engine": engine, "user_id": "eve"})
+	ow := dial(t, other.CDP)
+	var made struct{ BrowserContextID, TargetID string }
+	if r := ow.try("", "Target.createBrowserContext", obj{"proxyServer": relay, "proxyBypassList": "<-loopback>"}); r.Error == nil {
+		if err := json.Unmarshal(r.Result, &made); err != nil {
+			t.Fatal(err)
+		}
+		ow.call("", "Target.createTarget", obj{"url": "about:blank", "browserContextId": made.BrowserContextID}, &made)
+		ow.try(ow.attach(made.TargetID), "Page.navigate", obj{"url": site + "/context"})
+		if beyond.sent("/context") {
+			t.Error("a context went out by the other session's proxy")
+		}
+	}
+	w.open(page, site+"/after")
+	if !beyond.sent("/after") {
+		t.Error("the session does not use its proxy any more")
+	}
+}
+
+// proxyBeyond is a proxy with a password that notes the paths it was sent.
+type proxyBeyond struct {
+	url string
+	mu  sync.Mutex
+	got map[string]bool
+}
+
+func (b *proxyBeyond) sent(path string) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.got[path]
+}
+
+// proxied starts a site and a proxy before it.
+func proxied(t *testing.T) (site string, b *proxyBeyond) {
+	t.Helper()
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/html")
+		_, _ = fmt.Fprint(w, "<title>site</title>")
+	}))
+	t.Cleanup(s.Close)
+	b = &proxyBeyond{got: map[string]bool{}}
+	forward := httputil.ReverseProxy{ErrorLog: log.New(io.Discard, "", 0), Rewrite: func(*httputil.ProxyRequest) {}}
+	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case r.Header.Get("Proxy-Authorization") != "Basic "+base64.StdEncoding.EncodeToString([]byte("ada:secret")):
+			w.WriteHeader(http.StatusProxyAuthRequired)
+		case r.Method == http.MethodConnect: // something of Chrome's own
+			w.WriteHeader(http.StatusBadGateway)
+		default:
+			b.mu.Lock()
+			b.got[r.URL.Path] = true
+			b.mu.Unlock()
+			forward.ServeHTTP(w, r)
+		}
+	}))
+	t.Cleanup(proxy.Close)
+	b.url = proxy.URL
+	return s.URL, b
+}
+
+// relayOf finds the relay of the only session: where the daemon listens besides its
+// own address.
+func relayOf(t *testing.T, d *daemon.Daemon) string {
+	t.Helper()
+	open := map[string]bool{} // inodes of the daemon's sockets
+	fds, err := filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", d.PID()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, fd := range fds {
+		if to, err := os.Readlink(fd); err == nil && strings.HasPrefix(to, "socket:[") {
+			open[strings.Trim(to[len("socket:"):], "[]")] = true
+		}
+	}
+	raw, err := os.ReadFile("/proc/net/tcp")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(raw)) {
+		fields := strings.Fields(line)
+		if len(fields) < 10 || fields[3] != "0A" || !open[fields[9]] { // 0A: it listens
+			continue
+		}
+		_, hex, _ := strings.Cut(fields[1], ":")
+		port, err := strconv.ParseUint(hex, 16, 16)
+		if at := fmt.Sprintf("http://127.0.0.1:%d", port); err == nil && at != d.URL {
+			return at
+		}
+	}
+	t.Fatal("no relay was found")
+	return ""
+}

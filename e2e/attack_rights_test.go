@@ -1,0 +1,284 @@
+package e2e
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/coder/websocket"
+
+	"github.com/stasisd/stasis/e2e/daemon"
+)
+
+// closeKeyDeleted is the close code of a connection whose key was deleted.
+const closeKeyDeleted = websocket.StatusCode(4003)
+
+// TestAttackRights attacks what keys and tickets allow, on one daemon.
+func TestAttackRights(t *testing.T) {
+	t.Parallel()
+	d := daemon.Start(t, daemon.Options{NoSpares: true})
+	for _, c := range []struct {
+		name string
+		test func(*testing.T, *daemon.Daemon)
+	}{
+		{"a ticket to look", ticketToLook},
+		{"a deleted key", deletedKey},
+		{"an ID that is another's session", idOfAnothersSession},
+		{"guessed keys", guessedKeys}, // last: it uses the budget of the address up
+	} {
+		t.Run(c.name, func(t *testing.T) { c.test(t, d) })
+	}
+	nothingLeft(t, d)
+}
+
+// looks are a session's links as it answers them.
+type looks struct {
+	liveSession
+	Live string `json:"vnc_url"`
+}
+
+func linksOf(t *testing.T, d *daemon.Daemon, key, id string) (s looks) {
+	t.Helper()
+	a := d.CallAs(t, key, http.MethodGet, at(id, ""), nil)
+	if a.Status != http.StatusOK {
+		t.Fatalf("session = %d\n%s", a.Status, a.Body)
+	}
+	a.Into(t, &s)
+	return s
+}
+
+func ticketIn(url string) string {
+	_, ticket, _ := strings.Cut(url, "ticket=")
+	return ticket
+}
+
+// The link to look at a session opens the live view and nothing else; the one to
+// drive it opens no live view.
+func ticketToLook(t *testing.T, d *daemon.Daemon) {
+	id := begin(t, d, obj{}).ID
+	s := linksOf(t, d, daemon.Key, id)
+	base, _, _ := strings.Cut(s.CDP, "?")
+	view, drive := ticketIn(s.Live), ticketIn(s.CDP)
+	for _, path := range []string{"/live", "/live.jpg"} {
+		if a := d.CallAs(t, "", http.MethodGet, at(id, path+"?ticket="+view), nil); a.Status != http.StatusOK {
+			t.Errorf("GET %s to look = %d %s", path, a.Status, a.Body)
+		}
+		wants(t, d.CallAs(t, "", http.MethodGet, at(id, path+"?ticket="+drive), nil), 401, "unauthorized")
+	}
+	if got := refusedUpgrade(t, base+"?ticket="+view, nil); got != 401 {
+		t.Errorf("CDP with the ticket to look = %d", got)
+	}
+	w := dial(t, s.CDP)
+	_, target := w.page()
+	if got := refusedUpgrade(t, base+"/page/"+target+"?ticket="+view, nil); got != 401 {
+		t.Errorf("a page with the ticket to look = %d", got)
+	}
+	connect := "ws" + strings.TrimPrefix(d.URL, "http") + "/v1/connect?ticket="
+	for _, ticket := range []string{view, drive} {
+		if got := refusedUpgrade(t, connect+ticket, nil); got != 401 {
+			t.Errorf("connect with a session's ticket = %d", got)
+		}
+		for _, c := range []struct{ method, path string }{
+			{"DELETE", ""}, {"POST", "/navigate"}, {"GET", "/screenshot"}, {"GET", "/status"}, {"POST", "/pause"}, {"GET", "/files"}, {"GET", ""},
+		} {
+			if status, _ := plain(t, d, c.method, at(id, c.path+"?ticket="+ticket), http.Header{"Authorization": {""}}); status != 401 {
+				t.Errorf("%s %s with a ticket = %d", c.method, c.path, status)
+			}
+		}
+	}
+	for _, path := range []string{"/json/list", "/json/version", "/json/list/", "/json/version/"} {
+		wants(t, d.CallAs(t, "", http.MethodGet, at(id, path+"?ticket="+view), nil), 401, "unauthorized")
+		a := d.CallAs(t, "", http.MethodGet, at(id, path+"?ticket="+drive), nil)
+		if a.Status != http.StatusOK || strings.Contains(string(a.Body), view) {
+			t.Errorf("GET %s to drive = %d %s", path, a.Status, a.Body)
+		}
+	}
+	finish(t, d, id, throwAway)
+	wants(t, d.CallAs(t, "", http.MethodGet, at(id, "/live?ticket="+view), nil), 401, "unauthorized")
+}
+
+// keyWith makes a key with rights, and gives its ID too.
+func keyWith(t *testing.T, d *daemon.Daemon, user string, rights ...string) (id, secret string) {
+	t.Helper()
+	var k struct {
+		ID     string
+		Secret string
+	}
+	d.Must(t, http.StatusCreated, http.MethodPost, "/v1/keys", obj{"name": user, "user_id": user, "rights": rights}).Into(t, &k)
+	return k.ID, k.Secret
+}
+
+// Deleting a key closes what is open with it, and ends its tickets. Its sessions
+// go on, and another key of the user drives them.
+func deletedKey(t *testing.T, d *daemon.Daemon) {
+	id, gone := keyWith(t, d, "alice", "use")
+	_, stays := keyWith(t, d, "alice", "use")
+	s := beginAs(t, d, gone, obj{})
+	links := linksOf(t, d, gone, s.ID)
+	base, _, _ := strings.Cut(s.CDP, "?")
+	byTicket := dial(t, s.CDP)
+	byKey := dialAs(t, base, gone)
+	others := dialAs(t, base, stays)
+	_, target := byTicket.page()
+	byPage := dial(t, strings.Replace(s.CDP, "/cdp?", "/cdp/page/"+target+"?", 1))
+	stream := follows(t, d, gone, s.ID)
+	var once struct {
+		URL string `json:"connect_url"`
+	}
+	a := d.CallAs(t, gone, http.MethodPost, "/v1/tickets", nil)
+	a.Into(t, &once)
+	if once.URL == "" {
+		t.Fatalf("ticket = %d %s", a.Status, a.Body)
+	}
+
+	d.Must(t, http.StatusNoContent, http.MethodDelete, "/v1/keys/"+id, nil)
+	for name, w := range map[string]*wire{"by ticket": byTicket, "by key": byKey, "of a page": byPage} {
+		select {
+		case <-w.closed:
+			if w.status != closeKeyDeleted {
+				t.Errorf("the socket %s closed with %d", name, w.status)
+			}
+		case <-time.After(grace):
+			t.Errorf("the socket %s stays open", name)
+		}
+	}
+	select {
+	case last := <-stream:
+		if !strings.Contains(last, "key_deleted") {
+			t.Errorf("the stream ended with %q", last)
+		}
+	case <-time.After(grace):
+		t.Error("the stream stays open")
+	}
+	for _, url := range []string{s.CDP, once.URL} {
+		if got := refusedUpgrade(t, url, nil); got != 401 {
+			t.Errorf("dial %s = %d", url, got)
+		}
+	}
+	wants(t, d.CallAs(t, "", http.MethodGet, at(s.ID, "/live.jpg?ticket="+ticketIn(links.Live)), nil), 401, "unauthorized")
+	wants(t, d.CallAs(t, gone, http.MethodGet, at(s.ID, ""), nil), 401, "unauthorized")
+
+	others.call("", "Browser.getVersion", nil, nil)
+	now := linksOf(t, d, stays, s.ID)
+	if now.Status != "running" || now.CDP == s.CDP {
+		t.Errorf("the session is %s at %s, was at %s", now.Status, now.CDP, s.CDP)
+	}
+	dial(t, now.CDP).page()
+	var list []liveSession
+	d.CallAs(t, stays, http.MethodGet, "/v1/sessions", nil).Into(t, &list)
+	if len(list) != 1 { // the one-use ticket has made none
+		t.Errorf("%d sessions", len(list))
+	}
+	finish(t, d, s.ID, throwAway)
+}
+
+// dialAs connects with a key in a header.
+func dialAs(t *testing.T, url, key string) *wire {
+	t.Helper()
+	return dialWith(t, url, http.Header{"X-Api-Key": {key}})
+}
+
+// follows reads a session's events, and gives the last line of data when they end.
+func follows(t *testing.T, d *daemon.Daemon, key, id string) <-chan string {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, d.URL+at(id, "/events"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("X-Api-Key", key)
+	answer, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if answer.StatusCode != http.StatusOK {
+		t.Fatalf("events = %d", answer.StatusCode)
+	}
+	ended := make(chan string, 1)
+	go func() {
+		defer func() { _ = answer.Body.Close() }() // only read from
+		last, lines := "", bufio.NewScanner(answer.Body)
+		for lines.Scan() {
+			if data, ok := strings.CutPrefix(lines.Text(), "data: "); ok {
+				last = data
+			}
+		}
+		ended <- last
+	}()
+	return ended
+}
+
+// A session takes nothing from another user's agents that use its ID.
+func idOfAnothersSession(t *testing.T, d *daemon.Daemon) {
+	alice, bob := newKey(t, d, "alice"), newKey(t, d, "bob")
+	const id, note = "squatted", "/api/v1/public/memory/v2/session"
+	doc := at(id, "/scopes/agent/planner/snapshots/")
+	at := obj{"scope": "agent", "schemaVersion": "1.0", "createdAt": "2026-11-22T10:00:00Z", "data": obj{"step": 1}, "appData": obj{}}
+	const docID = "018f2f0e-0000-7000-8000-000000000001"
+	if a := d.CallAs(t, alice, http.MethodPut, doc+docID+"?latest=true", at); a.Status/100 != 2 {
+		t.Fatalf("put = %d %s", a.Status, a.Body)
+	}
+	if a := d.CallAs(t, alice, http.MethodPost, note, obj{"session_id": id, "open_tasks": []string{"hers"}}); a.Status/100 != 2 {
+		t.Fatalf("note = %d %s", a.Status, a.Body)
+	}
+	everybody := daemon.Key // of user "default", for all users
+	if a := d.CallAs(t, everybody, http.MethodPost, note, obj{"session_id": id, "open_tasks": []string{"the operator's"}}); a.Status/100 != 2 {
+		t.Fatalf("note = %d %s", a.Status, a.Body)
+	}
+	beginAs(t, d, bob, obj{"session_id": id})
+	d.CallAs(t, bob, http.MethodPost, note, obj{"session_id": id, "open_tasks": []string{"his"}})
+
+	for _, path := range []string{doc + docID, doc + "latest", strings.TrimSuffix(doc, "/"), strings.TrimSuffix(doc, "snapshots/") + "manifest"} {
+		if a := d.CallAs(t, alice, http.MethodGet, path, nil); a.Status != http.StatusOK {
+			t.Errorf("GET %s = %d %s", path, a.Status, a.Body)
+		}
+	}
+	if a := d.CallAs(t, bob, http.MethodGet, doc+docID, nil); a.Status != http.StatusNotFound {
+		t.Errorf("bob reads %d %s", a.Status, a.Body)
+	}
+	for key, want := range map[string]string{alice: "hers", bob: "his", everybody: "the operator's"} {
+		if a := d.CallAs(t, key, http.MethodGet, note+"/"+id, nil); !strings.Contains(string(a.Body), want) {
+			t.Errorf("the note of %s = %d %s", want, a.Status, a.Body)
+		}
+	}
+	finish(t, d, id, throwAway)
+	if a := d.CallAs(t, alice, http.MethodDelete, "/v1/sessions/"+id+"/scopes", nil); a.Status/100 != 2 {
+		t.Errorf("delete = %d %s", a.Status, a.Body)
+	}
+}
+
+// Who guesses keys is soon let try only now and then. Keys that are right go on
+// working from the same address.
+func guessedKeys(t *testing.T, d *daemon.Daemon) {
+	made := newKey(t, d, "carol") // never used before
+	refused, first := 0, ""
+	for i := range 300 {
+		a := d.CallAs(t, fmt.Sprintf("key-number-%05d", i), http.MethodGet, "/v1/me", nil)
+		switch a.Status {
+		case http.StatusUnauthorized:
+		case http.StatusTooManyRequests:
+			if refused++; refused == 1 {
+				first = a.Header.Get("Retry-After")
+				wants(t, a, 429, "too_many_attempts")
+			}
+		default:
+			t.Fatalf("guess %d = %d %s", i, a.Status, a.Body)
+		}
+	}
+	if refused < 200 || first == "" || first == "0" {
+		t.Errorf("%d of 300 guesses were refused, Retry-After %q", refused, first)
+	}
+	if status, _ := plain(t, d, http.MethodGet, at("x", "/live?ticket=guess"), nil); status != http.StatusTooManyRequests {
+		t.Errorf("a guessed ticket = %d", status)
+	}
+	for _, key := range []string{daemon.Key, made} {
+		var me json.RawMessage
+		a := d.CallAs(t, key, http.MethodGet, "/v1/me", nil)
+		if a.Into(t, &me); a.Status != http.StatusOK {
+			t.Errorf("a right key = %d %s", a.Status, a.Body)
+		}
+	}
+}
