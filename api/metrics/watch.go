@@ -23,11 +23,12 @@ type Watched struct {
 // watch is Watched as a collector.
 type watch struct {
 	Watched
-	sessions, chromes, deliveries *prometheus.Desc
+	sessions, rescuing, chromes, deliveries *prometheus.Desc
 }
 
 func (w watch) Describe(to chan<- *prometheus.Desc) {
 	to <- w.sessions
+	to <- w.rescuing
 	to <- w.chromes
 	to <- w.deliveries
 }
@@ -38,6 +39,7 @@ func (w watch) Collect(to chan<- prometheus.Metric) {
 	}
 	n := w.Counts()
 	gauge(w.sessions, n.Live)
+	gauge(w.rescuing, n.Rescuing)
 	gauge(w.chromes, n.Parked, "parked")
 	gauge(w.chromes, n.Spares, "spare")
 	gauge(w.chromes, n.Standbys, "standby")
