@@ -94,7 +94,9 @@ func underLoad(t *testing.T, d *daemon.Daemon, site string, do func()) {
 	page, _ := w.page()
 	w.open(page, site+"/")
 	w.eval(page, `document.cookie = "login=yes; max-age=100000"`)
-	checkpoint := func() daemon.Answer { return d.Call(t, http.MethodPost, at("live", "/snapshots"), obj{"label": "load"}) }
+	checkpoint := func() daemon.Answer {
+		return d.Call(t, http.MethodPost, at("live", "/snapshots"), obj{"label": "load"})
+	}
 	if a := checkpoint(); a.Status != http.StatusCreated {
 		t.Fatalf("the first checkpoint: %d %s", a.Status, a.Body)
 	}
