@@ -15,6 +15,7 @@ import (
 	"github.com/stasisd/stasis/backup"
 	"github.com/stasisd/stasis/e2e/apps"
 	"github.com/stasisd/stasis/e2e/daemon"
+	"github.com/stasisd/stasis/snapshot/s3store/s3test"
 )
 
 // stasis runs a verb of the binary, and gives its exit code and what it said.
@@ -251,4 +252,29 @@ func TestBackupFullDisk(t *testing.T) {
 	if code, said := stasis(t, nil, "backup", "restore", target, "--data-dir", data); code != 0 {
 		t.Errorf("with room, the restore ended with %d: %s", code, said)
 	}
+}
+
+// Snapshots in a bucket are in the backup too, and come back on a disk.
+func TestBackupOfABucket(t *testing.T) {
+	t.Parallel()
+	server := s3test.Start(t)
+	keys := []string{"AWS_ACCESS_KEY_ID=" + s3test.AccessKey, "AWS_SECRET_ACCESS_KEY=" + s3test.SecretKey}
+	store := []string{"--store", server.URL("stasis")}
+	d := daemon.Start(t, daemon.Options{NoSpares: true, Args: store, Env: keys})
+	saved := finish(t, d, begin(t, d, obj{"engine": "shell"}).ID, toFiles+andDefault)
+	target, other := filepath.Join(daemon.DataDir(t), "backup"), daemon.DataDir(t)
+	prefix := append([]string{"env"}, keys...)
+	code, said := stasis(t, prefix, append([]string{"backup", target, "--data-dir", d.Dir, "--keys", "--archives"}, store...)...)
+	if code != 0 || strings.Contains(said, "not in it") {
+		t.Fatalf("the backup ended with %d:\n%s", code, said)
+	}
+	if code, said := stasis(t, nil, "backup", "restore", target, "--data-dir", other); code != 0 {
+		t.Fatalf("the restore ended with %d:\n%s", code, said)
+	}
+	again := daemon.Start(t, daemon.Options{Dir: other, NoSpares: true})
+	back := begin(t, again, obj{"restore_default_environment_from_user_id": "default"})
+	if back.Restored == nil || back.Restored.SnapshotID != saved.Snapshot.ID {
+		t.Errorf("restored %+v, want %s", back.Restored, saved.Snapshot.ID)
+	}
+	finish(t, again, back.ID, throwAway)
 }

@@ -62,13 +62,14 @@ func (s *Service) infoOf(ctx context.Context, rec profiles.Session) (Info, error
 			return Info{}, err
 		}
 	}
-	if !s.rescues.has(rec.ID) && rec.Reason == beingRescued {
+	rescuing := s.rescues.has(rec.ID)
+	if !rescuing && rec.Reason == beingRescued {
 		var err error // its rescue ended between the two looks
 		if rec, err = s.Catalogue.Session(ctx, rec.ID); err != nil {
 			return Info{}, err
 		}
 	}
-	info := Info{Session: rec, Rescuing: s.rescues.has(rec.ID)}
+	info := Info{Session: rec, Rescuing: rescuing && rec.EndedAt.IsZero()}
 	if rec.Restored != nil {
 		info.Restored = new(RestoreReport)
 		if err := json.Unmarshal(rec.Restored, info.Restored); err != nil {
