@@ -42,7 +42,6 @@ type pendingRescue struct {
 	waiting int           // callers that wait for it
 	tried   chan struct{} // closed at the end of a try, another one after it
 	err     error         // of the last try
-	over    bool
 }
 
 func newRescues(s *Service) *rescues {
@@ -164,10 +163,10 @@ func (r *rescues) next(done map[*pendingRescue]bool) *pendingRescue {
 func (r *rescues) settle(p *pendingRescue, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	p.err, p.over = err, err == nil
+	p.err = err
 	close(p.tried)
 	p.tried = make(chan struct{})
-	if p.over {
+	if err == nil {
 		r.all = slices.DeleteFunc(r.all, func(other *pendingRescue) bool { return other == p })
 	}
 }
