@@ -30,6 +30,7 @@ type sessionAnswer struct {
 	HasAgent         bool                   `json:"has_agent"`
 	Labels           map[string]string      `json:"labels"`
 	BrowserRestarted bool                   `json:"browser_restarted"`
+	Rescuing         bool                   `json:"rescuing"`
 	Restored         *session.RestoreReport `json:"restored"`
 	Outcome          *session.EndAnswer     `json:"outcome"`
 	AutoSave         *autoSaveAnswer        `json:"auto_save"`
@@ -57,7 +58,7 @@ func answerOf(info session.Info) sessionAnswer {
 		AgentSessionType: agentSessionType, EnvironmentType: environmentType,
 		UserID: info.UserID, Engine: info.Engine, CreatedAt: info.CreatedAt.UTC(), ExpiresAt: info.ExpiresAt.UTC(),
 		EndedAt: timeOrNull(info.EndedAt), Reason: orNull(info.Reason), EnvironmentID: info.ID,
-		Labels: info.Labels, BrowserRestarted: info.BrowserRestarted,
+		Labels: info.Labels, BrowserRestarted: info.BrowserRestarted, Rescuing: info.Rescuing,
 		HasAgent: info.HasAgent, Restored: info.Restored, Outcome: recorded[session.EndAnswer](info.Outcome),
 		AutoSave: answerOfAutoSave(info.AutoSaved),
 	}

@@ -21,6 +21,9 @@ type Info struct {
 	// Restarting tells of a session in error that its Chrome crashed and is being
 	// started again: who asks for the browser waits.
 	Restarting bool
+	// Rescuing tells of a session in error that its daemon was killed and that what
+	// it left is being saved.
+	Rescuing bool
 	// HasAgent tells that somebody follows the session's events, or has a webhook told of it.
 	HasAgent bool
 	// Existing tells that a create found the session already there: a repeated
@@ -29,7 +32,7 @@ type Info struct {
 }
 
 // Over reports whether the session has ended, or failed for good as far as is known.
-func (i Info) Over() bool { return i.Status.Ended() && !i.Restarting }
+func (i Info) Over() bool { return i.Status.Ended() && !i.Restarting && !i.Rescuing }
 
 // SourceType is the kind of a restore's source.
 type SourceType string

@@ -378,7 +378,7 @@ func TestCheckpointsOutliveDaemon(t *testing.T) {
 	r.rewrite(r.browsers.last(), "later")
 	r.kill()
 	next := r.daemon(nil)
-	if err := next.Recover(t.Context()); err != nil {
+	if err := recovered(t.Context(), next); err != nil {
 		t.Fatal(err)
 	}
 	row, err := r.catalogue.NewestSnapshot(t.Context(), id)
@@ -418,7 +418,7 @@ func TestKilledAgain(t *testing.T) {
 		before()
 		r.kill()
 		r.Service = r.daemon(nil)
-		if err := r.Recover(t.Context()); err != nil {
+		if err := recovered(t.Context(), r.Service); err != nil {
 			t.Fatal(err)
 		}
 		row, err := r.catalogue.NewestSnapshot(t.Context(), id)

@@ -100,7 +100,7 @@ func TestCloseWithoutTime(t *testing.T) {
 	}
 	r.browsers.works()
 	next := r.daemon(nil)
-	if err := next.Recover(t.Context()); err != nil {
+	if err := recovered(t.Context(), next); err != nil {
 		t.Fatal(err)
 	}
 	kept := []string{old}

@@ -52,7 +52,7 @@ func TestKilledAfterARestart(t *testing.T) {
 	r.crashes(id)
 	r.kill()
 	r.Service = r.daemon(nil)
-	if err := r.Recover(t.Context()); err != nil {
+	if err := recovered(t.Context(), r.Service); err != nil {
 		t.Fatal(err)
 	}
 	row, err := r.catalogue.NewestSnapshot(t.Context(), id)

@@ -150,6 +150,9 @@ func (s *Service) repeated(ctx context.Context, c Caller, r Create) (Info, bool,
 	if rec.KeyID != c.KeyID || rec.RequestHash != r.RequestHash || !fresh {
 		return Info{}, false, taken()
 	}
+	if err := s.rescues.await(ctx, rec.ID); err != nil {
+		return Info{}, false, err
+	}
 	info, err := s.Get(ctx, c, r.SessionID)
 	info.Existing = true
 	return info, true, err

@@ -82,6 +82,9 @@ func (s *Service) endedBefore(ctx context.Context, c Caller, id string) (EndAnsw
 	if err != nil {
 		return EndAnswer{}, err
 	}
+	if err := s.rescues.await(ctx, id); err != nil {
+		return EndAnswer{}, err
+	}
 	answer.Message = "the session has ended before"
 	snap, err := s.Catalogue.NewestSnapshot(ctx, id)
 	if fault.Is(err, fault.NoSnapshot) {

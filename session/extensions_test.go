@@ -234,7 +234,7 @@ func TestExtensionsOfTheDead(t *testing.T) {
 	}
 	r.browsers.works()
 	next := r.daemon(nil)
-	if err := next.Recover(t.Context()); err != nil {
+	if err := recovered(t.Context(), next); err != nil {
 		t.Fatal(err)
 	}
 	for _, id := range []string{crashed, killed} {

@@ -290,7 +290,7 @@ func TestReopenFails(t *testing.T) {
 		r, id, old := inError(t)
 		r.kill()
 		next := r.daemon(nil)
-		if err := next.Recover(t.Context()); err != nil {
+		if err := recovered(t.Context(), next); err != nil {
 			t.Fatal(err)
 		}
 		rescue, err := r.catalogue.NewestSnapshot(t.Context(), id)

@@ -66,7 +66,7 @@ func TestAStartTellsOfAMismatch(t *testing.T) {
 			next := r.daemon(nil)
 			var log bytes.Buffer
 			next.Log = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelWarn}))
-			if err := next.Recover(t.Context()); err != nil {
+			if err := recovered(t.Context(), next); err != nil {
 				t.Fatal(err)
 			}
 			if err := next.Close(t.Context()); err != nil { // its work writes to the log too

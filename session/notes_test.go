@@ -141,7 +141,7 @@ func TestNotesOfStandbysAndRescues(t *testing.T) {
 	second := r.create(alice, func(c *Create) { c.FromSession = id }).ID
 	r.kill()
 	r.Service = r.daemon(nil)
-	if err := r.Recover(t.Context()); err != nil {
+	if err := recovered(t.Context(), r.Service); err != nil {
 		t.Fatal(err)
 	}
 	if n := r.create(alice, func(c *Create) { c.FromSession = second }).Restored.Notes; n == nil || n.SessionID != id {

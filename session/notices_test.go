@@ -235,10 +235,10 @@ func TestWebhooksOverAKill(t *testing.T) {
 	r.kill()
 	r.Service = r.daemon(nil)
 	r.SessionBody = wireBody
-	if err := r.Recover(ctx); err != nil {
+	if err := recovered(ctx, r.Service); err != nil {
 		t.Fatal(err)
 	}
-	r.tells(hookURL, "session.created ready", "session.saved terminated", "session.status_changed terminated", "session.deleted terminated")
+	r.tells(hookURL, "session.created ready", "session.status_changed error", "session.saved terminated", "session.status_changed terminated", "session.deleted terminated")
 }
 
 // A login that is over is told once, until it was good again.

@@ -45,7 +45,7 @@ func TestPartialDefault(t *testing.T) {
 		id := r.create(alice, part).ID
 		r.kill()
 		r.Service = r.daemon(nil)
-		if err := r.Recover(t.Context()); err != nil {
+		if err := recovered(t.Context(), r.Service); err != nil {
 			t.Fatal(err)
 		}
 		a := r.end(alice, r.create(alice, func(c *Create) { c.FromSession = id }).ID, insists)

@@ -196,7 +196,7 @@ func TestPolicies(t *testing.T) {
 		t.Errorf("%+v", a)
 	}
 	// The daemon does it by itself when it starts.
-	if err := r.Recover(ctx); err != nil {
+	if err := recovered(ctx, r.Service); err != nil {
 		t.Fatal(err)
 	}
 	await(t, "only what policies keep is left", func() bool {

@@ -128,16 +128,19 @@ func (l *live) connected() (left func()) {
 	}
 }
 
-// endLeft ends the runs that a dead daemon left open, as their sessions' records
+// endLeft ends the runs of some sessions that a dead daemon left open, as their records
 // tell. A rescue has ended those that it left live, perhaps by a start that was
 // cut short after it, and what was saved of them is told; of others only the run's
 // own end was not recorded any more.
-func (s *Service) endLeft(ctx context.Context) error {
+func (s *Service) endLeft(ctx context.Context, of func(sessionID string) bool) error {
 	open, err := s.Catalogue.OpenRuns(ctx)
 	if err != nil {
 		return err
 	}
 	for _, r := range open {
+		if !of(r.SessionID) {
+			continue
+		}
 		rec, err := s.Catalogue.Session(ctx, r.SessionID)
 		if err != nil {
 			return err

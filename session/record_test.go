@@ -157,12 +157,12 @@ func TestRunsAfterAKill(t *testing.T) {
 	r.browsers.works()
 	r.Service = r.daemon(nil)
 	r.catalogue.fails(errBroken, "EndRun") // the start is cut short, when all is rescued
-	if err := r.Recover(t.Context()); !errors.Is(err, errBroken) {
+	if err := recovered(t.Context(), r.Service); !errors.Is(err, errBroken) {
 		t.Fatal(err)
 	}
 	r.catalogue.works()
 	for range 2 { // a second start finds nothing to do
-		if err := r.Recover(t.Context()); err != nil {
+		if err := recovered(t.Context(), r.Service); err != nil {
 			t.Fatal(err)
 		}
 		for id, want := range map[string]string{

@@ -2,21 +2,20 @@ package session
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/stasisd/stasis/browser"
-	"github.com/stasisd/stasis/browser/datadir"
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
 	"github.com/stasisd/stasis/session/journal"
 )
 
 // Recover makes good what a dead daemon left: it ends Chromes that still run,
-// takes back what their sessions had saved and not committed, saves the datadir of each session that was live as a rescue snapshot, tells
-// in the session's record what became of it, and clears the run directories;
-// from then on a janitor removes what expires, spares and standbys are kept, and logins are kept alive. It runs before the first request. Where catalogue, store and
-// keys do not belong together it logs that, and goes on.
+// and takes up the sessions that were live. It runs before the first request and
+// returns before those are rescued: their datadirs are saved as rescue snapshots
+// behind it (see [rescues]), and the sessions say so meanwhile. From then on a
+// janitor removes what expires, spares and standbys are kept, and logins are kept
+// alive. Where catalogue, store and keys do not belong together it logs that, and goes on.
 func (s *Service) Recover(ctx context.Context) error {
 	if err := s.Catalogue.DropUnfinishedAnswers(ctx); err != nil {
 		return err
@@ -35,21 +34,26 @@ func (s *Service) Recover(ctx context.Context) error {
 		return err
 	}
 	for _, rec := range records {
-		dir := byName[rec.RunDir]
-		s.takeBack(ctx, rec, dir)
-		if err := s.rescue(ctx, rec, dir); err != nil {
+		if rec, err = s.Catalogue.UpdateSession(ctx, rec.ID, func(r *profiles.Session) error {
+			if r.Reason != beingRescued { // else an earlier start has said so, and was killed too
+				r.Status, r.Reason = profiles.StatusError, beingRescued
+				r.Notices = s.notices(*r, hookStatus)
+			}
+			return nil
+		}); err != nil {
 			return err
 		}
-		if dir != nil {
-			delete(byName, rec.RunDir)
-		}
+		s.rescues.add(rec, byName[rec.RunDir])
+		delete(byName, rec.RunDir)
 	}
-	if err := s.endLeft(ctx); err != nil {
+	s.told()
+	if err := s.endLeft(ctx, func(sessionID string) bool { return !s.rescues.has(sessionID) }); err != nil {
 		return err
 	}
 	for _, dir := range byName {
 		s.clear(dir)
 	}
+	s.rescues.begin()
 	s.work.Go(s.janitor)
 	if err := s.standbys.recall(ctx); err != nil {
 		return err
@@ -98,46 +102,6 @@ func (s *Service) unended(ctx context.Context) ([]profiles.Session, error) {
 		}
 	}
 	return ran, err
-}
-
-// rescue ends the record of a session that a dead daemon left live. Where its
-// datadir cannot be saved, the record says why and the datadir is cleared: the
-// last good snapshot stands.
-func (s *Service) rescue(ctx context.Context, rec profiles.Session, dir *browser.Dir) error {
-	why := error(nil)
-	switch {
-	case rec.Discard:
-	case dir == nil || !datadir.Exists(dir.Profile()):
-		why = errors.New("its data is gone")
-	default:
-		j := s.unsaved(job{rec: rec, dir: dir, dead: true, rescue: true, mode: SaveFilesystem,
-			status: profiles.StatusTerminated, reason: killed})
-		e := s.saveLeft(ctx, j)
-		s.Meter.Saved(SavedRescue, saveOutcome(e.err))
-		if e.err == nil {
-			s.Log.Info("a session was rescued", "session", rec.ID, "snapshot", e.answer.Snapshot.ID)
-			return nil
-		}
-		if code := fault.CodeOf(e.err); code != fault.SaveFailed {
-			// It is not the data that is at fault: the store can be mended, and
-			// the data is worth more than a quick start.
-			return fault.Wrap(e.err, code, "session.recover", "what the last daemon left could not be rescued: "+fault.MessageOf(e.err))
-		}
-		why = e.err
-	}
-	reason := killed
-	if why != nil {
-		reason = killed + "; nothing could be rescued"
-		s.Log.Error("a session could not be rescued", "session", rec.ID, "error", why)
-	}
-	if err := s.endSession(ctx, profiles.End{SessionID: rec.ID, Status: profiles.StatusTerminated,
-		Reason: reason, EndedAt: s.Now().UTC()}, false); err != nil {
-		return err
-	}
-	if dir != nil {
-		s.clear(dir)
-	}
-	return nil
 }
 
 // sweepEvery is how often what has expired is removed, and pruneEvery how often

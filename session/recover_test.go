@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stasisd/stasis/browser"
 	"github.com/stasisd/stasis/browser/datadir"
@@ -60,13 +61,17 @@ func TestRecover(t *testing.T) {
 	dir("nobodys", profile)
 
 	r.catalogue.fails(fault.New(fault.StoreFull, "fake", "no room"), "Commit")
-	wantCode(t, r.Recover(ctx), fault.StoreFull)
+	r.rescues.first = time.Millisecond
+	if err := r.Recover(ctx); err != nil {
+		t.Fatal(err)
+	}
+	wantCode(t, r.rescues.await(ctx, "whole"), fault.StoreFull)
 	if _, err := os.Stat(filepath.Join(r.browsers.launcher.Root(), "whole", "profile", datadir.Profile)); err != nil {
 		t.Fatalf("a start without room has thrown the data away: %v", err)
 	}
 	r.catalogue.works()
 	for range 2 { // a second start finds nothing to do
-		if err := r.Recover(ctx); err != nil {
+		if err := recovered(ctx, r.Service); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -121,7 +126,7 @@ func TestRecoverTakesBack(t *testing.T) {
 	if _, err := r.browsers.launcher.NewDir("s-1"); err != nil {
 		t.Fatal(err)
 	}
-	if err := r.Recover(t.Context()); err != nil {
+	if err := recovered(t.Context(), r.Service); err != nil {
 		t.Fatal(err)
 	}
 	loc := locationOf("alice", "s-1")
@@ -147,7 +152,7 @@ func TestCloseUnsaved(t *testing.T) {
 	}
 	r.store.FailAt(0, faultstore.Refuse, nil)
 	r.Service = r.daemon(nil)
-	if err := r.Recover(t.Context()); err != nil {
+	if err := recovered(t.Context(), r.Service); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := r.catalogue.NewestSnapshot(t.Context(), id); err != nil {

@@ -304,7 +304,7 @@ func TestRenewalWhenTheDaemonEnds(t *testing.T) {
 		}
 		a.browsers.works()
 		a.Service = a.daemon(nil)
-		if err := a.Recover(t.Context()); err != nil {
+		if err := recovered(t.Context(), a.Service); err != nil {
 			t.Fatal(err)
 		}
 		a.holds(a.first)

@@ -56,7 +56,7 @@ func newAlive(t *testing.T, change func(*Config)) *alive {
 	a.setEvery(int64(hour / time.Second))
 	id := a.create(alice, hooked).ID
 	a.first = a.end(alice, id, asDefault).Snapshot.ID
-	if err := a.Recover(t.Context()); err != nil {
+	if err := recovered(t.Context(), a.Service); err != nil {
 		t.Fatal(err)
 	}
 	return a
@@ -138,7 +138,7 @@ func TestRenewal(t *testing.T) {
 	a.kill()
 	a.Service = a.daemon(nil)
 	a.SessionBody, a.Meter = wireBody, a.meter
-	if err := a.Recover(t.Context()); err != nil {
+	if err := recovered(t.Context(), a.Service); err != nil {
 		t.Fatal(err)
 	}
 	a.looked()

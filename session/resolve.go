@@ -133,6 +133,9 @@ func (s *Service) newestOf(ctx context.Context, c Caller, id string) (*profiles.
 	if err != nil {
 		return nil, err
 	}
+	if err := s.rescues.await(ctx, id); err != nil {
+		return nil, err
+	}
 	snap, err := s.soundest(ctx, id)
 	if fault.Is(err, fault.NoSnapshot) {
 		return nil, fault.New(fault.NoSnapshot, "session.resolve",

@@ -156,7 +156,7 @@ func TestKilledWhileChromeIsStartedAgain(t *testing.T) {
 	r.kill()
 	r.browsers.works()
 	r.Service = r.daemon(nil)
-	if err := r.Recover(ctx); err != nil {
+	if err := recovered(ctx, r.Service); err != nil {
 		t.Fatal(err)
 	}
 	row, err := r.catalogue.NewestSnapshot(ctx, id)

@@ -38,6 +38,9 @@ func (s *Service) resume(ctx context.Context, c Caller, r Create) (Acknowledged,
 		if err := s.sameAsked(rec, r); err != nil {
 			return Acknowledged{}, nil, err
 		}
+		if err := s.rescues.await(ctx, rec.ID); err != nil {
+			return Acknowledged{}, nil, err
+		}
 		l := s.find(rec.ID)
 		if l == nil {
 			if l, err = s.revive(ctx, c, rec.ID, r); l != nil || err != nil {

@@ -52,7 +52,7 @@ func TestResumeKeepsWhatWasAskedFor(t *testing.T) {
 			r.kill()
 			r.Service = r.daemon(nil)
 			r.SessionBody = wireBody
-			if err := r.Recover(t.Context()); err != nil {
+			if err := recovered(t.Context(), r.Service); err != nil {
 				t.Fatal(err)
 			}
 		},

@@ -81,7 +81,7 @@ func TestResumeFromARescue(t *testing.T) {
 		"killed with the daemon": func(r *rig, _ string) {
 			r.kill()
 			r.Service = r.daemon(nil)
-			if err := r.Recover(r.t.Context()); err != nil {
+			if err := recovered(r.t.Context(), r.Service); err != nil {
 				r.t.Fatal(err)
 			}
 		},
@@ -248,7 +248,7 @@ func TestResumeIsRefused(t *testing.T) {
 		}
 		r.kill()
 		r.Service = r.daemon(nil)
-		if err := r.Recover(t.Context()); err != nil {
+		if err := recovered(t.Context(), r.Service); err != nil {
 			t.Fatal(err)
 		}
 		if info := r.resumed(alice, id); info.Restored.SnapshotID != snap {

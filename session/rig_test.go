@@ -431,6 +431,23 @@ func wantCode(t *testing.T, err error, code fault.Code) {
 	}
 }
 
+// recovered is a recovery with all of its rescues, which are tried again until
+// they are made.
+func recovered(ctx context.Context, s *Service) error {
+	s.rescues.first = time.Millisecond
+	if err := s.Recover(ctx); err != nil {
+		return err
+	}
+	for s.rescues.len() > 0 {
+		select {
+		case <-time.After(time.Millisecond):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return nil
+}
+
 // kill ends the rig's daemon as kill -9 would: nothing is saved, no record is
 // written, Chromes die, directories stay.
 func (r *rig) kill() {

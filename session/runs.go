@@ -59,6 +59,10 @@ func (s *Service) Follow(ctx context.Context, c Caller, id string, f Follow) (Fe
 	if err := s.mayRead(ctx, c, id, f.Whole); err != nil {
 		return nil, err
 	}
+	// What a rescue has to tell is written at its end, and the stream ends with it.
+	if err := s.rescues.await(ctx, id); err != nil {
+		return nil, err
+	}
 	feed, err := s.journal.Follow(ctx, id, f.After, f.Fresh)
 	if err != nil {
 		return nil, err

@@ -79,6 +79,7 @@ type Service struct {
 	spares      sparePools
 	standbys    *standbys
 	renewals    *renewals
+	rescues     *rescues
 	slots       *slots
 	journal     *journal.Journal
 	tickets     *tickets
@@ -125,6 +126,7 @@ func New(cfg Config, deps Deps) *Service {
 	s.newSpares(browser.EngineShell, cfg.ShellSpares)
 	s.standbys = newStandbys(s)
 	s.renewals = newRenewals(s)
+	s.rescues = newRescues(s)
 	return s
 }
 
@@ -164,6 +166,7 @@ func (s *Service) Close(ctx context.Context) error {
 	}
 	savers.Wait()
 	s.renewals.wait()
+	s.rescues.end()
 	err := errors.Join(errors.Join(unsaved...), s.parked.Close(context.WithoutCancel(ctx)))
 	s.cancel()
 	s.work.Wait()
@@ -183,14 +186,14 @@ func (s *Service) Ready(ctx context.Context) error {
 }
 
 // Counts are for metrics and tests.
-type Counts struct{ Live, Parked, Spares, Standbys int }
+type Counts struct{ Live, Parked, Spares, Standbys, Rescuing int }
 
-// Counts tells how many sessions live, and how many Chromes are parked, are spare
-// and stand by.
+// Counts tells how many sessions live, how many Chromes are parked, are spare
+// and stand by, and how many sessions of a dead daemon are being rescued.
 func (s *Service) Counts() Counts {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return Counts{Live: len(s.live), Parked: s.parked.Len(), Spares: s.spares.len(), Standbys: s.standbys.ready.Len()}
+	return Counts{Live: len(s.live), Parked: s.parked.Len(), Spares: s.spares.len(), Standbys: s.standbys.ready.Len(), Rescuing: s.rescues.len()}
 }
 
 // find returns the live session, nil where there is none.

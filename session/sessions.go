@@ -39,6 +39,9 @@ func (s *Service) running(ctx context.Context, c Caller, id string, p permission
 	if _, err := s.record(ctx, c, id, p); err != nil {
 		return nil, err
 	}
+	if s.rescues.has(id) {
+		return nil, fault.New(fault.SessionEnding, "session.find", "session %s has failed (%s), and what it left is being rescued", id, killed)
+	}
 	return nil, notRunning(id)
 }
 
@@ -72,7 +75,14 @@ func (s *Service) infoOf(ctx context.Context, rec profiles.Session) (Info, error
 			return Info{}, err
 		}
 	}
-	info := Info{Session: rec}
+	rescuing := s.rescues.has(rec.ID)
+	if !rescuing && rec.Reason == beingRescued {
+		var err error // its rescue ended between the two looks
+		if rec, err = s.Catalogue.Session(ctx, rec.ID); err != nil {
+			return Info{}, err
+		}
+	}
+	info := Info{Session: rec, Rescuing: rescuing && rec.EndedAt.IsZero()}
 	if rec.Restored != nil {
 		info.Restored = new(RestoreReport)
 		if err := json.Unmarshal(rec.Restored, info.Restored); err != nil {

@@ -20,7 +20,7 @@ func spared(t *testing.T, n int, change func(*Config)) *rig {
 		}
 	})
 	r.Room = func() bool { return !r.short.Load() }
-	if err := r.Recover(t.Context()); err != nil {
+	if err := recovered(t.Context(), r.Service); err != nil {
 		t.Fatal(err)
 	}
 	r.ready(n)

@@ -21,7 +21,7 @@ func standingBy(t *testing.T, change func(*Config)) *rig {
 		}
 	})
 	r.Room = func() bool { return !r.short.Load() }
-	if err := r.Recover(t.Context()); err != nil {
+	if err := recovered(t.Context(), r.Service); err != nil {
 		t.Fatal(err)
 	}
 	return r
@@ -78,7 +78,7 @@ func TestStandby(t *testing.T) {
 	}
 	// Who asked is remembered by the next daemon.
 	again := r.daemon(func(c *Config) { c.Standby = pool.Limits{Size: 1, Age: time.Hour} })
-	if err := again.Recover(t.Context()); err != nil {
+	if err := recovered(t.Context(), again); err != nil {
 		t.Fatal(err)
 	}
 	await(t, "one stands by after a restart", func() bool { return again.Counts().Standbys == 1 })

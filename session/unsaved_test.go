@@ -29,7 +29,7 @@ func TestRescueKeepsOverrides(t *testing.T) {
 	}
 	r.kill()
 	r.Service = r.daemon(nil)
-	if err := r.Recover(t.Context()); err != nil {
+	if err := recovered(t.Context(), r.Service); err != nil {
 		t.Fatal(err)
 	}
 	if rec, err = r.catalogue.Session(t.Context(), id); err != nil || len(rec.Sealed) > 0 {
@@ -53,7 +53,7 @@ func TestRescueWithoutOverrides(t *testing.T) {
 	r.kill()
 	r.keys = snapshot.NewKeys(other, [32]byte{1})
 	r.Service = r.daemon(nil)
-	if err := r.Recover(t.Context()); err != nil {
+	if err := recovered(t.Context(), r.Service); err != nil {
 		t.Fatal(err)
 	}
 	info := r.create(alice, func(c *Create) { c.FromSession = id })
@@ -122,7 +122,7 @@ func TestRewrapSessions(t *testing.T) {
 	r.kill()
 	r.keys = snapshot.NewKeys(after, [32]byte{1})
 	r.Service = r.daemon(nil)
-	if err := r.Recover(t.Context()); err != nil {
+	if err := recovered(t.Context(), r.Service); err != nil {
 		t.Fatal(err)
 	}
 	again := r.create(alice, func(c *Create) { c.FromSession = id })

@@ -67,6 +67,7 @@ func (m *Metrics) Saved(k session.SaveKind, o session.Outcome) {
 func (m *Metrics) Watch(w Watched) {
 	m.registry.MustRegister(watch{Watched: w,
 		sessions: prometheus.NewDesc("stasis_sessions_live", "Sessions that live.", nil, nil),
+		rescuing: prometheus.NewDesc("stasis_sessions_rescuing", "Sessions that a killed daemon left and whose data is not saved yet.", nil, nil),
 		chromes:  prometheus.NewDesc("stasis_chromes_kept", "Chromes that no session has, by kind: parked, spare, standby.", []string{"kind"}, nil),
 		messages: prometheus.NewDesc("stasis_cdp_message_bytes", "Memory of CDP messages that arrive in pieces or wait for a slow reader.", nil, nil),
 		evicted: prometheus.NewDesc("stasis_cdp_clients_evicted_total",

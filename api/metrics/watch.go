@@ -26,11 +26,12 @@ type Watched struct {
 // watch is Watched as a collector.
 type watch struct {
 	Watched
-	sessions, chromes, messages, evicted, deliveries *prometheus.Desc
+	sessions, rescuing, chromes, messages, evicted, deliveries *prometheus.Desc
 }
 
 func (w watch) Describe(to chan<- *prometheus.Desc) {
 	to <- w.sessions
+	to <- w.rescuing
 	to <- w.chromes
 	to <- w.messages
 	to <- w.evicted
@@ -43,6 +44,7 @@ func (w watch) Collect(to chan<- prometheus.Metric) {
 	}
 	n := w.Counts()
 	gauge(w.sessions, n.Live)
+	gauge(w.rescuing, n.Rescuing)
 	gauge(w.chromes, n.Parked, "parked")
 	gauge(w.chromes, n.Spares, "spare")
 	gauge(w.chromes, n.Standbys, "standby")

@@ -90,6 +90,7 @@ func New(c Config) (*Launcher, error) {
 		root, err = filepath.EvalSymlinks(root)
 	}
 	l.root = root
+	l.reserve()
 	return l, fault.Wrap(err, fault.Config, op, "the folder for running browsers cannot be read")
 }
 

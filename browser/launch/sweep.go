@@ -41,11 +41,15 @@ func (l *Launcher) Sweep(ctx context.Context) ([]string, error) {
 	}
 	var left []string
 	for _, entry := range entries {
+		owner := ownerOf(entry)
 		switch {
 		case !entry.IsDir():
 		case strings.HasPrefix(entry.Name(), scratchPrefix):
 			if err := os.RemoveAll(filepath.Join(l.root, entry.Name())); err != nil {
 				return nil, fault.Wrap(err, fault.Internal, op, "")
+			}
+			if l.uids != nil {
+				l.uids.give(owner)
 			}
 		default:
 			left = append(left, entry.Name())

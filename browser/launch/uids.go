@@ -47,6 +47,16 @@ func (p *uidPool) take() (int, error) {
 	return 0, fault.New(fault.TooManySessions, "launch.uid", "all %d user IDs for browsers are in use", p.uids.Count)
 }
 
+// hold takes a uid out of those that are handed out, until it is given back. One
+// outside the range is none of them.
+func (p *uidPool) hold(uid int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.holds(uid) {
+		p.taken[uid] = true
+	}
+}
+
 // give takes a uid back. Giving one twice is the same as giving it once.
 func (p *uidPool) give(uid int) {
 	p.mu.Lock()

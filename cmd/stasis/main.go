@@ -28,6 +28,7 @@ type cli struct {
 	Snapshot  snapshotCmd      `cmd:"" help:"List, verify, prune, export and import the snapshots of a running daemon."`
 	Identity  identityCmd      `cmd:"" help:"Show the keys that snapshots are sealed with, and rotate them."`
 	Store     storeCmd         `cmd:"" help:"Check, repair and copy snapshot stores, without a daemon."`
+	Backup    backupCmd        `cmd:"" help:"Back up a data directory, also while its daemon runs, and restore a backup."`
 	Demo      demoCmd          `cmd:"" help:"Log in on a small site, save, restore: a whole journey, timed."`
 	Version   kong.VersionFlag `help:"Print the version." env:"-"`
 }

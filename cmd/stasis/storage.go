@@ -9,6 +9,7 @@ import (
 
 	"github.com/gofrs/flock"
 
+	"github.com/stasisd/stasis/backup"
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles/sqldb"
 	"github.com/stasisd/stasis/snapshot"
@@ -40,6 +41,16 @@ type storage struct {
 // lets Chrome's users pass to their run directories and see nothing else. The
 // caller opens it, and closes it in any case.
 func (f storageFlags) take() (*storage, error) {
+	s, err := f.lock()
+	if err == nil && backup.CutShort(s.dir) {
+		return nil, errors.Join(fault.New(fault.Config, "storage.take",
+			"a restore into %s was cut short: run stasis backup restore again, or remove what is in it", s.dir), s.close())
+	}
+	return s, err
+}
+
+// lock is take for who restores a backup.
+func (f storageFlags) lock() (*storage, error) {
 	const op = "storage.take"
 	dir, err := f.dataDir()
 	if err != nil {

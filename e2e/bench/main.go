@@ -120,6 +120,7 @@ func parts() []part {
 		{name: "memory", survey: memorySurvey},
 		{name: "growth", survey: growthSurvey},
 		{name: "rate", survey: rateSurvey},
+		{name: "restart", survey: restartSurvey},
 	}
 }
 

@@ -162,8 +162,15 @@ func Start(t testing.TB, o Options) *Daemon {
 }
 
 // Restart starts the daemon again on the same data directory, after Stop or
-// Kill. Its URL changes.
+// Kill, and waits until it has rescued what the one before left. Its URL changes.
 func (d *Daemon) Restart(t testing.TB) {
+	t.Helper()
+	d.Relaunch(t)
+	d.Rescued(t)
+}
+
+// Relaunch is Restart without the wait for the rescue.
+func (d *Daemon) Relaunch(t testing.TB) {
 	t.Helper()
 	listens := d.launch(t)
 	select {

@@ -1,10 +1,14 @@
 package daemon
 
 import (
+	"bufio"
 	"context"
+	"fmt"
+	"net/http"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 )
 
 // Spares is how many Chromes it keeps ahead of need, once it has come to rest:
@@ -36,6 +40,34 @@ func (d *Daemon) Wait(ctx context.Context) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
+}
+
+// Rescued waits until the daemon has rescued what the one before it left.
+func (d *Daemon) Rescued(t testing.TB) {
+	t.Helper()
+	Eventually(t, time.Minute, "what the last daemon left is rescued", func() bool { return d.Rescuing(t) == 0 })
+}
+
+// Rescuing is how many sessions the daemon has still to rescue.
+func (d *Daemon) Rescuing(t testing.TB) int {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, d.URL+"/metrics", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = res.Body.Close() }() // it was read to its end
+	for lines := bufio.NewScanner(res.Body); lines.Scan(); {
+		var n int
+		if _, err := fmt.Sscanf(lines.Text(), "stasis_sessions_rescuing %d", &n); err == nil {
+			return n
+		}
+	}
+	t.Fatal("/metrics does not count the sessions that are rescued")
+	return 0
 }
 
 // PID is the daemon's process ID.

@@ -203,3 +203,25 @@ func (a *audit) unrecorded(ctx context.Context) error {
 	}
 	return nil
 }
+
+// Stored reports whether a store has what a record names: the document, and the
+// archive in some length. It opens neither.
+func Stored(ctx context.Context, store snapshot.Store, row profiles.Snapshot) (bool, error) {
+	document, err := locationOf(row).DocumentKey(row.ID)
+	if err != nil {
+		return false, err
+	}
+	archive, err := snapshot.ArchiveKey(row.ArchiveID)
+	if err != nil {
+		return false, err
+	}
+	for _, key := range []snapshot.Key{document, archive} {
+		if _, err := store.Stat(ctx, key); err != nil {
+			if fault.Is(err, fault.SnapshotNotFound) {
+				err = nil
+			}
+			return false, err
+		}
+	}
+	return true, nil
+}

@@ -1,0 +1,221 @@
+package backup_test
+
+import (
+	"bytes"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/stasisd/stasis/backup"
+	"github.com/stasisd/stasis/fault"
+)
+
+// contents are the files of the backups in these tests.
+var contents = map[string]string{
+	"stasis.db": "a catalogue", "keys/identity": "AGE-SECRET-KEY-1", "keys/archive-key": "00ff",
+	"extensions/" + strings.Repeat("a", 64) + "/manifest.json": "{}",
+	"snapshots/archives/ab": "sealed", "snapshots/users/o/sessions/s/x.json": "",
+}
+
+// write writes a backup with the contents.
+func write(t *testing.T, target string, replace bool) (backup.Manifest, error) {
+	t.Helper()
+	w, err := backup.Begin(target, replace)
+	if err != nil {
+		return backup.Manifest{}, err
+	}
+	defer func() {
+		if err := w.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	lay(t, w.Dir(), contents)
+	return w.Commit(t.Context(), backup.Manifest{StasisVersion: "test", CreatedAt: time.Date(2026, 11, 22, 10, 0, 0, 0, time.UTC), Keys: true, Archives: true, Missing: []string{}})
+}
+
+func lay(t *testing.T, dir string, files map[string]string) {
+	t.Helper()
+	for name, body := range files {
+		at := filepath.Join(dir, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(at), 0o755), os.WriteFile(at, []byte(body), 0o644)); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// held reads every file below a folder.
+func held(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	err := filepath.WalkDir(dir, func(at string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() {
+			return err
+		}
+		if info, err := e.Info(); err != nil || info.Mode().Perm() != 0o600 {
+			t.Errorf("%s: mode %v, %v", at, info.Mode(), err)
+		}
+		raw, err := os.ReadFile(at)
+		name, _ := filepath.Rel(dir, at)
+		all[name] = string(raw)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// restored is what the contents are in a data directory.
+func restored() map[string]string {
+	want := map[string]string{}
+	for name, body := range contents {
+		want[strings.TrimPrefix(name, "keys/")] = body
+	}
+	return want
+}
+
+// What is written comes back, from a folder and from one file, and from what
+// the first version wrote.
+func TestRoundTrip(t *testing.T) {
+	for _, name := range []string{"folder", "file.tar.zst", "golden"} {
+		t.Run(name, func(t *testing.T) {
+			target := filepath.Join(t.TempDir(), name)
+			if name == "golden" {
+				target = filepath.Join("testdata", "v1.tar.zst")
+			} else if _, err := write(t, target, false); err != nil {
+				t.Fatal(err)
+			}
+			dir := t.TempDir()
+			m, err := backup.Restore(t.Context(), target, dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if m.FormatVersion != 1 || m.StasisVersion != "test" || !m.Keys || !m.Archives || len(m.Files) != len(contents) {
+				t.Errorf("the manifest: %+v", m)
+			}
+			if diff := cmp.Diff(restored(), held(t, dir)); diff != "" {
+				t.Errorf("restored (-want +got):\n%s", diff)
+			}
+			if _, err := backup.Restore(t.Context(), target, dir); !fault.Is(err, fault.Config) {
+				t.Errorf("a restore into a directory that holds something: %v", err)
+			}
+			if diff := cmp.Diff(restored(), held(t, dir)); diff != "" {
+				t.Errorf("after a refused restore (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// A backup takes another's place only when it is asked to, and no other thing's.
+func TestReplace(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"folder", "file.tar.zst"} {
+		target := filepath.Join(dir, name)
+		if _, err := write(t, target, false); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := write(t, target, false); !fault.Is(err, fault.Config) {
+			t.Errorf("%s was written over: %v", name, err)
+		}
+		if _, err := write(t, target, true); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if _, err := backup.Verify(t.Context(), target); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if _, err := os.Lstat(target + ".partial"); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("%s: something is left: %v", name, err)
+		}
+	}
+	other := filepath.Join(dir, "other")
+	lay(t, other, map[string]string{"mine": "mine"})
+	if _, err := write(t, other, true); !fault.Is(err, fault.Config) {
+		t.Errorf("a folder that is no backup was replaced: %v", err)
+	}
+}
+
+// Of two that write to one name the second is refused.
+func TestOneWriter(t *testing.T) {
+	target := filepath.Join(t.TempDir(), "backup")
+	w, err := backup.Begin(target, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := backup.Begin(target, false); !fault.Is(err, fault.Config) {
+		t.Errorf("the second: %v", err)
+	}
+	if err := errors.Join(w.Close(), w.Close()); err != nil {
+		t.Error(err)
+	}
+}
+
+// Every byte that is another, and every length that is cut, is damage, and a
+// restore of it leaves nothing.
+func TestDamage(t *testing.T) {
+	whole := filepath.Join(t.TempDir(), "b.tar.zst")
+	if _, err := write(t, whole, false); err != nil {
+		t.Fatal(err)
+	}
+	raw, err := os.ReadFile(whole)
+	if err != nil {
+		t.Fatal(err)
+	}
+	damaged, dir := filepath.Join(t.TempDir(), "b.tar.zst"), t.TempDir()
+	refused := func(what string, at int, body []byte) {
+		t.Helper()
+		if err := os.WriteFile(damaged, body, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		_, err := backup.Restore(t.Context(), damaged, dir)
+		if err == nil {
+			return // zstd has bits that mean nothing; the files were right
+		}
+		if !fault.Is(err, fault.ArchiveDamaged) && !fault.Is(err, fault.Unsupported) {
+			t.Errorf("%s at %d: %v", what, at, err)
+		}
+		if left, _ := os.ReadDir(dir); len(left) > 0 {
+			t.Fatalf("%s at %d left %v", what, at, left)
+		}
+	}
+	for at := range raw {
+		body := bytes.Clone(raw)
+		body[at] ^= 1 << (at % 8)
+		refused("a flipped bit", at, body)
+		if held := held(t, dir); len(held) > 0 {
+			if diff := cmp.Diff(restored(), held); diff != "" {
+				t.Fatalf("a flipped bit at %d came through:\n%s", at, diff)
+			}
+			dir = t.TempDir()
+		}
+	}
+	for at := range raw {
+		refused("a cut", at, raw[:at])
+		if len(held(t, dir)) > 0 {
+			t.Fatalf("a cut at %d was restored", at)
+		}
+	}
+}
+
+// A restore that was cut short is taken up again.
+func TestCutShort(t *testing.T) {
+	target, dir := filepath.Join(t.TempDir(), "folder"), t.TempDir()
+	if _, err := write(t, target, false); err != nil {
+		t.Fatal(err)
+	}
+	lay(t, dir, map[string]string{backup.Restoring + "/stasis.db": "half", "snapshots/archives/old": "moved already", "identity": "moved"})
+	if !backup.CutShort(dir) {
+		t.Error("nothing tells that a restore was cut short")
+	}
+	if _, err := backup.Restore(t.Context(), target, dir); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(restored(), held(t, dir)); diff != "" || backup.CutShort(dir) {
+		t.Errorf("restored (-want +got):\n%s", diff)
+	}
+}

@@ -1,0 +1,73 @@
+package backup
+
+import (
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+
+	"github.com/stasisd/stasis/fault"
+)
+
+// diskFault makes a fault of what the file system says; a fault stays as it is.
+func diskFault(op string, err error) error {
+	var known *fault.Error
+	switch {
+	case err == nil || errors.As(err, &known):
+		return err
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
+		return fault.Wrap(err, fault.StoreFull, op, "there is no room on the disk; nothing was kept")
+	case errors.Is(err, context.Canceled):
+		return fault.Wrap(err, fault.Timeout, op, "it was given up; nothing was kept")
+	}
+	return fault.Wrap(err, fault.StoreFailed, op, "the disk gives an error; nothing was kept")
+}
+
+// under reads from r until ctx ends.
+func under(ctx context.Context, r io.Reader) io.Reader { return &bound{ctx, r} }
+
+type bound struct {
+	ctx context.Context
+	r   io.Reader
+}
+
+func (b *bound) Read(p []byte) (int, error) {
+	if err := b.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return b.r.Read(p)
+}
+
+// writeFile makes a file that is not there, durable.
+func writeFile(name string, r io.Reader) error {
+	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, fileMode)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(f, r)
+	if err == nil {
+		err = f.Sync()
+	}
+	return errors.Join(err, f.Close())
+}
+
+// syncFolders makes the names in a folder and in all below it durable.
+func syncFolders(root string) error {
+	return filepath.WalkDir(root, func(at string, entry fs.DirEntry, err error) error {
+		if err != nil || !entry.IsDir() {
+			return err
+		}
+		return syncFolder(at)
+	})
+}
+
+func syncFolder(name string) error {
+	dir, err := os.Open(name)
+	if err != nil {
+		return err
+	}
+	return errors.Join(dir.Sync(), dir.Close())
+}

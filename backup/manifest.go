@@ -1,0 +1,136 @@
+// Package backup writes and reads a backup of a data directory: files with a
+// manifest that has the length and hash of each. It does not know what the files mean.
+//
+// A backup is a folder, or one file, a tar.zst of the same. It is written beside its
+// name and gets that only when it is whole and durable; what was killed before
+// leaves a folder NAME.partial, which the next backup of that name removes.
+// docs/format.md has the bytes.
+package backup
+
+import (
+	"bytes"
+	"encoding/hex"
+	"encoding/json"
+	"io"
+	"path"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/stasisd/stasis/fault"
+)
+
+// The names in a backup.
+const (
+	ManifestFile = "manifest.json"
+	Database     = "stasis.db"  // the catalogue
+	Keys         = "keys"       // folder of the keys
+	Extensions   = "extensions" // folder of the files of uploaded extensions
+	Snapshots    = "snapshots"  // folder of the archives and documents
+)
+
+// Format and FormatVersion name the format of a backup in its manifest.
+const (
+	Format        = "stasis-backup"
+	FormatVersion = 1
+)
+
+// maxManifest bounds a manifest, in bytes; a file takes less than 400 of it.
+const maxManifest = 256 << 20
+
+// Manifest is what a backup says of itself.
+type Manifest struct {
+	Format        string    `json:"format"`
+	FormatVersion int       `json:"format_version"`
+	StasisVersion string    `json:"stasis_version"` // that wrote it
+	CreatedAt     time.Time `json:"created_at"`
+	Keys          bool      `json:"keys"`      // it holds keys
+	Archives      bool      `json:"archives"`  // it holds the archives and documents
+	Store         string    `json:"store"`     // where they were
+	Snapshots     int       `json:"snapshots"` // that the catalogue names
+	Live          int       `json:"live_sessions"`
+	// Missing are sentences on what a restore needs besides.
+	Missing []string `json:"missing"`
+	Files   []File   `json:"files"` // all but the manifest, by path
+}
+
+// File is one file of a backup.
+type File struct {
+	Path   string `json:"path"` // below the backup, with slashes
+	Size   int64  `json:"size"` // bytes
+	SHA256 string `json:"sha256"`
+}
+
+// Parse reads a manifest. Errors: archive_damaged for what is none, unsupported
+// for one of a newer format.
+func Parse(r io.Reader) (Manifest, error) {
+	const op = "backup.manifest"
+	raw, err := io.ReadAll(io.LimitReader(r, maxManifest+1))
+	if err != nil {
+		return Manifest{}, damaged(ManifestFile, "cannot be read", err)
+	}
+	if len(raw) > maxManifest {
+		return Manifest{}, damaged(ManifestFile, "is too large", nil)
+	}
+	var m Manifest
+	var what struct {
+		Format  string `json:"format"`
+		Version int    `json:"format_version"`
+	}
+	if err := json.Unmarshal(raw, &what); err != nil || what.Format != Format {
+		return m, damaged(ManifestFile, "is not that of a Stasis backup", err)
+	}
+	if what.Version != FormatVersion {
+		return m, fault.New(fault.Unsupported, op, "the backup has format version %d and this binary reads %d: use the Stasis that wrote it, or a newer one", what.Version, FormatVersion)
+	}
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&m); err != nil {
+		return Manifest{}, damaged(ManifestFile, "does not have the form of its version", err)
+	}
+	seen := map[string]bool{}
+	for _, f := range m.Files {
+		sum, err := hex.DecodeString(f.SHA256)
+		if err != nil || len(sum) != 32 || f.Size < 0 || !placed(f.Path) || seen[f.Path] {
+			return Manifest{}, damaged(ManifestFile, "names a file that no backup has: "+printable(f.Path), nil)
+		}
+		seen[f.Path] = true
+	}
+	if !seen[Database] {
+		return Manifest{}, damaged(ManifestFile, "does not name "+Database, nil)
+	}
+	return m, nil
+}
+
+// placed reports whether a backup may hold a file of that path.
+func placed(name string) bool {
+	if name == Database {
+		return true
+	}
+	folder, rest, below := strings.Cut(name, "/")
+	switch folder {
+	case Keys:
+		return below && !strings.Contains(rest, "/") && isKey(rest)
+	case Extensions, Snapshots:
+		return below && path.Clean(name) == name && filepath.IsLocal(name) && !strings.ContainsRune(name, 0)
+	}
+	return false
+}
+
+func printable(name string) string {
+	return strings.Map(func(r rune) rune {
+		if r < ' ' || r == 0x7f {
+			return '?'
+		}
+		return r
+	}, name[:min(len(name), 200)])
+}
+
+// damaged is an error that names the file of a backup that is wrong.
+func damaged(name, what string, cause error) error {
+	message := "the backup is damaged: " + printable(name) + " " + what
+	if cause == nil {
+		return fault.New(fault.ArchiveDamaged, "backup.read", "%s", message)
+	}
+	return fault.Wrap(cause, fault.ArchiveDamaged, "backup.read", message)
+}

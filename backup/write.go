@@ -1,0 +1,210 @@
+package backup
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/stasisd/stasis/fault"
+)
+
+// FileSuffix ends the name of a backup that is one file.
+const FileSuffix = ".tar.zst"
+
+// The modes of what is in a backup: its owner's alone.
+const (
+	fileMode = 0o600
+	dirMode  = 0o700
+)
+
+// Writer is a backup that is being written. The caller fills the folder [Writer.Dir]
+// and calls Commit, and Close in any case.
+type Writer struct {
+	target  string
+	replace bool
+	partial string   // holds Dir and, of a backup in one file, that
+	lock    *os.File // the partial folder, locked
+}
+
+// Begin begins a backup. With replace, one that has the name already is replaced
+// at the end. Errors are config where the target cannot be one, or is there and
+// replace is not set; store_full and store_failed of the disk.
+func Begin(target string, replace bool) (*Writer, error) {
+	target, err := filepath.Abs(target)
+	if err != nil {
+		return nil, fault.Wrap(err, fault.Config, "backup.begin", "the name of the backup cannot be used")
+	}
+	w := &Writer{target: target, replace: replace, partial: target + ".partial"}
+	if err := w.mayWrite(); err != nil {
+		return nil, err
+	}
+	if err := w.open(); err != nil {
+		return nil, err
+	}
+	return w, nil
+}
+
+// IsFile reports whether a backup of that name is one file.
+func IsFile(target string) bool { return strings.HasSuffix(target, FileSuffix) }
+
+// mayWrite refuses a target in whose place nothing is to be written.
+func (w *Writer) mayWrite() error {
+	const op = "backup.begin"
+	info, err := os.Lstat(w.target)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return diskFault(op, err)
+	case !w.replace:
+		return fault.New(fault.Config, op, "%s is there already: give another name, or --replace to write the new backup in its place", w.target)
+	case IsFile(w.target) && info.Mode().IsRegular():
+		return nil
+	}
+	if _, err := os.Lstat(filepath.Join(w.target, ManifestFile)); IsFile(w.target) || !info.IsDir() || err != nil {
+		return fault.New(fault.Config, op, "%s is no backup, and is not replaced", w.target)
+	}
+	return nil
+}
+
+// open makes and locks the partial folder, after one that a killed backup left.
+func (w *Writer) open() error {
+	const op = "backup.begin"
+	for range 2 {
+		if err := os.Mkdir(w.partial, dirMode); err != nil && !errors.Is(err, fs.ErrExist) {
+			return diskFault(op, err)
+		}
+		dir, err := os.OpenFile(w.partial, os.O_RDONLY|syscall.O_DIRECTORY|syscall.O_NOFOLLOW, 0)
+		if err != nil {
+			return diskFault(op, err)
+		}
+		if err := unix.Flock(int(dir.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+			return errors.Join(fault.Wrap(err, fault.Config, op, "another backup is being written to "+w.partial), dir.Close())
+		}
+		entries, err := os.ReadDir(w.partial)
+		if err == nil && len(entries) == 0 {
+			w.lock = dir
+			err := os.Mkdir(w.Dir(), dirMode)
+			if err != nil {
+				return errors.Join(diskFault(op, err), w.Close())
+			}
+			return nil
+		}
+		if err := errors.Join(err, os.RemoveAll(w.partial), dir.Close()); err != nil {
+			return diskFault(op, err)
+		}
+	}
+	return fault.New(fault.StoreFailed, op, "%s is being written by somebody else", w.partial)
+}
+
+// Dir is the folder that the caller fills.
+func (w *Writer) Dir() string { return filepath.Join(w.partial, "content") }
+
+// Commit hashes what is in the folder, writes the manifest, which the caller has
+// filled but for its files, and gives the backup its name.
+func (w *Writer) Commit(ctx context.Context, m Manifest) (Manifest, error) {
+	const op = "backup.commit"
+	m.Format, m.FormatVersion = Format, FormatVersion
+	var err error
+	if m.Files, err = list(ctx, w.Dir()); err != nil {
+		return m, diskFault(op, err)
+	}
+	raw, err := json.MarshalIndent(m, "", "  ")
+	if err != nil {
+		return m, fault.Wrap(err, fault.Internal, op, "")
+	}
+	if err := writeFile(filepath.Join(w.Dir(), ManifestFile), strings.NewReader(string(raw)+"\n")); err != nil {
+		return m, diskFault(op, err)
+	}
+	if err := syncFolders(w.Dir()); err != nil {
+		return m, diskFault(op, err)
+	}
+	from := w.Dir()
+	if IsFile(w.target) {
+		from = filepath.Join(w.partial, "packed")
+		if err := pack(ctx, from, w.Dir(), m); err != nil {
+			return m, diskFault(op, err)
+		}
+		// What was written is read back before it takes a name.
+		if _, err := verify(ctx, from); err != nil {
+			return m, err
+		}
+	}
+	return m, diskFault(op, w.place(from))
+}
+
+// place gives what was written its name.
+func (w *Writer) place(from string) error {
+	if err := w.mayWrite(); err != nil {
+		return err
+	}
+	_, err := os.Lstat(w.target)
+	if err == nil && !IsFile(w.target) { // a folder takes no other's place: they change places, in one step
+		err = unix.Renameat2(unix.AT_FDCWD, from, unix.AT_FDCWD, w.target, unix.RENAME_EXCHANGE)
+	} else {
+		err = os.Rename(from, w.target)
+	}
+	if err != nil {
+		return err
+	}
+	return syncFolder(filepath.Dir(w.target))
+}
+
+// Close removes what the backup does not need. It is idempotent.
+func (w *Writer) Close() error {
+	if w.lock == nil {
+		return nil
+	}
+	err := errors.Join(os.RemoveAll(w.partial), w.lock.Close())
+	w.lock = nil
+	return diskFault("backup.close", err)
+}
+
+// list hashes every file below a folder. What is neither file nor folder is an error.
+func list(ctx context.Context, root string) ([]File, error) {
+	files := []File{}
+	err := filepath.WalkDir(root, func(at string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return errors.Join(err, ctx.Err())
+		}
+		name, err := filepath.Rel(root, at)
+		if err != nil {
+			return err
+		}
+		if !entry.Type().IsRegular() || !placed(filepath.ToSlash(name)) {
+			return fault.New(fault.StoreFailed, "backup.list", "%s cannot be part of a backup", printable(name))
+		}
+		if err := os.Chmod(at, fileMode); err != nil {
+			return err
+		}
+		size, sum, err := hashFile(ctx, at)
+		files = append(files, File{Path: filepath.ToSlash(name), Size: size, SHA256: sum})
+		return err
+	})
+	return files, err
+}
+
+// hashFile makes a file durable and hashes it.
+func hashFile(ctx context.Context, name string) (size int64, sum string, err error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return 0, "", err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	if err := f.Sync(); err != nil {
+		return 0, "", err
+	}
+	h := sha256.New()
+	size, err = io.Copy(h, under(ctx, f))
+	return size, hex.EncodeToString(h.Sum(nil)), err
+}

@@ -1,0 +1,294 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/stasisd/stasis/backup"
+	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/profiles"
+	"github.com/stasisd/stasis/profiles/sqldb"
+	"github.com/stasisd/stasis/session/audit"
+	"github.com/stasisd/stasis/snapshot"
+	"github.com/stasisd/stasis/snapshot/fsstore"
+)
+
+// gathering fills the folder of a backup from a data directory, in which a daemon
+// may save, delete and prune meanwhile.
+type gathering struct {
+	cmd       *backupCreateCmd
+	dir       string // the data directory
+	catalogue string
+	at        storeURL
+	to        string // the folder of the backup
+}
+
+// maxLooks bounds how often the catalogue is copied anew because what it names
+// was deleted before it could be copied.
+const maxLooks = 20
+
+// gather fills the folder. Whatever the copy of the catalogue names must be in it, so
+// the files come first: then the catalogue is copied, then what it names and was
+// made since. What is not there any more by then was deleted meanwhile, and a newer
+// copy of the catalogue does not name it. lost counts the snapshots that the
+// catalogue goes on naming and the store does not have.
+func (g *gathering) gather(ctx context.Context) (m backup.Manifest, lost int, err error) {
+	from, to, err := g.stores(ctx)
+	if err != nil {
+		return m, 0, err
+	}
+	defer func() { err = errors.Join(err, closeStores(from, to)) }()
+	if err := g.copyFiles(ctx, from, to); err != nil {
+		return m, 0, err
+	}
+	before := map[string]bool{} // what the last look missed
+	for range maxLooks {
+		if m, err = g.copyCatalogue(ctx); err != nil {
+			return m, 0, err
+		}
+		missing, err := g.missing(ctx, to)
+		if err == nil && len(missing) > 0 {
+			if err = g.copyFiles(ctx, from, to); err == nil {
+				missing, err = g.missing(ctx, to)
+			}
+		}
+		if err != nil {
+			return m, 0, err
+		}
+		fresh := 0
+		for _, what := range missing {
+			if !before[what] {
+				fresh++
+			}
+			before[what] = true
+		}
+		if fresh > 0 {
+			continue
+		}
+		for _, what := range missing {
+			m.Missing = append(m.Missing, what+", which the store has lost")
+		}
+		g.describe(&m)
+		return m, len(missing), errors.Join(g.copyKeys(), g.tidy())
+	}
+	return m, 0, fault.New(fault.StoreFailed, "backup.create", "snapshots are deleted faster than they can be copied; try again when less is deleted")
+}
+
+// stores opens the daemon's store, to read, and that in the backup; nil without --archives.
+func (g *gathering) stores(ctx context.Context) (from, to snapshot.Store, err error) {
+	if !g.cmd.Archives {
+		return nil, nil, nil
+	}
+	if _, err := os.Stat(g.at.dir); g.at.dir != "" && errors.Is(err, fs.ErrNotExist) {
+		return nil, nil, fault.New(fault.Config, "backup.create", "--archives: there is no store %s: give the daemon's --store", g.at.dir)
+	}
+	if from, err = g.at.open(ctx, g.cmd.s3Flags, filepath.Join(g.dir, "spool"), true); err != nil {
+		return nil, nil, err
+	}
+	local, err := fsstore.Open(filepath.Join(g.to, backup.Snapshots), fsstore.Options{})
+	if err != nil {
+		return nil, nil, errors.Join(err, from.Close())
+	}
+	return from, local, nil
+}
+
+func closeStores(stores ...snapshot.Store) (err error) {
+	for _, s := range stores {
+		if s != nil {
+			err = errors.Join(err, s.Close())
+		}
+	}
+	return err
+}
+
+// copyFiles copies the uploaded extensions and the snapshots that are not in
+// the backup yet.
+func (g *gathering) copyFiles(ctx context.Context, from, to snapshot.Store) error {
+	if err := g.copyExtensions(ctx); err != nil || from == nil {
+		return err
+	}
+	// What is damaged is told by missing, for who made the backup must hear of it once.
+	_, err := snapshot.Copy(ctx, from, to, snapshot.CopyOptions{Found: func(snapshot.Finding) error { return nil }})
+	return err
+}
+
+// copyCatalogue copies the catalogue, in the place of an earlier copy, and counts
+// what it names.
+func (g *gathering) copyCatalogue(ctx context.Context) (m backup.Manifest, err error) {
+	file := filepath.Join(g.to, backup.Database)
+	if err := os.RemoveAll(file); err != nil {
+		return m, fault.Wrap(err, fault.StoreFailed, "backup.create", "")
+	}
+	live, err := sqldb.Open(ctx, sqldb.Options{Path: g.catalogue, Now: time.Now, ReadOnly: true})
+	if err != nil {
+		return m, err
+	}
+	err = live.CopyTo(ctx, file)
+	if err := errors.Join(err, live.Close()); err != nil {
+		return m, err
+	}
+	err = g.named(ctx, func(db *sqldb.DB) error {
+		sessions, _, err := db.Sessions(ctx, profiles.SessionFilter{Live: true})
+		m.Live = len(sessions)
+		return err
+	}, func(profiles.Snapshot) error { m.Snapshots++; return nil })
+	return m, err
+}
+
+// named opens the copy of the catalogue, for look, and goes through the snapshots that it names.
+func (g *gathering) named(ctx context.Context, look func(*sqldb.DB) error, each func(profiles.Snapshot) error) (err error) {
+	db, err := sqldb.Open(ctx, sqldb.Options{Path: filepath.Join(g.to, backup.Database), Now: time.Now, ReadOnly: true})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	if err := look(db); err != nil {
+		return err
+	}
+	const page = 1000
+	for after := ""; ; {
+		rows, next, err := db.Snapshots(ctx, profiles.SnapshotFilter{Limit: page, StartAfter: after})
+		if err != nil {
+			return err
+		}
+		for _, row := range rows {
+			if err := each(row); err != nil {
+				return err
+			}
+		}
+		if after = next; after == "" {
+			return nil
+		}
+	}
+}
+
+// missing lists what the copy of the catalogue names and the backup does not have.
+func (g *gathering) missing(ctx context.Context, to snapshot.Store) (missing []string, err error) {
+	err = g.named(ctx, func(db *sqldb.DB) error {
+		extensions, err := db.Extensions(ctx, "")
+		for _, e := range extensions {
+			if _, err := os.Stat(filepath.Join(g.to, backup.Extensions, e.SHA256)); err != nil {
+				missing = append(missing, "the files of extension "+e.ID)
+			}
+		}
+		return err
+	}, func(row profiles.Snapshot) error {
+		if to == nil {
+			return nil
+		}
+		has, err := audit.Stored(ctx, to, row)
+		if !has {
+			missing = append(missing, "snapshot "+row.ID)
+		}
+		return err
+	})
+	return missing, err
+}
+
+// copyExtensions copies the folders of uploaded extensions that are whole; each is
+// named by the hash of what is in it, and never changes.
+func (g *gathering) copyExtensions(ctx context.Context) error {
+	from, to := filepath.Join(g.dir, "extensions"), filepath.Join(g.to, backup.Extensions)
+	entries, err := os.ReadDir(from)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), ".") || !e.IsDir() {
+			continue
+		}
+		at := filepath.Join(to, e.Name())
+		if _, there := os.Stat(at); there == nil {
+			continue
+		}
+		if err := ctx.Err(); err != nil {
+			return fault.Wrap(err, fault.Timeout, "backup.create", "it was given up")
+		}
+		if err := os.CopyFS(at, os.DirFS(filepath.Join(from, e.Name()))); err != nil {
+			if _, gone := os.Stat(filepath.Join(from, e.Name())); !errors.Is(gone, fs.ErrNotExist) {
+				return fault.Wrap(err, fault.StoreFailed, "backup.create", "the files of extension "+e.Name()+" cannot be copied")
+			}
+			if err := os.RemoveAll(at); err != nil { // it was deleted meanwhile
+				return fault.Wrap(err, fault.StoreFailed, "backup.create", "")
+			}
+		}
+	}
+	return fault.Wrap(err, fault.StoreFailed, "backup.create", "the extensions cannot be read")
+}
+
+// copyKeys copies the keys that are in the data directory, where that was asked for.
+func (g *gathering) copyKeys() error {
+	if !g.cmd.Keys {
+		return nil
+	}
+	to := filepath.Join(g.to, backup.Keys)
+	if err := os.Mkdir(to, 0o700); err != nil {
+		return fault.Wrap(err, fault.StoreFailed, "backup.create", "")
+	}
+	for _, name := range backup.KeyFiles() {
+		if err := copySecret(filepath.Join(g.dir, name), filepath.Join(to, name)); err != nil {
+			return fault.Wrap(err, fault.StoreFailed, "backup.create", name+" cannot be copied")
+		}
+	}
+	return nil
+}
+
+func copySecret(from, to string) (err error) {
+	in, err := os.Open(from)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, in.Close()) }()
+	out, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(out, in)
+	return errors.Join(err, out.Close())
+}
+
+// tidy removes what an open store has beside its objects.
+func (g *gathering) tidy() error {
+	for _, name := range []string{"tmp", "lock"} {
+		if err := os.RemoveAll(filepath.Join(g.to, backup.Snapshots, name)); err != nil {
+			return fault.Wrap(err, fault.StoreFailed, "backup.create", "")
+		}
+	}
+	return nil
+}
+
+// describe says what is in the backup and what is not.
+func (g *gathering) describe(m *backup.Manifest) {
+	m.Keys, m.Archives, m.Store = g.cmd.Keys, g.cmd.Archives, g.at.String()
+	not := func(format string, args ...any) { m.Missing = append(m.Missing, fmt.Sprintf(format, args...)) }
+	if m.Missing == nil {
+		m.Missing = []string{}
+	}
+	switch {
+	case g.at.memory:
+		not("the snapshots: they are in the memory of the daemon (mem://), and gone with it")
+	case !g.cmd.Archives:
+		not("the archives and documents of %d snapshots: they are in %s; copy them with stasis store copy, or give --archives", m.Snapshots, g.at)
+	}
+	if !g.cmd.Keys {
+		not("the keys (identity, archive-key): without them no snapshot comes back; keep them elsewhere, or give --keys")
+		return
+	}
+	// A source that cannot be told is told when the daemon starts.
+	if source, err := g.cmd.source(); err == nil && source != "" {
+		not("the identity, which comes from %s", source)
+	}
+	if g.cmd.ArchiveKeyFile != "" {
+		not("the archive-key, which comes from --archive-key-file")
+	}
+}

@@ -1,0 +1,151 @@
+package e2e
+
+import (
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stasisd/stasis/e2e/apps"
+	"github.com/stasisd/stasis/e2e/daemon"
+)
+
+// unprivileged is the user of daemons that do not run as root.
+const unprivileged = 12345
+
+// rescued is what the tests look at in a session that is being rescued.
+type rescued struct {
+	Status   string
+	Reason   string
+	Rescuing bool
+}
+
+// A daemon that comes after a killed one takes calls before it has rescued what
+// that one left. Here the rescue cannot end: the store has no room for it. The
+// sessions say that they are being rescued, others are made and ended meanwhile,
+// and another kill loses nothing.
+func TestFaultRescueBehindTheListener(t *testing.T) {
+	t.Parallel()
+	for _, user := range []struct {
+		name string
+		uid  int
+	}{{"root", 0}, {"an ordinary user", unprivileged}} {
+		t.Run(user.name, func(t *testing.T) {
+			t.Parallel()
+			dir := smallStore(t)
+			o := daemon.Options{Dir: dir, NoSpares: true}
+			if user.uid != 0 {
+				o.Prefix = []string{"setpriv", "--reuid", "12345", "--regid", "12345", "--clear-groups", "--"}
+				o.Env = []string{"HOME=" + dir, "TMPDIR=" + dir}
+				for _, owned := range []string{dir, filepath.Join(dir, "snapshots")} {
+					if err := os.Chown(owned, user.uid, user.uid); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			rescueBehindTheListener(t, daemon.Start(t, o))
+		})
+	}
+}
+
+func rescueBehindTheListener(t *testing.T, d *daemon.Daemon) {
+	site := apps.StartProbe(t)
+	engines := map[string]string{"full": "chrome", "light": "shell"}
+	for id, engine := range engines {
+		s := begin(t, d, obj{"session_id": id, "engine": engine, "user_id": id})
+		w := dial(t, s.CDP)
+		page, _ := w.page()
+		w.open(page, site.URL+"/")
+		w.eval(page, `document.cookie = "login=yes; max-age=100000"; localStorage.setItem("kept", "yes")`)
+		// What the checkpoint has read the rescue has too.
+		d.Must(t, http.StatusCreated, http.MethodPost, at(id, "/snapshots"), nil)
+		w.eval(page, `(async () => {
+			const cache = await caches.open("heavy"), part = new Uint8Array(1 << 20);
+			for (let at = 0; at < part.length; at += 65536) crypto.getRandomValues(part.subarray(at, at + 65536));
+			for (let i = 0; i < 3; i++) await cache.put("/part" + i, new Response(part));
+		})()`)
+	}
+	release := fillDisk(t, d.Dir, 1<<20)
+	defer release()
+	left := runDirs(t, d)
+	for range 2 { // killed again in the middle of the rescue
+		d.Kill(t)
+		nothingRuns(t, d, afterKill)
+		d.Relaunch(t)
+		if n := d.Rescuing(t); n != len(engines) {
+			t.Fatalf("%d sessions are being rescued, want %d", n, len(engines))
+		}
+	}
+	for _, path := range []string{"/healthz", "/readyz"} {
+		if a := d.CallAs(t, "", http.MethodGet, path, nil); a.Status != http.StatusOK {
+			t.Errorf("%s = %d %s", path, a.Status, a.Body)
+		}
+	}
+	for id := range engines {
+		var s rescued
+		d.Must(t, http.StatusOK, http.MethodGet, at(id), nil).Into(t, &s)
+		if s.Status != "error" || !s.Rescuing || !strings.Contains(s.Reason, "being rescued") {
+			t.Errorf("%s: %+v", id, s)
+		}
+		wants(t, d.Call(t, http.MethodGet, at(id, "/screenshot"), nil), 409, "session_ending")
+		// What needs the rescue's outcome hears why there is none yet.
+		wants(t, d.Call(t, http.MethodPost, at(id, "/resume"), nil), 507, "store_full")
+		wants(t, d.Call(t, http.MethodPost, "/v1/sessions", obj{"restore_from_session_id": id}), 507, "store_full")
+		wants(t, d.Call(t, http.MethodDelete, at(id), nil), 507, "store_full")
+		wants(t, d.Call(t, http.MethodPost, "/v1/sessions", obj{"session_id": id}), 409, "session_exists")
+	}
+	other := begin(t, d, obj{"user_id": "other"})
+	users := map[int]int{} // of the run directories that hold a profile
+	for _, dir := range append(left, newDirs(t, d, left)...) {
+		info, err := os.Stat(filepath.Join(d.Dir, "run", dir))
+		if err == nil && statUID(info) != unprivileged { // a replica of a checkpoint is gone by now
+			users[statUID(info)]++
+		}
+	}
+	for user, n := range users {
+		if n > 1 {
+			t.Errorf("%d run directories have the user %d, and not all are rescued yet", n, user)
+		}
+	}
+	finish(t, d, other.ID, throwAway)
+
+	release()
+	d.Rescued(t)
+	for id := range engines {
+		s := look(t, d, id)
+		if s.Status != "terminated" || s.Outcome == nil || s.Outcome.Snapshot == nil || !s.Outcome.Snapshot.Rescue {
+			t.Errorf("%s: %+v", id, s)
+		}
+		var list struct{ Snapshots []struct{ Rescue bool } }
+		d.Must(t, http.StatusOK, http.MethodGet, at(id, "/snapshots"), nil).Into(t, &list)
+		if len(list.Snapshots) != 2 || !list.Snapshots[0].Rescue || list.Snapshots[1].Rescue {
+			t.Errorf("%s: the snapshots are %+v, want the checkpoint and one rescue", id, list.Snapshots)
+		}
+		again := begin(t, d, obj{"restore_from_session_id": id})
+		w := dial(t, again.CDP)
+		page, _ := w.page()
+		w.open(page, site.URL+"/")
+		if got := w.eval(page, `document.cookie.includes("login=yes") + localStorage.getItem("kept")`); got != "trueyes" {
+			t.Errorf("%s: after the rescue: %s", id, got)
+		}
+		finish(t, d, again.ID, throwAway)
+	}
+	nothingLeft(t, d)
+}
+
+// newDirs are the run directories of Chromes that run, without some.
+func newDirs(t testing.TB, d *daemon.Daemon, but []string) (names []string) {
+	t.Helper()
+	for _, name := range runDirs(t, d) {
+		lock := filepath.Join(d.Dir, "run", name, "profile", "SingletonLock")
+		if _, err := os.Lstat(lock); err == nil && !slices.Contains(but, name) {
+			names = append(names, name)
+		}
+	}
+	if len(names) == 0 {
+		t.Fatal("no Chrome runs beside those that are rescued")
+	}
+	return names
+}

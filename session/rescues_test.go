@@ -1,0 +1,61 @@
+package session
+
+import (
+	"testing"
+
+	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/profiles"
+)
+
+// While a session is being rescued it says so. Who needs the outcome waits for it;
+// others do not, and a stop has the next start rescue it.
+func TestRescueIsWaitedFor(t *testing.T) {
+	r := newRig(t, nil)
+	id, other := r.create(alice, nil).ID, r.create(alice, nil).ID
+	r.browsers.fails(errBroken, "capture") // the dying daemon may come to try a save
+	r.kill()
+	r.browsers.works()
+	r.Service = r.daemon(nil)
+	entered, gate := make(chan struct{}), make(chan struct{})
+	r.catalogue.once("Commit", func() { close(entered); <-gate })
+	if err := r.Recover(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	<-entered
+	for _, id := range []string{id, other} {
+		info, err := r.Get(t.Context(), alice, id)
+		if err != nil || !info.Rescuing || info.Over() || info.Status != profiles.StatusError || info.Reason != beingRescued {
+			t.Errorf("%s: %+v, %v", id, info, err)
+		}
+		_, err = r.Screenshot(t.Context(), alice, id)
+		wantCode(t, err, fault.SessionEnding)
+	}
+	if r.Counts().Rescuing != 2 {
+		t.Errorf("%d are being rescued", r.Counts().Rescuing)
+	}
+	r.create(alice, nil) // it waits for nothing
+
+	waits := make(chan error, 2)
+	go func() {
+		_, err := r.Resume(t.Context(), alice, id)
+		waits <- err
+	}()
+	go func() {
+		_, err := r.Create(t.Context(), alice, asking(func(c *Create) { c.FromSession = other }))
+		waits <- err
+	}()
+	await(t, "both wait", func() bool {
+		r.rescues.mu.Lock()
+		defer r.rescues.mu.Unlock()
+		return len(r.rescues.all) == 2 && r.rescues.all[0].waiting+r.rescues.all[1].waiting == 2
+	})
+	close(gate)
+	for range 2 {
+		if err := <-waits; err != nil {
+			t.Error(err)
+		}
+	}
+	if info, err := r.Get(t.Context(), alice, other); err != nil || info.Rescuing || info.Status != profiles.StatusTerminated {
+		t.Errorf("after the rescue: %+v, %v", info, err)
+	}
+}
