@@ -64,7 +64,7 @@ func (c *client) do(order object, out any) error {
 	return json.Unmarshal(answer.Value, out)
 }
 
-// typed is what one field held after text had been typed into it.
+// text is what is typed into each field.
 const text = "the quick brown fox"
 
 // fieldsPerBrowser is how many fields are typed into in one browser.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"regexp"
 	"time"
 
 	"github.com/stasisd/stasis/e2e/rig"
@@ -18,12 +19,12 @@ const (
 	thawed  = "thawed"
 )
 
-// opening is how often a session of a way is asked for before it counts as
-// impossible, and pause the time between: a spare or a standby must come up, which
-// a busy machine gives little time.
+// opening is how often it is looked whether a session of a way can be opened, and
+// pause the time between: a spare or a standby must come up, which a busy machine
+// gives little time.
 const (
-	opening = 100
-	pause   = 3 * time.Second
+	opening = 300
+	pause   = time.Second
 )
 
 // sessions opens sessions of a daemon, by engine.
@@ -71,10 +72,10 @@ func (s *sessions) open(ctx context.Context, engine, way string) (*session, erro
 	switch way {
 	case warm:
 		user["restore_from_environment_id"] = s.saved[engine]
-		return s.await(ctx, user, warm)
+		return s.await(ctx, user, warm, "spare")
 	case standby:
 		user["restore_default_environment_from_user_id"] = engine
-		return s.await(ctx, user, standby)
+		return s.await(ctx, user, standby, "standby")
 	case parked:
 		one, err := s.create(ctx, user)
 		if err != nil {
@@ -103,17 +104,25 @@ func (s *sessions) open(ctx context.Context, engine, way string) (*session, erro
 	}
 }
 
-// await creates sessions until one was restored by the path that is wanted.
-func (s *sessions) await(ctx context.Context, fields object, path string) (*session, error) {
+// await creates sessions until one was restored by the path that is wanted, each
+// when the daemon keeps a Chrome of the kind that the path takes.
+func (s *sessions) await(ctx context.Context, fields object, path, kind string) (*session, error) {
+	keeps := regexp.MustCompile(`stasis_chromes_kept\{kind="` + kind + `"\} [1-9]`)
 	tick := time.NewTicker(pause)
 	defer tick.Stop()
 	for range opening {
-		one, err := s.create(ctx, fields)
-		if err != nil || one.Restored.Path == path {
-			return one, err
-		}
-		if _, err := s.end(ctx, one, "none"); err != nil {
+		var metrics []byte
+		if err := s.Call(ctx, http.MethodGet, "/metrics", nil, &metrics); err != nil {
 			return nil, err
+		}
+		if keeps.Match(metrics) { // it may be of the other engine
+			one, err := s.create(ctx, fields)
+			if err != nil || one.Restored.Path == path {
+				return one, err
+			}
+			if _, err := s.end(ctx, one, "none"); err != nil {
+				return nil, err
+			}
 		}
 		select {
 		case <-tick.C:
