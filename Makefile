@@ -69,6 +69,13 @@ bench: build e2e/clients/node_modules/.package-lock.json ## measure speed, size 
 	@build/need chromium chromium-headless-shell
 	@go run ./e2e/bench
 
+COUNT ?= 2000
+
+.PHONY: typing
+typing: build e2e/clients/node_modules/.package-lock.json ## type at once after a page has loaded, into COUNT=2000 fields, and count what is lost
+	@build/need chromium chromium-headless-shell
+	@go run ./e2e/typing -count $(COUNT)
+
 SOAK ?= 30m
 
 .PHONY: soak

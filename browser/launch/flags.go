@@ -24,6 +24,12 @@ const nowhere = "https://localhost:1"
 // out of it; containers get 64 MiB unless told otherwise.
 const smallSharedMemory = 512 << 20
 
+// preCommitInput has pages take input before their first frame. Without it Chrome
+// drops the keys that a client types right after a navigation: with 156 on a busy
+// machine the field stays empty or short (docs/typing.md). Puppeteer and
+// Playwright start Chrome with it too.
+const preCommitInput = "--allow-pre-commit-input"
+
 // chromeFlags are the flags that every full Chrome is started with, whatever it
 // is started for. The sandbox stays on and there is no debugging port: no flag
 // here may touch either.
@@ -34,6 +40,7 @@ func chromeFlags() []string {
 		// brought while it runs; --headless=new refuses that.
 		"--ozone-platform=headless",
 		fmt.Sprintf("--ozone-override-screen-size=%d,%d", screenWidth, screenHeight),
+		preCommitInput,
 		// Without it screenshots of tabs that are not in front hang.
 		"--enable-features=CDPScreenshotNewSurface",
 		// No network traffic of Chrome's own, no multicast from MediaRouter. What
@@ -103,8 +110,10 @@ func arguments(o Options) ([]string, error) {
 	args = append(args,
 		fmt.Sprintf("--window-size=%d,%d", width, height),
 		userDataDirFlag+o.Dir.Profile(),
-		"--disk-cache-dir="+filepath.Join(o.Dir.Path, "home", "cache"),
 	)
+	if !o.Shell {
+		args = append(args, "--disk-cache-dir="+filepath.Join(o.Dir.Path, "home", "cache"))
+	}
 	if o.Profile != "" && !o.Shell {
 		args = append(args, "--profile-directory="+o.Profile)
 	}

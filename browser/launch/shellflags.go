@@ -13,6 +13,7 @@ const interfaceHeight = 87
 func shellFlags() []string {
 	return []string{
 		"--remote-debugging-pipe",
+		preCommitInput,
 		fmt.Sprintf("--screen-info={%dx%d}", screenWidth, screenHeight),
 		"--disable-background-networking",
 		"--disable-quic",

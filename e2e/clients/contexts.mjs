@@ -1,0 +1,147 @@
+// Uses browser contexts of a session as the users of Playwright and Puppeteer do.
+//
+// In, as JSON on stdin: {tool, endpoint, site, behind, proxy, har, timeout_ms}
+//   tool    "playwright" or "puppeteer"
+//   site    a page of a site; its default context is read and not written
+//   behind  a URL that only the HTTP proxy knows
+//   proxy   the proxy's URL
+//   har     the file that Playwright records a context to
+// Out, as JSON on stdout: {values} or {error}
+//   values: what was seen, by name; see e2e/journey_contexts_test.go
+import { chromium, devices } from 'playwright-core';
+import puppeteer, { KnownDevices } from 'puppeteer-core';
+import { readFile } from 'node:fs/promises';
+import { text } from 'node:stream/consumers';
+
+const { tool, endpoint, site, behind, proxy, har, timeout_ms: timeout } = JSON.parse(await text(process.stdin));
+
+// Each tool gives: the default context, and contexts that it makes.
+const tools = {
+  playwright: async () => {
+    const browser = await chromium.connectOverCDP(endpoint, { timeout });
+    const [standard] = browser.contexts();
+    const made = async (options) => {
+      const context = await browser.newContext(options);
+      context.setDefaultTimeout(timeout);
+      return { page: () => context.newPage(), close: () => context.close() };
+    };
+    return {
+      page: () => standard.newPage(),
+      context: () => made({}),
+      mobile: () => made(devices['Pixel 5']),
+      proxied: () => made({ proxy: { server: proxy, bypass: 'nowhere.test' } }),
+      recorded: () => made({ recordHar: { path: har } }),
+      leave: () => {},
+    };
+  },
+  puppeteer: async () => {
+    const browser = await puppeteer.connect({ browserWSEndpoint: endpoint, defaultViewport: null, protocolTimeout: timeout });
+    const made = async (options, prepare = async () => {}) => {
+      const context = await browser.createBrowserContext(options);
+      const page = async () => {
+        const p = await context.newPage();
+        p.setDefaultTimeout(timeout);
+        await prepare(p);
+        return p;
+      };
+      return { page, close: () => context.close() };
+    };
+    return {
+      page: () => browser.newPage(),
+      context: () => made({}),
+      mobile: () => made({}, (page) => page.emulate(KnownDevices['Pixel 5'])),
+      proxied: () => made({ proxyServer: proxy, proxyBypassList: ['nowhere.test'] }),
+      leave: () => browser.disconnect(),
+    };
+  },
+};
+
+const read = (page) => page.evaluate(async () => {
+  const db = await new Promise((done, failed) => {
+    const open = indexedDB.open('who');
+    open.onupgradeneeded = () => open.result.createObjectStore('s');
+    open.onsuccess = () => done(open.result);
+    open.onerror = failed;
+  });
+  const stored = await new Promise((done) => {
+    const get = db.transaction('s').objectStore('s').get('k');
+    get.onsuccess = () => done(get.result);
+  });
+  db.close();
+  return [document.cookie, localStorage.who, stored].map((v) => v ?? '').join('|');
+});
+
+const write = (page, who) => page.evaluate(async (name) => {
+  document.cookie = `who=${name}; max-age=3600`;
+  localStorage.who = name;
+  const db = await new Promise((done) => {
+    const open = indexedDB.open('who');
+    open.onsuccess = () => done(open.result);
+  });
+  await new Promise((done) => {
+    const put = db.transaction('s', 'readwrite');
+    put.objectStore('s').put(name, 'k');
+    put.oncomplete = done;
+  });
+  db.close();
+}, who);
+
+/** opened gives a page of a context at an address. */
+async function opened(context, url = site) {
+  const page = await context.page();
+  await page.goto(url, { timeout });
+  return page;
+}
+
+async function use(client) {
+  const values = {};
+  const standard = await opened(client);
+  values.before = await read(standard);
+
+  // Two contexts are at the site at once, with two pages each.
+  const [a, b] = await Promise.all([client.context(), client.context()]);
+  const pages = await Promise.all([opened(a), opened(a), opened(b), opened(b)]);
+  values.made = await Promise.all(pages.map(read));
+  await write(pages[0], 'a');
+  await write(pages[2], 'b');
+  values.written = await Promise.all(pages.map(read));
+
+  // One goes; the other has what it had, and a new one has nothing.
+  await a.close();
+  const c = await client.context();
+  const [third, again] = await Promise.all([opened(c), opened(b)]);
+  values.closed = [await read(third), await read(again)];
+  await Promise.all([b.close(), c.close()]);
+
+  const mobile = await client.mobile();
+  const phone = await opened(mobile);
+  values.mobile = await phone.evaluate(() => `${innerWidth < 600} ${navigator.maxTouchPoints > 0} ${/Android/.test(navigator.userAgent)}`);
+  await mobile.close();
+
+  const proxied = await client.proxied();
+  const beyond = await opened(proxied, behind);
+  values.proxied = await beyond.evaluate(() => document.body.textContent);
+  await proxied.close();
+
+  if (client.recorded) {
+    const recorded = await client.recorded();
+    await opened(recorded);
+    await recorded.close();
+    const { log } = JSON.parse(await readFile(har, 'utf8'));
+    values.har = log.entries.filter((e) => e.request.url === site).map((e) => `${e.response.status} ${e.response.content.size > 0}`);
+  }
+
+  await standard.reload({ timeout });
+  values.after = await read(standard);
+  await standard.close();
+  await client.leave();
+  return values;
+}
+
+let output;
+try {
+  output = { values: await use(await tools[tool]()) };
+} catch (err) {
+  output = { error: String(err?.stack ?? err) };
+}
+process.stdout.write(JSON.stringify(output), () => process.exit(output.error ? 1 : 0));

@@ -1,0 +1,161 @@
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/stasisd/stasis/browser"
+	"github.com/stasisd/stasis/e2e/daemon"
+	"github.com/stasisd/stasis/session"
+)
+
+// contextsSeen is what a client sees in e2e/clients/contexts.mjs. A reading of a
+// page is "cookie|localStorage|IndexedDB".
+type contextsSeen struct {
+	Before  string   // the default context
+	Made    []string // two pages in each of two new contexts
+	Written []string // the same, after both contexts were written to
+	Closed  []string // a third context, after the first was closed, and the second again
+	Mobile  string   // whether the window is narrow, has touch, and is an Android's
+	Proxied string   // the text of a page behind the context's proxy
+	HAR     []string // of each request for the page: status, and whether it has a body
+	After   string   // the default context
+}
+
+// Browser contexts that Playwright and Puppeteer make work beside the default
+// context, in a session of every restore path: they are isolated, two are at one
+// site at once, and each may be a phone, have a proxy or be recorded.
+func TestContextsChrome(t *testing.T) { t.Parallel(); contexts(t, browser.EngineChrome) }
+func TestContextsShell(t *testing.T)  { t.Parallel(); contexts(t, browser.EngineShell) }
+
+func contexts(t *testing.T, engine string) {
+	t.Helper()
+	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/html")
+		w.Header().Set("Cache-Control", "max-age=3600")
+		_, _ = fmt.Fprint(w, `<!doctype html><meta name=viewport content="width=device-width"><title>site</title>the site`)
+	}))
+	t.Cleanup(site.Close)
+	const behind = "http://behind.test/"
+	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.String() != behind {
+			w.WriteHeader(http.StatusBadGateway)
+			return
+		}
+		_, _ = fmt.Fprint(w, "through the proxy")
+	}))
+	t.Cleanup(proxy.Close)
+	check := func(path string, s created, has string) {
+		t.Helper()
+		if s.Engine != engine {
+			t.Errorf("%s: the engine is %s", path, s.Engine)
+		}
+		for _, client := range []string{puppeteer, playwright} {
+			got := useContexts(t, obj{"tool": client, "endpoint": s.CDP, "site": site.URL + "/", "behind": behind, "proxy": proxy.URL})
+			want := contextsSeen{
+				Before: has, Made: []string{"||", "||", "||", "||"},
+				Written: []string{"who=a|a|a", "who=a|a|a", "who=b|b|b", "who=b|b|b"},
+				Closed:  []string{"||", "who=b|b|b"},
+				Mobile:  "true true true", Proxied: "through the proxy", After: has,
+			}
+			if client == playwright {
+				want.HAR = []string{"200 true"}
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("%s, %s (-want +seen):\n%s", path, client, diff)
+			}
+		}
+	}
+
+	d := daemon.Start(t, daemon.Options{NoSpares: engine == browser.EngineShell, ShellSpare: engine == browser.EngineShell, Standby: 1})
+	first := create(t, d, body{"user_id": "ada", "engine": engine})
+	check("fresh", first, "||")
+	const has = "who=default|default|default"
+	drive(t, puppeteer, first.CDP, visit(site.URL+"/"), evaluate(`new Promise((done) => {
+		document.cookie = "who=default; max-age=3600"; localStorage.who = "default";
+		const open = indexedDB.open("who");
+		open.onsuccess = () => { // reading it has made it
+			const put = open.result.transaction("s", "readwrite");
+			put.objectStore("s").put("default", "k");
+			put.oncomplete = () => { open.result.close(); done(); };
+		};
+	})`))
+	parked := save(t, d, first.ID, "memory", "save_as_default=true")
+
+	s := create(t, d, body{"user_id": "ada", "engine": engine, "restore_from_environment_id": parked.ID})
+	reached(t, s, session.PathParked)
+	check(session.PathParked, s, has)
+	d.Must(t, http.StatusOK, http.MethodPost, "/v1/sessions/"+s.ID+"/pause", nil)
+	d.Must(t, http.StatusOK, http.MethodPost, "/v1/sessions/"+s.ID+"/resume", nil)
+	check("thawed", see(t, d, s.ID), has)
+	end(t, d, s.ID, "save_snapshot_mode=none")
+
+	// No spare has the time zone that is asked for.
+	s = create(t, d, body{"user_id": "ada", "engine": engine, "restore_from_environment_id": parked.ID, "timezone": "Asia/Tokyo"})
+	reached(t, s, session.PathCold)
+	check(session.PathCold, s, has)
+	end(t, d, s.ID, "save_snapshot_mode=none")
+
+	inReserve(t, d, "spare")
+	s = create(t, d, body{"user_id": "ada", "engine": engine, "restore_from_environment_id": parked.ID})
+	reached(t, s, session.PathWarm)
+	check(session.PathWarm, s, has)
+	end(t, d, s.ID, "save_snapshot_mode=none")
+
+	d.Must(t, http.StatusOK, http.MethodPatch, "/v1/users/ada", body{"standby": 1, "engine": engine})
+	inReserve(t, d, "standby")
+	s = create(t, d, body{"user_id": "ada", "engine": engine, "restore_default_environment_from_user_id": "ada"})
+	reached(t, s, session.PathStandby)
+	check(session.PathStandby, s, has)
+}
+
+// reached wants a restore to have gone a certain way.
+func reached(t *testing.T, s created, path string) {
+	t.Helper()
+	if s.Restored.Path != path {
+		t.Errorf("restored %s, not %s: %s", s.Restored.Path, path, s.Restored.FallbackReason)
+	}
+}
+
+// inReserve waits until the daemon keeps a Chrome of a kind that no session has.
+func inReserve(t *testing.T, d *daemon.Daemon, kind string) {
+	t.Helper()
+	line := fmt.Appendf(nil, "stasis_chromes_kept{kind=%q} 1\n", kind)
+	daemon.Eventually(t, 2*scriptDeadline, "a "+kind+" is kept", func() bool {
+		return bytes.Contains(d.Must(t, http.StatusOK, http.MethodGet, "/metrics", nil).Body, line)
+	})
+}
+
+// useContexts runs e2e/clients/contexts.mjs.
+func useContexts(t *testing.T, in obj) contextsSeen {
+	t.Helper()
+	in["timeout_ms"], in["har"] = stepDeadline.Milliseconds(), filepath.Join(t.TempDir(), "context.har")
+	raw, err := json.Marshal(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), scriptDeadline)
+	defer cancel()
+	var stdout, stderr strings.Builder
+	cmd := exec.CommandContext(ctx, "node", "clients/contexts.mjs")
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(raw), &stdout, &stderr
+	failed := cmd.Run()
+	var out struct {
+		Values contextsSeen
+		Error  string
+	}
+	if err := json.Unmarshal([]byte(stdout.String()), &out); err != nil || failed != nil {
+		t.Fatalf("%s: %v %v %s%s", in["tool"], failed, err, out.Error, stderr.String())
+	}
+	return out.Values
+}

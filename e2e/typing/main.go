@@ -1,0 +1,75 @@
+// Command typing counts the fields that lose what a client types at once after a
+// page has loaded: in sessions of every way, of both engines, by Puppeteer and
+// Playwright, on a machine that it keeps busy. It ends with status 1 if any field
+// is empty or short. Its control does the same with a bare Chrome, which is
+// started with the daemon's flags, and with them but for one.
+//
+// It prints a table in Markdown; see docs/typing.md.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"runtime"
+	"syscall"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx, os.Args[1:], os.Stdout); err != nil {
+		fmt.Fprintln(os.Stderr, "typing:", err)
+		os.Exit(1)
+	}
+}
+
+// settings are the command's flags.
+type settings struct {
+	binary, clients       string
+	chrome, shell         string
+	count, control, lanes int
+	load                  int
+}
+
+func run(ctx context.Context, args []string, out io.Writer) (err error) {
+	var s settings
+	flags := flag.NewFlagSet("typing", flag.ContinueOnError)
+	flags.StringVar(&s.binary, "stasis", "bin/stasis", "the daemon's binary")
+	flags.StringVar(&s.clients, "clients", "e2e/clients", "folder of the client libraries")
+	flags.StringVar(&s.chrome, "chrome", "/usr/lib/chromium/chromium", "Chrome's binary")
+	flags.StringVar(&s.shell, "shell", "/usr/lib/chromium/chromium-headless-shell", "the headless shell's binary")
+	flags.IntVar(&s.count, "count", 2000, "how many fields are typed into in sessions, at least")
+	flags.IntVar(&s.control, "control", 100, "how many bare Chromes are started with and without the flag, by engine")
+	flags.IntVar(&s.lanes, "lanes", 2, "how many sessions run at once")
+	flags.IntVar(&s.load, "load", runtime.NumCPU(), "how many processes keep the machine busy")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	dir, err := os.MkdirTemp("", "st-")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	if err := os.Chmod(dir, 0o711); err != nil { // Chrome's users must pass
+		return err
+	}
+	stopLoad, err := busy(s.load)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, stopLoad()) }()
+	tables, err := measure(ctx, s, dir)
+	if _, e := fmt.Fprintf(out, "%d processors, %d processes that keep them busy, %d sessions at once.\n\n%s\n%s",
+		runtime.NumCPU(), s.load, s.lanes, tables.sessions, tables.control); err != nil || e != nil {
+		return errors.Join(err, e)
+	}
+	if n := tables.sessions.lost(); n > 0 {
+		return fmt.Errorf("%d fields lost what was typed into them", n)
+	}
+	return nil
+}

@@ -1,0 +1,123 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"sync"
+	"syscall"
+
+	"github.com/stasisd/stasis/e2e/rig"
+)
+
+// firstUID is where the users of the daemon's Chromes begin.
+const firstUID = 1_900_000_000
+
+var (
+	engines = []string{"chrome", "shell"}
+	ways    = []string{fresh, warm, standby, parked, thawed}
+	clients = []string{"puppeteer", "playwright"}
+)
+
+// measured is what the command prints.
+type measured struct{ sessions, control table }
+
+// measure types into the fields of sessions and of bare Chromes. What it has
+// measured before an error it gives with the error.
+func measure(ctx context.Context, s settings, dir string) (m measured, err error) {
+	site := startSite()
+	defer site.Close()
+	d := &sessions{Daemon: &rig.Daemon{Binary: s.binary, Dir: filepath.Join(dir, "data"), UIDs: firstUID,
+		Args: []string{"--chrome", s.chrome, "--shell", s.shell},
+		Env: []string{fmt.Sprint("STASIS_SPARES=", s.lanes), fmt.Sprint("STASIS_SHELL_SPARES=", s.lanes),
+			fmt.Sprint("STASIS_STANDBY=", len(engines))}}}
+	if err := d.Start(ctx); err != nil {
+		return m, err
+	}
+	defer func() { err = errors.Join(err, d.Stop(syscall.SIGTERM)) }()
+	first, err := startClient(s.clients)
+	if err != nil {
+		return m, err
+	}
+	defer func() { err = errors.Join(err, first.close()) }()
+	if err := d.prepare(ctx, site, first, engines); err != nil {
+		return m, err
+	}
+	if m.control, err = control(ctx, s, d, dir, site, first); err != nil {
+		return m, fmt.Errorf("the control: %w", err)
+	}
+	m.sessions, err = all(ctx, s, d, site)
+	return m, err
+}
+
+// rows are those of the sessions' table, in an order that mixes ways and engines.
+func rows() []row {
+	var rows []row
+	for _, client := range clients {
+		for _, way := range ways {
+			for _, engine := range engines {
+				rows = append(rows, row{way, client, engine})
+			}
+		}
+	}
+	return rows
+}
+
+// all opens sessions, some at once, until each row has its part of the count.
+func all(ctx context.Context, s settings, d *sessions, site *site) (table, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	todo := make(chan row)
+	sums, mu, lanes := table{}, sync.Mutex{}, sync.WaitGroup{}
+	for range s.lanes {
+		lanes.Go(func() {
+			if err := lane(ctx, s, d, site, todo, func(r row, lost int) {
+				mu.Lock()
+				defer mu.Unlock()
+				sums.add(r, fieldsPerBrowser, lost)
+			}); err != nil {
+				cancel(err)
+			}
+		})
+	}
+	each := len(rows()) * fieldsPerBrowser
+	for range (s.count + each - 1) / each {
+		for _, r := range rows() {
+			select {
+			case todo <- r:
+			case <-ctx.Done():
+			}
+		}
+	}
+	close(todo)
+	lanes.Wait()
+	if ctx.Err() != nil {
+		return sums, context.Cause(ctx)
+	}
+	return sums, nil
+}
+
+// lane opens one session after the other.
+func lane(ctx context.Context, s settings, d *sessions, site *site, todo <-chan row, count func(row, int)) (err error) {
+	c, err := startClient(s.clients)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, c.close()) }()
+	for r := range todo {
+		one, err := d.open(ctx, r.engine, r.way)
+		if err != nil {
+			return fmt.Errorf("%v: %w", r, err)
+		}
+		lost, err := c.typeInto(r.client, one.CDP, site)
+		if err != nil {
+			return fmt.Errorf("%v: %w", r, err)
+		}
+		count(r, lost)
+		if _, err := d.end(ctx, one, "none"); err != nil {
+			return fmt.Errorf("%v: %w", r, err)
+		}
+	}
+	return nil
+}

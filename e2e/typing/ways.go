@@ -1,0 +1,149 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"regexp"
+	"time"
+
+	"github.com/stasisd/stasis/e2e/rig"
+)
+
+// The ways to a session.
+const (
+	fresh   = "fresh"
+	warm    = "warm"
+	standby = "standby"
+	parked  = "parked"
+	thawed  = "thawed"
+)
+
+// opening is how often it is looked whether a session of a way can be opened, and
+// pause the time between: a spare or a standby must come up, which a busy machine
+// gives little time.
+const (
+	opening = 300
+	pause   = time.Second
+)
+
+// sessions opens sessions of a daemon, by engine.
+type sessions struct {
+	*rig.Daemon
+	saved map[string]string // the snapshot of each engine
+}
+
+// session is one that runs.
+type session struct {
+	ID       string `json:"session_id"`
+	CDP      string `json:"cdp_url"`
+	Engine   string
+	Restored *struct {
+		Path   string
+		Reason string `json:"fallback_reason"`
+	}
+}
+
+// prepare saves an environment of each engine as the default of a user, and asks
+// for a Chrome that stands by with it.
+func (s *sessions) prepare(ctx context.Context, site *site, c *client, engines []string) error {
+	s.saved = map[string]string{}
+	for _, engine := range engines {
+		one, err := s.create(ctx, object{"user_id": engine, "engine": engine})
+		if err != nil {
+			return err
+		}
+		if _, err := c.typeInto("puppeteer", one.CDP, site); err != nil {
+			return err
+		}
+		if s.saved[engine], err = s.end(ctx, one, "filesystem&save_as_default=true"); err != nil {
+			return err
+		}
+		if err := s.Call(ctx, http.MethodPatch, "/v1/users/"+engine, object{"engine": engine, "standby": 1}, nil); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// open opens a session of a way.
+func (s *sessions) open(ctx context.Context, engine, way string) (*session, error) {
+	user := object{"user_id": engine, "engine": engine}
+	switch way {
+	case warm:
+		user["restore_from_environment_id"] = s.saved[engine]
+		return s.await(ctx, user, warm, "spare")
+	case standby:
+		user["restore_default_environment_from_user_id"] = engine
+		return s.await(ctx, user, standby, "standby")
+	case parked:
+		one, err := s.create(ctx, user)
+		if err != nil {
+			return nil, err
+		}
+		snapshot, err := s.end(ctx, one, "memory")
+		if err != nil {
+			return nil, err
+		}
+		user["restore_from_environment_id"] = snapshot
+		one, err = s.create(ctx, user)
+		if err == nil && one.Restored.Path != parked {
+			err = fmt.Errorf("restored %s, not %s: %s", one.Restored.Path, parked, one.Restored.Reason)
+		}
+		return one, err
+	case thawed:
+		one, err := s.create(ctx, user)
+		for _, call := range []string{"pause", "resume"} {
+			if err == nil {
+				err = s.Call(ctx, http.MethodPost, "/v1/sessions/"+one.ID+"/"+call, nil, nil)
+			}
+		}
+		return one, err
+	default:
+		return s.create(ctx, user)
+	}
+}
+
+// await creates sessions until one was restored by the path that is wanted, each
+// when the daemon keeps a Chrome of the kind that the path takes.
+func (s *sessions) await(ctx context.Context, fields object, path, kind string) (*session, error) {
+	keeps := regexp.MustCompile(`stasis_chromes_kept\{kind="` + kind + `"\} [1-9]`)
+	tick := time.NewTicker(pause)
+	defer tick.Stop()
+	for range opening {
+		var metrics []byte
+		if err := s.Call(ctx, http.MethodGet, "/metrics", nil, &metrics); err != nil {
+			return nil, err
+		}
+		if keeps.Match(metrics) { // it may be of the other engine
+			one, err := s.create(ctx, fields)
+			if err != nil || one.Restored.Path == path {
+				return one, err
+			}
+			if _, err := s.end(ctx, one, "none"); err != nil {
+				return nil, err
+			}
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+	return nil, fmt.Errorf("no session was restored %s", path)
+}
+
+func (s *sessions) create(ctx context.Context, fields object) (*session, error) {
+	one := &session{}
+	return one, s.Call(ctx, http.MethodPost, "/v1/sessions", fields, one)
+}
+
+// end ends a session, and gives its snapshot where the mode makes one.
+func (s *sessions) end(ctx context.Context, one *session, mode string) (string, error) {
+	var ended struct{ Snapshot *struct{ ID string } }
+	err := s.Call(ctx, http.MethodDelete, "/v1/sessions/"+one.ID+"?save_snapshot_mode="+mode, nil, &ended)
+	if err != nil || ended.Snapshot == nil {
+		return "", err
+	}
+	return ended.Snapshot.ID, nil
+}
