@@ -64,6 +64,16 @@ func (h *hold) put(s target.SessionID, script string) {
 	h.post(s, page.AddScriptToEvaluateOnNewDocument.Method, page.AddScriptToEvaluateOnNewDocumentParams{Source: script})
 }
 
+// makeContext makes the script context of each frame in a target's process that
+// has none yet, and with it runs the scripts that were put there. Chrome makes a
+// document's context when something first runs in it: in the headless shell (156)
+// that never happens in a document without scripts. Neither the page nor a client
+// can notice the empty script.
+func (h *hold) makeContext(s target.SessionID) {
+	yes := true
+	h.post(s, page.AddScriptToEvaluateOnNewDocument.Method, page.AddScriptToEvaluateOnNewDocumentParams{RunImmediately: &yes})
+}
+
 // watch attaches to the frames that a target gets in other processes; each
 // waits before its first script until it is armed as well.
 func (h *hold) watch(s target.SessionID) {
@@ -111,6 +121,7 @@ func (h *hold) navigated(ctx context.Context, e mux.Event) {
 	if t == nil {
 		return
 	}
+	h.makeContext(e.SessionID)
 	l := t.laying
 	if nav.Frame.ParentID == "" {
 		l.committed, l.left.Name = true, ""
