@@ -14,6 +14,7 @@ import (
 	"github.com/stasisd/stasis/browser"
 	"github.com/stasisd/stasis/e2e/daemon"
 	"github.com/stasisd/stasis/session"
+	"github.com/stasisd/stasis/state"
 )
 
 // readPlain reads what a client has put into a tab, putPlain puts it there.
@@ -215,6 +216,36 @@ func (w *wire) inFrame(contains, expression string) string {
 	var got struct{ Result struct{ Value any } }
 	w.call(session, "Runtime.evaluate", obj{"expression": expression, "contextId": world.ExecutionContextID}, &got)
 	return fmt.Sprint(got.Result.Value)
+}
+
+// TestLostByRestore: where a restore cannot lay a page's sessionStorage down, the
+// report says that the restore lost it, and blames no site. An item that is larger
+// than Chrome takes makes the script fail at its first step.
+func TestLostByRestore(t *testing.T) {
+	t.Parallel()
+	site := plainSite(t)
+	d := daemon.Start(t, daemon.Options{NoSpares: true})
+	s := create(t, d, body{"engine": browser.EngineShell})
+	drive(t, puppeteer, s.CDP, visit(site.URL+"/plain"), evaluate(putPlain))
+	snap := save(t, d, s.ID, "filesystem")
+	archive := d.Must(t, http.StatusOK, http.MethodGet, "/v1/snapshots/"+snap.ID+"/archive", nil).Body
+	a := imports(t, d, "stasis", rewritten(t, archive, func(doc *state.Document) {
+		tooLarge := state.Item{Key: "large", Value: strings.Repeat("x", 11<<20)}
+		area := &doc.Tabs[0].Session[0]
+		area.Items = append([]state.Item{tooLarge}, area.Items...)
+	}))
+	for _, engine := range []string{browser.EngineShell, browser.EngineChrome} {
+		r := create(t, d, body{"restore_from_environment_id": a.Snapshot.ID, "engine": engine})
+		v := verified(t, d, r.ID)
+		want := []state.Difference{{Component: state.ComponentSessionStorage, Origin: site.URL + "/", By: state.ByRestore, Missing: 2, Names: []string{"large", "ss"}}}
+		if diff := cmp.Diff(want, v.Differences); diff != "" || v.Verification != session.VerificationMismatch || len(v.Warnings) == 0 {
+			t.Errorf("%s: %s, %q (-want +got):\n%s", engine, v.Verification, v.Warnings, diff)
+		}
+		if l := component(v.Components, state.ComponentSessionStorage, site.URL+"/"); l.Saved != 2 || l.Restored != 0 || l.Dropped != 2 || l.Reason == "" {
+			t.Errorf("%s: %+v", engine, l)
+		}
+		end(t, d, r.ID, "save_snapshot_mode=none")
+	}
 }
 
 // TestPlainPageIsKeptOn: what nobody has looked at since a restore is in the next
