@@ -29,10 +29,7 @@ func (h *hold) arrived(ctx context.Context) {
 			if !ok {
 				return // the next call tells
 			}
-			if h.take(e) {
-				h.run(h.tabs[len(h.tabs)-1]) // a page has opened it
-			}
-			h.navigated(ctx, e)
+			h.hear(ctx, e)
 		case <-ctx.Done():
 			return
 		}

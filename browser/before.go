@@ -24,9 +24,18 @@ type before struct {
 	// unstored is what of the tabs' sessionStorage the profile does not have.
 	unstored []state.Unstored
 	// byScript: all sessionStorage was laid down by script, not brought back by Chrome;
-	// unscripted are the storage keys of each URL that no script has reached.
-	byScript   bool
-	unscripted map[string]map[string]bool
+	// laidTabs are the tabs in which that was done.
+	byScript bool
+	laidTabs []laidTab
+}
+
+// laidTab is a tab into which a script laid sessionStorage and window.name: where,
+// which items Chrome said were stored, by storage key and key, and what was seen of
+// the name.
+type laidTab struct {
+	url     string
+	inPlace map[string]map[string]bool
+	named   nameSight
 }
 
 // laid notes what localStorage was laid down, in the database that Chrome then
@@ -55,19 +64,12 @@ func (b *before) lacking(area state.Area) (state.Unstored, bool) {
 	return b.unstored[i], true
 }
 
-// scripted notes which areas of the tabs their scripts did not come to lay down.
+// scripted notes what the tabs' scripts have laid down.
 func (b *before) scripted(tabs []*heldTab) {
-	b.unscripted = map[string]map[string]bool{}
+	b.laidTabs = nil
 	for _, t := range tabs {
-		if t.laying == nil {
-			continue
-		}
-		url := t.laying.left.URL
-		if b.unscripted[url] == nil {
-			b.unscripted[url] = map[string]bool{}
-		}
-		for _, area := range t.laying.left.Session {
-			b.unscripted[url][area.StorageKey] = true
+		if t.laying != nil {
+			b.laidTabs = append(b.laidTabs, laidTab{t.laying.left.URL, t.laying.inPlace, t.laying.named})
 		}
 	}
 }
@@ -81,19 +83,54 @@ func (b *before) madeLocal(dir *Dir) func(state.Area) string {
 	}
 }
 
-// madeSession tells the same of the sessionStorage of a tab, which was there
-// where the profile was found to have it, or a script laid it down.
-func (b *before) madeSession(dir *Dir) func(state.Tab, state.Area) string {
+// hadSession gives what of a tab's saved sessionStorage was there before the page
+// ran: what of it is missing later a script of the page has changed. All was there
+// where the profile was found to have it; of what a script laid down, the items
+// that Chrome said were stored.
+func (b *before) hadSession(dir *Dir) func(state.Tab, state.Area) state.Area {
 	kept := inventory.GenerationOf(filepath.Join(dir.Profile(), datadir.Profile), inventory.SessionStorage).Continues(b.sessionDB)
-	return func(tab state.Tab, saved state.Area) string {
+	return func(tab state.Tab, saved state.Area) state.Area {
 		u, lacks := b.lacking(saved)
-		had := kept && !lacks
-		if b.byScript || u.Lay {
-			left, laid := b.unscripted[tab.URL]
-			had = laid && !left[saved.StorageKey]
+		switch {
+		case b.byScript || u.Lay:
+			return saved.Only(func(key string) bool { return b.wasLaid(tab.URL, saved.StorageKey, key) })
+		case kept && !lacks:
+			return saved
+		default:
+			return state.Area{StorageKey: saved.StorageKey}
 		}
-		return siteIf(len(saved.Items) == 0 || had)
 	}
+}
+
+// wasLaid reports whether Chrome said that an item was stored, in every tab of a
+// URL that it was laid down in.
+func (b *before) wasLaid(url, storageKey, key string) bool {
+	laid := false
+	for _, t := range b.laidTabs {
+		items, some := t.inPlace[storageKey]
+		if t.url != url || !some {
+			continue
+		}
+		if !items[key] {
+			return false
+		}
+		laid = true
+	}
+	return laid
+}
+
+// hadName tells who made a difference of the window.name of a tab: the site, where
+// the name was there at the first look at every tab of that URL, or a script of the
+// page may have run before.
+func (b *before) hadName(tab state.Tab) string {
+	laid := false
+	for _, t := range b.laidTabs {
+		if t.url == tab.URL && t.named == unnamed {
+			return state.ByRestore
+		}
+		laid = laid || t.url == tab.URL
+	}
+	return siteIf(laid)
 }
 
 func siteIf(site bool) string {

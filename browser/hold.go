@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/domstorage"
 	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/cdproto/target"
@@ -15,6 +16,10 @@ import (
 	"github.com/stasisd/stasis/browser/mux"
 	"github.com/stasisd/stasis/state"
 )
+
+// heldEvents are the events that a hold hears.
+var heldEvents = []string{target.AttachedToTarget.Method, page.FrameNavigated.Method,
+	domstorage.DomStorageItemAdded.Method, domstorage.DomStorageItemUpdated.Method}
 
 // heldTypes are the targets that are held.
 var heldTypes = target.Filter{{Type: "page"}, {Type: "service_worker"}}
@@ -48,7 +53,7 @@ type heldTab struct {
 // hold attaches the driver to every target that comes up from now on.
 func (b *Browser) hold(ctx context.Context) (*hold, error) {
 	h := &hold{b: b}
-	h.events, h.stop = b.driver.Events(target.AttachedToTarget.Method, page.FrameNavigated.Method)
+	h.events, h.stop = b.driver.Events(heldEvents...)
 	yes := true
 	_, err := cdp.Call(ctx, b.driver, target.SetAutoAttach, target.SetAutoAttachParams{
 		AutoAttach: true, WaitForDebuggerOnStart: true, Flatten: &yes,
@@ -74,6 +79,7 @@ func (h *hold) await(ctx context.Context, expected int) error {
 				return errors.New("the connection to Chrome ended")
 			}
 			h.navigated(ctx, e)
+			h.stored(e)
 			if h.take(e) && straggle == nil {
 				timer := time.NewTimer(2 * time.Second)
 				defer timer.Stop()

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/domstorage"
 	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/cdproto/storage"
@@ -27,6 +28,12 @@ type laying struct {
 	sessions []target.SessionID
 	// committed: the page has its first document.
 	committed bool
+	// wanted is what is laid down, and inPlace what of it Chrome said was: values
+	// and keys by storage key.
+	wanted  map[string]map[string]string
+	inPlace map[string]map[string]bool
+	name    string // window.name, "" for none
+	named   nameSight
 }
 
 // lay notes what a tab is to be given and returns its script, "" for nothing.
@@ -35,11 +42,13 @@ func (t *heldTab) lay(tab state.Tab) string {
 	if script == "" {
 		return ""
 	}
-	l := &laying{left: tab, sessions: []target.SessionID{t.session}}
+	l := &laying{left: tab, sessions: []target.SessionID{t.session},
+		wanted: map[string]map[string]string{}, inPlace: map[string]map[string]bool{}, name: tab.Name}
 	l.left.Session = nil
 	for _, area := range tab.Session {
 		if _, named := state.ParseStorageKey(area.StorageKey); named && len(area.Items) > 0 {
 			l.left.Session = append(l.left.Session, area)
+			l.want(area)
 		}
 	}
 	t.laying = l
@@ -58,10 +67,22 @@ func (h *hold) arm(t *heldTab, tab state.Tab) {
 	}
 }
 
-// put posts a script to a target, to run in each document from now on.
+// put posts a script to a target, to run in each document from now on, and has
+// Chrome tell what it stores. No page can notice either domain.
 func (h *hold) put(s target.SessionID, script string) {
+	h.post(s, domstorage.Enable.Method, nil)
 	h.post(s, page.Enable.Method, nil)
 	h.post(s, page.AddScriptToEvaluateOnNewDocument.Method, page.AddScriptToEvaluateOnNewDocumentParams{Source: script})
+}
+
+// makeContext makes the script context of each frame in a target's process that
+// has none yet, and with it runs the scripts that were put there. Chrome makes a
+// document's context when something first runs in it: in the headless shell (156)
+// that never happens in a document without scripts. Neither the page nor a client
+// can notice the empty script.
+func (h *hold) makeContext(s target.SessionID) {
+	yes := true
+	h.post(s, page.AddScriptToEvaluateOnNewDocument.Method, page.AddScriptToEvaluateOnNewDocumentParams{RunImmediately: &yes})
 }
 
 // watch attaches to the frames that a target gets in other processes; each
@@ -111,6 +132,7 @@ func (h *hold) navigated(ctx context.Context, e mux.Event) {
 	if t == nil {
 		return
 	}
+	h.makeContext(e.SessionID)
 	l := t.laying
 	if nav.Frame.ParentID == "" {
 		l.committed, l.left.Name = true, ""

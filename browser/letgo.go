@@ -9,6 +9,8 @@ import (
 	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/cdproto/target"
+
+	"github.com/stasisd/stasis/browser/mux"
 )
 
 // settleDeadline bounds how long a tab's init script stays in place for a
@@ -26,17 +28,17 @@ func (h *hold) settle(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, settleDeadline)
 	defer cancel()
 	defer h.release(ctx)
-	defer func() { h.b.salvage.scripted(h.tabs) }()
+	defer func() {
+		h.hearRest(ctx)
+		h.b.salvage.scripted(h.tabs)
+	}()
 	for h.layingDown() {
 		select {
 		case e, ok := <-h.events:
 			if !ok {
 				return
 			}
-			if h.take(e) {
-				h.run(h.tabs[len(h.tabs)-1])
-			}
-			h.navigated(ctx, e)
+			h.hear(ctx, e)
 		case <-ctx.Done():
 			return
 		}
@@ -98,33 +100,43 @@ func (h *hold) drain(ctx context.Context) {
 	h.runWorkers()
 	h.draining = true
 	yes := true
-	mark, err := h.mark(ctx, target.SetAutoAttachParams{AutoAttach: true, Flatten: &yes, Filter: heldTypes})
-	if err != nil {
+	if _, err := cdp.Call(ctx, h.b.driver, target.SetAutoAttach,
+		target.SetAutoAttachParams{AutoAttach: true, Flatten: &yes, Filter: heldTypes}); err != nil {
 		return // of a dead Chrome nothing waits
 	}
-	for last := false; !last; {
-		select {
-		case e, ok := <-h.events:
-			var at target.EventAttachedToTarget
-			last = !ok || json.Unmarshal(e.Params, &at) == nil && at.SessionID == mark
-			if !last && h.take(e) {
-				h.run(h.tabs[len(h.tabs)-1])
-			}
-		case <-ctx.Done():
-			return
+	h.untilNow(ctx, func(e mux.Event) {
+		if h.take(e) {
+			h.run(h.tabs[len(h.tabs)-1])
 		}
-	}
+	})
 	for _, s := range h.workers {
 		_, _ = cdp.Call(ctx, h.b.driver.Session(s), runtime.RunIfWaitingForDebugger, cdp.Empty{})
 	}
 }
 
-// mark sets what is attached to from now on, and has an event come after those
-// of what was attached to until then: that of the session that it returns.
-func (h *hold) mark(ctx context.Context, p target.SetAutoAttachParams) (target.SessionID, error) {
-	if _, err := cdp.Call(ctx, h.b.driver, target.SetAutoAttach, p); err != nil {
-		return "", err
+// untilNow gives take the events that Chrome has sent until now.
+func (h *hold) untilNow(ctx context.Context, take func(mux.Event)) {
+	mark, err := h.mark(ctx)
+	if err != nil {
+		return // a dead Chrome sends none
 	}
+	for {
+		select {
+		case e, ok := <-h.events:
+			var at target.EventAttachedToTarget
+			if !ok || e.Method == target.AttachedToTarget.Method && json.Unmarshal(e.Params, &at) == nil && at.SessionID == mark {
+				return
+			}
+			take(e)
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// mark has an event come after those that Chrome has sent until now: the
+// attachment of the session that it returns.
+func (h *hold) mark(ctx context.Context) (target.SessionID, error) {
 	made, err := cdp.Call(ctx, h.b.driver, target.AttachToBrowserTarget, cdp.Empty{})
 	if err != nil {
 		return "", err

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/domstorage"
 	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/cdproto/target"
 
@@ -68,6 +69,7 @@ func (h *hold) load(ctx context.Context, t *heldTab, tab state.Tab) error {
 		return nil
 	}
 	if script := t.lay(tab); script != "" {
+		h.post(t.session, domstorage.Enable.Method, nil)
 		h.post(t.session, page.Enable.Method, nil)
 		if _, err := cdp.Call(ctx, h.b.driver.Session(t.session), page.AddScriptToEvaluateOnNewDocument,
 			page.AddScriptToEvaluateOnNewDocumentParams{Source: script}); err != nil {

@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"github.com/chromedp/cdproto/cdp"
-	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/cdproto/target"
 
 	"github.com/stasisd/stasis/browser/capture"
@@ -24,7 +23,7 @@ func (b *Browser) openTabs(ctx context.Context, doc state.Document) ([]state.Com
 	}
 	b.salvage.byScript = true
 	h := &hold{b: b, direct: true}
-	h.events, h.stop = b.driver.Events(target.AttachedToTarget.Method, page.FrameNavigated.Method)
+	h.events, h.stop = b.driver.Events(heldEvents...)
 	report, err := h.openAll(ctx, doc)
 	if err != nil {
 		h.release(ctx)

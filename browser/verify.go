@@ -29,10 +29,13 @@ var asked = []string{state.ComponentIndexedDB, state.ComponentIndexedDBRecords, 
 //
 //   - Cookies were read when no page had run. What differed then did not come
 //     back; what differs since, the sites have changed.
-//   - localStorage and sessionStorage were there before a page ran, where they
-//     were laid down, or where Chrome goes on with the database that held them
-//     (see before). What differs then the page has changed, its first script
-//     included. An origin without a page is compared exactly.
+//   - localStorage and sessionStorage were there before a page ran, where Chrome
+//     goes on with the database that held them, or said that it stored what was
+//     laid down (see before). What differs then the page has changed, its first
+//     script included; what is missing otherwise did not come back. An origin
+//     without a page is compared exactly.
+//   - window.name was there at the first look at the page, or a script of the page
+//     may have run before that. Otherwise it did not come back.
 //   - Of the overrides Chrome is asked for those that it tells pages itself.
 //   - Of stores that were found damaged or short, Chrome is asked what it made
 //     of them.
@@ -67,7 +70,9 @@ func (b *Browser) Verify(ctx context.Context, doc state.Document, report []state
 			}
 			return b.salvage.differs(doc, state.ComponentLocalStorage, b.salvage.local)
 		})...)
-		v.Differences = append(v.Differences, sessionDifferences(doc.Tabs, now.Tabs, b.salvage.madeSession(b.dir))...)
+		lost := sessionDifferences(doc.Tabs, now.Tabs, b.salvage.hadSession(b.dir))
+		v.Components = append(v.Components, withoutLost(report, lost)...)
+		v.Differences = append(append(v.Differences, lost...), nameDifferences(doc.Tabs, now.Tabs, b.salvage.hadName)...)
 	}
 	if doc.Datadir != state.DatadirNone {
 		v.Components = append(v.Components, recount(ctx, asker, report)...)
@@ -124,8 +129,9 @@ func localDifferences(ctx context.Context, asker *capture.Asker, saved, now []st
 }
 
 // sessionDifferences compares the sessionStorage of tabs that show the same URL
-// as when they were saved; of several such tabs the best match counts.
-func sessionDifferences(saved, open []state.Tab, by func(state.Tab, state.Area) string) []state.Difference {
+// as when they were saved; of several such tabs the best match counts. had gives
+// what of an area was there before the page ran.
+func sessionDifferences(saved, open []state.Tab, had func(state.Tab, state.Area) state.Area) []state.Difference {
 	var all []state.Difference
 	for _, tab := range saved {
 		for _, area := range tab.Session {
@@ -140,12 +146,50 @@ func sessionDifferences(saved, open []state.Tab, by func(state.Tab, state.Area) 
 			if best == nil {
 				continue
 			}
-			if d, some := area.Differ(*best, state.ComponentSessionStorage, by(tab, area)); some {
-				all = append(all, d)
-			}
+			all = append(all, area.DifferSince(had(tab, area), *best, state.ComponentSessionStorage)...)
 		}
 	}
 	return all
+}
+
+// nameDifferences compares window.name of tabs that show the same URL as when they
+// were saved; of several such tabs one with the name counts.
+func nameDifferences(saved, open []state.Tab, by func(state.Tab) string) []state.Difference {
+	var all []state.Difference
+	for _, tab := range saved {
+		same := slices.DeleteFunc(slices.Clone(open), func(t state.Tab) bool { return t.URL != tab.URL })
+		if tab.Name == "" || len(same) == 0 || slices.ContainsFunc(same, func(t state.Tab) bool { return t.Name == tab.Name }) {
+			continue
+		}
+		d := state.Difference{Component: state.ComponentWindowName, By: by(tab), Changed: 1, Names: []string{}}
+		if same[0].Name == "" {
+			d.Changed, d.Missing = 0, 1
+		}
+		all = append(all, d)
+	}
+	return all
+}
+
+// withoutLost corrects the report's lines of sessionStorage by what a restore did
+// not bring back of it.
+func withoutLost(report []state.Component, differences []state.Difference) []state.Component {
+	lost := map[string]int{}
+	for _, d := range differences {
+		if d.By == state.ByRestore {
+			lost[d.Origin] += d.Missing
+		}
+	}
+	var lines []state.Component
+	for _, line := range report {
+		n := min(lost[line.Origin]-line.Dropped, line.Restored)
+		if line.Name != state.ComponentSessionStorage || n <= 0 {
+			continue
+		}
+		delete(lost, line.Origin) // a line of each origin is corrected
+		line.Restored, line.Dropped, line.Reason = line.Restored-n, line.Dropped+n, "not there when the page was looked at first"
+		lines = append(lines, line)
+	}
+	return lines
 }
 
 // recount asks Chrome what it made of the stores whose lines say that they were

@@ -251,8 +251,14 @@ func zipOf(t testing.TB, dir, top string) []byte {
 	return out.Bytes()
 }
 
-// restamped is an archive of ours whose document names another Chrome.
+// restamped is an archive whose state document names another version of Chrome.
 func restamped(t testing.TB, archive []byte, version string) []byte {
+	t.Helper()
+	return rewritten(t, archive, func(doc *state.Document) { doc.Chrome.Version = version })
+}
+
+// rewritten is an archive with another state document.
+func rewritten(t testing.TB, archive []byte, change func(*state.Document)) []byte {
 	t.Helper()
 	decoder, err := zstd.NewReader(nil)
 	if err != nil {
@@ -282,7 +288,7 @@ func restamped(t testing.TB, archive []byte, version string) []byte {
 			if err := json.Unmarshal(content, &doc); err != nil {
 				t.Fatal(err)
 			}
-			doc.Chrome.Version = version
+			change(&doc)
 			if content, err = json.Marshal(doc); err != nil {
 				t.Fatal(err)
 			}

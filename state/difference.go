@@ -84,6 +84,34 @@ func (a Area) Differ(is Area, component, by string) (Difference, bool) {
 	return d, d.some()
 }
 
+// DifferSince compares a storage area with what it is now, where had is what of
+// it was there after the restore: what of that differs the site has changed, the
+// rest did not come back.
+func (a Area) DifferSince(had, is Area, component string) []Difference {
+	was := had.values()
+	lost := a.Only(func(key string) bool { return was[key] == nil })
+	missed := lost.values()
+	var all []Difference
+	if d, some := lost.Differ(is, component, ByRestore); some {
+		all = append(all, d)
+	}
+	if d, some := had.Differ(is.Only(func(key string) bool { return missed[key] == nil }), component, BySite); some {
+		all = append(all, d)
+	}
+	return all
+}
+
+// Only gives the area with those of its items alone whose keys are wanted.
+func (a Area) Only(wanted func(key string) bool) Area {
+	kept := Area{StorageKey: a.StorageKey}
+	for _, i := range a.Items {
+		if wanted(i.Key) {
+			kept.Items = append(kept.Items, i)
+		}
+	}
+	return kept
+}
+
 func (a Area) values() map[string]*string {
 	values := make(map[string]*string, len(a.Items))
 	for i := range a.Items {
