@@ -60,8 +60,9 @@ func TestLandlockLeavesNothingToRead(t *testing.T) {
 			if err := os.WriteFile(upload, []byte("secret"), 0o644); err != nil {
 				t.Fatal(err)
 			}
+			of := fmt.Sprintf("/proc/%d/", d.PID())
 			paths := []string{readable, "/etc/passwd", "/var/lib/dpkg/status", "/", "/etc", "/proc/1/environ", filepath.Dir(upload), upload, d.Dir, filepath.Join(d.Dir, "run"),
-				filepath.Join(d.Dir, "stasis.db"), filepath.Join(d.Dir, "identity"), fmt.Sprintf("/proc/%d/environ", d.PID()), "/etc/hosts"}
+				filepath.Join(d.Dir, "stasis.db"), filepath.Join(d.Dir, "identity"), of + "environ", of + "fd", of + "cwd/.", of + "root/etc/passwd", "/etc/hosts"}
 			if err := os.WriteFile(beside+"/paths", []byte(strings.Join(paths, "\n")+"\n"), 0o644); err != nil {
 				t.Fatal(err)
 			}

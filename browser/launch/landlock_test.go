@@ -256,4 +256,19 @@ func TestResolverFolder(t *testing.T) {
 			t.Errorf("%s: %q", link, got)
 		}
 	}
+	managed, err := os.MkdirTemp("/run", "resolver-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := os.RemoveAll(managed); err != nil {
+			t.Error(err)
+		}
+	})
+	if err := errors.Join(os.WriteFile(managed+"/stub", nil, 0o644), os.Symlink(managed+"/stub", folder+"/managed")); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{managed}, resolverFolder(folder+"/managed")); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
 }
