@@ -37,8 +37,14 @@ type attempts struct {
 	now func() time.Time
 
 	mu    sync.Mutex
-	left  map[netip.Prefix]*rate.Limiter
+	left  map[netip.Prefix]*budget
 	right map[rightKey]time.Time // when it was right last
+}
+
+// budget is what an address has left, once it has tried something wrong.
+type budget struct {
+	*rate.Limiter
+	trying int // keys that are being looked up: each may turn out to be wrong
 }
 
 // rightKey is a key that was right from an address.
@@ -48,24 +54,30 @@ type rightKey struct {
 }
 
 func newAttempts(now func() time.Time) *attempts {
-	return &attempts{now: now, left: map[netip.Prefix]*rate.Limiter{}, right: map[rightKey]time.Time{}}
+	return &attempts{now: now, left: map[netip.Prefix]*budget{}, right: map[rightKey]time.Time{}}
 }
 
-// allow refuses a key that may be a guess from an address whose attempts are spent.
-func (a *attempts) allow(from netip.Prefix, secret string) error {
-	if session.IsNewSecret(secret) {
-		return nil
-	}
+// enter refuses a key that may be a guess from an address whose attempts are spent.
+// Otherwise the key may be looked up, and judged, until leave is called.
+func (a *attempts) enter(from netip.Prefix, secret string) (leave func(), err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	left := a.left[from]
-	if left == nil || left.TokensAt(a.now()) >= 1 {
-		return nil
+	if left == nil || session.IsNewSecret(secret) {
+		return func() {}, nil
 	}
 	if at, ok := a.right[rightKey{from, sha256.Sum256([]byte(secret))}]; ok && a.now().Sub(at) < recently {
-		return nil
+		return func() {}, nil
 	}
-	return tooManyAttempts()
+	if left.TokensAt(a.now())-float64(left.trying) < 1 {
+		return nil, tooManyAttempts()
+	}
+	left.trying++
+	return func() {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		left.trying--
+	}, nil
 }
 
 // passed notes that a key is right.
@@ -91,9 +103,9 @@ func (a *attempts) judge(from netip.Prefix, err error) error {
 	now := a.now()
 	left := a.left[from]
 	if left == nil {
-		left = rate.NewLimiter(rate.Every(attemptsEvery), attemptsBurst)
+		left = &budget{Limiter: rate.NewLimiter(rate.Every(attemptsEvery), attemptsBurst)}
 		a.left[from] = left
-		bound(a.left, func(_ netip.Prefix, l *rate.Limiter) bool { return l.TokensAt(now) >= attemptsBurst })
+		bound(a.left, func(_ netip.Prefix, l *budget) bool { return l.TokensAt(now) >= attemptsBurst })
 	}
 	if !left.AllowN(now, 1) {
 		return tooManyAttempts()

@@ -17,9 +17,16 @@ func TestAttempts(t *testing.T) {
 	home, other := netip.MustParsePrefix("192.0.2.1/32"), netip.MustParsePrefix("192.0.2.2/32")
 	wrong := fault.New(fault.Unauthorized, "test", "")
 	const chosen = "a key of an operator"
+	allow := func(from netip.Prefix, secret string) error {
+		leave, err := a.enter(from, secret)
+		if err == nil {
+			leave()
+		}
+		return err
+	}
 	a.passed(home, chosen)
 	for i := range attemptsBurst {
-		if err := a.allow(home, "a guess"); err != nil {
+		if err := allow(home, "a guess"); err != nil {
 			t.Fatalf("attempt %d: %v", i, err)
 		}
 		if err := a.judge(home, wrong); !fault.Is(err, fault.Unauthorized) {
@@ -27,29 +34,29 @@ func TestAttempts(t *testing.T) {
 		}
 	}
 	for name, err := range map[string]error{
-		"another guess":                      a.allow(home, "another guess"),
+		"another guess":                      allow(home, "another guess"),
 		"a wrong ticket":                     a.judge(home, wrong),
-		"a chosen key never seen from there": a.allow(home, "another chosen key"),
+		"a chosen key never seen from there": allow(home, "another chosen key"),
 	} {
 		if !fault.Is(err, fault.TooManyAttempts) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	for name, err := range map[string]error{
-		"a key that was right from there": a.allow(home, chosen),
-		"a key that Stasis made":          a.allow(home, session.NewSecret()),
-		"another address":                 a.allow(other, "a guess"),
+		"a key that was right from there": allow(home, chosen),
+		"a key that Stasis made":          allow(home, session.NewSecret()),
+		"another address":                 allow(other, "a guess"),
 		"what is right":                   a.judge(home, nil),
 	} {
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if err := a.allow(other, chosen); err != nil {
+	if err := allow(other, chosen); err != nil {
 		t.Error(err)
 	}
 	now = now.Add(attemptsEvery)
-	if err := a.allow(home, "a guess"); err != nil {
+	if err := allow(home, "a guess"); err != nil {
 		t.Errorf("later: %v", err)
 	}
 	if err := a.judge(home, wrong); !fault.Is(err, fault.Unauthorized) {
@@ -59,8 +66,25 @@ func TestAttempts(t *testing.T) {
 	for range attemptsBurst {
 		_ = a.judge(home, wrong) // the answers are of no interest
 	}
-	if err := a.allow(home, chosen); !fault.Is(err, fault.TooManyAttempts) {
+	if err := allow(home, chosen); !fault.Is(err, fault.TooManyAttempts) {
 		t.Errorf("a day later: %v", err)
+	}
+}
+
+// Guesses at once are no more than guesses one after the other.
+func TestAttemptsAtOnce(t *testing.T) {
+	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	a := newAttempts(func() time.Time { return now })
+	home := netip.MustParsePrefix("192.0.2.1/32")
+	_ = a.judge(home, fault.New(fault.Unauthorized, "test", "")) // the first wrong one
+	in := 0
+	for range 3 * attemptsBurst {
+		if _, err := a.enter(home, "a guess"); err == nil {
+			in++
+		}
+	}
+	if in != attemptsBurst-1 {
+		t.Errorf("%d guesses are looked up at once", in)
 	}
 }
 

@@ -28,9 +28,11 @@ func (s *Server) byKey(c *call) (err error) {
 		return fault.New(fault.Unauthorized, "api.auth", "")
 	}
 	from := s.addressOf(c)
-	if err := s.attempts.allow(from, secret); err != nil {
+	leave, err := s.attempts.enter(from, secret)
+	if err != nil {
 		return err
 	}
+	defer leave()
 	c.caller, err = s.service.Authenticate(c.Request().Context(), secret)
 	if err == nil {
 		s.attempts.passed(from, secret)

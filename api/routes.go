@@ -23,7 +23,7 @@ type handler func(c *call) error
 // routes is the one list of what the daemon answers.
 func (s *Server) routes() {
 	const one = "/v1/sessions/:session_id"
-	key, view, ticket := s.byKey, s.bySessionTicket(session.PurposeView), s.bySessionTicket(session.PurposeCDP)
+	key, view, drive := s.byKey, s.bySessionTicket(session.PurposeView), s.bySessionTicket(session.PurposeCDP)
 
 	s.route(http.MethodPost, "/v1/sessions", key, noQuery(s.createSession))
 	s.route(http.MethodGet, "/v1/sessions", key, s.listSessions)
@@ -48,11 +48,11 @@ func (s *Server) routes() {
 
 	s.route(http.MethodGet, one+"/live", view, ticketQuery(s.livePage))
 	s.route(http.MethodGet, one+"/live.jpg", view, ticketQuery(s.livePicture))
-	s.route(http.MethodGet, one+"/cdp", ticket, ticketQuery(s.cdp))
-	s.route(http.MethodGet, one+"/cdp/page/:target_id", ticket, ticketQuery(s.cdp))
+	s.route(http.MethodGet, one+"/cdp", drive, ticketQuery(s.cdp))
+	s.route(http.MethodGet, one+"/cdp/page/:target_id", drive, ticketQuery(s.cdp))
 	for _, slash := range []string{"", "/"} {
-		s.route(http.MethodGet, one+"/json/version"+slash, ticket, ticketQuery(s.browserVersion))
-		s.route(http.MethodGet, one+"/json/list"+slash, ticket, ticketQuery(s.pages))
+		s.route(http.MethodGet, one+"/json/version"+slash, drive, ticketQuery(s.browserVersion))
+		s.route(http.MethodGet, one+"/json/list"+slash, drive, ticketQuery(s.pages))
 	}
 	s.route(http.MethodGet, "/v1/connect", s.byConnectTicket, s.connect)
 	s.route(http.MethodPost, "/v1/tickets", key, noQuery(s.createTicket))

@@ -40,7 +40,7 @@ func TestAttackUsers(t *testing.T) {
 		case own && got >= 500, !own && named && got != http.StatusNotFound && got != http.StatusForbidden && r.method+r.path != "DELETE/v1/sessions/{session_id}":
 			t.Errorf("%s %s = %d", r.method, r.path, got)
 		}
-		if r.method != http.MethodGet || strings.Contains(r.path, "{") {
+		if r.method != http.MethodGet || own || strings.Contains(r.path, "{") {
 			continue
 		}
 		if _, body := plain(t, d, r.method, r.path, http.Header{"Authorization": {"Bearer " + eve}}); strings.Contains(body, planted) || strings.Contains(body, hers.ID+`"`) {
@@ -67,7 +67,7 @@ func TestAttackUsers(t *testing.T) {
 		}
 		header.Set("Authorization", "Bearer "+eve)
 		_, answer := send(t, d, http.MethodPost, path, header, strings.NewReader(body))
-		if strings.Contains(answer, planted) || strings.Contains(answer, `"default"`) {
+		if strings.Contains(answer, planted) || strings.Contains(answer, `"user_id":"default"`) {
 			t.Errorf("POST %s repeats another's answer: %s", path, answer)
 		}
 	}
