@@ -48,7 +48,7 @@ type visit struct {
 // kinds are all rows, in the table's order.
 func kinds() []kind {
 	var all []kind
-	for _, some := range [][]kind{cookies(), storage(), database(), workers(), profile(), session(), tabs()} {
+	for _, some := range [][]kind{cookies(), storage(), database(), workers(), profile(), session(), tabs(), plain()} {
 		all = append(all, some...)
 	}
 	return all

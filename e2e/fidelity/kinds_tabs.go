@@ -18,6 +18,7 @@ const (
 	historyTab = "tab=history"
 	formTab    = "tab=form"
 	frontTab   = "tab=front"
+	plainTab   = "tab=plain"
 )
 
 // tabs are the kinds that live in open tabs. The first one opens them all, the
@@ -56,8 +57,8 @@ func tabs() []kind {
 	}
 }
 
-// seedTabs makes three tabs of the first one: with a page to go back to and
-// one to go forward to, with a form, and in front one with a frame.
+// seedTabs makes tabs of the first one: with a page to go back to and one to go
+// forward to, with a form, those without scripts, and in front one with a frame.
 func seedTabs(ctx context.Context, at *visit) (string, error) {
 	pages, err := at.pages(ctx)
 	if err != nil {
@@ -80,6 +81,11 @@ func seedTabs(ctx context.Context, at *visit) (string, error) {
 	}
 	if _, err := at.open(ctx, at.site.Origin("a")+"/form?"+formTab); err != nil {
 		return "", err
+	}
+	for _, path := range plainTabs {
+		if _, err := at.open(ctx, at.site.Origin("a")+path); err != nil {
+			return "", err
+		}
 	}
 	front, err := at.open(ctx, at.site.Origin("a")+"/?frame=b&"+frontTab)
 	if err != nil {

@@ -6,6 +6,9 @@
 //	/            a page, with a frame of another name when ?frame=NAME asks for one
 //	/frame       a page that runs the scripts which its parent posts to it
 //	/form        a tall page with a form
+//	/plain       a page without scripts, with a frame of another name that has none either when ?frame=NAME asks for one
+//	/text, /xml, /image
+//	             documents that are no pages
 //	/cookie      sets the cookie of the Set-Cookie line ?set=
 //	/sent        the names and values of the cookies that came along, as JSON
 //	/agent       the request's headers of interest, as JSON
@@ -20,6 +23,7 @@ import (
 	"encoding/json"
 	"errors"
 	"html/template"
+	"io"
 	"net"
 	"net/http"
 	"strconv"
@@ -72,6 +76,13 @@ func (s *Site) Close() error {
 	return s.closeErr
 }
 
+// documents are those that are no pages, by path.
+var documents = map[string]struct{ kind, text string }{
+	"/text":  {"text/plain", "plain"},
+	"/xml":   {"text/xml", "<plain/>"},
+	"/image": {"image/svg+xml", `<svg xmlns="http://www.w3.org/2000/svg"/>`},
+}
+
 func routes() http.Handler {
 	view := template.Must(template.ParseFS(pages, "pages/*.html"))
 	mux := http.NewServeMux()
@@ -84,6 +95,13 @@ func routes() http.Handler {
 	page("/{$}", "page.html")
 	page("/frame", "frame.html")
 	page("/form", "form.html")
+	page("/plain", "plain.html")
+	for path, is := range documents {
+		mux.HandleFunc("GET "+path, func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", is.kind)
+			_, _ = io.WriteString(w, is.text) // it fails only when the browser has gone
+		})
+	}
 	for _, script := range []string{"/worker.js", "/opaque.js"} {
 		mux.HandleFunc("GET "+script, func(w http.ResponseWriter, r *http.Request) {
 			http.ServeFileFS(w, r, pages, "pages"+script)
@@ -122,5 +140,9 @@ func frame(r *http.Request) string {
 	if name == "" || err != nil {
 		return ""
 	}
-	return "http://" + name + ".localhost:" + port + "/frame"
+	path := "/frame"
+	if r.URL.Path == "/plain" {
+		path = "/plain"
+	}
+	return "http://" + name + ".localhost:" + port + path
 }
