@@ -37,6 +37,7 @@ type Options struct {
 	// WarnUnknownFields passes over unknown names in bodies and lists them in
 	// ignored_fields of a create's answer, instead of refusing them.
 	WarnUnknownFields bool
+	Landlock          int           // ABI that Chromes run behind, told by /readyz; 0: none
 	MaxUpload         int64         // bytes of one file; default 100 MiB
 	MaxImport         int64         // bytes of an imported environment; default 2 GiB
 	Grace             time.Duration // for requests at a stop; default 30 s
@@ -58,6 +59,7 @@ type Server struct {
 	maxImport   int64
 	grace       time.Duration
 	heartbeat   time.Duration
+	landlock    int
 	live        *live.Page
 	claims      claims
 
@@ -74,7 +76,7 @@ func New(o Options) *Server {
 	s := &Server{
 		service: o.Service, answers: o.Answers, hashKey: o.HashKey, metrics: o.Metrics, log: o.Logger, now: o.Now,
 		urls:        origins{public: o.PublicURL, proxies: o.TrustedProxies},
-		warnUnknown: o.WarnUnknownFields, maxUpload: o.MaxUpload, maxImport: o.MaxImport, grace: o.Grace, heartbeat: o.Heartbeat,
+		warnUnknown: o.WarnUnknownFields, maxUpload: o.MaxUpload, maxImport: o.MaxImport, grace: o.Grace, heartbeat: o.Heartbeat, landlock: o.Landlock,
 		live: live.New(),
 	}
 	if s.maxUpload == 0 {

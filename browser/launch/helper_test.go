@@ -27,6 +27,7 @@ type outcome struct {
 	Detail  string
 	UIDs    []int
 	Major   int
+	Opened  map[string]string // by engine and file: the error of a navigation to it
 }
 
 func helperMain(verb, root string) int {
@@ -35,6 +36,8 @@ func helperMain(verb, root string) int {
 	switch verb {
 	case "daemon":
 		o, err = beDaemon(root)
+	case "reader":
+		o, err = beReader(root)
 	case "preflight":
 		o, err = bePreflight(root)
 	case "preflight-without-namespaces":

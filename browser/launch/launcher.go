@@ -21,6 +21,8 @@ type Config struct {
 	Shell  string   // the headless shell's; empty: found in the usual places, if it is there
 	Root   string   // folder of the run directories; made if absent
 	UIDs   UIDRange // used when run by root; zero: [DefaultUIDs]
+
+	NoLandlock bool // start Chromes without Landlock: they read what their user can
 }
 
 // Options say how one Chrome is started.
@@ -32,6 +34,8 @@ type Options struct {
 	Width, Height int      // the window, in CSS pixels; zero: 1280×900
 	TimeZone      string   // TZ, an IANA name; empty: the machine's
 	ExtraArgs     []string // further flags; those that weaken the sandbox or collide are refused
+
+	denied []string // files that Landlock must refuse, or Chrome is not started
 }
 
 // Launcher starts Chromes. It may be used from many goroutines.
@@ -40,6 +44,8 @@ type Launcher struct {
 	shell  string // "" where there is none
 	root   string
 	uids   *uidPool // nil unless run by root
+
+	noLandlock bool
 
 	mu       sync.Mutex
 	versions map[string]Version // by binary, once asked
@@ -57,7 +63,7 @@ func New(c Config) (*Launcher, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &Launcher{binary: binary, shell: shell, versions: map[string]Version{}}
+	l := &Launcher{binary: binary, shell: shell, noLandlock: c.NoLandlock, versions: map[string]Version{}}
 	mode := os.FileMode(0o700)
 	if os.Geteuid() == 0 {
 		// Chrome's users must pass through, and need not see what is there.
@@ -111,6 +117,15 @@ func (l *Launcher) HasShell() error {
 	return nil
 }
 
+// Landlock returns the version of Landlock behind which Chromes are started, 0 for
+// none.
+func (l *Launcher) Landlock() int {
+	if l.noLandlock {
+		return 0
+	}
+	return LandlockABI()
+}
+
 // Root returns the folder of the run directories, absolute and free of links.
 func (l *Launcher) Root() string { return l.root }
 
@@ -118,7 +133,8 @@ func (l *Launcher) Root() string { return l.root }
 // is seen on its pipe. ctx bounds the start alone: when it ends before, what
 // was started is killed and gone when Start returns. The caller ends the
 // process, by CDP or [Process.Kill], and closes its pipe. Errors:
-// ChromeMissing when the binary cannot be executed, Config when Chrome's user
+// ChromeMissing when the binary cannot be executed, SandboxFailed when Landlock
+// does not refuse the folder of all run directories, Config when Chrome's user
 // cannot enter the directory, Timeout or BrowserFailed when ctx ended first or
 // the system refused.
 func (l *Launcher) Start(ctx context.Context, o Options) (*Process, error) {
@@ -138,6 +154,11 @@ func (l *Launcher) Start(ctx context.Context, o Options) (*Process, error) {
 	if l.uids != nil {
 		ord.UID = o.Dir.UID
 	}
+	if !l.noLandlock {
+		ord.Grants = grants(binary, o.Dir)
+		// The folder of all run directories has those of other sessions.
+		ord.Denied = append([]string{l.root}, o.denied...)
+	}
 	p, reports, err := startWarden(ord)
 	if err != nil {
 		return nil, fault.Wrap(err, fault.BrowserFailed, op, "")
@@ -149,6 +170,10 @@ func (l *Launcher) Start(ctx context.Context, o Options) (*Process, error) {
 	case r, ok := <-first:
 		if !ok {
 			r.Errno = syscall.ECHILD // the warden died before it could say anything
+		}
+		if r.Unconfined != "" {
+			err := fault.Wrap(errors.New(r.Unconfined), fault.SandboxFailed, op, "Landlock does not keep the machine's files from Chrome")
+			return nil, errors.Join(err, p.discard())
 		}
 		if r.Errno != 0 {
 			return nil, errors.Join(startFailed(op, r.Errno, o.Dir), p.discard())

@@ -7,6 +7,8 @@ import (
 	"crypto/rand"
 	"errors"
 	"io"
+	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -19,9 +21,10 @@ const preflightTimeout = 60 * time.Second
 
 // Preflight tries Chrome as sessions will use it: it starts one on a
 // directory that it throws away, sandbox on, asks it for its version over the
-// pipe and checks that its renderer is confined. Errors, each with a message
+// pipe and checks that its renderer is confined. Behind Landlock, files outside
+// must be refused before it starts (see [Launcher.Start]). Errors, each with a message
 // that says how to mend it: ChromeMissing (none, not executable, too old),
-// SandboxFailed, Config (Chrome's user cannot enter the data directory);
+// SandboxFailed (Landlock too), Config (Chrome's user cannot enter the data directory);
 // BrowserFailed with the tail of standard error in its cause, Timeout.
 func (l *Launcher) Preflight(ctx context.Context) (v Version, err error) {
 	ctx, cancel := context.WithTimeout(ctx, preflightTimeout)
@@ -36,10 +39,20 @@ func (l *Launcher) Preflight(ctx context.Context) (v Version, err error) {
 			return Version{}, err
 		}
 	}
+	if !l.noLandlock {
+		if err := checkLandlock(LandlockABI()); err != nil {
+			return Version{}, err
+		}
+	}
 	if v, err = l.Version(ctx, dir, false); err != nil {
 		return Version{}, err
 	}
-	p, err := l.Start(ctx, Options{Dir: dir, URL: "about:blank"})
+	canary, err := l.makeCanary()
+	if err != nil {
+		return Version{}, err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(filepath.Dir(canary))) }()
+	p, err := l.Start(ctx, Options{Dir: dir, URL: "about:blank", denied: []string{canary}})
 	if err != nil {
 		return Version{}, err
 	}
@@ -50,6 +63,19 @@ func (l *Launcher) Preflight(ctx context.Context) (v Version, err error) {
 		return Version{}, p.explain(ctx, err)
 	}
 	return v, nil
+}
+
+// makeCanary makes a file that every user of the machine may read but for the
+// folders above it, in a directory of its own beside those of the sessions.
+func (l *Launcher) makeCanary() (string, error) {
+	const op = "launch.canary"
+	folder, err := os.MkdirTemp(l.root, scratchPrefix)
+	if err != nil {
+		return "", fault.Wrap(err, fault.Internal, op, "")
+	}
+	canary := filepath.Join(folder, "canary")
+	err = errors.Join(os.Chmod(folder, 0o755), os.WriteFile(canary, []byte("Landlock keeps this from Chrome.\n"), 0o644))
+	return canary, fault.Wrap(err, fault.Internal, op, "")
 }
 
 // errUnconfined says that a Chrome runs pages outside a sandbox.

@@ -41,12 +41,18 @@ func WardenMain(args []string) int {
 		return wardenMisuse
 	}
 	w := warden{self: os.Getpid(), reports: reports, children: make(chan os.Signal, 1), cut: make(chan struct{})}
-	if err := w.start(o); err != nil {
-		var errno syscall.Errno
-		if !errors.As(err, &errno) {
-			errno = syscall.EIO
+	if err := w.prepare(); err != nil {
+		w.tell(failed(err))
+		return wardenOK
+	}
+	if len(o.Grants) > 0 {
+		if err := confine(o.Grants, o.Denied); err != nil {
+			w.tell(report{Unconfined: err.Error()})
+			return wardenOK
 		}
-		w.tell(report{Errno: errno})
+	}
+	if err := w.start(o); err != nil {
+		w.tell(failed(err))
 		return wardenOK
 	}
 	w.tell(report{PID: w.main})
@@ -78,9 +84,18 @@ type warden struct {
 	crashed    bool // by a signal
 }
 
-// start makes this process the reaper of all that comes from Chrome, deaf to
-// a terminal's signals, and starts Chrome.
-func (w *warden) start(o order) error {
+// failed is the report of a start that failed with an error of the system.
+func failed(err error) report {
+	var errno syscall.Errno
+	if !errors.As(err, &errno) {
+		errno = syscall.EIO
+	}
+	return report{Errno: errno}
+}
+
+// prepare makes this process the reaper of all that comes from Chrome, and deaf
+// to a terminal's signals.
+func (w *warden) prepare() error {
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		return err
 	}
@@ -92,7 +107,13 @@ func (w *warden) start(o order) error {
 	signal.Notify(make(chan os.Signal, 1),
 		syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGPIPE)
 	signal.Notify(w.children, syscall.SIGCHLD)
+	return nil
+}
 
+// start starts Chrome. Landlock confines threads, and lets a process signal only
+// what its own thread has started: so the thread that starts Chrome, which is this
+// one, is the one that kills it.
+func (w *warden) start(o order) error {
 	attr := &syscall.ProcAttr{
 		Dir: o.Dir, Env: o.Env,
 		Files: []uintptr{0, 2, 2, fdRequests, fdAnswers},

@@ -24,14 +24,18 @@ type order struct {
 	Env  []string
 	Dir  string
 	UID  int // user and group to become; negative: stay
+
+	Grants []grant  // all files that Landlock leaves to Chrome; none: no Landlock
+	Denied []string // files and folders that exist and that it must refuse
 }
 
 // report is what the warden says: first that Chrome started (PID) or could
-// not (Errno), then, with Exited, how Chrome's main process ended.
+// not (Errno, or Unconfined for Landlock), then, with Exited, how Chrome's main process ended.
 type report struct {
-	PID    int           `json:"pid,omitempty"`
-	Errno  syscall.Errno `json:"errno,omitempty"`
-	Exited bool          `json:"exited,omitempty"`
-	Code   int           `json:"code,omitempty"`
-	Signal int           `json:"signal,omitempty"`
+	PID        int           `json:"pid,omitempty"`
+	Errno      syscall.Errno `json:"errno,omitempty"`
+	Unconfined string        `json:"unconfined,omitempty"` // why Landlock does not hold
+	Exited     bool          `json:"exited,omitempty"`
+	Code       int           `json:"code,omitempty"`
+	Signal     int           `json:"signal,omitempty"`
 }

@@ -63,7 +63,7 @@ func start(ctx context.Context, c *serveCmd, log *slog.Logger) (_ *daemon, err e
 	}
 	d.closers = append(d.closers, d.storage.close)
 	launcher, err := launch.New(launch.Config{Binary: c.Chrome, Shell: c.Shell, Root: filepath.Join(d.dir, "run"),
-		UIDs: launch.UIDRange{Base: c.UIDBase, Count: c.UIDCount}})
+		UIDs: launch.UIDRange{Base: c.UIDBase, Count: c.UIDCount}, NoLandlock: c.NoLandlock})
 	if err != nil {
 		return nil, err
 	}
@@ -71,7 +71,10 @@ func start(ctx context.Context, c *serveCmd, log *slog.Logger) (_ *daemon, err e
 	if err != nil {
 		return nil, err
 	}
-	log.Info("Chrome is ready", "version", chrome.Full, "binary", launcher.Binary())
+	log.Info("Chrome is ready", "version", chrome.Full, "binary", launcher.Binary(), "landlock_abi", launcher.Landlock())
+	if c.NoLandlock {
+		log.Warn("Landlock is off (--no-landlock): every file that Chrome's user can read is within reach of its pages")
+	}
 	if err := c.tellShell(launcher, log); err != nil {
 		return nil, err
 	}
@@ -126,7 +129,7 @@ func start(ctx context.Context, c *serveCmd, log *slog.Logger) (_ *daemon, err e
 	}
 	d.server = api.New(api.Options{HashKey: d.keys.Derive("request hashes"), Service: d.service, Answers: d.catalogue, Metrics: counted.Handler(), Logger: log, Now: time.Now,
 		PublicURL: c.PublicURL, TrustedProxies: c.TrustedProxy,
-		WarnUnknownFields: c.UnknownFields == "warn", MaxUpload: c.MaxUpload, MaxImport: c.MaxUnpack})
+		Landlock: launcher.Landlock(), WarnUnknownFields: c.UnknownFields == "warn", MaxUpload: c.MaxUpload, MaxImport: c.MaxUnpack})
 	return d, nil
 }
 

@@ -19,7 +19,8 @@ const demoDeadline = 3 * time.Minute
 // in once, save, restore, still logged in; in both modes. It runs a daemon of
 // its own and leaves nothing behind.
 type demoCmd struct {
-	Chrome string `help:"Chrome's binary; otherwise the usual places are looked at." placeholder:"PATH"`
+	Chrome     string `help:"Chrome's binary; otherwise the usual places are looked at." placeholder:"PATH"`
+	NoLandlock bool   `help:"Start Chromes without Landlock, as serve does." name:"no-landlock" env:"-"`
 }
 
 // Run is the verb. It fails unless the browser was logged in, and everything
@@ -28,7 +29,7 @@ func (c *demoCmd) Run(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, demoDeadline)
 	defer cancel()
 	d := demo{out: os.Stdout, value: "kept", kinds: probe.Kinds()}
-	err := d.run(ctx, c.Chrome)
+	err := d.run(ctx, c.Chrome, c.NoLandlock)
 	if errors.Is(ctx.Err(), context.Canceled) {
 		return exitError{exitFailed, "the demo was stopped"}
 	}
@@ -45,14 +46,14 @@ type demo struct {
 	looks  []look // one for each restore
 }
 
-func (d *demo) run(ctx context.Context, chrome string) (err error) {
+func (d *demo) run(ctx context.Context, chrome string, noLandlock bool) (err error) {
 	if d.site, err = probe.Start(time.Now); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, d.site.Close()) }()
 	d.heading()
 	if err := d.step("start a daemon", func() (_ string, err error) {
-		d.daemon, err = startDemoDaemon(ctx, chrome)
+		d.daemon, err = startDemoDaemon(ctx, chrome, noLandlock)
 		return "", err
 	}); err != nil {
 		return err

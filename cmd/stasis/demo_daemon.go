@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -31,7 +32,7 @@ type demoDaemon struct {
 
 // startDemoDaemon starts it and waits until it listens. What keeps it from
 // that is returned with the exit code that it ended with.
-func startDemoDaemon(ctx context.Context, chrome string) (_ *demoDaemon, err error) {
+func startDemoDaemon(ctx context.Context, chrome string, noLandlock bool) (_ *demoDaemon, err error) {
 	binary, err := os.Executable()
 	if err != nil {
 		return nil, err
@@ -51,7 +52,7 @@ func startDemoDaemon(ctx context.Context, chrome string) (_ *demoDaemon, err err
 		return nil, err
 	}
 	d.cmd = exec.Command(binary, "serve", "--listen", "127.0.0.1:0", "--data-dir", d.dir, "--chrome", chrome,
-		"--max-sessions", "2", "--parked", "1", "--log-level", "error")
+		"--max-sessions", "2", "--parked", "1", "--log-level", "error", fmt.Sprint("--no-landlock=", noLandlock))
 	d.cmd.Env = append(withoutSettings(os.Environ()), "STASIS_API_KEY="+d.key)
 	d.cmd.Stderr = &d.log
 	// A terminal's Ctrl-C is for the demo, which then stops its daemon; should

@@ -15,7 +15,7 @@ const (
 	exitFailed        = 1 // what no other code says
 	exitUsage         = 2 // flags, environment or a file they name
 	exitChromeMissing = 3 // no Chrome, or too old a one
-	exitSandbox       = 4 // Chrome's sandbox cannot start
+	exitSandbox       = 4 // Chrome's sandbox cannot start, or the kernel has no Landlock
 	exitInUse         = 5 // another daemon has the data directory
 	exitStore         = 6 // snapshots or the catalogue cannot be read or written
 	exitNotReady      = 7 // health: the daemon does not take sessions

@@ -30,12 +30,13 @@ type serveCmd struct {
 
 	storageFlags
 
-	Chrome    string `help:"Chrome's binary; otherwise the usual places are looked at." placeholder:"PATH"`
-	Shell     string `help:"The headless shell's binary, for engine shell; otherwise the usual places are looked at." placeholder:"PATH"`
-	Engine    string `help:"Engine of sessions for which neither the create nor the user's settings name one." enum:"chrome,shell" default:"chrome"`
-	UIDBase   int    `help:"Run by root: the first uid that Chromes run as." default:"210000" name:"uid-base"`
-	UIDCount  int    `help:"Run by root: how many uids." default:"1000" name:"uid-count"`
-	MaxUpload int64  `help:"Largest file of a session, in bytes." default:"104857600"`
+	Chrome     string `help:"Chrome's binary; otherwise the usual places are looked at." placeholder:"PATH"`
+	Shell      string `help:"The headless shell's binary, for engine shell; otherwise the usual places are looked at." placeholder:"PATH"`
+	Engine     string `help:"Engine of sessions for which neither the create nor the user's settings name one." enum:"chrome,shell" default:"chrome"`
+	NoLandlock bool   `help:"Start Chromes without Landlock, which keeps the machine's files from them; for kernels that have none." name:"no-landlock"`
+	UIDBase    int    `help:"Run by root: the first uid that Chromes run as." default:"210000" name:"uid-base"`
+	UIDCount   int    `help:"Run by root: how many uids." default:"1000" name:"uid-count"`
+	MaxUpload  int64  `help:"Largest file of a session, in bytes." default:"104857600"`
 
 	MaxSessions  int           `help:"Sessions at once; 0 computes it from the machine's memory." default:"0"`
 	Spares       int           `help:"Empty Chromes kept ready for sessions of engine chrome; 0 for none, negative computes it from cores and memory." default:"-1"`
