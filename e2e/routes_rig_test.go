@@ -30,14 +30,17 @@ var walls = []struct {
 	tags   []string
 	engine string // where the wall exists; empty: both
 	open   bool   // no wall stands: the bytes must arrive
+	short  string // who runs the daemon in make test: "root", "user" or both; make test-long has all
 }{
-	{name: "no wall", tags: []string{noBlocklist, noTargetPolicy}, open: true},
-	{name: "block list alone", tags: []string{noTargetPolicy}, engine: "chrome"},
-	{name: "target policy alone", tags: []string{noBlocklist}},
+	{name: "no wall", tags: []string{noLandlock, noBlocklist, noTargetPolicy}, open: true, short: "root"},
+	{name: "Landlock alone", tags: []string{noBlocklist, noTargetPolicy}, short: "user"},
+	{name: "block list alone", tags: []string{noLandlock, noTargetPolicy}, engine: "chrome", short: "user"},
+	{name: "target policy alone", tags: []string{noLandlock, noBlocklist}, short: "root"},
 	{name: "all walls"},
 }
 
 const (
+	noLandlock     = "stasis_no_landlock"
 	noBlocklist    = "stasis_no_blocklist"
 	noTargetPolicy = "stasis_no_target_policy"
 )
