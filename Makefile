@@ -58,6 +58,12 @@ test: e2e/clients/node_modules/.package-lock.json $(S3)-$(S3_VER) ## install wha
 	@$(RACE); $(UNIT); go test -race -timeout 5m $$packages
 	@$(RACE); go test -race -count 1 -p 1 -timeout 25m $(CHROME)
 
+# TestRoutes in make test tries each protection once; here by root and by an ordinary user.
+.PHONY: test-long
+test-long: ## every route to the machine's files with each protection alone, by root and an ordinary user
+	@build/need chromium chromium-headless-shell
+	@$(RACE); STASIS_LONG=1 go test -race -count 1 -timeout 60m -run 'TestRoutes$$' ./e2e
+
 .PHONY: fidelity
 fidelity: build e2e/clients/node_modules/.package-lock.json ## try what survives, in our ways and others', and write docs/fidelity.md
 	@build/need chromium chromium-headless-shell

@@ -78,6 +78,7 @@ func (s *Standby) letGo(ctx context.Context) error {
 	b, held := s.b, s.held
 	ctx, cancel := context.WithTimeout(ctx, restoreDeadline)
 	defer cancel()
+	held.prune(ctx)
 	var lines []state.Component
 	var err error
 	switch s.tabs {

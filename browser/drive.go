@@ -78,7 +78,7 @@ func (b *Browser) CloseClients(ctx context.Context, code int, reason string) err
 	return b.mux.CloseClients(ctx, code, reason)
 }
 
-// Pages lists the open tabs.
+// Pages lists the open tabs, without those that show what a session may not.
 func (b *Browser) Pages(ctx context.Context) ([]Page, error) {
 	if err := b.alone(ctx); err != nil {
 		return nil, err
@@ -89,6 +89,9 @@ func (b *Browser) Pages(ctx context.Context) ([]Page, error) {
 	}
 	pages := make([]Page, 0, len(infos))
 	for _, t := range infos {
+		if !b.mux.Allowed(t.TargetID) {
+			continue // on its way to about:blank
+		}
 		pages = append(pages, Page{ID: string(t.TargetID), Title: t.Title, URL: t.URL})
 	}
 	return pages, nil
@@ -98,7 +101,7 @@ func (b *Browser) Pages(ctx context.Context) ([]Page, error) {
 // navigation is committed. What a session may not show is unsupported.
 func (b *Browser) Navigate(ctx context.Context, url string) (string, error) {
 	const op = "browser.navigate"
-	if !mux.AllowedURL(url) {
+	if !b.mux.AllowedURL(url) {
 		return "", notAllowed(op)
 	}
 	var at string
@@ -156,7 +159,7 @@ func navigate(ctx context.Context, s cdp.Session, url string) (string, error) {
 // where that is blank, else in a new one.
 func (b *Browser) Open(ctx context.Context, url string) error {
 	const op = "browser.open"
-	if !mux.AllowedURL(url) {
+	if !b.mux.AllowedURL(url) {
 		return notAllowed(op)
 	}
 	if err := b.alone(ctx); err != nil {
@@ -207,6 +210,9 @@ func (b *Browser) screenshot(ctx context.Context) (jpeg []byte, url, title strin
 		quality := int64(screenshotQuality)
 		shot, err := cdp.Call(ctx, s, page.CaptureScreenshot, page.CaptureScreenshotParams{
 			Format: page.CaptureScreenshotFormatJpeg, Quality: &quality})
+		if err == nil && !b.mux.Allowed(t.TargetID) {
+			return fault.New(fault.BrowserFailed, "browser.screenshot", "the page in front shows what a session may not show")
+		}
 		jpeg, url, title = shot.Data, t.URL, t.Title
 		return err
 	})

@@ -15,6 +15,7 @@ const (
 	HappenedDownload   = "download"
 	HappenedConsole    = "console"
 	HappenedCrash      = "page_crashed"
+	HappenedBlocked    = "page_blocked" // it turned to what a session may not show
 )
 
 // Happening is something that happened in a browser's pages. Its data has

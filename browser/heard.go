@@ -40,6 +40,8 @@ func kindOf(method string) string {
 		return HappenedConsole
 	case target.TargetCrashed.Method:
 		return HappenedCrash
+	case mux.Foreign:
+		return HappenedBlocked
 	}
 	return HappenedNavigation
 }
@@ -69,6 +71,8 @@ func (e *ear) understand(h mux.Heard) {
 		delete(e.pages, h.Target)
 	case target.TargetCrashed.Method:
 		e.happened(HappenedCrash, map[string]any{"page": h.Target, "url": h.URL})
+	case mux.Foreign:
+		e.happened(HappenedBlocked, map[string]any{"page": h.Target, "url": h.URL, "reason": "a session may not show this address"})
 	case network.ResponseReceived.Method:
 		e.answered(h)
 	case page.JavascriptDialogOpening.Method, page.JavascriptDialogClosed.Method:

@@ -8,7 +8,6 @@ import (
 	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/cdproto/target"
 
-	"github.com/stasisd/stasis/browser/mux"
 	"github.com/stasisd/stasis/state"
 )
 
@@ -32,7 +31,7 @@ func (h *hold) reopen(ctx context.Context, doc state.Document) []state.Component
 	}
 	opened := make([]*heldTab, len(doc.Tabs))
 	for i, tab := range doc.Tabs {
-		if !mux.AllowedURL(tab.URL) {
+		if !h.b.mux.AllowedURL(tab.URL) {
 			r.add(i, false, 0)
 			continue
 		}

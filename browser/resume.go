@@ -6,7 +6,6 @@ import (
 
 	"github.com/chromedp/cdproto/target"
 
-	"github.com/stasisd/stasis/browser/mux"
 	"github.com/stasisd/stasis/state"
 )
 
@@ -25,7 +24,7 @@ func (h *hold) resume(ctx context.Context, doc state.Document, all bool) []state
 		r.unstored = slices.Clone(h.b.salvage.unstored)
 	}
 	for i, t := range h.match(doc.Tabs) {
-		if t == nil || !mux.AllowedURL(t.info.URL) {
+		if t == nil || !h.b.mux.AllowedURL(t.info.URL) {
 			r.add(i, false, 0)
 			continue
 		}
@@ -40,7 +39,7 @@ func (h *hold) resume(ctx context.Context, doc state.Document, all bool) []state
 		}
 	}
 	for _, t := range h.tabs {
-		if !mux.AllowedURL(t.info.URL) {
+		if !h.b.mux.AllowedURL(t.info.URL) {
 			h.post("", target.CloseTarget.Method, target.CloseTargetParams{TargetID: t.info.TargetID})
 			continue
 		}

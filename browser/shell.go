@@ -43,7 +43,7 @@ func (s *Starter) spareShell(ctx context.Context, dir *Dir, o Options) (*Spare, 
 // freshShell is [Spare.Fresh] in the shell.
 func (p *Spare) freshShell(ctx context.Context, o Options) (*Browser, error) {
 	b := p.b
-	b.options = o
+	b.takeOptions(o)
 	err := b.enter()
 	if err == nil {
 		err = b.alive(ctx)
@@ -86,7 +86,7 @@ func (p *Spare) bringShell(ctx context.Context, doc state.Document, o Options) (
 	defer cancel()
 	b, own := p.b, o.Overrides
 	o.Overrides = own.Over(doc.Overrides)
-	b.options = o
+	b.takeOptions(o)
 	alive := make(chan error, 1)
 	go func() { alive <- b.alive(ctx) }()
 	salvage, doc, err := p.starter.prepareShell(ctx, b.dir.Waiting(), doc, o, b.version)

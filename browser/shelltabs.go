@@ -7,7 +7,6 @@ import (
 	"github.com/chromedp/cdproto/target"
 
 	"github.com/stasisd/stasis/browser/capture"
-	"github.com/stasisd/stasis/browser/mux"
 	"github.com/stasisd/stasis/state"
 )
 
@@ -52,7 +51,7 @@ func (h *hold) openAll(ctx context.Context, doc state.Document) ([]state.Compone
 		short: "the shell engine opens tabs by URL, without their back/forward lists"}
 	for i, tab := range doc.Tabs {
 		t, err := h.tab(ctx, ids[i])
-		back := err == nil && mux.AllowedURL(tab.URL)
+		back := err == nil && h.b.mux.AllowedURL(tab.URL)
 		if back {
 			back = h.load(ctx, t, tab) == nil
 		}

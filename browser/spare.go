@@ -115,7 +115,7 @@ func (p *Spare) Fresh(ctx context.Context, o Options) (*Browser, error) {
 		return b, nil
 	}
 	b := p.b
-	b.options = o
+	b.takeOptions(o)
 	if err := b.alive(ctx); err != nil {
 		return nil, b.abandon(ctx, err)
 	}
@@ -178,7 +178,7 @@ func (p *Spare) bring(ctx context.Context, doc state.Document, o Options) (*Stan
 	}
 	own := o.Overrides
 	o.Overrides = own.Over(doc.Overrides)
-	b.options = o
+	b.takeOptions(o)
 	alive := make(chan error, 1)
 	go func() { alive <- b.alive(ctx) }()
 	unknown, proxy, err := p.ready(ctx, doc, o)

@@ -78,12 +78,14 @@ func (s *Starter) start(ctx context.Context, dir *Dir, profile string, o Options
 	if o.Background {
 		process.Background(true)
 	}
-	b := &Browser{dir: dir, process: process, now: s.Now, options: o, relay: relay, face: face}
+	b := &Browser{dir: dir, process: process, now: s.Now, relay: relay, face: face}
 	b.ctx, b.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	b.mux = mux.New(process.Pipe(), mux.Options{Policy: mux.Policy{FilesDir: dir.Files()}, Budget: s.Budget, KeepPage: true, HidesNone: o.Engine == EngineShell})
 	if b.driver, err = b.mux.Driver(ctx); err != nil {
 		return nil, b.abandon(ctx, err)
 	}
+	b.guard()
+	b.takeOptions(o)
 	v, err := cdp.Call(ctx, b.driver, browser.GetVersion, cdp.Empty{})
 	if err != nil {
 		return nil, b.abandon(ctx, fault.Wrap(err, fault.BrowserFailed, op, "Chrome did not answer"))

@@ -1,10 +1,12 @@
 package e2e
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -26,6 +28,22 @@ type wire struct {
 	heard   chan struct{} // one token after each event
 	closed  chan struct{}
 	status  websocket.StatusCode // how the connection was closed, once closed
+	keep    bool                 // raw is kept
+	raw     [][]byte             // all messages
+}
+
+// keepRaw keeps every message from now on.
+func (w *wire) keepRaw() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.keep = true
+}
+
+// heardRaw says whether a text came in any message that was kept.
+func (w *wire) heardRaw(text string) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.ContainsFunc(w.raw, func(m []byte) bool { return bytes.Contains(m, []byte(text)) })
 }
 
 // reply is an answer of CDP.
@@ -88,6 +106,9 @@ func (w *wire) read() {
 			continue
 		}
 		w.mu.Lock()
+		if w.keep {
+			w.raw = append(w.raw, raw)
+		}
 		if m.Method != "" {
 			w.events = append(w.events, m.event)
 			select {

@@ -69,7 +69,11 @@ func fitsDocument(doc state.Document, most int) error {
 func draft(loc snapshot.Location, j job, doc state.Document, files []datadir.File, at time.Time) snapshot.Draft {
 	entries := make([]snapshot.Entry, 0, len(files)+1)
 	for _, f := range files {
-		entries = append(entries, snapshot.Entry{Name: f.Name, Path: f.Path, Mode: f.Mode})
+		e := snapshot.Entry{Name: f.Name, Path: f.Path, Mode: f.Mode}
+		if f.Data != nil {
+			e.Path, e.Data = "", f.Data
+		}
+		entries = append(entries, e)
 	}
 	entries = append(entries, snapshot.Entry{Name: state.FileName, Data: encode(doc), Mode: 0o600})
 	p := private{UserID: j.rec.UserID, Tabs: []string{}, Origins: []string{}, Logins: state.Logins(doc, at)}

@@ -24,6 +24,9 @@ func (s *Service) keep(ctx context.Context, j job, doc state.Document, files []d
 	if doc, files, err = pinned(ctx, j, doc, files); err != nil {
 		return EndAnswer{}, "", err
 	}
+	if files, err = datadir.Unprepare(files); err != nil {
+		return EndAnswer{}, "", err
+	}
 	doc.Partial = j.partial || !j.origins.All()
 	doc, flaw = s.survey(ctx, j, doc)
 	doc, left := j.origins.Document(doc)

@@ -28,7 +28,7 @@ func TestPolicyAllowsThePageAndNothingElse(t *testing.T) {
 		t.Errorf("policy %q", policy)
 	}
 	for _, foreign := range []string{"http:", "https:", "//", "/*script*/", "/*style*/"} {
-		if strings.Contains(strings.ReplaceAll(body, "// the session has ended", ""), foreign) {
+		if strings.Contains(strings.ReplaceAll(body, "// the ticket is dead", ""), foreign) {
 			t.Errorf("the page holds %q", foreign)
 		}
 	}

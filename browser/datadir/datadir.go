@@ -69,6 +69,8 @@ type File struct {
 	Path string // where it is on disk
 	Mode fs.FileMode
 	Size int64 // bytes
+	// Data stands in an archive in place of what the file holds; nil: the file's own.
+	Data []byte
 	info fs.FileInfo
 }
 

@@ -54,6 +54,7 @@ type Proxy struct{ Server, Bypass string }
 //   - a decision on every permission that Chrome would ask a person about;
 //   - a normal exit, so that no crash gate holds the tabs back;
 //   - no folder of another machine: downloads and unpacked extensions;
+//   - no policy of the profile's own, and the list of addresses that Chrome refuses;
 //   - its own extensions, at their place.
 //
 // Preferences that cannot be read as JSON are archive_damaged. What is written
@@ -97,6 +98,7 @@ func (p Prepare) Run(userDataDir string) (unknown []string, err error) {
 	}
 	known := map[string]bool{}
 	err = edit(root, path.Join(folder, "Secure Preferences"), false, func(prefs map[string]any) {
+		delete(prefs, policyPreferences)
 		p.placeExtensions(prefs, known)
 	})
 	if err != nil {
@@ -111,6 +113,10 @@ func (p Prepare) Run(userDataDir string) (unknown []string, err error) {
 }
 
 func (p Prepare) prepare(prefs map[string]any) {
+	delete(prefs, policyPreferences)
+	if urls := blockedURLs(); len(urls) > 0 {
+		prefs[policyPreferences] = map[string]any{"url_blocklist": urls}
+	}
 	object(prefs, "session")["restore_on_startup"] = 1
 	profile := object(prefs, "profile")
 	profile["exit_type"] = "Normal"
@@ -132,6 +138,10 @@ func (p Prepare) prepare(prefs map[string]any) {
 		object(prefs, "webrtc")["ip_handling_policy"] = "disable_non_proxied_udp"
 	}
 }
+
+// policyPreferences is where Chrome keeps what its policies set. A profile could
+// allow with it what Stasis refuses, such as addresses.
+const policyPreferences = "policy"
 
 // object returns the JSON object at the key, made if it is not there.
 func object(parent map[string]any, key string) map[string]any {
@@ -155,11 +165,8 @@ func edit(root *os.Root, file string, create bool, change func(map[string]any)) 
 	case err != nil:
 		return fault.Wrap(err, fault.StoreFailed, op, "the profile's preferences could not be read")
 	default:
-		// Numbers stay as written: some are 64-bit times that a float would round.
-		d := json.NewDecoder(bytes.NewReader(raw))
-		d.UseNumber()
-		if err := d.Decode(&prefs); err != nil || prefs == nil {
-			return fault.Wrap(errors.Join(err, errNotObject), fault.ArchiveDamaged, op, "the profile's preferences are not JSON")
+		if prefs, err = parse(raw); err != nil {
+			return fault.Wrap(err, fault.ArchiveDamaged, op, "the profile's preferences are not JSON")
 		}
 	}
 	change(prefs)
@@ -168,6 +175,17 @@ func edit(root *os.Root, file string, create bool, change func(map[string]any)) 
 		return fault.Wrap(err, fault.Internal, op, "")
 	}
 	return fault.Wrap(root.WriteFile(file, out, 0o600), fault.StoreFailed, op, "the profile's preferences could not be written")
+}
+
+// parse decodes a preferences file. Numbers stay as written: some are 64-bit times
+// that a float would round.
+func parse(raw []byte) (prefs map[string]any, err error) {
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.UseNumber()
+	if err := d.Decode(&prefs); err != nil || prefs == nil {
+		return nil, errors.Join(err, errNotObject)
+	}
+	return prefs, nil
 }
 
 var errNotObject = errors.New("not a JSON object")

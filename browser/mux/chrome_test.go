@@ -251,7 +251,7 @@ func TestChromeAttacks(t *testing.T) {
 
 // A page that shows what clients may not open, as extensions open it, does not
 // exist for those that come later: libraries attach to every page they hear of
-// and give up where one refuses their scripts. Who had the page before can leave it.
+// and give up where one refuses their scripts. Who had the page before loses it.
 func TestChromeForeignPages(t *testing.T) {
 	m, _, _ := chrome(t)
 	url := site(t)
@@ -289,13 +289,11 @@ func TestChromeForeignPages(t *testing.T) {
 			}
 		}
 	}
-	var told struct{ TargetInfo targetInfo }
-	had.result(5, "", "Target.getTargetInfo", fmt.Sprintf(`{"targetId":%q}`, id), &told)
-	if !foreign(told.TargetInfo.URL) {
-		t.Errorf("the page is at %s", told.TargetInfo.URL)
+	if got := had.call(5, s, "Runtime.evaluate", `{"expression":"1"}`); got.Error == nil {
+		t.Errorf("who had the page has it still: %s", got.Result)
 	}
-	if got := had.call(6, s, "Page.navigate", fmt.Sprintf(`{"url":%q}`, url)); got.Error != nil {
-		t.Errorf("who had it cannot leave it: %+v", got.Error)
+	if err := d.Session(on.SessionID).Call(t.Context(), "Page.navigate", map[string]string{"url": url}, nil); err != nil {
+		t.Fatal(err)
 	}
 	for back := ""; back != "Target.targetInfoChanged"; { // then it is there for all
 		e := late.recv()
@@ -303,6 +301,7 @@ func TestChromeForeignPages(t *testing.T) {
 			back = e.Method
 		}
 	}
+	var told struct{ TargetInfo targetInfo }
 	late.result(7, "", "Target.getTargetInfo", fmt.Sprintf(`{"targetId":%q}`, id), &told)
 }
 

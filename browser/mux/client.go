@@ -38,6 +38,13 @@ func (c *client) handle(ctx context.Context, msg []byte) error {
 			c.push(failure(e.id, e.session, bad))
 			return nil
 		}
+		if bad = c.m.checkEntry(ctx, s, method, params); bad == nil {
+			bad = c.m.readyDrop(ctx, s, method, params)
+		}
+		if bad != nil {
+			c.push(failure(e.id, e.session, bad))
+			return nil
+		}
 	}
 	return c.forward(ctx, e, s, params)
 }
@@ -100,7 +107,7 @@ func (c *client) forward(ctx context.Context, e envelope, s *session, params []b
 // the error to answer with.
 func (m *Mux) judge(s *session, method string, params []byte) ([]byte, *cdpError) {
 	m.mu.Lock()
-	away := foreign(m.targets.all[s.target].URL)
+	away := m.foreign(m.targets.all[s.target].URL)
 	m.mu.Unlock()
 	if away && !harmless(method) {
 		return nil, refusal(method, errors.New("the page is one that clients may not open"))
@@ -112,5 +119,5 @@ func (m *Mux) judge(s *session, method string, params []byte) ([]byte, *cdpError
 		info.TargetID = target
 		return !m.unseen(s.owner, info)
 	}
-	return m.opts.Policy.apply(visible, method, params)
+	return m.opts.Policy.apply(visible, m, method, params)
 }

@@ -44,6 +44,14 @@ func (m *Mux) routeEvent(msg []byte, e envelope) {
 		m.mu.Unlock()
 		return // its peer has left
 	}
+	if m.turnedForeign(s, e) {
+		tell := m.cut(s)
+		m.mu.Unlock()
+		for _, f := range tell {
+			f()
+		}
+		return
+	}
 	if heard {
 		m.tellHeard(listener, s, e)
 	}
@@ -71,6 +79,7 @@ func (m *Mux) rootEvent(method string, t targetEvent) (tell []func()) {
 	case "Target.targetCreated", "Target.targetInfoChanged":
 		m.targets.put(t.TargetInfo)
 		m.tellTarget(method, t.TargetInfo)
+		return m.follow(t.TargetInfo)
 	case "Target.targetCrashed":
 		m.tellTarget(method, m.targets.all[t.TargetID])
 	case "Target.targetDestroyed":

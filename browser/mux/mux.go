@@ -9,6 +9,8 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/chromedp/cdproto/target"
+
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/state"
 )
@@ -58,6 +60,8 @@ type Mux struct {
 	change chan struct{}
 	asked  atomic.Uint64 // how many messages clients have sent
 
+	extensions atomic.Pointer[ownExtensions] // nil until SetExtensions
+
 	listening listening // written under the lock, that what is told at first is told first
 
 	mu       sync.Mutex
@@ -71,9 +75,11 @@ type Mux struct {
 	entrance entrance
 	users    map[*Driver]struct{}
 	granted  []state.Granted
-	opened   Opened  // nil unless OnCreate was called
-	resumed  Resumed // nil unless OnResume was called
-	detached func()  // nil unless OnDetach was called
+	opened   Opened          // nil unless OnCreate was called
+	resumed  Resumed         // nil unless OnResume was called
+	detached func()          // nil unless OnDetach was called
+	turned   func(target.ID) // nil unless OnForeign was called
+	dropping Dropping        // nil unless OnDrop was called
 }
 
 // pending is a request that Chrome has not answered. Exactly one of answer and
@@ -105,8 +111,8 @@ func New(pipe io.ReadWriteCloser, opts Options) *Mux {
 		done: make(chan struct{}), change: make(chan struct{}, 1),
 		pending: map[int64]*pending{}, sessions: map[string]*session{},
 		clients: map[*client]struct{}{}, users: map[*Driver]struct{}{},
-		targets: newTargets(),
 	}
+	m.targets = newTargets(m.foreign)
 	m.own = m.out.lane(0)
 	m.wg.Add(2)
 	go m.readPipe()

@@ -25,6 +25,7 @@ type call struct {
 	*Policy
 	params  fields
 	visible func(target string) bool
+	extensions
 	changed bool // params were rewritten
 }
 
@@ -38,9 +39,14 @@ var table = index([]entry{
 	{"Page.navigate Target.createTarget Network.loadNetworkResource", rule{act: urlIn("url"), why: "opens or reads the address"}},
 	{"Fetch.continueRequest", rule{act: urlIn("url"), why: "sends a request elsewhere than the page asked"}},
 
+	// Scripts: only in pages that clients may open.
+	{"Page.addScriptToEvaluateOnNewDocument", rule{act: scriptIn("source"), why: "runs in every page to come"}},
+	{"Page.addScriptToEvaluateOnLoad", rule{act: scriptIn("scriptSource"), why: "runs in every page to come"}},
+	{"Page.reload", rule{act: scriptIn("scriptToEvaluateOnLoad"), why: "runs a script in the page that comes"}},
+
 	// Files: only those in the session's folder.
 	{"DOM.setFileInputFiles", rule{act: filesIn("files"), why: "gives files to a page"}},
-	{"Input.dispatchDragEvent", rule{act: filesIn("data", "files"), why: "drops files on a page"}},
+	{"Input.dispatchDragEvent", rule{act: drag, why: "drops files and addresses on a page"}},
 	{"Browser.setDownloadBehavior Page.setDownloadBehavior", rule{act: downloadHere, why: "chooses where Chrome writes"}},
 	{"Tracing.start", rule{act: tracing, why: "a perfetto configuration or the system back end can write files and trace the machine"}},
 
@@ -113,7 +119,7 @@ func ruleFor(method string) (rule, bool) {
 }
 
 // apply judges one command: the parameters to send, or the refusal.
-func (p *Policy) apply(visible func(string) bool, method string, params []byte) ([]byte, *cdpError) {
+func (p *Policy) apply(visible func(string) bool, x extensions, method string, params []byte) ([]byte, *cdpError) {
 	r, known := ruleFor(method)
 	if !known {
 		return nil, &cdpError{codeNoMethod, "'" + method + "' is not known to Stasis"}
@@ -124,7 +130,7 @@ func (p *Policy) apply(visible func(string) bool, method string, params []byte) 
 	if r.act == nil {
 		return params, nil
 	}
-	c := &call{Policy: p, visible: visible}
+	c := &call{Policy: p, visible: visible, extensions: x}
 	if err := c.params.read(params); err != nil {
 		return nil, &cdpError{codeParams, "Invalid parameters: " + err.Error()}
 	}

@@ -9,11 +9,23 @@ import (
 	"testing"
 )
 
+// own is a session with one extension.
+type own struct{}
+
+func (own) owns(id string) bool { return id == "own" }
+func (own) ids() []string       { return []string{"own"} }
+
+// viewer is Chrome's own PDF viewer.
+const viewer = "mhjfbmdgcfjbbpaeojofohoefgiehjai"
+
 func TestURLs(t *testing.T) {
 	for url, allowed := range map[string]bool{
 		"": true, "http://a/": true, "HTTPS://a": true, " https://a ": true, "about:blank": true, "ABOUT:BLANK#x": true,
 		"about:srcdoc": true, "data:text/html,x": true, "blob:http://a/1": true, "javascript:1": true,
-		"chrome-extension://abc/x.html": true, "view-source:http://a": true, "wss://a": true, "ht\ntp://a": true,
+		"chrome-extension://own/x.html": true, "chrome-extension://own": true, "blob:chrome-extension://own/1": true, "blob:null/1": true,
+		"chrome-extension://" + viewer + "/index.html": false, "chrome-extension:" + viewer: false, "chrome-extension:/own/x": false,
+		"chrome-extension://own@" + viewer + "/x": false, `chrome-extension:\\` + viewer: false, "blob:chrome-extension://" + viewer + "/1": false,
+		"blob:file:///1": false, "blob: file:///1": false, "blob:chrome://version/1": false, "view-source:http://a": true, "wss://a": true, "ht\ntp://a": true,
 		"file:///etc/passwd": false, "FILE:///etc/passwd": false, " file:///x": false, "\tfi\nle:/\r/x": false, "\x00file:///x": false,
 		"\x1ffile:///x": false, "view-source:file:///etc/passwd": false, "view-source: file:///x": false, "View-Source:\tFile:///x": false,
 		"view-source:view-source:http://a": false, "view-source:chrome://version": false, "view-source:data:,x": false,
@@ -22,7 +34,7 @@ func TestURLs(t *testing.T) {
 		"ftp://a": false, "mailto:x": false, "intent:x": false, "example.com": false, "/etc/passwd": false, "//etc/passwd": false,
 		"C:/x": false, "file": false, "fi%6ce:///x": false, "isolated-app://x": false, "1http://a": false, "externalfile:x": false,
 	} {
-		if err := checkURL(url); (err == nil) != allowed {
+		if err := checkURL(url, own{}.owns); (err == nil) != allowed {
 			t.Errorf("%q: %v, want allowed %v", url, err, allowed)
 		}
 	}
@@ -71,6 +83,11 @@ func TestTable(t *testing.T) {
 		{"Input.dispatchDragEvent", `{"data":{"files":["a.txt"],"items":[]},"type":"drop"}`, `{"data":{"files":["` + dir + `/a.txt"],"items":[]},"type":"drop"}`},
 		{"Input.dispatchDragEvent", `{"data":{"items":[]}}`, `{"data":{"items":[]}}`},
 		{"Input.dispatchDragEvent", `{"data":{"files":["a.txt"],"files":["/etc/passwd"]}}`, no},
+		{"Input.dispatchDragEvent", `{"data":{"items":[{"mimeType":"text/uri-list","data":"# x\r\nhttp://a/\r\nfile:///etc/passwd"}]}}`, no},
+		{"Input.dispatchDragEvent", `{"data":{"items":[{"mimeType":"text/html","data":"","baseURL":"file:///"}]}}`, no},
+		{"Input.dispatchDragEvent", `{"data":{"items":[{"mimeType":"text/uri-list","data":"http://a/"}]}}`, `{"data":{"items":[{"mimeType":"text/uri-list","data":"http://a/"}]}}`},
+		{"Page.addScriptToEvaluateOnNewDocument", `{"source":1}`, no},
+		{"Page.reload", `{"ignoreCache":true}`, `{"ignoreCache":true}`},
 		{"Browser.setDownloadBehavior", `{"behavior":"allow","downloadPath":"/etc"}`, `{"behavior":"allow","downloadPath":"` + dir + `"}`},
 		{"Page.setDownloadBehavior", `{"behavior":"deny"}`, `{"behavior":"deny","downloadPath":"` + dir + `"}`},
 		{"Tracing.start", `{"categories":"x"}`, `{"categories":"x","tracingBackend":"chrome"}`},
@@ -98,7 +115,7 @@ func TestTable(t *testing.T) {
 		if c.params != "" {
 			params = []byte(c.params)
 		}
-		got, bad := p.apply(func(id string) bool { return id != "hidden" }, c.method, params)
+		got, bad := p.apply(func(id string) bool { return id != "hidden" }, own{}, c.method, params)
 		switch {
 		case c.want == no && bad == nil:
 			t.Errorf("%s %s passes as %s", c.method, c.params, got)
@@ -110,7 +127,7 @@ func TestTable(t *testing.T) {
 			t.Errorf("%s tells a path of the machine: %s", c.method, bad.message)
 		}
 	}
-	if _, bad := new(Policy).apply(nil, "DOM.setFileInputFiles", []byte(`{"files":["a"]}`)); bad == nil {
+	if _, bad := new(Policy).apply(nil, own{}, "DOM.setFileInputFiles", []byte(`{"files":["a"]}`)); bad == nil {
 		t.Error("a session without a folder takes files")
 	}
 	for _, e := range table {

@@ -41,10 +41,6 @@ func (d *Driver) Post(ctx context.Context, session target.SessionID, method stri
 	return nil
 }
 
-// AllowedURL reports whether a tab may show an address, by the rule that
-// clients' navigations are held to.
-func AllowedURL(url string) bool { return checkURL(url) == nil }
-
 // command sends a message of the mux's own; session "" is the pipe's root.
 func (m *Mux) command(session, method, params string, answer func(envelope), lost func()) {
 	id, err := m.register(&pending{session: session, method: method, answer: answer, lost: lost})

@@ -11,13 +11,13 @@ func urlIn(name string) func(*call) error {
 		if err := c.params.get(name, &url); err != nil {
 			return err
 		}
-		return checkURL(url)
+		return checkURL(url, c.owns)
 	}
 }
 
 // checkURL says why a client may not open an address; nil if it may. The empty
-// one stands for about:blank.
-func checkURL(url string) error {
+// one stands for about:blank. owns says which extensions are the session's.
+func checkURL(url string, owns func(extension string) bool) error {
 	rest := strip(url)
 	if rest == "" {
 		return nil
@@ -29,11 +29,25 @@ func checkURL(url string) error {
 	switch s := scheme(inner); s {
 	case "http", "https":
 		return nil
-	case "data", "blob", "javascript", "chrome-extension", "ws", "wss":
+	case "data", "javascript", "ws", "wss":
 		if !source {
 			return nil
 		}
 		return fmt.Errorf("view-source: of %s: addresses", s)
+	case "blob":
+		// A blob belongs to the origin that its address names.
+		of := inner[len("blob:"):]
+		if source || scheme(of) != "" && checkURL(of, owns) != nil {
+			return fmt.Errorf("blob: addresses of other schemes cannot be opened")
+		}
+		return nil
+	case "chrome-extension":
+		rest, found := strings.CutPrefix(inner[len("chrome-extension:"):], "//")
+		id, _, _ := strings.Cut(rest, "/")
+		if source || !found || TargetPolicy && !owns(id) {
+			return fmt.Errorf("chrome-extension: only of the session's own extensions")
+		}
+		return nil
 	case "about":
 		what, _, _ := strings.Cut(strings.ToLower(inner[len("about:"):]), "#")
 		what, _, _ = strings.Cut(what, "?")

@@ -1,8 +1,6 @@
 package mux
 
 import (
-	"strings"
-
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/target"
 )
@@ -30,11 +28,13 @@ type targets struct {
 	gone     map[string]chan struct{} // closed when the target has gone; see Gone
 	hadPage  bool
 	paged    chan struct{} // closed when the first page that must stay is there
+	foreign  func(url string) bool
 }
 
-func newTargets() targets {
+func newTargets(foreign func(url string) bool) targets {
 	return targets{
-		all: map[string]targetInfo{}, hide: map[string]struct{}{}, hideURL: map[string]struct{}{}, hideAll: map[string]struct{}{},
+		foreign: foreign,
+		all:     map[string]targetInfo{}, hide: map[string]struct{}{}, hideURL: map[string]struct{}{}, hideAll: map[string]struct{}{},
 		contexts: map[string]struct{}{}, leaving: map[string]struct{}{},
 		gone: map[string]chan struct{}{}, paged: make(chan struct{}),
 	}
@@ -92,7 +92,7 @@ func (t *targets) secret(info targetInfo) bool {
 // may use, of which one must stay.
 func (t *targets) kept(info targetInfo) bool {
 	_, made := t.contexts[info.BrowserContextID]
-	return info.Type == "page" && !made && !t.hidden(info.TargetID) && !foreign(info.URL)
+	return info.Type == "page" && !made && !t.hidden(info.TargetID) && !t.foreign(info.URL)
 }
 
 // last says whether nothing that must stay would be left without this target.
@@ -128,24 +128,13 @@ func (t *targets) emptied() bool {
 	return true
 }
 
-// foreign says whether a target shows something that clients may not open, such
-// as chrome://settings in a tab that an extension opened.
-func foreign(url string) bool {
-	if url == "" || strings.HasPrefix(url, "chrome://new") {
-		return false // not loaded yet, or Chrome's new tab page
-	}
-	return checkURL(url) != nil && scheme(url) != "chrome-error"
-}
-
 // unseen says whether a client is not told of a target: a hidden one, and a
-// foreign one, which most commands are refused in and clients' libraries break
-// over. Who is attached to a page that turns foreign sees it still, so as to
-// leave or close it. The Mux's lock is held.
+// foreign one. The Mux's lock is held.
 func (m *Mux) unseen(p *peer, info targetInfo) bool {
 	if m.targets.hidden(info.TargetID) || m.targets.secret(info) {
 		return true
 	}
-	return foreign(info.URL) && !m.attached(p, info.TargetID)
+	return m.foreign(info.URL) && (TargetPolicy || !m.attached(p, info.TargetID))
 }
 
 func (m *Mux) attached(p *peer, target string) bool {
@@ -192,7 +181,7 @@ func (m *Mux) Pages() []target.ID {
 	defer m.mu.Unlock()
 	var ids []target.ID
 	for id, info := range m.targets.all {
-		if info.Type == "page" && !m.targets.hidden(id) && !foreign(info.URL) {
+		if info.Type == "page" && !m.targets.hidden(id) && !m.foreign(info.URL) {
 			ids = append(ids, target.ID(id))
 		}
 	}

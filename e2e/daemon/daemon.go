@@ -70,13 +70,38 @@ type Options struct {
 	Standby int
 	// ShellSpare keeps one of the shell engine too, once a session has asked for it.
 	ShellSpare bool
+	// Tags are build tags of the binary, such as those that leave a protection out.
+	// Each set is built once.
+	Tags []string
 }
 
 // spares is how many Chromes a daemon keeps ahead of need, whatever machine the
 // tests run on.
 const spares = 1
 
-var build = sync.OnceValues(func() (string, error) {
+// builds are the binaries that were built, by their tags.
+var builds struct {
+	sync.Mutex
+	done map[string]func() (string, error)
+}
+
+// build gives a binary with these build tags, separated by commas. Those who ask
+// for the same one wait for one build.
+func build(tags string) (string, error) {
+	builds.Lock()
+	f := builds.done[tags]
+	if f == nil {
+		f = sync.OnceValues(func() (string, error) { return buildOne(tags) })
+		if builds.done == nil {
+			builds.done = map[string]func() (string, error){}
+		}
+		builds.done[tags] = f
+	}
+	builds.Unlock()
+	return f()
+}
+
+func buildOne(tags string) (string, error) {
 	dir, err := os.MkdirTemp("", "stasis-e2e-")
 	if err != nil {
 		return "", err
@@ -87,27 +112,31 @@ var build = sync.OnceValues(func() (string, error) {
 		return "", err
 	}
 	bin := filepath.Join(dir, "stasis")
-	out, err := exec.Command("go", "build", "-race", "-o", bin, "github.com/stasisd/stasis/cmd/stasis").CombinedOutput()
+	out, err := exec.Command("go", "build", "-race", "-tags", tags, "-o", bin, "github.com/stasisd/stasis/cmd/stasis").CombinedOutput()
 	if err != nil {
 		return "", fmt.Errorf("go build: %w\n%s", err, out)
 	}
 	return bin, nil
-})
+}
 
-// Binary is the path of the built binary.
-func Binary(t testing.TB) string {
+// Binary is the path of the binary, built with these build tags.
+func Binary(t testing.TB, tags ...string) string {
 	t.Helper()
-	bin, err := build()
+	bin, err := build(strings.Join(tags, ","))
 	if err != nil {
 		t.Fatal(err)
 	}
 	return bin
 }
 
-// CleanUp removes the built binary; a TestMain calls it last.
+// CleanUp removes the binaries that were built; a TestMain calls it last.
 func CleanUp() {
-	if bin, err := build(); err == nil {
-		_ = os.RemoveAll(filepath.Dir(bin))
+	builds.Lock()
+	defer builds.Unlock()
+	for _, f := range builds.done {
+		if bin, err := f(); err == nil {
+			_ = os.RemoveAll(filepath.Dir(bin))
+		}
 	}
 }
 
@@ -150,7 +179,7 @@ func Start(t testing.TB, o Options) *Daemon {
 		shells = 1
 	}
 	d := &Daemon{Dir: o.Dir, kept: kept, env: append(append(uids(), fmt.Sprint("STASIS_SPARES=", kept), fmt.Sprint("STASIS_SHELL_SPARES=", shells), fmt.Sprint("STASIS_STANDBY=", o.Standby)), o.Env...), log: &buffer{}, http: &http.Client{Transport: described}}
-	d.args = append(append(append([]string{}, o.Prefix...), Binary(t), "serve", "--listen", "127.0.0.1:0", "--data-dir", o.Dir), o.Args...)
+	d.args = append(append(append([]string{}, o.Prefix...), Binary(t, o.Tags...), "serve", "--listen", "127.0.0.1:0", "--data-dir", o.Dir), o.Args...)
 	t.Cleanup(func() {
 		d.Stop(t)
 		if t.Failed() {

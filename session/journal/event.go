@@ -10,6 +10,7 @@ const (
 	Download     = "download"
 	Console      = "console"
 	PageCrashed  = "page_crashed"
+	PageBlocked  = "page_blocked" // a page turned to what a session may not show
 	Screenshot   = "screenshot"
 	Connected    = "client_connected"
 	Disconnected = "client_disconnected"

@@ -1,0 +1,77 @@
+package browser
+
+import (
+	"context"
+
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/page"
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/cdproto/target"
+)
+
+// dropWorld is the name of the script world in which a frame is readied for files.
+const dropWorld = "stasis-drop"
+
+// takeFiles has a frame take files that are dragged over it, in whatever part: Chrome
+// opens files in a new tab that no page takes (seen with 156, in both engines). It
+// listens first and in a world of its own, so that no page can be in its way; what
+// the page itself does with files stays as it is.
+const takeFiles = `if (!self.stasisDrop) { self.stasisDrop = true;
+	for (const kind of ["dragenter", "dragover", "drop"])
+		addEventListener(kind, (e) => { if (e.dataTransfer && e.dataTransfer.types.includes("Files")) e.preventDefault() }, true) }`
+
+// readyDrop readies a page, and the frames that are targets of their own, for files
+// that are dragged over it.
+func (b *Browser) readyDrop(ctx context.Context, id target.ID) error {
+	if err := b.readyTarget(ctx, id); err != nil {
+		return err
+	}
+	res, err := cdp.Call(ctx, b.driver, target.GetTargets, target.GetTargetsParams{Filter: target.Filter{{Type: "iframe"}}})
+	if err != nil {
+		return err
+	}
+	for _, t := range res.TargetInfos {
+		if err := b.readyTarget(ctx, t.TargetID); err != nil {
+			select {
+			case <-b.mux.Gone(t.TargetID): // a frame that has gone takes nothing
+			default:
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// readyTarget readies the frames of one target.
+func (b *Browser) readyTarget(ctx context.Context, id target.ID) error {
+	yes := true
+	at, err := cdp.Call(ctx, b.driver, target.AttachToTarget, target.AttachToTargetParams{TargetID: id, Flatten: &yes})
+	if err != nil {
+		return err
+	}
+	defer func() {
+		_ = b.driver.Post(b.ctx, "", target.DetachFromTarget.Method, target.DetachFromTargetParams{SessionID: at.SessionID}) // of a lost pipe nothing is left
+	}()
+	s := b.driver.Session(at.SessionID)
+	tree, err := cdp.Call(ctx, s, page.GetFrameTree, cdp.Empty{})
+	if err != nil {
+		return err
+	}
+	return b.readyFrames(ctx, s, tree.FrameTree)
+}
+
+func (b *Browser) readyFrames(ctx context.Context, s cdp.Session, tree *page.FrameTree) error {
+	world, err := cdp.Call(ctx, s, page.CreateIsolatedWorld, page.CreateIsolatedWorldParams{FrameID: tree.Frame.ID, WorldName: dropWorld})
+	if err != nil {
+		return err
+	}
+	if _, err := cdp.Call(ctx, s, runtime.Evaluate, runtime.EvaluateParams{Expression: takeFiles, ContextID: world.ExecutionContextID}); err != nil {
+		return err
+	}
+	for _, child := range tree.ChildFrames {
+		if err := b.readyFrames(ctx, s, child); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,92 @@
+package mux
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/chromedp/cdproto/target"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// drag is the rule of Input.dispatchDragEvent: files must be the session's own, and
+// links must lead where clients may go.
+func drag(c *call) error {
+	if err := c.localize(c.params, []string{"data", "files"}); err != nil {
+		return err
+	}
+	if _, there := c.params["data"]; !there || !TargetPolicy {
+		return nil
+	}
+	var data struct {
+		Items []struct {
+			MimeType string `json:"mimeType"`
+			Data     string `json:"data"`
+			BaseURL  string `json:"baseURL"`
+		} `json:"items"`
+		Rest jsontext.Value `json:",unknown"`
+	}
+	if err := c.params.get("data", &data); err != nil {
+		return err
+	}
+	for _, item := range data.Items {
+		if err := checkURL(item.BaseURL, c.owns); err != nil {
+			return err
+		}
+		if !strings.EqualFold(item.MimeType, "text/uri-list") {
+			continue
+		}
+		for line := range strings.Lines(item.Data) {
+			if strings.HasPrefix(line, "#") {
+				continue // a comment
+			}
+			if err := checkURL(line, c.owns); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// Dropping readies a page for files that are dragged over it or dropped on it: after
+// it Chrome does not open them where the page does not take them.
+type Dropping func(ctx context.Context, page target.ID) error
+
+// OnDrop has f called before each drag event with files that a client sends.
+func (m *Mux) OnDrop(f Dropping) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.dropping = f
+}
+
+// dropTime bounds how long a page may take to be readied for a drop: one that hangs
+// takes none.
+const dropTime = 5 * time.Second
+
+var errDrop = errors.New("the page could not be readied for files")
+
+// readyDrop readies a page for a client's drag event; nil where there is nothing to
+// ready.
+func (m *Mux) readyDrop(ctx context.Context, s *session, method string, params []byte) *cdpError {
+	if !TargetPolicy || method != "Input.dispatchDragEvent" {
+		return nil
+	}
+	var all, data fields
+	var files []string
+	if all.read(params) != nil || all["data"] == nil || data.read(all["data"]) != nil || data.get("files", &files) != nil || len(files) == 0 {
+		return nil
+	}
+	m.mu.Lock()
+	f := m.dropping
+	m.mu.Unlock()
+	if f == nil {
+		return refusal(method, errDrop)
+	}
+	ctx, cancel := context.WithTimeout(ctx, dropTime)
+	defer cancel()
+	if f(ctx, target.ID(s.target)) != nil {
+		return refusal(method, errDrop)
+	}
+	return nil
+}

@@ -1,0 +1,62 @@
+package mux
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/go-json-experiment/json"
+)
+
+// entryTime bounds the look at a page's back list, which the browser answers by
+// itself.
+const entryTime = 5 * time.Second
+
+var errForeignEntry = errors.New("the entry is an address that clients may not open")
+
+// checkEntry says why a client may not go to an entry of a page's back list; nil if it
+// may, and for any other command.
+func (m *Mux) checkEntry(ctx context.Context, s *session, method string, params []byte) *cdpError {
+	if !TargetPolicy || method != "Page.navigateToHistoryEntry" {
+		return nil
+	}
+	var wanted struct {
+		ID *int64 `json:"entryId"`
+	}
+	var list struct {
+		Entries []struct {
+			ID  int64  `json:"id"`
+			URL string `json:"url"`
+		} `json:"entries"`
+	}
+	if json.Unmarshal(params, &wanted) != nil || wanted.ID == nil {
+		return &cdpError{codeParams, "Invalid parameters: entryId must be an integer"}
+	}
+	result, err := m.ask(ctx, s.id, "Page.getNavigationHistory")
+	if err != nil || json.Unmarshal(result, &list) != nil {
+		return refusal(method, errors.New("the page's back list could not be read"))
+	}
+	for _, e := range list.Entries {
+		if e.ID == *wanted.ID && m.foreign(e.URL) {
+			return refusal(method, errForeignEntry)
+		}
+	}
+	return nil
+}
+
+// ask sends a command of the mux's own on a session and waits for the result.
+func (m *Mux) ask(ctx context.Context, session, method string) (result []byte, err error) {
+	ctx, cancel := context.WithTimeout(ctx, entryTime)
+	defer cancel()
+	got := make(chan envelope, 1)
+	m.command(session, method, "{}", func(e envelope) { got <- e }, func() { got <- envelope{err: []byte("{}")} })
+	select {
+	case e := <-got:
+		if e.err != nil {
+			return nil, errors.New("Chrome did not answer")
+		}
+		return e.result, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}

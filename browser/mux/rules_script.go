@@ -1,0 +1,44 @@
+package mux
+
+import (
+	"regexp"
+	"strings"
+)
+
+// scriptIn is the rule of a script that Chrome runs in documents to come: it runs
+// only in those that clients may open, whatever the page turns to.
+func scriptIn(name string) func(*call) error {
+	return func(c *call) error {
+		var source string
+		if _, there := c.params[name]; !there || !TargetPolicy {
+			return nil
+		}
+		if err := c.params.get(name, &source); err != nil {
+			return err
+		}
+		c.changed = true
+		return c.params.set(name, guardScript(source, c.ids()))
+	}
+}
+
+// strictDirective is a script's first statement where that is a directive; before it
+// nothing may stand.
+var strictDirective = regexp.MustCompile(`^\s*(?:"use strict"|'use strict')`)
+
+// guardScript has a script end before its first statement where its document, or one
+// that it could reach as its own, is at an address that clients may not open. It adds
+// no line, and leaves the script's declarations where they are: in the document's own
+// scope. An added script runs before the page's, so nothing of the page can be in
+// its way.
+func guardScript(source string, extensions []string) string {
+	allowed := []string{`https?:`, `about:`, `data:`, `blob:(?:https?:|null)`, `chrome-error:`}
+	for _, id := range extensions {
+		allowed = append(allowed, `(?:blob:)?chrome-extension:\/\/`+regexp.QuoteMeta(id)+`\/`)
+	}
+	strict := ""
+	if strictDirective.MatchString(source) {
+		strict = `"use strict";`
+	}
+	return strict + `for(let w=window,h;;w=w.parent){try{h=w.location.href}catch{break}if(!/^(?:` + strings.Join(allowed, "|") +
+		`)/.test(h))throw"not for this page";if(w===w.parent)break}` + source
+}
