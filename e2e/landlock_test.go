@@ -62,7 +62,7 @@ func TestLandlockLeavesNothingToRead(t *testing.T) {
 			}
 			of := fmt.Sprintf("/proc/%d/", d.PID())
 			paths := []string{readable, "/etc/passwd", "/var/lib/dpkg/status", "/", "/etc", "/proc/1/environ", filepath.Dir(upload), upload, d.Dir, filepath.Join(d.Dir, "run"),
-				filepath.Join(d.Dir, "stasis.db"), filepath.Join(d.Dir, "identity"), of + "environ", of + "fd", of + "cwd/.", of + "root/etc/passwd", "/etc/hosts"}
+				filepath.Join(d.Dir, "stasis.db"), filepath.Join(d.Dir, "identity"), of + "environ", of + "fd/0", of + "cwd/.", of + "root/etc/passwd", "/etc/hosts"}
 			if err := os.WriteFile(beside+"/paths", []byte(strings.Join(paths, "\n")+"\n"), 0o644); err != nil {
 				t.Fatal(err)
 			}
@@ -97,18 +97,24 @@ func TestLandlockMissing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	prefix := []string{self, withoutLandlockArg}
-	code, said := serve(t, prefix, "--data-dir", daemon.DataDir(t))
-	if code != 4 || !strings.Contains(said, "no Landlock") || !strings.Contains(said, "--no-landlock") {
-		t.Errorf("exit code %d, want 4 with --no-landlock:\n%s", code, said)
-	}
-	d := daemon.Start(t, daemon.Options{Prefix: prefix, NoSpares: true, Args: []string{"--no-landlock"}})
 	var ready struct {
 		Landlock struct {
 			Enforced bool
 			ABI      int
 		}
 	}
+	d := daemon.Start(t, daemon.Options{NoSpares: true})
+	d.Must(t, http.StatusOK, http.MethodGet, "/readyz", nil).Into(t, &ready)
+	if !ready.Landlock.Enforced || ready.Landlock.ABI < 2 || strings.Contains(d.Log(), "Landlock is off") {
+		t.Errorf("with Landlock, readyz says %+v", ready)
+	}
+
+	prefix := []string{self, withoutLandlockArg}
+	code, said := serve(t, prefix, "--data-dir", daemon.DataDir(t))
+	if code != 4 || !strings.Contains(said, "no Landlock") || !strings.Contains(said, "--no-landlock") {
+		t.Errorf("exit code %d, want 4 with --no-landlock:\n%s", code, said)
+	}
+	d = daemon.Start(t, daemon.Options{Prefix: prefix, NoSpares: true, Args: []string{"--no-landlock"}})
 	d.Must(t, http.StatusOK, http.MethodGet, "/readyz", nil).Into(t, &ready)
 	if ready.Landlock.Enforced || ready.Landlock.ABI != 0 {
 		t.Errorf("readyz says %+v", ready)
@@ -117,12 +123,6 @@ func TestLandlockMissing(t *testing.T) {
 		t.Error("the log has no warning")
 	}
 	finish(t, d, begin(t, d, obj{}).ID, throwAway)
-
-	d = daemon.Start(t, daemon.Options{NoSpares: true})
-	d.Must(t, http.StatusOK, http.MethodGet, "/readyz", nil).Into(t, &ready)
-	if !ready.Landlock.Enforced || ready.Landlock.ABI < 2 || strings.Contains(d.Log(), "Landlock is off") {
-		t.Errorf("with Landlock, readyz says %+v", ready)
-	}
 }
 
 // withoutLandlockArg, as the first argument of this test binary, makes it run the
