@@ -190,7 +190,7 @@ func follows(t *testing.T, d *daemon.Daemon, key, id string) <-chan string {
 		t.Fatal(err)
 	}
 	r.Header.Set("X-Api-Key", key)
-	answer, err := http.DefaultClient.Do(r)
+	answer, err := http.DefaultClient.Do(r) //nolint:bodyclose // closed when the stream has ended
 	if err != nil {
 		t.Fatal(err)
 	}
