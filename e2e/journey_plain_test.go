@@ -268,6 +268,29 @@ func TestPlainPageIsKeptOn(t *testing.T) {
 	}
 }
 
+// TestPlainPageBesideABlankOne: with a blank tab beside it, in front or behind, a
+// plain page has what was put into it, also in the save after one in which a client
+// closed the blank tab and looked at nothing.
+func TestPlainPageBesideABlankOne(t *testing.T) {
+	t.Parallel()
+	site := plainSite(t)
+	d := daemon.Start(t, daemon.Options{NoSpares: true})
+	for _, engine := range []string{browser.EngineShell, browser.EngineChrome} {
+		s := create(t, d, body{"engine": engine})
+		drive(t, puppeteer, s.CDP, visit(site.URL+"/plain"), evaluate(putPlain), openTab("about:blank"))
+		save(t, d, s.ID, "filesystem")
+		r := create(t, d, body{"restore_from_session_id": s.ID, "engine": engine})
+		w := dial(t, r.CDP)
+		w.call("", "Target.closeTarget", obj{"targetId": w.tab("about:blank")}, nil)
+		save(t, d, r.ID, "filesystem")
+		r = create(t, d, body{"restore_from_session_id": r.ID, "engine": engine})
+		if is := firstEval(t, rawCDP, r.CDP, "/plain", readPlain); is != hasPlain {
+			t.Errorf("%s: %s", engine, is)
+		}
+		end(t, d, r.ID, "save_snapshot_mode=none")
+	}
+}
+
 // TestPlainPageGoesOn: what was put into a plain tab is there for the next page of
 // the same site, however a client first touches the tab.
 func TestPlainPageGoesOn(t *testing.T) {
