@@ -43,7 +43,7 @@ func plainSite(t testing.TB) *httptest.Server {
 		case r.URL.Path == "/framed": // the frame's site is foreign to the page's
 			_, port, _ := strings.Cut(r.Host, ":")
 			kind, known = "text/html", true
-			defer fmt.Fprintf(w, `<title>x</title><iframe src="http://b.localhost:%s/plain"></iframe>`, port)
+			defer io.WriteString(w, `<title>x</title><iframe src="http://b.localhost:`+port+`/plain"></iframe>`) //nolint:errcheck // the browser has gone
 		case kind == "image/svg+xml":
 			defer io.WriteString(w, `<svg xmlns="http://www.w3.org/2000/svg"/>`) //nolint:errcheck // the browser has gone
 		case kind == "text/xml":
