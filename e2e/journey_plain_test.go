@@ -43,7 +43,7 @@ func plainSite(t testing.TB) *httptest.Server {
 		case r.URL.Path == "/framed": // the frame's site is foreign to the page's
 			_, port, _ := strings.Cut(r.Host, ":")
 			kind, known = "text/html", true
-			defer fmt.Fprintf(w, `<title>x</title><iframe src="http://b.localhost:%s/plain"></iframe>`, port)
+			defer io.WriteString(w, `<title>x</title><iframe src="http://b.localhost:`+port+`/plain"></iframe>`) //nolint:errcheck // the browser has gone
 		case kind == "image/svg+xml":
 			defer io.WriteString(w, `<svg xmlns="http://www.w3.org/2000/svg"/>`) //nolint:errcheck // the browser has gone
 		case kind == "text/xml":
@@ -265,6 +265,29 @@ func TestPlainPageIsKeptOn(t *testing.T) {
 		if is := firstEval(t, rawCDP, r.CDP, "/plain", readPlain); is != hasPlain {
 			t.Errorf("%s: after three saves: %s", engine, is)
 		}
+	}
+}
+
+// TestPlainPageBesideABlankOne: with a blank tab beside it, in front or behind, a
+// plain page has what was put into it, also in the save after one in which a client
+// closed the blank tab and looked at nothing.
+func TestPlainPageBesideABlankOne(t *testing.T) {
+	t.Parallel()
+	site := plainSite(t)
+	d := daemon.Start(t, daemon.Options{NoSpares: true})
+	for _, engine := range []string{browser.EngineShell, browser.EngineChrome} {
+		s := create(t, d, body{"engine": engine})
+		drive(t, puppeteer, s.CDP, visit(site.URL+"/plain"), evaluate(putPlain), openTab("about:blank"))
+		save(t, d, s.ID, "filesystem")
+		r := create(t, d, body{"restore_from_session_id": s.ID, "engine": engine})
+		w := dial(t, r.CDP)
+		w.call("", "Target.closeTarget", obj{"targetId": w.tab("about:blank")}, nil)
+		save(t, d, r.ID, "filesystem")
+		r = create(t, d, body{"restore_from_session_id": r.ID, "engine": engine})
+		if is := firstEval(t, rawCDP, r.CDP, "/plain", readPlain); is != hasPlain {
+			t.Errorf("%s: %s", engine, is)
+		}
+		end(t, d, r.ID, "save_snapshot_mode=none")
 	}
 }
 
