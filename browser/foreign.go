@@ -55,7 +55,9 @@ func (b *Browser) sendAway(id target.ID) {
 	for (err != nil || !b.mux.Allowed(id)) && ctx.Err() == nil {
 		select {
 		case <-again.C: // what the page was turning to ends the first navigation
-			err = b.toBlank(ctx, id)
+			if err = nil; !b.mux.Allowed(id) {
+				err = b.toBlank(ctx, id)
+			}
 		case <-b.mux.Gone(id):
 			b.leaving.Delete(id)
 			return
