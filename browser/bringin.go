@@ -78,7 +78,7 @@ func (s *Standby) letGo(ctx context.Context) error {
 	b, held := s.b, s.held
 	ctx, cancel := context.WithTimeout(ctx, restoreDeadline)
 	defer cancel()
-	held.prune(ctx)
+	leading := held.leading(ctx)
 	var lines []state.Component
 	var err error
 	switch s.tabs {
@@ -94,6 +94,7 @@ func (s *Standby) letGo(ctx context.Context) error {
 	if err != nil {
 		return fault.Wrap(err, fault.BrowserFailed, "browser.restore", "the tabs could not be let go")
 	}
+	b.prune(leading)
 	s.report = append(s.report, lines...)
 	b.attendance.restoring(false)
 	b.background.Go(func() { held.settle(b.ctx) })

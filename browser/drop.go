@@ -50,7 +50,7 @@ func (b *Browser) readyTarget(ctx context.Context, id target.ID) error {
 		return err
 	}
 	defer func() {
-		_ = b.driver.Post(b.ctx, "", target.DetachFromTarget.Method, target.DetachFromTargetParams{SessionID: at.SessionID}) // of a lost pipe nothing is left
+		_ = b.driver.Post(b.ctx, "", target.DetachFromTarget.Method, target.DetachFromTargetParams(at)) // of a lost pipe nothing is left
 	}()
 	s := b.driver.Session(at.SessionID)
 	tree, err := cdp.Call(ctx, s, page.GetFrameTree, cdp.Empty{})

@@ -15,6 +15,13 @@ import (
 // does not is closed.
 const awayDeadline = 10 * time.Second
 
+// pruneTime is how long a restore waits for back lists that are to be emptied, and
+// pruneAgain how soon Chrome is asked again.
+const (
+	pruneTime  = 5 * time.Second
+	pruneAgain = 50 * time.Millisecond
+)
+
 // guard makes the rules of what targets may show hold in this browser.
 func (b *Browser) guard() {
 	b.mux.OnForeign(func(id target.ID) {
@@ -34,11 +41,34 @@ func (b *Browser) takeOptions(o Options) {
 }
 
 // sendAway sends a page to about:blank that shows what it may not, and takes what it
-// showed off its back list. A page that does not leave is closed.
+// showed off its back list. A page that does not leave in time is closed. One call
+// works on a page at a time: two would end each other's navigations.
 func (b *Browser) sendAway(id target.ID) {
+	if _, under := b.leaving.LoadOrStore(id, true); under {
+		return
+	}
 	ctx, cancel := context.WithTimeout(b.ctx, awayDeadline)
 	defer cancel()
-	if err := b.toBlank(ctx, id); err != nil && b.ctx.Err() == nil {
+	again := time.NewTicker(pruneAgain)
+	defer again.Stop()
+	err := b.toBlank(ctx, id)
+	for (err != nil || !b.mux.Allowed(id)) && ctx.Err() == nil {
+		select {
+		case <-again.C: // what the page was turning to ends the first navigation
+			if err = nil; !b.mux.Allowed(id) {
+				err = b.toBlank(ctx, id)
+			}
+		case <-b.mux.Gone(id):
+			b.leaving.Delete(id)
+			return
+		case <-ctx.Done():
+		}
+	}
+	if err == nil {
+		err = b.emptyBackList(ctx, id)
+	}
+	b.leaving.Delete(id)
+	if (err != nil || !b.mux.Allowed(id)) && b.ctx.Err() == nil {
 		// One that has gone meanwhile needs nothing.
 		_ = b.driver.Post(b.ctx, "", target.CloseTarget.Method, target.CloseTargetParams{TargetID: id})
 	}
@@ -51,7 +81,7 @@ func (b *Browser) toBlank(ctx context.Context, id target.ID) error {
 		return err
 	}
 	defer func() {
-		_ = b.driver.Post(b.ctx, "", target.DetachFromTarget.Method, target.DetachFromTargetParams{SessionID: at.SessionID}) // of a lost pipe nothing is left
+		_ = b.driver.Post(b.ctx, "", target.DetachFromTarget.Method, target.DetachFromTargetParams(at)) // of a lost pipe nothing is left
 	}()
 	s := b.driver.Session(at.SessionID)
 	asks, stop := s.Subscribe(page.JavascriptDialogOpening.Method) // of a page that asks before it is left
@@ -74,28 +104,69 @@ func (b *Browser) toBlank(ctx context.Context, id target.ID) error {
 			}
 		}
 	}()
-	if _, err := navigate(ctx, s, blankURL); err != nil {
-		return err
-	}
-	_, err = cdp.Call(ctx, s, page.ResetNavigationHistory, cdp.Empty{})
+	_, err = navigate(ctx, s, blankURL)
 	return err
 }
 
-// prune takes what a session may not show off the held tabs' back lists, before they
-// run: a page could go back to it. A tab that Chrome does not let go of such an entry
-// is closed.
-func (h *hold) prune(ctx context.Context) {
+// leading are the held tabs whose back lists have what a session may not show: a page
+// could go back to it.
+func (h *hold) leading(ctx context.Context) []target.ID {
+	var ids []target.ID
 	if !mux.TargetPolicy {
-		return
+		return nil
 	}
 	for _, t := range h.tabs {
-		history, err := h.historyOf(ctx, t)
-		if err != nil || !h.b.leadsAway(history) {
-			continue
+		if history, err := h.historyOf(ctx, t); err == nil && h.b.leadsAway(history) {
+			ids = append(ids, t.info.TargetID)
 		}
-		_, err = cdp.Call(ctx, h.b.driver.Session(t.session), page.ResetNavigationHistory, cdp.Empty{})
-		if history, err = h.historyOf(ctx, t); err == nil {
-			t.history = history
+	}
+	return ids
+}
+
+// prune empties the back lists of tabs that run, and returns when that is done. Those
+// whose sites do not answer in time are emptied later.
+func (b *Browser) prune(ids []target.ID) {
+	done := make(chan struct{}, len(ids))
+	for _, id := range ids {
+		b.background.Go(func() {
+			defer func() { done <- struct{}{} }()
+			ctx, cancel := context.WithTimeout(b.ctx, settleDeadline)
+			defer cancel()
+			_ = b.emptyBackList(ctx, id) // clients may not go to the entries, and what turns to one is sent away
+		})
+	}
+	late := time.NewTimer(pruneTime)
+	defer late.Stop()
+	for range ids {
+		select {
+		case <-done:
+		case <-late.C:
+			return
+		}
+	}
+}
+
+// emptyBackList leaves a page's current entry alone in its list. While a page loads
+// Chrome refuses that ("Not attached to an active page"), so it is asked again.
+func (b *Browser) emptyBackList(ctx context.Context, id target.ID) error {
+	yes := true
+	at, err := cdp.Call(ctx, b.driver, target.AttachToTarget, target.AttachToTargetParams{TargetID: id, Flatten: &yes})
+	if err != nil {
+		return err
+	}
+	defer func() {
+		_ = b.driver.Post(b.ctx, "", target.DetachFromTarget.Method, target.DetachFromTargetParams(at)) // of a lost pipe nothing is left
+	}()
+	again := time.NewTicker(pruneAgain)
+	defer again.Stop()
+	for {
+		if _, err = cdp.Call(ctx, b.driver.Session(at.SessionID), page.ResetNavigationHistory, cdp.Empty{}); err == nil {
+			return nil
+		}
+		select {
+		case <-again.C:
+		case <-ctx.Done():
+			return err
 		}
 	}
 }

@@ -53,7 +53,7 @@ func (m *Mux) ask(ctx context.Context, session, method string) (result []byte, e
 	select {
 	case e := <-got:
 		if e.err != nil {
-			return nil, errors.New("Chrome did not answer")
+			return nil, errors.New("the browser did not answer")
 		}
 		return e.result, nil
 	case <-ctx.Done():
