@@ -88,7 +88,7 @@ func TestAttemptsAtOnce(t *testing.T) {
 	}
 }
 
-// What is remembered of addresses is bounded, whoever comes from wherever.
+// What is remembered of addresses is bounded.
 func TestAttemptsAreBounded(t *testing.T) {
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	a := newAttempts(func() time.Time { return now })

@@ -7,7 +7,7 @@ import (
 	"github.com/stasisd/stasis/fault"
 )
 
-// errKeyDeleted is the error of who calls with a key that was deleted meanwhile.
+// errKeyDeleted is returned to a caller whose key was deleted during the call.
 var errKeyDeleted = fault.New(fault.Unauthorized, "session.key", "the API key was deleted")
 
 // connections are what is open with each key, so that deleting it closes them.
@@ -53,8 +53,8 @@ func (o *connections) end(keyID string) {
 }
 
 // connect notes that something is open with the caller's key until leave is
-// called: end is called when the key is deleted. The key is looked up after that is
-// noted, so that no deletion falls between the two.
+// called: end is called when the key is deleted. It registers first
+// and then looks the key up, so it cannot miss a deletion.
 func (s *Service) connect(ctx context.Context, c Caller, end func()) (leave func(), err error) {
 	one := &connection{end}
 	s.connections.add(c.KeyID, one)

@@ -98,7 +98,7 @@ func (s *Service) ownerOf(ctx context.Context, c Caller, sessionID string, p per
 // keptUnder is the record that says whose an agent's documents and notes under a
 // session ID are. The key's own user comes first: has tells whether that one has
 // some there. Otherwise they are the user's of the session with that ID, if the caller
-// may act for it. So nobody loses any because another user makes a session of that ID.
+// may act for it. Another user's session with that ID takes nothing away.
 func (s *Service) keptUnder(ctx context.Context, c Caller, sessionID string, p permission, has func() (bool, error)) (profiles.Session, error) {
 	rec, err := s.record(ctx, c, sessionID, p)
 	own := profiles.Session{UserID: c.UserID}

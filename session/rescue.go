@@ -33,7 +33,7 @@ func (s *Service) recoverOne(ctx context.Context, rec profiles.Session, dir *bro
 // rescue ends the record of a session that a dead daemon left live. Where its
 // datadir cannot be saved, the record says why and the datadir is cleared: the
 // last good snapshot stands. Where the store or the catalogue is at fault it is an
-// error, and the data stays: they can be mended. So it is when ctx ends.
+// error, and the data stays: they can be mended. The same holds when ctx ends.
 func (s *Service) rescue(ctx context.Context, rec profiles.Session, dir *browser.Dir) error {
 	why := error(nil)
 	switch {

@@ -24,11 +24,11 @@ const (
 // rescue fails, because the store has no room for one, keeps its data and is tried
 // again. Its methods are safe for concurrent use.
 type rescues struct {
-	svc   *Service
-	first time.Duration // the first pause; a test shortens it
-	wg    sync.WaitGroup
-	stop  chan struct{} // closed when no further rescue is to begin
-	once  sync.Once
+	svc      *Service
+	first    time.Duration // the first pause; a test shortens it
+	wg       sync.WaitGroup
+	stopping chan struct{} // closed when no further rescue is to begin
+	once     sync.Once
 
 	mu      sync.Mutex
 	running bool
@@ -45,7 +45,7 @@ type pendingRescue struct {
 }
 
 func newRescues(s *Service) *rescues {
-	return &rescues{svc: s, first: rescuePause, stop: make(chan struct{})}
+	return &rescues{svc: s, first: rescuePause, stopping: make(chan struct{})}
 }
 
 // add takes up a session that a dead daemon left; dir is nil where that has no data.
@@ -92,12 +92,15 @@ func (r *rescues) begin() {
 	}
 }
 
-// end begins no further rescue, and waits for the one that is under way, which
-// ends with the service's context at the latest.
-func (r *rescues) end() {
-	r.once.Do(func() { close(r.stop) })
-	r.wg.Wait()
+// stop begins no further rescue and returns at once: callers that wait get
+// shutting_down, and the rescue under way goes on.
+func (r *rescues) stop() {
+	r.once.Do(func() { close(r.stopping) })
 }
+
+// wait returns when the rescue under way has ended, with the service's context at
+// the latest. Call stop first.
+func (r *rescues) wait() { r.wg.Wait() }
 
 func (r *rescues) run() {
 	defer func() {
@@ -113,7 +116,7 @@ func (r *rescues) run() {
 		r.svc.Log.Error("sessions of the last daemon are not rescued yet; their data is kept", "sessions", failed, "again_in", pause)
 		select {
 		case <-time.After(pause):
-		case <-r.stop:
+		case <-r.stopping:
 			return
 		}
 	}
@@ -121,7 +124,7 @@ func (r *rescues) run() {
 
 func (r *rescues) stopped() bool {
 	select {
-	case <-r.stop:
+	case <-r.stopping:
 		return true
 	default:
 		return false
@@ -194,7 +197,7 @@ func (r *rescues) await(ctx context.Context, sessionID string) error {
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		return p.err
-	case <-r.stop:
+	case <-r.stopping:
 		return fault.New(fault.ShuttingDown, op, "the daemon is shutting down; what session %s left is rescued at the next start", sessionID)
 	case <-ctx.Done():
 		return fault.Wrap(ctx.Err(), fault.Timeout, op, "session "+sessionID+" is being rescued; ask again later")

@@ -55,7 +55,7 @@ func (c Caller) require(p permission) error {
 	return fault.New(fault.Forbidden, "session.authorize", "the key lacks the right %q", p.right())
 }
 
-// right is the narrowest right that allows something, for who lacks it.
+// right is the narrowest right that allows something, for the error message.
 func (p permission) right() profiles.Right {
 	for _, r := range []profiles.Right{profiles.RightView, profiles.RightCreate, profiles.RightRestore, profiles.RightSecrets, profiles.RightAdmin} {
 		if slices.Contains(allows(r), p) {

@@ -144,6 +144,7 @@ func (s *Service) Close(ctx context.Context) error {
 	s.mu.Unlock()
 	s.slots.close()
 	s.renewals.stop()
+	s.rescues.stop() // saves of live sessions come first
 	s.standbys.close()
 	for _, spares := range s.spares {
 		spares.Close()
@@ -166,7 +167,7 @@ func (s *Service) Close(ctx context.Context) error {
 	}
 	savers.Wait()
 	s.renewals.wait()
-	s.rescues.end()
+	s.rescues.wait()
 	err := errors.Join(errors.Join(unsaved...), s.parked.Close(context.WithoutCancel(ctx)))
 	s.cancel()
 	s.work.Wait()

@@ -15,8 +15,8 @@ type folder struct {
 }
 
 // folder makes a folder and those above it. What is there already must be a
-// folder and not a link to one. One that is not listed, as those above it, counts
-// as an entry.
+// folder and not a link to one. Folders that names
+// only imply count as entries.
 func (u *unpacker) folder(name string, listed bool) error {
 	if _, known := u.dirs[name]; known {
 		return nil

@@ -53,11 +53,11 @@ func checkLandlock(abi int) error {
 	case abi == 0:
 		return fault.New(fault.SandboxFailed, op, "this kernel has no Landlock, which keeps the machine's files from Chrome: "+
 			"use Linux 5.19 or newer, with landlock in the list of its boot parameter lsm= and allowed by the container's seccomp profile; "+
-			"or start with --no-landlock, and every file that Chrome's user can read is within reach of its pages")
+			"or start with --no-landlock, pages can then read every file that Chrome's user can read")
 	case abi < minLandlockABI:
 		return fault.New(fault.SandboxFailed, op, "this kernel's Landlock is too old (ABI %d, %d is the least, of Linux 5.19), "+
 			"and it keeps the machine's files from Chrome: use a newer kernel; "+
-			"or start with --no-landlock, and every file that Chrome's user can read is within reach of its pages", abi, minLandlockABI)
+			"or start with --no-landlock, pages can then read every file that Chrome's user can read", abi, minLandlockABI)
 	}
 	return nil
 }

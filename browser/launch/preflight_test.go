@@ -224,6 +224,19 @@ func TestFlags(t *testing.T) {
 	}
 }
 
+// Keys typed before a page's first frame must reach it, in both engines.
+func TestFlagsTakeInputBeforeTheFirstFrame(t *testing.T) {
+	for _, shell := range []bool{false, true} {
+		args, err := arguments(Options{Dir: &Dir{Path: "/run/x"}, Shell: shell})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Contains(args, preCommitInput) {
+			t.Errorf("shell %v: no %s", shell, preCommitInput)
+		}
+	}
+}
+
 // A process's name may hold anything; the fields are those behind it.
 func TestParseStat(t *testing.T) {
 	const tail = " S 7 1 1 0 -1 4194560 1 2 3 4 100 20 3 4 20 0 1 0 4242 0 0"

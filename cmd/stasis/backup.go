@@ -62,7 +62,7 @@ func (c *backupCreateCmd) Run(ctx context.Context) (err error) {
 	}
 	c.tell(m)
 	if lost > 0 {
-		return exitError{exitDamaged, fmt.Sprintf("the store has lost %d snapshots that the catalogue names; the rest is in the backup", lost)}
+		return exitError{exitDamaged, fmt.Sprintf("%d snapshots or extensions that the catalogue names are lost; the rest is in the backup", lost)}
 	}
 	return nil
 }

@@ -74,7 +74,7 @@ func start(ctx context.Context, c *serveCmd, log *slog.Logger) (_ *daemon, err e
 	}
 	log.Info("Chrome is ready", "version", chrome.Full, "binary", launcher.Binary(), "landlock_abi", launcher.Landlock())
 	if c.NoLandlock {
-		log.Warn("Landlock is off (--no-landlock): every file that Chrome's user can read is within reach of its pages")
+		log.Warn("Landlock is off (--no-landlock): pages can read every file that Chrome's user can read")
 	}
 	if err := c.tellShell(launcher, log); err != nil {
 		return nil, err
