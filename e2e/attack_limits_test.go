@@ -166,7 +166,7 @@ func packZip(t testing.TB, to io.Writer, files func(func(string) bool)) {
 // many times their bytes. Each is refused.
 func TestHostileStateFiles(t *testing.T) {
 	t.Parallel()
-	d := daemon.Start(t, daemon.Options{NoSpares: true})
+	d := daemon.Start(t, daemon.Options{NoSpares: true, Unraced: true})
 	many := strings.Repeat("{},", 20<<20)
 	names := `{` + manyNames(60<<20) + `"x":1}`
 	var archive bytes.Buffer
