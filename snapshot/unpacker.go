@@ -179,7 +179,7 @@ func (u *unpacker) close() error {
 }
 
 // undo removes everything that was made: a folder of its own as a whole, else
-// one by one, last first.
+// the topmost of what it made.
 func (u *unpacker) undo() error {
 	var errs []error
 	if u.fresh != "" {
