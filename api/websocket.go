@@ -20,6 +20,10 @@ const (
 	// closePatience is how long a client may take to answer a close frame
 	// before its connection is cut off.
 	closePatience = time.Second
+	// closeTime is how long a closing handshake may take at most. The library
+	// waits for ever for the rest of a frame whose header came (coder/websocket
+	// 1.8.15, waitCloseHandshake).
+	closeTime = 5 * time.Second
 	// firstRead is the memory that a message is read into at first, in bytes.
 	firstRead = 4 << 10
 )
@@ -170,6 +174,8 @@ func (k *socket) start(code websocket.StatusCode, reason string) {
 	k.over = over
 	go func() {
 		defer close(over)
+		cut := time.AfterFunc(closeTime, func() { _ = k.conn.Close() }) // Close below gives the error
+		defer cut.Stop()
 		// A peer that is gone cannot be told; nothing else is lost.
 		_ = k.ws.Close(code, reason[:min(len(reason), maxReason)])
 	}()

@@ -260,7 +260,7 @@ func TestFreezeThawKill(t *testing.T) {
 			t.Fatalf("%v, frozen %t", err, b.Frozen())
 		}
 	}
-	if files, err := b.Environment(); err != nil || len(files) == 0 {
+	if files, err := b.Environment(t.Context()); err != nil || len(files) == 0 {
 		t.Errorf("%d files, %v", len(files), err)
 	}
 	short, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)

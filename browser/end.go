@@ -186,6 +186,6 @@ func (b *Browser) Memory() int64 { return b.process.Memory() }
 
 // Environment lists the files of the environment on disk. Chrome must be
 // closed or frozen.
-func (b *Browser) Environment() ([]datadir.File, error) {
-	return datadir.Select(b.dir.Profile())
+func (b *Browser) Environment(ctx context.Context) ([]datadir.File, error) {
+	return datadir.Select(ctx, b.dir.Profile())
 }

@@ -107,7 +107,7 @@ func (r *rig) restored(dir *Dir, doc state.Document, o Options) (*Browser, []sta
 // archive brings it.
 func (r *rig) copied(b *Browser) *Dir {
 	r.t.Helper()
-	files, err := b.Environment()
+	files, err := b.Environment(r.t.Context())
 	if err != nil {
 		r.t.Fatal(err)
 	}

@@ -52,7 +52,7 @@ func TestSpares(t *testing.T) {
 	r.lay(b, s)
 	for range 2 {
 		doc := r.closed(b)
-		files, err := b.Environment()
+		files, err := b.Environment(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -148,7 +148,7 @@ func (r *rig) closesUnheard(b *Browser) {
 // archive brings it.
 func (r *rig) bring(p *Spare, from *Browser) {
 	r.t.Helper()
-	files, err := from.Environment()
+	files, err := from.Environment(r.t.Context())
 	if err != nil {
 		r.t.Fatal(err)
 	}

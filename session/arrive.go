@@ -65,6 +65,10 @@ func (d *diskWriter) Write(p []byte) (int, error) {
 func (s *Service) takeArchive(ctx context.Context, dir *browser.Dir, a *arrival, body io.Reader) (doc state.Document, err error) {
 	left := leftovers{}
 	err = s.spool(ctx, dir, body, func(archive *snapshot.Foreign) error {
+		// One with too many names is refused before a file is written.
+		if _, err := archive.Names(ctx, s.importLimits()); err != nil {
+			return err
+		}
 		got, err := archive.Unpack(ctx, dir.Profile(), snapshot.UnpackOptions{Limits: s.importLimits(), Keep: []string{state.FileName}},
 			func(name string) string {
 				if name != state.FileName && !datadir.Accept(name) {

@@ -44,7 +44,7 @@ type Chrome interface {
 	Verify(ctx context.Context, doc state.Document, report []state.Component) (state.Verification, error)
 	VerifyThawed(ctx context.Context, doc state.Document) (state.Verification, error)
 	Storage(ctx context.Context, origins []string) (browser.Storage, error)
-	Environment() ([]datadir.File, error)
+	Environment(ctx context.Context) ([]datadir.File, error)
 	Precopy(ctx context.Context, c *datadir.Copy) error
 	Copy(ctx context.Context, c *datadir.Copy) (stood time.Duration, err error)
 	Trim(ctx context.Context)

@@ -202,7 +202,7 @@ func (s *Service) keepMoment(ctx context.Context, j job, r *replica, m moment) (
 			return answer, err
 		}
 	}
-	files, err := datadir.Select(r.dir.Profile())
+	files, err := datadir.Select(ctx, r.dir.Profile())
 	if err != nil {
 		return CheckpointAnswer{}, err
 	}

@@ -386,11 +386,11 @@ func (c *fakeChrome) VerifyThawed(_ context.Context, doc state.Document) (state.
 	return c.found, err
 }
 
-func (c *fakeChrome) Environment() ([]datadir.File, error) {
+func (c *fakeChrome) Environment(ctx context.Context) ([]datadir.File, error) {
 	if err := c.b.step("environment", c); err != nil {
 		return nil, err
 	}
-	return datadir.Select(c.dir.Profile())
+	return datadir.Select(ctx, c.dir.Profile())
 }
 
 func (c *fakeChrome) Precopy(ctx context.Context, to *datadir.Copy) error {

@@ -34,7 +34,7 @@ func TestWhatDoesNotFitIsNotSaved(t *testing.T) {
 func TestRoomOfASelection(t *testing.T) {
 	r := newRig(t, nil)
 	id := r.create(alice, nil).ID
-	files, err := datadir.Select(r.browsers.last().dir.Profile())
+	files, err := datadir.Select(t.Context(), r.browsers.last().dir.Profile())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -116,7 +116,7 @@ func (s *Service) Import(ctx context.Context, c Caller, r Import, body io.Reader
 	}
 	var files []datadir.File
 	if doc.Datadir != state.DatadirNone {
-		if files, err = datadir.Select(j.dir.Profile()); err != nil {
+		if files, err = datadir.Select(ctx, j.dir.Profile()); err != nil {
 			return ImportAnswer{}, err
 		}
 	}

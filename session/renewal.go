@@ -125,7 +125,7 @@ func (s *Service) saveRenewal(ctx context.Context, r *renewal, up upright) (_ *p
 		did = SaveUnchanged
 		return nil, nil
 	}
-	files, err := datadir.Select(j.dir.Profile())
+	files, err := datadir.Select(ctx, j.dir.Profile())
 	if err != nil {
 		return nil, err
 	}

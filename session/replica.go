@@ -90,7 +90,7 @@ func (s *Service) catch(ctx context.Context, j *job, r *replica) (m moment, err 
 		return m, err
 	}
 	live := j.chrome.Dir().Profile()
-	behind, err := r.files.Behind(live)
+	behind, err := r.files.Behind(ctx, live)
 	if err == nil && behind {
 		err = j.chrome.Precopy(ctx, r.files)
 	}
@@ -101,7 +101,7 @@ func (s *Service) catch(ctx context.Context, j *job, r *replica) (m moment, err 
 		return m, err
 	}
 	if !behind && r.holds(*j, r.print(m.doc, j.notes)) {
-		if behind, err = r.files.Behind(live); err != nil || !behind {
+		if behind, err = r.files.Behind(ctx, live); err != nil || !behind {
 			return m, err
 		}
 	}

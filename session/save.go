@@ -81,7 +81,7 @@ func (s *Service) saveFilesystem(ctx context.Context, j job) ended {
 	if doc.Datadir, err = j.chrome.Close(ctx); err != nil {
 		return ended{err: saveFailed(err, "Chrome could not be closed"), doc: doc}
 	}
-	files, err := datadir.Select(j.dir.Profile())
+	files, err := datadir.Select(ctx, j.dir.Profile())
 	if err != nil {
 		return s.reopen(ctx, j, doc, err)
 	}
@@ -106,7 +106,7 @@ func (s *Service) saveMemory(ctx context.Context, j job) ended {
 	if err := j.chrome.Freeze(ctx); err != nil {
 		return s.runOn(ctx, j, doc, err)
 	}
-	files, err := j.chrome.Environment()
+	files, err := j.chrome.Environment(ctx)
 	if err == nil {
 		j.notes, err = s.notesOf(ctx, j.rec)
 	}
@@ -139,7 +139,7 @@ func (s *Service) saveLeft(ctx context.Context, j job) ended {
 		doc, from = s.left(ctx, j)
 		j.label = readBy(from)
 	}
-	files, err := datadir.Select(j.dir.Profile())
+	files, err := datadir.Select(ctx, j.dir.Profile())
 	if err != nil {
 		return ended{err: saveFailed(err, ""), doc: doc}
 	}
@@ -184,7 +184,7 @@ func (s *Service) capture(ctx context.Context, j job) (state.Document, error) {
 // them. Chrome still writes, so the list is a guess; the guess errs upward, for
 // what is stored is compressed.
 func (s *Service) checkRoom(ctx context.Context, j job) ([]datadir.File, error) {
-	files, err := j.chrome.Environment()
+	files, err := j.chrome.Environment(ctx)
 	if err != nil {
 		return nil, err
 	}

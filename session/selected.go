@@ -37,7 +37,7 @@ func (s *Service) selected(ctx context.Context, j job, files []datadir.File) (sc
 	if lost, err = s.sift(ctx, scratch, j.origins); err != nil {
 		return "", nil, nil, err
 	}
-	kept, err = datadir.Select(scratch)
+	kept, err = datadir.Select(ctx, scratch)
 	return scratch, kept, lost, err
 }
 

@@ -61,12 +61,15 @@ func (v *Vault) OpenForeign(file *os.File) (*Foreign, error) {
 }
 
 // Names lists what is in the archive, in its order, folders without their
-// slash. Limits left out are the defaults.
+// slash. Limits left out are the defaults. Folders that only names imply count
+// too, so that an archive with too many is refused before anything is written.
 func (f *Foreign) Names(ctx context.Context, limits Limits) ([]string, error) {
+	limits = limits.orDefault()
 	var names []string
-	err := f.walk(ctx, limits.orDefault(), func(h *tar.Header, _ io.Reader) error {
+	all := tree{listing: listing{limits: limits}, known: map[string]struct{}{".": {}}}
+	err := f.walk(ctx, limits, func(h *tar.Header, _ io.Reader) error {
 		names = append(names, h.Name)
-		return nil
+		return all.add(h.Name)
 	})
 	return names, f.fail(ctx, err)
 }

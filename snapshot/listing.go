@@ -27,25 +27,37 @@ func (l *listing) add(name string) error {
 	return nil
 }
 
+// tree counts names and the folders that they imply, each once.
+type tree struct {
+	listing
+	known map[string]struct{} // "." from the start
+}
+
+// add counts a name and what of its folders is not counted yet. Its error is irregular.
+func (t *tree) add(name string) error {
+	for ; ; name = path.Dir(name) {
+		if _, there := t.known[name]; there {
+			return nil
+		}
+		t.known[name] = struct{}{}
+		if err := t.listing.add(name); err != nil {
+			return err
+		}
+	}
+}
+
 // Lists refuses the names of an archive that [Vault.Unpack] would refuse for how
 // many or how long they are, or how deep. The error is save_failed. Limits left
 // out are the defaults.
 func (l Limits) Lists(names iter.Seq[string]) error {
 	const op = "snapshot.lists"
-	all := listing{limits: l.orDefault()}
-	known := map[string]struct{}{".": {}}
+	all := tree{listing: listing{limits: l.orDefault()}, known: map[string]struct{}{".": {}}}
 	for name := range names {
 		if err := checkName(name); err == errTooDeep {
 			return fault.Wrap(err, fault.SaveFailed, op, "the environment has a folder that is deeper than a restore takes")
 		}
-		for at := name; ; at = path.Dir(at) {
-			if _, there := known[at]; there {
-				break
-			}
-			known[at] = struct{}{}
-			if err := all.add(at); err != nil {
-				return fault.Wrap(err, fault.SaveFailed, op, "the environment has more files and folders, or longer names, than a restore takes")
-			}
+		if err := all.add(name); err != nil {
+			return fault.Wrap(err, fault.SaveFailed, op, "the environment has more files and folders, or longer names, than a restore takes")
 		}
 	}
 	return nil

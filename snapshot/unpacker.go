@@ -179,7 +179,7 @@ func (u *unpacker) close() error {
 }
 
 // undo removes everything that was made: a folder of its own as a whole, else
-// one by one, last first.
+// the topmost of what it made.
 func (u *unpacker) undo() error {
 	var errs []error
 	if u.fresh != "" {
@@ -189,8 +189,13 @@ func (u *unpacker) undo() error {
 		return errors.Join(append(errs, os.RemoveAll(u.fresh))...)
 	}
 	if u.root != nil && !u.closed {
-		for _, name := range slices.Backward(u.made) {
-			errs = append(errs, u.root.Remove(name))
+		// Whole folders: a path of many elements costs a step for each of them.
+		ours := make(map[string]struct{}, len(u.made))
+		for _, name := range u.made {
+			if _, below := ours[path.Dir(name)]; !below {
+				errs = append(errs, u.root.RemoveAll(name))
+			}
+			ours[name] = struct{}{}
 		}
 		errs = append(errs, u.close())
 	}

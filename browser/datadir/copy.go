@@ -60,8 +60,8 @@ func stampOf(info fs.FileInfo) stamp {
 
 // Behind reports whether the environment in a user data directory has changed, or
 // may have, since the copy was brought up to date. Chrome may run.
-func (c *Copy) Behind(from string) (bool, error) {
-	files, err := Select(from)
+func (c *Copy) Behind(ctx context.Context, from string) (bool, error) {
+	files, err := Select(ctx, from)
 	if err != nil {
 		return false, err
 	}
@@ -79,7 +79,7 @@ func (c *Copy) Behind(from string) (bool, error) {
 // it is of no use until an Update succeeds. A full disk is store_full.
 func (c *Copy) Update(ctx context.Context, from string) (copied int64, err error) {
 	const op = "datadir.copy"
-	files, err := Select(from)
+	files, err := Select(ctx, from)
 	if err != nil {
 		return 0, err
 	}

@@ -11,6 +11,7 @@
 package datadir
 
 import (
+	"context"
 	"errors"
 	"io/fs"
 	"os"
@@ -80,17 +81,20 @@ type File struct {
 // before what is in it; empty folders are left out.
 //
 // It reads the folder only. Chrome must have closed it or stand still; of one
-// that runs the list is a guess.
-func Select(userDataDir string) ([]File, error) {
+// that runs the list is a guess. When ctx ends it stops, with timeout.
+func Select(ctx context.Context, userDataDir string) ([]File, error) {
 	const op = "datadir.select"
 	if err := checkReal(userDataDir); err != nil {
 		return nil, err
 	}
-	files, err := list(userDataDir, Folder(userDataDir), Profile)
+	files, err := list(ctx, userDataDir, Folder(userDataDir), Profile)
 	if _, missing := os.Lstat(filepath.Join(userDataDir, Extensions)); err == nil && missing == nil {
 		var extensions []File
-		extensions, err = list(userDataDir, Extensions, Extensions)
+		extensions, err = list(ctx, userDataDir, Extensions, Extensions)
 		files = append(files, extensions...)
+	}
+	if ctx.Err() != nil {
+		return nil, fault.Wrap(ctx.Err(), fault.Timeout, op, "the profile could not be listed in time")
 	}
 	if err != nil {
 		return nil, fault.Wrap(err, fault.SaveFailed, op, "the profile could not be read")
@@ -101,10 +105,13 @@ func Select(userDataDir string) ([]File, error) {
 
 // list lists what is kept of one folder of a user data directory, named as if
 // the folder had the name that it has in archives.
-func list(userDataDir, folder, as string) ([]File, error) {
+func list(ctx context.Context, userDataDir, folder, as string) ([]File, error) {
 	var files []File
 	root := filepath.Join(userDataDir, folder)
 	err := filepath.WalkDir(root, func(p string, d fs.DirEntry, err error) error {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
 		if errors.Is(err, fs.ErrNotExist) && p != root {
 			return nil // a Chrome that runs, whose list is a guess, has just removed it
 		}

@@ -1,6 +1,7 @@
 package datadir_test
 
 import (
+	"context"
 	"encoding/json"
 	"net"
 	"os"
@@ -68,7 +69,7 @@ func TestSelect(t *testing.T) {
 	if err := os.Mkdir(filepath.Join(root, "Default/Empty"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	files, err := datadir.Select(root)
+	files, err := datadir.Select(t.Context(), root)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,7 +93,7 @@ func TestSelect(t *testing.T) {
 
 func TestSelectOfNothing(t *testing.T) {
 	root := t.TempDir()
-	if _, err := datadir.Select(root); !fault.Is(err, fault.SaveFailed) {
+	if _, err := datadir.Select(t.Context(), root); !fault.Is(err, fault.SaveFailed) {
 		t.Errorf("without a profile: %v", err)
 	}
 	if datadir.Exists(root) {
@@ -102,12 +103,17 @@ func TestSelectOfNothing(t *testing.T) {
 	if !datadir.Exists(root) {
 		t.Error("it does not exist")
 	}
+	gone, leave := context.WithCancel(t.Context())
+	leave()
+	if _, err := datadir.Select(gone, root); !fault.Is(err, fault.Timeout) {
+		t.Errorf("given up: %v", err)
+	}
 	// A profile that leads out of its folder is none.
 	other := t.TempDir()
 	if err := os.Symlink(filepath.Join(root, "Default"), filepath.Join(other, "Default")); err != nil {
 		t.Fatal(err)
 	}
-	if files, err := datadir.Select(other); err == nil && len(files) > 0 {
+	if files, err := datadir.Select(t.Context(), other); err == nil && len(files) > 0 {
 		t.Errorf("a linked profile gives %v", names(files))
 	}
 }

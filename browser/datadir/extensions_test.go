@@ -67,7 +67,7 @@ func TestFilesOfExtensions(t *testing.T) {
 		"extensions/" + idA + "/_metadata/generated_indexed_rulesets/_ruleset1", "extensions/" + idA + "/_locales/en/messages.json"} {
 		put(t, root, name, name)
 	}
-	files, err := datadir.Select(root)
+	files, err := datadir.Select(t.Context(), root)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -73,35 +73,39 @@ type Options struct {
 	// Tags are build tags of the binary, such as those that leave a protection out.
 	// Each set is built once.
 	Tags []string
+	// Unraced runs a binary without the race detector: for a test of memory, of
+	// which the detector takes several times what the daemon does.
+	Unraced bool
 }
 
 // spares is how many Chromes a daemon keeps ahead of need, whatever machine the
 // tests run on.
 const spares = 1
 
-// builds are the binaries that were built, by their tags.
+// builds are the binaries that were built, by their flags.
 var builds struct {
 	sync.Mutex
 	done map[string]func() (string, error)
 }
 
-// build gives a binary with these build tags, separated by commas. Those who ask
-// for the same one wait for one build.
-func build(tags string) (string, error) {
+// build gives a binary that go build makes with these flags. Those who ask for the
+// same one wait for one build.
+func build(flags ...string) (string, error) {
+	key := strings.Join(flags, " ")
 	builds.Lock()
-	f := builds.done[tags]
+	f := builds.done[key]
 	if f == nil {
-		f = sync.OnceValues(func() (string, error) { return buildOne(tags) })
+		f = sync.OnceValues(func() (string, error) { return buildOne(flags) })
 		if builds.done == nil {
 			builds.done = map[string]func() (string, error){}
 		}
-		builds.done[tags] = f
+		builds.done[key] = f
 	}
 	builds.Unlock()
 	return f()
 }
 
-func buildOne(tags string) (string, error) {
+func buildOne(flags []string) (string, error) {
 	dir, err := os.MkdirTemp("", "stasis-e2e-")
 	if err != nil {
 		return "", err
@@ -112,7 +116,8 @@ func buildOne(tags string) (string, error) {
 		return "", err
 	}
 	bin := filepath.Join(dir, "stasis")
-	out, err := exec.Command("go", "build", "-race", "-tags", tags, "-o", bin, "github.com/stasisd/stasis/cmd/stasis").CombinedOutput()
+	args := append([]string{"build", "-o", bin}, flags...)
+	out, err := exec.Command("go", append(args, "github.com/stasisd/stasis/cmd/stasis")...).CombinedOutput()
 	if err != nil {
 		return "", fmt.Errorf("go build: %w\n%s", err, out)
 	}
@@ -122,11 +127,25 @@ func buildOne(tags string) (string, error) {
 // Binary is the path of the binary, built with these build tags.
 func Binary(t testing.TB, tags ...string) string {
 	t.Helper()
-	bin, err := build(strings.Join(tags, ","))
+	return built(t, "-race", "-tags", strings.Join(tags, ","))
+}
+
+func built(t testing.TB, flags ...string) string {
+	t.Helper()
+	bin, err := build(flags...)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return bin
+}
+
+// binary is what a daemon with these options runs.
+func (o Options) binary(t testing.TB) string {
+	t.Helper()
+	if o.Unraced {
+		return built(t, "-tags", strings.Join(o.Tags, ","))
+	}
+	return Binary(t, o.Tags...)
 }
 
 // CleanUp removes the binaries that were built; a TestMain calls it last.
@@ -179,7 +198,7 @@ func Start(t testing.TB, o Options) *Daemon {
 		shells = 1
 	}
 	d := &Daemon{Dir: o.Dir, kept: kept, env: append(append(uids(), fmt.Sprint("STASIS_SPARES=", kept), fmt.Sprint("STASIS_SHELL_SPARES=", shells), fmt.Sprint("STASIS_STANDBY=", o.Standby)), o.Env...), log: &buffer{}, http: &http.Client{Transport: described}}
-	d.args = append(append(append([]string{}, o.Prefix...), Binary(t, o.Tags...), "serve", "--listen", "127.0.0.1:0", "--data-dir", o.Dir), o.Args...)
+	d.args = append(append(append([]string{}, o.Prefix...), o.binary(t), "serve", "--listen", "127.0.0.1:0", "--data-dir", o.Dir), o.Args...)
 	t.Cleanup(func() {
 		d.Stop(t)
 		if t.Failed() {
