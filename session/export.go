@@ -34,6 +34,11 @@ func (s *Service) State(ctx context.Context, c Caller, id string, r Export) (Exp
 	if err != nil {
 		return Exported{}, err
 	}
+	leave, err := s.readings.take(ctx, c.UserID)
+	if err != nil {
+		return Exported{}, err
+	}
+	defer leave()
 	return s.export(ctx, row, r)
 }
 
