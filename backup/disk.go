@@ -42,8 +42,8 @@ func (b *bound) Read(p []byte) (int, error) {
 }
 
 // writeFile makes a file that is not there, durable.
-func writeFile(name string, r io.Reader) error {
-	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, fileMode)
+func writeFile(root *os.Root, name string, r io.Reader) error {
+	f, err := root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, fileMode)
 	if err != nil {
 		return err
 	}
@@ -55,13 +55,24 @@ func writeFile(name string, r io.Reader) error {
 }
 
 // syncFolders makes the names in a folder and in all below it durable.
-func syncFolders(root string) error {
-	return filepath.WalkDir(root, func(at string, entry fs.DirEntry, err error) error {
+func syncFolders(root *os.Root) error {
+	return fs.WalkDir(root.FS(), ".", func(name string, entry fs.DirEntry, err error) error {
 		if err != nil || !entry.IsDir() {
 			return err
 		}
-		return syncFolder(at)
+		dir, err := root.Open(filepath.FromSlash(name))
+		if err != nil {
+			return err
+		}
+		return errors.Join(dir.Sync(), dir.Close())
 	})
+}
+
+// private reports whether a folder is this process's user's, and no other may write
+// in it.
+func private(info fs.FileInfo) bool {
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	return ok && int(stat.Uid) == os.Geteuid() && info.Mode().Perm()&0o022 == 0
 }
 
 func syncFolder(name string) error {

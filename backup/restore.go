@@ -9,7 +9,6 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
-	"strings"
 	"syscall"
 
 	"github.com/stasisd/stasis/fault"
@@ -41,27 +40,51 @@ func Restore(ctx context.Context, source, dir string) (_ Manifest, err error) {
 			err = errors.Join(err, diskFault(op, clearRestore(dir)))
 		}
 	}()
-	at := filepath.Join(dir, Restoring)
-	if err := errors.Join(os.Mkdir(at, dirMode), syncFolder(dir)); err != nil {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
 		return Manifest{}, diskFault(op, err)
 	}
+	defer func() { _ = root.Close() }() // only a handle
+	at, err := begin(root)
+	if err != nil {
+		return Manifest{}, diskFault(op, err)
+	}
+	defer func() { _ = at.Close() }()
 	m, err := read(ctx, source, func(name string, r io.Reader) error {
-		to := filepath.Join(at, filepath.FromSlash(inDataDir(name)))
-		if err := os.MkdirAll(filepath.Dir(to), dirMode); err != nil {
+		to := filepath.FromSlash(inDataDir(name))
+		if err := at.MkdirAll(filepath.Dir(to), dirMode); err != nil {
 			return err
 		}
-		return writeFile(to, r)
+		return writeFile(at, to, r)
 	})
 	if err != nil {
 		return m, diskFault(op, err)
 	}
-	if err := own(dir); err != nil {
+	if err := errors.Join(own(root, at), syncFolders(at), moveUp(root, at)); err != nil {
 		return m, diskFault(op, err)
 	}
-	if err := errors.Join(syncFolders(at), moveUp(at, dir)); err != nil {
-		return m, diskFault(op, err)
+	return m, diskFault(op, errors.Join(root.Remove(Restoring), syncFolder(dir)))
+}
+
+// begin makes the folder that a restore works in. The data directory may be another
+// user's, who can put anything in that folder's place at any time: what is written,
+// moved and given away is looked up below its handle.
+func begin(root *os.Root) (*os.Root, error) {
+	if err := errors.Join(root.Mkdir(Restoring, dirMode), syncFolder(root.Name())); err != nil {
+		return nil, err
 	}
-	return m, diskFault(op, errors.Join(os.Remove(at), syncFolder(dir)))
+	at, err := root.OpenRoot(Restoring)
+	if err != nil {
+		return nil, err
+	}
+	info, err := at.Stat(".")
+	if err == nil && !private(info) {
+		err = errors.New("somebody has put another folder in the place of " + Restoring)
+	}
+	if err != nil {
+		return nil, errors.Join(err, at.Close())
+	}
+	return at, nil
 }
 
 // inDataDir is where a file of a backup lies in a data directory.
@@ -110,23 +133,23 @@ func clearRestore(dir string) error {
 }
 
 // moveUp moves what was unpacked to where it belongs.
-func moveUp(at, dir string) error {
-	entries, err := os.ReadDir(at)
+func moveUp(root, at *os.Root) error {
+	entries, err := fs.ReadDir(at.FS(), ".")
 	if err != nil {
 		return err
 	}
 	for _, e := range entries {
-		if err := os.Rename(filepath.Join(at, e.Name()), filepath.Join(dir, e.Name())); err != nil {
+		if err := root.Rename(filepath.Join(Restoring, e.Name()), e.Name()); err != nil {
 			return err
 		}
 	}
-	return syncFolder(dir)
+	return syncFolder(root.Name())
 }
 
-// own gives what was unpacked to the data directory's owner: root may restore for
-// another user, whose daemon must be able to read it.
-func own(dir string) error {
-	info, err := os.Stat(dir)
+// own gives what was unpacked, and the lock, to the data directory's owner: root may
+// restore for another user, whose daemon must be able to read it.
+func own(root, at *os.Root) error {
+	info, err := root.Stat(".")
 	if err != nil {
 		return err
 	}
@@ -134,10 +157,33 @@ func own(dir string) error {
 	if !ok || os.Geteuid() != 0 || stat.Uid == 0 {
 		return nil
 	}
-	return filepath.WalkDir(dir, func(at string, _ fs.DirEntry, err error) error {
-		if err != nil || strings.HasSuffix(at, "lost+found") {
+	uid, gid := int(stat.Uid), int(stat.Gid)
+	err = fs.WalkDir(at.FS(), ".", func(name string, _ fs.DirEntry, err error) error {
+		if err != nil || name == "." { // which keeps the owner out until all is done
 			return err
 		}
-		return os.Lchown(at, int(stat.Uid), int(stat.Gid))
+		return at.Lchown(filepath.FromSlash(name), uid, gid)
 	})
+	return errors.Join(err, ownLock(root, uid, gid))
+}
+
+// ownLock gives the lock away, unless it has another name too, which could be any
+// file of root's.
+func ownLock(root *os.Root, uid, gid int) error {
+	lock, err := root.OpenFile("lock", os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer func() { _ = lock.Close() }() // it is only read
+	info, err := lock.Stat()
+	if err != nil {
+		return err
+	}
+	if stat, ok := info.Sys().(*syscall.Stat_t); !ok || !info.Mode().IsRegular() || stat.Nlink != 1 {
+		return errors.New("the lock is no plain file, or has other names")
+	}
+	return lock.Chown(uid, gid)
 }

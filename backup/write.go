@@ -77,7 +77,8 @@ func (w *Writer) mayWrite() error {
 	return nil
 }
 
-// open makes and locks the partial folder, after one that a killed backup left.
+// open makes and locks the partial folder, after one that a killed backup left, or
+// that another user made: who owns it could change what is gathered.
 func (w *Writer) open() error {
 	const op = "backup.begin"
 	for range 2 {
@@ -91,8 +92,12 @@ func (w *Writer) open() error {
 		if err := unix.Flock(int(dir.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
 			return errors.Join(fault.Wrap(err, fault.Config, op, "another backup is being written to "+w.partial), dir.Close())
 		}
+		info, err := dir.Stat()
+		if err != nil {
+			return errors.Join(diskFault(op, err), dir.Close())
+		}
 		entries, err := os.ReadDir(w.partial)
-		if err == nil && len(entries) == 0 {
+		if err == nil && len(entries) == 0 && private(info) {
 			w.lock = dir
 			err := os.Mkdir(w.Dir(), dirMode)
 			if err != nil {
@@ -123,10 +128,15 @@ func (w *Writer) Commit(ctx context.Context, m Manifest) (Manifest, error) {
 	if err != nil {
 		return m, fault.Wrap(err, fault.Internal, op, "")
 	}
-	if err := writeFile(filepath.Join(w.Dir(), ManifestFile), strings.NewReader(string(raw)+"\n")); err != nil {
+	content, err := os.OpenRoot(w.Dir())
+	if err != nil {
 		return m, diskFault(op, err)
 	}
-	if err := syncFolders(w.Dir()); err != nil {
+	defer func() { _ = content.Close() }() // only a handle
+	if err := writeFile(content, ManifestFile, strings.NewReader(string(raw)+"\n")); err != nil {
+		return m, diskFault(op, err)
+	}
+	if err := syncFolders(content); err != nil {
 		return m, diskFault(op, err)
 	}
 	from := w.Dir()

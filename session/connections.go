@@ -2,6 +2,8 @@ package session
 
 import (
 	"context"
+	"errors"
+	"io"
 	"sync"
 
 	"github.com/stasisd/stasis/fault"
@@ -63,4 +65,39 @@ func (s *Service) connect(ctx context.Context, c Caller, end func()) (leave func
 		return nil, err
 	}
 	return func() { s.connections.remove(c.KeyID, one) }, nil
+}
+
+// whileKey is ctx that ends when the caller's key is deleted, with [errKeyDeleted]
+// as its cause. leave is called when the call is over.
+func (s *Service) whileKey(ctx context.Context, c Caller) (_ context.Context, leave func(), err error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	left, err := s.connect(ctx, c, func() { cancel(errKeyDeleted) })
+	if err != nil {
+		cancel(nil)
+		return nil, nil, err
+	}
+	return ctx, func() { left(); cancel(nil) }, nil
+}
+
+// orKeyDeleted is the error of a call by [Service.whileKey]: that the key was deleted,
+// where that is why it failed.
+func orKeyDeleted(ctx context.Context, err error) error {
+	if err != nil && errors.Is(context.Cause(ctx), errKeyDeleted) {
+		return errKeyDeleted
+	}
+	return err
+}
+
+// whileOpen reads until ctx ends; then it gives the cause.
+type whileOpen struct {
+	ctx context.Context
+	r   io.Reader
+}
+
+func (w whileOpen) Read(p []byte) (int, error) {
+	n, err := w.r.Read(p)
+	if w.ctx.Err() != nil { // it may have waited for long
+		return 0, context.Cause(w.ctx)
+	}
+	return n, err
 }

@@ -2,7 +2,6 @@ package session
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"time"
 
@@ -21,18 +20,13 @@ func (s *Service) Create(ctx context.Context, c Caller, r Create) (Info, error) 
 	if err := c.mayCreate(r); err != nil {
 		return Info{}, err
 	}
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	leave, err := s.connect(ctx, c, func() { cancel(errKeyDeleted) })
+	ctx, leave, err := s.whileKey(ctx, c)
 	if err != nil {
 		return Info{}, err
 	}
 	defer leave()
 	info, err := s.create(ctx, c, r)
-	if err != nil && errors.Is(context.Cause(ctx), errKeyDeleted) {
-		err = errKeyDeleted
-	}
-	return info, err
+	return info, orKeyDeleted(ctx, err)
 }
 
 // mayCreate checks that the caller may bring back what it names, or begin anew.

@@ -39,6 +39,11 @@ func (s *Service) Diff(ctx context.Context, c Caller, from, to string, values bo
 	if rows[0].UserID != rows[1].UserID && !c.may(administer) {
 		return Diff{}, fault.New(fault.UserMismatch, "session.diff", "the snapshots are of different users")
 	}
+	leave, err := s.readings.take(ctx, c.UserID)
+	if err != nil {
+		return Diff{}, err
+	}
+	defer leave()
 	for i, row := range rows {
 		doc, err := s.document(ctx, row, "compared")
 		if err != nil {

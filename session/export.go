@@ -34,6 +34,11 @@ func (s *Service) State(ctx context.Context, c Caller, id string, r Export) (Exp
 	if err != nil {
 		return Exported{}, err
 	}
+	leave, err := s.readings.take(ctx, c.UserID)
+	if err != nil {
+		return Exported{}, err
+	}
+	defer leave()
 	return s.export(ctx, row, r)
 }
 
@@ -68,19 +73,30 @@ func (s *Service) Archive(ctx context.Context, c Caller, id string) (io.ReadClos
 		release()
 		return nil, err
 	}
-	return &heldArchive{archive, release}, nil
+	return s.held(ctx, c, archive, release)
 }
 
-// heldArchive keeps its snapshot from being removed until it is closed.
+// heldArchive keeps its snapshot from being removed until it is closed. It ends with
+// its reader's key.
 type heldArchive struct {
-	io.ReadCloser
+	whileOpen
+	closer  io.Closer
 	release func()
+}
+
+func (s *Service) held(ctx context.Context, c Caller, archive io.ReadCloser, release func()) (io.ReadCloser, error) {
+	ctx, leave, err := s.whileKey(ctx, c)
+	if err != nil {
+		release()
+		return nil, errors.Join(err, archive.Close())
+	}
+	return &heldArchive{whileOpen{ctx, archive}, archive, func() { leave(); release() }}, nil
 }
 
 // Close ends the reading.
 func (a *heldArchive) Close() error {
 	defer a.release()
-	return a.ReadCloser.Close()
+	return a.closer.Close()
 }
 
 // SealedArchive is an archive as an age file, as it streams: whole only when it was
@@ -115,7 +131,8 @@ func (s *Service) SealedArchive(ctx context.Context, c Caller, id string, to []s
 		release()
 		return SealedArchive{}, err
 	}
-	return SealedArchive{ReadCloser: &heldArchive{sealed, release}, Size: sealed.Size, PayloadSHA256: sealed.PayloadSHA256}, nil
+	held, err := s.held(ctx, c, sealed, release)
+	return SealedArchive{ReadCloser: held, Size: sealed.Size, PayloadSHA256: sealed.PayloadSHA256}, err
 }
 
 // secretSnapshot is a snapshot that the caller may read the secrets of.

@@ -16,12 +16,17 @@ func (s *Service) PutExtension(ctx context.Context, c Caller, r io.Reader) (e pr
 	if err := c.require(manage); err != nil {
 		return e, false, err
 	}
-	err = s.Extensions.Put(ctx, r, func(i extension.Info) (unused string, err error) {
+	ctx, leave, err := s.whileKey(ctx, c)
+	if err != nil {
+		return e, false, err
+	}
+	defer leave()
+	err = s.Extensions.Put(ctx, whileOpen{ctx, r}, func(i extension.Info) (unused string, err error) {
 		e, fresh, unused, err = s.Catalogue.PutExtension(ctx, profiles.Extension{ID: i.ID, UserID: c.UserID, SHA256: i.SHA256,
 			Name: i.Name, Version: i.Version, SizeBytes: i.Size, CreatedAt: s.Now().UTC()})
 		return unused, err
 	})
-	return e, fresh, err
+	return e, fresh, orKeyDeleted(ctx, err)
 }
 
 // ListExtensions lists what the caller may use, newest first.

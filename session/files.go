@@ -91,6 +91,11 @@ func (s *Service) OpenFile(ctx context.Context, c Caller, id, name string) (f *o
 // PutFile stores what r gives under a name, in place of a file of that name.
 // After an error nothing of it is left.
 func (s *Service) PutFile(ctx context.Context, c Caller, id, name string, r io.Reader) error {
+	ctx, leave, err := s.whileKey(ctx, c)
+	if err != nil {
+		return err
+	}
+	defer leave()
 	return s.inFiles(ctx, c, id, func(ctx context.Context, root *os.Root, uid int) (err error) {
 		part := partPrefix + rand.Text()
 		f, err := root.OpenFile(part, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
@@ -110,27 +115,13 @@ func (s *Service) PutFile(ctx context.Context, c Caller, id, name string, r io.R
 			err = cerr
 		}
 		if err == nil {
-			err = ctx.Err()
+			err = context.Cause(ctx)
 		}
 		if err == nil {
 			err = root.Rename(part, name)
 		}
 		return putFailed(err)
 	})
-}
-
-// whileOpen reads until its session is ended.
-type whileOpen struct {
-	ctx context.Context
-	r   io.Reader
-}
-
-// Read reads from r, or gives the context's error once it has ended.
-func (w whileOpen) Read(p []byte) (int, error) {
-	if err := w.ctx.Err(); err != nil {
-		return 0, err
-	}
-	return w.r.Read(p)
 }
 
 // putFailed gives a failed upload its code; an error of the reader that has

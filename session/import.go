@@ -68,8 +68,19 @@ type arrival struct {
 // saved elsewhere. It belongs to a user, and to a session of its own that has
 // ended. On any error nothing is stored. What is not of the format named, or
 // hostile, is invalid_import. What there is no room for, by its size, is refused
-// before it is read; where as many run as may it is too_many_imports.
+// before it is read; where as many run as may it is too_many_imports. An import ends
+// with its key.
 func (s *Service) Import(ctx context.Context, c Caller, r Import, body io.Reader) (ImportAnswer, error) {
+	ctx, leave, err := s.whileKey(ctx, c)
+	if err != nil {
+		return ImportAnswer{}, err
+	}
+	defer leave()
+	a, err := s.importBy(ctx, c, r, whileOpen{ctx, body})
+	return a, orKeyDeleted(ctx, err)
+}
+
+func (s *Service) importBy(ctx context.Context, c Caller, r Import, body io.Reader) (ImportAnswer, error) {
 	const op = "session.import"
 	if err := c.require(manage); err != nil {
 		return ImportAnswer{}, err

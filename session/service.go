@@ -105,6 +105,7 @@ type Service struct {
 	// surveyFor bounds the counting of one; a test shortens it.
 	surveyFor time.Duration
 	imports   chan struct{} // one for each import that runs
+	readings  *turns        // of who compares or exports state documents
 
 	readers   *readers
 	verifying chan struct{} // one for each snapshot that is being verified
@@ -114,7 +115,7 @@ type Service struct {
 func New(cfg Config, deps Deps) *Service {
 	s := &Service{cfg: cfg, Deps: deps,
 		parked: pool.New[*parkedChrome](cfg.Parked), slots: newSlots(cfg.MaxSessions),
-		tickets: newTickets(deps.Now), attached: newAttached(cfg.MaxClients), connections: newConnections(), turn: make(chan struct{}, 1), surveys: make(chan struct{}, maxSurveys), surveyFor: surveyDeadline, imports: make(chan struct{}, maxImports),
+		tickets: newTickets(deps.Now), attached: newAttached(cfg.MaxClients), connections: newConnections(), turn: make(chan struct{}, 1), surveys: make(chan struct{}, maxSurveys), surveyFor: surveyDeadline, imports: make(chan struct{}, maxImports), readings: newTurns(maxReadings),
 		readers: newReaders(), verifying: make(chan struct{}, maxVerifying),
 		journal: journal.New(deps.Catalogue, deps.Vault, deps.Now, deps.Log), live: map[string]*live{}, creating: map[string]*claim{}, checks: map[string]int{}, spares: sparePools{},
 		asked: map[string]bool{cmp.Or(cfg.Engine, browser.EngineChrome): true}}

@@ -86,8 +86,9 @@ func (s *Service) AuthorizeTicket(ctx context.Context, ticket, sessionID string,
 // ticketLife is how long a ticket of POST /v1/tickets can be redeemed.
 const ticketLife = time.Minute
 
-// maxTickets bounds the one-use tickets that are not spent.
-const maxTickets = 10_000
+// maxTickets bounds the one-use tickets of a key that are not spent, so that no key
+// can use up what others need.
+const maxTickets = 1000
 
 // tickets are the one-use tickets that are not spent. They are kept as hashes, so
 // that looking one up takes no longer for a nearly right guess.
@@ -117,15 +118,19 @@ func (s *Service) NewTicket(_ context.Context, c Caller) (string, time.Time, err
 	t := s.tickets
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	now, own := t.now(), 0
 	for hash, h := range t.once {
-		if !h.expires.After(t.now()) {
+		switch {
+		case !h.expires.After(now):
 			delete(t.once, hash)
+		case h.keyID == c.KeyID:
+			own++
 		}
 	}
-	if len(t.once) >= maxTickets {
-		return "", time.Time{}, fault.New(fault.TooManySessions, "session.ticket", "too many tickets are not spent: at most %d may be", maxTickets)
+	if own >= maxTickets {
+		return "", time.Time{}, fault.New(fault.TooManySessions, "session.ticket", "too many tickets of the key are not spent: at most %d may be", maxTickets)
 	}
-	expires := t.now().Add(ticketLife).UTC()
+	expires := now.Add(ticketLife).UTC()
 	t.once[sha256.Sum256([]byte(ticket))] = ticketHolder{keyID: c.KeyID, expires: expires}
 	return ticket, expires, nil
 }

@@ -7,6 +7,8 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"io"
+	"math"
 	"net"
 	"net/http"
 	"net/url"
@@ -14,6 +16,10 @@ import (
 
 	"golang.org/x/net/proxy"
 )
+
+// maxAnswer bounds the header of a proxy's answer, in bytes; Chrome's own bound is
+// the same (net/http/http_stream_parser.cc, kMaxHeaderBufSize).
+const maxAnswer = 256 << 10
 
 // dial connects to a host and port through a proxy.
 func dial(ctx context.Context, beyond *url.URL, host string) (net.Conn, error) {
@@ -51,7 +57,9 @@ func connect(conn net.Conn, beyond *url.URL, host string, deadline time.Time) (n
 	if _, err := fmt.Fprintf(conn, "CONNECT %s HTTP/1.1\r\nHost: %s\r\nProxy-Authorization: Basic %s\r\n\r\n", host, host, basic); err != nil {
 		return nil, err
 	}
-	in := bufio.NewReader(conn)
+	// The caller names the proxy: its answer is not trusted to end.
+	bound := &io.LimitedReader{R: conn, N: maxAnswer}
+	in := bufio.NewReader(bound)
 	answer, err := http.ReadResponse(in, &http.Request{Method: http.MethodConnect}) //nolint:bodyclose // what follows is the tunnel, or the connection closes
 	if err != nil {
 		return nil, err
@@ -59,6 +67,7 @@ func connect(conn net.Conn, beyond *url.URL, host string, deadline time.Time) (n
 	if answer.StatusCode != http.StatusOK {
 		return nil, fmt.Errorf("the proxy answered %d", answer.StatusCode)
 	}
+	bound.N = math.MaxInt64 // what follows is the tunnel
 	return &read{Conn: conn, in: in}, conn.SetDeadline(time.Time{})
 }
 

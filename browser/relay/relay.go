@@ -50,7 +50,7 @@ func Start(beyond *url.URL, uid int) (*Relay, error) {
 		return nil, fault.Wrap(err, fault.Internal, "relay.start", "no port for the proxy's relay")
 	}
 	r := &Relay{beyond: beyond, listener: &owned{Listener: listener, uid: uid}, tunnels: map[net.Conn]struct{}{},
-		plain: &http.Transport{Proxy: http.ProxyURL(beyond), DisableCompression: true,
+		plain: &http.Transport{Proxy: http.ProxyURL(beyond), DisableCompression: true, MaxResponseHeaderBytes: maxAnswer,
 			DialContext: (&net.Dialer{Timeout: dialTimeout}).DialContext}}
 	// What goes wrong is told to Chrome; it may name the pages.
 	quiet := log.New(io.Discard, "", 0)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"syscall"
 	"time"
 
 	"github.com/gofrs/flock"
@@ -59,7 +60,8 @@ func (f storageFlags) lock() (*storage, error) {
 	if err := os.MkdirAll(dir, 0o711); err != nil {
 		return nil, fault.Wrap(err, fault.Config, op, "--data-dir cannot be made")
 	}
-	lock := flock.New(filepath.Join(dir, "lock"), flock.SetPermissions(0o600))
+	// No link is followed: root may work in another user's directory.
+	lock := flock.New(filepath.Join(dir, "lock"), flock.SetPermissions(0o600), flock.SetFlag(os.O_CREATE|os.O_RDONLY|syscall.O_NOFOLLOW))
 	ok, err := lock.TryLock()
 	if err != nil {
 		return nil, fault.Wrap(err, fault.Config, op, "--data-dir cannot be written")

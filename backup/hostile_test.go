@@ -1,0 +1,105 @@
+package backup_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/stasisd/stasis/backup"
+)
+
+// watched is a context that calls look each time somebody asks whether it has ended.
+type watched struct {
+	context.Context
+	look func()
+}
+
+func (w watched) Err() error {
+	w.look()
+	return w.Context.Err()
+}
+
+// Root restores for another user, who owns the data directory and puts a link in
+// the place of the folder that the restore works in. Nothing is written, moved or
+// removed where the link leads.
+func TestRestoreFollowsNoLink(t *testing.T) {
+	for name, after := range map[string]string{"while it unpacks": "restoring", "when it has unpacked": "restoring/snapshots/users/o/sessions/s/x.json"} {
+		t.Run(name, func(t *testing.T) {
+			source := filepath.Join(t.TempDir(), "b.tar.zst")
+			if _, err := write(t, source, false); err != nil {
+				t.Fatal(err)
+			}
+			dir, outside := t.TempDir(), t.TempDir()
+			if err := os.WriteFile(filepath.Join(outside, "theirs"), []byte("theirs"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			swapped := false
+			ctx := watched{t.Context(), func() {
+				if _, err := os.Lstat(filepath.Join(dir, after)); err != nil || swapped {
+					return
+				}
+				swapped = true
+				at := filepath.Join(dir, "restoring")
+				if err := errors.Join(os.Rename(at, filepath.Join(dir, "aside")), os.Symlink(outside, at)); err != nil {
+					t.Error(err)
+				}
+			}}
+			if _, err := backup.Restore(ctx, source, dir); err == nil {
+				t.Error("it is restored")
+			}
+			if !swapped {
+				t.Fatal("the link was never there")
+			}
+			if diff := cmp.Diff(map[string]string{"theirs": "theirs"}, held(t, outside)); diff != "" {
+				t.Errorf("where the link leads (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// Somebody has made the folder beside a backup's name beforehand, to read or change
+// what is gathered there. A backup makes its own.
+func TestPartialFolderOfAnother(t *testing.T) {
+	for name, prepare := range map[string]func(string) error{
+		"everybody's": func(at string) error { return os.Chmod(at, 0o777) },
+		"of another user": func(at string) error {
+			if os.Geteuid() != 0 {
+				return os.Chmod(at, 0o770) // the next best thing
+			}
+			return os.Chown(at, 12345, 12345)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			target := filepath.Join(t.TempDir(), "b")
+			partial := target + ".partial"
+			if err := errors.Join(os.Mkdir(partial, 0o700), prepare(partial)); err != nil {
+				t.Fatal(err)
+			}
+			theirs, err := os.Open(partial)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() { _ = theirs.Close() }()
+			w, err := backup.Begin(target, false)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() { _ = w.Close() }()
+			was, err := theirs.Stat()
+			if err != nil {
+				t.Fatal(err)
+			}
+			is, err := os.Stat(partial)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if os.SameFile(was, is) || is.Mode().Perm() != 0o700 {
+				t.Errorf("it is written in the folder that was there, mode %v", is.Mode())
+			}
+		})
+	}
+}

@@ -1,0 +1,28 @@
+package session
+
+import (
+	"testing"
+
+	"github.com/stasisd/stasis/fault"
+)
+
+// A key that spends none of its tickets does not keep others from theirs.
+func TestTicketsOfAnotherKey(t *testing.T) {
+	r := newRig(t, nil)
+	ctx := t.Context()
+	var err error
+	for made := 0; err == nil; made++ {
+		if made > 100_000 {
+			t.Fatal("there is no bound")
+		}
+		_, _, err = r.NewTicket(ctx, alice)
+	}
+	wantCode(t, err, fault.TooManySessions)
+	if _, _, err := r.NewTicket(ctx, bob); err != nil {
+		t.Errorf("another key's ticket: %v", err)
+	}
+	r.clock.add(ticketLife)
+	if _, _, err := r.NewTicket(ctx, alice); err != nil {
+		t.Errorf("once they have expired: %v", err)
+	}
+}

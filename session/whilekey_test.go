@@ -1,0 +1,80 @@
+package session
+
+import (
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/stasisd/stasis/fault"
+)
+
+// What is sent or read for long ends when its key is deleted, and changes nothing.
+func TestDeletedKeyEndsUploadsAndDownloads(t *testing.T) {
+	r := newRig(t, nil)
+	ctx := t.Context()
+	made, err := r.Import(ctx, keeper, Import{Format: FormatPlaywright}, strings.NewReader(storageStateFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	k, _, err := r.CreateKey(ctx, admin, "leaver", "alice", false, keeper.Rights)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := callerOf(k)
+	archive, err := r.Archive(ctx, c, made.Snapshot.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	uploads := map[string]func(io.Reader) error{
+		"an import": func(body io.Reader) error {
+			_, err := r.Import(ctx, c, Import{Format: FormatPlaywright, SaveAsDefault: true}, body)
+			return err
+		},
+		"an extension": func(body io.Reader) error {
+			_, _, err := r.PutExtension(ctx, c, body)
+			return err
+		},
+	}
+	outcomes := map[string]chan error{}
+	var bodies []*io.PipeWriter
+	for name, upload := range uploads {
+		body, to := io.Pipe()
+		outcome := make(chan error, 1)
+		outcomes[name], bodies = outcome, append(bodies, to)
+		go func() {
+			outcome <- upload(body)
+			_ = body.Close()
+		}()
+		if _, err := io.WriteString(to, " "); err != nil { // it is being read
+			t.Fatal(err)
+		}
+	}
+	if err := r.DeleteKey(ctx, admin, k.ID); err != nil {
+		t.Fatal(err)
+	}
+	for _, to := range bodies {
+		go func() {
+			_, _ = io.WriteString(to, storageStateFile) // nobody may read it any more
+			_ = to.Close()
+		}()
+	}
+	for name, outcome := range outcomes {
+		if err := <-outcome; !fault.Is(err, fault.Unauthorized) {
+			t.Errorf("%s of a deleted key: %v", name, err)
+		}
+	}
+	if _, err := io.ReadAll(archive); !fault.Is(err, fault.Unauthorized) {
+		t.Errorf("an archive, read with a deleted key: %v", err)
+	}
+	if err := archive.Close(); err != nil {
+		t.Error(err)
+	}
+	_, err = r.Default(ctx, admin, "alice")
+	wantCode(t, err, fault.DefaultNotFound)
+	if _, err := r.Archive(ctx, c, made.Snapshot.ID); !fault.Is(err, fault.Unauthorized) {
+		t.Errorf("an archive by a deleted key: %v", err)
+	}
+	if err := r.DeleteSnapshot(ctx, alice, made.Snapshot.ID); err != nil {
+		t.Errorf("the snapshot is held still: %v", err)
+	}
+}
