@@ -208,7 +208,7 @@ func TestPrepareKeeps(t *testing.T) {
 		"extensions":{"settings":{"abs":{"path":"/usr/share/evil"},"rel":{"path":"rel/1.0_0"},"none":{},"odd":[]}}}`)
 	put(t, root, "Default/Secure Preferences", `{"extensions":{"settings":{"abs":{"path":"/usr/share/evil"},"rel":{"path":"rel/1.0_0"}}},"protection":{"macs":9007199254740993}}`)
 	for _, folder := range []string{"Sessions", "Sessions_Encrypted"} {
-		put(t, root, "Default/"+folder+"/Session_1", "tabs")
+		put(t, root, "Default/"+folder+"/Session_1", "SNSS\x03\x00\x00\x00")
 	}
 	if _, err := (datadir.Prepare{RestoreTabs: true}).Run(root); err != nil {
 		t.Fatal(err)

@@ -55,6 +55,7 @@ type Proxy struct{ Server, Bypass string }
 //   - a normal exit, so that no crash gate holds the tabs back;
 //   - no folder of another machine: downloads and unpacked extensions;
 //   - no policy of the profile's own, and the list of addresses that Chrome refuses;
+//   - no session files whose pages may read other files than their own;
 //   - its own extensions, at their place.
 //
 // Preferences that cannot be read as JSON are archive_damaged. What is written
@@ -94,6 +95,11 @@ func (p Prepare) Run(userDataDir string) (unknown []string, err error) {
 		}
 		if err := root.RemoveAll(path.Join(folder, name)); err != nil {
 			return nil, fault.Wrap(err, fault.StoreFailed, op, "the saved tabs could not be removed")
+		}
+	}
+	if p.RestoreTabs {
+		if err := dropFormFiles(root, folder); err != nil {
+			return nil, err
 		}
 	}
 	known := map[string]bool{}

@@ -31,14 +31,17 @@ var strictDirective = regexp.MustCompile(`^\s*(?:"use strict"|'use strict')`)
 // scope. An added script runs before the page's, so nothing of the page can be in
 // its way.
 func guardScript(source string, extensions []string) string {
-	allowed := []string{`https?:`, `about:`, `data:`, `blob:(?:https?:|null)`, `chrome-error:`}
+	allowed := []string{`https?:`, `about:`, `data:`, `blob:(?:https?:|null)`, `chrome-error:`, `null$`}
 	for _, id := range extensions {
-		allowed = append(allowed, `(?:blob:)?chrome-extension:\/\/`+regexp.QuoteMeta(id)+`\/`)
+		allowed = append(allowed, `(?:blob:)?chrome-extension:\/\/`+regexp.QuoteMeta(id)+`(?:\/|$)`)
 	}
 	strict := ""
 	if strictDirective.MatchString(source) {
 		strict = `"use strict";`
 	}
-	return strict + `for(let w=window,h;;w=w.parent){try{h=w.location.href}catch{break}if(!/^(?:` + strings.Join(allowed, "|") +
-		`)/.test(h))throw"not for this page";if(w===w.parent)break}` + source
+	test := `/^(?:` + strings.Join(allowed, "|") + `)/.test`
+	// A function that the script declares is there before its first statement, also
+	// one called parent. Nothing can replace location or its members.
+	return strict + `for(let l=location,i=-1;i<l.ancestorOrigins.length;i++)if(!` + test +
+		`(i<0?l.href:l.ancestorOrigins[i]))throw"not for this page";` + source
 }

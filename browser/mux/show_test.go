@@ -95,6 +95,9 @@ func TestGuardScript(t *testing.T) {
 	if !strings.HasPrefix(guarded, `"use strict";for(`) || !strings.HasSuffix(guarded, ` 'use strict'; let a = 1`) {
 		t.Errorf("%s", guarded)
 	}
+	if strings.Contains(guarded, "parent") {
+		t.Errorf("a function of the script's own could stand for parent: %s", guarded)
+	}
 	if guarded = guardScript("let a = 1\nlet b", nil); !strings.HasPrefix(guarded, "for(") || strings.Count(guarded, "\n") != 1 {
 		t.Errorf("%s", guarded)
 	}
