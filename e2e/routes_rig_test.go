@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -60,33 +61,52 @@ type thief struct {
 	sent []string // what pages have sent to the site
 }
 
-// newThief plants a file that everybody may read, outside of the data directory;
-// for a daemon without root it takes the daemon's own identity instead.
-func newThief(t *testing.T, d *daemon.Daemon, root bool) *thief {
-	x := &thief{t: t, d: d}
-	if root {
-		dir := t.TempDir()
-		for at := dir; at != os.TempDir() && at != "/"; at = filepath.Dir(at) {
-			if err := os.Chmod(at, 0o755); err != nil {
-				t.Fatal(err)
-			}
-		}
-		x.path, x.loot = filepath.Join(dir, "loot.txt"), planted
-		if err := os.WriteFile(x.path, []byte(planted), 0o644); err != nil {
+// newThief plants a file that everybody may read, outside of the data directory.
+func newThief(t *testing.T, d *daemon.Daemon) *thief {
+	x := &thief{t: t, d: d, loot: planted}
+	dir := t.TempDir()
+	for at := dir; at != os.TempDir() && at != "/"; at = filepath.Dir(at) {
+		if err := os.Chmod(at, 0o755); err != nil {
 			t.Fatal(err)
 		}
-	} else {
-		x.path = filepath.Join(d.Dir, "identity")
-		raw, err := os.ReadFile(x.path)
-		at := strings.Index(string(raw), "AGE-SECRET-KEY-")
-		if err != nil || at < 0 {
-			t.Fatalf("the daemon has no identity: %v", err)
-		}
-		x.loot = strings.Fields(string(raw[at:]))[0]
+	}
+	x.path = filepath.Join(dir, "loot.txt")
+	if err := os.WriteFile(x.path, []byte(planted), 0o644); err != nil {
+		t.Fatal(err)
 	}
 	x.site = httptest.NewServer(http.HandlerFunc(x.serve))
 	t.Cleanup(x.site.Close)
 	return x
+}
+
+// secrets are what a daemon without root has in its data directory that only its own
+// user may read; empty: the folder's list. Each is what the file holds, or a part.
+var secrets = []string{"identity", "archive-key", "api-key", ""}
+
+// steal has the thief go after a secret of the daemon itself.
+func (x *thief) steal(name string) {
+	x.t.Helper()
+	x.path = filepath.Join(x.d.Dir, name)
+	switch name {
+	case "api-key": // tests give the key in the environment
+		x.loot = "stasis_" + rand.Text()
+		if err := errors.Join(os.WriteFile(x.path, []byte(x.loot), 0o600), os.Chown(x.path, unprivileged, unprivileged)); err != nil {
+			x.t.Fatal(err)
+		}
+	case "":
+		x.path += "/"
+		x.loot = "listed-" + rand.Text()
+		if err := os.WriteFile(x.path+x.loot, nil, 0o600); err != nil {
+			x.t.Fatal(err)
+		}
+	default:
+		raw, err := os.ReadFile(x.path)
+		if err != nil {
+			x.t.Fatal(err)
+		}
+		lines := strings.Fields(string(raw))
+		x.loot = lines[len(lines)-1]
+	}
 }
 
 // serve is the thief's own site.

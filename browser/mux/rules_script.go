@@ -5,8 +5,9 @@ import (
 	"strings"
 )
 
-// scriptIn is the rule of a script that Chrome runs in documents to come: it runs
-// only in those that clients may open, whatever the page turns to.
+// scriptIn is the rule of a script that Chrome runs in documents to come, or of a
+// breakpoint's condition: it runs only in those that clients may open, whatever the
+// page turns to.
 func scriptIn(name string) func(*call) error {
 	return func(c *call) error {
 		var source string
@@ -29,7 +30,7 @@ var strictDirective = regexp.MustCompile(`^\s*(?:"use strict"|'use strict')`)
 // that it could reach as its own, is at an address that clients may not open. It adds
 // no line, and leaves the script's declarations where they are: in the document's own
 // scope. An added script runs before the page's, so nothing of the page can be in
-// its way.
+// its way. Workers have no document, and no page becomes one: a script runs there.
 func guardScript(source string, extensions []string) string {
 	allowed := []string{`https?:`, `about:`, `data:`, `blob:(?:https?:|null)`, `chrome-error:`}
 	for _, id := range extensions {
@@ -39,6 +40,6 @@ func guardScript(source string, extensions []string) string {
 	if strictDirective.MatchString(source) {
 		strict = `"use strict";`
 	}
-	return strict + `for(let w=window,h;;w=w.parent){try{h=w.location.href}catch{break}if(!/^(?:` + strings.Join(allowed, "|") +
+	return strict + `for(let w=globalThis,h;w;w=w.parent){try{h=w.location.href}catch{break}if(!/^(?:` + strings.Join(allowed, "|") +
 		`)/.test(h))throw"not for this page";if(w===w.parent)break}` + source
 }
