@@ -54,7 +54,7 @@ func TestRoutes(t *testing.T) {
 						}
 						t.Run(route.name+"/"+engine, func(t *testing.T) {
 							x := newThief(t, d)
-							x.engine = engine
+							x.engine, x.open = engine, wall.open
 							if user != "root" {
 								x.steal(secrets[tried%len(secrets)])
 								tried++
