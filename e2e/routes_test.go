@@ -27,6 +27,7 @@ var routes = []struct {
 	{"a dropped page", true, byDrop},
 	{"a back list", false, byBackList},
 	{"an extension's settings", false, bySettings},
+	{"a breakpoint's condition", false, byCondition},
 }
 
 // TestRoutes tries each route with no wall, with each wall alone and with all, by root
@@ -217,14 +218,29 @@ func (x *thief) install() (id string) {
 // bySettings has an extension open Chrome's page of extensions, where an added
 // script lets it read files.
 func bySettings(x *thief) {
+	x.settings(func(page, script string) {
+		x.step(page, "Page.addScriptToEvaluateOnNewDocument", obj{"source": `if (location.protocol == "chrome:") ` + script})
+	})
+}
+
+// byCondition is bySettings with a breakpoint that never stops.
+func byCondition(x *thief) {
+	x.settings(func(page, script string) {
+		x.step(page, "Debugger.enable", nil)
+		x.step(page, "Debugger.setBreakpointByUrl", obj{"lineNumber": 0, "urlRegex": "^chrome://extensions/.*", "condition": script + ", false"})
+	})
+}
+
+// settings has plant put a script into Chrome's page of extensions, which an extension
+// opens then.
+func (x *thief) settings(plant func(page, script string)) {
 	id := x.install()
 	own, _ := x.w.page()
 	x.w.open(own, "chrome-extension://"+id+"/page.html")
 	page, _ := x.newPage()
 	x.w.open(page, x.site.URL+"/")
 	x.spy(page)
-	x.step(page, "Page.addScriptToEvaluateOnNewDocument", obj{"source": `if (location.protocol == "chrome:")
-		chrome.developerPrivate.updateExtensionConfiguration({extensionId: "` + id + `", fileAccess: true}, () => console.log("granted"))`})
+	plant(page, `chrome.developerPrivate.updateExtensionConfiguration({extensionId: "`+id+`", fileAccess: true}, () => console.log("granted"))`)
 	x.eval(own, `new Promise(ok => chrome.tabs.query({}, t => chrome.tabs.update(t.find(t => t.url == "`+x.site.URL+`/").id, {url: "chrome://extensions"}, ok)))`)
 	x.until("granted")
 	fresh, _ := x.newPage() // the extension was loaded anew, and its page with it
