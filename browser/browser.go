@@ -51,7 +51,6 @@ type Browser struct {
 	passkeys   *passkeys      // nil where pages have no authenticator
 	kept       state.Passkeys // of the environment, where pages have none
 	salvage    salvage        // what is known of the profile that was brought in
-	leaving    sync.Map       // pages that are being sent to about:blank, by ID
 	leftover   leftover       // of the empty profile that it was brought in beside
 	// unflushed: there may be more localStorage than Chrome writes while it quits.
 	unflushed atomic.Bool

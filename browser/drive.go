@@ -205,13 +205,18 @@ func (b *Browser) Screenshot(ctx context.Context) (jpeg []byte, url, title strin
 	}
 }
 
+var errForeignFront = fault.New(fault.BrowserFailed, "browser.screenshot", "the page in front shows what a session may not show")
+
 func (b *Browser) screenshot(ctx context.Context) (jpeg []byte, url, title string, err error) {
 	err = b.front(ctx, func(s cdp.Session, t *target.Info) error {
+		if !b.mux.Allowed(t.TargetID) {
+			return errForeignFront
+		}
 		quality := int64(screenshotQuality)
 		shot, err := cdp.Call(ctx, s, page.CaptureScreenshot, page.CaptureScreenshotParams{
 			Format: page.CaptureScreenshotFormatJpeg, Quality: &quality})
 		if err == nil && !b.mux.Allowed(t.TargetID) {
-			return fault.New(fault.BrowserFailed, "browser.screenshot", "the page in front shows what a session may not show")
+			return errForeignFront // it turned meanwhile
 		}
 		jpeg, url, title = shot.Data, t.URL, t.Title
 		return err

@@ -2,6 +2,7 @@ package browser
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/chromedp/cdproto/cdp"
@@ -41,34 +42,26 @@ func (b *Browser) takeOptions(o Options) {
 }
 
 // sendAway sends a page to about:blank that shows what it may not, and takes what it
-// showed off its back list. A page that does not leave in time is closed. One call
-// works on a page at a time: two would end each other's navigations.
+// showed off its back list. A page that does not leave in time is closed.
 func (b *Browser) sendAway(id target.ID) {
-	if _, under := b.leaving.LoadOrStore(id, true); under {
-		return
-	}
 	ctx, cancel := context.WithTimeout(b.ctx, awayDeadline)
 	defer cancel()
 	again := time.NewTicker(pruneAgain)
 	defer again.Stop()
-	err := b.toBlank(ctx, id)
-	for (err != nil || !b.mux.Allowed(id)) && ctx.Err() == nil {
+	for ctx.Err() == nil {
+		// What the page was turning to may end this navigation: the list says where it is.
+		_ = b.toBlank(ctx, id)
+		if b.emptyBackList(ctx, id) == nil && b.mux.Settle(id) {
+			return
+		}
 		select {
-		case <-again.C: // what the page was turning to ends the first navigation
-			if err = nil; !b.mux.Allowed(id) {
-				err = b.toBlank(ctx, id)
-			}
+		case <-again.C:
 		case <-b.mux.Gone(id):
-			b.leaving.Delete(id)
 			return
 		case <-ctx.Done():
 		}
 	}
-	if err == nil {
-		err = b.emptyBackList(ctx, id)
-	}
-	b.leaving.Delete(id)
-	if (err != nil || !b.mux.Allowed(id)) && b.ctx.Err() == nil {
+	if b.ctx.Err() == nil {
 		// One that has gone meanwhile needs nothing.
 		_ = b.driver.Post(b.ctx, "", target.CloseTarget.Method, target.CloseTargetParams{TargetID: id})
 	}
@@ -147,7 +140,8 @@ func (b *Browser) prune(ids []target.ID) {
 }
 
 // emptyBackList leaves a page's current entry alone in its list. While a page loads
-// Chrome refuses that ("Not attached to an active page"), so it is asked again.
+// Chrome refuses that ("Not attached to an active page"), so it is asked again. The
+// error is errStillForeign where that entry is one that the session may not show.
 func (b *Browser) emptyBackList(ctx context.Context, id target.ID) error {
 	yes := true
 	at, err := cdp.Call(ctx, b.driver, target.AttachToTarget, target.AttachToTargetParams{TargetID: id, Flatten: &yes})
@@ -157,11 +151,12 @@ func (b *Browser) emptyBackList(ctx context.Context, id target.ID) error {
 	defer func() {
 		_ = b.driver.Post(b.ctx, "", target.DetachFromTarget.Method, target.DetachFromTargetParams(at)) // of a lost pipe nothing is left
 	}()
+	s := b.driver.Session(at.SessionID)
 	again := time.NewTicker(pruneAgain)
 	defer again.Stop()
 	for {
-		if _, err = cdp.Call(ctx, b.driver.Session(at.SessionID), page.ResetNavigationHistory, cdp.Empty{}); err == nil {
-			return nil
+		if _, err = cdp.Call(ctx, s, page.ResetNavigationHistory, cdp.Empty{}); err == nil {
+			break
 		}
 		select {
 		case <-again.C:
@@ -169,7 +164,14 @@ func (b *Browser) emptyBackList(ctx context.Context, id target.ID) error {
 			return err
 		}
 	}
+	history, err := cdp.Call(ctx, s, page.GetNavigationHistory, cdp.Empty{})
+	if err == nil && b.leadsAway(&history) {
+		err = errStillForeign
+	}
+	return err
 }
+
+var errStillForeign = errors.New("the page shows what the session may not")
 
 // leadsAway says whether a back list has an entry that a session may not show.
 func (b *Browser) leadsAway(history *page.GetNavigationHistoryResult) bool {

@@ -27,6 +27,7 @@ var routes = []struct {
 	{"a dropped page", true, byDrop},
 	{"a back list", false, byBackList},
 	{"an extension's settings", false, bySettings},
+	{"a breakpoint's condition", false, byCondition},
 }
 
 // TestRoutes tries each route with no wall, with each wall alone and with all, by root
@@ -46,14 +47,19 @@ func TestRoutes(t *testing.T) {
 				}
 				o.Tags = wall.tags
 				d := daemon.Start(t, o)
+				tried := 0
 				for _, route := range routes {
 					for _, engine := range []string{"chrome", "shell"} {
 						if engine == "shell" && !route.shell || wall.engine != "" && wall.engine != engine {
 							continue
 						}
 						t.Run(route.name+"/"+engine, func(t *testing.T) {
-							x := newThief(t, d, user == "root")
-							x.engine = engine
+							x := newThief(t, d)
+							x.engine, x.open = engine, wall.open
+							if user != "root" {
+								x.steal(secrets[tried%len(secrets)])
+								tried++
+							}
 							route.take(x)
 							if got := x.got(); got != wall.open {
 								t.Errorf("the file's bytes arrived: %v", got)
@@ -212,14 +218,29 @@ func (x *thief) install() (id string) {
 // bySettings has an extension open Chrome's page of extensions, where an added
 // script lets it read files.
 func bySettings(x *thief) {
+	x.settings(func(page, script string) {
+		x.step(page, "Page.addScriptToEvaluateOnNewDocument", obj{"source": `if (location.protocol == "chrome:") ` + script})
+	})
+}
+
+// byCondition is bySettings with a breakpoint that never stops.
+func byCondition(x *thief) {
+	x.settings(func(page, script string) {
+		x.step(page, "Debugger.enable", nil)
+		x.step(page, "Debugger.setBreakpointByUrl", obj{"lineNumber": 0, "urlRegex": "^chrome://extensions/.*", "condition": script + ", false"})
+	})
+}
+
+// settings has plant put a script into Chrome's page of extensions, which an extension
+// opens then.
+func (x *thief) settings(plant func(page, script string)) {
 	id := x.install()
 	own, _ := x.w.page()
 	x.w.open(own, "chrome-extension://"+id+"/page.html")
 	page, _ := x.newPage()
 	x.w.open(page, x.site.URL+"/")
 	x.spy(page)
-	x.step(page, "Page.addScriptToEvaluateOnNewDocument", obj{"source": `if (location.protocol == "chrome:")
-		chrome.developerPrivate.updateExtensionConfiguration({extensionId: "` + id + `", fileAccess: true}, () => console.log("granted"))`})
+	plant(page, `chrome.developerPrivate.updateExtensionConfiguration({extensionId: "`+id+`", fileAccess: true}, () => console.log("granted"))`)
 	x.eval(own, `new Promise(ok => chrome.tabs.query({}, t => chrome.tabs.update(t.find(t => t.url == "`+x.site.URL+`/").id, {url: "chrome://extensions"}, ok)))`)
 	x.until("granted")
 	fresh, _ := x.newPage() // the extension was loaded anew, and its page with it

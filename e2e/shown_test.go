@@ -26,7 +26,7 @@ func TestShown(t *testing.T) {
 		{"an added script keeps its scope", "chrome", addedScript},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			x := newThief(t, d, true)
+			x := newThief(t, d)
 			x.engine = c.engine
 			c.test(x)
 			x.leave()

@@ -65,7 +65,7 @@ func (c *client) forward(ctx context.Context, e envelope, s *session, params []b
 		}
 		c.push(reply(id, r, asked))
 	}}
-	if !c.trusted && grants(p.method) {
+	if !c.trusted && (grants(p.method) || p.method == "Target.attachToTarget") {
 		p.params = params
 	}
 	send := func() (int64, []byte, error) {
@@ -107,7 +107,8 @@ func (c *client) forward(ctx context.Context, e envelope, s *session, params []b
 // the error to answer with.
 func (m *Mux) judge(s *session, method string, params []byte) ([]byte, *cdpError) {
 	m.mu.Lock()
-	away := m.foreign(m.targets.all[s.target].URL)
+	_, away := m.targets.away[s.target]
+	away = away || m.foreign(m.targets.all[s.target].URL)
 	m.mu.Unlock()
 	if away && !harmless(method) {
 		return nil, refusal(method, errors.New("the page is one that clients may not open"))

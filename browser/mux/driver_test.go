@@ -167,27 +167,6 @@ func TestHiddenTargets(t *testing.T) {
 	}
 }
 
-// In a page that clients may not open, a client can do nothing but leave it.
-func TestForeignPage(t *testing.T) {
-	m, f := start(t, Options{}, nil)
-	f.emit("", "Target.targetCreated", `{"targetInfo":{"targetId":"T","type":"page","url":"chrome://settings/"}}`)
-	c := connect(t, m, ServeOptions{Target: "T"})
-	if got := c.call(1, "", "Runtime.evaluate", `{"expression":"1"}`); got.Error == nil {
-		t.Error("a script runs in chrome://settings")
-	}
-	for _, ok := range []string{"Page.enable", "Page.getFrameTree", "Runtime.runIfWaitingForDebugger"} {
-		if got := c.call(2, "", ok, `{}`); got.Error != nil {
-			t.Errorf("%s: %+v", ok, got.Error)
-		}
-	}
-	f.emit("", "Target.targetInfoChanged", `{"targetInfo":{"targetId":"T","type":"page","url":"http://a/"}}`)
-	f.emit("S1", "Page.frameNavigated", `{}`)
-	c.recv()
-	if got := c.call(3, "", "Runtime.evaluate", `{"expression":"1"}`); got.Error != nil {
-		t.Errorf("%+v", got.Error)
-	}
-}
-
 // The last page of the profile is not closed before there is another, however
 // many closes come at once; pages of made contexts do not count.
 func TestLastPageIsKept(t *testing.T) {

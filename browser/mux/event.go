@@ -2,6 +2,7 @@ package mux
 
 import (
 	"bytes"
+	"fmt"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -102,7 +103,8 @@ func (m *Mux) ownerEvent(s *session, method string, t targetEvent) (pass bool, t
 	hidden := !s.owner.trusted && (m.targets.hidden(id) || m.unseen(s.owner, t.TargetInfo))
 	switch method {
 	case "Target.attachedToTarget":
-		if hidden {
+		now := m.targets.all[id]
+		if now.TargetID = id; hidden || !s.owner.trusted && m.unseen(s.owner, now) {
 			return false, []func(){func() { m.detach(s.id, t.SessionID) }}
 		}
 		m.adopt(s, t.SessionID, id)
@@ -126,16 +128,7 @@ func (m *Mux) learn(p *pending, e *envelope) {
 	}
 	switch p.method {
 	case "Target.attachToTarget", "Target.attachToBrowserTarget":
-		var r struct {
-			SessionID string `json:"sessionId"`
-		}
-		if json.Unmarshal(e.result, &r) == nil && r.SessionID != "" {
-			m.mu.Lock()
-			if s := m.sessions[p.session]; s != nil {
-				m.adopt(s, r.SessionID, "")
-			}
-			m.mu.Unlock()
-		}
+		m.learnSession(p, e)
 	case "Target.createBrowserContext":
 		var r struct {
 			ID string `json:"browserContextId"`
@@ -155,6 +148,37 @@ func (m *Mux) learn(p *pending, e *envelope) {
 		}
 	}
 }
+
+// learnSession takes the session that an answer gives to the asker. Chrome's event of
+// it comes first; where the asker was not to have it, the answer becomes an error.
+func (m *Mux) learnSession(p *pending, e *envelope) {
+	var r struct {
+		SessionID string `json:"sessionId"`
+	}
+	var asked struct {
+		TargetID string `json:"targetId"`
+	}
+	if json.Unmarshal(e.result, &r) != nil || r.SessionID == "" {
+		return
+	}
+	_ = json.Unmarshal(p.params, &asked) // without parameters it is the browser's
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	s := m.sessions[p.session]
+	if s == nil || m.sessions[r.SessionID] != nil {
+		return
+	}
+	info := m.targets.all[asked.TargetID]
+	info.TargetID = asked.TargetID
+	if asked.TargetID != "" && !p.peer.trusted && m.unseen(p.peer, info) {
+		e.result, e.err = nil, noTarget
+		return
+	}
+	m.adopt(s, r.SessionID, asked.TargetID)
+}
+
+// noTarget is Chrome's own answer where there is no such target.
+var noTarget = fmt.Appendf(nil, `{"code":%d,"message":%q}`, codeParams, errNoTarget)
 
 func (m *Mux) filterTargets(p *peer, e *envelope) {
 	var r struct {

@@ -89,7 +89,7 @@ type pending struct {
 	peer    *peer
 	session string
 	method  string
-	params  []byte // of a command that sets permissions
+	params  []byte // of a command that sets permissions or attaches
 	answer  func(envelope)
 	lost    func() // the session or the pipe went away; may be nil
 }

@@ -43,6 +43,7 @@ var table = index([]entry{
 	{"Page.addScriptToEvaluateOnNewDocument", rule{act: scriptIn("source"), why: "runs in every page to come"}},
 	{"Page.addScriptToEvaluateOnLoad", rule{act: scriptIn("scriptSource"), why: "runs in every page to come"}},
 	{"Page.reload", rule{act: scriptIn("scriptToEvaluateOnLoad"), why: "runs a script in the page that comes"}},
+	{"Debugger.setBreakpoint Debugger.setBreakpointByUrl Debugger.setBreakpointOnFunctionCall", rule{act: scriptIn("condition"), why: "runs the condition in every page to come"}},
 
 	// Files: only those in the session's folder.
 	{"DOM.setFileInputFiles", rule{act: filesIn("files"), why: "gives files to a page"}},

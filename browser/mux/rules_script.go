@@ -5,8 +5,9 @@ import (
 	"strings"
 )
 
-// scriptIn is the rule of a script that Chrome runs in documents to come: it runs
-// only in those that clients may open, whatever the page turns to.
+// scriptIn is the rule of a script that Chrome runs in documents to come, or of a
+// breakpoint's condition: it runs only in those that clients may open, whatever the
+// page turns to.
 func scriptIn(name string) func(*call) error {
 	return func(c *call) error {
 		var source string
@@ -29,7 +30,7 @@ var strictDirective = regexp.MustCompile(`^\s*(?:"use strict"|'use strict')`)
 // that it could reach as its own, is at an address that clients may not open. It adds
 // no line, and leaves the script's declarations where they are: in the document's own
 // scope. An added script runs before the page's, so nothing of the page can be in
-// its way.
+// its way. Workers have no document, and no page becomes one: a script runs there.
 func guardScript(source string, extensions []string) string {
 	allowed := []string{`https?:`, `about:`, `data:`, `blob:(?:https?:|null)`, `chrome-error:`, `null$`}
 	for _, id := range extensions {
@@ -41,7 +42,8 @@ func guardScript(source string, extensions []string) string {
 	}
 	test := `/^(?:` + strings.Join(allowed, "|") + `)/.test`
 	// A function that the script declares is there before its first statement, also
-	// one called parent. Nothing can replace location or its members.
-	return strict + `for(let l=location,i=-1;i<l.ancestorOrigins.length;i++)if(!` + test +
-		`(i<0?l.href:l.ancestorOrigins[i]))throw"not for this page";` + source
+	// one called parent. Nothing in a document can replace location or its members;
+	// a worker's has no ancestors.
+	return strict + `for(let l=location,o=l.ancestorOrigins||[],i=-1;i<o.length;i++)if(!` + test +
+		`(i<0?l.href:o[i]))throw"not for this page";` + source
 }

@@ -50,6 +50,14 @@ func (m *Mux) attach(ctx context.Context, p *peer, target string) error {
 		}
 		m.mu.Lock()
 		left := p.left
+		info := m.targets.all[target]
+		info.TargetID = target
+		if target != "" && !p.trusted && m.unseen(p, info) {
+			m.mu.Unlock()
+			m.detach("", r.SessionID)
+			result <- fault.New(fault.NotFound, "mux.attach", "no such target")
+			return
+		}
 		if !left {
 			p.root = r.SessionID
 			m.sessions[r.SessionID] = &session{id: r.SessionID, owner: p, target: target, children: map[*session]struct{}{}}

@@ -1,6 +1,7 @@
 package mux
 
 import (
+	"bytes"
 	"maps"
 	"slices"
 	"strings"
@@ -75,15 +76,30 @@ func (m *Mux) foreign(url string) bool {
 func (m *Mux) Allowed(id target.ID) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return !m.ForeignURL(m.targets.all[string(id)].URL)
+	_, away := m.targets.away[string(id)]
+	return !away && !m.ForeignURL(m.targets.all[string(id)].URL)
 }
 
-// OnForeign has f called for each page that shows what it may not, whenever it
-// turns to such an address. The clients' sessions are gone by then. f must not wait.
+// OnForeign has f called for each page that turns to an address that it may not show,
+// once until [Mux.Settle]. The clients' sessions are gone by then. Clients do not see
+// the page until Settle: the address that Chrome reports is the next one's while the
+// document of the last is still there. f must not wait.
 func (m *Mux) OnForeign(f func(id target.ID)) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.turned = f
+}
+
+// Settle lets clients see a page again that has left for an address that it may show.
+// It reports whether the page shows what it may; if not, clients still do not see it.
+func (m *Mux) Settle(id target.ID) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.ForeignURL(m.targets.all[string(id)].URL) {
+		return false
+	}
+	delete(m.targets.away, string(id))
+	return true
 }
 
 // Foreign is the method of [Heard] for a page that turned to an address that it may
@@ -103,13 +119,14 @@ func (m *Mux) follow(info targetInfo) (tell []func()) {
 			tell = append(tell, m.cut(s)...)
 		}
 	}
-	if info.Type != "page" {
+	if _, away := m.targets.away[info.TargetID]; away || info.Type != "page" {
 		return tell
 	}
 	if l := m.listening.Load(); l != nil {
 		l.hear(Heard{Method: Foreign, Target: info.TargetID, Type: info.Type, URL: info.URL})
 	}
 	if f := m.turned; f != nil {
+		m.targets.away[info.TargetID] = struct{}{}
 		tell = append(tell, func() { f(target.ID(info.TargetID)) })
 	}
 	return tell
@@ -148,23 +165,38 @@ func (m *Mux) below(id string, top *session) bool {
 }
 
 // turnedForeign says whether an event of a client's session tells that a frame of it
-// shows what it may not: the context in which scripts run there. Such an event comes
-// before whatever those scripts say, and may come before Chrome tells of the target.
+// shows what it may not: the context in which scripts run there, or a request that
+// waits for the client, who could read or make the answer. Such an event comes before
+// whatever those scripts say, and may come before Chrome tells of the target.
 func (m *Mux) turnedForeign(s *session, e envelope) bool {
-	if !TargetPolicy || s.owner.trusted || string(e.method) != "Runtime.executionContextCreated" {
+	if !TargetPolicy || s.owner.trusted {
 		return false
 	}
-	const key = `"origin":"`
-	_, origin, found := strings.Cut(string(e.params), key)
-	if !found {
-		return false
+	switch string(e.method) {
+	case "Runtime.executionContextCreated":
+		origin := member(e.params, `"origin":"`)
+		return privileged(origin) || scheme(origin) == "chrome-extension" && m.checkURL(origin) != nil && !m.contentScript(e.params)
+	case "Fetch.requestPaused":
+		// Sites look for extensions, and a PDF is shown by one: those may go on.
+		return bytes.Contains(e.params, aDocumentRequest) && privileged(member(e.params, `"url":"`))
 	}
-	origin, _, _ = strings.Cut(origin, `"`)
-	switch scheme(origin) {
+	return false
+}
+
+var aDocumentRequest = []byte(`"resourceType":"Document"`)
+
+// member gives the first text in JSON after a name, as it is written there.
+func member(params []byte, name string) string {
+	_, rest, _ := bytes.Cut(params, []byte(name))
+	text, _, _ := bytes.Cut(rest, []byte(`"`))
+	return string(text)
+}
+
+// privileged says whether an address is a file's or a page's of Chrome's own.
+func privileged(url string) bool {
+	switch scheme(url) {
 	case "file", "chrome", "chrome-untrusted", "chrome-search", "devtools":
-		return !strings.HasPrefix(origin, "chrome://new")
-	case "chrome-extension":
-		return m.checkURL(origin) != nil && !m.contentScript(e.params)
+		return !strings.HasPrefix(url, "chrome://new")
 	}
 	return false
 }

@@ -2,9 +2,12 @@ package mux
 
 import (
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/chromedp/cdproto/target"
+
+	"github.com/stasisd/stasis/fault"
 )
 
 // A page that turns to a file loses its client at once: the client is told as Chrome
@@ -63,6 +66,101 @@ func TestTurnedForeign(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// A page that is sent away is not there for clients until it has settled: Chrome
+// reports the address that it goes to while the document before is still there.
+func TestSentAway(t *testing.T) {
+	m, f := start(t, Options{}, nil)
+	var turns atomic.Int32
+	m.OnForeign(func(target.ID) { turns.Add(1) })
+	c := connect(t, m, ServeOptions{})
+	shows := func(url string) { // and the mux has read it
+		f.emit("", "Target.targetInfoChanged", `{"targetInfo":{"targetId":"P","type":"page","url":"`+url+`"}}`)
+		c.call(9, "", "Target.getBrowserContexts", `{}`)
+	}
+	f.emit("", "Target.targetCreated", `{"targetInfo":{"targetId":"P","type":"page","url":"http://a/"}}`)
+	shows("chrome://settings/")
+	shows("chrome://settings/")
+	if c.call(1, "", "Target.attachToTarget", `{"targetId":"P","flatten":true}`).Error == nil {
+		t.Error("a client attached to a page of Chrome")
+	}
+	if err := connect(t, m, ServeOptions{Target: "P"}).gone(CloseBrowserGone); !fault.Is(err, fault.NotFound) {
+		t.Errorf("a socket of the page: %v", err)
+	}
+	if m.Settle("P") {
+		t.Error("the page settled at chrome://settings")
+	}
+	shows("about:blank")
+	if c.call(2, "", "Target.attachToTarget", `{"targetId":"P","flatten":true}`).Error == nil || m.Allowed("P") || len(m.Pages()) > 0 {
+		t.Error("the page is there before it has settled")
+	}
+	if !m.Settle("P") || !m.Allowed("P") || len(m.Pages()) != 1 {
+		t.Error("the page did not settle at about:blank")
+	}
+	if got := c.call(3, "", "Target.attachToTarget", `{"targetId":"P","flatten":true}`); got.Error != nil {
+		t.Errorf("%+v", got.Error)
+	}
+	shows("file:///")
+	if got := turns.Load(); got != 2 {
+		t.Errorf("told %d times of two turns", got)
+	}
+}
+
+// A client that asked for a page before it turned is not given it afterwards.
+func TestAttachedTooLate(t *testing.T) {
+	m, f := start(t, Options{}, func(f *fake, q message) []byte {
+		if q.Method == "Target.attachToTarget" {
+			f.emit("", "Target.targetInfoChanged", `{"targetInfo":{"targetId":"P","type":"page","url":"file:///"}}`)
+		}
+		return nil
+	})
+	f.emit("", "Target.targetCreated", `{"targetInfo":{"targetId":"P","type":"page","url":"http://a/"}}`)
+	<-m.Paged()
+	if got := connect(t, m, ServeOptions{}).call(1, "", "Target.attachToTarget", `{"targetId":"P","flatten":true}`); got.Error == nil {
+		t.Errorf("it got %s", got.Result)
+	}
+}
+
+// A request for a file or a page of Chrome that waits for a client ends its session:
+// the client could read or make the answer. Others wait.
+func TestPausedRequest(t *testing.T) {
+	for url, cut := range map[string]bool{
+		"file:///etc/passwd": true, "chrome://extensions/": true, "http://b/": false,
+		"chrome-extension://mhjfbmdgcfjbbpaeojofohoefgiehjai/index.html": false,
+	} {
+		m, f := start(t, Options{}, nil)
+		f.emit("", "Target.targetCreated", `{"targetInfo":{"targetId":"P","type":"page","url":"http://a/"}}`)
+		<-m.Paged()
+		c := connect(t, m, ServeOptions{})
+		var at struct{ SessionID string }
+		c.result(1, "", "Target.attachToTarget", `{"targetId":"P","flatten":true}`, &at)
+		f.emit(at.SessionID, "Fetch.requestPaused", `{"requestId":"1","request":{"url":"`+url+`"},"frameId":"F","resourceType":"Document"}`)
+		if e := c.recv(); (e.Method == "Target.detachedFromTarget") != cut || (e.Method == "Fetch.requestPaused") == cut {
+			t.Errorf("%s: %s", url, e.Method)
+		}
+	}
+}
+
+// Scripts that Chrome keeps for later have the guard, by whichever command they come.
+func TestKeptScripts(t *testing.T) {
+	m, f := start(t, Options{}, nil)
+	c := connect(t, m, ServeOptions{})
+	for i, command := range []string{"Page.addScriptToEvaluateOnNewDocument source", "Page.addScriptToEvaluateOnLoad scriptSource",
+		"Page.reload scriptToEvaluateOnLoad", "Debugger.setBreakpoint condition", "Debugger.setBreakpointByUrl condition",
+		"Debugger.setBreakpointOnFunctionCall condition"} {
+		name, member, _ := strings.Cut(command, " ")
+		if got := c.call(int64(2*i), "", name, `{"`+member+`":"told()"}`); got.Error != nil {
+			t.Errorf("%s: %+v", name, got.Error)
+		}
+		script := f.wait(1, method(name))[0].param(member)
+		if !strings.HasPrefix(script, "for(") || !strings.HasSuffix(script, "told()") {
+			t.Errorf("%s: %s", name, script)
+		}
+		if got := c.call(int64(2*i+1), "", name, `{"`+member+`":1}`); got.Error == nil {
+			t.Errorf("%s takes a number", name)
+		}
 	}
 }
 

@@ -25,6 +25,7 @@ type targets struct {
 	hideAll  map[string]struct{}      // by HideContext: what is in these contexts
 	contexts map[string]struct{}      // made by Target.createBrowserContext
 	leaving  map[string]struct{}      // a client has asked to close them
+	away     map[string]struct{}      // pages that are sent away from what they may not show, until Settle
 	gone     map[string]chan struct{} // closed when the target has gone; see Gone
 	hadPage  bool
 	paged    chan struct{} // closed when the first page that must stay is there
@@ -35,7 +36,7 @@ func newTargets(foreign func(url string) bool) targets {
 	return targets{
 		foreign: foreign,
 		all:     map[string]targetInfo{}, hide: map[string]struct{}{}, hideURL: map[string]struct{}{}, hideAll: map[string]struct{}{},
-		contexts: map[string]struct{}{}, leaving: map[string]struct{}{},
+		contexts: map[string]struct{}{}, leaving: map[string]struct{}{}, away: map[string]struct{}{},
 		gone: map[string]chan struct{}{}, paged: make(chan struct{}),
 	}
 }
@@ -67,6 +68,7 @@ func (t *targets) remove(id string) {
 	}
 	delete(t.all, id)
 	delete(t.leaving, id)
+	delete(t.away, id)
 	if gone := t.gone[id]; gone != nil {
 		close(gone)
 		delete(t.gone, id)
@@ -134,6 +136,9 @@ func (m *Mux) unseen(p *peer, info targetInfo) bool {
 	if m.targets.hidden(info.TargetID) || m.targets.secret(info) {
 		return true
 	}
+	if _, away := m.targets.away[info.TargetID]; away {
+		return true // its address may be the next one's already
+	}
 	return m.foreign(info.URL) && (TargetPolicy || !m.attached(p, info.TargetID))
 }
 
@@ -181,7 +186,7 @@ func (m *Mux) Pages() []target.ID {
 	defer m.mu.Unlock()
 	var ids []target.ID
 	for id, info := range m.targets.all {
-		if info.Type == "page" && !m.targets.hidden(id) && !m.foreign(info.URL) {
+		if _, away := m.targets.away[id]; info.Type == "page" && !away && !m.targets.hidden(id) && !m.foreign(info.URL) {
 			ids = append(ids, target.ID(id))
 		}
 	}

@@ -1,0 +1,47 @@
+package browser
+
+import (
+	"testing"
+
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/target"
+
+	"github.com/stasisd/stasis/fault"
+)
+
+// A page that shows what a session may not is neither listed nor shot, and leaves for
+// about:blank, with nothing else on its back list.
+func TestForeignPage(t *testing.T) {
+	r := newRig(t)
+	s := newSite(t, nil)
+	b := r.fresh()
+	r.open(b, s.url+"/three")
+	pages, err := b.Pages(within(t))
+	if err != nil || len(pages) != 1 {
+		t.Fatalf("%+v, %v", pages, err)
+	}
+	turned := make(chan target.ID, 1)
+	b.mux.OnForeign(func(id target.ID) { turned <- id }) // it stays there for now
+	yes, id := true, target.ID(pages[0].ID)
+	at, err := cdp.Call(within(t), b.driver, target.AttachToTarget, target.AttachToTargetParams{TargetID: id, Flatten: &yes})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = b.driver.Session(at.SessionID).Call(within(t), "Page.navigate", map[string]string{"url": "chrome://version"}, nil) // the block list makes it an error page
+	if got := <-turned; got != id {
+		t.Errorf("told of %s, not of %s", got, id)
+	}
+	if pages, err = b.Pages(within(t)); err != nil || len(pages) != 0 {
+		t.Errorf("listed: %+v, %v", pages, err)
+	}
+	if _, _, _, err = b.screenshot(within(t)); !fault.Is(err, fault.BrowserFailed) {
+		t.Errorf("a screenshot: %v", err)
+	}
+	b.sendAway(id)
+	if pages, err = b.Pages(within(t)); err != nil || len(pages) != 1 || pages[0].URL != blankURL {
+		t.Errorf("afterwards: %+v, %v", pages, err)
+	}
+	if _, url, _, err := b.Screenshot(within(t)); err != nil || url != blankURL {
+		t.Errorf("a screenshot of %s, %v", url, err)
+	}
+}
