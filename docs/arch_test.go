@@ -57,6 +57,7 @@ var mayImport = []struct{ pkg, imports string }{
 	{"e2e/apps/probe", "e2e/apps/weblog"},
 	{"e2e/apps/blank", ""},
 	{"e2e/apps/relyingparty", ""},
+	{"e2e/apps/webapp", "e2e/apps/weblog"},
 	{"e2e/apps", "e2e/apps/*"},
 	{"e2e/daemon", "api/apitest"},
 	{"e2e/rig", ""},
