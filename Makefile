@@ -66,7 +66,7 @@ test-long: ## every route to the machine's files with each protection alone, by 
 
 .PHONY: fidelity
 fidelity: build e2e/clients/node_modules/.package-lock.json ## try what survives, in our ways and others', and write docs/fidelity.md
-	@build/need chromium chromium-headless-shell
+	@build/need chromium chromium-headless-shell php dokuwiki phpliteadmin
 	@go run ./e2e/fidelity
 
 # Each measure must have the machine for itself: nothing else should run.
