@@ -2,8 +2,8 @@ package browser
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
-	"strconv"
 
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/domstorage"
@@ -40,13 +40,14 @@ func (h *hold) adopt(ctx context.Context, of *heldTab) {
 	}
 	t := &heldTab{session: at.SessionID, info: of.info}
 	script := t.lay(of.laying.left)
+	url, _ := json.Marshal(of.laying.left.URL) // a string always encodes
 	h.tabs = append(h.tabs, t)
 	h.post(t.session, domstorage.Enable.Method, nil)
 	h.post(t.session, page.Enable.Method, nil)
 	// Until the page comes, a client may send the tab to another site, which must not
 	// get the name.
 	_, _ = cdp.Call(ctx, h.b.driver.Session(t.session), page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{
-		Source: fmt.Sprintf("if (window !== window.top || location.origin === new URL(%s).origin) %s", strconv.Quote(of.laying.left.URL), script)})
+		Source: fmt.Sprintf("if (window !== window.top || location.origin === new URL(%s).origin) %s", url, script)})
 	h.watch(t.session)
 }
 
