@@ -117,7 +117,7 @@ func (a application) loggedIn(ctx context.Context, at *visit) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if err := t.await(ctx, loaded); err != nil {
+	if err := t.await(ctx, arrived); err != nil {
 		return "", err
 	}
 	answer, err := t.run(ctx, a.ask)
