@@ -54,7 +54,7 @@ check: $(LINT)-$(LINT_VER) $(S3)-$(S3_VER) ## format, vet, lint and the tests th
 # serve one package's Chromes at a time: hence -p.
 .PHONY: test
 test: e2e/clients/node_modules/.package-lock.json $(S3)-$(S3_VER) ## install what tests need and run all of them, with the race detector
-	@build/need chromium chromium-headless-shell curl php python3 dokuwiki age zstd
+	@build/need chromium chromium-headless-shell curl php python3 dokuwiki phpliteadmin age zstd
 	@$(RACE); $(UNIT); go test -race -timeout 5m $$packages
 	@$(RACE); go test -race -count 1 -p 1 -timeout 40m $(CHROME)
 
@@ -66,7 +66,7 @@ test-long: ## every route to the machine's files with each protection alone, by 
 
 .PHONY: fidelity
 fidelity: build e2e/clients/node_modules/.package-lock.json ## try what survives, in our ways and others', and write docs/fidelity.md
-	@build/need chromium chromium-headless-shell
+	@build/need chromium chromium-headless-shell php dokuwiki phpliteadmin
 	@go run ./e2e/fidelity
 
 # Each measure must have the machine for itself: nothing else should run.

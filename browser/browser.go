@@ -43,6 +43,7 @@ type Browser struct {
 
 	background sync.WaitGroup // tabs that are still on their way
 	hearing    sync.WaitGroup // listeners; see Listen
+	unloaded   unloaded
 	cancel     context.CancelFunc
 	ctx        context.Context // of the background work: ends with the browser
 	options    Options

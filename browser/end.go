@@ -47,6 +47,7 @@ func (b *Browser) Capture(ctx context.Context) (state.Document, error) {
 	if err != nil {
 		return doc, err
 	}
+	byURL := b.unloaded.complete(doc.Tabs)
 	if err := b.captureExtensions(ctx, &doc); err != nil {
 		return doc, err
 	}
@@ -54,6 +55,7 @@ func (b *Browser) Capture(ctx context.Context) (state.Document, error) {
 	doc.CapturedAt, doc.ReadUntil = began, b.now().UTC()
 	doc.Datadir = state.DatadirLive
 	doc.Chrome = state.Chrome{Version: b.version, Engine: b.Engine(), UserAgent: b.userAgent, Flags: b.process.Flags()}
+	doc.TabsByURL = byURL
 	if b.shell() {
 		doc.TabsByURL = true // whatever session files the profile has are older
 		b.ahead.mark(doc.Tabs)

@@ -28,6 +28,8 @@ type laying struct {
 	sessions []target.SessionID
 	// committed: the page has its first document.
 	committed bool
+	// failed: Chrome shows its own error page in place of that document.
+	failed bool
 	// wanted is what is laid down, and inPlace what of it Chrome said was: values
 	// and keys by storage key.
 	wanted  map[string]map[string]string
@@ -132,9 +134,14 @@ func (h *hold) navigated(ctx context.Context, e mux.Event) {
 	if t == nil {
 		return
 	}
+	if nav.Frame.UnreachableURL != "" { // Chrome's own page in place of one that did not come
+		t.laying.failed = t.laying.failed || nav.Frame.ParentID == ""
+		return
+	}
 	h.makeContext(e.SessionID)
 	l := t.laying
 	if nav.Frame.ParentID == "" {
+		h.b.unloaded.remove(t.info.TargetID)
 		l.committed, l.left.Name = true, ""
 	}
 	if slices.ContainsFunc(l.left.Session, func(a state.Area) bool { return originOf(a) == nav.Frame.SecurityOrigin }) {

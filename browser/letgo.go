@@ -23,7 +23,7 @@ const releaseDeadline = 5 * time.Second
 // settle stays attached until each tab that has an init script has its first
 // document, and each frame that has storage of its own: there the script runs
 // once and never again. Then it lets go. A tab that a page opens meanwhile is
-// not kept waiting.
+// not kept waiting, and a tab that has no document by then is armed on (see applyLater).
 func (h *hold) settle(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, settleDeadline)
 	defer cancel()
@@ -31,6 +31,7 @@ func (h *hold) settle(ctx context.Context) {
 	defer func() {
 		h.hearRest(ctx)
 		h.b.salvage.scripted(h.tabs)
+		h.applyLater(ctx)
 	}()
 	for h.layingDown() {
 		select {
@@ -47,7 +48,7 @@ func (h *hold) settle(ctx context.Context) {
 
 func (h *hold) layingDown() bool {
 	for _, t := range h.tabs {
-		if !t.laying.over() {
+		if !t.laying.over() && !t.laying.failed {
 			return true
 		}
 	}

@@ -67,6 +67,7 @@ func (h *hold) load(ctx context.Context, t *heldTab, tab state.Tab) error {
 	if tab.URL == "about:blank" {
 		return nil
 	}
+	h.b.unloaded.add(t.info.TargetID, tab)
 	if script := t.lay(tab); script != "" {
 		h.post(t.session, domstorage.Enable.Method, nil)
 		h.post(t.session, page.Enable.Method, nil)

@@ -30,6 +30,9 @@ func (h *hold) resume(ctx context.Context, doc state.Document, all bool) []state
 		}
 		r.add(i, true, h.entries(ctx, t))
 		tab := doc.Tabs[i]
+		if tab.URL != blankURL {
+			h.b.unloaded.add(t.info.TargetID, tab)
+		}
 		if !all {
 			tab.Session = slices.DeleteFunc(slices.Clone(tab.Session), func(a state.Area) bool { return !h.b.salvage.lays(a) })
 		}

@@ -47,6 +47,7 @@ func (b *Browser) Verify(ctx context.Context, doc state.Document, report []state
 	if err != nil {
 		return v, err
 	}
+	b.unloaded.correct(now.Tabs)
 	if doc.Complete {
 		v.Differences = append(v.Differences, state.DifferingCookies(named(doc.Cookies), b.salvage.jar, b.now(),
 			b.salvage.differs(doc, state.ComponentCookies, b.salvage.cookies))...)
@@ -143,10 +144,14 @@ func sessionDifferences(saved, open []state.Tab, had func(state.Tab, state.Area)
 					}
 				}
 			}
+			was := had(tab, area)
 			if best == nil {
-				continue
+				if !slices.ContainsFunc(open, func(t state.Tab) bool { return t.URL == tab.URL && t.Unloaded }) {
+					continue
+				}
+				best = &was // nobody but the restore can have written to it
 			}
-			all = append(all, area.DifferSince(had(tab, area), *best, state.ComponentSessionStorage)...)
+			all = append(all, area.DifferSince(was, *best, state.ComponentSessionStorage)...)
 		}
 	}
 	return all

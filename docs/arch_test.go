@@ -57,6 +57,7 @@ var mayImport = []struct{ pkg, imports string }{
 	{"e2e/apps/probe", "e2e/apps/weblog"},
 	{"e2e/apps/blank", ""},
 	{"e2e/apps/relyingparty", ""},
+	{"e2e/apps/webapp", "e2e/apps/weblog"},
 	{"e2e/apps", "e2e/apps/*"},
 	{"e2e/daemon", "api/apitest"},
 	{"e2e/rig", ""},
@@ -65,7 +66,7 @@ var mayImport = []struct{ pkg, imports string }{
 	{"e2e/typing", "e2e/rig"},
 	{"e2e/format", ""},
 	{"e2e/torture", ""},
-	{"e2e/fidelity", "e2e/apps/blank e2e/rig"},
+	{"e2e/fidelity", "e2e/apps/blank e2e/apps/webapp e2e/rig"},
 	{"e2e", "*"},
 	{"docs", ""},
 }

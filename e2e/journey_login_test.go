@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/stasisd/stasis/e2e/apps"
+	"github.com/stasisd/stasis/e2e/apps/webapp"
 	"github.com/stasisd/stasis/e2e/apps/weblog"
 	"github.com/stasisd/stasis/e2e/daemon"
 	"github.com/stasisd/stasis/session"
@@ -25,7 +26,7 @@ type webApp struct {
 }
 
 func wiki(t testing.TB) webApp {
-	app := apps.StartDokuWiki(t)
+	app := apps.Start(t, webapp.StartDokuWiki)
 	return webApp{name: "dokuwiki", url: app.URL, log: app.Log,
 		login: []step{
 			visit(app.URL + "/doku.php?id=start&do=login"),
@@ -43,7 +44,7 @@ func wiki(t testing.TB) webApp {
 }
 
 func nodeRED(t testing.TB) webApp {
-	app := apps.StartNodeRED(t)
+	app := apps.Start(t, webapp.StartNodeRED)
 	const in = `!!document.querySelector("#red-ui-header-button-user") && !document.querySelector("#node-dialog-login-username")`
 	return webApp{name: "node-red", url: app.URL, log: app.Log,
 		login: []step{

@@ -198,6 +198,9 @@ type Tab struct {
 	Session  []Area         `json:"session_storage,omitempty"`
 	History  []HistoryEntry `json:"history,omitempty"`
 	Current  int            `json:"history_index"`
+	// Unloaded: the page of URL was not there when the tab was read. The site was
+	// down, or had not answered. What the tab has then is what a restore was to apply.
+	Unloaded bool `json:"unloaded,omitempty"`
 }
 
 // HistoryEntry is one entry of a tab's back/forward list.

@@ -149,7 +149,7 @@ func readTab(ctx context.Context, conn Conn, p *target.Info, frames []*target.In
 		r.missed = append(r.missed, state.Missed{Component: state.ComponentSessionStorage, Origin: p.URL, Reason: "the page's process has died"})
 		return r
 	}
-	r.frames(ctx, s, miss)
+	r.tab.Unloaded = !r.frames(ctx, s, miss)
 	if seen, err := glance(ctx, s, cdp.FrameID(p.TargetID)); err != nil {
 		miss(state.ComponentWindowName, p.URL, err)
 	} else {
@@ -167,12 +167,14 @@ func readTab(ctx context.Context, conn Conn, p *target.Info, frames []*target.In
 	return r
 }
 
-// frames reads the storage of every frame that a session's target holds.
-func (r *reading) frames(ctx context.Context, s cdp.Session, miss func(component, origin string, err error)) {
+// frames reads the storage of every frame that a session's target holds, and reports
+// whether the first of them has the site's document: not Chrome's own in its place,
+// nor none yet.
+func (r *reading) frames(ctx context.Context, s cdp.Session, miss func(component, origin string, err error)) (loaded bool) {
 	tree, err := cdp.Call(ctx, s, page.GetFrameTree, cdp.Empty{})
 	if err != nil {
 		miss(state.ComponentSessionStorage, r.tab.URL, err)
-		return
+		return false // a page that has not come does not answer
 	}
 	var walk func(*page.FrameTree)
 	walk = func(t *page.FrameTree) {
@@ -182,6 +184,8 @@ func (r *reading) frames(ctx context.Context, s cdp.Session, miss func(component
 		}
 	}
 	walk(tree.FrameTree)
+	top := tree.FrameTree.Frame
+	return top.UnreachableURL == "" && (top.URL == r.tab.URL || !slices.Contains([]string{"", ":", "about:blank"}, top.URL))
 }
 
 func (r *reading) areas(ctx context.Context, s cdp.Session, f *cdp.Frame, miss func(component, origin string, err error)) {

@@ -18,8 +18,8 @@ const layFrom = 512 << 10
 // may be what the last write had. Otherwise only items count that are not there
 // and whose removal is not either: changed values the site has set since. Such
 // items the site may still have cleared as its page left, before Chrome had written
-// them once, so they are to be laid down only where nothing of a large area is
-// there.
+// them once, so they are to be laid down only where nothing is there of a large area,
+// or of one of a tab whose page had not loaded: no page can have cleared that.
 func (c Contents) Lost(tabs []state.Tab) []state.Unstored {
 	if !c.Known() {
 		return nil
@@ -27,6 +27,9 @@ func (c Contents) Lost(tabs []state.Tab) []state.Unstored {
 	byKey := map[string]*state.Unstored{}
 	for owner, read := range byOwner(tabs) {
 		free := slices.Clone(c.areas[owner])
+		unloaded := slices.ContainsFunc(tabs, func(t state.Tab) bool {
+			return t.Unloaded && slices.ContainsFunc(t.Session, func(a state.Area) bool { return a.StorageKey == owner })
+		})
 		// What is there as it was read must not be taken for another tab's.
 		slices.SortStableFunc(read, func(a, b state.Area) int {
 			_, lacksA, changedA := c.best(free, a)
@@ -43,11 +46,11 @@ func (c Contents) Lost(tabs []state.Tab) []state.Unstored {
 			}
 			u := byKey[owner]
 			if u == nil {
-				u = &state.Unstored{StorageKey: owner, Lay: c.lays(saved)}
+				u = &state.Unstored{StorageKey: owner, Lay: c.lays(saved, unloaded)}
 				byKey[owner] = u
 			}
 			u.Items += n
-			u.Lay = u.Lay || c.lays(saved)
+			u.Lay = u.Lay || c.lays(saved, unloaded)
 		}
 	}
 	var all []state.Unstored
@@ -103,8 +106,8 @@ func (c Contents) compare(on onDisk, read state.Area) (lacks, changed int) {
 }
 
 // lays decides whether an area that is not on the disk as it was read is to be
-// laid down.
-func (c Contents) lays(read state.Area) bool {
+// laid down; unloaded says that its page had not loaded.
+func (c Contents) lays(read state.Area, unloaded bool) bool {
 	if _, named := state.ParseStorageKey(read.StorageKey); !named {
 		return false // no script can reach it
 	}
@@ -115,5 +118,5 @@ func (c Contents) lays(read state.Area) bool {
 	for _, item := range read.Items {
 		size += len(item.Key) + len(item.Value)
 	}
-	return size >= layFrom && c.Items()[read.StorageKey] == 0
+	return (unloaded || size >= layFrom) && c.Items()[read.StorageKey] == 0
 }

@@ -84,6 +84,8 @@ func TestLost(t *testing.T) {
 		"large":                   {on, false, []state.Tab{tab(area(b, "k", large))}, []state.Unstored{{StorageKey: b, Items: 1, Lay: true}}},
 		"large, another tab has":  {on, false, []state.Tab{tab(area(a, "x", large))}, []state.Unstored{{StorageKey: a, Items: 1}}},
 		"of more tabs than there": {on[:1], false, []state.Tab{tab(area(a, "k", "é😀", "n", "1")), tab(area(a, "k", "é😀"))}, []state.Unstored{{StorageKey: a, Items: 1}}},
+		"not there, not loaded":   {on, false, []state.Tab{{Unloaded: true, Session: []state.Area{area(b, "k", "v")}}}, []state.Unstored{{StorageKey: b, Items: 1, Lay: true}}},
+		"another tab, not loaded": {on, false, []state.Tab{tab(area(b, "k", "v")), {Unloaded: true}}, []state.Unstored{{StorageKey: b, Items: 1}}},
 		"no name":                 {on, true, []state.Tab{tab(area("https://b.example/^11^22", "k", "v"))}, []state.Unstored{{StorageKey: "https://b.example/^11^22", Items: 1}}},
 		"a tab without any":       {on, false, []state.Tab{tab(area(a)), tab(area(a, "k", "two")), tab(area(a, "k", "é😀", "n", "1"))}, nil},
 		"nothing on disk":         {nil, false, []state.Tab{tab(area(a, "k", large), area(b))}, []state.Unstored{{StorageKey: a, Items: 1, Lay: true}}},

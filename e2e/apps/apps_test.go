@@ -10,12 +10,13 @@ import (
 	"testing"
 
 	"github.com/stasisd/stasis/e2e/apps"
+	"github.com/stasisd/stasis/e2e/apps/webapp"
 )
 
 // A stranger is shut out, the form lets the account in, and what the browser
 // gets for it is session cookies alone.
 func TestDokuWiki(t *testing.T) {
-	app := apps.StartDokuWiki(t)
+	app := apps.Start(t, webapp.StartDokuWiki)
 	jar, err := cookiejar.New(nil)
 	if err != nil {
 		t.Fatal(err)
@@ -56,7 +57,7 @@ func TestDokuWiki(t *testing.T) {
 // The settings are closed without a token and open with the one that the
 // login gives.
 func TestNodeRED(t *testing.T) {
-	app := apps.StartNodeRED(t)
+	app := apps.Start(t, webapp.StartNodeRED)
 	resp, err := http.Get(app.URL + "/settings")
 	if err != nil {
 		t.Fatal(err)
@@ -87,6 +88,47 @@ func TestNodeRED(t *testing.T) {
 	body := get(t, http.DefaultClient, app.URL+"/settings", token.AccessToken)
 	if !strings.Contains(body, `"username":"`+app.User+`"`) {
 		t.Errorf("settings: %s", body)
+	}
+}
+
+// A stranger is shut out, and "Remember me" leaves persistent cookies that let the
+// account in without PHP's session.
+func TestPHPLiteAdmin(t *testing.T) {
+	app := apps.Start(t, webapp.StartPHPLiteAdmin)
+	jar, err := cookiejar.New(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var persistent []*http.Cookie
+	client := &http.Client{Jar: jar, Transport: cookieSpy(func(c *http.Cookie) {
+		if !c.Expires.IsZero() {
+			persistent = append(persistent, c)
+		}
+	})}
+	page := get(t, client, app.URL+"/", "")
+	if strings.Contains(page, "members") {
+		t.Fatalf("a stranger reads the page:\n%s", page)
+	}
+	_, rest, _ := strings.Cut(page, `name="token" value="`)
+	token, _, _ := strings.Cut(rest, `"`)
+	resp, err := client.PostForm(app.URL+"/", url.Values{"token": {token}, "password": {app.Password}, "remember": {"yes"}, "login": {"true"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := resp.Body.Close(); err != nil {
+		t.Fatal(err)
+	}
+	again, err := cookiejar.New(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	at, err := url.Parse(app.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again.SetCookies(at, persistent)
+	if page := get(t, &http.Client{Jar: again}, app.URL+"/", ""); !strings.Contains(page, "members") {
+		t.Errorf("not logged in with %v:\n%s", persistent, page)
 	}
 }
 

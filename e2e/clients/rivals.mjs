@@ -6,7 +6,7 @@
 // WAY is storageState, persistentContext or userDataDir; DIR is the user data
 // directory to begin with, EXTENSION the folder of an extension to load, TOLD
 // what the first browser's pages are told, as JSON: {user_agent, viewport,
-// timezone, locale, geolocation, extra_headers, proxy}. It starts a browser and writes a line with the port
+// timezone, locale, geolocation, extra_headers, proxy}, or null for nothing. It starts a browser and writes a line with the port
 // of its DevTools. With the next line on stdin it leaves and comes back, and
 // writes the new port; with the one after it closes and ends. The last line it
 // writes is the user data directory as it was left.
@@ -17,7 +17,7 @@ import { createServer } from 'node:net';
 import { createInterface } from 'node:readline';
 
 const [way, executablePath, dir, extension, fields] = process.argv.slice(2);
-const told = JSON.parse(fields);
+const told = JSON.parse(fields) ?? {};
 
 /** freePort asks the system for a TCP port that nothing listens on now. */
 const freePort = () => new Promise((resolve) => {
@@ -43,7 +43,7 @@ const asTold = {
 };
 
 /** through are the flags by which Puppeteer gives Chrome a proxy. */
-const through = [`--proxy-server=${told.proxy.server}`, `--proxy-bypass-list=${told.proxy.bypass}`];
+const through = told.proxy ? [`--proxy-server=${told.proxy.server}`, `--proxy-bypass-list=${told.proxy.bypass}`] : [];
 
 /** tell has Puppeteer tell a page, which it does page by page. */
 async function tell(page) {
@@ -85,7 +85,7 @@ const ways = {
       ignoreDefaultArgs: ['--disable-extensions'],
     });
     // A page may have gone before it is told.
-    if (first) browser.on('targetcreated', async (target) => { const page = await target.page(); if (page) await tell(page).catch(() => {}); });
+    if (first && told.proxy) browser.on('targetcreated', async (target) => { const page = await target.page(); if (page) await tell(page).catch(() => {}); });
     return { leave: async () => { await browser.close(); return { dir }; } };
   },
 };

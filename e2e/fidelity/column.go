@@ -39,10 +39,11 @@ type column struct {
 	cells []cell
 }
 
-// try takes a way from its beginning to its end, with every kind in it. Kinds
+// try takes a way from its beginning to its end, with every kind of an environment in it. Kinds
 // that could not be carried are in the column; an error is for what has
 // nothing to do with them.
-func try(ctx context.Context, w way, rows []kind, site *blank.Site, desktop string) (_ column, err error) {
+func try(ctx context.Context, w way, e environment, site *blank.Site, desktop string) (_ column, err error) {
+	rows := e.kinds
 	c := column{name: w.name(), cells: make([]cell, len(rows))}
 	defer func() { err = errors.Join(err, w.release()) }()
 
@@ -57,10 +58,12 @@ func try(ctx context.Context, w way, rows []kind, site *blank.Site, desktop stri
 	files(ctx, rows, desktop, before)
 	// Not a wait for something to happen: Chrome's own delay, which nothing tells
 	// the end of.
-	select {
-	case <-time.After(pageStateDelay):
-	case <-ctx.Done():
-		return c, ctx.Err()
+	if !e.bare { // which has neither scroll positions nor forms
+		select {
+		case <-time.After(pageStateDelay):
+		case <-ctx.Done():
+			return c, ctx.Err()
+		}
 	}
 	endpoint, err = w.comeBack(ctx)
 	if err != nil {
@@ -103,6 +106,9 @@ func survey(ctx context.Context, at *visit, endpoint string, rows []kind, fill b
 	at.browser = b
 	readings := slices.Repeat([]reading{{}}, len(rows))
 	inPages := func() error {
+		if !slices.ContainsFunc(rows, func(k kind) bool { return k.where == inPage }) {
+			return nil
+		}
 		if at.work, err = b.open(ctx, at.site.Origin("a")+"/?frame=b"); err != nil {
 			return err
 		}

@@ -22,6 +22,32 @@ type kind struct {
 	read  step
 }
 
+// environment is what a way keeps at once: the kinds that are made in one browser.
+type environment struct {
+	kinds []kind
+	// bare: its sessions are given nothing: no overrides, passkeys or extension.
+	bare bool
+}
+
+// environments are all that each way keeps, one after the other.
+func environments(apps []application) []environment {
+	return []environment{
+		{kinds: kinds()},
+		{kinds: singleTab(), bare: true},
+		{kinds: besideBlankTab(), bare: true},
+		{kinds: logins(apps), bare: true},
+	}
+}
+
+// rows are the kinds of environments: the table's rows, in its order.
+func rows(all []environment) []kind {
+	var rows []kind
+	for _, e := range all {
+		rows = append(rows, e.kinds...)
+	}
+	return rows
+}
+
 // place is where a kind is made and read, and so when.
 type place int
 
@@ -45,7 +71,7 @@ type visit struct {
 	readings int  // how often everything was read before
 }
 
-// kinds are all rows, in the table's order.
+// kinds are those of the first environment, in the table's order.
 func kinds() []kind {
 	var all []kind
 	for _, some := range [][]kind{cookies(), storage(), database(), workers(), profile(), session(), tabs(), plain()} {

@@ -35,7 +35,7 @@ func inPlainFrame(expression string) step {
 		if t == nil || err != nil {
 			return "", err
 		}
-		if err := t.await(ctx, loaded); err != nil {
+		if err := t.await(ctx, arrived); err != nil {
 			return "", err
 		}
 		err = eventually(ctx, loadDeadline, "the frame is there", func() (bool, error) {

@@ -172,7 +172,7 @@ func inTab(name, body string) step {
 		if t == nil || err != nil {
 			return "", err
 		}
-		if err := t.await(ctx, loaded); err != nil {
+		if err := t.await(ctx, arrived); err != nil {
 			return "", err
 		}
 		return t.run(ctx, body)

@@ -78,16 +78,17 @@ func run(ctx context.Context, s settings) (err error) {
 	if err := os.CopyFS(filepath.Join(scratch, "extension"), extensionFiles); err != nil {
 		return err
 	}
-	rows := kinds()
-	all, err := ways(s, scratch, told(site))
+	apps, stop, err := startApplications(scratch)
+	defer stop()
 	if err != nil {
 		return err
 	}
-	columns, err := tryAll(ctx, all, rows, site, desktop)
+	all := environments(apps)
+	columns, err := tryAll(ctx, s, all, scratch, site, desktop)
 	if err != nil {
 		return err
 	}
-	t := table{rows: rows, columns: columns, chrome: facts}
+	t := table{rows: rows(all), columns: columns, chrome: facts}
 	if s.only != "" {
 		fmt.Print(t.markdown())
 		return nil
@@ -101,12 +102,15 @@ func run(ctx context.Context, s settings) (err error) {
 	return t.verdict()
 }
 
-// ways are the columns, ours first.
-func ways(s settings, scratch string, told obj) ([]way, error) {
+// ways are the columns, ours first, for one environment: the n-th. They keep their
+// files in a folder of their own.
+func ways(s settings, scratch, extension string, n int, told obj) ([]way, error) {
 	var zipped bytes.Buffer
-	zip := zip.NewWriter(&zipped)
-	if err := errors.Join(zip.AddFS(extensionFiles), zip.Close()); err != nil {
-		return nil, err
+	if told != nil {
+		zip := zip.NewWriter(&zipped)
+		if err := errors.Join(zip.AddFS(extensionFiles), zip.Close()); err != nil {
+			return nil, err
+		}
 	}
 	var all []way
 	for i, w := range []*stasis{
@@ -124,12 +128,12 @@ func ways(s settings, scratch string, told obj) ([]way, error) {
 		{title: toChrome, path: pathCold, engine: inShell, then: inChrome},
 	} {
 		w.told, w.extension, w.scratch = told, zipped.Bytes(), filepath.Join(scratch, fmt.Sprint(i))
-		w.daemon = &rig.Daemon{Binary: s.binary, UIDs: 1_900_000_000 + 200*i}
+		w.daemon = &rig.Daemon{Binary: s.binary, UIDs: 1_900_000_000 + 10_000*n + 200*i}
 		all = append(all, w)
 	}
 	rivals := func(name, kind string, passkey bool) {
 		all = append(all, &rival{title: name, kind: kind, passkey: passkey, told: told, clients: s.clients, chrome: s.chrome,
-			scratch: scratch, extension: filepath.Join(scratch, "extension", "extension")})
+			scratch: scratch, extension: extension})
 	}
 	rivals("Playwright `storageState`", "storageState", true)
 	rivals("Playwright persistent context", "persistentContext", false)
@@ -143,18 +147,44 @@ func ways(s settings, scratch string, told obj) ([]way, error) {
 	return asked, nil
 }
 
-// tryAll tries the ways, some beside each other, and gives their columns.
-func tryAll(ctx context.Context, ways []way, rows []kind, site *blank.Site, desktop string) ([]column, error) {
-	columns := make([]column, len(ways))
+// tryAll tries the ways with each environment, some beside each other, and gives
+// their columns.
+func tryAll(ctx context.Context, s settings, all []environment, scratch string, site *blank.Site, desktop string) ([]column, error) {
+	var columns []column
+	var trials [][]column // by environment and way
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(atOnce)
-	for i, w := range ways {
-		group.Go(func() (err error) {
-			if columns[i], err = try(ctx, w, rows, site, desktop); err != nil {
-				return fmt.Errorf("%s: %w", w.name(), err)
-			}
-			return nil
-		})
+	for n, e := range all {
+		var fields obj
+		if !e.bare {
+			fields = told(site)
+		}
+		folder := filepath.Join(scratch, fmt.Sprint("e", n))
+		if err := os.Mkdir(folder, 0o711); err != nil {
+			return nil, err
+		}
+		ways, err := ways(s, folder, filepath.Join(scratch, "extension", "extension"), n, fields)
+		if err != nil {
+			return nil, err
+		}
+		trials = append(trials, make([]column, len(ways)))
+		for i, w := range ways {
+			group.Go(func() (err error) {
+				if trials[n][i], err = try(ctx, w, e, site, desktop); err != nil {
+					return fmt.Errorf("%s: %w", w.name(), err)
+				}
+				return nil
+			})
+		}
 	}
-	return columns, group.Wait()
+	if err := group.Wait(); err != nil {
+		return nil, err
+	}
+	for i, c := range trials[0] {
+		for _, more := range trials[1:] {
+			c.cells = append(c.cells, more[i].cells...)
+		}
+		columns = append(columns, c)
+	}
+	return columns, nil
 }

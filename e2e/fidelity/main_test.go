@@ -17,32 +17,39 @@ const chrome = "/usr/lib/chromium/chromium"
 func TestReadingsTell(t *testing.T) {
 	t.Parallel()
 	site := start(t)
-	rows := slices.DeleteFunc(kinds(), func(k kind) bool { return k.where == inFiles })
+	apps, stop, err := startApplications(t.TempDir())
+	t.Cleanup(stop)
+	if err != nil {
+		t.Fatal(err)
+	}
 	extension, err := filepath.Abs("extension")
 	if err != nil {
 		t.Fatal(err)
 	}
 	flags := []string{"--load-extension=" + extension}
-	if err := inPlainChrome(t.Context(), chrome, filepath.Join(t.TempDir(), "d"), flags, func(endpoint string) error {
-		fresh, err := survey(t.Context(), &visit{site: site}, endpoint, rows, false)
-		if err != nil {
-			return err
-		}
-		made, err := survey(t.Context(), &visit{site: site}, endpoint, rows, true)
-		if err != nil {
-			return err
-		}
-		for i, k := range rows {
-			if fresh[i].text != "" {
-				t.Errorf("a fresh browser has %s: %s", k.name, fresh[i].text)
+	for _, e := range environments(apps) {
+		rows := slices.DeleteFunc(e.kinds, func(k kind) bool { return k.where == inFiles })
+		if err := inPlainChrome(t.Context(), chrome, filepath.Join(t.TempDir(), "d"), flags, func(endpoint string) error {
+			fresh, err := survey(t.Context(), &visit{site: site}, endpoint, rows, false)
+			if err != nil {
+				return err
 			}
-			if k.seed != nil && (made[i].text == "" || made[i].err != nil) {
-				t.Errorf("%s was made and is not there: %v", k.name, made[i].err)
+			made, err := survey(t.Context(), &visit{site: site}, endpoint, rows, true)
+			if err != nil {
+				return err
 			}
+			for i, k := range rows {
+				if fresh[i].text != "" {
+					t.Errorf("a fresh browser has %s: %s", k.name, fresh[i].text)
+				}
+				if k.seed != nil && (made[i].text == "" || made[i].err != nil) {
+					t.Errorf("%s was made and is not there: %v", k.name, made[i].err)
+				}
+			}
+			return nil
+		}); err != nil {
+			t.Fatal(err)
 		}
-		return nil
-	}); err != nil {
-		t.Fatal(err)
 	}
 }
 
@@ -126,6 +133,10 @@ func TestVerdict(t *testing.T) {
 		if wrong != test.wrong {
 			t.Errorf("%s: %d things are wrong, want %d: %v", name, wrong, test.wrong, err)
 		}
+	}
+	noScripts := table{rows: plain()[:1], columns: []column{fared(shellCold, lost)}}
+	if noScripts.verdict() == nil {
+		t.Error("the shell may lose what is in a page without scripts")
 	}
 	for name := range impossible {
 		if !slices.ContainsFunc(kinds(), func(k kind) bool { return k.name == name }) {

@@ -22,6 +22,7 @@ const (
 const (
 	blankPage = "about:blank"
 	loaded    = `document.readyState === "complete"`
+	arrived   = loaded + ` && location.href !== "` + blankPage + `"` // a tab that is on its way has a blank document
 )
 
 // obj is the parameters of a CDP command.

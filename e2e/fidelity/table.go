@@ -36,6 +36,17 @@ var shells = []string{shellCold, shellWarm, shellStandby, shellParked, toShell, 
 // whole are the columns that must lose nothing.
 var whole = []string{cold, warm, standby, parked, otherDirectory}
 
+// wholeInShell are the kinds that the columns of the shell must not lose either.
+func wholeInShell() map[string]bool {
+	names := map[string]bool{}
+	for _, some := range [][]kind{plain(), singleTab(), besideBlankTab(), logins(applicationsToTry())} {
+		for _, k := range some {
+			names[k.name] = true
+		}
+	}
+	return names
+}
+
 // asMuch are columns that must keep what another one does.
 var asMuch = map[string]string{shellWarm: shellCold, shellStandby: shellCold, shellParked: shellCold}
 
@@ -92,6 +103,11 @@ Ways: *cold* is a save as files that comes back in a Chrome that is started for 
 Which way it went is held against the restore's report. *Other data directory* is the archive of a save, exported and
 imported by another daemon, with other keys, at another path and with other users for its Chromes; *portable* is
 Playwright's format with IndexedDB, exported by one daemon and imported by another.
+
+The last rows have environments of their own, with nothing else in them and no overrides, passkeys or extension: a single
+tab without scripts, such a tab beside a blank one, and three real applications, each logged in to through its form. An
+application counts as kept when its page gets, without a new login, what its account alone can read. DokuWiki keeps the login
+in session cookies, Node-RED in localStorage, phpLiteAdmin ("Remember me") in persistent cookies.
 
 Each library is used as its documentation shows, and storageState is asked for all that it offers (indexedDB, opfs,
 credentials). What pages are told (overrides) is named at the first start and never again, the proxy and its password too;
@@ -178,6 +194,7 @@ func (t *table) verdict() error {
 	for _, c := range t.columns {
 		at[c.name] = c
 	}
+	inShell := wholeInShell()
 	var why []error
 	for i, k := range t.rows {
 		_, excused := impossible[k.name]
@@ -189,7 +206,7 @@ func (t *table) verdict() error {
 			if is.says == kept || is.says == another {
 				continue
 			}
-			must := slices.Contains(whole, c.name)
+			must := slices.Contains(whole, c.name) || inShell[k.name] && slices.Contains(shells, c.name)
 			if must && !excused {
 				why = append(why, fmt.Errorf("%s: %s: %s %s", c.name, k.name, is.says, is.why))
 			}

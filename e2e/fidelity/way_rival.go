@@ -21,7 +21,7 @@ type rival struct {
 	scratch     string // a folder for its user data directory
 	extension   string // folder of the extension that its browsers load
 	passkey     bool   // it gives pages an authenticator
-	told        obj    // what the first browser's pages are told
+	told        obj    // what the first browser's pages are told; nil for nothing
 
 	cmd    *exec.Cmd
 	orders io.WriteCloser

@@ -21,7 +21,7 @@ import (
 // readyPause how long it is left alone between two looks: the only way to look is
 // a restore.
 const (
-	readyDeadline = 2 * time.Minute
+	readyDeadline = 5 * time.Minute
 	readyPause    = 2 * time.Second
 )
 
@@ -34,8 +34,8 @@ type stasis struct {
 	then    string // engine that it comes back in
 	scratch string // a folder for the data directories; short, for Chrome puts sockets below it
 
-	told      obj    // what the first browser's pages are told
-	extension []byte // zipped
+	told      obj    // what the first browser's pages are told; nil where its session is given nothing
+	extension []byte // zipped; empty for none
 	daemon    *rig.Daemon
 	session   string // that runs now
 	without   obj    // of the first session's fields those that lead another way
@@ -67,7 +67,7 @@ const (
 
 func (s *stasis) name() string { return s.title }
 
-func (s *stasis) passkeys() bool { return true }
+func (s *stasis) passkeys() bool { return s.told != nil }
 
 func (s *stasis) otherwise() ([]string, string) {
 	return slices.Collect(maps.Keys(s.without)), s.why
@@ -103,13 +103,13 @@ func (s *stasis) open(ctx context.Context, desktop string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("tar: %w", err)
 	}
-	var added struct{ ID string }
-	if err := s.daemon.Call(ctx, http.MethodPost, "/v1/extensions", s.extension, &added); err != nil {
-		return "", err
-	}
-	fields := obj{"passkeys": true, "engine": s.engine}
-	if s.engine == inChrome {
-		fields["extensions"] = []string{added.ID} // the shell has none
+	fields := obj{"passkeys": s.passkeys(), "engine": s.engine}
+	if s.engine == inChrome && len(s.extension) > 0 { // the shell has none
+		var added struct{ ID string }
+		if err := s.daemon.Call(ctx, http.MethodPost, "/v1/extensions", s.extension, &added); err != nil {
+			return "", err
+		}
+		fields["extensions"] = []string{added.ID}
 	}
 	maps.Copy(fields, s.told)
 	s.without = obj{}

@@ -1,15 +1,15 @@
-package apps
+package webapp
 
 import (
 	"bytes"
+	"fmt"
 	"os/exec"
 	"sync"
 	"syscall"
-	"testing"
 )
 
 // process is a started application. It leads a process group of its own, so
-// that nothing it starts outlives the test.
+// that nothing it starts outlives it.
 type process struct {
 	name string
 	cmd  *exec.Cmd
@@ -19,26 +19,24 @@ type process struct {
 	out bytes.Buffer
 }
 
-// start runs cmd in its own process group until the test ends. The group dies
-// with the test binary too, should that be killed before it can clean up.
-func start(t testing.TB, name string, cmd *exec.Cmd) *process {
-	t.Helper()
+// start runs cmd in its own process group until stop. The group dies with this
+// program too, should that be killed before it can stop it.
+func start(name string, cmd *exec.Cmd) (*process, error) {
 	p := &process{name: name, cmd: cmd, done: make(chan struct{})}
 	cmd.Stdout, cmd.Stderr = p, p
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	if err := cmd.Start(); err != nil {
-		t.Fatalf("apps: start %s: %v (make test installs it)", name, err)
+		return nil, fmt.Errorf("start %s: %w (make test installs it)", name, err)
 	}
 	go func() {
 		defer close(p.done)
 		_ = cmd.Wait() // how it ended shows in its output
 	}()
-	t.Cleanup(p.stop)
-	return p
+	return p, nil
 }
 
-// stop kills the whole group and waits for its leader. Their data is thrown
-// away with the test, so there is nothing to end gracefully for.
+// stop kills the whole group and waits for its leader. Nobody keeps their data, so
+// there is nothing to end gracefully for.
 func (p *process) stop() {
 	_ = syscall.Kill(-p.cmd.Process.Pid, syscall.SIGKILL) // gone already is fine
 	<-p.done
