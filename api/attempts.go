@@ -41,7 +41,7 @@ type attempts struct {
 	right map[rightKey]time.Time // when it was right last
 }
 
-// budget is what an address has left, once it has tried something wrong.
+// budget is what an address has left.
 type budget struct {
 	*rate.Limiter
 	trying int // keys that are being looked up: each may turn out to be wrong
@@ -62,13 +62,13 @@ func newAttempts(now func() time.Time) *attempts {
 func (a *attempts) enter(from netip.Prefix, secret string) (leave func(), err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	left := a.left[from]
-	if left == nil || session.IsNewSecret(secret) {
+	if session.IsNewSecret(secret) {
 		return func() {}, nil
 	}
 	if at, ok := a.right[rightKey{from, sha256.Sum256([]byte(secret))}]; ok && a.now().Sub(at) < recently {
 		return func() {}, nil
 	}
+	left := a.budgetOf(from)
 	if left.TokensAt(a.now())-float64(left.trying) < 1 {
 		return nil, tooManyAttempts()
 	}
@@ -100,17 +100,24 @@ func (a *attempts) judge(from netip.Prefix, err error) error {
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	now := a.now()
+	if !a.budgetOf(from).AllowN(a.now(), 1) {
+		return tooManyAttempts()
+	}
+	return err
+}
+
+// budgetOf is what an address has left. The caller holds the lock.
+func (a *attempts) budgetOf(from netip.Prefix) *budget {
 	left := a.left[from]
 	if left == nil {
 		left = &budget{Limiter: rate.NewLimiter(rate.Every(attemptsEvery), attemptsBurst)}
 		a.left[from] = left
-		bound(a.left, func(_ netip.Prefix, l *budget) bool { return l.TokensAt(now) >= attemptsBurst })
+		now := a.now()
+		bound(a.left, func(_ netip.Prefix, l *budget) bool {
+			return l.TokensAt(now) >= attemptsBurst && l.trying == 0 && l != left
+		})
 	}
-	if !left.AllowN(now, 1) {
-		return tooManyAttempts()
-	}
-	return err
+	return left
 }
 
 // bound keeps a map within maxAddresses: it drops the entries that are spent, and

@@ -202,13 +202,31 @@ func TestDamage(t *testing.T) {
 	}
 }
 
+// A key that is not the backup's may be the operator's: a restore that is run again
+// leaves it, and everything else, where it is.
+func TestCutShortKeepsForeignKeys(t *testing.T) {
+	target, dir := filepath.Join(t.TempDir(), "folder"), t.TempDir()
+	if _, err := write(t, target, false); err != nil {
+		t.Fatal(err)
+	}
+	lay(t, dir, map[string]string{backup.Restoring + "/stasis.db": "half", "identity": "the operator's"})
+	if _, err := backup.Restore(t.Context(), target, dir); !fault.Is(err, fault.Config) || !strings.Contains(fault.MessageOf(err), "identity") {
+		t.Errorf("the error is %v", err)
+	}
+	for name, want := range map[string]string{"identity": "the operator's", backup.Restoring + "/stasis.db": "half"} {
+		if got, err := os.ReadFile(filepath.Join(dir, name)); err != nil || string(got) != want {
+			t.Errorf("%s is now %q, %v", name, got, err)
+		}
+	}
+}
+
 // A restore that was cut short is taken up again.
 func TestCutShort(t *testing.T) {
 	target, dir := filepath.Join(t.TempDir(), "folder"), t.TempDir()
 	if _, err := write(t, target, false); err != nil {
 		t.Fatal(err)
 	}
-	lay(t, dir, map[string]string{backup.Restoring + "/stasis.db": "half", "snapshots/archives/old": "moved already", "identity": "moved"})
+	lay(t, dir, map[string]string{backup.Restoring + "/stasis.db": "half", "snapshots/archives/old": "moved already", "identity": "AGE-SECRET-KEY-1"})
 	if !backup.CutShort(dir) {
 		t.Error("nothing tells that a restore was cut short")
 	}

@@ -29,11 +29,21 @@ var mayBeThere = []string{"lock", "lost+found"}
 // store_full and store_failed of its disk.
 func Restore(ctx context.Context, source, dir string) (_ Manifest, err error) {
 	const op = "backup.restore"
-	if err := empty(dir); err != nil {
-		return Manifest{}, err
+	cutShort := CutShort(dir)
+	if !cutShort {
+		if err := empty(dir); err != nil {
+			return Manifest{}, err
+		}
 	}
 	if m, err := verify(ctx, source); err != nil {
 		return m, err
+	} else if cutShort {
+		if err := clearCutShort(dir, m); err != nil {
+			return m, err
+		}
+		if err := empty(dir); err != nil {
+			return m, err
+		}
 	}
 	defer func() {
 		if err != nil {
@@ -102,14 +112,9 @@ func CutShort(dir string) bool {
 }
 
 // empty makes sure that the data directory holds nothing that a restore could
-// destroy, and clears what one that was cut short left.
+// destroy.
 func empty(dir string) error {
 	const op = "backup.restore"
-	if CutShort(dir) {
-		if err := clearRestore(dir); err != nil {
-			return diskFault(op, err)
-		}
-	}
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return diskFault(op, err)

@@ -42,17 +42,20 @@ type Browser struct {
 	protocol  string
 
 	background sync.WaitGroup // tabs that are still on their way
-	hearing    sync.WaitGroup // listeners; see Listen
-	unloaded   unloaded
-	cancel     context.CancelFunc
-	ctx        context.Context // of the background work: ends with the browser
-	options    Options
-	relay      *relay.Relay   // nil unless a proxy wants credentials
-	attendance *attendance    // nil where nothing is set on the targets
-	passkeys   *passkeys      // nil where pages have no authenticator
-	kept       state.Passkeys // of the environment, where pages have none
-	salvage    salvage        // what is known of the profile that was brought in
-	leftover   leftover       // of the empty profile that it was brought in beside
+	// Pages that leave for about:blank. They begin at any time, on the multiplexer's
+	// reader, so only the end waits for them.
+	sendingAway sync.WaitGroup
+	hearing     sync.WaitGroup // listeners; see Listen
+	unloaded    unloaded
+	cancel      context.CancelFunc
+	ctx         context.Context // of the background work: ends with the browser
+	options     Options
+	relay       *relay.Relay   // nil unless a proxy wants credentials
+	attendance  *attendance    // nil where nothing is set on the targets
+	passkeys    *passkeys      // nil where pages have no authenticator
+	kept        state.Passkeys // of the environment, where pages have none
+	salvage     salvage        // what is known of the profile that was brought in
+	leftover    leftover       // of the empty profile that it was brought in beside
 	// unflushed: there may be more localStorage than Chrome writes while it quits.
 	unflushed atomic.Bool
 	face      face              // what pages of the shell are told that it is

@@ -15,10 +15,25 @@ const dropWorld = "stasis-drop"
 // takeFiles has a frame take files that are dragged over it, in whatever part: Chrome
 // opens files in a new tab that no page takes (seen with 156, in both engines). It
 // listens first and in a world of its own, so that no page can be in its way; what
-// the page itself does with files stays as it is.
+// the page itself does with files stays as it is. Chrome gives files to a file input
+// only where nobody takes the drop, so the frame gives them in Chrome's place.
 const takeFiles = `if (!self.stasisDrop) { self.stasisDrop = true;
+	const give = (input, files) => {
+		const given = new DataTransfer();
+		for (const file of [...files].slice(0, input.multiple ? files.length : 1)) given.items.add(file);
+		setTimeout(() => { // after the page's own listeners, as Chrome does
+			input.files = given.files;
+			input.dispatchEvent(new Event("input", {bubbles: true, composed: true}));
+			input.dispatchEvent(new Event("change", {bubbles: true}));
+		});
+	};
 	for (const kind of ["dragenter", "dragover", "drop"])
-		addEventListener(kind, (e) => { if (e.dataTransfer && e.dataTransfer.types.includes("Files")) e.preventDefault() }, true) }`
+		addEventListener(kind, (e) => {
+			if (!e.dataTransfer || !e.dataTransfer.types.includes("Files")) return;
+			e.preventDefault();
+			const at = e.composedPath()[0];
+			if (kind == "drop" && at instanceof HTMLInputElement && at.type == "file" && !at.disabled) give(at, e.dataTransfer.files);
+		}, true) }`
 
 // readyDrop readies a page, and the frames that are targets of their own, for files
 // that are dragged over it.

@@ -121,6 +121,7 @@ func (b *Browser) Kill(ctx context.Context) error {
 		}
 	}
 	b.background.Wait()
+	b.sendingAway.Wait()
 	b.hearing.Wait()
 	b.attendance.wait()
 	if b.passkeys != nil {

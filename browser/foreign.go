@@ -26,7 +26,7 @@ const (
 // guard makes the rules of what targets may show hold in this browser.
 func (b *Browser) guard() {
 	b.mux.OnForeign(func(id target.ID) {
-		b.background.Go(func() { b.sendAway(id) })
+		b.sendingAway.Go(func() { b.sendAway(id) })
 	})
 	b.mux.OnDrop(b.readyDrop)
 }

@@ -89,8 +89,9 @@ func (h *hold) lookForName(ctx context.Context, t *heldTab) {
 
 // hearRest hears what the scripts have stored that were run last, and looks for
 // the names. A page that does not answer is not waited for long.
-func (h *hold) hearRest(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, keyDeadline)
+func (h *hold) hearRest() {
+	// One tab whose site did not answer must not cost the others their look.
+	ctx, cancel := context.WithTimeout(h.b.ctx, keyDeadline)
 	defer cancel()
 	var answers sync.WaitGroup
 	for _, t := range h.tabs {

@@ -29,7 +29,7 @@ func (h *hold) settle(ctx context.Context) {
 	defer cancel()
 	defer h.release(ctx)
 	defer func() {
-		h.hearRest(ctx)
+		h.hearRest()
 		h.b.salvage.scripted(h.tabs)
 		h.applyLater(ctx)
 	}()

@@ -40,7 +40,9 @@ func dropZone(x *thief) {
 	upload(x.t, x.d, x.s.ID, "mine.txt", "hello")
 	page, _ := x.newPage()
 	x.w.open(page, x.site.URL+"/")
-	x.w.eval(page, `document.body.innerHTML = '<div id=zone style="position:absolute;left:0;top:0;width:200px;height:200px">zone</div>';
+	x.w.eval(page, `document.body.innerHTML = '<div id=zone style="position:absolute;left:0;top:0;width:200px;height:200px">zone</div>' +
+			'<input id=field type=file style="position:absolute;left:200px;top:200px;width:150px;height:150px">';
+		field.onchange = async () => { window.chosen = field.files[0].name + " " + await field.files[0].text() };
 		zone.ondragover = (e) => e.preventDefault();
 		zone.ondrop = async (e) => { e.preventDefault(); window.got = e.dataTransfer.files[0].name + " " + await e.dataTransfer.files[0].text() }; 1`)
 	before := len(x.w.targets())
@@ -52,6 +54,8 @@ func dropZone(x *thief) {
 	}
 	drop(50)
 	daemon.Eventually(x.t, grace, "the zone has the file", func() bool { return x.w.eval(page, `window.got`) == "mine.txt hello" })
+	drop(250)
+	daemon.Eventually(x.t, grace, "the file input has the file", func() bool { return x.w.eval(page, `window.chosen`) == "mine.txt hello" })
 	drop(400)
 	if got := x.w.eval(page, `new Promise((ok) => requestAnimationFrame(() => setTimeout(ok, 0, location.href)))`); got != x.site.URL+"/" {
 		x.t.Errorf("after a drop beside the zone the page is at %s", got)

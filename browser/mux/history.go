@@ -37,11 +37,14 @@ func (m *Mux) checkEntry(ctx context.Context, s *session, method string, params 
 		return refusal(method, errors.New("the page's back list could not be read"))
 	}
 	for _, e := range list.Entries {
-		if e.ID == *wanted.ID && m.foreign(e.URL) {
-			return refusal(method, errForeignEntry)
+		if e.ID == *wanted.ID {
+			if m.foreign(e.URL) {
+				return refusal(method, errForeignEntry)
+			}
+			return nil
 		}
 	}
-	return nil
+	return &cdpError{codeParams, "No entry with passed id"} // as Chrome says; the page could make one meanwhile
 }
 
 // ask sends a command of the mux's own on a session and waits for the result.
