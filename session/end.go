@@ -56,7 +56,7 @@ func (s *Service) End(ctx context.Context, c Caller, id string, r EndRequest) (E
 	}
 	l, err := s.running(ctx, c, id, drive)
 	switch {
-	case fault.Is(err, fault.SessionNotRunning), fault.Is(err, fault.SessionNotFound):
+	case fault.Is(err, fault.SessionNotRunning), fault.Is(err, fault.SessionNotFound), s.rescues.has(id):
 		return s.endedBefore(ctx, c, id)
 	case err != nil:
 		return EndAnswer{}, err
