@@ -59,20 +59,14 @@ func (b *Browser) readyDrop(ctx context.Context, id target.ID) error {
 
 // readyTarget readies the frames of one target.
 func (b *Browser) readyTarget(ctx context.Context, id target.ID) error {
-	yes := true
-	at, err := cdp.Call(ctx, b.driver, target.AttachToTarget, target.AttachToTargetParams{TargetID: id, Flatten: &yes})
-	if err != nil {
-		return err
-	}
-	defer func() {
-		_ = b.driver.Post(b.ctx, "", target.DetachFromTarget.Method, target.DetachFromTargetParams(at)) // of a lost pipe nothing is left
-	}()
-	s := b.driver.Session(at.SessionID)
-	tree, err := cdp.Call(ctx, s, page.GetFrameTree, cdp.Empty{})
-	if err != nil {
-		return err
-	}
-	return b.readyFrames(ctx, s, tree.FrameTree)
+	return b.attached(ctx, id, func(at target.SessionID) error {
+		s := b.driver.Session(at)
+		tree, err := cdp.Call(ctx, s, page.GetFrameTree, cdp.Empty{})
+		if err != nil {
+			return err
+		}
+		return b.readyFrames(ctx, s, tree.FrameTree)
+	})
 }
 
 func (b *Browser) readyFrames(ctx context.Context, s cdp.Session, tree *page.FrameTree) error {

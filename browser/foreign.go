@@ -68,37 +68,31 @@ func (b *Browser) sendAway(id target.ID) {
 }
 
 func (b *Browser) toBlank(ctx context.Context, id target.ID) error {
-	yes := true
-	at, err := cdp.Call(ctx, b.driver, target.AttachToTarget, target.AttachToTargetParams{TargetID: id, Flatten: &yes})
-	if err != nil {
-		return err
-	}
-	defer func() {
-		_ = b.driver.Post(b.ctx, "", target.DetachFromTarget.Method, target.DetachFromTargetParams(at)) // of a lost pipe nothing is left
-	}()
-	s := b.driver.Session(at.SessionID)
-	asks, stop := s.Subscribe(page.JavascriptDialogOpening.Method) // of a page that asks before it is left
-	defer stop()
-	answered := make(chan struct{})
-	defer func() { <-answered }()
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	go func() {
-		defer close(answered)
-		for {
-			select {
-			case _, ok := <-asks:
-				if !ok {
+	return b.attached(ctx, id, func(at target.SessionID) error {
+		s := b.driver.Session(at)
+		asks, stop := s.Subscribe(page.JavascriptDialogOpening.Method) // of a page that asks before it is left
+		defer stop()
+		answered := make(chan struct{})
+		defer func() { <-answered }()
+		ctx, cancel := context.WithCancel(ctx)
+		defer cancel()
+		go func() {
+			defer close(answered)
+			for {
+				select {
+				case _, ok := <-asks:
+					if !ok {
+						return
+					}
+					_ = b.driver.Post(ctx, at, page.HandleJavaScriptDialog.Method, page.HandleJavaScriptDialogParams{Accept: true}) // of a lost pipe nothing is left
+				case <-ctx.Done():
 					return
 				}
-				_ = b.driver.Post(ctx, at.SessionID, page.HandleJavaScriptDialog.Method, page.HandleJavaScriptDialogParams{Accept: true}) // as above
-			case <-ctx.Done():
-				return
 			}
-		}
-	}()
-	_, err = navigate(ctx, s, blankURL)
-	return err
+		}()
+		_, err := navigate(ctx, s, blankURL)
+		return err
+	})
 }
 
 // leading are the held tabs whose back lists have what a session may not show: a page
@@ -143,32 +137,27 @@ func (b *Browser) prune(ids []target.ID) {
 // Chrome refuses that ("Not attached to an active page"), so it is asked again. The
 // error is errStillForeign where that entry is one that the session may not show.
 func (b *Browser) emptyBackList(ctx context.Context, id target.ID) error {
-	yes := true
-	at, err := cdp.Call(ctx, b.driver, target.AttachToTarget, target.AttachToTargetParams{TargetID: id, Flatten: &yes})
-	if err != nil {
+	return b.attached(ctx, id, func(at target.SessionID) error {
+		s := b.driver.Session(at)
+		again := time.NewTicker(pruneAgain)
+		defer again.Stop()
+		for {
+			_, err := cdp.Call(ctx, s, page.ResetNavigationHistory, cdp.Empty{})
+			if err == nil {
+				break
+			}
+			select {
+			case <-again.C:
+			case <-ctx.Done():
+				return err
+			}
+		}
+		history, err := cdp.Call(ctx, s, page.GetNavigationHistory, cdp.Empty{})
+		if err == nil && b.leadsAway(&history) {
+			err = errStillForeign
+		}
 		return err
-	}
-	defer func() {
-		_ = b.driver.Post(b.ctx, "", target.DetachFromTarget.Method, target.DetachFromTargetParams(at)) // of a lost pipe nothing is left
-	}()
-	s := b.driver.Session(at.SessionID)
-	again := time.NewTicker(pruneAgain)
-	defer again.Stop()
-	for {
-		if _, err = cdp.Call(ctx, s, page.ResetNavigationHistory, cdp.Empty{}); err == nil {
-			break
-		}
-		select {
-		case <-again.C:
-		case <-ctx.Done():
-			return err
-		}
-	}
-	history, err := cdp.Call(ctx, s, page.GetNavigationHistory, cdp.Empty{})
-	if err == nil && b.leadsAway(&history) {
-		err = errStillForeign
-	}
-	return err
+	})
 }
 
 var errStillForeign = errors.New("the page shows what the session may not")

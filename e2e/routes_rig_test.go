@@ -234,7 +234,10 @@ func (x *thief) find(prefix string) string {
 				return info.ID
 			}
 		}
-		time.Sleep(20 * time.Millisecond)
+		select { // an event may tell of it; a target that a filter hides sends none
+		case <-x.w.heard:
+		case <-time.After(20 * time.Millisecond):
+		}
 	}
 	return ""
 }
