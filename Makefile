@@ -58,7 +58,7 @@ test: e2e/clients/node_modules/.package-lock.json $(S3)-$(S3_VER) ## install wha
 	@$(RACE); $(UNIT); go test -race -timeout 5m $$packages
 	@$(RACE); go test -race -count 1 -p 1 -timeout 40m $(CHROME)
 
-# TestRoutes in make test tries each protection once; here by root and by an ordinary user.
+# In make test one user tries the routes with each protection; here root and an ordinary user do.
 .PHONY: test-long
 test-long: ## every route to the machine's files with each protection alone, by root and an ordinary user
 	@build/need chromium chromium-headless-shell

@@ -6,7 +6,6 @@ import (
 	"mime"
 	"net/http"
 	"strconv"
-	"time"
 
 	"github.com/stasisd/stasis/fault"
 )
@@ -71,31 +70,12 @@ func (s *Server) stream(c *call, r io.ReadCloser, id, suffix, media string) erro
 	header.Set("Content-Type", media)
 	header.Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": id + suffix}))
 	c.Response().WriteHeader(http.StatusOK)
-	to := &download{to: c.Response(), control: http.NewResponseController(c.Response()), now: s.now}
-	if _, err = to.Write(first[:n]); err == nil {
-		_, err = io.Copy(to, r)
+	if _, err = c.Response().Write(first[:n]); err == nil {
+		_, err = io.Copy(c.Response(), r)
 	}
 	if err != nil {
 		s.log.Error("an archive was not sent whole", "snapshot", id, "error", err)
 		panic(http.ErrAbortHandler)
 	}
 	return nil
-}
-
-// downloadPatience is how long a download may stand still: its snapshot cannot be
-// removed meanwhile.
-const downloadPatience = time.Minute
-
-// download is an answer that may be large and must keep moving.
-type download struct {
-	to      io.Writer
-	control *http.ResponseController
-	now     func() time.Time
-}
-
-func (d *download) Write(p []byte) (int, error) {
-	// Writers of tests know no deadlines; then there is none.
-	_ = d.control.SetWriteDeadline(d.now().Add(downloadPatience))
-	defer d.control.SetWriteDeadline(time.Time{}) //nolint:errcheck // the same
-	return d.to.Write(p)
 }

@@ -28,21 +28,21 @@ const (
 )
 
 // attempts limits how fast keys and tickets can be guessed from an address. What
-// is wrong costs one of its attempts. Once those are spent, a right answer must not
-// tell a guess from others: a key is then refused before it is looked up, unless it
-// was right from there of late. Keys that Stasis made, and tickets, have 130 random
-// bits: nobody guesses them, so a right one always passes. Its methods are safe for
-// concurrent use.
+// is wrong costs one of its attempts, unless it has the form of a ticket that
+// Stasis makes. Once they are spent, a right answer must not tell a guess from
+// others: a key is then refused before it is looked up, unless it was right from
+// there of late. Keys that Stasis made, and tickets, have 130 random bits: nobody
+// guesses them, so a right one always passes. Its methods are safe for concurrent use.
 type attempts struct {
 	now func() time.Time
 
 	mu    sync.Mutex
-	left  map[netip.Prefix]*budget
+	left  map[netip.Prefix]*allowance
 	right map[rightKey]time.Time // when it was right last
 }
 
-// budget is what an address has left.
-type budget struct {
+// allowance is what an address has left.
+type allowance struct {
 	*rate.Limiter
 	trying int // keys that are being looked up: each may turn out to be wrong
 }
@@ -54,7 +54,7 @@ type rightKey struct {
 }
 
 func newAttempts(now func() time.Time) *attempts {
-	return &attempts{now: now, left: map[netip.Prefix]*budget{}, right: map[rightKey]time.Time{}}
+	return &attempts{now: now, left: map[netip.Prefix]*allowance{}, right: map[rightKey]time.Time{}}
 }
 
 // enter refuses a key that may be a guess from an address whose attempts are spent.
@@ -68,7 +68,7 @@ func (a *attempts) enter(from netip.Prefix, secret string) (leave func(), err er
 	if at, ok := a.right[rightKey{from, sha256.Sum256([]byte(secret))}]; ok && a.now().Sub(at) < recently {
 		return func() {}, nil
 	}
-	left := a.budgetOf(from)
+	left := a.allowanceOf(from)
 	if left.TokensAt(a.now())-float64(left.trying) < 1 {
 		return nil, tooManyAttempts()
 	}
@@ -100,20 +100,20 @@ func (a *attempts) judge(from netip.Prefix, err error) error {
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if !a.budgetOf(from).AllowN(a.now(), 1) {
+	if !a.allowanceOf(from).AllowN(a.now(), 1) {
 		return tooManyAttempts()
 	}
 	return err
 }
 
-// budgetOf is what an address has left. The caller holds the lock.
-func (a *attempts) budgetOf(from netip.Prefix) *budget {
+// allowanceOf is what an address has left. The caller holds the lock.
+func (a *attempts) allowanceOf(from netip.Prefix) *allowance {
 	left := a.left[from]
 	if left == nil {
-		left = &budget{Limiter: rate.NewLimiter(rate.Every(attemptsEvery), attemptsBurst)}
+		left = &allowance{Limiter: rate.NewLimiter(rate.Every(attemptsEvery), attemptsBurst)}
 		a.left[from] = left
 		now := a.now()
-		bound(a.left, func(_ netip.Prefix, l *budget) bool {
+		bound(a.left, func(_ netip.Prefix, l *allowance) bool {
 			return l.TokensAt(now) >= attemptsBurst && l.trying == 0 && l != left
 		})
 	}

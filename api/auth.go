@@ -56,8 +56,17 @@ func (s *Server) bySessionTicket(p session.Purpose) authorizer {
 			return err
 		}
 		c.caller, err = s.service.AuthorizeTicket(c.Request().Context(), ticket, id, p)
-		return s.attempts.judge(s.addressOf(c), err)
+		return s.judgeTicket(c, ticket, err)
 	}
+}
+
+// judgeTicket is judge for a ticket. One that is old is no guess: a page that
+// somebody has left open asks with it for ever.
+func (s *Server) judgeTicket(c *call, ticket string, err error) error {
+	if session.IsTicket(ticket) {
+		return err
+	}
+	return s.attempts.judge(s.addressOf(c), err)
 }
 
 // byConnectTicket spends a one-use ticket, else takes a key. The Origin is
@@ -71,5 +80,5 @@ func (s *Server) byConnectTicket(c *call) (err error) {
 		return s.byKey(c)
 	}
 	c.caller, err = s.service.RedeemTicket(c.Request().Context(), ticket)
-	return s.attempts.judge(s.addressOf(c), err)
+	return s.judgeTicket(c, ticket, err)
 }

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"fmt"
 	"slices"
 	"time"
 
@@ -38,11 +39,12 @@ func (b *autoSaveBody) check() error {
 		*b.Keep = 3
 	}
 	for i, reason := range *b.On {
-		if err := oneOf("auto_save.on", reason, onNavigation, onLogin, onDisconnect); err != nil {
+		field := fmt.Sprintf("auto_save.on[%d]", i)
+		if err := oneOf(field, reason, onNavigation, onLogin, onDisconnect); err != nil {
 			return err
 		}
 		if slices.Contains((*b.On)[:i], reason) {
-			return invalid("auto_save.on", "%s is given twice", reason)
+			return invalid(field, "%s is given twice", reason)
 		}
 	}
 	return firstOf(

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"reflect"
 	"strconv"
-	"strings"
 
 	"github.com/stasisd/stasis/fault"
 )
@@ -25,7 +24,7 @@ type switched interface{ turn(on bool) }
 // not pass for one that was left out. What no field takes is collected in
 // unknown, by path.
 type binder struct {
-	unknown []string
+	unknown []unknownField
 	known   map[reflect.Type]map[string]reflect.StructField // by json name
 }
 
@@ -98,7 +97,7 @@ func (b *binder) setStruct(path *fieldPath, fields object, dst reflect.Value) er
 	for _, m := range fields {
 		field, ok := b.field(dst.Type(), m.name)
 		if !ok {
-			b.unknown = append(b.unknown, path.member(m.name).String())
+			b.unknownIn(dst.Type(), path.member(m.name))
 			continue
 		}
 		emptyOK := field.Tag.Get("empty") == "ok"
@@ -136,18 +135,6 @@ func (b *binder) setSlice(path *fieldPath, items []any, dst reflect.Value) error
 		}
 	}
 	return nil
-}
-
-// unknownFields is the error that names what was not known; nil if nothing.
-func unknownFields(kind string, names []string) error {
-	if len(names) == 0 {
-		return nil
-	}
-	shown := make([]string, 0, 5)
-	for _, name := range names[:min(len(names), cap(shown))] {
-		shown = append(shown, quoted(name))
-	}
-	return fault.New(fault.UnknownField, "api.bind", "unknown %s %s", kind, strings.Join(shown, ", "))
 }
 
 // field finds the field with that json name, those of embedded structs

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"fmt"
 	"reflect"
 	"slices"
 	"strings"
@@ -155,7 +156,7 @@ func seconds(n int64) time.Duration { return time.Duration(n) * time.Second }
 func areRecorded(list []string) error {
 	for i, name := range list {
 		if !slices.Contains(session.Recordable, name) || slices.Contains(list[:i], name) {
-			return invalid("record", "must be some of %s, each once", strings.Join(session.Recordable, ", "))
+			return invalid(fmt.Sprintf("record[%d]", i), "must be one of %s, each once", strings.Join(session.Recordable, ", "))
 		}
 	}
 	return nil

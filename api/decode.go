@@ -2,24 +2,23 @@ package api
 
 import (
 	"context"
-	"errors"
-	"io"
 	"maps"
 	"mime"
-	"net/http"
 	"net/url"
 	"reflect"
 	"slices"
 	"strings"
-	"time"
 	"unicode/utf8"
 
 	"github.com/stasisd/stasis/fault"
 )
 
 const (
-	maxBody      = 1 << 20          // bytes of a JSON body
-	bodyPatience = 30 * time.Second // for a JSON body to arrive
+	maxBody = 1 << 20 // bytes of a JSON body
+	// maxParsing is how many JSON bodies of more than smallBody bytes are parsed at
+	// once: one takes many times its length in memory.
+	maxParsing = 4
+	smallBody  = 64 << 10
 )
 
 // none is the query or the body of a call that takes nothing.
@@ -29,6 +28,28 @@ type none struct{}
 // defaults; an empty body is an empty object. It returns the names that were
 // passed over, which are none unless the daemon was told to warn only.
 func (s *Server) body(c *call, dst any) (ignored []string, err error) {
+	unknown, err := s.decode(c, dst)
+	switch {
+	case err != nil:
+		return nil, err
+	case s.warnUnknown:
+		return paths(unknown), nil
+	}
+	return nil, unknownFields("field", unknown)
+}
+
+// strictBody is body for a call that deletes: it refuses unknown names however the
+// daemon was started, for a misspelt dry_run must not delete.
+func (s *Server) strictBody(c *call, dst any) error {
+	unknown, err := s.decode(c, dst)
+	if err != nil {
+		return err
+	}
+	return unknownFields("field", unknown)
+}
+
+// decode is body without a judgement of the names that are not known.
+func (s *Server) decode(c *call, dst any) (unknown []unknownField, err error) {
 	data, err := s.readBody(c)
 	if err != nil || len(data) == 0 {
 		return nil, err
@@ -36,7 +57,21 @@ func (s *Server) body(c *call, dst any) (ignored []string, err error) {
 	if err := checkJSONType(c.Request().Header.Get("Content-Type"), "application/json"); err != nil {
 		return nil, err
 	}
-	value, err := parseJSON(c.Request().Context(), data)
+	return s.parse(c.Request().Context(), data, dst)
+}
+
+// parse decodes a JSON body into dst and returns the names that it does not know.
+// Only a few large bodies are parsed at once: a parsed body is larger than its text.
+func (s *Server) parse(ctx context.Context, data []byte, dst any) (unknown []unknownField, err error) {
+	if len(data) > smallBody {
+		select {
+		case s.parsing <- struct{}{}:
+			defer func() { <-s.parsing }()
+		case <-ctx.Done():
+			return nil, fault.Wrap(ctx.Err(), fault.Timeout, "api.body", "the request was given up")
+		}
+	}
+	value, err := parseJSON(ctx, data)
 	if err != nil {
 		return nil, err
 	}
@@ -44,29 +79,16 @@ func (s *Server) body(c *call, dst any) (ignored []string, err error) {
 		return nil, mistyped(nil, reflect.ValueOf(dst).Elem(), "null")
 	}
 	var b binder
-	if err := b.bind(value, dst); err != nil {
-		return nil, err
-	}
-	if s.warnUnknown {
-		return b.unknown, nil
-	}
-	return nil, unknownFields("field", b.unknown)
+	err = b.bind(value, dst)
+	return b.unknown, err
 }
 
 func (s *Server) readBody(c *call) ([]byte, error) {
-	control := http.NewResponseController(c.Response())
-	// A client that sends its body a byte at a time must not hold a handler.
-	// Writers of tests know no deadlines; then there is none.
-	limited := control.SetReadDeadline(s.now().Add(bodyPatience)) == nil
-	data, err := io.ReadAll(http.MaxBytesReader(c.Response(), c.Request().Body, maxBody))
-	if limited {
-		err = errors.Join(err, control.SetReadDeadline(time.Time{}))
-	}
-	var tooLarge *http.MaxBytesError
-	if errors.As(err, &tooLarge) {
+	data, err := s.wholeBody(c, c.Request().Body, maxBody)
+	if err == nil && len(data) > maxBody {
 		return nil, fault.New(fault.TooLarge, "api.body", "the body is larger than %d bytes", maxBody)
 	}
-	return data, fault.Wrap(err, fault.InvalidRequest, "api.body", "the body could not be read")
+	return data, unread("api.body", err)
 }
 
 func checkJSONType(header string, allowed ...string) error {
@@ -92,7 +114,7 @@ func (c *call) query(dst any) error {
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		field, known := b.field(into.Type(), name)
 		if !known {
-			b.unknown = append(b.unknown, name)
+			b.unknownIn(into.Type(), (*fieldPath)(nil).member(name))
 			continue
 		}
 		value, err := queryValues(c.Request().Context(), name, values[name], field.Type)

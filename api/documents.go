@@ -1,7 +1,6 @@
 package api
 
 import (
-	"io"
 	"net/http"
 
 	"github.com/stasisd/stasis/session"
@@ -49,7 +48,7 @@ func (s *Server) putDocument(c *call) error {
 	if id == snapshot.LatestID && q.Latest != nil && !*q.Latest {
 		return invalid("latest", "cannot be false where the path says latest")
 	}
-	body, err := s.documentBody(c)
+	body, err := s.documentBody(c, at)
 	if err != nil {
 		return err
 	}
@@ -60,15 +59,18 @@ func (s *Server) putDocument(c *call) error {
 	return c.NoContent(http.StatusNoContent)
 }
 
-// documentBody reads a document as it is: its JSON is the agent's, and is kept
-// byte for byte. One byte more than is allowed is enough to refuse it.
-func (s *Server) documentBody(c *call) ([]byte, error) {
+// documentBody reads a document as it is, of a caller that may save it: its JSON is
+// the agent's, and is kept byte for byte. One byte more than is allowed is enough to
+// refuse it.
+func (s *Server) documentBody(c *call, at session.AgentScope) ([]byte, error) {
 	if err := checkJSONType(c.Request().Header.Get("Content-Type"), "application/json"); err != nil {
 		return nil, err
 	}
-	body := &upload{from: c.Request().Body, control: http.NewResponseController(c.Response()), now: s.now}
-	data, err := io.ReadAll(io.LimitReader(body, snapshot.MaxAgentDocument+1))
-	return data, body.explain(err, snapshot.MaxAgentDocument)
+	if err := s.service.MaySave(c.Request().Context(), c.caller, at); err != nil {
+		return nil, err
+	}
+	data, err := s.wholeBody(c, c.Request().Body, snapshot.MaxAgentDocument)
+	return data, unread("api.documents", err)
 }
 
 func (s *Server) getDocument(c *call) error {
@@ -133,7 +135,7 @@ func (s *Server) putManifest(c *call) error {
 	if err != nil {
 		return err
 	}
-	body, err := s.documentBody(c)
+	body, err := s.documentBody(c, at)
 	if err != nil {
 		return err
 	}

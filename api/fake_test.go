@@ -49,6 +49,7 @@ type fake struct {
 	dir     string
 
 	settings session.Settings
+	large    []byte // of a state or an archive, if set
 
 	entries   []journal.Entry // of the live session's feed
 	feedWaits bool            // it does not end

@@ -126,6 +126,8 @@ const (
 	document   = `{"scope":"agent","schemaVersion":"1.0","createdAt":"2026-11-22T04:34:40.908Z","data":{"a":[{"b":null}]},"appData":{}}`
 )
 
+func (f *fake) MaySave(context.Context, session.Caller, session.AgentScope) error { return f.failure() }
+
 // SaveDocument remembers the body by session, scope, scope ID, ID and whether it is the latest.
 func (f *fake) SaveDocument(_ context.Context, _ session.Caller, at session.AgentScope, id string, body []byte, latest bool) error {
 	f.mu.Lock()

@@ -10,9 +10,6 @@ import (
 	"github.com/stasisd/stasis/fault"
 )
 
-// uploadPatience is how long an upload may stand still.
-const uploadPatience = time.Minute
-
 type fileAnswer struct {
 	Name       string    `json:"name"`
 	SizeBytes  int64     `json:"size_bytes"`
@@ -111,29 +108,20 @@ func (c *call) fileName() (id, name string, err error) {
 	return id, name, nil
 }
 
-// upload is a body that may be large and must keep moving. It remembers why it
-// failed, whatever its readers make of that.
+// upload is a body that may be large. It remembers why it failed, whatever its
+// readers make of that.
 type upload struct {
-	from    io.ReadCloser
-	control *http.ResponseController
-	now     func() time.Time
+	io.ReadCloser
 	failure error
 }
 
 func (u *upload) Read(p []byte) (int, error) {
-	// Writers of tests know no deadlines; then there is none.
-	_ = u.control.SetReadDeadline(u.now().Add(uploadPatience))
-	n, err := u.from.Read(p)
-	if err != nil {
-		_ = u.control.SetReadDeadline(time.Time{})
-		if !errors.Is(err, io.EOF) {
-			u.failure = err
-		}
+	n, err := u.ReadCloser.Read(p)
+	if err != nil && !errors.Is(err, io.EOF) {
+		u.failure = err
 	}
 	return n, err
 }
-
-func (u *upload) Close() error { return u.from.Close() }
 
 // explain is the error of an upload: what is wrong with the body, else what
 // its reader reported.
@@ -143,7 +131,7 @@ func (u *upload) explain(reported error, limit int64) error {
 		return fault.New(fault.TooLarge, "api.files", "the file is larger than %d bytes", limit)
 	}
 	if u.failure != nil {
-		return fault.Wrap(u.failure, fault.InvalidRequest, "api.files", "the body could not be read")
+		return unread("api.files", u.failure)
 	}
 	return reported
 }

@@ -37,10 +37,7 @@ func framing(r *http.Request) int64 {
 // uploaded is the body of a call that takes one file: as it is, or the one file
 // of a form, with its name. Later errors of its readers are explained by body.
 func (s *Server) uploaded(c *call) (body *upload, name string, content io.Reader, err error) {
-	body = &upload{
-		from:    http.MaxBytesReader(c.Response(), c.Request().Body, s.maxUpload+framing(c.Request())),
-		control: http.NewResponseController(c.Response()), now: s.now,
-	}
+	body = &upload{ReadCloser: http.MaxBytesReader(c.Response(), c.Request().Body, s.maxUpload+framing(c.Request()))}
 	c.Request().Body = body
 	if !isForm(c.Request()) {
 		return body, "", body, nil

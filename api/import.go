@@ -84,10 +84,7 @@ type hashed struct {
 }
 
 func (s *Server) importUpload(c *call) *upload {
-	return &upload{
-		from:    http.MaxBytesReader(c.Response(), c.Request().Body, s.maxImport+framing(c.Request())),
-		control: http.NewResponseController(c.Response()), now: s.now,
-	}
+	return &upload{ReadCloser: http.MaxBytesReader(c.Response(), c.Request().Body, s.maxImport+framing(c.Request()))}
 }
 
 func (s *Server) importBody(c *call, q importQuery) (session.ImportAnswer, error) {

@@ -20,6 +20,9 @@ const (
 	maxDepth = 32
 	// maxName limits a name in a body, in bytes.
 	maxName = 1024
+	// maxValues limits how many values a body holds: each takes many times its
+	// bytes in memory. The longest lists are those of notes.
+	maxValues = 20_000
 	// lookEvery is how many values are read between two looks at the context.
 	lookEvery = 1024
 )
@@ -34,8 +37,8 @@ type member struct {
 }
 
 // parseJSON reads exactly one JSON value. Unlike encoding/json it keeps the
-// order of names and refuses duplicate ones, long ones, invalid UTF-8, and
-// whatever follows the value. Errors are invalid_request and name the field or
+// order of names and refuses duplicate ones, long ones, too many values, invalid
+// UTF-8, and whatever follows the value. Errors are invalid_request and name the field or
 // the byte. Its time and memory grow with the length of data alone; when ctx
 // ends it stops.
 func parseJSON(ctx context.Context, data []byte) (any, error) {
@@ -62,7 +65,10 @@ type jsonReader struct {
 
 // value reads a value whose path is at.
 func (p *jsonReader) value(at *fieldPath) (any, error) {
-	if p.read++; p.read%lookEvery == 0 && p.ctx.Err() != nil {
+	switch p.read++; {
+	case p.read > maxValues:
+		return nil, fault.New(fault.InvalidRequest, "api.json", "the body holds more than %d values, at byte %d", maxValues, p.dec.InputOffset())
+	case p.read%lookEvery == 0 && p.ctx.Err() != nil:
 		return nil, fault.Wrap(p.ctx.Err(), fault.Timeout, "api.json", "the request was given up")
 	}
 	token, err := p.dec.ReadToken()

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"os"
 	"regexp"
 	"runtime/debug"
 
@@ -77,7 +78,7 @@ func (s *Server) fail(err error, c echo.Context) {
 	switch code {
 	case fault.Unauthorized:
 		header.Set("WWW-Authenticate", `Bearer realm="stasis"`)
-	case fault.TooManySessions, fault.TooManyImports, fault.TooManyClients, fault.ShuttingDown:
+	case fault.TooManySessions, fault.TooManyImports, fault.TooManyClients, fault.TooManyRequests, fault.ShuttingDown:
 		header.Set("Retry-After", retryAfterSeconds)
 	case fault.TooManyAttempts:
 		header.Set("Retry-After", attemptsRetryAfter)
@@ -108,7 +109,8 @@ func (s *Server) logRequest(c echo.Context, id string, err error, milliseconds i
 		code := fault.CodeOf(asFault(err, c.Request()))
 		attrs = append(attrs, slog.String("code", string(code)))
 		gone := c.Request().Context().Err() != nil && errors.Is(err, context.Canceled)
-		if statusOf(code) >= http.StatusInternalServerError && !gone {
+		slow := c.Response().Committed && errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(err, errTooSlow)
+		if statusOf(code) >= http.StatusInternalServerError && !gone && !slow {
 			level = slog.LevelError
 			attrs = append(attrs, slog.String("error", err.Error()))
 		}

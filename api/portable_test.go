@@ -9,6 +9,7 @@ import (
 	"io"
 	"mime/multipart"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
@@ -30,6 +31,12 @@ func (f *fake) State(_ context.Context, _ session.Caller, id string, r session.E
 	out := session.Exported{Body: []byte(`{"cookies":[]}`), NotCarried: lostThings(1)}
 	if r.Format == session.FormatNetscape {
 		out.Body = []byte("# Netscape HTTP Cookie File\n")
+	}
+	if f.large != nil {
+		out.Body = f.large
+		if r.Format != session.FormatNetscape {
+			out.Body = slices.Concat([]byte(`"`), f.large, []byte(`"`))
+		}
 	}
 	if id == "long" {
 		out.NotCarried = lostThings(1000)
@@ -59,6 +66,9 @@ func (f *fake) Archive(_ context.Context, _ session.Caller, id string) (io.ReadC
 		return io.NopCloser(&brokenReader{1 << 20}), nil
 	case "broken-at-once":
 		return io.NopCloser(&brokenReader{0}), nil
+	}
+	if f.large != nil {
+		return io.NopCloser(bytes.NewReader(f.large)), nil
 	}
 	return io.NopCloser(strings.NewReader("tar.zst")), f.failure()
 }

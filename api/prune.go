@@ -12,7 +12,7 @@ func (s *Server) prune(c *call) error {
 		All    bool   `json:"all"`
 		DryRun bool   `json:"dry_run"`
 	}
-	if _, err := s.body(c, &body); err != nil {
+	if err := s.strictBody(c, &body); err != nil {
 		return err
 	}
 	if err := isUserID("user_id", body.UserID); err != nil {

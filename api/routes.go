@@ -15,6 +15,14 @@ import (
 type call struct {
 	echo.Context
 	caller session.Caller
+	body   *arriving // nil where the request has none
+}
+
+// cutOff lets no more of the request's body come.
+func (c *call) cutOff() {
+	if c.body != nil {
+		c.body.cutOff()
+	}
 }
 
 // handler answers a call; its error becomes the answer.
@@ -125,8 +133,15 @@ func (s *Server) routes() {
 func (s *Server) route(method, path string, authorise authorizer, h handler) {
 	s.echo.Add(method, path, func(ec echo.Context) error {
 		c := &call{Context: ec}
+		c.body, _ = ec.Request().Body.(*arriving)
 		if err := authorise(c); err != nil {
 			return err
+		}
+		if to, ok := ec.Response().Writer.(*answer); ok {
+			to.owner = c.caller.KeyID
+		}
+		if conn := connectionOf(c.Request()); conn != nil && c.caller.KeyID != "" {
+			defer s.connections.serve(conn)()
 		}
 		return h(c)
 	})

@@ -14,6 +14,7 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"github.com/stasisd/stasis/api/live"
+	"github.com/stasisd/stasis/budget"
 )
 
 // Options are what a [Server] is made of. Service, Answers, Logger and Now are
@@ -37,12 +38,15 @@ type Options struct {
 	// WarnUnknownFields passes over unknown names in bodies and lists them in
 	// ignored_fields of a create's answer, instead of refusing them.
 	WarnUnknownFields bool
-	Landlock          int           // ABI that Chromes run behind, told by /readyz; 0: none
-	MaxUpload         int64         // bytes of one file; default 100 MiB
-	MaxImport         int64         // bytes of an imported environment; default 2 GiB
-	MaxMessage        int64         // bytes of one CDP message of a client's; default 32 MiB
-	Grace             time.Duration // for requests at a stop; default 30 s
-	Heartbeat         time.Duration // of streams of events; default 30 s
+	Landlock          int            // ABI that Chromes run behind, told by /readyz; 0: none
+	MaxUpload         int64          // bytes of one file; default 100 MiB
+	MaxImport         int64          // bytes of an imported environment; default 2 GiB
+	MaxMessage        int64          // bytes of one CDP message of a client's; default 32 MiB
+	MaxConnections    int            // open at once; default 4,096
+	Budget            *budget.Budget // of bodies and answers in memory; nil: they are not counted
+	Patience          time.Duration  // for a client that sends or reads slowly; default 1 min
+	Grace             time.Duration  // for requests at a stop; default 30 s
+	Heartbeat         time.Duration  // of streams of events; default 30 s
 }
 
 // Server is the HTTP face; it is an http.Handler, and [Server.Serve] runs it.
@@ -59,6 +63,10 @@ type Server struct {
 	maxUpload   int64
 	maxImport   int64
 	maxMessage  int64
+	connections *connections
+	budget      *budget.Budget
+	parsing     chan struct{} // one for each large body of JSON that is parsed
+	patience    time.Duration
 	grace       time.Duration
 	heartbeat   time.Duration
 	landlock    int
@@ -80,6 +88,7 @@ func New(o Options) *Server {
 		service: o.Service, answers: o.Answers, hashKey: o.HashKey, metrics: o.Metrics, log: o.Logger, now: o.Now,
 		urls:        origins{public: o.PublicURL, proxies: o.TrustedProxies},
 		warnUnknown: o.WarnUnknownFields, maxUpload: o.MaxUpload, maxImport: o.MaxImport, maxMessage: o.MaxMessage, grace: o.Grace, heartbeat: o.Heartbeat, landlock: o.Landlock,
+		budget: o.Budget, patience: o.Patience, parsing: make(chan struct{}, maxParsing),
 		live: live.New(), attempts: newAttempts(o.Now),
 	}
 	if s.maxUpload == 0 {
@@ -90,6 +99,13 @@ func New(o Options) *Server {
 	}
 	if s.maxMessage == 0 {
 		s.maxMessage = 32 << 20
+	}
+	if o.MaxConnections == 0 {
+		o.MaxConnections = defaultConnections
+	}
+	s.connections = newConnections(o.MaxConnections)
+	if s.patience == 0 {
+		s.patience = defaultPatience
 	}
 	if s.grace == 0 {
 		s.grace = 30 * time.Second
@@ -111,13 +127,20 @@ func New(o Options) *Server {
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.handlers.RLock()
 	defer s.handlers.RUnlock()
+	to := &answer{ResponseWriter: w, control: http.NewResponseController(w), budget: s.budget, pace: pace{now: s.now, most: s.patience}}
+	to.arm(time.Time{}) // that of the connection's last request
+	defer func() {
+		// For what the server has not sent yet; it may read what is left of the body first.
+		to.arm(s.now().Add(2 * s.patience))
+	}()
 	// Echo matches on RawPath only where it is set, and gives parameters
 	// escaped or not accordingly. Set, it always gives them escaped, and an
 	// encoded slash stays within its parameter.
 	u, routed := *r.URL, *r
 	u.RawPath = r.URL.EscapedPath()
 	routed.URL = &u
-	s.echo.ServeHTTP(w, &routed)
+	s.bound(w, &routed)
+	s.echo.ServeHTTP(to, &routed)
 }
 
 // Serve answers requests from l until ctx ends. Then it takes no more, closes
@@ -129,12 +152,14 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	defer cancel()
 	server := &http.Server{
 		Handler: s,
-		// Against clients that hold connections by being slow. Bodies have
-		// their own limits; answers may take long (waiting, downloads).
+		// Against clients that hold connections by being slow. Bodies and answers
+		// have their own limits.
 		ReadHeaderTimeout: 10 * time.Second,
 		IdleTimeout:       2 * time.Minute,
 		MaxHeaderBytes:    64 << 10,
 		BaseContext:       func(net.Listener) context.Context { return requests },
+		ConnState:         s.connections.changed,
+		ConnContext:       withConnection,
 		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
 	}
 	failed := make(chan error, 1)

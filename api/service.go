@@ -126,6 +126,7 @@ type porter interface {
 // documents are agents' own, kept byte for byte; what is wrong with a place, an
 // ID or a body is a fault that names it.
 type documents interface {
+	MaySave(ctx context.Context, c session.Caller, at session.AgentScope) error
 	SaveDocument(ctx context.Context, c session.Caller, at session.AgentScope, id string, body []byte, latest bool) error
 	Document(ctx context.Context, c session.Caller, at session.AgentScope, id string) ([]byte, error)
 	DocumentIDs(ctx context.Context, c session.Caller, at session.AgentScope, limit int, startAfter string) (ids []string, next string, err error)

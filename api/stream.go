@@ -151,7 +151,7 @@ func (s *Server) follow(ctx context.Context, c *call, feed session.Feed, wanted 
 		}
 	}()
 	defer func() { cancel(); <-over }()
-	out := &streamWriter{c: c, now: s.now, wanted: wanted, control: http.NewResponseController(c.Response())}
+	out := &streamWriter{c: c, wanted: wanted, control: http.NewResponseController(c.Response())}
 	beat := time.NewTicker(s.heartbeat)
 	defer beat.Stop()
 	quiet := time.NewTimer(openStream)

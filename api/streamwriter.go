@@ -6,18 +6,13 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
-	"time"
 
 	"github.com/stasisd/stasis/session/journal"
 )
 
-// streamPatience is how long a reader may leave what it was sent unread.
-const streamPatience = 30 * time.Second
-
 // streamWriter writes server-sent events.
 type streamWriter struct {
 	c       *call
-	now     func() time.Time
 	control *http.ResponseController
 	wanted  []string
 	begun   bool
@@ -71,7 +66,7 @@ func (w *streamWriter) wants(name string) bool {
 	return w.wanted == nil || slices.Contains(w.wanted, name) || name == "heartbeat"
 }
 
-// send writes an event, if it is wanted, and gives the reader its time to take it.
+// send writes an event, if it is wanted.
 func (w *streamWriter) send(name, id string, data any) error {
 	if !w.wants(name) {
 		return nil
@@ -102,8 +97,6 @@ func (w *streamWriter) passed(id string) error {
 }
 
 func (w *streamWriter) write(text string) error {
-	// Writers of tests know no deadlines; then there is none.
-	_ = w.control.SetWriteDeadline(w.now().Add(streamPatience))
 	if _, err := w.c.Response().Write([]byte(text)); err != nil {
 		return err
 	}

@@ -59,7 +59,7 @@ func (s *Server) serveCDP(c *call, id, targetID string) error {
 		return fault.Wrap(err, fault.InvalidRequest, "api.websocket", "the WebSocket upgrade is malformed")
 	}
 	ws.SetReadLimit(s.maxMessage)
-	conn := &socket{ws: ws, conn: taken.conn}
+	conn := &socket{ws: ws, conn: taken.conn, now: s.now, patience: s.patience}
 	defer conn.wait()
 	defer ws.CloseNow() //nolint:errcheck // ends what a close handshake has left
 	stop := context.AfterFunc(s.closing, func() { conn.start(websocket.StatusGoingAway, "the daemon stops") })
@@ -80,6 +80,9 @@ type socket struct {
 	ws   *websocket.Conn
 	conn *prompt          // below ws
 	take func(n int) bool // counts the memory of messages; nil: nobody does
+	// now and patience are the [pace] of a message that has begun to arrive.
+	now      func() time.Time
+	patience time.Duration
 
 	mu   sync.Mutex
 	over chan struct{} // made when a closing handshake begins, closed when it is over
@@ -99,7 +102,29 @@ func (k *socket) Read(ctx context.Context) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return k.assemble(from)
+	return k.assemble(k.paced(from))
+}
+
+// paced reads a message that has begun. A client that does not go on with it is closed.
+func (k *socket) paced(from io.Reader) io.Reader {
+	return &pacedMessage{from: from, pace: pace{now: k.now, most: k.patience}, end: func() {
+		k.start(websocket.StatusPolicyViolation, "a message came too slowly")
+	}}
+}
+
+type pacedMessage struct {
+	from io.Reader
+	pace pace
+	end  func()
+}
+
+func (m *pacedMessage) Read(p []byte) (int, error) {
+	late := time.AfterFunc(m.pace.most-m.pace.spent, m.end)
+	defer late.Stop()
+	since := m.pace.now()
+	n, err := m.from.Read(p)
+	m.pace.moved(since, n)
+	return n, err
 }
 
 // Meter implements [session.Metered].

@@ -16,16 +16,14 @@ import (
 // Verify reads a backup whole and writes nothing. Errors: config where there is
 // none, archive_damaged, which names the file that is wrong, and unsupported for one
 // of a newer format.
-func Verify(ctx context.Context, source string) (Manifest, error) { return verify(ctx, source) }
-
-func verify(ctx context.Context, source string) (Manifest, error) {
-	return read(ctx, source, nil)
+func Verify(ctx context.Context, source string) (Manifest, error) {
+	return readFiles(ctx, source, nil)
 }
 
-// read goes through a backup: each file must be the one that the manifest names,
+// readFiles goes through a backup: each file must be the one that the manifest names,
 // and none may be missing or too many. With keep, each is given to that before
 // it is known whether it is whole: an error afterwards takes all back.
-func read(ctx context.Context, source string, keep func(path string, r io.Reader) error) (Manifest, error) {
+func readFiles(ctx context.Context, source string, keep func(path string, r io.Reader) error) (Manifest, error) {
 	info, err := os.Stat(source)
 	if errors.Is(err, fs.ErrNotExist) {
 		return Manifest{}, fault.New(fault.Config, "backup.read", "there is no %s", source)

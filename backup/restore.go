@@ -35,7 +35,7 @@ func Restore(ctx context.Context, source, dir string) (_ Manifest, err error) {
 			return Manifest{}, err
 		}
 	}
-	if m, err := verify(ctx, source); err != nil {
+	if m, err := Verify(ctx, source); err != nil {
 		return m, err
 	} else if cutShort {
 		if err := clearCutShort(dir, m); err != nil {
@@ -60,7 +60,7 @@ func Restore(ctx context.Context, source, dir string) (_ Manifest, err error) {
 		return Manifest{}, diskFault(op, err)
 	}
 	defer func() { _ = at.Close() }()
-	m, err := read(ctx, source, func(name string, r io.Reader) error {
+	m, err := readFiles(ctx, source, func(name string, r io.Reader) error {
 		to := filepath.FromSlash(inDataDir(name))
 		if err := at.MkdirAll(filepath.Dir(to), dirMode); err != nil {
 			return err

@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -40,6 +41,9 @@ type Writer struct {
 // at the end. Errors are config where the target cannot be one, or is there and
 // replace is not set; store_full and store_failed of the disk.
 func Begin(target string, replace bool) (*Writer, error) {
+	if err := checkName(target); err != nil {
+		return nil, err
+	}
 	target, err := filepath.Abs(target)
 	if err != nil {
 		return nil, fault.Wrap(err, fault.Config, "backup.begin", "the name of the backup cannot be used")
@@ -56,6 +60,19 @@ func Begin(target string, replace bool) (*Writer, error) {
 
 // IsFile reports whether a backup of that name is one file.
 func IsFile(target string) bool { return strings.HasSuffix(target, FileSuffix) }
+
+// archiveSuffixes end the names of archives of other kinds.
+var archiveSuffixes = []string{".tar", ".tgz", ".gz", ".zst", ".tzst", ".bz2", ".tbz2", ".xz", ".txz", ".zip", ".7z", ".age"}
+
+// checkName refuses a name that a folder hardly has: who gives it wants one file.
+func checkName(target string) error {
+	name := strings.ToLower(target)
+	if IsFile(target) || !slices.ContainsFunc(archiveSuffixes, func(suffix string) bool { return strings.HasSuffix(name, suffix) }) {
+		return nil
+	}
+	return fault.New(fault.Config, "backup.begin",
+		"%s: a backup is one file only with a name that ends with %s; a folder of this name is given with a slash at the end", target, FileSuffix)
+}
 
 // mayWrite refuses a target in whose place nothing is to be written.
 func (w *Writer) mayWrite() error {
@@ -146,7 +163,7 @@ func (w *Writer) Commit(ctx context.Context, m Manifest) (Manifest, error) {
 			return m, diskFault(op, err)
 		}
 		// What was written is read back before it takes a name.
-		if _, err := verify(ctx, from); err != nil {
+		if _, err := Verify(ctx, from); err != nil {
 			return m, err
 		}
 	}

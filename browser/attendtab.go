@@ -4,13 +4,19 @@ import (
 	"context"
 	"time"
 
+	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/page"
+	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/cdproto/target"
 )
 
-// inviteDeadline bounds the wait for a tab that is being brought in: what two
-// sessions of one Chrome hear of it comes within milliseconds.
-const inviteDeadline = 2 * time.Second
+// inviteDeadline bounds the wait for a tab that is being restored. Two sessions of
+// one Chrome learn of it within milliseconds, and within seconds on a busy machine.
+const inviteDeadline = 10 * time.Second
+
+// takenDeadline bounds how long a blank page may take to apply what it was given.
+// A busy machine needs seconds for the page's renderer.
+const takenDeadline = 20 * time.Second
 
 // resumeDeadline bounds how long a client's page waits for what it is to have:
 // far more than that takes, and there may be pages that are given nothing.
@@ -122,6 +128,26 @@ func (a *attendance) invite(ctx context.Context, id target.ID) {
 		welcome()
 	case <-ctx.Done():
 	}
+}
+
+// taken returns once a page that runs has applied what it was given. Chrome's page
+// answers commands in order, so its answer to one more says that the others are
+// done. A page that navigates before that goes to another renderer without them
+// (Chromium 156, seen with a renderer that was stopped). An error says that the
+// page did not answer within takenDeadline, or has gone.
+func (a *attendance) taken(ctx context.Context, id target.ID) error {
+	if a == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, takenDeadline)
+	defer cancel()
+	for _, t := range a.all() {
+		if t.info.TargetID == id {
+			_, err := cdp.Call(ctx, t, runtime.RunIfWaitingForDebugger, cdp.Empty{})
+			return err
+		}
+	}
+	return nil
 }
 
 // open sends a new blank page to an address once it is set up, and then says

@@ -89,7 +89,7 @@ func (s *Standby) letGo(ctx context.Context) error {
 	case tabsStale:
 		lines, err = held.renew(ctx, s.doc)
 	case tabsNone:
-		lines = held.leaveBlank(s.doc)
+		lines, err = held.leaveBlank(ctx, s.doc)
 	}
 	if err != nil {
 		return fault.Wrap(err, fault.BrowserFailed, "browser.restore", "the tabs could not be let go")

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/chromedp/cdproto/cdp"
@@ -36,6 +37,7 @@ type hold struct {
 	// once it is, laid says so and later ones do not wait. While the hold is
 	// given up they are all that still wait.
 	workers        []target.SessionID
+	starting       sync.WaitGroup // workers that were let go and have not answered
 	laid, draining bool
 	// direct: it attaches to each tab by itself, and nothing waits for it.
 	direct bool
@@ -116,7 +118,7 @@ func (h *hold) take(e mux.Event) bool {
 			h.workers = append(h.workers, at.SessionID)
 			return false
 		}
-		h.post(at.SessionID, runtime.RunIfWaitingForDebugger.Method, nil)
+		h.runWorker(at.SessionID)
 		return false
 	}
 	h.tabs = append(h.tabs, &heldTab{session: at.SessionID, info: at.TargetInfo})
@@ -133,15 +135,32 @@ func (h *hold) post(s target.SessionID, method string, params any) {
 // runWorkers lets the extensions' workers go, those that come later too.
 func (h *hold) runWorkers() {
 	for _, s := range h.workers {
-		h.post(s, runtime.RunIfWaitingForDebugger.Method, nil)
+		h.runWorker(s)
 	}
 	h.workers, h.laid = nil, true
+}
+
+// runWorker lets a worker go. One that is detached before it has answered never runs,
+// so release waits for the answers.
+func (h *hold) runWorker(s target.SessionID) {
+	h.starting.Go(func() {
+		ctx, cancel := context.WithTimeout(h.b.ctx, releaseDeadline)
+		defer cancel()
+		_, _ = cdp.Call(ctx, h.b.driver.Session(s), runtime.RunIfWaitingForDebugger, cdp.Empty{}) // one that ended meanwhile waits for nothing
+	})
 }
 
 // run lets a tab go, with what the session sets on each.
 func (h *hold) run(t *heldTab) {
 	h.b.attendance.invite(h.b.ctx, t.info.TargetID)
 	h.post(t.session, runtime.RunIfWaitingForDebugger.Method, nil)
+}
+
+// runBlank lets a blank tab go and returns once it has what the session sets on
+// each, so that it may navigate.
+func (h *hold) runBlank(ctx context.Context, t *heldTab) error {
+	h.run(t)
+	return h.b.attendance.taken(ctx, t.info.TargetID)
 }
 
 // match finds for each saved tab the held one that shows its URL and has its

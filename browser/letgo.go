@@ -63,6 +63,7 @@ func (h *hold) release(ctx context.Context) {
 	if !h.direct {
 		h.drain(ctx)
 	}
+	h.starting.Wait()
 	if h.b.passkeys != nil {
 		h.leave(ctx)
 		return

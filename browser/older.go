@@ -25,7 +25,7 @@ func setAside(ctx context.Context, dir *Dir, doc state.Document, o Options, prox
 	if err := os.RemoveAll(profile); err != nil {
 		return doc, nil, laid, fault.Wrap(err, fault.Internal, op, "the profile could not be put aside")
 	}
-	if unknown, err = preparation(dir, state.Document{}, o, proxy).Run(dir.Profile()); err != nil {
+	if unknown, err = preparation(dir, state.Document{}, o, proxy).Run(ctx, dir.Profile()); err != nil {
 		return doc, nil, laid, err
 	}
 	if err := dir.OwnProfile(datadir.Profile); err != nil {

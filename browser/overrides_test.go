@@ -193,9 +193,9 @@ func TestOverridesHoldEverywhere(t *testing.T) {
 	}
 }
 
-// A copy of a running Chrome has its tabs loaded anew; they are told the same.
-func TestOverridesOfALiveCopy(t *testing.T) {
-	r, m := newRig(t), newMirror(t)
+// liveCopy copies a Chrome that shows the mirror's page, and freezes it.
+func (m *mirror) liveCopy(t *testing.T, r *rig) (*Dir, state.Document) {
+	t.Helper()
 	b, err := r.Fresh(within(t), r.dir(), Options{Overrides: allOverrides})
 	if err != nil {
 		t.Fatal(err)
@@ -211,7 +211,14 @@ func TestOverridesOfALiveCopy(t *testing.T) {
 		t.Fatal(err)
 	}
 	m.forget()
-	r.restored(r.copied(b), doc, Options{RestoreTabs: true})
+	return r.copied(b), doc
+}
+
+// A copy of a running Chrome has its tabs loaded anew; they are told the same.
+func TestOverridesOfALiveCopy(t *testing.T) {
+	r, m := newRig(t), newMirror(t)
+	dir, doc := m.liveCopy(t, r)
+	r.restored(dir, doc, Options{RestoreTabs: true})
 	for who, told := range m.what(t, "page", "frame", "worker.js", "shared.js") {
 		checkTold(t, who, told)
 	}

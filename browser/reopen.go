@@ -12,16 +12,17 @@ import (
 )
 
 // leaveBlank lets the held blank tab go as it is, where no tabs are wanted.
-func (h *hold) leaveBlank(doc state.Document) []state.Component {
+func (h *hold) leaveBlank(ctx context.Context, doc state.Document) ([]state.Component, error) {
 	for _, t := range h.tabs {
-		h.run(t)
+		_ = h.runBlank(ctx, t) // it is there all the same
 	}
-	return unopened(doc)
+	return unopened(doc), nil
 }
 
 // reopen opens the document's tabs over CDP, for a datadir whose session files
 // are older than the document. The held blank tab becomes the first one.
-// Navigations are begun beside each other and not awaited for long.
+// One tab after the other gets what the session sets on each; their pages then load
+// beside each other and are not awaited for long.
 func (h *hold) reopen(ctx context.Context, doc state.Document) []state.Component {
 	h.b.salvage.byScript = true
 	r := tabReport{saved: doc.Tabs, laid: true, lost: "the tab could not be opened",
@@ -41,8 +42,11 @@ func (h *hold) reopen(ctx context.Context, doc state.Document) []state.Component
 			continue
 		}
 		opened[i] = t
-		h.run(t)
-		if err := h.load(ctx, t, tab); err != nil {
+		err = h.runBlank(ctx, t)
+		if err == nil {
+			err = h.load(ctx, t, tab)
+		}
+		if err != nil {
 			r.add(i, false, 0)
 			continue
 		}
@@ -54,7 +58,7 @@ func (h *hold) reopen(ctx context.Context, doc state.Document) []state.Component
 		}
 	}
 	if len(opened) == 0 || opened[0] == nil {
-		h.run(h.tabs[0])
+		_ = h.runBlank(ctx, h.tabs[0]) // it is there all the same
 	}
 	h.arrived(ctx)
 	return r.lines()

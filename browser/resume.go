@@ -52,6 +52,12 @@ func (h *hold) resume(ctx context.Context, doc state.Document, all bool) []state
 			h.activate(ctx, t)
 		}
 		h.arm(t, saved[t])
+		if t.blank() && front != nil {
+			// A client may send it elsewhere at once. A blank tab that does not answer
+			// in time is there all the same.
+			_ = h.runBlank(ctx, t)
+			continue
+		}
 		h.run(t)
 	}
 	if front != nil && len(h.tabs) > 1 {

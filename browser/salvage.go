@@ -228,7 +228,7 @@ func (s *Starter) prepare(ctx context.Context, dir *Dir, doc state.Document, p d
 	if err := sift.PutBack(ctx, profile); err != nil {
 		return nil, found, err
 	}
-	if unknown, err = p.Run(dir.Profile()); err != nil {
+	if unknown, err = p.Run(ctx, dir.Profile()); err != nil {
 		return nil, found, err
 	}
 	found, err = s.inspect(ctx, dir, doc, settings)

@@ -41,7 +41,7 @@ func (s *Starter) Spare(ctx context.Context, dir *Dir, o Options) (*Spare, error
 	}
 	empty := preparation(dir, state.Document{}, o, proxy)
 	empty.Folder, empty.Empty, empty.RestoreTabs = datadir.Spare, true, true
-	unknown, err := empty.Run(dir.Profile())
+	unknown, err := empty.Run(ctx, dir.Profile())
 	if err == nil {
 		err = dir.Own()
 	}

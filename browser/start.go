@@ -12,6 +12,7 @@ import (
 	"github.com/stasisd/stasis/browser/launch"
 	"github.com/stasisd/stasis/browser/mux"
 	"github.com/stasisd/stasis/browser/relay"
+	"github.com/stasisd/stasis/budget"
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/state"
 )
@@ -22,7 +23,7 @@ type Starter struct {
 	Now      func() time.Time
 	// Budget is what the CDP messages of all Chromes are held in; nil: each
 	// Chrome has one of its own.
-	Budget *mux.Budget
+	Budget *budget.Budget
 
 	inspections chan struct{} // one for each profile that is being inspected
 }

@@ -19,13 +19,14 @@ const module = "github.com/stasisd/stasis"
 var mayImport = []struct{ pkg, imports string }{
 	{".", ""}, // the OpenAPI document, embedded where it lies
 	{"fault", ""},
+	{"budget", ""}, // memory for slow clients, of CDP and of HTTP
 	{"state", "fault"},
 	{"state/*", "fault state"},
 
 	// The three rooms below session know state and fault, never each other.
 	// Within a room, adapters know the root or the root knows them; adapters
 	// do not know each other, and only the pool stands on the root.
-	{"browser", "fault state browser/launch browser/mux browser/capture browser/datadir browser/inventory browser/localstorage browser/sessionstorage browser/relay browser/sift browser/gate"},
+	{"browser", "fault state budget browser/launch browser/mux browser/capture browser/datadir browser/inventory browser/localstorage browser/sessionstorage browser/relay browser/sift browser/gate"},
 	{"browser/datadir", "fault state browser/inventory/database"},
 	{"browser/inventory", "fault state browser/inventory/database browser/inventory/leveldb browser/localstorage browser/sessionstorage"},
 	{"browser/localstorage", "fault state browser/inventory/leveldb"},
@@ -34,6 +35,7 @@ var mayImport = []struct{ pkg, imports string }{
 	{"browser/sift", "fault state browser/inventory/database browser/inventory/leveldb"},
 	{"browser/gate", "fault state browser/inventory/leveldb"},
 	{"browser/pool", "fault state browser"},
+	{"browser/mux", "fault state budget"},
 	{"browser/*", "fault state"},
 	{"backup", "fault"}, // files and their hashes; it does not know what they mean
 	{"snapshot", "fault state"},
@@ -48,9 +50,9 @@ var mayImport = []struct{ pkg, imports string }{
 	{"session/journal/webhook", "fault profiles"}, // nor what it sends
 	{"session/*", "fault state snapshot profiles"},
 	{"session/*/*", "fault state profiles session/*"},
-	{"api", ". fault state browser browser/extension snapshot profiles session session/* api/*"},
+	{"api", ". fault budget state browser browser/extension snapshot profiles session session/* api/*"},
 	{"api/*", ". fault state browser snapshot profiles session session/*"},
-	{"cmd/*", ". fault backup state browser browser/* snapshot snapshot/* profiles profiles/* session session/* session/*/* api api/* e2e/apps/probe"},
+	{"cmd/*", ". fault backup budget state browser browser/* snapshot snapshot/* profiles profiles/* session session/* session/*/* api api/* e2e/apps/probe"},
 
 	// What the tests stand on; only the demo's site goes into the binary.
 	{"e2e/apps/weblog", ""},

@@ -3,7 +3,6 @@ package e2e
 import (
 	"encoding/base64"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"log"
@@ -25,15 +24,9 @@ import (
 // an ordinary user all Chromes have one uid.
 func TestAttackRelay(t *testing.T) {
 	t.Parallel()
-	const uid = 12345
-	dir := daemon.DataDir(t)
-	if err := errors.Join(os.Chown(dir, uid, uid), os.Chmod(dir, 0o700)); err != nil {
-		t.Fatal(err)
-	}
 	for name, o := range map[string]daemon.Options{
-		"root": {NoSpares: true},
-		"ordinary user": {NoSpares: true, Dir: dir, Env: []string{"HOME=" + dir, "TMPDIR=" + dir},
-			Prefix: []string{"setpriv", "--reuid", "12345", "--regid", "12345", "--clear-groups", "--"}},
+		"root":          {NoSpares: true},
+		"ordinary user": byOrdinaryUser(t, daemon.Options{NoSpares: true}),
 	} {
 		for _, engine := range []string{"chrome", "shell"} {
 			t.Run(name+", "+engine, func(t *testing.T) { othersRelay(t, o, engine) })

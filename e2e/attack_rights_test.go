@@ -253,6 +253,17 @@ func idOfAnothersSession(t *testing.T, d *daemon.Daemon) {
 // Who guesses keys is soon let try only now and then. Keys that are right go on
 // working from the same address.
 func guessedKeys(t *testing.T, d *daemon.Daemon) {
+	old := begin(t, d, obj{}).ID
+	link := at(old, "/live.jpg?ticket="+ticketIn(linksOf(t, d, daemon.Key, old).Live))
+	finish(t, d, old, throwAway)
+	for i := range 100 { // somebody has left a live view open: that is no guess
+		if a := d.CallAs(t, "", http.MethodGet, link, nil); a.Status != http.StatusUnauthorized {
+			t.Fatalf("an old link, the %dth time = %d %s", i, a.Status, a.Body)
+		}
+	}
+	if a := d.CallAs(t, "key-number-never", http.MethodGet, "/v1/me", nil); a.Status != http.StatusUnauthorized {
+		t.Errorf("a wrong key after old links = %d %s", a.Status, a.Body)
+	}
 	made := newKey(t, d, "carol") // never used before
 	refused, first := 0, ""
 	for i := range 300 {

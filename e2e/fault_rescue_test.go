@@ -12,9 +12,6 @@ import (
 	"github.com/stasisd/stasis/e2e/daemon"
 )
 
-// unprivileged is the user of daemons that do not run as root.
-const unprivileged = 12345
-
 // rescued is what the tests look at in a session that is being rescued.
 type rescued struct {
 	Status   string
@@ -28,22 +25,12 @@ type rescued struct {
 // and another kill loses nothing.
 func TestFaultRescueBehindTheListener(t *testing.T) {
 	t.Parallel()
-	for _, user := range []struct {
-		name string
-		uid  int
-	}{{"root", 0}, {"an ordinary user", unprivileged}} {
-		t.Run(user.name, func(t *testing.T) {
+	for _, user := range []string{"root", "an ordinary user"} {
+		t.Run(user, func(t *testing.T) {
 			t.Parallel()
-			dir := smallStore(t)
-			o := daemon.Options{Dir: dir, NoSpares: true}
-			if user.uid != 0 {
-				o.Prefix = []string{"setpriv", "--reuid", "12345", "--regid", "12345", "--clear-groups", "--"}
-				o.Env = []string{"HOME=" + dir, "TMPDIR=" + dir}
-				for _, owned := range []string{dir, filepath.Join(dir, "snapshots")} {
-					if err := os.Chown(owned, user.uid, user.uid); err != nil {
-						t.Fatal(err)
-					}
-				}
+			o := daemon.Options{Dir: smallStore(t), NoSpares: true}
+			if user != "root" {
+				o = byOrdinaryUser(t, o, filepath.Join(o.Dir, "snapshots"))
 			}
 			rescueBehindTheListener(t, daemon.Start(t, o))
 		})

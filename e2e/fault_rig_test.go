@@ -257,8 +257,8 @@ func statUID(info os.FileInfo) int {
 
 // asUser runs a command as another user.
 func asUser(uid int, command ...string) (string, error) {
-	id := strconv.Itoa(uid)
-	out, err := exec.Command("setpriv", append([]string{"--reuid", id, "--regid", id, "--clear-groups", "--"}, command...)...).CombinedOutput()
+	command = append(setpriv(uid), command...)
+	out, err := exec.Command(command[0], command[1:]...).CombinedOutput()
 	return string(out), err
 }
 

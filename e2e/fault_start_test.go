@@ -84,17 +84,11 @@ func TestFaultStart(t *testing.T) {
 // A daemon without root serves its one user in the same way.
 func TestFaultUnprivileged(t *testing.T) {
 	t.Parallel()
-	const uid = 12345
-	dir := daemon.DataDir(t)
-	if err := errors.Join(os.Chown(dir, uid, uid), os.Chmod(dir, 0o700)); err != nil {
-		t.Fatal(err)
-	}
-	d := daemon.Start(t, daemon.Options{Dir: dir, Env: []string{"HOME=" + dir, "TMPDIR=" + dir},
-		Prefix: []string{"setpriv", "--reuid", "12345", "--regid", "12345", "--clear-groups", "--"}})
+	d := daemon.Start(t, byOrdinaryUser(t, daemon.Options{}))
 	site := apps.StartProbe(t)
 	for _, mode := range []string{toFiles, toMemory} {
 		s := begin(t, d, obj{})
-		if got := uidOf(t, mains(d)[0]); got != uid {
+		if got := uidOf(t, mains(d)[0]); got != unprivileged {
 			t.Errorf("Chrome runs as user %d", got)
 		}
 		w := dial(t, s.CDP)

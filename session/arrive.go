@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"io"
 	"os"
 	"regexp"
 	"slices"
@@ -18,18 +17,8 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// spool keeps an upload on disk, for a zip is read from its end, and gives it
-// to use; the file is removed afterwards.
-func (s *Service) spool(ctx context.Context, dir *browser.Dir, body io.Reader, use func(*snapshot.Foreign) error) (err error) {
-	const op = "session.spool"
-	file, err := os.CreateTemp(dir.Path, "upload")
-	if err != nil {
-		return fault.Wrap(err, fault.Internal, op, "")
-	}
-	defer func() { err = errors.Join(err, file.Close(), os.Remove(file.Name())) }()
-	if _, err := io.Copy(&diskWriter{file: file, room: func(need int64) error { return s.Vault.CheckRoom(ctx, need) }}, body); err != nil {
-		return unreadable(err)
-	}
+// opened gives an upload to use, as an archive.
+func (s *Service) opened(file *os.File, use func(*snapshot.Foreign) error) error {
 	archive, err := s.Vault.OpenForeign(file)
 	if err != nil {
 		return err
@@ -37,34 +26,10 @@ func (s *Service) spool(ctx context.Context, dir *browser.Dir, body io.Reader, u
 	return use(archive)
 }
 
-// roomEvery is how many bytes of an upload are written before the room is looked
-// at once more: nobody has to say how many there will be.
-const roomEvery = 16 << 20
-
-// diskWriter writes an upload while there is room for it in the store too, and
-// tells a full disk from a body that breaks off.
-type diskWriter struct {
-	file             *os.File
-	room             func(need int64) error
-	written, checked int64
-}
-
-func (d *diskWriter) Write(p []byte) (int, error) {
-	if d.written-d.checked >= roomEvery {
-		if err := d.room(d.written); err != nil {
-			return 0, err
-		}
-		d.checked = d.written
-	}
-	n, err := d.file.Write(p)
-	d.written += int64(n)
-	return n, fault.Wrap(err, fault.StoreFull, "session.spool", "there is no room for the upload")
-}
-
 // takeArchive unpacks an archive of ours.
-func (s *Service) takeArchive(ctx context.Context, dir *browser.Dir, a *arrival, body io.Reader) (doc state.Document, err error) {
+func (s *Service) takeArchive(ctx context.Context, dir *browser.Dir, a *arrival, file *os.File) (doc state.Document, err error) {
 	left := leftovers{}
-	err = s.spool(ctx, dir, body, func(archive *snapshot.Foreign) error {
+	err = s.opened(file, func(archive *snapshot.Foreign) error {
 		// One with too many names is refused before a file is written.
 		if _, err := archive.Names(ctx, s.importLimits()); err != nil {
 			return err
@@ -130,10 +95,10 @@ func badArchive(format string, args ...any) error {
 
 // takeDesktop unpacks a profile of an ordinary Chrome. Nobody read its state
 // over CDP: what its files bring back is all there is.
-func (s *Service) takeDesktop(ctx context.Context, profile string, dir *browser.Dir, a *arrival, body io.Reader) (state.Document, error) {
+func (s *Service) takeDesktop(ctx context.Context, profile string, dir *browser.Dir, a *arrival, file *os.File) (state.Document, error) {
 	doc := crashed(job{rec: profiles.Session{Engine: browser.EngineChrome}}, s.Now())
 	left := leftovers{}
-	err := s.spool(ctx, dir, body, func(archive *snapshot.Foreign) error {
+	err := s.opened(file, func(archive *snapshot.Foreign) error {
 		names, err := archive.Names(ctx, s.importLimits())
 		if err != nil {
 			return err

@@ -200,6 +200,7 @@ func (s *Service) restoreOn(ctx context.Context, g *ground, r Create, saved snap
 	if err != nil {
 		return up, nil, err
 	}
+	defer u.leave()
 	r.installed = u.installed
 	why, err := g.suit(ctx, u.overrides)
 	if err != nil {

@@ -82,7 +82,12 @@ func NewSecret() string { return KeyPrefix + rand.Text() }
 // which nobody can guess. One that an operator chose has another.
 func IsNewSecret(secret string) bool {
 	letters, found := strings.CutPrefix(secret, KeyPrefix)
-	return found && len(letters) == macLength && strings.Trim(letters, "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567") == ""
+	return found && isRandom(letters)
+}
+
+// isRandom reports whether text has the form of 130 random bits in base32.
+func isRandom(text string) bool {
+	return len(text) == macLength && strings.Trim(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567") == ""
 }
 
 // CreateKey makes a key and tells its secret, the only time that it is told.

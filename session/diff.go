@@ -51,8 +51,16 @@ func (s *Service) Diff(ctx context.Context, c Caller, from, to string, values bo
 		}
 		docs[i] = doc
 	}
-	changes, rest := state.Diff(docs[0], docs[1], values)
+	changes, rest, err := state.Diff(ctx, docs[0], docs[1], values)
+	if err != nil {
+		return Diff{}, givenUp(err)
+	}
 	return Diff{From: from, To: to, Changes: changes, NotCompared: rest}, nil
+}
+
+// givenUp is the error of work whose request has ended; nil for nil.
+func givenUp(err error) error {
+	return fault.Wrap(err, fault.Timeout, "session.read", "the request was given up")
 }
 
 // document reads a snapshot's state document out of its archive; what says why,

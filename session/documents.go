@@ -15,6 +15,13 @@ type AgentScope struct {
 	ScopeID   string // the agent's; "browser" and "notes" are Stasis's own
 }
 
+// MaySave refuses a caller that may not keep documents there, before its body is
+// read.
+func (s *Service) MaySave(ctx context.Context, c Caller, at AgentScope) error {
+	_, err := s.locate(ctx, c, at, drive)
+	return err
+}
+
 // SaveDocument keeps an agent's document under an ID, once, and with latest as
 // the scope's latest too; see [snapshot.Documents.Save].
 func (s *Service) SaveDocument(ctx context.Context, c Caller, at AgentScope, id string, body []byte, latest bool) error {

@@ -161,8 +161,15 @@ func (s *Service) export(ctx context.Context, row profiles.Snapshot, r Export) (
 	if err != nil {
 		return Exported{}, err
 	}
+	// Each step takes a second or two of the largest document.
+	if err := givenUp(ctx.Err()); err != nil {
+		return Exported{}, err
+	}
 	doc, err := documentOf(row.ID, files[state.FileName])
 	if err != nil {
+		return Exported{}, err
+	}
+	if err := givenUp(ctx.Err()); err != nil {
 		return Exported{}, err
 	}
 	if r.Format == FormatStasis {

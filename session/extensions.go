@@ -9,6 +9,10 @@ import (
 	"github.com/stasisd/stasis/profiles"
 )
 
+// maxChecked bounds how many extensions are checked at once, one of each user: the
+// lists of files and of texts in one take many times their bytes of memory.
+const maxChecked = 2
+
 // PutExtension reads an extension, a zip or a .crx, and keeps it for the
 // caller's user, in place of another version of the same ID. fresh is false
 // where the user has the very same one already.
@@ -21,7 +25,8 @@ func (s *Service) PutExtension(ctx context.Context, c Caller, r io.Reader) (e pr
 		return e, false, err
 	}
 	defer leave()
-	err = s.Extensions.Put(ctx, whileOpen{ctx, r}, func(i extension.Info) (unused string, err error) {
+	turn := func(ctx context.Context) (func(), error) { return s.packages.take(ctx, c.UserID) }
+	err = s.Extensions.Put(ctx, whileOpen{ctx, r}, turn, func(i extension.Info) (unused string, err error) {
 		e, fresh, unused, err = s.Catalogue.PutExtension(ctx, profiles.Extension{ID: i.ID, UserID: c.UserID, SHA256: i.SHA256,
 			Name: i.Name, Version: i.Version, SizeBytes: i.Size, CreatedAt: s.Now().UTC()})
 		return unused, err

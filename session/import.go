@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"os"
 
 	"github.com/stasisd/stasis/browser"
 	"github.com/stasisd/stasis/browser/datadir"
@@ -26,9 +27,8 @@ type Import struct {
 	Size          int64 // of the body as it was announced; -1 or 0 where it was not
 }
 
-// maxImports bounds how many run at once: each may keep a state file of
-// [snapshot.MaxKept] bytes in memory several times over, or an upload of
-// gigabytes on the disk.
+// maxImports bounds how many are read and stored at once, one of each user: each may
+// keep a state file of [snapshot.MaxKept] bytes in memory several times over.
 const maxImports = 2
 
 // The most that an imported archive lists: entries, and bytes of their names. It
@@ -68,7 +68,8 @@ type arrival struct {
 // saved elsewhere. It belongs to a user, and to a session of its own that has
 // ended. On any error nothing is stored. What is not of the format named, or
 // hostile, is invalid_import. What there is no room for, by its size, is refused
-// before it is read; where as many run as may it is too_many_imports. An import ends
+// before it is read; where as many are on their way as may it is too_many_imports.
+// The body is read whole first; then the import waits for its turn. It ends
 // with its key.
 func (s *Service) Import(ctx context.Context, c Caller, r Import, body io.Reader) (ImportAnswer, error) {
 	ctx, leave, err := s.whileKey(ctx, c)
@@ -91,16 +92,31 @@ func (s *Service) importBy(ctx context.Context, c Caller, r Import, body io.Read
 	if !c.mayActFor(r.UserID) {
 		return ImportAnswer{}, fault.New(fault.Forbidden, op, "the key does not act for this user")
 	}
-	select {
-	case s.imports <- struct{}{}:
-		defer func() { <-s.imports }()
-	default:
-		return ImportAnswer{}, fault.New(fault.TooManyImports, op, "too many imports: %d run already", maxImports)
+	left, err := s.uploads.take(c.UserID)
+	if err != nil {
+		return ImportAnswer{}, err
 	}
+	defer left()
 	if err := s.Vault.CheckRoom(ctx, r.Size); err != nil {
 		return ImportAnswer{}, err
 	}
-	j := job{mode: SaveFilesystem, arrived: &arrival{}, label: r.Label}
+	dir, err := s.newDir()
+	if err != nil {
+		return ImportAnswer{}, err
+	}
+	defer s.clear(dir)
+	// A slow upload takes no other's turn: it is read whole before.
+	upload, err := s.receive(ctx, r, dir, body)
+	if err != nil {
+		return ImportAnswer{}, err
+	}
+	defer func() { _ = upload.Close() }() // it was only read, and may be closed already
+	leave, err := s.imports.take(ctx, c.UserID)
+	if err != nil {
+		return ImportAnswer{}, err
+	}
+	defer leave()
+	j := job{dir: dir, mode: SaveFilesystem, arrived: &arrival{}, label: r.Label}
 	if r.SaveAsDefault {
 		// The version that is current now: of two imports at once one moves it.
 		d, err := s.Catalogue.Default(ctx, r.UserID)
@@ -117,12 +133,8 @@ func (s *Service) importBy(ctx context.Context, c Caller, r Import, body io.Read
 	if set.LoginCheck != nil && set.LoginCheck.BeforeDefault {
 		wanted, j.move = j.move, nil
 	}
-	if j.dir, err = s.newDir(); err != nil {
-		return ImportAnswer{}, err
-	}
-	defer s.clear(j.dir)
-	doc, err := s.take(ctx, r, j.dir, j.arrived, body)
-	if err != nil {
+	doc, err := s.take(ctx, r, j.dir, j.arrived, upload)
+	if err := errors.Join(err, upload.Close()); err != nil {
 		return ImportAnswer{}, err
 	}
 	var files []datadir.File
@@ -164,28 +176,47 @@ func (s *Service) enters(ctx context.Context, files []datadir.File, doc state.Do
 	return s.Vault.CheckRoom(ctx, datadir.Size(files))
 }
 
+// receive writes the body to the disk. A state file, which is read into memory later,
+// may not have more than [snapshot.MaxKept] bytes.
+func (s *Service) receive(ctx context.Context, r Import, dir *browser.Dir, body io.Reader) (*os.File, error) {
+	tooLarge := fault.New(fault.TooLarge, "session.import", "the file is larger than %d bytes", snapshot.MaxKept)
+	_, stateAlone := formats[r.Format]
+	if !stateAlone {
+		return s.spool(ctx, dir, body)
+	}
+	if r.Size > snapshot.MaxKept {
+		return nil, tooLarge
+	}
+	file, err := s.spool(ctx, dir, io.LimitReader(body, snapshot.MaxKept+1))
+	if err != nil {
+		return nil, err
+	}
+	info, err := file.Stat()
+	if err == nil && info.Size() > snapshot.MaxKept {
+		err = tooLarge
+	}
+	if err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	return file, nil
+}
+
 // take reads what is imported: the document, and the files of a profile into
 // the run directory.
-func (s *Service) take(ctx context.Context, r Import, dir *browser.Dir, a *arrival, body io.Reader) (state.Document, error) {
+func (s *Service) take(ctx context.Context, r Import, dir *browser.Dir, a *arrival, upload *os.File) (state.Document, error) {
 	switch r.Format {
 	case FormatStasis:
-		return s.takeArchive(ctx, dir, a, body)
+		return s.takeArchive(ctx, dir, a, upload)
 	case FormatDatadir:
-		return s.takeDesktop(ctx, r.Profile, dir, a, body)
+		return s.takeDesktop(ctx, r.Profile, dir, a, upload)
 	}
 	format, known := formats[r.Format]
 	if !known {
 		return state.Document{}, fault.New(fault.InvalidField, "session.import", "format: is not known")
 	}
-	if r.Size > snapshot.MaxKept {
-		return state.Document{}, fault.New(fault.TooLarge, "session.import", "the file is larger than %d bytes", snapshot.MaxKept)
-	}
-	raw, err := io.ReadAll(io.LimitReader(body, snapshot.MaxKept+1))
-	switch {
-	case err != nil:
-		return state.Document{}, unreadable(err)
-	case len(raw) > snapshot.MaxKept:
-		return state.Document{}, fault.New(fault.TooLarge, "session.import", "the file is larger than %d bytes", snapshot.MaxKept)
+	raw, err := io.ReadAll(upload)
+	if err != nil {
+		return state.Document{}, fault.Wrap(err, fault.Internal, "session.import", "")
 	}
 	if len(bytes.TrimSpace(raw)) == 0 {
 		return state.Document{}, fault.New(fault.InvalidImport, "session.import", "the body is empty; with curl: --data-binary @FILE")

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"fmt"
 	"io"
 	"strings"
 	"testing"
@@ -45,22 +46,76 @@ func TestImportNeedsRoom(t *testing.T) {
 	}
 }
 
-// Only so many imports run at once; another one is told to come back, and is
-// taken when one has ended.
+// slow is an upload that has begun and does not end before its pipe is closed.
+func (r *rig) slow(c Caller) (end func() error) {
+	r.t.Helper()
+	body, to := io.Pipe()
+	outcome := make(chan error, 1)
+	go func() {
+		_, err := r.Import(r.t.Context(), c, Import{Format: FormatNetscape}, body)
+		outcome <- err
+		_ = body.Close()
+	}()
+	if _, err := io.WriteString(to, "a.example\tFALSE\t/\tFALSE\t0\tn\tv\n"); err != nil { // it is being read
+		r.t.Fatal(err)
+	}
+	return func() error {
+		_ = to.Close()
+		return <-outcome
+	}
+}
+
+// An upload that takes its time keeps nobody else from importing: only those that
+// have arrived take turns.
+func TestSlowUploadsTakeNoTurn(t *testing.T) {
+	r := newRig(t, nil)
+	var ends []func() error
+	for range maxImports {
+		ends = append(ends, r.slow(alice), r.slow(bob))
+	}
+	r.imports(alice, Import{Format: FormatNetscape}, "a.example\tFALSE\t/\tFALSE\t0\tn\tv\n")
+	for _, end := range ends {
+		if err := end(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// Only so many imports are on their way at once; another one is told to come back,
+// and is taken when one has ended.
 func TestImportsAreFew(t *testing.T) {
 	r := newRig(t, nil)
-	for range maxImports {
-		r.Service.imports <- struct{}{}
+	refused := func(c Caller) {
+		t.Helper()
+		_, err := r.Import(t.Context(), c, Import{Format: FormatNetscape}, unread{t})
+		wantCode(t, err, fault.TooManyImports)
+		if !strings.Contains(fault.MessageOf(err), "too many imports") {
+			t.Error(err)
+		}
 	}
-	const file = "a.example\tFALSE\t/\tFALSE\t0\tn\tv\n"
-	_, err := r.Import(t.Context(), alice, Import{Format: FormatNetscape}, unread{t})
-	wantCode(t, err, fault.TooManyImports)
-	if !strings.Contains(fault.MessageOf(err), "too many imports") {
-		t.Error(err)
+	var ends []func() error
+	for range maxUserUploads {
+		ends = append(ends, r.slow(alice))
 	}
-	<-r.Service.imports
-	r.imports(alice, Import{Format: FormatNetscape}, file)
-	if n := len(r.Service.imports); n != maxImports-1 {
-		t.Errorf("%d imports run", n)
+	refused(alice)
+	for user := range maxUploads/maxUserUploads - 1 {
+		for range maxUserUploads {
+			ends = append(ends, r.slow(Caller{KeyID: bob.KeyID, UserID: fmt.Sprint("user-", user), Rights: bob.Rights}))
+		}
+	}
+	refused(bob)
+	for _, end := range ends {
+		if err := end(); err != nil {
+			t.Error(err)
+		}
+	}
+	ends = []func() error{r.slow(alice), r.slow(bob)}
+	for _, end := range ends {
+		if err := end(); err != nil {
+			t.Error(err)
+		}
+	}
+	if r.uploads.all != 0 || len(r.uploads.users) != 0 {
+		t.Errorf("places are left taken: %d, %v", r.uploads.all, r.uploads.users)
 	}
 }

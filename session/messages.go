@@ -16,6 +16,10 @@ var MessageTypes = []string{"USER", "THOUGHT", "QUESTION", "DONE", "ERROR", "LOG
 // messagePage is how many messages are given at once, at most.
 const messagePage = 1000
 
+// maxMasking bounds how many pages of messages or events are masked at once: one
+// of 4 MiB takes seconds.
+const maxMasking = 2
+
 // Say is a message that is to be recorded.
 type Say struct {
 	Type     string // one of [MessageTypes]; "": it is for the agent, who has to be there
@@ -173,12 +177,23 @@ func (s *Service) Messages(ctx context.Context, c Caller, id string, after int64
 	}
 	talk := Conversation{Status: statusOf(info.Session), HasAgent: info.HasAgent}
 	talk.Messages, talk.More, err = s.Catalogue.Messages(ctx, id, after, messagePage)
+	if err != nil || whole || len(talk.Messages) == 0 {
+		return talk, err
+	}
+	leave, err := s.masks.take(ctx, c.UserID)
+	if err != nil {
+		return Conversation{}, err
+	}
+	defer leave()
 	for i := range talk.Messages {
-		if m := &talk.Messages[i]; err == nil && !whole {
-			err = maskMessage(m)
+		if err := ctx.Err(); err != nil {
+			return Conversation{}, givenUp(err)
+		}
+		if err := maskMessage(&talk.Messages[i]); err != nil {
+			return Conversation{}, err
 		}
 	}
-	return talk, err
+	return talk, nil
 }
 
 func maskMessage(m *profiles.Message) error {

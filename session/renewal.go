@@ -121,7 +121,7 @@ func (s *Service) saveRenewal(ctx context.Context, r *renewal, up upright) (_ *p
 	if doc.Datadir, err = up.chrome.Close(ctx); err != nil {
 		return nil, err
 	}
-	if now, _ := s.survey(ctx, j, doc); !loginChanged(up.doc, now) {
+	if now, _ := s.survey(ctx, j, doc); !loginChanged(ctx, up.doc, now) {
 		did = SaveUnchanged
 		return nil, nil
 	}

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"context"
 	"slices"
 
 	"github.com/stasisd/stasis/state"
@@ -37,8 +38,8 @@ var keepsLogin = []string{state.ComponentCookies, state.ComponentLocalStorage, s
 
 // loginChanged reports whether anything that a login can be in has changed, or may
 // have without being seen.
-func loginChanged(before, now state.Document) bool {
-	changes, unseen := state.Diff(before, now, true)
-	return slices.ContainsFunc(changes, func(c state.Change) bool { return slices.Contains(keepsLogin, c.Name) }) ||
+func loginChanged(ctx context.Context, before, now state.Document) bool {
+	changes, unseen, err := state.Diff(ctx, before, now, true)
+	return err != nil || slices.ContainsFunc(changes, func(c state.Change) bool { return slices.Contains(keepsLogin, c.Name) }) ||
 		slices.ContainsFunc(unseen, func(u state.Uncompared) bool { return slices.Contains(keepsLogin, u.Name) })
 }

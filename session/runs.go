@@ -32,12 +32,25 @@ func (s *Service) RunEvents(ctx context.Context, c Caller, id, runID string, aft
 		return profiles.EventPage{}, fault.New(fault.RunNotFound, "session.events", "%s", fault.RunNotFound.Text())
 	}
 	page, err := s.Catalogue.Events(ctx, runID, after, limit)
+	if err != nil || len(page.Events) == 0 {
+		return page, err
+	}
+	if !whole {
+		leave, err := s.masks.take(ctx, c.UserID)
+		if err != nil {
+			return profiles.EventPage{}, err
+		}
+		defer leave()
+	}
 	for i := range page.Events {
-		if err == nil {
-			page.Events[i].Data, err = s.journal.Read(page.Events[i], whole)
+		if err := ctx.Err(); err != nil {
+			return profiles.EventPage{}, givenUp(err)
+		}
+		if page.Events[i].Data, err = s.journal.Read(page.Events[i], whole); err != nil {
+			return profiles.EventPage{}, err
 		}
 	}
-	return page, err
+	return page, nil
 }
 
 // Follow asks for a session's events as they come.
@@ -54,11 +67,27 @@ type Feed interface {
 }
 
 // Follow begins a feed of a session's events, over all its runs. An ended
-// session's has what is kept, and ends.
+// session's has what is kept, and ends. Where as many are open as may it is
+// too_many_requests.
 func (s *Service) Follow(ctx context.Context, c Caller, id string, f Follow) (Feed, error) {
 	if err := s.mayRead(ctx, c, id, f.Whole); err != nil {
 		return nil, err
 	}
+	place, err := s.streams.take(id, c.KeyID)
+	if err != nil {
+		return nil, err
+	}
+	feed, err := s.follow(ctx, c, id, f)
+	if err != nil {
+		place()
+		return nil, err
+	}
+	leave := feed.leave
+	feed.leave = func() { leave(); place() }
+	return feed, nil
+}
+
+func (s *Service) follow(ctx context.Context, c Caller, id string, f Follow) (*openFeed, error) {
 	// What a rescue has to tell is written at its end, and the stream ends with it.
 	if err := s.rescues.await(ctx, id); err != nil {
 		return nil, err

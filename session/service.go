@@ -104,8 +104,13 @@ type Service struct {
 	surveys chan struct{} // one for each profile that is being counted or gone through
 	// surveyFor bounds the counting of one; a test shortens it.
 	surveyFor time.Duration
-	imports   chan struct{} // one for each import that runs
-	readings  *turns        // of who compares or exports state documents
+	uploads   *uploads // of imports
+	imports   *turns   // of imports whose upload is there
+	readings  *turns   // of who compares or exports state documents
+	large     *turns   // of who restores a large state document
+	packages  *turns   // of who has an extension checked
+	masks     *turns   // of who reads a page of masked texts
+	streams   *streams
 
 	readers   *readers
 	verifying chan struct{} // one for each snapshot that is being verified
@@ -115,7 +120,8 @@ type Service struct {
 func New(cfg Config, deps Deps) *Service {
 	s := &Service{cfg: cfg, Deps: deps,
 		parked: pool.New[*parkedChrome](cfg.Parked), slots: newSlots(cfg.MaxSessions),
-		tickets: newTickets(deps.Now), attached: newAttached(cfg.MaxClients), connections: newConnections(), turn: make(chan struct{}, 1), surveys: make(chan struct{}, maxSurveys), surveyFor: surveyDeadline, imports: make(chan struct{}, maxImports), readings: newTurns(maxReadings),
+		tickets: newTickets(deps.Now), attached: newAttached(cfg.MaxClients), connections: newConnections(), turn: make(chan struct{}, 1), surveys: make(chan struct{}, maxSurveys), surveyFor: surveyDeadline,
+		uploads: newUploads(), imports: newTurns(maxImports), readings: newTurns(maxReadings), large: newTurns(maxLarge), packages: newTurns(maxChecked), masks: newTurns(maxMasking), streams: newStreams(),
 		readers: newReaders(), verifying: make(chan struct{}, maxVerifying),
 		journal: journal.New(deps.Catalogue, deps.Vault, deps.Now, deps.Log), live: map[string]*live{}, creating: map[string]*claim{}, checks: map[string]int{}, spares: sparePools{},
 		asked: map[string]bool{cmp.Or(cfg.Engine, browser.EngineChrome): true}}

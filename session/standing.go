@@ -61,6 +61,7 @@ func (s *Service) standUp(ctx context.Context, snap profiles.Snapshot, engine st
 	if err != nil {
 		return nil, err
 	}
+	defer u.leave()
 	r.installed = u.installed
 	o := r.browser()
 	o.Background = true

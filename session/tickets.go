@@ -49,6 +49,14 @@ func (l *live) ticketFor(p Purpose, keyID string) string {
 	return base32.StdEncoding.EncodeToString(mac.Sum(nil))[:macLength] + "-" + keyID
 }
 
+// IsTicket reports whether text has the form of a ticket, of a session or of
+// NewTicket. Nobody can guess one: a wrong one is old, of a session that has ended,
+// a daemon that has stopped or a key that was deleted.
+func IsTicket(text string) bool {
+	letters, _, _ := strings.Cut(text, "-") // what follows is no secret
+	return isRandom(letters)
+}
+
 // ticketsFor are the tickets that a caller may have of a session.
 func (l *live) ticketsFor(c Caller) map[Purpose]string {
 	all := map[Purpose]string{}

@@ -26,3 +26,17 @@ func TestTicketsOfAnotherKey(t *testing.T) {
 		t.Errorf("once they have expired: %v", err)
 	}
 }
+
+func TestIsTicket(t *testing.T) {
+	once, _, err := newRig(t, nil).NewTicket(t.Context(), alice)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := &live{ticketSecret: newTicketSecret()}
+	for text, want := range map[string]bool{once: true, l.ticketFor(PurposeView, "first"): true, l.ticketFor(PurposeCDP, newID()): true,
+		"": false, "guess": false, NewSecret(): false, once[1:]: false, once + "A": false} {
+		if IsTicket(text) != want {
+			t.Errorf("IsTicket(%q) is %v", text, !want)
+		}
+	}
+}

@@ -21,12 +21,38 @@ type unpacked struct {
 	// lost are the lines of extensions that are missing, left those of what the
 	// create's selection leaves out.
 	lost, left []state.Component
+	// leave is called once, when the state is in the browser, or will not be.
+	leave func()
 }
 
-// unpack unpacks an archive into a run directory, as a create wants it.
+// Restoring a state document takes many times its bytes of memory, so of the large
+// ones, from largeState bytes on, only maxLarge are restored at once.
+const (
+	largeState = 2 << 20
+	maxLarge   = 2
+)
+
+// unpack unpacks an archive into a run directory, as a create wants it. The caller
+// calls leave of what it returns; after an error there is nothing to leave.
 func (s *Service) unpack(ctx context.Context, dir *browser.Dir, r Create, saved snapshot.Snapshot, named []profiles.Extension) (u unpacked, err error) {
+	u.leave = func() {}
+	defer func() {
+		if err != nil {
+			u.leave()
+		}
+	}()
+	inTurn := func(size int64) error {
+		if size < largeState {
+			return nil
+		}
+		leave, err := s.large.take(ctx, saved.Location.Owner)
+		if err == nil {
+			u.leave = leave
+		}
+		return err
+	}
 	got, err := s.Vault.Unpack(ctx, saved, dir.Profile(), snapshot.UnpackOptions{
-		Limits: s.cfg.Unpack, Accept: datadir.Accept, Keep: []string{state.FileName}})
+		Limits: s.cfg.Unpack, Accept: datadir.Accept, Keep: []string{state.FileName}, BeforeKept: inTurn})
 	if err != nil {
 		return u, err
 	}

@@ -58,7 +58,7 @@ func exactFields(body []byte, limit int, names ...string) (map[string]json.RawMe
 	if err := json.Unmarshal(body, &fields); err != nil || fields == nil || !utf8.Valid(body) {
 		return nil, fault.New(fault.InvalidRequest, op, "the document must be a JSON object in UTF-8")
 	}
-	if err := oneNameOnce(body, exactName); err != nil {
+	if err := oneNameOnce(body); err != nil {
 		return nil, fault.New(fault.InvalidRequest, op, "the document is not usable: %s", err)
 	}
 	// A later version may have other fields, so the version is looked at first.

@@ -146,7 +146,7 @@ func parseDocument(body []byte, loc Location, id string) (*document, error) {
 		return nil, fault.New(fault.Unsupported, "snapshot.document",
 			"snapshot %s has schemaVersion %.20q; this version reads %q", called, v, SchemaVersion)
 	}
-	if err := oneNameOnce(body, foldedName); err != nil {
+	if err := oneFoldedNameOnce(body); err != nil {
 		return nil, bad("is ambiguous", err)
 	}
 	doc := &document{}

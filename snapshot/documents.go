@@ -28,11 +28,19 @@ const LatestID = "latest"
 type Documents struct {
 	store Store
 	opts  Options
+	large chan struct{} // one for each large document that is checked
 }
+
+// Checking a document takes many times its bytes of memory, so of the large ones,
+// from largeDocument bytes on, only maxLarge are checked at once.
+const (
+	largeDocument = 1 << 20
+	maxLarge      = 2
+)
 
 // NewDocuments returns the documents of a store.
 func NewDocuments(store Store, opts Options) *Documents {
-	return &Documents{store: store, opts: opts.withDefaults()}
+	return &Documents{store: store, opts: opts.withDefaults(), large: make(chan struct{}, maxLarge)}
 }
 
 // Save keeps a document under an ID, once: the same bytes again change nothing,
@@ -47,7 +55,7 @@ func (d *Documents) Save(ctx context.Context, loc Location, id string, body []by
 	if err := own(loc); err != nil {
 		return err
 	}
-	if err := checkAgentDocument(body, loc.Scope); err != nil {
+	if err := d.check(ctx, body, loc.Scope); err != nil {
 		return err
 	}
 	if id != LatestID {
@@ -60,6 +68,19 @@ func (d *Documents) Save(ctx context.Context, loc Location, id string, body []by
 		return err
 	}
 	return d.replace(ctx, key, body)
+}
+
+// check reports what is wrong with an agent's document; see [checkAgentDocument].
+func (d *Documents) check(ctx context.Context, body []byte, scope string) error {
+	if len(body) >= largeDocument {
+		select {
+		case d.large <- struct{}{}:
+			defer func() { <-d.large }()
+		case <-ctx.Done():
+			return fault.Wrap(ctx.Err(), fault.Timeout, "snapshot.documents", "the request was given up")
+		}
+	}
+	return checkAgentDocument(body, scope)
 }
 
 // create writes an immutable document, unless it is there already.
@@ -118,7 +139,7 @@ func (d *Documents) Load(ctx context.Context, loc Location, id string) ([]byte, 
 	if err != nil {
 		return nil, err
 	}
-	return d.load(ctx, key, id, MaxAgentDocument, func(body []byte) error { return checkAgentDocument(body, loc.Scope) })
+	return d.load(ctx, key, id, MaxAgentDocument, func(body []byte) error { return d.check(ctx, body, loc.Scope) })
 }
 
 // key is where a document is.
@@ -138,7 +159,7 @@ func (d *Documents) load(ctx context.Context, key Key, called string, limit int,
 	if err != nil {
 		return nil, err
 	}
-	if err := check(body); fault.Is(err, fault.Unsupported) {
+	if err := check(body); fault.Is(err, fault.Unsupported) || fault.Is(err, fault.Timeout) {
 		return nil, err
 	} else if err != nil {
 		return nil, damaged(called, "what is stored is no agent's document", err)

@@ -177,7 +177,10 @@ func takeOne(h *tar.Header, body io.Reader, names *listing, take func(*tar.Heade
 		return nil
 	}
 	if err := checkName(h.Name); err != nil {
-		return unclean(err)
+		return errUnclean
+	}
+	if strings.Count(h.Name, "/") >= MaxDepth {
+		return errTooDeep
 	}
 	return take(h, body)
 }

@@ -47,15 +47,12 @@ func (t *tree) add(name string) error {
 }
 
 // Lists refuses the names of an archive that [Vault.Unpack] would refuse for how
-// many or how long they are, or how deep. The error is save_failed. Limits left
+// many or how long they are. The error is save_failed. Limits left
 // out are the defaults.
 func (l Limits) Lists(names iter.Seq[string]) error {
 	const op = "snapshot.lists"
 	all := tree{listing: listing{limits: l.orDefault()}, known: map[string]struct{}{".": {}}}
 	for name := range names {
-		if err := checkName(name); err == errTooDeep {
-			return fault.Wrap(err, fault.SaveFailed, op, "the environment has a folder that is deeper than a restore takes")
-		}
 		if err := all.add(name); err != nil {
 			return fault.Wrap(err, fault.SaveFailed, op, "the environment has more files and folders, or longer names, than a restore takes")
 		}

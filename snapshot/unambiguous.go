@@ -6,21 +6,52 @@ import (
 	"errors"
 	"io"
 	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // maxNesting is how deep a document may nest.
 const maxNesting = 1000
 
+var (
+	errTwice   = errors.New("a name is there twice")
+	errNested  = errors.New("it is nested too deep")
+	errFollows = errors.New("something follows the document")
+)
+
 // oneNameOnce checks that body is one JSON value and nothing after it, in which
-// no object has two names that are the same for same, and nothing is nested
+// no object has the same name twice, as in JavaScript, and nothing is nested
 // deeper than maxNesting.
-func oneNameOnce(body []byte, same func(string) string) error {
+func oneNameOnce(body []byte) error {
+	// Half a surrogate pair is valid in JSON's own grammar.
+	d := jsontext.NewDecoder(bytes.NewBuffer(body), jsontext.AllowInvalidUTF8(true))
+	for {
+		_, err := d.ReadToken()
+		switch {
+		case errors.Is(err, jsontext.ErrDuplicateName):
+			return errTwice
+		case err != nil:
+			return err
+		case d.StackDepth() > maxNesting:
+			return errNested
+		case d.StackDepth() == 0:
+			if _, err := d.ReadToken(); err != io.EOF {
+				return errFollows
+			}
+			return nil
+		}
+	}
+}
+
+// oneFoldedNameOnce is oneNameOnce for a small body, in which also no object has
+// two names that Go's decoder takes for the same field.
+func oneFoldedNameOnce(body []byte) error {
 	d := json.NewDecoder(bytes.NewReader(body))
-	if err := nextValue(d, same, 0); err != nil {
+	if err := nextValue(d, 0); err != nil {
 		return err
 	}
 	if _, err := d.Token(); err != io.EOF {
-		return errors.New("something follows the document")
+		return errFollows
 	}
 	return nil
 }
@@ -28,10 +59,7 @@ func oneNameOnce(body []byte, same func(string) string) error {
 // foldedName makes names equal that Go's decoder takes for the same field.
 func foldedName(name string) string { return strings.ToLower(strings.ToUpper(name)) }
 
-// exactName makes only equal names equal, as in JavaScript.
-func exactName(name string) string { return name }
-
-func nextValue(d *json.Decoder, same func(string) string, depth int) error {
+func nextValue(d *json.Decoder, depth int) error {
 	token, err := d.Token()
 	if err != nil {
 		return err
@@ -40,7 +68,7 @@ func nextValue(d *json.Decoder, same func(string) string, depth int) error {
 		return nil
 	}
 	if depth == maxNesting {
-		return errors.New("it is nested too deep")
+		return errNested
 	}
 	var seen map[string]bool
 	if token == json.Delim('{') {
@@ -52,13 +80,13 @@ func nextValue(d *json.Decoder, same func(string) string, depth int) error {
 			if err != nil {
 				return err
 			}
-			key := same(name.(string)) // a name is always a string
+			key := foldedName(name.(string)) // a name is always a string
 			if seen[key] {
-				return errors.New("a name is there twice")
+				return errTwice
 			}
 			seen[key] = true
 		}
-		if err := nextValue(d, same, depth+1); err != nil {
+		if err := nextValue(d, depth+1); err != nil {
 			return err
 		}
 	}

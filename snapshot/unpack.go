@@ -27,6 +27,9 @@ type UnpackOptions struct {
 	// Keep names files that are returned as bytes and not written to disk, at
 	// most [MaxKept] each.
 	Keep []string
+	// BeforeKept is called with the size of a file of Keep, in bytes, before it is
+	// read; an error, which is that of ctx, ends the unpacking. nil: nobody waits.
+	BeforeKept func(size int64) error
 	// Owner is whom files and folders are given to, dst too if it was made;
 	// nil leaves them to the daemon's own user.
 	Owner *Owner

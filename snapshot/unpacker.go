@@ -76,7 +76,7 @@ func (u *unpacker) entry(h *tar.Header, body io.Reader) error {
 		name = strings.TrimSuffix(name, "/")
 	}
 	if err := checkName(name); err != nil {
-		return unclean(err)
+		return errUnclean
 	}
 	if _, twice := u.seen[name]; twice {
 		return irregular("its archive holds a name twice")
@@ -108,6 +108,11 @@ func (u *unpacker) entry(h *tar.Header, body io.Reader) error {
 func (u *unpacker) keep(name string, size int64, body io.Reader) error {
 	if size > MaxKept {
 		return irregular("its archive holds a state document that is too large")
+	}
+	if u.opts.BeforeKept != nil {
+		if err := u.opts.BeforeKept(size); err != nil {
+			return err
+		}
 	}
 	var content bytes.Buffer // grows with what really comes
 	_, err := io.Copy(&content, body)

@@ -13,7 +13,7 @@ func BenchmarkDiff(b *testing.B) {
 	before, after := manySites(""), manySites("now")
 	b.ReportAllocs()
 	for b.Loop() {
-		if changes, _ := state.Diff(before, after, true); len(changes) == 0 {
+		if changes, _, _ := state.Diff(b.Context(), before, after, true); len(changes) == 0 {
 			b.Fatal("no change is found")
 		}
 	}

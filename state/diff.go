@@ -2,6 +2,7 @@ package state
 
 import (
 	"cmp"
+	"context"
 	"maps"
 	"slices"
 )
@@ -42,9 +43,10 @@ type Uncompared struct {
 // origin, and what cannot be told; both sorted. What one of them does not know
 // is never a change. Names are those of cookies, storage items, tabs and what
 // else has one; a tab's is its URL without query and fragment, which may be
-// secret. Values are given only if asked for, and of passkeys never.
-func Diff(before, after Document, values bool) ([]Change, []Uncompared) {
-	old, new := knownOf(before), knownOf(after)
+// secret. Values are given only if asked for, and of passkeys never. Its time grows with
+// the number of things. When ctx ends it stops; the error is that of ctx.
+func Diff(ctx context.Context, before, after Document, values bool) ([]Change, []Uncompared, error) {
+	old, new := knownOf(ctx, before), knownOf(ctx, after)
 	places := map[place]bool{}
 	for _, k := range []known{old, new} {
 		for _, p := range k.places() {
@@ -53,6 +55,9 @@ func Diff(before, after Document, values bool) ([]Change, []Uncompared) {
 	}
 	changes, uncompared := []Change{}, map[place]string{}
 	for p := range places {
+		if ctx.Err() != nil {
+			break
+		}
 		was, is := old.of(p), new.of(p)
 		c := Change{Name: p.component, Origin: p.origin, Added: []string{}, Removed: []string{}, Changed: []string{}, Before: was.items, After: is.items}
 		switch {
@@ -63,7 +68,7 @@ func Diff(before, after Document, values bool) ([]Change, []Uncompared) {
 			uncompared[is.unknown] = "of the second snapshot: " + is.why
 			continue
 		case was.whole() && is.whole():
-			c.compare(was.names, is.names, values)
+			c.compare(ctx, was.names, is.names, values)
 		case len(was.names)+len(is.names) > 0:
 			uncompared[p] = "one of the snapshots knows how many there are and no names; numbers were compared"
 		default:
@@ -87,11 +92,12 @@ func Diff(before, after Document, values bool) ([]Change, []Uncompared) {
 	for _, p := range slices.SortedFunc(maps.Keys(uncompared), place.compare) {
 		list = append(list, Uncompared{p.component, p.origin, uncompared[p]})
 	}
-	return changes, list
+	return changes, list, ctx.Err()
 }
 
-// compare fills in what differs between the things of one place, by name.
-func (c *Change) compare(old, new map[string]thing, values bool) {
+// compare fills in what differs between the things of one place, by name. When ctx
+// ends it stops.
+func (c *Change) compare(ctx context.Context, old, new map[string]thing, values bool) {
 	all := map[string]bool{}
 	for _, side := range []map[string]thing{old, new} {
 		for name := range side {
@@ -99,6 +105,9 @@ func (c *Change) compare(old, new map[string]thing, values bool) {
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(all)) {
+		if ctx.Err() != nil {
+			return
+		}
 		was, had := old[name]
 		is, has := new[name]
 		told := Values{Before: was.value, After: is.value}

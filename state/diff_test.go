@@ -42,7 +42,7 @@ func TestDiff(t *testing.T) {
 		{Name: "tabs", Origin: "https://a.example", Added: none, Removed: none, Changed: []string{"https://a.example/x"}, Before: 1, After: 1},
 		{Name: "window_name", Origin: "https://a.example", Added: []string{"https://a.example/x"}, Removed: none, Changed: none, After: 1},
 	}
-	got, unknown := state.Diff(before, after, false)
+	got, unknown, _ := state.Diff(t.Context(), before, after, false)
 	if diff := cmp.Diff([]string{"hsts", "indexed_db"}, names(unknown)); diff != "" {
 		t.Errorf("not compared (-want +got):\n%s", diff)
 	}
@@ -53,12 +53,12 @@ func TestDiff(t *testing.T) {
 	if err != nil || strings.Contains(string(raw), "secret") {
 		t.Errorf("%s, %v", raw, err)
 	}
-	valued, _ := state.Diff(before, after, true)
+	valued, _, _ := state.Diff(t.Context(), before, after, true)
 	if diff := cmp.Diff(map[string]state.Values{"gone at /p": values("g", nil), "kept below https://b.example": values(nil, "k"),
 		"token": values("old-secret", "new-secret")}, valued[0].Values); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if got, _ := state.Diff(after, before, false); len(got) != len(want) || got[0].Added[0] != "gone at /p" {
+	if got, _, _ := state.Diff(t.Context(), after, before, false); len(got) != len(want) || got[0].Added[0] != "gone at /p" {
 		t.Errorf("back: %+v", got)
 	}
 }
@@ -127,7 +127,7 @@ func TestDiffOfWhatIsNotKnown(t *testing.T) {
 			Tabs: []state.Tab{{URL: a, Session: []state.Area{area(a, "k")}, Current: 1, History: []state.HistoryEntry{{URL: b}, {URL: a}}}}},
 			[]string{"tabs https://a.example 0 1 +1"}, []string{"session_storage https://a.example/", "tab_history https://a.example"}},
 	} {
-		changes, unknown := state.Diff(x.before, x.after, true)
+		changes, unknown, _ := state.Diff(t.Context(), x.before, x.after, true)
 		got := []string{}
 		for _, c := range changes {
 			line := fmt.Sprintf("%s %s %d %d", c.Name, c.Origin, c.Before, c.After)
@@ -178,7 +178,7 @@ func TestDiffOfAttributes(t *testing.T) {
 		{Name: "permissions", Origin: "https://a.example", Added: none, Removed: none, Changed: []string{"midi"}, Before: 1, After: 1,
 			Attributes: map[string]map[string]*state.Values{"midi": {"setting": told("granted", "denied")}}},
 	}
-	got, unknown := state.Diff(before, after, true)
+	got, unknown, _ := state.Diff(t.Context(), before, after, true)
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -186,7 +186,7 @@ func TestDiffOfAttributes(t *testing.T) {
 		t.Errorf("not compared (-want +got):\n%s", diff)
 	}
 	// An end that was read in two ways differs by less than a second.
-	closer, _ := state.Diff(state.Document{Complete: true, Cookies: []state.Cookie{cookie(1.8e9)}},
+	closer, _, _ := state.Diff(t.Context(), state.Document{Complete: true, Cookies: []state.Cookie{cookie(1.8e9)}},
 		state.Document{Complete: true, Cookies: []state.Cookie{cookie(1.8e9 - 1e-6)}}, false)
 	if len(closer) != 0 {
 		t.Errorf("%+v", closer)
@@ -201,11 +201,11 @@ func FuzzDiff(f *testing.F) {
 		if json.Unmarshal(a, &before) != nil || json.Unmarshal(b, &after) != nil {
 			return
 		}
-		if same, _ := state.Diff(before, before, true); len(same) != 0 {
+		if same, _, _ := state.Diff(t.Context(), before, before, true); len(same) != 0 {
 			t.Errorf("%+v", same)
 		}
-		there, unknown := state.Diff(before, after, false)
-		back, asUnknown := state.Diff(after, before, false)
+		there, unknown, _ := state.Diff(t.Context(), before, after, false)
+		back, asUnknown, _ := state.Diff(t.Context(), after, before, false)
 		if len(unknown) != len(asUnknown) {
 			t.Errorf("%+v and %+v", unknown, asUnknown)
 		}

@@ -2,6 +2,7 @@ package state
 
 import (
 	"cmp"
+	"context"
 	"iter"
 	"maps"
 	"slices"
@@ -18,11 +19,20 @@ func (p place) compare(with place) int {
 // known is what a document tells of its environment: names where it has them,
 // else numbers, and where neither, why.
 type known struct {
+	ctx    context.Context // of the comparison; nothing is added when it has ended
 	doc    Document
 	names  map[place]map[string]thing
 	counts map[place]int
-	missed map[place]string // what was to be read and could not
-	doubts map[place]string // what could not be counted
+	missed map[place]string  // what was to be read and could not
+	doubts map[place]string  // what could not be counted
+	taken  map[named]int     // the last number that a name got
+	unsure map[string]string // by component: why it is not known which origins it has
+}
+
+// named is a name in a place.
+type named struct {
+	place
+	name string
 }
 
 // seen is what is known of one place: all names, or a number, or why neither.
@@ -37,11 +47,14 @@ type seen struct {
 // whole reports whether all names are known: of nothing there are none.
 func (s seen) whole() bool { return s.named || s.why == "" && s.items == 0 }
 
-func knownOf(doc Document) known {
-	k := known{doc: doc, names: map[place]map[string]thing{}, counts: map[place]int{}, missed: map[place]string{}, doubts: map[place]string{}}
+func knownOf(ctx context.Context, doc Document) known {
+	k := known{ctx: ctx, doc: doc, taken: map[named]int{}, unsure: map[string]string{}, names: map[place]map[string]thing{}, counts: map[place]int{}, missed: map[place]string{}, doubts: map[place]string{}}
 	k.name()
 	for _, h := range doc.Inventory {
 		p := place{h.Component, h.Origin}
+		if why := h.why(); why != "" && k.unsure[h.Component] == "" && (h.Origin == "" || h.Damage != "") {
+			k.unsure[h.Component] = why // what was not counted, or lost, may have been of any origin
+		}
 		switch why := h.why(); {
 		case overCDP(doc, h):
 		case why != "":
@@ -90,8 +103,8 @@ func (k known) of(p place) seen {
 		return seen{why: k.doubts[p], unknown: p}
 	case k.lists(p.component):
 		return seen{named: true}
-	case k.doubted(p.component) != "":
-		return seen{why: k.doubted(p.component), unknown: whole}
+	case k.unsure[p.component] != "":
+		return seen{why: k.unsure[p.component], unknown: whole}
 	case !onDisk(p.component):
 		return seen{why: "it was saved without being read, after a crash or from a profile's files", unknown: whole}
 	case k.doc.Inventory == nil:
@@ -100,17 +113,6 @@ func (k known) of(p place) seen {
 		return seen{why: k.doubts[place{component: ComponentDatadir}], unknown: whole}
 	}
 	return seen{}
-}
-
-// doubted says why it is not known which origins a component has: what was not
-// counted, or lost, may have been of any.
-func (k known) doubted(component string) string {
-	for _, h := range k.doc.Inventory {
-		if why := h.why(); why != "" && h.Component == component && (h.Origin == "" || h.Damage != "") {
-			return why
-		}
-	}
-	return ""
 }
 
 // lists reports whether the document names all there is of a component, so
@@ -148,15 +150,20 @@ func sessionKey(address string) string {
 // add gives a thing its name. Of several that bear one name, such as the items
 // of two tabs, the later have a number.
 func (k known) add(component, origin, name string, t thing) {
+	if k.ctx.Err() != nil {
+		return
+	}
 	p := place{component, origin}
 	if k.names[p] == nil {
 		k.names[p] = map[string]thing{}
 	}
-	for free, n := name, 2; ; n++ {
+	free, of := name, named{p, name}
+	for n := max(k.taken[of], 1); ; {
 		if _, taken := k.names[p][free]; !taken {
-			k.names[p][free] = t
+			k.names[p][free], k.taken[of] = t, n
 			return
 		}
+		n++
 		free = name + " (" + strconv.Itoa(n) + ")"
 	}
 }

@@ -194,16 +194,17 @@ func (p *PermissionPolicy) check() error {
 	case len(p.Rules) > maxRules:
 		return refused("permission_policy.rules", "must be at most %d", maxRules)
 	}
-	for _, r := range p.Rules {
+	for i, r := range p.Rules {
+		rule := fmt.Sprintf("permission_policy.rules[%d]", i)
 		switch {
 		case r.Permission == "" || r.Decision == "":
-			return refused("permission_policy.rules", "each must have a permission and a decision")
+			return refused(rule, "must have a permission and a decision")
 		case !slices.Contains(Permissions(), r.Permission):
-			return refused("permission_policy.rules.permission", "must be one of %s", strings.Join(Permissions(), ", "))
+			return refused(rule+".permission", "must be one of %s", strings.Join(Permissions(), ", "))
 		case !r.Decision.known():
-			return refused("permission_policy.rules.decision", "must be allow or deny")
+			return refused(rule+".decision", "must be allow or deny")
 		}
-		if err := isOrigin("permission_policy.rules.origin", r.Origin); err != nil {
+		if err := isOrigin(rule+".origin", r.Origin); err != nil {
 			return err
 		}
 	}

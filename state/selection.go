@@ -14,7 +14,8 @@ import (
 // An origin is selected if an entry of Include has it (or there is none) and
 // no entry of Exclude does.
 //
-// An entry is an origin ("https://a.example:8443"), a host on any scheme and
+// An entry is an origin ("https://a.example:8443"; one slash at the end does no
+// harm), a host on any scheme and
 // port ("a.example"), or a host with all below it ("*.a.example"); see
 // [CheckEntry].
 type Selection struct {
@@ -29,7 +30,7 @@ func (s Selection) All() bool { return len(s.Include) == 0 && len(s.Exclude) == 
 func CheckEntry(entry string) error {
 	if scheme, rest, ok := strings.Cut(entry, "://"); ok {
 		u, err := url.Parse(entry)
-		if err != nil || scheme != "http" && scheme != "https" || rest != u.Host || strings.HasSuffix(rest, ":") {
+		if err != nil || scheme != "http" && scheme != "https" || strings.TrimSuffix(rest, "/") != u.Host || strings.HasSuffix(rest, ":") {
 			return errEntry
 		}
 		if port, err := strconv.ParseUint(cmp.Or(u.Port(), "1"), 10, 16); err != nil || port == 0 {

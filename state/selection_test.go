@@ -9,12 +9,12 @@ import (
 )
 
 func TestCheckEntry(t *testing.T) {
-	for _, good := range []string{"https://a.example", "http://a.example:8080", "http://127.0.0.1:3000", "http://[::1]:3000", "a.example", "localhost", "*.a.example", "10.0.0.1", "[::1]", "xn--bcher-kva.example"} {
+	for _, good := range []string{"https://a.example", "https://a.example/", "http://a.example:8080", "http://127.0.0.1:3000", "http://[::1]:3000", "a.example", "localhost", "*.a.example", "10.0.0.1", "[::1]", "xn--bcher-kva.example"} {
 		if err := state.CheckEntry(good); err != nil {
 			t.Errorf("%s: %v", good, err)
 		}
 	}
-	for _, bad := range []string{"", "*", "*.", "https://", "https://a.example/", "https://a.example/path", "https://a.example?q", "https://u@a.example",
+	for _, bad := range []string{"", "*", "*.", "https://", "https://a.example//", "https://a.example/path", "https://a.example?q", "https://u@a.example",
 		"ftp://a.example", "file:///etc/passwd", "a.example:80", "a..example", ".a.example", "A.example", "https://A.example", "bücher.example", "a b", "*.*.example",
 		"https://*.a.example", "https://a.example:0", "https://a.example:", "https://a.example:99999999", "about:blank", "[::1", "::1", "a.example/", "[fe80::1%eth0]", "\x00"} {
 		if err := state.CheckEntry(bad); err == nil {

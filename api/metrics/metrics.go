@@ -69,9 +69,9 @@ func (m *Metrics) Watch(w Watched) {
 		sessions: prometheus.NewDesc("stasis_sessions_live", "Sessions that live.", nil, nil),
 		rescuing: prometheus.NewDesc("stasis_sessions_rescuing", "Sessions that a killed daemon left and whose data is not saved yet.", nil, nil),
 		chromes:  prometheus.NewDesc("stasis_chromes_kept", "Chromes that no session has, by kind: parked, spare, standby.", []string{"kind"}, nil),
-		messages: prometheus.NewDesc("stasis_cdp_message_bytes", "Memory of CDP messages that arrive in pieces or wait for a slow reader.", nil, nil),
-		evicted: prometheus.NewDesc("stasis_cdp_clients_evicted_total",
-			"CDP clients that were closed, and messages of Chromes that were dropped, because that memory was used up.", nil, nil),
+		held:     prometheus.NewDesc("stasis_client_memory_bytes", "Memory of CDP messages, HTTP bodies and answers that arrive, or wait for a slow reader.", nil, nil),
+		evicted: prometheus.NewDesc("stasis_clients_evicted_total",
+			"Clients that were cut off, and messages of Chromes that were dropped, because that memory was used up.", nil, nil),
 		deliveries: prometheus.NewDesc("stasis_webhook_deliveries",
 			"Webhooks that are to be sent (pending), and those of the last 7 days that were given up (failed).", []string{"state"}, nil)})
 }

@@ -27,8 +27,8 @@ func TestMetrics(t *testing.T) {
 	m := New("1.2.3")
 	var broken error
 	m.Watch(Watched{
-		Counts:   func() session.Counts { return session.Counts{Live: 3, Parked: 1, Spares: 2, Standbys: 4} },
-		Messages: func() (int, int) { return 7, 2 },
+		Counts: func() session.Counts { return session.Counts{Live: 3, Parked: 1, Spares: 2, Standbys: 4} },
+		Held:   func() (int, int) { return 7, 2 },
 		Deliveries: func(context.Context) (map[profiles.DeliveryState]int, error) {
 			return map[profiles.DeliveryState]int{profiles.DeliveryPending: 5}, broken
 		},
@@ -41,7 +41,7 @@ func TestMetrics(t *testing.T) {
 	for _, want := range []string{
 		`stasis_login_checks_total{outcome="logged_in"} 2`, `stasis_login_checks_total{outcome="logged_out"} 0`, `stasis_login_checks_total{outcome="failed"} 0`,
 		`stasis_logins_expired_total 1`, `stasis_saves_total{kind="autosave",outcome="unchanged"} 1`, `stasis_saves_total{kind="end",outcome="failed"} 0`,
-		`stasis_sessions_live 3`, `stasis_cdp_message_bytes 7`, `stasis_cdp_clients_evicted_total 2`, `stasis_chromes_kept{kind="parked"} 1`, `stasis_chromes_kept{kind="spare"} 2`, `stasis_chromes_kept{kind="standby"} 4`,
+		`stasis_sessions_live 3`, `stasis_client_memory_bytes 7`, `stasis_clients_evicted_total 2`, `stasis_chromes_kept{kind="parked"} 1`, `stasis_chromes_kept{kind="spare"} 2`, `stasis_chromes_kept{kind="standby"} 4`,
 		`stasis_webhook_deliveries{state="pending"} 5`, `stasis_webhook_deliveries{state="failed"} 0`, `version="1.2.3"`, "go_goroutines ", "process_open_fds ",
 	} {
 		if !strings.Contains(got, want) {

@@ -16,9 +16,9 @@ const lookWithin = 2 * time.Second
 // Watched are the sources of what is looked up at each scrape.
 type Watched struct {
 	Counts func() session.Counts
-	// Messages is the memory of CDP messages that arrive or wait, in bytes, and how
-	// many clients were closed because it was used up.
-	Messages func() (bytes, evicted int)
+	// Held is the memory of messages, bodies and answers that arrive or wait, in bytes,
+	// and how many clients were cut off because it was used up.
+	Held func() (bytes, evicted int)
 	// Deliveries counts the webhooks in each state that has any.
 	Deliveries func(context.Context) (map[profiles.DeliveryState]int, error)
 }
@@ -26,14 +26,14 @@ type Watched struct {
 // watch is Watched as a collector.
 type watch struct {
 	Watched
-	sessions, rescuing, chromes, messages, evicted, deliveries *prometheus.Desc
+	sessions, rescuing, chromes, held, evicted, deliveries *prometheus.Desc
 }
 
 func (w watch) Describe(to chan<- *prometheus.Desc) {
 	to <- w.sessions
 	to <- w.rescuing
 	to <- w.chromes
-	to <- w.messages
+	to <- w.held
 	to <- w.evicted
 	to <- w.deliveries
 }
@@ -48,8 +48,8 @@ func (w watch) Collect(to chan<- prometheus.Metric) {
 	gauge(w.chromes, n.Parked, "parked")
 	gauge(w.chromes, n.Spares, "spare")
 	gauge(w.chromes, n.Standbys, "standby")
-	bytes, evicted := w.Messages()
-	gauge(w.messages, bytes)
+	bytes, evicted := w.Held()
+	gauge(w.held, bytes)
 	to <- prometheus.MustNewConstMetric(w.evicted, prometheus.CounterValue, float64(evicted))
 	ctx, cancel := context.WithTimeout(context.Background(), lookWithin)
 	defer cancel()

@@ -23,6 +23,10 @@ import (
 // must not hold a save up. What was not read by then is told in Missed.
 const TabDeadline = 5 * time.Second
 
+// inPDFViewer ends the storage key of the frame in which Chrome's PDF viewer draws a
+// PDF. No script of the site runs there, and Chrome never answers for its storage.
+const inPDFViewer = "^0chrome-extension://mhjfbmdgcfjbbpaeojofohoefgiehjai"
+
 // Read reads what CDP tells of a running environment: every cookie of the
 // profile, localStorage of every origin that has a live frame, and for each
 // tab its sessionStorage, window.name and back/forward list. Pages are neither
@@ -192,6 +196,9 @@ func (r *reading) areas(ctx context.Context, s cdp.Session, f *cdp.Frame, miss f
 	key, err := cdp.Call(ctx, s, storage.GetStorageKey, storage.GetStorageKeyParams{FrameID: f.ID})
 	if err != nil || !strings.HasPrefix(string(key.StorageKey), "http") {
 		return // another process's frame, read through its own target, or an opaque origin
+	}
+	if strings.HasSuffix(string(key.StorageKey), inPDFViewer) {
+		return
 	}
 	for _, kind := range []struct {
 		component string

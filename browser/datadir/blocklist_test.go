@@ -17,7 +17,7 @@ func TestPreparePolicies(t *testing.T) {
 	imported := `{"policy":{"url_allowlist":["file://*"],"url_blocklist":[],"extra":1},"kept":true}`
 	put(t, root, "Default/Preferences", imported)
 	put(t, root, "Default/Secure Preferences", imported)
-	if _, err := (datadir.Prepare{}).Run(root); err != nil {
+	if _, err := (datadir.Prepare{}).Run(t.Context(), root); err != nil {
 		t.Fatal(err)
 	}
 	want(t, prefs(t, root, "Preferences"), `{"url_blocklist":["file://*","chrome://*","devtools://*"]}`, "policy")

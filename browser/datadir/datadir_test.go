@@ -185,7 +185,7 @@ func want(t *testing.T, all map[string]json.RawMessage, value string, path ...st
 func TestPrepareMissing(t *testing.T) {
 	root := t.TempDir()
 	for range 2 {
-		if _, err := (datadir.Prepare{}).Run(root); err != nil {
+		if _, err := (datadir.Prepare{}).Run(t.Context(), root); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -210,7 +210,7 @@ func TestPrepareKeeps(t *testing.T) {
 	for _, folder := range []string{"Sessions", "Sessions_Encrypted"} {
 		put(t, root, "Default/"+folder+"/Session_1", "SNSS\x03\x00\x00\x00")
 	}
-	if _, err := (datadir.Prepare{RestoreTabs: true}).Run(root); err != nil {
+	if _, err := (datadir.Prepare{RestoreTabs: true}).Run(t.Context(), root); err != nil {
 		t.Fatal(err)
 	}
 	got := prefs(t, root, "Preferences")
@@ -224,14 +224,14 @@ func TestPrepareKeeps(t *testing.T) {
 	want(t, got, "true", "download", "prompt_for_download")
 	want(t, got, "13412345678901234567", "times", "install")
 	want(t, got, "0.1", "times", "small")
-	want(t, got, `{"none":{},"odd":[]}`, "extensions", "settings")
+	want(t, got, `{}`, "extensions", "settings")
 	secure := prefs(t, root, "Secure Preferences")
 	want(t, secure, `{}`, "extensions", "settings")
 	want(t, secure, "9007199254740993", "protection", "macs")
 	if _, err := os.Stat(filepath.Join(root, "Default/Sessions/Session_1")); err != nil {
 		t.Errorf("the tabs: %v", err)
 	}
-	if _, err := (datadir.Prepare{}).Run(root); err != nil {
+	if _, err := (datadir.Prepare{}).Run(t.Context(), root); err != nil {
 		t.Fatal(err)
 	}
 	for _, folder := range []string{"Sessions", "Sessions_Encrypted"} {
@@ -246,7 +246,7 @@ func TestPrepareKeeps(t *testing.T) {
 func TestPrepareDamaged(t *testing.T) {
 	root := t.TempDir()
 	put(t, root, "Default/Preferences", `{"session":[1],"profile":"x","extensions":{"settings":[]},"download":null}`)
-	if _, err := (datadir.Prepare{}).Run(root); err != nil {
+	if _, err := (datadir.Prepare{}).Run(t.Context(), root); err != nil {
 		t.Fatal(err)
 	}
 	want(t, prefs(t, root, "Preferences"), `{"restore_on_startup":1}`, "session")
@@ -254,7 +254,7 @@ func TestPrepareDamaged(t *testing.T) {
 		for _, name := range []string{"Preferences", "Secure Preferences"} {
 			root := t.TempDir()
 			put(t, root, "Default/"+name, body)
-			if _, err := (datadir.Prepare{}).Run(root); !fault.Is(err, fault.ArchiveDamaged) {
+			if _, err := (datadir.Prepare{}).Run(t.Context(), root); !fault.Is(err, fault.ArchiveDamaged) {
 				t.Errorf("%s of %q: %v", name, body, err)
 			}
 			if got, err := os.ReadFile(filepath.Join(root, "Default", name)); err != nil || string(got) != body {
@@ -274,7 +274,7 @@ func TestPrepareOpensNoPipe(t *testing.T) {
 	if err := syscall.Mkfifo(filepath.Join(root, datadir.Profile, "Preferences"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := (datadir.Prepare{}).Run(root); err == nil {
+	if _, err := (datadir.Prepare{}).Run(t.Context(), root); err == nil {
 		t.Error("a pipe was taken for preferences")
 	}
 }
@@ -290,10 +290,28 @@ func TestPrepareFollowsNoLinkOut(t *testing.T) {
 	if err := os.Symlink(outside, filepath.Join(root, "Default/Preferences")); err != nil {
 		t.Fatal(err)
 	}
-	_, err := (datadir.Prepare{}).Run(root)
+	_, err := (datadir.Prepare{}).Run(t.Context(), root)
 	if got, rerr := os.ReadFile(outside); rerr != nil || string(got) != `{"mine":1}` {
 		t.Errorf("the file outside is now %q (%v), Run: %v", got, rerr, err)
 	}
+}
+
+// A profile lets no page read files or use devices of a machine.
+func TestPrepareDropsGrants(t *testing.T) {
+	root := t.TempDir()
+	put(t, root, "Default/Preferences", `{"profile":{"content_settings":{
+		"exceptions":{"file_system_read_guard":{"https://a.example:443,*":{"setting":1}},"file_system_access_chooser_data":{"a":{}},
+			"usb_chooser_data":{"a":{}},"clipboard":{"https://a.example:443,*":{"setting":1}}},
+		"partitioned_exceptions":{"file_system_write_guard":{"a":{}}}},
+		"default_content_setting_values":{"file_system_read_guard":1,"file_system_write_guard":1}}}`)
+	if _, err := (datadir.Prepare{}).Run(t.Context(), root); err != nil {
+		t.Fatal(err)
+	}
+	got := prefs(t, root, "Preferences")
+	want(t, got, `{"clipboard":{"https://a.example:443,*":{"setting":1}}}`, "profile", "content_settings", "exceptions")
+	want(t, got, `{}`, "profile", "content_settings", "partitioned_exceptions")
+	want(t, got, "", "profile", "default_content_setting_values", "file_system_read_guard")
+	want(t, got, "2", "profile", "default_content_setting_values", "file_system_write_guard")
 }
 
 // A policy's default stands where the environment has decided nothing for an
@@ -309,7 +327,7 @@ func TestPreparePolicy(t *testing.T) {
 	now := &state.PermissionPolicy{Default: state.DecisionDeny, Rules: []state.PermissionRule{
 		{Permission: "camera", Decision: state.DecisionAllow},
 		{Permission: "local-network-access", Origin: "http://[::1]:8080", Decision: state.DecisionAllow}}}
-	if _, err := (datadir.Prepare{Policy: now, Before: before}).Run(root); err != nil {
+	if _, err := (datadir.Prepare{Policy: now, Before: before}).Run(t.Context(), root); err != nil {
 		t.Fatal(err)
 	}
 	got := prefs(t, root, "Preferences")
@@ -321,7 +339,7 @@ func TestPreparePolicy(t *testing.T) {
 	for _, name := range []string{"local_network_access", "local_network", "loopback_network"} {
 		want(t, got, `{"http://[::1]:8080,*":{"setting":1}}`, "profile", "content_settings", "exceptions", name)
 	}
-	if _, err := (datadir.Prepare{Before: now}).Run(root); err != nil {
+	if _, err := (datadir.Prepare{Before: now}).Run(t.Context(), root); err != nil {
 		t.Fatal(err)
 	}
 	got = prefs(t, root, "Preferences")

@@ -27,10 +27,11 @@ const (
 
 // placeExtensions points the profile's entries of its extensions at where the
 // files are now, so that Chrome loads them by itself, with the enabled state
-// and the permissions that the entries hold; it notes them in known. Other
-// entries that name a folder are forgotten: nobody has checked those extensions, and a profile
+// and the permissions that the entries hold; it notes them in known. All other
+// entries are forgotten: nobody has checked those extensions, and a profile
 // made for it could have one read the machine's files or start its programs.
-// Chrome enters its own again.
+// An entry needs no folder for that: an empty path means the profile's own
+// Extensions. Chrome enters its own again.
 func (p Prepare) placeExtensions(prefs map[string]any, known map[string]bool) {
 	extensions, ok := prefs["extensions"].(map[string]any)
 	if !ok {
@@ -45,18 +46,14 @@ func (p Prepare) placeExtensions(prefs map[string]any, known map[string]bool) {
 		ours[e.ID] = e
 	}
 	for id, entry := range settings {
-		e, ok := entry.(map[string]any)
-		if !ok {
-			continue
-		}
+		e, _ := entry.(map[string]any)
 		folder, _ := e["path"].(string)
-		switch extension, mine := ours[id]; {
-		case mine && path.IsAbs(folder) && !known[id]:
+		if extension, mine := ours[id]; mine && path.IsAbs(folder) && !known[id] {
 			extension.place(e)
 			known[id] = true
-		case mine || folder != "":
-			delete(settings, id)
+			continue
 		}
+		delete(settings, id)
 	}
 }
 
@@ -67,6 +64,14 @@ func (x Extension) place(entry map[string]any) {
 	// Chrome forgets an entry with the flags that Extensions.loadUnpacked gives
 	// it when it starts.
 	delete(entry, "creation_flags")
+	// Chrome finishes an installation that it has put off, from the folder that the
+	// entry names for it, with the access that it names (idle_install_info).
+	for name, value := range entry {
+		if other, ok := value.(map[string]any); ok && other["path"] != nil {
+			delete(entry, name)
+		}
+	}
+	dropControlled(entry)
 	switch {
 	case x.Enabled == nil:
 	case *x.Enabled:

@@ -21,12 +21,13 @@ var (
 func TestPrepareExtensions(t *testing.T) {
 	root := t.TempDir()
 	put(t, root, "Default/Preferences", `{"extensions":{"settings":{
-		"`+idA+`":{"path":"/old/a","location":4,"creation_flags":32806,"newAllowFileAccess":true,"disable_reasons":[1],"granted_permissions":{"api":["tabs"]}},
-		"`+strings.Repeat("d", 32)+`":{"path":"/elsewhere"},"rel":{"path":"rel/1.0_0"}}}}`)
+		"`+idA+`":{"path":"/old/a","location":4,"creation_flags":32806,"newAllowFileAccess":true,"idle_install_info":{"path":"/etc"},"disable_reasons":[1],"granted_permissions":{"api":["tabs"]}},
+		"`+strings.Repeat("d", 32)+`":{"path":"/elsewhere"},"rel":{"path":"rel/1.0_0"},"nameless":{"path":"","location":1},
+		"none":{"location":1},"number":{"path":1},"text":"x"}}}`)
 	off := false
 	p := datadir.Prepare{Extensions: []datadir.Extension{
 		{ID: idA, Path: "/new/a", Saved: true}, {ID: idB, Path: "/new/b"}, {ID: idC, Path: "/new/c", Saved: true, Enabled: &off}}}
-	unknown, err := p.Run(root)
+	unknown, err := p.Run(t.Context(), root)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,7 +40,9 @@ func TestPrepareExtensions(t *testing.T) {
 	want(t, got, `{"newAllowFileAccess":false}`, "extensions", "settings", idB)
 	want(t, got, `{"disable_reasons":[1],"location":4,"newAllowFileAccess":false,"path":"/new/c"}`, "extensions", "settings", idC)
 	want(t, got, "", "extensions", "settings", strings.Repeat("d", 32))
-	want(t, got, "", "extensions", "settings", "rel")
+	for _, gone := range []string{"rel", "nameless", "none", "number", "text"} {
+		want(t, got, "", "extensions", "settings", gone)
+	}
 	want(t, got, "true", "extensions", "ui", "developer_mode")
 }
 
@@ -87,4 +90,22 @@ func TestFilesOfExtensions(t *testing.T) {
 			t.Errorf("%q is accepted", name)
 		}
 	}
+}
+
+// Of an extension's preferences and content settings stay those that its APIs set.
+func TestPrepareControlledPreferences(t *testing.T) {
+	root := t.TempDir()
+	put(t, root, "Default/Preferences", `{"profile":{"managed_default_content_settings":{"javascript":2},"managed":{"x":1}},"managed_x":1,
+		"extensions":{"settings":{"`+idA+`":{"path":"/old/a",
+			"preferences":{"proxy":{"mode":"direct"},"policy.url_blocklist":[],"webkit.webprefs.default_font_size":20,"profile":{}},
+			"incognito_preferences":[],"content_settings":[{"type":"javascript","setting":"block"},{"type":"file-system-read-guard","setting":"allow"},1]}}}}`)
+	if _, err := (datadir.Prepare{Extensions: []datadir.Extension{{ID: idA, Path: "/new/a"}}}).Run(t.Context(), root); err != nil {
+		t.Fatal(err)
+	}
+	got := prefs(t, root, "Preferences")
+	want(t, got, `{"content_settings":[{"setting":"block","type":"javascript"}],"location":4,"newAllowFileAccess":false,"path":"/new/a",`+
+		`"preferences":{"proxy":{"mode":"direct"},"webkit.webprefs.default_font_size":20}}`, "extensions", "settings", idA)
+	want(t, got, "", "profile", "managed_default_content_settings")
+	want(t, got, "", "profile", "managed")
+	want(t, got, "", "managed_x")
 }

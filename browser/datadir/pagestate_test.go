@@ -54,7 +54,7 @@ func TestPrepareDropsFormFiles(t *testing.T) {
 	put(t, root, "Default/Sessions/Session_2", "SNSS\x05\x00\x00\x00v10")
 	put(t, root, "Default/Sessions/Session_3", "x")
 	put(t, root, "Default/Sessions_Encrypted/Session_1", "SNSS\x05\x00\x00\x00v10")
-	if _, err := (datadir.Prepare{RestoreTabs: true}).Run(root); err != nil {
+	if _, err := (datadir.Prepare{RestoreTabs: true}).Run(t.Context(), root); err != nil {
 		t.Fatal(err)
 	}
 	for name, want := range map[string]string{"Session_1": file(6, 33, hidden, hidden), "Tabs_1": file(1, 33, hidden, hidden)} {

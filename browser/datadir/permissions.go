@@ -1,7 +1,10 @@
 package datadir
 
 import (
+	"fmt"
 	"net/url"
+	"strconv"
+	"strings"
 
 	"github.com/stasisd/stasis/state"
 )
@@ -83,7 +86,12 @@ func askingSettings() []string {
 // denied, but for what the environment has decided itself.
 func decide(profile map[string]any, policy, before *state.PermissionPolicy) {
 	defaults := object(profile, "default_content_setting_values")
-	exceptions := object(object(profile, "content_settings"), "exceptions")
+	settings := object(profile, "content_settings")
+	exceptions := object(settings, "exceptions")
+	partitioned, _ := settings["partitioned_exceptions"].(map[string]any)
+	for _, of := range []map[string]any{defaults, exceptions, partitioned} {
+		dropGrants(of)
+	}
 	if before != nil {
 		for _, name := range state.Permissions() {
 			settings, _ := settingsOf(name)
@@ -118,6 +126,37 @@ func decide(profile map[string]any, policy, before *state.PermissionPolicy) {
 			defaults[name] = settingBlock
 		}
 	}
+}
+
+// dropGrants forgets which files and devices of a machine a profile lets pages use;
+// what it forbids stays. A page keeps handles of files in IndexedDB (File System
+// Access); with such a setting it reads what they name, and a profile can be made to
+// name any file.
+func dropGrants(settings map[string]any) {
+	for name, value := range settings {
+		if !strings.HasPrefix(name, "file_system_") && !strings.HasSuffix(name, "_chooser_data") || forbids(value) {
+			continue
+		}
+		origins, ok := value.(map[string]any)
+		if !ok {
+			delete(settings, name)
+			continue
+		}
+		for origin, exception := range origins {
+			if of, ok := exception.(map[string]any); !ok || !forbids(of["setting"]) {
+				delete(origins, origin)
+			}
+		}
+		if len(origins) == 0 {
+			delete(settings, name)
+		}
+	}
+}
+
+// forbids reports whether the value of a content setting, as JSON has it, is "block".
+func forbids(value any) bool {
+	n, err := strconv.Atoi(fmt.Sprint(value))
+	return err == nil && n == settingBlock
 }
 
 func ruleSettings(r state.PermissionRule) []string {

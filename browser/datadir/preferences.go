@@ -2,6 +2,7 @@ package datadir
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -56,13 +57,16 @@ type Proxy struct{ Server, Bypass string }
 //   - no folder of another machine: downloads and unpacked extensions;
 //   - no policy of the profile's own, and the list of addresses that Chrome refuses;
 //   - no session files whose pages may read other files than their own;
+//   - no settings of an administrator, and of extensions only those that they may set;
+//   - no files or devices of a machine that pages may use;
+//   - no downloads whose files lie on a machine;
 //   - its own extensions, at their place.
 //
 // Preferences that cannot be read as JSON are archive_damaged. What is written
 // belongs to the daemon; handing it to Chrome's user is the caller's. Run returns
 // the IDs of those extensions that the profile does not know, which Chrome will
 // not load by itself.
-func (p Prepare) Run(userDataDir string) (unknown []string, err error) {
+func (p Prepare) Run(ctx context.Context, userDataDir string) (unknown []string, err error) {
 	const op = "datadir.prepare"
 	if err := checkReal(userDataDir); err != nil {
 		return nil, err
@@ -102,9 +106,12 @@ func (p Prepare) Run(userDataDir string) (unknown []string, err error) {
 			return nil, err
 		}
 	}
+	if err := dropDownloads(ctx, root, userDataDir, folder); err != nil {
+		return nil, err
+	}
 	known := map[string]bool{}
 	err = edit(root, path.Join(folder, "Secure Preferences"), false, func(prefs map[string]any) {
-		delete(prefs, policyPreferences)
+		dropManaged(prefs)
 		p.placeExtensions(prefs, known)
 	})
 	if err != nil {
@@ -119,7 +126,7 @@ func (p Prepare) Run(userDataDir string) (unknown []string, err error) {
 }
 
 func (p Prepare) prepare(prefs map[string]any) {
-	delete(prefs, policyPreferences)
+	dropManaged(prefs)
 	if urls := blockedURLs(); len(urls) > 0 {
 		prefs[policyPreferences] = map[string]any{"url_blocklist": urls}
 	}

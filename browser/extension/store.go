@@ -44,11 +44,11 @@ func OpenStore(dir string) (*Store, error) {
 	return &Store{dir: dir}, nil
 }
 
-// Put reads an extension, a zip or a .crx, to its end, checks it (see [Write])
-// and keeps it. Once it is there, record is called with it, before anything can
+// Put reads an extension, a zip or a .crx, to its end, waits for its turn, checks
+// it (see [Write]) and keeps it. Once it is there, record is called with it, before anything can
 // remove it again; it tells which other one is not needed any more, "" if none.
 // An error of record takes the extension back if it is new.
-func (s *Store) Put(ctx context.Context, r io.Reader, record func(Info) (unused string, err error)) (err error) {
+func (s *Store) Put(ctx context.Context, r io.Reader, turn func(context.Context) (leave func(), err error), record func(Info) (unused string, err error)) (err error) {
 	upload, err := os.CreateTemp(s.dir, partPrefix)
 	if err != nil {
 		return stored(err)
@@ -62,6 +62,11 @@ func (s *Store) Put(ctx context.Context, r io.Reader, record func(Info) (unused 
 	if err != nil {
 		return err
 	}
+	leave, err := turn(ctx)
+	if err != nil {
+		return err
+	}
+	defer leave()
 	part, err := os.MkdirTemp(s.dir, partPrefix)
 	if err != nil {
 		return stored(err)

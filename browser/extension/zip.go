@@ -54,6 +54,9 @@ func listZip(r io.ReaderAt, size int64) (files, error) {
 		if err := clash(folded, name, f.Mode().IsDir()); err != nil {
 			return nil, err
 		}
+		if len(folded) > maxFiles {
+			return nil, tooLarge("the extension has more than %d files and folders", maxFiles)
+		}
 		if f.Mode().IsDir() {
 			continue
 		}
@@ -67,16 +70,21 @@ func listZip(r io.ReaderAt, size int64) (files, error) {
 
 // checkDirectory bounds the zip's list of files before it is read into memory:
 // its end record (APPNOTE.TXT 4.3.16) says how long it is, and it must be where
-// that record says.
+// that record says. A zip64 end locator (4.3.15), which names another list, is
+// refused: no extension is so large that it needs one.
 func checkDirectory(r io.ReaderAt, size int64) error {
 	const record, signature = 22, "PK\x05\x06"
-	tail := make([]byte, min(size, record+1<<16))
+	const locator, locatorSignature = 20, "PK\x06\x07"
+	tail := make([]byte, min(size, record+1<<16+locator))
 	if _, err := r.ReadAt(tail, size-int64(len(tail))); err != nil && !errors.Is(err, io.EOF) {
 		return unreadable("the file", err)
 	}
 	at := bytes.LastIndex(tail, []byte(signature))
 	if at < 0 || at+record > len(tail) {
 		return invalid("it is neither a zip nor a .crx")
+	}
+	if at >= locator && string(tail[at-locator:][:len(locatorSignature)]) == locatorSignature {
+		return invalid("zip64 is not supported: pack the extension as a plain zip")
 	}
 	length := int64(binary.LittleEndian.Uint32(tail[at+12:]))
 	start := int64(binary.LittleEndian.Uint32(tail[at+16:]))

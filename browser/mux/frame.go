@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"io"
 	"sync/atomic"
+
+	"github.com/stasisd/stasis/budget"
 )
 
 const (
@@ -23,11 +25,11 @@ type frames struct {
 	buf  []byte // read and not yet returned
 	seen int    // how much of buf is known to hold no NUL
 
-	limit   int                         // bytes of a frame; 0: none
-	open    func(evict func()) *account // what large frames are counted in; nil: they are not
-	account *account                    // nil until the first large frame
-	evicted atomic.Bool                 // the frame that is being read is to be passed over
-	head    []byte                      // of a frame that is passed over; nil: it is not
+	limit   int                                // bytes of a frame; 0: none
+	open    func(evict func()) *budget.Account // what large frames are counted in; nil: they are not
+	account *budget.Account                    // nil until the first large frame
+	evicted atomic.Bool                        // the frame that is being read is to be passed over
+	head    []byte                             // of a frame that is passed over; nil: it is not
 }
 
 // next returns the next message without its NUL, in memory of its own, or the
@@ -81,16 +83,16 @@ func (f *frames) grow() bool {
 	if f.account == nil {
 		f.evicted.Store(false)
 		f.account = f.open(func() { f.evicted.Store(true) })
-		if !f.account.take(cap(f.buf)) {
+		if !f.account.Take(cap(f.buf)) {
 			return false
 		}
 	}
-	return f.account.take(f.grown() - cap(f.buf))
+	return f.account.Take(f.grown() - cap(f.buf))
 }
 
 // close gives back what the frame that was read counted for: it is its readers' now.
 func (f *frames) close() {
-	f.account.close()
+	f.account.Close()
 	f.account = nil
 	f.evicted.Store(false)
 }

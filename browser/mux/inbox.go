@@ -3,13 +3,15 @@ package mux
 import (
 	"context"
 	"sync"
+
+	"github.com/stasisd/stasis/budget"
 )
 
 // inbox is what waits for one client, bounded in bytes. Where nothing waits, a
 // message goes to the client by offer, if that takes it.
 type inbox struct {
 	offer   func([]byte) bool // sends without waiting, or says false; may be nil
-	account *account          // what waits is counted in
+	account *budget.Account   // what waits is counted in
 
 	mu       sync.Mutex
 	limit    int
@@ -20,7 +22,7 @@ type inbox struct {
 	empty    chan struct{} // closed when finished and nothing waits
 }
 
-func (b *inbox) init(conn Conn, limit int, a *account) {
+func (b *inbox) init(conn Conn, limit int, a *budget.Account) {
 	b.account = a
 	if eager, ok := conn.(Eager); ok {
 		b.offer = eager.Offer
@@ -39,7 +41,7 @@ func (b *inbox) push(msg []byte) bool {
 	if b.bytes == 0 && b.offer != nil && b.offer(msg) {
 		return true
 	}
-	if b.bytes > 0 && b.bytes+len(msg) > b.limit || !b.account.take(len(msg)) {
+	if b.bytes > 0 && b.bytes+len(msg) > b.limit || !b.account.Take(len(msg)) {
 		return false
 	}
 	b.queue = append(b.queue, msg)
@@ -77,7 +79,7 @@ func (b *inbox) wrote(n int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.bytes -= n
-	b.account.give(n)
+	b.account.Give(n)
 	if b.finished && b.bytes == 0 {
 		b.settle()
 	}

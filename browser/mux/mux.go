@@ -11,6 +11,7 @@ import (
 
 	"github.com/chromedp/cdproto/target"
 
+	"github.com/stasisd/stasis/budget"
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/state"
 )
@@ -37,7 +38,7 @@ type Options struct {
 	// more is read from that client. 0 means 16 MiB.
 	UnsentBytes int
 	// Budget is the daemon's, which all its Muxes share; nil: one of its own.
-	Budget *Budget
+	Budget *budget.Budget
 	// KeepPage keeps one page of the session's own profile open: Chrome exits,
 	// or at least unloads the profile with its session cookies, when the last
 	// one closes. A client's closing of the last page first opens about:blank.
@@ -104,7 +105,7 @@ func New(pipe io.ReadWriteCloser, opts Options) *Mux {
 		opts.UnsentBytes = 16 << 20
 	}
 	if opts.Budget == nil {
-		opts.Budget = NewBudget(0)
+		opts.Budget = budget.New(0)
 	}
 	m := &Mux{
 		opts: opts, pipe: pipe, out: newOutbox(pipe),
@@ -186,7 +187,7 @@ func (m *Mux) fail(cause error) error {
 
 func (m *Mux) readPipe() {
 	defer m.wg.Done()
-	in := frames{r: m.pipe, limit: maxFrame, open: func(evict func()) *account { return m.opts.Budget.account(m, evict) }}
+	in := frames{r: m.pipe, limit: maxFrame, open: func(evict func()) *budget.Account { return m.opts.Budget.Open(m, evict) }}
 	defer in.close()
 	for {
 		msg, whole, err := in.next()

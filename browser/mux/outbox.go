@@ -5,6 +5,8 @@ import (
 	"errors"
 	"io"
 	"sync"
+
+	"github.com/stasisd/stasis/budget"
 )
 
 // errClosed tells a sender that the pipe is gone.
@@ -40,7 +42,7 @@ type outbox struct {
 type lane struct {
 	o     *outbox
 	limit int
-	held  *account // what waits is counted in; nil for the daemon's own
+	held  *budget.Account // what waits is counted in; nil for the daemon's own
 	queue [][]byte
 	bytes int           // of the queue and of the message being written
 	space chan struct{} // closed when bytes fell
@@ -101,7 +103,7 @@ func (l *lane) push(msg []byte) {
 		if n > 0 {
 			l.o.begun, l.o.begunOf = msg[n:], l
 			l.bytes += len(msg) - n
-			l.held.take(len(msg) - n) // one that gives way is closed by its client's end
+			l.held.Take(len(msg) - n) // one that gives way is closed by its client's end
 			l.o.wake.Signal()
 			return
 		}
@@ -112,7 +114,7 @@ func (l *lane) push(msg []byte) {
 	}
 	l.queue = append(l.queue, msg)
 	l.bytes += len(msg)
-	l.held.take(len(msg)) // as above
+	l.held.Take(len(msg)) // as above
 }
 
 // drop forgets what the lane still holds: its peer has left.
@@ -141,7 +143,7 @@ func (o *outbox) run() error {
 		o.mu.Lock()
 		o.writing = false
 		l.bytes = max(0, l.bytes-len(msg))
-		l.held.give(len(msg))
+		l.held.Give(len(msg))
 		close(l.space)
 		l.space = make(chan struct{})
 		o.mu.Unlock()

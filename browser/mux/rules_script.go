@@ -22,9 +22,17 @@ func scriptIn(name string) func(*call) error {
 	}
 }
 
-// strictDirective is a script's first statement where that is a directive; before it
-// nothing may stand.
-var strictDirective = regexp.MustCompile(`^\s*(?:"use strict"|'use strict')`)
+// strictDirective is the beginning of a script that is strict: comments and other
+// directives may stand before "use strict" (ECMAScript, Directive Prologues), and
+// nothing else.
+var strictDirective = regexp.MustCompile(`^(?:` + blank + `|(?:` + oneQuote + `|` + twoQuotes + `)` + blank + `*;?)*?` +
+	`(?:"use strict"|'use strict')[ \t]*(?:[;\r\n]|//|/\*|$)`)
+
+const (
+	blank     = `(?:[\s\v\x{FEFF}\x{2028}\x{2029}\p{Zs}]|//[^\r\n]*(?:[\r\n]|$)|/\*(?:[^*]|\*+[^*/])*\*+/)`
+	oneQuote  = `'(?:[^'\\\r\n]|\\(?s:.))*'`
+	twoQuotes = `"(?:[^"\\\r\n]|\\(?s:.))*"`
+)
 
 // guardScript has a script end before its first statement where its document, or one
 // that it could reach as its own, is at an address that clients may not open. It adds
@@ -44,6 +52,7 @@ func guardScript(source string, extensions []string) string {
 	// A function that the script declares is there before its first statement, also
 	// one called parent. Nothing in a document can replace location or its members;
 	// a worker's has no ancestors.
-	return strict + `for(let l=location,o=l.ancestorOrigins||[],i=-1;i<o.length;i++)if(!` + test +
-		`(i<0?l.href:o[i]))throw"not for this page";` + source
+	// The braces keep a script that begins with else from being the other branch.
+	return strict + `for(let l=location,o=l.ancestorOrigins||[],i=-1;i<o.length;i++){if(!` + test +
+		`(i<0?l.href:o[i]))throw"not for this page"}` + source
 }

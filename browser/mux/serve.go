@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/chromedp/cdproto/target"
+
+	"github.com/stasisd/stasis/budget"
 )
 
 // drainTime is how long a client may take to read its last answers when its
@@ -65,7 +67,7 @@ type client struct {
 	conn     Conn
 	out      inbox
 	internal bool // a Transport: not counted
-	held     *account
+	held     *budget.Account
 	metered  bool
 
 	once   sync.Once
@@ -90,13 +92,13 @@ func (m *Mux) serve(ctx context.Context, conn Conn, o ServeOptions, internal boo
 	c := &client{m: m, conn: conn, internal: internal, over: make(chan struct{}), exited: make(chan struct{})}
 	c.lane, c.trusted = m.out.lane(m.opts.UnsentBytes), internal
 	if !internal {
-		c.held = m.opts.Budget.account(m, func() { c.end(CloseTooSlow, tooMuchHeld, nil, false) })
-		defer c.held.close()
+		c.held = m.opts.Budget.Open(m, func() { c.end(CloseTooSlow, tooMuchHeld, nil, false) })
+		defer c.held.Close()
 		c.lane.held = c.held
 	}
 	if metered, ok := conn.(Metered); ok {
 		c.metered = true
-		metered.Meter(c.held.take)
+		metered.Meter(c.held.Take)
 	}
 	c.out.init(conn, m.opts.QueueBytes, c.held)
 	c.event = c.deliver
@@ -191,7 +193,7 @@ func (c *client) read(ctx context.Context) {
 		}
 		err = c.handle(ctx, msg)
 		if c.metered {
-			c.held.give(cap(msg))
+			c.held.Give(cap(msg))
 		}
 		if err != nil {
 			if errors.Is(err, errClosed) {

@@ -111,7 +111,7 @@ const Foreign = "Stasis.foreign"
 // and the answers that are still to come. The lock is held; what it returns is to
 // be done without.
 func (m *Mux) follow(info targetInfo) (tell []func()) {
-	if !TargetPolicy || !m.foreign(info.URL) || m.targets.secret(info) || m.targets.hidden(info.TargetID) {
+	if !TargetPolicy || !m.foreign(info.URL) || m.targets.apart(info) {
 		return nil
 	}
 	for _, s := range m.sessions {

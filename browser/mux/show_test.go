@@ -10,12 +10,16 @@ import (
 	"github.com/stasisd/stasis/fault"
 )
 
-// A page that turns to a file loses its client at once: the client is told as Chrome
-// tells it, what it waits for ends, and nothing of the page comes any more.
+// A page that turns to a file or to developer tools loses its client at once: the
+// client is told as Chrome tells it, what it waits for ends, and nothing of the page
+// comes any more.
 func TestTurnedForeign(t *testing.T) {
 	for how, turn := range map[string]func(*fake){
 		"by its address": func(f *fake) {
 			f.emit("", "Target.targetInfoChanged", `{"targetInfo":{"targetId":"P","type":"page","url":"file:///etc/passwd"}}`)
+		},
+		"to developer tools": func(f *fake) {
+			f.emit("", "Target.targetInfoChanged", `{"targetInfo":{"targetId":"P","type":"page","url":"devtools://devtools/bundled/devtools_app.html"}}`)
 		},
 		"by a script's context": func(f *fake) {
 			f.emit("S2", "Runtime.executionContextCreated", `{"context":{"id":1,"origin":"file://","name":""}}`)
@@ -60,9 +64,14 @@ func TestTurnedForeign(t *testing.T) {
 			if got := c.call(3, at.SessionID, "Page.enable", "{}"); got.Error == nil {
 				t.Error("the session is still there")
 			}
-			if how == "by its address" {
-				if id := <-turned; id != "P" {
+			select {
+			case id := <-turned:
+				if id != "P" {
 					t.Errorf("told of %s", id)
+				}
+			default:
+				if how != "by a script's context" {
+					t.Error("the page is not to be sent away")
 				}
 			}
 		})
@@ -106,6 +115,16 @@ func TestSentAway(t *testing.T) {
 	if got := turns.Load(); got != 2 {
 		t.Errorf("told %d times of two turns", got)
 	}
+}
+
+// Chrome's own interface, and what is in a hidden context, is not sent away.
+func TestNotSentAway(t *testing.T) {
+	m, f := start(t, Options{}, nil)
+	m.OnForeign(func(id target.ID) { t.Errorf("%s is to be sent away", id) })
+	m.HideContext("H")
+	f.emit("", "Target.targetCreated", `{"targetInfo":{"targetId":"U","type":"browser_ui","url":"chrome://omnibox-popup.top-chrome/"}}`)
+	f.emit("", "Target.targetCreated", `{"targetInfo":{"targetId":"P","type":"page","url":"chrome://version/","browserContextId":"H"}}`)
+	connect(t, m, ServeOptions{}).call(1, "", "Target.getBrowserContexts", `{}`) // the mux has read both
 }
 
 // A client that asked for a page before it turned is not given it afterwards.
@@ -186,6 +205,33 @@ func TestBackList(t *testing.T) {
 	f.wait(1, method("Page.navigateToHistoryEntry"))
 }
 
+// A script stays strict behind its guard where it was strict, and only there.
+func TestGuardStrict(t *testing.T) {
+	for source, strict := range map[string]bool{
+		`"use strict"; f()`: true,
+		"'use strict'\nf()": true,
+		`"use strict"`:      true,
+		"// by hand\n/* two\n * lines */ \"use strict\";f()":        true,
+		"// eslint-disable\r\n\ufeff'use strict' // from here\nf()": true,
+		`"use asm"; 'it\'s "old"' /* */; "use strict"; f()`:         true,
+		"/*! banner */\n\"use asm\"\n\"use strict\"\n":              true,
+		`f(); "use strict"`:             false,
+		`/* "use strict"; */ f()`:       false,
+		`/* */ f() /* */; "use strict"`: false,
+		`// "use strict"`:               false,
+		`"use strict".length`:           false,
+		`"use strict" + f()`:            false,
+		`"use strictly"; f()`:           false,
+		`("use strict"); f()`:           false,
+		`function f() { "use strict" }`: false,
+		``:                              false,
+	} {
+		if got := strings.HasPrefix(guardScript(source, nil), `"use strict";for(`); got != strict {
+			t.Errorf("%q is strict: %v", source, got)
+		}
+	}
+}
+
 // An added script has its guard before its first statement, and its directive before
 // that.
 func TestGuardScript(t *testing.T) {
@@ -195,6 +241,14 @@ func TestGuardScript(t *testing.T) {
 	}
 	if strings.Contains(guarded, "parent") {
 		t.Errorf("a function of the script's own could stand for parent: %s", guarded)
+	}
+	for _, strict := range []string{"// why\n'use strict'", `/* "a" */ /* b */"use strict"`} {
+		if guarded = guardScript(strict, nil); !strings.HasPrefix(guarded, `"use strict";for(`) {
+			t.Errorf("%s", guarded)
+		}
+	}
+	if guarded = guardScript("else{}", nil); strings.Contains(guarded, ";else") || !strings.HasSuffix(guarded, "}else{}") {
+		t.Errorf("the script is a branch of its guard: %s", guarded)
 	}
 	if guarded = guardScript("let a = 1\nlet b", nil); !strings.HasPrefix(guarded, "for(") || strings.Count(guarded, "\n") != 1 {
 		t.Errorf("%s", guarded)

@@ -75,19 +75,27 @@ func (t *targets) remove(id string) {
 	}
 }
 
+// hidden says whether clients are not told of a target that is known by its ID.
 func (t *targets) hidden(id string) bool {
 	_, hide := t.hide[id]
 	return hide || t.secret(t.all[id])
 }
 
-// secret says whether a target is part of the browser and not of the session:
-// Chrome's own interface (omnibox pop-ups are chrome: pages of type
-// browser_ui) and developer tools, which speak CDP past the policy table, and
-// whatever is in a hidden context.
+// secret says whether clients are not told of a target: one that is no session's, and
+// developer tools, which speak CDP past the policy table. A session's page may turn to
+// those.
 func (t *targets) secret(info targetInfo) bool {
-	_, hide := t.hideURL[info.URL]
-	_, apart := t.hideAll[info.BrowserContextID]
-	return info.Type == "browser_ui" || scheme(info.URL) == "devtools" || hide && info.URL != "" || apart
+	return t.apart(info) || scheme(info.URL) == "devtools"
+}
+
+// apart says whether a target is never one of the session's: it is Chrome's own
+// interface (omnibox pop-ups are chrome: pages of type browser_ui), or the daemon
+// opened it or its context for itself.
+func (t *targets) apart(info targetInfo) bool {
+	_, hide := t.hide[info.TargetID]
+	_, hideURL := t.hideURL[info.URL]
+	_, hideAll := t.hideAll[info.BrowserContextID]
+	return info.Type == "browser_ui" || hide || hideURL && info.URL != "" || hideAll
 }
 
 // kept says whether a target is a page of the session's own profile that clients

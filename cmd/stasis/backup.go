@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/stasisd/stasis/backup"
@@ -24,7 +25,7 @@ type backupCreateCmd struct {
 	Keys     bool   `help:"Put the keys in too. Who has them and the archives has every login." env:"-"`
 	Archives bool   `help:"Put the archives and documents of the snapshots in too." env:"-"`
 	Replace  bool   `help:"Write the backup in the place of one that is there." env:"-"`
-	Target   string `arg:"" help:"A folder, which is made; or one file, whose name ends with .tar.zst."`
+	Target   string `arg:"" help:"A folder, which is made; or one file, whose name ends with .tar.zst. A slash at the end makes any other name a folder."`
 }
 
 // Run is the verb.
@@ -60,14 +61,14 @@ func (c *backupCreateCmd) Run(ctx context.Context) (err error) {
 	if m, err = w.Commit(ctx, m); err != nil {
 		return err
 	}
-	c.tell(m)
+	c.tell(m, g.at.memory)
 	if lost > 0 {
 		return exitError{exitDamaged, fmt.Sprintf("%d snapshots or extensions that the catalogue names are lost; the rest is in the backup", lost)}
 	}
 	return nil
 }
 
-func (c *backupCreateCmd) tell(m backup.Manifest) {
+func (c *backupCreateCmd) tell(m backup.Manifest, memory bool) {
 	var bytes int64
 	for _, f := range m.Files {
 		bytes += f.Size
@@ -77,15 +78,21 @@ func (c *backupCreateCmd) tell(m backup.Manifest) {
 		fmt.Println("it holds the keys: who has them and the archives has every login")
 	}
 	tellMissing(m)
+	if !m.Archives && !memory {
+		fmt.Println("to have the archives: stasis store copy, or --archives")
+	}
+	if !m.Keys {
+		fmt.Println("to have the keys: copy them elsewhere, or --keys")
+	}
 }
 
-// tellMissing prints what a restore needs besides the backup.
+// tellMissing prints what is not in a backup.
 func tellMissing(m backup.Manifest) {
 	for _, what := range m.Missing {
 		fmt.Println("not in it: " + what)
 	}
 	if m.Live > 0 {
-		fmt.Printf("%d sessions ran: a restore ends them with what was saved of them, and they can be resumed from that\n", m.Live)
+		fmt.Printf("%d sessions ran when the backup was written: the first start of a daemon ends them; one that has a snapshot in the backup can be resumed from it\n", m.Live)
 	}
 }
 
@@ -97,11 +104,25 @@ type backupRestoreCmd struct {
 // Run is the verb.
 func (c *backupRestoreCmd) Run(ctx context.Context) (err error) {
 	defer func() { err = interrupted(ctx, err, "interrupted: nothing was restored") }()
-	s, err := storageFlags{DataDir: c.DataDir}.lock()
+	flags := storageFlags{DataDir: c.DataDir}
+	dir, err := flags.dataDir()
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, s.close()) }()
+	made := []string{filepath.Join(dir, "lock"), dir} // by this restore
+	made = slices.DeleteFunc(made, func(path string) bool { _, err := os.Lstat(path); return !errors.Is(err, fs.ErrNotExist) })
+	s, err := flags.lock()
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil { // nothing was restored, and nothing is left behind
+			for _, path := range made {
+				_ = os.Remove(path) // it may hold what somebody else has put there
+			}
+		}
+		err = errors.Join(err, s.close())
+	}()
 	m, err := backup.Restore(ctx, c.Source, s.dir)
 	if fault.Is(err, fault.ArchiveDamaged) {
 		return exitError{exitDamaged, fault.MessageOf(err) + "; nothing was restored"}

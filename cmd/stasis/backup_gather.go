@@ -278,10 +278,10 @@ func (g *gathering) describe(m *backup.Manifest) {
 	case g.at.memory:
 		not("the snapshots: they are in the memory of the daemon (mem://), and gone with it")
 	case !g.cmd.Archives:
-		not("the archives and documents of %d snapshots: they are in %s; copy them with stasis store copy, or give --archives", m.Snapshots, g.at)
+		not("the archives and documents of %d snapshots: they are in %s", m.Snapshots, g.at)
 	}
 	if !g.cmd.Keys {
-		not("the keys (identity, archive-key): without them no snapshot comes back; keep them elsewhere, or give --keys")
+		not("the keys (identity, archive-key): without them no snapshot comes back")
 		return
 	}
 	// A source that cannot be told is told when the daemon starts.

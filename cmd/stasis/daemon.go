@@ -18,8 +18,8 @@ import (
 	"github.com/stasisd/stasis/browser"
 	"github.com/stasisd/stasis/browser/extension"
 	"github.com/stasisd/stasis/browser/launch"
-	"github.com/stasisd/stasis/browser/mux"
 	"github.com/stasisd/stasis/browser/pool"
+	"github.com/stasisd/stasis/budget"
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles/sqldb"
 	"github.com/stasisd/stasis/session"
@@ -113,7 +113,7 @@ func start(ctx context.Context, c *serveCmd, log *slog.Logger) (_ *daemon, err e
 	d.closers = append(d.closers, stop)
 	counted := metrics.New(version)
 	starter := browser.NewStarter(launcher, time.Now)
-	starter.Budget = mux.NewBudget(c.ClientMemory)
+	starter.Budget = budget.New(c.ClientMemory)
 	d.service = session.New(limits, session.Deps{
 		Browsers:  session.Chromes{Starter: starter},
 		Vault:     d.vault,
@@ -121,7 +121,7 @@ func start(ctx context.Context, c *serveCmd, log *slog.Logger) (_ *daemon, err e
 		Catalogue: d.catalogue, Extensions: extensions, Room: roomForChrome, Now: time.Now, Log: log,
 		SessionBody: api.SessionBody, Told: sender.Wake, Meter: counted,
 	})
-	counted.Watch(metrics.Watched{Counts: d.service.Counts, Messages: starter.Budget.Use, Deliveries: d.catalogue.CountDeliveries})
+	counted.Watch(metrics.Watched{Counts: d.service.Counts, Held: starter.Budget.Use, Deliveries: d.catalogue.CountDeliveries})
 	// Closed here only when the start fails; serve closes it first otherwise.
 	d.closers = append(d.closers, func() error { return d.service.Close(context.WithoutCancel(ctx)) })
 	if err := d.service.Recover(ctx); err != nil {
@@ -132,7 +132,8 @@ func start(ctx context.Context, c *serveCmd, log *slog.Logger) (_ *daemon, err e
 	}
 	d.server = api.New(api.Options{HashKey: d.keys.Derive("request hashes"), Service: d.service, Answers: d.catalogue, Metrics: counted.Handler(), Logger: log, Now: time.Now,
 		PublicURL: c.PublicURL, TrustedProxies: c.TrustedProxy,
-		Landlock: launcher.Landlock(), WarnUnknownFields: c.UnknownFields == "warn", MaxUpload: c.MaxUpload, MaxImport: c.MaxUnpack, MaxMessage: int64(c.MaxMessage)})
+		Landlock: launcher.Landlock(), WarnUnknownFields: c.UnknownFields == "warn", MaxUpload: c.MaxUpload, MaxImport: c.MaxUnpack, MaxMessage: int64(c.MaxMessage),
+		MaxConnections: c.connections(log), Budget: starter.Budget, Patience: c.ClientPatience})
 	return d, nil
 }
 

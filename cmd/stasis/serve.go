@@ -40,7 +40,10 @@ type serveCmd struct {
 
 	MaxMessage   int `help:"Largest CDP message of a client, in bytes; files have their own routes." default:"33554432"`
 	MaxClients   int `help:"CDP clients of a session at once." default:"64"`
-	ClientMemory int `help:"Memory for CDP messages that arrive or wait, of all sessions together, in bytes." default:"268435456"`
+	ClientMemory int `help:"Memory for CDP messages, bodies and answers that arrive or wait, of all clients together, in bytes." default:"268435456"`
+
+	MaxConnections int           `help:"Connections at once; at most half of the files that the daemon may have open." default:"4096"`
+	ClientPatience time.Duration `help:"How long a client may keep a body or an answer waiting; it gets that back at 16 KiB/s." default:"1m"`
 
 	MaxSessions  int           `help:"Sessions at once; 0 computes it from the machine's memory." default:"0"`
 	Spares       int           `help:"Empty Chromes kept ready for sessions of engine chrome; 0 for none, negative computes it from cores and memory." default:"-1"`
@@ -123,6 +126,15 @@ func (c *serveCmd) check() error {
 	}
 	if err := c.checkDatabase(); err != nil {
 		return err
+	}
+	if c.MaxConnections < 1 {
+		return fault.New(fault.Config, "serve", "--max-connections must be 1 or more")
+	}
+	if c.ClientMemory < 0 {
+		return fault.New(fault.Config, "serve", "--client-memory must be 0 or more")
+	}
+	if c.ClientPatience <= 0 {
+		return fault.New(fault.Config, "serve", "--client-patience must be more than 0")
 	}
 	if c.Standby < 0 {
 		return fault.New(fault.Config, "serve", "--standby must be 0 or more")

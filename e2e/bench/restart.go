@@ -37,54 +37,63 @@ session's create being answered; "all rescued" that until every session that ran
 		head: []string{"sessions that ran", "takes calls, ms", "a session, ms", "all rescued, ms"},
 	}
 	for _, n := range []int{0, killedSessions} {
-		row, err := h.killed(ctx, n)
+		k, err := h.killed(ctx, n)
 		if err != nil {
 			return err
 		}
-		s.rows = append(s.rows, row)
+		s.rows = append(s.rows, []string{fmt.Sprint(n), number(k.calls), number(k.session), number(k.rescued)})
+		if n > 0 {
+			b.figures["restart/calls"] = quartiles{k.calls, k.calls, k.calls}
+		}
 	}
 	b.seen = append(b.seen, s)
 	return nil
 }
 
+// restart is how long after the start of a daemon something was so, in milliseconds.
+type restart struct {
+	calls   float64 // it answered
+	session float64 // it had made a fresh session
+	rescued float64 // every session of the killed daemon was saved
+}
+
 // killed runs sessions, kills the daemon and starts it again.
-func (h *host) killed(ctx context.Context, sessions int) ([]string, error) {
+func (h *host) killed(ctx context.Context, sessions int) (k restart, err error) {
 	for range sessions {
 		if _, err := h.atMe(ctx, obj{}); err != nil {
-			return nil, err
+			return k, err
 		}
 	}
 	if err := h.burden(); err != nil {
-		return nil, err
+		return k, err
 	}
 	if err := h.Stop(syscall.SIGKILL); err != nil {
-		return nil, err
+		return k, err
 	}
 	began := time.Now()
-	since := func() string { return number(milliseconds(time.Since(began))) }
-	row := []string{fmt.Sprint(sessions)}
+	since := func() float64 { return milliseconds(time.Since(began)) }
 	if err := h.Start(ctx); err != nil {
-		return nil, err
+		return k, err
 	}
 	if err := h.Call(ctx, http.MethodGet, "/readyz", nil, nil); err != nil {
-		return nil, err
+		return k, err
 	}
-	row = append(row, since())
+	k.calls = since()
 	fresh, err := h.create(ctx, obj{})
 	if err != nil {
-		return nil, err
+		return k, err
 	}
-	row = append(row, since())
+	k.session = since()
 	for h.rescuing(ctx) && time.Since(began) < rescueDeadline {
 		select {
 		case <-time.After(10 * time.Millisecond):
 		case <-ctx.Done():
-			return nil, ctx.Err()
+			return k, ctx.Err()
 		}
 	}
-	row = append(row, since())
+	k.rescued = since()
 	_, err = fresh.end(ctx, "none", false)
-	return row, err
+	return k, err
 }
 
 // rescuing reports whether a session of the last daemon is not rescued yet.

@@ -47,6 +47,8 @@ func targets() []target {
 		{title: "time of a screenshot through the multiplexer, × on a direct connection",
 			of: []string{"cdp/screenshots"}, most: 1.05, unit: "direct"},
 		{title: "archive of the probe profile", of: []string{"size/probe"}, most: 100, unit: "KB"},
+		{title: "from the start of a daemon after `kill -9` to its first answer, eight sessions having run",
+			of: []string{"restart/calls"}, most: 2000, unit: "ms"},
 		{title: "the daemon's own memory with 20 sessions", of: []string{"memory/daemon"}, most: 100, unit: "MB"},
 	}
 }

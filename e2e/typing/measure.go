@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"sync"
 	"syscall"
@@ -19,6 +20,9 @@ var (
 	ways    = []string{fresh, warm, standby, parked, thawed}
 	clients = []string{"puppeteer", "playwright"}
 )
+
+// progressEvery is after how many fields the command says how far it is.
+const progressEvery = 60
 
 // measured is what the command prints.
 type measured struct{ sessions, control table }
@@ -76,6 +80,9 @@ func all(ctx context.Context, s settings, d *sessions, site *site) (table, error
 				mu.Lock()
 				defer mu.Unlock()
 				sums.add(r, fieldsPerBrowser, lost)
+				if all := sums.sum(); all.tried%progressEvery == 0 {
+					fmt.Fprintf(os.Stderr, "%d fields tried, %d lost\n", all.tried, all.lost)
+				}
 			}); err != nil {
 				cancel(err)
 			}

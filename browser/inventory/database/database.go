@@ -38,15 +38,23 @@ var errValue = fmt.Errorf("it has a value of more than %d MiB", maxValue>>20)
 // caller's to see to, who also closes the database. Besides the package's errors
 // there are SQLite's.
 func Open(ctx context.Context, file string, write bool) (*sql.DB, error) {
-	switch info, err := os.Lstat(file); {
-	case err != nil || !info.Mode().IsRegular() || info.Size() == 0:
-		return nil, ErrNoFile
-	case info.Size() > MaxFile:
+	if info, err := os.Lstat(file); err == nil && info.Size() > MaxFile {
 		return nil, ErrTooLarge
 	}
-	query := "mode=ro&immutable=1&_pragma=trusted_schema(0)"
 	if write {
-		query = "mode=rw&_pragma=trusted_schema(0)&_pragma=journal_mode(delete)"
+		return Change(ctx, file)
+	}
+	return open(ctx, file, "mode=ro&immutable=1&_pragma=trusted_schema(0)")
+}
+
+// Change is Open for writing, for a database of any size: what it has is not read whole.
+func Change(ctx context.Context, file string) (*sql.DB, error) {
+	return open(ctx, file, "mode=rw&_pragma=trusted_schema(0)&_pragma=journal_mode(delete)")
+}
+
+func open(ctx context.Context, file, query string) (*sql.DB, error) {
+	if info, err := os.Lstat(file); err != nil || !info.Mode().IsRegular() || info.Size() == 0 {
+		return nil, ErrNoFile
 	}
 	at := url.URL{Scheme: "file", Path: file, RawQuery: query}
 	db, err := sql.Open("sqlite", at.String())
@@ -81,4 +89,18 @@ func TooLarge(err error) error {
 	default:
 		return nil
 	}
+}
+
+// Damaged tells that an error is the database's own: its file is not one, or its
+// schema or its values do not allow what was asked. A full disk is not among them.
+func Damaged(err error) bool {
+	var told *sqlite.Error
+	if !errors.As(err, &told) {
+		return false
+	}
+	switch told.Code() & 0xff { // without the extension
+	case lib.SQLITE_ERROR, lib.SQLITE_CORRUPT, lib.SQLITE_NOTADB, lib.SQLITE_CONSTRAINT, lib.SQLITE_MISMATCH, lib.SQLITE_TOOBIG, lib.SQLITE_SCHEMA:
+		return true
+	}
+	return false
 }

@@ -1,0 +1,272 @@
+package api
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stasisd/stasis/budget"
+	"github.com/stasisd/stasis/session"
+)
+
+// A client that keeps up 64 KiB/s, with pauses, passes however much it sends; one
+// that sends less than 16 KiB/s does not, whatever it sent before.
+func TestPace(t *testing.T) {
+	now := born
+	// client sends n bytes after each wait, until it has sent all or is too late.
+	client := func(p *pace, n int, wait time.Duration, all int) (sent int) {
+		for sent < all {
+			since := now
+			now = now.Add(wait)
+			if now.After(since.Add(p.most - p.spent)) {
+				break
+			}
+			p.moved(since, n)
+			sent += n
+		}
+		return sent
+	}
+	fresh := func() *pace { return &pace{now: func() time.Time { return now }, most: time.Minute} }
+	const large = 2 << 30
+	for name, test := range map[string]struct {
+		n    int
+		wait time.Duration
+	}{"steady": {64 << 10, time.Second}, "with pauses": {50 * 64 << 10, 50 * time.Second}} {
+		if sent := client(fresh(), test.n, test.wait, large); sent < large {
+			t.Errorf("%s: cut off after %d bytes", name, sent)
+		}
+	}
+	p := fresh()
+	if client(p, 1<<20, time.Second, large); p.spent != 0 {
+		t.Errorf("quick: %s are wasted", p.spent)
+	}
+	if sent := client(p, 1, 50*time.Second, large); sent > 1 {
+		t.Errorf("a byte each 50 s: %d bytes passed", sent)
+	}
+	if sent := client(fresh(), 8<<10, time.Second, large); sent > 2<<20 {
+		t.Errorf("8 KiB/s: %d bytes passed", sent)
+	}
+}
+
+// raw sends bytes on a connection of its own, and nothing more.
+func (r *rig) raw(t *testing.T, request string) net.Conn {
+	t.Helper()
+	c, err := net.Dial("tcp", strings.TrimPrefix(r.url, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Close() }) // it may be closed already
+	if _, err := io.WriteString(c, request); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// A body that stops ends its request, on every route that reads one, and where
+// nobody reads it: without a key too.
+func TestBodiesThatStop(t *testing.T) {
+	r := newRig(t, func(o *Options) { o.Patience = 300 * time.Millisecond })
+	for route, want := range map[string]int{
+		"POST /v1/sessions":                                      http.StatusBadRequest,
+		"POST /v1/snapshots?format=datadir":                      http.StatusBadRequest,
+		"POST /v1/extensions":                                    http.StatusBadRequest,
+		"POST /v1/sessions/live-1/files?name=x":                  http.StatusBadRequest,
+		"PUT /v1/sessions/s/scopes/agent/a/snapshots/latest":     http.StatusBadRequest,
+		"DELETE /v1/extensions/abcdefghijklmnopabcdefghijklmnop": http.StatusNoContent,
+		"POST /v1/sessions without a key":                        http.StatusUnauthorized,
+	} {
+		route, bare := strings.CutSuffix(route, " without a key")
+		key := "X-Api-Key: " + goodKey + "\r\n"
+		if bare {
+			key = ""
+		}
+		c := r.raw(t, route+" HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n"+key+"\r\n{")
+		answer, err := http.ReadResponse(bufio.NewReader(c), nil)
+		if err != nil {
+			t.Errorf("%s: %v", route, err)
+			continue
+		}
+		if answer.StatusCode != want {
+			t.Errorf("%s: %d", route, answer.StatusCode)
+		}
+		_ = answer.Body.Close() // the connection is closed below
+		if _, err := io.Copy(io.Discard, c); err != nil {
+			t.Errorf("%s: the connection is not closed cleanly: %v", route, err)
+		}
+	}
+}
+
+// A client that reads nothing is cut off, and what it was to get is let go of.
+func TestAnswersThatNobodyReads(t *testing.T) {
+	held := budget.New(0)
+	r := newRig(t, func(o *Options) { o.Patience, o.Budget = 300*time.Millisecond, held })
+	r.large = bytes.Repeat([]byte("x"), 32<<20)
+	if err := os.WriteFile(filepath.Join(r.dir, "large"), r.large, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{"/v1/snapshots/snap-1/state?format=netscape", "/v1/snapshots/snap-1/state?format=netscape&envelope=true", "/v1/snapshots/snap-1/state?envelope=true", "/v1/snapshots/snap-1/archive", "/v1/sessions/live-1/files/large"} {
+		c := r.raw(t, "GET "+path+" HTTP/1.1\r\nHost: x\r\nX-Api-Key: "+goodKey+"\r\n\r\n")
+		// All of its handlers have returned when the lock can be had.
+		if _, err := io.ReadFull(c, make([]byte, 20)); err != nil { // it is being answered
+			t.Fatal(err)
+		}
+		r.server.handlers.Lock()
+		r.server.handlers.Unlock() //nolint:staticcheck // taking it is the waiting
+		if n, err := io.Copy(io.Discard, c); n >= int64(len(r.large)) {
+			t.Errorf("%s: all %d bytes came, %v", path, n, err)
+		}
+		if used, _ := held.Use(); used != 0 {
+			t.Errorf("%s: %d bytes are held", path, used)
+		}
+	}
+}
+
+// A client that reads slowly, but keeps up, gets all of a large answer.
+func TestAnswersThatAreReadSlowly(t *testing.T) {
+	r := newRig(t, nil)
+	r.large = bytes.Repeat([]byte("0123456789abcdef"), 1<<20)
+	c := r.raw(t, "GET /v1/snapshots/snap-1/state?format=netscape HTTP/1.1\r\nHost: x\r\nX-Api-Key: "+goodKey+"\r\n\r\n")
+	answer, err := http.ReadResponse(bufio.NewReaderSize(c, 16), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := io.ReadAll(answer.Body)
+	if err != nil || !bytes.Equal(got, r.large) {
+		t.Errorf("%d bytes came, %v", len(got), err)
+	}
+	_ = answer.Body.Close() // it was read to its end
+}
+
+// Where what waits for slow readers is too much, the key that most waits for
+// loses its largest answer; another's small one is served.
+func TestAnswersShareTheBudget(t *testing.T) {
+	held := budget.New(100 << 20)
+	r := newRig(t, func(o *Options) { o.Budget = held })
+	r.large = bytes.Repeat([]byte("x"), 32<<20)
+	for range 6 {
+		r.raw(t, "GET /v1/snapshots/snap-1/state?format=netscape HTTP/1.1\r\nHost: x\r\nX-Api-Key: "+goodKey+"\r\n\r\n")
+	}
+	waitFor(t, func() bool { _, evicted := held.Use(); return evicted == 3 })
+	if used, _ := held.Use(); used > 100<<20 {
+		t.Errorf("%d bytes are held", used)
+	}
+	r.large = nil
+	if answer, _ := r.do(t, "GET", "/v1/snapshots/snap-1/state?format=netscape", ""); answer.StatusCode != http.StatusOK {
+		t.Errorf("a small answer: %d", answer.StatusCode)
+	}
+}
+
+// Large bodies that arrive slowly are in the budget as well.
+func TestBodiesShareTheBudget(t *testing.T) {
+	held := budget.New(20 << 20)
+	r := newRig(t, func(o *Options) { o.Budget = held })
+	begun := "PUT /v1/sessions/s/scopes/agent/a/snapshots/latest HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 16000000\r\nX-Api-Key: " + goodKey + "\r\n\r\n"
+	var all []net.Conn
+	for range 3 {
+		c := r.raw(t, begun)
+		if _, err := c.Write(bytes.Repeat([]byte("1"), 9<<20)); err != nil {
+			t.Logf("cut off while it was sent: %v", err)
+		}
+		all = append(all, c)
+	}
+	waitFor(t, func() bool { _, evicted := held.Use(); return evicted > 0 })
+	if used, _ := held.Use(); used > 20<<20 {
+		t.Errorf("%d bytes are held", used)
+	}
+	for _, c := range all {
+		_ = c.Close()
+	}
+	waitFor(t, func() bool { used, _ := held.Use(); return used == 0 })
+}
+
+// serving runs the server as it runs in the daemon.
+func (r *rig) serving(t *testing.T) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	served := make(chan error, 1)
+	go func() { served <- r.server.Serve(ctx, l) }()
+	t.Cleanup(func() {
+		stop()
+		if err := <-served; err != nil {
+			t.Errorf("Serve: %v", err)
+		}
+	})
+	r.url = "http://" + l.Addr().String()
+}
+
+// Clients that connect and say nothing, send headers slowly, or keep a connection
+// idle keep nobody out, and no more connections are open than may be; those whose
+// requests are served are left alone.
+func TestConnectionsAreBounded(t *testing.T) {
+	const most = 8
+	r := newRig(t, func(o *Options) { o.MaxConnections, o.Grace = most, time.Millisecond })
+	r.serve = func(ctx context.Context, conn session.Conn) error {
+		_, err := conn.Read(ctx) // answers pings
+		return err
+	}
+	r.serving(t)
+	ws, _, _, err := dial(t, r.url+"/v1/sessions/live-1/cdp", http.Header{"X-Api-Key": {goodKey}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ws.CloseNow() //nolint:errcheck // the server ends it
+	for n := range 5 * most {
+		r.raw(t, []string{"", "GET /he", "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"}[n%3])
+		if answer, _ := r.do(t, "GET", "/v1/me", ""); answer.StatusCode != http.StatusOK {
+			t.Fatalf("%d", answer.StatusCode)
+		}
+		r.client.CloseIdleConnections()
+	}
+	r.server.connections.mu.Lock()
+	open := len(r.server.connections.open)
+	r.server.connections.mu.Unlock()
+	if open > most {
+		t.Errorf("%d connections are open", open)
+	}
+	gone := ws.CloseRead(t.Context()) // reads the answer to the ping
+	if err := ws.Ping(t.Context()); err != nil {
+		t.Errorf("a client that is served was cut off: %v, %v", err, context.Cause(gone))
+	}
+}
+
+// Where all connections serve requests, one more is closed; when one has ended
+// there is room again.
+func TestConnectionsThatAreServedAreKept(t *testing.T) {
+	const most = 4
+	r := newRig(t, func(o *Options) { o.MaxConnections = most })
+	r.entries, r.feedWaits = nil, true
+	r.serving(t)
+	var all []net.Conn
+	for range most {
+		c := r.raw(t, "GET /v1/sessions/live-1/events HTTP/1.1\r\nHost: x\r\nX-Api-Key: "+goodKey+"\r\n\r\n")
+		if _, err := io.ReadFull(c, make([]byte, 20)); err != nil { // it is being answered
+			t.Fatal(err)
+		}
+		all = append(all, c)
+	}
+	one := r.raw(t, "")
+	if _, err := one.Read(make([]byte, 1)); err == nil {
+		t.Error("one too many was served")
+	}
+	_ = all[0].Close()
+	waitFor(t, func() bool {
+		c := r.raw(t, "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
+		_, err := io.ReadFull(c, make([]byte, 20))
+		return err == nil
+	})
+	for _, c := range all[1:] {
+		_ = c.Close() // streams would use up the grace
+	}
+}

@@ -1,0 +1,70 @@
+package browser
+
+import (
+	"bytes"
+	"fmt"
+	"net/http"
+	"os"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// slowly lets a restore's tabs go while their renderers stand still: until the
+// channel says that a site was asked too early, or for two seconds.
+func (s *Standby) slowly(t *testing.T, early <-chan struct{}) {
+	t.Helper()
+	var renderers []int
+	for _, pid := range s.b.process.Processes() {
+		if line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid)); err == nil && bytes.Contains(line, []byte("--type=renderer")) {
+			renderers = append(renderers, pid)
+		}
+	}
+	signalAll := func(sig syscall.Signal) {
+		for _, pid := range renderers {
+			if err := syscall.Kill(pid, sig); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	signalAll(syscall.SIGSTOP)
+	var slow sync.WaitGroup
+	slow.Go(func() {
+		select {
+		case <-early:
+		case <-time.After(2 * time.Second):
+		}
+		signalAll(syscall.SIGCONT)
+	})
+	_, _, err := s.goOn(within(t))
+	slow.Wait()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A tab that is opened by its URL goes there only after its renderer has applied
+// the overrides, however long that takes.
+func TestOverridesReachASlowTab(t *testing.T) {
+	r, m := newRig(t), newMirror(t)
+	dir, doc := m.liveCopy(t, r)
+	doc.TabsByURL = true
+	s, err := r.Starter.bring(within(t), dir, doc, Options{RestoreTabs: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.ends(s.b)
+	early := make(chan struct{})
+	m.mu.Lock()
+	m.sees = func(r *http.Request) {
+		if r.URL.Path == "/page" {
+			close(early)
+		}
+	}
+	m.mu.Unlock()
+	s.slowly(t, early)
+	for who, told := range m.what(t, "page", "frame", "worker.js", "shared.js") {
+		checkTold(t, who, told)
+	}
+}

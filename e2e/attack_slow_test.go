@@ -1,0 +1,177 @@
+package e2e
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/coder/websocket"
+
+	"github.com/stasisd/stasis/e2e/daemon"
+)
+
+// unhurried opens a connection of its own and sends the head of a request with the
+// key, and of its body what is given.
+func unhurried(t testing.TB, d *daemon.Daemon, method, path string, length int, body string) net.Conn {
+	t.Helper()
+	at, err := url.Parse(d.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := net.Dial("tcp", at.Host)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Close() }) // it may be closed already
+	_, err = fmt.Fprintf(c, "%s %s HTTP/1.1\r\nHost: %s\r\nAuthorization: Bearer %s\r\nContent-Type: application/octet-stream\r\nContent-Length: %d\r\n\r\n%s",
+		method, path, at.Host, daemon.Key, length, body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// statusOf is the status of the answer that comes on a connection.
+func statusOf(t testing.TB, c net.Conn) int {
+	t.Helper()
+	_ = c.SetReadDeadline(time.Now().Add(2 * time.Minute))    // else the read below tells
+	answer, err := http.ReadResponse(bufio.NewReader(c), nil) //nolint:bodyclose // closing it would read a stream to its end
+	if err != nil {
+		t.Fatal(err)
+	}
+	return answer.StatusCode
+}
+
+// TestSlowUploads: uploads that have begun and do not go on keep nobody else from
+// importing. With a patience of seconds they end, and leave nothing.
+func TestSlowUploads(t *testing.T) {
+	t.Parallel()
+	d := daemon.Start(t, daemon.Options{NoSpares: true, Env: []string{"STASIS_CLIENT_PATIENCE=5s"}})
+	var slow []net.Conn
+	for _, format := range []string{"datadir", "stasis", "playwright"} {
+		slow = append(slow, unhurried(t, d, "POST", "/v1/snapshots?format="+format, 1<<20, "{"))
+	}
+	daemon.Eventually(t, time.Minute, "the uploads have begun", func() bool { return len(runDirs(t, d)) == len(slow) })
+	state := `{"cookies":[{"name":"n","value":"v","domain":"a.example","path":"/","expires":-1,"httpOnly":false,"secure":false,"sameSite":"Lax"}],"origins":[]}`
+	if a := within(t, d, "POST", "/v1/snapshots?format=playwright", "application/json", strings.NewReader(state)); a.Status != http.StatusCreated {
+		t.Errorf("beside slow uploads: %d %s", a.Status, a.Body)
+	}
+	for _, c := range slow {
+		if status := statusOf(t, c); status != http.StatusBadRequest {
+			t.Errorf("an upload that stood still: %d", status)
+		}
+	}
+	daemon.Eventually(t, soon, "nothing is left of the uploads", func() bool { return len(runDirs(t, d)) == 0 })
+}
+
+// slowMemory is the most memory of a daemon, in bytes, whatever its HTTP clients do
+// not read: twice what the budget and one comparison of two large documents take, for
+// Go's collector runs when the heap has doubled. 1041 MB were measured.
+const slowMemory = 1536 << 20
+
+// TestSlowReaders: many clients ask for a large state, and for what changed, and read
+// nothing. The daemon's memory stays bounded, another call is answered, and in the end
+// the clients are cut off.
+func TestSlowReaders(t *testing.T) {
+	t.Parallel()
+	d := daemon.Start(t, daemon.Options{NoSpares: true, Unraced: true, Env: []string{"STASIS_CLIENT_PATIENCE=20s"}})
+	saved := func(value string) string {
+		state := `{"cookies":[],"origins":[{"origin":"https://a.example","localStorage":[{"name":"n","value":"` + strings.Repeat(value, 40<<20) + `"}]}]}`
+		a := within(t, d, "POST", "/v1/snapshots?format=playwright", "application/json", strings.NewReader(state))
+		var made struct{ Snapshot struct{ ID string } }
+		if err := json.Unmarshal(a.Body, &made); err != nil || a.Status != http.StatusCreated {
+			t.Fatalf("%d %.300s %v", a.Status, a.Body, err)
+		}
+		return made.Snapshot.ID
+	}
+	one, two := saved("x"), saved("y")
+	forgetPeak(t, d)
+	const asked = 24
+	for n := range asked {
+		path := "/v1/snapshots/" + one + "/state"
+		if n%4 == 3 {
+			path = "/v1/snapshots/" + one + "/diff/" + two + "?values=true"
+		}
+		unhurried(t, d, "GET", path, 0, "")
+	}
+	if a := within(t, d, "GET", "/v1/snapshots", "", nil); a.Status != http.StatusOK {
+		t.Errorf("another call: %d", a.Status)
+	}
+	daemon.Eventually(t, 5*time.Minute, "every request has ended", func() bool {
+		return strings.Count(d.Log(), "snapshot_id/state")+strings.Count(d.Log(), "/diff/:other_id") >= asked
+	})
+	peak := peakMemory(t, d.PID())
+	t.Logf("the daemon took %d MB", peak>>20)
+	if peak > slowMemory {
+		t.Errorf("the daemon took %d MB", peak>>20)
+	}
+	if m := d.Call(t, "GET", "/metrics", nil); !strings.Contains(string(m.Body), "\nstasis_client_memory_bytes 0\n") {
+		t.Errorf("something is held still:\n%s", m.Body)
+	}
+}
+
+// TestHalfMessages: a CDP client that announces a message and sends no more, or a part
+// of it alone, loses its place.
+func TestHalfMessages(t *testing.T) {
+	t.Parallel()
+	d := daemon.Start(t, daemon.Options{Args: []string{"--max-clients", "1"}, Env: []string{"STASIS_CLIENT_PATIENCE=3s"}})
+	s := create(t, d, body{"user_id": "ada"})
+	header := []byte{0x81, 0xff, 0, 0, 0, 0, 1, 0, 0, 0, 1, 2, 3, 4} // a text of 16 MiB, masked
+	for name, sent := range map[string][]byte{"a header": header, "a part": append(header, make([]byte, 1<<20)...)} {
+		var below net.Conn
+		client := &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
+			var err error
+			below, err = new(net.Dialer).DialContext(ctx, network, address)
+			return below, err
+		}}}
+		ws, _, err := websocket.Dial(t.Context(), s.CDP, &websocket.DialOptions{HTTPClient: client}) //nolint:bodyclose // an upgrade's answer has none
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := below.Write(sent); err != nil {
+			t.Fatal(err)
+		}
+		daemon.Eventually(t, soon, name+" and then silence: its place is free again", func() bool {
+			next, _, err := websocket.Dial(t.Context(), s.CDP, nil) //nolint:bodyclose // as above, or an error of little length
+			if err != nil {
+				return false
+			}
+			_ = next.CloseNow()
+			return true
+		})
+		_ = ws.CloseNow() // it was cut off
+		daemon.Eventually(t, soon, "the last client has gone", func() bool {
+			return strings.Contains(string(d.Call(t, "GET", "/metrics", nil).Body), "\nstasis_client_memory_bytes 0\n")
+		})
+	}
+}
+
+// TestStreamsHaveABound: a session has so many streams of events and no more; those
+// that end make room.
+func TestStreamsHaveABound(t *testing.T) {
+	t.Parallel()
+	d := daemon.Start(t, daemon.Options{NoSpares: true})
+	s := create(t, d, body{"user_id": "ada", "engine": "shell"})
+	var all []net.Conn
+	open := func() int {
+		c := unhurried(t, d, "GET", "/v1/sessions/"+s.ID+"/events", 0, "")
+		all = append(all, c)
+		return statusOf(t, c)
+	}
+	status := open()
+	for status == http.StatusOK && len(all) < 100 {
+		status = open()
+	}
+	if status != http.StatusTooManyRequests || len(all) != 65 {
+		t.Errorf("stream %d: %d", len(all), status)
+	}
+	_ = all[0].Close()
+	daemon.Eventually(t, soon, "there is room for a stream again", func() bool { return open() == http.StatusOK })
+}

@@ -1,0 +1,40 @@
+package e2e
+
+import (
+	"errors"
+	"os"
+	"slices"
+	"strconv"
+	"testing"
+
+	"github.com/stasisd/stasis/e2e/daemon"
+)
+
+// unprivileged is the user of daemons that do not run as root.
+const unprivileged = 12345
+
+// byOrdinaryUser returns the options with which that user runs the daemon. The user
+// gets the data directory, which is made where o names none, and the other folders.
+func byOrdinaryUser(t testing.TB, o daemon.Options, others ...string) daemon.Options {
+	t.Helper()
+	if o.Dir == "" {
+		o.Dir = daemon.DataDir(t)
+	}
+	for _, folder := range append(others, o.Dir) {
+		if err := errors.Join(os.Chown(folder, unprivileged, unprivileged), os.Chmod(folder, 0o700)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	o.Env = append(slices.Clone(o.Env), homeIn(o.Dir)...)
+	o.Prefix = setpriv(unprivileged)
+	return o
+}
+
+// homeIn is the environment of a program whose user has no other folder.
+func homeIn(dir string) []string { return []string{"HOME=" + dir, "TMPDIR=" + dir} }
+
+// setpriv is the command before another that runs it as a user.
+func setpriv(uid int) []string {
+	id := strconv.Itoa(uid)
+	return []string{"setpriv", "--reuid", id, "--regid", id, "--clear-groups", "--"}
+}

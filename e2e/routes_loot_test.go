@@ -1,0 +1,120 @@
+package e2e
+
+import (
+	"bufio"
+	"crypto/rand"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stasisd/stasis/e2e/daemon"
+)
+
+// loot is a file or a folder of the machine that a thief is after.
+type loot struct {
+	name string // what it is
+	path string // ends in a slash where it is a folder
+	text string // what a thief has who has read it
+}
+
+// url is its address.
+func (l loot) url() string { return "file://" + l.path }
+
+// plant makes a file that everybody may read, outside of the data directory. It and
+// the listing of its folder are the loot.
+func plant(t *testing.T) []loot {
+	t.Helper()
+	dir := daemon.DataDir(t)
+	l := []loot{{"a readable file", filepath.Join(dir, "readable.txt"), rand.Text()}, addTo(t, dir)}
+	if err := errors.Join(os.WriteFile(l[0].path, []byte(l[0].text), 0o644), os.Chmod(dir, 0o755)); err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+// secretsOf is what the data directory of a daemon without root has that only its own
+// user may read, and the listing of that directory.
+func secretsOf(t *testing.T, d *daemon.Daemon) []loot {
+	t.Helper()
+	path := filepath.Join(d.Dir, "api-key") // tests give the key in the environment
+	if err := errors.Join(os.WriteFile(path, []byte("stasis_"+rand.Text()), 0o600), os.Chown(path, unprivileged, unprivileged)); err != nil {
+		t.Fatal(err)
+	}
+	l := []loot{addTo(t, d.Dir)}
+	for _, name := range []string{"api-key", "identity", "archive-key"} {
+		path := filepath.Join(d.Dir, name)
+		raw, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		lines := strings.Fields(string(raw))
+		l = append(l, loot{name, path, lines[len(lines)-1]})
+	}
+	return l
+}
+
+// addTo adds a file to a folder, whose listing has its name then.
+func addTo(t *testing.T, dir string) loot {
+	t.Helper()
+	name := rand.Text()
+	if err := os.WriteFile(filepath.Join(dir, name), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return loot{"a listing", dir + "/", name}
+}
+
+// visited is a profile of a Chrome that went to these addresses, as a zip.
+func visited(t *testing.T, urls ...string) []byte {
+	t.Helper()
+	return zipOf(t, profileOf(t, func(w *wire, page string) {
+		for _, url := range urls {
+			w.open(page, url)
+		}
+	}), "profile")
+}
+
+// profileOf gives the user data directory of a Chrome that nothing restricts, after
+// it did something and ended.
+func profileOf(t *testing.T, act func(w *wire, page string)) string {
+	t.Helper()
+	dir := daemon.DataDir(t)
+	if err := os.Chown(dir, unprivileged, unprivileged); err != nil {
+		t.Fatal(err)
+	}
+	line := append(setpriv(unprivileged),
+		"/usr/lib/chromium/chromium", "--ozone-platform=headless", "--ozone-override-screen-size=1280,900", "--no-first-run", "--password-store=basic",
+		"--disable-background-networking", "--remote-debugging-port=0", "--user-data-dir="+dir+"/profile", "about:blank")
+	cmd := exec.CommandContext(t.Context(), line[0], line[1:]...)
+	cmd.Env = append(homeIn(dir), "PATH=/usr/bin:/bin")
+	said, err := cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	address := make(chan string, 1)
+	go func() {
+		defer close(address)
+		for lines := bufio.NewScanner(said); lines.Scan(); {
+			if _, at, ok := strings.Cut(lines.Text(), "DevTools listening on "); ok {
+				address <- at
+			}
+		}
+	}()
+	at := <-address
+	if at == "" {
+		t.Fatal("Chrome did not start")
+	}
+	w := dial(t, at)
+	page, _ := w.page()
+	act(w, page)
+	<-w.post("", "Browser.close", nil)
+	if err := cmd.Wait(); err != nil {
+		t.Logf("Chrome ended with %v", err)
+	}
+	return dir + "/profile"
+}

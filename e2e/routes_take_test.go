@@ -1,0 +1,193 @@
+package e2e
+
+import (
+	"archive/zip"
+	"bytes"
+	"crypto/rand"
+	"encoding/json"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/stasisd/stasis/e2e/daemon"
+)
+
+const viewer = "chrome-extension://mhjfbmdgcfjbbpaeojofohoefgiehjai/index.html"
+
+// byViewerPage opens the PDF viewer, an extension of Chrome's own that may open
+// files, in a tab.
+func byViewerPage(x *thief) {
+	x.enter(obj{"engine": x.engine})
+	for _, l := range x.loot {
+		page, _ := x.newPage("/")
+		x.spy(page)
+		if x.step(page, "Page.navigate", obj{"url": viewer}).Error != nil {
+			continue // refused
+		}
+		x.ready(page)
+		x.eval(page, `new Promise(ok => chrome.tabs.getCurrent(t => chrome.tabs.update(t.id, {url: "`+l.url()+`"}, ok)))`)
+	}
+}
+
+// ready waits until the viewer's document is there, for the time of a step.
+func (x *thief) ready(session string) {
+	for end := time.Now().Add(x.within(stepTime)); time.Now().Before(end); {
+		if x.eval(session, `document.readyState + !!(self.chrome && chrome.tabs)`) == "completetrue" {
+			return
+		}
+		<-time.After(20 * time.Millisecond)
+	}
+}
+
+// byViewerFrame drives the PDF viewer where it shows a PDF.
+func byViewerFrame(x *thief) {
+	x.enter(obj{"engine": x.engine, "start_url": x.site.URL + "/paper.pdf"})
+	found := x.find(viewer[:40])
+	if found == "" {
+		return // a wall hides it
+	}
+	frame := x.attach(found)
+	x.ready(frame)
+	for _, l := range x.loot {
+		own := "/" + rand.Text()
+		page, _ := x.newPage(own)
+		x.spy(page)
+		x.eval(frame, `new Promise(ok => chrome.tabs.query({}, t => {
+			const to = t.find(t => t.url == "`+x.site.URL+own+`"); chrome.tabs.update(to.id, {url: "`+l.url()+`"}, ok)}))`)
+	}
+}
+
+// byDrop drops a page of its own on a page that does not take it. It frames the
+// files.
+func byDrop(x *thief) {
+	x.enter(obj{"engine": x.engine})
+	upload(x.t, x.d, x.s.ID, "evil.html", `<body><script>for (const url of ["`+strings.Join(x.urls(), `","`)+`"]) {
+		const f = document.createElement("iframe"); f.src = url; document.body.append(f) }</script></body>`)
+	page, _ := x.newPage("/")
+	x.step("", "Target.setAutoAttach", obj{"autoAttach": true, "waitForDebuggerOnStart": true, "flatten": true})
+	// Chrome drops on what it has drawn, so that a drop right after the load may go
+	// nowhere; and the targets that were there before are announced too.
+	for end := time.Now().Add(x.within(stepTime)); time.Now().Before(end) && !x.all(); {
+		for _, kind := range []string{"dragEnter", "dragOver", "drop"} {
+			x.w.post(page, "Input.dispatchDragEvent", obj{"type": kind, "x": 50, "y": 50,
+				"data": obj{"items": []obj{}, "files": []string{"evil.html"}, "dragOperationsMask": 1}})
+		}
+		x.spyOnNew(dropTime)
+	}
+}
+
+// dropTime is how long a drop may take to open its page, before the next one.
+const dropTime = 2 * time.Second
+
+// spyOnNew spies on every target that is announced, until all has arrived or the time
+// is over.
+func (x *thief) spyOnNew(within time.Duration) {
+	for end := time.Now().Add(within); time.Now().Before(end) && !x.all(); {
+		e, ok := x.w.find("", "Target.attachedToTarget")
+		if !ok {
+			x.pause()
+			continue
+		}
+		var at struct {
+			SessionID string `json:"sessionId"`
+		}
+		if err := json.Unmarshal(e.Params, &at); err != nil {
+			x.t.Fatal(err)
+		}
+		x.spy(at.SessionID)
+		x.w.post(at.SessionID, "Runtime.runIfWaitingForDebugger", nil)
+	}
+}
+
+// byBackList goes back to files in a tab that was imported.
+func byBackList(x *thief) {
+	x.restore()
+	page, _ := x.w.page()
+	x.spy(page)
+	x.eval(page, `history.go(-1)`)
+	x.hear("Page.loadEventFired")
+	var list struct {
+		Entries []struct {
+			ID  int64
+			URL string
+		}
+	}
+	_ = json.Unmarshal(x.step(page, "Page.getNavigationHistory", nil).Result, &list) // an empty answer has none
+	for _, e := range list.Entries {
+		if strings.HasPrefix(e.URL, "file:") && x.step(page, "Page.navigateToHistoryEntry", obj{"entryId": e.ID}).Error == nil {
+			x.hear("Page.loadEventFired")
+		}
+	}
+}
+
+// opener is an extension that may drive tabs.
+var opener = map[string]string{
+	"manifest.json": `{"manifest_version": 3, "name": "Opener", "version": "1.0", "permissions": ["tabs"], "host_permissions": ["<all_urls>"]}`,
+	"page.html":     `<title>opener</title>`,
+}
+
+// install uploads the extension and begins a session with it. It gives the extension's
+// ID and the session of a page of its own.
+func (x *thief) install() (id, own string) {
+	x.t.Helper()
+	var packed bytes.Buffer
+	z := zip.NewWriter(&packed)
+	for name, content := range opener {
+		f, err := z.Create(name)
+		if err == nil {
+			_, err = f.Write([]byte(content))
+		}
+		if err != nil {
+			x.t.Fatal(err)
+		}
+	}
+	if err := z.Close(); err != nil {
+		x.t.Fatal(err)
+	}
+	var e struct{ ID string }
+	x.d.Send(x.t, daemon.Key, http.MethodPost, "/v1/extensions", &packed, http.Header{"Content-Type": {"application/zip"}}).Into(x.t, &e)
+	x.enter(obj{"engine": x.engine, "extensions": []string{e.ID}})
+	own, _ = x.w.page()
+	x.w.open(own, "chrome-extension://"+e.ID+"/page.html")
+	return e.ID, own
+}
+
+// bySettings has an extension open Chrome's page of extensions, where an added
+// script lets it read files.
+func bySettings(x *thief) {
+	x.settings(func(page, script string) {
+		x.step(page, "Page.addScriptToEvaluateOnNewDocument", obj{"source": `if (location.protocol == "chrome:") ` + script})
+	})
+}
+
+// byCondition is bySettings with a breakpoint that never stops.
+func byCondition(x *thief) {
+	x.settings(func(page, script string) {
+		x.step(page, "Debugger.enable", nil)
+		x.step(page, "Debugger.setBreakpointByUrl", obj{"lineNumber": 0, "urlRegex": "^chrome://extensions/.*", "condition": script + ", false"})
+	})
+}
+
+// settings has add put a script into Chrome's page of extensions, which an extension
+// opens then.
+func (x *thief) settings(add func(page, script string)) {
+	id, own := x.install()
+	page, _ := x.newPage("/")
+	x.spy(page)
+	add(page, `chrome.developerPrivate.updateExtensionConfiguration({extensionId: "`+id+`", fileAccess: true}, () => console.log("granted"))`)
+	x.sendTab(own, "chrome://extensions")
+	x.until("granted")
+	fresh, _ := x.newPage("/") // the extension was loaded anew, and its page with it
+	x.step(fresh, "Runtime.enable", nil)
+	x.step(fresh, "Page.enable", nil)
+	x.step(fresh, "Page.navigate", obj{"url": "chrome-extension://" + id + "/page.html"})
+	for _, l := range x.loot {
+		x.eval(fresh, `fetch("`+l.url()+`").then(r => r.text()).then(t => console.log(t), String)`)
+	}
+}
+
+// sendTab has the page of the extension send the tab that shows the thief's site to an
+// address.
+func (x *thief) sendTab(own, url string) {
+	x.eval(own, `new Promise(ok => chrome.tabs.query({}, t => chrome.tabs.update(t.find(t => t.url == "`+x.site.URL+`/").id, {url: "`+url+`"}, ok)))`)
+}

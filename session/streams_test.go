@@ -1,0 +1,66 @@
+package session
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stasisd/stasis/fault"
+)
+
+// Streams are bounded by session, by key and in all; each that ends gives its
+// places back.
+func TestStreamsAreBounded(t *testing.T) {
+	for name, test := range map[string]struct {
+		most int
+		of   func(n int) (session, key string)
+	}{
+		"of a session": {maxSessionStreams, func(n int) (string, string) { return "one", fmt.Sprint(n) }},
+		"of a key":     {maxKeyStreams, func(n int) (string, string) { return fmt.Sprint(n), "one" }},
+		"in all":       {maxStreams, func(n int) (string, string) { return fmt.Sprint(n), fmt.Sprint(n) }},
+	} {
+		s := newStreams()
+		var leave []func()
+		for n := range test.most {
+			left, err := s.take(test.of(n))
+			if err != nil {
+				t.Fatalf("%s: the %dth: %v", name, n+1, err)
+			}
+			leave = append(leave, left)
+		}
+		if _, err := s.take(test.of(test.most)); !fault.Is(err, fault.TooManyRequests) {
+			t.Errorf("%s: one too many: %v", name, err)
+		}
+		leave[0]()
+		last, err := s.take(test.of(0))
+		if err != nil {
+			t.Errorf("%s: there is no room again: %v", name, err)
+		}
+		last()
+		for _, left := range leave[1:] {
+			left()
+		}
+		if s.all != 0 || len(s.sessions) != 0 || len(s.keys) != 0 {
+			t.Errorf("%s: places are left taken: %d %v %v", name, s.all, s.sessions, s.keys)
+		}
+	}
+}
+
+// A stream that fails to begin and one that is closed both give their places back.
+func TestStreamsGiveTheirPlacesBack(t *testing.T) {
+	r := newRig(t, nil)
+	id := r.create(alice, nil).ID
+	for range maxSessionStreams + 1 {
+		feed, err := r.Follow(t.Context(), alice, id, Follow{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		feed.Close()
+		if _, err := r.Follow(t.Context(), Caller{KeyID: "deleted", UserID: alice.UserID, Rights: alice.Rights}, id, Follow{}); err == nil {
+			t.Fatal("a key that is not there follows")
+		}
+	}
+	if r.streams.all != 0 {
+		t.Errorf("%d places are left taken", r.streams.all)
+	}
+	r.end(alice, id, none)
+}
