@@ -18,8 +18,8 @@ type Info struct {
 	AutoSaved *AutoSaved
 	// BrowserRestarted tells that Chrome was reopened after a failed save or a crash.
 	BrowserRestarted bool
-	// Restarting tells of a session in error that its Chrome crashed and is being
-	// started again: who asks for the browser waits.
+	// Restarting tells of a session in error that its Chrome is being started again,
+	// after a crash or by a resume: who asks for the browser waits.
 	Restarting bool
 	// Rescuing tells of a session in error that its daemon was killed and that what
 	// it left is being saved.

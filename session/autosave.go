@@ -110,11 +110,11 @@ func (l *live) look(a AutoSave) (g glimpse, ok bool) {
 	ctx, cancel := context.WithTimeout(l.svc.ctx, lookWithin)
 	defer cancel()
 	if l.ask(ctx, func() error {
-		if l.usable() == nil && l.checkpoint == nil && !l.chrome.Frozen() {
+		if l.usable() == nil && l.checkpoint == nil {
 			chrome = l.chrome
 		}
 		return nil
-	}) != nil || chrome == nil {
+	}) != nil || chrome == nil || chrome.Frozen() {
 		return g, false
 	}
 	pages, err := chrome.Pages(ctx)
@@ -142,8 +142,8 @@ func (l *live) look(a AutoSave) (g glimpse, ok bool) {
 func (l *live) saveItself(a AutoSave, r CheckpointRequest) (wait, least time.Duration) {
 	ctx := l.svc.ctx
 	wait, least = a.Interval, min(a.Interval, autoRest)
-	still := false
-	if err := l.ask(ctx, func() error { still = l.chrome != nil && l.chrome.Frozen(); return nil }); err != nil || still {
+	var chrome Chrome
+	if err := l.ask(ctx, func() error { chrome = l.chrome; return nil }); err != nil || chrome != nil && chrome.Frozen() {
 		return wait, least // nothing changes while it stands still
 	}
 	answer, err := l.save(ctx, r)

@@ -73,16 +73,27 @@ func (l *live) save(ctx context.Context, r CheckpointRequest) (CheckpointAnswer,
 	l.awaitRestart(ctx)
 	result := make(chan checkpointed, 1)
 	if err := l.ask(ctx, func() error {
-		if err := l.usable(); err != nil {
-			return err
-		}
-		if l.request.ReadOnly {
-			return fault.New(fault.Unsupported, op, "the session is read_only, and is never saved")
-		}
-		if !r.auto {
-			l.touch()
-		}
-		l.beginCheckpoint(checkpointing{request: r, waiter: result}, l.checkpointJob(r))
+		l.power.add(task{ // not while Chrome is being frozen
+			begin: func() (func(context.Context) error, error) {
+				if err := l.usable(); err != nil {
+					return nil, err
+				}
+				if l.request.ReadOnly {
+					return nil, fault.New(fault.Unsupported, op, "the session is read_only, and is never saved")
+				}
+				if !r.auto {
+					l.touch()
+				}
+				l.beginCheckpoint(checkpointing{request: r, waiter: result}, l.checkpointJob(r))
+				return nil, nil
+			},
+			end: func(err error) {
+				if err != nil {
+					<-l.turn
+					result <- checkpointed{err: err}
+				}
+			},
+		})
 		return nil
 	}); err != nil {
 		<-l.turn
@@ -135,9 +146,7 @@ func (l *live) finishCheckpoint(c checkpointed) {
 	if !was.request.auto {
 		l.touch()
 	}
-	if err := l.settleFreeze(); err != nil {
-		l.svc.Log.Error("a paused session could not be frozen again", "session", l.id, "error", err)
-	}
+	l.settleFreeze()
 }
 
 // checkpoint carries a checkpoint out. While it needs Chrome it ends with lent,

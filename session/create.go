@@ -246,7 +246,7 @@ func (s *Service) begin(ctx context.Context, c Caller, r Create, o origin, was *
 		s.work.Go(func() { l.autosave(*r.AutoSave, r.Persist) })
 	}
 	if up.report != nil {
-		s.work.Go(func() { l.verify(up.doc) })
+		l.beginVerifying(up.doc)
 	}
 	s.mu.Unlock()
 	if r.StartURL != "" {

@@ -88,26 +88,25 @@ func (s *Service) Connect(ctx context.Context, c Caller, id, targetID string, co
 		return err
 	}
 	defer leave()
-	var chrome Chrome
 	var door mux.Door // Chrome may be another session's by the time it is served
 	var left func()
-	l.awaitRestart(ctx)
-	if err := l.ask(ctx, func() error {
-		if err := l.usable(); err != nil {
-			return err
-		}
-		if err := l.thaw(); err != nil {
-			return err
-		}
-		chrome, door = l.chrome, l.chrome.Door()
-		l.clients++
-		left = l.connected()
-		l.used = true
-		if l.rec.Status == profiles.StatusReady {
-			l.setStatus(profiles.StatusRunning, "")
-		}
-		return nil
-	}); err != nil {
+	chrome, _, giveBack, err := l.borrow(ctx)
+	if err == nil {
+		defer giveBack()
+		err = l.ask(ctx, func() error {
+			if err := l.usable(); err != nil {
+				return err
+			}
+			chrome, door = l.chrome, l.chrome.Door()
+			l.clients++
+			left = l.connected()
+			if l.rec.Status == profiles.StatusReady {
+				l.setStatus(profiles.StatusRunning, "")
+			}
+			return nil
+		})
+	}
+	if err != nil {
 		if fault.Is(err, fault.SessionEnding) || fault.Is(err, fault.SessionNotRunning) {
 			// It came a moment too late, and hears what the others heard.
 			_ = conn.Close(mux.CloseSessionEnded, "session_ended") // the error is what counts
@@ -126,7 +125,8 @@ func (s *Service) Connect(ctx context.Context, c Caller, id, targetID string, co
 				default: // one is there already
 				}
 			}
-			return l.settleFreeze()
+			l.settleFreeze()
+			return nil
 		})
 	}()
 	return chrome.Serve(ctx, conn, targetID, door)
@@ -141,41 +141,31 @@ func (s *Service) Pause(ctx context.Context, c Caller, id string) (Acknowledged,
 		return a, err
 	}
 	l.awaitRestart(ctx)
-	err = l.ask(ctx, func() error {
-		if err := l.usable(); err != nil {
-			return err
-		}
-		if l.paused {
-			a.Status, a.Message = "already_paused", "the session is paused already"
-			return nil
+	already := false
+	err = l.askAndWait(ctx, func(reply func(error)) {
+		err := l.usable()
+		if already = l.paused; already || err != nil {
+			reply(err)
+			return
 		}
 		l.paused = true
-		if err := l.settleFreeze(); err != nil {
-			l.paused = false
-			return err
-		}
-		l.setStatus(profiles.StatusPaused, "")
-		l.writer.Record(journal.Paused, nil)
-		return nil
+		l.freeze(func(err error) {
+			if err == nil {
+				err = l.usable() // an ending has begun
+			}
+			if err != nil {
+				l.paused = false
+				reply(err)
+				return
+			}
+			l.setStatus(profiles.StatusPaused, "")
+			l.writer.Record(journal.Paused, nil)
+			l.records.after(func() { reply(nil) })
+		})
 	})
+	if err == nil && already {
+		a.Status, a.Message = "already_paused", "the session is paused already"
+	}
 	s.journal.Flush(ctx, id)
 	return a, err
-}
-
-// settleFreeze freezes the Chrome of a paused session that nobody looks at.
-func (l *live) settleFreeze() error {
-	if !l.paused || l.busy() || l.checkpoint != nil || l.usable() != nil {
-		return nil
-	}
-	ctx, cancel := context.WithTimeout(l.svc.ctx, thawDeadline)
-	defer cancel()
-	return l.chrome.Freeze(ctx)
-}
-
-// thaw lets a frozen Chrome run, and clients come to it; it is not for a session
-// that is being ended.
-func (l *live) thaw() error {
-	ctx, cancel := context.WithTimeout(l.svc.ctx, thawDeadline)
-	defer cancel()
-	return l.chrome.Thaw(ctx)
 }

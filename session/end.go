@@ -28,6 +28,7 @@ type ending struct {
 	restart bool       // of causeCrash: it does not end, its Chrome is started again
 	reason  string     // of causeCrash
 	waiters []chan<- ended
+	waits   int // what has to be over before it is carried out
 }
 
 // ended is what an ending came to.
@@ -61,7 +62,7 @@ func (s *Service) End(ctx context.Context, c Caller, id string, r EndRequest) (E
 	case err != nil:
 		return EndAnswer{}, err
 	}
-	l.awaitRestart(ctx)
+	l.awaitCrashRestart(ctx)
 	e, err := l.end(ctx, ending{cause: causeAsked, request: r})
 	if fault.Is(err, fault.SessionNotRunning) {
 		return s.endedBefore(ctx, c, id)
@@ -193,19 +194,30 @@ func (l *live) mayEnd(e ending) error {
 	return nil
 }
 
-// begin starts an ending. A checkpoint that is under way gives Chrome up, or goes
-// on without it where it has all that it needs; the ending is carried out when it is over.
+// begin starts an ending. It is carried out when what is under way is over: freezes
+// and thaws, writes to the catalogue, a checkpoint, which gives Chrome up, or goes on
+// without it where it has all that it needs, and a reopening, whose Chrome may have
+// been given something by a site that is nowhere else.
 func (l *live) begin(e ending) {
 	l.ending = &e
 	l.takeBack(e.whyTaken())
-	if l.checkpoint == nil {
-		l.carryOut()
+	l.ending.waits = 1 // for the queues
+	if l.checkpoint != nil {
+		l.ending.waits++
 	}
+	if l.reopening != nil {
+		l.ending.waits++
+		l.reopening.giveWay(l.job(e).mode, l.svc.reopenPatience)
+	}
+	l.power.after(func() { l.records.after(l.carryOut) })
 }
 
-// carryOut runs the ending beside the session's goroutine, which stays there to
-// answer.
+// carryOut runs the ending beside the session's goroutine, once nothing is left that
+// it waits for.
 func (l *live) carryOut() {
+	if l.ending.waits--; l.ending.waits > 0 {
+		return
+	}
 	job := l.job(*l.ending)
 	l.svc.work.Go(func() {
 		e := l.svc.end(job)
@@ -216,42 +228,65 @@ func (l *live) carryOut() {
 	})
 }
 
-// finish takes an ending's outcome in and tells those who wait; it reports
-// whether the session is over.
-func (l *live) finish(e ended) bool {
-	waiters, crash := l.ending.waiters, l.ending.cause == causeCrash
-	l.tellEnd(l.ending.cause, e)
-	l.ending = nil
-	if !e.over {
-		l.lent, l.takeBack = context.WithCancelCause(l.svc.ctx)
-		l.chrome, l.doc = e.chrome, e.doc
-		switch {
-		case e.chrome == nil && crash:
-			l.setStatus(profiles.StatusError, "Chrome crashed, and what it left could not be saved; it is kept, resume the session to try again")
-		case e.chrome == nil:
-			l.setStatus(profiles.StatusError, "a save failed and Chrome could not be reopened; the data is kept")
-		case e.reopened != nil:
-			l.goOn(*e.reopened)
-		default:
-			if err := l.settleFreeze(); err != nil {
-				l.svc.Log.Error("a paused session could not be frozen again", "session", l.id, "error", err)
-			}
-		}
-		l.touch()
-		// The limit may have passed meanwhile, unheard. Its time is over all the
-		// same: it is tried again, as often as an idle one is.
-		left := l.rec.ExpiresAt.Sub(l.svc.Now())
-		if left <= 0 {
-			left = l.request.Idle
-		}
-		l.lifetime.Reset(left)
+// finish takes an ending's outcome. The run ends first, where Chrome is no longer the
+// session's.
+func (l *live) finish(e ended) {
+	if status, why, over := l.tellEnd(l.ending.cause, e); over {
+		l.endRun(status, why)
 	}
 	if e.over {
-		l.dropReplica()
+		last := l.replica
+		l.replica = nil
+		l.records.do(func(context.Context) error { l.svc.dropReplica(last); return nil }, nil)
+	}
+	l.records.after(func() { l.conclude(e) })
+}
+
+// conclude has the session be over, or go on, when its run has ended.
+func (l *live) conclude(e ended) {
+	if e.over {
+		l.over = true
 		l.svc.forget(l) // before anybody is told: its place is free from here on
+		l.ending.tell(e)
+		return
 	}
-	for _, w := range waiters {
-		w <- e
+	l.chrome, l.doc, l.awake = e.chrome, e.doc, false
+	if e.reopened != nil {
+		l.goOn(*e.reopened)
 	}
-	return e.over
+	l.records.after(func() { l.stayLive(e) })
+}
+
+// stayLive has the session be used again, after an ending that did not end it, and
+// tells those who wait when it is recorded.
+func (l *live) stayLive(e ended) {
+	was := l.ending
+	l.ending = nil
+	switch {
+	case e.chrome == nil && was.cause == causeCrash:
+		l.setStatus(profiles.StatusError, "Chrome crashed, and what it left could not be saved; it is kept, resume the session to try again")
+	case e.chrome == nil:
+		l.setStatus(profiles.StatusError, "a save failed and Chrome could not be reopened; the data is kept")
+	}
+	l.lent, l.takeBack = context.WithCancelCause(l.svc.ctx)
+	if e.reopened != nil {
+		l.beginVerifying(e.reopened.doc)
+	}
+	l.settleFreeze()
+	l.touch()
+	// The limit may have passed meanwhile, unheard. Its time is over all the
+	// same: it is tried again, as often as an idle one is.
+	left := l.rec.ExpiresAt.Sub(l.svc.Now())
+	if left <= 0 {
+		left = l.request.Idle
+	}
+	l.lifetime.Reset(left)
+	l.power.after(func() { l.records.after(func() { was.tell(e) }) })
+}
+
+// tell tells those who wait for an ending what it came to.
+func (e *ending) tell(outcome ended) {
+	for _, w := range e.waiters {
+		w <- outcome
+	}
 }

@@ -151,7 +151,8 @@ func (p *fakeSpare) Fresh(_ context.Context, o browser.Options) (Chrome, error) 
 	return p.fakeChrome, nil
 }
 
-func (p *fakeSpare) Restored(_ context.Context, doc state.Document, o browser.Options) (Chrome, []state.Component, error) {
+func (p *fakeSpare) Restored(ctx context.Context, doc state.Document, o browser.Options) (Chrome, []state.Component, error) {
+	p.starting = ctx
 	if err := p.become("restored"); err != nil {
 		return nil, nil, err
 	}
@@ -193,6 +194,7 @@ type fakeChrome struct {
 	closing  state.Datadir         // what Close finds
 	reads    func(*state.Document) // changes what Capture finds
 	version  string                // "": the usual one
+	starting context.Context       // of the restore that is under way, for its step
 
 	mu       sync.Mutex
 	frozen   bool

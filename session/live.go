@@ -12,7 +12,9 @@ import (
 )
 
 // live is a running session. One goroutine, run, owns everything below the
-// line; others reach it through ask.
+// line; others reach it through ask and askAndWait. It changes memory only. What takes
+// long runs beside it and reports back: endings, checkpoints, reopenings, and the
+// tasks of two queues.
 type live struct {
 	svc    *Service
 	id     string
@@ -27,6 +29,7 @@ type live struct {
 	calls        chan func()
 	finished     chan ended
 	checkpointed chan checkpointed
+	reopened     chan reopened
 	left         chan struct{} // a token when the last client has left; for autosave
 	turn         chan struct{} // full while a checkpoint is under way, or asks to be
 	done         chan struct{} // closed when the session is no longer live
@@ -43,16 +46,22 @@ type live struct {
 	lent      context.Context // of those calls: ends when an ending begins
 	takeBack  context.CancelCauseFunc
 	paused    bool
+	awake     bool // Chrome runs, and clients may come to it, as far as is known
 	restarted bool
 	crashes   []time.Time     // of late, that its Chrome was started again after
 	untold    bool            // a crash that webhooks were not told of
 	used      bool            // something may have changed since the last save
 	writer    *journal.Writer // of the run that is going on, or was last
+	runOver   bool            // the end of that run is told, or about to be
 	deaf      func()          // ends the hearing of what happens in Chrome
 	moved     chan struct{}   // has a value after a navigation
 	ending    *ending
-	// checkpoint is one that is under way. The ending waits for it.
+	over      bool // the session has ended; what the queues still have is finished
+	// checkpoint and reopening are under way. The ending waits for them.
 	checkpoint *checkpointing
+	reopening  *reopening
+	power      *queue     // freezes and thaws Chrome
+	records    *queue     // writes to the catalogue
 	replica    *replica   // of the last checkpoint; nil while one is under way
 	auto       *AutoSaved // nil: no automatic ones are asked for
 	idle       *time.Timer
@@ -63,7 +72,8 @@ func newLive(s *Service, rec profiles.Session, r Create, up upright) *live {
 	l := &live{svc: s, id: rec.ID, userID: rec.UserID, madeBy: []string{rec.KeyID}, ticketSecret: newTicketSecret(),
 		calls: make(chan func()), finished: make(chan ended), done: make(chan struct{}), moved: make(chan struct{}, 1),
 		// Nobody may be there to take it: the daemon may stop meanwhile.
-		checkpointed: make(chan checkpointed, 1), turn: make(chan struct{}, 1), left: make(chan struct{}, 1),
+		checkpointed: make(chan checkpointed, 1), reopened: make(chan reopened, 1), turn: make(chan struct{}, 1), left: make(chan struct{}, 1),
+		awake: true, power: newQueue(s, thawDeadline), records: newQueue(s, recordDeadline),
 		rec: rec, request: r, dir: up.chrome.Dir(), chrome: up.chrome, report: up.report,
 		idle: time.NewTimer(r.Idle), lifetime: time.NewTimer(r.Lifetime)}
 	l.request.Overrides, l.request.installed, l.request.partial = up.overrides, up.extensions, up.partial
@@ -83,16 +93,20 @@ func (l *live) run() {
 	defer func() { l.takeBack(nil) }()
 	defer l.idle.Stop()
 	defer l.lifetime.Stop()
-	for {
+	for !l.over || !l.power.idle() || !l.records.idle() {
 		var gone, stopped <-chan struct{}
-		if l.ending == nil {
+		if l.ending == nil && l.chrome != nil {
+			gone = l.chrome.Done()
+		}
+		if l.ending == nil && l.reopening == nil && l.power.idle() && l.records.idle() {
 			stopped = l.svc.ctx.Done()
-			if l.chrome != nil {
-				gone = l.chrome.Done()
-			}
+		}
+		calls := l.calls
+		if l.over {
+			calls = nil
 		}
 		select {
-		case call := <-l.calls:
+		case call := <-calls:
 			select {
 			case <-gone: // who was told so, and asks at once, is not told that it runs
 				l.crash()
@@ -111,10 +125,14 @@ func (l *live) run() {
 			}
 		case c := <-l.checkpointed:
 			l.finishCheckpoint(c)
+		case r := <-l.reopened:
+			l.finishReopening(r)
+		case err := <-l.power.reports:
+			l.power.finished(err)
+		case err := <-l.records.reports:
+			l.records.finished(err)
 		case e := <-l.finished:
-			if l.finish(e) {
-				return
-			}
+			l.finish(e)
 		case <-stopped:
 			l.leave()
 			return
@@ -125,20 +143,30 @@ func (l *live) run() {
 // leave ends Chrome unsaved when the daemon must stop now. The datadir and the
 // record of a live session stay, for the next start to rescue.
 func (l *live) leave() {
-	l.dropReplica()
 	l.svc.forget(l)
+	l.svc.work.Go(l.abandon)
+}
+
+// killDeadline bounds how long a Chrome may take to die when the daemon must stop.
+const killDeadline = 10 * time.Second
+
+// abandon ends what the session's goroutine has left.
+func (l *live) abandon() {
+	ctx, cancel := context.WithTimeout(context.Background(), killDeadline)
+	defer cancel()
 	l.deaf()
-	l.writer.Leave(context.Background())
-	if l.chrome == nil {
-		return
+	if l.chrome != nil {
+		if err := l.chrome.Kill(ctx); err != nil {
+			l.svc.Log.Error("a Chrome could not be ended", "session", l.id, "error", err)
+		}
 	}
-	if err := l.chrome.Kill(context.Background()); err != nil {
-		l.svc.Log.Error("a Chrome could not be ended", "session", l.id, "error", err)
-	}
+	l.writer.Leave(ctx) // last: a catalogue that does not answer holds nothing up
+	l.svc.dropReplica(l.replica)
 }
 
 // ask runs f on the session's goroutine and returns its error; a session that
-// has ended meanwhile is session_not_running.
+// has ended meanwhile is session_not_running. f changes memory only, so it is
+// waited for once it has begun; ctx bounds the time until then.
 func (l *live) ask(ctx context.Context, f func() error) error {
 	answer := make(chan error, 1)
 	select {
@@ -147,7 +175,7 @@ func (l *live) ask(ctx context.Context, f func() error) error {
 	case <-l.done:
 		return notRunning(l.id)
 	case <-ctx.Done():
-		return fault.Wrap(ctx.Err(), fault.Timeout, "session.ask", "the session did not answer in time")
+		return notInTime(ctx)
 	}
 }
 
@@ -157,7 +185,7 @@ func notRunning(id string) error {
 
 // busy reports whether anybody uses the session, on whose account the idle
 // limit does not run.
-func (l *live) busy() bool { return l.clients > 0 || l.inFlight > 0 }
+func (l *live) busy() bool { return l.clients > 0 || l.inFlight > 0 || l.reopening != nil }
 
 // touch starts the idle limit anew.
 func (l *live) touch() { l.idle.Reset(l.request.Idle) }
@@ -167,39 +195,47 @@ func (l *live) touch() { l.idle.Reset(l.request.Idle) }
 // for as long as the call takes. A call that is under way when the session is
 // ended is given up: the Chrome may be parked, and another session's next.
 func (l *live) use(ctx context.Context, do func(context.Context, Chrome) error) error {
-	var (
-		chrome Chrome
-		lent   context.Context
-	)
-	l.awaitRestart(ctx)
-	if err := l.ask(ctx, func() error {
-		if err := l.usable(); err != nil {
-			return err
-		}
-		if err := l.thaw(); err != nil {
-			return err
-		}
-		chrome, lent = l.chrome, l.lent
-		l.inFlight++
-		l.used = true
-		return nil
-	}); err != nil {
+	chrome, lent, giveBack, err := l.borrow(ctx)
+	if err != nil {
 		return err
 	}
-	defer func() {
-		// A session that has ended meanwhile has nothing to be told.
-		_ = l.ask(context.WithoutCancel(ctx), func() error {
-			l.inFlight--
-			l.touch()
-			return l.settleFreeze()
-		})
-	}()
+	defer giveBack()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(lent, cancel)()
-	err := do(ctx, chrome)
+	err = do(ctx, chrome)
 	if err != nil && lent.Err() != nil {
 		return takenBack(lent, err, "session.use")
 	}
 	return err
+}
+
+// borrow gives the browser, awake, to one that calls giveBack when it is done. lent
+// ends when an ending takes the browser back.
+func (l *live) borrow(ctx context.Context) (chrome Chrome, lent context.Context, giveBack func(), err error) {
+	l.awaitRestart(ctx)
+	taken := false
+	giveBack = func() {
+		// A session that has ended meanwhile has nothing to be told.
+		_ = l.ask(context.WithoutCancel(ctx), func() error {
+			l.inFlight--
+			l.touch()
+			l.settleFreeze()
+			return nil
+		})
+	}
+	err = l.askAndWait(ctx, func(reply func(error)) {
+		if err := l.usable(); err != nil {
+			reply(err)
+			return
+		}
+		chrome, lent, taken = l.chrome, l.lent, true
+		l.inFlight++
+		l.used = true
+		l.thaw(reply)
+	})
+	if err != nil && taken {
+		giveBack()
+	}
+	return chrome, lent, giveBack, err
 }

@@ -83,15 +83,20 @@ func (s *Service) Say(ctx context.Context, c Caller, id string, m Say) (profiles
 		}
 	}
 	var said profiles.Message
-	err = l.ask(ctx, func() (err error) {
-		said, err = l.say(ctx, m)
-		return err
+	err = l.askAndWait(ctx, func(reply func(error)) {
+		l.say(ctx, m, func(kept profiles.Message, err error) {
+			said = kept
+			reply(err)
+		})
 	})
 	s.journal.Flush(ctx, id)
 	if fault.Is(err, fault.SessionNotRunning) && m.Type != "" { // it has ended between the two looks
 		return s.sayAfter(ctx, id, m)
 	}
-	return said, err
+	if err != nil {
+		return profiles.Message{}, err
+	}
+	return said, nil
 }
 
 // sayAfter records what is said after a session's end. Where it was resumed
@@ -105,9 +110,15 @@ func (s *Service) sayAfter(ctx context.Context, id string, m Say) (profiles.Mess
 		// One that has ended again has nobody to tell, and the message is kept.
 		_ = l.ask(context.WithoutCancel(ctx), func() error {
 			l.tell(said, m)
-			if now, err := s.Catalogue.Session(ctx, id); err == nil { // others may have been quicker
-				l.rec.Execution = now.Execution
-			}
+			var now profiles.Session
+			l.records.do(func(ctx context.Context) (err error) {
+				now, err = s.Catalogue.Session(ctx, id)
+				return err
+			}, func(err error) {
+				if err == nil { // others may have been quicker
+					l.rec.Execution = now.Execution
+				}
+			})
 			return nil
 		})
 		s.journal.Flush(ctx, id)
@@ -133,17 +144,27 @@ func (l *live) hears(m Say) error {
 // hasAgent reports whether somebody follows the session, or has a webhook told of it.
 func (l *live) hasAgent() bool { return l.rec.WebhookURL != "" || l.svc.journal.Followed(l.id) }
 
-// say records a message and tells it, in the same order.
-func (l *live) say(ctx context.Context, m Say) (profiles.Message, error) {
-	if err := l.hears(m); err != nil {
-		return profiles.Message{}, err
-	}
-	said, err := l.svc.keepMessage(ctx, l.id, m)
-	if err != nil {
-		return said, err
-	}
-	l.tell(said, m)
-	return said, nil
+// say records a message and tells it, in the same order. It is not recorded where ctx
+// ends before its turn.
+func (l *live) say(ctx context.Context, m Say, end func(profiles.Message, error)) {
+	var said profiles.Message
+	l.records.add(task{
+		begin: func() (func(context.Context) error, error) {
+			return func(within context.Context) (err error) {
+				within, cancel := context.WithCancel(within)
+				defer cancel()
+				defer context.AfterFunc(ctx, cancel)()
+				said, err = l.svc.keepMessage(within, l.id, m)
+				return err
+			}, l.hears(m)
+		},
+		end: func(err error) {
+			if err == nil {
+				l.tell(said, m)
+			}
+			end(said, err)
+		},
+	})
 }
 
 // tell has a message that is on disk move the task, and tells it.
@@ -216,30 +237,43 @@ func (s *Service) Cancel(ctx context.Context, c Caller, id string) (Acknowledged
 	if err != nil {
 		return a, err
 	}
-	err = l.ask(ctx, func() error {
-		going := l.rec.Execution == profiles.ExecutionRunning || l.rec.Execution == profiles.ExecutionWaiting ||
-			l.rec.Execution == "" && s.journal.Followed(id)
-		if !going {
-			return nil
-		}
-		_, err := s.Catalogue.UpdateSession(ctx, id, func(r *profiles.Session) error {
-			was := *r
-			r.Execution = profiles.ExecutionFinished
-			r.Notices = s.taskNotices(was, *r)
-			return nil
+	var going bool
+	err = l.askAndWait(ctx, func(reply func(error)) {
+		l.records.add(task{
+			begin: func() (func(context.Context) error, error) {
+				going = l.rec.Execution == profiles.ExecutionRunning || l.rec.Execution == profiles.ExecutionWaiting ||
+					l.rec.Execution == "" && s.journal.Followed(id)
+				if !going {
+					return nil, nil
+				}
+				return func(ctx context.Context) error { return s.recordCancel(ctx, id) }, nil
+			},
+			end: func(err error) {
+				if err == nil && going {
+					l.rec.Execution = profiles.ExecutionFinished
+					l.writer.Record(journal.Cancelled, nil)
+					l.touch()
+				}
+				reply(err)
+			},
 		})
-		if err != nil {
-			return err
-		}
-		s.told()
-		l.rec.Execution = profiles.ExecutionFinished
-		l.writer.Record(journal.Cancelled, nil)
-		l.touch()
-		a.Message = "the task is cancelled; the browser runs on"
-		return nil
 	})
+	if err == nil && going {
+		a.Message = "the task is cancelled; the browser runs on"
+	}
 	s.journal.Flush(ctx, id)
 	return a, err
+}
+
+func (s *Service) recordCancel(ctx context.Context, id string) error {
+	defer s.told()
+	_, err := s.Catalogue.UpdateSession(ctx, id, func(r *profiles.Session) error {
+		was := *r
+		r.Execution = profiles.ExecutionFinished
+		r.Notices = s.taskNotices(was, *r)
+		return nil
+	})
+	return err
 }
 
 // statusOf tells how a session is, and how its task stands: as was said last, or

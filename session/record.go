@@ -27,7 +27,7 @@ const killed = "the daemon was killed"
 
 // beginRun begins a run with the session's Chrome, and tells how that came up.
 func (l *live) beginRun() {
-	l.writer = l.svc.journal.Begin(l.id)
+	l.writer, l.runOver = l.svc.journal.Begin(l.id), false
 	if r := l.report; r != nil {
 		l.writer.Record(journal.Restored, journal.Fields{"snapshot_id": r.SnapshotID, "source": string(r.Source.Type), "source_id": r.Source.ID,
 			"mode": r.Mode, "path": r.Path, "duration_ms": r.DurationMS, "warnings": len(r.Warnings)})
@@ -52,23 +52,26 @@ func (l *live) beginRun() {
 
 // endRun ends the run, when all that was heard in it is told.
 func (l *live) endRun(status profiles.RunStatus, cause string) {
-	l.deaf()
-	for gone := range l.clients { // they hear that it is over, and are not waited for
-		l.writer.Record(journal.Disconnected, journal.Fields{"clients": l.clients - 1 - gone})
-	}
-	l.writer.End(l.svc.ctx, status, cause)
+	deaf, writer := l.deaf, l.writer
+	l.records.do(func(context.Context) error { deaf(); return nil }, func(error) {
+		for gone := range l.clients { // they hear that it is over, and are not waited for
+			writer.Record(journal.Disconnected, journal.Fields{"clients": l.clients - 1 - gone})
+		}
+		l.runOver = true
+	})
+	l.records.do(func(ctx context.Context) error { writer.End(ctx, status, cause); return nil }, nil)
 }
 
-// tellEnd tells what an ending came to, and ends the run where its Chrome is no
-// longer the session's.
-func (l *live) tellEnd(why cause, e ended) {
+// tellEnd tells what an ending came to. over: its Chrome is no longer the session's,
+// and the run ends, so.
+func (l *live) tellEnd(why cause, e ended) (status profiles.RunStatus, reason string, over bool) {
 	if s := e.answer.Snapshot; s != nil && e.over {
 		l.writer.Record(journal.Saved, savedFields(*s, e.answer.Default))
 	}
 	if e.err != nil {
 		l.writer.Record(journal.SaveFailed, journal.Fields{"code": string(fault.CodeOf(e.err)), "message": fault.MessageOf(e.err)})
 	}
-	status, reason := why.run()
+	status, reason = why.run()
 	switch {
 	case e.over:
 	case e.reopened != nil && why == causeCrash:
@@ -77,11 +80,9 @@ func (l *live) tellEnd(why cause, e ended) {
 	case e.reopened != nil:
 		status, reason = profiles.RunFailed, "a save failed; Chrome was reopened"
 	case e.chrome != nil:
-		return // the run goes on
+		return "", "", false // the run goes on
 	}
-	if l.chrome != nil { // else it has ended before
-		l.endRun(status, reason)
-	}
+	return status, reason, l.chrome != nil // else it has ended before
 }
 
 // tellCheckpoint tells what a checkpoint came to. Where nothing has changed
@@ -122,7 +123,7 @@ func (l *live) connected() (left func()) {
 	writer := l.writer
 	writer.Record(journal.Connected, journal.Fields{"clients": l.clients})
 	return func() {
-		if l.writer == writer {
+		if l.writer == writer && !l.runOver {
 			writer.Record(journal.Disconnected, journal.Fields{"clients": l.clients})
 		}
 	}

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/stasisd/stasis/browser"
-	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
 	"github.com/stasisd/stasis/snapshot"
 	"github.com/stasisd/stasis/state"
@@ -63,27 +62,4 @@ func unreadCrash(doc state.Document) string {
 	}
 	return "Chrome died before this was saved: cookies of its last 30 seconds, " +
 		"storage of its last seconds, and the newest tabs may be missing"
-}
-
-// reopen tries again to start Chrome on the datadir that a failed save kept.
-func (l *live) reopen() error {
-	again, err := l.svc.startAgain(l.svc.ctx, l.rec, l.dir, l.doc, l.request.again(), failedSave)
-	if err != nil {
-		return fault.Wrap(err, fault.BrowserFailed, "session.resume", "Chrome could not be reopened; the data is still kept")
-	}
-	l.goOn(again)
-	l.touch()
-	return nil
-}
-
-// goOn lets the session go on in a Chrome that was reopened: the session's
-// report is from now on that of the reopening, which is verified as any other.
-func (l *live) goOn(again upright) {
-	l.chrome, l.restarted, l.paused = again.chrome, true, false
-	l.setStatus(profiles.StatusReady, "")
-	if err := l.setReport(again.report); err != nil {
-		l.svc.Log.Error("a session's report could not be recorded", "session", l.id, "error", err)
-	}
-	l.beginRun()
-	l.svc.work.Go(func() { l.verify(again.doc) })
 }

@@ -109,10 +109,9 @@ func (s *Service) catch(ctx context.Context, j *job, r *replica) (m moment, err 
 	return m, err
 }
 
-// dropReplica removes the copy that the next checkpoint would have begun with.
-func (l *live) dropReplica() {
-	if l.replica != nil && l.replica.dir != nil {
-		l.svc.clear(l.replica.dir)
+// dropReplica removes a copy that a next checkpoint would have begun with.
+func (s *Service) dropReplica(r *replica) {
+	if r != nil && r.dir != nil {
+		s.clear(r.dir)
 	}
-	l.replica = nil
 }

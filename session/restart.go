@@ -78,9 +78,15 @@ func (s *Service) restart(ctx context.Context, j job) ended {
 	return ended{chrome: again.chrome, reopened: &again}
 }
 
-// awaitRestart waits while the session's Chrome is started again after a crash, so
-// that who comes back at once is not told that the session ends.
+// awaitRestart waits while the session's Chrome is started again, after a crash or by
+// a resume, so that who comes back at once is not told that the session ends.
 func (l *live) awaitRestart(ctx context.Context) {
+	l.awaitReopening(ctx)
+	l.awaitCrashRestart(ctx)
+}
+
+// awaitCrashRestart waits while it is started again after a crash.
+func (l *live) awaitCrashRestart(ctx context.Context) {
 	l.awaitEnding(ctx, func(e *ending) bool { return e.restart })
 }
 

@@ -76,18 +76,38 @@ func (s *Service) resumable(ctx context.Context, c Caller, id string) (profiles.
 func (l *live) resume(ctx context.Context) (Acknowledged, error) {
 	a := Acknowledged{Success: true, Status: "resumed", Message: "the session goes on"}
 	l.awaitCrash(ctx)
-	err := l.ask(ctx, func() error {
+	running := false
+	err := l.askAndWait(ctx, func(reply func(error)) {
 		switch {
 		case l.ending != nil:
-			return l.usable()
+			reply(l.usable())
+		case l.reopening != nil:
+			l.reopening.waiters = append(l.reopening.waiters, reply)
 		case l.chrome == nil:
-			return l.reopen()
+			l.reopen(reply)
 		case !l.paused:
-			a.Status, a.Message = "already_running", "the session is running"
-			return nil
+			running = true
+			reply(nil)
+		default:
+			l.unpause(reply)
 		}
-		if err := l.thaw(); err != nil {
-			return err
+	})
+	if err == nil && running {
+		a.Status, a.Message = "already_running", "the session is running"
+	}
+	l.svc.journal.Flush(ctx, l.id)
+	return a, err
+}
+
+// unpause lets a paused session run, and be recorded as such.
+func (l *live) unpause(end func(error)) {
+	l.thaw(func(err error) {
+		if err == nil {
+			err = l.usable() // an ending has begun
+		}
+		if err != nil || !l.paused { // another request was quicker
+			end(err)
+			return
 		}
 		l.paused = false
 		status := profiles.StatusReady
@@ -97,10 +117,8 @@ func (l *live) resume(ctx context.Context) (Acknowledged, error) {
 		l.setStatus(status, "")
 		l.writer.Record(journal.Resumed, nil)
 		l.touch()
-		return nil
+		l.records.after(func() { end(nil) })
 	})
-	l.svc.journal.Flush(ctx, l.id)
-	return a, err
 }
 
 // revive begins an ended session anew, as what it was made as; nil where it is

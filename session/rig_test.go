@@ -216,7 +216,7 @@ func (b *brokenCatalogue) AddMessage(ctx context.Context, m profiles.Message, no
 }
 
 // once has do called once: after the next Default or Snapshot, before the next
-// RetireSnapshot, Commit or AddMessage.
+// RetireSnapshot, Commit, AddMessage, UpdateSession or EndRun.
 func (b *brokenCatalogue) once(method string, do func()) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -266,6 +266,7 @@ func (b *brokenCatalogue) UpdateSession(ctx context.Context, id string, change f
 	if err := b.err("UpdateSession"); err != nil {
 		return profiles.Session{}, err
 	}
+	b.hook("UpdateSession")
 	return b.Catalogue.UpdateSession(ctx, id, change)
 }
 
@@ -273,6 +274,7 @@ func (b *brokenCatalogue) EndRun(ctx context.Context, e profiles.RunEnd, keep pr
 	if err := b.err("EndRun"); err != nil {
 		return profiles.Run{}, err
 	}
+	b.hook("EndRun")
 	return b.Catalogue.EndRun(ctx, e, keep)
 }
 
@@ -328,27 +330,22 @@ var (
 	asDefault  = EndRequest{Mode: SaveFilesystem, SaveAsDefault: true, Conflict: ConflictKeep}
 )
 
-// status is what the record and the session itself both say.
-func (r *rig) status(id string) profiles.Status {
+// status is what the session itself says, and its record in the end.
+func (r *rig) status(id string) (status profiles.Status) {
 	r.t.Helper()
-	info, err := r.Get(r.t.Context(), admin, id)
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	rec, err := r.catalogue.Session(r.t.Context(), id)
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	if rec.Status != info.Status {
-		// It may have changed between the two looks, but only forward.
-		if info, err = r.Get(r.t.Context(), admin, id); err != nil {
+	await(r.t, "session "+id+" and its record say the same", func() bool {
+		rec, err := r.catalogue.Session(r.t.Context(), id)
+		if err != nil {
 			r.t.Fatal(err)
 		}
-	}
-	if rec.Status != info.Status {
-		r.t.Errorf("session %s says %s, its record %s", id, info.Status, rec.Status)
-	}
-	return info.Status
+		info, err := r.Get(r.t.Context(), admin, id)
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		status = info.Status
+		return rec.Status == status
+	})
+	return status
 }
 
 // holds fails the test unless exactly these snapshots exist, whole, and the

@@ -104,13 +104,15 @@ type Service struct {
 	surveys chan struct{} // one for each profile that is being counted or gone through
 	// surveyFor bounds the counting of one; a test shortens it.
 	surveyFor time.Duration
-	uploads   *uploads // of imports
-	imports   *turns   // of imports whose upload is there
-	readings  *turns   // of who compares or exports state documents
-	large     *turns   // of who restores a large state document
-	packages  *turns   // of who has an extension checked
-	masks     *turns   // of who reads a page of masked texts
-	streams   *streams
+	// reopenPatience is how long an ending waits for a reopening; a test shortens it.
+	reopenPatience time.Duration
+	uploads        *uploads // of imports
+	imports        *turns   // of imports whose upload is there
+	readings       *turns   // of who compares or exports state documents
+	large          *turns   // of who restores a large state document
+	packages       *turns   // of who has an extension checked
+	masks          *turns   // of who reads a page of masked texts
+	streams        *streams
 
 	readers   *readers
 	verifying chan struct{} // one for each snapshot that is being verified
@@ -120,7 +122,7 @@ type Service struct {
 func New(cfg Config, deps Deps) *Service {
 	s := &Service{cfg: cfg, Deps: deps,
 		parked: pool.New[*parkedChrome](cfg.Parked), slots: newSlots(cfg.MaxSessions),
-		tickets: newTickets(deps.Now), attached: newAttached(cfg.MaxClients), connections: newConnections(), turn: make(chan struct{}, 1), surveys: make(chan struct{}, maxSurveys), surveyFor: surveyDeadline,
+		tickets: newTickets(deps.Now), attached: newAttached(cfg.MaxClients), connections: newConnections(), turn: make(chan struct{}, 1), surveys: make(chan struct{}, maxSurveys), surveyFor: surveyDeadline, reopenPatience: reopenPatience,
 		uploads: newUploads(), imports: newTurns(maxImports), readings: newTurns(maxReadings), large: newTurns(maxLarge), packages: newTurns(maxChecked), masks: newTurns(maxMasking), streams: newStreams(),
 		readers: newReaders(), verifying: make(chan struct{}, maxVerifying),
 		journal: journal.New(deps.Catalogue, deps.Vault, deps.Now, deps.Log), live: map[string]*live{}, creating: map[string]*claim{}, checks: map[string]int{}, spares: sparePools{},

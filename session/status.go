@@ -20,28 +20,41 @@ func (l *live) usable() error {
 	return nil
 }
 
-// setStatus changes the session's status, here and in the record, and has webhooks
-// told of it, and of a crash that they were not told of.
+// setStatus changes the session's status, here and then in the record, and has
+// webhooks told of it, and of a crash that they were not told of.
 func (l *live) setStatus(status profiles.Status, reason string) {
 	if l.rec.Status == status && l.rec.Reason == reason {
 		return
 	}
 	l.rec.Status, l.rec.Reason = status, reason
-	events := []string{hookStatus}
-	if l.untold {
-		events = append(events, hookCrashed)
-	}
-	_, err := l.svc.Catalogue.UpdateSession(l.svc.ctx, l.id, func(r *profiles.Session) error {
+	crash := false
+	l.records.add(task{
+		begin: func() (func(context.Context) error, error) {
+			events := []string{hookStatus}
+			if crash = l.untold; crash {
+				events = append(events, hookCrashed)
+			}
+			return func(ctx context.Context) error { return l.svc.recordStatus(ctx, l.id, status, reason, events) }, nil
+		},
+		end: func(err error) {
+			switch {
+			case err != nil:
+				l.svc.Log.Error("a session's status could not be recorded", "session", l.id, "error", err)
+			case crash:
+				l.untold = false
+			}
+		},
+	})
+}
+
+func (s *Service) recordStatus(ctx context.Context, id string, status profiles.Status, reason string, events []string) error {
+	defer s.told()
+	_, err := s.Catalogue.UpdateSession(ctx, id, func(r *profiles.Session) error {
 		r.Status, r.Reason = status, reason
-		r.Notices = l.svc.notices(*r, events...)
+		r.Notices = s.notices(*r, events...)
 		return nil
 	})
-	l.svc.told()
-	if err != nil {
-		l.svc.Log.Error("a session's status could not be recorded", "session", l.id, "error", err)
-		return
-	}
-	l.untold = false
+	return err
 }
 
 // info is what a caller is told.
@@ -49,7 +62,7 @@ func (l *live) info(ctx context.Context) (Info, error) {
 	var i Info
 	err := l.ask(ctx, func() error {
 		i = Info{Session: l.rec, BrowserRestarted: l.restarted, HasAgent: l.hasAgent(),
-			Restarting: l.ending != nil && l.ending.restart}
+			Restarting: l.reopening != nil || l.ending != nil && l.ending.restart}
 		if l.report != nil {
 			report := *l.report
 			i.Restored = &report

@@ -273,9 +273,7 @@ func TestPause(t *testing.T) {
 	if err := <-served; err != nil {
 		t.Error(err)
 	}
-	if !chrome.Frozen() {
-		t.Error("it runs on when the client has left")
-	}
+	await(t, "it stands still when the client has left", chrome.Frozen)
 	for _, want := range []string{"resumed", "already_running"} {
 		a, err := r.Resume(t.Context(), alice, id)
 		if err != nil || a.Status != want || chrome.Frozen() {

@@ -114,16 +114,29 @@ func (l *live) verify(doc state.Document) {
 		} else {
 			report.verified(found)
 		}
-		return l.setReport(&report)
+		l.setReport(&report)
+		return nil
 	})
 }
 
-// setReport makes a report the session's, here and in the record.
-func (l *live) setReport(r *RestoreReport) error {
-	l.report, l.rec.Restored = r, encode(r)
-	_, err := l.svc.Catalogue.UpdateSession(l.svc.ctx, l.id, func(rec *profiles.Session) error {
-		rec.Restored = l.rec.Restored
-		return nil
+// beginVerifying verifies what came back, beside the session's goroutine.
+func (l *live) beginVerifying(doc state.Document) {
+	l.svc.work.Go(func() { l.verify(doc) })
+}
+
+// setReport makes a report the session's, here and then in the record.
+func (l *live) setReport(r *RestoreReport) {
+	restored := encode(r)
+	l.report, l.rec.Restored = r, restored
+	l.records.do(func(ctx context.Context) error {
+		_, err := l.svc.Catalogue.UpdateSession(ctx, l.id, func(rec *profiles.Session) error {
+			rec.Restored = restored
+			return nil
+		})
+		return err
+	}, func(err error) {
+		if err != nil {
+			l.svc.Log.Error("a session's report could not be recorded", "session", l.id, "error", err)
+		}
 	})
-	return err
 }

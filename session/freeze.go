@@ -1,0 +1,54 @@
+package session
+
+import "context"
+
+// still reports whether Chrome is to be frozen: that of a paused session that nobody
+// looks at.
+func (l *live) still() bool {
+	return l.paused && !l.busy() && l.checkpoint == nil && l.usable() == nil
+}
+
+// settleFreeze freezes Chrome where that is to be.
+func (l *live) settleFreeze() {
+	if !l.still() {
+		return
+	}
+	l.freeze(func(err error) {
+		if err != nil {
+			l.svc.Log.Error("a paused session could not be frozen again", "session", l.id, "error", err)
+		}
+	})
+}
+
+// freeze freezes Chrome, if that is still to be when its turn comes.
+func (l *live) freeze(end func(error)) {
+	l.power.add(task{
+		begin: func() (func(context.Context) error, error) {
+			if !l.still() {
+				return nil, nil
+			}
+			l.awake = false
+			return l.chrome.Freeze, nil
+		},
+		end: end,
+	})
+}
+
+// thaw lets a frozen Chrome run, and clients come to it; it is not for a session
+// that is being ended.
+func (l *live) thaw(end func(error)) {
+	l.power.add(task{
+		begin: func() (func(context.Context) error, error) {
+			if err := l.usable(); err != nil || l.awake {
+				return nil, err
+			}
+			return l.chrome.Thaw, nil
+		},
+		end: func(err error) {
+			if err == nil {
+				l.awake = true
+			}
+			end(err)
+		},
+	})
+}
