@@ -1,14 +1,17 @@
 package session
 
 import (
+	"encoding/json"
 	"os"
 	"reflect"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
 	"github.com/stasisd/stasis/state"
 )
@@ -40,6 +43,22 @@ func everyOption() Create {
 // sameCreate compares what is recorded of a create.
 var sameCreate = cmpopts.IgnoreUnexported(Create{})
 
+// goldenAsked is what a version of Stasis has recorded.
+func goldenAsked(t *testing.T, name string) []byte {
+	t.Helper()
+	raw, err := os.ReadFile("testdata/asked/" + name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return raw
+}
+
+// resumedWith is a create as a resume makes it anew: from the session itself.
+func resumedWith(r Create) Create {
+	r.FromSession, r.FromEnvironment, r.FromDefaultOf, r.StartURL = r.SessionID, "", "", ""
+	return r
+}
+
 func TestEveryOptionIsSet(t *testing.T) {
 	every := reflect.ValueOf(everyOption())
 	for i := range every.NumField() {
@@ -59,17 +78,57 @@ func (r *rig) madeOf(asked []byte) (Create, error) {
 	return r.made(profiles.Session{ID: "s-1", UserID: "alice", Engine: "shell", RequestHash: "hash", Asked: sealed})
 }
 
-// What the first version of Stasis recorded, by the names of Go's fields, is read. What a
-// resume goes on from is the session itself.
+// What was recorded before there were versions, by the names of Go's fields, is read.
 func TestAskedByGoNames(t *testing.T) {
-	raw, err := os.ReadFile("testdata/asked/go-names.json")
-	if err != nil {
+	got, err := newRig(t, nil).madeOf(goldenAsked(t, "go-names.json"))
+	if diff := cmp.Diff(resumedWith(everyOption()), got, sameCreate); err != nil || diff != "" {
+		t.Errorf("%v (-want +got):\n%s", err, diff)
+	}
+	// An empty create had null for what it did not name.
+	none, err := decodeAsked([]byte(`{"SessionID":"","AutoSave":null,"Labels":null,"Passkeys":null,"Origins":{},"Idle":0}`))
+	if diff := cmp.Diff(Create{}, none, sameCreate); err != nil || diff != "" {
+		t.Errorf("%v (-want +got):\n%s", err, diff)
+	}
+}
+
+// Version 1 is what is written, and is read for good.
+func TestAskedVersion1(t *testing.T) {
+	golden := goldenAsked(t, "v1.json")
+	var want, got any
+	if err := json.Unmarshal(golden, &want); err != nil {
 		t.Fatal(err)
 	}
-	want := everyOption()
-	want.FromSession, want.FromEnvironment, want.FromDefaultOf, want.StartURL = want.SessionID, "", "", ""
-	got, err := newRig(t, nil).madeOf(raw)
-	if diff := cmp.Diff(want, got, sameCreate); err != nil || diff != "" {
-		t.Errorf("%v (-want +got):\n%s", err, diff)
+	if err := json.Unmarshal(encodeAsked(everyOption()), &got); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("written (-golden +now):\n%s", diff)
+	}
+	read, err := newRig(t, nil).madeOf(golden)
+	if diff := cmp.Diff(resumedWith(everyOption()), read, sameCreate); err != nil || diff != "" {
+		t.Errorf("read: %v (-want +got):\n%s", err, diff)
+	}
+}
+
+// A session that a newer Stasis has recorded is not resumed as something else, and the
+// error says why; nor is one whose record is no JSON of a create.
+func TestAskedThatCannotBeRead(t *testing.T) {
+	r := newRig(t, nil)
+	id, _ := r.saved(alice, filesystem)
+	for raw, code := range map[string]fault.Code{
+		`{"version":2,"proxies":[]}`: fault.Unsupported, `{"version":0}`: fault.Unsupported,
+		`{"version":1,"idle_ns":"long"}`: fault.StoreFailed, `[]`: fault.StoreFailed, ``: fault.StoreFailed, `{"AutoSave":3}`: fault.StoreFailed,
+	} {
+		sealed, err := r.Vault.Seal([]byte(raw))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := r.catalogue.UpdateSession(t.Context(), id, func(rec *profiles.Session) error { rec.Asked = sealed; return nil }); err != nil {
+			t.Fatal(err)
+		}
+		_, err = r.Resume(t.Context(), alice, id)
+		if wantCode(t, err, code); code == fault.Unsupported && !strings.Contains(fault.MessageOf(err), "this Stasis reads version 1") {
+			t.Errorf("%s: it says %q", raw, fault.MessageOf(err))
+		}
 	}
 }

@@ -2,7 +2,6 @@ package session
 
 import (
 	"context"
-	"encoding/json"
 	"reflect"
 	"time"
 
@@ -160,7 +159,7 @@ func (s *Service) revive(ctx context.Context, c Caller, id string, by Create) (*
 }
 
 // sealAsked seals what a session was made with, as its record keeps it sealed.
-func (s *Service) sealAsked(r Create) ([]byte, error) { return s.Vault.Seal(encode(r)) }
+func (s *Service) sealAsked(r Create) ([]byte, error) { return s.Vault.Seal(encodeAsked(r)) }
 
 // made is what an ended session was made with, to be made again from its own
 // snapshot. One of an older Stasis, or an imported one, has the usual limits.
@@ -170,13 +169,12 @@ func (s *Service) made(rec profiles.Session) (Create, error) {
 	if len(rec.Asked) > 0 {
 		raw, err := s.Vault.Unseal(rec.Asked)
 		if err == nil {
-			r = Create{}
-			err = json.Unmarshal(raw, &r)
+			r, err = decodeAsked(raw)
 		}
 		if err != nil {
 			// Without its proxy it would go out in the open.
 			return r, fault.Wrap(err, fault.CodeOf(err), "session.resume",
-				"what the session was created with cannot be read; create one with restore_from_session_id instead")
+				"what the session was created with cannot be read; create one with restore_from_session_id instead: "+fault.MessageOf(err))
 		}
 	}
 	r.SessionID, r.UserID, r.Engine, r.RequestHash = rec.ID, rec.UserID, rec.Engine, rec.RequestHash
@@ -216,8 +214,8 @@ func bare(r Create) Create {
 	if r.OnLive == OnLiveShare {
 		r.OnLive = OnLiveFail
 	}
-	var same Create
-	if err := json.Unmarshal(encode(r), &same); err != nil {
+	same, err := decodeAsked(encodeAsked(r))
+	if err != nil {
 		return r
 	}
 	return same

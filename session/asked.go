@@ -1,0 +1,139 @@
+package session
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/state"
+)
+
+// askedVersion is the version of [asked] that is written.
+const askedVersion = 1
+
+// asked is a [Create] as a session's record keeps it, sealed, for a resume: JSON of
+// which the version says how it is read. Records without a version have the names of
+// goNames. Durations are in nanoseconds.
+type asked struct {
+	Version int `json:"version"`
+
+	SessionID       string            `json:"session_id,omitempty"`
+	UserID          string            `json:"user_id,omitempty"`
+	AgentName       string            `json:"agent_name,omitempty"`
+	Goal            string            `json:"goal,omitempty"`
+	StartURL        string            `json:"start_url,omitempty"`
+	Engine          string            `json:"engine,omitempty"`
+	FromSession     string            `json:"from_session,omitempty"`
+	FromEnvironment string            `json:"from_environment,omitempty"`
+	FromDefaultOf   string            `json:"from_default_of,omitempty"`
+	AllowMemory     bool              `json:"allow_memory,omitempty"`
+	FreshIfNone     bool              `json:"fresh_if_none,omitempty"`
+	RestoreTabs     bool              `json:"restore_tabs,omitempty"`
+	ReadOnly        bool              `json:"read_only,omitempty"`
+	Persist         bool              `json:"persist,omitempty"`
+	AutoSave        *askedAutoSave    `json:"auto_save,omitempty"`
+	Restart         bool              `json:"restart,omitempty"`
+	OnLive          OnLive            `json:"on_live,omitempty"`
+	Resume          bool              `json:"resume,omitempty"`
+	Options         bool              `json:"options,omitempty"`
+	Idle            time.Duration     `json:"idle_ns,omitempty"`
+	Lifetime        time.Duration     `json:"lifetime_ns,omitempty"`
+	WebhookURL      string            `json:"webhook_url,omitempty"`
+	DiscardOnEnd    bool              `json:"discard_on_end,omitempty"`
+	Wait            time.Duration     `json:"wait_ns,omitempty"`
+	Labels          map[string]string `json:"labels,omitempty"`
+	Record          []string          `json:"record,omitempty"`
+	Overrides       state.Overrides   `json:"overrides,omitzero"`
+	Passkeys        *bool             `json:"passkeys,omitempty"`
+	Origins         state.Selection   `json:"origins,omitzero"`
+	Extensions      []string          `json:"extensions,omitempty"`
+	RequestHash     string            `json:"request_hash,omitempty"`
+}
+
+// askedAutoSave is an [AutoSave] as it is recorded.
+type askedAutoSave struct {
+	Interval   time.Duration `json:"interval_ns"`
+	Navigation bool          `json:"navigation,omitempty"`
+	Login      bool          `json:"login,omitempty"`
+	Disconnect bool          `json:"disconnect,omitempty"`
+	Keep       int           `json:"keep"`
+}
+
+// goNames are the names of version 1 by those that records without a version have:
+// the names of Go's fields, of a create and of its auto_save.
+var goNames = map[string]string{
+	"SessionID": "session_id", "UserID": "user_id", "AgentName": "agent_name", "Goal": "goal", "StartURL": "start_url", "Engine": "engine",
+	"FromSession": "from_session", "FromEnvironment": "from_environment", "FromDefaultOf": "from_default_of",
+	"AllowMemory": "allow_memory", "FreshIfNone": "fresh_if_none", "RestoreTabs": "restore_tabs", "ReadOnly": "read_only", "Persist": "persist",
+	"AutoSave": "auto_save", "Interval": "interval_ns", "Navigation": "navigation", "Login": "login", "Disconnect": "disconnect", "Keep": "keep",
+	"Restart": "restart", "OnLive": "on_live", "Resume": "resume", "Options": "options", "Idle": "idle_ns", "Lifetime": "lifetime_ns",
+	"WebhookURL": "webhook_url", "DiscardOnEnd": "discard_on_end", "Wait": "wait_ns", "Labels": "labels", "Record": "record",
+	"Overrides": "overrides", "Passkeys": "passkeys", "Origins": "origins", "Extensions": "extensions", "RequestHash": "request_hash",
+}
+
+// encodeAsked writes what a create asks for; what it comes to have is not in it.
+func encodeAsked(r Create) []byte {
+	return encode(asked{Version: askedVersion,
+		SessionID: r.SessionID, UserID: r.UserID, AgentName: r.AgentName, Goal: r.Goal, StartURL: r.StartURL, Engine: r.Engine,
+		FromSession: r.FromSession, FromEnvironment: r.FromEnvironment, FromDefaultOf: r.FromDefaultOf,
+		AllowMemory: r.AllowMemory, FreshIfNone: r.FreshIfNone, RestoreTabs: r.RestoreTabs, ReadOnly: r.ReadOnly, Persist: r.Persist,
+		AutoSave: (*askedAutoSave)(r.AutoSave), Restart: r.Restart, OnLive: r.OnLive, Resume: r.Resume, Options: r.Options,
+		Idle: r.Idle, Lifetime: r.Lifetime, WebhookURL: r.WebhookURL, DiscardOnEnd: r.DiscardOnEnd, Wait: r.Wait,
+		Labels: r.Labels, Record: r.Record, Overrides: r.Overrides, Passkeys: r.Passkeys, Origins: r.Origins,
+		Extensions: r.Extensions, RequestHash: r.RequestHash})
+}
+
+// decodeAsked reads what any version of Stasis up to this one has recorded; a newer
+// one is unsupported.
+func decodeAsked(raw []byte) (Create, error) {
+	const op = "session.asked"
+	var a asked
+	var version struct {
+		Version *int `json:"version"`
+	}
+	err := json.Unmarshal(raw, &version)
+	switch {
+	case err != nil:
+	case version.Version == nil:
+		if raw, err = renamed(raw); err == nil {
+			err = json.Unmarshal(raw, &a)
+		}
+	case *version.Version != askedVersion:
+		return Create{}, fault.New(fault.Unsupported, op, "it was recorded in version %d and this Stasis reads version %d: use the Stasis that recorded it, or a newer one",
+			*version.Version, askedVersion)
+	default:
+		err = json.Unmarshal(raw, &a)
+	}
+	if err != nil {
+		return Create{}, fault.Wrap(err, fault.StoreFailed, op, "it is no JSON of a create")
+	}
+	return Create{
+		SessionID: a.SessionID, UserID: a.UserID, AgentName: a.AgentName, Goal: a.Goal, StartURL: a.StartURL, Engine: a.Engine,
+		FromSession: a.FromSession, FromEnvironment: a.FromEnvironment, FromDefaultOf: a.FromDefaultOf,
+		AllowMemory: a.AllowMemory, FreshIfNone: a.FreshIfNone, RestoreTabs: a.RestoreTabs, ReadOnly: a.ReadOnly, Persist: a.Persist,
+		AutoSave: (*AutoSave)(a.AutoSave), Restart: a.Restart, OnLive: a.OnLive, Resume: a.Resume, Options: a.Options,
+		Idle: a.Idle, Lifetime: a.Lifetime, WebhookURL: a.WebhookURL, DiscardOnEnd: a.DiscardOnEnd, Wait: a.Wait,
+		Labels: a.Labels, Record: a.Record, Overrides: a.Overrides, Passkeys: a.Passkeys, Origins: a.Origins,
+		Extensions: a.Extensions, RequestHash: a.RequestHash}, nil
+}
+
+// renamed gives an object the names of version 1, and what it has in auto_save too.
+func renamed(raw []byte) ([]byte, error) {
+	var was map[string]json.RawMessage
+	if err := json.Unmarshal(raw, &was); err != nil || was == nil {
+		return raw, err
+	}
+	now := map[string]json.RawMessage{}
+	for name, value := range was {
+		if name == "AutoSave" {
+			var err error
+			if value, err = renamed(value); err != nil {
+				return nil, err
+			}
+		}
+		if name = goNames[name]; name != "" {
+			now[name] = value
+		}
+	}
+	return encode(now), nil
+}
