@@ -170,11 +170,3 @@ type extensions interface {
 	Extension(ctx context.Context, c session.Caller, id string) (profiles.Extension, error)
 	DeleteExtension(ctx context.Context, c session.Caller, id string, force bool) error
 }
-
-// Answers records the first answers to requests with an Idempotency-Key; see
-// profiles.Catalogue, which is one.
-type Answers interface {
-	ClaimAnswer(ctx context.Context, a profiles.Answer) (known profiles.Answer, fresh bool, err error)
-	FinishAnswer(ctx context.Context, a profiles.Answer) error
-	DropAnswer(ctx context.Context, scope, key string) error
-}
