@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/stasisd/stasis/fault"
-	"github.com/stasisd/stasis/profiles"
 	"github.com/stasisd/stasis/session"
 )
 
@@ -18,7 +17,7 @@ type defaultAnswer struct {
 	MovedAt    time.Time `json:"moved_at"`
 }
 
-func answerOfDefault(d profiles.Default) defaultAnswer {
+func answerOfDefault(d session.Default) defaultAnswer {
 	return defaultAnswer{d.UserID, d.Version, orNull(d.SnapshotID), orNull(d.SessionID), d.MovedAt.UTC()}
 }
 

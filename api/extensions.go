@@ -2,30 +2,13 @@ package api
 
 import (
 	"net/http"
-	"time"
 
 	"github.com/stasisd/stasis/browser/extension"
 	"github.com/stasisd/stasis/fault"
-	"github.com/stasisd/stasis/profiles"
 )
 
 // maxExtensions is how many extensions one create may name.
 const maxExtensions = 32
-
-// extensionAnswer is an uploaded extension on the wire.
-type extensionAnswer struct {
-	ID        string    `json:"id"`
-	UserID    string    `json:"user_id"`
-	SHA256    string    `json:"sha256"`
-	Name      string    `json:"name"`
-	Version   string    `json:"version"`
-	SizeBytes int64     `json:"size_bytes"`
-	CreatedAt time.Time `json:"created_at"`
-}
-
-func answerOfExtension(e profiles.Extension) extensionAnswer {
-	return extensionAnswer{e.ID, e.UserID, e.SHA256, e.Name, e.Version, e.SizeBytes, e.CreatedAt.UTC()}
-}
 
 // putExtension stores the extension in the body, or in the one file of a form.
 func (s *Server) putExtension(c *call) error {
@@ -41,7 +24,7 @@ func (s *Server) putExtension(c *call) error {
 	if fresh {
 		status = http.StatusCreated
 	}
-	return c.JSON(status, answerOfExtension(e))
+	return c.JSON(status, e)
 }
 
 func (s *Server) listExtensions(c *call) error {
@@ -49,11 +32,7 @@ func (s *Server) listExtensions(c *call) error {
 	if err != nil {
 		return err
 	}
-	answers := make([]extensionAnswer, 0, len(list))
-	for _, e := range list {
-		answers = append(answers, answerOfExtension(e))
-	}
-	return c.JSON(http.StatusOK, map[string]any{"extensions": answers})
+	return c.JSON(http.StatusOK, map[string]any{"extensions": list})
 }
 
 func (s *Server) getExtension(c *call) error {
@@ -65,7 +44,7 @@ func (s *Server) getExtension(c *call) error {
 	if err != nil {
 		return err
 	}
-	return c.JSON(http.StatusOK, answerOfExtension(e))
+	return c.JSON(http.StatusOK, e)
 }
 
 func (s *Server) deleteExtension(c *call) error {

@@ -10,7 +10,6 @@ import (
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
 	"github.com/stasisd/stasis/session"
-	"github.com/stasisd/stasis/session/journal"
 	"github.com/stasisd/stasis/state"
 )
 
@@ -51,7 +50,7 @@ type fake struct {
 	settings session.Settings
 	large    []byte // of a state or an archive, if set
 
-	entries   []journal.Entry // of the live session's feed
+	entries   []session.Entry // of the live session's feed
 	feedWaits bool            // it does not end
 	feed      *fakeFeed       // the one that was asked for last
 	follows   []session.Follow
@@ -69,16 +68,16 @@ func (f *fake) failure() error {
 }
 
 func caller() session.Caller {
-	return session.Caller{KeyID: "key-1", UserID: "alice", Rights: []profiles.Right{profiles.RightUse}}
+	return session.Caller{KeyID: "key-1", UserID: "alice", Rights: []session.Right{session.RightUse}}
 }
 
-func (f *fake) Deliveries(context.Context, session.Caller, profiles.DeliveryState, int, string) ([]profiles.Delivery, string, error) {
-	d := profiles.Delivery{Notice: profiles.Notice{ID: "d-1", URL: "https://hooks.example/", Event: "session.created", At: born}, SessionID: liveID, UserID: "alice",
-		State: profiles.DeliveryPending, Attempts: 1, NextAt: born, LastAt: born, LastError: "the receiver answered 500"}
-	return []profiles.Delivery{d, {Notice: profiles.Notice{ID: "d-0", URL: "https://hooks.example/", Event: "session.deleted", At: born}, SessionID: endedID, UserID: "alice", State: profiles.DeliveryDelivered}}, "d-0", f.failure()
+func (f *fake) Deliveries(context.Context, session.Caller, string, int, string) ([]session.Delivery, string, error) {
+	d := session.Delivery{ID: "d-1", URL: "https://hooks.example/", Event: "session.created", At: born, SessionID: liveID, UserID: "alice",
+		State: "pending", Attempts: 1, NextAt: born, LastAt: born, LastError: "the receiver answered 500"}
+	return []session.Delivery{d, {ID: "d-0", URL: "https://hooks.example/", Event: "session.deleted", At: born, SessionID: endedID, UserID: "alice", State: "delivered"}}, "d-0", f.failure()
 }
 
-func (f *fake) Resend(ctx context.Context, c session.Caller, _ string) (profiles.Delivery, error) {
+func (f *fake) Resend(ctx context.Context, c session.Caller, _ string) (session.Delivery, error) {
 	page, _, err := f.Deliveries(ctx, c, "", 0, "")
 	return page[0], err
 }
@@ -211,17 +210,17 @@ func (f *fake) Cancel(context.Context, session.Caller, string) (session.Acknowle
 	return session.Acknowledged{Success: true, Status: "cancelled"}, f.failure()
 }
 
-func (f *fake) Say(_ context.Context, _ session.Caller, _ string, m session.Say) (profiles.Message, error) {
+func (f *fake) Say(_ context.Context, _ session.Caller, _ string, m session.Say) (session.Message, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.said = append(f.said, m)
-	return profiles.Message{ID: 7}, f.err
+	return session.Message{ID: 7}, f.err
 }
 
 func (f *fake) Messages(_ context.Context, _ session.Caller, _ string, after int64, whole bool) (session.Conversation, error) {
-	return session.Conversation{Messages: []profiles.Message{
-		{ID: after + 1, Type: "QUESTION", Content: fmt.Sprint("whole: ", whole), At: born, Metadata: []byte(`{"start_url":"https://a.example/"}`)},
-		{ID: after + 2, Type: "USER", Content: "Yes", At: born}},
+	return session.Conversation{Messages: []session.Message{
+		{ID: after + 1, Type: "QUESTION", Content: fmt.Sprint("whole: ", whole), At: born.UTC(), Metadata: []byte(`{"start_url":"https://a.example/"}`)},
+		{ID: after + 2, Type: "USER", Content: "Yes", At: born.UTC(), Metadata: []byte(`{}`)}},
 		More: true, HasAgent: true, Status: session.StatusAnswer{Status: "waiting_for_input"}}, f.failure()
 }
 

@@ -11,26 +11,24 @@ import (
 
 	"github.com/stasisd/stasis/browser"
 	"github.com/stasisd/stasis/fault"
-	"github.com/stasisd/stasis/profiles"
 	"github.com/stasisd/stasis/session"
-	"github.com/stasisd/stasis/session/journal"
 	"github.com/stasisd/stasis/state"
 )
 
-func (f *fake) CreateKey(_ context.Context, _ session.Caller, name, user string, all bool, r []profiles.Right) (profiles.Key, string, error) {
-	return profiles.Key{ID: "key-2", Name: name, UserID: user, AllUsers: all, Rights: r, CreatedAt: born}, "sk-new", f.failure()
+func (f *fake) CreateKey(_ context.Context, _ session.Caller, name, user string, all bool, r []session.Right) (session.Key, string, error) {
+	return session.Key{ID: "key-2", Name: name, UserID: user, AllUsers: all, Rights: r, CreatedAt: born.UTC()}, "sk-new", f.failure()
 }
 
-func (f *fake) Keys(context.Context, session.Caller) ([]profiles.Key, error) {
-	return []profiles.Key{{ID: "key-1", Name: "first", UserID: "default", AllUsers: true, CreatedAt: born}}, f.failure()
+func (f *fake) Keys(context.Context, session.Caller) ([]session.Key, error) {
+	return []session.Key{{ID: "key-1", Name: "first", UserID: "default", AllUsers: true, Rights: session.Rights(), CreatedAt: born.UTC()}}, f.failure()
 }
 func (f *fake) DeleteKey(context.Context, session.Caller, string) error { return f.failure() }
 
-func (f *fake) version(user string) profiles.Default {
+func (f *fake) version(user string) session.Default {
 	f.mu.Lock()
 	f.users = append(f.users, user)
 	f.mu.Unlock()
-	return profiles.Default{UserID: user, Version: 2, SnapshotID: "snap-1", MovedAt: born}
+	return session.Default{UserID: user, Version: 2, SnapshotID: "snap-1", MovedAt: born}
 }
 
 func (f *fake) Settings(context.Context, session.Caller, string) (session.Settings, error) {
@@ -62,13 +60,13 @@ func (f *fake) Default(_ context.Context, _ session.Caller, user string) (sessio
 	return session.DefaultInfo{Default: f.version(user), LastCheck: outcome()}, f.failure()
 }
 
-func (f *fake) SetDefault(_ context.Context, _ session.Caller, user, _ string, _ *int64) (profiles.Default, error) {
+func (f *fake) SetDefault(_ context.Context, _ session.Caller, user, _ string, _ *int64) (session.Default, error) {
 	return f.version(user), f.failure()
 }
 func (f *fake) DeleteDefault(context.Context, session.Caller, string) error { return f.failure() }
-func (f *fake) DefaultHistory(_ context.Context, _ session.Caller, user string, _ int, _ string) ([]profiles.PastDefault, string, error) {
-	gone := profiles.Default{UserID: user, Version: 3, MovedAt: born}
-	return []profiles.PastDefault{{Default: gone}, {Default: f.version(user), Available: true}}, "2", f.failure()
+func (f *fake) DefaultHistory(_ context.Context, _ session.Caller, user string, _ int, _ string) ([]session.PastDefault, string, error) {
+	gone := session.Default{UserID: user, Version: 3, MovedAt: born}
+	return []session.PastDefault{{Default: gone}, {Default: f.version(user), Available: true}}, "2", f.failure()
 }
 
 func (f *fake) Snapshots(_ context.Context, _ session.Caller, id string, _ int, _ string) ([]session.SnapshotInfo, string, error) {
@@ -181,16 +179,16 @@ func (f *fake) PutFile(_ context.Context, _ session.Caller, _, name string, r io
 }
 func (f *fake) DeleteFile(context.Context, session.Caller, string, string) error { return f.failure() }
 
-func night() profiles.Extension {
-	return profiles.Extension{ID: "abcdefghijklmnopabcdefghijklmnop", UserID: "alice", SHA256: strings.Repeat("a1", 32),
-		Name: "Night", Version: "1.0", SizeBytes: 5, CreatedAt: born}
+func night() session.Extension {
+	return session.Extension{ID: "abcdefghijklmnopabcdefghijklmnop", UserID: "alice", SHA256: strings.Repeat("a1", 32),
+		Name: "Night", Version: "1.0", SizeBytes: 5, CreatedAt: born.UTC()}
 }
 
 // PutExtension finds that a second upload is there already.
-func (f *fake) PutExtension(_ context.Context, _ session.Caller, r io.Reader) (profiles.Extension, bool, error) {
+func (f *fake) PutExtension(_ context.Context, _ session.Caller, r io.Reader) (session.Extension, bool, error) {
 	data, err := io.ReadAll(r)
 	if err != nil {
-		return profiles.Extension{}, false, err
+		return session.Extension{}, false, err
 	}
 	f.mu.Lock()
 	_, there := f.uploads["extension"]
@@ -199,38 +197,38 @@ func (f *fake) PutExtension(_ context.Context, _ session.Caller, r io.Reader) (p
 	return night(), !there, f.failure()
 }
 
-func (f *fake) ListExtensions(context.Context, session.Caller) ([]profiles.Extension, error) {
-	return []profiles.Extension{night()}, f.failure()
+func (f *fake) ListExtensions(context.Context, session.Caller) ([]session.Extension, error) {
+	return []session.Extension{night()}, f.failure()
 }
 
-func (f *fake) Extension(context.Context, session.Caller, string) (profiles.Extension, error) {
+func (f *fake) Extension(context.Context, session.Caller, string) (session.Extension, error) {
 	return night(), f.failure()
 }
 func (f *fake) DeleteExtension(context.Context, session.Caller, string, bool) error {
 	return f.failure()
 }
-func (f *fake) Runs(context.Context, session.Caller, string) ([]profiles.Run, error) {
-	return []profiles.Run{{ID: "run-1", SessionID: endedID, Number: 1, Status: profiles.RunFailed, Cause: "the daemon was killed", StartedAt: born, EndedAt: born.Add(time.Minute)},
-		{ID: "run-2", SessionID: endedID, Number: 2, Status: profiles.RunRunning, StartedAt: born}}, f.failure()
+func (f *fake) Runs(context.Context, session.Caller, string) ([]session.Run, error) {
+	return []session.Run{{ID: "run-1", Number: 1, Status: "failed", Cause: "the daemon was killed", StartedAt: born, EndedAt: born.Add(time.Minute)},
+		{ID: "run-2", Number: 2, Status: "running", StartedAt: born}}, f.failure()
 }
 
-func (f *fake) RunEvents(_ context.Context, _ session.Caller, _, runID string, after int64, _ int, whole bool) (profiles.EventPage, error) {
+func (f *fake) RunEvents(_ context.Context, _ session.Caller, _, runID string, after int64, _ int, whole bool) (session.EventPage, error) {
 	url := "https://a.example/?token=***"
 	if whole {
 		url = "https://a.example/?token=abc"
 	}
-	return profiles.EventPage{Events: []profiles.Event{{RunID: runID, Sequence: after + 1, Type: "navigated", At: born, Data: []byte(`{"url":"` + url + `"}`)},
-		{RunID: runID, Sequence: after + 2, Type: "paused", At: born}}, First: 1, LatestExclusive: after + 3, NextAfter: after + 2}, f.failure()
+	return session.EventPage{Events: []session.Event{{RunID: runID, Sequence: after + 1, Type: "navigated", At: born.UTC(), Data: []byte(`{"url":"` + url + `"}`)},
+		{RunID: runID, Sequence: after + 2, Type: "paused", At: born.UTC(), Data: []byte(`{}`)}}, First: 1, LatestExclusive: after + 3, NextAfter: after + 2}, f.failure()
 }
 
 // fakeFeed gives entries, and then waits or ends.
 type fakeFeed struct {
-	entries []journal.Entry
+	entries []session.Entry
 	waits   bool
 	closed  chan struct{}
 }
 
-func (f *fakeFeed) Next(ctx context.Context) (journal.Entry, error) {
+func (f *fakeFeed) Next(ctx context.Context) (session.Entry, error) {
 	if len(f.entries) > 0 {
 		e := f.entries[0]
 		f.entries = f.entries[1:]
@@ -238,9 +236,9 @@ func (f *fakeFeed) Next(ctx context.Context) (journal.Entry, error) {
 	}
 	if f.waits {
 		<-ctx.Done()
-		return journal.Entry{}, ctx.Err()
+		return session.Entry{}, ctx.Err()
 	}
-	return journal.Entry{}, io.EOF
+	return session.Entry{}, io.EOF
 }
 
 func (f *fakeFeed) Close() { close(f.closed) }

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/stasisd/stasis/fault"
-	"github.com/stasisd/stasis/profiles"
 )
 
 const (
@@ -16,6 +15,25 @@ const (
 	// claimPatience is how long a repeat waits for the first request.
 	claimPatience = 5 * time.Second
 )
+
+// Answer is a recorded first answer to a request with an Idempotency-Key.
+type Answer struct {
+	Scope     string // key ID and route, so that keys do not see each other's
+	Key       string
+	BodyHash  string
+	Status    int // 0 while the first request runs
+	Body      []byte
+	CreatedAt time.Time
+}
+
+// Answers records first answers. A claim of a scope and key that is known gives
+// what is recorded, and fresh false. An answer is dropped where a repeat of the
+// request may go better.
+type Answers interface {
+	ClaimAnswer(ctx context.Context, a Answer) (known Answer, fresh bool, err error)
+	FinishAnswer(ctx context.Context, a Answer) error
+	DropAnswer(ctx context.Context, scope, key string) error
+}
 
 // making is a call that makes something, for [Server.once].
 type making struct {
@@ -69,7 +87,7 @@ func (s *Server) once(c *call, bodyHash string, m making) error {
 
 	// What became of the request must be recorded even if its client has left.
 	ctx := context.WithoutCancel(c.Request().Context())
-	claim := profiles.Answer{Scope: scope, Key: key, BodyHash: bodyHash, CreatedAt: s.now()}
+	claim := Answer{Scope: scope, Key: key, BodyHash: bodyHash, CreatedAt: s.now()}
 	known, fresh, err := s.answers.ClaimAnswer(ctx, claim)
 	switch {
 	case err != nil:
@@ -97,7 +115,7 @@ func (s *Server) once(c *call, bodyHash string, m making) error {
 
 // record keeps a first answer, or forgets the claim where trying again may go
 // better.
-func (s *Server) record(ctx context.Context, a profiles.Answer, m making, kept any, failure error) (err error) {
+func (s *Server) record(ctx context.Context, a Answer, m making, kept any, failure error) (err error) {
 	a.Status = 200
 	if failure != nil {
 		code := fault.CodeOf(failure)
@@ -135,7 +153,7 @@ func sameContent(kept []byte, m making) ([]byte, error) {
 }
 
 // replay answers from a record.
-func replay(a profiles.Answer, m making) error {
+func replay(a Answer, m making) error {
 	if a.Status < 400 {
 		return m.replay(a.Body)
 	}

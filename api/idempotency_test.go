@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"github.com/stasisd/stasis/fault"
-	"github.com/stasisd/stasis/profiles"
 )
 
 func TestIdempotencyKeyOfACreate(t *testing.T) {
@@ -147,7 +146,7 @@ func TestIdempotencyTakesOverADeadClaim(t *testing.T) {
 		t.Fatal(err)
 	}
 	scope := "key-1 POST /v1/sessions"
-	r.answers.kept[scope+"|k"] = profiles.Answer{Scope: scope, Key: "k", BodyHash: r.server.hashOf(body)}
+	r.answers.kept[scope+"|k"] = Answer{Scope: scope, Key: "k", BodyHash: r.server.hashOf(body)}
 	if answer, got := r.do(t, "POST", "/v1/sessions", `{}`, "Idempotency-Key: k"); answer.StatusCode != 201 || len(r.creates) != 1 {
 		t.Errorf("got %d %s, %d creates", answer.StatusCode, got, len(r.creates))
 	}

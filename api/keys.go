@@ -5,43 +5,21 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
-	"time"
 
 	"github.com/stasisd/stasis/fault"
-	"github.com/stasisd/stasis/profiles"
+	"github.com/stasisd/stasis/session"
 )
-
-// keyAnswer is a key on the wire.
-type keyAnswer struct {
-	ID        string           `json:"id"`
-	Name      string           `json:"name"`
-	UserID    string           `json:"user_id"`
-	AllUsers  bool             `json:"all_users"`
-	Rights    []profiles.Right `json:"rights"`
-	CreatedAt time.Time        `json:"created_at"`
-}
 
 // newKeyAnswer tells the secret, which is null in the answer to a repeat.
 type newKeyAnswer struct {
-	keyAnswer
+	session.Key
 	Secret *string `json:"secret"`
-}
-
-func answerOfKey(k profiles.Key) keyAnswer {
-	return keyAnswer{k.ID, k.Name, k.UserID, k.AllUsers, rights(k.Rights), k.CreatedAt.UTC()}
-}
-
-func rights(list []profiles.Right) []profiles.Right {
-	if list == nil {
-		return []profiles.Right{}
-	}
-	return list
 }
 
 func (s *Server) me(c *call) error {
 	return c.JSON(http.StatusOK, map[string]any{
 		"key_id": c.caller.KeyID, "user_id": c.caller.UserID,
-		"all_users": c.caller.AllUsers, "rights": rights(c.caller.Rights),
+		"all_users": c.caller.AllUsers, "rights": c.caller.Rights,
 	})
 }
 
@@ -50,24 +28,20 @@ func (s *Server) listKeys(c *call) error {
 	if err != nil {
 		return err
 	}
-	answers := make([]keyAnswer, 0, len(keys))
-	for _, k := range keys {
-		answers = append(answers, answerOfKey(k))
-	}
-	return c.JSON(http.StatusOK, map[string]any{"keys": answers})
+	return c.JSON(http.StatusOK, map[string]any{"keys": keys})
 }
 
 type keyBody struct {
-	Name     string           `json:"name"`
-	UserID   string           `json:"user_id"`
-	AllUsers bool             `json:"all_users"`
-	Rights   []profiles.Right `json:"rights"`
+	Name     string          `json:"name"`
+	UserID   string          `json:"user_id"`
+	AllUsers bool            `json:"all_users"`
+	Rights   []session.Right `json:"rights"`
 }
 
 // rightNames are the rights that a key may be given.
 func rightNames() []string {
 	var names []string
-	for _, r := range profiles.Rights() {
+	for _, r := range session.Rights() {
 		names = append(names, string(r))
 	}
 	return names
@@ -93,7 +67,7 @@ func (b *keyBody) check() error {
 }
 
 func (s *Server) createKey(c *call) error {
-	body := keyBody{UserID: c.caller.UserID, Rights: []profiles.Right{profiles.RightUse}}
+	body := keyBody{UserID: c.caller.UserID, Rights: []session.Right{session.RightUse}}
 	if _, err := s.body(c, &body); err != nil {
 		return err
 	}
@@ -106,11 +80,10 @@ func (s *Server) createKey(c *call) error {
 			if err != nil {
 				return nil, nil, err
 			}
-			made := answerOfKey(key)
-			return made, func() error { return c.JSON(http.StatusCreated, newKeyAnswer{made, &secret}) }, nil
+			return key, func() error { return c.JSON(http.StatusCreated, newKeyAnswer{key, &secret}) }, nil
 		},
 		replay: func(data []byte) error {
-			var made keyAnswer
+			var made session.Key
 			if err := json.Unmarshal(data, &made); err != nil {
 				return fault.Wrap(err, fault.Internal, "api.replay", "")
 			}

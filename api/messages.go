@@ -3,10 +3,8 @@ package api
 import (
 	"encoding/json"
 	"net/http"
-	"time"
 
 	"github.com/stasisd/stasis/fault"
-	"github.com/stasisd/stasis/profiles"
 	"github.com/stasisd/stasis/session"
 )
 
@@ -73,23 +71,6 @@ func (s *Server) postMessage(c *call) error {
 	})
 }
 
-// messageAnswer is a message on the wire.
-type messageAnswer struct {
-	ID        int64           `json:"id"`
-	Type      string          `json:"type"`
-	Content   string          `json:"content"`
-	Timestamp time.Time       `json:"timestamp"`
-	Metadata  json.RawMessage `json:"metadata"`
-}
-
-func messageOf(m profiles.Message) messageAnswer {
-	a := messageAnswer{m.ID, m.Type, m.Content, m.At.UTC(), m.Metadata}
-	if len(a.Metadata) == 0 {
-		a.Metadata = json.RawMessage("{}")
-	}
-	return a
-}
-
 func (s *Server) listMessages(c *call) error {
 	q := struct {
 		After    int64 `json:"after_id"`
@@ -109,14 +90,10 @@ func (s *Server) listMessages(c *call) error {
 	if err != nil {
 		return err
 	}
-	messages := make([]messageAnswer, 0, len(talk.Messages))
-	for _, m := range talk.Messages {
-		messages = append(messages, messageOf(m))
-	}
 	return c.JSON(http.StatusOK, struct {
-		Messages []messageAnswer `json:"messages"`
-		HasMore  bool            `json:"has_more"`
-		Status   string          `json:"status"`
-		HasAgent bool            `json:"has_agent"`
-	}{messages, talk.More, talk.Status.Status, talk.HasAgent})
+		Messages []session.Message `json:"messages"`
+		HasMore  bool              `json:"has_more"`
+		Status   string            `json:"status"`
+		HasAgent bool              `json:"has_agent"`
+	}{talk.Messages, talk.More, talk.Status.Status, talk.HasAgent})
 }

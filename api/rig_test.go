@@ -15,16 +15,15 @@ import (
 
 	"github.com/stasisd/stasis/api/apitest"
 	"github.com/stasisd/stasis/api/metrics"
-	"github.com/stasisd/stasis/profiles"
 )
 
 // fakeAnswers keeps answers in memory.
 type fakeAnswers struct {
 	mu   sync.Mutex
-	kept map[string]profiles.Answer
+	kept map[string]Answer
 }
 
-func (a *fakeAnswers) ClaimAnswer(_ context.Context, x profiles.Answer) (profiles.Answer, bool, error) {
+func (a *fakeAnswers) ClaimAnswer(_ context.Context, x Answer) (Answer, bool, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if known, ok := a.kept[x.Scope+"|"+x.Key]; ok {
@@ -34,7 +33,7 @@ func (a *fakeAnswers) ClaimAnswer(_ context.Context, x profiles.Answer) (profile
 	return x, true, nil
 }
 
-func (a *fakeAnswers) FinishAnswer(_ context.Context, x profiles.Answer) error {
+func (a *fakeAnswers) FinishAnswer(_ context.Context, x Answer) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.kept[x.Scope+"|"+x.Key] = x
@@ -79,7 +78,7 @@ func (l *lockedBuffer) String() string {
 func newRig(t *testing.T, change func(*Options)) *rig {
 	t.Helper()
 	r := &rig{
-		fake: &fake{entries: entries(), uploads: map[string][]byte{}, dir: t.TempDir()}, answers: &fakeAnswers{kept: map[string]profiles.Answer{}},
+		fake: &fake{entries: entries(), uploads: map[string][]byte{}, dir: t.TempDir()}, answers: &fakeAnswers{kept: map[string]Answer{}},
 		log: &lockedBuffer{},
 	}
 	o := Options{Service: r.fake, Answers: r.answers, Metrics: metrics.New("test").Handler(), Logger: slog.New(slog.NewTextHandler(r.log, nil)), Now: time.Now, MaxUpload: 1 << 10}

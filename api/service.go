@@ -6,7 +6,6 @@ import (
 	"os"
 	"time"
 
-	"github.com/stasisd/stasis/profiles"
 	"github.com/stasisd/stasis/session"
 )
 
@@ -60,7 +59,7 @@ type driver interface {
 	Resume(ctx context.Context, c session.Caller, id string) (session.Acknowledged, error)
 	Cancel(ctx context.Context, c session.Caller, id string) (session.Acknowledged, error)
 	// Say records a message before it returns; Messages gives those after an ID.
-	Say(ctx context.Context, c session.Caller, id string, m session.Say) (profiles.Message, error)
+	Say(ctx context.Context, c session.Caller, id string, m session.Say) (session.Message, error)
 	Messages(ctx context.Context, c session.Caller, id string, after int64, whole bool) (session.Conversation, error)
 	Navigate(ctx context.Context, c session.Caller, id, url string) (currentURL string, err error)
 	Screenshot(ctx context.Context, c session.Caller, id string) (session.Screenshot, error)
@@ -77,8 +76,8 @@ type driver interface {
 }
 
 type records interface {
-	CreateKey(ctx context.Context, c session.Caller, name, userID string, allUsers bool, rights []profiles.Right) (k profiles.Key, secret string, err error)
-	Keys(ctx context.Context, c session.Caller) ([]profiles.Key, error)
+	CreateKey(ctx context.Context, c session.Caller, name, userID string, allUsers bool, rights []session.Right) (k session.Key, secret string, err error)
+	Keys(ctx context.Context, c session.Caller) ([]session.Key, error)
 	DeleteKey(ctx context.Context, c session.Caller, id string) error
 
 	Settings(ctx context.Context, c session.Caller, userID string) (session.Settings, error)
@@ -87,9 +86,9 @@ type records interface {
 	CheckDefault(ctx context.Context, c session.Caller, userID string) (session.LoginOutcome, error)
 
 	Default(ctx context.Context, c session.Caller, userID string) (session.DefaultInfo, error)
-	SetDefault(ctx context.Context, c session.Caller, userID, snapshotID string, ifVersion *int64) (profiles.Default, error)
+	SetDefault(ctx context.Context, c session.Caller, userID, snapshotID string, ifVersion *int64) (session.Default, error)
 	DeleteDefault(ctx context.Context, c session.Caller, userID string) error
-	DefaultHistory(ctx context.Context, c session.Caller, userID string, limit int, startAfter string) (page []profiles.PastDefault, next string, err error)
+	DefaultHistory(ctx context.Context, c session.Caller, userID string, limit int, startAfter string) (page []session.PastDefault, next string, err error)
 
 	Snapshots(ctx context.Context, c session.Caller, sessionID string, limit int, startAfter string) (page []session.SnapshotInfo, next string, err error)
 	// AllSnapshots lists a user's; userID "" is everybody that the caller may act for.
@@ -140,8 +139,8 @@ type documents interface {
 // history is what happened in sessions. whole is with the secrets in it, which
 // needs the right to.
 type history interface {
-	Runs(ctx context.Context, c session.Caller, id string) ([]profiles.Run, error)
-	RunEvents(ctx context.Context, c session.Caller, id, runID string, after int64, limit int, whole bool) (profiles.EventPage, error)
+	Runs(ctx context.Context, c session.Caller, id string) ([]session.Run, error)
+	RunEvents(ctx context.Context, c session.Caller, id, runID string, after int64, limit int, whole bool) (session.EventPage, error)
 	// Follow gives a feed that is to be closed.
 	Follow(ctx context.Context, c session.Caller, id string, f session.Follow) (session.Feed, error)
 }
@@ -158,23 +157,15 @@ type files interface {
 
 // hooks are what webhooks were told, or are to be.
 type hooks interface {
-	Deliveries(ctx context.Context, c session.Caller, state profiles.DeliveryState, limit int, startAfter string) (page []profiles.Delivery, next string, err error)
-	Resend(ctx context.Context, c session.Caller, id string) (profiles.Delivery, error)
+	Deliveries(ctx context.Context, c session.Caller, state string, limit int, startAfter string) (page []session.Delivery, next string, err error)
+	Resend(ctx context.Context, c session.Caller, id string) (session.Delivery, error)
 }
 
 type extensions interface {
 	// PutExtension stores what r gives, a zip or a .crx; fresh is false where
 	// the caller's user has the same one already.
-	PutExtension(ctx context.Context, c session.Caller, r io.Reader) (e profiles.Extension, fresh bool, err error)
-	ListExtensions(ctx context.Context, c session.Caller) ([]profiles.Extension, error)
-	Extension(ctx context.Context, c session.Caller, id string) (profiles.Extension, error)
+	PutExtension(ctx context.Context, c session.Caller, r io.Reader) (e session.Extension, fresh bool, err error)
+	ListExtensions(ctx context.Context, c session.Caller) ([]session.Extension, error)
+	Extension(ctx context.Context, c session.Caller, id string) (session.Extension, error)
 	DeleteExtension(ctx context.Context, c session.Caller, id string, force bool) error
-}
-
-// Answers records the first answers to requests with an Idempotency-Key; see
-// profiles.Catalogue, which is one.
-type Answers interface {
-	ClaimAnswer(ctx context.Context, a profiles.Answer) (known profiles.Answer, fresh bool, err error)
-	FinishAnswer(ctx context.Context, a profiles.Answer) error
-	DropAnswer(ctx context.Context, scope, key string) error
 }

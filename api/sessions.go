@@ -5,7 +5,6 @@ import (
 	"net/http"
 
 	"github.com/stasisd/stasis/fault"
-	"github.com/stasisd/stasis/profiles"
 	"github.com/stasisd/stasis/session"
 )
 
@@ -84,7 +83,7 @@ func (s *Server) listSessions(c *call) error {
 		return err
 	}
 	page, next, err := s.service.List(c.Request().Context(), c.caller, session.ListRequest{
-		Status: profiles.Status(q.Status), UserID: q.UserID, Limit: int(q.Limit), StartAfter: q.StartAfter,
+		Status: q.Status, UserID: q.UserID, Limit: int(q.Limit), StartAfter: q.StartAfter,
 	})
 	if err != nil {
 		return err

@@ -26,7 +26,7 @@ var streamNames = []string{"step", "thought", "question", "user", "done", "error
 // streamName is an event's name in a stream: messages have that of their type,
 // the end of a run tells how it ended, and what is neither is a step, or where
 // it is only worth a look, log.
-func streamName(e journal.Entry) string {
+func streamName(e session.Entry) string {
 	switch e.Type {
 	case journal.Message:
 		var m struct {
@@ -127,7 +127,7 @@ func lastEventID(r *http.Request) (*journal.Position, error) {
 
 // next is what a feed gave.
 type next struct {
-	journal.Entry
+	session.Entry
 	err error
 }
 

@@ -12,23 +12,22 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/stasisd/stasis/profiles"
 	"github.com/stasisd/stasis/session"
 	"github.com/stasisd/stasis/session/journal"
 )
 
-func entry(run, sequence int64, kind, data string) journal.Entry {
-	return journal.Entry{Event: profiles.Event{RunID: fmt.Sprint("run-", run), Sequence: sequence, Type: kind, At: born, Data: []byte(data)},
+func entry(run, sequence int64, kind, data string) session.Entry {
+	return session.Entry{Event: session.Event{RunID: fmt.Sprint("run-", run), Sequence: sequence, Type: kind, At: born.UTC(), Data: []byte(data)},
 		At: journal.Position{Run: run, Sequence: sequence}}
 }
 
 // entries have every name that a stream has; the done of the first run is old.
-func entries() []journal.Entry {
-	all := []journal.Entry{
+func entries() []session.Entry {
+	all := []session.Entry{
 		entry(1, 1, "started", `{}`), entry(1, 2, "ended", `{"status":"completed"}`),
 		entry(2, 4, "restored", `{}`), entry(2, 5, "navigated", `{"url":"https://a.example/"}`), entry(2, 6, "console", `{}`),
 		entry(2, 7, "message", `{"type":"THOUGHT"}`), entry(2, 8, "message", `{"type":"USER"}`), entry(2, 9, "message", `{"type":"?"}`),
-		entry(2, 10, "paused", ``), entry(2, 11, "resumed", `{}`), entry(2, 12, "ended", `{"status":"failed"}`), entry(2, 13, "never", `{}`),
+		entry(2, 10, "paused", `{}`), entry(2, 11, "resumed", `{}`), entry(2, 12, "ended", `{"status":"failed"}`), entry(2, 13, "never", `{}`),
 	}
 	all[0].Old, all[1].Old = true, true
 	all[2].Gaps = []journal.Gap{{RunID: "run-2", First: 4}}
@@ -107,7 +106,7 @@ func TestStreamUnwanted(t *testing.T) {
 	r := newRig(t, nil)
 	whole := r.entries
 	for _, test := range []struct {
-		entries []journal.Entry
+		entries []session.Entry
 		status  int
 		want    []string
 	}{

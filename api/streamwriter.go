@@ -7,7 +7,7 @@ import (
 	"net/http"
 	"slices"
 
-	"github.com/stasisd/stasis/session/journal"
+	"github.com/stasisd/stasis/session"
 )
 
 // streamWriter writes server-sent events.
@@ -41,7 +41,7 @@ func (w *streamWriter) end() error {
 
 // event sends one event. last says that it was the one that a stream ends with:
 // done or error, but for those that were there when the reader came.
-func (w *streamWriter) event(e journal.Entry) (last bool, err error) {
+func (w *streamWriter) event(e session.Entry) (last bool, err error) {
 	for _, gap := range e.Gaps {
 		if err := w.send("log", "", map[string]any{"type": "retention_gap", "run_id": gap.RunID, "first_available_sequence": gap.First}); err != nil {
 			return false, err
@@ -52,7 +52,7 @@ func (w *streamWriter) event(e journal.Entry) (last bool, err error) {
 	if last && !w.wants(name) { // else who comes back would end here for ever
 		return last, w.passed(id)
 	}
-	return last, w.send(name, id, eventOf(e.Event))
+	return last, w.send(name, id, e.Event)
 }
 
 // refuse ends a stream with an error, whatever its reader asked for.

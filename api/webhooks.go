@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/stasisd/stasis/fault"
-	"github.com/stasisd/stasis/profiles"
 	"github.com/stasisd/stasis/session"
 )
 
@@ -50,26 +49,22 @@ func isHookURL(name, value string) error {
 
 // deliveryAnswer is a delivery on the wire.
 type deliveryAnswer struct {
-	ID        string                 `json:"id"`
-	SessionID string                 `json:"session_id"`
-	UserID    string                 `json:"user_id"`
-	URL       string                 `json:"url"`
-	Event     string                 `json:"event"`
-	State     profiles.DeliveryState `json:"state"`
-	Attempts  int                    `json:"attempts"`
-	LastError *string                `json:"last_error"`
-	CreatedAt time.Time              `json:"created_at"`
-	LastAt    *time.Time             `json:"last_attempt_at"`
-	NextAt    *time.Time             `json:"next_attempt_at"`
+	ID        string     `json:"id"`
+	SessionID string     `json:"session_id"`
+	UserID    string     `json:"user_id"`
+	URL       string     `json:"url"`
+	Event     string     `json:"event"`
+	State     string     `json:"state"`
+	Attempts  int        `json:"attempts"`
+	LastError *string    `json:"last_error"`
+	CreatedAt time.Time  `json:"created_at"`
+	LastAt    *time.Time `json:"last_attempt_at"`
+	NextAt    *time.Time `json:"next_attempt_at"`
 }
 
-func deliveryOf(d profiles.Delivery) deliveryAnswer {
-	a := deliveryAnswer{ID: d.ID, SessionID: d.SessionID, UserID: d.UserID, URL: d.URL, Event: d.Event, State: d.State, Attempts: d.Attempts,
-		LastError: orNull(d.LastError), CreatedAt: d.At.UTC(), LastAt: timeOrNull(d.LastAt)}
-	if d.State == profiles.DeliveryPending {
-		a.NextAt = timeOrNull(d.NextAt)
-	}
-	return a
+func deliveryOf(d session.Delivery) deliveryAnswer {
+	return deliveryAnswer{ID: d.ID, SessionID: d.SessionID, UserID: d.UserID, URL: d.URL, Event: d.Event, State: d.State, Attempts: d.Attempts,
+		LastError: orNull(d.LastError), CreatedAt: d.At.UTC(), LastAt: timeOrNull(d.LastAt), NextAt: timeOrNull(d.NextAt)}
 }
 
 func (s *Server) listDeliveries(c *call) error {
@@ -88,7 +83,7 @@ func (s *Server) listDeliveries(c *call) error {
 	); err != nil {
 		return err
 	}
-	page, next, err := s.service.Deliveries(c.Request().Context(), c.caller, profiles.DeliveryState(q.State), int(q.Limit), q.StartAfter)
+	page, next, err := s.service.Deliveries(c.Request().Context(), c.caller, q.State, int(q.Limit), q.StartAfter)
 	if err != nil {
 		return err
 	}

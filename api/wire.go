@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"time"
 
-	"github.com/stasisd/stasis/profiles"
 	"github.com/stasisd/stasis/session"
 	"github.com/stasisd/stasis/state"
 )
@@ -12,7 +11,7 @@ import (
 // sessionAnswer is a session on the wire.
 type sessionAnswer struct {
 	SessionID        string                 `json:"session_id"`
-	Status           profiles.Status        `json:"status"`
+	Status           string                 `json:"status"`
 	AgentName        string                 `json:"agent_name"`
 	Goal             *string                `json:"goal"`
 	AgentSessionType string                 `json:"agent_session_type"`
@@ -54,7 +53,7 @@ func (s *Server) session(c *call, info session.Info) sessionAnswer {
 // answerOf is the answer about a session without URLs.
 func answerOf(info session.Info) sessionAnswer {
 	a := sessionAnswer{
-		SessionID: info.ID, Status: info.Status, AgentName: info.AgentName, Goal: orNull(info.Goal),
+		SessionID: info.ID, Status: string(info.Status), AgentName: info.AgentName, Goal: orNull(info.Goal),
 		AgentSessionType: agentSessionType, EnvironmentType: environmentType,
 		UserID: info.UserID, Engine: info.Engine, CreatedAt: info.CreatedAt.UTC(), ExpiresAt: info.ExpiresAt.UTC(),
 		EndedAt: timeOrNull(info.EndedAt), Reason: orNull(info.Reason), EnvironmentID: info.ID,

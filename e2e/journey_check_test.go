@@ -4,8 +4,8 @@ import (
 	"net/http"
 	"testing"
 
+	"github.com/stasisd/stasis/cmd/stasis/demosite"
 	"github.com/stasisd/stasis/e2e/apps"
-	"github.com/stasisd/stasis/e2e/apps/probe"
 	"github.com/stasisd/stasis/e2e/daemon"
 	"github.com/stasisd/stasis/session"
 	"github.com/stasisd/stasis/state"
@@ -31,7 +31,7 @@ func loginCheck(t *testing.T, d *daemon.Daemon) {
 		}
 	}
 	d.Must(t, http.StatusOK, http.MethodPatch, user, body{"login_check": body{"url": site.URL + "/me?secret=1", "status": 200,
-		"text": "Logged in as " + probe.User, "cookie": "sid", "before_default": true}})
+		"text": "Logged in as " + demosite.User, "cookie": "sid", "before_default": true}})
 	if a := d.Call(t, http.MethodPost, user+"/default/check", nil); a.Code() != "default_not_found" {
 		t.Errorf("a check without a default: %d %s", a.Status, a.Body)
 	}
@@ -42,8 +42,8 @@ func loginCheck(t *testing.T, d *daemon.Daemon) {
 
 	// A login that is proven does, and the check leaves no tab behind.
 	s = create(t, d, mine)
-	drive(t, chromeDP, s.CDP, visit(site.URL+"/login"), fill("#user", probe.User), fill("#password", probe.Password),
-		click("#submit"), await(`document.title === "me: `+probe.User+`"`))
+	drive(t, chromeDP, s.CDP, visit(site.URL+"/login"), fill("#user", demosite.User), fill("#password", demosite.Password),
+		click("#submit"), await(`document.title === "me: `+demosite.User+`"`))
 	a := end(t, d, s.ID, "save_snapshot_mode=filesystem&save_as_default=true")
 	if a.Default == nil || !a.Default.Moved || a.Default.LoginCheck == nil || !a.Default.LoginCheck.LoggedIn {
 		t.Fatalf("with the login: %+v, default %+v", a, a.Default)
@@ -101,7 +101,7 @@ func loginCheck(t *testing.T, d *daemon.Daemon) {
 		t.Errorf("the check of a good default: %+v", o)
 	}
 	s = create(t, d, byDefault)
-	drive(t, chromeDP, s.CDP, visit(site.URL+"/me"), await(`document.title === "me: `+probe.User+`"`),
+	drive(t, chromeDP, s.CDP, visit(site.URL+"/me"), await(`document.title === "me: `+demosite.User+`"`),
 		click("#logout"), await(`document.title === "nobody"`)) // the site forgets it
 	end(t, d, s.ID, "")
 

@@ -9,8 +9,8 @@ import (
 
 	"github.com/coder/websocket"
 
+	"github.com/stasisd/stasis/cmd/stasis/demosite"
 	"github.com/stasisd/stasis/e2e/apps"
-	"github.com/stasisd/stasis/e2e/apps/probe"
 	"github.com/stasisd/stasis/e2e/daemon"
 )
 
@@ -110,7 +110,7 @@ func connect(t *testing.T, d *daemon.Daemon) {
 	run(t, puppeteer, script{Headers: map[string]string{"Authorization": "Bearer " + daemon.Key},
 		Endpoint: connect + url.Values{"session_id": {"one-shot"}, "user_id": {"connecting"}, "save_snapshot_mode": {"filesystem"},
 			"save_as_default": {"true"}, "labels": {`{"team":"qa"}`}}.Encode(),
-		Steps: []step{visit(site.URL + "/login"), fill("#user", probe.User), fill("#password", probe.Password), click("#submit"),
+		Steps: []step{visit(site.URL + "/login"), fill("#user", demosite.User), fill("#password", demosite.Password), click("#submit"),
 			await(`document.title === "me: demo"`)}})
 	outcome("one-shot", "filesystem")
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/stasisd/stasis/cmd/stasis/demosite"
 	"github.com/stasisd/stasis/e2e/apps"
 	"github.com/stasisd/stasis/e2e/apps/probe"
 	"github.com/stasisd/stasis/e2e/daemon"
@@ -29,7 +30,7 @@ const (
 func fillProbe(t testing.TB, site *probe.Site, cdpURL string) map[string]any {
 	t.Helper()
 	got := drive(t, puppeteer, cdpURL,
-		visit(site.URL+"/login"), fill("#user", probe.User), fill("#password", probe.Password), click("#submit"),
+		visit(site.URL+"/login"), fill("#user", demosite.User), fill("#password", demosite.Password), click("#submit"),
 		await(`document.title === "me: demo"`),
 		openTab(site.URL+"/set?v=one&frame=1"), await(`document.title === "set"`),
 		visit(site.URL+"/check?frame=1"), await(checked), evaluate(kinds),
@@ -50,7 +51,7 @@ func fillProbe(t testing.TB, site *probe.Site, cdpURL string) map[string]any {
 // whole is a __state in which every kind has survived.
 func whole() map[string]any {
 	all := map[string]any{}
-	for _, kind := range probe.Kinds() {
+	for _, kind := range demosite.Kinds() {
 		all[kind] = "one"
 	}
 	return all

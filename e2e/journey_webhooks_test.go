@@ -20,7 +20,7 @@ func TestWebhooksAndLoginsKeptAlive(t *testing.T) {
 	const user, secretUser = "/v1/users/ada%20lovelace", "ada lovelace"
 	d := daemon.Start(t, daemon.Options{Args: []string{"--webhook-allow-private", "--max-sessions", "4"}, NoSpares: true})
 	site, hooks := newRotating(t), newReceiver(t)
-	hooks.trust(t, d)
+	hooks.trust(t, d.Dir)
 	mine := obj{"webhook_url": hooks.URL, "user_id": secretUser}
 
 	// A login is saved. The receiver is not well when it hears so: it hears again.

@@ -48,10 +48,10 @@ func newReceiver(t *testing.T) *receiver {
 	return r
 }
 
-// trust reads what a daemon signs with.
-func (r *receiver) trust(t *testing.T, d *daemon.Daemon) {
+// trust reads what the daemon of a data directory signs with.
+func (r *receiver) trust(t *testing.T, dataDir string) {
 	t.Helper()
-	raw, err := os.ReadFile(filepath.Join(d.Dir, "webhook-secret"))
+	raw, err := os.ReadFile(filepath.Join(dataDir, "webhook-secret"))
 	if err != nil {
 		t.Fatal(err)
 	}

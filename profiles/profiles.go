@@ -20,31 +20,13 @@ func OwnerOf(userID string) string {
 	return hex.EncodeToString(sum[:16])
 }
 
-// Right is something that a key allows.
-type Right string
-
-// The rights of a key. The session package says what each allows.
-const (
-	RightUse     Right = "use"     // all that a program needs: view, create and restore, and whatever changes what is kept
-	RightView    Right = "view"    // look at sessions and what is kept, and drive nothing
-	RightCreate  Right = "create"  // make sessions that start empty, and drive those
-	RightRestore Right = "restore" // make sessions from what was saved, and drive those
-	RightSecrets Right = "secrets" // read archives, state and values out of snapshots
-	RightAdmin   Right = "admin"   // keys, every user
-)
-
-// Rights are all rights of a key, as they are offered to who makes one.
-func Rights() []Right {
-	return []Right{RightUse, RightView, RightCreate, RightRestore, RightSecrets, RightAdmin}
-}
-
 // Key is an API key. The secret itself is never stored, only its SHA-256.
 type Key struct {
 	ID        string
 	Name      string
 	UserID    string // the user that the key acts for when a call names none
 	AllUsers  bool   // it may act for every user
-	Rights    []Right
+	Rights    []string // what each allows, the session package says
 	Hash      [32]byte
 	CreatedAt time.Time
 }

@@ -7,6 +7,15 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
+// each is what callers are told of records.
+func each[R, A any](records []R, told func(R) A) []A {
+	answers := make([]A, 0, len(records))
+	for _, r := range records {
+		answers = append(answers, told(r))
+	}
+	return answers
+}
+
 // Info is what a caller is told of a session.
 type Info struct {
 	profiles.Session
@@ -106,9 +115,28 @@ type DefaultOutcome struct {
 	LoginCheck *LoginOutcome `json:"login_check,omitempty"`
 }
 
+// Default is one version of a user's default environment, as a caller is told of it.
+type Default struct {
+	UserID     string
+	Version    int64
+	SnapshotID string // "": the default was removed
+	SessionID  string // the session whose save moved it; "" for a PUT
+	MovedAt    time.Time
+}
+
+func defaultOf(d profiles.Default) Default {
+	return Default{d.UserID, d.Version, d.SnapshotID, d.SessionID, d.MovedAt.UTC()}
+}
+
+// PastDefault is a version of a default in its history.
+type PastDefault struct {
+	Default
+	Available bool // its snapshot is still there
+}
+
 // DefaultInfo is what a caller is told of a user's current default.
 type DefaultInfo struct {
-	profiles.Default
+	Default
 	LastCheck *LoginOutcome // of the check on request; nil where none was made
 }
 

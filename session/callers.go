@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"strings"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -29,7 +30,24 @@ func (s *Service) Authenticate(ctx context.Context, secret string) (Caller, erro
 
 // callerOf is who calls with a key.
 func callerOf(k profiles.Key) Caller {
-	return Caller{KeyID: k.ID, UserID: k.UserID, AllUsers: k.AllUsers, Rights: k.Rights}
+	return Caller{KeyID: k.ID, UserID: k.UserID, AllUsers: k.AllUsers, Rights: rightsOf(k)}
+}
+
+// names are rights as a key's record has them.
+func names(rights []Right) []string {
+	recorded := make([]string, 0, len(rights))
+	for _, r := range rights {
+		recorded = append(recorded, string(r))
+	}
+	return recorded
+}
+
+func rightsOf(k profiles.Key) []Right {
+	rights := make([]Right, 0, len(k.Rights))
+	for _, r := range k.Rights {
+		rights = append(rights, Right(r))
+	}
+	return rights
 }
 
 // withKey is who calls with the key of an ID as it is now. One that was deleted
@@ -66,7 +84,7 @@ func (s *Service) FirstKey(ctx context.Context, secret string) error {
 	}
 	return s.Catalogue.CreateKey(ctx, profiles.Key{
 		ID: firstKey, Name: "first", UserID: "default", AllUsers: true,
-		Rights: []profiles.Right{profiles.RightUse, profiles.RightSecrets, profiles.RightAdmin}, Hash: hash, CreatedAt: s.Now().UTC()})
+		Rights: names([]Right{RightUse, RightSecrets, RightAdmin}), Hash: hash, CreatedAt: s.Now().UTC()})
 }
 
 // HasKeys reports whether there is any key to call with.
@@ -90,23 +108,38 @@ func isRandom(text string) bool {
 	return len(text) == macLength && strings.Trim(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567") == ""
 }
 
+// Key is what a caller is told of an API key; it is the wire shape.
+type Key struct {
+	ID        string    `json:"id"`
+	Name      string    `json:"name"`
+	UserID    string    `json:"user_id"`
+	AllUsers  bool      `json:"all_users"`
+	Rights    []Right   `json:"rights"`
+	CreatedAt time.Time `json:"created_at"`
+}
+
+func keyOf(k profiles.Key) Key {
+	return Key{k.ID, k.Name, k.UserID, k.AllUsers, rightsOf(k), k.CreatedAt.UTC()}
+}
+
 // CreateKey makes a key and tells its secret, the only time that it is told.
-func (s *Service) CreateKey(ctx context.Context, c Caller, name, userID string, allUsers bool, rights []profiles.Right) (profiles.Key, string, error) {
+func (s *Service) CreateKey(ctx context.Context, c Caller, name, userID string, allUsers bool, rights []Right) (Key, string, error) {
 	if err := c.require(administer); err != nil {
-		return profiles.Key{}, "", err
+		return Key{}, "", err
 	}
 	secret := NewSecret()
-	k := profiles.Key{ID: newID(), Name: name, UserID: userID, AllUsers: allUsers, Rights: rights,
+	k := profiles.Key{ID: newID(), Name: name, UserID: userID, AllUsers: allUsers, Rights: names(rights),
 		Hash: sha256.Sum256([]byte(secret)), CreatedAt: s.Now().UTC()}
-	return k, secret, s.Catalogue.CreateKey(ctx, k)
+	return keyOf(k), secret, s.Catalogue.CreateKey(ctx, k)
 }
 
 // Keys lists the keys, without secrets.
-func (s *Service) Keys(ctx context.Context, c Caller) ([]profiles.Key, error) {
+func (s *Service) Keys(ctx context.Context, c Caller) ([]Key, error) {
 	if err := c.require(administer); err != nil {
 		return nil, err
 	}
-	return s.Catalogue.Keys(ctx)
+	records, err := s.Catalogue.Keys(ctx)
+	return each(records, keyOf), err
 }
 
 // DeleteKey deletes a key and closes what is open with it: CDP sockets and

@@ -7,7 +7,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/stasisd/stasis/fault"
-	"github.com/stasisd/stasis/profiles"
 	"github.com/stasisd/stasis/state"
 )
 
@@ -36,7 +35,7 @@ func TestDiff(t *testing.T) {
 	if err != nil || !strings.HasPrefix(*valued.Changes[0].Values["sid"].Before, "of ") {
 		t.Errorf("%+v, %v", valued, err)
 	}
-	everybody := Caller{KeyID: "key-e", UserID: "alice", AllUsers: true, Rights: []profiles.Right{profiles.RightUse}}
+	everybody := Caller{KeyID: "key-e", UserID: "alice", AllUsers: true, Rights: []Right{RightUse}}
 	for name, test := range map[string]struct {
 		caller   Caller
 		from, to string

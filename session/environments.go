@@ -17,32 +17,33 @@ func (s *Service) Default(ctx context.Context, c Caller, userID string) (Default
 		return DefaultInfo{}, err
 	}
 	last, err := s.lastCheck(ctx, userID)
-	return DefaultInfo{Default: d, LastCheck: last}, err
+	return DefaultInfo{Default: defaultOf(d), LastCheck: last}, err
 }
 
 // SetDefault makes a snapshot the user's default; with ifVersion only from
 // that version. A rollback is a SetDefault of an older snapshot. One that the
 // store does not have whole is refused as its restore would be: a default that
 // works would be left for one that does not.
-func (s *Service) SetDefault(ctx context.Context, c Caller, userID, snapshotID string, ifVersion *int64) (profiles.Default, error) {
+func (s *Service) SetDefault(ctx context.Context, c Caller, userID, snapshotID string, ifVersion *int64) (Default, error) {
 	if err := c.forUser(userID, manage); err != nil {
-		return profiles.Default{}, err
+		return Default{}, err
 	}
 	snap, err := s.Catalogue.Snapshot(ctx, snapshotID)
 	if err != nil {
-		return profiles.Default{}, err
+		return Default{}, err
 	}
 	if snap.UserID != userID {
 		if !c.mayActFor(snap.UserID) {
-			return profiles.Default{}, fault.New(fault.SnapshotNotFound, "session.default", "there is no snapshot %s", snapshotID)
+			return Default{}, fault.New(fault.SnapshotNotFound, "session.default", "there is no snapshot %s", snapshotID)
 		}
-		return profiles.Default{}, fault.New(fault.UserMismatch, "session.default", "snapshot_id: the snapshot belongs to another user")
+		return Default{}, fault.New(fault.UserMismatch, "session.default", "snapshot_id: the snapshot belongs to another user")
 	}
 	if err := s.stored(ctx, snap); err != nil {
-		return profiles.Default{}, err
+		return Default{}, err
 	}
 	defer s.standbys.look()
-	return s.Catalogue.SetDefault(ctx, userID, snapshotID, ifVersion, s.Now().UTC())
+	d, err := s.Catalogue.SetDefault(ctx, userID, snapshotID, ifVersion, s.Now().UTC())
+	return defaultOf(d), err
 }
 
 // stored is an error where a snapshot's document does not open, or its archive is
@@ -75,11 +76,12 @@ func (s *Service) DeleteDefault(ctx context.Context, c Caller, userID string) er
 
 // DefaultHistory lists the versions of a user's default, newest first, and gives
 // the cursor of the next page.
-func (s *Service) DefaultHistory(ctx context.Context, c Caller, userID string, limit int, startAfter string) ([]profiles.PastDefault, string, error) {
+func (s *Service) DefaultHistory(ctx context.Context, c Caller, userID string, limit int, startAfter string) ([]PastDefault, string, error) {
 	if err := c.forUser(userID, look); err != nil {
 		return nil, "", err
 	}
-	return s.Catalogue.DefaultHistory(ctx, userID, limit, startAfter)
+	page, next, err := s.Catalogue.DefaultHistory(ctx, userID, limit, startAfter)
+	return each(page, func(d profiles.PastDefault) PastDefault { return PastDefault{defaultOf(d.Default), d.Available} }), next, err
 }
 
 // forUser is user_not_found for a user that the caller may not act for.

@@ -3,6 +3,7 @@ package session
 import (
 	"context"
 	"io"
+	"time"
 
 	"github.com/stasisd/stasis/browser/extension"
 	"github.com/stasisd/stasis/fault"
@@ -13,29 +14,50 @@ import (
 // lists of files and of texts in one take many times their bytes of memory.
 const maxChecked = 2
 
+// Extension is what a caller is told of an uploaded extension; it is the wire shape.
+type Extension struct {
+	ID        string    `json:"id"`
+	UserID    string    `json:"user_id"`
+	SHA256    string    `json:"sha256"` // of its files, hex
+	Name      string    `json:"name"`
+	Version   string    `json:"version"`
+	SizeBytes int64     `json:"size_bytes"` // of its files
+	CreatedAt time.Time `json:"created_at"`
+}
+
+func extensionOf(e profiles.Extension) Extension {
+	return Extension{e.ID, e.UserID, e.SHA256, e.Name, e.Version, e.SizeBytes, e.CreatedAt.UTC()}
+}
+
 // PutExtension reads an extension, a zip or a .crx, and keeps it for the
 // caller's user, in place of another version of the same ID. fresh is false
 // where the user has the very same one already.
-func (s *Service) PutExtension(ctx context.Context, c Caller, r io.Reader) (e profiles.Extension, fresh bool, err error) {
+func (s *Service) PutExtension(ctx context.Context, c Caller, r io.Reader) (_ Extension, fresh bool, err error) {
 	if err := c.require(manage); err != nil {
-		return e, false, err
+		return Extension{}, false, err
 	}
 	ctx, leave, err := s.whileKey(ctx, c)
 	if err != nil {
-		return e, false, err
+		return Extension{}, false, err
 	}
 	defer leave()
+	var e profiles.Extension
 	turn := func(ctx context.Context) (func(), error) { return s.packages.take(ctx, c.UserID) }
 	err = s.Extensions.Put(ctx, whileOpen{ctx, r}, turn, func(i extension.Info) (unused string, err error) {
 		e, fresh, unused, err = s.Catalogue.PutExtension(ctx, profiles.Extension{ID: i.ID, UserID: c.UserID, SHA256: i.SHA256,
 			Name: i.Name, Version: i.Version, SizeBytes: i.Size, CreatedAt: s.Now().UTC()})
 		return unused, err
 	})
-	return e, fresh, orKeyDeleted(ctx, err)
+	return extensionOf(e), fresh, orKeyDeleted(ctx, err)
 }
 
 // ListExtensions lists what the caller may use, newest first.
-func (s *Service) ListExtensions(ctx context.Context, c Caller) ([]profiles.Extension, error) {
+func (s *Service) ListExtensions(ctx context.Context, c Caller) ([]Extension, error) {
+	records, err := s.usableExtensions(ctx, c)
+	return each(records, extensionOf), err
+}
+
+func (s *Service) usableExtensions(ctx context.Context, c Caller) ([]profiles.Extension, error) {
 	if err := c.require(look); err != nil {
 		return nil, err
 	}
@@ -48,11 +70,12 @@ func (s *Service) ListExtensions(ctx context.Context, c Caller) ([]profiles.Exte
 
 // Extension tells of one extension: the caller's own, else the newest of that
 // ID that it may use.
-func (s *Service) Extension(ctx context.Context, c Caller, id string) (profiles.Extension, error) {
+func (s *Service) Extension(ctx context.Context, c Caller, id string) (Extension, error) {
 	if err := c.require(look); err != nil {
-		return profiles.Extension{}, err
+		return Extension{}, err
 	}
-	return s.findExtension(ctx, c, c.UserID, id)
+	e, err := s.findExtension(ctx, c, c.UserID, id)
+	return extensionOf(e), err
 }
 
 // DeleteExtension forgets an extension. While a snapshot of its user has it, it
@@ -77,7 +100,7 @@ func (s *Service) findExtension(ctx context.Context, c Caller, userID, id string
 	if !fault.Is(err, fault.ExtensionNotFound) {
 		return e, err
 	}
-	all, err := s.ListExtensions(ctx, c)
+	all, err := s.usableExtensions(ctx, c)
 	if err != nil {
 		return profiles.Extension{}, err
 	}

@@ -13,7 +13,6 @@ import (
 	"github.com/stasisd/stasis/browser"
 	"github.com/stasisd/stasis/browser/datadir"
 	"github.com/stasisd/stasis/fault"
-	"github.com/stasisd/stasis/profiles"
 	"github.com/stasisd/stasis/state"
 )
 
@@ -32,7 +31,7 @@ func extensionZip(t *testing.T, name, version string) *bytes.Reader {
 	return bytes.NewReader(out.Bytes())
 }
 
-func (r *rig) put(c Caller, name, version string) profiles.Extension {
+func (r *rig) put(c Caller, name, version string) Extension {
 	r.t.Helper()
 	e, _, err := r.PutExtension(r.t.Context(), c, extensionZip(r.t, name, version))
 	if err != nil {

@@ -28,7 +28,7 @@ func (c *fakeChrome) Storage(_ context.Context, origins []string) (browser.Stora
 }
 
 // keeper may read secrets too.
-var keeper = Caller{KeyID: "key-k", UserID: "alice", Rights: []profiles.Right{profiles.RightUse, profiles.RightSecrets}}
+var keeper = Caller{KeyID: "key-k", UserID: "alice", Rights: []Right{RightUse, RightSecrets}}
 
 const storageStateFile = `{"cookies":[{"name":"sid","value":"s3cret","domain":"a.example","path":"/","expires":-1,"httpOnly":true,"secure":true,"sameSite":"Lax"}],
 	"origins":[{"origin":"https://a.example","localStorage":[{"name":"k","value":"v"}],"opfs":[{"path":"f","type":"directory"}]}]}`

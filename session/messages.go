@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"time"
 
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
@@ -27,9 +28,30 @@ type Say struct {
 	StartURL string // where the tab in front is sent first; "": nowhere
 }
 
+// Message is one entry of a conversation; it is the wire shape.
+type Message struct {
+	ID       int64           `json:"id"` // 1, 2, … within the session
+	Type     string          `json:"type"`
+	Content  string          `json:"content"`
+	At       time.Time       `json:"timestamp"`
+	Metadata json.RawMessage `json:"metadata"`
+}
+
+func messageOf(m profiles.Message) Message {
+	return Message{m.ID, m.Type, m.Content, m.At.UTC(), orObject(m.Metadata)}
+}
+
+// orObject is a document, or an empty one where there is none.
+func orObject(document json.RawMessage) json.RawMessage {
+	if len(document) == 0 {
+		return json.RawMessage("{}")
+	}
+	return document
+}
+
 // Conversation is a part of a session's messages, in order, and how its task stands.
 type Conversation struct {
-	Messages []profiles.Message
+	Messages []Message
 	More     bool // others follow
 	Status   StatusAnswer
 	HasAgent bool
@@ -60,7 +82,12 @@ func execution(messageType string) profiles.Execution {
 // follows the session, and nothing has happened.
 // What an ended session's agent still says is recorded too, without an event: no
 // run is going on that it could be one of.
-func (s *Service) Say(ctx context.Context, c Caller, id string, m Say) (profiles.Message, error) {
+func (s *Service) Say(ctx context.Context, c Caller, id string, m Say) (Message, error) {
+	said, err := s.say(ctx, c, id, m)
+	return messageOf(said), err
+}
+
+func (s *Service) say(ctx context.Context, c Caller, id string, m Say) (profiles.Message, error) {
 	l, err := s.running(ctx, c, id, drive)
 	ended := fault.Is(err, fault.SessionNotRunning)
 	switch {
@@ -197,23 +224,26 @@ func (s *Service) Messages(ctx context.Context, c Caller, id string, after int64
 		return Conversation{}, err
 	}
 	talk := Conversation{Status: statusOf(info.Session), HasAgent: info.HasAgent}
-	talk.Messages, talk.More, err = s.Catalogue.Messages(ctx, id, after, messagePage)
-	if err != nil || whole || len(talk.Messages) == 0 {
-		return talk, err
-	}
-	leave, err := s.masks.take(ctx, c.UserID)
+	page, more, err := s.Catalogue.Messages(ctx, id, after, messagePage)
 	if err != nil {
 		return Conversation{}, err
 	}
-	defer leave()
-	for i := range talk.Messages {
-		if err := ctx.Err(); err != nil {
-			return Conversation{}, givenUp(err)
-		}
-		if err := maskMessage(&talk.Messages[i]); err != nil {
+	if !whole && len(page) > 0 {
+		leave, err := s.masks.take(ctx, c.UserID)
+		if err != nil {
 			return Conversation{}, err
 		}
+		defer leave()
+		for i := range page {
+			if err := ctx.Err(); err != nil {
+				return Conversation{}, givenUp(err)
+			}
+			if err := maskMessage(&page[i]); err != nil {
+				return Conversation{}, err
+			}
+		}
 	}
+	talk.Messages, talk.More = each(page, messageOf), more
 	return talk, nil
 }
 

@@ -106,32 +106,57 @@ func (s *Service) endSession(ctx context.Context, e profiles.End, crash bool) er
 	return err
 }
 
+// Delivery is what a caller is told of a webhook that was sent, or is to be.
+type Delivery struct {
+	ID        string // stays the same over retries
+	SessionID string
+	UserID    string
+	URL       string
+	Event     string
+	State     string // pending | delivered | failed
+	Attempts  int
+	LastError string // of the last attempt; "" where it was delivered
+	At        time.Time
+	LastAt    time.Time // of the last attempt; zero: none was made
+	NextAt    time.Time // of the next attempt; zero unless it is pending
+}
+
+func deliveryOf(d profiles.Delivery) Delivery {
+	told := Delivery{ID: d.ID, SessionID: d.SessionID, UserID: d.UserID, URL: d.URL, Event: d.Event, State: string(d.State),
+		Attempts: d.Attempts, LastError: d.LastError, At: d.At.UTC(), LastAt: d.LastAt}
+	if d.State == profiles.DeliveryPending {
+		told.NextAt = d.NextAt
+	}
+	return told
+}
+
 // Deliveries gives a page of what webhooks were told, or are to be, newest first:
-// of the caller's sessions, and what went to the daemon's own URL for admins alone.
-func (s *Service) Deliveries(ctx context.Context, c Caller, state profiles.DeliveryState, limit int, startAfter string) ([]profiles.Delivery, string, error) {
+// in the state, "" for every one, of the caller's sessions, and what went to the daemon's own URL for admins alone.
+func (s *Service) Deliveries(ctx context.Context, c Caller, state string, limit int, startAfter string) ([]Delivery, string, error) {
 	if err := c.require(look); err != nil {
 		return nil, "", err
 	}
-	f := profiles.DeliveryFilter{UserID: c.UserID, Operator: c.may(administer), State: state, Limit: limit, StartAfter: startAfter}
+	f := profiles.DeliveryFilter{UserID: c.UserID, Operator: c.may(administer), State: profiles.DeliveryState(state), Limit: limit, StartAfter: startAfter}
 	if c.everybodys() {
 		f.UserID = ""
 	}
-	return s.Catalogue.DeliveryPage(ctx, f)
+	page, next, err := s.Catalogue.DeliveryPage(ctx, f)
+	return each(page, deliveryOf), next, err
 }
 
 // Resend has a delivery sent once more, whatever became of it, under its old ID.
-func (s *Service) Resend(ctx context.Context, c Caller, id string) (profiles.Delivery, error) {
+func (s *Service) Resend(ctx context.Context, c Caller, id string) (Delivery, error) {
 	if err := c.require(manage); err != nil {
-		return profiles.Delivery{}, err
+		return Delivery{}, err
 	}
 	d, err := s.Catalogue.Delivery(ctx, id)
 	if err == nil && (!c.mayActFor(d.UserID) || d.Operator && !c.may(administer)) {
 		err = fault.New(fault.NotFound, "session.resend", "there is no delivery %s", id)
 	}
 	if err != nil {
-		return profiles.Delivery{}, err
+		return Delivery{}, err
 	}
 	d, err = s.Catalogue.Resend(ctx, id, s.Now().UTC())
 	s.told()
-	return d, err
+	return deliveryOf(d), err
 }

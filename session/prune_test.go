@@ -177,7 +177,7 @@ func (r *rig) rescued(c Caller) string {
 func TestPolicies(t *testing.T) {
 	r := newRig(t, func(c *Config) { c.Retention = last(1) })
 	ctx := t.Context()
-	carol := Caller{KeyID: "key-c", UserID: "carol", Rights: []profiles.Right{profiles.RightUse}}
+	carol := Caller{KeyID: "key-c", UserID: "carol", Rights: []Right{RightUse}}
 	his, hers, others := r.series(bob, 3), r.series(alice, 3), r.series(carol, 3)
 	r.keeps(alice, last(2))
 

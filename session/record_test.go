@@ -227,7 +227,7 @@ func TestFollowBetweenRuns(t *testing.T) {
 	}
 	defer feed.Close()
 	type given struct {
-		journal.Entry
+		Entry
 		err error
 	}
 	next := make(chan given, 1)

@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"github.com/stasisd/stasis/browser"
-	"github.com/stasisd/stasis/profiles"
 	"github.com/stasisd/stasis/state"
 )
 
@@ -13,7 +12,7 @@ type Caller struct {
 	KeyID    string
 	UserID   string // the user the key acts for when a call names none
 	AllUsers bool   // it may act for every user
-	Rights   []profiles.Right
+	Rights   []Right
 }
 
 // Conflict says what a save does when the default has moved meanwhile.
@@ -115,7 +114,7 @@ type EndRequest struct {
 
 // ListRequest asks for a page of sessions.
 type ListRequest struct {
-	Status     profiles.Status
+	Status     string // "" for every status
 	UserID     string // "" for all that the caller may see
 	Limit      int
 	StartAfter string

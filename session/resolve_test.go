@@ -218,7 +218,7 @@ func TestRights(t *testing.T) {
 	r := newRig(t, nil)
 	ctx := t.Context()
 	id := r.create(alice, nil).ID
-	idle := Caller{KeyID: "key-i", UserID: "alice", Rights: []profiles.Right{profiles.RightSecrets}}
+	idle := Caller{KeyID: "key-i", UserID: "alice", Rights: []Right{RightSecrets}}
 	for name, call := range map[string]func() error{
 		"create":   func() error { _, err := r.Create(ctx, idle, asking(nil)); return err },
 		"get":      func() error { _, err := r.Get(ctx, idle, id); return err },

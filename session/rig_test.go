@@ -33,9 +33,9 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 const patience = 20 * time.Second
 
 var (
-	alice = Caller{KeyID: "key-a", UserID: "alice", Rights: []profiles.Right{profiles.RightUse}}
-	bob   = Caller{KeyID: "key-b", UserID: "bob", Rights: []profiles.Right{profiles.RightUse}}
-	admin = Caller{KeyID: "key-r", UserID: "default", AllUsers: true, Rights: []profiles.Right{profiles.RightUse, profiles.RightSecrets, profiles.RightAdmin}}
+	alice = Caller{KeyID: "key-a", UserID: "alice", Rights: []Right{RightUse}}
+	bob   = Caller{KeyID: "key-b", UserID: "bob", Rights: []Right{RightUse}}
+	admin = Caller{KeyID: "key-r", UserID: "default", AllUsers: true, Rights: []Right{RightUse, RightSecrets, RightAdmin}}
 )
 
 var errBroken = errors.New("broken on purpose")
@@ -168,7 +168,7 @@ func (c *clock) add(d time.Duration) time.Time {
 func (b *brokenCatalogue) Key(ctx context.Context, id string) (profiles.Key, error) {
 	for _, c := range []Caller{alice, bob, admin} {
 		if c.KeyID == id {
-			return profiles.Key{ID: id, UserID: c.UserID, AllUsers: c.AllUsers, Rights: c.Rights}, nil
+			return profiles.Key{ID: id, UserID: c.UserID, AllUsers: c.AllUsers, Rights: names(c.Rights)}, nil
 		}
 	}
 	if strings.HasPrefix(id, "key-") {

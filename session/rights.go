@@ -4,8 +4,25 @@ import (
 	"slices"
 
 	"github.com/stasisd/stasis/fault"
-	"github.com/stasisd/stasis/profiles"
 )
+
+// Right is something that a key allows.
+type Right string
+
+// The rights of a key; [allows] is the table of what each allows.
+const (
+	RightUse     Right = "use"     // all that a program needs: view, create and restore, and whatever changes what is kept
+	RightView    Right = "view"    // look at sessions and what is kept, and drive nothing
+	RightCreate  Right = "create"  // make sessions that start empty, and drive those
+	RightRestore Right = "restore" // make sessions from what was saved, and drive those
+	RightSecrets Right = "secrets" // read archives, state and values out of snapshots
+	RightAdmin   Right = "admin"   // keys, every user
+)
+
+// Rights are all rights of a key, as they are offered to who makes one.
+func Rights() []Right {
+	return []Right{RightUse, RightView, RightCreate, RightRestore, RightSecrets, RightAdmin}
+}
 
 // permission is what a use case needs of the key that calls it. Each use case
 // asks for one with [Caller.require] or, of a session, with [Caller.onSession].
@@ -24,19 +41,19 @@ const (
 // allows is the one table of what each right of a key allows. A key that may
 // begin or restore sessions may also look at and drive those that it made
 // itself; see [Caller.onSession]. docs/security.md has the table of routes.
-func allows(r profiles.Right) []permission {
+func allows(r Right) []permission {
 	switch r {
-	case profiles.RightUse:
+	case RightUse:
 		return []permission{look, begin, restore, drive, manage}
-	case profiles.RightView:
+	case RightView:
 		return []permission{look}
-	case profiles.RightCreate:
+	case RightCreate:
 		return []permission{begin}
-	case profiles.RightRestore:
+	case RightRestore:
 		return []permission{restore}
-	case profiles.RightSecrets:
+	case RightSecrets:
 		return []permission{secrets}
-	case profiles.RightAdmin:
+	case RightAdmin:
 		return []permission{administer}
 	}
 	return nil // one of a newer Stasis
@@ -44,7 +61,7 @@ func allows(r profiles.Right) []permission {
 
 // may reports whether the caller's key allows something.
 func (c Caller) may(p permission) bool {
-	return slices.ContainsFunc(c.Rights, func(r profiles.Right) bool { return slices.Contains(allows(r), p) })
+	return slices.ContainsFunc(c.Rights, func(r Right) bool { return slices.Contains(allows(r), p) })
 }
 
 // require is forbidden where the caller's key does not allow something.
@@ -56,13 +73,13 @@ func (c Caller) require(p permission) error {
 }
 
 // right is the narrowest right that allows something, for the error message.
-func (p permission) right() profiles.Right {
-	for _, r := range []profiles.Right{profiles.RightView, profiles.RightCreate, profiles.RightRestore, profiles.RightSecrets, profiles.RightAdmin} {
+func (p permission) right() Right {
+	for _, r := range []Right{RightView, RightCreate, RightRestore, RightSecrets, RightAdmin} {
 		if slices.Contains(allows(r), p) {
 			return r
 		}
 	}
-	return profiles.RightUse
+	return RightUse
 }
 
 // makes reports whether the caller's key may make sessions, which are then its own.

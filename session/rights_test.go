@@ -5,12 +5,11 @@ import (
 	"testing"
 
 	"github.com/stasisd/stasis/fault"
-	"github.com/stasisd/stasis/profiles"
 )
 
 // Keys that are stored keep what they can do: what each right allows is fixed.
 func TestRightsAreStable(t *testing.T) {
-	for right, want := range map[profiles.Right][]permission{
+	for right, want := range map[Right][]permission{
 		"use": {look, begin, restore, drive, manage}, "view": {look}, "create": {begin}, "restore": {restore},
 		"secrets": {secrets}, "admin": {administer}, "of a newer Stasis": nil,
 	} {
@@ -18,7 +17,7 @@ func TestRightsAreStable(t *testing.T) {
 			t.Errorf("%q allows %q, want %q", right, got, want)
 		}
 	}
-	if got := profiles.Rights(); !slices.Equal(got, []profiles.Right{"use", "view", "create", "restore", "secrets", "admin"}) {
+	if got := Rights(); !slices.Equal(got, []Right{"use", "view", "create", "restore", "secrets", "admin"}) {
 		t.Errorf("rights: %q", got)
 	}
 }
@@ -27,7 +26,7 @@ func TestRightsAreStable(t *testing.T) {
 func TestTicketsOfSessions(t *testing.T) {
 	r := newRig(t, nil)
 	ctx := t.Context()
-	k, secret, err := r.CreateKey(ctx, admin, "ci", "alice", false, []profiles.Right{profiles.RightUse, profiles.RightSecrets})
+	k, secret, err := r.CreateKey(ctx, admin, "ci", "alice", false, []Right{RightUse, RightSecrets})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,7 +53,7 @@ func TestTicketsOfSessions(t *testing.T) {
 		t.Errorf("%+v, %v", got, err)
 	}
 	got, err := r.AuthorizeTicket(ctx, views, one.ID, PurposeView)
-	if err != nil || !slices.Equal(got.Rights, []profiles.Right{profiles.RightView}) || got.everybodys() {
+	if err != nil || !slices.Equal(got.Rights, []Right{RightView}) || got.everybodys() {
 		t.Errorf("who looks may %+v, %v", got, err)
 	}
 	refused := func(ticket, id string, p Purpose) {

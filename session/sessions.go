@@ -105,7 +105,7 @@ func (s *Service) List(ctx context.Context, c Caller, r ListRequest) ([]Info, st
 		return []Info{}, "", nil
 	}
 	records, next, err := s.Catalogue.Sessions(ctx, profiles.SessionFilter{
-		UserID: userID, Status: r.Status, Limit: r.Limit, StartAfter: r.StartAfter})
+		UserID: userID, Status: profiles.Status(r.Status), Limit: r.Limit, StartAfter: r.StartAfter})
 	if err != nil {
 		return nil, "", err
 	}

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/stasisd/stasis/fault"
-	"github.com/stasisd/stasis/profiles"
 )
 
 // Purpose is what a session's ticket is for. A ticket opens the routes of its
@@ -86,7 +85,7 @@ func (s *Service) AuthorizeTicket(ctx context.Context, ticket, sessionID string,
 	case err != nil:
 		return Caller{}, err
 	case p == PurposeView:
-		c = Caller{KeyID: c.KeyID, UserID: l.userID, Rights: []profiles.Right{profiles.RightView}}
+		c = Caller{KeyID: c.KeyID, UserID: l.userID, Rights: []Right{RightView}}
 	}
 	return c, nil
 }

@@ -20,7 +20,7 @@ func TestDeletedKeyEndsUploadsAndDownloads(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := callerOf(k)
+	c := Caller{KeyID: k.ID, UserID: k.UserID, Rights: k.Rights}
 	archive, err := r.Archive(ctx, c, made.Snapshot.ID)
 	if err != nil {
 		t.Fatal(err)

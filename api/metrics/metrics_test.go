@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/stasisd/stasis/profiles"
 	"github.com/stasisd/stasis/session"
 )
 
@@ -29,8 +28,8 @@ func TestMetrics(t *testing.T) {
 	m.Watch(Watched{
 		Counts: func() session.Counts { return session.Counts{Live: 3, Parked: 1, Spares: 2, Standbys: 4} },
 		Held:   func() (int, int) { return 7, 2 },
-		Deliveries: func(context.Context) (map[profiles.DeliveryState]int, error) {
-			return map[profiles.DeliveryState]int{profiles.DeliveryPending: 5}, broken
+		Deliveries: func(context.Context) (pending, failed int, err error) {
+			return 5, 0, broken
 		},
 	})
 	m.LoginChecked(session.CheckLoggedIn)

@@ -6,7 +6,6 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/stasisd/stasis/profiles"
 	"github.com/stasisd/stasis/session"
 )
 
@@ -19,8 +18,8 @@ type Watched struct {
 	// Held is the memory of messages, bodies and answers that arrive or wait, in bytes,
 	// and how many clients were cut off because it was used up.
 	Held func() (bytes, evicted int)
-	// Deliveries counts the webhooks in each state that has any.
-	Deliveries func(context.Context) (map[profiles.DeliveryState]int, error)
+	// Deliveries counts the webhooks that are to be sent, and those that were given up.
+	Deliveries func(context.Context) (pending, failed int, err error)
 }
 
 // watch is Watched as a collector.
@@ -53,12 +52,11 @@ func (w watch) Collect(to chan<- prometheus.Metric) {
 	to <- prometheus.MustNewConstMetric(w.evicted, prometheus.CounterValue, float64(evicted))
 	ctx, cancel := context.WithTimeout(context.Background(), lookWithin)
 	defer cancel()
-	counts, err := w.Deliveries(ctx)
+	pending, failed, err := w.Deliveries(ctx)
 	if err != nil {
 		to <- prometheus.NewInvalidMetric(w.deliveries, err)
 		return
 	}
-	for _, state := range []profiles.DeliveryState{profiles.DeliveryPending, profiles.DeliveryFailed} {
-		gauge(w.deliveries, counts[state], string(state))
-	}
+	gauge(w.deliveries, pending, "pending")
+	gauge(w.deliveries, failed, "failed")
 }

@@ -21,6 +21,7 @@ import (
 	"github.com/stasisd/stasis/browser/pool"
 	"github.com/stasisd/stasis/budget"
 	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/profiles"
 	"github.com/stasisd/stasis/profiles/sqldb"
 	"github.com/stasisd/stasis/session"
 	"github.com/stasisd/stasis/snapshot"
@@ -121,7 +122,10 @@ func start(ctx context.Context, c *serveCmd, log *slog.Logger) (_ *daemon, err e
 		Catalogue: d.catalogue, Extensions: extensions, Room: roomForChrome, Now: time.Now, Log: log,
 		SessionBody: api.SessionBody, Told: sender.Wake, Meter: counted,
 	})
-	counted.Watch(metrics.Watched{Counts: d.service.Counts, Held: starter.Budget.Use, Deliveries: d.catalogue.CountDeliveries})
+	counted.Watch(metrics.Watched{Counts: d.service.Counts, Held: starter.Budget.Use, Deliveries: func(ctx context.Context) (pending, failed int, err error) {
+		counts, err := d.catalogue.CountDeliveries(ctx)
+		return counts[profiles.DeliveryPending], counts[profiles.DeliveryFailed], err
+	}})
 	// Closed here only when the start fails; serve closes it first otherwise.
 	d.closers = append(d.closers, func() error { return d.service.Close(context.WithoutCancel(ctx)) })
 	if err := d.service.Recover(ctx); err != nil {
@@ -130,7 +134,7 @@ func start(ctx context.Context, c *serveCmd, log *slog.Logger) (_ *daemon, err e
 	if err := d.firstKey(ctx); err != nil {
 		return nil, err
 	}
-	d.server = api.New(api.Options{HashKey: d.keys.Derive("request hashes"), Service: d.service, Answers: d.catalogue, Metrics: counted.Handler(), Logger: log, Now: time.Now,
+	d.server = api.New(api.Options{HashKey: d.keys.Derive("request hashes"), Service: d.service, Answers: answers{d.catalogue}, Metrics: counted.Handler(), Logger: log, Now: time.Now,
 		PublicURL: c.PublicURL, TrustedProxies: c.TrustedProxy,
 		Landlock: launcher.Landlock(), WarnUnknownFields: c.UnknownFields == "warn", MaxUpload: c.MaxUpload, MaxImport: c.MaxUnpack, MaxMessage: int64(c.MaxMessage),
 		MaxConnections: c.connections(log), Budget: starter.Budget, Patience: c.ClientPatience})

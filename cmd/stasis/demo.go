@@ -8,7 +8,7 @@ import (
 	"os"
 	"time"
 
-	"github.com/stasisd/stasis/e2e/apps/probe"
+	"github.com/stasisd/stasis/cmd/stasis/demosite"
 	"github.com/stasisd/stasis/session"
 )
 
@@ -28,7 +28,7 @@ type demoCmd struct {
 func (c *demoCmd) Run(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, demoDeadline)
 	defer cancel()
-	d := demo{out: os.Stdout, value: "kept", kinds: probe.Kinds()}
+	d := demo{out: os.Stdout, value: "kept", kinds: demosite.Kinds()}
 	err := d.run(ctx, c.Chrome, c.NoLandlock)
 	if errors.Is(ctx.Err(), context.Canceled) {
 		return exitError{exitFailed, "the demo was stopped"}
@@ -41,13 +41,13 @@ type demo struct {
 	out    io.Writer
 	value  string   // what the site keeps everywhere
 	kinds  []string // the places where it does
-	site   *probe.Site
+	site   *demosite.Site
 	daemon *demoDaemon
 	looks  []look // one for each restore
 }
 
 func (d *demo) run(ctx context.Context, chrome string, noLandlock bool) (err error) {
-	if d.site, err = probe.Start(time.Now); err != nil {
+	if d.site, err = demosite.Start(nil); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, d.site.Close()) }()
@@ -112,7 +112,7 @@ func (d *demo) logIn(ctx context.Context) (s demoSession, err error) {
 			return "", err
 		}
 		// The tab is left where coming back to it sets nothing again.
-		return "", show(tab, d.site.URL+"/me", "me: "+probe.User)
+		return "", show(tab, d.site.URL+"/me", "me: "+demosite.User)
 	})
 }
 

@@ -9,7 +9,7 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/remote"
 
-	"github.com/stasisd/stasis/e2e/apps/probe"
+	"github.com/stasisd/stasis/cmd/stasis/demosite"
 )
 
 // tabLook is how often a page is looked at while it is waited for, tabDeadline
@@ -52,13 +52,13 @@ func openTab(ctx context.Context, cdpURL, prefix string) (context.Context, func(
 func logIn(tab context.Context, site string) error {
 	if err := chromedp.Do(tab,
 		chromedp.Navigate(site+"/login"),
-		chromedp.SendKeys(chromedp.CSS("#user"), probe.User),
-		chromedp.SendKeys(chromedp.CSS("#password"), probe.Password),
+		chromedp.SendKeys(chromedp.CSS("#user"), demosite.User),
+		chromedp.SendKeys(chromedp.CSS("#password"), demosite.Password),
 		chromedp.Click(chromedp.CSS("#submit")),
 	); err != nil {
 		return err
 	}
-	_, err := awaitTitle(tab, "be known as "+probe.User, func(title string) bool { return title == "me: "+probe.User })
+	_, err := awaitTitle(tab, "be known as "+demosite.User, func(title string) bool { return title == "me: "+demosite.User })
 	return err
 }
 

@@ -7,7 +7,7 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"github.com/stasisd/stasis/e2e/apps/probe"
+	"github.com/stasisd/stasis/cmd/stasis/demosite"
 	"github.com/stasisd/stasis/session"
 	"github.com/stasisd/stasis/state"
 )
@@ -79,7 +79,7 @@ func (d *demo) table() {
 
 	d.print("\n")
 	row(append([]string{"what the site finds", "saved"}, columns(name)...)...)
-	row(append([]string{"login", probe.User}, columns(func(l look) string { return word(l.user == probe.User) })...)...)
+	row(append([]string{"login", demosite.User}, columns(func(l look) string { return word(l.user == demosite.User) })...)...)
 	for _, kind := range d.kinds {
 		row(append([]string{kind, d.value}, columns(func(l look) string { return word(l.found[kind] == d.value) })...)...)
 	}
@@ -136,7 +136,7 @@ func count(report []state.Component, name string) (saved, restored int, counted 
 func (d *demo) verdict() error {
 	var lost []string
 	for _, l := range d.looks {
-		if l.user != probe.User {
+		if l.user != demosite.User {
 			lost = append(lost, l.column+": the login")
 		}
 		for _, kind := range d.kinds {

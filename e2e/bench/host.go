@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/stasisd/stasis/cmd/stasis/demosite"
 	"github.com/stasisd/stasis/e2e/apps/probe"
 	"github.com/stasisd/stasis/e2e/rig"
 )
@@ -127,7 +128,7 @@ func (h *host) authenticate(ctx context.Context, t *tab) error {
 	}
 	var status int
 	if err := t.evaluate(ctx, fmt.Sprintf(`fetch("/login", {method: "POST", body: new URLSearchParams(
-		{user: %q, password: %q, remember: "1"})}).then(r => r.status)`, probe.User, probe.Password), &status); err != nil {
+		{user: %q, password: %q, remember: "1"})}).then(r => r.status)`, demosite.User, demosite.Password), &status); err != nil {
 		return err
 	}
 	if status != http.StatusOK {

@@ -29,13 +29,14 @@ const Key = "stasis_test_key_0123456789"
 // waiting for late reports, which would be a second of every session's end.
 const raceExit = "GORACE=atexit_sleep_ms=0"
 
-// uids gives a daemon a range of user IDs that no other daemon of this machine
-// has, as far as can be seen to: on its next start a daemon that was killed
-// ends whatever runs under the user of a run directory that was left.
-func uids() []string {
-	const count = 50
-	base := 1_000_000 + (os.Getpid()%10_000)*10_000 + int(started.Add(1))%200*count
-	return []string{fmt.Sprint("STASIS_UID_BASE=", base), fmt.Sprint("STASIS_UID_COUNT=", count)}
+// uidCount is how many user IDs a daemon has for its Chromes.
+const uidCount = 50
+
+// UIDBase gives the first of a range of user IDs that no other daemon of this
+// machine has, as far as can be seen to: on its next start a daemon that was
+// killed ends whatever runs under the user of a run directory that was left.
+func UIDBase() int {
+	return 1_000_000 + (os.Getpid()%10_000)*10_000 + int(started.Add(1))%200*uidCount
 }
 
 // started counts the daemons of this test binary.
@@ -76,6 +77,11 @@ type Options struct {
 	// Unraced runs a binary without the race detector: for a test of memory, of
 	// which the detector takes several times what the daemon does.
 	Unraced bool
+	// Binary is run in the place of one that is built: one of another version.
+	Binary string
+	// UIDBase is a range of user IDs from [UIDBase], for a data directory with files
+	// that belong to one of them; 0: the daemon gets a range of its own.
+	UIDBase int
 }
 
 // spares is how many Chromes a daemon keeps ahead of need, whatever machine the
@@ -142,6 +148,9 @@ func built(t testing.TB, flags ...string) string {
 // binary is what a daemon with these options runs.
 func (o Options) binary(t testing.TB) string {
 	t.Helper()
+	if o.Binary != "" {
+		return o.Binary
+	}
 	if o.Unraced {
 		return built(t, "-tags", strings.Join(o.Tags, ","))
 	}
@@ -197,7 +206,11 @@ func Start(t testing.TB, o Options) *Daemon {
 	if o.ShellSpare {
 		shells = 1
 	}
-	d := &Daemon{Dir: o.Dir, kept: kept, env: append(append(uids(), fmt.Sprint("STASIS_SPARES=", kept), fmt.Sprint("STASIS_SHELL_SPARES=", shells), fmt.Sprint("STASIS_STANDBY=", o.Standby)), o.Env...), log: &buffer{}, http: &http.Client{Transport: described}}
+	if o.UIDBase == 0 {
+		o.UIDBase = UIDBase()
+	}
+	d := &Daemon{Dir: o.Dir, kept: kept, env: append([]string{fmt.Sprint("STASIS_UID_BASE=", o.UIDBase), fmt.Sprint("STASIS_UID_COUNT=", uidCount),
+		fmt.Sprint("STASIS_SPARES=", kept), fmt.Sprint("STASIS_SHELL_SPARES=", shells), fmt.Sprint("STASIS_STANDBY=", o.Standby)}, o.Env...), log: &buffer{}, http: &http.Client{Transport: described}}
 	d.args = append(append(append([]string{}, o.Prefix...), o.binary(t), "serve", "--listen", "127.0.0.1:0", "--data-dir", o.Dir), o.Args...)
 	t.Cleanup(func() {
 		d.Stop(t)

@@ -10,7 +10,7 @@ import (
 func testKeys(f *fixture) {
 	a := profiles.Key{
 		ID: "b", Name: "first", UserID: "user", AllUsers: true, Hash: [32]byte{1, 31: 255}, CreatedAt: start,
-		Rights: []profiles.Right{profiles.RightUse, profiles.RightSecrets, profiles.RightAdmin},
+		Rights: []string{"use", "secrets", "admin"},
 	}
 	b := profiles.Key{ID: "a", Name: "second", Hash: [32]byte{2}, CreatedAt: start.Add(time.Millisecond)}
 	f.must(f.c.CreateKey(f.ctx, b))

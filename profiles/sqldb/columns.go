@@ -5,7 +5,6 @@ import (
 	"math"
 	"time"
 
-	"github.com/stasisd/stasis/profiles"
 )
 
 // row is a result row that can be scanned: *sql.Row or *sql.Rows.
@@ -49,7 +48,7 @@ func blob(doc json.RawMessage) any {
 }
 
 // encode is a map or list as JSON text; an empty one is null, and is read as nil.
-func encode[T map[string]string | []profiles.Right](v T) (string, error) {
+func encode[T map[string]string | []string](v T) (string, error) {
 	if len(v) == 0 {
 		return "null", nil
 	}

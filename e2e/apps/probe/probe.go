@@ -1,83 +1,27 @@
-// Package probe is a web site that keeps state in every place a browser has,
-// and says later what is left of it.
-//
-// /set?v=V writes V everywhere; the title becomes "set". /check reads it back:
-// its first script records what is there before anything else runs, in
-// window.__first; then every kind is read into window.__state, where a kind
-// that survived holds V, and the title becomes "checked". With frame=1 either
-// page does the same in a cross-site frame first (window.__state.frame).
-// /login and /me are a login whose proof is a cookie and a record on the
-// server's side; the cookie is a session's unless the form has remember.
-//
-// The site answers under two origins that are foreign to each other, 127.0.0.1
-// and localhost, both of which browsers trust as if they came by TLS.
+// Package probe is the site of `stasis demo` (cmd/stasis/demosite) with a log of
+// its requests.
 package probe
 
 import (
-	"embed"
-	"errors"
-	"net"
-	"net/http"
-	"strconv"
-	"sync"
 	"time"
 
+	"github.com/stasisd/stasis/cmd/stasis/demosite"
 	"github.com/stasisd/stasis/e2e/apps/weblog"
 )
 
-// The one account of the site.
-const (
-	User     = "demo"
-	Password = "demo-pass"
-)
-
-//go:embed pages
-var pages embed.FS
-
-// Site is a running probe site.
+// Site is a running site.
 type Site struct {
-	URL   string      // origin of the site, by address
-	Other string      // origin of the same site, by name: another site to a browser
-	Log   *weblog.Log // every request that came in
-
-	server *http.Server
-	served chan error // what Serve returned
-
-	mu     sync.Mutex
-	logins map[string]string // session cookie → account
-
-	closing  sync.Once
-	closeErr error
+	*demosite.Site
+	Log *weblog.Log // every request that came in
 }
 
 // Start serves the site on a loopback port that the system chooses, until
 // Close. now is the clock of the request log.
 func Start(now func() time.Time) (*Site, error) {
-	listener, err := net.Listen("tcp4", "127.0.0.1:0")
+	log := weblog.New(now)
+	site, err := demosite.Start(log.Wrap)
 	if err != nil {
 		return nil, err
 	}
-	port := strconv.Itoa(listener.Addr().(*net.TCPAddr).Port)
-	s := &Site{
-		URL:    "http://127.0.0.1:" + port,
-		Other:  "http://localhost:" + port,
-		Log:    weblog.New(now),
-		served: make(chan error, 1),
-		logins: map[string]string{},
-	}
-	s.server = &http.Server{Handler: s.Log.Wrap(s.routes()), ReadHeaderTimeout: 10 * time.Second}
-	go func() { s.served <- s.server.Serve(listener) }()
-	return s, nil
-}
-
-// Close ends the site and waits until it no longer listens. Only the first
-// call does anything; the others give its answer.
-func (s *Site) Close() error {
-	s.closing.Do(func() {
-		s.closeErr = s.server.Close()
-		if err := <-s.served; !errors.Is(err, http.ErrServerClosed) {
-			s.closeErr = errors.Join(s.closeErr, err)
-		}
-	})
-	return s.closeErr
+	return &Site{Site: site, Log: log}, nil
 }

@@ -1,4 +1,4 @@
-package probe
+package demosite
 
 import (
 	"crypto/rand"

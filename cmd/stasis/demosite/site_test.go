@@ -1,4 +1,4 @@
-package probe_test
+package demosite_test
 
 import (
 	"io"
@@ -10,12 +10,11 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
-	"github.com/stasisd/stasis/e2e/apps/probe"
+	"github.com/stasisd/stasis/cmd/stasis/demosite"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -23,14 +22,14 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // The login is proved by a session cookie, for as long as the server knows it.
 func TestLogin(t *testing.T) {
 	site, client := start(t)
-	if status, body := get(t, client, site.URL+"/me"); status != http.StatusUnauthorized || strings.Contains(body, probe.User) {
+	if status, body := get(t, client, site.URL+"/me"); status != http.StatusUnauthorized || strings.Contains(body, demosite.User) {
 		t.Errorf("a stranger: %d %s", status, body)
 	}
-	if status, _ := post(t, client, site.URL+"/login", url.Values{"user": {probe.User}, "password": {"guess"}}); status != http.StatusForbidden {
+	if status, _ := post(t, client, site.URL+"/login", url.Values{"user": {demosite.User}, "password": {"guess"}}); status != http.StatusForbidden {
 		t.Errorf("a wrong password: %d", status)
 	}
-	login := url.Values{"user": {probe.User}, "password": {probe.Password}}
-	if status, body := post(t, client, site.URL+"/login", login); status != http.StatusOK || !strings.Contains(body, "<title>me: "+probe.User) {
+	login := url.Values{"user": {demosite.User}, "password": {demosite.Password}}
+	if status, body := post(t, client, site.URL+"/login", login); status != http.StatusOK || !strings.Contains(body, "<title>me: "+demosite.User) {
 		t.Errorf("login: %d %s", status, body)
 	}
 	if status, _ := get(t, client, site.Other+"/me"); status != http.StatusUnauthorized {
@@ -44,8 +43,13 @@ func TestLogin(t *testing.T) {
 // A page gets its value and the cookies that came with it, as script literals
 // that a hostile value cannot leave.
 func TestPages(t *testing.T) {
-	site, client := start(t)
-	before := site.Log.Len()
+	var paths []string
+	site, client := startWith(t, func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			paths = append(paths, r.Method+" "+r.URL.Path)
+			next.ServeHTTP(w, r)
+		})
+	})
 	if _, body := get(t, client, site.URL+"/set?v=one&frame=1"); !strings.Contains(body, `value = "one"`) || !strings.Contains(body, `localhost`) {
 		t.Errorf("set: %s", body)
 	}
@@ -55,12 +59,8 @@ func TestPages(t *testing.T) {
 	if _, body := get(t, client, site.URL+"/set?v="+url.QueryEscape("</script><b>")); strings.Contains(body, "</script><b>") {
 		t.Errorf("the value leaves its literal: %s", body)
 	}
-	var paths []string
-	for _, r := range site.Log.Since(before) {
-		paths = append(paths, r.Method+" "+r.Path)
-	}
 	if diff := cmp.Diff([]string{"GET /set", "GET /check", "GET /set"}, paths); diff != "" {
-		t.Errorf("log (-want +got):\n%s", diff)
+		t.Errorf("requests (-want +got):\n%s", diff)
 	}
 }
 
@@ -75,7 +75,7 @@ func TestKinds(t *testing.T) {
 	for _, m := range regexp.MustCompile(`(?m)^  (\w+): \{`).FindAllStringSubmatch(table, -1) {
 		inPage = append(inPage, m[1])
 	}
-	want := probe.Kinds()
+	want := demosite.Kinds()
 	slices.Sort(want)
 	slices.Sort(inPage)
 	if diff := cmp.Diff(want, inPage); diff != "" {
@@ -84,7 +84,7 @@ func TestKinds(t *testing.T) {
 }
 
 func TestCloseTwice(t *testing.T) {
-	site, err := probe.Start(time.Now)
+	site, err := demosite.Start(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -99,9 +99,14 @@ func TestCloseTwice(t *testing.T) {
 	}
 }
 
-func start(t *testing.T) (*probe.Site, *http.Client) {
+func start(t *testing.T) (*demosite.Site, *http.Client) {
 	t.Helper()
-	site, err := probe.Start(time.Now)
+	return startWith(t, nil)
+}
+
+func startWith(t *testing.T, wrap func(http.Handler) http.Handler) (*demosite.Site, *http.Client) {
+	t.Helper()
+	site, err := demosite.Start(wrap)
 	if err != nil {
 		t.Fatal(err)
 	}
