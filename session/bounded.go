@@ -4,9 +4,10 @@ import (
 	"fmt"
 
 	"github.com/stasisd/stasis/state"
+	"github.com/stasisd/stasis/state/report"
 )
 
-// The bounds of what a report tells beside its lines ([state.MaxLines]). Sums
+// The bounds of what a report tells beside its lines ([report.MaxLines]). Sums
 // are never lost, and what is not listed is counted.
 const (
 	maxWarnings = 100
@@ -30,7 +31,7 @@ func boundedWarnings(all []string) []string {
 // bounded is the report as it is told and kept.
 func (r captureReport) bounded() captureReport {
 	r.Warnings = append(state.MassLosses(r.Components), r.Warnings...)
-	r.Components = state.Bounded(r.Components)
+	r.Components = report.Bounded(r.Components)
 	if more := len(r.Logins) - maxLogins; more > 0 {
 		r.Logins = r.Logins[:maxLogins]
 		r.Warnings = append([]string{fmt.Sprintf("logins: only the first %d sites are listed; %d more have something like a login", maxLogins, more)}, r.Warnings...)
@@ -44,5 +45,5 @@ func (r captureReport) bounded() captureReport {
 // bound makes the report one that can be told and kept.
 func (r *RestoreReport) bound() {
 	r.Warnings = boundedWarnings(append(state.MassLosses(r.Components), r.Warnings...))
-	r.Components, r.Differences = state.Bounded(r.Components), state.BoundedDifferences(r.Differences)
+	r.Components, r.Differences = report.Bounded(r.Components), state.BoundedDifferences(r.Differences)
 }

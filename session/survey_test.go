@@ -16,6 +16,7 @@ import (
 	"github.com/stasisd/stasis/browser/sessionstorage"
 	"github.com/stasisd/stasis/snapshot"
 	"github.com/stasisd/stasis/state"
+	"github.com/stasisd/stasis/state/report"
 )
 
 // savedDocument ends a session and gives the document that its snapshot has.
@@ -209,11 +210,11 @@ func TestUnstored(t *testing.T) {
 // What a restore had no time for is one warning for each kind.
 func TestUntimely(t *testing.T) {
 	late := func(name, origin string) state.Component {
-		return state.Component{Name: name, Origin: origin, Saved: 1, Dropped: 1, Reason: state.NoTime}
+		return state.Component{Name: name, Origin: origin, Saved: 1, Dropped: 1, Reason: report.NoTime.Reason()}
 	}
 	got := untimely([]state.Component{late("local_storage", "https://a.example/"), late("indexed_db", "https://a.example/"), late("local_storage", "https://b.example/"),
-		{Name: "cookies", Saved: 1, Dropped: 1, Reason: "Chrome refused the cookie"}})
-	want := []string{"indexed_db of 1 origins did not come back: " + state.NoTime, "local_storage of 2 origins did not come back: " + state.NoTime}
+		{Name: "cookies", Saved: 1, Dropped: 1, Reason: report.Refused.With("Chrome refused the cookie")}})
+	want := []string{"indexed_db of 1 origins did not come back: " + report.NoTime.Text(), "local_storage of 2 origins did not come back: " + report.NoTime.Text()}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
