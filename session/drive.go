@@ -104,7 +104,7 @@ func (s *Service) Connect(ctx context.Context, c Caller, id, targetID string, co
 		left = l.connected()
 		l.used = true
 		if l.rec.Status == profiles.StatusReady {
-			l.setStatus(profiles.StatusRunning, "")
+			l.setStatus(profiles.StatusRunning, profiles.Reason{})
 		}
 		return nil
 	}); err != nil {
@@ -154,7 +154,7 @@ func (s *Service) Pause(ctx context.Context, c Caller, id string) (Acknowledged,
 			l.paused = false
 			return err
 		}
-		l.setStatus(profiles.StatusPaused, "")
+		l.setStatus(profiles.StatusPaused, profiles.Reason{})
 		l.writer.Record(journal.Paused, nil)
 		return nil
 	})

@@ -87,7 +87,7 @@ func TestImportState(t *testing.T) {
 		t.Errorf("report (-want +got):\n%s", diff)
 	}
 	info, err := r.Get(t.Context(), alice, a.Snapshot.SessionID)
-	if err != nil || info.Status != profiles.StatusCompleted || info.Reason != "imported" || info.UserID != "alice" {
+	if err != nil || info.Status != profiles.StatusCompleted || info.Reason.Code != profiles.ReasonImported || info.UserID != "alice" {
 		t.Errorf("its session: %+v, %v", info, err)
 	}
 	r.holds(a.Snapshot.ID)

@@ -80,7 +80,7 @@ func (l *live) reopen() error {
 // report is from now on that of the reopening, which is verified as any other.
 func (l *live) goOn(again upright) {
 	l.chrome, l.restarted, l.paused = again.chrome, true, false
-	l.setStatus(profiles.StatusReady, "")
+	l.setStatus(profiles.StatusReady, profiles.Reason{})
 	if err := l.setReport(again.report); err != nil {
 		l.svc.Log.Error("a session's report could not be recorded", "session", l.id, "error", err)
 	}

@@ -94,7 +94,7 @@ func (l *live) resume(ctx context.Context) (Acknowledged, error) {
 		if l.used {
 			status = profiles.StatusRunning
 		}
-		l.setStatus(status, "")
+		l.setStatus(status, profiles.Reason{})
 		l.writer.Record(journal.Resumed, nil)
 		l.touch()
 		return nil
