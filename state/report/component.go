@@ -12,7 +12,7 @@ type Component struct {
 	Restored int    `json:"restored"`
 	Dropped  int    `json:"dropped"`
 	Expired  int    `json:"expired"`
-	Reason
+	Reason   Reason `json:"-"` // "reason_code" and "reason"
 	// More is how many lines of other origins are added up in this one.
 	More int `json:"more,omitempty"`
 }

@@ -5,14 +5,29 @@ import (
 	"strings"
 )
 
+// plain is a line without its reason.
+type plain Component
+
+// wire is a line on the wire.
+type wire struct {
+	plain
+	Reason
+}
+
+// MarshalJSON writes a line, with its reason beside the other fields.
+func (c Component) MarshalJSON() ([]byte, error) {
+	return json.Marshal(wire{plain(c), c.Reason})
+}
+
 // UnmarshalJSON reads a line. One that was stored before reasons had codes gets
 // the code of its text.
 func (c *Component) UnmarshalJSON(data []byte) error {
-	type plain Component
-	line := (*plain)(c)
-	if err := json.Unmarshal(data, line); err != nil {
+	line := wire{plain: plain(*c)}
+	if err := json.Unmarshal(data, &line); err != nil {
 		return err
 	}
+	*c = Component(line.plain)
+	c.Reason = line.Reason
 	if c.Reason.Code == "" {
 		c.Reason.Code = storedCode(c.Reason.Text)
 	}
