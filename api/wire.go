@@ -22,6 +22,7 @@ type sessionAnswer struct {
 	ExpiresAt        time.Time              `json:"expires_at"`
 	EndedAt          *time.Time             `json:"ended_at"`
 	Reason           *string                `json:"reason"`
+	ReasonCode       string                 `json:"reason_code,omitempty"`
 	EnvironmentID    string                 `json:"environment_id"`
 	CDPURL           *string                `json:"cdp_url"`
 	VNCURL           *string                `json:"vnc_url"`
@@ -56,7 +57,7 @@ func answerOf(info session.Info) sessionAnswer {
 		SessionID: info.ID, Status: string(info.Status), AgentName: info.AgentName, Goal: orNull(info.Goal),
 		AgentSessionType: agentSessionType, EnvironmentType: environmentType,
 		UserID: info.UserID, Engine: info.Engine, CreatedAt: info.CreatedAt.UTC(), ExpiresAt: info.ExpiresAt.UTC(),
-		EndedAt: timeOrNull(info.EndedAt), Reason: orNull(info.Reason), EnvironmentID: info.ID,
+		EndedAt: timeOrNull(info.EndedAt), Reason: orNull(info.Reason.Text), ReasonCode: string(info.Reason.Code), EnvironmentID: info.ID,
 		Labels: info.Labels, BrowserRestarted: info.BrowserRestarted, Rescuing: info.Rescuing,
 		HasAgent: info.HasAgent, Restored: info.Restored, Outcome: recorded[session.EndAnswer](info.Outcome),
 		AutoSave: answerOfAutoSave(info.AutoSaved),

@@ -152,7 +152,7 @@ func TestReportOfADamagedProfile(t *testing.T) {
 				t.Errorf("storage: %s", got)
 			}
 			for _, c := range report {
-				if c.Saved != c.Restored+c.Dropped+c.Expired || c.Dropped > 0 && c.Reason == "" {
+				if c.Saved != c.Restored+c.Dropped+c.Expired || c.Dropped > 0 && c.Reason.Code == "" {
 					t.Errorf("%+v", c)
 				}
 			}

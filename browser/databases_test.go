@@ -5,9 +5,11 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/stasisd/stasis/state"
 	"github.com/stasisd/stasis/state/portable"
+	"github.com/stasisd/stasis/state/report"
 )
 
 // makeDatabases fills an origin with every value that IndexedDB and JSON's
@@ -141,22 +143,21 @@ func TestDatabasesThatCannotBe(t *testing.T) {
 		}
 		return state.Database{Name: name, Version: 1, Stores: []state.Store{store}}
 	}
-	b, report := r.restored(r.dir(), state.Document{Datadir: state.DatadirNone, Complete: true, IndexedDB: []state.Databases{
+	b, lines := r.restored(r.dir(), state.Document{Datadir: state.DatadirNone, Complete: true, IndexedDB: []state.Databases{
 		{Origin: s.url, Databases: []state.Database{db("good", `1`, `2`), db("twice", `1`, `1`), db("no key", `{}`)}},
 		{Origin: "file:///etc", Databases: []state.Database{db("x", `1`)}},
 	}, Local: []state.Area{{StorageKey: "file:///etc/", Items: []state.Item{{Key: "k"}}}}}, Options{})
 	got := map[string]state.Component{}
-	for _, line := range report {
+	for _, line := range lines {
 		got[line.Name+" "+line.Origin] = line
 	}
-	const why = "a database could not be made as it was described"
 	for _, want := range []state.Component{
-		{Name: state.ComponentIndexedDB, Origin: s.url + "/", Saved: 3, Restored: 1, Dropped: 2, Reason: why},
-		{Name: state.ComponentIndexedDBRecords, Origin: s.url + "/", Saved: 5, Restored: 2, Dropped: 3, Reason: why},
-		{Name: state.ComponentIndexedDB, Origin: "file:///etc/", Saved: 1, Dropped: 1, Reason: why},
-		{Name: state.ComponentLocalStorage, Origin: "file:///etc/", Saved: 1, Dropped: 1, Reason: "the origin's storage could not be written"},
+		{Name: state.ComponentIndexedDB, Origin: s.url + "/", Saved: 3, Restored: 1, Dropped: 2, Reason: report.NotWritten.Reason()},
+		{Name: state.ComponentIndexedDBRecords, Origin: s.url + "/", Saved: 5, Restored: 2, Dropped: 3, Reason: report.NotWritten.Reason()},
+		{Name: state.ComponentIndexedDB, Origin: "file:///etc/", Saved: 1, Dropped: 1, Reason: report.NotWritten.Reason()},
+		{Name: state.ComponentLocalStorage, Origin: "file:///etc/", Saved: 1, Dropped: 1, Reason: report.NotWritten.Reason()},
 	} {
-		if diff := cmp.Diff(want, got[want.Name+" "+want.Origin]); diff != "" {
+		if diff := cmp.Diff(want, got[want.Name+" "+want.Origin], cmpopts.IgnoreFields(report.Reason{}, "Text")); diff != "" {
 			t.Errorf("%s %s:\n%s", want.Name, want.Origin, diff)
 		}
 	}

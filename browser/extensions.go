@@ -13,6 +13,7 @@ import (
 	"github.com/stasisd/stasis/browser/datadir"
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/state"
+	"github.com/stasisd/stasis/state/report"
 )
 
 // ExtensionDir is where the files of an extension lie in a run directory.
@@ -51,12 +52,12 @@ func savedAs(doc state.Document, id string) *state.Extension {
 // the extensions that it does not know, and those whose files are another
 // version than it was saved with. Chrome then tells the extension that it was
 // installed or updated. It returns why one could not be loaded, by ID.
-func (b *Browser) loadExtensions(ctx context.Context, doc state.Document, unknown []string) (map[string]string, error) {
+func (b *Browser) loadExtensions(ctx context.Context, doc state.Document, unknown []string) (map[string]report.Reason, error) {
 	load := map[string]bool{}
 	for _, id := range unknown {
 		load[id] = true
 	}
-	refused := map[string]string{}
+	refused := map[string]report.Reason{}
 	for _, e := range b.options.Extensions {
 		saved := savedAs(doc, e.ID)
 		if !load[e.ID] && (saved == nil || saved.SHA256 == e.SHA256) {
@@ -68,7 +69,7 @@ func (b *Browser) loadExtensions(ctx context.Context, doc state.Document, unknow
 		}
 		if err != nil {
 			// Chrome's words name files of the extension, below its own folder.
-			refused[e.ID] = "Chrome refused it: " + strings.ReplaceAll(err.Error(), ExtensionDir(b.dir, e.ID), "")
+			refused[e.ID] = report.Refused.With("Chrome refused it: " + strings.ReplaceAll(err.Error(), ExtensionDir(b.dir, e.ID), ""))
 		}
 	}
 	return refused, nil
@@ -89,7 +90,7 @@ func (b *Browser) extensionStates(ctx context.Context) (map[string]bool, error) 
 
 // reportExtensions compares the extensions that Chrome has with those that it
 // should have.
-func (b *Browser) reportExtensions(ctx context.Context, doc state.Document, refused map[string]string) ([]state.Component, error) {
+func (b *Browser) reportExtensions(ctx context.Context, doc state.Document, refused map[string]report.Reason) ([]state.Component, error) {
 	if len(b.options.Extensions) == 0 {
 		return nil, nil
 	}
@@ -107,17 +108,17 @@ func (b *Browser) reportExtensions(ctx context.Context, doc state.Document, refu
 		is, there := enabled[e.ID]
 		want := saved == nil || saved.Enabled
 		switch {
-		case there && line.Reason == "":
+		case there && line.Reason.Code == "":
 			line.Restored = 1
 			if want && !is {
-				line.Reason = "it is there, and Chrome has disabled it"
+				line.Reason = report.Disabled.With("it is there, and Chrome has disabled it")
 			} else if saved != nil && doc.Datadir == state.DatadirNone {
-				line.Reason = "installed anew: what it stored is in the profile, which is not used"
+				line.Reason = report.InstalledAnew.With("installed anew: what it stored is in the profile, which is not used")
 			} else if saved != nil && saved.SHA256 != e.SHA256 {
-				line.Reason = "version " + e.Version + " in place of " + saved.Version + ", as the create asks"
+				line.Reason = report.OtherVersion.With("version " + e.Version + " in place of " + saved.Version + ", as the create asks")
 			}
-		case line.Reason == "":
-			line.Reason = "Chrome did not load it"
+		case line.Reason.Code == "":
+			line.Reason = report.NotLoaded.With("Chrome did not load it")
 		}
 		line.Dropped = max(line.Saved-line.Restored, 0)
 		lines = append(lines, line)
@@ -155,7 +156,7 @@ func (b *Browser) layExtensionStorage(ctx context.Context, held *hold, doc state
 			if ctx.Err() != nil || b.mux.Err() != nil {
 				return nil, fault.Wrap(err, fault.BrowserFailed, "browser.extensions", "an extension's storage could not be laid down")
 			}
-			line.Dropped, line.Reason = line.Saved, "the extension's session storage could not be written"
+			line.Dropped, line.Reason = line.Saved, report.NotWritten.With("the extension's session storage could not be written")
 		} else {
 			line.Restored = line.Saved
 		}

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/stasisd/stasis/state"
+	"github.com/stasisd/stasis/state/report"
 )
 
 // keeper is an extension that keeps state in every place it has, marks every
@@ -155,7 +156,7 @@ func TestExtensionIsRestored(t *testing.T) {
 			t.Errorf("%s: its rules, restored: %s", name, got)
 		}
 		for component, saved := range map[string]int{state.ComponentExtensions: 1, state.ComponentExtensionStorage: 2} {
-			if l := line(report, component, e.Origin()); l.Saved != saved || l.Restored != saved || l.Dropped != 0 || l.Reason != "" {
+			if l := line(report, component, e.Origin()); l.Saved != saved || l.Restored != saved || l.Dropped != 0 || l.Reason.Code != "" {
 				t.Errorf("%s: %+v", name, l)
 			}
 		}
@@ -180,14 +181,14 @@ func TestExtensionsOfARestore(t *testing.T) {
 	}
 	dir := r.copied(plain)
 	e := r.layKeeper(dir, "1.0")
-	b, report := r.restored(dir, doc, Options{RestoreTabs: true, Extensions: []state.Extension{e}})
+	b, lines := r.restored(dir, doc, Options{RestoreTabs: true, Extensions: []state.Extension{e}})
 	if got := r.eval(b, url, "window.first"); got != e.ID {
 		t.Errorf("the restored page saw %q first, not the new extension's mark", got)
 	}
 	if got := r.askKeeper(b, url, "keep"); !strings.HasPrefix(got, keptAll+`"install `) {
 		t.Errorf("new, it keeps %s", got)
 	}
-	if l := line(report, state.ComponentExtensions, e.Origin()); l.Saved != 0 || l.Restored != 1 || l.Reason != "" {
+	if l := line(lines, state.ComponentExtensions, e.Origin()); l.Saved != 0 || l.Restored != 1 || l.Reason.Code != "" {
 		t.Errorf("%+v", l)
 	}
 	if doc, err = b.Capture(within(t)); err != nil {
@@ -202,22 +203,22 @@ func TestExtensionsOfARestore(t *testing.T) {
 		t.Fatal(err)
 	}
 	second := r.layKeeper(newer, "2.0")
-	updated, report := r.restored(newer, doc, Options{RestoreTabs: true, Extensions: []state.Extension{second}})
+	updated, lines := r.restored(newer, doc, Options{RestoreTabs: true, Extensions: []state.Extension{second}})
 	if got := r.askKeeper(updated, url, "tell"); !strings.HasPrefix(got, keptAll) || !strings.Contains(got, "update ") {
 		t.Errorf("another version keeps %s", got)
 	}
-	if l := line(report, state.ComponentExtensions, e.Origin()); l.Restored != 1 || !strings.Contains(l.Reason, "version 2.0 in place of 1.0") {
+	if l := line(lines, state.ComponentExtensions, e.Origin()); l.Restored != 1 || l.Reason.Code != report.OtherVersion {
 		t.Errorf("%+v", l)
 	}
 
 	off := doc
 	off.Extensions = []state.Extension{e}
 	off.Extensions[0].Enabled = false
-	disabled, report := r.restored(r.copied(b), off, Options{RestoreTabs: true, Extensions: off.Extensions})
+	disabled, lines := r.restored(r.copied(b), off, Options{RestoreTabs: true, Extensions: off.Extensions})
 	if got := r.eval(disabled, url, "window.first"); got != "" {
 		t.Errorf("an extension that is off marked the page: %q", got)
 	}
-	if l := line(report, state.ComponentExtensions, e.Origin()); l.Restored != 1 || l.Reason != "" {
+	if l := line(lines, state.ComponentExtensions, e.Origin()); l.Restored != 1 || l.Reason.Code != "" {
 		t.Errorf("%+v", l)
 	}
 	if now, err := disabled.Capture(within(t)); err != nil || len(now.Extensions) != 1 || now.Extensions[0].Enabled {
@@ -228,8 +229,8 @@ func TestExtensionsOfARestore(t *testing.T) {
 	if err := os.RemoveAll(ExtensionDir(bare, e.ID)); err != nil {
 		t.Fatal(err)
 	}
-	_, report = r.restored(bare, doc, Options{RestoreTabs: true, Extensions: doc.Extensions})
-	if l := line(report, state.ComponentExtensions, e.Origin()); l.Saved != 1 || l.Dropped != 1 || l.Reason == "" {
+	_, lines = r.restored(bare, doc, Options{RestoreTabs: true, Extensions: doc.Extensions})
+	if l := line(lines, state.ComponentExtensions, e.Origin()); l.Saved != 1 || l.Dropped != 1 || l.Reason.Code == "" {
 		t.Errorf("%+v", l)
 	}
 }
@@ -272,7 +273,7 @@ func TestExtensionOfASelection(t *testing.T) {
 		t.Errorf("the rule that it has added: %s", got)
 	}
 	for component, saved := range map[string]int{state.ComponentExtensions: 1, state.ComponentExtensionStorage: 2} {
-		if l := line(report, component, e.Origin()); l.Saved != saved || l.Restored != saved || l.Dropped != 0 || l.Reason != "" {
+		if l := line(report, component, e.Origin()); l.Saved != saved || l.Restored != saved || l.Dropped != 0 || l.Reason.Code != "" {
 			t.Errorf("%+v", l)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/stasisd/stasis/state"
+	"github.com/stasisd/stasis/state/report"
 )
 
 // grantCommand is a Browser.setPermission or Browser.grantPermissions as a
@@ -31,7 +32,7 @@ func (b *Browser) regrant(ctx context.Context, granted []state.Granted) []state.
 		}
 		if err := b.driver.Call(ctx, method, c, nil); err != nil {
 			line.Dropped++
-			line.Reason = "this Chrome does not take the permission or its origin"
+			line.Reason = report.Refused.With("this Chrome does not take the permission or its origin")
 			continue
 		}
 		line.Restored++

@@ -26,7 +26,7 @@ func (b *Browser) overlay(ctx context.Context, doc state.Document) (report []sta
 		if err != nil {
 			return nil, err
 		}
-		report = append(report, because(lines, fromDocument)...)
+		report = append(report, fromDocument(lines)...)
 	}
 	if err := b.addSessionCookies(ctx, doc); err != nil {
 		return nil, err
@@ -39,7 +39,7 @@ func (b *Browser) overlay(ctx context.Context, doc state.Document) (report []sta
 		if lines = append(lines, s.placed...); len(lines) > 0 {
 			s.laid(b.dir, lines)
 		}
-		report = append(report, because(lines, fromDocument)...)
+		report = append(report, fromDocument(lines)...)
 	}
 	if s.jar, err = capture.Cookies(ctx, b.driver); err != nil {
 		return nil, fault.Wrap(err, fault.BrowserFailed, "browser.restore", "the cookies could not be read back")

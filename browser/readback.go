@@ -1,12 +1,14 @@
 package browser
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
 
 	"github.com/stasisd/stasis/browser/capture"
 	"github.com/stasisd/stasis/state"
+	"github.com/stasisd/stasis/state/report"
 )
 
 // readBack asks Chrome for the saved overrides that it tells every page itself:
@@ -46,17 +48,19 @@ func checked(line state.Component, saved, given state.Overrides, told capture.To
 			lost = append(lost, name)
 		}
 	}
-	reasons := []string{}
-	if line.Reason != "" {
-		reasons = append(reasons, line.Reason)
+	code, reasons := line.Reason.Code, []string{}
+	if line.Reason.Text != "" {
+		reasons = append(reasons, line.Reason.Text)
 	}
 	if len(lost) > 0 {
+		code = report.Differs // a loss is told before all else
 		reasons = append(reasons, "Chrome tells pages something else: "+strings.Join(lost, ", "))
 	}
 	if len(unasked) > 0 {
+		code = cmp.Or(code, report.NotReadBack)
 		reasons = append(reasons, "given to Chrome and not read back: "+strings.Join(unasked, ", "))
 	}
-	line.Restored, line.Dropped, line.Reason = line.Restored-len(lost), line.Dropped+len(lost), strings.Join(reasons, "; ")
+	line.Restored, line.Dropped, line.Reason = line.Restored-len(lost), line.Dropped+len(lost), code.With(strings.Join(reasons, "; "))
 	if len(lost) == 0 {
 		return line, nil
 	}

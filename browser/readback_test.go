@@ -6,6 +6,7 @@ import (
 
 	"github.com/stasisd/stasis/browser/capture"
 	"github.com/stasisd/stasis/state"
+	"github.com/stasisd/stasis/state/report"
 )
 
 var awayOverrides = state.Overrides{UserAgent: "Mozilla/5.0 (X11; Linux x86_64) Test/1", Locale: "de-DE", Timezone: "Asia/Calcutta",
@@ -15,20 +16,20 @@ var awayOverrides = state.Overrides{UserAgent: "Mozilla/5.0 (X11; Linux x86_64) 
 // be that.
 func TestOverridesAreReadBack(t *testing.T) {
 	r := newRig(t)
-	b, report := r.restored(r.dir(), state.Document{SchemaVersion: state.SchemaVersion, Complete: true, Datadir: state.DatadirNone,
+	b, lines := r.restored(r.dir(), state.Document{SchemaVersion: state.SchemaVersion, Complete: true, Datadir: state.DatadirNone,
 		Overrides: awayOverrides}, Options{})
-	v, err := b.Verify(within(t), state.Document{Complete: true, Datadir: state.DatadirNone, Overrides: awayOverrides}, report)
+	v, err := b.Verify(within(t), state.Document{Complete: true, Datadir: state.DatadirNone, Overrides: awayOverrides}, lines)
 	if err != nil || !v.OK() {
 		t.Errorf("%+v, %v", v, err)
 	}
-	if c := line(v.Components, state.ComponentOverrides, ""); c.Saved != 4 || c.Restored != 4 || c.Reason != "given to Chrome and not read back: viewport, locale" {
+	if c := line(v.Components, state.ComponentOverrides, ""); c.Saved != 4 || c.Restored != 4 || c.Reason.Code != report.NotReadBack || !strings.HasSuffix(c.Reason.Text, ": viewport, locale") {
 		t.Errorf("%+v", c)
 	}
 	// A time zone that this Chrome does not know did not come back either.
 	unknown := awayOverrides
 	unknown.Timezone = "Mars/Phobos"
 	b.options.Overrides.Timezone = unknown.Timezone
-	v, err = b.Verify(within(t), state.Document{Complete: true, Datadir: state.DatadirNone, Overrides: unknown}, report)
+	v, err = b.Verify(within(t), state.Document{Complete: true, Datadir: state.DatadirNone, Overrides: unknown}, lines)
 	if c := line(v.Components, state.ComponentOverrides, ""); err != nil || v.OK() || c.Dropped != 1 {
 		t.Errorf("an unknown time zone: %+v, %v", v, err)
 	}
@@ -37,7 +38,7 @@ func TestOverridesAreReadBack(t *testing.T) {
 func TestChecked(t *testing.T) {
 	whole := state.Component{Name: state.ComponentOverrides, Saved: 4, Restored: 4}
 	got, differs := checked(whole, awayOverrides, awayOverrides, capture.Told{UserAgent: "Chrome", Timezone: "UTC", Asked: "Asia/Kolkata"})
-	if got.Restored != 2 || got.Dropped != 2 || !strings.HasPrefix(got.Reason, "Chrome tells pages something else: user_agent, timezone; ") {
+	if got.Restored != 2 || got.Dropped != 2 || got.Reason.Code != report.Differs || !strings.Contains(got.Reason.Text, ": user_agent, timezone") {
 		t.Errorf("%+v", got)
 	}
 	if len(differs) != 1 || differs[0].By != state.ByRestore || differs[0].Changed != 2 || strings.Join(differs[0].Names, " ") != "timezone user_agent" {
@@ -45,7 +46,7 @@ func TestChecked(t *testing.T) {
 	}
 	// What the create names itself was not to come back.
 	own := state.Overrides{UserAgent: "Chrome", Timezone: "UTC"}.Over(awayOverrides)
-	replaced := state.Component{Name: state.ComponentOverrides, Saved: 4, Restored: 2, Dropped: 2, Reason: "own"}
+	replaced := state.Component{Name: state.ComponentOverrides, Saved: 4, Restored: 2, Dropped: 2, Reason: report.Replaced.With("own")}
 	if got, differs := checked(replaced, awayOverrides, own, capture.Told{UserAgent: "Chrome", Timezone: "UTC", Asked: "Asia/Kolkata"}); len(differs) != 0 || got.Restored != 2 {
 		t.Errorf("%+v, %+v", got, differs)
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/chromedp/cdproto/target"
 
 	"github.com/stasisd/stasis/state"
+	"github.com/stasisd/stasis/state/report"
 )
 
 // leaveBlank lets the held blank tab go as it is, where no tabs are wanted.
@@ -25,10 +26,10 @@ func (h *hold) leaveBlank(ctx context.Context, doc state.Document) ([]state.Comp
 // beside each other and are not awaited for long.
 func (h *hold) reopen(ctx context.Context, doc state.Document) []state.Component {
 	h.b.salvage.byScript = true
-	r := tabReport{saved: doc.Tabs, laid: true, lost: "the tab could not be opened",
-		short: "the tabs had changed since Chrome last wrote its session files, so they were reopened by URL"}
+	r := tabReport{saved: doc.Tabs, laid: true, lost: report.NotOpened.With("the tab could not be opened"),
+		short: report.ListNotRestored.With("the tabs had changed since Chrome last wrote its session files, so they were reopened by URL")}
 	if doc.Chrome.Engine == EngineShell {
-		r.short = "the shell engine, which saved them, has no session files, so they were reopened by URL"
+		r.short = report.ListNotRestored.With("the shell engine, which saved them, has no session files, so they were reopened by URL")
 	}
 	opened := make([]*heldTab, len(doc.Tabs))
 	for i, tab := range doc.Tabs {

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/stasisd/stasis/state"
+	"github.com/stasisd/stasis/state/report"
 )
 
 // rescue lets go what Chrome brought back of a datadir whose session files are all
@@ -34,13 +35,13 @@ func (h *hold) rescue(ctx context.Context, doc state.Document) ([]state.Componen
 		}
 	}
 	return append(lines, state.Component{Name: state.ComponentTabs, Saved: tabs, Restored: tabs,
-		Reason: "as Chrome had last written them; nobody read which there were"}), nil
+		Reason: report.NotRead.With("as Chrome had last written them; nobody read which there were")}), nil
 }
 
 // layBefore arms the tabs that a document from before the last ones knows with
 // what it has of their sessionStorage, and window.name.
 func (h *hold) layBefore(ctx context.Context, doc state.Document) []state.Component {
-	r := tabReport{laid: true, lost: "Chrome's session files, which are newer, have no tab that it could be laid down in"}
+	r := tabReport{laid: true, lost: report.NotOpened.With("Chrome's session files, which are newer, have no tab that it could be laid down in")}
 	last := h.front(doc)
 	for i, t := range h.known(doc.Tabs) {
 		tab := doc.Tabs[i]

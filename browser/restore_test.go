@@ -228,7 +228,7 @@ func TestRestoreWithoutTabs(t *testing.T) {
 			if err != nil || len(pages) != 1 || pages[0].URL != "about:blank" {
 				t.Errorf("%+v, %v", pages, err)
 			}
-			if got := line(report, state.ComponentTabs, ""); got.Dropped != 2 || got.Reason != "restore_tabs is false" {
+			if got := line(report, state.ComponentTabs, ""); got.Dropped != 2 || !got.OnPurpose() {
 				t.Errorf("%+v", got)
 			}
 			if n := len(s.requests()) - before; n != 0 {

@@ -7,6 +7,7 @@ import (
 	"github.com/chromedp/cdproto/target"
 
 	"github.com/stasisd/stasis/state"
+	"github.com/stasisd/stasis/state/report"
 )
 
 // resume lets the tabs go that Chrome brought back from the profile's session
@@ -18,8 +19,8 @@ func (h *hold) resume(ctx context.Context, doc state.Document, all bool) []state
 	h.b.salvage.byScript = all
 	saved := map[*heldTab]state.Tab{}
 	var front *heldTab
-	r := tabReport{saved: doc.Tabs, laid: all, lost: "Chrome did not bring the tab back from its session files",
-		short: "Chrome kept fewer entries in its session files"}
+	r := tabReport{saved: doc.Tabs, laid: all, lost: report.NotOpened.With("Chrome did not bring the tab back from its session files"),
+		short: report.ListNotRestored.With("Chrome kept fewer entries in its session files")}
 	if !all {
 		r.unstored = slices.Clone(h.b.salvage.unstored)
 	}

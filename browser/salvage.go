@@ -14,6 +14,7 @@ import (
 	"github.com/stasisd/stasis/browser/sift"
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/state"
+	"github.com/stasisd/stasis/state/report"
 )
 
 const (
@@ -37,9 +38,6 @@ type salvage struct {
 	placed []state.Component
 	left   []state.Area
 }
-
-// fromDocument is the reason of report lines of what the document stood in for.
-const fromDocument = "the profile's own copy was damaged or short; it was laid down from the snapshot's other one"
 
 // inspect reads a profile that no Chrome has opened yet, and removes what is
 // damaged of it where the document has the same: Chrome would throw it away
@@ -203,11 +201,12 @@ func (s salvage) areas(doc state.Document) []state.Area {
 	return areas
 }
 
-// because gives report lines a reason where they have none.
-func because(lines []state.Component, reason string) []state.Component {
+// fromDocument gives report lines without a reason that of what the document stood
+// in for.
+func fromDocument(lines []state.Component) []state.Component {
 	for i := range lines {
-		if lines[i].Reason == "" && lines[i].Saved > 0 {
-			lines[i].Reason = reason
+		if lines[i].Reason.Code == "" && lines[i].Saved > 0 {
+			lines[i].Reason = report.FromDocument.Reason()
 		}
 	}
 	return lines

@@ -13,6 +13,7 @@ import (
 	"github.com/stasisd/stasis/browser/sift"
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/state"
+	"github.com/stasisd/stasis/state/report"
 )
 
 // The headless shell reads and writes the same profile as full Chrome and knows
@@ -189,9 +190,9 @@ func carried(doc state.Document, has []state.Extension) []state.Extension {
 func idleLines(list []state.Extension) []state.Component {
 	var lines []state.Component
 	for _, e := range list {
-		lines = append(lines, state.Component{Name: state.ComponentExtensions, Origin: e.Origin(), Saved: 1, Dropped: 1, Reason: state.NotInShell})
+		lines = append(lines, state.Component{Name: state.ComponentExtensions, Origin: e.Origin(), Saved: 1, Dropped: 1, Reason: report.NotInShell.Reason()})
 		if n := len(e.Session); n > 0 {
-			lines = append(lines, state.Component{Name: state.ComponentExtensionStorage, Origin: e.Origin(), Saved: n, Dropped: n, Reason: state.NotInShell})
+			lines = append(lines, state.Component{Name: state.ComponentExtensionStorage, Origin: e.Origin(), Saved: n, Dropped: n, Reason: report.NotInShell.Reason()})
 		}
 	}
 	return lines
@@ -205,7 +206,7 @@ func unused(lines []state.Component) []state.Component {
 		case state.ComponentVisited, state.ComponentBookmarks, state.ComponentPasswords, state.ComponentAutofill,
 			state.ComponentContentSettings, state.ComponentZoom, state.ComponentHSTS, state.ComponentPreferences:
 			if line.Restored > 0 {
-				lines[i].Restored, lines[i].Dropped, lines[i].Reason = 0, line.Saved, state.NotInShell
+				lines[i].Restored, lines[i].Dropped, lines[i].Reason = 0, line.Saved, report.NotInShell.Reason()
 			}
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/stasisd/stasis/state"
+	"github.com/stasisd/stasis/state/report"
 )
 
 // What the shell has no use for goes through it untouched: an extension with all
@@ -29,9 +30,9 @@ func TestExtensionCrossesTheShell(t *testing.T) {
 	doc := r.save(b)
 
 	o.Engine = EngineShell
-	b, report := r.spared(b, doc, o)
+	b, lines := r.spared(b, doc, o)
 	for _, name := range []string{state.ComponentExtensions, state.ComponentExtensionStorage} {
-		if l := line(report, name, e.Origin()); l.Dropped == 0 || l.Reason != state.NotInShell {
+		if l := line(lines, name, e.Origin()); l.Dropped == 0 || l.Reason.Code != report.NotInShell {
 			t.Errorf("%s: %+v", name, l)
 		}
 	}
@@ -41,8 +42,8 @@ func TestExtensionCrossesTheShell(t *testing.T) {
 	doc = r.save(b)
 
 	o.Engine = EngineChrome
-	b, report = r.restored(b.dir, doc, o)
-	if l := line(report, state.ComponentExtensions, e.Origin()); l.Restored != 1 {
+	b, lines = r.restored(b.dir, doc, o)
+	if l := line(lines, state.ComponentExtensions, e.Origin()); l.Restored != 1 {
 		t.Errorf("%+v", l)
 	}
 	if got := r.askKeeper(b, url, ""); !strings.HasPrefix(got, keptAll+`"install ,startup with {`) {

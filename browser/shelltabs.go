@@ -8,6 +8,7 @@ import (
 
 	"github.com/stasisd/stasis/browser/capture"
 	"github.com/stasisd/stasis/state"
+	"github.com/stasisd/stasis/state/report"
 )
 
 // openTabs opens the document's tabs in the shell, each with its own state in
@@ -16,20 +17,20 @@ import (
 func (b *Browser) openTabs(ctx context.Context, doc state.Document) ([]state.Component, error) {
 	switch {
 	case !doc.Complete:
-		return []state.Component{{Name: state.ComponentTabs, Reason: "not read: which tabs there were is in files that the shell engine does not know"}}, nil
+		return []state.Component{{Name: state.ComponentTabs, Reason: report.NotRead.With("not read: which tabs there were is in files that the shell engine does not know")}}, nil
 	case !b.options.RestoreTabs:
 		return unopened(doc), nil
 	}
 	b.salvage.byScript = true
 	h := &hold{b: b, direct: true}
 	h.events, h.stop = b.driver.Events(heldEvents...)
-	report, err := h.openAll(ctx, doc)
+	lines, err := h.openAll(ctx, doc)
 	if err != nil {
 		h.release(ctx)
 		return nil, err
 	}
 	b.background.Go(func() { h.settle(b.ctx) })
-	return report, nil
+	return lines, nil
 }
 
 // openAll makes all tabs first, for a renderer takes its time to start, and then
@@ -47,8 +48,8 @@ func (h *hold) openAll(ctx context.Context, doc state.Document) ([]state.Compone
 		}
 		ids = append(ids, made.TargetID)
 	}
-	r := tabReport{saved: doc.Tabs, laid: true, lost: "the tab could not be opened",
-		short: "the shell engine opens tabs by URL, without their back/forward lists"}
+	r := tabReport{saved: doc.Tabs, laid: true, lost: report.NotOpened.With("the tab could not be opened"),
+		short: report.ListNotRestored.With("the shell engine opens tabs by URL, without their back/forward lists")}
 	for i, tab := range doc.Tabs {
 		t, err := h.tab(ctx, ids[i])
 		back := err == nil && h.b.mux.AllowedURL(tab.URL)
@@ -83,7 +84,7 @@ func (h *hold) tab(ctx context.Context, id target.ID) (*heldTab, error) {
 
 // unopened reports the tabs of a document where none are wanted.
 func unopened(doc state.Document) []state.Component {
-	r := tabReport{saved: doc.Tabs, lost: state.TabsUnwanted}
+	r := tabReport{saved: doc.Tabs, lost: report.TabsUnwanted.Reason()}
 	for i := range doc.Tabs {
 		r.add(i, false, 0)
 	}

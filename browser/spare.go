@@ -143,7 +143,7 @@ func refusedExtension(report []state.Component, o Options) error {
 	for _, line := range report {
 		for _, e := range o.Extensions {
 			if line.Name == state.ComponentExtensions && line.Origin == e.Origin() && line.Restored == 0 {
-				return fault.New(fault.InvalidExtension, "browser.start", "extension %s (%s): %s", e.ID, e.Name, line.Reason)
+				return fault.New(fault.InvalidExtension, "browser.start", "extension %s (%s): %s", e.ID, e.Name, line.Reason.Text)
 			}
 		}
 	}

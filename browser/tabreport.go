@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/stasisd/stasis/state"
+	"github.com/stasisd/stasis/state/report"
 )
 
 // tabReport counts what became of the saved tabs.
@@ -11,8 +12,8 @@ type tabReport struct {
 	saved                []state.Tab
 	laid                 bool             // sessionStorage is laid down by script, not brought back by Chrome
 	unstored             []state.Unstored // what the profile has not, though it has the tabs
-	lost                 string           // why a tab is missing
-	short                string           // why a tab that is there lacks entries of its back/forward list
+	lost                 report.Reason    // why a tab is missing
+	short                report.Reason    // why a tab that is there lacks entries of its back/forward list
 	tabs, history, names state.Component
 	storage              []state.Component
 }
@@ -24,7 +25,7 @@ func (r *tabReport) add(i int, back bool, entries int) {
 	count(&r.tabs, 1, back, r.lost)
 	if saved := len(tab.History) - 1; saved > 0 {
 		entries = min(entries, saved)
-		count(&r.history, entries, true, "")
+		count(&r.history, entries, true, report.Reason{})
 		if back {
 			count(&r.history, saved-entries, false, r.short)
 		} else {
@@ -37,7 +38,7 @@ func (r *tabReport) add(i int, back bool, entries int) {
 	for _, area := range tab.Session {
 		line := state.Component{Name: state.ComponentSessionStorage, Origin: area.StorageKey}
 		if _, named := state.ParseStorageKey(area.StorageKey); back && r.laid && !named {
-			count(&line, len(area.Items), false, "its storage key has no name that the daemon can reach it by")
+			count(&line, len(area.Items), false, report.Unnamed.With("its storage key has no name that the daemon can reach it by"))
 		} else {
 			count(&line, len(area.Items), back, r.lost)
 		}
@@ -54,17 +55,17 @@ func (r *tabReport) lacking(area state.Area, line *state.Component) {
 	switch {
 	case i < 0:
 	case r.unstored[i].Lay:
-		line.Reason = fromDocument
+		line.Reason = report.FromDocument.Reason()
 	default:
 		n := min(r.unstored[i].Items, line.Restored)
 		r.unstored[i].Items -= n
 		line.Restored -= n
 		line.Dropped += n
-		line.Reason = "not in the profile as Chrome closed it"
+		line.Reason = report.NotInProfile.Reason()
 	}
 }
 
-func count(line *state.Component, n int, back bool, reason string) {
+func count(line *state.Component, n int, back bool, reason report.Reason) {
 	line.Saved += n
 	if back {
 		line.Restored += n

@@ -2,6 +2,7 @@ package browser
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 
 	"github.com/stasisd/stasis/browser/capture"
 	"github.com/stasisd/stasis/state"
+	"github.com/stasisd/stasis/state/report"
 )
 
 // What became of a Chrome while it was parked is told: a cookie whose time is
@@ -65,7 +67,7 @@ func TestVerifyThawed(t *testing.T) {
 	}
 	for _, c := range found.Components {
 		if c.Name == state.ComponentCookies && (c.Saved != 2 || c.Expired != 1 || c.Restored != 1 || c.Dropped != 0) ||
-			c.Name == state.ComponentTabs && (c.Dropped != 1 || c.Reason != "the page's process has died: "+site.url+"/dies") {
+			c.Name == state.ComponentTabs && (c.Dropped != 1 || c.Reason.Code != report.ProcessDied || !strings.HasSuffix(c.Reason.Text, ": "+site.url+"/dies")) {
 			t.Errorf("%+v", c)
 		}
 	}

@@ -62,7 +62,7 @@ func TestLayBelowAnotherSite(t *testing.T) {
 	}
 	for i, a := range doc.Local {
 		got := line(report, state.ComponentLocalStorage, a.StorageKey)
-		if named := i < len(doc.Local)-1; got.Saved != 1 || (got.Restored == 1) != named || (got.Reason == "") != named {
+		if named := i < len(doc.Local)-1; got.Saved != 1 || (got.Restored == 1) != named || (got.Reason.Code == "") != named {
 			t.Errorf("%+v", got)
 		}
 	}

@@ -6,18 +6,18 @@ import (
 	"time"
 
 	"github.com/stasisd/stasis/state"
+	"github.com/stasisd/stasis/state/report"
 )
-
-// notTaken is the reason of cookies that lie in the profile and that Chrome
-// does not have when it has opened it.
-const notTaken = "Chrome did not take it from the profile"
 
 // unreadCookies corrects the lines of a profile whose cookies nobody read over
 // CDP: what came back is what Chrome then has, not what its files count.
 func (s salvage) unreadCookies(lines []state.Component, now time.Time) []state.Component {
-	reasons := map[string]string{}
+	reasons := map[string]report.Reason{}
 	for _, c := range s.found.Listed {
-		reasons[c.Identity()] = cmp.Or(s.found.Foreign[c.Identity()], notTaken)
+		reasons[c.Identity()] = report.NotTaken.Reason()
+		if why := s.found.Foreign[c.Identity()]; why != "" {
+			reasons[c.Identity()] = report.OtherKey.With(why)
+		}
 	}
 	listed := state.CompareCookies(s.found.Listed, s.jar, now, reasons)
 	there := map[string]int{}
@@ -35,7 +35,7 @@ func (s salvage) unreadCookies(lines []state.Component, now time.Time) []state.C
 		}
 		line.Restored = min(line.Saved, there[line.Origin])
 		if line.Dropped = line.Saved - line.Restored; line.Dropped > 0 {
-			line.Reason = cmp.Or(line.Reason, notTaken)
+			line.Reason = cmp.Or(line.Reason, report.NotTaken.Reason())
 		}
 		out = append(out, line)
 	}

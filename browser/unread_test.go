@@ -8,6 +8,7 @@ import (
 
 	"github.com/stasisd/stasis/browser/inventory"
 	"github.com/stasisd/stasis/state"
+	"github.com/stasisd/stasis/state/report"
 )
 
 // Of a profile that nobody read, a cookie is restored where Chrome has it, and
@@ -25,7 +26,7 @@ func TestUnreadCookies(t *testing.T) {
 		{Name: "history", Saved: 3, Restored: 3},
 	}
 	want := []state.Component{
-		{Name: "cookies", Origin: "a.example", Saved: 2, Restored: 1, Dropped: 1, Reason: "sealed"},
+		{Name: "cookies", Origin: "a.example", Saved: 2, Restored: 1, Dropped: 1, Reason: report.OtherKey.With("sealed")},
 		{Name: "cookies", Origin: "b.example", Saved: 1, Expired: 1},
 		{Name: "history", Saved: 3, Restored: 3},
 	}
@@ -38,8 +39,8 @@ func TestUnreadCookies(t *testing.T) {
 	}
 	s.found = inventory.Profile{} // a jar that could not be read
 	want = []state.Component{
-		{Name: "cookies", Origin: "a.example", Saved: 2, Restored: 1, Dropped: 1, Reason: notTaken},
-		{Name: "cookies", Origin: "b.example", Saved: 1, Dropped: 1, Reason: notTaken},
+		{Name: "cookies", Origin: "a.example", Saved: 2, Restored: 1, Dropped: 1, Reason: report.NotTaken.Reason()},
+		{Name: "cookies", Origin: "b.example", Saved: 1, Dropped: 1, Reason: report.NotTaken.Reason()},
 		{Name: "history", Saved: 3, Restored: 3},
 	}
 	if diff := cmp.Diff(want, s.unreadCookies(counted, time.Unix(1_000, 0))); diff != "" {

@@ -11,6 +11,7 @@ import (
 	"github.com/stasisd/stasis/browser/capture"
 	"github.com/stasisd/stasis/browser/localstorage"
 	"github.com/stasisd/stasis/state"
+	"github.com/stasisd/stasis/state/report"
 )
 
 // Chrome may end with status 0 before it has written localStorage (eight origins with
@@ -51,8 +52,8 @@ func TestLocalStorageThatDidNotReachTheDisk(t *testing.T) {
 	if diff := cmp.Diff([]string{s.url + "/"}, doc.Unwritten); diff != "" || !cut.Cut {
 		t.Fatalf("cut off: %t (-want +got):\n%s", cut.Cut, diff)
 	}
-	b, report := r.restored(b.dir, doc, Options{})
-	if got := line(report, state.ComponentLocalStorage, s.url+"/"); got.Restored != 1 || got.Reason != fromDocument {
+	b, lines := r.restored(b.dir, doc, Options{})
+	if got := line(lines, state.ComponentLocalStorage, s.url+"/"); got.Restored != 1 || got.Reason.Code != report.FromDocument {
 		t.Errorf("%+v", got)
 	}
 	asker, err := capture.Ask(within(t), b.driver)
@@ -97,11 +98,11 @@ func TestSessionStorageThatDidNotReachTheDisk(t *testing.T) {
 		want string
 	}{
 		"cut off": {func(d *Dir) { r.harm(d, "Session Storage/0*.log", func(b []byte) []byte { return b[:len(b)-5] }) },
-			state.Area{}, state.Component{Saved: 1, Restored: 1, Reason: fromDocument}, "", "first,1"},
+			state.Area{}, state.Component{Saved: 1, Restored: 1, Reason: report.FromDocument.Reason()}, "", "first,1"},
 		"cut off, with an older write": {func(d *Dir) { r.harm(d, "Session Storage/0*.log", func(b []byte) []byte { return append(b, 1, 2, 3) }) },
-			state.Area{}, state.Component{Saved: 1, Restored: 1, Reason: fromDocument}, "", "first,1"},
+			state.Area{}, state.Component{Saved: 1, Restored: 1, Reason: report.FromDocument.Reason()}, "", "first,1"},
 		"not begun": {func(*Dir) {}, state.Area{Items: []state.Item{{Key: "second", Value: "2"}}},
-			state.Component{Saved: 2, Restored: 1, Dropped: 1, Reason: "not in the profile as Chrome closed it"}, state.ByRestore, "first,2"},
+			state.Component{Saved: 2, Restored: 1, Dropped: 1, Reason: report.NotInProfile.Reason()}, state.ByRestore, "first,2"},
 	} {
 		d, doc := r.copyOf(b.dir), doc
 		test.harm(d)
@@ -111,12 +112,12 @@ func TestSessionStorageThatDidNotReachTheDisk(t *testing.T) {
 				doc.Tabs[i].Session = []state.Area{{StorageKey: s.url + "/", Items: slices.Concat(tab.Session[0].Items, test.read.Items)}}
 			}
 		}
-		again, report := r.restored(d, doc, Options{RestoreTabs: true})
+		again, lines := r.restored(d, doc, Options{RestoreTabs: true})
 		test.line.Name, test.line.Origin = state.ComponentSessionStorage, s.url+"/"
-		if diff := cmp.Diff(test.line, line(report, state.ComponentSessionStorage, s.url+"/")); diff != "" {
+		if diff := cmp.Diff(test.line, line(lines, state.ComponentSessionStorage, s.url+"/")); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
-		v, err := again.Verify(within(t), doc, report)
+		v, err := again.Verify(within(t), doc, lines)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stasisd/stasis/browser/capture"
 	"github.com/stasisd/stasis/state"
+	"github.com/stasisd/stasis/state/report"
 )
 
 const (
@@ -177,7 +178,7 @@ func nameDifferences(saved, open []state.Tab, by func(state.Tab) string) []state
 
 // withoutLost corrects the report's lines of sessionStorage by what a restore did
 // not bring back of it.
-func withoutLost(report []state.Component, differences []state.Difference) []state.Component {
+func withoutLost(first []state.Component, differences []state.Difference) []state.Component {
 	lost := map[string]int{}
 	for _, d := range differences {
 		if d.By == state.ByRestore {
@@ -185,13 +186,13 @@ func withoutLost(report []state.Component, differences []state.Difference) []sta
 		}
 	}
 	var lines []state.Component
-	for _, line := range report {
+	for _, line := range first {
 		n := min(lost[line.Origin]-line.Dropped, line.Restored)
 		if line.Name != state.ComponentSessionStorage || n <= 0 {
 			continue
 		}
 		delete(lost, line.Origin) // a line of each origin is corrected
-		line.Restored, line.Dropped, line.Reason = line.Restored-n, line.Dropped+n, "not there when the page was looked at first"
+		line.Restored, line.Dropped, line.Reason = line.Restored-n, line.Dropped+n, report.NotThere.With("not there when the page was looked at first")
 		lines = append(lines, line)
 	}
 	return lines
@@ -203,7 +204,7 @@ func recount(ctx context.Context, asker *capture.Asker, report []state.Component
 	counts := map[string]map[string]int{}
 	var lines []state.Component
 	for _, line := range report {
-		if !slices.Contains(asked, line.Name) || line.Reason == "" || line.OnPurpose() {
+		if !slices.Contains(asked, line.Name) || line.Reason.Code == "" || line.OnPurpose() {
 			continue
 		}
 		n, known := counts[line.Origin]
@@ -236,7 +237,7 @@ func notBrought(report, recounted []state.Component, unread bool) []state.Differ
 				line = better
 			}
 		}
-		if line.Dropped > 0 && !line.OnPurpose() && (line.OnDisk() || unread && line.Name == state.ComponentCookies) {
+		if line.Dropped > 0 && !line.OnPurpose() && (state.CountedOnDisk(line.Name) || unread && line.Name == state.ComponentCookies) {
 			all = append(all, state.Difference{Component: line.Name, Origin: line.Origin, By: state.ByRestore, Missing: line.Dropped, Names: []string{}})
 		}
 	}

@@ -20,23 +20,24 @@ var mayImport = []struct{ pkg, imports string }{
 	{".", ""}, // the OpenAPI document, embedded where it lies
 	{"fault", ""},
 	{"budget", ""}, // memory for slow clients, of CDP and of HTTP
-	{"state", "fault"},
+	{"state", "fault state/report"},
+	{"state/report", ""},
 	{"state/*", "fault state"},
 
 	// The three rooms below session know state and fault, never each other.
 	// Within a room, adapters know the root or the root knows them; adapters
 	// do not know each other, and only the pool stands on the root.
-	{"browser", "fault state budget browser/launch browser/mux browser/capture browser/datadir browser/inventory browser/localstorage browser/sessionstorage browser/relay browser/sift browser/gate"},
+	{"browser", "fault state state/report budget browser/launch browser/mux browser/capture browser/datadir browser/inventory browser/localstorage browser/sessionstorage browser/relay browser/sift browser/gate"},
 	{"browser/datadir", "fault state browser/inventory/database"},
 	{"browser/inventory", "fault state browser/inventory/database browser/inventory/leveldb browser/localstorage browser/sessionstorage"},
 	{"browser/localstorage", "fault state browser/inventory/leveldb"},
 	{"browser/sessionstorage", "fault state browser/inventory/leveldb"},
 	{"browser/inventory/*", ""},
-	{"browser/sift", "fault state browser/inventory/database browser/inventory/leveldb"},
+	{"browser/sift", "fault state state/report browser/inventory/database browser/inventory/leveldb"},
 	{"browser/gate", "fault state browser/inventory/leveldb"},
 	{"browser/pool", "fault state browser"},
 	{"browser/mux", "fault state budget"},
-	{"browser/*", "fault state"},
+	{"browser/*", "fault state state/report"},
 	{"backup", "fault"}, // files and their hashes; it does not know what they mean
 	{"snapshot", "fault state"},
 	{"snapshot/storetest", "fault state snapshot snapshot/faultstore"}, // the suite also breaks a store on purpose

@@ -15,6 +15,7 @@ import (
 	"github.com/stasisd/stasis/backup"
 	"github.com/stasisd/stasis/e2e/apps"
 	"github.com/stasisd/stasis/e2e/daemon"
+	"github.com/stasisd/stasis/profiles"
 	"github.com/stasisd/stasis/snapshot/s3store/s3test"
 )
 
@@ -124,7 +125,7 @@ func underLoad(t *testing.T, d *daemon.Daemon, site string, do func()) {
 // is logged in. The session that ran at the time of the backup is over, and can
 // be resumed.
 func comesBack(t *testing.T, d *daemon.Daemon, site string) {
-	if s := look(t, d, "live"); s.Status != "terminated" || !strings.Contains(s.Reason, "nothing could be rescued") {
+	if s := look(t, d, "live"); s.Status != "terminated" || s.Why != profiles.ReasonNotRescued {
 		t.Errorf("the session that ran when the backup was written: %+v", s)
 	}
 	var list struct{ Snapshots []struct{ ID string } }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/stasisd/stasis/e2e/apps"
 	"github.com/stasisd/stasis/e2e/daemon"
+	"github.com/stasisd/stasis/profiles"
 )
 
 // ended reports whether a status is one of a session that is over.
@@ -51,7 +52,7 @@ func crashed(t testing.TB, d *daemon.Daemon, id string) {
 	daemon.Eventually(t, 5*time.Second, "the crash is known", func() bool { return look(t, d, id).Status == "error" })
 	daemon.Eventually(t, grace, "what is left is saved", func() bool { return look(t, d, id).Outcome != nil })
 	s := look(t, d, id)
-	if !strings.Contains(s.Reason, "crash") || s.CDP != "" {
+	if s.Why != profiles.ReasonCrashed || s.CDP != "" {
 		t.Errorf("reason %q, cdp_url %q", s.Reason, s.CDP)
 	}
 	if s.Outcome == nil || s.Outcome.Snapshot == nil || !s.Outcome.Snapshot.Rescue {

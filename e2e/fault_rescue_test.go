@@ -5,17 +5,18 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/stasisd/stasis/e2e/apps"
 	"github.com/stasisd/stasis/e2e/daemon"
+	"github.com/stasisd/stasis/profiles"
 )
 
 // rescued is what the tests look at in a session that is being rescued.
 type rescued struct {
 	Status   string
 	Reason   string
+	Why      profiles.ReasonCode `json:"reason_code"`
 	Rescuing bool
 }
 
@@ -73,7 +74,7 @@ func rescueBehindTheListener(t *testing.T, d *daemon.Daemon) {
 	for id := range engines {
 		var s rescued
 		d.Must(t, http.StatusOK, http.MethodGet, at(id), nil).Into(t, &s)
-		if s.Status != "error" || !s.Rescuing || !strings.Contains(s.Reason, "being rescued") {
+		if s.Status != "error" || !s.Rescuing || s.Why != profiles.ReasonBeingRescued {
 			t.Errorf("%s: %+v", id, s)
 		}
 		wants(t, d.Call(t, http.MethodGet, at(id, "/screenshot"), nil), 409, "session_ending")

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/stasisd/stasis/e2e/daemon"
+	"github.com/stasisd/stasis/profiles"
 )
 
 // grace is how long a test waits for what must come: generous, for the
@@ -31,8 +32,9 @@ type liveSession struct {
 	UserID    string `json:"user_id"`
 	Status    string
 	Reason    string
-	CDP       string `json:"cdp_url"`
-	Restarted bool   `json:"browser_restarted"`
+	Why       profiles.ReasonCode `json:"reason_code"`
+	CDP       string              `json:"cdp_url"`
+	Restarted bool                `json:"browser_restarted"`
 	Restored  *struct {
 		SnapshotID     string `json:"snapshot_id"`
 		Path           string

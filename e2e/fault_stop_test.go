@@ -10,6 +10,7 @@ import (
 
 	"github.com/stasisd/stasis/e2e/apps"
 	"github.com/stasisd/stasis/e2e/daemon"
+	"github.com/stasisd/stasis/profiles"
 )
 
 // A daemon that is told to stop saves what runs, tells the clients, and leaves
@@ -41,7 +42,7 @@ func TestFaultStop(t *testing.T) {
 	d.Restart(t)
 	for _, id := range []string{"running", "paused"} {
 		s := look(t, d, id)
-		if s.Status != "terminated" || s.Reason != "shutdown" || s.Outcome == nil || s.Outcome.Snapshot == nil || !s.Outcome.Snapshot.Rescue {
+		if s.Status != "terminated" || s.Why != profiles.ReasonShutdown || s.Outcome == nil || s.Outcome.Snapshot == nil || !s.Outcome.Snapshot.Rescue {
 			t.Errorf("%s: %+v %+v", id, s, s.Outcome)
 		}
 	}

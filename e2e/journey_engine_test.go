@@ -79,7 +79,7 @@ func checkEngines(t *testing.T, d *daemon.Daemon, s created, saved, running stri
 		t.Errorf("%s to %s: warnings: %q", saved, running, r.Warnings)
 	}
 	for _, c := range r.Components {
-		if c.Dropped > 0 && c.Reason == "" || c.Saved != c.Restored+c.Dropped+c.Expired {
+		if c.Dropped > 0 && c.Reason.Code == "" || c.Saved != c.Restored+c.Dropped+c.Expired {
 			t.Errorf("%s to %s: %+v", saved, running, c)
 		}
 	}

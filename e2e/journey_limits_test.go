@@ -7,6 +7,7 @@ import (
 
 	"github.com/stasisd/stasis/e2e/apps"
 	"github.com/stasisd/stasis/e2e/daemon"
+	"github.com/stasisd/stasis/profiles"
 )
 
 // over waits until a session has ended and gives it.
@@ -27,7 +28,7 @@ func idleSessionIsRescued(t *testing.T, d *daemon.Daemon) {
 	s := create(t, d, body{"idle_timeout_seconds": 1, "user_id": "idle"})
 	drive(t, chromeDP, s.CDP, visit(site.URL+"/set?v=one"), await(`document.title === "set"`))
 	was := over(t, d, s.ID)
-	if was.Status != "terminated" || was.Reason != "idle_timeout" {
+	if was.Status != "terminated" || was.Why != profiles.ReasonIdle {
 		t.Errorf("the idle session: %+v", was)
 	}
 	o := was.Outcome
@@ -71,7 +72,7 @@ func lifetime(t *testing.T, d *daemon.Daemon) {
 		t.Errorf("the client's socket was closed with %d", code)
 	}
 	was := over(t, d, s.ID)
-	if was.Status != "terminated" || was.Reason != "max_lifetime" || was.Outcome == nil || was.Outcome.Snapshot == nil || !was.Outcome.Snapshot.Rescue {
+	if was.Status != "terminated" || was.Why != profiles.ReasonLifetime || was.Outcome == nil || was.Outcome.Snapshot == nil || !was.Outcome.Snapshot.Rescue {
 		t.Errorf("the session: %+v", was)
 	}
 }

@@ -89,7 +89,7 @@ func TestPasskeys(t *testing.T) {
 
 	// Not wanted, they are kept all the same.
 	without := restored(four.ID, false, body{"passkeys": false, "restore_tabs": false})
-	if c := onlyPasskeys(without.Restored.Components); c.Dropped != 1 || c.Reason == "" {
+	if c := onlyPasskeys(without.Restored.Components); c.Dropped != 1 || c.Reason.Code == "" {
 		t.Errorf("the report of a restore without: %+v", c)
 	}
 	says(t, without.CDP, "false", visit(site.URL), evaluate(hasPasskey))

@@ -241,7 +241,7 @@ func TestLostByRestore(t *testing.T) {
 		if diff := cmp.Diff(want, v.Differences); diff != "" || v.Verification != session.VerificationMismatch || len(v.Warnings) == 0 {
 			t.Errorf("%s: %s, %q (-want +got):\n%s", engine, v.Verification, v.Warnings, diff)
 		}
-		if l := component(v.Components, state.ComponentSessionStorage, site.URL+"/"); l.Saved != 2 || l.Restored != 0 || l.Dropped != 2 || l.Reason == "" {
+		if l := component(v.Components, state.ComponentSessionStorage, site.URL+"/"); l.Saved != 2 || l.Restored != 0 || l.Dropped != 2 || l.Reason.Code == "" {
 			t.Errorf("%s: %+v", engine, l)
 		}
 		end(t, d, r.ID, "save_snapshot_mode=none")

@@ -10,6 +10,8 @@ import (
 
 	"github.com/stasisd/stasis/e2e/daemon"
 	"github.com/stasisd/stasis/session"
+
+	"github.com/stasisd/stasis/state/report"
 )
 
 // Out of other tools, through Stasis, and back into them: each time the same
@@ -104,28 +106,28 @@ func TestArchiveElsewhere(t *testing.T) {
 	archive := d.Must(t, http.StatusOK, http.MethodGet, "/v1/snapshots/"+snap.ID+"/archive", nil).Body
 
 	a := imports(t, other, "stasis", archive)
-	got, report := member(t, other, s, a.Snapshot.ID)
-	if got != told || report.Datadir != "clean" || report.Chrome.Saved != snap.Chrome {
-		t.Errorf("elsewhere: %q, %+v", got, report)
+	got, restored := member(t, other, s, a.Snapshot.ID)
+	if got != told || restored.Datadir != "clean" || restored.Chrome.Saved != snap.Chrome {
+		t.Errorf("elsewhere: %q, %+v", got, restored)
 	}
 
 	a = imports(t, other, "stasis", restamped(t, archive, "120.0.6099.1"))
-	got, report = member(t, other, s, a.Snapshot.ID)
-	if got != told || report.Datadir != "clean" || unspared(report.FallbackReason) != "" || report.Chrome.Saved != "120.0.6099.1" {
-		t.Errorf("of an older Chrome: %q, %+v", got, report)
+	got, restored = member(t, other, s, a.Snapshot.ID)
+	if got != told || restored.Datadir != "clean" || unspared(restored.FallbackReason) != "" || restored.Chrome.Saved != "120.0.6099.1" {
+		t.Errorf("of an older Chrome: %q, %+v", got, restored)
 	}
 
 	a = imports(t, other, "stasis", restamped(t, archive, "999.0.1.2"))
-	got, report = member(t, other, s, a.Snapshot.ID)
-	if got != toldWithout || report.Datadir != "none" || !strings.Contains(report.FallbackReason, "newer") || len(report.Warnings) == 0 {
-		t.Errorf("of a newer Chrome: %q, %+v", got, report)
+	got, restored = member(t, other, s, a.Snapshot.ID)
+	if got != toldWithout || restored.Datadir != "none" || !strings.Contains(restored.FallbackReason, "newer") || len(restored.Warnings) == 0 {
+		t.Errorf("of a newer Chrome: %q, %+v", got, restored)
 	}
 	for _, line := range []struct{ name, origin string }{{"datadir", ""}, {"indexed_db", s.URL + "/"}} {
-		if l := component(report.Components, line.name, line.origin); l.Saved == 0 || l.Dropped != l.Saved || l.Restored != 0 || !strings.Contains(l.Reason, "newer Chrome") {
+		if l := component(restored.Components, line.name, line.origin); l.Saved == 0 || l.Dropped != l.Saved || l.Restored != 0 || l.Reason.Code != report.NewerProfile {
 			t.Errorf("of a newer Chrome: %s %s: %+v", line.name, line.origin, l)
 		}
 	}
-	if l := component(report.Components, "cookies", "127.0.0.1"); l.Restored != 2 {
+	if l := component(restored.Components, "cookies", "127.0.0.1"); l.Restored != 2 {
 		t.Errorf("of a newer Chrome: %+v", l)
 	}
 }
@@ -147,7 +149,7 @@ func TestDesktopProfile(t *testing.T) {
 	reasons := ""
 	for _, line := range a.Snapshot.Components {
 		if line.Name == "datadir" {
-			reasons += line.Reason + "\n"
+			reasons += line.Reason.Text + "\n"
 		}
 	}
 	for _, want := range []string{"Singleton*", "beside the profile", "caches"} {

@@ -210,7 +210,7 @@ func checkReport(t *testing.T, d *daemon.Daemon, site *probe.Site, r created) {
 		if strings.Contains(c.Origin, "^") && c.Dropped > 0 {
 			t.Errorf("of a frame below another site not all came back: %+v", c)
 		}
-		if c.Saved != c.Restored+c.Dropped+c.Expired || c.Dropped > 0 && c.Reason == "" {
+		if c.Saved != c.Restored+c.Dropped+c.Expired || c.Dropped > 0 && c.Reason.Code == "" {
 			t.Errorf("the report does not add up: %+v", c)
 		}
 	}
@@ -255,7 +255,7 @@ func restoreWithoutTabs(t *testing.T, d *daemon.Daemon) {
 				t.Errorf("%s: kinds (-want +got):\n%s", mode, diff)
 			}
 			for _, c := range r.Restored.Components {
-				if c.Name == state.ComponentTabs && (c.Restored != 0 || c.Dropped != c.Saved || c.Saved == 0 || c.Reason == "") {
+				if c.Name == state.ComponentTabs && (c.Restored != 0 || c.Dropped != c.Saved || c.Saved == 0 || c.Reason.Code == "") {
 					t.Errorf("%s: the report on tabs: %+v", mode, c)
 				}
 			}

@@ -165,7 +165,7 @@ func TestStateBeforeTheFirstScript(t *testing.T) {
 // explained says whether a report gives a reason for storage of such a key.
 func explained(lines []state.Component, key string) bool {
 	return slices.ContainsFunc(lines, func(c state.Component) bool {
-		return strings.Contains(c.Origin, key) && c.Reason != ""
+		return strings.Contains(c.Origin, key) && c.Reason.Code != ""
 	})
 }
 

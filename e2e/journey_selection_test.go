@@ -11,6 +11,7 @@ import (
 	"github.com/stasisd/stasis/e2e/daemon"
 	"github.com/stasisd/stasis/session"
 	"github.com/stasisd/stasis/state"
+	"github.com/stasisd/stasis/state/report"
 )
 
 // Of two sites, one is restored: the other's login is not in the browser, and
@@ -35,7 +36,7 @@ func TestSelection(t *testing.T) {
 	}
 	left := map[string]int{}
 	for _, c := range r.Restored.Components {
-		if strings.HasPrefix(c.Reason, state.LeftOut) && c.Origin != "" {
+		if c.Reason.Code == report.LeftOut && c.Origin != "" {
 			left[c.Name+" "+strings.NewReplacer(other, "other", site.URL, "site").Replace(c.Origin)] += c.Dropped
 		}
 	}

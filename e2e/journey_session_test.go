@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/stasisd/stasis/e2e/daemon"
+	"github.com/stasisd/stasis/profiles"
 	"github.com/stasisd/stasis/session"
 )
 
@@ -16,6 +17,7 @@ type created struct {
 	Engine    string                 `json:"engine"`
 	Status    string                 `json:"status"`
 	Reason    string                 `json:"reason"`
+	Why       profiles.ReasonCode    `json:"reason_code"`
 	UserID    string                 `json:"user_id"`
 	CDP       string                 `json:"cdp_url"`
 	ExpiresAt time.Time              `json:"expires_at"`

@@ -73,7 +73,7 @@ type Session struct {
 	Engine      string
 	Status      Status
 	Execution   Execution // "": nothing was said of a task
-	Reason      string    // why it ended or failed, for people
+	Reason      Reason    // why it ended or failed
 	CreatedAt   time.Time
 	ExpiresAt   time.Time // the lifetime limit
 	EndedAt     time.Time // zero while it lives
@@ -191,7 +191,7 @@ type Commit struct {
 type End struct {
 	SessionID string
 	Status    Status
-	Reason    string
+	Reason    Reason
 	EndedAt   time.Time
 	// Outcome makes the answer of the end from what became of the default. It
 	// is called inside the transaction and must not block.

@@ -82,6 +82,11 @@ type RestoreReport struct {
 	// what the sites have changed since.
 	Differences []state.Difference `json:"differences"`
 	Warnings    []string           `json:"warnings"`
+	// Losses is how many of the first warnings tell of mass losses, and Unlisted
+	// how many warnings one of them counts. A report that was stored has neither:
+	// it gets no warnings any more.
+	Losses   int `json:"-"`
+	Unlisted int `json:"-"`
 	// Notes are what agents noted and came with the environment; nil: nothing.
 	Notes *RestoredNotes `json:"notes,omitempty"`
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/stasisd/stasis/profiles"
 	"github.com/stasisd/stasis/snapshot"
 	"github.com/stasisd/stasis/state"
+	"github.com/stasisd/stasis/state/report"
 )
 
 // opened gives an upload to use, as an archive.
@@ -149,7 +150,7 @@ func sealedLines(sealed []datadir.Sealed) []state.Component {
 			name = state.ComponentPasswords
 		}
 		lines = append(lines, state.Component{Name: name, Origin: x.Origin, Saved: x.Count, Dropped: x.Count,
-			Reason: "encrypted with the system keyring of that machine (v11): it cannot be read here"})
+			Reason: report.OtherKey.With("encrypted with the system keyring of that machine (v11): it cannot be read here")})
 	}
 	return lines
 }
@@ -162,8 +163,8 @@ func (l leftovers) add(why string) { l[why]++ }
 func (l leftovers) lines() []state.Component {
 	lines := make([]state.Component, 0, len(l))
 	for why, n := range l {
-		lines = append(lines, state.Component{Name: state.ComponentDatadir, Saved: n, Dropped: n, Reason: why})
+		lines = append(lines, state.Component{Name: state.ComponentDatadir, Saved: n, Dropped: n, Reason: report.FileNotAllowed.With(why)})
 	}
-	slices.SortFunc(lines, func(a, b state.Component) int { return strings.Compare(a.Reason, b.Reason) })
+	slices.SortFunc(lines, func(a, b state.Component) int { return strings.Compare(a.Reason.Text, b.Reason.Text) })
 	return lines
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/stasisd/stasis/profiles"
 	"github.com/stasisd/stasis/state"
+	"github.com/stasisd/stasis/state/report"
 )
 
 // captureReport is what a save tells of the environment, kept with the
@@ -99,16 +100,16 @@ func missed(doc state.Document) []string {
 
 // untimely tells of each kind how many origins a restore had no time for; its
 // report has their names.
-func untimely(report []state.Component) []string {
+func untimely(lines []state.Component) []string {
 	late := map[string]int{}
-	for _, line := range report {
-		if line.Dropped > 0 && line.Reason == state.NoTime {
+	for _, line := range lines {
+		if line.Dropped > 0 && line.Reason.Code == report.NoTime {
 			late[line.Name]++
 		}
 	}
 	var warnings []string
 	for _, name := range slices.Sorted(maps.Keys(late)) {
-		warnings = append(warnings, fmt.Sprintf("%s of %d origins did not come back: %s", name, late[name], state.NoTime))
+		warnings = append(warnings, fmt.Sprintf("%s of %d origins did not come back: %s", name, late[name], report.NoTime.Text()))
 	}
 	return warnings
 }

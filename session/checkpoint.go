@@ -138,8 +138,8 @@ func (l *live) finishCheckpoint(c checkpointed) {
 	if c.err == nil && c.answer.Default != nil && c.answer.Default.Moved {
 		l.rec.BaseVersion = c.answer.Default.Version
 	}
-	was.waiter <- c
 	if l.ending != nil {
+		was.waiter <- c
 		l.carryOut()
 		return
 	}
@@ -147,6 +147,7 @@ func (l *live) finishCheckpoint(c checkpointed) {
 		l.touch()
 	}
 	l.settleFreeze()
+	l.power.after(func() { was.waiter <- c }) // a paused session stands still again first
 }
 
 // checkpoint carries a checkpoint out. While it needs Chrome it ends with lent,

@@ -2,7 +2,6 @@ package session
 
 import (
 	"context"
-	"strings"
 	"testing"
 	"time"
 
@@ -57,7 +56,7 @@ func TestClose(t *testing.T) {
 		if err != nil || !row.Rescue || row.Datadir != "clean" {
 			t.Fatalf("%+v, %v", row, err)
 		}
-		if rec := r.ended(id); rec.Status != profiles.StatusTerminated || rec.Reason != "shutdown" {
+		if rec := r.ended(id); rec.Status != profiles.StatusTerminated || rec.Reason.Code != profiles.ReasonShutdown {
 			t.Errorf("%s, %q", rec.Status, rec.Reason)
 		}
 		kept = append(kept, row.ID)
@@ -106,7 +105,7 @@ func TestCloseWithoutTime(t *testing.T) {
 	kept := []string{old}
 	for _, id := range []string{id, stuck} {
 		rec := r.ended(id)
-		if rec.Status != profiles.StatusTerminated || rec.Reason != "the daemon was killed" {
+		if rec.Status != profiles.StatusTerminated || rec.Reason.Code != profiles.ReasonKilled {
 			t.Errorf("%s: %s, %q", id, rec.Status, rec.Reason)
 		}
 		row, err := r.catalogue.NewestSnapshot(t.Context(), id)
@@ -141,7 +140,7 @@ func TestChromeCrash(t *testing.T) {
 	r.browsers.last().die()
 	rec := r.ended(id)
 	leave()
-	if rec.Status != profiles.StatusError || rec.Reason != "Chrome crashed" {
+	if rec.Status != profiles.StatusError || rec.Reason.Code != profiles.ReasonCrashed {
 		t.Errorf("%s, %q", rec.Status, rec.Reason)
 	}
 	row, err := r.catalogue.NewestSnapshot(t.Context(), id)
@@ -174,7 +173,7 @@ func TestChromeCrashUnrecorded(t *testing.T) {
 			r.browsers.last().die()
 			await(t, "the session's record says that it is kept", func() bool {
 				rec, err := r.catalogue.Session(t.Context(), id)
-				return err == nil && rec.Status == profiles.StatusError && strings.Contains(rec.Reason, "Chrome crashed, and what it left could not be saved")
+				return err == nil && rec.Status == profiles.StatusError && rec.Reason.Code == profiles.ReasonCrashKept
 			})
 			if r.dirs() != 1 {
 				t.Errorf("%d directories", r.dirs())

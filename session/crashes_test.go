@@ -122,7 +122,7 @@ func TestCheckpointCutOffByACrash(t *testing.T) {
 		return errBroken
 	})
 	_, err := r.Checkpoint(t.Context(), alice, id, plain)
-	if fault.CodeOf(err) != fault.BrowserFailed || fault.MessageOf(err) != "Chrome crashed meanwhile, and is started again" {
+	if fault.CodeOf(err) != fault.BrowserFailed {
 		t.Errorf("%s: %v", fault.CodeOf(err), err)
 	}
 	r.checkpointWhenBack(id)

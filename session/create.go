@@ -233,7 +233,7 @@ func (s *Service) begin(ctx context.Context, c Caller, r Create, o origin, was *
 		s.mu.Unlock()
 		s.discard(ctx, up.chrome)
 		_ = s.endSession(context.WithoutCancel(ctx), profiles.End{SessionID: rec.ID,
-			Status: profiles.StatusTerminated, Reason: "the daemon is shutting down", EndedAt: s.Now().UTC()}, false)
+			Status: profiles.StatusTerminated, Reason: profiles.ReasonShutdown.With("the daemon is shutting down"), EndedAt: s.Now().UTC()}, false)
 		return nil, fault.New(fault.ShuttingDown, "session.create", "the daemon is shutting down")
 	}
 	s.live[rec.ID] = l

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/state"
+	"github.com/stasisd/stasis/state/report"
 )
 
 // Two saves of one user are compared by name; values need the right to them,
@@ -66,7 +67,7 @@ func TestSaveSelected(t *testing.T) {
 	}
 	without.Mode = SaveFilesystem
 	a := r.end(alice, id, without)
-	if len(a.LeftOut) != 2 || a.LeftOut[0].Dropped != 1 || a.LeftOut[0].Reason != state.LeftOut {
+	if len(a.LeftOut) != 2 || a.LeftOut[0].Dropped != 1 || a.LeftOut[0].Reason.Code != report.LeftOut {
 		t.Errorf("left out: %+v", a.LeftOut)
 	}
 	r.create(alice, func(c *Create) { c.FromEnvironment = a.Snapshot.ID })

@@ -10,6 +10,7 @@ import (
 	"github.com/stasisd/stasis/profiles"
 	"github.com/stasisd/stasis/snapshot"
 	"github.com/stasisd/stasis/state"
+	"github.com/stasisd/stasis/state/report"
 )
 
 type jsonRaw = json.RawMessage
@@ -109,7 +110,7 @@ func endAnswer(row profiles.Snapshot, j job, m profiles.Moved) EndAnswer {
 	if j.goesOn {
 		done = "environment saved, the session runs on"
 	}
-	answer := EndAnswer{Success: true, Deleted: !j.goesOn, Message: done, Snapshot: &info, LeftOut: state.Bounded(j.left)}
+	answer := EndAnswer{Success: true, Deleted: !j.goesOn, Message: done, Snapshot: &info, LeftOut: report.Bounded(j.left)}
 	if j.move == nil && j.held == "" {
 		return answer
 	}

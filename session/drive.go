@@ -101,7 +101,7 @@ func (s *Service) Connect(ctx context.Context, c Caller, id, targetID string, co
 			l.clients++
 			left = l.connected()
 			if l.rec.Status == profiles.StatusReady {
-				l.setStatus(profiles.StatusRunning, "")
+				l.setStatus(profiles.StatusRunning, profiles.Reason{})
 			}
 			return nil
 		})
@@ -158,7 +158,7 @@ func (s *Service) Pause(ctx context.Context, c Caller, id string) (Acknowledged,
 				reply(err)
 				return
 			}
-			l.setStatus(profiles.StatusPaused, "")
+			l.setStatus(profiles.StatusPaused, profiles.Reason{})
 			l.writer.Record(journal.Paused, nil)
 			l.records.after(func() { reply(nil) })
 		})

@@ -24,9 +24,9 @@ const (
 // it.
 type ending struct {
 	cause   cause
-	request EndRequest // of causeAsked
-	restart bool       // of causeCrash: it does not end, its Chrome is started again
-	reason  string     // of causeCrash
+	request EndRequest      // of causeAsked
+	restart bool            // of causeCrash: it does not end, its Chrome is started again
+	reason  profiles.Reason // of causeCrash
 	waiters []chan<- ended
 	waits   int // what has to be over before it is carried out
 }
@@ -264,9 +264,9 @@ func (l *live) stayLive(e ended) {
 	l.ending = nil
 	switch {
 	case e.chrome == nil && was.cause == causeCrash:
-		l.setStatus(profiles.StatusError, "Chrome crashed, and what it left could not be saved; it is kept, resume the session to try again")
+		l.setStatus(profiles.StatusError, profiles.ReasonCrashKept.With("Chrome crashed, and what it left could not be saved; it is kept, resume the session to try again"))
 	case e.chrome == nil:
-		l.setStatus(profiles.StatusError, "a save failed and Chrome could not be reopened; the data is kept")
+		l.setStatus(profiles.StatusError, profiles.ReasonSaveFailed.With("a save failed and Chrome could not be reopened; the data is kept"))
 	}
 	l.lent, l.takeBack = context.WithCancelCause(l.svc.ctx)
 	if e.reopened != nil {

@@ -62,8 +62,8 @@ func TestEnginesRestoreEachOther(t *testing.T) {
 	r := newRig(t, nil)
 	_, snap := r.saved(alice, memoryDefault)
 	info := r.create(alice, func(c *Create) { fromAlice(c); inShell(c) })
-	if p := info.Restored; p.Path != PathCold || !strings.Contains(p.FallbackReason, "of the chrome engine") ||
-		len(p.Warnings) != 1 || !strings.Contains(p.Warnings[0], "the chrome engine saved") {
+	if p := info.Restored; p.Path != PathCold || p.FallbackReason == "" ||
+		len(p.Warnings) != 1 || !strings.Contains(p.Warnings[0], browser.EngineChrome) {
 		t.Errorf("%+v", p)
 	}
 	if o := r.browsers.last().options; o.Engine != browser.EngineShell {

@@ -208,7 +208,7 @@ func lostOfFormats(report []state.Component) []NotCarried {
 	var lost []NotCarried
 	for _, line := range report {
 		if line.Dropped > 0 && slices.Contains([]string{state.ComponentCookies, state.ComponentLocalStorage, state.ComponentIndexedDB}, line.Name) {
-			lost = append(lost, NotCarried{Component: line.Name, Origin: line.Origin, Count: line.Dropped, Reason: line.Reason})
+			lost = append(lost, NotCarried{Component: line.Name, Origin: line.Origin, Count: line.Dropped, Reason: line.Reason.Text})
 		}
 	}
 	return lost

@@ -188,7 +188,7 @@ func TestChangedExtensions(t *testing.T) {
 	}
 	for _, bad := range []string{"../../etc", e.ID} {
 		list, lost, err := r.install(t.Context(), dir, []state.Extension{{ID: bad, SHA256: e.SHA256}}, nil)
-		if err != nil || len(list) != 0 || len(lost) != 1 || lost[0].Dropped != 1 || lost[0].Reason == "" {
+		if err != nil || len(list) != 0 || len(lost) != 1 || lost[0].Dropped != 1 || lost[0].Reason.Code == "" {
 			t.Errorf("%s: %+v %+v %v", bad, list, lost, err)
 		}
 	}

@@ -3,6 +3,7 @@ package session
 import (
 	"github.com/stasisd/stasis/state"
 	"github.com/stasisd/stasis/state/portable"
+	"github.com/stasisd/stasis/state/report"
 )
 
 // Format is how an environment, or part of one, is written outside of Stasis.
@@ -33,7 +34,7 @@ type NotCarried = portable.Loss
 func lostLines(lost []portable.Loss) []state.Component {
 	lines := make([]state.Component, 0, len(lost))
 	for _, l := range lost {
-		lines = append(lines, state.Component{Name: l.Component, Origin: l.Origin, Saved: l.Count, Dropped: l.Count, Reason: l.Reason})
+		lines = append(lines, state.Component{Name: l.Component, Origin: l.Origin, Saved: l.Count, Dropped: l.Count, Reason: report.NoPlace.With(l.Reason)})
 	}
 	return lines
 }

@@ -151,7 +151,7 @@ func (s *Service) importBy(ctx context.Context, c Caller, r Import, body io.Read
 		doc.CapturedAt = now
 	}
 	j.rec = profiles.Session{ID: newID(), UserID: r.UserID, KeyID: c.KeyID, AgentName: "import", Engine: cmp.Or(doc.Chrome.Engine, browser.EngineChrome),
-		Status: profiles.StatusCompleted, Reason: "imported", CreatedAt: now, ExpiresAt: now, EndedAt: now}
+		Status: profiles.StatusCompleted, Reason: profiles.ReasonImported.With("imported"), CreatedAt: now, ExpiresAt: now, EndedAt: now}
 	if err := s.enters(ctx, files, doc); err != nil {
 		return ImportAnswer{}, err
 	}

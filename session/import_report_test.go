@@ -12,6 +12,7 @@ import (
 	_ "modernc.org/sqlite" // makes the databases of a profile
 
 	"github.com/stasisd/stasis/state"
+	"github.com/stasisd/stasis/state/report"
 )
 
 // databaseOf makes an SQLite file with statements and gives its bytes.
@@ -63,7 +64,7 @@ func TestImportDesktopReport(t *testing.T) {
 			case state.ComponentCookies:
 				saved, dropped = saved+line.Saved, dropped+line.Dropped
 			case state.ComponentTabs:
-				if !strings.HasPrefix(line.Reason, "not counted") {
+				if line.Reason.Code != report.NotCounted {
 					t.Errorf("%s: %+v", name, line)
 				}
 			}
@@ -108,13 +109,13 @@ func TestReportsOfManySites(t *testing.T) {
 	if dropped != 0 {
 		t.Errorf("an export tells of %d fewer cookies than were lost: %+v", dropped, out.NotCarried)
 	}
-	report := RestoreReport{}
+	restored := RestoreReport{}
 	for i := range 3000 {
-		report.Components = append(report.Components, state.Component{Name: "cookies", Origin: fmt.Sprint(i), Saved: 1, Dropped: 1, Reason: "x"})
-		report.Warnings = append(report.Warnings, "w")
+		restored.Components = append(restored.Components, state.Component{Name: "cookies", Origin: fmt.Sprint(i), Saved: 1, Dropped: 1, Reason: report.Other.With("x")})
+		restored.Warnings = append(restored.Warnings, "w")
 	}
-	report.bound()
-	if len(report.Components) != state.MaxLines+1 || len(report.Warnings) != maxWarnings+1 || !strings.HasPrefix(report.Warnings[0], "cookies: 3000 of 3000") {
-		t.Errorf("%d lines, %d warnings, %q", len(report.Components), len(report.Warnings), report.Warnings[0])
+	restored.bound()
+	if len(restored.Components) != report.MaxLines+1 || len(restored.Warnings) != maxWarnings+1 || !strings.HasPrefix(restored.Warnings[0], "cookies: 3000 of 3000") {
+		t.Errorf("%d lines, %d warnings, %q", len(restored.Components), len(restored.Warnings), restored.Warnings[0])
 	}
 }

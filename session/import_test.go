@@ -10,11 +10,13 @@ import (
 
 	"filippo.io/age"
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/stasisd/stasis/browser"
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
 	"github.com/stasisd/stasis/state"
+	"github.com/stasisd/stasis/state/report"
 )
 
 // Storage finds one item of localStorage in each origin, and no cookie.
@@ -79,13 +81,13 @@ func TestImportState(t *testing.T) {
 		{Name: "cookies", Origin: "a.example", Saved: 1},
 		{Name: "local_storage", Origin: "https://a.example/", Saved: 1},
 		{Name: "tabs"},
-		{Name: "opfs", Origin: "https://a.example", Saved: 1, Dropped: 1, Reason: "files of the origin's private file system are not imported"},
+		{Name: "opfs", Origin: "https://a.example", Saved: 1, Dropped: 1, Reason: report.NoPlace.Reason()},
 	}
-	if diff := cmp.Diff(want, a.Snapshot.Components); diff != "" {
+	if diff := cmp.Diff(want, a.Snapshot.Components, cmpopts.IgnoreFields(report.Reason{}, "Text")); diff != "" {
 		t.Errorf("report (-want +got):\n%s", diff)
 	}
 	info, err := r.Get(t.Context(), alice, a.Snapshot.SessionID)
-	if err != nil || info.Status != profiles.StatusCompleted || info.Reason != "imported" || info.UserID != "alice" {
+	if err != nil || info.Status != profiles.StatusCompleted || info.Reason.Code != profiles.ReasonImported || info.UserID != "alice" {
 		t.Errorf("its session: %+v, %v", info, err)
 	}
 	r.holds(a.Snapshot.ID)

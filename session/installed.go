@@ -12,6 +12,7 @@ import (
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
 	"github.com/stasisd/stasis/state"
+	"github.com/stasisd/stasis/state/report"
 )
 
 // install lays the extensions of a session into its run directory: those that
@@ -32,7 +33,7 @@ func (s *Service) install(ctx context.Context, dir *browser.Dir, saved []state.E
 		}
 		if !same {
 			lost = append(lost, state.Component{Name: state.ComponentExtensions, Origin: e.Origin(), Saved: 1, Dropped: 1,
-				Reason: "its files in the archive are missing or are not those that were saved"})
+				Reason: report.FilesChanged.With("its files in the archive are missing or are not those that were saved")})
 			continue
 		}
 		e.Session = nil

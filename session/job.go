@@ -51,7 +51,7 @@ type job struct {
 	given   state.Selection // of a rescue: the origins that the session was given
 	partial bool            // the session was given only some origins of an environment
 	status  profiles.Status
-	reason  string
+	reason  profiles.Reason
 }
 
 // flawed is a job that moves no default where something is wrong with the copy.
@@ -68,16 +68,16 @@ func (l *live) job(e ending) job {
 		mode: SaveFilesystem, status: profiles.StatusTerminated}
 	switch e.cause {
 	case causeAsked:
-		j.mode, j.status, j.reason, j.origins = e.request.Mode, profiles.StatusCompleted, "", e.request.Origins
+		j.mode, j.status, j.origins = e.request.Mode, profiles.StatusCompleted, e.request.Origins
 		if e.request.SaveAsDefault {
 			j.move = l.moveFrom(e.request.Conflict)
 		}
 	case causeIdle:
-		j.reason, j.rescue = "idle_timeout", true
+		j.reason, j.rescue = profiles.ReasonIdle.With("idle_timeout"), true
 	case causeLifetime:
-		j.reason, j.rescue = "max_lifetime", true
+		j.reason, j.rescue = profiles.ReasonLifetime.With("max_lifetime"), true
 	case causeShutdown:
-		j.reason, j.rescue = "shutdown", true
+		j.reason, j.rescue = profiles.ReasonShutdown.With("shutdown"), true
 	case causeCrash:
 		j.status, j.reason, j.rescue, j.dead = profiles.StatusError, e.reason, true, true
 		j.restart, j.untold = e.restart, l.untold

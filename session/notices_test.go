@@ -202,7 +202,7 @@ func TestWebhookOfACrashThatCannotBeSaved(t *testing.T) {
 		r.browsers.last().die()
 		await(t, "the save has failed", func() bool {
 			info, err := r.Get(ctx, alice, id)
-			return err == nil && strings.HasPrefix(info.Reason, "Chrome crashed, and what it left could not be saved")
+			return err == nil && info.Reason.Code == profiles.ReasonCrashKept
 		})
 		r.catalogue.works()
 		r.end(alice, id, none)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/stasisd/stasis/browser"
@@ -22,8 +21,13 @@ const (
 // Recordable are the values of a create's record.
 var Recordable = []string{RecordScreenshot, RecordConsole}
 
-// killed is why a run ended that a dead daemon left open.
-const killed = "the daemon was killed"
+// Why runs end that nobody ended, for people.
+const (
+	killed        = "the daemon was killed" // it left the run open
+	chromeCrashed = "Chrome crashed"
+	afterSave     = "a save failed; Chrome was reopened"
+	notReopened   = "a save failed and Chrome could not be reopened"
+)
 
 // beginRun begins a run with the session's Chrome, and tells how that came up.
 func (l *live) beginRun() {
@@ -76,9 +80,9 @@ func (l *live) tellEnd(why cause, e ended) (status profiles.RunStatus, reason st
 	case e.over:
 	case e.reopened != nil && why == causeCrash:
 	case e.chrome == nil && why != causeCrash:
-		status, reason = profiles.RunFailed, "a save failed and Chrome could not be reopened"
+		status, reason = profiles.RunFailed, notReopened
 	case e.reopened != nil:
-		status, reason = profiles.RunFailed, "a save failed; Chrome was reopened"
+		status, reason = profiles.RunFailed, afterSave
 	case e.chrome != nil:
 		return "", "", false // the run goes on
 	}
@@ -111,7 +115,7 @@ func (c cause) run() (profiles.RunStatus, string) {
 	case causeShutdown:
 		return profiles.RunCancelled, "shutdown"
 	case causeCrash:
-		return profiles.RunFailed, "Chrome crashed"
+		return profiles.RunFailed, chromeCrashed
 	default:
 		return profiles.RunCompleted, "asked"
 	}
@@ -149,7 +153,7 @@ func (s *Service) endLeft(ctx context.Context, of func(sessionID string) bool) e
 		now := s.Now().UTC()
 		end := profiles.RunEnd{RunID: r.ID, Status: profiles.RunFailed, Cause: killed, EndedAt: now}
 		switch {
-		case strings.HasPrefix(rec.Reason, killed):
+		case rec.Reason.Code.Killed():
 			var outcome EndAnswer
 			if json.Unmarshal(rec.Outcome, &outcome) == nil && outcome.Snapshot != nil {
 				end.Last = append(end.Last, profiles.Event{Type: journal.Saved, At: now, Data: encode(map[string]any{"snapshot_id": outcome.Snapshot.ID, "rescue": true})})
@@ -157,9 +161,9 @@ func (s *Service) endLeft(ctx context.Context, of func(sessionID string) bool) e
 		case rec.Status == profiles.StatusCompleted:
 			end.Status, end.Cause = causeAsked.run()
 		case rec.Status == profiles.StatusTerminated:
-			end.Status, end.Cause = profiles.RunCancelled, rec.Reason
-		case rec.Reason != "":
-			end.Cause = rec.Reason
+			end.Status, end.Cause = profiles.RunCancelled, rec.Reason.Text
+		case rec.Reason.Code != "":
+			end.Cause = rec.Reason.Text
 		}
 		end.Last = append(end.Last, journal.EndedEvent(end.Status, end.Cause, now))
 		if _, err := s.Catalogue.EndRun(ctx, end, journal.Keep); err != nil {

@@ -118,13 +118,13 @@ func TestRunsThatFail(t *testing.T) {
 	r.catalogue.fails(errBroken, "Commit")
 	_, err = r.End(t.Context(), alice, id, filesystem)
 	wantCode(t, err, fault.SaveFailed)
-	first := fmt.Sprintf(goesOn, "failed (a save failed; Chrome was reopened)") + " save_failed ended"
+	first := fmt.Sprintf(goesOn, "failed ("+afterSave+")") + " save_failed ended"
 	r.records(id, first, "2 running (): restored")
 
 	r.browsers.fails(errBroken, "restored")
 	_, err = r.End(t.Context(), alice, id, filesystem)
 	wantCode(t, err, fault.SaveFailed)
-	second := "2 failed (a save failed and Chrome could not be reopened): restored save_failed ended"
+	second := "2 failed (" + notReopened + "): restored save_failed ended"
 	r.records(id, first, second)
 	r.browsers.works()
 	r.catalogue.works()
@@ -136,7 +136,18 @@ func TestRunsThatFail(t *testing.T) {
 	r.browsers.last().die()
 	r.ended(id)
 	await(t, "the run's end", func() bool { return !strings.Contains(r.history(id)[2], "running") })
-	r.records(id, first, second, "3 failed (Chrome crashed): restored saved ended")
+	r.records(id, first, second, "3 failed ("+chromeCrashed+"): restored saved ended")
+}
+
+// reworded gives the reason that a session's record has another text.
+func (r *rig) reworded(id string) {
+	r.t.Helper()
+	if _, err := r.catalogue.UpdateSession(r.t.Context(), id, func(rec *profiles.Session) error {
+		rec.Reason.Text = "worded anew"
+		return nil
+	}); err != nil {
+		r.t.Fatal(err)
+	}
 }
 
 // What a dead daemon left open is ended with its cause, and so is the run of a
@@ -149,7 +160,11 @@ func TestRunsAfterAKill(t *testing.T) {
 	if _, err := r.Runs(t.Context(), alice, over); err != nil { // it is recorded
 		t.Fatal(err)
 	}
-	if err := r.catalogue.EndSession(t.Context(), profiles.End{SessionID: over, Status: profiles.StatusTerminated, Reason: "idle_timeout", EndedAt: r.Now()}); err != nil {
+	if err := r.catalogue.EndSession(t.Context(), profiles.End{SessionID: over, Status: profiles.StatusTerminated, Reason: profiles.ReasonIdle.With("idle_timeout"), EndedAt: r.Now()}); err != nil {
+		t.Fatal(err)
+	}
+	rescued := r.create(alice, nil).ID
+	if err := r.catalogue.EndSession(t.Context(), profiles.End{SessionID: rescued, Status: profiles.StatusTerminated, Reason: profiles.ReasonKilled.With("worded anew"), EndedAt: r.Now()}); err != nil {
 		t.Fatal(err)
 	}
 	r.browsers.fails(errBroken, "capture") // the dying daemon may come to try a save
@@ -166,8 +181,10 @@ func TestRunsAfterAKill(t *testing.T) {
 			t.Fatal(err)
 		}
 		for id, want := range map[string]string{
-			id:   "1 failed (the daemon was killed): started navigated saved ended",
+			id:   "1 failed (" + killed + "): started navigated saved ended",
 			over: "1 cancelled (idle_timeout): started ended",
+			// The code tells that the daemon was killed, whatever the text is.
+			rescued: "1 failed (" + killed + "): started ended",
 		} {
 			if got := strings.ReplaceAll(strings.Join(r.history(id), "; "), " save_failed", ""); got != want {
 				t.Errorf("got %s, want %s", got, want)

@@ -35,8 +35,8 @@ func (s *Service) Recover(ctx context.Context) error {
 	}
 	for _, rec := range records {
 		if rec, err = s.Catalogue.UpdateSession(ctx, rec.ID, func(r *profiles.Session) error {
-			if r.Reason != beingRescued { // else an earlier start has said so, and was killed too
-				r.Status, r.Reason = profiles.StatusError, beingRescued
+			if r.Reason.Code != profiles.ReasonBeingRescued { // else an earlier start has said so, and was killed too
+				r.Status, r.Reason = profiles.StatusError, profiles.ReasonBeingRescued.With(beingRescued)
 				r.Notices = s.notices(*r, hookStatus)
 			}
 			return nil

@@ -77,17 +77,17 @@ func TestRecover(t *testing.T) {
 	}
 	var kept []string
 	for id, want := range map[string]struct {
-		reason string
+		reason profiles.ReasonCode
 		saved  bool
 	}{
-		"whole":   {"the daemon was killed", true},
-		"paused":  {"the daemon was killed", true},
-		"gone":    {"the daemon was killed; nothing could be rescued", false},
-		"empty":   {"the daemon was killed; nothing could be rescued", false},
-		"discard": {"the daemon was killed", false},
+		"whole":   {profiles.ReasonKilled, true},
+		"paused":  {profiles.ReasonKilled, true},
+		"gone":    {profiles.ReasonNotRescued, false},
+		"empty":   {profiles.ReasonNotRescued, false},
+		"discard": {profiles.ReasonKilled, false},
 	} {
 		rec := r.ended(id)
-		if rec.Status != profiles.StatusTerminated || rec.Reason != want.reason {
+		if rec.Status != profiles.StatusTerminated || rec.Reason.Code != want.reason {
 			t.Errorf("%s: %s, %q", id, rec.Status, rec.Reason)
 		}
 		row, err := r.catalogue.NewestSnapshot(ctx, id)

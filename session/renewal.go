@@ -11,7 +11,7 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// renewalName is the agent_name and reason of the record that has what scheduled
+// renewalName is the agent_name, and the text of the reason, of the record that has what scheduled
 // checks saved, and keepRenewals how many of those stay besides the default.
 const (
 	renewalName  = "login_check"
@@ -155,14 +155,14 @@ func (s *Service) renewalRecord(ctx context.Context, r *renewal, j *job) error {
 	if err != nil {
 		return err
 	}
-	if from.Reason == renewalName && !from.EndedAt.IsZero() {
+	if from.Reason.Code == profiles.ReasonLoginCheck && !from.EndedAt.IsZero() {
 		j.rec = from
 		return nil
 	}
 	now := s.Now().UTC()
 	j.arrived = &arrival{}
 	j.rec = profiles.Session{ID: newID(), UserID: r.userID, KeyID: from.KeyID, AgentName: renewalName, Goal: "keeps the login of the user's default alive",
-		Engine: cmp.Or(r.snapshot.Engine, browser.EngineChrome), Status: profiles.StatusCompleted, Reason: renewalName, CreatedAt: now, ExpiresAt: now, EndedAt: now,
+		Engine: cmp.Or(r.snapshot.Engine, browser.EngineChrome), Status: profiles.StatusCompleted, Reason: profiles.ReasonLoginCheck.With(renewalName), CreatedAt: now, ExpiresAt: now, EndedAt: now,
 		BaseSnapshotID: r.snapshot.ID, BaseVersion: r.current.Version, WebhookURL: from.WebhookURL}
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/stasisd/stasis/state"
+	"github.com/stasisd/stasis/state/report"
 )
 
 // notWhole says what of a default did not come back, that a save would lose; ""
@@ -14,8 +15,8 @@ func notWhole(up upright, lines []state.Component) string {
 		return "a newer Chrome saved its profile"
 	}
 	for _, line := range lines {
-		if line.Dropped > 0 && (line.Name == state.ComponentExtensions || line.Reason == state.NoTime) {
-			return line.Name + ": " + line.Reason
+		if line.Dropped > 0 && (line.Name == state.ComponentExtensions || line.Reason.Code == report.NoTime) {
+			return line.Name + ": " + line.Reason.Text
 		}
 	}
 	return ""

@@ -97,7 +97,7 @@ func (l *live) awaitReopening(ctx context.Context) {
 // report is from now on that of the reopening.
 func (l *live) goOn(again upright) {
 	l.chrome, l.awake, l.restarted, l.paused = again.chrome, true, true, false
-	l.setStatus(profiles.StatusReady, "")
+	l.setStatus(profiles.StatusReady, profiles.Reason{})
 	l.setReport(again.report)
 	l.beginRun()
 }

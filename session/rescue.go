@@ -10,7 +10,7 @@ import (
 	"github.com/stasisd/stasis/profiles"
 )
 
-// beingRescued is the reason of a session that a dead daemon left live, until
+// beingRescued is the text of the reason of a session that a dead daemon left live, until
 // its data is saved.
 const beingRescued = killed + "; what the session left is being rescued"
 
@@ -42,7 +42,7 @@ func (s *Service) rescue(ctx context.Context, rec profiles.Session, dir *browser
 		why = errors.New("its data is gone")
 	default:
 		j := s.unsaved(job{rec: rec, dir: dir, dead: true, rescue: true, mode: SaveFilesystem,
-			status: profiles.StatusTerminated, reason: killed})
+			status: profiles.StatusTerminated, reason: profiles.ReasonKilled.With(killed)})
 		e := s.saveLeft(ctx, j)
 		s.Meter.Saved(SavedRescue, saveOutcome(e.err))
 		if e.err == nil {
@@ -59,9 +59,9 @@ func (s *Service) rescue(ctx context.Context, rec profiles.Session, dir *browser
 		}
 		why = e.err
 	}
-	reason := killed
+	reason := profiles.ReasonKilled.With(killed)
 	if why != nil {
-		reason = killed + "; nothing could be rescued"
+		reason = profiles.ReasonNotRescued.With(killed + "; nothing could be rescued")
 		s.Log.Error("a session could not be rescued", "session", rec.ID, "error", why)
 	}
 	if err := s.endSession(ctx, profiles.End{SessionID: rec.ID, Status: profiles.StatusTerminated,

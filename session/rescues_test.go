@@ -24,7 +24,7 @@ func TestRescueIsWaitedFor(t *testing.T) {
 	<-entered
 	for _, id := range []string{id, other} {
 		info, err := r.Get(t.Context(), alice, id)
-		if err != nil || !info.Rescuing || info.Over() || info.Status != profiles.StatusError || info.Reason != beingRescued {
+		if err != nil || !info.Rescuing || info.Over() || info.Status != profiles.StatusError || info.Reason.Code != profiles.ReasonBeingRescued {
 			t.Errorf("%s: %+v, %v", id, info, err)
 		}
 		_, err = r.Screenshot(t.Context(), alice, id)

@@ -21,14 +21,14 @@ const (
 // crash takes in that Chrome is gone, and says so before all else: it is started again where the create
 // wants that and it does not do so all the time, else the session ends.
 func (l *live) crash() {
-	e := ending{cause: causeCrash, reason: "Chrome crashed"}
+	e := ending{cause: causeCrash, reason: profiles.ReasonCrashed.With(chromeCrashed)}
 	if l.request.Restart {
 		now := l.svc.Now()
 		l.crashes = slices.DeleteFunc(l.crashes, func(at time.Time) bool { return now.Sub(at) >= restartWindow })
 		if e.restart = len(l.crashes) < maxRestarts; e.restart {
 			l.crashes = append(l.crashes, now)
 		} else {
-			e.reason = fmt.Sprintf("Chrome crashed, after %d restarts within %d minutes", maxRestarts, restartWindow/time.Minute)
+			e.reason = profiles.ReasonCrashLoop.With(fmt.Sprintf("Chrome crashed, after %d restarts within %d minutes", maxRestarts, restartWindow/time.Minute))
 		}
 	}
 	l.untold = true
@@ -72,7 +72,7 @@ func (s *Service) restart(ctx context.Context, j job) ended {
 		s.Log.Error("a Chrome that crashed could not be started again", "session", j.rec.ID, "error", err)
 		j.doc = doc // the Chrome that did not come up may have touched the profile
 		j.label = readBy(from)
-		j.reason = "Chrome crashed, and could not be started again: " + fault.MessageOf(err)
+		j.reason = profiles.ReasonNotRestarted.With("Chrome crashed, and could not be started again: " + fault.MessageOf(err))
 		return s.end(j)
 	}
 	return ended{chrome: again.chrome, reopened: &again}

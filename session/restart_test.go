@@ -49,7 +49,7 @@ func TestRestartOnCrash(t *testing.T) {
 	}
 	r.crashes(first.ID)
 	info, err := r.Get(t.Context(), alice, first.ID)
-	if err != nil || info.Status != profiles.StatusError || info.Reason != "Chrome crashed, after 3 restarts within 10 minutes" {
+	if err != nil || info.Status != profiles.StatusError || info.Reason.Code != profiles.ReasonCrashLoop {
 		t.Errorf("after too many: %s (%s), %v", info.Status, info.Reason, err)
 	}
 	r.records(first.ID, "1 failed (Chrome crashed): started ended", "2 failed (Chrome crashed): restored ended",
@@ -80,7 +80,7 @@ func TestRestartFails(t *testing.T) {
 	r.browsers.fails(errBroken, "restored")
 	r.crashes(id)
 	info, err := r.Get(t.Context(), alice, id)
-	if err != nil || info.Status != profiles.StatusError || r.dirs() != 0 {
+	if err != nil || info.Status != profiles.StatusError || info.Reason.Code != profiles.ReasonNotRestarted || r.dirs() != 0 {
 		t.Errorf("%s (%s), %v, %d directories", info.Status, info.Reason, err, r.dirs())
 	}
 	row, err := r.catalogue.NewestSnapshot(t.Context(), id)
@@ -115,7 +115,7 @@ func TestAskedWhileChromeIsStartedAgain(t *testing.T) {
 		r.browsers.on("restored", func(*fakeChrome) error { close(began); <-goOn; return nil })
 		r.browsers.last().die()
 		<-began
-		if info, err := r.Get(ctx, alice, id); err != nil || r.status(id) != profiles.StatusError || info.Reason != "Chrome crashed" || info.Over() {
+		if info, err := r.Get(ctx, alice, id); err != nil || r.status(id) != profiles.StatusError || info.Reason.Code != profiles.ReasonCrashed || info.Over() {
 			t.Errorf("%s: meanwhile %s (%s), over: %t, %v", what, info.Status, info.Reason, info.Over(), err)
 		}
 		done := make(chan error, 1)
@@ -215,7 +215,7 @@ func TestCrashIsToldAtOnce(t *testing.T) {
 	r.browsers.last().die()
 	await(t, "the crash is told", func() bool {
 		info, err := r.Get(t.Context(), alice, id)
-		return err == nil && info.Status == profiles.StatusError && info.Reason == "Chrome crashed" && info.EndedAt.IsZero()
+		return err == nil && info.Status == profiles.StatusError && info.Reason.Code == profiles.ReasonCrashed && info.EndedAt.IsZero()
 	})
 	close(goOn)
 	await(t, "the session has ended", func() bool { return r.find(id) == nil })

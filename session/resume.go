@@ -113,7 +113,7 @@ func (l *live) unpause(end func(error)) {
 		if l.used {
 			status = profiles.StatusRunning
 		}
-		l.setStatus(status, "")
+		l.setStatus(status, profiles.Reason{})
 		l.writer.Record(journal.Resumed, nil)
 		l.touch()
 		l.records.after(func() { end(nil) })

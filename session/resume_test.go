@@ -44,7 +44,7 @@ func TestResumeAnEndedSession(t *testing.T) {
 	switch {
 	case again.ID != first.ID, again.UserID != "alice", again.Engine != first.Engine, again.AgentName != "bot", again.Labels["a"] != "b":
 		t.Errorf("another session: %+v", again)
-	case again.Status != profiles.StatusReady, !again.EndedAt.IsZero(), again.Reason != "", again.Outcome != nil, !again.ExpiresAt.After(first.ExpiresAt):
+	case again.Status != profiles.StatusReady, !again.EndedAt.IsZero(), again.Reason.Code != "", again.Outcome != nil, !again.ExpiresAt.After(first.ExpiresAt):
 		t.Errorf("it has not begun anew: %+v", again)
 	case again.Tickets[PurposeCDP] == "" || again.Tickets[PurposeCDP] == first.Tickets[PurposeCDP]:
 		t.Errorf("ticket %q after %q", again.Tickets[PurposeCDP], first.Tickets[PurposeCDP])

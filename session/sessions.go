@@ -76,7 +76,7 @@ func (s *Service) infoOf(ctx context.Context, rec profiles.Session) (Info, error
 		}
 	}
 	rescuing := s.rescues.has(rec.ID)
-	if !rescuing && rec.Reason == beingRescued {
+	if !rescuing && rec.Reason.Code == profiles.ReasonBeingRescued {
 		var err error // its rescue ended between the two looks
 		if rec, err = s.Catalogue.Session(ctx, rec.ID); err != nil {
 			return Info{}, err

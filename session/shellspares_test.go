@@ -60,8 +60,7 @@ func TestAShellThatTakesNoProfile(t *testing.T) {
 		return nil
 	})
 	p := r.create(alice, func(c *Create) { fromAlice(c); inShell(c) }).Restored
-	const want = "the spare Chrome failed: it has Later already; the empty Chrome failed: it has Later already"
-	if p.Path != PathCold || p.FallbackReason != want || failures.Load() != 3 {
+	if p.Path != PathCold || strings.Count(p.FallbackReason, "it has Later already") != 2 || failures.Load() != 3 {
 		t.Errorf("%+v", p)
 	}
 	r.ready(1)

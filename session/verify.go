@@ -37,8 +37,7 @@ func (r *RestoreReport) verified(v state.Verification) {
 		r.correct(first, better)
 	}
 	r.Differences = append([]state.Difference{}, v.Differences...)
-	told := state.MassLosses(first) // with the first counts
-	r.Warnings = append(state.MassLosses(r.Components), slices.DeleteFunc(slices.Clone(r.Warnings), func(w string) bool { return slices.Contains(told, w) })...)
+	var warnings []string
 	for _, d := range v.Differences {
 		if d.By == state.ByRestore {
 			warning := fmt.Sprintf("%s did not come back as saved: %d missing, %d changed",
@@ -46,15 +45,16 @@ func (r *RestoreReport) verified(v state.Verification) {
 			if d.Component == state.ComponentTabs {
 				warning += ": " + strings.Join(d.Names, ", ") // they have no origin to be known by
 			}
-			r.Warnings = append(r.Warnings, warning)
+			warnings = append(warnings, warning)
 		}
 	}
-	r.Differences, r.Warnings = state.BoundedDifferences(r.Differences), boundedWarnings(r.Warnings)
+	r.Differences = state.BoundedDifferences(r.Differences)
+	r.warn(warnings...)
 }
 
 // unverified says that nobody could look: the report stays pending.
 func (r *RestoreReport) unverified() {
-	r.Warnings = boundedWarnings(append(slices.Clone(r.Warnings), "what came back could not be verified: Chrome did not let it be read back"))
+	r.warn("what came back could not be verified: Chrome did not let it be read back")
 }
 
 // correct puts a better line in the place of one of the first. One that is not

@@ -1,6 +1,10 @@
 package state
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/stasisd/stasis/state/report"
+)
 
 // Brought compares what a profile holds before Chrome reads it with what it
 // held when it was archived, as lines of a restore report for the kinds that
@@ -33,27 +37,27 @@ func Brought(doc Document, found Inventory) []Component {
 		line := h.line()
 		switch {
 		case h.Uncounted != "" || is.Uncounted != "":
-			line = Component{Name: h.Component, Origin: h.Origin, Reason: "not counted: " + h.Uncounted + is.Uncounted}
+			line = Component{Name: h.Component, Origin: h.Origin, Reason: report.NotCounted.With("not counted: " + h.Uncounted + is.Uncounted)}
 			if h.Uncounted != "" && is.Uncounted != "" {
-				line.Reason = h.why()
+				line.Reason = h.reason()
 			}
 		case reset && slices.Contains(inSettings, h.Component):
-			line.Dropped, line.Reason = line.Saved, "the profile's settings could not be read, so Chrome began with its own"
+			line.Dropped, line.Reason = line.Saved, report.SettingsReset.With("the profile's settings could not be read, so Chrome began with its own")
 		default:
 			line.Restored = min(line.Saved, is.Items)
 			line.Dropped = line.Saved - line.Restored
 			switch {
 			case is.Damage != "":
-				line.Reason = "damaged on disk (" + is.Damage + "); Chrome keeps what it can read, or begins anew"
+				line.Reason = report.Damaged.With("damaged on disk (" + is.Damage + "); Chrome keeps what it can read, or begins anew")
 			case line.Dropped > 0:
-				line.Reason = "not in the files as they were unpacked"
+				line.Reason = report.NotUnpacked.With("not in the files as they were unpacked")
 			}
 		}
 		lines = append(lines, line)
 	}
 	for _, h := range found { // what nobody had counted
 		if _, known := saved.Of(h.Component, h.Origin); !known && !overCDP(doc, h) && (h.Damage != "" && h.Origin != "" || h.Uncounted != "") {
-			lines = append(lines, Component{Name: h.Component, Origin: h.Origin, Reason: h.why()})
+			lines = append(lines, Component{Name: h.Component, Origin: h.Origin, Reason: h.reason()})
 		}
 	}
 	return lines
@@ -70,14 +74,14 @@ func BroughtLocal(doc Document, found []Area) []Component {
 	lines := []Component{}
 	for _, area := range doc.Local {
 		if found == nil {
-			lines = append(lines, Component{Name: ComponentLocalStorage, Origin: area.StorageKey, Reason: "not counted: it came with the profile, whose localStorage was not read"})
+			lines = append(lines, Component{Name: ComponentLocalStorage, Origin: area.StorageKey, Reason: report.NotCounted.With("not counted: it came with the profile, whose localStorage was not read")})
 			continue
 		}
 		missing := area.Missing(on[area.StorageKey])
 		line := Component{Name: ComponentLocalStorage, Origin: area.StorageKey,
 			Saved: len(area.Items), Restored: len(area.Items) - missing, Dropped: missing}
 		if missing > 0 {
-			line.Reason = "not in the profile as Chrome closed it"
+			line.Reason = report.NotInProfile.Reason()
 		}
 		lines = append(lines, line)
 	}

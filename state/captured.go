@@ -4,6 +4,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/stasisd/stasis/state/report"
 )
 
 // Captured counts what a document holds, as the lines of a capture report:
@@ -37,7 +39,7 @@ func Captured(doc Document) []Component {
 	}
 	tabs := Component{Name: ComponentTabs, Saved: len(doc.Tabs)}
 	if (!doc.Complete || doc.TabsOnDisk) && doc.Datadir != DatadirNone {
-		tabs.Reason = "not counted: only the profile's own session files tell of them"
+		tabs.Reason = report.NotCounted.With("not counted: only the profile's own session files tell of them")
 	}
 	lines = append(lines, tabs)
 	if names > 0 {
@@ -68,7 +70,7 @@ func (i Inventory) captured(doc Document) []Component {
 	var lines []Component
 	for _, h := range i {
 		if line := h.line(); !inDocument(doc, h) {
-			line.Reason = h.why()
+			line.Reason = h.reason()
 			lines = append(lines, line)
 		}
 	}

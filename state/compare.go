@@ -5,13 +5,15 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/stasisd/stasis/state/report"
 )
 
 // CompareCookies tells, for each domain, how many of the saved cookies are in
 // a jar. A saved cookie that is not there has expired or was dropped; reasons,
 // by cookie identity, say why where it is known. A cookie with another value
 // counts as restored: the site changed it.
-func CompareCookies(saved, jar []Cookie, now time.Time, reasons map[string]string) []Component {
+func CompareCookies(saved, jar []Cookie, now time.Time, reasons map[string]report.Reason) []Component {
 	there := map[string]bool{}
 	for _, c := range jar {
 		there[c.Identity()] = true
@@ -31,15 +33,15 @@ func CompareCookies(saved, jar []Cookie, now time.Time, reasons map[string]strin
 			line.Expired++
 		default:
 			line.Dropped++
-			line.Reason = cmp.Or(reasons[c.Identity()], c.Unsettable(), "not in the profile as Chrome closed it")
+			line.Reason = cmp.Or(reasons[c.Identity()], c.unsettable(), report.NotInProfile.Reason())
 		}
 	}
-	report := make([]Component, 0, len(lines))
+	out := make([]Component, 0, len(lines))
 	for _, line := range lines {
-		report = append(report, *line)
+		out = append(out, *line)
 	}
-	slices.SortFunc(report, func(a, b Component) int { return strings.Compare(a.Origin, b.Origin) })
-	return report
+	slices.SortFunc(out, func(a, b Component) int { return strings.Compare(a.Origin, b.Origin) })
+	return out
 }
 
 // ExpiredIn corrects the cookies' lines of a report that was made a while ago:
@@ -60,4 +62,13 @@ func ExpiredIn(report []Component, jar []Cookie, now time.Time) []Component {
 		}
 	}
 	return report
+}
+
+// unsettable is the reason of a cookie that no Chrome takes, the zero Reason of
+// the others.
+func (c Cookie) unsettable() report.Reason {
+	if why := c.Unsettable(); why != "" {
+		return report.Unsettable.With(why)
+	}
+	return report.Reason{}
 }

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/stasisd/stasis/state/report"
 )
 
 // A report that is given later than it was made counts what has expired since,
@@ -17,16 +19,16 @@ func TestExpiredIn(t *testing.T) {
 		{Name: "c", Domain: "a.example", Session: true},
 		{Name: "d", Domain: "b.example", Expires: float64(then.Add(time.Minute).Unix())},
 	}
-	report := []Component{
+	lines := []Component{
 		{Name: ComponentCookies, Origin: "a.example", Saved: 4, Restored: 3, Expired: 1},
-		{Name: ComponentCookies, Origin: "b.example", Saved: 1, Dropped: 1, Reason: "why"},
+		{Name: ComponentCookies, Origin: "b.example", Saved: 1, Dropped: 1, Reason: report.Other.With("why")},
 		{Name: ComponentLocalStorage, Origin: "a.example", Saved: 1, Restored: 1},
 	}
-	if diff := cmp.Diff(report, ExpiredIn(report, jar, then)); diff != "" {
+	if diff := cmp.Diff(lines, ExpiredIn(lines, jar, then)); diff != "" {
 		t.Errorf("at once (-want +got):\n%s", diff)
 	}
-	want := []Component{{Name: ComponentCookies, Origin: "a.example", Saved: 4, Restored: 2, Expired: 2}, report[1], report[2]}
-	if diff := cmp.Diff(want, ExpiredIn(report, jar, then.Add(2*time.Minute))); diff != "" {
+	want := []Component{{Name: ComponentCookies, Origin: "a.example", Saved: 4, Restored: 2, Expired: 2}, lines[1], lines[2]}
+	if diff := cmp.Diff(want, ExpiredIn(lines, jar, then.Add(2*time.Minute))); diff != "" {
 		t.Errorf("later (-want +got):\n%s", diff)
 	}
 }

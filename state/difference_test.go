@@ -3,11 +3,14 @@ package state_test
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/stasisd/stasis/state"
+	"github.com/stasisd/stasis/state/report"
 )
 
 func area(items ...state.Item) state.Area {
@@ -86,20 +89,23 @@ func TestBrought(t *testing.T) {
 		{Component: "preferences", Damage: "the file is not JSON"},
 		{Component: "service_workers", Origin: "https://a.example/", Damage: "a log is damaged"},
 	})
-	const reset = "the profile's settings could not be read, so Chrome began with its own"
 	want := []state.Component{
 		{Name: "bookmarks", Saved: 3, Restored: 3},
-		{Name: "content_settings", Origin: "https://a.example", Saved: 2, Dropped: 2, Reason: reset},
-		{Name: "history", Saved: 9, Dropped: 9, Reason: "damaged on disk (broken); Chrome keeps what it can read, or begins anew"},
-		{Name: "indexed_db", Origin: "https://a.example/", Saved: 2, Restored: 1, Dropped: 1,
-			Reason: "damaged on disk (a table is damaged); Chrome keeps what it can read, or begins anew"},
-		{Name: "indexed_db", Origin: "https://b.example/", Reason: "not counted: odd"},
-		{Name: "local_storage", Origin: "https://a.example/", Saved: 1, Dropped: 1, Reason: "not in the files as they were unpacked"},
-		{Name: "preferences", Saved: 1, Dropped: 1, Reason: reset},
-		{Name: "service_workers", Origin: "https://a.example/", Reason: "damaged on disk (a log is damaged); counted is what can be read"},
+		{Name: "content_settings", Origin: "https://a.example", Saved: 2, Dropped: 2, Reason: report.SettingsReset.Reason()},
+		{Name: "history", Saved: 9, Dropped: 9, Reason: report.Damaged.Reason()},
+		{Name: "indexed_db", Origin: "https://a.example/", Saved: 2, Restored: 1, Dropped: 1, Reason: report.Damaged.Reason()},
+		{Name: "indexed_db", Origin: "https://b.example/", Reason: report.NotCounted.Reason()},
+		{Name: "local_storage", Origin: "https://a.example/", Saved: 1, Dropped: 1, Reason: report.NotUnpacked.Reason()},
+		{Name: "preferences", Saved: 1, Dropped: 1, Reason: report.SettingsReset.Reason()},
+		{Name: "service_workers", Origin: "https://a.example/", Reason: report.Damaged.Reason()},
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
+	if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(report.Reason{}, "Text")); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+	for i, detail := range map[int]string{2: "broken", 3: "a table is damaged", 4: "odd", 7: "a log is damaged"} {
+		if !strings.Contains(got[i].Reason.Text, detail) {
+			t.Errorf("%q does not say %q", got[i].Reason.Text, detail)
+		}
 	}
 }
 
@@ -109,25 +115,25 @@ func TestBroughtUncounted(t *testing.T) {
 	const why = "it has too many"
 	local := state.Area{StorageKey: "https://a.example/", Items: []state.Item{{Key: "k", Value: "v"}}}
 	uncounted := state.Holding{Component: "local_storage", Uncounted: why}
-	told := state.Component{Name: "local_storage", Reason: "not counted: " + why}
+	told := state.Component{Name: "local_storage", Reason: report.NotCounted.Reason()}
 	counted := state.Holding{Component: "local_storage", Origin: "https://b.example/", Items: 3}
 	for name, test := range map[string]struct {
 		saved, found state.Inventory
 		want         []state.Component
 	}{
 		"both":  {state.Inventory{uncounted}, state.Inventory{uncounted}, []state.Component{told}},
-		"found": {state.Inventory{counted}, state.Inventory{uncounted}, []state.Component{{Name: "local_storage", Origin: "https://b.example/", Reason: "not counted: " + why}, told}},
+		"found": {state.Inventory{counted}, state.Inventory{uncounted}, []state.Component{{Name: "local_storage", Origin: "https://b.example/", Reason: report.NotCounted.Reason()}, told}},
 	} {
 		doc := state.Document{Complete: true, Local: []state.Area{local}, Inventory: test.saved}
-		if diff := cmp.Diff(test.want, state.Brought(doc, test.found)); diff != "" {
+		if diff := cmp.Diff(test.want, state.Brought(doc, test.found), cmpopts.IgnoreFields(report.Reason{}, "Text")); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}
 	doc := state.Document{Complete: true, Local: []state.Area{local}, Inventory: state.Inventory{uncounted}}
-	if got := state.Captured(doc); !slices.Contains(got, told) {
+	if got := state.Captured(doc); !slices.ContainsFunc(got, func(c state.Component) bool { return c.Name == told.Name && c.Reason.Code == report.NotCounted }) {
 		t.Errorf("a save says %+v", got)
 	}
-	if got := state.BroughtLocal(doc, nil); len(got) != 1 || got[0].Dropped != 0 || got[0].Reason == "" {
+	if got := state.BroughtLocal(doc, nil); len(got) != 1 || got[0].Dropped != 0 || got[0].Reason.Code != report.NotCounted {
 		t.Errorf("not read: %+v", got)
 	}
 	if got := state.BroughtLocal(doc, []state.Area{}); len(got) != 1 || got[0].Dropped != 1 {

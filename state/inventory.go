@@ -3,6 +3,8 @@ package state
 import (
 	"cmp"
 	"slices"
+
+	"github.com/stasisd/stasis/state/report"
 )
 
 // Holding is how much a profile at rest held of one kind, counted on disk and
@@ -78,14 +80,14 @@ func (h Holding) line() Component {
 	return Component{Name: h.Component, Origin: h.Origin, Saved: h.Items}
 }
 
-// why says what is to be known of a holding that is not simply whole.
-func (h Holding) why() string {
+// reason says what is to be known of a holding that is not simply whole.
+func (h Holding) reason() report.Reason {
 	switch {
 	case h.Uncounted != "":
-		return "not counted: " + h.Uncounted
+		return report.NotCounted.With("not counted: " + h.Uncounted)
 	case h.Damage != "":
-		return "damaged on disk (" + h.Damage + "); counted is what can be read"
+		return report.Damaged.With("damaged on disk (" + h.Damage + "); counted is what can be read")
 	default:
-		return ""
+		return report.Reason{}
 	}
 }

@@ -52,10 +52,10 @@ func knownOf(ctx context.Context, doc Document) known {
 	k.name()
 	for _, h := range doc.Inventory {
 		p := place{h.Component, h.Origin}
-		if why := h.why(); why != "" && k.unsure[h.Component] == "" && (h.Origin == "" || h.Damage != "") {
+		if why := h.reason().Text; why != "" && k.unsure[h.Component] == "" && (h.Origin == "" || h.Damage != "") {
 			k.unsure[h.Component] = why // what was not counted, or lost, may have been of any origin
 		}
-		switch why := h.why(); {
+		switch why := h.reason().Text; {
 		case overCDP(doc, h):
 		case why != "":
 			k.doubts[p] = why
@@ -135,7 +135,7 @@ func onDisk(component string) bool {
 	case ComponentCookies, ComponentLocalStorage:
 		return true
 	}
-	return Component{Name: component}.OnDisk()
+	return CountedOnDisk(component)
 }
 
 // sessionKey is a storage key as it is, and of a page's address that of its own

@@ -4,6 +4,8 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+
+	"github.com/stasisd/stasis/state/report"
 )
 
 // Overrides are what a session's pages are told instead of what Chrome would
@@ -138,7 +140,7 @@ func OverrideLines(saved, own Overrides) []Component {
 	line.Dropped = len(replaced)
 	line.Restored = line.Saved - line.Dropped
 	if line.Dropped > 0 {
-		line.Reason = "the create names its own: " + strings.Join(replaced, ", ")
+		line.Reason = report.Replaced.With("the create names its own: " + strings.Join(replaced, ", "))
 	}
 	return []Component{line}
 }

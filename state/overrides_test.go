@@ -4,6 +4,8 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"github.com/stasisd/stasis/state/report"
 )
 
 func TestSavedOverridesApplyFieldByField(t *testing.T) {
@@ -31,7 +33,7 @@ func TestOverrideLinesSayWhatWasReplaced(t *testing.T) {
 		t.Errorf("nothing was saved, the report says %+v", lines)
 	}
 	line := OverrideLines(saved, Overrides{UserAgent: "new", Timezone: "UTC", ExtraHeaders: map[string]string{}})[0]
-	if line.Saved != 3 || line.Restored != 1 || line.Dropped != 2 || !strings.HasSuffix(line.Reason, ": user_agent, extra_headers") {
+	if line.Saved != 3 || line.Restored != 1 || line.Dropped != 2 || line.Reason.Code != report.Replaced || !strings.HasSuffix(line.Reason.Text, "user_agent, extra_headers") {
 		t.Errorf("%+v", line)
 	}
 }

@@ -3,6 +3,8 @@ package state
 import (
 	"maps"
 	"slices"
+
+	"github.com/stasisd/stasis/state/report"
 )
 
 // Passkeys are the virtual authenticator of an environment: what WebAuthn calls
@@ -63,10 +65,10 @@ func PasskeyLines(saved Passkeys, given bool, refused map[string]bool) []Compone
 			case c.RPID != line.Origin:
 			case !given:
 				line.Dropped++
-				line.Reason = "passkeys is false; they are kept for the next snapshot"
+				line.Reason = report.PasskeysUnwanted.With("passkeys is false; they are kept for the next snapshot")
 			case refused[string(c.ID)]:
 				line.Dropped++
-				line.Reason = "Chrome refused the credential; it is kept for the next snapshot"
+				line.Reason = report.Refused.With("Chrome refused the credential; it is kept for the next snapshot")
 			default:
 				line.Restored++
 			}

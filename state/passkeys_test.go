@@ -4,8 +4,10 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/stasisd/stasis/state"
+	"github.com/stasisd/stasis/state/report"
 )
 
 func TestPasskeysGiven(t *testing.T) {
@@ -34,13 +36,12 @@ func TestPasskeyLines(t *testing.T) {
 	name := state.ComponentPasskeys
 	given := state.PasskeyLines(saved, true, map[string]bool{"3": true})
 	want := []state.Component{{Name: name, Origin: "a.example", Saved: 1, Restored: 1},
-		{Name: name, Origin: "b.example", Saved: 2, Restored: 1, Dropped: 1,
-			Reason: "Chrome refused the credential; it is kept for the next snapshot"}}
-	if diff := cmp.Diff(want, given); diff != "" {
+		{Name: name, Origin: "b.example", Saved: 2, Restored: 1, Dropped: 1, Reason: report.Refused.Reason()}}
+	if diff := cmp.Diff(want, given, cmpopts.IgnoreFields(report.Reason{}, "Text")); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	for _, line := range state.PasskeyLines(saved, false, nil) {
-		if line.Dropped != line.Saved || line.Restored != 0 || line.Reason == "" {
+		if line.Dropped != line.Saved || line.Restored != 0 || line.Reason.Code != report.PasskeysUnwanted {
 			t.Errorf("%+v", line)
 		}
 	}
@@ -52,8 +53,8 @@ func TestPasskeysSelected(t *testing.T) {
 	if diff := cmp.Diff([]state.Passkey{{RPID: "a.example"}}, left.Passkeys.Credentials); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	want := []state.Component{{Name: state.ComponentPasskeys, Origin: "b.example", Saved: 1, Dropped: 1, Reason: state.LeftOut}}
-	if diff := cmp.Diff(want, lines); diff != "" {
+	want := []state.Component{{Name: state.ComponentPasskeys, Origin: "b.example", Saved: 1, Dropped: 1, Reason: report.LeftOut.Reason()}}
+	if diff := cmp.Diff(want, lines, cmpopts.IgnoreFields(report.Reason{}, "Text")); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

@@ -1,10 +1,9 @@
 package state
 
-// LeftOut is the reason of what a selection leaves out.
-const LeftOut = "left out by origins"
+import "github.com/stasisd/stasis/state/report"
 
-// leftOutWhole is the reason of kinds that cannot be told apart by origin.
-const leftOutWhole = LeftOut + ": Chrome keeps it without an origin that it could be told apart by"
+// leftOutWhole adds to the reason of kinds that cannot be told apart by origin.
+const leftOutWhole = ": Chrome keeps it without an origin that it could be told apart by"
 
 // Document is the part of a document that is selected, with a report line for
 // each kind and origin that is not. Tabs come back by URL then, without what
@@ -15,16 +14,16 @@ func (s Selection) Document(doc Document) (Document, []Component) {
 		return doc, nil
 	}
 	var lines []Component
-	drop := func(name, origin string, n int, reason string) {
+	drop := func(name, origin string, n int, more string) {
 		if n > 0 {
-			lines = append(lines, Component{Name: name, Origin: origin, Saved: n, Dropped: n, Reason: reason})
+			lines = append(lines, Component{Name: name, Origin: origin, Saved: n, Dropped: n, Reason: report.LeftOut.With(report.LeftOut.Text() + more)})
 		}
 	}
 	doc.TabsByURL = true
-	doc.Cookies = kept(doc.Cookies, s.HasCookie, func(c Cookie) { drop(ComponentCookies, c.Origin(), 1, LeftOut) })
+	doc.Cookies = kept(doc.Cookies, s.HasCookie, func(c Cookie) { drop(ComponentCookies, c.Origin(), 1, "") })
 	doc.Local = kept(doc.Local, func(a Area) bool { return s.HasKey(a.StorageKey) }, func(a Area) {
 		if _, counted := doc.Inventory.Of(ComponentLocalStorage, a.StorageKey); !counted {
-			drop(ComponentLocalStorage, a.StorageKey, len(a.Items), LeftOut)
+			drop(ComponentLocalStorage, a.StorageKey, len(a.Items), "")
 		}
 	})
 	doc.Unwritten = kept(doc.Unwritten, s.HasKey, func(string) {})
@@ -34,13 +33,13 @@ func (s Selection) Document(doc Document) (Document, []Component) {
 		has := s.HasOrigin(tab.URL)
 		// What lies in a tab goes with it, of whatever origin it is.
 		tab.Session = kept(tab.Session, func(a Area) bool { return has && s.HasKey(a.StorageKey) },
-			func(a Area) { drop(ComponentSessionStorage, a.StorageKey, len(a.Items), LeftOut) })
+			func(a Area) { drop(ComponentSessionStorage, a.StorageKey, len(a.Items), "") })
 		if !has {
-			drop(ComponentTabs, originOf(tab.URL), 1, LeftOut)
+			drop(ComponentTabs, originOf(tab.URL), 1, "")
 			continue
 		}
 		if n := len(tab.History) - 1; n > 0 && tab.Current < len(tab.History) {
-			drop(ComponentHistory, originOf(tab.URL), n, LeftOut+": tabs come back by URL, without the lists that other origins may be in")
+			drop(ComponentHistory, originOf(tab.URL), n, ": tabs come back by URL, without the lists that other origins may be in")
 			tab.History, tab.Current = tab.History[tab.Current:tab.Current+1], 0
 		}
 		tabs = append(tabs, tab)
@@ -50,15 +49,15 @@ func (s Selection) Document(doc Document) (Document, []Component) {
 		if h.Component == ComponentCookies || h.Component == ComponentSessionStorage {
 			return // the document's own reading tells
 		}
-		reason := LeftOut
+		more := ""
 		if h.Origin == "" {
-			reason = leftOutWhole
+			more = leftOutWhole
 		}
-		drop(h.Component, h.Origin, h.Items, reason)
+		drop(h.Component, h.Origin, h.Items, more)
 	})
 	doc.Permissions = kept(doc.Permissions, func(g Granted) bool { return s.HasOrigin(g.Origin) && s.HasOrigin(g.EmbeddedOrigin) }, func(Granted) {})
 	doc.Passkeys.Credentials = kept(doc.Passkeys.Credentials, func(c Passkey) bool { return s.HasDomain(c.RPID) },
-		func(c Passkey) { drop(ComponentPasskeys, c.RPID, 1, LeftOut) })
+		func(c Passkey) { drop(ComponentPasskeys, c.RPID, 1, "") })
 	doc.Missed = kept(doc.Missed, func(m Missed) bool { return m.Origin == "" || s.HasOrigin(m.Origin) }, func(Missed) {})
 	return doc, added(lines)
 }
@@ -102,9 +101,13 @@ func kept[T any](all []T, wanted func(T) bool, dropped func(T)) []T {
 // first of each.
 func added(lines []Component) []Component {
 	out := lines[:0]
-	at := map[[3]string]int{}
+	type group struct {
+		name, origin string
+		code         report.Code
+	}
+	at := map[group]int{}
 	for _, line := range lines {
-		of := [3]string{line.Name, line.Origin, line.Reason}
+		of := group{line.Name, line.Origin, line.Reason.Code}
 		i, begun := at[of]
 		if !begun {
 			at[of] = len(out)

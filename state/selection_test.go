@@ -6,6 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/stasisd/stasis/state"
+	"github.com/stasisd/stasis/state/report"
 )
 
 func TestCheckEntry(t *testing.T) {
@@ -134,7 +135,7 @@ func TestSelectedDocument(t *testing.T) {
 	}
 	told := map[string]int{}
 	for _, line := range lines {
-		if line.Saved != line.Dropped || line.Reason == "" {
+		if line.Saved != line.Dropped || line.Reason.Code != report.LeftOut {
 			t.Errorf("%+v", line)
 		}
 		told[line.Name+" "+line.Origin] = line.Dropped

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/stasisd/stasis/state"
+	"github.com/stasisd/stasis/state/report"
 )
 
 var now = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
@@ -77,11 +78,11 @@ func TestCompareCookies(t *testing.T) {
 	after.Value = "the site's"
 	stray := cookie(func(c *state.Cookie) { c.Domain = "stray.example" })
 	got := state.CompareCookies([]state.Cookie{gone, there, changed, expired, refused}, []state.Cookie{after, there, stray}, now,
-		map[string]string{refused.Identity(): "refused"})
+		map[string]report.Reason{refused.Identity(): report.Refused.With("refused")})
 	want := []state.Component{
 		{Name: "cookies", Origin: "a.example", Saved: 3, Restored: 2, Expired: 1},
-		{Name: "cookies", Origin: "b.example", Saved: 1, Dropped: 1, Reason: "refused"},
-		{Name: "cookies", Origin: "c.example", Saved: 1, Dropped: 1, Reason: "not in the profile as Chrome closed it"},
+		{Name: "cookies", Origin: "b.example", Saved: 1, Dropped: 1, Reason: report.Refused.With("refused")},
+		{Name: "cookies", Origin: "c.example", Saved: 1, Dropped: 1, Reason: report.NotInProfile.Reason()},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

@@ -3,6 +3,8 @@ package state
 import (
 	"strings"
 	"time"
+
+	"github.com/stasisd/stasis/state/report"
 )
 
 // ExpiredSince counts the saved cookies whose time ended while their Chrome was
@@ -12,7 +14,7 @@ func ExpiredSince(saved, jar []Cookie, now time.Time) []Component {
 	var lines []Component
 	for _, line := range CompareCookies(saved, jar, now, nil) {
 		if line.Expired > 0 {
-			line.Restored, line.Dropped, line.Reason = line.Saved-line.Expired, 0, ""
+			line.Restored, line.Dropped, line.Reason = line.Saved-line.Expired, 0, report.Reason{}
 			lines = append(lines, line)
 		}
 	}
@@ -45,7 +47,7 @@ func ComparedTabs(saved, open []Tab, dead func(Tab) bool) ([]Component, []Differ
 	var differences []Difference
 	if lost.some() {
 		lines = append(lines, Component{Name: ComponentTabs, Saved: len(saved), Restored: len(saved) - lost.Missing, Dropped: lost.Missing,
-			Reason: "the page's process has died: " + strings.Join(lost.Names, ", ")})
+			Reason: report.ProcessDied.With("the page's process has died: " + strings.Join(lost.Names, ", "))})
 		differences = append(differences, lost)
 	}
 	if moved.some() {

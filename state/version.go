@@ -3,6 +3,8 @@ package state
 import (
 	"strconv"
 	"strings"
+
+	"github.com/stasisd/stasis/state/report"
 )
 
 // Newer reports whether a profile that one version of Chrome saved is too new
@@ -25,16 +27,16 @@ func (d Document) Alone() Document {
 	return d
 }
 
-// LeftBehind are the report lines of what a profile that is not used held
-// beside what the document can lay down.
-func LeftBehind(doc Document, reason string) []Component {
+// LeftBehind are the report lines of what a profile that is not used, for a newer
+// Chrome saved it, held beside what the document can lay down.
+func LeftBehind(doc Document, text string) []Component {
 	var lines []Component
 	for _, h := range doc.Inventory {
 		if overCDP(doc, h) || h.Component == ComponentPreferences {
 			continue
 		}
 		line := h.line()
-		line.Dropped, line.Reason = line.Saved, reason
+		line.Dropped, line.Reason = line.Saved, report.NewerProfile.With(text)
 		lines = append(lines, line)
 	}
 	return lines

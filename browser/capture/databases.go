@@ -12,6 +12,7 @@ import (
 
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/state"
+	"github.com/stasisd/stasis/state/report"
 )
 
 // databaseScript is an object with the functions read and write.
@@ -104,11 +105,11 @@ func layDatabases(ctx context.Context, conn Conn, all []state.Databases) ([]stat
 	if err != nil {
 		return nil, err
 	}
-	var report []state.Component
+	var lines []state.Component
 	for i, d := range all {
 		dbs := state.Component{Name: state.ComponentIndexedDB, Origin: d.Origin + "/", Saved: len(d.Databases)}
 		records := state.Component{Name: state.ComponentIndexedDBRecords, Origin: d.Origin + "/", Saved: d.Records()}
-		why := "a database could not be made as it was described"
+		why := report.NotWritten.With("a database could not be made as it was described")
 		switch {
 		case outcome[i] == nil:
 			for _, n := range written[i] {
@@ -118,16 +119,16 @@ func layDatabases(ctx context.Context, conn Conn, all []state.Databases) ([]stat
 				}
 			}
 		case errors.Is(outcome[i], errNoTime):
-			why = state.NoTime
+			why = report.NoTime.Reason()
 		}
 		for _, line := range []*state.Component{&dbs, &records} {
 			if line.Dropped = line.Saved - line.Restored; line.Dropped > 0 {
 				line.Reason = why
 			}
 		}
-		report = append(report, dbs, records)
+		lines = append(lines, dbs, records)
 	}
-	return report, nil
+	return lines, nil
 }
 
 // writeDatabases makes an origin's databases, and returns how many records each

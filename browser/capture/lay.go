@@ -8,6 +8,7 @@ import (
 
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/state"
+	"github.com/stasisd/stasis/state/report"
 )
 
 // Lay lays the browser-wide state down over a datadir that was copied from a
@@ -42,11 +43,11 @@ func LayCookies(ctx context.Context, conn Conn, cookies []state.Cookie, now time
 	if err != nil {
 		return nil, fault.Wrap(err, fault.BrowserFailed, op, "the cookies could not be laid down")
 	}
-	reasons := map[string]string{}
+	reasons := map[string]report.Reason{}
 	for _, c := range refused {
-		reasons[c.Identity()] = "Chrome refused the cookie"
+		reasons[c.Identity()] = report.Refused.With("Chrome refused the cookie")
 		if c.Opaque {
-			reasons[c.Identity()] = "its partition has no name that can be set"
+			reasons[c.Identity()] = report.Unnamed.With("its partition has no name that can be set")
 		}
 	}
 	jar, err := Cookies(ctx, conn)
@@ -77,19 +78,19 @@ func layLocal(ctx context.Context, conn Conn, areas []state.Area) ([]state.Compo
 	if err != nil {
 		return nil, err
 	}
-	var report []state.Component
+	var lines []state.Component
 	for i, area := range areas {
 		line := state.Component{Name: state.ComponentLocalStorage, Origin: area.StorageKey, Saved: len(area.Items), Restored: len(area.Items)}
 		if err := outcome[i]; err != nil {
-			line.Restored, line.Dropped, line.Reason = 0, line.Saved, "the origin's storage could not be written"
+			line.Restored, line.Dropped, line.Reason = 0, line.Saved, report.NotWritten.With("the origin's storage could not be written")
 			switch {
 			case errors.Is(err, errNoKey):
-				line.Reason = "its storage key has no name that the daemon can reach it by"
+				line.Reason = report.Unnamed.With("its storage key has no name that the daemon can reach it by")
 			case errors.Is(err, errNoTime):
-				line.Reason = state.NoTime
+				line.Reason = report.NoTime.Reason()
 			}
 		}
-		report = append(report, line)
+		lines = append(lines, line)
 	}
-	return report, nil
+	return lines, nil
 }

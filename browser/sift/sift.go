@@ -19,6 +19,7 @@ import (
 
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/state"
+	"github.com/stasisd/stasis/state/report"
 )
 
 // kept are the files and folders of a profile that stay or are gone through.
@@ -70,7 +71,7 @@ func Run(ctx context.Context, dir string, stores []string, owners map[string]str
 // lose notes a database that went whole, and why.
 func (s *sieve) lose(name, why string) {
 	s.lost = append(s.lost, state.Component{Name: state.ComponentDatadir, Origin: "", Saved: 1, Dropped: 1,
-		Reason: state.LeftOut + ": " + name + " could not be gone through (" + why + "), so nothing of it was kept"})
+		Reason: report.LeftOut.With(report.LeftOut.Text() + ": " + name + " could not be gone through (" + why + "), so nothing of it was kept")})
 }
 
 func (s *sieve) exists(name string) bool {

@@ -16,6 +16,7 @@ import (
 	"github.com/stasisd/stasis/browser/sift"
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/state"
+	"github.com/stasisd/stasis/state/report"
 )
 
 var wanted = state.Selection{Include: []string{"https://a.example"}}
@@ -98,7 +99,8 @@ func TestTooMuchToGoThrough(t *testing.T) {
 		file := filepath.Join(dir, filepath.FromSlash(test.file))
 		test.make(t, dir, file)
 		lost, err := sift.Run(t.Context(), dir, nil, nil, wanted)
-		if err != nil || len(lost) != 1 || !strings.Contains(lost[0].Reason, test.file) || !strings.Contains(lost[0].Reason, test.says) {
+		if err != nil || len(lost) != 1 || lost[0].Reason.Code != report.LeftOut ||
+			!strings.Contains(lost[0].Reason.Text, test.file) || !strings.Contains(lost[0].Reason.Text, test.says) {
 			t.Errorf("%s: %+v, %v", name, lost, err)
 		}
 		if _, err := os.Lstat(file); !errors.Is(err, fs.ErrNotExist) {

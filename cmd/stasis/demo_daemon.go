@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"regexp"
 	"strings"
 	"syscall"
 	"time"
@@ -18,6 +19,10 @@ import (
 
 // demoStopGrace is how long the demo's daemon may take to stop by itself.
 const demoStopGrace = 30 * time.Second
+
+// addressForm finds the daemon's URL in what it prints, whatever the words around
+// it are.
+var addressForm = regexp.MustCompile(`https?://\S+`)
 
 // demoDaemon is a daemon of the demo's own: this very binary, on a free port
 // and a data directory that goes with it.
@@ -80,8 +85,11 @@ func startDemoDaemon(ctx context.Context, chrome string, noLandlock bool) (_ *de
 // watch finds the address in what the daemon prints, and waits for its end.
 func (d *demoDaemon) watch(out io.Reader, address chan<- string) {
 	for lines := bufio.NewScanner(out); lines.Scan(); {
-		if _, at, found := strings.Cut(lines.Text(), " listens on "); found {
-			address <- at
+		if at := addressForm.FindString(lines.Text()); at != "" {
+			select {
+			case address <- at:
+			default: // it is known
+			}
 		}
 	}
 	d.done <- d.cmd.Wait()

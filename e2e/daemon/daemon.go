@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -41,6 +42,10 @@ func UIDBase() int {
 
 // started counts the daemons of this test binary.
 var started atomic.Int64
+
+// addressForm finds the daemon's URL in what it prints, whatever the words around
+// it are.
+var addressForm = regexp.MustCompile(`https?://\S+`)
 
 // Daemon is one running stasis.
 type Daemon struct {
@@ -262,8 +267,11 @@ func (d *Daemon) launch(t testing.TB) <-chan string {
 		defer close(d.done)
 		lines := bufio.NewScanner(stdout)
 		for lines.Scan() {
-			if _, at, ok := strings.Cut(lines.Text(), " listens on "); ok {
-				addr <- at
+			if at := addressForm.FindString(lines.Text()); at != "" {
+				select {
+				case addr <- at:
+				default: // it is known
+				}
 			}
 		}
 		_, _ = io.Copy(io.Discard, stdout)

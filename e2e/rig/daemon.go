@@ -13,6 +13,7 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"regexp"
 	"strings"
 	"syscall"
 	"time"
@@ -26,6 +27,10 @@ const UIDCount = 100
 
 // daemonDeadline is how long a daemon may take to listen, or to stop.
 const daemonDeadline = 90 * time.Second
+
+// addressForm finds the daemon's URL in what it prints, whatever the words around
+// it are.
+var addressForm = regexp.MustCompile(`https?://\S+`)
 
 // Daemon is one running stasis. The exported fields but URL are set before
 // Start, which may be called again after Stop.
@@ -60,8 +65,11 @@ func (d *Daemon) Start(ctx context.Context) error {
 	d.ended = make(chan error, 1)
 	go func() {
 		for lines := bufio.NewScanner(out); lines.Scan(); {
-			if _, at, found := strings.Cut(lines.Text(), " listens on "); found {
-				address <- at
+			if at := addressForm.FindString(lines.Text()); at != "" {
+				select {
+				case address <- at:
+				default: // it is known
+				}
 			}
 		}
 		d.ended <- d.cmd.Wait()

@@ -15,7 +15,7 @@ import (
 // endOf ends a session with an outcome that shows what became of the default.
 func endOf(session string) *profiles.End {
 	return &profiles.End{
-		SessionID: session, Status: profiles.StatusCompleted, Reason: "deleted", EndedAt: start.Add(time.Hour),
+		SessionID: session, Status: profiles.StatusCompleted, Reason: profiles.ReasonIdle.With("deleted"), EndedAt: start.Add(time.Hour),
 		Outcome: func(m profiles.Moved) (json.RawMessage, error) { return json.Marshal(m) },
 	}
 }
@@ -38,7 +38,7 @@ func testCommit(f *fixture) {
 	d.MovedAt = time.Time{}
 	f.same(d, profiles.Default{UserID: "user", Version: 1, SnapshotID: "snap", SessionID: "s"})
 
-	s.Status, s.Reason, s.EndedAt = profiles.StatusCompleted, "deleted", start.Add(time.Hour)
+	s.Status, s.Reason, s.EndedAt = profiles.StatusCompleted, profiles.ReasonIdle.With("deleted"), start.Add(time.Hour)
 	s.Outcome = json.RawMessage(`{"Moved":true,"Version":1,"Reason":""}`)
 	ended, err := f.c.Session(f.ctx, "s")
 	f.must(err)
@@ -110,7 +110,7 @@ func testCommitAtomic(f *fixture) {
 // What comes from elsewhere brings its session's record, or neither is there.
 func testCommitSession(f *fixture) {
 	s := profiles.Session{ID: "s", UserID: "new", KeyID: "key", Engine: "chrome", Status: profiles.StatusCompleted,
-		Reason: "imported", CreatedAt: start, ExpiresAt: start, EndedAt: start}
+		Reason: profiles.ReasonImported.With("imported"), CreatedAt: start, ExpiresAt: start, EndedAt: start}
 	c := profiles.Commit{Session: &s, Snapshot: f.snapshot("snap", profiles.Session{ID: "s", UserID: "other"}), Move: &profiles.Move{}}
 	_, err := f.c.Commit(f.ctx, c)
 	f.code(err, fault.UserMismatch)
@@ -223,7 +223,7 @@ func testEnd(f *fixture) {
 
 	f.commit("snap", s, &profiles.Move{})
 	f.must(f.c.EndSession(f.ctx, *endOf("s")))
-	s.Status, s.Reason, s.EndedAt = profiles.StatusCompleted, "deleted", start.Add(time.Hour)
+	s.Status, s.Reason, s.EndedAt = profiles.StatusCompleted, profiles.ReasonIdle.With("deleted"), start.Add(time.Hour)
 	s.Outcome, s.BaseVersion = json.RawMessage(`{"Moved":false,"Version":1,"Reason":""}`), 1
 	got, err = f.c.Session(f.ctx, "s")
 	f.must(err)

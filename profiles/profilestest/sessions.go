@@ -60,7 +60,7 @@ func testSessionExists(f *fixture) {
 func testSessionUpdate(f *fixture) {
 	want := f.session("s", "user")
 	untouched := f.session("t", "user")
-	want.Status, want.Reason, want.KeyID, want.AgentName = profiles.StatusError, "died", "key2", "agent2"
+	want.Status, want.Reason, want.KeyID, want.AgentName = profiles.StatusError, profiles.ReasonKilled.With("died"), "key2", "agent2"
 	want.Goal, want.Engine, want.RequestHash = "goal2", "shell", "hash2"
 	want.RunDir, want.Discard, want.Sealed, want.Asked = "", false, nil, []byte("other")
 	want.ExpiresAt, want.EndedAt = start.Add(2*time.Hour), start.Add(time.Minute)

@@ -107,7 +107,7 @@ func (f *fixture) session(id, user string) profiles.Session {
 	f.n++
 	s := profiles.Session{
 		ID: id, UserID: user, KeyID: "key", AgentName: "agi-0", Goal: "goal", Engine: "chrome",
-		Status: profiles.StatusReady, Reason: "reason",
+		Status: profiles.StatusReady, Reason: profiles.ReasonCrashed.With("reason"),
 		CreatedAt: start.Add(time.Duration(f.n) * time.Second), ExpiresAt: start.Add(time.Hour),
 		Labels: map[string]string{"": "empty", "ключ": "значение\n\"'", "n": "\x00"}, RequestHash: "hash", RunDir: "abcdefgh", Discard: true,
 		Restored: []byte(`{"mode": "filesystem"}`), BaseSnapshotID: "base", BaseVersion: 7, Asked: []byte("asked"), WebhookURL: "https://hooks.example/a",

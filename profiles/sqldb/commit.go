@@ -108,8 +108,8 @@ func end(ctx context.Context, tx *sql.Tx, e profiles.End, moved profiles.Moved, 
 			return callerError{err}
 		}
 	}
-	r, err := tx.ExecContext(ctx, "UPDATE sessions SET status = ?, reason = ?, ended_at = ?, outcome = ?, sealed = NULL WHERE session_id = ?",
-		e.Status, e.Reason, stamp(e.EndedAt), blob(outcome), e.SessionID)
+	r, err := tx.ExecContext(ctx, "UPDATE sessions SET status = ?, reason_code = ?, reason = ?, ended_at = ?, outcome = ?, sealed = NULL WHERE session_id = ?",
+		e.Status, e.Reason.Code, e.Reason.Text, stamp(e.EndedAt), blob(outcome), e.SessionID)
 	if err := mustTouch(r, err, fault.SessionNotFound, op); err != nil {
 		return err
 	}

@@ -244,3 +244,57 @@ func TestOldCatalogue(t *testing.T) {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 }
+
+// Reasons that were stored as text alone have the codes by which that text was
+// judged. The texts are those of then and never change.
+func TestReasonsWithoutCodes(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "old.db")
+	old, err := sql.Open("sqlite", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := goose.NewProvider(goose.DialectSQLite3, old, os.DirFS("migrations/sqlite"), goose.WithDisableGlobalRegistry(true))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := p.UpTo(t.Context(), 14); err != nil {
+		t.Fatal(err)
+	}
+	texts := map[string]profiles.ReasonCode{
+		"":               "",
+		"idle_timeout":   profiles.ReasonIdle,
+		"max_lifetime":   profiles.ReasonLifetime,
+		"shutdown":       profiles.ReasonShutdown,
+		"imported":       profiles.ReasonImported,
+		"login_check":    profiles.ReasonLoginCheck,
+		"Chrome crashed": profiles.ReasonCrashed,
+		"Chrome crashed, after 3 restarts within 10 minutes":                                               profiles.ReasonCrashLoop,
+		"Chrome crashed, and could not be started again: the browser failed":                               profiles.ReasonNotRestarted,
+		"Chrome crashed, and what it left could not be saved; it is kept, resume the session to try again": profiles.ReasonCrashKept,
+		"a save failed and Chrome could not be reopened; the data is kept":                                 profiles.ReasonSaveFailed,
+		"the daemon is shutting down":                                                                      profiles.ReasonShutdown,
+		"the daemon was killed":                                                                            profiles.ReasonKilled,
+		"the daemon was killed; nothing could be rescued":                                                  profiles.ReasonNotRescued,
+		"the daemon was killed; what the session left is being rescued":                                    profiles.ReasonBeingRescued,
+		"something else": profiles.ReasonOther,
+	}
+	for text := range texts {
+		if _, err := old.Exec("INSERT INTO sessions (session_id, user_id, key_id, agent_name, goal, engine, status, execution, reason, created_at, expires_at, ended_at, labels, "+
+			"request_hash, base_snapshot_id, base_version, run_dir, discard, webhook_url) VALUES (?, ?, '', '', '', '', 'terminated', '', ?, 1, 1, 1, '{}', '', '', 0, '', 0, '')", text, []byte("ada"), text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := old.Close(); err != nil {
+		t.Fatal(err)
+	}
+	db := open(t, path)
+	for text, code := range texts {
+		got, err := db.Session(t.Context(), text)
+		if err != nil || got.Reason != code.With(text) {
+			t.Errorf("%q: %+v, %v", text, got.Reason, err)
+		}
+		if killed := strings.HasPrefix(text, "the daemon was killed"); got.Reason.Code.Killed() != killed {
+			t.Errorf("%q: killed is %t", text, !killed)
+		}
+	}
+}

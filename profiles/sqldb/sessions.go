@@ -10,19 +10,20 @@ import (
 	"github.com/stasisd/stasis/profiles"
 )
 
-const sessionColumns = "session_id, user_id, key_id, agent_name, goal, engine, status, execution, reason, " +
+const sessionColumns = "session_id, user_id, key_id, agent_name, goal, engine, status, execution, reason_code, reason, " +
 	"created_at, expires_at, ended_at, labels, request_hash, restored, outcome, base_snapshot_id, base_version, run_dir, discard, sealed, asked, webhook_url"
 
 func scanSession(r row) (profiles.Session, error) {
 	var s profiles.Session
 	var user, labels, restored, outcome []byte
-	err := r.Scan(&s.ID, &user, &s.KeyID, &s.AgentName, &s.Goal, &s.Engine, &s.Status, &s.Execution, &s.Reason,
+	err := r.Scan(&s.ID, &user, &s.KeyID, &s.AgentName, &s.Goal, &s.Engine, &s.Status, &s.Execution, &s.Reason.Code, &s.Reason.Text,
 		moment{&s.CreatedAt}, moment{&s.ExpiresAt}, moment{&s.EndedAt}, &labels, &s.RequestHash,
 		&restored, &outcome, &s.BaseSnapshotID, &s.BaseVersion, &s.RunDir, &s.Discard, &s.Sealed, &s.Asked, &s.WebhookURL)
 	if err != nil {
 		return s, err
 	}
 	s.UserID, s.Restored, s.Outcome = string(user), restored, outcome
+	s.Reason = profiles.StoredReason(s.Reason.Code, s.Reason.Text)
 	return s, json.Unmarshal(labels, &s.Labels)
 }
 
@@ -49,8 +50,8 @@ func addSession(ctx context.Context, tx *sql.Tx, s profiles.Session, op string) 
 		return err
 	}
 	r, err := tx.ExecContext(ctx, "INSERT INTO sessions ("+sessionColumns+
-		") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (session_id) DO NOTHING",
-		s.ID, []byte(s.UserID), s.KeyID, s.AgentName, s.Goal, s.Engine, s.Status, s.Execution, s.Reason,
+		") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (session_id) DO NOTHING",
+		s.ID, []byte(s.UserID), s.KeyID, s.AgentName, s.Goal, s.Engine, s.Status, s.Execution, s.Reason.Code, s.Reason.Text,
 		stamp(s.CreatedAt), stamp(s.ExpiresAt), stamp(s.EndedAt), labels, s.RequestHash,
 		blob(s.Restored), blob(s.Outcome), s.BaseSnapshotID, s.BaseVersion, s.RunDir, s.Discard, s.Sealed, s.Asked, s.WebhookURL)
 	if err := mustTouch(r, err, fault.SessionExists, op); err != nil {
@@ -139,9 +140,9 @@ func (db *DB) UpdateSession(ctx context.Context, id string, change func(*profile
 			return err
 		}
 		_, err = tx.ExecContext(ctx, "UPDATE sessions SET key_id = ?, agent_name = ?, goal = ?, engine = ?, status = ?, "+
-			"execution = ?, reason = ?, expires_at = ?, ended_at = ?, labels = ?, request_hash = ?, restored = ?, outcome = ?, "+
+			"execution = ?, reason_code = ?, reason = ?, expires_at = ?, ended_at = ?, labels = ?, request_hash = ?, restored = ?, outcome = ?, "+
 			"base_snapshot_id = ?, base_version = ?, run_dir = ?, discard = ?, sealed = ?, asked = ?, webhook_url = ? WHERE session_id = ?",
-			s.KeyID, s.AgentName, s.Goal, s.Engine, s.Status, s.Execution, s.Reason, stamp(s.ExpiresAt), stamp(s.EndedAt), labels,
+			s.KeyID, s.AgentName, s.Goal, s.Engine, s.Status, s.Execution, s.Reason.Code, s.Reason.Text, stamp(s.ExpiresAt), stamp(s.EndedAt), labels,
 			s.RequestHash, blob(s.Restored), blob(s.Outcome), s.BaseSnapshotID, s.BaseVersion,
 			s.RunDir, s.Discard, s.Sealed, s.Asked, s.WebhookURL, id)
 		if err != nil {

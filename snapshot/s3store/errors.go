@@ -74,7 +74,7 @@ func (s *Store) failure(op string, err error) error {
 	case errors.As(err, &untrusted):
 		return fault.Wrap(where, fault.StoreFailed, op, "the certificate of the store's endpoint is not trusted: correct it, or name "+
 			"its authority's file in SSL_CERT_FILE")
-	case speaksHTTP(err):
+	case errors.Is(err, http.ErrSchemeMismatch): // TLS was tried where there is none
 		return fault.Wrap(where, fault.StoreFailed, op, "the store's endpoint has no TLS: say http:// in --store")
 	case errors.As(err, &name), errors.As(err, &network) && network.Op == "dial":
 		return fault.Wrap(where, fault.StoreFailed, op, "the store's endpoint cannot be reached: correct --store, or look at the network")

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"math/rand/v2"
 	"net/http"
-	"strings"
 	"time"
 
 	"github.com/minio/minio-go/v7"
@@ -64,13 +63,7 @@ func passes(err error) bool {
 		return false
 	}
 	var untrusted *tls.CertificateVerificationError
-	return !errors.As(err, &untrusted) && !speaksHTTP(err)
-}
-
-// speaksHTTP reports that TLS was tried where there is none. net/http has no
-// error value for it.
-func speaksHTTP(err error) bool {
-	return strings.Contains(err.Error(), "server gave HTTP response to HTTPS client")
+	return !errors.As(err, &untrusted) && !errors.Is(err, http.ErrSchemeMismatch)
 }
 
 // codeOf is the service's word for a failure, "" where it did not answer.

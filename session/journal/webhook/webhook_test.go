@@ -180,7 +180,7 @@ func TestAnHourOfFailures(t *testing.T) {
 		q.add("1", "s")
 		s.Wake()
 		passed(time.Second)
-		if d := q.get("1"); d.State != profiles.DeliveryPending || d.Attempts != 1 || d.LastError != "the receiver answered 500: try later" {
+		if d := q.get("1"); d.State != profiles.DeliveryPending || d.Attempts != 1 || !strings.Contains(d.LastError, "500") || !strings.Contains(d.LastError, "try later") {
 			t.Errorf("after the first attempt: %+v", d)
 		}
 		passed(3 * time.Hour)
@@ -228,7 +228,7 @@ func TestHangs(t *testing.T) {
 			t.Error("another session's waits")
 		}
 		passed(attemptTimeout)
-		if d := q.get("1"); d.Attempts != 1 || d.LastError != "no answer within 10s" {
+		if d := q.get("1"); d.Attempts != 1 || !strings.Contains(d.LastError, "10s") {
 			t.Errorf("got %+v", d)
 		}
 	})

@@ -1,6 +1,6 @@
 package state
 
-import "strings"
+import "github.com/stasisd/stasis/state/report"
 
 // Component names, in the restore report and the capture report.
 const (
@@ -36,49 +36,12 @@ const (
 	ComponentExtensionStorage = "extension_storage"
 )
 
-// NoTime is the reason of what a restore had no time for.
-const NoTime = "there was no time to lay it down before the first page"
+// Component is a line of a report, with a name of those above.
+type Component = report.Component
 
-// NotInShell is the reason of what the headless shell has no use for. It is
-// not lost: it stays in the environment, and full Chrome has it again.
-const NotInShell = "the shell engine does not use it; it stays in the environment"
-
-// TabsUnwanted is the reason of tabs that a create did not ask for, and of what
-// goes with them.
-const TabsUnwanted = "restore_tabs is false"
-
-// OnPurpose reports whether what the line counts as dropped was not to come: a
-// selection or the create left it out, or the engine has no use for it. That is
-// no loss.
-func (c Component) OnPurpose() bool { return c.purpose() != "" }
-
-// purpose is what such a line's reason begins with.
-func (c Component) purpose() string {
-	for _, why := range []string{LeftOut, NotInShell, TabsUnwanted} {
-		if strings.HasPrefix(c.Reason, why) {
-			return why
-		}
-	}
-	return ""
-}
-
-// Component is one line of a report: how many items of one kind and origin
-// were saved, came back, were dropped, or had expired, and why.
-type Component struct {
-	Name     string `json:"name"`
-	Origin   string `json:"origin"` // "" where the kind has no origin
-	Saved    int    `json:"saved"`
-	Restored int    `json:"restored"`
-	Dropped  int    `json:"dropped"`
-	Expired  int    `json:"expired"`
-	Reason   string `json:"reason,omitempty"`
-	// More is how many lines of other origins are added up in this one.
-	More int `json:"more,omitempty"`
-}
-
-// OnDisk reports whether the line is of a kind that is counted on disk only.
-func (c Component) OnDisk() bool {
-	switch c.Name {
+// CountedOnDisk reports whether a component is counted on disk only.
+func CountedOnDisk(component string) bool {
+	switch component {
 	case ComponentIndexedDB, ComponentIndexedDBRecords, ComponentCacheStorage, ComponentServiceWorkers, ComponentFileSystem,
 		ComponentStorageBuckets, ComponentVisited, ComponentBookmarks, ComponentPasswords, ComponentAutofill,
 		ComponentContentSettings, ComponentZoom, ComponentHSTS, ComponentPreferences:

@@ -1,0 +1,80 @@
+package profiles
+
+import "strings"
+
+// ReasonCode says why a session ended or failed. The code alone decides what the
+// daemon does. The list is part of the wire: a code is never renamed or reused,
+// and openapi.yaml documents each one.
+type ReasonCode string
+
+// The codes. A session that was ended by a request, or that runs, has none.
+const (
+	ReasonIdle         ReasonCode = "idle_timeout"  // no client was attached for too long
+	ReasonLifetime     ReasonCode = "max_lifetime"  // its lifetime is over
+	ReasonShutdown     ReasonCode = "shutdown"      // the daemon was stopped
+	ReasonCrashed      ReasonCode = "crashed"       // Chrome crashed
+	ReasonCrashLoop    ReasonCode = "crash_loop"    // Chrome crashed and was started again too often
+	ReasonNotRestarted ReasonCode = "not_restarted" // Chrome crashed and could not be started again
+	ReasonCrashKept    ReasonCode = "crash_kept"    // Chrome crashed and the rest could not be saved; it is kept
+	ReasonSaveFailed   ReasonCode = "save_failed"   // a save failed and Chrome could not be reopened; the data is kept
+	ReasonKilled       ReasonCode = "killed"        // the daemon was killed
+	ReasonBeingRescued ReasonCode = "being_rescued" // the daemon was killed and the rest is being saved
+	ReasonNotRescued   ReasonCode = "not_rescued"   // the daemon was killed and nothing could be saved
+	ReasonImported     ReasonCode = "imported"      // no browser ran: an import made the session's record
+	ReasonLoginCheck   ReasonCode = "login_check"   // no client came: a scheduled login check made the session's record
+	ReasonOther        ReasonCode = "other"         // an older Stasis wrote the text without a code
+)
+
+// Killed reports whether the session ended because its daemon was killed.
+func (c ReasonCode) Killed() bool {
+	return c == ReasonKilled || c == ReasonBeingRescued || c == ReasonNotRescued
+}
+
+// Reason is why a session ended or failed. The zero Reason says that there is
+// nothing to tell.
+type Reason struct {
+	Code ReasonCode
+	Text string // for people
+}
+
+// With is the code with a text for people.
+func (c ReasonCode) With(text string) Reason { return Reason{Code: c, Text: text} }
+
+// StoredReason is a reason as a catalogue has it. One that was stored before
+// reasons had codes gets the code of its text. The texts are those of then and
+// never change: today's may be worded as they please.
+func StoredReason(code ReasonCode, text string) Reason {
+	begins := func(with string) bool { return strings.HasPrefix(text, with) }
+	switch {
+	case code != "" || text == "":
+	case text == "the daemon was killed; what the session left is being rescued":
+		code = ReasonBeingRescued
+	case text == "the daemon was killed; nothing could be rescued":
+		code = ReasonNotRescued
+	case begins("the daemon was killed"):
+		code = ReasonKilled
+	case text == "login_check":
+		code = ReasonLoginCheck
+	case text == "imported":
+		code = ReasonImported
+	case text == "idle_timeout":
+		code = ReasonIdle
+	case text == "max_lifetime":
+		code = ReasonLifetime
+	case text == "shutdown", text == "the daemon is shutting down":
+		code = ReasonShutdown
+	case begins("Chrome crashed, and what it left could not be saved"):
+		code = ReasonCrashKept
+	case begins("Chrome crashed, after"):
+		code = ReasonCrashLoop
+	case begins("Chrome crashed, and could not be started again"):
+		code = ReasonNotRestarted
+	case begins("Chrome crashed"):
+		code = ReasonCrashed
+	case begins("a save failed and Chrome could not be reopened"):
+		code = ReasonSaveFailed
+	default:
+		code = ReasonOther
+	}
+	return code.With(text)
+}

@@ -1,0 +1,114 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// MaxLines bounds how many lines a report has of one component, and how many
+// differences, beside the one that adds up the others.
+const MaxLines = 100
+
+// maxReasons bounds how many reasons a line names that stands for others.
+const maxReasons = 3
+
+// Bounded are the lines of a report with at most [MaxLines] of each component:
+// those by which something was lost, else the first ones. The others are added
+// up in one line, so that the sums stay exact; what was lost by them is named
+// by its reasons. What was not to come is bounded and added up by itself, for it
+// was not lost.
+func Bounded(lines []Component) []Component {
+	if len(lines) <= MaxLines+1 {
+		return lines
+	}
+	of := map[kind][]int{}
+	for i, line := range lines {
+		k := kind{line.Name, line.purpose()}
+		of[k] = append(of[k], i)
+	}
+	folded := map[kind]*more{}
+	keep := make([]bool, len(lines))
+	for k, at := range of {
+		if len(at) > MaxLines+1 {
+			slices.SortStableFunc(at, func(a, b int) int { return cmp.Compare(lines[a].rank(), lines[b].rank()) })
+			folded[k] = &more{line: Component{Name: k.name}}
+			for _, i := range at[MaxLines:] {
+				folded[k].add(lines[i])
+			}
+			at = at[:MaxLines]
+		}
+		for _, i := range at {
+			keep[i] = true
+		}
+	}
+	out := make([]Component, 0, min(len(lines), (MaxLines+1)*len(of)))
+	for i, line := range lines {
+		if keep[i] {
+			out = append(out, line)
+		}
+	}
+	for _, k := range slices.SortedFunc(maps.Keys(folded), kind.compare) {
+		out = append(out, folded[k].told(k.purpose))
+	}
+	return out
+}
+
+// kind is what lines are added up by.
+type kind struct {
+	name    string
+	purpose Code
+}
+
+func (k kind) compare(with kind) int {
+	return cmp.Or(cmp.Compare(k.name, with.name), cmp.Compare(k.purpose, with.purpose))
+}
+
+// rank puts the lines that a reader must not miss first, and lines that stand
+// for others last, so that they are added up again.
+func (c Component) rank() int {
+	switch {
+	case c.More > 0:
+		return 3
+	case c.Dropped > 0:
+		return 0
+	case c.Reason.Code != "":
+		return 1
+	default:
+		return 2
+	}
+}
+
+// more adds lines up.
+type more struct {
+	line    Component
+	reasons []string
+}
+
+func (m *more) add(c Component) {
+	m.line.More += max(c.More, 1)
+	m.line.Saved += c.Saved
+	m.line.Restored += c.Restored
+	m.line.Dropped += c.Dropped
+	m.line.Expired += c.Expired
+	if text := c.Reason.Text; text != "" && len(m.reasons) <= maxReasons && !slices.Contains(m.reasons, text) {
+		m.reasons = append(m.reasons, text)
+	}
+}
+
+func (m *more) told(purpose Code) Component {
+	if purpose != "" {
+		m.line.Reason = purpose.With(fmt.Sprintf("%s: %d more, added up", purpose.Text(), m.line.More))
+		return m.line
+	}
+	m.line.Reason = AddedUp.With(fmt.Sprintf("and %d more, added up", m.line.More))
+	if len(m.reasons) > maxReasons {
+		m.reasons[maxReasons] = "other reasons"
+	}
+	if len(m.reasons) > 0 {
+		m.line.Reason.Text += ": " + strings.Join(m.reasons, "; ")
+	}
+	return m.line
+}
