@@ -4,8 +4,8 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/stasisd/stasis/browser/datadir"
-	"github.com/stasisd/stasis/browser/inventory"
+	"github.com/stasisd/stasis/browser/profile"
+	"github.com/stasisd/stasis/browser/profile/inspect"
 	"github.com/stasisd/stasis/state"
 )
 
@@ -17,7 +17,7 @@ type before struct {
 	// localDB and sessionDB are the databases that hold the storage: whole, or
 	// what was damaged in them had been replaced. What such a database held Chrome
 	// had, as long as it goes on with it: it brings back all of one or nothing.
-	localDB, sessionDB inventory.Generation
+	localDB, sessionDB inspect.Generation
 	// unwritten are the storage keys whose localStorage was to be laid down and
 	// could not be.
 	unwritten map[string]bool
@@ -41,7 +41,7 @@ type laidTab struct {
 // laid notes what localStorage was laid down, in the database that Chrome then
 // has; lines are the report of that.
 func (b *before) laid(dir *Dir, lines []state.Component) {
-	b.localDB = inventory.GenerationOf(filepath.Join(dir.Profile(), datadir.Profile), inventory.LocalStorage)
+	b.localDB = inspect.GenerationOf(filepath.Join(dir.Profile(), profile.Default), inspect.LocalStorage)
 	b.unwritten = map[string]bool{}
 	for _, line := range lines {
 		if line.Name == state.ComponentLocalStorage && line.Dropped > 0 {
@@ -77,7 +77,7 @@ func (b *before) scripted(tabs []*heldTab) {
 // madeLocal tells who made what differs in the localStorage of a page's origin: the
 // site, where all of it is known to have been there before the page ran.
 func (b *before) madeLocal(dir *Dir) func(state.Area) string {
-	kept := inventory.GenerationOf(filepath.Join(dir.Profile(), datadir.Profile), inventory.LocalStorage).Continues(b.localDB)
+	kept := inspect.GenerationOf(filepath.Join(dir.Profile(), profile.Default), inspect.LocalStorage).Continues(b.localDB)
 	return func(saved state.Area) string {
 		return siteIf(len(saved.Items) == 0 || kept && !b.unwritten[saved.StorageKey])
 	}
@@ -88,7 +88,7 @@ func (b *before) madeLocal(dir *Dir) func(state.Area) string {
 // where the profile was found to have it; of what a script laid down, the items
 // that Chrome said were stored.
 func (b *before) hadSession(dir *Dir) func(state.Tab, state.Area) state.Area {
-	kept := inventory.GenerationOf(filepath.Join(dir.Profile(), datadir.Profile), inventory.SessionStorage).Continues(b.sessionDB)
+	kept := inspect.GenerationOf(filepath.Join(dir.Profile(), profile.Default), inspect.SessionStorage).Continues(b.sessionDB)
 	return func(tab state.Tab, saved state.Area) state.Area {
 		u, lacks := b.lacking(saved)
 		switch {

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/stasisd/stasis/browser/datadir"
+	"github.com/stasisd/stasis/browser/profile"
 	"github.com/stasisd/stasis/state"
 )
 
@@ -36,7 +36,7 @@ func TestWhoMadeADifference(t *testing.T) {
 	} {
 		d, doc := r.copyOf(b.dir), doc
 		doc.Datadir = test.as
-		if err := datadir.Remove(d.Profile(), test.lose...); err != nil {
+		if err := profile.Remove(d.Profile(), test.lose...); err != nil {
 			t.Fatal(err)
 		}
 		again, report := r.restored(d, doc, Options{RestoreTabs: true})

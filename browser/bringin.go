@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/stasisd/stasis/browser/capture"
-	"github.com/stasisd/stasis/browser/datadir"
+	"github.com/stasisd/stasis/browser/profile"
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/state"
 )
@@ -37,7 +37,7 @@ func (s *Standby) bringIn(ctx context.Context, o Options, unknown []string) erro
 		return fault.Wrap(err, fault.BrowserFailed, op, "Chrome's tabs could not be held")
 	}
 	var command []string
-	s.tabs, command = tabsOf(doc, o), []string{"--profile-directory=" + datadir.Profile}
+	s.tabs, command = tabsOf(doc, o), []string{"--profile-directory=" + profile.Default}
 	if s.tabs != tabsKept {
 		command = append(command, blankURL)
 	}

@@ -2,7 +2,7 @@
 // by clients, read, frozen, closed.
 //
 // It composes its sub-packages, which do not know each other: launch owns the
-// process tree, mux the CDP pipe and its policy, datadir the profile on disk,
+// process tree, mux the CDP pipe and its policy, profile the user data directory on disk,
 // capture what CDP reads and lays down. It does not know where archives are
 // kept or whose environment it holds.
 package browser

@@ -7,11 +7,11 @@ import (
 	"slices"
 	"time"
 
-	"github.com/stasisd/stasis/browser/datadir"
-	"github.com/stasisd/stasis/browser/inventory"
-	"github.com/stasisd/stasis/browser/localstorage"
-	"github.com/stasisd/stasis/browser/sessionstorage"
-	"github.com/stasisd/stasis/browser/sift"
+	"github.com/stasisd/stasis/browser/profile"
+	"github.com/stasisd/stasis/browser/profile/filter"
+	"github.com/stasisd/stasis/browser/profile/inspect"
+	"github.com/stasisd/stasis/browser/profile/localstorage"
+	"github.com/stasisd/stasis/browser/profile/sessionstorage"
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/state"
 )
@@ -27,7 +27,7 @@ const (
 // salvage is what is known of a profile before Chrome reads it, and what of it
 // the state document has to stand in for.
 type salvage struct {
-	found inventory.Profile
+	found inspect.Profile
 	// These do not hold what was saved. The files of the jar and of
 	// sessionStorage were removed, localStorage was mended.
 	cookies, local, session bool
@@ -41,18 +41,18 @@ type salvage struct {
 // fromDocument is the reason of report lines of what the document stood in for.
 const fromDocument = "the profile's own copy was damaged or short; it was laid down from the snapshot's other one"
 
-// inspect reads a profile that no Chrome has opened yet, and removes what is
+// inspectProfile reads a profile that no Chrome has opened yet, and removes what is
 // damaged of it where the document has the same: Chrome would throw it away
 // when it meets the damage, with what is laid down over it. The document's
 // localStorage is laid into the profile where it wins.
-func inspect(ctx context.Context, dir *Dir, doc state.Document, now time.Time) (s salvage, err error) {
+func inspectProfile(ctx context.Context, dir *Dir, doc state.Document, now time.Time) (s salvage, err error) {
 	ctx, cancel := context.WithTimeout(ctx, inspectDeadline)
 	defer cancel()
-	profile := datadir.Path(dir.Profile())
-	if s.found, err = inventory.Read(ctx, profile); err != nil {
+	folder := profile.Path(dir.Profile())
+	if s.found, err = inspect.Read(ctx, folder); err != nil {
 		return s, err
 	}
-	s.localDB, s.sessionDB = inventory.GenerationOf(profile, inventory.LocalStorage), inventory.GenerationOf(profile, inventory.SessionStorage)
+	s.localDB, s.sessionDB = inspect.GenerationOf(folder, inspect.LocalStorage), inspect.GenerationOf(folder, inspect.SessionStorage)
 	if !doc.Complete {
 		return s, nil // nothing was read
 	}
@@ -66,7 +66,7 @@ func inspect(ctx context.Context, dir *Dir, doc state.Document, now time.Time) (
 			remove = append(remove, name)
 		}
 	}
-	if err := datadir.Remove(dir.Profile(), remove...); err != nil {
+	if err := profile.Remove(dir.Profile(), remove...); err != nil {
 		return s, err
 	}
 	if err := s.makeRoom(ctx, dir, doc); err != nil {
@@ -92,8 +92,8 @@ func (s *salvage) makeRoom(ctx context.Context, dir *Dir, doc state.Document) er
 	if len(stale) == 0 {
 		return nil
 	}
-	profile := datadir.Path(dir.Profile())
-	root, err := os.OpenRoot(profile)
+	folder := profile.Path(dir.Profile())
+	root, err := os.OpenRoot(folder)
 	if err != nil {
 		return fault.Wrap(err, fault.StoreFailed, "browser.lay", "the profile cannot be opened")
 	}
@@ -108,8 +108,8 @@ func (s *salvage) makeRoom(ctx context.Context, dir *Dir, doc state.Document) er
 		}
 		return nil
 	}
-	s.sessionDB = inventory.GenerationOf(profile, inventory.SessionStorage)
-	return dir.OwnProfile(filepath.Join(datadir.Profile, sessionstorage.Folder))
+	s.sessionDB = inspect.GenerationOf(folder, inspect.SessionStorage)
+	return dir.OwnProfile(filepath.Join(profile.Default, sessionstorage.Folder))
 }
 
 // layLocal lays localStorage into the profile, and hands its files to Chrome's
@@ -119,8 +119,8 @@ func (s *salvage) layLocal(ctx context.Context, dir *Dir, areas []state.Area, no
 		return nil
 	}
 	const op = "browser.lay"
-	profile := datadir.Path(dir.Profile())
-	root, err := os.OpenRoot(profile)
+	folder := profile.Path(dir.Profile())
+	root, err := os.OpenRoot(folder)
 	if err != nil {
 		return fault.Wrap(err, fault.StoreFailed, op, "the profile cannot be opened")
 	}
@@ -128,8 +128,8 @@ func (s *salvage) layLocal(ctx context.Context, dir *Dir, areas []state.Area, no
 	if s.placed, s.left, err = localstorage.Lay(ctx, root, areas, now); err != nil {
 		return err
 	}
-	s.localDB = inventory.GenerationOf(profile, inventory.LocalStorage)
-	return dir.OwnProfile(filepath.Join(datadir.Profile, filepath.Dir(localstorage.Folder)))
+	s.localDB = inspect.GenerationOf(folder, inspect.LocalStorage)
+	return dir.OwnProfile(filepath.Join(profile.Default, filepath.Dir(localstorage.Folder)))
 }
 
 // judge decides what the document stands in for: a store that was read and is
@@ -152,7 +152,7 @@ func (s *Starter) inspect(ctx context.Context, dir *Dir, doc state.Document, set
 	case <-ctx.Done():
 		return salvage{}, fault.Wrap(ctx.Err(), fault.Timeout, "browser.inspect", "the profile's turn to be read did not come in time")
 	}
-	found, err := inspect(ctx, dir, doc, s.Now())
+	found, err := inspectProfile(ctx, dir, doc, s.Now())
 	found.found.Inventory = found.found.Inventory.With(settings)
 	return found, err
 }
@@ -215,17 +215,17 @@ func because(lines []state.Component, reason string) []state.Component {
 
 // prepare makes the profile of an archive ready for either engine, and inspects
 // it. It returns the extensions that the profile does not know, and what was found.
-func (s *Starter) prepare(ctx context.Context, dir *Dir, doc state.Document, p datadir.Prepare) (unknown []string, found salvage, err error) {
-	profile := filepath.Join(dir.Profile(), datadir.Profile)
+func (s *Starter) prepare(ctx context.Context, dir *Dir, doc state.Document, p profile.Prepare) (unknown []string, found salvage, err error) {
+	folder := filepath.Join(dir.Profile(), profile.Default)
 	// Before they are prepared for this session.
-	settings, err := inventory.Settings(ctx, profile)
+	settings, err := inspect.Settings(ctx, folder)
 	if err != nil {
 		return nil, found, err
 	}
-	if err := datadir.ResetBroken(dir.Profile()); err != nil {
+	if err := profile.ResetBroken(dir.Profile()); err != nil {
 		return nil, found, err
 	}
-	if err := sift.PutBack(ctx, profile); err != nil {
+	if err := filter.PutBack(ctx, folder); err != nil {
 		return nil, found, err
 	}
 	if unknown, err = p.Run(ctx, dir.Profile()); err != nil {

@@ -3,8 +3,8 @@ package browser
 import (
 	"testing"
 
-	"github.com/stasisd/stasis/browser/inventory"
-	"github.com/stasisd/stasis/browser/localstorage"
+	"github.com/stasisd/stasis/browser/profile/inspect"
+	"github.com/stasisd/stasis/browser/profile/localstorage"
 	"github.com/stasisd/stasis/state"
 )
 
@@ -23,17 +23,17 @@ func TestJudge(t *testing.T) {
 	}
 	for name, test := range map[string]struct {
 		fromDisk []string
-		found    inventory.Profile
+		found    inspect.Profile
 		gone     bool
 	}{
-		"whole":                        {both, inventory.Profile{Cookies: cookies, LocalStorage: localstorage.Contents{Areas: local}}, false},
-		"not counted":                  {both, inventory.Profile{Inventory: holding("", "too many")}, false},
-		"damaged":                      {both, inventory.Profile{Inventory: holding("broken", "")}, true},
-		"damaged, of an older reading": {nil, inventory.Profile{Inventory: holding("broken", "")}, true},
-		"not there":                    {both, inventory.Profile{}, true},
-		"not there, and never read":    {nil, inventory.Profile{}, false},
-		"short":                        {both, inventory.Profile{Cookies: []state.Cookie{}, LocalStorage: localstorage.Contents{Areas: []state.Area{}}}, true},
-		"short, of an older reading":   {nil, inventory.Profile{Cookies: []state.Cookie{}, LocalStorage: localstorage.Contents{Areas: []state.Area{}}}, false},
+		"whole":                        {both, inspect.Profile{Cookies: cookies, LocalStorage: localstorage.Contents{Areas: local}}, false},
+		"not counted":                  {both, inspect.Profile{Inventory: holding("", "too many")}, false},
+		"damaged":                      {both, inspect.Profile{Inventory: holding("broken", "")}, true},
+		"damaged, of an older reading": {nil, inspect.Profile{Inventory: holding("broken", "")}, true},
+		"not there":                    {both, inspect.Profile{}, true},
+		"not there, and never read":    {nil, inspect.Profile{}, false},
+		"short":                        {both, inspect.Profile{Cookies: []state.Cookie{}, LocalStorage: localstorage.Contents{Areas: []state.Area{}}}, true},
+		"short, of an older reading":   {nil, inspect.Profile{Cookies: []state.Cookie{}, LocalStorage: localstorage.Contents{Areas: []state.Area{}}}, false},
 	} {
 		s := salvage{found: test.found}
 		doc := state.Document{Complete: true, Datadir: state.DatadirClean, Inventory: state.Inventory{}, Cookies: cookies, Local: local, FromDisk: test.fromDisk}

@@ -8,9 +8,9 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/stasisd/stasis/browser/datadir"
-	"github.com/stasisd/stasis/browser/gate"
-	"github.com/stasisd/stasis/browser/sift"
+	"github.com/stasisd/stasis/browser/profile"
+	"github.com/stasisd/stasis/browser/profile/filter"
+	"github.com/stasisd/stasis/browser/profile/gate"
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/state"
 )
@@ -24,13 +24,13 @@ import (
 
 // spareShell starts an empty shell, that waits for its profile.
 func (s *Starter) spareShell(ctx context.Context, dir *Dir, o Options) (*Spare, error) {
-	if err := gate.Lay(datadir.Path(dir.Profile())); err != nil {
+	if err := gate.Lay(profile.Path(dir.Profile())); err != nil {
 		return nil, err
 	}
-	if err := dir.OwnProfile(datadir.Profile); err != nil {
+	if err := dir.OwnProfile(profile.Default); err != nil {
 		return nil, err
 	}
-	b, err := s.start(ctx, dir, datadir.Profile, o)
+	b, err := s.start(ctx, dir, profile.Default, o)
 	if err != nil {
 		return nil, err
 	}
@@ -62,21 +62,21 @@ func (p *Spare) freshShell(ctx context.Context, o Options) (*Browser, error) {
 // enter lets the shell have the profile that waits for it.
 func (b *Browser) enter() error {
 	waiting := b.dir.Waiting()
-	profile := datadir.Path(waiting.Profile())
-	if err := gate.Fill(profile); err != nil {
+	folder := profile.Path(waiting.Profile())
+	if err := gate.Fill(folder); err != nil {
 		return err
 	}
 	if err := waiting.Own(); err != nil {
 		return err
 	}
-	if err := gate.Open(datadir.Path(b.dir.Profile()), profile); err != nil {
+	if err := gate.Open(profile.Path(b.dir.Profile()), folder); err != nil {
 		return err
 	}
-	extensions := filepath.Join(waiting.Profile(), datadir.Extensions)
+	extensions := filepath.Join(waiting.Profile(), profile.Extensions)
 	if _, err := os.Lstat(extensions); errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	err := os.Rename(extensions, filepath.Join(b.dir.Profile(), datadir.Extensions))
+	err := os.Rename(extensions, filepath.Join(b.dir.Profile(), profile.Extensions))
 	return fault.Wrap(err, fault.BrowserFailed, "browser.enter", "the extensions of the environment could not be kept")
 }
 
@@ -124,7 +124,7 @@ func (s *Starter) bringShell(ctx context.Context, dir *Dir, doc state.Document, 
 	if err != nil {
 		return nil, err
 	}
-	b, err := s.start(ctx, dir, datadir.Profile, o)
+	b, err := s.start(ctx, dir, profile.Default, o)
 	if err != nil {
 		return nil, err
 	}
@@ -149,13 +149,13 @@ func (s *Starter) prepareShell(ctx context.Context, dir *Dir, doc state.Document
 	// The preferences are for the full Chrome that may come next. Its session
 	// files stay: the document says that they are old. What the profile has of
 	// sessionStorage belongs to tabs that do not come back by themselves.
-	profile := preparation(dir, doc, o, nil)
-	profile.RestoreTabs, profile.StaleSessionStorage, profile.Before = true, doc.Complete, doc.Overrides.Permissions()
-	_, found, err := s.prepare(ctx, dir, doc, profile)
+	prep := preparation(dir, doc, o, nil)
+	prep.RestoreTabs, prep.StaleSessionStorage, prep.Before = true, doc.Complete, doc.Overrides.Permissions()
+	_, found, err := s.prepare(ctx, dir, doc, prep)
 	if err != nil {
 		return salvage{}, doc, err
 	}
-	return found, doc, sift.SetAside(ctx, filepath.Join(dir.Profile(), datadir.Profile))
+	return found, doc, filter.SetAside(ctx, filepath.Join(dir.Profile(), profile.Default))
 }
 
 // bringInShell lays down what the profile lacks, before there are tabs.

@@ -3,7 +3,7 @@ package browser
 import (
 	"context"
 
-	"github.com/stasisd/stasis/browser/datadir"
+	"github.com/stasisd/stasis/browser/profile"
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/state"
 )
@@ -44,7 +44,7 @@ func (s *Starter) Standby(ctx context.Context, dir *Dir, doc state.Document, o O
 
 // bring starts Chrome and brings the environment in.
 func (s *Starter) bring(ctx context.Context, dir *Dir, doc state.Document, o Options) (*Standby, error) {
-	if err := datadir.Settle(dir.Profile()); err != nil {
+	if err := profile.Settle(dir.Profile()); err != nil {
 		return nil, err
 	}
 	if o.Engine == EngineShell {

@@ -26,14 +26,11 @@ var mayImport = []struct{ pkg, imports string }{
 	// The three rooms below session know state and fault, never each other.
 	// Within a room, adapters know the root or the root knows them; adapters
 	// do not know each other, and only the pool stands on the root.
-	{"browser", "fault state budget browser/launch browser/mux browser/capture browser/datadir browser/inventory browser/localstorage browser/sessionstorage browser/relay browser/sift browser/gate"},
-	{"browser/datadir", "fault state browser/inventory/database"},
-	{"browser/inventory", "fault state browser/inventory/database browser/inventory/leveldb browser/localstorage browser/sessionstorage"},
-	{"browser/localstorage", "fault state browser/inventory/leveldb"},
-	{"browser/sessionstorage", "fault state browser/inventory/leveldb"},
-	{"browser/inventory/*", ""},
-	{"browser/sift", "fault state browser/inventory/database browser/inventory/leveldb"},
-	{"browser/gate", "fault state browser/inventory/leveldb"},
+	{"browser", "fault state budget browser/launch browser/mux browser/capture browser/profile browser/profile/* browser/relay"},
+	{"browser/profile", "fault state browser/profile/* browser/profile/internal/*"},
+	{"browser/profile/inspect", "fault state browser/profile/localstorage browser/profile/sessionstorage browser/profile/internal/*"},
+	{"browser/profile/*", "fault state browser/profile/internal/*"},
+	{"browser/profile/internal/*", ""},
 	{"browser/pool", "fault state browser"},
 	{"browser/mux", "fault state budget"},
 	{"browser/*", "fault state"},
@@ -45,7 +42,7 @@ var mayImport = []struct{ pkg, imports string }{
 	{"profiles", "fault state"},
 	{"profiles/*", "fault state profiles"},
 
-	{"session", "fault state state/* browser browser/* snapshot profiles session/*"},
+	{"session", "fault state state/* browser browser/* browser/profile/* snapshot profiles session/*"},
 	{"session/journal", "fault profiles"},         // it does not know what it is told of
 	{"session/journal/webhook", "fault profiles"}, // nor what it sends
 	{"session/*", "fault state snapshot profiles"},

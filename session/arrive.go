@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"github.com/stasisd/stasis/browser"
-	"github.com/stasisd/stasis/browser/datadir"
+	"github.com/stasisd/stasis/browser/profile"
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
 	"github.com/stasisd/stasis/snapshot"
@@ -36,8 +36,8 @@ func (s *Service) takeArchive(ctx context.Context, dir *browser.Dir, a *arrival,
 		}
 		got, err := archive.Unpack(ctx, dir.Profile(), snapshot.UnpackOptions{Limits: s.importLimits(), Keep: []string{state.FileName}},
 			func(name string) string {
-				if name != state.FileName && !datadir.Accept(name) {
-					left.add(datadir.LeftOut(name))
+				if name != state.FileName && !profile.Accept(name) {
+					left.add(profile.LeftOut(name))
 					return ""
 				}
 				return name
@@ -52,7 +52,7 @@ func (s *Service) takeArchive(ctx context.Context, dir *browser.Dir, a *arrival,
 		doc, err = readDocument(raw)
 		return err
 	})
-	if err == nil && datadir.Exists(dir.Profile()) == (doc.Datadir == state.DatadirNone) {
+	if err == nil && profile.Exists(dir.Profile()) == (doc.Datadir == state.DatadirNone) {
 		err = badArchive("%s: datadir: does not say what the archive holds", state.FileName)
 	}
 	a.lines = left.lines()
@@ -95,7 +95,7 @@ func badArchive(format string, args ...any) error {
 
 // takeDesktop unpacks a profile of an ordinary Chrome. Nobody read its state
 // over CDP: what its files bring back is all there is.
-func (s *Service) takeDesktop(ctx context.Context, profile string, dir *browser.Dir, a *arrival, file *os.File) (state.Document, error) {
+func (s *Service) takeDesktop(ctx context.Context, folder string, dir *browser.Dir, a *arrival, file *os.File) (state.Document, error) {
 	doc := crashed(job{rec: profiles.Session{Engine: browser.EngineChrome}}, s.Now())
 	left := leftovers{}
 	err := s.opened(file, func(archive *snapshot.Foreign) error {
@@ -103,11 +103,11 @@ func (s *Service) takeDesktop(ctx context.Context, profile string, dir *browser.
 		if err != nil {
 			return err
 		}
-		desktop, err := datadir.FindDesktop(names, profile)
+		desktop, err := profile.FindDesktop(names, folder)
 		if err != nil {
 			return err
 		}
-		got, err := archive.Unpack(ctx, dir.Profile(), snapshot.UnpackOptions{Limits: s.importLimits(), Keep: []string{datadir.LastVersion}},
+		got, err := archive.Unpack(ctx, dir.Profile(), snapshot.UnpackOptions{Limits: s.importLimits(), Keep: []string{profile.LastVersion}},
 			func(name string) string {
 				to, why := desktop.Place(name)
 				if why != "" {
@@ -115,13 +115,13 @@ func (s *Service) takeDesktop(ctx context.Context, profile string, dir *browser.
 				}
 				return to
 			})
-		doc.Chrome.Version = strings.TrimSpace(string(got.Kept[datadir.LastVersion]))
+		doc.Chrome.Version = strings.TrimSpace(string(got.Kept[profile.LastVersion]))
 		return err
 	})
 	if err != nil {
 		return doc, err
 	}
-	clean, version, err := datadir.Left(dir.Profile())
+	clean, version, err := profile.Left(dir.Profile())
 	if err != nil {
 		return doc, fault.Wrap(err, fault.InvalidImport, "session.import", fault.MessageOf(err))
 	}
@@ -133,7 +133,7 @@ func (s *Service) takeDesktop(ctx context.Context, profile string, dir *browser.
 	if doc.Chrome.Version == "" || len(doc.Chrome.Version) > maxVersion {
 		doc.Chrome.Version = version
 	}
-	a.lines, a.sealed = left.lines(), sealedLines(datadir.SealedByKeyring(ctx, dir.Profile()))
+	a.lines, a.sealed = left.lines(), sealedLines(profile.SealedByKeyring(ctx, dir.Profile()))
 	return doc, nil
 }
 
@@ -141,7 +141,7 @@ func (s *Service) takeDesktop(ctx context.Context, profile string, dir *browser.
 const maxVersion = 32
 
 // sealedLines report what only a keyring opens.
-func sealedLines(sealed []datadir.Sealed) []state.Component {
+func sealedLines(sealed []profile.Sealed) []state.Component {
 	lines := make([]state.Component, 0, len(sealed))
 	for _, x := range sealed {
 		name := state.ComponentCookies

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/stasisd/stasis/browser/inventory"
+	"github.com/stasisd/stasis/browser/profile/inspect"
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
 	"github.com/stasisd/stasis/state"
@@ -19,7 +19,7 @@ const (
 )
 
 // flawOf is what is wrong with a profile that was read; "": nothing is.
-func flawOf(found inventory.Profile) string {
+func flawOf(found inspect.Profile) string {
 	if slices.ContainsFunc(found.Inventory, func(h state.Holding) bool { return h.Damage != "" }) {
 		return damagedCopy
 	}

@@ -7,8 +7,8 @@ import (
 	"slices"
 
 	"github.com/stasisd/stasis/browser"
-	"github.com/stasisd/stasis/browser/datadir"
 	"github.com/stasisd/stasis/browser/extension"
+	"github.com/stasisd/stasis/browser/profile"
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
 	"github.com/stasisd/stasis/state"
@@ -64,7 +64,7 @@ func unchanged(ctx context.Context, dir *browser.Dir, e state.Extension) (bool, 
 // pinned settles which extensions a snapshot holds: those whose files are still
 // what the session was given. It returns the document and the files without the
 // others.
-func pinned(ctx context.Context, j job, doc state.Document, files []datadir.File) (state.Document, []datadir.File, error) {
+func pinned(ctx context.Context, j job, doc state.Document, files []profile.File) (state.Document, []profile.File, error) {
 	list := doc.Extensions
 	if !doc.Complete {
 		list = j.again.Extensions
@@ -91,9 +91,9 @@ func pinned(ctx context.Context, j job, doc state.Document, files []datadir.File
 		kept[e.ID] = true
 	}
 	doc.Missed = append(doc.Missed, inMemoryOnly(doc, doc.Extensions)...)
-	var rest []datadir.File
+	var rest []profile.File
 	for _, f := range files {
-		if id, _, ok := datadir.InExtension(f.Name); !ok || kept[id] {
+		if id, _, ok := profile.InExtension(f.Name); !ok || kept[id] {
 			rest = append(rest, f)
 		}
 	}
@@ -103,7 +103,7 @@ func pinned(ctx context.Context, j job, doc state.Document, files []datadir.File
 // asInProfile gives extensions the enabled state that Chrome last wrote down,
 // where nobody could ask it: one that was switched off stays so.
 func asInProfile(dir *browser.Dir, list []state.Extension) []state.Extension {
-	enabled := datadir.EnabledExtensions(dir.Profile())
+	enabled := profile.EnabledExtensions(dir.Profile())
 	list = slices.Clone(list)
 	for i, e := range list {
 		if is, known := enabled[e.ID]; known {
@@ -131,7 +131,7 @@ func inMemoryOnly(doc state.Document, list []state.Extension) (lost []state.Miss
 
 // foundExtensions are those that lie in a run directory.
 func foundExtensions(ctx context.Context, dir *browser.Dir) []state.Extension {
-	entries, err := os.ReadDir(filepath.Join(dir.Profile(), datadir.Extensions))
+	entries, err := os.ReadDir(filepath.Join(dir.Profile(), profile.Extensions))
 	if err != nil {
 		return nil // there are none
 	}

@@ -6,8 +6,8 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/stasisd/stasis/browser/datadir"
-	"github.com/stasisd/stasis/browser/inventory"
+	"github.com/stasisd/stasis/browser/profile"
+	"github.com/stasisd/stasis/browser/profile/inspect"
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
 	"github.com/stasisd/stasis/state"
@@ -89,43 +89,43 @@ func (s *Service) lastRead(ctx context.Context, j job) (r lastReading, err error
 
 // merge holds a reading against the datadir, and takes of each part the newer one.
 func (s *Service) merge(ctx context.Context, j job, r lastReading) (state.Document, error) {
-	profile := datadir.Path(j.dir.Profile())
-	found, err := s.atRest(ctx, profile)
+	folder := profile.Path(j.dir.Profile())
+	found, err := s.atRest(ctx, folder)
 	if err != nil {
 		return r.doc, err
 	}
 	doc := r.doc
 	doc.Doubts = nil
-	doc = r.cookies(doc, found, jarWritten(profile))
-	doc = r.local(doc, found.LocalStorage, lastWritten(profile, inventory.LocalStorage))
+	doc = r.cookies(doc, found, jarWritten(folder))
+	doc = r.local(doc, found.LocalStorage, lastWritten(folder, inspect.LocalStorage))
 	return s.leftTabs(ctx, j, r, doc, found.SessionStorage)
 }
 
 // atRest reads a profile, in its turn among those that are read.
-func (s *Service) atRest(ctx context.Context, profile string) (inventory.Profile, error) {
+func (s *Service) atRest(ctx context.Context, folder string) (inspect.Profile, error) {
 	ctx, cancel := context.WithTimeout(ctx, surveyDeadline)
 	defer cancel()
 	select {
 	case s.surveys <- struct{}{}:
 		defer func() { <-s.surveys }()
 	case <-ctx.Done():
-		return inventory.Profile{}, fault.Wrap(ctx.Err(), fault.Timeout, "session.lastread", "there was no time to read the profile")
+		return inspect.Profile{}, fault.Wrap(ctx.Err(), fault.Timeout, "session.lastread", "there was no time to read the profile")
 	}
-	return inventory.Read(ctx, profile)
+	return inspect.Read(ctx, folder)
 }
 
 // jarWritten is when the jar was written last. Its rollback journal does not count:
 // that is begun, and brought to the disk, before the first page of the jar is written, so
 // that a Chrome which dies meanwhile has written nothing
 // (https://www.sqlite.org/atomiccommit.html).
-func jarWritten(profile string) time.Time { return lastWritten(profile, "Cookies", "Cookies-wal") }
+func jarWritten(folder string) time.Time { return lastWritten(folder, "Cookies", "Cookies-wal") }
 
 // lastWritten is when the newest of some files and folders of a profile was
 // written; the zero time where none is there.
-func lastWritten(profile string, names ...string) (newest time.Time) {
+func lastWritten(folder string, names ...string) (newest time.Time) {
 	for _, name := range names {
 		// What cannot be looked at is as if it were not there.
-		_ = filepath.WalkDir(filepath.Join(profile, name), func(_ string, d fs.DirEntry, err error) error {
+		_ = filepath.WalkDir(filepath.Join(folder, name), func(_ string, d fs.DirEntry, err error) error {
 			if err != nil {
 				return nil //nolint:nilerr // as above
 			}

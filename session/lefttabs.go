@@ -7,9 +7,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/stasisd/stasis/browser/datadir"
-	"github.com/stasisd/stasis/browser/inventory"
-	"github.com/stasisd/stasis/browser/sessionstorage"
+	"github.com/stasisd/stasis/browser/profile"
+	"github.com/stasisd/stasis/browser/profile/inspect"
+	"github.com/stasisd/stasis/browser/profile/sessionstorage"
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/snapshot"
 	"github.com/stasisd/stasis/state"
@@ -20,9 +20,9 @@ import (
 // newer. Chrome notes no time there: whether it has written a key since is told by the files
 // that the snapshot has of the moment of its reading.
 func (s *Service) leftTabs(ctx context.Context, j job, r lastReading, doc state.Document, on sessionstorage.Contents) (state.Document, error) {
-	profile := datadir.Path(j.dir.Profile())
-	written := lastWritten(profile, "Sessions", "Sessions_Encrypted")
-	doc.TabsOnDisk = !doc.TabsByURL && (r.unproven(written) || r.tabsOnDisk(ctx, profile, written))
+	folder := profile.Path(j.dir.Profile())
+	written := lastWritten(folder, "Sessions", "Sessions_Encrypted")
+	doc.TabsOnDisk = !doc.TabsByURL && (r.unproven(written) || r.tabsOnDisk(ctx, folder, written))
 	if doc.TabsOnDisk && r.unproven(written) {
 		doc = doubted(doc, state.ComponentTabs, "", setBack)
 	}
@@ -34,7 +34,7 @@ func (s *Service) leftTabs(ctx context.Context, j job, r lastReading, doc state.
 			m.once[area.StorageKey]++
 		}
 	}
-	stored := lastWritten(profile, inventory.SessionStorage)
+	stored := lastWritten(folder, inspect.SessionStorage)
 	if m.written = stored.After(r.from) || r.unproven(stored); m.written {
 		var err error
 		if m.was, err = s.sessionStorageOf(ctx, r); err != nil {
@@ -51,7 +51,7 @@ func (s *Service) leftTabs(ctx context.Context, j job, r lastReading, doc state.
 	if len(m.forget) == 0 {
 		return m.doc, nil
 	}
-	root, err := os.OpenRoot(profile)
+	root, err := os.OpenRoot(folder)
 	if err != nil {
 		return doc, fault.Wrap(err, fault.StoreFailed, "session.lastread", "the profile cannot be opened")
 	}
@@ -66,11 +66,11 @@ func (s *Service) leftTabs(ctx context.Context, j job, r lastReading, doc state.
 // tabsOnDisk reports whether the session files of a profile, last written at a
 // time, are newer than the reading: those written just after it are where they name
 // all that was read.
-func (r lastReading) tabsOnDisk(ctx context.Context, profile string, written time.Time) bool {
+func (r lastReading) tabsOnDisk(ctx context.Context, folder string, written time.Time) bool {
 	if !written.After(r.until) || written.After(r.until.Add(writeTime)) {
 		return written.After(r.until)
 	}
-	files, err := inventory.ReadTabs(ctx, profile)
+	files, err := inspect.ReadTabs(ctx, folder)
 	return err == nil && !slices.ContainsFunc(r.doc.Tabs, func(t state.Tab) bool { return t.URL != "about:blank" && !files.Names(t.URL) })
 }
 
@@ -129,11 +129,11 @@ func (s *Service) sessionStorageOf(ctx context.Context, r lastReading) (sessions
 	defer s.clear(dir)
 	if _, err := s.Vault.Unpack(ctx, saved, dir.Profile(), snapshot.UnpackOptions{Limits: s.cfg.Unpack,
 		Accept: func(name string) bool {
-			return strings.HasPrefix(name, datadir.Profile+"/"+inventory.SessionStorage+"/")
+			return strings.HasPrefix(name, profile.Default+"/"+inspect.SessionStorage+"/")
 		}}); err != nil {
 		return sessionstorage.Contents{}, err
 	}
-	root, err := os.OpenRoot(datadir.Path(dir.Profile()))
+	root, err := os.OpenRoot(profile.Path(dir.Profile()))
 	if err != nil {
 		return sessionstorage.Contents{}, fault.Wrap(err, fault.StoreFailed, "session.lastread", "the files cannot be opened")
 	}

@@ -5,8 +5,8 @@ import (
 	"time"
 
 	"github.com/stasisd/stasis/browser"
-	"github.com/stasisd/stasis/browser/inventory"
-	"github.com/stasisd/stasis/browser/localstorage"
+	"github.com/stasisd/stasis/browser/profile/inspect"
+	"github.com/stasisd/stasis/browser/profile/localstorage"
 	"github.com/stasisd/stasis/state"
 )
 
@@ -32,7 +32,7 @@ func (r lastReading) unproven(written time.Time) bool {
 // cookies takes the jar that Chrome left, written at a time, where it is newer than
 // the reading's. Chrome writes all changes in the order in which they were made, so
 // one cookie on the disk that is newer than the reading proves that for the jar.
-func (r lastReading) cookies(doc state.Document, found inventory.Profile, written time.Time) state.Document {
+func (r lastReading) cookies(doc state.Document, found inspect.Profile, written time.Time) state.Document {
 	unproven := r.unproven(written)
 	if !unproven && !written.After(r.from) {
 		return doc // nothing was written since

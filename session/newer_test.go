@@ -9,9 +9,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/stasisd/stasis/browser/inventory"
-	"github.com/stasisd/stasis/browser/localstorage"
-	"github.com/stasisd/stasis/browser/sessionstorage"
+	"github.com/stasisd/stasis/browser/profile/inspect"
+	"github.com/stasisd/stasis/browser/profile/localstorage"
+	"github.com/stasisd/stasis/browser/profile/sessionstorage"
 	"github.com/stasisd/stasis/state"
 )
 
@@ -56,7 +56,7 @@ func TestNewerCookies(t *testing.T) {
 		"written just then, and different":     {of("a2"), soon, readAt.Add(-time.Hour), of("a2", "b1"), true},
 		"what it cannot read Chrome drops too": {append(of("a3"), foreign), later, later, of("a3"), false},
 	} {
-		found := inventory.Profile{Listed: test.disk, CookiesAt: test.newest, Foreign: map[string]string{foreign.Identity(): "sealed"}}
+		found := inspect.Profile{Listed: test.disk, CookiesAt: test.newest, Foreign: map[string]string{foreign.Identity(): "sealed"}}
 		r := lastly(state.Document{Cookies: of("a2", "b1")})
 		got := r.cookies(r.doc, found, test.written)
 		if diff := cmp.Diff(test.want, got.Cookies); diff != "" || (len(got.Doubts) > 0) != test.doubted {
@@ -87,7 +87,7 @@ func TestNewerCookiesOfTheShell(t *testing.T) {
 	passing, lasting := state.Cookie{Name: "p", Domain: "a.example", Session: true}, state.Cookie{Name: "l", Domain: "a.example"}
 	r := lastly(state.Document{Chrome: state.Chrome{Engine: "shell"}, Cookies: []state.Cookie{passing, lasting}})
 	later := readAt.Add(time.Hour)
-	got := r.cookies(r.doc, inventory.Profile{Listed: []state.Cookie{}, CookiesAt: later}, later)
+	got := r.cookies(r.doc, inspect.Profile{Listed: []state.Cookie{}, CookiesAt: later}, later)
 	if diff := cmp.Diff([]state.Cookie{passing}, got.Cookies); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

@@ -5,7 +5,7 @@ import (
 	"context"
 
 	"github.com/stasisd/stasis/browser"
-	"github.com/stasisd/stasis/browser/datadir"
+	"github.com/stasisd/stasis/browser/profile"
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
 	"github.com/stasisd/stasis/state"
@@ -125,7 +125,7 @@ func (s *Service) saveRenewal(ctx context.Context, r *renewal, up upright) (_ *p
 		did = SaveUnchanged
 		return nil, nil
 	}
-	files, err := datadir.Select(ctx, j.dir.Profile())
+	files, err := profile.Select(ctx, j.dir.Profile())
 	if err != nil {
 		return nil, err
 	}

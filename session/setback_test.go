@@ -5,8 +5,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stasisd/stasis/browser/inventory"
-	"github.com/stasisd/stasis/browser/localstorage"
+	"github.com/stasisd/stasis/browser/profile/inspect"
+	"github.com/stasisd/stasis/browser/profile/localstorage"
 	"github.com/stasisd/stasis/state"
 )
 
@@ -41,7 +41,7 @@ func TestJarAfterTheClockWasSetBack(t *testing.T) {
 		"of the old clock, written well after": {b, readAt.Add(time.Minute), time.Time{}, "2", false},
 	} {
 		r := ahead(state.Document{Cookies: a})
-		got := r.cookies(r.doc, inventory.Profile{Listed: test.disk, CookiesAt: test.newest}, test.written)
+		got := r.cookies(r.doc, inspect.Profile{Listed: test.disk, CookiesAt: test.newest}, test.written)
 		if len(got.Cookies) != 1 || got.Cookies[0].Value != test.want || (len(got.Doubts) > 0) != test.doubted {
 			t.Errorf("%s: %+v, doubts %q", name, got.Cookies, doubts(got))
 		}

@@ -8,10 +8,10 @@ import (
 	"time"
 
 	"github.com/stasisd/stasis/browser"
-	"github.com/stasisd/stasis/browser/datadir"
-	"github.com/stasisd/stasis/browser/inventory"
-	"github.com/stasisd/stasis/browser/localstorage"
-	"github.com/stasisd/stasis/browser/sessionstorage"
+	"github.com/stasisd/stasis/browser/profile"
+	"github.com/stasisd/stasis/browser/profile/inspect"
+	"github.com/stasisd/stasis/browser/profile/localstorage"
+	"github.com/stasisd/stasis/browser/profile/sessionstorage"
 	"github.com/stasisd/stasis/snapshot"
 	"github.com/stasisd/stasis/state"
 )
@@ -50,8 +50,8 @@ func (s *Service) survey(ctx context.Context, j job, doc state.Document) (_ stat
 	}
 	ctx, cancel := context.WithTimeout(ctx, s.surveyFor)
 	defer cancel()
-	profile := datadir.Path(j.dir.Profile())
-	found, err := inventory.Read(ctx, profile)
+	folder := profile.Path(j.dir.Profile())
+	found, err := inspect.Read(ctx, folder)
 	if err != nil {
 		s.Log.Warn("a profile could not be counted", "session", j.rec.ID, "error", err)
 		doc.Inventory = uncounted("it could not be read in time")
@@ -59,7 +59,7 @@ func (s *Service) survey(ctx context.Context, j job, doc state.Document) (_ stat
 	}
 	switch {
 	case doc.Datadir == state.DatadirClean:
-		lookFor(ctx, doc.Missed, profile)
+		lookFor(ctx, doc.Missed, folder)
 		lookForLocal(doc.Missed, found.LocalStorage)
 		doc = unwritten(doc, found.LocalStorage)
 		doc = unstored(doc, found.SessionStorage)
@@ -93,14 +93,14 @@ func uncounted(why string) state.Inventory {
 }
 
 // counted adds to the document how much was found on disk.
-func counted(doc state.Document, found inventory.Profile) state.Document {
+func counted(doc state.Document, found inspect.Profile) state.Document {
 	doc.Inventory = found.Inventory
 	return doc
 }
 
 // withDisk adds to the document what was found on disk, where that is the last
 // word.
-func withDisk(doc state.Document, found inventory.Profile) state.Document {
+func withDisk(doc state.Document, found inspect.Profile) state.Document {
 	doc = counted(doc, found)
 	if doc.Datadir != state.DatadirClean {
 		return doc
@@ -173,7 +173,7 @@ func cutOff(doc state.Document, component string) state.Document {
 // on the same profile, with what of it did not reach the disk. Where that cannot
 // be read, the new Chrome's report says what it brought back.
 func (s *Service) compared(ctx context.Context, j job, doc state.Document) state.Document {
-	root, err := os.OpenRoot(datadir.Path(j.dir.Profile()))
+	root, err := os.OpenRoot(profile.Path(j.dir.Profile()))
 	if err != nil {
 		return doc
 	}

@@ -10,10 +10,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/stasisd/stasis/browser/datadir"
-	"github.com/stasisd/stasis/browser/inventory"
-	"github.com/stasisd/stasis/browser/localstorage"
-	"github.com/stasisd/stasis/browser/sessionstorage"
+	"github.com/stasisd/stasis/browser/profile"
+	"github.com/stasisd/stasis/browser/profile/inspect"
+	"github.com/stasisd/stasis/browser/profile/localstorage"
+	"github.com/stasisd/stasis/browser/profile/sessionstorage"
 	"github.com/stasisd/stasis/snapshot"
 	"github.com/stasisd/stasis/state"
 )
@@ -116,7 +116,7 @@ func TestUnwrittenIsLaidWhenReopened(t *testing.T) {
 func TestCutOffAndUnread(t *testing.T) {
 	r := newRig(t, nil)
 	id := r.create(alice, nil).ID
-	profile := filepath.Join(r.browsers.last().dir.Profile(), datadir.Profile)
+	profile := filepath.Join(r.browsers.last().dir.Profile(), profile.Default)
 	root, err := os.OpenRoot(profile)
 	if err != nil {
 		t.Fatal(err)
@@ -137,7 +137,7 @@ func TestCutOffAndUnread(t *testing.T) {
 	if got := missed(doc); !strings.Contains(got[0], "https://a.example/x is in the profile alone") {
 		t.Errorf("of a database that is not read: %q", got)
 	}
-	doc = withDisk(doc, inventory.Profile{LocalStorage: found})
+	doc = withDisk(doc, inspect.Profile{LocalStorage: found})
 	if got := missed(doc); len(got) != 1 || !strings.Contains(got[0], "https://b.example/x could not be read, and the profile, which Chrome closed, has nothing of it") {
 		t.Errorf("of unread pages: %q", got)
 	}
@@ -163,7 +163,7 @@ func TestUnwritten(t *testing.T) {
 	area := func(key, value string) state.Area {
 		return state.Area{StorageKey: key, Items: []state.Item{{Key: "k", Value: value}}}
 	}
-	found := inventory.Profile{LocalStorage: localstorage.Contents{Cut: true, Commits: map[string]localstorage.Commit{},
+	found := inspect.Profile{LocalStorage: localstorage.Contents{Cut: true, Commits: map[string]localstorage.Commit{},
 		Areas: []state.Area{area("https://a.example/", "on disk"), area("https://b.example/", "old"), area("https://c.example/", "on disk")}}}
 	doc := state.Document{Datadir: state.DatadirClean, Local: []state.Area{area("https://b.example/", "new")}}
 	got := withDisk(unwritten(doc, found.LocalStorage), found)

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/stasisd/stasis/browser/inventory"
-	"github.com/stasisd/stasis/browser/localstorage"
+	"github.com/stasisd/stasis/browser/profile/inspect"
+	"github.com/stasisd/stasis/browser/profile/localstorage"
 	"github.com/stasisd/stasis/state"
 )
 
@@ -16,11 +16,11 @@ var ofTabs = []string{state.ComponentSessionStorage, state.ComponentHistory}
 
 // lookFor looks in a profile that Chrome closed for what could not be read of
 // its tabs over CDP, such as those that an alert held up.
-func lookFor(ctx context.Context, missing []state.Missed, profile string) {
+func lookFor(ctx context.Context, missing []state.Missed, folder string) {
 	if !slices.ContainsFunc(missing, func(m state.Missed) bool { return slices.Contains(ofTabs, m.Component) }) {
 		return
 	}
-	tabs, err := inventory.ReadTabs(ctx, profile)
+	tabs, err := inspect.ReadTabs(ctx, folder)
 	if err != nil {
 		return // nothing is known of them then
 	}
