@@ -29,6 +29,7 @@ var mayImport = []struct{ pkg, imports string }{
 	{"browser", "fault state budget browser/launch browser/mux browser/capture browser/profile browser/profile/* browser/relay"},
 	{"browser/profile", "fault state browser/profile/* browser/profile/internal/*"},
 	{"browser/profile/inspect", "fault state browser/profile/localstorage browser/profile/sessionstorage browser/profile/internal/*"},
+	{"browser/profile/profiletest", "state browser/profile/localstorage browser/profile/sessionstorage browser/profile/internal/*"}, // makes profiles for tests
 	{"browser/profile/*", "fault state browser/profile/internal/*"},
 	{"browser/profile/internal/*", ""},
 	{"browser/pool", "fault state browser"},
