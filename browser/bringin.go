@@ -83,7 +83,7 @@ func (s *Standby) letGo(ctx context.Context) error {
 	var err error
 	switch s.tabs {
 	case tabsKept:
-		lines = held.resume(ctx, s.doc, b.salvage.session)
+		lines = held.resume(ctx, s.doc, b.baseline.Broken.SessionStorage)
 	case tabsUnread:
 		lines, err = held.rescue(ctx, s.doc)
 	case tabsStale:

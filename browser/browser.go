@@ -54,7 +54,7 @@ type Browser struct {
 	attendance  *attendance    // nil where nothing is set on the targets
 	passkeys    *passkeys      // nil where pages have no authenticator
 	kept        state.Passkeys // of the environment, where pages have none
-	salvage     salvage        // what is known of the profile that was brought in
+	baseline    baseline       // what is known of the profile that was brought in
 	leftover    leftover       // of the empty profile that it was brought in beside
 	// unflushed: there may be more localStorage than Chrome writes while it quits.
 	unflushed atomic.Bool

@@ -15,7 +15,7 @@ import (
 // one in its place, with the document's localStorage. Chrome has not looked at
 // it yet. The document then stands alone, and the profile knows no extension;
 // unknown are their IDs.
-func setAside(ctx context.Context, dir *Dir, doc state.Document, o Options, proxy *profile.Proxy, now time.Time) (_ state.Document, unknown []string, laid salvage, err error) {
+func setAside(ctx context.Context, dir *Dir, doc state.Document, o Options, proxy *profile.Proxy, now time.Time) (_ state.Document, unknown []string, laid baseline, err error) {
 	const op = "browser.set_aside"
 	if !doc.Complete {
 		return doc, nil, laid, fault.New(fault.Unsupported, op, "the environment was saved by Chrome %s, which is newer than the one that runs, "+
@@ -32,5 +32,10 @@ func setAside(ctx context.Context, dir *Dir, doc state.Document, o Options, prox
 		return doc, nil, laid, err
 	}
 	doc = doc.Alone()
-	return doc, unknown, laid, laid.layLocal(ctx, dir, doc.Local, now)
+	if len(doc.Local) > 0 {
+		if err := laid.ApplyLocal(ctx, dir.Profile(), doc.Local, now); err != nil {
+			return doc, nil, laid, err
+		}
+	}
+	return doc, unknown, laid, laid.own(dir)
 }

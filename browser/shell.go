@@ -89,7 +89,7 @@ func (p *Spare) bringShell(ctx context.Context, doc state.Document, o Options) (
 	b.takeOptions(o)
 	alive := make(chan error, 1)
 	go func() { alive <- b.alive(ctx) }()
-	salvage, doc, err := p.starter.prepareShell(ctx, b.dir.Waiting(), doc, o, b.version)
+	baseline, doc, err := p.starter.prepareShell(ctx, b.dir.Waiting(), doc, o, b.version)
 	if gone := <-alive; gone != nil {
 		err = gone
 	}
@@ -98,7 +98,7 @@ func (p *Spare) bringShell(ctx context.Context, doc state.Document, o Options) (
 	}
 	var report []state.Component
 	if err == nil {
-		b.salvage = salvage
+		b.baseline = baseline
 		report, err = b.bringInShell(ctx, doc)
 	}
 	if err != nil {
@@ -117,7 +117,7 @@ func (s *Starter) bringShell(ctx context.Context, dir *Dir, doc state.Document, 
 	if err != nil {
 		return nil, err
 	}
-	salvage, doc, err := s.prepareShell(ctx, dir, doc, o, v.Full)
+	baseline, doc, err := s.prepareShell(ctx, dir, doc, o, v.Full)
 	if err == nil {
 		err = dir.Own()
 	}
@@ -128,7 +128,7 @@ func (s *Starter) bringShell(ctx context.Context, dir *Dir, doc state.Document, 
 	if err != nil {
 		return nil, err
 	}
-	b.salvage = salvage
+	b.baseline = baseline
 	var report []state.Component
 	if err = b.keepDownloads(ctx); err == nil {
 		report, err = b.bringInShell(ctx, doc)
@@ -141,7 +141,7 @@ func (s *Starter) bringShell(ctx context.Context, dir *Dir, doc state.Document, 
 
 // prepareShell readies a profile for the shell of a version, which has not opened
 // it. One that a newer Chrome wrote is put aside, as [Spare.Restored] says.
-func (s *Starter) prepareShell(ctx context.Context, dir *Dir, doc state.Document, o Options, version string) (salvage, state.Document, error) {
+func (s *Starter) prepareShell(ctx context.Context, dir *Dir, doc state.Document, o Options, version string) (baseline, state.Document, error) {
 	if doc.Datadir != state.DatadirNone && state.Newer(doc.Chrome.Version, version) {
 		doc, _, laid, err := setAside(ctx, dir, doc, o, nil, s.Now())
 		return laid, doc, err
@@ -153,7 +153,7 @@ func (s *Starter) prepareShell(ctx context.Context, dir *Dir, doc state.Document
 	prep.RestoreTabs, prep.StaleSessionStorage, prep.Before = true, doc.Complete, doc.Overrides.Permissions()
 	_, found, err := s.prepare(ctx, dir, doc, prep)
 	if err != nil {
-		return salvage{}, doc, err
+		return baseline{}, doc, err
 	}
 	return found, doc, filter.SetAside(ctx, filepath.Join(dir.Profile(), profile.Default))
 }

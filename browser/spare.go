@@ -189,7 +189,7 @@ func (p *Spare) bring(ctx context.Context, doc state.Document, o Options) (*Stan
 		return nil, b.abandon(ctx, err)
 	}
 	if doc.Datadir != state.DatadirNone && state.Newer(doc.Chrome.Version, b.version) {
-		if doc, unknown, b.salvage, err = setAside(ctx, b.dir, doc, o, proxy, b.now()); err != nil {
+		if doc, unknown, b.baseline, err = setAside(ctx, b.dir, doc, o, proxy, b.now()); err != nil {
 			return nil, b.abandon(ctx, err)
 		}
 	}
@@ -217,7 +217,7 @@ func (p *Spare) ready(ctx context.Context, doc state.Document, o Options) (unkno
 	prep.RestoreTabs = o.RestoreTabs && !doc.TabsByURL && (tabs != tabsNone || doc.Datadir == state.DatadirClean)
 	prep.StaleSessionStorage = tabs == tabsStale
 	prep.Before = doc.Overrides.Permissions()
-	if unknown, p.b.salvage, err = p.starter.prepare(ctx, dir, doc, prep); err != nil {
+	if unknown, p.b.baseline, err = p.starter.prepare(ctx, dir, doc, prep); err != nil {
 		return nil, nil, err
 	}
 	return unknown, proxy, dir.OwnProfile(profile.Default, profile.Extensions)

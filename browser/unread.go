@@ -14,7 +14,7 @@ const notTaken = "Chrome did not take it from the profile"
 
 // unreadCookies corrects the lines of a profile whose cookies nobody read over
 // CDP: what came back is what Chrome then has, not what its files count.
-func (s salvage) unreadCookies(lines []state.Component, now time.Time) []state.Component {
+func (s baseline) unreadCookies(lines []state.Component, now time.Time) []state.Component {
 	reasons := map[string]string{}
 	for _, c := range s.found.Listed {
 		reasons[c.Identity()] = cmp.Or(s.found.Foreign[c.Identity()], notTaken)

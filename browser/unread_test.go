@@ -17,7 +17,7 @@ func TestUnreadCookies(t *testing.T) {
 		return state.Cookie{Name: name, Domain: domain, Path: "/", Expires: expires, Session: expires < 0}
 	}
 	kept, sealed, over := of("kept", "a.example", -1), of("sealed", "a.example", -1), of("over", "b.example", 1)
-	s := salvage{before: before{jar: []state.Cookie{kept}}, found: inspect.Profile{Listed: []state.Cookie{kept, sealed, over},
+	s := baseline{jar: []state.Cookie{kept}, found: inspect.Profile{Listed: []state.Cookie{kept, sealed, over},
 		Foreign: map[string]string{sealed.Identity(): "sealed"}}}
 	counted := []state.Component{
 		{Name: "cookies", Origin: "a.example", Saved: 2, Restored: 2},

@@ -43,7 +43,8 @@ var mayImport = []struct{ pkg, imports string }{
 	{"profiles", "fault state"},
 	{"profiles/*", "fault state profiles"},
 
-	{"session", "fault state state/* browser browser/* browser/profile/* snapshot profiles session/*"},
+	// A session knows no file of Chrome's: it asks browser, or an interface of its own.
+	{"session", "fault state state/* browser browser/extension browser/mux browser/pool snapshot profiles session/*"},
 	{"session/journal", "fault profiles"},         // it does not know what it is told of
 	{"session/journal/webhook", "fault profiles"}, // nor what it sends
 	{"session/*", "fault state snapshot profiles"},

@@ -184,3 +184,10 @@ func TestResumeDuringARescue(t *testing.T) {
 		t.Errorf("the session is %s", s)
 	}
 }
+
+func doubts(doc state.Document) (of []string) {
+	for _, d := range doc.Doubts {
+		of = append(of, d.Component+d.Origin)
+	}
+	return of
+}

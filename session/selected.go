@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 
 	"github.com/stasisd/stasis/browser"
-	"github.com/stasisd/stasis/browser/profile"
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/state"
 )
@@ -16,7 +15,7 @@ import (
 // datadir in a scratch folder, gone through there. The datadir itself stays as
 // it is, for a save that fails reopens it. Without a selection the files are
 // the datadir's own and there is no scratch folder.
-func (s *Service) selected(ctx context.Context, j job, files []profile.File) (scratch string, kept []profile.File, lost []state.Component, err error) {
+func (s *Service) selected(ctx context.Context, j job, files []browser.File) (scratch string, kept []browser.File, lost []state.Component, err error) {
 	const op = "session.select"
 	if j.origins.All() {
 		return "", files, nil, nil
@@ -37,7 +36,7 @@ func (s *Service) selected(ctx context.Context, j job, files []profile.File) (sc
 	if lost, err = s.filter(ctx, scratch, j.origins); err != nil {
 		return "", nil, nil, err
 	}
-	kept, err = profile.Select(ctx, scratch)
+	kept, err = s.Datadirs.Select(ctx, scratch)
 	return scratch, kept, lost, err
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"github.com/stasisd/stasis/browser"
-	"github.com/stasisd/stasis/browser/profile"
 	"github.com/stasisd/stasis/profiles"
 	"github.com/stasisd/stasis/snapshot"
 	"github.com/stasisd/stasis/state"
@@ -52,7 +51,7 @@ func (s *Service) unpack(ctx context.Context, dir *browser.Dir, r Create, saved 
 		return err
 	}
 	got, err := s.Vault.Unpack(ctx, saved, dir.Profile(), snapshot.UnpackOptions{
-		Limits: s.cfg.Unpack, Accept: profile.Accept, Keep: []string{state.FileName}, BeforeKept: inTurn})
+		Limits: s.cfg.Unpack, Accept: s.accepts, Keep: []string{state.FileName}, BeforeKept: inTurn})
 	if err != nil {
 		return u, err
 	}

@@ -1,6 +1,7 @@
 package profile
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"os"
@@ -9,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/state"
 )
 
 // LastVersion is the file beside the profiles that names the Chrome that ran
@@ -130,4 +132,40 @@ func Left(userDataDir string) (clean bool, version string, err error) {
 		return false, "", fault.Wrap(err, fault.ArchiveDamaged, op, "the profile's preferences are not JSON")
 	}
 	return prefs.Profile.ExitType == "Normal", prefs.Extensions.LastVersion, nil
+}
+
+// maxVersion bounds a version of Chrome, in bytes.
+const maxVersion = 32
+
+// DesktopOrigin is what an unpacked desktop profile tells of the Chrome that had it.
+type DesktopOrigin struct {
+	Clean   bool   // that Chrome had closed it
+	Version string // of that Chrome; "" where nothing says it
+	// Sealed are report lines of what only the keyring of that machine opens.
+	Sealed []state.Component
+}
+
+// Keep names the files of an archive that [OriginOf] wants beside the profile.
+func (d Desktop) Keep() []string { return []string{LastVersion} }
+
+// OriginOf looks at a desktop profile that was unpacked into a user data directory; kept
+// has the files that [Desktop.Keep] names, as far as they were there. Preferences that
+// are no JSON are archive_damaged.
+func OriginOf(ctx context.Context, userDataDir string, kept map[string][]byte) (o DesktopOrigin, err error) {
+	var version string
+	if o.Clean, version, err = Left(userDataDir); err != nil {
+		return o, err
+	}
+	if o.Version = strings.TrimSpace(string(kept[LastVersion])); o.Version == "" || len(o.Version) > maxVersion {
+		o.Version = version
+	}
+	for _, x := range SealedByKeyring(ctx, userDataDir) {
+		name := state.ComponentCookies
+		if x.File != "Cookies" {
+			name = state.ComponentPasswords
+		}
+		o.Sealed = append(o.Sealed, state.Component{Name: name, Origin: x.Origin, Saved: x.Count, Dropped: x.Count,
+			Reason: "encrypted with the system keyring of that machine (v11): it cannot be read here"})
+	}
+	return o, nil
 }

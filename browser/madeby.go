@@ -9,26 +9,6 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// before is what is known of an environment when no page of it had run yet. It
-// decides who made a difference that is found later.
-type before struct {
-	// jar is what the profile's cookies were.
-	jar []state.Cookie
-	// localDB and sessionDB are the databases that hold the storage: whole, or
-	// what was damaged in them had been replaced. What such a database held Chrome
-	// had, as long as it goes on with it: it brings back all of one or nothing.
-	localDB, sessionDB inspect.Generation
-	// unwritten are the storage keys whose localStorage was to be laid down and
-	// could not be.
-	unwritten map[string]bool
-	// unstored is what of the tabs' sessionStorage the profile does not have.
-	unstored []state.Unstored
-	// byScript: all sessionStorage was laid down by script, not brought back by Chrome;
-	// laidTabs are the tabs in which that was done.
-	byScript bool
-	laidTabs []laidTab
-}
-
 // laidTab is a tab into which a script laid sessionStorage and window.name: where,
 // which items Chrome said were stored, by storage key and key, and what was seen of
 // the name.
@@ -40,32 +20,32 @@ type laidTab struct {
 
 // laid notes what localStorage was laid down, in the database that Chrome then
 // has; lines are the report of that.
-func (b *before) laid(dir *Dir, lines []state.Component) {
+func (b *baseline) laid(dir *Dir, lines []state.Component) {
 	b.localDB = inspect.GenerationOf(filepath.Join(dir.Profile(), profile.Default), inspect.LocalStorage)
-	b.unwritten = map[string]bool{}
+	b.refused = map[string]bool{}
 	for _, line := range lines {
 		if line.Name == state.ComponentLocalStorage && line.Dropped > 0 {
-			b.unwritten[line.Origin] = true
+			b.refused[line.Origin] = true
 		}
 	}
 }
 
 // lays reports whether sessionStorage is laid down for want of it in the profile.
-func (b *before) lays(area state.Area) bool {
+func (b *baseline) lays(area state.Area) bool {
 	u, _ := b.lacking(area)
 	return u.Lay
 }
 
-func (b *before) lacking(area state.Area) (state.Unstored, bool) {
-	i := slices.IndexFunc(b.unstored, func(u state.Unstored) bool { return u.StorageKey == area.StorageKey })
+func (b *baseline) lacking(area state.Area) (state.Unstored, bool) {
+	i := slices.IndexFunc(b.Unstored, func(u state.Unstored) bool { return u.StorageKey == area.StorageKey })
 	if i < 0 {
 		return state.Unstored{}, false
 	}
-	return b.unstored[i], true
+	return b.Unstored[i], true
 }
 
 // scripted notes what the tabs' scripts have laid down.
-func (b *before) scripted(tabs []*heldTab) {
+func (b *baseline) scripted(tabs []*heldTab) {
 	b.laidTabs = nil
 	for _, t := range tabs {
 		if t.laying != nil {
@@ -76,10 +56,10 @@ func (b *before) scripted(tabs []*heldTab) {
 
 // madeLocal tells who made what differs in the localStorage of a page's origin: the
 // site, where all of it is known to have been there before the page ran.
-func (b *before) madeLocal(dir *Dir) func(state.Area) string {
+func (b *baseline) madeLocal(dir *Dir) func(state.Area) string {
 	kept := inspect.GenerationOf(filepath.Join(dir.Profile(), profile.Default), inspect.LocalStorage).Continues(b.localDB)
 	return func(saved state.Area) string {
-		return siteIf(len(saved.Items) == 0 || kept && !b.unwritten[saved.StorageKey])
+		return siteIf(len(saved.Items) == 0 || kept && !b.refused[saved.StorageKey])
 	}
 }
 
@@ -87,7 +67,7 @@ func (b *before) madeLocal(dir *Dir) func(state.Area) string {
 // ran: what of it is missing later a script of the page has changed. All was there
 // where the profile was found to have it; of what a script laid down, the items
 // that Chrome said were stored.
-func (b *before) hadSession(dir *Dir) func(state.Tab, state.Area) state.Area {
+func (b *baseline) hadSession(dir *Dir) func(state.Tab, state.Area) state.Area {
 	kept := inspect.GenerationOf(filepath.Join(dir.Profile(), profile.Default), inspect.SessionStorage).Continues(b.sessionDB)
 	return func(tab state.Tab, saved state.Area) state.Area {
 		u, lacks := b.lacking(saved)
@@ -104,7 +84,7 @@ func (b *before) hadSession(dir *Dir) func(state.Tab, state.Area) state.Area {
 
 // wasLaid reports whether Chrome said that an item was stored, in every tab of a
 // URL that it was laid down in.
-func (b *before) wasLaid(url, storageKey, key string) bool {
+func (b *baseline) wasLaid(url, storageKey, key string) bool {
 	laid := false
 	for _, t := range b.laidTabs {
 		items, some := t.inPlace[storageKey]
@@ -122,7 +102,7 @@ func (b *before) wasLaid(url, storageKey, key string) bool {
 // hadName tells who made a difference of the window.name of a tab: the site, where
 // the name was there at the first look at every tab of that URL, or a script of the
 // page may have run before.
-func (b *before) hadName(tab state.Tab) string {
+func (b *baseline) hadName(tab state.Tab) string {
 	laid := false
 	for _, t := range b.laidTabs {
 		if t.url == tab.URL && t.named == unnamed {

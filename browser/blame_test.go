@@ -1,6 +1,7 @@
 package browser
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -11,8 +12,9 @@ import (
 )
 
 // The table says of each way that a profile was left which copy a restore takes, and
-// who made what differs from the document before a page has run.
-func TestNewerAtARestore(t *testing.T) {
+// who made what differs from the document before a page has run: browser/profile has
+// the table of all that takes a copy.
+func TestWhoIsBlamed(t *testing.T) {
 	var rows []string
 	for _, c := range profiletest.AllCopies() {
 		for _, c.FromDisk = range []bool{false, true} {
@@ -22,7 +24,7 @@ func TestNewerAtARestore(t *testing.T) {
 			rows = append(rows, restoreRow(t, c))
 		}
 	}
-	profiletest.Golden(t, "profile/testdata/newer/restore.txt", rows)
+	profiletest.Golden(t, "testdata/madeby.txt", rows)
 }
 
 func restoreRow(t *testing.T, c profiletest.Copies) string {
@@ -33,7 +35,7 @@ func restoreRow(t *testing.T, c profiletest.Copies) string {
 	}
 	c.After(t, folder)
 	doc := c.Document()
-	s, err := inspectProfile(t.Context(), dir, doc, profiletest.Now)
+	s, err := newBaseline(t.Context(), dir, doc, profiletest.Now)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,12 +43,12 @@ func restoreRow(t *testing.T, c profiletest.Copies) string {
 	var taken, by string
 	switch c.Part {
 	case state.ComponentCookies:
-		read, taken, by = read || s.cookies, c.Value(state.Document{Cookies: s.found.Cookies}), s.differs(doc, c.Part, s.cookies)
+		read, taken, by = read || s.Broken.Cookies, c.Value(state.Document{Cookies: s.found.Cookies}), s.differs(doc, c.Part, s.Broken.Cookies)
 	case state.ComponentLocalStorage:
-		read, taken, by = c.Of(s.left) != "", c.OnDisk(t, folder), s.differs(doc, c.Part, s.local)
+		read, taken, by = c.Of(s.Left) != "", c.OnDisk(t, folder), s.differs(doc, c.Part, s.Broken.LocalStorage)
 	case state.ComponentSessionStorage:
 		tab := doc.Tabs[0]
-		read, taken = read || s.session || s.lays(tab.Session[0]), c.OnDisk(t, folder)
+		read, taken = read || s.Broken.SessionStorage || s.lays(tab.Session[0]), c.OnDisk(t, folder)
 		if c.Left == state.DatadirClean {
 			by = siteIf(len(s.hadSession(dir)(tab, tab.Session[0]).Items) > 0)
 		}
@@ -60,5 +62,5 @@ func restoreRow(t *testing.T, c profiletest.Copies) string {
 	if by != "" {
 		by = "a difference is by " + by
 	}
-	return profiletest.Taken(c, taken, len(s.unstored) > 0, by)
+	return fmt.Sprintf("%s  %-11s %s", c, profiletest.Taken(taken, len(s.Unstored) > 0), by)
 }

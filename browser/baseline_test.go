@@ -3,6 +3,7 @@ package browser
 import (
 	"testing"
 
+	"github.com/stasisd/stasis/browser/profile"
 	"github.com/stasisd/stasis/browser/profile/inspect"
 	"github.com/stasisd/stasis/browser/profile/localstorage"
 	"github.com/stasisd/stasis/state"
@@ -11,7 +12,7 @@ import (
 // A store gives way to the document where it was read and is damaged, or lacks
 // what was read of this very disk; never because it was not read, nor because
 // the document's reading is older than the disk.
-func TestJudge(t *testing.T) {
+func TestBrokenStores(t *testing.T) {
 	cookies := []state.Cookie{{Name: "n", Domain: "a.example", Path: "/"}}
 	local := []state.Area{{StorageKey: "https://a.example/", Items: []state.Item{{Key: "k", Value: "v"}}}}
 	both := []string{state.ComponentCookies, state.ComponentLocalStorage}
@@ -35,16 +36,17 @@ func TestJudge(t *testing.T) {
 		"short":                        {both, inspect.Profile{Cookies: []state.Cookie{}, LocalStorage: localstorage.Contents{Areas: []state.Area{}}}, true},
 		"short, of an older reading":   {nil, inspect.Profile{Cookies: []state.Cookie{}, LocalStorage: localstorage.Contents{Areas: []state.Area{}}}, false},
 	} {
-		s := salvage{found: test.found}
 		doc := state.Document{Complete: true, Datadir: state.DatadirClean, Inventory: state.Inventory{}, Cookies: cookies, Local: local, FromDisk: test.fromDisk}
-		if s.judge(doc); s.cookies != test.gone || s.local != test.gone {
-			t.Errorf("%s: cookies %t, localStorage %t, not %t", name, s.cookies, s.local, test.gone)
+		s := baseline{found: test.found}
+		s.Verdict = profile.Reconcile(profile.Copies{Document: doc, Found: test.found})
+		if s.Broken.Cookies != test.gone || s.Broken.LocalStorage != test.gone {
+			t.Errorf("%s: cookies %t, localStorage %t, not %t", name, s.Broken.Cookies, s.Broken.LocalStorage, test.gone)
 		}
 		by := state.BySite
-		if len(test.fromDisk) > 0 || s.local {
+		if len(test.fromDisk) > 0 || s.Broken.LocalStorage {
 			by = state.ByRestore
 		}
-		if got := s.differs(doc, state.ComponentLocalStorage, s.local); got != by {
+		if got := s.differs(doc, state.ComponentLocalStorage, s.Broken.LocalStorage); got != by {
 			t.Errorf("%s: what differs is the %s's, not the %s's", name, got, by)
 		}
 	}

@@ -1,4 +1,4 @@
-package session
+package profile
 
 import (
 	"context"
@@ -14,9 +14,9 @@ import (
 // when it closes it.
 var ofTabs = []string{state.ComponentSessionStorage, state.ComponentHistory}
 
-// lookFor looks in a profile that Chrome closed for what could not be read of
+// findTabs looks in a profile that Chrome closed for what could not be read of
 // its tabs over CDP, such as those that an alert held up.
-func lookFor(ctx context.Context, missing []state.Missed, folder string) {
+func findTabs(ctx context.Context, missing []state.Missed, folder string) {
 	if !slices.ContainsFunc(missing, func(m state.Missed) bool { return slices.Contains(ofTabs, m.Component) }) {
 		return
 	}
@@ -39,9 +39,9 @@ func lookFor(ctx context.Context, missing []state.Missed, folder string) {
 	}
 }
 
-// lookForLocal looks for the localStorage of pages that could not be read. All
+// findLocal looks for the localStorage of pages that could not be read. All
 // that is known of a database with more than is read is who has some.
-func lookForLocal(missing []state.Missed, found localstorage.Contents) {
+func findLocal(missing []state.Missed, found localstorage.Contents) {
 	if found.Commits == nil {
 		return
 	}
