@@ -1,6 +1,11 @@
 // Package profile knows Chrome's user data directory on disk: which of its
-// files are a user's environment, and how a profile is prepared before Chrome
-// reads it.
+// files are a user's environment, which of two copies of it is newer
+// ([Reconcile]), and how a profile is prepared before Chrome reads it. Nothing
+// above it knows a file of Chrome's by name.
+//
+// Below it, inspect reads and counts what a profile holds, filter keeps some
+// origins, localstorage and sessionstorage read and write these databases, and gate
+// lets the shell start before its profile is there.
 //
 // A user data directory holds one profile that matters, the folder named
 // [Default], or [Spare] where nothing was brought in beside the profile that

@@ -37,20 +37,17 @@ func TestReconcile(t *testing.T) {
 	profiletest.Golden(t, "testdata/reconcile.txt", rows)
 }
 
-// laid is a user data directory with the profile that Chrome left.
-func laid(t *testing.T, c profiletest.Copies) (userDataDir, folder string) {
+// leftBehind is a user data directory with the profile that Chrome left.
+func leftBehind(t *testing.T, c profiletest.Copies) (userDataDir, folder string) {
 	t.Helper()
 	userDataDir = t.TempDir()
-	folder = filepath.Join(userDataDir, Default)
-	if err := os.Mkdir(folder, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	folder = mkdir(t, userDataDir, Default)
 	c.After(t, folder)
 	return userDataDir, folder
 }
 
 func saveTakes(t *testing.T, c profiletest.Copies) string {
-	userDataDir, folder := laid(t, c)
+	userDataDir, folder := leftBehind(t, c)
 	s, err := Inspect(t.Context(), userDataDir, c.Document())
 	if err != nil {
 		t.Fatal(err)
@@ -63,7 +60,7 @@ func saveTakes(t *testing.T, c profiletest.Copies) string {
 }
 
 func crashTakes(t *testing.T, c profiletest.Copies) string {
-	userDataDir, folder := laid(t, c)
+	userDataDir, folder := leftBehind(t, c)
 	doc, err := Merge(t.Context(), userDataDir, Reading{Document: c.Document(), From: profiletest.ReadAt, Until: profiletest.ReadUntil, Now: profiletest.Now,
 		Files: func(context.Context, func(string) bool) (string, func(), error) {
 			was := t.TempDir()
@@ -86,7 +83,7 @@ func crashTakes(t *testing.T, c profiletest.Copies) string {
 }
 
 func restoreTakes(t *testing.T, c profiletest.Copies) string {
-	userDataDir, folder := laid(t, c)
+	userDataDir, folder := leftBehind(t, c)
 	doc := c.Document()
 	found, err := inspect.Read(t.Context(), folder)
 	if err != nil {
