@@ -72,9 +72,11 @@ var mayImport = []struct{ pkg, imports string }{
 	{"docs", ""},
 }
 
-// mayUse names the packages of other modules that are wrapped in one place,
-// with the rooms that wrap them.
+// mayUse names packages that are wrapped in one place, with what they have below
+// them, and the packages that wrap them.
 var mayUse = map[string][]string{
+	// What Chrome has on disk is known to browser alone; cmd hands it to session as an interface.
+	module + "/browser/profile": {"browser", "browser/*", "browser/profile/*", "browser/profile/*/*", "cmd/*", "e2e"},
 	"github.com/labstack/echo":  {"api", "api/*"},
 	"github.com/prometheus":     {"api/metrics"},
 	"github.com/mholt/archiver": {"snapshot"},
