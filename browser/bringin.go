@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/stasisd/stasis/browser/capture"
-	"github.com/stasisd/stasis/browser/datadir"
+	"github.com/stasisd/stasis/browser/profile"
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/state"
 )
@@ -37,7 +37,7 @@ func (s *Standby) bringIn(ctx context.Context, o Options, unknown []string) erro
 		return fault.Wrap(err, fault.BrowserFailed, op, "Chrome's tabs could not be held")
 	}
 	var command []string
-	s.tabs, command = tabsOf(doc, o), []string{"--profile-directory=" + datadir.Profile}
+	s.tabs, command = tabsOf(doc, o), []string{"--profile-directory=" + profile.Default}
 	if s.tabs != tabsKept {
 		command = append(command, blankURL)
 	}
@@ -83,7 +83,7 @@ func (s *Standby) letGo(ctx context.Context) error {
 	var err error
 	switch s.tabs {
 	case tabsKept:
-		lines = held.resume(ctx, s.doc, b.salvage.session)
+		lines = held.resume(ctx, s.doc, b.baseline.Broken.SessionStorage)
 	case tabsUnread:
 		lines, err = held.rescue(ctx, s.doc)
 	case tabsStale:

@@ -2,7 +2,7 @@
 // by clients, read, frozen, closed.
 //
 // It composes its sub-packages, which do not know each other: launch owns the
-// process tree, mux the CDP pipe and its policy, datadir the profile on disk,
+// process tree, mux the CDP pipe and its policy, profile the user data directory on disk,
 // capture what CDP reads and lays down. It does not know where archives are
 // kept or whose environment it holds.
 package browser
@@ -54,7 +54,7 @@ type Browser struct {
 	attendance  *attendance    // nil where nothing is set on the targets
 	passkeys    *passkeys      // nil where pages have no authenticator
 	kept        state.Passkeys // of the environment, where pages have none
-	salvage     salvage        // what is known of the profile that was brought in
+	baseline    baseline       // what is known of the profile that was brought in
 	leftover    leftover       // of the empty profile that it was brought in beside
 	// unflushed: there may be more localStorage than Chrome writes while it quits.
 	unflushed atomic.Bool

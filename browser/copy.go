@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/stasisd/stasis/browser/datadir"
+	"github.com/stasisd/stasis/browser/profile"
 )
 
 // A copy is brought up to date while Chrome runs until what changes meanwhile is
@@ -19,7 +19,7 @@ const pauseDeadline = 2 * time.Second
 
 // Precopy brings a copy of the environment's files up to date while Chrome runs,
 // so that little is left for [Browser.Copy]. The copy is of no moment yet.
-func (b *Browser) Precopy(ctx context.Context, c *datadir.Copy) error {
+func (b *Browser) Precopy(ctx context.Context, c *profile.Copy) error {
 	for range copyRounds {
 		n, err := c.Update(ctx, b.dir.Profile())
 		if err != nil || n < littleChanged {
@@ -32,7 +32,7 @@ func (b *Browser) Precopy(ctx context.Context, c *datadir.Copy) error {
 // Copy brings a copy of the environment's files up to date at one moment: Chrome
 // stands still for it, and runs on as it was. It returns for how long. A client or
 // a page sees no more of it than that nothing happened meanwhile.
-func (b *Browser) Copy(ctx context.Context, c *datadir.Copy) (stood time.Duration, err error) {
+func (b *Browser) Copy(ctx context.Context, c *profile.Copy) (stood time.Duration, err error) {
 	if b.passkeys != nil {
 		// No page is left with half an authenticator while nobody answers.
 		defer b.passkeys.rest()()

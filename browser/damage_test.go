@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/stasisd/stasis/browser/datadir"
-	"github.com/stasisd/stasis/browser/inventory"
+	"github.com/stasisd/stasis/browser/profile"
+	"github.com/stasisd/stasis/browser/profile/inspect"
 	"github.com/stasisd/stasis/state"
 )
 
@@ -37,7 +37,7 @@ func (r *rig) filled(url string) (*Dir, state.Document) {
 func (r *rig) copyOf(d *Dir) *Dir {
 	r.t.Helper()
 	to := r.dir()
-	if err := os.CopyFS(filepath.Join(to.Profile(), datadir.Profile), os.DirFS(datadir.Path(d.Profile()))); err != nil {
+	if err := os.CopyFS(filepath.Join(to.Profile(), profile.Default), os.DirFS(profile.Path(d.Profile()))); err != nil {
 		r.t.Fatal(err)
 	}
 	return to
@@ -46,7 +46,7 @@ func (r *rig) copyOf(d *Dir) *Dir {
 // harm changes every file of the profile that a pattern names.
 func (r *rig) harm(d *Dir, pattern string, do func([]byte) []byte) {
 	r.t.Helper()
-	files, err := filepath.Glob(filepath.Join(d.Profile(), datadir.Folder(d.Profile()), pattern))
+	files, err := filepath.Glob(filepath.Join(d.Profile(), profile.Folder(d.Profile()), pattern))
 	if err != nil || len(files) == 0 {
 		r.t.Fatalf("%s: %v, %v", pattern, files, err)
 	}
@@ -93,7 +93,7 @@ func TestReportOfADamagedProfile(t *testing.T) {
 	r := newRig(t)
 	url := newKinds(t)
 	dir, doc := r.filled(url)
-	tabs, err := inventory.ReadTabs(within(t), datadir.Path(dir.Profile()))
+	tabs, err := inspect.ReadTabs(within(t), profile.Path(dir.Profile()))
 	if err != nil || len(tabs.Items) != 1 || tabs.Items[url+"/"] != 1 || !tabs.Names(url+"/") || tabs.Names(url+"/never") {
 		t.Errorf("of the tabs the profile has %v, %v", tabs.Items, err)
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/chromedp/cdproto/cdp"
 
 	"github.com/stasisd/stasis/browser/capture"
-	"github.com/stasisd/stasis/browser/datadir"
+	"github.com/stasisd/stasis/browser/profile"
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/state"
 )
@@ -189,6 +189,6 @@ func (b *Browser) Memory() int64 { return b.process.Memory() }
 
 // Environment lists the files of the environment on disk. Chrome must be
 // closed or frozen.
-func (b *Browser) Environment(ctx context.Context) ([]datadir.File, error) {
-	return datadir.Select(ctx, b.dir.Profile())
+func (b *Browser) Environment(ctx context.Context) ([]profile.File, error) {
+	return profile.Select(ctx, b.dir.Profile())
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/chromedp/cdproto/extensions"
 
 	"github.com/stasisd/stasis/browser/capture"
-	"github.com/stasisd/stasis/browser/datadir"
+	"github.com/stasisd/stasis/browser/profile"
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/state"
 	"github.com/stasisd/stasis/state/report"
@@ -18,15 +18,15 @@ import (
 
 // ExtensionDir is where the files of an extension lie in a run directory.
 func ExtensionDir(dir *Dir, id string) string {
-	return filepath.Join(dir.Profile(), datadir.Extensions, id)
+	return filepath.Join(dir.Profile(), profile.Extensions, id)
 }
 
 // placed says where the extensions of a browser are. Whether they run is the
 // document's to say where the profile's files may be older than it.
-func placed(dir *Dir, doc state.Document, list []state.Extension) []datadir.Extension {
-	var out []datadir.Extension
+func placed(dir *Dir, doc state.Document, list []state.Extension) []profile.Extension {
+	var out []profile.Extension
 	for _, e := range list {
-		x := datadir.Extension{ID: e.ID, Path: ExtensionDir(dir, e.ID)}
+		x := profile.Extension{ID: e.ID, Path: ExtensionDir(dir, e.ID)}
 		if saved := savedAs(doc, e.ID); saved != nil {
 			x.Saved = true
 			if doc.Datadir != state.DatadirClean {

@@ -262,7 +262,7 @@ func TestExtensionOfASelection(t *testing.T) {
 		}
 	}
 	to := r.copied(b)
-	if lost, err := Sift(within(t), to.Profile(), selection); err != nil || len(lost) != 0 {
+	if lost, err := Filter(within(t), to.Profile(), selection); err != nil || len(lost) != 0 {
 		t.Fatalf("%+v, %v", lost, err)
 	}
 	back, report := r.restored(to, selected, Options{RestoreTabs: true, Extensions: []state.Extension{e}})

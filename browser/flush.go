@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/stasisd/stasis/browser/capture"
-	"github.com/stasisd/stasis/browser/datadir"
-	"github.com/stasisd/stasis/browser/localstorage"
+	"github.com/stasisd/stasis/browser/profile"
+	"github.com/stasisd/stasis/browser/profile/localstorage"
 	"github.com/stasisd/stasis/state"
 )
 
@@ -43,7 +43,7 @@ func (b *Browser) flush(ctx context.Context) {
 	if err != nil {
 		return
 	}
-	root, err := os.OpenRoot(datadir.Path(b.dir.Profile()))
+	root, err := os.OpenRoot(profile.Path(b.dir.Profile()))
 	if err != nil {
 		return
 	}

@@ -30,7 +30,7 @@ func (h *hold) settle(ctx context.Context) {
 	defer h.release(ctx)
 	defer func() {
 		h.hearRest()
-		h.b.salvage.scripted(h.tabs)
+		h.b.baseline.scripted(h.tabs)
 		h.applyLater(ctx)
 	}()
 	for h.layingDown() {

@@ -11,17 +11,17 @@ import (
 // overlay lays down what the profile lacks and the document has, while every
 // tab is held, and reports what came back of what belongs to the whole browser.
 func (b *Browser) overlay(ctx context.Context, doc state.Document) (report []state.Component, err error) {
-	s := &b.salvage
+	s := &b.baseline
 	if doc.Datadir != state.DatadirClean && doc.Complete {
 		rest := doc
-		rest.Local = s.left
+		rest.Local = s.Left
 		if report, err = capture.Lay(ctx, b.driver, rest, b.now()); err != nil {
 			return nil, err
 		}
-		report = append(report, s.placed...)
+		report = append(report, s.Placed...)
 		s.laid(b.dir, report)
 	}
-	if s.cookies {
+	if s.Broken.Cookies {
 		lines, err := capture.LayCookies(ctx, b.driver, doc.Cookies, b.now())
 		if err != nil {
 			return nil, err
@@ -32,11 +32,11 @@ func (b *Browser) overlay(ctx context.Context, doc state.Document) (report []sta
 		return nil, err
 	}
 	if doc.Datadir == state.DatadirClean {
-		lines, err := capture.LayLocal(ctx, b.driver, s.left)
+		lines, err := capture.LayLocal(ctx, b.driver, s.Left)
 		if err != nil {
 			return nil, err
 		}
-		if lines = append(lines, s.placed...); len(lines) > 0 {
+		if lines = append(lines, s.Placed...); len(lines) > 0 {
 			s.laid(b.dir, lines)
 		}
 		report = append(report, fromDocument(lines)...)
@@ -45,11 +45,11 @@ func (b *Browser) overlay(ctx context.Context, doc state.Document) (report []sta
 		return nil, fault.Wrap(err, fault.BrowserFailed, "browser.restore", "the cookies could not be read back")
 	}
 	if doc.Datadir == state.DatadirClean && doc.Complete {
-		if !s.cookies {
+		if !s.Broken.Cookies {
 			report = append(report, state.CompareCookies(doc.Cookies, s.jar, b.now(), nil)...)
 		}
-		if !s.local {
-			report = append(report, state.BroughtLocal(doc.Written(), s.found.LocalStorage.Areas)...)
+		if !s.Broken.LocalStorage {
+			report = append(report, state.BroughtLocal(s.written(doc), s.found.LocalStorage.Areas)...)
 		}
 	}
 	lines := state.Brought(doc, s.found.Inventory)

@@ -3,7 +3,7 @@ package browser
 import (
 	"net/url"
 
-	"github.com/stasisd/stasis/browser/datadir"
+	"github.com/stasisd/stasis/browser/profile"
 	"github.com/stasisd/stasis/browser/relay"
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/state"
@@ -20,7 +20,7 @@ func other(p *state.Proxy) *state.Proxy {
 // startProxy gives the proxy that a profile is told of, nil for none, and the
 // relay that it is where the proxy wants credentials, which Chrome has no
 // setting for.
-func startProxy(p *state.Proxy, uid int) (told *datadir.Proxy, r *relay.Relay, err error) {
+func startProxy(p *state.Proxy, uid int) (told *profile.Proxy, r *relay.Relay, err error) {
 	if p = other(p); p == nil {
 		return nil, nil, nil
 	}
@@ -36,11 +36,11 @@ func startProxy(p *state.Proxy, uid int) (told *datadir.Proxy, r *relay.Relay, e
 		}
 		server = "http://" + r.Address()
 	}
-	return &datadir.Proxy{Server: server, Bypass: p.Bypass}, r, nil
+	return &profile.Proxy{Server: server, Bypass: p.Bypass}, r, nil
 }
 
 // proxyFlags tell an engine of a proxy that does not read it in the profile.
-func proxyFlags(p *datadir.Proxy) []string {
+func proxyFlags(p *profile.Proxy) []string {
 	if p == nil {
 		return nil
 	}

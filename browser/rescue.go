@@ -54,7 +54,7 @@ func (h *hold) layBefore(ctx context.Context, doc state.Document) []state.Compon
 			tab.Name, tab.URL = "", t.info.URL // another page may have set another since
 		}
 		for _, area := range tab.Session {
-			h.b.salvage.unstored = append(h.b.salvage.unstored, state.Unstored{StorageKey: area.StorageKey, Items: len(area.Items), Lay: true})
+			h.b.baseline.Unstored = append(h.b.baseline.Unstored, state.Unstored{StorageKey: area.StorageKey, Items: len(area.Items), Lay: true})
 		}
 		if len(tab.Session) > 0 && t != last {
 			h.activate(ctx, t) // a lazy tab has no navigation that is held: see resume

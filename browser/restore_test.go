@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/stasisd/stasis/browser/capture"
-	"github.com/stasisd/stasis/browser/datadir"
+	"github.com/stasisd/stasis/browser/profile"
 	"github.com/stasisd/stasis/state"
 )
 
@@ -93,7 +93,7 @@ func (r *rig) stampOlder(b *Browser, doc *state.Document) {
 	r.t.Helper()
 	doc.Chrome.Version = "120.0.1.2"
 	stamped := 0
-	for _, name := range []string{"Last Version", "Local State", datadir.Folder(b.dir.Profile()) + "/Preferences"} {
+	for _, name := range []string{"Last Version", "Local State", profile.Folder(b.dir.Profile()) + "/Preferences"} {
 		file := filepath.Join(b.dir.Profile(), name)
 		body, err := os.ReadFile(file)
 		if err != nil {

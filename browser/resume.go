@@ -16,13 +16,13 @@ import (
 // Chrome loads tabs in the back lazily, seconds later; each is brought
 // to the front once, so that it loads now, and the active one last.
 func (h *hold) resume(ctx context.Context, doc state.Document, all bool) []state.Component {
-	h.b.salvage.byScript = all
+	h.b.baseline.byScript = all
 	saved := map[*heldTab]state.Tab{}
 	var front *heldTab
 	r := tabReport{saved: doc.Tabs, laid: all, lost: report.NotOpened.With("Chrome did not bring the tab back from its session files"),
 		short: report.ListNotRestored.With("Chrome kept fewer entries in its session files")}
 	if !all {
-		r.unstored = slices.Clone(h.b.salvage.unstored)
+		r.unstored = slices.Clone(h.b.baseline.Unstored)
 	}
 	for i, t := range h.match(doc.Tabs) {
 		if t == nil || !h.b.mux.AllowedURL(t.info.URL) {
@@ -35,7 +35,7 @@ func (h *hold) resume(ctx context.Context, doc state.Document, all bool) []state
 			h.b.unloaded.add(t.info.TargetID, tab)
 		}
 		if !all {
-			tab.Session = slices.DeleteFunc(slices.Clone(tab.Session), func(a state.Area) bool { return !h.b.salvage.lays(a) })
+			tab.Session = slices.DeleteFunc(slices.Clone(tab.Session), func(a state.Area) bool { return !h.b.baseline.lays(a) })
 		}
 		saved[t] = tab
 		if doc.Tabs[i].Active {

@@ -18,8 +18,8 @@ import (
 	"github.com/chromedp/cdproto/target"
 	"go.uber.org/goleak"
 
-	"github.com/stasisd/stasis/browser/datadir"
 	"github.com/stasisd/stasis/browser/launch"
+	"github.com/stasisd/stasis/browser/profile"
 	"github.com/stasisd/stasis/state"
 )
 
@@ -133,7 +133,7 @@ func (r *rig) copied(b *Browser) *Dir {
 func (r *rig) written(b *Browser, url string) {
 	r.t.Helper()
 	await(r.t, url+" is in the session files", func() bool {
-		files, err := filepath.Glob(filepath.Join(b.dir.Profile(), datadir.Folder(b.dir.Profile()), "Sessions", "Session_*"))
+		files, err := filepath.Glob(filepath.Join(b.dir.Profile(), profile.Folder(b.dir.Profile()), "Sessions", "Session_*"))
 		if err != nil {
 			r.t.Fatal(err)
 		}

@@ -15,10 +15,10 @@ import (
 func (b *Browser) addSessionCookies(ctx context.Context, doc state.Document) error {
 	all := doc.Cookies
 	switch {
-	case doc.Complete && doc.Datadir != state.DatadirClean, b.salvage.cookies:
+	case doc.Complete && doc.Datadir != state.DatadirClean, b.baseline.Broken.Cookies:
 		return nil // the whole jar has been laid down
 	case !doc.Complete && b.shell():
-		all = b.salvage.found.Cookies
+		all = b.baseline.found.Cookies
 	case !b.shell() && doc.Chrome.Engine != EngineShell:
 		return nil
 	}

@@ -8,9 +8,9 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/stasisd/stasis/browser/datadir"
-	"github.com/stasisd/stasis/browser/gate"
-	"github.com/stasisd/stasis/browser/sift"
+	"github.com/stasisd/stasis/browser/profile"
+	"github.com/stasisd/stasis/browser/profile/filter"
+	"github.com/stasisd/stasis/browser/profile/gate"
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/state"
 	"github.com/stasisd/stasis/state/report"
@@ -25,13 +25,13 @@ import (
 
 // spareShell starts an empty shell, that waits for its profile.
 func (s *Starter) spareShell(ctx context.Context, dir *Dir, o Options) (*Spare, error) {
-	if err := gate.Lay(datadir.Path(dir.Profile())); err != nil {
+	if err := gate.Lay(profile.Path(dir.Profile())); err != nil {
 		return nil, err
 	}
-	if err := dir.OwnProfile(datadir.Profile); err != nil {
+	if err := dir.OwnProfile(profile.Default); err != nil {
 		return nil, err
 	}
-	b, err := s.start(ctx, dir, datadir.Profile, o)
+	b, err := s.start(ctx, dir, profile.Default, o)
 	if err != nil {
 		return nil, err
 	}
@@ -63,21 +63,21 @@ func (p *Spare) freshShell(ctx context.Context, o Options) (*Browser, error) {
 // enter lets the shell have the profile that waits for it.
 func (b *Browser) enter() error {
 	waiting := b.dir.Waiting()
-	profile := datadir.Path(waiting.Profile())
-	if err := gate.Fill(profile); err != nil {
+	folder := profile.Path(waiting.Profile())
+	if err := gate.Fill(folder); err != nil {
 		return err
 	}
 	if err := waiting.Own(); err != nil {
 		return err
 	}
-	if err := gate.Open(datadir.Path(b.dir.Profile()), profile); err != nil {
+	if err := gate.Open(profile.Path(b.dir.Profile()), folder); err != nil {
 		return err
 	}
-	extensions := filepath.Join(waiting.Profile(), datadir.Extensions)
+	extensions := filepath.Join(waiting.Profile(), profile.Extensions)
 	if _, err := os.Lstat(extensions); errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	err := os.Rename(extensions, filepath.Join(b.dir.Profile(), datadir.Extensions))
+	err := os.Rename(extensions, filepath.Join(b.dir.Profile(), profile.Extensions))
 	return fault.Wrap(err, fault.BrowserFailed, "browser.enter", "the extensions of the environment could not be kept")
 }
 
@@ -90,7 +90,7 @@ func (p *Spare) bringShell(ctx context.Context, doc state.Document, o Options) (
 	b.takeOptions(o)
 	alive := make(chan error, 1)
 	go func() { alive <- b.alive(ctx) }()
-	salvage, doc, err := p.starter.prepareShell(ctx, b.dir.Waiting(), doc, o, b.version)
+	baseline, doc, err := p.starter.prepareShell(ctx, b.dir.Waiting(), doc, o, b.version)
 	if gone := <-alive; gone != nil {
 		err = gone
 	}
@@ -99,7 +99,7 @@ func (p *Spare) bringShell(ctx context.Context, doc state.Document, o Options) (
 	}
 	var report []state.Component
 	if err == nil {
-		b.salvage = salvage
+		b.baseline = baseline
 		report, err = b.bringInShell(ctx, doc)
 	}
 	if err != nil {
@@ -118,18 +118,18 @@ func (s *Starter) bringShell(ctx context.Context, dir *Dir, doc state.Document, 
 	if err != nil {
 		return nil, err
 	}
-	salvage, doc, err := s.prepareShell(ctx, dir, doc, o, v.Full)
+	baseline, doc, err := s.prepareShell(ctx, dir, doc, o, v.Full)
 	if err == nil {
 		err = dir.Own()
 	}
 	if err != nil {
 		return nil, err
 	}
-	b, err := s.start(ctx, dir, datadir.Profile, o)
+	b, err := s.start(ctx, dir, profile.Default, o)
 	if err != nil {
 		return nil, err
 	}
-	b.salvage = salvage
+	b.baseline = baseline
 	var report []state.Component
 	if err = b.keepDownloads(ctx); err == nil {
 		report, err = b.bringInShell(ctx, doc)
@@ -142,7 +142,7 @@ func (s *Starter) bringShell(ctx context.Context, dir *Dir, doc state.Document, 
 
 // prepareShell readies a profile for the shell of a version, which has not opened
 // it. One that a newer Chrome wrote is put aside, as [Spare.Restored] says.
-func (s *Starter) prepareShell(ctx context.Context, dir *Dir, doc state.Document, o Options, version string) (salvage, state.Document, error) {
+func (s *Starter) prepareShell(ctx context.Context, dir *Dir, doc state.Document, o Options, version string) (baseline, state.Document, error) {
 	if doc.Datadir != state.DatadirNone && state.Newer(doc.Chrome.Version, version) {
 		doc, _, laid, err := setAside(ctx, dir, doc, o, nil, s.Now())
 		return laid, doc, err
@@ -150,13 +150,13 @@ func (s *Starter) prepareShell(ctx context.Context, dir *Dir, doc state.Document
 	// The preferences are for the full Chrome that may come next. Its session
 	// files stay: the document says that they are old. What the profile has of
 	// sessionStorage belongs to tabs that do not come back by themselves.
-	profile := preparation(dir, doc, o, nil)
-	profile.RestoreTabs, profile.StaleSessionStorage, profile.Before = true, doc.Complete, doc.Overrides.Permissions()
-	_, found, err := s.prepare(ctx, dir, doc, profile)
+	prep := preparation(dir, doc, o, nil)
+	prep.RestoreTabs, prep.StaleSessionStorage, prep.Before = true, doc.Complete, doc.Overrides.Permissions()
+	_, found, err := s.prepare(ctx, dir, doc, prep)
 	if err != nil {
-		return salvage{}, doc, err
+		return baseline{}, doc, err
 	}
-	return found, doc, sift.SetAside(ctx, filepath.Join(dir.Profile(), datadir.Profile))
+	return found, doc, filter.SetAside(ctx, filepath.Join(dir.Profile(), profile.Default))
 }
 
 // bringInShell lays down what the profile lacks, before there are tabs.

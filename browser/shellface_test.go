@@ -13,7 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/stasisd/stasis/browser/inventory"
+	"github.com/stasisd/stasis/browser/profile/inspect"
 	"github.com/stasisd/stasis/state"
 )
 
@@ -136,7 +136,7 @@ func TestShellKeepsPolicyAndPasskeys(t *testing.T) {
 		addEventListener("beforeunload", (e) => e.preventDefault()); 1`)
 	r.touch(b, at)
 	doc := r.save(b)
-	left, err := inventory.Read(within(t), filepath.Join(b.dir.Profile(), "Default"))
+	left, err := inspect.Read(within(t), filepath.Join(b.dir.Profile(), "Default"))
 	if err != nil || len(left.Cookies) != 1 || len(left.LocalStorage.Areas) != 1 {
 		t.Errorf("left behind: %+v %+v, %v", left.Cookies, left.LocalStorage.Areas, err)
 	}

@@ -3,7 +3,7 @@ package browser
 import (
 	"context"
 
-	"github.com/stasisd/stasis/browser/datadir"
+	"github.com/stasisd/stasis/browser/profile"
 	"github.com/stasisd/stasis/state"
 )
 
@@ -29,7 +29,7 @@ func shellGrants(p *state.PermissionPolicy) []state.Granted {
 	}
 	var all, own []state.Granted
 	for _, name := range state.Permissions() {
-		decision, decided := p.Default, datadir.Asks(name)
+		decision, decided := p.Default, profile.Asks(name)
 		for _, r := range p.Rules {
 			switch {
 			case r.Permission != name:

@@ -21,7 +21,7 @@ func (b *Browser) openTabs(ctx context.Context, doc state.Document) ([]state.Com
 	case !b.options.RestoreTabs:
 		return unopened(doc), nil
 	}
-	b.salvage.byScript = true
+	b.baseline.byScript = true
 	h := &hold{b: b, direct: true}
 	h.events, h.stop = b.driver.Events(heldEvents...)
 	lines, err := h.openAll(ctx, doc)

@@ -8,7 +8,7 @@ import (
 	"github.com/chromedp/cdproto/browser"
 	"github.com/chromedp/cdproto/cdp"
 
-	"github.com/stasisd/stasis/browser/datadir"
+	"github.com/stasisd/stasis/browser/profile"
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/state"
 )
@@ -40,14 +40,14 @@ func (s *Starter) Spare(ctx context.Context, dir *Dir, o Options) (*Spare, error
 		return nil, err
 	}
 	empty := preparation(dir, state.Document{}, o, proxy)
-	empty.Folder, empty.Empty, empty.RestoreTabs = datadir.Spare, true, true
+	empty.Folder, empty.Empty, empty.RestoreTabs = profile.Spare, true, true
 	unknown, err := empty.Run(ctx, dir.Profile())
 	if err == nil {
 		err = dir.Own()
 	}
 	var b *Browser
 	if err == nil {
-		b, err = s.start(ctx, dir, datadir.Spare, o)
+		b, err = s.start(ctx, dir, profile.Spare, o)
 	}
 	if err != nil {
 		relay.Close()
@@ -189,7 +189,7 @@ func (p *Spare) bring(ctx context.Context, doc state.Document, o Options) (*Stan
 		return nil, b.abandon(ctx, err)
 	}
 	if doc.Datadir != state.DatadirNone && state.Newer(doc.Chrome.Version, b.version) {
-		if doc, unknown, b.salvage, err = setAside(ctx, b.dir, doc, o, proxy, b.now()); err != nil {
+		if doc, unknown, b.baseline, err = setAside(ctx, b.dir, doc, o, proxy, b.now()); err != nil {
 			return nil, b.abandon(ctx, err)
 		}
 	}
@@ -206,26 +206,26 @@ func (p *Spare) bring(ctx context.Context, doc state.Document, o Options) (*Stan
 
 // ready inspects the profile and prepares it for Chrome. It returns the
 // extensions that the profile does not know, and the proxy that it was told.
-func (p *Spare) ready(ctx context.Context, doc state.Document, o Options) (unknown []string, proxy *datadir.Proxy, err error) {
+func (p *Spare) ready(ctx context.Context, doc state.Document, o Options) (unknown []string, proxy *profile.Proxy, err error) {
 	dir := p.b.dir
 	p.b.relay.Close() // of the empty profile
 	if proxy, p.b.relay, err = startProxy(o.Overrides.Proxy, dir.UID); err != nil {
 		return nil, nil, err
 	}
 	p.b.relay.Serves(p.b.process.Processes)
-	tabs, profile := tabsOf(doc, o), preparation(dir, doc, o, proxy)
-	profile.RestoreTabs = o.RestoreTabs && !doc.TabsByURL && (tabs != tabsNone || doc.Datadir == state.DatadirClean)
-	profile.StaleSessionStorage = tabs == tabsStale
-	profile.Before = doc.Overrides.Permissions()
-	if unknown, p.b.salvage, err = p.starter.prepare(ctx, dir, doc, profile); err != nil {
+	tabs, prep := tabsOf(doc, o), preparation(dir, doc, o, proxy)
+	prep.RestoreTabs = o.RestoreTabs && !doc.TabsByURL && (tabs != tabsNone || doc.Datadir == state.DatadirClean)
+	prep.StaleSessionStorage = tabs == tabsStale
+	prep.Before = doc.Overrides.Permissions()
+	if unknown, p.b.baseline, err = p.starter.prepare(ctx, dir, doc, prep); err != nil {
 		return nil, nil, err
 	}
-	return unknown, proxy, dir.OwnProfile(datadir.Profile, datadir.Extensions)
+	return unknown, proxy, dir.OwnProfile(profile.Default, profile.Extensions)
 }
 
 // preparation is what every profile of these options must say.
-func preparation(dir *Dir, doc state.Document, o Options, proxy *datadir.Proxy) datadir.Prepare {
-	return datadir.Prepare{Policy: o.Overrides.Permissions(), Languages: acceptLanguages(o.Overrides.Locale), Proxy: proxy,
+func preparation(dir *Dir, doc state.Document, o Options, proxy *profile.Proxy) profile.Prepare {
+	return profile.Prepare{Policy: o.Overrides.Permissions(), Languages: acceptLanguages(o.Overrides.Locale), Proxy: proxy,
 		Extensions: placed(dir, doc, o.Extensions)}
 }
 

@@ -3,7 +3,7 @@ package browser
 import (
 	"context"
 
-	"github.com/stasisd/stasis/browser/datadir"
+	"github.com/stasisd/stasis/browser/profile"
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/state"
 )
@@ -44,7 +44,7 @@ func (s *Starter) Standby(ctx context.Context, dir *Dir, doc state.Document, o O
 
 // bring starts Chrome and brings the environment in.
 func (s *Starter) bring(ctx context.Context, dir *Dir, doc state.Document, o Options) (*Standby, error) {
-	if err := datadir.Settle(dir.Profile()); err != nil {
+	if err := profile.Settle(dir.Profile()); err != nil {
 		return nil, err
 	}
 	if o.Engine == EngineShell {
@@ -90,7 +90,7 @@ func (s *Standby) goOn(ctx context.Context) (*Browser, []state.Component, error)
 	if err := let(ctx); err != nil {
 		return nil, nil, s.abandon(ctx, err)
 	}
-	report := state.ExpiredIn(s.report, b.salvage.jar, b.now())
+	report := state.ExpiredIn(s.report, b.baseline.jar, b.now())
 	report = append(report, state.OverrideLines(s.doc.Overrides, s.own)...)
 	return b, append(report, b.passkeyLines(s.doc.Passkeys)...), nil
 }

@@ -8,9 +8,9 @@ import (
 	"github.com/chromedp/cdproto/browser"
 	"github.com/chromedp/cdproto/cdp"
 
-	"github.com/stasisd/stasis/browser/datadir"
 	"github.com/stasisd/stasis/browser/launch"
 	"github.com/stasisd/stasis/browser/mux"
+	"github.com/stasisd/stasis/browser/profile"
 	"github.com/stasisd/stasis/browser/relay"
 	"github.com/stasisd/stasis/budget"
 	"github.com/stasisd/stasis/fault"
@@ -53,7 +53,7 @@ func (s *Starter) Restored(ctx context.Context, dir *Dir, doc state.Document, o 
 	return standby.goOn(ctx)
 }
 
-func (s *Starter) start(ctx context.Context, dir *Dir, profile string, o Options) (*Browser, error) {
+func (s *Starter) start(ctx context.Context, dir *Dir, folder string, o Options) (*Browser, error) {
 	const op = "browser.start"
 	face, err := s.face(ctx, dir, o)
 	if err != nil {
@@ -62,14 +62,14 @@ func (s *Starter) start(ctx context.Context, dir *Dir, profile string, o Options
 	flags := append(overrideFlags(o.Overrides), face.flags(o.Overrides)...)
 	var relay *relay.Relay
 	if o.Engine == EngineShell { // which reads none of it in the profile
-		var proxy *datadir.Proxy
+		var proxy *profile.Proxy
 		if proxy, relay, err = startProxy(o.Overrides.Proxy, dir.UID); err != nil {
 			return nil, err
 		}
 		flags = append(append(flags, languageFlags(o.Overrides)...), proxyFlags(proxy)...)
 	}
 	process, err := s.Launcher.Start(ctx, launch.Options{
-		Dir: dir, Shell: o.Engine == EngineShell, Profile: profile, URL: blankURL,
+		Dir: dir, Shell: o.Engine == EngineShell, Profile: folder, URL: blankURL,
 		TimeZone: o.Overrides.Timezone, ExtraArgs: flags})
 	if err != nil {
 		relay.Close()

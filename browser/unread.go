@@ -11,7 +11,7 @@ import (
 
 // unreadCookies corrects the lines of a profile whose cookies nobody read over
 // CDP: what came back is what Chrome then has, not what its files count.
-func (s salvage) unreadCookies(lines []state.Component, now time.Time) []state.Component {
+func (s baseline) unreadCookies(lines []state.Component, now time.Time) []state.Component {
 	reasons := map[string]report.Reason{}
 	for _, c := range s.found.Listed {
 		reasons[c.Identity()] = report.NotTaken.Reason()

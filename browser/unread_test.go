@@ -6,7 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/stasisd/stasis/browser/inventory"
+	"github.com/stasisd/stasis/browser/profile/inspect"
 	"github.com/stasisd/stasis/state"
 	"github.com/stasisd/stasis/state/report"
 )
@@ -18,7 +18,7 @@ func TestUnreadCookies(t *testing.T) {
 		return state.Cookie{Name: name, Domain: domain, Path: "/", Expires: expires, Session: expires < 0}
 	}
 	kept, sealed, over := of("kept", "a.example", -1), of("sealed", "a.example", -1), of("over", "b.example", 1)
-	s := salvage{before: before{jar: []state.Cookie{kept}}, found: inventory.Profile{Listed: []state.Cookie{kept, sealed, over},
+	s := baseline{jar: []state.Cookie{kept}, found: inspect.Profile{Listed: []state.Cookie{kept, sealed, over},
 		Foreign: map[string]string{sealed.Identity(): "sealed"}}}
 	counted := []state.Component{
 		{Name: "cookies", Origin: "a.example", Saved: 2, Restored: 2},
@@ -37,7 +37,7 @@ func TestUnreadCookies(t *testing.T) {
 	if d := notBrought(got, nil, true); len(d) != 1 || d[0].Origin != "a.example" || d[0].Missing != 1 || d[0].By != state.ByRestore {
 		t.Errorf("the differences: %+v", d)
 	}
-	s.found = inventory.Profile{} // a jar that could not be read
+	s.found = inspect.Profile{} // a jar that could not be read
 	want = []state.Component{
 		{Name: "cookies", Origin: "a.example", Saved: 2, Restored: 1, Dropped: 1, Reason: report.NotTaken.Reason()},
 		{Name: "cookies", Origin: "b.example", Saved: 1, Dropped: 1, Reason: report.NotTaken.Reason()},

@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/stasisd/stasis/browser/capture"
-	"github.com/stasisd/stasis/browser/localstorage"
+	"github.com/stasisd/stasis/browser/profile/localstorage"
 	"github.com/stasisd/stasis/state"
 	"github.com/stasisd/stasis/state/report"
 )

@@ -32,7 +32,7 @@ var asked = []string{state.ComponentIndexedDB, state.ComponentIndexedDBRecords, 
 //     back; what differs since, the sites have changed.
 //   - localStorage and sessionStorage were there before a page ran, where Chrome
 //     goes on with the database that held them, or said that it stored what was
-//     laid down (see before). What differs then the page has changed, its first
+//     laid down (see baseline). What differs then the page has changed, its first
 //     script included; what is missing otherwise did not come back. An origin
 //     without a page is compared exactly.
 //   - window.name was there at the first look at the page, or a script of the page
@@ -50,10 +50,10 @@ func (b *Browser) Verify(ctx context.Context, doc state.Document, report []state
 	}
 	b.unloaded.correct(now.Tabs)
 	if doc.Complete {
-		v.Differences = append(v.Differences, state.DifferingCookies(named(doc.Cookies), b.salvage.jar, b.now(),
-			b.salvage.differs(doc, state.ComponentCookies, b.salvage.cookies))...)
+		v.Differences = append(v.Differences, state.DifferingCookies(named(doc.Cookies), b.baseline.jar, b.now(),
+			b.baseline.differs(doc, state.ComponentCookies, b.baseline.Broken.Cookies))...)
 	}
-	v.Differences = append(v.Differences, state.DifferingCookies(b.salvage.jar, now.Cookies, b.now(), state.BySite)...)
+	v.Differences = append(v.Differences, state.DifferingCookies(b.baseline.jar, now.Cookies, b.now(), state.BySite)...)
 	asker, err := capture.Ask(ctx, b.driver)
 	if err != nil {
 		return v, err
@@ -65,16 +65,16 @@ func (b *Browser) Verify(ctx context.Context, doc state.Document, report []state
 	}
 	v.Components, v.Differences = lines, append(v.Differences, differ...)
 	if doc.Complete {
-		open := b.salvage.madeLocal(b.dir)
+		open := b.baseline.madeLocal(b.dir)
 		v.Differences = append(v.Differences, localDifferences(ctx, asker, doc.Local, now.Local, open, func(a state.Area) string {
 			if open(a) == state.ByRestore {
 				return state.ByRestore
 			}
-			return b.salvage.differs(doc, state.ComponentLocalStorage, b.salvage.local)
+			return b.baseline.differs(doc, state.ComponentLocalStorage, b.baseline.Broken.LocalStorage)
 		})...)
-		lost := sessionDifferences(doc.Tabs, now.Tabs, b.salvage.hadSession(b.dir))
+		lost := sessionDifferences(doc.Tabs, now.Tabs, b.baseline.hadSession(b.dir))
 		v.Components = append(v.Components, withoutLost(report, lost)...)
-		v.Differences = append(append(v.Differences, lost...), nameDifferences(doc.Tabs, now.Tabs, b.salvage.hadName)...)
+		v.Differences = append(append(v.Differences, lost...), nameDifferences(doc.Tabs, now.Tabs, b.baseline.hadName)...)
 	}
 	if doc.Datadir != state.DatadirNone {
 		v.Components = append(v.Components, recount(ctx, asker, report)...)
@@ -86,7 +86,7 @@ func (b *Browser) Verify(ctx context.Context, doc state.Document, report []state
 // differs tells who made a difference that is there before any page has run. Of
 // a profile that Chrome closed the document may have the reading from before:
 // what differs then, the site set last.
-func (s salvage) differs(doc state.Document, component string, laid bool) string {
+func (s baseline) differs(doc state.Document, component string, laid bool) string {
 	if doc.Datadir == state.DatadirClean && !doc.IsFromDisk(component) && !laid {
 		return state.BySite
 	}

@@ -27,14 +27,12 @@ var mayImport = []struct{ pkg, imports string }{
 	// The three rooms below session know state and fault, never each other.
 	// Within a room, adapters know the root or the root knows them; adapters
 	// do not know each other, and only the pool stands on the root.
-	{"browser", "fault state state/report budget browser/launch browser/mux browser/capture browser/datadir browser/inventory browser/localstorage browser/sessionstorage browser/relay browser/sift browser/gate"},
-	{"browser/datadir", "fault state browser/inventory/database"},
-	{"browser/inventory", "fault state browser/inventory/database browser/inventory/leveldb browser/localstorage browser/sessionstorage"},
-	{"browser/localstorage", "fault state browser/inventory/leveldb"},
-	{"browser/sessionstorage", "fault state browser/inventory/leveldb"},
-	{"browser/inventory/*", ""},
-	{"browser/sift", "fault state state/report browser/inventory/database browser/inventory/leveldb"},
-	{"browser/gate", "fault state browser/inventory/leveldb"},
+	{"browser", "fault state budget browser/launch browser/mux browser/capture browser/profile browser/profile/* browser/relay"},
+	{"browser/profile", "fault state browser/profile/* browser/profile/internal/*"},
+	{"browser/profile/inspect", "fault state browser/profile/localstorage browser/profile/sessionstorage browser/profile/internal/*"},
+	{"browser/profile/profiletest", "state browser/profile/localstorage browser/profile/sessionstorage browser/profile/internal/*"}, // makes profiles for tests
+	{"browser/profile/*", "fault state browser/profile/internal/*"},
+	{"browser/profile/internal/*", ""},
 	{"browser/pool", "fault state browser"},
 	{"browser/mux", "fault state budget"},
 	{"browser/*", "fault state state/report"},
@@ -46,7 +44,8 @@ var mayImport = []struct{ pkg, imports string }{
 	{"profiles", "fault state"},
 	{"profiles/*", "fault state profiles"},
 
-	{"session", "fault state state/* browser browser/* snapshot profiles session/*"},
+	// A session knows no file of Chrome's: it asks browser, or an interface of its own.
+	{"session", "fault state state/* browser browser/extension browser/mux browser/pool snapshot profiles session/*"},
 	{"session/journal", "fault profiles"},         // it does not know what it is told of
 	{"session/journal/webhook", "fault profiles"}, // nor what it sends
 	{"session/*", "fault state snapshot profiles"},
@@ -76,9 +75,11 @@ var mayImport = []struct{ pkg, imports string }{
 	{"docs", ""},
 }
 
-// mayUse names the packages of other modules that are wrapped in one place,
-// with the rooms that wrap them.
+// mayUse names packages that are wrapped in one place, with what they have below
+// them, and the packages that wrap them.
 var mayUse = map[string][]string{
+	// What Chrome has on disk is known to browser alone; cmd hands it to session as an interface.
+	module + "/browser/profile": {"browser", "browser/*", "browser/profile/*", "browser/profile/*/*", "cmd/*", "e2e"},
 	"github.com/labstack/echo":  {"api", "api/*"},
 	"github.com/prometheus":     {"api/metrics"},
 	"github.com/mholt/archiver": {"snapshot"},

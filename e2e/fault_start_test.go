@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/stasisd/stasis/browser/datadir"
+	"github.com/stasisd/stasis/browser/profile"
 	"github.com/stasisd/stasis/e2e/apps"
 	"github.com/stasisd/stasis/e2e/daemon"
 )
@@ -139,7 +139,7 @@ func TestFaultPlantedLinks(t *testing.T) {
 	nothingRuns(t, d, afterKill)
 	// In the run folder: a link for a run directory, and links in the profile
 	// that is to be rescued and in the folders that are to be cleared.
-	profile := filepath.Join(dir, "profile", datadir.Folder(filepath.Join(dir, "profile")))
+	profile := filepath.Join(dir, "profile", profile.Folder(filepath.Join(dir, "profile")))
 	for link, to := range map[string]string{
 		filepath.Join(d.Dir, "run", "zz"): target, filepath.Join(dir, "files", "out"): target,
 		filepath.Join(profile, "Cookies-stolen"): kept, filepath.Join(profile, "Local Storage", "out"): target,

@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"github.com/stasisd/stasis/browser"
-	"github.com/stasisd/stasis/browser/datadir"
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
 	"github.com/stasisd/stasis/snapshot"
@@ -37,8 +36,8 @@ func (s *Service) takeArchive(ctx context.Context, dir *browser.Dir, a *arrival,
 		}
 		got, err := archive.Unpack(ctx, dir.Profile(), snapshot.UnpackOptions{Limits: s.importLimits(), Keep: []string{state.FileName}},
 			func(name string) string {
-				if name != state.FileName && !datadir.Accept(name) {
-					left.add(datadir.LeftOut(name))
+				if why := s.Datadirs.LeftOut(name); name != state.FileName && why != "" {
+					left.add(why)
 					return ""
 				}
 				return name
@@ -53,7 +52,7 @@ func (s *Service) takeArchive(ctx context.Context, dir *browser.Dir, a *arrival,
 		doc, err = readDocument(raw)
 		return err
 	})
-	if err == nil && datadir.Exists(dir.Profile()) == (doc.Datadir == state.DatadirNone) {
+	if err == nil && browser.HasProfile(dir) == (doc.Datadir == state.DatadirNone) {
 		err = badArchive("%s: datadir: does not say what the archive holds", state.FileName)
 	}
 	a.lines = left.lines()
@@ -96,19 +95,20 @@ func badArchive(format string, args ...any) error {
 
 // takeDesktop unpacks a profile of an ordinary Chrome. Nobody read its state
 // over CDP: what its files bring back is all there is.
-func (s *Service) takeDesktop(ctx context.Context, profile string, dir *browser.Dir, a *arrival, file *os.File) (state.Document, error) {
+func (s *Service) takeDesktop(ctx context.Context, folder string, dir *browser.Dir, a *arrival, file *os.File) (state.Document, error) {
 	doc := crashed(job{rec: profiles.Session{Engine: browser.EngineChrome}}, s.Now())
 	left := leftovers{}
+	var kept map[string][]byte
 	err := s.opened(file, func(archive *snapshot.Foreign) error {
 		names, err := archive.Names(ctx, s.importLimits())
 		if err != nil {
 			return err
 		}
-		desktop, err := datadir.FindDesktop(names, profile)
+		desktop, err := s.Datadirs.FindDesktop(names, folder)
 		if err != nil {
 			return err
 		}
-		got, err := archive.Unpack(ctx, dir.Profile(), snapshot.UnpackOptions{Limits: s.importLimits(), Keep: []string{datadir.LastVersion}},
+		got, err := archive.Unpack(ctx, dir.Profile(), snapshot.UnpackOptions{Limits: s.importLimits(), Keep: desktop.Keep()},
 			func(name string) string {
 				to, why := desktop.Place(name)
 				if why != "" {
@@ -116,43 +116,24 @@ func (s *Service) takeDesktop(ctx context.Context, profile string, dir *browser.
 				}
 				return to
 			})
-		doc.Chrome.Version = strings.TrimSpace(string(got.Kept[datadir.LastVersion]))
+		kept = got.Kept
 		return err
 	})
 	if err != nil {
 		return doc, err
 	}
-	clean, version, err := datadir.Left(dir.Profile())
+	origin, err := s.Datadirs.OriginOf(ctx, dir.Profile(), kept)
 	if err != nil {
 		return doc, fault.Wrap(err, fault.InvalidImport, "session.import", fault.MessageOf(err))
 	}
-	if clean {
+	if origin.Clean {
 		doc.Datadir = state.DatadirClean
 	} else {
 		a.warnings = append(a.warnings, "the Chrome of this profile was running, or had died, when it was packed: what it wrote last may be missing")
 	}
-	if doc.Chrome.Version == "" || len(doc.Chrome.Version) > maxVersion {
-		doc.Chrome.Version = version
-	}
-	a.lines, a.sealed = left.lines(), sealedLines(datadir.SealedByKeyring(ctx, dir.Profile()))
+	doc.Chrome.Version = origin.Version
+	a.lines, a.sealed = left.lines(), origin.Sealed
 	return doc, nil
-}
-
-// maxVersion bounds a version of Chrome, in bytes.
-const maxVersion = 32
-
-// sealedLines report what only a keyring opens.
-func sealedLines(sealed []datadir.Sealed) []state.Component {
-	lines := make([]state.Component, 0, len(sealed))
-	for _, x := range sealed {
-		name := state.ComponentCookies
-		if x.File != "Cookies" {
-			name = state.ComponentPasswords
-		}
-		lines = append(lines, state.Component{Name: name, Origin: x.Origin, Saved: x.Count, Dropped: x.Count,
-			Reason: report.OtherKey.With("encrypted with the system keyring of that machine (v11): it cannot be read here")})
-	}
-	return lines
 }
 
 // leftovers count what was not taken, by reason.

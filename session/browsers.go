@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/stasisd/stasis/browser"
-	"github.com/stasisd/stasis/browser/datadir"
 	"github.com/stasisd/stasis/browser/mux"
 	"github.com/stasisd/stasis/state"
 )
@@ -44,9 +43,9 @@ type Chrome interface {
 	Verify(ctx context.Context, doc state.Document, report []state.Component) (state.Verification, error)
 	VerifyThawed(ctx context.Context, doc state.Document) (state.Verification, error)
 	Storage(ctx context.Context, origins []string) (browser.Storage, error)
-	Environment(ctx context.Context) ([]datadir.File, error)
-	Precopy(ctx context.Context, c *datadir.Copy) error
-	Copy(ctx context.Context, c *datadir.Copy) (stood time.Duration, err error)
+	Environment(ctx context.Context) ([]browser.File, error)
+	Precopy(ctx context.Context, c *browser.Copy) error
+	Copy(ctx context.Context, c *browser.Copy) (stood time.Duration, err error)
 	Trim(ctx context.Context)
 	Memory() int64
 	Freeze(ctx context.Context) error

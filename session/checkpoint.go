@@ -4,7 +4,6 @@ import (
 	"context"
 	"time"
 
-	"github.com/stasisd/stasis/browser/datadir"
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
 	"github.com/stasisd/stasis/state"
@@ -212,7 +211,7 @@ func (s *Service) keepMoment(ctx context.Context, j job, r *replica, m moment) (
 			return answer, err
 		}
 	}
-	files, err := datadir.Select(ctx, r.dir.Profile())
+	files, err := s.Datadirs.Select(ctx, r.dir.Profile())
 	if err != nil {
 		return CheckpointAnswer{}, err
 	}

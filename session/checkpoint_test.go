@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stasisd/stasis/browser/datadir"
+	"github.com/stasisd/stasis/browser/profile"
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
 	"github.com/stasisd/stasis/snapshot/faultstore"
@@ -42,7 +42,7 @@ func (r *rig) replace(c *fakeChrome, name, what string) {
 	if err := os.WriteFile(made, []byte(what), 0o600); err != nil {
 		r.t.Fatal(err)
 	}
-	if err := os.Rename(made, filepath.Join(datadir.Path(c.dir.Profile()), name)); err != nil {
+	if err := os.Rename(made, filepath.Join(profile.Path(c.dir.Profile()), name)); err != nil {
 		r.t.Fatal(err)
 	}
 }
@@ -230,7 +230,7 @@ func TestCheckpointDamaged(t *testing.T) {
 	r := newRig(t, nil)
 	id := r.create(alice, nil).ID
 	chrome := r.browsers.last()
-	jar := filepath.Join(datadir.Path(chrome.dir.Profile()), "Cookies")
+	jar := filepath.Join(profile.Path(chrome.dir.Profile()), "Cookies")
 	if err := os.WriteFile(jar, []byte(strings.Repeat("no database ", 1000)), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -408,7 +408,7 @@ func TestKilledAgain(t *testing.T) {
 	cutOff := func(written time.Duration) {
 		now := r.clock.now()
 		for name, at := range map[string]time.Time{"Cookies": now.Add(written), "Cookies-journal": now} {
-			path := filepath.Join(datadir.Path(r.browsers.last().dir.Profile()), name)
+			path := filepath.Join(profile.Path(r.browsers.last().dir.Profile()), name)
 			if err := errors.Join(os.WriteFile(path, []byte("half of it"), 0o600), os.Chtimes(path, at, at)); err != nil {
 				t.Fatal(err)
 			}

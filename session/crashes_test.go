@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stasisd/stasis/browser/datadir"
+	"github.com/stasisd/stasis/browser/profile"
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
 	"github.com/stasisd/stasis/state"
@@ -25,7 +25,7 @@ func (r *rig) restored() (id string) {
 func (r *rig) wrote(at time.Time, files ...string) {
 	r.t.Helper()
 	for _, name := range files {
-		path := filepath.Join(datadir.Path(r.browsers.last().dir.Profile()), name)
+		path := filepath.Join(profile.Path(r.browsers.last().dir.Profile()), name)
 		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte("half of it"), 0o600), os.Chtimes(path, at, at)); err != nil {
 			r.t.Fatal(err)
 		}
@@ -93,7 +93,7 @@ func TestFailedRestartSavesWhatWasRead(t *testing.T) {
 	r := newRig(t, nil)
 	id := r.restored()
 	r.browsers.on("restored", func(c *fakeChrome) error {
-		path := filepath.Join(datadir.Path(c.dir.Profile()), "Cookies")
+		path := filepath.Join(profile.Path(c.dir.Profile()), "Cookies")
 		return errors.Join(errBroken, os.WriteFile(path, []byte("an empty one"), 0o600))
 	})
 	r.crashes(id)
@@ -183,4 +183,11 @@ func TestResumeDuringARescue(t *testing.T) {
 	if s := r.status(id); s != profiles.StatusReady {
 		t.Errorf("the session is %s", s)
 	}
+}
+
+func doubts(doc state.Document) (of []string) {
+	for _, d := range doc.Doubts {
+		of = append(of, d.Component+d.Origin)
+	}
+	return of
 }

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/stasisd/stasis/browser/datadir"
+	"github.com/stasisd/stasis/browser"
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
 	"github.com/stasisd/stasis/snapshot"
@@ -30,9 +30,9 @@ const maxListedURL = 2048
 
 // fits refuses what could be saved and not be restored, before Chrome is
 // closed for it.
-func (s *Service) fits(files []datadir.File, doc state.Document) error {
+func (s *Service) fits(files []browser.File, doc state.Document) error {
 	const op = "session.save"
-	if n := datadir.Size(files); s.cfg.Unpack.Bytes > 0 && n > s.cfg.Unpack.Bytes {
+	if n := browser.Size(files); s.cfg.Unpack.Bytes > 0 && n > s.cfg.Unpack.Bytes {
 		return fault.New(fault.SaveFailed, op, "the environment has %d bytes, more than the %d that a restore takes (--max-unpack)", n, s.cfg.Unpack.Bytes)
 	}
 	if err := s.cfg.Unpack.Lists(func(yield func(string) bool) {
@@ -67,7 +67,7 @@ func fitsDocument(doc state.Document, most int) error {
 
 // draft makes the snapshot that is to be saved: the files of the datadir and
 // the state document.
-func draft(loc snapshot.Location, j job, doc state.Document, files []datadir.File, at time.Time) snapshot.Draft {
+func draft(loc snapshot.Location, j job, doc state.Document, files []browser.File, at time.Time) snapshot.Draft {
 	entries := make([]snapshot.Entry, 0, len(files)+1)
 	for _, f := range files {
 		e := snapshot.Entry{Name: f.Name, Path: f.Path, Mode: f.Mode}
@@ -97,7 +97,7 @@ func draft(loc snapshot.Location, j job, doc state.Document, files []datadir.Fil
 		Facts: map[string]any{
 			"chrome": doc.Chrome.Version, "engine": j.rec.Engine, "datadir": string(doc.Datadir),
 			"state_schema": doc.SchemaVersion, "cookies": len(doc.Cookies), "tabs": len(doc.Tabs),
-			"files": len(files), "bytes": datadir.Size(files),
+			"files": len(files), "bytes": browser.Size(files),
 		},
 		Private: encode(p), AppData: appDataOf(j.notes),
 	}

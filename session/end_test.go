@@ -13,8 +13,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"github.com/stasisd/stasis/browser/datadir"
 	"github.com/stasisd/stasis/browser/mux"
+	"github.com/stasisd/stasis/browser/profile"
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
 	"github.com/stasisd/stasis/snapshot"
@@ -104,7 +104,7 @@ func TestEndKeepsTheFiles(t *testing.T) {
 	dir := r.browsers.last().dir
 	// Written in the last moment, as Chrome does when it closes.
 	r.browsers.on("close", func(c *fakeChrome) error {
-		return os.WriteFile(filepath.Join(c.dir.Profile(), datadir.Profile, "Last"), []byte("moment"), 0o600)
+		return os.WriteFile(filepath.Join(c.dir.Profile(), profile.Default, "Last"), []byte("moment"), 0o600)
 	})
 	snap := r.end(alice, id, filesystem).Snapshot.ID
 	saved, err := r.Vault.Open(t.Context(), locationOf("alice", id), snap)

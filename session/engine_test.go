@@ -6,7 +6,8 @@ import (
 	"time"
 
 	"github.com/stasisd/stasis/browser"
-	"github.com/stasisd/stasis/browser/inventory"
+	"github.com/stasisd/stasis/browser/profile"
+	"github.com/stasisd/stasis/browser/profile/inspect"
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
 	"github.com/stasisd/stasis/state"
@@ -88,7 +89,7 @@ func TestWhatTheShellLeavesOnDisk(t *testing.T) {
 	gone := state.Cookie{Name: "g", Domain: "a.example", Path: "/", Expires: 4e9}
 	for engine, want := range map[string]int{browser.EngineShell: 1, browser.EngineChrome: 0} {
 		doc := state.Document{Complete: true, Datadir: state.DatadirClean, Chrome: state.Chrome{Engine: engine}, Cookies: []state.Cookie{session, gone}}
-		if got := withDisk(doc, inventory.Profile{Cookies: []state.Cookie{}}).Cookies; len(got) != want {
+		if got := profile.Reconcile(profile.Copies{Document: doc, Found: inspect.Profile{Cookies: []state.Cookie{}}}).Jar; len(got) != want {
 			t.Errorf("%s: %+v", engine, got)
 		}
 		if got := crashed(job{rec: profiles.Session{Engine: engine}}, time.Time{}).TabsByURL; got != (engine == browser.EngineShell) {

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/stasisd/stasis/browser"
-	"github.com/stasisd/stasis/browser/datadir"
+	"github.com/stasisd/stasis/browser/profile"
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/state"
 )
@@ -201,7 +201,7 @@ func TestChangedExtensions(t *testing.T) {
 func switchOff(t *testing.T, dir *browser.Dir, id string) {
 	t.Helper()
 	prefs := `{"extensions":{"settings":{"` + id + `":{"path":"` + browser.ExtensionDir(dir, id) + `","disable_reasons":[1]}}}}`
-	if err := os.WriteFile(filepath.Join(dir.Profile(), datadir.Profile, "Preferences"), []byte(prefs), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(dir.Profile(), profile.Default, "Preferences"), []byte(prefs), 0o600); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -11,9 +11,9 @@ import (
 	"time"
 
 	"github.com/stasisd/stasis/browser"
-	"github.com/stasisd/stasis/browser/datadir"
 	"github.com/stasisd/stasis/browser/launch"
 	"github.com/stasisd/stasis/browser/mux"
+	"github.com/stasisd/stasis/browser/profile"
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/state"
 )
@@ -170,7 +170,7 @@ func (p *fakeSpare) become(step string) error {
 		p.die()
 		return err
 	}
-	profile := filepath.Join(p.dir.Profile(), datadir.Profile)
+	profile := filepath.Join(p.dir.Profile(), profile.Default)
 	return errors.Join(os.MkdirAll(profile, 0o700),
 		os.WriteFile(filepath.Join(profile, "Files"), []byte("jar of "+p.dir.Name()), 0o600))
 }
@@ -388,14 +388,14 @@ func (c *fakeChrome) VerifyThawed(_ context.Context, doc state.Document) (state.
 	return c.found, err
 }
 
-func (c *fakeChrome) Environment(ctx context.Context) ([]datadir.File, error) {
+func (c *fakeChrome) Environment(ctx context.Context) ([]profile.File, error) {
 	if err := c.b.step("environment", c); err != nil {
 		return nil, err
 	}
-	return datadir.Select(ctx, c.dir.Profile())
+	return profile.Select(ctx, c.dir.Profile())
 }
 
-func (c *fakeChrome) Precopy(ctx context.Context, to *datadir.Copy) error {
+func (c *fakeChrome) Precopy(ctx context.Context, to *profile.Copy) error {
 	if err := c.b.step("precopy", c); err != nil {
 		return err
 	}
@@ -403,7 +403,7 @@ func (c *fakeChrome) Precopy(ctx context.Context, to *datadir.Copy) error {
 	return err
 }
 
-func (c *fakeChrome) Copy(ctx context.Context, to *datadir.Copy) (time.Duration, error) {
+func (c *fakeChrome) Copy(ctx context.Context, to *profile.Copy) (time.Duration, error) {
 	if err := c.b.step("copy", c); err != nil {
 		return 0, err
 	}

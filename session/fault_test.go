@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/stasisd/stasis/browser/datadir"
+	"github.com/stasisd/stasis/browser/profile"
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
 	"github.com/stasisd/stasis/snapshot/faultstore"
@@ -24,7 +24,7 @@ func TestSaveFails(t *testing.T) {
 	// lostProfile takes the profile away while Chrome closes.
 	lostProfile := func(r *rig) {
 		r.browsers.on("close", func(c *fakeChrome) error {
-			return os.Rename(filepath.Join(c.dir.Profile(), datadir.Profile), filepath.Join(c.dir.Path, "away"))
+			return os.Rename(filepath.Join(c.dir.Profile(), profile.Default), filepath.Join(c.dir.Path, "away"))
 		})
 	}
 	for name, test := range map[string]struct {

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stasisd/stasis/browser/datadir"
+	"github.com/stasisd/stasis/browser/profile"
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/snapshot"
 	"github.com/stasisd/stasis/snapshot/faultstore"
@@ -34,11 +34,11 @@ func TestWhatDoesNotFitIsNotSaved(t *testing.T) {
 func TestRoomOfASelection(t *testing.T) {
 	r := newRig(t, nil)
 	id := r.create(alice, nil).ID
-	files, err := datadir.Select(t.Context(), r.browsers.last().dir.Profile())
+	files, err := profile.Select(t.Context(), r.browsers.last().dir.Profile())
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.store = faultstore.New(memstore.New(snapshot.DefaultReserve+2*datadir.Size(files)-1, time.Now))
+	r.store = faultstore.New(memstore.New(snapshot.DefaultReserve+2*profile.Size(files)-1, time.Now))
 	r.Vault = snapshot.NewVault(r.store, r.keys, snapshot.Options{Now: r.clock.now})
 	_, err = r.End(t.Context(), alice, id, EndRequest{Mode: SaveFilesystem, Origins: someOrigins})
 	wantCode(t, err, fault.StoreFull)

@@ -5,10 +5,8 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/stasisd/stasis/browser/inventory"
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
-	"github.com/stasisd/stasis/state"
 )
 
 // Why a default does not move to a checkpoint: the browser lives, and can be saved
@@ -17,14 +15,6 @@ const (
 	damagedCopy = "damaged_copy" // something in it is damaged on disk
 	unreadCopy  = "unread_copy"  // there was no time to look
 )
-
-// flawOf is what is wrong with a profile that was read; "": nothing is.
-func flawOf(found inventory.Profile) string {
-	if slices.ContainsFunc(found.Inventory, func(h state.Holding) bool { return h.Damage != "" }) {
-		return damagedCopy
-	}
-	return ""
-}
 
 // flawed is the failure that an automatic checkpoint with a flaw counts as; nil
 // for one that is as it should be. What was not read is a failure where a default

@@ -9,7 +9,6 @@ import (
 	"os"
 
 	"github.com/stasisd/stasis/browser"
-	"github.com/stasisd/stasis/browser/datadir"
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
 	"github.com/stasisd/stasis/snapshot"
@@ -137,9 +136,9 @@ func (s *Service) importBy(ctx context.Context, c Caller, r Import, body io.Read
 	if err := errors.Join(err, upload.Close()); err != nil {
 		return ImportAnswer{}, err
 	}
-	var files []datadir.File
+	var files []browser.File
 	if doc.Datadir != state.DatadirNone {
-		if files, err = datadir.Select(ctx, j.dir.Profile()); err != nil {
+		if files, err = s.Datadirs.Select(ctx, j.dir.Profile()); err != nil {
 			return ImportAnswer{}, err
 		}
 	}
@@ -169,11 +168,11 @@ func (s *Service) importBy(ctx context.Context, c Caller, r Import, body io.Read
 
 // enters refuses what could be stored and not be restored, and what there is
 // no room for.
-func (s *Service) enters(ctx context.Context, files []datadir.File, doc state.Document) error {
+func (s *Service) enters(ctx context.Context, files []browser.File, doc state.Document) error {
 	if err := s.fits(files, doc); err != nil {
 		return fault.Wrap(err, fault.TooLarge, "session.import", fault.MessageOf(err))
 	}
-	return s.Vault.CheckRoom(ctx, datadir.Size(files))
+	return s.Vault.CheckRoom(ctx, browser.Size(files))
 }
 
 // receive writes the body to the disk. A state file, which is read into memory later,

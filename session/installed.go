@@ -3,11 +3,9 @@ package session
 import (
 	"context"
 	"os"
-	"path/filepath"
 	"slices"
 
 	"github.com/stasisd/stasis/browser"
-	"github.com/stasisd/stasis/browser/datadir"
 	"github.com/stasisd/stasis/browser/extension"
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
@@ -65,7 +63,7 @@ func unchanged(ctx context.Context, dir *browser.Dir, e state.Extension) (bool, 
 // pinned settles which extensions a snapshot holds: those whose files are still
 // what the session was given. It returns the document and the files without the
 // others.
-func pinned(ctx context.Context, j job, doc state.Document, files []datadir.File) (state.Document, []datadir.File, error) {
+func pinned(ctx context.Context, j job, doc state.Document, files []browser.File) (state.Document, []browser.File, error) {
 	list := doc.Extensions
 	if !doc.Complete {
 		list = j.again.Extensions
@@ -92,9 +90,9 @@ func pinned(ctx context.Context, j job, doc state.Document, files []datadir.File
 		kept[e.ID] = true
 	}
 	doc.Missed = append(doc.Missed, inMemoryOnly(doc, doc.Extensions)...)
-	var rest []datadir.File
+	var rest []browser.File
 	for _, f := range files {
-		if id, _, ok := datadir.InExtension(f.Name); !ok || kept[id] {
+		if id := browser.ExtensionOf(f.Name); id == "" || kept[id] {
 			rest = append(rest, f)
 		}
 	}
@@ -104,7 +102,7 @@ func pinned(ctx context.Context, j job, doc state.Document, files []datadir.File
 // asInProfile gives extensions the enabled state that Chrome last wrote down,
 // where nobody could ask it: one that was switched off stays so.
 func asInProfile(dir *browser.Dir, list []state.Extension) []state.Extension {
-	enabled := datadir.EnabledExtensions(dir.Profile())
+	enabled := browser.EnabledExtensions(dir)
 	list = slices.Clone(list)
 	for i, e := range list {
 		if is, known := enabled[e.ID]; known {
@@ -132,13 +130,9 @@ func inMemoryOnly(doc state.Document, list []state.Extension) (lost []state.Miss
 
 // foundExtensions are those that lie in a run directory.
 func foundExtensions(ctx context.Context, dir *browser.Dir) []state.Extension {
-	entries, err := os.ReadDir(filepath.Join(dir.Profile(), datadir.Extensions))
-	if err != nil {
-		return nil // there are none
-	}
 	var list []state.Extension
-	for _, entry := range entries {
-		if is, err := extension.Inspect(ctx, browser.ExtensionDir(dir, entry.Name())); err == nil && is.ID == entry.Name() {
+	for _, id := range browser.ExtensionIDs(dir) {
+		if is, err := extension.Inspect(ctx, browser.ExtensionDir(dir, id)); err == nil && is.ID == id {
 			list = append(list, state.Extension{ID: is.ID, SHA256: is.SHA256, Name: is.Name, Version: is.Version, Enabled: true})
 		}
 	}

@@ -5,7 +5,6 @@ import (
 	"os"
 
 	"github.com/stasisd/stasis/browser"
-	"github.com/stasisd/stasis/browser/datadir"
 	"github.com/stasisd/stasis/profiles"
 	"github.com/stasisd/stasis/state"
 )
@@ -14,7 +13,7 @@ import (
 // the snapshot, the default's move and the session's end, if it ends, in one
 // transaction. flaw is what is wrong with the files; a checkpoint with one moves no
 // default.
-func (s *Service) keep(ctx context.Context, j job, doc state.Document, files []datadir.File) (answer EndAnswer, flaw string, err error) {
+func (s *Service) keep(ctx context.Context, j job, doc state.Document, files []browser.File) (answer EndAnswer, flaw string, err error) {
 	loc := locationOf(j.rec.UserID, j.rec.ID)
 	scratch, files, lost, err := s.selected(ctx, j, files)
 	if err != nil {
@@ -24,7 +23,7 @@ func (s *Service) keep(ctx context.Context, j job, doc state.Document, files []d
 	if doc, files, err = pinned(ctx, j, doc, files); err != nil {
 		return EndAnswer{}, "", err
 	}
-	if files, err = datadir.Unprepare(files); err != nil {
+	if files, err = s.Datadirs.Unprepare(files); err != nil {
 		return EndAnswer{}, "", err
 	}
 	doc.Partial = j.partial || !j.origins.All()

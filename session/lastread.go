@@ -2,14 +2,12 @@ package session
 
 import (
 	"context"
-	"io/fs"
-	"path/filepath"
 	"time"
 
-	"github.com/stasisd/stasis/browser/datadir"
-	"github.com/stasisd/stasis/browser/inventory"
+	"github.com/stasisd/stasis/browser"
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
+	"github.com/stasisd/stasis/snapshot"
 	"github.com/stasisd/stasis/state"
 )
 
@@ -87,53 +85,45 @@ func (s *Service) lastRead(ctx context.Context, j job) (r lastReading, err error
 	return r, nil
 }
 
-// merge holds a reading against the datadir, and takes of each part the newer one.
+// merge takes of a reading, and of what the dead Chrome left, each part's newer copy.
 func (s *Service) merge(ctx context.Context, j job, r lastReading) (state.Document, error) {
-	profile := datadir.Path(j.dir.Profile())
-	found, err := s.atRest(ctx, profile)
-	if err != nil {
-		return r.doc, err
-	}
-	doc := r.doc
-	doc.Doubts = nil
-	doc = r.cookies(doc, found, jarWritten(profile))
-	doc = r.local(doc, found.LocalStorage, lastWritten(profile, inventory.LocalStorage))
-	return s.leftTabs(ctx, j, r, doc, found.SessionStorage)
-}
-
-// atRest reads a profile, in its turn among those that are read.
-func (s *Service) atRest(ctx context.Context, profile string) (inventory.Profile, error) {
-	ctx, cancel := context.WithTimeout(ctx, surveyDeadline)
+	turn, cancel := context.WithTimeout(ctx, surveyDeadline)
 	defer cancel()
 	select {
 	case s.surveys <- struct{}{}:
 		defer func() { <-s.surveys }()
-	case <-ctx.Done():
-		return inventory.Profile{}, fault.Wrap(ctx.Err(), fault.Timeout, "session.lastread", "there was no time to read the profile")
+	case <-turn.Done():
+		return r.doc, fault.Wrap(turn.Err(), fault.Timeout, "session.lastread", "there was no time to read the profile")
 	}
-	return inventory.Read(ctx, profile)
+	return s.Datadirs.Merge(ctx, j.dir.Profile(), browser.Reading{Document: r.doc, From: r.from, Until: r.until, Now: r.now,
+		Files: func(ctx context.Context, accept func(string) bool) (string, func(), error) {
+			dir, remove, err := s.someFiles(ctx, r.row, accept)
+			if err != nil {
+				s.Log.Warn("the files of the last snapshot could not be read", "session", j.rec.ID, "error", err)
+			}
+			return dir, remove, err
+		}})
 }
 
-// jarWritten is when the jar was written last. Its rollback journal does not count:
-// that is begun, and brought to the disk, before the first page of the jar is written, so
-// that a Chrome which dies meanwhile has written nothing
-// (https://www.sqlite.org/atomiccommit.html).
-func jarWritten(profile string) time.Time { return lastWritten(profile, "Cookies", "Cookies-wal") }
-
-// lastWritten is when the newest of some files and folders of a profile was
-// written; the zero time where none is there.
-func lastWritten(profile string, names ...string) (newest time.Time) {
-	for _, name := range names {
-		// What cannot be looked at is as if it were not there.
-		_ = filepath.WalkDir(filepath.Join(profile, name), func(_ string, d fs.DirEntry, err error) error {
-			if err != nil {
-				return nil //nolint:nilerr // as above
-			}
-			if info, err := d.Info(); err == nil && info.Mode().IsRegular() && info.ModTime().After(newest) {
-				newest = info.ModTime()
-			}
-			return nil
-		})
+// someFiles unpacks the accepted files of a snapshot into a run directory of their own.
+// It returns its user data directory, and what removes it.
+func (s *Service) someFiles(ctx context.Context, row profiles.Snapshot, accept func(name string) bool) (userDataDir string, remove func(), err error) {
+	release, err := s.hold(ctx, row, "read for a rescue")
+	if err != nil {
+		return "", nil, err
 	}
-	return newest
+	defer release()
+	saved, err := s.Vault.Open(ctx, locationOf(row.UserID, row.SessionID), row.ID)
+	if err != nil {
+		return "", nil, err
+	}
+	dir, err := s.newDir()
+	if err != nil {
+		return "", nil, err
+	}
+	if _, err := s.Vault.Unpack(ctx, saved, dir.Profile(), snapshot.UnpackOptions{Limits: s.cfg.Unpack, Accept: accept}); err != nil {
+		s.clear(dir)
+		return "", nil, err
+	}
+	return dir.Profile(), func() { s.clear(dir) }, nil
 }

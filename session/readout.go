@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/stasisd/stasis/browser"
-	"github.com/stasisd/stasis/browser/datadir"
 	"github.com/stasisd/stasis/profiles"
 	"github.com/stasisd/stasis/snapshot"
 	"github.com/stasisd/stasis/state"
@@ -27,7 +26,7 @@ func (s *Service) readOut(ctx context.Context, row profiles.Snapshot, saved snap
 		return doc, nil, err
 	}
 	got, err := s.Vault.Unpack(ctx, saved, dir.Profile(), snapshot.UnpackOptions{
-		Limits: s.cfg.Unpack, Accept: datadir.Accept, Keep: []string{state.FileName}})
+		Limits: s.cfg.Unpack, Accept: s.accepts, Keep: []string{state.FileName}})
 	if err == nil {
 		doc, err = documentOf(row.ID, got.Kept[state.FileName])
 	}

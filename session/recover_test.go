@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/stasisd/stasis/browser"
-	"github.com/stasisd/stasis/browser/datadir"
+	"github.com/stasisd/stasis/browser/profile"
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
 	"github.com/stasisd/stasis/snapshot"
@@ -48,17 +48,17 @@ func TestRecover(t *testing.T) {
 			}
 		}
 	}
-	profile := map[string]string{datadir.Profile + "/Cookies": "jar"}
+	folder := map[string]string{profile.Default + "/Cookies": "jar"}
 	left("whole", nil)
-	dir("whole", profile)
+	dir("whole", folder)
 	left("gone", nil)
 	left("empty", nil)
 	dir("empty", nil)
 	left("discard", func(rec *profiles.Session) { rec.Discard = true })
-	dir("discard", profile)
+	dir("discard", folder)
 	left("paused", func(rec *profiles.Session) { rec.Status = profiles.StatusPaused })
-	dir("paused", profile)
-	dir("nobodys", profile)
+	dir("paused", folder)
+	dir("nobodys", folder)
 
 	r.catalogue.fails(fault.New(fault.StoreFull, "fake", "no room"), "Commit")
 	r.rescues.first = time.Millisecond
@@ -66,7 +66,7 @@ func TestRecover(t *testing.T) {
 		t.Fatal(err)
 	}
 	wantCode(t, r.rescues.await(ctx, "whole"), fault.StoreFull)
-	if _, err := os.Stat(filepath.Join(r.browsers.launcher.Root(), "whole", "profile", datadir.Profile)); err != nil {
+	if _, err := os.Stat(filepath.Join(r.browsers.launcher.Root(), "whole", "profile", profile.Default)); err != nil {
 		t.Fatalf("a start without room has thrown the data away: %v", err)
 	}
 	r.catalogue.works()

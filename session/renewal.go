@@ -5,7 +5,6 @@ import (
 	"context"
 
 	"github.com/stasisd/stasis/browser"
-	"github.com/stasisd/stasis/browser/datadir"
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
 	"github.com/stasisd/stasis/state"
@@ -125,7 +124,7 @@ func (s *Service) saveRenewal(ctx context.Context, r *renewal, up upright) (_ *p
 		did = SaveUnchanged
 		return nil, nil
 	}
-	files, err := datadir.Select(ctx, j.dir.Profile())
+	files, err := s.Datadirs.Select(ctx, j.dir.Profile())
 	if err != nil {
 		return nil, err
 	}

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/stasisd/stasis/browser"
-	"github.com/stasisd/stasis/browser/datadir"
 	"github.com/stasisd/stasis/state"
 )
 
@@ -17,7 +16,7 @@ import (
 // session's its Chrome may write.
 type replica struct {
 	dir   *browser.Dir // nil: it is to be made anew
-	files *datadir.Copy
+	files *browser.Copy
 	last  *saved // nil: none was kept of it yet
 	// spoilt: something in it is damaged, so the next checkpoint copies all anew.
 	// anew: that is what this one is of.
@@ -46,7 +45,7 @@ func (s *Service) newReplica(spoilt *replica) (*replica, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &replica{dir: dir, files: datadir.NewCopy(dir.Profile())}
+	r := &replica{dir: dir, files: browser.NewCopy(dir)}
 	if spoilt != nil {
 		r.last, r.anew = spoilt.last, true
 	}

@@ -5,7 +5,6 @@ import (
 	"errors"
 
 	"github.com/stasisd/stasis/browser"
-	"github.com/stasisd/stasis/browser/datadir"
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
 )
@@ -38,7 +37,7 @@ func (s *Service) rescue(ctx context.Context, rec profiles.Session, dir *browser
 	why := error(nil)
 	switch {
 	case rec.Discard:
-	case dir == nil || !datadir.Exists(dir.Profile()):
+	case dir == nil || !browser.HasProfile(dir):
 		why = errors.New("its data is gone")
 	default:
 		j := s.unsaved(job{rec: rec, dir: dir, dead: true, rescue: true, mode: SaveFilesystem,

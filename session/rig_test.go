@@ -19,6 +19,7 @@ import (
 
 	"github.com/stasisd/stasis/browser/extension"
 	"github.com/stasisd/stasis/browser/pool"
+	"github.com/stasisd/stasis/browser/profile"
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
 	"github.com/stasisd/stasis/profiles/sqldb"
@@ -96,7 +97,7 @@ func (r *rig) daemon(change func(*Config)) *Service {
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	s := New(cfg, Deps{Extensions: store, Browsers: r.browsers, Vault: snapshot.NewVault(r.store, r.keys, snapshot.Options{Now: r.clock.now}),
+	s := New(cfg, Deps{Extensions: store, Browsers: r.browsers, Datadirs: profile.Disk{}, Vault: snapshot.NewVault(r.store, r.keys, snapshot.Options{Now: r.clock.now}),
 		Documents: snapshot.NewDocuments(r.store, snapshot.Options{Now: r.clock.now}), Catalogue: r.catalogue, Now: r.clock.now, Log: slog.New(slog.DiscardHandler)})
 	r.t.Cleanup(func() {
 		r.browsers.works()

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/stasisd/stasis/browser"
-	"github.com/stasisd/stasis/browser/datadir"
 	"github.com/stasisd/stasis/browser/mux"
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
@@ -81,7 +80,7 @@ func (s *Service) saveFilesystem(ctx context.Context, j job) ended {
 	if doc.Datadir, err = j.chrome.Close(ctx); err != nil {
 		return ended{err: saveFailed(err, "Chrome could not be closed"), doc: doc}
 	}
-	files, err := datadir.Select(ctx, j.dir.Profile())
+	files, err := s.Datadirs.Select(ctx, j.dir.Profile())
 	if err != nil {
 		return s.reopen(ctx, j, doc, err)
 	}
@@ -139,7 +138,7 @@ func (s *Service) saveLeft(ctx context.Context, j job) ended {
 		doc, from = s.left(ctx, j)
 		j.label = readBy(from)
 	}
-	files, err := datadir.Select(ctx, j.dir.Profile())
+	files, err := s.Datadirs.Select(ctx, j.dir.Profile())
 	if err != nil {
 		return ended{err: saveFailed(err, ""), doc: doc}
 	}
@@ -183,12 +182,12 @@ func (s *Service) capture(ctx context.Context, j job) (state.Document, error) {
 // checkRoom lists the environment's files, and checks the store and its room for
 // them. Chrome still writes, so the list is a guess; the guess errs upward, for
 // what is stored is compressed.
-func (s *Service) checkRoom(ctx context.Context, j job) ([]datadir.File, error) {
+func (s *Service) checkRoom(ctx context.Context, j job) ([]browser.File, error) {
 	files, err := j.chrome.Environment(ctx)
 	if err != nil {
 		return nil, err
 	}
-	need := datadir.Size(files)
+	need := browser.Size(files)
 	if !j.origins.All() || j.goesOn {
 		need *= 2 // they are copied first; the copy may lie on the store's disk
 	}
@@ -200,7 +199,7 @@ func (s *Service) checkRoom(ctx context.Context, j job) ([]datadir.File, error) 
 }
 
 // read reads the state, and refuses what could not be restored.
-func (s *Service) read(ctx context.Context, j job, files []datadir.File) (state.Document, error) {
+func (s *Service) read(ctx context.Context, j job, files []browser.File) (state.Document, error) {
 	ctx, cancel := context.WithTimeout(ctx, captureDeadline)
 	defer cancel()
 	doc, err := j.chrome.Capture(ctx)
@@ -242,7 +241,7 @@ func (s *Service) reopen(ctx context.Context, j job, doc state.Document, why err
 	}
 	switch {
 	case doc.Datadir == state.DatadirClean:
-		doc = s.compared(ctx, j, doc)
+		doc = s.Datadirs.Compare(ctx, j.dir.Profile(), doc)
 	case doc.Complete: // it was read before it died: that wins
 		doc.Datadir = state.DatadirCrash
 	default: // only its datadir is left

@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 
 	"github.com/stasisd/stasis/browser"
-	"github.com/stasisd/stasis/browser/datadir"
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/state"
 )
@@ -16,7 +15,7 @@ import (
 // datadir in a scratch folder, gone through there. The datadir itself stays as
 // it is, for a save that fails reopens it. Without a selection the files are
 // the datadir's own and there is no scratch folder.
-func (s *Service) selected(ctx context.Context, j job, files []datadir.File) (scratch string, kept []datadir.File, lost []state.Component, err error) {
+func (s *Service) selected(ctx context.Context, j job, files []browser.File) (scratch string, kept []browser.File, lost []state.Component, err error) {
 	const op = "session.select"
 	if j.origins.All() {
 		return "", files, nil, nil
@@ -34,15 +33,15 @@ func (s *Service) selected(ctx context.Context, j job, files []datadir.File) (sc
 			return "", nil, nil, fault.Wrap(err, fault.StoreFailed, op, "the environment could not be copied")
 		}
 	}
-	if lost, err = s.sift(ctx, scratch, j.origins); err != nil {
+	if lost, err = s.filter(ctx, scratch, j.origins); err != nil {
 		return "", nil, nil, err
 	}
-	kept, err = datadir.Select(ctx, scratch)
+	kept, err = s.Datadirs.Select(ctx, scratch)
 	return scratch, kept, lost, err
 }
 
-// sift is [browser.Sift], in its turn among the profiles that are read.
-func (s *Service) sift(ctx context.Context, userDataDir string, selection state.Selection) ([]state.Component, error) {
+// filter is [browser.Filter], in its turn among the profiles that are read.
+func (s *Service) filter(ctx context.Context, userDataDir string, selection state.Selection) ([]state.Component, error) {
 	if selection.All() {
 		return nil, nil
 	}
@@ -50,9 +49,9 @@ func (s *Service) sift(ctx context.Context, userDataDir string, selection state.
 	case s.surveys <- struct{}{}:
 		defer func() { <-s.surveys }()
 	case <-ctx.Done():
-		return nil, fault.Wrap(ctx.Err(), fault.Timeout, "session.sift", "there was no time to go through the profile")
+		return nil, fault.Wrap(ctx.Err(), fault.Timeout, "session.filter", "there was no time to go through the profile")
 	}
-	return browser.Sift(ctx, userDataDir, selection)
+	return browser.Filter(ctx, userDataDir, selection)
 }
 
 func copyFile(to, from string) (err error) {

@@ -52,6 +52,7 @@ type Config struct {
 // Deps are what a Service stands on.
 type Deps struct {
 	Browsers  Browsers
+	Datadirs  Datadirs
 	Vault     *snapshot.Vault
 	Documents *snapshot.Documents // agents' own
 	Catalogue profiles.Catalogue

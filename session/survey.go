@@ -2,16 +2,9 @@ package session
 
 import (
 	"context"
-	"os"
 	"slices"
-	"strings"
 	"time"
 
-	"github.com/stasisd/stasis/browser"
-	"github.com/stasisd/stasis/browser/datadir"
-	"github.com/stasisd/stasis/browser/inventory"
-	"github.com/stasisd/stasis/browser/localstorage"
-	"github.com/stasisd/stasis/browser/sessionstorage"
 	"github.com/stasisd/stasis/snapshot"
 	"github.com/stasisd/stasis/state"
 )
@@ -19,9 +12,8 @@ import (
 const (
 	// surveyDeadline bounds the counting of a profile that is being saved.
 	surveyDeadline = 30 * time.Second
-	// maxSurveys bounds how many are counted, or gone through for a selection, at
-	// once: each keeps up to
-	// leveldb.MaxBytes of storage in memory, more than once.
+	// maxSurveys bounds how many are read, or gone through for a selection, at once:
+	// each keeps some tens of megabytes of storage in memory, more than once.
 	maxSurveys = 2
 )
 
@@ -50,28 +42,16 @@ func (s *Service) survey(ctx context.Context, j job, doc state.Document) (_ stat
 	}
 	ctx, cancel := context.WithTimeout(ctx, s.surveyFor)
 	defer cancel()
-	profile := datadir.Path(j.dir.Profile())
-	found, err := inventory.Read(ctx, profile)
+	found, err := s.Datadirs.Inspect(ctx, j.dir.Profile(), doc)
 	if err != nil {
 		s.Log.Warn("a profile could not be counted", "session", j.rec.ID, "error", err)
 		doc.Inventory = uncounted("it could not be read in time")
 		return doc, unreadCopy
 	}
-	switch {
-	case doc.Datadir == state.DatadirClean:
-		lookFor(ctx, doc.Missed, profile)
-		lookForLocal(doc.Missed, found.LocalStorage)
-		doc = unwritten(doc, found.LocalStorage)
-		doc = unstored(doc, found.SessionStorage)
-	case doc.Datadir == state.DatadirCrash && !doc.Complete:
-		if found.LocalStorage.Cut {
-			doc = cutOff(doc, state.ComponentLocalStorage)
-		}
-		if found.SessionStorage.Cut {
-			doc = cutOff(doc, state.ComponentSessionStorage)
-		}
+	if found.Damaged {
+		flaw = damagedCopy
 	}
-	return smallest(withDisk(doc, found), counted(doc, found), doc), flawOf(found)
+	return smallest(found.Document, found.Counted, found.Noted), flaw
 }
 
 // smallest is the first of some documents, the best first, that a restore takes.
@@ -90,95 +70,4 @@ func smallest(best, counted, last state.Document) state.Document {
 
 func uncounted(why string) state.Inventory {
 	return state.Inventory{{Component: state.ComponentDatadir, Uncounted: why}}
-}
-
-// counted adds to the document how much was found on disk.
-func counted(doc state.Document, found inventory.Profile) state.Document {
-	doc.Inventory = found.Inventory
-	return doc
-}
-
-// withDisk adds to the document what was found on disk, where that is the last
-// word.
-func withDisk(doc state.Document, found inventory.Profile) state.Document {
-	doc = counted(doc, found)
-	if doc.Datadir != state.DatadirClean {
-		return doc
-	}
-	whole := doc
-	if found.Cookies != nil {
-		whole.FromDisk = append(whole.FromDisk, state.ComponentCookies)
-		whole.Cookies = found.Cookies
-		for _, c := range doc.Cookies {
-			// What Chrome keeps in memory only.
-			if c.Opaque || c.Session && doc.Chrome.Engine == browser.EngineShell {
-				whole.Cookies = append(whole.Cookies, c)
-			}
-		}
-	}
-	if _, damaged := found.Inventory.Damaged(state.ComponentLocalStorage); !damaged && found.LocalStorage.Areas != nil {
-		whole.FromDisk = append(whole.FromDisk, state.ComponentLocalStorage)
-		whole.Local = found.LocalStorage.Areas
-		for _, area := range doc.Local {
-			if slices.Contains(doc.Unwritten, area.StorageKey) {
-				whole.Local = replaced(whole.Local, area)
-			}
-		}
-		whole.Missed = slices.DeleteFunc(slices.Clone(doc.Missed), func(m state.Missed) bool {
-			return m.Component == state.ComponentLocalStorage && m.Origin != "" && (m.InProfile == nil || *m.InProfile > 0)
-		})
-	}
-	return whole
-}
-
-// replaced has an area in the place of the one of the same storage key.
-func replaced(areas []state.Area, area state.Area) []state.Area {
-	out := slices.DeleteFunc(slices.Clone(areas), func(a state.Area) bool { return a.StorageKey == area.StorageKey })
-	at, _ := slices.BinarySearchFunc(out, area, func(a, b state.Area) int { return strings.Compare(a.StorageKey, b.StorageKey) })
-	return slices.Insert(out, at, area)
-}
-
-// unwritten notes which of the localStorage that was read did not reach the
-// disk: Chrome may end well before it has written what pages stored last. A
-// write that is cut off and was none of those is named as missed.
-func unwritten(doc state.Document, found localstorage.Contents) state.Document {
-	doc.Unwritten = found.Unwritten(doc.Local, doc.CapturedAt)
-	if found.Cut && len(doc.Unwritten) == 0 {
-		doc = cutOff(doc, state.ComponentLocalStorage)
-	}
-	return doc
-}
-
-// unstored notes what of the tabs' sessionStorage did not reach the disk. Tabs that
-// are opened by URL are given theirs from the document.
-func unstored(doc state.Document, found sessionstorage.Contents) state.Document {
-	if doc.TabsByURL {
-		return doc
-	}
-	doc.Unstored = found.Lost(doc.Tabs)
-	if found.Cut && len(doc.Unstored) == 0 {
-		doc = cutOff(doc, state.ComponentSessionStorage)
-	}
-	return doc
-}
-
-// cutOff names the write of localStorage or sessionStorage that Chrome did not end.
-func cutOff(doc state.Document, component string) state.Document {
-	doc.Missed = append(slices.Clone(doc.Missed), state.Missed{Component: component,
-		Reason: "Chrome ended in the middle of its last write, which is lost; which origin's it was is not known"})
-	return doc
-}
-
-// compared is the document of a Chrome that was closed and is to be opened again
-// on the same profile, with what of it did not reach the disk. Where that cannot
-// be read, the new Chrome's report says what it brought back.
-func (s *Service) compared(ctx context.Context, j job, doc state.Document) state.Document {
-	root, err := os.OpenRoot(datadir.Path(j.dir.Profile()))
-	if err != nil {
-		return doc
-	}
-	defer func() { _ = root.Close() }()           // only a handle
-	found, _ := localstorage.Read(ctx, root.FS()) // of one with too much in it, what can be compared
-	tabs, _ := sessionstorage.Read(ctx, root.FS())
-	return unstored(unwritten(doc, found), tabs)
 }

@@ -11,10 +11,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"github.com/stasisd/stasis/browser/datadir"
-	"github.com/stasisd/stasis/browser/inventory"
-	"github.com/stasisd/stasis/browser/localstorage"
-	"github.com/stasisd/stasis/browser/sessionstorage"
+	"github.com/stasisd/stasis/browser/profile"
+	"github.com/stasisd/stasis/browser/profile/localstorage"
+	"github.com/stasisd/stasis/browser/profile/profiletest"
+	"github.com/stasisd/stasis/browser/profile/sessionstorage"
 	"github.com/stasisd/stasis/snapshot"
 	"github.com/stasisd/stasis/state"
 	"github.com/stasisd/stasis/state/report"
@@ -118,39 +118,22 @@ func TestUnwrittenIsLaidWhenReopened(t *testing.T) {
 func TestCutOffAndUnread(t *testing.T) {
 	r := newRig(t, nil)
 	id := r.create(alice, nil).ID
-	profile := filepath.Join(r.browsers.last().dir.Profile(), datadir.Profile)
-	root, err := os.OpenRoot(profile)
+	userDataDir := r.browsers.last().dir.Profile()
+	laid := profiletest.Profile{T: t, Folder: filepath.Join(userDataDir, profile.Default)}
+	laid.LocalStorage(r.clock.now(), state.Area{StorageKey: "https://a.example/", Items: []state.Item{{Key: "k", Value: "v"}}})
+	doc := state.Document{Datadir: state.DatadirClean, Missed: []state.Missed{{Component: state.ComponentLocalStorage, Origin: "https://a.example/x", Reason: "r"},
+		{Component: state.ComponentLocalStorage, Origin: "https://b.example/x", Reason: "r"}}}
+	found, err := profile.Inspect(t.Context(), userDataDir, doc)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer root.Close()
-	_, _, err = localstorage.Lay(t.Context(), root, []state.Area{{StorageKey: "https://a.example/", Items: []state.Item{{Key: "k", Value: "v"}}}}, r.clock.now())
-	if err != nil {
-		t.Fatal(err)
+	if got := missed(found.Noted); !strings.Contains(got[0], "https://a.example/x is in the profile alone") {
+		t.Errorf("of a database whose areas the document does not take: %q", got)
 	}
-	unread := []state.Missed{{Component: state.ComponentLocalStorage, Origin: "https://a.example/x", Reason: "r"},
-		{Component: state.ComponentLocalStorage, Origin: "https://b.example/x", Reason: "r"}}
-	found, err := localstorage.Read(t.Context(), root.FS())
-	if err != nil {
-		t.Fatal(err)
-	}
-	lookForLocal(unread, found)
-	doc := state.Document{Datadir: state.DatadirClean, Missed: unread}
-	if got := missed(doc); !strings.Contains(got[0], "https://a.example/x is in the profile alone") {
-		t.Errorf("of a database that is not read: %q", got)
-	}
-	doc = withDisk(doc, inventory.Profile{LocalStorage: found})
-	if got := missed(doc); len(got) != 1 || !strings.Contains(got[0], "https://b.example/x could not be read, and the profile, which Chrome closed, has nothing of it") {
+	if got := missed(found.Document); len(got) != 1 || !strings.Contains(got[0], "https://b.example/x could not be read, and the profile, which Chrome closed, has nothing of it") {
 		t.Errorf("of unread pages: %q", got)
 	}
-	log := filepath.Join(profile, localstorage.Folder, "000002.log")
-	whole, err := os.ReadFile(log)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(log, whole[:len(whole)-3], 0o600); err != nil {
-		t.Fatal(err)
-	}
+	laid.Cut(localstorage.Folder)
 	r.browsers.last().die()
 	r.ended(id)
 	row, err := r.catalogue.NewestSnapshot(t.Context(), id)
@@ -159,51 +142,35 @@ func TestCutOffAndUnread(t *testing.T) {
 	}
 }
 
-// Of what is on the disk and what did not get there each origin has one area;
-// a write that is cut off and nobody's is told all the same.
-func TestUnwritten(t *testing.T) {
-	area := func(key, value string) state.Area {
-		return state.Area{StorageKey: key, Items: []state.Item{{Key: "k", Value: value}}}
-	}
-	found := inventory.Profile{LocalStorage: localstorage.Contents{Cut: true, Commits: map[string]localstorage.Commit{},
-		Areas: []state.Area{area("https://a.example/", "on disk"), area("https://b.example/", "old"), area("https://c.example/", "on disk")}}}
-	doc := state.Document{Datadir: state.DatadirClean, Local: []state.Area{area("https://b.example/", "new")}}
-	got := withDisk(unwritten(doc, found.LocalStorage), found)
-	want := []state.Area{area("https://a.example/", "on disk"), area("https://b.example/", "new"), area("https://c.example/", "on disk")}
-	if diff := cmp.Diff(want, got.Local); diff != "" || len(got.Missed) != 0 || !got.IsFromDisk(state.ComponentLocalStorage) {
-		t.Errorf("missed %v (-want +got):\n%s", got.Missed, diff)
-	}
-	doc.Local = nil
-	if got := withDisk(unwritten(doc, found.LocalStorage), found); len(got.Missed) != 1 || !strings.Contains(missed(got)[0], "local_storage is not whole: ") {
-		t.Errorf("a write of nobody that is known: %+v, %v", got.Missed, missed(got))
-	}
-}
-
 // What of the tabs' sessionStorage is not on the disk is named with how much it
 // is, and whether it comes back; a write that is cut off and nobody's is told.
 // Tabs that come back by URL have theirs from the document anyway.
 func TestUnstored(t *testing.T) {
-	nothing, err := sessionstorage.Read(t.Context(), os.DirFS(t.TempDir()))
-	if err != nil {
-		t.Fatal(err)
-	}
 	doc := state.Document{Datadir: state.DatadirClean, Tabs: []state.Tab{{Session: []state.Area{
 		{StorageKey: "https://a.example/", Items: []state.Item{{Key: "k", Value: "v"}, {Key: "l", Value: "v"}}}}}}}
-	cut := nothing
-	cut.Cut = true
+	nothing, cut := t.TempDir(), t.TempDir()
+	for _, dir := range []string{nothing, cut} {
+		if err := os.Mkdir(filepath.Join(dir, profile.Default), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	torn := profiletest.Profile{T: t, Folder: filepath.Join(cut, profile.Default)}
+	torn.SessionStorage(state.Area{StorageKey: "https://b.example/", Items: []state.Item{{Key: "k", Value: "v"}}})
+	torn.Cut(sessionstorage.Folder)
+	compared := func(dir string) state.Document { return profile.Compare(t.Context(), dir, doc) }
 	const told = "session_storage https://a.example/: 2 items that were read before Chrome closed are not on disk; "
-	for want, found := range map[string]sessionstorage.Contents{
+	for want, dir := range map[string]string{
 		told + "they stay lost, if the site did not clear them itself": nothing, told + "a restore lays down what was read": cut} {
-		if got := missed(unstored(doc, found)); len(got) != 1 || got[0] != want {
+		if got := missed(compared(dir)); len(got) != 1 || got[0] != want {
 			t.Errorf("%q, not %q", got, want)
 		}
 	}
 	doc.TabsByURL = true
-	if got := unstored(doc, cut); len(got.Unstored) != 0 || len(got.Missed) != 0 {
+	if got := compared(cut); len(got.Unstored) != 0 || len(got.Missed) != 0 {
 		t.Errorf("of tabs that are opened by URL: %+v", got)
 	}
 	doc.TabsByURL, doc.Tabs = false, nil
-	if got := missed(unstored(doc, cut)); len(got) != 1 || !strings.Contains(got[0], "session_storage is not whole: ") {
+	if got := missed(compared(cut)); len(got) != 1 || !strings.Contains(got[0], "session_storage is not whole: ") {
 		t.Errorf("of a write of nobody that is known: %q", got)
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"github.com/stasisd/stasis/browser"
-	"github.com/stasisd/stasis/browser/datadir"
 	"github.com/stasisd/stasis/profiles"
 	"github.com/stasisd/stasis/snapshot"
 	"github.com/stasisd/stasis/state"
@@ -53,7 +52,7 @@ func (s *Service) unpack(ctx context.Context, dir *browser.Dir, r Create, saved 
 		return err
 	}
 	got, err := s.Vault.Unpack(ctx, saved, dir.Profile(), snapshot.UnpackOptions{
-		Limits: s.cfg.Unpack, Accept: datadir.Accept, Keep: []string{state.FileName}, BeforeKept: inTurn})
+		Limits: s.cfg.Unpack, Accept: s.accepts, Keep: []string{state.FileName}, BeforeKept: inTurn})
 	if err != nil {
 		return u, err
 	}
@@ -64,11 +63,11 @@ func (s *Service) unpack(ctx context.Context, dir *browser.Dir, r Create, saved 
 		return u, err
 	}
 	u.doc, u.left = r.Origins.Document(u.doc)
-	sifted, err := s.sift(ctx, dir.Profile(), r.Origins)
+	dropped, err := s.filter(ctx, dir.Profile(), r.Origins)
 	if err != nil {
 		return u, err
 	}
-	u.left = append(u.left, sifted...)
+	u.left = append(u.left, dropped...)
 	if u.installed, u.lost, err = s.install(ctx, dir, u.doc.Extensions, named); err != nil {
 		return u, err
 	}

@@ -46,18 +46,6 @@ func TestUnreadTabs(t *testing.T) {
 	}
 }
 
-// A page's URL counts for its origin, frames below other sites included; a
-// storage key for itself.
-func TestItemsOf(t *testing.T) {
-	items := map[string]int{"https://a.example/": 2, "https://a.example/^0https://b.example": 1, "https://a.example.org/": 4}
-	for of, want := range map[string]int{"https://a.example/": 2, "https://a.example/x?y": 3, "https://b.example/": 0,
-		"https://a.example/^0https://c.example": 0} {
-		if got := itemsOf(items, of); got != want {
-			t.Errorf("of %s there are %d, not %d", of, got, want)
-		}
-	}
-}
-
 // What was saved and not counted is told, as damage is.
 func TestUncountedIsTold(t *testing.T) {
 	doc := state.Document{Inventory: state.Inventory{{Component: state.ComponentIndexedDB, Origin: "https://a.example/", Uncounted: "another form"}}}

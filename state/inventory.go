@@ -8,7 +8,7 @@ import (
 )
 
 // Holding is how much a profile at rest held of one kind, counted on disk and
-// without Chrome (browser/inventory).
+// without Chrome (browser/profile/inspect).
 type Holding struct {
 	Component string `json:"component"`        // as in the reports
 	Origin    string `json:"origin,omitempty"` // "" where the kind has none

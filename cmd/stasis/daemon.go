@@ -19,6 +19,7 @@ import (
 	"github.com/stasisd/stasis/browser/extension"
 	"github.com/stasisd/stasis/browser/launch"
 	"github.com/stasisd/stasis/browser/pool"
+	"github.com/stasisd/stasis/browser/profile"
 	"github.com/stasisd/stasis/budget"
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
@@ -117,6 +118,7 @@ func start(ctx context.Context, c *serveCmd, log *slog.Logger) (_ *daemon, err e
 	starter.Budget = budget.New(c.ClientMemory)
 	d.service = session.New(limits, session.Deps{
 		Browsers:  session.Chromes{Starter: starter},
+		Datadirs:  profile.Disk{},
 		Vault:     d.vault,
 		Documents: snapshot.NewDocuments(d.store, snapshot.Options{Now: time.Now}),
 		Catalogue: d.catalogue, Extensions: extensions, Room: roomForChrome, Now: time.Now, Log: log,

@@ -1,0 +1,66 @@
+package browser
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stasisd/stasis/browser/profile"
+	"github.com/stasisd/stasis/browser/profile/profiletest"
+	"github.com/stasisd/stasis/state"
+)
+
+// The table says of each way that a profile was left which copy a restore takes, and
+// who made what differs from the document before a page has run: browser/profile has
+// the table of all that takes a copy.
+func TestWhoIsBlamed(t *testing.T) {
+	var rows []string
+	for _, c := range profiletest.AllCopies() {
+		for _, c.FromDisk = range []bool{false, true} {
+			if c.FromDisk && (c.Left != state.DatadirClean || c.Part != state.ComponentCookies && c.Part != state.ComponentLocalStorage) {
+				continue
+			}
+			rows = append(rows, restoreRow(t, c))
+		}
+	}
+	profiletest.Golden(t, "testdata/madeby.txt", rows)
+}
+
+func restoreRow(t *testing.T, c profiletest.Copies) string {
+	dir := &Dir{Path: t.TempDir()}
+	folder := filepath.Join(dir.Profile(), profile.Default)
+	if err := os.MkdirAll(folder, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	c.After(t, folder)
+	doc := c.Document()
+	s, err := newBaseline(t.Context(), dir, doc, profiletest.Now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	read := c.Left != state.DatadirClean
+	var taken, by string
+	switch c.Part {
+	case state.ComponentCookies:
+		read, taken, by = read || s.Broken.Cookies, c.Value(state.Document{Cookies: s.found.Cookies}), s.differs(doc, c.Part, s.Broken.Cookies)
+	case state.ComponentLocalStorage:
+		read, taken, by = c.Of(s.Left) != "", c.OnDisk(t, folder), s.differs(doc, c.Part, s.Broken.LocalStorage)
+	case state.ComponentSessionStorage:
+		tab := doc.Tabs[0]
+		read, taken = read || s.Broken.SessionStorage || s.lays(tab.Session[0]), c.OnDisk(t, folder)
+		if c.Left == state.DatadirClean {
+			by = siteIf(len(s.hadSession(dir)(tab, tab.Session[0]).Items) > 0)
+		}
+	case state.ComponentTabs:
+		taken = map[tabSource]string{tabsKept: profiletest.Disk, tabsStale: profiletest.Read, tabsUnread: profiletest.Disk}[tabsOf(doc, Options{RestoreTabs: true})]
+		read = false
+	}
+	if read {
+		taken = profiletest.Read
+	}
+	if by != "" {
+		by = "a difference is by " + by
+	}
+	return fmt.Sprintf("%s  %-11s %s", c, profiletest.Taken(taken, len(s.Unstored) > 0), by)
+}

@@ -1,6 +1,0 @@
-//go:build stasis_no_blocklist
-
-package datadir
-
-// blockedURLs is empty: this build is for tests.
-func blockedURLs() []string { return nil }

@@ -1,0 +1,94 @@
+package browser
+
+import (
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/stasisd/stasis/browser/profile"
+	"github.com/stasisd/stasis/state"
+)
+
+// What a page's first script takes away was there, and is the site's doing, also
+// where it was all that there was; what is not there for it is the restore's.
+func TestWhoMadeADifference(t *testing.T) {
+	r := newRig(t)
+	site := newSite(t, map[string]string{"/once": `<script>localStorage.removeItem("only"); sessionStorage.removeItem("step")</script>`})
+	url := site.url + "/once"
+	b := r.fresh()
+	r.open(b, url)
+	r.eval(b, url, `localStorage.setItem("only", "1"); sessionStorage.setItem("step", "1"); 1`)
+	doc, err := b.Capture(within(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if doc.Datadir, err = b.Close(within(t)); err != nil || doc.Datadir != state.DatadirClean {
+		t.Fatalf("%s, %v", doc.Datadir, err)
+	}
+	for name, test := range map[string]struct {
+		as             state.Datadir
+		lose           []string
+		local, session string
+	}{
+		"brought back by Chrome": {state.DatadirClean, nil, state.BySite, state.BySite},
+		"laid down":              {state.DatadirLive, nil, state.BySite, state.BySite},
+		// localStorage that is not on disk was not written, so the document's is applied.
+		"lost": {state.DatadirClean, []string{"Local Storage", "Session Storage"}, state.BySite, state.ByRestore},
+	} {
+		d, doc := r.copyOf(b.dir), doc
+		doc.Datadir = test.as
+		if err := profile.Remove(d.Profile(), test.lose...); err != nil {
+			t.Fatal(err)
+		}
+		again, report := r.restored(d, doc, Options{RestoreTabs: true})
+		if got := r.eval(again, url, `localStorage.length + sessionStorage.length`); got != "0" {
+			t.Fatalf("%s: the page has left %s", name, got)
+		}
+		v, err := again.Verify(within(t), doc, report)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var told []string
+		for _, difference := range v.Differences {
+			told = append(told, difference.Component+" by "+difference.By+" "+filepath.Join(difference.Names...))
+		}
+		slices.Sort(told)
+		if want := []string{"local_storage by " + test.local + " only", "session_storage by " + test.session + " step"}; !slices.Equal(told, want) {
+			t.Errorf("%s: %q, want %q", name, told, want)
+		}
+		if err := again.Kill(within(t)); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// Of what a script lays down only what Chrome said was stored is the site's to
+// have changed, in every tab of the URL.
+func TestWasLaid(t *testing.T) {
+	const url, key = "https://a.example/x", "https://a.example/"
+	area := state.Area{StorageKey: key, Items: []state.Item{{Key: "one"}, {Key: "two"}}}
+	tab := state.Tab{URL: url, Session: []state.Area{area}}
+	held := func(stored ...string) *heldTab {
+		l := &laying{left: state.Tab{URL: url}, wanted: map[string]map[string]string{}, inPlace: map[string]map[string]bool{}}
+		l.want(area)
+		for _, name := range stored {
+			l.inPlace[key][name] = true
+		}
+		return &heldTab{laying: l}
+	}
+	for name, test := range map[string]struct {
+		tabs []*heldTab
+		want []state.Item
+	}{
+		"stored":             {[]*heldTab{held("one", "two"), {}}, area.Items},
+		"one of them":        {[]*heldTab{held("two")}, area.Items[1:]},
+		"not in another tab": {[]*heldTab{held("one", "two"), held("two")}, area.Items[1:]},
+		"no tab":             {[]*heldTab{{}}, nil},
+	} {
+		b := baseline{byScript: true}
+		b.scripted(test.tabs)
+		if got := b.hadSession(&Dir{Path: t.TempDir()})(tab, area); !slices.Equal(got.Items, test.want) {
+			t.Errorf("%s: %v was there, want %v", name, got.Items, test.want)
+		}
+	}
+}

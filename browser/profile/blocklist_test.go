@@ -1,0 +1,61 @@
+package profile_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/stasisd/stasis/browser/profile"
+)
+
+// Chrome's policies of an imported profile are dropped from both files, and the list
+// of addresses that Chrome refuses is the daemon's own.
+func TestPreparePolicies(t *testing.T) {
+	root := t.TempDir()
+	imported := `{"policy":{"url_allowlist":["file://*"],"url_blocklist":[],"extra":1},"kept":true}`
+	put(t, root, "Default/Preferences", imported)
+	put(t, root, "Default/Secure Preferences", imported)
+	if _, err := (profile.Prepare{}).Run(t.Context(), root); err != nil {
+		t.Fatal(err)
+	}
+	want(t, prefs(t, root, "Preferences"), `{"url_blocklist":["file://*","chrome://*","devtools://*"]}`, "policy")
+	want(t, prefs(t, root, "Preferences"), "true", "kept")
+	want(t, prefs(t, root, "Secure Preferences"), "", "policy")
+	want(t, prefs(t, root, "Secure Preferences"), "true", "kept")
+}
+
+// Neither the list nor any other policy is in an archive; other files, and settings
+// without policies, go as they are.
+func TestUnpreparePolicies(t *testing.T) {
+	root := t.TempDir()
+	for name, body := range map[string]string{
+		"Default/Preferences":        `{"policy":{"url_blocklist":["file://*"]},"kept":9007199254740993}`,
+		"Default/Secure Preferences": `{"kept":true}`,
+		"Default/Other":              `{"policy":1}`,
+	} {
+		put(t, root, name, body)
+	}
+	var files []profile.File
+	for _, name := range []string{"Default/Preferences", "Default/Secure Preferences", "Default/Other"} {
+		files = append(files, profile.File{Name: name, Path: filepath.Join(root, name)})
+	}
+	got, err := profile.Unprepare(files)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var archived []string
+	for _, f := range got {
+		archived = append(archived, string(f.Data))
+	}
+	if diff := cmp.Diff([]string{`{"kept":9007199254740993}`, "", ""}, archived); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if got[0].Size != int64(len(got[0].Data)) {
+		t.Errorf("%d bytes of %s", got[0].Size, got[0].Data)
+	}
+	if left, err := os.ReadFile(files[0].Path); err != nil || len(left) == len(got[0].Data) {
+		t.Errorf("the file on disk is %s, %v", left, err)
+	}
+}

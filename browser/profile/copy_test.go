@@ -1,0 +1,208 @@
+package profile_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/stasisd/stasis/browser/profile"
+	"github.com/stasisd/stasis/fault"
+)
+
+// contents are the files of an environment with their text.
+func contents(t *testing.T, root string) map[string]string {
+	t.Helper()
+	files, err := profile.Select(t.Context(), root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := map[string]string{}
+	for _, f := range files {
+		body, err := os.ReadFile(f.Path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all[f.Name] = string(body)
+	}
+	return all
+}
+
+// settled brings a copy up to date until no file is so young that another write
+// may bear the same time.
+func settled(t *testing.T, c *profile.Copy, from string) {
+	t.Helper()
+	deadline := time.Now().Add(20 * time.Second)
+	for {
+		if _, err := c.Update(t.Context(), from); err != nil {
+			t.Fatal(err)
+		}
+		if behind, err := c.Behind(t.Context(), from); err != nil {
+			t.Fatal(err)
+		} else if !behind {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("it never settles")
+		}
+	}
+}
+
+// A copy follows what is written, replaced, renamed and removed, under the names
+// that archives have, and copies no more than that.
+func TestCopy(t *testing.T) {
+	from, to := t.TempDir(), t.TempDir()
+	c := profile.NewCopy(to)
+	step := func(what string, change func()) {
+		t.Helper()
+		was := c.Sum()
+		change()
+		if behind, err := c.Behind(t.Context(), from); err != nil || !behind {
+			t.Errorf("%s: behind %t, %v", what, behind, err)
+		}
+		if _, err := c.Update(t.Context(), from); err != nil {
+			t.Fatalf("%s: %v", what, err)
+		}
+		if diff := cmp.Diff(contents(t, from), contents(t, to)); diff != "" {
+			t.Errorf("%s (-environment +copy):\n%s", what, diff)
+		}
+		if c.Sum() == was {
+			t.Errorf("%s: the sum is the same", what)
+		}
+		settled(t, c, from)
+		if n, err := c.Update(t.Context(), from); err != nil || n != 0 {
+			t.Errorf("%s: %d bytes were copied for nothing, %v", what, n, err)
+		}
+	}
+	step("all of it", func() {
+		put(t, from, "Spare/Cookies", "jar")
+		put(t, from, "Spare/Local Storage/leveldb/000003.log", "log")
+		put(t, from, "Spare/Cache/data_0", "no part of it")
+		put(t, from, "extensions/abcdefghijklmnopabcdefghijklmnop/tool", "x")
+	})
+	step("written in place, as long as before", func() { put(t, from, "Spare/Cookies", "raj") })
+	step("replaced", func() {
+		put(t, from, "Spare/Cookies.new", "new")
+		if err := os.Rename(filepath.Join(from, "Spare/Cookies.new"), filepath.Join(from, "Spare/Cookies")); err != nil {
+			t.Fatal(err)
+		}
+	})
+	step("shorter", func() { put(t, from, "Spare/Local Storage/leveldb/000003.log", "") })
+	step("removed and new", func() {
+		if err := os.RemoveAll(filepath.Join(from, "Spare/Local Storage")); err != nil {
+			t.Fatal(err)
+		}
+		put(t, from, "Spare/IndexedDB/a/b", "c")
+	})
+	if info, err := os.Stat(filepath.Join(to, "Default/Cookies")); err != nil || info.Mode() != 0o600 {
+		t.Errorf("%v, %v", info, err)
+	}
+}
+
+// The time of a file that has just been written is not trusted: it is copied again.
+func TestCopyYoung(t *testing.T) {
+	from := t.TempDir()
+	c := profile.NewCopy(t.TempDir())
+	put(t, from, "Default/Cookies", "jar")
+	for range 2 {
+		if n, err := c.Update(t.Context(), from); err != nil || n != 3 {
+			t.Errorf("%d bytes were copied, %v", n, err)
+		}
+	}
+}
+
+// Whoever has taken Chrome over makes the daemon read no file but the profile's,
+// nor write one but the copy's.
+func TestCopyLeadsNowhere(t *testing.T) {
+	secret := filepath.Join(t.TempDir(), "secret")
+	if err := os.WriteFile(secret, []byte("secret"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	from, to := t.TempDir(), t.TempDir()
+	put(t, from, "Default/Cookies", "jar")
+	if err := os.Symlink(secret, filepath.Join(from, "Default/Login Data")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.MkdirAll(filepath.Join(to, "Default"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(secret, filepath.Join(to, "Default/Cookies")); err != nil {
+		t.Fatal(err)
+	}
+	_, err := profile.NewCopy(to).Update(t.Context(), from)
+	if fault.CodeOf(err) != fault.SaveFailed {
+		t.Errorf("%v", err)
+	}
+	if body, err := os.ReadFile(secret); err != nil || string(body) != "secret" {
+		t.Errorf("%q, %v", body, err)
+	}
+	if _, err := os.Lstat(filepath.Join(to, "Default/Login Data")); !os.IsNotExist(err) {
+		t.Errorf("the link was followed: %v", err)
+	}
+}
+
+// A copy that is given up is made good by the next.
+func TestCopyGivenUp(t *testing.T) {
+	from, to := t.TempDir(), t.TempDir()
+	put(t, from, "Default/Cookies", "jar")
+	c := profile.NewCopy(to)
+	over, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := c.Update(over, from); fault.CodeOf(err) != fault.Timeout {
+		t.Errorf("%v", err)
+	}
+	if _, err := c.Update(t.Context(), from); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(filepath.Join(to, "Default/Cookies")); err != nil {
+		t.Error(err)
+	}
+	if _, err := c.Update(t.Context(), filepath.Join(from, "gone")); fault.CodeOf(err) != fault.SaveFailed {
+		t.Errorf("%v", err)
+	}
+}
+
+// endsSoon is a context that ends when it has been looked at so many times.
+type endsSoon struct {
+	context.Context
+	looks int
+}
+
+func (e *endsSoon) Err() error {
+	if e.looks--; e.looks < 0 {
+		return context.DeadlineExceeded
+	}
+	return nil
+}
+
+// One large file is not copied to its end when there is no time for that, and the
+// next copy has all of it.
+func TestCopyGivenUpWithinAFile(t *testing.T) {
+	from, to := t.TempDir(), t.TempDir()
+	put(t, from, "Default/Cookies", "")
+	const size = 40 << 20
+	if err := os.Truncate(filepath.Join(from, "Default/Cookies"), size); err != nil { // without blocks
+		t.Fatal(err)
+	}
+	c := profile.NewCopy(to)
+	// One more look each time, until the context ends within the file.
+	var n int64
+	for looks := 0; n == 0; looks++ {
+		var err error
+		if n, err = c.Update(&endsSoon{t.Context(), looks}, from); fault.CodeOf(err) != fault.Timeout {
+			t.Fatalf("%d looks: %v", looks, err)
+		}
+	}
+	if n >= size {
+		t.Errorf("%d bytes of %d were copied", n, size)
+	}
+	if _, err := c.Update(t.Context(), from); err != nil {
+		t.Fatal(err)
+	}
+	if info, err := os.Stat(filepath.Join(to, "Default/Cookies")); err != nil || info.Size() != size {
+		t.Errorf("%v, %v", info, err)
+	}
+}

@@ -1,0 +1,53 @@
+package profile
+
+import (
+	"context"
+
+	"github.com/stasisd/stasis/state"
+)
+
+// Disk is the functions of this package that work on user data directories at rest,
+// for callers that take them as an interface of their own.
+type Disk struct{}
+
+// Select is [Select].
+func (Disk) Select(ctx context.Context, userDataDir string) ([]File, error) {
+	return Select(ctx, userDataDir)
+}
+
+// Unprepare is [Unprepare].
+func (Disk) Unprepare(files []File) ([]File, error) { return Unprepare(files) }
+
+// Inspect is [Inspect].
+func (Disk) Inspect(ctx context.Context, userDataDir string, doc state.Document) (Survey, error) {
+	return Inspect(ctx, userDataDir, doc)
+}
+
+// Compare is [Compare].
+func (Disk) Compare(ctx context.Context, userDataDir string, doc state.Document) state.Document {
+	return Compare(ctx, userDataDir, doc)
+}
+
+// Merge is [Merge].
+func (Disk) Merge(ctx context.Context, userDataDir string, r Reading) (state.Document, error) {
+	return Merge(ctx, userDataDir, r)
+}
+
+// LeftOut is why a file of an archive may not be unpacked into a user data directory;
+// "" where it may.
+func (Disk) LeftOut(name string) string {
+	if Accept(name) {
+		return ""
+	}
+	return LeftOut(name)
+}
+
+// FindDesktop is [FindDesktop].
+func (Disk) FindDesktop(names []string, folder string) (Desktop, error) {
+	return FindDesktop(names, folder)
+}
+
+// OriginOf is [OriginOf].
+func (Disk) OriginOf(ctx context.Context, userDataDir string, kept map[string][]byte) (DesktopOrigin, error) {
+	return OriginOf(ctx, userDataDir, kept)
+}

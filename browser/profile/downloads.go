@@ -1,0 +1,97 @@
+package profile
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"time"
+
+	"github.com/stasisd/stasis/browser/profile/internal/sqlite"
+	"github.com/stasisd/stasis/fault"
+)
+
+// history is the database that has the downloads, among much else.
+const history = "History"
+
+// historyDeadline bounds the going through of a history.
+const historyDeadline = 30 * time.Second
+
+var errStrangeHistory = errors.New("the history has rules or a table of a kind that Chrome does not make")
+
+// dropDownloads takes from a profile's downloads where their files are and what is
+// unfinished; address and name stay. An extension may resume a download or remove its
+// file, and the profile can name any: Chrome resumes by moving that file to where
+// downloads go. A history that is damaged, or made so that this cannot be done, is
+// removed, and the restore report has the visits that are missing. Where the disk or
+// the time is at fault it fails instead.
+func dropDownloads(ctx context.Context, root *os.Root, userDataDir, folder string) error {
+	const op = "profile.downloads"
+	file := path.Join(folder, history)
+	info, err := root.Lstat(folder)
+	if err == nil && !info.IsDir() {
+		return fault.New(fault.StoreFailed, op, "the profile is not a folder")
+	}
+	if info, err = root.Lstat(file); errors.Is(err, fs.ErrNotExist) || err == nil && info.Mode().IsRegular() && info.Size() == 0 {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, historyDeadline)
+	defer cancel()
+	switch err := forgetPaths(ctx, filepath.Join(userDataDir, folder, history)); {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil:
+		return fault.Wrap(ctx.Err(), fault.Timeout, op, "the profile's downloads could not be gone through in time")
+	case !errors.Is(err, errStrangeHistory) && !errors.Is(err, sqlite.ErrNoFile) && !sqlite.Damaged(err):
+		return fault.Wrap(err, fault.StoreFailed, op, "the profile's downloads could not be gone through")
+	}
+	for _, beside := range []string{"", "-journal", "-wal", "-shm"} {
+		if err := root.RemoveAll(file + beside); err != nil {
+			return fault.Wrap(err, fault.StoreFailed, op, "a damaged history could not be removed")
+		}
+	}
+	return nil
+}
+
+func forgetPaths(ctx context.Context, file string) (err error) {
+	db, err := sqlite.Change(ctx, file)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	var tables, strange int
+	if err := db.QueryRowContext(ctx, `SELECT count(*) FILTER (WHERE lower(name) = 'downloads' AND type = 'table' AND sql LIKE 'CREATE TABLE%'),
+		count(*) FILTER (WHERE type = 'trigger' OR lower(name) = 'downloads' AND (type <> 'table' OR sql NOT LIKE 'CREATE TABLE%'))
+		FROM sqlite_master`).Scan(&tables, &strange); err != nil {
+		return err
+	}
+	if strange > 0 {
+		return errStrangeHistory
+	}
+	if tables == 0 {
+		return nil
+	}
+	var some bool
+	if err := db.QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM downloads)").Scan(&some); err != nil || !some {
+		return err
+	}
+	return forget(ctx, db)
+}
+
+// forget leaves the names of the files, in a folder that machines do not have. Of the
+// states in Chromium's download_constants.h, 1 is complete and 2 cancelled, which is
+// not resumed.
+func forget(ctx context.Context, db *sql.DB) error {
+	const name = `'/nonexistent/' || replace(target_path, rtrim(target_path, replace(target_path, '/', '')), '')`
+	// An index that does not agree with its table would keep what it has, and a table may
+	// say that rows which cannot be changed are passed over.
+	if _, err := db.ExecContext(ctx, "REINDEX downloads"); err != nil {
+		return err
+	}
+	_, err := db.ExecContext(ctx, "UPDATE OR ABORT downloads SET current_path = "+name+", target_path = "+name+
+		", state = CASE state WHEN 1 THEN 1 ELSE 2 END")
+	return err
+}

@@ -1,0 +1,187 @@
+package filter
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/stasisd/stasis/browser/profile/internal/leveldb"
+	"github.com/stasisd/stasis/browser/profile/internal/sqlite"
+	"github.com/stasisd/stasis/state"
+)
+
+func decimal(n uint64) string { return strconv.FormatUint(n, 10) }
+
+// sqliteDeadline bounds the going through of one database.
+const sqliteDeadline = 10 * time.Second
+
+// Why a database goes whole.
+var (
+	errStrange = errors.New("it is in a form that is not known here")
+	errTooMany = fmt.Errorf("it has more than %d rows to leave out", leveldb.MaxEntries)
+)
+
+// table is one of a database's tables, with what of a row says whose it is.
+type table struct {
+	file, name, columns string
+	wanted              func(s state.Selection, first, second string) bool
+}
+
+// tables are those of Chromium 156 that hold what sites keep.
+var tables = []table{
+	{"Cookies", "cookies", "host_key, top_frame_site_key", func(s state.Selection, host, site string) bool {
+		c := state.Cookie{Domain: host}
+		if site != "" {
+			c.Partition = &state.PartitionKey{TopLevelSite: site}
+		}
+		return s.HasCookie(c)
+	}},
+	{"Login Data", "logins", "origin_url, signon_realm", func(s state.Selection, origin, _ string) bool { return s.HasOrigin(origin) }},
+	{"WebStorage/QuotaManager", "buckets", "storage_key, ''", func(s state.Selection, key, _ string) bool { return s.HasKey(key) }},
+}
+
+// databases keeps the wanted rows. A database that is not as it is known, or
+// that has more than is read, goes whole.
+func (s *run) databases(ctx context.Context) error {
+	for _, t := range tables {
+		if !s.exists(t.file) {
+			continue
+		}
+		err := s.rows(ctx, t)
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err == nil {
+			continue
+		}
+		s.lose(t.file, reason(err))
+		for _, beside := range []string{"", "-journal", "-wal", "-shm"} {
+			if err := s.root.RemoveAll(t.file + beside); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// reason says why a database goes whole, in words without what is in it.
+func reason(err error) string {
+	switch {
+	case errors.Is(err, errStrange), errors.Is(err, errTooMany), errors.Is(err, sqlite.ErrNoFile):
+		return err.Error()
+	case sqlite.TooLarge(err) != nil:
+		return sqlite.TooLarge(err).Error()
+	case errors.Is(err, context.DeadlineExceeded):
+		return "it took too long"
+	default:
+		return "it is damaged"
+	}
+}
+
+// rows removes the rows of a table that are not wanted, and all rows of the
+// database's other tables but for its version, for they name origins too
+// (statistics, notes to passwords, quotas). Then it writes the file anew. No
+// trigger, view or function of the file's own is trusted.
+func (s *run) rows(ctx context.Context, t table) (err error) {
+	ctx, cancel := context.WithTimeout(ctx, sqliteDeadline)
+	defer cancel()
+	if _, err := s.root.Lstat(t.file); err != nil { // a link leads out of the profile
+		return sqlite.ErrNoFile
+	}
+	db, err := sqlite.Open(ctx, filepath.Join(s.dir, filepath.FromSlash(t.file)), true)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if cerr := db.Close(); err == nil {
+			err = cerr
+		}
+	}()
+	var others int
+	if err := db.QueryRowContext(ctx, "SELECT count(*) FROM sqlite_master WHERE type = 'trigger' OR name = ? AND type <> 'table'", t.name).Scan(&others); err != nil {
+		return err
+	}
+	if others > 0 {
+		return errStrange
+	}
+	if err := s.left(ctx, db, t); err != nil {
+		return err
+	}
+	_, err = db.ExecContext(ctx, "VACUUM")
+	return err
+}
+
+// left leaves the wanted rows of the table alone in the database.
+func (s *run) left(ctx context.Context, db *sql.DB, t table) error {
+	unwanted, err := s.unwanted(ctx, db, t)
+	if err != nil {
+		return err
+	}
+	tx, err := db.BeginTx(ctx, nil) // one write to the disk, not one for each row
+	if err != nil {
+		return err
+	}
+	defer func() { _ = tx.Rollback() }() // after the commit it does nothing
+	for _, id := range unwanted {
+		if _, err := tx.ExecContext(ctx, "DELETE FROM "+t.name+" WHERE rowid = ?", id); err != nil {
+			return err
+		}
+	}
+	if err := empty(ctx, tx, t.name); err != nil {
+		return err
+	}
+	return tx.Commit()
+}
+
+// empty removes what is in the other tables.
+func empty(ctx context.Context, db *sql.Tx, but string) error {
+	rows, err := db.QueryContext(ctx, `SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT IN (?, 'meta') AND name NOT LIKE 'sqlite\_%' ESCAPE '\'`, but)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	var others []string
+	for rows.Next() {
+		var name string
+		if err := rows.Scan(&name); err != nil {
+			return err
+		}
+		others = append(others, name)
+	}
+	if err := errors.Join(rows.Err(), rows.Close()); err != nil {
+		return err
+	}
+	for _, name := range others {
+		if _, err := db.ExecContext(ctx, `DELETE FROM "`+strings.ReplaceAll(name, `"`, `""`)+`"`); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *run) unwanted(ctx context.Context, db *sql.DB, t table) (ids []int64, err error) {
+	rows, err := db.QueryContext(ctx, "SELECT rowid, "+t.columns+" FROM "+t.name)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var id int64
+		var first, second string
+		if err := rows.Scan(&id, &first, &second); err != nil {
+			return nil, err
+		}
+		if !t.wanted(s.selection, first, second) {
+			if len(ids) == leveldb.MaxEntries {
+				return nil, errTooMany
+			}
+			ids = append(ids, id)
+		}
+	}
+	return ids, rows.Err()
+}

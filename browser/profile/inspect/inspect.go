@@ -1,0 +1,189 @@
+// Package inspect counts what a profile at rest holds, without Chrome and
+// without changing it: the SQLite databases, LevelDBs, JSON files and folders
+// in which Chrome keeps each kind of state. So a save can say what was there
+// before anything of it is archived, and a restore can say what is damaged
+// before Chrome reads it.
+//
+// Where each kind lives, and in which form, is as found in Chromium 156. A form
+// that is not known is reported as not counted, never as lost or whole. Nothing
+// here is trusted: a profile may be somebody's upload, so files are bounded,
+// and links are not followed out of the profile.
+package inspect
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/stasisd/stasis/browser/profile/localstorage"
+	"github.com/stasisd/stasis/browser/profile/sessionstorage"
+	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/state"
+)
+
+// Profile is what was read of a profile.
+type Profile struct {
+	Inventory state.Inventory
+	// LocalStorage is that of every origin, also of those without an open tab;
+	// of a damaged database, what could still be read. Its areas are nil where
+	// it is not there, or was not read: its holding says why.
+	LocalStorage localstorage.Contents
+	// SessionStorage is that of all tabs; it is not known where the database is
+	// damaged or was not read.
+	SessionStorage sessionstorage.Contents
+	// Cookies is the whole jar, nil where it is damaged or was not read.
+	Cookies []state.Cookie
+	// CookiesAt is when the newest cookie of the jar was made or changed; zero
+	// where that is not known.
+	CookiesAt time.Time
+	// Listed is the same jar also where some values cannot be read; Foreign has
+	// the reasons, by the cookies' identities.
+	Listed  []state.Cookie
+	Foreign map[string]string
+}
+
+// Read reads the profile in a folder (…/Default). The files must stand still:
+// Chrome has closed them, or is frozen, or does not know them yet. It fails
+// only where the folder cannot be opened or ctx ends.
+func Read(ctx context.Context, dir string) (Profile, error) {
+	const op = "inspect.read"
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return Profile{}, fault.Wrap(err, fault.StoreFailed, op, "the profile cannot be read")
+	}
+	defer func() { _ = root.Close() }() // only a handle
+	s := survey{ctx: ctx, root: root, fsys: plainFiles{root.FS()}, dir: dir}
+	// Side by side: most of the time goes into waiting for files.
+	kinds := []func(*survey){(*survey).local, (*survey).sessionStorage, (*survey).indexedDB, (*survey).serviceWorkers,
+		(*survey).caches, (*survey).files, (*survey).cookies, (*survey).databases, (*survey).settings}
+	parts := make([]survey, len(kinds))
+	var group errgroup.Group
+	group.SetLimit(4)
+	for i, kind := range kinds {
+		parts[i] = s
+		group.Go(func() error {
+			kind(&parts[i])
+			return nil
+		})
+	}
+	_ = group.Wait() // none fails: what it does not know is in its holdings
+	p := Profile{Inventory: state.Inventory{}}
+	for _, part := range parts {
+		p.Inventory = append(p.Inventory, part.found...)
+		if part.localStorage.Commits != nil {
+			p.LocalStorage = part.localStorage
+		}
+		if part.tabsStorage.Known() {
+			p.SessionStorage = part.tabsStorage
+		}
+		if part.jar != nil {
+			p.Listed, p.Foreign, p.CookiesAt = part.jar, part.foreign, part.jarAt
+			if len(part.foreign) == 0 {
+				p.Cookies = part.jar
+			}
+		}
+	}
+	p.Inventory = merged(p.Inventory)
+	return p, fault.Wrap(ctx.Err(), fault.Timeout, op, "the profile was not read in time")
+}
+
+// Settings reads only what lies in JSON files: the settings with what was
+// granted and zoomed, the bookmarks, HSTS. A profile that is not there has none.
+func Settings(ctx context.Context, dir string) (state.Inventory, error) {
+	root, err := os.OpenRoot(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return state.Inventory{}, nil
+	}
+	if err != nil {
+		return nil, fault.Wrap(err, fault.StoreFailed, "inspect.settings", "the profile cannot be read")
+	}
+	defer func() { _ = root.Close() }() // only a handle
+	s := survey{ctx: ctx, root: root, fsys: plainFiles{root.FS()}, dir: dir}
+	s.settings()
+	return merged(s.found), nil
+}
+
+// merged adds up what lies in more than one place: an origin's own store and
+// those of its buckets.
+func merged(all state.Inventory) state.Inventory {
+	all.Sort()
+	out := all[:0]
+	for _, h := range all {
+		if n := len(out); n > 0 && out[n-1].Component == h.Component && out[n-1].Origin == h.Origin {
+			last := &out[n-1]
+			last.Items += h.Items
+			last.Damage = cmp.Or(last.Damage, h.Damage)
+			last.Uncounted = cmp.Or(last.Uncounted, h.Uncounted)
+			continue
+		}
+		out = append(out, h)
+	}
+	return out
+}
+
+// survey is one reading of a part of a profile.
+type survey struct {
+	ctx  context.Context
+	root *os.Root
+	fsys fs.FS
+	dir  string
+
+	found []state.Holding
+	jar   []state.Cookie
+	jarAt time.Time
+	// foreign has the cookies whose value is under another key than ours, with
+	// the reason.
+	foreign map[string]string
+
+	localStorage localstorage.Contents
+	tabsStorage  sessionstorage.Contents
+}
+
+func (s *survey) add(h state.Holding) { s.found = append(s.found, h) }
+
+// counts adds a holding for each origin. Of a damaged store nothing says whose
+// the lost part was, so every origin's holding tells; with no origin left, and of
+// an uncounted one, a holding without an origin does.
+func (s *survey) counts(component string, byOrigin map[string]int, damage, uncounted string) {
+	if uncounted != "" {
+		byOrigin = nil // how far the reading came says nothing
+	}
+	for origin, n := range byOrigin {
+		s.add(state.Holding{Component: component, Origin: origin, Items: n, Damage: damage, Uncounted: uncounted})
+	}
+	if len(byOrigin) == 0 && damage+uncounted != "" {
+		s.add(state.Holding{Component: component, Damage: damage, Uncounted: uncounted})
+	}
+}
+
+// exists reports whether a file or folder of the profile is there.
+func (s *survey) exists(name string) bool {
+	_, err := fs.Stat(s.fsys, name)
+	return err == nil
+}
+
+// over reports whether there is no time left. What a file of the profile names
+// over and over is looked at as often, until then.
+func (s *survey) over() bool { return s.ctx.Err() != nil }
+
+// names lists the names of a folder's entries, none where there is none, or no
+// time left.
+func (s *survey) names(dir string) []string {
+	if s.over() {
+		return nil
+	}
+	entries, err := fs.ReadDir(s.fsys, dir)
+	if err != nil {
+		return nil
+	}
+	names := make([]string, 0, len(entries))
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	return names
+}

@@ -1,0 +1,69 @@
+package inspect
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/stasisd/stasis/browser/profile/sessionstorage"
+	"github.com/stasisd/stasis/fault"
+)
+
+// maxSessionFile bounds what is read of a session file, in bytes.
+const maxSessionFile = 32 << 20
+
+// Tabs is what a profile's files hold of tabs, those that were closed among them:
+// enough to tell whether what could not be read of an open one is there.
+type Tabs struct {
+	// Items counts the sessionStorage of all tabs, by storage key; nil where it
+	// was not read.
+	Items map[string]int
+	// session is Chrome's newest session file, which names the addresses of the
+	// back/forward lists as plain text.
+	session []byte
+}
+
+// Names reports whether the session files name an address.
+func (t Tabs) Names(url string) bool { return bytes.Contains(t.session, []byte(url)) }
+
+// ReadTabs reads the tabs of the profile in a folder that Chrome has closed.
+func ReadTabs(ctx context.Context, dir string) (Tabs, error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return Tabs{}, fault.Wrap(err, fault.StoreFailed, "inspect.tabs", "the profile cannot be read")
+	}
+	defer func() { _ = root.Close() }() // only a handle
+	s := survey{ctx: ctx, root: root, fsys: plainFiles{root.FS()}, dir: dir}
+	return Tabs{Items: s.sessionItems(), session: s.sessionFile()}, nil
+}
+
+// sessionItems counts sessionStorage.
+func (s *survey) sessionItems() map[string]int {
+	c, err := sessionstorage.Read(s.ctx, s.fsys)
+	if err != nil || !c.Known() {
+		return nil
+	}
+	return c.Items()
+}
+
+// sessionFile is the newest of Chrome's files of the open tabs: their names end
+// with a time, in as many digits each.
+func (s *survey) sessionFile() []byte {
+	names := slices.DeleteFunc(s.names("Sessions"), func(name string) bool { return !strings.HasPrefix(name, "Session_") })
+	if len(names) == 0 {
+		return nil
+	}
+	file, err := s.fsys.Open("Sessions/" + slices.Max(names))
+	if err != nil {
+		return nil
+	}
+	defer func() { _ = file.Close() }() // only read
+	raw, err := io.ReadAll(io.LimitReader(file, maxSessionFile))
+	if err != nil {
+		return nil
+	}
+	return raw
+}

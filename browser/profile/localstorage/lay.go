@@ -1,0 +1,125 @@
+package localstorage
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"net/netip"
+	"os"
+	"path"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/stasisd/stasis/browser/profile/internal/leveldb"
+	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/state"
+)
+
+// Lay makes the localStorage of a profile that no Chrome has read yet hold
+// exactly the items of some areas, of each area's storage key, and of others
+// what can be read of it: a damaged database is whole afterwards. It is written
+// anew, so that it is either as it was or as it is to be.
+//
+// It returns a report line for each area that it has laid, and the areas that
+// are to be laid through Chrome: those whose storage key may not be spelled as
+// Chrome spells it, and all of them where the database has more than is read.
+func Lay(ctx context.Context, root *os.Root, areas []state.Area, now time.Time) (lines []state.Component, rest []state.Area, err error) {
+	const op = "localstorage.lay"
+	db, err := leveldb.Read(ctx, root.FS(), Folder, func([]byte) bool { return true }, true)
+	if ctx.Err() != nil {
+		return nil, nil, fault.Wrap(ctx.Err(), fault.Timeout, op, "the localStorage was not read in time")
+	}
+	if err != nil {
+		return nil, areas, nil
+	}
+	entries := db.Entries
+	owned := map[string][]string{} // the items' keys, by owner
+	for k := range entries {
+		if owner, _, ok := strings.Cut(k, "\x00"); ok && strings.HasPrefix(k, prefixItem) {
+			owned[owner[len(prefixItem):]] = append(owned[owner[len(prefixItem):]], k)
+		}
+	}
+	for _, area := range areas {
+		owner := onDisk(area.StorageKey)
+		if _, known := owned[owner]; !known && !canonical(owner) {
+			rest = append(rest, area)
+			continue
+		}
+		replace(entries, owner, owned[owner], area.Items, now)
+		owned[owner] = nil
+		lines = append(lines, state.Component{Name: state.ComponentLocalStorage, Origin: area.StorageKey, Saved: len(area.Items), Restored: len(area.Items)})
+	}
+	entries[keyVersion] = []byte(version)
+	return lines, rest, fault.Wrap(write(root, entries), fault.StoreFailed, op, "the localStorage could not be written")
+}
+
+// replace makes an owner's entries hold exactly some items. One that reads the
+// same is left alone: half of a surrogate pair does not pass CDP.
+func replace(entries map[string][]byte, owner string, there []string, items []state.Item, now time.Time) {
+	same := map[state.Item]bool{}
+	wanted := map[state.Item]bool{}
+	for _, item := range items {
+		wanted[item] = true
+	}
+	for _, k := range there {
+		if _, item, ok := decodeItem(k, entries[k]); ok && wanted[item] {
+			same[item] = true
+		} else {
+			delete(entries, k)
+		}
+	}
+	for _, item := range items {
+		if !same[item] {
+			entries[itemKey(owner, item.Key)] = encode(item.Value)
+		}
+	}
+	if len(items) == 0 {
+		delete(entries, prefixWrite+owner)
+		delete(entries, prefixAccess+owner)
+		return
+	}
+	entries[prefixWrite+owner] = encodeCommit(Commit{At: now, Bytes: Size(state.Area{Items: items})})
+	entries[prefixAccess+owner] = encodeTime(now)
+}
+
+// write puts a new database in the place of the old one.
+func write(root *os.Root, entries map[string][]byte) error {
+	parent, beside := path.Dir(Folder), Folder+".new"
+	if info, err := root.Lstat(parent); err == nil && !info.IsDir() {
+		if err := root.Remove(parent); err != nil {
+			return err
+		}
+	}
+	if err := root.Mkdir(parent, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	for _, step := range []func() error{
+		func() error { return root.RemoveAll(beside) },
+		func() error { return leveldb.Write(root, beside, entries) },
+		func() error { return root.RemoveAll(Folder) },
+		func() error { return root.Rename(beside, Folder) },
+	} {
+		if err := step(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// plainOrigin is an origin in the one spelling that Chrome has for it, of a kind
+// in which that is easily told. Of hosts in other scripts and of IPv6 it is not.
+var plainOrigin = regexp.MustCompile(`^(https?)://((?:[a-z0-9-]+\.)*[a-z0-9-]+)(?::([1-9][0-9]{0,4}))?$`)
+
+func canonical(origin string) bool {
+	m := plainOrigin.FindStringSubmatch(origin)
+	if m == nil || m[1] == "http" && m[3] == "80" || m[1] == "https" && m[3] == "443" || strings.Contains("."+m[2], ".xn--") {
+		return false
+	}
+	// A last label that begins with a digit makes Chrome look for an IPv4 address.
+	if last := m[2][strings.LastIndexByte(m[2], '.')+1:]; last[0] >= '0' && last[0] <= '9' {
+		_, err := netip.ParseAddr(m[2])
+		return err == nil
+	}
+	return true
+}

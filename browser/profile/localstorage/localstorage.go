@@ -1,0 +1,170 @@
+// Package localstorage reads and writes the localStorage of a profile at rest:
+// one LevelDB for all origins, in which an item's key is "_", the storage key, a
+// NUL and the script's own key. Beside the items lies, for each storage key,
+// when it was written last ("META:") and last used ("METAACCESS:"). That is the
+// form of Chromium 156 (components/services/storage/dom_storage), schema 1.
+package localstorage
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/stasisd/stasis/browser/profile/internal/leveldb"
+	"github.com/stasisd/stasis/state"
+)
+
+// Folder is where the database lies in a profile.
+const Folder = "Local Storage/leveldb"
+
+const (
+	prefixItem   = "_"
+	prefixWrite  = "META:"
+	prefixAccess = "METAACCESS:"
+	keyVersion   = "VERSION"
+	version      = "1"
+)
+
+// Contents is what was read of a profile's localStorage.
+type Contents struct {
+	// Areas are those of every storage key that has items, sorted; nil where
+	// there is no database, or too much in it. Half of a surrogate pair is U+FFFD, as over CDP.
+	Areas []state.Area
+	// Commits tell of each storage key when Chrome wrote it last; nil where even
+	// of these there are too many.
+	Commits map[string]Commit
+	// Damage says what could not be read, "" where all could.
+	Damage string
+	// Cut: the last write is not there whole.
+	Cut bool
+}
+
+// Commit is Chrome's last write of one storage key's items.
+type Commit struct {
+	At    time.Time
+	Bytes int // of all its keys and values then, as in Size
+	// Emptied: it left no item; when, nothing tells.
+	Emptied bool
+}
+
+// Read reads the localStorage of a profile's file system; one without any is
+// empty. Of one with too much for leveldb.Read the commits are read all the
+// same; the error is leveldb.ErrTooMuch then. The only other one is ctx's.
+func Read(ctx context.Context, profile fs.FS) (Contents, error) {
+	if _, err := fs.Stat(profile, Folder); errors.Is(err, fs.ErrNotExist) {
+		return Contents{Commits: map[string]Commit{}}, nil
+	}
+	is := func(prefixes ...string) func(key []byte) bool {
+		return func(key []byte) bool {
+			return slices.ContainsFunc(prefixes, func(p string) bool { return strings.HasPrefix(string(key), p) })
+		}
+	}
+	db, err := leveldb.Read(ctx, profile, Folder, is(prefixItem, prefixWrite), true)
+	if ctx.Err() != nil {
+		return Contents{}, ctx.Err()
+	}
+	if err != nil {
+		some, serr := leveldb.Read(ctx, profile, Folder, is(prefixWrite), true)
+		if serr != nil {
+			return Contents{}, serr
+		}
+		c := Contents{Damage: some.Damage, Cut: some.Cut}
+		c.commits(some)
+		return c, err
+	}
+	c := Contents{Damage: db.Damage, Cut: db.Cut}
+	c.commits(db)
+	areas := map[string][]state.Item{}
+	for k, v := range db.Entries {
+		delete(db.Entries, k) // it is not held twice
+		if !strings.HasPrefix(k, prefixItem) {
+			continue
+		}
+		key, item, ok := decodeItem(k, v)
+		if !ok {
+			c.Damage = "an item is damaged"
+			continue
+		}
+		areas[key] = append(areas[key], item)
+	}
+	c.Areas = make([]state.Area, 0, len(areas))
+	for key, items := range areas {
+		slices.SortFunc(items, func(a, b state.Item) int { return strings.Compare(a.Key, b.Key) })
+		c.Areas = append(c.Areas, state.Area{StorageKey: key, Items: items})
+	}
+	slices.SortFunc(c.Areas, func(a, b state.Area) int { return strings.Compare(a.StorageKey, b.StorageKey) })
+	return c, nil
+}
+
+func (c *Contents) commits(db leveldb.Database) {
+	c.Commits = map[string]Commit{}
+	for k, v := range db.Entries {
+		if owner, ok := strings.CutPrefix(k, prefixWrite); ok {
+			c.Commits[asCDP(owner)] = decodeCommit(v)
+		}
+	}
+	for _, k := range db.Deleted {
+		if owner, ok := strings.CutPrefix(k, prefixWrite); ok {
+			c.Commits[asCDP(owner)] = Commit{Emptied: true}
+		}
+	}
+}
+
+// Unwritten names the storage keys of a reading over CDP, begun at a time, whose
+// state at that time did not reach the disk: Chrome ended before it had written
+// it. Where Chrome has written the key since, what differs the site has changed.
+func (c Contents) Unwritten(read []state.Area, since time.Time) []string {
+	if c.Commits == nil {
+		return nil // nobody knows
+	}
+	var lost []string
+	for _, area := range read {
+		last, written := c.Commits[area.StorageKey]
+		if _, named := state.ParseStorageKey(area.StorageKey); !named || last.Emptied || written && !last.At.Before(since) || c.Has(area) {
+			continue
+		}
+		lost = append(lost, area.StorageKey)
+	}
+	return lost
+}
+
+// Has reports whether an area is on the disk as it was read. Where there is too
+// much to compare, its size has to do.
+func (c Contents) Has(area state.Area) bool {
+	if c.Areas == nil {
+		return c.Commits[area.StorageKey].Bytes == Size(area)
+	}
+	i := slices.IndexFunc(c.Areas, func(a state.Area) bool { return a.StorageKey == area.StorageKey })
+	if i < 0 {
+		return len(area.Items) == 0
+	}
+	items := slices.SortedFunc(slices.Values(area.Items), func(a, b state.Item) int { return strings.Compare(a.Key, b.Key) })
+	return slices.Equal(items, c.Areas[i].Items)
+}
+
+// Removed reports whether the removal of an item has reached the disk. Chrome may
+// have the profile open: what cannot be read is not there yet.
+func Removed(ctx context.Context, profile fs.FS, storageKey, item string) bool {
+	wanted := itemKey(onDisk(storageKey), item)
+	db, err := leveldb.Read(ctx, profile, Folder, func(key []byte) bool { return string(key) == wanted }, false)
+	return err == nil && slices.Contains(db.Deleted, wanted)
+}
+
+// asCDP writes a storage key of the database as CDP and every other store do.
+func asCDP(owner string) string {
+	if strings.Contains(owner, "^") {
+		return owner
+	}
+	return owner + "/"
+}
+
+// onDisk undoes asCDP.
+func onDisk(storageKey string) string {
+	if strings.Contains(storageKey, "^") {
+		return storageKey
+	}
+	return strings.TrimSuffix(storageKey, "/")
+}

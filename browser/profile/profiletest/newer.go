@@ -1,0 +1,272 @@
+package profiletest
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/stasisd/stasis/browser/profile/localstorage"
+	"github.com/stasisd/stasis/browser/profile/sessionstorage"
+	"github.com/stasisd/stasis/state"
+)
+
+// The two copies of one thing: what was read over CDP, and what the profile has.
+const (
+	Read = "read"
+	Disk = "disk"
+	Was  = "was" // what the profile had when the reading began
+)
+
+// ReadAt is when the reading began, ReadUntil when it was done, and Now when it is
+// decided which copy is newer.
+var (
+	ReadAt    = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	ReadUntil = ReadAt.Add(100 * time.Millisecond)
+	Now       = ReadAt.Add(2 * time.Hour)
+)
+
+// Copies are the copies of one part of an environment, of which one is newer.
+type Copies struct {
+	Left    state.Datadir // how the files were left
+	Part    string        // a component of reports
+	Profile string        // what the profile has: a key of profiles
+	Damage  string        // "", "damaged", "cut" or "unread"
+	// FromDisk: the document's own copy was read in this profile.
+	FromDisk bool
+}
+
+// profiles are what a profile may have: the value, and when it was written,
+// from the reading's begin.
+var profiles = map[string]struct {
+	value   string
+	written time.Duration
+}{
+	"same":      {Read, -time.Hour},
+	"older":     {Disk, -time.Hour},
+	"meanwhile": {Disk, 50 * time.Millisecond},
+	"just then": {Disk, time.Second},
+	"newer":     {Disk, time.Hour},
+	"absent":    {}, // there is no such file
+	"lacking":   {"", -time.Hour},
+	"lost":      {"", time.Hour}, // the file was written since, and does not have it
+}
+
+var files = map[string]string{state.ComponentCookies: "Cookies", state.ComponentLocalStorage: localstorage.Folder,
+	state.ComponentSessionStorage: sessionstorage.Folder, state.ComponentTabs: "Sessions"}
+
+const (
+	origin = "https://a.example/"
+	domain = "a.example"
+)
+
+// AllCopies is every combination that can be.
+func AllCopies() (all []Copies) {
+	for _, left := range []state.Datadir{state.DatadirClean, state.DatadirLive, state.DatadirCrash} {
+		for _, part := range []string{state.ComponentCookies, state.ComponentLocalStorage, state.ComponentSessionStorage, state.ComponentTabs} {
+			for _, has := range []string{"same", "older", "meanwhile", "just then", "newer", "absent", "lacking", "lost"} {
+				damages := []string{""}
+				if has == "older" || has == "newer" {
+					damages = append(damages, map[string][]string{state.ComponentCookies: {"damaged", "unread"}, state.ComponentLocalStorage: {"damaged", "cut"},
+						state.ComponentSessionStorage: {"damaged", "cut"}}[part]...)
+				}
+				for _, damage := range damages {
+					all = append(all, Copies{Left: left, Part: part, Profile: has, Damage: damage})
+				}
+			}
+		}
+	}
+	return all
+}
+
+// String is the row's name in a table.
+func (c Copies) String() string {
+	from := ""
+	if c.FromDisk {
+		from = "from disk"
+	}
+	return fmt.Sprintf("%-5s %-15s %-9s %-7s %-9s", c.Left, c.Part, c.Profile, c.Damage, from)
+}
+
+// Document is the reading: complete, and of nothing but the part.
+func (c Copies) Document() state.Document {
+	doc := state.Document{SchemaVersion: state.SchemaVersion, Complete: true, Datadir: c.Left, CapturedAt: ReadAt, ReadUntil: ReadUntil,
+		Chrome: state.Chrome{Version: "156.0.8078.79", Engine: "chrome"}, Cookies: []state.Cookie{}, Local: []state.Area{}, Tabs: []state.Tab{}}
+	switch c.Part {
+	case state.ComponentCookies:
+		doc.Cookies = []state.Cookie{cookie(Read)}
+	case state.ComponentLocalStorage:
+		doc.Local = []state.Area{area(Read)}
+		if c.Profile != "absent" && c.Profile != "lacking" {
+			// The files of the reading's moment had it.
+			doc.Inventory = state.Inventory{{Component: state.ComponentLocalStorage, Origin: origin, Items: 1}}
+		}
+	case state.ComponentSessionStorage:
+		doc.Tabs = []state.Tab{{URL: origin, Active: true, Session: []state.Area{area(Read)}}}
+	case state.ComponentTabs:
+		doc.Tabs = []state.Tab{{URL: "https://" + Read + ".example/", Active: true}}
+	}
+	if c.FromDisk {
+		doc.FromDisk = []string{c.Part}
+	}
+	return doc
+}
+
+// Before writes into a folder what the profile had when the reading began.
+func (c Copies) Before(t testing.TB, folder string) {
+	t.Helper()
+	value := Was
+	if has := profiles[c.Profile]; has.written < 0 {
+		value = has.value
+	}
+	if c.Profile != "absent" {
+		c.write(Profile{t, folder}, value, ReadAt.Add(-time.Hour))
+	}
+}
+
+// After writes into a folder what the profile has when it is decided.
+func (c Copies) After(t testing.TB, folder string) {
+	t.Helper()
+	if err := os.RemoveAll(filepath.Join(folder, strings.SplitN(files[c.Part], "/", 2)[0])); err != nil {
+		t.Fatal(err)
+	}
+	if c.Profile == "absent" {
+		return
+	}
+	p, has := Profile{t, folder}, profiles[c.Profile]
+	at := ReadAt.Add(has.written)
+	c.write(p, has.value, at)
+	switch c.Damage {
+	case "damaged":
+		p.Damage(files[c.Part])
+	case "cut":
+		p.Cut(files[c.Part])
+	case "unread":
+		if err := os.Remove(filepath.Join(folder, "Cookies")); err != nil {
+			t.Fatal(err)
+		}
+		p.StrangeCookies()
+	}
+	p.Touched(files[c.Part], at)
+}
+
+func (c Copies) write(p Profile, value string, at time.Time) {
+	p.T.Helper()
+	switch c.Part {
+	case state.ComponentCookies:
+		jar := []state.Cookie{}
+		if value != "" {
+			jar = append(jar, cookie(value))
+		}
+		p.Cookies(at, jar...)
+	case state.ComponentLocalStorage:
+		areas := []state.Area{{StorageKey: "https://other.example/", Items: []state.Item{{Key: "k", Value: "other"}}}}
+		if value != "" {
+			areas = append(areas, area(value))
+		}
+		p.LocalStorage(at, areas...)
+	case state.ComponentSessionStorage:
+		areas := []state.Area{{StorageKey: "https://other.example/", Items: []state.Item{{Key: "k", Value: "other"}}}}
+		if value != "" {
+			areas = append(areas, area(value))
+		}
+		p.SessionStorage(areas...)
+	case state.ComponentTabs:
+		p.Tabs("https://" + value + ".example/")
+	}
+	p.Touched(files[c.Part], at)
+}
+
+func cookie(value string) state.Cookie {
+	return state.Cookie{Name: "n", Value: value, Domain: domain, Path: "/"}
+}
+
+func area(value string) state.Area {
+	return state.Area{StorageKey: origin, Items: []state.Item{{Key: "k", Value: value}}}
+}
+
+// Value is the value of the part in a document; "" where it has none.
+func (c Copies) Value(doc state.Document) string {
+	switch {
+	case c.Part == state.ComponentCookies && len(doc.Cookies) > 0:
+		return doc.Cookies[0].Value
+	case c.Part == state.ComponentLocalStorage:
+		return c.Of(doc.Local)
+	case c.Part == state.ComponentSessionStorage && len(doc.Tabs) > 0:
+		return c.Of(doc.Tabs[0].Session)
+	}
+	return ""
+}
+
+// Of is the value that areas have; "" where they have none.
+func (c Copies) Of(areas []state.Area) string {
+	i := slices.IndexFunc(areas, func(a state.Area) bool { return a.StorageKey == origin })
+	if i < 0 || len(areas[i].Items) == 0 {
+		return ""
+	}
+	return areas[i].Items[0].Value
+}
+
+// OnDisk is the value that a profile's folder has now; "" where it has none, or
+// cannot be read.
+func (c Copies) OnDisk(t testing.TB, folder string) string {
+	t.Helper()
+	switch c.Part {
+	case state.ComponentLocalStorage:
+		found, err := localstorage.Read(t.Context(), os.DirFS(folder))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c.Of(found.Areas)
+	case state.ComponentSessionStorage:
+		found, err := sessionstorage.Read(t.Context(), os.DirFS(folder))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, value := range []string{Read, Disk, Was} {
+			if found.Has(area(value)) {
+				return value
+			}
+		}
+	}
+	return ""
+}
+
+// Golden compares a table with the file that has it, or writes the file where
+// STASIS_GOLDEN is "write".
+func Golden(t testing.TB, file string, rows []string) {
+	t.Helper()
+	for i, row := range rows {
+		rows[i] = strings.TrimRight(row, " ")
+	}
+	got := strings.Join(rows, "\n") + "\n"
+	if os.Getenv("STASIS_GOLDEN") == "write" {
+		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", filepath.Base(file), diff)
+	}
+}
+
+// Taken says which value is taken, and whether that is told as a doubt or a loss.
+func Taken(value string, told bool) string {
+	if value == "" {
+		value = "none"
+	}
+	if told {
+		value += ", told"
+	}
+	return value
+}

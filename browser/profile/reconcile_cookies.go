@@ -1,0 +1,100 @@
+package profile
+
+import (
+	"slices"
+	"time"
+
+	"github.com/stasisd/stasis/state"
+)
+
+// jarTime is how long Chrome takes at most to write the jar, which it brings to the
+// disk before and after it writes. A busy disk holds that up for seconds.
+const jarTime = 10 * time.Second
+
+// shell is the engine that keeps session cookies in memory alone.
+const shell = "shell"
+
+// cookies decides about the jar, which is one part: Chrome writes changes in the
+// order in which they were made.
+func (v *Verdict) cookies(c Copies) {
+	switch {
+	case c.Crash != nil:
+		v.cookiesAfterCrash(c)
+	case c.closed():
+		if c.Found.Cookies != nil {
+			v.Jar = append(slices.Clone(c.Found.Cookies), inMemory(c.Document)...)
+		}
+		_, damaged := c.Found.Inventory.Damaged(state.ComponentCookies)
+		v.Broken.Cookies = c.Document.Complete && (damaged || c.lacksCookies())
+		if v.Broken.Cookies {
+			v.Cookies = FromDocument
+		}
+	default:
+		v.Cookies = c.otherwise()
+	}
+}
+
+// cookiesAfterCrash takes the profile's jar where it is newer than the reading's.
+// One cookie that is newer than the reading proves that for the jar.
+func (v *Verdict) cookiesAfterCrash(c Copies) {
+	v.Cookies = FromDocument
+	written, unproven := c.Crash.Written.Cookies, c.Crash.unproven(c.Crash.Written.Cookies)
+	if !unproven && !written.After(c.Crash.From) {
+		return // nothing was written since
+	}
+	if c.Found.Listed == nil {
+		v.doubt(state.ComponentCookies, "", "the jar that Chrome left cannot be read, so the cookies are as they were read last")
+		return
+	}
+	jar := slices.DeleteFunc(slices.Clone(c.Found.Listed), func(k state.Cookie) bool { return c.Found.Foreign[k.Identity()] != "" })
+	switch newer := c.Found.CookiesAt.After(c.Crash.Until); {
+	case newer, !unproven && written.After(c.Crash.Until.Add(jarTime)):
+	case sameJar(jar, c.Document.Cookies):
+		return
+	case unproven && len(jar) > 0:
+		v.doubt(state.ComponentCookies, "", setBack)
+	default:
+		v.doubt(state.ComponentCookies, "", "Chrome wrote the jar as it was read last, so the cookies are as they were read: one that was deleted just then may be back")
+		return
+	}
+	v.Cookies, v.Jar = FromProfile, append(jar, inMemory(c.Document)...)
+}
+
+// inMemory are the cookies of a document that Chrome keeps on no disk.
+func inMemory(doc state.Document) []state.Cookie {
+	return slices.DeleteFunc(slices.Clone(doc.Cookies), func(k state.Cookie) bool { return onDisk(doc, k) })
+}
+
+func onDisk(doc state.Document, k state.Cookie) bool {
+	return !k.Opaque && (!k.Session || doc.Chrome.Engine != shell)
+}
+
+// sameJar reports whether two jars have the same cookies with the same values.
+func sameJar(a, b []state.Cookie) bool {
+	values := map[string]string{}
+	for _, k := range a {
+		values[k.Identity()] = k.Value
+	}
+	return len(a) == len(b) && !slices.ContainsFunc(b, func(k state.Cookie) bool {
+		value, there := values[k.Identity()]
+		return !there || value != k.Value
+	})
+}
+
+// lacksCookies reports whether a cookie that was read in this very profile is not in
+// its jar. A jar that is there and was not read is Chrome's to open as it is.
+func (c Copies) lacksCookies() bool {
+	if !c.Document.IsFromDisk(state.ComponentCookies) || c.Found.Cookies == nil && c.uncounted(state.ComponentCookies) {
+		return false
+	}
+	there := map[string]bool{}
+	for _, k := range c.Found.Cookies {
+		there[k.Identity()] = true
+	}
+	return slices.ContainsFunc(c.Document.Cookies, func(k state.Cookie) bool { return onDisk(c.Document, k) && !there[k.Identity()] })
+}
+
+// uncounted reports whether a component is there, for one that was not read.
+func (c Copies) uncounted(component string) bool {
+	return slices.ContainsFunc(c.Found.Inventory, func(h state.Holding) bool { return h.Component == component })
+}

@@ -1,0 +1,103 @@
+package profile
+
+import (
+	"context"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/stasisd/stasis/browser/profile/inspect"
+	"github.com/stasisd/stasis/browser/profile/localstorage"
+	"github.com/stasisd/stasis/browser/profile/sessionstorage"
+	"github.com/stasisd/stasis/state"
+)
+
+// Survey is what a save learns of the profile that it archives.
+type Survey struct {
+	// Document has all: what the profile holds, and of one that Chrome closed the
+	// jar and the localStorage of every origin as the sites last set them.
+	Document state.Document
+	// Counted has how much the profile holds. Noted has only what did not reach the
+	// disk. They are for where more would be too large.
+	Counted, Noted state.Document
+	// Damaged: something in the profile is.
+	Damaged bool
+}
+
+// Inspect surveys the profile in a user data directory for a document of it. An
+// error is that the profile cannot be read in time.
+func Inspect(ctx context.Context, userDataDir string, doc state.Document) (Survey, error) {
+	folder := Path(userDataDir)
+	found, err := inspect.Read(ctx, folder)
+	if err != nil {
+		return Survey{}, err
+	}
+	v := Reconcile(Copies{Document: doc, Found: found})
+	if doc.Datadir == state.DatadirClean {
+		doc.Missed = slices.Clone(doc.Missed)
+		findTabs(ctx, doc.Missed, folder)
+		findLocal(doc.Missed, found.LocalStorage)
+	}
+	noted := v.noted(doc)
+	counted := noted
+	counted.Inventory = found.Inventory
+	return Survey{Document: v.withDisk(counted, found), Counted: counted, Noted: noted,
+		Damaged: slices.ContainsFunc(found.Inventory, func(h state.Holding) bool { return h.Damage != "" })}, nil
+}
+
+// Compare is the document of a Chrome that was closed and is to be opened again on
+// the same profile, with what of it did not reach the disk. Where that cannot be read,
+// the document is as it was: the new Chrome's report says what came back.
+func Compare(ctx context.Context, userDataDir string, doc state.Document) state.Document {
+	root, err := os.OpenRoot(Path(userDataDir))
+	if err != nil {
+		return doc
+	}
+	defer func() { _ = root.Close() }() // only a handle
+	var found inspect.Profile
+	found.LocalStorage, _ = localstorage.Read(ctx, root.FS()) // of one with too much in it, what can be compared
+	found.SessionStorage, _ = sessionstorage.Read(ctx, root.FS())
+	return Reconcile(Copies{Document: doc, Found: found}).noted(doc)
+}
+
+// noted adds to a document what did not reach the disk.
+func (v Verdict) noted(doc state.Document) state.Document {
+	doc.Unwritten, doc.Unstored = v.Unwritten, v.Unstored
+	for _, component := range v.Cut {
+		doc.Missed = append(slices.Clone(doc.Missed), state.Missed{Component: component,
+			Reason: "Chrome ended in the middle of its last write, which is lost; which origin's it was is not known"})
+	}
+	return doc
+}
+
+// withDisk adds to a document what was found on disk, where that is the last word.
+func (v Verdict) withDisk(doc state.Document, found inspect.Profile) state.Document {
+	if doc.Datadir != state.DatadirClean {
+		return doc
+	}
+	whole := doc
+	if v.Jar != nil {
+		whole.FromDisk = append(whole.FromDisk, state.ComponentCookies)
+		whole.Cookies = v.Jar
+	}
+	if _, damaged := found.Inventory.Damaged(state.ComponentLocalStorage); !damaged && found.LocalStorage.Areas != nil {
+		whole.FromDisk = append(whole.FromDisk, state.ComponentLocalStorage)
+		whole.Local = found.LocalStorage.Areas
+		for _, area := range doc.Local {
+			if v.Local[area.StorageKey] == FromDocument {
+				whole.Local = replaced(whole.Local, area)
+			}
+		}
+		whole.Missed = slices.DeleteFunc(slices.Clone(doc.Missed), func(m state.Missed) bool {
+			return m.Component == state.ComponentLocalStorage && m.Origin != "" && (m.InProfile == nil || *m.InProfile > 0)
+		})
+	}
+	return whole
+}
+
+// replaced has an area in the place of the one of the same storage key.
+func replaced(areas []state.Area, area state.Area) []state.Area {
+	out := slices.DeleteFunc(slices.Clone(areas), func(a state.Area) bool { return a.StorageKey == area.StorageKey })
+	at, _ := slices.BinarySearchFunc(out, area, func(a, b state.Area) int { return strings.Compare(a.StorageKey, b.StorageKey) })
+	return slices.Insert(out, at, area)
+}
