@@ -3,7 +3,6 @@ package api
 import (
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/stasisd/stasis/session"
 )
@@ -20,9 +19,6 @@ type autoSaveBody struct {
 // turn takes the place of the object.
 func (b *autoSaveBody) turn(on bool) { b.off = !on }
 
-// The reasons for an automatic checkpoint beside the interval.
-const onNavigation, onLogin, onDisconnect = "navigation", "login", "disconnect"
-
 func (b *autoSaveBody) check() error {
 	if b == nil {
 		return nil
@@ -32,7 +28,7 @@ func (b *autoSaveBody) check() error {
 		*b.Interval = 60
 	}
 	if b.On == nil {
-		b.On = &[]string{onNavigation, onLogin, onDisconnect}
+		b.On = &[]string{session.OnNavigation, session.OnLogin, session.OnDisconnect}
 	}
 	if b.Keep == nil {
 		b.Keep = new(int64)
@@ -40,7 +36,7 @@ func (b *autoSaveBody) check() error {
 	}
 	for i, reason := range *b.On {
 		field := fmt.Sprintf("auto_save.on[%d]", i)
-		if err := oneOf(field, reason, onNavigation, onLogin, onDisconnect); err != nil {
+		if err := oneOf(field, reason, session.OnNavigation, session.OnLogin, session.OnDisconnect); err != nil {
 			return err
 		}
 		if slices.Contains((*b.On)[:i], reason) {
@@ -59,33 +55,5 @@ func (b *autoSaveBody) request() *session.AutoSave {
 	}
 	on := func(reason string) bool { return slices.Contains(*b.On, reason) }
 	return &session.AutoSave{Interval: seconds(*b.Interval), Keep: int(*b.Keep),
-		Navigation: on(onNavigation), Login: on(onLogin), Disconnect: on(onDisconnect)}
-}
-
-// autoSaveAnswer is what a session tells of its automatic checkpoints.
-type autoSaveAnswer struct {
-	Interval   int64      `json:"interval_seconds"`
-	On         []string   `json:"on"`
-	Keep       int        `json:"keep"`
-	SnapshotID *string    `json:"last_snapshot_id"`
-	At         *time.Time `json:"last_saved_at"`
-	Failures   int        `json:"failures"`
-	Error      *string    `json:"last_error"`
-}
-
-func answerOfAutoSave(a *session.AutoSaved) *autoSaveAnswer {
-	if a == nil {
-		return nil
-	}
-	answer := &autoSaveAnswer{Interval: int64(a.Interval / time.Second), On: []string{}, Keep: a.Keep,
-		SnapshotID: orNull(a.SnapshotID), At: timeOrNull(a.At), Failures: a.Failures, Error: orNull(a.Error)}
-	for _, reason := range []struct {
-		name string
-		on   bool
-	}{{onNavigation, a.Navigation}, {onLogin, a.Login}, {onDisconnect, a.Disconnect}} {
-		if reason.on {
-			answer.On = append(answer.On, reason.name)
-		}
-	}
-	return answer
+		Navigation: on(session.OnNavigation), Login: on(session.OnLogin), Disconnect: on(session.OnDisconnect)}
 }

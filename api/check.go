@@ -13,11 +13,9 @@ import (
 )
 
 const (
-	agentSessionType = "managed-cdp"
-	environmentType  = "chrome-1"
-	maxUserID        = 256      // bytes
-	maxURL           = 32 << 10 // bytes
-	maxFileName      = 255      // bytes
+	maxUserID   = 256      // bytes
+	maxURL      = 32 << 10 // bytes
+	maxFileName = 255      // bytes
 )
 
 var idPattern = regexp.MustCompile(`^[a-z0-9_-]{1,128}$`)

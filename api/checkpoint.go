@@ -72,6 +72,6 @@ func (a checkpointAnswer) write(c *call) error {
 	if a.Unchanged {
 		status = http.StatusOK
 	}
-	a.Snapshot = wholeSnapshot(a.Snapshot)
+	a.Snapshot = a.Snapshot.Whole()
 	return c.JSON(status, a)
 }

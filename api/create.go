@@ -56,7 +56,7 @@ type createBody struct {
 // newCreate returns a body that holds the documented defaults.
 func newCreate() createBody {
 	return createBody{
-		AgentName: "agi-0", AgentSession: agentSessionType, Environment: environmentType,
+		AgentName: "agi-0", AgentSession: session.AgentSessionType, Environment: session.EnvironmentType,
 		AllowMemory: true, IfMissing: "error", Restart: "never", RestoreTabs: true,
 		OnTimeout: "save", Idle: 900, Lifetime: 21600,
 	}
@@ -76,8 +76,8 @@ func (b *createBody) check() error {
 	}
 	return firstOf(
 		b.AutoSave.check(),
-		built("agent_session_type", b.AgentSession, agentSessionType),
-		built("environment_type", b.Environment, environmentType),
+		built("agent_session_type", b.AgentSession, session.AgentSessionType),
+		built("environment_type", b.Environment, session.EnvironmentType),
 		isEngine("engine", b.Engine),
 		atMost("agent_name", b.AgentName, 128),
 		atMost("goal", b.Goal, 64<<10),

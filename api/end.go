@@ -65,7 +65,7 @@ func (s *Server) deleteSession(c *call) error {
 	if err != nil {
 		return err
 	}
-	return c.JSON(http.StatusOK, wholeEnd(answer))
+	return c.JSON(http.StatusOK, answer.Whole())
 }
 
 func (s *Server) deleteSessions(c *call) error {
@@ -89,5 +89,5 @@ func (s *Server) deleteSessions(c *call) error {
 	if err != nil {
 		return err
 	}
-	return c.JSON(http.StatusOK, wholeEnd(answer))
+	return c.JSON(http.StatusOK, answer.Whole())
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/session"
 )
 
 func TestIdempotencyKeyOfACreate(t *testing.T) {
@@ -178,7 +179,7 @@ func TestExistingSessions(t *testing.T) {
 	if hashes[0] == hashes[1] || hashes[0] == "" {
 		t.Errorf("hashes %v", hashes)
 	}
-	var a sessionAnswer
+	var a session.SessionAnswer
 	_, got := r.do(t, "GET", "/v1/sessions/ended-1", "")
 	if err := json.Unmarshal([]byte(got), &a); err != nil {
 		t.Fatal(err)

@@ -64,7 +64,7 @@ func (s *Server) importSnapshot(c *call) error {
 			if err != nil {
 				return nil, nil, err
 			}
-			made.Snapshot = wholeSnapshot(made.Snapshot)
+			made.Snapshot = made.Snapshot.Whole()
 			return made, func() error { return c.JSON(http.StatusCreated, made) }, nil
 		},
 		replay: func(data []byte) error {

@@ -88,7 +88,7 @@ func (s *Server) listSessions(c *call) error {
 	if err != nil {
 		return err
 	}
-	answers := make([]sessionAnswer, 0, len(page))
+	answers := make([]session.SessionAnswer, 0, len(page))
 	for _, info := range page {
 		answer := s.session(c, info)
 		if answer.Restored != nil {
@@ -123,5 +123,5 @@ func (s *Server) restoreReport(c *call) error {
 	if err != nil {
 		return err
 	}
-	return c.JSON(http.StatusOK, wholeReport(report))
+	return c.JSON(http.StatusOK, report.Whole())
 }

@@ -53,7 +53,7 @@ func (s *Server) allSnapshots(c *call) error {
 func (c *call) snapshots(page []session.SnapshotInfo, next string) error {
 	answer := snapshotsAnswer{Snapshots: make([]session.SnapshotInfo, 0, len(page)), NextToken: orNull(next)}
 	for _, info := range page {
-		answer.Snapshots = append(answer.Snapshots, wholeSnapshot(info))
+		answer.Snapshots = append(answer.Snapshots, info.Whole())
 	}
 	return c.JSON(http.StatusOK, answer)
 }
@@ -70,7 +70,7 @@ func (s *Server) latestSnapshot(c *call) error {
 	if len(page) == 0 {
 		return fault.New(fault.SnapshotNotFound, "api.snapshots", "the session has no snapshot")
 	}
-	return c.JSON(http.StatusOK, wholeSnapshot(page[0]))
+	return c.JSON(http.StatusOK, page[0].Whole())
 }
 
 func (s *Server) getSnapshot(c *call) error {
@@ -82,7 +82,7 @@ func (s *Server) getSnapshot(c *call) error {
 	if err != nil {
 		return err
 	}
-	return c.JSON(http.StatusOK, wholeSnapshot(info))
+	return c.JSON(http.StatusOK, info.Whole())
 }
 
 func (s *Server) diffSnapshots(c *call) error {

@@ -1,7 +1,6 @@
 package api
 
 import (
-	"encoding/json"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -13,21 +12,6 @@ import (
 
 // maxHookURL bounds a webhook's URL, in characters.
 const maxHookURL = 2000
-
-// SessionBody is a session as webhooks are told it: as on the wire, without what
-// lets anybody connect and what agents noted.
-func SessionBody(info session.Info) json.RawMessage {
-	info.Tickets = nil
-	answer := answerOf(info)
-	if answer.Restored != nil {
-		answer.Restored.Notes = nil // answerOf has made it a copy
-	}
-	data, err := json.Marshal(answer)
-	if err != nil {
-		panic(err) // wire structs always marshal
-	}
-	return data
-}
 
 // isHookURL checks the URL of a webhook. Where it leads is checked when it is sent to.
 func isHookURL(name, value string) error {

@@ -50,8 +50,10 @@ var mayImport = []struct{ pkg, imports string }{
 	{"session/journal/webhook", "fault profiles"}, // nor what it sends
 	{"session/*", "fault state snapshot profiles"},
 	{"session/*/*", "fault state profiles session/*"},
-	{"api", ". fault budget state browser browser/extension snapshot profiles session session/* api/*"},
-	{"api/*", ". fault state browser snapshot profiles session session/*"},
+	{"api", ". fault budget state browser browser/extension snapshot session session/journal api/live"}, // what is recorded, session tells it
+	{"api/apitest", "."},
+	{"api/live", ""},
+	{"api/metrics", "session"},
 	{"cmd/*", ". fault backup budget state browser browser/* snapshot snapshot/* profiles profiles/* session session/* session/*/* api api/* cmd/stasis/demosite"},
 
 	{"cmd/stasis/demosite", ""}, // the site of stasis demo

@@ -24,8 +24,8 @@ func OwnerOf(userID string) string {
 type Key struct {
 	ID        string
 	Name      string
-	UserID    string // the user that the key acts for when a call names none
-	AllUsers  bool   // it may act for every user
+	UserID    string   // the user that the key acts for when a call names none
+	AllUsers  bool     // it may act for every user
 	Rights    []string // what each allows, the session package says
 	Hash      [32]byte
 	CreatedAt time.Time

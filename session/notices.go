@@ -33,13 +33,10 @@ type hookBody struct {
 // notices makes what webhooks are told of a session as it is: the daemon's and
 // its own. It may run inside a transaction.
 func (s *Service) notices(rec profiles.Session, events ...string) []profiles.Notice {
-	if s.SessionBody == nil {
-		return nil
-	}
 	var all []profiles.Notice
 	now := s.Now().UTC()
 	for _, event := range events {
-		body := encode(hookBody{event, now, s.SessionBody(Info{Session: rec, HasAgent: rec.WebhookURL != ""})})
+		body := encode(hookBody{event, now, hookSession(rec)})
 		if rec.WebhookURL != "" {
 			all = append(all, profiles.Notice{ID: newID(), URL: rec.WebhookURL, Event: event, Body: body, At: now})
 		}
@@ -48,6 +45,16 @@ func (s *Service) notices(rec profiles.Session, events ...string) []profiles.Not
 		}
 	}
 	return all
+}
+
+// hookSession is a session as webhooks are told it: as on the wire, without what
+// lets anybody connect and what agents noted.
+func hookSession(rec profiles.Session) json.RawMessage {
+	answer := Info{Session: rec, HasAgent: rec.WebhookURL != ""}.Answer()
+	if answer.Restored != nil {
+		answer.Restored.Notes = nil // Answer has made it a copy
+	}
+	return encode(answer)
 }
 
 // taskEvents are those of how an agent's task stands.

@@ -15,16 +15,21 @@ const hookURL = "https://hooks.example/"
 
 func hooked(c *Create) { c.WebhookURL = hookURL }
 
-// hookedRig is a rig whose webhooks are told.
-func hookedRig(t *testing.T, change func(*Config)) *rig {
-	r := newRig(t, change)
-	r.SessionBody = wireBody
-	return r
-}
-
-// wireBody stands for the api room's.
-func wireBody(i Info) json.RawMessage {
-	return encode(map[string]any{"id": i.ID, "status": i.Status, "ticket": i.Tickets[PurposeCDP], "outcome": i.Outcome != nil, "agent": i.HasAgent})
+// A webhook is told a session as it is on the wire, and nothing that lets
+// anybody in.
+func TestHookSession(t *testing.T) {
+	rec := profiles.Session{ID: "s", UserID: "alice", Status: profiles.StatusReady, Goal: "g", WebhookURL: "https://hooks.example/?key=hidden",
+		Sealed: []byte("hidden"), Asked: []byte("hidden"), RequestHash: "hidden", RunDir: "hidden",
+		Restored: encode(RestoreReport{SnapshotID: "snap-1", Notes: &RestoredNotes{SessionID: "hidden"}})}
+	var got map[string]any
+	body := hookSession(rec)
+	if err := json.Unmarshal(body, &got); err != nil {
+		t.Fatal(err)
+	}
+	restored, _ := got["restored"].(map[string]any)
+	if strings.Contains(string(body), "hidden") || got["cdp_url"] != nil || got["session_id"] != "s" || got["goal"] != "g" || restored["snapshot_id"] != "snap-1" {
+		t.Errorf("%s", body)
+	}
 }
 
 // told are the events that went to a URL, oldest first, each with the status
@@ -40,11 +45,13 @@ func (r *rig) toldTo(url string) []string {
 		var body struct {
 			Event   string
 			Session struct {
-				ID, Status, Ticket string
-				Agent              bool
+				ID     string `json:"session_id"`
+				Status string
+				CDPURL string `json:"cdp_url"`
+				Agent  bool   `json:"has_agent"`
 			}
 		}
-		if err := json.Unmarshal(d.Body, &body); err != nil || body.Event != d.Event || body.Session.ID != d.SessionID || body.Session.Ticket != "" {
+		if err := json.Unmarshal(d.Body, &body); err != nil || body.Event != d.Event || body.Session.ID != d.SessionID || body.Session.CDPURL != "" {
 			r.t.Errorf("%s: %s, %v", d.Event, d.Body, err)
 		}
 		if d.URL == hookURL && !body.Session.Agent {
@@ -67,7 +74,7 @@ func (r *rig) tells(url string, want ...string) {
 // What becomes of a session is told as it was after each change, to its own
 // webhook and to the daemon's.
 func TestWebhooksOfASession(t *testing.T) {
-	r := hookedRig(t, func(c *Config) { c.WebhookURL = "https://operator.example/" })
+	r := newRig(t, func(c *Config) { c.WebhookURL = "https://operator.example/" })
 	ctx := t.Context()
 	info := r.create(alice, hooked)
 	if !info.HasAgent {
@@ -116,7 +123,7 @@ func TestWebhooksOfASession(t *testing.T) {
 }
 
 func TestWebhooksOfOtherEnds(t *testing.T) {
-	r := hookedRig(t, nil)
+	r := newRig(t, nil)
 	r.create(bob, nil) // nobody is told of it
 	id := r.create(alice, hooked).ID
 	r.browsers.last().die()
@@ -127,7 +134,7 @@ func TestWebhooksOfOtherEnds(t *testing.T) {
 
 // A session that lives again is told as before.
 func TestWebhooksOfAResumedSession(t *testing.T) {
-	r := hookedRig(t, nil)
+	r := newRig(t, nil)
 	id := r.create(alice, hooked).ID
 	r.end(alice, id, filesystem)
 	before := len(r.toldTo(hookURL))
@@ -142,7 +149,7 @@ func TestWebhooksOfAResumedSession(t *testing.T) {
 
 // A task is told of when it stands otherwise than before.
 func TestWebhooksOfATask(t *testing.T) {
-	r := hookedRig(t, nil)
+	r := newRig(t, nil)
 	ctx := t.Context()
 	id := r.create(alice, hooked).ID
 	for _, kind := range []string{"LOG", "THOUGHT", "QUESTION", "USER", "DONE", "LOG", "ERROR", "LOG"} {
@@ -159,7 +166,7 @@ func TestWebhooksOfATask(t *testing.T) {
 
 // An agent that is told by webhook is one that a message without a type can be for.
 func TestWebhookIsAnAgent(t *testing.T) {
-	r := hookedRig(t, nil)
+	r := newRig(t, nil)
 	deaf, heard := r.create(alice, nil).ID, r.create(alice, hooked).ID
 	_, err := r.Say(t.Context(), alice, deaf, Say{Content: "go on"})
 	wantCode(t, err, fault.NoAgentAttached)
@@ -171,7 +178,7 @@ func TestWebhookIsAnAgent(t *testing.T) {
 
 // A crash that the session outlives is told as one, and nothing as its end.
 func TestWebhookOfACrashThatIsMended(t *testing.T) {
-	r := hookedRig(t, nil)
+	r := newRig(t, nil)
 	id := r.create(alice, func(c *Create) { hooked(c); onCrash(c) }).ID
 	r.crashes(id)
 	r.tells(hookURL, "session.created ready", "session.status_changed error", "session.crashed error", "session.status_changed ready")
@@ -189,7 +196,7 @@ func TestWebhookOfACrashThatCannotBeSaved(t *testing.T) {
 		"nothing can be written": {[]string{"Commit", "UpdateSession"}, []string{"session.created ready", "session.status_changed error", "session.crashed error",
 			"session.status_changed completed", "session.deleted completed"}},
 	} {
-		r := hookedRig(t, nil)
+		r := newRig(t, nil)
 		ctx := t.Context()
 		id := r.create(alice, hooked).ID
 		r.catalogue.fails(fault.New(fault.StoreFull, "fake", "no room"), failing.methods...)
@@ -214,7 +221,7 @@ func TestWebhookOfACrashThatCannotBeSaved(t *testing.T) {
 
 // One that could not be told before is told with the end that it comes to.
 func TestWebhookOfACrashWithItsEnd(t *testing.T) {
-	r := hookedRig(t, nil)
+	r := newRig(t, nil)
 	id := r.create(alice, hooked).ID
 	r.catalogue.fails(errBroken, "UpdateSession")
 	r.browsers.last().die()
@@ -224,7 +231,7 @@ func TestWebhookOfACrashWithItsEnd(t *testing.T) {
 
 // An end that was not recorded is not told; what a killed daemon left is told by the next one.
 func TestWebhooksOverAKill(t *testing.T) {
-	r := hookedRig(t, nil)
+	r := newRig(t, nil)
 	ctx := t.Context()
 	id := r.create(alice, hooked).ID
 	r.catalogue.fails(errBroken, "EndSession")
@@ -234,7 +241,6 @@ func TestWebhooksOverAKill(t *testing.T) {
 	r.tells(hookURL, "session.created ready")
 	r.kill()
 	r.Service = r.daemon(nil)
-	r.SessionBody = wireBody
 	if err := recovered(ctx, r.Service); err != nil {
 		t.Fatal(err)
 	}
@@ -243,7 +249,7 @@ func TestWebhooksOverAKill(t *testing.T) {
 
 // A login that is over is told once, until it was good again.
 func TestWebhookOfAnExpiredLogin(t *testing.T) {
-	r := hookedRig(t, nil)
+	r := newRig(t, nil)
 	r.setCheck(false)
 	id := r.create(alice, hooked).ID
 	r.end(alice, id, asDefault)

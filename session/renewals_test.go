@@ -48,7 +48,7 @@ const hour = time.Hour
 
 func newAlive(t *testing.T, change func(*Config)) *alive {
 	t.Helper()
-	a := &alive{rig: hookedRig(t, change), meter: &counter{}}
+	a := &alive{rig: newRig(t, change), meter: &counter{}}
 	a.Meter = a.meter
 	a.Room = func() bool { return !a.short.Load() }
 	a.renewals.between = time.Millisecond
@@ -137,7 +137,7 @@ func TestRenewal(t *testing.T) {
 
 	a.kill()
 	a.Service = a.daemon(nil)
-	a.SessionBody, a.Meter = wireBody, a.meter
+	a.Meter = a.meter
 	if err := recovered(t.Context(), a.Service); err != nil {
 		t.Fatal(err)
 	}

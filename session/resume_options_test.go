@@ -38,7 +38,7 @@ func TestResumeBringsNotes(t *testing.T) {
 // are taken, checkpoints are made, a crash is started over and the webhook is told;
 // after a second resume too, and after a kill of the daemon.
 func TestResumeKeepsWhatWasAskedFor(t *testing.T) {
-	r := hookedRig(t, nil)
+	r := newRig(t, nil)
 	id := r.create(alice, func(c *Create) {
 		every(5*time.Millisecond, 2)(c)
 		onCrash(c)
@@ -51,7 +51,6 @@ func TestResumeKeepsWhatWasAskedFor(t *testing.T) {
 		func() {
 			r.kill()
 			r.Service = r.daemon(nil)
-			r.SessionBody = wireBody
 			if err := recovered(t.Context(), r.Service); err != nil {
 				t.Fatal(err)
 			}

@@ -10,7 +10,6 @@ package session
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"log/slog"
 	"sync"
@@ -60,10 +59,8 @@ type Deps struct {
 	Extensions *extension.Store
 	// Room tells whether memory allows one more Chrome; nil: it does.
 	Room func() bool
-	// SessionBody makes what webhooks are told of a session; it must not block.
-	// Told is called when there is something for them. nil: they are told nothing.
-	SessionBody func(Info) json.RawMessage
-	Told        func()
+	// Told is called when there is something to send to webhooks; nil: nobody is told.
+	Told func()
 	// Meter counts; nil: nothing is counted.
 	Meter Meter
 	Now   func() time.Time

@@ -122,7 +122,7 @@ func start(ctx context.Context, c *serveCmd, log *slog.Logger) (_ *daemon, err e
 		Vault:     d.vault,
 		Documents: snapshot.NewDocuments(d.store, snapshot.Options{Now: time.Now}),
 		Catalogue: d.catalogue, Extensions: extensions, Room: roomForChrome, Now: time.Now, Log: log,
-		SessionBody: api.SessionBody, Told: sender.Wake, Meter: counted,
+		Told: sender.Wake, Meter: counted,
 	})
 	counted.Watch(metrics.Watched{Counts: d.service.Counts, Held: starter.Budget.Use, Deliveries: func(ctx context.Context) (pending, failed int, err error) {
 		counts, err := d.catalogue.CountDeliveries(ctx)

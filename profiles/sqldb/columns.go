@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"math"
 	"time"
-
 )
 
 // row is a result row that can be scanned: *sql.Row or *sql.Rows.

@@ -1,0 +1,163 @@
+package session
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// What every session is, as the session API names it: its browser is driven over
+// CDP, and is a Chrome.
+const (
+	AgentSessionType = "managed-cdp"
+	EnvironmentType  = "chrome-1"
+)
+
+// SessionAnswer is a session on the wire, in answers and in webhooks. The URLs
+// depend on the address that the client reached the daemon by: null here.
+type SessionAnswer struct {
+	SessionID        string            `json:"session_id"`
+	Status           string            `json:"status"`
+	AgentName        string            `json:"agent_name"`
+	Goal             *string           `json:"goal"`
+	AgentSessionType string            `json:"agent_session_type"`
+	EnvironmentType  string            `json:"environment_type"`
+	UserID           string            `json:"user_id"`
+	Engine           string            `json:"engine"`
+	CreatedAt        time.Time         `json:"created_at"`
+	ExpiresAt        time.Time         `json:"expires_at"`
+	EndedAt          *time.Time        `json:"ended_at"`
+	Reason           *string           `json:"reason"`
+	ReasonCode       string            `json:"reason_code,omitempty"`
+	EnvironmentID    string            `json:"environment_id"`
+	CDPURL           *string           `json:"cdp_url"`
+	VNCURL           *string           `json:"vnc_url"`
+	AgentURL         *string           `json:"agent_url"`
+	HasAgent         bool              `json:"has_agent"`
+	Labels           map[string]string `json:"labels"`
+	BrowserRestarted bool              `json:"browser_restarted"`
+	Rescuing         bool              `json:"rescuing"`
+	Restored         *RestoreReport    `json:"restored"`
+	Outcome          *EndAnswer        `json:"outcome"`
+	AutoSave         *AutoSaveAnswer   `json:"auto_save"`
+	IgnoredFields    []string          `json:"ignored_fields,omitempty"`
+}
+
+// Answer is the session on the wire, without URLs.
+func (i Info) Answer() SessionAnswer {
+	a := SessionAnswer{
+		SessionID: i.ID, Status: string(i.Status), AgentName: i.AgentName, Goal: orNull(i.Goal),
+		AgentSessionType: AgentSessionType, EnvironmentType: EnvironmentType,
+		UserID: i.UserID, Engine: i.Engine, CreatedAt: i.CreatedAt.UTC(), ExpiresAt: i.ExpiresAt.UTC(),
+		EndedAt: timeOrNull(i.EndedAt), Reason: orNull(i.Reason.Text), ReasonCode: string(i.Reason.Code), EnvironmentID: i.ID,
+		Labels: i.Labels, BrowserRestarted: i.BrowserRestarted, Rescuing: i.Rescuing,
+		HasAgent: i.HasAgent, Restored: i.Restored, Outcome: recorded[EndAnswer](i.Outcome),
+		AutoSave: i.AutoSaved.answer(),
+	}
+	if a.Labels == nil {
+		a.Labels = map[string]string{}
+	}
+	if a.Restored == nil {
+		a.Restored = recorded[RestoreReport](i.Session.Restored)
+	}
+	if a.Restored != nil {
+		report := a.Restored.Whole()
+		a.Restored = &report
+	}
+	if a.Outcome != nil {
+		end := a.Outcome.Whole()
+		a.Outcome = &end
+	}
+	return a
+}
+
+// recorded reads a record back; one that cannot be read is as if it were
+// missing, so that it does not hide the session it belongs to.
+func recorded[T any](data json.RawMessage) *T {
+	v := new(T)
+	if len(data) == 0 || json.Unmarshal(data, &v) != nil {
+		return nil
+	}
+	return v
+}
+
+// The reasons for an automatic checkpoint besides the interval, on the wire.
+const (
+	OnNavigation = "navigation"
+	OnLogin      = "login"
+	OnDisconnect = "disconnect"
+)
+
+// AutoSaveAnswer is [AutoSaved] on the wire.
+type AutoSaveAnswer struct {
+	Interval   int64      `json:"interval_seconds"`
+	On         []string   `json:"on"`
+	Keep       int        `json:"keep"`
+	SnapshotID *string    `json:"last_snapshot_id"`
+	At         *time.Time `json:"last_saved_at"`
+	Failures   int        `json:"failures"`
+	Error      *string    `json:"last_error"`
+}
+
+func (a *AutoSaved) answer() *AutoSaveAnswer {
+	if a == nil {
+		return nil
+	}
+	answer := &AutoSaveAnswer{Interval: int64(a.Interval / time.Second), On: []string{}, Keep: a.Keep,
+		SnapshotID: orNull(a.SnapshotID), At: timeOrNull(a.At), Failures: a.Failures, Error: orNull(a.Error)}
+	for _, reason := range []struct {
+		name string
+		on   bool
+	}{{OnNavigation, a.Navigation}, {OnLogin, a.Login}, {OnDisconnect, a.Disconnect}} {
+		if reason.on {
+			answer.On = append(answer.On, reason.name)
+		}
+	}
+	return answer
+}
+
+// Whole is the report with empty lists for absent ones.
+func (r RestoreReport) Whole() RestoreReport {
+	r.Components, r.Warnings, r.Differences = orEmpty(r.Components), orEmpty(r.Warnings), orEmpty(r.Differences)
+	return r
+}
+
+// Whole is the answer with a snapshot that is whole.
+func (e EndAnswer) Whole() EndAnswer {
+	if e.Snapshot != nil {
+		snapshot := e.Snapshot.Whole()
+		e.Snapshot = &snapshot
+	}
+	return e
+}
+
+// Whole is the snapshot with empty lists for absent ones, and times in UTC.
+func (s SnapshotInfo) Whole() SnapshotInfo {
+	s.Components, s.Warnings, s.Logins = orEmpty(s.Components), orEmpty(s.Warnings), orEmpty(s.Logins)
+	s.CreatedAt = s.CreatedAt.UTC()
+	if s.ExpiresAt != nil {
+		s.ExpiresAt = timeOrNull(*s.ExpiresAt)
+	}
+	return s
+}
+
+func orEmpty[T any](list []T) []T {
+	if list == nil {
+		return []T{}
+	}
+	return list
+}
+
+func orNull(s string) *string {
+	if s == "" {
+		return nil
+	}
+	return &s
+}
+
+func timeOrNull(t time.Time) *time.Time {
+	if t.IsZero() {
+		return nil
+	}
+	t = t.UTC()
+	return &t
+}
