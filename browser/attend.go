@@ -74,6 +74,7 @@ func (b *Browser) attend(ctx context.Context, setups ...setup) error {
 	if err != nil {
 		return fault.Wrap(err, fault.BrowserFailed, op, "Chrome did not answer")
 	}
+	driver.MissNothing() // a target that it does not hear of would wait for ever
 	a := &attendance{driver: driver, setups: setups, targets: map[target.SessionID]*attended{},
 		awaited: map[target.ID][]func(*attended){}, given: map[target.ID]chan struct{}{}}
 	b.attendance = a

@@ -56,7 +56,7 @@ func (c *client) creation(method string, params []byte) ([]byte, func(e envelope
 	c.m.mu.Lock()
 	opened := c.m.opened
 	c.m.mu.Unlock()
-	if opened == nil || c.trusted || method != "Target.createTarget" {
+	if opened == nil || method != "Target.createTarget" {
 		return params, nil, nil
 	}
 	var (
