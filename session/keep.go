@@ -72,6 +72,7 @@ func (s *Service) keep(ctx context.Context, j job, doc state.Document, files []d
 		}
 		return EndAnswer{}, "", err
 	}
+	s.Vault.Settled(saved)
 	if moved.Moved {
 		s.standbys.look()
 	}
