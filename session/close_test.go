@@ -187,3 +187,30 @@ func TestChromeCrashUnrecorded(t *testing.T) {
 		})
 	}
 }
+
+// Every kill of a stop has a deadline, so that no Chrome keeps the daemon from
+// ending, live or parked.
+func TestKillsOfAStopHaveADeadline(t *testing.T) {
+	r := newRig(t, nil)
+	parked := r.create(alice, nil).ID
+	if _, err := r.End(t.Context(), alice, parked, memory); err != nil {
+		t.Fatal(err)
+	}
+	r.create(alice, nil)
+	if n := r.Counts(); n.Live != 1 || n.Parked != 1 {
+		t.Fatalf("%+v", n)
+	}
+	r.browsers.mu.Lock()
+	r.browsers.unbounded = 0
+	r.browsers.mu.Unlock()
+	now, cancel := context.WithCancel(t.Context())
+	cancel() // as a second signal does
+	if err := r.Close(now); err != nil {
+		t.Fatal(err)
+	}
+	r.browsers.mu.Lock()
+	defer r.browsers.mu.Unlock()
+	if r.browsers.unbounded > 0 {
+		t.Errorf("%d kills have no deadline", r.browsers.unbounded)
+	}
+}
