@@ -64,6 +64,7 @@ func (p *passkeys) arrive(ctx context.Context, t *attended) {
 	p.once.Do(func() {
 		events, stop := t.driver.Events(webauthn.CredentialAdded.Method, webauthn.CredentialUpdated.Method,
 			webauthn.CredentialAsserted.Method, webauthn.CredentialDeleted.Method)
+		ctx := context.WithoutCancel(ctx) // it ends with the driver
 		p.work.Go(func() {
 			defer stop()
 			p.follow(ctx, events)

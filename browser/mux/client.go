@@ -52,13 +52,11 @@ func (c *client) forward(ctx context.Context, e envelope, s *session, params []b
 		c.push(failure(id, e.session, bad))
 		return nil
 	}
-	p := &pending{peer: &c.peer, session: s.id, method: string(e.method), answer: func(r envelope) {
-		if created != nil {
-			created(r, reply(id, r, asked))
-			return
-		}
-		c.push(reply(id, r, asked))
-	}}
+	answer := func(r envelope) { c.push(reply(id, r, asked)) }
+	p := &pending{peer: &c.peer, session: s.id, method: string(e.method), answer: answer}
+	if created != nil {
+		p.answer = func(r envelope) { created(r, answer) }
+	}
 	if grants(p.method) || p.method == "Target.attachToTarget" {
 		p.params = params
 	}
