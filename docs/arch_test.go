@@ -66,7 +66,6 @@ var mayImport = []struct{ pkg, imports string }{
 	{"e2e/daemon", "api/apitest"},
 	{"e2e/rig", ""},
 	{"e2e/bench", "e2e/apps/probe cmd/stasis/demosite e2e/rig"},
-	{"e2e/chunks", "e2e/rig"},
 	{"e2e/typing", "e2e/rig"},
 	{"e2e/format", ""},
 	{"e2e/torture", ""},
@@ -84,8 +83,7 @@ var mayUse = map[string][]string{
 	"github.com/minio/minio-go": {"snapshot/s3store", "snapshot/s3store/*"},
 }
 
-// Arrows go down only. The linter says so while one types; this says so even
-// where the linter's patterns are wrong.
+// Arrows go down only.
 func TestArrows(t *testing.T) {
 	packages := listPackages(t)
 	if len(packages) < 10 {
