@@ -55,7 +55,7 @@ demo: build ## log in, save, restore, still logged in: a whole journey, timed
 check: $(LINT)-$(LINT_VER) $(DEAD)-$(DEAD_VER) $(S3)-$(S3_VER) ## format, vet, lint, dead code and the tests that need no Chrome
 	@go mod tidy -diff
 	@$(LINT)-$(LINT_VER) run ./...
-	@dead=$$($(DEAD)-$(DEAD_VER) -filter '$(SHIPPED)' ./cmd/stasis); [ -z "$$dead" ] || { echo "$$dead"; exit 1; }
+	@dead=$$(GOGC=400 $(DEAD)-$(DEAD_VER) -filter '$(SHIPPED)' ./cmd/stasis); [ -z "$$dead" ] || { echo "$$dead"; exit 1; }
 	@$(UNIT); go test $$packages
 
 # Chrome is not among what Go's test cache looks at: hence -count. Two cores

@@ -74,6 +74,20 @@ var mayImport = []struct{ pkg, imports string }{
 	{"docs", ""},
 }
 
+// testsMayImport says what the tests of a package may import besides, and besides
+// the package itself: the doubles of what lies below, and suites.
+var testsMayImport = []struct{ pkg, imports string }{
+	{"browser", "state/*"},
+	{"snapshot", "snapshot/*"},
+	{"snapshot/*", "snapshot/* snapshot/s3store/s3test"},
+	{"profiles/*", "profiles/*"},
+	{"session", "snapshot/* profiles/*"},
+	{"session/*", "snapshot/* profiles/*"},
+	// They look from everywhere at what the binary did.
+	{"e2e", "* */* */*/*"},
+	{"e2e/*", "* */* */*/*"},
+}
+
 // mayUse names the packages of other modules that are wrapped in one place,
 // with the rooms that wrap them.
 var mayUse = map[string][]string{
@@ -96,8 +110,13 @@ func TestArrows(t *testing.T) {
 			t.Errorf("%s has no place in the architecture: add it to mayImport", from)
 			continue
 		}
+		for _, imported := range slices.Concat(p.TestImports, p.XTestImports) {
+			if ours(imported) && !matches(allowed, below(imported)) && imported != p.ImportPath && !matches(allowedForTests(from), below(imported)) {
+				t.Errorf("the tests of %s must not import %s", from, below(imported))
+			}
+		}
 		for _, imported := range p.Imports {
-			if (imported == module || strings.HasPrefix(imported, module+"/")) && !matches(allowed, below(imported)) {
+			if ours(imported) && !matches(allowed, below(imported)) {
 				t.Errorf("%s must not import %s", from, below(imported))
 			}
 			for prefix, rooms := range mayUse {
@@ -121,14 +140,20 @@ func TestOneFileImportsTheArchiver(t *testing.T) {
 }
 
 type goPackage struct {
-	ImportPath string
-	Imports    []string
+	ImportPath   string
+	Imports      []string
+	TestImports  []string
+	XTestImports []string
+}
+
+func ours(imported string) bool {
+	return imported == module || strings.HasPrefix(imported, module+"/")
 }
 
 // listPackages takes broken packages too (-e): whether they build is for others to say.
 func listPackages(t *testing.T) []goPackage {
 	t.Helper()
-	cmd := exec.Command("go", "list", "-e", "-json=ImportPath,Imports", "./...")
+	cmd := exec.Command("go", "list", "-e", "-json=ImportPath,Imports,TestImports,XTestImports", "./...")
 	cmd.Dir = ".."
 	out, err := cmd.Output()
 	if err != nil {
@@ -152,6 +177,15 @@ func below(importPath string) string {
 		return "."
 	}
 	return strings.TrimPrefix(importPath, module+"/")
+}
+
+func allowedForTests(pkg string) []string {
+	for _, rule := range testsMayImport {
+		if matches([]string{rule.pkg}, pkg) {
+			return strings.Fields(rule.imports)
+		}
+	}
+	return nil
 }
 
 func allowedFor(pkg string) ([]string, bool) {

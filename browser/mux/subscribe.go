@@ -86,7 +86,7 @@ func (d *Driver) publish(_ []byte, e envelope) {
 }
 
 // errOverflow is why Chrome was ended whose events were not taken in time.
-var errOverflow = errors.New("Chrome sent more events than the daemon could take")
+var errOverflow = errors.New("more events came from Chrome than the daemon could take")
 
 // deliver gives an event to those who want it. It ends a subscription that has no
 // room for it, and reports whether Chrome must end for that.
