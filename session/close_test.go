@@ -188,9 +188,9 @@ func TestChromeCrashUnrecorded(t *testing.T) {
 	}
 }
 
-// Every kill of a stop has a deadline, so that no Chrome keeps the daemon from
-// ending, live or parked.
-func TestKillsOfAStopHaveADeadline(t *testing.T) {
+// Every kill of a stop has an end, so that no Chrome keeps the daemon from ending,
+// live or parked.
+func TestKillsOfAStopHaveAnEnd(t *testing.T) {
 	r := newRig(t, nil)
 	parked := r.create(alice, nil).ID
 	if _, err := r.End(t.Context(), alice, parked, memory); err != nil {
@@ -201,7 +201,7 @@ func TestKillsOfAStopHaveADeadline(t *testing.T) {
 		t.Fatalf("%+v", n)
 	}
 	r.browsers.mu.Lock()
-	r.browsers.unbounded = 0
+	r.browsers.endless = 0
 	r.browsers.mu.Unlock()
 	now, cancel := context.WithCancel(t.Context())
 	cancel() // as a second signal does
@@ -210,7 +210,7 @@ func TestKillsOfAStopHaveADeadline(t *testing.T) {
 	}
 	r.browsers.mu.Lock()
 	defer r.browsers.mu.Unlock()
-	if r.browsers.unbounded > 0 {
-		t.Errorf("%d kills have no deadline", r.browsers.unbounded)
+	if r.browsers.endless > 0 {
+		t.Errorf("%d kills may never end", r.browsers.endless)
 	}
 }

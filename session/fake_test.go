@@ -27,7 +27,7 @@ type fakeBrowsers struct {
 	steps map[string]func(*fakeChrome) error
 	made  []*fakeChrome
 
-	unbounded int // kills whose context has no deadline
+	endless int // kills whose context never ends
 }
 
 var _ Browsers = (*fakeBrowsers)(nil)
@@ -463,9 +463,9 @@ func (c *fakeChrome) Close(context.Context) (state.Datadir, error) {
 }
 
 func (c *fakeChrome) Kill(ctx context.Context) error {
-	if _, bounded := ctx.Deadline(); !bounded {
+	if ctx.Done() == nil {
 		c.b.mu.Lock()
-		c.b.unbounded++
+		c.b.endless++
 		c.b.mu.Unlock()
 	}
 	if err := c.b.step("kill", c); err != nil {
