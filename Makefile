@@ -10,9 +10,15 @@ VERSION  := $(shell git describe --tags --always --dirty 2>/dev/null || echo unk
 LDFLAGS  := -s -w -X main.version=$(VERSION)
 LINT     := bin/tools/golangci-lint
 LINT_VER := 2.15.0
+# It finds functions that nothing calls, or tests alone.
+DEAD     := bin/tools/deadcode
+DEAD_VER := 0.52.0
 # The S3 server of the tests, which look for it here, by this version.
 S3       := bin/tools/versitygw
 S3_VER   := 1.8.0
+
+# What is linked into the binary and is not a test's.
+SHIPPED := ^github.com/stasisd/stasis/(api|backup|browser|budget|cmd|fault|profiles|session|snapshot|state)(/|$$)
 
 # Tests of the rooms that start Chrome, and of all others.
 CHROME := ./browser/... ./e2e/...
@@ -46,8 +52,10 @@ demo: build ## log in, save, restore, still logged in: a whole journey, timed
 
 # gofmt and vet are among the linters.
 .PHONY: check
-check: $(LINT)-$(LINT_VER) $(S3)-$(S3_VER) ## format, vet, lint and the tests that need no Chrome
+check: $(LINT)-$(LINT_VER) $(DEAD)-$(DEAD_VER) $(S3)-$(S3_VER) ## format, vet, lint, dead code and the tests that need no Chrome
+	@go mod tidy -diff
 	@$(LINT)-$(LINT_VER) run ./...
+	@dead=$$(GOGC=400 $(DEAD)-$(DEAD_VER) -filter '$(SHIPPED)' ./cmd/stasis); [ -z "$$dead" ] || { echo "$$dead"; exit 1; }
 	@$(UNIT); go test $$packages
 
 # Chrome is not among what Go's test cache looks at: hence -count. Two cores
@@ -111,11 +119,6 @@ fuzz: ## give every parser FUZZTIME (30s) of made-up input
 bench-go: ## go test -bench of the hot paths: the multiplexer, archives, diffs
 	@go test -run '^$$' -bench . -benchmem ./browser/mux ./snapshot ./state
 
-.PHONY: bench-chunks
-bench-chunks: build ## what content-defined chunks would save over whole archives
-	@build/need chromium
-	@go run ./e2e/chunks
-
 .PHONY: clean
 clean: ## remove what was built and installed in here
 	@rm -rf bin e2e/clients/node_modules
@@ -131,6 +134,11 @@ $(LINT)-$(LINT_VER):
 	@echo "building golangci-lint $(LINT_VER)"
 	@GOBIN=$(CURDIR)/bin/tools go install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v$(LINT_VER)
 	@mv $(LINT) $@
+
+$(DEAD)-$(DEAD_VER):
+	@echo "building deadcode $(DEAD_VER)"
+	@GOBIN=$(CURDIR)/bin/tools go install golang.org/x/tools/cmd/deadcode@v$(DEAD_VER)
+	@mv $(DEAD) $@
 
 $(S3)-$(S3_VER):
 	@echo "building versitygw $(S3_VER)"

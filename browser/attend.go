@@ -58,7 +58,7 @@ type attendance struct {
 	targets map[target.SessionID]*attended
 	awaited map[target.ID][]func(*attended) // run once the target is set up
 	given   map[target.ID]chan struct{}     // closed when the target has been given everything, or has gone
-	kept    map[target.ID]chan func()       // nil unless an environment is being brought in
+	kept    map[target.ID]chan welcome      // nil unless an environment is being brought in
 }
 
 // attend begins to set up every target: those that are there are ready when it
@@ -74,10 +74,11 @@ func (b *Browser) attend(ctx context.Context, setups ...setup) error {
 	if err != nil {
 		return fault.Wrap(err, fault.BrowserFailed, op, "Chrome did not answer")
 	}
+	driver.MissNothing() // a target that it does not hear of would wait for ever
 	a := &attendance{driver: driver, setups: setups, targets: map[target.SessionID]*attended{},
 		awaited: map[target.ID][]func(*attended){}, given: map[target.ID]chan struct{}{}}
 	b.attendance = a
-	b.mux.OnCreate(func(id target.ID, url string, answered func()) { a.open(b.ctx, id, url, answered) })
+	b.mux.OnCreate(func(id target.ID, url string, answered func(bool)) { a.open(b.ctx, id, url, answered) })
 	b.mux.OnResume(func(id target.ID, let func()) { a.resume(b.ctx, id, let) })
 	events, stop := driver.Events(target.AttachedToTarget.Method, target.DetachedFromTarget.Method)
 	begun := make(chan struct{})
@@ -113,6 +114,9 @@ func (a *attendance) following(kinds ...string) target.SetAutoAttachParams {
 	return p
 }
 
+// welcome sets a target up that was kept for it.
+type welcome func(ctx context.Context)
+
 // loop takes targets as they come and go; begun is closed when the first one
 // is set up.
 func (a *attendance) loop(ctx context.Context, events <-chan mux.Event, begun chan struct{}) {
@@ -132,7 +136,11 @@ func (a *attendance) loop(ctx context.Context, events <-chan mux.Event, begun ch
 					a.targets[t.id] = t
 					keep := a.kept != nil && at.WaitingForDebugger && t.info.Type == "page"
 					if keep {
-						a.place(t.info.TargetID) <- func() { a.welcome(ctx, t, true) }
+						select {
+						case a.place(t.info.TargetID) <- func(ctx context.Context) { a.welcome(ctx, t, true) }:
+						default: // it was attached to before, and nobody has taken that
+							keep = false
+						}
 					}
 					a.mu.Unlock()
 					if !keep {

@@ -78,8 +78,8 @@ func (a *attendance) after(id target.ID, f func(*attended)) {
 
 // restoring says whether an environment is being brought in. Its tabs are set
 // up when they are invited: what a tab is given before Chrome has begun to load
-// it comes too late for its first document.
-func (a *attendance) restoring(on bool) {
+// it comes too late for its first document. ctx is the browser's.
+func (a *attendance) restoring(ctx context.Context, on bool) {
 	if a == nil {
 		return
 	}
@@ -87,13 +87,13 @@ func (a *attendance) restoring(on bool) {
 	rest := a.kept
 	a.kept = nil
 	if on {
-		a.kept = map[target.ID]chan func(){}
+		a.kept = map[target.ID]chan welcome{}
 	}
 	a.mu.Unlock()
 	for _, kept := range rest {
 		select {
 		case welcome := <-kept:
-			a.work.Go(welcome) // a page that a tab has opened meanwhile
+			a.work.Go(func() { welcome(ctx) }) // a page that a tab has opened meanwhile
 		default:
 		}
 	}
@@ -101,9 +101,9 @@ func (a *attendance) restoring(on bool) {
 
 // place is where the welcome of a tab that is being brought in is kept; the
 // caller holds the lock.
-func (a *attendance) place(id target.ID) chan func() {
+func (a *attendance) place(id target.ID) chan welcome {
 	if a.kept[id] == nil {
-		a.kept[id] = make(chan func(), 1)
+		a.kept[id] = make(chan welcome, 1)
 	}
 	return a.kept[id]
 }
@@ -125,7 +125,7 @@ func (a *attendance) invite(ctx context.Context, id target.ID) {
 	a.mu.Unlock()
 	select {
 	case welcome := <-place:
-		welcome()
+		welcome(ctx)
 	case <-ctx.Done():
 	}
 }
@@ -151,12 +151,27 @@ func (a *attendance) taken(ctx context.Context, id target.ID) error {
 }
 
 // open sends a new blank page to an address once it is set up, and then says
-// so; to none where url is empty. It does not wait.
-func (a *attendance) open(ctx context.Context, id target.ID, url string, then func()) {
-	a.after(id, func(t *attended) {
-		if t != nil && url != "" {
-			t.post(ctx, page.Navigate.Method, page.NavigateParams{URL: url})
+// so; to none where url is empty. One that is not set up within takenDeadline is
+// closed: without what the session sets it must not show anything. It does not
+// wait.
+func (a *attendance) open(ctx context.Context, id target.ID, url string, then func(ready bool)) {
+	ready := make(chan *attended, 1)
+	a.after(id, func(t *attended) { ready <- t })
+	a.work.Go(func() {
+		waiting, cancel := context.WithTimeout(ctx, takenDeadline)
+		defer cancel()
+		select {
+		case t := <-ready:
+			if t != nil && url != "" {
+				t.post(ctx, page.Navigate.Method, page.NavigateParams{URL: url})
+			}
+			then(true)
+		case <-waiting.Done():
+			a.mu.Lock()
+			delete(a.awaited, id)
+			a.mu.Unlock()
+			_ = a.driver.Post(ctx, "", target.CloseTarget.Method, target.CloseTargetParams{TargetID: id}) // of a dead Chrome none is left
+			then(false)
 		}
-		then()
 	})
 }

@@ -178,7 +178,7 @@ func (b *Browser) Open(ctx context.Context, url string) error {
 		return asBrowserFault(ctx, err, op, "the tab could not be opened")
 	}
 	if b.attendance != nil {
-		b.attendance.open(b.ctx, created.TargetID, url, func() {})
+		b.attendance.open(b.ctx, created.TargetID, url, func(bool) {})
 	}
 	if len(pages) == 1 && pages[0].URL == "about:blank" {
 		err = b.closeTab(ctx, pages[0].TargetID)

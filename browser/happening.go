@@ -137,6 +137,14 @@ func (e *ear) take() {
 	for _, h := range heard {
 		e.understand(h)
 	}
+	// The ends of some may be among what was lost. A page that goes on may be told of
+	// once more, and the end of a download not at all.
+	if len(e.pages) > maxHeard {
+		clear(e.pages)
+	}
+	if len(e.downloads) > maxHeard {
+		clear(e.downloads)
+	}
 	for kind, n := range lost {
 		e.ready = append(e.ready, &waiting{Happening: Happening{Kind: kind, Lost: n}})
 	}

@@ -36,7 +36,8 @@ type passkeys struct {
 	held    []state.Passkey // in the order of their registration
 	refused map[string]bool // IDs of those that Chrome does not take
 	devices map[target.SessionID]*device
-	ours    map[webauthn.AuthenticatorID]bool // all that were ever made here
+	ours    map[webauthn.AuthenticatorID]bool // those made here, and of those that have gone the last
+	gone    []webauthn.AuthenticatorID        // those of ours that have gone, oldest first; at most goneKept
 }
 
 // authenticatorDeadline bounds how long Chrome may take to answer for one
@@ -44,6 +45,10 @@ type passkeys struct {
 // there are large blobs, which a process of their own packs, and gives no answer
 // at all where the authenticator is taken away meanwhile.
 const authenticatorDeadline = 2 * time.Second
+
+// goneKept is how many authenticators are remembered that have gone. What a page
+// did at its end Chrome tells at once.
+const goneKept = 1024
 
 // device is one page's authenticator; without an ID there is none yet.
 type device struct {
@@ -64,6 +69,7 @@ func (p *passkeys) arrive(ctx context.Context, t *attended) {
 	p.once.Do(func() {
 		events, stop := t.driver.Events(webauthn.CredentialAdded.Method, webauthn.CredentialUpdated.Method,
 			webauthn.CredentialAsserted.Method, webauthn.CredentialDeleted.Method)
+		ctx := context.WithoutCancel(ctx) // it ends with the driver
 		p.work.Go(func() {
 			defer stop()
 			p.follow(ctx, events)
@@ -95,6 +101,7 @@ func (p *passkeys) install(ctx context.Context, t *attended) {
 		p.mu.Unlock()
 		return // it has gone meanwhile
 	}
+	p.forget(p.devices[t.id])
 	p.devices[t.id], p.ours[id] = d, true
 	held := slices.Clone(p.held)
 	p.mu.Unlock()
@@ -123,6 +130,7 @@ func (p *passkeys) give(ctx context.Context, d *device, c state.Passkey) error {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		if p.devices[d.page.id] == d {
+			p.forget(d)
 			p.devices[d.page.id] = &device{page: d.page}
 		}
 	}
@@ -169,9 +177,22 @@ func (p *passkeys) renew(context.Context, *attended) {}
 
 func (p *passkeys) depart(_ context.Context, gone *attended, _ []*attended) {
 	p.mu.Lock()
+	p.forget(p.devices[gone.id])
 	delete(p.devices, gone.id)
 	p.mu.Unlock()
 	p.reader.forget(gone.info.TargetID)
+}
+
+// forget remembers the authenticator of a page, where it had one, for some time: it
+// has gone, or another takes its place. The caller holds mu.
+func (p *passkeys) forget(d *device) {
+	if d == nil || d.id == "" {
+		return
+	}
+	if p.gone = append(p.gone, d.id); len(p.gone) > goneKept {
+		delete(p.ours, p.gone[0])
+		p.gone = p.gone[1:]
+	}
 }
 
 // credentials are those that the authenticator holds now.

@@ -186,3 +186,30 @@ func TestChromeCrashUnrecorded(t *testing.T) {
 		})
 	}
 }
+
+// Every kill of a stop has an end, so that no Chrome keeps the daemon from ending,
+// live or parked.
+func TestKillsOfAStopHaveAnEnd(t *testing.T) {
+	r := newRig(t, nil)
+	parked := r.create(alice, nil).ID
+	if _, err := r.End(t.Context(), alice, parked, memory); err != nil {
+		t.Fatal(err)
+	}
+	r.create(alice, nil)
+	if n := r.Counts(); n.Live != 1 || n.Parked != 1 {
+		t.Fatalf("%+v", n)
+	}
+	r.browsers.mu.Lock()
+	r.browsers.endless = 0
+	r.browsers.mu.Unlock()
+	now, cancel := context.WithCancel(t.Context())
+	cancel() // as a second signal does
+	if err := r.Close(now); err != nil {
+		t.Fatal(err)
+	}
+	r.browsers.mu.Lock()
+	defer r.browsers.mu.Unlock()
+	if r.browsers.endless > 0 {
+		t.Errorf("%d kills may never end", r.browsers.endless)
+	}
+}

@@ -26,6 +26,8 @@ type fakeBrowsers struct {
 	mu    sync.Mutex
 	steps map[string]func(*fakeChrome) error
 	made  []*fakeChrome
+
+	endless int // kills whose context never ends
 }
 
 var _ Browsers = (*fakeBrowsers)(nil)
@@ -460,7 +462,12 @@ func (c *fakeChrome) Close(context.Context) (state.Datadir, error) {
 	return c.closing, nil
 }
 
-func (c *fakeChrome) Kill(context.Context) error {
+func (c *fakeChrome) Kill(ctx context.Context) error {
+	if ctx.Done() == nil {
+		c.b.mu.Lock()
+		c.b.endless++
+		c.b.mu.Unlock()
+	}
 	if err := c.b.step("kill", c); err != nil {
 		return err
 	}

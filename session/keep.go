@@ -71,6 +71,7 @@ func (s *Service) keep(ctx context.Context, j job, doc state.Document, files []b
 		}
 		return EndAnswer{}, "", err
 	}
+	s.Vault.Settled(saved)
 	if moved.Moved {
 		s.standbys.look()
 	}

@@ -2,6 +2,7 @@ package session
 
 import (
 	"context"
+	"maps"
 	"sync"
 	"time"
 
@@ -142,6 +143,7 @@ func (k *standbys) tend() time.Duration {
 	for _, w := range plan {
 		wanted[w.key] = w.n
 	}
+	maps.DeleteFunc(k.failed, func(key pool.Key, f failure) bool { return wanted[key] == 0 && !k.svc.Now().Before(f.until) })
 	k.mu.Lock()
 	k.wanted = wanted
 	calm := k.calm.Sub(k.svc.Now())

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -274,4 +275,20 @@ func TestNoStandbyWithExtensions(t *testing.T) {
 		t.Errorf("%+v", p)
 	}
 	r.end(alice, info.ID, none)
+}
+
+// What is known of snapshots that did not come up is forgotten with them.
+func TestFailedStandbysAreForgotten(t *testing.T) {
+	r := newRig(t, nil)
+	k, now := r.standbys, r.Now()
+	k.users[alice.UserID] = &demand{asked: true}
+	kept := pool.Key{Snapshot: "new"}
+	k.failed[kept] = failure{pause: longStandbyPause, until: now.Add(longStandbyPause)}
+	for n := range 100 {
+		k.failed[pool.Key{Snapshot: fmt.Sprint(n)}] = failure{pause: standbyPause, until: now}
+	}
+	k.tend()
+	if _, is := k.failed[kept]; !is || len(k.failed) != 1 {
+		t.Errorf("%d failures are remembered, the latest %v", len(k.failed), is)
+	}
 }

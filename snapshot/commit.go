@@ -20,7 +20,11 @@ func (v *Vault) commitDocument(ctx context.Context, d Draft, body []byte) (gone 
 	if err := errors.Join(e1, e2, e3, e4); err != nil {
 		return true, err
 	}
-	defer v.locks.lock(d.Location.folder())()
+	unlock, err := v.locks.lock(ctx, d.Location.folder())
+	if err != nil {
+		return true, err
+	}
+	defer unlock()
 
 	if err := v.checkManifest(ctx, manifestKey); err != nil {
 		return true, err

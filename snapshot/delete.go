@@ -31,12 +31,20 @@ func (v *Vault) Delete(ctx context.Context, loc Location, id string, dropArchive
 		if archive, err = ArchiveKey(doc.Data.Archive.ID); err != nil {
 			return err
 		}
-		defer v.locks.lock(archive.String())()
+		unlock, err := v.locks.lock(ctx, archive.String())
+		if err != nil {
+			return err
+		}
+		defer unlock()
 		if v.unshare(doc.Data.Archive.ID, id) {
 			archive = Key{}
 		}
 	}
-	defer v.locks.lock(loc.folder())()
+	unlock, err := v.locks.lock(ctx, loc.folder())
+	if err != nil {
+		return err
+	}
+	defer unlock()
 	if err := v.moveLatest(ctx, loc, id); err != nil {
 		return err
 	}
@@ -193,11 +201,10 @@ func (v *Vault) share(archiveID, snapshotID string) {
 	v.shared[archiveID][snapshotID] = true
 }
 
-func (v *Vault) isShared(archiveID string) bool {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	return len(v.shared[archiveID]) > 0
-}
+// Settled says that the catalogue knows a snapshot that Save returned: from here on
+// it, and not the vault, tells whether another snapshot has the same archive. It
+// must be called for each that is Shared, unless it is deleted.
+func (v *Vault) Settled(s Snapshot) { v.unshare(s.Archive.ID, s.ID) }
 
 // unshare forgets the snapshot and reports whether others still share.
 func (v *Vault) unshare(archiveID, snapshotID string) bool {

@@ -76,3 +76,34 @@ func (v *Vault) Plant(t testing.TB, loc Location, id string, tarBytes []byte, en
 	}
 	return Snapshot{ID: id, Location: loc, Mode: Filesystem, Archive: a, Recipients: v.keys.Recipients()}
 }
+
+// Sharing is how many snapshots the vault remembers to share an archive.
+func (v *Vault) Sharing() int {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	n := 0
+	for _, snapshots := range v.shared {
+		n += len(snapshots)
+	}
+	return n
+}
+
+// Lock holds the lock of a location until unlock.
+func (v *Vault) Lock(ctx context.Context, loc Location) (unlock func(), err error) {
+	return v.locks.lock(ctx, loc.folder())
+}
+
+// LockArchive holds the lock of an archive until unlock.
+func (v *Vault) LockArchive(ctx context.Context, key Key) (unlock func(), err error) {
+	return v.locks.lock(ctx, key.String())
+}
+
+// Locks is how many locks are held, and whether one is waited for.
+func (v *Vault) Locks() (held int, waited bool) {
+	v.locks.mu.Lock()
+	defer v.locks.mu.Unlock()
+	for _, n := range v.locks.names {
+		waited = waited || n.users > 1
+	}
+	return len(v.locks.names), waited
+}

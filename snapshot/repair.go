@@ -24,7 +24,11 @@ func (v *Vault) Repair(ctx context.Context, loc Location, readData bool) error {
 	if err != nil {
 		return err
 	}
-	defer v.locks.lock(loc.folder())()
+	unlock, err := v.locks.lock(ctx, loc.folder())
+	if err != nil {
+		return err
+	}
+	defer unlock()
 	latest, err := v.readOld(ctx, key)
 	if err != nil {
 		return err
@@ -177,6 +181,10 @@ func (v *Vault) DropArchive(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
-	defer v.locks.lock(key.String())()
+	unlock, err := v.locks.lock(ctx, key.String())
+	if err != nil {
+		return err
+	}
+	defer unlock()
 	return v.store.Delete(ctx, key)
 }

@@ -175,7 +175,11 @@ func (r *rewrapping) latest(ctx context.Context, key Key, loc Location) error {
 // meanwhile is another process that shares the store: it is looked at again when
 // Rewrap is called again.
 func (r *rewrapping) swap(ctx context.Context, key Key, loc Location, old, anew []byte) error {
-	defer r.locks.lock(loc.folder())()
+	unlock, err := r.locks.lock(ctx, loc.folder())
+	if err != nil {
+		return err
+	}
+	defer unlock()
 	swapped, err := r.store.Swap(ctx, key, old, anew)
 	if err == nil && !swapped {
 		err = fault.New(fault.StoreFailed, "snapshot.rewrap", "another process writes to the store; run it again")
@@ -189,7 +193,11 @@ func (r *rewrapping) swap(ctx context.Context, key Key, loc Location, old, anew 
 // archive rewraps an archive that a snapshot binds (nil: none does) and returns its
 // stored size.
 func (r *rewrapping) archive(ctx context.Context, key Key, id string, s *Snapshot) (size int64, err error) {
-	defer r.locks.lock(key.String())()
+	unlock, err := r.locks.lock(ctx, key.String())
+	if err != nil {
+		return 0, err
+	}
+	defer unlock()
 	if !r.looked[id] && r.Progress != nil {
 		defer func() { r.Progress(len(r.looked), r.total) }()
 	}

@@ -61,7 +61,11 @@ func (v *Vault) save(ctx context.Context, d Draft, list []*packEntry) (s Snapsho
 	if err != nil {
 		return s, err
 	}
-	defer v.locks.lock(key.String())()
+	unlock, err := v.locks.lock(ctx, key.String())
+	if err != nil {
+		return s, err
+	}
+	defer unlock()
 	created, err := v.commitArchive(ctx, up, key, d.ID, &archive, sum)
 	if err != nil {
 		return s, err
@@ -77,7 +81,7 @@ func (v *Vault) save(ctx context.Context, d Draft, list []*packEntry) (s Snapsho
 		gone, err = v.commitDocument(ctx, d, body)
 	}
 	if err != nil {
-		if created && gone && !v.isShared(archive.ID) {
+		if created && gone {
 			err = errors.Join(err, v.store.Delete(context.WithoutCancel(ctx), key))
 		}
 		return s, err
@@ -112,7 +116,8 @@ func (v *Vault) seal(ctx context.Context, up io.Writer, owner string, list []*pa
 // commitArchive makes the upload visible and reads it back; created tells that
 // it did. Where an equal archive is stored already, that one is checked and a
 // is changed to bind it; if it turns out to be damaged, the upload takes its
-// place. The caller holds the archive's lock.
+// place, which helps no other: they bind the bytes of before. The caller holds the
+// archive's lock.
 func (v *Vault) commitArchive(ctx context.Context, up Upload, key Key, id string, a *Archive, sum Sum) (created bool, err error) {
 	created, err = up.Commit(ctx, key, sum)
 	if err == nil && !created {

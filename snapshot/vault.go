@@ -41,8 +41,8 @@ type Vault struct {
 
 	mu sync.Mutex
 	// shared tells, for an archive that a save of this process found already
-	// stored, which of those snapshots still live: one that was saved and is
-	// not yet in the catalogue must not lose its archive to a delete.
+	// stored, which of those snapshots the catalogue does not know yet: such a one
+	// must not lose its archive to a delete. Settled and Delete end that.
 	shared map[string]map[string]bool // archive ID → snapshot IDs
 }
 

@@ -11,6 +11,8 @@ import (
 	"errors"
 	"hash"
 	"io"
+
+	"google.golang.org/protobuf/encoding/protowire"
 )
 
 // The parts of a CRX3 file (Chromium's components/crx_file/crx3.proto and
@@ -139,7 +141,7 @@ const (
 
 func parseHeader(raw []byte) (*crxHeader, error) {
 	h := &crxHeader{}
-	err := fields(raw, func(number uint64, value []byte) error {
+	err := fields(raw, func(number protowire.Number, value []byte) error {
 		switch number {
 		case fieldRSA, fieldECDSA:
 			p := proof{rsa: number == fieldRSA}
@@ -154,7 +156,7 @@ func parseHeader(raw []byte) (*crxHeader, error) {
 		return nil
 	})
 	if err == nil {
-		err = fields(h.signedData, func(number uint64, value []byte) error {
+		err = fields(h.signedData, func(number protowire.Number, value []byte) error {
 			if number == fieldID {
 				h.id = value
 			}
@@ -168,7 +170,7 @@ func parseHeader(raw []byte) (*crxHeader, error) {
 }
 
 func (p *proof) parse(raw []byte) error {
-	return fields(raw, func(number uint64, value []byte) error {
+	return fields(raw, func(number protowire.Number, value []byte) error {
 		switch {
 		case number == fieldKey && len(value) > maxKey:
 			return errMalformed
@@ -184,41 +186,30 @@ func (p *proof) parse(raw []byte) error {
 var errMalformed = errors.New("malformed protocol buffer")
 
 // fields gives the length-delimited fields of a protocol buffer message, in
-// order, and passes over those of other types
-// (https://protobuf.dev/programming-guides/encoding/).
-func fields(raw []byte, each func(number uint64, value []byte) error) error {
+// order, and passes over those of other types.
+func fields(raw []byte, each func(number protowire.Number, value []byte) error) error {
 	for len(raw) > 0 {
-		tag, n := binary.Uvarint(raw)
-		if n <= 0 {
+		number, kind, n := protowire.ConsumeTag(raw)
+		if n < 0 {
 			return errMalformed
 		}
 		raw = raw[n:]
-		skip := 0
-		switch tag & 7 {
-		case 0: // a number
-			if _, skip = binary.Uvarint(raw); skip <= 0 {
-				return errMalformed
-			}
-		case 1: // eight bytes
-			skip = 8
-		case 5: // four bytes
-			skip = 4
-		case 2:
-			length, n := binary.Uvarint(raw)
-			if n <= 0 || length > uint64(len(raw)-n) {
-				return errMalformed
-			}
-			if err := each(tag>>3, raw[n:n+int(length)]); err != nil {
-				return err
-			}
-			skip = n + int(length)
-		default:
+		var value []byte
+		if kind == protowire.BytesType {
+			value, n = protowire.ConsumeBytes(raw)
+		} else {
+			n = protowire.ConsumeFieldValue(number, kind, raw)
+		}
+		if n < 0 {
 			return errMalformed
 		}
-		if skip > len(raw) {
-			return errMalformed
+		raw = raw[n:]
+		if kind != protowire.BytesType {
+			continue
 		}
-		raw = raw[skip:]
+		if err := each(number, value); err != nil {
+			return err
+		}
 	}
 	return nil
 }

@@ -237,7 +237,7 @@ func startWarden(o order) (*Process, io.ReadCloser, error) {
 // discard ends a process that its caller never got.
 func (p *Process) discard() error {
 	err := p.pipe.Close()
-	return errors.Join(err, p.Kill(context.Background()))
+	return errors.Join(err, p.Kill(context.Background())) // which has a deadline
 }
 
 func startCancelled(op string, cause error) error {

@@ -126,10 +126,17 @@ func (p *Process) Wait(ctx context.Context) error {
 	}
 }
 
+// killDeadline bounds the wait for a tree that was killed. It takes milliseconds,
+// and seconds on a busy machine; a process that the kernel keeps may never end.
+const killDeadline = 15 * time.Second
+
 // Kill ends the whole tree with SIGKILL, frozen or not, and waits until it is
-// gone. Its kill goes on when ctx ends first; calling it again is harmless.
+// gone, killDeadline at most. Its kill goes on when that, or ctx, ends first;
+// calling it again is harmless.
 func (p *Process) Kill(ctx context.Context) error {
 	p.cutLifeline()
+	ctx, cancel := context.WithTimeout(ctx, killDeadline)
+	defer cancel()
 	return p.Wait(ctx)
 }
 

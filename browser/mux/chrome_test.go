@@ -1,7 +1,6 @@
 package mux
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -19,7 +18,6 @@ import (
 	"github.com/chromedp/cdproto/browser"
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/target"
-	"github.com/chromedp/chromedp"
 )
 
 // tenant is the user that Chrome runs as when the tests run as root, which its
@@ -327,9 +325,8 @@ func TestChromeKeepsOnePage(t *testing.T) {
 	}
 }
 
-// The driver opens a tab that no client hears of; chromedp runs over a
-// Transport; the driver's Browser.close ends Chrome.
-func TestChromeDriverAndTransport(t *testing.T) {
+// The driver opens a tab that no client hears of; its Browser.close ends Chrome.
+func TestChromeDriver(t *testing.T) {
 	m, _, exited := chrome(t)
 	c := connect(t, m, ServeOptions{})
 	c.call(1, "", "Target.setDiscoverTargets", `{"discover":true}`)
@@ -365,24 +362,6 @@ func TestChromeDriverAndTransport(t *testing.T) {
 		}
 	}
 
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	tr := m.Transport(ctx)
-	b, err := chromedp.NewBrowserTransport(ctx, tr)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if v, err := cdp.Call(ctx, b, browser.GetVersion, cdp.Empty{}); err != nil || !strings.HasPrefix(v.Product, "Chrome/") {
-		t.Errorf("over chromedp: %+v, %v", v, err)
-	}
-	if n := m.Clients(); n != 1 {
-		t.Errorf("%d clients, want one without the transport", n)
-	}
-	cancel()
-	<-b.LostConnection
-	if err := tr.Close(); err != nil {
-		t.Error(err)
-	}
 	if err := d.Call(t.Context(), "Browser.close", nil, nil); err != nil {
 		t.Logf("Browser.close: %v", err) // Chrome may be gone before it answers
 	}

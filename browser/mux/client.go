@@ -10,9 +10,7 @@ import (
 // handle takes one message of the client. The error is of the pipe; what is
 // wrong with the message is answered to the client.
 func (c *client) handle(ctx context.Context, msg []byte) error {
-	if !c.internal {
-		c.m.asked.Add(1)
-	}
+	c.m.asked.Add(1)
 	e, bad := parseRequest(msg)
 	if bad != nil {
 		c.push(failure(e.id, e.session, bad))
@@ -24,27 +22,23 @@ func (c *client) handle(ctx context.Context, msg []byte) error {
 		return nil
 	}
 	method := string(e.method)
-	if method == "Browser.close" && !c.trusted {
+	if method == "Browser.close" {
 		// The browser is the session's, not the client's: only the connection ends.
 		e.result = []byte("{}")
 		c.push(reply(e.id, e, string(e.session)))
 		c.end(CloseNormal, "closed by the client", nil, true)
 		return nil
 	}
-	params := e.params
-	if !c.trusted {
-		var bad *cdpError
-		if params, bad = c.m.judge(s, method, params); bad != nil {
-			c.push(failure(e.id, e.session, bad))
-			return nil
-		}
-		if bad = c.m.checkEntry(ctx, s, method, params); bad == nil {
-			bad = c.m.readyDrop(ctx, s, method, params)
-		}
-		if bad != nil {
-			c.push(failure(e.id, e.session, bad))
-			return nil
-		}
+	params, bad := c.m.judge(s, method, e.params)
+	if bad == nil {
+		bad = c.m.checkEntry(ctx, s, method, params)
+	}
+	if bad == nil {
+		bad = c.m.readyDrop(ctx, s, method, params)
+	}
+	if bad != nil {
+		c.push(failure(e.id, e.session, bad))
+		return nil
 	}
 	return c.forward(ctx, e, s, params)
 }
@@ -58,21 +52,19 @@ func (c *client) forward(ctx context.Context, e envelope, s *session, params []b
 		c.push(failure(id, e.session, bad))
 		return nil
 	}
-	p := &pending{peer: &c.peer, session: s.id, method: string(e.method), answer: func(r envelope) {
-		if created != nil {
-			created(r, reply(id, r, asked))
-			return
-		}
-		c.push(reply(id, r, asked))
-	}}
-	if !c.trusted && (grants(p.method) || p.method == "Target.attachToTarget") {
+	answer := func(r envelope) { c.push(reply(id, r, asked)) }
+	p := &pending{peer: &c.peer, session: s.id, method: string(e.method), answer: answer}
+	if created != nil {
+		p.answer = func(r envelope) { created(r, answer) }
+	}
+	if grants(p.method) || p.method == "Target.attachToTarget" {
 		p.params = params
 	}
 	send := func() (int64, []byte, error) {
 		n, err := c.m.register(p)
 		return n, request(n, s.id, e.method, params), err
 	}
-	if !c.trusted && c.m.guarded(s, p.method, params) {
+	if c.m.guarded(s, p.method, params) {
 		// Hold the message until there is another page.
 		c.m.openBlank(func(bad *cdpError) {
 			if bad != nil {
@@ -85,16 +77,13 @@ func (c *client) forward(ctx context.Context, e envelope, s *session, params []b
 		})
 		return nil
 	}
-	if resumed := c.m.resuming(s, p.method); resumed != nil && !c.trusted {
+	if resumed := c.m.resuming(s, p.method); resumed != nil {
 		resumed(target.ID(s.target), func() {
 			if _, msg, err := send(); err == nil {
 				c.lane.post(msg)
 			}
 		})
 		return nil
-	}
-	if c.trusted && p.method == "Browser.close" {
-		c.m.LetPagesGo()
 	}
 	_, msg, err := send()
 	if err != nil {

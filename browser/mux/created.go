@@ -2,6 +2,7 @@ package mux
 
 import (
 	"errors"
+	"fmt"
 
 	"github.com/chromedp/cdproto/target"
 	"github.com/go-json-experiment/json"
@@ -9,9 +10,13 @@ import (
 )
 
 // Opened takes a page that a client has created (Target.createTarget). It is
-// to be sent to the address, where there is one, and answered is called once
-// the client may have it. Opened must not wait.
-type Opened func(id target.ID, url string, answered func())
+// to be sent to the address, where there is one. answered is called once: with true
+// when the client may have it, with false when it did not get ready and goes; the
+// client's command then fails. Opened must not wait.
+type Opened func(id target.ID, url string, answered func(ready bool))
+
+// notReady is the answer to a client whose page did not get ready.
+var notReady = fmt.Appendf(nil, `{"code":%d,"message":"The page did not become ready in time"}`, codeRefused)
 
 // OnCreate makes every page that a client creates from now on a blank one and
 // hands it to f: Chrome does not hold a page that is created with an address
@@ -52,11 +57,11 @@ func (m *Mux) resuming(s *session, method string) Resumed {
 // to send, and what to do with Chrome's answer; with nil for that the command
 // goes as any other. A tab that is answered with its own ID in place of its
 // page's is refused: nobody could tell when that page is set up.
-func (c *client) creation(method string, params []byte) ([]byte, func(e envelope, reply []byte), *cdpError) {
+func (c *client) creation(method string, params []byte) ([]byte, func(e envelope, answer func(envelope)), *cdpError) {
 	c.m.mu.Lock()
 	opened := c.m.opened
 	c.m.mu.Unlock()
-	if opened == nil || c.trusted || method != "Target.createTarget" {
+	if opened == nil || method != "Target.createTarget" {
 		return params, nil, nil
 	}
 	var (
@@ -74,14 +79,19 @@ func (c *client) creation(method string, params []byte) ([]byte, func(e envelope
 		url = ""
 	}
 	all["url"] = jsontext.Value(`"about:blank"`)
-	return all.write(), func(e envelope, reply []byte) {
+	return all.write(), func(e envelope, answer func(envelope)) {
 		var created struct {
 			TargetID target.ID `json:"targetId"`
 		}
 		if e.err != nil || json.Unmarshal(e.result, &created) != nil || created.TargetID == "" {
-			c.push(reply)
+			answer(e)
 			return
 		}
-		opened(created.TargetID, url, func() { c.push(reply) })
+		opened(created.TargetID, url, func(ready bool) {
+			if !ready {
+				e.result, e.err = nil, notReady
+			}
+			answer(e)
+		})
 	}, nil
 }

@@ -9,8 +9,7 @@
 //
 // Clients are not trusted. Every message of theirs is checked to be one JSON
 // object, rebuilt from its parts, and held against the policy table (see
-// [Policy]). The daemon itself uses a [Driver] or a [Mux.Transport], which the
-// table does not bind.
+// [Policy]). The daemon itself uses a [Driver], which the table does not bind.
 //
 // Goroutines: one reader and one writer of the pipe, two for each client while
 // [Mux.Serve] runs, one for each subscription of a driver. [Mux.Close] waits

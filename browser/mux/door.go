@@ -3,6 +3,8 @@ package mux
 import (
 	"context"
 	"errors"
+	"maps"
+	"slices"
 
 	"github.com/stasisd/stasis/fault"
 )
@@ -46,12 +48,7 @@ func (m *Mux) Admit() {
 func (m *Mux) CloseClients(ctx context.Context, code int, reason string) error {
 	m.mu.Lock()
 	m.entrance.shut, m.entrance.code, m.entrance.reason = true, code, reason
-	var all []*client
-	for c := range m.clients {
-		if !c.internal {
-			all = append(all, c)
-		}
-	}
+	all := slices.Collect(maps.Keys(m.clients))
 	m.mu.Unlock()
 	for _, c := range all {
 		c.end(code, reason, nil, false)
@@ -77,7 +74,7 @@ func (m *Mux) enter(c *client, door Door) bool {
 		c.end(CloseBrowserGone, "browser gone", fault.Wrap(errors.Join(errClosed, m.err),
 			fault.BrowserFailed, "mux.serve", "the browser is gone"), false)
 		return false
-	case !c.internal && (at.shut || door != at.door):
+	case at.shut || door != at.door:
 		c.end(at.code, at.reason, nil, false)
 		return false
 	}

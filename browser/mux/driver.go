@@ -24,6 +24,8 @@ type Driver struct {
 	subs  map[*subscription]struct{}
 	pumps sync.WaitGroup
 	over  bool
+	// needsAll: Chrome ends where one of subs overflows.
+	needsAll bool
 }
 
 var _ cdp.Session = (*Driver)(nil)
@@ -79,7 +81,7 @@ func (d *Driver) Call(ctx context.Context, method string, params, result any) er
 }
 
 // Subscribe gives the parameters of an event of the browser's session, in
-// order, buffered without bound, until cancel or the end of the session.
+// order, until cancel or the end of the session; it is bounded as Events is.
 func (d *Driver) Subscribe(method string) (<-chan jsonv2.Value, func()) {
 	return d.subscribe("", method)
 }

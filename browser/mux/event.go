@@ -136,7 +136,11 @@ func (m *Mux) learn(p *pending, e *envelope) {
 		if json.Unmarshal(e.result, &r) == nil {
 			m.mu.Lock()
 			m.targets.contexts[r.ID] = struct{}{}
+			recount := len(m.targets.contexts) > contextsKept
 			m.mu.Unlock()
+			if recount {
+				m.recount()
+			}
 		}
 	case "Browser.setPermission", "Browser.grantPermissions", "Browser.resetPermissions":
 		if !p.peer.trusted {
@@ -147,6 +151,24 @@ func (m *Mux) learn(p *pending, e *envelope) {
 			m.filterTargets(p.peer, e)
 		}
 	}
+}
+
+// contextsKept is how many browser contexts of clients are remembered before
+// Chrome is asked which of them it still has.
+const contextsKept = 256
+
+// recount forgets the contexts that Chrome has no more: no event tells of their end.
+func (m *Mux) recount() {
+	m.command("", "Target.getBrowserContexts", "{}", func(e envelope) {
+		var r struct {
+			IDs []string `json:"browserContextIds"`
+		}
+		if e.err == nil && json.Unmarshal(e.result, &r) == nil {
+			m.mu.Lock()
+			defer m.mu.Unlock()
+			m.targets.retain(r.IDs)
+		}
+	}, nil)
 }
 
 // learnSession takes the session that an answer gives to the asker. Chrome's event of

@@ -69,11 +69,11 @@ func TestCreatedPagesAreOpenedBlank(t *testing.T) {
 	})
 	type opened struct {
 		id, url  string
-		answered func()
+		answered func(bool)
 	}
 	pages := make(chan opened, 1)
 	c := connect(t, m, ServeOptions{})
-	m.OnCreate(func(id target.ID, url string, answered func()) { pages <- opened{string(id), url, answered} })
+	m.OnCreate(func(id target.ID, url string, answered func(bool)) { pages <- opened{string(id), url, answered} })
 	for sent, want := range map[string]string{"http://a.example/": "http://a.example/", "about:blank": ""} {
 		c.send(`{"id":1,"method":"Target.createTarget","params":{"background":true,"url":"` + sent + `"}}`)
 		p := <-pages
@@ -83,10 +83,15 @@ func TestCreatedPagesAreOpenedBlank(t *testing.T) {
 		if got := last(f, "Target.createTarget"); got.param("url") != "about:blank" || got.param("background") != "true" {
 			t.Errorf("Chrome was told %s", got.Params)
 		}
-		p.answered()
+		p.answered(true)
 		if got := c.recv(); got.ID == nil || string(got.Result) != `{"targetId":"T"}` {
 			t.Errorf("the client got %+v", got)
 		}
+	}
+	c.send(`{"id":3,"method":"Target.createTarget","params":{"url":"http://a.example/"}}`)
+	(<-pages).answered(false)
+	if got := c.recv(); got.Error == nil || !strings.Contains(got.Error.Message, "in time") || got.Result != nil {
+		t.Errorf("of a page that did not get ready the client got %+v", got)
 	}
 	// A tab's ID is no page's, and its page would make its first request as it is.
 	got := c.call(2, "", "Target.createTarget", `{"url":"http://b.example/","forTab":true}`)

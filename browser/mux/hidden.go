@@ -19,7 +19,7 @@ const openDeadline = 10 * time.Second
 func (d *Driver) OpenHidden(ctx context.Context) (target.ID, error) {
 	url := "about:blank#" + rand.Text()
 	d.m.mu.Lock()
-	d.m.targets.hideURL[url] = struct{}{}
+	d.m.targets.hideURL[url] = ""
 	d.m.mu.Unlock()
 	var r struct {
 		TargetID target.ID `json:"targetId"`
@@ -42,7 +42,7 @@ func (d *Driver) OpenHidden(ctx context.Context) (target.ID, error) {
 		delete(d.m.targets.hideURL, url)
 		return "", err
 	}
-	d.m.targets.hide[string(r.TargetID)] = struct{}{}
+	d.m.targets.conceal(string(r.TargetID), url)
 	return r.TargetID, nil
 }
 

@@ -31,8 +31,8 @@ type Options struct {
 	// Policy holds what the policy table needs to know of the session.
 	Policy Policy
 	// QueueBytes bounds what waits for a client that reads slowly; a client
-	// over it is closed with CloseTooSlow. One message alone may be larger.
-	// 0 means 128 MiB.
+	// over it is closed with CloseTooSlow. It bounds what waits for a subscription
+	// of a [Driver] too. One message alone may be larger. 0 means 128 MiB.
 	QueueBytes int
 	// UnsentBytes bounds what waits for Chrome from one client; over it no
 	// more is read from that client. 0 means 16 MiB.
@@ -48,7 +48,7 @@ type Options struct {
 	HidesNone bool
 }
 
-// Mux shares one Chrome pipe among many peers: clients, drivers, transports.
+// Mux shares one Chrome pipe among many peers: clients and drivers.
 type Mux struct {
 	opts Options
 	pipe io.ReadWriteCloser

@@ -63,12 +63,11 @@ const (
 // client is a peer at the other end of a Conn.
 type client struct {
 	peer
-	m        *Mux
-	conn     Conn
-	out      inbox
-	internal bool // a Transport: not counted
-	held     *budget.Account
-	metered  bool
+	m       *Mux
+	conn    Conn
+	out     inbox
+	held    *budget.Account
+	metered bool
 
 	once   sync.Once
 	over   chan struct{} // closed by end
@@ -85,17 +84,11 @@ type client struct {
 // or was sent away; it is browser_failed when Chrome is gone and not_found when
 // there is no such target.
 func (m *Mux) Serve(ctx context.Context, conn Conn, o ServeOptions) error {
-	return m.serve(ctx, conn, o, false)
-}
-
-func (m *Mux) serve(ctx context.Context, conn Conn, o ServeOptions, internal bool) error {
-	c := &client{m: m, conn: conn, internal: internal, over: make(chan struct{}), exited: make(chan struct{})}
-	c.lane, c.trusted = m.out.lane(m.opts.UnsentBytes), internal
-	if !internal {
-		c.held = m.opts.Budget.Open(m, func() { c.end(CloseTooSlow, tooMuchHeld, nil, false) })
-		defer c.held.Close()
-		c.lane.held = c.held
-	}
+	c := &client{m: m, conn: conn, over: make(chan struct{}), exited: make(chan struct{})}
+	c.lane = m.out.lane(m.opts.UnsentBytes)
+	c.held = m.opts.Budget.Open(m, func() { c.end(CloseTooSlow, tooMuchHeld, nil, false) })
+	defer c.held.Close()
+	c.lane.held = c.held
 	if metered, ok := conn.(Metered); ok {
 		c.metered = true
 		metered.Meter(c.held.Take)
@@ -241,13 +234,7 @@ func (m *Mux) changed() {
 func (m *Mux) Clients() int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	n := 0
-	for c := range m.clients {
-		if !c.internal {
-			n++
-		}
-	}
-	return n
+	return len(m.clients)
 }
 
 // ClientsChanged gives a value after Clients has changed, one for many changes

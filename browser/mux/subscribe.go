@@ -1,8 +1,8 @@
 package mux
 
 import (
+	"errors"
 	"slices"
-	"sync"
 
 	"github.com/chromedp/cdproto/cdp/jsonv2"
 	"github.com/chromedp/cdproto/target"
@@ -25,20 +25,31 @@ type subscription struct {
 		finish()
 		stop()
 	}
-	push func(Event)
+	push func(Event) bool
 }
 
 // Events gives the events with these methods of all the driver's sessions, in
-// the order of arrival, buffered without bound, until cancel, Close of the
-// driver or the end of Chrome; the channel is then closed.
+// the order of arrival, until cancel, Close of the driver or the end of Chrome;
+// the channel is then closed. More than [Options].QueueBytes of events that wait
+// end the subscription too: those that wait are dropped. See also MissNothing.
 func (d *Driver) Events(methods ...string) (events <-chan Event, cancel func()) {
-	q := newQueue[Event]()
-	return q.out, d.add(&subscription{all: true, methods: methods, queue: q, push: q.push}, q.pump)
+	q := newQueue[Event](d.m.opts.QueueBytes)
+	push := func(e Event) bool { return q.push(e, e.size()) }
+	return q.out, d.add(&subscription{all: true, methods: methods, queue: q, push: push}, q.pump)
+}
+
+// MissNothing ends Chrome where a subscription of the driver overflows: the
+// driver is one whose caller cannot do without an event.
+func (d *Driver) MissNothing() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.needsAll = true
 }
 
 func (d *Driver) subscribe(session, method string) (<-chan jsonv2.Value, func()) {
-	q := newQueue[jsonv2.Value]()
-	s := &subscription{session: session, methods: []string{method}, queue: q, push: func(e Event) { q.push(e.Params) }}
+	q := newQueue[jsonv2.Value](d.m.opts.QueueBytes)
+	push := func(e Event) bool { return q.push(e.Params, e.size()) }
+	s := &subscription{session: session, methods: []string{method}, queue: q, push: push}
 	cancel := d.add(s, q.pump)
 	if session != "" && d.m.lookup(&d.peer, []byte(session)) == nil {
 		q.finish() // it has been detached already
@@ -69,13 +80,28 @@ func (d *Driver) publish(_ []byte, e envelope) {
 	if string(e.session) == d.root {
 		ev.SessionID = ""
 	}
+	if d.deliver(ev) {
+		_ = d.m.fail(errOverflow) // of closing the pipe, which is given up
+	}
+}
+
+// errOverflow is why Chrome was ended whose events were not taken in time.
+var errOverflow = errors.New("more events came from Chrome than the daemon could take")
+
+// deliver gives an event to those who want it. It ends a subscription that has no
+// room for it, and reports whether Chrome must end for that.
+func (d *Driver) deliver(ev Event) (end bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for s := range d.subs {
-		if (s.all || s.session == string(ev.SessionID)) && slices.Contains(s.methods, ev.Method) {
-			s.push(ev)
+		if !s.all && s.session != string(ev.SessionID) || !slices.Contains(s.methods, ev.Method) || s.push(ev) {
+			continue
 		}
+		s.queue.stop()
+		delete(d.subs, s)
+		end = end || d.needsAll
 	}
+	return end
 }
 
 // finish ends the subscriptions of a session, "" for all of the driver's, when
@@ -106,69 +132,8 @@ func (d *Driver) stop() {
 	}
 }
 
-// queue moves values to a channel without ever making the sender wait.
-type queue[T any] struct {
-	out  chan T
-	wake chan struct{}
-	done chan struct{}
-	once sync.Once
+// size is what an event takes in a queue, in bytes.
+func (e Event) size() int { return len(e.Params) + eventOverhead }
 
-	mu       sync.Mutex
-	waiting  []T
-	finished bool
-}
-
-func newQueue[T any]() *queue[T] {
-	return &queue[T]{out: make(chan T), wake: make(chan struct{}, 1), done: make(chan struct{})}
-}
-
-func (q *queue[T]) push(v T) {
-	q.mu.Lock()
-	q.waiting = append(q.waiting, v)
-	q.mu.Unlock()
-	q.signal()
-}
-
-func (q *queue[T]) finish() {
-	q.mu.Lock()
-	q.finished = true
-	q.mu.Unlock()
-	q.signal()
-}
-
-func (q *queue[T]) signal() {
-	select {
-	case q.wake <- struct{}{}:
-	default:
-	}
-}
-
-func (q *queue[T]) stop() { q.once.Do(func() { close(q.done) }) }
-
-func (q *queue[T]) pump() {
-	defer close(q.out)
-	for {
-		q.mu.Lock()
-		batch, finished := q.waiting, q.finished
-		q.waiting = nil
-		q.mu.Unlock()
-		for _, v := range batch {
-			select {
-			case q.out <- v:
-			case <-q.done:
-				return
-			}
-		}
-		if len(batch) > 0 {
-			continue
-		}
-		if finished {
-			return
-		}
-		select {
-		case <-q.wake:
-		case <-q.done:
-			return
-		}
-	}
-}
+// eventOverhead is about what an event takes beside its parameters, in bytes.
+const eventOverhead = 128

@@ -1,6 +1,9 @@
 package mux
 
 import (
+	"maps"
+	"slices"
+
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/target"
 )
@@ -20,8 +23,9 @@ type targetInfo struct {
 type targets struct {
 	all      map[string]targetInfo
 	births   int                      // of all that there ever were
-	hide     map[string]struct{}      // by OpenHidden, or gone
-	hideURL  map[string]struct{}      // by OpenHidden, before the ID is known
+	hide     map[string]struct{}      // by OpenHidden, or in departed
+	departed []string                 // hidden ones that have gone, oldest first; at most departedKept
+	hideURL  map[string]string        // by OpenHidden: the target's ID, "" before it is known
 	hideAll  map[string]struct{}      // by HideContext: what is in these contexts
 	contexts map[string]struct{}      // made by Target.createBrowserContext
 	leaving  map[string]struct{}      // a client has asked to close them
@@ -35,7 +39,7 @@ type targets struct {
 func newTargets(foreign func(url string) bool) targets {
 	return targets{
 		foreign: foreign,
-		all:     map[string]targetInfo{}, hide: map[string]struct{}{}, hideURL: map[string]struct{}{}, hideAll: map[string]struct{}{},
+		all:     map[string]targetInfo{}, hide: map[string]struct{}{}, hideURL: map[string]string{}, hideAll: map[string]struct{}{},
 		contexts: map[string]struct{}{}, leaving: map[string]struct{}{}, away: map[string]struct{}{},
 		gone: map[string]chan struct{}{}, paged: make(chan struct{}),
 	}
@@ -60,11 +64,43 @@ func (t *targets) put(info targetInfo) {
 	}
 }
 
-// remove forgets a target that is gone. One that was hidden stays so: the
-// clients' own events of its end come after the mux's.
+// departedKept is how many hidden targets are remembered that have gone. The
+// clients' own events of their end follow the mux's at once.
+const departedKept = 1024
+
+// conceal hides a target that OpenHidden has opened with an address.
+func (t *targets) conceal(id, url string) {
+	t.hide[id] = struct{}{}
+	t.hideURL[url] = id
+	if _, there := t.all[id]; !there {
+		t.depart(id)
+	}
+}
+
+// depart remembers that a hidden target has gone, for some time.
+func (t *targets) depart(id string) {
+	t.hide[id] = struct{}{}
+	maps.DeleteFunc(t.hideURL, func(_, of string) bool { return of == id })
+	if t.departed = append(t.departed, id); len(t.departed) > departedKept {
+		delete(t.hide, t.departed[0])
+		t.departed = t.departed[1:]
+	}
+}
+
+// retain forgets the browser contexts that clients have made, but for these and
+// those that a target is in.
+func (t *targets) retain(contexts []string) {
+	for _, info := range t.all {
+		contexts = append(contexts, info.BrowserContextID)
+	}
+	maps.DeleteFunc(t.contexts, func(id string, _ struct{}) bool { return !slices.Contains(contexts, id) })
+}
+
+// remove forgets a target that is gone. One that was hidden stays so for some
+// time: the clients' own events of its end come after the mux's.
 func (t *targets) remove(id string) {
 	if t.hidden(id) {
-		t.hide[id] = struct{}{}
+		t.depart(id)
 	}
 	delete(t.all, id)
 	delete(t.leaving, id)

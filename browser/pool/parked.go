@@ -5,7 +5,6 @@ package pool
 
 import (
 	"context"
-	"errors"
 	"sync"
 	"time"
 )
@@ -103,9 +102,7 @@ func (p *Parked[T]) watch(id string, s *slot[T]) {
 	}
 	p.mu.Unlock()
 	if mine {
-		// The processes are ended all the same; that one of a dead Chrome
-		// cannot be is nobody's to hear of here.
-		_ = s.chrome.Kill(context.Background())
+		end(s.chrome)
 	}
 }
 
@@ -122,8 +119,7 @@ func (p *Parked[T]) weigh(id string, s *slot[T]) {
 		}
 	}
 	p.mu.Unlock()
-	// As in watch: nobody is there to hear of what could not be ended.
-	_ = killAll(context.Background(), evicted)
+	end(evicted...)
 }
 
 // memory is what all take, as far as it is known; the caller holds the lock.
@@ -194,7 +190,8 @@ func (p *Parked[T]) Len() int {
 	return len(p.slots)
 }
 
-// Close ends every parked Chrome and waits. Later calls end what they are given.
+// Close ends every parked Chrome and waits, endDeadline at most. Later calls end
+// what they are given.
 func (p *Parked[T]) Close(ctx context.Context) error {
 	p.mu.Lock()
 	p.closed = true
@@ -203,6 +200,8 @@ func (p *Parked[T]) Close(ctx context.Context) error {
 		all = append(all, p.remove(p.order[0], "the daemon stopped"))
 	}
 	p.mu.Unlock()
+	ctx, cancel := context.WithTimeout(ctx, endDeadline)
+	defer cancel()
 	err := killAll(ctx, all)
 	p.wg.Wait()
 	return err
@@ -232,12 +231,4 @@ func (p *Parked[T]) note(id, why string) {
 		delete(p.gone, p.lost[0])
 		p.lost = p.lost[1:]
 	}
-}
-
-func killAll[T Chrome](ctx context.Context, chromes []T) error {
-	var errs []error
-	for _, c := range chromes {
-		errs = append(errs, c.Kill(ctx))
-	}
-	return errors.Join(errs...)
 }

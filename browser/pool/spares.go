@@ -73,9 +73,7 @@ func (p *Spares[T]) Keep(n int) {
 		over = append(over, p.remove(0))
 	}
 	p.mu.Unlock()
-	for _, chrome := range over {
-		end(chrome)
-	}
+	end(over...)
 }
 
 // Len is how many are ready.

@@ -1,7 +1,6 @@
 package pool
 
 import (
-	"context"
 	"slices"
 	"sync"
 	"time"
@@ -80,9 +79,7 @@ func (p *Standbys[T]) Retain(most map[Key]int) bool {
 		}
 	}
 	p.mu.Unlock()
-	for _, chrome := range over {
-		end(chrome)
-	}
+	end(over...)
 	return len(over) > 0
 }
 
@@ -94,9 +91,7 @@ func (p *Standbys[T]) Keep(n int) {
 		over = append(over, p.remove(0))
 	}
 	p.mu.Unlock()
-	for _, chrome := range over {
-		end(chrome)
-	}
+	end(over...)
 }
 
 // Of is how many of a key are ready.
@@ -165,6 +160,3 @@ func dead(chrome Chrome) bool {
 		return false
 	}
 }
-
-// end ends a Chrome; that its processes cannot be is nobody's to hear of here.
-func end(chrome Chrome) { _ = chrome.Kill(context.Background()) }

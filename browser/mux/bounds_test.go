@@ -1,0 +1,163 @@
+package mux
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/cdproto/target"
+)
+
+// What waits for a subscription is bounded: one whose reader does not come ends,
+// and the others, and Chrome, go on.
+func TestASubscriptionThatIsNotReadEnds(t *testing.T) {
+	m, f := start(t, Options{QueueBytes: 1 << 20}, nil)
+	d := drive(t, m)
+	unread, cancel := d.Events("A.a")
+	defer cancel()
+	single, cancelSingle := d.Subscribe("A.a")
+	defer cancelSingle()
+	other, cancelOther := d.Events("A.b")
+	defer cancelOther()
+	root, large := d.root, fmt.Sprintf(`{"x":%q}`, strings.Repeat("x", 100<<10))
+	for range 20 {
+		f.emit(root, "A.a", large)
+	}
+	f.emit(root, "A.b", "{}")
+	if e := <-other; e.Method != "A.b" {
+		t.Errorf("the other subscription got %+v", e)
+	}
+	given := 0
+	for range unread {
+		given++
+	}
+	for range single {
+		given++
+	}
+	if given > 2 { // what each reader was being handed
+		t.Errorf("%d events of subscriptions that had ended", given)
+	}
+	if err := m.Err(); err != nil {
+		t.Errorf("Chrome ended: %v", err)
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if len(d.subs) != 1 {
+		t.Errorf("%d subscriptions are left", len(d.subs))
+	}
+}
+
+// One message may be larger than what may wait, and many pass that are read.
+func TestASubscriptionThatIsReadGoesOn(t *testing.T) {
+	m, f := start(t, Options{QueueBytes: 1 << 20}, nil)
+	d := drive(t, m)
+	d.MissNothing()
+	events, cancel := d.Events("A.a")
+	defer cancel()
+	root, huge := d.root, fmt.Sprintf(`{"x":%q}`, strings.Repeat("x", 2<<20))
+	for range 5 {
+		f.emit(root, "A.a", huge)
+		if e, ok := <-events; !ok || len(e.Params) != len(huge) {
+			t.Fatalf("%v, %d bytes", ok, len(e.Params))
+		}
+	}
+}
+
+// A driver that cannot do without an event ends Chrome rather than miss one.
+func TestADriverThatMissesNothing(t *testing.T) {
+	m, f := start(t, Options{QueueBytes: 1 << 20}, nil)
+	d := drive(t, m)
+	d.MissNothing()
+	_, cancel := d.Events("A.a")
+	defer cancel()
+	root, large := d.root, fmt.Sprintf(`{"x":%q}`, strings.Repeat("x", 600<<10))
+	for range 3 {
+		f.emit(root, "A.a", large)
+	}
+	<-m.Done()
+	if err := m.Err(); err == nil || !strings.Contains(err.Error(), "more events") {
+		t.Errorf("Chrome ended: %v", err)
+	}
+}
+
+// Hidden tabs that come and go leave nothing behind, and stay hidden to their end.
+func TestHiddenTabsLeaveNothing(t *testing.T) {
+	opened := 0
+	m, f := start(t, Options{}, func(f *fake, q message) []byte {
+		if q.Method != "Target.createTarget" {
+			return nil
+		}
+		opened++
+		f.emit("", "Target.targetCreated", fmt.Sprintf(`{"targetInfo":{"targetId":"H%d","type":"page","url":%q}}`, opened, q.param("url")))
+		f.answer(q, fmt.Sprintf(`{"targetId":"H%d"}`, opened))
+		return []byte{}
+	})
+	d := drive(t, m)
+	for range departedKept + 10 {
+		id, err := d.OpenHidden(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		gone := m.Gone(id)
+		f.emit("", "Target.targetDestroyed", fmt.Sprintf(`{"targetId":%q}`, id))
+		<-gone
+		if !d.Hidden(id) {
+			t.Fatalf("%s is not hidden any more", id)
+		}
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	at := &m.targets
+	if len(at.hide) > departedKept || len(at.departed) > departedKept || len(at.hideURL) != 0 || len(at.all) != 0 {
+		t.Errorf("left are %d IDs, %d that have gone, %d addresses, %d targets", len(at.hide), len(at.departed), len(at.hideURL), len(at.all))
+	}
+}
+
+// A tab that has gone before it was answered for leaves nothing either.
+func TestAHiddenTabThatHasGoneAtOnce(t *testing.T) {
+	m, _ := start(t, Options{}, func(f *fake, q message) []byte {
+		if q.Method == "Target.createTarget" {
+			f.answer(q, `{"targetId":"H"}`)
+			return []byte{}
+		}
+		return nil
+	})
+	if _, err := drive(t, m).OpenHidden(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if n := len(m.targets.hideURL); n != 0 {
+		t.Errorf("%d addresses are left", n)
+	}
+}
+
+// Browser contexts that clients make and drop are forgotten.
+func TestContextsAreForgotten(t *testing.T) {
+	made := 0
+	m, f := start(t, Options{}, func(f *fake, q message) []byte {
+		switch q.Method {
+		case "Target.createBrowserContext":
+			made++
+			f.answer(q, fmt.Sprintf(`{"browserContextId":"C%d"}`, made))
+		case "Target.getBrowserContexts":
+			f.answer(q, fmt.Sprintf(`{"browserContextIds":["C%d"]}`, made))
+		default:
+			return nil
+		}
+		return []byte{}
+	})
+	f.emit("", "Target.targetCreated", `{"targetInfo":{"targetId":"T","type":"page","url":"https://a.example/","browserContextId":"C1"}}`)
+	d := drive(t, m)
+	for range 2 * contextsKept {
+		if err := d.Call(t.Context(), "Target.createBrowserContext", target.CreateBrowserContextParams{}, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	_, kept := m.targets.contexts["C1"]
+	if n := len(m.targets.contexts); n > contextsKept+1 || !kept {
+		t.Errorf("%d contexts are remembered, the one of a target %v", n, kept)
+	}
+}
