@@ -132,9 +132,13 @@ func TestReopenedIsReported(t *testing.T) {
 			report, err := r.RestoreReport(t.Context(), alice, id)
 			return err == nil && report.Verification == VerificationMismatch
 		})
-		if rec, err := r.catalogue.Session(t.Context(), id); err != nil || !strings.Contains(string(rec.Restored), VerificationMismatch) {
-			t.Errorf("recorded %s, %v", rec.Restored, err)
-		}
+		await(t, "its record", func() bool {
+			rec, err := r.catalogue.Session(t.Context(), id)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return strings.Contains(string(rec.Restored), VerificationMismatch)
+		})
 	}
 	again(state.DatadirClean)
 	r.browsers.last().closing = state.DatadirCrash

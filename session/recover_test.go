@@ -70,7 +70,8 @@ func TestRecover(t *testing.T) {
 		t.Fatalf("a start without room has thrown the data away: %v", err)
 	}
 	r.catalogue.works()
-	for range 2 { // a second start finds nothing to do
+	await(t, "the rescues of the first start", func() bool { return r.rescues.len() == 0 })
+	for range 2 { // a later start finds nothing to do
 		if err := recovered(ctx, r.Service); err != nil {
 			t.Fatal(err)
 		}
