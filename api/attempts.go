@@ -9,7 +9,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/stasisd/stasis/fault"
-	"github.com/stasisd/stasis/session"
+	"github.com/stasisd/stasis/session/access"
 )
 
 // An address may try this many keys or tickets that are not right, and then
@@ -62,7 +62,7 @@ func newAttempts(now func() time.Time) *attempts {
 func (a *attempts) enter(from netip.Prefix, secret string) (leave func(), err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if session.IsNewSecret(secret) {
+	if access.IsNewSecret(secret) {
 		return func() {}, nil
 	}
 	if at, ok := a.right[rightKey{from, sha256.Sum256([]byte(secret))}]; ok && a.now().Sub(at) < recently {
@@ -82,7 +82,7 @@ func (a *attempts) enter(from netip.Prefix, secret string) (leave func(), err er
 
 // passed notes that a key is right.
 func (a *attempts) passed(from netip.Prefix, secret string) {
-	if session.IsNewSecret(secret) {
+	if access.IsNewSecret(secret) {
 		return
 	}
 	a.mu.Lock()

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/stasisd/stasis/fault"
-	"github.com/stasisd/stasis/session"
+	"github.com/stasisd/stasis/session/access"
 )
 
 func TestAttempts(t *testing.T) {
@@ -44,7 +44,7 @@ func TestAttempts(t *testing.T) {
 	}
 	for name, err := range map[string]error{
 		"a key that was right from there": allow(home, chosen),
-		"a key that Stasis made":          allow(home, session.NewSecret()),
+		"a key that Stasis made":          allow(home, access.NewSecret()),
 		"another address":                 allow(other, "a guess"),
 		"what is right":                   a.judge(home, nil),
 	} {

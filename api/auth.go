@@ -6,6 +6,7 @@ import (
 
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/session"
+	"github.com/stasisd/stasis/session/access"
 )
 
 // authorizer finds out on whose behalf a call is made, and fills in the
@@ -33,7 +34,7 @@ func (s *Server) byKey(c *call) (err error) {
 		return err
 	}
 	defer leave()
-	c.caller, err = s.service.Authenticate(c.Request().Context(), secret)
+	c.caller, err = s.keys.Authenticate(c.Request().Context(), secret)
 	if err == nil {
 		s.attempts.passed(from, secret)
 	}
@@ -63,7 +64,7 @@ func (s *Server) bySessionTicket(p session.Purpose) authorizer {
 // judgeTicket is judge for a ticket. One that is old is no guess: a page that
 // somebody has left open asks with it for ever.
 func (s *Server) judgeTicket(c *call, ticket string, err error) error {
-	if session.IsTicket(ticket) {
+	if access.IsTicket(ticket) {
 		return err
 	}
 	return s.attempts.judge(s.addressOf(c), err)
@@ -79,6 +80,6 @@ func (s *Server) byConnectTicket(c *call) (err error) {
 	if ticket == "" {
 		return s.byKey(c)
 	}
-	c.caller, err = s.service.RedeemTicket(c.Request().Context(), ticket)
+	c.caller, err = s.keys.RedeemTicket(c.Request().Context(), ticket)
 	return s.judgeTicket(c, ticket, err)
 }

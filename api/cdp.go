@@ -135,7 +135,7 @@ func (s *Server) createTicket(c *call) error {
 		return err
 	}
 	fresh := func() error {
-		ticket, expires, err := s.service.NewTicket(c.Request().Context(), c.caller)
+		ticket, expires, err := s.keys.NewTicket(c.Request().Context(), c.caller)
 		if err != nil {
 			return err
 		}

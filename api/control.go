@@ -6,6 +6,7 @@ import (
 	"net/http"
 
 	"github.com/stasisd/stasis/session"
+	"github.com/stasisd/stasis/session/access"
 )
 
 func (s *Server) status(c *call) error {
@@ -21,7 +22,7 @@ func (s *Server) status(c *call) error {
 }
 
 // acknowledge makes the handler of pause or cancel.
-func (s *Server) acknowledge(do func(context.Context, session.Caller, string) (session.Acknowledged, error)) handler {
+func (s *Server) acknowledge(do func(context.Context, access.Caller, string) (session.Acknowledged, error)) handler {
 	return func(c *call) error {
 		if _, err := s.body(c, &none{}); err != nil {
 			return err

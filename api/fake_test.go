@@ -10,6 +10,7 @@ import (
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
 	"github.com/stasisd/stasis/session"
+	"github.com/stasisd/stasis/session/access"
 	"github.com/stasisd/stasis/state"
 )
 
@@ -67,42 +68,42 @@ func (f *fake) failure() error {
 	return f.err
 }
 
-func caller() session.Caller {
-	return session.Caller{KeyID: "key-1", UserID: "alice", Rights: []session.Right{session.RightUse}}
+func caller() access.Caller {
+	return access.Caller{KeyID: "key-1", UserID: "alice", Rights: []access.Right{access.RightUse}}
 }
 
-func (f *fake) Deliveries(context.Context, session.Caller, string, int, string) ([]session.Delivery, string, error) {
+func (f *fake) Deliveries(context.Context, access.Caller, string, int, string) ([]session.Delivery, string, error) {
 	d := session.Delivery{ID: "d-1", URL: "https://hooks.example/", Event: "session.created", At: born, SessionID: liveID, UserID: "alice",
 		State: "pending", Attempts: 1, NextAt: born, LastAt: born, LastError: "the receiver answered 500"}
 	return []session.Delivery{d, {ID: "d-0", URL: "https://hooks.example/", Event: "session.deleted", At: born, SessionID: endedID, UserID: "alice", State: "delivered"}}, "d-0", f.failure()
 }
 
-func (f *fake) Resend(ctx context.Context, c session.Caller, _ string) (session.Delivery, error) {
+func (f *fake) Resend(ctx context.Context, c access.Caller, _ string) (session.Delivery, error) {
 	page, _, err := f.Deliveries(ctx, c, "", 0, "")
 	return page[0], err
 }
 
-func (f *fake) Authenticate(_ context.Context, secret string) (session.Caller, error) {
+func (f *fake) Authenticate(_ context.Context, secret string) (access.Caller, error) {
 	if secret != goodKey {
-		return session.Caller{}, fault.New(fault.Unauthorized, "fake", "")
+		return access.Caller{}, fault.New(fault.Unauthorized, "fake", "")
 	}
 	return caller(), nil
 }
 
-func (f *fake) AuthorizeTicket(_ context.Context, ticket, id string, p session.Purpose) (session.Caller, error) {
+func (f *fake) AuthorizeTicket(_ context.Context, ticket, id string, p session.Purpose) (access.Caller, error) {
 	if (ticket != goodTicket || p != session.PurposeCDP) && (ticket != viewTicket || p != session.PurposeView) || id != liveID {
-		return session.Caller{}, fault.New(fault.Unauthorized, "fake", "")
+		return access.Caller{}, fault.New(fault.Unauthorized, "fake", "")
 	}
 	return caller(), nil
 }
 
-func (f *fake) NewTicket(context.Context, session.Caller) (string, time.Time, error) {
+func (f *fake) NewTicket(context.Context, access.Caller) (string, time.Time, error) {
 	return oneTicket, born.Add(time.Minute), f.failure()
 }
 
-func (f *fake) RedeemTicket(_ context.Context, ticket string) (session.Caller, error) {
+func (f *fake) RedeemTicket(_ context.Context, ticket string) (access.Caller, error) {
 	if ticket != oneTicket {
-		return session.Caller{}, fault.New(fault.Unauthorized, "fake", "")
+		return access.Caller{}, fault.New(fault.Unauthorized, "fake", "")
 	}
 	return caller(), nil
 }
@@ -141,7 +142,7 @@ func endAnswer() session.EndAnswer {
 	return session.EndAnswer{Success: true, Deleted: true, Message: "saved", Snapshot: &s, Default: &session.DefaultOutcome{Moved: true, Version: 2}}
 }
 
-func (f *fake) Create(ctx context.Context, _ session.Caller, r session.Create) (session.Info, error) {
+func (f *fake) Create(ctx context.Context, _ access.Caller, r session.Create) (session.Info, error) {
 	f.mu.Lock()
 	f.creates = append(f.creates, r)
 	block, existed := f.block, f.existed
@@ -154,18 +155,18 @@ func (f *fake) Create(ctx context.Context, _ session.Caller, r session.Create) (
 	return i, f.failure()
 }
 
-func (f *fake) Get(_ context.Context, _ session.Caller, id string) (session.Info, error) {
+func (f *fake) Get(_ context.Context, _ access.Caller, id string) (session.Info, error) {
 	if id != liveID && id != endedID && id != crashedID && id != failedID {
 		return session.Info{}, fault.New(fault.SessionNotFound, "fake", "no session %s", id)
 	}
 	return info(id), f.failure()
 }
 
-func (f *fake) List(_ context.Context, _ session.Caller, r session.ListRequest) ([]session.Info, string, error) {
+func (f *fake) List(_ context.Context, _ access.Caller, r session.ListRequest) ([]session.Info, string, error) {
 	return []session.Info{info(liveID), info(endedID)}, "ended-1", f.failure()
 }
 
-func (f *fake) End(ctx context.Context, _ session.Caller, id string, r session.EndRequest) (session.EndAnswer, error) {
+func (f *fake) End(ctx context.Context, _ access.Caller, id string, r session.EndRequest) (session.EndAnswer, error) {
 	if err := ctx.Err(); err != nil {
 		return session.EndAnswer{}, err
 	}
@@ -175,14 +176,14 @@ func (f *fake) End(ctx context.Context, _ session.Caller, id string, r session.E
 	return endAnswer(), f.failure()
 }
 
-func (f *fake) EndAll(_ context.Context, _ session.Caller, r session.EndAllRequest) (session.EndAnswer, error) {
+func (f *fake) EndAll(_ context.Context, _ access.Caller, r session.EndAllRequest) (session.EndAnswer, error) {
 	f.mu.Lock()
 	f.users = append(f.users, r.UserID)
 	f.mu.Unlock()
 	return session.EndAnswer{Success: true}, f.failure()
 }
 
-func (f *fake) Checkpoint(_ context.Context, _ session.Caller, id string, r session.CheckpointRequest) (session.CheckpointAnswer, error) {
+func (f *fake) Checkpoint(_ context.Context, _ access.Caller, id string, r session.CheckpointRequest) (session.CheckpointAnswer, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.checkpoints = append(f.checkpoints, r)
@@ -190,34 +191,34 @@ func (f *fake) Checkpoint(_ context.Context, _ session.Caller, id string, r sess
 		Unchanged: r.Label == "same", PausedMS: 12.5}, f.err
 }
 
-func (f *fake) RestoreReport(_ context.Context, _ session.Caller, id string) (session.RestoreReport, error) {
+func (f *fake) RestoreReport(_ context.Context, _ access.Caller, id string) (session.RestoreReport, error) {
 	return *info(liveID).Restored, f.failure()
 }
 
-func (f *fake) Status(context.Context, session.Caller, string) (session.StatusAnswer, error) {
+func (f *fake) Status(context.Context, access.Caller, string) (session.StatusAnswer, error) {
 	return session.StatusAnswer{Status: "ready", SessionStatus: "ready", ExecutionStatus: "running"}, f.failure()
 }
 
-func (f *fake) Pause(context.Context, session.Caller, string) (session.Acknowledged, error) {
+func (f *fake) Pause(context.Context, access.Caller, string) (session.Acknowledged, error) {
 	return session.Acknowledged{Success: true, Status: "paused"}, f.failure()
 }
 
-func (f *fake) Resume(context.Context, session.Caller, string) (session.Acknowledged, error) {
+func (f *fake) Resume(context.Context, access.Caller, string) (session.Acknowledged, error) {
 	return session.Acknowledged{Success: true, Status: "resumed"}, f.failure()
 }
 
-func (f *fake) Cancel(context.Context, session.Caller, string) (session.Acknowledged, error) {
+func (f *fake) Cancel(context.Context, access.Caller, string) (session.Acknowledged, error) {
 	return session.Acknowledged{Success: true, Status: "cancelled"}, f.failure()
 }
 
-func (f *fake) Say(_ context.Context, _ session.Caller, _ string, m session.Say) (session.Message, error) {
+func (f *fake) Say(_ context.Context, _ access.Caller, _ string, m session.Say) (session.Message, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.said = append(f.said, m)
 	return session.Message{ID: 7}, f.err
 }
 
-func (f *fake) Messages(_ context.Context, _ session.Caller, _ string, after int64, whole bool) (session.Conversation, error) {
+func (f *fake) Messages(_ context.Context, _ access.Caller, _ string, after int64, whole bool) (session.Conversation, error) {
 	return session.Conversation{Messages: []session.Message{
 		{ID: after + 1, Type: "QUESTION", Content: fmt.Sprint("whole: ", whole), At: born.UTC(), Metadata: []byte(`{"start_url":"https://a.example/"}`)},
 		{ID: after + 2, Type: "USER", Content: "Yes", At: born.UTC(), Metadata: []byte(`{}`)}},
@@ -228,44 +229,44 @@ func note(id string) session.Note {
 	return session.Note{SessionID: id, Event: "checkpoint", Data: session.NoteData{OpenTasks: []string{"sleep"}}, CreatedAt: born, UpdatedAt: born}
 }
 
-func (f *fake) PutNote(_ context.Context, _ session.Caller, n session.NoteChange) (session.Note, error) {
+func (f *fake) PutNote(_ context.Context, _ access.Caller, n session.NoteChange) (session.Note, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.notes = append(f.notes, n)
 	return note(n.SessionID), f.err
 }
 
-func (f *fake) Note(_ context.Context, _ session.Caller, id string) (session.Note, error) {
+func (f *fake) Note(_ context.Context, _ access.Caller, id string) (session.Note, error) {
 	return note(id), f.failure()
 }
 
-func (f *fake) LatestNote(context.Context, session.Caller, string) (session.Note, error) {
+func (f *fake) LatestNote(context.Context, access.Caller, string) (session.Note, error) {
 	return note("any"), f.failure()
 }
 
-func (f *fake) SessionNotes(_ context.Context, _ session.Caller, id string) (session.Note, error) {
+func (f *fake) SessionNotes(_ context.Context, _ access.Caller, id string) (session.Note, error) {
 	return note(id), f.failure()
 }
 
-func (f *fake) Navigate(_ context.Context, _ session.Caller, _, url string) (string, error) {
+func (f *fake) Navigate(_ context.Context, _ access.Caller, _, url string) (string, error) {
 	return url, f.failure()
 }
 
-func (f *fake) Screenshot(context.Context, session.Caller, string) (session.Screenshot, error) {
+func (f *fake) Screenshot(context.Context, access.Caller, string) (session.Screenshot, error) {
 	return session.Screenshot{JPEG: []byte("\xff\xd8jpeg"), URL: "https://a.example/", Title: "A"}, f.failure()
 }
 
-func (f *fake) Pages(context.Context, session.Caller, string) ([]session.Page, error) {
+func (f *fake) Pages(context.Context, access.Caller, string) ([]session.Page, error) {
 	return []session.Page{{ID: "T1", Type: "page", Title: "A", URL: "https://a.example/"}}, f.failure()
 }
 
-func (f *fake) BrowserVersion(context.Context, session.Caller, string) (string, string, string, error) {
+func (f *fake) BrowserVersion(context.Context, access.Caller, string) (string, string, string, error) {
 	return "Chrome/156", "1.3", "Mozilla/5.0", f.failure()
 }
 
-func (f *fake) MayDrive(context.Context, session.Caller, string) error { return nil }
+func (f *fake) MayDrive(context.Context, access.Caller, string) error { return nil }
 
-func (f *fake) Connect(ctx context.Context, _ session.Caller, id, target string, conn session.Conn) error {
+func (f *fake) Connect(ctx context.Context, _ access.Caller, id, target string, conn session.Conn) error {
 	if f.serve != nil {
 		return f.serve(ctx, conn)
 	}

@@ -12,17 +12,18 @@ import (
 	"github.com/stasisd/stasis/browser"
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/session"
+	"github.com/stasisd/stasis/session/access"
 	"github.com/stasisd/stasis/state"
 )
 
-func (f *fake) CreateKey(_ context.Context, _ session.Caller, name, user string, all bool, r []session.Right) (session.Key, string, error) {
-	return session.Key{ID: "key-2", Name: name, UserID: user, AllUsers: all, Rights: r, CreatedAt: born.UTC()}, "sk-new", f.failure()
+func (f *fake) CreateKey(_ context.Context, _ access.Caller, name, user string, all bool, r []access.Right) (access.Key, string, error) {
+	return access.Key{ID: "key-2", Name: name, UserID: user, AllUsers: all, Rights: r, CreatedAt: born.UTC()}, "sk-new", f.failure()
 }
 
-func (f *fake) Keys(context.Context, session.Caller) ([]session.Key, error) {
-	return []session.Key{{ID: "key-1", Name: "first", UserID: "default", AllUsers: true, Rights: session.Rights(), CreatedAt: born.UTC()}}, f.failure()
+func (f *fake) Keys(context.Context, access.Caller) ([]access.Key, error) {
+	return []access.Key{{ID: "key-1", Name: "first", UserID: "default", AllUsers: true, Rights: access.Rights(), CreatedAt: born.UTC()}}, f.failure()
 }
-func (f *fake) DeleteKey(context.Context, session.Caller, string) error { return f.failure() }
+func (f *fake) DeleteKey(context.Context, access.Caller, string) error { return f.failure() }
 
 func (f *fake) version(user string) session.Default {
 	f.mu.Lock()
@@ -31,11 +32,11 @@ func (f *fake) version(user string) session.Default {
 	return session.Default{UserID: user, Version: 2, SnapshotID: "snap-1", MovedAt: born}
 }
 
-func (f *fake) Settings(context.Context, session.Caller, string) (session.Settings, error) {
+func (f *fake) Settings(context.Context, access.Caller, string) (session.Settings, error) {
 	return f.settings, f.failure()
 }
 
-func (f *fake) ChangeSettings(_ context.Context, _ session.Caller, _ string, change func(session.Settings) (session.Settings, error)) (session.Settings, error) {
+func (f *fake) ChangeSettings(_ context.Context, _ access.Caller, _ string, change func(session.Settings) (session.Settings, error)) (session.Settings, error) {
 	set, err := change(f.settings)
 	if err != nil {
 		return set, err
@@ -45,7 +46,7 @@ func (f *fake) ChangeSettings(_ context.Context, _ session.Caller, _ string, cha
 }
 
 // CheckDefault finds that nobody is logged in.
-func (f *fake) CheckDefault(_ context.Context, _ session.Caller, user string) (session.LoginOutcome, error) {
+func (f *fake) CheckDefault(_ context.Context, _ access.Caller, user string) (session.LoginOutcome, error) {
 	_ = f.version(user)
 	return *outcome(), f.failure()
 }
@@ -56,35 +57,35 @@ func outcome() *session.LoginOutcome {
 		Conditions: []browser.Condition{{Kind: browser.ConditionStatus}}, DurationMS: 640}
 }
 
-func (f *fake) Default(_ context.Context, _ session.Caller, user string) (session.DefaultInfo, error) {
+func (f *fake) Default(_ context.Context, _ access.Caller, user string) (session.DefaultInfo, error) {
 	return session.DefaultInfo{Default: f.version(user), LastCheck: outcome()}, f.failure()
 }
 
-func (f *fake) SetDefault(_ context.Context, _ session.Caller, user, _ string, _ *int64) (session.Default, error) {
+func (f *fake) SetDefault(_ context.Context, _ access.Caller, user, _ string, _ *int64) (session.Default, error) {
 	return f.version(user), f.failure()
 }
-func (f *fake) DeleteDefault(context.Context, session.Caller, string) error { return f.failure() }
-func (f *fake) DefaultHistory(_ context.Context, _ session.Caller, user string, _ int, _ string) ([]session.PastDefault, string, error) {
+func (f *fake) DeleteDefault(context.Context, access.Caller, string) error { return f.failure() }
+func (f *fake) DefaultHistory(_ context.Context, _ access.Caller, user string, _ int, _ string) ([]session.PastDefault, string, error) {
 	gone := session.Default{UserID: user, Version: 3, MovedAt: born}
 	return []session.PastDefault{{Default: gone}, {Default: f.version(user), Available: true}}, "2", f.failure()
 }
 
-func (f *fake) Snapshots(_ context.Context, _ session.Caller, id string, _ int, _ string) ([]session.SnapshotInfo, string, error) {
+func (f *fake) Snapshots(_ context.Context, _ access.Caller, id string, _ int, _ string) ([]session.SnapshotInfo, string, error) {
 	if id == liveID {
 		return nil, "", f.failure()
 	}
 	return []session.SnapshotInfo{snapshotInfo()}, "snap-1", f.failure()
 }
 
-func (f *fake) AllSnapshots(_ context.Context, _ session.Caller, user string, _ int, _ string) ([]session.SnapshotInfo, string, error) {
+func (f *fake) AllSnapshots(_ context.Context, _ access.Caller, user string, _ int, _ string) ([]session.SnapshotInfo, string, error) {
 	_ = f.version(user)
 	return []session.SnapshotInfo{snapshotInfo()}, "snap-1", f.failure()
 }
 
-func (f *fake) Snapshot(context.Context, session.Caller, string) (session.SnapshotInfo, error) {
+func (f *fake) Snapshot(context.Context, access.Caller, string) (session.SnapshotInfo, error) {
 	return snapshotInfo(), f.failure()
 }
-func (f *fake) Diff(_ context.Context, _ session.Caller, from, to string, values bool) (session.Diff, error) {
+func (f *fake) Diff(_ context.Context, _ access.Caller, from, to string, values bool) (session.Diff, error) {
 	c := state.Change{Name: "cookies", Origin: "a.example", Added: []string{}, Removed: []string{}, Changed: []string{"login"}, Before: 1, After: 1}
 	was, is := "1", "2"
 	c.Attributes = map[string]map[string]*state.Values{"login": {"expires": {After: &is}, "value": nil}}
@@ -96,7 +97,7 @@ func (f *fake) Diff(_ context.Context, _ session.Caller, from, to string, values
 }
 
 // Prune finds one to remove and one to keep.
-func (f *fake) Prune(_ context.Context, _ session.Caller, r session.PruneRequest) (session.PruneAnswer, error) {
+func (f *fake) Prune(_ context.Context, _ access.Caller, r session.PruneRequest) (session.PruneAnswer, error) {
 	f.mu.Lock()
 	f.users = append(f.users, r.UserID)
 	f.mu.Unlock()
@@ -110,12 +111,12 @@ func (f *fake) Prune(_ context.Context, _ session.Caller, r session.PruneRequest
 }
 
 // VerifySnapshot finds that a bit has flipped.
-func (f *fake) VerifySnapshot(_ context.Context, _ session.Caller, id string) (session.Soundness, error) {
+func (f *fake) VerifySnapshot(_ context.Context, _ access.Caller, id string) (session.Soundness, error) {
 	return session.Soundness{SnapshotID: id, Checked: session.Checked{Document: true},
 		Problems: []session.Problem{{Code: fault.ArchiveDamaged, Message: "its archive has another hash"}}, DurationMS: 12}, f.failure()
 }
 
-func (f *fake) DeleteSnapshot(context.Context, session.Caller, string) error { return f.failure() }
+func (f *fake) DeleteSnapshot(context.Context, access.Caller, string) error { return f.failure() }
 
 // What the fake's agents have.
 const (
@@ -124,50 +125,50 @@ const (
 	document   = `{"scope":"agent","schemaVersion":"1.0","createdAt":"2026-11-22T04:34:40.908Z","data":{"a":[{"b":null}]},"appData":{}}`
 )
 
-func (f *fake) MaySave(context.Context, session.Caller, session.AgentScope) error { return f.failure() }
+func (f *fake) MaySave(context.Context, access.Caller, session.AgentScope) error { return f.failure() }
 
 // SaveDocument remembers the body by session, scope, scope ID, ID and whether it is the latest.
-func (f *fake) SaveDocument(_ context.Context, _ session.Caller, at session.AgentScope, id string, body []byte, latest bool) error {
+func (f *fake) SaveDocument(_ context.Context, _ access.Caller, at session.AgentScope, id string, body []byte, latest bool) error {
 	f.mu.Lock()
 	f.uploads[fmt.Sprint(at, id, latest)] = body
 	f.mu.Unlock()
 	return f.failure()
 }
 
-func (f *fake) Document(context.Context, session.Caller, session.AgentScope, string) ([]byte, error) {
+func (f *fake) Document(context.Context, access.Caller, session.AgentScope, string) ([]byte, error) {
 	return []byte(document), f.failure()
 }
 
-func (f *fake) DocumentIDs(_ context.Context, _ session.Caller, _ session.AgentScope, limit int, _ string) ([]string, string, error) {
+func (f *fake) DocumentIDs(_ context.Context, _ access.Caller, _ session.AgentScope, limit int, _ string) ([]string, string, error) {
 	if limit > 1 {
 		return nil, "", f.failure()
 	}
 	return []string{documentID}, documentID, f.failure()
 }
 
-func (f *fake) DeleteDocument(context.Context, session.Caller, session.AgentScope, string) error {
+func (f *fake) DeleteDocument(context.Context, access.Caller, session.AgentScope, string) error {
 	return f.failure()
 }
 
-func (f *fake) Manifest(context.Context, session.Caller, session.AgentScope) ([]byte, error) {
+func (f *fake) Manifest(context.Context, access.Caller, session.AgentScope) ([]byte, error) {
 	return []byte(manifest), f.failure()
 }
 
-func (f *fake) SaveManifest(_ context.Context, _ session.Caller, at session.AgentScope, body []byte) error {
-	return f.SaveDocument(context.Background(), session.Caller{}, at, "manifest", body, false)
+func (f *fake) SaveManifest(_ context.Context, _ access.Caller, at session.AgentScope, body []byte) error {
+	return f.SaveDocument(context.Background(), access.Caller{}, at, "manifest", body, false)
 }
-func (f *fake) DeleteDocuments(context.Context, session.Caller, string) error { return f.failure() }
+func (f *fake) DeleteDocuments(context.Context, access.Caller, string) error { return f.failure() }
 
-func (f *fake) ListFiles(context.Context, session.Caller, string) ([]session.FileInfo, error) {
+func (f *fake) ListFiles(context.Context, access.Caller, string) ([]session.FileInfo, error) {
 	return []session.FileInfo{{Name: "a b.html", Size: 4, ModTime: born}}, f.failure()
 }
 
-func (f *fake) OpenFile(_ context.Context, _ session.Caller, _, name string) (*os.File, error) {
+func (f *fake) OpenFile(_ context.Context, _ access.Caller, _, name string) (*os.File, error) {
 	file, err := os.Open(filepath.Join(f.dir, name))
 	return file, fault.Wrap(err, fault.FileNotFound, "fake", "")
 }
 
-func (f *fake) PutFile(_ context.Context, _ session.Caller, _, name string, r io.Reader) error {
+func (f *fake) PutFile(_ context.Context, _ access.Caller, _, name string, r io.Reader) error {
 	data, err := io.ReadAll(r)
 	if err != nil {
 		return err
@@ -177,7 +178,7 @@ func (f *fake) PutFile(_ context.Context, _ session.Caller, _, name string, r io
 	f.mu.Unlock()
 	return f.failure()
 }
-func (f *fake) DeleteFile(context.Context, session.Caller, string, string) error { return f.failure() }
+func (f *fake) DeleteFile(context.Context, access.Caller, string, string) error { return f.failure() }
 
 func night() session.Extension {
 	return session.Extension{ID: "abcdefghijklmnopabcdefghijklmnop", UserID: "alice", SHA256: strings.Repeat("a1", 32),
@@ -185,7 +186,7 @@ func night() session.Extension {
 }
 
 // PutExtension finds that a second upload is there already.
-func (f *fake) PutExtension(_ context.Context, _ session.Caller, r io.Reader) (session.Extension, bool, error) {
+func (f *fake) PutExtension(_ context.Context, _ access.Caller, r io.Reader) (session.Extension, bool, error) {
 	data, err := io.ReadAll(r)
 	if err != nil {
 		return session.Extension{}, false, err
@@ -197,22 +198,22 @@ func (f *fake) PutExtension(_ context.Context, _ session.Caller, r io.Reader) (s
 	return night(), !there, f.failure()
 }
 
-func (f *fake) ListExtensions(context.Context, session.Caller) ([]session.Extension, error) {
+func (f *fake) ListExtensions(context.Context, access.Caller) ([]session.Extension, error) {
 	return []session.Extension{night()}, f.failure()
 }
 
-func (f *fake) Extension(context.Context, session.Caller, string) (session.Extension, error) {
+func (f *fake) Extension(context.Context, access.Caller, string) (session.Extension, error) {
 	return night(), f.failure()
 }
-func (f *fake) DeleteExtension(context.Context, session.Caller, string, bool) error {
+func (f *fake) DeleteExtension(context.Context, access.Caller, string, bool) error {
 	return f.failure()
 }
-func (f *fake) Runs(context.Context, session.Caller, string) ([]session.Run, error) {
+func (f *fake) Runs(context.Context, access.Caller, string) ([]session.Run, error) {
 	return []session.Run{{ID: "run-1", Number: 1, Status: "failed", Cause: "the daemon was killed", StartedAt: born, EndedAt: born.Add(time.Minute)},
 		{ID: "run-2", Number: 2, Status: "running", StartedAt: born}}, f.failure()
 }
 
-func (f *fake) RunEvents(_ context.Context, _ session.Caller, _, runID string, after int64, _ int, whole bool) (session.EventPage, error) {
+func (f *fake) RunEvents(_ context.Context, _ access.Caller, _, runID string, after int64, _ int, whole bool) (session.EventPage, error) {
 	url := "https://a.example/?token=***"
 	if whole {
 		url = "https://a.example/?token=abc"
@@ -243,7 +244,7 @@ func (f *fakeFeed) Next(ctx context.Context) (session.Entry, error) {
 
 func (f *fakeFeed) Close() { close(f.closed) }
 
-func (f *fake) Follow(_ context.Context, _ session.Caller, id string, asked session.Follow) (session.Feed, error) {
+func (f *fake) Follow(_ context.Context, _ access.Caller, id string, asked session.Follow) (session.Feed, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.follows = append(f.follows, asked)

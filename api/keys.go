@@ -7,12 +7,12 @@ import (
 	"slices"
 
 	"github.com/stasisd/stasis/fault"
-	"github.com/stasisd/stasis/session"
+	"github.com/stasisd/stasis/session/access"
 )
 
 // newKeyAnswer tells the secret, which is null in the answer to a repeat.
 type newKeyAnswer struct {
-	session.Key
+	access.Key
 	Secret *string `json:"secret"`
 }
 
@@ -24,7 +24,7 @@ func (s *Server) me(c *call) error {
 }
 
 func (s *Server) listKeys(c *call) error {
-	keys, err := s.service.Keys(c.Request().Context(), c.caller)
+	keys, err := s.keys.Keys(c.Request().Context(), c.caller)
 	if err != nil {
 		return err
 	}
@@ -32,16 +32,16 @@ func (s *Server) listKeys(c *call) error {
 }
 
 type keyBody struct {
-	Name     string          `json:"name"`
-	UserID   string          `json:"user_id"`
-	AllUsers bool            `json:"all_users"`
-	Rights   []session.Right `json:"rights"`
+	Name     string         `json:"name"`
+	UserID   string         `json:"user_id"`
+	AllUsers bool           `json:"all_users"`
+	Rights   []access.Right `json:"rights"`
 }
 
 // rightNames are the rights that a key may be given.
 func rightNames() []string {
 	var names []string
-	for _, r := range session.Rights() {
+	for _, r := range access.Rights() {
 		names = append(names, string(r))
 	}
 	return names
@@ -67,7 +67,7 @@ func (b *keyBody) check() error {
 }
 
 func (s *Server) createKey(c *call) error {
-	body := keyBody{UserID: c.caller.UserID, Rights: []session.Right{session.RightUse}}
+	body := keyBody{UserID: c.caller.UserID, Rights: []access.Right{access.RightUse}}
 	if _, err := s.body(c, &body); err != nil {
 		return err
 	}
@@ -76,14 +76,14 @@ func (s *Server) createKey(c *call) error {
 	}
 	return s.once(c, s.hashOf(body), making{
 		make: func() (any, func() error, error) {
-			key, secret, err := s.service.CreateKey(c.Request().Context(), c.caller, body.Name, body.UserID, body.AllUsers, body.Rights)
+			key, secret, err := s.keys.CreateKey(c.Request().Context(), c.caller, body.Name, body.UserID, body.AllUsers, body.Rights)
 			if err != nil {
 				return nil, nil, err
 			}
 			return key, func() error { return c.JSON(http.StatusCreated, newKeyAnswer{key, &secret}) }, nil
 		},
 		replay: func(data []byte) error {
-			var made session.Key
+			var made access.Key
 			if err := json.Unmarshal(data, &made); err != nil {
 				return fault.Wrap(err, fault.Internal, "api.replay", "")
 			}
@@ -97,7 +97,7 @@ func (s *Server) deleteKey(c *call) error {
 	if err != nil {
 		return err
 	}
-	if err := s.service.DeleteKey(c.Request().Context(), c.caller, id); err != nil {
+	if err := s.keys.DeleteKey(c.Request().Context(), c.caller, id); err != nil {
 		return err
 	}
 	return c.NoContent(http.StatusNoContent)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/session"
+	"github.com/stasisd/stasis/session/access"
 )
 
 // lostThings is what the fake's exports do not carry; over as many origins as
@@ -27,7 +28,7 @@ func lostThings(origins int) []session.NotCarried {
 	return lost
 }
 
-func (f *fake) State(_ context.Context, _ session.Caller, id string, r session.Export) (session.Exported, error) {
+func (f *fake) State(_ context.Context, _ access.Caller, id string, r session.Export) (session.Exported, error) {
 	out := session.Exported{Body: []byte(`{"cookies":[]}`), NotCarried: lostThings(1)}
 	if r.Format == session.FormatNetscape {
 		out.Body = []byte("# Netscape HTTP Cookie File\n")
@@ -44,7 +45,7 @@ func (f *fake) State(_ context.Context, _ session.Caller, id string, r session.E
 	return out, f.failure()
 }
 
-func (f *fake) DefaultState(ctx context.Context, c session.Caller, _ string, r session.Export) (session.Exported, error) {
+func (f *fake) DefaultState(ctx context.Context, c access.Caller, _ string, r session.Export) (session.Exported, error) {
 	return f.State(ctx, c, "snap-1", r)
 }
 
@@ -60,7 +61,7 @@ func (b *brokenReader) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-func (f *fake) Archive(_ context.Context, _ session.Caller, id string) (io.ReadCloser, error) {
+func (f *fake) Archive(_ context.Context, _ access.Caller, id string) (io.ReadCloser, error) {
 	switch id {
 	case "broken":
 		return io.NopCloser(&brokenReader{1 << 20}), nil
@@ -73,7 +74,7 @@ func (f *fake) Archive(_ context.Context, _ session.Caller, id string) (io.ReadC
 	return io.NopCloser(strings.NewReader("tar.zst")), f.failure()
 }
 
-func (f *fake) SealedArchive(_ context.Context, _ session.Caller, id string, to []string) (session.SealedArchive, error) {
+func (f *fake) SealedArchive(_ context.Context, _ access.Caller, id string, to []string) (session.SealedArchive, error) {
 	body := "sealed to " + strings.Join(to, ",")
 	whole := session.SealedArchive{ReadCloser: io.NopCloser(strings.NewReader(body)), Size: int64(len(body)), PayloadSHA256: strings.Repeat("5a", 32)}
 	if id == "broken-at-once" {
@@ -82,7 +83,7 @@ func (f *fake) SealedArchive(_ context.Context, _ session.Caller, id string, to 
 	return whole, f.failure()
 }
 
-func (f *fake) Import(_ context.Context, _ session.Caller, r session.Import, body io.Reader) (session.ImportAnswer, error) {
+func (f *fake) Import(_ context.Context, _ access.Caller, r session.Import, body io.Reader) (session.ImportAnswer, error) {
 	data, err := io.ReadAll(body)
 	if err != nil {
 		return session.ImportAnswer{}, fault.Wrap(err, fault.InvalidRequest, "fake", "")

@@ -9,12 +9,13 @@ import (
 
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/session"
+	"github.com/stasisd/stasis/session/access"
 )
 
 // call is one request on its way through a handler.
 type call struct {
 	echo.Context
-	caller session.Caller
+	caller access.Caller
 	body   *arriving // nil where the request has none
 }
 

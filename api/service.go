@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/stasisd/stasis/session"
+	"github.com/stasisd/stasis/session/access"
 )
 
 // Service is what the HTTP face needs of the session room. Every method is
@@ -14,7 +15,6 @@ import (
 // are faults, and those of somebody else's objects are as if they were not
 // there.
 type Service interface {
-	authenticator
 	sessions
 	driver
 	records
@@ -31,141 +31,144 @@ type Service interface {
 
 var _ Service = (*session.Service)(nil)
 
-type authenticator interface {
+// Keys are the API keys, and the tickets of GET /v1/connect.
+type Keys interface {
 	// Authenticate returns whose key the secret is; else unauthorized.
-	Authenticate(ctx context.Context, secret string) (session.Caller, error)
-	// AuthorizeTicket returns whom a session's ticket stands for, if it is for
-	// that session and purpose; else unauthorized.
-	AuthorizeTicket(ctx context.Context, ticket, sessionID string, p session.Purpose) (session.Caller, error)
+	Authenticate(ctx context.Context, secret string) (access.Caller, error)
 	// NewTicket makes a ticket for one /v1/connect; RedeemTicket spends it.
-	NewTicket(ctx context.Context, c session.Caller) (ticket string, expires time.Time, err error)
-	RedeemTicket(ctx context.Context, ticket string) (session.Caller, error)
+	NewTicket(ctx context.Context, c access.Caller) (ticket string, expires time.Time, err error)
+	RedeemTicket(ctx context.Context, ticket string) (access.Caller, error)
+	// CreateKey returns the secret too, which is kept nowhere.
+	CreateKey(ctx context.Context, c access.Caller, name, userID string, allUsers bool, rights []access.Right) (k access.Key, secret string, err error)
+	Keys(ctx context.Context, c access.Caller) ([]access.Key, error)
+	DeleteKey(ctx context.Context, c access.Caller, id string) error
 }
 
+var _ Keys = (*access.Keys)(nil)
+
 type sessions interface {
-	Create(ctx context.Context, c session.Caller, r session.Create) (session.Info, error)
-	Get(ctx context.Context, c session.Caller, id string) (session.Info, error)
-	List(ctx context.Context, c session.Caller, r session.ListRequest) (page []session.Info, next string, err error)
-	End(ctx context.Context, c session.Caller, id string, r session.EndRequest) (session.EndAnswer, error)
-	EndAll(ctx context.Context, c session.Caller, r session.EndAllRequest) (session.EndAnswer, error)
+	Create(ctx context.Context, c access.Caller, r session.Create) (session.Info, error)
+	Get(ctx context.Context, c access.Caller, id string) (session.Info, error)
+	List(ctx context.Context, c access.Caller, r session.ListRequest) (page []session.Info, next string, err error)
+	End(ctx context.Context, c access.Caller, id string, r session.EndRequest) (session.EndAnswer, error)
+	EndAll(ctx context.Context, c access.Caller, r session.EndAllRequest) (session.EndAnswer, error)
 	// Checkpoint saves a session that runs on.
-	Checkpoint(ctx context.Context, c session.Caller, id string, r session.CheckpointRequest) (session.CheckpointAnswer, error)
-	RestoreReport(ctx context.Context, c session.Caller, id string) (session.RestoreReport, error)
+	Checkpoint(ctx context.Context, c access.Caller, id string, r session.CheckpointRequest) (session.CheckpointAnswer, error)
+	RestoreReport(ctx context.Context, c access.Caller, id string) (session.RestoreReport, error)
 }
 
 type driver interface {
-	Status(ctx context.Context, c session.Caller, id string) (session.StatusAnswer, error)
-	Pause(ctx context.Context, c session.Caller, id string) (session.Acknowledged, error)
-	Resume(ctx context.Context, c session.Caller, id string) (session.Acknowledged, error)
-	Cancel(ctx context.Context, c session.Caller, id string) (session.Acknowledged, error)
+	// AuthorizeTicket returns whom a session's ticket stands for, if it is for
+	// that session and purpose; else unauthorized.
+	AuthorizeTicket(ctx context.Context, ticket, sessionID string, p session.Purpose) (access.Caller, error)
+	Status(ctx context.Context, c access.Caller, id string) (session.StatusAnswer, error)
+	Pause(ctx context.Context, c access.Caller, id string) (session.Acknowledged, error)
+	Resume(ctx context.Context, c access.Caller, id string) (session.Acknowledged, error)
+	Cancel(ctx context.Context, c access.Caller, id string) (session.Acknowledged, error)
 	// Say records a message before it returns; Messages gives those after an ID.
-	Say(ctx context.Context, c session.Caller, id string, m session.Say) (session.Message, error)
-	Messages(ctx context.Context, c session.Caller, id string, after int64, whole bool) (session.Conversation, error)
-	Navigate(ctx context.Context, c session.Caller, id, url string) (currentURL string, err error)
-	Screenshot(ctx context.Context, c session.Caller, id string) (session.Screenshot, error)
-	Pages(ctx context.Context, c session.Caller, id string) ([]session.Page, error)
-	BrowserVersion(ctx context.Context, c session.Caller, id string) (product, protocolVersion, userAgent string, err error)
+	Say(ctx context.Context, c access.Caller, id string, m session.Say) (session.Message, error)
+	Messages(ctx context.Context, c access.Caller, id string, after int64, whole bool) (session.Conversation, error)
+	Navigate(ctx context.Context, c access.Caller, id, url string) (currentURL string, err error)
+	Screenshot(ctx context.Context, c access.Caller, id string) (session.Screenshot, error)
+	Pages(ctx context.Context, c access.Caller, id string) ([]session.Page, error)
+	BrowserVersion(ctx context.Context, c access.Caller, id string) (product, protocolVersion, userAgent string, err error)
 	// MayDrive refuses who may not connect to a session.
-	MayDrive(ctx context.Context, c session.Caller, id string) error
+	MayDrive(ctx context.Context, c access.Caller, id string) error
 	// Attach takes a place for one CDP client of a session, until release; else
 	// too_many_clients. It comes before Connect.
 	Attach(id string) (release func(), err error)
 	// Connect serves one CDP client until it leaves, the session ends or the
 	// caller's key is deleted; targetID "" is the browser.
-	Connect(ctx context.Context, c session.Caller, id, targetID string, conn session.Conn) error
+	Connect(ctx context.Context, c access.Caller, id, targetID string, conn session.Conn) error
 }
 
 type records interface {
-	CreateKey(ctx context.Context, c session.Caller, name, userID string, allUsers bool, rights []session.Right) (k session.Key, secret string, err error)
-	Keys(ctx context.Context, c session.Caller) ([]session.Key, error)
-	DeleteKey(ctx context.Context, c session.Caller, id string) error
-
-	Settings(ctx context.Context, c session.Caller, userID string) (session.Settings, error)
+	Settings(ctx context.Context, c access.Caller, userID string) (session.Settings, error)
 	// ChangeSettings applies change in a transaction; its error comes back as it is.
-	ChangeSettings(ctx context.Context, c session.Caller, userID string, change func(session.Settings) (session.Settings, error)) (session.Settings, error)
-	CheckDefault(ctx context.Context, c session.Caller, userID string) (session.LoginOutcome, error)
+	ChangeSettings(ctx context.Context, c access.Caller, userID string, change func(session.Settings) (session.Settings, error)) (session.Settings, error)
+	CheckDefault(ctx context.Context, c access.Caller, userID string) (session.LoginOutcome, error)
 
-	Default(ctx context.Context, c session.Caller, userID string) (session.DefaultInfo, error)
-	SetDefault(ctx context.Context, c session.Caller, userID, snapshotID string, ifVersion *int64) (session.Default, error)
-	DeleteDefault(ctx context.Context, c session.Caller, userID string) error
-	DefaultHistory(ctx context.Context, c session.Caller, userID string, limit int, startAfter string) (page []session.PastDefault, next string, err error)
+	Default(ctx context.Context, c access.Caller, userID string) (session.DefaultInfo, error)
+	SetDefault(ctx context.Context, c access.Caller, userID, snapshotID string, ifVersion *int64) (session.Default, error)
+	DeleteDefault(ctx context.Context, c access.Caller, userID string) error
+	DefaultHistory(ctx context.Context, c access.Caller, userID string, limit int, startAfter string) (page []session.PastDefault, next string, err error)
 
-	Snapshots(ctx context.Context, c session.Caller, sessionID string, limit int, startAfter string) (page []session.SnapshotInfo, next string, err error)
+	Snapshots(ctx context.Context, c access.Caller, sessionID string, limit int, startAfter string) (page []session.SnapshotInfo, next string, err error)
 	// AllSnapshots lists a user's; userID "" is everybody that the caller may act for.
-	AllSnapshots(ctx context.Context, c session.Caller, userID string, limit int, startAfter string) (page []session.SnapshotInfo, next string, err error)
-	Snapshot(ctx context.Context, c session.Caller, id string) (session.SnapshotInfo, error)
-	DeleteSnapshot(ctx context.Context, c session.Caller, id string) error
-	Prune(ctx context.Context, c session.Caller, r session.PruneRequest) (session.PruneAnswer, error)
+	AllSnapshots(ctx context.Context, c access.Caller, userID string, limit int, startAfter string) (page []session.SnapshotInfo, next string, err error)
+	Snapshot(ctx context.Context, c access.Caller, id string) (session.SnapshotInfo, error)
+	DeleteSnapshot(ctx context.Context, c access.Caller, id string) error
+	Prune(ctx context.Context, c access.Caller, r session.PruneRequest) (session.PruneAnswer, error)
 	// VerifySnapshot fails only where the snapshot could not be looked at.
-	VerifySnapshot(ctx context.Context, c session.Caller, id string) (session.Soundness, error)
-	Diff(ctx context.Context, c session.Caller, from, to string, values bool) (session.Diff, error)
+	VerifySnapshot(ctx context.Context, c access.Caller, id string) (session.Soundness, error)
+	Diff(ctx context.Context, c access.Caller, from, to string, values bool) (session.Diff, error)
 }
 
 // notes are agents' working states.
 type notes interface {
-	PutNote(ctx context.Context, c session.Caller, n session.NoteChange) (session.Note, error)
-	Note(ctx context.Context, c session.Caller, sessionID string) (session.Note, error)
+	PutNote(ctx context.Context, c access.Caller, n session.NoteChange) (session.Note, error)
+	Note(ctx context.Context, c access.Caller, sessionID string) (session.Note, error)
 	// LatestNote is of userID, "" for the key's own.
-	LatestNote(ctx context.Context, c session.Caller, userID string) (session.Note, error)
+	LatestNote(ctx context.Context, c access.Caller, userID string) (session.Note, error)
 	// SessionNotes are a browser session's: its own, else those it was restored with.
-	SessionNotes(ctx context.Context, c session.Caller, id string) (session.Note, error)
+	SessionNotes(ctx context.Context, c access.Caller, id string) (session.Note, error)
 }
 
 // porter carries environments in and out.
 type porter interface {
-	State(ctx context.Context, c session.Caller, id string, r session.Export) (session.Exported, error)
-	DefaultState(ctx context.Context, c session.Caller, userID string, r session.Export) (session.Exported, error)
+	State(ctx context.Context, c access.Caller, id string, r session.Export) (session.Exported, error)
+	DefaultState(ctx context.Context, c access.Caller, userID string, r session.Export) (session.Exported, error)
 	// Archive streams; damage is the reader's error, at its end at the latest.
-	Archive(ctx context.Context, c session.Caller, id string) (io.ReadCloser, error)
-	SealedArchive(ctx context.Context, c session.Caller, id string, to []string) (session.SealedArchive, error)
+	Archive(ctx context.Context, c access.Caller, id string) (io.ReadCloser, error)
+	SealedArchive(ctx context.Context, c access.Caller, id string, to []string) (session.SealedArchive, error)
 	// Import stores nothing after an error, the body's own included.
-	Import(ctx context.Context, c session.Caller, r session.Import, body io.Reader) (session.ImportAnswer, error)
+	Import(ctx context.Context, c access.Caller, r session.Import, body io.Reader) (session.ImportAnswer, error)
 }
 
 // documents are agents' own, kept byte for byte; what is wrong with a place, an
 // ID or a body is a fault that names it.
 type documents interface {
-	MaySave(ctx context.Context, c session.Caller, at session.AgentScope) error
-	SaveDocument(ctx context.Context, c session.Caller, at session.AgentScope, id string, body []byte, latest bool) error
-	Document(ctx context.Context, c session.Caller, at session.AgentScope, id string) ([]byte, error)
-	DocumentIDs(ctx context.Context, c session.Caller, at session.AgentScope, limit int, startAfter string) (ids []string, next string, err error)
-	DeleteDocument(ctx context.Context, c session.Caller, at session.AgentScope, id string) error
-	Manifest(ctx context.Context, c session.Caller, at session.AgentScope) ([]byte, error)
-	SaveManifest(ctx context.Context, c session.Caller, at session.AgentScope, body []byte) error
+	MaySave(ctx context.Context, c access.Caller, at session.AgentScope) error
+	SaveDocument(ctx context.Context, c access.Caller, at session.AgentScope, id string, body []byte, latest bool) error
+	Document(ctx context.Context, c access.Caller, at session.AgentScope, id string) ([]byte, error)
+	DocumentIDs(ctx context.Context, c access.Caller, at session.AgentScope, limit int, startAfter string) (ids []string, next string, err error)
+	DeleteDocument(ctx context.Context, c access.Caller, at session.AgentScope, id string) error
+	Manifest(ctx context.Context, c access.Caller, at session.AgentScope) ([]byte, error)
+	SaveManifest(ctx context.Context, c access.Caller, at session.AgentScope, body []byte) error
 	// DeleteDocuments removes all of a session's, and is idempotent.
-	DeleteDocuments(ctx context.Context, c session.Caller, sessionID string) error
+	DeleteDocuments(ctx context.Context, c access.Caller, sessionID string) error
 }
 
 // history is what happened in sessions. whole is with the secrets in it, which
 // needs the right to.
 type history interface {
-	Runs(ctx context.Context, c session.Caller, id string) ([]session.Run, error)
-	RunEvents(ctx context.Context, c session.Caller, id, runID string, after int64, limit int, whole bool) (session.EventPage, error)
+	Runs(ctx context.Context, c access.Caller, id string) ([]session.Run, error)
+	RunEvents(ctx context.Context, c access.Caller, id, runID string, after int64, limit int, whole bool) (session.EventPage, error)
 	// Follow gives a feed that is to be closed.
-	Follow(ctx context.Context, c session.Caller, id string, f session.Follow) (session.Feed, error)
+	Follow(ctx context.Context, c access.Caller, id string, f session.Follow) (session.Feed, error)
 }
 
 // files are a session's; names are single path elements.
 type files interface {
-	ListFiles(ctx context.Context, c session.Caller, id string) ([]session.FileInfo, error)
-	OpenFile(ctx context.Context, c session.Caller, id, name string) (*os.File, error)
+	ListFiles(ctx context.Context, c access.Caller, id string) ([]session.FileInfo, error)
+	OpenFile(ctx context.Context, c access.Caller, id, name string) (*os.File, error)
 	// PutFile stores what r gives, replacing a file of that name; after an
 	// error of r nothing is left of it.
-	PutFile(ctx context.Context, c session.Caller, id, name string, r io.Reader) error
-	DeleteFile(ctx context.Context, c session.Caller, id, name string) error
+	PutFile(ctx context.Context, c access.Caller, id, name string, r io.Reader) error
+	DeleteFile(ctx context.Context, c access.Caller, id, name string) error
 }
 
 // hooks are what webhooks were told, or are to be.
 type hooks interface {
-	Deliveries(ctx context.Context, c session.Caller, state string, limit int, startAfter string) (page []session.Delivery, next string, err error)
-	Resend(ctx context.Context, c session.Caller, id string) (session.Delivery, error)
+	Deliveries(ctx context.Context, c access.Caller, state string, limit int, startAfter string) (page []session.Delivery, next string, err error)
+	Resend(ctx context.Context, c access.Caller, id string) (session.Delivery, error)
 }
 
 type extensions interface {
 	// PutExtension stores what r gives, a zip or a .crx; fresh is false where
 	// the caller's user has the same one already.
-	PutExtension(ctx context.Context, c session.Caller, r io.Reader) (e session.Extension, fresh bool, err error)
-	ListExtensions(ctx context.Context, c session.Caller) ([]session.Extension, error)
-	Extension(ctx context.Context, c session.Caller, id string) (session.Extension, error)
-	DeleteExtension(ctx context.Context, c session.Caller, id string, force bool) error
+	PutExtension(ctx context.Context, c access.Caller, r io.Reader) (e session.Extension, fresh bool, err error)
+	ListExtensions(ctx context.Context, c access.Caller) ([]session.Extension, error)
+	Extension(ctx context.Context, c access.Caller, id string) (session.Extension, error)
+	DeleteExtension(ctx context.Context, c access.Caller, id string, force bool) error
 }

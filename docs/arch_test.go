@@ -48,9 +48,10 @@ var mayImport = []struct{ pkg, imports string }{
 	{"session", "fault state state/* browser browser/extension browser/mux browser/pool snapshot profiles session/*"},
 	{"session/journal", "fault profiles"},         // it does not know what it is told of
 	{"session/journal/webhook", "fault profiles"}, // nor what it sends
-	{"session/*", "fault state snapshot profiles"},
+	{"session/access", "fault profiles"},
+	{"session/*", "fault state state/* snapshot profiles session/access"},
 	{"session/*/*", "fault state profiles session/*"},
-	{"api", ". fault budget state browser browser/extension snapshot session session/journal api/live"}, // what is recorded, session tells it
+	{"api", ". fault budget state browser browser/extension snapshot session session/access session/journal api/live"}, // what is recorded, session tells it
 	{"api/apitest", "."},
 	{"api/live", ""},
 	{"api/metrics", "session"},

@@ -9,6 +9,7 @@ import (
 	"github.com/stasisd/stasis/browser"
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
+	"github.com/stasisd/stasis/session/access"
 )
 
 // LoginOutcome is what a login check found; the wire shape and the record. It
@@ -33,8 +34,8 @@ type LoginOutcome struct {
 // CheckDefault starts a Chrome on the user's default, without its tabs and
 // never to be saved, runs the user's login check in it and throws it away. The
 // outcome is kept with the user.
-func (s *Service) CheckDefault(ctx context.Context, c Caller, userID string) (LoginOutcome, error) {
-	if err := c.forUser(userID, manage); err != nil {
+func (s *Service) CheckDefault(ctx context.Context, c access.Caller, userID string) (LoginOutcome, error) {
+	if err := c.ForUser(userID, access.Manage); err != nil {
 		return LoginOutcome{}, err
 	}
 	leave, err := s.enterCheck(ctx, userID)

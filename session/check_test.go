@@ -11,6 +11,7 @@ import (
 
 	"github.com/stasisd/stasis/browser"
 	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/session/access"
 )
 
 // setCheck gives alice a login check.
@@ -48,7 +49,7 @@ func TestSettings(t *testing.T) {
 	wantCode(t, err, fault.UserNotFound)
 	_, err = r.CheckDefault(ctx, bob, "alice")
 	wantCode(t, err, fault.UserNotFound)
-	_, err = r.Settings(ctx, Caller{UserID: "alice"}, "alice")
+	_, err = r.Settings(ctx, access.Caller{UserID: "alice"}, "alice")
 	wantCode(t, err, fault.Forbidden)
 }
 

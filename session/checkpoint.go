@@ -6,6 +6,7 @@ import (
 
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
+	"github.com/stasisd/stasis/session/access"
 	"github.com/stasisd/stasis/state"
 )
 
@@ -48,8 +49,8 @@ type checkpointed struct {
 
 // Checkpoint saves a session that runs on. Pages and clients are not disturbed,
 // but that Chrome stands still for some milliseconds. An error has changed nothing.
-func (s *Service) Checkpoint(ctx context.Context, c Caller, id string, r CheckpointRequest) (CheckpointAnswer, error) {
-	l, err := s.running(ctx, c, id, drive)
+func (s *Service) Checkpoint(ctx context.Context, c access.Caller, id string, r CheckpointRequest) (CheckpointAnswer, error) {
+	l, err := s.running(ctx, c, id, access.Drive)
 	if err != nil {
 		return CheckpointAnswer{}, err
 	}

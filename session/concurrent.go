@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/session/access"
 	"github.com/stasisd/stasis/state"
 )
 
@@ -23,7 +24,7 @@ type claim struct {
 //
 // Who waits for another session gets the environment as that one leaves it, so
 // it is looked up anew after each wait.
-func (s *Service) settle(ctx, wait context.Context, c Caller, r Create) (origin, *live, error) {
+func (s *Service) settle(ctx, wait context.Context, c access.Caller, r Create) (origin, *live, error) {
 	for {
 		o, err := s.resolve(ctx, c, r)
 		if err != nil || o.source == nil {
@@ -39,7 +40,7 @@ func (s *Service) settle(ctx, wait context.Context, c Caller, r Create) (origin,
 			}
 			continue // what it saved is the environment now
 		case r.onLive() == OnLiveShare && other.live != nil:
-			if c.on(other.live, drive) != nil { // it is another key's to drive
+			if mayOn(c, other.live, access.Drive) != nil { // it is another key's to drive
 				return o, nil, inUse(other.id)
 			}
 			return o, other.live, other.live.shares(ctx, r)

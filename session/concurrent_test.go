@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/session/access"
 )
 
 // on_live: what a create does when another live session came from the same
@@ -127,7 +128,7 @@ func TestRepeatedSessionID(t *testing.T) {
 	if again.ID != first.ID || !again.Existing || again.Tickets[PurposeCDP] != first.Tickets[PurposeCDP] || len(r.browsers.all()) != 1 {
 		t.Errorf("again: %+v", again)
 	}
-	taken := func(c Caller, ask func(*Create)) {
+	taken := func(c access.Caller, ask func(*Create)) {
 		t.Helper()
 		_, err := r.Create(t.Context(), c, asking(ask))
 		wantCode(t, err, fault.SessionExists)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
+	"github.com/stasisd/stasis/session/access"
 	"github.com/stasisd/stasis/state"
 )
 
@@ -16,31 +17,31 @@ const repeatWindow = 24 * time.Hour
 
 // Create makes a session: it resolves what to restore, waits for a place,
 // brings a Chrome up and records it. On any error nothing is left behind.
-func (s *Service) Create(ctx context.Context, c Caller, r Create) (Info, error) {
-	if err := c.mayCreate(r); err != nil {
+func (s *Service) Create(ctx context.Context, c access.Caller, r Create) (Info, error) {
+	if err := mayCreate(c, r); err != nil {
 		return Info{}, err
 	}
-	ctx, leave, err := s.whileKey(ctx, c)
+	ctx, leave, err := s.Keys.While(ctx, c)
 	if err != nil {
 		return Info{}, err
 	}
 	defer leave()
 	info, err := s.create(ctx, c, r)
-	return info, orKeyDeleted(ctx, err)
+	return info, access.OrKeyDeleted(ctx, err)
 }
 
 // mayCreate checks that the caller may bring back what it names, or begin anew.
-func (c Caller) mayCreate(r Create) error {
+func mayCreate(c access.Caller, r Create) error {
 	named := r.Resume || r.FromSession != "" || r.FromEnvironment != "" || r.FromDefaultOf != ""
 	if named {
-		if err := c.require(restore); err != nil || !r.FreshIfNone {
+		if err := c.Require(access.Restore); err != nil || !r.FreshIfNone {
 			return err
 		}
 	}
-	return c.require(begin)
+	return c.Require(access.Begin)
 }
 
-func (s *Service) create(ctx context.Context, c Caller, r Create) (Info, error) {
+func (s *Service) create(ctx context.Context, c access.Caller, r Create) (Info, error) {
 	if r.ReadOnly && r.Persist {
 		return Info{}, fault.New(fault.InvalidField, "session.create", "persist: a read_only session is never saved, so persist must be false")
 	}
@@ -59,7 +60,7 @@ func (s *Service) create(ctx context.Context, c Caller, r Create) (Info, error) 
 			return info, err
 		}
 	} else {
-		r.SessionID = newID()
+		r.SessionID = profiles.NewID()
 	}
 	if err := s.claim(c, r.SessionID); err != nil {
 		return Info{}, err
@@ -78,7 +79,7 @@ func (s *Service) create(ctx context.Context, c Caller, r Create) (Info, error) 
 
 // bring makes a session that is claimed, or gives the one to share. was is its
 // record where it lived before.
-func (s *Service) bring(ctx context.Context, c Caller, r Create, was *profiles.Session) (*live, error) {
+func (s *Service) bring(ctx context.Context, c access.Caller, r Create, was *profiles.Session) (*live, error) {
 	wait, cancel := ctx, context.CancelFunc(func() {})
 	if r.Wait > 0 {
 		wait, cancel = context.WithTimeout(ctx, r.Wait)
@@ -100,7 +101,7 @@ func (s *Service) bring(ctx context.Context, c Caller, r Create, was *profiles.S
 
 // place begins the session in the place that it has. While it waited for one
 // the environment may have moved on, so it is looked up anew.
-func (s *Service) place(ctx context.Context, c Caller, r Create, o origin, was *profiles.Session) (*live, error) {
+func (s *Service) place(ctx context.Context, c access.Caller, r Create, o origin, was *profiles.Session) (*live, error) {
 	if r.Wait > 0 {
 		var err error
 		if o, err = s.resolve(ctx, c, r); err != nil {
@@ -117,7 +118,7 @@ func (s *Service) place(ctx context.Context, c Caller, r Create, o origin, was *
 
 // holdSource keeps what a create is to restore from being removed. Where that has
 // happened since it was looked up, it is looked up anew.
-func (s *Service) holdSource(ctx context.Context, c Caller, r Create, o origin) (_ origin, release func(), err error) {
+func (s *Service) holdSource(ctx context.Context, c access.Caller, r Create, o origin) (_ origin, release func(), err error) {
 	for o.snapshot != nil {
 		release, err := s.hold(ctx, *o.snapshot, "restored")
 		if !fault.Is(err, fault.SnapshotNotFound) {
@@ -132,7 +133,7 @@ func (s *Service) holdSource(ctx context.Context, c Caller, r Create, o origin) 
 
 // repeated answers a session_id that is taken: with the session itself if the
 // same key asked for it in the same words, else with session_exists.
-func (s *Service) repeated(ctx context.Context, c Caller, r Create) (Info, bool, error) {
+func (s *Service) repeated(ctx context.Context, c access.Caller, r Create) (Info, bool, error) {
 	rec, err := s.Catalogue.Session(ctx, r.SessionID)
 	if fault.Is(err, fault.SessionNotFound) {
 		return Info{}, false, nil
@@ -159,7 +160,7 @@ func taken() error {
 
 // claim holds an ID while its session is on its way. Another key hears no more
 // than that it is taken.
-func (s *Service) claim(c Caller, id string) error {
+func (s *Service) claim(c access.Caller, id string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	other := s.creating[id]
@@ -184,7 +185,7 @@ func (s *Service) unclaim(id string) {
 
 // begin brings the Chrome up and starts the session on it; was is the record of
 // one that has ended and lives again.
-func (s *Service) begin(ctx context.Context, c Caller, r Create, o origin, was *profiles.Session) (*live, error) {
+func (s *Service) begin(ctx context.Context, c access.Caller, r Create, o origin, was *profiles.Session) (*live, error) {
 	asked, err := s.sealAsked(r)
 	if err != nil {
 		return nil, err

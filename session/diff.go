@@ -5,6 +5,7 @@ import (
 
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
+	"github.com/stasisd/stasis/session/access"
 	"github.com/stasisd/stasis/state"
 )
 
@@ -20,9 +21,9 @@ type Diff struct {
 // Diff compares two snapshots of one user, by names; with values it needs the
 // right to secrets. Those of two users are compared for an admin alone: who
 // compares them has mixed something up.
-func (s *Service) Diff(ctx context.Context, c Caller, from, to string, values bool) (Diff, error) {
-	own := func(ctx context.Context, c Caller, id string) (profiles.Snapshot, error) {
-		return s.ownSnapshot(ctx, c, id, look)
+func (s *Service) Diff(ctx context.Context, c access.Caller, from, to string, values bool) (Diff, error) {
+	own := func(ctx context.Context, c access.Caller, id string) (profiles.Snapshot, error) {
+		return s.ownSnapshot(ctx, c, id, access.Look)
 	}
 	if values {
 		own = s.secretSnapshot
@@ -36,7 +37,7 @@ func (s *Service) Diff(ctx context.Context, c Caller, from, to string, values bo
 		}
 		rows[i] = row
 	}
-	if rows[0].UserID != rows[1].UserID && !c.may(administer) {
+	if rows[0].UserID != rows[1].UserID && !c.May(access.Administer) {
 		return Diff{}, fault.New(fault.UserMismatch, "session.diff", "the snapshots are of different users")
 	}
 	leave, err := s.readings.take(ctx, c.UserID)

@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/session/access"
 	"github.com/stasisd/stasis/state"
 	"github.com/stasisd/stasis/state/report"
 )
@@ -15,7 +16,7 @@ import (
 // and other users' snapshots are not there.
 func TestDiff(t *testing.T) {
 	r := newRig(t, nil)
-	saved := func(c Caller) string {
+	saved := func(c access.Caller) string {
 		return r.end(c, r.create(c, nil).ID, EndRequest{Mode: SaveFilesystem, Conflict: ConflictKeep}).Snapshot.ID
 	}
 	one, two, his := saved(alice), saved(alice), saved(bob)
@@ -36,9 +37,9 @@ func TestDiff(t *testing.T) {
 	if err != nil || !strings.HasPrefix(*valued.Changes[0].Values["sid"].Before, "of ") {
 		t.Errorf("%+v, %v", valued, err)
 	}
-	everybody := Caller{KeyID: "key-e", UserID: "alice", AllUsers: true, Rights: []Right{RightUse}}
+	everybody := access.Caller{KeyID: "key-e", UserID: "alice", AllUsers: true, Rights: []access.Right{access.RightUse}}
 	for name, test := range map[string]struct {
-		caller   Caller
+		caller   access.Caller
 		from, to string
 		values   bool
 		code     fault.Code

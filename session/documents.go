@@ -5,6 +5,7 @@ import (
 
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
+	"github.com/stasisd/stasis/session/access"
 	"github.com/stasisd/stasis/snapshot"
 )
 
@@ -17,15 +18,15 @@ type AgentScope struct {
 
 // MaySave refuses a caller that may not keep documents there, before its body is
 // read.
-func (s *Service) MaySave(ctx context.Context, c Caller, at AgentScope) error {
-	_, err := s.locate(ctx, c, at, drive)
+func (s *Service) MaySave(ctx context.Context, c access.Caller, at AgentScope) error {
+	_, err := s.locate(ctx, c, at, access.Drive)
 	return err
 }
 
 // SaveDocument keeps an agent's document under an ID, once, and with latest as
 // the scope's latest too; see [snapshot.Documents.Save].
-func (s *Service) SaveDocument(ctx context.Context, c Caller, at AgentScope, id string, body []byte, latest bool) error {
-	loc, err := s.locate(ctx, c, at, drive)
+func (s *Service) SaveDocument(ctx context.Context, c access.Caller, at AgentScope, id string, body []byte, latest bool) error {
+	loc, err := s.locate(ctx, c, at, access.Drive)
 	if err != nil {
 		return err
 	}
@@ -34,8 +35,8 @@ func (s *Service) SaveDocument(ctx context.Context, c Caller, at AgentScope, id 
 
 // Document gives an agent's document by its ID, or by [snapshot.LatestID] the
 // latest.
-func (s *Service) Document(ctx context.Context, c Caller, at AgentScope, id string) ([]byte, error) {
-	loc, err := s.locate(ctx, c, at, look)
+func (s *Service) Document(ctx context.Context, c access.Caller, at AgentScope, id string) ([]byte, error) {
+	loc, err := s.locate(ctx, c, at, access.Look)
 	if err != nil {
 		return nil, err
 	}
@@ -43,8 +44,8 @@ func (s *Service) Document(ctx context.Context, c Caller, at AgentScope, id stri
 }
 
 // DocumentIDs lists the IDs of a scope's immutable documents, oldest first.
-func (s *Service) DocumentIDs(ctx context.Context, c Caller, at AgentScope, limit int, startAfter string) (ids []string, next string, err error) {
-	loc, err := s.locate(ctx, c, at, look)
+func (s *Service) DocumentIDs(ctx context.Context, c access.Caller, at AgentScope, limit int, startAfter string) (ids []string, next string, err error) {
+	loc, err := s.locate(ctx, c, at, access.Look)
 	if err != nil {
 		return nil, "", err
 	}
@@ -52,8 +53,8 @@ func (s *Service) DocumentIDs(ctx context.Context, c Caller, at AgentScope, limi
 }
 
 // DeleteDocument removes one document of a scope.
-func (s *Service) DeleteDocument(ctx context.Context, c Caller, at AgentScope, id string) error {
-	loc, err := s.locate(ctx, c, at, drive)
+func (s *Service) DeleteDocument(ctx context.Context, c access.Caller, at AgentScope, id string) error {
+	loc, err := s.locate(ctx, c, at, access.Drive)
 	if err != nil {
 		return err
 	}
@@ -61,8 +62,8 @@ func (s *Service) DeleteDocument(ctx context.Context, c Caller, at AgentScope, i
 }
 
 // Manifest gives a scope's manifest, a new one where none was saved.
-func (s *Service) Manifest(ctx context.Context, c Caller, at AgentScope) ([]byte, error) {
-	loc, err := s.locate(ctx, c, at, look)
+func (s *Service) Manifest(ctx context.Context, c access.Caller, at AgentScope) ([]byte, error) {
+	loc, err := s.locate(ctx, c, at, access.Look)
 	if err != nil {
 		return nil, err
 	}
@@ -70,8 +71,8 @@ func (s *Service) Manifest(ctx context.Context, c Caller, at AgentScope) ([]byte
 }
 
 // SaveManifest writes a scope's manifest over the one before.
-func (s *Service) SaveManifest(ctx context.Context, c Caller, at AgentScope, body []byte) error {
-	loc, err := s.locate(ctx, c, at, drive)
+func (s *Service) SaveManifest(ctx context.Context, c access.Caller, at AgentScope, body []byte) error {
+	loc, err := s.locate(ctx, c, at, access.Drive)
 	if err != nil {
 		return err
 	}
@@ -80,22 +81,22 @@ func (s *Service) SaveManifest(ctx context.Context, c Caller, at AgentScope, bod
 
 // DeleteDocuments removes all documents and manifests that agents have in a
 // session; the session itself and its snapshots stay. It is idempotent.
-func (s *Service) DeleteDocuments(ctx context.Context, c Caller, sessionID string) error {
-	owner, err := s.ownerOf(ctx, c, sessionID, drive)
+func (s *Service) DeleteDocuments(ctx context.Context, c access.Caller, sessionID string) error {
+	owner, err := s.ownerOf(ctx, c, sessionID, access.Drive)
 	if err != nil {
 		return err
 	}
 	return s.Documents.DeleteSession(ctx, owner, sessionID)
 }
 
-func (s *Service) locate(ctx context.Context, c Caller, at AgentScope, p permission) (snapshot.Location, error) {
+func (s *Service) locate(ctx context.Context, c access.Caller, at AgentScope, p access.Permission) (snapshot.Location, error) {
 	owner, err := s.ownerOf(ctx, c, at.SessionID, p)
 	return snapshot.Location{Owner: owner, Session: at.SessionID, Scope: at.Scope, ScopeID: at.ScopeID}, err
 }
 
 // ownerOf is whose a session's documents are, for who looks at them or, with
 // drive, changes them; see [Service.keptUnder].
-func (s *Service) ownerOf(ctx context.Context, c Caller, sessionID string, p permission) (string, error) {
+func (s *Service) ownerOf(ctx context.Context, c access.Caller, sessionID string, p access.Permission) (string, error) {
 	rec, err := s.keptUnder(ctx, c, sessionID, p, func() (bool, error) {
 		return s.Documents.HasSession(ctx, profiles.OwnerOf(c.UserID), sessionID)
 	})
@@ -106,15 +107,15 @@ func (s *Service) ownerOf(ctx context.Context, c Caller, sessionID string, p per
 // session ID are. The key's own user comes first: has tells whether that one has
 // some there. Otherwise they are the user's of the session with that ID, if the caller
 // may act for it. Another user's session with that ID takes nothing away.
-func (s *Service) keptUnder(ctx context.Context, c Caller, sessionID string, p permission, has func() (bool, error)) (profiles.Session, error) {
+func (s *Service) keptUnder(ctx context.Context, c access.Caller, sessionID string, p access.Permission, has func() (bool, error)) (profiles.Session, error) {
 	rec, err := s.record(ctx, c, sessionID, p)
 	own := profiles.Session{UserID: c.UserID}
 	switch {
 	case fault.Is(err, fault.SessionNotFound):
-		if p == drive {
-			p = manage
+		if p == access.Drive {
+			p = access.Manage
 		}
-		return own, c.require(p)
+		return own, c.Require(p)
 	case err != nil || rec.UserID == c.UserID:
 		return rec, err
 	}

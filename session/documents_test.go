@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/session/access"
 	"github.com/stasisd/stasis/snapshot"
 )
 
@@ -53,7 +54,7 @@ func TestWhoseDocuments(t *testing.T) {
 		t.Errorf("alice has %v, %v", ids, err)
 	}
 
-	powerless, at := Caller{KeyID: "key-0", UserID: "alice"}, agentOf(hers)
+	powerless, at := access.Caller{KeyID: "key-0", UserID: "alice"}, agentOf(hers)
 	_, loaded := r.Document(ctx, powerless, at, documentID)
 	_, _, listed := r.DocumentIDs(ctx, powerless, at, 10, "")
 	_, manifest := r.Manifest(ctx, powerless, at)

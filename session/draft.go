@@ -93,7 +93,7 @@ func draft(loc snapshot.Location, j job, doc state.Document, files []browser.Fil
 		mode = snapshot.Memory
 	}
 	return snapshot.Draft{
-		ID: newID(), Location: loc, Mode: mode, CreatedAt: at, Entries: entries,
+		ID: profiles.NewID(), Location: loc, Mode: mode, CreatedAt: at, Entries: entries,
 		Facts: map[string]any{
 			"chrome": doc.Chrome.Version, "engine": j.rec.Engine, "datadir": string(doc.Datadir),
 			"state_schema": doc.SchemaVersion, "cookies": len(doc.Cookies), "tabs": len(doc.Tabs),

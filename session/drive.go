@@ -7,6 +7,7 @@ import (
 	"github.com/stasisd/stasis/browser/mux"
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
+	"github.com/stasisd/stasis/session/access"
 	"github.com/stasisd/stasis/session/journal"
 )
 
@@ -14,7 +15,7 @@ import (
 const callDeadline = 30 * time.Second
 
 // with lends a live session's browser to a call, of who may look or drive.
-func (s *Service) with(ctx context.Context, c Caller, id string, p permission, do func(context.Context, Chrome) error) error {
+func (s *Service) with(ctx context.Context, c access.Caller, id string, p access.Permission, do func(context.Context, Chrome) error) error {
 	l, err := s.running(ctx, c, id, p)
 	if err != nil {
 		return err
@@ -25,8 +26,8 @@ func (s *Service) with(ctx context.Context, c Caller, id string, p permission, d
 }
 
 // Navigate sends the tab in front to a URL and returns where it came to.
-func (s *Service) Navigate(ctx context.Context, c Caller, id, url string) (at string, err error) {
-	err = s.with(ctx, c, id, drive, func(ctx context.Context, chrome Chrome) error {
+func (s *Service) Navigate(ctx context.Context, c access.Caller, id, url string) (at string, err error) {
+	err = s.with(ctx, c, id, access.Drive, func(ctx context.Context, chrome Chrome) error {
 		at, err = chrome.Navigate(ctx, url)
 		return err
 	})
@@ -34,8 +35,8 @@ func (s *Service) Navigate(ctx context.Context, c Caller, id, url string) (at st
 }
 
 // Screenshot takes a picture of the tab in front.
-func (s *Service) Screenshot(ctx context.Context, c Caller, id string) (shot Screenshot, err error) {
-	err = s.with(ctx, c, id, look, func(ctx context.Context, chrome Chrome) error {
+func (s *Service) Screenshot(ctx context.Context, c access.Caller, id string) (shot Screenshot, err error) {
+	err = s.with(ctx, c, id, access.Look, func(ctx context.Context, chrome Chrome) error {
 		shot.JPEG, shot.URL, shot.Title, err = chrome.Screenshot(ctx)
 		return err
 	})
@@ -43,9 +44,9 @@ func (s *Service) Screenshot(ctx context.Context, c Caller, id string) (shot Scr
 }
 
 // Pages lists the open tabs.
-func (s *Service) Pages(ctx context.Context, c Caller, id string) ([]Page, error) {
+func (s *Service) Pages(ctx context.Context, c access.Caller, id string) ([]Page, error) {
 	pages := []Page{}
-	err := s.with(ctx, c, id, drive, func(ctx context.Context, chrome Chrome) error {
+	err := s.with(ctx, c, id, access.Drive, func(ctx context.Context, chrome Chrome) error {
 		open, err := chrome.Pages(ctx)
 		for _, p := range open {
 			pages = append(pages, Page{ID: p.ID, Type: "page", Title: p.Title, URL: p.URL})
@@ -56,8 +57,8 @@ func (s *Service) Pages(ctx context.Context, c Caller, id string) ([]Page, error
 }
 
 // BrowserVersion tells what GET …/json/version does.
-func (s *Service) BrowserVersion(ctx context.Context, c Caller, id string) (product, protocolVersion, userAgent string, err error) {
-	err = s.with(ctx, c, id, drive, func(_ context.Context, chrome Chrome) error {
+func (s *Service) BrowserVersion(ctx context.Context, c access.Caller, id string) (product, protocolVersion, userAgent string, err error) {
+	err = s.with(ctx, c, id, access.Drive, func(_ context.Context, chrome Chrome) error {
 		product, protocolVersion, userAgent = "Chrome/"+chrome.Version(), chrome.Protocol(), chrome.UserAgent()
 		return nil
 	})
@@ -66,21 +67,21 @@ func (s *Service) BrowserVersion(ctx context.Context, c Caller, id string) (prod
 
 // MayDrive refuses a caller that may not drive a session, before its client is
 // answered.
-func (s *Service) MayDrive(ctx context.Context, c Caller, id string) error {
-	_, err := s.record(ctx, c, id, drive)
+func (s *Service) MayDrive(ctx context.Context, c access.Caller, id string) error {
+	_, err := s.record(ctx, c, id, access.Drive)
 	return err
 }
 
 // Connect serves one CDP client of a session until it leaves, the session ends or
 // the caller's key is deleted. A paused session thaws for as long as a client is there.
-func (s *Service) Connect(ctx context.Context, c Caller, id, targetID string, conn Conn) error {
-	l, err := s.running(ctx, c, id, drive)
+func (s *Service) Connect(ctx context.Context, c access.Caller, id, targetID string, conn Conn) error {
+	l, err := s.running(ctx, c, id, access.Drive)
 	if err != nil {
 		return err
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	leave, err := s.connect(ctx, c, func() {
+	leave, err := s.Keys.Connected(ctx, c, func() {
 		_ = conn.Close(mux.CloseKeyDeleted, "key_deleted") // the client may be gone already
 		cancel()
 	})
@@ -134,9 +135,9 @@ func (s *Service) Connect(ctx context.Context, c Caller, id, targetID string, co
 
 // Pause marks a session paused: its Chrome is frozen while no client is
 // attached, and the idle limit stands still.
-func (s *Service) Pause(ctx context.Context, c Caller, id string) (Acknowledged, error) {
+func (s *Service) Pause(ctx context.Context, c access.Caller, id string) (Acknowledged, error) {
 	a := Acknowledged{Success: true, Status: "paused", Message: "the session is paused"}
-	l, err := s.running(ctx, c, id, drive)
+	l, err := s.running(ctx, c, id, access.Drive)
 	if err != nil {
 		return a, err
 	}

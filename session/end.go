@@ -6,6 +6,7 @@ import (
 
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
+	"github.com/stasisd/stasis/session/access"
 	"github.com/stasisd/stasis/state"
 )
 
@@ -45,8 +46,8 @@ type ended struct {
 
 // End ends a session. A session that is not there, or has ended, is told with
 // deleted: false and what was saved of it.
-func (s *Service) End(ctx context.Context, c Caller, id string, r EndRequest) (EndAnswer, error) {
-	if err := c.mayAsk(drive); err != nil {
+func (s *Service) End(ctx context.Context, c access.Caller, id string, r EndRequest) (EndAnswer, error) {
+	if err := c.MayAsk(access.Drive); err != nil {
 		return EndAnswer{}, err
 	}
 	if r.SaveAsDefault && r.Mode == SaveNone {
@@ -55,7 +56,7 @@ func (s *Service) End(ctx context.Context, c Caller, id string, r EndRequest) (E
 	if !r.Origins.All() && r.Mode != SaveFilesystem {
 		return EndAnswer{}, fault.New(fault.InvalidField, "session.end", "origins_include, origins_exclude: need save_snapshot_mode filesystem; a parked Chrome holds all origins")
 	}
-	l, err := s.running(ctx, c, id, drive)
+	l, err := s.running(ctx, c, id, access.Drive)
 	switch {
 	case fault.Is(err, fault.SessionNotRunning), fault.Is(err, fault.SessionNotFound), s.rescues.has(id):
 		return s.endedBefore(ctx, c, id)
@@ -74,9 +75,9 @@ func (s *Service) End(ctx context.Context, c Caller, id string, r EndRequest) (E
 }
 
 // endedBefore answers an end of a session that is not live.
-func (s *Service) endedBefore(ctx context.Context, c Caller, id string) (EndAnswer, error) {
+func (s *Service) endedBefore(ctx context.Context, c access.Caller, id string) (EndAnswer, error) {
 	answer := EndAnswer{Success: true, Message: "there is no such running session"}
-	_, err := s.record(ctx, c, id, look)
+	_, err := s.record(ctx, c, id, access.Look)
 	if fault.Is(err, fault.SessionNotFound) {
 		return answer, nil
 	}
@@ -97,8 +98,8 @@ func (s *Service) endedBefore(ctx context.Context, c Caller, id string) (EndAnsw
 }
 
 // EndAll ends the live sessions of a user, or of everybody.
-func (s *Service) EndAll(ctx context.Context, c Caller, r EndAllRequest) (EndAnswer, error) {
-	if err := c.require(drive); err != nil {
+func (s *Service) EndAll(ctx context.Context, c access.Caller, r EndAllRequest) (EndAnswer, error) {
+	if err := c.Require(access.Drive); err != nil {
 		return EndAnswer{}, err
 	}
 	userID := r.UserID
@@ -106,10 +107,10 @@ func (s *Service) EndAll(ctx context.Context, c Caller, r EndAllRequest) (EndAns
 		userID = c.UserID
 	}
 	if r.All {
-		if err := c.require(administer); err != nil {
+		if err := c.Require(access.Administer); err != nil {
 			return EndAnswer{}, err
 		}
-	} else if !c.mayActFor(userID) {
+	} else if !c.MayActFor(userID) {
 		return EndAnswer{}, fault.New(fault.Forbidden, "session.end_all", "user_id: the key does not act for this user")
 	}
 	s.mu.Lock()

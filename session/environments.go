@@ -5,11 +5,12 @@ import (
 
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
+	"github.com/stasisd/stasis/session/access"
 )
 
 // Default tells a user's current default environment.
-func (s *Service) Default(ctx context.Context, c Caller, userID string) (DefaultInfo, error) {
-	if err := c.forUser(userID, look); err != nil {
+func (s *Service) Default(ctx context.Context, c access.Caller, userID string) (DefaultInfo, error) {
+	if err := c.ForUser(userID, access.Look); err != nil {
 		return DefaultInfo{}, err
 	}
 	d, err := s.Catalogue.Default(ctx, userID)
@@ -24,8 +25,8 @@ func (s *Service) Default(ctx context.Context, c Caller, userID string) (Default
 // that version. A rollback is a SetDefault of an older snapshot. One that the
 // store does not have whole is refused as its restore would be: a default that
 // works would be left for one that does not.
-func (s *Service) SetDefault(ctx context.Context, c Caller, userID, snapshotID string, ifVersion *int64) (Default, error) {
-	if err := c.forUser(userID, manage); err != nil {
+func (s *Service) SetDefault(ctx context.Context, c access.Caller, userID, snapshotID string, ifVersion *int64) (Default, error) {
+	if err := c.ForUser(userID, access.Manage); err != nil {
 		return Default{}, err
 	}
 	snap, err := s.Catalogue.Snapshot(ctx, snapshotID)
@@ -33,7 +34,7 @@ func (s *Service) SetDefault(ctx context.Context, c Caller, userID, snapshotID s
 		return Default{}, err
 	}
 	if snap.UserID != userID {
-		if !c.mayActFor(snap.UserID) {
+		if !c.MayActFor(snap.UserID) {
 			return Default{}, fault.New(fault.SnapshotNotFound, "session.default", "there is no snapshot %s", snapshotID)
 		}
 		return Default{}, fault.New(fault.UserMismatch, "session.default", "snapshot_id: the snapshot belongs to another user")
@@ -65,8 +66,8 @@ func (s *Service) stored(ctx context.Context, row profiles.Snapshot) error {
 
 // DeleteDefault leaves the user without a default environment. The snapshot
 // and the history stay.
-func (s *Service) DeleteDefault(ctx context.Context, c Caller, userID string) error {
-	if err := c.forUser(userID, manage); err != nil {
+func (s *Service) DeleteDefault(ctx context.Context, c access.Caller, userID string) error {
+	if err := c.ForUser(userID, access.Manage); err != nil {
 		return err
 	}
 	defer s.standbys.look()
@@ -76,29 +77,18 @@ func (s *Service) DeleteDefault(ctx context.Context, c Caller, userID string) er
 
 // DefaultHistory lists the versions of a user's default, newest first, and gives
 // the cursor of the next page.
-func (s *Service) DefaultHistory(ctx context.Context, c Caller, userID string, limit int, startAfter string) ([]PastDefault, string, error) {
-	if err := c.forUser(userID, look); err != nil {
+func (s *Service) DefaultHistory(ctx context.Context, c access.Caller, userID string, limit int, startAfter string) ([]PastDefault, string, error) {
+	if err := c.ForUser(userID, access.Look); err != nil {
 		return nil, "", err
 	}
 	page, next, err := s.Catalogue.DefaultHistory(ctx, userID, limit, startAfter)
 	return each(page, func(d profiles.PastDefault) PastDefault { return PastDefault{defaultOf(d.Default), d.Available} }), next, err
 }
 
-// forUser is user_not_found for a user that the caller may not act for.
-func (c Caller) forUser(userID string, p permission) error {
-	if err := c.require(p); err != nil {
-		return err
-	}
-	if !c.mayActFor(userID) {
-		return fault.New(fault.UserNotFound, "session.user", "there is no such user")
-	}
-	return nil
-}
-
 // Snapshots lists a session's snapshots, newest first, and gives the cursor of
 // the next page.
-func (s *Service) Snapshots(ctx context.Context, c Caller, sessionID string, limit int, startAfter string) ([]SnapshotInfo, string, error) {
-	if _, err := s.record(ctx, c, sessionID, look); err != nil {
+func (s *Service) Snapshots(ctx context.Context, c access.Caller, sessionID string, limit int, startAfter string) ([]SnapshotInfo, string, error) {
+	if _, err := s.record(ctx, c, sessionID, access.Look); err != nil {
 		return nil, "", err
 	}
 	return s.snapshotPage(ctx, profiles.SnapshotFilter{SessionID: sessionID, Limit: limit, StartAfter: startAfter})
@@ -106,14 +96,14 @@ func (s *Service) Snapshots(ctx context.Context, c Caller, sessionID string, lim
 
 // AllSnapshots lists a user's snapshots over all sessions, newest first; where
 // none is named, those of everybody that the caller may act for.
-func (s *Service) AllSnapshots(ctx context.Context, c Caller, userID string, limit int, startAfter string) ([]SnapshotInfo, string, error) {
-	if err := c.require(look); err != nil {
+func (s *Service) AllSnapshots(ctx context.Context, c access.Caller, userID string, limit int, startAfter string) ([]SnapshotInfo, string, error) {
+	if err := c.Require(access.Look); err != nil {
 		return nil, "", err
 	}
-	if userID == "" && !c.everybodys() {
+	if userID == "" && !c.ForEveryUser() {
 		userID = c.UserID
 	}
-	if userID != "" && !c.mayActFor(userID) {
+	if userID != "" && !c.MayActFor(userID) {
 		return []SnapshotInfo{}, "", nil
 	}
 	return s.snapshotPage(ctx, profiles.SnapshotFilter{UserID: userID, Limit: limit, StartAfter: startAfter})
@@ -132,18 +122,18 @@ func (s *Service) snapshotPage(ctx context.Context, f profiles.SnapshotFilter) (
 }
 
 // Snapshot tells of one snapshot.
-func (s *Service) Snapshot(ctx context.Context, c Caller, id string) (SnapshotInfo, error) {
-	row, err := s.ownSnapshot(ctx, c, id, look)
+func (s *Service) Snapshot(ctx context.Context, c access.Caller, id string) (SnapshotInfo, error) {
+	row, err := s.ownSnapshot(ctx, c, id, access.Look)
 	return snapshotInfo(row, s.Now()), err
 }
 
 // ownSnapshot is a snapshot of a user that the caller may act for.
-func (s *Service) ownSnapshot(ctx context.Context, c Caller, id string, p permission) (profiles.Snapshot, error) {
-	if err := c.require(p); err != nil {
+func (s *Service) ownSnapshot(ctx context.Context, c access.Caller, id string, p access.Permission) (profiles.Snapshot, error) {
+	if err := c.Require(p); err != nil {
 		return profiles.Snapshot{}, err
 	}
 	row, err := s.Catalogue.Snapshot(ctx, id)
-	if err == nil && !c.mayActFor(row.UserID) {
+	if err == nil && !c.MayActFor(row.UserID) {
 		return profiles.Snapshot{}, fault.New(fault.SnapshotNotFound, "session.snapshot", "there is no snapshot %s", id)
 	}
 	return row, err
@@ -151,8 +141,8 @@ func (s *Service) ownSnapshot(ctx context.Context, c Caller, id string, p permis
 
 // DeleteSnapshot removes a snapshot; one that is a user's default, or is being
 // read, is snapshot_in_use. A Chrome that is parked with it is ended.
-func (s *Service) DeleteSnapshot(ctx context.Context, c Caller, id string) error {
-	row, err := s.ownSnapshot(ctx, c, id, manage)
+func (s *Service) DeleteSnapshot(ctx context.Context, c access.Caller, id string) error {
+	row, err := s.ownSnapshot(ctx, c, id, access.Manage)
 	if err != nil {
 		return err
 	}

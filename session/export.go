@@ -9,6 +9,7 @@ import (
 
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
+	"github.com/stasisd/stasis/session/access"
 	"github.com/stasisd/stasis/snapshot"
 	"github.com/stasisd/stasis/state"
 )
@@ -29,7 +30,7 @@ type Exported struct {
 
 // State gives the state of a snapshot in a format. It needs the right to
 // secrets.
-func (s *Service) State(ctx context.Context, c Caller, id string, r Export) (Exported, error) {
+func (s *Service) State(ctx context.Context, c access.Caller, id string, r Export) (Exported, error) {
 	row, err := s.secretSnapshot(ctx, c, id)
 	if err != nil {
 		return Exported{}, err
@@ -43,7 +44,7 @@ func (s *Service) State(ctx context.Context, c Caller, id string, r Export) (Exp
 }
 
 // DefaultState gives the state of a user's default environment in a format.
-func (s *Service) DefaultState(ctx context.Context, c Caller, userID string, r Export) (Exported, error) {
+func (s *Service) DefaultState(ctx context.Context, c access.Caller, userID string, r Export) (Exported, error) {
 	d, err := s.Default(ctx, c, userID)
 	if err != nil {
 		return Exported{}, err
@@ -54,7 +55,7 @@ func (s *Service) DefaultState(ctx context.Context, c Caller, userID string, r E
 // Archive gives a snapshot's archive, unsealed, as it streams. What was read is
 // verified only when the reader has come to its end; damage is its error. The
 // caller closes it.
-func (s *Service) Archive(ctx context.Context, c Caller, id string) (io.ReadCloser, error) {
+func (s *Service) Archive(ctx context.Context, c access.Caller, id string) (io.ReadCloser, error) {
 	row, err := s.secretSnapshot(ctx, c, id)
 	if err != nil {
 		return nil, err
@@ -79,18 +80,18 @@ func (s *Service) Archive(ctx context.Context, c Caller, id string) (io.ReadClos
 // heldArchive keeps its snapshot from being removed until it is closed. It ends with
 // its reader's key.
 type heldArchive struct {
-	whileOpen
+	io.Reader
 	closer  io.Closer
 	release func()
 }
 
-func (s *Service) held(ctx context.Context, c Caller, archive io.ReadCloser, release func()) (io.ReadCloser, error) {
-	ctx, leave, err := s.whileKey(ctx, c)
+func (s *Service) held(ctx context.Context, c access.Caller, archive io.ReadCloser, release func()) (io.ReadCloser, error) {
+	ctx, leave, err := s.Keys.While(ctx, c)
 	if err != nil {
 		release()
 		return nil, errors.Join(err, archive.Close())
 	}
-	return &heldArchive{whileOpen{ctx, archive}, archive, func() { leave(); release() }}, nil
+	return &heldArchive{access.Reader(ctx, archive), archive, func() { leave(); release() }}, nil
 }
 
 // Close ends the reading.
@@ -109,7 +110,7 @@ type SealedArchive struct {
 
 // SealedArchive gives a snapshot's archive sealed to recipients ("age1…"), or to
 // none: as it is stored, sealed to the daemon's own. The caller closes it.
-func (s *Service) SealedArchive(ctx context.Context, c Caller, id string, to []string) (SealedArchive, error) {
+func (s *Service) SealedArchive(ctx context.Context, c access.Caller, id string, to []string) (SealedArchive, error) {
 	if _, err := snapshot.ParseRecipients(to); err != nil {
 		return SealedArchive{}, fault.Wrap(err, fault.InvalidField, "session.archive", fault.MessageOf(err))
 	}
@@ -136,11 +137,11 @@ func (s *Service) SealedArchive(ctx context.Context, c Caller, id string, to []s
 }
 
 // secretSnapshot is a snapshot that the caller may read the secrets of.
-func (s *Service) secretSnapshot(ctx context.Context, c Caller, id string) (profiles.Snapshot, error) {
-	if err := c.require(secrets); err != nil {
+func (s *Service) secretSnapshot(ctx context.Context, c access.Caller, id string) (profiles.Snapshot, error) {
+	if err := c.Require(access.Secrets); err != nil {
 		return profiles.Snapshot{}, err
 	}
-	row, err := s.ownSnapshot(ctx, c, id, look)
+	row, err := s.ownSnapshot(ctx, c, id, access.Look)
 	if err == nil {
 		s.Log.Info("the secrets of a snapshot are read", "snapshot", id, "key", c.KeyID)
 	}

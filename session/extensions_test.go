@@ -13,6 +13,7 @@ import (
 	"github.com/stasisd/stasis/browser"
 	"github.com/stasisd/stasis/browser/profile"
 	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/session/access"
 	"github.com/stasisd/stasis/state"
 )
 
@@ -31,7 +32,7 @@ func extensionZip(t *testing.T, name, version string) *bytes.Reader {
 	return bytes.NewReader(out.Bytes())
 }
 
-func (r *rig) put(c Caller, name, version string) Extension {
+func (r *rig) put(c access.Caller, name, version string) Extension {
 	r.t.Helper()
 	e, _, err := r.PutExtension(r.t.Context(), c, extensionZip(r.t, name, version))
 	if err != nil {
@@ -90,7 +91,7 @@ func TestWhoseExtension(t *testing.T) {
 	if !fault.Is(err, fault.ExtensionNotFound) {
 		t.Errorf("the admin gives carol what alice uploaded: %v", err)
 	}
-	if _, _, err := r.PutExtension(t.Context(), Caller{UserID: "alice"}, extensionZip(t, "Night", "1")); !fault.Is(err, fault.Forbidden) {
+	if _, _, err := r.PutExtension(t.Context(), access.Caller{UserID: "alice"}, extensionZip(t, "Night", "1")); !fault.Is(err, fault.Forbidden) {
 		t.Errorf("without the right: %v", err)
 	}
 	r.put(bob, "Night", "1")

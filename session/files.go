@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/session/access"
 )
 
 // FileInfo is one file of a session: a download of its pages, or a file that
@@ -30,8 +31,8 @@ const partPrefix = ".stasis-part-"
 // inFiles opens the files folder of a live session for a call. The folder is
 // Chrome's, so nothing in it is trusted: every name is looked up below the
 // folder only, links are not followed out of it and only plain files count.
-func (s *Service) inFiles(ctx context.Context, c Caller, id string, do func(context.Context, *os.Root, int) error) error {
-	return s.with(ctx, c, id, drive, func(ctx context.Context, chrome Chrome) error {
+func (s *Service) inFiles(ctx context.Context, c access.Caller, id string, do func(context.Context, *os.Root, int) error) error {
+	return s.with(ctx, c, id, access.Drive, func(ctx context.Context, chrome Chrome) error {
 		dir := chrome.Dir()
 		run, err := os.OpenRoot(dir.Path)
 		if err != nil {
@@ -48,7 +49,7 @@ func (s *Service) inFiles(ctx context.Context, c Caller, id string, do func(cont
 }
 
 // ListFiles lists a session's files by name.
-func (s *Service) ListFiles(ctx context.Context, c Caller, id string) ([]FileInfo, error) {
+func (s *Service) ListFiles(ctx context.Context, c access.Caller, id string) ([]FileInfo, error) {
 	files := []FileInfo{}
 	err := s.inFiles(ctx, c, id, func(_ context.Context, root *os.Root, _ int) error {
 		entries, err := fs.ReadDir(root.FS(), ".")
@@ -69,7 +70,7 @@ func (s *Service) ListFiles(ctx context.Context, c Caller, id string) ([]FileInf
 }
 
 // OpenFile opens one file for reading; closing it is the caller's.
-func (s *Service) OpenFile(ctx context.Context, c Caller, id, name string) (f *os.File, err error) {
+func (s *Service) OpenFile(ctx context.Context, c access.Caller, id, name string) (f *os.File, err error) {
 	err = s.inFiles(ctx, c, id, func(_ context.Context, root *os.Root, _ int) error {
 		// Not blocking: a pipe that somebody put there must not hang the daemon.
 		f, err = root.OpenFile(name, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
@@ -90,8 +91,8 @@ func (s *Service) OpenFile(ctx context.Context, c Caller, id, name string) (f *o
 
 // PutFile stores what r gives under a name, in place of a file of that name.
 // After an error nothing of it is left.
-func (s *Service) PutFile(ctx context.Context, c Caller, id, name string, r io.Reader) error {
-	ctx, leave, err := s.whileKey(ctx, c)
+func (s *Service) PutFile(ctx context.Context, c access.Caller, id, name string, r io.Reader) error {
+	ctx, leave, err := s.Keys.While(ctx, c)
 	if err != nil {
 		return err
 	}
@@ -107,7 +108,7 @@ func (s *Service) PutFile(ctx context.Context, c Caller, id, name string, r io.R
 				_ = root.Remove(part) // the first error is the one to tell
 			}
 		}()
-		_, err = io.Copy(f, whileOpen{ctx, r})
+		_, err = io.Copy(f, access.Reader(ctx, r))
 		if uid >= 0 && err == nil && os.Geteuid() == 0 {
 			err = f.Chown(uid, uid)
 		}
@@ -139,7 +140,7 @@ func putFailed(err error) error {
 }
 
 // DeleteFile removes one file.
-func (s *Service) DeleteFile(ctx context.Context, c Caller, id, name string) error {
+func (s *Service) DeleteFile(ctx context.Context, c access.Caller, id, name string) error {
 	return s.inFiles(ctx, c, id, func(_ context.Context, root *os.Root, _ int) error {
 		if info, err := root.Lstat(name); err != nil || !info.Mode().IsRegular() {
 			return noSuchFile(name)

@@ -11,6 +11,7 @@ import (
 	"github.com/stasisd/stasis/browser"
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
+	"github.com/stasisd/stasis/session/access"
 	"github.com/stasisd/stasis/snapshot"
 	"github.com/stasisd/stasis/state"
 )
@@ -70,25 +71,25 @@ type arrival struct {
 // before it is read; where as many are on their way as may it is too_many_imports.
 // The body is read whole first; then the import waits for its turn. It ends
 // with its key.
-func (s *Service) Import(ctx context.Context, c Caller, r Import, body io.Reader) (ImportAnswer, error) {
-	ctx, leave, err := s.whileKey(ctx, c)
+func (s *Service) Import(ctx context.Context, c access.Caller, r Import, body io.Reader) (ImportAnswer, error) {
+	ctx, leave, err := s.Keys.While(ctx, c)
 	if err != nil {
 		return ImportAnswer{}, err
 	}
 	defer leave()
-	a, err := s.importBy(ctx, c, r, whileOpen{ctx, body})
-	return a, orKeyDeleted(ctx, err)
+	a, err := s.importBy(ctx, c, r, access.Reader(ctx, body))
+	return a, access.OrKeyDeleted(ctx, err)
 }
 
-func (s *Service) importBy(ctx context.Context, c Caller, r Import, body io.Reader) (ImportAnswer, error) {
+func (s *Service) importBy(ctx context.Context, c access.Caller, r Import, body io.Reader) (ImportAnswer, error) {
 	const op = "session.import"
-	if err := c.require(manage); err != nil {
+	if err := c.Require(access.Manage); err != nil {
 		return ImportAnswer{}, err
 	}
 	if r.UserID == "" {
 		r.UserID = c.UserID
 	}
-	if !c.mayActFor(r.UserID) {
+	if !c.MayActFor(r.UserID) {
 		return ImportAnswer{}, fault.New(fault.Forbidden, op, "the key does not act for this user")
 	}
 	left, err := s.uploads.take(c.UserID)
@@ -149,7 +150,7 @@ func (s *Service) importBy(ctx context.Context, c Caller, r Import, body io.Read
 	if doc.CapturedAt.IsZero() {
 		doc.CapturedAt = now
 	}
-	j.rec = profiles.Session{ID: newID(), UserID: r.UserID, KeyID: c.KeyID, AgentName: "import", Engine: cmp.Or(doc.Chrome.Engine, browser.EngineChrome),
+	j.rec = profiles.Session{ID: profiles.NewID(), UserID: r.UserID, KeyID: c.KeyID, AgentName: "import", Engine: cmp.Or(doc.Chrome.Engine, browser.EngineChrome),
 		Status: profiles.StatusCompleted, Reason: profiles.ReasonImported.With("imported"), CreatedAt: now, ExpiresAt: now, EndedAt: now}
 	if err := s.enters(ctx, files, doc); err != nil {
 		return ImportAnswer{}, err

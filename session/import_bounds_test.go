@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/session/access"
 	"github.com/stasisd/stasis/snapshot"
 	"github.com/stasisd/stasis/snapshot/memstore"
 )
@@ -47,7 +48,7 @@ func TestImportNeedsRoom(t *testing.T) {
 }
 
 // slow is an upload that has begun and does not end before its pipe is closed.
-func (r *rig) slow(c Caller) (end func() error) {
+func (r *rig) slow(c access.Caller) (end func() error) {
 	r.t.Helper()
 	body, to := io.Pipe()
 	outcome := make(chan error, 1)
@@ -85,7 +86,7 @@ func TestSlowUploadsTakeNoTurn(t *testing.T) {
 // and is taken when one has ended.
 func TestImportsAreFew(t *testing.T) {
 	r := newRig(t, nil)
-	refused := func(c Caller) {
+	refused := func(c access.Caller) {
 		t.Helper()
 		_, err := r.Import(t.Context(), c, Import{Format: FormatNetscape}, unread{t})
 		wantCode(t, err, fault.TooManyImports)
@@ -100,7 +101,7 @@ func TestImportsAreFew(t *testing.T) {
 	refused(alice)
 	for user := range maxUploads/maxUserUploads - 1 {
 		for range maxUserUploads {
-			ends = append(ends, r.slow(Caller{KeyID: bob.KeyID, UserID: fmt.Sprint("user-", user), Rights: bob.Rights}))
+			ends = append(ends, r.slow(access.Caller{KeyID: bob.KeyID, UserID: fmt.Sprint("user-", user), Rights: bob.Rights}))
 		}
 	}
 	refused(bob)

@@ -15,6 +15,7 @@ import (
 	"github.com/stasisd/stasis/browser"
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
+	"github.com/stasisd/stasis/session/access"
 	"github.com/stasisd/stasis/state"
 	"github.com/stasisd/stasis/state/report"
 )
@@ -30,7 +31,7 @@ func (c *fakeChrome) Storage(_ context.Context, origins []string) (browser.Stora
 }
 
 // keeper may read secrets too.
-var keeper = Caller{KeyID: "key-k", UserID: "alice", Rights: []Right{RightUse, RightSecrets}}
+var keeper = access.Caller{KeyID: "key-k", UserID: "alice", Rights: []access.Right{access.RightUse, access.RightSecrets}}
 
 const storageStateFile = `{"cookies":[{"name":"sid","value":"s3cret","domain":"a.example","path":"/","expires":-1,"httpOnly":true,"secure":true,"sameSite":"Lax"}],
 	"origins":[{"origin":"https://a.example","localStorage":[{"name":"k","value":"v"}],"opfs":[{"path":"f","type":"directory"}]}]}`
@@ -60,7 +61,7 @@ func tarOf(t *testing.T, files ...string) string {
 	return out.String()
 }
 
-func (r *rig) imports(c Caller, x Import, body string) ImportAnswer {
+func (r *rig) imports(c access.Caller, x Import, body string) ImportAnswer {
 	r.t.Helper()
 	a, err := r.Import(r.t.Context(), c, x, strings.NewReader(body))
 	if err != nil {
@@ -161,7 +162,7 @@ func TestImportRefused(t *testing.T) {
 	r := newRig(t, nil)
 	ours := func(doc string, more ...string) string { return tarOf(t, append(more, state.FileName, doc)...) }
 	for name, test := range map[string]struct {
-		c    Caller
+		c    access.Caller
 		x    Import
 		body string
 		code fault.Code
@@ -193,7 +194,7 @@ func TestImportRefused(t *testing.T) {
 		"no files":          {alice, Import{Format: FormatStasis}, ours(`{"schema_version":"1","datadir":"clean"}`), fault.InvalidImport, "does not say what the archive holds"},
 		"files after all":   {alice, Import{Format: FormatStasis}, ours(`{"schema_version":"1","datadir":"none"}`, "Default/Preferences", "{}"), fault.InvalidImport, "does not say what the archive holds"},
 		"somebody else's":   {alice, Import{Format: FormatNetscape, UserID: "bob"}, "", fault.Forbidden, ""},
-		"without the right": {Caller{KeyID: "key-n", UserID: "alice"}, Import{Format: FormatNetscape}, "", fault.Forbidden, `"use"`},
+		"without the right": {access.Caller{KeyID: "key-n", UserID: "alice"}, Import{Format: FormatNetscape}, "", fault.Forbidden, `"use"`},
 	} {
 		_, err := r.Import(t.Context(), test.c, test.x, strings.NewReader(test.body))
 		if !fault.Is(err, test.code) || !strings.Contains(fault.MessageOf(err), test.says) {
@@ -223,7 +224,7 @@ func TestExport(t *testing.T) {
 	wantCode(t, err, fault.Forbidden)
 	_, err = r.Archive(t.Context(), alice, id)
 	wantCode(t, err, fault.Forbidden)
-	stranger := Caller{KeyID: "key-s", UserID: "bob", Rights: keeper.Rights}
+	stranger := access.Caller{KeyID: "key-s", UserID: "bob", Rights: keeper.Rights}
 	_, err = r.State(t.Context(), stranger, id, Export{Format: FormatPlaywright})
 	wantCode(t, err, fault.SnapshotNotFound)
 	_, err = r.DefaultState(t.Context(), stranger, "alice", Export{Format: FormatPlaywright})

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
+	"github.com/stasisd/stasis/session/access"
 	"github.com/stasisd/stasis/session/journal"
 )
 
@@ -82,13 +83,13 @@ func execution(messageType string) profiles.Execution {
 // follows the session, and nothing has happened.
 // What an ended session's agent still says is recorded too, without an event: no
 // run is going on that it could be one of.
-func (s *Service) Say(ctx context.Context, c Caller, id string, m Say) (Message, error) {
+func (s *Service) Say(ctx context.Context, c access.Caller, id string, m Say) (Message, error) {
 	said, err := s.say(ctx, c, id, m)
 	return messageOf(said), err
 }
 
-func (s *Service) say(ctx context.Context, c Caller, id string, m Say) (profiles.Message, error) {
-	l, err := s.running(ctx, c, id, drive)
+func (s *Service) say(ctx context.Context, c access.Caller, id string, m Say) (profiles.Message, error) {
+	l, err := s.running(ctx, c, id, access.Drive)
 	ended := fault.Is(err, fault.SessionNotRunning)
 	switch {
 	case ended && m.Type == "":
@@ -215,7 +216,7 @@ func (s *Service) keepMessage(ctx context.Context, id string, m Say) (profiles.M
 // Messages gives a session's conversation after a message, that of an ended one
 // too. Secrets are masked as in events, unless whole asks for them, which needs
 // the right to.
-func (s *Service) Messages(ctx context.Context, c Caller, id string, after int64, whole bool) (Conversation, error) {
+func (s *Service) Messages(ctx context.Context, c access.Caller, id string, after int64, whole bool) (Conversation, error) {
 	if err := s.mayRead(ctx, c, id, whole); err != nil {
 		return Conversation{}, err
 	}
@@ -261,9 +262,9 @@ func maskMessage(m *profiles.Message) error {
 
 // Cancel stops the task of the agent that drives the session: the task is
 // finished, and who follows the session hears that. The browser runs on.
-func (s *Service) Cancel(ctx context.Context, c Caller, id string) (Acknowledged, error) {
+func (s *Service) Cancel(ctx context.Context, c access.Caller, id string) (Acknowledged, error) {
 	a := Acknowledged{Success: true, Status: "cancelled", Message: "no task is running; the browser runs on"}
-	l, err := s.running(ctx, c, id, drive)
+	l, err := s.running(ctx, c, id, access.Drive)
 	if err != nil {
 		return a, err
 	}

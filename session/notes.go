@@ -9,6 +9,7 @@ import (
 
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
+	"github.com/stasisd/stasis/session/access"
 	"github.com/stasisd/stasis/session/journal"
 	"github.com/stasisd/stasis/snapshot"
 )
@@ -84,8 +85,8 @@ func union(lists ...[]string) []string {
 
 // PutNote stores a note, as a new version of the one that its session ID has.
 // The first one of a restored session goes on from what was restored with it.
-func (s *Service) PutNote(ctx context.Context, c Caller, n NoteChange) (Note, error) {
-	rec, err := s.noted(ctx, c, n.SessionID, drive)
+func (s *Service) PutNote(ctx context.Context, c access.Caller, n NoteChange) (Note, error) {
+	rec, err := s.noted(ctx, c, n.SessionID, access.Drive)
 	if err != nil {
 		return Note{}, err
 	}
@@ -126,8 +127,8 @@ func (s *Service) PutNote(ctx context.Context, c Caller, n NoteChange) (Note, er
 }
 
 // Note gives the newest note of a session ID, whether that had a browser or not.
-func (s *Service) Note(ctx context.Context, c Caller, sessionID string) (Note, error) {
-	rec, err := s.noted(ctx, c, sessionID, look)
+func (s *Service) Note(ctx context.Context, c access.Caller, sessionID string) (Note, error) {
+	rec, err := s.noted(ctx, c, sessionID, access.Look)
 	if err != nil {
 		return Note{}, err
 	}
@@ -139,14 +140,14 @@ func (s *Service) Note(ctx context.Context, c Caller, sessionID string) (Note, e
 }
 
 // LatestNote gives the note that a user stored last; userID "" is the key's own.
-func (s *Service) LatestNote(ctx context.Context, c Caller, userID string) (Note, error) {
-	if err := c.require(look); err != nil {
+func (s *Service) LatestNote(ctx context.Context, c access.Caller, userID string) (Note, error) {
+	if err := c.Require(access.Look); err != nil {
 		return Note{}, err
 	}
 	if userID == "" {
 		userID = c.UserID
 	}
-	if !c.mayActFor(userID) {
+	if !c.MayActFor(userID) {
 		return Note{}, fault.New(fault.NoteNotFound, "session.note", "%s", fault.NoteNotFound.Text())
 	}
 	n, err := s.Catalogue.LatestNote(ctx, userID)
@@ -158,8 +159,8 @@ func (s *Service) LatestNote(ctx context.Context, c Caller, userID string) (Note
 
 // SessionNotes gives what goes with a browser session: its own note, else what
 // it was restored with.
-func (s *Service) SessionNotes(ctx context.Context, c Caller, id string) (Note, error) {
-	rec, err := s.record(ctx, c, id, look)
+func (s *Service) SessionNotes(ctx context.Context, c access.Caller, id string) (Note, error) {
+	rec, err := s.record(ctx, c, id, access.Look)
 	if err != nil {
 		return Note{}, err
 	}
@@ -179,7 +180,7 @@ func (s *Service) SessionNotes(ctx context.Context, c Caller, id string) (Note, 
 
 // noted is the record that says whose a note under a session ID is; see
 // [Service.keptUnder].
-func (s *Service) noted(ctx context.Context, c Caller, sessionID string, p permission) (profiles.Session, error) {
+func (s *Service) noted(ctx context.Context, c access.Caller, sessionID string, p access.Permission) (profiles.Session, error) {
 	return s.keptUnder(ctx, c, sessionID, p, func() (bool, error) {
 		_, err := s.Catalogue.Note(ctx, c.UserID, sessionID)
 		if fault.Is(err, fault.NoteNotFound) {

@@ -10,9 +10,10 @@ import (
 	"github.com/stasisd/stasis/browser"
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
+	"github.com/stasisd/stasis/session/access"
 )
 
-func (r *rig) note(c Caller, id string, d NoteData) Note {
+func (r *rig) note(c access.Caller, id string, d NoteData) Note {
 	r.t.Helper()
 	n, err := r.PutNote(r.t.Context(), c, NoteChange{SessionID: id, Event: "checkpoint", NoteData: d})
 	if err != nil {
@@ -48,7 +49,7 @@ func TestNotes(t *testing.T) {
 	wantCode(t, err, fault.NoteNotFound)
 	_, err = r.Note(t.Context(), alice, "other")
 	wantCode(t, err, fault.NoteNotFound)
-	_, err = r.Note(t.Context(), Caller{UserID: "alice"}, "Any ID")
+	_, err = r.Note(t.Context(), access.Caller{UserID: "alice"}, "Any ID")
 	wantCode(t, err, fault.Forbidden)
 	_, err = r.PutNote(t.Context(), alice, NoteChange{SessionID: "Any ID", NoteData: NoteData{OpenTasks: []string{strings.Repeat("x", MaxNote)}}})
 	wantCode(t, err, fault.TooLarge)

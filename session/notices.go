@@ -7,6 +7,7 @@ import (
 
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
+	"github.com/stasisd/stasis/session/access"
 )
 
 // The events that webhooks are told.
@@ -38,10 +39,10 @@ func (s *Service) notices(rec profiles.Session, events ...string) []profiles.Not
 	for _, event := range events {
 		body := encode(hookBody{event, now, hookSession(rec)})
 		if rec.WebhookURL != "" {
-			all = append(all, profiles.Notice{ID: newID(), URL: rec.WebhookURL, Event: event, Body: body, At: now})
+			all = append(all, profiles.Notice{ID: profiles.NewID(), URL: rec.WebhookURL, Event: event, Body: body, At: now})
 		}
 		if u := s.cfg.WebhookURL; u != "" && u != rec.WebhookURL {
-			all = append(all, profiles.Notice{ID: newID(), URL: u, Operator: true, Event: event, Body: body, At: now})
+			all = append(all, profiles.Notice{ID: profiles.NewID(), URL: u, Operator: true, Event: event, Body: body, At: now})
 		}
 	}
 	return all
@@ -139,12 +140,12 @@ func deliveryOf(d profiles.Delivery) Delivery {
 
 // Deliveries gives a page of what webhooks were told, or are to be, newest first:
 // in the state, "" for every one, of the caller's sessions, and what went to the daemon's own URL for admins alone.
-func (s *Service) Deliveries(ctx context.Context, c Caller, state string, limit int, startAfter string) ([]Delivery, string, error) {
-	if err := c.require(look); err != nil {
+func (s *Service) Deliveries(ctx context.Context, c access.Caller, state string, limit int, startAfter string) ([]Delivery, string, error) {
+	if err := c.Require(access.Look); err != nil {
 		return nil, "", err
 	}
-	f := profiles.DeliveryFilter{UserID: c.UserID, Operator: c.may(administer), State: profiles.DeliveryState(state), Limit: limit, StartAfter: startAfter}
-	if c.everybodys() {
+	f := profiles.DeliveryFilter{UserID: c.UserID, Operator: c.May(access.Administer), State: profiles.DeliveryState(state), Limit: limit, StartAfter: startAfter}
+	if c.ForEveryUser() {
 		f.UserID = ""
 	}
 	page, next, err := s.Catalogue.DeliveryPage(ctx, f)
@@ -152,12 +153,12 @@ func (s *Service) Deliveries(ctx context.Context, c Caller, state string, limit 
 }
 
 // Resend has a delivery sent once more, whatever became of it, under its old ID.
-func (s *Service) Resend(ctx context.Context, c Caller, id string) (Delivery, error) {
-	if err := c.require(manage); err != nil {
+func (s *Service) Resend(ctx context.Context, c access.Caller, id string) (Delivery, error) {
+	if err := c.Require(access.Manage); err != nil {
 		return Delivery{}, err
 	}
 	d, err := s.Catalogue.Delivery(ctx, id)
-	if err == nil && (!c.mayActFor(d.UserID) || d.Operator && !c.may(administer)) {
+	if err == nil && (!c.MayActFor(d.UserID) || d.Operator && !c.May(access.Administer)) {
 		err = fault.New(fault.NotFound, "session.resend", "there is no delivery %s", id)
 	}
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
+	"github.com/stasisd/stasis/session/access"
 )
 
 const hookURL = "https://hooks.example/"
@@ -106,7 +107,7 @@ func TestWebhooksOfASession(t *testing.T) {
 	if err != nil || len(all) != 2*len(want) {
 		t.Errorf("an admin sees %d, %v", len(all), err)
 	}
-	_, _, err = r.Deliveries(ctx, Caller{UserID: "alice"}, "", 0, "")
+	_, _, err = r.Deliveries(ctx, access.Caller{UserID: "alice"}, "", 0, "")
 	wantCode(t, err, fault.Forbidden)
 	_, err = r.Resend(ctx, bob, own[0].ID)
 	wantCode(t, err, fault.NotFound)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
+	"github.com/stasisd/stasis/session/access"
 )
 
 // PruneRequest says whose snapshots are held against their policies.
@@ -47,15 +48,15 @@ type KeptSnapshot struct {
 
 // Prune removes the snapshots that no policy and nobody's need keeps, or tells
 // which those are.
-func (s *Service) Prune(ctx context.Context, c Caller, r PruneRequest) (PruneAnswer, error) {
+func (s *Service) Prune(ctx context.Context, c access.Caller, r PruneRequest) (PruneAnswer, error) {
 	const op = "session.prune"
-	if err := c.require(manage); err != nil {
+	if err := c.Require(access.Manage); err != nil {
 		return PruneAnswer{}, err
 	}
 	users := []string{r.UserID}
 	switch {
 	case r.All:
-		if err := c.require(administer); err != nil {
+		if err := c.Require(access.Administer); err != nil {
 			return PruneAnswer{}, err
 		}
 		var err error
@@ -64,7 +65,7 @@ func (s *Service) Prune(ctx context.Context, c Caller, r PruneRequest) (PruneAns
 		}
 	case r.UserID == "":
 		users = []string{c.UserID}
-	case !c.mayActFor(r.UserID):
+	case !c.MayActFor(r.UserID):
 		return PruneAnswer{}, fault.New(fault.Forbidden, op, "user_id: the key does not act for this user")
 	}
 	return s.prune(ctx, users, r.DryRun)

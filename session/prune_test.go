@@ -10,10 +10,11 @@ import (
 
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
+	"github.com/stasisd/stasis/session/access"
 )
 
 // series saves n snapshots an hour apart, and returns them newest first.
-func (r *rig) series(c Caller, n int) []string {
+func (r *rig) series(c access.Caller, n int) []string {
 	r.t.Helper()
 	all := make([]string, n)
 	for i := range all {
@@ -25,7 +26,7 @@ func (r *rig) series(c Caller, n int) []string {
 }
 
 // keeps gives a user a policy of their own.
-func (r *rig) keeps(c Caller, policy *Retention) {
+func (r *rig) keeps(c access.Caller, policy *Retention) {
 	r.t.Helper()
 	_, err := r.ChangeSettings(r.t.Context(), c, c.UserID, func(set Settings) (Settings, error) {
 		set.Retention = policy
@@ -37,7 +38,7 @@ func (r *rig) keeps(c Caller, policy *Retention) {
 }
 
 // pruned is what a prune, or a dry one, says.
-func (r *rig) pruned(c Caller, p PruneRequest) PruneAnswer {
+func (r *rig) pruned(c access.Caller, p PruneRequest) PruneAnswer {
 	r.t.Helper()
 	a, err := r.Prune(r.t.Context(), c, p)
 	if err != nil {
@@ -161,7 +162,7 @@ func TestWhatIsNeededStays(t *testing.T) {
 }
 
 // rescued has the daemon end a session, and returns the rescue snapshot.
-func (r *rig) rescued(c Caller) string {
+func (r *rig) rescued(c access.Caller) string {
 	r.t.Helper()
 	id := r.create(c, func(c *Create) { c.Idle = soon }).ID
 	r.ended(id)
@@ -177,7 +178,7 @@ func (r *rig) rescued(c Caller) string {
 func TestPolicies(t *testing.T) {
 	r := newRig(t, func(c *Config) { c.Retention = last(1) })
 	ctx := t.Context()
-	carol := Caller{KeyID: "key-c", UserID: "carol", Rights: []Right{RightUse}}
+	carol := access.Caller{KeyID: "key-c", UserID: "carol", Rights: []access.Right{access.RightUse}}
 	his, hers, others := r.series(bob, 3), r.series(alice, 3), r.series(carol, 3)
 	r.keeps(alice, last(2))
 
@@ -185,7 +186,7 @@ func TestPolicies(t *testing.T) {
 	wantCode(t, err, fault.Forbidden)
 	_, err = r.Prune(ctx, bob, PruneRequest{All: true})
 	wantCode(t, err, fault.Forbidden)
-	_, err = r.Prune(ctx, Caller{UserID: "bob"}, PruneRequest{})
+	_, err = r.Prune(ctx, access.Caller{UserID: "bob"}, PruneRequest{})
 	wantCode(t, err, fault.Forbidden)
 	r.pruned(admin, PruneRequest{}) // its own user has none
 	r.holds(append(append(his, hers...), others...)...)

@@ -117,7 +117,7 @@ func TestRecoverTakesBack(t *testing.T) {
 		if err := r.catalogue.CreateSession(t.Context(), rec); err != nil {
 			t.Fatal(err)
 		}
-		snap, err := r.Vault.Save(t.Context(), snapshot.Draft{ID: newID(), Location: locationOf("alice", id), Mode: snapshot.Filesystem, CreatedAt: r.clock.now(),
+		snap, err := r.Vault.Save(t.Context(), snapshot.Draft{ID: profiles.NewID(), Location: locationOf("alice", id), Mode: snapshot.Filesystem, CreatedAt: r.clock.now(),
 			Entries: []snapshot.Entry{{Name: state.FileName, Data: []byte("{}")}}})
 		if err != nil {
 			t.Fatal(err)

@@ -160,7 +160,7 @@ func (s *Service) renewalRecord(ctx context.Context, r *renewal, j *job) error {
 	}
 	now := s.Now().UTC()
 	j.arrived = &arrival{}
-	j.rec = profiles.Session{ID: newID(), UserID: r.userID, KeyID: from.KeyID, AgentName: renewalName, Goal: "keeps the login of the user's default alive",
+	j.rec = profiles.Session{ID: profiles.NewID(), UserID: r.userID, KeyID: from.KeyID, AgentName: renewalName, Goal: "keeps the login of the user's default alive",
 		Engine: cmp.Or(r.snapshot.Engine, browser.EngineChrome), Status: profiles.StatusCompleted, Reason: profiles.ReasonLoginCheck.With(renewalName), CreatedAt: now, ExpiresAt: now, EndedAt: now,
 		BaseSnapshotID: r.snapshot.ID, BaseVersion: r.current.Version, WebhookURL: from.WebhookURL}
 	return nil

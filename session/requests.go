@@ -7,14 +7,6 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// Caller is who asks: the key behind a request.
-type Caller struct {
-	KeyID    string
-	UserID   string // the user the key acts for when a call names none
-	AllUsers bool   // it may act for every user
-	Rights   []Right
-}
-
 // Conflict says what a save does when the default has moved meanwhile.
 type Conflict string
 

@@ -5,6 +5,7 @@ import (
 
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
+	"github.com/stasisd/stasis/session/access"
 	"github.com/stasisd/stasis/snapshot"
 )
 
@@ -21,7 +22,7 @@ type origin struct {
 // resolve finds what a create is to restore. Sources of lower rank than the
 // first one named are not looked at. What the caller may not act for is not
 // found.
-func (s *Service) resolve(ctx context.Context, c Caller, r Create) (origin, error) {
+func (s *Service) resolve(ctx context.Context, c access.Caller, r Create) (origin, error) {
 	const op = "session.resolve"
 	var o origin
 	source, snap, version, err := s.lookUp(ctx, c, r)
@@ -46,7 +47,7 @@ func (s *Service) resolve(ctx context.Context, c Caller, r Create) (origin, erro
 				o.userID = userID
 			}
 		}
-		if !c.mayActFor(o.userID) {
+		if !c.MayActFor(o.userID) {
 			return o, fault.New(fault.Forbidden, op, "the key does not act for this user")
 		}
 	}
@@ -64,7 +65,7 @@ func (s *Service) resolve(ctx context.Context, c Caller, r Create) (origin, erro
 
 // sourceUser is whose environment a create asks for that is not there; "" where
 // nothing tells.
-func (s *Service) sourceUser(ctx context.Context, c Caller, r Create) string {
+func (s *Service) sourceUser(ctx context.Context, c access.Caller, r Create) string {
 	id := r.FromSession
 	if id == "" {
 		id = r.FromEnvironment
@@ -73,7 +74,7 @@ func (s *Service) sourceUser(ctx context.Context, c Caller, r Create) string {
 		return r.FromDefaultOf
 	}
 	rec, err := s.Catalogue.Session(ctx, id)
-	if err != nil || !c.mayActFor(rec.UserID) {
+	if err != nil || !c.MayActFor(rec.UserID) {
 		return ""
 	}
 	return rec.UserID
@@ -86,7 +87,7 @@ func missing(err error) bool {
 
 // lookUp finds the first source that is named; nil where none is. version is
 // that of the default, where the source is one.
-func (s *Service) lookUp(ctx context.Context, c Caller, r Create) (source *Source, snap *profiles.Snapshot, version int64, err error) {
+func (s *Service) lookUp(ctx context.Context, c access.Caller, r Create) (source *Source, snap *profiles.Snapshot, version int64, err error) {
 	switch {
 	case r.FromSession != "":
 		snap, err = s.newestOf(ctx, c, r.FromSession)
@@ -107,14 +108,14 @@ func (s *Service) lookUp(ctx context.Context, c Caller, r Create) (source *Sourc
 
 // environment is the snapshot of that ID, or the one that the session of that
 // ID stands for.
-func (s *Service) environment(ctx context.Context, c Caller, id string) (*profiles.Snapshot, error) {
+func (s *Service) environment(ctx context.Context, c access.Caller, id string) (*profiles.Snapshot, error) {
 	snap, err := s.Catalogue.Snapshot(ctx, id)
 	switch {
 	case fault.Is(err, fault.SnapshotNotFound):
 		return s.newestOf(ctx, c, id)
 	case err != nil:
 		return nil, err
-	case !c.mayActFor(snap.UserID):
+	case !c.MayActFor(snap.UserID):
 		return nil, noSuchEnvironment()
 	}
 	return &snap, nil
@@ -125,9 +126,9 @@ func noSuchEnvironment() error {
 }
 
 // newestOf is the snapshot that a session stands for.
-func (s *Service) newestOf(ctx context.Context, c Caller, id string) (*profiles.Snapshot, error) {
+func (s *Service) newestOf(ctx context.Context, c access.Caller, id string) (*profiles.Snapshot, error) {
 	rec, err := s.Catalogue.Session(ctx, id)
-	if fault.Is(err, fault.SessionNotFound) || err == nil && !c.mayActFor(rec.UserID) {
+	if fault.Is(err, fault.SessionNotFound) || err == nil && !c.MayActFor(rec.UserID) {
 		return nil, noSuchEnvironment()
 	}
 	if err != nil {
@@ -144,8 +145,8 @@ func (s *Service) newestOf(ctx context.Context, c Caller, id string) (*profiles.
 	return &snap, err
 }
 
-func (s *Service) defaultOf(ctx context.Context, c Caller, userID string) (*profiles.Snapshot, int64, error) {
-	if !c.mayActFor(userID) {
+func (s *Service) defaultOf(ctx context.Context, c access.Caller, userID string) (*profiles.Snapshot, int64, error) {
+	if !c.MayActFor(userID) {
 		return nil, 0, noSuchEnvironment()
 	}
 	d, err := s.Catalogue.Default(ctx, userID)

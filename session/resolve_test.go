@@ -7,6 +7,7 @@ import (
 
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
+	"github.com/stasisd/stasis/session/access"
 )
 
 // The first source that is named decides; those of lower rank are not even
@@ -146,37 +147,37 @@ func TestOwnership(t *testing.T) {
 	_, err := r.Create(ctx, bob, asking(func(c *Create) { c.UserID = "alice" }))
 	wantCode(t, err, fault.Forbidden)
 
-	for name, call := range map[string]func(Caller) error{
-		"get":        func(c Caller) error { _, err := r.Get(ctx, c, live); return err },
-		"get ended":  func(c Caller) error { _, err := r.Get(ctx, c, ended); return err },
-		"status":     func(c Caller) error { _, err := r.Status(ctx, c, live); return err },
-		"report":     func(c Caller) error { _, err := r.RestoreReport(ctx, c, live); return err },
-		"navigate":   func(c Caller) error { _, err := r.Navigate(ctx, c, live, "https://a.example/"); return err },
-		"screenshot": func(c Caller) error { _, err := r.Screenshot(ctx, c, live); return err },
-		"pages":      func(c Caller) error { _, err := r.Pages(ctx, c, live); return err },
-		"pause":      func(c Caller) error { _, err := r.Pause(ctx, c, live); return err },
-		"resume":     func(c Caller) error { _, err := r.Resume(ctx, c, live); return err },
-		"cancel":     func(c Caller) error { _, err := r.Cancel(ctx, c, live); return err },
-		"files":      func(c Caller) error { _, err := r.ListFiles(ctx, c, live); return err },
-		"snapshots":  func(c Caller) error { _, _, err := r.Snapshots(ctx, c, ended, 10, ""); return err },
+	for name, call := range map[string]func(access.Caller) error{
+		"get":        func(c access.Caller) error { _, err := r.Get(ctx, c, live); return err },
+		"get ended":  func(c access.Caller) error { _, err := r.Get(ctx, c, ended); return err },
+		"status":     func(c access.Caller) error { _, err := r.Status(ctx, c, live); return err },
+		"report":     func(c access.Caller) error { _, err := r.RestoreReport(ctx, c, live); return err },
+		"navigate":   func(c access.Caller) error { _, err := r.Navigate(ctx, c, live, "https://a.example/"); return err },
+		"screenshot": func(c access.Caller) error { _, err := r.Screenshot(ctx, c, live); return err },
+		"pages":      func(c access.Caller) error { _, err := r.Pages(ctx, c, live); return err },
+		"pause":      func(c access.Caller) error { _, err := r.Pause(ctx, c, live); return err },
+		"resume":     func(c access.Caller) error { _, err := r.Resume(ctx, c, live); return err },
+		"cancel":     func(c access.Caller) error { _, err := r.Cancel(ctx, c, live); return err },
+		"files":      func(c access.Caller) error { _, err := r.ListFiles(ctx, c, live); return err },
+		"snapshots":  func(c access.Caller) error { _, _, err := r.Snapshots(ctx, c, ended, 10, ""); return err },
 	} {
 		t.Run(name, func(t *testing.T) { wantCode(t, call(bob), fault.SessionNotFound) })
 	}
-	for name, call := range map[string]func(Caller) error{
-		"get":    func(c Caller) error { _, err := r.Snapshot(ctx, c, snap); return err },
-		"delete": func(c Caller) error { return r.DeleteSnapshot(ctx, c, snap) },
-		"make it a default": func(c Caller) error {
+	for name, call := range map[string]func(access.Caller) error{
+		"get":    func(c access.Caller) error { _, err := r.Snapshot(ctx, c, snap); return err },
+		"delete": func(c access.Caller) error { return r.DeleteSnapshot(ctx, c, snap) },
+		"make it a default": func(c access.Caller) error {
 			_, err := r.SetDefault(ctx, c, c.UserID, snap, nil)
 			return err
 		},
 	} {
 		t.Run("snapshot "+name, func(t *testing.T) { wantCode(t, call(bob), fault.SnapshotNotFound) })
 	}
-	for name, call := range map[string]func(Caller) error{
-		"default":        func(c Caller) error { _, err := r.Default(ctx, c, "alice"); return err },
-		"set default":    func(c Caller) error { _, err := r.SetDefault(ctx, c, "alice", snap, nil); return err },
-		"delete default": func(c Caller) error { return r.DeleteDefault(ctx, c, "alice") },
-		"history":        func(c Caller) error { _, _, err := r.DefaultHistory(ctx, c, "alice", 10, ""); return err },
+	for name, call := range map[string]func(access.Caller) error{
+		"default":        func(c access.Caller) error { _, err := r.Default(ctx, c, "alice"); return err },
+		"set default":    func(c access.Caller) error { _, err := r.SetDefault(ctx, c, "alice", snap, nil); return err },
+		"delete default": func(c access.Caller) error { return r.DeleteDefault(ctx, c, "alice") },
+		"history":        func(c access.Caller) error { _, _, err := r.DefaultHistory(ctx, c, "alice", 10, ""); return err },
 	} {
 		t.Run(name, func(t *testing.T) { wantCode(t, call(bob), fault.UserNotFound) })
 	}
@@ -218,7 +219,7 @@ func TestRights(t *testing.T) {
 	r := newRig(t, nil)
 	ctx := t.Context()
 	id := r.create(alice, nil).ID
-	idle := Caller{KeyID: "key-i", UserID: "alice", Rights: []Right{RightSecrets}}
+	idle := access.Caller{KeyID: "key-i", UserID: "alice", Rights: []access.Right{access.RightSecrets}}
 	for name, call := range map[string]func() error{
 		"create":   func() error { _, err := r.Create(ctx, idle, asking(nil)); return err },
 		"get":      func() error { _, err := r.Get(ctx, idle, id); return err },
@@ -226,11 +227,11 @@ func TestRights(t *testing.T) {
 		"navigate": func() error { _, err := r.Navigate(ctx, idle, id, "https://a.example/"); return err },
 		"end":      func() error { _, err := r.End(ctx, idle, id, none); return err },
 		"end all":  func() error { _, err := r.EndAll(ctx, idle, EndAllRequest{}); return err },
-		"ticket":   func() error { _, _, err := r.NewTicket(ctx, idle); return err },
+		"ticket":   func() error { _, _, err := r.apiKeys.NewTicket(ctx, idle); return err },
 		"default":  func() error { _, err := r.Default(ctx, idle, "alice"); return err },
-		"keys":     func() error { _, err := r.Keys(ctx, alice); return err },
-		"new key":  func() error { _, _, err := r.CreateKey(ctx, alice, "k", "alice", false, nil); return err },
-		"no key":   func() error { return r.DeleteKey(ctx, alice, "key-a") },
+		"keys":     func() error { _, err := r.apiKeys.Keys(ctx, alice); return err },
+		"new key":  func() error { _, _, err := r.apiKeys.CreateKey(ctx, alice, "k", "alice", false, nil); return err },
+		"no key":   func() error { return r.apiKeys.DeleteKey(ctx, alice, "key-a") },
 	} {
 		t.Run(name, func(t *testing.T) { wantCode(t, call(), fault.Forbidden) })
 	}

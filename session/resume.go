@@ -7,6 +7,7 @@ import (
 
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
+	"github.com/stasisd/stasis/session/access"
 	"github.com/stasisd/stasis/session/journal"
 )
 
@@ -21,14 +22,14 @@ const (
 // reopened after a failed save is tried again, and one that has ended lives
 // again, under its ID, from its newest snapshot, or from what a scheduled login check
 // has made of that.
-func (s *Service) Resume(ctx context.Context, c Caller, id string) (Acknowledged, error) {
+func (s *Service) Resume(ctx context.Context, c access.Caller, id string) (Acknowledged, error) {
 	a, _, err := s.resume(ctx, c, Create{SessionID: id})
 	return a, err
 }
 
 // resume is Resume, and a create with resume: r has the ID, and says what is to
 // be done where nothing was saved.
-func (s *Service) resume(ctx context.Context, c Caller, r Create) (Acknowledged, *live, error) {
+func (s *Service) resume(ctx context.Context, c access.Caller, r Create) (Acknowledged, *live, error) {
 	for {
 		rec, err := s.resumable(ctx, c, r.SessionID)
 		if err != nil {
@@ -47,7 +48,7 @@ func (s *Service) resume(ctx context.Context, c Caller, r Create) (Acknowledged,
 			}
 			continue // it has been resumed meanwhile
 		}
-		if err := c.on(l, drive); err != nil {
+		if err := mayOn(c, l, access.Drive); err != nil {
 			return Acknowledged{}, nil, err
 		}
 		a, err := l.resume(ctx)
@@ -60,13 +61,13 @@ func (s *Service) resume(ctx context.Context, c Caller, r Create) (Acknowledged,
 
 // resumable is the record of a session that the caller may look at, or may bring
 // back: who may restore from a session may resume it.
-func (s *Service) resumable(ctx context.Context, c Caller, id string) (profiles.Session, error) {
-	if !c.may(restore) {
-		return s.record(ctx, c, id, look)
+func (s *Service) resumable(ctx context.Context, c access.Caller, id string) (profiles.Session, error) {
+	if !c.May(access.Restore) {
+		return s.record(ctx, c, id, access.Look)
 	}
 	rec, err := s.Catalogue.Session(ctx, id)
-	if err == nil && !c.mayActFor(rec.UserID) {
-		err = noSuchSession(id)
+	if err == nil && !c.MayActFor(rec.UserID) {
+		err = access.NoSession(id)
 	}
 	return rec, err
 }
@@ -122,8 +123,8 @@ func (l *live) unpause(end func(error)) {
 
 // revive begins an ended session anew, as what it was made as; nil where it is
 // not ended any more.
-func (s *Service) revive(ctx context.Context, c Caller, id string, by Create) (*live, error) {
-	if err := c.require(restore); err != nil {
+func (s *Service) revive(ctx context.Context, c access.Caller, id string, by Create) (*live, error) {
+	if err := c.Require(access.Restore); err != nil {
 		return nil, err
 	}
 	if err := s.claim(c, id); err != nil {
@@ -223,7 +224,7 @@ func bare(r Create) Create {
 
 // resumed answers a create with resume. found is false where nothing is there to
 // resume and the create may make a fresh session.
-func (s *Service) resumed(ctx context.Context, c Caller, r Create) (_ Info, found bool, err error) {
+func (s *Service) resumed(ctx context.Context, c access.Caller, r Create) (_ Info, found bool, err error) {
 	a, l, err := s.resume(ctx, c, r)
 	if fault.Is(err, fault.SessionNotFound) && r.FreshIfNone {
 		return Info{}, false, nil

@@ -9,11 +9,12 @@ import (
 
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
+	"github.com/stasisd/stasis/session/access"
 	"github.com/stasisd/stasis/state"
 )
 
 // resumed resumes a session and gives what is told of it then.
-func (r *rig) resumed(c Caller, id string) Info {
+func (r *rig) resumed(c access.Caller, id string) Info {
 	r.t.Helper()
 	a, err := r.Resume(r.t.Context(), c, id)
 	if err != nil || !a.Success || a.Status != "resumed" {

@@ -23,6 +23,7 @@ import (
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
 	"github.com/stasisd/stasis/profiles/sqldb"
+	"github.com/stasisd/stasis/session/access"
 	"github.com/stasisd/stasis/snapshot"
 	"github.com/stasisd/stasis/snapshot/faultstore"
 	"github.com/stasisd/stasis/snapshot/memstore"
@@ -34,15 +35,16 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 const patience = 20 * time.Second
 
 var (
-	alice = Caller{KeyID: "key-a", UserID: "alice", Rights: []Right{RightUse}}
-	bob   = Caller{KeyID: "key-b", UserID: "bob", Rights: []Right{RightUse}}
-	admin = Caller{KeyID: "key-r", UserID: "default", AllUsers: true, Rights: []Right{RightUse, RightSecrets, RightAdmin}}
+	alice = access.Caller{KeyID: "key-a", UserID: "alice", Rights: []access.Right{access.RightUse}}
+	bob   = access.Caller{KeyID: "key-b", UserID: "bob", Rights: []access.Right{access.RightUse}}
+	admin = access.Caller{KeyID: "key-r", UserID: "default", AllUsers: true, Rights: []access.Right{access.RightUse, access.RightSecrets, access.RightAdmin}}
 )
 
 var errBroken = errors.New("broken on purpose")
 
 // rig is a Service on fakes that can be broken.
 type rig struct {
+	apiKeys *access.Keys
 	*Service
 	t         *testing.T
 	browsers  *fakeBrowsers
@@ -97,7 +99,8 @@ func (r *rig) daemon(change func(*Config)) *Service {
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	s := New(cfg, Deps{Extensions: store, Browsers: r.browsers, Datadirs: profile.Disk{}, Vault: snapshot.NewVault(r.store, r.keys, snapshot.Options{Now: r.clock.now}),
+	r.apiKeys = access.NewKeys(r.catalogue, r.clock.now)
+	s := New(cfg, Deps{Keys: r.apiKeys, Extensions: store, Browsers: r.browsers, Datadirs: profile.Disk{}, Vault: snapshot.NewVault(r.store, r.keys, snapshot.Options{Now: r.clock.now}),
 		Documents: snapshot.NewDocuments(r.store, snapshot.Options{Now: r.clock.now}), Catalogue: r.catalogue, Now: r.clock.now, Log: slog.New(slog.DiscardHandler)})
 	r.t.Cleanup(func() {
 		r.browsers.works()
@@ -167,9 +170,13 @@ func (c *clock) add(d time.Duration) time.Time {
 
 // Key gives the keys of the tests' callers too, which are not recorded.
 func (b *brokenCatalogue) Key(ctx context.Context, id string) (profiles.Key, error) {
-	for _, c := range []Caller{alice, bob, admin} {
+	for _, c := range []access.Caller{alice, bob, admin} {
 		if c.KeyID == id {
-			return profiles.Key{ID: id, UserID: c.UserID, AllUsers: c.AllUsers, Rights: names(c.Rights)}, nil
+			k := profiles.Key{ID: id, UserID: c.UserID, AllUsers: c.AllUsers}
+			for _, right := range c.Rights {
+				k.Rights = append(k.Rights, string(right))
+			}
+			return k, nil
 		}
 	}
 	if strings.HasPrefix(id, "key-") {
@@ -295,7 +302,7 @@ func asking(change func(*Create)) Create {
 	return c
 }
 
-func (r *rig) create(c Caller, change func(*Create)) Info {
+func (r *rig) create(c access.Caller, change func(*Create)) Info {
 	r.t.Helper()
 	info, err := r.Create(r.t.Context(), c, asking(change))
 	if err != nil {
@@ -305,7 +312,7 @@ func (r *rig) create(c Caller, change func(*Create)) Info {
 }
 
 // end ends a session, and fails the test if that fails.
-func (r *rig) end(c Caller, id string, request EndRequest) EndAnswer {
+func (r *rig) end(c access.Caller, id string, request EndRequest) EndAnswer {
 	r.t.Helper()
 	a, err := r.End(r.t.Context(), c, id, request)
 	if err != nil {
@@ -318,7 +325,7 @@ func (r *rig) end(c Caller, id string, request EndRequest) EndAnswer {
 }
 
 // saved makes a session of the caller's and saves it; it returns both IDs.
-func (r *rig) saved(c Caller, request EndRequest) (session, snap string) {
+func (r *rig) saved(c access.Caller, request EndRequest) (session, snap string) {
 	r.t.Helper()
 	id := r.create(c, nil).ID
 	return id, r.end(c, id, request).Snapshot.ID

@@ -5,32 +5,18 @@ import (
 	"testing"
 
 	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/session/access"
 )
-
-// Keys that are stored keep what they can do: what each right allows is fixed.
-func TestRightsAreStable(t *testing.T) {
-	for right, want := range map[Right][]permission{
-		"use": {look, begin, restore, drive, manage}, "view": {look}, "create": {begin}, "restore": {restore},
-		"secrets": {secrets}, "admin": {administer}, "of a newer Stasis": nil,
-	} {
-		if got := allows(right); !slices.Equal(got, want) {
-			t.Errorf("%q allows %q, want %q", right, got, want)
-		}
-	}
-	if got := Rights(); !slices.Equal(got, []Right{"use", "view", "create", "restore", "secrets", "admin"}) {
-		t.Errorf("rights: %q", got)
-	}
-}
 
 // A ticket is for one session, purpose and key, as the key is now.
 func TestTicketsOfSessions(t *testing.T) {
 	r := newRig(t, nil)
 	ctx := t.Context()
-	k, secret, err := r.CreateKey(ctx, admin, "ci", "alice", false, []Right{RightUse, RightSecrets})
+	k, secret, err := r.apiKeys.CreateKey(ctx, admin, "ci", "alice", false, []access.Right{access.RightUse, access.RightSecrets})
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := r.Authenticate(ctx, secret)
+	c, err := r.apiKeys.Authenticate(ctx, secret)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,7 +39,7 @@ func TestTicketsOfSessions(t *testing.T) {
 		t.Errorf("%+v, %v", got, err)
 	}
 	got, err := r.AuthorizeTicket(ctx, views, one.ID, PurposeView)
-	if err != nil || !slices.Equal(got.Rights, []Right{RightView}) || got.everybodys() {
+	if err != nil || !slices.Equal(got.Rights, []access.Right{access.RightView}) || got.ForEveryUser() {
 		t.Errorf("who looks may %+v, %v", got, err)
 	}
 	refused := func(ticket, id string, p Purpose) {
@@ -64,25 +50,22 @@ func TestTicketsOfSessions(t *testing.T) {
 	refused(views, one.ID, PurposeCDP)
 	refused(drives, one.ID, PurposeView)
 	refused(drives, two.ID, PurposeCDP)
-	refused(drives[:macLength]+"-key-a", one.ID, PurposeCDP)
+	refused(drives[:access.RandomLength]+"-key-a", one.ID, PurposeCDP)
 	refused("", one.ID, PurposeCDP)
 	refused("-"+k.ID, one.ID, PurposeCDP)
 	refused(drives, one.ID, "control")
 
-	once, _, err := r.NewTicket(ctx, c)
+	once, _, err := r.apiKeys.NewTicket(ctx, c)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := r.DeleteKey(ctx, admin, k.ID); err != nil {
+	if err := r.apiKeys.DeleteKey(ctx, admin, k.ID); err != nil {
 		t.Fatal(err)
 	}
 	refused(drives, one.ID, PurposeCDP)
 	refused(views, one.ID, PurposeView)
-	_, err = r.RedeemTicket(ctx, once)
+	_, err = r.apiKeys.RedeemTicket(ctx, once)
 	wantCode(t, err, fault.Unauthorized)
 	_, err = r.Create(ctx, c, asking(nil)) // one that was authenticated just before
 	wantCode(t, err, fault.Unauthorized)
-	if n := len(r.connections.open); n != 0 {
-		t.Errorf("%d keys have connections", n)
-	}
 }

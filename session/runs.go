@@ -7,6 +7,7 @@ import (
 
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
+	"github.com/stasisd/stasis/session/access"
 	"github.com/stasisd/stasis/session/journal"
 )
 
@@ -49,8 +50,8 @@ type EventPage struct {
 }
 
 // Runs lists a session's runs, oldest first; those of an ended session too.
-func (s *Service) Runs(ctx context.Context, c Caller, id string) ([]Run, error) {
-	if _, err := s.record(ctx, c, id, look); err != nil {
+func (s *Service) Runs(ctx context.Context, c access.Caller, id string) ([]Run, error) {
+	if _, err := s.record(ctx, c, id, access.Look); err != nil {
 		return nil, err
 	}
 	s.journal.Flush(ctx, id)
@@ -60,7 +61,7 @@ func (s *Service) Runs(ctx context.Context, c Caller, id string) ([]Run, error) 
 
 // RunEvents gives a page of a run's events: those after a sequence. whole gives
 // secrets in them too, and needs the right to.
-func (s *Service) RunEvents(ctx context.Context, c Caller, id, runID string, after int64, limit int, whole bool) (EventPage, error) {
+func (s *Service) RunEvents(ctx context.Context, c access.Caller, id, runID string, after int64, limit int, whole bool) (EventPage, error) {
 	if err := s.mayRead(ctx, c, id, whole); err != nil {
 		return EventPage{}, err
 	}
@@ -118,7 +119,7 @@ type Feed interface {
 // Follow begins a feed of a session's events, over all its runs. An ended
 // session's has what is kept, and ends. Where as many are open as may it is
 // too_many_requests.
-func (s *Service) Follow(ctx context.Context, c Caller, id string, f Follow) (Feed, error) {
+func (s *Service) Follow(ctx context.Context, c access.Caller, id string, f Follow) (Feed, error) {
 	if err := s.mayRead(ctx, c, id, f.Whole); err != nil {
 		return nil, err
 	}
@@ -136,7 +137,7 @@ func (s *Service) Follow(ctx context.Context, c Caller, id string, f Follow) (Fe
 	return feed, nil
 }
 
-func (s *Service) follow(ctx context.Context, c Caller, id string, f Follow) (*openFeed, error) {
+func (s *Service) follow(ctx context.Context, c access.Caller, id string, f Follow) (*openFeed, error) {
 	// What a rescue has to tell is written at its end, and the stream ends with it.
 	if err := s.rescues.await(ctx, id); err != nil {
 		return nil, err
@@ -148,7 +149,7 @@ func (s *Service) follow(ctx context.Context, c Caller, id string, f Follow) (*o
 	open := &openFeed{Feed: feed, journal: s.journal, whole: f.Whole}
 	var deleted context.CancelCauseFunc
 	open.key, deleted = context.WithCancelCause(context.WithoutCancel(ctx))
-	leave, err := s.connect(ctx, c, func() { deleted(errKeyDeleted) })
+	leave, err := s.Keys.Connected(ctx, c, func() { deleted(access.ErrKeyDeleted()) })
 	if err != nil {
 		deleted(nil)
 		feed.Close()
@@ -190,12 +191,12 @@ func (f *openFeed) Close() {
 }
 
 // mayRead checks that the caller may read a session's events.
-func (s *Service) mayRead(ctx context.Context, c Caller, id string, whole bool) error {
-	if _, err := s.record(ctx, c, id, look); err != nil {
+func (s *Service) mayRead(ctx context.Context, c access.Caller, id string, whole bool) error {
+	if _, err := s.record(ctx, c, id, access.Look); err != nil {
 		return err
 	}
-	if whole && !c.may(secrets) {
-		return fault.New(fault.Forbidden, "session.events", "sanitize: false needs a key with the right %q", RightSecrets)
+	if whole && !c.May(access.Secrets) {
+		return fault.New(fault.Forbidden, "session.events", "sanitize: false needs a key with the right %q", access.RightSecrets)
 	}
 	return nil
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/stasisd/stasis/browser/pool"
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
+	"github.com/stasisd/stasis/session/access"
 	"github.com/stasisd/stasis/session/journal"
 	"github.com/stasisd/stasis/snapshot"
 )
@@ -52,6 +53,7 @@ type Config struct {
 type Deps struct {
 	Browsers  Browsers
 	Datadirs  Datadirs
+	Keys      Keys
 	Vault     *snapshot.Vault
 	Documents *snapshot.Documents // agents' own
 	Catalogue profiles.Catalogue
@@ -67,22 +69,30 @@ type Deps struct {
 	Log   *slog.Logger
 }
 
+// Keys are the API keys that callers come with; see [access.Keys].
+type Keys interface {
+	// Caller is who calls with a key as it is now; unauthorized where it was deleted.
+	Caller(ctx context.Context, id string) (access.Caller, error)
+	// Connected calls end when the caller's key is deleted, until leave is called.
+	Connected(ctx context.Context, c access.Caller, end func()) (leave func(), err error)
+	// While is ctx until the caller's key is deleted.
+	While(ctx context.Context, c access.Caller) (_ context.Context, leave func(), err error)
+}
+
 // Service is the session room's face. Its methods are safe for concurrent
 // use. Close must be called.
 type Service struct {
 	cfg Config
 	Deps
 
-	parked      *pool.Parked[*parkedChrome]
-	spares      sparePools
-	standbys    *standbys
-	renewals    *renewals
-	rescues     *rescues
-	slots       *slots
-	journal     *journal.Journal
-	tickets     *tickets
-	attached    *attached
-	connections *connections
+	parked   *pool.Parked[*parkedChrome]
+	spares   sparePools
+	standbys *standbys
+	renewals *renewals
+	rescues  *rescues
+	slots    *slots
+	journal  *journal.Journal
+	attached *attached
 
 	// ctx is the life of the daemon's own work (saves, sessions); it ends
 	// after everything was given the time to end by itself.
@@ -120,7 +130,7 @@ type Service struct {
 func New(cfg Config, deps Deps) *Service {
 	s := &Service{cfg: cfg, Deps: deps,
 		parked: pool.New[*parkedChrome](cfg.Parked), slots: newSlots(cfg.MaxSessions),
-		tickets: newTickets(deps.Now), attached: newAttached(cfg.MaxClients), connections: newConnections(), turn: make(chan struct{}, 1), surveys: make(chan struct{}, maxSurveys), surveyFor: surveyDeadline, reopenPatience: reopenPatience,
+		attached: newAttached(cfg.MaxClients), turn: make(chan struct{}, 1), surveys: make(chan struct{}, maxSurveys), surveyFor: surveyDeadline, reopenPatience: reopenPatience,
 		uploads: newUploads(), imports: newTurns(maxImports), readings: newTurns(maxReadings), large: newTurns(maxLarge), packages: newTurns(maxChecked), masks: newTurns(maxMasking), streams: newStreams(),
 		readers: newReaders(), verifying: make(chan struct{}, maxVerifying),
 		journal: journal.New(deps.Catalogue, deps.Vault, deps.Now, deps.Log), live: map[string]*live{}, creating: map[string]*claim{}, checks: map[string]int{}, spares: sparePools{},

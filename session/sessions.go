@@ -8,15 +8,12 @@ import (
 
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
+	"github.com/stasisd/stasis/session/access"
 )
 
-func noSuchSession(id string) error {
-	return fault.New(fault.SessionNotFound, "session.find", "there is no session %s", id)
-}
-
 // record is a session's record, if the caller may look at it, or drive it.
-func (s *Service) record(ctx context.Context, c Caller, id string, p permission) (profiles.Session, error) {
-	if err := c.mayAsk(p); err != nil {
+func (s *Service) record(ctx context.Context, c access.Caller, id string, p access.Permission) (profiles.Session, error) {
+	if err := c.MayAsk(p); err != nil {
 		return profiles.Session{}, err
 	}
 	rec, err := s.Catalogue.Session(ctx, id)
@@ -27,13 +24,13 @@ func (s *Service) record(ctx context.Context, c Caller, id string, p permission)
 	if l := s.find(id); l != nil {
 		by = l.madeBy
 	}
-	return rec, c.onSession(id, rec.UserID, by, p)
+	return rec, c.OnSession(id, rec.UserID, by, p)
 }
 
 // running is a live session, if the caller may look at it, or drive it. One that
 // has ended is session_not_running.
-func (s *Service) running(ctx context.Context, c Caller, id string, p permission) (*live, error) {
-	if l := s.find(id); l != nil && c.on(l, p) == nil {
+func (s *Service) running(ctx context.Context, c access.Caller, id string, p access.Permission) (*live, error) {
+	if l := s.find(id); l != nil && mayOn(c, l, p) == nil {
 		return l, nil
 	}
 	if _, err := s.record(ctx, c, id, p); err != nil {
@@ -46,8 +43,8 @@ func (s *Service) running(ctx context.Context, c Caller, id string, p permission
 }
 
 // Get tells of a session, running or ended.
-func (s *Service) Get(ctx context.Context, c Caller, id string) (Info, error) {
-	rec, err := s.record(ctx, c, id, look)
+func (s *Service) Get(ctx context.Context, c access.Caller, id string) (Info, error) {
+	rec, err := s.record(ctx, c, id, access.Look)
 	if err != nil {
 		return Info{}, err
 	}
@@ -55,7 +52,7 @@ func (s *Service) Get(ctx context.Context, c Caller, id string) (Info, error) {
 }
 
 // infoFor tells a caller of a session, with the tickets that its key may have.
-func (s *Service) infoFor(ctx context.Context, c Caller, rec profiles.Session) (Info, error) {
+func (s *Service) infoFor(ctx context.Context, c access.Caller, rec profiles.Session) (Info, error) {
 	info, err := s.infoOf(ctx, rec)
 	if l := s.find(rec.ID); l != nil && err == nil {
 		info.Tickets = l.ticketsFor(c)
@@ -93,15 +90,15 @@ func (s *Service) infoOf(ctx context.Context, rec profiles.Session) (Info, error
 }
 
 // List gives a page of sessions, newest first, and the cursor of the next.
-func (s *Service) List(ctx context.Context, c Caller, r ListRequest) ([]Info, string, error) {
-	if err := c.require(look); err != nil {
+func (s *Service) List(ctx context.Context, c access.Caller, r ListRequest) ([]Info, string, error) {
+	if err := c.Require(access.Look); err != nil {
 		return nil, "", err
 	}
 	userID := r.UserID
-	if userID == "" && !c.everybodys() {
+	if userID == "" && !c.ForEveryUser() {
 		userID = c.UserID
 	}
-	if userID != "" && !c.mayActFor(userID) {
+	if userID != "" && !c.MayActFor(userID) {
 		return []Info{}, "", nil
 	}
 	records, next, err := s.Catalogue.Sessions(ctx, profiles.SessionFilter{
@@ -122,7 +119,7 @@ func (s *Service) List(ctx context.Context, c Caller, r ListRequest) ([]Info, st
 
 // RestoreReport tells what a restore brought back, whole; a fresh session has
 // none.
-func (s *Service) RestoreReport(ctx context.Context, c Caller, id string) (RestoreReport, error) {
+func (s *Service) RestoreReport(ctx context.Context, c access.Caller, id string) (RestoreReport, error) {
 	info, err := s.Get(ctx, c, id)
 	if err != nil {
 		return RestoreReport{}, err
@@ -134,7 +131,7 @@ func (s *Service) RestoreReport(ctx context.Context, c Caller, id string) (Resto
 }
 
 // Status tells how a session is.
-func (s *Service) Status(ctx context.Context, c Caller, id string) (StatusAnswer, error) {
+func (s *Service) Status(ctx context.Context, c access.Caller, id string) (StatusAnswer, error) {
 	info, err := s.Get(ctx, c, id)
 	if err != nil {
 		return StatusAnswer{}, err
@@ -143,7 +140,7 @@ func (s *Service) Status(ctx context.Context, c Caller, id string) (StatusAnswer
 }
 
 // endEach ends sessions side by side, as many at once as the daemon saves.
-func (s *Service) endEach(ctx context.Context, c Caller, ids []string, r EndRequest) (EndAnswer, error) {
+func (s *Service) endEach(ctx context.Context, c access.Caller, ids []string, r EndRequest) (EndAnswer, error) {
 	total := EndAnswer{Success: true, Message: "there is no running session"}
 	gate := make(chan struct{}, max(s.cfg.Savers, 1))
 	var (

@@ -8,6 +8,7 @@ import (
 	"github.com/stasisd/stasis/browser"
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
+	"github.com/stasisd/stasis/session/access"
 )
 
 // Settings are what a user asks for that outlives any default. It is the
@@ -53,8 +54,8 @@ func given[T any](v *T) (value T) {
 }
 
 // Settings tells a user's settings. One without any has none set.
-func (s *Service) Settings(ctx context.Context, c Caller, userID string) (Settings, error) {
-	if err := c.forUser(userID, look); err != nil {
+func (s *Service) Settings(ctx context.Context, c access.Caller, userID string) (Settings, error) {
+	if err := c.ForUser(userID, access.Look); err != nil {
 		return Settings{}, err
 	}
 	return s.settings(ctx, userID)
@@ -70,8 +71,8 @@ func (s *Service) settings(ctx context.Context, userID string) (Settings, error)
 
 // ChangeSettings changes a user's settings in one transaction. An error of
 // change leaves them as they were and comes back as it is.
-func (s *Service) ChangeSettings(ctx context.Context, c Caller, userID string, change func(Settings) (Settings, error)) (Settings, error) {
-	if err := c.forUser(userID, manage); err != nil {
+func (s *Service) ChangeSettings(ctx context.Context, c access.Caller, userID string, change func(Settings) (Settings, error)) (Settings, error) {
+	if err := c.ForUser(userID, access.Manage); err != nil {
 		return Settings{}, err
 	}
 	var now Settings

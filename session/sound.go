@@ -5,6 +5,7 @@ import (
 
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
+	"github.com/stasisd/stasis/session/access"
 	"github.com/stasisd/stasis/state"
 )
 
@@ -41,8 +42,8 @@ type Problem struct {
 // VerifySnapshot reads all of a snapshot and compares it with everything that
 // its document binds. What is wrong with it is no error but the answer; an error
 // says that it could not be verified.
-func (s *Service) VerifySnapshot(ctx context.Context, c Caller, id string) (Soundness, error) {
-	row, err := s.ownSnapshot(ctx, c, id, manage)
+func (s *Service) VerifySnapshot(ctx context.Context, c access.Caller, id string) (Soundness, error) {
+	row, err := s.ownSnapshot(ctx, c, id, access.Manage)
 	if err != nil {
 		return Soundness{}, err
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/stasisd/stasis/browser"
 	"github.com/stasisd/stasis/browser/pool"
 	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/session/access"
 	"github.com/stasisd/stasis/state"
 )
 
@@ -29,7 +30,7 @@ func standingBy(t *testing.T, change func(*Config)) *rig {
 }
 
 // asks sets how many Chromes are to stand by for a user.
-func (r *rig) asks(c Caller, n int64) {
+func (r *rig) asks(c access.Caller, n int64) {
 	r.t.Helper()
 	if _, err := r.ChangeSettings(r.t.Context(), c, c.UserID, func(s Settings) (Settings, error) {
 		s.Standby = &n

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/session/access"
 )
 
 // Streams are bounded by session, by key and in all; each that ends gives its
@@ -55,7 +56,7 @@ func TestStreamsGiveTheirPlacesBack(t *testing.T) {
 			t.Fatal(err)
 		}
 		feed.Close()
-		if _, err := r.Follow(t.Context(), Caller{KeyID: "deleted", UserID: alice.UserID, Rights: alice.Rights}, id, Follow{}); err == nil {
+		if _, err := r.Follow(t.Context(), access.Caller{KeyID: "deleted", UserID: alice.UserID, Rights: alice.Rights}, id, Follow{}); err == nil {
 			t.Fatal("a key that is not there follows")
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/session/access"
 )
 
 // What is sent or read for long ends when its key is deleted, and changes nothing.
@@ -16,11 +17,11 @@ func TestDeletedKeyEndsUploadsAndDownloads(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	k, _, err := r.CreateKey(ctx, admin, "leaver", "alice", false, keeper.Rights)
+	k, _, err := r.apiKeys.CreateKey(ctx, admin, "leaver", "alice", false, keeper.Rights)
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := Caller{KeyID: k.ID, UserID: k.UserID, Rights: k.Rights}
+	c := access.Caller{KeyID: k.ID, UserID: k.UserID, Rights: k.Rights}
 	archive, err := r.Archive(ctx, c, made.Snapshot.ID)
 	if err != nil {
 		t.Fatal(err)
@@ -49,7 +50,7 @@ func TestDeletedKeyEndsUploadsAndDownloads(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := r.DeleteKey(ctx, admin, k.ID); err != nil {
+	if err := r.apiKeys.DeleteKey(ctx, admin, k.ID); err != nil {
 		t.Fatal(err)
 	}
 	for _, to := range bodies {

@@ -25,6 +25,7 @@ import (
 	"github.com/stasisd/stasis/profiles"
 	"github.com/stasisd/stasis/profiles/sqldb"
 	"github.com/stasisd/stasis/session"
+	"github.com/stasisd/stasis/session/access"
 	"github.com/stasisd/stasis/snapshot"
 )
 
@@ -45,6 +46,7 @@ const calm = 500 * time.Millisecond
 // daemon is everything that runs, wired together.
 type daemon struct {
 	*storage
+	apiKeys  *access.Keys
 	service  *session.Service
 	server   *api.Server
 	printKey string // a key that was made now, to be told once
@@ -116,7 +118,9 @@ func start(ctx context.Context, c *serveCmd, log *slog.Logger) (_ *daemon, err e
 	counted := metrics.New(version)
 	starter := browser.NewStarter(launcher, time.Now)
 	starter.Budget = budget.New(c.ClientMemory)
+	d.apiKeys = access.NewKeys(d.catalogue, time.Now)
 	d.service = session.New(limits, session.Deps{
+		Keys:      d.apiKeys,
 		Browsers:  session.Chromes{Starter: starter},
 		Datadirs:  profile.Disk{},
 		Vault:     d.vault,
@@ -136,7 +140,7 @@ func start(ctx context.Context, c *serveCmd, log *slog.Logger) (_ *daemon, err e
 	if err := d.firstKey(ctx); err != nil {
 		return nil, err
 	}
-	d.server = api.New(api.Options{HashKey: d.keys.Derive("request hashes"), Service: d.service, Answers: answers{d.catalogue}, Metrics: counted.Handler(), Logger: log, Now: time.Now,
+	d.server = api.New(api.Options{HashKey: d.keys.Derive("request hashes"), Service: d.service, Keys: d.apiKeys, Answers: answers{d.catalogue}, Metrics: counted.Handler(), Logger: log, Now: time.Now,
 		PublicURL: c.PublicURL, TrustedProxies: c.TrustedProxy,
 		Landlock: launcher.Landlock(), WarnUnknownFields: c.UnknownFields == "warn", MaxUpload: c.MaxUpload, MaxImport: c.MaxUnpack, MaxMessage: int64(c.MaxMessage),
 		MaxConnections: c.connections(log), Budget: starter.Budget, Patience: c.ClientPatience})
@@ -183,10 +187,10 @@ func (c *serveCmd) tellShell(launcher *launch.Launcher, log *slog.Logger) error 
 func (d *daemon) firstKey(ctx context.Context) error {
 	const op = "serve.key"
 	if given := os.Getenv(keyVariable); given != "" {
-		return d.service.FirstKey(ctx, given)
+		return d.apiKeys.SetFirst(ctx, given)
 	}
 	// A first key that was withdrawn stays so.
-	if has, err := d.service.HasKeys(ctx); has || err != nil {
+	if has, err := d.apiKeys.Any(ctx); has || err != nil {
 		return err
 	}
 	file := filepath.Join(d.dir, keyFile)
@@ -196,16 +200,16 @@ func (d *daemon) firstKey(ctx context.Context) error {
 	case err == nil && len(secret) < minKey:
 		return fault.New(fault.Config, op, "%s holds no key; remove it to have one made", file)
 	case err == nil:
-		return d.service.FirstKey(ctx, secret)
+		return d.apiKeys.SetFirst(ctx, secret)
 	case !errors.Is(err, fs.ErrNotExist):
 		return fault.Wrap(err, fault.Config, op, "the API key cannot be read")
 	}
-	d.printKey = session.NewSecret()
+	d.printKey = access.NewSecret()
 	// Whole or not at all: an empty file would lock everybody out.
 	if err := renameio.WriteFile(file, []byte(d.printKey+"\n"), 0o600); err != nil {
 		return fault.Wrap(err, fault.Config, op, "the API key cannot be kept")
 	}
-	return d.service.FirstKey(ctx, d.printKey)
+	return d.apiKeys.SetFirst(ctx, d.printKey)
 }
 
 // limits are the service's settings, what is not given computed.

@@ -14,7 +14,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/stasisd/stasis/session"
+	"github.com/stasisd/stasis/session/access"
 )
 
 // demoStopGrace is how long the demo's daemon may take to stop by itself.
@@ -42,7 +42,7 @@ func startDemoDaemon(ctx context.Context, chrome string, noLandlock bool) (_ *de
 	if err != nil {
 		return nil, err
 	}
-	d := &demoDaemon{key: session.NewSecret(), done: make(chan error, 1)}
+	d := &demoDaemon{key: access.NewSecret(), done: make(chan error, 1)}
 	// Short, for Chrome puts a socket below it, whose path has 107 bytes at most.
 	if d.dir, err = os.MkdirTemp("", "demo-"); err != nil {
 		return nil, err

@@ -1,0 +1,76 @@
+package access
+
+import (
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/profiles/sqldb"
+)
+
+var admin = Caller{KeyID: "key-r", UserID: "default", AllUsers: true, Rights: []Right{RightUse, RightSecrets, RightAdmin}}
+
+// newKeys gives the keys of a database that is empty.
+func newKeys(t *testing.T) *Keys {
+	t.Helper()
+	db, err := sqldb.Open(t.Context(), sqldb.Options{Path: filepath.Join(t.TempDir(), "stasis.db"), Now: time.Now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := db.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return NewKeys(db, time.Now)
+}
+
+// There is one key that the daemon begins with: another secret takes its
+// place, and the one before lets nobody in any more.
+func TestFirstKeyIsReplaced(t *testing.T) {
+	keys := newKeys(t)
+	ctx := t.Context()
+	for _, secret := range []string{"the first secret", "the first secret", "another secret"} {
+		if err := keys.SetFirst(ctx, secret); err != nil {
+			t.Fatal(err)
+		}
+		c, err := keys.Authenticate(ctx, secret)
+		if err != nil || !c.May(Administer) || c.UserID != "default" {
+			t.Fatalf("%q: %+v, %v", secret, c, err)
+		}
+	}
+	_, err := keys.Authenticate(ctx, "the first secret")
+	if !fault.Is(err, fault.Unauthorized) {
+		t.Errorf("error %v, want Unauthorized", err)
+	}
+	if list, err := keys.Keys(ctx, admin); err != nil || len(list) != 1 {
+		t.Errorf("%d keys, %v", len(list), err)
+	}
+}
+
+// A key is told once, is withdrawn by another, and cannot withdraw itself.
+func TestKeysComeAndGo(t *testing.T) {
+	keys := newKeys(t)
+	ctx := t.Context()
+	k, secret, err := keys.CreateKey(ctx, admin, "ci", "alice", false, []Right{RightUse})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := keys.Authenticate(ctx, secret)
+	if err != nil || c.UserID != "alice" || c.AllUsers {
+		t.Fatalf("%+v, %v", c, err)
+	}
+	own := admin
+	own.KeyID = k.ID
+	if err := keys.DeleteKey(ctx, own, k.ID); !fault.Is(err, fault.InvalidField) {
+		t.Errorf("error %v, want InvalidField", err)
+	}
+	if err := keys.DeleteKey(ctx, admin, k.ID); err != nil {
+		t.Fatal(err)
+	}
+	_, err = keys.Authenticate(ctx, secret)
+	if !fault.Is(err, fault.Unauthorized) {
+		t.Errorf("error %v, want Unauthorized", err)
+	}
+}

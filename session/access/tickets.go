@@ -1,0 +1,93 @@
+package access
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/stasisd/stasis/fault"
+)
+
+// ticketLife is how long a ticket of POST /v1/tickets can be redeemed.
+const ticketLife = time.Minute
+
+// maxTickets bounds the one-use tickets of a key that are not spent, so that no key
+// can use up what others need.
+const maxTickets = 1000
+
+// tickets are the one-use tickets that are not spent. They are kept as hashes, so
+// that looking one up takes no longer for a nearly right guess.
+type tickets struct {
+	now func() time.Time
+
+	mu   sync.Mutex
+	once map[[32]byte]ticketHolder
+}
+
+type ticketHolder struct {
+	keyID   string
+	expires time.Time
+}
+
+func newTickets(now func() time.Time) *tickets {
+	return &tickets{now: now, once: map[[32]byte]ticketHolder{}}
+}
+
+// NewTicket makes a ticket for one GET /v1/connect by a client that cannot
+// send a header.
+func (k *Keys) NewTicket(_ context.Context, c Caller) (string, time.Time, error) {
+	if !c.Makes() {
+		return "", time.Time{}, c.Require(Begin)
+	}
+	ticket := rand.Text()
+	t := k.tickets
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	now, own := t.now(), 0
+	for hash, h := range t.once {
+		switch {
+		case !h.expires.After(now):
+			delete(t.once, hash)
+		case h.keyID == c.KeyID:
+			own++
+		}
+	}
+	if own >= maxTickets {
+		return "", time.Time{}, fault.New(fault.TooManySessions, "access.ticket", "too many tickets of the key are not spent: at most %d may be", maxTickets)
+	}
+	expires := now.Add(ticketLife).UTC()
+	t.once[sha256.Sum256([]byte(ticket))] = ticketHolder{keyID: c.KeyID, expires: expires}
+	return ticket, expires, nil
+}
+
+// RedeemTicket spends a ticket of NewTicket. It stands for its key as it is now.
+func (k *Keys) RedeemTicket(ctx context.Context, ticket string) (Caller, error) {
+	h, ok := k.tickets.spend(ticket)
+	if ok {
+		c, err := k.Caller(ctx, h.keyID)
+		if !fault.Is(err, fault.Unauthorized) {
+			return c, err
+		}
+	}
+	return Caller{}, fault.New(fault.Unauthorized, "access.ticket", "the ticket is unknown, spent or expired, or its key was deleted")
+}
+
+func (t *tickets) spend(ticket string) (ticketHolder, bool) {
+	hash := sha256.Sum256([]byte(ticket))
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	h, ok := t.once[hash]
+	delete(t.once, hash)
+	return h, ok && h.expires.After(t.now())
+}
+
+// IsTicket reports whether text has the form of a ticket, of a session or of
+// [Keys.NewTicket]. Nobody can guess one: a wrong one is old, of a session that has ended,
+// a daemon that has stopped or a key that was deleted.
+func IsTicket(text string) bool {
+	letters, _, _ := strings.Cut(text, "-") // what follows is no secret
+	return IsRandom(letters)
+}
