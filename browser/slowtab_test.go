@@ -2,6 +2,7 @@ package browser
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"net/http"
 	"os"
@@ -23,7 +24,8 @@ func (s *Standby) slowly(t *testing.T, early <-chan struct{}) {
 	}
 	signalAll := func(sig syscall.Signal) {
 		for _, pid := range renderers {
-			if err := syscall.Kill(pid, sig); err != nil {
+			// One may have ended since: Chrome keeps a spare renderer.
+			if err := syscall.Kill(pid, sig); err != nil && !errors.Is(err, syscall.ESRCH) {
 				t.Error(err)
 			}
 		}
