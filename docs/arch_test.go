@@ -49,6 +49,7 @@ var mayImport = []struct{ pkg, imports string }{
 	{"session/journal", "fault profiles"},         // it does not know what it is told of
 	{"session/journal/webhook", "fault profiles"}, // nor what it sends
 	{"session/access", "fault profiles"},
+	{"session/capacity", "fault browser browser/pool profiles"}, // it does not know what the Chromes hold that it keeps
 	{"session/*", "fault state state/* snapshot profiles session/access"},
 	{"session/*/*", "fault state profiles session/*"},
 	{"api", ". fault budget state browser browser/extension snapshot session session/access session/journal api/live"}, // what is recorded, session tells it

@@ -112,7 +112,7 @@ func (s *Service) fresh(ctx context.Context, r Create, named []profiles.Extensio
 			return upright{}, err
 		}
 	}
-	s.makeRoom(ctx)
+	s.capacity.MakeRoom(ctx)
 	dir, err := s.newDir()
 	if err != nil {
 		return upright{}, err

@@ -111,10 +111,10 @@ func (o LoginOutcome) after(last LoginOutcome) (_ LoginOutcome, over bool) {
 // checkSnapshot runs a check in a Chrome of its own, in a session's place. The
 // service waits for it when it closes.
 func (s *Service) checkSnapshot(ctx context.Context, snap profiles.Snapshot, check LoginCheck) (LoginOutcome, error) {
-	if err := s.slots.acquire(ctx, false); err != nil {
+	if err := s.capacity.Acquire(ctx, false); err != nil {
 		return LoginOutcome{}, err
 	}
-	defer s.slots.release()
+	defer s.capacity.Release()
 	s.mu.Lock()
 	if s.closing {
 		s.mu.Unlock()

@@ -65,8 +65,8 @@ func (s *Service) create(ctx context.Context, c access.Caller, r Create) (Info, 
 	if err := s.claim(c, r.SessionID); err != nil {
 		return Info{}, err
 	}
-	defer s.replenish() // not before: what it starts would slow this one down
-	defer s.standbys.rest()
+	defer s.capacity.Replenish() // not before: what it starts would slow this one down
+	defer s.capacity.Pause()
 	defer s.unclaim(r.SessionID)
 	l, err := s.bring(ctx, c, r, nil)
 	if err != nil {
@@ -94,7 +94,7 @@ func (s *Service) bring(ctx context.Context, c access.Caller, r Create, was *pro
 	}
 	l, err := s.place(ctx, c, r, o, was)
 	if err != nil {
-		s.slots.release()
+		s.capacity.Release()
 	}
 	return l, err
 }
@@ -193,7 +193,7 @@ func (s *Service) begin(ctx context.Context, c access.Caller, r Create, o origin
 	if r.Engine, err = s.engineOf(ctx, r, o.userID); err != nil {
 		return nil, err
 	}
-	s.ask(r.Engine)
+	s.capacity.UseEngine(r.Engine)
 	if was != nil && o.snapshot != nil {
 		// What its create selected and named has come already, and more since.
 		r.Origins, r.Extensions = state.Selection{}, nil
@@ -207,7 +207,7 @@ func (s *Service) begin(ctx context.Context, c access.Caller, r Create, o origin
 		return nil, err
 	}
 	now := s.Now().UTC()
-	s.standbys.note(r, o, up.report, now)
+	s.countRestore(r, o, up.report)
 	rec := profiles.Session{
 		ID: r.SessionID, UserID: o.userID, KeyID: c.KeyID, AgentName: r.AgentName, Goal: r.Goal,
 		Engine: r.Engine, Status: profiles.StatusReady, CreatedAt: now, ExpiresAt: now.Add(r.Lifetime),

@@ -40,7 +40,7 @@ func (s *Service) Diff(ctx context.Context, c access.Caller, from, to string, va
 	if rows[0].UserID != rows[1].UserID && !c.May(access.Administer) {
 		return Diff{}, fault.New(fault.UserMismatch, "session.diff", "the snapshots are of different users")
 	}
-	leave, err := s.readings.take(ctx, c.UserID)
+	leave, err := s.readings.Take(ctx, c.UserID)
 	if err != nil {
 		return Diff{}, err
 	}

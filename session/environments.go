@@ -42,7 +42,7 @@ func (s *Service) SetDefault(ctx context.Context, c access.Caller, userID, snaps
 	if err := s.stored(ctx, snap); err != nil {
 		return Default{}, err
 	}
-	defer s.standbys.look()
+	defer s.capacity.DefaultChanged()
 	d, err := s.Catalogue.SetDefault(ctx, userID, snapshotID, ifVersion, s.Now().UTC())
 	return defaultOf(d), err
 }
@@ -70,7 +70,7 @@ func (s *Service) DeleteDefault(ctx context.Context, c access.Caller, userID str
 	if err := c.ForUser(userID, access.Manage); err != nil {
 		return err
 	}
-	defer s.standbys.look()
+	defer s.capacity.DefaultChanged()
 	_, err := s.Catalogue.SetDefault(ctx, userID, "", nil, s.Now().UTC())
 	return err
 }
@@ -163,7 +163,7 @@ func (s *Service) removeSnapshot(ctx context.Context, row profiles.Snapshot, for
 		return 0, err
 	}
 	ctx = context.WithoutCancel(ctx)
-	if err := s.parked.Drop(ctx, row.ID); err != nil {
+	if err := s.capacity.DropParked(ctx, row.ID); err != nil {
 		s.Log.Error("a parked Chrome could not be ended", "snapshot", row.ID, "error", err)
 	}
 	if err := s.Vault.Delete(ctx, locationOf(row.UserID, row.SessionID), row.ID, lastUse); err != nil {

@@ -35,7 +35,7 @@ func (s *Service) State(ctx context.Context, c access.Caller, id string, r Expor
 	if err != nil {
 		return Exported{}, err
 	}
-	leave, err := s.readings.take(ctx, c.UserID)
+	leave, err := s.readings.Take(ctx, c.UserID)
 	if err != nil {
 		return Exported{}, err
 	}

@@ -43,7 +43,7 @@ func (s *Service) PutExtension(ctx context.Context, c access.Caller, r io.Reader
 	}
 	defer leave()
 	var e profiles.Extension
-	turn := func(ctx context.Context) (func(), error) { return s.packages.take(ctx, c.UserID) }
+	turn := func(ctx context.Context) (func(), error) { return s.packages.Take(ctx, c.UserID) }
 	err = s.Extensions.Put(ctx, access.Reader(ctx, r), turn, func(i extension.Info) (unused string, err error) {
 		e, fresh, unused, err = s.Catalogue.PutExtension(ctx, profiles.Extension{ID: i.ID, UserID: c.UserID, SHA256: i.SHA256,
 			Name: i.Name, Version: i.Version, SizeBytes: i.Size, CreatedAt: s.Now().UTC()})

@@ -33,7 +33,7 @@ func (s *Service) onSpare(p *spareChrome, engine string) *ground {
 
 // starting is a ground whose Chrome is being started, beside the caller.
 func (s *Service) starting(ctx context.Context, engine string, o state.Overrides) (*ground, error) {
-	s.makeRoom(ctx)
+	s.capacity.MakeRoom(ctx)
 	dir, err := s.newDir()
 	if err != nil {
 		return nil, err

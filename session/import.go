@@ -111,7 +111,7 @@ func (s *Service) importBy(ctx context.Context, c access.Caller, r Import, body 
 		return ImportAnswer{}, err
 	}
 	defer func() { _ = upload.Close() }() // it was only read, and may be closed already
-	leave, err := s.imports.take(ctx, c.UserID)
+	leave, err := s.imports.Take(ctx, c.UserID)
 	if err != nil {
 		return ImportAnswer{}, err
 	}

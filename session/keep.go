@@ -73,7 +73,7 @@ func (s *Service) keep(ctx context.Context, j job, doc state.Document, files []b
 	}
 	s.Vault.Settled(saved)
 	if moved.Moved {
-		s.standbys.look()
+		s.capacity.DefaultChanged()
 	}
 	return endAnswer(row, j, moved), flaw, nil
 }

@@ -230,7 +230,7 @@ func (s *Service) Messages(ctx context.Context, c access.Caller, id string, afte
 		return Conversation{}, err
 	}
 	if !whole && len(page) > 0 {
-		leave, err := s.masks.take(ctx, c.UserID)
+		leave, err := s.masks.Take(ctx, c.UserID)
 		if err != nil {
 			return Conversation{}, err
 		}

@@ -87,7 +87,7 @@ func (s *Service) moveTo(ctx context.Context, snap profiles.Snapshot, m profiles
 	case m.Takes(now):
 		from = &now.Version
 	}
-	defer s.standbys.look()
+	defer s.capacity.DefaultChanged()
 	d, err := s.Catalogue.SetDefault(ctx, snap.UserID, snap.ID, from, s.Now().UTC())
 	switch {
 	case fault.Is(err, fault.VersionConflict):

@@ -17,10 +17,10 @@ import (
 // IndexedDB of every origin that is known. It tells what did not come up in it.
 // The Chrome takes a place like a session's, and is thrown away.
 func (s *Service) readOut(ctx context.Context, row profiles.Snapshot, saved snapshot.Snapshot) (doc state.Document, lost []NotCarried, err error) {
-	if err := s.slots.acquire(ctx, false); err != nil {
+	if err := s.capacity.Acquire(ctx, false); err != nil {
 		return doc, nil, err
 	}
-	defer s.slots.release()
+	defer s.capacity.Release()
 	dir, err := s.newDir()
 	if err != nil {
 		return doc, nil, err

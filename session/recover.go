@@ -55,13 +55,13 @@ func (s *Service) Recover(ctx context.Context) error {
 	}
 	s.rescues.begin()
 	s.work.Go(s.janitor)
-	if err := s.standbys.recall(ctx); err != nil {
+	if err := s.recallStandbys(ctx); err != nil {
 		return err
 	}
 	if err := s.renewals.begin(ctx); err != nil {
 		return err
 	}
-	s.replenish()
+	s.capacity.Replenish()
 	return nil
 }
 

@@ -30,7 +30,7 @@ type renewal struct {
 func (s *Service) enterRenewal(ctx context.Context, p plan) *renewal {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.closing || s.parked.Has(p.snapshot.ID) || s.checks[p.userID] > 0 || s.holderOf("", p.origin()) != nil {
+	if s.closing || s.capacity.HasParked(p.snapshot.ID) || s.checks[p.userID] > 0 || s.holderOf("", p.origin()) != nil {
 		return nil
 	}
 	r := &renewal{plan: p, patience: s.renewals.patience, done: make(chan struct{})}
@@ -118,7 +118,7 @@ func (s *Service) renewed(ctx context.Context, snap profiles.Snapshot) (profiles
 // takePlace takes a place for a session. A scheduled check gives its place up
 // rather than that a session finds none.
 func (s *Service) takePlace(ctx, wait context.Context, r Create) error {
-	err := s.slots.acquire(ctx, false)
+	err := s.capacity.Acquire(ctx, false)
 	if !fault.Is(err, fault.TooManySessions) {
 		return err
 	}
@@ -130,7 +130,7 @@ func (s *Service) takePlace(ctx, wait context.Context, r Create) error {
 			return err
 		}
 	}
-	return s.slots.acquire(wait, r.Wait > 0)
+	return s.capacity.Acquire(wait, r.Wait > 0)
 }
 
 // enterCheck notes a check on request of a user's default, after a scheduled one

@@ -162,17 +162,17 @@ func (k *renewals) serve(userID string) time.Time {
 		return now.Add(renewalHeld)
 	case at.After(now):
 		return at
-	case s.Room != nil && !s.Room() || !s.slots.acquireSpared():
+	case s.Room != nil && !s.Room() || !s.capacity.AcquireUnlessLast():
 		return now.Add(renewalPause)
 	}
 	r := s.enterRenewal(k.ctx, p)
 	if r == nil {
-		s.slots.release()
+		s.capacity.Release()
 		return now.Add(min(renewalHeld, p.early()))
 	}
-	defer s.replenish()
+	defer s.capacity.Replenish()
 	defer s.leaveRenewal(r)
-	defer s.slots.release() // first: who waits for the check may want its place
+	defer s.capacity.Release() // first: who waits for the check may want its place
 	s.renew(r)
 	return s.Now().Add(renewalPause)
 }

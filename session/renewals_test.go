@@ -240,9 +240,9 @@ func TestRenewalWaits(t *testing.T) {
 			return func() { a.end(alice, id, none) }
 		}, hour},
 		"for a parked Chrome": {func(a *alive) func() {
-			a.end(alice, a.create(alice, fromAlice).ID, memoryDefault)
+			parked := a.end(alice, a.create(alice, fromAlice).ID, memoryDefault).Snapshot.ID
 			return func() {
-				if _, err := a.parked.Evict(a.t.Context()); err != nil {
+				if err := a.capacity.DropParked(a.t.Context(), parked); err != nil {
 					a.t.Error(err)
 				}
 			}
@@ -253,7 +253,7 @@ func TestRenewalWaits(t *testing.T) {
 		}, renewalPause},
 		"for places": {func(a *alive) func() {
 			var all []string
-			for a.slots.left() > 1 {
+			for a.capacity.Free() > 1 {
 				all = append(all, a.create(bob, nil).ID)
 			}
 			return func() { a.end(bob, all[0], none) }

@@ -133,8 +133,8 @@ func (s *Service) revive(ctx context.Context, c access.Caller, id string, by Cre
 		}
 		return nil, fault.New(fault.RequestInProgress, "session.resume", "session %s is on its way: another request creates or resumes it", id)
 	}
-	defer s.replenish()
-	defer s.standbys.rest()
+	defer s.capacity.Replenish()
+	defer s.capacity.Pause()
 	defer s.unclaim(id)
 	rec, err := s.resumable(ctx, c, id)
 	if err != nil || s.find(id) != nil {

@@ -88,7 +88,7 @@ func (s *Service) needs(row profiles.Snapshot, needed []profiles.Needed, now tim
 			why = append(why, Reason(by))
 		}
 	}
-	if s.parked.Has(row.ID) {
+	if s.capacity.HasParked(row.ID) {
 		why = append(why, KeptParked)
 	}
 	if s.readers.reads(row.ID) {

@@ -78,7 +78,7 @@ func (s *Service) RunEvents(ctx context.Context, c access.Caller, id, runID stri
 		return EventPage{}, err
 	}
 	if !whole && len(page.Events) > 0 {
-		leave, err := s.masks.take(ctx, c.UserID)
+		leave, err := s.masks.Take(ctx, c.UserID)
 		if err != nil {
 			return EventPage{}, err
 		}

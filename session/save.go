@@ -116,7 +116,7 @@ func (s *Service) saveMemory(ctx context.Context, j job) ended {
 	if err != nil {
 		return s.runOn(ctx, j, doc, err)
 	}
-	if err := s.parked.Put(context.WithoutCancel(ctx), answer.Snapshot.ID, &parkedChrome{Chrome: j.chrome, clear: s.clear, doc: doc, partial: j.partial, extensions: j.again.Extensions, notes: j.notes}); err != nil {
+	if err := s.capacity.Park(context.WithoutCancel(ctx), answer.Snapshot.ID, &parkedChrome{Chrome: j.chrome, clear: s.clear, doc: doc, partial: j.partial, extensions: j.again.Extensions, notes: j.notes}); err != nil {
 		s.Log.Error("a Chrome that gave way to a parked one could not be ended", "error", err)
 	}
 	return ended{answer: answer, over: true}

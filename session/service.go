@@ -8,7 +8,6 @@
 package session
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -21,6 +20,7 @@ import (
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
 	"github.com/stasisd/stasis/session/access"
+	"github.com/stasisd/stasis/session/capacity"
 	"github.com/stasisd/stasis/session/journal"
 	"github.com/stasisd/stasis/snapshot"
 )
@@ -85,12 +85,9 @@ type Service struct {
 	cfg Config
 	Deps
 
-	parked   *pool.Parked[*parkedChrome]
-	spares   sparePools
-	standbys *standbys
+	capacity *capacity.Manager[*parkedChrome, *spareChrome, *standbyChrome]
 	renewals *renewals
 	rescues  *rescues
-	slots    *slots
 	journal  *journal.Journal
 	attached *attached
 
@@ -101,25 +98,23 @@ type Service struct {
 	work   sync.WaitGroup
 
 	mu       sync.Mutex
-	asked    map[string]bool // the engines that spares are kept of: the daemon's, and those that creates have named
 	closing  bool
 	live     map[string]*live
 	creating map[string]*claim // sessions that are on their way, by ID
 	renewing *renewal          // a scheduled login check that is under way
 	checks   map[string]int    // login checks of defaults on request that are under way, by user
 
-	turn    chan struct{} // whose it is to start a spare
 	surveys chan struct{} // one for each profile that is being counted or gone through
 	// surveyFor bounds the counting of one; a test shortens it.
 	surveyFor time.Duration
 	// reopenPatience is how long an ending waits for a reopening; a test shortens it.
 	reopenPatience time.Duration
 	uploads        *uploads // of imports
-	imports        *turns   // of imports whose upload is there
-	readings       *turns   // of who compares or exports state documents
-	large          *turns   // of who restores a large state document
-	packages       *turns   // of who has an extension checked
-	masks          *turns   // of who reads a page of masked texts
+	imports        turns    // of imports whose upload is there
+	readings       turns    // of who compares or exports state documents
+	large          turns    // of who restores a large state document
+	packages       turns    // of who has an extension checked
+	masks          turns    // of who reads a page of masked texts
 	streams        *streams
 
 	readers   *readers
@@ -129,19 +124,19 @@ type Service struct {
 // New makes a Service. [Service.Recover] must run before the first request.
 func New(cfg Config, deps Deps) *Service {
 	s := &Service{cfg: cfg, Deps: deps,
-		parked: pool.New[*parkedChrome](cfg.Parked), slots: newSlots(cfg.MaxSessions),
-		attached: newAttached(cfg.MaxClients), turn: make(chan struct{}, 1), surveys: make(chan struct{}, maxSurveys), surveyFor: surveyDeadline, reopenPatience: reopenPatience,
-		uploads: newUploads(), imports: newTurns(maxImports), readings: newTurns(maxReadings), large: newTurns(maxLarge), packages: newTurns(maxChecked), masks: newTurns(maxMasking), streams: newStreams(),
+		attached: newAttached(cfg.MaxClients), surveys: make(chan struct{}, maxSurveys), surveyFor: surveyDeadline, reopenPatience: reopenPatience,
+		uploads: newUploads(), imports: capacity.NewTurns(maxImports), readings: capacity.NewTurns(maxReadings), large: capacity.NewTurns(maxLarge), packages: capacity.NewTurns(maxChecked), masks: capacity.NewTurns(maxMasking), streams: newStreams(),
 		readers: newReaders(), verifying: make(chan struct{}, maxVerifying),
-		journal: journal.New(deps.Catalogue, deps.Vault, deps.Now, deps.Log), live: map[string]*live{}, creating: map[string]*claim{}, checks: map[string]int{}, spares: sparePools{},
-		asked: map[string]bool{cmp.Or(cfg.Engine, browser.EngineChrome): true}}
+		journal: journal.New(deps.Catalogue, deps.Vault, deps.Now, deps.Log), live: map[string]*live{}, creating: map[string]*claim{}, checks: map[string]int{}}
 	if s.Meter == nil {
 		s.Meter = unmetered{}
 	}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
-	s.newSpares(browser.EngineChrome, cfg.Spares)
-	s.newSpares(browser.EngineShell, cfg.ShellSpares)
-	s.standbys = newStandbys(s)
+	s.capacity = capacity.New[*parkedChrome](capacity.Config{
+		Sessions: cfg.MaxSessions, Engine: cfg.Engine, Parked: cfg.Parked,
+		Spares:  map[string]pool.Limits{browser.EngineChrome: cfg.Spares, browser.EngineShell: cfg.ShellSpares},
+		Standby: cfg.Standby, Calm: cfg.Calm, Now: deps.Now, Log: deps.Log,
+	}, forCapacity{s}, deps.Catalogue)
 	s.renewals = newRenewals(s)
 	s.rescues = newRescues(s)
 	return s
@@ -159,13 +154,9 @@ func (s *Service) Close(ctx context.Context) error {
 		all = append(all, l)
 	}
 	s.mu.Unlock()
-	s.slots.close()
 	s.renewals.stop()
 	s.rescues.stop() // saves of live sessions come first
-	s.standbys.close()
-	for _, spares := range s.spares {
-		spares.Close()
-	}
+	s.capacity.Stop()
 
 	stop := context.AfterFunc(ctx, s.cancel)
 	defer stop()
@@ -185,7 +176,7 @@ func (s *Service) Close(ctx context.Context) error {
 	savers.Wait()
 	s.renewals.wait()
 	s.rescues.wait()
-	err := errors.Join(errors.Join(unsaved...), s.parked.Close(context.WithoutCancel(ctx)))
+	err := errors.Join(errors.Join(unsaved...), s.capacity.Close(context.WithoutCancel(ctx)))
 	s.cancel()
 	s.work.Wait()
 	return err
@@ -209,9 +200,10 @@ type Counts struct{ Live, Parked, Spares, Standbys, Rescuing int }
 // Counts tells how many sessions live, how many Chromes are parked, are spare
 // and stand by, and how many sessions of a dead daemon are being rescued.
 func (s *Service) Counts() Counts {
+	kept := s.capacity.Counts()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return Counts{Live: len(s.live), Parked: s.parked.Len(), Spares: s.spares.len(), Standbys: s.standbys.ready.Len(), Rescuing: s.rescues.len()}
+	return Counts{Live: len(s.live), Parked: kept.Parked, Spares: kept.Spares, Standbys: kept.Standbys, Rescuing: s.rescues.len()}
 }
 
 // find returns the live session, nil where there is none.
@@ -228,6 +220,6 @@ func (s *Service) forget(l *live) {
 	s.mu.Lock()
 	delete(s.live, l.id)
 	s.mu.Unlock()
-	s.slots.release()
-	s.replenish()
+	s.capacity.Release()
+	s.capacity.Replenish()
 }

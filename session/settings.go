@@ -88,7 +88,7 @@ func (s *Service) ChangeSettings(ctx context.Context, c access.Caller, userID st
 		return nil
 	})
 	if err == nil {
-		s.standbys.told(userID, now)
+		s.capacity.SetStandbys(userID, given(now.Standby) > 0)
 		s.renewals.told(userID, now)
 	}
 	return now, err

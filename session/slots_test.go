@@ -8,77 +8,6 @@ import (
 	"github.com/stasisd/stasis/fault"
 )
 
-// queued waits until n callers stand in the queue.
-func (s *slots) queued(t *testing.T, n int) {
-	t.Helper()
-	await(t, "a caller in the queue", func() bool {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		return len(s.queue) == n
-	})
-}
-
-// Places go to those who wait in the order in which they came; who leaves is
-// passed over.
-func TestSlotsFirstComeFirstServed(t *testing.T) {
-	s := newSlots(1)
-	if err := s.acquire(t.Context(), false); err != nil {
-		t.Fatal(err)
-	}
-	wantCode(t, s.acquire(t.Context(), false), fault.TooManySessions)
-	served, left := make(chan int, 4), make(chan error, 1)
-	leaving, leave := context.WithCancel(t.Context())
-	for i := range 4 {
-		go func() {
-			if i == 1 {
-				left <- s.acquire(leaving, true)
-				return
-			}
-			if err := s.acquire(t.Context(), true); err != nil {
-				t.Error(err)
-			}
-			served <- i
-		}()
-		s.queued(t, i+1)
-	}
-	leave()
-	wantCode(t, <-left, fault.TooManySessions)
-	s.queued(t, 3)
-	for _, want := range []int{0, 2, 3} {
-		s.release()
-		if got := <-served; got != want {
-			t.Errorf("%d was served, it was %d's turn", got, want)
-		}
-	}
-	// A place is free, but who comes must not overtake those who wait.
-	s.release()
-	if err := s.acquire(t.Context(), false); err != nil {
-		t.Error(err)
-	}
-}
-
-// A place that was given in the moment in which its taker left goes on.
-func TestSlotsGivenWhileLeaving(t *testing.T) {
-	s := newSlots(0)
-	turn := make(chan struct{})
-	s.queue = append(s.queue, turn)
-	s.release()
-	s.leave(turn)
-	if err := s.acquire(t.Context(), false); err != nil {
-		t.Errorf("the place was lost: %v", err)
-	}
-}
-
-func TestSlotsClose(t *testing.T) {
-	s := newSlots(0)
-	waiting := make(chan error, 1)
-	go func() { waiting <- s.acquire(t.Context(), true) }()
-	s.queued(t, 1)
-	s.close()
-	wantCode(t, <-waiting, fault.ShuttingDown)
-	wantCode(t, s.acquire(t.Context(), true), fault.ShuttingDown)
-}
-
 // A create that waits gets the place of the session that ends; one that does
 // not, or whose client hangs up, does not.
 func TestCreateWaitsForAPlace(t *testing.T) {
@@ -95,7 +24,7 @@ func TestCreateWaitsForAPlace(t *testing.T) {
 		_, err := r.Create(hangUp, alice, asking(func(c *Create) { c.Wait = time.Minute }))
 		left <- err
 	}()
-	r.slots.queued(t, 1)
+	await(t, "a create waits", func() bool { return r.capacity.Counts().Waiting == 1 })
 	cancel()
 	wantCode(t, <-left, fault.TooManySessions)
 
@@ -107,7 +36,7 @@ func TestCreateWaitsForAPlace(t *testing.T) {
 		}
 		got <- info
 	}()
-	r.slots.queued(t, 1)
+	await(t, "a create waits", func() bool { return r.capacity.Counts().Waiting == 1 })
 	r.end(alice, first, none)
 	second := <-got
 	r.end(alice, second.ID, none)

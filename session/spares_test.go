@@ -103,7 +103,7 @@ func TestASpareDoesNotServe(t *testing.T) {
 				t.Errorf("%+v", p)
 			}
 			r.short.Store(false)
-			r.spares.refill()
+			r.capacity.Replenish()
 			r.ready(1)
 			await(t, "two run directories", func() bool { return r.dirs() == 2 })
 		})

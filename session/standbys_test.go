@@ -1,7 +1,6 @@
 package session
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -90,7 +89,12 @@ func TestStandby(t *testing.T) {
 func (r *rig) stands(snap string) *fakeChrome {
 	r.t.Helper()
 	await(r.t, "one stands by with the snapshot", func() bool {
-		return r.standbys.ready.Of(pool.Key{Snapshot: snap, Engine: browser.EngineChrome}) == 1
+		n := 0
+		_, _, _ = r.capacity.TakeStandby(snap, browser.EngineChrome, func(*standbyChrome) string {
+			n++
+			return "the test only counts them"
+		})
+		return n == 1
 	})
 	return r.browsers.last()
 }
@@ -139,6 +143,9 @@ func TestStandbyIsNeverStale(t *testing.T) {
 	await(t, "no run directory", func() bool { return r.dirs() == 0 })
 }
 
+// oftenRestored is how many restores within an hour earn a default a standby.
+const oftenRestored = 3
+
 // A default that is restored often has one, as long as it is; and settings that
 // want none have none.
 func TestStandbyOfWhatIsRestoredOften(t *testing.T) {
@@ -152,17 +159,17 @@ func TestStandbyOfWhatIsRestoredOften(t *testing.T) {
 		}
 		r.end(alice, info.ID, none)
 	}
-	for range oftenTimes {
+	for range oftenRestored {
 		restored(PathCold)
 	}
 	r.stand(1)
 	restored(PathStandby)
 	r.stand(1)
-	r.clock.add(2 * oftenWithin)
-	r.standbys.look()
+	r.clock.add(2 * time.Hour)
+	r.capacity.Replenish()
 	r.stand(0)
 	r.asks(alice, 0)
-	for range oftenTimes + 1 {
+	for range oftenRestored + 1 {
 		restored(PathCold)
 	}
 }
@@ -219,8 +226,8 @@ func TestAStandbyThatFails(t *testing.T) {
 	r.browsers.works()
 	r.asks(bob, 1)
 	await(t, "bob's stands by", func() bool { return r.Counts().Standbys > 0 })
-	r.clock.add(longStandbyPause)
-	r.standbys.look()
+	r.clock.add(10 * time.Minute)
+	r.capacity.Replenish()
 	r.stand(2)
 	r.end(alice, info.ID, none)
 }
@@ -276,20 +283,4 @@ func TestNoStandbyWithExtensions(t *testing.T) {
 		t.Errorf("%+v", p)
 	}
 	r.end(alice, info.ID, none)
-}
-
-// What is known of snapshots that did not come up is forgotten with them.
-func TestFailedStandbysAreForgotten(t *testing.T) {
-	r := newRig(t, nil)
-	k, now := r.standbys, r.Now()
-	k.users[alice.UserID] = &demand{asked: true}
-	kept := pool.Key{Snapshot: "new"}
-	k.failed[kept] = failure{pause: longStandbyPause, until: now.Add(longStandbyPause)}
-	for n := range 100 {
-		k.failed[pool.Key{Snapshot: fmt.Sprint(n)}] = failure{pause: standbyPause, until: now}
-	}
-	k.tend()
-	if _, is := k.failed[kept]; !is || len(k.failed) != 1 {
-		t.Errorf("%d failures are remembered, the latest %v", len(k.failed), is)
-	}
 }

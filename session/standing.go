@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/stasisd/stasis/browser"
-	"github.com/stasisd/stasis/browser/pool"
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
 	"github.com/stasisd/stasis/state"
@@ -76,11 +75,11 @@ func (s *Service) standUp(ctx context.Context, snap profiles.Snapshot, engine st
 // Chrome and no error mean that none can serve: why says so where that is worth
 // a word.
 func (s *Service) fromStandby(ctx context.Context, r Create, snap profiles.Snapshot, named []profiles.Extension) (up upright, lines []state.Component, why string, err error) {
-	standby, why := s.standbys.take(pool.Key{Snapshot: snap.ID, Engine: r.Engine}, func(p *standbyChrome) string {
+	standby, ok, why := s.capacity.TakeStandby(snap.ID, r.Engine, func(p *standbyChrome) string {
 		return differs("standby", standing{engine: p.engine, overrides: p.overrides, extensions: p.installed,
 			passkeys: p.doc.Passkeys, given: p.doc.Passkeys.Given(nil)}, r, named)
 	})
-	if standby == nil {
+	if !ok {
 		return up, nil, why, nil
 	}
 	chrome, report, err := standby.Go(ctx)

@@ -14,7 +14,7 @@ const thawDeadline = 3 * time.Second
 // thaw takes the snapshot's parked Chrome; nil and the reason where it cannot
 // serve.
 func (s *Service) thaw(ctx context.Context, r Create, snap profiles.Snapshot, named []profiles.Extension) (_ *parkedChrome, why string) {
-	parked, ok, why := s.parked.Take(snap.ID, func(p *parkedChrome) string {
+	parked, ok, why := s.capacity.TakeParked(snap.ID, func(p *parkedChrome) string {
 		held, given := p.Passkeys()
 		return differs("parked", standing{engine: p.Engine(), overrides: p.doc.Overrides, extensions: p.extensions, passkeys: held, given: given}, r, named)
 	})

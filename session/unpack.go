@@ -45,7 +45,7 @@ func (s *Service) unpack(ctx context.Context, dir *browser.Dir, r Create, saved 
 		if size < largeState {
 			return nil
 		}
-		leave, err := s.large.take(ctx, saved.Location.Owner)
+		leave, err := s.large.Take(ctx, saved.Location.Owner)
 		if err == nil {
 			u.leave = leave
 		}

@@ -1,4 +1,4 @@
-package session
+package capacity
 
 import (
 	"context"
@@ -7,21 +7,21 @@ import (
 	"github.com/stasisd/stasis/fault"
 )
 
-// slots bound how many sessions live at once. Those who wait for a place get
-// it in the order in which they came.
+// slots bound how many sessions live at once. Those who wait for a slot get one in
+// the order in which they came.
 type slots struct {
 	mu     sync.Mutex
 	free   int
-	queue  []chan struct{} // closed when the place is given
+	queue  []chan struct{} // closed when the slot is given
 	closed bool
 }
 
 func newSlots(n int) *slots { return &slots{free: n} }
 
-// acquire takes a place, waiting for one until ctx ends: too_many_sessions
+// acquire takes a slot, waiting for one until ctx ends: too_many_sessions
 // then, and at once where wait is false.
 func (s *slots) acquire(ctx context.Context, wait bool) error {
-	const op = "session.place"
+	const op = "capacity.acquire"
 	s.mu.Lock()
 	if s.closed {
 		s.mu.Unlock()
@@ -54,7 +54,7 @@ func (s *slots) acquire(ctx context.Context, wait bool) error {
 	}
 }
 
-// leave gives up waiting; a place that came in the same moment goes on.
+// leave gives up waiting. A slot that was given in the same moment goes to the next.
 func (s *slots) leave(turn chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -69,9 +69,9 @@ func (s *slots) leave(turn chan struct{}) {
 	}
 }
 
-// acquireSpared takes a place where another one is left for a session, and
+// acquireUnlessLast takes a slot where another one is left for a session, and
 // reports whether it did.
-func (s *slots) acquireSpared() bool {
+func (s *slots) acquireUnlessLast() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed || s.free < 2 || len(s.queue) > 0 {
@@ -81,7 +81,7 @@ func (s *slots) acquireSpared() bool {
 	return true
 }
 
-// release gives a place back.
+// release gives a slot back.
 func (s *slots) release() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -97,11 +97,18 @@ func (s *slots) next() {
 	s.queue = s.queue[1:]
 }
 
-// left is how many places nobody has.
+// left is how many slots nobody has.
 func (s *slots) left() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.free
+}
+
+// waiting is how many callers wait.
+func (s *slots) waiting() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.queue)
 }
 
 // close turns everybody away, those who wait too.

@@ -1,0 +1,100 @@
+package capacity
+
+import (
+	"maps"
+	"sync"
+	"time"
+)
+
+// A default is restored often when it was restored oftenTimes within oftenWithin.
+// A user's standby does not give way to another user's while it is in use, which is
+// until inUseFor after a restore.
+const (
+	oftenTimes  = 3
+	oftenWithin = time.Hour
+	inUseFor    = 10 * time.Minute
+)
+
+// demand is what is known of users' restores. Its methods are safe for concurrent
+// use.
+type demand struct {
+	kept bool // standbys are kept at all; else nothing is noted
+	now  func() time.Time
+
+	mu    sync.Mutex
+	users map[string]*userDemand
+}
+
+// userDemand is what is known of one user's restores.
+type userDemand struct {
+	asked  bool        // the settings ask for standbys
+	times  []time.Time // of the last restores in one engine, the latest last; at most oftenTimes
+	engine string      // of those restores
+}
+
+func newDemand(kept bool, now func() time.Time) *demand {
+	return &demand{kept: kept, now: now, users: map[string]*userDemand{}}
+}
+
+// often reports whether the user's default is restored often.
+func (d *userDemand) often(now time.Time) bool {
+	return len(d.times) == oftenTimes && now.Sub(d.times[0]) <= oftenWithin
+}
+
+// last is when the user's default was restored last.
+func (d *userDemand) last() (last time.Time) {
+	if n := len(d.times); n > 0 {
+		last = d.times[n-1]
+	}
+	return last
+}
+
+// count notes a restore of a user's default.
+func (d *demand) count(userID, engine string) {
+	if !d.kept {
+		return
+	}
+	now := d.now()
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	u := d.of(userID)
+	if u.engine != engine {
+		u.engine, u.times = engine, nil
+	}
+	if u.times = append(u.times, now); len(u.times) > oftenTimes {
+		u.times = u.times[1:]
+	}
+}
+
+// ask notes whether a user's settings ask for standbys.
+func (d *demand) ask(userID string, asked bool) {
+	if !d.kept {
+		return
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.of(userID).asked = asked
+}
+
+// of is a user's demand; the caller holds the lock.
+func (d *demand) of(userID string) *userDemand {
+	if d.users[userID] == nil {
+		d.users[userID] = &userDemand{}
+	}
+	return d.users[userID]
+}
+
+// current returns the users who may get a standby, and forgets those who have
+// restored nothing for long.
+func (d *demand) current(now time.Time) map[string]userDemand {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	maps.DeleteFunc(d.users, func(_ string, u *userDemand) bool { return !u.asked && now.Sub(u.last()) > oftenWithin })
+	known := map[string]userDemand{}
+	for userID, u := range d.users {
+		if u.asked || u.often(now) {
+			known[userID] = *u
+		}
+	}
+	return known
+}

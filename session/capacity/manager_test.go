@@ -1,0 +1,199 @@
+package capacity
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"testing"
+	"time"
+
+	"github.com/stasisd/stasis/browser"
+	"github.com/stasisd/stasis/browser/pool"
+	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/profiles"
+)
+
+// chrome is a Chrome that only lives and dies.
+type chrome struct {
+	name string
+	done chan struct{}
+}
+
+func newChrome(name string) *chrome { return &chrome{name: name, done: make(chan struct{})} }
+
+func (c *chrome) Kill(context.Context) error { close(c.done); return nil }
+func (c *chrome) Done() <-chan struct{}      { return c.done }
+func (c *chrome) Memory() int64              { return 1 }
+
+// fakeSessions start Chromes at once, unless fails says otherwise.
+type fakeSessions struct {
+	settings StandbySettings
+	fails    error
+	short    bool // of memory
+}
+
+func (f *fakeSessions) StartSpare(_ context.Context, engine string) (*chrome, error) {
+	return newChrome(engine), f.fails
+}
+
+func (f *fakeSessions) StartStandby(_ context.Context, snap profiles.Snapshot, _ string) (*chrome, error) {
+	return newChrome(snap.ID), f.fails
+}
+
+func (f *fakeSessions) StandbySettings(context.Context, string) (StandbySettings, error) {
+	return f.settings, nil
+}
+
+func (f *fakeSessions) Creating() bool     { return false }
+func (f *fakeSessions) MemoryAllows() bool { return !f.short }
+
+// fakeCatalogue has one default for each user, whose snapshot has the user's name.
+type fakeCatalogue struct {
+	extensions []profiles.PinnedExtension // of every snapshot
+	none       bool                       // no user has a default
+}
+
+func (f fakeCatalogue) Default(_ context.Context, userID string) (profiles.Default, error) {
+	if f.none {
+		return profiles.Default{}, fault.New(fault.DefaultNotFound, "", "")
+	}
+	return profiles.Default{SnapshotID: userID}, nil
+}
+
+func (f fakeCatalogue) Snapshot(_ context.Context, id string) (profiles.Snapshot, error) {
+	return profiles.Snapshot{ID: id}, nil
+}
+
+func (f fakeCatalogue) SnapshotExtensions(context.Context, string) ([]profiles.PinnedExtension, error) {
+	return f.extensions, nil
+}
+
+// epoch is what the clock of these tests shows.
+var epoch = time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC)
+
+func newManager(t *testing.T, standbys int, sessions *fakeSessions, catalogue Catalogue) *Manager[*chrome, *chrome, *chrome] {
+	t.Helper()
+	m := New[*chrome](Config{
+		Sessions: 4, Parked: pool.Limits{Size: 2, Age: time.Hour}, Standby: pool.Limits{Size: standbys, Age: time.Hour},
+		Spares: map[string]pool.Limits{browser.EngineChrome: {Size: 1, Age: time.Hour}, browser.EngineShell: {Size: 1, Age: time.Hour}},
+		Now:    func() time.Time { return epoch }, Log: slog.New(slog.DiscardHandler),
+	}, sessions, catalogue)
+	t.Cleanup(func() {
+		m.Stop()
+		if err := m.Close(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	return m
+}
+
+// Chromes are kept for the engine that is used, and for users who ask; what a
+// session takes is replaced, and nothing is kept where memory is short.
+func TestChromesAreKeptReady(t *testing.T) {
+	sessions := &fakeSessions{settings: StandbySettings{Set: true, Count: 1, Engine: browser.EngineChrome}}
+	m := newManager(t, 2, sessions, fakeCatalogue{})
+	counts := func(spares, standbys int) func() bool {
+		return func() bool { c := m.Counts(); return c.Spares == spares && c.Standbys == standbys }
+	}
+	m.Replenish()
+	await(t, "a spare of the daemon's engine", counts(1, 0))
+	m.UseEngine(browser.EngineShell)
+	m.Replenish()
+	await(t, "a spare of each engine", counts(2, 0))
+	m.SetStandbys("alice", true)
+	await(t, "alice's standby", counts(2, 1))
+	if _, ok, why := m.TakeStandby("bob", browser.EngineChrome, func(*chrome) string { return "" }); ok || why != "" {
+		t.Errorf("a standby that nobody expects: %t, %q", ok, why)
+	}
+	if _, ok, why := m.TakeStandby("alice", browser.EngineChrome, func(*chrome) string { return "it differs" }); ok || why != "it differs" {
+		t.Errorf("a standby that does not fit: %t, %q", ok, why)
+	}
+	taken, ok, why := m.TakeStandby("alice", browser.EngineChrome, func(*chrome) string { return "" })
+	if !ok || taken.name != "alice" || why != "" {
+		t.Errorf("alice's standby: %t, %q", ok, why)
+	}
+	m.Replenish()
+	await(t, "another standby", counts(2, 1))
+}
+
+// Standbys are planned for those who ask for them before those who restore often.
+func TestPlan(t *testing.T) {
+	asks := StandbySettings{Set: true, Count: 3, Engine: browser.EngineShell}
+	for name, test := range map[string]struct {
+		settings  StandbySettings
+		catalogue fakeCatalogue
+		demand    func(*demand)
+		want      string
+	}{
+		"nobody":      {asks, fakeCatalogue{}, func(*demand) {}, "[]"},
+		"asked for":   {asks, fakeCatalogue{}, func(d *demand) { d.ask("alice", true) }, "[alice/shell 2]"},
+		"asked twice": {StandbySettings{Set: true, Count: 1, Engine: browser.EngineShell}, fakeCatalogue{}, func(d *demand) { d.ask("bob", true); d.ask("alice", true) }, "[alice/shell 1 bob/shell 1]"},
+		"not often":   {StandbySettings{}, fakeCatalogue{}, func(d *demand) { d.count("alice", browser.EngineChrome) }, "[]"},
+		"often": {StandbySettings{}, fakeCatalogue{}, func(d *demand) {
+			for range oftenTimes {
+				d.count("alice", browser.EngineChrome)
+			}
+		}, "[alice/chrome 1]"},
+		"often, but refused": {StandbySettings{Set: true, Engine: browser.EngineChrome}, fakeCatalogue{}, func(d *demand) {
+			for range oftenTimes {
+				d.count("alice", browser.EngineChrome)
+			}
+		}, "[]"},
+		"in an engine that is not there": {StandbySettings{Set: true, Count: 1}, fakeCatalogue{}, func(d *demand) { d.ask("alice", true) }, "[]"},
+		"no default":                     {asks, fakeCatalogue{none: true}, func(d *demand) { d.ask("alice", true) }, "[]"},
+		"extensions": {StandbySettings{Set: true, Count: 1, Engine: browser.EngineChrome},
+			fakeCatalogue{extensions: []profiles.PinnedExtension{{}}}, func(d *demand) { d.ask("alice", true) }, "[]"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := newManager(t, 0, &fakeSessions{settings: test.settings}, test.catalogue)
+			m.standbys.cfg.Standby.Size = 2 // without run, which would make plans too
+			m.standbys.demand.kept = true
+			test.demand(m.standbys.demand)
+			plan, err := m.standbys.plan()
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := []string{}
+			for _, w := range plan {
+				got = append(got, fmt.Sprintf("%s/%s %d", w.key.Snapshot, w.key.Engine, w.n))
+			}
+			if fmt.Sprint(got) != test.want {
+				t.Errorf("got %v, want %s", got, test.want)
+			}
+		})
+	}
+}
+
+// What is known of snapshots that did not come up is forgotten with them.
+func TestFailedStandbysAreForgotten(t *testing.T) {
+	m := newManager(t, 0, &fakeSessions{}, fakeCatalogue{})
+	k := m.standbys
+	k.demand.users["alice"] = &userDemand{asked: true}
+	kept := pool.Key{Snapshot: "new"}
+	k.failed[kept] = failure{pause: longStandbyPause, until: epoch.Add(longStandbyPause)}
+	for n := range 100 {
+		k.failed[pool.Key{Snapshot: fmt.Sprint(n)}] = failure{pause: standbyPause, until: epoch}
+	}
+	k.update()
+	if _, is := k.failed[kept]; !is || len(k.failed) != 1 {
+		t.Errorf("%d failures are remembered, the latest %v", len(k.failed), is)
+	}
+}
+
+// Memory that is short ends parked Chromes, the oldest first, until there is none.
+func TestMakeRoomEndsParkedChromes(t *testing.T) {
+	sessions := &fakeSessions{short: true}
+	m := newManager(t, 0, sessions, fakeCatalogue{})
+	a, b := newChrome("a"), newChrome("b")
+	for _, c := range []*chrome{a, b} {
+		if err := m.Park(t.Context(), c.name, c); err != nil {
+			t.Fatal(err)
+		}
+	}
+	m.MakeRoom(t.Context())
+	<-a.done
+	<-b.done
+	if n := m.Counts().Parked; n != 0 {
+		t.Errorf("%d are parked", n)
+	}
+}

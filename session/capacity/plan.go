@@ -1,0 +1,114 @@
+package capacity
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/stasisd/stasis/browser"
+	"github.com/stasisd/stasis/browser/pool"
+	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/profiles"
+)
+
+// StandbySettings are what a user's settings say of standbys.
+type StandbySettings struct {
+	// Set is whether they say anything. Without, a default that is restored often
+	// gets one standby.
+	Set   bool
+	Count int
+	// Engine is the one that the user's creates run in; "" where it is not there,
+	// which keeps no standby.
+	Engine string
+}
+
+// want is how many standbys there should be of a snapshot.
+type want struct {
+	key      pool.Key
+	snapshot profiles.Snapshot
+	n        int
+}
+
+// plan finds which standbys there should be, as far as the budget allows. Those
+// that settings ask for come first, then those of users who hold some and use them,
+// then those of the latest restores.
+func (k *standbys[S, B]) plan() ([]want, error) {
+	now := k.now()
+	known := k.demand.current(now)
+	users := slices.SortedFunc(maps.Keys(known), func(a, b string) int {
+		x, y := known[a], known[b]
+		return cmp.Or(first(x.asked, y.asked), first(k.uses(a, x, now), k.uses(b, y, now)), y.last().Compare(x.last()), cmp.Compare(a, b))
+	})
+	var plan []want
+	holders := map[string]bool{}
+	left := min(k.cfg.Standby.Size, k.budget.standbyLimit())
+	for _, userID := range users {
+		if left <= 0 {
+			break
+		}
+		w, err := k.wants(k.ctx, userID, known[userID])
+		if err != nil {
+			return nil, err
+		}
+		if w.n = min(w.n, left); w.n > 0 {
+			plan, left, holders[userID] = append(plan, w), left-w.n, true
+		}
+	}
+	k.holders = holders
+	return plan, nil
+}
+
+// first orders those for whom something is so before the others.
+func first(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case a:
+		return -1
+	default:
+		return 1
+	}
+}
+
+// uses reports whether a user holds standbys and uses them.
+func (k *standbys[S, B]) uses(userID string, d userDemand, now time.Time) bool {
+	return k.holders[userID] && now.Sub(d.last()) <= inUseFor
+}
+
+// wants finds a user's default and how many standbys there should be of it.
+func (k *standbys[S, B]) wants(ctx context.Context, userID string, d userDemand) (w want, err error) {
+	set, err := k.sessions.StandbySettings(ctx, userID)
+	if err != nil {
+		return w, err
+	}
+	n, engine := 1, d.engine // it is restored often
+	if set.Set {
+		n, engine = set.Count, set.Engine
+	}
+	if n == 0 || engine == "" {
+		return w, nil
+	}
+	current, err := k.catalogue.Default(ctx, userID)
+	if fault.Is(err, fault.DefaultNotFound) {
+		return w, nil
+	}
+	if err == nil {
+		w.snapshot, err = k.catalogue.Snapshot(ctx, current.SnapshotID)
+	}
+	if fault.Is(err, fault.SnapshotNotFound) {
+		return w, nil // it has moved between the two lookups, and the move wakes run again
+	}
+	if err != nil {
+		return w, err
+	}
+	if engine == browser.EngineChrome {
+		// The workers of extensions would run when the profile comes up, before any tab does.
+		if has, err := k.catalogue.SnapshotExtensions(ctx, w.snapshot.ID); err != nil || len(has) > 0 {
+			return w, err
+		}
+	}
+	w.key, w.n = pool.Key{Snapshot: w.snapshot.ID, Engine: engine}, n
+	return w, nil
+}

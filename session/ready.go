@@ -1,0 +1,95 @@
+package session
+
+import (
+	"context"
+
+	"github.com/stasisd/stasis/browser"
+	"github.com/stasisd/stasis/profiles"
+	"github.com/stasisd/stasis/session/capacity"
+)
+
+// maxReadings bounds how many state documents are compared or exported at once:
+// one of 64 MiB takes many times that in memory.
+const maxReadings = 2
+
+// turns bound how many costly calls run at once; see [capacity.Turns].
+type turns interface {
+	// Take waits for a user's turn until ctx ends. leave gives it back, once.
+	Take(ctx context.Context, userID string) (leave func(), err error)
+}
+
+// forCapacity is what the keeper of ready Chromes asks of a Service.
+type forCapacity struct{ svc *Service }
+
+// StartSpare starts an empty Chrome in a run directory of its own.
+func (f forCapacity) StartSpare(ctx context.Context, engine string) (*spareChrome, error) {
+	s := f.svc
+	dir, err := s.newDir()
+	if err != nil {
+		return nil, err
+	}
+	spare, err := s.Browsers.Spare(ctx, dir, browser.Options{Engine: engine, Background: true})
+	if err != nil {
+		s.clear(dir)
+		return nil, err
+	}
+	return &spareChrome{Spare: spare, clear: s.clear}, nil
+}
+
+// StartStandby starts a Chrome that holds a snapshot, as a create would that asks
+// for nothing of its own.
+func (f forCapacity) StartStandby(ctx context.Context, snap profiles.Snapshot, engine string) (*standbyChrome, error) {
+	return f.svc.standUp(ctx, snap, engine)
+}
+
+// StandbySettings returns what a user's settings say of standbys.
+func (f forCapacity) StandbySettings(ctx context.Context, userID string) (capacity.StandbySettings, error) {
+	set, err := f.svc.settings(ctx, userID)
+	if err != nil || set.Standby == nil {
+		return capacity.StandbySettings{}, err
+	}
+	engine, err := f.svc.engineOf(ctx, Create{}, userID)
+	if err != nil {
+		engine = "" // a create reports that the engine is not there
+	}
+	return capacity.StandbySettings{Set: true, Count: int(*set.Standby), Engine: engine}, nil
+}
+
+// Creating reports whether a create is under way.
+func (f forCapacity) Creating() bool {
+	f.svc.mu.Lock()
+	defer f.svc.mu.Unlock()
+	return len(f.svc.creating) > 0
+}
+
+// MemoryAllows reports whether memory allows one more Chrome.
+func (f forCapacity) MemoryAllows() bool { return f.svc.Room == nil || f.svc.Room() }
+
+// countRestore notes a restore of a default that a standby could serve, or could
+// have served.
+func (s *Service) countRestore(r Create, o origin, report *RestoreReport) {
+	plain := r.RestoreTabs && r.Origins.All() && len(r.Overrides.Names()) == 0 && len(r.Extensions) == 0 && r.Passkeys == nil
+	if report != nil && o.source.Type == SourceUserDefault && report.Path != PathParked && plain {
+		s.capacity.CountRestore(o.userID, r.Engine)
+	}
+}
+
+// recallStandbys finds the users whose settings ask for standbys, when the daemon
+// starts.
+func (s *Service) recallStandbys(ctx context.Context) error {
+	if s.cfg.Standby.Size == 0 {
+		return nil
+	}
+	users, err := s.Catalogue.UsersWithSettings(ctx)
+	for _, u := range users {
+		set, err := settingsOf(u)
+		if err != nil {
+			s.Log.Warn("a user's settings cannot be read", "error", err)
+			continue
+		}
+		if given(set.Standby) > 0 {
+			s.capacity.SetStandbys(u.ID, true)
+		}
+	}
+	return err
+}
