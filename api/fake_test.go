@@ -11,6 +11,7 @@ import (
 	"github.com/stasisd/stasis/profiles"
 	"github.com/stasisd/stasis/session"
 	"github.com/stasisd/stasis/session/access"
+	"github.com/stasisd/stasis/session/restore"
 	"github.com/stasisd/stasis/state"
 )
 
@@ -113,10 +114,10 @@ func info(id string) session.Info {
 		ID: id, UserID: "alice", AgentName: "agi-0", Engine: "chrome", Status: profiles.StatusReady,
 		CreatedAt: born, ExpiresAt: born.Add(time.Hour),
 	}
-	i := session.Info{Session: s, Tickets: map[session.Purpose]string{session.PurposeCDP: goodTicket, session.PurposeView: viewTicket}, Restored: &session.RestoreReport{
-		Source: session.Source{Type: session.SourceUserDefault, ID: "alice"}, SnapshotID: "snap-1",
+	i := session.Info{Session: s, Tickets: map[session.Purpose]string{session.PurposeCDP: goodTicket, session.PurposeView: viewTicket}, Restored: &restore.Report{
+		Source: restore.Source{Type: restore.SourceUserDefault, ID: "alice"}, SnapshotID: "snap-1",
 		RequestedMode: "memory", Mode: "filesystem", Path: "cold", FallbackReason: "evicted",
-		Datadir: state.DatadirClean, Chrome: session.Versions{Saved: "156", Running: "156"}, Verification: "ok",
+		Datadir: state.DatadirClean, Chrome: restore.Versions{Saved: "156", Running: "156"}, Verification: "ok",
 	}}
 	i.AutoSaved = &session.AutoSaved{AutoSave: session.AutoSave{Interval: time.Minute, Login: true, Keep: 3}, SnapshotID: "snap-1", At: born, Failures: 1, Error: "no room"}
 	if id == crashedID || id == failedID {
@@ -191,7 +192,7 @@ func (f *fake) Checkpoint(_ context.Context, _ access.Caller, id string, r sessi
 		Unchanged: r.Label == "same", PausedMS: 12.5}, f.err
 }
 
-func (f *fake) RestoreReport(_ context.Context, _ access.Caller, id string) (session.RestoreReport, error) {
+func (f *fake) RestoreReport(_ context.Context, _ access.Caller, id string) (restore.Report, error) {
 	return *info(liveID).Restored, f.failure()
 }
 

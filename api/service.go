@@ -8,6 +8,7 @@ import (
 
 	"github.com/stasisd/stasis/session"
 	"github.com/stasisd/stasis/session/access"
+	"github.com/stasisd/stasis/session/restore"
 )
 
 // Service is what the HTTP face needs of the session room. Every method is
@@ -54,7 +55,7 @@ type sessions interface {
 	EndAll(ctx context.Context, c access.Caller, r session.EndAllRequest) (session.EndAnswer, error)
 	// Checkpoint saves a session that runs on.
 	Checkpoint(ctx context.Context, c access.Caller, id string, r session.CheckpointRequest) (session.CheckpointAnswer, error)
-	RestoreReport(ctx context.Context, c access.Caller, id string) (session.RestoreReport, error)
+	RestoreReport(ctx context.Context, c access.Caller, id string) (restore.Report, error)
 }
 
 type driver interface {

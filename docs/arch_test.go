@@ -50,9 +50,11 @@ var mayImport = []struct{ pkg, imports string }{
 	{"session/journal/webhook", "fault profiles"}, // nor what it sends
 	{"session/access", "fault profiles"},
 	{"session/capacity", "fault browser browser/pool profiles"}, // it does not know what the Chromes hold that it keeps
+	{"session/browsers", "state browser browser/mux"},
+	{"session/restore", "fault state state/report browser browser/extension snapshot profiles session/access session/browsers"},
 	{"session/*", "fault state state/* snapshot profiles session/access"},
 	{"session/*/*", "fault state profiles session/*"},
-	{"api", ". fault budget state browser browser/extension snapshot session session/access session/journal api/live"}, // what is recorded, session tells it
+	{"api", ". fault budget state browser browser/extension snapshot session session/access session/journal session/restore api/live"}, // what is recorded, session tells it
 	{"api/apitest", "."},
 	{"api/live", ""},
 	{"api/metrics", "session"},
@@ -87,6 +89,7 @@ var testsMayImport = []struct{ pkg, imports string }{
 	{"profiles/*", "profiles/*"},
 	{"api", "api/* profiles"},
 	{"session", "snapshot/* profiles/* browser/launch browser/profile browser/profile/*"},
+	{"session/restore", "browser/launch"},
 	{"session/*", "snapshot/* profiles/*"},
 	// They look from everywhere at what the binary did.
 	{"e2e", "* */* */*/*"},

@@ -16,7 +16,7 @@ import (
 
 	"github.com/stasisd/stasis/browser"
 	"github.com/stasisd/stasis/e2e/daemon"
-	"github.com/stasisd/stasis/session"
+	"github.com/stasisd/stasis/session/restore"
 )
 
 // contextsSeen is what a client sees in e2e/clients/contexts.mjs. A reading of a
@@ -93,8 +93,8 @@ func contexts(t *testing.T, engine string) {
 	parked := save(t, d, first.ID, "memory", "save_as_default=true")
 
 	s := create(t, d, body{"user_id": "ada", "engine": engine, "restore_from_environment_id": parked.ID})
-	reached(t, s, session.PathParked)
-	check(session.PathParked, s, has)
+	reached(t, s, restore.PathParked)
+	check(restore.PathParked, s, has)
 	d.Must(t, http.StatusOK, http.MethodPost, "/v1/sessions/"+s.ID+"/pause", nil)
 	d.Must(t, http.StatusOK, http.MethodPost, "/v1/sessions/"+s.ID+"/resume", nil)
 	check("thawed", see(t, d, s.ID), has)
@@ -102,21 +102,21 @@ func contexts(t *testing.T, engine string) {
 
 	// No spare has the time zone that is asked for.
 	s = create(t, d, body{"user_id": "ada", "engine": engine, "restore_from_environment_id": parked.ID, "timezone": "Asia/Tokyo"})
-	reached(t, s, session.PathCold)
-	check(session.PathCold, s, has)
+	reached(t, s, restore.PathCold)
+	check(restore.PathCold, s, has)
 	end(t, d, s.ID, "save_snapshot_mode=none")
 
 	inReserve(t, d, "spare")
 	s = create(t, d, body{"user_id": "ada", "engine": engine, "restore_from_environment_id": parked.ID})
-	reached(t, s, session.PathWarm)
-	check(session.PathWarm, s, has)
+	reached(t, s, restore.PathWarm)
+	check(restore.PathWarm, s, has)
 	end(t, d, s.ID, "save_snapshot_mode=none")
 
 	d.Must(t, http.StatusOK, http.MethodPatch, "/v1/users/ada", body{"standby": 1, "engine": engine})
 	inReserve(t, d, "standby")
 	s = create(t, d, body{"user_id": "ada", "engine": engine, "restore_default_environment_from_user_id": "ada"})
-	reached(t, s, session.PathStandby)
-	check(session.PathStandby, s, has)
+	reached(t, s, restore.PathStandby)
+	check(restore.PathStandby, s, has)
 }
 
 // reached wants a restore to have gone a certain way.

@@ -9,7 +9,7 @@ import (
 
 	"github.com/stasisd/stasis/browser"
 	"github.com/stasisd/stasis/e2e/daemon"
-	"github.com/stasisd/stasis/session"
+	"github.com/stasisd/stasis/session/restore"
 	"github.com/stasisd/stasis/state"
 )
 
@@ -27,7 +27,7 @@ func TestPlainSiteDown(t *testing.T) {
 		for _, down := range []string{browser.EngineShell, browser.EngineChrome} {
 			r := create(t, d, body{"restore_from_session_id": from, "engine": down})
 			v := verified(t, d, r.ID)
-			if v.Verification != session.VerificationMismatch {
+			if v.Verification != restore.VerificationMismatch {
 				t.Errorf("%s to %s: the report of a site that is down: %s", engine, down, v.Verification)
 			}
 			for _, difference := range v.Differences {

@@ -8,7 +8,7 @@ import (
 	"github.com/stasisd/stasis/browser"
 	"github.com/stasisd/stasis/e2e/apps"
 	"github.com/stasisd/stasis/e2e/daemon"
-	"github.com/stasisd/stasis/session"
+	"github.com/stasisd/stasis/session/restore"
 )
 
 // TestEveryKindCrossesEngines: what a site kept in full Chrome is all there in
@@ -38,7 +38,7 @@ func TestEveryKindCrossesEngines(t *testing.T) {
 		}
 		if step.mode == "memory" {
 			parked := create(t, d, body{"restore_from_session_id": s.ID})
-			if parked.Restored.Path != session.PathParked || parked.Engine != step.engine {
+			if parked.Restored.Path != restore.PathParked || parked.Engine != step.engine {
 				t.Errorf("%s by %s: %s", parked.Restored.Path, parked.Engine, parked.Restored.FallbackReason)
 			}
 			checkTabs(t, site, parked, before)
@@ -62,10 +62,10 @@ func TestEveryKindCrossesEngines(t *testing.T) {
 func checkEngines(t *testing.T, d *daemon.Daemon, s created, saved, running string) {
 	t.Helper()
 	daemon.Eventually(t, stepDeadline, "the restore is verified", func() bool {
-		return see(t, d, s.ID).Restored.Verification != session.VerificationPending
+		return see(t, d, s.ID).Restored.Verification != restore.VerificationPending
 	})
 	r := see(t, d, s.ID).Restored
-	if r.Verification != session.VerificationOK {
+	if r.Verification != restore.VerificationOK {
 		t.Errorf("%s to %s: %s: %+v", saved, running, r.Verification, r.Differences)
 	}
 	told := false

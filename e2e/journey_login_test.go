@@ -9,7 +9,7 @@ import (
 	"github.com/stasisd/stasis/e2e/apps/webapp"
 	"github.com/stasisd/stasis/e2e/apps/weblog"
 	"github.com/stasisd/stasis/e2e/daemon"
-	"github.com/stasisd/stasis/session"
+	"github.com/stasisd/stasis/session/restore"
 )
 
 // webApp is a real application and how its users see that they are in.
@@ -160,7 +160,7 @@ func TestParkedThenCold(t *testing.T) {
 	app.logIn(t, playwright, s.CDP)
 	snap := save(t, d, s.ID, "memory", "save_as_default=true")
 	since := app.log.Len()
-	again := func(client string, from body) session.RestoreReport {
+	again := func(client string, from body) restore.Report {
 		t.Helper()
 		r := create(t, d, from)
 		defer end(t, d, r.ID, "")
@@ -201,7 +201,7 @@ func TestParkedThenCold(t *testing.T) {
 
 // fromFiles reports whether a restore was made from the archive, in a spare or
 // not.
-func fromFiles(path string) bool { return path == session.PathWarm || path == session.PathCold }
+func fromFiles(path string) bool { return path == restore.PathWarm || path == restore.PathCold }
 
 // unspared is a report's reason without what depends on the machine's pace:
 // whether a spare was ready.

@@ -11,7 +11,7 @@ import (
 
 	"github.com/stasisd/stasis/e2e/apps/relyingparty"
 	"github.com/stasisd/stasis/e2e/daemon"
-	"github.com/stasisd/stasis/session"
+	"github.com/stasisd/stasis/session/restore"
 	"github.com/stasisd/stasis/state"
 )
 
@@ -43,7 +43,7 @@ func TestPasskeys(t *testing.T) {
 			b[name] = value
 		}
 		s := create(t, d, b)
-		if (s.Restored.Path == session.PathParked) != parked {
+		if (s.Restored.Path == restore.PathParked) != parked {
 			t.Fatalf("restored %s: %s", s.Restored.Path, s.Restored.FallbackReason)
 		}
 		return s

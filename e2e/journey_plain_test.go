@@ -13,7 +13,7 @@ import (
 
 	"github.com/stasisd/stasis/browser"
 	"github.com/stasisd/stasis/e2e/daemon"
-	"github.com/stasisd/stasis/session"
+	"github.com/stasisd/stasis/session/restore"
 	"github.com/stasisd/stasis/state"
 )
 
@@ -116,8 +116,8 @@ func restoredBy(t testing.TB, d *daemon.Daemon, from, engine, path string) (s cr
 func TestPlainPage(t *testing.T) {
 	t.Parallel()
 	site := plainSite(t)
-	for _, path := range []string{session.PathCold, session.PathWarm} {
-		d := daemon.Start(t, daemon.Options{NoSpares: path == session.PathCold, ShellSpare: path == session.PathWarm})
+	for _, path := range []string{restore.PathCold, restore.PathWarm} {
+		d := daemon.Start(t, daemon.Options{NoSpares: path == restore.PathCold, ShellSpare: path == restore.PathWarm})
 		for _, saved := range []string{browser.EngineChrome, browser.EngineShell} {
 			from := keepPlain(t, d, saved, site.URL+"/plain")
 			for running, clients := range map[string][]string{browser.EngineShell: {rawCDP, puppeteer, playwright}, browser.EngineChrome: {rawCDP}} {
@@ -126,7 +126,7 @@ func TestPlainPage(t *testing.T) {
 					if is := firstEval(t, client, r.CDP, "/plain", readPlain); is != hasPlain {
 						t.Errorf("%s, %s to %s, %s: %s", path, saved, running, client, is)
 					}
-					if v := verified(t, d, r.ID); v.Verification != session.VerificationOK || len(v.Differences) > 0 {
+					if v := verified(t, d, r.ID); v.Verification != restore.VerificationOK || len(v.Differences) > 0 {
 						t.Errorf("%s, %s to %s, %s: %s: %+v", path, saved, running, client, v.Verification, v.Differences)
 					}
 					end(t, d, r.ID, "save_snapshot_mode=none")
@@ -175,7 +175,7 @@ func TestPlainDocuments(t *testing.T) {
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("%s (-put +restored):\n%s", engine, diff)
 			}
-			if v := verified(t, d, r.ID); v.Verification != session.VerificationOK || len(v.Differences) > 0 {
+			if v := verified(t, d, r.ID); v.Verification != restore.VerificationOK || len(v.Differences) > 0 {
 				t.Errorf("%s: %s: %+v", engine, v.Verification, v.Differences)
 			}
 			s = r
@@ -238,7 +238,7 @@ func TestLostByRestore(t *testing.T) {
 		r := create(t, d, body{"restore_from_environment_id": a.Snapshot.ID, "engine": engine})
 		v := verified(t, d, r.ID)
 		want := []state.Difference{{Component: state.ComponentSessionStorage, Origin: site.URL + "/", By: state.ByRestore, Missing: 2, Names: []string{"large", "ss"}}}
-		if diff := cmp.Diff(want, v.Differences); diff != "" || v.Verification != session.VerificationMismatch || len(v.Warnings) == 0 {
+		if diff := cmp.Diff(want, v.Differences); diff != "" || v.Verification != restore.VerificationMismatch || len(v.Warnings) == 0 {
 			t.Errorf("%s: %s, %q (-want +got):\n%s", engine, v.Verification, v.Warnings, diff)
 		}
 		if l := component(v.Components, state.ComponentSessionStorage, site.URL+"/"); l.Saved != 2 || l.Restored != 0 || l.Dropped != 2 || l.Reason.Code == "" {

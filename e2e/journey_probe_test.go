@@ -13,7 +13,7 @@ import (
 	"github.com/stasisd/stasis/e2e/apps"
 	"github.com/stasisd/stasis/e2e/apps/probe"
 	"github.com/stasisd/stasis/e2e/daemon"
-	"github.com/stasisd/stasis/session"
+	"github.com/stasisd/stasis/session/restore"
 	"github.com/stasisd/stasis/state"
 )
 
@@ -171,14 +171,14 @@ func checkRequests(t *testing.T, site *probe.Site, since int) {
 func checkReport(t *testing.T, d *daemon.Daemon, site *probe.Site, r created) {
 	t.Helper()
 	daemon.Eventually(t, stepDeadline, "the restore is verified", func() bool {
-		return see(t, d, r.ID).Restored.Verification != session.VerificationPending
+		return see(t, d, r.ID).Restored.Verification != restore.VerificationPending
 	})
-	var report session.RestoreReport
+	var report restore.Report
 	d.Must(t, http.StatusOK, http.MethodGet, "/v1/sessions/"+r.ID+"/restore-report", nil).Into(t, &report)
 	for _, warning := range report.Warnings {
 		t.Errorf("warning: %s", warning)
 	}
-	if mismatch := report.Verification == session.VerificationMismatch; mismatch != (len(report.Warnings) > 0) {
+	if mismatch := report.Verification == restore.VerificationMismatch; mismatch != (len(report.Warnings) > 0) {
 		t.Errorf("verification %s, warnings %q", report.Verification, report.Warnings)
 	}
 	got := drive(t, puppeteer, r.CDP,

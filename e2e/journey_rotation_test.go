@@ -15,7 +15,7 @@ import (
 
 	"github.com/stasisd/stasis/e2e/apps/weblog"
 	"github.com/stasisd/stasis/e2e/daemon"
-	"github.com/stasisd/stasis/session"
+	"github.com/stasisd/stasis/session/restore"
 	"github.com/stasisd/stasis/state"
 )
 
@@ -226,7 +226,7 @@ func TestRotationAfterTheRestore(t *testing.T) {
 			if keys, want := text(t, got[4]), "token,token_"+last; keys != want {
 				t.Errorf("localStorage has the keys %s, want %s", keys, want)
 			}
-			if report.Verification != session.VerificationOK {
+			if report.Verification != restore.VerificationOK {
 				t.Errorf("the verification says %s: %+v", report.Verification, report.Differences)
 			}
 			bySite := slices.ContainsFunc(report.Differences, func(d state.Difference) bool {
@@ -248,11 +248,11 @@ func TestRotationAfterTheRestore(t *testing.T) {
 const firstAgain = `[one("session"), one("kept"), localStorage.token, sessionStorage.token, window.name].join("|")`
 
 // verified is the report of a session's restore once it has been checked.
-func verified(t testing.TB, d *daemon.Daemon, id string) (report session.RestoreReport) {
+func verified(t testing.TB, d *daemon.Daemon, id string) (report restore.Report) {
 	t.Helper()
 	daemon.Eventually(t, stepDeadline, "the restore is verified", func() bool {
 		d.Must(t, http.StatusOK, http.MethodGet, "/v1/sessions/"+id+"/restore-report", nil).Into(t, &report)
-		return report.Verification != session.VerificationPending
+		return report.Verification != restore.VerificationPending
 	})
 	return report
 }

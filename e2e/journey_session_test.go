@@ -9,21 +9,22 @@ import (
 	"github.com/stasisd/stasis/e2e/daemon"
 	"github.com/stasisd/stasis/profiles"
 	"github.com/stasisd/stasis/session"
+	"github.com/stasisd/stasis/session/restore"
 )
 
 // created is a session as the wire shows it, as far as the tests read it.
 type created struct {
-	ID        string                 `json:"session_id"`
-	Engine    string                 `json:"engine"`
-	Status    string                 `json:"status"`
-	Reason    string                 `json:"reason"`
-	Why       profiles.ReasonCode    `json:"reason_code"`
-	UserID    string                 `json:"user_id"`
-	CDP       string                 `json:"cdp_url"`
-	ExpiresAt time.Time              `json:"expires_at"`
-	Restored  *session.RestoreReport `json:"restored"`
-	Outcome   *session.EndAnswer     `json:"outcome"`
-	Restarted bool                   `json:"browser_restarted"`
+	ID        string              `json:"session_id"`
+	Engine    string              `json:"engine"`
+	Status    string              `json:"status"`
+	Reason    string              `json:"reason"`
+	Why       profiles.ReasonCode `json:"reason_code"`
+	UserID    string              `json:"user_id"`
+	CDP       string              `json:"cdp_url"`
+	ExpiresAt time.Time           `json:"expires_at"`
+	Restored  *restore.Report     `json:"restored"`
+	Outcome   *session.EndAnswer  `json:"outcome"`
+	Restarted bool                `json:"browser_restarted"`
 }
 
 // body is a JSON object to send.

@@ -7,7 +7,7 @@ import (
 
 	"github.com/stasisd/stasis/e2e/apps"
 	"github.com/stasisd/stasis/e2e/daemon"
-	"github.com/stasisd/stasis/session"
+	"github.com/stasisd/stasis/session/restore"
 )
 
 // TestEverythingStandsBy: a Chrome that stands by with a default has asked the
@@ -31,7 +31,7 @@ func TestEverythingStandsBy(t *testing.T) {
 		t.Errorf("while it stands by the site was asked for %+v", asked)
 	}
 	r := create(t, d, body{"restore_default_environment_from_user_id": "ada"})
-	if r.Restored.Path != session.PathStandby {
+	if r.Restored.Path != restore.PathStandby {
 		t.Errorf("%s: %s", r.Restored.Path, r.Restored.FallbackReason)
 	}
 	checkTabs(t, site, r, before)

@@ -23,6 +23,7 @@ import (
 	"github.com/stasisd/stasis/e2e/apps/weblog"
 	"github.com/stasisd/stasis/e2e/daemon"
 	"github.com/stasisd/stasis/session"
+	"github.com/stasisd/stasis/session/restore"
 	"github.com/stasisd/stasis/state"
 )
 
@@ -184,7 +185,7 @@ func lostOf(lost []session.NotCarried, component string) int {
 }
 
 // member restores a snapshot and gives what the site's page tells there.
-func member(t testing.TB, d *daemon.Daemon, s *clubSite, id string) (string, session.RestoreReport) {
+func member(t testing.TB, d *daemon.Daemon, s *clubSite, id string) (string, restore.Report) {
 	t.Helper()
 	c := create(t, d, body{"restore_from_environment_id": id})
 	results := drive(t, chromeDP, c.CDP, visit(s.URL+"/"), await("window.told"))

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/stasisd/stasis/profiles"
+	"github.com/stasisd/stasis/session/restore"
 	"github.com/stasisd/stasis/state"
 )
 
@@ -22,7 +23,7 @@ type Info struct {
 	// Tickets are what the caller's key may have of this session; none once it has ended.
 	Tickets map[Purpose]string
 	// Restored is the restore report; nil for a fresh session.
-	Restored *RestoreReport
+	Restored *restore.Report
 	// AutoSaved tells of automatic checkpoints; nil where none are made any more, or were.
 	AutoSaved *AutoSaved
 	// BrowserRestarted tells that Chrome was reopened after a failed save or a crash.
@@ -42,54 +43,6 @@ type Info struct {
 
 // Over reports whether the session has ended, or failed for good as far as is known.
 func (i Info) Over() bool { return i.Status.Ended() && !i.Restarting && !i.Rescuing }
-
-// SourceType is the kind of a restore's source.
-type SourceType string
-
-const (
-	SourceSession     SourceType = "session"
-	SourceEnvironment SourceType = "environment"
-	SourceUserDefault SourceType = "user_default"
-)
-
-// Source names what a restore was asked to bring back.
-type Source struct {
-	Type SourceType `json:"type"`
-	ID   string     `json:"id"`
-}
-
-// Versions are the Chrome that saved and the one that runs.
-type Versions struct {
-	Saved   string `json:"saved"`
-	Running string `json:"running"`
-}
-
-// RestoreReport tells what a restore brought back, by name. It is the wire
-// shape of "restored" and of GET …/restore-report.
-type RestoreReport struct {
-	Source         Source            `json:"source"`
-	SnapshotID     string            `json:"snapshot_id"`
-	RequestedMode  string            `json:"requested_mode"` // memory | filesystem
-	Mode           string            `json:"mode"`
-	Path           string            `json:"path"` // parked | standby | warm | cold
-	FallbackReason string            `json:"fallback_reason,omitempty"`
-	DurationMS     int64             `json:"duration_ms"`
-	Datadir        state.Datadir     `json:"datadir"`
-	Chrome         Versions          `json:"chrome"`
-	Components     []state.Component `json:"components"`
-	Verification   string            `json:"verification"` // pending | ok | mismatch
-	// Differences are what the verification found: what did not come back, and
-	// what the sites have changed since.
-	Differences []state.Difference `json:"differences"`
-	Warnings    []string           `json:"warnings"`
-	// Losses is how many of the first warnings tell of mass losses, and Unlisted
-	// how many warnings one of them counts. A report that was stored has neither:
-	// it gets no warnings any more.
-	Losses   int `json:"-"`
-	Unlisted int `json:"-"`
-	// Notes are what agents noted and came with the environment; nil: nothing.
-	Notes *RestoredNotes `json:"notes,omitempty"`
-}
 
 // SnapshotInfo is what a caller is told of a snapshot.
 type SnapshotInfo struct {

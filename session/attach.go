@@ -3,8 +3,18 @@ package session
 import (
 	"sync"
 
+	"github.com/stasisd/stasis/browser/mux"
 	"github.com/stasisd/stasis/fault"
 )
+
+// Conn is one CDP client's connection, message by message.
+type Conn = mux.Conn
+
+// Eager is a Conn that can also send without waiting; see mux.Eager.
+type Eager = mux.Eager
+
+// Metered is a Conn that counts the memory of what it reads; see mux.Metered.
+type Metered = mux.Metered
 
 // defaultMaxClients is how many CDP clients a session may have at once.
 const defaultMaxClients = 64

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
+	"github.com/stasisd/stasis/session/browsers"
 	"github.com/stasisd/stasis/state"
 )
 
@@ -106,7 +107,7 @@ func (l *live) look(a AutoSave) (g glimpse, ok bool) {
 	if !a.Navigation && !a.Login {
 		return g, false
 	}
-	var chrome Chrome
+	var chrome browsers.Chrome
 	ctx, cancel := context.WithTimeout(l.svc.ctx, lookWithin)
 	defer cancel()
 	if l.ask(ctx, func() error {
@@ -142,7 +143,7 @@ func (l *live) look(a AutoSave) (g glimpse, ok bool) {
 func (l *live) saveItself(a AutoSave, r CheckpointRequest) (wait, least time.Duration) {
 	ctx := l.svc.ctx
 	wait, least = a.Interval, min(a.Interval, autoRest)
-	var chrome Chrome
+	var chrome browsers.Chrome
 	if err := l.ask(ctx, func() error { chrome = l.chrome; return nil }); err != nil || chrome != nil && chrome.Frozen() {
 		return wait, least // nothing changes while it stands still
 	}

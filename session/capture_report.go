@@ -2,16 +2,12 @@ package session
 
 import (
 	"encoding/json"
-	"fmt"
-	"maps"
 	"os"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/stasisd/stasis/profiles"
 	"github.com/stasisd/stasis/state"
-	"github.com/stasisd/stasis/state/report"
 )
 
 // captureReport is what a save tells of the environment, kept with the
@@ -26,7 +22,7 @@ type captureReport struct {
 }
 
 func captured(j job, doc state.Document, now time.Time) captureReport {
-	r := captureReport{Components: state.Captured(doc), Warnings: missed(doc), Logins: state.Logins(doc, now)}
+	r := captureReport{Components: state.Captured(doc), Warnings: state.CaptureWarnings(doc), Logins: state.Logins(doc, now)}
 	for _, h := range doc.Inventory {
 		if h.Damage != "" {
 			r.Warnings = append(r.Warnings, strings.TrimSpace(h.Component+" "+h.Origin)+" is damaged on disk: "+h.Damage)
@@ -66,70 +62,6 @@ func sealedIn(lines, sealed []state.Component) []state.Component {
 		lines[i].Dropped, lines[i].Reason = l.Dropped, l.Reason
 	}
 	return lines
-}
-
-// missed names what a capture could not read. What the profile of a Chrome that
-// closed it holds is saved all the same.
-func missed(doc state.Document) []string {
-	warnings := []string{}
-	for _, m := range doc.Missed {
-		what := " was not saved: "
-		switch {
-		case m.Origin == "" && (m.Component == state.ComponentLocalStorage || m.Component == state.ComponentSessionStorage):
-			what = " is not whole: "
-		case doc.Datadir == state.DatadirClean:
-			what = inProfile(doc, m)
-		}
-		warnings = append(warnings, strings.TrimSpace(m.Component+" "+m.Origin)+what+m.Reason)
-	}
-	for _, d := range doc.Doubts {
-		warnings = append(warnings, strings.TrimSpace(d.Component+" "+d.Origin)+": "+d.Reason)
-	}
-	for _, key := range doc.Unwritten {
-		warnings = append(warnings, state.ComponentLocalStorage+" "+key+" is as it was read before Chrome closed, and is laid into the profile before it is opened again: Chrome ended before it had written it there")
-	}
-	for _, u := range doc.Unstored {
-		what := "; they stay lost, if the site did not clear them itself"
-		if u.Lay {
-			what = "; a restore lays down what was read"
-		}
-		warnings = append(warnings, fmt.Sprintf("%s %s: %d items that were read before Chrome closed are not on disk%s", state.ComponentSessionStorage, u.StorageKey, u.Items, what))
-	}
-	return warnings
-}
-
-// untimely tells of each kind how many origins a restore had no time for; its
-// report has their names.
-func untimely(lines []state.Component) []string {
-	late := map[string]int{}
-	for _, line := range lines {
-		if line.Dropped > 0 && line.Reason.Code == report.NoTime {
-			late[line.Name]++
-		}
-	}
-	var warnings []string
-	for _, name := range slices.Sorted(maps.Keys(late)) {
-		warnings = append(warnings, fmt.Sprintf("%s of %d origins did not come back: %s", name, late[name], report.NoTime.Text()))
-	}
-	return warnings
-}
-
-// inProfile says what is known of something that could not be read of a Chrome
-// that then closed its profile.
-func inProfile(doc state.Document, m state.Missed) string {
-	_, damaged := doc.Inventory.Damaged(m.Component)
-	switch {
-	case m.Component == state.ComponentLocalStorage && !damaged && (m.InProfile == nil || *m.InProfile > 0):
-		return " is in the profile alone, which Chrome closed: "
-	case m.InProfile == nil:
-		return " was not saved: "
-	case *m.InProfile == 0:
-		return " could not be read, and the profile, which Chrome closed, has nothing of it: "
-	case m.Component == state.ComponentHistory:
-		return " is in the session files of the profile alone, which Chrome closed: "
-	default:
-		return fmt.Sprintf(" is in the profile alone, which Chrome closed (items there of all its tabs: %d): ", *m.InProfile)
-	}
 }
 
 // captureReportOf is the report that a save left; a row without one has none.

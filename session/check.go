@@ -10,6 +10,8 @@ import (
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
 	"github.com/stasisd/stasis/session/access"
+	"github.com/stasisd/stasis/session/browsers"
+	"github.com/stasisd/stasis/session/restore"
 )
 
 // LoginOutcome is what a login check found; the wire shape and the record. It
@@ -131,16 +133,16 @@ func (s *Service) checkSnapshot(ctx context.Context, snap profiles.Snapshot, che
 		return LoginOutcome{}, err
 	}
 	defer release()
-	up, _, err := s.unpackAndStart(ctx, Create{Engine: browser.EngineChrome}, snap, nil)
+	up, err := s.restorer.FromFiles(ctx, restore.Request{Engine: browser.EngineChrome}, snap)
 	if err != nil {
 		return LoginOutcome{}, err
 	}
-	defer s.discard(ctx, up.chrome)
-	return s.check(ctx, up.chrome, check)
+	defer s.discard(ctx, up.Chrome)
+	return s.check(ctx, up.Chrome, check)
 }
 
 // check runs a check in a Chrome.
-func (s *Service) check(ctx context.Context, chrome Chrome, check LoginCheck) (LoginOutcome, error) {
+func (s *Service) check(ctx context.Context, chrome browsers.Chrome, check LoginCheck) (LoginOutcome, error) {
 	began := s.Now()
 	asked := check.browser()
 	ctx, cancel := context.WithTimeout(ctx, asked.Timeout+callDeadline)

@@ -7,14 +7,15 @@ import (
 
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/session/access"
+	"github.com/stasisd/stasis/session/restore"
 	"github.com/stasisd/stasis/state"
 )
 
 // claim is a session that is on its way.
 type claim struct {
-	keyID  string        // whose create it is
-	origin *origin       // nil until it is settled what it starts from
-	done   chan struct{} // closed when it is live, or has come to nothing
+	keyID  string               // whose create it is
+	origin *restore.Environment // nil until it is settled what it starts from
+	done   chan struct{}        // closed when it is live, or has come to nothing
 }
 
 // settle finds what a create starts from, and applies on_live: what it does
@@ -24,10 +25,10 @@ type claim struct {
 //
 // Who waits for another session gets the environment as that one leaves it, so
 // it is looked up anew after each wait.
-func (s *Service) settle(ctx, wait context.Context, c access.Caller, r Create) (origin, *live, error) {
+func (s *Service) settle(ctx, wait context.Context, c access.Caller, r Create) (restore.Environment, *live, error) {
 	for {
 		o, err := s.resolve(ctx, c, r)
-		if err != nil || o.source == nil {
+		if err != nil || o.Source == nil {
 			return o, nil, err
 		}
 		other := s.enter(r.SessionID, o, r.onLive() == OnLiveFork)
@@ -110,10 +111,10 @@ type holder struct {
 // another one of the same user came from the same source or snapshot and
 // company is not wanted: that one is returned. So is a scheduled check of it,
 // which is nobody's company.
-func (s *Service) enter(id string, o origin, company bool) *holder {
+func (s *Service) enter(id string, o restore.Environment, company bool) *holder {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if r := s.renewing; r != nil && o.same(r.userID, *r.origin().source, r.snapshot.ID) {
+	if r := s.renewing; r != nil && o.Same(r.userID, *r.origin().Source, r.snapshot.ID) {
 		return &holder{renewal: r}
 	}
 	if !company {
@@ -127,22 +128,17 @@ func (s *Service) enter(id string, o origin, company bool) *holder {
 
 // holderOf finds another session, live or on its way, that has what an origin
 // gives; nil where there is none. The caller holds the lock.
-func (s *Service) holderOf(id string, o origin) *holder {
+func (s *Service) holderOf(id string, o restore.Environment) *holder {
 	for _, l := range s.live {
 		// What a checkpoint of a live session saved, that session holds.
-		if o.snapshot.SessionID == l.id || l.source != nil && o.same(l.userID, *l.source, l.base) {
+		if o.Snapshot.SessionID == l.id || l.source != nil && o.Same(l.userID, *l.source, l.base) {
 			return &holder{id: l.id, live: l, done: l.done}
 		}
 	}
 	for other, c := range s.creating {
-		if other != id && c.origin != nil && o.same(c.origin.userID, *c.origin.source, c.origin.snapshot.ID) {
+		if other != id && c.origin != nil && o.Same(c.origin.UserID, *c.origin.Source, c.origin.Snapshot.ID) {
 			return &holder{id: other, done: c.done}
 		}
 	}
 	return nil
-}
-
-// same reports whether another session starts from the same environment.
-func (o origin) same(userID string, source Source, snapshotID string) bool {
-	return o.userID == userID && (*o.source == source || o.snapshot.ID == snapshotID)
 }

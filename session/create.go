@@ -5,9 +5,12 @@ import (
 	"slices"
 	"time"
 
+	"github.com/stasisd/stasis/browser"
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
 	"github.com/stasisd/stasis/session/access"
+	"github.com/stasisd/stasis/session/browsers"
+	"github.com/stasisd/stasis/session/restore"
 	"github.com/stasisd/stasis/state"
 )
 
@@ -101,7 +104,7 @@ func (s *Service) bring(ctx context.Context, c access.Caller, r Create, was *pro
 
 // place begins the session in the place that it has. While it waited for one
 // the environment may have moved on, so it is looked up anew.
-func (s *Service) place(ctx context.Context, c access.Caller, r Create, o origin, was *profiles.Session) (*live, error) {
+func (s *Service) place(ctx context.Context, c access.Caller, r Create, o restore.Environment, was *profiles.Session) (*live, error) {
 	if r.Wait > 0 {
 		var err error
 		if o, err = s.resolve(ctx, c, r); err != nil {
@@ -118,9 +121,9 @@ func (s *Service) place(ctx context.Context, c access.Caller, r Create, o origin
 
 // holdSource keeps what a create is to restore from being removed. Where that has
 // happened since it was looked up, it is looked up anew.
-func (s *Service) holdSource(ctx context.Context, c access.Caller, r Create, o origin) (_ origin, release func(), err error) {
-	for o.snapshot != nil {
-		release, err := s.hold(ctx, *o.snapshot, "restored")
+func (s *Service) holdSource(ctx context.Context, c access.Caller, r Create, o restore.Environment) (_ restore.Environment, release func(), err error) {
+	for o.Snapshot != nil {
+		release, err := s.hold(ctx, *o.Snapshot, "restored")
 		if !fault.Is(err, fault.SnapshotNotFound) {
 			return o, release, err
 		}
@@ -185,44 +188,44 @@ func (s *Service) unclaim(id string) {
 
 // begin brings the Chrome up and starts the session on it; was is the record of
 // one that has ended and lives again.
-func (s *Service) begin(ctx context.Context, c access.Caller, r Create, o origin, was *profiles.Session) (*live, error) {
+func (s *Service) begin(ctx context.Context, c access.Caller, r Create, o restore.Environment, was *profiles.Session) (*live, error) {
 	asked, err := s.sealAsked(r)
 	if err != nil {
 		return nil, err
 	}
-	if r.Engine, err = s.engineOf(ctx, r, o.userID); err != nil {
+	if r.Engine, err = s.engineOf(ctx, r, o.UserID); err != nil {
 		return nil, err
 	}
 	s.capacity.UseEngine(r.Engine)
-	if was != nil && o.snapshot != nil {
+	if was != nil && o.Snapshot != nil {
 		// What its create selected and named has come already, and more since.
 		r.Origins, r.Extensions = state.Selection{}, nil
 	}
-	named, err := s.namedExtensions(ctx, c, o.userID, r.Extensions)
+	named, err := s.namedExtensions(ctx, c, o.UserID, r.Extensions)
 	if err != nil {
 		return nil, err
 	}
-	up, err := s.bringUp(ctx, r, o, named)
+	up, err := s.restorer.Start(ctx, r.restore(named), o)
 	if err != nil {
 		return nil, err
 	}
 	now := s.Now().UTC()
-	s.countRestore(r, o, up.report)
+	s.countRestore(r, o, up.Report)
 	rec := profiles.Session{
-		ID: r.SessionID, UserID: o.userID, KeyID: c.KeyID, AgentName: r.AgentName, Goal: r.Goal,
+		ID: r.SessionID, UserID: o.UserID, KeyID: c.KeyID, AgentName: r.AgentName, Goal: r.Goal,
 		Engine: r.Engine, Status: profiles.StatusReady, CreatedAt: now, ExpiresAt: now.Add(r.Lifetime),
-		Labels: r.Labels, RequestHash: r.RequestHash, RunDir: up.chrome.Dir().Name(), BaseVersion: o.version,
+		Labels: r.Labels, RequestHash: r.RequestHash, RunDir: up.Chrome.Dir().Name(), BaseVersion: o.Version,
 		Discard: r.DiscardOnEnd || r.ReadOnly, Asked: asked, WebhookURL: r.WebhookURL,
 	}
-	if up.report != nil {
-		rec.Restored, rec.BaseSnapshotID = encode(up.report), o.snapshot.ID
+	if up.Report != nil {
+		rec.Restored, rec.BaseSnapshotID = encode(up.Report), o.Snapshot.ID
 	}
-	rec.Sealed, err = s.sealUnsaved(unsaved{Overrides: up.overrides, Partial: up.partial, Origins: r.Origins, Passkeys: r.Passkeys, Laid: up.laid})
+	rec.Sealed, err = s.sealUnsaved(unsaved{Overrides: up.Overrides, Partial: up.Partial, Origins: r.Origins, Passkeys: r.Passkeys, Laid: up.At})
 	if err == nil {
 		rec, err = s.enrol(ctx, rec, was)
 	}
 	if err != nil {
-		s.discard(ctx, up.chrome)
+		s.discard(ctx, up.Chrome)
 		return nil, err
 	}
 	l := newLive(s, rec, r, up)
@@ -232,7 +235,7 @@ func (s *Service) begin(ctx context.Context, c access.Caller, r Create, o origin
 	s.mu.Lock()
 	if s.closing {
 		s.mu.Unlock()
-		s.discard(ctx, up.chrome)
+		s.discard(ctx, up.Chrome)
 		_ = s.endSession(context.WithoutCancel(ctx), profiles.End{SessionID: rec.ID,
 			Status: profiles.StatusTerminated, Reason: profiles.ReasonShutdown.With("the daemon is shutting down"), EndedAt: s.Now().UTC()}, false)
 		return nil, fault.New(fault.ShuttingDown, "session.create", "the daemon is shutting down")
@@ -246,12 +249,12 @@ func (s *Service) begin(ctx context.Context, c access.Caller, r Create, o origin
 	if r.AutoSave != nil {
 		s.work.Go(func() { l.autosave(*r.AutoSave, r.Persist) })
 	}
-	if up.report != nil {
-		l.beginVerifying(up.doc)
+	if up.Report != nil {
+		l.beginVerifying(up.Document)
 	}
 	s.mu.Unlock()
 	if r.StartURL != "" {
-		if err := up.chrome.Open(ctx, r.StartURL); err != nil {
+		if err := up.Chrome.Open(ctx, r.StartURL); err != nil {
 			s.Log.Warn("start_url could not be opened", "session", rec.ID, "error", err)
 		}
 	}
@@ -259,13 +262,20 @@ func (s *Service) begin(ctx context.Context, c access.Caller, r Create, o origin
 }
 
 // discard ends a Chrome that nobody needs and removes its directory.
-func (s *Service) discard(ctx context.Context, c Chrome) {
+func (s *Service) discard(ctx context.Context, c browsers.Chrome) {
 	ctx = context.WithoutCancel(ctx)
 	if err := c.Kill(ctx); err != nil {
 		s.Log.Error("a Chrome could not be ended", "error", err)
 		return
 	}
 	if err := c.Dir().Remove(); err != nil {
+		s.Log.Error("a run directory could not be removed", "error", err)
+	}
+}
+
+// clear removes a run directory.
+func (s *Service) clear(dir *browser.Dir) {
+	if err := dir.Remove(); err != nil {
 		s.Log.Error("a run directory could not be removed", "error", err)
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/session/access"
+	"github.com/stasisd/stasis/session/restore"
 	"github.com/stasisd/stasis/state"
 	"github.com/stasisd/stasis/state/report"
 )
@@ -85,7 +86,7 @@ func TestSelectionIsNotParked(t *testing.T) {
 		return r.create(alice, func(c *Create) { fromAlice(c); c.Origins = s })
 	}
 	out := of(state.Selection{Exclude: []string{"a.example"}}).Restored
-	if out.Path != PathCold || !strings.Contains(out.FallbackReason, "origins are selected") {
+	if out.Path != restore.PathCold || !strings.Contains(out.FallbackReason, "origins are selected") {
 		t.Errorf("%+v", out)
 	}
 	if doc := r.browsers.last().restored; len(doc.Cookies) != 0 || len(doc.Tabs) != 0 || !doc.TabsByURL {
@@ -95,7 +96,7 @@ func TestSelectionIsNotParked(t *testing.T) {
 	if doc := r.browsers.last().restored; len(doc.Cookies) != 1 || len(doc.Tabs) != 1 {
 		t.Errorf("%+v, %+v", doc, in.Restored)
 	}
-	if whole := r.create(alice, fromAlice); whole.Restored.Path != PathParked {
+	if whole := r.create(alice, fromAlice); whole.Restored.Path != restore.PathParked {
 		t.Errorf("the parked Chrome has gone: %+v", whole.Restored)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
 	"github.com/stasisd/stasis/session/access"
+	"github.com/stasisd/stasis/session/browsers"
 	"github.com/stasisd/stasis/session/journal"
 )
 
@@ -15,7 +16,7 @@ import (
 const callDeadline = 30 * time.Second
 
 // with lends a live session's browser to a call, of who may look or drive.
-func (s *Service) with(ctx context.Context, c access.Caller, id string, p access.Permission, do func(context.Context, Chrome) error) error {
+func (s *Service) with(ctx context.Context, c access.Caller, id string, p access.Permission, do func(context.Context, browsers.Chrome) error) error {
 	l, err := s.running(ctx, c, id, p)
 	if err != nil {
 		return err
@@ -27,7 +28,7 @@ func (s *Service) with(ctx context.Context, c access.Caller, id string, p access
 
 // Navigate sends the tab in front to a URL and returns where it came to.
 func (s *Service) Navigate(ctx context.Context, c access.Caller, id, url string) (at string, err error) {
-	err = s.with(ctx, c, id, access.Drive, func(ctx context.Context, chrome Chrome) error {
+	err = s.with(ctx, c, id, access.Drive, func(ctx context.Context, chrome browsers.Chrome) error {
 		at, err = chrome.Navigate(ctx, url)
 		return err
 	})
@@ -36,7 +37,7 @@ func (s *Service) Navigate(ctx context.Context, c access.Caller, id, url string)
 
 // Screenshot takes a picture of the tab in front.
 func (s *Service) Screenshot(ctx context.Context, c access.Caller, id string) (shot Screenshot, err error) {
-	err = s.with(ctx, c, id, access.Look, func(ctx context.Context, chrome Chrome) error {
+	err = s.with(ctx, c, id, access.Look, func(ctx context.Context, chrome browsers.Chrome) error {
 		shot.JPEG, shot.URL, shot.Title, err = chrome.Screenshot(ctx)
 		return err
 	})
@@ -46,7 +47,7 @@ func (s *Service) Screenshot(ctx context.Context, c access.Caller, id string) (s
 // Pages lists the open tabs.
 func (s *Service) Pages(ctx context.Context, c access.Caller, id string) ([]Page, error) {
 	pages := []Page{}
-	err := s.with(ctx, c, id, access.Drive, func(ctx context.Context, chrome Chrome) error {
+	err := s.with(ctx, c, id, access.Drive, func(ctx context.Context, chrome browsers.Chrome) error {
 		open, err := chrome.Pages(ctx)
 		for _, p := range open {
 			pages = append(pages, Page{ID: p.ID, Type: "page", Title: p.Title, URL: p.URL})
@@ -58,7 +59,7 @@ func (s *Service) Pages(ctx context.Context, c access.Caller, id string) ([]Page
 
 // BrowserVersion tells what GET …/json/version does.
 func (s *Service) BrowserVersion(ctx context.Context, c access.Caller, id string) (product, protocolVersion, userAgent string, err error) {
-	err = s.with(ctx, c, id, access.Drive, func(_ context.Context, chrome Chrome) error {
+	err = s.with(ctx, c, id, access.Drive, func(_ context.Context, chrome browsers.Chrome) error {
 		product, protocolVersion, userAgent = "Chrome/"+chrome.Version(), chrome.Protocol(), chrome.UserAgent()
 		return nil
 	})

@@ -7,6 +7,8 @@ import (
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
 	"github.com/stasisd/stasis/session/access"
+	"github.com/stasisd/stasis/session/browsers"
+	"github.com/stasisd/stasis/session/restore"
 	"github.com/stasisd/stasis/state"
 )
 
@@ -39,9 +41,9 @@ type ended struct {
 	// over: the session has ended. Otherwise it runs on, in chrome; a nil
 	// chrome is the state error, and its datadir is kept.
 	over     bool
-	chrome   Chrome
-	reopened *upright       // chrome is another one, on the same datadir
-	doc      state.Document // with a nil chrome: what was read of it last
+	chrome   browsers.Chrome
+	reopened *restore.Started // chrome is another one, on the same datadir
+	doc      state.Document   // with a nil chrome: what was read of it last
 }
 
 // End ends a session. A session that is not there, or has ended, is told with
@@ -271,7 +273,7 @@ func (l *live) stayLive(e ended) {
 	}
 	l.lent, l.takeBack = context.WithCancelCause(l.svc.ctx)
 	if e.reopened != nil {
-		l.beginVerifying(e.reopened.doc)
+		l.beginVerifying(e.reopened.Document)
 	}
 	l.settleFreeze()
 	l.touch()

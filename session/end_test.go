@@ -17,6 +17,7 @@ import (
 	"github.com/stasisd/stasis/browser/profile"
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
+	"github.com/stasisd/stasis/session/restore"
 	"github.com/stasisd/stasis/snapshot"
 	"github.com/stasisd/stasis/state"
 )
@@ -88,12 +89,12 @@ func TestEndFilesystem(t *testing.T) {
 	if restored.restored.Datadir != state.DatadirClean || !restored.options.RestoreTabs {
 		t.Errorf("%s, %+v", restored.restored.Datadir, restored.options)
 	}
-	if back.Restored.Path != PathCold || back.Restored.Mode != "filesystem" || back.Restored.FallbackReason != "" {
+	if back.Restored.Path != restore.PathCold || back.Restored.Mode != "filesystem" || back.Restored.FallbackReason != "" {
 		t.Errorf("%+v", back.Restored)
 	}
 	await(t, "verification", func() bool {
 		report, err := r.RestoreReport(t.Context(), alice, back.ID)
-		return err == nil && report.Verification == VerificationOK
+		return err == nil && report.Verification == restore.VerificationOK
 	})
 }
 

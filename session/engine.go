@@ -31,12 +31,3 @@ func (s *Service) engineOf(ctx context.Context, r Create, userID string) (string
 	}
 	return engine, s.Browsers.Has(engine)
 }
-
-// otherEngine is the warning of an environment that another engine saved.
-func otherEngine(saved, running string) []string {
-	if saved == "" || saved == running {
-		return nil
-	}
-	return []string{"the " + saved + " engine saved this environment, and it runs in the " + running +
-		" engine: tabs were reopened by URL, without their back/forward lists"}
-}

@@ -10,6 +10,7 @@ import (
 	"github.com/stasisd/stasis/browser/profile/inspect"
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
+	"github.com/stasisd/stasis/session/restore"
 	"github.com/stasisd/stasis/state"
 )
 
@@ -63,7 +64,7 @@ func TestEnginesRestoreEachOther(t *testing.T) {
 	r := newRig(t, nil)
 	_, snap := r.saved(alice, memoryDefault)
 	info := r.create(alice, func(c *Create) { fromAlice(c); inShell(c) })
-	if p := info.Restored; p.Path != PathCold || p.FallbackReason == "" ||
+	if p := info.Restored; p.Path != restore.PathCold || p.FallbackReason == "" ||
 		len(p.Warnings) != 1 || !strings.Contains(p.Warnings[0], browser.EngineChrome) {
 		t.Errorf("%+v", p)
 	}

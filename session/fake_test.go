@@ -3,9 +3,11 @@ package session
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -15,6 +17,7 @@ import (
 	"github.com/stasisd/stasis/browser/mux"
 	"github.com/stasisd/stasis/browser/profile"
 	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/session/browsers"
 	"github.com/stasisd/stasis/state"
 )
 
@@ -30,7 +33,7 @@ type fakeBrowsers struct {
 	endless int // kills whose context never ends
 }
 
-var _ Browsers = (*fakeBrowsers)(nil)
+var _ browsers.Launcher = (*fakeBrowsers)(nil)
 
 // testUIDs is apart from the ranges that daemons and other tests use.
 var testUIDs = launch.UIDRange{Base: 320000, Count: 500}
@@ -90,33 +93,33 @@ func (b *fakeBrowsers) last() *fakeChrome {
 
 func (b *fakeBrowsers) Has(string) error { return b.step("has", nil) }
 
-func (b *fakeBrowsers) NewDir(name string) (*browser.Dir, error) {
+func (b *fakeBrowsers) NewDir() (*browser.Dir, error) {
 	if err := b.step("dir", nil); err != nil {
 		return nil, err
 	}
-	return b.launcher.NewDir(name)
+	return b.launcher.NewDir(strings.ToLower(rand.Text()[:8]))
 }
 
 func (b *fakeBrowsers) Left(ctx context.Context) ([]*browser.Dir, error) {
-	return Chromes{Starter: browser.NewStarter(b.launcher, time.Now)}.Left(ctx)
+	return browsers.Chromes{Starter: browser.NewStarter(b.launcher, time.Now)}.Left(ctx)
 }
 
-func (b *fakeBrowsers) Spare(_ context.Context, dir *browser.Dir, o browser.Options) (Spare, error) {
+func (b *fakeBrowsers) Spare(_ context.Context, dir *browser.Dir, o browser.Options) (browsers.Spare, error) {
 	if err := b.step("spare", nil); err != nil {
 		return nil, err
 	}
 	return &fakeSpare{fakeChrome: b.start(dir), made: o}, nil
 }
 
-func (b *fakeBrowsers) Fresh(ctx context.Context, dir *browser.Dir, o browser.Options) (Chrome, error) {
+func (b *fakeBrowsers) Fresh(ctx context.Context, dir *browser.Dir, o browser.Options) (browsers.Chrome, error) {
 	return (&fakeSpare{fakeChrome: b.start(dir)}).Fresh(ctx, o)
 }
 
-func (b *fakeBrowsers) Restored(ctx context.Context, dir *browser.Dir, doc state.Document, o browser.Options) (Chrome, []state.Component, error) {
+func (b *fakeBrowsers) Restored(ctx context.Context, dir *browser.Dir, doc state.Document, o browser.Options) (browsers.Chrome, []state.Component, error) {
 	return (&fakeSpare{fakeChrome: b.start(dir)}).Restored(ctx, doc, o)
 }
 
-func (b *fakeBrowsers) Standby(_ context.Context, dir *browser.Dir, doc state.Document, o browser.Options) (Standby, error) {
+func (b *fakeBrowsers) Standby(_ context.Context, dir *browser.Dir, doc state.Document, o browser.Options) (browsers.Standby, error) {
 	if err := b.step("standby", nil); err != nil {
 		return nil, err
 	}
@@ -131,7 +134,7 @@ type fakeStandby struct {
 	doc state.Document
 }
 
-func (p *fakeStandby) Go(ctx context.Context) (Chrome, []state.Component, error) {
+func (p *fakeStandby) Go(ctx context.Context) (browsers.Chrome, []state.Component, error) {
 	if err := p.b.step("go", p.fakeChrome); err != nil {
 		p.die()
 		return nil, nil, err
@@ -145,7 +148,7 @@ type fakeSpare struct {
 	made browser.Options
 }
 
-func (p *fakeSpare) Fresh(_ context.Context, o browser.Options) (Chrome, error) {
+func (p *fakeSpare) Fresh(_ context.Context, o browser.Options) (browsers.Chrome, error) {
 	if err := p.become("fresh"); err != nil {
 		return nil, err
 	}
@@ -153,7 +156,7 @@ func (p *fakeSpare) Fresh(_ context.Context, o browser.Options) (Chrome, error) 
 	return p.fakeChrome, nil
 }
 
-func (p *fakeSpare) Restored(ctx context.Context, doc state.Document, o browser.Options) (Chrome, []state.Component, error) {
+func (p *fakeSpare) Restored(ctx context.Context, doc state.Document, o browser.Options) (browsers.Chrome, []state.Component, error) {
 	p.starting = ctx
 	if err := p.become("restored"); err != nil {
 		return nil, nil, err
@@ -221,7 +224,7 @@ type fakeChrome struct {
 	compared state.Document     // what VerifyThawed was given
 }
 
-var _ Chrome = (*fakeChrome)(nil)
+var _ browsers.Chrome = (*fakeChrome)(nil)
 
 // die is a crash, or the end.
 func (c *fakeChrome) die() { c.over.Do(func() { close(c.done) }) }

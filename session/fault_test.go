@@ -10,6 +10,7 @@ import (
 	"github.com/stasisd/stasis/browser/profile"
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
+	"github.com/stasisd/stasis/session/restore"
 	"github.com/stasisd/stasis/snapshot/faultstore"
 	"github.com/stasisd/stasis/state"
 )
@@ -123,21 +124,21 @@ func TestReopenedIsReported(t *testing.T) {
 		wantCode(t, err, fault.SaveFailed)
 		r.catalogue.works()
 		first, err := r.RestoreReport(t.Context(), alice, id)
-		if err != nil || first.Verification != VerificationPending || first.Source != (Source{SourceSession, id}) || first.SnapshotID != "" ||
+		if err != nil || first.Verification != restore.VerificationPending || first.Source != (restore.Source{Type: restore.SourceSession, ID: id}) || first.SnapshotID != "" ||
 			first.Datadir != doc || len(first.Components) != 1 || !strings.Contains(first.Warnings[0], "reopened") {
 			t.Errorf("%+v, %v", first, err)
 		}
 		close(looked)
 		await(t, "verification", func() bool {
 			report, err := r.RestoreReport(t.Context(), alice, id)
-			return err == nil && report.Verification == VerificationMismatch
+			return err == nil && report.Verification == restore.VerificationMismatch
 		})
 		await(t, "its record", func() bool {
 			rec, err := r.catalogue.Session(t.Context(), id)
 			if err != nil {
 				t.Fatal(err)
 			}
-			return strings.Contains(string(rec.Restored), VerificationMismatch)
+			return strings.Contains(string(rec.Restored), restore.VerificationMismatch)
 		})
 	}
 	again(state.DatadirClean)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/session/access"
+	"github.com/stasisd/stasis/session/browsers"
 )
 
 // FileInfo is one file of a session: a download of its pages, or a file that
@@ -32,7 +33,7 @@ const partPrefix = ".stasis-part-"
 // Chrome's, so nothing in it is trusted: every name is looked up below the
 // folder only, links are not followed out of it and only plain files count.
 func (s *Service) inFiles(ctx context.Context, c access.Caller, id string, do func(context.Context, *os.Root, int) error) error {
-	return s.with(ctx, c, id, access.Drive, func(ctx context.Context, chrome Chrome) error {
+	return s.with(ctx, c, id, access.Drive, func(ctx context.Context, chrome browsers.Chrome) error {
 		dir := chrome.Dir()
 		run, err := os.OpenRoot(dir.Path)
 		if err != nil {

@@ -2,7 +2,6 @@ package session
 
 import (
 	"context"
-	"fmt"
 	"slices"
 
 	"github.com/stasisd/stasis/fault"
@@ -45,17 +44,4 @@ func (s *Service) soundest(ctx context.Context, id string) (profiles.Snapshot, e
 		return rows[at], nil
 	}
 	return newest, nil
-}
-
-// passedOver warns of a checkpoint that is newer than what a session was restored
-// from, where it was the session that was named.
-func (s *Service) passedOver(ctx context.Context, o origin) []string {
-	if o.source.Type == SourceUserDefault || o.source.ID != o.snapshot.SessionID {
-		return nil
-	}
-	newest, err := s.Catalogue.NewestSnapshot(ctx, o.source.ID)
-	if err != nil || newest.ID == o.snapshot.ID || !captureReportOf(newest).Damaged {
-		return nil
-	}
-	return []string{fmt.Sprintf("the session's newest checkpoint, %s, is damaged, so this is an earlier one; restore that by its ID to have what can be read of it", newest.ID)}
 }

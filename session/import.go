@@ -100,7 +100,7 @@ func (s *Service) importBy(ctx context.Context, c access.Caller, r Import, body 
 	if err := s.Vault.CheckRoom(ctx, r.Size); err != nil {
 		return ImportAnswer{}, err
 	}
-	dir, err := s.newDir()
+	dir, err := s.Browsers.NewDir()
 	if err != nil {
 		return ImportAnswer{}, err
 	}

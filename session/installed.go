@@ -2,63 +2,13 @@ package session
 
 import (
 	"context"
-	"os"
 	"slices"
 
 	"github.com/stasisd/stasis/browser"
 	"github.com/stasisd/stasis/browser/extension"
-	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
 	"github.com/stasisd/stasis/state"
-	"github.com/stasisd/stasis/state/report"
 )
-
-// install lays the extensions of a session into its run directory: those that
-// its archive brought are there and are looked at, those that its create names
-// are copied from the store, in place of another version of the same ID. It
-// returns what the session has, and a report line for each that is lost.
-func (s *Service) install(ctx context.Context, dir *browser.Dir, saved []state.Extension, named []profiles.Extension) (list []state.Extension, lost []state.Component, err error) {
-	for _, e := range saved {
-		if slices.ContainsFunc(named, func(n profiles.Extension) bool { return n.ID == e.ID && n.SHA256 != e.SHA256 }) {
-			if err := os.RemoveAll(browser.ExtensionDir(dir, e.ID)); err != nil {
-				return nil, nil, fault.Wrap(err, fault.StoreFailed, "session.install", "an extension's other version could not be removed")
-			}
-			continue
-		}
-		same, err := unchanged(ctx, dir, e)
-		if err != nil {
-			return nil, nil, err
-		}
-		if !same {
-			lost = append(lost, state.Component{Name: state.ComponentExtensions, Origin: e.Origin(), Saved: 1, Dropped: 1,
-				Reason: report.FilesChanged.With("its files in the archive are missing or are not those that were saved")})
-			continue
-		}
-		e.Session = nil
-		list = append(list, e)
-	}
-	for _, n := range named {
-		if slices.ContainsFunc(list, func(e state.Extension) bool { return e.ID == n.ID }) {
-			continue
-		}
-		if err := s.Extensions.Copy(ctx, n.SHA256, browser.ExtensionDir(dir, n.ID)); err != nil {
-			return nil, nil, err
-		}
-		list = append(list, state.Extension{ID: n.ID, SHA256: n.SHA256, Name: n.Name, Version: n.Version, Enabled: true})
-	}
-	return list, lost, nil
-}
-
-// unchanged reports whether an extension's files in a run directory are those
-// that it has been given. The folder belongs to Chrome, which writes its index
-// of the extension's rules there. The error is that of ctx.
-func unchanged(ctx context.Context, dir *browser.Dir, e state.Extension) (bool, error) {
-	if !extension.IsID(e.ID) {
-		return false, nil // a document's ID is no path
-	}
-	is, err := extension.Inspect(ctx, browser.ExtensionDir(dir, e.ID))
-	return err == nil && is.ID == e.ID && is.SHA256 == e.SHA256, ctx.Err()
-}
 
 // pinned settles which extensions a snapshot holds: those whose files are still
 // what the session was given. It returns the document and the files without the
@@ -77,7 +27,7 @@ func pinned(ctx context.Context, j job, doc state.Document, files []browser.File
 	doc.Extensions = nil
 	kept := map[string]bool{}
 	for _, e := range list {
-		same, err := unchanged(ctx, j.dir, e)
+		same, err := extension.Matches(ctx, browser.ExtensionDir(j.dir, e.ID), e.ID, e.SHA256)
 		if err != nil {
 			return doc, nil, err
 		}
@@ -146,15 +96,4 @@ func pins(doc state.Document) []profiles.PinnedExtension {
 		list = append(list, profiles.PinnedExtension{ID: e.ID, SHA256: e.SHA256})
 	}
 	return list
-}
-
-// lacks names the first of the named extensions that a Chrome does not have in
-// that version; "" if it has all.
-func lacks(has []state.Extension, named []profiles.Extension) string {
-	for _, n := range named {
-		if !slices.ContainsFunc(has, func(e state.Extension) bool { return e.ID == n.ID && e.SHA256 == n.SHA256 }) {
-			return n.ID
-		}
-	}
-	return ""
 }

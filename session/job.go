@@ -5,6 +5,8 @@ import (
 
 	"github.com/stasisd/stasis/browser"
 	"github.com/stasisd/stasis/profiles"
+	"github.com/stasisd/stasis/session/browsers"
+	"github.com/stasisd/stasis/session/restore"
 	"github.com/stasisd/stasis/state"
 )
 
@@ -17,9 +19,9 @@ const partialEnvironment = "partial_environment"
 type job struct {
 	rec    profiles.Session
 	dir    *browser.Dir
-	chrome Chrome         // nil when it could not be reopened after a failed save
-	doc    state.Document // what was read of it last: with a nil chrome, or after a restart that failed
-	source *Source
+	chrome browsers.Chrome // nil when it could not be reopened after a failed save
+	doc    state.Document  // what was read of it last: with a nil chrome, or after a restart that failed
+	source *restore.Source
 	used   bool
 	again  browser.Options // of a Chrome that has to be started again
 	missed []state.Missed  // of what an earlier daemon knew, what is lost
@@ -47,7 +49,7 @@ type job struct {
 	checked *LoginOutcome
 	// held is why the default does not move although that was asked for.
 	held    string
-	notes   *RestoredNotes  // that go into the snapshot; nil: not looked up, or none
+	notes   *restore.Notes  // that go into the snapshot; nil: not looked up, or none
 	given   state.Selection // of a rescue: the origins that the session was given
 	partial bool            // the session was given only some origins of an environment
 	status  profiles.Status

@@ -77,23 +77,3 @@ func (s *Service) keep(ctx context.Context, j job, doc state.Document, files []b
 	}
 	return endAnswer(row, j, moved), flaw, nil
 }
-
-// parkedChrome removes its run directory when it is ended.
-type parkedChrome struct {
-	Chrome
-	clear   func(*browser.Dir)
-	doc     state.Document // what was read of it before it was frozen
-	partial bool           // it has only some origins
-	// extensions are those that it has.
-	extensions []state.Extension
-	notes      *RestoredNotes // that go with it; nil: none
-}
-
-// Kill ends the Chrome and removes its directory.
-func (p *parkedChrome) Kill(ctx context.Context) error {
-	if err := p.Chrome.Kill(ctx); err != nil {
-		return err
-	}
-	p.clear(p.Dir())
-	return nil
-}

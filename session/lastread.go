@@ -117,7 +117,7 @@ func (s *Service) someFiles(ctx context.Context, row profiles.Snapshot, accept f
 	if err != nil {
 		return "", nil, err
 	}
-	dir, err := s.newDir()
+	dir, err := s.Browsers.NewDir()
 	if err != nil {
 		return "", nil, err
 	}

@@ -7,7 +7,9 @@ import (
 	"github.com/stasisd/stasis/browser"
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
+	"github.com/stasisd/stasis/session/browsers"
 	"github.com/stasisd/stasis/session/journal"
+	"github.com/stasisd/stasis/session/restore"
 	"github.com/stasisd/stasis/state"
 )
 
@@ -19,7 +21,7 @@ type live struct {
 	svc    *Service
 	id     string
 	userID string
-	source *Source
+	source *restore.Source
 	base   string    // the snapshot it was restored from
 	laid   time.Time // when that was in place
 	// madeBy is the key that made the session and, where it lives again, the one that resumed it.
@@ -38,9 +40,9 @@ type live struct {
 	rec       profiles.Session
 	request   Create
 	dir       *browser.Dir
-	chrome    Chrome         // nil in the state error, when Chrome could not be reopened
-	doc       state.Document // with a nil chrome: what was read of it last
-	report    *RestoreReport
+	chrome    browsers.Chrome // nil in the state error, when Chrome could not be reopened
+	doc       state.Document  // with a nil chrome: what was read of it last
+	report    *restore.Report
 	clients   int
 	inFlight  int             // calls that use the browser
 	lent      context.Context // of those calls: ends when an ending begins
@@ -68,21 +70,21 @@ type live struct {
 	lifetime   *time.Timer
 }
 
-func newLive(s *Service, rec profiles.Session, r Create, up upright) *live {
+func newLive(s *Service, rec profiles.Session, r Create, up restore.Started) *live {
 	l := &live{svc: s, id: rec.ID, userID: rec.UserID, madeBy: []string{rec.KeyID}, ticketSecret: newTicketSecret(),
 		calls: make(chan func()), finished: make(chan ended), done: make(chan struct{}), moved: make(chan struct{}, 1),
 		// Nobody may be there to take it: the daemon may stop meanwhile.
 		checkpointed: make(chan checkpointed, 1), reopened: make(chan reopened, 1), turn: make(chan struct{}, 1), left: make(chan struct{}, 1),
-		awake: true, power: newQueue(s, thawDeadline), records: newQueue(s, recordDeadline),
-		rec: rec, request: r, dir: up.chrome.Dir(), chrome: up.chrome, report: up.report,
+		awake: true, power: newQueue(s, restore.ThawDeadline), records: newQueue(s, recordDeadline),
+		rec: rec, request: r, dir: up.Chrome.Dir(), chrome: up.Chrome, report: up.Report,
 		idle: time.NewTimer(r.Idle), lifetime: time.NewTimer(r.Lifetime)}
-	l.request.Overrides, l.request.installed, l.request.partial = up.overrides, up.extensions, up.partial
+	l.request.Overrides, l.request.installed, l.request.partial = up.Overrides, up.Extensions, up.Partial
 	l.lent, l.takeBack = context.WithCancelCause(s.ctx)
 	if r.AutoSave != nil {
 		l.auto = &AutoSaved{AutoSave: *r.AutoSave}
 	}
-	if up.report != nil {
-		l.source, l.base, l.laid = &up.report.Source, rec.BaseSnapshotID, up.laid
+	if up.Report != nil {
+		l.source, l.base, l.laid = &up.Report.Source, rec.BaseSnapshotID, up.At
 	}
 	return l
 }
@@ -194,7 +196,7 @@ func (l *live) touch() { l.idle.Reset(l.request.Idle) }
 // goroutine, so that a slow page holds nobody else up. A paused session thaws
 // for as long as the call takes. A call that is under way when the session is
 // ended is given up: the Chrome may be parked, and another session's next.
-func (l *live) use(ctx context.Context, do func(context.Context, Chrome) error) error {
+func (l *live) use(ctx context.Context, do func(context.Context, browsers.Chrome) error) error {
 	chrome, lent, giveBack, err := l.borrow(ctx)
 	if err != nil {
 		return err
@@ -212,7 +214,7 @@ func (l *live) use(ctx context.Context, do func(context.Context, Chrome) error) 
 
 // borrow gives the browser, awake, to one that calls giveBack when it is done. lent
 // ends when an ending takes the browser back.
-func (l *live) borrow(ctx context.Context) (chrome Chrome, lent context.Context, giveBack func(), err error) {
+func (l *live) borrow(ctx context.Context) (chrome browsers.Chrome, lent context.Context, giveBack func(), err error) {
 	l.awaitRestart(ctx)
 	taken := false
 	giveBack = func() {

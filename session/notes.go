@@ -11,6 +11,7 @@ import (
 	"github.com/stasisd/stasis/profiles"
 	"github.com/stasisd/stasis/session/access"
 	"github.com/stasisd/stasis/session/journal"
+	"github.com/stasisd/stasis/session/restore"
 	"github.com/stasisd/stasis/snapshot"
 )
 
@@ -45,14 +46,6 @@ type Note struct {
 	Data      NoteData
 	CreatedAt time.Time
 	UpdatedAt time.Time
-}
-
-// RestoredNotes are the notes that came with an environment: the wire shape of
-// a restore report's notes, and what a snapshot keeps of them.
-type RestoredNotes struct {
-	SessionID string    `json:"session_id"` // that they were stored under
-	StoredAt  time.Time `json:"stored_at"`
-	Data      NoteData  `json:"data"`
 }
 
 // with merges a change into a state: files, commands and decisions are added
@@ -103,7 +96,9 @@ func (s *Service) PutNote(ctx context.Context, c access.Caller, n NoteChange) (N
 					return nil, unreadableNote(err)
 				}
 			case restored != nil:
-				data = restored.Data
+				if err := json.Unmarshal(restored.Data, &data); err != nil {
+					return nil, unreadableNote(err)
+				}
 			}
 			whole := encode(data.with(n.NoteData))
 			if len(whole) > MaxNote {
@@ -175,7 +170,8 @@ func (s *Service) SessionNotes(ctx context.Context, c access.Caller, id string) 
 	if rerr != nil || restored == nil {
 		return Note{}, cmp.Or(rerr, err)
 	}
-	return Note{SessionID: restored.SessionID, Data: restored.Data, CreatedAt: restored.StoredAt, UpdatedAt: restored.StoredAt}, nil
+	note := Note{SessionID: restored.SessionID, CreatedAt: restored.StoredAt, UpdatedAt: restored.StoredAt}
+	return note, unreadableNote(json.Unmarshal(restored.Data, &note.Data))
 }
 
 // noted is the record that says whose a note under a session ID is; see
@@ -192,7 +188,7 @@ func (s *Service) noted(ctx context.Context, c access.Caller, sessionID string, 
 
 // notesOf are the notes that go into a session's snapshot: the newest of its ID,
 // else those that it was restored with; nil where there are none.
-func (s *Service) notesOf(ctx context.Context, rec profiles.Session) (*RestoredNotes, error) {
+func (s *Service) notesOf(ctx context.Context, rec profiles.Session) (*restore.Notes, error) {
 	stored, err := s.Catalogue.Note(ctx, rec.UserID, rec.ID)
 	if fault.Is(err, fault.NoteNotFound) {
 		return restoredNotes(rec)
@@ -201,18 +197,34 @@ func (s *Service) notesOf(ctx context.Context, rec profiles.Session) (*RestoredN
 		return nil, err
 	}
 	n, err := noteOf(stored)
-	return &RestoredNotes{SessionID: n.SessionID, StoredAt: n.UpdatedAt, Data: n.Data}, err
+	return &restore.Notes{SessionID: n.SessionID, StoredAt: n.UpdatedAt, Data: encode(n.Data)}, err
 }
 
 // restoredNotes are those that a session was restored with; nil: none.
-func restoredNotes(rec profiles.Session) (*RestoredNotes, error) {
-	var report RestoreReport
+func restoredNotes(rec profiles.Session) (*restore.Notes, error) {
+	var report restore.Report
 	if rec.Restored != nil {
 		if err := json.Unmarshal(rec.Restored, &report); err != nil {
 			return nil, unreadableNote(err)
 		}
 	}
-	return report.Notes, nil
+	return report.Notes, unreadableNote(checkNotes(report.Notes))
+}
+
+// checkNotes brings notes into the shape that answers have, or returns an error where
+// they have another one.
+func checkNotes(n *restore.Notes) error {
+	if n == nil {
+		return nil
+	}
+	var data NoteData
+	if len(n.Data) > 0 {
+		if err := json.Unmarshal(n.Data, &data); err != nil {
+			return err
+		}
+	}
+	n.Data = encode(data)
+	return nil
 }
 
 func noteOf(n profiles.Note) (Note, error) {
@@ -226,11 +238,11 @@ func unreadableNote(err error) error {
 
 // appData is what a snapshot keeps of what agents noted.
 type appData struct {
-	Notes *RestoredNotes `json:"notes"`
+	Notes *restore.Notes `json:"notes"`
 }
 
 // appDataOf is that of notes; nil where there are none.
-func appDataOf(n *RestoredNotes) json.RawMessage {
+func appDataOf(n *restore.Notes) json.RawMessage {
 	if n == nil {
 		return nil
 	}
@@ -238,12 +250,14 @@ func appDataOf(n *RestoredNotes) json.RawMessage {
 }
 
 // notesIn are the notes that a snapshot keeps; nil: none.
-func notesIn(saved snapshot.Snapshot) (*RestoredNotes, error) {
+func notesIn(saved snapshot.Snapshot) (*restore.Notes, error) {
 	var kept appData
-	if saved.AppData != nil {
-		if err := json.Unmarshal(saved.AppData, &kept); err != nil {
-			return nil, fault.Wrap(err, fault.ArchiveDamaged, "session.restore", "snapshot "+saved.ID+": its appData is not of the right shape")
-		}
+	if saved.AppData == nil {
+		return nil, nil
 	}
-	return kept.Notes, nil
+	err := json.Unmarshal(saved.AppData, &kept)
+	if err == nil {
+		err = checkNotes(kept.Notes)
+	}
+	return kept.Notes, fault.Wrap(err, fault.ArchiveDamaged, "session.restore", "snapshot "+saved.ID+": its appData is not of the right shape")
 }

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -11,6 +12,7 @@ import (
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
 	"github.com/stasisd/stasis/session/access"
+	"github.com/stasisd/stasis/session/restore"
 )
 
 func (r *rig) note(c access.Caller, id string, d NoteData) Note {
@@ -66,9 +68,9 @@ func TestNotesGoWithTheEnvironment(t *testing.T) {
 		engine string
 		path   string
 	}{
-		"files":  {filesystem, browser.EngineChrome, PathCold},
-		"memory": {memory, browser.EngineChrome, PathParked},
-		"shell":  {filesystem, browser.EngineShell, PathCold},
+		"files":  {filesystem, browser.EngineChrome, restore.PathCold},
+		"memory": {memory, browser.EngineChrome, restore.PathParked},
+		"shell":  {filesystem, browser.EngineShell, restore.PathCold},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t, nil)
@@ -92,7 +94,7 @@ func TestNotesGoWithTheEnvironment(t *testing.T) {
 			}
 			info := create(id)
 			second := info.ID
-			if n := info.Restored.Notes; info.Restored.Path != x.path || n == nil || n.SessionID != id || n.StoredAt.IsZero() || len(n.Data.OpenTasks) != 1 {
+			if n := info.Restored.Notes; info.Restored.Path != x.path || n == nil || n.SessionID != id || n.StoredAt.IsZero() || len(dataOf(t, n).OpenTasks) != 1 {
 				t.Fatalf("restored %+v with %+v", info.Restored, n)
 			}
 			has(second, id, "one")
@@ -121,23 +123,19 @@ func TestNotesGoWithTheEnvironment(t *testing.T) {
 
 // What stands by has the notes too, and a rescue takes them along.
 func TestNotesOfStandbysAndRescues(t *testing.T) {
-	r := newRig(t, nil)
+	r := standingBy(t, nil)
 	id := r.create(alice, nil).ID
 	r.note(alice, id, NoteData{KeyDecisions: []string{"one"}})
-	row, err := r.catalogue.Snapshot(t.Context(), r.end(alice, id, filesystem).Snapshot.ID)
-	if err != nil {
-		t.Fatal(err)
+	r.end(alice, id, asDefault)
+	r.asks(alice, 1)
+	r.stand(1)
+	standby := r.create(alice, fromAlice)
+	if n := standby.Restored.Notes; standby.Restored.Path != restore.PathStandby || n == nil || n.SessionID != id {
+		t.Errorf("%s brought %+v", standby.Restored.Path, n)
 	}
-	standby, err := r.standUp(t.Context(), row, browser.EngineChrome)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if up, _ := standby.brought(standby.Standby.(*fakeStandby).fakeChrome, nil); up.notes == nil || up.notes.SessionID != id {
-		t.Errorf("it stands by with %+v", up.notes)
-	}
-	if err := standby.Kill(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	r.end(alice, standby.ID, none)
+	r.asks(alice, 0)
+	r.stand(0)
 
 	second := r.create(alice, func(c *Create) { c.FromSession = id }).ID
 	r.kill()
@@ -163,7 +161,10 @@ func TestNotesOfARestart(t *testing.T) {
 			t.Fatal(err)
 		}
 		n := info.Restored.Notes
-		if n == nil || n.SessionID != id || n.Data.KeyDecisions[len(n.Data.KeyDecisions)-1] != decision {
+		if n == nil || n.SessionID != id {
+			t.Fatalf("restarted with %+v", n)
+		}
+		if all := dataOf(t, n).KeyDecisions; all[len(all)-1] != decision {
 			t.Errorf("restarted with %+v, want %s", n, decision)
 		}
 	}
@@ -185,4 +186,13 @@ func TestNoteIsAChange(t *testing.T) {
 	if got := r.status(id); got != profiles.StatusReady {
 		t.Errorf("status %s", got)
 	}
+}
+
+// dataOf is what agents noted, of the notes in a restore report.
+func dataOf(t *testing.T, n *restore.Notes) (data NoteData) {
+	t.Helper()
+	if err := json.Unmarshal(n.Data, &data); err != nil {
+		t.Fatal(err)
+	}
+	return data
 }

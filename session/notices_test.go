@@ -10,6 +10,7 @@ import (
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
 	"github.com/stasisd/stasis/session/access"
+	"github.com/stasisd/stasis/session/restore"
 )
 
 const hookURL = "https://hooks.example/"
@@ -21,7 +22,7 @@ func hooked(c *Create) { c.WebhookURL = hookURL }
 func TestHookSession(t *testing.T) {
 	rec := profiles.Session{ID: "s", UserID: "alice", Status: profiles.StatusReady, Goal: "g", WebhookURL: "https://hooks.example/?key=hidden",
 		Sealed: []byte("hidden"), Asked: []byte("hidden"), RequestHash: "hidden", RunDir: "hidden",
-		Restored: encode(RestoreReport{SnapshotID: "snap-1", Notes: &RestoredNotes{SessionID: "hidden"}})}
+		Restored: encode(restore.Report{SnapshotID: "snap-1", Notes: &restore.Notes{SessionID: "hidden"}})}
 	var got map[string]any
 	body := hookSession(rec)
 	if err := json.Unmarshal(body, &got); err != nil {

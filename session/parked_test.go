@@ -10,6 +10,7 @@ import (
 	"github.com/stasisd/stasis/browser/mux"
 	"github.com/stasisd/stasis/browser/pool"
 	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/session/restore"
 	"github.com/stasisd/stasis/state"
 )
 
@@ -31,15 +32,15 @@ func TestMemory(t *testing.T) {
 	r.holds(a.Snapshot.ID)
 
 	first := r.create(alice, fromAlice)
-	if p := first.Restored; p.Path != PathParked || p.Mode != "memory" || p.RequestedMode != "memory" || p.FallbackReason != "" ||
-		p.Verification == VerificationMismatch || p.Components[0].Restored != 1 {
+	if p := first.Restored; p.Path != restore.PathParked || p.Mode != "memory" || p.RequestedMode != "memory" || p.FallbackReason != "" ||
+		p.Verification == restore.VerificationMismatch || p.Components[0].Restored != 1 {
 		t.Errorf("%+v", p)
 	}
 	if r.browsers.last() != chrome || chrome.Frozen() || r.Counts() != (Counts{Live: 1}) {
 		t.Errorf("another Chrome %t, frozen %t, %+v", r.browsers.last() != chrome, chrome.Frozen(), r.Counts())
 	}
 	second := r.create(alice, fromAlice)
-	if p := second.Restored; p.Path != PathCold || p.Mode != "filesystem" || p.RequestedMode != "memory" ||
+	if p := second.Restored; p.Path != restore.PathCold || p.Mode != "filesystem" || p.RequestedMode != "memory" ||
 		!strings.Contains(p.FallbackReason, "served") {
 		t.Errorf("%+v", p)
 	}
@@ -67,17 +68,17 @@ func TestThawedIsVerified(t *testing.T) {
 	dead := state.Difference{Component: state.ComponentTabs, By: state.ByRestore, Missing: 1, Names: []string{"https://a.example/"}}
 	chrome.found = state.Verification{Components: []state.Component{expired}, Differences: []state.Difference{dead}}
 	info := r.create(alice, func(c *Create) { c.FromEnvironment = snap })
-	if p := info.Restored; p.Path != PathParked || p.Verification != VerificationPending || p.Components[0].Restored != 1 {
+	if p := info.Restored; p.Path != restore.PathParked || p.Verification != restore.VerificationPending || p.Components[0].Restored != 1 {
 		t.Errorf("before it was looked at: %+v", p)
 	}
 	close(looked)
-	var report RestoreReport
+	var report restore.Report
 	await(t, "verification", func() (over bool) {
 		var err error
 		report, err = r.RestoreReport(t.Context(), alice, info.ID)
-		return err == nil && report.Verification != VerificationPending
+		return err == nil && report.Verification != restore.VerificationPending
 	})
-	if report.Verification != VerificationMismatch || report.Components[0] != expired ||
+	if report.Verification != restore.VerificationMismatch || report.Components[0] != expired ||
 		!strings.Contains(strings.Join(report.Warnings, "\n"), "https://a.example/") {
 		t.Errorf("%+v", report)
 	}
@@ -95,7 +96,7 @@ func TestUnverifiedIsTold(t *testing.T) {
 	info := r.create(alice, func(c *Create) { c.FromEnvironment = snap })
 	await(t, "the warning", func() bool {
 		report, err := r.RestoreReport(t.Context(), alice, info.ID)
-		return err == nil && report.Verification == VerificationPending && strings.Contains(strings.Join(report.Warnings, "\n"), "could not be verified")
+		return err == nil && report.Verification == restore.VerificationPending && strings.Contains(strings.Join(report.Warnings, "\n"), "could not be verified")
 	})
 }
 
@@ -134,7 +135,7 @@ func TestParkedChromeDoesNotServe(t *testing.T) {
 				}
 			})
 			p := info.Restored
-			if p.Path != PathCold || p.Mode != "filesystem" || p.RequestedMode != "memory" || p.FallbackReason == "" ||
+			if p.Path != restore.PathCold || p.Mode != "filesystem" || p.RequestedMode != "memory" || p.FallbackReason == "" ||
 				!strings.Contains(p.FallbackReason, test.reason) {
 				t.Errorf("%+v", p)
 			}
@@ -150,7 +151,7 @@ func TestParkedChromeDoesNotServe(t *testing.T) {
 		r := newRig(t, nil)
 		_, snap := r.saved(alice, memory)
 		info := r.create(alice, func(c *Create) { c.FromEnvironment, c.AllowMemory = snap, false })
-		if p := info.Restored; p.Path != PathCold || p.RequestedMode != "filesystem" || p.FallbackReason != "" {
+		if p := info.Restored; p.Path != restore.PathCold || p.RequestedMode != "filesystem" || p.FallbackReason != "" {
 			t.Errorf("%+v", p)
 		}
 		if r.Counts().Parked != 1 {
@@ -172,9 +173,9 @@ func TestParkedChromesGiveWay(t *testing.T) {
 	if !oldest.dead() || r.Counts().Parked != 1 {
 		t.Errorf("dead %t, %d parked", oldest.dead(), r.Counts().Parked)
 	}
-	for snap, path := range map[string]string{one: PathCold, two: PathParked} {
+	for snap, path := range map[string]string{one: restore.PathCold, two: restore.PathParked} {
 		p := r.create(alice, func(c *Create) { c.FromEnvironment = snap }).Restored
-		if told := strings.Contains(p.FallbackReason, "memory was short"); p.Path != path || told != (path == PathCold) {
+		if told := strings.Contains(p.FallbackReason, "memory was short"); p.Path != path || told != (path == restore.PathCold) {
 			t.Errorf("%+v", p)
 		}
 	}
@@ -188,7 +189,7 @@ func TestParkedChromeTooLarge(t *testing.T) {
 	r.browsers.last().memory = 101
 	r.end(alice, id, memoryDefault)
 	await(t, "the Chrome has gone", func() bool { return r.Counts().Parked == 0 && r.dirs() == 0 })
-	if p := r.create(alice, fromAlice).Restored; p.Path != PathCold || !strings.Contains(p.FallbackReason, "more memory than they may") {
+	if p := r.create(alice, fromAlice).Restored; p.Path != restore.PathCold || !strings.Contains(p.FallbackReason, "more memory than they may") {
 		t.Errorf("%+v", p)
 	}
 }
@@ -235,7 +236,7 @@ func TestParkedChromesEnd(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if p := info.Restored; p.Path != PathCold || !strings.Contains(p.FallbackReason, "daemon") {
+	if p := info.Restored; p.Path != restore.PathCold || !strings.Contains(p.FallbackReason, "daemon") {
 		t.Errorf("%+v", p)
 	}
 	r.holds(two)

@@ -6,6 +6,7 @@ import (
 	"github.com/stasisd/stasis/browser"
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
+	"github.com/stasisd/stasis/session/restore"
 )
 
 // loginCheckFailed is why a default does not move whose user asks for proof of
@@ -42,7 +43,7 @@ func (s *Service) checkOwn(ctx context.Context, j job, check LoginCheck) (LoginO
 	if j.dead || j.chrome == nil {
 		return failed, fault.New(fault.BrowserFailed, "session.check", "the session has no Chrome any more")
 	}
-	wake, cancel := context.WithTimeout(ctx, thawDeadline)
+	wake, cancel := context.WithTimeout(ctx, restore.ThawDeadline)
 	defer cancel()
 	if err := j.chrome.Wake(wake); err != nil {
 		return failed, err

@@ -26,7 +26,7 @@ func TestNoneIsRemovedWhileItIsRead(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			standby, err := r.standUp(t.Context(), row, "chrome")
+			standby, err := r.restorer.StartStandby(t.Context(), row, "chrome")
 			if err != nil {
 				return err
 			}

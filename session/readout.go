@@ -21,7 +21,7 @@ func (s *Service) readOut(ctx context.Context, row profiles.Snapshot, saved snap
 		return doc, nil, err
 	}
 	defer s.capacity.Release()
-	dir, err := s.newDir()
+	dir, err := s.Browsers.NewDir()
 	if err != nil {
 		return doc, nil, err
 	}

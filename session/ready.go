@@ -3,9 +3,9 @@ package session
 import (
 	"context"
 
-	"github.com/stasisd/stasis/browser"
 	"github.com/stasisd/stasis/profiles"
 	"github.com/stasisd/stasis/session/capacity"
+	"github.com/stasisd/stasis/session/restore"
 )
 
 // maxReadings bounds how many state documents are compared or exported at once:
@@ -21,25 +21,14 @@ type turns interface {
 // forCapacity is what the keeper of ready Chromes asks of a Service.
 type forCapacity struct{ svc *Service }
 
-// StartSpare starts an empty Chrome in a run directory of its own.
-func (f forCapacity) StartSpare(ctx context.Context, engine string) (*spareChrome, error) {
-	s := f.svc
-	dir, err := s.newDir()
-	if err != nil {
-		return nil, err
-	}
-	spare, err := s.Browsers.Spare(ctx, dir, browser.Options{Engine: engine, Background: true})
-	if err != nil {
-		s.clear(dir)
-		return nil, err
-	}
-	return &spareChrome{Spare: spare, clear: s.clear}, nil
+// StartSpare starts an empty Chrome to be kept ready.
+func (f forCapacity) StartSpare(ctx context.Context, engine string) (*restore.Spare, error) {
+	return f.svc.restorer.StartSpare(ctx, engine)
 }
 
-// StartStandby starts a Chrome that holds a snapshot, as a create would that asks
-// for nothing of its own.
-func (f forCapacity) StartStandby(ctx context.Context, snap profiles.Snapshot, engine string) (*standbyChrome, error) {
-	return f.svc.standUp(ctx, snap, engine)
+// StartStandby starts a Chrome that holds a snapshot.
+func (f forCapacity) StartStandby(ctx context.Context, snap profiles.Snapshot, engine string) (*restore.Standby, error) {
+	return f.svc.restorer.StartStandby(ctx, snap, engine)
 }
 
 // StandbySettings returns what a user's settings say of standbys.
@@ -67,10 +56,10 @@ func (f forCapacity) MemoryAllows() bool { return f.svc.Room == nil || f.svc.Roo
 
 // countRestore notes a restore of a default that a standby could serve, or could
 // have served.
-func (s *Service) countRestore(r Create, o origin, report *RestoreReport) {
+func (s *Service) countRestore(r Create, o restore.Environment, report *restore.Report) {
 	plain := r.RestoreTabs && r.Origins.All() && len(r.Overrides.Names()) == 0 && len(r.Extensions) == 0 && r.Passkeys == nil
-	if report != nil && o.source.Type == SourceUserDefault && report.Path != PathParked && plain {
-		s.capacity.CountRestore(o.userID, r.Engine)
+	if report != nil && o.Source.Type == restore.SourceUserDefault && report.Path != restore.PathParked && plain {
+		s.capacity.CountRestore(o.UserID, r.Engine)
 	}
 }
 

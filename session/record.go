@@ -9,6 +9,7 @@ import (
 	"github.com/stasisd/stasis/browser"
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
+	"github.com/stasisd/stasis/session/browsers"
 	"github.com/stasisd/stasis/session/journal"
 )
 
@@ -215,7 +216,7 @@ func (l *live) pictures() {
 // end of the session does not wait.
 func (l *live) picture() {
 	var (
-		chrome Chrome
+		chrome browsers.Chrome
 		writer *journal.Writer
 		lent   context.Context
 	)

@@ -7,6 +7,7 @@ import (
 	"github.com/stasisd/stasis/browser"
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
+	"github.com/stasisd/stasis/session/restore"
 	"github.com/stasisd/stasis/state"
 )
 
@@ -64,25 +65,25 @@ func (s *Service) renewal(r *renewal) (LoginOutcome, error) {
 	if err := s.storable(r); err != nil {
 		return s.notRenewed(r, "not opened, for what the site renews could not be saved", err), nil
 	}
-	up, lines, err := s.unpackAndStart(r.ctx, Create{Engine: engine, RestoreTabs: true}, r.snapshot, nil)
+	up, err := s.restorer.FromFiles(r.ctx, restore.Request{Engine: engine, RestoreTabs: true}, r.snapshot)
 	if err != nil {
 		if r.ctx.Err() == nil {
 			s.Meter.LoginChecked(CheckFailed)
 		}
 		return LoginOutcome{}, err
 	}
-	defer s.discard(s.ctx, up.chrome)
+	defer s.discard(s.ctx, up.Chrome)
 	if err := r.open(); err != nil {
 		return LoginOutcome{}, err
 	}
-	if why := notWhole(up, lines); why != "" {
+	if why := notWhole(up); why != "" {
 		return s.notRenewed(r, "not asked, for it did not come back whole and could not be saved", fault.New(fault.SaveFailed, "session.renewal", "%s", why)), nil
 	}
-	outcome, err := s.check(r.ctx, up.chrome, r.check)
+	outcome, err := s.check(r.ctx, up.Chrome, r.check)
 	if err != nil || !outcome.LoggedIn {
 		return outcome, err
 	}
-	moved, err := s.saveRenewal(s.ctx, r, up)
+	moved, err := s.saveRenewal(s.ctx, r, up.Started)
 	if err != nil {
 		s.Log.Warn("a default that is logged in could not be saved anew, and stays as it is", "owner", profiles.OwnerOf(r.userID), "error", err)
 		text := "logged in, but what the site renewed could not be saved: " + fault.MessageOf(err)
@@ -97,30 +98,30 @@ func (s *Service) renewal(r *renewal) (LoginOutcome, error) {
 // saveRenewal saves a checked browser as the user's default, from the version
 // that it was opened from and no other. nil: nothing was saved, because nothing
 // has changed, or another version has come.
-func (s *Service) saveRenewal(ctx context.Context, r *renewal, up upright) (_ *profiles.Default, err error) {
+func (s *Service) saveRenewal(ctx context.Context, r *renewal, up restore.Started) (_ *profiles.Default, err error) {
 	did := SaveNotDone
 	defer func() { s.Meter.Saved(SavedCheck, did) }()
-	j := job{chrome: up.chrome, dir: up.chrome.Dir(), mode: SaveFilesystem, goesOn: true, auto: true, partial: up.partial,
-		notes: up.notes, move: &profiles.Move{From: r.current.Version, Renewal: true}}
+	j := job{chrome: up.Chrome, dir: up.Chrome.Dir(), mode: SaveFilesystem, goesOn: true, auto: true, partial: up.Partial,
+		notes: up.Notes, move: &profiles.Move{From: r.current.Version, Renewal: true}}
 	if err := s.renewalRecord(ctx, r, &j); err != nil {
 		return nil, err
 	}
 	var doc state.Document
-	if err := s.tried(r, up.chrome.Done(), func() (err error) {
+	if err := s.tried(r, up.Chrome.Done(), func() (err error) {
 		if doc, err = s.capture(ctx, j); err != nil {
 			return err
 		}
-		if lost := newlyMissed(up.doc, doc); lost != "" {
+		if lost := newlyMissed(up.Document, doc); lost != "" {
 			return fault.New(fault.SaveFailed, "session.renewal", "%s", lost)
 		}
 		return nil
 	}); err != nil {
 		return nil, err
 	}
-	if doc.Datadir, err = up.chrome.Close(ctx); err != nil {
+	if doc.Datadir, err = up.Chrome.Close(ctx); err != nil {
 		return nil, err
 	}
-	if now, _ := s.survey(ctx, j, doc); !loginChanged(ctx, up.doc, now) {
+	if now, _ := s.survey(ctx, j, doc); !loginChanged(ctx, up.Document, now) {
 		did = SaveUnchanged
 		return nil, nil
 	}

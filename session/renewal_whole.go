@@ -4,17 +4,18 @@ import (
 	"context"
 	"slices"
 
+	"github.com/stasisd/stasis/session/restore"
 	"github.com/stasisd/stasis/state"
 	"github.com/stasisd/stasis/state/report"
 )
 
 // notWhole says what of a default did not come back, that a save would lose; ""
 // where all did.
-func notWhole(up upright, lines []state.Component) string {
-	if tooNew(up.doc, up.chrome) {
+func notWhole(up restore.Files) string {
+	if up.ProfileUnused() {
 		return "a newer Chrome saved its profile"
 	}
-	for _, line := range lines {
+	for _, line := range up.Components {
 		if line.Dropped > 0 && (line.Name == state.ComponentExtensions || line.Reason.Code == report.NoTime) {
 			return line.Name + ": " + line.Reason.Text
 		}

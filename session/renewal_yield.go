@@ -8,6 +8,7 @@ import (
 
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
+	"github.com/stasisd/stasis/session/restore"
 )
 
 // renewal is a scheduled check that is under way. A create that wants the same
@@ -40,8 +41,8 @@ func (s *Service) enterRenewal(ctx context.Context, p plan) *renewal {
 }
 
 // origin is what a session would start from in its place.
-func (p plan) origin() origin {
-	return origin{userID: p.userID, source: &Source{Type: SourceUserDefault, ID: p.userID}, snapshot: &p.snapshot, version: p.current.Version}
+func (p plan) origin() restore.Environment {
+	return restore.Environment{UserID: p.userID, Source: &restore.Source{Type: restore.SourceUserDefault, ID: p.userID}, Snapshot: &p.snapshot, Version: p.current.Version}
 }
 
 // leaveRenewal ends it; who waits for it goes on.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
+	"github.com/stasisd/stasis/session/restore"
 	"github.com/stasisd/stasis/state"
 )
 
@@ -25,8 +26,8 @@ type reopening struct {
 
 // reopened is what a reopening came to.
 type reopened struct {
-	upright
-	err error
+	started restore.Started
+	err     error
 }
 
 // reopen tries again, beside the session's goroutine, to start Chrome on the profile
@@ -61,7 +62,7 @@ func (l *live) finishReopening(r reopened) {
 	}
 	switch {
 	case r.err == nil:
-		l.goOn(r.upright)
+		l.goOn(r.started)
 	case l.doc.Complete:
 		l.doc.Datadir = state.DatadirCrash // the Chrome that did not come up may have had it open
 	}
@@ -73,7 +74,7 @@ func (l *live) finishReopening(r reopened) {
 		case l.ending != nil:
 			l.carryOut()
 		case r.err == nil:
-			l.beginVerifying(r.doc)
+			l.beginVerifying(r.started.Document)
 		}
 		for _, end := range was.waiters {
 			end(fault.Wrap(r.err, fault.BrowserFailed, "session.resume", "Chrome could not be reopened; the data is still kept"))
@@ -95,9 +96,9 @@ func (l *live) awaitReopening(ctx context.Context) {
 
 // goOn lets the session go on in a Chrome that was reopened: the session's
 // report is from now on that of the reopening.
-func (l *live) goOn(again upright) {
-	l.chrome, l.awake, l.restarted, l.paused = again.chrome, true, true, false
+func (l *live) goOn(again restore.Started) {
+	l.chrome, l.awake, l.restarted, l.paused = again.Chrome, true, true, false
 	l.setStatus(profiles.StatusReady, profiles.Reason{})
-	l.setReport(again.report)
+	l.setReport(again.Report)
 	l.beginRun()
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/stasisd/stasis/browser"
+	"github.com/stasisd/stasis/session/restore"
 	"github.com/stasisd/stasis/state"
 )
 
@@ -41,7 +42,7 @@ type moment struct {
 
 // newReplica makes an empty one, in the place of one that was spoilt; nil: of none.
 func (s *Service) newReplica(spoilt *replica) (*replica, error) {
-	dir, err := s.newDir()
+	dir, err := s.Browsers.NewDir()
 	if err != nil {
 		return nil, err
 	}
@@ -54,7 +55,7 @@ func (s *Service) newReplica(spoilt *replica) (*replica, error) {
 
 // print stands for a state document, the notes that go with it, and the files as they were copied. What
 // differs from one reading to the next of the same state is left out.
-func (r *replica) print(doc state.Document, notes *RestoredNotes) [sha256.Size]byte {
+func (r *replica) print(doc state.Document, notes *restore.Notes) [sha256.Size]byte {
 	doc.CapturedAt, doc.ReadUntil = time.Time{}, time.Time{}
 	doc.Tabs = slices.Clone(doc.Tabs)
 	for i := range doc.Tabs {

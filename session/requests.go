@@ -4,6 +4,8 @@ import (
 	"time"
 
 	"github.com/stasisd/stasis/browser"
+	"github.com/stasisd/stasis/profiles"
+	"github.com/stasisd/stasis/session/restore"
 	"github.com/stasisd/stasis/state"
 )
 
@@ -81,6 +83,13 @@ type Create struct {
 	// partial: what it was restored from, or what it was given of it, has only
 	// some origins, and is not the default as it was.
 	partial bool
+}
+
+// restore is what a create asks of the environment that its session starts with.
+// named are the extensions of [Create.Extensions].
+func (r Create) restore(named []profiles.Extension) restore.Request {
+	return restore.Request{Engine: r.Engine, AllowMemory: r.AllowMemory, RestoreTabs: r.RestoreTabs,
+		Overrides: r.Overrides, Passkeys: r.Passkeys, Origins: r.Origins, Extensions: named}
 }
 
 // browser is what the browser room is told of a create.

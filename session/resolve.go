@@ -6,60 +6,51 @@ import (
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
 	"github.com/stasisd/stasis/session/access"
+	"github.com/stasisd/stasis/session/restore"
 	"github.com/stasisd/stasis/snapshot"
 )
-
-// origin is what a new session starts from.
-type origin struct {
-	userID   string
-	source   *Source            // nil: a fresh environment
-	snapshot *profiles.Snapshot // nil with source
-	// version is the user's default that was current then; 0 is none. A save
-	// moves the default from this version only.
-	version int64
-}
 
 // resolve finds what a create is to restore. Sources of lower rank than the
 // first one named are not looked at. What the caller may not act for is not
 // found.
-func (s *Service) resolve(ctx context.Context, c access.Caller, r Create) (origin, error) {
+func (s *Service) resolve(ctx context.Context, c access.Caller, r Create) (restore.Environment, error) {
 	const op = "session.resolve"
-	var o origin
+	var o restore.Environment
 	source, snap, version, err := s.lookUp(ctx, c, r)
 	switch {
 	case err == nil && source != nil:
-		o.source, o.snapshot, o.userID = source, snap, snap.UserID
+		o.Source, o.Snapshot, o.UserID = source, snap, snap.UserID
 		if r.UserID != "" && r.UserID != snap.UserID {
 			return o, fault.New(fault.UserMismatch, op, "user_id is not the user of the environment to restore")
 		}
 	case err == nil:
 	case r.FreshIfNone && missing(err):
 		// A fresh start is the same user's: what it saves is to be found there.
-		if o.userID = s.sourceUser(ctx, c, r); o.userID != "" && r.UserID != "" && o.userID != r.UserID {
+		if o.UserID = s.sourceUser(ctx, c, r); o.UserID != "" && r.UserID != "" && o.UserID != r.UserID {
 			return o, fault.New(fault.UserMismatch, op, "user_id is not the user of the environment to restore")
 		}
 	default:
 		return o, err
 	}
-	if o.source == nil {
+	if o.Source == nil {
 		for _, userID := range []string{r.UserID, c.UserID} {
-			if o.userID == "" {
-				o.userID = userID
+			if o.UserID == "" {
+				o.UserID = userID
 			}
 		}
-		if !c.MayActFor(o.userID) {
+		if !c.MayActFor(o.UserID) {
 			return o, fault.New(fault.Forbidden, op, "the key does not act for this user")
 		}
 	}
 	if version != 0 {
-		o.version = version
+		o.Version = version
 		return o, nil
 	}
-	d, err := s.Catalogue.Default(ctx, o.userID)
+	d, err := s.Catalogue.Default(ctx, o.UserID)
 	if fault.Is(err, fault.DefaultNotFound) {
 		return o, nil
 	}
-	o.version = d.Version
+	o.Version = d.Version
 	return o, err
 }
 
@@ -87,20 +78,20 @@ func missing(err error) bool {
 
 // lookUp finds the first source that is named; nil where none is. version is
 // that of the default, where the source is one.
-func (s *Service) lookUp(ctx context.Context, c access.Caller, r Create) (source *Source, snap *profiles.Snapshot, version int64, err error) {
+func (s *Service) lookUp(ctx context.Context, c access.Caller, r Create) (source *restore.Source, snap *profiles.Snapshot, version int64, err error) {
 	switch {
 	case r.FromSession != "":
 		snap, err = s.newestOf(ctx, c, r.FromSession)
 		if err == nil && r.FromSession == r.SessionID { // it is a resume
 			*snap, err = s.renewed(ctx, *snap)
 		}
-		return &Source{Type: SourceSession, ID: r.FromSession}, snap, 0, err
+		return &restore.Source{Type: restore.SourceSession, ID: r.FromSession}, snap, 0, err
 	case r.FromEnvironment != "":
 		snap, err = s.environment(ctx, c, r.FromEnvironment)
-		return &Source{Type: SourceEnvironment, ID: r.FromEnvironment}, snap, 0, err
+		return &restore.Source{Type: restore.SourceEnvironment, ID: r.FromEnvironment}, snap, 0, err
 	case r.FromDefaultOf != "":
 		snap, version, err = s.defaultOf(ctx, c, r.FromDefaultOf)
-		return &Source{Type: SourceUserDefault, ID: r.FromDefaultOf}, snap, version, err
+		return &restore.Source{Type: restore.SourceUserDefault, ID: r.FromDefaultOf}, snap, version, err
 	default:
 		return nil, nil, 0, nil
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
 	"github.com/stasisd/stasis/session/access"
+	"github.com/stasisd/stasis/session/restore"
 )
 
 // The first source that is named decides; those of lower rank are not even
@@ -19,16 +20,16 @@ func TestPrecedenceOfSources(t *testing.T) {
 	_, standard := r.saved(alice, asDefault)
 	for name, test := range map[string]struct {
 		ask    func(*Create)
-		source *Source
+		source *restore.Source
 		snap   string
 	}{
 		"nothing":              {nil, nil, ""},
-		"session":              {func(c *Create) { c.FromSession = one }, &Source{SourceSession, one}, oneSnap},
-		"session over all":     {func(c *Create) { c.FromSession, c.FromEnvironment, c.FromDefaultOf = one, two, "alice" }, &Source{SourceSession, one}, oneSnap},
-		"lower ones unseen":    {func(c *Create) { c.FromSession, c.FromEnvironment, c.FromDefaultOf = one, "gone", "bob" }, &Source{SourceSession, one}, oneSnap},
-		"environment session":  {func(c *Create) { c.FromEnvironment, c.FromDefaultOf = two, "alice" }, &Source{SourceEnvironment, two}, twoSnap},
-		"environment snapshot": {func(c *Create) { c.FromEnvironment = oneSnap }, &Source{SourceEnvironment, oneSnap}, oneSnap},
-		"default":              {func(c *Create) { c.FromDefaultOf = "alice" }, &Source{SourceUserDefault, "alice"}, standard},
+		"session":              {func(c *Create) { c.FromSession = one }, &restore.Source{Type: restore.SourceSession, ID: one}, oneSnap},
+		"session over all":     {func(c *Create) { c.FromSession, c.FromEnvironment, c.FromDefaultOf = one, two, "alice" }, &restore.Source{Type: restore.SourceSession, ID: one}, oneSnap},
+		"lower ones unseen":    {func(c *Create) { c.FromSession, c.FromEnvironment, c.FromDefaultOf = one, "gone", "bob" }, &restore.Source{Type: restore.SourceSession, ID: one}, oneSnap},
+		"environment session":  {func(c *Create) { c.FromEnvironment, c.FromDefaultOf = two, "alice" }, &restore.Source{Type: restore.SourceEnvironment, ID: two}, twoSnap},
+		"environment snapshot": {func(c *Create) { c.FromEnvironment = oneSnap }, &restore.Source{Type: restore.SourceEnvironment, ID: oneSnap}, oneSnap},
+		"default":              {func(c *Create) { c.FromDefaultOf = "alice" }, &restore.Source{Type: restore.SourceUserDefault, ID: "alice"}, standard},
 	} {
 		t.Run(name, func(t *testing.T) {
 			info := r.create(alice, test.ask)

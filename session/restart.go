@@ -75,7 +75,7 @@ func (s *Service) restart(ctx context.Context, j job) ended {
 		j.reason = profiles.ReasonNotRestarted.With("Chrome crashed, and could not be started again: " + fault.MessageOf(err))
 		return s.end(j)
 	}
-	return ended{chrome: again.chrome, reopened: &again}
+	return ended{chrome: again.Chrome, reopened: &again}
 }
 
 // awaitRestart waits while the session's Chrome is started again, after a crash or by

@@ -6,6 +6,7 @@ import (
 
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
+	"github.com/stasisd/stasis/session/browsers"
 	"github.com/stasisd/stasis/state"
 )
 
@@ -24,7 +25,7 @@ func (r *rig) crashes(id string) {
 		}
 		restarted := false
 		err := old.ask(r.t.Context(), func() error {
-			restarted = old.ending == nil && old.chrome != Chrome(was)
+			restarted = old.ending == nil && old.chrome != browsers.Chrome(was)
 			return nil
 		})
 		return err == nil && restarted

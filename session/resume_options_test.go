@@ -20,7 +20,7 @@ func TestResumeBringsNotes(t *testing.T) {
 	r.end(alice, second, filesystem)
 	for _, resumed := range []string{id, second} {
 		report := r.resumed(alice, resumed).Restored.Notes
-		if report == nil || report.SessionID != id || strings.Join(report.Data.KeyDecisions, " ") != "one" {
+		if report == nil || report.SessionID != id || strings.Join(dataOf(t, report).KeyDecisions, " ") != "one" {
 			t.Errorf("resumed with %+v", report)
 		}
 		n, err := r.SessionNotes(t.Context(), alice, resumed)

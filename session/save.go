@@ -10,6 +10,7 @@ import (
 	"github.com/stasisd/stasis/browser/mux"
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
+	"github.com/stasisd/stasis/session/restore"
 	"github.com/stasisd/stasis/state"
 )
 
@@ -116,7 +117,7 @@ func (s *Service) saveMemory(ctx context.Context, j job) ended {
 	if err != nil {
 		return s.runOn(ctx, j, doc, err)
 	}
-	if err := s.capacity.Park(context.WithoutCancel(ctx), answer.Snapshot.ID, &parkedChrome{Chrome: j.chrome, clear: s.clear, doc: doc, partial: j.partial, extensions: j.again.Extensions, notes: j.notes}); err != nil {
+	if err := s.capacity.Park(context.WithoutCancel(ctx), answer.Snapshot.ID, &restore.Parked{Chrome: j.chrome, Clear: s.clear, Document: doc, Partial: j.partial, Extensions: j.again.Extensions, Notes: j.notes}); err != nil {
 		s.Log.Error("a Chrome that gave way to a parked one could not be ended", "error", err)
 	}
 	return ended{answer: answer, over: true}
@@ -212,7 +213,7 @@ func (s *Service) read(ctx context.Context, j job, files []browser.File) (state.
 // runOn gives a save up before Chrome was closed: the session goes on. If
 // Chrome has died meanwhile it is reopened.
 func (s *Service) runOn(ctx context.Context, j job, doc state.Document, why error) ended {
-	look, cancel := context.WithTimeout(ctx, thawDeadline)
+	look, cancel := context.WithTimeout(ctx, restore.ThawDeadline)
 	defer cancel()
 	err := j.chrome.Thaw(look)
 	if err == nil {
@@ -254,7 +255,7 @@ func (s *Service) reopen(ctx context.Context, j job, doc state.Document, why err
 			"the save failed and Chrome could not be reopened; the data is kept, resume the session to try again"), doc: doc}
 	}
 	return ended{err: saveFailed(why, "the save failed and nothing was stored; Chrome was reopened and the session runs on; its restore report tells what came back"),
-		chrome: again.chrome, reopened: &again}
+		chrome: again.Chrome, reopened: &again}
 }
 
 // saveFailed gives a failed save its code: that of the cause where a client

@@ -20,8 +20,10 @@ import (
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
 	"github.com/stasisd/stasis/session/access"
+	"github.com/stasisd/stasis/session/browsers"
 	"github.com/stasisd/stasis/session/capacity"
 	"github.com/stasisd/stasis/session/journal"
+	"github.com/stasisd/stasis/session/restore"
 	"github.com/stasisd/stasis/snapshot"
 )
 
@@ -51,7 +53,7 @@ type Config struct {
 
 // Deps are what a Service stands on.
 type Deps struct {
-	Browsers  Browsers
+	Browsers  browsers.Launcher
 	Datadirs  Datadirs
 	Keys      Keys
 	Vault     *snapshot.Vault
@@ -85,7 +87,8 @@ type Service struct {
 	cfg Config
 	Deps
 
-	capacity *capacity.Manager[*parkedChrome, *spareChrome, *standbyChrome]
+	capacity *capacity.Manager[*restore.Parked, *restore.Spare, *restore.Standby]
+	restorer *restore.Restorer
 	renewals *renewals
 	rescues  *rescues
 	journal  *journal.Journal
@@ -132,11 +135,12 @@ func New(cfg Config, deps Deps) *Service {
 		s.Meter = unmetered{}
 	}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
-	s.capacity = capacity.New[*parkedChrome](capacity.Config{
+	s.capacity = capacity.New[*restore.Parked](capacity.Config{
 		Sessions: cfg.MaxSessions, Engine: cfg.Engine, Parked: cfg.Parked,
 		Spares:  map[string]pool.Limits{browser.EngineChrome: cfg.Spares, browser.EngineShell: cfg.ShellSpares},
 		Standby: cfg.Standby, Calm: cfg.Calm, Now: deps.Now, Log: deps.Log,
 	}, forCapacity{s}, deps.Catalogue)
+	s.restorer = restore.New(restore.Config{Now: deps.Now, Log: deps.Log}, deps.Browsers, s.capacity, archives{s}, deps.Catalogue)
 	s.renewals = newRenewals(s)
 	s.rescues = newRescues(s)
 	return s

@@ -9,6 +9,7 @@ import (
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
 	"github.com/stasisd/stasis/session/access"
+	"github.com/stasisd/stasis/session/restore"
 )
 
 // record is a session's record, if the caller may look at it, or drive it.
@@ -81,7 +82,7 @@ func (s *Service) infoOf(ctx context.Context, rec profiles.Session) (Info, error
 	}
 	info := Info{Session: rec, Rescuing: rescuing && rec.EndedAt.IsZero()}
 	if rec.Restored != nil {
-		info.Restored = new(RestoreReport)
+		info.Restored = new(restore.Report)
 		if err := json.Unmarshal(rec.Restored, info.Restored); err != nil {
 			return info, fault.Wrap(err, fault.StoreFailed, "session.get", "the recorded restore report cannot be read")
 		}
@@ -119,13 +120,13 @@ func (s *Service) List(ctx context.Context, c access.Caller, r ListRequest) ([]I
 
 // RestoreReport tells what a restore brought back, whole; a fresh session has
 // none.
-func (s *Service) RestoreReport(ctx context.Context, c access.Caller, id string) (RestoreReport, error) {
+func (s *Service) RestoreReport(ctx context.Context, c access.Caller, id string) (restore.Report, error) {
 	info, err := s.Get(ctx, c, id)
 	if err != nil {
-		return RestoreReport{}, err
+		return restore.Report{}, err
 	}
 	if info.Restored == nil {
-		return RestoreReport{}, fault.New(fault.NotFound, "session.report", "session %s was not restored from anything", id)
+		return restore.Report{}, fault.New(fault.NotFound, "session.report", "session %s was not restored from anything", id)
 	}
 	return *info.Restored, nil
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/stasisd/stasis/browser"
 	"github.com/stasisd/stasis/browser/pool"
 	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/session/restore"
 )
 
 // Spares of an engine are kept once somebody has asked for it, in places that
@@ -27,12 +28,12 @@ func TestSparesOfBothEngines(t *testing.T) {
 	id := r.create(alice, func(c *Create) { fromAlice(c); inShell(c) })
 	// Either spare may have come up last.
 	inOne := slices.ContainsFunc(r.browsers.all(), func(c *fakeChrome) bool { return c.Engine() == browser.EngineShell && c.restored.Datadir != "" })
-	if p := id.Restored; p.Path != PathWarm || p.SnapshotID != snap || p.FallbackReason != "" || !inOne || id.Engine != browser.EngineShell {
+	if p := id.Restored; p.Path != restore.PathWarm || p.SnapshotID != snap || p.FallbackReason != "" || !inOne || id.Engine != browser.EngineShell {
 		t.Errorf("%s: %+v", id.Engine, p)
 	}
 	r.ready(2)
 	other := r.create(alice, func(c *Create) { inShell(c); fromAlice(c); c.Overrides.Locale = "de-DE" })
-	if p := other.Restored; p.Path != PathCold || !strings.Contains(p.FallbackReason, "locale") {
+	if p := other.Restored; p.Path != restore.PathCold || !strings.Contains(p.FallbackReason, "locale") {
 		t.Errorf("%+v", p)
 	}
 	// Two of three places are taken.
@@ -60,7 +61,7 @@ func TestAShellThatTakesNoProfile(t *testing.T) {
 		return nil
 	})
 	p := r.create(alice, func(c *Create) { fromAlice(c); inShell(c) }).Restored
-	if p.Path != PathCold || strings.Count(p.FallbackReason, "it has Later already") != 2 || failures.Load() != 3 {
+	if p.Path != restore.PathCold || strings.Count(p.FallbackReason, "it has Later already") != 2 || failures.Load() != 3 {
 		t.Errorf("%+v", p)
 	}
 	r.ready(1)

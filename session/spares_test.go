@@ -7,6 +7,7 @@ import (
 
 	"github.com/stasisd/stasis/browser/pool"
 	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/session/restore"
 	"github.com/stasisd/stasis/state"
 )
 
@@ -46,7 +47,7 @@ func TestSpares(t *testing.T) {
 	next := r.browsers.last()
 	snap := r.end(alice, id, asDefault).Snapshot.ID
 	info := r.create(alice, fromAlice)
-	if p := info.Restored; p.Path != PathWarm || p.Mode != "filesystem" || p.FallbackReason != "" || p.SnapshotID != snap {
+	if p := info.Restored; p.Path != restore.PathWarm || p.Mode != "filesystem" || p.FallbackReason != "" || p.SnapshotID != snap {
 		t.Errorf("%+v", p)
 	}
 	if next.restored.Datadir != state.DatadirClean || next.dead() {
@@ -99,7 +100,7 @@ func TestASpareDoesNotServe(t *testing.T) {
 					test.ask(c)
 				}
 			})
-			if p := info.Restored; p.Path != PathCold || !strings.Contains(p.FallbackReason, test.reason) {
+			if p := info.Restored; p.Path != restore.PathCold || !strings.Contains(p.FallbackReason, test.reason) {
 				t.Errorf("%+v", p)
 			}
 			r.short.Store(false)
@@ -120,7 +121,7 @@ func TestASpareForOtherOverrides(t *testing.T) {
 	r.ready(1)
 	spare := r.browsers.last()
 	info := r.create(alice, fromAlice)
-	if p := info.Restored; p.Path != PathCold || !strings.Contains(p.FallbackReason, "user_agent") {
+	if p := info.Restored; p.Path != restore.PathCold || !strings.Contains(p.FallbackReason, "user_agent") {
 		t.Errorf("%+v", p)
 	}
 	if !spare.dead() {

@@ -9,6 +9,7 @@ import (
 	"github.com/stasisd/stasis/browser/pool"
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/session/access"
+	"github.com/stasisd/stasis/session/restore"
 	"github.com/stasisd/stasis/state"
 )
 
@@ -57,7 +58,7 @@ func TestStandby(t *testing.T) {
 	chrome := r.browsers.last()
 	info := r.create(alice, fromAlice)
 	p := info.Restored
-	if p.Path != PathStandby || p.Mode != "filesystem" || p.FallbackReason != "" || p.SnapshotID != snap || len(p.Components) < 2 {
+	if p.Path != restore.PathStandby || p.Mode != "filesystem" || p.FallbackReason != "" || p.SnapshotID != snap || len(p.Components) < 2 {
 		t.Errorf("%+v", p)
 	}
 	if chrome.dead() || chrome.restored.Datadir != state.DatadirClean || !chrome.options.RestoreTabs {
@@ -67,7 +68,7 @@ func TestStandby(t *testing.T) {
 	// It is the snapshot that counts, not how it was asked for.
 	next := r.browsers.last()
 	other := r.create(alice, func(c *Create) { c.FromEnvironment = snap })
-	if other.Restored.Path != PathStandby || next.dead() || next == chrome {
+	if other.Restored.Path != restore.PathStandby || next.dead() || next == chrome {
 		t.Errorf("%+v", other.Restored)
 	}
 	r.stand(1)
@@ -90,7 +91,7 @@ func (r *rig) stands(snap string) *fakeChrome {
 	r.t.Helper()
 	await(r.t, "one stands by with the snapshot", func() bool {
 		n := 0
-		_, _, _ = r.capacity.TakeStandby(snap, browser.EngineChrome, func(*standbyChrome) string {
+		_, _, _ = r.capacity.TakeStandby(snap, browser.EngineChrome, func(*restore.Standby) string {
 			n++
 			return "the test only counts them"
 		})
@@ -128,7 +129,7 @@ func TestStandbyIsNeverStale(t *testing.T) {
 		now = move()
 		await(t, "the old one has ended", old.dead)
 		info := r.create(alice, fromAlice)
-		if p := info.Restored; p.SnapshotID != now || p.Path != PathCold || p.FallbackReason == "" {
+		if p := info.Restored; p.SnapshotID != now || p.Path != restore.PathCold || p.FallbackReason == "" {
 			t.Errorf("%s: %+v", name, p)
 		}
 		close(held)
@@ -160,17 +161,17 @@ func TestStandbyOfWhatIsRestoredOften(t *testing.T) {
 		r.end(alice, info.ID, none)
 	}
 	for range oftenRestored {
-		restored(PathCold)
+		restored(restore.PathCold)
 	}
 	r.stand(1)
-	restored(PathStandby)
+	restored(restore.PathStandby)
 	r.stand(1)
 	r.clock.add(2 * time.Hour)
 	r.capacity.Replenish()
 	r.stand(0)
 	r.asks(alice, 0)
 	for range oftenRestored + 1 {
-		restored(PathCold)
+		restored(restore.PathCold)
 	}
 }
 
@@ -196,7 +197,7 @@ func TestAStandbyDoesNotServe(t *testing.T) {
 				ask(c)
 			}
 		})
-		if p := info.Restored; p.Path != PathCold || ask != nil && !strings.Contains(p.FallbackReason, reason) {
+		if p := info.Restored; p.Path != restore.PathCold || ask != nil && !strings.Contains(p.FallbackReason, reason) {
 			t.Errorf("%s: %+v", reason, p)
 		}
 		r.end(alice, info.ID, none)
@@ -218,7 +219,7 @@ func TestAStandbyThatFails(t *testing.T) {
 	await(t, "another has taken its place", func() bool { return r.browsers.last() != first && r.Counts().Standbys == 1 })
 	r.browsers.fails(fault.New(fault.BrowserFailed, "fake", "it hangs"), "go", "standby")
 	info := r.create(alice, fromAlice)
-	if p := info.Restored; p.Path != PathCold || !strings.Contains(p.FallbackReason, "it hangs") {
+	if p := info.Restored; p.Path != restore.PathCold || !strings.Contains(p.FallbackReason, "it hangs") {
 		t.Errorf("%+v", p)
 	}
 	// A snapshot that does not come up keeps no other from it.
@@ -279,7 +280,7 @@ func TestNoStandbyWithExtensions(t *testing.T) {
 	r.asks(bob, 1)
 	r.stand(1)
 	info := r.create(alice, fromAlice)
-	if p := info.Restored; p.Path != PathCold || p.FallbackReason != "" {
+	if p := info.Restored; p.Path != restore.PathCold || p.FallbackReason != "" {
 		t.Errorf("%+v", p)
 	}
 	r.end(alice, info.ID, none)

@@ -17,7 +17,6 @@ import (
 	"github.com/stasisd/stasis/browser/profile/sessionstorage"
 	"github.com/stasisd/stasis/snapshot"
 	"github.com/stasisd/stasis/state"
-	"github.com/stasisd/stasis/state/report"
 )
 
 // savedDocument ends a session and gives the document that its snapshot has.
@@ -127,10 +126,10 @@ func TestCutOffAndUnread(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := missed(found.Noted); !strings.Contains(got[0], "https://a.example/x is in the profile alone") {
+	if got := state.CaptureWarnings(found.Noted); !strings.Contains(got[0], "https://a.example/x is in the profile alone") {
 		t.Errorf("of a database whose areas the document does not take: %q", got)
 	}
-	if got := missed(found.Document); len(got) != 1 || !strings.Contains(got[0], "https://b.example/x could not be read, and the profile, which Chrome closed, has nothing of it") {
+	if got := state.CaptureWarnings(found.Document); len(got) != 1 || !strings.Contains(got[0], "https://b.example/x could not be read, and the profile, which Chrome closed, has nothing of it") {
 		t.Errorf("of unread pages: %q", got)
 	}
 	laid.Cut(localstorage.Folder)
@@ -161,7 +160,7 @@ func TestUnstored(t *testing.T) {
 	const told = "session_storage https://a.example/: 2 items that were read before Chrome closed are not on disk; "
 	for want, dir := range map[string]string{
 		told + "they stay lost, if the site did not clear them itself": nothing, told + "a restore lays down what was read": cut} {
-		if got := missed(compared(dir)); len(got) != 1 || got[0] != want {
+		if got := state.CaptureWarnings(compared(dir)); len(got) != 1 || got[0] != want {
 			t.Errorf("%q, not %q", got, want)
 		}
 	}
@@ -170,20 +169,8 @@ func TestUnstored(t *testing.T) {
 		t.Errorf("of tabs that are opened by URL: %+v", got)
 	}
 	doc.TabsByURL, doc.Tabs = false, nil
-	if got := missed(compared(cut)); len(got) != 1 || !strings.Contains(got[0], "session_storage is not whole: ") {
+	if got := state.CaptureWarnings(compared(cut)); len(got) != 1 || !strings.Contains(got[0], "session_storage is not whole: ") {
 		t.Errorf("of a write of nobody that is known: %q", got)
-	}
-}
-
-// What a restore had no time for is one warning for each kind.
-func TestUntimely(t *testing.T) {
-	late := func(name, origin string) state.Component {
-		return state.Component{Name: name, Origin: origin, Saved: 1, Dropped: 1, Reason: report.NoTime.Reason()}
-	}
-	got := untimely([]state.Component{late("local_storage", "https://a.example/"), late("indexed_db", "https://a.example/"), late("local_storage", "https://b.example/"),
-		{Name: "cookies", Saved: 1, Dropped: 1, Reason: report.Refused.With("Chrome refused the cookie")}})
-	if len(got) != 2 || !strings.HasPrefix(got[0], "indexed_db of 1 ") || !strings.HasPrefix(got[1], "local_storage of 2 ") {
-		t.Errorf("%q", got)
 	}
 }
 

@@ -36,11 +36,11 @@ func TestUnreadTabs(t *testing.T) {
 		state.ComponentHistory:        "tab_history o is in the session files of the profile alone, which Chrome closed: r",
 	} {
 		doc := state.Document{Datadir: state.DatadirClean, Missed: []state.Missed{{Component: kind, Origin: "o", Reason: "r", InProfile: &n}}}
-		if got := missed(doc); got[0] != says {
+		if got := state.CaptureWarnings(doc); got[0] != says {
 			t.Errorf("%q, not %q", got[0], says)
 		}
 		doc.Datadir = state.DatadirLive // the reading wins there, and has nothing
-		if got := missed(doc); !strings.Contains(got[0], "was not saved") {
+		if got := state.CaptureWarnings(doc); !strings.Contains(got[0], "was not saved") {
 			t.Errorf("of a live copy: %q", got[0])
 		}
 	}
@@ -49,7 +49,7 @@ func TestUnreadTabs(t *testing.T) {
 // What was saved and not counted is told, as damage is.
 func TestUncountedIsTold(t *testing.T) {
 	doc := state.Document{Inventory: state.Inventory{{Component: state.ComponentIndexedDB, Origin: "https://a.example/", Uncounted: "another form"}}}
-	dir, err := newRig(t, nil).browsers.NewDir("d")
+	dir, err := newRig(t, nil).browsers.NewDir()
 	if err != nil {
 		t.Fatal(err)
 	}

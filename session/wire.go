@@ -3,6 +3,8 @@ package session
 import (
 	"encoding/json"
 	"time"
+
+	"github.com/stasisd/stasis/session/restore"
 )
 
 // What every session is, as the session API names it: its browser is driven over
@@ -36,7 +38,7 @@ type SessionAnswer struct {
 	Labels           map[string]string `json:"labels"`
 	BrowserRestarted bool              `json:"browser_restarted"`
 	Rescuing         bool              `json:"rescuing"`
-	Restored         *RestoreReport    `json:"restored"`
+	Restored         *restore.Report   `json:"restored"`
 	Outcome          *EndAnswer        `json:"outcome"`
 	AutoSave         *AutoSaveAnswer   `json:"auto_save"`
 	IgnoredFields    []string          `json:"ignored_fields,omitempty"`
@@ -57,7 +59,7 @@ func (i Info) Answer() SessionAnswer {
 		a.Labels = map[string]string{}
 	}
 	if a.Restored == nil {
-		a.Restored = recorded[RestoreReport](i.Session.Restored)
+		a.Restored = recorded[restore.Report](i.Session.Restored)
 	}
 	if a.Restored != nil {
 		report := a.Restored.Whole()
@@ -68,6 +70,15 @@ func (i Info) Answer() SessionAnswer {
 		a.Outcome = &end
 	}
 	return a
+}
+
+// encode writes a value of this package as JSON; such values always encode.
+func encode(v any) json.RawMessage {
+	raw, err := json.Marshal(v)
+	if err != nil {
+		panic(err)
+	}
+	return raw
 }
 
 // recorded reads a record back; one that cannot be read is as if it were
@@ -113,12 +124,6 @@ func (a *AutoSaved) answer() *AutoSaveAnswer {
 		}
 	}
 	return answer
-}
-
-// Whole is the report with empty lists for absent ones.
-func (r RestoreReport) Whole() RestoreReport {
-	r.Components, r.Warnings, r.Differences = orEmpty(r.Components), orEmpty(r.Warnings), orEmpty(r.Differences)
-	return r
 }
 
 // Whole is the answer with a snapshot that is whole.

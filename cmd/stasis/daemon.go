@@ -26,6 +26,7 @@ import (
 	"github.com/stasisd/stasis/profiles/sqldb"
 	"github.com/stasisd/stasis/session"
 	"github.com/stasisd/stasis/session/access"
+	"github.com/stasisd/stasis/session/browsers"
 	"github.com/stasisd/stasis/snapshot"
 )
 
@@ -121,7 +122,7 @@ func start(ctx context.Context, c *serveCmd, log *slog.Logger) (_ *daemon, err e
 	d.apiKeys = access.NewKeys(d.catalogue, time.Now)
 	d.service = session.New(limits, session.Deps{
 		Keys:      d.apiKeys,
-		Browsers:  session.Chromes{Starter: starter},
+		Browsers:  browsers.Chromes{Starter: starter},
 		Datadirs:  profile.Disk{},
 		Vault:     d.vault,
 		Documents: snapshot.NewDocuments(d.store, snapshot.Options{Now: time.Now}),

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/stasisd/stasis/cmd/stasis/demosite"
-	"github.com/stasisd/stasis/session"
+	"github.com/stasisd/stasis/session/restore"
 )
 
 // demoDeadline bounds the whole journey; it takes some seconds.
@@ -161,7 +161,7 @@ func (d *demo) end(ctx context.Context, name string, s demoSession, how url.Valu
 // look is what a restored session had.
 type look struct {
 	column string
-	report session.RestoreReport
+	report restore.Report
 	user   string            // the account that the site knew the browser as, "" for none
 	found  map[string]string // by kind
 }

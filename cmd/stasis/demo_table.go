@@ -9,6 +9,7 @@ import (
 
 	"github.com/stasisd/stasis/cmd/stasis/demosite"
 	"github.com/stasisd/stasis/session"
+	"github.com/stasisd/stasis/session/restore"
 	"github.com/stasisd/stasis/state"
 )
 
@@ -41,9 +42,9 @@ func (d *demo) step(name string, do func() (string, error)) error {
 }
 
 // how tells which way a restore went, from its report.
-func how(r session.RestoreReport) string {
+func how(r restore.Report) string {
 	way := r.Path + " start from its files"
-	if r.Path == session.PathParked {
+	if r.Path == restore.PathParked {
 		way = "its parked Chrome, thawed"
 	}
 	if r.FallbackReason != "" {

@@ -9,14 +9,15 @@ import (
 	"net/url"
 
 	"github.com/stasisd/stasis/session"
+	"github.com/stasisd/stasis/session/restore"
 )
 
 // demoSession is what the demo reads of a session's answer.
 type demoSession struct {
-	ID       string                 `json:"session_id"`
-	UserID   string                 `json:"user_id"`
-	CDPURL   string                 `json:"cdp_url"`
-	Restored *session.RestoreReport `json:"restored"`
+	ID       string          `json:"session_id"`
+	UserID   string          `json:"user_id"`
+	CDPURL   string          `json:"cdp_url"`
+	Restored *restore.Report `json:"restored"`
 }
 
 // create makes a session. One that the demo leaves behind when it is stopped
@@ -37,7 +38,7 @@ func (d *demoDaemon) endSession(ctx context.Context, id string, how url.Values) 
 
 // report is a session's restore report as it is now: how its verification
 // went is known a moment after the create.
-func (d *demoDaemon) report(ctx context.Context, id string) (r session.RestoreReport, err error) {
+func (d *demoDaemon) report(ctx context.Context, id string) (r restore.Report, err error) {
 	return r, d.call(ctx, http.MethodGet, "/v1/sessions/"+id+"/restore-report", nil, &r)
 }
 

@@ -1,0 +1,85 @@
+// Package browsers is live browsers as sessions see them: the interfaces, and
+// [Chromes], which starts real ones.
+package browsers
+
+import (
+	"context"
+	"time"
+
+	"github.com/stasisd/stasis/browser"
+	"github.com/stasisd/stasis/browser/mux"
+	"github.com/stasisd/stasis/state"
+)
+
+// Chrome is what a session needs of a live browser; see browser.Browser.
+type Chrome interface {
+	Engine() string
+	Version() string
+	UserAgent() string
+	Protocol() string
+	Dir() *browser.Dir
+	Done() <-chan struct{}
+
+	Door() mux.Door
+	Serve(ctx context.Context, conn mux.Conn, targetID string, door mux.Door) error
+	CloseClients(ctx context.Context, code int, reason string) error
+	Pages(ctx context.Context) ([]browser.Page, error)
+	Navigate(ctx context.Context, url string) (string, error)
+	Open(ctx context.Context, url string) error
+	Screenshot(ctx context.Context) (jpeg []byte, url, title string, err error)
+	Listen(tell func(browser.Happening), all bool) (stop func())
+
+	CheckLogin(ctx context.Context, check browser.LoginCheck) (browser.LoginOutcome, error)
+	Capture(ctx context.Context) (state.Document, error)
+	Cookies(ctx context.Context) ([]state.Cookie, error)
+	Passkeys() (held state.Passkeys, given bool)
+	Verify(ctx context.Context, doc state.Document, report []state.Component) (state.Verification, error)
+	VerifyThawed(ctx context.Context, doc state.Document) (state.Verification, error)
+	Storage(ctx context.Context, origins []string) (browser.Storage, error)
+	Environment(ctx context.Context) ([]browser.File, error)
+	Precopy(ctx context.Context, c *browser.Copy) error
+	Copy(ctx context.Context, c *browser.Copy) (stood time.Duration, err error)
+	Trim(ctx context.Context)
+	Memory() int64
+	Freeze(ctx context.Context) error
+	Thaw(ctx context.Context) error
+	Wake(ctx context.Context) error
+	Frozen() bool
+	Close(ctx context.Context) (state.Datadir, error)
+	Kill(ctx context.Context) error
+}
+
+// Spare is a live, empty Chrome, that becomes a session's once; see browser.Spare.
+type Spare interface {
+	Dir() *browser.Dir
+	Done() <-chan struct{}
+	Fresh(ctx context.Context, o browser.Options) (Chrome, error)
+	Restored(ctx context.Context, doc state.Document, o browser.Options) (Chrome, []state.Component, error)
+	Kill(ctx context.Context) error
+}
+
+// Standby is a live Chrome that holds an environment, whose tabs wait: it becomes a
+// session's once; see browser.Standby.
+type Standby interface {
+	Dir() *browser.Dir
+	Done() <-chan struct{}
+	Go(ctx context.Context) (Chrome, []state.Component, error)
+	Kill(ctx context.Context) error
+}
+
+// Launcher starts Chromes, each in a run directory of its own.
+type Launcher interface {
+	// Has returns nil where an engine is there, else how to mend it.
+	Has(engine string) error
+	// NewDir makes a run directory with a name of its own; its Remove is the caller's.
+	NewDir() (*browser.Dir, error)
+	// Left gives the run directories that a dead daemon left, its Chromes ended.
+	Left(ctx context.Context) ([]*browser.Dir, error)
+	// Spare starts an empty Chrome; the options are what it will be asked for, as
+	// far as that is known.
+	Spare(ctx context.Context, dir *browser.Dir, o browser.Options) (Spare, error)
+	Fresh(ctx context.Context, dir *browser.Dir, o browser.Options) (Chrome, error)
+	Restored(ctx context.Context, dir *browser.Dir, doc state.Document, o browser.Options) (Chrome, []state.Component, error)
+	// Standby is Restored but for the tabs, which wait.
+	Standby(ctx context.Context, dir *browser.Dir, doc state.Document, o browser.Options) (Standby, error)
+}

@@ -1,0 +1,118 @@
+package browsers
+
+import (
+	"context"
+	"crypto/rand"
+	"strings"
+
+	"github.com/stasisd/stasis/browser"
+	"github.com/stasisd/stasis/state"
+)
+
+// Chromes is [Launcher] over a real launcher.
+type Chromes struct {
+	Starter *browser.Starter
+}
+
+// Has returns nil where the engine's binary was found.
+func (c Chromes) Has(engine string) error {
+	if engine == browser.EngineShell {
+		return c.Starter.Launcher.HasShell()
+	}
+	return nil
+}
+
+// NewDir makes a run directory. Its name is short, for Chrome's socket lies below it
+// and a socket's path has 107 bytes at most; the catalogue knows which session it
+// belongs to.
+func (c Chromes) NewDir() (*browser.Dir, error) {
+	return c.Starter.Launcher.NewDir(strings.ToLower(rand.Text()[:8]))
+}
+
+// Left ends what a dead daemon left running and gives its run directories.
+func (c Chromes) Left(ctx context.Context) ([]*browser.Dir, error) {
+	names, err := c.Starter.Launcher.Sweep(ctx)
+	if err != nil {
+		return nil, err
+	}
+	dirs := make([]*browser.Dir, 0, len(names))
+	for _, name := range names {
+		dir, err := c.Starter.Launcher.OldDir(name)
+		if err != nil {
+			return nil, err
+		}
+		dirs = append(dirs, dir)
+	}
+	return dirs, nil
+}
+
+// Spare starts an empty Chrome.
+func (c Chromes) Spare(ctx context.Context, dir *browser.Dir, o browser.Options) (Spare, error) {
+	p, err := c.Starter.Spare(ctx, dir, o)
+	if err != nil {
+		return nil, err // not a nil *browser.Spare in a Spare
+	}
+	return spare{p}, nil
+}
+
+// Fresh starts Chrome on an empty environment.
+func (c Chromes) Fresh(ctx context.Context, dir *browser.Dir, o browser.Options) (Chrome, error) {
+	p, err := c.Spare(ctx, dir, o)
+	if err != nil {
+		return nil, err
+	}
+	return p.Fresh(ctx, o)
+}
+
+// Restored starts Chrome on an unpacked environment.
+func (c Chromes) Restored(ctx context.Context, dir *browser.Dir, doc state.Document, o browser.Options) (Chrome, []state.Component, error) {
+	b, report, err := c.Starter.Restored(ctx, dir, doc, o)
+	if err != nil {
+		return nil, nil, err
+	}
+	return b, report, nil
+}
+
+// Standby starts Chrome on an unpacked environment, to wait there.
+func (c Chromes) Standby(ctx context.Context, dir *browser.Dir, doc state.Document, o browser.Options) (Standby, error) {
+	p, err := c.Starter.Standby(ctx, dir, doc, o)
+	if err != nil {
+		return nil, err
+	}
+	return standby{p}, nil
+}
+
+// standby is [Standby] over a real one.
+type standby struct{ *browser.Standby }
+
+func (p standby) Go(ctx context.Context) (Chrome, []state.Component, error) {
+	b, report, err := p.Standby.Go(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	return b, report, nil
+}
+
+// spare is [Spare] over a real one.
+type spare struct{ *browser.Spare }
+
+func (p spare) Fresh(ctx context.Context, o browser.Options) (Chrome, error) {
+	b, err := p.Spare.Fresh(ctx, o)
+	if err != nil {
+		return nil, err // not a nil *Browser in a Chrome
+	}
+	return b, nil
+}
+
+func (p spare) Restored(ctx context.Context, doc state.Document, o browser.Options) (Chrome, []state.Component, error) {
+	b, report, err := p.Spare.Restored(ctx, doc, o)
+	if err != nil {
+		return nil, nil, err
+	}
+	return b, report, nil
+}
+
+var (
+	_ Chrome   = (*browser.Browser)(nil)
+	_ Launcher = Chromes{}
+)

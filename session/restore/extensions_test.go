@@ -1,0 +1,31 @@
+package restore
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stasisd/stasis/browser/launch"
+	"github.com/stasisd/stasis/state"
+)
+
+// An extension whose files in the archive are not those of the document is not
+// restored, and the report says so.
+func TestInstallRefusesOtherFiles(t *testing.T) {
+	l, err := launch.New(launch.Config{Binary: "/bin/true", Root: t.TempDir(), UIDs: launch.UIDRange{Base: 320500, Count: 1}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir, err := l.NewDir("d")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, bad := range []string{"../../etc", strings.Repeat("a", 32)} {
+		list, lost, err := (&Restorer{}).install(t.Context(), dir, []state.Extension{{ID: bad, SHA256: "s"}}, nil)
+		if err != nil || len(list) != 0 || len(lost) != 1 || lost[0].Dropped != 1 || lost[0].Reason.Code == "" {
+			t.Errorf("%s: %+v %+v %v", bad, list, lost, err)
+		}
+	}
+	if err := dir.Remove(); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,99 @@
+package restore
+
+import (
+	"context"
+
+	"github.com/stasisd/stasis/browser"
+	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/profiles"
+	"github.com/stasisd/stasis/snapshot"
+	"github.com/stasisd/stasis/state"
+)
+
+// Files is a Chrome that was restored from files.
+type Files struct {
+	Started
+	Components []state.Component // of the report
+	path, why  string            // how the restore went, and why not quicker
+}
+
+// FromFiles restores a snapshot from files: in the standby that holds them, else
+// from the archive in a spare, else in a Chrome that is started while the archive
+// is unpacked.
+func (r *Restorer) FromFiles(ctx context.Context, q Request, row profiles.Snapshot) (f Files, err error) {
+	f, idle, err := r.fromStandby(ctx, q, row)
+	if err != nil || f.Chrome != nil {
+		return f, err
+	}
+	saved, err := r.archives.Open(ctx, row)
+	if err != nil {
+		return Files{}, err
+	}
+	if err := r.archives.Readable(saved); err != nil {
+		return Files{}, err // before a Chrome is spent on it
+	}
+	spare, why := r.takeSpare(q.Engine, q.Overrides)
+	if spare != nil {
+		f, err = r.restoreInto(ctx, inSpare(r, spare, q.Engine), q, saved)
+		if err == nil {
+			f.why = also(idle, f.why)
+			return f, nil
+		}
+		r.dropSpare(ctx, spare, err)
+		if !chromeFailed(ctx, err) {
+			return Files{}, err
+		}
+		why = "the spare Chrome failed: " + fault.MessageOf(err)
+	}
+	f, why, err = r.cold(ctx, q, saved, why)
+	f.why = also(idle, why)
+	return f, err
+}
+
+// cold restores an archive in a Chrome that is started while the archive is
+// unpacked. why says why no quicker path was taken.
+func (r *Restorer) cold(ctx context.Context, q Request, saved snapshot.Snapshot, why string) (Files, string, error) {
+	t, err := inStarting(ctx, r, q.Engine, q.Overrides)
+	if err != nil {
+		return Files{}, why, err
+	}
+	f, err := r.restoreInto(ctx, t, q, saved)
+	if chromeFailed(ctx, err) && q.Engine == browser.EngineShell {
+		// A shell that opens more at its start than is known here: one that starts on
+		// the profile has it all the same.
+		why = also(why, "the empty Chrome failed: "+fault.MessageOf(err))
+		t.abandon(ctx)
+		if t, err = onProfile(r, q.Engine); err != nil {
+			return Files{}, why, err
+		}
+		f, err = r.restoreInto(ctx, t, q, saved)
+	}
+	if err != nil {
+		t.abandon(ctx)
+		return Files{}, why, err
+	}
+	return f, why, nil
+}
+
+// restoreInto unpacks an archive and loads it in its target.
+func (r *Restorer) restoreInto(ctx context.Context, t *target, q Request, saved snapshot.Snapshot) (f Files, err error) {
+	u, err := r.unpack(ctx, t.at, q, saved)
+	if err != nil {
+		return f, err
+	}
+	defer u.leave()
+	why, err := t.adapt(ctx, u.overrides)
+	if err != nil {
+		return f, err
+	}
+	chrome, lines, err := t.load(ctx, u.doc, q.options(u.installed))
+	if err != nil {
+		return f, err
+	}
+	f = u.started(chrome, lines)
+	f.why = why
+	if f.path = PathCold; t.warm {
+		f.path = PathWarm
+	}
+	return f, nil
+}

@@ -1,0 +1,48 @@
+package restore
+
+import (
+	"context"
+
+	"github.com/stasisd/stasis/browser"
+	"github.com/stasisd/stasis/session/browsers"
+)
+
+// fresh starts an empty environment, in a spare where one is ready.
+func (r *Restorer) fresh(ctx context.Context, q Request) (Started, error) {
+	if spare, _ := r.takeSpare(q.Engine, q.Overrides); spare != nil {
+		s, err := r.freshIn(ctx, spare.Dir(), q, spare.Fresh)
+		if err == nil {
+			return s, nil
+		}
+		r.dropSpare(ctx, spare, err)
+		if !chromeFailed(ctx, err) {
+			return Started{}, err
+		}
+	}
+	r.ready.MakeRoom(ctx)
+	dir, err := r.browsers.NewDir()
+	if err != nil {
+		return Started{}, err
+	}
+	s, err := r.freshIn(ctx, dir, q, func(ctx context.Context, o browser.Options) (browsers.Chrome, error) {
+		return r.browsers.Fresh(ctx, dir, o)
+	})
+	if err != nil {
+		r.clear(dir)
+		return Started{}, err
+	}
+	return s, nil
+}
+
+// freshIn installs the extensions in a run directory and starts its Chrome.
+func (r *Restorer) freshIn(ctx context.Context, dir *browser.Dir, q Request, start func(context.Context, browser.Options) (browsers.Chrome, error)) (Started, error) {
+	installed, _, err := r.install(ctx, dir, nil, q.Extensions)
+	if err != nil {
+		return Started{}, err
+	}
+	chrome, err := start(ctx, q.options(installed))
+	if err != nil {
+		return Started{}, err
+	}
+	return Started{Chrome: chrome, Overrides: q.Overrides, Extensions: installed}, nil
+}

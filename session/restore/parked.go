@@ -1,0 +1,69 @@
+package restore
+
+import (
+	"context"
+	"time"
+
+	"github.com/stasisd/stasis/browser"
+	"github.com/stasisd/stasis/profiles"
+	"github.com/stasisd/stasis/session/browsers"
+	"github.com/stasisd/stasis/state"
+)
+
+// ThawDeadline bounds how long a frozen Chrome may take to answer.
+const ThawDeadline = 3 * time.Second
+
+// Parked is a frozen Chrome that a memory snapshot left.
+type Parked struct {
+	browsers.Chrome
+	Document   state.Document // what was read of it before it was frozen
+	Extensions []state.Extension
+	Partial    bool   // it has only some origins
+	Notes      *Notes // that go with it; nil: none
+	// Clear removes its run directory.
+	Clear func(*browser.Dir)
+}
+
+// Kill ends the Chrome and removes its run directory.
+func (p *Parked) Kill(ctx context.Context) error {
+	if err := p.Chrome.Kill(ctx); err != nil {
+		return err
+	}
+	p.Clear(p.Dir())
+	return nil
+}
+
+// takeParked takes the snapshot's parked Chrome and thaws it; nil, and why, where
+// it cannot serve.
+func (r *Restorer) takeParked(ctx context.Context, q Request, row profiles.Snapshot) (_ *Parked, why string) {
+	parked, ok, why := r.ready.TakeParked(row.ID, func(p *Parked) string {
+		passkeys, given := p.Passkeys()
+		return differs("parked", kept{engine: p.Engine(), overrides: p.Document.Overrides, extensions: p.Extensions, passkeys: passkeys, given: given}, q)
+	})
+	if !ok {
+		return nil, why
+	}
+	ctx, cancel := context.WithTimeout(ctx, ThawDeadline)
+	defer cancel()
+	if err := parked.Thaw(ctx); err != nil {
+		r.log.Warn("a parked Chrome did not thaw", "snapshot", row.ID, "error", err)
+		r.discard(ctx, parked.Chrome)
+		return nil, "the parked Chrome did not answer when it was thawed"
+	}
+	return parked, ""
+}
+
+// started is the thawed Chrome. Its document comes later; see [Restorer.Start].
+func (p *Parked) started() Started {
+	return Started{Chrome: p.Chrome, Overrides: p.Document.Overrides, Extensions: p.Extensions, Partial: p.Partial, Notes: p.Notes}
+}
+
+// asRestored turns the lines of a save into those of a thawed Chrome: everything is
+// still there, as far as is known before a verification.
+func asRestored(saved []state.Component) []state.Component {
+	lines := append([]state.Component{}, saved...)
+	for i := range lines {
+		lines[i].Restored = lines[i].Saved
+	}
+	return lines
+}

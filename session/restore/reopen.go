@@ -1,0 +1,42 @@
+package restore
+
+import (
+	"context"
+
+	"github.com/stasisd/stasis/browser"
+	"github.com/stasisd/stasis/snapshot"
+	"github.com/stasisd/stasis/state"
+)
+
+// Reopening is the start of another Chrome on a session's own run directory.
+type Reopening struct {
+	SessionID string
+	Dir       *browser.Dir
+	Document  state.Document // what was read of the session last
+	Options   browser.Options
+	Notes     *Notes // that the session came with; nil: none
+	Why       string // what ended the Chrome before
+}
+
+// Reopen starts another Chrome on a session's own data and reports what it brought
+// back.
+func (r *Restorer) Reopen(ctx context.Context, o Reopening) (Started, error) {
+	began := r.cfg.Now()
+	doc := o.Document
+	chrome, lines, err := r.browsers.Restored(ctx, o.Dir, doc, o.Options)
+	if err != nil {
+		return Started{}, err
+	}
+	report := &Report{
+		Source: Source{Type: SourceSession, ID: o.SessionID}, RequestedMode: string(snapshot.Filesystem), Mode: string(snapshot.Filesystem),
+		Path: PathCold, Datadir: doc.Datadir, Chrome: Versions{Saved: doc.Chrome.Version, Running: chrome.Version()},
+		Components: lines, Verification: VerificationPending, Differences: []state.Difference{},
+		Warnings:   append([]string{"Chrome was reopened on the session's own data after " + o.Why}, state.CaptureWarnings(doc)...),
+		DurationMS: r.cfg.Now().Sub(began).Milliseconds(), Notes: o.Notes,
+	}
+	if w := unreadCrash(doc); w != "" {
+		report.Warnings = append(report.Warnings, w)
+	}
+	report.bound()
+	return Started{Chrome: chrome, Report: report, Document: doc}, nil
+}

@@ -1,0 +1,184 @@
+// Package restore brings environments back: it finds what a session is to start
+// from, starts a Chrome with it by the quickest restore path that brings it back
+// whole, and reports what came back.
+//
+// The paths, the quickest first: the parked Chrome of a memory snapshot, thawed; a
+// standby, which holds the environment already; the archive, unpacked into a spare
+// (warm) or into a Chrome that is started meanwhile (cold).
+package restore
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/stasisd/stasis/browser"
+	"github.com/stasisd/stasis/profiles"
+	"github.com/stasisd/stasis/session/browsers"
+	"github.com/stasisd/stasis/snapshot"
+	"github.com/stasisd/stasis/state"
+)
+
+// Config are the settings of a Restorer.
+type Config struct {
+	Now func() time.Time
+	Log *slog.Logger
+}
+
+// Browsers starts Chromes, each in a run directory of its own; see
+// browsers.Launcher.
+type Browsers interface {
+	NewDir() (*browser.Dir, error)
+	Spare(ctx context.Context, dir *browser.Dir, o browser.Options) (browsers.Spare, error)
+	Fresh(ctx context.Context, dir *browser.Dir, o browser.Options) (browsers.Chrome, error)
+	Restored(ctx context.Context, dir *browser.Dir, doc state.Document, o browser.Options) (browsers.Chrome, []state.Component, error)
+	Standby(ctx context.Context, dir *browser.Dir, doc state.Document, o browser.Options) (browsers.Standby, error)
+}
+
+// Ready hands out the Chromes that are kept ready; see capacity.Manager.
+type Ready interface {
+	TakeParked(snapshotID string, fits func(*Parked) (why string)) (_ *Parked, ok bool, why string)
+	TakeStandby(snapshotID, engine string, fits func(*Standby) (why string)) (_ *Standby, ok bool, why string)
+	KeepsSpares(engine string) bool
+	TakeSpare(engine string) (*Spare, bool)
+	// MakeRoom ends what takes the room of a Chrome that is about to start.
+	MakeRoom(ctx context.Context)
+}
+
+// Archives gives the files of environments.
+type Archives interface {
+	// Open reads a snapshot's document.
+	Open(ctx context.Context, row profiles.Snapshot) (snapshot.Snapshot, error)
+	// Hold keeps a snapshot from being removed until release is called.
+	Hold(ctx context.Context, row profiles.Snapshot) (release func(), err error)
+	// Readable returns an error where no key here opens the archive.
+	Readable(saved snapshot.Snapshot) error
+	// Unpack unpacks the archive into a user data directory.
+	Unpack(ctx context.Context, saved snapshot.Snapshot, userDataDir string) (Unpacked, error)
+	// Filter takes out of a user data directory what a selection leaves out.
+	Filter(ctx context.Context, userDataDir string, selection state.Selection) ([]state.Component, error)
+	// CopyExtension copies an extension's files, by their hash, to a folder.
+	CopyExtension(ctx context.Context, sha256, folder string) error
+	// Saved returns what the save of a snapshot reported.
+	Saved(row profiles.Snapshot) Saved
+}
+
+// Unpacked is what an archive has beside the files of the profile.
+type Unpacked struct {
+	Document state.Document
+	Notes    *Notes // nil: none
+	Entries  int    // files and folders that were written
+	Refused  int    // that no profile may bring
+	// Leave is called once, when the document is in the browser, or will not be: it
+	// takes much memory, so few large ones are restored at once.
+	Leave func()
+}
+
+// Saved is what a save reported of a snapshot.
+type Saved struct {
+	Components []state.Component
+	Logins     []state.Login
+	Damaged    bool // it is a checkpoint with damage in it
+}
+
+// Catalogue is where a Restorer looks up what there is to restore.
+type Catalogue interface {
+	NewestSnapshot(ctx context.Context, sessionID string) (profiles.Snapshot, error)
+}
+
+// Restorer restores environments. Its methods are safe for concurrent use.
+type Restorer struct {
+	cfg       Config
+	browsers  Browsers
+	ready     Ready
+	archives  Archives
+	catalogue Catalogue
+	log       *slog.Logger
+}
+
+// New makes a Restorer.
+func New(cfg Config, b Browsers, ready Ready, archives Archives, catalogue Catalogue) *Restorer {
+	return &Restorer{cfg: cfg, browsers: b, ready: ready, archives: archives, catalogue: catalogue, log: cfg.Log}
+}
+
+// Start starts a Chrome with an environment, by the quickest path that brings it
+// back whole: the parked Chrome, else the files.
+func (r *Restorer) Start(ctx context.Context, q Request, e Environment) (Started, error) {
+	if e.Source == nil {
+		return r.fresh(ctx, q)
+	}
+	began := r.cfg.Now()
+	report := &Report{
+		Source: *e.Source, SnapshotID: e.Snapshot.ID, RequestedMode: string(snapshot.Filesystem),
+		Datadir: state.Datadir(e.Snapshot.Datadir), Verification: VerificationPending, Warnings: []string{},
+		Components: []state.Component{}, Differences: []state.Difference{},
+	}
+	if q.AllowMemory {
+		report.RequestedMode = e.Snapshot.Mode
+	}
+	saved := r.archives.Saved(*e.Snapshot)
+	var parked *Parked
+	if report.RequestedMode == string(snapshot.Memory) {
+		parked, report.FallbackReason = r.takeParked(ctx, q, *e.Snapshot)
+	}
+	var s Started
+	if parked != nil {
+		s = parked.started()
+		report.Mode, report.Path = string(snapshot.Memory), PathParked
+		report.Components = asRestored(saved.Components)
+	} else {
+		files, err := r.FromFiles(ctx, q, *e.Snapshot)
+		if err != nil {
+			return Started{}, err
+		}
+		s, report.Components = files.Started, files.Components
+		report.Mode, report.Path = string(snapshot.Filesystem), files.path
+		report.fellBack(files.why)
+		report.Warnings = append(state.CaptureWarnings(s.Document), untimely(report.Components)...)
+	}
+	if w := unreadCrash(s.Document); w != "" {
+		report.Warnings = append(report.Warnings, w)
+	}
+	report.Warnings = append(report.Warnings, expiredLogins(saved.Logins, s.Document, r.cfg.Now())...)
+	if s.Partial && q.Origins.All() && e.Source.Type == SourceUserDefault {
+		s.Partial = false // the default itself is so
+	}
+	report.Warnings = append(report.Warnings, r.passedOver(ctx, e)...)
+	report.Warnings = append(report.Warnings, otherEngine(e.Snapshot.Engine, s.Chrome.Engine())...)
+	report.Chrome = Versions{Saved: e.Snapshot.Chrome, Running: s.Chrome.Version()}
+	if s.ProfileUnused() {
+		report.setAside()
+		s.Document = s.Document.Alone()
+	}
+	if parked != nil {
+		s.Document = parked.Document // only now: the answer is to be quick, and a verification looks at it afterwards
+	}
+	report.bound()
+	report.Notes = s.Notes
+	s.Report, s.At = report, r.cfg.Now().UTC()
+	report.DurationMS = s.At.Sub(began).Milliseconds()
+	return s, nil
+}
+
+// discard ends a Chrome that nobody needs and removes its run directory.
+func (r *Restorer) discard(ctx context.Context, c browsers.Chrome) {
+	if r.kill(ctx, c) {
+		r.clear(c.Dir())
+	}
+}
+
+// kill ends a Chrome, whoever has given up meanwhile, and reports whether it did.
+func (r *Restorer) kill(ctx context.Context, c interface{ Kill(context.Context) error }) bool {
+	err := c.Kill(context.WithoutCancel(ctx))
+	if err != nil {
+		r.log.Error("a Chrome could not be ended", "error", err)
+	}
+	return err == nil
+}
+
+// clear removes a run directory.
+func (r *Restorer) clear(dir *browser.Dir) {
+	if err := dir.Remove(); err != nil {
+		r.log.Error("a run directory could not be removed", "error", err)
+	}
+}

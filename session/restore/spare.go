@@ -1,0 +1,80 @@
+package restore
+
+import (
+	"context"
+	"strings"
+
+	"github.com/stasisd/stasis/browser"
+	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/session/browsers"
+	"github.com/stasisd/stasis/state"
+)
+
+// Spare is an empty Chrome that is kept ready.
+type Spare struct {
+	browsers.Spare
+	clear func(*browser.Dir)
+}
+
+// Kill ends the spare and removes its run directory.
+func (p *Spare) Kill(ctx context.Context) error {
+	if err := p.Spare.Kill(ctx); err != nil {
+		return err
+	}
+	p.clear(p.Dir())
+	return nil
+}
+
+// StartSpare starts an empty Chrome to be kept ready.
+func (r *Restorer) StartSpare(ctx context.Context, engine string) (*Spare, error) {
+	dir, err := r.browsers.NewDir()
+	if err != nil {
+		return nil, err
+	}
+	spare, err := r.browsers.Spare(ctx, dir, browser.Options{Engine: engine, Background: true})
+	if err != nil {
+		r.clear(dir)
+		return nil, err
+	}
+	return &Spare{Spare: spare, clear: r.clear}, nil
+}
+
+// takeSpare takes a spare for a session of that engine with these overrides; nil,
+// and why, where none can serve. Where none are kept there is no reason to report.
+func (r *Restorer) takeSpare(engine string, o state.Overrides) (spare *Spare, why string) {
+	if !r.ready.KeepsSpares(engine) {
+		return nil, ""
+	}
+	if why := onlyAtStart(engine, o, state.Overrides{}); why != "" {
+		return nil, why
+	}
+	spare, ok := r.ready.TakeSpare(engine)
+	if !ok {
+		return nil, "no spare Chrome was ready"
+	}
+	return spare, ""
+}
+
+// dropSpare ends a spare that has failed, or whose session has come to nothing.
+func (r *Restorer) dropSpare(ctx context.Context, spare *Spare, why error) {
+	if chromeFailed(ctx, why) {
+		r.log.Warn("a spare Chrome failed; another is started", "error", why)
+	}
+	r.kill(ctx, spare)
+}
+
+// onlyAtStart names what a Chrome that was started with other overrides cannot
+// give its pages; "" for nothing.
+func onlyAtStart(engine string, o, made state.Overrides) string {
+	names := browser.AtStart(engine, o).Differ(browser.AtStart(engine, made))
+	if len(names) == 0 {
+		return ""
+	}
+	return "Chrome takes " + strings.Join(names, ", ") + " only when it starts"
+}
+
+// chromeFailed reports whether an error is that of a Chrome that died or hung, so
+// that a slower path is to follow.
+func chromeFailed(ctx context.Context, err error) bool {
+	return ctx.Err() == nil && (fault.Is(err, fault.BrowserFailed) || fault.Is(err, fault.Timeout))
+}

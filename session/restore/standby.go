@@ -1,0 +1,137 @@
+package restore
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/stasisd/stasis/browser"
+	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/profiles"
+	"github.com/stasisd/stasis/session/browsers"
+	"github.com/stasisd/stasis/state"
+)
+
+// standbyDeadline bounds how long a standby may take to come up.
+const standbyDeadline = 2 * time.Minute
+
+// Standby is a Chrome that holds an environment, whose tabs wait.
+type Standby struct {
+	browsers.Standby
+	env    environment
+	engine string
+	clear  func(*browser.Dir)
+}
+
+// Kill ends the standby and removes its run directory.
+func (p *Standby) Kill(ctx context.Context) error {
+	if err := p.Standby.Kill(ctx); err != nil {
+		return err
+	}
+	p.clear(p.Dir())
+	return nil
+}
+
+// StartStandby starts a Chrome with a snapshot, but for its tabs, which wait: as for
+// a request that asks for nothing of its own.
+func (r *Restorer) StartStandby(ctx context.Context, row profiles.Snapshot, engine string) (_ *Standby, err error) {
+	ctx, cancel := context.WithTimeout(ctx, standbyDeadline)
+	defer cancel()
+	release, err := r.archives.Hold(ctx, row)
+	if err != nil {
+		return nil, err
+	}
+	defer release()
+	saved, err := r.archives.Open(ctx, row)
+	if err != nil {
+		return nil, err
+	}
+	dir, err := r.browsers.NewDir()
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			r.clear(dir)
+		}
+	}()
+	q := Request{Engine: engine, RestoreTabs: true}
+	u, err := r.unpack(ctx, dir, q, saved)
+	if err != nil {
+		return nil, err
+	}
+	defer u.leave()
+	o := q.options(u.installed)
+	o.Background = true
+	standby, err := r.browsers.Standby(ctx, dir, u.doc, o)
+	if err != nil {
+		return nil, err
+	}
+	return &Standby{Standby: standby, env: u, engine: engine, clear: r.clear}, nil
+}
+
+// fromStandby restores a snapshot in the standby that holds it. A nil Chrome and no
+// error mean that none can serve: why says so where that is worth a word.
+func (r *Restorer) fromStandby(ctx context.Context, q Request, row profiles.Snapshot) (f Files, why string, err error) {
+	standby, ok, why := r.ready.TakeStandby(row.ID, q.Engine, func(p *Standby) string {
+		return differs("standby", kept{engine: p.engine, overrides: p.env.overrides, extensions: p.env.installed,
+			passkeys: p.env.doc.Passkeys, given: p.env.doc.Passkeys.Given(nil)}, q)
+	})
+	if !ok {
+		return f, why, nil
+	}
+	chrome, lines, err := standby.Go(ctx)
+	if err == nil {
+		f = standby.env.started(chrome, lines)
+		f.path = PathStandby
+		return f, "", nil
+	}
+	r.kill(ctx, standby)
+	if !chromeFailed(ctx, err) {
+		return f, "", err
+	}
+	r.log.Warn("a standby Chrome failed", "snapshot", row.ID, "error", err)
+	return f, "the standby Chrome failed: " + fault.MessageOf(err), nil
+}
+
+// kept is what a Chrome has that was kept ready with an environment: a parked one
+// or a standby.
+type kept struct {
+	engine     string
+	overrides  state.Overrides
+	extensions []state.Extension
+	passkeys   state.Passkeys
+	given      bool // pages have the passkeys
+}
+
+// differs says why such a Chrome, of some kind, cannot serve a request; "" where it
+// can.
+func differs(kind string, has kept, q Request) string {
+	switch other := q.Overrides.Over(has.overrides).Differ(has.overrides); {
+	case !q.RestoreTabs:
+		return "restore_tabs is false, and a " + kind + " Chrome has its tabs open"
+	case !q.Origins.All():
+		return "origins are selected, and a " + kind + " Chrome holds them all"
+	case has.engine != q.Engine:
+		return "the " + kind + " Chrome is of the " + has.engine + " engine, and " + q.Engine + " is to run"
+	case len(other) > 0:
+		return "the " + kind + " Chrome differs from what is asked for: " + strings.Join(other, ", ")
+	case lacks(has.extensions, q.Extensions) != "":
+		return "the " + kind + " Chrome does not have extension " + lacks(has.extensions, q.Extensions) + " in the version that is asked for"
+	case has.passkeys.Given(q.Passkeys) != has.given:
+		return "the " + kind + " Chrome runs with other passkeys"
+	}
+	return ""
+}
+
+// lacks names the first of the named extensions that a Chrome does not have in
+// that version; "" if it has all.
+func lacks(has []state.Extension, named []profiles.Extension) string {
+	for _, n := range named {
+		if !slices.ContainsFunc(has, func(e state.Extension) bool { return e.ID == n.ID && e.SHA256 == n.SHA256 }) {
+			return n.ID
+		}
+	}
+	return ""
+}
