@@ -32,7 +32,7 @@ func (s *Standby) bringIn(ctx context.Context, o Options, unknown []string) erro
 	if err != nil {
 		return fault.Wrap(err, fault.BrowserFailed, op, "Chrome did not answer")
 	}
-	b.attendance.restoring(b.ctx, true)
+	b.targets.HoldTabs(b.ctx, true)
 	if s.held, err = b.hold(ctx); err != nil {
 		return fault.Wrap(err, fault.BrowserFailed, op, "Chrome's tabs could not be held")
 	}
@@ -96,7 +96,7 @@ func (s *Standby) letGo(ctx context.Context) error {
 	}
 	b.prune(leading)
 	s.report = append(s.report, lines...)
-	b.attendance.restoring(b.ctx, false)
+	b.targets.HoldTabs(b.ctx, false)
 	b.background.Go(func() { held.settle(b.ctx) })
 	b.background.Go(func() {
 		b.mux.Lull(b.ctx)

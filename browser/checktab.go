@@ -13,6 +13,7 @@ import (
 	"github.com/chromedp/cdproto/target"
 
 	"github.com/stasisd/stasis/browser/mux"
+	"github.com/stasisd/stasis/browser/targetinit"
 )
 
 // checkWidth and checkHeight are the size of a check's page, which has none by
@@ -60,14 +61,14 @@ func (b *Browser) openCheckTab(ctx context.Context) (*checkTab, error) {
 }
 
 // prepare gives the tab a size, and what the session's own pages are given:
-// of a hidden target the attendance hears in the shell alone.
+// the initialiser attaches to hidden targets in the shell alone.
 func (t *checkTab) prepare(ctx context.Context) error {
 	if _, err := cdp.Call(ctx, t.session, emulation.SetDeviceMetricsOverride, emulation.SetDeviceMetricsOverrideParams{
 		Width: checkWidth, Height: checkHeight, DeviceScaleFactor: 1}); err != nil {
 		return err
 	}
-	for _, s := range t.uninvited() {
-		s.arrive(ctx, t.guest())
+	for _, s := range t.missing() {
+		s.Initialise(ctx, t.target())
 	}
 	if _, err := cdp.Call(ctx, t.session, page.Enable, page.EnableParams{}); err != nil {
 		return err
@@ -76,17 +77,17 @@ func (t *checkTab) prepare(ctx context.Context) error {
 	return err
 }
 
-// uninvited are the setups that the attendance does not give the tab by itself.
-func (t *checkTab) uninvited() []setup {
+// missing are the setups that the initialiser does not give the tab by itself.
+func (t *checkTab) missing() []targetinit.Setup {
 	if t.b.shell() {
 		return nil
 	}
-	return t.b.attendance.forPages()
+	return t.b.targets.PageSetups()
 }
 
-// guest is the tab as a setup takes it.
-func (t *checkTab) guest() *attended {
-	return &attended{Session: t.session, driver: t.b.driver, id: t.on, info: &target.Info{TargetID: t.id, Type: "page"}}
+// target is the tab as a setup takes it.
+func (t *checkTab) target() *targetinit.Target {
+	return targetinit.NewTarget(t.b.driver, t.on, &target.Info{TargetID: t.id, Type: "page"})
 }
 
 // listen notes the first answer, and dismisses dialogs, which would hold the
@@ -217,8 +218,8 @@ func (t *checkTab) close(ctx context.Context) error {
 	}
 	t.heard.Wait()
 	t.stop()
-	for _, s := range t.uninvited() {
-		s.depart(ctx, t.guest(), t.b.attendance.all())
+	for _, s := range t.missing() {
+		s.Gone(ctx, t.target(), t.b.targets.Targets())
 	}
 	if err == nil {
 		err = ctx.Err()

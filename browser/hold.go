@@ -152,7 +152,7 @@ func (h *hold) runWorker(s target.SessionID) {
 
 // run lets a tab go, with what the session sets on each.
 func (h *hold) run(t *heldTab) {
-	h.b.attendance.invite(h.b.ctx, t.info.TargetID)
+	h.b.targets.InitialiseHeld(h.b.ctx, t.info.TargetID)
 	h.post(t.session, runtime.RunIfWaitingForDebugger.Method, nil)
 }
 
@@ -160,7 +160,7 @@ func (h *hold) run(t *heldTab) {
 // each, so that it may navigate.
 func (h *hold) runBlank(ctx context.Context, t *heldTab) error {
 	h.run(t)
-	return h.b.attendance.taken(ctx, t.info.TargetID)
+	return h.b.targets.Applied(ctx, t.info.TargetID)
 }
 
 // match finds for each saved tab the held one that shows its URL and has its

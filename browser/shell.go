@@ -52,7 +52,7 @@ func (p *Spare) freshShell(ctx context.Context, o Options) (*Browser, error) {
 	if err == nil {
 		b.givePasskeys(state.Passkeys{})
 		b.setPolicy(ctx)
-		err = b.attend(ctx, b.setups()...)
+		err = b.initialiseTargets(ctx)
 	}
 	if err != nil {
 		return nil, b.abandon(ctx, err)
@@ -172,7 +172,7 @@ func (b *Browser) bringInShell(ctx context.Context, doc state.Document) ([]state
 		return nil, err
 	}
 	report = append(report, unused(laid)...)
-	if err := b.attend(ctx, b.setups()...); err != nil {
+	if err := b.initialiseTargets(ctx); err != nil {
 		return nil, err
 	}
 	return report, nil

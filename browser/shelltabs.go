@@ -7,6 +7,7 @@ import (
 	"github.com/chromedp/cdproto/target"
 
 	"github.com/stasisd/stasis/browser/capture"
+	"github.com/stasisd/stasis/browser/targetinit"
 	"github.com/stasisd/stasis/state"
 	"github.com/stasisd/stasis/state/report"
 )
@@ -66,7 +67,7 @@ func (h *hold) openAll(ctx context.Context, doc state.Document) ([]state.Compone
 // tab attaches to a blank tab once it has what the session gives each.
 func (h *hold) tab(ctx context.Context, id target.ID) (*heldTab, error) {
 	ready := make(chan struct{})
-	h.b.attendance.after(id, func(*attended) { close(ready) })
+	h.b.targets.WhenReady(id, func(*targetinit.Target) { close(ready) })
 	select {
 	case <-ready:
 	case <-ctx.Done():

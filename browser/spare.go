@@ -131,7 +131,7 @@ func (p *Spare) Fresh(ctx context.Context, o Options) (*Browser, error) {
 		return nil, b.abandon(ctx, err)
 	}
 	b.givePasskeys(state.Passkeys{})
-	if err := b.attend(ctx, b.setups()...); err != nil {
+	if err := b.initialiseTargets(ctx); err != nil {
 		return nil, b.abandon(ctx, err)
 	}
 	return b, nil
@@ -194,7 +194,7 @@ func (p *Spare) bring(ctx context.Context, doc state.Document, o Options) (*Stan
 		}
 	}
 	b.givePasskeys(doc.Passkeys)
-	if err := b.attend(ctx, b.setups()...); err != nil {
+	if err := b.initialiseTargets(ctx); err != nil {
 		return nil, b.abandon(ctx, err)
 	}
 	s := &Standby{b: b, doc: doc, own: own}

@@ -1,4 +1,4 @@
-package browser
+package passkey
 
 import (
 	"github.com/chromedp/cdproto/webauthn"

@@ -1,4 +1,4 @@
-package browser
+package passkey
 
 import (
 	"bytes"
@@ -20,7 +20,7 @@ import (
 const blobDelay = 50 * time.Millisecond
 
 // follow keeps the authenticators the same until they end.
-func (p *passkeys) follow(ctx context.Context, events <-chan mux.Event) {
+func (p *Authenticators) follow(ctx context.Context, events <-chan mux.Event) {
 	var written <-chan time.Time
 	for {
 		select {
@@ -33,17 +33,17 @@ func (p *passkeys) follow(ctx context.Context, events <-chan mux.Event) {
 				written = time.After(blobDelay)
 			}
 		case <-written:
-			p.read(ctx)
-		case <-p.stirred:
-			p.mend(ctx)
+			p.Read(ctx)
+		case <-p.repairs:
+			p.repair(ctx)
 		case <-ctx.Done():
 			return
 		}
 	}
 }
 
-// mirror takes over what a page did to a credential, and tells the others.
-func (p *passkeys) mirror(ctx context.Context, e mux.Event) {
+// mirror records what a page did to a credential, and applies it to the other pages.
+func (p *Authenticators) mirror(ctx context.Context, e mux.Event) {
 	var what struct {
 		AuthenticatorID webauthn.AuthenticatorID `json:"authenticatorId"`
 		CredentialID    []byte                   `json:"credentialId"`
@@ -52,20 +52,20 @@ func (p *passkeys) mirror(ctx context.Context, e mux.Event) {
 	if json.Unmarshal(e.Params, &what) != nil {
 		return
 	}
-	p.doing.Lock() // a page that is being given its authenticator gets it whole
-	defer p.doing.Unlock()
+	p.asking.Lock() // a page that is being given its authenticator gets it whole
+	defer p.asking.Unlock()
 	p.mu.Lock()
-	at := p.devices[e.SessionID]
-	known := p.ours[what.AuthenticatorID]
+	at := p.pages[e.SessionID]
+	own := p.made[what.AuthenticatorID]
 	p.mu.Unlock()
 	if at != nil && at.id != what.AuthenticatorID {
 		at = nil
 	}
 	switch {
-	case !known: // a client's own
+	case !own: // a client's
 	case what.Credential == nil:
 		if at != nil && !p.echo(ctx, at, what.CredentialID) {
-			p.dropped(ctx, at, what.CredentialID)
+			p.deleted(ctx, at, what.CredentialID)
 		}
 	default:
 		p.changed(ctx, at, what.Credential)
@@ -75,107 +75,108 @@ func (p *passkeys) mirror(ctx context.Context, e mux.Event) {
 // echo says whether a credential's deletion is one of those below: Chrome tells
 // of them too, and the credential is there again by then. Where Chrome does not
 // answer it is taken to be.
-func (p *passkeys) echo(ctx context.Context, at *device, id []byte) bool {
-	now, err := at.credentials(ctx)
+func (p *Authenticators) echo(ctx context.Context, at *authenticator, id []byte) bool {
+	now, err := at.read(ctx)
 	return err != nil || slices.ContainsFunc(now, func(c *webauthn.Credential) bool { return bytes.Equal(c.CredentialID, id) })
 }
 
-// dropped takes over a deletion.
-func (p *passkeys) dropped(ctx context.Context, at *device, id []byte) {
+// deleted records a deletion and applies it to the other pages.
+func (p *Authenticators) deleted(ctx context.Context, at *authenticator, id []byte) {
 	p.mu.Lock()
-	before := len(p.held)
-	p.held = slices.DeleteFunc(p.held, func(c state.Passkey) bool { return bytes.Equal(c.ID, id) })
-	fresh := len(p.held) < before
+	before := len(p.credentials)
+	p.credentials = slices.DeleteFunc(p.credentials, func(c state.Passkey) bool { return bytes.Equal(c.ID, id) })
+	fresh := len(p.credentials) < before
 	p.mu.Unlock()
 	if !fresh {
 		return // it was mirrored here
 	}
 	for _, d := range p.all() {
 		if d.id != at.id && d.id != "" {
-			d.page.post(ctx, webauthn.RemoveCredential.Method, webauthn.RemoveCredentialParams{AuthenticatorID: d.id, CredentialID: id})
+			d.page.Post(ctx, webauthn.RemoveCredential.Method, webauthn.RemoveCredentialParams{AuthenticatorID: d.id, CredentialID: id})
 		}
 	}
 }
 
-// changed takes over a credential that was made, used or renamed.
-func (p *passkeys) changed(ctx context.Context, at *device, told *webauthn.Credential) {
+// changed records a credential that was made, used or renamed, and applies it to the
+// other pages.
+func (p *Authenticators) changed(ctx context.Context, at *authenticator, is *webauthn.Credential) {
 	from := webauthn.AuthenticatorID("")
 	if at != nil {
 		from = at.id
 	}
-	p.tell(ctx, from, p.take(fromCDP(told), false))
+	p.update(ctx, from, p.record(fromCDP(is), false))
 }
 
-// tell gives a credential as it is now to all authenticators but one. It waits
+// update gives a credential as it is now to all authenticators but one. It waits
 // until they have it whole: Chrome adds the credential at once and its large
 // blob later, and one that is read in between has an empty one.
-func (p *passkeys) tell(ctx context.Context, from webauthn.AuthenticatorID, c state.Passkey) {
-	var told sync.WaitGroup
+func (p *Authenticators) update(ctx context.Context, from webauthn.AuthenticatorID, c state.Passkey) {
+	var updates sync.WaitGroup
 	for _, d := range p.all() {
 		if d.id == from || d.id == "" {
 			continue
 		}
-		told.Go(func() {
+		updates.Go(func() {
 			// Chrome has no command that changes one. The second does not wait for the first's answer.
-			d.page.post(ctx, webauthn.RemoveCredential.Method, webauthn.RemoveCredentialParams{AuthenticatorID: d.id, CredentialID: c.ID})
+			d.page.Post(ctx, webauthn.RemoveCredential.Method, webauthn.RemoveCredentialParams{AuthenticatorID: d.id, CredentialID: c.ID})
 			_ = p.give(ctx, d, c) // what it lacks it is given when it is next looked after
 		})
 	}
-	told.Wait()
+	updates.Wait()
 }
 
-// take notes a credential and returns it as it is held now. An event lacks a
+// record notes a credential and returns it as it is held now. An event lacks a
 // blob that is being written; whole says that the blob was read.
-func (p *passkeys) take(c state.Passkey, whole bool) state.Passkey {
+func (p *Authenticators) record(c state.Passkey, whole bool) state.Passkey {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	i := p.find(c.ID)
 	if i < 0 {
-		p.held = append(p.held, c)
+		p.credentials = append(p.credentials, c)
 		return c
 	}
-	if old := p.held[i]; !whole {
+	if old := p.credentials[i]; !whole {
 		c.LargeBlob = old.LargeBlob
 	}
 	// Two pages that sign at once both count from the same number: the counter
 	// of the environment never goes back.
-	c.SignCount = max(c.SignCount, p.held[i].SignCount)
-	p.held[i] = c
+	c.SignCount = max(c.SignCount, p.credentials[i].SignCount)
+	p.credentials[i] = c
 	return c
 }
 
 // find is where a credential is held, or -1. The caller holds mu.
-func (p *passkeys) find(id []byte) int {
-	return slices.IndexFunc(p.held, func(c state.Passkey) bool { return bytes.Equal(c.ID, id) })
+func (p *Authenticators) find(id []byte) int {
+	return slices.IndexFunc(p.credentials, func(c state.Passkey) bool { return bytes.Equal(c.ID, id) })
 }
 
-// read looks at every authenticator itself: an event may still be on its way,
+// Read asks every authenticator itself: an event may still be on its way,
 // and Chrome has none for some things.
-func (p *passkeys) read(ctx context.Context) {
-	p.doing.Lock()
-	defer p.doing.Unlock()
+func (p *Authenticators) Read(ctx context.Context) {
+	p.asking.Lock()
+	defer p.asking.Unlock()
 	for _, d := range p.all() {
-		now, err := d.credentials(ctx)
+		now, err := d.read(ctx)
 		if err != nil {
 			continue // the events have told the rest
 		}
 		for _, c := range now {
-			if is := fromCDP(c); p.news(is) {
-				p.tell(ctx, d.id, p.take(is, true))
+			if is := fromCDP(c); p.newer(is) {
+				p.update(ctx, d.id, p.record(is, true))
 			}
 		}
 	}
 }
 
-// news says whether what an authenticator holds is newer than what is held. One
-// that has signed less has not been told of the last signature yet.
-func (p *passkeys) news(is state.Passkey) bool {
+// newer reports whether what an authenticator holds is newer than what is held. One
+// that has signed less does not know of the last signature yet.
+func (p *Authenticators) newer(is state.Passkey) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	i := p.find(is.ID)
 	if i < 0 {
 		return true
 	}
-	was := p.held[i]
+	was := p.credentials[i]
 	return is.SignCount > was.SignCount || is.SignCount == was.SignCount && !bytes.Equal(is.LargeBlob, was.LargeBlob)
 }

@@ -1,4 +1,4 @@
-package browser
+package targetinit
 
 import (
 	"bufio"
@@ -56,10 +56,10 @@ func silent(conn net.Conn, closed chan<- target.ID) {
 // nothing is a setup that pages are given nothing by.
 type nothing struct{}
 
-func (nothing) wants(kind string) bool                         { return kind == "page" }
-func (nothing) arrive(context.Context, *attended)              {}
-func (nothing) renew(context.Context, *attended)               {}
-func (nothing) depart(context.Context, *attended, []*attended) {}
+func (nothing) Wants(kind string) bool                   { return kind == "page" }
+func (nothing) Initialise(context.Context, *Target)      {}
+func (nothing) Renew(context.Context, *Target)           {}
+func (nothing) Gone(context.Context, *Target, []*Target) {}
 
 // A client's page that does not get ready, because it hangs or because Chrome does
 // not attach to it, is closed at a deadline, and the client is told.
@@ -68,16 +68,21 @@ func TestAPageThatDoesNotGetReady(t *testing.T) {
 		ours, chrome := net.Pipe()
 		closed := make(chan target.ID, 2)
 		go silent(chrome, closed)
-		b := &Browser{mux: mux.New(ours, mux.Options{})}
-		b.ctx, b.cancel = context.WithCancel(t.Context())
+		m := mux.New(ours, mux.Options{})
+		life, end := context.WithCancel(t.Context())
+		driver, err := m.Driver(life)
+		if err != nil {
+			t.Fatal(err)
+		}
+		i := New(driver, nothing{})
 		starting, cancel := context.WithCancel(t.Context())
-		go func() { _ = b.attend(starting, nothing{}) }() // its first page hangs
+		go func() { _ = i.Start(starting, life, m) }() // its first page hangs
 		synctest.Wait()
 		cancel()
 		synctest.Wait()
 		for _, id := range []target.ID{"hangs", "unknown"} {
 			answered := make(chan bool, 1)
-			b.attendance.open(b.ctx, id, "https://a.example/", func(ready bool) { answered <- ready })
+			i.Open(life, id, "https://a.example/", func(ready bool) { answered <- ready })
 			if <-answered {
 				t.Errorf("%s: the client has it", id)
 			}
@@ -85,16 +90,16 @@ func TestAPageThatDoesNotGetReady(t *testing.T) {
 				t.Errorf("%q was closed, not %q", got, id)
 			}
 		}
-		b.attendance.mu.Lock()
-		if n := len(b.attendance.awaited); n != 0 {
+		i.mu.Lock()
+		if n := len(i.awaited); n != 0 {
 			t.Errorf("%d targets are still awaited", n)
 		}
-		b.attendance.mu.Unlock()
-		b.cancel()
-		if err := b.mux.Close(); err != nil {
+		i.mu.Unlock()
+		end()
+		if err := m.Close(); err != nil {
 			t.Error(err)
 		}
-		b.attendance.wait()
+		i.Wait()
 		_ = chrome.Close()
 	})
 }
