@@ -9,7 +9,7 @@ import (
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/extensions"
 
-	"github.com/stasisd/stasis/browser/capture"
+	"github.com/stasisd/stasis/browser/hiddentab"
 	"github.com/stasisd/stasis/browser/profile"
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/state"
@@ -152,7 +152,7 @@ func (b *Browser) layExtensionStorage(ctx context.Context, held *hold, doc state
 			continue
 		}
 		line := state.Component{Name: state.ComponentExtensionStorage, Origin: e.Origin(), Saved: len(saved.Session)}
-		if err := capture.LayExtensionSession(ctx, b.driver, e.ID, saved.Session); err != nil {
+		if err := hiddentab.WriteExtensionSession(ctx, b.driver, e.ID, saved.Session); err != nil {
 			if ctx.Err() != nil || b.mux.Err() != nil {
 				return nil, fault.Wrap(err, fault.BrowserFailed, "browser.extensions", "an extension's storage could not be laid down")
 			}
@@ -187,7 +187,7 @@ func (b *Browser) captureExtensions(ctx context.Context, doc *state.Document) er
 		}
 		e.Enabled, e.Session = is, nil
 		if is {
-			if e.Session, err = capture.ExtensionSession(ctx, b.driver, e.ID); err != nil {
+			if e.Session, err = hiddentab.ReadExtensionSession(ctx, b.driver, e.ID); err != nil {
 				doc.Missed = append(doc.Missed, state.Missed{Component: state.ComponentExtensionStorage, Origin: e.Origin(),
 					Reason: "its session storage could not be read"})
 			}

@@ -13,7 +13,7 @@ import (
 	"github.com/chromedp/cdproto/storage"
 	"github.com/chromedp/cdproto/target"
 
-	"github.com/stasisd/stasis/browser/capture"
+	"github.com/stasisd/stasis/browser/apply"
 	"github.com/stasisd/stasis/browser/mux"
 	"github.com/stasisd/stasis/state"
 )
@@ -40,7 +40,7 @@ type laying struct {
 
 // lay notes what a tab is to be given and returns its script, "" for nothing.
 func (t *heldTab) lay(tab state.Tab) string {
-	script := capture.Script(tab)
+	script := apply.TabScript(tab)
 	if script == "" {
 		return ""
 	}
@@ -99,7 +99,7 @@ func (h *hold) watch(s target.SessionID) {
 func (h *hold) frame(parent, s target.SessionID) {
 	if t := h.tabOf(parent); t != nil {
 		t.laying.sessions = append(t.laying.sessions, s)
-		if script := capture.Script(t.laying.left); script != "" {
+		if script := apply.TabScript(t.laying.left); script != "" {
 			h.put(s, script)
 		}
 		h.watch(s)
@@ -149,7 +149,7 @@ func (h *hold) navigated(ctx context.Context, e mux.Event) {
 		l.left.Session = slices.DeleteFunc(l.left.Session, func(a state.Area) bool { return a.StorageKey == key })
 	}
 	h.post(e.SessionID, page.Disable.Method, nil) // which drops the script
-	if script := capture.Script(l.left); script != "" && !l.over() {
+	if script := apply.TabScript(l.left); script != "" && !l.over() {
 		h.put(e.SessionID, script)
 	}
 }

@@ -3,6 +3,7 @@ package browser
 import (
 	"context"
 
+	"github.com/stasisd/stasis/browser/apply"
 	"github.com/stasisd/stasis/browser/capture"
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/state"
@@ -15,14 +16,14 @@ func (b *Browser) overlay(ctx context.Context, doc state.Document) (report []sta
 	if doc.Datadir != state.DatadirClean && doc.Complete {
 		rest := doc
 		rest.Local = s.Left
-		if report, err = capture.Lay(ctx, b.driver, rest, b.now()); err != nil {
+		if report, err = apply.All(ctx, b.driver, rest, b.now()); err != nil {
 			return nil, err
 		}
 		report = append(report, s.Placed...)
 		s.laid(b.dir, report)
 	}
 	if s.Broken.Cookies {
-		lines, err := capture.LayCookies(ctx, b.driver, doc.Cookies, b.now())
+		lines, err := apply.Cookies(ctx, b.driver, doc.Cookies, b.now())
 		if err != nil {
 			return nil, err
 		}
@@ -32,7 +33,7 @@ func (b *Browser) overlay(ctx context.Context, doc state.Document) (report []sta
 		return nil, err
 	}
 	if doc.Datadir == state.DatadirClean {
-		lines, err := capture.LayLocal(ctx, b.driver, s.Left)
+		lines, err := apply.LocalStorage(ctx, b.driver, s.Left)
 		if err != nil {
 			return nil, err
 		}

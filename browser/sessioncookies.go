@@ -4,7 +4,7 @@ import (
 	"context"
 	"slices"
 
-	"github.com/stasisd/stasis/browser/capture"
+	"github.com/stasisd/stasis/browser/apply"
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/state"
 )
@@ -27,6 +27,6 @@ func (b *Browser) addSessionCookies(ctx context.Context, doc state.Document) err
 		return nil
 	}
 	// What is refused is not in the jar, and its report line says so.
-	_, err := capture.AddCookies(ctx, b.driver, cookies)
+	_, err := apply.AddCookies(ctx, b.driver, cookies)
 	return fault.Wrap(err, fault.BrowserFailed, "browser.restore", "the session cookies could not be laid down")
 }

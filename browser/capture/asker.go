@@ -2,12 +2,8 @@ package capture
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 
-	"github.com/chromedp/cdproto/cdp"
-	"github.com/chromedp/cdproto/runtime"
-
+	"github.com/stasisd/stasis/browser/hiddentab"
 	"github.com/stasisd/stasis/state"
 )
 
@@ -69,67 +65,31 @@ const count = `(async () => {
   return n;
 })()`
 
-// An item may have the name of a method or of a property that every object has,
-// so items are asked for by key.
-const readLocal = `Array.from({length: localStorage.length}, (_, i) => localStorage.key(i))
-  .map((key) => ({key: key.toWellFormed(), value: localStorage.getItem(key).toWellFormed()}))`
-
 // Asker reads the stores of storage keys that need not be open in any tab,
 // through a hidden one, without a request to the site. A key without a name to
 // reach it by is an error.
-type Asker struct{ stub *stub }
+type Asker struct{ tab *hiddentab.Tab }
 
 // Ask opens the hidden tab; Close is the caller's.
-func Ask(ctx context.Context, conn Conn) (*Asker, error) {
-	s, err := openStub(ctx, conn)
+func Ask(ctx context.Context, conn hiddentab.Conn) (*Asker, error) {
+	t, err := hiddentab.Open(ctx, conn)
 	if err != nil {
 		return nil, err
 	}
-	return &Asker{s}, nil
+	return &Asker{t}, nil
 }
 
 // Close removes the hidden tab.
-func (a *Asker) Close(ctx context.Context) { a.stub.close(ctx) }
+func (a *Asker) Close(ctx context.Context) { a.tab.Close(ctx) }
 
 // Count counts an origin's items by component. A component that is not there
 // could not be counted.
 func (a *Asker) Count(ctx context.Context, origin string) (map[string]int, error) {
 	counts := map[string]int{}
-	return counts, a.run(ctx, origin, count, &counts)
+	return counts, a.tab.RunAt(ctx, origin, count, &counts)
 }
 
 // Local reads an origin's localStorage.
 func (a *Asker) Local(ctx context.Context, origin string) (state.Area, error) {
-	area := state.Area{StorageKey: origin, Items: []state.Item{}}
-	var items []struct{ Key, Value string }
-	err := a.run(ctx, origin, readLocal, &items)
-	for _, i := range items {
-		area.Items = append(area.Items, state.Item(i))
-	}
-	return area, err
-}
-
-func (a *Asker) run(ctx context.Context, origin, script string, out any) error {
-	key, ok := state.ParseStorageKey(origin)
-	switch {
-	case !ok:
-		return errNoKey
-	case !webOrigin(key.Origin) || key.TopLevelSite != "" && !webOrigin(key.TopLevelSite):
-		return errNotWeb
-	}
-	session, world, detach, err := a.stub.visit(ctx, key)
-	if err != nil {
-		return err
-	}
-	defer detach()
-	yes := true
-	res, err := cdp.Call(ctx, session, runtime.Evaluate, runtime.EvaluateParams{
-		Expression: script, ContextID: world, AwaitPromise: &yes, ReturnByValue: &yes})
-	if err != nil {
-		return err
-	}
-	if res.ExceptionDetails != nil {
-		return errors.New("the origin's storage could not be read")
-	}
-	return json.Unmarshal(res.Result.Value, out)
+	return a.tab.ReadLocal(ctx, origin)
 }

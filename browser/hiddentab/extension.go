@@ -1,4 +1,4 @@
-package capture
+package hiddentab
 
 import (
 	"context"
@@ -9,7 +9,6 @@ import (
 
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/page"
-	"github.com/chromedp/cdproto/runtime"
 )
 
 // extensionDeadline bounds the reading and writing of one extension's storage.
@@ -21,13 +20,13 @@ const extensionDeadline = 5 * time.Second
 // Extensions domain has commands for it, and takes them only from tabs that
 // are seen.)
 const (
-	readSession = `(async () => globalThis.chrome?.storage?.session ? JSON.stringify(await chrome.storage.session.get()) : "{}")()`
-	laySession  = `(async () => { await chrome.storage.session.set(%s); return "{}" })()`
+	readSession  = `(async () => globalThis.chrome?.storage?.session ? JSON.stringify(await chrome.storage.session.get()) : "{}")()`
+	writeSession = `(async () => { await chrome.storage.session.set(%s); return "{}" })()`
 )
 
-// ExtensionSession reads an extension's chrome.storage.session: a JSON value by
+// ReadExtensionSession reads an extension's chrome.storage.session: a JSON value by
 // key; none where the extension may not use it.
-func ExtensionSession(ctx context.Context, conn Conn, id string) (map[string]json.RawMessage, error) {
+func ReadExtensionSession(ctx context.Context, conn Conn, id string) (map[string]json.RawMessage, error) {
 	text, err := inExtension(ctx, conn, id, readSession)
 	if err != nil {
 		return nil, err
@@ -36,14 +35,14 @@ func ExtensionSession(ctx context.Context, conn Conn, id string) (map[string]jso
 	return items, json.Unmarshal([]byte(text), &items)
 }
 
-// LayExtensionSession writes an extension's chrome.storage.session. It must run
+// WriteExtensionSession writes an extension's chrome.storage.session. It must run
 // before the extension's own scripts do.
-func LayExtensionSession(ctx context.Context, conn Conn, id string, items map[string]json.RawMessage) error {
+func WriteExtensionSession(ctx context.Context, conn Conn, id string, items map[string]json.RawMessage) error {
 	values, err := json.Marshal(items)
 	if err != nil {
 		return err
 	}
-	_, err = inExtension(ctx, conn, id, fmt.Sprintf(laySession, values))
+	_, err = inExtension(ctx, conn, id, fmt.Sprintf(writeSession, values))
 	return err
 }
 
@@ -52,27 +51,18 @@ func LayExtensionSession(ctx context.Context, conn Conn, id string, items map[st
 func inExtension(ctx context.Context, conn Conn, id, script string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, extensionDeadline)
 	defer cancel()
-	s, err := openBlank(ctx, conn)
+	t, err := openBlank(ctx, conn)
 	if err != nil {
 		return "", err
 	}
-	defer s.close(ctx)
-	nav, err := cdp.Call(ctx, s.session, page.Navigate, page.NavigateParams{URL: "chrome-extension://" + id + "/manifest.json"})
+	defer t.Close(ctx)
+	nav, err := cdp.Call(ctx, t.session, page.Navigate, page.NavigateParams{URL: "chrome-extension://" + id + "/manifest.json"})
 	if err != nil {
 		return "", err
 	}
 	if nav.ErrorText != "" {
 		return "", errors.New(nav.ErrorText)
 	}
-	yes := true
-	res, err := cdp.Call(ctx, s.session, runtime.Evaluate, runtime.EvaluateParams{
-		Expression: script, AwaitPromise: &yes, ReturnByValue: &yes})
-	if err != nil {
-		return "", err
-	}
-	if res.ExceptionDetails != nil {
-		return "", errors.New("the extension's storage refused")
-	}
 	var text string
-	return text, json.Unmarshal(res.Result.Value, &text)
+	return text, t.Evaluate(ctx, script, &text)
 }

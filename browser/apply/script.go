@@ -1,4 +1,4 @@
-package capture
+package apply
 
 import (
 	"encoding/json"
@@ -7,18 +7,18 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// Script is the JavaScript that lays a tab's own state down before any script
+// TabScript is the JavaScript that applies a tab's own state before any script
 // of the page runs (Page.addScriptToEvaluateOnNewDocument): window.name, and the
 // session storage of the tab's frames. It is
 // for the page's target and for those of its frames. It is empty where there
-// is nothing to lay down.
+// is nothing to apply.
 //
 // Which area is a frame's own it finds by what the storage key is made of: the
 // frame's origin, the site of the tab, and whether another site stands between.
 //
 // An area is written only while it is empty: a redirect of the page's own
 // first script makes a second document, and by then the area is the site's.
-func Script(tab state.Tab) string {
+func TabScript(tab state.Tab) string {
 	areas := map[string][]state.Item{}
 	site := state.Site(tab.URL)
 	for _, area := range tab.Session {
@@ -33,7 +33,7 @@ func Script(tab state.Tab) string {
 		return ""
 	}
 	// Strings and string maps always encode.
-	laid, _ := json.Marshal(areas)
+	all, _ := json.Marshal(areas)
 	name, _ := json.Marshal(tab.Name)
 	top, _ := json.Marshal(site)
 	return fmt.Sprintf(`(() => {
@@ -53,5 +53,5 @@ func Script(tab state.Tab) string {
     const items = areas[key];
     if (items && sessionStorage.length === 0) for (const i of items) sessionStorage.setItem(i.key, i.value);
   } catch (opaqueOrigin) {}
-})()`, laid, name, top)
+})()`, all, name, top)
 }

@@ -1,4 +1,4 @@
-package capture
+package hiddentab
 
 import (
 	"context"
@@ -14,15 +14,13 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-var errNoKey = errors.New("the storage key has no name to reach it by")
-
-// loaded holds once the stub's document has, and with it every frame of it.
+// loaded holds once the tab's document has, and with it every frame of it.
 const loaded = `new Promise(done => document.readyState === "complete" ? done() : addEventListener("load", done))`
 
-// visit takes the stub to where a storage key is: to the origin itself, or to
+// visit takes the tab to where a storage key is: to the origin itself, or to
 // a frame of it below the other site. It gives the session and the script
 // world (0: the page's own) to work in until detach.
-func (s *stub) visit(ctx context.Context, key state.StorageKey) (cdp.Session, runtime.ExecutionContextID, func(), error) {
+func (t *Tab) visit(ctx context.Context, key state.StorageKey) (cdp.Session, runtime.ExecutionContextID, func(), error) {
 	top, inner := key.Origin+"/", ""
 	frame := `<iframe src="` + html.EscapeString(key.Origin) + `/"></iframe>`
 	switch {
@@ -32,22 +30,22 @@ func (s *stub) visit(ctx context.Context, key state.StorageKey) (cdp.Session, ru
 		// An opaque origin is another site than any.
 		inner = `<iframe src="data:text/html,` + html.EscapeString(frame) + `"></iframe>`
 	}
-	s.body.Store(&inner)
-	nav, err := cdp.Call(ctx, s.session, page.Navigate, page.NavigateParams{URL: top})
+	t.body.Store(&inner)
+	nav, err := cdp.Call(ctx, t.session, page.Navigate, page.NavigateParams{URL: top})
 	if err == nil && nav.ErrorText != "" {
 		err = errors.New(nav.ErrorText)
 	}
 	if err != nil || inner == "" {
-		return s.session, 0, func() {}, err
+		return t.session, 0, func() {}, err
 	}
-	if err := evaluate(ctx, s.session, 0, loaded); err != nil {
+	if err := evaluate(ctx, t.session, 0, loaded, nil); err != nil {
 		return nil, 0, nil, err
 	}
-	session, id, detach, err := s.frame(ctx, key.Origin+"/")
+	session, id, detach, err := t.frame(ctx, key.Origin+"/")
 	if err != nil {
 		return nil, 0, nil, err
 	}
-	world, err := s.world(ctx, session, id, key)
+	world, err := t.world(ctx, session, id, key)
 	if err != nil {
 		detach()
 		return nil, 0, nil, err
@@ -55,29 +53,29 @@ func (s *stub) visit(ctx context.Context, key state.StorageKey) (cdp.Session, ru
 	return session, world, detach, nil
 }
 
-// frame finds the stub's frame that shows a URL: in a process of its own, or
-// in that of the stub's document.
-func (s *stub) frame(ctx context.Context, url string) (cdp.Session, cdp.FrameID, func(), error) {
-	targets, err := cdp.Call(ctx, s.conn, target.GetTargets, target.GetTargetsParams{})
+// frame finds the tab's frame that shows a URL: in a process of its own, or
+// in that of the tab's document.
+func (t *Tab) frame(ctx context.Context, url string) (cdp.Session, cdp.FrameID, func(), error) {
+	targets, err := cdp.Call(ctx, t.conn, target.GetTargets, target.GetTargetsParams{})
 	if err != nil {
 		return nil, "", nil, err
 	}
-	for _, t := range targets.TargetInfos {
-		if t.Type == "iframe" && t.ParentID == s.id && t.URL == url {
-			session, detach, err := attach(ctx, s.conn, t.TargetID)
-			return session, cdp.FrameID(t.TargetID), detach, err
+	for _, f := range targets.TargetInfos {
+		if f.Type == "iframe" && f.ParentID == t.id && f.URL == url {
+			session, detach, err := Attach(ctx, t.conn, f.TargetID)
+			return session, cdp.FrameID(f.TargetID), detach, err
 		}
 	}
-	tree, err := cdp.Call(ctx, s.session, page.GetFrameTree, cdp.Empty{})
+	tree, err := cdp.Call(ctx, t.session, page.GetFrameTree, cdp.Empty{})
 	if err != nil {
 		return nil, "", nil, err
 	}
 	var find func(*page.FrameTree) cdp.FrameID
-	find = func(t *page.FrameTree) cdp.FrameID {
-		if t.Frame.URL == url && t.Frame.ParentID != "" {
-			return t.Frame.ID
+	find = func(tree *page.FrameTree) cdp.FrameID {
+		if tree.Frame.URL == url && tree.Frame.ParentID != "" {
+			return tree.Frame.ID
 		}
-		for _, child := range t.ChildFrames {
+		for _, child := range tree.ChildFrames {
 			if id := find(child); id != "" {
 				return id
 			}
@@ -85,14 +83,14 @@ func (s *stub) frame(ctx context.Context, url string) (cdp.Session, cdp.FrameID,
 		return ""
 	}
 	if id := find(tree.FrameTree); id != "" {
-		return s.session, id, func() {}, nil
+		return t.session, id, func() {}, nil
 	}
 	return nil, "", nil, errors.New("the frame did not come up")
 }
 
 // world makes a script world in a frame whose storage key is the given one,
 // and fails in any other.
-func (s *stub) world(ctx context.Context, session cdp.Session, id cdp.FrameID, key state.StorageKey) (runtime.ExecutionContextID, error) {
+func (t *Tab) world(ctx context.Context, session cdp.Session, id cdp.FrameID, key state.StorageKey) (runtime.ExecutionContextID, error) {
 	is, err := cdp.Call(ctx, session, storage.GetStorageKey, storage.GetStorageKeyParams{FrameID: id})
 	if err != nil {
 		return 0, err

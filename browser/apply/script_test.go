@@ -1,16 +1,16 @@
-package capture_test
+package apply_test
 
 import (
 	"encoding/json"
 	"strings"
 	"testing"
 
-	"github.com/stasisd/stasis/browser/capture"
+	"github.com/stasisd/stasis/browser/apply"
 	"github.com/stasisd/stasis/state"
 )
 
-// What a site put into its storage stays a string in the script that lays it
-// down, wherever the script is put.
+// What a site put into its storage stays a string in the script that applies
+// it, wherever the script is put.
 func TestScriptIsInjectionSafe(t *testing.T) {
 	hostile := []string{`</script><script>alert(1)</script>`, `"; alert(1); "`, "`${alert(1)}`", `\`, "\u2028alert(1)\u2029", "<!--", "a\x00b", `'`, "\n", `]]>`}
 	tab := state.Tab{URL: "https://www.a.example/", Name: strings.Join(hostile, "")}
@@ -20,7 +20,7 @@ func TestScriptIsInjectionSafe(t *testing.T) {
 	}
 	area.StorageKey = "https://a.example/"
 	tab.Session = []state.Area{area}
-	script := capture.Script(tab)
+	script := apply.TabScript(tab)
 	for _, raw := range []string{"<", "\u2028", "\u2029", "\x00", "]]>"} {
 		if strings.Contains(script, raw) {
 			t.Errorf("the script holds %q as it is", raw)
@@ -69,7 +69,7 @@ func TestScriptOfNothing(t *testing.T) {
 		"name":            {state.Tab{Name: "n"}, false},
 		"session storage": {state.Tab{Session: []state.Area{area}}, false},
 	} {
-		if got := capture.Script(test.tab); (got == "") != test.empty {
+		if got := apply.TabScript(test.tab); (got == "") != test.empty {
 			t.Errorf("%s: %q", name, got)
 		}
 	}
