@@ -13,6 +13,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/stasisd/stasis/browser/baseline"
 	"github.com/stasisd/stasis/browser/capture"
 	"github.com/stasisd/stasis/browser/launch"
 	"github.com/stasisd/stasis/browser/mux"
@@ -58,7 +59,7 @@ type Browser struct {
 	targets     *targetinit.Initialiser // nil where nothing is set on the targets
 	passkeys    *passkey.Authenticators // nil where pages have no authenticator
 	kept        state.Passkeys          // of the environment, where pages have none
-	baseline    baseline                // what is known of the profile that was brought in
+	baseline    baseline.Baseline       // what is known of the profile that was brought in
 	leftover    leftover                // of the empty profile that it was brought in beside
 	// unflushed: there may be more localStorage than Chrome writes while it quits.
 	unflushed atomic.Bool

@@ -9,6 +9,7 @@ import (
 	"github.com/chromedp/cdproto/domstorage"
 	"github.com/chromedp/cdproto/runtime"
 
+	"github.com/stasisd/stasis/browser/baseline"
 	"github.com/stasisd/stasis/browser/mux"
 	"github.com/stasisd/stasis/state"
 )
@@ -54,14 +55,16 @@ func (h *hold) stored(e mux.Event) {
 	}
 }
 
-// nameSight is what a first look at a page found of the window.name that was laid down.
-type nameSight int
-
-const (
-	unnamed   nameSight = iota // it was not there, or the page did not answer
-	nameThere                  // it was there
-	nameTaken                  // it was not, and a script of the page may have run
-)
+// scripted are the tabs in which a script applied something, and what is known of that.
+func (h *hold) scripted() []baseline.ScriptedTab {
+	var tabs []baseline.ScriptedTab
+	for _, t := range h.tabs {
+		if t.laying != nil {
+			tabs = append(tabs, baseline.ScriptedTab{URL: t.laying.left.URL, Stored: t.laying.inPlace, Name: t.laying.named})
+		}
+	}
+	return tabs
+}
 
 // nameScript reads the name, and whether the page has had a script.
 const nameScript = `({name: window.name, scripts: document.scripts.length > 0})`
@@ -78,12 +81,12 @@ func (h *hold) lookForName(ctx context.Context, t *heldTab) {
 	switch {
 	case err != nil:
 	case res.ExceptionDetails != nil: // the page has put a script of its own in the way
-		t.laying.named = nameTaken
+		t.laying.named = baseline.NameTaken
 	case json.Unmarshal(res.Result.Value, &seen) != nil:
 	case seen.Name == t.laying.name:
-		t.laying.named = nameThere
+		t.laying.named = baseline.NameThere
 	case seen.Scripts:
-		t.laying.named = nameTaken
+		t.laying.named = baseline.NameTaken
 	}
 }
 

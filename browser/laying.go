@@ -14,6 +14,7 @@ import (
 	"github.com/chromedp/cdproto/target"
 
 	"github.com/stasisd/stasis/browser/apply"
+	"github.com/stasisd/stasis/browser/baseline"
 	"github.com/stasisd/stasis/browser/mux"
 	"github.com/stasisd/stasis/state"
 )
@@ -35,7 +36,7 @@ type laying struct {
 	wanted  map[string]map[string]string
 	inPlace map[string]map[string]bool
 	name    string // window.name, "" for none
-	named   nameSight
+	named   baseline.NameSeen
 }
 
 // lay notes what a tab is to be given and returns its script, "" for nothing.

@@ -30,7 +30,7 @@ func (h *hold) settle(ctx context.Context) {
 	defer h.release(ctx)
 	defer func() {
 		h.hearRest()
-		h.b.baseline.scripted(h.tabs)
+		h.b.baseline.NoteScripted(h.scripted())
 		h.applyLater(ctx)
 	}()
 	for h.layingDown() {

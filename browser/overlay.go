@@ -7,6 +7,7 @@ import (
 	"github.com/stasisd/stasis/browser/capture"
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/state"
+	"github.com/stasisd/stasis/state/report"
 )
 
 // overlay lays down what the profile lacks and the document has, while every
@@ -20,7 +21,7 @@ func (b *Browser) overlay(ctx context.Context, doc state.Document) (report []sta
 			return nil, err
 		}
 		report = append(report, s.Placed...)
-		s.laid(b.dir, report)
+		s.NoteLocal(b.dir.Profile(), report)
 	}
 	if s.Broken.Cookies {
 		lines, err := apply.Cookies(ctx, b.driver, doc.Cookies, b.now())
@@ -38,24 +39,35 @@ func (b *Browser) overlay(ctx context.Context, doc state.Document) (report []sta
 			return nil, err
 		}
 		if lines = append(lines, s.Placed...); len(lines) > 0 {
-			s.laid(b.dir, lines)
+			s.NoteLocal(b.dir.Profile(), lines)
 		}
 		report = append(report, fromDocument(lines)...)
 	}
-	if s.jar, err = capture.Cookies(ctx, b.driver); err != nil {
+	if s.Jar, err = capture.Cookies(ctx, b.driver); err != nil {
 		return nil, fault.Wrap(err, fault.BrowserFailed, "browser.restore", "the cookies could not be read back")
 	}
 	if doc.Datadir == state.DatadirClean && doc.Complete {
 		if !s.Broken.Cookies {
-			report = append(report, state.CompareCookies(doc.Cookies, s.jar, b.now(), nil)...)
+			report = append(report, state.CompareCookies(doc.Cookies, s.Jar, b.now(), nil)...)
 		}
 		if !s.Broken.LocalStorage {
-			report = append(report, state.BroughtLocal(s.written(doc), s.found.LocalStorage.Areas)...)
+			report = append(report, state.BroughtLocal(s.Written(doc), s.Found.LocalStorage.Areas)...)
 		}
 	}
-	lines := state.Brought(doc, s.found.Inventory)
+	lines := state.Brought(doc, s.Found.Inventory)
 	if !doc.Complete {
-		lines = s.unreadCookies(lines, b.now())
+		lines = s.UnreadCookies(lines, b.now())
 	}
 	return append(report, lines...), nil
+}
+
+// fromDocument gives report lines without a reason that of what the document stood
+// in for.
+func fromDocument(lines []state.Component) []state.Component {
+	for i := range lines {
+		if lines[i].Reason.Code == "" && lines[i].Saved > 0 {
+			lines[i].Reason = report.FromDocument.Reason()
+		}
+	}
+	return lines
 }

@@ -25,7 +25,7 @@ func (h *hold) leaveBlank(ctx context.Context, doc state.Document) ([]state.Comp
 // One tab after the other gets what the session sets on each; their pages then load
 // beside each other and are not awaited for long.
 func (h *hold) reopen(ctx context.Context, doc state.Document) []state.Component {
-	h.b.baseline.byScript = true
+	h.b.baseline.NoteByScript(true)
 	r := tabReport{saved: doc.Tabs, laid: true, lost: report.NotOpened.With("the tab could not be opened"),
 		short: report.ListNotRestored.With("the tabs had changed since Chrome last wrote its session files, so they were reopened by URL")}
 	if doc.Chrome.Engine == EngineShell {

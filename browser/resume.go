@@ -16,7 +16,7 @@ import (
 // Chrome loads tabs in the back lazily, seconds later; each is brought
 // to the front once, so that it loads now, and the active one last.
 func (h *hold) resume(ctx context.Context, doc state.Document, all bool) []state.Component {
-	h.b.baseline.byScript = all
+	h.b.baseline.NoteByScript(all)
 	saved := map[*heldTab]state.Tab{}
 	var front *heldTab
 	r := tabReport{saved: doc.Tabs, laid: all, lost: report.NotOpened.With("Chrome did not bring the tab back from its session files"),
@@ -35,7 +35,7 @@ func (h *hold) resume(ctx context.Context, doc state.Document, all bool) []state
 			h.b.unloaded.add(t.info.TargetID, tab)
 		}
 		if !all {
-			tab.Session = slices.DeleteFunc(slices.Clone(tab.Session), func(a state.Area) bool { return !h.b.baseline.lays(a) })
+			tab.Session = slices.DeleteFunc(slices.Clone(tab.Session), func(a state.Area) bool { return !h.b.baseline.Applies(a) })
 		}
 		saved[t] = tab
 		if doc.Tabs[i].Active {

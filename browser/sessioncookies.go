@@ -18,7 +18,7 @@ func (b *Browser) addSessionCookies(ctx context.Context, doc state.Document) err
 	case doc.Complete && doc.Datadir != state.DatadirClean, b.baseline.Broken.Cookies:
 		return nil // the whole jar has been laid down
 	case !doc.Complete && b.shell():
-		all = b.baseline.found.Cookies
+		all = b.baseline.Found.Cookies
 	case !b.shell() && doc.Chrome.Engine != EngineShell:
 		return nil
 	}

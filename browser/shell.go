@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/stasisd/stasis/browser/baseline"
 	"github.com/stasisd/stasis/browser/profile"
 	"github.com/stasisd/stasis/browser/profile/filter"
 	"github.com/stasisd/stasis/browser/profile/gate"
@@ -90,7 +91,7 @@ func (p *Spare) bringShell(ctx context.Context, doc state.Document, o Options) (
 	b.takeOptions(o)
 	alive := make(chan error, 1)
 	go func() { alive <- b.alive(ctx) }()
-	baseline, doc, err := p.starter.prepareShell(ctx, b.dir.Waiting(), doc, o, b.version)
+	base, doc, err := p.starter.prepareShell(ctx, b.dir.Waiting(), doc, o, b.version)
 	if gone := <-alive; gone != nil {
 		err = gone
 	}
@@ -99,7 +100,7 @@ func (p *Spare) bringShell(ctx context.Context, doc state.Document, o Options) (
 	}
 	var report []state.Component
 	if err == nil {
-		b.baseline = baseline
+		b.baseline = base
 		report, err = b.bringInShell(ctx, doc)
 	}
 	if err != nil {
@@ -118,7 +119,7 @@ func (s *Starter) bringShell(ctx context.Context, dir *Dir, doc state.Document, 
 	if err != nil {
 		return nil, err
 	}
-	baseline, doc, err := s.prepareShell(ctx, dir, doc, o, v.Full)
+	base, doc, err := s.prepareShell(ctx, dir, doc, o, v.Full)
 	if err == nil {
 		err = dir.Own()
 	}
@@ -129,7 +130,7 @@ func (s *Starter) bringShell(ctx context.Context, dir *Dir, doc state.Document, 
 	if err != nil {
 		return nil, err
 	}
-	b.baseline = baseline
+	b.baseline = base
 	var report []state.Component
 	if err = b.keepDownloads(ctx); err == nil {
 		report, err = b.bringInShell(ctx, doc)
@@ -142,10 +143,10 @@ func (s *Starter) bringShell(ctx context.Context, dir *Dir, doc state.Document, 
 
 // prepareShell readies a profile for the shell of a version, which has not opened
 // it. One that a newer Chrome wrote is put aside, as [Spare.Restored] says.
-func (s *Starter) prepareShell(ctx context.Context, dir *Dir, doc state.Document, o Options, version string) (baseline, state.Document, error) {
+func (s *Starter) prepareShell(ctx context.Context, dir *Dir, doc state.Document, o Options, version string) (baseline.Baseline, state.Document, error) {
 	if doc.Datadir != state.DatadirNone && state.Newer(doc.Chrome.Version, version) {
-		doc, _, laid, err := setAside(ctx, dir, doc, o, nil, s.Now())
-		return laid, doc, err
+		doc, _, base, err := setAside(ctx, dir, doc, o, nil, s.Now())
+		return base, doc, err
 	}
 	// The preferences are for the full Chrome that may come next. Its session
 	// files stay: the document says that they are old. What the profile has of
@@ -154,7 +155,7 @@ func (s *Starter) prepareShell(ctx context.Context, dir *Dir, doc state.Document
 	prep.RestoreTabs, prep.StaleSessionStorage, prep.Before = true, doc.Complete, doc.Overrides.Permissions()
 	_, found, err := s.prepare(ctx, dir, doc, prep)
 	if err != nil {
-		return baseline{}, doc, err
+		return baseline.Baseline{}, doc, err
 	}
 	return found, doc, filter.SetAside(ctx, filepath.Join(dir.Profile(), profile.Default))
 }

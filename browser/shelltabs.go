@@ -22,7 +22,7 @@ func (b *Browser) openTabs(ctx context.Context, doc state.Document) ([]state.Com
 	case !b.options.RestoreTabs:
 		return unopened(doc), nil
 	}
-	b.baseline.byScript = true
+	b.baseline.NoteByScript(true)
 	h := &hold{b: b, direct: true}
 	h.events, h.stop = b.driver.Events(heldEvents...)
 	lines, err := h.openAll(ctx, doc)

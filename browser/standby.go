@@ -90,7 +90,7 @@ func (s *Standby) goOn(ctx context.Context) (*Browser, []state.Component, error)
 	if err := let(ctx); err != nil {
 		return nil, nil, s.abandon(ctx, err)
 	}
-	report := state.ExpiredIn(s.report, b.baseline.jar, b.now())
+	report := state.ExpiredIn(s.report, b.baseline.Jar, b.now())
 	report = append(report, state.OverrideLines(s.doc.Overrides, s.own)...)
 	return b, append(report, b.passkeyLines(s.doc.Passkeys)...), nil
 }

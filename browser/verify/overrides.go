@@ -1,4 +1,4 @@
-package browser
+package verify
 
 import (
 	"cmp"
@@ -11,12 +11,12 @@ import (
 	"github.com/stasisd/stasis/state/report"
 )
 
-// readBack asks Chrome for the saved overrides that it tells every page itself:
+// overrides asks Chrome for the saved overrides that it tells every page itself:
 // user agent and time zone. Those that differ did not come back. The
 // others are set on tabs or requests, and the report's line says that they were
 // given and not asked for. There is nothing to tell where none were saved, or
 // the create has its own in place of them all.
-func (b *Browser) readBack(ctx context.Context, asker *capture.Asker, doc state.Document, report []state.Component) ([]state.Component, []state.Difference, error) {
+func (r Restored) overrides(ctx context.Context, asker *capture.Asker, doc state.Document, report []state.Component) ([]state.Component, []state.Difference, error) {
 	i := slices.IndexFunc(report, func(c state.Component) bool { return c.Name == state.ComponentOverrides })
 	if i < 0 || report[i].Restored == 0 {
 		return nil, nil, nil
@@ -25,7 +25,7 @@ func (b *Browser) readBack(ctx context.Context, asker *capture.Asker, doc state.
 	if err != nil {
 		return nil, nil, err
 	}
-	line, differs := checked(report[i], doc.Overrides, b.options.Overrides, told)
+	line, differs := checked(report[i], doc.Overrides, r.Given, told)
 	return []state.Component{line}, differs, nil
 }
 

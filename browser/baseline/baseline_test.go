@@ -1,4 +1,4 @@
-package browser
+package baseline
 
 import (
 	"testing"
@@ -37,7 +37,7 @@ func TestBrokenStores(t *testing.T) {
 		"short, of an older reading":   {nil, inspect.Profile{Cookies: []state.Cookie{}, LocalStorage: localstorage.Contents{Areas: []state.Area{}}}, false},
 	} {
 		doc := state.Document{Complete: true, Datadir: state.DatadirClean, Inventory: state.Inventory{}, Cookies: cookies, Local: local, FromDisk: test.fromDisk}
-		s := baseline{found: test.found}
+		s := Baseline{Found: test.found}
 		s.Verdict = profile.Reconcile(profile.Copies{Document: doc, Found: test.found})
 		if s.Broken.Cookies != test.gone || s.Broken.LocalStorage != test.gone {
 			t.Errorf("%s: cookies %t, localStorage %t, not %t", name, s.Broken.Cookies, s.Broken.LocalStorage, test.gone)
@@ -46,7 +46,7 @@ func TestBrokenStores(t *testing.T) {
 		if len(test.fromDisk) > 0 || s.Broken.LocalStorage {
 			by = state.ByRestore
 		}
-		if got := s.differs(doc, state.ComponentLocalStorage, s.Broken.LocalStorage); got != by {
+		if got := s.DiffersBy(doc, state.ComponentLocalStorage, s.Broken.LocalStorage); got != by {
 			t.Errorf("%s: what differs is the %s's, not the %s's", name, got, by)
 		}
 	}

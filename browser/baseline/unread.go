@@ -1,4 +1,4 @@
-package browser
+package baseline
 
 import (
 	"cmp"
@@ -9,19 +9,19 @@ import (
 	"github.com/stasisd/stasis/state/report"
 )
 
-// unreadCookies corrects the lines of a profile whose cookies nobody read over
+// UnreadCookies corrects the lines of a profile whose cookies nobody read over
 // CDP: what came back is what Chrome then has, not what its files count.
-func (s baseline) unreadCookies(lines []state.Component, now time.Time) []state.Component {
+func (b *Baseline) UnreadCookies(lines []state.Component, now time.Time) []state.Component {
 	reasons := map[string]report.Reason{}
-	for _, c := range s.found.Listed {
+	for _, c := range b.Found.Listed {
 		reasons[c.Identity()] = report.NotTaken.Reason()
-		if why := s.found.Foreign[c.Identity()]; why != "" {
+		if why := b.Found.Foreign[c.Identity()]; why != "" {
 			reasons[c.Identity()] = report.OtherKey.With(why)
 		}
 	}
-	listed := state.CompareCookies(s.found.Listed, s.jar, now, reasons)
+	listed := state.CompareCookies(b.Found.Listed, b.Jar, now, reasons)
 	there := map[string]int{}
-	for _, c := range s.jar {
+	for _, c := range b.Jar {
 		there[c.Origin()]++
 	}
 	out := slices.Clone(listed)
