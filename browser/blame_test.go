@@ -9,6 +9,7 @@ import (
 	"github.com/stasisd/stasis/browser/baseline"
 	"github.com/stasisd/stasis/browser/profile"
 	"github.com/stasisd/stasis/browser/profile/profiletest"
+	"github.com/stasisd/stasis/browser/restore"
 	"github.com/stasisd/stasis/state"
 )
 
@@ -56,7 +57,7 @@ func restoreRow(t *testing.T, c profiletest.Copies) string {
 			}
 		}
 	case state.ComponentTabs:
-		taken = map[tabSource]string{tabsKept: profiletest.Disk, tabsStale: profiletest.Read, tabsUnread: profiletest.Disk}[tabsOf(doc, Options{RestoreTabs: true})]
+		taken = map[restore.Source]string{restore.SourceProfile: profiletest.Disk, restore.SourceDocument: profiletest.Read, restore.SourceUnread: profiletest.Disk}[restore.SourceOf(doc, true)]
 		read = false
 	}
 	if read {

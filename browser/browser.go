@@ -1,10 +1,11 @@
-// Package browser is a live Chrome: started, an environment brought in, driven
-// by clients, read, frozen, closed.
+// Package browser is a running Chrome: started, an environment restored, driven by
+// clients, read, frozen, closed.
 //
-// It composes its sub-packages, which do not know each other: launch owns the
-// process tree, mux the CDP pipe and its policy, profile the user data directory on disk,
-// capture what CDP reads and lays down. It does not know where archives are
-// kept or whose environment it holds.
+// It composes the packages below it. launch owns the process tree, mux the CDP pipe and
+// its policy, profile the user data directory on disk. targetinit gives each target what
+// the session sets, and passkey is one such thing. capture reads state over CDP, apply
+// writes it, restore holds and releases the tabs, verify compares. Browser does not know
+// where archives are kept or whose environment it holds.
 package browser
 
 import (
@@ -19,6 +20,7 @@ import (
 	"github.com/stasisd/stasis/browser/mux"
 	"github.com/stasisd/stasis/browser/passkey"
 	"github.com/stasisd/stasis/browser/relay"
+	"github.com/stasisd/stasis/browser/restore"
 	"github.com/stasisd/stasis/browser/targetinit"
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/state"
@@ -51,7 +53,7 @@ type Browser struct {
 	// reader, so only the end waits for them.
 	sendingAway sync.WaitGroup
 	hearing     sync.WaitGroup // listeners; see Listen
-	unloaded    unloaded
+	unloaded    restore.Unloaded
 	cancel      context.CancelFunc
 	ctx         context.Context // of the background work: ends with the browser
 	options     Options
@@ -59,8 +61,8 @@ type Browser struct {
 	targets     *targetinit.Initialiser // nil where nothing is set on the targets
 	passkeys    *passkey.Authenticators // nil where pages have no authenticator
 	kept        state.Passkeys          // of the environment, where pages have none
-	baseline    baseline.Baseline       // what is known of the profile that was brought in
-	leftover    leftover                // of the empty profile that it was brought in beside
+	baseline    baseline.Baseline       // what is known of the profile that was loaded
+	leftover    leftover                // of the empty profile that it was loaded beside
 	// unflushed: there may be more localStorage than Chrome writes while it quits.
 	unflushed atomic.Bool
 	face      face              // what pages of the shell are told that it is

@@ -47,7 +47,7 @@ func (b *Browser) Capture(ctx context.Context) (state.Document, error) {
 	if err != nil {
 		return doc, err
 	}
-	byURL := b.unloaded.complete(doc.Tabs)
+	byURL := b.unloaded.Complete(doc.Tabs)
 	if err := b.captureExtensions(ctx, &doc); err != nil {
 		return doc, err
 	}

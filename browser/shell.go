@@ -82,8 +82,8 @@ func (b *Browser) enter() error {
 	return fault.Wrap(err, fault.BrowserFailed, "browser.enter", "the extensions of the environment could not be kept")
 }
 
-// bringShell is [Spare.bring] in the shell.
-func (p *Spare) bringShell(ctx context.Context, doc state.Document, o Options) (*Standby, error) {
+// loadShell is [Spare.load] in the shell.
+func (p *Spare) loadShell(ctx context.Context, doc state.Document, o Options) (*Standby, error) {
 	ctx, cancel := context.WithTimeout(ctx, restoreDeadline)
 	defer cancel()
 	b, own := p.b, o.Overrides
@@ -101,7 +101,7 @@ func (p *Spare) bringShell(ctx context.Context, doc state.Document, o Options) (
 	var report []state.Component
 	if err == nil {
 		b.baseline = base
-		report, err = b.bringInShell(ctx, doc)
+		report, err = b.applyShell(ctx, doc)
 	}
 	if err != nil {
 		return nil, b.abandon(ctx, err)
@@ -109,8 +109,8 @@ func (p *Spare) bringShell(ctx context.Context, doc state.Document, o Options) (
 	return &Standby{b: b, doc: doc, own: own, report: report}, nil
 }
 
-// bringShell is [Starter.bring] in the shell, which starts on the profile.
-func (s *Starter) bringShell(ctx context.Context, dir *Dir, doc state.Document, o Options) (*Standby, error) {
+// loadShell is [Starter.load] in the shell, which starts on the profile.
+func (s *Starter) loadShell(ctx context.Context, dir *Dir, doc state.Document, o Options) (*Standby, error) {
 	ctx, cancel := context.WithTimeout(ctx, restoreDeadline)
 	defer cancel()
 	own := o.Overrides
@@ -133,7 +133,7 @@ func (s *Starter) bringShell(ctx context.Context, dir *Dir, doc state.Document, 
 	b.baseline = base
 	var report []state.Component
 	if err = b.keepDownloads(ctx); err == nil {
-		report, err = b.bringInShell(ctx, doc)
+		report, err = b.applyShell(ctx, doc)
 	}
 	if err != nil {
 		return nil, b.abandon(ctx, err)
@@ -160,19 +160,19 @@ func (s *Starter) prepareShell(ctx context.Context, dir *Dir, doc state.Document
 	return found, doc, filter.SetAside(ctx, filepath.Join(dir.Profile(), profile.Default))
 }
 
-// bringInShell lays down what the profile lacks, before there are tabs.
-func (b *Browser) bringInShell(ctx context.Context, doc state.Document) ([]state.Component, error) {
+// applyShell applies what the profile lacks, before there are tabs.
+func (b *Browser) applyShell(ctx context.Context, doc state.Document) ([]state.Component, error) {
 	b.idle = carried(doc, b.options.Extensions)
 	b.givePasskeys(doc.Passkeys)
 	b.setPolicy(ctx)
 	b.mux.Regrant(doc.Permissions)
 	report := b.regrant(ctx, doc.Permissions)
 	report = append(report, idleLines(b.idle)...)
-	laid, err := b.overlay(ctx, doc)
+	applied, err := b.environment().ApplyMissing(ctx, doc)
 	if err != nil {
 		return nil, err
 	}
-	report = append(report, unused(laid)...)
+	report = append(report, unused(applied)...)
 	if err := b.initialiseTargets(ctx); err != nil {
 		return nil, err
 	}

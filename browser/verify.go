@@ -12,9 +12,9 @@ import (
 // [verify.Restored.Verify].
 func (b *Browser) Verify(ctx context.Context, doc state.Document, report []state.Component) (state.Verification, error) {
 	b.mux.Lull(ctx)     // clients come first
-	b.background.Wait() // bounded by settleDeadline, and by the browser's own end
+	b.background.Wait() // bounded by restore.SettleDeadline, and by the browser's own end
 	r := verify.Restored{Reader: b.reader(), Driver: b.driver, UserDataDir: b.dir.Profile(), Baseline: &b.baseline,
-		Unloaded: func(tabs []state.Tab) { b.unloaded.correct(tabs) }, Given: b.options.Overrides, Now: b.now}
+		Unloaded: func(tabs []state.Tab) { b.unloaded.Correct(tabs) }, Given: b.options.Overrides, Now: b.now}
 	return r.Verify(ctx, doc, report)
 }
 

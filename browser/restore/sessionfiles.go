@@ -1,4 +1,4 @@
-package browser
+package restore
 
 import (
 	"context"
@@ -12,27 +12,24 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// blankURL is the address of an empty tab.
-const blankURL = "about:blank"
-
 // stragglerDeadline bounds the wait for a tab that follows others within
 // milliseconds, if it comes at all.
 const stragglerDeadline = 2 * time.Second
 
-// awaitAll waits until every tab that Chrome opens with the profile is held:
+// AwaitAll waits until every tab that Chrome opens with the profile is held:
 // the blank one that was asked for, which may come last, and all that are there
 // by then; spares are the pages that were there before.
-func (h *hold) awaitAll(ctx context.Context, spares int) error {
+func (h *Tabs) AwaitAll(ctx context.Context, spares int) error {
 	for !slices.ContainsFunc(h.tabs, (*heldTab).blank) {
-		if err := h.await(ctx, len(h.tabs)+1); err != nil {
+		if err := h.Await(ctx, len(h.tabs)+1); err != nil {
 			return err
 		}
 	}
-	open, err := capture.Pages(ctx, h.b.driver)
+	open, err := capture.Pages(ctx, h.env.Driver)
 	if err != nil {
 		return err
 	}
-	return h.await(ctx, len(open)-spares)
+	return h.Await(ctx, len(open)-spares)
 }
 
 // blank reports whether a tab shows nothing. One that has only just been made
@@ -47,7 +44,7 @@ func (t *heldTab) blank() bool { return t.info.URL == blankURL || t.info.URL == 
 // Chrome writes its session files up to 2.5 s late (Chromium's
 // components/sessions/core/command_storage_manager.cc), so that a tab opened
 // or navigated just before the copy makes the difference.
-func (h *hold) fromFiles(ctx context.Context, doc state.Document) (bool, error) {
+func (h *Tabs) fromFiles(ctx context.Context, doc state.Document) (bool, error) {
 	for _, t := range h.tabs {
 		history, err := h.historyOf(ctx, t)
 		if err != nil {
@@ -55,13 +52,13 @@ func (h *hold) fromFiles(ctx context.Context, doc state.Document) (bool, error) 
 		}
 		t.history = history
 	}
-	own, blank := h.tell(doc)
+	own, blank := h.own(doc)
 	if blank == nil && slices.ContainsFunc(doc.Tabs, func(t state.Tab) bool { return t.URL == blankURL }) {
 		// A blank tab of the document came; the one that was asked for comes last.
 		if err := h.straggler(ctx); err != nil {
 			return false, err
 		}
-		own, blank = h.tell(doc)
+		own, blank = h.own(doc)
 	}
 	same := len(own) == len(doc.Tabs)
 	if blank == nil { // the files have fewer: what stands for a tab of the document is the one asked for
@@ -76,7 +73,7 @@ func (h *hold) fromFiles(ctx context.Context, doc state.Document) (bool, error) 
 			continue
 		}
 		// It never ran, so the site does not hear of it.
-		if err := h.b.closeTab(ctx, t.info.TargetID); err != nil {
+		if err := h.env.Browser.CloseTab(ctx, t.info.TargetID); err != nil {
 			return false, err
 		}
 	}
@@ -84,29 +81,29 @@ func (h *hold) fromFiles(ctx context.Context, doc state.Document) (bool, error) 
 	return same, nil
 }
 
-// tell finds which held tabs are the document's own, as far as they match, and
+// own finds which held tabs are the document's own, as far as they match, and
 // the blank one that was asked for beside them; nil where there is none.
-func (h *hold) tell(doc state.Document) (own map[*heldTab]bool, blank *heldTab) {
-	own = map[*heldTab]bool{}
+func (h *Tabs) own(doc state.Document) (mine map[*heldTab]bool, blank *heldTab) {
+	mine = map[*heldTab]bool{}
 	for _, t := range h.match(doc.Tabs) {
 		if t != nil {
-			own[t] = true
+			mine[t] = true
 		}
 	}
 	for _, t := range h.tabs {
-		if !own[t] && t.blank() {
+		if !mine[t] && t.blank() {
 			blank = t
 		}
 	}
-	return own, blank
+	return mine, blank
 }
 
 // straggler waits for one more tab, if it comes soon.
-func (h *hold) straggler(ctx context.Context) error {
+func (h *Tabs) straggler(ctx context.Context) error {
 	soon, cancel := context.WithTimeout(ctx, stragglerDeadline)
 	defer cancel()
 	have := len(h.tabs)
-	if err := h.await(soon, have+1); err != nil {
+	if err := h.Await(soon, have+1); err != nil {
 		return ctx.Err() // that it does not come is no failure
 	}
 	for _, t := range h.tabs[have:] {
@@ -121,13 +118,13 @@ func (h *hold) straggler(ctx context.Context) error {
 
 // historyOf reads a held tab's back/forward list: Chrome itself answers, though
 // the tab waits.
-func (h *hold) historyOf(ctx context.Context, t *heldTab) (*page.GetNavigationHistoryResult, error) {
-	history, err := cdp.Call(ctx, h.b.driver.Session(t.session), page.GetNavigationHistory, cdp.Empty{})
+func (h *Tabs) historyOf(ctx context.Context, t *heldTab) (*page.GetNavigationHistoryResult, error) {
+	history, err := cdp.Call(ctx, h.env.Driver.Session(t.session), page.GetNavigationHistory, cdp.Empty{})
 	return &history, err
 }
 
 // entries counts a held tab's back/forward list without the page it shows.
-func (h *hold) entries(ctx context.Context, t *heldTab) int {
+func (h *Tabs) entries(ctx context.Context, t *heldTab) int {
 	if t.history == nil {
 		history, err := h.historyOf(ctx, t)
 		if err != nil {
@@ -157,9 +154,9 @@ func (t *heldTab) agrees(tab state.Tab) bool {
 	return true
 }
 
-// renew brings back the tabs of a document that is newer than the datadir:
+// restoreStale brings back the tabs of a document that is newer than the datadir:
 // from the session files where these say the same, else over CDP.
-func (h *hold) renew(ctx context.Context, doc state.Document) ([]state.Component, error) {
+func (h *Tabs) restoreStale(ctx context.Context, doc state.Document) ([]state.Component, error) {
 	if doc.TabsByURL {
 		return h.reopen(ctx, doc), nil // there are no session files
 	}
@@ -168,7 +165,7 @@ func (h *hold) renew(ctx context.Context, doc state.Document) ([]state.Component
 	case err != nil:
 		return nil, err
 	case same:
-		return h.resume(ctx, doc, true), nil
+		return h.restoreKept(ctx, doc, true), nil
 	default:
 		return h.reopen(ctx, doc), nil
 	}

@@ -1,4 +1,4 @@
-package browser
+package restore
 
 import (
 	"context"
@@ -19,10 +19,10 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// laying is what is still to be laid down in one tab by script: an area is off
+// tabScript is what a script is still to apply in one tab: an area is off
 // it when a frame of its storage key has its first document, window.name when
 // the page has.
-type laying struct {
+type tabScript struct {
 	left state.Tab
 	// sessions are the page's target and those of its frames, which Chrome
 	// keeps in processes of their own: a script runs where it was put alone.
@@ -31,22 +31,22 @@ type laying struct {
 	committed bool
 	// failed: Chrome shows its own error page in place of that document.
 	failed bool
-	// wanted is what is laid down, and inPlace what of it Chrome said was: values
+	// wanted is what is applied, and stored what of it Chrome said was: values
 	// and keys by storage key.
-	wanted  map[string]map[string]string
-	inPlace map[string]map[string]bool
-	name    string // window.name, "" for none
-	named   baseline.NameSeen
+	wanted   map[string]map[string]string
+	stored   map[string]map[string]bool
+	name     string // window.name, "" for none
+	nameSeen baseline.NameSeen
 }
 
-// lay notes what a tab is to be given and returns its script, "" for nothing.
-func (t *heldTab) lay(tab state.Tab) string {
+// prepare notes what a tab is to be given and returns its script, "" for nothing.
+func (t *heldTab) prepare(tab state.Tab) string {
 	script := apply.TabScript(tab)
 	if script == "" {
 		return ""
 	}
-	l := &laying{left: tab, sessions: []target.SessionID{t.session},
-		wanted: map[string]map[string]string{}, inPlace: map[string]map[string]bool{}, name: tab.Name}
+	l := &tabScript{left: tab, sessions: []target.SessionID{t.session},
+		wanted: map[string]map[string]string{}, stored: map[string]map[string]bool{}, name: tab.Name}
 	l.left.Session = nil
 	for _, area := range tab.Session {
 		if _, named := state.ParseStorageKey(area.StorageKey); named && len(area.Items) > 0 {
@@ -54,25 +54,25 @@ func (t *heldTab) lay(tab state.Tab) string {
 			l.want(area)
 		}
 	}
-	t.laying = l
+	t.script = l
 	return script
 }
 
-// over reports whether nothing is waited for any more.
-func (l *laying) over() bool { return l == nil || l.committed && len(l.left.Session) == 0 }
+// done reports whether nothing is waited for any more.
+func (l *tabScript) done() bool { return l == nil || l.committed && len(l.left.Session) == 0 }
 
-// arm posts the script that lays a tab's own state down to a tab whose
+// addScript posts the script that applies a tab's own state to a tab whose
 // navigation is held: it is in place when the tab's document is made.
-func (h *hold) arm(t *heldTab, tab state.Tab) {
-	if script := t.lay(tab); script != "" {
-		h.put(t.session, script)
-		h.watch(t.session)
+func (h *Tabs) addScript(t *heldTab, tab state.Tab) {
+	if script := t.prepare(tab); script != "" {
+		h.postScript(t.session, script)
+		h.watchFrames(t.session)
 	}
 }
 
-// put posts a script to a target, to run in each document from now on, and has
+// postScript posts a script to a target, to run in each document from now on, and has
 // Chrome tell what it stores. No page can notice either domain.
-func (h *hold) put(s target.SessionID, script string) {
+func (h *Tabs) postScript(s target.SessionID, script string) {
 	h.post(s, domstorage.Enable.Method, nil)
 	h.post(s, page.Enable.Method, nil)
 	h.post(s, page.AddScriptToEvaluateOnNewDocument.Method, page.AddScriptToEvaluateOnNewDocumentParams{Source: script})
@@ -83,35 +83,35 @@ func (h *hold) put(s target.SessionID, script string) {
 // document's context when something first runs in it: in the headless shell (156)
 // that never happens in a document without scripts. Neither the page nor a client
 // can notice the empty script.
-func (h *hold) makeContext(s target.SessionID) {
+func (h *Tabs) makeContext(s target.SessionID) {
 	yes := true
 	h.post(s, page.AddScriptToEvaluateOnNewDocument.Method, page.AddScriptToEvaluateOnNewDocumentParams{RunImmediately: &yes})
 }
 
-// watch attaches to the frames that a target gets in other processes; each
-// waits before its first script until it is armed as well.
-func (h *hold) watch(s target.SessionID) {
+// watchFrames attaches to the frames that a target gets in other processes; each
+// waits before its first script until it has its own.
+func (h *Tabs) watchFrames(s target.SessionID) {
 	yes := true
 	h.post(s, target.SetAutoAttach.Method, target.SetAutoAttachParams{
 		AutoAttach: true, WaitForDebuggerOnStart: true, Flatten: &yes, Filter: target.Filter{{Type: "iframe"}}})
 }
 
-// frame arms a frame's target and lets it go.
-func (h *hold) frame(parent, s target.SessionID) {
+// startFrame gives a frame's target its script and lets it run.
+func (h *Tabs) startFrame(parent, s target.SessionID) {
 	if t := h.tabOf(parent); t != nil {
-		t.laying.sessions = append(t.laying.sessions, s)
-		if script := apply.TabScript(t.laying.left); script != "" {
-			h.put(s, script)
+		t.script.sessions = append(t.script.sessions, s)
+		if script := apply.TabScript(t.script.left); script != "" {
+			h.postScript(s, script)
 		}
-		h.watch(s)
+		h.watchFrames(s)
 	}
 	h.post(s, runtime.RunIfWaitingForDebugger.Method, nil)
 }
 
-// tabOf finds the tab that is being laid with a session among its targets.
-func (h *hold) tabOf(s target.SessionID) *heldTab {
+// tabOf finds the tab that has a script, with a session among its targets.
+func (h *Tabs) tabOf(s target.SessionID) *heldTab {
 	for _, t := range h.tabs {
-		if t.laying != nil && slices.Contains(t.laying.sessions, s) {
+		if t.script != nil && slices.Contains(t.script.sessions, s) {
 			return t
 		}
 	}
@@ -120,7 +120,7 @@ func (h *hold) tabOf(s target.SessionID) *heldTab {
 
 // navigated notes a frame's first real document. The target's script has done
 // its work for that frame's storage and must not run for it again.
-func (h *hold) navigated(ctx context.Context, e mux.Event) {
+func (h *Tabs) navigated(ctx context.Context, e mux.Event) {
 	if e.Method != page.FrameNavigated.Method {
 		return
 	}
@@ -129,20 +129,20 @@ func (h *hold) navigated(ctx context.Context, e mux.Event) {
 		return
 	}
 	if nav.Frame.ParentID == "" {
-		h.shown(e.SessionID)
+		h.documentShown(e.SessionID)
 	}
 	t := h.tabOf(e.SessionID)
 	if t == nil {
 		return
 	}
 	if nav.Frame.UnreachableURL != "" { // Chrome's own page in place of one that did not come
-		t.laying.failed = t.laying.failed || nav.Frame.ParentID == ""
+		t.script.failed = t.script.failed || nav.Frame.ParentID == ""
 		return
 	}
 	h.makeContext(e.SessionID)
-	l := t.laying
+	l := t.script
 	if nav.Frame.ParentID == "" {
-		h.b.unloaded.remove(t.info.TargetID)
+		h.env.Unloaded.remove(t.info.TargetID)
 		l.committed, l.left.Name = true, ""
 	}
 	if slices.ContainsFunc(l.left.Session, func(a state.Area) bool { return originOf(a) == nav.Frame.SecurityOrigin }) {
@@ -150,8 +150,8 @@ func (h *hold) navigated(ctx context.Context, e mux.Event) {
 		l.left.Session = slices.DeleteFunc(l.left.Session, func(a state.Area) bool { return a.StorageKey == key })
 	}
 	h.post(e.SessionID, page.Disable.Method, nil) // which drops the script
-	if script := apply.TabScript(l.left); script != "" && !l.over() {
-		h.put(e.SessionID, script)
+	if script := apply.TabScript(l.left); script != "" && !l.done() {
+		h.postScript(e.SessionID, script)
 	}
 }
 
@@ -165,7 +165,7 @@ const (
 // keyOf asks Chrome for the storage key of a frame that has a new document, ""
 // where it has none. The page tells of the document a moment before Chrome
 // itself knows, and until then the key is the old one's.
-func (h *hold) keyOf(ctx context.Context, s target.SessionID, f *cdp.Frame) string {
+func (h *Tabs) keyOf(ctx context.Context, s target.SessionID, f *cdp.Frame) string {
 	ctx, cancel := context.WithTimeout(ctx, keyDeadline)
 	defer cancel()
 	pause := time.NewTicker(keyPause)
@@ -173,7 +173,7 @@ func (h *hold) keyOf(ctx context.Context, s target.SessionID, f *cdp.Frame) stri
 	for {
 		// Of a document in another process than the last Chrome knows the frame a
 		// moment later, and answers with an error until then.
-		is, err := cdp.Call(ctx, h.b.driver.Session(s), storage.GetStorageKey, storage.GetStorageKeyParams{FrameID: f.ID})
+		is, err := cdp.Call(ctx, h.env.Driver.Session(s), storage.GetStorageKey, storage.GetStorageKeyParams{FrameID: f.ID})
 		if err == nil && originOf(state.Area{StorageKey: string(is.StorageKey)}) == f.SecurityOrigin {
 			return string(is.StorageKey)
 		}

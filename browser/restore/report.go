@@ -1,4 +1,4 @@
-package browser
+package restore
 
 import (
 	"slices"
@@ -10,7 +10,7 @@ import (
 // tabReport counts what became of the saved tabs.
 type tabReport struct {
 	saved                []state.Tab
-	laid                 bool             // sessionStorage is laid down by script, not brought back by Chrome
+	byScript             bool             // sessionStorage is applied by script, not brought back by Chrome
 	unstored             []state.Unstored // what the profile has not, though it has the tabs
 	lost                 report.Reason    // why a tab is missing
 	short                report.Reason    // why a tab that is there lacks entries of its back/forward list
@@ -37,7 +37,7 @@ func (r *tabReport) add(i int, back bool, entries int) {
 	}
 	for _, area := range tab.Session {
 		line := state.Component{Name: state.ComponentSessionStorage, Origin: area.StorageKey}
-		if _, named := state.ParseStorageKey(area.StorageKey); back && r.laid && !named {
+		if _, named := state.ParseStorageKey(area.StorageKey); back && r.byScript && !named {
 			count(&line, len(area.Items), false, report.Unnamed.With("its storage key has no name that the daemon can reach it by"))
 		} else {
 			count(&line, len(area.Items), back, r.lost)

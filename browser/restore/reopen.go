@@ -1,4 +1,4 @@
-package browser
+package restore
 
 import (
 	"context"
@@ -12,8 +12,8 @@ import (
 	"github.com/stasisd/stasis/state/report"
 )
 
-// leaveBlank lets the held blank tab go as it is, where no tabs are wanted.
-func (h *hold) leaveBlank(ctx context.Context, doc state.Document) ([]state.Component, error) {
+// openNone releases the held blank tab as it is, where no tabs are wanted.
+func (h *Tabs) openNone(ctx context.Context, doc state.Document) ([]state.Component, error) {
 	for _, t := range h.tabs {
 		_ = h.runBlank(ctx, t) // it is there all the same
 	}
@@ -24,16 +24,16 @@ func (h *hold) leaveBlank(ctx context.Context, doc state.Document) ([]state.Comp
 // are older than the document. The held blank tab becomes the first one.
 // One tab after the other gets what the session sets on each; their pages then load
 // beside each other and are not awaited for long.
-func (h *hold) reopen(ctx context.Context, doc state.Document) []state.Component {
-	h.b.baseline.NoteByScript(true)
-	r := tabReport{saved: doc.Tabs, laid: true, lost: report.NotOpened.With("the tab could not be opened"),
+func (h *Tabs) reopen(ctx context.Context, doc state.Document) []state.Component {
+	h.env.Baseline.NoteByScript(true)
+	r := tabReport{saved: doc.Tabs, byScript: true, lost: report.NotOpened.With("the tab could not be opened"),
 		short: report.ListNotRestored.With("the tabs had changed since Chrome last wrote its session files, so they were reopened by URL")}
-	if doc.Chrome.Engine == EngineShell {
+	if doc.Chrome.Engine == engineShell {
 		r.short = report.ListNotRestored.With("the shell engine, which saved them, has no session files, so they were reopened by URL")
 	}
 	opened := make([]*heldTab, len(doc.Tabs))
 	for i, tab := range doc.Tabs {
-		if !h.b.mux.AllowedURL(tab.URL) {
+		if !h.env.Browser.AllowedURL(tab.URL) {
 			r.add(i, false, 0)
 			continue
 		}
@@ -61,43 +61,43 @@ func (h *hold) reopen(ctx context.Context, doc state.Document) []state.Component
 	if len(opened) == 0 || opened[0] == nil {
 		_ = h.runBlank(ctx, h.tabs[0]) // it is there all the same
 	}
-	h.arrived(ctx)
+	h.awaitDocuments(ctx)
 	return r.lines()
 }
 
 // load sends a blank tab that runs to its address, with its script in place.
 // Chrome takes the script in the page and the navigation in the browser, so
 // only the script's answer says that it came first.
-func (h *hold) load(ctx context.Context, t *heldTab, tab state.Tab) error {
+func (h *Tabs) load(ctx context.Context, t *heldTab, tab state.Tab) error {
 	if tab.URL == "about:blank" {
 		return nil
 	}
-	h.b.unloaded.add(t.info.TargetID, tab)
-	if script := t.lay(tab); script != "" {
+	h.env.Unloaded.add(t.info.TargetID, tab)
+	if script := t.prepare(tab); script != "" {
 		h.post(t.session, domstorage.Enable.Method, nil)
 		h.post(t.session, page.Enable.Method, nil)
-		if _, err := cdp.Call(ctx, h.b.driver.Session(t.session), page.AddScriptToEvaluateOnNewDocument,
+		if _, err := cdp.Call(ctx, h.env.Driver.Session(t.session), page.AddScriptToEvaluateOnNewDocument,
 			page.AddScriptToEvaluateOnNewDocumentParams{Source: script}); err != nil {
 			return err
 		}
-		h.watch(t.session)
+		h.watchFrames(t.session)
 	}
-	h.depart(t)
+	h.startLoading(t)
 	h.post(t.session, page.Navigate.Method, page.NavigateParams{URL: tab.URL})
 	return nil
 }
 
 // tabFor gives the i-th tab a held blank page: the one that came with the
 // profile for the first, a new one for the others.
-func (h *hold) tabFor(ctx context.Context, i int) (*heldTab, error) {
+func (h *Tabs) tabFor(ctx context.Context, i int) (*heldTab, error) {
 	if i == 0 {
 		return h.tabs[0], nil
 	}
 	have := len(h.tabs)
-	if _, err := cdp.Call(ctx, h.b.driver, target.CreateTarget, target.CreateTargetParams{URL: "about:blank"}); err != nil {
+	if _, err := cdp.Call(ctx, h.env.Driver, target.CreateTarget, target.CreateTargetParams{URL: "about:blank"}); err != nil {
 		return nil, err
 	}
-	if err := h.await(ctx, have+1); err != nil {
+	if err := h.Await(ctx, have+1); err != nil {
 		return nil, err
 	}
 	return h.tabs[have], nil

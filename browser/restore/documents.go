@@ -1,4 +1,4 @@
-package browser
+package restore
 
 import (
 	"context"
@@ -22,51 +22,51 @@ const (
 	addressPause    = 5 * time.Millisecond
 )
 
-// depart has Chrome tell of a tab's first document; arrived waits for it.
-func (h *hold) depart(t *heldTab) {
-	t.departed = true
+// startLoading has Chrome report a tab's first document; awaitDocuments waits for it.
+func (h *Tabs) startLoading(t *heldTab) {
+	t.loading = true
 	h.post(t.session, page.Enable.Method, nil)
 }
 
-// arrived returns once the tabs that have departed have their first document, or
+// awaitDocuments returns once the tabs that load have their first document, or
 // at its deadline: a client that connects at once finds them at their addresses.
-func (h *hold) arrived(ctx context.Context) {
-	h.addressed(ctx, h.awaitDocuments(ctx))
+func (h *Tabs) awaitDocuments(ctx context.Context) {
+	h.awaitAddresses(ctx, h.firstDocuments(ctx))
 }
 
-// awaitDocuments is arrived without the addresses. It returns the tabs that departed.
-func (h *hold) awaitDocuments(ctx context.Context) (departed []target.ID) {
+// firstDocuments is awaitDocuments without the addresses. It returns the tabs that load.
+func (h *Tabs) firstDocuments(ctx context.Context) (loading []target.ID) {
 	for _, t := range h.tabs {
-		if t.departed {
-			departed = append(departed, t.info.TargetID)
+		if t.loading {
+			loading = append(loading, t.info.TargetID)
 		}
 	}
 	ctx, cancel := context.WithTimeout(ctx, arriveDeadline)
 	defer cancel()
-	for h.underWay() {
+	for h.anyLoading() {
 		select {
 		case e, ok := <-h.events:
 			if !ok {
-				return departed // the next call tells
+				return loading // the next call tells
 			}
-			h.hear(ctx, e)
+			h.handle(ctx, e)
 		case <-ctx.Done():
-			return departed
+			return loading
 		}
 	}
-	return departed
+	return loading
 }
 
-// addressed returns once Chrome gives each of these tabs an address, or at its
+// awaitAddresses returns once Chrome gives each of these tabs an address, or at its
 // deadline. Chromium 156 gives none ("") for a moment between a blank tab and its
 // first document, and Puppeteer shows no page without one.
-func (h *hold) addressed(ctx context.Context, tabs []target.ID) {
+func (h *Tabs) awaitAddresses(ctx context.Context, tabs []target.ID) {
 	ctx, cancel := context.WithTimeout(ctx, addressDeadline)
 	defer cancel()
 	pause := time.NewTicker(addressPause)
 	defer pause.Stop()
 	for {
-		pages, err := capture.Pages(ctx, h.b.driver)
+		pages, err := capture.Pages(ctx, h.env.Driver)
 		if err != nil || !slices.ContainsFunc(pages, func(p *target.Info) bool {
 			return p.URL == "" && slices.Contains(tabs, p.TargetID)
 		}) {
@@ -80,23 +80,23 @@ func (h *hold) addressed(ctx context.Context, tabs []target.ID) {
 	}
 }
 
-func (h *hold) underWay() bool {
+func (h *Tabs) anyLoading() bool {
 	for _, t := range h.tabs {
-		if t.departed {
+		if t.loading {
 			return true
 		}
 	}
 	return false
 }
 
-// shown notes that a tab has its first document.
-func (h *hold) shown(at target.SessionID) {
+// documentShown notes that a tab has its first document.
+func (h *Tabs) documentShown(at target.SessionID) {
 	for _, t := range h.tabs {
-		if t.session != at || !t.departed {
+		if t.session != at || !t.loading {
 			continue
 		}
-		t.departed = false
-		if t.laying == nil {
+		t.loading = false
+		if t.script == nil {
 			h.post(t.session, page.Disable.Method, nil)
 		}
 	}

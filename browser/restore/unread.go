@@ -1,4 +1,4 @@
-package browser
+package restore
 
 import (
 	"context"
@@ -9,19 +9,19 @@ import (
 	"github.com/stasisd/stasis/state/report"
 )
 
-// rescue lets go what Chrome brought back of a datadir whose session files are all
+// restoreUnread releases what Chrome brought back of a datadir whose session files are all
 // that tells of its tabs, for its Chrome died. Blank tabs close, the one that
 // came with the profile and those that had not got further, but for one where
 // there is no other. What a reading from before still has of the tabs' sessionStorage
-// is laid down.
-func (h *hold) rescue(ctx context.Context, doc state.Document) ([]state.Component, error) {
+// is applied.
+func (h *Tabs) restoreUnread(ctx context.Context, doc state.Document) ([]state.Component, error) {
 	var blank []*heldTab
 	for _, t := range h.tabs {
 		if t.blank() {
 			blank = append(blank, t)
 		}
 	}
-	lines := h.layBefore(ctx, doc)
+	lines := h.applyOlder(ctx, doc)
 	for _, t := range h.tabs {
 		h.run(t)
 	}
@@ -30,7 +30,7 @@ func (h *hold) rescue(ctx context.Context, doc state.Document) ([]state.Componen
 		blank = blank[min(1, len(blank)):]
 	}
 	for _, t := range blank {
-		if err := h.b.closeTab(ctx, t.info.TargetID); err != nil {
+		if err := h.env.Browser.CloseTab(ctx, t.info.TargetID); err != nil {
 			return nil, err
 		}
 	}
@@ -38,10 +38,10 @@ func (h *hold) rescue(ctx context.Context, doc state.Document) ([]state.Componen
 		Reason: report.NotRead.With("as Chrome had last written them; nobody read which there were")}), nil
 }
 
-// layBefore arms the tabs that a document from before the last ones knows with
+// applyOlder gives scripts to the tabs that a document from before the last ones knows with
 // what it has of their sessionStorage, and window.name.
-func (h *hold) layBefore(ctx context.Context, doc state.Document) []state.Component {
-	r := tabReport{laid: true, lost: report.NotOpened.With("Chrome's session files, which are newer, have no tab that it could be laid down in")}
+func (h *Tabs) applyOlder(ctx context.Context, doc state.Document) []state.Component {
+	r := tabReport{byScript: true, lost: report.NotOpened.With("Chrome's session files, which are newer, have no tab that it could be laid down in")}
 	last := h.front(doc)
 	for i, t := range h.known(doc.Tabs) {
 		tab := doc.Tabs[i]
@@ -54,12 +54,12 @@ func (h *hold) layBefore(ctx context.Context, doc state.Document) []state.Compon
 			tab.Name, tab.URL = "", t.info.URL // another page may have set another since
 		}
 		for _, area := range tab.Session {
-			h.b.baseline.Unstored = append(h.b.baseline.Unstored, state.Unstored{StorageKey: area.StorageKey, Items: len(area.Items), Lay: true})
+			h.env.Baseline.Unstored = append(h.env.Baseline.Unstored, state.Unstored{StorageKey: area.StorageKey, Items: len(area.Items), Lay: true})
 		}
 		if len(tab.Session) > 0 && t != last {
-			h.activate(ctx, t) // a lazy tab has no navigation that is held: see resume
+			h.activate(ctx, t) // a lazy tab has no navigation that is held: see restoreKept
 		}
-		h.arm(t, tab)
+		h.addScript(t, tab)
 	}
 	if last != nil && len(h.tabs) > 1 {
 		h.activate(ctx, last)
@@ -69,7 +69,7 @@ func (h *hold) layBefore(ctx context.Context, doc state.Document) []state.Compon
 
 // front is the tab that was in front when the document was read; nil where the
 // session files do not have it any more.
-func (h *hold) front(doc state.Document) *heldTab {
+func (h *Tabs) front(doc state.Document) *heldTab {
 	for i, t := range h.match(doc.Tabs) {
 		if t != nil && doc.Tabs[i].Active {
 			return t
@@ -81,7 +81,7 @@ func (h *hold) front(doc state.Document) *heldTab {
 // known finds for each tab of a document that is older than the session files the
 // held one that it has become: at its URL, else at some URL of an origin of which
 // it has sessionStorage.
-func (h *hold) known(tabs []state.Tab) []*heldTab {
+func (h *Tabs) known(tabs []state.Tab) []*heldTab {
 	found := h.match(tabs)
 	for i, tab := range tabs {
 		if found[i] != nil {

@@ -1,4 +1,4 @@
-package browser
+package restore
 
 import (
 	"slices"
@@ -9,15 +9,15 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// unloaded holds the restored tabs whose page has not loaded yet, as they were saved:
+// Unloaded holds the restored tabs whose page has not loaded yet, as they were saved:
 // their site is down, or has not answered. What was saved of such a tab is not in
 // Chrome, so a reading takes it from here.
-type unloaded struct {
+type Unloaded struct {
 	mu   sync.Mutex
 	tabs map[target.ID]state.Tab
 }
 
-func (u *unloaded) add(id target.ID, tab state.Tab) {
+func (u *Unloaded) add(id target.ID, tab state.Tab) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if u.tabs == nil {
@@ -26,17 +26,17 @@ func (u *unloaded) add(id target.ID, tab state.Tab) {
 	u.tabs[id] = tab
 }
 
-func (u *unloaded) remove(id target.ID) {
+func (u *Unloaded) remove(id target.ID) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	delete(u.tabs, id)
 }
 
-// correct gives the tabs of a reading that have not loaded the address that they are
+// Correct gives the tabs of a reading that have not loaded the address that they are
 // on their way to, and returns what was saved of each, by its index; unwritten says
 // that one of them has shown nothing yet, so that Chrome's session files do not have
 // its address. It forgets the tabs that have loaded, and those that show another address.
-func (u *unloaded) correct(tabs []state.Tab) (saved map[int]state.Tab, unwritten bool) {
+func (u *Unloaded) Correct(tabs []state.Tab) (saved map[int]state.Tab, unwritten bool) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	saved = map[int]state.Tab{}
@@ -60,10 +60,10 @@ func (u *unloaded) correct(tabs []state.Tab) (saved map[int]state.Tab, unwritten
 	return saved, unwritten
 }
 
-// complete corrects the tabs of a reading, and adds what was saved of those that have
-// not loaded. unwritten is that of correct.
-func (u *unloaded) complete(tabs []state.Tab) (unwritten bool) {
-	all, unwritten := u.correct(tabs)
+// Complete corrects the tabs of a reading, and adds what was saved of those that have
+// not loaded. unwritten is that of Correct.
+func (u *Unloaded) Complete(tabs []state.Tab) (unwritten bool) {
+	all, unwritten := u.Correct(tabs)
 	for i, saved := range all {
 		tab := &tabs[i]
 		if tab.Name == "" {

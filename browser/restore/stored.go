@@ -1,4 +1,4 @@
-package browser
+package restore
 
 import (
 	"context"
@@ -14,29 +14,29 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// want notes what a script is to lay down of a storage area.
-func (l *laying) want(area state.Area) {
+// want notes what a script is to apply of a storage area.
+func (l *tabScript) want(area state.Area) {
 	items := map[string]string{}
 	for _, i := range area.Items {
 		items[i.Key] = i.Value
 	}
-	l.wanted[area.StorageKey], l.inPlace[area.StorageKey] = items, map[string]bool{}
+	l.wanted[area.StorageKey], l.stored[area.StorageKey] = items, map[string]bool{}
 }
 
-// hear takes an event: a target that attached, which is let go; a document of a
+// handle takes an event: a target that attached, which is let go; a document of a
 // frame; or an item that was stored.
-func (h *hold) hear(ctx context.Context, e mux.Event) {
-	if h.take(e) {
+func (h *Tabs) handle(ctx context.Context, e mux.Event) {
+	if h.attached(e) {
 		h.run(h.tabs[len(h.tabs)-1]) // a page has opened it
 	}
 	h.navigated(ctx, e)
-	h.stored(e)
+	h.itemStored(e)
 }
 
-// stored notes an item of sessionStorage that Chrome said was stored with its
-// saved value. The script that lays it down runs before any of the page's, so an
+// itemStored notes an item of sessionStorage that Chrome said was stored with its
+// saved value. The script that applies it runs before any of the page's, so an
 // item that is missing without such an event was never there.
-func (h *hold) stored(e mux.Event) {
+func (h *Tabs) itemStored(e mux.Event) {
 	if e.Method != domstorage.DomStorageItemAdded.Method && e.Method != domstorage.DomStorageItemUpdated.Method {
 		return
 	}
@@ -50,17 +50,17 @@ func (h *hold) stored(e mux.Event) {
 		return
 	}
 	area := string(item.StorageID.StorageKey)
-	if value, wanted := t.laying.wanted[area][item.Key]; wanted && value == item.NewValue {
-		t.laying.inPlace[area][item.Key] = true
+	if value, wanted := t.script.wanted[area][item.Key]; wanted && value == item.NewValue {
+		t.script.stored[area][item.Key] = true
 	}
 }
 
 // scripted are the tabs in which a script applied something, and what is known of that.
-func (h *hold) scripted() []baseline.ScriptedTab {
+func (h *Tabs) scripted() []baseline.ScriptedTab {
 	var tabs []baseline.ScriptedTab
 	for _, t := range h.tabs {
-		if t.laying != nil {
-			tabs = append(tabs, baseline.ScriptedTab{URL: t.laying.left.URL, Stored: t.laying.inPlace, Name: t.laying.named})
+		if t.script != nil {
+			tabs = append(tabs, baseline.ScriptedTab{URL: t.script.left.URL, Stored: t.script.stored, Name: t.script.nameSeen})
 		}
 	}
 	return tabs
@@ -70,9 +70,9 @@ func (h *hold) scripted() []baseline.ScriptedTab {
 const nameScript = `({name: window.name, scripts: document.scripts.length > 0})`
 
 // lookForName looks at a page's window.name.
-func (h *hold) lookForName(ctx context.Context, t *heldTab) {
+func (h *Tabs) lookForName(ctx context.Context, t *heldTab) {
 	yes := true
-	res, err := cdp.Call(ctx, h.b.driver.Session(t.session), runtime.Evaluate, runtime.EvaluateParams{
+	res, err := cdp.Call(ctx, h.env.Driver.Session(t.session), runtime.Evaluate, runtime.EvaluateParams{
 		Expression: nameScript, ReturnByValue: &yes, ThrowOnSideEffect: &yes})
 	var seen struct {
 		Name    string
@@ -81,34 +81,34 @@ func (h *hold) lookForName(ctx context.Context, t *heldTab) {
 	switch {
 	case err != nil:
 	case res.ExceptionDetails != nil: // the page has put a script of its own in the way
-		t.laying.named = baseline.NameTaken
+		t.script.nameSeen = baseline.NameTaken
 	case json.Unmarshal(res.Result.Value, &seen) != nil:
-	case seen.Name == t.laying.name:
-		t.laying.named = baseline.NameThere
+	case seen.Name == t.script.name:
+		t.script.nameSeen = baseline.NameThere
 	case seen.Scripts:
-		t.laying.named = baseline.NameTaken
+		t.script.nameSeen = baseline.NameTaken
 	}
 }
 
-// hearRest hears what the scripts have stored that were run last, and looks for
+// handleRest handles what the scripts have stored that were run last, and looks for
 // the names. A page that does not answer is not waited for long.
-func (h *hold) hearRest() {
+func (h *Tabs) handleRest() {
 	// One tab whose site did not answer must not cost the others their look.
-	ctx, cancel := context.WithTimeout(h.b.ctx, keyDeadline)
+	ctx, cancel := context.WithTimeout(h.env.Life, keyDeadline)
 	defer cancel()
 	var answers sync.WaitGroup
 	for _, t := range h.tabs {
-		if t.laying == nil {
+		if t.script == nil {
 			continue
 		}
-		if t.laying.name != "" {
+		if t.script.name != "" {
 			answers.Go(func() { h.lookForName(ctx, t) })
 		}
-		for _, s := range t.laying.sessions {
+		for _, s := range t.script.sessions {
 			// Each page takes its commands in order, and its events come before the answer.
-			answers.Go(func() { _, _ = cdp.Call(ctx, h.b.driver.Session(s), domstorage.Disable, cdp.Empty{}) })
+			answers.Go(func() { _, _ = cdp.Call(ctx, h.env.Driver.Session(s), domstorage.Disable, cdp.Empty{}) })
 		}
 	}
 	answers.Wait()
-	h.untilNow(ctx, func(e mux.Event) { h.hear(ctx, e) })
+	h.untilNow(ctx, func(e mux.Event) { h.handle(ctx, e) })
 }
