@@ -1,4 +1,4 @@
-package browser
+package logincheck
 
 import (
 	"github.com/chromedp/cdproto/cdp"
@@ -8,6 +8,9 @@ import (
 // stillLooks is how many looks in a row must show the same before a page is
 // taken to have come to rest: with checkPause between them, two seconds or more.
 const stillLooks = 40
+
+// Rest is how long a page must show the same before it is taken to have come to rest.
+const Rest = stillLooks * checkPause
 
 // traffic is what a page has under way with its site. A WebSocket that is open
 // and a request that is not answered may change the page at any time.
@@ -50,7 +53,7 @@ type restingAt struct {
 }
 
 // look takes what a look shows, and reports whether the page rests.
-func (s *stillness) look(seen checkSight, open, count int) bool {
+func (s *stillness) look(seen sight, open, count int) bool {
 	now := restingAt{seen.URL, seen.Elements, count}
 	if !seen.Loaded || open > 0 || now != s.last {
 		s.last, s.looks = now, 0

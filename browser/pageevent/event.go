@@ -1,4 +1,4 @@
-package browser
+package pageevent
 
 import (
 	"context"
@@ -16,10 +16,30 @@ import (
 	"github.com/stasisd/stasis/browser/mux"
 )
 
-// pageHeard is what was heard of a page or worker so far.
-type pageHeard struct {
+// The kinds of events.
+const (
+	Navigation = "navigated"
+	Dialog     = "dialog"
+	Download   = "download"
+	Console    = "console"
+	Crash      = "page_crashed"
+	Blocked    = "page_blocked" // it turned to what a session may not show
+)
+
+// Event is something that happened in a browser's pages. Its data has strings, whole
+// numbers and truth values.
+type Event struct {
+	Kind string
+	Data map[string]any
+	// Lost is how many of this kind were not reported before, because they came
+	// quicker than they were taken in; such an event has no data.
+	Lost int
+}
+
+// pageSeen is what is known of a page or worker so far.
+type pageSeen struct {
 	url        string
-	pending    *waiting // its newest navigation, while that is not told
+	pending    *pending // its newest navigation, while that is not reported
 	answered   string   // the document that was answered last, and how
 	status     int64
 	dialog     string // the dialog that is open, and of which client that is known
@@ -29,73 +49,73 @@ type pageHeard struct {
 	console, logged float64
 }
 
-// kindOf is the kind of happening that an event makes.
+// kindOf is the kind of event that a CDP event makes.
 func kindOf(method string) string {
 	switch method {
 	case page.JavascriptDialogOpening.Method, page.JavascriptDialogClosed.Method:
-		return HappenedDialog
+		return Dialog
 	case browser.DownloadWillBegin.Method, browser.DownloadProgress.Method:
-		return HappenedDownload
+		return Download
 	case runtime.ConsoleAPICalled.Method, runtime.ExceptionThrown.Method, log.EntryAdded.Method:
-		return HappenedConsole
+		return Console
 	case target.TargetCrashed.Method:
-		return HappenedCrash
+		return Crash
 	case mux.Foreign:
-		return HappenedBlocked
+		return Blocked
 	}
-	return HappenedNavigation
+	return Navigation
 }
 
-func (e *ear) pageOf(id string) *pageHeard {
-	p := e.pages[id]
+func (l *Listener) pageOf(id string) *pageSeen {
+	p := l.pages[id]
 	if p == nil {
-		p = &pageHeard{}
-		e.pages[id] = p
+		p = &pageSeen{}
+		l.pages[id] = p
 	}
 	return p
 }
 
-func (e *ear) happened(kind string, data map[string]any) *waiting {
-	w := &waiting{Happening: Happening{Kind: kind, Data: data}}
-	e.ready = append(e.ready, w)
+func (l *Listener) add(kind string, data map[string]any) *pending {
+	w := &pending{Event: Event{Kind: kind, Data: data}}
+	l.ready = append(l.ready, w)
 	return w
 }
 
-// understand makes a happening of an event, completes one that waits, or only
+// handle makes an event of a CDP event, completes one that waits, or only
 // remembers something.
-func (e *ear) understand(h mux.Heard) {
+func (l *Listener) handle(h mux.Heard) {
 	switch h.Method {
 	case target.TargetCreated.Method, target.TargetInfoChanged.Method:
-		e.moved(h)
+		l.moved(h)
 	case target.TargetDestroyed.Method:
-		delete(e.pages, h.Target)
+		delete(l.pages, h.Target)
 	case target.TargetCrashed.Method:
-		e.happened(HappenedCrash, map[string]any{"page": h.Target, "url": h.URL})
+		l.add(Crash, map[string]any{"page": h.Target, "url": h.URL})
 	case mux.Foreign:
-		e.happened(HappenedBlocked, map[string]any{"page": h.Target, "url": h.URL, "reason": "a session may not show this address"})
+		l.add(Blocked, map[string]any{"page": h.Target, "url": h.URL, "reason": "a session may not show this address"})
 	case network.ResponseReceived.Method:
-		e.answered(h)
+		l.answered(h)
 	case page.JavascriptDialogOpening.Method, page.JavascriptDialogClosed.Method:
-		e.dialog(h)
+		l.dialog(h)
 	case runtime.ConsoleAPICalled.Method, runtime.ExceptionThrown.Method:
-		e.console(h)
+		l.console(h)
 	case log.EntryAdded.Method:
-		e.entry(h)
+		l.entry(h)
 	case browser.DownloadWillBegin.Method, browser.DownloadProgress.Method:
-		e.download(h)
+		l.download(h)
 	}
 }
 
 // moved takes where a page is. A new address is a navigation.
-func (e *ear) moved(h mux.Heard) {
-	p := e.pageOf(h.Target)
-	if h.URL != p.url && h.URL != "" && (p.url != "" || h.URL != blankURL) {
+func (l *Listener) moved(h mux.Heard) {
+	p := l.pageOf(h.Target)
+	if h.URL != p.url && h.URL != "" && (p.url != "" || h.URL != "about:blank") {
 		if p.pending != nil {
 			p.pending.page = nil // its title is not to be had any more
 		}
 		data := map[string]any{"page": h.Target, "url": h.URL}
-		p.pending = e.happened(HappenedNavigation, data)
-		p.pending.page, p.pending.until = p, e.now().Add(settleHappening)
+		p.pending = l.add(Navigation, data)
+		p.pending.page, p.pending.until = p, l.now().Add(settleTime)
 		if p.answered == withoutFragment(h.URL) {
 			data["status"] = p.status
 		}
@@ -108,23 +128,23 @@ func (e *ear) moved(h mux.Heard) {
 // a new one only when something else changes. The browser answers by itself, so
 // the page is not held up by it. Until a page has a title its address stands for
 // one.
-func (e *ear) entitle(ctx context.Context, w *waiting) {
+func (l *Listener) entitle(ctx context.Context, w *pending) {
 	ctx, cancel := context.WithTimeout(ctx, titleDeadline)
 	defer cancel()
 	id, _ := w.Data["page"].(string)
-	r, err := cdp.Call(ctx, e.driver, target.GetTargetInfo, target.GetTargetInfoParams{TargetID: target.ID(id)})
+	r, err := cdp.Call(ctx, l.browser, target.GetTargetInfo, target.GetTargetInfoParams{TargetID: target.ID(id)})
 	if err == nil && r.TargetInfo != nil && r.TargetInfo.URL == w.Data["url"] && r.TargetInfo.Title != "" && !strings.Contains(r.TargetInfo.URL, r.TargetInfo.Title) {
 		w.Data["title"] = r.TargetInfo.Title
 	}
 }
 
 // answered takes the answer to a page's request for a document.
-func (e *ear) answered(h mux.Heard) {
+func (l *Listener) answered(h mux.Heard) {
 	var r network.EventResponseReceived
 	if json.Unmarshal(h.Params, &r) != nil || r.Response == nil || h.Type != "page" || string(r.FrameID) != h.Target {
 		return
 	}
-	p := e.pageOf(h.Target)
+	p := l.pageOf(h.Target)
 	if p.pending != nil && withoutFragment(p.url) == r.Response.URL {
 		p.pending.Data["status"] = r.Response.Status
 		return
@@ -138,8 +158,8 @@ func withoutFragment(url string) string {
 }
 
 // dialog takes a dialog as it opens, of the first client that is told.
-func (e *ear) dialog(h mux.Heard) {
-	p := e.pageOf(h.Target)
+func (l *Listener) dialog(h mux.Heard) {
+	p := l.pageOf(h.Target)
 	if h.Method == page.JavascriptDialogClosed.Method {
 		p.dialog = ""
 		return
@@ -153,12 +173,12 @@ func (e *ear) dialog(h mux.Heard) {
 		return
 	}
 	p.dialog, p.dialogPeer = is, h.Peer
-	e.happened(HappenedDialog, map[string]any{"page": h.Target, "url": d.URL, "dialog": string(d.Type), "text": d.Message})
+	l.add(Dialog, map[string]any{"page": h.Target, "url": d.URL, "dialog": string(d.Type), "text": d.Message})
 }
 
 // console takes what a page wrote to its console, or an exception that nothing
 // caught.
-func (e *ear) console(h mux.Heard) {
+func (l *Listener) console(h mux.Heard) {
 	var c struct {
 		Timestamp float64                   `json:"timestamp"`
 		Type      string                    `json:"type"`
@@ -168,7 +188,7 @@ func (e *ear) console(h mux.Heard) {
 	if json.Unmarshal(h.Params, &c) != nil {
 		return
 	}
-	p := e.pageOf(h.Target)
+	p := l.pageOf(h.Target)
 	if c.Timestamp <= p.console {
 		return
 	}
@@ -180,7 +200,7 @@ func (e *ear) console(h mux.Heard) {
 			text += " " + x.Exception.Description
 		}
 	}
-	e.happened(HappenedConsole, map[string]any{"page": h.Target, "url": h.URL, "level": level, "text": text})
+	l.add(Console, map[string]any{"page": h.Target, "url": h.URL, "level": level, "text": text})
 }
 
 // words are the arguments of a console call as a text.
@@ -202,8 +222,8 @@ func words(args []runtime.RemoteObject) string {
 
 // entry takes what the browser logged of a page: requests that failed, and
 // what was refused.
-func (e *ear) entry(h mux.Heard) {
-	var l struct {
+func (l *Listener) entry(h mux.Heard) {
+	var logged struct {
 		Entry struct {
 			Level     string  `json:"level"`
 			Text      string  `json:"text"`
@@ -211,23 +231,23 @@ func (e *ear) entry(h mux.Heard) {
 			URL       string  `json:"url"`
 		} `json:"entry"`
 	}
-	if json.Unmarshal(h.Params, &l) != nil {
+	if json.Unmarshal(h.Params, &logged) != nil {
 		return
 	}
-	p := e.pageOf(h.Target)
-	if l.Entry.Timestamp <= p.logged {
+	p := l.pageOf(h.Target)
+	if logged.Entry.Timestamp <= p.logged {
 		return
 	}
-	p.logged = l.Entry.Timestamp
-	data := map[string]any{"page": h.Target, "url": h.URL, "level": l.Entry.Level, "text": l.Entry.Text}
-	if l.Entry.URL != "" {
-		data["source_url"] = l.Entry.URL
+	p.logged = logged.Entry.Timestamp
+	data := map[string]any{"page": h.Target, "url": h.URL, "level": logged.Entry.Level, "text": logged.Entry.Text}
+	if logged.Entry.URL != "" {
+		data["source_url"] = logged.Entry.URL
 	}
-	e.happened(HappenedConsole, data)
+	l.add(Console, data)
 }
 
 // download takes the beginning and the end of a download.
-func (e *ear) download(h mux.Heard) {
+func (l *Listener) download(h mux.Heard) {
 	var d struct {
 		GUID     string  `json:"guid"`
 		URL      string  `json:"url"`
@@ -239,14 +259,14 @@ func (e *ear) download(h mux.Heard) {
 		return
 	}
 	if h.Method == browser.DownloadWillBegin.Method {
-		e.downloads[d.GUID] = d.Name
-		e.happened(HappenedDownload, map[string]any{"state": "started", "name": d.Name, "url": d.URL})
+		l.downloads[d.GUID] = d.Name
+		l.add(Download, map[string]any{"state": "started", "name": d.Name, "url": d.URL})
 		return
 	}
-	name, under := e.downloads[d.GUID]
+	name, under := l.downloads[d.GUID]
 	if !under || d.State != "completed" && d.State != "canceled" {
 		return
 	}
-	delete(e.downloads, d.GUID)
-	e.happened(HappenedDownload, map[string]any{"state": d.State, "name": name, "bytes": int64(d.Received)})
+	delete(l.downloads, d.GUID)
+	l.add(Download, map[string]any{"state": d.State, "name": name, "bytes": int64(d.Received)})
 }

@@ -1,10 +1,11 @@
-package browser
+package logincheck
 
 import (
 	"context"
 	"encoding/json"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
@@ -20,15 +21,35 @@ import (
 // itself, in CSS pixels.
 const checkWidth, checkHeight = 1280, 900
 
-// checkTab is the hidden tab of one check. A goroutine hears its events until
-// it is closed.
-type checkTab struct {
-	b       *Browser
+// closeDeadline bounds how long a tab may take to go, which is a matter of
+// milliseconds.
+const closeDeadline = 5 * time.Second
+
+// Driver is the daemon's CDP connection to one Chrome.
+type Driver interface {
+	targetinit.Driver
+	// OpenHidden opens a blank tab that is no part of the environment.
+	OpenHidden(ctx context.Context) (target.ID, error)
+}
+
+// Targets are those that the session sets something on; see [targetinit.Initialiser].
+type Targets interface {
+	PageSetups() []targetinit.Setup
+	Targets() []*targetinit.Target
+}
+
+// Tab is the hidden tab of one check. A goroutine handles its events until it is
+// closed. It paints no frames: a page that waits for one (requestAnimationFrame) waits
+// in vain.
+type Tab struct {
+	driver  Driver
+	targets Targets
+	setups  []targetinit.Setup // given here
 	id      target.ID
 	on      target.SessionID
 	session cdp.Session
 	stop    func()
-	heard   sync.WaitGroup
+	events  sync.WaitGroup
 
 	mu      sync.Mutex
 	request network.RequestID // of the first document
@@ -37,37 +58,42 @@ type checkTab struct {
 	traffic traffic
 }
 
-func (b *Browser) openCheckTab(ctx context.Context) (*checkTab, error) {
-	id, err := b.driver.OpenHidden(ctx)
+// Open opens a tab; the caller closes it. It is given what the session's own pages are
+// given, unless the initialiser attaches to hidden targets by itself, as initialised
+// says.
+func Open(ctx context.Context, driver Driver, targets Targets, initialised bool) (*Tab, error) {
+	id, err := driver.OpenHidden(ctx)
 	if err != nil {
 		return nil, err
 	}
-	t := &checkTab{b: b, id: id}
+	t := &Tab{driver: driver, targets: targets, id: id}
+	if !initialised {
+		t.setups = targets.PageSetups()
+	}
 	yes := true
-	at, err := cdp.Call(ctx, b.driver, target.AttachToTarget, target.AttachToTargetParams{TargetID: id, Flatten: &yes})
+	at, err := cdp.Call(ctx, driver, target.AttachToTarget, target.AttachToTargetParams{TargetID: id, Flatten: &yes})
 	if err != nil {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTabDeadline)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeDeadline)
 		defer cancel()
-		_, _ = cdp.Call(ctx, b.driver, target.CloseTarget, target.CloseTargetParams{TargetID: id})
+		_, _ = cdp.Call(ctx, driver, target.CloseTarget, target.CloseTargetParams{TargetID: id})
 		return nil, err
 	}
-	t.on, t.session = at.SessionID, b.driver.Session(at.SessionID)
+	t.on, t.session = at.SessionID, driver.Session(at.SessionID)
 	t.listen(ctx)
 	if err := t.prepare(ctx); err != nil {
-		_ = t.close(ctx) // the first error is the one to tell
+		_ = t.Close(ctx) // the first error is the one to report
 		return nil, err
 	}
 	return t, nil
 }
 
-// prepare gives the tab a size, and what the session's own pages are given:
-// the initialiser attaches to hidden targets in the shell alone.
-func (t *checkTab) prepare(ctx context.Context) error {
+// prepare gives the tab a size, and the setups.
+func (t *Tab) prepare(ctx context.Context) error {
 	if _, err := cdp.Call(ctx, t.session, emulation.SetDeviceMetricsOverride, emulation.SetDeviceMetricsOverrideParams{
 		Width: checkWidth, Height: checkHeight, DeviceScaleFactor: 1}); err != nil {
 		return err
 	}
-	for _, s := range t.missing() {
+	for _, s := range t.setups {
 		s.Initialise(ctx, t.target())
 	}
 	if _, err := cdp.Call(ctx, t.session, page.Enable, page.EnableParams{}); err != nil {
@@ -77,38 +103,30 @@ func (t *checkTab) prepare(ctx context.Context) error {
 	return err
 }
 
-// missing are the setups that the initialiser does not give the tab by itself.
-func (t *checkTab) missing() []targetinit.Setup {
-	if t.b.shell() {
-		return nil
-	}
-	return t.b.targets.PageSetups()
-}
-
 // target is the tab as a setup takes it.
-func (t *checkTab) target() *targetinit.Target {
-	return targetinit.NewTarget(t.b.driver, t.on, &target.Info{TargetID: t.id, Type: "page"})
+func (t *Tab) target() *targetinit.Target {
+	return targetinit.NewTarget(t.driver, t.on, &target.Info{TargetID: t.id, Type: "page"})
 }
 
 // listen notes the first answer, and dismisses dialogs, which would hold the
 // page up.
-func (t *checkTab) listen(ctx context.Context) {
+func (t *Tab) listen(ctx context.Context) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	events, stop := t.b.driver.Events(network.RequestWillBeSent.Method, network.ResponseReceived.Method,
+	events, stop := t.driver.Events(network.RequestWillBeSent.Method, network.ResponseReceived.Method,
 		network.LoadingFinished.Method, network.LoadingFailed.Method, network.WebSocketCreated.Method, network.WebSocketClosed.Method,
 		page.FrameNavigated.Method, page.JavascriptDialogOpening.Method, target.DetachedFromTarget.Method)
 	t.stop = func() { cancel(); stop() }
-	t.heard.Go(func() {
+	t.events.Go(func() {
 		for e := range events {
-			if t.hear(ctx, e) {
+			if t.handle(ctx, e) {
 				return
 			}
 		}
 	})
 }
 
-// hear takes an event; true says that the tab has gone.
-func (t *checkTab) hear(ctx context.Context, e mux.Event) bool {
+// handle takes an event; true says that the tab has gone.
+func (t *Tab) handle(ctx context.Context, e mux.Event) bool {
 	if e.Method == target.DetachedFromTarget.Method {
 		var gone target.EventDetachedFromTarget
 		return json.Unmarshal(e.Params, &gone) == nil && gone.SessionID == t.on
@@ -163,7 +181,7 @@ func (t *checkTab) hear(ctx context.Context, e mux.Event) bool {
 	return false
 }
 
-func (t *checkTab) note(what func(*traffic)) {
+func (t *Tab) note(what func(*traffic)) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	what(&t.traffic)
@@ -171,13 +189,13 @@ func (t *checkTab) note(what func(*traffic)) {
 
 // underWay is how many requests and WebSockets are open, and how many there
 // have been.
-func (t *checkTab) underWay() (open, count int) {
+func (t *Tab) underWay() (open, count int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return len(t.traffic.open), t.traffic.count
 }
 
-func (t *checkTab) sent(e network.EventRequestWillBeSent) {
+func (t *Tab) sent(e network.EventRequestWillBeSent) {
 	t.mu.Lock()
 	if t.request == "" {
 		t.request = e.RequestID
@@ -190,7 +208,7 @@ func (t *checkTab) sent(e network.EventRequestWillBeSent) {
 }
 
 // answer notes the status of the first document's first answer.
-func (t *checkTab) answer(request network.RequestID, status int64) {
+func (t *Tab) answer(request network.RequestID, status int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if request == t.request && t.status == 0 {
@@ -200,26 +218,26 @@ func (t *checkTab) answer(request network.RequestID, status int64) {
 
 // answered is the status of the first answer, 0 until it is there, and whether
 // the request has failed.
-func (t *checkTab) answered() (status int64, failed bool) {
+func (t *Tab) answered() (status int64, failed bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.status, t.failed
 }
 
-// close closes the tab and returns once it has gone; of a Chrome that has died
+// Close closes the tab and returns once it has gone; of a Chrome that has died
 // nothing is left to close.
-func (t *checkTab) close(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTabDeadline)
+func (t *Tab) Close(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeDeadline)
 	defer cancel()
 	defer context.AfterFunc(ctx, t.stop)()
-	_, err := cdp.Call(ctx, t.b.driver, target.CloseTarget, target.CloseTargetParams{TargetID: t.id})
+	_, err := cdp.Call(ctx, t.driver, target.CloseTarget, target.CloseTargetParams{TargetID: t.id})
 	if err != nil {
 		t.stop()
 	}
-	t.heard.Wait()
+	t.events.Wait()
 	t.stop()
-	for _, s := range t.missing() {
-		s.Gone(ctx, t.target(), t.b.targets.Targets())
+	for _, s := range t.setups {
+		s.Gone(ctx, t.target(), t.targets.Targets())
 	}
 	if err == nil {
 		err = ctx.Err()

@@ -1,4 +1,6 @@
-package browser
+// Package logincheck judges whether somebody is logged in at a site: it opens an address
+// in a hidden tab and looks at conditions there.
+package logincheck
 
 import (
 	"context"
@@ -15,9 +17,9 @@ import (
 // checkPause is how often the conditions of a check are looked at.
 const checkPause = 50 * time.Millisecond
 
-// LoginCheck is an address and what proves there that somebody is logged in.
+// Check is an address and what proves there that somebody is logged in.
 // Conditions that are not zero are given, and all of them must hold at once.
-type LoginCheck struct {
+type Check struct {
 	URL string // http: or https:
 	// Status is of the answer to URL itself: a redirect to a login page is the
 	// redirect's 302, not the page's 200.
@@ -44,8 +46,8 @@ type Condition struct {
 	Held bool   `json:"held"`
 }
 
-// LoginOutcome is what a check found.
-type LoginOutcome struct {
+// Outcome is what a check found.
+type Outcome struct {
 	LoggedIn   bool
 	URL        string // where the tab came to, without query and fragment; "" where it came nowhere
 	Status     int64  // of the answer to the check's URL; 0 without one
@@ -53,38 +55,11 @@ type LoginOutcome struct {
 	Problem    string // why the page could not be judged; "" where it was
 }
 
-// CheckLogin opens the check's address in a tab of its own, which is hidden
-// (Target.createTarget), so that it is no part of the environment, and waits
-// until the conditions hold, the page has come to rest without them, or the
-// check's time is over. What the site does is
-// an outcome; only a Chrome that does not answer, and the end of ctx, are
-// errors.
-//
-// The tab paints no frames: a page that waits for one (requestAnimationFrame)
-// waits in vain.
-func (b *Browser) CheckLogin(ctx context.Context, c LoginCheck) (LoginOutcome, error) {
-	const op = "browser.check"
-	tab, err := b.openCheckTab(ctx)
-	if err != nil {
-		return LoginOutcome{}, asBrowserFault(ctx, err, op, "a tab could not be opened")
-	}
-	limited, cancel := context.WithTimeout(ctx, c.Timeout)
-	defer cancel()
-	outcome := tab.judge(limited, c)
-	if err := tab.close(ctx); err != nil {
-		return outcome, asBrowserFault(ctx, err, op, "the tab could not be closed")
-	}
-	if ctx.Err() != nil {
-		return outcome, asBrowserFault(ctx, ctx.Err(), op, "the check was given up")
-	}
-	return outcome, nil
-}
-
-// judge opens the address and looks at the conditions until they hold, one
+// Judge opens the address and looks at the conditions until they hold, one
 // cannot hold any more, or ctx ends.
-func (t *checkTab) judge(ctx context.Context, c LoginCheck) LoginOutcome {
+func (t *Tab) Judge(ctx context.Context, c Check) Outcome {
 	nav, err := cdp.Call(ctx, t.session, page.Navigate, page.NavigateParams{URL: c.URL})
-	var o LoginOutcome
+	var o Outcome
 	var still stillness
 	again := time.NewTicker(checkPause)
 	defer again.Stop()
@@ -114,7 +89,7 @@ func (t *checkTab) judge(ctx context.Context, c LoginCheck) LoginOutcome {
 	}
 	if o.Conditions == nil {
 		status, _ := t.answered()
-		o = c.weigh(status, checkSight{})
+		o = c.weigh(status, sight{})
 	}
 	if o.URL == "" {
 		o.LoggedIn, o.Problem = false, "the page did not answer in time"
@@ -123,8 +98,8 @@ func (t *checkTab) judge(ctx context.Context, c LoginCheck) LoginOutcome {
 }
 
 // weigh holds what was seen against the conditions.
-func (c LoginCheck) weigh(status int64, seen checkSight) LoginOutcome {
-	o := LoginOutcome{LoggedIn: true, URL: seen.URL, Status: status, Conditions: []Condition{}}
+func (c Check) weigh(status int64, seen sight) Outcome {
+	o := Outcome{LoggedIn: true, URL: seen.URL, Status: status, Conditions: []Condition{}}
 	for _, k := range []struct {
 		kind        string
 		given, held bool
@@ -143,9 +118,9 @@ func (c LoginCheck) weigh(status int64, seen checkSight) LoginOutcome {
 	return o
 }
 
-// checkSight is what a look at the tab shows. Of a document that is not there
+// sight is what a look at the tab shows. Of a document that is not there
 // yet, or is Chrome's own (an error page), it shows nothing.
-type checkSight struct {
+type sight struct {
 	URL      string `json:"url"`
 	Loaded   bool   `json:"loaded"`
 	Elements int    `json:"elements"`
@@ -178,8 +153,8 @@ const lookScript = `(({selector, absent, text}) => {
 
 // look reads the conditions in a world of its own, which the page's scripts do
 // not see. A document that goes away meanwhile shows nothing.
-func (t *checkTab) look(ctx context.Context, c LoginCheck) checkSight {
-	var seen checkSight
+func (t *Tab) look(ctx context.Context, c Check) sight {
+	var seen sight
 	world, err := cdp.Call(ctx, t.session, page.CreateIsolatedWorld, page.CreateIsolatedWorldParams{
 		FrameID: cdp.FrameID(t.id), WorldName: "check"}) // one for each document: the name makes it the same
 	if err != nil {
@@ -193,7 +168,7 @@ func (t *checkTab) look(ctx context.Context, c LoginCheck) checkSight {
 	res, err := cdp.Call(ctx, t.session, runtime.Evaluate, runtime.EvaluateParams{
 		Expression: fmt.Sprintf(lookScript, wanted), ContextID: world.ExecutionContextID, ReturnByValue: &yes})
 	if err != nil || res.ExceptionDetails != nil || json.Unmarshal(res.Result.Value, &seen) != nil {
-		return checkSight{}
+		return sight{}
 	}
 	seen.shown = seen.URL != ""
 	if c.Cookie != "" {

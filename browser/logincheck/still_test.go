@@ -1,11 +1,11 @@
-package browser
+package logincheck
 
 import "testing"
 
 // A page rests once it is loaded, has nothing under way and stays the same: one
 // that still asks its site, or is still being built, is given its time.
 func TestStillness(t *testing.T) {
-	shown := checkSight{URL: "https://a.example/", Elements: 3, Loaded: true}
+	shown := sight{URL: "https://a.example/", Elements: 3, Loaded: true}
 	grown, loading := shown, shown
 	grown.Elements, loading.Loaded = 4, false
 	for name, disturb := range map[string]func(*stillness) bool{

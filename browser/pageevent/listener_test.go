@@ -1,4 +1,4 @@
-package browser
+package pageevent
 
 import (
 	"fmt"
@@ -14,14 +14,14 @@ import (
 // Pages and downloads whose ends were lost, because too much came at once, are
 // forgotten all the same.
 func TestPagesWhoseEndWasLostAreForgotten(t *testing.T) {
-	e := &ear{now: time.Now, pages: map[string]*pageHeard{}, downloads: map[string]string{}}
-	for n := range 3 * maxHeard {
-		e.heard = append(e.heard,
+	l := New(nil, nil, time.Now)
+	for n := range 3 * maxReceived {
+		l.received = append(l.received,
 			mux.Heard{Method: target.TargetCreated.Method, Target: fmt.Sprint(n), URL: "https://a.example/"},
 			mux.Heard{Method: browser.DownloadWillBegin.Method, Params: fmt.Appendf(nil, `{"guid":"%d","suggestedFilename":"f"}`, n)})
-		e.take()
+		l.take()
 	}
-	if len(e.pages) > maxHeard || len(e.downloads) > maxHeard {
-		t.Errorf("%d pages and %d downloads are remembered", len(e.pages), len(e.downloads))
+	if len(l.pages) > maxReceived || len(l.downloads) > maxReceived {
+		t.Errorf("%d pages and %d downloads are remembered", len(l.pages), len(l.downloads))
 	}
 }
