@@ -6,8 +6,10 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/stasisd/stasis/browser/baseline"
 	"github.com/stasisd/stasis/browser/profile"
 	"github.com/stasisd/stasis/browser/profile/profiletest"
+	"github.com/stasisd/stasis/browser/restore"
 	"github.com/stasisd/stasis/state"
 )
 
@@ -35,7 +37,7 @@ func restoreRow(t *testing.T, c profiletest.Copies) string {
 	}
 	c.After(t, folder)
 	doc := c.Document()
-	s, err := newBaseline(t.Context(), dir, doc, profiletest.Now)
+	s, err := baseline.New(t.Context(), dir.Profile(), doc, profiletest.Now)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,17 +45,19 @@ func restoreRow(t *testing.T, c profiletest.Copies) string {
 	var taken, by string
 	switch c.Part {
 	case state.ComponentCookies:
-		read, taken, by = read || s.Broken.Cookies, c.Value(state.Document{Cookies: s.found.Cookies}), s.differs(doc, c.Part, s.Broken.Cookies)
+		read, taken, by = read || s.Broken.Cookies, c.Value(state.Document{Cookies: s.Found.Cookies}), s.DiffersBy(doc, c.Part, s.Broken.Cookies)
 	case state.ComponentLocalStorage:
-		read, taken, by = c.Of(s.Left) != "", c.OnDisk(t, folder), s.differs(doc, c.Part, s.Broken.LocalStorage)
+		read, taken, by = c.Of(s.Left) != "", c.OnDisk(t, folder), s.DiffersBy(doc, c.Part, s.Broken.LocalStorage)
 	case state.ComponentSessionStorage:
 		tab := doc.Tabs[0]
-		read, taken = read || s.Broken.SessionStorage || s.lays(tab.Session[0]), c.OnDisk(t, folder)
+		read, taken = read || s.Broken.SessionStorage || s.Applies(tab.Session[0]), c.OnDisk(t, folder)
 		if c.Left == state.DatadirClean {
-			by = siteIf(len(s.hadSession(dir)(tab, tab.Session[0]).Items) > 0)
+			if by = state.ByRestore; len(s.HadSession(dir.Profile())(tab, tab.Session[0]).Items) > 0 {
+				by = state.BySite
+			}
 		}
 	case state.ComponentTabs:
-		taken = map[tabSource]string{tabsKept: profiletest.Disk, tabsStale: profiletest.Read, tabsUnread: profiletest.Disk}[tabsOf(doc, Options{RestoreTabs: true})]
+		taken = map[restore.Source]string{restore.SourceProfile: profiletest.Disk, restore.SourceDocument: profiletest.Read, restore.SourceUnread: profiletest.Disk}[restore.SourceOf(doc, true)]
 		read = false
 	}
 	if read {

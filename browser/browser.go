@@ -1,10 +1,11 @@
-// Package browser is a live Chrome: started, an environment brought in, driven
-// by clients, read, frozen, closed.
+// Package browser is a running Chrome: started, an environment restored, driven by
+// clients, read, frozen, closed.
 //
-// It composes its sub-packages, which do not know each other: launch owns the
-// process tree, mux the CDP pipe and its policy, profile the user data directory on disk,
-// capture what CDP reads and lays down. It does not know where archives are
-// kept or whose environment it holds.
+// It composes the packages below it. launch owns the process tree, mux the CDP pipe and
+// its policy, profile the user data directory on disk. targetinit gives each target what
+// the session sets, and passkey is one such thing. capture reads state over CDP, apply
+// writes it, restore holds and releases the tabs, verify compares. Browser does not know
+// where archives are kept or whose environment it holds.
 package browser
 
 import (
@@ -13,9 +14,15 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/stasisd/stasis/browser/baseline"
+	"github.com/stasisd/stasis/browser/capture"
 	"github.com/stasisd/stasis/browser/launch"
 	"github.com/stasisd/stasis/browser/mux"
+	"github.com/stasisd/stasis/browser/passkey"
 	"github.com/stasisd/stasis/browser/relay"
+	"github.com/stasisd/stasis/browser/restore"
+	"github.com/stasisd/stasis/browser/targetinit"
+	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/state"
 )
 
@@ -46,16 +53,16 @@ type Browser struct {
 	// reader, so only the end waits for them.
 	sendingAway sync.WaitGroup
 	hearing     sync.WaitGroup // listeners; see Listen
-	unloaded    unloaded
+	unloaded    restore.Unloaded
 	cancel      context.CancelFunc
 	ctx         context.Context // of the background work: ends with the browser
 	options     Options
-	relay       *relay.Relay   // nil unless a proxy wants credentials
-	attendance  *attendance    // nil where nothing is set on the targets
-	passkeys    *passkeys      // nil where pages have no authenticator
-	kept        state.Passkeys // of the environment, where pages have none
-	baseline    baseline       // what is known of the profile that was brought in
-	leftover    leftover       // of the empty profile that it was brought in beside
+	relay       *relay.Relay            // nil unless a proxy wants credentials
+	targets     *targetinit.Initialiser // nil where nothing is set on the targets
+	passkeys    *passkey.Authenticators // nil where pages have no authenticator
+	kept        state.Passkeys          // of the environment, where pages have none
+	baseline    baseline.Baseline       // what is known of the profile that was loaded
+	leftover    leftover                // of the empty profile that it was loaded beside
 	// unflushed: there may be more localStorage than Chrome writes while it quits.
 	unflushed atomic.Bool
 	face      face              // what pages of the shell are told that it is
@@ -63,9 +70,25 @@ type Browser struct {
 	idle      []state.Extension // of the environment, which the shell has no use for
 }
 
+// initialiseTargets begins to give the browser's targets, as they come, what the
+// session sets on each. Without such a thing it attaches to nothing, so that a page
+// has nothing to notice.
+func (b *Browser) initialiseTargets(ctx context.Context) error {
+	setups := b.setups()
+	if len(setups) == 0 {
+		return nil
+	}
+	driver, err := b.mux.Driver(ctx)
+	if err != nil {
+		return fault.Wrap(err, fault.BrowserFailed, "browser.targets", "Chrome did not answer")
+	}
+	b.targets = targetinit.New(driver, setups...)
+	return b.targets.Start(ctx, b.ctx, b.mux)
+}
+
 // setups are what the browser's targets are given as they come.
-func (b *Browser) setups() []setup {
-	var all []setup
+func (b *Browser) setups() []targetinit.Setup {
+	var all []targetinit.Setup
 	if o := b.overrides(); o.needed() {
 		all = append(all, o)
 	}
@@ -79,9 +102,8 @@ func (b *Browser) setups() []setup {
 // options ask, else as the environment had it.
 func (b *Browser) givePasskeys(saved state.Passkeys) {
 	if saved.Given(b.options.Passkeys) {
-		b.passkeys = newPasskeys(saved.Credentials, b.process.Frozen)
-		b.passkeys.reader = newStaying(b.driver, b.passkeys.has)
-		b.mux.OnDetach(b.passkeys.stir)
+		b.passkeys = passkey.New(b.driver, saved.Credentials, b.process.Frozen)
+		b.mux.OnDetach(b.passkeys.RepairSoon)
 	} else {
 		b.kept = saved
 	}
@@ -92,7 +114,7 @@ func (b *Browser) passkeyLines(saved state.Passkeys) []state.Component {
 	if b.passkeys == nil {
 		return state.PasskeyLines(saved, false, nil)
 	}
-	return state.PasskeyLines(saved, true, b.passkeys.lost())
+	return state.PasskeyLines(saved, true, b.passkeys.Refused())
 }
 
 // Passkeys are those of the environment as far as is known without asking
@@ -101,7 +123,15 @@ func (b *Browser) Passkeys() (held state.Passkeys, given bool) {
 	if b.passkeys == nil {
 		return b.kept, false
 	}
-	return state.Passkeys{Enabled: true, Credentials: b.passkeys.known()}, true
+	return state.Passkeys{Enabled: true, Credentials: b.passkeys.Credentials()}, true
+}
+
+// reader is the connection for those who attach to pages to read them.
+func (b *Browser) reader() capture.Conn {
+	if b.passkeys == nil {
+		return b.driver
+	}
+	return b.passkeys.Reader()
 }
 
 // Engine is which binary runs: EngineChrome or EngineShell.

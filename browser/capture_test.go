@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/stasisd/stasis/browser/apply"
 	"github.com/stasisd/stasis/browser/capture"
 	"github.com/stasisd/stasis/state"
 	"github.com/stasisd/stasis/state/report"
@@ -60,7 +61,7 @@ func TestCookiesRoundTrip(t *testing.T) {
 		b := r.fresh()
 		doc := state.Document{Cookies: append(*want, state.Cookie{Name: "expired", Value: "v", Domain: "a.example", Path: "/",
 			Secure: true, Expires: 1000, Priority: "Medium", SourceScheme: "Secure", SourcePort: 443})}
-		report, err := capture.Lay(within(t), b.driver, doc, time.Now())
+		report, err := apply.All(within(t), b.driver, doc, time.Now())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -91,10 +92,10 @@ func TestLayReplacesTheJar(t *testing.T) {
 	stale := state.Cookie{Name: "stale", Value: "v", Domain: "a.example", Path: "/", Expires: -1, Session: true}
 	bad := state.Cookie{Name: "__Host-bad", Value: "v", Domain: ".c.example", Path: "/", Expires: -1, Session: true}
 	opaque := state.Cookie{Name: "opaque", Value: "v", Domain: "d.example", Path: "/", Expires: -1, Session: true, Opaque: true}
-	if _, err := capture.Lay(within(t), b.driver, state.Document{Cookies: []state.Cookie{stale}}, time.Now()); err != nil {
+	if _, err := apply.All(within(t), b.driver, state.Document{Cookies: []state.Cookie{stale}}, time.Now()); err != nil {
 		t.Fatal(err)
 	}
-	lines, err := capture.Lay(within(t), b.driver, state.Document{Cookies: []state.Cookie{good, bad, opaque}}, time.Now())
+	lines, err := apply.All(within(t), b.driver, state.Document{Cookies: []state.Cookie{good, bad, opaque}}, time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -146,7 +147,7 @@ func TestLocalStorageRoundTrip(t *testing.T) {
 	before := len(s.requests()) + len(third.requests())
 
 	second := r.fresh()
-	report, err := capture.Lay(within(t), second.driver, doc, time.Now())
+	report, err := apply.All(within(t), second.driver, doc, time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -178,7 +179,7 @@ func TestLocalStorageRoundTrip(t *testing.T) {
 	})
 	// An area that is empty is laid down too: what a stale copy has goes.
 	doc.Local = []state.Area{{StorageKey: s.url + "/", Items: []state.Item{}}}
-	if _, err := capture.Lay(within(t), second.driver, doc, time.Now()); err != nil {
+	if _, err := apply.All(within(t), second.driver, doc, time.Now()); err != nil {
 		t.Fatal(err)
 	}
 	// The open page hears of it from Chrome, an item at a time.
@@ -198,7 +199,7 @@ func TestLoneSurrogate(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.eval(b, s.url+"/page", `localStorage.setItem("whole", "stale"); localStorage.setItem("stale", "s"); localStorage.setItem("length", "l"); 1`)
-	if _, err := capture.Lay(within(t), b.driver, doc, time.Now()); err != nil {
+	if _, err := apply.All(within(t), b.driver, doc, time.Now()); err != nil {
 		t.Fatal(err)
 	}
 	const items = `[localStorage.length, localStorage.getItem("half") === "a\ud800b", localStorage.getItem("\udc00"), localStorage.getItem("whole")].join(" ")`

@@ -13,6 +13,7 @@ import (
 	"github.com/chromedp/cdproto/target"
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/stasisd/stasis/browser/logincheck"
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/state"
 )
@@ -43,7 +44,7 @@ func memberSite(t *testing.T) string {
 		setTimeout(() => { document.body.innerHTML = "<b id=late>late " + innerWidth + "</b>" }, 150)</script>`))
 	mux.HandleFunc("/asks", page(`<script>fetch("/slow").then(() => { document.body.innerHTML = "<b id=late>" })</script>`))
 	mux.HandleFunc("/slow", func(w http.ResponseWriter, _ *http.Request) {
-		time.Sleep((stillLooks + stillLooks/2) * checkPause) // a slow site: longer than a page that rests is looked at
+		time.Sleep(logincheck.Rest * 3 / 2) // a slow site: longer than a page that rests is looked at
 		w.WriteHeader(http.StatusNoContent)
 	})
 	mux.HandleFunc("/away", page(`<script>location = "/login"</script>`))
@@ -77,7 +78,7 @@ func TestCheckLogin(t *testing.T) {
 		all := []Condition{}
 		for _, k := range kinds {
 			name, not := strings.CutPrefix(k, "!")
-			all = append(all, Condition{name, !not})
+			all = append(all, Condition{Kind: name, Held: !not})
 		}
 		return all
 	}

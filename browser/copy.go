@@ -35,7 +35,7 @@ func (b *Browser) Precopy(ctx context.Context, c *profile.Copy) error {
 func (b *Browser) Copy(ctx context.Context, c *profile.Copy) (stood time.Duration, err error) {
 	if b.passkeys != nil {
 		// No page is left with half an authenticator while nobody answers.
-		defer b.passkeys.rest()()
+		defer b.passkeys.PauseRepair()()
 	}
 	ctx, cancel := context.WithTimeout(ctx, pauseDeadline)
 	defer cancel()

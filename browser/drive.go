@@ -43,8 +43,8 @@ func (b *Browser) Door() mux.Door { return b.mux.Door() }
 func (b *Browser) Serve(ctx context.Context, conn mux.Conn, targetID string, door mux.Door) error {
 	options, parted := mux.ServeOptions{Target: target.ID(targetID), Door: door}, func() {}
 	if b.passkeys != nil {
-		b.passkeys.meet(ctx)
-		options.Leaving = func() { parted = b.passkeys.part(context.WithoutCancel(ctx)) }
+		b.passkeys.ClientJoining(ctx)
+		options.Leaving = func() { parted = b.passkeys.ClientLeaving(context.WithoutCancel(ctx)) }
 	}
 	err := b.mux.Serve(ctx, conn, options)
 	parted()
@@ -56,8 +56,8 @@ func (b *Browser) Serve(ctx context.Context, conn mux.Conn, targetID string, doo
 	_ = b.keepDownloads(ctx)
 	b.setPolicy(ctx)
 	_ = b.regrant(ctx, b.mux.Granted())
-	if b.attendance != nil && b.mux.Clients() == 0 {
-		b.attendance.renew(ctx)
+	if b.targets != nil && b.mux.Clients() == 0 {
+		b.targets.Renew(ctx)
 	}
 	return err
 }
@@ -170,15 +170,15 @@ func (b *Browser) Open(ctx context.Context, url string) error {
 		return asBrowserFault(ctx, err, op, "the tabs could not be listed")
 	}
 	at := url
-	if b.attendance != nil {
+	if b.targets != nil {
 		at = "about:blank" // Chrome does not hold a page that is created with an address
 	}
 	created, err := cdp.Call(ctx, b.driver, target.CreateTarget, target.CreateTargetParams{URL: at})
 	if err != nil || created.TargetID == "" {
 		return asBrowserFault(ctx, err, op, "the tab could not be opened")
 	}
-	if b.attendance != nil {
-		b.attendance.open(b.ctx, created.TargetID, url, func(bool) {})
+	if b.targets != nil {
+		b.targets.Open(b.ctx, created.TargetID, url, func(bool) {})
 	}
 	if len(pages) == 1 && pages[0].URL == "about:blank" {
 		err = b.closeTab(ctx, pages[0].TargetID)

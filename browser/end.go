@@ -39,15 +39,15 @@ func (b *Browser) Capture(ctx context.Context) (state.Document, error) {
 		return state.Document{}, err
 	}
 	if b.passkeys != nil {
-		defer b.passkeys.rest()()
-		b.passkeys.read(ctx)
+		defer b.passkeys.PauseRepair()()
+		b.passkeys.Read(ctx)
 	}
 	began := b.now().UTC()
 	doc, err := capture.Read(ctx, b.reader())
 	if err != nil {
 		return doc, err
 	}
-	byURL := b.unloaded.complete(doc.Tabs)
+	byURL := b.unloaded.Complete(doc.Tabs)
 	if err := b.captureExtensions(ctx, &doc); err != nil {
 		return doc, err
 	}
@@ -62,7 +62,7 @@ func (b *Browser) Capture(ctx context.Context) (state.Document, error) {
 	}
 	doc.Overrides, doc.Permissions = b.options.Overrides, b.mux.Granted()
 	if b.passkeys != nil {
-		b.passkeys.read(ctx)
+		b.passkeys.Read(ctx)
 	}
 	doc.Passkeys, _ = b.Passkeys()
 	return doc, nil
@@ -123,9 +123,9 @@ func (b *Browser) Kill(ctx context.Context) error {
 	b.background.Wait()
 	b.sendingAway.Wait()
 	b.hearing.Wait()
-	b.attendance.wait()
+	b.targets.Wait()
 	if b.passkeys != nil {
-		b.passkeys.work.Wait()
+		b.passkeys.Wait()
 	}
 	b.relay.Close()
 	return fault.Wrap(err, fault.BrowserFailed, "browser.kill", "Chrome could not be ended")
@@ -148,7 +148,7 @@ func (b *Browser) Trim(ctx context.Context) {
 // answers hours later nobody waits for.
 func (b *Browser) Freeze(ctx context.Context) error {
 	if b.passkeys != nil {
-		defer b.passkeys.rest()()
+		defer b.passkeys.PauseRepair()()
 	}
 	return b.process.Freeze(ctx)
 }
@@ -174,7 +174,7 @@ func (b *Browser) Wake(ctx context.Context) error {
 	}
 	_, err := cdp.Call(ctx, b.driver, browser.GetVersion, cdp.Empty{})
 	if b.passkeys != nil {
-		b.passkeys.stir()
+		b.passkeys.RepairSoon()
 	}
 	return fault.Wrap(err, fault.BrowserFailed, "browser.wake", "Chrome does not answer")
 }

@@ -9,8 +9,9 @@ import (
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/extensions"
 
-	"github.com/stasisd/stasis/browser/capture"
+	"github.com/stasisd/stasis/browser/hiddentab"
 	"github.com/stasisd/stasis/browser/profile"
+	"github.com/stasisd/stasis/browser/restore"
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/state"
 	"github.com/stasisd/stasis/state/report"
@@ -126,9 +127,9 @@ func (b *Browser) reportExtensions(ctx context.Context, doc state.Document, refu
 	return lines, nil
 }
 
-// bringExtensions makes the extensions whole while all that could use them is
+// restoreExtensions makes the extensions whole while all that could use them is
 // held, and reports them.
-func (b *Browser) bringExtensions(ctx context.Context, held *hold, doc state.Document, unknown []string) ([]state.Component, error) {
+func (b *Browser) restoreExtensions(ctx context.Context, held *restore.Tabs, doc state.Document, unknown []string) ([]state.Component, error) {
 	refused, err := b.loadExtensions(ctx, doc, unknown)
 	if err != nil {
 		return nil, err
@@ -137,14 +138,14 @@ func (b *Browser) bringExtensions(ctx context.Context, held *hold, doc state.Doc
 	if err != nil {
 		return nil, err
 	}
-	storage, err := b.layExtensionStorage(ctx, held, doc)
+	storage, err := b.applyExtensionStorage(ctx, held, doc)
 	return append(report, storage...), err
 }
 
-// layExtensionStorage lays down what Chrome kept of the extensions in memory
+// applyExtensionStorage applies what Chrome kept of the extensions in memory
 // only, while their workers are held, and lets those go.
-func (b *Browser) layExtensionStorage(ctx context.Context, held *hold, doc state.Document) ([]state.Component, error) {
-	defer held.runWorkers()
+func (b *Browser) applyExtensionStorage(ctx context.Context, held *restore.Tabs, doc state.Document) ([]state.Component, error) {
+	defer held.RunWorkers()
 	var lines []state.Component
 	for _, e := range b.options.Extensions {
 		saved := savedAs(doc, e.ID)
@@ -152,9 +153,9 @@ func (b *Browser) layExtensionStorage(ctx context.Context, held *hold, doc state
 			continue
 		}
 		line := state.Component{Name: state.ComponentExtensionStorage, Origin: e.Origin(), Saved: len(saved.Session)}
-		if err := capture.LayExtensionSession(ctx, b.driver, e.ID, saved.Session); err != nil {
+		if err := hiddentab.WriteExtensionSession(ctx, b.driver, e.ID, saved.Session); err != nil {
 			if ctx.Err() != nil || b.mux.Err() != nil {
-				return nil, fault.Wrap(err, fault.BrowserFailed, "browser.extensions", "an extension's storage could not be laid down")
+				return nil, fault.Wrap(err, fault.BrowserFailed, "browser.extensions", "an extension's storage could not be written")
 			}
 			line.Dropped, line.Reason = line.Saved, report.NotWritten.With("the extension's session storage could not be written")
 		} else {
@@ -187,7 +188,7 @@ func (b *Browser) captureExtensions(ctx context.Context, doc *state.Document) er
 		}
 		e.Enabled, e.Session = is, nil
 		if is {
-			if e.Session, err = capture.ExtensionSession(ctx, b.driver, e.ID); err != nil {
+			if e.Session, err = hiddentab.ReadExtensionSession(ctx, b.driver, e.ID); err != nil {
 				doc.Missed = append(doc.Missed, state.Missed{Component: state.ComponentExtensionStorage, Origin: e.Origin(),
 					Reason: "its session storage could not be read"})
 			}

@@ -9,7 +9,7 @@ import (
 	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/cdproto/target"
 
-	"github.com/stasisd/stasis/browser/mux"
+	"github.com/stasisd/stasis/browser/restore"
 )
 
 // awayDeadline bounds how long a page may take to leave for about:blank; one that
@@ -95,21 +95,6 @@ func (b *Browser) toBlank(ctx context.Context, id target.ID) error {
 	})
 }
 
-// leading are the held tabs whose back lists have what a session may not show: a page
-// could go back to it.
-func (h *hold) leading(ctx context.Context) []target.ID {
-	var ids []target.ID
-	if !mux.TargetPolicy {
-		return nil
-	}
-	for _, t := range h.tabs {
-		if history, err := h.historyOf(ctx, t); err == nil && h.b.leadsAway(history) {
-			ids = append(ids, t.info.TargetID)
-		}
-	}
-	return ids
-}
-
 // prune empties the back lists of tabs that run, and returns when that is done. Those
 // whose sites do not answer in time are emptied later.
 func (b *Browser) prune(ids []target.ID) {
@@ -117,7 +102,7 @@ func (b *Browser) prune(ids []target.ID) {
 	for _, id := range ids {
 		b.background.Go(func() {
 			defer func() { done <- struct{}{} }()
-			ctx, cancel := context.WithTimeout(b.ctx, settleDeadline)
+			ctx, cancel := context.WithTimeout(b.ctx, restore.SettleDeadline)
 			defer cancel()
 			_ = b.emptyBackList(ctx, id) // clients may not go to the entries, and what turns to one is sent away
 		})

@@ -9,7 +9,7 @@ import (
 	"github.com/stasisd/stasis/fault"
 )
 
-// leftover are the tabs of the empty profile that an environment was brought in
+// leftover are the tabs of the empty profile that an environment was loaded
 // beside. Clients never see them. That they close keeps Chrome from all else for
 // as long as a third of a restore takes (its window goes, and the profile with
 // it), so it waits for a moment in which nobody asks for anything.

@@ -61,34 +61,3 @@ func TestWhoMadeADifference(t *testing.T) {
 		}
 	}
 }
-
-// Of what a script lays down only what Chrome said was stored is the site's to
-// have changed, in every tab of the URL.
-func TestWasLaid(t *testing.T) {
-	const url, key = "https://a.example/x", "https://a.example/"
-	area := state.Area{StorageKey: key, Items: []state.Item{{Key: "one"}, {Key: "two"}}}
-	tab := state.Tab{URL: url, Session: []state.Area{area}}
-	held := func(stored ...string) *heldTab {
-		l := &laying{left: state.Tab{URL: url}, wanted: map[string]map[string]string{}, inPlace: map[string]map[string]bool{}}
-		l.want(area)
-		for _, name := range stored {
-			l.inPlace[key][name] = true
-		}
-		return &heldTab{laying: l}
-	}
-	for name, test := range map[string]struct {
-		tabs []*heldTab
-		want []state.Item
-	}{
-		"stored":             {[]*heldTab{held("one", "two"), {}}, area.Items},
-		"one of them":        {[]*heldTab{held("two")}, area.Items[1:]},
-		"not in another tab": {[]*heldTab{held("one", "two"), held("two")}, area.Items[1:]},
-		"no tab":             {[]*heldTab{{}}, nil},
-	} {
-		b := baseline{byScript: true}
-		b.scripted(test.tabs)
-		if got := b.hadSession(&Dir{Path: t.TempDir()})(tab, area); !slices.Equal(got.Items, test.want) {
-			t.Errorf("%s: %v was there, want %v", name, got.Items, test.want)
-		}
-	}
-}

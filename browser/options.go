@@ -2,7 +2,7 @@ package browser
 
 import "github.com/stasisd/stasis/state"
 
-// Options say how a browser is to be: what of an environment is brought in, and
+// Options say how a browser is to be: what of an environment is restored, and
 // what its pages are given from their first request on. The zero value is an
 // environment without its tabs.
 type Options struct {

@@ -7,6 +7,7 @@ import (
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/network"
 
+	"github.com/stasisd/stasis/browser/targetinit"
 	"github.com/stasisd/stasis/state"
 )
 
@@ -59,22 +60,22 @@ type overrides struct {
 
 // needed says whether any target is to be set up.
 func (o overrides) needed() bool {
-	return o.wants("page")
+	return o.Wants("page")
 }
 
-func (o overrides) wants(kind string) bool {
+func (o overrides) Wants(kind string) bool {
 	everywhere := o.Locale != "" || o.agent != "" || len(o.ExtraHeaders) > 0
 	return everywhere || kind == "page" && (o.Viewport != nil || o.Geolocation != nil)
 }
 
-func (o overrides) arrive(ctx context.Context, t *attended) { o.renew(ctx, t) }
+func (o overrides) Initialise(ctx context.Context, t *targetinit.Target) { o.Renew(ctx, t) }
 
-func (o overrides) renew(ctx context.Context, t *attended) {
+func (o overrides) Renew(ctx context.Context, t *targetinit.Target) {
 	if o.Locale != "" {
-		t.post(ctx, emulation.SetLocaleOverride.Method, emulation.SetLocaleOverrideParams{Locale: o.Locale})
+		t.Post(ctx, emulation.SetLocaleOverride.Method, emulation.SetLocaleOverrideParams{Locale: o.Locale})
 	}
 	if o.agent != "" {
-		t.post(ctx, emulation.SetUserAgentOverride.Method, emulation.SetUserAgentOverrideParams{
+		t.Post(ctx, emulation.SetUserAgentOverride.Method, emulation.SetUserAgentOverrideParams{
 			UserAgent: o.agent, AcceptLanguage: o.languages, UserAgentMetadata: o.hints})
 	}
 	if len(o.ExtraHeaders) > 0 {
@@ -83,29 +84,29 @@ func (o overrides) renew(ctx context.Context, t *attended) {
 			headers[name] = value
 		}
 		nothing := int64(0) // of bodies need be kept for nobody
-		t.post(ctx, network.Enable.Method, network.EnableParams{MaxTotalBufferSize: &nothing, MaxResourceBufferSize: &nothing})
-		t.post(ctx, network.SetExtraHTTPHeaders.Method, network.SetExtraHTTPHeadersParams{Headers: headers})
+		t.Post(ctx, network.Enable.Method, network.EnableParams{MaxTotalBufferSize: &nothing, MaxResourceBufferSize: &nothing})
+		t.Post(ctx, network.SetExtraHTTPHeaders.Method, network.SetExtraHTTPHeadersParams{Headers: headers})
 	}
-	if t.info.Type != "page" {
+	if t.Info().Type != "page" {
 		return
 	}
 	if v := o.Viewport; v != nil {
-		t.post(ctx, emulation.SetDeviceMetricsOverride.Method, emulation.SetDeviceMetricsOverrideParams{
+		t.Post(ctx, emulation.SetDeviceMetricsOverride.Method, emulation.SetDeviceMetricsOverrideParams{
 			Width: v.Width, Height: v.Height, DeviceScaleFactor: v.DeviceScaleFactor, Mobile: v.Mobile})
 	}
 	if g := o.Geolocation; g != nil {
-		t.post(ctx, emulation.SetGeolocationOverride.Method, emulation.SetGeolocationOverrideParams{
+		t.Post(ctx, emulation.SetGeolocationOverride.Method, emulation.SetGeolocationOverrideParams{
 			Latitude: &g.Latitude, Longitude: &g.Longitude, Accuracy: &g.Accuracy})
 	}
 }
 
-// depart gives the locale to the processes anew: Chrome keeps it for each
+// Gone gives the locale to the processes anew: Chrome keeps it for each
 // process with the first target that has set it.
-func (o overrides) depart(ctx context.Context, _ *attended, left []*attended) {
+func (o overrides) Gone(ctx context.Context, _ *targetinit.Target, left []*targetinit.Target) {
 	if o.Locale == "" {
 		return
 	}
 	for _, t := range left {
-		t.post(ctx, emulation.SetLocaleOverride.Method, emulation.SetLocaleOverrideParams{Locale: o.Locale})
+		t.Post(ctx, emulation.SetLocaleOverride.Method, emulation.SetLocaleOverrideParams{Locale: o.Locale})
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/stasisd/stasis/browser/capture"
 	"github.com/stasisd/stasis/state"
 	"github.com/stasisd/stasis/state/report"
 )
@@ -32,22 +31,5 @@ func TestOverridesAreReadBack(t *testing.T) {
 	v, err = b.Verify(within(t), state.Document{Complete: true, Datadir: state.DatadirNone, Overrides: unknown}, lines)
 	if c := line(v.Components, state.ComponentOverrides, ""); err != nil || v.OK() || c.Dropped != 1 {
 		t.Errorf("an unknown time zone: %+v, %v", v, err)
-	}
-}
-
-func TestChecked(t *testing.T) {
-	whole := state.Component{Name: state.ComponentOverrides, Saved: 4, Restored: 4}
-	got, differs := checked(whole, awayOverrides, awayOverrides, capture.Told{UserAgent: "Chrome", Timezone: "UTC", Asked: "Asia/Kolkata"})
-	if got.Restored != 2 || got.Dropped != 2 || got.Reason.Code != report.Differs || !strings.Contains(got.Reason.Text, ": user_agent, timezone") {
-		t.Errorf("%+v", got)
-	}
-	if len(differs) != 1 || differs[0].By != state.ByRestore || differs[0].Changed != 2 || strings.Join(differs[0].Names, " ") != "timezone user_agent" {
-		t.Errorf("%+v", differs)
-	}
-	// What the create names itself was not to come back.
-	own := state.Overrides{UserAgent: "Chrome", Timezone: "UTC"}.Over(awayOverrides)
-	replaced := state.Component{Name: state.ComponentOverrides, Saved: 4, Restored: 2, Dropped: 2, Reason: report.Replaced.With("own")}
-	if got, differs := checked(replaced, awayOverrides, own, capture.Told{UserAgent: "Chrome", Timezone: "UTC", Asked: "Asia/Kolkata"}); len(differs) != 0 || got.Restored != 2 {
-		t.Errorf("%+v, %+v", got, differs)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/target"
 	"github.com/google/go-cmp/cmp"
 
@@ -30,7 +31,9 @@ func (r *rig) lay(b *Browser, s *site) {
 // front brings a tab to the front and waits until it is.
 func (r *rig) front(b *Browser, url string) {
 	r.t.Helper()
-	(&hold{b: b}).activate(within(r.t), &heldTab{info: &target.Info{TargetID: r.page(b, url)}})
+	if _, err := cdp.Call(within(r.t), b.driver, target.ActivateTarget, target.ActivateTargetParams{TargetID: r.page(b, url)}); err != nil {
+		r.t.Fatal(err)
+	}
 	await(r.t, url+" is in front", func() bool { return r.eval(b, url, "document.visibilityState") == "visible" })
 }
 

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stasisd/stasis/browser/apply"
 	"github.com/stasisd/stasis/browser/capture"
 	"github.com/stasisd/stasis/state"
 )
@@ -61,7 +62,7 @@ func TestUnsettableIsWhatChromeRefuses(t *testing.T) {
 		add("n", "v", canonical, nil)
 	}
 	for _, c := range all {
-		if _, err := capture.LayCookies(within(t), b.driver, []state.Cookie{c}, r.Now()); err != nil {
+		if _, err := apply.Cookies(within(t), b.driver, []state.Cookie{c}, r.Now()); err != nil {
 			t.Fatal(err)
 		}
 		jar, err := capture.Cookies(within(t), b.driver)
@@ -96,7 +97,7 @@ func TestUnsettableIsWhatChromeRefuses(t *testing.T) {
 			t.Errorf("%s: %s, %q", c.Name, c.SourceScheme, c.Unsettable())
 		}
 	}
-	report, err := capture.LayCookies(within(t), b.driver, jar, r.Now())
+	report, err := apply.Cookies(within(t), b.driver, jar, r.Now())
 	if got := r.eval(b, site.url+"/", cookies); err != nil || got != mine {
 		t.Errorf("laid down again: %s, %+v, %v", got, report, err)
 	}

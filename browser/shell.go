@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/stasisd/stasis/browser/baseline"
 	"github.com/stasisd/stasis/browser/profile"
 	"github.com/stasisd/stasis/browser/profile/filter"
 	"github.com/stasisd/stasis/browser/profile/gate"
@@ -52,7 +53,7 @@ func (p *Spare) freshShell(ctx context.Context, o Options) (*Browser, error) {
 	if err == nil {
 		b.givePasskeys(state.Passkeys{})
 		b.setPolicy(ctx)
-		err = b.attend(ctx, b.setups()...)
+		err = b.initialiseTargets(ctx)
 	}
 	if err != nil {
 		return nil, b.abandon(ctx, err)
@@ -81,8 +82,8 @@ func (b *Browser) enter() error {
 	return fault.Wrap(err, fault.BrowserFailed, "browser.enter", "the extensions of the environment could not be kept")
 }
 
-// bringShell is [Spare.bring] in the shell.
-func (p *Spare) bringShell(ctx context.Context, doc state.Document, o Options) (*Standby, error) {
+// loadShell is [Spare.load] in the shell.
+func (p *Spare) loadShell(ctx context.Context, doc state.Document, o Options) (*Standby, error) {
 	ctx, cancel := context.WithTimeout(ctx, restoreDeadline)
 	defer cancel()
 	b, own := p.b, o.Overrides
@@ -90,7 +91,7 @@ func (p *Spare) bringShell(ctx context.Context, doc state.Document, o Options) (
 	b.takeOptions(o)
 	alive := make(chan error, 1)
 	go func() { alive <- b.alive(ctx) }()
-	baseline, doc, err := p.starter.prepareShell(ctx, b.dir.Waiting(), doc, o, b.version)
+	base, doc, err := p.starter.prepareShell(ctx, b.dir.Waiting(), doc, o, b.version)
 	if gone := <-alive; gone != nil {
 		err = gone
 	}
@@ -99,8 +100,8 @@ func (p *Spare) bringShell(ctx context.Context, doc state.Document, o Options) (
 	}
 	var report []state.Component
 	if err == nil {
-		b.baseline = baseline
-		report, err = b.bringInShell(ctx, doc)
+		b.baseline = base
+		report, err = b.applyShell(ctx, doc)
 	}
 	if err != nil {
 		return nil, b.abandon(ctx, err)
@@ -108,8 +109,8 @@ func (p *Spare) bringShell(ctx context.Context, doc state.Document, o Options) (
 	return &Standby{b: b, doc: doc, own: own, report: report}, nil
 }
 
-// bringShell is [Starter.bring] in the shell, which starts on the profile.
-func (s *Starter) bringShell(ctx context.Context, dir *Dir, doc state.Document, o Options) (*Standby, error) {
+// loadShell is [Starter.load] in the shell, which starts on the profile.
+func (s *Starter) loadShell(ctx context.Context, dir *Dir, doc state.Document, o Options) (*Standby, error) {
 	ctx, cancel := context.WithTimeout(ctx, restoreDeadline)
 	defer cancel()
 	own := o.Overrides
@@ -118,7 +119,7 @@ func (s *Starter) bringShell(ctx context.Context, dir *Dir, doc state.Document, 
 	if err != nil {
 		return nil, err
 	}
-	baseline, doc, err := s.prepareShell(ctx, dir, doc, o, v.Full)
+	base, doc, err := s.prepareShell(ctx, dir, doc, o, v.Full)
 	if err == nil {
 		err = dir.Own()
 	}
@@ -129,10 +130,10 @@ func (s *Starter) bringShell(ctx context.Context, dir *Dir, doc state.Document, 
 	if err != nil {
 		return nil, err
 	}
-	b.baseline = baseline
+	b.baseline = base
 	var report []state.Component
 	if err = b.keepDownloads(ctx); err == nil {
-		report, err = b.bringInShell(ctx, doc)
+		report, err = b.applyShell(ctx, doc)
 	}
 	if err != nil {
 		return nil, b.abandon(ctx, err)
@@ -142,10 +143,10 @@ func (s *Starter) bringShell(ctx context.Context, dir *Dir, doc state.Document, 
 
 // prepareShell readies a profile for the shell of a version, which has not opened
 // it. One that a newer Chrome wrote is put aside, as [Spare.Restored] says.
-func (s *Starter) prepareShell(ctx context.Context, dir *Dir, doc state.Document, o Options, version string) (baseline, state.Document, error) {
+func (s *Starter) prepareShell(ctx context.Context, dir *Dir, doc state.Document, o Options, version string) (baseline.Baseline, state.Document, error) {
 	if doc.Datadir != state.DatadirNone && state.Newer(doc.Chrome.Version, version) {
-		doc, _, laid, err := setAside(ctx, dir, doc, o, nil, s.Now())
-		return laid, doc, err
+		doc, _, base, err := setAside(ctx, dir, doc, o, nil, s.Now())
+		return base, doc, err
 	}
 	// The preferences are for the full Chrome that may come next. Its session
 	// files stay: the document says that they are old. What the profile has of
@@ -154,25 +155,25 @@ func (s *Starter) prepareShell(ctx context.Context, dir *Dir, doc state.Document
 	prep.RestoreTabs, prep.StaleSessionStorage, prep.Before = true, doc.Complete, doc.Overrides.Permissions()
 	_, found, err := s.prepare(ctx, dir, doc, prep)
 	if err != nil {
-		return baseline{}, doc, err
+		return baseline.Baseline{}, doc, err
 	}
 	return found, doc, filter.SetAside(ctx, filepath.Join(dir.Profile(), profile.Default))
 }
 
-// bringInShell lays down what the profile lacks, before there are tabs.
-func (b *Browser) bringInShell(ctx context.Context, doc state.Document) ([]state.Component, error) {
+// applyShell applies what the profile lacks, before there are tabs.
+func (b *Browser) applyShell(ctx context.Context, doc state.Document) ([]state.Component, error) {
 	b.idle = carried(doc, b.options.Extensions)
 	b.givePasskeys(doc.Passkeys)
 	b.setPolicy(ctx)
 	b.mux.Regrant(doc.Permissions)
 	report := b.regrant(ctx, doc.Permissions)
 	report = append(report, idleLines(b.idle)...)
-	laid, err := b.overlay(ctx, doc)
+	applied, err := b.environment().ApplyMissing(ctx, doc)
 	if err != nil {
 		return nil, err
 	}
-	report = append(report, unused(laid)...)
-	if err := b.attend(ctx, b.setups()...); err != nil {
+	report = append(report, unused(applied)...)
+	if err := b.initialiseTargets(ctx); err != nil {
 		return nil, err
 	}
 	return report, nil

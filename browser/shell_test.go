@@ -28,7 +28,7 @@ func (r *rig) save(b *Browser) state.Document {
 func (r *rig) spared(from *Browser, doc state.Document, o Options) (*Browser, []state.Component) {
 	r.t.Helper()
 	p := r.spareOf(o.Engine)
-	r.bring(p, from)
+	r.load(p, from)
 	b, report, err := p.Restored(within(r.t), doc, o)
 	if err != nil {
 		r.t.Fatal(err)

@@ -52,7 +52,7 @@ func TestOverridesReachASlowTab(t *testing.T) {
 	r, m := newRig(t), newMirror(t)
 	dir, doc := m.liveCopy(t, r)
 	doc.TabsByURL = true
-	s, err := r.Starter.bring(within(t), dir, doc, Options{RestoreTabs: true})
+	s, err := r.Starter.load(within(t), dir, doc, Options{RestoreTabs: true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/chromedp/cdproto/cdp"
 
 	"github.com/stasisd/stasis/browser/profile"
+	"github.com/stasisd/stasis/browser/restore"
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/state"
 )
@@ -18,8 +19,8 @@ import (
 const aliveDeadline = 2 * time.Second
 
 // Spare is a live, empty Chrome with one blank tab. Every Chrome is one first;
-// then it becomes a session's, once: as it is, or with an environment brought
-// in. Started ahead of need it saves most of the time that a restore takes.
+// then it becomes a session's, once: as it is, or with an environment
+// loaded. Started ahead of need it saves most of the time that a restore takes.
 type Spare struct {
 	starter *Starter
 	b       *Browser
@@ -61,7 +62,7 @@ func (s *Starter) Spare(ctx context.Context, dir *Dir, o Options) (*Spare, error
 	return &Spare{starter: s, b: b, made: o, unknown: unknown}, nil
 }
 
-// Landing is where an environment is unpacked that is to be brought into an empty
+// Landing is where an environment is unpacked that is to be loaded into an empty
 // Chrome of an engine that runs in a run directory, or is going to.
 func Landing(dir *Dir, engine string) *Dir {
 	if engine == EngineShell {
@@ -98,7 +99,7 @@ func (p *Spare) suits(o Options) bool {
 }
 
 // Fresh makes an empty environment of it. What a profile must say before Chrome
-// reads it is brought in with an empty one. An extension that Chrome refuses is
+// reads it is loaded with an empty one. An extension that Chrome refuses is
 // invalid_extension. After an error it has ended.
 func (p *Spare) Fresh(ctx context.Context, o Options) (*Browser, error) {
 	if p.b.shell() {
@@ -131,7 +132,7 @@ func (p *Spare) Fresh(ctx context.Context, o Options) (*Browser, error) {
 		return nil, b.abandon(ctx, err)
 	}
 	b.givePasskeys(state.Passkeys{})
-	if err := b.attend(ctx, b.setups()...); err != nil {
+	if err := b.initialiseTargets(ctx); err != nil {
 		return nil, b.abandon(ctx, err)
 	}
 	return b, nil
@@ -150,26 +151,26 @@ func refusedExtension(report []state.Component, o Options) error {
 	return nil
 }
 
-// Restored brings the environment in that lies in its directory (see [Landing]),
+// Restored restores the environment that lies in its directory (see [Landing]),
 // with the state document of its archive.
 //
-// The profile is brought in beside the empty one, so that the daemon is attached
+// The profile is loaded beside the empty one, so that the daemon is attached
 // to every tab before its first request. A profile that a newer Chrome (by major
 // version) wrote is not used: an older one runs on it and loses data without a
-// word. Then the document is laid on an empty profile; where there is none to
+// word. Then the document is applied to an empty profile; where there is none to
 // speak of, the error is unsupported. After an error it has ended.
 func (p *Spare) Restored(ctx context.Context, doc state.Document, o Options) (*Browser, []state.Component, error) {
-	s, err := p.bring(ctx, doc, o)
+	s, err := p.load(ctx, doc, o)
 	if err != nil {
 		return nil, nil, err
 	}
 	return s.goOn(ctx)
 }
 
-// bring is Restored but for the tabs, which wait.
-func (p *Spare) bring(ctx context.Context, doc state.Document, o Options) (*Standby, error) {
+// load is Restored but for the tabs, which wait.
+func (p *Spare) load(ctx context.Context, doc state.Document, o Options) (*Standby, error) {
 	if p.b.shell() {
-		return p.bringShell(ctx, doc, o)
+		return p.loadShell(ctx, doc, o)
 	}
 	b := p.b
 	if o.Background {
@@ -194,11 +195,11 @@ func (p *Spare) bring(ctx context.Context, doc state.Document, o Options) (*Stan
 		}
 	}
 	b.givePasskeys(doc.Passkeys)
-	if err := b.attend(ctx, b.setups()...); err != nil {
+	if err := b.initialiseTargets(ctx); err != nil {
 		return nil, b.abandon(ctx, err)
 	}
 	s := &Standby{b: b, doc: doc, own: own}
-	if err := s.bringIn(ctx, o, unknown); err != nil {
+	if err := s.load(ctx, o, unknown); err != nil {
 		return nil, s.abandon(ctx, err)
 	}
 	return s, nil
@@ -213,9 +214,9 @@ func (p *Spare) ready(ctx context.Context, doc state.Document, o Options) (unkno
 		return nil, nil, err
 	}
 	p.b.relay.Serves(p.b.process.Processes)
-	tabs, prep := tabsOf(doc, o), preparation(dir, doc, o, proxy)
-	prep.RestoreTabs = o.RestoreTabs && !doc.TabsByURL && (tabs != tabsNone || doc.Datadir == state.DatadirClean)
-	prep.StaleSessionStorage = tabs == tabsStale
+	tabs, prep := restore.SourceOf(doc, o.RestoreTabs), preparation(dir, doc, o, proxy)
+	prep.RestoreTabs = o.RestoreTabs && !doc.TabsByURL && (tabs != restore.SourceNone || doc.Datadir == state.DatadirClean)
+	prep.StaleSessionStorage = tabs == restore.SourceDocument
 	prep.Before = doc.Overrides.Permissions()
 	if unknown, p.b.baseline, err = p.starter.prepare(ctx, dir, doc, prep); err != nil {
 		return nil, nil, err

@@ -67,7 +67,7 @@ func TestSpares(t *testing.T) {
 			t.Errorf("the environment has only %v", names)
 		}
 		p := r.spare()
-		r.bring(p, b)
+		r.load(p, b)
 		before := len(s.requests())
 		var report []state.Component
 		if b, report, err = p.Restored(within(t), doc, Options{RestoreTabs: true}); err != nil {
@@ -146,7 +146,7 @@ func (r *rig) closesUnheard(b *Browser) {
 
 // bring lays a closed Chrome's environment into a spare's directory, as an
 // archive brings it.
-func (r *rig) bring(p *Spare, from *Browser) {
+func (r *rig) load(p *Spare, from *Browser) {
 	r.t.Helper()
 	files, err := from.Environment(r.t.Context())
 	if err != nil {

@@ -4,11 +4,12 @@ import (
 	"context"
 
 	"github.com/stasisd/stasis/browser/profile"
+	"github.com/stasisd/stasis/browser/restore"
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/state"
 )
 
-// Standby is a live Chrome with an environment brought in, all but its tabs:
+// Standby is a live Chrome with an environment loaded, all but its tabs:
 // those wait, not one request sent. Every restore is one for a moment; one that
 // was brought up ahead of need saves its restore all of that. It becomes a
 // session's once.
@@ -19,15 +20,15 @@ type Standby struct {
 	report []state.Component
 
 	// Of full Chrome; the shell opens its tabs when it goes.
-	held *hold
-	tabs tabSource
+	held *restore.Tabs
+	tabs restore.Source
 }
 
-// Standby starts Chrome and brings the environment in that lies in the
+// Standby starts Chrome and restores the environment that lies in the
 // directory, to wait there; see [Spare.Restored]. The time that it waits is not
 // bounded.
 func (s *Starter) Standby(ctx context.Context, dir *Dir, doc state.Document, o Options) (*Standby, error) {
-	p, err := s.bring(ctx, dir, doc, o)
+	p, err := s.load(ctx, dir, doc, o)
 	if err != nil {
 		return nil, err
 	}
@@ -42,19 +43,19 @@ func (s *Starter) Standby(ctx context.Context, dir *Dir, doc state.Document, o O
 	return p, nil
 }
 
-// bring starts Chrome and brings the environment in.
-func (s *Starter) bring(ctx context.Context, dir *Dir, doc state.Document, o Options) (*Standby, error) {
+// load starts Chrome and loads the environment in.
+func (s *Starter) load(ctx context.Context, dir *Dir, doc state.Document, o Options) (*Standby, error) {
 	if err := profile.Settle(dir.Profile()); err != nil {
 		return nil, err
 	}
 	if o.Engine == EngineShell {
-		return s.bringShell(ctx, dir, doc, o)
+		return s.loadShell(ctx, dir, doc, o)
 	}
 	spare, err := s.Spare(ctx, dir, Options{Overrides: AtStart(o.Engine, o.Overrides.Over(doc.Overrides)), Background: o.Background})
 	if err != nil {
 		return nil, err
 	}
-	return spare.bring(ctx, doc, o)
+	return spare.load(ctx, doc, o)
 }
 
 // Dir is where it lives on disk.
@@ -83,21 +84,25 @@ func (s *Standby) Go(ctx context.Context) (*Browser, []state.Component, error) {
 // goOn is Go for a Chrome that has answered just now.
 func (s *Standby) goOn(ctx context.Context) (*Browser, []state.Component, error) {
 	b := s.b
-	let := s.letGo
+	release := s.release
 	if b.shell() {
-		let = s.openTabs
+		release = s.openTabs
 	}
-	if err := let(ctx); err != nil {
+	if err := release(ctx); err != nil {
 		return nil, nil, s.abandon(ctx, err)
 	}
-	report := state.ExpiredIn(s.report, b.baseline.jar, b.now())
+	report := state.ExpiredIn(s.report, b.baseline.Jar, b.now())
 	report = append(report, state.OverrideLines(s.doc.Overrides, s.own)...)
 	return b, append(report, b.passkeyLines(s.doc.Passkeys)...), nil
 }
 
-// openTabs is letGo in the shell, where there is nothing to let go.
+// openTabs is release in the shell, where no tabs are held.
 func (s *Standby) openTabs(ctx context.Context) error {
-	lines, err := s.b.openTabs(ctx, s.doc)
+	b := s.b
+	lines, ids, err := b.environment().OpenTabs(ctx, s.doc, b.options.RestoreTabs, b.background.Go)
+	for i, id := range ids {
+		b.ahead.restored(id, s.doc.Tabs[i].Active)
+	}
 	s.report = append(s.report, lines...)
 	return fault.Wrap(err, fault.BrowserFailed, "browser.restore", "the tabs could not be opened")
 }
@@ -111,6 +116,6 @@ func (s *Standby) abandon(ctx context.Context, why error) error {
 // dismiss takes no more notice of the tabs, which go with their Chrome.
 func (s *Standby) dismiss() {
 	if s.held != nil {
-		s.held.stop()
+		s.held.Stop()
 	}
 }

@@ -17,6 +17,9 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
+// blankURL is the address of an empty tab.
+const blankURL = "about:blank"
+
 // Starter starts Chromes. Now is the clock.
 type Starter struct {
 	Launcher *launch.Launcher
@@ -42,11 +45,11 @@ func (s *Starter) Fresh(ctx context.Context, dir *Dir, o Options) (*Browser, err
 	return spare.Fresh(ctx, o)
 }
 
-// Restored starts Chrome and brings the environment in that lies in the
+// Restored starts Chrome and restores the environment that lies in the
 // directory; see [Spare.Restored]. The shell starts on the environment itself: it
 // is nowhere else if that fails.
 func (s *Starter) Restored(ctx context.Context, dir *Dir, doc state.Document, o Options) (*Browser, []state.Component, error) {
-	standby, err := s.bring(ctx, dir, doc, o)
+	standby, err := s.load(ctx, dir, doc, o)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -40,7 +40,7 @@ func TestPasskeysAfterThaw(t *testing.T) {
 	// These sessions come and go as a client's do.
 	attach := func(path string) (cdp.Session, func()) {
 		t.Helper()
-		b.passkeys.meet(within(t))
+		b.passkeys.ClientJoining(within(t))
 		got, err := cdp.Call(within(t), b.driver, target.AttachToTarget, target.AttachToTargetParams{TargetID: r.page(b, at+path), Flatten: &yes})
 		if err != nil {
 			t.Fatal(err)
@@ -73,7 +73,7 @@ func TestPasskeysAfterThaw(t *testing.T) {
 		t.Fatal("no passkey")
 	}
 	goesTo(tab, "/two")
-	leave() // what goes with it is being mended when Chrome is frozen
+	leave() // what goes with it is being repaired when Chrome is frozen
 	doc, err := b.Capture(within(t))
 	if err != nil {
 		t.Fatal(err)

@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/stasisd/stasis/browser/capture"
+	"github.com/stasisd/stasis/browser/apply"
 	"github.com/stasisd/stasis/state"
 )
 
@@ -53,7 +53,7 @@ func TestLayBelowAnotherSite(t *testing.T) {
 	doc := state.Document{Local: []state.Area{area(f.page.url + "/"), area(f.page.url + "/^31"), area(f.other() + "/"),
 		area(f.other() + "/^0http://127.0.0.1"), area(f.other() + "/^0https://top.example"), area(f.other() + "/^11^22")}}
 	before := f.requests()
-	report, err := capture.Lay(within(t), b.driver, doc, time.Now())
+	report, err := apply.All(within(t), b.driver, doc, time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}

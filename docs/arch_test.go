@@ -27,7 +27,17 @@ var mayImport = []struct{ pkg, imports string }{
 	// The three rooms below session know state and fault, never each other.
 	// Within a room, adapters know the root or the root knows them; adapters
 	// do not know each other, and only the pool stands on the root.
-	{"browser", "fault state state/report budget browser/launch browser/mux browser/capture browser/profile browser/profile/* browser/relay"},
+	{"browser", "fault state state/report budget browser/launch browser/mux browser/hiddentab browser/capture browser/apply browser/baseline browser/restore browser/verify browser/logincheck browser/pageevent browser/targetinit browser/passkey browser/profile browser/profile/* browser/relay"},
+	{"browser/hiddentab", "state"},
+	{"browser/capture", "fault state browser/hiddentab"},
+	{"browser/apply", "fault state state/report browser/hiddentab browser/capture"},
+	{"browser/baseline", "state state/report browser/profile browser/profile/*"},
+	{"browser/verify", "state state/report browser/capture browser/baseline"},
+	{"browser/restore", "fault state state/report browser/mux browser/capture browser/apply browser/baseline browser/targetinit"},
+	{"browser/logincheck", "browser/mux browser/targetinit"},
+	{"browser/pageevent", "browser/mux"},
+	{"browser/targetinit", "fault browser/mux"},
+	{"browser/passkey", "fault state browser/capture browser/mux browser/targetinit"},
 	{"browser/profile", "fault state state/report browser/profile/* browser/profile/internal/*"},
 	{"browser/profile/inspect", "fault state browser/profile/localstorage browser/profile/sessionstorage browser/profile/internal/*"},
 	{"browser/profile/profiletest", "state browser/profile/localstorage browser/profile/sessionstorage browser/profile/internal/*"}, // makes profiles for tests

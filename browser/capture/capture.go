@@ -1,50 +1,27 @@
-// Package capture reads a browser's state over CDP and lays it down again.
+// Package capture reads a browser's state over CDP.
 //
 // It speaks to targets through raw sessions and enables no domain that a page
-// could notice (no Runtime.enable, no Debugger, no DOM agents). Reading is
-// [Read]; laying down is [Lay] for what belongs to the whole browser and
-// [Script] for what belongs to one tab.
+// could notice (no Runtime.enable, no Debugger, no DOM agents). [Read] reads an
+// environment whose tabs are open; [Asker] and [ReadStorage] read what no tab has open.
 package capture
 
 import (
 	"context"
 	"slices"
-	"time"
 
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/target"
+
+	"github.com/stasisd/stasis/browser/hiddentab"
 )
 
-// Conn is the daemon's own CDP connection to one Chrome: a session of the
-// browser target, and one for each target that it is attached to.
+// Conn is the daemon's own CDP connection to one Chrome.
 type Conn interface {
-	cdp.Session
-	Session(id target.SessionID) cdp.Session
-	// OpenHidden opens a blank tab that is no part of the environment, and
-	// Hidden knows it again.
-	OpenHidden(ctx context.Context) (target.ID, error)
+	hiddentab.Conn
+	// Hidden knows again what OpenHidden opened.
 	Hidden(id target.ID) bool
 	// Born orders targets by when they were made.
 	Born(id target.ID) int
-}
-
-// leaveDeadline bounds what is done after a reading, whatever became of it: of
-// a Chrome that does not answer any more nothing is waited for.
-const leaveDeadline = 2 * time.Second
-
-// attach opens a session to a target; detach ends it and outlives ctx.
-func attach(ctx context.Context, conn Conn, id target.ID) (s cdp.Session, detach func(), err error) {
-	flatten := true
-	res, err := cdp.Call(ctx, conn, target.AttachToTarget, target.AttachToTargetParams{TargetID: id, Flatten: &flatten})
-	if err != nil {
-		return nil, nil, err
-	}
-	return conn.Session(res.SessionID), func() {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaveDeadline)
-		defer cancel()
-		// A target that has gone detached by itself: nothing to tell.
-		_, _ = cdp.Call(ctx, conn, target.DetachFromTarget, target.DetachFromTargetParams(res))
-	}, nil
 }
 
 // Pages lists the page targets of the browser's own profile, the newest last:

@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"fmt"
 
+	"github.com/stasisd/stasis/browser/hiddentab"
 	"github.com/stasisd/stasis/state"
 )
 
@@ -17,14 +18,12 @@ const commitOrigin = "https://commit.invalid"
 // item, removes it and is closed. Once that removal is on disk so is what pages
 // had stored before; Commit does not wait for it.
 func Commit(ctx context.Context, conn Conn) (storageKey, item string, err error) {
-	s, err := openStub(ctx, conn)
+	t, err := hiddentab.Open(ctx, conn)
 	if err != nil {
 		return "", "", err
 	}
-	defer s.close(ctx)
+	defer t.Close(ctx)
 	item = "commit-" + rand.Text() // earlier ones are on disk already
-	if _, _, _, err = s.visit(ctx, state.StorageKey{Origin: commitOrigin}); err != nil {
-		return "", "", err
-	}
-	return commitOrigin + "/", item, evaluate(ctx, s.session, 0, fmt.Sprintf("localStorage.setItem(%[1]q, 1); localStorage.removeItem(%[1]q)", item))
+	script := fmt.Sprintf("localStorage.setItem(%[1]q, 1); localStorage.removeItem(%[1]q)", item)
+	return commitOrigin + "/", item, t.Run(ctx, state.StorageKey{Origin: commitOrigin}, script, nil)
 }

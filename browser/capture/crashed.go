@@ -7,6 +7,8 @@ import (
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/inspector"
 	"github.com/chromedp/cdproto/target"
+
+	"github.com/stasisd/stasis/browser/hiddentab"
 )
 
 // crashedDeadline bounds the question whether one tab has crashed. Chrome
@@ -34,7 +36,7 @@ func Crashed(ctx context.Context, conn Conn) (map[target.ID]bool, error) {
 func crashed(ctx context.Context, conn Conn, id target.ID) bool {
 	ctx, cancel := context.WithTimeout(ctx, crashedDeadline)
 	defer cancel()
-	s, detach, err := attach(ctx, conn, id)
+	s, detach, err := hiddentab.Attach(ctx, conn, id)
 	if err != nil {
 		return false // it has been closed
 	}

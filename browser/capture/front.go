@@ -5,6 +5,8 @@ import (
 
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/target"
+
+	"github.com/stasisd/stasis/browser/hiddentab"
 )
 
 // Front attaches to the tab in front for the time of a call. Which one that is
@@ -36,7 +38,7 @@ func Front(ctx context.Context, conn Conn, do func(cdp.Session, *target.Info) er
 
 // At attaches to a tab for the time of a call.
 func At(ctx context.Context, conn Conn, tab *target.Info, do func(cdp.Session, *target.Info) error) error {
-	s, detach, err := attach(ctx, conn, tab.TargetID)
+	s, detach, err := hiddentab.Attach(ctx, conn, tab.TargetID)
 	if err != nil {
 		return err
 	}
@@ -58,7 +60,7 @@ func readFronts(ctx context.Context, conn Conn, pages []*target.Info) []frontnes
 	for _, p := range pages {
 		go func() {
 			answer := frontness{info: p}
-			if s, detach, err := attach(ctx, conn, p.TargetID); err == nil {
+			if s, detach, err := hiddentab.Attach(ctx, conn, p.TargetID); err == nil {
 				seen, err := glance(ctx, s, cdp.FrameID(p.TargetID))
 				answer.visible = err == nil && seen.Visible
 				detach()

@@ -15,6 +15,7 @@ import (
 	"github.com/chromedp/cdproto/target"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/stasisd/stasis/browser/hiddentab"
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/state"
 )
@@ -70,7 +71,7 @@ func Read(ctx context.Context, conn Conn) (state.Document, error) {
 }
 
 // Cookies reads the whole jar of the profile, sorted by domain, path and name.
-func Cookies(ctx context.Context, conn Conn) ([]state.Cookie, error) {
+func Cookies(ctx context.Context, conn cdp.Session) ([]state.Cookie, error) {
 	res, err := cdp.Call(ctx, conn, storage.GetCookies, storage.GetCookiesParams{})
 	if err != nil {
 		return nil, err
@@ -134,7 +135,7 @@ func readTab(ctx context.Context, conn Conn, p *target.Info, frames []*target.In
 	miss := func(component, origin string, err error) {
 		r.missed = append(r.missed, state.Missed{Component: component, Origin: origin, Reason: reason(ctx, err)})
 	}
-	s, detach, err := attach(ctx, conn, p.TargetID)
+	s, detach, err := hiddentab.Attach(ctx, conn, p.TargetID)
 	if err != nil {
 		miss(state.ComponentSessionStorage, p.URL, err)
 		return r
@@ -160,7 +161,7 @@ func readTab(ctx context.Context, conn Conn, p *target.Info, frames []*target.In
 		r.tab.Name, r.tab.Active = seen.Name, seen.Visible
 	}
 	for _, f := range frames {
-		fs, detach, err := attach(ctx, conn, f.TargetID)
+		fs, detach, err := hiddentab.Attach(ctx, conn, f.TargetID)
 		if err != nil {
 			miss(state.ComponentSessionStorage, f.URL, err)
 			continue

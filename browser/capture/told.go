@@ -3,11 +3,7 @@ package capture
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-
-	"github.com/chromedp/cdproto/cdp"
-	"github.com/chromedp/cdproto/runtime"
 )
 
 // Told is what Chrome tells its pages of itself.
@@ -33,15 +29,6 @@ func (a *Asker) Told(ctx context.Context, timezone string) (Told, error) {
 	if err != nil {
 		return Told{}, err
 	}
-	yes := true
-	res, err := cdp.Call(ctx, a.stub.session, runtime.Evaluate, runtime.EvaluateParams{
-		Expression: fmt.Sprintf(readTold, zone), ReturnByValue: &yes})
-	if err != nil {
-		return Told{}, err
-	}
-	if res.ExceptionDetails != nil {
-		return Told{}, errors.New("the page could not tell")
-	}
 	var told Told
-	return told, json.Unmarshal(res.Result.Value, &told)
+	return told, a.tab.Evaluate(ctx, fmt.Sprintf(readTold, zone), &told)
 }

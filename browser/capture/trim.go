@@ -2,13 +2,19 @@ package capture
 
 import (
 	"context"
+	"time"
 
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/heapprofiler"
 	"github.com/chromedp/cdproto/memory"
 	"github.com/chromedp/cdproto/target"
 	"golang.org/x/sync/errgroup"
+
+	"github.com/stasisd/stasis/browser/hiddentab"
 )
+
+// suppressDeadline bounds how long Chrome may take to answer for the pressure.
+const suppressDeadline = 2 * time.Second
 
 // Trim makes Chrome give back the memory that its pages can do without: decoded
 // images and other caches, pages kept for going back to, and garbage. What a page
@@ -44,7 +50,7 @@ func Trim(ctx context.Context, conn Conn) {
 
 // suppress keeps Chrome from hearing of the machine's memory, or lets it.
 func suppress(ctx context.Context, conn Conn, on bool) {
-	ctx, cancel := context.WithTimeout(ctx, leaveDeadline)
+	ctx, cancel := context.WithTimeout(ctx, suppressDeadline)
 	defer cancel()
 	_, _ = cdp.Call(ctx, conn, memory.SetPressureNotificationsSuppressed, memory.SetPressureNotificationsSuppressedParams{Suppressed: on})
 }
@@ -55,7 +61,7 @@ func collect(ctx context.Context, conn Conn, id target.ID) {
 	if crashed(ctx, conn, id) {
 		return
 	}
-	s, detach, err := attach(ctx, conn, id)
+	s, detach, err := hiddentab.Attach(ctx, conn, id)
 	if err != nil {
 		return // it has gone
 	}

@@ -1,0 +1,31 @@
+package apply
+
+import (
+	"context"
+	"errors"
+	"testing"
+)
+
+// When the time is over, what was under way and what follows is told as that;
+// what went wrong before has its own reason.
+func TestInTurn(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	broken := errors.New("broken")
+	got := inTurn(ctx, 4, func(i int) error {
+		switch i {
+		case 0:
+			return nil
+		case 1:
+			return broken
+		default:
+			cancel()
+			return ctx.Err()
+		}
+	})
+	for i, want := range []error{nil, broken, errNoTime, errNoTime} {
+		if !errors.Is(got[i], want) {
+			t.Errorf("%d: %v, not %v", i, got[i], want)
+		}
+	}
+}

@@ -1,0 +1,95 @@
+package capture
+
+import (
+	"context"
+
+	"github.com/stasisd/stasis/browser/hiddentab"
+	"github.com/stasisd/stasis/state"
+)
+
+// count counts, as the site's own scripts would, what an origin has in those
+// stores that Chrome repairs or empties when it opens them. A store is asked
+// twice: Chrome fails the first opening of a damaged one, and the next finds
+// what it made of it. What cannot be counted is left out.
+const count = `(async () => {
+  const twice = async (ask) => { try { return await ask(); } catch { return await ask(); } };
+  const of = (request) => new Promise((resolve, reject) => {
+    request.onsuccess = () => resolve(request.result);
+    request.onerror = request.onblocked = () => reject(request.error);
+  });
+  const databases = async (from) => {
+    let n = 0, records = 0;
+    for (const {name} of await from.databases()) {
+      const db = await of(from.open(name));
+      for (const store of db.objectStoreNames) records += await of(db.transaction(store).objectStore(store).count());
+      db.close();
+      n++;
+    }
+    return [n, records];
+  };
+  const cached = async (from) => {
+    let n = 0;
+    for (const name of await from.keys()) n += (await (await from.open(name)).keys()).length;
+    return n;
+  };
+  const files = async (folder) => {
+    let n = 0;
+    for await (const entry of folder.values()) n += entry.kind === "file" ? 1 : await files(entry);
+    return n;
+  };
+  const n = {};
+  const kind = async (name, ask) => { try { n[name] = await twice(ask); } catch {} };
+  const buckets = [];
+  try {
+    for (const name of await navigator.storageBuckets.keys()) buckets.push(await navigator.storageBuckets.open(name));
+  } catch {}
+  try {
+    let sum = [0, 0];
+    for (const from of [{indexedDB}, ...buckets]) {
+      const [dbs, records] = await twice(() => databases(from.indexedDB));
+      sum = [sum[0] + dbs, sum[1] + records];
+    }
+    [n.indexed_db, n.indexed_db_records] = sum;
+  } catch {}
+  await kind("cache_storage", async () => {
+    let sum = 0;
+    for (const from of [{caches}, ...buckets]) sum += await cached(from.caches);
+    return sum;
+  });
+  await kind("file_system", async () => {
+    let sum = await files(await navigator.storage.getDirectory());
+    for (const bucket of buckets) sum += await files(await bucket.getDirectory());
+    return sum;
+  });
+  await kind("service_workers", async () => (await navigator.serviceWorker.getRegistrations()).length);
+  return n;
+})()`
+
+// Asker reads the stores of storage keys that need not be open in any tab,
+// through a hidden one, without a request to the site. A key without a name to
+// reach it by is an error.
+type Asker struct{ tab *hiddentab.Tab }
+
+// Ask opens the hidden tab; Close is the caller's.
+func Ask(ctx context.Context, conn hiddentab.Conn) (*Asker, error) {
+	t, err := hiddentab.Open(ctx, conn)
+	if err != nil {
+		return nil, err
+	}
+	return &Asker{t}, nil
+}
+
+// Close removes the hidden tab.
+func (a *Asker) Close(ctx context.Context) { a.tab.Close(ctx) }
+
+// Count counts an origin's items by component. A component that is not there
+// could not be counted.
+func (a *Asker) Count(ctx context.Context, origin string) (map[string]int, error) {
+	counts := map[string]int{}
+	return counts, a.tab.RunAt(ctx, origin, count, &counts)
+}
+
+// Local reads an origin's localStorage.
+func (a *Asker) Local(ctx context.Context, origin string) (state.Area, error) {
+	return a.tab.ReadLocal(ctx, origin)
+}

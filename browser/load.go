@@ -1,0 +1,115 @@
+package browser
+
+import (
+	"context"
+	"time"
+
+	"github.com/chromedp/cdproto/target"
+
+	"github.com/stasisd/stasis/browser/capture"
+	"github.com/stasisd/stasis/browser/mux"
+	"github.com/stasisd/stasis/browser/profile"
+	"github.com/stasisd/stasis/browser/restore"
+	"github.com/stasisd/stasis/fault"
+)
+
+// restoreDeadline bounds the whole of a restore: a Chrome that hangs is given up.
+const restoreDeadline = 60 * time.Second
+
+// load opens the profile that lies in the user data directory, and
+// applies the state that it lacks. Every tab and service worker of the
+// profile is held before its first request (Target.setAutoAttach with
+// waitForDebuggerOnStart), until release. The extensions that the profile does not
+// know are loaded by then.
+func (s *Standby) load(ctx context.Context, o Options, unknown []string) error {
+	const op = "browser.restore"
+	b, doc := s.b, s.doc
+	ctx, cancel := context.WithTimeout(ctx, restoreDeadline)
+	defer cancel()
+	spares, err := capture.Pages(ctx, b.driver)
+	if err != nil {
+		return fault.Wrap(err, fault.BrowserFailed, op, "Chrome did not answer")
+	}
+	b.targets.HoldTabs(b.ctx, true)
+	if s.held, err = b.environment().Hold(ctx); err != nil {
+		return fault.Wrap(err, fault.BrowserFailed, op, "Chrome's tabs could not be held")
+	}
+	var command []string
+	s.tabs, command = restore.SourceOf(doc, o.RestoreTabs), []string{"--profile-directory=" + profile.Default}
+	if s.tabs != restore.SourceProfile {
+		command = append(command, blankURL)
+	}
+	if err := b.process.Ask(ctx, command...); err != nil {
+		return fault.Wrap(err, fault.BrowserFailed, op, "Chrome did not take the profile")
+	}
+	if s.tabs == restore.SourceProfile {
+		err = s.held.Await(ctx, len(doc.Tabs))
+	} else {
+		err = s.held.AwaitAll(ctx, len(spares))
+	}
+	if err != nil {
+		return fault.Wrap(err, fault.BrowserFailed, op, "the profile did not come up")
+	}
+	for _, p := range spares {
+		b.mux.HideContext(p.BrowserContextID)
+	}
+	b.leftover.tabs = spares
+	downloads := make(chan error, 1)
+	b.background.Go(func() { downloads <- b.keepDownloads(ctx) }) // of this profile: a new one has Chrome's own folder
+	b.mux.Regrant(doc.Permissions)
+	s.report = b.regrant(ctx, doc.Permissions)
+	lines, err := b.restoreExtensions(ctx, s.held, doc, unknown)
+	if err != nil {
+		return err
+	}
+	s.report = append(s.report, lines...)
+	applied, err := b.environment().ApplyMissing(ctx, doc)
+	if err != nil {
+		return err
+	}
+	s.report = append(s.report, applied...)
+	return <-downloads
+}
+
+// release releases the tabs: they load.
+func (s *Standby) release(ctx context.Context) error {
+	b, held := s.b, s.held
+	ctx, cancel := context.WithTimeout(ctx, restoreDeadline)
+	defer cancel()
+	var leading []target.ID
+	if mux.TargetPolicy {
+		leading = held.Leading(ctx)
+	}
+	lines, err := held.Release(ctx, s.doc, s.tabs)
+	if err != nil {
+		return fault.Wrap(err, fault.BrowserFailed, "browser.restore", "the tabs could not be let go")
+	}
+	b.prune(leading)
+	s.report = append(s.report, lines...)
+	b.targets.HoldTabs(b.ctx, false)
+	b.background.Go(func() { held.Settle(b.ctx) })
+	b.background.Go(func() {
+		b.mux.Lull(b.ctx)
+		_ = b.alone(b.ctx) // else whoever needs it asks again
+	})
+	return nil
+}
+
+// environment is the browser as package restore takes it.
+func (b *Browser) environment() restore.Environment {
+	return restore.Environment{Driver: b.driver, Browser: restoring{b}, Targets: b.targets, Life: b.ctx, Baseline: &b.baseline,
+		Unloaded: &b.unloaded, UserDataDir: b.dir.Profile(), Shell: b.shell(), Now: b.now}
+}
+
+// restoring is what package restore asks of the browser.
+type restoring struct{ b *Browser }
+
+var _ restore.Browser = restoring{}
+
+func (r restoring) AllowedURL(url string) bool { return r.b.mux.AllowedURL(url) }
+func (r restoring) ForeignURL(url string) bool { return r.b.mux.ForeignURL(url) }
+func (r restoring) StayAttached() bool         { return r.b.passkeys != nil }
+func (r restoring) Go(f func())                { r.b.hearing.Go(f) }
+func (r restoring) CloseTab(ctx context.Context, id target.ID) error {
+	return r.b.closeTab(ctx, id)
+}

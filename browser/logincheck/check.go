@@ -1,0 +1,183 @@
+// Package logincheck judges whether somebody is logged in at a site: it opens an address
+// in a hidden tab and looks at conditions there.
+package logincheck
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/cdproto/page"
+	"github.com/chromedp/cdproto/runtime"
+)
+
+// checkPause is how often the conditions of a check are looked at.
+const checkPause = 50 * time.Millisecond
+
+// Check is an address and what proves there that somebody is logged in.
+// Conditions that are not zero are given, and all of them must hold at once.
+type Check struct {
+	URL string // http: or https:
+	// Status is of the answer to URL itself: a redirect to a login page is the
+	// redirect's 302, not the page's 200.
+	Status         int64
+	Selector       string // CSS: the document has such an element
+	AbsentSelector string // CSS: it has none
+	Text           string // the visible text of the page holds it
+	Cookie         string // name of a cookie that would be sent to URL
+	Timeout        time.Duration
+}
+
+// Kinds of conditions.
+const (
+	ConditionStatus   = "status"
+	ConditionSelector = "selector"
+	ConditionAbsent   = "absent_selector"
+	ConditionText     = "text"
+	ConditionCookie   = "cookie"
+)
+
+// Condition is one condition of a check, and whether it held in the end.
+type Condition struct {
+	Kind string `json:"kind"`
+	Held bool   `json:"held"`
+}
+
+// Outcome is what a check found.
+type Outcome struct {
+	LoggedIn   bool
+	URL        string // where the tab came to, without query and fragment; "" where it came nowhere
+	Status     int64  // of the answer to the check's URL; 0 without one
+	Conditions []Condition
+	Problem    string // why the page could not be judged; "" where it was
+}
+
+// Judge opens the address and looks at the conditions until they hold, one
+// cannot hold any more, or ctx ends.
+func (t *Tab) Judge(ctx context.Context, c Check) Outcome {
+	nav, err := cdp.Call(ctx, t.session, page.Navigate, page.NavigateParams{URL: c.URL})
+	var o Outcome
+	var still stillness
+	again := time.NewTicker(checkPause)
+	defer again.Stop()
+	for err == nil {
+		seen := t.look(ctx, c)
+		if ctx.Err() != nil {
+			break // a look that was cut off is none
+		}
+		status, failed := t.answered()
+		o = c.weigh(status, seen)
+		o.Problem = seen.Problem
+		open, asked := t.underWay()
+		final := still.look(seen, open, asked) || o.LoggedIn || o.Problem != "" || c.Status != 0 && status != 0 && status != c.Status
+		switch {
+		case nav.ErrorText != "" && status == 0 && failed:
+			o.Problem = "the page could not be opened: " + nav.ErrorText
+			return o
+		case nav.ErrorText != "" && status != 0: // an answer without a document
+			return o
+		case nav.ErrorText == "" && seen.shown && final:
+			return o
+		}
+		select {
+		case <-again.C:
+		case <-ctx.Done():
+		}
+	}
+	if o.Conditions == nil {
+		status, _ := t.answered()
+		o = c.weigh(status, sight{})
+	}
+	if o.URL == "" {
+		o.LoggedIn, o.Problem = false, "the page did not answer in time"
+	}
+	return o
+}
+
+// weigh holds what was seen against the conditions.
+func (c Check) weigh(status int64, seen sight) Outcome {
+	o := Outcome{LoggedIn: true, URL: seen.URL, Status: status, Conditions: []Condition{}}
+	for _, k := range []struct {
+		kind        string
+		given, held bool
+	}{
+		{ConditionStatus, c.Status != 0, status == c.Status},
+		{ConditionSelector, c.Selector != "", seen.Selector},
+		{ConditionAbsent, c.AbsentSelector != "", seen.Absent},
+		{ConditionText, c.Text != "", seen.Text},
+		{ConditionCookie, c.Cookie != "", seen.Cookie},
+	} {
+		if k.given {
+			o.Conditions = append(o.Conditions, Condition{k.kind, k.held})
+			o.LoggedIn = o.LoggedIn && k.held
+		}
+	}
+	return o
+}
+
+// sight is what a look at the tab shows. Of a document that is not there
+// yet, or is Chrome's own (an error page), it shows nothing.
+type sight struct {
+	URL      string `json:"url"`
+	Loaded   bool   `json:"loaded"`
+	Elements int    `json:"elements"`
+	Selector bool   `json:"selector"`
+	Absent   bool   `json:"absent"`
+	Text     bool   `json:"text"`
+	Problem  string `json:"problem"`
+	Cookie   bool   `json:"-"`
+	shown    bool   // there is a document
+}
+
+const lookScript = `(({selector, absent, text}) => {
+  if (!/^https?:$/.test(location.protocol) || document.readyState === "loading") return {};
+  const has = (name, css) => {
+    try { return document.querySelector(css) !== null; } catch { throw name; }
+  };
+  try {
+    return {
+      url: location.origin + location.pathname,
+      loaded: document.readyState === "complete",
+      elements: document.getElementsByTagName("*").length,
+      selector: selector !== "" && has("selector", selector),
+      absent: absent !== "" && !has("absent_selector", absent),
+      text: text !== "" && (document.body?.innerText ?? "").includes(text),
+    };
+  } catch (name) {
+    return {url: location.origin + location.pathname, problem: name + " is no CSS selector"};
+  }
+})(%s)`
+
+// look reads the conditions in a world of its own, which the page's scripts do
+// not see. A document that goes away meanwhile shows nothing.
+func (t *Tab) look(ctx context.Context, c Check) sight {
+	var seen sight
+	world, err := cdp.Call(ctx, t.session, page.CreateIsolatedWorld, page.CreateIsolatedWorldParams{
+		FrameID: cdp.FrameID(t.id), WorldName: "check"}) // one for each document: the name makes it the same
+	if err != nil {
+		return seen
+	}
+	wanted, err := json.Marshal(map[string]string{"selector": c.Selector, "absent": c.AbsentSelector, "text": c.Text})
+	if err != nil {
+		return seen
+	}
+	yes := true
+	res, err := cdp.Call(ctx, t.session, runtime.Evaluate, runtime.EvaluateParams{
+		Expression: fmt.Sprintf(lookScript, wanted), ContextID: world.ExecutionContextID, ReturnByValue: &yes})
+	if err != nil || res.ExceptionDetails != nil || json.Unmarshal(res.Result.Value, &seen) != nil {
+		return sight{}
+	}
+	seen.shown = seen.URL != ""
+	if c.Cookie != "" {
+		jar, err := cdp.Call(ctx, t.session, network.GetCookies, network.GetCookiesParams{URLs: []string{c.URL}})
+		if err == nil {
+			for _, cookie := range jar.Cookies {
+				seen.Cookie = seen.Cookie || cookie.Name == c.Cookie
+			}
+		}
+	}
+	return seen
+}

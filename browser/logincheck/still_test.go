@@ -1,0 +1,56 @@
+package logincheck
+
+import "testing"
+
+// A page rests once it is loaded, has nothing under way and stays the same: one
+// that still asks its site, or is still being built, is given its time.
+func TestStillness(t *testing.T) {
+	shown := sight{URL: "https://a.example/", Elements: 3, Loaded: true}
+	grown, loading := shown, shown
+	grown.Elements, loading.Loaded = 4, false
+	for name, disturb := range map[string]func(*stillness) bool{
+		"still loading":        func(s *stillness) bool { return s.look(loading, 0, 1) },
+		"a request under way":  func(s *stillness) bool { return s.look(shown, 1, 1) },
+		"a request was made":   func(s *stillness) bool { return s.look(shown, 0, 2) },
+		"the page has changed": func(s *stillness) bool { return s.look(grown, 0, 1) },
+	} {
+		var s stillness
+		for range stillLooks {
+			if s.look(shown, 0, 1) {
+				t.Fatalf("%s: at rest too early", name)
+			}
+		}
+		if disturb(&s) {
+			t.Errorf("%s: at rest", name)
+		}
+		if s.look(shown, 0, 1) {
+			t.Errorf("%s: at rest at once", name)
+		}
+	}
+	var s stillness
+	for range stillLooks {
+		s.look(shown, 0, 1)
+	}
+	if !s.look(shown, 0, 1) {
+		t.Error("a page that stays the same never rests")
+	}
+}
+
+// What is under way is known by its document: with that it goes.
+func TestTraffic(t *testing.T) {
+	var under traffic
+	under.began("socket", "")
+	under.began("r1", "first")
+	under.began("r2", "first")
+	under.ended("r1")
+	under.replaced("first")
+	if len(under.open) != 2 {
+		t.Errorf("%v", under.open)
+	}
+	under.began("r3", "second")
+	under.replaced("second")
+	under.ended("socket")
+	if len(under.open) != 1 || under.open["r3"] != "second" || under.count != 4 {
+		t.Errorf("%v, %d", under.open, under.count)
+	}
+}

@@ -1,0 +1,272 @@
+package pageevent
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+
+	"github.com/chromedp/cdproto/browser"
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/log"
+	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/cdproto/page"
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/cdproto/target"
+
+	"github.com/stasisd/stasis/browser/mux"
+)
+
+// The kinds of events.
+const (
+	Navigation = "navigated"
+	Dialog     = "dialog"
+	Download   = "download"
+	Console    = "console"
+	Crash      = "page_crashed"
+	Blocked    = "page_blocked" // it turned to what a session may not show
+)
+
+// Event is something that happened in a browser's pages. Its data has strings, whole
+// numbers and truth values.
+type Event struct {
+	Kind string
+	Data map[string]any
+	// Lost is how many of this kind were not reported before, because they came
+	// quicker than they were taken in; such an event has no data.
+	Lost int
+}
+
+// pageSeen is what is known of a page or worker so far.
+type pageSeen struct {
+	url        string
+	pending    *pending // its newest navigation, while that is not reported
+	answered   string   // the document that was answered last, and how
+	status     int64
+	dialog     string // the dialog that is open, and of which client that is known
+	dialogPeer string
+	// Of console and log the time of the newest entry: who enables them is told
+	// again of what was there before.
+	console, logged float64
+}
+
+// kindOf is the kind of event that a CDP event makes.
+func kindOf(method string) string {
+	switch method {
+	case page.JavascriptDialogOpening.Method, page.JavascriptDialogClosed.Method:
+		return Dialog
+	case browser.DownloadWillBegin.Method, browser.DownloadProgress.Method:
+		return Download
+	case runtime.ConsoleAPICalled.Method, runtime.ExceptionThrown.Method, log.EntryAdded.Method:
+		return Console
+	case target.TargetCrashed.Method:
+		return Crash
+	case mux.Foreign:
+		return Blocked
+	}
+	return Navigation
+}
+
+func (l *Listener) pageOf(id string) *pageSeen {
+	p := l.pages[id]
+	if p == nil {
+		p = &pageSeen{}
+		l.pages[id] = p
+	}
+	return p
+}
+
+func (l *Listener) add(kind string, data map[string]any) *pending {
+	w := &pending{Event: Event{Kind: kind, Data: data}}
+	l.ready = append(l.ready, w)
+	return w
+}
+
+// handle makes an event of a CDP event, completes one that waits, or only
+// remembers something.
+func (l *Listener) handle(h mux.Heard) {
+	switch h.Method {
+	case target.TargetCreated.Method, target.TargetInfoChanged.Method:
+		l.moved(h)
+	case target.TargetDestroyed.Method:
+		delete(l.pages, h.Target)
+	case target.TargetCrashed.Method:
+		l.add(Crash, map[string]any{"page": h.Target, "url": h.URL})
+	case mux.Foreign:
+		l.add(Blocked, map[string]any{"page": h.Target, "url": h.URL, "reason": "a session may not show this address"})
+	case network.ResponseReceived.Method:
+		l.answered(h)
+	case page.JavascriptDialogOpening.Method, page.JavascriptDialogClosed.Method:
+		l.dialog(h)
+	case runtime.ConsoleAPICalled.Method, runtime.ExceptionThrown.Method:
+		l.console(h)
+	case log.EntryAdded.Method:
+		l.entry(h)
+	case browser.DownloadWillBegin.Method, browser.DownloadProgress.Method:
+		l.download(h)
+	}
+}
+
+// moved takes where a page is. A new address is a navigation.
+func (l *Listener) moved(h mux.Heard) {
+	p := l.pageOf(h.Target)
+	if h.URL != p.url && h.URL != "" && (p.url != "" || h.URL != "about:blank") {
+		if p.pending != nil {
+			p.pending.page = nil // its title is not to be had any more
+		}
+		data := map[string]any{"page": h.Target, "url": h.URL}
+		p.pending = l.add(Navigation, data)
+		p.pending.page, p.pending.until = p, l.now().Add(settleTime)
+		if p.answered == withoutFragment(h.URL) {
+			data["status"] = p.status
+		}
+		p.answered = ""
+	}
+	p.url = h.URL
+}
+
+// entitle asks for the title of a page that a navigation came to: Chrome tells of
+// a new one only when something else changes. The browser answers by itself, so
+// the page is not held up by it. Until a page has a title its address stands for
+// one.
+func (l *Listener) entitle(ctx context.Context, w *pending) {
+	ctx, cancel := context.WithTimeout(ctx, titleDeadline)
+	defer cancel()
+	id, _ := w.Data["page"].(string)
+	r, err := cdp.Call(ctx, l.browser, target.GetTargetInfo, target.GetTargetInfoParams{TargetID: target.ID(id)})
+	if err == nil && r.TargetInfo != nil && r.TargetInfo.URL == w.Data["url"] && r.TargetInfo.Title != "" && !strings.Contains(r.TargetInfo.URL, r.TargetInfo.Title) {
+		w.Data["title"] = r.TargetInfo.Title
+	}
+}
+
+// answered takes the answer to a page's request for a document.
+func (l *Listener) answered(h mux.Heard) {
+	var r network.EventResponseReceived
+	if json.Unmarshal(h.Params, &r) != nil || r.Response == nil || h.Type != "page" || string(r.FrameID) != h.Target {
+		return
+	}
+	p := l.pageOf(h.Target)
+	if p.pending != nil && withoutFragment(p.url) == r.Response.URL {
+		p.pending.Data["status"] = r.Response.Status
+		return
+	}
+	p.answered, p.status = r.Response.URL, r.Response.Status
+}
+
+func withoutFragment(url string) string {
+	url, _, _ = strings.Cut(url, "#")
+	return url
+}
+
+// dialog takes a dialog as it opens, of the first client that is told.
+func (l *Listener) dialog(h mux.Heard) {
+	p := l.pageOf(h.Target)
+	if h.Method == page.JavascriptDialogClosed.Method {
+		p.dialog = ""
+		return
+	}
+	var d page.EventJavascriptDialogOpening
+	if json.Unmarshal(h.Params, &d) != nil {
+		return
+	}
+	is := string(d.Type) + " " + d.Message
+	if p.dialog == is && p.dialogPeer != h.Peer {
+		return
+	}
+	p.dialog, p.dialogPeer = is, h.Peer
+	l.add(Dialog, map[string]any{"page": h.Target, "url": d.URL, "dialog": string(d.Type), "text": d.Message})
+}
+
+// console takes what a page wrote to its console, or an exception that nothing
+// caught.
+func (l *Listener) console(h mux.Heard) {
+	var c struct {
+		Timestamp float64                   `json:"timestamp"`
+		Type      string                    `json:"type"`
+		Args      []runtime.RemoteObject    `json:"args"`
+		Exception *runtime.ExceptionDetails `json:"exceptionDetails"`
+	}
+	if json.Unmarshal(h.Params, &c) != nil {
+		return
+	}
+	p := l.pageOf(h.Target)
+	if c.Timestamp <= p.console {
+		return
+	}
+	p.console = c.Timestamp
+	level, text := c.Type, words(c.Args)
+	if x := c.Exception; x != nil {
+		level, text = "error", x.Text
+		if x.Exception != nil && x.Exception.Description != "" {
+			text += " " + x.Exception.Description
+		}
+	}
+	l.add(Console, map[string]any{"page": h.Target, "url": h.URL, "level": level, "text": text})
+}
+
+// words are the arguments of a console call as a text.
+func words(args []runtime.RemoteObject) string {
+	var all []string
+	for _, a := range args {
+		var text string
+		switch {
+		case json.Unmarshal(a.Value, &text) == nil && len(a.Value) > 0:
+			all = append(all, text)
+		case len(a.Value) > 0:
+			all = append(all, string(a.Value))
+		default:
+			all = append(all, a.Description)
+		}
+	}
+	return strings.Join(all, " ")
+}
+
+// entry takes what the browser logged of a page: requests that failed, and
+// what was refused.
+func (l *Listener) entry(h mux.Heard) {
+	var logged struct {
+		Entry struct {
+			Level     string  `json:"level"`
+			Text      string  `json:"text"`
+			Timestamp float64 `json:"timestamp"`
+			URL       string  `json:"url"`
+		} `json:"entry"`
+	}
+	if json.Unmarshal(h.Params, &logged) != nil {
+		return
+	}
+	p := l.pageOf(h.Target)
+	if logged.Entry.Timestamp <= p.logged {
+		return
+	}
+	p.logged = logged.Entry.Timestamp
+	data := map[string]any{"page": h.Target, "url": h.URL, "level": logged.Entry.Level, "text": logged.Entry.Text}
+	if logged.Entry.URL != "" {
+		data["source_url"] = logged.Entry.URL
+	}
+	l.add(Console, data)
+}
+
+// download takes the beginning and the end of a download.
+func (l *Listener) download(h mux.Heard) {
+	var d struct {
+		GUID     string  `json:"guid"`
+		URL      string  `json:"url"`
+		Name     string  `json:"suggestedFilename"`
+		State    string  `json:"state"`
+		Received float64 `json:"receivedBytes"`
+	}
+	if json.Unmarshal(h.Params, &d) != nil {
+		return
+	}
+	if h.Method == browser.DownloadWillBegin.Method {
+		l.downloads[d.GUID] = d.Name
+		l.add(Download, map[string]any{"state": "started", "name": d.Name, "url": d.URL})
+		return
+	}
+	name, under := l.downloads[d.GUID]
+	if !under || d.State != "completed" && d.State != "canceled" {
+		return
+	}
+	delete(l.downloads, d.GUID)
+	l.add(Download, map[string]any{"state": d.State, "name": name, "bytes": int64(d.Received)})
+}

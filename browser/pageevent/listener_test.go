@@ -1,0 +1,27 @@
+package pageevent
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/browser"
+	"github.com/chromedp/cdproto/target"
+
+	"github.com/stasisd/stasis/browser/mux"
+)
+
+// Pages and downloads whose ends were lost, because too much came at once, are
+// forgotten all the same.
+func TestPagesWhoseEndWasLostAreForgotten(t *testing.T) {
+	l := New(nil, nil, time.Now)
+	for n := range 3 * maxReceived {
+		l.received = append(l.received,
+			mux.Heard{Method: target.TargetCreated.Method, Target: fmt.Sprint(n), URL: "https://a.example/"},
+			mux.Heard{Method: browser.DownloadWillBegin.Method, Params: fmt.Appendf(nil, `{"guid":"%d","suggestedFilename":"f"}`, n)})
+		l.take()
+	}
+	if len(l.pages) > maxReceived || len(l.downloads) > maxReceived {
+		t.Errorf("%d pages and %d downloads are remembered", len(l.pages), len(l.downloads))
+	}
+}

@@ -1,0 +1,103 @@
+package restore
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/chromedp/cdproto/page"
+	"github.com/chromedp/cdproto/target"
+
+	"github.com/stasisd/stasis/browser/capture"
+)
+
+// arriveDeadline bounds the wait for the tabs' first documents: a slow site must
+// not hold the restore up.
+const arriveDeadline = 500 * time.Millisecond
+
+// addressDeadline bounds the wait for the tabs' addresses, and addressPause is how
+// often Chrome is asked for them.
+const (
+	addressDeadline = 5 * time.Second
+	addressPause    = 5 * time.Millisecond
+)
+
+// startLoading has Chrome report a tab's first document; awaitDocuments waits for it.
+func (h *Tabs) startLoading(t *heldTab) {
+	t.loading = true
+	h.post(t.session, page.Enable.Method, nil)
+}
+
+// awaitDocuments returns once the tabs that load have their first document, or
+// at its deadline: a client that connects at once finds them at their addresses.
+func (h *Tabs) awaitDocuments(ctx context.Context) {
+	h.awaitAddresses(ctx, h.firstDocuments(ctx))
+}
+
+// firstDocuments is awaitDocuments without the addresses. It returns the tabs that load.
+func (h *Tabs) firstDocuments(ctx context.Context) (loading []target.ID) {
+	for _, t := range h.tabs {
+		if t.loading {
+			loading = append(loading, t.info.TargetID)
+		}
+	}
+	ctx, cancel := context.WithTimeout(ctx, arriveDeadline)
+	defer cancel()
+	for h.anyLoading() {
+		select {
+		case e, ok := <-h.events:
+			if !ok {
+				return loading // the next call tells
+			}
+			h.handle(ctx, e)
+		case <-ctx.Done():
+			return loading
+		}
+	}
+	return loading
+}
+
+// awaitAddresses returns once Chrome gives each of these tabs an address, or at its
+// deadline. Chromium 156 gives none ("") for a moment between a blank tab and its
+// first document, and Puppeteer shows no page without one.
+func (h *Tabs) awaitAddresses(ctx context.Context, tabs []target.ID) {
+	ctx, cancel := context.WithTimeout(ctx, addressDeadline)
+	defer cancel()
+	pause := time.NewTicker(addressPause)
+	defer pause.Stop()
+	for {
+		pages, err := capture.Pages(ctx, h.env.Driver)
+		if err != nil || !slices.ContainsFunc(pages, func(p *target.Info) bool {
+			return p.URL == "" && slices.Contains(tabs, p.TargetID)
+		}) {
+			return
+		}
+		select {
+		case <-pause.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+func (h *Tabs) anyLoading() bool {
+	for _, t := range h.tabs {
+		if t.loading {
+			return true
+		}
+	}
+	return false
+}
+
+// documentShown notes that a tab has its first document.
+func (h *Tabs) documentShown(at target.SessionID) {
+	for _, t := range h.tabs {
+		if t.session != at || !t.loading {
+			continue
+		}
+		t.loading = false
+		if t.script == nil {
+			h.post(t.session, page.Disable.Method, nil)
+		}
+	}
+}

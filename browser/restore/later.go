@@ -1,0 +1,83 @@
+package restore
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/domstorage"
+	"github.com/chromedp/cdproto/page"
+	"github.com/chromedp/cdproto/target"
+)
+
+// applyLater keeps the scripts of tabs whose page has not come in place until it
+// comes, for as long as Chrome runs: a client may reload the page hours later. It
+// attaches to them anew, for h detaches.
+func (h *Tabs) applyLater(ctx context.Context) {
+	later := &Tabs{env: h.env, direct: true}
+	later.events, later.stop = h.env.Driver.Events(heldEvents...)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseDeadline)
+	defer cancel()
+	for _, t := range h.tabs {
+		if t.script != nil && !t.script.committed {
+			later.adopt(ctx, t)
+		}
+	}
+	if len(later.tabs) == 0 {
+		later.stop()
+		return
+	}
+	h.env.Browser.Go(func() { later.untilApplied(h.env.Life) })
+}
+
+// adopt attaches to a tab of another Tabs, with what is left of its script.
+func (h *Tabs) adopt(ctx context.Context, of *heldTab) {
+	yes := true
+	at, err := cdp.Call(ctx, h.env.Driver, target.AttachToTarget, target.AttachToTargetParams{TargetID: of.info.TargetID, Flatten: &yes})
+	if err != nil {
+		return // it has been closed
+	}
+	t := &heldTab{session: at.SessionID, info: of.info}
+	script := t.prepare(of.script.left)
+	url, _ := json.Marshal(of.script.left.URL) // a string always encodes
+	h.tabs = append(h.tabs, t)
+	h.post(t.session, domstorage.Enable.Method, nil)
+	h.post(t.session, page.Enable.Method, nil)
+	// Until the page comes, a client may send the tab to another site, which must not
+	// get the name.
+	_, _ = cdp.Call(ctx, h.env.Driver.Session(t.session), page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{
+		Source: fmt.Sprintf("if (window !== window.top || location.origin === new URL(%s).origin) %s", url, script)})
+	h.watchFrames(t.session)
+}
+
+// untilApplied handles the events of its tabs until the last of them has what it waits for.
+func (h *Tabs) untilApplied(ctx context.Context) {
+	defer h.end(ctx)
+	for {
+		select {
+		case e, ok := <-h.events:
+			if !ok {
+				return
+			}
+			if h.tabOf(e.SessionID) != nil {
+				h.handle(ctx, e)
+			}
+		case <-ctx.Done():
+			return
+		}
+		if !h.applying() {
+			return
+		}
+	}
+}
+
+// applying reports whether a tab still waits for its page, or for a frame of it.
+func (h *Tabs) applying() bool {
+	for _, t := range h.tabs {
+		if !t.script.done() {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,96 @@
+package restore
+
+import (
+	"context"
+	"slices"
+
+	"github.com/stasisd/stasis/browser/apply"
+	"github.com/stasisd/stasis/browser/capture"
+	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/state"
+	"github.com/stasisd/stasis/state/report"
+)
+
+// ApplyMissing applies what the profile lacks and the document has, while every tab is
+// held, and reports what came back of what belongs to the whole browser.
+func (e Environment) ApplyMissing(ctx context.Context, doc state.Document) (report []state.Component, err error) {
+	s := e.Baseline
+	if doc.Datadir != state.DatadirClean && doc.Complete {
+		rest := doc
+		rest.Local = s.Left
+		if report, err = apply.All(ctx, e.Driver, rest, e.Now()); err != nil {
+			return nil, err
+		}
+		report = append(report, s.Placed...)
+		s.NoteLocal(e.UserDataDir, report)
+	}
+	if s.Broken.Cookies {
+		lines, err := apply.Cookies(ctx, e.Driver, doc.Cookies, e.Now())
+		if err != nil {
+			return nil, err
+		}
+		report = append(report, fromDocument(lines)...)
+	}
+	if err := e.addSessionCookies(ctx, doc); err != nil {
+		return nil, err
+	}
+	if doc.Datadir == state.DatadirClean {
+		lines, err := apply.LocalStorage(ctx, e.Driver, s.Left)
+		if err != nil {
+			return nil, err
+		}
+		if lines = append(lines, s.Placed...); len(lines) > 0 {
+			s.NoteLocal(e.UserDataDir, lines)
+		}
+		report = append(report, fromDocument(lines)...)
+	}
+	if s.Jar, err = capture.Cookies(ctx, e.Driver); err != nil {
+		return nil, fault.Wrap(err, fault.BrowserFailed, "browser.restore", "the cookies could not be read back")
+	}
+	if doc.Datadir == state.DatadirClean && doc.Complete {
+		if !s.Broken.Cookies {
+			report = append(report, state.CompareCookies(doc.Cookies, s.Jar, e.Now(), nil)...)
+		}
+		if !s.Broken.LocalStorage {
+			report = append(report, state.BroughtLocal(s.Written(doc), s.Found.LocalStorage.Areas)...)
+		}
+	}
+	lines := state.Brought(doc, s.Found.Inventory)
+	if !doc.Complete {
+		lines = s.UnreadCookies(lines, e.Now())
+	}
+	return append(report, lines...), nil
+}
+
+// fromDocument gives report lines without a reason that of what the document stood
+// in for.
+func fromDocument(lines []state.Component) []state.Component {
+	for i := range lines {
+		if lines[i].Reason.Code == "" && lines[i].Saved > 0 {
+			lines[i].Reason = report.FromDocument.Reason()
+		}
+	}
+	return lines
+}
+
+// addSessionCookies adds session cookies where the jar that the profile
+// brings back has none: the shell keeps them in memory only, and deletes those
+// that full Chrome left in the profile.
+func (e Environment) addSessionCookies(ctx context.Context, doc state.Document) error {
+	all := doc.Cookies
+	switch {
+	case doc.Complete && doc.Datadir != state.DatadirClean, e.Baseline.Broken.Cookies:
+		return nil // the whole jar has been applied
+	case !doc.Complete && e.Shell:
+		all = e.Baseline.Found.Cookies
+	case !e.Shell && doc.Chrome.Engine != engineShell:
+		return nil
+	}
+	cookies := slices.DeleteFunc(slices.Clone(all), func(c state.Cookie) bool { return !c.Session || c.Opaque })
+	if len(cookies) == 0 {
+		return nil
+	}
+	// What is refused is not in the jar, and its report line says so.
+	_, err := apply.AddCookies(ctx, e.Driver, cookies)
+	return fault.Wrap(err, fault.BrowserFailed, "browser.restore", "the session cookies could not be set")
+}

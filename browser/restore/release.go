@@ -1,0 +1,178 @@
+package restore
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"time"
+
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/page"
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/cdproto/target"
+
+	"github.com/stasisd/stasis/browser/mux"
+	"github.com/stasisd/stasis/state"
+)
+
+// Release lets the tabs go: they load. It reports what came back of a document's tabs.
+func (h *Tabs) Release(ctx context.Context, doc state.Document, from Source) ([]state.Component, error) {
+	switch from {
+	case SourceProfile:
+		return h.restoreKept(ctx, doc, h.env.Baseline.Broken.SessionStorage), nil
+	case SourceUnread:
+		return h.restoreUnread(ctx, doc)
+	case SourceDocument:
+		return h.restoreStale(ctx, doc)
+	case SourceNone:
+		return h.openNone(ctx, doc)
+	}
+	return nil, nil
+}
+
+// Leading are the held tabs whose back/forward lists have what a session may not show:
+// a page could go back to it.
+func (h *Tabs) Leading(ctx context.Context) []target.ID {
+	var ids []target.ID
+	for _, t := range h.tabs {
+		history, err := h.historyOf(ctx, t)
+		if err == nil && slices.ContainsFunc(history.Entries, func(e *page.NavigationEntry) bool { return h.env.Browser.ForeignURL(e.URL) }) {
+			ids = append(ids, t.info.TargetID)
+		}
+	}
+	return ids
+}
+
+// SettleDeadline bounds how long a tab's init script stays in place for a
+// first document that does not come (a site that does not answer).
+const SettleDeadline = 30 * time.Second
+
+// releaseDeadline bounds how long giving the tabs up may take.
+const releaseDeadline = 5 * time.Second
+
+// Settle stays attached until each tab that has an init script has its first
+// document, and each frame that has storage of its own: there the script runs
+// once and never again. Then it lets go. A tab that a page opens meanwhile is
+// not kept waiting, and a tab that has no document by then is armed on (see applyLater).
+func (h *Tabs) Settle(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, SettleDeadline)
+	defer cancel()
+	defer h.end(ctx)
+	defer func() {
+		h.handleRest()
+		h.env.Baseline.NoteScripted(h.scripted())
+		h.applyLater(ctx)
+	}()
+	for h.unsettled() {
+		select {
+		case e, ok := <-h.events:
+			if !ok {
+				return
+			}
+			h.handle(ctx, e)
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+func (h *Tabs) unsettled() bool {
+	for _, t := range h.tabs {
+		if !t.script.done() && !t.script.failed {
+			return true
+		}
+	}
+	return false
+}
+
+// end gives the tabs up: what still waits runs.
+func (h *Tabs) end(ctx context.Context) {
+	defer h.stop()
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseDeadline)
+	defer cancel()
+	if !h.direct {
+		h.drain(ctx)
+	}
+	h.starting.Wait()
+	if h.env.Browser.StayAttached() {
+		h.stayAttached(ctx)
+		return
+	}
+	if !h.direct {
+		yes := true // without it Chrome refuses the command
+		// Detaching resumes pages that wait; of a dead Chrome nothing does.
+		_, _ = cdp.Call(ctx, h.env.Driver, target.SetAutoAttach, target.SetAutoAttachParams{Flatten: &yes})
+	}
+	// Chrome forgets that it attached to a target by itself once another
+	// session of that target is detached; its frames would wait for ever.
+	for _, t := range h.tabs {
+		_, _ = cdp.Call(ctx, h.env.Driver, target.DetachFromTarget, target.DetachFromTargetParams{SessionID: t.session})
+	}
+}
+
+// stayAttached gives the tabs up and stays attached: with a session of a page that has
+// navigated Chrome would end the page's authenticator, while its first scripts
+// run. Nothing is attached to from now on, and nothing waits.
+func (h *Tabs) stayAttached(ctx context.Context) {
+	yes := true
+	if !h.direct {
+		_, _ = cdp.Call(ctx, h.env.Driver, target.SetAutoAttach, target.SetAutoAttachParams{
+			AutoAttach: true, Flatten: &yes, Filter: target.Filter{{Type: "none"}}})
+	}
+	for _, t := range h.tabs {
+		h.post(t.session, target.SetAutoAttach.Method, target.SetAutoAttachParams{Flatten: &yes})
+		h.post(t.session, page.Disable.Method, nil) // its scripts go with it
+	}
+}
+
+// drain lets go what attached until now and was not looked at yet: a worker
+// that is detached before it runs never does. Events come in order, so an
+// attachment of its own marks their end.
+func (h *Tabs) drain(ctx context.Context) {
+	h.RunWorkers()
+	h.draining = true
+	yes := true
+	if _, err := cdp.Call(ctx, h.env.Driver, target.SetAutoAttach,
+		target.SetAutoAttachParams{AutoAttach: true, Flatten: &yes, Filter: heldTypes}); err != nil {
+		return // of a dead Chrome nothing waits
+	}
+	h.untilNow(ctx, func(e mux.Event) {
+		if h.attached(e) {
+			h.run(h.tabs[len(h.tabs)-1])
+		}
+	})
+	for _, s := range h.workers {
+		_, _ = cdp.Call(ctx, h.env.Driver.Session(s), runtime.RunIfWaitingForDebugger, cdp.Empty{})
+	}
+}
+
+// untilNow gives take the events that Chrome has sent until now.
+func (h *Tabs) untilNow(ctx context.Context, take func(mux.Event)) {
+	mark, err := h.mark(ctx)
+	if err != nil {
+		return // a dead Chrome sends none
+	}
+	for {
+		select {
+		case e, ok := <-h.events:
+			var at target.EventAttachedToTarget
+			if !ok || e.Method == target.AttachedToTarget.Method && json.Unmarshal(e.Params, &at) == nil && at.SessionID == mark {
+				return
+			}
+			take(e)
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// mark has an event come after those that Chrome has sent until now: the
+// attachment of the session that it returns.
+func (h *Tabs) mark(ctx context.Context) (target.SessionID, error) {
+	made, err := cdp.Call(ctx, h.env.Driver, target.AttachToBrowserTarget, cdp.Empty{})
+	if err != nil {
+		return "", err
+	}
+	_, err = cdp.Call(ctx, h.env.Driver, target.DetachFromTarget, target.DetachFromTargetParams(made))
+	return made.SessionID, err
+}

@@ -1,0 +1,104 @@
+package restore
+
+import (
+	"context"
+
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/domstorage"
+	"github.com/chromedp/cdproto/page"
+	"github.com/chromedp/cdproto/target"
+
+	"github.com/stasisd/stasis/state"
+	"github.com/stasisd/stasis/state/report"
+)
+
+// openNone releases the held blank tab as it is, where no tabs are wanted.
+func (h *Tabs) openNone(ctx context.Context, doc state.Document) ([]state.Component, error) {
+	for _, t := range h.tabs {
+		_ = h.runBlank(ctx, t) // it is there all the same
+	}
+	return unopened(doc), nil
+}
+
+// reopen opens the document's tabs over CDP, for a datadir whose session files
+// are older than the document. The held blank tab becomes the first one.
+// One tab after the other gets what the session sets on each; their pages then load
+// beside each other and are not awaited for long.
+func (h *Tabs) reopen(ctx context.Context, doc state.Document) []state.Component {
+	h.env.Baseline.NoteByScript(true)
+	r := tabReport{saved: doc.Tabs, byScript: true, lost: report.NotOpened.With("the tab could not be opened"),
+		short: report.ListNotRestored.With("the tabs had changed since Chrome last wrote its session files, so they were reopened by URL")}
+	if doc.Chrome.Engine == engineShell {
+		r.short = report.ListNotRestored.With("the shell engine, which saved them, has no session files, so they were reopened by URL")
+	}
+	opened := make([]*heldTab, len(doc.Tabs))
+	for i, tab := range doc.Tabs {
+		if !h.env.Browser.AllowedURL(tab.URL) {
+			r.add(i, false, 0)
+			continue
+		}
+		t, err := h.tabFor(ctx, i)
+		if err != nil {
+			r.add(i, false, 0)
+			continue
+		}
+		opened[i] = t
+		err = h.runBlank(ctx, t)
+		if err == nil {
+			err = h.load(ctx, t, tab)
+		}
+		if err != nil {
+			r.add(i, false, 0)
+			continue
+		}
+		r.add(i, true, 0)
+	}
+	for i, tab := range doc.Tabs {
+		if tab.Active && opened[i] != nil && len(doc.Tabs) > 1 {
+			h.activate(ctx, opened[i])
+		}
+	}
+	if len(opened) == 0 || opened[0] == nil {
+		_ = h.runBlank(ctx, h.tabs[0]) // it is there all the same
+	}
+	h.awaitDocuments(ctx)
+	return r.lines()
+}
+
+// load sends a blank tab that runs to its address, with its script in place.
+// Chrome takes the script in the page and the navigation in the browser, so
+// only the script's answer says that it came first.
+func (h *Tabs) load(ctx context.Context, t *heldTab, tab state.Tab) error {
+	if tab.URL == "about:blank" {
+		return nil
+	}
+	h.env.Unloaded.add(t.info.TargetID, tab)
+	if script := t.prepare(tab); script != "" {
+		h.post(t.session, domstorage.Enable.Method, nil)
+		h.post(t.session, page.Enable.Method, nil)
+		if _, err := cdp.Call(ctx, h.env.Driver.Session(t.session), page.AddScriptToEvaluateOnNewDocument,
+			page.AddScriptToEvaluateOnNewDocumentParams{Source: script}); err != nil {
+			return err
+		}
+		h.watchFrames(t.session)
+	}
+	h.startLoading(t)
+	h.post(t.session, page.Navigate.Method, page.NavigateParams{URL: tab.URL})
+	return nil
+}
+
+// tabFor gives the i-th tab a held blank page: the one that came with the
+// profile for the first, a new one for the others.
+func (h *Tabs) tabFor(ctx context.Context, i int) (*heldTab, error) {
+	if i == 0 {
+		return h.tabs[0], nil
+	}
+	have := len(h.tabs)
+	if _, err := cdp.Call(ctx, h.env.Driver, target.CreateTarget, target.CreateTargetParams{URL: "about:blank"}); err != nil {
+		return nil, err
+	}
+	if err := h.Await(ctx, have+1); err != nil {
+		return nil, err
+	}
+	return h.tabs[have], nil
+}

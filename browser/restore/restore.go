@@ -1,0 +1,72 @@
+// Package restore brings saved state back into a running Chrome: it applies what the
+// profile lacks, and holds the profile's tabs from running until their own state is in
+// place.
+//
+// A restore calls [Environment.Hold] before Chrome opens the profile,
+// [Environment.ApplyMissing] while all tabs are held, and [Tabs.Release]. Afterwards
+// [Tabs.Settle] follows the tabs until their pages have come. The shell engine has no
+// tabs of the profile; it calls [Environment.OpenTabs].
+package restore
+
+import (
+	"context"
+	"time"
+
+	"github.com/chromedp/cdproto/target"
+
+	"github.com/stasisd/stasis/browser/baseline"
+	"github.com/stasisd/stasis/browser/capture"
+	"github.com/stasisd/stasis/browser/mux"
+	"github.com/stasisd/stasis/browser/targetinit"
+)
+
+// blankURL is the address of an empty tab.
+const blankURL = "about:blank"
+
+// engineShell is the shell in [state.Chrome].
+const engineShell = "shell"
+
+// Driver is the daemon's CDP connection to one Chrome.
+type Driver interface {
+	capture.Conn
+	// Post sends a command to a session and does not wait for the answer.
+	Post(ctx context.Context, session target.SessionID, method string, params any) error
+	// Events gives events of all sessions, in order, until cancel.
+	Events(methods ...string) (events <-chan mux.Event, cancel func())
+}
+
+// Browser is the running Chrome, as far as its tabs are concerned.
+type Browser interface {
+	// AllowedURL reports whether a session may open an address; ForeignURL whether a
+	// page of it may not show it.
+	AllowedURL(url string) bool
+	ForeignURL(url string) bool
+	// CloseTab closes a blank tab and returns once it has gone.
+	CloseTab(ctx context.Context, id target.ID) error
+	// StayAttached reports whether sessions of pages must not be detached.
+	StayAttached() bool
+	// Go runs f beside the browser, whose end waits for it.
+	Go(f func())
+}
+
+// Targets gives targets what the session sets on each; see [targetinit.Initialiser].
+type Targets interface {
+	InitialiseHeld(ctx context.Context, id target.ID)
+	Applied(ctx context.Context, id target.ID) error
+	WhenReady(id target.ID, f func(*targetinit.Target))
+}
+
+// Environment is a saved environment and the Chrome into which it is restored.
+type Environment struct {
+	Driver  Driver
+	Browser Browser
+	Targets Targets
+	Life    context.Context // the browser's: it ends the work beside it
+	// Baseline is what the profile held. The restore notes there what it applies.
+	Baseline *baseline.Baseline
+	// Unloaded takes the tabs whose page has not come yet.
+	Unloaded    *Unloaded
+	UserDataDir string
+	Shell       bool // the headless shell runs
+	Now         func() time.Time
+}

@@ -1,0 +1,114 @@
+package restore
+
+import (
+	"context"
+	"encoding/json"
+	"sync"
+
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/domstorage"
+	"github.com/chromedp/cdproto/runtime"
+
+	"github.com/stasisd/stasis/browser/baseline"
+	"github.com/stasisd/stasis/browser/mux"
+	"github.com/stasisd/stasis/state"
+)
+
+// want notes what a script is to apply of a storage area.
+func (l *tabScript) want(area state.Area) {
+	items := map[string]string{}
+	for _, i := range area.Items {
+		items[i.Key] = i.Value
+	}
+	l.wanted[area.StorageKey], l.stored[area.StorageKey] = items, map[string]bool{}
+}
+
+// handle takes an event: a target that attached, which is let go; a document of a
+// frame; or an item that was stored.
+func (h *Tabs) handle(ctx context.Context, e mux.Event) {
+	if h.attached(e) {
+		h.run(h.tabs[len(h.tabs)-1]) // a page has opened it
+	}
+	h.navigated(ctx, e)
+	h.itemStored(e)
+}
+
+// itemStored notes an item of sessionStorage that Chrome said was stored with its
+// saved value. The script that applies it runs before any of the page's, so an
+// item that is missing without such an event was never there.
+func (h *Tabs) itemStored(e mux.Event) {
+	if e.Method != domstorage.DomStorageItemAdded.Method && e.Method != domstorage.DomStorageItemUpdated.Method {
+		return
+	}
+	var item struct {
+		StorageID domstorage.StorageID `json:"storageId"`
+		Key       string               `json:"key"`
+		NewValue  string               `json:"newValue"`
+	}
+	t := h.tabOf(e.SessionID)
+	if t == nil || json.Unmarshal(e.Params, &item) != nil || item.StorageID.IsLocalStorage {
+		return
+	}
+	area := string(item.StorageID.StorageKey)
+	if value, wanted := t.script.wanted[area][item.Key]; wanted && value == item.NewValue {
+		t.script.stored[area][item.Key] = true
+	}
+}
+
+// scripted are the tabs in which a script applied something, and what is known of that.
+func (h *Tabs) scripted() []baseline.ScriptedTab {
+	var tabs []baseline.ScriptedTab
+	for _, t := range h.tabs {
+		if t.script != nil {
+			tabs = append(tabs, baseline.ScriptedTab{URL: t.script.left.URL, Stored: t.script.stored, Name: t.script.nameSeen})
+		}
+	}
+	return tabs
+}
+
+// nameScript reads the name, and whether the page has had a script.
+const nameScript = `({name: window.name, scripts: document.scripts.length > 0})`
+
+// lookForName looks at a page's window.name.
+func (h *Tabs) lookForName(ctx context.Context, t *heldTab) {
+	yes := true
+	res, err := cdp.Call(ctx, h.env.Driver.Session(t.session), runtime.Evaluate, runtime.EvaluateParams{
+		Expression: nameScript, ReturnByValue: &yes, ThrowOnSideEffect: &yes})
+	var seen struct {
+		Name    string
+		Scripts bool
+	}
+	switch {
+	case err != nil:
+	case res.ExceptionDetails != nil: // the page has put a script of its own in the way
+		t.script.nameSeen = baseline.NameTaken
+	case json.Unmarshal(res.Result.Value, &seen) != nil:
+	case seen.Name == t.script.name:
+		t.script.nameSeen = baseline.NameThere
+	case seen.Scripts:
+		t.script.nameSeen = baseline.NameTaken
+	}
+}
+
+// handleRest handles what the scripts have stored that were run last, and looks for
+// the names. A page that does not answer is not waited for long.
+func (h *Tabs) handleRest() {
+	// One tab whose site did not answer must not cost the others their look.
+	ctx, cancel := context.WithTimeout(h.env.Life, keyDeadline)
+	defer cancel()
+	var answers sync.WaitGroup
+	for _, t := range h.tabs {
+		if t.script == nil {
+			continue
+		}
+		if t.script.name != "" {
+			answers.Go(func() { h.lookForName(ctx, t) })
+		}
+		for _, s := range t.script.sessions {
+			// Each page takes its commands in order, and its events come before the answer.
+			answers.Go(func() { _, _ = cdp.Call(ctx, h.env.Driver.Session(s), domstorage.Disable, cdp.Empty{}) })
+		}
+	}
+	answers.Wait()
+	h.untilNow(ctx, func(e mux.Event) { h.handle(ctx, e) })
+}

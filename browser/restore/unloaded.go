@@ -1,0 +1,84 @@
+package restore
+
+import (
+	"slices"
+	"sync"
+
+	"github.com/chromedp/cdproto/target"
+
+	"github.com/stasisd/stasis/state"
+)
+
+// Unloaded holds the restored tabs whose page has not loaded yet, as they were saved:
+// their site is down, or has not answered. What was saved of such a tab is not in
+// Chrome, so a reading takes it from here.
+type Unloaded struct {
+	mu   sync.Mutex
+	tabs map[target.ID]state.Tab
+}
+
+func (u *Unloaded) add(id target.ID, tab state.Tab) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.tabs == nil {
+		u.tabs = map[target.ID]state.Tab{}
+	}
+	u.tabs[id] = tab
+}
+
+func (u *Unloaded) remove(id target.ID) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	delete(u.tabs, id)
+}
+
+// Correct gives the tabs of a reading that have not loaded the address that they are
+// on their way to, and returns what was saved of each, by its index; unwritten says
+// that one of them has shown nothing yet, so that Chrome's session files do not have
+// its address. It forgets the tabs that have loaded, and those that show another address.
+func (u *Unloaded) Correct(tabs []state.Tab) (saved map[int]state.Tab, unwritten bool) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	saved = map[int]state.Tab{}
+	for i := range tabs {
+		id := target.ID(tabs[i].TargetID)
+		was, waits := u.tabs[id]
+		switch {
+		case !waits:
+			tabs[i].Unloaded = false // it failed, or did not answer, after it had loaded
+		case nowhere(tabs[i]) && (tabs[i].URL == blankURL || tabs[i].URL == was.URL):
+			tabs[i].URL, tabs[i].Title, tabs[i].Unloaded = was.URL, was.Title, true
+			tabs[i].History, tabs[i].Current = was.History, was.Current
+			saved[i], unwritten = was, true
+		case tabs[i].Unloaded && tabs[i].URL == was.URL:
+			tabs[i].Title = was.Title
+			saved[i] = was
+		default:
+			delete(u.tabs, id)
+		}
+	}
+	return saved, unwritten
+}
+
+// Complete corrects the tabs of a reading, and adds what was saved of those that have
+// not loaded. unwritten is that of Correct.
+func (u *Unloaded) Complete(tabs []state.Tab) (unwritten bool) {
+	all, unwritten := u.Correct(tabs)
+	for i, saved := range all {
+		tab := &tabs[i]
+		if tab.Name == "" {
+			tab.Name = saved.Name
+		}
+		for _, area := range saved.Session {
+			if !slices.ContainsFunc(tab.Session, func(a state.Area) bool { return a.StorageKey == area.StorageKey }) {
+				tab.Session = append(tab.Session, area)
+			}
+		}
+	}
+	return unwritten
+}
+
+// nowhere reports whether a tab has never shown anything but a blank page.
+func nowhere(tab state.Tab) bool {
+	return !slices.ContainsFunc(tab.History, func(e state.HistoryEntry) bool { return e.URL != "" && e.URL != blankURL })
+}

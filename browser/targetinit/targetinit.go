@@ -1,0 +1,222 @@
+// Package targetinit initialises targets: it gives each target of a Chrome what
+// the session sets, before the target's first request and script.
+//
+// [Initialiser] attaches to the targets with a connection of its own. Its
+// auto-attach and its waiting are thereby independent of those of a restore and of
+// clients: a target runs when each of them has let it run. What a target is given
+// is up to the [Setup]s.
+package targetinit
+
+import (
+	"context"
+	"encoding/json"
+	"sync"
+
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/cdproto/target"
+
+	"github.com/stasisd/stasis/browser/mux"
+	"github.com/stasisd/stasis/fault"
+)
+
+// Driver is the initialiser's own CDP connection to one Chrome.
+type Driver interface {
+	cdp.Session // of the browser
+	// Session is the session of a target that the connection is attached to.
+	Session(id target.SessionID) cdp.Session
+	// Post sends a command to a session and does not wait for the answer.
+	Post(ctx context.Context, session target.SessionID, method string, params any) error
+	// Events gives events of all sessions, in order, until cancel.
+	Events(methods ...string) (events <-chan mux.Event, cancel func())
+	// MissNothing ends Chrome rather than lose an event.
+	MissNothing()
+}
+
+// Clients reports what CDP clients do to pages.
+type Clients interface {
+	OnCreate(mux.Opened)
+	OnResume(mux.Resumed)
+}
+
+// Initialiser is attached to the targets of a browser for its whole life. The nil
+// Initialiser is that of a browser where nothing is set on targets.
+type Initialiser struct {
+	driver Driver
+	setups []Setup
+	work   sync.WaitGroup // the loop, and each initialisation
+
+	mu      sync.Mutex
+	targets map[target.SessionID]*Target
+	awaited map[target.ID][]func(*Target)    // run once the target is ready
+	given   map[target.ID]chan struct{}      // closed when the target has been given everything, or has gone
+	held    map[target.ID]chan initialiseTab // nil unless an environment is being restored
+}
+
+// initialiseTab initialises a tab that a restore holds.
+type initialiseTab func(ctx context.Context)
+
+// New makes an Initialiser of a connection of its own, which ends with the browser.
+func New(driver Driver, setups ...Setup) *Initialiser {
+	return &Initialiser{driver: driver, setups: setups, targets: map[target.SessionID]*Target{},
+		awaited: map[target.ID][]func(*Target){}, given: map[target.ID]chan struct{}{}}
+}
+
+// Start begins to initialise every target: those that exist are ready when it
+// returns, later ones before their first request. ctx bounds the start; the
+// initialiser ends with life, which is the browser's context.
+func (i *Initialiser) Start(ctx, life context.Context, clients Clients) error {
+	const op = "targetinit.start"
+	i.driver.MissNothing() // a target whose event is lost would wait for ever
+	clients.OnCreate(func(id target.ID, url string, answered func(bool)) { i.Open(life, id, url, answered) })
+	clients.OnResume(func(id target.ID, let func()) { i.resume(life, id, let) })
+	events, stop := i.driver.Events(target.AttachedToTarget.Method, target.DetachedFromTarget.Method)
+	begun := make(chan struct{})
+	i.work.Go(func() {
+		defer stop()
+		i.loop(life, events, begun)
+	})
+	if _, err := cdp.Call(ctx, i.driver, target.SetAutoAttach, i.autoAttach("page", "shared_worker", "service_worker")); err != nil {
+		return fault.Wrap(err, fault.BrowserFailed, op, "Chrome's tabs could not be attached to")
+	}
+	// A browser's events come before its answers, and its first page exists.
+	select {
+	case <-begun:
+		return nil
+	case <-ctx.Done():
+		return fault.Wrap(ctx.Err(), fault.BrowserFailed, op, "Chrome's first tab could not be set up")
+	}
+}
+
+// Wait returns when the initialiser has ended: after the browser and its pipe.
+func (i *Initialiser) Wait() {
+	if i != nil {
+		i.work.Wait()
+	}
+}
+
+// autoAttach is the command that attaches to targets of these types, as far as a
+// setup wants them.
+func (i *Initialiser) autoAttach(kinds ...string) target.SetAutoAttachParams {
+	yes := true
+	p := target.SetAutoAttachParams{AutoAttach: true, WaitForDebuggerOnStart: true, Flatten: &yes}
+	for _, kind := range kinds {
+		for _, s := range i.setups {
+			if s.Wants(kind) {
+				p.Filter = append(p.Filter, target.FilterEntry{Type: kind})
+				break
+			}
+		}
+	}
+	return p
+}
+
+// loop takes targets as they come and go. It closes begun when the first one is
+// ready.
+func (i *Initialiser) loop(ctx context.Context, events <-chan mux.Event, begun chan struct{}) {
+	first := sync.OnceFunc(func() { close(begun) })
+	for {
+		select {
+		case e, ok := <-events:
+			if !ok {
+				return
+			}
+			switch e.Method {
+			case target.AttachedToTarget.Method:
+				var at target.EventAttachedToTarget
+				if json.Unmarshal(e.Params, &at) == nil && at.TargetInfo != nil {
+					i.attached(ctx, at, first)
+				}
+			case target.DetachedFromTarget.Method:
+				var gone target.EventDetachedFromTarget
+				if json.Unmarshal(e.Params, &gone) == nil {
+					i.detached(ctx, gone.SessionID)
+				}
+			}
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// attached begins to initialise a target. A tab that a restore holds waits for
+// InitialiseHeld.
+func (i *Initialiser) attached(ctx context.Context, at target.EventAttachedToTarget, ready func()) {
+	t := NewTarget(i.driver, at.SessionID, at.TargetInfo)
+	i.mu.Lock()
+	i.targets[t.id] = t
+	hold := i.held != nil && at.WaitingForDebugger && t.info.Type == "page"
+	if hold {
+		select {
+		case i.heldTab(t.info.TargetID) <- func(ctx context.Context) { i.initialise(ctx, t, true) }:
+		default: // it was attached to before, and nobody has taken that
+			hold = false
+		}
+	}
+	i.mu.Unlock()
+	if !hold {
+		i.work.Go(func() {
+			i.initialise(ctx, t, false)
+			ready()
+		})
+	}
+}
+
+// initialise gives a target what the setups have for it, and lets it run. It
+// returns when the target has applied that; for one that a restore holds too, when
+// Chrome has read it.
+func (i *Initialiser) initialise(ctx context.Context, t *Target, held bool) {
+	if inner := i.autoAttach("iframe", "worker"); len(inner.Filter) > 0 && t.info.Type != "service_worker" {
+		t.Post(ctx, target.SetAutoAttach.Method, inner)
+	}
+	for _, s := range i.setups {
+		if s.Wants(t.info.Type) {
+			s.Initialise(ctx, t)
+		}
+	}
+	if t.info.Type == "page" {
+		// Chrome has what was posted when it answers this, which it does by itself.
+		_, _ = cdp.Call(ctx, t, target.GetTargetInfo, target.GetTargetInfoParams{})
+		i.mu.Lock()
+		i.closeGiven(t.info.TargetID)
+		i.mu.Unlock()
+	}
+	if held {
+		t.Post(ctx, runtime.RunIfWaitingForDebugger.Method, nil)
+		// The browser answers this by itself, whatever else the tab waits for.
+		_, _ = cdp.Call(ctx, t, target.GetTargetInfo, target.GetTargetInfoParams{})
+	} else {
+		// A page that navigates before it has answered would lose some of it.
+		_, _ = cdp.Call(ctx, t, runtime.RunIfWaitingForDebugger, cdp.Empty{})
+	}
+	i.mu.Lock()
+	t.ready = true
+	then := i.awaited[t.info.TargetID]
+	delete(i.awaited, t.info.TargetID)
+	i.mu.Unlock()
+	for _, f := range then {
+		f(t)
+	}
+}
+
+func (i *Initialiser) detached(ctx context.Context, id target.SessionID) {
+	i.mu.Lock()
+	gone := i.targets[id]
+	delete(i.targets, id)
+	if gone == nil {
+		i.mu.Unlock()
+		return
+	}
+	then := i.awaited[gone.info.TargetID]
+	delete(i.awaited, gone.info.TargetID)
+	i.closeGiven(gone.info.TargetID)
+	delete(i.given, gone.info.TargetID)
+	i.mu.Unlock()
+	for _, f := range then {
+		f(nil)
+	}
+	left := i.Targets()
+	for _, s := range i.setups {
+		s.Gone(ctx, gone, left)
+	}
+}

@@ -1,0 +1,105 @@
+package targetinit
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net"
+	"testing"
+	"testing/synctest"
+
+	"github.com/chromedp/cdproto/target"
+
+	"github.com/stasisd/stasis/browser/mux"
+)
+
+// silent answers a mux as a Chrome whose pages never answer. It tells which targets
+// were asked to close.
+func silent(conn net.Conn, closed chan<- target.ID) {
+	in := bufio.NewReader(conn)
+	for {
+		line, err := in.ReadBytes(0)
+		if err != nil {
+			return
+		}
+		var m struct {
+			ID      int64                    `json:"id"`
+			Method  string                   `json:"method"`
+			Session string                   `json:"sessionId"`
+			Params  target.CloseTargetParams `json:"params"`
+		}
+		if json.Unmarshal(line[:len(line)-1], &m) != nil {
+			return
+		}
+		result, on := `{}`, ""
+		switch m.Method {
+		case "Runtime.runIfWaitingForDebugger":
+			continue
+		case target.AttachToBrowserTarget.Method:
+			result = `{"sessionId":"D"}`
+		case target.CloseTarget.Method:
+			closed <- m.Params.TargetID
+		}
+		if m.Session != "" {
+			on = fmt.Sprintf(`,"sessionId":%q`, m.Session)
+		}
+		if _, err := fmt.Fprintf(conn, `{"id":%d,"result":%s%s}`+"\x00", m.ID, result, on); err != nil {
+			return
+		}
+		if m.Method == target.SetAutoAttach.Method && m.Session == "D" {
+			_, _ = fmt.Fprintf(conn, `{"method":"Target.attachedToTarget","sessionId":"D","params":{"sessionId":"P","targetInfo":{"targetId":"hangs","type":"page"},"waitingForDebugger":true}}`+"\x00")
+		}
+	}
+}
+
+// nothing is a setup that pages are given nothing by.
+type nothing struct{}
+
+func (nothing) Wants(kind string) bool                   { return kind == "page" }
+func (nothing) Initialise(context.Context, *Target)      {}
+func (nothing) Renew(context.Context, *Target)           {}
+func (nothing) Gone(context.Context, *Target, []*Target) {}
+
+// A client's page that does not get ready, because it hangs or because Chrome does
+// not attach to it, is closed at a deadline, and the client is told.
+func TestAPageThatDoesNotGetReady(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ours, chrome := net.Pipe()
+		closed := make(chan target.ID, 2)
+		go silent(chrome, closed)
+		m := mux.New(ours, mux.Options{})
+		life, end := context.WithCancel(t.Context())
+		driver, err := m.Driver(life)
+		if err != nil {
+			t.Fatal(err)
+		}
+		i := New(driver, nothing{})
+		starting, cancel := context.WithCancel(t.Context())
+		go func() { _ = i.Start(starting, life, m) }() // its first page hangs
+		synctest.Wait()
+		cancel()
+		synctest.Wait()
+		for _, id := range []target.ID{"hangs", "unknown"} {
+			answered := make(chan bool, 1)
+			i.Open(life, id, "https://a.example/", func(ready bool) { answered <- ready })
+			if <-answered {
+				t.Errorf("%s: the client has it", id)
+			}
+			if got := <-closed; got != id {
+				t.Errorf("%q was closed, not %q", got, id)
+			}
+		}
+		i.mu.Lock()
+		if n := len(i.awaited); n != 0 {
+			t.Errorf("%d targets are still awaited", n)
+		}
+		i.mu.Unlock()
+		end()
+		if err := m.Close(); err != nil {
+			t.Error(err)
+		}
+		i.Wait()
+		_ = chrome.Close()
+	})
+}

@@ -1,0 +1,69 @@
+package verify
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/stasisd/stasis/browser/capture"
+	"github.com/stasisd/stasis/state"
+	"github.com/stasisd/stasis/state/report"
+)
+
+// overrides asks Chrome for the saved overrides that it tells every page itself:
+// user agent and time zone. Those that differ did not come back. The
+// others are set on tabs or requests, and the report's line says that they were
+// given and not asked for. There is nothing to tell where none were saved, or
+// the create has its own in place of them all.
+func (r Restored) overrides(ctx context.Context, asker *capture.Asker, doc state.Document, report []state.Component) ([]state.Component, []state.Difference, error) {
+	i := slices.IndexFunc(report, func(c state.Component) bool { return c.Name == state.ComponentOverrides })
+	if i < 0 || report[i].Restored == 0 {
+		return nil, nil, nil
+	}
+	told, err := asker.Told(ctx, doc.Overrides.Timezone)
+	if err != nil {
+		return nil, nil, err
+	}
+	line, differs := checked(report[i], doc.Overrides, r.Given, told)
+	return []state.Component{line}, differs, nil
+}
+
+// checked corrects the line of saved overrides by what pages are told; given are
+// those that the browser was started with.
+func checked(line state.Component, saved, given state.Overrides, told capture.Told) (state.Component, []state.Difference) {
+	is := map[string]bool{
+		"user_agent": strings.TrimSpace(saved.UserAgent) == told.UserAgent,
+		"timezone":   told.Asked == told.Timezone,
+	}
+	replaced := given.Differ(saved)
+	var lost, unasked []string
+	for _, name := range saved.Names() {
+		if slices.Contains(replaced, name) {
+			continue
+		}
+		if held, asked := is[name]; !asked {
+			unasked = append(unasked, name)
+		} else if !held {
+			lost = append(lost, name)
+		}
+	}
+	code, reasons := line.Reason.Code, []string{}
+	if line.Reason.Text != "" {
+		reasons = append(reasons, line.Reason.Text)
+	}
+	if len(lost) > 0 {
+		code = report.Differs // a loss is told before all else
+		reasons = append(reasons, "Chrome tells pages something else: "+strings.Join(lost, ", "))
+	}
+	if len(unasked) > 0 {
+		code = cmp.Or(code, report.NotReadBack)
+		reasons = append(reasons, "given to Chrome and not read back: "+strings.Join(unasked, ", "))
+	}
+	line.Restored, line.Dropped, line.Reason = line.Restored-len(lost), line.Dropped+len(lost), code.With(strings.Join(reasons, "; "))
+	if len(lost) == 0 {
+		return line, nil
+	}
+	slices.Sort(lost)
+	return line, []state.Difference{{Component: state.ComponentOverrides, By: state.ByRestore, Changed: len(lost), Names: lost}}
+}

@@ -1,0 +1,252 @@
+// Package verify reads a restored environment back and compares it with what was
+// saved. What differs is told by names, never by values, and by who made it so.
+package verify
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/stasisd/stasis/browser/baseline"
+	"github.com/stasisd/stasis/browser/capture"
+	"github.com/stasisd/stasis/state"
+	"github.com/stasisd/stasis/state/report"
+)
+
+const (
+	// askedOrigins bounds how many origins without a tab are read through a
+	// hidden one; for the others stands what was read on disk.
+	askedOrigins = 20
+	// askDeadline bounds the reading of one such origin.
+	askDeadline = 5 * time.Second
+)
+
+// asked are the kinds that Chrome repairs or empties when it first opens them,
+// and that a page of the origin can count.
+var asked = []string{state.ComponentIndexedDB, state.ComponentIndexedDBRecords, state.ComponentCacheStorage,
+	state.ComponentServiceWorkers, state.ComponentFileSystem}
+
+// Conn is the daemon's CDP connection to the Chrome that is verified.
+type Conn = capture.Conn
+
+// Restored is an environment that was restored.
+type Restored struct {
+	// Reader is the connection that reads pages, Driver the one that reads storage
+	// through a hidden tab.
+	Reader, Driver Conn
+	UserDataDir    string
+	Baseline       *baseline.Baseline
+	// Unloaded corrects the tabs of a reading whose page has not loaded yet.
+	Unloaded func(tabs []state.Tab)
+	Given    state.Overrides // those that the browser was started with
+	Now      func() time.Time
+}
+
+// Verify reads the environment back once the restored tabs have their
+// documents, and compares it with what was saved; report has the lines that
+// the restore gave:
+//
+//   - Cookies were read when no page had run. What differed then did not come
+//     back; what differs since, the sites have changed.
+//   - localStorage and sessionStorage were there before a page ran, where Chrome
+//     goes on with the database that held them, or said that it stored what was
+//     applied (see package baseline). What differs then the page has changed, its
+//     first script included; what is missing otherwise did not come back. An origin
+//     without a page is compared exactly.
+//   - window.name was there at the first look at the page, or a script of the page
+//     may have run before that. Otherwise it did not come back.
+//   - Of the overrides Chrome is asked for those that it tells pages itself.
+//   - Of stores that were found damaged or short, Chrome is asked what it made
+//     of them.
+func (r Restored) Verify(ctx context.Context, doc state.Document, report []state.Component) (state.Verification, error) {
+	var v state.Verification
+	now, err := capture.Read(ctx, r.Reader)
+	if err != nil {
+		return v, err
+	}
+	r.Unloaded(now.Tabs)
+	base := r.Baseline
+	if doc.Complete {
+		v.Differences = append(v.Differences, state.DifferingCookies(named(doc.Cookies), base.Jar, r.Now(),
+			base.DiffersBy(doc, state.ComponentCookies, base.Broken.Cookies))...)
+	}
+	v.Differences = append(v.Differences, state.DifferingCookies(base.Jar, now.Cookies, r.Now(), state.BySite)...)
+	asker, err := capture.Ask(ctx, r.Driver)
+	if err != nil {
+		return v, err
+	}
+	defer asker.Close(ctx)
+	lines, differ, err := r.overrides(ctx, asker, doc, report)
+	if err != nil {
+		return v, err
+	}
+	v.Components, v.Differences = lines, append(v.Differences, differ...)
+	if doc.Complete {
+		open := base.LocalBy(r.UserDataDir)
+		v.Differences = append(v.Differences, localDifferences(ctx, asker, doc.Local, now.Local, open, func(a state.Area) string {
+			if open(a) == state.ByRestore {
+				return state.ByRestore
+			}
+			return base.DiffersBy(doc, state.ComponentLocalStorage, base.Broken.LocalStorage)
+		})...)
+		lost := sessionDifferences(doc.Tabs, now.Tabs, base.HadSession(r.UserDataDir))
+		v.Components = append(v.Components, withoutLost(report, lost)...)
+		v.Differences = append(append(v.Differences, lost...), nameDifferences(doc.Tabs, now.Tabs, base.NameBy)...)
+	}
+	if doc.Datadir != state.DatadirNone {
+		v.Components = append(v.Components, recount(ctx, asker, report)...)
+		v.Differences = append(v.Differences, notRestored(report, v.Components, !doc.Complete)...)
+	}
+	return v, ctx.Err()
+}
+
+// named are the cookies that can come back. Those of partitions without a name
+// cannot, as their report lines say.
+func named(cookies []state.Cookie) []state.Cookie {
+	return slices.DeleteFunc(slices.Clone(cookies), func(c state.Cookie) bool { return c.Opaque })
+}
+
+// localDifferences compares localStorage: of origins with a page as it is now,
+// of others as a hidden tab finds it. Who made what differs is for open and shut
+// to tell.
+func localDifferences(ctx context.Context, asker *capture.Asker, saved, now []state.Area, open, shut func(state.Area) string) []state.Difference {
+	var all []state.Difference
+	reads := 0
+	for _, area := range saved {
+		i := slices.IndexFunc(now, func(a state.Area) bool { return a.StorageKey == area.StorageKey })
+		var is state.Area
+		by := shut
+		switch {
+		case i >= 0:
+			is, by = now[i], open
+		case reads < askedOrigins:
+			reads++
+			var err error
+			ctx, cancel := context.WithTimeout(ctx, askDeadline)
+			is, err = asker.Local(ctx, area.StorageKey)
+			if cancel(); err != nil {
+				continue
+			}
+		default:
+			continue
+		}
+		if d, some := area.Differ(is, state.ComponentLocalStorage, by(area)); some {
+			all = append(all, d)
+		}
+	}
+	return all
+}
+
+// sessionDifferences compares the sessionStorage of tabs that show the same URL
+// as when they were saved; of several such tabs the best match counts. had gives
+// what of an area was there before the page ran.
+func sessionDifferences(saved, open []state.Tab, had func(state.Tab, state.Area) state.Area) []state.Difference {
+	var all []state.Difference
+	for _, tab := range saved {
+		for _, area := range tab.Session {
+			var best *state.Area
+			for _, other := range open {
+				for _, is := range other.Session {
+					if other.URL == tab.URL && is.StorageKey == area.StorageKey && (best == nil || area.Missing(is) < area.Missing(*best)) {
+						best = &is
+					}
+				}
+			}
+			was := had(tab, area)
+			if best == nil {
+				if !slices.ContainsFunc(open, func(t state.Tab) bool { return t.URL == tab.URL && t.Unloaded }) {
+					continue
+				}
+				best = &was // nobody but the restore can have written to it
+			}
+			all = append(all, area.DifferSince(was, *best, state.ComponentSessionStorage)...)
+		}
+	}
+	return all
+}
+
+// nameDifferences compares window.name of tabs that show the same URL as when they
+// were saved; of several such tabs one with the name counts.
+func nameDifferences(saved, open []state.Tab, by func(state.Tab) string) []state.Difference {
+	var all []state.Difference
+	for _, tab := range saved {
+		same := slices.DeleteFunc(slices.Clone(open), func(t state.Tab) bool { return t.URL != tab.URL })
+		if tab.Name == "" || len(same) == 0 || slices.ContainsFunc(same, func(t state.Tab) bool { return t.Name == tab.Name }) {
+			continue
+		}
+		d := state.Difference{Component: state.ComponentWindowName, By: by(tab), Changed: 1, Names: []string{}}
+		if same[0].Name == "" {
+			d.Changed, d.Missing = 0, 1
+		}
+		all = append(all, d)
+	}
+	return all
+}
+
+// withoutLost corrects the report's lines of sessionStorage by what a restore did
+// not bring back of it.
+func withoutLost(first []state.Component, differences []state.Difference) []state.Component {
+	lost := map[string]int{}
+	for _, d := range differences {
+		if d.By == state.ByRestore {
+			lost[d.Origin] += d.Missing
+		}
+	}
+	var lines []state.Component
+	for _, line := range first {
+		n := min(lost[line.Origin]-line.Dropped, line.Restored)
+		if line.Name != state.ComponentSessionStorage || n <= 0 {
+			continue
+		}
+		delete(lost, line.Origin) // a line of each origin is corrected
+		line.Restored, line.Dropped, line.Reason = line.Restored-n, line.Dropped+n, report.NotThere.With("not there when the page was looked at first")
+		lines = append(lines, line)
+	}
+	return lines
+}
+
+// recount asks Chrome what it made of the stores whose lines say that they were
+// damaged or short.
+func recount(ctx context.Context, asker *capture.Asker, report []state.Component) []state.Component {
+	counts := map[string]map[string]int{}
+	var lines []state.Component
+	for _, line := range report {
+		if !slices.Contains(asked, line.Name) || line.Reason.Code == "" || line.OnPurpose() {
+			continue
+		}
+		n, known := counts[line.Origin]
+		if !known && len(counts) < askedOrigins {
+			ctx, cancel := context.WithTimeout(ctx, askDeadline)
+			var err error
+			if n, err = asker.Count(ctx, line.Origin); err != nil {
+				n = nil
+			}
+			cancel()
+			counts[line.Origin] = n
+		}
+		if is, counted := n[line.Name]; counted {
+			line.Restored = min(line.Saved, is)
+			line.Dropped = line.Saved - line.Restored
+			lines = append(lines, line)
+		}
+	}
+	return lines
+}
+
+// notRestored are the differences of what the report, as it now stands, says was
+// dropped by damage. What CDP reads has been compared item by item, but for the
+// cookies of a profile that was unread when it was saved.
+func notRestored(report, recounted []state.Component, unread bool) []state.Difference {
+	var all []state.Difference
+	for _, line := range report {
+		for _, better := range recounted {
+			if better.Name == line.Name && better.Origin == line.Origin {
+				line = better
+			}
+		}
+		if line.Dropped > 0 && !line.OnPurpose() && (state.CountedOnDisk(line.Name) || unread && line.Name == state.ComponentCookies) {
+			all = append(all, state.Difference{Component: line.Name, Origin: line.Origin, By: state.ByRestore, Missing: line.Dropped, Names: []string{}})
+		}
+	}
+	return all
+}
