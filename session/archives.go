@@ -80,3 +80,13 @@ func (a archives) Saved(row profiles.Snapshot) restore.Saved {
 	r := captureReportOf(row)
 	return restore.Saved{Components: r.Components, Logins: r.Logins, Damaged: r.Damaged}
 }
+
+// AwaitRescue waits until what a session left when its daemon died is saved.
+func (a archives) AwaitRescue(ctx context.Context, sessionID string) error {
+	return a.svc.rescues.await(ctx, sessionID)
+}
+
+// locationOf is where a snapshot's bytes are.
+func locationOf(userID, sessionID string) snapshot.Location {
+	return snapshot.Location{Owner: profiles.OwnerOf(userID), Session: sessionID, Scope: "agent", ScopeID: "browser"}
+}

@@ -27,7 +27,7 @@ type claim struct {
 // it is looked up anew after each wait.
 func (s *Service) settle(ctx, wait context.Context, c access.Caller, r Create) (restore.Environment, *live, error) {
 	for {
-		o, err := s.resolve(ctx, c, r)
+		o, err := s.restorer.Resolve(ctx, c, r.named())
 		if err != nil || o.Source == nil {
 			return o, nil, err
 		}

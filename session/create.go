@@ -107,7 +107,7 @@ func (s *Service) bring(ctx context.Context, c access.Caller, r Create, was *pro
 func (s *Service) place(ctx context.Context, c access.Caller, r Create, o restore.Environment, was *profiles.Session) (*live, error) {
 	if r.Wait > 0 {
 		var err error
-		if o, err = s.resolve(ctx, c, r); err != nil {
+		if o, err = s.restorer.Resolve(ctx, c, r.named()); err != nil {
 			return nil, err
 		}
 	}
@@ -127,7 +127,7 @@ func (s *Service) holdSource(ctx context.Context, c access.Caller, r Create, o r
 		if !fault.Is(err, fault.SnapshotNotFound) {
 			return o, release, err
 		}
-		if o, err = s.resolve(ctx, c, r); err != nil {
+		if o, err = s.restorer.Resolve(ctx, c, r.named()); err != nil {
 			return o, nil, err
 		}
 	}

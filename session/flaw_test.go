@@ -8,6 +8,7 @@ import (
 
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
+	"github.com/stasisd/stasis/session/restore"
 )
 
 // harm damages the jar in a Chrome's profile.
@@ -49,8 +50,8 @@ func TestOnlyDamaged(t *testing.T) {
 	id := r.create(alice, nil).ID
 	r.harm(r.browsers.last())
 	a := r.checkpoint(id, plain)
-	got, err := r.soundest(t.Context(), id)
-	if err != nil || got.ID != a.Snapshot.ID {
+	got, err := r.restorer.Resolve(t.Context(), alice, restore.Named{FromSession: id})
+	if err != nil || got.Snapshot.ID != a.Snapshot.ID {
 		t.Errorf("%+v, %v", got, err)
 	}
 }

@@ -2,12 +2,10 @@ package session
 
 import (
 	"context"
-	"strconv"
 	"sync"
 	"time"
 
 	"github.com/stasisd/stasis/fault"
-	"github.com/stasisd/stasis/profiles"
 	"github.com/stasisd/stasis/session/restore"
 )
 
@@ -91,29 +89,6 @@ func (r *renewal) over(ctx context.Context) error {
 	case <-ctx.Done():
 		return fault.Wrap(ctx.Err(), fault.Timeout, "session.renewal", "a scheduled login check of this environment is under way")
 	}
-}
-
-// renewed is what scheduled checks made of a snapshot, where the user's default is
-// that and nobody else has moved it since; else the snapshot itself. A site that
-// exchanges tokens knows the snapshot's no more.
-func (s *Service) renewed(ctx context.Context, snap profiles.Snapshot) (profiles.Snapshot, error) {
-	d, err := s.Catalogue.Default(ctx, snap.UserID)
-	if fault.Is(err, fault.DefaultNotFound) || err == nil && d.Renews == 0 {
-		return snap, nil
-	}
-	if err != nil {
-		return snap, err
-	}
-	// The page after a version begins with the one before it.
-	page, _, err := s.Catalogue.DefaultHistory(ctx, snap.UserID, 1, strconv.FormatInt(d.Renews+1, 10))
-	if err != nil || len(page) == 0 || page[0].SnapshotID != snap.ID {
-		return snap, err
-	}
-	now, err := s.Catalogue.Snapshot(ctx, d.SnapshotID)
-	if fault.Is(err, fault.SnapshotNotFound) { // the default has moved meanwhile
-		return snap, nil
-	}
-	return now, err
 }
 
 // takePlace takes a place for a session. A scheduled check gives its place up

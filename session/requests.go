@@ -92,6 +92,12 @@ func (r Create) restore(named []profiles.Extension) restore.Request {
 		Overrides: r.Overrides, Passkeys: r.Passkeys, Origins: r.Origins, Extensions: named}
 }
 
+// named is what a create names to start from.
+func (r Create) named() restore.Named {
+	return restore.Named{FromSession: r.FromSession, FromEnvironment: r.FromEnvironment, FromDefaultOf: r.FromDefaultOf,
+		SessionID: r.SessionID, UserID: r.UserID, FreshIfNone: r.FreshIfNone}
+}
+
 // browser is what the browser room is told of a create.
 func (r Create) browser() browser.Options {
 	return browser.Options{Engine: r.Engine, RestoreTabs: r.RestoreTabs, Overrides: r.Overrides, Passkeys: r.Passkeys, Extensions: r.installed}

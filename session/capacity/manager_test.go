@@ -97,6 +97,9 @@ func TestChromesAreKeptReady(t *testing.T) {
 	}
 	m.Replenish()
 	await(t, "a spare of the daemon's engine", counts(1, 0))
+	if n := m.spares.most(browser.EngineShell); n != 0 {
+		t.Errorf("%d spares may be of an engine that nobody uses", n)
+	}
 	m.UseEngine(browser.EngineShell)
 	m.Replenish()
 	await(t, "a spare of each engine", counts(2, 0))
@@ -134,6 +137,12 @@ func TestPlan(t *testing.T) {
 				d.count("alice", browser.EngineChrome)
 			}
 		}, "[alice/chrome 1]"},
+		"asked for and often": {StandbySettings{Set: true, Count: 2, Engine: browser.EngineShell}, fakeCatalogue{}, func(d *demand) {
+			d.ask("alice", true)
+			for range oftenTimes {
+				d.count("bob", browser.EngineShell)
+			}
+		}, "[alice/shell 2]"},
 		"often, but refused": {StandbySettings{Set: true, Engine: browser.EngineChrome}, fakeCatalogue{}, func(d *demand) {
 			for range oftenTimes {
 				d.count("alice", browser.EngineChrome)

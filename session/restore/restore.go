@@ -61,6 +61,8 @@ type Archives interface {
 	CopyExtension(ctx context.Context, sha256, folder string) error
 	// Saved returns what the save of a snapshot reported.
 	Saved(row profiles.Snapshot) Saved
+	// AwaitRescue waits until what a session left when its daemon died is saved.
+	AwaitRescue(ctx context.Context, sessionID string) error
 }
 
 // Unpacked is what an archive has beside the files of the profile.
@@ -83,6 +85,11 @@ type Saved struct {
 
 // Catalogue is where a Restorer looks up what there is to restore.
 type Catalogue interface {
+	Session(ctx context.Context, id string) (profiles.Session, error)
+	Snapshot(ctx context.Context, id string) (profiles.Snapshot, error)
+	Snapshots(ctx context.Context, f profiles.SnapshotFilter) (page []profiles.Snapshot, next string, err error)
+	Default(ctx context.Context, userID string) (profiles.Default, error)
+	DefaultHistory(ctx context.Context, userID string, limit int, startAfter string) (page []profiles.PastDefault, next string, err error)
 	NewestSnapshot(ctx context.Context, sessionID string) (profiles.Snapshot, error)
 }
 

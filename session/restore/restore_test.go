@@ -1,0 +1,244 @@
+package restore
+
+import (
+	"context"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stasisd/stasis/browser"
+	"github.com/stasisd/stasis/browser/launch"
+	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/profiles"
+	"github.com/stasisd/stasis/session/browsers"
+	"github.com/stasisd/stasis/snapshot"
+	"github.com/stasisd/stasis/state"
+)
+
+// fakeChrome is a Chrome in every state that one can be in: spare, standby, running.
+type fakeChrome struct {
+	browsers.Chrome // what the tests do not reach
+	dir             *browser.Dir
+	fails           error
+	killed          bool
+}
+
+func (c *fakeChrome) Engine() string                   { return browser.EngineChrome }
+func (c *fakeChrome) Version() string                  { return "156.0.1.2" }
+func (c *fakeChrome) Dir() *browser.Dir                { return c.dir }
+func (c *fakeChrome) Done() <-chan struct{}            { return nil }
+func (c *fakeChrome) Passkeys() (state.Passkeys, bool) { return state.Passkeys{}, false }
+func (c *fakeChrome) Thaw(context.Context) error       { return c.fails }
+func (c *fakeChrome) Kill(context.Context) error       { c.killed = true; return nil }
+
+func (c *fakeChrome) Fresh(context.Context, browser.Options) (browsers.Chrome, error) {
+	return c, c.fails
+}
+
+func (c *fakeChrome) Restored(context.Context, state.Document, browser.Options) (browsers.Chrome, []state.Component, error) {
+	return c, nil, c.fails
+}
+
+func (c *fakeChrome) Go(context.Context) (browsers.Chrome, []state.Component, error) {
+	return c, nil, c.fails
+}
+
+// fakeBrowsers start Chromes that fail as fails says.
+type fakeBrowsers struct {
+	launcher *launch.Launcher
+	names    []string
+	all      []*fakeChrome
+	fails    error
+}
+
+func (b *fakeBrowsers) start(dir *browser.Dir) *fakeChrome {
+	c := &fakeChrome{dir: dir, fails: b.fails}
+	b.all = append(b.all, c)
+	return c
+}
+
+func (b *fakeBrowsers) NewDir() (*browser.Dir, error) {
+	name := b.names[0]
+	b.names = b.names[1:]
+	return b.launcher.NewDir(name)
+}
+
+func (b *fakeBrowsers) Spare(_ context.Context, dir *browser.Dir, _ browser.Options) (browsers.Spare, error) {
+	return b.start(dir), nil
+}
+
+func (b *fakeBrowsers) Fresh(_ context.Context, dir *browser.Dir, _ browser.Options) (browsers.Chrome, error) {
+	return b.start(dir), b.fails
+}
+
+func (b *fakeBrowsers) Restored(_ context.Context, dir *browser.Dir, _ state.Document, _ browser.Options) (browsers.Chrome, []state.Component, error) {
+	return b.start(dir), nil, b.fails
+}
+
+func (b *fakeBrowsers) Standby(_ context.Context, dir *browser.Dir, _ state.Document, _ browser.Options) (browsers.Standby, error) {
+	return b.start(dir), b.fails
+}
+
+// fakeReady has one of each that is not nil.
+type fakeReady struct {
+	parked  *Parked
+	standby *Standby
+	spare   *Spare
+}
+
+func (f *fakeReady) TakeParked(_ string, fits func(*Parked) string) (p *Parked, ok bool, why string) {
+	if f.parked == nil {
+		return nil, false, "none is parked"
+	}
+	if why := fits(f.parked); why != "" {
+		return nil, false, why
+	}
+	return f.parked, true, ""
+}
+
+func (f *fakeReady) TakeStandby(_, _ string, fits func(*Standby) string) (p *Standby, ok bool, why string) {
+	if f.standby == nil {
+		return nil, false, ""
+	}
+	if why := fits(f.standby); why != "" {
+		return nil, false, why
+	}
+	return f.standby, true, ""
+}
+
+func (f *fakeReady) KeepsSpares(string) bool         { return f.spare != nil }
+func (f *fakeReady) TakeSpare(string) (*Spare, bool) { return f.spare, f.spare != nil }
+func (f *fakeReady) MakeRoom(context.Context)        {}
+
+// fakeArchives has one environment, which Leave must give back.
+type fakeArchives struct {
+	Archives // what the tests do not reach
+	doc      state.Document
+	left     int
+}
+
+func (f *fakeArchives) Open(context.Context, profiles.Snapshot) (snapshot.Snapshot, error) {
+	return snapshot.Snapshot{}, nil
+}
+
+func (f *fakeArchives) Readable(snapshot.Snapshot) error { return nil }
+
+func (f *fakeArchives) Unpack(context.Context, snapshot.Snapshot, string) (Unpacked, error) {
+	return Unpacked{Document: f.doc, Entries: 3, Leave: func() { f.left++ }}, nil
+}
+
+func (f *fakeArchives) Filter(context.Context, string, state.Selection) ([]state.Component, error) {
+	return nil, nil
+}
+
+func (f *fakeArchives) Saved(profiles.Snapshot) Saved {
+	return Saved{Components: []state.Component{{Name: state.ComponentCookies, Saved: 5}}}
+}
+
+// The quickest path that can serve is taken, a slower one follows where it fails,
+// and the report says which and why. No Chrome that failed lives on.
+func TestPaths(t *testing.T) {
+	died := fault.New(fault.BrowserFailed, "fake", "it died")
+	standing := func(fails error) func(*fakeBrowsers, *fakeReady, *browser.Dir) *fakeChrome {
+		return func(_ *fakeBrowsers, f *fakeReady, dir *browser.Dir) *fakeChrome {
+			c := &fakeChrome{dir: dir, fails: fails}
+			f.standby = &Standby{Standby: c, engine: browser.EngineChrome, clear: func(*browser.Dir) {}}
+			return c
+		}
+	}
+	parking := func(fails error) func(*fakeBrowsers, *fakeReady, *browser.Dir) *fakeChrome {
+		return func(_ *fakeBrowsers, f *fakeReady, dir *browser.Dir) *fakeChrome {
+			c := &fakeChrome{dir: dir, fails: fails}
+			f.parked = &Parked{Chrome: c, Clear: func(*browser.Dir) {}}
+			return c
+		}
+	}
+	sparing := func(fails error) func(*fakeBrowsers, *fakeReady, *browser.Dir) *fakeChrome {
+		return func(_ *fakeBrowsers, f *fakeReady, dir *browser.Dir) *fakeChrome {
+			c := &fakeChrome{dir: dir, fails: fails}
+			f.spare = &Spare{Spare: c, clear: func(*browser.Dir) {}}
+			return c
+		}
+	}
+	for name, test := range map[string]struct {
+		ready func(*fakeBrowsers, *fakeReady, *browser.Dir) *fakeChrome
+		ask   func(*Request)
+		path  string
+		why   string
+	}{
+		"parked":               {parking(nil), nil, PathParked, ""},
+		"parked, does not run": {parking(died), nil, PathCold, "did not answer when it was thawed"},
+		"parked, files asked":  {parking(nil), func(q *Request) { q.AllowMemory = false }, PathCold, ""},
+		"parked, does not fit": {parking(nil), func(q *Request) { q.RestoreTabs = false }, PathCold, "restore_tabs is false"},
+		"standby":              {standing(nil), nil, PathStandby, "none is parked"},
+		"standby, dies":        {standing(died), nil, PathCold, "the standby Chrome failed: it died"},
+		"spare":                {sparing(nil), nil, PathWarm, "none is parked"},
+		"spare, dies":          {sparing(died), nil, PathCold, "the spare Chrome failed: it died"},
+		"nothing ready":        {nil, nil, PathCold, "none is parked"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l, err := launch.New(launch.Config{Binary: "/bin/true", Root: t.TempDir(), UIDs: launch.UIDRange{Base: 320500, Count: 3}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			b, ready, archives := &fakeBrowsers{launcher: l, names: []string{"a", "b"}}, &fakeReady{}, &fakeArchives{}
+			archives.doc = state.Document{Datadir: state.DatadirClean, Complete: true}
+			var kept *fakeChrome
+			if test.ready != nil {
+				dir, err := b.NewDir()
+				if err != nil {
+					t.Fatal(err)
+				}
+				kept = test.ready(b, ready, dir)
+			}
+			r := New(Config{Now: time.Now, Log: slog.New(slog.DiscardHandler)}, b, ready, archives, nil)
+			q := Request{Engine: browser.EngineChrome, AllowMemory: true, RestoreTabs: true}
+			if test.ask != nil {
+				test.ask(&q)
+			}
+			s, err := r.Start(t.Context(), q, Environment{UserID: "u", Source: &Source{Type: SourceUserDefault, ID: "u"},
+				Snapshot: &profiles.Snapshot{ID: "s", Mode: string(snapshot.Memory), Datadir: string(state.DatadirClean)}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if s.Report.Path != test.path || !strings.Contains(s.Report.FallbackReason, test.why) || test.why == "" && s.Report.FallbackReason != "" {
+				t.Errorf("%s: %q", s.Report.Path, s.Report.FallbackReason)
+			}
+			if used := kept != nil && s.Chrome == browsers.Chrome(kept); used != (kept != nil && test.path != PathCold) {
+				t.Errorf("the kept Chrome serves: %t", used)
+			}
+			if kept != nil && kept.fails != nil && !kept.killed {
+				t.Error("a Chrome that failed lives on")
+			}
+			if s.Chrome.(*fakeChrome).killed {
+				t.Error("the session's Chrome was ended")
+			}
+			// A standby was unpacked when it was started.
+			if unpacked := s.Report.Path == PathCold || s.Report.Path == PathWarm; (archives.left > 0) != unpacked {
+				t.Errorf("the document was given back %d times", archives.left)
+			}
+		})
+	}
+}
+
+// A restore that fails leaves neither a Chrome nor a run directory.
+func TestAFailedRestoreLeavesNothing(t *testing.T) {
+	l, err := launch.New(launch.Config{Binary: "/bin/true", Root: t.TempDir(), UIDs: launch.UIDRange{Base: 320500, Count: 3}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := &fakeBrowsers{launcher: l, names: []string{"a"}, fails: fault.New(fault.BrowserFailed, "fake", "it died")}
+	archives := &fakeArchives{}
+	r := New(Config{Now: time.Now, Log: slog.New(slog.DiscardHandler)}, b, &fakeReady{}, archives, nil)
+	_, err = r.FromFiles(t.Context(), Request{Engine: browser.EngineChrome}, profiles.Snapshot{ID: "s"})
+	if !fault.Is(err, fault.BrowserFailed) {
+		t.Fatalf("got %v", err)
+	}
+	if archives.left != 1 || len(b.all) != 1 || !b.all[0].killed {
+		t.Errorf("given back %d times, %+v", archives.left, b.all)
+	}
+	if _, err := l.OldDir("a"); err == nil {
+		t.Error("the run directory is still there")
+	}
+}
