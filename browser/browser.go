@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"github.com/stasisd/stasis/browser/baseline"
-	"github.com/stasisd/stasis/browser/capture"
 	"github.com/stasisd/stasis/browser/launch"
 	"github.com/stasisd/stasis/browser/mux"
 	"github.com/stasisd/stasis/browser/passkey"
@@ -52,7 +51,7 @@ type Browser struct {
 	// Pages that leave for about:blank. They begin at any time, on the multiplexer's
 	// reader, so only the end waits for them.
 	sendingAway sync.WaitGroup
-	hearing     sync.WaitGroup // listeners; see Listen
+	listeners   sync.WaitGroup // listeners; see Listen
 	unloaded    restore.Unloaded
 	cancel      context.CancelFunc
 	ctx         context.Context // of the background work: ends with the browser
@@ -124,14 +123,6 @@ func (b *Browser) Passkeys() (held state.Passkeys, given bool) {
 		return b.kept, false
 	}
 	return state.Passkeys{Enabled: true, Credentials: b.passkeys.Credentials()}, true
-}
-
-// reader is the connection for those who attach to pages to read them.
-func (b *Browser) reader() capture.Conn {
-	if b.passkeys == nil {
-		return b.driver
-	}
-	return b.passkeys.Reader()
 }
 
 // Engine is which binary runs: EngineChrome or EngineShell.

@@ -32,48 +32,6 @@ const trimDeadline = time.Second
 // small pages nothing is to be had.
 const trimFrom = 64 << 20
 
-// Capture reads what CDP tells of the environment (see capture.Read), marked
-// as of a live Chrome.
-func (b *Browser) Capture(ctx context.Context) (state.Document, error) {
-	if err := b.alone(ctx); err != nil {
-		return state.Document{}, err
-	}
-	if b.passkeys != nil {
-		defer b.passkeys.PauseRepair()()
-		b.passkeys.Read(ctx)
-	}
-	began := b.now().UTC()
-	doc, err := capture.Read(ctx, b.reader())
-	if err != nil {
-		return doc, err
-	}
-	byURL := b.unloaded.Complete(doc.Tabs)
-	if err := b.captureExtensions(ctx, &doc); err != nil {
-		return doc, err
-	}
-	b.unflushed.Store(muchLocal(doc))
-	doc.CapturedAt, doc.ReadUntil = began, b.now().UTC()
-	doc.Datadir = state.DatadirLive
-	doc.Chrome = state.Chrome{Version: b.version, Engine: b.Engine(), UserAgent: b.userAgent, Flags: b.process.Flags()}
-	doc.TabsByURL = byURL
-	if b.shell() {
-		doc.TabsByURL = true // whatever session files the profile has are older
-		b.ahead.mark(doc.Tabs)
-	}
-	doc.Overrides, doc.Permissions = b.options.Overrides, b.mux.Granted()
-	if b.passkeys != nil {
-		b.passkeys.Read(ctx)
-	}
-	doc.Passkeys, _ = b.Passkeys()
-	return doc, nil
-}
-
-// Cookies reads the jar alone.
-func (b *Browser) Cookies(ctx context.Context) ([]state.Cookie, error) {
-	jar, err := capture.Cookies(ctx, b.driver)
-	return jar, fault.Wrap(err, fault.BrowserFailed, "browser.cookies", "the cookies could not be read")
-}
-
 // Close ends Chrome and waits until its whole process tree has gone: asked
 // to quit as by a person first, over CDP next, interrupted, and killed last. It
 // returns how the datadir was left: clean only if Chrome went through its own
@@ -122,7 +80,7 @@ func (b *Browser) Kill(ctx context.Context) error {
 	}
 	b.background.Wait()
 	b.sendingAway.Wait()
-	b.hearing.Wait()
+	b.listeners.Wait()
 	b.targets.Wait()
 	if b.passkeys != nil {
 		b.passkeys.Wait()

@@ -33,7 +33,7 @@ func (b *Browser) Listen(notify func(Happening), all bool) (stop func()) {
 	l := pageevent.New(notify, b.driver, b.now)
 	forget := b.mux.OnHeard(l.Receive, all)
 	done := make(chan struct{})
-	b.hearing.Go(func() {
+	b.listeners.Go(func() {
 		defer close(done)
 		defer forget()
 		l.Run(ctx)

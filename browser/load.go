@@ -109,7 +109,7 @@ var _ restore.Browser = restoring{}
 func (r restoring) AllowedURL(url string) bool { return r.b.mux.AllowedURL(url) }
 func (r restoring) ForeignURL(url string) bool { return r.b.mux.ForeignURL(url) }
 func (r restoring) StayAttached() bool         { return r.b.passkeys != nil }
-func (r restoring) Go(f func())                { r.b.hearing.Go(f) }
+func (r restoring) Go(f func())                { r.b.listeners.Go(f) }
 func (r restoring) CloseTab(ctx context.Context, id target.ID) error {
 	return r.b.closeTab(ctx, id)
 }

@@ -25,8 +25,9 @@ var mayImport = []struct{ pkg, imports string }{
 	{"state/*", "fault state"},
 
 	// The three rooms below session know state and fault, never each other.
-	// Within a room, adapters know the root or the root knows them; adapters
-	// do not know each other, and only the pool stands on the root.
+	// Within a room, adapters know the root or the root knows them. In browser, arrows
+	// between adapters go down too: restore and verify stand on apply, baseline and
+	// capture, those on hiddentab and profile. Only the pool stands on the root.
 	{"browser", "fault state state/report budget browser/launch browser/mux browser/hiddentab browser/capture browser/apply browser/baseline browser/restore browser/verify browser/logincheck browser/pageevent browser/targetinit browser/passkey browser/profile browser/profile/* browser/relay"},
 	{"browser/hiddentab", "state"},
 	{"browser/capture", "fault state browser/hiddentab"},

@@ -1,0 +1,74 @@
+package browser
+
+import (
+	"context"
+	"time"
+
+	"github.com/stasisd/stasis/browser/capture"
+	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/state"
+)
+
+// Capture reads what CDP tells of the environment (see capture.Read), marked
+// as of a live Chrome.
+func (b *Browser) Capture(ctx context.Context) (state.Document, error) {
+	if err := b.alone(ctx); err != nil {
+		return state.Document{}, err
+	}
+	if b.passkeys != nil {
+		defer b.passkeys.PauseRepair()()
+		b.passkeys.Read(ctx)
+	}
+	began := b.now().UTC()
+	doc, err := capture.Read(ctx, b.reader())
+	if err != nil {
+		return doc, err
+	}
+	byURL := b.unloaded.Complete(doc.Tabs)
+	if err := b.captureExtensions(ctx, &doc); err != nil {
+		return doc, err
+	}
+	b.unflushed.Store(muchLocal(doc))
+	doc.CapturedAt, doc.ReadUntil = began, b.now().UTC()
+	doc.Datadir = state.DatadirLive
+	doc.Chrome = state.Chrome{Version: b.version, Engine: b.Engine(), UserAgent: b.userAgent, Flags: b.process.Flags()}
+	doc.TabsByURL = byURL
+	if b.shell() {
+		doc.TabsByURL = true // whatever session files the profile has are older
+		b.ahead.mark(doc.Tabs)
+	}
+	doc.Overrides, doc.Permissions = b.options.Overrides, b.mux.Granted()
+	if b.passkeys != nil {
+		b.passkeys.Read(ctx)
+	}
+	doc.Passkeys, _ = b.Passkeys()
+	return doc, nil
+}
+
+// Cookies reads the jar alone.
+func (b *Browser) Cookies(ctx context.Context) ([]state.Cookie, error) {
+	jar, err := capture.Cookies(ctx, b.driver)
+	return jar, fault.Wrap(err, fault.BrowserFailed, "browser.cookies", "the cookies could not be read")
+}
+
+// reader is the connection for those who attach to pages to read them.
+func (b *Browser) reader() capture.Conn {
+	if b.passkeys == nil {
+		return b.driver
+	}
+	return b.passkeys.Reader()
+}
+
+// Storage is what scripts can read of an environment's origins.
+type Storage = capture.Storage
+
+// storageDeadline bounds the reading of an environment's storage by script.
+const storageDeadline = 60 * time.Second
+
+// Storage reads the jar, and localStorage and IndexedDB of origins, without a
+// request to their sites. No page of the environment should be open.
+func (b *Browser) Storage(ctx context.Context, origins []string) (Storage, error) {
+	ctx, cancel := context.WithTimeout(ctx, storageDeadline)
+	defer cancel()
+	return capture.ReadStorage(ctx, b.driver, origins)
+}
