@@ -84,7 +84,7 @@ func TestSlowReaders(t *testing.T) {
 	d := daemon.Start(t, daemon.Options{NoSpares: true, Unraced: true, Env: []string{"STASIS_CLIENT_PATIENCE=20s"}})
 	saved := func(value string) string {
 		state := `{"cookies":[],"origins":[{"origin":"https://a.example","localStorage":[{"name":"n","value":"` + strings.Repeat(value, 40<<20) + `"}]}]}`
-		a := within(t, d, "POST", "/v1/snapshots?format=playwright", "application/json", strings.NewReader(state))
+		a := d.Send(t, daemon.Key, "POST", "/v1/snapshots?format=playwright", strings.NewReader(state), http.Header{"Content-Type": {"application/json"}})
 		var made struct{ Snapshot struct{ ID string } }
 		if err := json.Unmarshal(a.Body, &made); err != nil || a.Status != http.StatusCreated {
 			t.Fatalf("%d %.300s %v", a.Status, a.Body, err)
