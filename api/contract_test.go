@@ -218,7 +218,7 @@ func TestRoutesAreThoseDescribed(t *testing.T) {
 
 // Every type of event is listed in openapi.yaml and has its line in docs/sessions.md.
 func TestEveryEventIsDescribed(t *testing.T) {
-	file, err := parser.ParseFile(token.NewFileSet(), filepath.Join("..", "session", "journal", "event.go"), nil, 0)
+	file, err := parser.ParseFile(token.NewFileSet(), filepath.Join("..", "session", "events", "event.go"), nil, 0)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -39,6 +39,16 @@ func (s *Server) acknowledge(do func(context.Context, access.Caller, string) (se
 	}
 }
 
+// cancel stops the task of a session's agent.
+func (s *Server) cancel(ctx context.Context, c access.Caller, id string) (session.Acknowledged, error) {
+	cancelled, err := s.messenger.Cancel(ctx, c, id)
+	answer := session.Acknowledged{Success: true, Status: "cancelled", Message: "no task is running; the browser runs on"}
+	if cancelled {
+		answer.Message = "the task is cancelled; the browser runs on"
+	}
+	return answer, err
+}
+
 // resumedAnswer is the answer of resume: the acknowledgement, and what a client
 // needs to connect.
 type resumedAnswer struct {

@@ -3,7 +3,7 @@ package api
 import (
 	"net/http"
 
-	"github.com/stasisd/stasis/session"
+	"github.com/stasisd/stasis/session/agent"
 	"github.com/stasisd/stasis/snapshot"
 )
 
@@ -14,7 +14,7 @@ type documentsAnswer struct {
 
 // agentScope is the place of agents' documents that the path names. What its
 // parts may be the store says, by these names.
-func (c *call) agentScope() (at session.AgentScope, err error) {
+func (c *call) agentScope() (at agent.Scope, err error) {
 	if at.SessionID, err = c.param("session_id"); err != nil {
 		return at, err
 	}
@@ -26,7 +26,7 @@ func (c *call) agentScope() (at session.AgentScope, err error) {
 }
 
 // document is agentScope, and the document in it that the path names.
-func (c *call) document() (at session.AgentScope, id string, err error) {
+func (c *call) document() (at agent.Scope, id string, err error) {
 	if at, err = c.agentScope(); err != nil {
 		return at, "", err
 	}
@@ -53,7 +53,7 @@ func (s *Server) putDocument(c *call) error {
 		return err
 	}
 	latest := q.Latest != nil && *q.Latest
-	if err := s.service.SaveDocument(c.Request().Context(), c.caller, at, id, body, latest); err != nil {
+	if err := s.documents.SaveDocument(c.Request().Context(), c.caller, at, id, body, latest); err != nil {
 		return err
 	}
 	return c.NoContent(http.StatusNoContent)
@@ -62,11 +62,11 @@ func (s *Server) putDocument(c *call) error {
 // documentBody reads a document as it is, of a caller that may save it: its JSON is
 // the agent's, and is kept byte for byte. One byte more than is allowed is enough to
 // refuse it.
-func (s *Server) documentBody(c *call, at session.AgentScope) ([]byte, error) {
+func (s *Server) documentBody(c *call, at agent.Scope) ([]byte, error) {
 	if err := checkJSONType(c.Request().Header.Get("Content-Type"), "application/json"); err != nil {
 		return nil, err
 	}
-	if err := s.service.MaySave(c.Request().Context(), c.caller, at); err != nil {
+	if err := s.documents.MaySave(c.Request().Context(), c.caller, at); err != nil {
 		return nil, err
 	}
 	data, err := s.wholeBody(c, c.Request().Body, snapshot.MaxAgentDocument)
@@ -78,7 +78,7 @@ func (s *Server) getDocument(c *call) error {
 	if err != nil {
 		return err
 	}
-	body, err := s.service.Document(c.Request().Context(), c.caller, at, id)
+	body, err := s.documents.Document(c.Request().Context(), c.caller, at, id)
 	if err != nil {
 		return err
 	}
@@ -90,7 +90,7 @@ func (s *Server) deleteDocument(c *call) error {
 	if err != nil {
 		return err
 	}
-	if err := s.service.DeleteDocument(c.Request().Context(), c.caller, at, id); err != nil {
+	if err := s.documents.DeleteDocument(c.Request().Context(), c.caller, at, id); err != nil {
 		return err
 	}
 	return c.NoContent(http.StatusNoContent)
@@ -111,7 +111,7 @@ func (s *Server) listDocuments(c *call) error {
 	if err != nil {
 		return err
 	}
-	ids, next, err := s.service.DocumentIDs(c.Request().Context(), c.caller, at, int(q.Limit), q.StartAfter)
+	ids, next, err := s.documents.DocumentIDs(c.Request().Context(), c.caller, at, int(q.Limit), q.StartAfter)
 	if err != nil {
 		return err
 	}
@@ -123,7 +123,7 @@ func (s *Server) getManifest(c *call) error {
 	if err != nil {
 		return err
 	}
-	body, err := s.service.Manifest(c.Request().Context(), c.caller, at)
+	body, err := s.documents.Manifest(c.Request().Context(), c.caller, at)
 	if err != nil {
 		return err
 	}
@@ -139,7 +139,7 @@ func (s *Server) putManifest(c *call) error {
 	if err != nil {
 		return err
 	}
-	if err := s.service.SaveManifest(c.Request().Context(), c.caller, at, body); err != nil {
+	if err := s.documents.SaveManifest(c.Request().Context(), c.caller, at, body); err != nil {
 		return err
 	}
 	return c.NoContent(http.StatusNoContent)
@@ -150,7 +150,7 @@ func (s *Server) deleteDocuments(c *call) error {
 	if err != nil {
 		return err
 	}
-	if err := s.service.DeleteDocuments(c.Request().Context(), c.caller, id); err != nil {
+	if err := s.documents.DeleteDocuments(c.Request().Context(), c.caller, id); err != nil {
 		return err
 	}
 	return c.NoContent(http.StatusNoContent)

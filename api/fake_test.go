@@ -11,6 +11,8 @@ import (
 	"github.com/stasisd/stasis/profiles"
 	"github.com/stasisd/stasis/session"
 	"github.com/stasisd/stasis/session/access"
+	"github.com/stasisd/stasis/session/agent"
+	"github.com/stasisd/stasis/session/events"
 	"github.com/stasisd/stasis/session/restore"
 	"github.com/stasisd/stasis/state"
 )
@@ -36,8 +38,8 @@ type fake struct {
 	ends    []session.EndRequest
 
 	checkpoints []session.CheckpointRequest
-	said        []session.Say
-	notes       []session.NoteChange
+	said        []agent.MessageRequest
+	notes       []agent.NoteChange
 
 	ended   []string
 	users   []string
@@ -52,10 +54,10 @@ type fake struct {
 	settings session.Settings
 	large    []byte // of a state or an archive, if set
 
-	entries   []session.Entry // of the live session's feed
-	feedWaits bool            // it does not end
-	feed      *fakeFeed       // the one that was asked for last
-	follows   []session.Follow
+	entries   []events.StreamEvent // of the live session's feed
+	feedWaits bool                 // it does not end
+	feed      *fakeFeed            // the one that was asked for last
+	follows   []events.FollowRequest
 }
 
 func (f *fake) Attach(string) (func(), error) { return func() {}, nil }
@@ -73,13 +75,13 @@ func caller() access.Caller {
 	return access.Caller{KeyID: "key-1", UserID: "alice", Rights: []access.Right{access.RightUse}}
 }
 
-func (f *fake) Deliveries(context.Context, access.Caller, string, int, string) ([]session.Delivery, string, error) {
-	d := session.Delivery{ID: "d-1", URL: "https://hooks.example/", Event: "session.created", At: born, SessionID: liveID, UserID: "alice",
+func (f *fake) Deliveries(context.Context, access.Caller, string, int, string) ([]events.Delivery, string, error) {
+	d := events.Delivery{ID: "d-1", URL: "https://hooks.example/", Event: "session.created", At: born, SessionID: liveID, UserID: "alice",
 		State: "pending", Attempts: 1, NextAt: born, LastAt: born, LastError: "the receiver answered 500"}
-	return []session.Delivery{d, {ID: "d-0", URL: "https://hooks.example/", Event: "session.deleted", At: born, SessionID: endedID, UserID: "alice", State: "delivered"}}, "d-0", f.failure()
+	return []events.Delivery{d, {ID: "d-0", URL: "https://hooks.example/", Event: "session.deleted", At: born, SessionID: endedID, UserID: "alice", State: "delivered"}}, "d-0", f.failure()
 }
 
-func (f *fake) Resend(ctx context.Context, c access.Caller, _ string) (session.Delivery, error) {
+func (f *fake) Resend(ctx context.Context, c access.Caller, _ string) (events.Delivery, error) {
 	page, _, err := f.Deliveries(ctx, c, "", 0, "")
 	return page[0], err
 }
@@ -196,8 +198,8 @@ func (f *fake) RestoreReport(_ context.Context, _ access.Caller, id string) (res
 	return *info(liveID).Restored, f.failure()
 }
 
-func (f *fake) Status(context.Context, access.Caller, string) (session.StatusAnswer, error) {
-	return session.StatusAnswer{Status: "ready", SessionStatus: "ready", ExecutionStatus: "running"}, f.failure()
+func (f *fake) Status(context.Context, access.Caller, string) (agent.Status, error) {
+	return agent.Status{Status: "ready", SessionStatus: "ready", ExecutionStatus: "running"}, f.failure()
 }
 
 func (f *fake) Pause(context.Context, access.Caller, string) (session.Acknowledged, error) {
@@ -208,44 +210,44 @@ func (f *fake) Resume(context.Context, access.Caller, string) (session.Acknowled
 	return session.Acknowledged{Success: true, Status: "resumed"}, f.failure()
 }
 
-func (f *fake) Cancel(context.Context, access.Caller, string) (session.Acknowledged, error) {
-	return session.Acknowledged{Success: true, Status: "cancelled"}, f.failure()
+func (f *fake) Cancel(context.Context, access.Caller, string) (bool, error) {
+	return true, f.failure()
 }
 
-func (f *fake) Say(_ context.Context, _ access.Caller, _ string, m session.Say) (session.Message, error) {
+func (f *fake) Send(_ context.Context, _ access.Caller, _ string, m agent.MessageRequest) (agent.Message, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.said = append(f.said, m)
-	return session.Message{ID: 7}, f.err
+	return agent.Message{ID: 7}, f.err
 }
 
-func (f *fake) Messages(_ context.Context, _ access.Caller, _ string, after int64, whole bool) (session.Conversation, error) {
-	return session.Conversation{Messages: []session.Message{
+func (f *fake) Messages(_ context.Context, _ access.Caller, _ string, after int64, whole bool) (agent.Conversation, error) {
+	return agent.Conversation{Messages: []agent.Message{
 		{ID: after + 1, Type: "QUESTION", Content: fmt.Sprint("whole: ", whole), At: born.UTC(), Metadata: []byte(`{"start_url":"https://a.example/"}`)},
 		{ID: after + 2, Type: "USER", Content: "Yes", At: born.UTC(), Metadata: []byte(`{}`)}},
-		More: true, HasAgent: true, Status: session.StatusAnswer{Status: "waiting_for_input"}}, f.failure()
+		More: true, HasAgent: true, Status: agent.Status{Status: "waiting_for_input"}}, f.failure()
 }
 
-func note(id string) session.Note {
-	return session.Note{SessionID: id, Event: "checkpoint", Data: session.NoteData{OpenTasks: []string{"sleep"}}, CreatedAt: born, UpdatedAt: born}
+func note(id string) agent.Note {
+	return agent.Note{SessionID: id, Event: "checkpoint", Data: agent.NoteData{OpenTasks: []string{"sleep"}}, CreatedAt: born, UpdatedAt: born}
 }
 
-func (f *fake) PutNote(_ context.Context, _ access.Caller, n session.NoteChange) (session.Note, error) {
+func (f *fake) PutNote(_ context.Context, _ access.Caller, n agent.NoteChange) (agent.Note, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.notes = append(f.notes, n)
 	return note(n.SessionID), f.err
 }
 
-func (f *fake) Note(_ context.Context, _ access.Caller, id string) (session.Note, error) {
+func (f *fake) Note(_ context.Context, _ access.Caller, id string) (agent.Note, error) {
 	return note(id), f.failure()
 }
 
-func (f *fake) LatestNote(context.Context, access.Caller, string) (session.Note, error) {
+func (f *fake) LatestNote(context.Context, access.Caller, string) (agent.Note, error) {
 	return note("any"), f.failure()
 }
 
-func (f *fake) SessionNotes(_ context.Context, _ access.Caller, id string) (session.Note, error) {
+func (f *fake) SessionNotes(_ context.Context, _ access.Caller, id string) (agent.Note, error) {
 	return note(id), f.failure()
 }
 

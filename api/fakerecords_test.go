@@ -13,6 +13,8 @@ import (
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/session"
 	"github.com/stasisd/stasis/session/access"
+	"github.com/stasisd/stasis/session/agent"
+	"github.com/stasisd/stasis/session/events"
 	"github.com/stasisd/stasis/state"
 )
 
@@ -125,36 +127,36 @@ const (
 	document   = `{"scope":"agent","schemaVersion":"1.0","createdAt":"2026-11-22T04:34:40.908Z","data":{"a":[{"b":null}]},"appData":{}}`
 )
 
-func (f *fake) MaySave(context.Context, access.Caller, session.AgentScope) error { return f.failure() }
+func (f *fake) MaySave(context.Context, access.Caller, agent.Scope) error { return f.failure() }
 
 // SaveDocument remembers the body by session, scope, scope ID, ID and whether it is the latest.
-func (f *fake) SaveDocument(_ context.Context, _ access.Caller, at session.AgentScope, id string, body []byte, latest bool) error {
+func (f *fake) SaveDocument(_ context.Context, _ access.Caller, at agent.Scope, id string, body []byte, latest bool) error {
 	f.mu.Lock()
 	f.uploads[fmt.Sprint(at, id, latest)] = body
 	f.mu.Unlock()
 	return f.failure()
 }
 
-func (f *fake) Document(context.Context, access.Caller, session.AgentScope, string) ([]byte, error) {
+func (f *fake) Document(context.Context, access.Caller, agent.Scope, string) ([]byte, error) {
 	return []byte(document), f.failure()
 }
 
-func (f *fake) DocumentIDs(_ context.Context, _ access.Caller, _ session.AgentScope, limit int, _ string) ([]string, string, error) {
+func (f *fake) DocumentIDs(_ context.Context, _ access.Caller, _ agent.Scope, limit int, _ string) ([]string, string, error) {
 	if limit > 1 {
 		return nil, "", f.failure()
 	}
 	return []string{documentID}, documentID, f.failure()
 }
 
-func (f *fake) DeleteDocument(context.Context, access.Caller, session.AgentScope, string) error {
+func (f *fake) DeleteDocument(context.Context, access.Caller, agent.Scope, string) error {
 	return f.failure()
 }
 
-func (f *fake) Manifest(context.Context, access.Caller, session.AgentScope) ([]byte, error) {
+func (f *fake) Manifest(context.Context, access.Caller, agent.Scope) ([]byte, error) {
 	return []byte(manifest), f.failure()
 }
 
-func (f *fake) SaveManifest(_ context.Context, _ access.Caller, at session.AgentScope, body []byte) error {
+func (f *fake) SaveManifest(_ context.Context, _ access.Caller, at agent.Scope, body []byte) error {
 	return f.SaveDocument(context.Background(), access.Caller{}, at, "manifest", body, false)
 }
 func (f *fake) DeleteDocuments(context.Context, access.Caller, string) error { return f.failure() }
@@ -208,28 +210,28 @@ func (f *fake) Extension(context.Context, access.Caller, string) (session.Extens
 func (f *fake) DeleteExtension(context.Context, access.Caller, string, bool) error {
 	return f.failure()
 }
-func (f *fake) Runs(context.Context, access.Caller, string) ([]session.Run, error) {
-	return []session.Run{{ID: "run-1", Number: 1, Status: "failed", Cause: "the daemon was killed", StartedAt: born, EndedAt: born.Add(time.Minute)},
+func (f *fake) Runs(context.Context, access.Caller, string) ([]events.Run, error) {
+	return []events.Run{{ID: "run-1", Number: 1, Status: "failed", Cause: "the daemon was killed", StartedAt: born, EndedAt: born.Add(time.Minute)},
 		{ID: "run-2", Number: 2, Status: "running", StartedAt: born}}, f.failure()
 }
 
-func (f *fake) RunEvents(_ context.Context, _ access.Caller, _, runID string, after int64, _ int, whole bool) (session.EventPage, error) {
+func (f *fake) RunEvents(_ context.Context, _ access.Caller, _, runID string, after int64, _ int, whole bool) (events.EventPage, error) {
 	url := "https://a.example/?token=***"
 	if whole {
 		url = "https://a.example/?token=abc"
 	}
-	return session.EventPage{Events: []session.Event{{RunID: runID, Sequence: after + 1, Type: "navigated", At: born.UTC(), Data: []byte(`{"url":"` + url + `"}`)},
+	return events.EventPage{Events: []events.Event{{RunID: runID, Sequence: after + 1, Type: "navigated", At: born.UTC(), Data: []byte(`{"url":"` + url + `"}`)},
 		{RunID: runID, Sequence: after + 2, Type: "paused", At: born.UTC(), Data: []byte(`{}`)}}, First: 1, LatestExclusive: after + 3, NextAfter: after + 2}, f.failure()
 }
 
 // fakeFeed gives entries, and then waits or ends.
 type fakeFeed struct {
-	entries []session.Entry
+	entries []events.StreamEvent
 	waits   bool
 	closed  chan struct{}
 }
 
-func (f *fakeFeed) Next(ctx context.Context) (session.Entry, error) {
+func (f *fakeFeed) Next(ctx context.Context) (events.StreamEvent, error) {
 	if len(f.entries) > 0 {
 		e := f.entries[0]
 		f.entries = f.entries[1:]
@@ -237,14 +239,14 @@ func (f *fakeFeed) Next(ctx context.Context) (session.Entry, error) {
 	}
 	if f.waits {
 		<-ctx.Done()
-		return session.Entry{}, ctx.Err()
+		return events.StreamEvent{}, ctx.Err()
 	}
-	return session.Entry{}, io.EOF
+	return events.StreamEvent{}, io.EOF
 }
 
 func (f *fakeFeed) Close() { close(f.closed) }
 
-func (f *fake) Follow(_ context.Context, _ access.Caller, id string, asked session.Follow) (session.Feed, error) {
+func (f *fake) Follow(_ context.Context, _ access.Caller, id string, asked events.FollowRequest) (events.Stream, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.follows = append(f.follows, asked)

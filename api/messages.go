@@ -5,7 +5,7 @@ import (
 	"net/http"
 
 	"github.com/stasisd/stasis/fault"
-	"github.com/stasisd/stasis/session"
+	"github.com/stasisd/stasis/session/agent"
 )
 
 // maxMessageText bounds a message, in bytes.
@@ -26,7 +26,7 @@ func (b messageBody) check() error {
 	}
 	return firstOf(
 		atMost("message", b.Message, maxMessageText),
-		oneOf("type", b.Type, session.MessageTypes...),
+		oneOf("type", b.Type, agent.MessageTypes...),
 		isPageURL("start_url", b.StartURL),
 	)
 }
@@ -54,11 +54,11 @@ func (s *Server) postMessage(c *call) error {
 	}
 	return s.once(c, s.hashOf([]any{id, body}), making{
 		make: func() (any, func() error, error) {
-			said, err := s.service.Say(c.Request().Context(), c.caller, id, session.Say{Type: body.Type, Content: body.Message, StartURL: body.StartURL})
+			sent, err := s.messenger.Send(c.Request().Context(), c.caller, id, agent.MessageRequest{Type: body.Type, Content: body.Message, StartURL: body.StartURL})
 			if err != nil {
 				return nil, nil, err
 			}
-			answer := messageMade{true, "the message is recorded", said.ID, ignored}
+			answer := messageMade{true, "the message is recorded", sent.ID, ignored}
 			return answer, func() error { return c.JSON(http.StatusOK, answer) }, nil
 		},
 		replay: func(data []byte) error {
@@ -86,14 +86,14 @@ func (s *Server) listMessages(c *call) error {
 	if err != nil {
 		return err
 	}
-	talk, err := s.service.Messages(c.Request().Context(), c.caller, id, q.After, !q.Sanitize)
+	talk, err := s.messenger.Messages(c.Request().Context(), c.caller, id, q.After, !q.Sanitize)
 	if err != nil {
 		return err
 	}
 	return c.JSON(http.StatusOK, struct {
-		Messages []session.Message `json:"messages"`
-		HasMore  bool              `json:"has_more"`
-		Status   string            `json:"status"`
-		HasAgent bool              `json:"has_agent"`
+		Messages []agent.Message `json:"messages"`
+		HasMore  bool            `json:"has_more"`
+		Status   string          `json:"status"`
+		HasAgent bool            `json:"has_agent"`
 	}{talk.Messages, talk.More, talk.Status.Status, talk.HasAgent})
 }

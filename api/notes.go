@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/stasisd/stasis/fault"
-	"github.com/stasisd/stasis/session"
+	"github.com/stasisd/stasis/session/agent"
 )
 
 // noteBody is a note, in the words of the session-memory API.
@@ -30,11 +30,11 @@ func (b noteBody) check() error {
 	case reservedNote:
 		return invalid("session_id", "%s is the word for the note that was stored last", reservedNote)
 	}
-	return firstOf(isUserID("session_id", b.SessionID), oneOf("event", b.Event, session.NoteEvents...))
+	return firstOf(isUserID("session_id", b.SessionID), oneOf("event", b.Event, agent.NoteEvents...))
 }
 
-func (b noteBody) change() session.NoteChange {
-	return session.NoteChange{SessionID: b.SessionID, Event: b.Event, NoteData: session.NoteData{ProjectPath: b.ProjectPath,
+func (b noteBody) change() agent.NoteChange {
+	return agent.NoteChange{SessionID: b.SessionID, Event: b.Event, NoteData: agent.NoteData{ProjectPath: b.ProjectPath,
 		FilesModified: b.FilesModified, CommandsRun: b.CommandsRun, KeyDecisions: b.KeyDecisions, OpenTasks: b.OpenTasks}}
 }
 
@@ -56,7 +56,7 @@ type noteData struct {
 	Event         *string  `json:"event"`
 }
 
-func noteOf(n session.Note) noteAnswer {
+func noteOf(n agent.Note) noteAnswer {
 	d := n.Data
 	return noteAnswer{SessionID: n.SessionID, CreatedAt: n.CreatedAt.UTC(), UpdatedAt: n.UpdatedAt.UTC(), Data: noteData{
 		ProjectPath: orNull(d.ProjectPath), FilesModified: texts(d.FilesModified), CommandsRun: texts(d.CommandsRun),
@@ -74,7 +74,7 @@ func (s *Server) putNote(c *call) error {
 	}
 	return s.once(c, s.hashOf(body), making{
 		make: func() (any, func() error, error) {
-			n, err := s.service.PutNote(c.Request().Context(), c.caller, body.change())
+			n, err := s.notes.PutNote(c.Request().Context(), c.caller, body.change())
 			if err != nil {
 				return nil, nil, err
 			}
@@ -93,7 +93,7 @@ func (s *Server) putNote(c *call) error {
 }
 
 // answerNote answers with a note, or why there is none.
-func answerNote(c *call, n session.Note, err error) error {
+func answerNote(c *call, n agent.Note, err error) error {
 	if err != nil {
 		return err
 	}
@@ -108,7 +108,7 @@ func (s *Server) getNote(c *call) error {
 	if isUserID("session_id", id) != nil {
 		return fault.New(fault.NoteNotFound, "api.path", "")
 	}
-	n, err := s.service.Note(c.Request().Context(), c.caller, id)
+	n, err := s.notes.Note(c.Request().Context(), c.caller, id)
 	return answerNote(c, n, err)
 }
 
@@ -122,7 +122,7 @@ func (s *Server) latestNote(c *call) error {
 	if err := isUserID("user_id", q.UserID); err != nil {
 		return err
 	}
-	n, err := s.service.LatestNote(c.Request().Context(), c.caller, q.UserID)
+	n, err := s.notes.LatestNote(c.Request().Context(), c.caller, q.UserID)
 	return answerNote(c, n, err)
 }
 
@@ -131,6 +131,6 @@ func (s *Server) sessionNotes(c *call) error {
 	if err != nil {
 		return err
 	}
-	n, err := s.service.SessionNotes(c.Request().Context(), c.caller, id)
+	n, err := s.notes.SessionNotes(c.Request().Context(), c.caller, id)
 	return answerNote(c, n, err)
 }

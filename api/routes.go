@@ -48,7 +48,7 @@ func (s *Server) routes() {
 	s.route(http.MethodGet, one+"/status", key, noQuery(s.status))
 	s.route(http.MethodPost, one+"/pause", key, noQuery(s.acknowledge(s.service.Pause)))
 	s.route(http.MethodPost, one+"/resume", key, noQuery(s.resume))
-	s.route(http.MethodPost, one+"/cancel", key, noQuery(s.acknowledge(s.service.Cancel)))
+	s.route(http.MethodPost, one+"/cancel", key, noQuery(s.acknowledge(s.cancel)))
 	s.route(http.MethodPost, one+"/message", key, noQuery(s.postMessage))
 	s.route(http.MethodGet, one+"/messages", key, s.listMessages)
 	s.route(http.MethodPost, one+"/navigate", key, noQuery(s.navigate))

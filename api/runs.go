@@ -22,7 +22,7 @@ func (s *Server) listRuns(c *call) error {
 	if err != nil {
 		return err
 	}
-	runs, err := s.service.Runs(c.Request().Context(), c.caller, id)
+	runs, err := s.history.Runs(c.Request().Context(), c.caller, id)
 	if err != nil {
 		return err
 	}
@@ -53,7 +53,7 @@ func (s *Server) runEvents(c *call) error {
 	if err != nil {
 		return err
 	}
-	page, err := s.service.RunEvents(c.Request().Context(), c.caller, id, run, q.After, int(q.Limit), !q.Sanitize)
+	page, err := s.history.RunEvents(c.Request().Context(), c.caller, id, run, q.After, int(q.Limit), !q.Sanitize)
 	if err != nil {
 		return err
 	}

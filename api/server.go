@@ -17,12 +17,17 @@ import (
 	"github.com/stasisd/stasis/budget"
 )
 
-// Options are what a [Server] is made of. Service, Keys, Answers, Logger and Now are
-// needed; the rest has defaults.
+// Options are what a [Server] is made of. All up to Answers, Logger and Now are needed;
+// the rest has defaults.
 type Options struct {
-	Service Service
-	Keys    Keys
-	Answers Answers
+	Service    Service
+	Keys       Keys
+	Notes      Notes
+	Documents  Documents
+	Messenger  Messenger
+	History    History
+	Deliveries Deliveries
+	Answers    Answers
 	// HashKey keys the hashes that repeated requests are known by: a body may
 	// have a password, which a bare hash would let anybody try out.
 	HashKey []byte
@@ -55,6 +60,11 @@ type Server struct {
 	echo        *echo.Echo
 	service     Service
 	keys        Keys
+	notes       Notes
+	documents   Documents
+	history     History
+	messenger   Messenger
+	deliveries  Deliveries
 	answers     Answers
 	hashKey     []byte
 	metrics     http.Handler
@@ -87,7 +97,7 @@ type Server struct {
 // New makes a Server. It opens nothing and needs no closing before Serve.
 func New(o Options) *Server {
 	s := &Server{
-		service: o.Service, keys: o.Keys, answers: o.Answers, hashKey: o.HashKey, metrics: o.Metrics, log: o.Logger, now: o.Now,
+		service: o.Service, keys: o.Keys, notes: o.Notes, documents: o.Documents, history: o.History, messenger: o.Messenger, deliveries: o.Deliveries, answers: o.Answers, hashKey: o.HashKey, metrics: o.Metrics, log: o.Logger, now: o.Now,
 		urls:        origins{public: o.PublicURL, proxies: o.TrustedProxies},
 		warnUnknown: o.WarnUnknownFields, maxUpload: o.MaxUpload, maxImport: o.MaxImport, maxMessage: o.MaxMessage, grace: o.Grace, heartbeat: o.Heartbeat, landlock: o.Landlock,
 		budget: o.Budget, patience: o.Patience, parsing: make(chan struct{}, maxParsing),

@@ -8,6 +8,8 @@ import (
 
 	"github.com/stasisd/stasis/session"
 	"github.com/stasisd/stasis/session/access"
+	"github.com/stasisd/stasis/session/agent"
+	"github.com/stasisd/stasis/session/events"
 	"github.com/stasisd/stasis/session/restore"
 )
 
@@ -19,13 +21,9 @@ type Service interface {
 	sessions
 	driver
 	records
-	notes
 	porter
-	documents
-	history
 	files
 	extensions
-	hooks
 	// Ready tells whether sessions can be taken.
 	Ready(ctx context.Context) error
 }
@@ -62,13 +60,9 @@ type driver interface {
 	// AuthorizeTicket returns whom a session's ticket stands for, if it is for
 	// that session and purpose; else unauthorized.
 	AuthorizeTicket(ctx context.Context, ticket, sessionID string, p session.Purpose) (access.Caller, error)
-	Status(ctx context.Context, c access.Caller, id string) (session.StatusAnswer, error)
+	Status(ctx context.Context, c access.Caller, id string) (agent.Status, error)
 	Pause(ctx context.Context, c access.Caller, id string) (session.Acknowledged, error)
 	Resume(ctx context.Context, c access.Caller, id string) (session.Acknowledged, error)
-	Cancel(ctx context.Context, c access.Caller, id string) (session.Acknowledged, error)
-	// Say records a message before it returns; Messages gives those after an ID.
-	Say(ctx context.Context, c access.Caller, id string, m session.Say) (session.Message, error)
-	Messages(ctx context.Context, c access.Caller, id string, after int64, whole bool) (session.Conversation, error)
 	Navigate(ctx context.Context, c access.Caller, id, url string) (currentURL string, err error)
 	Screenshot(ctx context.Context, c access.Caller, id string) (session.Screenshot, error)
 	Pages(ctx context.Context, c access.Caller, id string) ([]session.Page, error)
@@ -105,15 +99,28 @@ type records interface {
 	Diff(ctx context.Context, c access.Caller, from, to string, values bool) (session.Diff, error)
 }
 
-// notes are agents' working states.
-type notes interface {
-	PutNote(ctx context.Context, c access.Caller, n session.NoteChange) (session.Note, error)
-	Note(ctx context.Context, c access.Caller, sessionID string) (session.Note, error)
-	// LatestNote is of userID, "" for the key's own.
-	LatestNote(ctx context.Context, c access.Caller, userID string) (session.Note, error)
-	// SessionNotes are a browser session's: its own, else those it was restored with.
-	SessionNotes(ctx context.Context, c access.Caller, id string) (session.Note, error)
+// Messenger carries the conversation with the agent that drives a session.
+type Messenger interface {
+	// Send records a message before it returns; Messages gives those after an ID.
+	Send(ctx context.Context, c access.Caller, id string, m agent.MessageRequest) (agent.Message, error)
+	Messages(ctx context.Context, c access.Caller, id string, after int64, whole bool) (agent.Conversation, error)
+	// Cancel reports whether a task was going on.
+	Cancel(ctx context.Context, c access.Caller, id string) (cancelled bool, err error)
 }
+
+var _ Messenger = (*agent.Messenger)(nil)
+
+// Notes are agents' working states.
+type Notes interface {
+	PutNote(ctx context.Context, c access.Caller, n agent.NoteChange) (agent.Note, error)
+	Note(ctx context.Context, c access.Caller, sessionID string) (agent.Note, error)
+	// LatestNote is of userID, "" for the key's own.
+	LatestNote(ctx context.Context, c access.Caller, userID string) (agent.Note, error)
+	// SessionNotes are a browser session's: its own, else those it was restored with.
+	SessionNotes(ctx context.Context, c access.Caller, id string) (agent.Note, error)
+}
+
+var _ Notes = (*agent.Notes)(nil)
 
 // porter carries environments in and out.
 type porter interface {
@@ -126,28 +133,32 @@ type porter interface {
 	Import(ctx context.Context, c access.Caller, r session.Import, body io.Reader) (session.ImportAnswer, error)
 }
 
-// documents are agents' own, kept byte for byte; what is wrong with a place, an
-// ID or a body is a fault that names it.
-type documents interface {
-	MaySave(ctx context.Context, c access.Caller, at session.AgentScope) error
-	SaveDocument(ctx context.Context, c access.Caller, at session.AgentScope, id string, body []byte, latest bool) error
-	Document(ctx context.Context, c access.Caller, at session.AgentScope, id string) ([]byte, error)
-	DocumentIDs(ctx context.Context, c access.Caller, at session.AgentScope, limit int, startAfter string) (ids []string, next string, err error)
-	DeleteDocument(ctx context.Context, c access.Caller, at session.AgentScope, id string) error
-	Manifest(ctx context.Context, c access.Caller, at session.AgentScope) ([]byte, error)
-	SaveManifest(ctx context.Context, c access.Caller, at session.AgentScope, body []byte) error
+// Documents are agents' own, kept byte for byte. What is wrong with a scope, an ID or
+// a body is a fault that names it.
+type Documents interface {
+	MaySave(ctx context.Context, c access.Caller, at agent.Scope) error
+	SaveDocument(ctx context.Context, c access.Caller, at agent.Scope, id string, body []byte, latest bool) error
+	Document(ctx context.Context, c access.Caller, at agent.Scope, id string) ([]byte, error)
+	DocumentIDs(ctx context.Context, c access.Caller, at agent.Scope, limit int, startAfter string) (ids []string, next string, err error)
+	DeleteDocument(ctx context.Context, c access.Caller, at agent.Scope, id string) error
+	Manifest(ctx context.Context, c access.Caller, at agent.Scope) ([]byte, error)
+	SaveManifest(ctx context.Context, c access.Caller, at agent.Scope, body []byte) error
 	// DeleteDocuments removes all of a session's, and is idempotent.
 	DeleteDocuments(ctx context.Context, c access.Caller, sessionID string) error
 }
 
-// history is what happened in sessions. whole is with the secrets in it, which
+var _ Documents = (*agent.Documents)(nil)
+
+// History is what happened in sessions. whole is with the secrets in it, which
 // needs the right to.
-type history interface {
-	Runs(ctx context.Context, c access.Caller, id string) ([]session.Run, error)
-	RunEvents(ctx context.Context, c access.Caller, id, runID string, after int64, limit int, whole bool) (session.EventPage, error)
-	// Follow gives a feed that is to be closed.
-	Follow(ctx context.Context, c access.Caller, id string, f session.Follow) (session.Feed, error)
+type History interface {
+	Runs(ctx context.Context, c access.Caller, id string) ([]events.Run, error)
+	RunEvents(ctx context.Context, c access.Caller, id, runID string, after int64, limit int, whole bool) (events.EventPage, error)
+	// Follow gives a stream that is to be closed.
+	Follow(ctx context.Context, c access.Caller, id string, f events.FollowRequest) (events.Stream, error)
 }
+
+var _ History = (*events.Reader)(nil)
 
 // files are a session's; names are single path elements.
 type files interface {
@@ -159,11 +170,13 @@ type files interface {
 	DeleteFile(ctx context.Context, c access.Caller, id, name string) error
 }
 
-// hooks are what webhooks were told, or are to be.
-type hooks interface {
-	Deliveries(ctx context.Context, c access.Caller, state string, limit int, startAfter string) (page []session.Delivery, next string, err error)
-	Resend(ctx context.Context, c access.Caller, id string) (session.Delivery, error)
+// Deliveries are the webhooks that were sent, or are to be.
+type Deliveries interface {
+	Deliveries(ctx context.Context, c access.Caller, state string, limit int, startAfter string) (page []events.Delivery, next string, err error)
+	Resend(ctx context.Context, c access.Caller, id string) (events.Delivery, error)
 }
+
+var _ Deliveries = (*events.Deliveries)(nil)
 
 type extensions interface {
 	// PutExtension stores what r gives, a zip or a .crx; fresh is false where

@@ -12,8 +12,7 @@ import (
 	"time"
 
 	"github.com/stasisd/stasis/fault"
-	"github.com/stasisd/stasis/session"
-	"github.com/stasisd/stasis/session/journal"
+	"github.com/stasisd/stasis/session/events"
 )
 
 // defaultHeartbeat is how often a stream that has nothing to tell says that it lives.
@@ -26,9 +25,9 @@ var streamNames = []string{"step", "thought", "question", "user", "done", "error
 // streamName is an event's name in a stream: messages have that of their type,
 // the end of a run tells how it ended, and what is neither is a step, or where
 // it is only worth a look, log.
-func streamName(e session.Entry) string {
+func streamName(e events.StreamEvent) string {
 	switch e.Type {
-	case journal.Message:
+	case events.Message:
 		var m struct {
 			Type string `json:"type"`
 		}
@@ -38,7 +37,7 @@ func streamName(e session.Entry) string {
 			}
 		}
 		return "log"
-	case journal.Ended:
+	case events.Ended:
 		var end struct {
 			Status string `json:"status"`
 		}
@@ -46,11 +45,11 @@ func streamName(e session.Entry) string {
 			return "error"
 		}
 		return "done"
-	case journal.Cancelled:
+	case events.Cancelled:
 		return "done"
-	case journal.Paused, journal.Resumed:
+	case events.Paused, events.Resumed:
 		return e.Type
-	case journal.Console, journal.Dropped:
+	case events.Console, events.Dropped:
 		return "log"
 	default:
 		return "step"
@@ -84,7 +83,7 @@ func (s *Server) events(c *call) error {
 	ctx, cancel := context.WithCancel(c.Request().Context())
 	defer cancel()
 	defer context.AfterFunc(s.closing, cancel)()
-	feed, err := s.service.Follow(ctx, c.caller, id, session.Follow{After: after, Fresh: !q.History, Whole: !q.Sanitize})
+	feed, err := s.history.Follow(ctx, c.caller, id, events.FollowRequest{After: after, Fresh: !q.History, Whole: !q.Sanitize})
 	if err != nil {
 		return err
 	}
@@ -109,13 +108,13 @@ func streamTypes(list string) ([]string, error) {
 
 // lastEventID is where a reader left off: the number of a run and of an event in
 // it, as a stream gave them. nil where it does not say.
-func lastEventID(r *http.Request) (*journal.Position, error) {
+func lastEventID(r *http.Request) (*events.Position, error) {
 	header := r.Header.Get("Last-Event-ID")
 	if header == "" {
 		return nil, nil
 	}
 	run, sequence, ok := strings.Cut(header, "-")
-	at := journal.Position{}
+	at := events.Position{}
 	var err1, err2 error
 	at.Run, err1 = strconv.ParseInt(run, 10, 64)
 	at.Sequence, err2 = strconv.ParseInt(sequence, 10, 64)
@@ -127,12 +126,12 @@ func lastEventID(r *http.Request) (*journal.Position, error) {
 
 // next is what a feed gave.
 type next struct {
-	session.Entry
+	events.StreamEvent
 	err error
 }
 
 // follow sends what the feed gives, and heartbeats in between.
-func (s *Server) follow(ctx context.Context, c *call, feed session.Feed, wanted []string) error {
+func (s *Server) follow(ctx context.Context, c *call, feed events.Stream, wanted []string) error {
 	ctx, cancel := context.WithCancel(ctx)
 	given := make(chan next)
 	over := make(chan struct{})
@@ -171,7 +170,7 @@ func (s *Server) follow(ctx context.Context, c *call, feed session.Feed, wanted 
 				return n.err
 			}
 			var last bool
-			if last, err = out.event(n.Entry); last {
+			if last, err = out.event(n.StreamEvent); last {
 				return err
 			}
 		case <-quiet.C:

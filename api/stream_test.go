@@ -12,25 +12,24 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/stasisd/stasis/session"
-	"github.com/stasisd/stasis/session/journal"
+	"github.com/stasisd/stasis/session/events"
 )
 
-func entry(run, sequence int64, kind, data string) session.Entry {
-	return session.Entry{Event: session.Event{RunID: fmt.Sprint("run-", run), Sequence: sequence, Type: kind, At: born.UTC(), Data: []byte(data)},
-		At: journal.Position{Run: run, Sequence: sequence}}
+func entry(run, sequence int64, kind, data string) events.StreamEvent {
+	return events.StreamEvent{Event: events.Event{RunID: fmt.Sprint("run-", run), Sequence: sequence, Type: kind, At: born.UTC(), Data: []byte(data)},
+		At: events.Position{Run: run, Sequence: sequence}}
 }
 
 // entries have every name that a stream has; the done of the first run is old.
-func entries() []session.Entry {
-	all := []session.Entry{
+func entries() []events.StreamEvent {
+	all := []events.StreamEvent{
 		entry(1, 1, "started", `{}`), entry(1, 2, "ended", `{"status":"completed"}`),
 		entry(2, 4, "restored", `{}`), entry(2, 5, "navigated", `{"url":"https://a.example/"}`), entry(2, 6, "console", `{}`),
 		entry(2, 7, "message", `{"type":"THOUGHT"}`), entry(2, 8, "message", `{"type":"USER"}`), entry(2, 9, "message", `{"type":"?"}`),
 		entry(2, 10, "paused", `{}`), entry(2, 11, "resumed", `{}`), entry(2, 12, "ended", `{"status":"failed"}`), entry(2, 13, "never", `{}`),
 	}
 	all[0].Old, all[1].Old = true, true
-	all[2].Gaps = []journal.Gap{{RunID: "run-2", First: 4}}
+	all[2].Gaps = []events.Gap{{RunID: "run-2", First: 4}}
 	return all
 }
 
@@ -76,15 +75,15 @@ func TestStreamAsked(t *testing.T) {
 	if diff := cmp.Diff([]string{"id: 1-2", "event: done", "id: 2-10", "event: paused", "id: 2-12"}, lines(t, strings.NewReader(body), -1)); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
-	for header, want := range map[string]*journal.Position{"": nil, "2-17": {Run: 2, Sequence: 17}} {
+	for header, want := range map[string]*events.Position{"": nil, "2-17": {Run: 2, Sequence: 17}} {
 		if status, _ := r.with(t, "Last-Event-ID", header, "/v1/sessions/live-1/events"); status != 200 {
 			t.Errorf("%q: got %d", header, status)
 		}
-		if diff := cmp.Diff(session.Follow{After: want}, r.follows[len(r.follows)-1]); diff != "" {
+		if diff := cmp.Diff(events.FollowRequest{After: want}, r.follows[len(r.follows)-1]); diff != "" {
 			t.Errorf("%q: -want +got:\n%s", header, diff)
 		}
 	}
-	if diff := cmp.Diff(session.Follow{Fresh: true, Whole: true}, r.follows[0]); diff != "" {
+	if diff := cmp.Diff(events.FollowRequest{Fresh: true, Whole: true}, r.follows[0]); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 	asked := len(r.follows)
@@ -106,7 +105,7 @@ func TestStreamUnwanted(t *testing.T) {
 	r := newRig(t, nil)
 	whole := r.entries
 	for _, test := range []struct {
-		entries []session.Entry
+		entries []events.StreamEvent
 		status  int
 		want    []string
 	}{

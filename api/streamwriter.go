@@ -7,7 +7,7 @@ import (
 	"net/http"
 	"slices"
 
-	"github.com/stasisd/stasis/session"
+	"github.com/stasisd/stasis/session/events"
 )
 
 // streamWriter writes server-sent events.
@@ -41,7 +41,7 @@ func (w *streamWriter) end() error {
 
 // event sends one event. last says that it was the one that a stream ends with:
 // done or error, but for those that were there when the reader came.
-func (w *streamWriter) event(e session.Entry) (last bool, err error) {
+func (w *streamWriter) event(e events.StreamEvent) (last bool, err error) {
 	for _, gap := range e.Gaps {
 		if err := w.send("log", "", map[string]any{"type": "retention_gap", "run_id": gap.RunID, "first_available_sequence": gap.First}); err != nil {
 			return false, err

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/stasisd/stasis/fault"
-	"github.com/stasisd/stasis/session"
+	"github.com/stasisd/stasis/session/events"
 )
 
 // maxHookURL bounds a webhook's URL, in characters.
@@ -46,7 +46,7 @@ type deliveryAnswer struct {
 	NextAt    *time.Time `json:"next_attempt_at"`
 }
 
-func deliveryOf(d session.Delivery) deliveryAnswer {
+func deliveryOf(d events.Delivery) deliveryAnswer {
 	return deliveryAnswer{ID: d.ID, SessionID: d.SessionID, UserID: d.UserID, URL: d.URL, Event: d.Event, State: d.State, Attempts: d.Attempts,
 		LastError: orNull(d.LastError), CreatedAt: d.At.UTC(), LastAt: timeOrNull(d.LastAt), NextAt: timeOrNull(d.NextAt)}
 }
@@ -67,7 +67,7 @@ func (s *Server) listDeliveries(c *call) error {
 	); err != nil {
 		return err
 	}
-	page, next, err := s.service.Deliveries(c.Request().Context(), c.caller, q.State, int(q.Limit), q.StartAfter)
+	page, next, err := s.deliveries.Deliveries(c.Request().Context(), c.caller, q.State, int(q.Limit), q.StartAfter)
 	if err != nil {
 		return err
 	}
@@ -86,7 +86,7 @@ func (s *Server) resendDelivery(c *call) error {
 	if err != nil {
 		return err
 	}
-	d, err := s.service.Resend(c.Request().Context(), c.caller, id)
+	d, err := s.deliveries.Resend(c.Request().Context(), c.caller, id)
 	if err != nil {
 		return err
 	}

@@ -57,15 +57,16 @@ var mayImport = []struct{ pkg, imports string }{
 
 	// A session knows no file of Chrome's: it asks browser, or an interface of its own.
 	{"session", "fault state state/* browser browser/extension browser/mux browser/pool snapshot profiles session/*"},
-	{"session/journal", "fault profiles"},         // it does not know what it is told of
-	{"session/journal/webhook", "fault profiles"}, // nor what it sends
+	{"session/events", "fault profiles session/access"}, // it does not know what it is told of
+	{"session/events/webhook", "fault profiles"},        // nor what it sends
 	{"session/access", "fault profiles"},
 	{"session/capacity", "fault browser browser/pool profiles"}, // it does not know what the Chromes hold that it keeps
+	{"session/agent", "fault profiles snapshot session/access session/events session/restore"},
 	{"session/browsers", "state browser browser/mux"},
 	{"session/restore", "fault state state/report browser browser/extension snapshot profiles session/access session/browsers"},
 	{"session/*", "fault state state/* snapshot profiles session/access"},
 	{"session/*/*", "fault state profiles session/*"},
-	{"api", ". fault budget state browser browser/extension snapshot session session/access session/journal session/restore api/live"}, // what is recorded, session tells it
+	{"api", ". fault budget state browser browser/extension snapshot session session/access session/agent session/events session/restore api/live"}, // what is recorded, session tells it
 	{"api/apitest", "."},
 	{"api/live", ""},
 	{"api/metrics", "session"},

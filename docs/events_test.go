@@ -11,7 +11,7 @@ import (
 // Every type of event that the journal has is on the wire's list of them, and in
 // the table of what they hold.
 func TestEventTypes(t *testing.T) {
-	source := read(t, "../session/journal/event.go")
+	source := read(t, "../session/events/event.go")
 	_, list, _ := strings.Cut(read(t, "../openapi.yaml"), "\n    Event:\n")
 	enum := regexp.MustCompile(`enum: \[(started, [a-z_, ]+)\]`).FindStringSubmatch(list)
 	if enum == nil {

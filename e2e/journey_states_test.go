@@ -11,6 +11,7 @@ import (
 
 	"github.com/stasisd/stasis/e2e/daemon"
 	"github.com/stasisd/stasis/session"
+	sessionagent "github.com/stasisd/stasis/session/agent"
 )
 
 // A session goes from ready to running, to paused and back, to completed; each
@@ -20,7 +21,7 @@ func states(t *testing.T, d *daemon.Daemon) {
 	path := "/v1/sessions/" + s.ID
 	is := func(status, execution string) {
 		t.Helper()
-		var a session.StatusAnswer
+		var a sessionagent.Status
 		d.Must(t, http.StatusOK, http.MethodGet, path+"/status", nil).Into(t, &a)
 		if a.SessionStatus != status || a.ExecutionStatus != execution {
 			t.Errorf("status: %+v, want %s and %s", a, status, execution)

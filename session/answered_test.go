@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/stasisd/stasis/session/agent"
 )
 
 // What a call did is told on disk before the call is answered: an answer that
@@ -17,9 +19,12 @@ func TestAnsweredIsTold(t *testing.T) {
 		tells string
 		do    func() error
 	}{
-		{"message", func() error { _, err := r.Say(ctx, alice, id, Say{Type: "LOG", Content: "x"}); return err }},
+		{"message", func() error {
+			_, err := r.Send(ctx, alice, id, agent.MessageRequest{Type: "LOG", Content: "x"})
+			return err
+		}},
 		{"note", func() error {
-			_, err := r.PutNote(ctx, alice, NoteChange{SessionID: id, NoteData: NoteData{OpenTasks: []string{"x"}}})
+			_, err := r.PutNote(ctx, alice, agent.NoteChange{SessionID: id, NoteData: agent.NoteData{OpenTasks: []string{"x"}}})
 			return err
 		}},
 		{"saved", func() error { _, err := r.Checkpoint(ctx, alice, id, CheckpointRequest{}); return err }},

@@ -110,16 +110,6 @@ type EndAnswer struct {
 	LeftOut []state.Component `json:"left_out,omitempty"`
 }
 
-// StatusAnswer is the answer of GET …/status. Stasis has no agent of its own,
-// so the execution status is what whoever drives the session said of it.
-// Status is one word for both, as the session API's clients have it: ready,
-// running, waiting_for_input, paused, finished or error.
-type StatusAnswer struct {
-	Status          string `json:"status"`
-	SessionStatus   string `json:"session_status"`
-	ExecutionStatus string `json:"execution_status"`
-}
-
 // Acknowledged is the answer of pause, resume and cancel. Status is
 // "paused", "already_paused", "resumed", "already_running" or "cancelled".
 type Acknowledged struct {

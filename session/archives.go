@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/stasisd/stasis/profiles"
+	"github.com/stasisd/stasis/session/agent"
 	"github.com/stasisd/stasis/session/restore"
 	"github.com/stasisd/stasis/snapshot"
 	"github.com/stasisd/stasis/state"
@@ -61,7 +62,7 @@ func (a archives) Unpack(ctx context.Context, saved snapshot.Snapshot, userDataD
 	if u.Document, err = documentOf(saved.ID, got.Kept[state.FileName]); err != nil {
 		return u, err
 	}
-	u.Notes, err = notesIn(saved)
+	u.Notes, err = agent.NotesIn(saved)
 	return u, err
 }
 

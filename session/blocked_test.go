@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/session/agent"
 )
 
 // Whatever a session waits for, it is read and listed at once, and whoever waits for it
@@ -32,7 +33,7 @@ func TestReadWhileASessionWaits(t *testing.T) {
 		}},
 		"a status": {false, catalogue("UpdateSession"), pause},
 		"a message": {false, catalogue("AddMessage"), func(ctx context.Context, r *rig, id string) error {
-			_, err := r.Say(ctx, alice, id, Say{Type: "LOG", Content: "words"})
+			_, err := r.Send(ctx, alice, id, agent.MessageRequest{Type: "LOG", Content: "words"})
 			return err
 		}},
 		"a cancel": {false, catalogue("UpdateSession"), func(ctx context.Context, r *rig, id string) error {
@@ -49,7 +50,7 @@ func TestReadWhileASessionWaits(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), patience)
 			defer cancel()
 			id := r.create(alice, nil).ID
-			if _, err := r.Say(ctx, alice, id, Say{Type: "LOG", Content: "begun"}); err != nil {
+			if _, err := r.Send(ctx, alice, id, agent.MessageRequest{Type: "LOG", Content: "begun"}); err != nil {
 				t.Fatal(err)
 			}
 			if test.paused {

@@ -11,6 +11,7 @@ import (
 	"github.com/stasisd/stasis/profiles"
 	"github.com/stasisd/stasis/session/access"
 	"github.com/stasisd/stasis/session/browsers"
+	"github.com/stasisd/stasis/session/events"
 	"github.com/stasisd/stasis/session/restore"
 )
 
@@ -79,7 +80,7 @@ func (s *Service) recordCheck(ctx context.Context, userID string, snap profiles.
 	_, err = s.Catalogue.UpdateUser(ctx, userID, outcome.CheckedAt, func(u *profiles.User) error {
 		outcome, over = outcome.after(outcomeOf(*u))
 		if over {
-			u.Notices, u.NoticesOf = s.notices(from, hookExpired), from.ID
+			u.Notices, u.NoticesOf = s.Notices.Of(from, events.HookExpired), from.ID
 		}
 		u.LoginChecked = encode(outcome)
 		return nil
@@ -87,7 +88,7 @@ func (s *Service) recordCheck(ctx context.Context, userID string, snap profiles.
 	if err == nil && over {
 		s.Meter.LoginExpired()
 	}
-	s.told()
+	s.Notices.Wake()
 	return outcome, err
 }
 

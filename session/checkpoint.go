@@ -55,7 +55,7 @@ func (s *Service) Checkpoint(ctx context.Context, c access.Caller, id string, r 
 		return CheckpointAnswer{}, err
 	}
 	answer, err := l.save(ctx, r)
-	s.journal.Flush(ctx, id) // it is told, whatever becomes of the daemon
+	s.Journal.Flush(ctx, id) // it is told, whatever becomes of the daemon
 	return answer, err
 }
 

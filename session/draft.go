@@ -8,6 +8,7 @@ import (
 	"github.com/stasisd/stasis/browser"
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
+	"github.com/stasisd/stasis/session/agent"
 	"github.com/stasisd/stasis/snapshot"
 	"github.com/stasisd/stasis/state"
 	"github.com/stasisd/stasis/state/report"
@@ -99,7 +100,7 @@ func draft(loc snapshot.Location, j job, doc state.Document, files []browser.Fil
 			"state_schema": doc.SchemaVersion, "cookies": len(doc.Cookies), "tabs": len(doc.Tabs),
 			"files": len(files), "bytes": browser.Size(files),
 		},
-		Private: encode(p), AppData: appDataOf(j.notes),
+		Private: encode(p), AppData: agent.AppData(j.notes),
 	}
 }
 

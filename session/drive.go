@@ -9,7 +9,7 @@ import (
 	"github.com/stasisd/stasis/profiles"
 	"github.com/stasisd/stasis/session/access"
 	"github.com/stasisd/stasis/session/browsers"
-	"github.com/stasisd/stasis/session/journal"
+	"github.com/stasisd/stasis/session/events"
 )
 
 // callDeadline bounds a navigation or screenshot.
@@ -161,13 +161,13 @@ func (s *Service) Pause(ctx context.Context, c access.Caller, id string) (Acknow
 				return
 			}
 			l.setStatus(profiles.StatusPaused, profiles.Reason{})
-			l.writer.Record(journal.Paused, nil)
+			l.writer.Record(events.Paused, nil)
 			l.records.after(func() { reply(nil) })
 		})
 	})
 	if err == nil && already {
 		a.Status, a.Message = "already_paused", "the session is paused already"
 	}
-	s.journal.Flush(ctx, id)
+	s.Journal.Flush(ctx, id)
 	return a, err
 }

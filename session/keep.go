@@ -6,6 +6,8 @@ import (
 
 	"github.com/stasisd/stasis/browser"
 	"github.com/stasisd/stasis/profiles"
+	"github.com/stasisd/stasis/session/agent"
+	"github.com/stasisd/stasis/session/events"
 	"github.com/stasisd/stasis/state"
 )
 
@@ -34,7 +36,7 @@ func (s *Service) keep(ctx context.Context, j job, doc state.Document, files []b
 		j = j.flawed(flaw)
 	}
 	if j.notes == nil {
-		if j.notes, err = s.notesOf(ctx, j.rec); err != nil {
+		if j.notes, err = agent.NotesToSave(ctx, s.Catalogue, j.rec); err != nil {
 			return EndAnswer{}, "", err
 		}
 	}
@@ -52,17 +54,17 @@ func (s *Service) keep(ctx context.Context, j job, doc state.Document, files []b
 	if j.rescue {
 		row.ExpiresAt = saved.CreatedAt.Add(s.cfg.RescueTTL)
 	}
-	commit := profiles.Commit{Snapshot: row, Move: j.move, Notices: s.telling(hookSaved)}
+	commit := profiles.Commit{Snapshot: row, Move: j.move, Notices: s.Notices.For(events.HookSaved)}
 	switch {
 	case j.arrived != nil:
 		commit.Session = &j.rec
 	case !j.goesOn:
-		commit.Notices = s.telling(append([]string{hookSaved}, endEvents(j.untold)...)...)
+		commit.Notices = s.Notices.For(append([]string{events.HookSaved}, events.EndEvents(j.untold)...)...)
 		commit.End = &profiles.End{SessionID: j.rec.ID, Status: j.status, Reason: j.reason, EndedAt: s.Now().UTC(),
 			Outcome: func(m profiles.Moved) (jsonRaw, error) { return encode(endAnswer(row, j, m)), nil }}
 	}
 	moved, err := s.Catalogue.Commit(ctx, commit)
-	s.told()
+	s.Notices.Wake()
 	if err != nil {
 		// Not committed: as if it had never been. What cannot be removed now is
 		// an orphan that no record names.

@@ -8,7 +8,7 @@ import (
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
 	"github.com/stasisd/stasis/session/browsers"
-	"github.com/stasisd/stasis/session/journal"
+	"github.com/stasisd/stasis/session/events"
 	"github.com/stasisd/stasis/session/restore"
 	"github.com/stasisd/stasis/state"
 )
@@ -50,13 +50,13 @@ type live struct {
 	paused    bool
 	awake     bool // Chrome runs, and clients may come to it, as far as is known
 	restarted bool
-	crashes   []time.Time     // of late, that its Chrome was started again after
-	untold    bool            // a crash that webhooks were not told of
-	used      bool            // something may have changed since the last save
-	writer    *journal.Writer // of the run that is going on, or was last
-	runOver   bool            // the end of that run is told, or about to be
-	deaf      func()          // ends the hearing of what happens in Chrome
-	moved     chan struct{}   // has a value after a navigation
+	crashes   []time.Time    // of late, that its Chrome was started again after
+	untold    bool           // a crash that webhooks were not told of
+	used      bool           // something may have changed since the last save
+	writer    *events.Writer // of the run that is going on, or was last
+	runOver   bool           // the end of that run is told, or about to be
+	deaf      func()         // ends the hearing of what happens in Chrome
+	moved     chan struct{}  // has a value after a navigation
 	ending    *ending
 	over      bool // the session has ended; what the queues still have is finished
 	// checkpoint and reopening are under way. The ending waits for them.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
+	"github.com/stasisd/stasis/session/agent"
 )
 
 // A message that was meant for an ended session, and is stored when that was resumed,
@@ -15,13 +16,13 @@ func TestMessageMeetsAResume(t *testing.T) {
 	r := newRig(t, nil)
 	id, _ := r.saved(alice, filesystem)
 	r.catalogue.once("AddMessage", func() { r.resumed(alice, id) })
-	if _, err := r.Say(t.Context(), alice, id, Say{Type: "QUESTION", Content: "Which?"}); err != nil {
+	if _, err := r.Send(t.Context(), alice, id, agent.MessageRequest{Type: "QUESTION", Content: "Which?"}); err != nil {
 		t.Fatal(err)
 	}
 	const first = "1 completed (asked): started saved ended"
 	r.records(id, first, "2 running (): restored message")
-	if a, err := r.Cancel(t.Context(), alice, id); err != nil || a.Status != "cancelled" {
-		t.Errorf("%+v, %v", a, err)
+	if cancelled, err := r.Cancel(t.Context(), alice, id); err != nil || !cancelled {
+		t.Errorf("cancelled: %v, %v", cancelled, err)
 	}
 	if rec, err := r.catalogue.Session(t.Context(), id); err != nil || rec.Execution != profiles.ExecutionFinished {
 		t.Errorf("the task is %q, %v", rec.Execution, err)
@@ -40,7 +41,7 @@ func TestMessageWithoutARun(t *testing.T) {
 	wantCode(t, err, fault.SaveFailed)
 	r.browsers.works()
 	r.catalogue.works()
-	if _, err := r.Say(t.Context(), alice, id, Say{Type: "ERROR", Content: "it went away"}); err != nil {
+	if _, err := r.Send(t.Context(), alice, id, agent.MessageRequest{Type: "ERROR", Content: "it went away"}); err != nil {
 		t.Fatal(err)
 	}
 	if got, talk := r.talk(id, 0, false); cmp.Diff([]string{"ERROR it went away"}, got) != "" || talk.Status.ExecutionStatus != "error" {

@@ -8,11 +8,12 @@ import (
 
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
-	"github.com/stasisd/stasis/session/journal"
+	"github.com/stasisd/stasis/session/agent"
+	"github.com/stasisd/stasis/session/events"
 )
 
 // talk is a session's conversation, each message as "type content".
-func (r *rig) talk(id string, after int64, whole bool) (all []string, talk Conversation) {
+func (r *rig) talk(id string, after int64, whole bool) (all []string, talk agent.Conversation) {
 	r.t.Helper()
 	talk, err := r.Messages(r.t.Context(), admin, id, after, whole)
 	if err != nil {
@@ -27,7 +28,7 @@ func (r *rig) talk(id string, after int64, whole bool) (all []string, talk Conve
 // follow attaches an agent; what it gives lets it go.
 func (r *rig) follow(id string) (leave func()) {
 	r.t.Helper()
-	feed, err := r.Follow(r.t.Context(), alice, id, Follow{})
+	feed, err := r.Follow(r.t.Context(), alice, id, events.FollowRequest{})
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -39,21 +40,21 @@ func (r *rig) follow(id string) (leave func()) {
 func TestMessages(t *testing.T) {
 	r := newRig(t, nil)
 	id := r.create(alice, nil).ID
-	say := func(m Say, code fault.Code) {
+	say := func(m agent.MessageRequest, code fault.Code) {
 		t.Helper()
-		_, err := r.Say(t.Context(), alice, id, m)
+		_, err := r.Send(t.Context(), alice, id, m)
 		wantCode(t, err, code)
 	}
 	is := func(status, execution string) {
 		t.Helper()
 		got, err := r.Status(t.Context(), alice, id)
 		rec, _ := r.catalogue.Session(t.Context(), id)
-		want := StatusAnswer{Status: status, SessionStatus: string(rec.Status), ExecutionStatus: execution}
+		want := agent.Status{Status: status, SessionStatus: string(rec.Status), ExecutionStatus: execution}
 		if diff := cmp.Diff(want, got); err != nil || diff != "" {
 			t.Errorf("%v (-want +got):\n%s", err, diff)
 		}
 	}
-	say(Say{Content: "Go", StartURL: "https://a.example/"}, fault.NoAgentAttached)
+	say(agent.MessageRequest{Content: "Go", StartURL: "https://a.example/"}, fault.NoAgentAttached)
 	if went := r.browsers.last().went; len(went) > 0 {
 		t.Errorf("it went to %s, and nobody was there to be asked", went)
 	}
@@ -62,7 +63,7 @@ func TestMessages(t *testing.T) {
 		t.Error("a follower is no agent")
 	}
 	is("ready", "running")
-	say(Say{Content: "Go, with token=hunter2", StartURL: "https://a.example/?code=abc"}, "")
+	say(agent.MessageRequest{Content: "Go, with token=hunter2", StartURL: "https://a.example/?code=abc"}, "")
 	if diff := cmp.Diff([]string{"https://a.example/?code=abc"}, r.browsers.last().went); diff != "" {
 		t.Errorf("start_url (-want +got):\n%s", diff)
 	}
@@ -71,7 +72,7 @@ func TestMessages(t *testing.T) {
 	if _, talk := r.talk(id, 0, false); talk.HasAgent {
 		t.Error("who has gone is an agent still")
 	}
-	say(Say{Type: "QUESTION", Content: "Which?"}, "")
+	say(agent.MessageRequest{Type: "QUESTION", Content: "Which?"}, "")
 	is("waiting_for_input", "waiting_for_input")
 	if _, err := r.Pause(t.Context(), alice, id); err != nil {
 		t.Fatal(err)
@@ -80,22 +81,22 @@ func TestMessages(t *testing.T) {
 	if _, err := r.Resume(t.Context(), alice, id); err != nil {
 		t.Fatal(err)
 	}
-	say(Say{Type: "ERROR", Content: "no"}, "")
+	say(agent.MessageRequest{Type: "ERROR", Content: "no"}, "")
 	is("error", "error")
-	say(Say{Type: "LOG", Content: strings.Repeat("x", 20<<10)}, "")
+	say(agent.MessageRequest{Type: "LOG", Content: strings.Repeat("x", 20<<10)}, "")
 	is("running", "running")
 
 	r.browsers.fails(errBroken, "navigate")
-	say(Say{Type: "USER", Content: "there", StartURL: "https://b.example/"}, fault.Internal)
+	say(agent.MessageRequest{Type: "USER", Content: "there", StartURL: "https://b.example/"}, fault.Internal)
 	r.browsers.works()
-	_, err := r.Say(t.Context(), bob, id, Say{Type: "LOG", Content: "x"})
+	_, err := r.Send(t.Context(), bob, id, agent.MessageRequest{Type: "LOG", Content: "x"})
 	wantCode(t, err, fault.SessionNotFound)
 
 	r.end(alice, id, none)
 	is("finished", "finished")
-	say(Say{Content: "still there?"}, fault.SessionNotRunning)
-	say(Say{Type: "USER", Content: "x", StartURL: "https://a.example/"}, fault.SessionNotRunning)
-	say(Say{Type: "ERROR", Content: "it went away"}, "")
+	say(agent.MessageRequest{Content: "still there?"}, fault.SessionNotRunning)
+	say(agent.MessageRequest{Type: "USER", Content: "x", StartURL: "https://a.example/"}, fault.SessionNotRunning)
+	say(agent.MessageRequest{Type: "ERROR", Content: "it went away"}, "")
 	is("error", "error")
 
 	long := "LOG " + strings.Repeat("x", 20<<10)
@@ -130,28 +131,28 @@ func TestMessages(t *testing.T) {
 func TestCancel(t *testing.T) {
 	r := newRig(t, nil)
 	id := r.create(alice, nil).ID
-	cancel := func(execution profiles.Execution, events string) {
+	cancel := func(want bool, execution profiles.Execution, recorded string) {
 		t.Helper()
-		a, err := r.Cancel(t.Context(), alice, id)
-		if err != nil || a.Status != "cancelled" {
-			t.Errorf("%+v, %v", a, err)
+		cancelled, err := r.Cancel(t.Context(), alice, id)
+		if err != nil || cancelled != want {
+			t.Errorf("cancelled: %v, %v", cancelled, err)
 		}
 		if rec, _ := r.catalogue.Session(t.Context(), id); rec.Execution != execution {
 			t.Errorf("the task is %q, want %q", rec.Execution, execution)
 		}
-		r.records(id, "1 running (): started"+events)
+		r.records(id, "1 running (): started"+recorded)
 	}
-	cancel("", "")
+	cancel(false, "", "")
 	leave := r.follow(id)
-	cancel(profiles.ExecutionFinished, " "+journal.Cancelled)
+	cancel(true, profiles.ExecutionFinished, " "+events.Cancelled)
 	leave()
 	for _, kind := range []string{"QUESTION", "THOUGHT"} {
-		if _, err := r.Say(t.Context(), alice, id, Say{Type: kind, Content: "x"}); err != nil {
+		if _, err := r.Send(t.Context(), alice, id, agent.MessageRequest{Type: kind, Content: "x"}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	cancel(profiles.ExecutionFinished, " cancelled message message cancelled")
-	cancel(profiles.ExecutionFinished, " cancelled message message cancelled")
+	cancel(true, profiles.ExecutionFinished, " cancelled message message cancelled")
+	cancel(false, profiles.ExecutionFinished, " cancelled message message cancelled")
 	if r.status(id) != profiles.StatusReady {
 		t.Errorf("the session is %s", r.status(id))
 	}

@@ -3,7 +3,6 @@ package session
 import (
 	"encoding/json"
 	"fmt"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -12,52 +11,17 @@ import (
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
 	"github.com/stasisd/stasis/session/access"
+	"github.com/stasisd/stasis/session/agent"
 	"github.com/stasisd/stasis/session/restore"
 )
 
-func (r *rig) note(c access.Caller, id string, d NoteData) Note {
+func (r *rig) note(c access.Caller, id string, d agent.NoteData) agent.Note {
 	r.t.Helper()
-	n, err := r.PutNote(r.t.Context(), c, NoteChange{SessionID: id, Event: "checkpoint", NoteData: d})
+	n, err := r.PutNote(r.t.Context(), c, agent.NoteChange{SessionID: id, Event: "checkpoint", NoteData: d})
 	if err != nil {
 		r.t.Fatal(err)
 	}
 	return n
-}
-
-// Lists grow by what is new, tasks and path are replaced, what is left out stays;
-// a note is its user's, and as large as it may be in all.
-func TestNotes(t *testing.T) {
-	r := newRig(t, nil)
-	first := r.note(alice, "Any ID", NoteData{ProjectPath: "/a", FilesModified: []string{"b", "a", "b"}, CommandsRun: []string{"x"}, OpenTasks: []string{"1", "2"}})
-	again := r.note(alice, "Any ID", NoteData{FilesModified: []string{"c", "a"}, KeyDecisions: []string{"k"}})
-	want := NoteData{ProjectPath: "/a", FilesModified: []string{"b", "a", "c"}, CommandsRun: []string{"x"}, KeyDecisions: []string{"k"}, OpenTasks: []string{"1", "2"}}
-	if diff := cmp.Diff(want, again.Data); diff != "" || !again.CreatedAt.Equal(first.CreatedAt) || !again.UpdatedAt.After(first.UpdatedAt) {
-		t.Errorf("%v %v (-want +got):\n%s", first, again, diff)
-	}
-	want.OpenTasks, want.ProjectPath = []string{}, "/b"
-	r.note(alice, "Any ID", NoteData{OpenTasks: []string{}, ProjectPath: "/b"})
-	r.note(bob, "Any ID", NoteData{KeyDecisions: []string{"his"}})
-	for _, get := range []func() (Note, error){
-		func() (Note, error) { return r.Note(t.Context(), alice, "Any ID") },
-		func() (Note, error) { return r.LatestNote(t.Context(), alice, "") },
-		func() (Note, error) { return r.LatestNote(t.Context(), admin, "alice") },
-	} {
-		got, err := get()
-		if diff := cmp.Diff(want, got.Data); diff != "" || err != nil || got.Event != "checkpoint" {
-			t.Errorf("%+v, %v (-want +got):\n%s", got, err, diff)
-		}
-	}
-	_, err := r.LatestNote(t.Context(), alice, "bob")
-	wantCode(t, err, fault.NoteNotFound)
-	_, err = r.Note(t.Context(), alice, "other")
-	wantCode(t, err, fault.NoteNotFound)
-	_, err = r.Note(t.Context(), access.Caller{UserID: "alice"}, "Any ID")
-	wantCode(t, err, fault.Forbidden)
-	_, err = r.PutNote(t.Context(), alice, NoteChange{SessionID: "Any ID", NoteData: NoteData{OpenTasks: []string{strings.Repeat("x", MaxNote)}}})
-	wantCode(t, err, fault.TooLarge)
-	if got, _ := r.LatestNote(t.Context(), alice, ""); len(got.Data.OpenTasks) > 0 {
-		t.Error("a note that was too large was stored")
-	}
 }
 
 // A session's notes go into what it saves, whichever way, and come back with it,
@@ -81,7 +45,7 @@ func TestNotesGoWithTheEnvironment(t *testing.T) {
 			id := create("").ID
 			_, err := r.SessionNotes(t.Context(), alice, id)
 			wantCode(t, err, fault.NoteNotFound)
-			r.note(admin, id, NoteData{KeyDecisions: []string{"one"}, OpenTasks: []string{"task"}}) // alice's: it is her session
+			r.note(admin, id, agent.NoteData{KeyDecisions: []string{"one"}, OpenTasks: []string{"task"}}) // alice's: it is her session
 			r.records(id, "1 running (): started note")
 			r.end(alice, id, x.save)
 
@@ -101,7 +65,7 @@ func TestNotesGoWithTheEnvironment(t *testing.T) {
 			r.end(alice, second, x.save) // it has none of its own
 			third := create(second).ID
 			has(third, id, "one")
-			r.note(alice, third, NoteData{KeyDecisions: []string{"two", "one"}})
+			r.note(alice, third, agent.NoteData{KeyDecisions: []string{"two", "one"}})
 			has(third, third, "one", "two")
 			r.end(alice, third, x.save)
 			fourth := create(third).ID
@@ -125,7 +89,7 @@ func TestNotesGoWithTheEnvironment(t *testing.T) {
 func TestNotesOfStandbysAndRescues(t *testing.T) {
 	r := standingBy(t, nil)
 	id := r.create(alice, nil).ID
-	r.note(alice, id, NoteData{KeyDecisions: []string{"one"}})
+	r.note(alice, id, agent.NoteData{KeyDecisions: []string{"one"}})
 	r.end(alice, id, asDefault)
 	r.asks(alice, 1)
 	r.stand(1)
@@ -154,7 +118,7 @@ func TestNotesOfARestart(t *testing.T) {
 	r := newRig(t, nil)
 	id := r.create(alice, onCrash).ID
 	for _, decision := range []string{"one", "two"} {
-		r.note(alice, id, NoteData{KeyDecisions: []string{decision}})
+		r.note(alice, id, agent.NoteData{KeyDecisions: []string{decision}})
 		r.crashes(id)
 		info, err := r.Get(t.Context(), alice, id)
 		if err != nil {
@@ -176,7 +140,7 @@ func TestNoteIsAChange(t *testing.T) {
 	id := r.create(alice, nil).ID
 	for n, unchanged := range []bool{false, true, false, true} {
 		if n == 2 {
-			r.note(alice, id, NoteData{OpenTasks: []string{fmt.Sprint(n)}})
+			r.note(alice, id, agent.NoteData{OpenTasks: []string{fmt.Sprint(n)}})
 		}
 		a, err := r.Checkpoint(t.Context(), alice, id, CheckpointRequest{})
 		if err != nil || a.Unchanged != unchanged {
@@ -189,7 +153,7 @@ func TestNoteIsAChange(t *testing.T) {
 }
 
 // dataOf is what agents noted, of the notes in a restore report.
-func dataOf(t *testing.T, n *restore.Notes) (data NoteData) {
+func dataOf(t *testing.T, n *restore.Notes) (data agent.NoteData) {
 	t.Helper()
 	if err := json.Unmarshal(n.Data, &data); err != nil {
 		t.Fatal(err)

@@ -10,6 +10,7 @@ import (
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
 	"github.com/stasisd/stasis/session/access"
+	"github.com/stasisd/stasis/session/agent"
 	"github.com/stasisd/stasis/session/restore"
 )
 
@@ -24,7 +25,7 @@ func TestHookSession(t *testing.T) {
 		Sealed: []byte("hidden"), Asked: []byte("hidden"), RequestHash: "hidden", RunDir: "hidden",
 		Restored: encode(restore.Report{SnapshotID: "snap-1", Notes: &restore.Notes{SessionID: "hidden"}})}
 	var got map[string]any
-	body := hookSession(rec)
+	body := HookSession(rec)
 	if err := json.Unmarshal(body, &got); err != nil {
 		t.Fatal(err)
 	}
@@ -76,7 +77,9 @@ func (r *rig) tells(url string, want ...string) {
 // What becomes of a session is told as it was after each change, to its own
 // webhook and to the daemon's.
 func TestWebhooksOfASession(t *testing.T) {
-	r := newRig(t, func(c *Config) { c.WebhookURL = "https://operator.example/" })
+	r := newRig(t, nil)
+	r.hookURL = "https://operator.example/"
+	r.Service = r.daemon(nil)
 	ctx := t.Context()
 	info := r.create(alice, hooked)
 	if !info.HasAgent {
@@ -97,29 +100,29 @@ func TestWebhooksOfASession(t *testing.T) {
 	r.tells(hookURL, want...)
 	r.tells("https://operator.example/", want...)
 
-	own, _, err := r.Deliveries(ctx, alice, "", 0, "")
+	own, _, err := r.deliveries.Deliveries(ctx, alice, "", 0, "")
 	if err != nil || len(own) != len(want) {
 		t.Errorf("alice sees %d, %v", len(own), err)
 	}
-	if all, _, err := r.Deliveries(ctx, bob, "", 0, ""); err != nil || len(all) != 0 {
+	if all, _, err := r.deliveries.Deliveries(ctx, bob, "", 0, ""); err != nil || len(all) != 0 {
 		t.Errorf("bob sees %d, %v", len(all), err)
 	}
-	all, _, err := r.Deliveries(ctx, admin, "", 0, "")
+	all, _, err := r.deliveries.Deliveries(ctx, admin, "", 0, "")
 	if err != nil || len(all) != 2*len(want) {
 		t.Errorf("an admin sees %d, %v", len(all), err)
 	}
-	_, _, err = r.Deliveries(ctx, access.Caller{UserID: "alice"}, "", 0, "")
+	_, _, err = r.deliveries.Deliveries(ctx, access.Caller{UserID: "alice"}, "", 0, "")
 	wantCode(t, err, fault.Forbidden)
-	_, err = r.Resend(ctx, bob, own[0].ID)
+	_, err = r.deliveries.Resend(ctx, bob, own[0].ID)
 	wantCode(t, err, fault.NotFound)
 	for _, d := range all {
 		if d.URL != hookURL { // to the daemon's own URL
-			_, err = r.Resend(ctx, alice, d.ID)
+			_, err = r.deliveries.Resend(ctx, alice, d.ID)
 			wantCode(t, err, fault.NotFound)
 			break
 		}
 	}
-	if d, err := r.Resend(ctx, alice, own[0].ID); err != nil || d.State != "pending" || d.ID != own[0].ID {
+	if d, err := r.deliveries.Resend(ctx, alice, own[0].ID); err != nil || d.State != "pending" || d.ID != own[0].ID {
 		t.Errorf("%+v, %v", d, err)
 	}
 }
@@ -155,7 +158,7 @@ func TestWebhooksOfATask(t *testing.T) {
 	ctx := t.Context()
 	id := r.create(alice, hooked).ID
 	for _, kind := range []string{"LOG", "THOUGHT", "QUESTION", "USER", "DONE", "LOG", "ERROR", "LOG"} {
-		if _, err := r.Say(ctx, alice, id, Say{Type: kind, Content: "secret words"}); err != nil {
+		if _, err := r.Send(ctx, alice, id, agent.MessageRequest{Type: kind, Content: "secret words"}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -170,9 +173,9 @@ func TestWebhooksOfATask(t *testing.T) {
 func TestWebhookIsAnAgent(t *testing.T) {
 	r := newRig(t, nil)
 	deaf, heard := r.create(alice, nil).ID, r.create(alice, hooked).ID
-	_, err := r.Say(t.Context(), alice, deaf, Say{Content: "go on"})
+	_, err := r.Send(t.Context(), alice, deaf, agent.MessageRequest{Content: "go on"})
 	wantCode(t, err, fault.NoAgentAttached)
-	if _, err := r.Say(t.Context(), alice, heard, Say{Content: "go on"}); err != nil {
+	if _, err := r.Send(t.Context(), alice, heard, agent.MessageRequest{Content: "go on"}); err != nil {
 		t.Fatal(err)
 	}
 	r.tells(hookURL, "session.created ready", "task.started ready", "task.message ready")

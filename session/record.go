@@ -10,7 +10,7 @@ import (
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
 	"github.com/stasisd/stasis/session/browsers"
-	"github.com/stasisd/stasis/session/journal"
+	"github.com/stasisd/stasis/session/events"
 )
 
 // What a create may ask to be recorded besides what always is.
@@ -32,12 +32,12 @@ const (
 
 // beginRun begins a run with the session's Chrome, and tells how that came up.
 func (l *live) beginRun() {
-	l.writer, l.runOver = l.svc.journal.Begin(l.id), false
+	l.writer, l.runOver = l.svc.Journal.Begin(l.id), false
 	if r := l.report; r != nil {
-		l.writer.Record(journal.Restored, journal.Fields{"snapshot_id": r.SnapshotID, "source": string(r.Source.Type), "source_id": r.Source.ID,
+		l.writer.Record(events.Restored, events.Fields{"snapshot_id": r.SnapshotID, "source": string(r.Source.Type), "source_id": r.Source.ID,
 			"mode": r.Mode, "path": r.Path, "duration_ms": r.DurationMS, "warnings": len(r.Warnings)})
 	} else {
-		l.writer.Record(journal.Started, journal.Fields{"engine": l.chrome.Engine(), "chrome": l.chrome.Version()})
+		l.writer.Record(events.Started, events.Fields{"engine": l.chrome.Engine(), "chrome": l.chrome.Version()})
 	}
 	writer := l.writer
 	l.deaf = l.chrome.Listen(func(h browser.Happening) {
@@ -60,7 +60,7 @@ func (l *live) endRun(status profiles.RunStatus, cause string) {
 	deaf, writer := l.deaf, l.writer
 	l.records.do(func(context.Context) error { deaf(); return nil }, func(error) {
 		for gone := range l.clients { // they hear that it is over, and are not waited for
-			writer.Record(journal.Disconnected, journal.Fields{"clients": l.clients - 1 - gone})
+			writer.Record(events.Disconnected, events.Fields{"clients": l.clients - 1 - gone})
 		}
 		l.runOver = true
 	})
@@ -71,10 +71,10 @@ func (l *live) endRun(status profiles.RunStatus, cause string) {
 // and the run ends, so.
 func (l *live) tellEnd(why cause, e ended) (status profiles.RunStatus, reason string, over bool) {
 	if s := e.answer.Snapshot; s != nil && e.over {
-		l.writer.Record(journal.Saved, savedFields(*s, e.answer.Default))
+		l.writer.Record(events.Saved, savedFields(*s, e.answer.Default))
 	}
 	if e.err != nil {
-		l.writer.Record(journal.SaveFailed, journal.Fields{"code": string(fault.CodeOf(e.err)), "message": fault.MessageOf(e.err)})
+		l.writer.Record(events.SaveFailed, events.Fields{"code": string(fault.CodeOf(e.err)), "message": fault.MessageOf(e.err)})
 	}
 	status, reason = why.run()
 	switch {
@@ -95,15 +95,15 @@ func (l *live) tellEnd(why cause, e ended) (status profiles.RunStatus, reason st
 func (l *live) tellCheckpoint(c checkpointed) {
 	switch {
 	case c.err != nil:
-		l.writer.Record(journal.SaveFailed, journal.Fields{"code": string(fault.CodeOf(c.err)), "message": fault.MessageOf(c.err)})
+		l.writer.Record(events.SaveFailed, events.Fields{"code": string(fault.CodeOf(c.err)), "message": fault.MessageOf(c.err)})
 	case !c.answer.Unchanged:
-		l.writer.Record(journal.Saved, savedFields(c.answer.Snapshot, c.answer.Default))
+		l.writer.Record(events.Saved, savedFields(c.answer.Snapshot, c.answer.Default))
 	}
 }
 
 // savedFields are the data of an event that tells of a snapshot.
-func savedFields(s SnapshotInfo, d *DefaultOutcome) journal.Fields {
-	return journal.Fields{"snapshot_id": s.ID, "mode": s.Mode, "rescue": s.Rescue, "size_bytes": s.SizeBytes, "default_moved": d != nil && d.Moved}
+func savedFields(s SnapshotInfo, d *DefaultOutcome) events.Fields {
+	return events.Fields{"snapshot_id": s.ID, "mode": s.Mode, "rescue": s.Rescue, "size_bytes": s.SizeBytes, "default_moved": d != nil && d.Moved}
 }
 
 // run is how a run ends for a cause.
@@ -126,10 +126,10 @@ func (c cause) run() (profiles.RunStatus, string) {
 // goroutine that the client left, unless the run has ended meanwhile.
 func (l *live) connected() (left func()) {
 	writer := l.writer
-	writer.Record(journal.Connected, journal.Fields{"clients": l.clients})
+	writer.Record(events.Connected, events.Fields{"clients": l.clients})
 	return func() {
 		if l.writer == writer && !l.runOver {
-			writer.Record(journal.Disconnected, journal.Fields{"clients": l.clients})
+			writer.Record(events.Disconnected, events.Fields{"clients": l.clients})
 		}
 	}
 }
@@ -157,7 +157,7 @@ func (s *Service) endLeft(ctx context.Context, of func(sessionID string) bool) e
 		case rec.Reason.Code.Killed():
 			var outcome EndAnswer
 			if json.Unmarshal(rec.Outcome, &outcome) == nil && outcome.Snapshot != nil {
-				end.Last = append(end.Last, profiles.Event{Type: journal.Saved, At: now, Data: encode(map[string]any{"snapshot_id": outcome.Snapshot.ID, "rescue": true})})
+				end.Last = append(end.Last, profiles.Event{Type: events.Saved, At: now, Data: encode(map[string]any{"snapshot_id": outcome.Snapshot.ID, "rescue": true})})
 			}
 		case rec.Status == profiles.StatusCompleted:
 			end.Status, end.Cause = causeAsked.run()
@@ -166,8 +166,8 @@ func (s *Service) endLeft(ctx context.Context, of func(sessionID string) bool) e
 		case rec.Reason.Code != "":
 			end.Cause = rec.Reason.Text
 		}
-		end.Last = append(end.Last, journal.EndedEvent(end.Status, end.Cause, now))
-		if _, err := s.Catalogue.EndRun(ctx, end, journal.Keep); err != nil {
+		end.Last = append(end.Last, events.EndedEvent(end.Status, end.Cause, now))
+		if _, err := s.Catalogue.EndRun(ctx, end, events.Keep); err != nil {
 			return err
 		}
 	}
@@ -217,7 +217,7 @@ func (l *live) pictures() {
 func (l *live) picture() {
 	var (
 		chrome browsers.Chrome
-		writer *journal.Writer
+		writer *events.Writer
 		lent   context.Context
 	)
 	ctx, cancel := context.WithTimeout(l.svc.ctx, pictureDeadline)
@@ -238,5 +238,5 @@ func (l *live) picture() {
 		l.svc.Log.Debug("a picture could not be taken", "session", l.id, "error", err)
 		return
 	}
-	writer.Observe(journal.Screenshot, journal.Fields{"url": url, "title": title, "jpeg": jpeg})
+	writer.Observe(events.Screenshot, events.Fields{"url": url, "title": title, "jpeg": jpeg})
 }

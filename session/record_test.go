@@ -16,7 +16,7 @@ import (
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
 	"github.com/stasisd/stasis/session/access"
-	"github.com/stasisd/stasis/session/journal"
+	"github.com/stasisd/stasis/session/events"
 )
 
 // history are the runs of a session, each with how it is and what happened.
@@ -198,13 +198,13 @@ func TestRunsAfterAKill(t *testing.T) {
 func TestFollow(t *testing.T) {
 	r := newRig(t, nil)
 	id := r.create(alice, nil).ID
-	_, err := r.Follow(t.Context(), bob, id, Follow{})
+	_, err := r.Follow(t.Context(), bob, id, events.FollowRequest{})
 	wantCode(t, err, fault.SessionNotFound)
-	_, err = r.Follow(t.Context(), alice, id, Follow{Whole: true})
+	_, err = r.Follow(t.Context(), alice, id, events.FollowRequest{Whole: true})
 	wantCode(t, err, fault.Forbidden)
-	_, err = r.Follow(t.Context(), alice, id, Follow{After: &journal.Position{Run: 1, Sequence: 2}})
+	_, err = r.Follow(t.Context(), alice, id, events.FollowRequest{After: &events.Position{Run: 1, Sequence: 2}})
 	wantCode(t, err, fault.InvalidField)
-	feed, err := r.Follow(t.Context(), admin, id, Follow{Whole: true})
+	feed, err := r.Follow(t.Context(), admin, id, events.FollowRequest{Whole: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -239,32 +239,32 @@ func TestFollowBetweenRuns(t *testing.T) {
 	wantCode(t, err, fault.SaveFailed)
 	r.browsers.works()
 	r.catalogue.works()
-	feed, err := r.Follow(t.Context(), alice, id, Follow{After: &journal.Position{Run: 1, Sequence: 3}})
+	feed, err := r.Follow(t.Context(), alice, id, events.FollowRequest{After: &events.Position{Run: 1, Sequence: 3}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer feed.Close()
 	type given struct {
-		Entry
+		events.StreamEvent
 		err error
 	}
 	next := make(chan given, 1)
 	go func() { e, err := feed.Next(t.Context()); next <- given{e, err} }()
 	select {
 	case n := <-next:
-		t.Fatalf("it did not wait: %+v, %v", n.Entry, n.err)
+		t.Fatalf("it did not wait: %+v, %v", n.StreamEvent, n.err)
 	case <-time.After(20 * time.Millisecond): // it waits
 	}
 	if _, err := r.Resume(t.Context(), alice, id); err != nil {
 		t.Fatal(err)
 	}
-	if n := <-next; n.err != nil || n.Type != journal.Restored || n.At != (journal.Position{Run: 2, Sequence: 1}) {
-		t.Errorf("got %+v, %v", n.Entry, n.err)
+	if n := <-next; n.err != nil || n.Type != events.Restored || n.At != (events.Position{Run: 2, Sequence: 1}) {
+		t.Errorf("got %+v, %v", n.StreamEvent, n.err)
 	}
 	go func() { e, err := feed.Next(t.Context()); next <- given{e, err} }()
 	r.end(alice, id, none)
-	if n := <-next; n.err != nil || n.Type != journal.Ended {
-		t.Errorf("got %+v, %v", n.Entry, n.err)
+	if n := <-next; n.err != nil || n.Type != events.Ended {
+		t.Errorf("got %+v, %v", n.StreamEvent, n.err)
 	}
 	if e, err := feed.Next(t.Context()); !errors.Is(err, io.EOF) {
 		t.Errorf("after the session's end: %+v, %v", e, err)

@@ -7,7 +7,7 @@ import (
 	"github.com/stasisd/stasis/browser"
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
-	"github.com/stasisd/stasis/session/journal"
+	"github.com/stasisd/stasis/session/events"
 )
 
 // Recover makes good what a dead daemon left: it ends Chromes that still run,
@@ -37,7 +37,7 @@ func (s *Service) Recover(ctx context.Context) error {
 		if rec, err = s.Catalogue.UpdateSession(ctx, rec.ID, func(r *profiles.Session) error {
 			if r.Reason.Code != profiles.ReasonBeingRescued { // else an earlier start has said so, and was killed too
 				r.Status, r.Reason = profiles.StatusError, profiles.ReasonBeingRescued.With(beingRescued)
-				r.Notices = s.notices(*r, hookStatus)
+				r.Notices = s.Notices.Of(*r, events.HookStatus)
 			}
 			return nil
 		}); err != nil {
@@ -46,7 +46,7 @@ func (s *Service) Recover(ctx context.Context) error {
 		s.rescues.add(rec, byName[rec.RunDir])
 		delete(byName, rec.RunDir)
 	}
-	s.told()
+	s.Notices.Wake()
 	if err := s.endLeft(ctx, func(sessionID string) bool { return !s.rescues.has(sessionID) }); err != nil {
 		return err
 	}
@@ -133,13 +133,13 @@ func (s *Service) janitor() {
 
 func (s *Service) sweep(ctx context.Context) {
 	now := s.Now()
-	if err := s.Catalogue.ExpireEvents(ctx, now.Add(-journal.KeepFor)); err != nil {
+	if err := s.Catalogue.ExpireEvents(ctx, now.Add(-events.KeepFor)); err != nil {
 		s.Log.Warn("old events could not be removed", "error", err)
 	}
 	if err := s.Catalogue.ExpireAnswers(ctx, now.Add(-repeatWindow)); err != nil {
 		s.Log.Warn("old answers could not be removed", "error", err)
 	}
-	if err := s.Catalogue.ExpireDeliveries(ctx, now.Add(-keepDeliveries)); err != nil {
+	if err := s.Catalogue.ExpireDeliveries(ctx, now.Add(-events.KeepDeliveries)); err != nil {
 		s.Log.Warn("old deliveries of webhooks could not be removed", "error", err)
 	}
 	rows, err := s.Catalogue.ExpiredSnapshots(ctx, now)

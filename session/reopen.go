@@ -6,6 +6,7 @@ import (
 
 	"github.com/stasisd/stasis/browser"
 	"github.com/stasisd/stasis/profiles"
+	"github.com/stasisd/stasis/session/agent"
 	"github.com/stasisd/stasis/session/restore"
 	"github.com/stasisd/stasis/state"
 )
@@ -19,7 +20,7 @@ const (
 // startAgain starts another Chrome on a session's own datadir, with what was
 // read of it last, and reports what it brought back.
 func (s *Service) startAgain(ctx context.Context, rec profiles.Session, dir *browser.Dir, doc state.Document, o browser.Options, why string) (restore.Started, error) {
-	notes, err := s.notesOf(ctx, rec)
+	notes, err := agent.NotesToSave(ctx, s.Catalogue, rec)
 	if err != nil {
 		return restore.Started{}, err
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
+	"github.com/stasisd/stasis/session/agent"
 )
 
 // failed makes a session whose save failed and whose Chrome could not be reopened.
@@ -71,7 +72,7 @@ func TestReadWhileChromeIsReopened(t *testing.T) {
 	if info, err := r.Get(ctx, alice, other); err != nil || info.Status != profiles.StatusReady {
 		t.Errorf("the other is %s, %v", info.Status, err)
 	}
-	if _, err := r.Say(ctx, alice, id, Say{Type: "THOUGHT", Content: "it takes long"}); err != nil {
+	if _, err := r.Send(ctx, alice, id, agent.MessageRequest{Type: "THOUGHT", Content: "it takes long"}); err != nil {
 		t.Error(err)
 	}
 	goOn()

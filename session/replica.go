@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/stasisd/stasis/browser"
+	"github.com/stasisd/stasis/session/agent"
 	"github.com/stasisd/stasis/session/restore"
 	"github.com/stasisd/stasis/state"
 )
@@ -79,7 +80,7 @@ func (s *Service) catch(ctx context.Context, j *job, r *replica) (m moment, err 
 	if err := j.chrome.Wake(ctx); err != nil {
 		return m, err
 	}
-	if j.notes, err = s.notesOf(ctx, j.rec); err != nil {
+	if j.notes, err = agent.NotesToSave(ctx, s.Catalogue, j.rec); err != nil {
 		return m, err
 	}
 	if *j, err = s.prove(ctx, *j); err != nil {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
+	"github.com/stasisd/stasis/session/agent"
 	"github.com/stasisd/stasis/session/browsers"
 	"github.com/stasisd/stasis/state"
 )
@@ -107,8 +108,11 @@ func TestAskedWhileChromeIsStartedAgain(t *testing.T) {
 			_, err := r.Create(ctx, alice, Create{SessionID: id, Resume: true})
 			return err
 		},
-		"message": func(id string) error { _, err := r.Say(ctx, alice, id, Say{Content: "go on"}); return err },
-		"end":     func(id string) error { _, err := r.End(ctx, alice, id, filesystem); return err },
+		"message": func(id string) error {
+			_, err := r.Send(ctx, alice, id, agent.MessageRequest{Content: "go on"})
+			return err
+		},
+		"end": func(id string) error { _, err := r.End(ctx, alice, id, filesystem); return err },
 	} {
 		id := r.create(alice, func(c *Create) { onCrash(c); hooked(c) }).ID
 		l := r.find(id)

@@ -8,7 +8,7 @@ import (
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
 	"github.com/stasisd/stasis/session/access"
-	"github.com/stasisd/stasis/session/journal"
+	"github.com/stasisd/stasis/session/events"
 )
 
 // usualIdle and usualLifetime are the limits of sessions of which it is not
@@ -95,7 +95,7 @@ func (l *live) resume(ctx context.Context) (Acknowledged, error) {
 	if err == nil && running {
 		a.Status, a.Message = "already_running", "the session is running"
 	}
-	l.svc.journal.Flush(ctx, l.id)
+	l.svc.Journal.Flush(ctx, l.id)
 	return a, err
 }
 
@@ -115,7 +115,7 @@ func (l *live) unpause(end func(error)) {
 			status = profiles.StatusRunning
 		}
 		l.setStatus(status, profiles.Reason{})
-		l.writer.Record(journal.Resumed, nil)
+		l.writer.Record(events.Resumed, nil)
 		l.touch()
 		l.records.after(func() { end(nil) })
 	})
@@ -240,9 +240,9 @@ func (s *Service) resumed(ctx context.Context, c access.Caller, r Create) (_ Inf
 // enrol records a session whose Chrome is up. One that lives again keeps its
 // record, and is live in it from here on: until then a dead daemon leaves it ended.
 func (s *Service) enrol(ctx context.Context, rec profiles.Session, was *profiles.Session) (profiles.Session, error) {
-	defer s.told()
+	defer s.Notices.Wake()
 	if was == nil {
-		rec.Notices = s.notices(rec, hookCreated)
+		rec.Notices = s.Notices.Of(rec, events.HookCreated)
 		err := s.Catalogue.CreateSession(ctx, rec)
 		rec.Notices = nil
 		return rec, err
@@ -264,7 +264,7 @@ func (s *Service) enrol(ctx context.Context, rec profiles.Session, was *profiles
 		rec.CreatedAt, rec.KeyID, rec.Execution, rec.BaseVersion = r.CreatedAt, r.KeyID, r.Execution, base
 		rec.WebhookURL = r.WebhookURL
 		*r = rec
-		r.Notices = s.notices(rec, hookStatus)
+		r.Notices = s.Notices.Of(rec, events.HookStatus)
 		return nil
 	})
 }

@@ -7,6 +7,8 @@ import (
 
 	"github.com/stasisd/stasis/browser"
 	"github.com/stasisd/stasis/profiles"
+	"github.com/stasisd/stasis/session/agent"
+	"github.com/stasisd/stasis/session/events"
 )
 
 // What was noted before is in the report of a resume, and the session's notes after
@@ -14,7 +16,7 @@ import (
 func TestResumeBringsNotes(t *testing.T) {
 	r := newRig(t, nil)
 	id := r.create(alice, nil).ID
-	r.note(alice, id, NoteData{KeyDecisions: []string{"one"}})
+	r.note(alice, id, agent.NoteData{KeyDecisions: []string{"one"}})
 	r.end(alice, id, filesystem)
 	second := r.create(alice, func(c *Create) { c.FromSession = id }).ID
 	r.end(alice, second, filesystem)
@@ -28,7 +30,7 @@ func TestResumeBringsNotes(t *testing.T) {
 			t.Errorf("it has %+v, %v", n, err)
 		}
 	}
-	r.note(alice, id, NoteData{KeyDecisions: []string{"two"}})
+	r.note(alice, id, agent.NoteData{KeyDecisions: []string{"two"}})
 	if n, err := r.SessionNotes(t.Context(), alice, id); err != nil || strings.Join(n.Data.KeyDecisions, " ") != "one two" {
 		t.Errorf("it goes on with %+v, %v", n, err)
 	}
@@ -73,7 +75,7 @@ func TestResumeKeepsWhatWasAskedFor(t *testing.T) {
 			t.Errorf("life %d, after a crash: %s (%s), %v", life, info.Status, info.Reason, err)
 		}
 		heard := strings.Join(r.toldTo(hookURL)[told:], ", ")
-		for _, event := range []string{hookStatus, hookSaved, hookCrashed} {
+		for _, event := range []string{events.HookStatus, events.HookSaved, events.HookCrashed} {
 			if !strings.Contains(heard, event) {
 				t.Errorf("life %d: the webhook heard of %s, and not of %s", life, heard, event)
 			}

@@ -24,6 +24,9 @@ import (
 	"github.com/stasisd/stasis/profiles"
 	"github.com/stasisd/stasis/profiles/sqldb"
 	"github.com/stasisd/stasis/session/access"
+	"github.com/stasisd/stasis/session/agent"
+	"github.com/stasisd/stasis/session/capacity"
+	"github.com/stasisd/stasis/session/events"
 	"github.com/stasisd/stasis/snapshot"
 	"github.com/stasisd/stasis/snapshot/faultstore"
 	"github.com/stasisd/stasis/snapshot/memstore"
@@ -46,15 +49,22 @@ var errBroken = errors.New("broken on purpose")
 type rig struct {
 	apiKeys *access.Keys
 	*Service
-	t         *testing.T
-	browsers  *fakeBrowsers
-	store     *faultstore.Store
-	watched   *watchedStore // below the store
-	catalogue *brokenCatalogue
-	clock     *clock
-	identity  *age.X25519Identity // that it begins with
-	keys      snapshot.Keys
-	short     atomic.Bool // of memory, where the test has the Service ask
+	*agent.Notes
+	*agent.Messenger
+	*events.Reader
+	deliveries *events.Deliveries
+	hookURL    string // the daemon's own webhook
+	documents  *agent.Documents
+	masks      turns // of the readers of masked texts
+	t          *testing.T
+	browsers   *fakeBrowsers
+	store      *faultstore.Store
+	watched    *watchedStore // below the store
+	catalogue  *brokenCatalogue
+	clock      *clock
+	identity   *age.X25519Identity // that it begins with
+	keys       snapshot.Keys
+	short      atomic.Bool // of memory, where the test has the Service ask
 	// extensions is the folder of their store.
 	extensions string
 }
@@ -100,8 +110,18 @@ func (r *rig) daemon(change func(*Config)) *Service {
 		r.t.Fatal(err)
 	}
 	r.apiKeys = access.NewKeys(r.catalogue, r.clock.now)
-	s := New(cfg, Deps{Keys: r.apiKeys, Extensions: store, Browsers: r.browsers, Datadirs: profile.Disk{}, Vault: snapshot.NewVault(r.store, r.keys, snapshot.Options{Now: r.clock.now}),
-		Documents: snapshot.NewDocuments(r.store, snapshot.Options{Now: r.clock.now}), Catalogue: r.catalogue, Now: r.clock.now, Log: slog.New(slog.DiscardHandler)})
+	vault := snapshot.NewVault(r.store, r.keys, snapshot.Options{Now: r.clock.now})
+	journal := events.NewJournal(r.catalogue, vault, r.clock.now, slog.New(slog.DiscardHandler))
+	r.masks = capacity.NewTurns(events.MaxMasking)
+	notices := events.NewNotices(events.NoticesConfig{URL: r.hookURL, Session: HookSession, Now: r.clock.now})
+	s := New(cfg, Deps{Journal: journal, Notices: notices, Keys: r.apiKeys, Extensions: store, Browsers: r.browsers, Datadirs: profile.Disk{}, Vault: vault,
+		Catalogue: r.catalogue, Now: r.clock.now, Log: slog.New(slog.DiscardHandler)})
+	masks := turnsAt{&r.masks}
+	r.Messenger = agent.NewMessenger(agent.MessengerConfig{Sessions: s.Lookup(), Store: r.catalogue, Notices: notices, Masks: masks, Now: r.clock.now})
+	r.deliveries = events.NewDeliveries(r.catalogue, notices.Wake, r.clock.now)
+	r.Reader = events.NewReader(events.ReaderConfig{Journal: journal, Store: r.catalogue, Sessions: s.Lookup(), Keys: r.apiKeys, Masks: masks})
+	r.Notes = agent.NewNotes(s.Lookup(), r.catalogue, r.clock.now)
+	r.documents = agent.NewDocuments(s.Lookup(), snapshot.NewDocuments(r.store, snapshot.Options{Now: r.clock.now}))
 	r.t.Cleanup(func() {
 		r.browsers.works()
 		r.store.FailAt(0, faultstore.Refuse, nil)
@@ -116,6 +136,13 @@ func (r *rig) daemon(change func(*Config)) *Service {
 		}
 	})
 	return s
+}
+
+// turnsAt are turns that a test replaces.
+type turnsAt struct{ at *turns }
+
+func (t turnsAt) Take(ctx context.Context, userID string) (func(), error) {
+	return (*t.at).Take(ctx, userID)
 }
 
 // watchedStore is a store that tells when an archive is opened.

@@ -10,6 +10,7 @@ import (
 	"github.com/stasisd/stasis/browser/mux"
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
+	"github.com/stasisd/stasis/session/agent"
 	"github.com/stasisd/stasis/session/restore"
 	"github.com/stasisd/stasis/state"
 )
@@ -108,7 +109,7 @@ func (s *Service) saveMemory(ctx context.Context, j job) ended {
 	}
 	files, err := j.chrome.Environment(ctx)
 	if err == nil {
-		j.notes, err = s.notesOf(ctx, j.rec)
+		j.notes, err = agent.NotesToSave(ctx, s.Catalogue, j.rec)
 	}
 	if err != nil {
 		return s.runOn(ctx, j, doc, err)

@@ -22,7 +22,7 @@ import (
 	"github.com/stasisd/stasis/session/access"
 	"github.com/stasisd/stasis/session/browsers"
 	"github.com/stasisd/stasis/session/capacity"
-	"github.com/stasisd/stasis/session/journal"
+	"github.com/stasisd/stasis/session/events"
 	"github.com/stasisd/stasis/session/restore"
 	"github.com/stasisd/stasis/snapshot"
 )
@@ -47,8 +47,6 @@ type Config struct {
 	Unpack     snapshot.Limits // what an archive may unpack to
 	// Savers is how many sessions are saved at once when the daemon stops.
 	Savers int
-	// WebhookURL is told of every session; "": nobody is.
-	WebhookURL string
 }
 
 // Deps are what a Service stands on.
@@ -57,14 +55,13 @@ type Deps struct {
 	Datadirs  Datadirs
 	Keys      Keys
 	Vault     *snapshot.Vault
-	Documents *snapshot.Documents // agents' own
 	Catalogue profiles.Catalogue
+	Journal   Journal // of runs and their events
+	Notices   Notices // for webhooks
 	// Extensions keeps the files of uploaded extensions.
 	Extensions *extension.Store
 	// Room tells whether memory allows one more Chrome; nil: it does.
 	Room func() bool
-	// Told is called when there is something to send to webhooks; nil: nobody is told.
-	Told func()
 	// Meter counts; nil: nothing is counted.
 	Meter Meter
 	Now   func() time.Time
@@ -81,6 +78,18 @@ type Keys interface {
 	While(ctx context.Context, c access.Caller) (_ context.Context, leave func(), err error)
 }
 
+// Journal records what happens in sessions; see [events.Journal].
+type Journal interface {
+	// Begin begins a session's next run.
+	Begin(sessionID string) *events.Writer
+	// Over reports that a session has ended; see [events.Journal.Over].
+	Over(sessionID string)
+	// Flush waits until what was recorded of a session is on disk.
+	Flush(ctx context.Context, sessionID string)
+	// Followed reports whether anybody follows a session now.
+	Followed(sessionID string) bool
+}
+
 // Service is the session room's face. Its methods are safe for concurrent
 // use. Close must be called.
 type Service struct {
@@ -91,7 +100,6 @@ type Service struct {
 	restorer *restore.Restorer
 	renewals *renewals
 	rescues  *rescues
-	journal  *journal.Journal
 	attached *attached
 
 	// ctx is the life of the daemon's own work (saves, sessions); it ends
@@ -117,8 +125,6 @@ type Service struct {
 	readings       turns    // of who compares or exports state documents
 	large          turns    // of who restores a large state document
 	packages       turns    // of who has an extension checked
-	masks          turns    // of who reads a page of masked texts
-	streams        *streams
 
 	readers   *readers
 	verifying chan struct{} // one for each snapshot that is being verified
@@ -128,9 +134,9 @@ type Service struct {
 func New(cfg Config, deps Deps) *Service {
 	s := &Service{cfg: cfg, Deps: deps,
 		attached: newAttached(cfg.MaxClients), surveys: make(chan struct{}, maxSurveys), surveyFor: surveyDeadline, reopenPatience: reopenPatience,
-		uploads: newUploads(), imports: capacity.NewTurns(maxImports), readings: capacity.NewTurns(maxReadings), large: capacity.NewTurns(maxLarge), packages: capacity.NewTurns(maxChecked), masks: capacity.NewTurns(maxMasking), streams: newStreams(),
+		uploads: newUploads(), imports: capacity.NewTurns(maxImports), readings: capacity.NewTurns(maxReadings), large: capacity.NewTurns(maxLarge), packages: capacity.NewTurns(maxChecked),
 		readers: newReaders(), verifying: make(chan struct{}, maxVerifying),
-		journal: journal.New(deps.Catalogue, deps.Vault, deps.Now, deps.Log), live: map[string]*live{}, creating: map[string]*claim{}, checks: map[string]int{}}
+		live: map[string]*live{}, creating: map[string]*claim{}, checks: map[string]int{}}
 	if s.Meter == nil {
 		s.Meter = unmetered{}
 	}
@@ -220,7 +226,7 @@ func (s *Service) find(id string) *live {
 // forget takes an ended session out of the live ones, which ends its tickets, and
 // gives its place on.
 func (s *Service) forget(l *live) {
-	s.journal.Over(l.id) // before another create may begin it anew
+	s.Journal.Over(l.id) // before another create may begin it anew
 	s.mu.Lock()
 	delete(s.live, l.id)
 	s.mu.Unlock()

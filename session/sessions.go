@@ -9,6 +9,7 @@ import (
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
 	"github.com/stasisd/stasis/session/access"
+	"github.com/stasisd/stasis/session/agent"
 	"github.com/stasisd/stasis/session/restore"
 )
 
@@ -132,12 +133,12 @@ func (s *Service) RestoreReport(ctx context.Context, c access.Caller, id string)
 }
 
 // Status tells how a session is.
-func (s *Service) Status(ctx context.Context, c access.Caller, id string) (StatusAnswer, error) {
+func (s *Service) Status(ctx context.Context, c access.Caller, id string) (agent.Status, error) {
 	info, err := s.Get(ctx, c, id)
 	if err != nil {
-		return StatusAnswer{}, err
+		return agent.Status{}, err
 	}
-	return statusOf(info.Session), nil
+	return agent.StatusOf(info.Session), nil
 }
 
 // endEach ends sessions side by side, as many at once as the daemon saves.

@@ -5,6 +5,7 @@ import (
 
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
+	"github.com/stasisd/stasis/session/events"
 )
 
 // usable tells why the browser cannot be used, nil if it can.
@@ -30,11 +31,11 @@ func (l *live) setStatus(status profiles.Status, reason profiles.Reason) {
 	crash := false
 	l.records.add(task{
 		begin: func() (func(context.Context) error, error) {
-			events := []string{hookStatus}
+			notify := []string{events.HookStatus}
 			if crash = l.untold; crash {
-				events = append(events, hookCrashed)
+				notify = append(notify, events.HookCrashed)
 			}
-			return func(ctx context.Context) error { return l.svc.recordStatus(ctx, l.id, status, reason, events) }, nil
+			return func(ctx context.Context) error { return l.svc.recordStatus(ctx, l.id, status, reason, notify) }, nil
 		},
 		end: func(err error) {
 			switch {
@@ -47,11 +48,11 @@ func (l *live) setStatus(status profiles.Status, reason profiles.Reason) {
 	})
 }
 
-func (s *Service) recordStatus(ctx context.Context, id string, status profiles.Status, reason profiles.Reason, events []string) error {
-	defer s.told()
+func (s *Service) recordStatus(ctx context.Context, id string, status profiles.Status, reason profiles.Reason, notify []string) error {
+	defer s.Notices.Wake()
 	_, err := s.Catalogue.UpdateSession(ctx, id, func(r *profiles.Session) error {
 		r.Status, r.Reason = status, reason
-		r.Notices = s.notices(*r, events...)
+		r.Notices = s.Notices.Of(*r, notify...)
 		return nil
 	})
 	return err

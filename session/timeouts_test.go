@@ -10,6 +10,7 @@ import (
 
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
+	"github.com/stasisd/stasis/session/agent"
 )
 
 // soon is a limit that a test waits for.
@@ -312,16 +313,16 @@ func TestStatus(t *testing.T) {
 	if diff := cmp.Diff([]string{"https://a.example/"}, r.browsers.last().opened); diff != "" {
 		t.Errorf("start_url (-want +got):\n%s", diff)
 	}
-	want := func(w StatusAnswer) {
+	want := func(w agent.Status) {
 		t.Helper()
 		got, err := r.Status(t.Context(), alice, id)
 		if diff := cmp.Diff(w, got); err != nil || diff != "" {
 			t.Errorf("%v (-want +got):\n%s", err, diff)
 		}
 	}
-	want(StatusAnswer{Status: "ready", SessionStatus: "ready", ExecutionStatus: "running"})
+	want(agent.Status{Status: "ready", SessionStatus: "ready", ExecutionStatus: "running"})
 	r.attach(id)()
-	want(StatusAnswer{Status: "running", SessionStatus: "running", ExecutionStatus: "running"})
+	want(agent.Status{Status: "running", SessionStatus: "running", ExecutionStatus: "running"})
 	r.end(alice, id, none)
-	want(StatusAnswer{Status: "finished", SessionStatus: "completed", ExecutionStatus: "finished"})
+	want(agent.Status{Status: "finished", SessionStatus: "completed", ExecutionStatus: "finished"})
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
+	"github.com/stasisd/stasis/session/agent"
 )
 
 // busyTurns are turns that all are somebody else's.
@@ -40,7 +41,7 @@ func TestCostlyCallsWait(t *testing.T) {
 	long := `{"cookies":[],"origins":[{"origin":"https://a.example","localStorage":[{"name":"k","value":"` + strings.Repeat("x", largeState) + `"}]}]}`
 	large := r.imports(keeper, Import{Format: FormatPlaywright}, long)
 	id := r.create(keeper, nil).ID
-	if _, err := r.Say(t.Context(), keeper, id, Say{Type: "QUESTION", Content: "Which?"}); err != nil {
+	if _, err := r.Send(t.Context(), keeper, id, agent.MessageRequest{Type: "QUESTION", Content: "Which?"}); err != nil {
 		t.Fatal(err)
 	}
 	runs, err := r.Runs(t.Context(), keeper, id)

@@ -10,6 +10,8 @@ import (
 
 	"github.com/stasisd/stasis/browser"
 	"github.com/stasisd/stasis/profiles"
+	"github.com/stasisd/stasis/session/agent"
+	"github.com/stasisd/stasis/session/events"
 	"github.com/stasisd/stasis/snapshot"
 )
 
@@ -19,7 +21,7 @@ func TestEventsThatDoNotOpen(t *testing.T) {
 	r := newRig(t, nil)
 	id := r.create(alice, nil).ID
 	r.browsers.last().happens(browser.HappenedNavigation, map[string]any{"url": "https://a.example/"})
-	if _, err := r.Say(t.Context(), alice, id, Say{Type: "LOG", Content: "password=hunter2"}); err != nil {
+	if _, err := r.Send(t.Context(), alice, id, agent.MessageRequest{Type: "LOG", Content: "password=hunter2"}); err != nil {
 		t.Fatal(err)
 	}
 	r.end(alice, id, none)
@@ -46,7 +48,7 @@ func TestEventsThatDoNotOpen(t *testing.T) {
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("a page, -want +got:\n%s", diff)
 		}
-		feed, err := r.Follow(t.Context(), admin, id, Follow{Whole: whole})
+		feed, err := r.Follow(t.Context(), admin, id, events.FollowRequest{Whole: whole})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -45,7 +45,9 @@ func (u *uploads) take(userID string) (leave func(), err error) {
 		u.mu.Lock()
 		defer u.mu.Unlock()
 		u.all--
-		leaveOne(u.users, userID)
+		if u.users[userID]--; u.users[userID] == 0 {
+			delete(u.users, userID)
+		}
 	}, nil
 }
 

@@ -26,7 +26,10 @@ import (
 	"github.com/stasisd/stasis/profiles/sqldb"
 	"github.com/stasisd/stasis/session"
 	"github.com/stasisd/stasis/session/access"
+	"github.com/stasisd/stasis/session/agent"
 	"github.com/stasisd/stasis/session/browsers"
+	"github.com/stasisd/stasis/session/capacity"
+	"github.com/stasisd/stasis/session/events"
 	"github.com/stasisd/stasis/snapshot"
 )
 
@@ -110,7 +113,6 @@ func start(ctx context.Context, c *serveCmd, log *slog.Logger) (_ *daemon, err e
 	}
 	log.Info("limits", "max_sessions", limits.MaxSessions, "parked", limits.Parked.Size, "parked_memory", limits.Parked.Memory,
 		"spares", limits.Spares.Size, "shell_spares", limits.ShellSpares.Size, "standby", limits.Standby.Size)
-	limits.WebhookURL = c.hookURL()
 	sender, stop, err := c.sender(ctx, d.dir, d.catalogue, log)
 	if err != nil {
 		return nil, err
@@ -120,14 +122,17 @@ func start(ctx context.Context, c *serveCmd, log *slog.Logger) (_ *daemon, err e
 	starter := browser.NewStarter(launcher, time.Now)
 	starter.Budget = budget.New(c.ClientMemory)
 	d.apiKeys = access.NewKeys(d.catalogue, time.Now)
+	journal := events.NewJournal(d.catalogue, d.vault, time.Now, log)
+	notices := events.NewNotices(events.NoticesConfig{URL: c.hookURL(), Session: session.HookSession, Wake: sender.Wake, Now: time.Now})
 	d.service = session.New(limits, session.Deps{
 		Keys:      d.apiKeys,
 		Browsers:  browsers.Chromes{Starter: starter},
 		Datadirs:  profile.Disk{},
 		Vault:     d.vault,
-		Documents: snapshot.NewDocuments(d.store, snapshot.Options{Now: time.Now}),
+		Journal:   journal,
+		Notices:   notices,
 		Catalogue: d.catalogue, Extensions: extensions, Room: roomForChrome, Now: time.Now, Log: log,
-		Told: sender.Wake, Meter: counted,
+		Meter: counted,
 	})
 	counted.Watch(metrics.Watched{Counts: d.service.Counts, Held: starter.Budget.Use, Deliveries: func(ctx context.Context) (pending, failed int, err error) {
 		counts, err := d.catalogue.CountDeliveries(ctx)
@@ -141,7 +146,16 @@ func start(ctx context.Context, c *serveCmd, log *slog.Logger) (_ *daemon, err e
 	if err := d.firstKey(ctx); err != nil {
 		return nil, err
 	}
-	d.server = api.New(api.Options{HashKey: d.keys.Derive("request hashes"), Service: d.service, Keys: d.apiKeys, Answers: answers{d.catalogue}, Metrics: counted.Handler(), Logger: log, Now: time.Now,
+	sessions, masks := d.service.Lookup(), capacity.NewTurns(events.MaxMasking)
+	d.server = api.New(api.Options{
+		HashKey: d.keys.Derive("request hashes"),
+		Service: d.service, Keys: d.apiKeys, Answers: answers{d.catalogue},
+		Notes:      agent.NewNotes(sessions, d.catalogue, time.Now),
+		Documents:  agent.NewDocuments(sessions, snapshot.NewDocuments(d.store, snapshot.Options{Now: time.Now})),
+		Messenger:  agent.NewMessenger(agent.MessengerConfig{Sessions: sessions, Store: d.catalogue, Notices: notices, Masks: masks, Now: time.Now}),
+		History:    events.NewReader(events.ReaderConfig{Journal: journal, Store: d.catalogue, Sessions: sessions, Keys: d.apiKeys, Masks: masks}),
+		Deliveries: events.NewDeliveries(d.catalogue, sender.Wake, time.Now),
+		Metrics:    counted.Handler(), Logger: log, Now: time.Now,
 		PublicURL: c.PublicURL, TrustedProxies: c.TrustedProxy,
 		Landlock: launcher.Landlock(), WarnUnknownFields: c.UnknownFields == "warn", MaxUpload: c.MaxUpload, MaxImport: c.MaxUnpack, MaxMessage: int64(c.MaxMessage),
 		MaxConnections: c.connections(log), Budget: starter.Budget, Patience: c.ClientPatience})

@@ -15,7 +15,7 @@ import (
 
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
-	"github.com/stasisd/stasis/session/journal/webhook"
+	"github.com/stasisd/stasis/session/events/webhook"
 )
 
 // webhookFlags say what is told to whom, and signed with what.

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/stasisd/stasis/fault"
-	"github.com/stasisd/stasis/session/journal/webhook"
+	"github.com/stasisd/stasis/session/events/webhook"
 )
 
 // The secret is made once, for its owner alone; who gives one is taken at their word.

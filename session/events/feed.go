@@ -1,4 +1,4 @@
-package journal
+package events
 
 import (
 	"context"
@@ -80,7 +80,7 @@ func (j *Journal) Follow(ctx context.Context, sessionID string, after *Position,
 
 // check refuses a position that was never given.
 func (f *Feed) check(ctx context.Context) error {
-	const op = "journal.follow"
+	const op = "events.follow"
 	if f.at == (Position{}) {
 		return nil
 	}

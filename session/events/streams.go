@@ -1,4 +1,4 @@
-package session
+package events
 
 import (
 	"sync"
@@ -29,7 +29,7 @@ func newStreams() *streams { return &streams{sessions: map[string]int{}, keys: m
 func (s *streams) take(sessionID, keyID string) (leave func(), err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	const op = "session.streams"
+	const op = "events.streams"
 	switch {
 	case s.sessions[sessionID] >= maxSessionStreams:
 		return nil, fault.New(fault.TooManyRequests, op, "the session has %d streams of events already, as many as it may", maxSessionStreams)

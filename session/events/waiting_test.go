@@ -1,4 +1,4 @@
-package journal_test
+package events_test
 
 import (
 	"encoding/json"
@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/stasisd/stasis/profiles"
-	"github.com/stasisd/stasis/session/journal"
+	"github.com/stasisd/stasis/session/events"
 )
 
 // While the catalogue refuses, pictures of pages do not fill the memory: those that
@@ -18,10 +18,10 @@ func TestRefusedPictures(t *testing.T) {
 	picture := make([]byte, 500<<10)
 	const taken, room = 100, 2 * (8 << 20) / (500 << 10)
 	for range taken {
-		w.Observe("screenshot", journal.Fields{"jpeg": picture})
+		w.Observe("screenshot", events.Fields{"jpeg": picture})
 		r.Flush(t.Context(), "s")
 	}
-	w.Record(journal.Saved, nil)
+	w.Record(events.Saved, nil)
 	r.breaks(nil)
 	w.End(t.Context(), profiles.RunCompleted, "")
 
@@ -29,22 +29,22 @@ func TestRefusedPictures(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var events []profiles.Event
-	for after, more := int64(0), true; more; after = int64(len(events)) {
+	var all []profiles.Event
+	for after, more := int64(0), true; more; after = int64(len(all)) {
 		page, err := r.Events(t.Context(), runs[0].ID, after, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
-		events, more = append(events, page.Events...), len(page.Events) > 0
+		all, more = append(all, page.Events...), len(page.Events) > 0
 	}
 	kept, dropped, saved := 0, 0, 0
-	for _, e := range events {
+	for _, e := range all {
 		switch e.Type {
 		case "screenshot":
 			kept++
-		case journal.Saved:
+		case events.Saved:
 			saved++
-		case journal.Dropped:
+		case events.Dropped:
 			var told struct{ Types map[string]int }
 			if err := json.Unmarshal(e.Data, &told); err != nil {
 				t.Fatal(err)

@@ -1,4 +1,4 @@
-package journal
+package events
 
 // The types of events. The list is part of the wire: docs/sessions.md and
 // openapi.yaml tell what each one holds.

@@ -1,11 +1,10 @@
-package session
+package events
 
 import (
 	"fmt"
 	"testing"
 
 	"github.com/stasisd/stasis/fault"
-	"github.com/stasisd/stasis/session/access"
 )
 
 // Streams are bounded by session, by key and in all; each that ends gives its
@@ -44,24 +43,4 @@ func TestStreamsAreBounded(t *testing.T) {
 			t.Errorf("%s: places are left taken: %d %v %v", name, s.all, s.sessions, s.keys)
 		}
 	}
-}
-
-// A stream that fails to begin and one that is closed both give their places back.
-func TestStreamsGiveTheirPlacesBack(t *testing.T) {
-	r := newRig(t, nil)
-	id := r.create(alice, nil).ID
-	for range maxSessionStreams + 1 {
-		feed, err := r.Follow(t.Context(), alice, id, Follow{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		feed.Close()
-		if _, err := r.Follow(t.Context(), access.Caller{KeyID: "deleted", UserID: alice.UserID, Rights: alice.Rights}, id, Follow{}); err == nil {
-			t.Fatal("a key that is not there follows")
-		}
-	}
-	if r.streams.all != 0 {
-		t.Errorf("%d places are left taken", r.streams.all)
-	}
-	r.end(alice, id, none)
 }

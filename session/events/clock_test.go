@@ -1,4 +1,4 @@
-package journal_test
+package events_test
 
 import (
 	"fmt"
@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/stasisd/stasis/profiles"
-	"github.com/stasisd/stasis/session/journal"
+	"github.com/stasisd/stasis/session/events"
 )
 
 // A clock that is set back changes no order: events are numbered, and given to
@@ -45,7 +45,7 @@ func TestClockSetBack(t *testing.T) {
 	}
 	r.same(at, []time.Duration{time.Minute, time.Minute - 48*time.Hour, time.Minute - 48*time.Hour - time.Second})
 
-	feed, err := r.Follow(t.Context(), "s", &journal.Position{Run: 1, Sequence: 2}, false)
+	feed, err := r.Follow(t.Context(), "s", &events.Position{Run: 1, Sequence: 2}, false)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,11 +1,11 @@
-package journal_test
+package events_test
 
 import (
 	"testing"
 	"time"
 
 	"github.com/stasisd/stasis/profiles"
-	"github.com/stasisd/stasis/session/journal"
+	"github.com/stasisd/stasis/session/events"
 )
 
 // Where a whole run was trimmed, the gap is told as that run's, with the first
@@ -15,7 +15,7 @@ func TestGapOfAWholeRun(t *testing.T) {
 	r.Begin("s").End(t.Context(), profiles.RunCompleted, "") // one event, its end
 	r.pass(48 * time.Hour)
 	w := r.Begin("s")
-	w.Record(journal.Saved, nil)
+	w.Record(events.Saved, nil)
 	w.End(t.Context(), profiles.RunCompleted, "")
 	if err := r.ExpireEvents(t.Context(), began.Add(24*time.Hour)); err != nil {
 		t.Fatal(err)
@@ -34,7 +34,7 @@ func TestGapOfAWholeRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.same(first.RunID, runs[1].ID)
-	r.same(first.Gaps, []journal.Gap{{RunID: runs[0].ID, First: 2}})
+	r.same(first.Gaps, []events.Gap{{RunID: runs[0].ID, First: 2}})
 	second, err := feed.Next(t.Context())
 	if err != nil {
 		t.Fatal(err)

@@ -1,11 +1,12 @@
-// Package journal keeps what happens in sessions: their runs, the numbered
+// Package events keeps what happens in sessions: their runs, the numbered
 // events of each, and who follows them.
 //
-// Each run that is going on has one [Writer], whose goroutine writes events in
-// batches. Nobody who has something to tell waits for the disk, and nobody who
-// follows hears of what is not on it: a [Feed] reads the catalogue, and is only
-// woken from here. Secrets in what is told are masked in one place, mask.go.
-package journal
+// The [Journal] has one [Writer] for each run that is going on, whose goroutine
+// writes events in batches. Who records an event does not wait for the disk. A [Feed]
+// reads the catalogue and is only woken from here, so its reader sees nothing that is
+// not on disk. mask.go alone masks secrets in events. A [Reader] checks what callers
+// may see and gives it to them.
+package events
 
 import (
 	"context"
@@ -52,8 +53,8 @@ type Journal struct {
 	watchers map[string]map[*watcher]struct{}
 }
 
-// New makes a Journal. It has nothing to close but its writers.
-func New(store Store, seals Sealer, now func() time.Time, log *slog.Logger) *Journal {
+// NewJournal makes a Journal. It has nothing to close but its writers.
+func NewJournal(store Store, seals Sealer, now func() time.Time, log *slog.Logger) *Journal {
 	return &Journal{store: store, seals: seals, now: now, log: log,
 		writers: map[string]*Writer{}, live: map[string]bool{}, watchers: map[string]map[*watcher]struct{}{}}
 }
@@ -126,7 +127,7 @@ func fields(raw []byte) (Fields, error) {
 		return data, nil
 	}
 	err := json.Unmarshal(raw, &data)
-	return data, fault.Wrap(err, fault.StoreFailed, "journal.read", "a recorded event cannot be read")
+	return data, fault.Wrap(err, fault.StoreFailed, "events.read", "a recorded event cannot be read")
 }
 
 // watcher is woken when there is more to read of a session.

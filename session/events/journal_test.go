@@ -1,4 +1,4 @@
-package journal_test
+package events_test
 
 import (
 	"bytes"
@@ -19,7 +19,7 @@ import (
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
 	"github.com/stasisd/stasis/profiles/sqldb"
-	"github.com/stasisd/stasis/session/journal"
+	"github.com/stasisd/stasis/session/events"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -28,7 +28,7 @@ var began = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
 // rig is a journal on a catalogue that can be made to refuse.
 type rig struct {
-	*journal.Journal
+	*events.Journal
 	*testing.T
 	profiles.Catalogue
 	mu     sync.Mutex
@@ -47,7 +47,7 @@ func newRig(t *testing.T) *rig {
 		t.Fatal(err)
 	}
 	r := &rig{T: t, Catalogue: db, at: began}
-	r.Journal = journal.New(r, plain{}, r.now, slog.New(slog.DiscardHandler))
+	r.Journal = events.NewJournal(r, plain{}, r.now, slog.New(slog.DiscardHandler))
 	return r
 }
 
@@ -117,8 +117,8 @@ func (r *rig) same(got, want any) {
 func TestRun(t *testing.T) {
 	r := newRig(t)
 	w := r.Begin("s")
-	w.Record(journal.Started, nil)
-	w.Observe(journal.Navigated, journal.Fields{"url": "https://a.example/?token=abc", "title": "A"})
+	w.Record(events.Started, nil)
+	w.Observe(events.Navigated, events.Fields{"url": "https://a.example/?token=abc", "title": "A"})
 	r.Flush(t.Context(), "s")
 	r.same(r.kept(), []string{"1-1 started", "1-2 navigated"})
 	runs, _ := r.Runs(t.Context(), "s")
@@ -137,7 +137,7 @@ func TestRun(t *testing.T) {
 		r.same(string(got), want)
 	}
 
-	w.Record(journal.Saved, nil)
+	w.Record(events.Saved, nil)
 	w.End(t.Context(), profiles.RunCompleted, "asked")
 	w.End(t.Context(), profiles.RunFailed, "again")
 	w.Record("late", nil)
@@ -146,7 +146,7 @@ func TestRun(t *testing.T) {
 	r.same([]any{runs[0].Status, runs[0].Cause}, []any{profiles.RunCompleted, "asked"})
 
 	second := r.Begin("s")
-	second.Record(journal.Restored, nil)
+	second.Record(events.Restored, nil)
 	second.Leave(t.Context())
 	open, err := r.OpenRuns(t.Context())
 	if err != nil || len(open) != 1 || open[0].Number != 2 {
@@ -179,12 +179,12 @@ func TestFlood(t *testing.T) {
 	w := r.Begin("s")
 	const storm = 5000
 	for range storm {
-		w.Observe(journal.Console, journal.Fields{"text": "x"})
+		w.Observe(events.Console, events.Fields{"text": "x"})
 	}
-	w.Lost(journal.Console, 7)
-	w.Record(journal.Saved, nil)
+	w.Lost(events.Console, 7)
+	w.Record(events.Saved, nil)
 	r.pass(time.Second)
-	w.Observe(journal.Navigated, nil)
+	w.Observe(events.Navigated, nil)
 	w.End(t.Context(), profiles.RunCompleted, "")
 	all := r.kept()
 	counts := map[string]int{}
@@ -200,15 +200,15 @@ func TestFlood(t *testing.T) {
 			Count int
 			Types map[string]int
 		}
-		if e.Type == journal.Dropped {
+		if e.Type == events.Dropped {
 			if err := json.Unmarshal(e.Data, &told); err != nil {
 				t.Fatal(err)
 			}
 			dropped += told.Count
-			r.same(told.Types[journal.Console], told.Count)
+			r.same(told.Types[events.Console], told.Count)
 		}
 	}
-	if counts[journal.Console]+dropped != storm+7 || counts[journal.Console] > 300 || counts[journal.Saved] != 1 || counts[journal.Navigated] != 1 {
+	if counts[events.Console]+dropped != storm+7 || counts[events.Console] > 300 || counts[events.Saved] != 1 || counts[events.Navigated] != 1 {
 		t.Errorf("of %d events there are %v, and %d were told to be dropped", storm, counts, dropped)
 	}
 }
@@ -232,16 +232,16 @@ func TestFeed(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer fresh.Close()
-	later, err := r.Follow(t.Context(), "s", &journal.Position{Run: 1, Sequence: 1}, true)
+	later, err := r.Follow(t.Context(), "s", &events.Position{Run: 1, Sequence: 1}, true)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer later.Close()
 
-	const events = 500
+	const count = 500
 	var reading sync.WaitGroup
 	got := make([][]string, 3)
-	for i, feed := range []*journal.Feed{whole, fresh, later} {
+	for i, feed := range []*events.Feed{whole, fresh, later} {
 		reading.Go(func() {
 			for {
 				e, err := feed.Next(context.Background())
@@ -255,17 +255,17 @@ func TestFeed(t *testing.T) {
 			}
 		})
 	}
-	for i := range events {
+	for i := range count {
 		w.Record(fmt.Sprint(i), nil)
 	}
 	w.End(t.Context(), profiles.RunCancelled, "")
 	r.Over("s")
 	reading.Wait()
 	want := []string{"1-1 a", "1-2 ended", "2-1 b"}
-	for i := range events {
+	for i := range count {
 		want = append(want, fmt.Sprintf("2-%d %d", i+2, i))
 	}
-	want = append(want, fmt.Sprintf("2-%d ended", events+2))
+	want = append(want, fmt.Sprintf("2-%d ended", count+2))
 	with := func(from, old int) []string {
 		var all []string
 		for i, line := range want[from:] {
@@ -285,12 +285,12 @@ func TestFeedFrom(t *testing.T) {
 	w := r.Begin("s")
 	defer w.End(context.Background(), profiles.RunCompleted, "")
 	w.Record("a", nil)
-	for _, at := range []journal.Position{{Run: 1, Sequence: 2}, {Run: 2, Sequence: 1}, {Run: 7}} {
+	for _, at := range []events.Position{{Run: 1, Sequence: 2}, {Run: 2, Sequence: 1}, {Run: 7}} {
 		if _, err := r.Follow(t.Context(), "s", &at, false); !fault.Is(err, fault.InvalidField) || !strings.Contains(fault.MessageOf(err), "Last-Event-ID") {
 			t.Errorf("%+v: %v", at, err)
 		}
 	}
-	feed, err := r.Follow(t.Context(), "s", &journal.Position{Run: 1, Sequence: 1}, false)
+	feed, err := r.Follow(t.Context(), "s", &events.Position{Run: 1, Sequence: 1}, false)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package journal_test
+package events_test
 
 import (
 	"context"
@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/stasisd/stasis/profiles"
-	"github.com/stasisd/stasis/session/journal"
+	"github.com/stasisd/stasis/session/events"
 )
 
 // stuck is a catalogue that answers nothing until it is let go.
@@ -31,7 +31,7 @@ func (s stuck) EndRun(ctx context.Context, _ profiles.RunEnd, _ profiles.EventBo
 func TestEndDoesNotWaitForEver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		catalogue := stuck{goOn: make(chan struct{})}
-		w := journal.New(catalogue, plain{}, time.Now, slog.New(slog.DiscardHandler)).Begin("s")
+		w := events.NewJournal(catalogue, plain{}, time.Now, slog.New(slog.DiscardHandler)).Begin("s")
 		w.End(t.Context(), profiles.RunCompleted, "asked")
 		w.End(t.Context(), profiles.RunCompleted, "asked")
 		close(catalogue.goOn)

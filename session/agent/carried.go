@@ -1,0 +1,82 @@
+package agent
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/profiles"
+	"github.com/stasisd/stasis/session/restore"
+	"github.com/stasisd/stasis/snapshot"
+)
+
+// NotesToSave are the notes that go into a session's snapshot: the newest note of its
+// ID, else those that it was restored with; nil where there are none.
+func NotesToSave(ctx context.Context, store NoteStore, rec profiles.Session) (*restore.Notes, error) {
+	stored, err := store.Note(ctx, rec.UserID, rec.ID)
+	if fault.Is(err, fault.NoteNotFound) {
+		return restoredWith(rec)
+	}
+	if err != nil {
+		return nil, err
+	}
+	n, err := noteOf(stored)
+	return &restore.Notes{SessionID: n.SessionID, StoredAt: n.UpdatedAt, Data: encode(n.Data)}, err
+}
+
+// restoredWith are the notes that a session was restored with, as its restore report
+// has them; nil: none.
+func restoredWith(rec profiles.Session) (*restore.Notes, error) {
+	var report struct {
+		Notes *restore.Notes `json:"notes"`
+	}
+	if rec.Restored != nil {
+		if err := json.Unmarshal(rec.Restored, &report); err != nil {
+			return nil, unreadableNote(err)
+		}
+	}
+	return report.Notes, unreadableNote(checkNotes(report.Notes))
+}
+
+// checkNotes brings notes into the shape that answers have, or returns an error where
+// they have another one.
+func checkNotes(n *restore.Notes) error {
+	if n == nil {
+		return nil
+	}
+	var data NoteData
+	if len(n.Data) > 0 {
+		if err := json.Unmarshal(n.Data, &data); err != nil {
+			return err
+		}
+	}
+	n.Data = encode(data)
+	return nil
+}
+
+// appData is what a snapshot keeps of what agents noted.
+type appData struct {
+	Notes *restore.Notes `json:"notes"`
+}
+
+// AppData is a snapshot's appData for notes; nil where there are none.
+func AppData(n *restore.Notes) json.RawMessage {
+	if n == nil {
+		return nil
+	}
+	return encode(appData{n})
+}
+
+// NotesIn are the notes that a snapshot keeps; nil: none. Notes of another shape are
+// archive_damaged.
+func NotesIn(saved snapshot.Snapshot) (*restore.Notes, error) {
+	var kept appData
+	if saved.AppData == nil {
+		return nil, nil
+	}
+	err := json.Unmarshal(saved.AppData, &kept)
+	if err == nil {
+		err = checkNotes(kept.Notes)
+	}
+	return kept.Notes, fault.Wrap(err, fault.ArchiveDamaged, "session.restore", "snapshot "+saved.ID+": its appData is not of the right shape")
+}

@@ -1,0 +1,220 @@
+package agent
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/profiles"
+	"github.com/stasisd/stasis/session/access"
+	"github.com/stasisd/stasis/session/events"
+)
+
+// messagePage is how many messages are given at once, at most.
+const messagePage = 1000
+
+// MessengerConfig is what a [Messenger] is made of.
+type MessengerConfig struct {
+	Sessions Sessions
+	Store    MessageStore
+	Notices  Notices
+	Masks    Turns // shared with [events.Reader]
+	Now      func() time.Time
+}
+
+// Messenger carries the conversation between a user and the agent that drives a
+// session. Its methods are safe for concurrent use.
+type Messenger struct {
+	sessions Sessions
+	store    MessageStore
+	notices  Notices
+	masks    Turns
+	now      func() time.Time
+}
+
+// NewMessenger makes a Messenger.
+func NewMessenger(c MessengerConfig) *Messenger {
+	return &Messenger{c.Sessions, c.Store, c.Notices, c.Masks, c.Now}
+}
+
+// Send records a message. When it returns, the message is on disk, and so is its
+// event: whoever follows the session sees all that was answered, whatever becomes of
+// the daemon. A message for the agent is no_agent_attached where nobody follows the
+// session, and nothing has happened.
+// A message with a type is recorded after the session's end too, without an event: no
+// run is going on that it could be in.
+func (m *Messenger) Send(ctx context.Context, c access.Caller, id string, r MessageRequest) (Message, error) {
+	stored, err := m.send(ctx, c, id, r)
+	return messageOf(stored), err
+}
+
+func (m *Messenger) send(ctx context.Context, c access.Caller, id string, r MessageRequest) (profiles.Message, error) {
+	l, err := m.sessions.Running(ctx, c, id)
+	ended := fault.Is(err, fault.SessionNotRunning)
+	switch {
+	case ended && r.Type == "":
+		return profiles.Message{}, fault.New(fault.SessionNotRunning, "agent.message", "session %s has ended; resume it first", id)
+	case ended && r.StartURL == "":
+		return m.sendAfter(ctx, id, r)
+	case err != nil:
+		return profiles.Message{}, err
+	}
+	if r.Type == "" { // for whoever drives the browser
+		l.AwaitRestart(ctx)
+	}
+	if r.StartURL != "" {
+		now, err := l.State(ctx)
+		if err == nil {
+			err = r.reaches(now)
+		}
+		if err != nil {
+			return profiles.Message{}, err
+		}
+		if err := m.sessions.Navigate(ctx, c, id, r.StartURL); err != nil {
+			return profiles.Message{}, err
+		}
+	}
+	var stored profiles.Message
+	err = l.Update(ctx, Update{
+		Begin: func(now State) (bool, error) {
+			err := r.reaches(now)
+			return err == nil, err
+		},
+		Write: func(within context.Context) (Effect, error) {
+			// Not where ctx ends before its turn.
+			within, cancel := context.WithCancel(within)
+			defer cancel()
+			defer context.AfterFunc(ctx, cancel)()
+			var err error
+			stored, err = m.add(within, id, r)
+			return r.effect(stored), err
+		},
+	})
+	if fault.Is(err, fault.SessionNotRunning) && r.Type != "" { // it has ended between the two looks
+		return m.sendAfter(ctx, id, r)
+	}
+	if err != nil {
+		return profiles.Message{}, err
+	}
+	return stored, nil
+}
+
+// sendAfter records a message after its session's end. Where the session was resumed
+// meanwhile, the message takes effect in it.
+func (m *Messenger) sendAfter(ctx context.Context, id string, r MessageRequest) (profiles.Message, error) {
+	stored, err := m.add(ctx, id, r)
+	if err != nil {
+		return stored, err
+	}
+	if l := m.sessions.Live(id); l != nil {
+		l.Apply(ctx, r.effect(stored))
+	}
+	return stored, nil
+}
+
+// reaches refuses a message for an agent that is not there.
+func (m MessageRequest) reaches(now State) error {
+	switch {
+	case m.Type != "":
+		return nil
+	case now.Unusable != nil:
+		return now.Unusable
+	case !now.HasAgent:
+		return fault.New(fault.NoAgentAttached, "agent.message",
+			"nobody follows the session's events, and it has no webhook_url; attach an agent, or give the message a type to have it recorded")
+	}
+	return nil
+}
+
+func (m *Messenger) add(ctx context.Context, id string, r MessageRequest) (profiles.Message, error) {
+	kind := cmp.Or(r.Type, "USER")
+	defer m.notices.Wake()
+	return m.store.AddMessage(ctx, profiles.Message{SessionID: id, Notices: m.notices.Message(kind), Type: kind, Content: r.Content,
+		Metadata: encode(messageMetadata{r.StartURL}), At: m.now().UTC()}, execution(kind))
+}
+
+// Messages gives a session's conversation after a message, that of an ended session
+// too. Secrets are masked as in events, unless whole asks for them, which needs the
+// right to.
+func (m *Messenger) Messages(ctx context.Context, c access.Caller, id string, after int64, whole bool) (Conversation, error) {
+	if _, err := m.sessions.Record(ctx, c, id, access.Look); err != nil {
+		return Conversation{}, err
+	}
+	if err := events.MayReadWhole(c, whole); err != nil {
+		return Conversation{}, err
+	}
+	rec, hasAgent, err := m.sessions.Describe(ctx, c, id)
+	if err != nil {
+		return Conversation{}, err
+	}
+	page, more, err := m.store.Messages(ctx, id, after, messagePage)
+	if err != nil {
+		return Conversation{}, err
+	}
+	if !whole && len(page) > 0 {
+		leave, err := m.masks.Take(ctx, c.UserID)
+		if err != nil {
+			return Conversation{}, err
+		}
+		defer leave()
+		for i := range page {
+			if err := ctx.Err(); err != nil {
+				return Conversation{}, fault.Wrap(err, fault.Timeout, "agent.messages", "the request was given up")
+			}
+			if err := maskMessage(&page[i]); err != nil {
+				return Conversation{}, err
+			}
+		}
+	}
+	talk := Conversation{Messages: make([]Message, 0, len(page)), More: more, Status: StatusOf(rec), HasAgent: hasAgent}
+	for _, one := range page {
+		talk.Messages = append(talk.Messages, messageOf(one))
+	}
+	return talk, nil
+}
+
+func maskMessage(m *profiles.Message) error {
+	var meta messageMetadata
+	if len(m.Metadata) > 0 {
+		if err := json.Unmarshal(m.Metadata, &meta); err != nil {
+			return fault.Wrap(err, fault.StoreFailed, "agent.messages", "a recorded message cannot be read")
+		}
+	}
+	meta.StartURL = events.Mask(meta.StartURL)
+	m.Content, m.Metadata = events.Mask(m.Content), encode(meta)
+	return nil
+}
+
+// Cancel stops the task of the agent that drives the session, and reports whether one
+// was going on. The task is then finished, whoever follows the session is notified,
+// and the browser runs on.
+func (m *Messenger) Cancel(ctx context.Context, c access.Caller, id string) (cancelled bool, err error) {
+	l, err := m.sessions.Running(ctx, c, id)
+	if err != nil {
+		return false, err
+	}
+	var going bool
+	err = l.Update(ctx, Update{
+		Begin: func(now State) (bool, error) {
+			going = now.Execution == profiles.ExecutionRunning || now.Execution == profiles.ExecutionWaiting ||
+				now.Execution == "" && now.Followed
+			return going, nil
+		},
+		Write: func(ctx context.Context) (Effect, error) {
+			defer m.notices.Wake()
+			_, err := m.store.UpdateSession(ctx, id, func(r *profiles.Session) error {
+				was := *r
+				r.Execution = profiles.ExecutionFinished
+				r.Notices = m.notices.Task(was, *r)
+				return nil
+			})
+			return Effect{Execution: profiles.ExecutionFinished, Event: events.Cancelled}, err
+		},
+	})
+	if err != nil {
+		return false, err
+	}
+	return going, nil
+}

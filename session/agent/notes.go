@@ -1,0 +1,206 @@
+package agent
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"slices"
+	"time"
+
+	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/profiles"
+	"github.com/stasisd/stasis/session/access"
+	"github.com/stasisd/stasis/session/events"
+)
+
+// NoteEvents are the occasions on which notes are stored, those of the
+// session-memory API.
+var NoteEvents = []string{"pre_compact", "session_end", "checkpoint"}
+
+// MaxNote bounds a note, in bytes of JSON: a snapshot's document has room for it.
+const MaxNote = 256 << 10
+
+// NoteData is an agent's working state.
+type NoteData struct {
+	ProjectPath   string   `json:"project_path"`
+	FilesModified []string `json:"files_modified"`
+	CommandsRun   []string `json:"commands_run"`
+	KeyDecisions  []string `json:"key_decisions"`
+	OpenTasks     []string `json:"open_tasks"`
+}
+
+// NoteChange is what is to be noted under a session ID. Lists that are nil, and
+// an empty path, leave what there is.
+type NoteChange struct {
+	SessionID string
+	Event     string // one of [NoteEvents]; "": nobody said
+	NoteData
+}
+
+// Note is the newest version of a note.
+type Note struct {
+	SessionID string
+	Event     string
+	Data      NoteData
+	CreatedAt time.Time
+	UpdatedAt time.Time
+}
+
+// with merges a change into a state: files, commands and decisions are added
+// to those that are there, in the order in which they were first named; open
+// tasks and the path take the place of what was.
+func (d NoteData) with(c NoteData) NoteData {
+	if c.ProjectPath != "" {
+		d.ProjectPath = c.ProjectPath
+	}
+	if c.OpenTasks != nil {
+		d.OpenTasks = c.OpenTasks
+	}
+	d.FilesModified = union(d.FilesModified, c.FilesModified)
+	d.CommandsRun = union(d.CommandsRun, c.CommandsRun)
+	d.KeyDecisions = union(d.KeyDecisions, c.KeyDecisions)
+	d.OpenTasks = append([]string{}, d.OpenTasks...) // never null
+	return d
+}
+
+func union(lists ...[]string) []string {
+	all, seen := []string{}, map[string]bool{}
+	for _, item := range slices.Concat(lists...) {
+		if !seen[item] {
+			seen[item] = true
+			all = append(all, item)
+		}
+	}
+	return all
+}
+
+// NoteStore keeps the versions of notes; see [profiles.Notes].
+type NoteStore interface {
+	PutNote(ctx context.Context, n profiles.Note, change func(was json.RawMessage) (json.RawMessage, error)) (profiles.Note, error)
+	Note(ctx context.Context, userID, sessionID string) (profiles.Note, error) // the newest version; else note_not_found
+	LatestNote(ctx context.Context, userID string) (profiles.Note, error)
+}
+
+// Notes are agents' notes. Its methods are safe for concurrent use.
+type Notes struct {
+	sessions Sessions
+	store    NoteStore
+	now      func() time.Time
+}
+
+// NewNotes gives the notes of a store.
+func NewNotes(sessions Sessions, store NoteStore, now func() time.Time) *Notes {
+	return &Notes{sessions, store, now}
+}
+
+// PutNote stores a note, as a new version of the one that its session ID has. The
+// first note of a restored session goes on from what was restored with it. A note
+// that becomes larger than [MaxNote] is too_large.
+func (n *Notes) PutNote(ctx context.Context, c access.Caller, change NoteChange) (Note, error) {
+	rec, err := n.owner(ctx, c, change.SessionID, access.Drive)
+	if err != nil {
+		return Note{}, err
+	}
+	restored, err := restoredWith(rec)
+	if err != nil {
+		return Note{}, err
+	}
+	stored, err := n.store.PutNote(ctx, profiles.Note{UserID: rec.UserID, SessionID: change.SessionID, Event: change.Event, UpdatedAt: n.now().UTC()},
+		func(was json.RawMessage) (json.RawMessage, error) {
+			var data NoteData
+			switch {
+			case was != nil:
+				if err := json.Unmarshal(was, &data); err != nil {
+					return nil, unreadableNote(err)
+				}
+			case restored != nil:
+				if err := json.Unmarshal(restored.Data, &data); err != nil {
+					return nil, unreadableNote(err)
+				}
+			}
+			whole := encode(data.with(change.NoteData))
+			if len(whole) > MaxNote {
+				return nil, fault.New(fault.TooLarge, "agent.note",
+					"the note would have %d bytes with what it has already, and may have %d; go on under another session_id", len(whole), MaxNote)
+			}
+			return whole, nil
+		})
+	if err != nil {
+		return Note{}, err
+	}
+	n.sessions.Report(ctx, rec.UserID, change.SessionID, events.Note, events.Fields{"version": stored.Version, "event": stored.Event})
+	return noteOf(stored)
+}
+
+// Note gives the newest note of a session ID, whether that had a browser or not.
+func (n *Notes) Note(ctx context.Context, c access.Caller, sessionID string) (Note, error) {
+	rec, err := n.owner(ctx, c, sessionID, access.Look)
+	if err != nil {
+		return Note{}, err
+	}
+	stored, err := n.store.Note(ctx, rec.UserID, sessionID)
+	if err != nil {
+		return Note{}, err
+	}
+	return noteOf(stored)
+}
+
+// LatestNote gives the note that a user stored last; userID "" is the key's own.
+func (n *Notes) LatestNote(ctx context.Context, c access.Caller, userID string) (Note, error) {
+	if err := c.Require(access.Look); err != nil {
+		return Note{}, err
+	}
+	if userID == "" {
+		userID = c.UserID
+	}
+	if !c.MayActFor(userID) {
+		return Note{}, fault.New(fault.NoteNotFound, "agent.note", "%s", fault.NoteNotFound.Text())
+	}
+	stored, err := n.store.LatestNote(ctx, userID)
+	if err != nil {
+		return Note{}, err
+	}
+	return noteOf(stored)
+}
+
+// SessionNotes gives the notes of a browser session: its own, else those that it was
+// restored with.
+func (n *Notes) SessionNotes(ctx context.Context, c access.Caller, id string) (Note, error) {
+	rec, err := n.sessions.Record(ctx, c, id, access.Look)
+	if err != nil {
+		return Note{}, err
+	}
+	stored, err := n.store.Note(ctx, rec.UserID, id)
+	if err == nil {
+		return noteOf(stored)
+	}
+	if !fault.Is(err, fault.NoteNotFound) {
+		return Note{}, err
+	}
+	restored, rerr := restoredWith(rec)
+	if rerr != nil || restored == nil {
+		return Note{}, cmp.Or(rerr, err)
+	}
+	note := Note{SessionID: restored.SessionID, CreatedAt: restored.StoredAt, UpdatedAt: restored.StoredAt}
+	return note, unreadableNote(json.Unmarshal(restored.Data, &note.Data))
+}
+
+// owner is the record that says whose a note under a session ID is.
+func (n *Notes) owner(ctx context.Context, c access.Caller, sessionID string, p access.Permission) (profiles.Session, error) {
+	return owner(ctx, n.sessions, c, sessionID, p, func() (bool, error) {
+		_, err := n.store.Note(ctx, c.UserID, sessionID)
+		if fault.Is(err, fault.NoteNotFound) {
+			return false, nil
+		}
+		return err == nil, err
+	})
+}
+
+func noteOf(n profiles.Note) (Note, error) {
+	note := Note{SessionID: n.SessionID, Event: n.Event, CreatedAt: n.CreatedAt, UpdatedAt: n.UpdatedAt}
+	return note, unreadableNote(json.Unmarshal(n.Data, &note.Data))
+}
+
+func unreadableNote(err error) error {
+	return fault.Wrap(err, fault.StoreFailed, "agent.note", "a recorded note cannot be read")
+}

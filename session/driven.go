@@ -1,0 +1,89 @@
+package session
+
+import (
+	"context"
+
+	"github.com/stasisd/stasis/profiles"
+	"github.com/stasisd/stasis/session/agent"
+)
+
+// driven is a live session for those who carry messages to its agent.
+type driven struct{ l *live }
+
+var _ agent.Live = driven{}
+
+// AwaitRestart waits while the session's Chrome is started again.
+func (d driven) AwaitRestart(ctx context.Context) { d.l.awaitRestart(ctx) }
+
+// State is the session's state now.
+func (d driven) State(ctx context.Context) (now agent.State, err error) {
+	err = d.l.ask(ctx, func() error {
+		now = d.l.agentState()
+		return nil
+	})
+	return now, err
+}
+
+// Update makes an update after those that wait.
+func (d driven) Update(ctx context.Context, u agent.Update) error {
+	l := d.l
+	defer l.svc.Journal.Flush(ctx, l.id)
+	return l.askAndWait(ctx, func(reply func(error)) {
+		var (
+			effect  agent.Effect
+			written bool
+		)
+		l.records.add(task{
+			begin: func() (func(context.Context) error, error) {
+				if write, err := u.Begin(l.agentState()); err != nil || !write {
+					return nil, err
+				}
+				return func(ctx context.Context) (err error) {
+					effect, err = u.Write(ctx)
+					written = err == nil
+					return err
+				}, nil
+			},
+			end: func(err error) {
+				if written {
+					l.apply(effect)
+				}
+				reply(err)
+			},
+		})
+	})
+}
+
+// Apply applies an effect that was written out of the session's order.
+func (d driven) Apply(ctx context.Context, e agent.Effect) {
+	l := d.l
+	// A session that has ended again has no run for the event, and the write is kept.
+	_ = l.ask(context.WithoutCancel(ctx), func() error {
+		l.apply(e)
+		var now profiles.Session
+		l.records.do(func(ctx context.Context) (err error) {
+			now, err = l.svc.Catalogue.Session(ctx, l.id)
+			return err
+		}, func(err error) {
+			if err == nil { // others may have been quicker
+				l.rec.Execution = now.Execution
+			}
+		})
+		return nil
+	})
+	l.svc.Journal.Flush(ctx, l.id)
+}
+
+func (l *live) agentState() agent.State {
+	return agent.State{Unusable: l.usable(), HasAgent: l.hasAgent(), Followed: l.svc.Journal.Followed(l.id), Execution: l.rec.Execution}
+}
+
+// hasAgent reports whether somebody follows the session, or it has a webhook.
+func (l *live) hasAgent() bool { return l.rec.WebhookURL != "" || l.svc.Journal.Followed(l.id) }
+
+// apply takes over how the task stands, and records the event.
+func (l *live) apply(e agent.Effect) {
+	l.rec.Execution = e.Execution
+	l.writer.Record(e.Event, e.Data)
+	l.touch()
+}

@@ -1,0 +1,204 @@
+package events
+
+import (
+	"context"
+
+	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/profiles"
+	"github.com/stasisd/stasis/session/access"
+)
+
+// MaxMasking bounds how many pages of messages and events are masked at once. One of
+// 4 MiB takes seconds.
+const MaxMasking = 2
+
+// Sessions are the sessions that events are read of.
+type Sessions interface {
+	// Record is a session's record, if the caller may do something with it.
+	Record(ctx context.Context, c access.Caller, id string, p access.Permission) (profiles.Session, error)
+	// AwaitRescue waits while what a killed daemon left of a session is being saved.
+	AwaitRescue(ctx context.Context, id string) error
+}
+
+// Keys tell when a reader's key is deleted; see [access.Keys].
+type Keys interface {
+	Connected(ctx context.Context, c access.Caller, end func()) (leave func(), err error)
+}
+
+// Turns bound how many pages are masked at once, with one of each user.
+type Turns interface {
+	Take(ctx context.Context, userID string) (leave func(), err error)
+}
+
+// RunStore is what a Reader needs of the catalogue; see [profiles.Runs].
+type RunStore interface {
+	Runs(ctx context.Context, sessionID string) ([]profiles.Run, error)
+	Run(ctx context.Context, id string) (profiles.Run, error)
+	Events(ctx context.Context, runID string, after int64, limit int) (profiles.EventPage, error)
+}
+
+// ReaderConfig is what a [Reader] is made of.
+type ReaderConfig struct {
+	Journal  *Journal
+	Store    RunStore
+	Sessions Sessions
+	Keys     Keys
+	Masks    Turns // of who reads a page of masked texts; at most [MaxMasking]
+}
+
+// Reader gives callers the runs and events of the sessions that they may look at. Its
+// methods are safe for concurrent use.
+type Reader struct {
+	journal  *Journal
+	store    RunStore
+	sessions Sessions
+	keys     Keys
+	masks    Turns
+	streams  *streams
+}
+
+// NewReader makes a Reader. It has nothing to close but its streams.
+func NewReader(c ReaderConfig) *Reader {
+	return &Reader{c.Journal, c.Store, c.Sessions, c.Keys, c.Masks, newStreams()}
+}
+
+// Runs lists a session's runs, oldest first; those of an ended session too.
+func (r *Reader) Runs(ctx context.Context, c access.Caller, id string) ([]Run, error) {
+	if _, err := r.sessions.Record(ctx, c, id, access.Look); err != nil {
+		return nil, err
+	}
+	r.journal.Flush(ctx, id)
+	records, err := r.store.Runs(ctx, id)
+	runs := make([]Run, 0, len(records))
+	for _, rec := range records {
+		runs = append(runs, runOf(rec))
+	}
+	return runs, err
+}
+
+// RunEvents gives a page of a run's events: those after a sequence. whole gives
+// secrets in them too, and needs the right to.
+func (r *Reader) RunEvents(ctx context.Context, c access.Caller, id, runID string, after int64, limit int, whole bool) (EventPage, error) {
+	if err := r.mayRead(ctx, c, id, whole); err != nil {
+		return EventPage{}, err
+	}
+	r.journal.Flush(ctx, id)
+	run, err := r.store.Run(ctx, runID)
+	if err != nil {
+		return EventPage{}, err
+	}
+	if run.SessionID != id {
+		return EventPage{}, fault.New(fault.RunNotFound, "events.page", "%s", fault.RunNotFound.Text())
+	}
+	page, err := r.store.Events(ctx, runID, after, limit)
+	if err != nil {
+		return EventPage{}, err
+	}
+	if !whole && len(page.Events) > 0 {
+		leave, err := r.masks.Take(ctx, c.UserID)
+		if err != nil {
+			return EventPage{}, err
+		}
+		defer leave()
+	}
+	answers := make([]Event, 0, len(page.Events))
+	for _, e := range page.Events {
+		if err := ctx.Err(); err != nil {
+			return EventPage{}, fault.Wrap(err, fault.Timeout, "events.page", "the request was given up")
+		}
+		if e.Data, err = r.journal.Read(e, whole); err != nil {
+			return EventPage{}, err
+		}
+		answers = append(answers, eventOf(e))
+	}
+	return EventPage{answers, page.First, page.LatestExclusive, page.NextAfter, page.Gap, page.HasMore}, nil
+}
+
+// Follow begins a stream of a session's events, over all its runs. An ended
+// session's has what is kept, and ends. Where as many are open as may be, the error
+// is too_many_requests.
+func (r *Reader) Follow(ctx context.Context, c access.Caller, id string, f FollowRequest) (Stream, error) {
+	if err := r.mayRead(ctx, c, id, f.Whole); err != nil {
+		return nil, err
+	}
+	release, err := r.streams.take(id, c.KeyID)
+	if err != nil {
+		return nil, err
+	}
+	stream, err := r.follow(ctx, c, id, f)
+	if err != nil {
+		release()
+		return nil, err
+	}
+	leave := stream.leave
+	stream.leave = func() { leave(); release() }
+	return stream, nil
+}
+
+func (r *Reader) follow(ctx context.Context, c access.Caller, id string, f FollowRequest) (*stream, error) {
+	// A rescue writes its events at its end, and the stream ends with them.
+	if err := r.sessions.AwaitRescue(ctx, id); err != nil {
+		return nil, err
+	}
+	feed, err := r.journal.Follow(ctx, id, f.After, f.Fresh)
+	if err != nil {
+		return nil, err
+	}
+	open := &stream{feed: feed, journal: r.journal, whole: f.Whole}
+	var deleted context.CancelCauseFunc
+	open.key, deleted = context.WithCancelCause(context.WithoutCancel(ctx))
+	leave, err := r.keys.Connected(ctx, c, func() { deleted(access.ErrKeyDeleted()) })
+	if err != nil {
+		deleted(nil)
+		feed.Close()
+		return nil, err
+	}
+	open.leave = func() { leave(); deleted(nil) }
+	return open, nil
+}
+
+// mayRead checks that the caller may read a session's events.
+func (r *Reader) mayRead(ctx context.Context, c access.Caller, id string, whole bool) error {
+	if _, err := r.sessions.Record(ctx, c, id, access.Look); err != nil {
+		return err
+	}
+	return MayReadWhole(c, whole)
+}
+
+// MayReadWhole refuses a caller that asks for secrets too and has no right to them.
+func MayReadWhole(c access.Caller, whole bool) error {
+	if whole && !c.May(access.Secrets) {
+		return fault.New(fault.Forbidden, "events.read", "sanitize: false needs a key with the right %q", access.RightSecrets)
+	}
+	return nil
+}
+
+// stream is a feed whose events have their data, which is sealed on disk.
+type stream struct {
+	feed    *Feed
+	journal *Journal
+	whole   bool
+	key     context.Context // ends with the reader's key
+	leave   func()
+}
+
+// Next implements [Stream].
+func (s *stream) Next(ctx context.Context) (StreamEvent, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(s.key, cancel)()
+	e, err := s.feed.Next(ctx)
+	if s.key.Err() != nil {
+		return StreamEvent{}, context.Cause(s.key)
+	}
+	if err == nil {
+		e.Data, err = s.journal.Read(e.Event, s.whole)
+	}
+	return StreamEvent{eventOf(e.Event), e.At, e.Old, e.Gaps}, err
+}
+
+// Close ends the stream.
+func (s *stream) Close() {
+	s.leave()
+	s.feed.Close()
+}

@@ -1,0 +1,74 @@
+package session
+
+import (
+	"context"
+
+	"github.com/stasisd/stasis/profiles"
+	"github.com/stasisd/stasis/session/access"
+	"github.com/stasisd/stasis/session/agent"
+	"github.com/stasisd/stasis/session/events"
+)
+
+// Lookup gives the packages beside this one what they need of sessions. Its methods
+// are safe for concurrent use.
+type Lookup struct{ s *Service }
+
+var (
+	_ agent.Sessions  = Lookup{}
+	_ events.Sessions = Lookup{}
+)
+
+// Lookup is the sessions of a Service, for the packages that it does not import.
+func (s *Service) Lookup() Lookup { return Lookup{s} }
+
+// Record is a session's record, if the caller may do something with it.
+func (l Lookup) Record(ctx context.Context, c access.Caller, id string, p access.Permission) (profiles.Session, error) {
+	return l.s.record(ctx, c, id, p)
+}
+
+// Report records an event in the run of a user's live session and waits until it is
+// on disk.
+func (l Lookup) Report(ctx context.Context, userID, id, event string, data events.Fields) {
+	session := l.s.find(id)
+	if session == nil || session.userID != userID {
+		return
+	}
+	// A session that has ended meanwhile has no run to record in.
+	_ = session.ask(context.WithoutCancel(ctx), func() error {
+		session.writer.Record(event, data)
+		return nil
+	})
+	l.s.Journal.Flush(ctx, id)
+}
+
+// Describe is a session as it is now, and whether an agent follows it.
+func (l Lookup) Describe(ctx context.Context, c access.Caller, id string) (profiles.Session, bool, error) {
+	info, err := l.s.Get(ctx, c, id)
+	return info.Session, info.HasAgent, err
+}
+
+// Running is a live session, for a caller that may drive it.
+func (l Lookup) Running(ctx context.Context, c access.Caller, id string) (agent.Live, error) {
+	session, err := l.s.running(ctx, c, id, access.Drive)
+	if err != nil {
+		return nil, err
+	}
+	return driven{session}, nil
+}
+
+// Live is the live session of an ID; nil where there is none.
+func (l Lookup) Live(id string) agent.Live {
+	if session := l.s.find(id); session != nil {
+		return driven{session}
+	}
+	return nil
+}
+
+// Navigate sends the tab in front to a URL.
+func (l Lookup) Navigate(ctx context.Context, c access.Caller, id, url string) error {
+	_, err := l.s.Navigate(ctx, c, id, url)
+	return err
+}
+
+// AwaitRescue waits while what a killed daemon left of a session is being saved.
+func (l Lookup) AwaitRescue(ctx context.Context, id string) error { return l.s.rescues.await(ctx, id) }
