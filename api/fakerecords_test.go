@@ -13,6 +13,7 @@ import (
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/session"
 	"github.com/stasisd/stasis/session/access"
+	"github.com/stasisd/stasis/session/library"
 	"github.com/stasisd/stasis/state"
 )
 
@@ -70,19 +71,19 @@ func (f *fake) DefaultHistory(_ context.Context, _ access.Caller, user string, _
 	return []session.PastDefault{{Default: gone}, {Default: f.version(user), Available: true}}, "2", f.failure()
 }
 
-func (f *fake) Snapshots(_ context.Context, _ access.Caller, id string, _ int, _ string) ([]session.SnapshotInfo, string, error) {
+func (f *fake) Snapshots(_ context.Context, _ access.Caller, id string, _ int, _ string) ([]library.SnapshotInfo, string, error) {
 	if id == liveID {
 		return nil, "", f.failure()
 	}
-	return []session.SnapshotInfo{snapshotInfo()}, "snap-1", f.failure()
+	return []library.SnapshotInfo{snapshotInfo()}, "snap-1", f.failure()
 }
 
-func (f *fake) AllSnapshots(_ context.Context, _ access.Caller, user string, _ int, _ string) ([]session.SnapshotInfo, string, error) {
+func (f *fake) AllSnapshots(_ context.Context, _ access.Caller, user string, _ int, _ string) ([]library.SnapshotInfo, string, error) {
 	_ = f.version(user)
-	return []session.SnapshotInfo{snapshotInfo()}, "snap-1", f.failure()
+	return []library.SnapshotInfo{snapshotInfo()}, "snap-1", f.failure()
 }
 
-func (f *fake) Snapshot(context.Context, access.Caller, string) (session.SnapshotInfo, error) {
+func (f *fake) Snapshot(context.Context, access.Caller, string) (library.SnapshotInfo, error) {
 	return snapshotInfo(), f.failure()
 }
 func (f *fake) Diff(_ context.Context, _ access.Caller, from, to string, values bool) (session.Diff, error) {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stasisd/stasis/session"
 	"github.com/stasisd/stasis/session/access"
+	"github.com/stasisd/stasis/session/library"
 	"github.com/stasisd/stasis/session/restore"
 )
 
@@ -94,10 +95,10 @@ type records interface {
 	DeleteDefault(ctx context.Context, c access.Caller, userID string) error
 	DefaultHistory(ctx context.Context, c access.Caller, userID string, limit int, startAfter string) (page []session.PastDefault, next string, err error)
 
-	Snapshots(ctx context.Context, c access.Caller, sessionID string, limit int, startAfter string) (page []session.SnapshotInfo, next string, err error)
+	Snapshots(ctx context.Context, c access.Caller, sessionID string, limit int, startAfter string) (page []library.SnapshotInfo, next string, err error)
 	// AllSnapshots lists a user's; userID "" is everybody that the caller may act for.
-	AllSnapshots(ctx context.Context, c access.Caller, userID string, limit int, startAfter string) (page []session.SnapshotInfo, next string, err error)
-	Snapshot(ctx context.Context, c access.Caller, id string) (session.SnapshotInfo, error)
+	AllSnapshots(ctx context.Context, c access.Caller, userID string, limit int, startAfter string) (page []library.SnapshotInfo, next string, err error)
+	Snapshot(ctx context.Context, c access.Caller, id string) (library.SnapshotInfo, error)
 	DeleteSnapshot(ctx context.Context, c access.Caller, id string) error
 	Prune(ctx context.Context, c access.Caller, r session.PruneRequest) (session.PruneAnswer, error)
 	// VerifySnapshot fails only where the snapshot could not be looked at.

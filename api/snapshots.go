@@ -4,11 +4,11 @@ import (
 	"net/http"
 
 	"github.com/stasisd/stasis/fault"
-	"github.com/stasisd/stasis/session"
+	"github.com/stasisd/stasis/session/library"
 )
 
 type snapshotsAnswer struct {
-	Snapshots []session.SnapshotInfo `json:"snapshots"`
+	Snapshots []library.SnapshotInfo `json:"snapshots"`
 	NextToken *string                `json:"next_token"`
 }
 
@@ -50,8 +50,8 @@ func (s *Server) allSnapshots(c *call) error {
 }
 
 // snapshots answers with a page of them.
-func (c *call) snapshots(page []session.SnapshotInfo, next string) error {
-	answer := snapshotsAnswer{Snapshots: make([]session.SnapshotInfo, 0, len(page)), NextToken: orNull(next)}
+func (c *call) snapshots(page []library.SnapshotInfo, next string) error {
+	answer := snapshotsAnswer{Snapshots: make([]library.SnapshotInfo, 0, len(page)), NextToken: orNull(next)}
 	for _, info := range page {
 		answer.Snapshots = append(answer.Snapshots, info.Whole())
 	}

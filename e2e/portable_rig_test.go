@@ -91,8 +91,8 @@ func club(t testing.TB) *clubSite {
 	return s
 }
 
-// library is what e2e/clients/portable.mjs is told, and what it answers.
-type library struct {
+// clientTool is what e2e/clients/portable.mjs is told, and what it answers.
+type clientTool struct {
 	Tool       string          `json:"tool"`
 	Chrome     string          `json:"chrome"`
 	URL        string          `json:"url"`
@@ -106,7 +106,7 @@ type kept struct {
 	State json.RawMessage `json:"state"`
 }
 
-func (l library) run(t testing.TB) kept {
+func (l clientTool) run(t testing.TB) kept {
 	t.Helper()
 	var err error
 	if l.Chrome, err = launch.Find(""); err != nil {

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/stasisd/stasis/profiles"
+	"github.com/stasisd/stasis/session/library"
 	"github.com/stasisd/stasis/session/restore"
 	"github.com/stasisd/stasis/state"
 )
@@ -44,26 +45,6 @@ type Info struct {
 // Over reports whether the session has ended, or failed for good as far as is known.
 func (i Info) Over() bool { return i.Status.Ended() && !i.Restarting && !i.Rescuing }
 
-// SnapshotInfo is what a caller is told of a snapshot.
-type SnapshotInfo struct {
-	ID         string            `json:"id"`
-	SessionID  string            `json:"session_id"`
-	UserID     string            `json:"user_id"`
-	Mode       string            `json:"mode"`
-	Rescue     bool              `json:"rescue"`
-	Auto       bool              `json:"auto"`
-	Label      string            `json:"label,omitempty"`
-	CreatedAt  time.Time         `json:"created_at"`
-	ExpiresAt  *time.Time        `json:"expires_at"`
-	SizeBytes  int64             `json:"size_bytes"`
-	Datadir    string            `json:"datadir"`
-	Chrome     string            `json:"chrome"`
-	Engine     string            `json:"engine"`
-	Components []state.Component `json:"components"`
-	Warnings   []string          `json:"warnings"`
-	Logins     []state.Login     `json:"logins"`
-}
-
 // DefaultOutcome tells what became of a user's default at a save.
 type DefaultOutcome struct {
 	Moved   bool   `json:"moved"`
@@ -100,12 +81,12 @@ type DefaultInfo struct {
 
 // EndAnswer is the answer of a delete; it is recorded with the session.
 type EndAnswer struct {
-	Success        bool            `json:"success"`
-	Deleted        bool            `json:"deleted"`
-	Message        string          `json:"message"`
-	Snapshot       *SnapshotInfo   `json:"snapshot"`
-	Default        *DefaultOutcome `json:"default"`
-	UnsavedChanges bool            `json:"unsaved_changes"`
+	Success        bool                  `json:"success"`
+	Deleted        bool                  `json:"deleted"`
+	Message        string                `json:"message"`
+	Snapshot       *library.SnapshotInfo `json:"snapshot"`
+	Default        *DefaultOutcome       `json:"default"`
+	UnsavedChanges bool                  `json:"unsaved_changes"`
 	// LeftOut is what a selection of origins kept out of the snapshot.
 	LeftOut []state.Component `json:"left_out,omitempty"`
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
 	"github.com/stasisd/stasis/session/browsers"
+	"github.com/stasisd/stasis/session/library"
 	"github.com/stasisd/stasis/state"
 )
 
@@ -202,7 +203,7 @@ func (s *Service) thinOut(ctx context.Context, id string, keep int) {
 	for _, row := range rows {
 		switch {
 		case !row.Auto:
-		case captureReportOf(row).Damaged:
+		case library.ReportOf(row).Damaged:
 			damaged = append(damaged, row)
 		default:
 			sound = append(sound, row)
@@ -210,7 +211,7 @@ func (s *Service) thinOut(ctx context.Context, id string, keep int) {
 	}
 	damaged = damaged[min(max(1, keep-len(sound)), len(damaged)):]
 	for _, row := range slices.Concat(sound[min(keep, len(sound)):], damaged) {
-		if _, err := s.removeSnapshot(ctx, row, s.Catalogue.RetireSnapshot); err != nil && !fault.Is(err, fault.SnapshotInUse) {
+		if _, err := s.snapshots.Retire(ctx, row); err != nil && !fault.Is(err, fault.SnapshotInUse) {
 			s.Log.Warn("an old checkpoint could not be removed", "snapshot", row.ID, "error", err)
 		}
 	}

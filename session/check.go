@@ -128,7 +128,7 @@ func (s *Service) checkSnapshot(ctx context.Context, snap profiles.Snapshot, che
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(s.ctx, cancel)()
-	release, err := s.hold(ctx, snap, "restored")
+	release, err := s.snapshots.Hold(ctx, snap, "restored")
 	if err != nil {
 		return LoginOutcome{}, err
 	}

@@ -46,7 +46,7 @@ func (s *Service) Diff(ctx context.Context, c access.Caller, from, to string, va
 	}
 	defer leave()
 	for i, row := range rows {
-		doc, err := s.document(ctx, row, "compared")
+		doc, err := s.snapshots.Document(ctx, row, "compared")
 		if err != nil {
 			return Diff{}, err
 		}
@@ -62,23 +62,4 @@ func (s *Service) Diff(ctx context.Context, c access.Caller, from, to string, va
 // givenUp is the error of work whose request has ended; nil for nil.
 func givenUp(err error) error {
 	return fault.Wrap(err, fault.Timeout, "session.read", "the request was given up")
-}
-
-// document reads a snapshot's state document out of its archive; what says why,
-// for who wants to remove it meanwhile.
-func (s *Service) document(ctx context.Context, row profiles.Snapshot, what string) (state.Document, error) {
-	release, err := s.hold(ctx, row, what)
-	if err != nil {
-		return state.Document{}, err
-	}
-	defer release()
-	saved, err := s.Vault.Open(ctx, locationOf(row.UserID, row.SessionID), row.ID)
-	if err != nil {
-		return state.Document{}, err
-	}
-	files, err := s.Vault.Peek(ctx, saved, state.FileName)
-	if err != nil {
-		return state.Document{}, err
-	}
-	return documentOf(row.ID, files[state.FileName])
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/session/access"
+	"github.com/stasisd/stasis/session/library"
 	"github.com/stasisd/stasis/snapshot"
 )
 
@@ -82,7 +83,7 @@ func TestDocumentsAndSnapshotsAreApart(t *testing.T) {
 	}
 	_, err := r.Document(ctx, alice, agentOf(hers), snapshot.LatestID)
 	wantCode(t, err, fault.SnapshotNotFound)
-	if _, err := r.Vault.Latest(ctx, locationOf("alice", hers)); err != nil {
+	if _, err := r.Vault.Latest(ctx, library.LocationOf("alice", hers)); err != nil {
 		t.Errorf("the browser's snapshot: %v", err)
 	}
 

@@ -17,6 +17,7 @@ import (
 	"github.com/stasisd/stasis/browser/profile"
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
+	"github.com/stasisd/stasis/session/library"
 	"github.com/stasisd/stasis/session/restore"
 	"github.com/stasisd/stasis/snapshot"
 	"github.com/stasisd/stasis/state"
@@ -53,10 +54,10 @@ func TestEndFilesystem(t *testing.T) {
 	killed := false
 	r.browsers.on("kill", func(c *fakeChrome) error { killed = killed || !c.dead(); return nil })
 	a := r.end(alice, id, asDefault)
-	want := SnapshotInfo{SessionID: id, UserID: "alice", Mode: "filesystem", Datadir: "clean",
+	want := library.SnapshotInfo{SessionID: id, UserID: "alice", Mode: "filesystem", Datadir: "clean",
 		Chrome: "156.0.8078.79", Engine: "chrome", Warnings: []string{}, Logins: []state.Login{},
 		Components: []state.Component{{Name: "cookies", Origin: "a.example", Saved: 1}, {Name: "tabs", Saved: 1}}}
-	if diff := cmp.Diff(want, *a.Snapshot, cmpopts.IgnoreFields(SnapshotInfo{}, "ID", "CreatedAt", "SizeBytes")); diff != "" {
+	if diff := cmp.Diff(want, *a.Snapshot, cmpopts.IgnoreFields(library.SnapshotInfo{}, "ID", "CreatedAt", "SizeBytes")); diff != "" {
 		t.Errorf("snapshot (-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff(&DefaultOutcome{Moved: true, Version: 1}, a.Default); diff != "" {
@@ -108,7 +109,7 @@ func TestEndKeepsTheFiles(t *testing.T) {
 		return os.WriteFile(filepath.Join(c.dir.Profile(), profile.Default, "Last"), []byte("moment"), 0o600)
 	})
 	snap := r.end(alice, id, filesystem).Snapshot.ID
-	saved, err := r.Vault.Open(t.Context(), locationOf("alice", id), snap)
+	saved, err := r.Vault.Open(t.Context(), library.LocationOf("alice", id), snap)
 	if err != nil {
 		t.Fatal(err)
 	}

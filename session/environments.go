@@ -6,6 +6,7 @@ import (
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
 	"github.com/stasisd/stasis/session/access"
+	"github.com/stasisd/stasis/session/library"
 )
 
 // Default tells a user's current default environment.
@@ -52,7 +53,7 @@ func (s *Service) SetDefault(ctx context.Context, c access.Caller, userID, snaps
 // a verification is for.
 func (s *Service) stored(ctx context.Context, row profiles.Snapshot) error {
 	const op = "session.stored"
-	saved, err := s.Vault.Open(ctx, locationOf(row.UserID, row.SessionID), row.ID)
+	saved, err := s.Vault.Open(ctx, library.LocationOf(row.UserID, row.SessionID), row.ID)
 	switch {
 	case fault.Is(err, fault.SnapshotNotFound):
 		return fault.Wrap(err, fault.SnapshotNotFound, op, "snapshot "+row.ID+" is gone from the store: its document is missing")
@@ -87,7 +88,7 @@ func (s *Service) DefaultHistory(ctx context.Context, c access.Caller, userID st
 
 // Snapshots lists a session's snapshots, newest first, and gives the cursor of
 // the next page.
-func (s *Service) Snapshots(ctx context.Context, c access.Caller, sessionID string, limit int, startAfter string) ([]SnapshotInfo, string, error) {
+func (s *Service) Snapshots(ctx context.Context, c access.Caller, sessionID string, limit int, startAfter string) ([]library.SnapshotInfo, string, error) {
 	if _, err := s.record(ctx, c, sessionID, access.Look); err != nil {
 		return nil, "", err
 	}
@@ -96,7 +97,7 @@ func (s *Service) Snapshots(ctx context.Context, c access.Caller, sessionID stri
 
 // AllSnapshots lists a user's snapshots over all sessions, newest first; where
 // none is named, those of everybody that the caller may act for.
-func (s *Service) AllSnapshots(ctx context.Context, c access.Caller, userID string, limit int, startAfter string) ([]SnapshotInfo, string, error) {
+func (s *Service) AllSnapshots(ctx context.Context, c access.Caller, userID string, limit int, startAfter string) ([]library.SnapshotInfo, string, error) {
 	if err := c.Require(access.Look); err != nil {
 		return nil, "", err
 	}
@@ -104,27 +105,27 @@ func (s *Service) AllSnapshots(ctx context.Context, c access.Caller, userID stri
 		userID = c.UserID
 	}
 	if userID != "" && !c.MayActFor(userID) {
-		return []SnapshotInfo{}, "", nil
+		return []library.SnapshotInfo{}, "", nil
 	}
 	return s.snapshotPage(ctx, profiles.SnapshotFilter{UserID: userID, Limit: limit, StartAfter: startAfter})
 }
 
-func (s *Service) snapshotPage(ctx context.Context, f profiles.SnapshotFilter) ([]SnapshotInfo, string, error) {
+func (s *Service) snapshotPage(ctx context.Context, f profiles.SnapshotFilter) ([]library.SnapshotInfo, string, error) {
 	rows, next, err := s.Catalogue.Snapshots(ctx, f)
 	if err != nil {
 		return nil, "", err
 	}
-	page := make([]SnapshotInfo, 0, len(rows))
+	page := make([]library.SnapshotInfo, 0, len(rows))
 	for _, row := range rows {
-		page = append(page, snapshotInfo(row, s.Now()))
+		page = append(page, library.InfoOf(row, s.Now()))
 	}
 	return page, next, nil
 }
 
 // Snapshot tells of one snapshot.
-func (s *Service) Snapshot(ctx context.Context, c access.Caller, id string) (SnapshotInfo, error) {
+func (s *Service) Snapshot(ctx context.Context, c access.Caller, id string) (library.SnapshotInfo, error) {
 	row, err := s.ownSnapshot(ctx, c, id, access.Look)
-	return snapshotInfo(row, s.Now()), err
+	return library.InfoOf(row, s.Now()), err
 }
 
 // ownSnapshot is a snapshot of a user that the caller may act for.
@@ -146,32 +147,5 @@ func (s *Service) DeleteSnapshot(ctx context.Context, c access.Caller, id string
 	if err != nil {
 		return err
 	}
-	_, err = s.removeSnapshot(ctx, row, s.Catalogue.DeleteSnapshot)
-	return err
-}
-
-// removeSnapshot forgets a snapshot and removes its bytes, which freed counts.
-// The record goes first: a snapshot that is named is whole.
-func (s *Service) removeSnapshot(ctx context.Context, row profiles.Snapshot, forget func(context.Context, string) (lastUse bool, err error)) (freed int64, err error) {
-	done, err := s.readers.remove(ctx, row.ID)
-	if err != nil {
-		return 0, err
-	}
-	defer done()
-	lastUse, err := forget(ctx, row.ID)
-	if err != nil {
-		return 0, err
-	}
-	ctx = context.WithoutCancel(ctx)
-	if err := s.capacity.DropParked(ctx, row.ID); err != nil {
-		s.Log.Error("a parked Chrome could not be ended", "snapshot", row.ID, "error", err)
-	}
-	if err := s.Vault.Delete(ctx, locationOf(row.UserID, row.SessionID), row.ID, lastUse); err != nil {
-		s.Log.Error("a deleted snapshot's bytes could not be removed", "snapshot", row.ID, "error", err)
-		return 0, nil
-	}
-	if lastUse {
-		freed = row.SizeBytes
-	}
-	return freed, nil
+	return s.snapshots.Delete(ctx, row)
 }

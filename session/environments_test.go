@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/session/library"
 	"github.com/stasisd/stasis/snapshot"
 )
 
@@ -21,7 +22,7 @@ func TestADefaultStaysWhereTheStoreLacksTheOther(t *testing.T) {
 		}
 	}
 	document := func(_ *rig, session, snap string) (snapshot.Key, error) {
-		return locationOf("alice", session).DocumentKey(snap)
+		return library.LocationOf("alice", session).DocumentKey(snap)
 	}
 	archive := func(r *rig, _, snap string) (snapshot.Key, error) {
 		row, err := r.catalogue.Snapshot(context.Background(), snap)

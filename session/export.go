@@ -2,7 +2,6 @@ package session
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"io"
 	"slices"
@@ -10,6 +9,7 @@ import (
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
 	"github.com/stasisd/stasis/session/access"
+	"github.com/stasisd/stasis/session/library"
 	"github.com/stasisd/stasis/snapshot"
 	"github.com/stasisd/stasis/state"
 )
@@ -60,11 +60,11 @@ func (s *Service) Archive(ctx context.Context, c access.Caller, id string) (io.R
 	if err != nil {
 		return nil, err
 	}
-	release, err := s.hold(ctx, row, "exported")
+	release, err := s.snapshots.Hold(ctx, row, "exported")
 	if err != nil {
 		return nil, err
 	}
-	saved, err := s.Vault.Open(ctx, locationOf(row.UserID, row.SessionID), row.ID)
+	saved, err := s.Vault.Open(ctx, library.LocationOf(row.UserID, row.SessionID), row.ID)
 	if err != nil {
 		release()
 		return nil, err
@@ -118,11 +118,11 @@ func (s *Service) SealedArchive(ctx context.Context, c access.Caller, id string,
 	if err != nil {
 		return SealedArchive{}, err
 	}
-	release, err := s.hold(ctx, row, "exported")
+	release, err := s.snapshots.Hold(ctx, row, "exported")
 	if err != nil {
 		return SealedArchive{}, err
 	}
-	saved, err := s.Vault.Open(ctx, locationOf(row.UserID, row.SessionID), row.ID)
+	saved, err := s.Vault.Open(ctx, library.LocationOf(row.UserID, row.SessionID), row.ID)
 	if err != nil {
 		release()
 		return SealedArchive{}, err
@@ -149,12 +149,12 @@ func (s *Service) secretSnapshot(ctx context.Context, c access.Caller, id string
 }
 
 func (s *Service) export(ctx context.Context, row profiles.Snapshot, r Export) (Exported, error) {
-	release, err := s.hold(ctx, row, "exported")
+	release, err := s.snapshots.Hold(ctx, row, "exported")
 	if err != nil {
 		return Exported{}, err
 	}
 	defer release()
-	saved, err := s.Vault.Open(ctx, locationOf(row.UserID, row.SessionID), row.ID)
+	saved, err := s.Vault.Open(ctx, library.LocationOf(row.UserID, row.SessionID), row.ID)
 	if err != nil {
 		return Exported{}, err
 	}
@@ -166,7 +166,7 @@ func (s *Service) export(ctx context.Context, row profiles.Snapshot, r Export) (
 	if err := givenUp(ctx.Err()); err != nil {
 		return Exported{}, err
 	}
-	doc, err := documentOf(row.ID, files[state.FileName])
+	doc, err := library.ParseDocument(row.ID, files[state.FileName])
 	if err != nil {
 		return Exported{}, err
 	}
@@ -200,7 +200,7 @@ func (s *Service) export(ctx context.Context, row profiles.Snapshot, r Export) (
 	}
 	// What of a format's own kinds the save or the import had to leave behind is
 	// not in the body either, and nothing there tells.
-	out.NotCarried = append(append(out.NotCarried, lost...), lostOfFormats(captureReportOf(row).Components)...)
+	out.NotCarried = append(append(out.NotCarried, lost...), lostOfFormats(library.ReportOf(row).Components)...)
 	return out, nil
 }
 
@@ -213,25 +213,4 @@ func lostOfFormats(report []state.Component) []NotCarried {
 		}
 	}
 	return lost
-}
-
-// documentOf reads a snapshot's state document.
-func documentOf(id string, raw []byte) (doc state.Document, err error) {
-	const op = "session.document"
-	if raw == nil {
-		return doc, fault.New(fault.ArchiveDamaged, op, "snapshot %s: its archive has no %s", id, state.FileName)
-	}
-	err = json.Unmarshal(raw, &doc)
-	var mistyped *json.UnmarshalTypeError
-	switch {
-	case errors.As(err, &mistyped):
-		return doc, fault.New(fault.ArchiveDamaged, op, "snapshot %s: %s: %s is of a wrong type", id, state.FileName, mistyped.Field)
-	case err != nil:
-		return doc, fault.New(fault.ArchiveDamaged, op, "snapshot %s: %s is not JSON", id, state.FileName)
-	}
-	if doc.SchemaVersion != state.SchemaVersion {
-		return doc, fault.New(fault.Unsupported, op, "snapshot %s: its state document has version %q; this daemon knows %q",
-			id, doc.SchemaVersion, state.SchemaVersion)
-	}
-	return doc, nil
 }

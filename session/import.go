@@ -12,6 +12,7 @@ import (
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
 	"github.com/stasisd/stasis/session/access"
+	"github.com/stasisd/stasis/session/library"
 	"github.com/stasisd/stasis/snapshot"
 	"github.com/stasisd/stasis/state"
 )
@@ -53,8 +54,8 @@ func (s *Service) importLimits() snapshot.Limits {
 // ImportAnswer is the snapshot that an import made: its report tells what came
 // in and what was left out, and why.
 type ImportAnswer struct {
-	Snapshot SnapshotInfo    `json:"snapshot"`
-	Default  *DefaultOutcome `json:"default"`
+	Snapshot library.SnapshotInfo `json:"snapshot"`
+	Default  *DefaultOutcome      `json:"default"`
 }
 
 // arrival is what an import brings beside its document and files.

@@ -16,6 +16,7 @@ import (
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
 	"github.com/stasisd/stasis/session/access"
+	"github.com/stasisd/stasis/session/library"
 	"github.com/stasisd/stasis/state"
 	"github.com/stasisd/stasis/state/report"
 )
@@ -145,7 +146,7 @@ func TestImportDesktop(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			saved, err := r.Vault.Open(t.Context(), locationOf(row.UserID, row.SessionID), row.ID)
+			saved, err := r.Vault.Open(t.Context(), library.LocationOf(row.UserID, row.SessionID), row.ID)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/stasisd/stasis/browser"
 	"github.com/stasisd/stasis/profiles"
+	"github.com/stasisd/stasis/session/library"
 	"github.com/stasisd/stasis/state"
 )
 
@@ -14,7 +15,7 @@ import (
 // transaction. flaw is what is wrong with the files; a checkpoint with one moves no
 // default.
 func (s *Service) keep(ctx context.Context, j job, doc state.Document, files []browser.File) (answer EndAnswer, flaw string, err error) {
-	loc := locationOf(j.rec.UserID, j.rec.ID)
+	loc := library.LocationOf(j.rec.UserID, j.rec.ID)
 	scratch, files, lost, err := s.selected(ctx, j, files)
 	if err != nil {
 		return EndAnswer{}, "", err

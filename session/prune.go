@@ -153,7 +153,7 @@ func (p *pruning) remove(ctx context.Context, row profiles.Snapshot) error {
 	if err := ctx.Err(); err != nil {
 		return fault.Wrap(err, fault.Timeout, "session.prune", "it was given up; what was removed is gone")
 	}
-	freed, err := p.svc.removeSnapshot(ctx, row, p.svc.Catalogue.RetireSnapshot)
+	freed, err := p.svc.snapshots.Retire(ctx, row)
 	switch {
 	case fault.Is(err, fault.SnapshotInUse):
 		p.keep(row, []Reason{KeptInUse})

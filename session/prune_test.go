@@ -122,7 +122,7 @@ func TestWhatIsNeededStays(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	release, err := r.hold(ctx, row, "exported")
+	release, err := r.snapshots.Hold(ctx, row, "exported")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -204,11 +204,10 @@ func TestPolicies(t *testing.T) {
 		rows, _, err := r.catalogue.Snapshots(ctx, profiles.SnapshotFilter{})
 		return err == nil && len(rows) == 4
 	})
-	await(t, "its removals are over", func() bool {
-		r.readers.mu.Lock()
-		defer r.readers.mu.Unlock()
-		return len(r.readers.going) == 0
-	})
+	for _, id := range []string{his[1], his[2], hers[2], others[1], others[2]} {
+		_, err := r.snapshots.Hold(ctx, profiles.Snapshot{ID: id}, "read") // waits until its removal is over
+		wantCode(t, err, fault.SnapshotNotFound)
+	}
 	r.holds(his[0], hers[0], hers[1], others[0])
 }
 

@@ -1,7 +1,6 @@
 package session
 
 import (
-	"context"
 	"io"
 	"strings"
 	"testing"
@@ -145,51 +144,5 @@ func TestRemovedBeforeItIsRead(t *testing.T) {
 			t.Errorf("%s: restored %+v, want %s", look, got.Restored, after)
 		}
 		before = after
-	}
-}
-
-// A removal keeps readers waiting until it is over, and others who remove; both
-// then look for themselves.
-func TestReadersWaitForARemoval(t *testing.T) {
-	r := newReaders()
-	done, err := r.remove(t.Context(), "snap")
-	if err != nil {
-		t.Fatal(err)
-	}
-	gone, cancel := context.WithCancel(t.Context())
-	cancel()
-	_, err = r.hold(gone, "snap", "read")
-	wantCode(t, err, fault.Timeout)
-	_, err = r.remove(gone, "snap")
-	wantCode(t, err, fault.Timeout)
-
-	got := make(chan func(), 1)
-	go func() {
-		release, err := r.hold(t.Context(), "snap", "read")
-		if err != nil {
-			t.Error(err)
-		}
-		got <- release
-	}()
-	if r.reads("snap") {
-		t.Error("it was held while it was removed")
-	}
-	done()
-	release := <-got
-	other, err := r.hold(t.Context(), "snap", "compared")
-	if err != nil {
-		t.Fatal(err)
-	}
-	release()
-	release() // twice is once
-	_, err = r.remove(t.Context(), "snap")
-	wantCode(t, err, fault.SnapshotInUse)
-	other()
-	if done, err = r.remove(t.Context(), "snap"); err != nil {
-		t.Fatal(err)
-	}
-	done()
-	if len(r.held)+len(r.going) != 0 {
-		t.Errorf("left: %d, %d", len(r.held), len(r.going))
 	}
 }

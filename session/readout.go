@@ -8,6 +8,7 @@ import (
 
 	"github.com/stasisd/stasis/browser"
 	"github.com/stasisd/stasis/profiles"
+	"github.com/stasisd/stasis/session/library"
 	"github.com/stasisd/stasis/snapshot"
 	"github.com/stasisd/stasis/state"
 )
@@ -28,7 +29,7 @@ func (s *Service) readOut(ctx context.Context, row profiles.Snapshot, saved snap
 	got, err := s.Vault.Unpack(ctx, saved, dir.Profile(), snapshot.UnpackOptions{
 		Limits: s.cfg.Unpack, Accept: s.accepts, Keep: []string{state.FileName}})
 	if err == nil {
-		doc, err = documentOf(row.ID, got.Kept[state.FileName])
+		doc, err = library.ParseDocument(row.ID, got.Kept[state.FileName])
 	}
 	if err != nil {
 		s.clear(dir)

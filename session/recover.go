@@ -8,6 +8,7 @@ import (
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
 	"github.com/stasisd/stasis/session/journal"
+	"github.com/stasisd/stasis/session/library"
 )
 
 // Recover makes good what a dead daemon left: it ends Chromes that still run,
@@ -73,7 +74,7 @@ func (s *Service) takeBack(ctx context.Context, rec profiles.Session, dir *brows
 	if dir == nil {
 		return
 	}
-	err := s.Vault.TakeBack(ctx, locationOf(rec.UserID, rec.ID), func(id string) (bool, error) { return s.committed(ctx, id) })
+	err := s.Vault.TakeBack(ctx, library.LocationOf(rec.UserID, rec.ID), func(id string) (bool, error) { return s.committed(ctx, id) })
 	if err != nil {
 		s.Log.Warn("what a save left that was cut short could not be removed", "session", rec.ID, "error", err)
 	}
@@ -147,7 +148,7 @@ func (s *Service) sweep(ctx context.Context) {
 		s.Log.Warn("expired snapshots could not be listed", "error", err)
 	}
 	for _, row := range rows {
-		_, err := s.removeSnapshot(ctx, row, s.Catalogue.RetireSnapshot)
+		_, err := s.snapshots.Retire(ctx, row)
 		if err != nil && !fault.Is(err, fault.SnapshotInUse) { // that one goes later
 			s.Log.Warn("an expired snapshot could not be removed", "snapshot", row.ID, "error", err)
 		}

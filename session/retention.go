@@ -91,7 +91,7 @@ func (s *Service) needs(row profiles.Snapshot, needed []profiles.Needed, now tim
 	if s.capacity.HasParked(row.ID) {
 		why = append(why, KeptParked)
 	}
-	if s.readers.reads(row.ID) {
+	if s.snapshots.Held(row.ID) {
 		why = append(why, KeptInUse)
 	}
 	if now.Sub(row.CreatedAt) < s.cfg.PruneGrace {

@@ -24,6 +24,7 @@ import (
 	"github.com/stasisd/stasis/profiles"
 	"github.com/stasisd/stasis/profiles/sqldb"
 	"github.com/stasisd/stasis/session/access"
+	"github.com/stasisd/stasis/session/library"
 	"github.com/stasisd/stasis/snapshot"
 	"github.com/stasisd/stasis/snapshot/faultstore"
 	"github.com/stasisd/stasis/snapshot/memstore"
@@ -369,8 +370,8 @@ func (r *rig) holds(snapshots ...string) {
 			r.t.Errorf("snapshot %s: %v", id, err)
 			continue
 		}
-		locations[locationOf(row.UserID, row.SessionID)] = true
-		saved, err := r.Vault.Open(ctx, locationOf(row.UserID, row.SessionID), id)
+		locations[library.LocationOf(row.UserID, row.SessionID)] = true
+		saved, err := r.Vault.Open(ctx, library.LocationOf(row.UserID, row.SessionID), id)
 		if err == nil {
 			err = r.Vault.Verify(ctx, saved)
 		}
@@ -392,7 +393,7 @@ func (r *rig) holds(snapshots ...string) {
 		r.t.Fatal(err)
 	}
 	for _, s := range sessions {
-		ids, _, err := r.Vault.List(ctx, locationOf(s.UserID, s.ID), 1000, "")
+		ids, _, err := r.Vault.List(ctx, library.LocationOf(s.UserID, s.ID), 1000, "")
 		if err != nil {
 			r.t.Fatal(err)
 		}

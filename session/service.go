@@ -23,6 +23,7 @@ import (
 	"github.com/stasisd/stasis/session/browsers"
 	"github.com/stasisd/stasis/session/capacity"
 	"github.com/stasisd/stasis/session/journal"
+	"github.com/stasisd/stasis/session/library"
 	"github.com/stasisd/stasis/session/restore"
 	"github.com/stasisd/stasis/snapshot"
 )
@@ -87,12 +88,13 @@ type Service struct {
 	cfg Config
 	Deps
 
-	capacity *capacity.Manager[*restore.Parked, *restore.Spare, *restore.Standby]
-	restorer *restore.Restorer
-	renewals *renewals
-	rescues  *rescues
-	journal  *journal.Journal
-	attached *attached
+	snapshots *library.Snapshots
+	capacity  *capacity.Manager[*restore.Parked, *restore.Spare, *restore.Standby]
+	restorer  *restore.Restorer
+	renewals  *renewals
+	rescues   *rescues
+	journal   *journal.Journal
+	attached  *attached
 
 	// ctx is the life of the daemon's own work (saves, sessions); it ends
 	// after everything was given the time to end by itself.
@@ -120,7 +122,6 @@ type Service struct {
 	masks          turns    // of who reads a page of masked texts
 	streams        *streams
 
-	readers   *readers
 	verifying chan struct{} // one for each snapshot that is being verified
 }
 
@@ -129,8 +130,8 @@ func New(cfg Config, deps Deps) *Service {
 	s := &Service{cfg: cfg, Deps: deps,
 		attached: newAttached(cfg.MaxClients), surveys: make(chan struct{}, maxSurveys), surveyFor: surveyDeadline, reopenPatience: reopenPatience,
 		uploads: newUploads(), imports: capacity.NewTurns(maxImports), readings: capacity.NewTurns(maxReadings), large: capacity.NewTurns(maxLarge), packages: capacity.NewTurns(maxChecked), masks: capacity.NewTurns(maxMasking), streams: newStreams(),
-		readers: newReaders(), verifying: make(chan struct{}, maxVerifying),
-		journal: journal.New(deps.Catalogue, deps.Vault, deps.Now, deps.Log), live: map[string]*live{}, creating: map[string]*claim{}, checks: map[string]int{}}
+		verifying: make(chan struct{}, maxVerifying),
+		journal:   journal.New(deps.Catalogue, deps.Vault, deps.Now, deps.Log), live: map[string]*live{}, creating: map[string]*claim{}, checks: map[string]int{}}
 	if s.Meter == nil {
 		s.Meter = unmetered{}
 	}
@@ -140,6 +141,7 @@ func New(cfg Config, deps Deps) *Service {
 		Spares:  map[string]pool.Limits{browser.EngineChrome: cfg.Spares, browser.EngineShell: cfg.ShellSpares},
 		Standby: cfg.Standby, Calm: cfg.Calm, Now: deps.Now, Log: deps.Log,
 	}, forCapacity{s}, deps.Catalogue)
+	s.snapshots = library.NewSnapshots(deps.Catalogue, deps.Vault, s.capacity, deps.Log)
 	s.restorer = restore.New(restore.Config{Now: deps.Now, Log: deps.Log}, deps.Browsers, s.capacity, archives{s}, deps.Catalogue)
 	s.renewals = newRenewals(s)
 	s.rescues = newRescues(s)

@@ -6,6 +6,7 @@ import (
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
 	"github.com/stasisd/stasis/session/access"
+	"github.com/stasisd/stasis/session/library"
 	"github.com/stasisd/stasis/state"
 )
 
@@ -53,7 +54,7 @@ func (s *Service) VerifySnapshot(ctx context.Context, c access.Caller, id string
 	case <-ctx.Done():
 		return Soundness{}, fault.Wrap(ctx.Err(), fault.Timeout, "session.verify_snapshot", "it was given up before its turn came")
 	}
-	release, err := s.hold(ctx, row, "verified")
+	release, err := s.snapshots.Hold(ctx, row, "verified")
 	if err != nil {
 		return Soundness{}, err
 	}
@@ -76,7 +77,7 @@ func (s *Service) VerifySnapshot(ctx context.Context, c access.Caller, id string
 }
 
 func (s *Service) verifyTo(ctx context.Context, row profiles.Snapshot, done *Checked) error {
-	saved, err := s.Vault.Open(ctx, locationOf(row.UserID, row.SessionID), row.ID)
+	saved, err := s.Vault.Open(ctx, library.LocationOf(row.UserID, row.SessionID), row.ID)
 	if err != nil {
 		return err
 	}
@@ -90,7 +91,7 @@ func (s *Service) verifyTo(ctx context.Context, row profiles.Snapshot, done *Che
 	}
 	done.Archive = true
 	done.Entries, done.TarBytes, done.StoredBytes = saved.Archive.Entries, saved.Archive.TarSize, saved.Archive.StoredSize
-	_, err = documentOf(row.ID, files[state.FileName])
+	_, err = library.ParseDocument(row.ID, files[state.FileName])
 	done.State = err == nil
 	return err
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/session/library"
 	"github.com/stasisd/stasis/snapshot"
 	"github.com/stasisd/stasis/snapshot/faultstore"
 )
@@ -53,7 +54,7 @@ func TestVerifySnapshot(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	document, err := locationOf(row.UserID, row.SessionID).DocumentKey(snap)
+	document, err := library.LocationOf(row.UserID, row.SessionID).DocumentKey(snap)
 	if err != nil {
 		t.Fatal(err)
 	}
