@@ -17,12 +17,15 @@ import (
 	"github.com/stasisd/stasis/budget"
 )
 
-// Options are what a [Server] is made of. Service, Keys, Answers, Logger and Now are
+// Options are what a [Server] is made of. Those up to Answers, Logger and Now are
 // needed; the rest has defaults.
 type Options struct {
-	Service Service
-	Keys    Keys
-	Answers Answers
+	Service    Service
+	Library    Library
+	Pruner     Pruner
+	Extensions Extensions
+	Keys       Keys
+	Answers    Answers
 	// HashKey keys the hashes that repeated requests are known by: a body may
 	// have a password, which a bare hash would let anybody try out.
 	HashKey []byte
@@ -54,6 +57,9 @@ type Options struct {
 type Server struct {
 	echo        *echo.Echo
 	service     Service
+	library     Library
+	pruner      Pruner
+	extensions  Extensions
 	keys        Keys
 	answers     Answers
 	hashKey     []byte
@@ -87,7 +93,7 @@ type Server struct {
 // New makes a Server. It opens nothing and needs no closing before Serve.
 func New(o Options) *Server {
 	s := &Server{
-		service: o.Service, keys: o.Keys, answers: o.Answers, hashKey: o.HashKey, metrics: o.Metrics, log: o.Logger, now: o.Now,
+		service: o.Service, library: o.Library, pruner: o.Pruner, extensions: o.Extensions, keys: o.Keys, answers: o.Answers, hashKey: o.HashKey, metrics: o.Metrics, log: o.Logger, now: o.Now,
 		urls:        origins{public: o.PublicURL, proxies: o.TrustedProxies},
 		warnUnknown: o.WarnUnknownFields, maxUpload: o.MaxUpload, maxImport: o.MaxImport, maxMessage: o.MaxMessage, grace: o.Grace, heartbeat: o.Heartbeat, landlock: o.Landlock,
 		budget: o.Budget, patience: o.Patience, parsing: make(chan struct{}, maxParsing),

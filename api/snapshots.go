@@ -24,7 +24,7 @@ func (s *Server) listSnapshots(c *call) error {
 	if err != nil {
 		return err
 	}
-	page, next, err := s.service.Snapshots(c.Request().Context(), c.caller, id, int(q.Limit), q.StartAfter)
+	page, next, err := s.library.Snapshots(c.Request().Context(), c.caller, id, int(q.Limit), q.StartAfter)
 	if err != nil {
 		return err
 	}
@@ -42,7 +42,7 @@ func (s *Server) allSnapshots(c *call) error {
 	if err := firstOf(isUserID("user_id", q.UserID), q.check()); err != nil {
 		return err
 	}
-	page, next, err := s.service.AllSnapshots(c.Request().Context(), c.caller, q.UserID, int(q.Limit), q.StartAfter)
+	page, next, err := s.library.AllSnapshots(c.Request().Context(), c.caller, q.UserID, int(q.Limit), q.StartAfter)
 	if err != nil {
 		return err
 	}
@@ -63,7 +63,7 @@ func (s *Server) latestSnapshot(c *call) error {
 	if err != nil {
 		return err
 	}
-	page, _, err := s.service.Snapshots(c.Request().Context(), c.caller, id, 1, "")
+	page, _, err := s.library.Snapshots(c.Request().Context(), c.caller, id, 1, "")
 	if err != nil {
 		return err
 	}
@@ -78,7 +78,7 @@ func (s *Server) getSnapshot(c *call) error {
 	if err != nil {
 		return err
 	}
-	info, err := s.service.Snapshot(c.Request().Context(), c.caller, id)
+	info, err := s.library.Snapshot(c.Request().Context(), c.caller, id)
 	if err != nil {
 		return err
 	}
@@ -100,7 +100,7 @@ func (s *Server) diffSnapshots(c *call) error {
 	if err := c.query(&q); err != nil {
 		return err
 	}
-	diff, err := s.service.Diff(c.Request().Context(), c.caller, from, to, q.Values)
+	diff, err := s.library.Diff(c.Request().Context(), c.caller, from, to, q.Values)
 	if err != nil {
 		return err
 	}
@@ -112,7 +112,7 @@ func (s *Server) deleteSnapshot(c *call) error {
 	if err != nil {
 		return err
 	}
-	if err := s.service.DeleteSnapshot(c.Request().Context(), c.caller, id); err != nil {
+	if err := s.library.DeleteSnapshot(c.Request().Context(), c.caller, id); err != nil {
 		return err
 	}
 	return c.NoContent(http.StatusNoContent)
@@ -126,7 +126,7 @@ func (s *Server) verifySnapshot(c *call) error {
 	if err != nil {
 		return err
 	}
-	found, err := s.service.VerifySnapshot(c.Request().Context(), c.caller, id)
+	found, err := s.library.VerifySnapshot(c.Request().Context(), c.caller, id)
 	if err != nil {
 		return err
 	}

@@ -23,6 +23,7 @@ import (
 	"github.com/stasisd/stasis/e2e/apps/weblog"
 	"github.com/stasisd/stasis/e2e/daemon"
 	"github.com/stasisd/stasis/session"
+	"github.com/stasisd/stasis/session/library"
 	"github.com/stasisd/stasis/session/restore"
 	"github.com/stasisd/stasis/state"
 )
@@ -163,10 +164,10 @@ func imports(t testing.TB, d *daemon.Daemon, format string, file []byte, more ..
 }
 
 // exports gives a snapshot's state in a format, and what it does not carry.
-func exports(t testing.TB, d *daemon.Daemon, id, query string) ([]byte, []session.NotCarried) {
+func exports(t testing.TB, d *daemon.Daemon, id, query string) ([]byte, []library.NotCarried) {
 	t.Helper()
 	a := d.Must(t, http.StatusOK, http.MethodGet, "/v1/snapshots/"+id+"/state?"+query, nil)
-	var lost []session.NotCarried
+	var lost []library.NotCarried
 	if err := json.Unmarshal([]byte(a.Header.Get("X-Stasis-Not-Carried")), &lost); err != nil {
 		t.Fatal(err)
 	}
@@ -174,7 +175,7 @@ func exports(t testing.TB, d *daemon.Daemon, id, query string) ([]byte, []sessio
 }
 
 // lostOf gives how many of a component a format does not carry.
-func lostOf(lost []session.NotCarried, component string) int {
+func lostOf(lost []library.NotCarried, component string) int {
 	n := 0
 	for _, l := range lost {
 		if l.Component == component {

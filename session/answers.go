@@ -1,8 +1,6 @@
 package session
 
 import (
-	"time"
-
 	"github.com/stasisd/stasis/profiles"
 	"github.com/stasisd/stasis/session/library"
 	"github.com/stasisd/stasis/session/restore"
@@ -52,31 +50,6 @@ type DefaultOutcome struct {
 	Reason  string `json:"reason,omitempty"`
 	// LoginCheck is the check that was made before, where one was asked for.
 	LoginCheck *LoginOutcome `json:"login_check,omitempty"`
-}
-
-// Default is one version of a user's default environment, as a caller is told of it.
-type Default struct {
-	UserID     string
-	Version    int64
-	SnapshotID string // "": the default was removed
-	SessionID  string // the session whose save moved it; "" for a PUT
-	MovedAt    time.Time
-}
-
-func defaultOf(d profiles.Default) Default {
-	return Default{d.UserID, d.Version, d.SnapshotID, d.SessionID, d.MovedAt.UTC()}
-}
-
-// PastDefault is a version of a default in its history.
-type PastDefault struct {
-	Default
-	Available bool // its snapshot is still there
-}
-
-// DefaultInfo is what a caller is told of a user's current default.
-type DefaultInfo struct {
-	Default
-	LastCheck *LoginOutcome // of the check on request; nil where none was made
 }
 
 // EndAnswer is the answer of a delete; it is recorded with the session.

@@ -17,8 +17,6 @@ func TestAnswersOfRecords(t *testing.T) {
 			profiles.Event{RunID: "r", Sequence: 3, Type: "paused", At: at, Sealed: []byte("secret")}),
 		`{"id":1,"type":"USER","content":"Yes","timestamp":"2026-11-20T18:00:00Z","metadata":{}}`: messageOf(
 			profiles.Message{SessionID: "s", ID: 1, Type: "USER", Content: "Yes", At: at}),
-		`{"id":"e","user_id":"ada","sha256":"a1","name":"Night","version":"1.0","size_bytes":5,"created_at":"2026-11-20T18:00:00Z"}`: extensionOf(
-			profiles.Extension{ID: "e", UserID: "ada", SHA256: "a1", Name: "Night", Version: "1.0", SizeBytes: 5, CreatedAt: at}),
 		`[]`: each[profiles.Event](nil, eventOf),
 	} {
 		if got, err := json.Marshal(answer); err != nil || string(got) != want {

@@ -139,7 +139,7 @@ func TestCheckpointUnchanged(t *testing.T) {
 	same(false, "cookies", plain)
 	r.rewrite(chrome, "other")
 	gone := same(false, "files", plain).Snapshot.ID
-	if err := r.DeleteSnapshot(t.Context(), alice, gone); err != nil {
+	if err := r.library.DeleteSnapshot(t.Context(), alice, gone); err != nil {
 		t.Fatal(err)
 	}
 	same(false, "the snapshot is gone", plain)

@@ -90,7 +90,7 @@ func TestDocumentsAndSnapshotsAreApart(t *testing.T) {
 	if err := r.SaveDocument(ctx, alice, agentOf(hers), snapshot.LatestID, []byte(aDocument), false); err != nil {
 		t.Fatal(err)
 	}
-	if err := r.DeleteSnapshot(ctx, alice, snap); err != nil {
+	if err := r.library.DeleteSnapshot(ctx, alice, snap); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := r.Document(ctx, alice, agentOf(hers), snapshot.LatestID); err != nil {

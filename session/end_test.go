@@ -209,7 +209,7 @@ func TestSaveOutlivesItsRequest(t *testing.T) {
 	if err != nil || a.Snapshot == nil {
 		t.Fatalf("%+v, %v", a, err)
 	}
-	if d, err := r.Default(t.Context(), alice, "alice"); err != nil || d.SnapshotID != a.Snapshot.ID {
+	if d, err := r.library.Default(t.Context(), alice, "alice"); err != nil || d.SnapshotID != a.Snapshot.ID {
 		t.Errorf("default %+v, %v", d, err)
 	}
 	r.holds(a.Snapshot.ID)
@@ -253,7 +253,7 @@ func TestDefaultRace(t *testing.T) {
 	if lost.Default.Moved || lost.Default.Version != 2 || !strings.Contains(lost.Default.Reason, a) {
 		t.Errorf("second: %+v", lost.Default)
 	}
-	d, err := r.Default(t.Context(), alice, "alice")
+	d, err := r.library.Default(t.Context(), alice, "alice")
 	if err != nil || d.SnapshotID != won.Snapshot.ID {
 		t.Errorf("default %+v, %v", d, err)
 	}
@@ -263,31 +263,31 @@ func TestDefaultRace(t *testing.T) {
 	}
 	r.holds(one, won.Snapshot.ID, lost.Snapshot.ID, over.Snapshot.ID)
 	// A default's snapshot is not deleted; an older one is, bytes and all.
-	wantCode(t, r.DeleteSnapshot(t.Context(), alice, over.Snapshot.ID), fault.SnapshotInUse)
-	if err := r.DeleteSnapshot(t.Context(), alice, one); err != nil {
+	wantCode(t, r.library.DeleteSnapshot(t.Context(), alice, over.Snapshot.ID), fault.SnapshotInUse)
+	if err := r.library.DeleteSnapshot(t.Context(), alice, one); err != nil {
 		t.Error(err)
 	}
 	r.holds(won.Snapshot.ID, lost.Snapshot.ID, over.Snapshot.ID)
 	// The history tells it, and so does whoever goes back to it.
-	history, _, err := r.DefaultHistory(t.Context(), alice, "alice", 10, "")
+	history, _, err := r.library.DefaultHistory(t.Context(), alice, "alice", 10, "")
 	if err != nil || len(history) != 3 || !history[0].Available || !history[1].Available || history[2].Available || history[2].SnapshotID != one {
 		t.Errorf("history %+v, %v", history, err)
 	}
-	_, err = r.SetDefault(t.Context(), alice, "alice", one, nil)
+	_, err = r.library.SetDefault(t.Context(), alice, "alice", one, nil)
 	wantCode(t, err, fault.SnapshotNotFound)
 	stale := int64(2)
-	_, err = r.SetDefault(t.Context(), alice, "alice", won.Snapshot.ID, &stale)
+	_, err = r.library.SetDefault(t.Context(), alice, "alice", won.Snapshot.ID, &stale)
 	wantCode(t, err, fault.VersionConflict)
 	if message := fault.MessageOf(err); !strings.Contains(message, c) || !strings.Contains(message, over.Snapshot.ID) {
 		t.Errorf("the winner is not named: %s", message)
 	}
 	current := int64(3)
-	if back, err := r.SetDefault(t.Context(), alice, "alice", won.Snapshot.ID, &current); err != nil || back.Version != 4 {
+	if back, err := r.library.SetDefault(t.Context(), alice, "alice", won.Snapshot.ID, &current); err != nil || back.Version != 4 {
 		t.Errorf("back to the second: %+v, %v", back, err)
 	}
 	// A default that is removed stays removed for a session that began before.
 	late := r.create(alice, fromAlice).ID
-	if err := r.DeleteDefault(t.Context(), alice, "alice"); err != nil {
+	if err := r.library.DeleteDefault(t.Context(), alice, "alice"); err != nil {
 		t.Fatal(err)
 	}
 	if a := r.end(alice, late, asDefault); a.Default.Moved {
@@ -323,7 +323,7 @@ func TestLists(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	snap := r.end(alice, ids[0], filesystem).Snapshot.ID
-	page, next, err := r.Snapshots(t.Context(), alice, ids[0], 10, "")
+	page, next, err := r.library.Snapshots(t.Context(), alice, ids[0], 10, "")
 	if err != nil || next != "" || len(page) != 1 || page[0].ID != snap {
 		t.Errorf("%+v, %q, %v", page, next, err)
 	}

@@ -52,16 +52,16 @@ func TestADefaultStaysWhereTheStoreLacksTheOther(t *testing.T) {
 			r := newRig(t, nil)
 			session, old := r.saved(alice, filesystem)
 			r.saved(alice, asDefault)
-			before, err := r.Default(t.Context(), alice, "alice")
+			before, err := r.library.Default(t.Context(), alice, "alice")
 			if err != nil {
 				t.Fatal(err)
 			}
 			if err := test.spoil(r, session, old); err != nil {
 				t.Fatal(err)
 			}
-			_, err = r.SetDefault(t.Context(), alice, "alice", old, nil)
+			_, err = r.library.SetDefault(t.Context(), alice, "alice", old, nil)
 			wantCode(t, err, test.want)
-			if after, err := r.Default(t.Context(), alice, "alice"); err != nil || after.Version != before.Version || after.SnapshotID != before.SnapshotID {
+			if after, err := r.library.Default(t.Context(), alice, "alice"); err != nil || after.Version != before.Version || after.SnapshotID != before.SnapshotID {
 				t.Errorf("the default is %+v, %v; it was %+v", after, err, before)
 			}
 		})

@@ -30,7 +30,7 @@ func TestLoginsEnd(t *testing.T) {
 			}
 			r.clock.add(2 * time.Hour)
 			want[0].Expired = true
-			got, err := r.Snapshot(t.Context(), alice, snap.ID)
+			got, err := r.library.Snapshot(t.Context(), alice, snap.ID)
 			if err != nil {
 				t.Fatal(err)
 			}

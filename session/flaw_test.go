@@ -68,7 +68,7 @@ func TestThinOut(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	r.thinOut(t.Context(), id, 2)
+	r.pruner.PruneCheckpoints(t.Context(), id, 2)
 	var left string
 	for _, id := range r.autos(id) {
 		left += id[:1]

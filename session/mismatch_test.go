@@ -124,7 +124,7 @@ func TestAnArchiveOfTheStoreIsImported(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a, err := r.Import(t.Context(), alice, Import{Format: FormatStasis}, archive)
+	a, err := r.Import(t.Context(), alice, Import{Format: library.FormatStasis}, archive)
 	if err = errors.Join(err, archive.Close()); err != nil {
 		t.Fatal(err)
 	}

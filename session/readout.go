@@ -15,9 +15,9 @@ import (
 
 // readOut brings the snapshot up in a Chrome of its own, without its tabs, and
 // adds to the document what scripts read there: the jar, and localStorage and
-// IndexedDB of every origin that is known. It tells what did not come up in it.
+// IndexedDB of every origin that is known. lines are the restore's report.
 // The Chrome takes a place like a session's, and is thrown away.
-func (s *Service) readOut(ctx context.Context, row profiles.Snapshot, saved snapshot.Snapshot) (doc state.Document, lost []NotCarried, err error) {
+func (s *Service) readOut(ctx context.Context, row profiles.Snapshot, saved snapshot.Snapshot) (doc state.Document, lines []state.Component, err error) {
 	if err := s.capacity.Acquire(ctx, false); err != nil {
 		return doc, nil, err
 	}
@@ -45,7 +45,7 @@ func (s *Service) readOut(ctx context.Context, row profiles.Snapshot, saved snap
 	if err != nil {
 		return doc, nil, err
 	}
-	return readInto(doc, found), lostOfFormats(report), nil
+	return readInto(doc, found), report, nil
 }
 
 // readInto puts what was read in a Chrome into the document. An area that was

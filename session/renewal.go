@@ -136,7 +136,7 @@ func (s *Service) saveRenewal(ctx context.Context, r *renewal, up restore.Starte
 	}); err != nil {
 		return nil, err
 	}
-	defer s.thinOut(ctx, j.rec.ID, keepRenewals+1)
+	defer s.pruner.PruneCheckpoints(ctx, j.rec.ID, keepRenewals+1)
 	if !answer.Default.Moved {
 		row := profiles.Snapshot{ID: answer.Snapshot.ID, SessionID: j.rec.ID, UserID: r.userID}
 		_, err := s.snapshots.Retire(ctx, row)

@@ -24,6 +24,7 @@ import (
 	"github.com/stasisd/stasis/profiles"
 	"github.com/stasisd/stasis/profiles/sqldb"
 	"github.com/stasisd/stasis/session/access"
+	"github.com/stasisd/stasis/session/capacity"
 	"github.com/stasisd/stasis/session/library"
 	"github.com/stasisd/stasis/snapshot"
 	"github.com/stasisd/stasis/snapshot/faultstore"
@@ -47,15 +48,18 @@ var errBroken = errors.New("broken on purpose")
 type rig struct {
 	apiKeys *access.Keys
 	*Service
-	t         *testing.T
-	browsers  *fakeBrowsers
-	store     *faultstore.Store
-	watched   *watchedStore // below the store
-	catalogue *brokenCatalogue
-	clock     *clock
-	identity  *age.X25519Identity // that it begins with
-	keys      snapshot.Keys
-	short     atomic.Bool // of memory, where the test has the Service ask
+	library            *library.Library
+	uploaded           *library.Extensions
+	readings, packages turns // that the library waits for
+	t                  *testing.T
+	browsers           *fakeBrowsers
+	store              *faultstore.Store
+	watched            *watchedStore // below the store
+	catalogue          *brokenCatalogue
+	clock              *clock
+	identity           *age.X25519Identity // that it begins with
+	keys               snapshot.Keys
+	short              atomic.Bool // of memory, where the test has the Service ask
 	// extensions is the folder of their store.
 	extensions string
 }
@@ -101,8 +105,13 @@ func (r *rig) daemon(change func(*Config)) *Service {
 		r.t.Fatal(err)
 	}
 	r.apiKeys = access.NewKeys(r.catalogue, r.clock.now)
-	s := New(cfg, Deps{Keys: r.apiKeys, Extensions: store, Browsers: r.browsers, Datadirs: profile.Disk{}, Vault: snapshot.NewVault(r.store, r.keys, snapshot.Options{Now: r.clock.now}),
-		Documents: snapshot.NewDocuments(r.store, snapshot.Options{Now: r.clock.now}), Catalogue: r.catalogue, Now: r.clock.now, Log: slog.New(slog.DiscardHandler)})
+	vault, log := snapshot.NewVault(r.store, r.keys, snapshot.Options{Now: r.clock.now}), slog.New(slog.DiscardHandler)
+	s := New(cfg, Deps{Keys: r.apiKeys, Extensions: store, Browsers: r.browsers, Datadirs: profile.Disk{}, Vault: vault,
+		Documents: snapshot.NewDocuments(r.store, snapshot.Options{Now: r.clock.now}), Catalogue: r.catalogue, Now: r.clock.now, Log: log})
+	r.readings, r.packages = capacity.NewTurns(library.MaxReadings), capacity.NewTurns(library.MaxChecked)
+	r.library = library.New(library.Deps{Records: r.catalogue, Snapshots: s.Snapshots(), Archives: vault, Sessions: s.ForLibrary(), Keys: r.apiKeys,
+		Readings: laterTurns{&r.readings}, Now: r.clock.now, Log: log})
+	r.uploaded = library.NewExtensions(library.ExtensionDeps{Records: r.catalogue, Files: store, Keys: r.apiKeys, Checks: laterTurns{&r.packages}, Now: r.clock.now})
 	r.t.Cleanup(func() {
 		r.browsers.works()
 		r.store.FailAt(0, faultstore.Refuse, nil)
@@ -117,6 +126,13 @@ func (r *rig) daemon(change func(*Config)) *Service {
 		}
 	})
 	return s
+}
+
+// laterTurns are turns that a test may replace.
+type laterTurns struct{ turns *turns }
+
+func (l laterTurns) Take(ctx context.Context, userID string) (leave func(), err error) {
+	return (*l.turns).Take(ctx, userID)
 }
 
 // watchedStore is a store that tells when an archive is opened.

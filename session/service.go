@@ -41,7 +41,7 @@ type Config struct {
 	Calm      time.Duration
 	RescueTTL time.Duration // how long a rescue snapshot is kept
 	// Retention is the policy of users whose settings have none; nil keeps all.
-	Retention *Retention
+	Retention *library.Retention
 	// PruneGrace is the age up to which no policy takes a snapshot: who has just
 	// saved can still name it.
 	PruneGrace time.Duration
@@ -89,6 +89,7 @@ type Service struct {
 	Deps
 
 	snapshots *library.Snapshots
+	pruner    *library.Pruner
 	capacity  *capacity.Manager[*restore.Parked, *restore.Spare, *restore.Standby]
 	restorer  *restore.Restorer
 	renewals  *renewals
@@ -116,22 +117,17 @@ type Service struct {
 	reopenPatience time.Duration
 	uploads        *uploads // of imports
 	imports        turns    // of imports whose upload is there
-	readings       turns    // of who compares or exports state documents
 	large          turns    // of who restores a large state document
-	packages       turns    // of who has an extension checked
 	masks          turns    // of who reads a page of masked texts
 	streams        *streams
-
-	verifying chan struct{} // one for each snapshot that is being verified
 }
 
 // New makes a Service. [Service.Recover] must run before the first request.
 func New(cfg Config, deps Deps) *Service {
 	s := &Service{cfg: cfg, Deps: deps,
 		attached: newAttached(cfg.MaxClients), surveys: make(chan struct{}, maxSurveys), surveyFor: surveyDeadline, reopenPatience: reopenPatience,
-		uploads: newUploads(), imports: capacity.NewTurns(maxImports), readings: capacity.NewTurns(maxReadings), large: capacity.NewTurns(maxLarge), packages: capacity.NewTurns(maxChecked), masks: capacity.NewTurns(maxMasking), streams: newStreams(),
-		verifying: make(chan struct{}, maxVerifying),
-		journal:   journal.New(deps.Catalogue, deps.Vault, deps.Now, deps.Log), live: map[string]*live{}, creating: map[string]*claim{}, checks: map[string]int{}}
+		uploads: newUploads(), imports: capacity.NewTurns(maxImports), large: capacity.NewTurns(maxLarge), masks: capacity.NewTurns(maxMasking), streams: newStreams(),
+		journal: journal.New(deps.Catalogue, deps.Vault, deps.Now, deps.Log), live: map[string]*live{}, creating: map[string]*claim{}, checks: map[string]int{}}
 	if s.Meter == nil {
 		s.Meter = unmetered{}
 	}
@@ -142,6 +138,8 @@ func New(cfg Config, deps Deps) *Service {
 		Standby: cfg.Standby, Calm: cfg.Calm, Now: deps.Now, Log: deps.Log,
 	}, forCapacity{s}, deps.Catalogue)
 	s.snapshots = library.NewSnapshots(deps.Catalogue, deps.Vault, s.capacity, deps.Log)
+	s.pruner = library.NewPruner(library.PrunerConfig{Retention: cfg.Retention, Grace: cfg.PruneGrace, Now: deps.Now, Log: deps.Log},
+		deps.Catalogue, s.snapshots, forLibrary{s})
 	s.restorer = restore.New(restore.Config{Now: deps.Now, Log: deps.Log}, deps.Browsers, s.capacity, archives{s}, deps.Catalogue)
 	s.renewals = newRenewals(s)
 	s.rescues = newRescues(s)

@@ -180,3 +180,8 @@ func plural(n int) string {
 	}
 	return strconv.Itoa(n) + " sessions"
 }
+
+// givenUp is the error of work whose request has ended; nil for nil.
+func givenUp(err error) error {
+	return fault.Wrap(err, fault.Timeout, "session.read", "the request was given up")
+}

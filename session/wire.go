@@ -135,13 +135,6 @@ func (e EndAnswer) Whole() EndAnswer {
 	return e
 }
 
-func orEmpty[T any](list []T) []T {
-	if list == nil {
-		return []T{}
-	}
-	return list
-}
-
 func orNull(s string) *string {
 	if s == "" {
 		return nil

@@ -27,6 +27,8 @@ import (
 	"github.com/stasisd/stasis/session"
 	"github.com/stasisd/stasis/session/access"
 	"github.com/stasisd/stasis/session/browsers"
+	"github.com/stasisd/stasis/session/capacity"
+	"github.com/stasisd/stasis/session/library"
 	"github.com/stasisd/stasis/snapshot"
 )
 
@@ -129,6 +131,12 @@ func start(ctx context.Context, c *serveCmd, log *slog.Logger) (_ *daemon, err e
 		Catalogue: d.catalogue, Extensions: extensions, Room: roomForChrome, Now: time.Now, Log: log,
 		Told: sender.Wake, Meter: counted,
 	})
+	checked := library.NewExtensions(library.ExtensionDeps{Records: d.catalogue, Files: extensions, Keys: d.apiKeys,
+		Checks: capacity.NewTurns(library.MaxChecked), Now: time.Now})
+	kept := library.New(library.Deps{
+		Records: d.catalogue, Snapshots: d.service.Snapshots(), Archives: d.vault, Sessions: d.service.ForLibrary(), Keys: d.apiKeys,
+		Readings: capacity.NewTurns(library.MaxReadings), Now: time.Now, Log: log,
+	})
 	counted.Watch(metrics.Watched{Counts: d.service.Counts, Held: starter.Budget.Use, Deliveries: func(ctx context.Context) (pending, failed int, err error) {
 		counts, err := d.catalogue.CountDeliveries(ctx)
 		return counts[profiles.DeliveryPending], counts[profiles.DeliveryFailed], err
@@ -141,7 +149,7 @@ func start(ctx context.Context, c *serveCmd, log *slog.Logger) (_ *daemon, err e
 	if err := d.firstKey(ctx); err != nil {
 		return nil, err
 	}
-	d.server = api.New(api.Options{HashKey: d.keys.Derive("request hashes"), Service: d.service, Keys: d.apiKeys, Answers: answers{d.catalogue}, Metrics: counted.Handler(), Logger: log, Now: time.Now,
+	d.server = api.New(api.Options{HashKey: d.keys.Derive("request hashes"), Service: d.service, Library: kept, Pruner: d.service.Pruner(), Extensions: checked, Keys: d.apiKeys, Answers: answers{d.catalogue}, Metrics: counted.Handler(), Logger: log, Now: time.Now,
 		PublicURL: c.PublicURL, TrustedProxies: c.TrustedProxy,
 		Landlock: launcher.Landlock(), WarnUnknownFields: c.UnknownFields == "warn", MaxUpload: c.MaxUpload, MaxImport: c.MaxUnpack, MaxMessage: int64(c.MaxMessage),
 		MaxConnections: c.connections(log), Budget: starter.Budget, Patience: c.ClientPatience})

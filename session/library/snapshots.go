@@ -95,6 +95,23 @@ func (s *Snapshots) open(ctx context.Context, row profiles.Snapshot) (snapshot.S
 	return s.vault.Open(ctx, LocationOf(row.UserID, row.SessionID), row.ID)
 }
 
+// stored returns an error where a snapshot's document does not open, or its archive
+// is not there in the length that was saved. It does not read the archive, as a
+// verification does.
+func (s *Snapshots) stored(ctx context.Context, row profiles.Snapshot) error {
+	const op = "library.stored"
+	saved, err := s.open(ctx, row)
+	switch {
+	case fault.Is(err, fault.SnapshotNotFound):
+		return fault.Wrap(err, fault.SnapshotNotFound, op, "snapshot "+row.ID+" is gone from the store: its document is missing")
+	case err != nil:
+		return err
+	case saved.Archive.ID != row.ArchiveID:
+		return fault.New(fault.ArchiveDamaged, op, "snapshot %s: its document and the catalogue name different archives", row.ID)
+	}
+	return s.vault.Stored(ctx, saved)
+}
+
 // Retire removes a snapshot that nobody asked to remove. One that is a default, that
 // a session needs which has not ended, or that is being read is snapshot_in_use.
 // freed counts the bytes of an archive that no other snapshot names.
