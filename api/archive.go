@@ -40,13 +40,13 @@ func (s *Server) archive(c *call) error {
 		return err
 	}
 	if !sealed {
-		r, err := s.service.Archive(c.Request().Context(), c.caller, id)
+		r, err := s.library.Archive(c.Request().Context(), c.caller, id)
 		if err != nil {
 			return err
 		}
 		return s.stream(c, r, id, ".tar.zst", "application/zstd")
 	}
-	r, err := s.service.SealedArchive(c.Request().Context(), c.caller, id, q.Recipient)
+	r, err := s.library.SealedArchive(c.Request().Context(), c.caller, id, q.Recipient)
 	if err != nil {
 		return err
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/session"
+	"github.com/stasisd/stasis/session/library"
 )
 
 // defaultAnswer is one version of a user's default environment on the wire.
@@ -17,7 +18,7 @@ type defaultAnswer struct {
 	MovedAt    time.Time `json:"moved_at"`
 }
 
-func answerOfDefault(d session.Default) defaultAnswer {
+func answerOfDefault(d library.Default) defaultAnswer {
 	return defaultAnswer{d.UserID, d.Version, orNull(d.SnapshotID), orNull(d.SessionID), d.MovedAt.UTC()}
 }
 
@@ -38,14 +39,18 @@ func (s *Server) getDefault(c *call) error {
 	if err != nil {
 		return err
 	}
-	d, err := s.service.Default(c.Request().Context(), c.caller, user)
+	d, err := s.library.Default(c.Request().Context(), c.caller, user)
+	if err != nil {
+		return err
+	}
+	last, err := s.service.LastCheck(c.Request().Context(), c.caller, user)
 	if err != nil {
 		return err
 	}
 	return c.JSON(http.StatusOK, struct {
 		defaultAnswer
 		LastCheck *session.LoginOutcome `json:"last_check"`
-	}{answerOfDefault(d.Default), d.LastCheck})
+	}{answerOfDefault(d), last})
 }
 
 func (s *Server) checkDefault(c *call) error {
@@ -84,7 +89,7 @@ func (s *Server) putDefault(c *call) error {
 	if err != nil {
 		return err
 	}
-	d, err := s.service.SetDefault(c.Request().Context(), c.caller, user, body.SnapshotID, body.IfVersion)
+	d, err := s.library.SetDefault(c.Request().Context(), c.caller, user, body.SnapshotID, body.IfVersion)
 	if err != nil {
 		return err
 	}
@@ -96,7 +101,7 @@ func (s *Server) deleteDefault(c *call) error {
 	if err != nil {
 		return err
 	}
-	if err := s.service.DeleteDefault(c.Request().Context(), c.caller, user); err != nil {
+	if err := s.library.DeleteDefault(c.Request().Context(), c.caller, user); err != nil {
 		return err
 	}
 	return c.NoContent(http.StatusNoContent)
@@ -114,7 +119,7 @@ func (s *Server) defaultHistory(c *call) error {
 	if err != nil {
 		return err
 	}
-	page, next, err := s.service.DefaultHistory(c.Request().Context(), c.caller, user, int(q.Limit), q.StartAfter)
+	page, next, err := s.library.DefaultHistory(c.Request().Context(), c.caller, user, int(q.Limit), q.StartAfter)
 	if err != nil {
 		return err
 	}

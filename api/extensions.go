@@ -16,7 +16,7 @@ func (s *Server) putExtension(c *call) error {
 	if err != nil {
 		return err
 	}
-	e, fresh, err := s.service.PutExtension(c.Request().Context(), c.caller, content)
+	e, fresh, err := s.extensions.PutExtension(c.Request().Context(), c.caller, content)
 	if err != nil {
 		return body.explain(err, s.maxUpload)
 	}
@@ -28,7 +28,7 @@ func (s *Server) putExtension(c *call) error {
 }
 
 func (s *Server) listExtensions(c *call) error {
-	list, err := s.service.ListExtensions(c.Request().Context(), c.caller)
+	list, err := s.extensions.ListExtensions(c.Request().Context(), c.caller)
 	if err != nil {
 		return err
 	}
@@ -40,7 +40,7 @@ func (s *Server) getExtension(c *call) error {
 	if err != nil {
 		return err
 	}
-	e, err := s.service.Extension(c.Request().Context(), c.caller, id)
+	e, err := s.extensions.Extension(c.Request().Context(), c.caller, id)
 	if err != nil {
 		return err
 	}
@@ -58,7 +58,7 @@ func (s *Server) deleteExtension(c *call) error {
 	if err != nil {
 		return err
 	}
-	if err := s.service.DeleteExtension(c.Request().Context(), c.caller, id, q.Force); err != nil {
+	if err := s.extensions.DeleteExtension(c.Request().Context(), c.caller, id, q.Force); err != nil {
 		return err
 	}
 	return c.NoContent(http.StatusNoContent)

@@ -13,6 +13,7 @@ import (
 	"github.com/stasisd/stasis/session/access"
 	"github.com/stasisd/stasis/session/agent"
 	"github.com/stasisd/stasis/session/events"
+	"github.com/stasisd/stasis/session/library"
 	"github.com/stasisd/stasis/session/restore"
 	"github.com/stasisd/stasis/state"
 )
@@ -133,8 +134,8 @@ func info(id string) session.Info {
 	return i
 }
 
-func snapshotInfo() session.SnapshotInfo {
-	return session.SnapshotInfo{
+func snapshotInfo() library.SnapshotInfo {
+	return library.SnapshotInfo{
 		ID: "snap-1", SessionID: endedID, UserID: "alice", Mode: "filesystem", CreatedAt: born, ExpiresAt: &born,
 		SizeBytes: 45000, Datadir: "clean", Chrome: "156", Engine: "chrome",
 	}

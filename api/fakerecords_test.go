@@ -15,6 +15,7 @@ import (
 	"github.com/stasisd/stasis/session/access"
 	"github.com/stasisd/stasis/session/agent"
 	"github.com/stasisd/stasis/session/events"
+	"github.com/stasisd/stasis/session/library"
 	"github.com/stasisd/stasis/state"
 )
 
@@ -27,11 +28,11 @@ func (f *fake) Keys(context.Context, access.Caller) ([]access.Key, error) {
 }
 func (f *fake) DeleteKey(context.Context, access.Caller, string) error { return f.failure() }
 
-func (f *fake) version(user string) session.Default {
+func (f *fake) version(user string) library.Default {
 	f.mu.Lock()
 	f.users = append(f.users, user)
 	f.mu.Unlock()
-	return session.Default{UserID: user, Version: 2, SnapshotID: "snap-1", MovedAt: born}
+	return library.Default{UserID: user, Version: 2, SnapshotID: "snap-1", MovedAt: born}
 }
 
 func (f *fake) Settings(context.Context, access.Caller, string) (session.Settings, error) {
@@ -59,63 +60,67 @@ func outcome() *session.LoginOutcome {
 		Conditions: []browser.Condition{{Kind: browser.ConditionStatus}}, DurationMS: 640}
 }
 
-func (f *fake) Default(_ context.Context, _ access.Caller, user string) (session.DefaultInfo, error) {
-	return session.DefaultInfo{Default: f.version(user), LastCheck: outcome()}, f.failure()
+func (f *fake) LastCheck(context.Context, access.Caller, string) (*session.LoginOutcome, error) {
+	return outcome(), f.failure()
 }
 
-func (f *fake) SetDefault(_ context.Context, _ access.Caller, user, _ string, _ *int64) (session.Default, error) {
+func (f *fake) Default(_ context.Context, _ access.Caller, user string) (library.Default, error) {
+	return f.version(user), f.failure()
+}
+
+func (f *fake) SetDefault(_ context.Context, _ access.Caller, user, _ string, _ *int64) (library.Default, error) {
 	return f.version(user), f.failure()
 }
 func (f *fake) DeleteDefault(context.Context, access.Caller, string) error { return f.failure() }
-func (f *fake) DefaultHistory(_ context.Context, _ access.Caller, user string, _ int, _ string) ([]session.PastDefault, string, error) {
-	gone := session.Default{UserID: user, Version: 3, MovedAt: born}
-	return []session.PastDefault{{Default: gone}, {Default: f.version(user), Available: true}}, "2", f.failure()
+func (f *fake) DefaultHistory(_ context.Context, _ access.Caller, user string, _ int, _ string) ([]library.PastDefault, string, error) {
+	gone := library.Default{UserID: user, Version: 3, MovedAt: born}
+	return []library.PastDefault{{Default: gone}, {Default: f.version(user), Available: true}}, "2", f.failure()
 }
 
-func (f *fake) Snapshots(_ context.Context, _ access.Caller, id string, _ int, _ string) ([]session.SnapshotInfo, string, error) {
+func (f *fake) Snapshots(_ context.Context, _ access.Caller, id string, _ int, _ string) ([]library.SnapshotInfo, string, error) {
 	if id == liveID {
 		return nil, "", f.failure()
 	}
-	return []session.SnapshotInfo{snapshotInfo()}, "snap-1", f.failure()
+	return []library.SnapshotInfo{snapshotInfo()}, "snap-1", f.failure()
 }
 
-func (f *fake) AllSnapshots(_ context.Context, _ access.Caller, user string, _ int, _ string) ([]session.SnapshotInfo, string, error) {
+func (f *fake) AllSnapshots(_ context.Context, _ access.Caller, user string, _ int, _ string) ([]library.SnapshotInfo, string, error) {
 	_ = f.version(user)
-	return []session.SnapshotInfo{snapshotInfo()}, "snap-1", f.failure()
+	return []library.SnapshotInfo{snapshotInfo()}, "snap-1", f.failure()
 }
 
-func (f *fake) Snapshot(context.Context, access.Caller, string) (session.SnapshotInfo, error) {
+func (f *fake) Snapshot(context.Context, access.Caller, string) (library.SnapshotInfo, error) {
 	return snapshotInfo(), f.failure()
 }
-func (f *fake) Diff(_ context.Context, _ access.Caller, from, to string, values bool) (session.Diff, error) {
+func (f *fake) Diff(_ context.Context, _ access.Caller, from, to string, values bool) (library.Diff, error) {
 	c := state.Change{Name: "cookies", Origin: "a.example", Added: []string{}, Removed: []string{}, Changed: []string{"login"}, Before: 1, After: 1}
 	was, is := "1", "2"
 	c.Attributes = map[string]map[string]*state.Values{"login": {"expires": {After: &is}, "value": nil}}
 	if values {
 		c.Values = map[string]state.Values{"login": {Before: &was, After: &is}}
 	}
-	return session.Diff{From: from, To: to, Changes: []state.Change{c},
+	return library.Diff{From: from, To: to, Changes: []state.Change{c},
 		NotCompared: []state.Uncompared{{Name: "hsts", Reason: "it was not counted"}}}, f.failure()
 }
 
 // Prune finds one to remove and one to keep.
-func (f *fake) Prune(_ context.Context, _ access.Caller, r session.PruneRequest) (session.PruneAnswer, error) {
+func (f *fake) Prune(_ context.Context, _ access.Caller, r library.PruneRequest) (library.PruneAnswer, error) {
 	f.mu.Lock()
 	f.users = append(f.users, r.UserID)
 	f.mu.Unlock()
-	one := session.PrunedSnapshot{ID: "snap-1", SessionID: endedID, UserID: "alice", CreatedAt: born.UTC(), SizeBytes: 45000}
-	a := session.PruneAnswer{DryRun: r.DryRun, RemovedCount: 1, FreedBytes: 45000, Removed: []session.PrunedSnapshot{one},
-		KeptCount: 1, KeptBy: map[session.Reason]int{session.KeptDefault: 1}}
+	one := library.PrunedSnapshot{ID: "snap-1", SessionID: endedID, UserID: "alice", CreatedAt: born.UTC(), SizeBytes: 45000}
+	a := library.PruneAnswer{DryRun: r.DryRun, RemovedCount: 1, FreedBytes: 45000, Removed: []library.PrunedSnapshot{one},
+		KeptCount: 1, KeptBy: map[library.Reason]int{library.KeptDefault: 1}}
 	if r.DryRun {
-		a.Kept = []session.KeptSnapshot{{PrunedSnapshot: one, Reasons: []session.Reason{session.KeptDefault}}}
+		a.Kept = []library.KeptSnapshot{{PrunedSnapshot: one, Reasons: []library.Reason{library.KeptDefault}}}
 	}
 	return a, f.failure()
 }
 
 // VerifySnapshot finds that a bit has flipped.
-func (f *fake) VerifySnapshot(_ context.Context, _ access.Caller, id string) (session.Soundness, error) {
-	return session.Soundness{SnapshotID: id, Checked: session.Checked{Document: true},
-		Problems: []session.Problem{{Code: fault.ArchiveDamaged, Message: "its archive has another hash"}}, DurationMS: 12}, f.failure()
+func (f *fake) VerifySnapshot(_ context.Context, _ access.Caller, id string) (library.VerifyResult, error) {
+	return library.VerifyResult{SnapshotID: id, Checked: library.Checked{Document: true},
+		Problems: []library.Problem{{Code: fault.ArchiveDamaged, Message: "its archive has another hash"}}, DurationMS: 12}, f.failure()
 }
 
 func (f *fake) DeleteSnapshot(context.Context, access.Caller, string) error { return f.failure() }
@@ -182,16 +187,16 @@ func (f *fake) PutFile(_ context.Context, _ access.Caller, _, name string, r io.
 }
 func (f *fake) DeleteFile(context.Context, access.Caller, string, string) error { return f.failure() }
 
-func night() session.Extension {
-	return session.Extension{ID: "abcdefghijklmnopabcdefghijklmnop", UserID: "alice", SHA256: strings.Repeat("a1", 32),
+func night() library.Extension {
+	return library.Extension{ID: "abcdefghijklmnopabcdefghijklmnop", UserID: "alice", SHA256: strings.Repeat("a1", 32),
 		Name: "Night", Version: "1.0", SizeBytes: 5, CreatedAt: born.UTC()}
 }
 
 // PutExtension finds that a second upload is there already.
-func (f *fake) PutExtension(_ context.Context, _ access.Caller, r io.Reader) (session.Extension, bool, error) {
+func (f *fake) PutExtension(_ context.Context, _ access.Caller, r io.Reader) (library.Extension, bool, error) {
 	data, err := io.ReadAll(r)
 	if err != nil {
-		return session.Extension{}, false, err
+		return library.Extension{}, false, err
 	}
 	f.mu.Lock()
 	_, there := f.uploads["extension"]
@@ -200,11 +205,11 @@ func (f *fake) PutExtension(_ context.Context, _ access.Caller, r io.Reader) (se
 	return night(), !there, f.failure()
 }
 
-func (f *fake) ListExtensions(context.Context, access.Caller) ([]session.Extension, error) {
-	return []session.Extension{night()}, f.failure()
+func (f *fake) ListExtensions(context.Context, access.Caller) ([]library.Extension, error) {
+	return []library.Extension{night()}, f.failure()
 }
 
-func (f *fake) Extension(context.Context, access.Caller, string) (session.Extension, error) {
+func (f *fake) Extension(context.Context, access.Caller, string) (library.Extension, error) {
 	return night(), f.failure()
 }
 func (f *fake) DeleteExtension(context.Context, access.Caller, string, bool) error {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/session"
+	"github.com/stasisd/stasis/session/library"
 )
 
 // importQuery says what the body is, and whose.
@@ -26,7 +27,7 @@ func (q importQuery) check() error {
 	if q.Format == "" {
 		return invalid("format", "is required")
 	}
-	if q.Profile != "" && q.Format != string(session.FormatDatadir) {
+	if q.Profile != "" && q.Format != string(library.FormatDatadir) {
 		return invalid("profile", "only format=datadir has profiles")
 	}
 	return firstOf(
@@ -99,7 +100,7 @@ func (s *Server) importBody(c *call, q importQuery) (session.ImportAnswer, error
 		content = part
 	}
 	made, err := s.service.Import(c.Request().Context(), c.caller, session.Import{
-		Format: session.Format(q.Format), UserID: q.UserID, Profile: q.Profile, Label: q.Label,
+		Format: library.Format(q.Format), UserID: q.UserID, Profile: q.Profile, Label: q.Label,
 		SaveAsDefault: q.SaveAsDefault, Conflict: session.Conflict(q.Conflict), Size: max(c.Request().ContentLength-framing(c.Request()), 0),
 	}, content)
 	if err != nil {

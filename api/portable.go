@@ -8,7 +8,7 @@ import (
 	"unicode/utf16"
 
 	"github.com/stasisd/stasis/fault"
-	"github.com/stasisd/stasis/session"
+	"github.com/stasisd/stasis/session/library"
 )
 
 const (
@@ -19,11 +19,11 @@ const (
 )
 
 // mediaOf is the content type of each format of state.
-var mediaOf = map[session.Format]string{
-	session.FormatStasis:     "application/json",
-	session.FormatPlaywright: "application/json",
-	session.FormatPuppeteer:  "application/json",
-	session.FormatNetscape:   "text/plain; charset=utf-8",
+var mediaOf = map[library.Format]string{
+	library.FormatStasis:     "application/json",
+	library.FormatPlaywright: "application/json",
+	library.FormatPuppeteer:  "application/json",
+	library.FormatNetscape:   "text/plain; charset=utf-8",
 }
 
 // exportQuery says how a state is to be written.
@@ -34,21 +34,21 @@ type exportQuery struct {
 }
 
 func (c *call) exportQuery() (exportQuery, error) {
-	q := exportQuery{Format: string(session.FormatStasis)}
+	q := exportQuery{Format: string(library.FormatStasis)}
 	if err := c.query(&q); err != nil {
 		return q, err
 	}
 	if err := oneOf("format", q.Format, "stasis", "playwright", "puppeteer", "netscape"); err != nil {
 		return q, err
 	}
-	if q.IndexedDB && q.Format != string(session.FormatPlaywright) {
+	if q.IndexedDB && q.Format != string(library.FormatPlaywright) {
 		return q, invalid("indexed_db", "only format=playwright holds databases")
 	}
 	return q, nil
 }
 
-func (q exportQuery) request() session.Export {
-	return session.Export{Format: session.Format(q.Format), IndexedDB: q.IndexedDB}
+func (q exportQuery) request() library.Export {
+	return library.Export{Format: library.Format(q.Format), IndexedDB: q.IndexedDB}
 }
 
 func (s *Server) snapshotState(c *call) error {
@@ -60,7 +60,7 @@ func (s *Server) snapshotState(c *call) error {
 	if err != nil {
 		return err
 	}
-	out, err := s.service.State(c.Request().Context(), c.caller, id, q.request())
+	out, err := s.library.State(c.Request().Context(), c.caller, id, q.request())
 	if err != nil {
 		return err
 	}
@@ -76,7 +76,7 @@ func (s *Server) defaultState(c *call) error {
 	if err != nil {
 		return err
 	}
-	out, err := s.service.DefaultState(c.Request().Context(), c.caller, user, q.request())
+	out, err := s.library.DefaultState(c.Request().Context(), c.caller, user, q.request())
 	if err != nil {
 		return err
 	}
@@ -85,16 +85,16 @@ func (s *Server) defaultState(c *call) error {
 
 // exported answers with the state as its tool takes it, and what it does not
 // hold in a header; or with both in an envelope.
-func (c *call) exported(q exportQuery, out session.Exported) error {
+func (c *call) exported(q exportQuery, out library.Exported) error {
 	c.Response().Header().Set(notCarriedHeader, notCarried(out.NotCarried))
-	media := mediaOf[session.Format(q.Format)]
+	media := mediaOf[library.Format(q.Format)]
 	if !q.Envelope {
 		return c.Blob(http.StatusOK, media, out.Body)
 	}
 	envelope := struct {
 		Format     string               `json:"format"`
 		State      any                  `json:"state"`
-		NotCarried []session.NotCarried `json:"not_carried"`
+		NotCarried []library.NotCarried `json:"not_carried"`
 	}{q.Format, json.RawMessage(out.Body), out.NotCarried}
 	if media != "application/json" {
 		envelope.State = string(out.Body)
@@ -104,26 +104,26 @@ func (c *call) exported(q exportQuery, out session.Exported) error {
 
 // notCarried is the list as a header's value: JSON in ASCII. One that is too
 // long for a header is told by component, without origins.
-func notCarried(list []session.NotCarried) string {
+func notCarried(list []library.NotCarried) string {
 	text := headerJSON(list)
 	if len(text) <= maxNotCarried {
 		return text
 	}
-	var short []session.NotCarried
+	var short []library.NotCarried
 	at := map[string]int{}
 	for _, l := range list {
 		i, known := at[l.Component]
 		if !known {
 			i = len(short)
 			at[l.Component] = i
-			short = append(short, session.NotCarried{Component: l.Component, Reason: "shortened: ask with envelope=true"})
+			short = append(short, library.NotCarried{Component: l.Component, Reason: "shortened: ask with envelope=true"})
 		}
 		short[i].Count += l.Count
 	}
 	if text = headerJSON(short); len(text) <= maxNotCarried {
 		return text
 	}
-	return headerJSON([]session.NotCarried{{Component: "all", Count: len(list), Reason: "shortened: ask with envelope=true"}})
+	return headerJSON([]library.NotCarried{{Component: "all", Count: len(list), Reason: "shortened: ask with envelope=true"}})
 }
 
 func headerJSON(v any) string {

@@ -16,26 +16,27 @@ import (
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/session"
 	"github.com/stasisd/stasis/session/access"
+	"github.com/stasisd/stasis/session/library"
 )
 
 // lostThings is what the fake's exports do not carry; over as many origins as
 // the test wants.
-func lostThings(origins int) []session.NotCarried {
-	lost := []session.NotCarried{{Component: "tabs", Count: 2, Reason: `a "reason"`}}
+func lostThings(origins int) []library.NotCarried {
+	lost := []library.NotCarried{{Component: "tabs", Count: 2, Reason: `a "reason"`}}
 	for i := range origins {
-		lost = append(lost, session.NotCarried{Component: "local_storage", Origin: fmt.Sprintf("https://ü%d.example/", i), Count: 1, Reason: "no place"})
+		lost = append(lost, library.NotCarried{Component: "local_storage", Origin: fmt.Sprintf("https://ü%d.example/", i), Count: 1, Reason: "no place"})
 	}
 	return lost
 }
 
-func (f *fake) State(_ context.Context, _ access.Caller, id string, r session.Export) (session.Exported, error) {
-	out := session.Exported{Body: []byte(`{"cookies":[]}`), NotCarried: lostThings(1)}
-	if r.Format == session.FormatNetscape {
+func (f *fake) State(_ context.Context, _ access.Caller, id string, r library.Export) (library.Exported, error) {
+	out := library.Exported{Body: []byte(`{"cookies":[]}`), NotCarried: lostThings(1)}
+	if r.Format == library.FormatNetscape {
 		out.Body = []byte("# Netscape HTTP Cookie File\n")
 	}
 	if f.large != nil {
 		out.Body = f.large
-		if r.Format != session.FormatNetscape {
+		if r.Format != library.FormatNetscape {
 			out.Body = slices.Concat([]byte(`"`), f.large, []byte(`"`))
 		}
 	}
@@ -45,7 +46,7 @@ func (f *fake) State(_ context.Context, _ access.Caller, id string, r session.Ex
 	return out, f.failure()
 }
 
-func (f *fake) DefaultState(ctx context.Context, c access.Caller, _ string, r session.Export) (session.Exported, error) {
+func (f *fake) DefaultState(ctx context.Context, c access.Caller, _ string, r library.Export) (library.Exported, error) {
 	return f.State(ctx, c, "snap-1", r)
 }
 
@@ -74,9 +75,9 @@ func (f *fake) Archive(_ context.Context, _ access.Caller, id string) (io.ReadCl
 	return io.NopCloser(strings.NewReader("tar.zst")), f.failure()
 }
 
-func (f *fake) SealedArchive(_ context.Context, _ access.Caller, id string, to []string) (session.SealedArchive, error) {
+func (f *fake) SealedArchive(_ context.Context, _ access.Caller, id string, to []string) (library.SealedArchive, error) {
 	body := "sealed to " + strings.Join(to, ",")
-	whole := session.SealedArchive{ReadCloser: io.NopCloser(strings.NewReader(body)), Size: int64(len(body)), PayloadSHA256: strings.Repeat("5a", 32)}
+	whole := library.SealedArchive{ReadCloser: io.NopCloser(strings.NewReader(body)), Size: int64(len(body)), PayloadSHA256: strings.Repeat("5a", 32)}
 	if id == "broken-at-once" {
 		whole.ReadCloser = io.NopCloser(&brokenReader{0})
 	}
@@ -105,7 +106,7 @@ func TestStateOnTheWire(t *testing.T) {
 		t.Errorf("playwright: %s %s", answer.Header, body)
 	}
 	header := answer.Header.Get(notCarriedHeader)
-	var lost []session.NotCarried
+	var lost []library.NotCarried
 	if err := json.Unmarshal([]byte(header), &lost); err != nil || fmt.Sprint(lost) != fmt.Sprint(lostThings(1)) || strings.ContainsFunc(header, func(r rune) bool { return r > '~' }) {
 		t.Errorf("header %q: %v", header, err)
 	}

@@ -3,7 +3,7 @@ package api
 import (
 	"net/http"
 
-	"github.com/stasisd/stasis/session"
+	"github.com/stasisd/stasis/session/library"
 )
 
 func (s *Server) prune(c *call) error {
@@ -21,7 +21,7 @@ func (s *Server) prune(c *call) error {
 	if body.All && body.UserID != "" {
 		return invalid("all", "must not be true together with user_id")
 	}
-	answer, err := s.service.Prune(c.Request().Context(), c.caller, session.PruneRequest{UserID: body.UserID, All: body.All, DryRun: body.DryRun})
+	answer, err := s.pruner.Prune(c.Request().Context(), c.caller, library.PruneRequest{UserID: body.UserID, All: body.All, DryRun: body.DryRun})
 	if err != nil {
 		return err
 	}

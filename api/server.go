@@ -22,6 +22,9 @@ import (
 type Options struct {
 	Service    Service
 	Keys       Keys
+	Library    Library
+	Pruner     Pruner
+	Extensions Extensions
 	Notes      Notes
 	Documents  Documents
 	Messenger  Messenger
@@ -59,6 +62,9 @@ type Options struct {
 type Server struct {
 	echo        *echo.Echo
 	service     Service
+	library     Library
+	pruner      Pruner
+	extensions  Extensions
 	keys        Keys
 	notes       Notes
 	documents   Documents
@@ -97,7 +103,9 @@ type Server struct {
 // New makes a Server. It opens nothing and needs no closing before Serve.
 func New(o Options) *Server {
 	s := &Server{
-		service: o.Service, keys: o.Keys, notes: o.Notes, documents: o.Documents, history: o.History, messenger: o.Messenger, deliveries: o.Deliveries, answers: o.Answers, hashKey: o.HashKey, metrics: o.Metrics, log: o.Logger, now: o.Now,
+		service: o.Service, keys: o.Keys, library: o.Library, pruner: o.Pruner, extensions: o.Extensions,
+		notes: o.Notes, documents: o.Documents, history: o.History, messenger: o.Messenger, deliveries: o.Deliveries,
+		answers: o.Answers, hashKey: o.HashKey, metrics: o.Metrics, log: o.Logger, now: o.Now,
 		urls:        origins{public: o.PublicURL, proxies: o.TrustedProxies},
 		warnUnknown: o.WarnUnknownFields, maxUpload: o.MaxUpload, maxImport: o.MaxImport, maxMessage: o.MaxMessage, grace: o.Grace, heartbeat: o.Heartbeat, landlock: o.Landlock,
 		budget: o.Budget, patience: o.Patience, parsing: make(chan struct{}, maxParsing),

@@ -21,9 +21,8 @@ type Service interface {
 	sessions
 	driver
 	records
-	porter
+	importer
 	files
-	extensions
 	// Ready tells whether sessions can be taken.
 	Ready(ctx context.Context) error
 }
@@ -77,26 +76,14 @@ type driver interface {
 	Connect(ctx context.Context, c access.Caller, id, targetID string, conn session.Conn) error
 }
 
+// records are what is kept of users.
 type records interface {
 	Settings(ctx context.Context, c access.Caller, userID string) (session.Settings, error)
 	// ChangeSettings applies change in a transaction; its error comes back as it is.
 	ChangeSettings(ctx context.Context, c access.Caller, userID string, change func(session.Settings) (session.Settings, error)) (session.Settings, error)
 	CheckDefault(ctx context.Context, c access.Caller, userID string) (session.LoginOutcome, error)
-
-	Default(ctx context.Context, c access.Caller, userID string) (session.DefaultInfo, error)
-	SetDefault(ctx context.Context, c access.Caller, userID, snapshotID string, ifVersion *int64) (session.Default, error)
-	DeleteDefault(ctx context.Context, c access.Caller, userID string) error
-	DefaultHistory(ctx context.Context, c access.Caller, userID string, limit int, startAfter string) (page []session.PastDefault, next string, err error)
-
-	Snapshots(ctx context.Context, c access.Caller, sessionID string, limit int, startAfter string) (page []session.SnapshotInfo, next string, err error)
-	// AllSnapshots lists a user's; userID "" is everybody that the caller may act for.
-	AllSnapshots(ctx context.Context, c access.Caller, userID string, limit int, startAfter string) (page []session.SnapshotInfo, next string, err error)
-	Snapshot(ctx context.Context, c access.Caller, id string) (session.SnapshotInfo, error)
-	DeleteSnapshot(ctx context.Context, c access.Caller, id string) error
-	Prune(ctx context.Context, c access.Caller, r session.PruneRequest) (session.PruneAnswer, error)
-	// VerifySnapshot fails only where the snapshot could not be looked at.
-	VerifySnapshot(ctx context.Context, c access.Caller, id string) (session.Soundness, error)
-	Diff(ctx context.Context, c access.Caller, from, to string, values bool) (session.Diff, error)
+	// LastCheck is the outcome of the last CheckDefault; nil where none was made.
+	LastCheck(ctx context.Context, c access.Caller, userID string) (*session.LoginOutcome, error)
 }
 
 // Messenger carries the conversation with the agent that drives a session.
@@ -122,13 +109,8 @@ type Notes interface {
 
 var _ Notes = (*agent.Notes)(nil)
 
-// porter carries environments in and out.
-type porter interface {
-	State(ctx context.Context, c access.Caller, id string, r session.Export) (session.Exported, error)
-	DefaultState(ctx context.Context, c access.Caller, userID string, r session.Export) (session.Exported, error)
-	// Archive streams; damage is the reader's error, at its end at the latest.
-	Archive(ctx context.Context, c access.Caller, id string) (io.ReadCloser, error)
-	SealedArchive(ctx context.Context, c access.Caller, id string, to []string) (session.SealedArchive, error)
+// importer brings environments in that were saved elsewhere.
+type importer interface {
 	// Import stores nothing after an error, the body's own included.
 	Import(ctx context.Context, c access.Caller, r session.Import, body io.Reader) (session.ImportAnswer, error)
 }
@@ -177,12 +159,3 @@ type Deliveries interface {
 }
 
 var _ Deliveries = (*events.Deliveries)(nil)
-
-type extensions interface {
-	// PutExtension stores what r gives, a zip or a .crx; fresh is false where
-	// the caller's user has the same one already.
-	PutExtension(ctx context.Context, c access.Caller, r io.Reader) (e session.Extension, fresh bool, err error)
-	ListExtensions(ctx context.Context, c access.Caller) ([]session.Extension, error)
-	Extension(ctx context.Context, c access.Caller, id string) (session.Extension, error)
-	DeleteExtension(ctx context.Context, c access.Caller, id string, force bool) error
-}

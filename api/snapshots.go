@@ -4,11 +4,11 @@ import (
 	"net/http"
 
 	"github.com/stasisd/stasis/fault"
-	"github.com/stasisd/stasis/session"
+	"github.com/stasisd/stasis/session/library"
 )
 
 type snapshotsAnswer struct {
-	Snapshots []session.SnapshotInfo `json:"snapshots"`
+	Snapshots []library.SnapshotInfo `json:"snapshots"`
 	NextToken *string                `json:"next_token"`
 }
 
@@ -24,7 +24,7 @@ func (s *Server) listSnapshots(c *call) error {
 	if err != nil {
 		return err
 	}
-	page, next, err := s.service.Snapshots(c.Request().Context(), c.caller, id, int(q.Limit), q.StartAfter)
+	page, next, err := s.library.Snapshots(c.Request().Context(), c.caller, id, int(q.Limit), q.StartAfter)
 	if err != nil {
 		return err
 	}
@@ -42,7 +42,7 @@ func (s *Server) allSnapshots(c *call) error {
 	if err := firstOf(isUserID("user_id", q.UserID), q.check()); err != nil {
 		return err
 	}
-	page, next, err := s.service.AllSnapshots(c.Request().Context(), c.caller, q.UserID, int(q.Limit), q.StartAfter)
+	page, next, err := s.library.AllSnapshots(c.Request().Context(), c.caller, q.UserID, int(q.Limit), q.StartAfter)
 	if err != nil {
 		return err
 	}
@@ -50,8 +50,8 @@ func (s *Server) allSnapshots(c *call) error {
 }
 
 // snapshots answers with a page of them.
-func (c *call) snapshots(page []session.SnapshotInfo, next string) error {
-	answer := snapshotsAnswer{Snapshots: make([]session.SnapshotInfo, 0, len(page)), NextToken: orNull(next)}
+func (c *call) snapshots(page []library.SnapshotInfo, next string) error {
+	answer := snapshotsAnswer{Snapshots: make([]library.SnapshotInfo, 0, len(page)), NextToken: orNull(next)}
 	for _, info := range page {
 		answer.Snapshots = append(answer.Snapshots, info.Whole())
 	}
@@ -63,7 +63,7 @@ func (s *Server) latestSnapshot(c *call) error {
 	if err != nil {
 		return err
 	}
-	page, _, err := s.service.Snapshots(c.Request().Context(), c.caller, id, 1, "")
+	page, _, err := s.library.Snapshots(c.Request().Context(), c.caller, id, 1, "")
 	if err != nil {
 		return err
 	}
@@ -78,7 +78,7 @@ func (s *Server) getSnapshot(c *call) error {
 	if err != nil {
 		return err
 	}
-	info, err := s.service.Snapshot(c.Request().Context(), c.caller, id)
+	info, err := s.library.Snapshot(c.Request().Context(), c.caller, id)
 	if err != nil {
 		return err
 	}
@@ -100,7 +100,7 @@ func (s *Server) diffSnapshots(c *call) error {
 	if err := c.query(&q); err != nil {
 		return err
 	}
-	diff, err := s.service.Diff(c.Request().Context(), c.caller, from, to, q.Values)
+	diff, err := s.library.Diff(c.Request().Context(), c.caller, from, to, q.Values)
 	if err != nil {
 		return err
 	}
@@ -112,7 +112,7 @@ func (s *Server) deleteSnapshot(c *call) error {
 	if err != nil {
 		return err
 	}
-	if err := s.service.DeleteSnapshot(c.Request().Context(), c.caller, id); err != nil {
+	if err := s.library.DeleteSnapshot(c.Request().Context(), c.caller, id); err != nil {
 		return err
 	}
 	return c.NoContent(http.StatusNoContent)
@@ -126,7 +126,7 @@ func (s *Server) verifySnapshot(c *call) error {
 	if err != nil {
 		return err
 	}
-	found, err := s.service.VerifySnapshot(c.Request().Context(), c.caller, id)
+	found, err := s.library.VerifySnapshot(c.Request().Context(), c.caller, id)
 	if err != nil {
 		return err
 	}

@@ -6,6 +6,7 @@ import (
 	"unicode"
 
 	"github.com/stasisd/stasis/session"
+	"github.com/stasisd/stasis/session/library"
 )
 
 const (
@@ -28,7 +29,7 @@ type settingsBody struct {
 	Engine     *string             `json:"engine"`
 	Standby    *int64              `json:"standby"`
 	LoginCheck *session.LoginCheck `json:"login_check"`
-	Retention  *session.Retention  `json:"retention"`
+	Retention  *library.Retention  `json:"retention"`
 
 	Quotas unbuilt `json:"quotas"`
 }
@@ -64,7 +65,7 @@ func (b settingsBody) settings() (session.Settings, error) {
 
 // checkRetention holds a policy against what is allowed. One that keeps nothing
 // is a mistake whose price is every login.
-func checkRetention(r session.Retention) error {
+func checkRetention(r library.Retention) error {
 	const in = "retention."
 	if r.KeepLast != nil {
 		if err := within(in+"keep_last", *r.KeepLast, 1, largestKeepLast); err != nil {

@@ -64,9 +64,11 @@ var mayImport = []struct{ pkg, imports string }{
 	{"session/agent", "fault profiles snapshot session/access session/events session/restore"},
 	{"session/browsers", "state browser browser/mux"},
 	{"session/restore", "fault state state/report browser browser/extension snapshot profiles session/access session/browsers"},
+	{"session/library", "fault state state/* snapshot profiles browser/extension session/access"}, // it knows no live session
+	{"session/library/audit", "fault snapshot profiles session/library"},
 	{"session/*", "fault state state/* snapshot profiles session/access"},
 	{"session/*/*", "fault state profiles session/*"},
-	{"api", ". fault budget state browser browser/extension snapshot session session/access session/agent session/events session/restore api/live"}, // what is recorded, session tells it
+	{"api", ". fault budget state browser browser/extension snapshot session session/access session/agent session/events session/library session/restore api/live"}, // what is recorded, session tells it
 	{"api/apitest", "."},
 	{"api/live", ""},
 	{"api/metrics", "session"},
@@ -103,6 +105,7 @@ var testsMayImport = []struct{ pkg, imports string }{
 	{"session", "snapshot/* profiles/* browser/launch browser/profile browser/profile/*"},
 	{"session/restore", "browser/launch"},
 	{"session/*", "snapshot/* profiles/*"},
+	{"session/library/*", "snapshot/* profiles/*"},
 	// They look from everywhere at what the binary did.
 	{"e2e", "* */* */*/*"},
 	{"e2e/*", "* */* */*/*"},

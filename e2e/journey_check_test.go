@@ -8,6 +8,7 @@ import (
 	"github.com/stasisd/stasis/e2e/apps"
 	"github.com/stasisd/stasis/e2e/daemon"
 	"github.com/stasisd/stasis/session"
+	"github.com/stasisd/stasis/session/library"
 	"github.com/stasisd/stasis/state"
 )
 
@@ -83,15 +84,15 @@ func loginCheck(t *testing.T, d *daemon.Daemon) {
 
 	// What was saved is whole, down to the tar; and what is this young no policy
 	// takes.
-	var whole session.Soundness
+	var whole library.VerifyResult
 	d.Must(t, http.StatusOK, http.MethodPost, "/v1/snapshots/"+good.ID+"/verify", nil).Into(t, &whole)
 	if !whole.OK || !whole.Checked.State || whole.Checked.Entries == 0 {
 		t.Errorf("verified: %+v", whole)
 	}
 	d.Must(t, http.StatusOK, http.MethodPatch, user, body{"retention": body{"keep_last": 1}})
-	var kept session.PruneAnswer
+	var kept library.PruneAnswer
 	d.Must(t, http.StatusOK, http.MethodPost, "/v1/prune", body{"user_id": "checked/ada"}).Into(t, &kept)
-	if kept.RemovedCount != 0 || kept.KeptBy[session.KeptGrace] != 5 || kept.KeptBy[session.KeptDefault] != 1 {
+	if kept.RemovedCount != 0 || kept.KeptBy[library.KeptGrace] != 5 || kept.KeptBy[library.KeptDefault] != 1 {
 		t.Errorf("pruned: %+v", kept)
 	}
 	d.Must(t, http.StatusOK, http.MethodGet, user+"/default/history", nil)

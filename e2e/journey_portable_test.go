@@ -22,7 +22,7 @@ func TestPortable(t *testing.T) {
 	s := club(t)
 
 	// Playwright logs in; a session that starts from its storageState is in.
-	there := library{Tool: "playwright", URL: s.URL + "/join"}.run(t)
+	there := clientTool{Tool: "playwright", URL: s.URL + "/join"}.run(t)
 	if there.Value != told {
 		t.Fatalf("in Playwright: %q", there.Value)
 	}
@@ -54,7 +54,7 @@ func TestPortable(t *testing.T) {
 
 	// From there back into Playwright and Puppeteer, each with a Chrome of its own.
 	out, lost := exports(t, d, snap.ID, "format=playwright&indexed_db=true")
-	if got := (library{Tool: "playwright", URL: s.URL + "/", State: out}).run(t); got.Value != told {
+	if got := (clientTool{Tool: "playwright", URL: s.URL + "/", State: out}).run(t); got.Value != told {
 		t.Errorf("Playwright with our export: %q, not carried %+v", got.Value, lost)
 	}
 	if lostOf(lost, "indexed_db") != 0 || lostOf(lost, "tabs") != 1 {
@@ -64,7 +64,7 @@ func TestPortable(t *testing.T) {
 		t.Errorf("not carried without indexed_db: %+v", lost)
 	}
 	out, lost = exports(t, d, snap.ID, "format=puppeteer")
-	got := library{Tool: "puppeteer", URL: s.URL + "/", State: out}.run(t)
+	got := clientTool{Tool: "puppeteer", URL: s.URL + "/", State: out}.run(t)
 	if got.Value != "ada, none, none, 3" || lostOf(lost, "local_storage") != 1 || lostOf(lost, "indexed_db") != 1 {
 		t.Errorf("Puppeteer with our cookies: %q, not carried %+v", got.Value, lost)
 	}
@@ -138,7 +138,7 @@ func TestDesktopProfile(t *testing.T) {
 	d := daemon.Start(t, daemon.Options{})
 	s := club(t)
 	dir := t.TempDir()
-	library{Tool: "playwright", URL: s.URL + "/join", Dir: dir}.run(t)
+	clientTool{Tool: "playwright", URL: s.URL + "/join", Dir: dir}.run(t)
 	if err := os.Symlink("elsewhere-1", filepath.Join(dir, "SingletonLock")); err != nil && !os.IsExist(err) {
 		t.Fatal(err)
 	}
@@ -162,7 +162,7 @@ func TestDesktopProfile(t *testing.T) {
 	}
 	// Nobody read it over CDP; a Chrome does for an export.
 	out, lost := exports(t, d, a.Snapshot.ID, "format=playwright&indexed_db=true")
-	if got := (library{Tool: "playwright", URL: s.URL + "/", State: out}).run(t); got.Value != told {
+	if got := (clientTool{Tool: "playwright", URL: s.URL + "/", State: out}).run(t); got.Value != told {
 		t.Errorf("exported: %q, not carried %+v", got.Value, lost)
 	}
 }

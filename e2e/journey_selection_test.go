@@ -10,6 +10,7 @@ import (
 
 	"github.com/stasisd/stasis/e2e/daemon"
 	"github.com/stasisd/stasis/session"
+	"github.com/stasisd/stasis/session/library"
 	"github.com/stasisd/stasis/state"
 	"github.com/stasisd/stasis/state/report"
 )
@@ -53,7 +54,7 @@ func TestSelection(t *testing.T) {
 	if raw := exported(t, d, saveOnly(t, d, other, site.URL)); strings.Contains(raw, other) || strings.Contains(raw, `"localhost"`) || !strings.Contains(raw, "127.0.0.1") {
 		t.Errorf("saved with a selection: %s", raw)
 	}
-	var diff session.Diff
+	var diff library.Diff
 	d.Must(t, http.StatusOK, http.MethodGet, "/v1/snapshots/"+snap.ID+"/diff/"+later.ID, nil).Into(t, &diff)
 	removed := map[string][]string{}
 	for _, c := range diff.Changes {

@@ -9,6 +9,7 @@ import (
 	"github.com/stasisd/stasis/e2e/daemon"
 	"github.com/stasisd/stasis/profiles"
 	"github.com/stasisd/stasis/session"
+	"github.com/stasisd/stasis/session/library"
 	"github.com/stasisd/stasis/session/restore"
 )
 
@@ -58,7 +59,7 @@ func end(t testing.TB, d *daemon.Daemon, id, query string) session.EndAnswer {
 }
 
 // save ends a session and gives the snapshot that it left.
-func save(t testing.TB, d *daemon.Daemon, id, mode string, more ...string) *session.SnapshotInfo {
+func save(t testing.TB, d *daemon.Daemon, id, mode string, more ...string) *library.SnapshotInfo {
 	t.Helper()
 	query := "save_snapshot_mode=" + mode
 	for _, m := range more {

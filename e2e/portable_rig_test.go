@@ -23,6 +23,7 @@ import (
 	"github.com/stasisd/stasis/e2e/apps/weblog"
 	"github.com/stasisd/stasis/e2e/daemon"
 	"github.com/stasisd/stasis/session"
+	"github.com/stasisd/stasis/session/library"
 	"github.com/stasisd/stasis/session/restore"
 	"github.com/stasisd/stasis/state"
 )
@@ -91,8 +92,8 @@ func club(t testing.TB) *clubSite {
 	return s
 }
 
-// library is what e2e/clients/portable.mjs is told, and what it answers.
-type library struct {
+// clientTool is what e2e/clients/portable.mjs is told, and what it answers.
+type clientTool struct {
 	Tool       string          `json:"tool"`
 	Chrome     string          `json:"chrome"`
 	URL        string          `json:"url"`
@@ -106,7 +107,7 @@ type kept struct {
 	State json.RawMessage `json:"state"`
 }
 
-func (l library) run(t testing.TB) kept {
+func (l clientTool) run(t testing.TB) kept {
 	t.Helper()
 	var err error
 	if l.Chrome, err = launch.Find(""); err != nil {
@@ -163,10 +164,10 @@ func imports(t testing.TB, d *daemon.Daemon, format string, file []byte, more ..
 }
 
 // exports gives a snapshot's state in a format, and what it does not carry.
-func exports(t testing.TB, d *daemon.Daemon, id, query string) ([]byte, []session.NotCarried) {
+func exports(t testing.TB, d *daemon.Daemon, id, query string) ([]byte, []library.NotCarried) {
 	t.Helper()
 	a := d.Must(t, http.StatusOK, http.MethodGet, "/v1/snapshots/"+id+"/state?"+query, nil)
-	var lost []session.NotCarried
+	var lost []library.NotCarried
 	if err := json.Unmarshal([]byte(a.Header.Get("X-Stasis-Not-Carried")), &lost); err != nil {
 		t.Fatal(err)
 	}
@@ -174,7 +175,7 @@ func exports(t testing.TB, d *daemon.Daemon, id, query string) ([]byte, []sessio
 }
 
 // lostOf gives how many of a component a format does not carry.
-func lostOf(lost []session.NotCarried, component string) int {
+func lostOf(lost []library.NotCarried, component string) int {
 	n := 0
 	for _, l := range lost {
 		if l.Component == component {

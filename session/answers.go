@@ -1,21 +1,11 @@
 package session
 
 import (
-	"time"
-
 	"github.com/stasisd/stasis/profiles"
+	"github.com/stasisd/stasis/session/library"
 	"github.com/stasisd/stasis/session/restore"
 	"github.com/stasisd/stasis/state"
 )
-
-// each is what callers are told of records.
-func each[R, A any](records []R, told func(R) A) []A {
-	answers := make([]A, 0, len(records))
-	for _, r := range records {
-		answers = append(answers, told(r))
-	}
-	return answers
-}
 
 // Info is what a caller is told of a session.
 type Info struct {
@@ -44,26 +34,6 @@ type Info struct {
 // Over reports whether the session has ended, or failed for good as far as is known.
 func (i Info) Over() bool { return i.Status.Ended() && !i.Restarting && !i.Rescuing }
 
-// SnapshotInfo is what a caller is told of a snapshot.
-type SnapshotInfo struct {
-	ID         string            `json:"id"`
-	SessionID  string            `json:"session_id"`
-	UserID     string            `json:"user_id"`
-	Mode       string            `json:"mode"`
-	Rescue     bool              `json:"rescue"`
-	Auto       bool              `json:"auto"`
-	Label      string            `json:"label,omitempty"`
-	CreatedAt  time.Time         `json:"created_at"`
-	ExpiresAt  *time.Time        `json:"expires_at"`
-	SizeBytes  int64             `json:"size_bytes"`
-	Datadir    string            `json:"datadir"`
-	Chrome     string            `json:"chrome"`
-	Engine     string            `json:"engine"`
-	Components []state.Component `json:"components"`
-	Warnings   []string          `json:"warnings"`
-	Logins     []state.Login     `json:"logins"`
-}
-
 // DefaultOutcome tells what became of a user's default at a save.
 type DefaultOutcome struct {
 	Moved   bool   `json:"moved"`
@@ -73,39 +43,14 @@ type DefaultOutcome struct {
 	LoginCheck *LoginOutcome `json:"login_check,omitempty"`
 }
 
-// Default is one version of a user's default environment, as a caller is told of it.
-type Default struct {
-	UserID     string
-	Version    int64
-	SnapshotID string // "": the default was removed
-	SessionID  string // the session whose save moved it; "" for a PUT
-	MovedAt    time.Time
-}
-
-func defaultOf(d profiles.Default) Default {
-	return Default{d.UserID, d.Version, d.SnapshotID, d.SessionID, d.MovedAt.UTC()}
-}
-
-// PastDefault is a version of a default in its history.
-type PastDefault struct {
-	Default
-	Available bool // its snapshot is still there
-}
-
-// DefaultInfo is what a caller is told of a user's current default.
-type DefaultInfo struct {
-	Default
-	LastCheck *LoginOutcome // of the check on request; nil where none was made
-}
-
 // EndAnswer is the answer of a delete; it is recorded with the session.
 type EndAnswer struct {
-	Success        bool            `json:"success"`
-	Deleted        bool            `json:"deleted"`
-	Message        string          `json:"message"`
-	Snapshot       *SnapshotInfo   `json:"snapshot"`
-	Default        *DefaultOutcome `json:"default"`
-	UnsavedChanges bool            `json:"unsaved_changes"`
+	Success        bool                  `json:"success"`
+	Deleted        bool                  `json:"deleted"`
+	Message        string                `json:"message"`
+	Snapshot       *library.SnapshotInfo `json:"snapshot"`
+	Default        *DefaultOutcome       `json:"default"`
+	UnsavedChanges bool                  `json:"unsaved_changes"`
 	// LeftOut is what a selection of origins kept out of the snapshot.
 	LeftOut []state.Component `json:"left_out,omitempty"`
 }

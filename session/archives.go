@@ -5,6 +5,7 @@ import (
 
 	"github.com/stasisd/stasis/profiles"
 	"github.com/stasisd/stasis/session/agent"
+	"github.com/stasisd/stasis/session/library"
 	"github.com/stasisd/stasis/session/restore"
 	"github.com/stasisd/stasis/snapshot"
 	"github.com/stasisd/stasis/state"
@@ -22,12 +23,12 @@ type archives struct{ svc *Service }
 
 // Open reads a snapshot's document.
 func (a archives) Open(ctx context.Context, row profiles.Snapshot) (snapshot.Snapshot, error) {
-	return a.svc.Vault.Open(ctx, locationOf(row.UserID, row.SessionID), row.ID)
+	return a.svc.Vault.Open(ctx, library.LocationOf(row.UserID, row.SessionID), row.ID)
 }
 
 // Hold keeps a snapshot from being removed until release is called.
 func (a archives) Hold(ctx context.Context, row profiles.Snapshot) (release func(), err error) {
-	return a.svc.hold(ctx, row, "restored")
+	return a.svc.snapshots.Hold(ctx, row, "restored")
 }
 
 // Readable returns an error where no key here opens the archive.
@@ -59,7 +60,7 @@ func (a archives) Unpack(ctx context.Context, saved snapshot.Snapshot, userDataD
 		return u, err
 	}
 	u.Entries, u.Refused = got.Entries, len(got.Refused)
-	if u.Document, err = documentOf(saved.ID, got.Kept[state.FileName]); err != nil {
+	if u.Document, err = library.ParseDocument(saved.ID, got.Kept[state.FileName]); err != nil {
 		return u, err
 	}
 	u.Notes, err = agent.NotesIn(saved)
@@ -78,16 +79,11 @@ func (a archives) CopyExtension(ctx context.Context, sha256, folder string) erro
 
 // Saved returns what the save of a snapshot reported.
 func (a archives) Saved(row profiles.Snapshot) restore.Saved {
-	r := captureReportOf(row)
+	r := library.ReportOf(row)
 	return restore.Saved{Components: r.Components, Logins: r.Logins, Damaged: r.Damaged}
 }
 
 // AwaitRescue waits until what a session left when its daemon died is saved.
 func (a archives) AwaitRescue(ctx context.Context, sessionID string) error {
 	return a.svc.rescues.await(ctx, sessionID)
-}
-
-// locationOf is where a snapshot's bytes are.
-func locationOf(userID, sessionID string) snapshot.Location {
-	return snapshot.Location{Owner: profiles.OwnerOf(userID), Session: sessionID, Scope: "agent", ScopeID: "browser"}
 }

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/stasisd/stasis/fault"
-	"github.com/stasisd/stasis/profiles"
 	"github.com/stasisd/stasis/session/browsers"
 	"github.com/stasisd/stasis/state"
 )
@@ -170,7 +169,7 @@ func (l *live) saveItself(a AutoSave, r CheckpointRequest) (wait, least time.Dur
 		return nil
 	})
 	if stored {
-		l.svc.thinOut(ctx, l.id, a.Keep)
+		l.svc.pruner.PruneCheckpoints(ctx, l.id, a.Keep)
 	}
 	if err != nil {
 		l.svc.Log.Warn("an automatic checkpoint failed", "session", l.id, "failures", failures, "error", err)
@@ -187,31 +186,4 @@ func retryIn(interval time.Duration, failures int) time.Duration {
 		wait = min(2*wait, autoPause)
 	}
 	return wait
-}
-
-// thinOut removes the automatic checkpoints of a session but the newest ones. One
-// that a default or another session needs stays. Those with damage take nobody's
-// place: beside as many sound ones as are kept the newest of them stays.
-func (s *Service) thinOut(ctx context.Context, id string, keep int) {
-	rows, _, err := s.Catalogue.Snapshots(ctx, profiles.SnapshotFilter{SessionID: id})
-	if err != nil {
-		s.Log.Warn("old checkpoints could not be listed", "session", id, "error", err)
-		return
-	}
-	var sound, damaged []profiles.Snapshot // the newest first
-	for _, row := range rows {
-		switch {
-		case !row.Auto:
-		case captureReportOf(row).Damaged:
-			damaged = append(damaged, row)
-		default:
-			sound = append(sound, row)
-		}
-	}
-	damaged = damaged[min(max(1, keep-len(sound)), len(damaged)):]
-	for _, row := range slices.Concat(sound[min(keep, len(sound)):], damaged) {
-		if _, err := s.removeSnapshot(ctx, row, s.Catalogue.RetireSnapshot); err != nil && !fault.Is(err, fault.SnapshotInUse) {
-			s.Log.Warn("an old checkpoint could not be removed", "snapshot", row.ID, "error", err)
-		}
-	}
 }

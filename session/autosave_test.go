@@ -71,7 +71,7 @@ func TestAutoSave(t *testing.T) {
 	if ids := r.autos(id); ids[0] != last || len(ids) != 2 {
 		t.Errorf("%v are kept, the last one is %s", ids, last)
 	}
-	if _, err := r.Snapshot(t.Context(), alice, asked.Snapshot.ID); err != nil {
+	if _, err := r.library.Snapshot(t.Context(), alice, asked.Snapshot.ID); err != nil {
 		t.Error(err)
 	}
 	_, err := r.catalogue.Default(t.Context(), "alice")

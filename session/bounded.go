@@ -3,6 +3,7 @@ package session
 import (
 	"fmt"
 
+	"github.com/stasisd/stasis/session/library"
 	"github.com/stasisd/stasis/state"
 	"github.com/stasisd/stasis/state/report"
 )
@@ -10,8 +11,8 @@ import (
 // maxLogins bounds how many logins a report lists.
 const maxLogins = 100
 
-// bounded is the report as it is told and kept.
-func (r captureReport) bounded() captureReport {
+// boundedReport is the report of a save as it is answered and kept.
+func boundedReport(r library.Report) library.Report {
 	r.Warnings = append(state.MassLosses(r.Components), r.Warnings...)
 	r.Components = report.Bounded(r.Components)
 	if more := len(r.Logins) - maxLogins; more > 0 {

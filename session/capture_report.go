@@ -1,28 +1,16 @@
 package session
 
 import (
-	"encoding/json"
 	"os"
 	"strings"
 	"time"
 
-	"github.com/stasisd/stasis/profiles"
+	"github.com/stasisd/stasis/session/library"
 	"github.com/stasisd/stasis/state"
 )
 
-// captureReport is what a save tells of the environment, kept with the
-// snapshot's record: how much there was of what, and what was not saved.
-type captureReport struct {
-	Components []state.Component `json:"components"`
-	Warnings   []string          `json:"warnings"`
-	Logins     []state.Login     `json:"logins"`
-	// Damaged: it is a checkpoint with damage in it, of which a session lives again
-	// only where it has nothing else.
-	Damaged bool `json:"damaged,omitempty"`
-}
-
-func captured(j job, doc state.Document, now time.Time) captureReport {
-	r := captureReport{Components: state.Captured(doc), Warnings: state.CaptureWarnings(doc), Logins: state.Logins(doc, now)}
+func captured(j job, doc state.Document, now time.Time) library.Report {
+	r := library.Report{Components: state.Captured(doc), Warnings: state.CaptureWarnings(doc), Logins: state.Logins(doc, now)}
 	for _, h := range doc.Inventory {
 		if h.Damage != "" {
 			r.Warnings = append(r.Warnings, strings.TrimSpace(h.Component+" "+h.Origin)+" is damaged on disk: "+h.Damage)
@@ -43,7 +31,7 @@ func captured(j job, doc state.Document, now time.Time) captureReport {
 	if err == nil && len(entries) > 0 {
 		r.Warnings = append(r.Warnings, "the session's files (downloads and uploads) are not part of the environment and were not saved")
 	}
-	return r.bounded()
+	return boundedReport(r)
 }
 
 // sealedIn tells of what a keyring keeps in the lines that counted it already.
@@ -62,13 +50,4 @@ func sealedIn(lines, sealed []state.Component) []state.Component {
 		lines[i].Dropped, lines[i].Reason = l.Dropped, l.Reason
 	}
 	return lines
-}
-
-// captureReportOf is the report that a save left; a row without one has none.
-func captureReportOf(row profiles.Snapshot) captureReport {
-	var r captureReport
-	if json.Unmarshal(row.Report, &r) != nil {
-		return captureReport{}
-	}
-	return r
 }

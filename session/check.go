@@ -129,7 +129,7 @@ func (s *Service) checkSnapshot(ctx context.Context, snap profiles.Snapshot, che
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(s.ctx, cancel)()
-	release, err := s.hold(ctx, snap, "restored")
+	release, err := s.snapshots.Hold(ctx, snap, "restored")
 	if err != nil {
 		return LoginOutcome{}, err
 	}
@@ -182,9 +182,12 @@ func (o LoginOutcome) kind(err error) Outcome {
 	}
 }
 
-// lastCheck is the outcome of the last check of the user's default, nil where
-// none was made.
-func (s *Service) lastCheck(ctx context.Context, userID string) (*LoginOutcome, error) {
+// LastCheck returns the outcome of the last check on request of the user's default;
+// nil where none was made.
+func (s *Service) LastCheck(ctx context.Context, c access.Caller, userID string) (*LoginOutcome, error) {
+	if err := c.ForUser(userID, access.Look); err != nil {
+		return nil, err
+	}
 	user, err := s.Catalogue.User(ctx, userID)
 	if err != nil || len(user.LoginChecked) == 0 {
 		return nil, err

@@ -12,6 +12,7 @@ import (
 	"github.com/stasisd/stasis/browser"
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/session/access"
+	"github.com/stasisd/stasis/session/library"
 )
 
 // setCheck gives alice a login check.
@@ -83,11 +84,11 @@ func TestCheckDefault(t *testing.T) {
 		t.Errorf("the parked one %t, dead %t, %t, with tabs %t, %d directories", chrome == parked, chrome.dead(), parked.dead(), chrome.options.RestoreTabs, r.dirs())
 	}
 	r.holds(snap)
-	d, err := r.Default(ctx, alice, "alice")
+	last, err := r.LastCheck(ctx, alice, "alice")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(&got, d.LastCheck); diff != "" {
+	if diff := cmp.Diff(&got, last); diff != "" {
 		t.Errorf("last_check (-want +got):\n%s", diff)
 	}
 
@@ -211,7 +212,7 @@ func TestLoginIsProvenBeforeTheDefaultMoves(t *testing.T) {
 			if diff := cmp.Diff(want, *a.Default); diff != "" {
 				t.Errorf("default (-want +got):\n%s", diff)
 			}
-			d, err := r.Default(t.Context(), alice, "alice")
+			d, err := r.library.Default(t.Context(), alice, "alice")
 			if err != nil || (d.SnapshotID != good) != test.moved {
 				t.Errorf("the default is %+v, %v", d, err)
 			}
@@ -275,13 +276,13 @@ func TestImportIsProven(t *testing.T) {
 	r := newRig(t, nil)
 	first, _ := r.saved(alice, asDefault)
 	r.setCheck(true)
-	x := Import{Format: FormatPlaywright, SaveAsDefault: true, Conflict: ConflictOverwrite}
+	x := Import{Format: library.FormatPlaywright, SaveAsDefault: true, Conflict: ConflictOverwrite}
 	r.browsers.fails(errBroken, "check")
 	a := r.imports(alice, x, storageStateFile)
 	if a.Default == nil || a.Default.Moved || a.Default.Reason != loginCheckFailed || a.Default.LoginCheck == nil || a.Default.LoginCheck.Error == nil {
 		t.Errorf("%+v", a.Default)
 	}
-	if d, err := r.Default(t.Context(), alice, "alice"); err != nil || d.Version != 1 || d.SessionID != first {
+	if d, err := r.library.Default(t.Context(), alice, "alice"); err != nil || d.Version != 1 || d.SessionID != first {
 		t.Errorf("the default: %+v, %v", d, err)
 	}
 	r.browsers.works()

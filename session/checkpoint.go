@@ -7,6 +7,7 @@ import (
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
 	"github.com/stasisd/stasis/session/access"
+	"github.com/stasisd/stasis/session/library"
 	"github.com/stasisd/stasis/state"
 )
 
@@ -23,10 +24,10 @@ type CheckpointRequest struct {
 
 // CheckpointAnswer is the answer of a checkpoint.
 type CheckpointAnswer struct {
-	Success  bool            `json:"success"`
-	Message  string          `json:"message"`
-	Snapshot SnapshotInfo    `json:"snapshot"`
-	Default  *DefaultOutcome `json:"default"`
+	Success  bool                 `json:"success"`
+	Message  string               `json:"message"`
+	Snapshot library.SnapshotInfo `json:"snapshot"`
+	Default  *DefaultOutcome      `json:"default"`
 	// Unchanged: nothing has changed since the checkpoint that Snapshot is of.
 	Unchanged bool `json:"unchanged"`
 	// PausedMS is for how long Chrome stood still.
@@ -254,7 +255,7 @@ func (s *Service) unchanged(ctx context.Context, j job, id string) (CheckpointAn
 		return CheckpointAnswer{}, err
 	}
 	answer := CheckpointAnswer{Success: true, Message: "nothing has changed since the last checkpoint", Unchanged: true,
-		Snapshot: snapshotInfo(row, s.Now())}
+		Snapshot: library.InfoOf(row, s.Now())}
 	switch {
 	case j.held != "":
 		d, err := s.Catalogue.Default(ctx, row.UserID)

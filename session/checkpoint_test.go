@@ -139,7 +139,7 @@ func TestCheckpointUnchanged(t *testing.T) {
 	same(false, "cookies", plain)
 	r.rewrite(chrome, "other")
 	gone := same(false, "files", plain).Snapshot.ID
-	if err := r.DeleteSnapshot(t.Context(), alice, gone); err != nil {
+	if err := r.library.DeleteSnapshot(t.Context(), alice, gone); err != nil {
 		t.Fatal(err)
 	}
 	same(false, "the snapshot is gone", plain)
@@ -386,7 +386,7 @@ func TestCheckpointsOutliveDaemon(t *testing.T) {
 		t.Errorf("%+v, %v, %d run directories", row, err, r.dirs())
 	}
 	// A cookie that Chrome had not written yet is there, as the checkpoint read it.
-	doc, err := next.document(t.Context(), row, "read")
+	doc, err := next.snapshots.Document(t.Context(), row, "read")
 	if err != nil || !doc.Complete || len(doc.Cookies) != 1 || doc.Datadir != state.DatadirCrash || !strings.Contains(row.Label, kept) {
 		t.Errorf("%+v, %q, %v", doc, row.Label, err)
 	}
@@ -425,7 +425,7 @@ func TestKilledAgain(t *testing.T) {
 		if err != nil || !row.Rescue {
 			t.Fatalf("%+v, %v", row, err)
 		}
-		if doc, err := r.document(t.Context(), row, "read"); err != nil || !doc.Complete || len(doc.Cookies) != 1 || row.Label == "" {
+		if doc, err := r.snapshots.Document(t.Context(), row, "read"); err != nil || !doc.Complete || len(doc.Cookies) != 1 || row.Label == "" {
 			t.Errorf("after %d kills: %+v, %q, %v", n+1, doc, row.Label, err)
 		}
 		if _, err := r.Resume(t.Context(), alice, id); err != nil {

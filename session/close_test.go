@@ -151,7 +151,7 @@ func TestChromeCrash(t *testing.T) {
 	if r.dirs() != 0 {
 		t.Errorf("%d directories", r.dirs())
 	}
-	if d, err := r.Default(t.Context(), alice, "alice"); err != nil || d.SnapshotID != old {
+	if d, err := r.library.Default(t.Context(), alice, "alice"); err != nil || d.SnapshotID != old {
 		t.Errorf("default %+v, %v", d, err)
 	}
 	back := r.create(alice, func(c *Create) { c.FromSession = id })

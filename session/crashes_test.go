@@ -59,7 +59,7 @@ func TestKilledAfterARestart(t *testing.T) {
 	if err != nil || row.Label == "" {
 		t.Fatalf("%+v, %v", row, err)
 	}
-	if doc, err := r.document(t.Context(), row, "read"); err != nil || !doc.Complete || len(doc.Cookies) != 1 {
+	if doc, err := r.snapshots.Document(t.Context(), row, "read"); err != nil || !doc.Complete || len(doc.Cookies) != 1 {
 		t.Errorf("%+v, %v", doc, err)
 	}
 }
@@ -101,7 +101,7 @@ func TestFailedRestartSavesWhatWasRead(t *testing.T) {
 	if err != nil || !row.Rescue || row.Label == "" {
 		t.Fatalf("%+v, %v", row, err)
 	}
-	doc, err := r.document(t.Context(), row, "read")
+	doc, err := r.snapshots.Document(t.Context(), row, "read")
 	if err != nil || !doc.Complete || len(doc.Cookies) != 1 || len(doc.Doubts) > 0 {
 		t.Errorf("%d cookies, doubts %q, %v", len(doc.Cookies), doubts(doc), err)
 	}

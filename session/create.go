@@ -123,7 +123,7 @@ func (s *Service) place(ctx context.Context, c access.Caller, r Create, o restor
 // happened since it was looked up, it is looked up anew.
 func (s *Service) holdSource(ctx context.Context, c access.Caller, r Create, o restore.Environment) (_ restore.Environment, release func(), err error) {
 	for o.Snapshot != nil {
-		release, err := s.hold(ctx, *o.Snapshot, "restored")
+		release, err := s.snapshots.Hold(ctx, *o.Snapshot, "restored")
 		if !fault.Is(err, fault.SnapshotNotFound) {
 			return o, release, err
 		}

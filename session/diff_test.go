@@ -8,6 +8,7 @@ import (
 
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/session/access"
+	"github.com/stasisd/stasis/session/library"
 	"github.com/stasisd/stasis/session/restore"
 	"github.com/stasisd/stasis/state"
 	"github.com/stasisd/stasis/state/report"
@@ -21,20 +22,20 @@ func TestDiff(t *testing.T) {
 		return r.end(c, r.create(c, nil).ID, EndRequest{Mode: SaveFilesystem, Conflict: ConflictKeep}).Snapshot.ID
 	}
 	one, two, his := saved(alice), saved(alice), saved(bob)
-	got, err := r.Diff(t.Context(), alice, one, two, false)
+	got, err := r.library.Diff(t.Context(), alice, one, two, false)
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := Diff{From: one, To: two, Changes: []state.Change{{Name: state.ComponentCookies, Origin: "a.example",
+	want := library.Diff{From: one, To: two, Changes: []state.Change{{Name: state.ComponentCookies, Origin: "a.example",
 		Added: []string{}, Removed: []string{}, Changed: []string{"sid"}, Before: 1, After: 1}},
 		NotCompared: []state.Uncompared{}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if got, err := r.Diff(t.Context(), alice, one, one, false); err != nil || got.Changes == nil || len(got.Changes) != 0 {
+	if got, err := r.library.Diff(t.Context(), alice, one, one, false); err != nil || got.Changes == nil || len(got.Changes) != 0 {
 		t.Errorf("with itself: %+v, %v", got, err)
 	}
-	valued, err := r.Diff(t.Context(), keeper, one, two, true)
+	valued, err := r.library.Diff(t.Context(), keeper, one, two, true)
 	if err != nil || !strings.HasPrefix(*valued.Changes[0].Values["sid"].Before, "of ") {
 		t.Errorf("%+v, %v", valued, err)
 	}
@@ -50,11 +51,11 @@ func TestDiff(t *testing.T) {
 		"none":                     {alice, "nothing", two, false, fault.SnapshotNotFound},
 		"of two users":             {everybody, one, his, false, fault.UserMismatch},
 	} {
-		if got, err := r.Diff(t.Context(), test.caller, test.from, test.to, test.values); !fault.Is(err, test.code) {
+		if got, err := r.library.Diff(t.Context(), test.caller, test.from, test.to, test.values); !fault.Is(err, test.code) {
 			t.Errorf("%s: %+v, %v", name, got, err)
 		}
 	}
-	if _, err := r.Diff(t.Context(), admin, one, his, false); err != nil {
+	if _, err := r.library.Diff(t.Context(), admin, one, his, false); err != nil {
 		t.Errorf("an admin: %v", err)
 	}
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/session/agent"
+	"github.com/stasisd/stasis/session/library"
 	"github.com/stasisd/stasis/snapshot"
 )
 
@@ -26,14 +27,14 @@ func TestDocumentsAndSnapshotsAreApart(t *testing.T) {
 	}
 	_, err := documents.Document(ctx, alice, at, snapshot.LatestID)
 	wantCode(t, err, fault.SnapshotNotFound)
-	if _, err := r.Vault.Latest(ctx, locationOf("alice", hers)); err != nil {
+	if _, err := r.Vault.Latest(ctx, library.LocationOf("alice", hers)); err != nil {
 		t.Errorf("the browser's snapshot: %v", err)
 	}
 
 	if err := documents.SaveDocument(ctx, alice, at, snapshot.LatestID, []byte(aDocument), false); err != nil {
 		t.Fatal(err)
 	}
-	if err := r.DeleteSnapshot(ctx, alice, snap); err != nil {
+	if err := r.library.DeleteSnapshot(ctx, alice, snap); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := documents.Document(ctx, alice, at, snapshot.LatestID); err != nil {

@@ -9,6 +9,7 @@ import (
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
 	"github.com/stasisd/stasis/session/agent"
+	"github.com/stasisd/stasis/session/library"
 	"github.com/stasisd/stasis/snapshot"
 	"github.com/stasisd/stasis/state"
 	"github.com/stasisd/stasis/state/report"
@@ -106,7 +107,7 @@ func draft(loc snapshot.Location, j job, doc state.Document, files []browser.Fil
 
 // endAnswer is the answer of an end that saved.
 func endAnswer(row profiles.Snapshot, j job, m profiles.Moved) EndAnswer {
-	info := snapshotInfo(row, row.CreatedAt)
+	info := library.InfoOf(row, row.CreatedAt)
 	done := "session ended, environment saved"
 	if j.goesOn {
 		done = "environment saved, the session runs on"
@@ -123,24 +124,4 @@ func endAnswer(row profiles.Snapshot, j job, m profiles.Moved) EndAnswer {
 		answer.Message = done + "; the default was not moved: " + answer.Default.Reason
 	}
 	return answer
-}
-
-// snapshotInfo is what a caller is told of a committed snapshot, now.
-func snapshotInfo(row profiles.Snapshot, now time.Time) SnapshotInfo {
-	info := SnapshotInfo{
-		ID: row.ID, SessionID: row.SessionID, UserID: row.UserID, Mode: row.Mode, Rescue: row.Rescue, Auto: row.Auto, Label: row.Label,
-		CreatedAt: row.CreatedAt, SizeBytes: row.SizeBytes, Datadir: row.Datadir, Chrome: row.Chrome,
-		Engine: row.Engine, Components: []state.Component{}, Warnings: []string{}, Logins: []state.Login{},
-	}
-	if !row.ExpiresAt.IsZero() {
-		info.ExpiresAt = &row.ExpiresAt
-	}
-	report := captureReportOf(row)
-	if report.Components != nil {
-		info.Components, info.Warnings = report.Components, report.Warnings
-	}
-	for _, l := range report.Logins {
-		info.Logins = append(info.Logins, l.At(now))
-	}
-	return info
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/stasisd/stasis/profiles"
 	"github.com/stasisd/stasis/session/access"
 	"github.com/stasisd/stasis/session/browsers"
+	"github.com/stasisd/stasis/session/library"
 	"github.com/stasisd/stasis/session/restore"
 	"github.com/stasisd/stasis/state"
 )
@@ -94,7 +95,7 @@ func (s *Service) endedBefore(ctx context.Context, c access.Caller, id string) (
 	if fault.Is(err, fault.NoSnapshot) {
 		return answer, nil
 	}
-	info := snapshotInfo(snap, s.Now())
+	info := library.InfoOf(snap, s.Now())
 	answer.Snapshot = &info
 	return answer, err
 }

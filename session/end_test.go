@@ -17,6 +17,7 @@ import (
 	"github.com/stasisd/stasis/browser/profile"
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
+	"github.com/stasisd/stasis/session/library"
 	"github.com/stasisd/stasis/session/restore"
 	"github.com/stasisd/stasis/snapshot"
 	"github.com/stasisd/stasis/state"
@@ -53,10 +54,10 @@ func TestEndFilesystem(t *testing.T) {
 	killed := false
 	r.browsers.on("kill", func(c *fakeChrome) error { killed = killed || !c.dead(); return nil })
 	a := r.end(alice, id, asDefault)
-	want := SnapshotInfo{SessionID: id, UserID: "alice", Mode: "filesystem", Datadir: "clean",
+	want := library.SnapshotInfo{SessionID: id, UserID: "alice", Mode: "filesystem", Datadir: "clean",
 		Chrome: "156.0.8078.79", Engine: "chrome", Warnings: []string{}, Logins: []state.Login{},
 		Components: []state.Component{{Name: "cookies", Origin: "a.example", Saved: 1}, {Name: "tabs", Saved: 1}}}
-	if diff := cmp.Diff(want, *a.Snapshot, cmpopts.IgnoreFields(SnapshotInfo{}, "ID", "CreatedAt", "SizeBytes")); diff != "" {
+	if diff := cmp.Diff(want, *a.Snapshot, cmpopts.IgnoreFields(library.SnapshotInfo{}, "ID", "CreatedAt", "SizeBytes")); diff != "" {
 		t.Errorf("snapshot (-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff(&DefaultOutcome{Moved: true, Version: 1}, a.Default); diff != "" {
@@ -108,7 +109,7 @@ func TestEndKeepsTheFiles(t *testing.T) {
 		return os.WriteFile(filepath.Join(c.dir.Profile(), profile.Default, "Last"), []byte("moment"), 0o600)
 	})
 	snap := r.end(alice, id, filesystem).Snapshot.ID
-	saved, err := r.Vault.Open(t.Context(), locationOf("alice", id), snap)
+	saved, err := r.Vault.Open(t.Context(), library.LocationOf("alice", id), snap)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -208,7 +209,7 @@ func TestSaveOutlivesItsRequest(t *testing.T) {
 	if err != nil || a.Snapshot == nil {
 		t.Fatalf("%+v, %v", a, err)
 	}
-	if d, err := r.Default(t.Context(), alice, "alice"); err != nil || d.SnapshotID != a.Snapshot.ID {
+	if d, err := r.library.Default(t.Context(), alice, "alice"); err != nil || d.SnapshotID != a.Snapshot.ID {
 		t.Errorf("default %+v, %v", d, err)
 	}
 	r.holds(a.Snapshot.ID)
@@ -252,7 +253,7 @@ func TestDefaultRace(t *testing.T) {
 	if lost.Default.Moved || lost.Default.Version != 2 || !strings.Contains(lost.Default.Reason, a) {
 		t.Errorf("second: %+v", lost.Default)
 	}
-	d, err := r.Default(t.Context(), alice, "alice")
+	d, err := r.library.Default(t.Context(), alice, "alice")
 	if err != nil || d.SnapshotID != won.Snapshot.ID {
 		t.Errorf("default %+v, %v", d, err)
 	}
@@ -262,31 +263,31 @@ func TestDefaultRace(t *testing.T) {
 	}
 	r.holds(one, won.Snapshot.ID, lost.Snapshot.ID, over.Snapshot.ID)
 	// A default's snapshot is not deleted; an older one is, bytes and all.
-	wantCode(t, r.DeleteSnapshot(t.Context(), alice, over.Snapshot.ID), fault.SnapshotInUse)
-	if err := r.DeleteSnapshot(t.Context(), alice, one); err != nil {
+	wantCode(t, r.library.DeleteSnapshot(t.Context(), alice, over.Snapshot.ID), fault.SnapshotInUse)
+	if err := r.library.DeleteSnapshot(t.Context(), alice, one); err != nil {
 		t.Error(err)
 	}
 	r.holds(won.Snapshot.ID, lost.Snapshot.ID, over.Snapshot.ID)
 	// The history tells it, and so does whoever goes back to it.
-	history, _, err := r.DefaultHistory(t.Context(), alice, "alice", 10, "")
+	history, _, err := r.library.DefaultHistory(t.Context(), alice, "alice", 10, "")
 	if err != nil || len(history) != 3 || !history[0].Available || !history[1].Available || history[2].Available || history[2].SnapshotID != one {
 		t.Errorf("history %+v, %v", history, err)
 	}
-	_, err = r.SetDefault(t.Context(), alice, "alice", one, nil)
+	_, err = r.library.SetDefault(t.Context(), alice, "alice", one, nil)
 	wantCode(t, err, fault.SnapshotNotFound)
 	stale := int64(2)
-	_, err = r.SetDefault(t.Context(), alice, "alice", won.Snapshot.ID, &stale)
+	_, err = r.library.SetDefault(t.Context(), alice, "alice", won.Snapshot.ID, &stale)
 	wantCode(t, err, fault.VersionConflict)
 	if message := fault.MessageOf(err); !strings.Contains(message, c) || !strings.Contains(message, over.Snapshot.ID) {
 		t.Errorf("the winner is not named: %s", message)
 	}
 	current := int64(3)
-	if back, err := r.SetDefault(t.Context(), alice, "alice", won.Snapshot.ID, &current); err != nil || back.Version != 4 {
+	if back, err := r.library.SetDefault(t.Context(), alice, "alice", won.Snapshot.ID, &current); err != nil || back.Version != 4 {
 		t.Errorf("back to the second: %+v, %v", back, err)
 	}
 	// A default that is removed stays removed for a session that began before.
 	late := r.create(alice, fromAlice).ID
-	if err := r.DeleteDefault(t.Context(), alice, "alice"); err != nil {
+	if err := r.library.DeleteDefault(t.Context(), alice, "alice"); err != nil {
 		t.Fatal(err)
 	}
 	if a := r.end(alice, late, asDefault); a.Default.Moved {
@@ -322,7 +323,7 @@ func TestLists(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	snap := r.end(alice, ids[0], filesystem).Snapshot.ID
-	page, next, err := r.Snapshots(t.Context(), alice, ids[0], 10, "")
+	page, next, err := r.library.Snapshots(t.Context(), alice, ids[0], 10, "")
 	if err != nil || next != "" || len(page) != 1 || page[0].ID != snap {
 		t.Errorf("%+v, %q, %v", page, next, err)
 	}

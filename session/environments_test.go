@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/session/library"
 	"github.com/stasisd/stasis/snapshot"
 )
 
@@ -21,7 +22,7 @@ func TestADefaultStaysWhereTheStoreLacksTheOther(t *testing.T) {
 		}
 	}
 	document := func(_ *rig, session, snap string) (snapshot.Key, error) {
-		return locationOf("alice", session).DocumentKey(snap)
+		return library.LocationOf("alice", session).DocumentKey(snap)
 	}
 	archive := func(r *rig, _, snap string) (snapshot.Key, error) {
 		row, err := r.catalogue.Snapshot(context.Background(), snap)
@@ -51,16 +52,16 @@ func TestADefaultStaysWhereTheStoreLacksTheOther(t *testing.T) {
 			r := newRig(t, nil)
 			session, old := r.saved(alice, filesystem)
 			r.saved(alice, asDefault)
-			before, err := r.Default(t.Context(), alice, "alice")
+			before, err := r.library.Default(t.Context(), alice, "alice")
 			if err != nil {
 				t.Fatal(err)
 			}
 			if err := test.spoil(r, session, old); err != nil {
 				t.Fatal(err)
 			}
-			_, err = r.SetDefault(t.Context(), alice, "alice", old, nil)
+			_, err = r.library.SetDefault(t.Context(), alice, "alice", old, nil)
 			wantCode(t, err, test.want)
-			if after, err := r.Default(t.Context(), alice, "alice"); err != nil || after.Version != before.Version || after.SnapshotID != before.SnapshotID {
+			if after, err := r.library.Default(t.Context(), alice, "alice"); err != nil || after.Version != before.Version || after.SnapshotID != before.SnapshotID {
 				t.Errorf("the default is %+v, %v; it was %+v", after, err, before)
 			}
 		})

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/stasisd/stasis/profiles"
+	"github.com/stasisd/stasis/session/library"
 	"github.com/stasisd/stasis/state"
 )
 
@@ -29,7 +30,7 @@ func TestLoginsEnd(t *testing.T) {
 			}
 			r.clock.add(2 * time.Hour)
 			want[0].Expired = true
-			got, err := r.Snapshot(t.Context(), alice, snap.ID)
+			got, err := r.library.Snapshot(t.Context(), alice, snap.ID)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -57,7 +58,7 @@ func TestLoginsThatLast(t *testing.T) {
 			t.Errorf("warnings %q", warnings)
 		}
 	}
-	info := snapshotInfo(profiles.Snapshot{Report: []byte(`{"components": [], "warnings": []}`)}, r.clock.now())
+	info := library.InfoOf(profiles.Snapshot{Report: []byte(`{"components": [], "warnings": []}`)}, r.clock.now())
 	if info.Logins == nil || len(info.Logins) > 0 {
 		t.Errorf("logins %#v", info.Logins)
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/stasisd/stasis/browser/profile"
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/session/access"
+	"github.com/stasisd/stasis/session/library"
 	"github.com/stasisd/stasis/session/restore"
 	"github.com/stasisd/stasis/state"
 )
@@ -34,9 +35,9 @@ func extensionZip(t *testing.T, name, version string) *bytes.Reader {
 	return bytes.NewReader(out.Bytes())
 }
 
-func (r *rig) put(c access.Caller, name, version string) Extension {
+func (r *rig) put(c access.Caller, name, version string) library.Extension {
 	r.t.Helper()
-	e, _, err := r.PutExtension(r.t.Context(), c, extensionZip(r.t, name, version))
+	e, _, err := r.uploaded.PutExtension(r.t.Context(), c, extensionZip(r.t, name, version))
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -66,23 +67,23 @@ func (r *rig) stored() int {
 func TestWhoseExtension(t *testing.T) {
 	r := newRig(t, nil)
 	e := r.put(alice, "Night", "1")
-	again, fresh, err := r.PutExtension(t.Context(), alice, extensionZip(t, "Night", "1"))
+	again, fresh, err := r.uploaded.PutExtension(t.Context(), alice, extensionZip(t, "Night", "1"))
 	if err != nil || fresh || again != e {
 		t.Errorf("again: %+v %t %v", again, fresh, err)
 	}
-	if got, err := r.Extension(t.Context(), alice, e.ID); err != nil || got != e {
+	if got, err := r.uploaded.Extension(t.Context(), alice, e.ID); err != nil || got != e {
 		t.Errorf("%+v %v", got, err)
 	}
-	if got, err := r.Extension(t.Context(), admin, e.ID); err != nil || got != e {
+	if got, err := r.uploaded.Extension(t.Context(), admin, e.ID); err != nil || got != e {
 		t.Errorf("the admin gets %+v %v", got, err)
 	}
-	if _, err := r.Extension(t.Context(), bob, e.ID); !fault.Is(err, fault.ExtensionNotFound) {
+	if _, err := r.uploaded.Extension(t.Context(), bob, e.ID); !fault.Is(err, fault.ExtensionNotFound) {
 		t.Errorf("bob gets %v", err)
 	}
-	if list, err := r.ListExtensions(t.Context(), bob); err != nil || len(list) != 0 {
+	if list, err := r.uploaded.ListExtensions(t.Context(), bob); err != nil || len(list) != 0 {
 		t.Errorf("bob lists %v %v", list, err)
 	}
-	if err := r.DeleteExtension(t.Context(), bob, e.ID, true); !fault.Is(err, fault.ExtensionNotFound) {
+	if err := r.uploaded.DeleteExtension(t.Context(), bob, e.ID, true); !fault.Is(err, fault.ExtensionNotFound) {
 		t.Errorf("bob deletes: %v", err)
 	}
 	_, err = r.Create(t.Context(), bob, asking(func(c *Create) { c.Extensions = []string{e.ID} }))
@@ -93,7 +94,7 @@ func TestWhoseExtension(t *testing.T) {
 	if !fault.Is(err, fault.ExtensionNotFound) {
 		t.Errorf("the admin gives carol what alice uploaded: %v", err)
 	}
-	if _, _, err := r.PutExtension(t.Context(), access.Caller{UserID: "alice"}, extensionZip(t, "Night", "1")); !fault.Is(err, fault.Forbidden) {
+	if _, _, err := r.uploaded.PutExtension(t.Context(), access.Caller{UserID: "alice"}, extensionZip(t, "Night", "1")); !fault.Is(err, fault.Forbidden) {
 		t.Errorf("without the right: %v", err)
 	}
 	r.put(bob, "Night", "1")
@@ -101,7 +102,7 @@ func TestWhoseExtension(t *testing.T) {
 		t.Errorf("the same files are kept %d times", n)
 	}
 	r.put(alice, "Night", "2")
-	if err := r.DeleteExtension(t.Context(), bob, e.ID, false); err != nil {
+	if err := r.uploaded.DeleteExtension(t.Context(), bob, e.ID, false); err != nil {
 		t.Error(err)
 	}
 	if n := r.stored(); n != 1 {
@@ -132,10 +133,10 @@ func TestExtensionsOfASnapshot(t *testing.T) {
 		t.Fatal(err)
 	}
 	a := r.end(alice, id, EndRequest{Mode: SaveMemory})
-	if err := r.DeleteExtension(t.Context(), alice, e.ID, false); !fault.Is(err, fault.ExtensionInUse) {
+	if err := r.uploaded.DeleteExtension(t.Context(), alice, e.ID, false); !fault.Is(err, fault.ExtensionInUse) {
 		t.Errorf("deleted while in use: %v", err)
 	}
-	if err := r.DeleteExtension(t.Context(), alice, e.ID, true); err != nil || r.stored() != 0 {
+	if err := r.uploaded.DeleteExtension(t.Context(), alice, e.ID, true); err != nil || r.stored() != 0 {
 		t.Errorf("by force: %v, %d left", err, r.stored())
 	}
 	back := r.create(alice, func(c *Create) { c.FromSession = id; c.AllowMemory = false })

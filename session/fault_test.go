@@ -84,7 +84,7 @@ func TestSaveFails(t *testing.T) {
 			if test.reopens && !last.options.RestoreTabs {
 				t.Error("the tabs were not reopened")
 			}
-			d, err := r.Default(t.Context(), alice, "alice")
+			d, err := r.library.Default(t.Context(), alice, "alice")
 			if err != nil || d.SnapshotID != old || d.Version != 1 {
 				t.Errorf("default %+v, %v", d, err)
 			}
@@ -185,7 +185,7 @@ func TestStoreFailsAnywhere(t *testing.T) {
 						if code := fault.CodeOf(err); code != fault.StoreFailed && code != fault.SaveFailed {
 							t.Errorf("%s: %v", where, err)
 						}
-						if d, err := r.Default(t.Context(), alice, "alice"); err != nil || d.SnapshotID != current {
+						if d, err := r.library.Default(t.Context(), alice, "alice"); err != nil || d.SnapshotID != current {
 							t.Errorf("%s: default %+v, %v", where, d, err)
 						}
 						if r.status(id) != profiles.StatusReady {
@@ -207,7 +207,7 @@ func TestStoreFailsAnywhere(t *testing.T) {
 						continue
 					}
 					r.holds(old, current)
-					if err := r.DeleteSnapshot(t.Context(), alice, old); err != nil {
+					if err := r.library.DeleteSnapshot(t.Context(), alice, old); err != nil {
 						t.Fatal(err)
 					}
 				}

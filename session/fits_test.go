@@ -25,7 +25,7 @@ func TestWhatDoesNotFitIsNotSaved(t *testing.T) {
 	if info, err := r.Get(t.Context(), alice, id); err != nil || info.BrowserRestarted {
 		t.Errorf("Chrome was closed for it: %v", err)
 	}
-	_, err = r.Default(t.Context(), alice, "alice")
+	_, err = r.library.Default(t.Context(), alice, "alice")
 	wantCode(t, err, fault.DefaultNotFound)
 	r.end(alice, id, none) // a stop could not save it either
 }

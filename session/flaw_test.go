@@ -8,6 +8,7 @@ import (
 
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
+	"github.com/stasisd/stasis/session/library"
 	"github.com/stasisd/stasis/session/restore"
 )
 
@@ -62,12 +63,12 @@ func TestThinOut(t *testing.T) {
 	id := r.create(alice, nil).ID
 	for n, damaged := range []bool{false, false, false, true, true, false, true, true} {
 		row := profiles.Snapshot{ID: strings.Repeat("abcdefgh"[n:n+1], 8), SessionID: id, UserID: "alice", Mode: "filesystem", Auto: true,
-			CreatedAt: r.Now().UTC(), Report: encode(captureReport{Damaged: damaged})}
+			CreatedAt: r.Now().UTC(), Report: encode(library.Report{Damaged: damaged})}
 		if _, err := r.catalogue.Commit(t.Context(), profiles.Commit{Snapshot: row}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	r.thinOut(t.Context(), id, 2)
+	r.pruner.PruneCheckpoints(t.Context(), id, 2)
 	var left string
 	for _, id := range r.autos(id) {
 		left += id[:1]

@@ -12,13 +12,14 @@ import (
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
 	"github.com/stasisd/stasis/session/access"
+	"github.com/stasisd/stasis/session/library"
 	"github.com/stasisd/stasis/snapshot"
 	"github.com/stasisd/stasis/state"
 )
 
 // Import asks for a snapshot of what was saved elsewhere.
 type Import struct {
-	Format        Format
+	Format        library.Format
 	UserID        string // "" for the key's
 	Profile       string // of a datadir: the profile's folder; "" for "Default"
 	Label         string
@@ -53,8 +54,8 @@ func (s *Service) importLimits() snapshot.Limits {
 // ImportAnswer is the snapshot that an import made: its report tells what came
 // in and what was left out, and why.
 type ImportAnswer struct {
-	Snapshot SnapshotInfo    `json:"snapshot"`
-	Default  *DefaultOutcome `json:"default"`
+	Snapshot library.SnapshotInfo `json:"snapshot"`
+	Default  *DefaultOutcome      `json:"default"`
 }
 
 // arrival is what an import brings beside its document and files.
@@ -180,8 +181,7 @@ func (s *Service) enters(ctx context.Context, files []browser.File, doc state.Do
 // may not have more than [snapshot.MaxKept] bytes.
 func (s *Service) receive(ctx context.Context, r Import, dir *browser.Dir, body io.Reader) (*os.File, error) {
 	tooLarge := fault.New(fault.TooLarge, "session.import", "the file is larger than %d bytes", snapshot.MaxKept)
-	_, stateAlone := formats[r.Format]
-	if !stateAlone {
+	if !r.Format.IsState() {
 		return s.spool(ctx, dir, body)
 	}
 	if r.Size > snapshot.MaxKept {
@@ -205,13 +205,12 @@ func (s *Service) receive(ctx context.Context, r Import, dir *browser.Dir, body 
 // the run directory.
 func (s *Service) take(ctx context.Context, r Import, dir *browser.Dir, a *arrival, upload *os.File) (state.Document, error) {
 	switch r.Format {
-	case FormatStasis:
+	case library.FormatStasis:
 		return s.takeArchive(ctx, dir, a, upload)
-	case FormatDatadir:
+	case library.FormatDatadir:
 		return s.takeDesktop(ctx, r.Profile, dir, a, upload)
 	}
-	format, known := formats[r.Format]
-	if !known {
+	if !r.Format.IsState() {
 		return state.Document{}, fault.New(fault.InvalidField, "session.import", "format: is not known")
 	}
 	raw, err := io.ReadAll(upload)
@@ -221,9 +220,9 @@ func (s *Service) take(ctx context.Context, r Import, dir *browser.Dir, a *arriv
 	if len(bytes.TrimSpace(raw)) == 0 {
 		return state.Document{}, fault.New(fault.InvalidImport, "session.import", "the body is empty; with curl: --data-binary @FILE")
 	}
-	doc, lost, err := format.read(raw)
+	doc, lost, err := r.Format.ReadState(raw)
 	doc.Chrome.Engine = browser.EngineChrome
-	a.lines = lostLines(lost)
+	a.lines = lost
 	return doc, err
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/session/access"
+	"github.com/stasisd/stasis/session/library"
 	"github.com/stasisd/stasis/snapshot"
 	"github.com/stasisd/stasis/snapshot/memstore"
 )
@@ -35,12 +36,12 @@ func (e *endless) Read(p []byte) (int, error) {
 func TestImportNeedsRoom(t *testing.T) {
 	r := newRig(t, nil)
 	r.Vault = snapshot.NewVault(memstore.New(2*snapshot.MaxKept, time.Now), r.keys, snapshot.Options{})
-	_, err := r.Import(t.Context(), alice, Import{Format: FormatDatadir, Size: 3 * snapshot.MaxKept}, unread{t})
+	_, err := r.Import(t.Context(), alice, Import{Format: library.FormatDatadir, Size: 3 * snapshot.MaxKept}, unread{t})
 	wantCode(t, err, fault.StoreFull)
-	_, err = r.Import(t.Context(), alice, Import{Format: FormatPlaywright, Size: snapshot.MaxKept + 1}, unread{t})
+	_, err = r.Import(t.Context(), alice, Import{Format: library.FormatPlaywright, Size: snapshot.MaxKept + 1}, unread{t})
 	wantCode(t, err, fault.TooLarge)
 	body := &endless{}
-	_, err = r.Import(t.Context(), alice, Import{Format: FormatDatadir, Size: -1}, body)
+	_, err = r.Import(t.Context(), alice, Import{Format: library.FormatDatadir, Size: -1}, body)
 	wantCode(t, err, fault.StoreFull)
 	if body.n > 3*snapshot.MaxKept || r.dirs() != 0 {
 		t.Errorf("%d bytes were read; %d run directories are left", body.n, r.dirs())
@@ -53,7 +54,7 @@ func (r *rig) slow(c access.Caller) (end func() error) {
 	body, to := io.Pipe()
 	outcome := make(chan error, 1)
 	go func() {
-		_, err := r.Import(r.t.Context(), c, Import{Format: FormatNetscape}, body)
+		_, err := r.Import(r.t.Context(), c, Import{Format: library.FormatNetscape}, body)
 		outcome <- err
 		_ = body.Close()
 	}()
@@ -74,7 +75,7 @@ func TestSlowUploadsTakeNoTurn(t *testing.T) {
 	for range maxImports {
 		ends = append(ends, r.slow(alice), r.slow(bob))
 	}
-	r.imports(alice, Import{Format: FormatNetscape}, "a.example\tFALSE\t/\tFALSE\t0\tn\tv\n")
+	r.imports(alice, Import{Format: library.FormatNetscape}, "a.example\tFALSE\t/\tFALSE\t0\tn\tv\n")
 	for _, end := range ends {
 		if err := end(); err != nil {
 			t.Error(err)
@@ -88,7 +89,7 @@ func TestImportsAreFew(t *testing.T) {
 	r := newRig(t, nil)
 	refused := func(c access.Caller) {
 		t.Helper()
-		_, err := r.Import(t.Context(), c, Import{Format: FormatNetscape}, unread{t})
+		_, err := r.Import(t.Context(), c, Import{Format: library.FormatNetscape}, unread{t})
 		wantCode(t, err, fault.TooManyImports)
 		if !strings.Contains(fault.MessageOf(err), "too many imports") {
 			t.Error(err)

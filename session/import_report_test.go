@@ -11,6 +11,7 @@ import (
 
 	_ "modernc.org/sqlite" // makes the databases of a profile
 
+	"github.com/stasisd/stasis/session/library"
 	"github.com/stasisd/stasis/state"
 	"github.com/stasisd/stasis/state/report"
 )
@@ -52,7 +53,7 @@ func TestImportDesktopReport(t *testing.T) {
 		"a keyring's": {"INSERT INTO cookies (host_key, encrypted_value) VALUES ('.a.example', x'763131'), ('a.example', x''), ('b.example', x'763131')", 2},
 	} {
 		r := newRig(t, nil)
-		a := r.imports(alice, Import{Format: FormatDatadir}, tarOf(t, "Default/Preferences", prefs, "Default/Sessions/Session_1", "SNSS", "Default/Cookies", databaseOf(t, jarOf+test.rows)))
+		a := r.imports(alice, Import{Format: library.FormatDatadir}, tarOf(t, "Default/Preferences", prefs, "Default/Sessions/Session_1", "SNSS", "Default/Cookies", databaseOf(t, jarOf+test.rows)))
 		seen, saved, dropped := map[string]bool{}, 0, 0
 		for _, line := range a.Snapshot.Components {
 			at := line.Name + " " + line.Origin
@@ -85,7 +86,7 @@ func TestReportsOfManySites(t *testing.T) {
 		fmt.Fprintf(&file, "s%d.example\tFALSE\t/\tFALSE\t0\t__Host-sid\tv\n", i)
 		fmt.Fprintf(&file, "s%d.example\tFALSE\t/\tFALSE\t0\t__Secure-sid\tv\n", i)
 	}
-	a := r.imports(alice, Import{Format: FormatNetscape}, file.String())
+	a := r.imports(alice, Import{Format: library.FormatNetscape}, file.String())
 	saved, dropped := 0, 0
 	for _, line := range a.Snapshot.Components {
 		saved, dropped = saved+line.Saved, dropped+line.Dropped
@@ -99,7 +100,7 @@ func TestReportsOfManySites(t *testing.T) {
 	if raw, err := json.Marshal(a); err != nil || len(raw) > 64<<10 {
 		t.Errorf("an answer of %d bytes, %v", len(raw), err)
 	}
-	out, err := r.State(t.Context(), keeper, a.Snapshot.ID, Export{Format: FormatNetscape})
+	out, err := r.library.State(t.Context(), keeper, a.Snapshot.ID, library.Export{Format: library.FormatNetscape})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
 	"github.com/stasisd/stasis/session/access"
+	"github.com/stasisd/stasis/session/library"
 	"github.com/stasisd/stasis/state"
 	"github.com/stasisd/stasis/state/report"
 )
@@ -74,7 +75,7 @@ func (r *rig) imports(c access.Caller, x Import, body string) ImportAnswer {
 // and restores without a profile; what was left out is in its report.
 func TestImportState(t *testing.T) {
 	r := newRig(t, nil)
-	a := r.imports(alice, Import{Format: FormatPlaywright, Label: "from a test", SaveAsDefault: true}, storageStateFile)
+	a := r.imports(alice, Import{Format: library.FormatPlaywright, Label: "from a test", SaveAsDefault: true}, storageStateFile)
 	if a.Default == nil || !a.Default.Moved || a.Default.Version != 1 || a.Snapshot.Datadir != "none" || a.Snapshot.Label != "from a test" {
 		t.Errorf("%+v %+v", a.Snapshot, a.Default)
 	}
@@ -100,7 +101,7 @@ func TestImportState(t *testing.T) {
 	if r.dirs() != 1 {
 		t.Errorf("%d run directories", r.dirs())
 	}
-	again := r.imports(alice, Import{Format: FormatNetscape, SaveAsDefault: true, Conflict: ConflictOverwrite}, "a.example\tFALSE\t/\tFALSE\t0\tn\tv\n")
+	again := r.imports(alice, Import{Format: library.FormatNetscape, SaveAsDefault: true, Conflict: ConflictOverwrite}, "a.example\tFALSE\t/\tFALSE\t0\tn\tv\n")
 	if again.Default == nil || !again.Default.Moved || again.Default.Version != 2 {
 		t.Errorf("a second one: %+v", again.Default)
 	}
@@ -127,7 +128,7 @@ func TestImportDesktop(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t, nil)
-			test.x.Format = FormatDatadir
+			test.x.Format = library.FormatDatadir
 			a := r.imports(alice, test.x, tarOf(t, test.files...))
 			if a.Snapshot.Datadir != test.datadir || a.Snapshot.Chrome != test.chrome {
 				t.Errorf("%+v", a.Snapshot)
@@ -145,7 +146,7 @@ func TestImportDesktop(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			saved, err := r.Vault.Open(t.Context(), locationOf(row.UserID, row.SessionID), row.ID)
+			saved, err := r.Vault.Open(t.Context(), library.LocationOf(row.UserID, row.SessionID), row.ID)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -168,33 +169,33 @@ func TestImportRefused(t *testing.T) {
 		code fault.Code
 		says string
 	}{
-		"wrong types":       {alice, Import{Format: FormatPlaywright}, `{"cookies":[{"name":1}]}`, fault.InvalidImport, "$.cookies[0].name: must be a string"},
-		"a broken line":     {alice, Import{Format: FormatNetscape}, "# x\nbroken\n", fault.InvalidImport, "line 2: must have 7 fields"},
-		"no archive":        {alice, Import{Format: FormatDatadir}, "hello", fault.InvalidImport, "it is no archive"},
-		"no profile":        {alice, Import{Format: FormatDatadir}, tarOf(t, "a/b", "c"), fault.InvalidImport, `no profile "Default" in the archive: no folder`},
-		"nothing":           {alice, Import{Format: FormatNetscape}, "\n", fault.InvalidImport, "the body is empty"},
-		"nothing for all":   {alice, Import{Format: FormatPuppeteer, SaveAsDefault: true}, "[]", fault.InvalidImport, "save_as_default"},
-		"another profile":   {alice, Import{Format: FormatDatadir, Profile: "Profile 9"}, tarOf(t, "Default/Preferences", "{}"), fault.InvalidImport, "it has Default"},
-		"bad preferences":   {alice, Import{Format: FormatDatadir}, tarOf(t, "Default/Preferences", "[]"), fault.InvalidImport, "preferences are not JSON"},
-		"a way out":         {alice, Import{Format: FormatDatadir}, tarOf(t, "Default/Preferences", "{}", "../evil", "x"), fault.InvalidImport, "clean relative path"},
-		"a link":            {alice, Import{Format: FormatDatadir}, tarOf(t, "Default/Preferences", "{}", "Default/Bookmarks", "-> /etc/passwd"), fault.InvalidImport, "neither a file nor a folder"},
-		"no document":       {alice, Import{Format: FormatStasis}, tarOf(t, "Default/Preferences", "{}"), fault.InvalidImport, "has no state.json"},
-		"no JSON":           {alice, Import{Format: FormatStasis}, ours("{"), fault.InvalidImport, "state.json: is not JSON"},
-		"mistyped":          {alice, Import{Format: FormatStasis}, ours(`{"cookies":[{"name":7}]}`), fault.InvalidImport, "state.json: cookies"},
-		"another version":   {alice, Import{Format: FormatStasis}, ours(`{"schema_version":"9"}`), fault.Unsupported, "schema_version"},
-		"a flag's text":     {alice, Import{Format: FormatStasis}, ours(`{"schema_version":"1","datadir":"none","overrides":{"proxy":{"server":"http://1.2.3.4:1 --x,;http=foo"}}}`), fault.InvalidImport, "overrides.proxy.server"},
-		"a way out in TZ":   {alice, Import{Format: FormatStasis}, ours(`{"schema_version":"1","datadir":"none","overrides":{"timezone":"../../../etc/passwd"}}`), fault.InvalidImport, "overrides.timezone"},
-		"a huge viewport":   {alice, Import{Format: FormatStasis}, ours(`{"schema_version":"1","datadir":"none","overrides":{"viewport":{"width":1000000000,"height":-4}}}`), fault.InvalidImport, "overrides.viewport.width"},
-		"a locale's path":   {alice, Import{Format: FormatStasis}, ours(`{"schema_version":"1","datadir":"none","overrides":{"locale":"../../x"}}`), fault.InvalidImport, "overrides.locale"},
-		"Host":              {alice, Import{Format: FormatStasis}, ours(`{"schema_version":"1","datadir":"none","overrides":{"extra_headers":{"Host":"x"}}}`), fault.InvalidImport, "overrides.extra_headers.Host"},
-		"no decision":       {alice, Import{Format: FormatStasis}, ours(`{"schema_version":"1","datadir":"none","overrides":{"permission_policy":{"default_decision":"ask"}}}`), fault.InvalidImport, "overrides.permission_policy"},
-		"no version":        {alice, Import{Format: FormatStasis}, ours(`{"schema_version":"1","datadir":"none","chrome":{"version":"1.2 --x"}}`), fault.InvalidImport, "chrome.version"},
-		"no engine":         {alice, Import{Format: FormatStasis}, ours(`{"schema_version":"1","datadir":"none","chrome":{"engine":"gecko"}}`), fault.InvalidImport, "chrome.engine"},
-		"another kind":      {alice, Import{Format: FormatStasis}, ours(`{"schema_version":"1","datadir":"x"}`), fault.InvalidImport, "datadir: must be"},
-		"no files":          {alice, Import{Format: FormatStasis}, ours(`{"schema_version":"1","datadir":"clean"}`), fault.InvalidImport, "does not say what the archive holds"},
-		"files after all":   {alice, Import{Format: FormatStasis}, ours(`{"schema_version":"1","datadir":"none"}`, "Default/Preferences", "{}"), fault.InvalidImport, "does not say what the archive holds"},
-		"somebody else's":   {alice, Import{Format: FormatNetscape, UserID: "bob"}, "", fault.Forbidden, ""},
-		"without the right": {access.Caller{KeyID: "key-n", UserID: "alice"}, Import{Format: FormatNetscape}, "", fault.Forbidden, `"use"`},
+		"wrong types":       {alice, Import{Format: library.FormatPlaywright}, `{"cookies":[{"name":1}]}`, fault.InvalidImport, "$.cookies[0].name: must be a string"},
+		"a broken line":     {alice, Import{Format: library.FormatNetscape}, "# x\nbroken\n", fault.InvalidImport, "line 2: must have 7 fields"},
+		"no archive":        {alice, Import{Format: library.FormatDatadir}, "hello", fault.InvalidImport, "it is no archive"},
+		"no profile":        {alice, Import{Format: library.FormatDatadir}, tarOf(t, "a/b", "c"), fault.InvalidImport, `no profile "Default" in the archive: no folder`},
+		"nothing":           {alice, Import{Format: library.FormatNetscape}, "\n", fault.InvalidImport, "the body is empty"},
+		"nothing for all":   {alice, Import{Format: library.FormatPuppeteer, SaveAsDefault: true}, "[]", fault.InvalidImport, "save_as_default"},
+		"another profile":   {alice, Import{Format: library.FormatDatadir, Profile: "Profile 9"}, tarOf(t, "Default/Preferences", "{}"), fault.InvalidImport, "it has Default"},
+		"bad preferences":   {alice, Import{Format: library.FormatDatadir}, tarOf(t, "Default/Preferences", "[]"), fault.InvalidImport, "preferences are not JSON"},
+		"a way out":         {alice, Import{Format: library.FormatDatadir}, tarOf(t, "Default/Preferences", "{}", "../evil", "x"), fault.InvalidImport, "clean relative path"},
+		"a link":            {alice, Import{Format: library.FormatDatadir}, tarOf(t, "Default/Preferences", "{}", "Default/Bookmarks", "-> /etc/passwd"), fault.InvalidImport, "neither a file nor a folder"},
+		"no document":       {alice, Import{Format: library.FormatStasis}, tarOf(t, "Default/Preferences", "{}"), fault.InvalidImport, "has no state.json"},
+		"no JSON":           {alice, Import{Format: library.FormatStasis}, ours("{"), fault.InvalidImport, "state.json: is not JSON"},
+		"mistyped":          {alice, Import{Format: library.FormatStasis}, ours(`{"cookies":[{"name":7}]}`), fault.InvalidImport, "state.json: cookies"},
+		"another version":   {alice, Import{Format: library.FormatStasis}, ours(`{"schema_version":"9"}`), fault.Unsupported, "schema_version"},
+		"a flag's text":     {alice, Import{Format: library.FormatStasis}, ours(`{"schema_version":"1","datadir":"none","overrides":{"proxy":{"server":"http://1.2.3.4:1 --x,;http=foo"}}}`), fault.InvalidImport, "overrides.proxy.server"},
+		"a way out in TZ":   {alice, Import{Format: library.FormatStasis}, ours(`{"schema_version":"1","datadir":"none","overrides":{"timezone":"../../../etc/passwd"}}`), fault.InvalidImport, "overrides.timezone"},
+		"a huge viewport":   {alice, Import{Format: library.FormatStasis}, ours(`{"schema_version":"1","datadir":"none","overrides":{"viewport":{"width":1000000000,"height":-4}}}`), fault.InvalidImport, "overrides.viewport.width"},
+		"a locale's path":   {alice, Import{Format: library.FormatStasis}, ours(`{"schema_version":"1","datadir":"none","overrides":{"locale":"../../x"}}`), fault.InvalidImport, "overrides.locale"},
+		"Host":              {alice, Import{Format: library.FormatStasis}, ours(`{"schema_version":"1","datadir":"none","overrides":{"extra_headers":{"Host":"x"}}}`), fault.InvalidImport, "overrides.extra_headers.Host"},
+		"no decision":       {alice, Import{Format: library.FormatStasis}, ours(`{"schema_version":"1","datadir":"none","overrides":{"permission_policy":{"default_decision":"ask"}}}`), fault.InvalidImport, "overrides.permission_policy"},
+		"no version":        {alice, Import{Format: library.FormatStasis}, ours(`{"schema_version":"1","datadir":"none","chrome":{"version":"1.2 --x"}}`), fault.InvalidImport, "chrome.version"},
+		"no engine":         {alice, Import{Format: library.FormatStasis}, ours(`{"schema_version":"1","datadir":"none","chrome":{"engine":"gecko"}}`), fault.InvalidImport, "chrome.engine"},
+		"another kind":      {alice, Import{Format: library.FormatStasis}, ours(`{"schema_version":"1","datadir":"x"}`), fault.InvalidImport, "datadir: must be"},
+		"no files":          {alice, Import{Format: library.FormatStasis}, ours(`{"schema_version":"1","datadir":"clean"}`), fault.InvalidImport, "does not say what the archive holds"},
+		"files after all":   {alice, Import{Format: library.FormatStasis}, ours(`{"schema_version":"1","datadir":"none"}`, "Default/Preferences", "{}"), fault.InvalidImport, "does not say what the archive holds"},
+		"somebody else's":   {alice, Import{Format: library.FormatNetscape, UserID: "bob"}, "", fault.Forbidden, ""},
+		"without the right": {access.Caller{KeyID: "key-n", UserID: "alice"}, Import{Format: library.FormatNetscape}, "", fault.Forbidden, `"use"`},
 	} {
 		_, err := r.Import(t.Context(), test.c, test.x, strings.NewReader(test.body))
 		if !fault.Is(err, test.code) || !strings.Contains(fault.MessageOf(err), test.says) {
@@ -202,7 +203,7 @@ func TestImportRefused(t *testing.T) {
 		}
 	}
 	r.catalogue.fails(errBroken, "Commit")
-	if _, err := r.Import(t.Context(), alice, Import{Format: FormatPlaywright}, strings.NewReader(storageStateFile)); err == nil {
+	if _, err := r.Import(t.Context(), alice, Import{Format: library.FormatPlaywright}, strings.NewReader(storageStateFile)); err == nil {
 		t.Error("imported without a commit")
 	}
 	r.holds()
@@ -218,23 +219,23 @@ func TestImportRefused(t *testing.T) {
 // goes out comes in again as it was.
 func TestExport(t *testing.T) {
 	r := newRig(t, nil)
-	a := r.imports(alice, Import{Format: FormatPlaywright, SaveAsDefault: true}, storageStateFile)
+	a := r.imports(alice, Import{Format: library.FormatPlaywright, SaveAsDefault: true}, storageStateFile)
 	id := a.Snapshot.ID
-	_, err := r.State(t.Context(), alice, id, Export{Format: FormatPlaywright})
+	_, err := r.library.State(t.Context(), alice, id, library.Export{Format: library.FormatPlaywright})
 	wantCode(t, err, fault.Forbidden)
-	_, err = r.Archive(t.Context(), alice, id)
+	_, err = r.library.Archive(t.Context(), alice, id)
 	wantCode(t, err, fault.Forbidden)
 	stranger := access.Caller{KeyID: "key-s", UserID: "bob", Rights: keeper.Rights}
-	_, err = r.State(t.Context(), stranger, id, Export{Format: FormatPlaywright})
+	_, err = r.library.State(t.Context(), stranger, id, library.Export{Format: library.FormatPlaywright})
 	wantCode(t, err, fault.SnapshotNotFound)
-	_, err = r.DefaultState(t.Context(), stranger, "alice", Export{Format: FormatPlaywright})
+	_, err = r.library.DefaultState(t.Context(), stranger, "alice", library.Export{Format: library.FormatPlaywright})
 	wantCode(t, err, fault.UserNotFound)
 
-	out, err := r.DefaultState(t.Context(), keeper, "alice", Export{Format: FormatNetscape})
+	out, err := r.library.DefaultState(t.Context(), keeper, "alice", library.Export{Format: library.FormatNetscape})
 	if err != nil || !strings.Contains(string(out.Body), "#HttpOnly_a.example\tFALSE\t/\tTRUE\t0\tsid\ts3cret\n") {
 		t.Errorf("%s, %v", out.Body, err)
 	}
-	if diff := cmp.Diff([]NotCarried{
+	if diff := cmp.Diff([]library.NotCarried{
 		{Component: "cookie_same_site", Count: 1, Reason: "the format has no SameSite"},
 		{Component: "local_storage", Origin: "https://a.example/", Count: 1, Reason: "the format has cookies only"},
 	}, out.NotCarried); diff != "" {
@@ -243,7 +244,7 @@ func TestExport(t *testing.T) {
 	if len(r.browsers.all()) != 0 {
 		t.Error("a Chrome was started for it")
 	}
-	out, err = r.State(t.Context(), keeper, id, Export{Format: FormatPlaywright, IndexedDB: true})
+	out, err = r.library.State(t.Context(), keeper, id, library.Export{Format: library.FormatPlaywright, IndexedDB: true})
 	if err != nil || !strings.Contains(string(out.Body), `"indexedDB"`) || !strings.Contains(string(out.Body), `"read"`) {
 		t.Errorf("%s, %v", out.Body, err)
 	}
@@ -251,12 +252,12 @@ func TestExport(t *testing.T) {
 		t.Errorf("the Chrome that read it: %d, %d run directories", len(all), r.dirs())
 	}
 	r.browsers.fails(errBroken, "storage")
-	if _, err := r.State(t.Context(), keeper, id, Export{Format: FormatPlaywright, IndexedDB: true}); err == nil || r.dirs() != 0 || !r.browsers.last().dead() {
+	if _, err := r.library.State(t.Context(), keeper, id, library.Export{Format: library.FormatPlaywright, IndexedDB: true}); err == nil || r.dirs() != 0 || !r.browsers.last().dead() {
 		t.Errorf("a Chrome that fails: %v", err)
 	}
 	r.browsers.works()
 
-	archive, err := r.Archive(t.Context(), keeper, id)
+	archive, err := r.library.Archive(t.Context(), keeper, id)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -267,13 +268,13 @@ func TestExport(t *testing.T) {
 	if err := archive.Close(); err != nil {
 		t.Error(err)
 	}
-	b := r.imports(bob, Import{Format: FormatStasis}, string(whole))
+	b := r.imports(bob, Import{Format: library.FormatStasis}, string(whole))
 	stranger.UserID = "bob"
-	first, err := r.State(t.Context(), keeper, id, Export{Format: FormatStasis})
+	first, err := r.library.State(t.Context(), keeper, id, library.Export{Format: library.FormatStasis})
 	if err != nil {
 		t.Fatal(err)
 	}
-	second, err := r.State(t.Context(), stranger, b.Snapshot.ID, Export{Format: FormatStasis})
+	second, err := r.library.State(t.Context(), stranger, b.Snapshot.ID, library.Export{Format: library.FormatStasis})
 	if err != nil || !bytes.Equal(first.Body, second.Body) {
 		t.Errorf("another document: %v\n%s\n%s", err, first.Body, second.Body)
 	}
@@ -283,10 +284,10 @@ func TestExport(t *testing.T) {
 // does not, the error names whom it is sealed to, and nothing is stored.
 func TestSealedExport(t *testing.T) {
 	r := newRig(t, nil)
-	id := r.imports(alice, Import{Format: FormatPlaywright}, storageStateFile).Snapshot.ID
-	_, err := r.SealedArchive(t.Context(), alice, id, nil)
+	id := r.imports(alice, Import{Format: library.FormatPlaywright}, storageStateFile).Snapshot.ID
+	_, err := r.library.SealedArchive(t.Context(), alice, id, nil)
 	wantCode(t, err, fault.Forbidden)
-	_, err = r.SealedArchive(t.Context(), keeper, id, []string{"age1x"})
+	_, err = r.library.SealedArchive(t.Context(), keeper, id, []string{"age1x"})
 	wantCode(t, err, fault.InvalidField)
 	friend, err := age.GenerateX25519Identity()
 	if err != nil {
@@ -294,7 +295,7 @@ func TestSealedExport(t *testing.T) {
 	}
 	to := friend.Recipient().String()
 	for _, recipients := range [][]string{nil, {to}} {
-		archive, err := r.SealedArchive(t.Context(), keeper, id, recipients)
+		archive, err := r.library.SealedArchive(t.Context(), keeper, id, recipients)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -302,7 +303,7 @@ func TestSealedExport(t *testing.T) {
 		if err != nil || int64(len(whole)) != archive.Size || archive.Close() != nil {
 			t.Fatalf("%d bytes of %d, %v", len(whole), archive.Size, err)
 		}
-		a, err := r.Import(t.Context(), bob, Import{Format: FormatStasis}, bytes.NewReader(whole))
+		a, err := r.Import(t.Context(), bob, Import{Format: library.FormatStasis}, bytes.NewReader(whole))
 		if recipients == nil {
 			if err != nil || a.Snapshot.ID == "" {
 				t.Errorf("our own: %+v, %v", a, err)

@@ -8,6 +8,7 @@ import (
 	"github.com/stasisd/stasis/profiles"
 	"github.com/stasisd/stasis/session/agent"
 	"github.com/stasisd/stasis/session/events"
+	"github.com/stasisd/stasis/session/library"
 	"github.com/stasisd/stasis/state"
 )
 
@@ -16,7 +17,7 @@ import (
 // transaction. flaw is what is wrong with the files; a checkpoint with one moves no
 // default.
 func (s *Service) keep(ctx context.Context, j job, doc state.Document, files []browser.File) (answer EndAnswer, flaw string, err error) {
-	loc := locationOf(j.rec.UserID, j.rec.ID)
+	loc := library.LocationOf(j.rec.UserID, j.rec.ID)
 	scratch, files, lost, err := s.selected(ctx, j, files)
 	if err != nil {
 		return EndAnswer{}, "", err

@@ -7,6 +7,7 @@ import (
 	"github.com/stasisd/stasis/browser"
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
+	"github.com/stasisd/stasis/session/library"
 	"github.com/stasisd/stasis/snapshot"
 	"github.com/stasisd/stasis/state"
 )
@@ -70,7 +71,7 @@ func (s *Service) lastRead(ctx context.Context, j job) (r lastReading, err error
 	if err != nil {
 		return r, err
 	}
-	if r.doc, err = s.document(ctx, r.row, "read for a rescue"); err != nil {
+	if r.doc, err = s.snapshots.Document(ctx, r.row, "read for a rescue"); err != nil {
 		return r, err
 	}
 	r.from, r.until, r.now = r.doc.CapturedAt, r.doc.ReadUntil, s.Now()
@@ -108,12 +109,12 @@ func (s *Service) merge(ctx context.Context, j job, r lastReading) (state.Docume
 // someFiles unpacks the accepted files of a snapshot into a run directory of their own.
 // It returns its user data directory, and what removes it.
 func (s *Service) someFiles(ctx context.Context, row profiles.Snapshot, accept func(name string) bool) (userDataDir string, remove func(), err error) {
-	release, err := s.hold(ctx, row, "read for a rescue")
+	release, err := s.snapshots.Hold(ctx, row, "read for a rescue")
 	if err != nil {
 		return "", nil, err
 	}
 	defer release()
-	saved, err := s.Vault.Open(ctx, locationOf(row.UserID, row.SessionID), row.ID)
+	saved, err := s.Vault.Open(ctx, library.LocationOf(row.UserID, row.SessionID), row.ID)
 	if err != nil {
 		return "", nil, err
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
+	"github.com/stasisd/stasis/session/library"
 )
 
 // tried is how many of the newest snapshots a start opens the documents of, and
@@ -41,7 +42,7 @@ func (s *Service) tellUnopened(ctx context.Context, rows []profiles.Snapshot) er
 	codes := map[fault.Code]int{}
 	var first error
 	for _, row := range rows {
-		_, err := s.Vault.Open(ctx, locationOf(row.UserID, row.SessionID), row.ID)
+		_, err := s.Vault.Open(ctx, library.LocationOf(row.UserID, row.SessionID), row.ID)
 		code := fault.CodeOf(err)
 		switch code {
 		case fault.ArchiveDamaged, fault.IdentityMissing, fault.SnapshotNotFound:

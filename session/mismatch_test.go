@@ -12,6 +12,7 @@ import (
 	"filippo.io/age"
 
 	"github.com/stasisd/stasis/profiles/sqldb"
+	"github.com/stasisd/stasis/session/library"
 	"github.com/stasisd/stasis/snapshot"
 	"github.com/stasisd/stasis/snapshot/faultstore"
 	"github.com/stasisd/stasis/snapshot/memstore"
@@ -93,7 +94,7 @@ func TestOneThatOpensIsEnough(t *testing.T) {
 	r := newRig(t, nil)
 	r.saved(alice, filesystem)
 	session, snap := r.saved(alice, filesystem)
-	key, err := locationOf("alice", session).DocumentKey(snap)
+	key, err := library.LocationOf("alice", session).DocumentKey(snap)
 	if err == nil {
 		err = r.store.Delete(t.Context(), key)
 	}
@@ -123,7 +124,7 @@ func TestAnArchiveOfTheStoreIsImported(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a, err := r.Import(t.Context(), alice, Import{Format: FormatStasis}, archive)
+	a, err := r.Import(t.Context(), alice, Import{Format: library.FormatStasis}, archive)
 	if err = errors.Join(err, archive.Close()); err != nil {
 		t.Fatal(err)
 	}

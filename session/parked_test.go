@@ -218,7 +218,7 @@ func TestParkedChromesEnd(t *testing.T) {
 	_, one := r.saved(alice, memory)
 	first := r.browsers.last()
 	_, two := r.saved(alice, memory)
-	if err := r.DeleteSnapshot(t.Context(), alice, one); err != nil {
+	if err := r.library.DeleteSnapshot(t.Context(), alice, one); err != nil {
 		t.Fatal(err)
 	}
 	if !first.dead() || r.Counts().Parked != 1 || r.dirs() != 1 {

@@ -53,7 +53,7 @@ func TestPartialDefault(t *testing.T) {
 			t.Errorf("%+v", a.Default)
 		}
 	})
-	if d, err := r.Default(t.Context(), alice, "alice"); err != nil || d.SnapshotID != old {
+	if d, err := r.library.Default(t.Context(), alice, "alice"); err != nil || d.SnapshotID != old {
 		t.Fatalf("the default: %+v, %v", d, err)
 	}
 	t.Run("asked for", func(t *testing.T) {

@@ -34,6 +34,6 @@ func (s *Service) passkeysOf(ctx context.Context, id string) (state.Passkeys, er
 	if err != nil {
 		return state.Passkeys{}, err
 	}
-	doc, err := s.document(ctx, row, "read")
+	doc, err := s.snapshots.Document(ctx, row, "read")
 	return doc.Passkeys, err
 }

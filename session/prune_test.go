@@ -11,6 +11,7 @@ import (
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
 	"github.com/stasisd/stasis/session/access"
+	"github.com/stasisd/stasis/session/library"
 )
 
 // series saves n snapshots an hour apart, and returns them newest first.
@@ -26,7 +27,7 @@ func (r *rig) series(c access.Caller, n int) []string {
 }
 
 // keeps gives a user a policy of their own.
-func (r *rig) keeps(c access.Caller, policy *Retention) {
+func (r *rig) keeps(c access.Caller, policy *library.Retention) {
 	r.t.Helper()
 	_, err := r.ChangeSettings(r.t.Context(), c, c.UserID, func(set Settings) (Settings, error) {
 		set.Retention = policy
@@ -38,9 +39,9 @@ func (r *rig) keeps(c access.Caller, policy *Retention) {
 }
 
 // pruned is what a prune, or a dry one, says.
-func (r *rig) pruned(c access.Caller, p PruneRequest) PruneAnswer {
+func (r *rig) pruned(c access.Caller, p library.PruneRequest) library.PruneAnswer {
 	r.t.Helper()
-	a, err := r.Prune(r.t.Context(), c, p)
+	a, err := r.pruner.Prune(r.t.Context(), c, p)
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -50,11 +51,11 @@ func (r *rig) pruned(c access.Caller, p PruneRequest) PruneAnswer {
 	return a
 }
 
-func last(n int64) *Retention { return &Retention{KeepLast: &n} }
+func last(n int64) *library.Retention { return &library.Retention{KeepLast: &n} }
 
-func within(d time.Duration) *Retention {
+func within(d time.Duration) *library.Retention {
 	seconds := int64(d / time.Second)
-	return &Retention{KeepWithinSeconds: &seconds}
+	return &library.Retention{KeepWithinSeconds: &seconds}
 }
 
 // A snapshot stays if any rule keeps it, over all sessions of the user, newest
@@ -64,24 +65,24 @@ func TestRetention(t *testing.T) {
 	all := r.series(alice, 10)
 	r.clock.add(365 * 24 * time.Hour) // who was away for a year loses nothing by it
 	yes, five := true, int64(5)
-	both := &Retention{KeepLast: &five, KeepWithinSeconds: within(2*time.Hour + time.Minute).KeepWithinSeconds}
-	var dry PruneAnswer
+	both := &library.Retention{KeepLast: &five, KeepWithinSeconds: within(2*time.Hour + time.Minute).KeepWithinSeconds}
+	var dry library.PruneAnswer
 	for _, test := range []struct {
 		name   string
-		policy *Retention
+		policy *library.Retention
 		stay   int // of ten, from the newest
-		by     map[Reason]int
+		by     map[library.Reason]int
 	}{
-		{"none", nil, 10, map[Reason]int{KeptNoPolicy: 10}},
-		{"the last", last(3), 3, map[Reason]int{KeptNewest: 1, KeptLast: 3}},
-		{"more than there are", last(100), 10, map[Reason]int{KeptNewest: 1, KeptLast: 10}},
-		{"within", within(4*time.Hour + time.Minute), 5, map[Reason]int{KeptNewest: 1, KeptWithin: 5}},
-		{"within less than one", within(time.Second), 1, map[Reason]int{KeptNewest: 1, KeptWithin: 1}},
-		{"labelled, and none is", &Retention{KeepLabelled: &yes}, 1, map[Reason]int{KeptNewest: 1}},
-		{"both", both, 5, map[Reason]int{KeptNewest: 1, KeptLast: 5, KeptWithin: 3}},
+		{"none", nil, 10, map[library.Reason]int{library.KeptNoPolicy: 10}},
+		{"the last", last(3), 3, map[library.Reason]int{library.KeptNewest: 1, library.KeptLast: 3}},
+		{"more than there are", last(100), 10, map[library.Reason]int{library.KeptNewest: 1, library.KeptLast: 10}},
+		{"within", within(4*time.Hour + time.Minute), 5, map[library.Reason]int{library.KeptNewest: 1, library.KeptWithin: 5}},
+		{"within less than one", within(time.Second), 1, map[library.Reason]int{library.KeptNewest: 1, library.KeptWithin: 1}},
+		{"labelled, and none is", &library.Retention{KeepLabelled: &yes}, 1, map[library.Reason]int{library.KeptNewest: 1}},
+		{"both", both, 5, map[library.Reason]int{library.KeptNewest: 1, library.KeptLast: 5, library.KeptWithin: 3}},
 	} {
 		r.keeps(alice, test.policy)
-		dry = r.pruned(alice, PruneRequest{DryRun: true})
+		dry = r.pruned(alice, library.PruneRequest{DryRun: true})
 		for i, kept := range dry.Kept {
 			if i >= test.stay || kept.ID != all[i] || len(kept.Reasons) == 0 {
 				t.Errorf("%s: %d: %+v stays", test.name, i, kept)
@@ -95,7 +96,7 @@ func TestRetention(t *testing.T) {
 		}
 	}
 	r.holds(all...)
-	wet := r.pruned(alice, PruneRequest{})
+	wet := r.pruned(alice, library.PruneRequest{})
 	r.holds(all[:5]...)
 	dry.DryRun, dry.Kept = false, nil
 	if diff := cmp.Diff(wet, dry); diff != "" {
@@ -108,11 +109,11 @@ func TestWhatIsNeededStays(t *testing.T) {
 	r := newRig(t, func(c *Config) { c.Retention, c.PruneGrace = last(1), 30*time.Minute })
 	ctx := t.Context()
 	label := func() string {
-		return r.imports(alice, Import{Format: FormatPlaywright, Label: "before the move"}, storageStateFile).Snapshot.ID
+		return r.imports(alice, Import{Format: library.FormatPlaywright, Label: "before the move"}, storageStateFile).Snapshot.ID
 	}
 	all := r.series(alice, 3)
 	unneeded, base, def := all[2], all[1], all[0]
-	if _, err := r.SetDefault(ctx, alice, "alice", def, nil); err != nil {
+	if _, err := r.library.SetDefault(ctx, alice, "alice", def, nil); err != nil {
 		t.Fatal(err)
 	}
 	live := r.create(alice, func(c *Create) { c.FromEnvironment = base }).ID
@@ -122,7 +123,7 @@ func TestWhatIsNeededStays(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	release, err := r.hold(ctx, row, "exported")
+	release, err := r.snapshots.Hold(ctx, row, "exported")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -131,20 +132,20 @@ func TestWhatIsNeededStays(t *testing.T) {
 	r.clock.add(time.Hour)
 	_, newest := r.saved(alice, filesystem)
 
-	want := map[string][]Reason{base: {KeptSession}, def: {KeptDefault}, parked: {KeptParked}, row.ID: {KeptInUse},
-		rescue: {KeptRescue}, newest: {KeptGrace, KeptNewest, KeptLast}}
-	dry := r.pruned(alice, PruneRequest{DryRun: true})
-	got := map[string][]Reason{}
+	want := map[string][]library.Reason{base: {library.KeptSession}, def: {library.KeptDefault}, parked: {library.KeptParked}, row.ID: {library.KeptInUse},
+		rescue: {library.KeptRescue}, newest: {library.KeptGrace, library.KeptNewest, library.KeptLast}}
+	dry := r.pruned(alice, library.PruneRequest{DryRun: true})
+	got := map[string][]library.Reason{}
 	for _, kept := range dry.Kept {
 		got[kept.ID] = kept.Reasons
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("reasons (-want +got):\n%s", diff)
 	}
-	r.pruned(alice, PruneRequest{})
+	r.pruned(alice, library.PruneRequest{})
 	r.holds(base, def, parked, row.ID, rescue, newest)
 	for _, gone := range []string{unneeded, labelled} {
-		_, err := r.SetDefault(ctx, alice, "alice", gone, nil)
+		_, err := r.library.SetDefault(ctx, alice, "alice", gone, nil)
 		wantCode(t, err, fault.SnapshotNotFound)
 	}
 
@@ -156,8 +157,8 @@ func TestWhatIsNeededStays(t *testing.T) {
 	r.series(alice, 1)
 	_, newest = r.saved(alice, filesystem)
 	yes := true
-	r.keeps(alice, &Retention{KeepLabelled: &yes})
-	r.pruned(alice, PruneRequest{})
+	r.keeps(alice, &library.Retention{KeepLabelled: &yes})
+	r.pruned(alice, library.PruneRequest{})
 	r.holds(def, labelled, rescue, newest)
 }
 
@@ -182,18 +183,18 @@ func TestPolicies(t *testing.T) {
 	his, hers, others := r.series(bob, 3), r.series(alice, 3), r.series(carol, 3)
 	r.keeps(alice, last(2))
 
-	_, err := r.Prune(ctx, bob, PruneRequest{UserID: "alice"})
+	_, err := r.pruner.Prune(ctx, bob, library.PruneRequest{UserID: "alice"})
 	wantCode(t, err, fault.Forbidden)
-	_, err = r.Prune(ctx, bob, PruneRequest{All: true})
+	_, err = r.pruner.Prune(ctx, bob, library.PruneRequest{All: true})
 	wantCode(t, err, fault.Forbidden)
-	_, err = r.Prune(ctx, access.Caller{UserID: "bob"}, PruneRequest{})
+	_, err = r.pruner.Prune(ctx, access.Caller{UserID: "bob"}, library.PruneRequest{})
 	wantCode(t, err, fault.Forbidden)
-	r.pruned(admin, PruneRequest{}) // its own user has none
+	r.pruned(admin, library.PruneRequest{}) // its own user has none
 	r.holds(append(append(his, hers...), others...)...)
 
-	r.pruned(admin, PruneRequest{UserID: "bob"})
+	r.pruned(admin, library.PruneRequest{UserID: "bob"})
 	r.holds(append(append(his[:1:1], hers...), others...)...)
-	if a := r.pruned(admin, PruneRequest{All: true, DryRun: true}); a.RemovedCount != 3 || a.KeptCount != 4 {
+	if a := r.pruned(admin, library.PruneRequest{All: true, DryRun: true}); a.RemovedCount != 3 || a.KeptCount != 4 {
 		t.Errorf("%+v", a)
 	}
 	// The daemon does it by itself when it starts.
@@ -204,11 +205,10 @@ func TestPolicies(t *testing.T) {
 		rows, _, err := r.catalogue.Snapshots(ctx, profiles.SnapshotFilter{})
 		return err == nil && len(rows) == 4
 	})
-	await(t, "its removals are over", func() bool {
-		r.readers.mu.Lock()
-		defer r.readers.mu.Unlock()
-		return len(r.readers.going) == 0
-	})
+	for _, id := range []string{his[1], his[2], hers[2], others[1], others[2]} {
+		_, err := r.snapshots.Hold(ctx, profiles.Snapshot{ID: id}, "read") // waits until its removal is over
+		wantCode(t, err, fault.SnapshotNotFound)
+	}
 	r.holds(his[0], hers[0], hers[1], others[0])
 }
 
@@ -240,7 +240,7 @@ func TestSharedBytesAreFreedOnce(t *testing.T) {
 		3: 0, 5: 0,
 	} {
 		r.keeps(alice, last(keep))
-		if a := r.pruned(alice, PruneRequest{DryRun: true}); a.FreedBytes != freed || int64(a.KeptCount) != keep {
+		if a := r.pruned(alice, library.PruneRequest{DryRun: true}); a.FreedBytes != freed || int64(a.KeptCount) != keep {
 			t.Errorf("keeping %d: %+v, want %d bytes", keep, a, freed)
 		}
 	}
@@ -267,7 +267,7 @@ func TestPickedAndNeeded(t *testing.T) {
 					t.Error(err)
 				}
 			})
-			if a := r.pruned(alice, PruneRequest{}); a.RemovedCount != 0 || a.KeptBy[KeptInUse] != 1 {
+			if a := r.pruned(alice, library.PruneRequest{}); a.RemovedCount != 0 || a.KeptBy[library.KeptInUse] != 1 {
 				t.Errorf("%+v", a)
 			}
 			r.holds(all...)
@@ -278,7 +278,7 @@ func TestPickedAndNeeded(t *testing.T) {
 		all := r.series(alice, 3)
 		gone, cancel := context.WithCancel(t.Context())
 		r.catalogue.once("RetireSnapshot", cancel)
-		_, err := r.Prune(gone, alice, PruneRequest{})
+		_, err := r.pruner.Prune(gone, alice, library.PruneRequest{})
 		if err == nil {
 			t.Error("it went on")
 		}
@@ -299,7 +299,7 @@ func TestPruneAmongOthers(t *testing.T) {
 	done := make(chan struct{})
 	pruner.Go(func() {
 		for {
-			if _, err := r.Prune(ctx, alice, PruneRequest{}); err != nil {
+			if _, err := r.pruner.Prune(ctx, alice, library.PruneRequest{}); err != nil {
 				t.Error(err)
 			}
 			select {
@@ -326,11 +326,11 @@ func TestPruneAmongOthers(t *testing.T) {
 	busy.Wait()
 	close(done)
 	pruner.Wait()
-	d, err := r.Default(ctx, alice, "alice")
+	d, err := r.library.Default(ctx, alice, "alice")
 	if err != nil || d.Version != 11 {
 		t.Fatalf("%+v, %v", d, err)
 	}
-	r.pruned(alice, PruneRequest{})
+	r.pruned(alice, library.PruneRequest{})
 	rows, _, err := r.catalogue.Snapshots(ctx, profiles.SnapshotFilter{})
 	if err != nil || len(rows) == 0 || rows[0].ID != d.SnapshotID && len(rows) != 2 {
 		t.Fatalf("%d left, %v", len(rows), err)

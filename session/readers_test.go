@@ -1,12 +1,12 @@
 package session
 
 import (
-	"context"
 	"io"
 	"strings"
 	"testing"
 
 	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/session/library"
 )
 
 // Whoever reads a snapshot's archive keeps it from being deleted, and the refusal
@@ -42,35 +42,35 @@ func TestNoneIsRemovedWhileItIsRead(t *testing.T) {
 			return err
 		}},
 		"its state": {"exported", func(snap string) error {
-			_, err := r.State(t.Context(), keeper, snap, Export{Format: FormatStasis})
+			_, err := r.library.State(t.Context(), keeper, snap, library.Export{Format: library.FormatStasis})
 			return err
 		}},
 		"its archive": {"exported", func(snap string) error {
-			archive, err := r.Archive(t.Context(), keeper, snap)
+			archive, err := r.library.Archive(t.Context(), keeper, snap)
 			if err != nil {
 				return err
 			}
 			// It streams: the call is over, and the reading is not.
-			wantCode(t, r.DeleteSnapshot(t.Context(), alice, snap), fault.SnapshotInUse)
+			wantCode(t, r.library.DeleteSnapshot(t.Context(), alice, snap), fault.SnapshotInUse)
 			if _, err := io.Copy(io.Discard, archive); err != nil {
 				return err
 			}
 			return archive.Close()
 		}},
 		"its sealed archive": {"exported", func(snap string) error {
-			sealed, err := r.SealedArchive(t.Context(), keeper, snap, nil)
+			sealed, err := r.library.SealedArchive(t.Context(), keeper, snap, nil)
 			if err != nil {
 				return err
 			}
-			wantCode(t, r.DeleteSnapshot(t.Context(), alice, snap), fault.SnapshotInUse)
+			wantCode(t, r.library.DeleteSnapshot(t.Context(), alice, snap), fault.SnapshotInUse)
 			return sealed.Close()
 		}},
 		"a comparison": {"compared", func(snap string) error {
-			_, err := r.Diff(t.Context(), alice, snap, snap, false)
+			_, err := r.library.Diff(t.Context(), alice, snap, snap, false)
 			return err
 		}},
 		"a verification": {"verified", func(snap string) error {
-			_, err := r.VerifySnapshot(t.Context(), alice, snap)
+			_, err := r.library.VerifySnapshot(t.Context(), alice, snap)
 			return err
 		}},
 		"a rescue that looks for its passkeys": {"read", func(snap string) error {
@@ -83,7 +83,7 @@ func TestNoneIsRemovedWhileItIsRead(t *testing.T) {
 			opened := false
 			r.watched.onArchive(func() {
 				opened = true
-				err := r.DeleteSnapshot(t.Context(), alice, snap)
+				err := r.library.DeleteSnapshot(t.Context(), alice, snap)
 				wantCode(t, err, fault.SnapshotInUse)
 				if want := "is being " + test.what; !strings.Contains(fault.MessageOf(err), want) {
 					t.Errorf("%q does not say %q", fault.MessageOf(err), want)
@@ -93,7 +93,7 @@ func TestNoneIsRemovedWhileItIsRead(t *testing.T) {
 				t.Fatalf("opened %t, %v", opened, err)
 			}
 			r.holds(snap)
-			if err := r.DeleteSnapshot(t.Context(), alice, snap); err != nil {
+			if err := r.library.DeleteSnapshot(t.Context(), alice, snap); err != nil {
 				t.Errorf("afterwards: %v", err)
 			}
 			r.holds()
@@ -108,7 +108,7 @@ func TestRemovedBeforeItIsRead(t *testing.T) {
 	ctx := t.Context()
 	remove := func(snap string) func() {
 		return func() {
-			if err := r.DeleteSnapshot(ctx, alice, snap); err != nil {
+			if err := r.library.DeleteSnapshot(ctx, alice, snap); err != nil {
 				t.Error(err)
 			}
 		}
@@ -118,9 +118,9 @@ func TestRemovedBeforeItIsRead(t *testing.T) {
 			_, err := r.Create(ctx, alice, asking(func(c *Create) { c.FromEnvironment = snap }))
 			return err
 		},
-		"archive": func(snap string) error { _, err := r.Archive(ctx, keeper, snap); return err },
-		"verify":  func(snap string) error { _, err := r.VerifySnapshot(ctx, alice, snap); return err },
-		"diff":    func(snap string) error { _, err := r.Diff(ctx, alice, snap, snap, false); return err },
+		"archive": func(snap string) error { _, err := r.library.Archive(ctx, keeper, snap); return err },
+		"verify":  func(snap string) error { _, err := r.library.VerifySnapshot(ctx, alice, snap); return err },
+		"diff":    func(snap string) error { _, err := r.library.Diff(ctx, alice, snap, snap, false); return err },
 	} {
 		_, snap := r.saved(alice, filesystem)
 		r.catalogue.once("Snapshot", remove(snap))
@@ -135,7 +135,7 @@ func TestRemovedBeforeItIsRead(t *testing.T) {
 	for _, look := range []string{"Default", "Snapshot"} {
 		_, after := r.saved(alice, filesystem)
 		r.catalogue.once(look, func() {
-			if _, err := r.SetDefault(ctx, alice, "alice", after, nil); err != nil {
+			if _, err := r.library.SetDefault(ctx, alice, "alice", after, nil); err != nil {
 				t.Error(err)
 			}
 			remove(before)()
@@ -145,51 +145,5 @@ func TestRemovedBeforeItIsRead(t *testing.T) {
 			t.Errorf("%s: restored %+v, want %s", look, got.Restored, after)
 		}
 		before = after
-	}
-}
-
-// A removal keeps readers waiting until it is over, and others who remove; both
-// then look for themselves.
-func TestReadersWaitForARemoval(t *testing.T) {
-	r := newReaders()
-	done, err := r.remove(t.Context(), "snap")
-	if err != nil {
-		t.Fatal(err)
-	}
-	gone, cancel := context.WithCancel(t.Context())
-	cancel()
-	_, err = r.hold(gone, "snap", "read")
-	wantCode(t, err, fault.Timeout)
-	_, err = r.remove(gone, "snap")
-	wantCode(t, err, fault.Timeout)
-
-	got := make(chan func(), 1)
-	go func() {
-		release, err := r.hold(t.Context(), "snap", "read")
-		if err != nil {
-			t.Error(err)
-		}
-		got <- release
-	}()
-	if r.reads("snap") {
-		t.Error("it was held while it was removed")
-	}
-	done()
-	release := <-got
-	other, err := r.hold(t.Context(), "snap", "compared")
-	if err != nil {
-		t.Fatal(err)
-	}
-	release()
-	release() // twice is once
-	_, err = r.remove(t.Context(), "snap")
-	wantCode(t, err, fault.SnapshotInUse)
-	other()
-	if done, err = r.remove(t.Context(), "snap"); err != nil {
-		t.Fatal(err)
-	}
-	done()
-	if len(r.held)+len(r.going) != 0 {
-		t.Errorf("left: %d, %d", len(r.held), len(r.going))
 	}
 }

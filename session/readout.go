@@ -8,15 +8,16 @@ import (
 
 	"github.com/stasisd/stasis/browser"
 	"github.com/stasisd/stasis/profiles"
+	"github.com/stasisd/stasis/session/library"
 	"github.com/stasisd/stasis/snapshot"
 	"github.com/stasisd/stasis/state"
 )
 
 // readOut brings the snapshot up in a Chrome of its own, without its tabs, and
 // adds to the document what scripts read there: the jar, and localStorage and
-// IndexedDB of every origin that is known. It tells what did not come up in it.
+// IndexedDB of every origin that is known. lines are the restore's report.
 // The Chrome takes a place like a session's, and is thrown away.
-func (s *Service) readOut(ctx context.Context, row profiles.Snapshot, saved snapshot.Snapshot) (doc state.Document, lost []NotCarried, err error) {
+func (s *Service) readOut(ctx context.Context, row profiles.Snapshot, saved snapshot.Snapshot) (doc state.Document, lines []state.Component, err error) {
 	if err := s.capacity.Acquire(ctx, false); err != nil {
 		return doc, nil, err
 	}
@@ -28,7 +29,7 @@ func (s *Service) readOut(ctx context.Context, row profiles.Snapshot, saved snap
 	got, err := s.Vault.Unpack(ctx, saved, dir.Profile(), snapshot.UnpackOptions{
 		Limits: s.cfg.Unpack, Accept: s.accepts, Keep: []string{state.FileName}})
 	if err == nil {
-		doc, err = documentOf(row.ID, got.Kept[state.FileName])
+		doc, err = library.ParseDocument(row.ID, got.Kept[state.FileName])
 	}
 	if err != nil {
 		s.clear(dir)
@@ -44,7 +45,7 @@ func (s *Service) readOut(ctx context.Context, row profiles.Snapshot, saved snap
 	if err != nil {
 		return doc, nil, err
 	}
-	return readInto(doc, found), lostOfFormats(report), nil
+	return readInto(doc, found), report, nil
 }
 
 // readInto puts what was read in a Chrome into the document. An area that was

@@ -8,10 +8,6 @@ import (
 	"github.com/stasisd/stasis/session/restore"
 )
 
-// maxReadings bounds how many state documents are compared or exported at once:
-// one of 64 MiB takes many times that in memory.
-const maxReadings = 2
-
 // turns bound how many costly calls run at once; see [capacity.Turns].
 type turns interface {
 	// Take waits for a user's turn until ctx ends. leave gives it back, once.

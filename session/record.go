@@ -11,6 +11,7 @@ import (
 	"github.com/stasisd/stasis/profiles"
 	"github.com/stasisd/stasis/session/browsers"
 	"github.com/stasisd/stasis/session/events"
+	"github.com/stasisd/stasis/session/library"
 )
 
 // What a create may ask to be recorded besides what always is.
@@ -102,7 +103,7 @@ func (l *live) tellCheckpoint(c checkpointed) {
 }
 
 // savedFields are the data of an event that tells of a snapshot.
-func savedFields(s SnapshotInfo, d *DefaultOutcome) events.Fields {
+func savedFields(s library.SnapshotInfo, d *DefaultOutcome) events.Fields {
 	return events.Fields{"snapshot_id": s.ID, "mode": s.Mode, "rescue": s.Rescue, "size_bytes": s.SizeBytes, "default_moved": d != nil && d.Moved}
 }
 

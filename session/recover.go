@@ -8,6 +8,7 @@ import (
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
 	"github.com/stasisd/stasis/session/events"
+	"github.com/stasisd/stasis/session/library"
 )
 
 // Recover makes good what a dead daemon left: it ends Chromes that still run,
@@ -73,7 +74,7 @@ func (s *Service) takeBack(ctx context.Context, rec profiles.Session, dir *brows
 	if dir == nil {
 		return
 	}
-	err := s.Vault.TakeBack(ctx, locationOf(rec.UserID, rec.ID), func(id string) (bool, error) { return s.committed(ctx, id) })
+	err := s.Vault.TakeBack(ctx, library.LocationOf(rec.UserID, rec.ID), func(id string) (bool, error) { return s.committed(ctx, id) })
 	if err != nil {
 		s.Log.Warn("what a save left that was cut short could not be removed", "session", rec.ID, "error", err)
 	}
@@ -118,13 +119,13 @@ func (s *Service) janitor() {
 	defer sweep.Stop()
 	defer prune.Stop()
 	s.sweep(s.ctx)
-	s.pruneAll(s.ctx)
+	s.pruner.PruneAll(s.ctx)
 	for {
 		select {
 		case <-sweep.C:
 			s.sweep(s.ctx)
 		case <-prune.C:
-			s.pruneAll(s.ctx)
+			s.pruner.PruneAll(s.ctx)
 		case <-s.ctx.Done():
 			return
 		}
@@ -142,34 +143,5 @@ func (s *Service) sweep(ctx context.Context) {
 	if err := s.Catalogue.ExpireDeliveries(ctx, now.Add(-events.KeepDeliveries)); err != nil {
 		s.Log.Warn("old deliveries of webhooks could not be removed", "error", err)
 	}
-	rows, err := s.Catalogue.ExpiredSnapshots(ctx, now)
-	if err != nil {
-		s.Log.Warn("expired snapshots could not be listed", "error", err)
-	}
-	for _, row := range rows {
-		_, err := s.removeSnapshot(ctx, row, s.Catalogue.RetireSnapshot)
-		if err != nil && !fault.Is(err, fault.SnapshotInUse) { // that one goes later
-			s.Log.Warn("an expired snapshot could not be removed", "snapshot", row.ID, "error", err)
-		}
-	}
-}
-
-// pruneAll holds everybody's snapshots against the policies.
-func (s *Service) pruneAll(ctx context.Context) {
-	users, err := s.Catalogue.UsersWithSnapshots(ctx)
-	if err != nil {
-		s.Log.Warn("the users whose snapshots are held against policies could not be listed", "error", err)
-	}
-	for _, userID := range users {
-		done, err := s.prune(ctx, []string{userID}, false)
-		if ctx.Err() != nil {
-			return
-		}
-		if done.RemovedCount > 0 {
-			s.Log.Info("snapshots that no policy keeps were removed", "owner", profiles.OwnerOf(userID), "removed", done.RemovedCount, "freed_bytes", done.FreedBytes)
-		}
-		if err != nil {
-			s.Log.Warn("a user's snapshots could not be held against the policy", "owner", profiles.OwnerOf(userID), "error", err)
-		}
-	}
+	s.pruner.RemoveExpired(ctx)
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/stasisd/stasis/browser/profile"
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
+	"github.com/stasisd/stasis/session/library"
 	"github.com/stasisd/stasis/snapshot"
 	"github.com/stasisd/stasis/snapshot/faultstore"
 	"github.com/stasisd/stasis/state"
@@ -117,7 +118,7 @@ func TestRecoverTakesBack(t *testing.T) {
 		if err := r.catalogue.CreateSession(t.Context(), rec); err != nil {
 			t.Fatal(err)
 		}
-		snap, err := r.Vault.Save(t.Context(), snapshot.Draft{ID: profiles.NewID(), Location: locationOf("alice", id), Mode: snapshot.Filesystem, CreatedAt: r.clock.now(),
+		snap, err := r.Vault.Save(t.Context(), snapshot.Draft{ID: profiles.NewID(), Location: library.LocationOf("alice", id), Mode: snapshot.Filesystem, CreatedAt: r.clock.now(),
 			Entries: []snapshot.Entry{{Name: state.FileName, Data: []byte("{}")}}})
 		if err != nil {
 			t.Fatal(err)
@@ -130,14 +131,14 @@ func TestRecoverTakesBack(t *testing.T) {
 	if err := recovered(t.Context(), r.Service); err != nil {
 		t.Fatal(err)
 	}
-	loc := locationOf("alice", "s-1")
+	loc := library.LocationOf("alice", "s-1")
 	if _, err := r.Vault.Open(t.Context(), loc, saved["s-1"]); !fault.Is(err, fault.SnapshotNotFound) {
 		t.Errorf("the snapshot: %v", err)
 	}
 	if latest, err := r.Vault.Latest(t.Context(), loc); !fault.Is(err, fault.SnapshotNotFound) {
 		t.Errorf("latest: %q, %v", latest.ID, err)
 	}
-	if _, err := r.Vault.Open(t.Context(), locationOf("alice", "put-back"), saved["put-back"]); err != nil {
+	if _, err := r.Vault.Open(t.Context(), library.LocationOf("alice", "put-back"), saved["put-back"]); err != nil {
 		t.Errorf("the snapshot that an older catalogue does not know: %v", err)
 	}
 }

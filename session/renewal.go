@@ -48,7 +48,7 @@ func (s *Service) notAsked(err error) LoginOutcome {
 // renewal opens, checks and saves. The outcome names a version where a new one
 // was made.
 func (s *Service) renewal(r *renewal) (LoginOutcome, error) {
-	release, err := s.hold(r.ctx, r.snapshot, "restored")
+	release, err := s.snapshots.Hold(r.ctx, r.snapshot, "restored")
 	if err != nil {
 		return LoginOutcome{}, err
 	}
@@ -136,10 +136,10 @@ func (s *Service) saveRenewal(ctx context.Context, r *renewal, up restore.Starte
 	}); err != nil {
 		return nil, err
 	}
-	defer s.thinOut(ctx, j.rec.ID, keepRenewals+1)
+	defer s.pruner.PruneCheckpoints(ctx, j.rec.ID, keepRenewals+1)
 	if !answer.Default.Moved {
 		row := profiles.Snapshot{ID: answer.Snapshot.ID, SessionID: j.rec.ID, UserID: r.userID}
-		_, err := s.removeSnapshot(ctx, row, s.Catalogue.RetireSnapshot)
+		_, err := s.snapshots.Retire(ctx, row)
 		did = SaveUnchanged // it is of no use to anybody
 		return nil, err
 	}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
+	"github.com/stasisd/stasis/session/library"
 )
 
 // renewalTries is how often each step of a scheduled check's save is tried: the
@@ -17,7 +18,7 @@ func (s *Service) storable(r *renewal) error {
 	if err := s.Vault.Health(r.ctx); err != nil {
 		return err
 	}
-	saved, err := s.Vault.Open(r.ctx, locationOf(r.snapshot.UserID, r.snapshot.SessionID), r.snapshot.ID)
+	saved, err := s.Vault.Open(r.ctx, library.LocationOf(r.snapshot.UserID, r.snapshot.SessionID), r.snapshot.ID)
 	if err != nil {
 		return err
 	}

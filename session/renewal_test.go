@@ -110,7 +110,7 @@ func TestRenewalLosesTheRace(t *testing.T) {
 	a := newAlive(t, nil)
 	_, other := a.saved(alice, filesystem)
 	a.browsers.on("close", func(*fakeChrome) error {
-		_, err := a.SetDefault(t.Context(), alice, "alice", other, nil)
+		_, err := a.library.SetDefault(t.Context(), alice, "alice", other, nil)
 		return err
 	})
 	a.pass(hour)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
+	"github.com/stasisd/stasis/session/library"
 )
 
 // counter is a Meter that remembers.
@@ -103,13 +104,23 @@ func (a *alive) looked() {
 	})
 }
 
-func (a *alive) current() DefaultInfo {
+// checkedDefault is a default, and the last check of it.
+type checkedDefault struct {
+	library.Default
+	LastCheck *LoginOutcome
+}
+
+func (a *alive) current() checkedDefault {
 	a.t.Helper()
-	d, err := a.Default(a.t.Context(), alice, "alice")
+	d, err := a.library.Default(a.t.Context(), alice, "alice")
 	if err != nil {
 		a.t.Fatal(err)
 	}
-	return d
+	last, err := a.LastCheck(a.t.Context(), alice, "alice")
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	return checkedDefault{d, last}
 }
 
 // A default that nobody has used for the interval is opened with its tabs,

@@ -160,25 +160,28 @@ func TestOwnership(t *testing.T) {
 		"resume":     func(c access.Caller) error { _, err := r.Resume(ctx, c, live); return err },
 		"cancel":     func(c access.Caller) error { _, err := r.Cancel(ctx, c, live); return err },
 		"files":      func(c access.Caller) error { _, err := r.ListFiles(ctx, c, live); return err },
-		"snapshots":  func(c access.Caller) error { _, _, err := r.Snapshots(ctx, c, ended, 10, ""); return err },
+		"snapshots":  func(c access.Caller) error { _, _, err := r.library.Snapshots(ctx, c, ended, 10, ""); return err },
 	} {
 		t.Run(name, func(t *testing.T) { wantCode(t, call(bob), fault.SessionNotFound) })
 	}
 	for name, call := range map[string]func(access.Caller) error{
-		"get":    func(c access.Caller) error { _, err := r.Snapshot(ctx, c, snap); return err },
-		"delete": func(c access.Caller) error { return r.DeleteSnapshot(ctx, c, snap) },
+		"get":    func(c access.Caller) error { _, err := r.library.Snapshot(ctx, c, snap); return err },
+		"delete": func(c access.Caller) error { return r.library.DeleteSnapshot(ctx, c, snap) },
 		"make it a default": func(c access.Caller) error {
-			_, err := r.SetDefault(ctx, c, c.UserID, snap, nil)
+			_, err := r.library.SetDefault(ctx, c, c.UserID, snap, nil)
 			return err
 		},
 	} {
 		t.Run("snapshot "+name, func(t *testing.T) { wantCode(t, call(bob), fault.SnapshotNotFound) })
 	}
 	for name, call := range map[string]func(access.Caller) error{
-		"default":        func(c access.Caller) error { _, err := r.Default(ctx, c, "alice"); return err },
-		"set default":    func(c access.Caller) error { _, err := r.SetDefault(ctx, c, "alice", snap, nil); return err },
-		"delete default": func(c access.Caller) error { return r.DeleteDefault(ctx, c, "alice") },
-		"history":        func(c access.Caller) error { _, _, err := r.DefaultHistory(ctx, c, "alice", 10, ""); return err },
+		"default":        func(c access.Caller) error { _, err := r.library.Default(ctx, c, "alice"); return err },
+		"set default":    func(c access.Caller) error { _, err := r.library.SetDefault(ctx, c, "alice", snap, nil); return err },
+		"delete default": func(c access.Caller) error { return r.library.DeleteDefault(ctx, c, "alice") },
+		"history": func(c access.Caller) error {
+			_, _, err := r.library.DefaultHistory(ctx, c, "alice", 10, "")
+			return err
+		},
 	} {
 		t.Run(name, func(t *testing.T) { wantCode(t, call(bob), fault.UserNotFound) })
 	}
@@ -195,11 +198,11 @@ func TestOwnership(t *testing.T) {
 		t.Errorf("bob lists %d: %v", len(page), err)
 	}
 	for _, userID := range []string{"", "alice"} {
-		if page, _, err := r.AllSnapshots(ctx, bob, userID, 10, ""); err != nil || len(page) != 0 {
+		if page, _, err := r.library.AllSnapshots(ctx, bob, userID, 10, ""); err != nil || len(page) != 0 {
 			t.Errorf("bob lists %d snapshots of %q: %v", len(page), userID, err)
 		}
 	}
-	if page, _, err := r.AllSnapshots(ctx, admin, "", 10, ""); err != nil || len(page) == 0 {
+	if page, _, err := r.library.AllSnapshots(ctx, admin, "", 10, ""); err != nil || len(page) == 0 {
 		t.Errorf("an admin lists %d snapshots: %v", len(page), err)
 	}
 	if a, err := r.EndAll(ctx, bob, EndAllRequest{EndRequest: none}); err != nil || a.Deleted {
@@ -229,7 +232,7 @@ func TestRights(t *testing.T) {
 		"end":      func() error { _, err := r.End(ctx, idle, id, none); return err },
 		"end all":  func() error { _, err := r.EndAll(ctx, idle, EndAllRequest{}); return err },
 		"ticket":   func() error { _, _, err := r.apiKeys.NewTicket(ctx, idle); return err },
-		"default":  func() error { _, err := r.Default(ctx, idle, "alice"); return err },
+		"default":  func() error { _, err := r.library.Default(ctx, idle, "alice"); return err },
 		"keys":     func() error { _, err := r.apiKeys.Keys(ctx, alice); return err },
 		"new key":  func() error { _, _, err := r.apiKeys.CreateKey(ctx, alice, "k", "alice", false, nil); return err },
 		"no key":   func() error { return r.apiKeys.DeleteKey(ctx, alice, "key-a") },

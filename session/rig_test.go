@@ -27,6 +27,7 @@ import (
 	"github.com/stasisd/stasis/session/agent"
 	"github.com/stasisd/stasis/session/capacity"
 	"github.com/stasisd/stasis/session/events"
+	"github.com/stasisd/stasis/session/library"
 	"github.com/stasisd/stasis/snapshot"
 	"github.com/stasisd/stasis/snapshot/faultstore"
 	"github.com/stasisd/stasis/snapshot/memstore"
@@ -56,6 +57,10 @@ type rig struct {
 	hookURL    string // the daemon's own webhook
 	documents  *agent.Documents
 	masks      turns // of the readers of masked texts
+	library    *library.Library
+	uploaded   *library.Extensions
+	readings   turns // that the library waits for
+	packages   turns
 	t          *testing.T
 	browsers   *fakeBrowsers
 	store      *faultstore.Store
@@ -110,18 +115,22 @@ func (r *rig) daemon(change func(*Config)) *Service {
 		r.t.Fatal(err)
 	}
 	r.apiKeys = access.NewKeys(r.catalogue, r.clock.now)
-	vault := snapshot.NewVault(r.store, r.keys, snapshot.Options{Now: r.clock.now})
-	journal := events.NewJournal(r.catalogue, vault, r.clock.now, slog.New(slog.DiscardHandler))
+	vault, log := snapshot.NewVault(r.store, r.keys, snapshot.Options{Now: r.clock.now}), slog.New(slog.DiscardHandler)
+	journal := events.NewJournal(r.catalogue, vault, r.clock.now, log)
 	r.masks = capacity.NewTurns(events.MaxMasking)
 	notices := events.NewNotices(events.NoticesConfig{URL: r.hookURL, Session: HookSession, Now: r.clock.now})
 	s := New(cfg, Deps{Journal: journal, Notices: notices, Keys: r.apiKeys, Extensions: store, Browsers: r.browsers, Datadirs: profile.Disk{}, Vault: vault,
-		Catalogue: r.catalogue, Now: r.clock.now, Log: slog.New(slog.DiscardHandler)})
+		Catalogue: r.catalogue, Now: r.clock.now, Log: log})
 	masks := turnsAt{&r.masks}
 	r.Messenger = agent.NewMessenger(agent.MessengerConfig{Sessions: s.Lookup(), Store: r.catalogue, Notices: notices, Masks: masks, Now: r.clock.now})
 	r.deliveries = events.NewDeliveries(r.catalogue, notices.Wake, r.clock.now)
 	r.Reader = events.NewReader(events.ReaderConfig{Journal: journal, Store: r.catalogue, Sessions: s.Lookup(), Keys: r.apiKeys, Masks: masks})
 	r.Notes = agent.NewNotes(s.Lookup(), r.catalogue, r.clock.now)
 	r.documents = agent.NewDocuments(s.Lookup(), snapshot.NewDocuments(r.store, snapshot.Options{Now: r.clock.now}))
+	r.readings, r.packages = capacity.NewTurns(library.MaxReadings), capacity.NewTurns(library.MaxChecked)
+	r.library = library.New(library.Deps{Records: r.catalogue, Snapshots: s.Snapshots(), Archives: vault, Sessions: s.ForLibrary(), Keys: r.apiKeys,
+		Readings: turnsAt{&r.readings}, Now: r.clock.now, Log: log})
+	r.uploaded = library.NewExtensions(library.ExtensionDeps{Records: r.catalogue, Files: store, Keys: r.apiKeys, Checks: turnsAt{&r.packages}, Now: r.clock.now})
 	r.t.Cleanup(func() {
 		r.browsers.works()
 		r.store.FailAt(0, faultstore.Refuse, nil)
@@ -396,8 +405,8 @@ func (r *rig) holds(snapshots ...string) {
 			r.t.Errorf("snapshot %s: %v", id, err)
 			continue
 		}
-		locations[locationOf(row.UserID, row.SessionID)] = true
-		saved, err := r.Vault.Open(ctx, locationOf(row.UserID, row.SessionID), id)
+		locations[library.LocationOf(row.UserID, row.SessionID)] = true
+		saved, err := r.Vault.Open(ctx, library.LocationOf(row.UserID, row.SessionID), id)
 		if err == nil {
 			err = r.Vault.Verify(ctx, saved)
 		}
@@ -419,7 +428,7 @@ func (r *rig) holds(snapshots ...string) {
 		r.t.Fatal(err)
 	}
 	for _, s := range sessions {
-		ids, _, err := r.Vault.List(ctx, locationOf(s.UserID, s.ID), 1000, "")
+		ids, _, err := r.Vault.List(ctx, library.LocationOf(s.UserID, s.ID), 1000, "")
 		if err != nil {
 			r.t.Fatal(err)
 		}

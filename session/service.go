@@ -23,6 +23,7 @@ import (
 	"github.com/stasisd/stasis/session/browsers"
 	"github.com/stasisd/stasis/session/capacity"
 	"github.com/stasisd/stasis/session/events"
+	"github.com/stasisd/stasis/session/library"
 	"github.com/stasisd/stasis/session/restore"
 	"github.com/stasisd/stasis/snapshot"
 )
@@ -40,7 +41,7 @@ type Config struct {
 	Calm      time.Duration
 	RescueTTL time.Duration // how long a rescue snapshot is kept
 	// Retention is the policy of users whose settings have none; nil keeps all.
-	Retention *Retention
+	Retention *library.Retention
 	// PruneGrace is the age up to which no policy takes a snapshot: who has just
 	// saved can still name it.
 	PruneGrace time.Duration
@@ -96,11 +97,13 @@ type Service struct {
 	cfg Config
 	Deps
 
-	capacity *capacity.Manager[*restore.Parked, *restore.Spare, *restore.Standby]
-	restorer *restore.Restorer
-	renewals *renewals
-	rescues  *rescues
-	attached *attached
+	snapshots *library.Snapshots
+	pruner    *library.Pruner
+	capacity  *capacity.Manager[*restore.Parked, *restore.Spare, *restore.Standby]
+	restorer  *restore.Restorer
+	renewals  *renewals
+	rescues   *rescues
+	attached  *attached
 
 	// ctx is the life of the daemon's own work (saves, sessions); it ends
 	// after everything was given the time to end by itself.
@@ -122,20 +125,14 @@ type Service struct {
 	reopenPatience time.Duration
 	uploads        *uploads // of imports
 	imports        turns    // of imports whose upload is there
-	readings       turns    // of who compares or exports state documents
 	large          turns    // of who restores a large state document
-	packages       turns    // of who has an extension checked
-
-	readers   *readers
-	verifying chan struct{} // one for each snapshot that is being verified
 }
 
 // New makes a Service. [Service.Recover] must run before the first request.
 func New(cfg Config, deps Deps) *Service {
 	s := &Service{cfg: cfg, Deps: deps,
 		attached: newAttached(cfg.MaxClients), surveys: make(chan struct{}, maxSurveys), surveyFor: surveyDeadline, reopenPatience: reopenPatience,
-		uploads: newUploads(), imports: capacity.NewTurns(maxImports), readings: capacity.NewTurns(maxReadings), large: capacity.NewTurns(maxLarge), packages: capacity.NewTurns(maxChecked),
-		readers: newReaders(), verifying: make(chan struct{}, maxVerifying),
+		uploads: newUploads(), imports: capacity.NewTurns(maxImports), large: capacity.NewTurns(maxLarge),
 		live: map[string]*live{}, creating: map[string]*claim{}, checks: map[string]int{}}
 	if s.Meter == nil {
 		s.Meter = unmetered{}
@@ -146,6 +143,9 @@ func New(cfg Config, deps Deps) *Service {
 		Spares:  map[string]pool.Limits{browser.EngineChrome: cfg.Spares, browser.EngineShell: cfg.ShellSpares},
 		Standby: cfg.Standby, Calm: cfg.Calm, Now: deps.Now, Log: deps.Log,
 	}, forCapacity{s}, deps.Catalogue)
+	s.snapshots = library.NewSnapshots(deps.Catalogue, deps.Vault, s.capacity, deps.Log)
+	s.pruner = library.NewPruner(library.PrunerConfig{Retention: cfg.Retention, Grace: cfg.PruneGrace, Now: deps.Now, Log: deps.Log},
+		deps.Catalogue, s.snapshots, forLibrary{s})
 	s.restorer = restore.New(restore.Config{Now: deps.Now, Log: deps.Log}, deps.Browsers, s.capacity, archives{s}, deps.Catalogue)
 	s.renewals = newRenewals(s)
 	s.rescues = newRescues(s)

@@ -9,15 +9,16 @@ import (
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
 	"github.com/stasisd/stasis/session/access"
+	"github.com/stasisd/stasis/session/library"
 )
 
 // Settings are what a user asks for that outlives any default. It is the
 // record and the wire shape.
 type Settings struct {
-	Engine     *string     `json:"engine"`  // of sessions that name none; nil: the daemon's
-	Standby    *int64      `json:"standby"` // Chromes kept with the default brought in; nil: as it is used
-	LoginCheck *LoginCheck `json:"login_check"`
-	Retention  *Retention  `json:"retention"` // nil: the daemon's
+	Engine     *string            `json:"engine"`  // of sessions that name none; nil: the daemon's
+	Standby    *int64             `json:"standby"` // Chromes kept with the default brought in; nil: as it is used
+	LoginCheck *LoginCheck        `json:"login_check"`
+	Retention  *library.Retention `json:"retention"` // nil: the daemon's
 }
 
 // LoginCheck is an address and what proves there that the user is logged in;

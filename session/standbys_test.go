@@ -117,7 +117,7 @@ func TestStandbyIsNeverStale(t *testing.T) {
 			if now == first {
 				_, snap = r.saved(alice, filesystem)
 			}
-			if _, err := r.SetDefault(t.Context(), alice, "alice", snap, nil); err != nil {
+			if _, err := r.library.SetDefault(t.Context(), alice, "alice", snap, nil); err != nil {
 				t.Fatal(err)
 			}
 			return snap
@@ -137,7 +137,7 @@ func TestStandbyIsNeverStale(t *testing.T) {
 		r.stands(now)
 		r.end(alice, info.ID, none)
 	}
-	if err := r.DeleteDefault(t.Context(), alice, "alice"); err != nil {
+	if err := r.library.DeleteDefault(t.Context(), alice, "alice"); err != nil {
 		t.Fatal(err)
 	}
 	r.stand(0)
@@ -269,7 +269,7 @@ func TestStandbysGiveWay(t *testing.T) {
 // run before anybody asked.
 func TestNoStandbyWithExtensions(t *testing.T) {
 	r := standingBy(t, nil)
-	e, _, err := r.PutExtension(t.Context(), alice, extensionZip(t, "Night", "1"))
+	e, _, err := r.uploaded.PutExtension(t.Context(), alice, extensionZip(t, "Night", "1"))
 	if err != nil {
 		t.Fatal(err)
 	}

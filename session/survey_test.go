@@ -15,6 +15,7 @@ import (
 	"github.com/stasisd/stasis/browser/profile/localstorage"
 	"github.com/stasisd/stasis/browser/profile/profiletest"
 	"github.com/stasisd/stasis/browser/profile/sessionstorage"
+	"github.com/stasisd/stasis/session/library"
 	"github.com/stasisd/stasis/snapshot"
 	"github.com/stasisd/stasis/state"
 )
@@ -26,7 +27,7 @@ func (r *rig) savedDocument(id string) (state.Document, EndAnswer) {
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	saved, err := r.Vault.Open(r.t.Context(), locationOf("alice", id), a.Snapshot.ID)
+	saved, err := r.Vault.Open(r.t.Context(), library.LocationOf("alice", id), a.Snapshot.ID)
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -136,7 +137,7 @@ func TestCutOffAndUnread(t *testing.T) {
 	r.browsers.last().die()
 	r.ended(id)
 	row, err := r.catalogue.NewestSnapshot(t.Context(), id)
-	if got := strings.Join(captureReportOf(row).Warnings, "\n"); err != nil || !strings.Contains(got, "local_storage is not whole: Chrome ended in the middle") {
+	if got := strings.Join(library.ReportOf(row).Warnings, "\n"); err != nil || !strings.Contains(got, "local_storage is not whole: Chrome ended in the middle") {
 		t.Errorf("of a dead Chrome: %s, %v", got, err)
 	}
 }

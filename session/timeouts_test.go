@@ -77,7 +77,7 @@ func TestTimeouts(t *testing.T) {
 			if !row.Rescue || row.ExpiresAt.Sub(row.CreatedAt) != 24*time.Hour || row.Datadir != "clean" {
 				t.Errorf("%+v", row)
 			}
-			if d, err := r.Default(t.Context(), alice, "alice"); err != nil || d.SnapshotID != old {
+			if d, err := r.library.Default(t.Context(), alice, "alice"); err != nil || d.SnapshotID != old {
 				t.Errorf("default %+v, %v", d, err)
 			}
 			r.holds(old, row.ID)
@@ -119,7 +119,7 @@ func TestWhatATimeoutKeeps(t *testing.T) {
 		if err != nil || row.Rescue || !row.ExpiresAt.IsZero() {
 			t.Fatalf("%+v, %v", row, err)
 		}
-		if d, err := r.Default(t.Context(), alice, "alice"); err != nil || d.SnapshotID != row.ID || d.Version != 2 {
+		if d, err := r.library.Default(t.Context(), alice, "alice"); err != nil || d.SnapshotID != row.ID || d.Version != 2 {
 			t.Errorf("default %+v, %v", d, err)
 		}
 	})

@@ -8,6 +8,7 @@ import (
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
 	"github.com/stasisd/stasis/session/agent"
+	"github.com/stasisd/stasis/session/library"
 )
 
 // busyTurns are turns that all are somebody else's.
@@ -37,9 +38,9 @@ func (c *countedTurns) Take(ctx context.Context, userID string) (func(), error) 
 // What takes much memory or time is done in turns, one call of a user at a time.
 func TestCostlyCallsWait(t *testing.T) {
 	r := newRig(t, nil)
-	a := r.imports(keeper, Import{Format: FormatPlaywright}, storageStateFile)
+	a := r.imports(keeper, Import{Format: library.FormatPlaywright}, storageStateFile)
 	long := `{"cookies":[],"origins":[{"origin":"https://a.example","localStorage":[{"name":"k","value":"` + strings.Repeat("x", largeState) + `"}]}]}`
-	large := r.imports(keeper, Import{Format: FormatPlaywright}, long)
+	large := r.imports(keeper, Import{Format: library.FormatPlaywright}, long)
 	id := r.create(keeper, nil).ID
 	if _, err := r.Send(t.Context(), keeper, id, agent.MessageRequest{Type: "QUESTION", Content: "Which?"}); err != nil {
 		t.Fatal(err)
@@ -59,11 +60,11 @@ func TestCostlyCallsWait(t *testing.T) {
 		do    func(context.Context) error
 	}{
 		"diff": {&r.readings, func(ctx context.Context) error {
-			_, err := r.Diff(ctx, keeper, a.Snapshot.ID, a.Snapshot.ID, false)
+			_, err := r.library.Diff(ctx, keeper, a.Snapshot.ID, a.Snapshot.ID, false)
 			return err
 		}},
 		"state": {&r.readings, func(ctx context.Context) error {
-			_, err := r.State(ctx, keeper, a.Snapshot.ID, Export{Format: FormatPlaywright})
+			_, err := r.library.State(ctx, keeper, a.Snapshot.ID, library.Export{Format: library.FormatPlaywright})
 			return err
 		}},
 		"messages": {&r.masks, func(ctx context.Context) error {
@@ -75,7 +76,7 @@ func TestCostlyCallsWait(t *testing.T) {
 			return err
 		}},
 		"extension": {&r.packages, func(ctx context.Context) error {
-			_, _, err := r.PutExtension(ctx, keeper, strings.NewReader("no zip"))
+			_, _, err := r.uploaded.PutExtension(ctx, keeper, strings.NewReader("no zip"))
 			return err
 		}},
 		"restore": {&r.large, func(ctx context.Context) error { return restore(ctx, large.Snapshot.ID) }},

@@ -11,6 +11,7 @@ import (
 	"github.com/stasisd/stasis/browser"
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
+	"github.com/stasisd/stasis/session/library"
 	"github.com/stasisd/stasis/snapshot"
 	"github.com/stasisd/stasis/state"
 )
@@ -103,7 +104,7 @@ func TestRewrapSessions(t *testing.T) {
 	}
 	// Here it is the first identity that is to have a second recipient.
 	retired := r.keys.Opens()
-	out, err := RewrapSessions(t.Context(), r.catalogue, snapshot.NewVault(r.store, snapshot.NewKeys(after, [32]byte{1}), snapshot.Options{Now: r.clock.now}), retired)
+	out, err := library.RewrapSessions(t.Context(), r.catalogue, snapshot.NewVault(r.store, snapshot.NewKeys(after, [32]byte{1}), snapshot.Options{Now: r.clock.now}), retired)
 	var left []string
 	for _, one := range out.Left {
 		left = append(left, one.Key)
@@ -113,8 +114,8 @@ func TestRewrapSessions(t *testing.T) {
 		t.Errorf("by a stranger: %+v, %v; left (-want +got):\n%s", out, err, diff)
 	}
 	more := snapshot.NewVault(r.store, snapshot.NewKeys(r.identity, [32]byte{1}, after.Recipient()), snapshot.Options{Now: r.clock.now})
-	for _, want := range []Rewrapped{{Sessions: 2, Events: 3, Opened: 5}, {Opened: 5}} {
-		out, err := RewrapSessions(t.Context(), r.catalogue, more, nil)
+	for _, want := range []library.Rewrapped{{Sessions: 2, Events: 3, Opened: 5}, {Opened: 5}} {
+		out, err := library.RewrapSessions(t.Context(), r.catalogue, more, nil)
 		if diff := cmp.Diff(want, out); diff != "" || err != nil {
 			t.Errorf("%v, -want +got:\n%s", err, diff)
 		}

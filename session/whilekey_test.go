@@ -7,13 +7,14 @@ import (
 
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/session/access"
+	"github.com/stasisd/stasis/session/library"
 )
 
 // What is sent or read for long ends when its key is deleted, and changes nothing.
 func TestDeletedKeyEndsUploadsAndDownloads(t *testing.T) {
 	r := newRig(t, nil)
 	ctx := t.Context()
-	made, err := r.Import(ctx, keeper, Import{Format: FormatPlaywright}, strings.NewReader(storageStateFile))
+	made, err := r.Import(ctx, keeper, Import{Format: library.FormatPlaywright}, strings.NewReader(storageStateFile))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -22,17 +23,17 @@ func TestDeletedKeyEndsUploadsAndDownloads(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := access.Caller{KeyID: k.ID, UserID: k.UserID, Rights: k.Rights}
-	archive, err := r.Archive(ctx, c, made.Snapshot.ID)
+	archive, err := r.library.Archive(ctx, c, made.Snapshot.ID)
 	if err != nil {
 		t.Fatal(err)
 	}
 	uploads := map[string]func(io.Reader) error{
 		"an import": func(body io.Reader) error {
-			_, err := r.Import(ctx, c, Import{Format: FormatPlaywright, SaveAsDefault: true}, body)
+			_, err := r.Import(ctx, c, Import{Format: library.FormatPlaywright, SaveAsDefault: true}, body)
 			return err
 		},
 		"an extension": func(body io.Reader) error {
-			_, _, err := r.PutExtension(ctx, c, body)
+			_, _, err := r.uploaded.PutExtension(ctx, c, body)
 			return err
 		},
 	}
@@ -70,12 +71,12 @@ func TestDeletedKeyEndsUploadsAndDownloads(t *testing.T) {
 	if err := archive.Close(); err != nil {
 		t.Error(err)
 	}
-	_, err = r.Default(ctx, admin, "alice")
+	_, err = r.library.Default(ctx, admin, "alice")
 	wantCode(t, err, fault.DefaultNotFound)
-	if _, err := r.Archive(ctx, c, made.Snapshot.ID); !fault.Is(err, fault.Unauthorized) {
+	if _, err := r.library.Archive(ctx, c, made.Snapshot.ID); !fault.Is(err, fault.Unauthorized) {
 		t.Errorf("an archive by a deleted key: %v", err)
 	}
-	if err := r.DeleteSnapshot(ctx, alice, made.Snapshot.ID); err != nil {
+	if err := r.library.DeleteSnapshot(ctx, alice, made.Snapshot.ID); err != nil {
 		t.Errorf("the snapshot is held still: %v", err)
 	}
 }

@@ -135,23 +135,6 @@ func (e EndAnswer) Whole() EndAnswer {
 	return e
 }
 
-// Whole is the snapshot with empty lists for absent ones, and times in UTC.
-func (s SnapshotInfo) Whole() SnapshotInfo {
-	s.Components, s.Warnings, s.Logins = orEmpty(s.Components), orEmpty(s.Warnings), orEmpty(s.Logins)
-	s.CreatedAt = s.CreatedAt.UTC()
-	if s.ExpiresAt != nil {
-		s.ExpiresAt = timeOrNull(*s.ExpiresAt)
-	}
-	return s
-}
-
-func orEmpty[T any](list []T) []T {
-	if list == nil {
-		return []T{}
-	}
-	return list
-}
-
 func orNull(s string) *string {
 	if s == "" {
 		return nil

@@ -30,6 +30,7 @@ import (
 	"github.com/stasisd/stasis/session/browsers"
 	"github.com/stasisd/stasis/session/capacity"
 	"github.com/stasisd/stasis/session/events"
+	"github.com/stasisd/stasis/session/library"
 	"github.com/stasisd/stasis/snapshot"
 )
 
@@ -134,6 +135,12 @@ func start(ctx context.Context, c *serveCmd, log *slog.Logger) (_ *daemon, err e
 		Catalogue: d.catalogue, Extensions: extensions, Room: roomForChrome, Now: time.Now, Log: log,
 		Meter: counted,
 	})
+	checked := library.NewExtensions(library.ExtensionDeps{Records: d.catalogue, Files: extensions, Keys: d.apiKeys,
+		Checks: capacity.NewTurns(library.MaxChecked), Now: time.Now})
+	kept := library.New(library.Deps{
+		Records: d.catalogue, Snapshots: d.service.Snapshots(), Archives: d.vault, Sessions: d.service.ForLibrary(), Keys: d.apiKeys,
+		Readings: capacity.NewTurns(library.MaxReadings), Now: time.Now, Log: log,
+	})
 	counted.Watch(metrics.Watched{Counts: d.service.Counts, Held: starter.Budget.Use, Deliveries: func(ctx context.Context) (pending, failed int, err error) {
 		counts, err := d.catalogue.CountDeliveries(ctx)
 		return counts[profiles.DeliveryPending], counts[profiles.DeliveryFailed], err
@@ -149,7 +156,7 @@ func start(ctx context.Context, c *serveCmd, log *slog.Logger) (_ *daemon, err e
 	sessions, masks := d.service.Lookup(), capacity.NewTurns(events.MaxMasking)
 	d.server = api.New(api.Options{
 		HashKey: d.keys.Derive("request hashes"),
-		Service: d.service, Keys: d.apiKeys, Answers: answers{d.catalogue},
+		Service: d.service, Library: kept, Pruner: d.service.Pruner(), Extensions: checked, Keys: d.apiKeys, Answers: answers{d.catalogue},
 		Notes:      agent.NewNotes(sessions, d.catalogue, time.Now),
 		Documents:  agent.NewDocuments(sessions, snapshot.NewDocuments(d.store, snapshot.Options{Now: time.Now})),
 		Messenger:  agent.NewMessenger(agent.MessengerConfig{Sessions: sessions, Store: d.catalogue, Notices: notices, Masks: masks, Now: time.Now}),

@@ -14,7 +14,7 @@ import (
 	"filippo.io/age"
 
 	"github.com/stasisd/stasis/fault"
-	"github.com/stasisd/stasis/session"
+	"github.com/stasisd/stasis/session/library"
 	"github.com/stasisd/stasis/snapshot"
 )
 
@@ -176,7 +176,7 @@ func (c *identityRotateCmd) rewrap(ctx context.Context, s *storage) (left []snap
 	if err != nil {
 		return nil, 0, err
 	}
-	kept, err := session.RewrapSessions(ctx, s.catalogue, s.vault, retire)
+	kept, err := library.RewrapSessions(ctx, s.catalogue, s.vault, retire)
 	if err != nil {
 		return nil, 0, err
 	}

@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"github.com/stasisd/stasis/fault"
-	"github.com/stasisd/stasis/session"
+	"github.com/stasisd/stasis/session/library"
 )
 
 // retentionFlags are which snapshots stay of users whose settings do not say.
@@ -29,9 +29,9 @@ func (f retentionFlags) check() error {
 }
 
 // retention is the policy, nil where no rule is given.
-func (f retentionFlags) retention() *session.Retention {
+func (f retentionFlags) retention() *library.Retention {
 	seconds := int64(f.KeepWithin / time.Second)
-	r := session.Retention{KeepLabelled: &f.KeepLabelled}
+	r := library.Retention{KeepLabelled: &f.KeepLabelled}
 	if f.KeepLast > 0 {
 		r.KeepLast = &f.KeepLast
 	}

@@ -10,7 +10,7 @@ import (
 
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles/sqldb"
-	"github.com/stasisd/stasis/session/audit"
+	"github.com/stasisd/stasis/session/library/audit"
 	"github.com/stasisd/stasis/snapshot"
 )
 

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/stasisd/stasis/fault"
-	"github.com/stasisd/stasis/session/audit"
+	"github.com/stasisd/stasis/session/library/audit"
 )
 
 // settle is how long after its first look a check beside a daemon looks again at

@@ -159,7 +159,7 @@ func (w *writer) entries(id string) []snapshot.Entry {
 	return []snapshot.Entry{{Name: "Default/data", Data: data}, {Name: state.FileName, Data: []byte(`{"of":"` + id + `"}`)}}
 }
 
-// remove is session/environments.go's removeSnapshot, of a random one.
+// remove is library.Snapshots.Delete, of a random one.
 func (w *writer) remove(ctx context.Context) error {
 	n := w.random.IntN(len(w.own))
 	row := w.own[n]

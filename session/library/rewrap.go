@@ -1,4 +1,4 @@
-package session
+package library
 
 import (
 	"context"
@@ -12,29 +12,43 @@ import (
 // rewrapPage is how many records are read and written at once.
 const rewrapPage = 500
 
-// Rewrapped tells what [RewrapSessions] came to.
+// Rewrapped is what [RewrapSessions] did.
 type Rewrapped struct {
 	Sessions int // whose record was written anew
 	Events   int // that were written anew
-	Opened   int // records and events of which all opened, those that are sealed as they should be too
+	Opened   int // records and events that opened whole, with those that needed no writing
 	Left     []snapshot.LeftSealed
+}
+
+// SealedRecords are the records of the catalogue with sealed parts: those of
+// sessions, and the events of their runs. See [profiles.Catalogue].
+type SealedRecords interface {
+	Sessions(ctx context.Context, f profiles.SessionFilter) (page []profiles.Session, next string, err error)
+	UpdateSession(ctx context.Context, id string, change func(*profiles.Session) error) (profiles.Session, error)
+	SealedEvents(ctx context.Context, after profiles.SealedEvent, limit int) ([]profiles.SealedEvent, error)
+	ResealEvents(ctx context.Context, events []profiles.SealedEvent) (written int, err error)
+}
+
+// Sealer seals anew what other recipients open; see [snapshot.Vault.RewrapSealed].
+type Sealer interface {
+	RewrapSealed(sealed []byte, retire []string) ([]byte, error)
 }
 
 // rewrapping is one run of RewrapSessions.
 type rewrapping struct {
-	profiles.Catalogue
-	vault  *snapshot.Vault
-	retire []string
-	out    Rewrapped
+	records SealedRecords
+	sealer  Sealer
+	retire  []string
+	out     Rewrapped
 }
 
-// RewrapSessions does to what the catalogue keeps sealed, in sessions' records and
-// in the events of their runs, what [snapshot.Vault.Rewrap] does to a store. No
-// daemon runs on the catalogue meanwhile. What is done is passed over when it is
-// called again. Errors are the catalogue's; what does not open is left as it is, and
-// told by session and by run.
-func RewrapSessions(ctx context.Context, c profiles.Catalogue, v *snapshot.Vault, retire []string) (Rewrapped, error) {
-	r := rewrapping{Catalogue: c, vault: v, retire: retire}
+// RewrapSessions seals anew what the catalogue keeps sealed, in sessions' records
+// and in the events of their runs, as [snapshot.Vault.Rewrap] does with a store. No
+// daemon may run on the catalogue meanwhile. A second call skips what is done.
+// Errors are the catalogue's. What does not open stays as it is, and Left reports it
+// by session and by run.
+func RewrapSessions(ctx context.Context, records SealedRecords, sealer Sealer, retire []string) (Rewrapped, error) {
+	r := rewrapping{records: records, sealer: sealer, retire: retire}
 	err := r.sessions(ctx)
 	if err == nil {
 		err = r.events(ctx)
@@ -44,7 +58,7 @@ func RewrapSessions(ctx context.Context, c profiles.Catalogue, v *snapshot.Vault
 
 func (r *rewrapping) sessions(ctx context.Context) error {
 	for after := ""; ; {
-		page, next, err := r.Sessions(ctx, profiles.SessionFilter{Limit: rewrapPage, StartAfter: after})
+		page, next, err := r.records.Sessions(ctx, profiles.SessionFilter{Limit: rewrapPage, StartAfter: after})
 		if err != nil {
 			return err
 		}
@@ -66,7 +80,7 @@ func (r *rewrapping) session(ctx context.Context, rec profiles.Session) error {
 	for i, sealed := range [][]byte{rec.Sealed, rec.Asked} {
 		if len(sealed) > 0 {
 			var err error
-			anew[i], err = r.vault.RewrapSealed(sealed, r.retire)
+			anew[i], err = r.sealer.RewrapSealed(sealed, r.retire)
 			failed = errors.Join(failed, err)
 		}
 	}
@@ -79,7 +93,7 @@ func (r *rewrapping) session(ctx context.Context, rec profiles.Session) error {
 	if anew[0] == nil && anew[1] == nil {
 		return nil
 	}
-	_, err := r.UpdateSession(ctx, rec.ID, func(rec *profiles.Session) error {
+	_, err := r.records.UpdateSession(ctx, rec.ID, func(rec *profiles.Session) error {
 		if anew[0] != nil {
 			rec.Sealed = anew[0]
 		}
@@ -94,8 +108,8 @@ func (r *rewrapping) session(ctx context.Context, rec profiles.Session) error {
 	return err
 }
 
-// events goes over all runs, and tells by run what is left of it: there may be
-// thousands in one, and one cause for all.
+// events goes over all runs. It reports what is left by run: one run may have
+// thousands of events that stay for one cause.
 func (r *rewrapping) events(ctx context.Context) error {
 	var last profiles.SealedEvent
 	var failed error // the first one of the run
@@ -107,7 +121,7 @@ func (r *rewrapping) events(ctx context.Context) error {
 		left, failed = 0, nil
 	}
 	for {
-		page, err := r.SealedEvents(ctx, last, rewrapPage)
+		page, err := r.records.SealedEvents(ctx, last, rewrapPage)
 		if err != nil {
 			return err
 		}
@@ -121,7 +135,7 @@ func (r *rewrapping) events(ctx context.Context) error {
 				over()
 			}
 			last = *e
-			if e.Anew, err = r.vault.RewrapSealed(e.Sealed, r.retire); err != nil {
+			if e.Anew, err = r.sealer.RewrapSealed(e.Sealed, r.retire); err != nil {
 				left++
 				if failed == nil {
 					failed = err
@@ -130,7 +144,7 @@ func (r *rewrapping) events(ctx context.Context) error {
 			}
 			r.out.Opened++
 		}
-		written, err := r.ResealEvents(ctx, page)
+		written, err := r.records.ResealEvents(ctx, page)
 		if err != nil {
 			return err
 		}

@@ -1,12 +1,12 @@
 package session
 
 import (
-	"context"
 	"crypto/sha256"
 	"io"
 	"testing"
 
 	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/session/library"
 	"github.com/stasisd/stasis/snapshot"
 	"github.com/stasisd/stasis/snapshot/faultstore"
 )
@@ -53,13 +53,13 @@ func TestVerifySnapshot(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	document, err := locationOf(row.UserID, row.SessionID).DocumentKey(snap)
+	document, err := library.LocationOf(row.UserID, row.SessionID).DocumentKey(snap)
 	if err != nil {
 		t.Fatal(err)
 	}
-	verify := func() Soundness {
+	verify := func() library.VerifyResult {
 		t.Helper()
-		found, err := r.VerifySnapshot(ctx, alice, snap)
+		found, err := r.library.VerifySnapshot(ctx, alice, snap)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -73,19 +73,19 @@ func TestVerifySnapshot(t *testing.T) {
 		t.Errorf("whole: %+v", whole)
 	}
 	r.change(archive, flip)
-	if got := verify(); got.OK || got.Checked != (Checked{Document: true}) || len(got.Problems) != 1 || got.Problems[0].Code != fault.ArchiveDamaged {
+	if got := verify(); got.OK || got.Checked != (library.Checked{Document: true}) || len(got.Problems) != 1 || got.Problems[0].Code != fault.ArchiveDamaged {
 		t.Errorf("a bit of the archive: %+v", got)
 	}
 	r.change(archive, flip)
 	var original []byte
 	r.change(document, func(body []byte) []byte { original = body; return body[:len(body)/2] })
-	if got := verify(); got.OK || got.Checked != (Checked{}) || len(got.Problems) != 1 || got.Problems[0].Code != fault.ArchiveDamaged {
+	if got := verify(); got.OK || got.Checked != (library.Checked{}) || len(got.Problems) != 1 || got.Problems[0].Code != fault.ArchiveDamaged {
 		t.Errorf("half of the document: %+v", got)
 	}
 	if err := r.store.Delete(ctx, document); err != nil {
 		t.Fatal(err)
 	}
-	if got := verify(); got.OK || len(got.Problems) != 1 || got.Problems[0].Code != fault.ArchiveDamaged || got.Checked != (Checked{}) {
+	if got := verify(); got.OK || len(got.Problems) != 1 || got.Problems[0].Code != fault.ArchiveDamaged || got.Checked != (library.Checked{}) {
 		t.Errorf("no document: %+v", got)
 	}
 	if _, err := r.store.Create(ctx, document, original); err != nil {
@@ -95,21 +95,9 @@ func TestVerifySnapshot(t *testing.T) {
 		t.Errorf("mended: %+v", got)
 	}
 
-	_, err = r.VerifySnapshot(ctx, bob, snap)
+	_, err = r.library.VerifySnapshot(ctx, bob, snap)
 	wantCode(t, err, fault.SnapshotNotFound)
 	r.store.FailAt(1, faultstore.Refuse, fault.New(fault.StoreFailed, "test", "on purpose"))
-	_, err = r.VerifySnapshot(ctx, alice, snap)
+	_, err = r.library.VerifySnapshot(ctx, alice, snap)
 	wantCode(t, err, fault.StoreFailed)
-
-	// Only so many at once; who waits may go.
-	for range maxVerifying {
-		r.verifying <- struct{}{}
-	}
-	gone, cancel := context.WithCancel(ctx)
-	r.catalogue.once("Snapshot", cancel)
-	_, err = r.VerifySnapshot(gone, alice, snap)
-	wantCode(t, err, fault.Timeout)
-	for range maxVerifying {
-		<-r.verifying
-	}
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
+	"github.com/stasisd/stasis/session/library"
 	"github.com/stasisd/stasis/snapshot"
 )
 
@@ -34,7 +35,7 @@ func (a *audit) recorded(ctx context.Context) error {
 }
 
 func (a *audit) record(ctx context.Context, row profiles.Snapshot) error {
-	loc := locationOf(row)
+	loc := library.LocationOf(row.UserID, row.SessionID)
 	has, err := a.vault.Has(ctx, loc, row.ID)
 	if has || err != nil && !fault.Is(err, fault.InvalidField) {
 		return err
@@ -64,7 +65,7 @@ func HasAny(ctx context.Context, vault *snapshot.Vault, records Records) (named 
 		}
 		for _, row := range rows {
 			named++
-			has, err := vault.Has(ctx, locationOf(row), row.ID)
+			has, err := vault.Has(ctx, library.LocationOf(row.UserID, row.SessionID), row.ID)
 			if has || err != nil && !fault.Is(err, fault.InvalidField) {
 				return named, has, err
 			}
@@ -73,11 +74,6 @@ func HasAny(ctx context.Context, vault *snapshot.Vault, records Records) (named 
 			return named, false, nil
 		}
 	}
-}
-
-// locationOf is where the session room keeps a snapshot.
-func locationOf(row profiles.Snapshot) snapshot.Location {
-	return snapshot.Location{Owner: profiles.OwnerOf(row.UserID), Session: row.SessionID, Scope: "agent", ScopeID: "browser"}
 }
 
 // document compares a document with its record, and notes one that has none.
@@ -101,7 +97,7 @@ func (a *audit) document(ctx context.Context, s snapshot.Snapshot, written time.
 		return err
 	}
 	a.known++
-	if locationOf(row) == s.Location && row.ArchiveID == s.Archive.ID {
+	if library.LocationOf(row.UserID, row.SessionID) == s.Location && row.ArchiveID == s.Archive.ID {
 		return nil
 	}
 	key, err := s.Location.DocumentKey(s.ID)
@@ -154,7 +150,7 @@ func (a *audit) defaults(ctx context.Context) error {
 		}
 		f := Finding{UserID: d.UserID, Finding: snapshot.Finding{Kind: DefaultBroken, Snapshot: d.SnapshotID, Archive: row.ArchiveID, What: what}}
 		if row.ID != "" {
-			f.Location = locationOf(row)
+			f.Location = library.LocationOf(row.UserID, row.SessionID)
 		}
 		if err := a.tell(f); err != nil {
 			return err
@@ -207,7 +203,7 @@ func (a *audit) unrecorded(ctx context.Context) error {
 // Stored reports whether a store has what a record names: the document, and the
 // archive in some length. It opens neither.
 func Stored(ctx context.Context, store snapshot.Store, row profiles.Snapshot) (bool, error) {
-	document, err := locationOf(row).DocumentKey(row.ID)
+	document, err := library.LocationOf(row.UserID, row.SessionID).DocumentKey(row.ID)
 	if err != nil {
 		return false, err
 	}

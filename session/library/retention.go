@@ -1,4 +1,4 @@
-package session
+package library
 
 import (
 	"slices"
@@ -12,27 +12,27 @@ import (
 // wire shape.
 type Retention struct {
 	KeepLast *int64 `json:"keep_last"` // so many of the newest
-	// KeepWithinSeconds keeps those made so long before the user's newest: who was
-	// away for a year finds the login that was there.
+	// KeepWithinSeconds keeps those made so long before the user's newest, so a user
+	// who was away for a year finds the login of then.
 	KeepWithinSeconds *int64 `json:"keep_within_seconds"`
 	KeepLabelled      *bool  `json:"keep_labelled"` // those with a label
 }
 
 // Keeps reports whether there is a rule that keeps anything.
 func (r Retention) Keeps() bool {
-	return given(r.KeepLast) > 0 || given(r.KeepWithinSeconds) > 0 || given(r.KeepLabelled)
+	return (r.KeepLast != nil && *r.KeepLast > 0) || (r.KeepWithinSeconds != nil && *r.KeepWithinSeconds > 0) || (r.KeepLabelled != nil && *r.KeepLabelled)
 }
 
-// keeps tells which rules keep a snapshot: the nth from the newest, made so long
+// keeps returns which rules keep a snapshot: the nth from the newest, made so long
 // before that one.
 func (r Retention) keeps(n int64, older time.Duration, row profiles.Snapshot) (why []Reason) {
-	if n < given(r.KeepLast) {
+	if r.KeepLast != nil && n < *r.KeepLast {
 		why = append(why, KeptLast)
 	}
 	if r.KeepWithinSeconds != nil && older <= time.Duration(*r.KeepWithinSeconds)*time.Second {
 		why = append(why, KeptWithin)
 	}
-	if given(r.KeepLabelled) && row.Label != "" {
+	if r.KeepLabelled != nil && *r.KeepLabelled && row.Label != "" {
 		why = append(why, KeptLabelled)
 	}
 	return why
@@ -56,14 +56,14 @@ const (
 	KeptLabelled Reason = "keep_labelled"
 )
 
-// reasons tells why each of a user's snapshots, newest commit first, stays; one
-// without a reason goes. Rescue snapshots are neither kept nor counted by a
-// policy. policy nil is none.
-func (s *Service) reasons(policy *Retention, rows []profiles.Snapshot, needed []profiles.Needed) [][]Reason {
+// reasons returns why each of a user's snapshots, newest commit first, stays; one
+// without a reason goes. A policy neither keeps nor counts rescue snapshots. policy
+// nil is none.
+func (p *Pruner) reasons(policy *Retention, rows []profiles.Snapshot, needed []profiles.Needed) [][]Reason {
 	all := make([][]Reason, len(rows))
-	now, n, newest := s.Now(), int64(0), time.Time{}
+	now, n, newest := p.now(), int64(0), time.Time{}
 	for i, row := range rows {
-		why := s.needs(row, needed, now)
+		why := p.needs(row, needed, now)
 		switch {
 		case row.Rescue:
 			why = append(why, KeptRescue)
@@ -81,20 +81,20 @@ func (s *Service) reasons(policy *Retention, rows []profiles.Snapshot, needed []
 	return all
 }
 
-// needs tells why a snapshot stays whatever a policy says.
-func (s *Service) needs(row profiles.Snapshot, needed []profiles.Needed, now time.Time) (why []Reason) {
+// needs returns why a snapshot stays whatever a policy says.
+func (p *Pruner) needs(row profiles.Snapshot, needed []profiles.Needed, now time.Time) (why []Reason) {
 	for _, by := range []profiles.NeededBy{profiles.NeededByDefault, profiles.NeededBySession} {
 		if slices.Contains(needed, profiles.Needed{SnapshotID: row.ID, By: by}) {
 			why = append(why, Reason(by))
 		}
 	}
-	if s.capacity.HasParked(row.ID) {
+	if p.snapshots.parked.HasParked(row.ID) {
 		why = append(why, KeptParked)
 	}
-	if s.readers.reads(row.ID) {
+	if p.snapshots.Held(row.ID) {
 		why = append(why, KeptInUse)
 	}
-	if now.Sub(row.CreatedAt) < s.cfg.PruneGrace {
+	if now.Sub(row.CreatedAt) < p.grace {
 		why = append(why, KeptGrace)
 	}
 	return why

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/stasisd/stasis/fault"
-	"github.com/stasisd/stasis/session/audit"
+	"github.com/stasisd/stasis/session/library/audit"
 )
 
 // Where it is the catalogue that is lost, nothing is an orphan.

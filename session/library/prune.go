@@ -1,4 +1,4 @@
-package session
+package library
 
 import (
 	"context"
@@ -9,14 +9,14 @@ import (
 	"github.com/stasisd/stasis/session/access"
 )
 
-// PruneRequest says whose snapshots are held against their policies.
+// PruneRequest says whose snapshots a prune looks at.
 type PruneRequest struct {
 	UserID string // "" for the caller's own; else the caller must be allowed to act for it
 	All    bool   // everybody's: needs the admin right
-	DryRun bool   // only tell what would go
+	DryRun bool   // only report what would go
 }
 
-// PruneAnswer tells what a prune removed, or would remove. It is the wire shape.
+// PruneAnswer is what a prune removed, or would remove. It is the wire shape.
 type PruneAnswer struct {
 	DryRun       bool             `json:"dry_run"`
 	RemovedCount int              `json:"removed_count"`
@@ -46,10 +46,10 @@ type KeptSnapshot struct {
 	Reasons []Reason `json:"reasons"`
 }
 
-// Prune removes the snapshots that no policy and nobody's need keeps, or tells
-// which those are.
-func (s *Service) Prune(ctx context.Context, c access.Caller, r PruneRequest) (PruneAnswer, error) {
-	const op = "session.prune"
+// Prune removes the snapshots that no policy keeps and nobody needs, or reports which
+// those are.
+func (p *Pruner) Prune(ctx context.Context, c access.Caller, r PruneRequest) (PruneAnswer, error) {
+	const op = "library.prune"
 	if err := c.Require(access.Manage); err != nil {
 		return PruneAnswer{}, err
 	}
@@ -60,7 +60,7 @@ func (s *Service) Prune(ctx context.Context, c access.Caller, r PruneRequest) (P
 			return PruneAnswer{}, err
 		}
 		var err error
-		if users, err = s.Catalogue.UsersWithSnapshots(ctx); err != nil {
+		if users, err = p.records.UsersWithSnapshots(ctx); err != nil {
 			return PruneAnswer{}, err
 		}
 	case r.UserID == "":
@@ -68,119 +68,110 @@ func (s *Service) Prune(ctx context.Context, c access.Caller, r PruneRequest) (P
 	case !c.MayActFor(r.UserID):
 		return PruneAnswer{}, fault.New(fault.Forbidden, op, "user_id: the key does not act for this user")
 	}
-	return s.prune(ctx, users, r.DryRun)
+	return p.prune(ctx, users, r.DryRun)
 }
 
 // prune goes through users. It ends between two snapshots when ctx does.
-func (s *Service) prune(ctx context.Context, users []string, dry bool) (PruneAnswer, error) {
-	p := pruning{svc: s, answer: PruneAnswer{DryRun: dry, Removed: []PrunedSnapshot{}, KeptBy: map[Reason]int{}}}
+func (p *Pruner) prune(ctx context.Context, users []string, dry bool) (PruneAnswer, error) {
+	run := pruning{pruner: p, answer: PruneAnswer{DryRun: dry, Removed: []PrunedSnapshot{}, KeptBy: map[Reason]int{}}}
 	if dry {
-		p.answer.Kept = []KeptSnapshot{}
+		run.answer.Kept = []KeptSnapshot{}
 	}
 	for _, userID := range users {
-		if err := p.user(ctx, userID); err != nil {
-			return p.answer, err
+		if err := run.user(ctx, userID); err != nil {
+			return run.answer, err
 		}
 	}
-	return p.answer, nil
+	return run.answer, nil
 }
 
 // pruning is a prune that is under way.
 type pruning struct {
-	svc    *Service
+	pruner *Pruner
 	answer PruneAnswer
 }
 
-func (p *pruning) user(ctx context.Context, userID string) error {
-	policy, err := p.svc.retention(ctx, userID)
+func (r *pruning) user(ctx context.Context, userID string) error {
+	policy, err := r.pruner.policy(ctx, userID)
 	if err != nil {
 		return err
 	}
-	// What is needed is looked up first: a session that begins afterwards is met
-	// when its snapshot is to go.
-	needed, err := p.svc.Catalogue.NeededSnapshots(ctx, userID)
+	// What is needed is looked up first: the removal of a snapshot meets a session
+	// that begins afterwards.
+	needed, err := r.pruner.records.NeededSnapshots(ctx, userID)
 	if err != nil {
 		return err
 	}
-	rows, _, err := p.svc.Catalogue.Snapshots(ctx, profiles.SnapshotFilter{UserID: userID, Bare: true})
+	rows, _, err := r.pruner.records.Snapshots(ctx, profiles.SnapshotFilter{UserID: userID, Bare: true})
 	if err != nil {
 		return err
 	}
 	var going []profiles.Snapshot
 	stay := map[string]bool{} // archives
-	for i, why := range p.svc.reasons(policy, rows, needed) {
+	for i, why := range r.pruner.reasons(policy, rows, needed) {
 		if len(why) == 0 {
 			going = append(going, rows[i])
 			continue
 		}
-		p.keep(rows[i], why)
+		r.keep(rows[i], why)
 		stay[rows[i].ArchiveID] = true
 	}
-	if p.answer.DryRun {
-		p.tell(going, stay)
+	if r.answer.DryRun {
+		r.wouldRemove(going, stay)
 		return nil
 	}
 	for _, row := range going {
-		if err := p.remove(ctx, row); err != nil {
+		if err := r.remove(ctx, row); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// retention is the user's own policy, else the daemon's; nil where there is none.
-func (s *Service) retention(ctx context.Context, userID string) (*Retention, error) {
-	set, err := s.settings(ctx, userID)
-	if err != nil || set.Retention != nil {
-		return set.Retention, err
-	}
-	return s.cfg.Retention, nil
-}
-
-// tell counts what would go: an archive is freed where all that name it go.
-func (p *pruning) tell(going []profiles.Snapshot, stay map[string]bool) {
+// wouldRemove counts what would go: an archive is freed where all that name it go.
+func (r *pruning) wouldRemove(going []profiles.Snapshot, stay map[string]bool) {
 	for _, row := range going {
-		p.removed(row)
+		r.removed(row)
 		if !stay[row.ArchiveID] {
-			p.answer.FreedBytes += row.SizeBytes
+			r.answer.FreedBytes += row.SizeBytes
 			stay[row.ArchiveID] = true // once
 		}
 	}
 }
 
-// remove removes one, unless somebody has come to need it since.
-func (p *pruning) remove(ctx context.Context, row profiles.Snapshot) error {
+// remove removes a snapshot, unless somebody needs it since.
+func (r *pruning) remove(ctx context.Context, row profiles.Snapshot) error {
 	if err := ctx.Err(); err != nil {
-		return fault.Wrap(err, fault.Timeout, "session.prune", "it was given up; what was removed is gone")
+		return fault.Wrap(err, fault.Timeout, "library.prune", "it was given up; what was removed is gone")
 	}
-	freed, err := p.svc.removeSnapshot(ctx, row, p.svc.Catalogue.RetireSnapshot)
+	freed, err := r.pruner.snapshots.Retire(ctx, row)
 	switch {
 	case fault.Is(err, fault.SnapshotInUse):
-		p.keep(row, []Reason{KeptInUse})
+		r.keep(row, []Reason{KeptInUse})
 	case fault.Is(err, fault.SnapshotNotFound): // somebody else removed it
 	case err != nil:
 		return err
 	default:
-		p.removed(row)
-		p.answer.FreedBytes += freed
+		r.removed(row)
+		r.answer.FreedBytes += freed
 	}
 	return nil
 }
 
-func (p *pruning) removed(row profiles.Snapshot) {
-	p.answer.RemovedCount++
-	if len(p.answer.Removed) < maxPruned {
-		p.answer.Removed = append(p.answer.Removed, pruned(row))
+func (r *pruning) removed(row profiles.Snapshot) {
+	r.answer.RemovedCount++
+	if len(r.answer.Removed) < maxPruned {
+		r.answer.Removed = append(r.answer.Removed, pruned(row))
 	}
 }
 
-func (p *pruning) keep(row profiles.Snapshot, why []Reason) {
-	p.answer.KeptCount++
+func (r *pruning) keep(row profiles.Snapshot, why []Reason) {
+	r.answer.KeptCount++
 	for _, reason := range why {
-		p.answer.KeptBy[reason]++
+		r.answer.KeptBy[reason]++
 	}
-	if p.answer.DryRun && len(p.answer.Kept) < maxPruned {
-		p.answer.Kept = append(p.answer.Kept, KeptSnapshot{pruned(row), why})
+	if r.answer.DryRun && len(r.answer.Kept) < maxPruned {
+		r.answer.Kept = append(r.answer.Kept, KeptSnapshot{pruned(row), why})
 	}
 }
 

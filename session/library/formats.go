@@ -1,4 +1,4 @@
-package session
+package library
 
 import (
 	"github.com/stasisd/stasis/state"
@@ -9,6 +9,7 @@ import (
 // Format is how an environment, or part of one, is written outside of Stasis.
 type Format string
 
+// The formats.
 const (
 	FormatStasis     Format = "stasis" // an archive; of state, its document
 	FormatPlaywright Format = "playwright"
@@ -29,6 +30,19 @@ var formats = map[Format]struct {
 
 // NotCarried is something of an environment that a format cannot hold.
 type NotCarried = portable.Loss
+
+// ReadState reads a file of a format that holds state alone (see [Format.IsState]). lost are the lines of a report for what
+// the file has and a document cannot hold. Errors are invalid_import.
+func (f Format) ReadState(raw []byte) (doc state.Document, lost []state.Component, err error) {
+	doc, losses, err := formats[f].read(raw)
+	return doc, lostLines(losses), err
+}
+
+// IsState reports whether a format holds state alone, and no profile.
+func (f Format) IsState() bool {
+	_, is := formats[f]
+	return is
+}
 
 // lostLines are losses as the lines of a report.
 func lostLines(lost []portable.Loss) []state.Component {

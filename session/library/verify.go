@@ -1,4 +1,4 @@
-package session
+package library
 
 import (
 	"context"
@@ -13,8 +13,8 @@ import (
 // archive, and none is in a hurry.
 const maxVerifying = 2
 
-// Soundness is what a verification of a snapshot found. It is the wire shape.
-type Soundness struct {
+// VerifyResult is what a verification of a snapshot found. It is the wire shape.
+type VerifyResult struct {
 	SnapshotID string    `json:"snapshot_id"`
 	OK         bool      `json:"ok"`
 	Checked    Checked   `json:"checked"`
@@ -22,8 +22,8 @@ type Soundness struct {
 	DurationMS int64     `json:"duration_ms"`
 }
 
-// Checked is how far a verification came, and what it read: a problem keeps it
-// from what comes after.
+// Checked is how far a verification came, and what it read. It stops at the first
+// problem.
 type Checked struct {
 	Document    bool  `json:"document"` // its form, its place, its sealed part, and that the catalogue names the same archive
 	Archive     bool  `json:"archive"`  // to its end: its hash, its length, its entries
@@ -39,28 +39,28 @@ type Problem struct {
 	Message string     `json:"message"`
 }
 
-// VerifySnapshot reads all of a snapshot and compares it with everything that
-// its document binds. What is wrong with it is no error but the answer; an error
-// says that it could not be verified.
-func (s *Service) VerifySnapshot(ctx context.Context, c access.Caller, id string) (Soundness, error) {
-	row, err := s.ownSnapshot(ctx, c, id, access.Manage)
+// VerifySnapshot reads all of a snapshot and compares it with everything that its
+// document binds. Damage is in the result. An error says that the snapshot could not
+// be verified.
+func (l *Library) VerifySnapshot(ctx context.Context, c access.Caller, id string) (VerifyResult, error) {
+	row, err := l.find(ctx, c, id, access.Manage)
 	if err != nil {
-		return Soundness{}, err
+		return VerifyResult{}, err
 	}
 	select {
-	case s.verifying <- struct{}{}:
-		defer func() { <-s.verifying }()
+	case l.verifying <- struct{}{}:
+		defer func() { <-l.verifying }()
 	case <-ctx.Done():
-		return Soundness{}, fault.Wrap(ctx.Err(), fault.Timeout, "session.verify_snapshot", "it was given up before its turn came")
+		return VerifyResult{}, fault.Wrap(ctx.Err(), fault.Timeout, "library.verify", "it was given up before its turn came")
 	}
-	release, err := s.hold(ctx, row, "verified")
+	release, err := l.snapshots.Hold(ctx, row, "verified")
 	if err != nil {
-		return Soundness{}, err
+		return VerifyResult{}, err
 	}
 	defer release()
-	began := s.Now()
-	found := Soundness{SnapshotID: id, Problems: []Problem{}}
-	err = s.verifyTo(ctx, row, &found.Checked)
+	began := l.now()
+	found := VerifyResult{SnapshotID: id, Problems: []Problem{}}
+	err = l.verifyTo(ctx, row, &found.Checked)
 	switch code := fault.CodeOf(err); code {
 	case "":
 		found.OK = true
@@ -69,28 +69,29 @@ func (s *Service) VerifySnapshot(ctx context.Context, c access.Caller, id string
 	case fault.ArchiveDamaged, fault.Unsupported:
 		found.Problems = append(found.Problems, Problem{code, fault.MessageOf(err)})
 	default:
-		return Soundness{}, err
+		return VerifyResult{}, err
 	}
-	found.DurationMS = s.Now().Sub(began).Milliseconds()
+	found.DurationMS = l.now().Sub(began).Milliseconds()
 	return found, nil
 }
 
-func (s *Service) verifyTo(ctx context.Context, row profiles.Snapshot, done *Checked) error {
-	saved, err := s.Vault.Open(ctx, locationOf(row.UserID, row.SessionID), row.ID)
+// verifyTo verifies a snapshot as far as it can, and notes in done how far that is.
+func (l *Library) verifyTo(ctx context.Context, row profiles.Snapshot, done *Checked) error {
+	saved, err := l.snapshots.open(ctx, row)
 	if err != nil {
 		return err
 	}
 	if saved.Archive.ID != row.ArchiveID {
-		return fault.New(fault.ArchiveDamaged, "session.verify_snapshot", "snapshot %s: its document and the catalogue name different archives", row.ID)
+		return fault.New(fault.ArchiveDamaged, "library.verify", "snapshot %s: its document and the catalogue name different archives", row.ID)
 	}
 	done.Document = true
-	files, err := s.Vault.Peek(ctx, saved, state.FileName)
+	files, err := l.snapshots.vault.Peek(ctx, saved, state.FileName)
 	if err != nil {
 		return err
 	}
 	done.Archive = true
 	done.Entries, done.TarBytes, done.StoredBytes = saved.Archive.Entries, saved.Archive.TarSize, saved.Archive.StoredSize
-	_, err = documentOf(row.ID, files[state.FileName])
+	_, err = ParseDocument(row.ID, files[state.FileName])
 	done.State = err == nil
 	return err
 }

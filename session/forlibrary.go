@@ -1,0 +1,43 @@
+package session
+
+import (
+	"context"
+
+	"github.com/stasisd/stasis/profiles"
+	"github.com/stasisd/stasis/session/access"
+	"github.com/stasisd/stasis/session/library"
+	"github.com/stasisd/stasis/snapshot"
+	"github.com/stasisd/stasis/state"
+)
+
+// Snapshots returns the stored snapshots that sessions are saved to and restored
+// from.
+func (s *Service) Snapshots() *library.Snapshots { return s.snapshots }
+
+// Pruner returns what removes old snapshots; see [Config.Retention].
+func (s *Service) Pruner() *library.Pruner { return s.pruner }
+
+// ForLibrary returns what a library asks of the sessions.
+func (s *Service) ForLibrary() library.Sessions { return forLibrary{s} }
+
+// forLibrary is what the library asks of a Service.
+type forLibrary struct{ svc *Service }
+
+// Record returns a session's record if the caller may do p with it.
+func (f forLibrary) Record(ctx context.Context, c access.Caller, id string, p access.Permission) (profiles.Session, error) {
+	return f.svc.record(ctx, c, id, p)
+}
+
+// DefaultChanged looks which standbys there should be.
+func (f forLibrary) DefaultChanged() { f.svc.capacity.DefaultChanged() }
+
+// ReadOut starts a Chrome on a snapshot and reads there what its document lacks.
+func (f forLibrary) ReadOut(ctx context.Context, row profiles.Snapshot, saved snapshot.Snapshot) (state.Document, []state.Component, error) {
+	return f.svc.readOut(ctx, row, saved)
+}
+
+// Retention returns a user's own policy; nil where the user has none.
+func (f forLibrary) Retention(ctx context.Context, userID string) (*library.Retention, error) {
+	set, err := f.svc.settings(ctx, userID)
+	return set.Retention, err
+}

@@ -1,0 +1,94 @@
+package library
+
+import (
+	"context"
+	"errors"
+	"io"
+
+	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/session/access"
+	"github.com/stasisd/stasis/snapshot"
+)
+
+// Archive streams a snapshot's archive, unsealed. What was read is verified only when
+// the reader has returned io.EOF; damage is its error. The caller closes it.
+func (l *Library) Archive(ctx context.Context, c access.Caller, id string) (io.ReadCloser, error) {
+	row, err := l.findSecret(ctx, c, id)
+	if err != nil {
+		return nil, err
+	}
+	release, err := l.snapshots.Hold(ctx, row, "exported")
+	if err != nil {
+		return nil, err
+	}
+	saved, err := l.snapshots.open(ctx, row)
+	if err != nil {
+		release()
+		return nil, err
+	}
+	archive, err := l.archives.OpenArchive(ctx, saved)
+	if err != nil {
+		release()
+		return nil, err
+	}
+	return l.held(ctx, c, archive, release)
+}
+
+// heldArchive keeps its snapshot from being removed until it is closed. It ends with
+// its reader's key.
+type heldArchive struct {
+	io.Reader
+	closer  io.Closer
+	release func()
+}
+
+func (l *Library) held(ctx context.Context, c access.Caller, archive io.ReadCloser, release func()) (io.ReadCloser, error) {
+	ctx, leave, err := l.keys.While(ctx, c)
+	if err != nil {
+		release()
+		return nil, errors.Join(err, archive.Close())
+	}
+	return &heldArchive{access.Reader(ctx, archive), archive, func() { leave(); release() }}, nil
+}
+
+// Close ends the reading.
+func (a *heldArchive) Close() error {
+	defer a.release()
+	return a.closer.Close()
+}
+
+// SealedArchive is an archive as an age file, as it streams: whole only when it was
+// read to its end.
+type SealedArchive struct {
+	io.ReadCloser
+	Size          int64  // bytes
+	PayloadSHA256 string // of what follows age's header, hex
+}
+
+// SealedArchive streams a snapshot's archive sealed to recipients ("age1…"), or to
+// none: as it is stored, sealed to the daemon's own. The caller closes it.
+func (l *Library) SealedArchive(ctx context.Context, c access.Caller, id string, to []string) (SealedArchive, error) {
+	if _, err := snapshot.ParseRecipients(to); err != nil {
+		return SealedArchive{}, fault.Wrap(err, fault.InvalidField, "library.archive", fault.MessageOf(err))
+	}
+	row, err := l.findSecret(ctx, c, id)
+	if err != nil {
+		return SealedArchive{}, err
+	}
+	release, err := l.snapshots.Hold(ctx, row, "exported")
+	if err != nil {
+		return SealedArchive{}, err
+	}
+	saved, err := l.snapshots.open(ctx, row)
+	if err != nil {
+		release()
+		return SealedArchive{}, err
+	}
+	sealed, err := l.archives.OpenSealed(ctx, saved, to)
+	if err != nil {
+		release()
+		return SealedArchive{}, err
+	}
+	held, err := l.held(ctx, c, sealed, release)
+	return SealedArchive{ReadCloser: held, Size: sealed.Size, PayloadSHA256: sealed.PayloadSHA256}, err
+}

@@ -1,0 +1,86 @@
+package library
+
+import (
+	"context"
+
+	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/profiles"
+	"github.com/stasisd/stasis/session/access"
+)
+
+// Snapshots lists a session's snapshots, newest first, and returns the cursor of
+// the next page.
+func (l *Library) Snapshots(ctx context.Context, c access.Caller, sessionID string, limit int, startAfter string) ([]SnapshotInfo, string, error) {
+	if _, err := l.sessions.Record(ctx, c, sessionID, access.Look); err != nil {
+		return nil, "", err
+	}
+	return l.page(ctx, profiles.SnapshotFilter{SessionID: sessionID, Limit: limit, StartAfter: startAfter})
+}
+
+// AllSnapshots lists a user's snapshots over all sessions, newest first. With
+// userID "" it lists those of every user that the caller may act for.
+func (l *Library) AllSnapshots(ctx context.Context, c access.Caller, userID string, limit int, startAfter string) ([]SnapshotInfo, string, error) {
+	if err := c.Require(access.Look); err != nil {
+		return nil, "", err
+	}
+	if userID == "" && !c.ForEveryUser() {
+		userID = c.UserID
+	}
+	if userID != "" && !c.MayActFor(userID) {
+		return []SnapshotInfo{}, "", nil
+	}
+	return l.page(ctx, profiles.SnapshotFilter{UserID: userID, Limit: limit, StartAfter: startAfter})
+}
+
+func (l *Library) page(ctx context.Context, f profiles.SnapshotFilter) ([]SnapshotInfo, string, error) {
+	rows, next, err := l.records.Snapshots(ctx, f)
+	if err != nil {
+		return nil, "", err
+	}
+	page := make([]SnapshotInfo, 0, len(rows))
+	for _, row := range rows {
+		page = append(page, InfoOf(row, l.now()))
+	}
+	return page, next, nil
+}
+
+// Snapshot describes one snapshot.
+func (l *Library) Snapshot(ctx context.Context, c access.Caller, id string) (SnapshotInfo, error) {
+	row, err := l.find(ctx, c, id, access.Look)
+	return InfoOf(row, l.now()), err
+}
+
+// find returns the record of a snapshot of a user that the caller may act for.
+func (l *Library) find(ctx context.Context, c access.Caller, id string, p access.Permission) (profiles.Snapshot, error) {
+	if err := c.Require(p); err != nil {
+		return profiles.Snapshot{}, err
+	}
+	row, err := l.records.Snapshot(ctx, id)
+	if err == nil && !c.MayActFor(row.UserID) {
+		return profiles.Snapshot{}, fault.New(fault.SnapshotNotFound, "library.snapshot", "there is no snapshot %s", id)
+	}
+	return row, err
+}
+
+// findSecret returns the record of a snapshot that the caller may read the secrets
+// of, and logs who does.
+func (l *Library) findSecret(ctx context.Context, c access.Caller, id string) (profiles.Snapshot, error) {
+	if err := c.Require(access.Secrets); err != nil {
+		return profiles.Snapshot{}, err
+	}
+	row, err := l.find(ctx, c, id, access.Look)
+	if err == nil {
+		l.log.Info("the secrets of a snapshot are read", "snapshot", id, "key", c.KeyID)
+	}
+	return row, err
+}
+
+// DeleteSnapshot removes a snapshot. One that is a user's default, or is being read,
+// is snapshot_in_use. A Chrome that is parked with it is ended.
+func (l *Library) DeleteSnapshot(ctx context.Context, c access.Caller, id string) error {
+	row, err := l.find(ctx, c, id, access.Manage)
+	if err != nil {
+		return err
+	}
+	return l.snapshots.Delete(ctx, row)
+}

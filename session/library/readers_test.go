@@ -1,0 +1,60 @@
+package library
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stasisd/stasis/fault"
+)
+
+// A removal keeps readers waiting until it is over, and others who remove; both
+// then look for themselves.
+func TestReadersWaitForARemoval(t *testing.T) {
+	r := newReaders()
+	done, err := r.remove(t.Context(), "snap")
+	if err != nil {
+		t.Fatal(err)
+	}
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err = r.hold(gone, "snap", "read")
+	if !fault.Is(err, fault.Timeout) {
+		t.Errorf("got %v, want a timeout", err)
+	}
+	_, err = r.remove(gone, "snap")
+	if !fault.Is(err, fault.Timeout) {
+		t.Errorf("got %v, want a timeout", err)
+	}
+
+	got := make(chan func(), 1)
+	go func() {
+		release, err := r.hold(t.Context(), "snap", "read")
+		if err != nil {
+			t.Error(err)
+		}
+		got <- release
+	}()
+	if r.reads("snap") {
+		t.Error("it was held while it was removed")
+	}
+	done()
+	release := <-got
+	other, err := r.hold(t.Context(), "snap", "compared")
+	if err != nil {
+		t.Fatal(err)
+	}
+	release()
+	release() // twice is once
+	_, err = r.remove(t.Context(), "snap")
+	if !fault.Is(err, fault.SnapshotInUse) {
+		t.Errorf("got %v, want snapshot_in_use", err)
+	}
+	other()
+	if done, err = r.remove(t.Context(), "snap"); err != nil {
+		t.Fatal(err)
+	}
+	done()
+	if len(r.held)+len(r.removals) != 0 {
+		t.Errorf("left: %d, %d", len(r.held), len(r.removals))
+	}
+}

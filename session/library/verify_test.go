@@ -1,0 +1,65 @@
+package library
+
+import (
+	"context"
+	"log/slog"
+	"testing"
+	"time"
+
+	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/profiles"
+	"github.com/stasisd/stasis/session/access"
+	"github.com/stasisd/stasis/snapshot"
+)
+
+// oneSnapshot is a catalogue with one snapshot of alice's.
+type oneSnapshot struct {
+	profiles.Catalogue
+}
+
+func (oneSnapshot) Snapshot(_ context.Context, id string) (profiles.Snapshot, error) {
+	return profiles.Snapshot{ID: id, UserID: "alice", SessionID: "s-1"}, nil
+}
+
+// slowVault opens nothing before it is let go.
+type slowVault struct {
+	Vault
+	opened chan struct{} // has one for each open that waits
+	letGo  chan struct{}
+}
+
+func (v slowVault) Open(context.Context, snapshot.Location, string) (snapshot.Snapshot, error) {
+	v.opened <- struct{}{}
+	<-v.letGo
+	return snapshot.Snapshot{}, fault.New(fault.SnapshotNotFound, "test", "it is gone")
+}
+
+// Only so many snapshots are verified at once; a caller that waits may give up.
+func TestVerificationsWait(t *testing.T) {
+	vault := slowVault{opened: make(chan struct{}), letGo: make(chan struct{})}
+	l := New(Deps{Records: oneSnapshot{}, Snapshots: NewSnapshots(oneSnapshot{}, vault, nil, slog.New(slog.DiscardHandler)), Now: time.Now})
+	alice := access.Caller{UserID: "alice", Rights: []access.Right{access.RightUse}}
+	done := make(chan error, maxVerifying)
+	for range maxVerifying {
+		go func() {
+			_, err := l.VerifySnapshot(t.Context(), alice, "snap")
+			done <- err
+		}()
+		<-vault.opened
+	}
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := l.VerifySnapshot(gone, alice, "snap"); !fault.Is(err, fault.Timeout) {
+		t.Errorf("one more: %v", err)
+	}
+	close(vault.letGo)
+	for range maxVerifying {
+		if err := <-done; err != nil {
+			t.Errorf("one of the first: %v", err)
+		}
+	}
+	go func() { <-vault.opened }()
+	if _, err := l.VerifySnapshot(t.Context(), alice, "snap"); err != nil {
+		t.Errorf("afterwards: %v", err)
+	}
+}
