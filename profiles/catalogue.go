@@ -77,6 +77,9 @@ type Catalogue interface {
 	// needs which has not ended is snapshot_in_use too.
 	RetireSnapshot(ctx context.Context, id string) (lastUse bool, err error)
 
+	// ArchiveInUse reports whether any snapshot has the archive.
+	ArchiveInUse(ctx context.Context, archiveID string) (bool, error)
+
 	// Default returns the current version; none or removed is default_not_found.
 	Default(ctx context.Context, userID string) (Default, error)
 	// SetDefault writes a new version. ifVersion nil sets whatever is current;

@@ -145,9 +145,12 @@ func (s *Service) Pause(ctx context.Context, c access.Caller, id string) (Acknow
 	l.awaitRestart(ctx)
 	already := false
 	err = l.askAndWait(ctx, func(reply func(error)) {
-		err := l.usable()
-		if already = l.paused; already || err != nil {
+		if err := l.usable(); err != nil {
 			reply(err)
+			return
+		}
+		if already = l.paused; already {
+			l.whenPaused(reply)
 			return
 		}
 		l.paused = true

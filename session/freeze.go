@@ -1,6 +1,10 @@
 package session
 
-import "context"
+import (
+	"context"
+
+	"github.com/stasisd/stasis/fault"
+)
 
 // still reports whether Chrome is to be frozen: that of a paused session that nobody
 // looks at.
@@ -50,5 +54,19 @@ func (l *live) thaw(end func(error)) {
 			}
 			end(err)
 		},
+	})
+}
+
+// whenPaused calls end when a pause that is under way has ended, with an error if it
+// failed.
+func (l *live) whenPaused(end func(error)) {
+	l.power.after(func() {
+		l.records.after(func() {
+			if l.paused {
+				end(nil)
+				return
+			}
+			end(fault.New(fault.BrowserFailed, "session.pause", "the session could not be paused; try again"))
+		})
 	})
 }

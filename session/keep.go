@@ -69,7 +69,7 @@ func (s *Service) keep(ctx context.Context, j job, doc state.Document, files []b
 	if err != nil {
 		// Not committed: as if it had never been. What cannot be removed now is
 		// an orphan that no record names.
-		if derr := s.Vault.Delete(context.WithoutCancel(ctx), loc, saved.ID, !saved.Shared); derr != nil {
+		if derr := s.Vault.Delete(context.WithoutCancel(ctx), loc, saved.ID, s.Catalogue.ArchiveInUse); derr != nil {
 			s.Log.Error("an uncommitted snapshot could not be removed", "snapshot", saved.ID, "error", derr)
 		}
 		return EndAnswer{}, "", err

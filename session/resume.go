@@ -87,7 +87,7 @@ func (l *live) resume(ctx context.Context) (Acknowledged, error) {
 			l.reopen(reply)
 		case !l.paused:
 			running = true
-			reply(nil)
+			l.records.after(func() { reply(nil) }) // what it says is recorded
 		default:
 			l.unpause(reply)
 		}
@@ -105,8 +105,12 @@ func (l *live) unpause(end func(error)) {
 		if err == nil {
 			err = l.usable() // an ending has begun
 		}
-		if err != nil || !l.paused { // another request was quicker
+		switch {
+		case err != nil:
 			end(err)
+			return
+		case !l.paused: // another request was quicker
+			l.records.after(func() { end(nil) })
 			return
 		}
 		l.paused = false

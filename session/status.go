@@ -28,11 +28,11 @@ func (l *live) setStatus(status profiles.Status, reason profiles.Reason) {
 		return
 	}
 	l.rec.Status, l.rec.Reason = status, reason
-	crash := false
+	crash := l.untold // a status that was set before the crash says nothing of it
 	l.records.add(task{
 		begin: func() (func(context.Context) error, error) {
 			notify := []string{events.HookStatus}
-			if crash = l.untold; crash {
+			if crash = crash && l.untold; crash {
 				notify = append(notify, events.HookCrashed)
 			}
 			return func(ctx context.Context) error { return l.svc.recordStatus(ctx, l.id, status, reason, notify) }, nil

@@ -326,3 +326,34 @@ func TestStatus(t *testing.T) {
 	r.end(alice, id, none)
 	want(agent.Status{Status: "finished", SessionStatus: "completed", ExecutionStatus: "finished"})
 }
+
+// Who asks for a pause that is under way is told what came of that one.
+func TestPauseWhileOneFails(t *testing.T) {
+	r := newRig(t, nil)
+	id := r.create(alice, nil).ID
+	under, proceed := make(chan struct{}), make(chan struct{})
+	r.browsers.on("freeze", func(*fakeChrome) error {
+		close(under)
+		<-proceed
+		return fault.New(fault.Timeout, "fake", "")
+	})
+	outcomes := make(chan error, 2)
+	pause := func() {
+		_, err := r.Pause(t.Context(), alice, id)
+		outcomes <- err
+	}
+	go pause()
+	<-under
+	go pause()
+	l := r.find(id)
+	await(t, "the second one waits", func() (waits bool) {
+		err := l.ask(t.Context(), func() error { waits = len(l.power.tasks) == 2; return nil })
+		return err == nil && waits
+	})
+	close(proceed)
+	for range 2 {
+		if err := <-outcomes; err == nil {
+			t.Error("a session that runs is said to be paused")
+		}
+	}
+}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/snapshot"
+	"github.com/stasisd/stasis/snapshot/storetest"
 )
 
 // Who waits for a lock that another holds waits no longer than its context lasts,
@@ -21,7 +22,7 @@ func TestLocksEndWithTheirContext(t *testing.T) {
 	}
 	calls := map[string]func(context.Context) error{
 		"save":   func(ctx context.Context) error { _, err := v.Save(ctx, draft(2, entry)); return err },
-		"delete": func(ctx context.Context) error { return v.Delete(ctx, place, a.ID, true) },
+		"delete": func(ctx context.Context) error { return v.Delete(ctx, place, a.ID, storetest.NotInUse) },
 	}
 	ofLocation := map[string]func(context.Context) error{
 		"repair": func(ctx context.Context) error { return v.Repair(ctx, place, false) },
@@ -65,12 +66,11 @@ func TestLocksEndWithTheirContext(t *testing.T) {
 	}
 }
 
-// A vault remembers a snapshot with another's archive until the catalogue knows it.
+// A vault remembers a snapshot until the catalogue knows it.
 func TestSharedIsForgotten(t *testing.T) {
 	v, _ := newVault(t)
 	entry := snapshot.Entry{Name: "a", Data: []byte("same")}
-	save(t, v, draft(1, entry))
-	for n := 2; n < 12; n++ {
+	for n := 1; n < 12; n++ {
 		v.Settled(save(t, v, draft(n, entry)))
 	}
 	if n := v.Sharing(); n != 0 {

@@ -77,7 +77,7 @@ func TestSwappedDocument(t *testing.T) {
 		t.Errorf("a document moved to another owner: %v", err)
 	}
 	// A damaged one can be deleted.
-	if err := v.Delete(t.Context(), other, id(1), true); err != nil {
+	if err := v.Delete(t.Context(), other, id(1), storetest.NotInUse); err != nil {
 		t.Errorf("Delete of a damaged document: %v", err)
 	}
 }
@@ -117,7 +117,7 @@ func TestDamagedLatest(t *testing.T) {
 	if _, err := v.Latest(t.Context(), place); !fault.Is(err, fault.ArchiveDamaged) {
 		t.Errorf("damaged: %v", err)
 	}
-	if err := v.Delete(t.Context(), place, id(2), true); err != nil {
+	if err := v.Delete(t.Context(), place, id(2), storetest.NotInUse); err != nil {
 		t.Fatal(err)
 	}
 	if s, err := v.Latest(t.Context(), place); err != nil || s.ID != id(1) {

@@ -7,13 +7,19 @@ import (
 	"github.com/stasisd/stasis/fault"
 )
 
-// Delete removes a snapshot: its document, and its archive too if dropArchive
-// says that the catalogue knows no other user of it. If the location's latest
+// InUse reports whether the catalogue knows a snapshot with the archive. Where it
+// cannot tell, the archive stays.
+type InUse func(ctx context.Context, archiveID string) (bool, error)
+
+// Delete removes a snapshot: its document, and its archive too unless another snapshot
+// has the same: one of this process that is not settled, or one that inUse knows; nil
+// leaves the archive. That is decided while no save can take the archive up, so a
+// caller's earlier look at the catalogue would not do. If the location's latest
 // was this one, the newest that is left takes its place. A missing snapshot is
 // snapshot_not_found; a damaged document is removed, and its archive left,
 // since nothing trustworthy names it; one of a newer version is unsupported and
 // stays. A delete that failed can be repeated.
-func (v *Vault) Delete(ctx context.Context, loc Location, id string, dropArchive bool) error {
+func (v *Vault) Delete(ctx context.Context, loc Location, id string, inUse InUse) error {
 	key, err := loc.DocumentKey(id)
 	if err != nil {
 		return err
@@ -36,7 +42,7 @@ func (v *Vault) Delete(ctx context.Context, loc Location, id string, dropArchive
 			return err
 		}
 		defer unlock()
-		if v.unshare(doc.Data.Archive.ID, id) {
+		if v.needs(ctx, doc.Data.Archive.ID, id, inUse) {
 			archive = Key{}
 		}
 	}
@@ -50,7 +56,7 @@ func (v *Vault) Delete(ctx context.Context, loc Location, id string, dropArchive
 	}
 	// The archive goes before the document, so that a delete that dies in
 	// between can be repeated and forgets neither.
-	if dropArchive && archive != (Key{}) {
+	if archive != (Key{}) {
 		if err := v.store.Delete(ctx, archive); err != nil {
 			return err
 		}
@@ -179,7 +185,7 @@ func (v *Vault) TakeBack(ctx context.Context, loc Location, committed func(id st
 		for _, id := range page {
 			is, err := committed(id)
 			if err == nil && !is {
-				err = v.Delete(ctx, loc, id, false)
+				err = v.Delete(ctx, loc, id, nil)
 			}
 			if err != nil {
 				return err
@@ -192,6 +198,17 @@ func (v *Vault) TakeBack(ctx context.Context, loc Location, committed func(id st
 	}
 }
 
+// needs reports whether another snapshot than id needs the archive. The caller holds
+// the archive's lock, so that a save of an equal one is in the catalogue or unsettled,
+// or has not begun to use it.
+func (v *Vault) needs(ctx context.Context, archiveID, id string, inUse InUse) bool {
+	if v.unshare(archiveID, id) || inUse == nil {
+		return true
+	}
+	used, err := inUse(ctx, archiveID)
+	return used || err != nil
+}
+
 func (v *Vault) share(archiveID, snapshotID string) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -202,8 +219,8 @@ func (v *Vault) share(archiveID, snapshotID string) {
 }
 
 // Settled says that the catalogue knows a snapshot that Save returned: from here on
-// it, and not the vault, tells whether another snapshot has the same archive. It
-// must be called for each that is Shared, unless it is deleted.
+// the catalogue, and not the vault, tells that its archive is needed. It must be called
+// for each saved snapshot, unless that is deleted.
 func (v *Vault) Settled(s Snapshot) { v.unshare(s.Archive.ID, s.ID) }
 
 // unshare forgets the snapshot and reports whether others still share.

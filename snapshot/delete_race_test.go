@@ -7,6 +7,7 @@ import (
 
 	"github.com/stasisd/stasis/snapshot"
 	"github.com/stasisd/stasis/snapshot/memstore"
+	"github.com/stasisd/stasis/snapshot/storetest"
 )
 
 // beforeDelete does something before a key is deleted.
@@ -37,7 +38,7 @@ func TestDeleteBesideAnothersSave(t *testing.T) {
 		save(t, other, draft(2, snapshot.Entry{Name: "state.json", Data: []byte("two")}))
 	}}, keys)
 	save(t, one, draft(1))
-	if err := one.Delete(t.Context(), place, id(1), true); err != nil {
+	if err := one.Delete(t.Context(), place, id(1), storetest.NotInUse); err != nil {
 		t.Fatal(err)
 	}
 	if s, err := other.Latest(t.Context(), place); err != nil || s.ID != id(2) {

@@ -1,6 +1,7 @@
 package snapshot_test
 
 import (
+	"context"
 	"strings"
 	"testing"
 
@@ -34,19 +35,19 @@ func TestEqualArchives(t *testing.T) {
 		t.Errorf("%d archives, want 2", n)
 	}
 	// The catalogue may not know the second yet: its archive must stay.
-	if err := v.Delete(t.Context(), place, a.ID, true); err != nil {
+	if err := v.Delete(t.Context(), place, a.ID, storetest.NotInUse); err != nil {
 		t.Fatal(err)
 	}
 	if err := v.Verify(t.Context(), b); err != nil {
 		t.Errorf("the other snapshot lost its archive: %v", err)
 	}
-	if err := v.Delete(t.Context(), place, b.ID, true); err != nil {
+	if err := v.Delete(t.Context(), place, b.ID, storetest.NotInUse); err != nil {
 		t.Fatal(err)
 	}
 	if n := count(); n != 1 {
 		t.Errorf("%d archives, want the foreign one", n)
 	}
-	if err := v.Delete(t.Context(), place, b.ID, true); !fault.Is(err, fault.SnapshotNotFound) {
+	if err := v.Delete(t.Context(), place, b.ID, storetest.NotInUse); !fault.Is(err, fault.SnapshotNotFound) {
 		t.Errorf("a second delete: %v", err)
 	}
 }
@@ -59,11 +60,44 @@ func TestTakenBack(t *testing.T) {
 	if a.Shared || !b.Shared {
 		t.Fatalf("shared: first %v, second %v", a.Shared, b.Shared)
 	}
-	if err := v.Delete(t.Context(), place, b.ID, !b.Shared); err != nil {
+	if err := v.Delete(t.Context(), place, b.ID, func(_ context.Context, id string) (bool, error) { return id == a.Archive.ID, nil }); err != nil {
 		t.Fatal(err)
 	}
 	if err := v.Verify(t.Context(), a); err != nil {
 		t.Errorf("the first snapshot: %v", err)
+	}
+}
+
+// A delete that was decided before an equal snapshot was committed leaves its archive:
+// the vault asks the catalogue itself, when no save can take the archive up.
+func TestDeleteAsksWhenItRemoves(t *testing.T) {
+	v, _ := newVault(t)
+	entry := snapshot.Entry{Name: "a", Data: []byte("same")}
+	a := save(t, v, draft(1, entry))
+	v.Settled(a)
+	b := save(t, v, draft(2, entry)) // the record of a is gone here, and b has none yet
+	v.Settled(b)
+	known := func(_ context.Context, id string) (bool, error) { return id == b.Archive.ID, nil }
+	if err := v.Delete(t.Context(), place, a.ID, known); err != nil {
+		t.Fatal(err)
+	}
+	if err := v.Verify(t.Context(), b); err != nil {
+		t.Errorf("the snapshot that was committed meanwhile: %v", err)
+	}
+}
+
+// The snapshot that made an archive is not committed before one that found it there is
+// deleted: the archive stays.
+func TestDeleteBeforeTheFirstIsCommitted(t *testing.T) {
+	v, _ := newVault(t)
+	entry := snapshot.Entry{Name: "a", Data: []byte("same")}
+	a, b := save(t, v, draft(1, entry)), save(t, v, draft(2, entry))
+	v.Settled(b)
+	if err := v.Delete(t.Context(), place, b.ID, storetest.NotInUse); err != nil {
+		t.Fatal(err)
+	}
+	if err := v.Verify(t.Context(), a); err != nil {
+		t.Errorf("the snapshot that is not committed yet: %v", err)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/snapshot"
+	"github.com/stasisd/stasis/snapshot/storetest"
 )
 
 // Saves to one location at once all come to stand, and latest is one of them.
@@ -59,14 +60,14 @@ func TestDeleteMovesLatest(t *testing.T) {
 		save(t, v, draft(n, snapshot.Entry{Name: "a", Data: fmt.Append(nil, n)}))
 	}
 	for _, step := range []struct{ remove, latest int }{{2, 3}, {3, 1}} {
-		if err := v.Delete(t.Context(), place, id(step.remove), true); err != nil {
+		if err := v.Delete(t.Context(), place, id(step.remove), storetest.NotInUse); err != nil {
 			t.Fatal(err)
 		}
 		if s, err := v.Latest(t.Context(), place); err != nil || s.ID != id(step.latest) {
 			t.Errorf("after %d latest is %q, %v", step.remove, s.ID, err)
 		}
 	}
-	if err := v.Delete(t.Context(), place, id(1), true); err != nil {
+	if err := v.Delete(t.Context(), place, id(1), storetest.NotInUse); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := v.Latest(t.Context(), place); !fault.Is(err, fault.SnapshotNotFound) {
@@ -110,7 +111,7 @@ func TestLatestPassesOverTheHalfDeleted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := v.Delete(t.Context(), place, id(2), true); err != nil {
+	if err := v.Delete(t.Context(), place, id(2), storetest.NotInUse); err != nil {
 		t.Fatal(err)
 	}
 	if s, err := v.Latest(t.Context(), place); err != nil || s.ID != id(0) {

@@ -30,7 +30,7 @@ func TestFutureVersion(t *testing.T) {
 			_, calls["Save"] = v.Save(t.Context(), draft(2, snapshot.Entry{Name: "a", Data: []byte("b")}))
 		case "document":
 			_, calls["Open"] = v.Open(t.Context(), place, id(1))
-			calls["Delete"] = v.Delete(t.Context(), place, id(1), true)
+			calls["Delete"] = v.Delete(t.Context(), place, id(1), storetest.NotInUse)
 		case "latest":
 			_, calls["Latest"] = v.Latest(t.Context(), place)
 		}
@@ -68,7 +68,7 @@ func TestBadIDs(t *testing.T) {
 			_, _, listed := v.List(t.Context(), in, 0, "")
 			_, manifest := in.ManifestKey()
 			for call, err := range map[string]error{
-				"Save": saved, "Open": opened, "Latest": latest, "List": listed, "Delete": v.Delete(t.Context(), in, id(1), true),
+				"Save": saved, "Open": opened, "Latest": latest, "List": listed, "Delete": v.Delete(t.Context(), in, id(1), storetest.NotInUse),
 				"ManifestKey": manifest, "Check": in.Check(),
 			} {
 				if !fault.Is(err, fault.InvalidField) || len(bad) > 3 && strings.Contains(fault.MessageOf(err), bad) {
@@ -81,7 +81,7 @@ func TestBadIDs(t *testing.T) {
 		_, saved := v.Save(t.Context(), d)
 		_, opened := v.Open(t.Context(), place, bad)
 		_, archive := snapshot.ArchiveKey(bad)
-		errs := map[string]error{"Save": saved, "Open": opened, "ArchiveKey": archive, "Delete": v.Delete(t.Context(), place, bad, true)}
+		errs := map[string]error{"Save": saved, "Open": opened, "ArchiveKey": archive, "Delete": v.Delete(t.Context(), place, bad, storetest.NotInUse)}
 		if bad != "" { // lists from the start
 			_, _, errs["List"] = v.List(t.Context(), place, 0, bad)
 		}

@@ -86,9 +86,7 @@ func (v *Vault) save(ctx context.Context, d Draft, list []*packEntry) (s Snapsho
 		}
 		return s, err
 	}
-	if !created {
-		v.share(archive.ID, d.ID)
-	}
+	v.share(archive.ID, d.ID)
 	s = doc.snapshot()
 	s.Private, s.AppData, s.Shared = d.Private, d.AppData, !created
 	return s, nil

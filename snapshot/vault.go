@@ -40,9 +40,9 @@ type Vault struct {
 	locks keyLocks
 
 	mu sync.Mutex
-	// shared tells, for an archive that a save of this process found already
-	// stored, which of those snapshots the catalogue does not know yet: such a one
-	// must not lose its archive to a delete. Settled and Delete end that.
+	// shared has, for an archive, the snapshots of this process that the catalogue may
+	// not know yet: each must not lose its archive to the delete of another. Settled
+	// and Delete end that.
 	shared map[string]map[string]bool // archive ID → snapshot IDs
 }
 

@@ -177,6 +177,14 @@ func testDeleteSnapshot(f *fixture) {
 
 	_, err := f.c.DeleteSnapshot(f.ctx, "none")
 	f.code(err, fault.SnapshotNotFound)
+	inUse := func(archiveID string, want bool) {
+		f.Helper()
+		got, err := f.c.ArchiveInUse(f.ctx, archiveID)
+		f.must(err)
+		f.same(got, want)
+	}
+	inUse("archive-first", true)
+	inUse("archive-none", false)
 	for _, id := range []string{"first", "foreign"} {
 		_, err = f.c.DeleteSnapshot(f.ctx, id)
 		f.code(err, fault.SnapshotInUse)
@@ -188,6 +196,7 @@ func testDeleteSnapshot(f *fixture) {
 	f.must(err)
 	_, err = f.c.DeleteSnapshot(f.ctx, "first") // an earlier version does not hold it
 	f.must(err)
+	inUse("archive-first", false)
 	_, err = f.c.Snapshot(f.ctx, "first")
 	f.code(err, fault.SnapshotNotFound)
 	_, err = f.c.DeleteSnapshot(f.ctx, "first")

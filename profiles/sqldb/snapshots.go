@@ -141,6 +141,13 @@ func (db *DB) RetireSnapshot(ctx context.Context, id string) (lastUse bool, err 
 	return db.forgetSnapshot(ctx, "profiles.retire_snapshot", id, profiles.NeededByDefault, profiles.NeededBySession)
 }
 
+// ArchiveInUse implements [profiles.Catalogue].
+func (db *DB) ArchiveInUse(ctx context.Context, archiveID string) (bool, error) {
+	var used bool
+	err := db.reader.QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM snapshots WHERE archive_id = ?)", archiveID).Scan(&used)
+	return used, failure("profiles.archive_in_use", err)
+}
+
 // whyNeeded tells people what needs a snapshot.
 var whyNeeded = map[profiles.NeededBy]string{
 	profiles.NeededByDefault: "the snapshot is the user's default environment",

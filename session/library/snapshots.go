@@ -17,6 +17,7 @@ type SnapshotRecords interface {
 	Snapshot(ctx context.Context, id string) (profiles.Snapshot, error)
 	DeleteSnapshot(ctx context.Context, id string) (lastUse bool, err error)
 	RetireSnapshot(ctx context.Context, id string) (lastUse bool, err error)
+	ArchiveInUse(ctx context.Context, archiveID string) (bool, error)
 }
 
 // Vault holds the bytes of snapshots; see [snapshot.Vault].
@@ -24,7 +25,7 @@ type Vault interface {
 	Open(ctx context.Context, loc snapshot.Location, id string) (snapshot.Snapshot, error)
 	Stored(ctx context.Context, s snapshot.Snapshot) error
 	Peek(ctx context.Context, s snapshot.Snapshot, names ...string) (files map[string][]byte, err error)
-	Delete(ctx context.Context, loc snapshot.Location, id string, dropArchive bool) error
+	Delete(ctx context.Context, loc snapshot.Location, id string, inUse snapshot.InUse) error
 }
 
 // Parked are the frozen Chromes that are kept with memory snapshots.
@@ -145,7 +146,7 @@ func (s *Snapshots) remove(ctx context.Context, row profiles.Snapshot, forget fu
 	if err := s.parked.DropParked(ctx, row.ID); err != nil {
 		s.log.Error("a parked Chrome could not be ended", "snapshot", row.ID, "error", err)
 	}
-	if err := s.vault.Delete(ctx, LocationOf(row.UserID, row.SessionID), row.ID, lastUse); err != nil {
+	if err := s.vault.Delete(ctx, LocationOf(row.UserID, row.SessionID), row.ID, s.records.ArchiveInUse); err != nil {
 		s.log.Error("a deleted snapshot's bytes could not be removed", "snapshot", row.ID, "error", err)
 		return 0, nil
 	}

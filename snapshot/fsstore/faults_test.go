@@ -109,7 +109,7 @@ func TestDeleteFailsAtEveryStep(t *testing.T) {
 				f.save(t, secondID)
 
 				f.fail, f.steps = n, 0
-				err := f.vault.Delete(t.Context(), place, secondID, true)
+				err := f.vault.Delete(t.Context(), place, secondID, storetest.NotInUse)
 				f.fail = 0
 				if done = err == nil; done && n < 8 {
 					t.Errorf("only %d steps failed", n-1)
@@ -119,7 +119,7 @@ func TestDeleteFailsAtEveryStep(t *testing.T) {
 				}
 				f.latest(t, firstID, secondID)
 				if err != nil {
-					if err := f.vault.Delete(t.Context(), place, secondID, true); err != nil && !fault.Is(err, fault.SnapshotNotFound) {
+					if err := f.vault.Delete(t.Context(), place, secondID, storetest.NotInUse); err != nil && !fault.Is(err, fault.SnapshotNotFound) {
 						t.Errorf("step %d: again: %v", n, err)
 					}
 				}

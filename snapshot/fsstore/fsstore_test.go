@@ -129,7 +129,7 @@ func TestLayout(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("files (-want +got):\n%s", diff)
 	}
-	if err := v.Delete(t.Context(), place, firstID, true); err != nil {
+	if err := v.Delete(t.Context(), place, firstID, storetest.NotInUse); err != nil {
 		t.Fatal(err)
 	}
 	if left := storetest.Files(t, dir); len(left) > 0 {

@@ -188,7 +188,7 @@ func (a *audit) unrecorded(ctx context.Context) error {
 			return err
 		case a.o.Remove:
 			// Its archive may be another's too: it is judged by who is left.
-			if err := a.vault.Delete(ctx, s.Location, s.ID, false); err != nil {
+			if err := a.vault.Delete(ctx, s.Location, s.ID, nil); err != nil {
 				return err
 			}
 			f.Removed = true
