@@ -131,12 +131,13 @@ func (w *writer) save(ctx context.Context, rec profiles.Session, last bool) erro
 		c.End = &profiles.End{SessionID: rec.ID, Status: profiles.StatusCompleted, EndedAt: time.Now()}
 	}
 	if w.random.IntN(20) == 0 { // a commit that failed: what was saved is taken back
-		return w.vault.Delete(ctx, saved.Location, id, !saved.Shared)
+		return w.vault.Delete(ctx, saved.Location, id, w.catalogue.ArchiveInUse)
 	}
 	moved, err := w.catalogue.Commit(ctx, c)
 	if err != nil {
 		return err
 	}
+	w.vault.Settled(saved)
 	w.own = append(w.own, c.Snapshot)
 	e := event{Did: "saved", ID: id, User: w.user}
 	if moved.Moved {
@@ -167,14 +168,14 @@ func (w *writer) remove(ctx context.Context) error {
 	if err := say(event{Did: "deleting", ID: row.ID}); err != nil {
 		return err
 	}
-	lastUse, err := w.catalogue.DeleteSnapshot(ctx, row.ID)
+	_, err := w.catalogue.DeleteSnapshot(ctx, row.ID)
 	if fault.Is(err, fault.SnapshotInUse) {
 		return nil // a default: it stays
 	}
 	if err != nil {
 		return err
 	}
-	return w.vault.Delete(ctx, locationOf(row.UserID, row.SessionID), row.ID, lastUse)
+	return w.vault.Delete(ctx, locationOf(row.UserID, row.SessionID), row.ID, w.catalogue.ArchiveInUse)
 }
 
 func locationOf(user, session string) snapshot.Location {
