@@ -118,6 +118,10 @@ fuzz: ## give every parser FUZZTIME (30s) of made-up input
 		go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 100x "./$$package" | grep -vE '^(fuzz: elapsed|PASS|ok)' || [ $${PIPESTATUS[0]} = 0 ]; \
 	done
 
+.PHONY: lines
+lines: ## count the lines that are linked into the binary, by package
+	@build/lines
+
 .PHONY: bench-go
 bench-go: ## go test -bench of the hot paths: the multiplexer, archives, diffs
 	@go test -run '^$$' -bench . -benchmem ./browser/mux ./snapshot ./state
