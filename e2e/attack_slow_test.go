@@ -131,10 +131,12 @@ func TestHalfMessages(t *testing.T) {
 			below, err = new(net.Dialer).DialContext(ctx, network, address)
 			return below, err
 		}}}
-		ws, _, err := websocket.Dial(t.Context(), s.CDP, &websocket.DialOptions{HTTPClient: client}) //nolint:bodyclose // an upgrade's answer has none
-		if err != nil {
-			t.Fatal(err)
-		}
+		var ws *websocket.Conn
+		daemon.Eventually(t, soon, "the place of the client before is free", func() bool {
+			var err error
+			ws, _, err = websocket.Dial(t.Context(), s.CDP, &websocket.DialOptions{HTTPClient: client}) //nolint:bodyclose // an upgrade's answer has none, or an error of little length
+			return err == nil
+		})
 		if _, err := below.Write(sent); err != nil {
 			t.Fatal(err)
 		}

@@ -78,9 +78,10 @@ func firstEval(t testing.TB, client, cdpURL, contains, expression string) string
 func (w *wire) tab(contains string) (id string) {
 	w.t.Helper()
 	daemon.Eventually(w.t, stepDeadline, "a tab at "+contains, func() bool {
-		i := slices.IndexFunc(w.targets(), func(t targetInfo) bool { return t.Type == "page" && strings.Contains(t.URL, contains) })
+		all := w.targets()
+		i := slices.IndexFunc(all, func(t targetInfo) bool { return t.Type == "page" && strings.Contains(t.URL, contains) })
 		if i >= 0 {
-			id = w.targets()[i].ID
+			id = all[i].ID
 		}
 		return i >= 0
 	})
