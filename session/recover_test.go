@@ -5,7 +5,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stasisd/stasis/browser"
 	"github.com/stasisd/stasis/browser/profile"
@@ -62,7 +61,6 @@ func TestRecover(t *testing.T) {
 	dir("nobodys", folder)
 
 	r.catalogue.fails(fault.New(fault.StoreFull, "fake", "no room"), "Commit")
-	r.rescues.first = time.Millisecond
 	if err := r.Recover(ctx); err != nil {
 		t.Fatal(err)
 	}

@@ -121,6 +121,7 @@ func (r *rig) daemon(change func(*Config)) *Service {
 	notices := events.NewNotices(events.NoticesConfig{URL: r.hookURL, Session: HookSession, Now: r.clock.now})
 	s := New(cfg, Deps{Journal: journal, Notices: notices, Keys: r.apiKeys, Extensions: store, Browsers: r.browsers, Datadirs: profile.Disk{}, Vault: vault,
 		Catalogue: r.catalogue, Now: r.clock.now, Log: log})
+	s.rescues.first = time.Millisecond
 	masks := turnsAt{&r.masks}
 	r.Messenger = agent.NewMessenger(agent.MessengerConfig{Sessions: s.Lookup(), Store: r.catalogue, Notices: notices, Masks: masks, Now: r.clock.now})
 	r.deliveries = events.NewDeliveries(r.catalogue, notices.Wake, r.clock.now)
@@ -475,7 +476,6 @@ func wantCode(t *testing.T, err error, code fault.Code) {
 // recovered is a recovery with all of its rescues, which are tried again until
 // they are made.
 func recovered(ctx context.Context, s *Service) error {
-	s.rescues.first = time.Millisecond
 	if err := s.Recover(ctx); err != nil {
 		return err
 	}
