@@ -15,6 +15,7 @@ import (
 	"github.com/stasisd/stasis/session/access"
 	"github.com/stasisd/stasis/session/agent"
 	"github.com/stasisd/stasis/session/events"
+	"github.com/stasisd/stasis/session/files"
 	"github.com/stasisd/stasis/session/library"
 	"github.com/stasisd/stasis/state"
 )
@@ -166,8 +167,8 @@ func (f *fake) SaveManifest(_ context.Context, _ access.Caller, at agent.Scope, 
 }
 func (f *fake) DeleteDocuments(context.Context, access.Caller, string) error { return f.failure() }
 
-func (f *fake) ListFiles(context.Context, access.Caller, string) ([]session.FileInfo, error) {
-	return []session.FileInfo{{Name: "a b.html", Size: 4, ModTime: born}}, f.failure()
+func (f *fake) ListFiles(context.Context, access.Caller, string) ([]files.Info, error) {
+	return []files.Info{{Name: "a b.html", Size: 4, ModTime: born}}, f.failure()
 }
 
 func (f *fake) OpenFile(_ context.Context, _ access.Caller, _, name string) (*os.File, error) {

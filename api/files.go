@@ -1,14 +1,30 @@
 package api
 
 import (
+	"context"
 	"errors"
 	"io"
 	"mime"
 	"net/http"
+	"os"
 	"time"
 
 	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/session/access"
+	"github.com/stasisd/stasis/session/files"
 )
+
+// Files are those of a session; names are single path elements.
+type Files interface {
+	ListFiles(ctx context.Context, c access.Caller, id string) ([]files.Info, error)
+	OpenFile(ctx context.Context, c access.Caller, id, name string) (*os.File, error)
+	// PutFile stores what r gives, replacing a file of that name; after an
+	// error of r nothing is left of it.
+	PutFile(ctx context.Context, c access.Caller, id, name string, r io.Reader) error
+	DeleteFile(ctx context.Context, c access.Caller, id, name string) error
+}
+
+var _ Files = (*files.Files)(nil)
 
 type fileAnswer struct {
 	Name       string    `json:"name"`
@@ -21,7 +37,7 @@ func (s *Server) listFiles(c *call) error {
 	if err != nil {
 		return err
 	}
-	list, err := s.service.ListFiles(c.Request().Context(), c.caller, id)
+	list, err := s.files.ListFiles(c.Request().Context(), c.caller, id)
 	if err != nil {
 		return err
 	}
@@ -55,7 +71,7 @@ func (s *Server) putFile(c *call) error {
 		return invalid("name", "must be one path element of 1 to %d bytes", maxFileName)
 	}
 	counted := &counter{from: content}
-	if err := s.service.PutFile(c.Request().Context(), c.caller, id, q.Name, counted); err != nil {
+	if err := s.files.PutFile(c.Request().Context(), c.caller, id, q.Name, counted); err != nil {
 		return body.explain(err, s.maxUpload)
 	}
 	return c.JSON(http.StatusCreated, map[string]any{"name": q.Name, "size_bytes": counted.n})
@@ -66,7 +82,7 @@ func (s *Server) getFile(c *call) error {
 	if err != nil {
 		return err
 	}
-	f, err := s.service.OpenFile(c.Request().Context(), c.caller, id, name)
+	f, err := s.files.OpenFile(c.Request().Context(), c.caller, id, name)
 	if err != nil {
 		return err
 	}
@@ -88,7 +104,7 @@ func (s *Server) deleteFile(c *call) error {
 	if err != nil {
 		return err
 	}
-	if err := s.service.DeleteFile(c.Request().Context(), c.caller, id, name); err != nil {
+	if err := s.files.DeleteFile(c.Request().Context(), c.caller, id, name); err != nil {
 		return err
 	}
 	return c.NoContent(http.StatusNoContent)

@@ -21,6 +21,7 @@ import (
 // the rest has defaults.
 type Options struct {
 	Service    Service
+	Files      Files
 	Keys       Keys
 	Library    Library
 	Pruner     Pruner
@@ -62,6 +63,7 @@ type Options struct {
 type Server struct {
 	echo        *echo.Echo
 	service     Service
+	files       Files
 	library     Library
 	pruner      Pruner
 	extensions  Extensions
@@ -103,7 +105,7 @@ type Server struct {
 // New makes a Server. It opens nothing and needs no closing before Serve.
 func New(o Options) *Server {
 	s := &Server{
-		service: o.Service, keys: o.Keys, library: o.Library, pruner: o.Pruner, extensions: o.Extensions,
+		service: o.Service, files: o.Files, keys: o.Keys, library: o.Library, pruner: o.Pruner, extensions: o.Extensions,
 		notes: o.Notes, documents: o.Documents, history: o.History, messenger: o.Messenger, deliveries: o.Deliveries,
 		answers: o.Answers, hashKey: o.HashKey, metrics: o.Metrics, log: o.Logger, now: o.Now,
 		urls:        origins{public: o.PublicURL, proxies: o.TrustedProxies},

@@ -3,7 +3,6 @@ package api
 import (
 	"context"
 	"io"
-	"os"
 	"time"
 
 	"github.com/stasisd/stasis/session"
@@ -22,7 +21,6 @@ type Service interface {
 	driver
 	records
 	importer
-	files
 	// Ready tells whether sessions can be taken.
 	Ready(ctx context.Context) error
 }
@@ -141,16 +139,6 @@ type History interface {
 }
 
 var _ History = (*events.Reader)(nil)
-
-// files are a session's; names are single path elements.
-type files interface {
-	ListFiles(ctx context.Context, c access.Caller, id string) ([]session.FileInfo, error)
-	OpenFile(ctx context.Context, c access.Caller, id, name string) (*os.File, error)
-	// PutFile stores what r gives, replacing a file of that name; after an
-	// error of r nothing is left of it.
-	PutFile(ctx context.Context, c access.Caller, id, name string, r io.Reader) error
-	DeleteFile(ctx context.Context, c access.Caller, id, name string) error
-}
 
 // Deliveries are the webhooks that were sent, or are to be.
 type Deliveries interface {
