@@ -56,7 +56,7 @@ var mayImport = []struct{ pkg, imports string }{
 	{"profiles/*", "fault state profiles"},
 
 	// A session knows no file of Chrome's: it asks browser, or an interface of its own.
-	{"session", "fault state state/* browser browser/extension browser/mux browser/pool snapshot profiles session/*"},
+	{"session", "fault state state/* browser browser/extension browser/mux browser/pool snapshot profiles session/* session/library/audit"},
 	{"session/events", "fault profiles session/access"}, // it does not know what it is told of
 	{"session/events/webhook", "fault profiles"},        // nor what it sends
 	{"session/access", "fault profiles"},
