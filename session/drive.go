@@ -165,7 +165,7 @@ func (s *Service) Pause(ctx context.Context, c access.Caller, id string) (Acknow
 			}
 			l.setStatus(profiles.StatusPaused, profiles.Reason{})
 			l.writer.Record(events.Paused, nil)
-			l.records.after(func() { reply(nil) })
+			l.records.After(func() { reply(nil) })
 		})
 	})
 	if err == nil && already {

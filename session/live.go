@@ -9,9 +9,13 @@ import (
 	"github.com/stasisd/stasis/profiles"
 	"github.com/stasisd/stasis/session/browsers"
 	"github.com/stasisd/stasis/session/events"
+	"github.com/stasisd/stasis/session/queue"
 	"github.com/stasisd/stasis/session/restore"
 	"github.com/stasisd/stasis/state"
 )
+
+// recordDeadline bounds how long the catalogue may take for one write of a session.
+const recordDeadline = 30 * time.Second
 
 // live is a running session. One goroutine, run, owns everything below the
 // line; others reach it through ask and askAndWait. It changes memory only. What takes
@@ -62,10 +66,10 @@ type live struct {
 	// checkpoint and reopening are under way. The ending waits for them.
 	checkpoint *checkpointing
 	reopening  *reopening
-	power      *queue     // freezes and thaws Chrome
-	records    *queue     // writes to the catalogue
-	replica    *replica   // of the last checkpoint; nil while one is under way
-	auto       *AutoSaved // nil: no automatic ones are asked for
+	power      *queue.Queue // freezes and thaws Chrome
+	records    *queue.Queue // writes to the catalogue
+	replica    *replica     // of the last checkpoint; nil while one is under way
+	auto       *AutoSaved   // nil: no automatic ones are asked for
 	idle       *time.Timer
 	lifetime   *time.Timer
 }
@@ -75,7 +79,7 @@ func newLive(s *Service, rec profiles.Session, r Create, up restore.Started) *li
 		calls: make(chan func()), finished: make(chan ended), done: make(chan struct{}), moved: make(chan struct{}, 1),
 		// Nobody may be there to take it: the daemon may stop meanwhile.
 		checkpointed: make(chan checkpointed, 1), reopened: make(chan reopened, 1), turn: make(chan struct{}, 1), left: make(chan struct{}, 1),
-		awake: true, power: newQueue(s, restore.ThawDeadline), records: newQueue(s, recordDeadline),
+		awake: true, power: queue.New(s.ctx, restore.ThawDeadline, s.work.Go), records: queue.New(s.ctx, recordDeadline, s.work.Go),
 		rec: rec, request: r, dir: up.Chrome.Dir(), chrome: up.Chrome, report: up.Report,
 		idle: time.NewTimer(r.Idle), lifetime: time.NewTimer(r.Lifetime)}
 	l.request.Overrides, l.request.installed, l.request.partial = up.Overrides, up.Extensions, up.Partial
@@ -95,12 +99,12 @@ func (l *live) run() {
 	defer func() { l.takeBack(nil) }()
 	defer l.idle.Stop()
 	defer l.lifetime.Stop()
-	for !l.over || !l.power.idle() || !l.records.idle() {
+	for !l.over || l.power.Len() > 0 || l.records.Len() > 0 {
 		var gone, stopped <-chan struct{}
 		if l.ending == nil && l.chrome != nil {
 			gone = l.chrome.Done()
 		}
-		if l.ending == nil && l.reopening == nil && l.power.idle() && l.records.idle() {
+		if l.ending == nil && l.reopening == nil && l.power.Len() == 0 && l.records.Len() == 0 {
 			stopped = l.svc.ctx.Done()
 		}
 		calls := l.calls
@@ -129,10 +133,10 @@ func (l *live) run() {
 			l.finishCheckpoint(c)
 		case r := <-l.reopened:
 			l.finishReopening(r)
-		case err := <-l.power.reports:
-			l.power.finished(err)
-		case err := <-l.records.reports:
-			l.records.finished(err)
+		case err := <-l.power.Reports():
+			l.power.Finish(err)
+		case err := <-l.records.Reports():
+			l.records.Finish(err)
 		case e := <-l.finished:
 			l.finish(e)
 		case <-stopped:
@@ -179,6 +183,28 @@ func (l *live) ask(ctx context.Context, f func() error) error {
 	case <-ctx.Done():
 		return notInTime(ctx)
 	}
+}
+
+// askAndWait runs f on the session's goroutine and waits until f, or a task that f has
+// added, calls reply. When ctx ends first, what was begun goes on.
+func (l *live) askAndWait(ctx context.Context, f func(reply func(error))) error {
+	answer := make(chan error, 1)
+	if err := l.ask(ctx, func() error {
+		f(func(err error) { answer <- err })
+		return nil
+	}); err != nil {
+		return err
+	}
+	select {
+	case err := <-answer:
+		return err
+	case <-ctx.Done():
+		return notInTime(ctx)
+	}
+}
+
+func notInTime(ctx context.Context) error {
+	return fault.Wrap(ctx.Err(), fault.Timeout, "session.ask", "the session did not answer in time")
 }
 
 func notRunning(id string) error {

@@ -59,13 +59,13 @@ func (l *live) beginRun() {
 // endRun ends the run, when all that was heard in it is told.
 func (l *live) endRun(status profiles.RunStatus, cause string) {
 	deaf, writer := l.deaf, l.writer
-	l.records.do(func(context.Context) error { deaf(); return nil }, func(error) {
+	l.records.Do(func(context.Context) error { deaf(); return nil }, func(error) {
 		for gone := range l.clients { // they hear that it is over, and are not waited for
 			writer.Record(events.Disconnected, events.Fields{"clients": l.clients - 1 - gone})
 		}
 		l.runOver = true
 	})
-	l.records.do(func(ctx context.Context) error { writer.End(ctx, status, cause); return nil }, nil)
+	l.records.Do(func(ctx context.Context) error { writer.End(ctx, status, cause); return nil }, nil)
 }
 
 // tellEnd tells what an ending came to. over: its Chrome is no longer the session's,

@@ -66,7 +66,7 @@ func (l *live) finishReopening(r reopened) {
 	case l.doc.Complete:
 		l.doc.Datadir = state.DatadirCrash // the Chrome that did not come up may have had it open
 	}
-	l.records.after(func() {
+	l.records.After(func() {
 		was := l.reopening
 		l.reopening = nil
 		l.touch()

@@ -87,7 +87,7 @@ func (l *live) resume(ctx context.Context) (Acknowledged, error) {
 			l.reopen(reply)
 		case !l.paused:
 			running = true
-			l.records.after(func() { reply(nil) }) // what it says is recorded
+			l.records.After(func() { reply(nil) }) // what it says is recorded
 		default:
 			l.unpause(reply)
 		}
@@ -110,7 +110,7 @@ func (l *live) unpause(end func(error)) {
 			end(err)
 			return
 		case !l.paused: // another request was quicker
-			l.records.after(func() { end(nil) })
+			l.records.After(func() { end(nil) })
 			return
 		}
 		l.paused = false
@@ -121,7 +121,7 @@ func (l *live) unpause(end func(error)) {
 		l.setStatus(status, profiles.Reason{})
 		l.writer.Record(events.Resumed, nil)
 		l.touch()
-		l.records.after(func() { end(nil) })
+		l.records.After(func() { end(nil) })
 	})
 }
 
