@@ -41,7 +41,7 @@ func (s *Service) settle(ctx, wait context.Context, c access.Caller, r Create) (
 			}
 			continue // what it saved is the environment now
 		case r.onLive() == OnLiveShare && other.live != nil:
-			if mayOn(c, other.live, access.Drive) != nil { // it is another key's to drive
+			if other.live.allow(c, access.Drive) != nil { // it is another key's to drive
 				return o, nil, inUse(other.id)
 			}
 			return o, other.live, other.live.shares(ctx, r)

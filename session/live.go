@@ -7,6 +7,7 @@ import (
 	"github.com/stasisd/stasis/browser"
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
+	"github.com/stasisd/stasis/session/access"
 	"github.com/stasisd/stasis/session/browsers"
 	"github.com/stasisd/stasis/session/events"
 	"github.com/stasisd/stasis/session/queue"
@@ -29,8 +30,8 @@ type live struct {
 	base   string    // the snapshot it was restored from
 	laid   time.Time // when that was in place
 	// madeBy is the key that made the session and, where it lives again, the one that resumed it.
-	madeBy       []string
-	ticketSecret []byte // tickets are made with it, and die with the session
+	madeBy  []string
+	tickets access.SessionTickets // they die with the session
 
 	calls        chan func()
 	finished     chan ended
@@ -75,7 +76,7 @@ type live struct {
 }
 
 func newLive(s *Service, rec profiles.Session, r Create, up restore.Started) *live {
-	l := &live{svc: s, id: rec.ID, userID: rec.UserID, madeBy: []string{rec.KeyID}, ticketSecret: newTicketSecret(),
+	l := &live{svc: s, id: rec.ID, userID: rec.UserID, madeBy: []string{rec.KeyID}, tickets: access.NewSessionTickets(),
 		calls: make(chan func()), finished: make(chan ended), done: make(chan struct{}), moved: make(chan struct{}, 1),
 		// Nobody may be there to take it: the daemon may stop meanwhile.
 		checkpointed: make(chan checkpointed, 1), reopened: make(chan reopened, 1), turn: make(chan struct{}, 1), left: make(chan struct{}, 1),

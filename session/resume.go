@@ -48,7 +48,7 @@ func (s *Service) resume(ctx context.Context, c access.Caller, r Create) (Acknow
 			}
 			continue // it has been resumed meanwhile
 		}
-		if err := mayOn(c, l, access.Drive); err != nil {
+		if err := l.allow(c, access.Drive); err != nil {
 			return Acknowledged{}, nil, err
 		}
 		a, err := l.resume(ctx)
