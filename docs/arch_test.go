@@ -64,6 +64,7 @@ var mayImport = []struct{ pkg, imports string }{
 	{"session/agent", "fault profiles snapshot session/access session/events session/restore"},
 	{"session/browsers", "state browser browser/mux"},
 	{"session/files", "fault browser session/access"},
+	{"session/pictures", "session/events"},
 	{"session/queue", ""},
 	{"session/restore", "fault state state/report browser browser/extension snapshot profiles session/access session/browsers"},
 	{"session/library", "fault state state/* snapshot profiles browser/extension session/access"}, // it knows no live session
