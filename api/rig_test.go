@@ -81,7 +81,14 @@ func newRig(t *testing.T, change func(*Options)) *rig {
 		fake: &fake{entries: entries(), uploads: map[string][]byte{}, dir: t.TempDir()}, answers: &fakeAnswers{kept: map[string]Answer{}},
 		log: &lockedBuffer{},
 	}
-	o := Options{Service: r.fake, Keys: r.fake, Library: r.fake, Pruner: r.fake, Extensions: r.fake, Notes: r.fake, Documents: r.fake, History: r.fake, Messenger: r.fake, Deliveries: r.fake, Answers: r.answers, Metrics: metrics.New("test").Handler(), Logger: slog.New(slog.NewTextHandler(r.log, nil)), Now: time.Now, MaxUpload: 1 << 10}
+	o := Options{
+		Sessions: r.fake, Checkpoints: r.fake, Controls: r.fake, CDP: r.fake, Files: r.fake, History: r.fake,
+		Messenger: r.fake, Notes: r.fake, Documents: r.fake,
+		Snapshots: r.fake, Exports: r.fake, Importer: r.fake, Pruner: r.fake,
+		Defaults: r.fake, Logins: r.fake, Settings: r.fake, Extensions: r.fake,
+		Keys: r.fake, SessionTickets: r.fake, Deliveries: r.fake, Readiness: r.fake, Answers: r.answers,
+		Metrics: metrics.New("test").Handler(), Logger: slog.New(slog.NewTextHandler(r.log, nil)), Now: time.Now, MaxUpload: 1 << 10,
+	}
 	if change != nil {
 		change(&o)
 	}
