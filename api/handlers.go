@@ -30,8 +30,9 @@ type handlers struct {
 	operations  *operationsHandler
 }
 
-// newHandlers makes the handlers. WebSockets and streams of events end with closing.
-func newHandlers(o Options, urls origins, closing context.Context) handlers {
+// newHandlers makes the handlers from options whose defaults are filled in. WebSockets
+// and streams of events end with closing.
+func newHandlers(closing context.Context, o Options, urls origins) handlers {
 	bodies := newBodyDecoder(o.Budget, o.WarnUnknownFields)
 	once := &idempotency{answers: o.Answers, hashKey: o.HashKey, now: o.Now, log: o.Logger}
 	sockets := &cdpSockets{cdp: o.CDP, maxMessage: o.MaxMessage, now: o.Now, patience: o.Patience, closing: closing}

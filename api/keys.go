@@ -41,7 +41,7 @@ type newKeyAnswer struct {
 	Secret *string `json:"secret"`
 }
 
-// me tells whose key the caller has.
+// me answers whose key the call came with.
 func me(c *call) error {
 	return c.JSON(http.StatusOK, map[string]any{
 		"key_id": c.caller.KeyID, "user_id": c.caller.UserID,

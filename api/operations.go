@@ -8,7 +8,7 @@ import (
 	"github.com/stasisd/stasis/session"
 )
 
-// Readiness tells whether sessions can be taken.
+// Readiness reports whether sessions can be taken.
 type Readiness interface {
 	Ready(ctx context.Context) error
 }
@@ -35,12 +35,12 @@ type landlock struct {
 	ABI      int  `json:"abi"`
 }
 
-// health tells that the daemon answers.
+// health reports that the daemon answers.
 func health(c *call) error {
 	return c.JSON(http.StatusOK, map[string]string{"status": "ok"})
 }
 
-// ready tells that the daemon can take sessions.
+// ready reports that the daemon can take sessions.
 func (h *operationsHandler) ready(c *call) error {
 	if err := h.readiness.Ready(c.Request().Context()); err != nil {
 		return err
@@ -48,7 +48,7 @@ func (h *operationsHandler) ready(c *call) error {
 	return c.JSON(http.StatusOK, readiness{Status: "ok", Landlock: landlock{Enforced: h.landlock > 0, ABI: h.landlock}})
 }
 
-// scrape tells the metrics, in Prometheus's text format.
+// scrape answers with the metrics, in Prometheus's text format.
 func (h *operationsHandler) scrape(c *call) error {
 	h.metrics.ServeHTTP(c.Response(), c.Request())
 	return nil

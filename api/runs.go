@@ -25,7 +25,7 @@ var _ History = (*events.Reader)(nil)
 // file, as a stream in stream.go.
 type historyHandler struct {
 	history   History
-	heartbeat time.Duration   // between two signs of life of a stream
+	heartbeat time.Duration   // between two heartbeats of a stream
 	closing   context.Context // streams end with it
 }
 

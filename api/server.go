@@ -20,6 +20,8 @@ import (
 // Options are what a [Server] is made of. All up to Answers, Logger and Now are needed;
 // the rest has defaults.
 type Options struct {
+	// One interface for each domain of the API, described where it is declared. One
+	// value may serve several.
 	Sessions       Sessions
 	Checkpoints    Checkpoints
 	Controls       Controls
@@ -100,7 +102,7 @@ func New(o Options) *Server {
 	s.echo.HTTPErrorHandler = observe.fail
 	s.echo.Use(observe.observe)
 	urls := origins{public: o.PublicURL, proxies: o.TrustedProxies}
-	s.routes(newHandlers(o, urls, closing), &authenticator{keys: o.Keys, tickets: o.SessionTickets, urls: urls, attempts: newAttempts(o.Now)})
+	s.routes(newHandlers(closing, o, urls), &authenticator{keys: o.Keys, tickets: o.SessionTickets, urls: urls, attempts: newAttempts(o.Now)})
 	return s
 }
 
