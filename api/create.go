@@ -1,10 +1,6 @@
 package api
 
 import (
-	"crypto/hmac"
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
 	"fmt"
 	"reflect"
 	"slices"
@@ -136,18 +132,6 @@ func (b *createBody) options() bool {
 	rest.SessionID, rest.UserID, rest.Resume, rest.IfMissing, rest.Wait = "", "", false, plain.IfMissing, 0
 	plain.OnLive = string(session.OnLiveFork)
 	return !reflect.DeepEqual(rest, plain)
-}
-
-// hashOf identifies a decoded body by a keyed hash: the same for another order of names, for
-// other white space, and for null instead of absence.
-func (s *Server) hashOf(body any) string {
-	data, err := json.Marshal(body)
-	if err != nil {
-		panic(err) // wire structs always marshal
-	}
-	mac := hmac.New(sha256.New, s.hashKey)
-	mac.Write(data)
-	return hex.EncodeToString(mac.Sum(nil))
 }
 
 func seconds(n int64) time.Duration { return time.Duration(n) * time.Second }

@@ -1,15 +1,17 @@
 package api
 
 import (
+	"net/http"
 	"time"
 
 	"github.com/stasisd/stasis/session"
 )
 
-// session is the answer about a session, with URLs as this client reaches them.
-func (s *Server) session(c *call, info session.Info) session.SessionAnswer {
+// sessionAnswer is the answer about a session, with URLs as the client behind the
+// request reaches them.
+func (o origins) sessionAnswer(r *http.Request, info session.Info) session.SessionAnswer {
 	a := info.Answer()
-	urls := s.urls.of(c.Request())
+	urls := o.of(r)
 	if ticket := info.Tickets[session.PurposeCDP]; ticket != "" {
 		a.CDPURL = orNull(urls.cdp(info.ID, "", ticket))
 	}
