@@ -20,7 +20,7 @@ func anybody(*call) error { return nil }
 type SessionTickets interface {
 	// AuthorizeTicket returns whom a session's ticket stands for, if it is for
 	// that session and purpose; else unauthorized.
-	AuthorizeTicket(ctx context.Context, ticket, sessionID string, p session.Purpose) (access.Caller, error)
+	AuthorizeTicket(ctx context.Context, ticket, sessionID string, p access.Purpose) (access.Caller, error)
 }
 
 var _ SessionTickets = (*session.Service)(nil)
@@ -65,7 +65,7 @@ func (a *authenticator) addressOf(c *call) netip.Prefix { return a.urls.client(c
 
 // bySessionTicket takes a session's ticket for a purpose, as its URLs carry them,
 // else a key.
-func (a *authenticator) bySessionTicket(p session.Purpose) authorizer {
+func (a *authenticator) bySessionTicket(p access.Purpose) authorizer {
 	return func(c *call) error {
 		ticket := c.QueryParam("ticket")
 		if ticket == "" {

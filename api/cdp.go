@@ -87,7 +87,7 @@ func (h *cdpHandler) browserVersion(c *call) error {
 	}
 	return c.JSON(http.StatusOK, map[string]string{
 		"Browser": product, "Protocol-Version": protocol, "User-Agent": agent,
-		"webSocketDebuggerUrl": h.urls.of(c.Request()).cdp(info.ID, "", info.Tickets[session.PurposeCDP]),
+		"webSocketDebuggerUrl": h.urls.of(c.Request()).cdp(info.ID, "", info.Tickets[access.PurposeCDP]),
 	})
 }
 
@@ -109,7 +109,7 @@ func (h *cdpHandler) pages(c *call) error {
 	if err != nil {
 		return err
 	}
-	links, ticket := h.urls.of(c.Request()), info.Tickets[session.PurposeCDP]
+	links, ticket := h.urls.of(c.Request()), info.Tickets[access.PurposeCDP]
 	answers := make([]pageAnswer, 0, len(pages))
 	for _, p := range pages {
 		answers = append(answers, pageAnswer{p.ID, p.Type, p.Title, p.URL, links.cdp(info.ID, p.ID, ticket)})

@@ -29,8 +29,8 @@ type fakeSessions struct {
 
 func (f *fakeSessions) Attach(string) (func(), error) { return func() {}, nil }
 
-func (f *fakeSessions) AuthorizeTicket(_ context.Context, ticket, id string, p session.Purpose) (access.Caller, error) {
-	if (ticket != goodTicket || p != session.PurposeCDP) && (ticket != viewTicket || p != session.PurposeView) || id != liveID {
+func (f *fakeSessions) AuthorizeTicket(_ context.Context, ticket, id string, p access.Purpose) (access.Caller, error) {
+	if (ticket != goodTicket || p != access.PurposeCDP) && (ticket != viewTicket || p != access.PurposeView) || id != liveID {
 		return access.Caller{}, fault.New(fault.Unauthorized, "fake", "")
 	}
 	return caller(), nil
@@ -41,7 +41,7 @@ func info(id string) session.Info {
 		ID: id, UserID: "alice", AgentName: "agi-0", Engine: "chrome", Status: profiles.StatusReady,
 		CreatedAt: born, ExpiresAt: born.Add(time.Hour),
 	}
-	i := session.Info{Session: s, Tickets: map[session.Purpose]string{session.PurposeCDP: goodTicket, session.PurposeView: viewTicket}, Restored: &restore.Report{
+	i := session.Info{Session: s, Tickets: map[access.Purpose]string{access.PurposeCDP: goodTicket, access.PurposeView: viewTicket}, Restored: &restore.Report{
 		Source: restore.Source{Type: restore.SourceUserDefault, ID: "alice"}, SnapshotID: "snap-1",
 		RequestedMode: "memory", Mode: "filesystem", Path: "cold", FallbackReason: "evicted",
 		Datadir: state.DatadirClean, Chrome: restore.Versions{Saved: "156", Running: "156"}, Verification: "ok",

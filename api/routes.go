@@ -8,7 +8,6 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"github.com/stasisd/stasis/fault"
-	"github.com/stasisd/stasis/session"
 	"github.com/stasisd/stasis/session/access"
 )
 
@@ -32,7 +31,7 @@ type handler func(c *call) error
 // routes is the one list of what the daemon answers.
 func (s *Server) routes(h handlers, a *authenticator) {
 	const one = "/v1/sessions/:session_id"
-	key, view, drive := a.byKey, a.bySessionTicket(session.PurposeView), a.bySessionTicket(session.PurposeCDP)
+	key, view, drive := a.byKey, a.bySessionTicket(access.PurposeView), a.bySessionTicket(access.PurposeCDP)
 
 	s.route(http.MethodPost, "/v1/sessions", key, noQuery(h.sessions.create))
 	s.route(http.MethodGet, "/v1/sessions", key, h.sessions.list)

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/stasisd/stasis/session"
+	"github.com/stasisd/stasis/session/access"
 )
 
 // sessionAnswer is the answer about a session, with URLs as the client behind the
@@ -12,10 +13,10 @@ import (
 func (o origins) sessionAnswer(r *http.Request, info session.Info) session.SessionAnswer {
 	a := info.Answer()
 	urls := o.of(r)
-	if ticket := info.Tickets[session.PurposeCDP]; ticket != "" {
+	if ticket := info.Tickets[access.PurposeCDP]; ticket != "" {
 		a.CDPURL = orNull(urls.cdp(info.ID, "", ticket))
 	}
-	if ticket := info.Tickets[session.PurposeView]; ticket != "" {
+	if ticket := info.Tickets[access.PurposeView]; ticket != "" {
 		a.VNCURL = orNull(urls.live(info.ID, ticket))
 		a.AgentURL = a.VNCURL
 	}

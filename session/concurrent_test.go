@@ -30,7 +30,7 @@ func TestOnLive(t *testing.T) {
 	})
 	t.Run("share", func(t *testing.T) {
 		info := r.create(alice, with(OnLiveShare))
-		if info.ID != holder || !info.Existing || info.Tickets[PurposeCDP] == "" {
+		if info.ID != holder || !info.Existing || info.Tickets[access.PurposeCDP] == "" {
 			t.Errorf("%+v", info)
 		}
 		// The snapshot that the default names is the same environment.
@@ -125,7 +125,7 @@ func TestRepeatedSessionID(t *testing.T) {
 	mine := func(c *Create) { c.SessionID, c.RequestHash = "mine", "h1" }
 	first := r.create(alice, mine)
 	again := r.create(alice, mine)
-	if again.ID != first.ID || !again.Existing || again.Tickets[PurposeCDP] != first.Tickets[PurposeCDP] || len(r.browsers.all()) != 1 {
+	if again.ID != first.ID || !again.Existing || again.Tickets[access.PurposeCDP] != first.Tickets[access.PurposeCDP] || len(r.browsers.all()) != 1 {
 		t.Errorf("again: %+v", again)
 	}
 	taken := func(c access.Caller, ask func(*Create)) {

@@ -182,20 +182,11 @@ func plural(n int) string {
 	return strconv.Itoa(n) + " sessions"
 }
 
-// The purposes of a session's tickets; see [access.Purpose].
-type Purpose = access.Purpose
-
-// The purposes of tickets.
-const (
-	PurposeCDP  = access.PurposeCDP
-	PurposeView = access.PurposeView
-)
-
 // AuthorizeTicket returns whom a session's ticket stands for: its key, as it is
 // now. A ticket for another purpose or session is unauthorized, and so is one of a
 // session that has ended or a key that was deleted. Who comes with a ticket to look
 // has no other right.
-func (s *Service) AuthorizeTicket(ctx context.Context, ticket, sessionID string, p Purpose) (access.Caller, error) {
+func (s *Service) AuthorizeTicket(ctx context.Context, ticket, sessionID string, p access.Purpose) (access.Caller, error) {
 	refused := fault.New(fault.Unauthorized, "session.ticket", "the ticket is not for this, or its session has ended, or its key was deleted")
 	l := s.find(sessionID)
 	if l == nil {
@@ -211,14 +202,14 @@ func (s *Service) AuthorizeTicket(ctx context.Context, ticket, sessionID string,
 		return access.Caller{}, refused
 	case err != nil:
 		return access.Caller{}, err
-	case p == PurposeView:
+	case p == access.PurposeView:
 		c = access.Caller{KeyID: c.KeyID, UserID: l.userID, Rights: []access.Right{access.RightView}}
 	}
 	return c, nil
 }
 
 // ticketsFor are the tickets that a caller may have of a session.
-func (l *live) ticketsFor(c access.Caller) map[Purpose]string {
+func (l *live) ticketsFor(c access.Caller) map[access.Purpose]string {
 	return l.tickets.MakeAll(c.KeyID, func(p access.Permission) error { return l.allow(c, p) })
 }
 
