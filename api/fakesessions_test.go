@@ -10,6 +10,7 @@ import (
 	"github.com/stasisd/stasis/session"
 	"github.com/stasisd/stasis/session/access"
 	"github.com/stasisd/stasis/session/agent"
+	"github.com/stasisd/stasis/session/autosave"
 	"github.com/stasisd/stasis/session/restore"
 	"github.com/stasisd/stasis/state"
 )
@@ -46,7 +47,7 @@ func info(id string) session.Info {
 		RequestedMode: "memory", Mode: "filesystem", Path: "cold", FallbackReason: "evicted",
 		Datadir: state.DatadirClean, Chrome: restore.Versions{Saved: "156", Running: "156"}, Verification: "ok",
 	}}
-	i.AutoSaved = &session.AutoSaved{AutoSave: session.AutoSave{Interval: time.Minute, Login: true, Keep: 3}, SnapshotID: "snap-1", At: born, Failures: 1, Error: "no room"}
+	i.AutoSaved = &autosave.Status{Settings: autosave.Settings{Interval: time.Minute, Login: true, Keep: 3}, SnapshotID: "snap-1", At: born, Failures: 1, Error: "no room"}
 	if id == crashedID || id == failedID {
 		i.Status, i.Restarting = profiles.StatusError, id == crashedID
 	}

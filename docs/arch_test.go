@@ -64,6 +64,7 @@ var mayImport = []struct{ pkg, imports string }{
 	{"session/agent", "fault profiles snapshot session/access session/events session/restore"},
 	{"session/browsers", "state browser browser/mux"},
 	{"session/files", "fault browser session/access"},
+	{"session/autosave", "fault browser state"},
 	{"session/pictures", "session/events"},
 	{"session/queue", ""},
 	{"session/restore", "fault state state/report browser browser/extension snapshot profiles session/access session/browsers"},
@@ -71,7 +72,7 @@ var mayImport = []struct{ pkg, imports string }{
 	{"session/library/audit", "fault snapshot profiles session/library"},
 	{"session/*", "fault state state/* snapshot profiles session/access"},
 	{"session/*/*", "fault state profiles session/*"},
-	{"api", ". fault budget state browser browser/extension snapshot session session/access session/agent session/events session/files session/library session/restore api/live"}, // what is recorded, session tells it
+	{"api", ". fault budget state browser browser/extension snapshot session session/access session/agent session/autosave session/events session/files session/library session/restore api/live"}, // what is recorded, session tells it
 	{"api/apitest", "."},
 	{"api/live", ""},
 	{"api/metrics", "session"},

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/session/autosave"
 	"github.com/stasisd/stasis/state"
 )
 
@@ -50,7 +51,7 @@ type asked struct {
 	RequestHash     string            `json:"request_hash,omitempty"`
 }
 
-// askedAutoSave is an [AutoSave] as it is recorded.
+// askedAutoSave is an [autosave.Settings] as it is recorded.
 type askedAutoSave struct {
 	Interval   time.Duration `json:"interval_ns"`
 	Navigation bool          `json:"navigation,omitempty"`
@@ -111,7 +112,7 @@ func decodeAsked(raw []byte) (Create, error) {
 		SessionID: a.SessionID, UserID: a.UserID, AgentName: a.AgentName, Goal: a.Goal, StartURL: a.StartURL, Engine: a.Engine,
 		FromSession: a.FromSession, FromEnvironment: a.FromEnvironment, FromDefaultOf: a.FromDefaultOf,
 		AllowMemory: a.AllowMemory, FreshIfNone: a.FreshIfNone, RestoreTabs: a.RestoreTabs, ReadOnly: a.ReadOnly, Persist: a.Persist,
-		AutoSave: (*AutoSave)(a.AutoSave), Restart: a.Restart, OnLive: a.OnLive, Resume: a.Resume, Options: a.Options,
+		AutoSave: (*autosave.Settings)(a.AutoSave), Restart: a.Restart, OnLive: a.OnLive, Resume: a.Resume, Options: a.Options,
 		Idle: a.Idle, Lifetime: a.Lifetime, WebhookURL: a.WebhookURL, DiscardOnEnd: a.DiscardOnEnd, Wait: a.Wait,
 		Labels: a.Labels, Record: a.Record, Overrides: a.Overrides, Passkeys: a.Passkeys, Origins: a.Origins,
 		Extensions: a.Extensions, RequestHash: a.RequestHash}, nil

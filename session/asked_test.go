@@ -13,6 +13,7 @@ import (
 
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
+	"github.com/stasisd/stasis/session/autosave"
 	"github.com/stasisd/stasis/state"
 )
 
@@ -23,7 +24,7 @@ func everyOption() Create {
 		SessionID: "s-1", UserID: "alice", AgentName: "bot", Goal: "buy milk", StartURL: "https://start.example/", Engine: "shell",
 		FromSession: "s-0", FromEnvironment: "e-0", FromDefaultOf: "bob",
 		AllowMemory: true, FreshIfNone: true, RestoreTabs: true, ReadOnly: true, Persist: true,
-		AutoSave: &AutoSave{Interval: 90 * time.Second, Navigation: true, Login: true, Disconnect: true, Keep: 3},
+		AutoSave: &autosave.Settings{Interval: 90 * time.Second, Navigation: true, Login: true, Disconnect: true, Keep: 3},
 		Restart:  true, OnLive: OnLiveWait, Resume: true, Options: true, Idle: 7 * time.Minute, Lifetime: 3 * time.Hour,
 		WebhookURL: "https://hooks.example/a", DiscardOnEnd: true, Wait: 1500 * time.Millisecond,
 		Labels: map[string]string{"team": "blue"}, Record: []string{RecordScreenshot, RecordConsole},

@@ -247,7 +247,7 @@ func (s *Service) begin(ctx context.Context, c access.Caller, r Create, o restor
 		s.work.Go(l.pictures)
 	}
 	if r.AutoSave != nil {
-		s.work.Go(func() { l.autosave(*r.AutoSave, r.Persist) })
+		s.work.Go(func() { l.autosave(*r.AutoSave, r.Persist).Run(s.ctx) })
 	}
 	if up.Report != nil {
 		l.beginVerifying(up.Document)

@@ -8,6 +8,7 @@ import (
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
 	"github.com/stasisd/stasis/session/access"
+	"github.com/stasisd/stasis/session/autosave"
 	"github.com/stasisd/stasis/session/browsers"
 	"github.com/stasisd/stasis/session/events"
 	"github.com/stasisd/stasis/session/queue"
@@ -67,10 +68,10 @@ type live struct {
 	// checkpoint and reopening are under way. The ending waits for them.
 	checkpoint *checkpointing
 	reopening  *reopening
-	power      *queue.Queue // freezes and thaws Chrome
-	records    *queue.Queue // writes to the catalogue
-	replica    *replica     // of the last checkpoint; nil while one is under way
-	auto       *AutoSaved   // nil: no automatic ones are asked for
+	power      *queue.Queue     // freezes and thaws Chrome
+	records    *queue.Queue     // writes to the catalogue
+	replica    *replica         // of the last checkpoint; nil while one is under way
+	auto       *autosave.Status // nil: no automatic ones are asked for
 	idle       *time.Timer
 	lifetime   *time.Timer
 }
@@ -86,7 +87,7 @@ func newLive(s *Service, rec profiles.Session, r Create, up restore.Started) *li
 	l.request.Overrides, l.request.installed, l.request.partial = up.Overrides, up.Extensions, up.Partial
 	l.lent, l.takeBack = context.WithCancelCause(s.ctx)
 	if r.AutoSave != nil {
-		l.auto = &AutoSaved{AutoSave: *r.AutoSave}
+		l.auto = &autosave.Status{Settings: *r.AutoSave}
 	}
 	if up.Report != nil {
 		l.source, l.base, l.laid = &up.Report.Source, rec.BaseSnapshotID, up.At

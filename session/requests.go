@@ -5,6 +5,7 @@ import (
 
 	"github.com/stasisd/stasis/browser"
 	"github.com/stasisd/stasis/profiles"
+	"github.com/stasisd/stasis/session/autosave"
 	"github.com/stasisd/stasis/session/restore"
 	"github.com/stasisd/stasis/state"
 )
@@ -57,8 +58,8 @@ type Create struct {
 	RestoreTabs  bool
 	ReadOnly     bool
 	Persist      bool
-	AutoSave     *AutoSave // nil: no automatic checkpoints
-	Restart      bool      // restart: on_crash
+	AutoSave     *autosave.Settings // nil: no automatic checkpoints
+	Restart      bool               // restart: on_crash
 	OnLive       OnLive
 	Resume       bool          // SessionID may have ended: it lives again
 	Options      bool          // with Resume: others than those of a resume are given
