@@ -66,13 +66,14 @@ var mayImport = []struct{ pkg, imports string }{
 	{"session/files", "fault browser session/access"},
 	{"session/autosave", "fault browser state"},
 	{"session/pictures", "session/events"},
+	{"session/request", "fault state profiles session/autosave session/restore"},
 	{"session/queue", ""},
 	{"session/restore", "fault state state/report browser browser/extension snapshot profiles session/access session/browsers"},
 	{"session/library", "fault state state/* snapshot profiles browser/extension session/access"}, // it knows no live session
 	{"session/library/audit", "fault snapshot profiles session/library"},
 	{"session/*", "fault state state/* snapshot profiles session/access"},
 	{"session/*/*", "fault state profiles session/*"},
-	{"api", ". fault budget state browser browser/extension snapshot session session/access session/agent session/autosave session/events session/files session/library session/restore api/live"}, // what is recorded, session tells it
+	{"api", ". fault budget state browser browser/extension snapshot session session/access session/agent session/autosave session/events session/files session/library session/request session/restore api/live"}, // what is recorded, session tells it
 	{"api/apitest", "."},
 	{"api/live", ""},
 	{"api/metrics", "session"},

@@ -111,7 +111,7 @@ func (l *live) save(ctx context.Context, r CheckpointRequest) (CheckpointAnswer,
 
 // checkpointJob decides what a checkpoint does with the environment.
 func (l *live) checkpointJob(r CheckpointRequest) job {
-	j := job{rec: l.rec, chrome: l.chrome, source: l.source, again: l.request.again(), partial: l.request.partial,
+	j := job{rec: l.rec, chrome: l.chrome, source: l.source, again: l.options(), partial: l.partial,
 		mode: SaveFilesystem, goesOn: true, label: r.Label, auto: r.auto}
 	if r.SaveAsDefault {
 		j.move = l.moveFrom(r.Conflict)

@@ -31,7 +31,11 @@ type live struct {
 	base   string    // the snapshot it was restored from
 	laid   time.Time // when that was in place
 	// madeBy is the key that made the session and, where it lives again, the one that resumed it.
-	madeBy  []string
+	madeBy    []string
+	installed []state.Extension // that it has, restored and named ones
+	// partial: what it was restored from, or what it was given of it, has only
+	// some origins, and is not the default as it was.
+	partial bool
 	tickets access.SessionTickets // they die with the session
 
 	calls        chan func()
@@ -84,7 +88,7 @@ func newLive(s *Service, rec profiles.Session, r Create, up restore.Started) *li
 		awake: true, power: queue.New(s.ctx, restore.ThawDeadline, s.work.Go), records: queue.New(s.ctx, recordDeadline, s.work.Go),
 		rec: rec, request: r, dir: up.Chrome.Dir(), chrome: up.Chrome, report: up.Report,
 		idle: time.NewTimer(r.Idle), lifetime: time.NewTimer(r.Lifetime)}
-	l.request.Overrides, l.request.installed, l.request.partial = up.Overrides, up.Extensions, up.Partial
+	l.request.Overrides, l.installed, l.partial = up.Overrides, up.Extensions, up.Partial
 	l.lent, l.takeBack = context.WithCancelCause(s.ctx)
 	if r.AutoSave != nil {
 		l.auto = &autosave.Status{Settings: *r.AutoSave}
@@ -93,6 +97,12 @@ func newLive(s *Service, rec profiles.Session, r Create, up restore.Started) *li
 		l.source, l.base, l.laid = &up.Report.Source, rec.BaseSnapshotID, up.At
 	}
 	return l
+}
+
+// options are those of a Chrome that takes over within the session: what was open then
+// is to be open again, whatever the create wanted of an earlier one.
+func (l *live) options() browser.Options {
+	return browser.Options{Engine: l.request.Engine, RestoreTabs: true, Overrides: l.request.Overrides, Passkeys: l.request.Passkeys, Extensions: l.installed}
 }
 
 // run is the session's goroutine.
