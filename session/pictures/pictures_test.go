@@ -59,9 +59,11 @@ func TestOnePictureOfSeveralNavigations(t *testing.T) {
 			time.Sleep(100 * time.Millisecond)
 		}
 		time.Sleep(9500 * time.Millisecond) // 10 s after the first
+		synctest.Wait()
 		paused = true
 		moved <- struct{}{}
 		time.Sleep(10 * time.Second)
+		synctest.Wait()
 		paused, front.wait = false, true
 		moved <- struct{}{}
 		time.Sleep(time.Second)
