@@ -23,7 +23,7 @@ type archiveQuery struct {
 
 // archive streams a snapshot's archive. It is verified as it streams: where it turns
 // out damaged the connection is cut, so that no client takes what it has for whole.
-func (s *Server) archive(c *call) error {
+func (h *exportHandler) archive(c *call) error {
 	var q archiveQuery
 	if err := c.query(&q); err != nil {
 		return err
@@ -40,24 +40,24 @@ func (s *Server) archive(c *call) error {
 		return err
 	}
 	if !sealed {
-		r, err := s.library.Archive(c.Request().Context(), c.caller, id)
+		r, err := h.exports.Archive(c.Request().Context(), c.caller, id)
 		if err != nil {
 			return err
 		}
-		return s.stream(c, r, id, ".tar.zst", "application/zstd")
+		return h.stream(c, r, id, ".tar.zst", "application/zstd")
 	}
-	r, err := s.library.SealedArchive(c.Request().Context(), c.caller, id, q.Recipient)
+	r, err := h.exports.SealedArchive(c.Request().Context(), c.caller, id, q.Recipient)
 	if err != nil {
 		return err
 	}
 	header := c.Response().Header()
 	header.Set(payloadHeader, r.PayloadSHA256)
 	header.Set("Content-Length", strconv.FormatInt(r.Size, 10))
-	return s.stream(c, r, id, ".tar.zst.age", "application/octet-stream")
+	return h.stream(c, r, id, ".tar.zst.age", "application/octet-stream")
 }
 
 // stream sends a snapshot's file as an attachment, and closes it.
-func (s *Server) stream(c *call, r io.ReadCloser, id, suffix, media string) error {
+func (h *exportHandler) stream(c *call, r io.ReadCloser, id, suffix, media string) error {
 	defer r.Close() //nolint:errcheck // it was only read
 	header := c.Response().Header()
 	first := make([]byte, 64<<10)
@@ -74,7 +74,7 @@ func (s *Server) stream(c *call, r io.ReadCloser, id, suffix, media string) erro
 		_, err = io.Copy(c.Response(), r)
 	}
 	if err != nil {
-		s.log.Error("an archive was not sent whole", "snapshot", id, "error", err)
+		h.log.Error("an archive was not sent whole", "snapshot", id, "error", err)
 		panic(http.ErrAbortHandler)
 	}
 	return nil

@@ -102,10 +102,10 @@ func unread(op string, err error) error {
 	return fault.Wrap(err, fault.InvalidRequest, op, "the body could not be read")
 }
 
-// wholeBody reads a body into memory, which the budget counts while it arrives.
+// readAll reads a body into memory, which the budget counts while it arrives.
 // One of more than most bytes is cut there: it gives one byte more.
-func (s *Server) wholeBody(c *call, body io.Reader, most int64) ([]byte, error) {
-	held := s.budget.Open(c.caller.KeyID, c.cutOff)
+func (d *bodyDecoder) readAll(c *call, body io.Reader, most int64) ([]byte, error) {
+	held := d.budget.Open(c.caller.KeyID, c.cutOff)
 	defer held.Close()
 	if c.body != nil {
 		defer c.body.read()

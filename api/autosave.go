@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/stasisd/stasis/session"
+	"github.com/stasisd/stasis/session/autosave"
 )
 
 // autoSaveBody is auto_save as an object; true stands for an empty one.
@@ -28,7 +28,7 @@ func (b *autoSaveBody) check() error {
 		*b.Interval = 60
 	}
 	if b.On == nil {
-		b.On = &[]string{session.OnNavigation, session.OnLogin, session.OnDisconnect}
+		b.On = &[]string{autosave.OnNavigation, autosave.OnLogin, autosave.OnDisconnect}
 	}
 	if b.Keep == nil {
 		b.Keep = new(int64)
@@ -36,7 +36,7 @@ func (b *autoSaveBody) check() error {
 	}
 	for i, reason := range *b.On {
 		field := fmt.Sprintf("auto_save.on[%d]", i)
-		if err := oneOf(field, reason, session.OnNavigation, session.OnLogin, session.OnDisconnect); err != nil {
+		if err := oneOf(field, reason, autosave.OnNavigation, autosave.OnLogin, autosave.OnDisconnect); err != nil {
 			return err
 		}
 		if slices.Contains((*b.On)[:i], reason) {
@@ -49,11 +49,11 @@ func (b *autoSaveBody) check() error {
 	)
 }
 
-func (b *autoSaveBody) request() *session.AutoSave {
+func (b *autoSaveBody) request() *autosave.Settings {
 	if b == nil {
 		return nil
 	}
 	on := func(reason string) bool { return slices.Contains(*b.On, reason) }
-	return &session.AutoSave{Interval: seconds(*b.Interval), Keep: int(*b.Keep),
-		Navigation: on(session.OnNavigation), Login: on(session.OnLogin), Disconnect: on(session.OnDisconnect)}
+	return &autosave.Settings{Interval: seconds(*b.Interval), Keep: int(*b.Keep),
+		Navigation: on(autosave.OnNavigation), Login: on(autosave.OnLogin), Disconnect: on(autosave.OnDisconnect)}
 }

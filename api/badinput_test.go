@@ -294,7 +294,7 @@ func TestBadInput(t *testing.T) {
 		if got.RequestID == "" || got.RequestID != answer.Header.Get("X-Request-Id") {
 			t.Errorf("%s %s: request_id %q, header %q", x.method, x.path, got.RequestID, answer.Header.Get("X-Request-Id"))
 		}
-		if n := len(r.creates) + len(r.ends) + len(r.users) + len(r.uploads); n != 0 || r.settings.LoginCheck != nil {
+		if n := len(r.creates) + len(r.ends) + len(r.endedUsers) + len(r.users) + len(r.owners) + len(r.uploads); n != 0 || r.settings.LoginCheck != nil {
 			t.Fatalf("%s %s %.60s: reached the service", x.method, x.path, x.body)
 		}
 	}

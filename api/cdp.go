@@ -7,20 +7,45 @@ import (
 
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/session"
+	"github.com/stasisd/stasis/session/access"
 )
+
+// CDP connects clients to the browsers of live sessions.
+type CDP interface {
+	Get(ctx context.Context, c access.Caller, id string) (session.Info, error)
+	Pages(ctx context.Context, c access.Caller, id string) ([]session.Page, error)
+	BrowserVersion(ctx context.Context, c access.Caller, id string) (product, protocolVersion, userAgent string, err error)
+	// MayDrive refuses who may not connect to a session.
+	MayDrive(ctx context.Context, c access.Caller, id string) error
+	// Attach takes a place for one CDP client of a session, until release; else
+	// too_many_clients. It comes before Connect.
+	Attach(id string) (release func(), err error)
+	// Connect serves one CDP client until it leaves, the session ends or the
+	// caller's key is deleted; targetID "" is the browser.
+	Connect(ctx context.Context, c access.Caller, id, targetID string, conn session.Conn) error
+}
+
+var _ CDP = (*session.Service)(nil)
+
+// cdpHandler answers what Chrome itself does at its debugging port, for each session.
+type cdpHandler struct {
+	cdp     CDP
+	sockets *cdpSockets
+	urls    origins
+}
 
 var targetPattern = regexp.MustCompile(`^[A-Za-z0-9-]{1,64}$`)
 
-// cdp is the WebSocket of a session's browser, or of one of its pages.
-func (s *Server) cdp(c *call) error {
-	if err := s.checkUpgrade(c); err != nil {
+// serve is the WebSocket of a session's browser, or of one of its pages.
+func (h *cdpHandler) serve(c *call) error {
+	if err := h.urls.checkUpgrade(c); err != nil {
 		return err
 	}
-	info, err := s.living(c)
+	info, err := h.living(c)
 	if err != nil {
 		return err
 	}
-	if err := s.service.MayDrive(c.Request().Context(), c.caller, info.ID); err != nil {
+	if err := h.cdp.MayDrive(c.Request().Context(), c.caller, info.ID); err != nil {
 		return err
 	}
 	target, err := c.param("target_id")
@@ -30,17 +55,17 @@ func (s *Server) cdp(c *call) error {
 	if target != "" && !targetPattern.MatchString(target) {
 		return fault.New(fault.NotFound, "api.cdp", "no such page")
 	}
-	return s.serveCDP(c, info.ID, target)
+	return h.sockets.serve(c, info.ID, target)
 }
 
 // living is the session of the path, unless it has ended: what a client would
 // otherwise learn from a socket that closes at once.
-func (s *Server) living(c *call) (session.Info, error) {
+func (h *cdpHandler) living(c *call) (session.Info, error) {
 	id, err := c.sessionID()
 	if err != nil {
 		return session.Info{}, err
 	}
-	info, err := s.service.Get(c.Request().Context(), c.caller, id)
+	info, err := h.cdp.Get(c.Request().Context(), c.caller, id)
 	if err != nil {
 		return session.Info{}, err
 	}
@@ -51,18 +76,18 @@ func (s *Server) living(c *call) (session.Info, error) {
 }
 
 // browserVersion is Chrome's own /json/version, with the session's WebSocket.
-func (s *Server) browserVersion(c *call) error {
-	info, err := s.living(c)
+func (h *cdpHandler) browserVersion(c *call) error {
+	info, err := h.living(c)
 	if err != nil {
 		return err
 	}
-	product, protocol, agent, err := s.service.BrowserVersion(c.Request().Context(), c.caller, info.ID)
+	product, protocol, agent, err := h.cdp.BrowserVersion(c.Request().Context(), c.caller, info.ID)
 	if err != nil {
 		return err
 	}
 	return c.JSON(http.StatusOK, map[string]string{
 		"Browser": product, "Protocol-Version": protocol, "User-Agent": agent,
-		"webSocketDebuggerUrl": s.urls.of(c.Request()).cdp(info.ID, "", info.Tickets[session.PurposeCDP]),
+		"webSocketDebuggerUrl": h.urls.of(c.Request()).cdp(info.ID, "", info.Tickets[access.PurposeCDP]),
 	})
 }
 
@@ -75,76 +100,19 @@ type pageAnswer struct {
 }
 
 // pages is Chrome's own /json/list.
-func (s *Server) pages(c *call) error {
-	info, err := s.living(c)
+func (h *cdpHandler) pages(c *call) error {
+	info, err := h.living(c)
 	if err != nil {
 		return err
 	}
-	pages, err := s.service.Pages(c.Request().Context(), c.caller, info.ID)
+	pages, err := h.cdp.Pages(c.Request().Context(), c.caller, info.ID)
 	if err != nil {
 		return err
 	}
-	links, ticket := s.urls.of(c.Request()), info.Tickets[session.PurposeCDP]
+	links, ticket := h.urls.of(c.Request()), info.Tickets[access.PurposeCDP]
 	answers := make([]pageAnswer, 0, len(pages))
 	for _, p := range pages {
 		answers = append(answers, pageAnswer{p.ID, p.Type, p.Title, p.URL, links.cdp(info.ID, p.ID, ticket)})
 	}
 	return c.JSON(http.StatusOK, answers)
-}
-
-// connect makes a session for the length of one WebSocket.
-func (s *Server) connect(c *call) error {
-	q := struct {
-		createBody
-		endQuery
-		Ticket string `json:"ticket"` // read by the authorizer
-	}{createBody: newCreate(), endQuery: newEnd()}
-	if err := c.query(&q); err != nil {
-		return err
-	}
-	if err := firstOf(q.createBody.check(), q.endQuery.check()); err != nil {
-		return err
-	}
-	request := q.createBody.request()
-	request.RequestHash = s.hashOf(q.createBody)
-	info, err := s.service.Create(c.Request().Context(), c.caller, request)
-	if err != nil {
-		return err
-	}
-	c.Response().Header().Set("X-Session-Id", info.ID)
-	served := s.serveCDP(c, info.ID, "")
-	if info.Existing { // somebody else's to end
-		return served
-	}
-	end := q.endQuery.request()
-	if !c.Response().Committed { // never connected: nothing to keep
-		end = newEnd().request()
-	}
-	// The client is gone, and the save must not go with it.
-	if _, err := s.service.End(context.WithoutCancel(c.Request().Context()), c.caller, info.ID, end); err != nil {
-		s.log.Error("one-shot session not ended", "session_id", info.ID, "error", err)
-	}
-	return served
-}
-
-// createTicket makes a one-use ticket. A repeat gets one of its own: tickets
-// are not kept in plain, and one that is never used just expires.
-func (s *Server) createTicket(c *call) error {
-	var body none
-	if _, err := s.body(c, &body); err != nil {
-		return err
-	}
-	fresh := func() error {
-		ticket, expires, err := s.keys.NewTicket(c.Request().Context(), c.caller)
-		if err != nil {
-			return err
-		}
-		return c.JSON(http.StatusCreated, map[string]any{
-			"ticket": ticket, "expires_at": expires.UTC(), "connect_url": s.urls.of(c.Request()).connect(ticket),
-		})
-	}
-	return s.once(c, s.hashOf(body), making{
-		make:   func() (any, func() error, error) { return none{}, fresh, nil },
-		replay: func([]byte) error { return fresh() },
-	})
 }

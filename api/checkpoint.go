@@ -1,12 +1,28 @@
 package api
 
 import (
+	"context"
 	"encoding/json"
 	"net/http"
 
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/session"
+	"github.com/stasisd/stasis/session/access"
 )
+
+// Checkpoints saves sessions that run on.
+type Checkpoints interface {
+	Checkpoint(ctx context.Context, c access.Caller, id string, r session.CheckpointRequest) (session.CheckpointAnswer, error)
+}
+
+var _ Checkpoints = (*session.Service)(nil)
+
+// checkpointHandler answers POST /v1/sessions/{session_id}/snapshots.
+type checkpointHandler struct {
+	checkpoints Checkpoints
+	bodies      *bodyDecoder
+	idempotency *idempotency
+}
 
 // checkpointBody asks for a snapshot of a session that runs on.
 type checkpointBody struct {
@@ -28,9 +44,9 @@ func (b checkpointBody) check() error {
 	)
 }
 
-func (s *Server) checkpoint(c *call) error {
+func (h *checkpointHandler) create(c *call) error {
 	body := checkpointBody{Mode: string(session.SaveFilesystem), Conflict: string(session.ConflictKeep)}
-	ignored, err := s.body(c, &body)
+	ignored, err := h.bodies.decode(c, &body)
 	if err != nil {
 		return err
 	}
@@ -42,9 +58,9 @@ func (s *Server) checkpoint(c *call) error {
 		return err
 	}
 	request := session.CheckpointRequest{SaveAsDefault: body.SaveAsDefault, Conflict: session.Conflict(body.Conflict), Label: body.Label}
-	return s.once(c, s.hashOf([]any{id, body}), making{
+	return h.idempotency.once(c, h.idempotency.hashOf([]any{id, body}), making{
 		make: func() (any, func() error, error) {
-			made, err := s.service.Checkpoint(c.Request().Context(), c.caller, id, request)
+			made, err := h.checkpoints.Checkpoint(c.Request().Context(), c.caller, id, request)
 			if err != nil {
 				return nil, nil, err
 			}

@@ -5,48 +5,61 @@ import (
 	"encoding/base64"
 	"net/http"
 
+	"github.com/stasisd/stasis/api/live"
 	"github.com/stasisd/stasis/session"
 	"github.com/stasisd/stasis/session/access"
+	"github.com/stasisd/stasis/session/agent"
 )
 
-func (s *Server) status(c *call) error {
+// Controls pauses, resumes and drives live sessions without CDP.
+type Controls interface {
+	Get(ctx context.Context, c access.Caller, id string) (session.Info, error)
+	Status(ctx context.Context, c access.Caller, id string) (agent.Status, error)
+	Pause(ctx context.Context, c access.Caller, id string) (session.Acknowledged, error)
+	Resume(ctx context.Context, c access.Caller, id string) (session.Acknowledged, error)
+	Navigate(ctx context.Context, c access.Caller, id, url string) (currentURL string, err error)
+	Screenshot(ctx context.Context, c access.Caller, id string) (session.Screenshot, error)
+}
+
+var _ Controls = (*session.Service)(nil)
+
+// controlHandler answers what watches and drives a live session without CDP.
+type controlHandler struct {
+	controls Controls
+	bodies   *bodyDecoder
+	urls     origins
+	page     *live.Page
+}
+
+func (h *controlHandler) status(c *call) error {
 	id, err := c.sessionID()
 	if err != nil {
 		return err
 	}
-	answer, err := s.service.Status(c.Request().Context(), c.caller, id)
+	answer, err := h.controls.Status(c.Request().Context(), c.caller, id)
 	if err != nil {
 		return err
 	}
 	return c.JSON(http.StatusOK, answer)
 }
 
-// acknowledge makes the handler of pause or cancel.
-func (s *Server) acknowledge(do func(context.Context, access.Caller, string) (session.Acknowledged, error)) handler {
-	return func(c *call) error {
-		if _, err := s.body(c, &none{}); err != nil {
-			return err
-		}
-		id, err := c.sessionID()
-		if err != nil {
-			return err
-		}
-		answer, err := do(c.Request().Context(), c.caller, id)
-		if err != nil {
-			return err
-		}
-		return c.JSON(http.StatusOK, answer)
-	}
-}
+func (h *controlHandler) pause(c *call) error { return acknowledge(c, h.bodies, h.controls.Pause) }
 
-// cancel stops the task of a session's agent.
-func (s *Server) cancel(ctx context.Context, c access.Caller, id string) (session.Acknowledged, error) {
-	cancelled, err := s.messenger.Cancel(ctx, c, id)
-	answer := session.Acknowledged{Success: true, Status: "cancelled", Message: "no task is running; the browser runs on"}
-	if cancelled {
-		answer.Message = "the task is cancelled; the browser runs on"
+// acknowledge answers a call that takes no body with what do reports of the session
+// of the path.
+func acknowledge(c *call, bodies *bodyDecoder, do func(context.Context, access.Caller, string) (session.Acknowledged, error)) error {
+	if _, err := bodies.decode(c, &none{}); err != nil {
+		return err
 	}
-	return answer, err
+	id, err := c.sessionID()
+	if err != nil {
+		return err
+	}
+	answer, err := do(c.Request().Context(), c.caller, id)
+	if err != nil {
+		return err
+	}
+	return c.JSON(http.StatusOK, answer)
 }
 
 // resumedAnswer is the answer of resume: the acknowledgement, and what a client
@@ -57,30 +70,30 @@ type resumedAnswer struct {
 	CDPURL    *string `json:"cdp_url"` // null: it has ended again
 }
 
-func (s *Server) resume(c *call) error {
-	if _, err := s.body(c, &none{}); err != nil {
+func (h *controlHandler) resume(c *call) error {
+	if _, err := h.bodies.decode(c, &none{}); err != nil {
 		return err
 	}
 	id, err := c.sessionID()
 	if err != nil {
 		return err
 	}
-	done, err := s.service.Resume(c.Request().Context(), c.caller, id)
+	done, err := h.controls.Resume(c.Request().Context(), c.caller, id)
 	if err != nil {
 		return err
 	}
-	info, err := s.service.Get(c.Request().Context(), c.caller, id)
+	info, err := h.controls.Get(c.Request().Context(), c.caller, id)
 	if err != nil {
 		return err
 	}
-	return c.JSON(http.StatusOK, resumedAnswer{done, id, s.session(c, info).CDPURL})
+	return c.JSON(http.StatusOK, resumedAnswer{done, id, h.urls.sessionAnswer(c.Request(), info).CDPURL})
 }
 
-func (s *Server) navigate(c *call) error {
+func (h *controlHandler) navigate(c *call) error {
 	var body struct {
 		URL string `json:"url"`
 	}
-	if _, err := s.body(c, &body); err != nil {
+	if _, err := h.bodies.decode(c, &body); err != nil {
 		return err
 	}
 	if body.URL == "" {
@@ -93,19 +106,19 @@ func (s *Server) navigate(c *call) error {
 	if err != nil {
 		return err
 	}
-	current, err := s.service.Navigate(c.Request().Context(), c.caller, id, body.URL)
+	current, err := h.controls.Navigate(c.Request().Context(), c.caller, id, body.URL)
 	if err != nil {
 		return err
 	}
 	return c.JSON(http.StatusOK, map[string]string{"current_url": current})
 }
 
-func (s *Server) screenshot(c *call) error {
+func (h *controlHandler) screenshot(c *call) error {
 	id, err := c.sessionID()
 	if err != nil {
 		return err
 	}
-	shot, err := s.service.Screenshot(c.Request().Context(), c.caller, id)
+	shot, err := h.controls.Screenshot(c.Request().Context(), c.caller, id)
 	if err != nil {
 		return err
 	}
@@ -116,38 +129,24 @@ func (s *Server) screenshot(c *call) error {
 	})
 }
 
-// models answers clients that ask for agents: there are none here.
-func (s *Server) models(c *call) error {
-	var q struct {
-		Filter string `json:"filter"`
-	}
-	if err := c.query(&q); err != nil {
-		return err
-	}
-	if err := oneOf("filter", q.Filter, "cdp", "desktop"); err != nil {
-		return err
-	}
-	return c.JSON(http.StatusOK, map[string][]string{"models": {}})
-}
-
 // livePage is the live view; livePicture is what it shows.
-func (s *Server) livePage(c *call) error {
+func (h *controlHandler) livePage(c *call) error {
 	id, err := c.sessionID()
 	if err != nil {
 		return err
 	}
-	if _, err := s.service.Get(c.Request().Context(), c.caller, id); err != nil {
+	if _, err := h.controls.Get(c.Request().Context(), c.caller, id); err != nil {
 		return err
 	}
-	return s.live.Write(c.Response())
+	return h.page.Write(c.Response())
 }
 
-func (s *Server) livePicture(c *call) error {
+func (h *controlHandler) livePicture(c *call) error {
 	id, err := c.sessionID()
 	if err != nil {
 		return err
 	}
-	shot, err := s.service.Screenshot(c.Request().Context(), c.caller, id)
+	shot, err := h.controls.Screenshot(c.Request().Context(), c.caller, id)
 	if err != nil {
 		return err
 	}

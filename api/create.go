@@ -1,10 +1,6 @@
 package api
 
 import (
-	"crypto/hmac"
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
 	"fmt"
 	"reflect"
 	"slices"
@@ -12,6 +8,7 @@ import (
 	"time"
 
 	"github.com/stasisd/stasis/session"
+	"github.com/stasisd/stasis/session/request"
 )
 
 // createBody is the body of POST /v1/sessions and the query of /v1/connect.
@@ -66,9 +63,9 @@ func newCreate() createBody {
 // that depends on another field.
 func (b *createBody) check() error {
 	if b.OnLive == "" {
-		b.OnLive = string(session.OnLiveFork)
+		b.OnLive = string(request.OnLiveFork)
 		if b.Persist {
-			b.OnLive = string(session.OnLiveFail)
+			b.OnLive = string(request.OnLiveFail)
 		}
 	}
 	if b.AutoSave != nil && b.AutoSave.off {
@@ -113,7 +110,7 @@ func (b *createBody) request() session.Create {
 		SessionID: b.SessionID, UserID: b.UserID, AgentName: b.AgentName, Goal: b.Goal, StartURL: b.StartURL, Engine: b.Engine,
 		FromSession: b.FromSession, FromEnvironment: b.FromEnvironment, FromDefaultOf: b.FromDefaultOf,
 		AllowMemory: b.AllowMemory, FreshIfNone: b.IfMissing == "fresh", RestoreTabs: b.RestoreTabs,
-		ReadOnly: b.ReadOnly, Persist: b.Persist, OnLive: session.OnLive(b.OnLive), Resume: b.Resume, Options: b.options(), Restart: b.Restart == "on_crash",
+		ReadOnly: b.ReadOnly, Persist: b.Persist, OnLive: request.OnLive(b.OnLive), Resume: b.Resume, Options: b.options(), Restart: b.Restart == "on_crash",
 		Idle: seconds(b.Idle), Lifetime: seconds(b.Lifetime), Wait: seconds(b.Wait),
 		Origins: b.Origins.selection(), DiscardOnEnd: b.OnTimeout == "discard", Labels: b.Labels, Extensions: b.Extensions, Record: b.Record, Overrides: b.overrides(), Passkeys: b.Passkeys,
 	}
@@ -134,20 +131,8 @@ func (b *createBody) resumes() error {
 func (b *createBody) options() bool {
 	rest, plain := *b, newCreate()
 	rest.SessionID, rest.UserID, rest.Resume, rest.IfMissing, rest.Wait = "", "", false, plain.IfMissing, 0
-	plain.OnLive = string(session.OnLiveFork)
+	plain.OnLive = string(request.OnLiveFork)
 	return !reflect.DeepEqual(rest, plain)
-}
-
-// hashOf identifies a decoded body by a keyed hash: the same for another order of names, for
-// other white space, and for null instead of absence.
-func (s *Server) hashOf(body any) string {
-	data, err := json.Marshal(body)
-	if err != nil {
-		panic(err) // wire structs always marshal
-	}
-	mac := hmac.New(sha256.New, s.hashKey)
-	mac.Write(data)
-	return hex.EncodeToString(mac.Sum(nil))
 }
 
 func seconds(n int64) time.Duration { return time.Duration(n) * time.Second }

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/stasisd/stasis/budget"
 	"github.com/stasisd/stasis/fault"
 )
 
@@ -24,49 +25,60 @@ const (
 // none is the query or the body of a call that takes nothing.
 type none struct{}
 
-// body decodes the JSON body into dst, a pointer to a struct that holds the
+// bodyDecoder reads the bodies of requests.
+type bodyDecoder struct {
+	budget      *budget.Budget // of bodies in memory; nil: they are not counted
+	parsing     chan struct{}  // one for each large body of JSON that is parsed
+	warnUnknown bool           // unknown names are passed over, not refused
+}
+
+func newBodyDecoder(b *budget.Budget, warnUnknown bool) *bodyDecoder {
+	return &bodyDecoder{budget: b, parsing: make(chan struct{}, maxParsing), warnUnknown: warnUnknown}
+}
+
+// decode decodes the JSON body into dst, a pointer to a struct that holds the
 // defaults; an empty body is an empty object. It returns the names that were
 // passed over, which are none unless the daemon was told to warn only.
-func (s *Server) body(c *call, dst any) (ignored []string, err error) {
-	unknown, err := s.decode(c, dst)
+func (d *bodyDecoder) decode(c *call, dst any) (ignored []string, err error) {
+	unknown, err := d.decodeLenient(c, dst)
 	switch {
 	case err != nil:
 		return nil, err
-	case s.warnUnknown:
+	case d.warnUnknown:
 		return paths(unknown), nil
 	}
 	return nil, unknownFields("field", unknown)
 }
 
-// strictBody is body for a call that deletes: it refuses unknown names however the
+// decodeStrict is decode for a call that deletes: it refuses unknown names however the
 // daemon was started, for a misspelt dry_run must not delete.
-func (s *Server) strictBody(c *call, dst any) error {
-	unknown, err := s.decode(c, dst)
+func (d *bodyDecoder) decodeStrict(c *call, dst any) error {
+	unknown, err := d.decodeLenient(c, dst)
 	if err != nil {
 		return err
 	}
 	return unknownFields("field", unknown)
 }
 
-// decode is body without a judgement of the names that are not known.
-func (s *Server) decode(c *call, dst any) (unknown []unknownField, err error) {
-	data, err := s.readBody(c)
+// decodeLenient is decode without a judgement of the names that are not known.
+func (d *bodyDecoder) decodeLenient(c *call, dst any) (unknown []unknownField, err error) {
+	data, err := d.read(c)
 	if err != nil || len(data) == 0 {
 		return nil, err
 	}
 	if err := checkJSONType(c.Request().Header.Get("Content-Type"), "application/json"); err != nil {
 		return nil, err
 	}
-	return s.parse(c.Request().Context(), data, dst)
+	return d.parse(c.Request().Context(), data, dst)
 }
 
 // parse decodes a JSON body into dst and returns the names that it does not know.
 // Only a few large bodies are parsed at once: a parsed body is larger than its text.
-func (s *Server) parse(ctx context.Context, data []byte, dst any) (unknown []unknownField, err error) {
+func (d *bodyDecoder) parse(ctx context.Context, data []byte, dst any) (unknown []unknownField, err error) {
 	if len(data) > smallBody {
 		select {
-		case s.parsing <- struct{}{}:
-			defer func() { <-s.parsing }()
+		case d.parsing <- struct{}{}:
+			defer func() { <-d.parsing }()
 		case <-ctx.Done():
 			return nil, fault.Wrap(ctx.Err(), fault.Timeout, "api.body", "the request was given up")
 		}
@@ -83,8 +95,8 @@ func (s *Server) parse(ctx context.Context, data []byte, dst any) (unknown []unk
 	return b.unknown, err
 }
 
-func (s *Server) readBody(c *call) ([]byte, error) {
-	data, err := s.wholeBody(c, c.Request().Body, maxBody)
+func (d *bodyDecoder) read(c *call) ([]byte, error) {
+	data, err := d.readAll(c, c.Request().Body, maxBody)
 	if err == nil && len(data) > maxBody {
 		return nil, fault.New(fault.TooLarge, "api.body", "the body is larger than %d bytes", maxBody)
 	}

@@ -1,13 +1,42 @@
 package api
 
 import (
+	"context"
 	"net/http"
 	"time"
 
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/session"
+	"github.com/stasisd/stasis/session/access"
 	"github.com/stasisd/stasis/session/library"
 )
+
+// Defaults are the default environments of users.
+type Defaults interface {
+	Default(ctx context.Context, c access.Caller, userID string) (library.Default, error)
+	SetDefault(ctx context.Context, c access.Caller, userID, snapshotID string, ifVersion *int64) (library.Default, error)
+	DeleteDefault(ctx context.Context, c access.Caller, userID string) error
+	DefaultHistory(ctx context.Context, c access.Caller, userID string, limit int, startAfter string) (page []library.PastDefault, next string, err error)
+}
+
+// Logins checks whether the logins of default environments still work.
+type Logins interface {
+	CheckDefault(ctx context.Context, c access.Caller, userID string) (session.LoginOutcome, error)
+	// LastCheck is the outcome of the last CheckDefault; nil where none was made.
+	LastCheck(ctx context.Context, c access.Caller, userID string) (*session.LoginOutcome, error)
+}
+
+var (
+	_ Defaults = (*library.Library)(nil)
+	_ Logins   = (*session.Service)(nil)
+)
+
+// defaultHandler answers what reads, moves and checks default environments.
+type defaultHandler struct {
+	defaults Defaults
+	logins   Logins
+	bodies   *bodyDecoder
+}
 
 // defaultAnswer is one version of a user's default environment on the wire.
 type defaultAnswer struct {
@@ -34,16 +63,16 @@ func (c *call) userID() (string, error) {
 	return id, nil
 }
 
-func (s *Server) getDefault(c *call) error {
+func (h *defaultHandler) get(c *call) error {
 	user, err := c.userID()
 	if err != nil {
 		return err
 	}
-	d, err := s.library.Default(c.Request().Context(), c.caller, user)
+	d, err := h.defaults.Default(c.Request().Context(), c.caller, user)
 	if err != nil {
 		return err
 	}
-	last, err := s.service.LastCheck(c.Request().Context(), c.caller, user)
+	last, err := h.logins.LastCheck(c.Request().Context(), c.caller, user)
 	if err != nil {
 		return err
 	}
@@ -53,27 +82,27 @@ func (s *Server) getDefault(c *call) error {
 	}{answerOfDefault(d), last})
 }
 
-func (s *Server) checkDefault(c *call) error {
-	if _, err := s.body(c, &none{}); err != nil {
+func (h *defaultHandler) check(c *call) error {
+	if _, err := h.bodies.decode(c, &none{}); err != nil {
 		return err
 	}
 	user, err := c.userID()
 	if err != nil {
 		return err
 	}
-	outcome, err := s.service.CheckDefault(c.Request().Context(), c.caller, user)
+	outcome, err := h.logins.CheckDefault(c.Request().Context(), c.caller, user)
 	if err != nil {
 		return err
 	}
 	return c.JSON(http.StatusOK, outcome)
 }
 
-func (s *Server) putDefault(c *call) error {
+func (h *defaultHandler) put(c *call) error {
 	var body struct {
 		SnapshotID string `json:"snapshot_id"`
 		IfVersion  *int64 `json:"if_version"`
 	}
-	if _, err := s.body(c, &body); err != nil {
+	if _, err := h.bodies.decode(c, &body); err != nil {
 		return err
 	}
 	if body.SnapshotID == "" {
@@ -89,25 +118,25 @@ func (s *Server) putDefault(c *call) error {
 	if err != nil {
 		return err
 	}
-	d, err := s.library.SetDefault(c.Request().Context(), c.caller, user, body.SnapshotID, body.IfVersion)
+	d, err := h.defaults.SetDefault(c.Request().Context(), c.caller, user, body.SnapshotID, body.IfVersion)
 	if err != nil {
 		return err
 	}
 	return c.JSON(http.StatusOK, answerOfDefault(d))
 }
 
-func (s *Server) deleteDefault(c *call) error {
+func (h *defaultHandler) delete(c *call) error {
 	user, err := c.userID()
 	if err != nil {
 		return err
 	}
-	if err := s.library.DeleteDefault(c.Request().Context(), c.caller, user); err != nil {
+	if err := h.defaults.DeleteDefault(c.Request().Context(), c.caller, user); err != nil {
 		return err
 	}
 	return c.NoContent(http.StatusNoContent)
 }
 
-func (s *Server) defaultHistory(c *call) error {
+func (h *defaultHandler) history(c *call) error {
 	q := firstPage()
 	if err := c.query(&q); err != nil {
 		return err
@@ -119,7 +148,7 @@ func (s *Server) defaultHistory(c *call) error {
 	if err != nil {
 		return err
 	}
-	page, next, err := s.library.DefaultHistory(c.Request().Context(), c.caller, user, int(q.Limit), q.StartAfter)
+	page, next, err := h.defaults.DefaultHistory(c.Request().Context(), c.caller, user, int(q.Limit), q.StartAfter)
 	if err != nil {
 		return err
 	}

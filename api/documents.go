@@ -1,11 +1,35 @@
 package api
 
 import (
+	"context"
 	"net/http"
 
+	"github.com/stasisd/stasis/session/access"
 	"github.com/stasisd/stasis/session/agent"
 	"github.com/stasisd/stasis/snapshot"
 )
+
+// Documents are agents' own, kept byte for byte. What is wrong with a scope, an ID or
+// a body is a fault that names it.
+type Documents interface {
+	MaySave(ctx context.Context, c access.Caller, at agent.Scope) error
+	SaveDocument(ctx context.Context, c access.Caller, at agent.Scope, id string, body []byte, latest bool) error
+	Document(ctx context.Context, c access.Caller, at agent.Scope, id string) ([]byte, error)
+	DocumentIDs(ctx context.Context, c access.Caller, at agent.Scope, limit int, startAfter string) (ids []string, next string, err error)
+	DeleteDocument(ctx context.Context, c access.Caller, at agent.Scope, id string) error
+	Manifest(ctx context.Context, c access.Caller, at agent.Scope) ([]byte, error)
+	SaveManifest(ctx context.Context, c access.Caller, at agent.Scope, body []byte) error
+	// DeleteDocuments removes all of a session's, and is idempotent.
+	DeleteDocuments(ctx context.Context, c access.Caller, sessionID string) error
+}
+
+var _ Documents = (*agent.Documents)(nil)
+
+// documentHandler answers what agents keep and read of their own.
+type documentHandler struct {
+	documents Documents
+	bodies    *bodyDecoder
+}
 
 type documentsAnswer struct {
 	SnapshotIDs []string `json:"snapshot_ids"`
@@ -34,7 +58,7 @@ func (c *call) document() (at agent.Scope, id string, err error) {
 	return at, id, err
 }
 
-func (s *Server) putDocument(c *call) error {
+func (h *documentHandler) put(c *call) error {
 	var q struct {
 		Latest *bool `json:"latest"`
 	}
@@ -48,55 +72,55 @@ func (s *Server) putDocument(c *call) error {
 	if id == snapshot.LatestID && q.Latest != nil && !*q.Latest {
 		return invalid("latest", "cannot be false where the path says latest")
 	}
-	body, err := s.documentBody(c, at)
+	body, err := h.read(c, at)
 	if err != nil {
 		return err
 	}
 	latest := q.Latest != nil && *q.Latest
-	if err := s.documents.SaveDocument(c.Request().Context(), c.caller, at, id, body, latest); err != nil {
+	if err := h.documents.SaveDocument(c.Request().Context(), c.caller, at, id, body, latest); err != nil {
 		return err
 	}
 	return c.NoContent(http.StatusNoContent)
 }
 
-// documentBody reads a document as it is, of a caller that may save it: its JSON is
+// read reads a document as it is, of a caller that may save it: its JSON is
 // the agent's, and is kept byte for byte. One byte more than is allowed is enough to
 // refuse it.
-func (s *Server) documentBody(c *call, at agent.Scope) ([]byte, error) {
+func (h *documentHandler) read(c *call, at agent.Scope) ([]byte, error) {
 	if err := checkJSONType(c.Request().Header.Get("Content-Type"), "application/json"); err != nil {
 		return nil, err
 	}
-	if err := s.documents.MaySave(c.Request().Context(), c.caller, at); err != nil {
+	if err := h.documents.MaySave(c.Request().Context(), c.caller, at); err != nil {
 		return nil, err
 	}
-	data, err := s.wholeBody(c, c.Request().Body, snapshot.MaxAgentDocument)
+	data, err := h.bodies.readAll(c, c.Request().Body, snapshot.MaxAgentDocument)
 	return data, unread("api.documents", err)
 }
 
-func (s *Server) getDocument(c *call) error {
+func (h *documentHandler) get(c *call) error {
 	at, id, err := c.document()
 	if err != nil {
 		return err
 	}
-	body, err := s.documents.Document(c.Request().Context(), c.caller, at, id)
+	body, err := h.documents.Document(c.Request().Context(), c.caller, at, id)
 	if err != nil {
 		return err
 	}
 	return c.JSONBlob(http.StatusOK, body)
 }
 
-func (s *Server) deleteDocument(c *call) error {
+func (h *documentHandler) delete(c *call) error {
 	at, id, err := c.document()
 	if err != nil {
 		return err
 	}
-	if err := s.documents.DeleteDocument(c.Request().Context(), c.caller, at, id); err != nil {
+	if err := h.documents.DeleteDocument(c.Request().Context(), c.caller, at, id); err != nil {
 		return err
 	}
 	return c.NoContent(http.StatusNoContent)
 }
 
-func (s *Server) listDocuments(c *call) error {
+func (h *documentHandler) list(c *call) error {
 	q := firstPage()
 	if err := c.query(&q); err != nil {
 		return err
@@ -111,46 +135,46 @@ func (s *Server) listDocuments(c *call) error {
 	if err != nil {
 		return err
 	}
-	ids, next, err := s.documents.DocumentIDs(c.Request().Context(), c.caller, at, int(q.Limit), q.StartAfter)
+	ids, next, err := h.documents.DocumentIDs(c.Request().Context(), c.caller, at, int(q.Limit), q.StartAfter)
 	if err != nil {
 		return err
 	}
 	return c.JSON(http.StatusOK, documentsAnswer{SnapshotIDs: append([]string{}, ids...), NextToken: orNull(next)})
 }
 
-func (s *Server) getManifest(c *call) error {
+func (h *documentHandler) getManifest(c *call) error {
 	at, err := c.agentScope()
 	if err != nil {
 		return err
 	}
-	body, err := s.documents.Manifest(c.Request().Context(), c.caller, at)
+	body, err := h.documents.Manifest(c.Request().Context(), c.caller, at)
 	if err != nil {
 		return err
 	}
 	return c.JSONBlob(http.StatusOK, body)
 }
 
-func (s *Server) putManifest(c *call) error {
+func (h *documentHandler) putManifest(c *call) error {
 	at, err := c.agentScope()
 	if err != nil {
 		return err
 	}
-	body, err := s.documentBody(c, at)
+	body, err := h.read(c, at)
 	if err != nil {
 		return err
 	}
-	if err := s.documents.SaveManifest(c.Request().Context(), c.caller, at, body); err != nil {
+	if err := h.documents.SaveManifest(c.Request().Context(), c.caller, at, body); err != nil {
 		return err
 	}
 	return c.NoContent(http.StatusNoContent)
 }
 
-func (s *Server) deleteDocuments(c *call) error {
+func (h *documentHandler) deleteAll(c *call) error {
 	id, err := c.param("session_id")
 	if err != nil {
 		return err
 	}
-	if err := s.documents.DeleteDocuments(c.Request().Context(), c.caller, id); err != nil {
+	if err := h.documents.DeleteDocuments(c.Request().Context(), c.caller, id); err != nil {
 		return err
 	}
 	return c.NoContent(http.StatusNoContent)

@@ -43,7 +43,7 @@ func (q endQuery) request() session.EndRequest {
 	}
 }
 
-func (s *Server) deleteSession(c *call) error {
+func (h *sessionHandler) delete(c *call) error {
 	id, err := c.param("session_id")
 	if err != nil {
 		return err
@@ -61,14 +61,14 @@ func (s *Server) deleteSession(c *call) error {
 	if !idPattern.MatchString(id) { // as for any session that is not there
 		return c.JSON(http.StatusOK, session.EndAnswer{Success: true, Message: fault.SessionNotFound.Text()})
 	}
-	answer, err := s.service.End(c.Request().Context(), c.caller, id, q.request())
+	answer, err := h.sessions.End(c.Request().Context(), c.caller, id, q.request())
 	if err != nil {
 		return err
 	}
 	return c.JSON(http.StatusOK, answer.Whole())
 }
 
-func (s *Server) deleteSessions(c *call) error {
+func (h *sessionHandler) deleteAll(c *call) error {
 	q := struct {
 		endQuery
 		UserID string `json:"user_id"`
@@ -83,7 +83,7 @@ func (s *Server) deleteSessions(c *call) error {
 	if q.All && q.UserID != "" {
 		return invalid("all", "must not be true together with user_id")
 	}
-	answer, err := s.service.EndAll(c.Request().Context(), c.caller, session.EndAllRequest{
+	answer, err := h.sessions.EndAll(c.Request().Context(), c.caller, session.EndAllRequest{
 		EndRequest: q.request(), UserID: q.UserID, All: q.All,
 	})
 	if err != nil {

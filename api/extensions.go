@@ -1,24 +1,46 @@
 package api
 
 import (
+	"context"
+	"io"
 	"net/http"
 
 	"github.com/stasisd/stasis/browser/extension"
 	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/session/access"
+	"github.com/stasisd/stasis/session/library"
 )
+
+// Extensions are the extensions that users uploaded.
+type Extensions interface {
+	// PutExtension stores what r gives, a zip or a .crx; fresh is false where
+	// the caller's user has the same one already.
+	PutExtension(ctx context.Context, c access.Caller, r io.Reader) (e library.Extension, fresh bool, err error)
+	ListExtensions(ctx context.Context, c access.Caller) ([]library.Extension, error)
+	Extension(ctx context.Context, c access.Caller, id string) (library.Extension, error)
+	DeleteExtension(ctx context.Context, c access.Caller, id string, force bool) error
+}
+
+var _ Extensions = (*library.Extensions)(nil)
+
+// extensionHandler answers /v1/extensions.
+type extensionHandler struct {
+	extensions Extensions
+	maxUpload  int64 // bytes of one file
+}
 
 // maxExtensions is how many extensions one create may name.
 const maxExtensions = 32
 
-// putExtension stores the extension in the body, or in the one file of a form.
-func (s *Server) putExtension(c *call) error {
-	body, _, content, err := s.uploaded(c)
+// put stores the extension in the body, or in the one file of a form.
+func (h *extensionHandler) put(c *call) error {
+	body, _, content, err := uploaded(c, h.maxUpload)
 	if err != nil {
 		return err
 	}
-	e, fresh, err := s.extensions.PutExtension(c.Request().Context(), c.caller, content)
+	e, fresh, err := h.extensions.PutExtension(c.Request().Context(), c.caller, content)
 	if err != nil {
-		return body.explain(err, s.maxUpload)
+		return body.explain(err, h.maxUpload)
 	}
 	status := http.StatusOK
 	if fresh {
@@ -27,27 +49,27 @@ func (s *Server) putExtension(c *call) error {
 	return c.JSON(status, e)
 }
 
-func (s *Server) listExtensions(c *call) error {
-	list, err := s.extensions.ListExtensions(c.Request().Context(), c.caller)
+func (h *extensionHandler) list(c *call) error {
+	list, err := h.extensions.ListExtensions(c.Request().Context(), c.caller)
 	if err != nil {
 		return err
 	}
 	return c.JSON(http.StatusOK, map[string]any{"extensions": list})
 }
 
-func (s *Server) getExtension(c *call) error {
+func (h *extensionHandler) get(c *call) error {
 	id, err := c.id("extension_id", fault.ExtensionNotFound)
 	if err != nil {
 		return err
 	}
-	e, err := s.extensions.Extension(c.Request().Context(), c.caller, id)
+	e, err := h.extensions.Extension(c.Request().Context(), c.caller, id)
 	if err != nil {
 		return err
 	}
 	return c.JSON(http.StatusOK, e)
 }
 
-func (s *Server) deleteExtension(c *call) error {
+func (h *extensionHandler) delete(c *call) error {
 	var q struct {
 		Force bool `json:"force"`
 	}
@@ -58,7 +80,7 @@ func (s *Server) deleteExtension(c *call) error {
 	if err != nil {
 		return err
 	}
-	if err := s.extensions.DeleteExtension(c.Request().Context(), c.caller, id, q.Force); err != nil {
+	if err := h.extensions.DeleteExtension(c.Request().Context(), c.caller, id, q.Force); err != nil {
 		return err
 	}
 	return c.NoContent(http.StatusNoContent)

@@ -1,14 +1,36 @@
 package api
 
 import (
+	"context"
 	"errors"
 	"io"
 	"mime"
 	"net/http"
+	"os"
 	"time"
 
 	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/session/access"
+	"github.com/stasisd/stasis/session/files"
 )
+
+// Files are those of a session; names are single path elements.
+type Files interface {
+	ListFiles(ctx context.Context, c access.Caller, id string) ([]files.Info, error)
+	OpenFile(ctx context.Context, c access.Caller, id, name string) (*os.File, error)
+	// PutFile stores what r gives, replacing a file of that name; after an
+	// error of r nothing is left of it.
+	PutFile(ctx context.Context, c access.Caller, id, name string, r io.Reader) error
+	DeleteFile(ctx context.Context, c access.Caller, id, name string) error
+}
+
+var _ Files = (*files.Files)(nil)
+
+// fileHandler answers what stores and reads the files of a session.
+type fileHandler struct {
+	files     Files
+	maxUpload int64 // bytes of one file
+}
 
 type fileAnswer struct {
 	Name       string    `json:"name"`
@@ -16,12 +38,12 @@ type fileAnswer struct {
 	ModifiedAt time.Time `json:"modified_at"`
 }
 
-func (s *Server) listFiles(c *call) error {
+func (h *fileHandler) list(c *call) error {
 	id, err := c.sessionID()
 	if err != nil {
 		return err
 	}
-	list, err := s.service.ListFiles(c.Request().Context(), c.caller, id)
+	list, err := h.files.ListFiles(c.Request().Context(), c.caller, id)
 	if err != nil {
 		return err
 	}
@@ -32,8 +54,8 @@ func (s *Server) listFiles(c *call) error {
 	return c.JSON(http.StatusOK, map[string]any{"files": answers})
 }
 
-// putFile stores the body, or the one file of a form.
-func (s *Server) putFile(c *call) error {
+// put stores the body, or the one file of a form.
+func (h *fileHandler) put(c *call) error {
 	var q struct {
 		Name string `json:"name"`
 	}
@@ -44,7 +66,7 @@ func (s *Server) putFile(c *call) error {
 	if err != nil {
 		return err
 	}
-	body, name, content, err := s.uploaded(c)
+	body, name, content, err := uploaded(c, h.maxUpload)
 	if err != nil {
 		return err
 	}
@@ -55,18 +77,18 @@ func (s *Server) putFile(c *call) error {
 		return invalid("name", "must be one path element of 1 to %d bytes", maxFileName)
 	}
 	counted := &counter{from: content}
-	if err := s.service.PutFile(c.Request().Context(), c.caller, id, q.Name, counted); err != nil {
-		return body.explain(err, s.maxUpload)
+	if err := h.files.PutFile(c.Request().Context(), c.caller, id, q.Name, counted); err != nil {
+		return body.explain(err, h.maxUpload)
 	}
 	return c.JSON(http.StatusCreated, map[string]any{"name": q.Name, "size_bytes": counted.n})
 }
 
-func (s *Server) getFile(c *call) error {
+func (h *fileHandler) get(c *call) error {
 	id, name, err := c.fileName()
 	if err != nil {
 		return err
 	}
-	f, err := s.service.OpenFile(c.Request().Context(), c.caller, id, name)
+	f, err := h.files.OpenFile(c.Request().Context(), c.caller, id, name)
 	if err != nil {
 		return err
 	}
@@ -83,12 +105,12 @@ func (s *Server) getFile(c *call) error {
 	return nil
 }
 
-func (s *Server) deleteFile(c *call) error {
+func (h *fileHandler) delete(c *call) error {
 	id, name, err := c.fileName()
 	if err != nil {
 		return err
 	}
-	if err := s.service.DeleteFile(c.Request().Context(), c.caller, id, name); err != nil {
+	if err := h.files.DeleteFile(c.Request().Context(), c.caller, id, name); err != nil {
 		return err
 	}
 	return c.NoContent(http.StatusNoContent)

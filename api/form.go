@@ -35,15 +35,16 @@ func framing(r *http.Request) int64 {
 }
 
 // uploaded is the body of a call that takes one file: as it is, or the one file
-// of a form, with its name. Later errors of its readers are explained by body.
-func (s *Server) uploaded(c *call) (body *upload, name string, content io.Reader, err error) {
-	body = &upload{ReadCloser: http.MaxBytesReader(c.Response(), c.Request().Body, s.maxUpload+framing(c.Request()))}
+// of a form, with its name; it has at most so many bytes. Later errors of its readers
+// are explained by body.
+func uploaded(c *call, most int64) (body *upload, name string, content io.Reader, err error) {
+	body = &upload{ReadCloser: http.MaxBytesReader(c.Response(), c.Request().Body, most+framing(c.Request()))}
 	c.Request().Body = body
 	if !isForm(c.Request()) {
 		return body, "", body, nil
 	}
 	if name, content, err = oneFile(c.Request()); err != nil {
-		return nil, "", nil, body.explain(err, s.maxUpload)
+		return nil, "", nil, body.explain(err, most)
 	}
 	return body, name, content, nil
 }

@@ -2,7 +2,12 @@ package api
 
 import (
 	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
+	"hash"
+	"log/slog"
 	"sync"
 	"time"
 
@@ -35,7 +40,7 @@ type Answers interface {
 	DropAnswer(ctx context.Context, scope, key string) error
 }
 
-// making is a call that makes something, for [Server.once].
+// making is a call that makes something, for [idempotency.once].
 type making struct {
 	// make does it. What it returns first is recorded as JSON and must hold no
 	// secret; answer writes the answer and is called after the recording.
@@ -59,6 +64,15 @@ type claims struct {
 	running map[[2]string]chan struct{} // closed when it has its answer
 }
 
+// idempotency answers the repeats of requests with an Idempotency-Key.
+type idempotency struct {
+	answers Answers
+	hashKey []byte // keys the hashes that bodies are known by
+	claims  claims
+	now     func() time.Time
+	log     *slog.Logger
+}
+
 // once makes something once for each Idempotency-Key of a caller: a repeat
 // with the same body gets the first answer, another body is
 // idempotency_reused. Without the header it just makes it.
@@ -66,7 +80,7 @@ type claims struct {
 // The catalogue keeps the claim; which requests still run is known here, one
 // daemon having the catalogue for itself. A claim without an answer that does
 // not run here was left by a daemon that died, and is taken over.
-func (s *Server) once(c *call, bodyHash string, m making) error {
+func (i *idempotency) once(c *call, bodyHash string, m making) error {
 	key, err := idempotencyKey(c)
 	if err != nil {
 		return err
@@ -79,7 +93,7 @@ func (s *Server) once(c *call, bodyHash string, m making) error {
 		return answer()
 	}
 	scope := c.caller.KeyID + " " + c.Request().Method + " " + c.Path()
-	release, err := s.claims.take(c.Request().Context(), [2]string{scope, key})
+	release, err := i.claims.take(c.Request().Context(), [2]string{scope, key})
 	if err != nil {
 		return err
 	}
@@ -87,8 +101,8 @@ func (s *Server) once(c *call, bodyHash string, m making) error {
 
 	// What became of the request must be recorded even if its client has left.
 	ctx := context.WithoutCancel(c.Request().Context())
-	claim := Answer{Scope: scope, Key: key, BodyHash: bodyHash, CreatedAt: s.now()}
-	known, fresh, err := s.answers.ClaimAnswer(ctx, claim)
+	claim := Answer{Scope: scope, Key: key, BodyHash: bodyHash, CreatedAt: i.now()}
+	known, fresh, err := i.answers.ClaimAnswer(ctx, claim)
 	switch {
 	case err != nil:
 		return err
@@ -104,8 +118,8 @@ func (s *Server) once(c *call, bodyHash string, m making) error {
 		return replay(known, m)
 	}
 	kept, answer, err := m.make()
-	if err := s.record(ctx, claim, m, kept, err); err != nil {
-		s.log.Error("answer not recorded", "request_id", c.Response().Header().Get(requestIDHeader), "error", err)
+	if err := i.record(ctx, claim, m, kept, err); err != nil {
+		i.log.Error("answer not recorded", "request_id", c.Response().Header().Get(requestIDHeader), "error", err)
 	}
 	if err != nil {
 		return err
@@ -115,12 +129,12 @@ func (s *Server) once(c *call, bodyHash string, m making) error {
 
 // record keeps a first answer, or forgets the claim where trying again may go
 // better.
-func (s *Server) record(ctx context.Context, a Answer, m making, kept any, failure error) (err error) {
+func (i *idempotency) record(ctx context.Context, a Answer, m making, kept any, failure error) (err error) {
 	a.Status = 200
 	if failure != nil {
 		code := fault.CodeOf(failure)
 		if a.Status = statusOf(code); a.Status >= 500 || a.Status == 429 {
-			return s.answers.DropAnswer(ctx, a.Scope, a.Key)
+			return i.answers.DropAnswer(ctx, a.Scope, a.Key)
 		}
 		kept = errorAnswer{Code: code, Message: fault.MessageOf(failure)}
 	}
@@ -130,14 +144,29 @@ func (s *Server) record(ctx context.Context, a Answer, m making, kept any, failu
 	if m.content != nil {
 		content, err := m.content()
 		if err != nil { // it broke off: nobody can tell a repeat from another
-			return s.answers.DropAnswer(ctx, a.Scope, a.Key)
+			return i.answers.DropAnswer(ctx, a.Scope, a.Key)
 		}
 		if a.Body, err = json.Marshal(withContent{content, a.Body}); err != nil {
 			return err
 		}
 	}
-	return s.answers.FinishAnswer(ctx, a)
+	return i.answers.FinishAnswer(ctx, a)
 }
+
+// hashOf identifies a decoded body by a keyed hash: the same for another order of names, for
+// other white space, and for null instead of absence.
+func (i *idempotency) hashOf(body any) string {
+	data, err := json.Marshal(body)
+	if err != nil {
+		panic(err) // wire structs always marshal
+	}
+	mac := i.newHash()
+	mac.Write(data)
+	return hex.EncodeToString(mac.Sum(nil))
+}
+
+// newHash is a hash that nobody can compute who lacks the key.
+func (i *idempotency) newHash() hash.Hash { return hmac.New(sha256.New, i.hashKey) }
 
 // sameContent takes the answer out of a record if the body is the first one's.
 func sameContent(kept []byte, m making) ([]byte, error) {

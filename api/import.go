@@ -1,8 +1,7 @@
 package api
 
 import (
-	"crypto/hmac"
-	"crypto/sha256"
+	"context"
 	"encoding/hex"
 	"encoding/json"
 	"io"
@@ -10,8 +9,24 @@ import (
 
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/session"
+	"github.com/stasisd/stasis/session/access"
 	"github.com/stasisd/stasis/session/library"
 )
+
+// Importer makes snapshots of environments that were saved elsewhere.
+type Importer interface {
+	// Import stores nothing after an error, the body's own included.
+	Import(ctx context.Context, c access.Caller, r session.Import, body io.Reader) (session.ImportAnswer, error)
+}
+
+var _ Importer = (*session.Service)(nil)
+
+// importHandler answers POST /v1/snapshots.
+type importHandler struct {
+	importer    Importer
+	idempotency *idempotency
+	maxImport   int64 // bytes of an imported environment
+}
 
 // importQuery says what the body is, and whose.
 type importQuery struct {
@@ -39,9 +54,9 @@ func (q importQuery) check() error {
 	)
 }
 
-// importSnapshot makes a snapshot of the body, or of the one file of a form. A
+// create makes a snapshot of the body, or of the one file of a form. A
 // repeat is known by its key, its parameters and the hash of its bytes.
-func (s *Server) importSnapshot(c *call) error {
+func (h *importHandler) create(c *call) error {
 	q := importQuery{Conflict: string(session.ConflictKeep)}
 	if err := c.query(&q); err != nil {
 		return err
@@ -49,19 +64,19 @@ func (s *Server) importSnapshot(c *call) error {
 	if err := q.check(); err != nil {
 		return err
 	}
-	if c.Request().ContentLength > s.maxImport+framing(c.Request()) {
-		return fault.New(fault.TooLarge, "api.files", "the file is larger than %d bytes", s.maxImport)
+	if c.Request().ContentLength > h.maxImport+framing(c.Request()) {
+		return fault.New(fault.TooLarge, "api.files", "the file is larger than %d bytes", h.maxImport)
 	}
-	read := hmac.New(sha256.New, s.hashKey)
+	read := h.idempotency.newHash()
 	c.Request().Body = hashed{c.Request().Body, io.TeeReader(c.Request().Body, read)}
-	return s.once(c, s.hashOf([]any{q, c.Request().ContentLength}), making{
+	return h.idempotency.once(c, h.idempotency.hashOf([]any{q, c.Request().ContentLength}), making{
 		content: func() (string, error) {
-			body := s.importUpload(c)
+			body := h.upload(c)
 			_, err := io.Copy(io.Discard, body)
-			return hex.EncodeToString(read.Sum(nil)), body.explain(err, s.maxImport)
+			return hex.EncodeToString(read.Sum(nil)), body.explain(err, h.maxImport)
 		},
 		make: func() (any, func() error, error) {
-			made, err := s.importBody(c, q)
+			made, err := h.read(c, q)
 			if err != nil {
 				return nil, nil, err
 			}
@@ -84,27 +99,27 @@ type hashed struct {
 	io.Reader
 }
 
-func (s *Server) importUpload(c *call) *upload {
-	return &upload{ReadCloser: http.MaxBytesReader(c.Response(), c.Request().Body, s.maxImport+framing(c.Request()))}
+func (h *importHandler) upload(c *call) *upload {
+	return &upload{ReadCloser: http.MaxBytesReader(c.Response(), c.Request().Body, h.maxImport+framing(c.Request()))}
 }
 
-func (s *Server) importBody(c *call, q importQuery) (session.ImportAnswer, error) {
-	body := s.importUpload(c)
+func (h *importHandler) read(c *call, q importQuery) (session.ImportAnswer, error) {
+	body := h.upload(c)
 	c.Request().Body = body
 	var content io.Reader = body
 	if isForm(c.Request()) {
 		_, part, err := oneFile(c.Request())
 		if err != nil {
-			return session.ImportAnswer{}, body.explain(err, s.maxImport)
+			return session.ImportAnswer{}, body.explain(err, h.maxImport)
 		}
 		content = part
 	}
-	made, err := s.service.Import(c.Request().Context(), c.caller, session.Import{
+	made, err := h.importer.Import(c.Request().Context(), c.caller, session.Import{
 		Format: library.Format(q.Format), UserID: q.UserID, Profile: q.Profile, Label: q.Label,
 		SaveAsDefault: q.SaveAsDefault, Conflict: session.Conflict(q.Conflict), Size: max(c.Request().ContentLength-framing(c.Request()), 0),
 	}, content)
 	if err != nil {
-		return made, body.explain(err, s.maxImport)
+		return made, body.explain(err, h.maxImport)
 	}
 	return made, nil
 }

@@ -1,14 +1,39 @@
 package api
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
 	"slices"
+	"time"
 
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/session/access"
 )
+
+// Keys are the API keys, and the tickets of GET /v1/connect.
+type Keys interface {
+	// Authenticate returns whose key the secret is; else unauthorized.
+	Authenticate(ctx context.Context, secret string) (access.Caller, error)
+	// NewTicket makes a ticket for one /v1/connect; RedeemTicket spends it.
+	NewTicket(ctx context.Context, c access.Caller) (ticket string, expires time.Time, err error)
+	RedeemTicket(ctx context.Context, ticket string) (access.Caller, error)
+	// CreateKey returns the secret too, which is kept nowhere.
+	CreateKey(ctx context.Context, c access.Caller, name, userID string, allUsers bool, rights []access.Right) (k access.Key, secret string, err error)
+	Keys(ctx context.Context, c access.Caller) ([]access.Key, error)
+	DeleteKey(ctx context.Context, c access.Caller, id string) error
+}
+
+var _ Keys = (*access.Keys)(nil)
+
+// keyHandler answers what manages API keys and makes tickets.
+type keyHandler struct {
+	keys        Keys
+	bodies      *bodyDecoder
+	idempotency *idempotency
+	urls        origins
+}
 
 // newKeyAnswer tells the secret, which is null in the answer to a repeat.
 type newKeyAnswer struct {
@@ -16,15 +41,16 @@ type newKeyAnswer struct {
 	Secret *string `json:"secret"`
 }
 
-func (s *Server) me(c *call) error {
+// me answers whose key the call came with.
+func me(c *call) error {
 	return c.JSON(http.StatusOK, map[string]any{
 		"key_id": c.caller.KeyID, "user_id": c.caller.UserID,
 		"all_users": c.caller.AllUsers, "rights": c.caller.Rights,
 	})
 }
 
-func (s *Server) listKeys(c *call) error {
-	keys, err := s.keys.Keys(c.Request().Context(), c.caller)
+func (h *keyHandler) list(c *call) error {
+	keys, err := h.keys.Keys(c.Request().Context(), c.caller)
 	if err != nil {
 		return err
 	}
@@ -66,17 +92,17 @@ func (b *keyBody) check() error {
 	return firstOf(atMost("name", b.Name, 128), isUserID("user_id", b.UserID))
 }
 
-func (s *Server) createKey(c *call) error {
+func (h *keyHandler) create(c *call) error {
 	body := keyBody{UserID: c.caller.UserID, Rights: []access.Right{access.RightUse}}
-	if _, err := s.body(c, &body); err != nil {
+	if _, err := h.bodies.decode(c, &body); err != nil {
 		return err
 	}
 	if err := body.check(); err != nil {
 		return err
 	}
-	return s.once(c, s.hashOf(body), making{
+	return h.idempotency.once(c, h.idempotency.hashOf(body), making{
 		make: func() (any, func() error, error) {
-			key, secret, err := s.keys.CreateKey(c.Request().Context(), c.caller, body.Name, body.UserID, body.AllUsers, body.Rights)
+			key, secret, err := h.keys.CreateKey(c.Request().Context(), c.caller, body.Name, body.UserID, body.AllUsers, body.Rights)
 			if err != nil {
 				return nil, nil, err
 			}
@@ -92,13 +118,35 @@ func (s *Server) createKey(c *call) error {
 	})
 }
 
-func (s *Server) deleteKey(c *call) error {
+func (h *keyHandler) delete(c *call) error {
 	id, err := c.id("key_id", fault.KeyNotFound)
 	if err != nil {
 		return err
 	}
-	if err := s.keys.DeleteKey(c.Request().Context(), c.caller, id); err != nil {
+	if err := h.keys.DeleteKey(c.Request().Context(), c.caller, id); err != nil {
 		return err
 	}
 	return c.NoContent(http.StatusNoContent)
+}
+
+// createTicket makes a one-use ticket. A repeat gets one of its own: tickets
+// are not kept in plain, and one that is never used just expires.
+func (h *keyHandler) createTicket(c *call) error {
+	var body none
+	if _, err := h.bodies.decode(c, &body); err != nil {
+		return err
+	}
+	fresh := func() error {
+		ticket, expires, err := h.keys.NewTicket(c.Request().Context(), c.caller)
+		if err != nil {
+			return err
+		}
+		return c.JSON(http.StatusCreated, map[string]any{
+			"ticket": ticket, "expires_at": expires.UTC(), "connect_url": h.urls.of(c.Request()).connect(ticket),
+		})
+	}
+	return h.idempotency.once(c, h.idempotency.hashOf(body), making{
+		make:   func() (any, func() error, error) { return none{}, fresh, nil },
+		replay: func([]byte) error { return fresh() },
+	})
 }

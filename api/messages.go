@@ -1,12 +1,33 @@
 package api
 
 import (
+	"context"
 	"encoding/json"
 	"net/http"
 
 	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/session"
+	"github.com/stasisd/stasis/session/access"
 	"github.com/stasisd/stasis/session/agent"
 )
+
+// Messenger carries the conversation with the agent that drives a session.
+type Messenger interface {
+	// Send records a message before it returns; Messages gives those after an ID.
+	Send(ctx context.Context, c access.Caller, id string, m agent.MessageRequest) (agent.Message, error)
+	Messages(ctx context.Context, c access.Caller, id string, after int64, whole bool) (agent.Conversation, error)
+	// Cancel reports whether a task was going on.
+	Cancel(ctx context.Context, c access.Caller, id string) (cancelled bool, err error)
+}
+
+var _ Messenger = (*agent.Messenger)(nil)
+
+// messageHandler answers the conversation between a session's user and its agent.
+type messageHandler struct {
+	messenger   Messenger
+	bodies      *bodyDecoder
+	idempotency *idempotency
+}
 
 // maxMessageText bounds a message, in bytes.
 const maxMessageText = 64 << 10
@@ -39,9 +60,9 @@ type messageMade struct {
 	Ignored []string `json:"ignored_fields,omitempty"`
 }
 
-func (s *Server) postMessage(c *call) error {
+func (h *messageHandler) post(c *call) error {
 	var body messageBody
-	ignored, err := s.body(c, &body)
+	ignored, err := h.bodies.decode(c, &body)
 	if err != nil {
 		return err
 	}
@@ -52,9 +73,9 @@ func (s *Server) postMessage(c *call) error {
 	if err != nil {
 		return err
 	}
-	return s.once(c, s.hashOf([]any{id, body}), making{
+	return h.idempotency.once(c, h.idempotency.hashOf([]any{id, body}), making{
 		make: func() (any, func() error, error) {
-			sent, err := s.messenger.Send(c.Request().Context(), c.caller, id, agent.MessageRequest{Type: body.Type, Content: body.Message, StartURL: body.StartURL})
+			sent, err := h.messenger.Send(c.Request().Context(), c.caller, id, agent.MessageRequest{Type: body.Type, Content: body.Message, StartURL: body.StartURL})
 			if err != nil {
 				return nil, nil, err
 			}
@@ -71,7 +92,7 @@ func (s *Server) postMessage(c *call) error {
 	})
 }
 
-func (s *Server) listMessages(c *call) error {
+func (h *messageHandler) list(c *call) error {
 	q := struct {
 		After    int64 `json:"after_id"`
 		Sanitize bool  `json:"sanitize"`
@@ -86,7 +107,7 @@ func (s *Server) listMessages(c *call) error {
 	if err != nil {
 		return err
 	}
-	talk, err := s.messenger.Messages(c.Request().Context(), c.caller, id, q.After, !q.Sanitize)
+	talk, err := h.messenger.Messages(c.Request().Context(), c.caller, id, q.After, !q.Sanitize)
 	if err != nil {
 		return err
 	}
@@ -96,4 +117,30 @@ func (s *Server) listMessages(c *call) error {
 		Status   string          `json:"status"`
 		HasAgent bool            `json:"has_agent"`
 	}{talk.Messages, talk.More, talk.Status.Status, talk.HasAgent})
+}
+
+func (h *messageHandler) cancel(c *call) error { return acknowledge(c, h.bodies, h.cancelTask) }
+
+// cancelTask stops the task of a session's agent.
+func (h *messageHandler) cancelTask(ctx context.Context, c access.Caller, id string) (session.Acknowledged, error) {
+	cancelled, err := h.messenger.Cancel(ctx, c, id)
+	answer := session.Acknowledged{Success: true, Status: "cancelled", Message: "no task is running; the browser runs on"}
+	if cancelled {
+		answer.Message = "the task is cancelled; the browser runs on"
+	}
+	return answer, err
+}
+
+// models answers clients that ask for agents: there are none here.
+func models(c *call) error {
+	var q struct {
+		Filter string `json:"filter"`
+	}
+	if err := c.query(&q); err != nil {
+		return err
+	}
+	if err := oneOf("filter", q.Filter, "cdp", "desktop"); err != nil {
+		return err
+	}
+	return c.JSON(http.StatusOK, map[string][]string{"models": {}})
 }

@@ -1,13 +1,34 @@
 package api
 
 import (
+	"context"
 	"encoding/json"
 	"net/http"
 	"time"
 
 	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/session/access"
 	"github.com/stasisd/stasis/session/agent"
 )
+
+// Notes are agents' working states.
+type Notes interface {
+	PutNote(ctx context.Context, c access.Caller, n agent.NoteChange) (agent.Note, error)
+	Note(ctx context.Context, c access.Caller, sessionID string) (agent.Note, error)
+	// LatestNote is of userID, "" for the key's own.
+	LatestNote(ctx context.Context, c access.Caller, userID string) (agent.Note, error)
+	// SessionNotes are a browser session's: its own, else those it was restored with.
+	SessionNotes(ctx context.Context, c access.Caller, id string) (agent.Note, error)
+}
+
+var _ Notes = (*agent.Notes)(nil)
+
+// noteHandler answers what stores and reads the notes of agents.
+type noteHandler struct {
+	notes       Notes
+	bodies      *bodyDecoder
+	idempotency *idempotency
+}
 
 // noteBody is a note, in the words of the session-memory API.
 type noteBody struct {
@@ -63,18 +84,18 @@ func noteOf(n agent.Note) noteAnswer {
 		KeyDecisions: texts(d.KeyDecisions), OpenTasks: texts(d.OpenTasks), Event: orNull(n.Event)}}
 }
 
-func (s *Server) putNote(c *call) error {
+func (h *noteHandler) put(c *call) error {
 	var body noteBody
-	ignored, err := s.body(c, &body)
+	ignored, err := h.bodies.decode(c, &body)
 	if err != nil {
 		return err
 	}
 	if err := body.check(); err != nil {
 		return err
 	}
-	return s.once(c, s.hashOf(body), making{
+	return h.idempotency.once(c, h.idempotency.hashOf(body), making{
 		make: func() (any, func() error, error) {
-			n, err := s.notes.PutNote(c.Request().Context(), c.caller, body.change())
+			n, err := h.notes.PutNote(c.Request().Context(), c.caller, body.change())
 			if err != nil {
 				return nil, nil, err
 			}
@@ -100,7 +121,7 @@ func answerNote(c *call, n agent.Note, err error) error {
 	return c.JSON(http.StatusOK, noteOf(n))
 }
 
-func (s *Server) getNote(c *call) error {
+func (h *noteHandler) get(c *call) error {
 	id, err := c.param("note_id")
 	if err != nil {
 		return err
@@ -108,11 +129,11 @@ func (s *Server) getNote(c *call) error {
 	if isUserID("session_id", id) != nil {
 		return fault.New(fault.NoteNotFound, "api.path", "")
 	}
-	n, err := s.notes.Note(c.Request().Context(), c.caller, id)
+	n, err := h.notes.Note(c.Request().Context(), c.caller, id)
 	return answerNote(c, n, err)
 }
 
-func (s *Server) latestNote(c *call) error {
+func (h *noteHandler) latest(c *call) error {
 	var q struct {
 		UserID string `json:"user_id"`
 	}
@@ -122,15 +143,15 @@ func (s *Server) latestNote(c *call) error {
 	if err := isUserID("user_id", q.UserID); err != nil {
 		return err
 	}
-	n, err := s.notes.LatestNote(c.Request().Context(), c.caller, q.UserID)
+	n, err := h.notes.LatestNote(c.Request().Context(), c.caller, q.UserID)
 	return answerNote(c, n, err)
 }
 
-func (s *Server) sessionNotes(c *call) error {
+func (h *noteHandler) ofSession(c *call) error {
 	id, err := c.sessionID()
 	if err != nil {
 		return err
 	}
-	n, err := s.notes.SessionNotes(c.Request().Context(), c.caller, id)
+	n, err := h.notes.SessionNotes(c.Request().Context(), c.caller, id)
 	return answerNote(c, n, err)
 }

@@ -9,6 +9,7 @@ import (
 	"os"
 	"regexp"
 	"runtime/debug"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/labstack/echo/v4"
@@ -30,12 +31,18 @@ type errorAnswer struct {
 	RequestID string     `json:"request_id"`
 }
 
+// observer is the middleware around every handler.
+type observer struct {
+	now func() time.Time
+	log *slog.Logger
+}
+
 // observe gives each request its ID, turns panics and errors into answers, and
 // logs one line. The line has the route's pattern and never the URL, which may
 // hold tickets and user IDs.
-func (s *Server) observe(next echo.HandlerFunc) echo.HandlerFunc {
+func (o *observer) observe(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
-		start := s.now()
+		start := o.now()
 		id := c.Request().Header.Get(requestIDHeader)
 		if !requestIDPattern.MatchString(id) {
 			id = newRequestID()
@@ -45,22 +52,22 @@ func (s *Server) observe(next echo.HandlerFunc) echo.HandlerFunc {
 		header.Set("Cache-Control", "no-store")
 		header.Set("X-Content-Type-Options", "nosniff")
 		header.Set("Referrer-Policy", "no-referrer")
-		err := s.guard(next, c)
+		err := o.guard(next, c)
 		if err != nil {
-			s.fail(err, c)
+			o.fail(err, c)
 		}
-		s.logRequest(c, id, err, s.now().Sub(start).Milliseconds())
+		o.logRequest(c, id, err, o.now().Sub(start).Milliseconds())
 		return nil
 	}
 }
 
 // guard makes an error of a panic.
-func (s *Server) guard(next echo.HandlerFunc, c echo.Context) (err error) {
+func (o *observer) guard(next echo.HandlerFunc, c echo.Context) (err error) {
 	defer func() {
 		if p := recover(); p == http.ErrAbortHandler { //nolint:errorlint // it is the very value
 			panic(p) // a handler cuts its connection
 		} else if p != nil {
-			s.log.Error("panic", "request_id", c.Response().Header().Get(requestIDHeader), "value", fmt.Sprint(p), "stack", string(debug.Stack()))
+			o.log.Error("panic", "request_id", c.Response().Header().Get(requestIDHeader), "value", fmt.Sprint(p), "stack", string(debug.Stack()))
 			err = fault.New(fault.Internal, "api.panic", "")
 		}
 	}()
@@ -68,7 +75,7 @@ func (s *Server) guard(next echo.HandlerFunc, c echo.Context) (err error) {
 }
 
 // fail writes an error as its answer, unless an answer was begun.
-func (s *Server) fail(err error, c echo.Context) {
+func (o *observer) fail(err error, c echo.Context) {
 	if c.Response().Committed {
 		return
 	}
@@ -85,7 +92,7 @@ func (s *Server) fail(err error, c echo.Context) {
 	}
 	answer := errorAnswer{Code: code, Message: fault.MessageOf(err), RequestID: header.Get(requestIDHeader)}
 	if err := c.JSON(statusOf(code), answer); err != nil {
-		s.log.Debug("answer not written", "request_id", answer.RequestID, "error", err)
+		o.log.Debug("answer not written", "request_id", answer.RequestID, "error", err)
 	}
 }
 
@@ -99,7 +106,7 @@ func asFault(err error, r *http.Request) error {
 	return err
 }
 
-func (s *Server) logRequest(c echo.Context, id string, err error, milliseconds int64) {
+func (o *observer) logRequest(c echo.Context, id string, err error, milliseconds int64) {
 	attrs := []slog.Attr{
 		slog.String("method", c.Request().Method), slog.String("route", routeOf(c)),
 		slog.Int("status", c.Response().Status), slog.Int64("duration_ms", milliseconds), slog.String("request_id", id),
@@ -115,7 +122,7 @@ func (s *Server) logRequest(c echo.Context, id string, err error, milliseconds i
 			attrs = append(attrs, slog.String("error", err.Error()))
 		}
 	}
-	s.log.LogAttrs(context.WithoutCancel(c.Request().Context()), level, "request", attrs...)
+	o.log.LogAttrs(context.WithoutCancel(c.Request().Context()), level, "request", attrs...)
 }
 
 // routeOf is the pattern of the route, or "none": an unknown path may hold

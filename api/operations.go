@@ -1,10 +1,26 @@
 package api
 
 import (
+	"context"
 	"net/http"
 
 	stasis "github.com/stasisd/stasis"
+	"github.com/stasisd/stasis/session"
 )
+
+// Readiness reports whether sessions can be taken.
+type Readiness interface {
+	Ready(ctx context.Context) error
+}
+
+var _ Readiness = (*session.Service)(nil)
+
+// operationsHandler answers what operators and their tools ask of the daemon.
+type operationsHandler struct {
+	readiness Readiness
+	metrics   http.Handler // nil: there are none
+	landlock  int          // ABI that Chromes run behind; 0: none
+}
 
 // readiness is the answer of a daemon that can take sessions.
 type readiness struct {
@@ -19,25 +35,26 @@ type landlock struct {
 	ABI      int  `json:"abi"`
 }
 
-// health tells that the daemon answers; ready, that it can take sessions.
-func (s *Server) health(c *call) error {
+// health reports that the daemon answers.
+func health(c *call) error {
 	return c.JSON(http.StatusOK, map[string]string{"status": "ok"})
 }
 
-func (s *Server) ready(c *call) error {
-	if err := s.service.Ready(c.Request().Context()); err != nil {
+// ready reports that the daemon can take sessions.
+func (h *operationsHandler) ready(c *call) error {
+	if err := h.readiness.Ready(c.Request().Context()); err != nil {
 		return err
 	}
-	return c.JSON(http.StatusOK, readiness{Status: "ok", Landlock: landlock{Enforced: s.landlock > 0, ABI: s.landlock}})
+	return c.JSON(http.StatusOK, readiness{Status: "ok", Landlock: landlock{Enforced: h.landlock > 0, ABI: h.landlock}})
 }
 
-// scrape tells the metrics, in Prometheus's text format.
-func (s *Server) scrape(c *call) error {
-	s.metrics.ServeHTTP(c.Response(), c.Request())
+// scrape answers with the metrics, in Prometheus's text format.
+func (h *operationsHandler) scrape(c *call) error {
+	h.metrics.ServeHTTP(c.Response(), c.Request())
 	return nil
 }
 
 // openapi serves the wire's description.
-func (s *Server) openapi(c *call) error {
+func openapi(c *call) error {
 	return c.Blob(http.StatusOK, "application/yaml", stasis.OpenAPI())
 }

@@ -11,8 +11,8 @@ import (
 // patch reads a JSON merge patch (RFC 7396) for a document whose wire struct
 // is shape, a pointer: the patch is held against it as any body is, only that
 // null means removal in it.
-func (s *Server) patch(c *call, shape any) (object, error) {
-	data, err := s.readBody(c)
+func (d *bodyDecoder) patch(c *call, shape any) (object, error) {
+	data, err := d.read(c)
 	if err != nil || len(data) == 0 {
 		return nil, err
 	}
@@ -28,7 +28,7 @@ func (s *Server) patch(c *call, shape any) (object, error) {
 		return nil, fault.New(fault.InvalidRequest, "api.patch", "body: must be an object, not %s", describe(value))
 	}
 	var b binder
-	if err := b.bind(changes, shape); err != nil || s.warnUnknown {
+	if err := b.bind(changes, shape); err != nil || d.warnUnknown {
 		return changes, err
 	}
 	return changes, unknownFields("field", b.unknown)

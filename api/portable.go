@@ -1,15 +1,37 @@
 package api
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
+	"io"
+	"log/slog"
 	"net/http"
 	"strings"
 	"unicode/utf16"
 
 	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/session/access"
 	"github.com/stasisd/stasis/session/library"
 )
+
+// Exports gives stored environments to other tools.
+type Exports interface {
+	State(ctx context.Context, c access.Caller, id string, r library.Export) (library.Exported, error)
+	DefaultState(ctx context.Context, c access.Caller, userID string, r library.Export) (library.Exported, error)
+	// Archive streams; damage is the reader's error, at its end at the latest.
+	Archive(ctx context.Context, c access.Caller, id string) (io.ReadCloser, error)
+	SealedArchive(ctx context.Context, c access.Caller, id string, to []string) (library.SealedArchive, error)
+}
+
+var _ Exports = (*library.Library)(nil)
+
+// exportHandler answers with what is stored, in the formats of other tools and as
+// whole archives.
+type exportHandler struct {
+	exports Exports
+	log     *slog.Logger
+}
 
 const (
 	notCarriedHeader = "X-Stasis-Not-Carried"
@@ -51,7 +73,7 @@ func (q exportQuery) request() library.Export {
 	return library.Export{Format: library.Format(q.Format), IndexedDB: q.IndexedDB}
 }
 
-func (s *Server) snapshotState(c *call) error {
+func (h *exportHandler) snapshotState(c *call) error {
 	q, err := c.exportQuery()
 	if err != nil {
 		return err
@@ -60,14 +82,14 @@ func (s *Server) snapshotState(c *call) error {
 	if err != nil {
 		return err
 	}
-	out, err := s.library.State(c.Request().Context(), c.caller, id, q.request())
+	out, err := h.exports.State(c.Request().Context(), c.caller, id, q.request())
 	if err != nil {
 		return err
 	}
 	return c.exported(q, out)
 }
 
-func (s *Server) defaultState(c *call) error {
+func (h *exportHandler) defaultState(c *call) error {
 	q, err := c.exportQuery()
 	if err != nil {
 		return err
@@ -76,7 +98,7 @@ func (s *Server) defaultState(c *call) error {
 	if err != nil {
 		return err
 	}
-	out, err := s.library.DefaultState(c.Request().Context(), c.caller, user, q.request())
+	out, err := h.exports.DefaultState(c.Request().Context(), c.caller, user, q.request())
 	if err != nil {
 		return err
 	}

@@ -2,20 +2,15 @@ package api
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"mime/multipart"
 	"net/http"
-	"slices"
 	"strings"
 	"testing"
 
-	"github.com/stasisd/stasis/fault"
-	"github.com/stasisd/stasis/session"
-	"github.com/stasisd/stasis/session/access"
 	"github.com/stasisd/stasis/session/library"
 )
 
@@ -29,27 +24,6 @@ func lostThings(origins int) []library.NotCarried {
 	return lost
 }
 
-func (f *fake) State(_ context.Context, _ access.Caller, id string, r library.Export) (library.Exported, error) {
-	out := library.Exported{Body: []byte(`{"cookies":[]}`), NotCarried: lostThings(1)}
-	if r.Format == library.FormatNetscape {
-		out.Body = []byte("# Netscape HTTP Cookie File\n")
-	}
-	if f.large != nil {
-		out.Body = f.large
-		if r.Format != library.FormatNetscape {
-			out.Body = slices.Concat([]byte(`"`), f.large, []byte(`"`))
-		}
-	}
-	if id == "long" {
-		out.NotCarried = lostThings(1000)
-	}
-	return out, f.failure()
-}
-
-func (f *fake) DefaultState(ctx context.Context, c access.Caller, _ string, r library.Export) (library.Exported, error) {
-	return f.State(ctx, c, "snap-1", r)
-}
-
 // brokenReader ends with an error after some bytes.
 type brokenReader struct{ left int }
 
@@ -60,41 +34,6 @@ func (b *brokenReader) Read(p []byte) (int, error) {
 	n := min(len(p), b.left)
 	b.left -= n
 	return n, nil
-}
-
-func (f *fake) Archive(_ context.Context, _ access.Caller, id string) (io.ReadCloser, error) {
-	switch id {
-	case "broken":
-		return io.NopCloser(&brokenReader{1 << 20}), nil
-	case "broken-at-once":
-		return io.NopCloser(&brokenReader{0}), nil
-	}
-	if f.large != nil {
-		return io.NopCloser(bytes.NewReader(f.large)), nil
-	}
-	return io.NopCloser(strings.NewReader("tar.zst")), f.failure()
-}
-
-func (f *fake) SealedArchive(_ context.Context, _ access.Caller, id string, to []string) (library.SealedArchive, error) {
-	body := "sealed to " + strings.Join(to, ",")
-	whole := library.SealedArchive{ReadCloser: io.NopCloser(strings.NewReader(body)), Size: int64(len(body)), PayloadSHA256: strings.Repeat("5a", 32)}
-	if id == "broken-at-once" {
-		whole.ReadCloser = io.NopCloser(&brokenReader{0})
-	}
-	return whole, f.failure()
-}
-
-func (f *fake) Import(_ context.Context, _ access.Caller, r session.Import, body io.Reader) (session.ImportAnswer, error) {
-	data, err := io.ReadAll(body)
-	if err != nil {
-		return session.ImportAnswer{}, fault.Wrap(err, fault.InvalidRequest, "fake", "")
-	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.uploads[string(r.Format)+"/"+r.Profile] = data
-	info := snapshotInfo()
-	info.Label = r.Label
-	return session.ImportAnswer{Snapshot: info, Default: &session.DefaultOutcome{Moved: r.SaveAsDefault, Version: 1}}, nil
 }
 
 // The body is the format itself; what it does not hold is in a header, and in

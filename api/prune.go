@@ -1,18 +1,27 @@
 package api
 
 import (
+	"context"
 	"net/http"
 
+	"github.com/stasisd/stasis/session/access"
 	"github.com/stasisd/stasis/session/library"
 )
 
-func (s *Server) prune(c *call) error {
+// Pruner removes the snapshots that no retention policy keeps.
+type Pruner interface {
+	Prune(ctx context.Context, c access.Caller, r library.PruneRequest) (library.PruneAnswer, error)
+}
+
+var _ Pruner = (*library.Pruner)(nil)
+
+func (h *snapshotHandler) prune(c *call) error {
 	var body struct {
 		UserID string `json:"user_id"`
 		All    bool   `json:"all"`
 		DryRun bool   `json:"dry_run"`
 	}
-	if err := s.strictBody(c, &body); err != nil {
+	if err := h.bodies.decodeStrict(c, &body); err != nil {
 		return err
 	}
 	if err := isUserID("user_id", body.UserID); err != nil {
@@ -21,7 +30,7 @@ func (s *Server) prune(c *call) error {
 	if body.All && body.UserID != "" {
 		return invalid("all", "must not be true together with user_id")
 	}
-	answer, err := s.pruner.Prune(c.Request().Context(), c.caller, library.PruneRequest{UserID: body.UserID, All: body.All, DryRun: body.DryRun})
+	answer, err := h.pruner.Prune(c.Request().Context(), c.caller, library.PruneRequest{UserID: body.UserID, All: body.All, DryRun: body.DryRun})
 	if err != nil {
 		return err
 	}

@@ -47,10 +47,17 @@ func (a *fakeAnswers) DropAnswer(_ context.Context, scope, key string) error {
 	return nil
 }
 
-// rig is a server over a fake, and a client whose every exchange is held
+// rig is a server over fakes, and a client whose every exchange is held
 // against openapi.yaml.
 type rig struct {
-	*fake
+	*failing
+	*fakeSessions
+	*fakeKeys
+	*fakeAgents
+	*fakeHistory
+	*fakeUsers
+	*fakeLibrary
+	*fakeUploads
 	answers *fakeAnswers
 	server  *Server
 	url     string
@@ -77,11 +84,24 @@ func (l *lockedBuffer) String() string {
 
 func newRig(t *testing.T, change func(*Options)) *rig {
 	t.Helper()
+	failing := &failing{}
 	r := &rig{
-		fake: &fake{entries: entries(), uploads: map[string][]byte{}, dir: t.TempDir()}, answers: &fakeAnswers{kept: map[string]Answer{}},
-		log: &lockedBuffer{},
+		failing: failing, fakeSessions: &fakeSessions{failing: failing}, fakeKeys: &fakeKeys{failing}, fakeAgents: &fakeAgents{failing: failing},
+		fakeHistory: &fakeHistory{failing: failing, entries: entries()}, fakeUsers: &fakeUsers{failing: failing}, fakeLibrary: &fakeLibrary{failing: failing},
+		fakeUploads: &fakeUploads{failing: failing, uploads: map[string][]byte{}, dir: t.TempDir()},
+		answers:     &fakeAnswers{kept: map[string]Answer{}},
+		log:         &lockedBuffer{},
 	}
-	o := Options{Service: r.fake, Keys: r.fake, Library: r.fake, Pruner: r.fake, Extensions: r.fake, Notes: r.fake, Documents: r.fake, History: r.fake, Messenger: r.fake, Deliveries: r.fake, Answers: r.answers, Metrics: metrics.New("test").Handler(), Logger: slog.New(slog.NewTextHandler(r.log, nil)), Now: time.Now, MaxUpload: 1 << 10}
+	o := Options{
+		Sessions: r.fakeSessions, Checkpoints: r.fakeSessions, Controls: r.fakeSessions, CDP: r.fakeSessions,
+		SessionTickets: r.fakeSessions, Readiness: r.fakeSessions,
+		Files: r.fakeUploads, Extensions: r.fakeUploads, Importer: r.fakeUploads, Documents: r.fakeUploads,
+		Messenger: r.fakeAgents, Notes: r.fakeAgents, History: r.fakeHistory, Deliveries: r.fakeHistory,
+		Snapshots: r.fakeLibrary, Exports: r.fakeLibrary, Pruner: r.fakeLibrary,
+		Defaults: r.fakeUsers, Logins: r.fakeUsers, Settings: r.fakeUsers,
+		Keys: r.fakeKeys, Answers: r.answers,
+		Metrics: metrics.New("test").Handler(), Logger: slog.New(slog.NewTextHandler(r.log, nil)), Now: time.Now, MaxUpload: 1 << 10,
+	}
 	if change != nil {
 		change(&o)
 	}

@@ -8,7 +8,6 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"github.com/stasisd/stasis/fault"
-	"github.com/stasisd/stasis/session"
 	"github.com/stasisd/stasis/session/access"
 )
 
@@ -30,108 +29,108 @@ func (c *call) cutOff() {
 type handler func(c *call) error
 
 // routes is the one list of what the daemon answers.
-func (s *Server) routes() {
+func (s *Server) routes(h handlers, a *authenticator) {
 	const one = "/v1/sessions/:session_id"
-	key, view, drive := s.byKey, s.bySessionTicket(session.PurposeView), s.bySessionTicket(session.PurposeCDP)
+	key, view, drive := a.byKey, a.bySessionTicket(access.PurposeView), a.bySessionTicket(access.PurposeCDP)
 
-	s.route(http.MethodPost, "/v1/sessions", key, noQuery(s.createSession))
-	s.route(http.MethodGet, "/v1/sessions", key, s.listSessions)
-	s.route(http.MethodDelete, "/v1/sessions", key, s.deleteSessions)
-	s.route(http.MethodGet, one, key, noQuery(s.getSession))
-	s.route(http.MethodDelete, one, key, s.deleteSession)
-	s.route(http.MethodGet, one+"/restore-report", key, noQuery(s.restoreReport))
+	s.route(http.MethodPost, "/v1/sessions", key, noQuery(h.sessions.create))
+	s.route(http.MethodGet, "/v1/sessions", key, h.sessions.list)
+	s.route(http.MethodDelete, "/v1/sessions", key, h.sessions.deleteAll)
+	s.route(http.MethodGet, one, key, noQuery(h.sessions.get))
+	s.route(http.MethodDelete, one, key, h.sessions.delete)
+	s.route(http.MethodGet, one+"/restore-report", key, noQuery(h.sessions.restoreReport))
 
-	s.route(http.MethodGet, one+"/runs", key, noQuery(s.listRuns))
-	s.route(http.MethodGet, one+"/runs/:run_id/events", key, s.runEvents)
-	s.route(http.MethodGet, one+"/events", key, s.events)
+	s.route(http.MethodGet, one+"/runs", key, noQuery(h.history.listRuns))
+	s.route(http.MethodGet, one+"/runs/:run_id/events", key, h.history.runEvents)
+	s.route(http.MethodGet, one+"/events", key, h.history.events)
 
-	s.route(http.MethodGet, one+"/status", key, noQuery(s.status))
-	s.route(http.MethodPost, one+"/pause", key, noQuery(s.acknowledge(s.service.Pause)))
-	s.route(http.MethodPost, one+"/resume", key, noQuery(s.resume))
-	s.route(http.MethodPost, one+"/cancel", key, noQuery(s.acknowledge(s.cancel)))
-	s.route(http.MethodPost, one+"/message", key, noQuery(s.postMessage))
-	s.route(http.MethodGet, one+"/messages", key, s.listMessages)
-	s.route(http.MethodPost, one+"/navigate", key, noQuery(s.navigate))
-	s.route(http.MethodGet, one+"/screenshot", key, noQuery(s.screenshot))
-	s.route(http.MethodGet, "/v1/models", key, s.models)
+	s.route(http.MethodGet, one+"/status", key, noQuery(h.controls.status))
+	s.route(http.MethodPost, one+"/pause", key, noQuery(h.controls.pause))
+	s.route(http.MethodPost, one+"/resume", key, noQuery(h.controls.resume))
+	s.route(http.MethodPost, one+"/cancel", key, noQuery(h.messages.cancel))
+	s.route(http.MethodPost, one+"/message", key, noQuery(h.messages.post))
+	s.route(http.MethodGet, one+"/messages", key, h.messages.list)
+	s.route(http.MethodPost, one+"/navigate", key, noQuery(h.controls.navigate))
+	s.route(http.MethodGet, one+"/screenshot", key, noQuery(h.controls.screenshot))
+	s.route(http.MethodGet, "/v1/models", key, models)
 
-	s.route(http.MethodGet, one+"/live", view, ticketQuery(s.livePage))
-	s.route(http.MethodGet, one+"/live.jpg", view, ticketQuery(s.livePicture))
-	s.route(http.MethodGet, one+"/cdp", drive, ticketQuery(s.cdp))
-	s.route(http.MethodGet, one+"/cdp/page/:target_id", drive, ticketQuery(s.cdp))
+	s.route(http.MethodGet, one+"/live", view, ticketQuery(h.controls.livePage))
+	s.route(http.MethodGet, one+"/live.jpg", view, ticketQuery(h.controls.livePicture))
+	s.route(http.MethodGet, one+"/cdp", drive, ticketQuery(h.cdp.serve))
+	s.route(http.MethodGet, one+"/cdp/page/:target_id", drive, ticketQuery(h.cdp.serve))
 	for _, slash := range []string{"", "/"} {
-		s.route(http.MethodGet, one+"/json/version"+slash, drive, ticketQuery(s.browserVersion))
-		s.route(http.MethodGet, one+"/json/list"+slash, drive, ticketQuery(s.pages))
+		s.route(http.MethodGet, one+"/json/version"+slash, drive, ticketQuery(h.cdp.browserVersion))
+		s.route(http.MethodGet, one+"/json/list"+slash, drive, ticketQuery(h.cdp.pages))
 	}
-	s.route(http.MethodGet, "/v1/connect", s.byConnectTicket, s.connect)
-	s.route(http.MethodPost, "/v1/tickets", key, noQuery(s.createTicket))
+	s.route(http.MethodGet, "/v1/connect", a.byConnectTicket, h.oneShots.serve)
+	s.route(http.MethodPost, "/v1/tickets", key, noQuery(h.keys.createTicket))
 
-	s.route(http.MethodGet, one+"/files", key, noQuery(s.listFiles))
-	s.route(http.MethodPost, one+"/files", key, s.putFile)
-	s.route(http.MethodGet, one+"/files/:name", key, noQuery(s.getFile))
-	s.route(http.MethodDelete, one+"/files/:name", key, noQuery(s.deleteFile))
+	s.route(http.MethodGet, one+"/files", key, noQuery(h.files.list))
+	s.route(http.MethodPost, one+"/files", key, h.files.put)
+	s.route(http.MethodGet, one+"/files/:name", key, noQuery(h.files.get))
+	s.route(http.MethodDelete, one+"/files/:name", key, noQuery(h.files.delete))
 
-	s.route(http.MethodPost, one+"/snapshots", key, noQuery(s.checkpoint))
-	s.route(http.MethodGet, one+"/snapshots", key, s.listSnapshots)
-	s.route(http.MethodGet, one+"/snapshots/latest", key, noQuery(s.latestSnapshot))
-	s.route(http.MethodGet, "/v1/snapshots", key, s.allSnapshots)
-	s.route(http.MethodPost, "/v1/snapshots", key, s.importSnapshot)
-	s.route(http.MethodGet, "/v1/snapshots/:snapshot_id/state", key, s.snapshotState)
-	s.route(http.MethodGet, "/v1/snapshots/:snapshot_id/diff/:other_id", key, s.diffSnapshots)
-	s.route(http.MethodGet, "/v1/snapshots/:snapshot_id/archive", key, s.archive)
-	s.route(http.MethodPost, "/v1/snapshots/:snapshot_id/verify", key, noQuery(s.verifySnapshot))
-	s.route(http.MethodGet, "/v1/snapshots/:snapshot_id", key, noQuery(s.getSnapshot))
-	s.route(http.MethodDelete, "/v1/snapshots/:snapshot_id", key, noQuery(s.deleteSnapshot))
+	s.route(http.MethodPost, one+"/snapshots", key, noQuery(h.checkpoints.create))
+	s.route(http.MethodGet, one+"/snapshots", key, h.snapshots.list)
+	s.route(http.MethodGet, one+"/snapshots/latest", key, noQuery(h.snapshots.latest))
+	s.route(http.MethodGet, "/v1/snapshots", key, h.snapshots.listAll)
+	s.route(http.MethodPost, "/v1/snapshots", key, h.imports.create)
+	s.route(http.MethodGet, "/v1/snapshots/:snapshot_id/state", key, h.exports.snapshotState)
+	s.route(http.MethodGet, "/v1/snapshots/:snapshot_id/diff/:other_id", key, h.snapshots.diff)
+	s.route(http.MethodGet, "/v1/snapshots/:snapshot_id/archive", key, h.exports.archive)
+	s.route(http.MethodPost, "/v1/snapshots/:snapshot_id/verify", key, noQuery(h.snapshots.verify))
+	s.route(http.MethodGet, "/v1/snapshots/:snapshot_id", key, noQuery(h.snapshots.get))
+	s.route(http.MethodDelete, "/v1/snapshots/:snapshot_id", key, noQuery(h.snapshots.delete))
 
 	const scope = one + "/scopes/:scope/:scope_id"
-	s.route(http.MethodPut, scope+"/snapshots/:snapshot_id", key, s.putDocument)
-	s.route(http.MethodGet, scope+"/snapshots/:snapshot_id", key, noQuery(s.getDocument))
-	s.route(http.MethodDelete, scope+"/snapshots/:snapshot_id", key, noQuery(s.deleteDocument))
-	s.route(http.MethodGet, scope+"/snapshots", key, s.listDocuments)
-	s.route(http.MethodGet, scope+"/manifest", key, noQuery(s.getManifest))
-	s.route(http.MethodPut, scope+"/manifest", key, noQuery(s.putManifest))
-	s.route(http.MethodDelete, one+"/scopes", key, noQuery(s.deleteDocuments))
+	s.route(http.MethodPut, scope+"/snapshots/:snapshot_id", key, h.documents.put)
+	s.route(http.MethodGet, scope+"/snapshots/:snapshot_id", key, noQuery(h.documents.get))
+	s.route(http.MethodDelete, scope+"/snapshots/:snapshot_id", key, noQuery(h.documents.delete))
+	s.route(http.MethodGet, scope+"/snapshots", key, h.documents.list)
+	s.route(http.MethodGet, scope+"/manifest", key, noQuery(h.documents.getManifest))
+	s.route(http.MethodPut, scope+"/manifest", key, noQuery(h.documents.putManifest))
+	s.route(http.MethodDelete, one+"/scopes", key, noQuery(h.documents.deleteAll))
 
-	s.route(http.MethodGet, one+"/notes", key, noQuery(s.sessionNotes))
+	s.route(http.MethodGet, one+"/notes", key, noQuery(h.notes.ofSession))
 	for _, memory := range []string{"/api/v1/public/memory/v2/session", "/v1/memory/v2/session"} {
-		s.route(http.MethodPost, memory, key, noQuery(s.putNote))
-		s.route(http.MethodGet, memory+"/latest", key, s.latestNote)
-		s.route(http.MethodGet, memory+"/:note_id", key, noQuery(s.getNote))
+		s.route(http.MethodPost, memory, key, noQuery(h.notes.put))
+		s.route(http.MethodGet, memory+"/latest", key, h.notes.latest)
+		s.route(http.MethodGet, memory+"/:note_id", key, noQuery(h.notes.get))
 	}
 
-	s.route(http.MethodGet, "/v1/webhooks/deliveries", key, s.listDeliveries)
-	s.route(http.MethodPost, "/v1/webhooks/deliveries/:delivery_id/resend", key, noQuery(s.resendDelivery))
+	s.route(http.MethodGet, "/v1/webhooks/deliveries", key, h.deliveries.list)
+	s.route(http.MethodPost, "/v1/webhooks/deliveries/:delivery_id/resend", key, noQuery(h.deliveries.resend))
 
-	s.route(http.MethodPost, "/v1/prune", key, noQuery(s.prune))
+	s.route(http.MethodPost, "/v1/prune", key, noQuery(h.snapshots.prune))
 
-	s.route(http.MethodGet, "/v1/users/:user_id", key, noQuery(s.getUser))
-	s.route(http.MethodPatch, "/v1/users/:user_id", key, noQuery(s.patchUser))
-	s.route(http.MethodPost, "/v1/users/:user_id/default/check", key, noQuery(s.checkDefault))
-	s.route(http.MethodGet, "/v1/users/:user_id/default", key, noQuery(s.getDefault))
-	s.route(http.MethodPut, "/v1/users/:user_id/default", key, noQuery(s.putDefault))
-	s.route(http.MethodDelete, "/v1/users/:user_id/default", key, noQuery(s.deleteDefault))
-	s.route(http.MethodGet, "/v1/users/:user_id/default/history", key, s.defaultHistory)
-	s.route(http.MethodGet, "/v1/users/:user_id/default/state", key, s.defaultState)
+	s.route(http.MethodGet, "/v1/users/:user_id", key, noQuery(h.settings.get))
+	s.route(http.MethodPatch, "/v1/users/:user_id", key, noQuery(h.settings.patch))
+	s.route(http.MethodPost, "/v1/users/:user_id/default/check", key, noQuery(h.defaults.check))
+	s.route(http.MethodGet, "/v1/users/:user_id/default", key, noQuery(h.defaults.get))
+	s.route(http.MethodPut, "/v1/users/:user_id/default", key, noQuery(h.defaults.put))
+	s.route(http.MethodDelete, "/v1/users/:user_id/default", key, noQuery(h.defaults.delete))
+	s.route(http.MethodGet, "/v1/users/:user_id/default/history", key, h.defaults.history)
+	s.route(http.MethodGet, "/v1/users/:user_id/default/state", key, h.exports.defaultState)
 
-	s.route(http.MethodPost, "/v1/extensions", key, noQuery(s.putExtension))
-	s.route(http.MethodGet, "/v1/extensions", key, noQuery(s.listExtensions))
-	s.route(http.MethodGet, "/v1/extensions/:extension_id", key, noQuery(s.getExtension))
-	s.route(http.MethodDelete, "/v1/extensions/:extension_id", key, s.deleteExtension)
+	s.route(http.MethodPost, "/v1/extensions", key, noQuery(h.extensions.put))
+	s.route(http.MethodGet, "/v1/extensions", key, noQuery(h.extensions.list))
+	s.route(http.MethodGet, "/v1/extensions/:extension_id", key, noQuery(h.extensions.get))
+	s.route(http.MethodDelete, "/v1/extensions/:extension_id", key, h.extensions.delete)
 
-	s.route(http.MethodGet, "/v1/me", key, noQuery(s.me))
-	s.route(http.MethodGet, "/v1/keys", key, noQuery(s.listKeys))
-	s.route(http.MethodPost, "/v1/keys", key, noQuery(s.createKey))
-	s.route(http.MethodDelete, "/v1/keys/:key_id", key, noQuery(s.deleteKey))
+	s.route(http.MethodGet, "/v1/me", key, noQuery(me))
+	s.route(http.MethodGet, "/v1/keys", key, noQuery(h.keys.list))
+	s.route(http.MethodPost, "/v1/keys", key, noQuery(h.keys.create))
+	s.route(http.MethodDelete, "/v1/keys/:key_id", key, noQuery(h.keys.delete))
 
-	s.route(http.MethodGet, "/healthz", anybody, noQuery(s.health))
-	s.route(http.MethodGet, "/readyz", anybody, noQuery(s.ready))
-	if s.metrics != nil {
-		s.route(http.MethodGet, "/metrics", anybody, noQuery(s.scrape))
+	s.route(http.MethodGet, "/healthz", anybody, noQuery(health))
+	s.route(http.MethodGet, "/readyz", anybody, noQuery(h.operations.ready))
+	if h.operations.metrics != nil {
+		s.route(http.MethodGet, "/metrics", anybody, noQuery(h.operations.scrape))
 	}
-	s.route(http.MethodGet, "/openapi.yaml", anybody, noQuery(s.openapi))
+	s.route(http.MethodGet, "/openapi.yaml", anybody, noQuery(openapi))
 }
 
-func (s *Server) route(method, path string, authorise authorizer, h handler) {
+func (s *Server) route(method, path string, authorise authorizer, do handler) {
 	s.echo.Add(method, path, func(ec echo.Context) error {
 		c := &call{Context: ec}
 		c.body, _ = ec.Request().Body.(*arriving)
@@ -144,7 +143,7 @@ func (s *Server) route(method, path string, authorise authorizer, h handler) {
 		if conn := connectionOf(c.Request()); conn != nil && c.caller.KeyID != "" {
 			defer s.connections.serve(conn)()
 		}
-		return h(c)
+		return do(c)
 	})
 }
 

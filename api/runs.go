@@ -1,11 +1,33 @@
 package api
 
 import (
+	"context"
 	"net/http"
 	"time"
 
 	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/session/access"
+	"github.com/stasisd/stasis/session/events"
 )
+
+// History is what happened in sessions. whole is with the secrets in it, which
+// needs the right to.
+type History interface {
+	Runs(ctx context.Context, c access.Caller, id string) ([]events.Run, error)
+	RunEvents(ctx context.Context, c access.Caller, id, runID string, after int64, limit int, whole bool) (events.EventPage, error)
+	// Follow gives a stream that is to be closed.
+	Follow(ctx context.Context, c access.Caller, id string, f events.FollowRequest) (events.Stream, error)
+}
+
+var _ History = (*events.Reader)(nil)
+
+// historyHandler answers with the runs and events of a session: by page in this
+// file, as a stream in stream.go.
+type historyHandler struct {
+	history   History
+	heartbeat time.Duration   // between two heartbeats of a stream
+	closing   context.Context // streams end with it
+}
 
 // runAnswer is a run on the wire.
 type runAnswer struct {
@@ -17,12 +39,12 @@ type runAnswer struct {
 	EndedAt   *time.Time `json:"ended_at"`
 }
 
-func (s *Server) listRuns(c *call) error {
+func (h *historyHandler) listRuns(c *call) error {
 	id, err := c.sessionID()
 	if err != nil {
 		return err
 	}
-	runs, err := s.history.Runs(c.Request().Context(), c.caller, id)
+	runs, err := h.history.Runs(c.Request().Context(), c.caller, id)
 	if err != nil {
 		return err
 	}
@@ -33,7 +55,7 @@ func (s *Server) listRuns(c *call) error {
 	return c.JSON(http.StatusOK, map[string]any{"runs": answers})
 }
 
-func (s *Server) runEvents(c *call) error {
+func (h *historyHandler) runEvents(c *call) error {
 	q := struct {
 		After    int64 `json:"after"`
 		Limit    int64 `json:"limit"`
@@ -53,7 +75,7 @@ func (s *Server) runEvents(c *call) error {
 	if err != nil {
 		return err
 	}
-	page, err := s.history.RunEvents(c.Request().Context(), c.caller, id, run, q.After, int(q.Limit), !q.Sanitize)
+	page, err := h.history.RunEvents(c.Request().Context(), c.caller, id, run, q.After, int(q.Limit), !q.Sanitize)
 	if err != nil {
 		return err
 	}

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/stasisd/stasis/session"
+	"github.com/stasisd/stasis/session/request"
 	"github.com/stasisd/stasis/state"
 )
 
@@ -43,7 +43,7 @@ func (b *createBody) selects() error {
 	switch {
 	case b.Origins.selection().All():
 		return nil
-	case b.OnLive == string(session.OnLiveShare):
+	case b.OnLive == string(request.OnLiveShare):
 		return invalid("origins", "must not be given together with on_live share")
 	case b.FromSession == "" && b.FromEnvironment == "" && b.FromDefaultOf == "":
 		return invalid("origins", "needs something to restore: restore_from_session_id, restore_from_environment_id or restore_default_environment_from_user_id")

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -13,24 +14,37 @@ import (
 
 	"github.com/labstack/echo/v4"
 
-	"github.com/stasisd/stasis/api/live"
 	"github.com/stasisd/stasis/budget"
 )
 
 // Options are what a [Server] is made of. All up to Answers, Logger and Now are needed;
 // the rest has defaults.
 type Options struct {
-	Service    Service
-	Keys       Keys
-	Library    Library
-	Pruner     Pruner
-	Extensions Extensions
-	Notes      Notes
-	Documents  Documents
-	Messenger  Messenger
-	History    History
-	Deliveries Deliveries
-	Answers    Answers
+	// One interface for each domain of the API, described where it is declared. One
+	// value may serve several.
+	Sessions       Sessions
+	Checkpoints    Checkpoints
+	Controls       Controls
+	CDP            CDP
+	Files          Files
+	History        History
+	Messenger      Messenger
+	Notes          Notes
+	Documents      Documents
+	Snapshots      Snapshots
+	Exports        Exports
+	Importer       Importer
+	Pruner         Pruner
+	Defaults       Defaults
+	Logins         Logins
+	Settings       Settings
+	Extensions     Extensions
+	Keys           Keys
+	SessionTickets SessionTickets
+	Deliveries     Deliveries
+	Readiness      Readiness
+	Answers        Answers
+
 	// HashKey keys the hashes that repeated requests are known by: a body may
 	// have a password, which a bare hash would let anybody try out.
 	HashKey []byte
@@ -61,92 +75,52 @@ type Options struct {
 // Server is the HTTP face; it is an http.Handler, and [Server.Serve] runs it.
 type Server struct {
 	echo        *echo.Echo
-	service     Service
-	library     Library
-	pruner      Pruner
-	extensions  Extensions
-	keys        Keys
-	notes       Notes
-	documents   Documents
-	history     History
-	messenger   Messenger
-	deliveries  Deliveries
-	answers     Answers
-	hashKey     []byte
-	metrics     http.Handler
 	log         *slog.Logger
 	now         func() time.Time
-	urls        origins
-	warnUnknown bool
-	maxUpload   int64
-	maxImport   int64
-	maxMessage  int64
 	connections *connections
 	budget      *budget.Budget
-	parsing     chan struct{} // one for each large body of JSON that is parsed
 	patience    time.Duration
 	grace       time.Duration
-	heartbeat   time.Duration
-	landlock    int
-	live        *live.Page
-	claims      claims
-	attempts    *attempts
 
-	// Every request holds handlers for reading, so that taking it for writing
+	// Every request holds running for reading, so that taking it for writing
 	// waits for all of them, hijacked ones included.
-	handlers sync.RWMutex
-	// closing ends when the daemon stops: WebSockets are closed then.
-	closing context.Context
-	close   context.CancelFunc
+	running sync.RWMutex
+	close   context.CancelFunc // closes WebSockets and streams, when the daemon stops
 }
 
 // New makes a Server. It opens nothing and needs no closing before Serve.
 func New(o Options) *Server {
+	o.setDefaults()
+	closing, stop := context.WithCancel(context.Background())
 	s := &Server{
-		service: o.Service, keys: o.Keys, library: o.Library, pruner: o.Pruner, extensions: o.Extensions,
-		notes: o.Notes, documents: o.Documents, history: o.History, messenger: o.Messenger, deliveries: o.Deliveries,
-		answers: o.Answers, hashKey: o.HashKey, metrics: o.Metrics, log: o.Logger, now: o.Now,
-		urls:        origins{public: o.PublicURL, proxies: o.TrustedProxies},
-		warnUnknown: o.WarnUnknownFields, maxUpload: o.MaxUpload, maxImport: o.MaxImport, maxMessage: o.MaxMessage, grace: o.Grace, heartbeat: o.Heartbeat, landlock: o.Landlock,
-		budget: o.Budget, patience: o.Patience, parsing: make(chan struct{}, maxParsing),
-		live: live.New(), attempts: newAttempts(o.Now),
+		echo: echo.New(), log: o.Logger, now: o.Now, budget: o.Budget, patience: o.Patience, grace: o.Grace,
+		connections: newConnections(o.MaxConnections), close: stop,
 	}
-	if s.maxUpload == 0 {
-		s.maxUpload = 100 << 20
-	}
-	if s.maxImport == 0 {
-		s.maxImport = 2 << 30
-	}
-	if s.maxMessage == 0 {
-		s.maxMessage = 32 << 20
-	}
-	if o.MaxConnections == 0 {
-		o.MaxConnections = defaultConnections
-	}
-	s.connections = newConnections(o.MaxConnections)
-	if s.patience == 0 {
-		s.patience = defaultPatience
-	}
-	if s.grace == 0 {
-		s.grace = 30 * time.Second
-	}
-	if s.heartbeat == 0 {
-		s.heartbeat = defaultHeartbeat
-	}
-	s.closing, s.close = context.WithCancel(context.Background())
-	s.echo = echo.New()
+	observe := &observer{now: o.Now, log: o.Logger}
 	s.echo.HideBanner, s.echo.HidePort = true, true
 	s.echo.IPExtractor = echo.ExtractIPDirect()
-	s.echo.HTTPErrorHandler = s.fail
-	s.echo.Use(s.observe)
-	s.routes()
+	s.echo.HTTPErrorHandler = observe.fail
+	s.echo.Use(observe.observe)
+	urls := origins{public: o.PublicURL, proxies: o.TrustedProxies}
+	s.routes(newHandlers(closing, o, urls), &authenticator{keys: o.Keys, tickets: o.SessionTickets, urls: urls, attempts: newAttempts(o.Now)})
 	return s
+}
+
+// setDefaults fills in what was left out.
+func (o *Options) setDefaults() {
+	o.MaxUpload = cmp.Or(o.MaxUpload, 100<<20)
+	o.MaxImport = cmp.Or(o.MaxImport, 2<<30)
+	o.MaxMessage = cmp.Or(o.MaxMessage, 32<<20)
+	o.MaxConnections = cmp.Or(o.MaxConnections, defaultConnections)
+	o.Patience = cmp.Or(o.Patience, defaultPatience)
+	o.Grace = cmp.Or(o.Grace, 30*time.Second)
+	o.Heartbeat = cmp.Or(o.Heartbeat, defaultHeartbeat)
 }
 
 // ServeHTTP answers one request.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	s.handlers.RLock()
-	defer s.handlers.RUnlock()
+	s.running.RLock()
+	defer s.running.RUnlock()
 	to := &answer{ResponseWriter: w, control: http.NewResponseController(w), budget: s.budget, pace: pace{now: s.now, most: s.patience}}
 	to.arm(time.Time{}) // that of the connection's last request
 	defer func() {
@@ -211,6 +185,6 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 func (s *Server) waitHandlers(patience context.Context, cancel context.CancelFunc) {
 	stop := context.AfterFunc(patience, cancel)
 	defer stop()
-	s.handlers.Lock()
-	s.handlers.Unlock() //nolint:staticcheck // taking it is the waiting
+	s.running.Lock()
+	s.running.Unlock() //nolint:staticcheck // taking it is the waiting
 }

@@ -1,12 +1,37 @@
 package api
 
 import (
+	"context"
 	"encoding/json"
 	"net/http"
 
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/session"
+	"github.com/stasisd/stasis/session/access"
+	"github.com/stasisd/stasis/session/restore"
 )
+
+// Sessions creates, lists and ends sessions. As every interface of [Options], it is
+// safe for concurrent use and checks by itself what the caller may do; errors are
+// faults, and those of somebody else's objects are as if they were not there.
+type Sessions interface {
+	Create(ctx context.Context, c access.Caller, r session.Create) (session.Info, error)
+	Get(ctx context.Context, c access.Caller, id string) (session.Info, error)
+	List(ctx context.Context, c access.Caller, r session.ListRequest) (page []session.Info, next string, err error)
+	End(ctx context.Context, c access.Caller, id string, r session.EndRequest) (session.EndAnswer, error)
+	EndAll(ctx context.Context, c access.Caller, r session.EndAllRequest) (session.EndAnswer, error)
+	RestoreReport(ctx context.Context, c access.Caller, id string) (restore.Report, error)
+}
+
+var _ Sessions = (*session.Service)(nil)
+
+// sessionHandler answers /v1/sessions: what makes, shows and ends sessions.
+type sessionHandler struct {
+	sessions    Sessions
+	bodies      *bodyDecoder
+	idempotency *idempotency
+	urls        origins
+}
 
 // recordedCreate is what is kept of a create's answer. The rest is read from
 // the session again: its URLs hold a ticket, which is not for keeping.
@@ -26,9 +51,9 @@ func (r recordedCreate) status(now session.Info) int {
 	return http.StatusCreated
 }
 
-func (s *Server) createSession(c *call) error {
+func (h *sessionHandler) create(c *call) error {
 	body := newCreate()
-	ignored, err := s.body(c, &body)
+	ignored, err := h.bodies.decode(c, &body)
 	if err != nil {
 		return err
 	}
@@ -36,37 +61,37 @@ func (s *Server) createSession(c *call) error {
 		return err
 	}
 	request := body.request()
-	request.RequestHash = s.hashOf(body)
-	return s.once(c, request.RequestHash, making{
+	request.RequestHash = h.idempotency.hashOf(body)
+	return h.idempotency.once(c, request.RequestHash, making{
 		make: func() (any, func() error, error) {
-			info, err := s.service.Create(c.Request().Context(), c.caller, request)
+			info, err := h.sessions.Create(c.Request().Context(), c.caller, request)
 			if err != nil {
 				return nil, nil, err
 			}
 			first := recordedCreate{info.ID, ignored, info.Existing && (info.ID != body.SessionID || body.Resume)}
-			return first, func() error { return s.answerCreate(c, first, info) }, nil
+			return first, func() error { return h.answerCreate(c, first, info) }, nil
 		},
 		replay: func(data []byte) error {
 			var first recordedCreate
 			if err := json.Unmarshal(data, &first); err != nil {
 				return fault.Wrap(err, fault.Internal, "api.replay", "")
 			}
-			info, err := s.service.Get(c.Request().Context(), c.caller, first.SessionID)
+			info, err := h.sessions.Get(c.Request().Context(), c.caller, first.SessionID)
 			if err != nil {
 				return err
 			}
-			return s.answerCreate(c, first, info)
+			return h.answerCreate(c, first, info)
 		},
 	})
 }
 
-func (s *Server) answerCreate(c *call, first recordedCreate, info session.Info) error {
-	answer := s.session(c, info)
+func (h *sessionHandler) answerCreate(c *call, first recordedCreate, info session.Info) error {
+	answer := h.urls.sessionAnswer(c.Request(), info)
 	answer.IgnoredFields = first.Ignored
 	return c.JSON(first.status(info), answer)
 }
 
-func (s *Server) listSessions(c *call) error {
+func (h *sessionHandler) list(c *call) error {
 	q := struct {
 		Status string `json:"status"`
 		UserID string `json:"user_id"`
@@ -82,7 +107,7 @@ func (s *Server) listSessions(c *call) error {
 	); err != nil {
 		return err
 	}
-	page, next, err := s.service.List(c.Request().Context(), c.caller, session.ListRequest{
+	page, next, err := h.sessions.List(c.Request().Context(), c.caller, session.ListRequest{
 		Status: q.Status, UserID: q.UserID, Limit: int(q.Limit), StartAfter: q.StartAfter,
 	})
 	if err != nil {
@@ -90,7 +115,7 @@ func (s *Server) listSessions(c *call) error {
 	}
 	answers := make([]session.SessionAnswer, 0, len(page))
 	for _, info := range page {
-		answer := s.session(c, info)
+		answer := h.urls.sessionAnswer(c.Request(), info)
 		if answer.Restored != nil {
 			answer.Restored.Notes = nil // a page of them could be large; its session has it
 		}
@@ -102,24 +127,24 @@ func (s *Server) listSessions(c *call) error {
 	return c.JSON(http.StatusOK, answers)
 }
 
-func (s *Server) getSession(c *call) error {
+func (h *sessionHandler) get(c *call) error {
 	id, err := c.sessionID()
 	if err != nil {
 		return err
 	}
-	info, err := s.service.Get(c.Request().Context(), c.caller, id)
+	info, err := h.sessions.Get(c.Request().Context(), c.caller, id)
 	if err != nil {
 		return err
 	}
-	return c.JSON(http.StatusOK, s.session(c, info))
+	return c.JSON(http.StatusOK, h.urls.sessionAnswer(c.Request(), info))
 }
 
-func (s *Server) restoreReport(c *call) error {
+func (h *sessionHandler) restoreReport(c *call) error {
 	id, err := c.sessionID()
 	if err != nil {
 		return err
 	}
-	report, err := s.service.RestoreReport(c.Request().Context(), c.caller, id)
+	report, err := h.sessions.RestoreReport(c.Request().Context(), c.caller, id)
 	if err != nil {
 		return err
 	}

@@ -118,8 +118,8 @@ func TestAnswersThatNobodyReads(t *testing.T) {
 		if _, err := io.ReadFull(c, make([]byte, 20)); err != nil { // it is being answered
 			t.Fatal(err)
 		}
-		r.server.handlers.Lock()
-		r.server.handlers.Unlock() //nolint:staticcheck // taking it is the waiting
+		r.server.running.Lock()
+		r.server.running.Unlock() //nolint:staticcheck // taking it is the waiting
 		if n, err := io.Copy(io.Discard, c); n >= int64(len(r.large)) {
 			t.Errorf("%s: all %d bytes came, %v", path, n, err)
 		}

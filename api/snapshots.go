@@ -1,18 +1,41 @@
 package api
 
 import (
+	"context"
 	"net/http"
 
 	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/session/access"
 	"github.com/stasisd/stasis/session/library"
 )
+
+// Snapshots lists, verifies, compares and deletes stored snapshots.
+type Snapshots interface {
+	Snapshots(ctx context.Context, c access.Caller, sessionID string, limit int, startAfter string) (page []library.SnapshotInfo, next string, err error)
+	// AllSnapshots lists a user's; userID "" is everybody that the caller may act for.
+	AllSnapshots(ctx context.Context, c access.Caller, userID string, limit int, startAfter string) (page []library.SnapshotInfo, next string, err error)
+	Snapshot(ctx context.Context, c access.Caller, id string) (library.SnapshotInfo, error)
+	DeleteSnapshot(ctx context.Context, c access.Caller, id string) error
+	// VerifySnapshot fails only where the snapshot could not be looked at.
+	VerifySnapshot(ctx context.Context, c access.Caller, id string) (library.VerifyResult, error)
+	Diff(ctx context.Context, c access.Caller, from, to string, values bool) (library.Diff, error)
+}
+
+var _ Snapshots = (*library.Library)(nil)
+
+// snapshotHandler answers what lists, verifies, compares and removes snapshots.
+type snapshotHandler struct {
+	snapshots Snapshots
+	pruner    Pruner
+	bodies    *bodyDecoder
+}
 
 type snapshotsAnswer struct {
 	Snapshots []library.SnapshotInfo `json:"snapshots"`
 	NextToken *string                `json:"next_token"`
 }
 
-func (s *Server) listSnapshots(c *call) error {
+func (h *snapshotHandler) list(c *call) error {
 	q := firstPage()
 	if err := c.query(&q); err != nil {
 		return err
@@ -24,14 +47,14 @@ func (s *Server) listSnapshots(c *call) error {
 	if err != nil {
 		return err
 	}
-	page, next, err := s.library.Snapshots(c.Request().Context(), c.caller, id, int(q.Limit), q.StartAfter)
+	page, next, err := h.snapshots.Snapshots(c.Request().Context(), c.caller, id, int(q.Limit), q.StartAfter)
 	if err != nil {
 		return err
 	}
 	return c.snapshots(page, next)
 }
 
-func (s *Server) allSnapshots(c *call) error {
+func (h *snapshotHandler) listAll(c *call) error {
 	q := struct {
 		UserID string `json:"user_id"`
 		listing
@@ -42,7 +65,7 @@ func (s *Server) allSnapshots(c *call) error {
 	if err := firstOf(isUserID("user_id", q.UserID), q.check()); err != nil {
 		return err
 	}
-	page, next, err := s.library.AllSnapshots(c.Request().Context(), c.caller, q.UserID, int(q.Limit), q.StartAfter)
+	page, next, err := h.snapshots.AllSnapshots(c.Request().Context(), c.caller, q.UserID, int(q.Limit), q.StartAfter)
 	if err != nil {
 		return err
 	}
@@ -58,12 +81,12 @@ func (c *call) snapshots(page []library.SnapshotInfo, next string) error {
 	return c.JSON(http.StatusOK, answer)
 }
 
-func (s *Server) latestSnapshot(c *call) error {
+func (h *snapshotHandler) latest(c *call) error {
 	id, err := c.sessionID()
 	if err != nil {
 		return err
 	}
-	page, _, err := s.library.Snapshots(c.Request().Context(), c.caller, id, 1, "")
+	page, _, err := h.snapshots.Snapshots(c.Request().Context(), c.caller, id, 1, "")
 	if err != nil {
 		return err
 	}
@@ -73,19 +96,19 @@ func (s *Server) latestSnapshot(c *call) error {
 	return c.JSON(http.StatusOK, page[0].Whole())
 }
 
-func (s *Server) getSnapshot(c *call) error {
+func (h *snapshotHandler) get(c *call) error {
 	id, err := c.id("snapshot_id", fault.SnapshotNotFound)
 	if err != nil {
 		return err
 	}
-	info, err := s.library.Snapshot(c.Request().Context(), c.caller, id)
+	info, err := h.snapshots.Snapshot(c.Request().Context(), c.caller, id)
 	if err != nil {
 		return err
 	}
 	return c.JSON(http.StatusOK, info.Whole())
 }
 
-func (s *Server) diffSnapshots(c *call) error {
+func (h *snapshotHandler) diff(c *call) error {
 	from, err := c.id("snapshot_id", fault.SnapshotNotFound)
 	if err != nil {
 		return err
@@ -100,33 +123,33 @@ func (s *Server) diffSnapshots(c *call) error {
 	if err := c.query(&q); err != nil {
 		return err
 	}
-	diff, err := s.library.Diff(c.Request().Context(), c.caller, from, to, q.Values)
+	diff, err := h.snapshots.Diff(c.Request().Context(), c.caller, from, to, q.Values)
 	if err != nil {
 		return err
 	}
 	return c.JSON(http.StatusOK, diff)
 }
 
-func (s *Server) deleteSnapshot(c *call) error {
+func (h *snapshotHandler) delete(c *call) error {
 	id, err := c.id("snapshot_id", fault.SnapshotNotFound)
 	if err != nil {
 		return err
 	}
-	if err := s.library.DeleteSnapshot(c.Request().Context(), c.caller, id); err != nil {
+	if err := h.snapshots.DeleteSnapshot(c.Request().Context(), c.caller, id); err != nil {
 		return err
 	}
 	return c.NoContent(http.StatusNoContent)
 }
 
-func (s *Server) verifySnapshot(c *call) error {
-	if _, err := s.body(c, &none{}); err != nil {
+func (h *snapshotHandler) verify(c *call) error {
+	if _, err := h.bodies.decode(c, &none{}); err != nil {
 		return err
 	}
 	id, err := c.id("snapshot_id", fault.SnapshotNotFound)
 	if err != nil {
 		return err
 	}
-	found, err := s.library.VerifySnapshot(c.Request().Context(), c.caller, id)
+	found, err := h.snapshots.VerifySnapshot(c.Request().Context(), c.caller, id)
 	if err != nil {
 		return err
 	}

@@ -59,7 +59,7 @@ func streamName(e events.StreamEvent) string {
 // events streams a session's events (server-sent events) until it is done, has
 // failed or has ended, or the reader goes. A reader that comes back with the ID
 // of the last event that it had misses none and gets none twice.
-func (s *Server) events(c *call) error {
+func (h *historyHandler) events(c *call) error {
 	q := struct {
 		Types    string `json:"event_types"`
 		History  bool   `json:"include_history"`
@@ -82,13 +82,13 @@ func (s *Server) events(c *call) error {
 	}
 	ctx, cancel := context.WithCancel(c.Request().Context())
 	defer cancel()
-	defer context.AfterFunc(s.closing, cancel)()
-	feed, err := s.history.Follow(ctx, c.caller, id, events.FollowRequest{After: after, Fresh: !q.History, Whole: !q.Sanitize})
+	defer context.AfterFunc(h.closing, cancel)()
+	feed, err := h.history.Follow(ctx, c.caller, id, events.FollowRequest{After: after, Fresh: !q.History, Whole: !q.Sanitize})
 	if err != nil {
 		return err
 	}
 	defer feed.Close()
-	return s.follow(ctx, c, feed, wanted)
+	return h.follow(ctx, c, feed, wanted)
 }
 
 // streamTypes are the names that a reader wants; nil for all.
@@ -131,7 +131,7 @@ type next struct {
 }
 
 // follow sends what the feed gives, and heartbeats in between.
-func (s *Server) follow(ctx context.Context, c *call, feed events.Stream, wanted []string) error {
+func (h *historyHandler) follow(ctx context.Context, c *call, feed events.Stream, wanted []string) error {
 	ctx, cancel := context.WithCancel(ctx)
 	given := make(chan next)
 	over := make(chan struct{})
@@ -151,7 +151,7 @@ func (s *Server) follow(ctx context.Context, c *call, feed events.Stream, wanted
 	}()
 	defer func() { cancel(); <-over }()
 	out := &streamWriter{c: c, wanted: wanted, control: http.NewResponseController(c.Response())}
-	beat := time.NewTicker(s.heartbeat)
+	beat := time.NewTicker(h.heartbeat)
 	defer beat.Stop()
 	quiet := time.NewTimer(openStream)
 	defer quiet.Stop()

@@ -1,13 +1,30 @@
 package api
 
 import (
+	"context"
 	"net/http"
 	"strings"
 	"unicode"
 
 	"github.com/stasisd/stasis/session"
+	"github.com/stasisd/stasis/session/access"
 	"github.com/stasisd/stasis/session/library"
 )
+
+// Settings reads and changes the settings of users.
+type Settings interface {
+	Settings(ctx context.Context, c access.Caller, userID string) (session.Settings, error)
+	// ChangeSettings applies change in a transaction; its error comes back as it is.
+	ChangeSettings(ctx context.Context, c access.Caller, userID string, change func(session.Settings) (session.Settings, error)) (session.Settings, error)
+}
+
+var _ Settings = (*session.Service)(nil)
+
+// settingsHandler answers GET and PATCH /v1/users/{user_id}.
+type settingsHandler struct {
+	settings Settings
+	bodies   *bodyDecoder
+}
 
 const (
 	maxCondition        = 4096 // bytes
@@ -120,20 +137,20 @@ func checkLoginCheck(c session.LoginCheck) error {
 		isSiteURL(in+"url", c.URL), within(in+"timeout_seconds", *c.TimeoutSeconds, 1, largestCheckTimeout))
 }
 
-func (s *Server) getUser(c *call) error {
+func (h *settingsHandler) get(c *call) error {
 	user, err := c.userID()
 	if err != nil {
 		return err
 	}
-	set, err := s.service.Settings(c.Request().Context(), c.caller, user)
+	set, err := h.settings.Settings(c.Request().Context(), c.caller, user)
 	if err != nil {
 		return err
 	}
 	return c.JSON(http.StatusOK, userAnswer{user, set})
 }
 
-func (s *Server) patchUser(c *call) error {
-	changes, err := s.patch(c, &settingsBody{})
+func (h *settingsHandler) patch(c *call) error {
+	changes, err := h.bodies.patch(c, &settingsBody{})
 	if err != nil {
 		return err
 	}
@@ -141,7 +158,7 @@ func (s *Server) patchUser(c *call) error {
 	if err != nil {
 		return err
 	}
-	set, err := s.service.ChangeSettings(c.Request().Context(), c.caller, user, func(was session.Settings) (session.Settings, error) {
+	set, err := h.settings.ChangeSettings(c.Request().Context(), c.caller, user, func(was session.Settings) (session.Settings, error) {
 		var now settingsBody
 		if err := patched(c.Request().Context(), was, changes, &now); err != nil {
 			return was, err

@@ -1,14 +1,27 @@
 package api
 
 import (
+	"context"
 	"net/http"
 	"net/url"
 	"strconv"
 	"time"
 
 	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/session/access"
 	"github.com/stasisd/stasis/session/events"
 )
+
+// Deliveries are the webhooks that were sent, or are to be.
+type Deliveries interface {
+	Deliveries(ctx context.Context, c access.Caller, state string, limit int, startAfter string) (page []events.Delivery, next string, err error)
+	Resend(ctx context.Context, c access.Caller, id string) (events.Delivery, error)
+}
+
+var _ Deliveries = (*events.Deliveries)(nil)
+
+// deliveryHandler answers /v1/webhooks/deliveries.
+type deliveryHandler struct{ deliveries Deliveries }
 
 // maxHookURL bounds a webhook's URL, in characters.
 const maxHookURL = 2000
@@ -51,7 +64,7 @@ func deliveryOf(d events.Delivery) deliveryAnswer {
 		LastError: orNull(d.LastError), CreatedAt: d.At.UTC(), LastAt: timeOrNull(d.LastAt), NextAt: timeOrNull(d.NextAt)}
 }
 
-func (s *Server) listDeliveries(c *call) error {
+func (h *deliveryHandler) list(c *call) error {
 	q := struct {
 		State      string `json:"state"`
 		Limit      int64  `json:"limit"`
@@ -67,7 +80,7 @@ func (s *Server) listDeliveries(c *call) error {
 	); err != nil {
 		return err
 	}
-	page, next, err := s.deliveries.Deliveries(c.Request().Context(), c.caller, q.State, int(q.Limit), q.StartAfter)
+	page, next, err := h.deliveries.Deliveries(c.Request().Context(), c.caller, q.State, int(q.Limit), q.StartAfter)
 	if err != nil {
 		return err
 	}
@@ -81,12 +94,12 @@ func (s *Server) listDeliveries(c *call) error {
 	return c.JSON(http.StatusOK, answers)
 }
 
-func (s *Server) resendDelivery(c *call) error {
+func (h *deliveryHandler) resend(c *call) error {
 	id, err := c.id("delivery_id", fault.NotFound)
 	if err != nil {
 		return err
 	}
-	d, err := s.deliveries.Resend(c.Request().Context(), c.caller, id)
+	d, err := h.deliveries.Resend(c.Request().Context(), c.caller, id)
 	if err != nil {
 		return err
 	}

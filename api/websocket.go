@@ -30,9 +30,9 @@ const (
 
 // checkUpgrade refuses what is no WebSocket request, and one of a foreign web
 // page. A request without Origin comes from no browser.
-func (s *Server) checkUpgrade(c *call) error {
+func (o origins) checkUpgrade(c *call) error {
 	r := c.Request()
-	if !s.urls.sameOrigin(r) {
+	if !o.sameOrigin(r) {
 		return fault.New(fault.Forbidden, "api.websocket", "the Origin is foreign")
 	}
 	if !strings.EqualFold(r.Header.Get("Upgrade"), "websocket") {
@@ -41,11 +41,20 @@ func (s *Server) checkUpgrade(c *call) error {
 	return nil
 }
 
-// serveCDP upgrades the request and serves CDP on it until the client leaves,
+// cdpSockets serves CDP on WebSockets.
+type cdpSockets struct {
+	cdp        CDP
+	maxMessage int64 // bytes
+	now        func() time.Time
+	patience   time.Duration   // for a message that has begun to arrive
+	closing    context.Context // sockets are closed when it ends
+}
+
+// serve upgrades the request and serves CDP on it until the client leaves,
 // the session ends or the daemon stops. Errors from before the upgrade are
 // returned; later ones close the socket.
-func (s *Server) serveCDP(c *call, id, targetID string) error {
-	release, err := s.service.Attach(id)
+func (k *cdpSockets) serve(c *call, id, targetID string) error {
+	release, err := k.cdp.Attach(id)
 	if err != nil {
 		return err
 	}
@@ -58,15 +67,15 @@ func (s *Server) serveCDP(c *call, id, targetID string) error {
 	if err != nil {
 		return fault.Wrap(err, fault.InvalidRequest, "api.websocket", "the WebSocket upgrade is malformed")
 	}
-	ws.SetReadLimit(s.maxMessage)
-	conn := &socket{ws: ws, conn: taken.conn, now: s.now, patience: s.patience}
+	ws.SetReadLimit(k.maxMessage)
+	conn := &socket{ws: ws, conn: taken.conn, now: k.now, patience: k.patience}
 	defer conn.wait()
 	defer ws.CloseNow() //nolint:errcheck // ends what a close handshake has left
-	stop := context.AfterFunc(s.closing, func() { conn.start(websocket.StatusGoingAway, "the daemon stops") })
+	stop := context.AfterFunc(k.closing, func() { conn.start(websocket.StatusGoingAway, "the daemon stops") })
 	defer stop()
 
-	err = s.service.Connect(c.Request().Context(), c.caller, id, targetID, conn)
-	if err != nil && s.closing.Err() == nil {
+	err = k.cdp.Connect(c.Request().Context(), c.caller, id, targetID, conn)
+	if err != nil && k.closing.Err() == nil {
 		conn.start(websocket.StatusInternalError, string(fault.CodeOf(err)))
 	} else {
 		conn.start(websocket.StatusNormalClosure, "")

@@ -118,8 +118,8 @@ func TestConnect(t *testing.T) {
 	if err := ws.CloseNow(); err != nil {
 		t.Error(err)
 	}
-	r.server.handlers.Lock() // waits for the handler
-	defer r.server.handlers.Unlock()
+	r.server.running.Lock() // waits for the handler
+	defer r.server.running.Unlock()
 	hs.Close()
 	if len(r.creates) != 1 || len(r.ends) != 1 {
 		t.Fatalf("%d creates, %d ends", len(r.creates), len(r.ends))
@@ -173,8 +173,8 @@ func TestConnectLeavesASharedSession(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = ws.Close(websocket.StatusNormalClosure, "")
-	r.server.handlers.Lock()
-	defer r.server.handlers.Unlock()
+	r.server.running.Lock()
+	defer r.server.running.Unlock()
 	if len(r.ends) != 0 {
 		t.Errorf("ended %v", r.ends)
 	}

@@ -1,19 +1,22 @@
 package api
 
 import (
+	"net/http"
 	"time"
 
 	"github.com/stasisd/stasis/session"
+	"github.com/stasisd/stasis/session/access"
 )
 
-// session is the answer about a session, with URLs as this client reaches them.
-func (s *Server) session(c *call, info session.Info) session.SessionAnswer {
+// sessionAnswer is the answer about a session, with URLs as the client behind the
+// request reaches them.
+func (o origins) sessionAnswer(r *http.Request, info session.Info) session.SessionAnswer {
 	a := info.Answer()
-	urls := s.urls.of(c.Request())
-	if ticket := info.Tickets[session.PurposeCDP]; ticket != "" {
+	urls := o.of(r)
+	if ticket := info.Tickets[access.PurposeCDP]; ticket != "" {
 		a.CDPURL = orNull(urls.cdp(info.ID, "", ticket))
 	}
-	if ticket := info.Tickets[session.PurposeView]; ticket != "" {
+	if ticket := info.Tickets[access.PurposeView]; ticket != "" {
 		a.VNCURL = orNull(urls.live(info.ID, ticket))
 		a.AgentURL = a.VNCURL
 	}

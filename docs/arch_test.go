@@ -56,19 +56,24 @@ var mayImport = []struct{ pkg, imports string }{
 	{"profiles/*", "fault state profiles"},
 
 	// A session knows no file of Chrome's: it asks browser, or an interface of its own.
-	{"session", "fault state state/* browser browser/extension browser/mux browser/pool snapshot profiles session/*"},
+	{"session", "fault state state/* browser browser/extension browser/mux browser/pool snapshot profiles session/* session/library/audit"},
 	{"session/events", "fault profiles session/access"}, // it does not know what it is told of
 	{"session/events/webhook", "fault profiles"},        // nor what it sends
 	{"session/access", "fault profiles"},
 	{"session/capacity", "fault browser browser/pool profiles"}, // it does not know what the Chromes hold that it keeps
 	{"session/agent", "fault profiles snapshot session/access session/events session/restore"},
 	{"session/browsers", "state browser browser/mux"},
+	{"session/files", "fault browser session/access"},
+	{"session/autosave", "fault browser state"},
+	{"session/pictures", "session/events"},
+	{"session/request", "fault state profiles session/autosave session/restore"},
+	{"session/queue", ""},
 	{"session/restore", "fault state state/report browser browser/extension snapshot profiles session/access session/browsers"},
 	{"session/library", "fault state state/* snapshot profiles browser/extension session/access"}, // it knows no live session
 	{"session/library/audit", "fault snapshot profiles session/library"},
 	{"session/*", "fault state state/* snapshot profiles session/access"},
 	{"session/*/*", "fault state profiles session/*"},
-	{"api", ". fault budget state browser browser/extension snapshot session session/access session/agent session/events session/library session/restore api/live"}, // what is recorded, session tells it
+	{"api", ". fault budget state browser browser/extension snapshot session session/access session/agent session/autosave session/events session/files session/library session/request session/restore api/live"}, // what is recorded, session tells it
 	{"api/apitest", "."},
 	{"api/live", ""},
 	{"api/metrics", "session"},

@@ -2,6 +2,8 @@ package session
 
 import (
 	"github.com/stasisd/stasis/profiles"
+	"github.com/stasisd/stasis/session/access"
+	"github.com/stasisd/stasis/session/autosave"
 	"github.com/stasisd/stasis/session/library"
 	"github.com/stasisd/stasis/session/restore"
 	"github.com/stasisd/stasis/state"
@@ -11,11 +13,11 @@ import (
 type Info struct {
 	profiles.Session
 	// Tickets are what the caller's key may have of this session; none once it has ended.
-	Tickets map[Purpose]string
+	Tickets map[access.Purpose]string
 	// Restored is the restore report; nil for a fresh session.
 	Restored *restore.Report
 	// AutoSaved tells of automatic checkpoints; nil where none are made any more, or were.
-	AutoSaved *AutoSaved
+	AutoSaved *autosave.Status
 	// BrowserRestarted tells that Chrome was reopened after a failed save or a crash.
 	BrowserRestarted bool
 	// Restarting tells of a session in error that its Chrome is being started again,

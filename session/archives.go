@@ -54,17 +54,30 @@ func (a archives) Unpack(ctx context.Context, saved snapshot.Snapshot, userDataD
 		}
 		return err
 	}
-	got, err := s.Vault.Unpack(ctx, saved, userDataDir, snapshot.UnpackOptions{
-		Limits: s.cfg.Unpack, Accept: s.accepts, Keep: []string{state.FileName}, BeforeKept: inTurn})
+	got, document, err := a.unpack(ctx, saved, userDataDir, inTurn)
 	if err != nil {
 		return u, err
 	}
-	u.Entries, u.Refused = got.Entries, len(got.Refused)
-	if u.Document, err = library.ParseDocument(saved.ID, got.Kept[state.FileName]); err != nil {
-		return u, err
-	}
+	u.Document, u.Entries, u.Refused = document, got.Entries, len(got.Refused)
 	u.Notes, err = agent.NotesIn(saved)
 	return u, err
+}
+
+// document unpacks the archive into a user data directory, and waits for no turn.
+func (a archives) document(ctx context.Context, saved snapshot.Snapshot, userDataDir string) (state.Document, error) {
+	_, document, err := a.unpack(ctx, saved, userDataDir, nil)
+	return document, err
+}
+
+// unpack calls before, unless it is nil, with the size of the document before that is read.
+func (a archives) unpack(ctx context.Context, saved snapshot.Snapshot, userDataDir string, before func(size int64) error) (snapshot.Unpacked, state.Document, error) {
+	got, err := a.svc.Vault.Unpack(ctx, saved, userDataDir, snapshot.UnpackOptions{
+		Limits: a.svc.cfg.Unpack, Accept: a.svc.accepts, Keep: []string{state.FileName}, BeforeKept: before})
+	if err != nil {
+		return got, state.Document{}, err
+	}
+	document, err := library.ParseDocument(saved.ID, got.Kept[state.FileName])
+	return got, document, err
 }
 
 // Filter takes out of a user data directory what a selection leaves out.

@@ -13,6 +13,8 @@ import (
 
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
+	"github.com/stasisd/stasis/session/autosave"
+	"github.com/stasisd/stasis/session/request"
 	"github.com/stasisd/stasis/state"
 )
 
@@ -23,8 +25,8 @@ func everyOption() Create {
 		SessionID: "s-1", UserID: "alice", AgentName: "bot", Goal: "buy milk", StartURL: "https://start.example/", Engine: "shell",
 		FromSession: "s-0", FromEnvironment: "e-0", FromDefaultOf: "bob",
 		AllowMemory: true, FreshIfNone: true, RestoreTabs: true, ReadOnly: true, Persist: true,
-		AutoSave: &AutoSave{Interval: 90 * time.Second, Navigation: true, Login: true, Disconnect: true, Keep: 3},
-		Restart:  true, OnLive: OnLiveWait, Resume: true, Options: true, Idle: 7 * time.Minute, Lifetime: 3 * time.Hour,
+		AutoSave: &autosave.Settings{Interval: 90 * time.Second, Navigation: true, Login: true, Disconnect: true, Keep: 3},
+		Restart:  true, OnLive: request.OnLiveWait, Resume: true, Options: true, Idle: 7 * time.Minute, Lifetime: 3 * time.Hour,
 		WebhookURL: "https://hooks.example/a", DiscardOnEnd: true, Wait: 1500 * time.Millisecond,
 		Labels: map[string]string{"team": "blue"}, Record: []string{RecordScreenshot, RecordConsole},
 		Overrides: state.Overrides{
@@ -85,7 +87,7 @@ func TestAskedByGoNames(t *testing.T) {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
 	// An empty create had null for what it did not name.
-	none, err := decodeAsked([]byte(`{"SessionID":"","AutoSave":null,"Labels":null,"Passkeys":null,"Origins":{},"Idle":0}`))
+	none, err := request.Decode([]byte(`{"SessionID":"","AutoSave":null,"Labels":null,"Passkeys":null,"Origins":{},"Idle":0}`))
 	if diff := cmp.Diff(Create{}, none, sameCreate); err != nil || diff != "" {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
@@ -98,7 +100,7 @@ func TestAskedVersion1(t *testing.T) {
 	if err := json.Unmarshal(golden, &want); err != nil {
 		t.Fatal(err)
 	}
-	if err := json.Unmarshal(encodeAsked(everyOption()), &got); err != nil {
+	if err := json.Unmarshal(request.Encode(everyOption()), &got); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

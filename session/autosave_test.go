@@ -7,12 +7,13 @@ import (
 
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
+	"github.com/stasisd/stasis/session/autosave"
 	"github.com/stasisd/stasis/state"
 )
 
 // every asks for automatic checkpoints at an interval alone.
 func every(interval time.Duration, keep int) func(*Create) {
-	return func(c *Create) { c.AutoSave = &AutoSave{Interval: interval, Keep: keep} }
+	return func(c *Create) { c.AutoSave = &autosave.Settings{Interval: interval, Keep: keep} }
 }
 
 // autos are the automatic checkpoints of a session, the newest first.
@@ -30,7 +31,7 @@ func (r *rig) autos(id string) (ids []string) {
 	return ids
 }
 
-func (r *rig) autoSaved(id string) AutoSaved {
+func (r *rig) autoSaved(id string) autosave.Status {
 	r.t.Helper()
 	info, err := r.Get(r.t.Context(), alice, id)
 	if err != nil {
@@ -109,14 +110,14 @@ func TestAutoSaveFails(t *testing.T) {
 // Each reason makes one long before the interval is over.
 func TestAutoSaveReasons(t *testing.T) {
 	for name, test := range map[string]struct {
-		reason AutoSave
+		reason autosave.Settings
 		happen func(c *fakeChrome, n int) // nil: a client comes and leaves
 	}{
-		"navigation": {AutoSave{Navigation: true}, func(c *fakeChrome, n int) { c.at = fmt.Sprint("https://a.example/", n) }},
-		"login": {AutoSave{Login: true}, func(c *fakeChrome, n int) {
+		"navigation": {autosave.Settings{Navigation: true}, func(c *fakeChrome, n int) { c.at = fmt.Sprint("https://a.example/", n) }},
+		"login": {autosave.Settings{Login: true}, func(c *fakeChrome, n int) {
 			c.jar = []state.Cookie{{Name: "session_id", Value: fmt.Sprint(n), Domain: "a.example", Path: "/", HTTPOnly: true, Session: true}}
 		}},
-		"disconnect": {AutoSave{Disconnect: true}, nil},
+		"disconnect": {autosave.Settings{Disconnect: true}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -137,11 +138,6 @@ func TestAutoSaveReasons(t *testing.T) {
 				return r.autoSaved(id).SnapshotID != ""
 			})
 		})
-	}
-	for name, now := range map[string]map[string]string{"the same": {"a": "1", "b": "2"}, "one less": {"a": "1"}} {
-		if newLogin(map[string]string{"a": "1", "b": "2"}, now) {
-			t.Errorf("%s is a new login", name)
-		}
 	}
 }
 
@@ -171,18 +167,9 @@ func TestAutoSavePaused(t *testing.T) {
 		t.Fatal(err)
 	}
 	l := r.find(id)
-	if wait, _ := l.saveItself(AutoSave{Interval: time.Minute, Keep: 1}, CheckpointRequest{auto: true}); wait != time.Minute || len(r.autos(id)) != 0 {
+	if wait, _ := l.autosave(autosave.Settings{Interval: time.Minute, Keep: 1}, false).Save(t.Context()); wait != time.Minute || len(r.autos(id)) != 0 {
 		t.Errorf("next in %v, %v were made", wait, r.autos(id))
 	}
 	r.browsers.last().die()
 	await(t, "the session has ended", func() bool { return r.Counts().Live == 0 })
-}
-
-// Each retry comes later than the one before, up to a limit.
-func TestRetryIn(t *testing.T) {
-	for failures, want := range map[int]time.Duration{1: 5 * time.Second, 2: 10 * time.Second, 4: 40 * time.Second, 99: 5 * time.Minute} {
-		if got := retryIn(time.Minute, failures); got != want {
-			t.Errorf("after %d failures: %v, want %v", failures, got, want)
-		}
-	}
 }

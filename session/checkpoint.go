@@ -8,6 +8,7 @@ import (
 	"github.com/stasisd/stasis/profiles"
 	"github.com/stasisd/stasis/session/access"
 	"github.com/stasisd/stasis/session/library"
+	"github.com/stasisd/stasis/session/queue"
 	"github.com/stasisd/stasis/state"
 )
 
@@ -74,8 +75,8 @@ func (l *live) save(ctx context.Context, r CheckpointRequest) (CheckpointAnswer,
 	l.awaitRestart(ctx)
 	result := make(chan checkpointed, 1)
 	if err := l.ask(ctx, func() error {
-		l.power.add(task{ // not while Chrome is being frozen
-			begin: func() (func(context.Context) error, error) {
+		l.power.Add(queue.Task{ // not while Chrome is being frozen
+			Begin: func() (func(context.Context) error, error) {
 				if err := l.usable(); err != nil {
 					return nil, err
 				}
@@ -88,7 +89,7 @@ func (l *live) save(ctx context.Context, r CheckpointRequest) (CheckpointAnswer,
 				l.beginCheckpoint(checkpointing{request: r, waiter: result}, l.checkpointJob(r))
 				return nil, nil
 			},
-			end: func(err error) {
+			End: func(err error) {
 				if err != nil {
 					<-l.turn
 					result <- checkpointed{err: err}
@@ -110,7 +111,7 @@ func (l *live) save(ctx context.Context, r CheckpointRequest) (CheckpointAnswer,
 
 // checkpointJob decides what a checkpoint does with the environment.
 func (l *live) checkpointJob(r CheckpointRequest) job {
-	j := job{rec: l.rec, chrome: l.chrome, source: l.source, again: l.request.again(), partial: l.request.partial,
+	j := job{rec: l.rec, chrome: l.chrome, source: l.source, again: l.options(), partial: l.partial,
 		mode: SaveFilesystem, goesOn: true, label: r.Label, auto: r.auto}
 	if r.SaveAsDefault {
 		j.move = l.moveFrom(r.Conflict)
@@ -148,7 +149,7 @@ func (l *live) finishCheckpoint(c checkpointed) {
 		l.touch()
 	}
 	l.settleFreeze()
-	l.power.after(func() { was.waiter <- c }) // a paused session stands still again first
+	l.power.After(func() { was.waiter <- c }) // a paused session stands still again first
 }
 
 // checkpoint carries a checkpoint out. While it needs Chrome it ends with lent,

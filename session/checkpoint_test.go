@@ -11,6 +11,7 @@ import (
 	"github.com/stasisd/stasis/browser/profile"
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
+	"github.com/stasisd/stasis/session/request"
 	"github.com/stasisd/stasis/snapshot/faultstore"
 	"github.com/stasisd/stasis/state"
 )
@@ -69,7 +70,7 @@ func TestCheckpoint(t *testing.T) {
 	if doc := r.browsers.last().restored; doc.Datadir != state.DatadirLive || !doc.Complete || other.Restored.SnapshotID != first.Snapshot.ID {
 		t.Errorf("restored %s, complete %t, %+v", doc.Datadir, doc.Complete, other.Restored)
 	}
-	_, err := r.Create(t.Context(), alice, asking(func(c *Create) { fromAlice(c); c.OnLive = OnLiveFail }))
+	_, err := r.Create(t.Context(), alice, asking(func(c *Create) { fromAlice(c); c.OnLive = request.OnLiveFail }))
 	wantCode(t, err, fault.EnvironmentInUse)
 	r.end(alice, other.ID, none)
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/session/access"
+	"github.com/stasisd/stasis/session/request"
 	"github.com/stasisd/stasis/session/restore"
 	"github.com/stasisd/stasis/state"
 )
@@ -27,11 +28,11 @@ type claim struct {
 // it is looked up anew after each wait.
 func (s *Service) settle(ctx, wait context.Context, c access.Caller, r Create) (restore.Environment, *live, error) {
 	for {
-		o, err := s.restorer.Resolve(ctx, c, r.named())
+		o, err := s.restorer.Resolve(ctx, c, r.Named())
 		if err != nil || o.Source == nil {
 			return o, nil, err
 		}
-		other := s.enter(r.SessionID, o, r.onLive() == OnLiveFork)
+		other := s.enter(r.SessionID, o, r.OnLiveOrDefault() == request.OnLiveFork)
 		switch {
 		case other == nil:
 			return o, nil, nil
@@ -40,12 +41,12 @@ func (s *Service) settle(ctx, wait context.Context, c access.Caller, r Create) (
 				return o, nil, err
 			}
 			continue // what it saved is the environment now
-		case r.onLive() == OnLiveShare && other.live != nil:
-			if mayOn(c, other.live, access.Drive) != nil { // it is another key's to drive
+		case r.OnLiveOrDefault() == request.OnLiveShare && other.live != nil:
+			if other.live.allow(c, access.Drive) != nil { // it is another key's to drive
 				return o, nil, inUse(other.id)
 			}
 			return o, other.live, other.live.shares(ctx, r)
-		case r.onLive() == OnLiveFail, r.onLive() == OnLiveWait && r.Wait <= 0:
+		case r.OnLiveOrDefault() == request.OnLiveFail, r.OnLiveOrDefault() == request.OnLiveWait && r.Wait <= 0:
 			return o, nil, inUse(other.id)
 		}
 		select {
@@ -63,7 +64,7 @@ func (l *live) shares(ctx context.Context, r Create) error {
 	return l.ask(ctx, func() error {
 		other := r.Overrides.Over(l.request.Overrides).Differ(l.request.Overrides)
 		for _, id := range r.Extensions {
-			if !slices.ContainsFunc(l.request.installed, func(e state.Extension) bool { return e.ID == id }) {
+			if !slices.ContainsFunc(l.installed, func(e state.Extension) bool { return e.ID == id }) {
 				other = append(other, "extension "+id)
 			}
 		}
@@ -72,7 +73,7 @@ func (l *live) shares(ctx context.Context, r Create) error {
 				other = append(other, "passkeys")
 			}
 		}
-		if l.request.partial {
+		if l.partial {
 			other = append(other, "origins")
 		}
 		if len(other) == 0 {
@@ -81,18 +82,6 @@ func (l *live) shares(ctx context.Context, r Create) error {
 		return fault.New(fault.EnvironmentInUse, "session.create",
 			"session %s holds this environment and cannot be shared, for it differs from what is asked for: %s", l.id, strings.Join(other, ", "))
 	})
-}
-
-// onLive is what the create does when it meets another, the default filled in.
-func (r Create) onLive() OnLive {
-	switch {
-	case r.OnLive != "":
-		return r.OnLive
-	case r.Persist:
-		return OnLiveFail
-	default:
-		return OnLiveFork
-	}
 }
 
 func inUse(id string) error {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/session/access"
+	"github.com/stasisd/stasis/session/request"
 )
 
 // on_live: what a create does when another live session came from the same
@@ -16,11 +17,11 @@ func TestOnLive(t *testing.T) {
 	r := newRig(t, nil)
 	_, snap := r.saved(alice, asDefault)
 	holder := r.create(alice, fromAlice).ID
-	with := func(policy OnLive) func(*Create) {
+	with := func(policy request.OnLive) func(*Create) {
 		return func(c *Create) { fromAlice(c); c.OnLive = policy }
 	}
 	t.Run("fork", func(t *testing.T) {
-		for _, policy := range []OnLive{"", OnLiveFork} {
+		for _, policy := range []request.OnLive{"", request.OnLiveFork} {
 			info := r.create(alice, with(policy))
 			if info.ID == holder || info.Existing {
 				t.Errorf("%q: %+v", policy, info)
@@ -29,17 +30,20 @@ func TestOnLive(t *testing.T) {
 		}
 	})
 	t.Run("share", func(t *testing.T) {
-		info := r.create(alice, with(OnLiveShare))
-		if info.ID != holder || !info.Existing || info.Tickets[PurposeCDP] == "" {
+		info := r.create(alice, with(request.OnLiveShare))
+		if info.ID != holder || !info.Existing || info.Tickets[access.PurposeCDP] == "" {
 			t.Errorf("%+v", info)
 		}
 		// The snapshot that the default names is the same environment.
-		if info := r.create(alice, func(c *Create) { c.FromEnvironment, c.OnLive = snap, OnLiveShare }); info.ID != holder {
+		if info := r.create(alice, func(c *Create) { c.FromEnvironment, c.OnLive = snap, request.OnLiveShare }); info.ID != holder {
 			t.Errorf("by its snapshot: %s", info.ID)
 		}
 	})
 	t.Run("share with another proxy", func(t *testing.T) {
-		_, err := r.Create(t.Context(), alice, asking(func(c *Create) { with(OnLiveShare)(c); c.Overrides, c.Extensions = behindProxy, []string{"none"} }))
+		_, err := r.Create(t.Context(), alice, asking(func(c *Create) {
+			with(request.OnLiveShare)(c)
+			c.Overrides, c.Extensions = behindProxy, []string{"none"}
+		}))
 		wantCode(t, err, fault.EnvironmentInUse)
 		for _, name := range []string{holder, "proxy", "timezone", "extension none"} {
 			if !strings.Contains(fault.MessageOf(err), name) {
@@ -48,7 +52,7 @@ func TestOnLive(t *testing.T) {
 		}
 	})
 	t.Run("fail", func(t *testing.T) {
-		for _, ask := range []func(*Create){with(OnLiveFail), func(c *Create) { fromAlice(c); c.Persist = true }, with(OnLiveWait)} {
+		for _, ask := range []func(*Create){with(request.OnLiveFail), func(c *Create) { fromAlice(c); c.Persist = true }, with(request.OnLiveWait)} {
 			_, err := r.Create(t.Context(), alice, asking(ask))
 			wantCode(t, err, fault.EnvironmentInUse)
 			if !strings.Contains(fault.MessageOf(err), holder) {
@@ -57,11 +61,11 @@ func TestOnLive(t *testing.T) {
 		}
 	})
 	t.Run("a fresh one meets nobody", func(t *testing.T) {
-		info := r.create(alice, func(c *Create) { c.OnLive = OnLiveFail })
+		info := r.create(alice, func(c *Create) { c.OnLive = request.OnLiveFail })
 		r.end(alice, info.ID, none)
 	})
 	t.Run("wait in vain", func(t *testing.T) {
-		_, err := r.Create(t.Context(), alice, asking(func(c *Create) { with(OnLiveWait)(c); c.Wait = 5 * time.Millisecond }))
+		_, err := r.Create(t.Context(), alice, asking(func(c *Create) { with(request.OnLiveWait)(c); c.Wait = 5 * time.Millisecond }))
 		wantCode(t, err, fault.EnvironmentInUse)
 	})
 	t.Run("wait", func(t *testing.T) {
@@ -69,7 +73,7 @@ func TestOnLive(t *testing.T) {
 		// lets the other through, whenever that is.
 		got := make(chan Info, 1)
 		go func() {
-			info, err := r.Create(t.Context(), alice, asking(func(c *Create) { with(OnLiveWait)(c); c.Wait = time.Minute }))
+			info, err := r.Create(t.Context(), alice, asking(func(c *Create) { with(request.OnLiveWait)(c); c.Wait = time.Minute }))
 			if err != nil {
 				t.Error(err)
 			}
@@ -99,7 +103,7 @@ func TestOnLiveFailAtOnce(t *testing.T) {
 	var made, refused int
 	for range 5 {
 		group.Go(func() {
-			_, err := r.Create(t.Context(), alice, asking(func(c *Create) { fromAlice(c); c.OnLive = OnLiveFail }))
+			_, err := r.Create(t.Context(), alice, asking(func(c *Create) { fromAlice(c); c.OnLive = request.OnLiveFail }))
 			mu.Lock()
 			defer mu.Unlock()
 			switch {
@@ -125,7 +129,7 @@ func TestRepeatedSessionID(t *testing.T) {
 	mine := func(c *Create) { c.SessionID, c.RequestHash = "mine", "h1" }
 	first := r.create(alice, mine)
 	again := r.create(alice, mine)
-	if again.ID != first.ID || !again.Existing || again.Tickets[PurposeCDP] != first.Tickets[PurposeCDP] || len(r.browsers.all()) != 1 {
+	if again.ID != first.ID || !again.Existing || again.Tickets[access.PurposeCDP] != first.Tickets[access.PurposeCDP] || len(r.browsers.all()) != 1 {
 		t.Errorf("again: %+v", again)
 	}
 	taken := func(c access.Caller, ask func(*Create)) {

@@ -10,6 +10,7 @@ import (
 	"github.com/stasisd/stasis/browser/profile"
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
+	"github.com/stasisd/stasis/session/autosave"
 	"github.com/stasisd/stasis/state"
 )
 
@@ -127,7 +128,7 @@ func TestCheckpointCutOffByACrash(t *testing.T) {
 	}
 	r.checkpointWhenBack(id)
 	r.rewrite(r.browsers.last(), "later") // else there is nothing to copy
-	if wait, _ := l.saveItself(AutoSave{Interval: time.Hour, Keep: 1}, CheckpointRequest{auto: true}); wait != autoRest {
+	if wait, _ := l.autosave(autosave.Settings{Interval: time.Hour, Keep: 1}, false).Save(t.Context()); wait != 5*time.Second {
 		t.Errorf("the next automatic one is due in %v", wait)
 	}
 }
@@ -151,7 +152,7 @@ func TestAutoSaveMeetsAnEnding(t *testing.T) {
 	ended := make(chan error, 1)
 	go func() { _, err := r.End(t.Context(), alice, id, filesystem); ended <- err }()
 	<-began
-	if wait, _ := l.saveItself(AutoSave{Interval: time.Hour, Keep: 1}, CheckpointRequest{auto: true}); wait != autoRest {
+	if wait, _ := l.autosave(autosave.Settings{Interval: time.Hour, Keep: 1}, false).Save(t.Context()); wait != 5*time.Second {
 		t.Errorf("the next automatic one is due in %v", wait)
 	}
 	close(goOn)

@@ -107,7 +107,7 @@ func (s *Service) bring(ctx context.Context, c access.Caller, r Create, was *pro
 func (s *Service) place(ctx context.Context, c access.Caller, r Create, o restore.Environment, was *profiles.Session) (*live, error) {
 	if r.Wait > 0 {
 		var err error
-		if o, err = s.restorer.Resolve(ctx, c, r.named()); err != nil {
+		if o, err = s.restorer.Resolve(ctx, c, r.Named()); err != nil {
 			return nil, err
 		}
 	}
@@ -127,7 +127,7 @@ func (s *Service) holdSource(ctx context.Context, c access.Caller, r Create, o r
 		if !fault.Is(err, fault.SnapshotNotFound) {
 			return o, release, err
 		}
-		if o, err = s.restorer.Resolve(ctx, c, r.named()); err != nil {
+		if o, err = s.restorer.Resolve(ctx, c, r.Named()); err != nil {
 			return o, nil, err
 		}
 	}
@@ -205,7 +205,7 @@ func (s *Service) begin(ctx context.Context, c access.Caller, r Create, o restor
 	if err != nil {
 		return nil, err
 	}
-	up, err := s.restorer.Start(ctx, r.restore(named), o)
+	up, err := s.restorer.Start(ctx, r.Restore(named), o)
 	if err != nil {
 		return nil, err
 	}
@@ -247,7 +247,7 @@ func (s *Service) begin(ctx context.Context, c access.Caller, r Create, o restor
 		s.work.Go(l.pictures)
 	}
 	if r.AutoSave != nil {
-		s.work.Go(func() { l.autosave(*r.AutoSave, r.Persist) })
+		s.work.Go(func() { l.autosave(*r.AutoSave, r.Persist).Run(s.ctx) })
 	}
 	if up.Report != nil {
 		l.beginVerifying(up.Document)

@@ -12,6 +12,15 @@ import (
 	"github.com/stasisd/stasis/session/events"
 )
 
+// Conn is one CDP client's connection, message by message.
+type Conn = mux.Conn
+
+// Eager is a Conn that can also send without waiting; see mux.Eager.
+type Eager = mux.Eager
+
+// Metered is a Conn that counts the memory of what it reads; see mux.Metered.
+type Metered = mux.Metered
+
 // callDeadline bounds a navigation or screenshot.
 const callDeadline = 30 * time.Second
 
@@ -72,6 +81,10 @@ func (s *Service) MayDrive(ctx context.Context, c access.Caller, id string) erro
 	_, err := s.record(ctx, c, id, access.Drive)
 	return err
 }
+
+// Attach takes a place for one CDP client of a session, before it is upgraded and
+// served by [Service.Connect]; see [capacity.Clients.Take].
+func (s *Service) Attach(id string) (release func(), err error) { return s.clients.Take(id) }
 
 // Connect serves one CDP client of a session until it leaves, the session ends or
 // the caller's key is deleted. A paused session thaws for as long as a client is there.
@@ -165,7 +178,7 @@ func (s *Service) Pause(ctx context.Context, c access.Caller, id string) (Acknow
 			}
 			l.setStatus(profiles.StatusPaused, profiles.Reason{})
 			l.writer.Record(events.Paused, nil)
-			l.records.after(func() { reply(nil) })
+			l.records.After(func() { reply(nil) })
 		})
 	})
 	if err == nil && already {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/stasisd/stasis/profiles"
 	"github.com/stasisd/stasis/session/agent"
+	"github.com/stasisd/stasis/session/queue"
 )
 
 // driven is a live session for those who carry messages to its agent.
@@ -33,8 +34,8 @@ func (d driven) Update(ctx context.Context, u agent.Update) error {
 			effect  agent.Effect
 			written bool
 		)
-		l.records.add(task{
-			begin: func() (func(context.Context) error, error) {
+		l.records.Add(queue.Task{
+			Begin: func() (func(context.Context) error, error) {
 				if write, err := u.Begin(l.agentState()); err != nil || !write {
 					return nil, err
 				}
@@ -44,7 +45,7 @@ func (d driven) Update(ctx context.Context, u agent.Update) error {
 					return err
 				}, nil
 			},
-			end: func(err error) {
+			End: func(err error) {
 				if written {
 					l.apply(effect)
 				}
@@ -61,7 +62,7 @@ func (d driven) Apply(ctx context.Context, e agent.Effect) {
 	_ = l.ask(context.WithoutCancel(ctx), func() error {
 		l.apply(e)
 		var now profiles.Session
-		l.records.do(func(ctx context.Context) (err error) {
+		l.records.Do(func(ctx context.Context) (err error) {
 			now, err = l.svc.Catalogue.Session(ctx, l.id)
 			return err
 		}, func(err error) {

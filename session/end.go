@@ -213,7 +213,7 @@ func (l *live) begin(e ending) {
 		l.ending.waits++
 		l.reopening.giveWay(l.job(e).mode, l.svc.reopenPatience)
 	}
-	l.power.after(func() { l.records.after(l.carryOut) })
+	l.power.After(func() { l.records.After(l.carryOut) })
 }
 
 // carryOut runs the ending beside the session's goroutine, once nothing is left that
@@ -241,9 +241,9 @@ func (l *live) finish(e ended) {
 	if e.over {
 		last := l.replica
 		l.replica = nil
-		l.records.do(func(context.Context) error { l.svc.dropReplica(last); return nil }, nil)
+		l.records.Do(func(context.Context) error { l.svc.dropReplica(last); return nil }, nil)
 	}
-	l.records.after(func() { l.conclude(e) })
+	l.records.After(func() { l.conclude(e) })
 }
 
 // conclude has the session be over, or go on, when its run has ended.
@@ -258,7 +258,7 @@ func (l *live) conclude(e ended) {
 	if e.reopened != nil {
 		l.goOn(*e.reopened)
 	}
-	l.records.after(func() { l.stayLive(e) })
+	l.records.After(func() { l.stayLive(e) })
 }
 
 // stayLive has the session be used again, after an ending that did not end it, and
@@ -285,7 +285,7 @@ func (l *live) stayLive(e ended) {
 		left = l.request.Idle
 	}
 	l.lifetime.Reset(left)
-	l.power.after(func() { l.records.after(func() { was.tell(e) }) })
+	l.power.After(func() { l.records.After(func() { was.tell(e) }) })
 }
 
 // tell tells those who wait for an ending what it came to.

@@ -17,6 +17,7 @@ import (
 	"github.com/stasisd/stasis/browser/profile"
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
+	"github.com/stasisd/stasis/session/access"
 	"github.com/stasisd/stasis/session/library"
 	"github.com/stasisd/stasis/session/restore"
 	"github.com/stasisd/stasis/snapshot"
@@ -311,7 +312,7 @@ func TestLists(t *testing.T) {
 		}
 		for _, info := range page {
 			got = append(got, info.ID)
-			if info.Tickets[PurposeCDP] == "" || info.Labels["a"] != "b" {
+			if info.Tickets[access.PurposeCDP] == "" || info.Labels["a"] != "b" {
 				t.Errorf("%+v", info)
 			}
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/stasisd/stasis/browser/profile"
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
+	"github.com/stasisd/stasis/session/access"
 	"github.com/stasisd/stasis/session/restore"
 	"github.com/stasisd/stasis/snapshot/faultstore"
 	"github.com/stasisd/stasis/state"
@@ -74,8 +75,8 @@ func TestSaveFails(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if now.BrowserRestarted != test.reopens || now.Tickets[PurposeCDP] != info.Tickets[PurposeCDP] || r.status(info.ID) != profiles.StatusReady {
-				t.Errorf("restarted %t, status %s, same ticket %t", now.BrowserRestarted, now.Status, now.Tickets[PurposeCDP] == info.Tickets[PurposeCDP])
+			if now.BrowserRestarted != test.reopens || now.Tickets[access.PurposeCDP] != info.Tickets[access.PurposeCDP] || r.status(info.ID) != profiles.StatusReady {
+				t.Errorf("restarted %t, status %s, same ticket %t", now.BrowserRestarted, now.Status, now.Tickets[access.PurposeCDP] == info.Tickets[access.PurposeCDP])
 			}
 			last := r.browsers.last()
 			if (last != first) != test.reopens || last.dead() || last.Frozen() || last.dir.Path != first.dir.Path {

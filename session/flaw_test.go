@@ -8,6 +8,7 @@ import (
 
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
+	"github.com/stasisd/stasis/session/autosave"
 	"github.com/stasisd/stasis/session/library"
 	"github.com/stasisd/stasis/session/restore"
 )
@@ -102,9 +103,10 @@ func TestRetryRests(t *testing.T) {
 	r := newRig(t, nil)
 	id := r.create(alice, every(time.Hour, 1)).ID
 	r.browsers.fails(fault.New(fault.StoreFull, "fake", "there is no room"), "precopy", "copy")
+	saver := r.find(id).autosave(autosave.Settings{Interval: time.Minute, Keep: 1}, false)
 	for n := range 3 {
-		wait, least := r.find(id).saveItself(AutoSave{Interval: time.Minute, Keep: 1}, CheckpointRequest{auto: true})
-		if want := autoRest << n; wait != want || least != want {
+		wait, least := saver.Save(t.Context())
+		if want := 5 * time.Second << n; wait != want || least != want {
 			t.Errorf("again in %v, for a reason in %v; want %v", wait, least, want)
 		}
 	}

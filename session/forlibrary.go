@@ -31,9 +31,14 @@ func (f forLibrary) Record(ctx context.Context, c access.Caller, id string, p ac
 // DefaultChanged looks which standbys there should be.
 func (f forLibrary) DefaultChanged() { f.svc.capacity.DefaultChanged() }
 
-// ReadOut starts a Chrome on a snapshot and reads there what its document lacks.
-func (f forLibrary) ReadOut(ctx context.Context, row profiles.Snapshot, saved snapshot.Snapshot) (state.Document, []state.Component, error) {
-	return f.svc.readOut(ctx, row, saved)
+// ReadOut starts a Chrome on a snapshot and reads there what its document lacks. The
+// Chrome takes a place like a session's.
+func (f forLibrary) ReadOut(ctx context.Context, saved snapshot.Snapshot) (state.Document, []state.Component, error) {
+	if err := f.svc.capacity.Acquire(ctx, false); err != nil {
+		return state.Document{}, nil, err
+	}
+	defer f.svc.capacity.Release()
+	return f.svc.restorer.ReadOut(ctx, saved, archives(f).document)
 }
 
 // Retention returns a user's own policy; nil where the user has none.

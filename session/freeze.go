@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/session/queue"
 )
 
 // still reports whether Chrome is to be frozen: that of a paused session that nobody
@@ -26,29 +27,29 @@ func (l *live) settleFreeze() {
 
 // freeze freezes Chrome, if that is still to be when its turn comes.
 func (l *live) freeze(end func(error)) {
-	l.power.add(task{
-		begin: func() (func(context.Context) error, error) {
+	l.power.Add(queue.Task{
+		Begin: func() (func(context.Context) error, error) {
 			if !l.still() {
 				return nil, nil
 			}
 			l.awake = false
 			return l.chrome.Freeze, nil
 		},
-		end: end,
+		End: end,
 	})
 }
 
 // thaw lets a frozen Chrome run, and clients come to it; it is not for a session
 // that is being ended.
 func (l *live) thaw(end func(error)) {
-	l.power.add(task{
-		begin: func() (func(context.Context) error, error) {
+	l.power.Add(queue.Task{
+		Begin: func() (func(context.Context) error, error) {
 			if err := l.usable(); err != nil || l.awake {
 				return nil, err
 			}
 			return l.chrome.Thaw, nil
 		},
-		end: func(err error) {
+		End: func(err error) {
 			if err == nil {
 				l.awake = true
 			}
@@ -60,8 +61,8 @@ func (l *live) thaw(end func(error)) {
 // whenPaused calls end when a pause that is under way has ended, with an error if it
 // failed.
 func (l *live) whenPaused(end func(error)) {
-	l.power.after(func() {
-		l.records.after(func() {
+	l.power.After(func() {
+		l.records.After(func() {
 			if l.paused {
 				end(nil)
 				return

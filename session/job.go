@@ -66,7 +66,7 @@ func (j job) flawed(flaw string) job {
 
 // job decides what an ending does with the environment.
 func (l *live) job(e ending) job {
-	j := job{rec: l.rec, dir: l.dir, chrome: l.chrome, doc: l.doc, source: l.source, used: l.used, again: l.request.again(), partial: l.request.partial, laid: l.laid,
+	j := job{rec: l.rec, dir: l.dir, chrome: l.chrome, doc: l.doc, source: l.source, used: l.used, again: l.options(), partial: l.partial, laid: l.laid,
 		mode: SaveFilesystem, status: profiles.StatusTerminated}
 	switch e.cause {
 	case causeAsked:

@@ -7,11 +7,17 @@ import (
 	"github.com/stasisd/stasis/browser"
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
+	"github.com/stasisd/stasis/session/access"
+	"github.com/stasisd/stasis/session/autosave"
 	"github.com/stasisd/stasis/session/browsers"
 	"github.com/stasisd/stasis/session/events"
+	"github.com/stasisd/stasis/session/queue"
 	"github.com/stasisd/stasis/session/restore"
 	"github.com/stasisd/stasis/state"
 )
+
+// recordDeadline bounds how long the catalogue may take for one write of a session.
+const recordDeadline = 30 * time.Second
 
 // live is a running session. One goroutine, run, owns everything below the
 // line; others reach it through ask and askAndWait. It changes memory only. What takes
@@ -25,8 +31,12 @@ type live struct {
 	base   string    // the snapshot it was restored from
 	laid   time.Time // when that was in place
 	// madeBy is the key that made the session and, where it lives again, the one that resumed it.
-	madeBy       []string
-	ticketSecret []byte // tickets are made with it, and die with the session
+	madeBy    []string
+	installed []state.Extension // that it has, restored and named ones
+	// partial: what it was restored from, or what it was given of it, has only
+	// some origins, and is not the default as it was.
+	partial bool
+	tickets access.SessionTickets // they die with the session
 
 	calls        chan func()
 	finished     chan ended
@@ -62,31 +72,37 @@ type live struct {
 	// checkpoint and reopening are under way. The ending waits for them.
 	checkpoint *checkpointing
 	reopening  *reopening
-	power      *queue     // freezes and thaws Chrome
-	records    *queue     // writes to the catalogue
-	replica    *replica   // of the last checkpoint; nil while one is under way
-	auto       *AutoSaved // nil: no automatic ones are asked for
+	power      *queue.Queue     // freezes and thaws Chrome
+	records    *queue.Queue     // writes to the catalogue
+	replica    *replica         // of the last checkpoint; nil while one is under way
+	auto       *autosave.Status // nil: no automatic ones are asked for
 	idle       *time.Timer
 	lifetime   *time.Timer
 }
 
 func newLive(s *Service, rec profiles.Session, r Create, up restore.Started) *live {
-	l := &live{svc: s, id: rec.ID, userID: rec.UserID, madeBy: []string{rec.KeyID}, ticketSecret: newTicketSecret(),
+	l := &live{svc: s, id: rec.ID, userID: rec.UserID, madeBy: []string{rec.KeyID}, tickets: access.NewSessionTickets(),
 		calls: make(chan func()), finished: make(chan ended), done: make(chan struct{}), moved: make(chan struct{}, 1),
 		// Nobody may be there to take it: the daemon may stop meanwhile.
 		checkpointed: make(chan checkpointed, 1), reopened: make(chan reopened, 1), turn: make(chan struct{}, 1), left: make(chan struct{}, 1),
-		awake: true, power: newQueue(s, restore.ThawDeadline), records: newQueue(s, recordDeadline),
+		awake: true, power: queue.New(s.ctx, restore.ThawDeadline, s.work.Go), records: queue.New(s.ctx, recordDeadline, s.work.Go),
 		rec: rec, request: r, dir: up.Chrome.Dir(), chrome: up.Chrome, report: up.Report,
 		idle: time.NewTimer(r.Idle), lifetime: time.NewTimer(r.Lifetime)}
-	l.request.Overrides, l.request.installed, l.request.partial = up.Overrides, up.Extensions, up.Partial
+	l.request.Overrides, l.installed, l.partial = up.Overrides, up.Extensions, up.Partial
 	l.lent, l.takeBack = context.WithCancelCause(s.ctx)
 	if r.AutoSave != nil {
-		l.auto = &AutoSaved{AutoSave: *r.AutoSave}
+		l.auto = &autosave.Status{Settings: *r.AutoSave}
 	}
 	if up.Report != nil {
 		l.source, l.base, l.laid = &up.Report.Source, rec.BaseSnapshotID, up.At
 	}
 	return l
+}
+
+// options are those of a Chrome that takes over within the session: what was open then
+// is to be open again, whatever the create wanted of an earlier one.
+func (l *live) options() browser.Options {
+	return browser.Options{Engine: l.request.Engine, RestoreTabs: true, Overrides: l.request.Overrides, Passkeys: l.request.Passkeys, Extensions: l.installed}
 }
 
 // run is the session's goroutine.
@@ -95,12 +111,12 @@ func (l *live) run() {
 	defer func() { l.takeBack(nil) }()
 	defer l.idle.Stop()
 	defer l.lifetime.Stop()
-	for !l.over || !l.power.idle() || !l.records.idle() {
+	for !l.over || l.power.Len() > 0 || l.records.Len() > 0 {
 		var gone, stopped <-chan struct{}
 		if l.ending == nil && l.chrome != nil {
 			gone = l.chrome.Done()
 		}
-		if l.ending == nil && l.reopening == nil && l.power.idle() && l.records.idle() {
+		if l.ending == nil && l.reopening == nil && l.power.Len() == 0 && l.records.Len() == 0 {
 			stopped = l.svc.ctx.Done()
 		}
 		calls := l.calls
@@ -129,10 +145,10 @@ func (l *live) run() {
 			l.finishCheckpoint(c)
 		case r := <-l.reopened:
 			l.finishReopening(r)
-		case err := <-l.power.reports:
-			l.power.finished(err)
-		case err := <-l.records.reports:
-			l.records.finished(err)
+		case err := <-l.power.Reports():
+			l.power.Finish(err)
+		case err := <-l.records.Reports():
+			l.records.Finish(err)
 		case e := <-l.finished:
 			l.finish(e)
 		case <-stopped:
@@ -179,6 +195,28 @@ func (l *live) ask(ctx context.Context, f func() error) error {
 	case <-ctx.Done():
 		return notInTime(ctx)
 	}
+}
+
+// askAndWait runs f on the session's goroutine and waits until f, or a task that f has
+// added, calls reply. When ctx ends first, what was begun goes on.
+func (l *live) askAndWait(ctx context.Context, f func(reply func(error))) error {
+	answer := make(chan error, 1)
+	if err := l.ask(ctx, func() error {
+		f(func(err error) { answer <- err })
+		return nil
+	}); err != nil {
+		return err
+	}
+	select {
+	case err := <-answer:
+		return err
+	case <-ctx.Done():
+		return notInTime(ctx)
+	}
+}
+
+func notInTime(ctx context.Context) error {
+	return fault.Wrap(ctx.Err(), fault.Timeout, "session.ask", "the session did not answer in time")
 }
 
 func notRunning(id string) error {

@@ -3,10 +3,13 @@ package session
 import (
 	"context"
 
+	"github.com/stasisd/stasis/browser"
 	"github.com/stasisd/stasis/profiles"
 	"github.com/stasisd/stasis/session/access"
 	"github.com/stasisd/stasis/session/agent"
+	"github.com/stasisd/stasis/session/browsers"
 	"github.com/stasisd/stasis/session/events"
+	"github.com/stasisd/stasis/session/files"
 )
 
 // Lookup gives the packages beside this one what they need of sessions. Its methods
@@ -16,6 +19,7 @@ type Lookup struct{ s *Service }
 var (
 	_ agent.Sessions  = Lookup{}
 	_ events.Sessions = Lookup{}
+	_ files.Sessions  = Lookup{}
 )
 
 // Lookup is the sessions of a Service, for the packages that it does not import.
@@ -45,6 +49,12 @@ func (l Lookup) Report(ctx context.Context, userID, id, event string, data event
 func (l Lookup) Describe(ctx context.Context, c access.Caller, id string) (profiles.Session, bool, error) {
 	info, err := l.s.Get(ctx, c, id)
 	return info.Session, info.HasAgent, err
+}
+
+// WithDir calls do with the run directory of a live session, for a caller that may
+// drive it.
+func (l Lookup) WithDir(ctx context.Context, c access.Caller, id string, do func(context.Context, *browser.Dir) error) error {
+	return l.s.with(ctx, c, id, access.Drive, func(ctx context.Context, chrome browsers.Chrome) error { return do(ctx, chrome.Dir()) })
 }
 
 // Running is a live session, for a caller that may drive it.

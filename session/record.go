@@ -4,14 +4,13 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
-	"time"
 
 	"github.com/stasisd/stasis/browser"
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
-	"github.com/stasisd/stasis/session/browsers"
 	"github.com/stasisd/stasis/session/events"
 	"github.com/stasisd/stasis/session/library"
+	"github.com/stasisd/stasis/session/pictures"
 )
 
 // What a create may ask to be recorded besides what always is.
@@ -59,13 +58,13 @@ func (l *live) beginRun() {
 // endRun ends the run, when all that was heard in it is told.
 func (l *live) endRun(status profiles.RunStatus, cause string) {
 	deaf, writer := l.deaf, l.writer
-	l.records.do(func(context.Context) error { deaf(); return nil }, func(error) {
+	l.records.Do(func(context.Context) error { deaf(); return nil }, func(error) {
 		for gone := range l.clients { // they hear that it is over, and are not waited for
 			writer.Record(events.Disconnected, events.Fields{"clients": l.clients - 1 - gone})
 		}
 		l.runOver = true
 	})
-	l.records.do(func(ctx context.Context) error { writer.End(ctx, status, cause); return nil }, nil)
+	l.records.Do(func(ctx context.Context) error { writer.End(ctx, status, cause); return nil }, nil)
 }
 
 // tellEnd tells what an ending came to. over: its Chrome is no longer the session's,
@@ -175,69 +174,19 @@ func (s *Service) endLeft(ctx context.Context, of func(sessionID string) bool) e
 	return nil
 }
 
-const (
-	// pictureDelay is how long a page may paint before its picture is taken, and
-	// picturePause the time to the next one at least.
-	pictureDelay    = 500 * time.Millisecond
-	picturePause    = 2 * time.Second
-	pictureDeadline = 10 * time.Second
-)
-
-// pictures takes a picture after each navigation, or one after several that
-// follow quickly, until the session ends.
+// pictures records pictures of the session until it ends.
 func (l *live) pictures() {
-	pause := time.NewTimer(0)
-	defer pause.Stop()
-	wait := func(d time.Duration) bool {
-		pause.Reset(d)
-		select {
-		case <-pause.C:
-			return true
-		case <-l.done:
-			return false
-		}
-	}
-	for {
-		select {
-		case <-l.moved:
-		case <-l.done:
-			return
-		}
-		if !wait(pictureDelay) {
-			return
-		}
-		l.picture()
-		if !wait(picturePause) {
-			return
-		}
-	}
+	pictures.Record(l.svc.ctx, pictures.Session{ID: l.id, Moved: l.moved, Done: l.done, Look: l.view}, l.svc.Log)
 }
 
-// picture records what the tab in front shows. Nothing is woken for it, and an
-// end of the session does not wait.
-func (l *live) picture() {
-	var (
-		chrome browsers.Chrome
-		writer *events.Writer
-		lent   context.Context
-	)
-	ctx, cancel := context.WithTimeout(l.svc.ctx, pictureDeadline)
-	defer cancel()
-	err := l.ask(ctx, func() error {
+// view gives the browser for a picture, unless it is paused.
+func (l *live) view(ctx context.Context) (view pictures.View, err error) {
+	err = l.ask(ctx, func() error {
 		if err := l.usable(); err != nil || l.paused {
 			return err
 		}
-		chrome, writer, lent = l.chrome, l.writer, l.lent
+		view = pictures.View{Browser: l.chrome, Writer: l.writer, Lent: l.lent}
 		return nil
 	})
-	if err != nil || chrome == nil {
-		return
-	}
-	defer context.AfterFunc(lent, cancel)()
-	jpeg, url, title, err := chrome.Screenshot(ctx)
-	if err != nil {
-		l.svc.Log.Debug("a picture could not be taken", "session", l.id, "error", err)
-		return
-	}
-	writer.Observe(events.Screenshot, events.Fields{"url": url, "title": title, "jpeg": jpeg})
+	return view, err
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/stasisd/stasis/profiles"
 	"github.com/stasisd/stasis/session/events"
 	"github.com/stasisd/stasis/session/library"
+	"github.com/stasisd/stasis/session/library/audit"
 )
 
 // Recover makes good what a dead daemon left: it ends Chromes that still run,
@@ -21,7 +22,7 @@ func (s *Service) Recover(ctx context.Context) error {
 	if err := s.Catalogue.DropUnfinishedAnswers(ctx); err != nil {
 		return err
 	}
-	s.tellMismatch(ctx) // before a rescue, whose snapshot would open with a wrong key
+	audit.LogMismatch(ctx, s.Vault, s.Catalogue, s.Log) // before a rescue, whose snapshot would open with a wrong key
 	left, err := s.Browsers.Left(ctx)
 	if err != nil {
 		return err

@@ -35,7 +35,7 @@ type reopened struct {
 func (l *live) reopen(end func(error)) {
 	ctx, cancel := context.WithTimeout(l.svc.ctx, reopenDeadline)
 	l.reopening = &reopening{cancel: cancel, waiters: []func(error){end}}
-	rec, dir, doc, options := l.rec, l.dir, l.doc, l.request.again()
+	rec, dir, doc, options := l.rec, l.dir, l.doc, l.options()
 	l.svc.work.Go(func() {
 		up, err := l.svc.startAgain(ctx, rec, dir, doc, options, failedSave)
 		l.reopened <- reopened{up, err}
@@ -66,7 +66,7 @@ func (l *live) finishReopening(r reopened) {
 	case l.doc.Complete:
 		l.doc.Datadir = state.DatadirCrash // the Chrome that did not come up may have had it open
 	}
-	l.records.after(func() {
+	l.records.After(func() {
 		was := l.reopening
 		l.reopening = nil
 		l.touch()

@@ -6,6 +6,7 @@ import (
 
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
+	"github.com/stasisd/stasis/session/access"
 	"github.com/stasisd/stasis/session/agent"
 	"github.com/stasisd/stasis/session/browsers"
 	"github.com/stasisd/stasis/state"
@@ -42,7 +43,7 @@ func TestRestartOnCrash(t *testing.T) {
 	for n := range maxRestarts {
 		r.crashes(first.ID)
 		info, err := r.Get(t.Context(), alice, first.ID)
-		if err != nil || info.Status != profiles.StatusReady || !info.BrowserRestarted || info.Tickets[PurposeCDP] != first.Tickets[PurposeCDP] {
+		if err != nil || info.Status != profiles.StatusReady || !info.BrowserRestarted || info.Tickets[access.PurposeCDP] != first.Tickets[access.PurposeCDP] {
 			t.Fatalf("crash %d: %+v, %v", n+1, info, err)
 		}
 		if c := r.browsers.last(); c.dir.Name() != dir.Name() || c.restored.Datadir != state.DatadirCrash {

@@ -9,6 +9,7 @@ import (
 	"github.com/stasisd/stasis/profiles"
 	"github.com/stasisd/stasis/session/access"
 	"github.com/stasisd/stasis/session/events"
+	"github.com/stasisd/stasis/session/request"
 )
 
 // usualIdle and usualLifetime are the limits of sessions of which it is not
@@ -48,7 +49,7 @@ func (s *Service) resume(ctx context.Context, c access.Caller, r Create) (Acknow
 			}
 			continue // it has been resumed meanwhile
 		}
-		if err := mayOn(c, l, access.Drive); err != nil {
+		if err := l.allow(c, access.Drive); err != nil {
 			return Acknowledged{}, nil, err
 		}
 		a, err := l.resume(ctx)
@@ -87,7 +88,7 @@ func (l *live) resume(ctx context.Context) (Acknowledged, error) {
 			l.reopen(reply)
 		case !l.paused:
 			running = true
-			l.records.after(func() { reply(nil) }) // what it says is recorded
+			l.records.After(func() { reply(nil) }) // what it says is recorded
 		default:
 			l.unpause(reply)
 		}
@@ -110,7 +111,7 @@ func (l *live) unpause(end func(error)) {
 			end(err)
 			return
 		case !l.paused: // another request was quicker
-			l.records.after(func() { end(nil) })
+			l.records.After(func() { end(nil) })
 			return
 		}
 		l.paused = false
@@ -121,7 +122,7 @@ func (l *live) unpause(end func(error)) {
 		l.setStatus(status, profiles.Reason{})
 		l.writer.Record(events.Resumed, nil)
 		l.touch()
-		l.records.after(func() { end(nil) })
+		l.records.After(func() { end(nil) })
 	})
 }
 
@@ -152,8 +153,8 @@ func (s *Service) revive(ctx context.Context, c access.Caller, id string, by Cre
 		return nil, err
 	}
 	asked.FreshIfNone, asked.Wait = by.FreshIfNone, by.Wait
-	if asked.OnLive == OnLiveShare { // it is this session that is asked for
-		asked.OnLive = OnLiveFail
+	if asked.OnLive == request.OnLiveShare { // it is this session that is asked for
+		asked.OnLive = request.OnLiveFail
 	}
 	l, err := s.bring(ctx, c, asked, &rec)
 	if fault.Is(err, fault.NoSnapshot) {
@@ -164,7 +165,7 @@ func (s *Service) revive(ctx context.Context, c access.Caller, id string, by Cre
 }
 
 // sealAsked seals what a session was made with, as its record keeps it sealed.
-func (s *Service) sealAsked(r Create) ([]byte, error) { return s.Vault.Seal(encodeAsked(r)) }
+func (s *Service) sealAsked(r Create) ([]byte, error) { return s.Vault.Seal(request.Encode(r)) }
 
 // made is what an ended session was made with, to be made again from its own
 // snapshot. One of an older Stasis, or an imported one, has the usual limits.
@@ -174,7 +175,7 @@ func (s *Service) made(rec profiles.Session) (Create, error) {
 	if len(rec.Asked) > 0 {
 		raw, err := s.Vault.Unseal(rec.Asked)
 		if err == nil {
-			r, err = decodeAsked(raw)
+			r, err = request.Decode(raw)
 		}
 		if err != nil {
 			// Without its proxy it would go out in the open.
@@ -216,10 +217,10 @@ func bare(r Create) Create {
 	r.SessionID, r.UserID, r.RequestHash, r.StartURL, r.Wait = "", "", "", "", 0
 	r.FromSession, r.FromEnvironment, r.FromDefaultOf = "", "", ""
 	r.FreshIfNone, r.Resume, r.Options = false, false, false
-	if r.OnLive == OnLiveShare {
-		r.OnLive = OnLiveFail
+	if r.OnLive == request.OnLiveShare {
+		r.OnLive = request.OnLiveFail
 	}
-	same, err := decodeAsked(encodeAsked(r))
+	same, err := request.Decode(request.Encode(r))
 	if err != nil {
 		return r
 	}

@@ -47,8 +47,8 @@ func TestResumeAnEndedSession(t *testing.T) {
 		t.Errorf("another session: %+v", again)
 	case again.Status != profiles.StatusReady, !again.EndedAt.IsZero(), again.Reason.Code != "", again.Outcome != nil, !again.ExpiresAt.After(first.ExpiresAt):
 		t.Errorf("it has not begun anew: %+v", again)
-	case again.Tickets[PurposeCDP] == "" || again.Tickets[PurposeCDP] == first.Tickets[PurposeCDP]:
-		t.Errorf("ticket %q after %q", again.Tickets[PurposeCDP], first.Tickets[PurposeCDP])
+	case again.Tickets[access.PurposeCDP] == "" || again.Tickets[access.PurposeCDP] == first.Tickets[access.PurposeCDP]:
+		t.Errorf("ticket %q after %q", again.Tickets[access.PurposeCDP], first.Tickets[access.PurposeCDP])
 	case again.Restored == nil || again.Restored.SnapshotID != snap:
 		t.Errorf("restored %+v, want %s", again.Restored, snap)
 	}

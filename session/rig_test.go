@@ -27,6 +27,7 @@ import (
 	"github.com/stasisd/stasis/session/agent"
 	"github.com/stasisd/stasis/session/capacity"
 	"github.com/stasisd/stasis/session/events"
+	"github.com/stasisd/stasis/session/files"
 	"github.com/stasisd/stasis/session/library"
 	"github.com/stasisd/stasis/snapshot"
 	"github.com/stasisd/stasis/snapshot/faultstore"
@@ -53,6 +54,7 @@ type rig struct {
 	*agent.Notes
 	*agent.Messenger
 	*events.Reader
+	*files.Files
 	deliveries *events.Deliveries
 	hookURL    string // the daemon's own webhook
 	documents  *agent.Documents
@@ -126,6 +128,7 @@ func (r *rig) daemon(change func(*Config)) *Service {
 	r.Messenger = agent.NewMessenger(agent.MessengerConfig{Sessions: s.Lookup(), Store: r.catalogue, Notices: notices, Masks: masks, Now: r.clock.now})
 	r.deliveries = events.NewDeliveries(r.catalogue, notices.Wake, r.clock.now)
 	r.Reader = events.NewReader(events.ReaderConfig{Journal: journal, Store: r.catalogue, Sessions: s.Lookup(), Keys: r.apiKeys, Masks: masks})
+	r.Files = files.New(s.Lookup(), r.apiKeys)
 	r.Notes = agent.NewNotes(s.Lookup(), r.catalogue, r.clock.now)
 	r.documents = agent.NewDocuments(s.Lookup(), snapshot.NewDocuments(r.store, snapshot.Options{Now: r.clock.now}))
 	r.readings, r.packages = capacity.NewTurns(library.MaxReadings), capacity.NewTurns(library.MaxChecked)

@@ -28,31 +28,31 @@ func TestTicketsOfSessions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	drives, views := one.Tickets[PurposeCDP], one.Tickets[PurposeView]
-	if again, err := r.Get(ctx, c, one.ID); err != nil || again.Tickets[PurposeCDP] != drives || again.Tickets[PurposeView] != views {
+	drives, views := one.Tickets[access.PurposeCDP], one.Tickets[access.PurposeView]
+	if again, err := r.Get(ctx, c, one.ID); err != nil || again.Tickets[access.PurposeCDP] != drives || again.Tickets[access.PurposeView] != views {
 		t.Errorf("tickets change: %v, %v", again.Tickets, err)
 	}
-	if hers, err := r.Get(ctx, alice, one.ID); err != nil || hers.Tickets[PurposeCDP] == drives || hers.Tickets[PurposeCDP] == "" {
+	if hers, err := r.Get(ctx, alice, one.ID); err != nil || hers.Tickets[access.PurposeCDP] == drives || hers.Tickets[access.PurposeCDP] == "" {
 		t.Errorf("another key's tickets: %v, %v", hers.Tickets, err)
 	}
-	if got, err := r.AuthorizeTicket(ctx, drives, one.ID, PurposeCDP); err != nil || got.KeyID != k.ID {
+	if got, err := r.AuthorizeTicket(ctx, drives, one.ID, access.PurposeCDP); err != nil || got.KeyID != k.ID {
 		t.Errorf("%+v, %v", got, err)
 	}
-	got, err := r.AuthorizeTicket(ctx, views, one.ID, PurposeView)
+	got, err := r.AuthorizeTicket(ctx, views, one.ID, access.PurposeView)
 	if err != nil || !slices.Equal(got.Rights, []access.Right{access.RightView}) || got.ForEveryUser() {
 		t.Errorf("who looks may %+v, %v", got, err)
 	}
-	refused := func(ticket, id string, p Purpose) {
+	refused := func(ticket, id string, p access.Purpose) {
 		t.Helper()
 		_, err := r.AuthorizeTicket(ctx, ticket, id, p)
 		wantCode(t, err, fault.Unauthorized)
 	}
-	refused(views, one.ID, PurposeCDP)
-	refused(drives, one.ID, PurposeView)
-	refused(drives, two.ID, PurposeCDP)
-	refused(drives[:access.RandomLength]+"-key-a", one.ID, PurposeCDP)
-	refused("", one.ID, PurposeCDP)
-	refused("-"+k.ID, one.ID, PurposeCDP)
+	refused(views, one.ID, access.PurposeCDP)
+	refused(drives, one.ID, access.PurposeView)
+	refused(drives, two.ID, access.PurposeCDP)
+	refused(drives[:access.RandomLength]+"-key-a", one.ID, access.PurposeCDP)
+	refused("", one.ID, access.PurposeCDP)
+	refused("-"+k.ID, one.ID, access.PurposeCDP)
 	refused(drives, one.ID, "control")
 
 	once, _, err := r.apiKeys.NewTicket(ctx, c)
@@ -62,8 +62,8 @@ func TestTicketsOfSessions(t *testing.T) {
 	if err := r.apiKeys.DeleteKey(ctx, admin, k.ID); err != nil {
 		t.Fatal(err)
 	}
-	refused(drives, one.ID, PurposeCDP)
-	refused(views, one.ID, PurposeView)
+	refused(drives, one.ID, access.PurposeCDP)
+	refused(views, one.ID, access.PurposeView)
 	_, err = r.apiKeys.RedeemTicket(ctx, once)
 	wantCode(t, err, fault.Unauthorized)
 	_, err = r.Create(ctx, c, asking(nil)) // one that was authenticated just before

@@ -103,7 +103,7 @@ type Service struct {
 	restorer  *restore.Restorer
 	renewals  *renewals
 	rescues   *rescues
-	attached  *attached
+	clients   *capacity.Clients
 
 	// ctx is the life of the daemon's own work (saves, sessions); it ends
 	// after everything was given the time to end by itself.
@@ -131,7 +131,7 @@ type Service struct {
 // New makes a Service. [Service.Recover] must run before the first request.
 func New(cfg Config, deps Deps) *Service {
 	s := &Service{cfg: cfg, Deps: deps,
-		attached: newAttached(cfg.MaxClients), surveys: make(chan struct{}, maxSurveys), surveyFor: surveyDeadline, reopenPatience: reopenPatience,
+		clients: capacity.NewClients(cfg.MaxClients), surveys: make(chan struct{}, maxSurveys), surveyFor: surveyDeadline, reopenPatience: reopenPatience,
 		uploads: newUploads(), imports: capacity.NewTurns(maxImports), large: capacity.NewTurns(maxLarge),
 		live: map[string]*live{}, creating: map[string]*claim{}, checks: map[string]int{}}
 	if s.Meter == nil {

@@ -32,7 +32,7 @@ func (s *Service) record(ctx context.Context, c access.Caller, id string, p acce
 // running is a live session, if the caller may look at it, or drive it. One that
 // has ended is session_not_running.
 func (s *Service) running(ctx context.Context, c access.Caller, id string, p access.Permission) (*live, error) {
-	if l := s.find(id); l != nil && mayOn(c, l, p) == nil {
+	if l := s.find(id); l != nil && l.allow(c, p) == nil {
 		return l, nil
 	}
 	if _, err := s.record(ctx, c, id, p); err != nil {
@@ -180,4 +180,40 @@ func plural(n int) string {
 		return "1 session"
 	}
 	return strconv.Itoa(n) + " sessions"
+}
+
+// AuthorizeTicket returns whom a session's ticket stands for: its key, as it is
+// now. A ticket for another purpose or session is unauthorized, and so is one of a
+// session that has ended or a key that was deleted. Who comes with a ticket to look
+// has no other right.
+func (s *Service) AuthorizeTicket(ctx context.Context, ticket, sessionID string, p access.Purpose) (access.Caller, error) {
+	refused := fault.New(fault.Unauthorized, "session.ticket", "the ticket is not for this, or its session has ended, or its key was deleted")
+	l := s.find(sessionID)
+	if l == nil {
+		return access.Caller{}, refused
+	}
+	keyID, needs, ok := l.tickets.Key(ticket, p)
+	if !ok {
+		return access.Caller{}, refused
+	}
+	c, err := s.Keys.Caller(ctx, keyID)
+	switch {
+	case fault.Is(err, fault.Unauthorized), err == nil && l.allow(c, needs) != nil:
+		return access.Caller{}, refused
+	case err != nil:
+		return access.Caller{}, err
+	case p == access.PurposeView:
+		c = access.Caller{KeyID: c.KeyID, UserID: l.userID, Rights: []access.Right{access.RightView}}
+	}
+	return c, nil
+}
+
+// ticketsFor are the tickets that a caller may have of a session.
+func (l *live) ticketsFor(c access.Caller) map[access.Purpose]string {
+	return l.tickets.MakeAll(c.KeyID, func(p access.Permission) error { return l.allow(c, p) })
+}
+
+// allow is [access.Caller.OnSession] of a session that lives.
+func (l *live) allow(c access.Caller, p access.Permission) error {
+	return c.OnSession(l.id, l.userID, l.madeBy, p)
 }

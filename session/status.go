@@ -6,6 +6,7 @@ import (
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
 	"github.com/stasisd/stasis/session/events"
+	"github.com/stasisd/stasis/session/queue"
 )
 
 // usable tells why the browser cannot be used, nil if it can.
@@ -29,15 +30,15 @@ func (l *live) setStatus(status profiles.Status, reason profiles.Reason) {
 	}
 	l.rec.Status, l.rec.Reason = status, reason
 	crash := l.untold // a status that was set before the crash says nothing of it
-	l.records.add(task{
-		begin: func() (func(context.Context) error, error) {
+	l.records.Add(queue.Task{
+		Begin: func() (func(context.Context) error, error) {
 			notify := []string{events.HookStatus}
 			if crash = crash && l.untold; crash {
 				notify = append(notify, events.HookCrashed)
 			}
 			return func(ctx context.Context) error { return l.svc.recordStatus(ctx, l.id, status, reason, notify) }, nil
 		},
-		end: func(err error) {
+		End: func(err error) {
 			switch {
 			case err != nil:
 				l.svc.Log.Error("a session's status could not be recorded", "session", l.id, "error", err)

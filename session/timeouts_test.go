@@ -347,7 +347,7 @@ func TestPauseWhileOneFails(t *testing.T) {
 	go pause()
 	l := r.find(id)
 	await(t, "the second one waits", func() (waits bool) {
-		err := l.ask(t.Context(), func() error { waits = len(l.power.tasks) == 2; return nil })
+		err := l.ask(t.Context(), func() error { waits = l.power.Len() == 2; return nil })
 		return err == nil && waits
 	})
 	close(proceed)

@@ -61,7 +61,7 @@ func (l *live) beginVerifying(doc state.Document) {
 func (l *live) setReport(r *restore.Report) {
 	restored := encode(r)
 	l.report, l.rec.Restored = r, restored
-	l.records.do(func(ctx context.Context) error {
+	l.records.Do(func(ctx context.Context) error {
 		_, err := l.svc.Catalogue.UpdateSession(ctx, l.id, func(rec *profiles.Session) error {
 			rec.Restored = restored
 			return nil

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"time"
 
+	"github.com/stasisd/stasis/session/autosave"
 	"github.com/stasisd/stasis/session/restore"
 )
 
@@ -40,7 +41,7 @@ type SessionAnswer struct {
 	Rescuing         bool              `json:"rescuing"`
 	Restored         *restore.Report   `json:"restored"`
 	Outcome          *EndAnswer        `json:"outcome"`
-	AutoSave         *AutoSaveAnswer   `json:"auto_save"`
+	AutoSave         *autosave.Answer  `json:"auto_save"`
 	IgnoredFields    []string          `json:"ignored_fields,omitempty"`
 }
 
@@ -53,7 +54,7 @@ func (i Info) Answer() SessionAnswer {
 		EndedAt: timeOrNull(i.EndedAt), Reason: orNull(i.Reason.Text), ReasonCode: string(i.Reason.Code), EnvironmentID: i.ID,
 		Labels: i.Labels, BrowserRestarted: i.BrowserRestarted, Rescuing: i.Rescuing,
 		HasAgent: i.HasAgent, Restored: i.Restored, Outcome: recorded[EndAnswer](i.Outcome),
-		AutoSave: i.AutoSaved.answer(),
+		AutoSave: i.AutoSaved.Answer(),
 	}
 	if a.Labels == nil {
 		a.Labels = map[string]string{}
@@ -89,41 +90,6 @@ func recorded[T any](data json.RawMessage) *T {
 		return nil
 	}
 	return v
-}
-
-// The reasons for an automatic checkpoint besides the interval, on the wire.
-const (
-	OnNavigation = "navigation"
-	OnLogin      = "login"
-	OnDisconnect = "disconnect"
-)
-
-// AutoSaveAnswer is [AutoSaved] on the wire.
-type AutoSaveAnswer struct {
-	Interval   int64      `json:"interval_seconds"`
-	On         []string   `json:"on"`
-	Keep       int        `json:"keep"`
-	SnapshotID *string    `json:"last_snapshot_id"`
-	At         *time.Time `json:"last_saved_at"`
-	Failures   int        `json:"failures"`
-	Error      *string    `json:"last_error"`
-}
-
-func (a *AutoSaved) answer() *AutoSaveAnswer {
-	if a == nil {
-		return nil
-	}
-	answer := &AutoSaveAnswer{Interval: int64(a.Interval / time.Second), On: []string{}, Keep: a.Keep,
-		SnapshotID: orNull(a.SnapshotID), At: timeOrNull(a.At), Failures: a.Failures, Error: orNull(a.Error)}
-	for _, reason := range []struct {
-		name string
-		on   bool
-	}{{OnNavigation, a.Navigation}, {OnLogin, a.Login}, {OnDisconnect, a.Disconnect}} {
-		if reason.on {
-			answer.On = append(answer.On, reason.name)
-		}
-	}
-	return answer
 }
 
 // Whole is the answer with a snapshot that is whole.

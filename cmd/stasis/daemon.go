@@ -30,6 +30,7 @@ import (
 	"github.com/stasisd/stasis/session/browsers"
 	"github.com/stasisd/stasis/session/capacity"
 	"github.com/stasisd/stasis/session/events"
+	"github.com/stasisd/stasis/session/files"
 	"github.com/stasisd/stasis/session/library"
 	"github.com/stasisd/stasis/snapshot"
 )
@@ -155,8 +156,11 @@ func start(ctx context.Context, c *serveCmd, log *slog.Logger) (_ *daemon, err e
 	}
 	sessions, masks := d.service.Lookup(), capacity.NewTurns(events.MaxMasking)
 	d.server = api.New(api.Options{
-		HashKey: d.keys.Derive("request hashes"),
-		Service: d.service, Library: kept, Pruner: d.service.Pruner(), Extensions: checked, Keys: d.apiKeys, Answers: answers{d.catalogue},
+		HashKey:  d.keys.Derive("request hashes"),
+		Sessions: d.service, Checkpoints: d.service, Controls: d.service, CDP: d.service, Files: files.New(sessions, d.apiKeys),
+		Snapshots: kept, Exports: kept, Importer: d.service, Pruner: d.service.Pruner(),
+		Defaults: kept, Logins: d.service, Settings: d.service, Extensions: checked,
+		Keys: d.apiKeys, SessionTickets: d.service, Readiness: d.service, Answers: answers{d.catalogue},
 		Notes:      agent.NewNotes(sessions, d.catalogue, time.Now),
 		Documents:  agent.NewDocuments(sessions, snapshot.NewDocuments(d.store, snapshot.Options{Now: time.Now})),
 		Messenger:  agent.NewMessenger(agent.MessengerConfig{Sessions: sessions, Store: d.catalogue, Notices: notices, Masks: masks, Now: time.Now}),

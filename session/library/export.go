@@ -86,7 +86,7 @@ func (l *Library) export(ctx context.Context, row profiles.Snapshot, r Export) (
 	// Of a profile that nobody read over CDP the document knows next to nothing.
 	if read := !doc.Complete && doc.Datadir != state.DatadirNone; r.IndexedDB || read {
 		var restored []state.Component
-		if doc, restored, err = l.sessions.ReadOut(ctx, row, saved); err != nil {
+		if doc, restored, err = l.sessions.ReadOut(ctx, saved); err != nil {
 			return Exported{}, err
 		}
 		lost = lostOfFormats(restored)

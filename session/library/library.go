@@ -45,7 +45,7 @@ type Sessions interface {
 	DefaultChanged()
 	// ReadOut starts a Chrome on a snapshot that the caller holds, and returns its
 	// document with what scripts read there, and the lines of the restore's report.
-	ReadOut(ctx context.Context, row profiles.Snapshot, saved snapshot.Snapshot) (state.Document, []state.Component, error)
+	ReadOut(ctx context.Context, saved snapshot.Snapshot) (state.Document, []state.Component, error)
 }
 
 // Keys are the API keys that callers come with; see [access.Keys].

@@ -2,6 +2,7 @@ package audit_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -24,6 +25,7 @@ type rig struct {
 	*testing.T
 	at        time.Time
 	store     *memstore.Store
+	identity  *age.X25519Identity
 	keys      snapshot.Keys
 	vault     *snapshot.Vault
 	catalogue *sqldb.DB
@@ -34,9 +36,10 @@ func newRig(t *testing.T) *rig {
 	t.Helper()
 	r := &rig{T: t, at: time.Unix(1_800_000_000, 0), archives: map[int]snapshot.Key{}}
 	r.store = memstore.New(0, r.now)
-	identity, err := age.GenerateX25519Identity()
+	var err error
+	r.identity, err = age.GenerateX25519Identity()
 	r.must(err)
-	r.keys = snapshot.NewKeys(identity, [32]byte{1})
+	r.keys = snapshot.NewKeys(r.identity, [32]byte{1})
 	r.vault = snapshot.NewVault(r.store, r.keys, snapshot.Options{Now: r.now})
 	r.catalogue, err = sqldb.Open(t.Context(), sqldb.Options{Path: sqldb.Memory, Now: r.now})
 	r.must(err)
@@ -64,7 +67,7 @@ func place(session string) snapshot.Location {
 func (r *rig) save(n int, session, words string) snapshot.Snapshot {
 	r.Helper()
 	s, err := r.vault.Save(r.Context(), snapshot.Draft{ID: id(n), Location: place(session), Mode: snapshot.Filesystem, CreatedAt: r.at,
-		Entries: []snapshot.Entry{{Name: "state.json", Data: []byte(words)}}})
+		Entries: []snapshot.Entry{{Name: "state.json", Data: []byte(words)}}, Private: json.RawMessage(`{}`)})
 	r.must(err)
 	r.archives[n], err = snapshot.ArchiveKey(s.Archive.ID)
 	r.must(err)

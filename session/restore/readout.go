@@ -1,4 +1,4 @@
-package session
+package restore
 
 import (
 	"context"
@@ -7,40 +7,33 @@ import (
 	"strings"
 
 	"github.com/stasisd/stasis/browser"
-	"github.com/stasisd/stasis/profiles"
-	"github.com/stasisd/stasis/session/library"
 	"github.com/stasisd/stasis/snapshot"
 	"github.com/stasisd/stasis/state"
 )
 
-// readOut brings the snapshot up in a Chrome of its own, without its tabs, and
-// adds to the document what scripts read there: the jar, and localStorage and
-// IndexedDB of every origin that is known. lines are the restore's report.
-// The Chrome takes a place like a session's, and is thrown away.
-func (s *Service) readOut(ctx context.Context, row profiles.Snapshot, saved snapshot.Snapshot) (doc state.Document, lines []state.Component, err error) {
-	if err := s.capacity.Acquire(ctx, false); err != nil {
-		return doc, nil, err
-	}
-	defer s.capacity.Release()
-	dir, err := s.Browsers.NewDir()
+// UnpackDocument unpacks an archive into a user data directory and returns the state
+// document of it.
+type UnpackDocument func(ctx context.Context, saved snapshot.Snapshot, userDataDir string) (state.Document, error)
+
+// ReadOut restores a snapshot in a Chrome of its own, without its tabs, and returns
+// its document with what scripts read there: the cookies, and localStorage and
+// IndexedDB of every origin that is known. lines are the restore's report. The Chrome
+// is ended then; the caller has a place for it.
+func (r *Restorer) ReadOut(ctx context.Context, saved snapshot.Snapshot, unpack UnpackDocument) (doc state.Document, lines []state.Component, err error) {
+	dir, err := r.browsers.NewDir()
 	if err != nil {
 		return doc, nil, err
 	}
-	got, err := s.Vault.Unpack(ctx, saved, dir.Profile(), snapshot.UnpackOptions{
-		Limits: s.cfg.Unpack, Accept: s.accepts, Keep: []string{state.FileName}})
-	if err == nil {
-		doc, err = library.ParseDocument(row.ID, got.Kept[state.FileName])
-	}
-	if err != nil {
-		s.clear(dir)
+	if doc, err = unpack(ctx, saved, dir.Profile()); err != nil {
+		r.clear(dir)
 		return doc, nil, err
 	}
-	chrome, report, err := s.Browsers.Restored(ctx, dir, doc, browser.Options{})
+	chrome, report, err := r.browsers.Restored(ctx, dir, doc, browser.Options{})
 	if err != nil {
-		s.clear(dir)
+		r.clear(dir)
 		return doc, nil, err
 	}
-	defer s.discard(ctx, chrome)
+	defer r.discard(ctx, chrome)
 	found, err := chrome.Storage(ctx, originsOf(doc))
 	if err != nil {
 		return doc, nil, err

@@ -1,10 +1,11 @@
-package session
+package request
 
 import (
 	"encoding/json"
 	"time"
 
 	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/session/autosave"
 	"github.com/stasisd/stasis/state"
 )
 
@@ -50,7 +51,7 @@ type asked struct {
 	RequestHash     string            `json:"request_hash,omitempty"`
 }
 
-// askedAutoSave is an [AutoSave] as it is recorded.
+// askedAutoSave is an [autosave.Settings] as it is recorded.
 type askedAutoSave struct {
 	Interval   time.Duration `json:"interval_ns"`
 	Navigation bool          `json:"navigation,omitempty"`
@@ -71,9 +72,9 @@ var goNames = map[string]string{
 	"Overrides": "overrides", "Passkeys": "passkeys", "Origins": "origins", "Extensions": "extensions", "RequestHash": "request_hash",
 }
 
-// encodeAsked writes what a create asks for; what it comes to have is not in it.
-func encodeAsked(r Create) []byte {
-	return encode(asked{Version: askedVersion,
+// Encode writes a create as a record keeps it, in the newest version.
+func Encode(r Create) []byte {
+	return marshal(asked{Version: askedVersion,
 		SessionID: r.SessionID, UserID: r.UserID, AgentName: r.AgentName, Goal: r.Goal, StartURL: r.StartURL, Engine: r.Engine,
 		FromSession: r.FromSession, FromEnvironment: r.FromEnvironment, FromDefaultOf: r.FromDefaultOf,
 		AllowMemory: r.AllowMemory, FreshIfNone: r.FreshIfNone, RestoreTabs: r.RestoreTabs, ReadOnly: r.ReadOnly, Persist: r.Persist,
@@ -83,9 +84,9 @@ func encodeAsked(r Create) []byte {
 		Extensions: r.Extensions, RequestHash: r.RequestHash})
 }
 
-// decodeAsked reads what any version of Stasis up to this one has recorded; a newer
-// one is unsupported.
-func decodeAsked(raw []byte) (Create, error) {
+// Decode reads what any version of Stasis up to this one has recorded; a newer
+// one is unsupported, and what is no create store_failed.
+func Decode(raw []byte) (Create, error) {
 	const op = "session.asked"
 	var a asked
 	var version struct {
@@ -111,7 +112,7 @@ func decodeAsked(raw []byte) (Create, error) {
 		SessionID: a.SessionID, UserID: a.UserID, AgentName: a.AgentName, Goal: a.Goal, StartURL: a.StartURL, Engine: a.Engine,
 		FromSession: a.FromSession, FromEnvironment: a.FromEnvironment, FromDefaultOf: a.FromDefaultOf,
 		AllowMemory: a.AllowMemory, FreshIfNone: a.FreshIfNone, RestoreTabs: a.RestoreTabs, ReadOnly: a.ReadOnly, Persist: a.Persist,
-		AutoSave: (*AutoSave)(a.AutoSave), Restart: a.Restart, OnLive: a.OnLive, Resume: a.Resume, Options: a.Options,
+		AutoSave: (*autosave.Settings)(a.AutoSave), Restart: a.Restart, OnLive: a.OnLive, Resume: a.Resume, Options: a.Options,
 		Idle: a.Idle, Lifetime: a.Lifetime, WebhookURL: a.WebhookURL, DiscardOnEnd: a.DiscardOnEnd, Wait: a.Wait,
 		Labels: a.Labels, Record: a.Record, Overrides: a.Overrides, Passkeys: a.Passkeys, Origins: a.Origins,
 		Extensions: a.Extensions, RequestHash: a.RequestHash}, nil
@@ -135,5 +136,14 @@ func renamed(raw []byte) ([]byte, error) {
 			now[name] = value
 		}
 	}
-	return encode(now), nil
+	return marshal(now), nil
+}
+
+// marshal writes a value of this package as JSON; such values always marshal.
+func marshal(v any) []byte {
+	raw, err := json.Marshal(v)
+	if err != nil {
+		panic(err)
+	}
+	return raw
 }

@@ -1,0 +1,49 @@
+package api
+
+import (
+	"context"
+	"log/slog"
+)
+
+// oneShotHandler answers GET /v1/connect.
+type oneShotHandler struct {
+	sessions    Sessions
+	sockets     *cdpSockets
+	idempotency *idempotency
+	log         *slog.Logger
+}
+
+// serve makes a session for the length of one WebSocket.
+func (h *oneShotHandler) serve(c *call) error {
+	q := struct {
+		createBody
+		endQuery
+		Ticket string `json:"ticket"` // read by the authorizer
+	}{createBody: newCreate(), endQuery: newEnd()}
+	if err := c.query(&q); err != nil {
+		return err
+	}
+	if err := firstOf(q.createBody.check(), q.endQuery.check()); err != nil {
+		return err
+	}
+	request := q.createBody.request()
+	request.RequestHash = h.idempotency.hashOf(q.createBody)
+	info, err := h.sessions.Create(c.Request().Context(), c.caller, request)
+	if err != nil {
+		return err
+	}
+	c.Response().Header().Set("X-Session-Id", info.ID)
+	served := h.sockets.serve(c, info.ID, "")
+	if info.Existing { // somebody else's to end
+		return served
+	}
+	end := q.endQuery.request()
+	if !c.Response().Committed { // never connected: nothing to keep
+		end = newEnd().request()
+	}
+	// The client is gone, and the save must not go with it.
+	if _, err := h.sessions.End(context.WithoutCancel(c.Request().Context()), c.caller, info.ID, end); err != nil {
+		h.log.Error("one-shot session not ended", "session_id", info.ID, "error", err)
+	}
+	return served
+}

@@ -1,0 +1,57 @@
+package api
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/stasisd/stasis/session/access"
+	"github.com/stasisd/stasis/session/agent"
+)
+
+// fakeAgents are the messages and notes of agents.
+type fakeAgents struct {
+	*failing
+	said  []agent.MessageRequest
+	notes []agent.NoteChange
+}
+
+func (f *fakeAgents) Cancel(context.Context, access.Caller, string) (bool, error) {
+	return true, f.failure()
+}
+
+func (f *fakeAgents) Send(_ context.Context, _ access.Caller, _ string, m agent.MessageRequest) (agent.Message, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.said = append(f.said, m)
+	return agent.Message{ID: 7}, f.err
+}
+
+func (f *fakeAgents) Messages(_ context.Context, _ access.Caller, _ string, after int64, whole bool) (agent.Conversation, error) {
+	return agent.Conversation{Messages: []agent.Message{
+		{ID: after + 1, Type: "QUESTION", Content: fmt.Sprint("whole: ", whole), At: born.UTC(), Metadata: []byte(`{"start_url":"https://a.example/"}`)},
+		{ID: after + 2, Type: "USER", Content: "Yes", At: born.UTC(), Metadata: []byte(`{}`)}},
+		More: true, HasAgent: true, Status: agent.Status{Status: "waiting_for_input"}}, f.failure()
+}
+
+func note(id string) agent.Note {
+	return agent.Note{SessionID: id, Event: "checkpoint", Data: agent.NoteData{OpenTasks: []string{"sleep"}}, CreatedAt: born, UpdatedAt: born}
+}
+
+func (f *fakeAgents) PutNote(_ context.Context, _ access.Caller, n agent.NoteChange) (agent.Note, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.notes = append(f.notes, n)
+	return note(n.SessionID), f.err
+}
+
+func (f *fakeAgents) Note(_ context.Context, _ access.Caller, id string) (agent.Note, error) {
+	return note(id), f.failure()
+}
+
+func (f *fakeAgents) LatestNote(context.Context, access.Caller, string) (agent.Note, error) {
+	return note("any"), f.failure()
+}
+
+func (f *fakeAgents) SessionNotes(_ context.Context, _ access.Caller, id string) (agent.Note, error) {
+	return note(id), f.failure()
+}

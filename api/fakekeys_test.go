@@ -1,0 +1,44 @@
+package api
+
+import (
+	"context"
+	"time"
+
+	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/session/access"
+)
+
+// fakeKeys knows one key and one ticket.
+type fakeKeys struct{ *failing }
+
+func caller() access.Caller {
+	return access.Caller{KeyID: "key-1", UserID: "alice", Rights: []access.Right{access.RightUse}}
+}
+
+func (f *fakeKeys) Authenticate(_ context.Context, secret string) (access.Caller, error) {
+	if secret != goodKey {
+		return access.Caller{}, fault.New(fault.Unauthorized, "fake", "")
+	}
+	return caller(), nil
+}
+
+func (f *fakeKeys) NewTicket(context.Context, access.Caller) (string, time.Time, error) {
+	return oneTicket, born.Add(time.Minute), f.failure()
+}
+
+func (f *fakeKeys) RedeemTicket(_ context.Context, ticket string) (access.Caller, error) {
+	if ticket != oneTicket {
+		return access.Caller{}, fault.New(fault.Unauthorized, "fake", "")
+	}
+	return caller(), nil
+}
+
+func (f *fakeKeys) CreateKey(_ context.Context, _ access.Caller, name, user string, all bool, r []access.Right) (access.Key, string, error) {
+	return access.Key{ID: "key-2", Name: name, UserID: user, AllUsers: all, Rights: r, CreatedAt: born.UTC()}, "sk-new", f.failure()
+}
+
+func (f *fakeKeys) Keys(context.Context, access.Caller) ([]access.Key, error) {
+	return []access.Key{{ID: "key-1", Name: "first", UserID: "default", AllUsers: true, Rights: access.Rights(), CreatedAt: born.UTC()}}, f.failure()
+}
+
+func (f *fakeKeys) DeleteKey(context.Context, access.Caller, string) error { return f.failure() }

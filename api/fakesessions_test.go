@@ -1,0 +1,165 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/profiles"
+	"github.com/stasisd/stasis/session"
+	"github.com/stasisd/stasis/session/access"
+	"github.com/stasisd/stasis/session/agent"
+	"github.com/stasisd/stasis/session/autosave"
+	"github.com/stasisd/stasis/session/restore"
+	"github.com/stasisd/stasis/state"
+)
+
+// fakeSessions has two sessions, of which it keeps what it was asked.
+type fakeSessions struct {
+	*failing
+	creates     []session.Create
+	ends        []session.EndRequest
+	checkpoints []session.CheckpointRequest
+	ended       []string
+	endedUsers  []string
+	block       chan struct{} // Create waits for it
+	existed     bool
+	serve       func(ctx context.Context, conn session.Conn) error
+}
+
+func (f *fakeSessions) Attach(string) (func(), error) { return func() {}, nil }
+
+func (f *fakeSessions) AuthorizeTicket(_ context.Context, ticket, id string, p access.Purpose) (access.Caller, error) {
+	if (ticket != goodTicket || p != access.PurposeCDP) && (ticket != viewTicket || p != access.PurposeView) || id != liveID {
+		return access.Caller{}, fault.New(fault.Unauthorized, "fake", "")
+	}
+	return caller(), nil
+}
+
+func info(id string) session.Info {
+	s := profiles.Session{
+		ID: id, UserID: "alice", AgentName: "agi-0", Engine: "chrome", Status: profiles.StatusReady,
+		CreatedAt: born, ExpiresAt: born.Add(time.Hour),
+	}
+	i := session.Info{Session: s, Tickets: map[access.Purpose]string{access.PurposeCDP: goodTicket, access.PurposeView: viewTicket}, Restored: &restore.Report{
+		Source: restore.Source{Type: restore.SourceUserDefault, ID: "alice"}, SnapshotID: "snap-1",
+		RequestedMode: "memory", Mode: "filesystem", Path: "cold", FallbackReason: "evicted",
+		Datadir: state.DatadirClean, Chrome: restore.Versions{Saved: "156", Running: "156"}, Verification: "ok",
+	}}
+	i.AutoSaved = &autosave.Status{Settings: autosave.Settings{Interval: time.Minute, Login: true, Keep: 3}, SnapshotID: "snap-1", At: born, Failures: 1, Error: "no room"}
+	if id == crashedID || id == failedID {
+		i.Status, i.Restarting = profiles.StatusError, id == crashedID
+	}
+	if id == endedID {
+		i.AutoSaved = nil
+		i.Status, i.EndedAt, i.Tickets, i.Restored = profiles.StatusCompleted, born.Add(time.Minute), nil, nil
+		i.Outcome, _ = json.Marshal(endAnswer())
+	}
+	return i
+}
+
+func endAnswer() session.EndAnswer {
+	s := snapshotInfo()
+	return session.EndAnswer{Success: true, Deleted: true, Message: "saved", Snapshot: &s, Default: &session.DefaultOutcome{Moved: true, Version: 2}}
+}
+
+func (f *fakeSessions) Create(ctx context.Context, _ access.Caller, r session.Create) (session.Info, error) {
+	f.mu.Lock()
+	f.creates = append(f.creates, r)
+	block, existed := f.block, f.existed
+	f.mu.Unlock()
+	if block != nil {
+		<-block
+	}
+	i := info(liveID)
+	i.Existing = existed
+	return i, f.failure()
+}
+
+func (f *fakeSessions) Get(_ context.Context, _ access.Caller, id string) (session.Info, error) {
+	if id != liveID && id != endedID && id != crashedID && id != failedID {
+		return session.Info{}, fault.New(fault.SessionNotFound, "fake", "no session %s", id)
+	}
+	return info(id), f.failure()
+}
+
+func (f *fakeSessions) List(_ context.Context, _ access.Caller, r session.ListRequest) ([]session.Info, string, error) {
+	return []session.Info{info(liveID), info(endedID)}, "ended-1", f.failure()
+}
+
+func (f *fakeSessions) End(ctx context.Context, _ access.Caller, id string, r session.EndRequest) (session.EndAnswer, error) {
+	if err := ctx.Err(); err != nil {
+		return session.EndAnswer{}, err
+	}
+	f.mu.Lock()
+	f.ends, f.ended = append(f.ends, r), append(f.ended, id)
+	f.mu.Unlock()
+	return endAnswer(), f.failure()
+}
+
+func (f *fakeSessions) EndAll(_ context.Context, _ access.Caller, r session.EndAllRequest) (session.EndAnswer, error) {
+	f.mu.Lock()
+	f.endedUsers = append(f.endedUsers, r.UserID)
+	f.mu.Unlock()
+	return session.EndAnswer{Success: true}, f.failure()
+}
+
+func (f *fakeSessions) Checkpoint(_ context.Context, _ access.Caller, id string, r session.CheckpointRequest) (session.CheckpointAnswer, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.checkpoints = append(f.checkpoints, r)
+	return session.CheckpointAnswer{Success: true, Snapshot: snapshotInfo(), Default: &session.DefaultOutcome{Moved: true, Version: 3},
+		Unchanged: r.Label == "same", PausedMS: 12.5}, f.err
+}
+
+func (f *fakeSessions) RestoreReport(_ context.Context, _ access.Caller, id string) (restore.Report, error) {
+	return *info(liveID).Restored, f.failure()
+}
+
+func (f *fakeSessions) Status(context.Context, access.Caller, string) (agent.Status, error) {
+	return agent.Status{Status: "ready", SessionStatus: "ready", ExecutionStatus: "running"}, f.failure()
+}
+
+func (f *fakeSessions) Pause(context.Context, access.Caller, string) (session.Acknowledged, error) {
+	return session.Acknowledged{Success: true, Status: "paused"}, f.failure()
+}
+
+func (f *fakeSessions) Resume(context.Context, access.Caller, string) (session.Acknowledged, error) {
+	return session.Acknowledged{Success: true, Status: "resumed"}, f.failure()
+}
+
+func (f *fakeSessions) Navigate(_ context.Context, _ access.Caller, _, url string) (string, error) {
+	return url, f.failure()
+}
+
+func (f *fakeSessions) Screenshot(context.Context, access.Caller, string) (session.Screenshot, error) {
+	return session.Screenshot{JPEG: []byte("\xff\xd8jpeg"), URL: "https://a.example/", Title: "A"}, f.failure()
+}
+
+func (f *fakeSessions) Pages(context.Context, access.Caller, string) ([]session.Page, error) {
+	return []session.Page{{ID: "T1", Type: "page", Title: "A", URL: "https://a.example/"}}, f.failure()
+}
+
+func (f *fakeSessions) BrowserVersion(context.Context, access.Caller, string) (string, string, string, error) {
+	return "Chrome/156", "1.3", "Mozilla/5.0", f.failure()
+}
+
+func (f *fakeSessions) MayDrive(context.Context, access.Caller, string) error { return nil }
+
+func (f *fakeSessions) Connect(ctx context.Context, _ access.Caller, id, target string, conn session.Conn) error {
+	if f.serve != nil {
+		return f.serve(ctx, conn)
+	}
+	for {
+		msg, err := conn.Read(ctx)
+		if err != nil {
+			return nil //nolint:nilerr // the client left
+		}
+		if err := conn.Write(ctx, append([]byte(target+":"), msg...)); err != nil {
+			return err
+		}
+	}
+}
+
+func (f *fakeSessions) Ready(context.Context) error { return f.failure() }

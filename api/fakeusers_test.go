@@ -1,0 +1,68 @@
+package api
+
+import (
+	"context"
+
+	"github.com/stasisd/stasis/browser"
+	"github.com/stasisd/stasis/session"
+	"github.com/stasisd/stasis/session/access"
+	"github.com/stasisd/stasis/session/library"
+)
+
+// fakeUsers has the defaults and settings of users, and keeps whose it was asked for.
+type fakeUsers struct {
+	*failing
+	users    []string
+	settings session.Settings
+}
+
+func (f *fakeUsers) version(user string) library.Default {
+	f.mu.Lock()
+	f.users = append(f.users, user)
+	f.mu.Unlock()
+	return library.Default{UserID: user, Version: 2, SnapshotID: "snap-1", MovedAt: born}
+}
+
+func (f *fakeUsers) Settings(context.Context, access.Caller, string) (session.Settings, error) {
+	return f.settings, f.failure()
+}
+
+func (f *fakeUsers) ChangeSettings(_ context.Context, _ access.Caller, _ string, change func(session.Settings) (session.Settings, error)) (session.Settings, error) {
+	set, err := change(f.settings)
+	if err != nil {
+		return set, err
+	}
+	f.settings = set
+	return set, f.failure()
+}
+
+// CheckDefault finds that nobody is logged in.
+func (f *fakeUsers) CheckDefault(_ context.Context, _ access.Caller, user string) (session.LoginOutcome, error) {
+	_ = f.version(user)
+	return *outcome(), f.failure()
+}
+
+func outcome() *session.LoginOutcome {
+	at, status, snap, version := "https://a.example/login", int64(302), "snap-1", int64(2)
+	return &session.LoginOutcome{CheckedAt: born.UTC(), URL: &at, Status: &status, SnapshotID: &snap, Version: &version,
+		Conditions: []browser.Condition{{Kind: browser.ConditionStatus}}, DurationMS: 640}
+}
+
+func (f *fakeUsers) LastCheck(context.Context, access.Caller, string) (*session.LoginOutcome, error) {
+	return outcome(), f.failure()
+}
+
+func (f *fakeUsers) Default(_ context.Context, _ access.Caller, user string) (library.Default, error) {
+	return f.version(user), f.failure()
+}
+
+func (f *fakeUsers) SetDefault(_ context.Context, _ access.Caller, user, _ string, _ *int64) (library.Default, error) {
+	return f.version(user), f.failure()
+}
+
+func (f *fakeUsers) DeleteDefault(context.Context, access.Caller, string) error { return f.failure() }
+
+func (f *fakeUsers) DefaultHistory(_ context.Context, _ access.Caller, user string, _ int, _ string) ([]library.PastDefault, string, error) {
+	gone := library.Default{UserID: user, Version: 3, MovedAt: born}
+	return []library.PastDefault{{Default: gone}, {Default: f.version(user), Available: true}}, "2", f.failure()
+}

@@ -1,0 +1,60 @@
+package api
+
+import (
+	"context"
+
+	"github.com/stasisd/stasis/api/live"
+)
+
+// handlers are one for each domain of the API. Each has what it needs of [Options] and
+// no more.
+type handlers struct {
+	sessions    *sessionHandler
+	checkpoints *checkpointHandler
+	history     *historyHandler
+	controls    *controlHandler
+	messages    *messageHandler
+	cdp         *cdpHandler
+	oneShots    *oneShotHandler
+	files       *fileHandler
+	snapshots   *snapshotHandler
+	exports     *exportHandler
+	imports     *importHandler
+	documents   *documentHandler
+	notes       *noteHandler
+	deliveries  *deliveryHandler
+	settings    *settingsHandler
+	defaults    *defaultHandler
+	extensions  *extensionHandler
+	keys        *keyHandler
+	operations  *operationsHandler
+}
+
+// newHandlers makes the handlers from options whose defaults are filled in. WebSockets
+// and streams of events end with closing.
+func newHandlers(closing context.Context, o Options, urls origins) handlers {
+	bodies := newBodyDecoder(o.Budget, o.WarnUnknownFields)
+	once := &idempotency{answers: o.Answers, hashKey: o.HashKey, now: o.Now, log: o.Logger}
+	sockets := &cdpSockets{cdp: o.CDP, maxMessage: o.MaxMessage, now: o.Now, patience: o.Patience, closing: closing}
+	return handlers{
+		sessions:    &sessionHandler{sessions: o.Sessions, bodies: bodies, idempotency: once, urls: urls},
+		checkpoints: &checkpointHandler{checkpoints: o.Checkpoints, bodies: bodies, idempotency: once},
+		history:     &historyHandler{history: o.History, heartbeat: o.Heartbeat, closing: closing},
+		controls:    &controlHandler{controls: o.Controls, bodies: bodies, urls: urls, page: live.New()},
+		messages:    &messageHandler{messenger: o.Messenger, bodies: bodies, idempotency: once},
+		cdp:         &cdpHandler{cdp: o.CDP, sockets: sockets, urls: urls},
+		oneShots:    &oneShotHandler{sessions: o.Sessions, sockets: sockets, idempotency: once, log: o.Logger},
+		files:       &fileHandler{files: o.Files, maxUpload: o.MaxUpload},
+		snapshots:   &snapshotHandler{snapshots: o.Snapshots, pruner: o.Pruner, bodies: bodies},
+		exports:     &exportHandler{exports: o.Exports, log: o.Logger},
+		imports:     &importHandler{importer: o.Importer, idempotency: once, maxImport: o.MaxImport},
+		documents:   &documentHandler{documents: o.Documents, bodies: bodies},
+		notes:       &noteHandler{notes: o.Notes, bodies: bodies, idempotency: once},
+		deliveries:  &deliveryHandler{deliveries: o.Deliveries},
+		settings:    &settingsHandler{settings: o.Settings, bodies: bodies},
+		defaults:    &defaultHandler{defaults: o.Defaults, logins: o.Logins, bodies: bodies},
+		extensions:  &extensionHandler{extensions: o.Extensions, maxUpload: o.MaxUpload},
+		keys:        &keyHandler{keys: o.Keys, bodies: bodies, idempotency: once, urls: urls},
+		operations:  &operationsHandler{readiness: o.Readiness, metrics: o.Metrics, landlock: o.Landlock},
+	}
+}

@@ -1,0 +1,66 @@
+package access
+
+import (
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base32"
+	"strings"
+)
+
+// Purpose is what a session's ticket is for. A ticket opens the routes of its
+// purpose and no others.
+type Purpose string
+
+// The purposes of tickets.
+const (
+	PurposeCDP  Purpose = "cdp"  // drive the browser: cdp_url and what goes with it
+	PurposeView Purpose = "view" // look at it: the live view
+)
+
+// purposes is what each purpose needs of the key that a ticket stands for.
+func purposes() map[Purpose]Permission {
+	return map[Purpose]Permission{PurposeCDP: Drive, PurposeView: Look}
+}
+
+// SessionTickets makes the tickets of one live session and recognizes them. Nothing of
+// a ticket is kept: it lives as long as the session and its key. Its methods are safe
+// for concurrent use.
+type SessionTickets struct{ secret []byte }
+
+// NewSessionTickets makes SessionTickets with a secret of their own.
+func NewSessionTickets() SessionTickets {
+	secret := make([]byte, sha256.Size)
+	_, _ = rand.Read(secret) // never fails (crypto/rand)
+	return SessionTickets{secret: secret}
+}
+
+// Make makes the ticket for a purpose and a key: an authentication code (HMAC-SHA256)
+// and the key's ID.
+func (t SessionTickets) Make(p Purpose, keyID string) string {
+	mac := hmac.New(sha256.New, t.secret)
+	_, _ = mac.Write([]byte(string(p) + " " + keyID)) // never fails (hash.Hash)
+	return base32.StdEncoding.EncodeToString(mac.Sum(nil))[:RandomLength] + "-" + keyID
+}
+
+// MakeAll makes a key's tickets for every purpose that may allows: it refuses a
+// permission with an error.
+func (t SessionTickets) MakeAll(keyID string, may func(Permission) error) map[Purpose]string {
+	all := map[Purpose]string{}
+	for p, needs := range purposes() {
+		if may(needs) == nil {
+			all[p] = t.Make(p, keyID)
+		}
+	}
+	return all
+}
+
+// Key is the ID of the key that a ticket stands for, and what the purpose needs of
+// that key. ok is false where the ticket is not the session's, or for another purpose.
+func (t SessionTickets) Key(ticket string, p Purpose) (keyID string, needs Permission, ok bool) {
+	_, keyID, _ = strings.Cut(ticket, "-")
+	if !hmac.Equal([]byte(ticket), []byte(t.Make(p, keyID))) {
+		return "", "", false
+	}
+	return keyID, purposes()[p], true
+}

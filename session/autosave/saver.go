@@ -1,0 +1,199 @@
+package autosave
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+	"time"
+
+	"github.com/stasisd/stasis/browser"
+	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/state"
+)
+
+// How automatic checkpoints are spread. All of it is by timers: a clock that is
+// set back neither stops them nor makes them many.
+const (
+	lookEvery  = time.Second     // how often tabs and cookies are looked at
+	lookWithin = 2 * time.Second // how long such a look may take
+	settle     = time.Second     // after a navigation or a login, for the page to come to something
+	rest       = 5 * time.Second // between two of them at least, and before the first retry: no reason comes before either
+	longest    = 5 * time.Minute // before a retry at most
+)
+
+// ErrFrozen is the error of [Session.Save] where Chrome stands still, and nothing has
+// changed, or the session has ended.
+var ErrFrozen = errors.New("the session's Chrome stands still")
+
+// Session is the live session that is saved.
+type Session interface {
+	// Left receives a value when the last client has left.
+	Left() <-chan struct{}
+	// Done is closed when the session is no longer live.
+	Done() <-chan struct{}
+	// Browser gives the browser for a look, which is no use of the session; nil where it
+	// stands still or cannot be used now.
+	Browser(ctx context.Context) Browser
+	// Save makes a checkpoint and returns its snapshot. stored is false where nothing has
+	// changed since the last one; it may be true with an error, of one that is kept and
+	// has something wrong with it. [ErrFrozen]: there is nothing to save.
+	Save(ctx context.Context) (snapshotID string, stored bool, err error)
+	// SetStatus tells what became of the last checkpoint.
+	SetStatus(ctx context.Context, s Status)
+	// Prune removes automatic checkpoints except the newest so many.
+	Prune(ctx context.Context, keep int)
+}
+
+// Browser is what is looked at; see browser.Browser.
+type Browser interface {
+	Pages(ctx context.Context) ([]browser.Page, error)
+	Cookies(ctx context.Context) ([]state.Cookie, error)
+}
+
+// Saver makes the automatic checkpoints of one session. One goroutine uses it.
+type Saver struct {
+	session Session
+	status  Status
+	now     func() time.Time
+	log     *slog.Logger
+}
+
+// New makes a Saver.
+func New(set Settings, session Session, now func() time.Time, log *slog.Logger) *Saver {
+	return &Saver{session: session, status: Status{Settings: set}, now: now, log: log}
+}
+
+// Run makes checkpoints, one after the other, until the session or ctx ends.
+func (s *Saver) Run(ctx context.Context) {
+	set := s.status.Settings
+	next, rested, look := time.NewTimer(set.Interval), time.NewTimer(0), time.NewTicker(lookEvery)
+	defer next.Stop()
+	defer rested.Stop()
+	defer look.Stop()
+	last, _ := s.look(ctx) // at once: who logs in soon is seen to
+	resting, wanted := true, false
+	want := func(in time.Duration) {
+		if !wanted && !resting {
+			next.Reset(in)
+		}
+		wanted = true
+	}
+	for {
+		select {
+		case <-rested.C:
+			if resting = false; wanted {
+				next.Reset(0)
+			}
+		case <-s.session.Left():
+			if set.Disconnect {
+				want(0)
+			}
+		case <-look.C:
+			if now, ok := s.look(ctx); ok {
+				if last.known && (set.Navigation && !slices.Equal(now.urls, last.urls) || set.Login && newLogin(last.logins, now.logins)) {
+					want(settle)
+				}
+				last = now
+			}
+		case <-next.C:
+			wait, least := s.Save(ctx)
+			next.Reset(wait)
+			rested.Reset(least)
+			resting, wanted = true, false
+		case <-s.session.Done():
+			return
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// glimpse is what a look at a session shows.
+type glimpse struct {
+	known  bool
+	urls   []string
+	logins map[string]string // state.AuthCookies
+}
+
+// newLogin reports whether a cookie that keeps a login has come or changed. One
+// that is gone is no reason to save.
+func newLogin(old, now map[string]string) bool {
+	for name, value := range now {
+		if was, there := old[name]; !there || was != value {
+			return true
+		}
+	}
+	return false
+}
+
+// look sees which pages are open and which cookies keep logins. It wakes nobody.
+// What is not answered is not seen.
+func (s *Saver) look(ctx context.Context) (g glimpse, ok bool) {
+	if !s.status.Navigation && !s.status.Login {
+		return g, false
+	}
+	ctx, cancel := context.WithTimeout(ctx, lookWithin)
+	defer cancel()
+	b := s.session.Browser(ctx)
+	if b == nil {
+		return g, false
+	}
+	pages, err := b.Pages(ctx)
+	if err != nil {
+		return g, false
+	}
+	for _, p := range pages {
+		g.urls = append(g.urls, p.URL)
+	}
+	slices.Sort(g.urls)
+	if s.status.Login {
+		jar, err := b.Cookies(ctx)
+		if err != nil {
+			return g, false
+		}
+		g.logins = state.AuthCookies(jar)
+	}
+	g.known = true
+	return g, true
+}
+
+// Save makes one automatic checkpoint, tells what came of it, and returns when the
+// next is due, and how long no reason brings one on. One that fails leaves the earlier
+// ones and is tried again; so is one with a flaw, which is kept.
+func (s *Saver) Save(ctx context.Context) (wait, least time.Duration) {
+	wait = s.status.Interval
+	least = min(wait, rest)
+	id, stored, err := s.session.Save(ctx)
+	switch {
+	case fault.Is(err, fault.SessionEnding):
+		return least, least // the end saves, or fails, and the session lives on
+	case errors.Is(err, ErrFrozen), fault.Is(err, fault.SessionNotRunning):
+		return wait, least // an error says why nothing can be saved
+	}
+	if err == nil {
+		s.status.SnapshotID, s.status.At, s.status.Failures, s.status.Error = id, s.now().UTC(), 0, ""
+	} else {
+		s.status.Failures++
+		s.status.Error = fault.MessageOf(err)
+	}
+	s.session.SetStatus(ctx, s.status)
+	if stored {
+		s.session.Prune(ctx, s.status.Keep)
+	}
+	if err != nil {
+		s.log.Warn("an automatic checkpoint failed", "failures", s.status.Failures, "error", err)
+		wait = retryIn(s.status.Interval, s.status.Failures)
+		least = wait
+	}
+	return wait, least
+}
+
+// retryIn is how long is waited after so many failures in a row.
+func retryIn(interval time.Duration, failures int) time.Duration {
+	wait := min(interval, rest)
+	for range min(failures-1, 16) {
+		wait = min(2*wait, longest)
+	}
+	return wait
+}

@@ -1,0 +1,180 @@
+// Package files gives access to the files of live sessions: what pages have downloaded,
+// and what pages may be given. They lie in a folder of the session's run directory.
+package files
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/stasisd/stasis/browser"
+	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/session/access"
+)
+
+// Sessions are the live sessions whose files are read and written.
+type Sessions interface {
+	// WithDir calls do with the run directory of a live session, for a caller that may
+	// drive it. The context of do ends when an end of the session begins.
+	WithDir(ctx context.Context, c access.Caller, id string, do func(context.Context, *browser.Dir) error) error
+}
+
+// Keys are the API keys that callers come with; see [accesf.keys].
+type Keys interface {
+	// While is ctx until the caller's key is deleted.
+	While(ctx context.Context, c access.Caller) (_ context.Context, leave func(), err error)
+}
+
+// Info describes one file of a session: a download of its pages, or a file that
+// pages may be given.
+type Info struct {
+	Name    string
+	Size    int64 // bytes
+	ModTime time.Time
+}
+
+// Files are the files of live sessions. Its methods are safe for concurrent use. A
+// session that does not run is session_not_running, a file that is not there
+// file_not_found.
+type Files struct {
+	sessions Sessions
+	keys     Keys
+}
+
+// New makes Files of some sessions.
+func New(sessions Sessions, keys Keys) *Files { return &Files{sessions: sessions, keys: keys} }
+
+// partPrefix marks an upload that is not whole yet.
+const partPrefix = ".stasis-part-"
+
+// open opens the files folder of a live session for a call. The folder is
+// Chrome's, so nothing in it is trusted: every name is looked up below the
+// folder only, links are not followed out of it and only plain files count.
+func (f *Files) open(ctx context.Context, c access.Caller, id string, do func(_ context.Context, folder *os.Root, uid int) error) error {
+	return f.sessions.WithDir(ctx, c, id, func(ctx context.Context, dir *browser.Dir) error {
+		run, err := os.OpenRoot(dir.Path)
+		if err != nil {
+			return fault.Wrap(err, fault.StoreFailed, "session.files", "the session's files cannot be opened")
+		}
+		defer func() { _ = run.Close() }() // only a handle
+		folder, err := run.OpenRoot(filepath.Base(dir.Files()))
+		if err != nil {
+			return fault.Wrap(err, fault.StoreFailed, "session.files", "the session's files cannot be opened")
+		}
+		defer func() { _ = folder.Close() }()
+		return do(ctx, folder, dir.UID)
+	})
+}
+
+// ListFiles lists a session's files by name.
+func (f *Files) ListFiles(ctx context.Context, c access.Caller, id string) ([]Info, error) {
+	list := []Info{}
+	err := f.open(ctx, c, id, func(_ context.Context, folder *os.Root, _ int) error {
+		entries, err := fs.ReadDir(folder.FS(), ".")
+		if err != nil {
+			return fault.Wrap(err, fault.StoreFailed, "session.files", "the session's files cannot be listed")
+		}
+		for _, e := range entries {
+			info, err := e.Info()
+			if err != nil || !info.Mode().IsRegular() || strings.HasPrefix(e.Name(), partPrefix) {
+				continue // gone meanwhile, or no file
+			}
+			list = append(list, Info{Name: e.Name(), Size: info.Size(), ModTime: info.ModTime().UTC()})
+		}
+		return nil
+	})
+	slices.SortFunc(list, func(a, b Info) int { return strings.Compare(a.Name, b.Name) })
+	return list, err
+}
+
+// OpenFile opens one file for reading; closing it is the caller's.
+func (f *Files) OpenFile(ctx context.Context, c access.Caller, id, name string) (file *os.File, err error) {
+	err = f.open(ctx, c, id, func(_ context.Context, folder *os.Root, _ int) error {
+		// Not blocking: a pipe that somebody put there must not hang the daemon.
+		file, err = folder.OpenFile(name, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
+		if err != nil {
+			return noSuchFile(name)
+		}
+		if info, err := file.Stat(); err != nil || !info.Mode().IsRegular() {
+			_ = file.Close() // nothing was written
+			return noSuchFile(name)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return file, nil
+}
+
+// PutFile stores what r gives under a name, in place of a file of that name.
+// After an error nothing of it is left.
+func (f *Files) PutFile(ctx context.Context, c access.Caller, id, name string, r io.Reader) error {
+	ctx, leave, err := f.keys.While(ctx, c)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	return f.open(ctx, c, id, func(ctx context.Context, folder *os.Root, uid int) (err error) {
+		part := partPrefix + rand.Text()
+		file, err := folder.OpenFile(part, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+		if err != nil {
+			return putFailed(err)
+		}
+		defer func() {
+			if err != nil {
+				_ = folder.Remove(part) // the first error is the one to tell
+			}
+		}()
+		_, err = io.Copy(file, access.Reader(ctx, r))
+		if uid >= 0 && err == nil && os.Geteuid() == 0 {
+			err = file.Chown(uid, uid)
+		}
+		if cerr := file.Close(); err == nil {
+			err = cerr
+		}
+		if err == nil {
+			err = context.Cause(ctx)
+		}
+		if err == nil {
+			err = folder.Rename(part, name)
+		}
+		return putFailed(err)
+	})
+}
+
+// putFailed gives a failed upload its code; an error of the reader that has
+// one already keeps it.
+func putFailed(err error) error {
+	var known *fault.Error
+	switch {
+	case err == nil, errors.As(err, &known):
+		return err
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
+		return fault.Wrap(err, fault.StoreFull, "session.files", "no room for the file")
+	default:
+		return fault.Wrap(err, fault.StoreFailed, "session.files", "the file could not be stored")
+	}
+}
+
+// DeleteFile removes one file.
+func (f *Files) DeleteFile(ctx context.Context, c access.Caller, id, name string) error {
+	return f.open(ctx, c, id, func(_ context.Context, folder *os.Root, _ int) error {
+		if info, err := folder.Lstat(name); err != nil || !info.Mode().IsRegular() {
+			return noSuchFile(name)
+		}
+		return fault.Wrap(folder.Remove(name), fault.StoreFailed, "session.files", "the file could not be removed")
+	})
+}
+
+func noSuchFile(name string) error {
+	return fault.New(fault.FileNotFound, "session.files", "the session has no file %q", name)
+}

@@ -1,0 +1,79 @@
+package files
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"testing/iotest"
+
+	"github.com/stasisd/stasis/browser"
+	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/session/access"
+)
+
+// oneSession is a live session with a run directory.
+type oneSession struct{ dir *browser.Dir }
+
+func (s oneSession) WithDir(ctx context.Context, _ access.Caller, _ string, do func(context.Context, *browser.Dir) error) error {
+	return do(ctx, s.dir)
+}
+
+// keptKeys are keys that nobody deletes.
+type keptKeys struct{}
+
+func (keptKeys) While(ctx context.Context, _ access.Caller) (context.Context, func(), error) {
+	return ctx, func() {}, nil
+}
+
+// Only plain files of the folder are listed and read: what else Chrome, or who has
+// taken it over, puts there leads nowhere and holds nobody up.
+func TestOnlyPlainFiles(t *testing.T) {
+	ctx, c := t.Context(), access.Caller{}
+	dir := &browser.Dir{Path: t.TempDir(), UID: -1}
+	secret := filepath.Join(dir.Path, "secret")
+	err := errors.Join(os.Mkdir(dir.Files(), 0o700), os.WriteFile(secret, []byte("s"), 0o600),
+		os.Symlink(secret, filepath.Join(dir.Files(), "link")), syscall.Mkfifo(filepath.Join(dir.Files(), "pipe"), 0o600), os.Mkdir(filepath.Join(dir.Files(), "folder"), 0o700))
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := New(oneSession{dir}, keptKeys{})
+	for _, text := range []string{"first", "second"} {
+		if err := files.PutFile(ctx, c, "s", "a.txt", strings.NewReader(text)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := files.PutFile(ctx, c, "s", "broken", io.MultiReader(strings.NewReader("half"), iotest.ErrReader(io.ErrUnexpectedEOF))); err == nil {
+		t.Error("an upload that breaks off is stored")
+	}
+	list, err := files.ListFiles(ctx, c, "s")
+	if err != nil || len(list) != 1 || list[0].Name != "a.txt" || list[0].Size != 6 {
+		t.Errorf("%+v, %v", list, err)
+	}
+	if left, err := os.ReadDir(dir.Files()); err != nil || len(left) != 4 {
+		t.Errorf("%v, %v", left, err)
+	}
+	for _, name := range []string{"link", "pipe", "folder", "../secret", "missing"} {
+		if _, err := files.OpenFile(ctx, c, "s", name); !fault.Is(err, fault.FileNotFound) {
+			t.Errorf("opening %s: %v", name, err)
+		}
+		if err := files.DeleteFile(ctx, c, "s", name); !fault.Is(err, fault.FileNotFound) {
+			t.Errorf("deleting %s: %v", name, err)
+		}
+	}
+	file, err := files.OpenFile(ctx, c, "s", "a.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := io.ReadAll(file)
+	if err = errors.Join(err, file.Close()); err != nil || string(text) != "second" {
+		t.Errorf("%q, %v", text, err)
+	}
+	if err := files.DeleteFile(ctx, c, "s", "a.txt"); err != nil {
+		t.Error(err)
+	}
+}
