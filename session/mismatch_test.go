@@ -35,7 +35,7 @@ func TestAStartTellsOfAMismatch(t *testing.T) {
 				t.Error(err)
 			}
 		})
-		r.catalogue.Catalogue = db
+		r.catalogue.use(db)
 	}
 	for name, test := range map[string]struct {
 		change func(t *testing.T, r *rig)

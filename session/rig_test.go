@@ -96,8 +96,9 @@ func newRig(t *testing.T, change func(*Config)) *rig {
 	}
 	watched := &watchedStore{Store: memstore.New(0, time.Now)}
 	r := &rig{t: t, browsers: newFakeBrowsers(t, root+"/run"), store: faultstore.New(watched), watched: watched,
-		catalogue: &brokenCatalogue{Catalogue: db}, clock: &clock{at: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)},
+		catalogue: &brokenCatalogue{}, clock: &clock{at: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)},
 		identity: identity, keys: snapshot.NewKeys(identity, [32]byte{1}), extensions: root + "/extensions"}
+	r.catalogue.use(db)
 	r.Service = r.daemon(change)
 	return r
 }
@@ -120,16 +121,16 @@ func (r *rig) daemon(change func(*Config)) *Service {
 	r.masks = capacity.NewTurns(events.MaxMasking)
 	notices := events.NewNotices(events.NoticesConfig{URL: r.hookURL, Session: HookSession, Now: r.clock.now})
 	s := New(cfg, Deps{Journal: journal, Notices: notices, Keys: r.apiKeys, Extensions: store, Browsers: r.browsers, Datadirs: profile.Disk{}, Vault: vault,
-		Catalogue: r.catalogue, Now: r.clock.now, Log: log})
+		Catalogue: r.catalogue.forService(), Now: r.clock.now, Log: log})
 	s.rescues.first = time.Millisecond
 	masks := turnsAt{&r.masks}
-	r.Messenger = agent.NewMessenger(agent.MessengerConfig{Sessions: s.Lookup(), Store: r.catalogue, Notices: notices, Masks: masks, Now: r.clock.now})
+	r.Messenger = agent.NewMessenger(agent.MessengerConfig{Sessions: s.Lookup(), Store: r.catalogue, Tasks: r.catalogue, Notices: notices, Masks: masks, Now: r.clock.now})
 	r.deliveries = events.NewDeliveries(r.catalogue, notices.Wake, r.clock.now)
 	r.Reader = events.NewReader(events.ReaderConfig{Journal: journal, Store: r.catalogue, Sessions: s.Lookup(), Keys: r.apiKeys, Masks: masks})
 	r.Notes = agent.NewNotes(s.Lookup(), r.catalogue, r.clock.now)
 	r.documents = agent.NewDocuments(s.Lookup(), snapshot.NewDocuments(r.store, snapshot.Options{Now: r.clock.now}))
 	r.readings, r.packages = capacity.NewTurns(library.MaxReadings), capacity.NewTurns(library.MaxChecked)
-	r.library = library.New(library.Deps{Records: r.catalogue, Snapshots: s.Snapshots(), Archives: vault, Sessions: s.ForLibrary(), Keys: r.apiKeys,
+	r.library = library.New(library.Deps{Records: r.catalogue, Defaults: r.catalogue, Snapshots: s.Snapshots(), Archives: vault, Sessions: s.ForLibrary(), Keys: r.apiKeys,
 		Readings: turnsAt{&r.readings}, Now: r.clock.now, Log: log})
 	r.uploaded = library.NewExtensions(library.ExtensionDeps{Records: r.catalogue, Files: store, Keys: r.apiKeys, Checks: turnsAt{&r.packages}, Now: r.clock.now})
 	r.t.Cleanup(func() {
@@ -219,15 +220,41 @@ func (b *brokenCatalogue) Key(ctx context.Context, id string) (profiles.Key, err
 	if strings.HasPrefix(id, "key-") {
 		return profiles.Key{ID: id}, nil
 	}
-	return b.Catalogue.Key(ctx, id)
+	return b.KeyStore.Key(ctx, id)
 }
 
 // brokenCatalogue is a catalogue whose writes, and reading of users, can fail.
 type brokenCatalogue struct {
-	profiles.Catalogue
+	Catalogue
+	profiles.KeyStore
+	profiles.ExtensionStore
+	profiles.RunStore
+	profiles.EventStore
+	profiles.MessageStore
+	profiles.NoteStore
+	profiles.DeliveryStore
 	mu     sync.Mutex
 	broken map[string]error  // by method
 	hooks  map[string]func() // by method, each called once
+}
+
+// use makes it the catalogue of a database.
+func (b *brokenCatalogue) use(db *sqldb.DB) {
+	b.Catalogue = Catalogue{
+		SessionStore: db.Sessions, SnapshotStore: db.Snapshots, RetentionStore: db.Snapshots, DefaultStore: db.Defaults,
+		UserStore: db.Users, UploadedExtensions: db.Extensions, NoteReader: db.Notes, RunRecords: db.Runs,
+		AnswerRecords: db.Answers, DeliveryRecords: db.Deliveries, Database: db,
+	}
+	b.KeyStore, b.ExtensionStore, b.RunStore, b.EventStore = db.Keys, db.Extensions, db.Runs, db.Runs
+	b.MessageStore, b.NoteStore, b.DeliveryStore = db.Messages, db.Notes, db.Deliveries
+}
+
+// forService is the part of the catalogue that a Service uses.
+func (b *brokenCatalogue) forService() Catalogue {
+	return Catalogue{
+		SessionStore: b, SnapshotStore: b, RetentionStore: b, DefaultStore: b, UserStore: b, NoteReader: b, UploadedExtensions: b,
+		RunRecords: b, AnswerRecords: b, DeliveryRecords: b, Database: b,
+	}
 }
 
 func (b *brokenCatalogue) fails(err error, methods ...string) {
@@ -257,7 +284,7 @@ func (b *brokenCatalogue) Commit(ctx context.Context, c profiles.Commit) (profil
 
 func (b *brokenCatalogue) AddMessage(ctx context.Context, m profiles.Message, now profiles.Execution) (profiles.Message, error) {
 	b.hook("AddMessage")
-	return b.Catalogue.AddMessage(ctx, m, now)
+	return b.MessageStore.AddMessage(ctx, m, now)
 }
 
 // once has do called once: after the next Default or Snapshot, before the next

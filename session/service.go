@@ -18,7 +18,6 @@ import (
 	"github.com/stasisd/stasis/browser/extension"
 	"github.com/stasisd/stasis/browser/pool"
 	"github.com/stasisd/stasis/fault"
-	"github.com/stasisd/stasis/profiles"
 	"github.com/stasisd/stasis/session/access"
 	"github.com/stasisd/stasis/session/browsers"
 	"github.com/stasisd/stasis/session/capacity"
@@ -56,7 +55,7 @@ type Deps struct {
 	Datadirs  Datadirs
 	Keys      Keys
 	Vault     *snapshot.Vault
-	Catalogue profiles.Catalogue
+	Catalogue Catalogue
 	Journal   Journal // of runs and their events
 	Notices   Notices // for webhooks
 	// Extensions keeps the files of uploaded extensions.

@@ -5,20 +5,8 @@ import (
 	"time"
 )
 
-// Catalogue is the durable record. Every method is safe for concurrent use,
-// and each one that writes is one transaction: it happens whole or not at
-// all. What is not found is a fault with the matching code
-// (session_not_found, snapshot_not_found, default_not_found, key_not_found, run_not_found).
-// Failures of the database itself are store_full, timeout when the context's
-// deadline passed, or store_failed; a cancelled context stays recognisable
-// with errors.Is.
-//
-// Times come back in UTC with at least millisecond precision, empty maps and
-// documents come back nil, and a limit that is not positive is none. A cursor
-// that the same list never gave is invalid_field; one that was given stays
-// valid, whatever is deleted. Callbacks run inside the transaction: they must
-// not block or call the catalogue, and their error comes back as it is.
-type Catalogue interface {
+// KeyStore keeps the records of API keys.
+type KeyStore interface {
 	// CreateKey records a key. Keys lists them, oldest first.
 	CreateKey(ctx context.Context, k Key) error
 	Keys(ctx context.Context) ([]Key, error)
@@ -26,7 +14,10 @@ type Catalogue interface {
 	// Key is the key of an ID; key_not_found where there is none.
 	Key(ctx context.Context, id string) (Key, error)
 	DeleteKey(ctx context.Context, id string) error
+}
 
+// UserStore keeps the records of users.
+type UserStore interface {
 	// User returns what is kept of a user; one that has no record yet comes
 	// back with nothing but its ID. UpdateUser reads, changes and writes it in a
 	// transaction, and makes the record, as of at, where there is none; its ID
@@ -35,7 +26,10 @@ type Catalogue interface {
 	UpdateUser(ctx context.Context, id string, at time.Time, change func(*User) error) (User, error)
 	// UsersWithSettings lists the users that have settings, by ID.
 	UsersWithSettings(ctx context.Context) ([]User, error)
+}
 
+// SessionStore keeps the records of sessions.
+type SessionStore interface {
 	// CreateSession records a new session and its user; a taken ID is
 	// session_exists.
 	CreateSession(ctx context.Context, s Session) error
@@ -46,14 +40,17 @@ type Catalogue interface {
 	// UpdateSession reads, changes and writes one session in a transaction. Its
 	// ID, user and time of creation cannot change.
 	UpdateSession(ctx context.Context, id string, change func(*Session) error) (Session, error)
+	// EndSession ends a session without a snapshot, in one transaction.
+	EndSession(ctx context.Context, e End) error
+}
 
+// SnapshotStore keeps the records of snapshots.
+type SnapshotStore interface {
 	// Commit makes a snapshot visible, moves the default and ends the session,
 	// all in one transaction. A lost race for the default is not an error. The
 	// snapshot's session must exist, or be recorded with it, and be its user's
 	// (user_mismatch).
 	Commit(ctx context.Context, c Commit) (Moved, error)
-	// EndSession ends a session without a snapshot, in one transaction.
-	EndSession(ctx context.Context, e End) error
 
 	Snapshot(ctx context.Context, id string) (Snapshot, error)
 	// NewestSnapshot returns the session's last committed one; none is
@@ -62,6 +59,18 @@ type Catalogue interface {
 	// Snapshots lists newest commit first; next is the cursor for StartAfter,
 	// empty at the end.
 	Snapshots(ctx context.Context, f SnapshotFilter) (page []Snapshot, next string, err error)
+	// DeleteSnapshot forgets a snapshot; one that any current default names is
+	// snapshot_in_use. lastUse tells that no other record names its archive.
+	DeleteSnapshot(ctx context.Context, id string) (lastUse bool, err error)
+	// ArchiveInUse reports whether any snapshot has the archive.
+	ArchiveInUse(ctx context.Context, archiveID string) (bool, error)
+	// SnapshotExtensions lists the extensions whose files a snapshot holds, by ID.
+	SnapshotExtensions(ctx context.Context, snapshotID string) ([]PinnedExtension, error)
+}
+
+// RetentionStore looks up which snapshots are still needed, and removes the records
+// of those that are not.
+type RetentionStore interface {
 	// UsersWithSnapshots lists the users that have any, by ID.
 	UsersWithSnapshots(ctx context.Context) ([]string, error)
 	// NeededSnapshots lists which of a user's snapshots RetireSnapshot leaves, with
@@ -70,16 +79,13 @@ type Catalogue interface {
 	NeededSnapshots(ctx context.Context, userID string) ([]Needed, error)
 	// ExpiredSnapshots lists those whose ExpiresAt is past and no default names.
 	ExpiredSnapshots(ctx context.Context, now time.Time) ([]Snapshot, error)
-	// DeleteSnapshot forgets a snapshot; one that any current default names is
-	// snapshot_in_use. lastUse tells that no other record names its archive.
-	DeleteSnapshot(ctx context.Context, id string) (lastUse bool, err error)
-	// RetireSnapshot is DeleteSnapshot at nobody's request: one that a session
+	// RetireSnapshot is [SnapshotStore.DeleteSnapshot] at nobody's request: one that a session
 	// needs which has not ended is snapshot_in_use too.
 	RetireSnapshot(ctx context.Context, id string) (lastUse bool, err error)
+}
 
-	// ArchiveInUse reports whether any snapshot has the archive.
-	ArchiveInUse(ctx context.Context, archiveID string) (bool, error)
-
+// DefaultStore keeps the versions of users' default environments.
+type DefaultStore interface {
 	// Default returns the current version; none or removed is default_not_found.
 	Default(ctx context.Context, userID string) (Default, error)
 	// SetDefault writes a new version. ifVersion nil sets whatever is current;
@@ -95,13 +101,10 @@ type Catalogue interface {
 	// DefaultHistory lists versions, newest first; next is the cursor for
 	// startAfter, empty at the end.
 	DefaultHistory(ctx context.Context, userID string, limit int, startAfter string) (page []PastDefault, next string, err error)
+}
 
-	Extensions
-	Runs
-	Messages
-	Notes
-	Deliveries
-
+// AnswerStore keeps the first answers to requests that may be repeated.
+type AnswerStore interface {
 	// ClaimAnswer records that a request with this key began. fresh is false
 	// when it was claimed before; then a is what is known of the first one.
 	ClaimAnswer(ctx context.Context, a Answer) (known Answer, fresh bool, err error)
@@ -114,7 +117,4 @@ type Catalogue interface {
 	DropUnfinishedAnswers(ctx context.Context) error
 	// ExpireAnswers forgets what was claimed before the time.
 	ExpireAnswers(ctx context.Context, before time.Time) error
-
-	Health(ctx context.Context) error
-	Close() error
 }
