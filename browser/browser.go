@@ -82,7 +82,7 @@ func (b *Browser) initialiseTargets(ctx context.Context) error {
 		return fault.Wrap(err, fault.BrowserFailed, "browser.targets", "Chrome did not answer")
 	}
 	b.targets = targetinit.New(driver, setups...)
-	return b.targets.Start(ctx, b.ctx, b.mux)
+	return b.targets.Start(ctx, b.ctx, b.mux.Hooks)
 }
 
 // setups are what the browser's targets are given as they come.
@@ -102,7 +102,7 @@ func (b *Browser) setups() []targetinit.Setup {
 func (b *Browser) givePasskeys(saved state.Passkeys) {
 	if saved.Given(b.options.Passkeys) {
 		b.passkeys = passkey.New(b.driver, saved.Credentials, b.process.Frozen)
-		b.mux.OnDetach(b.passkeys.RepairSoon)
+		b.mux.Hooks.OnDetach(b.passkeys.RepairSoon)
 	} else {
 		b.kept = saved
 	}

@@ -35,7 +35,7 @@ type Page struct {
 
 // Door is what a client comes in by; it is taken when the client is let in and
 // given to Serve, which knows by it who is late.
-func (b *Browser) Door() mux.Door { return b.mux.Door() }
+func (b *Browser) Door() mux.Door { return b.mux.Clients.Door() }
 
 // Serve connects a CDP client to the whole browser, or to one page where
 // targetID is set, until the client leaves or ctx ends. A client whose door was
@@ -55,8 +55,8 @@ func (b *Browser) Serve(ctx context.Context, conn mux.Conn, targetID string, doo
 	defer cancel()
 	_ = b.keepDownloads(ctx)
 	b.setPolicy(ctx)
-	_ = b.regrant(ctx, b.mux.Granted())
-	if b.targets != nil && b.mux.Clients() == 0 {
+	_ = b.regrant(ctx, b.mux.Permissions.Granted())
+	if b.targets != nil && b.mux.Clients.Count() == 0 {
 		b.targets.Renew(ctx)
 	}
 	return err
@@ -75,7 +75,7 @@ func (b *Browser) keepDownloads(ctx context.Context) error {
 // CloseClients ends every client's connection with a WebSocket close code and
 // waits until they are gone or ctx has ended. None is served until Thaw.
 func (b *Browser) CloseClients(ctx context.Context, code int, reason string) error {
-	return b.mux.CloseClients(ctx, code, reason)
+	return b.mux.Clients.Close(ctx, code, reason)
 }
 
 // Pages lists the open tabs, without those that show what a session may not.
@@ -101,7 +101,7 @@ func (b *Browser) Pages(ctx context.Context) ([]Page, error) {
 // navigation is committed. What a session may not show is unsupported.
 func (b *Browser) Navigate(ctx context.Context, url string) (string, error) {
 	const op = "browser.navigate"
-	if !b.mux.AllowedURL(url) {
+	if !b.mux.Addresses.Allowed(url) {
 		return "", notAllowed(op)
 	}
 	var at string
@@ -159,7 +159,7 @@ func navigate(ctx context.Context, s cdp.Session, url string) (string, error) {
 // where that is blank, else in a new one.
 func (b *Browser) Open(ctx context.Context, url string) error {
 	const op = "browser.open"
-	if !b.mux.AllowedURL(url) {
+	if !b.mux.Addresses.Allowed(url) {
 		return notAllowed(op)
 	}
 	if err := b.alone(ctx); err != nil {

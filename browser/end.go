@@ -117,7 +117,7 @@ func (b *Browser) Thaw(ctx context.Context) error {
 	if err := b.Wake(ctx); err != nil {
 		return err
 	}
-	b.mux.Admit()
+	b.mux.Clients.Admit()
 	return nil
 }
 

@@ -25,10 +25,10 @@ const (
 
 // guard makes the rules of what targets may show hold in this browser.
 func (b *Browser) guard() {
-	b.mux.OnForeign(func(id target.ID) {
+	b.mux.Hooks.OnForeign(func(id target.ID) {
 		b.sendingAway.Go(func() { b.sendAway(id) })
 	})
-	b.mux.OnDrop(b.readyDrop)
+	b.mux.Hooks.OnDrop(b.readyDrop)
 }
 
 // takeOptions sets what the browser is for, and which extensions are its own.
@@ -38,7 +38,7 @@ func (b *Browser) takeOptions(o Options) {
 	for _, e := range o.Extensions {
 		ids = append(ids, e.ID)
 	}
-	b.mux.SetExtensions(ids)
+	b.mux.Addresses.SetExtensions(ids)
 }
 
 // sendAway sends a page to about:blank that shows what it may not, and takes what it
@@ -150,7 +150,7 @@ var errStillForeign = errors.New("the page shows what the session may not")
 // leadsAway says whether a back list has an entry that a session may not show.
 func (b *Browser) leadsAway(history *page.GetNavigationHistoryResult) bool {
 	for _, e := range history.Entries {
-		if b.mux.ForeignURL(e.URL) {
+		if b.mux.Addresses.Foreign(e.URL) {
 			return true
 		}
 	}

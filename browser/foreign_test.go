@@ -21,7 +21,7 @@ func TestForeignPage(t *testing.T) {
 		t.Fatalf("%+v, %v", pages, err)
 	}
 	turned := make(chan target.ID, 1)
-	b.mux.OnForeign(func(id target.ID) { turned <- id }) // it stays there for now
+	b.mux.Hooks.OnForeign(func(id target.ID) { turned <- id }) // it stays there for now
 	yes, id := true, target.ID(pages[0].ID)
 	at, err := cdp.Call(within(t), b.driver, target.AttachToTarget, target.AttachToTargetParams{TargetID: id, Flatten: &yes})
 	if err != nil {

@@ -56,7 +56,7 @@ func (s *Standby) load(ctx context.Context, o Options, unknown []string) error {
 	b.leftover.tabs = spares
 	downloads := make(chan error, 1)
 	b.background.Go(func() { downloads <- b.keepDownloads(ctx) }) // of this profile: a new one has Chrome's own folder
-	b.mux.Regrant(doc.Permissions)
+	b.mux.Permissions.Regrant(doc.Permissions)
 	s.report = b.regrant(ctx, doc.Permissions)
 	lines, err := b.restoreExtensions(ctx, s.held, doc, unknown)
 	if err != nil {
@@ -89,7 +89,7 @@ func (s *Standby) release(ctx context.Context) error {
 	b.targets.HoldTabs(b.ctx, false)
 	b.background.Go(func() { held.Settle(b.ctx) })
 	b.background.Go(func() {
-		b.mux.Lull(b.ctx)
+		b.mux.Clients.Lull(b.ctx)
 		_ = b.alone(b.ctx) // else whoever needs it asks again
 	})
 	return nil
@@ -106,8 +106,8 @@ type restoring struct{ b *Browser }
 
 var _ restore.Browser = restoring{}
 
-func (r restoring) AllowedURL(url string) bool { return r.b.mux.AllowedURL(url) }
-func (r restoring) ForeignURL(url string) bool { return r.b.mux.ForeignURL(url) }
+func (r restoring) AllowedURL(url string) bool { return r.b.mux.Addresses.Allowed(url) }
+func (r restoring) ForeignURL(url string) bool { return r.b.mux.Addresses.Foreign(url) }
 func (r restoring) StayAttached() bool         { return r.b.passkeys != nil }
 func (r restoring) Go(f func())                { r.b.listeners.Go(f) }
 func (r restoring) CloseTab(ctx context.Context, id target.ID) error {

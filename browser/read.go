@@ -37,7 +37,7 @@ func (b *Browser) Capture(ctx context.Context) (state.Document, error) {
 		doc.TabsByURL = true // whatever session files the profile has are older
 		b.ahead.mark(doc.Tabs)
 	}
-	doc.Overrides, doc.Permissions = b.options.Overrides, b.mux.Granted()
+	doc.Overrides, doc.Permissions = b.options.Overrides, b.mux.Permissions.Granted()
 	if b.passkeys != nil {
 		b.passkeys.Read(ctx)
 	}

@@ -165,7 +165,7 @@ func (b *Browser) applyShell(ctx context.Context, doc state.Document) ([]state.C
 	b.idle = carried(doc, b.options.Extensions)
 	b.givePasskeys(doc.Passkeys)
 	b.setPolicy(ctx)
-	b.mux.Regrant(doc.Permissions)
+	b.mux.Permissions.Regrant(doc.Permissions)
 	report := b.regrant(ctx, doc.Permissions)
 	report = append(report, idleLines(b.idle)...)
 	applied, err := b.environment().ApplyMissing(ctx, doc)

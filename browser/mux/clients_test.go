@@ -2,17 +2,17 @@ package mux
 
 import "testing"
 
-// A client that comes after CloseClients is closed as the others were, until
+// A client that comes after Clients.Close is closed as the others were, until
 // Admit; one whose door is older is so for ever.
 func TestDoor(t *testing.T) {
 	m, f := start(t, Options{}, nil)
-	m.Admit() // nobody was sent away: the door stays
-	before := m.Door()
+	m.Clients.Admit() // nobody was sent away: the door stays
+	before := m.Clients.Door()
 	connect(t, m, ServeOptions{Door: before}).call(1, "", "Browser.getVersion", "{}")
-	if err := m.CloseClients(t.Context(), CloseSessionEnded, "session_ended"); err != nil {
+	if err := m.Clients.Close(t.Context(), CloseSessionEnded, "session_ended"); err != nil {
 		t.Fatal(err)
 	}
-	during := m.Door()
+	during := m.Clients.Door()
 	refused := func(door Door) {
 		t.Helper()
 		c := connect(t, m, ServeOptions{Door: door})
@@ -27,11 +27,11 @@ func TestDoor(t *testing.T) {
 	} else {
 		d.Close()
 	}
-	m.Admit()
-	m.Admit() // once is enough
+	m.Clients.Admit()
+	m.Clients.Admit() // once is enough
 	refused(before)
 	refused(during)
-	after := m.Door()
+	after := m.Clients.Door()
 	if after == before {
 		t.Error("the door is the old one")
 	}
@@ -47,21 +47,21 @@ func TestDoor(t *testing.T) {
 func TestDoorIsShutWhileClientsCome(t *testing.T) {
 	m, _ := start(t, Options{}, nil)
 	for range 50 {
-		door := m.Door()
+		door := m.Clients.Door()
 		var all []*testConn
 		for range 4 {
 			all = append(all, connect(t, m, ServeOptions{Door: door}))
 		}
-		if err := m.CloseClients(t.Context(), CloseSessionEnded, "session_ended"); err != nil {
+		if err := m.Clients.Close(t.Context(), CloseSessionEnded, "session_ended"); err != nil {
 			t.Fatal(err)
 		}
-		m.Admit()
+		m.Clients.Admit()
 		for _, c := range all {
 			if err := c.gone(CloseSessionEnded); err != nil {
 				t.Errorf("Serve: %v", err)
 			}
 		}
-		if n := m.Clients(); n != 0 {
+		if n := m.Clients.Count(); n != 0 {
 			t.Fatalf("%d clients are left", n)
 		}
 	}
