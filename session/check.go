@@ -143,7 +143,7 @@ func (s *Service) checkSnapshot(ctx context.Context, snap profiles.Snapshot, che
 }
 
 // check runs a check in a Chrome.
-func (s *Service) check(ctx context.Context, chrome browsers.Chrome, check LoginCheck) (LoginOutcome, error) {
+func (s *Service) check(ctx context.Context, chrome browsers.Verifier, check LoginCheck) (LoginOutcome, error) {
 	began := s.Now()
 	asked := check.browser()
 	ctx, cancel := context.WithTimeout(ctx, asked.Timeout+callDeadline)

@@ -262,7 +262,7 @@ func (s *Service) begin(ctx context.Context, c access.Caller, r Create, o restor
 }
 
 // discard ends a Chrome that nobody needs and removes its directory.
-func (s *Service) discard(ctx context.Context, c browsers.Chrome) {
+func (s *Service) discard(ctx context.Context, c browsers.Process) {
 	ctx = context.WithoutCancel(ctx)
 	if err := c.Kill(ctx); err != nil {
 		s.Log.Error("a Chrome could not be ended", "error", err)
