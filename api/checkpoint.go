@@ -8,11 +8,12 @@ import (
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/session"
 	"github.com/stasisd/stasis/session/access"
+	"github.com/stasisd/stasis/session/save"
 )
 
 // Checkpoints saves sessions that run on.
 type Checkpoints interface {
-	Checkpoint(ctx context.Context, c access.Caller, id string, r session.CheckpointRequest) (session.CheckpointAnswer, error)
+	Checkpoint(ctx context.Context, c access.Caller, id string, r session.CheckpointRequest) (save.CheckpointAnswer, error)
 }
 
 var _ Checkpoints = (*session.Service)(nil)
@@ -33,19 +34,19 @@ type checkpointBody struct {
 }
 
 func (b checkpointBody) check() error {
-	if b.Mode == string(session.SaveMemory) {
+	if b.Mode == string(save.Memory) {
 		return fault.New(fault.Unsupported, "api.check",
 			"mode: a Chrome that runs on cannot be parked too; use filesystem, or end the session with save_snapshot_mode=memory")
 	}
 	return firstOf(
-		oneOf("mode", b.Mode, string(session.SaveFilesystem)),
+		oneOf("mode", b.Mode, string(save.Filesystem)),
 		oneOf("default_conflict", b.Conflict, "keep", "overwrite"),
 		atMost("label", b.Label, 256),
 	)
 }
 
 func (h *checkpointHandler) create(c *call) error {
-	body := checkpointBody{Mode: string(session.SaveFilesystem), Conflict: string(session.ConflictKeep)}
+	body := checkpointBody{Mode: string(save.Filesystem), Conflict: string(save.Keep)}
 	ignored, err := h.bodies.decode(c, &body)
 	if err != nil {
 		return err
@@ -57,7 +58,7 @@ func (h *checkpointHandler) create(c *call) error {
 	if err != nil {
 		return err
 	}
-	request := session.CheckpointRequest{SaveAsDefault: body.SaveAsDefault, Conflict: session.Conflict(body.Conflict), Label: body.Label}
+	request := session.CheckpointRequest{SaveAsDefault: body.SaveAsDefault, Conflict: save.Conflict(body.Conflict), Label: body.Label}
 	return h.idempotency.once(c, h.idempotency.hashOf([]any{id, body}), making{
 		make: func() (any, func() error, error) {
 			made, err := h.checkpoints.Checkpoint(c.Request().Context(), c.caller, id, request)
@@ -78,7 +79,7 @@ func (h *checkpointHandler) create(c *call) error {
 }
 
 type checkpointAnswer struct {
-	session.CheckpointAnswer
+	save.CheckpointAnswer
 	Ignored []string `json:"ignored_fields,omitempty"`
 }
 

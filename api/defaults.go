@@ -6,9 +6,9 @@ import (
 	"time"
 
 	"github.com/stasisd/stasis/fault"
-	"github.com/stasisd/stasis/session"
 	"github.com/stasisd/stasis/session/access"
 	"github.com/stasisd/stasis/session/library"
+	"github.com/stasisd/stasis/session/login"
 )
 
 // Defaults are the default environments of users.
@@ -21,14 +21,14 @@ type Defaults interface {
 
 // Logins checks whether the logins of default environments still work.
 type Logins interface {
-	CheckDefault(ctx context.Context, c access.Caller, userID string) (session.LoginOutcome, error)
+	CheckDefault(ctx context.Context, c access.Caller, userID string) (login.Outcome, error)
 	// LastCheck is the outcome of the last CheckDefault; nil where none was made.
-	LastCheck(ctx context.Context, c access.Caller, userID string) (*session.LoginOutcome, error)
+	LastCheck(ctx context.Context, c access.Caller, userID string) (*login.Outcome, error)
 }
 
 var (
 	_ Defaults = (*library.Library)(nil)
-	_ Logins   = (*session.Service)(nil)
+	_ Logins   = (*login.Checker)(nil)
 )
 
 // defaultHandler answers what reads, moves and checks default environments.
@@ -78,7 +78,7 @@ func (h *defaultHandler) get(c *call) error {
 	}
 	return c.JSON(http.StatusOK, struct {
 		defaultAnswer
-		LastCheck *session.LoginOutcome `json:"last_check"`
+		LastCheck *login.Outcome `json:"last_check"`
 	}{answerOfDefault(d), last})
 }
 

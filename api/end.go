@@ -5,6 +5,7 @@ import (
 
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/session"
+	"github.com/stasisd/stasis/session/save"
 )
 
 // endQuery says what an end does with the environment.
@@ -17,7 +18,7 @@ type endQuery struct {
 }
 
 func newEnd() endQuery {
-	return endQuery{Mode: string(session.SaveNone), Conflict: string(session.ConflictKeep)}
+	return endQuery{Mode: string(save.None), Conflict: string(save.Keep)}
 }
 
 func (q endQuery) check() error {
@@ -27,10 +28,10 @@ func (q endQuery) check() error {
 	); err != nil {
 		return err
 	}
-	if q.SaveAsDefault && q.Mode == string(session.SaveNone) {
+	if q.SaveAsDefault && q.Mode == string(save.None) {
 		return invalid("save_as_default", "needs save_snapshot_mode filesystem or memory")
 	}
-	if q.Include+q.Exclude != "" && q.Mode != string(session.SaveFilesystem) {
+	if q.Include+q.Exclude != "" && q.Mode != string(save.Filesystem) {
 		return invalid("origins_include, origins_exclude", "need save_snapshot_mode filesystem")
 	}
 	return firstOf(areEntries("origins_include", listed(q.Include)), areEntries("origins_exclude", listed(q.Exclude)))
@@ -38,7 +39,7 @@ func (q endQuery) check() error {
 
 func (q endQuery) request() session.EndRequest {
 	return session.EndRequest{
-		Mode: session.SaveMode(q.Mode), SaveAsDefault: q.SaveAsDefault, Conflict: session.Conflict(q.Conflict),
+		Mode: save.Mode(q.Mode), SaveAsDefault: q.SaveAsDefault, Conflict: save.Conflict(q.Conflict),
 		Origins: selectionBody{Include: listed(q.Include), Exclude: listed(q.Exclude)}.selection(),
 	}
 }
@@ -59,7 +60,7 @@ func (h *sessionHandler) delete(c *call) error {
 		return err
 	}
 	if !idPattern.MatchString(id) { // as for any session that is not there
-		return c.JSON(http.StatusOK, session.EndAnswer{Success: true, Message: fault.SessionNotFound.Text()})
+		return c.JSON(http.StatusOK, save.EndAnswer{Success: true, Message: fault.SessionNotFound.Text()})
 	}
 	answer, err := h.sessions.End(c.Request().Context(), c.caller, id, q.request())
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 	"github.com/stasisd/stasis/session/agent"
 	"github.com/stasisd/stasis/session/autosave"
 	"github.com/stasisd/stasis/session/restore"
+	"github.com/stasisd/stasis/session/save"
 	"github.com/stasisd/stasis/state"
 )
 
@@ -59,9 +60,9 @@ func info(id string) session.Info {
 	return i
 }
 
-func endAnswer() session.EndAnswer {
+func endAnswer() save.EndAnswer {
 	s := snapshotInfo()
-	return session.EndAnswer{Success: true, Deleted: true, Message: "saved", Snapshot: &s, Default: &session.DefaultOutcome{Moved: true, Version: 2}}
+	return save.EndAnswer{Success: true, Deleted: true, Message: "saved", Snapshot: &s, Default: &save.DefaultOutcome{Moved: true, Version: 2}}
 }
 
 func (f *fakeSessions) Create(ctx context.Context, _ access.Caller, r session.Create) (session.Info, error) {
@@ -88,9 +89,9 @@ func (f *fakeSessions) List(_ context.Context, _ access.Caller, r session.ListRe
 	return []session.Info{info(liveID), info(endedID)}, "ended-1", f.failure()
 }
 
-func (f *fakeSessions) End(ctx context.Context, _ access.Caller, id string, r session.EndRequest) (session.EndAnswer, error) {
+func (f *fakeSessions) End(ctx context.Context, _ access.Caller, id string, r session.EndRequest) (save.EndAnswer, error) {
 	if err := ctx.Err(); err != nil {
-		return session.EndAnswer{}, err
+		return save.EndAnswer{}, err
 	}
 	f.mu.Lock()
 	f.ends, f.ended = append(f.ends, r), append(f.ended, id)
@@ -98,18 +99,18 @@ func (f *fakeSessions) End(ctx context.Context, _ access.Caller, id string, r se
 	return endAnswer(), f.failure()
 }
 
-func (f *fakeSessions) EndAll(_ context.Context, _ access.Caller, r session.EndAllRequest) (session.EndAnswer, error) {
+func (f *fakeSessions) EndAll(_ context.Context, _ access.Caller, r session.EndAllRequest) (save.EndAnswer, error) {
 	f.mu.Lock()
 	f.endedUsers = append(f.endedUsers, r.UserID)
 	f.mu.Unlock()
-	return session.EndAnswer{Success: true}, f.failure()
+	return save.EndAnswer{Success: true}, f.failure()
 }
 
-func (f *fakeSessions) Checkpoint(_ context.Context, _ access.Caller, id string, r session.CheckpointRequest) (session.CheckpointAnswer, error) {
+func (f *fakeSessions) Checkpoint(_ context.Context, _ access.Caller, id string, r session.CheckpointRequest) (save.CheckpointAnswer, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.checkpoints = append(f.checkpoints, r)
-	return session.CheckpointAnswer{Success: true, Snapshot: snapshotInfo(), Default: &session.DefaultOutcome{Moved: true, Version: 3},
+	return save.CheckpointAnswer{Success: true, Snapshot: snapshotInfo(), Default: &save.DefaultOutcome{Moved: true, Version: 3},
 		Unchanged: r.Label == "same", PausedMS: 12.5}, f.err
 }
 

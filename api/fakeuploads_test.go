@@ -9,11 +9,12 @@ import (
 	"strings"
 
 	"github.com/stasisd/stasis/fault"
-	"github.com/stasisd/stasis/session"
 	"github.com/stasisd/stasis/session/access"
 	"github.com/stasisd/stasis/session/agent"
 	"github.com/stasisd/stasis/session/files"
+	"github.com/stasisd/stasis/session/importer"
 	"github.com/stasisd/stasis/session/library"
+	"github.com/stasisd/stasis/session/save"
 )
 
 // fakeUploads takes files, extensions, imports and documents, and keeps their bytes.
@@ -121,15 +122,15 @@ func (f *fakeUploads) DeleteExtension(context.Context, access.Caller, string, bo
 	return f.failure()
 }
 
-func (f *fakeUploads) Import(_ context.Context, _ access.Caller, r session.Import, body io.Reader) (session.ImportAnswer, error) {
+func (f *fakeUploads) Import(_ context.Context, _ access.Caller, r importer.Request, body io.Reader) (importer.Answer, error) {
 	data, err := io.ReadAll(body)
 	if err != nil {
-		return session.ImportAnswer{}, fault.Wrap(err, fault.InvalidRequest, "fake", "")
+		return importer.Answer{}, fault.Wrap(err, fault.InvalidRequest, "fake", "")
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.uploads[string(r.Format)+"/"+r.Profile] = data
 	info := snapshotInfo()
 	info.Label = r.Label
-	return session.ImportAnswer{Snapshot: info, Default: &session.DefaultOutcome{Moved: r.SaveAsDefault, Version: 1}}, nil
+	return importer.Answer{Snapshot: info, Default: &save.DefaultOutcome{Moved: r.SaveAsDefault, Version: 1}}, nil
 }

@@ -4,16 +4,17 @@ import (
 	"context"
 
 	"github.com/stasisd/stasis/browser"
-	"github.com/stasisd/stasis/session"
 	"github.com/stasisd/stasis/session/access"
 	"github.com/stasisd/stasis/session/library"
+	"github.com/stasisd/stasis/session/login"
+	"github.com/stasisd/stasis/session/settings"
 )
 
 // fakeUsers has the defaults and settings of users, and keeps whose it was asked for.
 type fakeUsers struct {
 	*failing
 	users    []string
-	settings session.Settings
+	settings settings.Settings
 }
 
 func (f *fakeUsers) version(user string) library.Default {
@@ -23,11 +24,11 @@ func (f *fakeUsers) version(user string) library.Default {
 	return library.Default{UserID: user, Version: 2, SnapshotID: "snap-1", MovedAt: born}
 }
 
-func (f *fakeUsers) Settings(context.Context, access.Caller, string) (session.Settings, error) {
+func (f *fakeUsers) Settings(context.Context, access.Caller, string) (settings.Settings, error) {
 	return f.settings, f.failure()
 }
 
-func (f *fakeUsers) ChangeSettings(_ context.Context, _ access.Caller, _ string, change func(session.Settings) (session.Settings, error)) (session.Settings, error) {
+func (f *fakeUsers) ChangeSettings(_ context.Context, _ access.Caller, _ string, change func(settings.Settings) (settings.Settings, error)) (settings.Settings, error) {
 	set, err := change(f.settings)
 	if err != nil {
 		return set, err
@@ -37,18 +38,18 @@ func (f *fakeUsers) ChangeSettings(_ context.Context, _ access.Caller, _ string,
 }
 
 // CheckDefault finds that nobody is logged in.
-func (f *fakeUsers) CheckDefault(_ context.Context, _ access.Caller, user string) (session.LoginOutcome, error) {
+func (f *fakeUsers) CheckDefault(_ context.Context, _ access.Caller, user string) (login.Outcome, error) {
 	_ = f.version(user)
 	return *outcome(), f.failure()
 }
 
-func outcome() *session.LoginOutcome {
+func outcome() *login.Outcome {
 	at, status, snap, version := "https://a.example/login", int64(302), "snap-1", int64(2)
-	return &session.LoginOutcome{CheckedAt: born.UTC(), URL: &at, Status: &status, SnapshotID: &snap, Version: &version,
+	return &login.Outcome{CheckedAt: born.UTC(), URL: &at, Status: &status, SnapshotID: &snap, Version: &version,
 		Conditions: []browser.Condition{{Kind: browser.ConditionStatus}}, DurationMS: 640}
 }
 
-func (f *fakeUsers) LastCheck(context.Context, access.Caller, string) (*session.LoginOutcome, error) {
+func (f *fakeUsers) LastCheck(context.Context, access.Caller, string) (*login.Outcome, error) {
 	return outcome(), f.failure()
 }
 

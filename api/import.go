@@ -8,18 +8,19 @@ import (
 	"net/http"
 
 	"github.com/stasisd/stasis/fault"
-	"github.com/stasisd/stasis/session"
 	"github.com/stasisd/stasis/session/access"
+	"github.com/stasisd/stasis/session/importer"
 	"github.com/stasisd/stasis/session/library"
+	"github.com/stasisd/stasis/session/save"
 )
 
 // Importer makes snapshots of environments that were saved elsewhere.
 type Importer interface {
 	// Import stores nothing after an error, the body's own included.
-	Import(ctx context.Context, c access.Caller, r session.Import, body io.Reader) (session.ImportAnswer, error)
+	Import(ctx context.Context, c access.Caller, r importer.Request, body io.Reader) (importer.Answer, error)
 }
 
-var _ Importer = (*session.Service)(nil)
+var _ Importer = (*importer.Importer)(nil)
 
 // importHandler answers POST /v1/snapshots.
 type importHandler struct {
@@ -57,7 +58,7 @@ func (q importQuery) check() error {
 // create makes a snapshot of the body, or of the one file of a form. A
 // repeat is known by its key, its parameters and the hash of its bytes.
 func (h *importHandler) create(c *call) error {
-	q := importQuery{Conflict: string(session.ConflictKeep)}
+	q := importQuery{Conflict: string(save.Keep)}
 	if err := c.query(&q); err != nil {
 		return err
 	}
@@ -84,7 +85,7 @@ func (h *importHandler) create(c *call) error {
 			return made, func() error { return c.JSON(http.StatusCreated, made) }, nil
 		},
 		replay: func(data []byte) error {
-			var made session.ImportAnswer
+			var made importer.Answer
 			if err := json.Unmarshal(data, &made); err != nil {
 				return fault.Wrap(err, fault.Internal, "api.replay", "")
 			}
@@ -103,20 +104,20 @@ func (h *importHandler) upload(c *call) *upload {
 	return &upload{ReadCloser: http.MaxBytesReader(c.Response(), c.Request().Body, h.maxImport+framing(c.Request()))}
 }
 
-func (h *importHandler) read(c *call, q importQuery) (session.ImportAnswer, error) {
+func (h *importHandler) read(c *call, q importQuery) (importer.Answer, error) {
 	body := h.upload(c)
 	c.Request().Body = body
 	var content io.Reader = body
 	if isForm(c.Request()) {
 		_, part, err := oneFile(c.Request())
 		if err != nil {
-			return session.ImportAnswer{}, body.explain(err, h.maxImport)
+			return importer.Answer{}, body.explain(err, h.maxImport)
 		}
 		content = part
 	}
-	made, err := h.importer.Import(c.Request().Context(), c.caller, session.Import{
+	made, err := h.importer.Import(c.Request().Context(), c.caller, importer.Request{
 		Format: library.Format(q.Format), UserID: q.UserID, Profile: q.Profile, Label: q.Label,
-		SaveAsDefault: q.SaveAsDefault, Conflict: session.Conflict(q.Conflict), Size: max(c.Request().ContentLength-framing(c.Request()), 0),
+		SaveAsDefault: q.SaveAsDefault, Conflict: save.Conflict(q.Conflict), Size: max(c.Request().ContentLength-framing(c.Request()), 0),
 	}, content)
 	if err != nil {
 		return made, body.explain(err, h.maxImport)

@@ -20,6 +20,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/stasisd/stasis/session"
+	"github.com/stasisd/stasis/session/save"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -258,7 +259,7 @@ func TestServeWaitsForTheEndOfAOneShot(t *testing.T) {
 		t.Errorf("Serve: %v", err)
 	}
 	<-gone.Done()
-	if len(r.ends) != 1 || r.ends[0].Mode != session.SaveFilesystem {
+	if len(r.ends) != 1 || r.ends[0].Mode != save.Filesystem {
 		t.Errorf("ended %v", r.ends)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/stasisd/stasis/session"
 	"github.com/stasisd/stasis/session/access"
 	"github.com/stasisd/stasis/session/restore"
+	"github.com/stasisd/stasis/session/save"
 )
 
 // Sessions creates, lists and ends sessions. As every interface of [Options], it is
@@ -18,8 +19,8 @@ type Sessions interface {
 	Create(ctx context.Context, c access.Caller, r session.Create) (session.Info, error)
 	Get(ctx context.Context, c access.Caller, id string) (session.Info, error)
 	List(ctx context.Context, c access.Caller, r session.ListRequest) (page []session.Info, next string, err error)
-	End(ctx context.Context, c access.Caller, id string, r session.EndRequest) (session.EndAnswer, error)
-	EndAll(ctx context.Context, c access.Caller, r session.EndAllRequest) (session.EndAnswer, error)
+	End(ctx context.Context, c access.Caller, id string, r session.EndRequest) (save.EndAnswer, error)
+	EndAll(ctx context.Context, c access.Caller, r session.EndAllRequest) (save.EndAnswer, error)
 	RestoreReport(ctx context.Context, c access.Caller, id string) (restore.Report, error)
 }
 

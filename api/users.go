@@ -6,19 +6,19 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/stasisd/stasis/session"
 	"github.com/stasisd/stasis/session/access"
 	"github.com/stasisd/stasis/session/library"
+	"github.com/stasisd/stasis/session/settings"
 )
 
 // Settings reads and changes the settings of users.
 type Settings interface {
-	Settings(ctx context.Context, c access.Caller, userID string) (session.Settings, error)
+	Settings(ctx context.Context, c access.Caller, userID string) (settings.Settings, error)
 	// ChangeSettings applies change in a transaction; its error comes back as it is.
-	ChangeSettings(ctx context.Context, c access.Caller, userID string, change func(session.Settings) (session.Settings, error)) (session.Settings, error)
+	ChangeSettings(ctx context.Context, c access.Caller, userID string, change func(settings.Settings) (settings.Settings, error)) (settings.Settings, error)
 }
 
-var _ Settings = (*session.Service)(nil)
+var _ Settings = (*settings.Users)(nil)
 
 // settingsHandler answers GET and PATCH /v1/users/{user_id}.
 type settingsHandler struct {
@@ -38,22 +38,22 @@ const (
 // userAnswer is a user's settings on the wire.
 type userAnswer struct {
 	UserID string `json:"user_id"`
-	session.Settings
+	settings.Settings
 }
 
 // settingsBody is the document that a PATCH changes.
 type settingsBody struct {
-	Engine     *string             `json:"engine"`
-	Standby    *int64              `json:"standby"`
-	LoginCheck *session.LoginCheck `json:"login_check"`
-	Retention  *library.Retention  `json:"retention"`
+	Engine     *string              `json:"engine"`
+	Standby    *int64               `json:"standby"`
+	LoginCheck *settings.LoginCheck `json:"login_check"`
+	Retention  *library.Retention   `json:"retention"`
 
 	Quotas unbuilt `json:"quotas"`
 }
 
 // settings are the checked body.
-func (b settingsBody) settings() (session.Settings, error) {
-	set := session.Settings{Engine: b.Engine, Standby: b.Standby, Retention: b.Retention}
+func (b settingsBody) settings() (settings.Settings, error) {
+	set := settings.Settings{Engine: b.Engine, Standby: b.Standby, Retention: b.Retention}
 	if b.Engine != nil {
 		if err := isEngine("engine", *b.Engine); err != nil {
 			return set, err
@@ -101,7 +101,7 @@ func checkRetention(r library.Retention) error {
 }
 
 // checkLoginCheck holds a login check against what is allowed.
-func checkLoginCheck(c session.LoginCheck) error {
+func checkLoginCheck(c settings.LoginCheck) error {
 	const in = "login_check."
 	if c.URL == "" {
 		return invalid(in+"url", "is required")
@@ -125,7 +125,7 @@ func checkLoginCheck(c session.LoginCheck) error {
 		}
 	}
 	if c.CheckEverySeconds != nil {
-		if err := within(in+"check_every_seconds", *c.CheckEverySeconds, session.LeastCheckEvery, session.MostCheckEvery); err != nil {
+		if err := within(in+"check_every_seconds", *c.CheckEverySeconds, settings.LeastCheckEvery, settings.MostCheckEvery); err != nil {
 			return err
 		}
 	}
@@ -158,7 +158,7 @@ func (h *settingsHandler) patch(c *call) error {
 	if err != nil {
 		return err
 	}
-	set, err := h.settings.ChangeSettings(c.Request().Context(), c.caller, user, func(was session.Settings) (session.Settings, error) {
+	set, err := h.settings.ChangeSettings(c.Request().Context(), c.caller, user, func(was settings.Settings) (settings.Settings, error) {
 		var now settingsBody
 		if err := patched(c.Request().Context(), was, changes, &now); err != nil {
 			return was, err

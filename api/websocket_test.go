@@ -13,6 +13,7 @@ import (
 
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/session"
+	"github.com/stasisd/stasis/session/save"
 )
 
 // dial opens a WebSocket; what answers instead is returned with its body.
@@ -129,7 +130,7 @@ func TestConnect(t *testing.T) {
 		c.Overrides.Viewport.Height != 2 || c.Overrides.UserAgent != "mine" {
 		t.Errorf("created %+v", c)
 	}
-	if e := r.ends[0]; e.Mode != session.SaveFilesystem || !e.SaveAsDefault || e.Conflict != session.ConflictOverwrite {
+	if e := r.ends[0]; e.Mode != save.Filesystem || !e.SaveAsDefault || e.Conflict != save.Overwrite {
 		t.Errorf("ended %+v", e)
 	}
 }

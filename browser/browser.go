@@ -17,7 +17,6 @@ import (
 	"github.com/stasisd/stasis/browser/baseline"
 	"github.com/stasisd/stasis/browser/launch"
 	"github.com/stasisd/stasis/browser/mux"
-	"github.com/stasisd/stasis/browser/passkey"
 	"github.com/stasisd/stasis/browser/relay"
 	"github.com/stasisd/stasis/browser/restore"
 	"github.com/stasisd/stasis/browser/targetinit"
@@ -47,33 +46,42 @@ type Browser struct {
 	userAgent string
 	protocol  string
 
+	tabs       *tabs
+	guard      *guard
+	extensions *extensionSet
+
 	background sync.WaitGroup // tabs that are still on their way
-	// Pages that leave for about:blank. They begin at any time, on the multiplexer's
-	// reader, so only the end waits for them.
-	sendingAway sync.WaitGroup
-	listeners   sync.WaitGroup // listeners; see Listen
-	unloaded    restore.Unloaded
-	cancel      context.CancelFunc
-	ctx         context.Context // of the background work: ends with the browser
-	options     Options
-	relay       *relay.Relay            // nil unless a proxy wants credentials
-	targets     *targetinit.Initialiser // nil where nothing is set on the targets
-	passkeys    *passkey.Authenticators // nil where pages have no authenticator
-	kept        state.Passkeys          // of the environment, where pages have none
-	baseline    baseline.Baseline       // what is known of the profile that was loaded
-	leftover    leftover                // of the empty profile that it was loaded beside
+	listeners  sync.WaitGroup // listeners; see Listen
+	unloaded   restore.Unloaded
+	cancel     context.CancelFunc
+	ctx        context.Context // of the background work: ends with the browser
+	options    Options
+	relay      *relay.Relay            // nil unless a proxy wants credentials
+	targets    *targetinit.Initialiser // nil where nothing is set on the targets
+	passkeys   passkeys
+	baseline   baseline.Baseline // what is known of the profile that was loaded
 	// unflushed: there may be more localStorage than Chrome writes while it quits.
 	unflushed atomic.Bool
-	face      face              // what pages of the shell are told that it is
-	ahead     shellFront        // which tab of the shell is in front
-	idle      []state.Extension // of the environment, which the shell has no use for
+	face      face       // what pages of the shell are told that it is
+	ahead     shellFront // which tab of the shell is in front
+}
+
+// takeOptions sets what the browser is for, and which extensions are its own.
+func (b *Browser) takeOptions(o Options) {
+	b.options = o
+	ids := make([]string, 0, len(o.Extensions))
+	for _, e := range o.Extensions {
+		ids = append(ids, e.ID)
+	}
+	b.mux.Addresses.SetExtensions(ids)
+	b.extensions.wanted, b.extensions.shell = o.Extensions, b.shell()
 }
 
 // initialiseTargets begins to give the browser's targets, as they come, what the
 // session sets on each. Without such a thing it attaches to nothing, so that a page
 // has nothing to notice.
 func (b *Browser) initialiseTargets(ctx context.Context) error {
-	setups := b.setups()
+	setups := setups(overridesOf(b.options, b.face), b.passkeys)
 	if len(setups) == 0 {
 		return nil
 	}
@@ -82,48 +90,24 @@ func (b *Browser) initialiseTargets(ctx context.Context) error {
 		return fault.Wrap(err, fault.BrowserFailed, "browser.targets", "Chrome did not answer")
 	}
 	b.targets = targetinit.New(driver, setups...)
-	return b.targets.Start(ctx, b.ctx, b.mux)
+	return b.targets.Start(ctx, b.ctx, b.mux.Hooks)
 }
 
-// setups are what the browser's targets are given as they come.
-func (b *Browser) setups() []targetinit.Setup {
+// setups are what a browser's targets are given as they come.
+func setups(o overrides, p passkeys) []targetinit.Setup {
 	var all []targetinit.Setup
-	if o := b.overrides(); o.needed() {
+	if o.needed() {
 		all = append(all, o)
 	}
-	if b.passkeys != nil {
-		all = append(all, b.passkeys)
+	if p.given != nil {
+		all = append(all, p.given)
 	}
 	return all
 }
 
-// givePasskeys decides whether pages are to have an authenticator: as the
-// options ask, else as the environment had it.
-func (b *Browser) givePasskeys(saved state.Passkeys) {
-	if saved.Given(b.options.Passkeys) {
-		b.passkeys = passkey.New(b.driver, saved.Credentials, b.process.Frozen)
-		b.mux.OnDetach(b.passkeys.RepairSoon)
-	} else {
-		b.kept = saved
-	}
-}
-
-// passkeyLines report what became of the saved passkeys.
-func (b *Browser) passkeyLines(saved state.Passkeys) []state.Component {
-	if b.passkeys == nil {
-		return state.PasskeyLines(saved, false, nil)
-	}
-	return state.PasskeyLines(saved, true, b.passkeys.Refused())
-}
-
 // Passkeys are those of the environment as far as is known without asking
 // Chrome, which may be dead, and whether pages have them.
-func (b *Browser) Passkeys() (held state.Passkeys, given bool) {
-	if b.passkeys == nil {
-		return b.kept, false
-	}
-	return state.Passkeys{Enabled: true, Credentials: b.passkeys.Credentials()}, true
-}
+func (b *Browser) Passkeys() (held state.Passkeys, given bool) { return b.passkeys.held() }
 
 // Engine is which binary runs: EngineChrome or EngineShell.
 func (b *Browser) Engine() string {

@@ -33,10 +33,8 @@ func (b *Browser) Precopy(ctx context.Context, c *profile.Copy) error {
 // stands still for it, and runs on as it was. It returns for how long. A client or
 // a page sees no more of it than that nothing happened meanwhile.
 func (b *Browser) Copy(ctx context.Context, c *profile.Copy) (stood time.Duration, err error) {
-	if b.passkeys != nil {
-		// No page is left with half an authenticator while nobody answers.
-		defer b.passkeys.PauseRepair()()
-	}
+	// No page is left with half an authenticator while nobody answers.
+	defer b.passkeys.pause()()
 	ctx, cancel := context.WithTimeout(ctx, pauseDeadline)
 	defer cancel()
 	began := b.now()

@@ -35,16 +35,16 @@ type Page struct {
 
 // Door is what a client comes in by; it is taken when the client is let in and
 // given to Serve, which knows by it who is late.
-func (b *Browser) Door() mux.Door { return b.mux.Door() }
+func (b *Browser) Door() mux.Door { return b.mux.Clients.Door() }
 
 // Serve connects a CDP client to the whole browser, or to one page where
 // targetID is set, until the client leaves or ctx ends. A client whose door was
 // closed by CloseClients meanwhile is closed as the others were.
 func (b *Browser) Serve(ctx context.Context, conn mux.Conn, targetID string, door mux.Door) error {
 	options, parted := mux.ServeOptions{Target: target.ID(targetID), Door: door}, func() {}
-	if b.passkeys != nil {
-		b.passkeys.ClientJoining(ctx)
-		options.Leaving = func() { parted = b.passkeys.ClientLeaving(context.WithoutCancel(ctx)) }
+	if pages := b.passkeys.given; pages != nil {
+		pages.ClientJoining(ctx)
+		options.Leaving = func() { parted = pages.ClientLeaving(context.WithoutCancel(ctx)) }
 	}
 	err := b.mux.Serve(ctx, conn, options)
 	parted()
@@ -53,10 +53,12 @@ func (b *Browser) Serve(ctx context.Context, conn mux.Conn, targetID string, doo
 	// Chrome that has gone has none, and a frozen one must not hold this up.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), downloadsDeadline)
 	defer cancel()
-	_ = b.keepDownloads(ctx)
-	b.setPolicy(ctx)
-	_ = b.regrant(ctx, b.mux.Granted())
-	if b.targets != nil && b.mux.Clients() == 0 {
+	_ = keepDownloads(ctx, b.driver, b.dir)
+	if b.shell() {
+		setShellPolicy(ctx, b.driver, b.options.Overrides.Permissions())
+	}
+	_ = regrant(ctx, b.driver, b.mux.Permissions.Granted())
+	if b.targets != nil && b.mux.Clients.Count() == 0 {
 		b.targets.Renew(ctx)
 	}
 	return err
@@ -65,22 +67,22 @@ func (b *Browser) Serve(ctx context.Context, conn mux.Conn, targetID string, doo
 // keepDownloads lets pages download into the session's own folder. Without it
 // Chrome drops every download for which no client has said so. Its events are the
 // browser's own, which no page notices.
-func (b *Browser) keepDownloads(ctx context.Context) error {
+func keepDownloads(ctx context.Context, driver *mux.Driver, dir *Dir) error {
 	events := true
-	_, err := cdp.Call(ctx, b.driver, browser.SetDownloadBehavior, browser.SetDownloadBehaviorParams{
-		Behavior: browser.SetDownloadBehaviorBehaviorAllow, DownloadPath: b.dir.Files(), EventsEnabled: &events})
+	_, err := cdp.Call(ctx, driver, browser.SetDownloadBehavior, browser.SetDownloadBehaviorParams{
+		Behavior: browser.SetDownloadBehaviorBehaviorAllow, DownloadPath: dir.Files(), EventsEnabled: &events})
 	return fault.Wrap(err, fault.BrowserFailed, "browser.downloads", "Chrome did not answer")
 }
 
 // CloseClients ends every client's connection with a WebSocket close code and
 // waits until they are gone or ctx has ended. None is served until Thaw.
 func (b *Browser) CloseClients(ctx context.Context, code int, reason string) error {
-	return b.mux.CloseClients(ctx, code, reason)
+	return b.mux.Clients.Close(ctx, code, reason)
 }
 
 // Pages lists the open tabs, without those that show what a session may not.
 func (b *Browser) Pages(ctx context.Context) ([]Page, error) {
-	if err := b.alone(ctx); err != nil {
+	if err := b.tabs.alone(ctx); err != nil {
 		return nil, err
 	}
 	infos, err := capture.Pages(ctx, b.driver)
@@ -101,7 +103,7 @@ func (b *Browser) Pages(ctx context.Context) ([]Page, error) {
 // navigation is committed. What a session may not show is unsupported.
 func (b *Browser) Navigate(ctx context.Context, url string) (string, error) {
 	const op = "browser.navigate"
-	if !b.mux.AllowedURL(url) {
+	if !b.mux.Addresses.Allowed(url) {
 		return "", notAllowed(op)
 	}
 	var at string
@@ -159,10 +161,10 @@ func navigate(ctx context.Context, s cdp.Session, url string) (string, error) {
 // where that is blank, else in a new one.
 func (b *Browser) Open(ctx context.Context, url string) error {
 	const op = "browser.open"
-	if !b.mux.AllowedURL(url) {
+	if !b.mux.Addresses.Allowed(url) {
 		return notAllowed(op)
 	}
-	if err := b.alone(ctx); err != nil {
+	if err := b.tabs.alone(ctx); err != nil {
 		return err
 	}
 	pages, err := capture.Pages(ctx, b.driver)
@@ -181,7 +183,7 @@ func (b *Browser) Open(ctx context.Context, url string) error {
 		b.targets.Open(b.ctx, created.TargetID, url, func(bool) {})
 	}
 	if len(pages) == 1 && pages[0].URL == "about:blank" {
-		err = b.closeTab(ctx, pages[0].TargetID)
+		err = b.tabs.close(ctx, pages[0].TargetID)
 	}
 	return asBrowserFault(ctx, err, op, "the blank tab could not be closed")
 }
@@ -227,7 +229,7 @@ func (b *Browser) screenshot(ctx context.Context) (jpeg []byte, url, title strin
 // front attaches to the tab in front for the time of a call. With no tab open
 // it opens a blank one.
 func (b *Browser) front(ctx context.Context, do func(cdp.Session, *target.Info) error) error {
-	if err := b.alone(ctx); err != nil {
+	if err := b.tabs.alone(ctx); err != nil {
 		return err
 	}
 	if b.shell() {

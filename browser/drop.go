@@ -35,20 +35,23 @@ const takeFiles = `if (!self.stasisDrop) { self.stasisDrop = true;
 			if (kind == "drop" && at instanceof HTMLInputElement && at.type == "file" && !at.disabled) give(at, e.dataTransfer.files);
 		}, true) }`
 
-// readyDrop readies a page, and the frames that are targets of their own, for files
+// drops readies pages for files that clients drop on them.
+type drops struct{ tabs *tabs }
+
+// ready readies a page, and the frames that are targets of their own, for files
 // that are dragged over it.
-func (b *Browser) readyDrop(ctx context.Context, id target.ID) error {
-	if err := b.readyTarget(ctx, id); err != nil {
+func (d drops) ready(ctx context.Context, id target.ID) error {
+	if err := d.readyTarget(ctx, id); err != nil {
 		return err
 	}
-	res, err := cdp.Call(ctx, b.driver, target.GetTargets, target.GetTargetsParams{Filter: target.Filter{{Type: "iframe"}}})
+	res, err := cdp.Call(ctx, d.tabs.driver, target.GetTargets, target.GetTargetsParams{Filter: target.Filter{{Type: "iframe"}}})
 	if err != nil {
 		return err
 	}
 	for _, t := range res.TargetInfos {
-		if err := b.readyTarget(ctx, t.TargetID); err != nil {
+		if err := d.readyTarget(ctx, t.TargetID); err != nil {
 			select {
-			case <-b.mux.Gone(t.TargetID): // a frame that has gone takes nothing
+			case <-d.tabs.mux.Gone(t.TargetID): // a frame that has gone takes nothing
 			default:
 				return err
 			}
@@ -58,18 +61,18 @@ func (b *Browser) readyDrop(ctx context.Context, id target.ID) error {
 }
 
 // readyTarget readies the frames of one target.
-func (b *Browser) readyTarget(ctx context.Context, id target.ID) error {
-	return b.attached(ctx, id, func(at target.SessionID) error {
-		s := b.driver.Session(at)
+func (d drops) readyTarget(ctx context.Context, id target.ID) error {
+	return d.tabs.attached(ctx, id, func(at target.SessionID) error {
+		s := d.tabs.driver.Session(at)
 		tree, err := cdp.Call(ctx, s, page.GetFrameTree, cdp.Empty{})
 		if err != nil {
 			return err
 		}
-		return b.readyFrames(ctx, s, tree.FrameTree)
+		return readyFrames(ctx, s, tree.FrameTree)
 	})
 }
 
-func (b *Browser) readyFrames(ctx context.Context, s cdp.Session, tree *page.FrameTree) error {
+func readyFrames(ctx context.Context, s cdp.Session, tree *page.FrameTree) error {
 	world, err := cdp.Call(ctx, s, page.CreateIsolatedWorld, page.CreateIsolatedWorldParams{FrameID: tree.Frame.ID, WorldName: dropWorld})
 	if err != nil {
 		return err
@@ -78,7 +81,7 @@ func (b *Browser) readyFrames(ctx context.Context, s cdp.Session, tree *page.Fra
 		return err
 	}
 	for _, child := range tree.ChildFrames {
-		if err := b.readyFrames(ctx, s, child); err != nil {
+		if err := readyFrames(ctx, s, child); err != nil {
 			return err
 		}
 	}

@@ -42,10 +42,11 @@ func (b *Browser) Close(ctx context.Context) (state.Datadir, error) {
 			return state.DatadirCrash, b.Kill(ctx)
 		}
 	}
+	end := b.closing()
 	if b.unflushed.Load() {
-		b.flush(ctx)
+		end.flush(ctx)
 	}
-	b.leave(ctx)
+	end.leave(ctx)
 	asked, cancel := context.WithTimeout(ctx, closeDeadline)
 	defer cancel()
 	// The answer may be lost with the pipe; the end of the processes is what counts.
@@ -68,6 +69,10 @@ func (b *Browser) Close(ctx context.Context) (state.Datadir, error) {
 	return state.DatadirClean, nil
 }
 
+func (b *Browser) closing() closing {
+	return closing{driver: b.driver, mux: b.mux, process: b.process, dir: b.dir, shell: b.shell()}
+}
+
 // Kill ends Chrome at once, whatever it does, waits until its process tree and
 // the daemon's own work with it have gone. It is idempotent.
 func (b *Browser) Kill(ctx context.Context) error {
@@ -79,12 +84,10 @@ func (b *Browser) Kill(ctx context.Context) error {
 		}
 	}
 	b.background.Wait()
-	b.sendingAway.Wait()
+	b.guard.sending.Wait()
 	b.listeners.Wait()
 	b.targets.Wait()
-	if b.passkeys != nil {
-		b.passkeys.Wait()
-	}
+	b.passkeys.wait()
 	b.relay.Close()
 	return fault.Wrap(err, fault.BrowserFailed, "browser.kill", "Chrome could not be ended")
 }
@@ -105,9 +108,7 @@ func (b *Browser) Trim(ctx context.Context) {
 // files stand still. No page is left with half an authenticator: what Chrome
 // answers hours later nobody waits for.
 func (b *Browser) Freeze(ctx context.Context) error {
-	if b.passkeys != nil {
-		defer b.passkeys.PauseRepair()()
-	}
+	defer b.passkeys.pause()()
 	return b.process.Freeze(ctx)
 }
 
@@ -117,7 +118,7 @@ func (b *Browser) Thaw(ctx context.Context) error {
 	if err := b.Wake(ctx); err != nil {
 		return err
 	}
-	b.mux.Admit()
+	b.mux.Clients.Admit()
 	return nil
 }
 
@@ -131,9 +132,7 @@ func (b *Browser) Wake(ctx context.Context) error {
 		return err
 	}
 	_, err := cdp.Call(ctx, b.driver, browser.GetVersion, cdp.Empty{})
-	if b.passkeys != nil {
-		b.passkeys.RepairSoon()
-	}
+	b.passkeys.repair()
 	return fault.Wrap(err, fault.BrowserFailed, "browser.wake", "Chrome does not answer")
 }
 

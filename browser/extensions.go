@@ -10,6 +10,7 @@ import (
 	"github.com/chromedp/cdproto/extensions"
 
 	"github.com/stasisd/stasis/browser/hiddentab"
+	"github.com/stasisd/stasis/browser/mux"
 	"github.com/stasisd/stasis/browser/profile"
 	"github.com/stasisd/stasis/browser/restore"
 	"github.com/stasisd/stasis/fault"
@@ -49,36 +50,46 @@ func savedAs(doc state.Document, id string) *state.Extension {
 	return nil
 }
 
-// loadExtensions loads over CDP what Chrome has not loaded from the profile:
+// extensionSet are the extensions of one browser.
+type extensionSet struct {
+	driver *mux.Driver
+	mux    *mux.Mux
+	dir    *Dir
+	wanted []state.Extension // that the session asked for
+	shell  bool              // the engine is the shell, which runs none
+	idle   []state.Extension // of the environment, which the shell has no use for
+}
+
+// load loads over CDP what Chrome has not loaded from the profile:
 // the extensions that it does not know, and those whose files are another
 // version than it was saved with. Chrome then tells the extension that it was
 // installed or updated. It returns why one could not be loaded, by ID.
-func (b *Browser) loadExtensions(ctx context.Context, doc state.Document, unknown []string) (map[string]report.Reason, error) {
+func (x *extensionSet) load(ctx context.Context, doc state.Document, unknown []string) (map[string]report.Reason, error) {
 	load := map[string]bool{}
 	for _, id := range unknown {
 		load[id] = true
 	}
 	refused := map[string]report.Reason{}
-	for _, e := range b.options.Extensions {
+	for _, e := range x.wanted {
 		saved := savedAs(doc, e.ID)
 		if !load[e.ID] && (saved == nil || saved.SHA256 == e.SHA256) {
 			continue
 		}
-		_, err := cdp.Call(ctx, b.driver, extensions.LoadUnpacked, extensions.LoadUnpackedParams{Path: ExtensionDir(b.dir, e.ID)})
-		if err != nil && (ctx.Err() != nil || b.mux.Err() != nil) {
+		_, err := cdp.Call(ctx, x.driver, extensions.LoadUnpacked, extensions.LoadUnpackedParams{Path: ExtensionDir(x.dir, e.ID)})
+		if err != nil && (ctx.Err() != nil || x.mux.Err() != nil) {
 			return nil, fault.Wrap(err, fault.BrowserFailed, "browser.extensions", "an extension could not be loaded")
 		}
 		if err != nil {
 			// Chrome's words name files of the extension, below its own folder.
-			refused[e.ID] = report.Refused.With("Chrome refused it: " + strings.ReplaceAll(err.Error(), ExtensionDir(b.dir, e.ID), ""))
+			refused[e.ID] = report.Refused.With("Chrome refused it: " + strings.ReplaceAll(err.Error(), ExtensionDir(x.dir, e.ID), ""))
 		}
 	}
 	return refused, nil
 }
 
-// extensionStates tells of each extension that Chrome has whether it runs.
-func (b *Browser) extensionStates(ctx context.Context) (map[string]bool, error) {
-	res, err := cdp.Call(ctx, b.driver, extensions.GetExtensions, cdp.Empty{})
+// states tells of each extension that Chrome has whether it runs.
+func (x *extensionSet) states(ctx context.Context) (map[string]bool, error) {
+	res, err := cdp.Call(ctx, x.driver, extensions.GetExtensions, cdp.Empty{})
 	if err != nil {
 		return nil, fault.Wrap(err, fault.BrowserFailed, "browser.extensions", "the extensions could not be listed")
 	}
@@ -89,18 +100,18 @@ func (b *Browser) extensionStates(ctx context.Context) (map[string]bool, error) 
 	return enabled, nil
 }
 
-// reportExtensions compares the extensions that Chrome has with those that it
+// report compares the extensions that Chrome has with those that it
 // should have.
-func (b *Browser) reportExtensions(ctx context.Context, doc state.Document, refused map[string]report.Reason) ([]state.Component, error) {
-	if len(b.options.Extensions) == 0 {
+func (x *extensionSet) report(ctx context.Context, doc state.Document, refused map[string]report.Reason) ([]state.Component, error) {
+	if len(x.wanted) == 0 {
 		return nil, nil
 	}
-	enabled, err := b.extensionStates(ctx)
+	enabled, err := x.states(ctx)
 	if err != nil {
 		return nil, err
 	}
 	var lines []state.Component
-	for _, e := range b.options.Extensions {
+	for _, e := range x.wanted {
 		line := state.Component{Name: state.ComponentExtensions, Origin: e.Origin(), Reason: refused[e.ID]}
 		saved := savedAs(doc, e.ID)
 		if saved != nil {
@@ -127,34 +138,34 @@ func (b *Browser) reportExtensions(ctx context.Context, doc state.Document, refu
 	return lines, nil
 }
 
-// restoreExtensions makes the extensions whole while all that could use them is
+// restore makes the extensions whole while all that could use them is
 // held, and reports them.
-func (b *Browser) restoreExtensions(ctx context.Context, held *restore.Tabs, doc state.Document, unknown []string) ([]state.Component, error) {
-	refused, err := b.loadExtensions(ctx, doc, unknown)
+func (x *extensionSet) restore(ctx context.Context, held *restore.Tabs, doc state.Document, unknown []string) ([]state.Component, error) {
+	refused, err := x.load(ctx, doc, unknown)
 	if err != nil {
 		return nil, err
 	}
-	report, err := b.reportExtensions(ctx, doc, refused)
+	report, err := x.report(ctx, doc, refused)
 	if err != nil {
 		return nil, err
 	}
-	storage, err := b.applyExtensionStorage(ctx, held, doc)
+	storage, err := x.applyStorage(ctx, held, doc)
 	return append(report, storage...), err
 }
 
-// applyExtensionStorage applies what Chrome kept of the extensions in memory
+// applyStorage applies what Chrome kept of the extensions in memory
 // only, while their workers are held, and lets those go.
-func (b *Browser) applyExtensionStorage(ctx context.Context, held *restore.Tabs, doc state.Document) ([]state.Component, error) {
+func (x *extensionSet) applyStorage(ctx context.Context, held *restore.Tabs, doc state.Document) ([]state.Component, error) {
 	defer held.RunWorkers()
 	var lines []state.Component
-	for _, e := range b.options.Extensions {
+	for _, e := range x.wanted {
 		saved := savedAs(doc, e.ID)
 		if saved == nil || len(saved.Session) == 0 {
 			continue
 		}
 		line := state.Component{Name: state.ComponentExtensionStorage, Origin: e.Origin(), Saved: len(saved.Session)}
-		if err := hiddentab.WriteExtensionSession(ctx, b.driver, e.ID, saved.Session); err != nil {
-			if ctx.Err() != nil || b.mux.Err() != nil {
+		if err := hiddentab.WriteExtensionSession(ctx, x.driver, e.ID, saved.Session); err != nil {
+			if ctx.Err() != nil || x.mux.Err() != nil {
 				return nil, fault.Wrap(err, fault.BrowserFailed, "browser.extensions", "an extension's storage could not be written")
 			}
 			line.Dropped, line.Reason = line.Saved, report.NotWritten.With("the extension's session storage could not be written")
@@ -166,21 +177,21 @@ func (b *Browser) applyExtensionStorage(ctx context.Context, held *restore.Tabs,
 	return lines, nil
 }
 
-// captureExtensions reads of each extension whether it runs, and what Chrome
+// capture reads of each extension whether it runs, and what Chrome
 // keeps of it in memory only. An extension that was removed is left out.
-func (b *Browser) captureExtensions(ctx context.Context, doc *state.Document) error {
-	if b.shell() {
-		doc.Extensions = slices.Clone(b.idle)
+func (x *extensionSet) capture(ctx context.Context, doc *state.Document) error {
+	if x.shell {
+		doc.Extensions = slices.Clone(x.idle)
 		return nil
 	}
-	if len(b.options.Extensions) == 0 {
+	if len(x.wanted) == 0 {
 		return nil
 	}
-	enabled, err := b.extensionStates(ctx)
+	enabled, err := x.states(ctx)
 	if err != nil {
 		return err
 	}
-	for _, e := range b.options.Extensions {
+	for _, e := range x.wanted {
 		is, there := enabled[e.ID]
 		if !there {
 			doc.Missed = append(doc.Missed, state.Missed{Component: state.ComponentExtensions, Origin: e.Origin(), Reason: "Chrome does not have it any more"})
@@ -188,7 +199,7 @@ func (b *Browser) captureExtensions(ctx context.Context, doc *state.Document) er
 		}
 		e.Enabled, e.Session = is, nil
 		if is {
-			if e.Session, err = hiddentab.ReadExtensionSession(ctx, b.driver, e.ID); err != nil {
+			if e.Session, err = hiddentab.ReadExtensionSession(ctx, x.driver, e.ID); err != nil {
 				doc.Missed = append(doc.Missed, state.Missed{Component: state.ComponentExtensionStorage, Origin: e.Origin(),
 					Reason: "its session storage could not be read"})
 			}

@@ -36,14 +36,14 @@ func muchLocal(doc state.Document) bool {
 // flush makes Chrome write the localStorage of all pages, and waits until it is
 // on disk. Where that takes too long Chrome is closed all the same, and what is
 // missing then is found by comparison.
-func (b *Browser) flush(ctx context.Context) {
+func (c closing) flush(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, flushDeadline)
 	defer cancel()
-	key, item, err := capture.Commit(ctx, b.driver)
+	key, item, err := capture.Commit(ctx, c.driver)
 	if err != nil {
 		return
 	}
-	root, err := os.OpenRoot(profile.Path(b.dir.Profile()))
+	root, err := os.OpenRoot(profile.Path(c.dir.Profile()))
 	if err != nil {
 		return
 	}
@@ -53,7 +53,7 @@ func (b *Browser) flush(ctx context.Context) {
 	for !localstorage.Removed(ctx, root.FS(), key, item) {
 		select {
 		case <-look.C:
-		case <-b.process.Done():
+		case <-c.process.Done():
 			return
 		case <-ctx.Done():
 			return

@@ -3,6 +3,7 @@ package browser
 import (
 	"context"
 	"errors"
+	"sync"
 	"time"
 
 	"github.com/chromedp/cdproto/cdp"
@@ -23,53 +24,50 @@ const (
 	pruneAgain = 50 * time.Millisecond
 )
 
-// guard makes the rules of what targets may show hold in this browser.
-func (b *Browser) guard() {
-	b.mux.OnForeign(func(id target.ID) {
-		b.sendingAway.Go(func() { b.sendAway(id) })
-	})
-	b.mux.OnDrop(b.readyDrop)
+// guard holds the tabs to what a session may show.
+type guard struct {
+	tabs *tabs
+	// sending are the pages that leave for about:blank. They begin at any time, on the
+	// multiplexer's reader, so only the end of the browser waits for them.
+	sending sync.WaitGroup
 }
 
-// takeOptions sets what the browser is for, and which extensions are its own.
-func (b *Browser) takeOptions(o Options) {
-	b.options = o
-	ids := make([]string, 0, len(o.Extensions))
-	for _, e := range o.Extensions {
-		ids = append(ids, e.ID)
-	}
-	b.mux.SetExtensions(ids)
+// start makes the rules of what targets may show hold from now on.
+func (g *guard) start() {
+	g.tabs.mux.Hooks.OnForeign(func(id target.ID) {
+		g.sending.Go(func() { g.sendAway(id) })
+	})
 }
 
 // sendAway sends a page to about:blank that shows what it may not, and takes what it
 // showed off its back list. A page that does not leave in time is closed.
-func (b *Browser) sendAway(id target.ID) {
-	ctx, cancel := context.WithTimeout(b.ctx, awayDeadline)
+func (g *guard) sendAway(id target.ID) {
+	ctx, cancel := context.WithTimeout(g.tabs.life, awayDeadline)
 	defer cancel()
 	again := time.NewTicker(pruneAgain)
 	defer again.Stop()
 	for ctx.Err() == nil {
 		// What the page was turning to may end this navigation: the list says where it is.
-		_ = b.toBlank(ctx, id)
-		if b.emptyBackList(ctx, id) == nil && b.mux.Settle(id) {
+		_ = g.toBlank(ctx, id)
+		if g.emptyBackList(ctx, id) == nil && g.tabs.mux.Settle(id) {
 			return
 		}
 		select {
 		case <-again.C:
-		case <-b.mux.Gone(id):
+		case <-g.tabs.mux.Gone(id):
 			return
 		case <-ctx.Done():
 		}
 	}
-	if b.ctx.Err() == nil {
+	if g.tabs.life.Err() == nil {
 		// One that has gone meanwhile needs nothing.
-		_ = b.driver.Post(b.ctx, "", target.CloseTarget.Method, target.CloseTargetParams{TargetID: id})
+		_ = g.tabs.driver.Post(g.tabs.life, "", target.CloseTarget.Method, target.CloseTargetParams{TargetID: id})
 	}
 }
 
-func (b *Browser) toBlank(ctx context.Context, id target.ID) error {
-	return b.attached(ctx, id, func(at target.SessionID) error {
-		s := b.driver.Session(at)
+func (g *guard) toBlank(ctx context.Context, id target.ID) error {
+	return g.tabs.attached(ctx, id, func(at target.SessionID) error {
+		s := g.tabs.driver.Session(at)
 		asks, stop := s.Subscribe(page.JavascriptDialogOpening.Method) // of a page that asks before it is left
 		defer stop()
 		answered := make(chan struct{})
@@ -84,7 +82,7 @@ func (b *Browser) toBlank(ctx context.Context, id target.ID) error {
 					if !ok {
 						return
 					}
-					_ = b.driver.Post(ctx, at, page.HandleJavaScriptDialog.Method, page.HandleJavaScriptDialogParams{Accept: true}) // of a lost pipe nothing is left
+					_ = g.tabs.driver.Post(ctx, at, page.HandleJavaScriptDialog.Method, page.HandleJavaScriptDialogParams{Accept: true}) // of a lost pipe nothing is left
 				case <-ctx.Done():
 					return
 				}
@@ -96,15 +94,15 @@ func (b *Browser) toBlank(ctx context.Context, id target.ID) error {
 }
 
 // prune empties the back lists of tabs that run, and returns when that is done. Those
-// whose sites do not answer in time are emptied later.
-func (b *Browser) prune(ids []target.ID) {
+// whose sites do not answer in time are emptied later, in the background.
+func (g *guard) prune(ids []target.ID, background func(func())) {
 	done := make(chan struct{}, len(ids))
 	for _, id := range ids {
-		b.background.Go(func() {
+		background(func() {
 			defer func() { done <- struct{}{} }()
-			ctx, cancel := context.WithTimeout(b.ctx, restore.SettleDeadline)
+			ctx, cancel := context.WithTimeout(g.tabs.life, restore.SettleDeadline)
 			defer cancel()
-			_ = b.emptyBackList(ctx, id) // clients may not go to the entries, and what turns to one is sent away
+			_ = g.emptyBackList(ctx, id) // clients may not go to the entries, and what turns to one is sent away
 		})
 	}
 	late := time.NewTimer(pruneTime)
@@ -121,9 +119,9 @@ func (b *Browser) prune(ids []target.ID) {
 // emptyBackList leaves a page's current entry alone in its list. While a page loads
 // Chrome refuses that ("Not attached to an active page"), so it is asked again. The
 // error is errStillForeign where that entry is one that the session may not show.
-func (b *Browser) emptyBackList(ctx context.Context, id target.ID) error {
-	return b.attached(ctx, id, func(at target.SessionID) error {
-		s := b.driver.Session(at)
+func (g *guard) emptyBackList(ctx context.Context, id target.ID) error {
+	return g.tabs.attached(ctx, id, func(at target.SessionID) error {
+		s := g.tabs.driver.Session(at)
 		again := time.NewTicker(pruneAgain)
 		defer again.Stop()
 		for {
@@ -138,7 +136,7 @@ func (b *Browser) emptyBackList(ctx context.Context, id target.ID) error {
 			}
 		}
 		history, err := cdp.Call(ctx, s, page.GetNavigationHistory, cdp.Empty{})
-		if err == nil && b.leadsAway(&history) {
+		if err == nil && g.leadsAway(&history) {
 			err = errStillForeign
 		}
 		return err
@@ -148,9 +146,9 @@ func (b *Browser) emptyBackList(ctx context.Context, id target.ID) error {
 var errStillForeign = errors.New("the page shows what the session may not")
 
 // leadsAway says whether a back list has an entry that a session may not show.
-func (b *Browser) leadsAway(history *page.GetNavigationHistoryResult) bool {
+func (g *guard) leadsAway(history *page.GetNavigationHistoryResult) bool {
 	for _, e := range history.Entries {
-		if b.mux.ForeignURL(e.URL) {
+		if g.tabs.mux.Addresses.Foreign(e.URL) {
 			return true
 		}
 	}

@@ -21,7 +21,7 @@ func TestForeignPage(t *testing.T) {
 		t.Fatalf("%+v, %v", pages, err)
 	}
 	turned := make(chan target.ID, 1)
-	b.mux.OnForeign(func(id target.ID) { turned <- id }) // it stays there for now
+	b.mux.Hooks.OnForeign(func(id target.ID) { turned <- id }) // it stays there for now
 	yes, id := true, target.ID(pages[0].ID)
 	at, err := cdp.Call(within(t), b.driver, target.AttachToTarget, target.AttachToTargetParams{TargetID: id, Flatten: &yes})
 	if err != nil {
@@ -37,7 +37,7 @@ func TestForeignPage(t *testing.T) {
 	if _, _, _, err = b.screenshot(within(t)); !fault.Is(err, fault.BrowserFailed) {
 		t.Errorf("a screenshot: %v", err)
 	}
-	b.sendAway(id)
+	b.guard.sendAway(id)
 	if pages, err = b.Pages(within(t)); err != nil || len(pages) != 1 || pages[0].URL != blankURL {
 		t.Errorf("afterwards: %+v, %v", pages, err)
 	}

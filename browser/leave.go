@@ -13,6 +13,7 @@ import (
 	"github.com/chromedp/cdproto/target"
 
 	"github.com/stasisd/stasis/browser/capture"
+	"github.com/stasisd/stasis/browser/launch"
 	"github.com/stasisd/stasis/browser/mux"
 )
 
@@ -24,18 +25,28 @@ const leaveDeadline = 3 * time.Second
 // milliseconds or hangs.
 const settleTabDeadline = 500 * time.Millisecond
 
+// closing lets the pages of one Chrome leave, and what they wrote reach the disk, before
+// Chrome is closed.
+type closing struct {
+	driver  *mux.Driver
+	mux     *mux.Mux
+	process *launch.Process
+	dir     *Dir
+	shell   bool
+}
+
 // leave asks Chrome to quit as a person does (SIGINT), which Browser.close does
 // not: the pages' own pagehide and unload handlers run, and what they write,
 // or send and have answered at once, is kept. A page that asks whether it may
 // be left (beforeunload) is told yes. Chrome has usually ended when it returns;
 // one that has not is asked over CDP next. The shell would end at once: its pages
 // are closed one by one instead, with the same handlers.
-func (b *Browser) leave(ctx context.Context) {
+func (c closing) leave(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, leaveDeadline)
 	defer cancel()
-	events, stop := b.driver.Events(page.JavascriptDialogOpening.Method, target.DetachedFromTarget.Method)
+	events, stop := c.driver.Events(page.JavascriptDialogOpening.Method, target.DetachedFromTarget.Method)
 	defer stop()
-	pages, err := capture.Pages(ctx, b.driver)
+	pages, err := capture.Pages(ctx, c.driver)
 	if err != nil {
 		return
 	}
@@ -43,31 +54,31 @@ func (b *Browser) leave(ctx context.Context) {
 	left := map[target.SessionID]bool{}
 	for _, p := range pages {
 		yes := true
-		at, err := cdp.Call(ctx, b.driver, target.AttachToTarget, target.AttachToTargetParams{TargetID: p.TargetID, Flatten: &yes})
+		at, err := cdp.Call(ctx, c.driver, target.AttachToTarget, target.AttachToTargetParams{TargetID: p.TargetID, Flatten: &yes})
 		if err != nil {
 			continue // it has left by itself
 		}
 		left[at.SessionID] = true
-		_ = b.driver.Post(ctx, at.SessionID, page.Enable.Method, nil) // a lost pipe shows below
-		if !b.shell() {                                               // whose tabs come back without them
-			settled.Go(func() { settleTab(ctx, b.driver.Session(at.SessionID)) })
+		_ = c.driver.Post(ctx, at.SessionID, page.Enable.Method, nil) // a lost pipe shows below
+		if !c.shell {                                                 // whose tabs come back without them
+			settled.Go(func() { settleTab(ctx, c.driver.Session(at.SessionID)) })
 		}
 	}
 	settled.Wait()
-	b.mux.LetPagesGo()
-	if b.shell() {
+	c.mux.LetPagesGo()
+	if c.shell {
 		for at := range left {
-			_ = b.driver.Post(ctx, at, page.Close.Method, nil)
+			_ = c.driver.Post(ctx, at, page.Close.Method, nil)
 		}
-	} else if b.process.Signal(syscall.SIGINT) != nil {
+	} else if c.process.Signal(syscall.SIGINT) != nil {
 		return
 	}
-	for len(left) > 0 || !b.shell() {
+	for len(left) > 0 || !c.shell {
 		select {
 		case e, ok := <-events:
 			switch {
 			case !ok:
-				_ = b.process.Wait(ctx)
+				_ = c.process.Wait(ctx)
 				return
 			case e.Method == target.DetachedFromTarget.Method:
 				var gone target.EventDetachedFromTarget
@@ -75,9 +86,9 @@ func (b *Browser) leave(ctx context.Context) {
 					delete(left, gone.SessionID)
 				}
 			default:
-				b.permit(ctx, e)
+				c.permit(ctx, e)
 			}
-		case <-b.process.Done():
+		case <-c.process.Done():
 			return
 		case <-ctx.Done():
 			return
@@ -105,9 +116,9 @@ func settleTab(ctx context.Context, tab cdp.Session) {
 }
 
 // permit lets a page be left.
-func (b *Browser) permit(ctx context.Context, e mux.Event) {
+func (c closing) permit(ctx context.Context, e mux.Event) {
 	var opening page.EventJavascriptDialogOpening
 	if json.Unmarshal(e.Params, &opening) == nil && opening.Type == page.DialogTypeBeforeunload {
-		_ = b.driver.Post(ctx, e.SessionID, page.HandleJavaScriptDialog.Method, page.HandleJavaScriptDialogParams{Accept: true})
+		_ = c.driver.Post(ctx, e.SessionID, page.HandleJavaScriptDialog.Method, page.HandleJavaScriptDialogParams{Accept: true})
 	}
 }

@@ -53,12 +53,12 @@ func (s *Standby) load(ctx context.Context, o Options, unknown []string) error {
 	for _, p := range spares {
 		b.mux.HideContext(p.BrowserContextID)
 	}
-	b.leftover.tabs = spares
+	b.tabs.leftover.tabs = spares
 	downloads := make(chan error, 1)
-	b.background.Go(func() { downloads <- b.keepDownloads(ctx) }) // of this profile: a new one has Chrome's own folder
-	b.mux.Regrant(doc.Permissions)
-	s.report = b.regrant(ctx, doc.Permissions)
-	lines, err := b.restoreExtensions(ctx, s.held, doc, unknown)
+	b.background.Go(func() { downloads <- keepDownloads(ctx, b.driver, b.dir) }) // of this profile: a new one has Chrome's own folder
+	b.mux.Permissions.Regrant(doc.Permissions)
+	s.report = regrant(ctx, b.driver, doc.Permissions)
+	lines, err := b.extensions.restore(ctx, s.held, doc, unknown)
 	if err != nil {
 		return err
 	}
@@ -84,13 +84,13 @@ func (s *Standby) release(ctx context.Context) error {
 	if err != nil {
 		return fault.Wrap(err, fault.BrowserFailed, "browser.restore", "the tabs could not be let go")
 	}
-	b.prune(leading)
+	b.guard.prune(leading, b.background.Go)
 	s.report = append(s.report, lines...)
 	b.targets.HoldTabs(b.ctx, false)
 	b.background.Go(func() { held.Settle(b.ctx) })
 	b.background.Go(func() {
-		b.mux.Lull(b.ctx)
-		_ = b.alone(b.ctx) // else whoever needs it asks again
+		b.mux.Clients.Lull(b.ctx)
+		_ = b.tabs.alone(b.ctx) // else whoever needs it asks again
 	})
 	return nil
 }
@@ -106,10 +106,10 @@ type restoring struct{ b *Browser }
 
 var _ restore.Browser = restoring{}
 
-func (r restoring) AllowedURL(url string) bool { return r.b.mux.AllowedURL(url) }
-func (r restoring) ForeignURL(url string) bool { return r.b.mux.ForeignURL(url) }
-func (r restoring) StayAttached() bool         { return r.b.passkeys != nil }
+func (r restoring) AllowedURL(url string) bool { return r.b.mux.Addresses.Allowed(url) }
+func (r restoring) ForeignURL(url string) bool { return r.b.mux.Addresses.Foreign(url) }
+func (r restoring) StayAttached() bool         { return r.b.passkeys.given != nil }
 func (r restoring) Go(f func())                { r.b.listeners.Go(f) }
 func (r restoring) CloseTab(ctx context.Context, id target.ID) error {
-	return r.b.closeTab(ctx, id)
+	return r.b.tabs.close(ctx, id)
 }

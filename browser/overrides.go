@@ -32,14 +32,14 @@ func languageFlags(o state.Overrides) []string {
 	return []string{"--accept-lang=" + acceptLanguages(o.Locale)}
 }
 
-// overrides are those of the browser's own targets.
-func (b *Browser) overrides() overrides {
-	o := overrides{Overrides: b.options.Overrides, agent: b.options.Overrides.UserAgent}
+// overridesOf are those of a browser's own targets.
+func overridesOf(options Options, f face) overrides {
+	o := overrides{Overrides: options.Overrides, agent: options.Overrides.UserAgent}
 	o.hints = clientHints(o.agent)
 	if o.Locale != "" {
 		o.languages = acceptLanguages(o.Locale)
 	}
-	return b.face.over(o)
+	return f.over(o)
 }
 
 // acceptLanguages are navigator.languages of a locale: "de-DE,de"; "" of none.

@@ -3,6 +3,7 @@ package browser
 import (
 	"context"
 
+	"github.com/stasisd/stasis/browser/mux"
 	"github.com/stasisd/stasis/browser/profile"
 	"github.com/stasisd/stasis/state"
 	"github.com/stasisd/stasis/state/report"
@@ -21,7 +22,7 @@ type grantCommand struct {
 // regrant sets what clients have set of permissions: at a restore, and after a
 // client has left, with which Chrome forgets it. Origins that Chrome does not
 // take are counted as dropped; nothing set is no line.
-func (b *Browser) regrant(ctx context.Context, granted []state.Granted) []state.Component {
+func regrant(ctx context.Context, driver *mux.Driver, granted []state.Granted) []state.Component {
 	if len(granted) == 0 {
 		return nil
 	}
@@ -31,7 +32,7 @@ func (b *Browser) regrant(ctx context.Context, granted []state.Granted) []state.
 		if g.Permission == nil {
 			method, c.Permissions = "Browser.grantPermissions", append([]string{}, g.All...)
 		}
-		if err := b.driver.Call(ctx, method, c, nil); err != nil {
+		if err := driver.Call(ctx, method, c, nil); err != nil {
 			line.Dropped++
 			line.Reason = report.Refused.With("this Chrome does not take the permission or its origin")
 			continue
@@ -41,17 +42,14 @@ func (b *Browser) regrant(ctx context.Context, granted []state.Granted) []state.
 	return []state.Component{line}
 }
 
-// setPolicy decides in the shell what pages may, which full Chrome reads from
+// setShellPolicy decides in the shell what pages may, which full Chrome reads from
 // the profile's preferences: what a person would be asked is denied unless the
 // policy says otherwise. Chrome forgets it with a client that has set permissions
 // itself, so it is said again then, before what clients had set.
-func (b *Browser) setPolicy(ctx context.Context) {
-	if !b.shell() {
-		return
-	}
-	for _, g := range shellGrants(b.options.Overrides.Permissions()) {
+func setShellPolicy(ctx context.Context, driver *mux.Driver, p *state.PermissionPolicy) {
+	for _, g := range shellGrants(p) {
 		// What this shell does not know no page has. A lost pipe shows elsewhere.
-		_ = b.driver.Post(ctx, "", "Browser.setPermission", grantCommand{Origin: g.Origin, Permission: g.Permission, Setting: g.Setting})
+		_ = driver.Post(ctx, "", "Browser.setPermission", grantCommand{Origin: g.Origin, Permission: g.Permission, Setting: g.Setting})
 	}
 }
 

@@ -12,20 +12,18 @@ import (
 // Capture reads what CDP tells of the environment (see capture.Read), marked
 // as of a live Chrome.
 func (b *Browser) Capture(ctx context.Context) (state.Document, error) {
-	if err := b.alone(ctx); err != nil {
+	if err := b.tabs.alone(ctx); err != nil {
 		return state.Document{}, err
 	}
-	if b.passkeys != nil {
-		defer b.passkeys.PauseRepair()()
-		b.passkeys.Read(ctx)
-	}
+	defer b.passkeys.pause()()
+	b.passkeys.read(ctx)
 	began := b.now().UTC()
 	doc, err := capture.Read(ctx, b.reader())
 	if err != nil {
 		return doc, err
 	}
 	byURL := b.unloaded.Complete(doc.Tabs)
-	if err := b.captureExtensions(ctx, &doc); err != nil {
+	if err := b.extensions.capture(ctx, &doc); err != nil {
 		return doc, err
 	}
 	b.unflushed.Store(muchLocal(doc))
@@ -37,10 +35,8 @@ func (b *Browser) Capture(ctx context.Context) (state.Document, error) {
 		doc.TabsByURL = true // whatever session files the profile has are older
 		b.ahead.mark(doc.Tabs)
 	}
-	doc.Overrides, doc.Permissions = b.options.Overrides, b.mux.Granted()
-	if b.passkeys != nil {
-		b.passkeys.Read(ctx)
-	}
+	doc.Overrides, doc.Permissions = b.options.Overrides, b.mux.Permissions.Granted()
+	b.passkeys.read(ctx)
 	doc.Passkeys, _ = b.Passkeys()
 	return doc, nil
 }
@@ -53,10 +49,10 @@ func (b *Browser) Cookies(ctx context.Context) ([]state.Cookie, error) {
 
 // reader is the connection for those who attach to pages to read them.
 func (b *Browser) reader() capture.Conn {
-	if b.passkeys == nil {
+	if b.passkeys.given == nil {
 		return b.driver
 	}
-	return b.passkeys.Reader()
+	return b.passkeys.given.Reader()
 }
 
 // Storage is what scripts can read of an environment's origins.

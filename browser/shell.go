@@ -36,7 +36,7 @@ func (s *Starter) spareShell(ctx context.Context, dir *Dir, o Options) (*Spare, 
 	if err != nil {
 		return nil, err
 	}
-	if err := b.keepDownloads(ctx); err != nil {
+	if err := keepDownloads(ctx, b.driver, dir); err != nil {
 		return nil, b.abandon(ctx, err)
 	}
 	return &Spare{starter: s, b: b, made: o}, nil
@@ -46,13 +46,13 @@ func (s *Starter) spareShell(ctx context.Context, dir *Dir, o Options) (*Spare, 
 func (p *Spare) freshShell(ctx context.Context, o Options) (*Browser, error) {
 	b := p.b
 	b.takeOptions(o)
-	err := b.enter()
+	err := enter(b.dir)
 	if err == nil {
-		err = b.alive(ctx)
+		err = alive(ctx, b.driver)
 	}
 	if err == nil {
-		b.givePasskeys(state.Passkeys{})
-		b.setPolicy(ctx)
+		b.passkeys = givePasskeys(state.Passkeys{}, b.options.Passkeys, b.mux, b.driver, b.process.Frozen)
+		setShellPolicy(ctx, b.driver, b.options.Overrides.Permissions())
 		err = b.initialiseTargets(ctx)
 	}
 	if err != nil {
@@ -61,9 +61,9 @@ func (p *Spare) freshShell(ctx context.Context, o Options) (*Browser, error) {
 	return b, nil
 }
 
-// enter lets the shell have the profile that waits for it.
-func (b *Browser) enter() error {
-	waiting := b.dir.Waiting()
+// enter lets the shell that runs in a run directory have the profile that waits for it.
+func enter(dir *Dir) error {
+	waiting := dir.Waiting()
 	folder := profile.Path(waiting.Profile())
 	if err := gate.Fill(folder); err != nil {
 		return err
@@ -71,14 +71,14 @@ func (b *Browser) enter() error {
 	if err := waiting.Own(); err != nil {
 		return err
 	}
-	if err := gate.Open(profile.Path(b.dir.Profile()), folder); err != nil {
+	if err := gate.Open(profile.Path(dir.Profile()), folder); err != nil {
 		return err
 	}
 	extensions := filepath.Join(waiting.Profile(), profile.Extensions)
 	if _, err := os.Lstat(extensions); errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	err := os.Rename(extensions, filepath.Join(b.dir.Profile(), profile.Extensions))
+	err := os.Rename(extensions, filepath.Join(dir.Profile(), profile.Extensions))
 	return fault.Wrap(err, fault.BrowserFailed, "browser.enter", "the extensions of the environment could not be kept")
 }
 
@@ -89,14 +89,14 @@ func (p *Spare) loadShell(ctx context.Context, doc state.Document, o Options) (*
 	b, own := p.b, o.Overrides
 	o.Overrides = own.Over(doc.Overrides)
 	b.takeOptions(o)
-	alive := make(chan error, 1)
-	go func() { alive <- b.alive(ctx) }()
+	answered := make(chan error, 1)
+	go func() { answered <- alive(ctx, b.driver) }()
 	base, doc, err := p.starter.prepareShell(ctx, b.dir.Waiting(), doc, o, b.version)
-	if gone := <-alive; gone != nil {
+	if gone := <-answered; gone != nil {
 		err = gone
 	}
 	if err == nil {
-		err = b.enter()
+		err = enter(b.dir)
 	}
 	var report []state.Component
 	if err == nil {
@@ -132,7 +132,7 @@ func (s *Starter) loadShell(ctx context.Context, dir *Dir, doc state.Document, o
 	}
 	b.baseline = base
 	var report []state.Component
-	if err = b.keepDownloads(ctx); err == nil {
+	if err = keepDownloads(ctx, b.driver, dir); err == nil {
 		report, err = b.applyShell(ctx, doc)
 	}
 	if err != nil {
@@ -162,12 +162,12 @@ func (s *Starter) prepareShell(ctx context.Context, dir *Dir, doc state.Document
 
 // applyShell applies what the profile lacks, before there are tabs.
 func (b *Browser) applyShell(ctx context.Context, doc state.Document) ([]state.Component, error) {
-	b.idle = carried(doc, b.options.Extensions)
-	b.givePasskeys(doc.Passkeys)
-	b.setPolicy(ctx)
-	b.mux.Regrant(doc.Permissions)
-	report := b.regrant(ctx, doc.Permissions)
-	report = append(report, idleLines(b.idle)...)
+	b.extensions.idle = carried(doc, b.options.Extensions)
+	b.passkeys = givePasskeys(doc.Passkeys, b.options.Passkeys, b.mux, b.driver, b.process.Frozen)
+	setShellPolicy(ctx, b.driver, b.options.Overrides.Permissions())
+	b.mux.Permissions.Regrant(doc.Permissions)
+	report := regrant(ctx, b.driver, doc.Permissions)
+	report = append(report, idleLines(b.extensions.idle)...)
 	applied, err := b.environment().ApplyMissing(ctx, doc)
 	if err != nil {
 		return nil, err

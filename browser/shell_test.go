@@ -95,7 +95,7 @@ func TestEnginesShareAnEnvironment(t *testing.T) {
 			t.Errorf("%s: %d tabs, %v; saved were %d", engine, len(pages), err, len(doc.Tabs))
 		}
 		if len(doc.Tabs) == 3 {
-			if err := b.closeTab(within(t), r.page(b, s.url+"/three")); err != nil {
+			if err := b.tabs.close(within(t), r.page(b, s.url+"/three")); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -8,6 +8,7 @@ import (
 	"github.com/chromedp/cdproto/browser"
 	"github.com/chromedp/cdproto/cdp"
 
+	"github.com/stasisd/stasis/browser/mux"
 	"github.com/stasisd/stasis/browser/profile"
 	"github.com/stasisd/stasis/browser/restore"
 	"github.com/stasisd/stasis/fault"
@@ -56,7 +57,7 @@ func (s *Starter) Spare(ctx context.Context, dir *Dir, o Options) (*Spare, error
 	}
 	b.relay = relay
 	relay.Serves(b.process.Processes)
-	if err := b.keepDownloads(ctx); err != nil {
+	if err := keepDownloads(ctx, b.driver, dir); err != nil {
 		return nil, b.abandon(ctx, err)
 	}
 	return &Spare{starter: s, b: b, made: o, unknown: unknown}, nil
@@ -117,21 +118,21 @@ func (p *Spare) Fresh(ctx context.Context, o Options) (*Browser, error) {
 	}
 	b := p.b
 	b.takeOptions(o)
-	if err := b.alive(ctx); err != nil {
+	if err := alive(ctx, b.driver); err != nil {
 		return nil, b.abandon(ctx, err)
 	}
-	refused, err := b.loadExtensions(ctx, state.Document{}, p.unknown)
+	refused, err := b.extensions.load(ctx, state.Document{}, p.unknown)
 	if err != nil {
 		return nil, b.abandon(ctx, err)
 	}
-	report, err := b.reportExtensions(ctx, state.Document{}, refused)
+	report, err := b.extensions.report(ctx, state.Document{}, refused)
 	if err == nil {
 		err = refusedExtension(report, o)
 	}
 	if err != nil {
 		return nil, b.abandon(ctx, err)
 	}
-	b.givePasskeys(state.Passkeys{})
+	b.passkeys = givePasskeys(state.Passkeys{}, b.options.Passkeys, b.mux, b.driver, b.process.Frozen)
 	if err := b.initialiseTargets(ctx); err != nil {
 		return nil, b.abandon(ctx, err)
 	}
@@ -180,10 +181,10 @@ func (p *Spare) load(ctx context.Context, doc state.Document, o Options) (*Stand
 	own := o.Overrides
 	o.Overrides = own.Over(doc.Overrides)
 	b.takeOptions(o)
-	alive := make(chan error, 1)
-	go func() { alive <- b.alive(ctx) }()
+	answered := make(chan error, 1)
+	go func() { answered <- alive(ctx, b.driver) }()
 	unknown, proxy, err := p.ready(ctx, doc, o)
-	if gone := <-alive; gone != nil {
+	if gone := <-answered; gone != nil {
 		err = gone
 	}
 	if err != nil {
@@ -194,7 +195,7 @@ func (p *Spare) load(ctx context.Context, doc state.Document, o Options) (*Stand
 			return nil, b.abandon(ctx, err)
 		}
 	}
-	b.givePasskeys(doc.Passkeys)
+	b.passkeys = givePasskeys(doc.Passkeys, b.options.Passkeys, b.mux, b.driver, b.process.Frozen)
 	if err := b.initialiseTargets(ctx); err != nil {
 		return nil, b.abandon(ctx, err)
 	}
@@ -231,9 +232,9 @@ func preparation(dir *Dir, doc state.Document, o Options, proxy *profile.Proxy) 
 }
 
 // alive returns nil once Chrome has answered.
-func (b *Browser) alive(ctx context.Context) error {
+func alive(ctx context.Context, driver *mux.Driver) error {
 	ctx, cancel := context.WithTimeout(ctx, aliveDeadline)
 	defer cancel()
-	_, err := cdp.Call(ctx, b.driver, browser.GetVersion, cdp.Empty{})
+	_, err := cdp.Call(ctx, driver, browser.GetVersion, cdp.Empty{})
 	return fault.Wrap(err, fault.BrowserFailed, "browser.alive", "the Chrome that was kept ready did not answer")
 }

@@ -95,9 +95,9 @@ func TestSpares(t *testing.T) {
 // that to close.
 func (r *rig) hidesLeftover(b *Browser) {
 	r.t.Helper()
-	b.leftover.mu.Lock() // nobody closes it meanwhile
-	defer b.leftover.mu.Unlock()
-	if len(b.leftover.tabs) == 0 {
+	b.tabs.leftover.mu.Lock() // nobody closes it meanwhile
+	defer b.tabs.leftover.mu.Unlock()
+	if len(b.tabs.leftover.tabs) == 0 {
 		r.t.Fatal("the empty profile is closed already")
 	}
 	c, served := newConn(), make(chan error, 1)
@@ -127,18 +127,18 @@ func (r *rig) hidesLeftover(b *Browser) {
 // no picture could be taken any more, and nothing saved.
 func (r *rig) closesUnheard(b *Browser) {
 	r.t.Helper()
-	b.leftover.mu.Lock()
-	tabs := b.leftover.tabs
-	b.leftover.mu.Unlock()
+	b.tabs.leftover.mu.Lock()
+	tabs := b.tabs.leftover.tabs
+	b.tabs.leftover.mu.Unlock()
 	if len(tabs) == 0 {
 		r.t.Fatal("the empty profile is closed already")
 	}
-	if err := b.alone(within(r.t)); err != nil {
+	if err := b.tabs.alone(within(r.t)); err != nil {
 		r.t.Fatal(err)
 	}
-	b.leftover.mu.Lock()
-	b.leftover.tabs = tabs
-	b.leftover.mu.Unlock()
+	b.tabs.leftover.mu.Lock()
+	b.tabs.leftover.tabs = tabs
+	b.tabs.leftover.mu.Unlock()
 	if _, err := b.Pages(within(r.t)); err != nil {
 		r.t.Errorf("after the empty profile has closed: %v", err)
 	}

@@ -32,7 +32,7 @@ func (s *Starter) Standby(ctx context.Context, dir *Dir, doc state.Document, o O
 	if err != nil {
 		return nil, err
 	}
-	err = p.b.alone(ctx)
+	err = p.b.tabs.alone(ctx)
 	if err == nil {
 		// Tabs that wait are shown as loading: unfrozen, a tenth of a core draws that.
 		err = p.b.Freeze(ctx)
@@ -93,7 +93,7 @@ func (s *Standby) goOn(ctx context.Context) (*Browser, []state.Component, error)
 	}
 	report := state.ExpiredIn(s.report, b.baseline.Jar, b.now())
 	report = append(report, state.OverrideLines(s.doc.Overrides, s.own)...)
-	return b, append(report, b.passkeyLines(s.doc.Passkeys)...), nil
+	return b, append(report, b.passkeys.lines(s.doc.Passkeys)...), nil
 }
 
 // openTabs is release in the shell, where no tabs are held.

@@ -82,13 +82,17 @@ func (s *Starter) start(ctx context.Context, dir *Dir, folder string, o Options)
 	if o.Background {
 		process.Background(true)
 	}
-	b := &Browser{dir: dir, process: process, now: s.Now, relay: relay, face: face}
+	b := &Browser{dir: dir, process: process, now: s.Now, relay: relay, face: face, guard: new(guard)}
 	b.ctx, b.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	b.mux = mux.New(process.Pipe(), mux.Options{Policy: mux.Policy{FilesDir: dir.Files()}, Budget: s.Budget, KeepPage: true, HidesNone: o.Engine == EngineShell})
 	if b.driver, err = b.mux.Driver(ctx); err != nil {
 		return nil, b.abandon(ctx, err)
 	}
-	b.guard()
+	b.tabs = &tabs{driver: b.driver, mux: b.mux, life: b.ctx}
+	b.guard = &guard{tabs: b.tabs}
+	b.guard.start()
+	b.mux.Hooks.OnDrop(drops{b.tabs}.ready)
+	b.extensions = &extensionSet{driver: b.driver, mux: b.mux, dir: dir}
 	b.takeOptions(o)
 	v, err := cdp.Call(ctx, b.driver, browser.GetVersion, cdp.Empty{})
 	if err != nil {
@@ -96,7 +100,7 @@ func (s *Starter) start(ctx context.Context, dir *Dir, folder string, o Options)
 	}
 	_, b.version, _ = strings.Cut(v.Product, "/")
 	b.userAgent, b.protocol = v.UserAgent, v.ProtocolVersion
-	if err := b.awaitTab(ctx); err != nil {
+	if err := b.tabs.awaitFirst(ctx); err != nil {
 		return nil, b.abandon(ctx, err)
 	}
 	if o.Background {

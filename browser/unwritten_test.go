@@ -27,11 +27,11 @@ func TestLocalStorageThatDidNotReachTheDisk(t *testing.T) {
 	r.eval(b, s.url+"/one", `addEventListener("pagehide", () => localStorage.setItem("token", "rotated")); localStorage.setItem("token", "t1"); 1`)
 	r.open(b, other+"/two")
 	r.eval(b, other+"/two", `localStorage.setItem("kept", "k1"); 1`)
-	b.flush(within(t))
+	b.closing().flush(within(t))
 	if on := r.inventory(b.dir).LocalStorage; len(on.Areas) != 2 || on.Cut {
 		t.Fatalf("after a flush the disk has %+v", on)
 	}
-	if err := b.closeTab(within(t), r.page(b, other+"/two")); err != nil {
+	if err := b.tabs.close(within(t), r.page(b, other+"/two")); err != nil {
 		t.Fatal(err)
 	}
 	r.eval(b, s.url+"/one", `localStorage.setItem("token", "t2"); 1`)

@@ -56,13 +56,19 @@ var mayImport = []struct{ pkg, imports string }{
 	{"profiles/*", "fault state profiles"},
 
 	// A session knows no file of Chrome's: it asks browser, or an interface of its own.
-	{"session", "fault state state/* browser browser/extension browser/mux browser/pool snapshot profiles session/* session/library/audit"},
+	{"session", "fault state state/* browser browser/extension browser/mux browser/pool snapshot profiles session/* session/login/renewal session/library/audit"},
 	{"session/events", "fault profiles session/access"}, // it does not know what it is told of
 	{"session/events/webhook", "fault profiles"},        // nor what it sends
 	{"session/access", "fault profiles"},
 	{"session/capacity", "fault browser browser/pool profiles"}, // it does not know what the Chromes hold that it keeps
 	{"session/agent", "fault profiles snapshot session/access session/events session/restore"},
 	{"session/browsers", "state browser browser/mux"},
+	{"session/settings", "fault browser profiles session/access session/library"},
+	{"session/login", "fault browser profiles session/access session/browsers session/events session/restore session/settings"},
+	{"session/save", "fault state state/report browser browser/extension browser/mux snapshot profiles session/agent session/browsers session/events session/library session/login session/restore session/settings"},
+	{"session/login/renewal", "fault state state/report browser snapshot profiles session/browsers session/library session/login session/restore session/save session/settings"},
+	{"session/importer", "fault state state/report browser snapshot profiles session/access session/browsers session/library session/login session/save session/settings"},
+	{"session/rescue", "fault state browser snapshot profiles session/browsers session/events session/library session/save"},
 	{"session/files", "fault browser session/access"},
 	{"session/autosave", "fault browser state"},
 	{"session/pictures", "session/events"},
@@ -73,10 +79,10 @@ var mayImport = []struct{ pkg, imports string }{
 	{"session/library/audit", "fault snapshot profiles session/library"},
 	{"session/*", "fault state state/* snapshot profiles session/access"},
 	{"session/*/*", "fault state profiles session/*"},
-	{"api", ". fault budget state browser browser/extension snapshot session session/access session/agent session/autosave session/events session/files session/library session/request session/restore api/live"}, // what is recorded, session tells it
+	{"api", ". fault budget state browser browser/extension snapshot session session/access session/agent session/autosave session/events session/files session/importer session/library session/login session/request session/restore session/save session/settings api/live"}, // what is recorded, session tells it
 	{"api/apitest", "."},
 	{"api/live", ""},
-	{"api/metrics", "session"},
+	{"api/metrics", "session session/login session/save"},
 	{"cmd/*", ". fault backup budget state browser browser/* snapshot snapshot/* profiles profiles/* session session/* session/*/* api api/* cmd/stasis/demosite"},
 
 	{"cmd/stasis/demosite", ""}, // the site of stasis demo
@@ -108,6 +114,12 @@ var testsMayImport = []struct{ pkg, imports string }{
 	{"profiles/*", "profiles/*"},
 	{"api", "api/* profiles"},
 	{"session", "snapshot/* profiles/* browser/launch browser/profile browser/profile/*"},
+	{"session/settings", "fault browser profiles session/access session/library"},
+	{"session/login", "fault browser profiles session/access session/browsers session/events session/restore session/settings"},
+	{"session/save", "fault state state/report browser browser/extension browser/mux snapshot profiles session/agent session/browsers session/events session/library session/login session/restore session/settings"},
+	{"session/login/renewal", "fault state state/report browser snapshot profiles session/browsers session/library session/login session/restore session/save session/settings"},
+	{"session/importer", "fault state state/report browser snapshot profiles session/access session/browsers session/library session/login session/save session/settings"},
+	{"session/rescue", "fault state browser snapshot profiles session/browsers session/events session/library session/save"},
 	{"session/restore", "browser/launch"},
 	{"session/*", "snapshot/* profiles/*"},
 	{"session/library/*", "snapshot/* profiles/*"},

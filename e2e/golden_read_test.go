@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/stasisd/stasis/e2e/daemon"
-	"github.com/stasisd/stasis/session"
+	"github.com/stasisd/stasis/session/login"
 )
 
 // This version opens the data directory of an earlier one, and every record and
@@ -98,7 +98,7 @@ func (g golden) rescues(t *testing.T) {
 func (g golden) checks(t *testing.T) {
 	var now struct {
 		Version int64
-		Last    *session.LoginOutcome `json:"last_check"`
+		Last    *login.Outcome `json:"last_check"`
 	}
 	daemon.Eventually(t, 2*time.Minute, "a login check", func() bool {
 		g.Must(t, http.StatusOK, http.MethodGet, "/v1/users/checked/default", nil).Into(t, &now)

@@ -7,8 +7,9 @@ import (
 	"github.com/stasisd/stasis/cmd/stasis/demosite"
 	"github.com/stasisd/stasis/e2e/apps"
 	"github.com/stasisd/stasis/e2e/daemon"
-	"github.com/stasisd/stasis/session"
 	"github.com/stasisd/stasis/session/library"
+	"github.com/stasisd/stasis/session/login"
+	sessionsave "github.com/stasisd/stasis/session/save"
 	"github.com/stasisd/stasis/state"
 )
 
@@ -19,12 +20,12 @@ func loginCheck(t *testing.T, d *daemon.Daemon) {
 	const user = "/v1/users/checked%2Fada"
 	site := apps.StartProbe(t)
 	mine, byDefault := body{"user_id": "checked/ada"}, body{"restore_default_environment_from_user_id": "checked/ada"}
-	check := func() (o session.LoginOutcome) {
+	check := func() (o login.Outcome) {
 		t.Helper()
 		d.Must(t, http.StatusOK, http.MethodPost, user+"/default/check", nil).Into(t, &o)
 		return o
 	}
-	notMoved := func(what string, a session.EndAnswer, version int64) {
+	notMoved := func(what string, a sessionsave.EndAnswer, version int64) {
 		t.Helper()
 		if a.Snapshot == nil || a.Default == nil || a.Default.Moved || a.Default.Version != version ||
 			a.Default.Reason != "login_check_failed" || a.Default.LoginCheck == nil || a.Default.LoginCheck.LoggedIn {
@@ -112,7 +113,7 @@ func loginCheck(t *testing.T, d *daemon.Daemon) {
 		t.Errorf("the check after the site forgot it: %+v", o)
 	}
 	var told struct {
-		Last *session.LoginOutcome `json:"last_check"`
+		Last *login.Outcome `json:"last_check"`
 	}
 	d.Must(t, http.StatusOK, http.MethodGet, user+"/default", nil).Into(t, &told)
 	if told.Last == nil || told.Last.LoggedIn || !told.Last.CheckedAt.Equal(o.CheckedAt) {

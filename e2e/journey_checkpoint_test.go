@@ -8,7 +8,7 @@ import (
 
 	"github.com/stasisd/stasis/e2e/apps"
 	"github.com/stasisd/stasis/e2e/daemon"
-	"github.com/stasisd/stasis/session"
+	sessionsave "github.com/stasisd/stasis/session/save"
 )
 
 // writer counts up in a cookie, localStorage and IndexedDB every few
@@ -39,7 +39,7 @@ const counted = `new Promise((read) => {
 })`
 
 // checkpoint saves a running session.
-func checkpoint(t testing.TB, d *daemon.Daemon, id string, b body) (a session.CheckpointAnswer) {
+func checkpoint(t testing.TB, d *daemon.Daemon, id string, b body) (a sessionsave.CheckpointAnswer) {
 	t.Helper()
 	answer := d.Call(t, http.MethodPost, "/v1/sessions/"+id+"/snapshots", b)
 	if answer.Status != http.StatusCreated && answer.Status != http.StatusOK {

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/stasisd/stasis/e2e/daemon"
-	"github.com/stasisd/stasis/session"
+	"github.com/stasisd/stasis/session/importer"
 
 	"github.com/stasisd/stasis/state/report"
 )
@@ -83,7 +83,7 @@ func TestPortable(t *testing.T) {
 		t.Errorf("curl with our cookies.txt: %q", got)
 	}
 	curl(t, "-c", jar+"2", "-o", os.DevNull, s.URL+"/join")
-	var c session.ImportAnswer
+	var c importer.Answer
 	sent := curl(t, "-H", "Authorization: Bearer "+daemon.Key, "--data-binary", "@"+jar+"2", d.URL+"/v1/snapshots?format=netscape")
 	if err := json.Unmarshal([]byte(sent), &c); err != nil {
 		t.Fatal(err)

@@ -9,8 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/stasisd/stasis/e2e/daemon"
-	"github.com/stasisd/stasis/session"
 	"github.com/stasisd/stasis/session/library"
+	sessionsave "github.com/stasisd/stasis/session/save"
 	"github.com/stasisd/stasis/state"
 	"github.com/stasisd/stasis/state/report"
 )
@@ -74,7 +74,7 @@ func saveOnly(t *testing.T, d *daemon.Daemon, without, with string) string {
 	s := create(t, d, body{"user_id": "ada"})
 	const login = `document.cookie = "login=" + location.hostname; localStorage.setItem("token", location.hostname); "1"`
 	drive(t, puppeteer, s.CDP, visit(with+"/"), evaluate(login), openTab(without+"/"), evaluate(login))
-	var e session.EndAnswer
+	var e sessionsave.EndAnswer
 	d.Must(t, http.StatusOK, http.MethodDelete, "/v1/sessions/"+s.ID+"?save_snapshot_mode=filesystem&origins_exclude=localhost", nil).Into(t, &e)
 	if len(e.LeftOut) == 0 || e.Snapshot == nil {
 		t.Fatalf("%+v", e)

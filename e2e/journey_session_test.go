@@ -8,24 +8,24 @@ import (
 
 	"github.com/stasisd/stasis/e2e/daemon"
 	"github.com/stasisd/stasis/profiles"
-	"github.com/stasisd/stasis/session"
 	"github.com/stasisd/stasis/session/library"
 	"github.com/stasisd/stasis/session/restore"
+	sessionsave "github.com/stasisd/stasis/session/save"
 )
 
 // created is a session as the wire shows it, as far as the tests read it.
 type created struct {
-	ID        string              `json:"session_id"`
-	Engine    string              `json:"engine"`
-	Status    string              `json:"status"`
-	Reason    string              `json:"reason"`
-	Why       profiles.ReasonCode `json:"reason_code"`
-	UserID    string              `json:"user_id"`
-	CDP       string              `json:"cdp_url"`
-	ExpiresAt time.Time           `json:"expires_at"`
-	Restored  *restore.Report     `json:"restored"`
-	Outcome   *session.EndAnswer  `json:"outcome"`
-	Restarted bool                `json:"browser_restarted"`
+	ID        string                 `json:"session_id"`
+	Engine    string                 `json:"engine"`
+	Status    string                 `json:"status"`
+	Reason    string                 `json:"reason"`
+	Why       profiles.ReasonCode    `json:"reason_code"`
+	UserID    string                 `json:"user_id"`
+	CDP       string                 `json:"cdp_url"`
+	ExpiresAt time.Time              `json:"expires_at"`
+	Restored  *restore.Report        `json:"restored"`
+	Outcome   *sessionsave.EndAnswer `json:"outcome"`
+	Restarted bool                   `json:"browser_restarted"`
 }
 
 // body is a JSON object to send.
@@ -48,9 +48,9 @@ func see(t testing.TB, d *daemon.Daemon, id string) created {
 }
 
 // end ends a session as the query says, such as "save_snapshot_mode=memory".
-func end(t testing.TB, d *daemon.Daemon, id, query string) session.EndAnswer {
+func end(t testing.TB, d *daemon.Daemon, id, query string) sessionsave.EndAnswer {
 	t.Helper()
-	var a session.EndAnswer
+	var a sessionsave.EndAnswer
 	d.Must(t, http.StatusOK, http.MethodDelete, "/v1/sessions/"+id+"?"+query, nil).Into(t, &a)
 	if !a.Deleted {
 		t.Fatalf("session %s was not ended: %+v", id, a)

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/stasisd/stasis/e2e/daemon"
-	"github.com/stasisd/stasis/session"
+	"github.com/stasisd/stasis/session/login"
 )
 
 // TestWebhooksAndLoginsKeptAlive: a receiver hears what becomes of sessions, over
@@ -148,10 +148,10 @@ func older(t *testing.T, d *daemon.Daemon) {
 }
 
 // lastCheck waits for the outcome of a check of a version.
-func lastCheck(t *testing.T, d *daemon.Daemon, user string, version int64) session.LoginOutcome {
+func lastCheck(t *testing.T, d *daemon.Daemon, user string, version int64) login.Outcome {
 	t.Helper()
 	var told struct {
-		Last *session.LoginOutcome `json:"last_check"`
+		Last *login.Outcome `json:"last_check"`
 	}
 	daemon.Eventually(t, grace, "a check", func() bool {
 		d.Must(t, http.StatusOK, http.MethodGet, user+"/default", nil).Into(t, &told)

@@ -24,7 +24,7 @@ func (l *life) notebooks(all []*known) {
 		}
 	}()
 	for _, k := range all {
-		history, err := db.NoteHistory(l.Context(), k.user, k.id, 0, 0)
+		history, err := db.Notes.NoteHistory(l.Context(), k.user, k.id, 0, 0)
 		if err != nil {
 			l.Fatal(err)
 		}

@@ -22,7 +22,7 @@ import (
 	"github.com/stasisd/stasis/browser/launch"
 	"github.com/stasisd/stasis/e2e/apps/weblog"
 	"github.com/stasisd/stasis/e2e/daemon"
-	"github.com/stasisd/stasis/session"
+	"github.com/stasisd/stasis/session/importer"
 	"github.com/stasisd/stasis/session/library"
 	"github.com/stasisd/stasis/session/restore"
 	"github.com/stasisd/stasis/state"
@@ -147,7 +147,7 @@ func curl(t testing.TB, args ...string) string {
 }
 
 // imports makes a snapshot of a file.
-func imports(t testing.TB, d *daemon.Daemon, format string, file []byte, more ...string) session.ImportAnswer {
+func imports(t testing.TB, d *daemon.Daemon, format string, file []byte, more ...string) importer.Answer {
 	t.Helper()
 	query := url.Values{"format": {format}}
 	for i := 0; i < len(more); i += 2 {
@@ -158,7 +158,7 @@ func imports(t testing.TB, d *daemon.Daemon, format string, file []byte, more ..
 	if answer.Status != http.StatusCreated {
 		t.Fatalf("import of %s: %d %s", format, answer.Status, answer.Body)
 	}
-	var a session.ImportAnswer
+	var a importer.Answer
 	answer.Into(t, &a)
 	return a
 }

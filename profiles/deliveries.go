@@ -59,9 +59,8 @@ type DeliveryFilter struct {
 	StartAfter string        // exclusive cursor: an ID of an earlier page
 }
 
-// Deliveries are the queue of webhooks; a part of [Catalogue]. An ID that is not
-// there is not_found.
-type Deliveries interface {
+// DeliveryStore keeps the queue of webhooks. An ID that does not exist is not_found.
+type DeliveryStore interface {
 	// DueDeliveries gives, of those whose time has come, the oldest of each session
 	// and URL, oldest first. One whose time is after beyond, later than anything is
 	// put off to, had it from a clock that was set back since, and is due too.

@@ -23,8 +23,8 @@ type PinnedExtension struct {
 	SHA256 string
 }
 
-// Extensions are the records of uploaded extensions; a part of [Catalogue].
-type Extensions interface {
+// ExtensionStore keeps the records of uploaded extensions.
+type ExtensionStore interface {
 	// PutExtension records an extension, in place of its user's other version of
 	// that ID. One with the same files stays as it was recorded, and is given
 	// back with fresh false. unused is the SHA256 of files that no record names
@@ -38,6 +38,4 @@ type Extensions interface {
 	// of that ID it is extension_in_use, unless force. unused is as in
 	// PutExtension.
 	DeleteExtension(ctx context.Context, userID, id string, force bool) (unused string, err error)
-	// SnapshotExtensions lists those whose files a snapshot holds, by ID.
-	SnapshotExtensions(ctx context.Context, snapshotID string) ([]PinnedExtension, error)
 }

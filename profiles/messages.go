@@ -35,8 +35,8 @@ type Message struct {
 // message at least.
 const MaxMessagePage = 4 << 20
 
-// Messages are the records of conversations; a part of [Catalogue].
-type Messages interface {
+// MessageStore keeps the conversations of sessions.
+type MessageStore interface {
 	// AddMessage appends to a session's conversation and gives the message its ID;
 	// in the same transaction execution, unless it is "", becomes the session's
 	// execution status. A session that is not there is session_not_found.

@@ -18,8 +18,8 @@ type Note struct {
 	UpdatedAt time.Time       // of this one; by a clock that was set back, CreatedAt
 }
 
-// Notes are the records of agents' working states; a part of [Catalogue].
-type Notes interface {
+// NoteStore keeps agents' working states.
+type NoteStore interface {
 	// PutNote writes the next version of a note, in one transaction: change gets
 	// the data of the version before (nil: there is none) and gives the new. The
 	// user is recorded if it was not.

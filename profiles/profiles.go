@@ -1,9 +1,22 @@
 // Package profiles keeps durable records: users, keys, default environments,
 // sessions, and which snapshots are committed.
 //
-// The domain types and the [Catalogue] interface stand here; profiles/sqldb
-// is the SQL adapter. The package knows nothing of Chrome or of where archive
-// bytes are: a snapshot is a row with an ID here.
+// The domain types stand here, with one interface per domain, such as [SessionStore];
+// profiles/sqldb is the SQL adapter. The package knows nothing of Chrome or of where
+// archive bytes are: a snapshot is a row with an ID here.
+//
+// The stores of all domains are parts of one catalogue. Every method of a store is safe
+// for concurrent use, and each one that writes is one transaction: it happens whole or
+// not at all. What is not found is a fault with the matching code (session_not_found,
+// snapshot_not_found, default_not_found, key_not_found, run_not_found). Failures of the
+// database itself are store_full, timeout when the context's deadline passed, or
+// store_failed; a cancelled context stays recognisable with errors.Is.
+//
+// Times come back in UTC with at least millisecond precision, empty maps and
+// documents come back nil, and a limit that is not positive is none. A cursor
+// that the same list never gave is invalid_field; one that was given stays
+// valid, whatever is deleted. Callbacks run inside the transaction: they must
+// not block or call the catalogue, and their error comes back as it is.
 package profiles
 
 import (
@@ -120,7 +133,7 @@ type Snapshot struct {
 	Report    json.RawMessage // the capture report
 	Sequence  int64           // commit order, given by the catalogue
 	// Extensions are those whose files it holds: set for a commit, and read with
-	// [Extensions.SnapshotExtensions].
+	// [SnapshotStore.SnapshotExtensions].
 	Extensions []PinnedExtension
 }
 

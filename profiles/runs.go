@@ -17,6 +17,9 @@ const (
 	RunCancelled RunStatus = "cancelled" // ended by the daemon: a limit, or its stop
 )
 
+// CauseAsked is the cause of a run that ended because somebody asked for it.
+const CauseAsked = "asked"
+
 // Run is one lifetime of a session's browser.
 type Run struct {
 	ID        string
@@ -48,7 +51,7 @@ type SealedEvent struct {
 	RunID    string
 	Sequence int64
 	Sealed   []byte
-	Anew     []byte // what is to take its place, for [Runs.ResealEvents]; nil: nothing is
+	Anew     []byte // what is to take its place, for [EventStore.ResealEvents]; nil: nothing is
 }
 
 // EventBounds say what is kept of a run's events; zero values bound nothing. What
@@ -80,21 +83,24 @@ type RunEnd struct {
 	Last    []Event
 }
 
-// Runs are the records of what happened in sessions; a part of [Catalogue].
-type Runs interface {
+// RunStore keeps the runs of sessions.
+type RunStore interface {
 	// BeginRun records a run that runs, and gives it its number. A session that
 	// is not there is session_not_found.
 	BeginRun(ctx context.Context, r Run) (Run, error)
 	// EndRun ends a run, once: of one that has ended nothing changes, and it
 	// comes back as it is. By a clock that was set back it ends when it began. A run
-	// that is not there is run_not_found, here and below.
+	// that is not there is run_not_found.
 	EndRun(ctx context.Context, e RunEnd, keep EventBounds) (Run, error)
 	Run(ctx context.Context, id string) (Run, error)
 	// Runs lists a session's, oldest first. OpenRuns lists those of all sessions
 	// that have not ended.
 	Runs(ctx context.Context, sessionID string) ([]Run, error)
 	OpenRuns(ctx context.Context) ([]Run, error)
+}
 
+// EventStore keeps the events of runs. A run that does not exist is run_not_found.
+type EventStore interface {
 	// AddEvents appends to a run, all of them or none, gives each its sequence in
 	// the transaction that writes it, and trims what is over. A run that has ended
 	// takes no more (session_not_running).

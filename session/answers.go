@@ -4,9 +4,7 @@ import (
 	"github.com/stasisd/stasis/profiles"
 	"github.com/stasisd/stasis/session/access"
 	"github.com/stasisd/stasis/session/autosave"
-	"github.com/stasisd/stasis/session/library"
 	"github.com/stasisd/stasis/session/restore"
-	"github.com/stasisd/stasis/state"
 )
 
 // Info is what a caller is told of a session.
@@ -35,27 +33,6 @@ type Info struct {
 
 // Over reports whether the session has ended, or failed for good as far as is known.
 func (i Info) Over() bool { return i.Status.Ended() && !i.Restarting && !i.Rescuing }
-
-// DefaultOutcome tells what became of a user's default at a save.
-type DefaultOutcome struct {
-	Moved   bool   `json:"moved"`
-	Version int64  `json:"version"`
-	Reason  string `json:"reason,omitempty"`
-	// LoginCheck is the check that was made before, where one was asked for.
-	LoginCheck *LoginOutcome `json:"login_check,omitempty"`
-}
-
-// EndAnswer is the answer of a delete; it is recorded with the session.
-type EndAnswer struct {
-	Success        bool                  `json:"success"`
-	Deleted        bool                  `json:"deleted"`
-	Message        string                `json:"message"`
-	Snapshot       *library.SnapshotInfo `json:"snapshot"`
-	Default        *DefaultOutcome       `json:"default"`
-	UnsavedChanges bool                  `json:"unsaved_changes"`
-	// LeftOut is what a selection of origins kept out of the snapshot.
-	LeftOut []state.Component `json:"left_out,omitempty"`
-}
 
 // Acknowledged is the answer of pause, resume and cancel. Status is
 // "paused", "already_paused", "resumed", "already_running" or "cancelled".

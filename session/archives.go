@@ -82,7 +82,7 @@ func (a archives) unpack(ctx context.Context, saved snapshot.Snapshot, userDataD
 
 // Filter takes out of a user data directory what a selection leaves out.
 func (a archives) Filter(ctx context.Context, userDataDir string, selection state.Selection) ([]state.Component, error) {
-	return a.svc.filter(ctx, userDataDir, selection)
+	return a.svc.saver.Filter(ctx, userDataDir, selection)
 }
 
 // CopyExtension copies an extension's files, by their hash, to a folder.
@@ -98,5 +98,8 @@ func (a archives) Saved(row profiles.Snapshot) restore.Saved {
 
 // AwaitRescue waits until what a session left when its daemon died is saved.
 func (a archives) AwaitRescue(ctx context.Context, sessionID string) error {
-	return a.svc.rescues.await(ctx, sessionID)
+	return a.svc.rescues.Await(ctx, sessionID)
 }
+
+// accepts reports whether a file of an archive may be unpacked.
+func (s *Service) accepts(name string) bool { return s.Datadirs.LeftOut(name) == "" }

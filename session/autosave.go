@@ -5,6 +5,7 @@ import (
 
 	"github.com/stasisd/stasis/session/autosave"
 	"github.com/stasisd/stasis/session/browsers"
+	"github.com/stasisd/stasis/session/save"
 )
 
 // autosaved is a live session whose automatic checkpoints are made.
@@ -47,11 +48,11 @@ func (s autosaved) Save(ctx context.Context) (snapshotID string, stored bool, er
 	if err := s.l.ask(ctx, func() error { chrome = s.l.chrome; return nil }); err != nil || chrome != nil && chrome.Frozen() {
 		return "", false, autosave.ErrFrozen
 	}
-	answer, err := s.l.save(ctx, CheckpointRequest{auto: true, SaveAsDefault: s.persist, Conflict: ConflictKeep})
-	if err != nil {
-		return "", false, err
+	c := s.l.save(ctx, CheckpointRequest{auto: true, SaveAsDefault: s.persist, Conflict: save.Keep})
+	if c.Err != nil {
+		return "", false, c.Err
 	}
-	return answer.Snapshot.ID, !answer.Unchanged, flawed(answer.flaw, s.persist)
+	return c.Answer.Snapshot.ID, !c.Answer.Unchanged, save.FlawError(c.Flaw, s.persist)
 }
 
 // SetStatus tells what became of the last checkpoint.

@@ -12,15 +12,18 @@ import (
 	"github.com/stasisd/stasis/browser"
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/session/access"
+	"github.com/stasisd/stasis/session/importer"
 	"github.com/stasisd/stasis/session/library"
+	"github.com/stasisd/stasis/session/save"
+	"github.com/stasisd/stasis/session/settings"
 )
 
 // setCheck gives alice a login check.
 func (r *rig) setCheck(beforeDefault bool) {
 	r.t.Helper()
 	status, text, seconds := int64(200), "Hello", int64(5)
-	_, err := r.ChangeSettings(r.t.Context(), alice, "alice", func(set Settings) (Settings, error) {
-		set.LoginCheck = &LoginCheck{URL: "https://a.example/account", Status: &status, Text: &text, TimeoutSeconds: &seconds, BeforeDefault: beforeDefault}
+	_, err := r.ChangeSettings(r.t.Context(), alice, "alice", func(set settings.Settings) (settings.Settings, error) {
+		set.LoginCheck = &settings.LoginCheck{URL: "https://a.example/account", Status: &status, Text: &text, TimeoutSeconds: &seconds, BeforeDefault: beforeDefault}
 		return set, nil
 	})
 	if err != nil {
@@ -28,12 +31,12 @@ func (r *rig) setCheck(beforeDefault bool) {
 	}
 }
 
-// Settings are a user's own: kept as they were changed, whole or not at all.
+// settings.Settings are a user's own: kept as they were changed, whole or not at all.
 func TestSettings(t *testing.T) {
 	r := newRig(t, nil)
 	ctx := t.Context()
 	r.setCheck(true)
-	refuse := func(Settings) (Settings, error) { return Settings{}, errBroken }
+	refuse := func(settings.Settings) (settings.Settings, error) { return settings.Settings{}, errBroken }
 	if _, err := r.ChangeSettings(ctx, alice, "alice", refuse); err != errBroken {
 		t.Errorf("got %v", err)
 	}
@@ -141,7 +144,7 @@ func TestCheckWhenTheDaemonStops(t *testing.T) {
 // however the session ends and whatever else is asked; the snapshot is kept.
 func TestLoginIsProvenBeforeTheDefaultMoves(t *testing.T) {
 	overwrite := asDefault
-	overwrite.Conflict = ConflictOverwrite
+	overwrite.Conflict = save.Overwrite
 	persist := func(c *Create) { c.Persist = true }
 	in := func(*fakeChrome) error { return nil }
 	out := func(c *fakeChrome) error { c.loggedOut = true; return nil }
@@ -175,7 +178,7 @@ func TestLoginIsProvenBeforeTheDefaultMoves(t *testing.T) {
 				return test.finds(c)
 			})
 			id := r.create(alice, test.ask).ID
-			var a EndAnswer
+			var a save.EndAnswer
 			if test.request.Mode == "" {
 				await(t, "the session is over", func() bool { return r.find(id) == nil })
 				rec, err := r.Get(t.Context(), alice, id)
@@ -194,9 +197,9 @@ func TestLoginIsProvenBeforeTheDefaultMoves(t *testing.T) {
 			if checks != 1 {
 				t.Fatalf("checked %d times", checks)
 			}
-			want := DefaultOutcome{Moved: test.moved, Version: 2}
+			want := save.DefaultOutcome{Moved: test.moved, Version: 2}
 			if !test.moved {
-				want = DefaultOutcome{Version: 1, Reason: "login_check_failed"}
+				want = save.DefaultOutcome{Version: 1, Reason: "login_check_failed"}
 				if !strings.Contains(a.Message, want.Reason) {
 					t.Errorf("message %q", a.Message)
 				}
@@ -255,7 +258,7 @@ func TestWhatIsNotChecked(t *testing.T) {
 	r.holds(good, kept.Snapshot.ID, a.Snapshot.ID, free.Snapshot.ID)
 }
 
-// Settings that cannot be read are no reason to move a default, nor to lose
+// settings.Settings that cannot be read are no reason to move a default, nor to lose
 // the session.
 func TestProofThatCannotBeAskedFor(t *testing.T) {
 	r := newRig(t, nil)
@@ -276,10 +279,10 @@ func TestImportIsProven(t *testing.T) {
 	r := newRig(t, nil)
 	first, _ := r.saved(alice, asDefault)
 	r.setCheck(true)
-	x := Import{Format: library.FormatPlaywright, SaveAsDefault: true, Conflict: ConflictOverwrite}
+	x := importer.Request{Format: library.FormatPlaywright, SaveAsDefault: true, Conflict: save.Overwrite}
 	r.browsers.fails(errBroken, "check")
 	a := r.imports(alice, x, storageStateFile)
-	if a.Default == nil || a.Default.Moved || a.Default.Reason != loginCheckFailed || a.Default.LoginCheck == nil || a.Default.LoginCheck.Error == nil {
+	if a.Default == nil || a.Default.Moved || a.Default.Reason != save.LoginCheckFailed || a.Default.LoginCheck == nil || a.Default.LoginCheck.Error == nil {
 		t.Errorf("%+v", a.Default)
 	}
 	if d, err := r.library.Default(t.Context(), alice, "alice"); err != nil || d.Version != 1 || d.SessionID != first {

@@ -12,16 +12,18 @@ import (
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
 	"github.com/stasisd/stasis/session/request"
+	"github.com/stasisd/stasis/session/save"
+	"github.com/stasisd/stasis/session/settings"
 	"github.com/stasisd/stasis/snapshot/faultstore"
 	"github.com/stasisd/stasis/state"
 )
 
 var (
-	toDefault = CheckpointRequest{SaveAsDefault: true, Conflict: ConflictKeep}
-	plain     = CheckpointRequest{Conflict: ConflictKeep}
+	toDefault = CheckpointRequest{SaveAsDefault: true, Conflict: save.Keep}
+	plain     = CheckpointRequest{Conflict: save.Keep}
 )
 
-func (r *rig) checkpoint(id string, request CheckpointRequest) CheckpointAnswer {
+func (r *rig) checkpoint(id string, request CheckpointRequest) save.CheckpointAnswer {
 	r.t.Helper()
 	a, err := r.Checkpoint(r.t.Context(), alice, id, request)
 	if err != nil {
@@ -55,7 +57,7 @@ func TestCheckpoint(t *testing.T) {
 	id := r.create(alice, nil).ID
 	chrome := r.browsers.last()
 	defer r.attach(id)()
-	first := r.checkpoint(id, CheckpointRequest{SaveAsDefault: true, Conflict: ConflictKeep, Label: "before"})
+	first := r.checkpoint(id, CheckpointRequest{SaveAsDefault: true, Conflict: save.Keep, Label: "before"})
 	if s := first.Snapshot; s.Datadir != "live" || s.Mode != "filesystem" || s.Label != "before" || s.SessionID != id || len(s.Components) == 0 {
 		t.Errorf("%+v", s)
 	}
@@ -104,7 +106,7 @@ func TestCheckpointLosesDefault(t *testing.T) {
 		t.Errorf("%+v", a.Default)
 	}
 	// Nothing has changed, but what is asked for has.
-	b := r.checkpoint(id, CheckpointRequest{SaveAsDefault: true, Conflict: ConflictOverwrite})
+	b := r.checkpoint(id, CheckpointRequest{SaveAsDefault: true, Conflict: save.Overwrite})
 	if !b.Unchanged || b.Snapshot.ID != a.Snapshot.ID || !b.Default.Moved || b.Default.Version != 2 {
 		t.Errorf("%+v %+v", b, b.Default)
 	}
@@ -123,7 +125,7 @@ func TestCheckpointUnchanged(t *testing.T) {
 	id := r.create(alice, nil).ID
 	chrome := r.browsers.last()
 	first := r.checkpoint(id, plain).Snapshot.ID
-	same := func(want bool, what string, request CheckpointRequest) CheckpointAnswer {
+	same := func(want bool, what string, request CheckpointRequest) save.CheckpointAnswer {
 		t.Helper()
 		a := r.checkpoint(id, request)
 		if a.Unchanged != want {
@@ -236,7 +238,7 @@ func TestCheckpointDamaged(t *testing.T) {
 		t.Fatal(err)
 	}
 	a := r.checkpoint(id, toDefault)
-	if a.Default.Moved || a.Default.Reason != damagedCopy || !strings.Contains(strings.Join(a.Snapshot.Warnings, "\n"), "damaged") || r.dirs() != 1 {
+	if a.Default.Moved || a.Default.Reason != save.DamagedCopy || !strings.Contains(strings.Join(a.Snapshot.Warnings, "\n"), "damaged") || r.dirs() != 1 {
 		t.Errorf("%+v, %+v, %d run directories", a.Default, a.Snapshot.Warnings, r.dirs())
 	}
 	if err := os.Remove(jar); err != nil {
@@ -250,8 +252,8 @@ func TestCheckpointDamaged(t *testing.T) {
 // A user's login check is asked before the default moves, as at an end.
 func TestCheckpointProves(t *testing.T) {
 	r := newRig(t, nil)
-	if _, err := r.ChangeSettings(t.Context(), alice, "alice", func(s Settings) (Settings, error) {
-		s.LoginCheck = &LoginCheck{BeforeDefault: true}
+	if _, err := r.ChangeSettings(t.Context(), alice, "alice", func(s settings.Settings) (settings.Settings, error) {
+		s.LoginCheck = &settings.LoginCheck{BeforeDefault: true}
 		return s, nil
 	}); err != nil {
 		t.Fatal(err)
@@ -260,7 +262,7 @@ func TestCheckpointProves(t *testing.T) {
 	chrome := r.browsers.last()
 	chrome.loggedOut = true
 	for range 2 { // the second one finds nothing changed
-		if a := r.checkpoint(id, toDefault); a.Default.Moved || a.Default.Reason != loginCheckFailed || a.Default.LoginCheck == nil {
+		if a := r.checkpoint(id, toDefault); a.Default.Moved || a.Default.Reason != save.LoginCheckFailed || a.Default.LoginCheck == nil {
 			t.Errorf("%+v", a.Default)
 		}
 	}
@@ -288,7 +290,7 @@ func TestCheckpointPaused(t *testing.T) {
 func TestCheckpointsAtOnce(t *testing.T) {
 	r := newRig(t, nil)
 	id := r.create(alice, nil).ID
-	answers := make(chan CheckpointAnswer, 4)
+	answers := make(chan save.CheckpointAnswer, 4)
 	for range cap(answers) {
 		go func() {
 			a, err := r.Checkpoint(t.Context(), alice, id, plain)
@@ -329,7 +331,7 @@ func TestEndDuringCheckpoint(t *testing.T) {
 				told <- err
 			}()
 			<-begun
-			ended := make(chan EndAnswer, 1)
+			ended := make(chan save.EndAnswer, 1)
 			go func() {
 				a, err := r.End(t.Context(), alice, id, asDefault)
 				if err != nil {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
+	"github.com/stasisd/stasis/session/save"
 	"github.com/stasisd/stasis/state"
 )
 
@@ -25,7 +26,7 @@ func TestClose(t *testing.T) {
 		}
 		return nil
 	})
-	asked := make(chan EndAnswer, 1)
+	asked := make(chan save.EndAnswer, 1)
 	go func() {
 		a, err := r.End(t.Context(), alice, ending, asDefault)
 		if err != nil {

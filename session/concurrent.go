@@ -7,6 +7,7 @@ import (
 
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/session/access"
+	"github.com/stasisd/stasis/session/login/renewal"
 	"github.com/stasisd/stasis/session/request"
 	"github.com/stasisd/stasis/session/restore"
 	"github.com/stasisd/stasis/state"
@@ -37,7 +38,7 @@ func (s *Service) settle(ctx, wait context.Context, c access.Caller, r Create) (
 		case other == nil:
 			return o, nil, nil
 		case other.renewal != nil:
-			if err := other.renewal.giveWay(ctx); err != nil {
+			if err := s.hurry(ctx, other.renewal); err != nil {
 				return o, nil, err
 			}
 			continue // what it saved is the environment now
@@ -91,9 +92,9 @@ func inUse(id string) error {
 // holder is who an environment is held by: a session, or a scheduled check.
 type holder struct {
 	id      string
-	live    *live           // nil while it is on its way
-	done    <-chan struct{} // closed when it holds it no longer, or is live
-	renewal *renewal        // nil: a session
+	live    *live            // nil while it is on its way
+	done    <-chan struct{}  // closed when it holds it no longer, or is live
+	renewal *renewal.Renewal // nil: a session
 }
 
 // enter notes that the session on its way starts from the origin, unless
@@ -103,7 +104,7 @@ type holder struct {
 func (s *Service) enter(id string, o restore.Environment, company bool) *holder {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if r := s.renewing; r != nil && o.Same(r.userID, *r.origin().Source, r.snapshot.ID) {
+	if r := s.renewing; r != nil && o.Same(r.UserID(), *r.Environment().Source, r.SnapshotID()) {
 		return &holder{renewal: r}
 	}
 	if !company {

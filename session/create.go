@@ -5,11 +5,11 @@ import (
 	"slices"
 	"time"
 
-	"github.com/stasisd/stasis/browser"
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
 	"github.com/stasisd/stasis/session/access"
 	"github.com/stasisd/stasis/session/browsers"
+	"github.com/stasisd/stasis/session/rescue"
 	"github.com/stasisd/stasis/session/restore"
 	"github.com/stasisd/stasis/state"
 )
@@ -148,7 +148,7 @@ func (s *Service) repeated(ctx context.Context, c access.Caller, r Create) (Info
 	if rec.KeyID != c.KeyID || rec.RequestHash != r.RequestHash || !fresh {
 		return Info{}, false, taken()
 	}
-	if err := s.rescues.await(ctx, rec.ID); err != nil {
+	if err := s.rescues.Await(ctx, rec.ID); err != nil {
 		return Info{}, false, err
 	}
 	info, err := s.Get(ctx, c, r.SessionID)
@@ -218,14 +218,14 @@ func (s *Service) begin(ctx context.Context, c access.Caller, r Create, o restor
 		Discard: r.DiscardOnEnd || r.ReadOnly, Asked: asked, WebhookURL: r.WebhookURL,
 	}
 	if up.Report != nil {
-		rec.Restored, rec.BaseSnapshotID = encode(up.Report), o.Snapshot.ID
+		rec.Restored, rec.BaseSnapshotID = profiles.JSON(up.Report), o.Snapshot.ID
 	}
-	rec.Sealed, err = s.sealUnsaved(unsaved{Overrides: up.Overrides, Partial: up.Partial, Origins: r.Origins, Passkeys: r.Passkeys, Laid: up.At})
+	rec.Sealed, err = rescue.Given{Overrides: up.Overrides, Partial: up.Partial, Origins: r.Origins, Passkeys: r.Passkeys, RestoredAt: up.At}.Seal(s.Vault)
 	if err == nil {
 		rec, err = s.enrol(ctx, rec, was)
 	}
 	if err != nil {
-		s.discard(ctx, up.Chrome)
+		browsers.Discard(ctx, up.Chrome, s.Log)
 		return nil, err
 	}
 	l := newLive(s, rec, r, up)
@@ -235,8 +235,8 @@ func (s *Service) begin(ctx context.Context, c access.Caller, r Create, o restor
 	s.mu.Lock()
 	if s.closing {
 		s.mu.Unlock()
-		s.discard(ctx, up.Chrome)
-		_ = s.endSession(context.WithoutCancel(ctx), profiles.End{SessionID: rec.ID,
+		browsers.Discard(ctx, up.Chrome, s.Log)
+		_ = s.saver.EndSession(context.WithoutCancel(ctx), profiles.End{SessionID: rec.ID,
 			Status: profiles.StatusTerminated, Reason: profiles.ReasonShutdown.With("the daemon is shutting down"), EndedAt: s.Now().UTC()}, false)
 		return nil, fault.New(fault.ShuttingDown, "session.create", "the daemon is shutting down")
 	}
@@ -261,21 +261,20 @@ func (s *Service) begin(ctx context.Context, c access.Caller, r Create, o restor
 	return l, nil
 }
 
-// discard ends a Chrome that nobody needs and removes its directory.
-func (s *Service) discard(ctx context.Context, c browsers.Chrome) {
-	ctx = context.WithoutCancel(ctx)
-	if err := c.Kill(ctx); err != nil {
-		s.Log.Error("a Chrome could not be ended", "error", err)
-		return
+// takePlace takes a place for a session. A scheduled check gives its place up
+// rather than that a session finds none.
+func (s *Service) takePlace(ctx, wait context.Context, r Create) error {
+	err := s.capacity.Acquire(ctx, false)
+	if !fault.Is(err, fault.TooManySessions) {
+		return err
 	}
-	if err := c.Dir().Remove(); err != nil {
-		s.Log.Error("a run directory could not be removed", "error", err)
+	s.mu.Lock()
+	other := s.renewing
+	s.mu.Unlock()
+	if other != nil {
+		if err := s.hurry(ctx, other); err != nil {
+			return err
+		}
 	}
-}
-
-// clear removes a run directory.
-func (s *Service) clear(dir *browser.Dir) {
-	if err := dir.Remove(); err != nil {
-		s.Log.Error("a run directory could not be removed", "error", err)
-	}
+	return s.capacity.Acquire(wait, r.Wait > 0)
 }

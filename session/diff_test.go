@@ -10,6 +10,7 @@ import (
 	"github.com/stasisd/stasis/session/access"
 	"github.com/stasisd/stasis/session/library"
 	"github.com/stasisd/stasis/session/restore"
+	"github.com/stasisd/stasis/session/save"
 	"github.com/stasisd/stasis/state"
 	"github.com/stasisd/stasis/state/report"
 )
@@ -19,7 +20,7 @@ import (
 func TestDiff(t *testing.T) {
 	r := newRig(t, nil)
 	saved := func(c access.Caller) string {
-		return r.end(c, r.create(c, nil).ID, EndRequest{Mode: SaveFilesystem, Conflict: ConflictKeep}).Snapshot.ID
+		return r.end(c, r.create(c, nil).ID, EndRequest{Mode: save.Filesystem, Conflict: save.Keep}).Snapshot.ID
 	}
 	one, two, his := saved(alice), saved(alice), saved(bob)
 	got, err := r.library.Diff(t.Context(), alice, one, two, false)
@@ -63,12 +64,12 @@ func TestDiff(t *testing.T) {
 // A save with a selection keeps what is selected, and says what not.
 func TestSaveSelected(t *testing.T) {
 	r := newRig(t, nil)
-	without := EndRequest{Mode: SaveMemory, Conflict: ConflictKeep, Origins: state.Selection{Exclude: []string{"a.example"}}}
+	without := EndRequest{Mode: save.Memory, Conflict: save.Keep, Origins: state.Selection{Exclude: []string{"a.example"}}}
 	id := r.create(alice, nil).ID
 	if _, err := r.End(t.Context(), alice, id, without); !fault.Is(err, fault.InvalidField) {
 		t.Errorf("a memory snapshot: %v", err)
 	}
-	without.Mode = SaveFilesystem
+	without.Mode = save.Filesystem
 	a := r.end(alice, id, without)
 	if len(a.LeftOut) != 2 || a.LeftOut[0].Dropped != 1 || a.LeftOut[0].Reason.Code != report.LeftOut {
 		t.Errorf("left out: %+v", a.LeftOut)

@@ -1,16 +1,15 @@
 package session
 
 import (
+	"cmp"
 	"context"
 	"reflect"
 
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
 	"github.com/stasisd/stasis/session/access"
-	"github.com/stasisd/stasis/session/browsers"
 	"github.com/stasisd/stasis/session/library"
-	"github.com/stasisd/stasis/session/restore"
-	"github.com/stasisd/stasis/state"
+	"github.com/stasisd/stasis/session/save"
 )
 
 // cause is why a session ends.
@@ -31,40 +30,28 @@ type ending struct {
 	request EndRequest      // of causeAsked
 	restart bool            // of causeCrash: it does not end, its Chrome is started again
 	reason  profiles.Reason // of causeCrash
-	waiters []chan<- ended
+	waiters []chan<- save.Ended
 	waits   int // what has to be over before it is carried out
-}
-
-// ended is what an ending came to.
-type ended struct {
-	answer EndAnswer
-	err    error
-	// over: the session has ended. Otherwise it runs on, in chrome; a nil
-	// chrome is the state error, and its datadir is kept.
-	over     bool
-	chrome   browsers.Chrome
-	reopened *restore.Started // chrome is another one, on the same datadir
-	doc      state.Document   // with a nil chrome: what was read of it last
 }
 
 // End ends a session. A session that is not there, or has ended, is told with
 // deleted: false and what was saved of it.
-func (s *Service) End(ctx context.Context, c access.Caller, id string, r EndRequest) (EndAnswer, error) {
+func (s *Service) End(ctx context.Context, c access.Caller, id string, r EndRequest) (save.EndAnswer, error) {
 	if err := c.MayAsk(access.Drive); err != nil {
-		return EndAnswer{}, err
+		return save.EndAnswer{}, err
 	}
-	if r.SaveAsDefault && r.Mode == SaveNone {
-		return EndAnswer{}, fault.New(fault.InvalidField, "session.end", "save_as_default needs save_snapshot_mode filesystem or memory")
+	if r.SaveAsDefault && r.Mode == save.None {
+		return save.EndAnswer{}, fault.New(fault.InvalidField, "session.end", "save_as_default needs save_snapshot_mode filesystem or memory")
 	}
-	if !r.Origins.All() && r.Mode != SaveFilesystem {
-		return EndAnswer{}, fault.New(fault.InvalidField, "session.end", "origins_include, origins_exclude: need save_snapshot_mode filesystem; a parked Chrome holds all origins")
+	if !r.Origins.All() && r.Mode != save.Filesystem {
+		return save.EndAnswer{}, fault.New(fault.InvalidField, "session.end", "origins_include, origins_exclude: need save_snapshot_mode filesystem; a parked Chrome holds all origins")
 	}
 	l, err := s.running(ctx, c, id, access.Drive)
 	switch {
-	case fault.Is(err, fault.SessionNotRunning), fault.Is(err, fault.SessionNotFound), s.rescues.has(id):
+	case fault.Is(err, fault.SessionNotRunning), fault.Is(err, fault.SessionNotFound), s.rescues.Has(id):
 		return s.endedBefore(ctx, c, id)
 	case err != nil:
-		return EndAnswer{}, err
+		return save.EndAnswer{}, err
 	}
 	l.awaitCrashRestart(ctx)
 	e, err := l.end(ctx, ending{cause: causeAsked, request: r})
@@ -72,23 +59,23 @@ func (s *Service) End(ctx context.Context, c access.Caller, id string, r EndRequ
 		return s.endedBefore(ctx, c, id)
 	}
 	if err != nil {
-		return EndAnswer{}, err
+		return save.EndAnswer{}, err
 	}
-	return e.answer, e.err
+	return e.Answer, e.Err
 }
 
 // endedBefore answers an end of a session that is not live.
-func (s *Service) endedBefore(ctx context.Context, c access.Caller, id string) (EndAnswer, error) {
-	answer := EndAnswer{Success: true, Message: "there is no such running session"}
+func (s *Service) endedBefore(ctx context.Context, c access.Caller, id string) (save.EndAnswer, error) {
+	answer := save.EndAnswer{Success: true, Message: "there is no such running session"}
 	_, err := s.record(ctx, c, id, access.Look)
 	if fault.Is(err, fault.SessionNotFound) {
 		return answer, nil
 	}
 	if err != nil {
-		return EndAnswer{}, err
+		return save.EndAnswer{}, err
 	}
-	if err := s.rescues.await(ctx, id); err != nil {
-		return EndAnswer{}, err
+	if err := s.rescues.Await(ctx, id); err != nil {
+		return save.EndAnswer{}, err
 	}
 	answer.Message = "the session has ended before"
 	snap, err := s.Catalogue.NewestSnapshot(ctx, id)
@@ -101,9 +88,9 @@ func (s *Service) endedBefore(ctx context.Context, c access.Caller, id string) (
 }
 
 // EndAll ends the live sessions of a user, or of everybody.
-func (s *Service) EndAll(ctx context.Context, c access.Caller, r EndAllRequest) (EndAnswer, error) {
+func (s *Service) EndAll(ctx context.Context, c access.Caller, r EndAllRequest) (save.EndAnswer, error) {
 	if err := c.Require(access.Drive); err != nil {
-		return EndAnswer{}, err
+		return save.EndAnswer{}, err
 	}
 	userID := r.UserID
 	if userID == "" {
@@ -111,10 +98,10 @@ func (s *Service) EndAll(ctx context.Context, c access.Caller, r EndAllRequest) 
 	}
 	if r.All {
 		if err := c.Require(access.Administer); err != nil {
-			return EndAnswer{}, err
+			return save.EndAnswer{}, err
 		}
 	} else if !c.MayActFor(userID) {
-		return EndAnswer{}, fault.New(fault.Forbidden, "session.end_all", "user_id: the key does not act for this user")
+		return save.EndAnswer{}, fault.New(fault.Forbidden, "session.end_all", "user_id: the key does not act for this user")
 	}
 	s.mu.Lock()
 	var ids []string
@@ -129,9 +116,9 @@ func (s *Service) EndAll(ctx context.Context, c access.Caller, r EndAllRequest) 
 
 // end begins an ending, or joins one with the same parameters, and waits for
 // it. It goes on when ctx ends: a save outlives the request that asked for it.
-func (l *live) end(ctx context.Context, e ending) (ended, error) {
-	result := make(chan ended, 1)
-	e.waiters = []chan<- ended{result}
+func (l *live) end(ctx context.Context, e ending) (save.Ended, error) {
+	result := make(chan save.Ended, 1)
+	e.waiters = []chan<- save.Ended{result}
 	if err := l.ask(ctx, func() error {
 		switch {
 		case l.ending == nil:
@@ -146,13 +133,13 @@ func (l *live) end(ctx context.Context, e ending) (ended, error) {
 		l.ending.waiters = append(l.ending.waiters, result)
 		return nil
 	}); err != nil {
-		return ended{}, err
+		return save.Ended{}, err
 	}
 	select {
 	case r := <-result:
 		return r, nil
 	case <-ctx.Done():
-		return ended{}, fault.Wrap(ctx.Err(), fault.Timeout, "session.end", "the end goes on; ask for the session to learn its outcome")
+		return save.Ended{}, fault.Wrap(ctx.Err(), fault.Timeout, "session.end", "the end goes on; ask for the session to learn its outcome")
 	}
 }
 
@@ -163,17 +150,17 @@ func (l *live) shutdown(ctx context.Context) error {
 	for {
 		e, err := l.end(ctx, ending{cause: causeShutdown})
 		if !fault.Is(err, fault.SessionEnding) || !l.settled(ctx) {
-			return e.err
+			return e.Err
 		}
 	}
 }
 
 // settled waits until no ending is under way; false when ctx ends first.
 func (l *live) settled(ctx context.Context) bool {
-	result := make(chan ended, 1)
+	result := make(chan save.Ended, 1)
 	err := l.ask(ctx, func() error {
 		if l.ending == nil {
-			result <- ended{}
+			result <- save.Ended{}
 			return nil
 		}
 		l.ending.waiters = append(l.ending.waiters, result)
@@ -192,7 +179,7 @@ func (l *live) settled(ctx context.Context) bool {
 
 // mayEnd refuses a save that the session does not allow.
 func (l *live) mayEnd(e ending) error {
-	if e.cause == causeAsked && l.request.ReadOnly && e.request.Mode != SaveNone {
+	if e.cause == causeAsked && l.request.ReadOnly && e.request.Mode != save.None {
 		return fault.New(fault.Unsupported, "session.end", "save_snapshot_mode: the session is read_only, only none is allowed")
 	}
 	return nil
@@ -211,7 +198,7 @@ func (l *live) begin(e ending) {
 	}
 	if l.reopening != nil {
 		l.ending.waits++
-		l.reopening.giveWay(l.job(e).mode, l.svc.reopenPatience)
+		l.reopening.giveWay(l.job(e).Mode, cmp.Or(l.svc.cfg.Waits.Reopening, reopenPatience))
 	}
 	l.power.After(func() { l.records.After(l.carryOut) })
 }
@@ -223,58 +210,52 @@ func (l *live) carryOut() {
 		return
 	}
 	job := l.job(*l.ending)
-	l.svc.work.Go(func() {
-		e := l.svc.end(job)
-		if job.mode != SaveNone && !job.restart {
-			l.svc.Meter.Saved(job.kind(), saveOutcome(e.err))
-		}
-		l.finished <- e
-	})
+	l.svc.work.Go(func() { l.finished <- l.svc.saver.End(l.svc.ctx, job) })
 }
 
 // finish takes an ending's outcome. The run ends first, where Chrome is no longer the
 // session's.
-func (l *live) finish(e ended) {
+func (l *live) finish(e save.Ended) {
 	if status, why, over := l.tellEnd(l.ending.cause, e); over {
 		l.endRun(status, why)
 	}
-	if e.over {
+	if e.Over {
 		last := l.replica
 		l.replica = nil
-		l.records.Do(func(context.Context) error { l.svc.dropReplica(last); return nil }, nil)
+		l.records.Do(func(context.Context) error { l.svc.saver.DropReplica(last); return nil }, nil)
 	}
 	l.records.After(func() { l.conclude(e) })
 }
 
 // conclude has the session be over, or go on, when its run has ended.
-func (l *live) conclude(e ended) {
-	if e.over {
+func (l *live) conclude(e save.Ended) {
+	if e.Over {
 		l.over = true
 		l.svc.forget(l) // before anybody is told: its place is free from here on
 		l.ending.tell(e)
 		return
 	}
-	l.chrome, l.doc, l.awake = e.chrome, e.doc, false
-	if e.reopened != nil {
-		l.goOn(*e.reopened)
+	l.chrome, l.doc, l.awake = e.Chrome, e.Document, false
+	if e.Reopened != nil {
+		l.goOn(*e.Reopened)
 	}
 	l.records.After(func() { l.stayLive(e) })
 }
 
 // stayLive has the session be used again, after an ending that did not end it, and
 // tells those who wait when it is recorded.
-func (l *live) stayLive(e ended) {
+func (l *live) stayLive(e save.Ended) {
 	was := l.ending
 	l.ending = nil
 	switch {
-	case e.chrome == nil && was.cause == causeCrash:
+	case e.Chrome == nil && was.cause == causeCrash:
 		l.setStatus(profiles.StatusError, profiles.ReasonCrashKept.With("Chrome crashed, and what it left could not be saved; it is kept, resume the session to try again"))
-	case e.chrome == nil:
+	case e.Chrome == nil:
 		l.setStatus(profiles.StatusError, profiles.ReasonSaveFailed.With("a save failed and Chrome could not be reopened; the data is kept"))
 	}
 	l.lent, l.takeBack = context.WithCancelCause(l.svc.ctx)
-	if e.reopened != nil {
-		l.beginVerifying(e.reopened.Document)
+	if e.Reopened != nil {
+		l.beginVerifying(e.Reopened.Document)
 	}
 	l.settleFreeze()
 	l.touch()
@@ -289,7 +270,7 @@ func (l *live) stayLive(e ended) {
 }
 
 // tell tells those who wait for an ending what it came to.
-func (e *ending) tell(outcome ended) {
+func (e *ending) tell(outcome save.Ended) {
 	for _, w := range e.waiters {
 		w <- outcome
 	}

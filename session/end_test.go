@@ -20,6 +20,7 @@ import (
 	"github.com/stasisd/stasis/session/access"
 	"github.com/stasisd/stasis/session/library"
 	"github.com/stasisd/stasis/session/restore"
+	"github.com/stasisd/stasis/session/save"
 	"github.com/stasisd/stasis/snapshot"
 	"github.com/stasisd/stasis/state"
 )
@@ -61,7 +62,7 @@ func TestEndFilesystem(t *testing.T) {
 	if diff := cmp.Diff(want, *a.Snapshot, cmpopts.IgnoreFields(library.SnapshotInfo{}, "ID", "CreatedAt", "SizeBytes")); diff != "" {
 		t.Errorf("snapshot (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff(&DefaultOutcome{Moved: true, Version: 1}, a.Default); diff != "" {
+	if diff := cmp.Diff(&save.DefaultOutcome{Moved: true, Version: 1}, a.Default); diff != "" {
 		t.Errorf("default (-want +got):\n%s", diff)
 	}
 	if killed || chrome.code != mux.CloseSessionEnded {
@@ -74,7 +75,7 @@ func TestEndFilesystem(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var told EndAnswer
+	var told save.EndAnswer
 	if err := json.Unmarshal(rec.Outcome, &told); err != nil {
 		t.Fatal(err)
 	}
@@ -133,7 +134,7 @@ func TestEndsAtOnce(t *testing.T) {
 	id := r.create(alice, nil).ID
 	under, proceed := make(chan struct{}), make(chan struct{})
 	r.browsers.on("capture", func(*fakeChrome) error { close(under); <-proceed; return nil })
-	answers := make(chan EndAnswer, 3)
+	answers := make(chan save.EndAnswer, 3)
 	var group sync.WaitGroup
 	end := func() {
 		a, err := r.End(t.Context(), alice, id, filesystem)
@@ -144,7 +145,7 @@ func TestEndsAtOnce(t *testing.T) {
 	}
 	group.Go(end)
 	<-under
-	for _, other := range []EndRequest{none, memory, asDefault, {Mode: SaveFilesystem, Conflict: ConflictOverwrite}} {
+	for _, other := range []EndRequest{none, memory, asDefault, {Mode: save.Filesystem, Conflict: save.Overwrite}} {
 		_, err := r.End(t.Context(), alice, id, other)
 		wantCode(t, err, fault.SessionEnding)
 	}
@@ -188,7 +189,7 @@ func TestEndOfNothing(t *testing.T) {
 			t.Errorf("%q: %+v, %v", id, a, err)
 		}
 	}
-	_, err := r.End(t.Context(), alice, "no-such", EndRequest{Mode: SaveNone, SaveAsDefault: true})
+	_, err := r.End(t.Context(), alice, "no-such", EndRequest{Mode: save.None, SaveAsDefault: true})
 	wantCode(t, err, fault.InvalidField)
 }
 
@@ -247,7 +248,7 @@ func TestDefaultRace(t *testing.T) {
 	_, one := r.saved(alice, asDefault)
 	a, b, c := r.create(alice, fromAlice).ID, r.create(alice, fromAlice).ID, r.create(alice, fromAlice).ID
 	won := r.end(alice, a, asDefault)
-	if diff := cmp.Diff(&DefaultOutcome{Moved: true, Version: 2}, won.Default); diff != "" {
+	if diff := cmp.Diff(&save.DefaultOutcome{Moved: true, Version: 2}, won.Default); diff != "" {
 		t.Errorf("first (-want +got):\n%s", diff)
 	}
 	lost := r.end(alice, b, asDefault)
@@ -258,8 +259,8 @@ func TestDefaultRace(t *testing.T) {
 	if err != nil || d.SnapshotID != won.Snapshot.ID {
 		t.Errorf("default %+v, %v", d, err)
 	}
-	over := r.end(alice, c, EndRequest{Mode: SaveFilesystem, SaveAsDefault: true, Conflict: ConflictOverwrite})
-	if diff := cmp.Diff(&DefaultOutcome{Moved: true, Version: 3}, over.Default); diff != "" {
+	over := r.end(alice, c, EndRequest{Mode: save.Filesystem, SaveAsDefault: true, Conflict: save.Overwrite})
+	if diff := cmp.Diff(&save.DefaultOutcome{Moved: true, Version: 3}, over.Default); diff != "" {
 		t.Errorf("overwriting (-want +got):\n%s", diff)
 	}
 	r.holds(one, won.Snapshot.ID, lost.Snapshot.ID, over.Snapshot.ID)

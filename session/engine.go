@@ -5,6 +5,7 @@ import (
 
 	"github.com/stasisd/stasis/browser"
 	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/session/settings"
 )
 
 // engineOf decides in which engine a create runs: in the one that it names, else
@@ -13,11 +14,11 @@ import (
 func (s *Service) engineOf(ctx context.Context, r Create, userID string) (string, error) {
 	engine := r.Engine
 	if engine == "" {
-		set, err := s.settings(ctx, userID)
+		set, err := s.users.For(ctx, userID)
 		if err != nil && !fault.Is(err, fault.UserNotFound) {
 			return "", err
 		}
-		engine = given(set.Engine)
+		engine = settings.Given(set.Engine)
 	}
 	if engine == "" {
 		engine = s.cfg.Engine

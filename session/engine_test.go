@@ -9,8 +9,9 @@ import (
 	"github.com/stasisd/stasis/browser/profile"
 	"github.com/stasisd/stasis/browser/profile/inspect"
 	"github.com/stasisd/stasis/fault"
-	"github.com/stasisd/stasis/profiles"
 	"github.com/stasisd/stasis/session/restore"
+	"github.com/stasisd/stasis/session/save"
+	"github.com/stasisd/stasis/session/settings"
 	"github.com/stasisd/stasis/state"
 )
 
@@ -32,7 +33,7 @@ func TestEngineOfACreate(t *testing.T) {
 		t.Errorf("of the daemon: %s", got)
 	}
 	chrome := browser.EngineChrome
-	_, err := r.ChangeSettings(t.Context(), alice, "alice", func(s Settings) (Settings, error) {
+	_, err := r.ChangeSettings(t.Context(), alice, "alice", func(s settings.Settings) (settings.Settings, error) {
 		s.Engine = &chrome
 		return s, nil
 	})
@@ -93,7 +94,7 @@ func TestWhatTheShellLeavesOnDisk(t *testing.T) {
 		if got := profile.Reconcile(profile.Copies{Document: doc, Found: inspect.Profile{Cookies: []state.Cookie{}}}).Jar; len(got) != want {
 			t.Errorf("%s: %+v", engine, got)
 		}
-		if got := crashed(job{rec: profiles.Session{Engine: engine}}, time.Time{}).TabsByURL; got != (engine == browser.EngineShell) {
+		if got := save.Unread(engine, time.Time{}).TabsByURL; got != (engine == browser.EngineShell) {
 			t.Errorf("%s: tabs by URL %t", engine, got)
 		}
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/stasisd/stasis/session/access"
 	"github.com/stasisd/stasis/session/library"
 	"github.com/stasisd/stasis/session/restore"
+	"github.com/stasisd/stasis/session/save"
 	"github.com/stasisd/stasis/state"
 )
 
@@ -132,7 +133,7 @@ func TestExtensionsOfASnapshot(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(stranger, "manifest.json"), []byte("{}"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	a := r.end(alice, id, EndRequest{Mode: SaveMemory})
+	a := r.end(alice, id, EndRequest{Mode: save.Memory})
 	if err := r.uploaded.DeleteExtension(t.Context(), alice, e.ID, false); !fault.Is(err, fault.ExtensionInUse) {
 		t.Errorf("deleted while in use: %v", err)
 	}
@@ -147,7 +148,7 @@ func TestExtensionsOfASnapshot(t *testing.T) {
 	if _, err := os.Stat(browser.ExtensionDir(restored.dir, strings.Repeat("p", 32))); err == nil {
 		t.Error("a stranger came along")
 	}
-	r.end(alice, back.ID, EndRequest{Mode: SaveNone})
+	r.end(alice, back.ID, EndRequest{Mode: save.None})
 
 	next := r.put(alice, "Night", "2")
 	newer := r.create(alice, func(c *Create) { c.FromEnvironment = a.Snapshot.ID; with(c) })

@@ -30,7 +30,8 @@ type fakeBrowsers struct {
 	steps map[string]func(*fakeChrome) error
 	made  []*fakeChrome
 
-	endless int // kills whose context never ends
+	endless int             // kills whose context never ends
+	working context.Context // of the last restore or check
 }
 
 var _ browsers.Launcher = (*fakeBrowsers)(nil)
@@ -77,6 +78,20 @@ func (b *fakeBrowsers) step(name string, c *fakeChrome) error {
 		return nil
 	}
 	return do(c)
+}
+
+// began notes the context of a restore or a check that has begun.
+func (b *fakeBrowsers) began(ctx context.Context) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.working = ctx
+}
+
+// lastContext is that of the last restore or check that has begun.
+func (b *fakeBrowsers) lastContext() context.Context {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.working
 }
 
 func (b *fakeBrowsers) all() []*fakeChrome {
@@ -158,6 +173,7 @@ func (p *fakeSpare) Fresh(_ context.Context, o browser.Options) (browsers.Chrome
 
 func (p *fakeSpare) Restored(ctx context.Context, doc state.Document, o browser.Options) (browsers.Chrome, []state.Component, error) {
 	p.starting = ctx
+	p.b.began(ctx)
 	if err := p.become("restored"); err != nil {
 		return nil, nil, err
 	}
@@ -370,7 +386,8 @@ func (c *fakeChrome) Cookies(context.Context) ([]state.Cookie, error) {
 	return c.jar, c.gone()
 }
 
-func (c *fakeChrome) CheckLogin(_ context.Context, check browser.LoginCheck) (browser.LoginOutcome, error) {
+func (c *fakeChrome) CheckLogin(ctx context.Context, check browser.LoginCheck) (browser.LoginOutcome, error) {
+	c.b.began(ctx)
 	if err := c.b.step("check", c); err != nil {
 		return browser.LoginOutcome{}, err
 	}

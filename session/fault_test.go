@@ -12,6 +12,7 @@ import (
 	"github.com/stasisd/stasis/profiles"
 	"github.com/stasisd/stasis/session/access"
 	"github.com/stasisd/stasis/session/restore"
+	"github.com/stasisd/stasis/session/save"
 	"github.com/stasisd/stasis/snapshot/faultstore"
 	"github.com/stasisd/stasis/state"
 )
@@ -170,7 +171,7 @@ func TestWhatWasReadIsLaidDownAgain(t *testing.T) {
 // The store fails at each of its calls in turn, in each way. Either the end
 // succeeds and the snapshot is whole, or it is told and nothing has changed.
 func TestStoreFailsAnywhere(t *testing.T) {
-	for _, request := range []EndRequest{asDefault, {Mode: SaveMemory, SaveAsDefault: true, Conflict: ConflictKeep}} {
+	for _, request := range []EndRequest{asDefault, {Mode: save.Memory, SaveAsDefault: true, Conflict: save.Keep}} {
 		for mode, as := range map[faultstore.Mode]string{faultstore.Refuse: "refused", faultstore.Lose: "lost", faultstore.Dead: "dead"} {
 			t.Run(string(request.Mode)+" "+as, func(t *testing.T) {
 				r := newRig(t, nil)

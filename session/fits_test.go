@@ -7,8 +7,8 @@ import (
 
 	"github.com/stasisd/stasis/browser/profile"
 	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/session/save"
 	"github.com/stasisd/stasis/snapshot"
-	"github.com/stasisd/stasis/snapshot/faultstore"
 	"github.com/stasisd/stasis/snapshot/memstore"
 )
 
@@ -38,9 +38,8 @@ func TestRoomOfASelection(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.store = faultstore.New(memstore.New(snapshot.DefaultReserve+2*profile.Size(files)-1, time.Now))
-	r.Vault = snapshot.NewVault(r.store, r.keys, snapshot.Options{Now: r.clock.now})
-	_, err = r.End(t.Context(), alice, id, EndRequest{Mode: SaveFilesystem, Origins: someOrigins})
+	r.watched.Store = memstore.New(snapshot.DefaultReserve+2*profile.Size(files)-1, time.Now)
+	_, err = r.End(t.Context(), alice, id, EndRequest{Mode: save.Filesystem, Origins: someOrigins})
 	wantCode(t, err, fault.StoreFull)
 	r.end(alice, id, filesystem)
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/stasisd/stasis/session/autosave"
 	"github.com/stasisd/stasis/session/library"
 	"github.com/stasisd/stasis/session/restore"
+	"github.com/stasisd/stasis/session/save"
 )
 
 // harm damages the jar in a Chrome's profile.
@@ -64,7 +65,7 @@ func TestThinOut(t *testing.T) {
 	id := r.create(alice, nil).ID
 	for n, damaged := range []bool{false, false, false, true, true, false, true, true} {
 		row := profiles.Snapshot{ID: strings.Repeat("abcdefgh"[n:n+1], 8), SessionID: id, UserID: "alice", Mode: "filesystem", Auto: true,
-			CreatedAt: r.Now().UTC(), Report: encode(library.Report{Damaged: damaged})}
+			CreatedAt: r.Now().UTC(), Report: profiles.JSON(library.Report{Damaged: damaged})}
 		if _, err := r.catalogue.Commit(t.Context(), profiles.Commit{Snapshot: row}); err != nil {
 			t.Fatal(err)
 		}
@@ -84,15 +85,15 @@ func TestThinOut(t *testing.T) {
 func TestCheckpointUnread(t *testing.T) {
 	r := newRig(t, nil)
 	id := r.create(alice, nil).ID
-	r.surveyFor = 0
+	r.disk.slow.Store(true)
 	a := r.checkpoint(id, toDefault)
 	b := r.checkpoint(id, toDefault)
-	for _, got := range []CheckpointAnswer{a, b} {
-		if got.Default == nil || got.Default.Moved || got.Default.Reason != unreadCopy || got.Snapshot.ID != a.Snapshot.ID {
+	for _, got := range []save.CheckpointAnswer{a, b} {
+		if got.Default == nil || got.Default.Moved || got.Default.Reason != save.UnreadCopy || got.Snapshot.ID != a.Snapshot.ID {
 			t.Errorf("%+v, %+v", got, got.Default)
 		}
 	}
-	r.surveyFor = surveyDeadline
+	r.disk.slow.Store(false)
 	if c := r.checkpoint(id, toDefault); !c.Unchanged || !c.Default.Moved || c.Snapshot.ID != a.Snapshot.ID {
 		t.Errorf("%+v, %+v", c, c.Default)
 	}

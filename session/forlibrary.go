@@ -43,6 +43,6 @@ func (f forLibrary) ReadOut(ctx context.Context, saved snapshot.Snapshot) (state
 
 // Retention returns a user's own policy; nil where the user has none.
 func (f forLibrary) Retention(ctx context.Context, userID string) (*library.Retention, error) {
-	set, err := f.svc.settings(ctx, userID)
+	set, err := f.svc.users.For(ctx, userID)
 	return set.Retention, err
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/session/access"
+	"github.com/stasisd/stasis/session/importer"
 	"github.com/stasisd/stasis/session/library"
 	"github.com/stasisd/stasis/snapshot"
 	"github.com/stasisd/stasis/snapshot/memstore"
@@ -35,13 +36,13 @@ func (e *endless) Read(p []byte) (int, error) {
 // filled the disk. Nothing is left of it.
 func TestImportNeedsRoom(t *testing.T) {
 	r := newRig(t, nil)
-	r.Vault = snapshot.NewVault(memstore.New(2*snapshot.MaxKept, time.Now), r.keys, snapshot.Options{})
-	_, err := r.Import(t.Context(), alice, Import{Format: library.FormatDatadir, Size: 3 * snapshot.MaxKept}, unread{t})
+	r.watched.Store = memstore.New(2*snapshot.MaxKept, time.Now)
+	_, err := r.Import(t.Context(), alice, importer.Request{Format: library.FormatDatadir, Size: 3 * snapshot.MaxKept}, unread{t})
 	wantCode(t, err, fault.StoreFull)
-	_, err = r.Import(t.Context(), alice, Import{Format: library.FormatPlaywright, Size: snapshot.MaxKept + 1}, unread{t})
+	_, err = r.Import(t.Context(), alice, importer.Request{Format: library.FormatPlaywright, Size: snapshot.MaxKept + 1}, unread{t})
 	wantCode(t, err, fault.TooLarge)
 	body := &endless{}
-	_, err = r.Import(t.Context(), alice, Import{Format: library.FormatDatadir, Size: -1}, body)
+	_, err = r.Import(t.Context(), alice, importer.Request{Format: library.FormatDatadir, Size: -1}, body)
 	wantCode(t, err, fault.StoreFull)
 	if body.n > 3*snapshot.MaxKept || r.dirs() != 0 {
 		t.Errorf("%d bytes were read; %d run directories are left", body.n, r.dirs())
@@ -54,7 +55,7 @@ func (r *rig) slow(c access.Caller) (end func() error) {
 	body, to := io.Pipe()
 	outcome := make(chan error, 1)
 	go func() {
-		_, err := r.Import(r.t.Context(), c, Import{Format: library.FormatNetscape}, body)
+		_, err := r.Import(r.t.Context(), c, importer.Request{Format: library.FormatNetscape}, body)
 		outcome <- err
 		_ = body.Close()
 	}()
@@ -72,10 +73,10 @@ func (r *rig) slow(c access.Caller) (end func() error) {
 func TestSlowUploadsTakeNoTurn(t *testing.T) {
 	r := newRig(t, nil)
 	var ends []func() error
-	for range maxImports {
+	for range importer.MaxImports {
 		ends = append(ends, r.slow(alice), r.slow(bob))
 	}
-	r.imports(alice, Import{Format: library.FormatNetscape}, "a.example\tFALSE\t/\tFALSE\t0\tn\tv\n")
+	r.imports(alice, importer.Request{Format: library.FormatNetscape}, "a.example\tFALSE\t/\tFALSE\t0\tn\tv\n")
 	for _, end := range ends {
 		if err := end(); err != nil {
 			t.Error(err)
@@ -89,19 +90,19 @@ func TestImportsAreFew(t *testing.T) {
 	r := newRig(t, nil)
 	refused := func(c access.Caller) {
 		t.Helper()
-		_, err := r.Import(t.Context(), c, Import{Format: library.FormatNetscape}, unread{t})
+		_, err := r.Import(t.Context(), c, importer.Request{Format: library.FormatNetscape}, unread{t})
 		wantCode(t, err, fault.TooManyImports)
 		if !strings.Contains(fault.MessageOf(err), "too many imports") {
 			t.Error(err)
 		}
 	}
 	var ends []func() error
-	for range maxUserUploads {
+	for range importer.MaxUserUploads {
 		ends = append(ends, r.slow(alice))
 	}
 	refused(alice)
-	for user := range maxUploads/maxUserUploads - 1 {
-		for range maxUserUploads {
+	for user := range importer.MaxUploads/importer.MaxUserUploads - 1 {
+		for range importer.MaxUserUploads {
 			ends = append(ends, r.slow(access.Caller{KeyID: bob.KeyID, UserID: fmt.Sprint("user-", user), Rights: bob.Rights}))
 		}
 	}
@@ -111,13 +112,13 @@ func TestImportsAreFew(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	ends = []func() error{r.slow(alice), r.slow(bob)}
+	ends = nil
+	for user := range importer.MaxUploads { // every place is free again
+		ends = append(ends, r.slow(access.Caller{KeyID: bob.KeyID, UserID: fmt.Sprint("user-", user%importer.MaxUserUploads), Rights: bob.Rights}))
+	}
 	for _, end := range ends {
 		if err := end(); err != nil {
 			t.Error(err)
 		}
-	}
-	if r.uploads.all != 0 || len(r.uploads.users) != 0 {
-		t.Errorf("places are left taken: %d, %v", r.uploads.all, r.uploads.users)
 	}
 }

@@ -16,7 +16,9 @@ import (
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
 	"github.com/stasisd/stasis/session/access"
+	"github.com/stasisd/stasis/session/importer"
 	"github.com/stasisd/stasis/session/library"
+	"github.com/stasisd/stasis/session/save"
 	"github.com/stasisd/stasis/state"
 	"github.com/stasisd/stasis/state/report"
 )
@@ -62,7 +64,7 @@ func tarOf(t *testing.T, files ...string) string {
 	return out.String()
 }
 
-func (r *rig) imports(c access.Caller, x Import, body string) ImportAnswer {
+func (r *rig) imports(c access.Caller, x importer.Request, body string) importer.Answer {
 	r.t.Helper()
 	a, err := r.Import(r.t.Context(), c, x, strings.NewReader(body))
 	if err != nil {
@@ -75,7 +77,7 @@ func (r *rig) imports(c access.Caller, x Import, body string) ImportAnswer {
 // and restores without a profile; what was left out is in its report.
 func TestImportState(t *testing.T) {
 	r := newRig(t, nil)
-	a := r.imports(alice, Import{Format: library.FormatPlaywright, Label: "from a test", SaveAsDefault: true}, storageStateFile)
+	a := r.imports(alice, importer.Request{Format: library.FormatPlaywright, Label: "from a test", SaveAsDefault: true}, storageStateFile)
 	if a.Default == nil || !a.Default.Moved || a.Default.Version != 1 || a.Snapshot.Datadir != "none" || a.Snapshot.Label != "from a test" {
 		t.Errorf("%+v %+v", a.Snapshot, a.Default)
 	}
@@ -101,7 +103,7 @@ func TestImportState(t *testing.T) {
 	if r.dirs() != 1 {
 		t.Errorf("%d run directories", r.dirs())
 	}
-	again := r.imports(alice, Import{Format: library.FormatNetscape, SaveAsDefault: true, Conflict: ConflictOverwrite}, "a.example\tFALSE\t/\tFALSE\t0\tn\tv\n")
+	again := r.imports(alice, importer.Request{Format: library.FormatNetscape, SaveAsDefault: true, Conflict: save.Overwrite}, "a.example\tFALSE\t/\tFALSE\t0\tn\tv\n")
 	if again.Default == nil || !again.Default.Moved || again.Default.Version != 2 {
 		t.Errorf("a second one: %+v", again.Default)
 	}
@@ -113,18 +115,18 @@ func TestImportDesktop(t *testing.T) {
 	const prefs = `{"profile":{"exit_type":"Normal"},"extensions":{"last_chrome_version":"139.0.1.2"}}`
 	for name, test := range map[string]struct {
 		files   []string
-		x       Import
+		x       importer.Request
 		datadir string
 		chrome  string
 		lines   int
 	}{
 		"whole folder": {[]string{"chromium/Last Version", "138.0.7204.1\n", "chromium/SingletonLock", "-> host-1", "chromium/Local State", "{}",
 			"chromium/NativeMessagingHosts/x.json", "{}", "chromium/Default/Preferences", prefs, "chromium/Default/Cache/f", "x",
-			"chromium/Default/Bookmarks", "{}", "chromium/Profile 1/Preferences", prefs}, Import{}, "clean", "138.0.7204.1", 4},
-		"no top folder":   {[]string{"./Default/Preferences", prefs, "./Default/Bookmarks", "{}"}, Import{}, "clean", "139.0.1.2", 0},
-		"profile alone":   {[]string{"Preferences", prefs, "Bookmarks", "{}"}, Import{}, "clean", "139.0.1.2", 0},
-		"another profile": {[]string{"c/Default/Preferences", "{", "c/Profile 1/Preferences", "{}", "c/Profile 1/Bookmarks", "{}"}, Import{Profile: "Profile 1"}, "crash", "", 1},
-		"its folder":      {[]string{"Profile 1/Preferences", prefs, "Profile 1/Bookmarks", "{}"}, Import{}, "clean", "139.0.1.2", 0},
+			"chromium/Default/Bookmarks", "{}", "chromium/Profile 1/Preferences", prefs}, importer.Request{}, "clean", "138.0.7204.1", 4},
+		"no top folder":   {[]string{"./Default/Preferences", prefs, "./Default/Bookmarks", "{}"}, importer.Request{}, "clean", "139.0.1.2", 0},
+		"profile alone":   {[]string{"Preferences", prefs, "Bookmarks", "{}"}, importer.Request{}, "clean", "139.0.1.2", 0},
+		"another profile": {[]string{"c/Default/Preferences", "{", "c/Profile 1/Preferences", "{}", "c/Profile 1/Bookmarks", "{}"}, importer.Request{Profile: "Profile 1"}, "crash", "", 1},
+		"its folder":      {[]string{"Profile 1/Preferences", prefs, "Profile 1/Bookmarks", "{}"}, importer.Request{}, "clean", "139.0.1.2", 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t, nil)
@@ -164,38 +166,38 @@ func TestImportRefused(t *testing.T) {
 	ours := func(doc string, more ...string) string { return tarOf(t, append(more, state.FileName, doc)...) }
 	for name, test := range map[string]struct {
 		c    access.Caller
-		x    Import
+		x    importer.Request
 		body string
 		code fault.Code
 		says string
 	}{
-		"wrong types":       {alice, Import{Format: library.FormatPlaywright}, `{"cookies":[{"name":1}]}`, fault.InvalidImport, "$.cookies[0].name: must be a string"},
-		"a broken line":     {alice, Import{Format: library.FormatNetscape}, "# x\nbroken\n", fault.InvalidImport, "line 2: must have 7 fields"},
-		"no archive":        {alice, Import{Format: library.FormatDatadir}, "hello", fault.InvalidImport, "it is no archive"},
-		"no profile":        {alice, Import{Format: library.FormatDatadir}, tarOf(t, "a/b", "c"), fault.InvalidImport, `no profile "Default" in the archive: no folder`},
-		"nothing":           {alice, Import{Format: library.FormatNetscape}, "\n", fault.InvalidImport, "the body is empty"},
-		"nothing for all":   {alice, Import{Format: library.FormatPuppeteer, SaveAsDefault: true}, "[]", fault.InvalidImport, "save_as_default"},
-		"another profile":   {alice, Import{Format: library.FormatDatadir, Profile: "Profile 9"}, tarOf(t, "Default/Preferences", "{}"), fault.InvalidImport, "it has Default"},
-		"bad preferences":   {alice, Import{Format: library.FormatDatadir}, tarOf(t, "Default/Preferences", "[]"), fault.InvalidImport, "preferences are not JSON"},
-		"a way out":         {alice, Import{Format: library.FormatDatadir}, tarOf(t, "Default/Preferences", "{}", "../evil", "x"), fault.InvalidImport, "clean relative path"},
-		"a link":            {alice, Import{Format: library.FormatDatadir}, tarOf(t, "Default/Preferences", "{}", "Default/Bookmarks", "-> /etc/passwd"), fault.InvalidImport, "neither a file nor a folder"},
-		"no document":       {alice, Import{Format: library.FormatStasis}, tarOf(t, "Default/Preferences", "{}"), fault.InvalidImport, "has no state.json"},
-		"no JSON":           {alice, Import{Format: library.FormatStasis}, ours("{"), fault.InvalidImport, "state.json: is not JSON"},
-		"mistyped":          {alice, Import{Format: library.FormatStasis}, ours(`{"cookies":[{"name":7}]}`), fault.InvalidImport, "state.json: cookies"},
-		"another version":   {alice, Import{Format: library.FormatStasis}, ours(`{"schema_version":"9"}`), fault.Unsupported, "schema_version"},
-		"a flag's text":     {alice, Import{Format: library.FormatStasis}, ours(`{"schema_version":"1","datadir":"none","overrides":{"proxy":{"server":"http://1.2.3.4:1 --x,;http=foo"}}}`), fault.InvalidImport, "overrides.proxy.server"},
-		"a way out in TZ":   {alice, Import{Format: library.FormatStasis}, ours(`{"schema_version":"1","datadir":"none","overrides":{"timezone":"../../../etc/passwd"}}`), fault.InvalidImport, "overrides.timezone"},
-		"a huge viewport":   {alice, Import{Format: library.FormatStasis}, ours(`{"schema_version":"1","datadir":"none","overrides":{"viewport":{"width":1000000000,"height":-4}}}`), fault.InvalidImport, "overrides.viewport.width"},
-		"a locale's path":   {alice, Import{Format: library.FormatStasis}, ours(`{"schema_version":"1","datadir":"none","overrides":{"locale":"../../x"}}`), fault.InvalidImport, "overrides.locale"},
-		"Host":              {alice, Import{Format: library.FormatStasis}, ours(`{"schema_version":"1","datadir":"none","overrides":{"extra_headers":{"Host":"x"}}}`), fault.InvalidImport, "overrides.extra_headers.Host"},
-		"no decision":       {alice, Import{Format: library.FormatStasis}, ours(`{"schema_version":"1","datadir":"none","overrides":{"permission_policy":{"default_decision":"ask"}}}`), fault.InvalidImport, "overrides.permission_policy"},
-		"no version":        {alice, Import{Format: library.FormatStasis}, ours(`{"schema_version":"1","datadir":"none","chrome":{"version":"1.2 --x"}}`), fault.InvalidImport, "chrome.version"},
-		"no engine":         {alice, Import{Format: library.FormatStasis}, ours(`{"schema_version":"1","datadir":"none","chrome":{"engine":"gecko"}}`), fault.InvalidImport, "chrome.engine"},
-		"another kind":      {alice, Import{Format: library.FormatStasis}, ours(`{"schema_version":"1","datadir":"x"}`), fault.InvalidImport, "datadir: must be"},
-		"no files":          {alice, Import{Format: library.FormatStasis}, ours(`{"schema_version":"1","datadir":"clean"}`), fault.InvalidImport, "does not say what the archive holds"},
-		"files after all":   {alice, Import{Format: library.FormatStasis}, ours(`{"schema_version":"1","datadir":"none"}`, "Default/Preferences", "{}"), fault.InvalidImport, "does not say what the archive holds"},
-		"somebody else's":   {alice, Import{Format: library.FormatNetscape, UserID: "bob"}, "", fault.Forbidden, ""},
-		"without the right": {access.Caller{KeyID: "key-n", UserID: "alice"}, Import{Format: library.FormatNetscape}, "", fault.Forbidden, `"use"`},
+		"wrong types":       {alice, importer.Request{Format: library.FormatPlaywright}, `{"cookies":[{"name":1}]}`, fault.InvalidImport, "$.cookies[0].name: must be a string"},
+		"a broken line":     {alice, importer.Request{Format: library.FormatNetscape}, "# x\nbroken\n", fault.InvalidImport, "line 2: must have 7 fields"},
+		"no archive":        {alice, importer.Request{Format: library.FormatDatadir}, "hello", fault.InvalidImport, "it is no archive"},
+		"no profile":        {alice, importer.Request{Format: library.FormatDatadir}, tarOf(t, "a/b", "c"), fault.InvalidImport, `no profile "Default" in the archive: no folder`},
+		"nothing":           {alice, importer.Request{Format: library.FormatNetscape}, "\n", fault.InvalidImport, "the body is empty"},
+		"nothing for all":   {alice, importer.Request{Format: library.FormatPuppeteer, SaveAsDefault: true}, "[]", fault.InvalidImport, "save_as_default"},
+		"another profile":   {alice, importer.Request{Format: library.FormatDatadir, Profile: "Profile 9"}, tarOf(t, "Default/Preferences", "{}"), fault.InvalidImport, "it has Default"},
+		"bad preferences":   {alice, importer.Request{Format: library.FormatDatadir}, tarOf(t, "Default/Preferences", "[]"), fault.InvalidImport, "preferences are not JSON"},
+		"a way out":         {alice, importer.Request{Format: library.FormatDatadir}, tarOf(t, "Default/Preferences", "{}", "../evil", "x"), fault.InvalidImport, "clean relative path"},
+		"a link":            {alice, importer.Request{Format: library.FormatDatadir}, tarOf(t, "Default/Preferences", "{}", "Default/Bookmarks", "-> /etc/passwd"), fault.InvalidImport, "neither a file nor a folder"},
+		"no document":       {alice, importer.Request{Format: library.FormatStasis}, tarOf(t, "Default/Preferences", "{}"), fault.InvalidImport, "has no state.json"},
+		"no JSON":           {alice, importer.Request{Format: library.FormatStasis}, ours("{"), fault.InvalidImport, "state.json: is not JSON"},
+		"mistyped":          {alice, importer.Request{Format: library.FormatStasis}, ours(`{"cookies":[{"name":7}]}`), fault.InvalidImport, "state.json: cookies"},
+		"another version":   {alice, importer.Request{Format: library.FormatStasis}, ours(`{"schema_version":"9"}`), fault.Unsupported, "schema_version"},
+		"a flag's text":     {alice, importer.Request{Format: library.FormatStasis}, ours(`{"schema_version":"1","datadir":"none","overrides":{"proxy":{"server":"http://1.2.3.4:1 --x,;http=foo"}}}`), fault.InvalidImport, "overrides.proxy.server"},
+		"a way out in TZ":   {alice, importer.Request{Format: library.FormatStasis}, ours(`{"schema_version":"1","datadir":"none","overrides":{"timezone":"../../../etc/passwd"}}`), fault.InvalidImport, "overrides.timezone"},
+		"a huge viewport":   {alice, importer.Request{Format: library.FormatStasis}, ours(`{"schema_version":"1","datadir":"none","overrides":{"viewport":{"width":1000000000,"height":-4}}}`), fault.InvalidImport, "overrides.viewport.width"},
+		"a locale's path":   {alice, importer.Request{Format: library.FormatStasis}, ours(`{"schema_version":"1","datadir":"none","overrides":{"locale":"../../x"}}`), fault.InvalidImport, "overrides.locale"},
+		"Host":              {alice, importer.Request{Format: library.FormatStasis}, ours(`{"schema_version":"1","datadir":"none","overrides":{"extra_headers":{"Host":"x"}}}`), fault.InvalidImport, "overrides.extra_headers.Host"},
+		"no decision":       {alice, importer.Request{Format: library.FormatStasis}, ours(`{"schema_version":"1","datadir":"none","overrides":{"permission_policy":{"default_decision":"ask"}}}`), fault.InvalidImport, "overrides.permission_policy"},
+		"no version":        {alice, importer.Request{Format: library.FormatStasis}, ours(`{"schema_version":"1","datadir":"none","chrome":{"version":"1.2 --x"}}`), fault.InvalidImport, "chrome.version"},
+		"no engine":         {alice, importer.Request{Format: library.FormatStasis}, ours(`{"schema_version":"1","datadir":"none","chrome":{"engine":"gecko"}}`), fault.InvalidImport, "chrome.engine"},
+		"another kind":      {alice, importer.Request{Format: library.FormatStasis}, ours(`{"schema_version":"1","datadir":"x"}`), fault.InvalidImport, "datadir: must be"},
+		"no files":          {alice, importer.Request{Format: library.FormatStasis}, ours(`{"schema_version":"1","datadir":"clean"}`), fault.InvalidImport, "does not say what the archive holds"},
+		"files after all":   {alice, importer.Request{Format: library.FormatStasis}, ours(`{"schema_version":"1","datadir":"none"}`, "Default/Preferences", "{}"), fault.InvalidImport, "does not say what the archive holds"},
+		"somebody else's":   {alice, importer.Request{Format: library.FormatNetscape, UserID: "bob"}, "", fault.Forbidden, ""},
+		"without the right": {access.Caller{KeyID: "key-n", UserID: "alice"}, importer.Request{Format: library.FormatNetscape}, "", fault.Forbidden, `"use"`},
 	} {
 		_, err := r.Import(t.Context(), test.c, test.x, strings.NewReader(test.body))
 		if !fault.Is(err, test.code) || !strings.Contains(fault.MessageOf(err), test.says) {
@@ -203,7 +205,7 @@ func TestImportRefused(t *testing.T) {
 		}
 	}
 	r.catalogue.fails(errBroken, "Commit")
-	if _, err := r.Import(t.Context(), alice, Import{Format: library.FormatPlaywright}, strings.NewReader(storageStateFile)); err == nil {
+	if _, err := r.Import(t.Context(), alice, importer.Request{Format: library.FormatPlaywright}, strings.NewReader(storageStateFile)); err == nil {
 		t.Error("imported without a commit")
 	}
 	r.holds()
@@ -219,7 +221,7 @@ func TestImportRefused(t *testing.T) {
 // goes out comes in again as it was.
 func TestExport(t *testing.T) {
 	r := newRig(t, nil)
-	a := r.imports(alice, Import{Format: library.FormatPlaywright, SaveAsDefault: true}, storageStateFile)
+	a := r.imports(alice, importer.Request{Format: library.FormatPlaywright, SaveAsDefault: true}, storageStateFile)
 	id := a.Snapshot.ID
 	_, err := r.library.State(t.Context(), alice, id, library.Export{Format: library.FormatPlaywright})
 	wantCode(t, err, fault.Forbidden)
@@ -268,7 +270,7 @@ func TestExport(t *testing.T) {
 	if err := archive.Close(); err != nil {
 		t.Error(err)
 	}
-	b := r.imports(bob, Import{Format: library.FormatStasis}, string(whole))
+	b := r.imports(bob, importer.Request{Format: library.FormatStasis}, string(whole))
 	stranger.UserID = "bob"
 	first, err := r.library.State(t.Context(), keeper, id, library.Export{Format: library.FormatStasis})
 	if err != nil {
@@ -284,7 +286,7 @@ func TestExport(t *testing.T) {
 // does not, the error names whom it is sealed to, and nothing is stored.
 func TestSealedExport(t *testing.T) {
 	r := newRig(t, nil)
-	id := r.imports(alice, Import{Format: library.FormatPlaywright}, storageStateFile).Snapshot.ID
+	id := r.imports(alice, importer.Request{Format: library.FormatPlaywright}, storageStateFile).Snapshot.ID
 	_, err := r.library.SealedArchive(t.Context(), alice, id, nil)
 	wantCode(t, err, fault.Forbidden)
 	_, err = r.library.SealedArchive(t.Context(), keeper, id, []string{"age1x"})
@@ -303,7 +305,7 @@ func TestSealedExport(t *testing.T) {
 		if err != nil || int64(len(whole)) != archive.Size || archive.Close() != nil {
 			t.Fatalf("%d bytes of %d, %v", len(whole), archive.Size, err)
 		}
-		a, err := r.Import(t.Context(), bob, Import{Format: library.FormatStasis}, bytes.NewReader(whole))
+		a, err := r.Import(t.Context(), bob, importer.Request{Format: library.FormatStasis}, bytes.NewReader(whole))
 		if recipients == nil {
 			if err != nil || a.Snapshot.ID == "" {
 				t.Errorf("our own: %+v, %v", a, err)

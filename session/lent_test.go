@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/session/save"
 )
 
 // An upload that is under way when its session ends is given up, and leaves
@@ -22,7 +23,7 @@ func TestACallEndsWithItsSession(t *testing.T) {
 	if _, err := upload.Write([]byte("the first half")); err != nil {
 		t.Fatal(err)
 	}
-	r.end(alice, id, EndRequest{Mode: SaveMemory})
+	r.end(alice, id, EndRequest{Mode: save.Memory})
 	// What is being read may arrive still; the next read finds the session ended.
 	_, _ = upload.Write([]byte("the second"))
 	_ = upload.Close()

@@ -13,6 +13,7 @@ import (
 	"github.com/stasisd/stasis/session/events"
 	"github.com/stasisd/stasis/session/queue"
 	"github.com/stasisd/stasis/session/restore"
+	"github.com/stasisd/stasis/session/save"
 	"github.com/stasisd/stasis/state"
 )
 
@@ -24,12 +25,12 @@ const recordDeadline = 30 * time.Second
 // long runs beside it and reports back: endings, checkpoints, reopenings, and the
 // tasks of two queues.
 type live struct {
-	svc    *Service
-	id     string
-	userID string
-	source *restore.Source
-	base   string    // the snapshot it was restored from
-	laid   time.Time // when that was in place
+	svc        *Service
+	id         string
+	userID     string
+	source     *restore.Source
+	base       string    // the snapshot it was restored from
+	restoredAt time.Time // when that was in place
 	// madeBy is the key that made the session and, where it lives again, the one that resumed it.
 	madeBy    []string
 	installed []state.Extension // that it has, restored and named ones
@@ -39,8 +40,8 @@ type live struct {
 	tickets access.SessionTickets // they die with the session
 
 	calls        chan func()
-	finished     chan ended
-	checkpointed chan checkpointed
+	finished     chan save.Ended
+	checkpointed chan save.Checkpointed
 	reopened     chan reopened
 	left         chan struct{} // a token when the last client has left; for autosave
 	turn         chan struct{} // full while a checkpoint is under way, or asks to be
@@ -74,7 +75,7 @@ type live struct {
 	reopening  *reopening
 	power      *queue.Queue     // freezes and thaws Chrome
 	records    *queue.Queue     // writes to the catalogue
-	replica    *replica         // of the last checkpoint; nil while one is under way
+	replica    *save.Replica    // of the last checkpoint; nil while one is under way
 	auto       *autosave.Status // nil: no automatic ones are asked for
 	idle       *time.Timer
 	lifetime   *time.Timer
@@ -82,9 +83,9 @@ type live struct {
 
 func newLive(s *Service, rec profiles.Session, r Create, up restore.Started) *live {
 	l := &live{svc: s, id: rec.ID, userID: rec.UserID, madeBy: []string{rec.KeyID}, tickets: access.NewSessionTickets(),
-		calls: make(chan func()), finished: make(chan ended), done: make(chan struct{}), moved: make(chan struct{}, 1),
+		calls: make(chan func()), finished: make(chan save.Ended), done: make(chan struct{}), moved: make(chan struct{}, 1),
 		// Nobody may be there to take it: the daemon may stop meanwhile.
-		checkpointed: make(chan checkpointed, 1), reopened: make(chan reopened, 1), turn: make(chan struct{}, 1), left: make(chan struct{}, 1),
+		checkpointed: make(chan save.Checkpointed, 1), reopened: make(chan reopened, 1), turn: make(chan struct{}, 1), left: make(chan struct{}, 1),
 		awake: true, power: queue.New(s.ctx, restore.ThawDeadline, s.work.Go), records: queue.New(s.ctx, recordDeadline, s.work.Go),
 		rec: rec, request: r, dir: up.Chrome.Dir(), chrome: up.Chrome, report: up.Report,
 		idle: time.NewTimer(r.Idle), lifetime: time.NewTimer(r.Lifetime)}
@@ -94,7 +95,7 @@ func newLive(s *Service, rec profiles.Session, r Create, up restore.Started) *li
 		l.auto = &autosave.Status{Settings: *r.AutoSave}
 	}
 	if up.Report != nil {
-		l.source, l.base, l.laid = &up.Report.Source, rec.BaseSnapshotID, up.At
+		l.source, l.base, l.restoredAt = &up.Report.Source, rec.BaseSnapshotID, up.At
 	}
 	return l
 }
@@ -179,7 +180,7 @@ func (l *live) abandon() {
 		}
 	}
 	l.writer.Leave(ctx) // last: a catalogue that does not answer holds nothing up
-	l.svc.dropReplica(l.replica)
+	l.svc.saver.DropReplica(l.replica)
 }
 
 // ask runs f on the session's goroutine and returns its error; a session that
@@ -245,7 +246,7 @@ func (l *live) use(ctx context.Context, do func(context.Context, browsers.Chrome
 	defer context.AfterFunc(lent, cancel)()
 	err = do(ctx, chrome)
 	if err != nil && lent.Err() != nil {
-		return takenBack(lent, err, "session.use")
+		return save.TakenBack(lent, err, "session.use")
 	}
 	return err
 }

@@ -81,4 +81,4 @@ func (l Lookup) Navigate(ctx context.Context, c access.Caller, id, url string) e
 }
 
 // AwaitRescue waits while what a killed daemon left of a session is being saved.
-func (l Lookup) AwaitRescue(ctx context.Context, id string) error { return l.s.rescues.await(ctx, id) }
+func (l Lookup) AwaitRescue(ctx context.Context, id string) error { return l.s.rescues.Await(ctx, id) }

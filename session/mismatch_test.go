@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stasisd/stasis/session/importer"
 	"github.com/stasisd/stasis/session/library"
 	"github.com/stasisd/stasis/snapshot"
 )
@@ -59,7 +60,7 @@ func TestAnArchiveOfTheStoreIsImported(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a, err := r.Import(t.Context(), alice, Import{Format: library.FormatStasis}, archive)
+	a, err := r.Import(t.Context(), alice, importer.Request{Format: library.FormatStasis}, archive)
 	if err = errors.Join(err, archive.Close()); err != nil {
 		t.Fatal(err)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/stasisd/stasis/session/access"
 	"github.com/stasisd/stasis/session/agent"
 	"github.com/stasisd/stasis/session/restore"
+	"github.com/stasisd/stasis/session/save"
 )
 
 func (r *rig) note(c access.Caller, id string, d agent.NoteData) agent.Note {
@@ -72,7 +73,7 @@ func TestNotesGoWithTheEnvironment(t *testing.T) {
 			has(fourth, third, "one", "two")
 
 			// Over a save that cost the session its Chrome.
-			if x.save.Mode == SaveFilesystem {
+			if x.save.Mode == save.Filesystem {
 				r.catalogue.fails(errBroken, "Commit")
 				_, err = r.End(t.Context(), alice, fourth, x.save)
 				wantCode(t, err, fault.SaveFailed)

@@ -1,11 +1,9 @@
 package session
 
 import (
-	"context"
 	"encoding/json"
 
 	"github.com/stasisd/stasis/profiles"
-	"github.com/stasisd/stasis/session/events"
 )
 
 // Notices make what webhooks are sent of a session; see [events.Notices].
@@ -26,14 +24,5 @@ func HookSession(rec profiles.Session) json.RawMessage {
 	if answer.Restored != nil {
 		answer.Restored.Notes = nil // Answer has made it a copy
 	}
-	return encode(answer)
-}
-
-// endSession ends a session without a snapshot and notifies webhooks of it, and of a
-// crash if it says so.
-func (s *Service) endSession(ctx context.Context, e profiles.End, crash bool) error {
-	e.Notices = s.Notices.For(events.EndEvents(crash)...)
-	err := s.Catalogue.EndSession(ctx, e)
-	s.Notices.Wake()
-	return err
+	return profiles.JSON(answer)
 }

@@ -23,7 +23,7 @@ func hooked(c *Create) { c.WebhookURL = hookURL }
 func TestHookSession(t *testing.T) {
 	rec := profiles.Session{ID: "s", UserID: "alice", Status: profiles.StatusReady, Goal: "g", WebhookURL: "https://hooks.example/?key=hidden",
 		Sealed: []byte("hidden"), Asked: []byte("hidden"), RequestHash: "hidden", RunDir: "hidden",
-		Restored: encode(restore.Report{SnapshotID: "snap-1", Notes: &restore.Notes{SessionID: "hidden"}})}
+		Restored: profiles.JSON(restore.Report{SnapshotID: "snap-1", Notes: &restore.Notes{SessionID: "hidden"}})}
 	var got map[string]any
 	body := HookSession(rec)
 	if err := json.Unmarshal(body, &got); err != nil {

@@ -11,10 +11,11 @@ import (
 	"github.com/stasisd/stasis/browser/pool"
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/session/restore"
+	"github.com/stasisd/stasis/session/save"
 	"github.com/stasisd/stasis/state"
 )
 
-var memoryDefault = EndRequest{Mode: SaveMemory, SaveAsDefault: true, Conflict: ConflictKeep}
+var memoryDefault = EndRequest{Mode: save.Memory, SaveAsDefault: true, Conflict: save.Keep}
 
 // A memory snapshot is one ID with two ways back: the parked Chrome, once, and
 // its copy for all others, with the reason told.
@@ -164,7 +165,7 @@ func TestParkedChromeDoesNotServe(t *testing.T) {
 // parked ones, the oldest first, and of no more than it needs; their files stay.
 func TestParkedChromesGiveWay(t *testing.T) {
 	r := newRig(t, func(c *Config) { c.Parked.Size = 3 })
-	r.Room = func() bool { return !r.short.Load() || r.Counts().Parked < 2 }
+	r.room = func() bool { return !r.short.Load() || r.Counts().Parked < 2 }
 	_, one := r.saved(alice, memory)
 	oldest := r.browsers.last()
 	_, two := r.saved(alice, memory)

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stasisd/stasis/session/save"
 	"github.com/stasisd/stasis/state"
 )
 
@@ -17,7 +18,7 @@ func TestPartialDefault(t *testing.T) {
 	_, old := r.saved(alice, asDefault)
 	part := func(c *Create) { fromAlice(c); c.Origins = someOrigins }
 	insists := asDefault
-	insists.Conflict = ConflictOverwrite
+	insists.Conflict = save.Overwrite
 	var snap string
 	for _, request := range []EndRequest{asDefault, insists} {
 		a := r.end(alice, r.create(alice, part).ID, request)

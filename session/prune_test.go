@@ -11,7 +11,10 @@ import (
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
 	"github.com/stasisd/stasis/session/access"
+	"github.com/stasisd/stasis/session/importer"
 	"github.com/stasisd/stasis/session/library"
+	"github.com/stasisd/stasis/session/save"
+	"github.com/stasisd/stasis/session/settings"
 )
 
 // series saves n snapshots an hour apart, and returns them newest first.
@@ -29,7 +32,7 @@ func (r *rig) series(c access.Caller, n int) []string {
 // keeps gives a user a policy of their own.
 func (r *rig) keeps(c access.Caller, policy *library.Retention) {
 	r.t.Helper()
-	_, err := r.ChangeSettings(r.t.Context(), c, c.UserID, func(set Settings) (Settings, error) {
+	_, err := r.ChangeSettings(r.t.Context(), c, c.UserID, func(set settings.Settings) (settings.Settings, error) {
 		set.Retention = policy
 		return set, nil
 	})
@@ -109,7 +112,7 @@ func TestWhatIsNeededStays(t *testing.T) {
 	r := newRig(t, func(c *Config) { c.Retention, c.PruneGrace = last(1), 30*time.Minute })
 	ctx := t.Context()
 	label := func() string {
-		return r.imports(alice, Import{Format: library.FormatPlaywright, Label: "before the move"}, storageStateFile).Snapshot.ID
+		return r.imports(alice, importer.Request{Format: library.FormatPlaywright, Label: "before the move"}, storageStateFile).Snapshot.ID
 	}
 	all := r.series(alice, 3)
 	unneeded, base, def := all[2], all[1], all[0]
@@ -294,7 +297,7 @@ func TestPruneAmongOthers(t *testing.T) {
 	r := newRig(t, func(c *Config) { c.Retention = last(1) })
 	ctx := t.Context()
 	r.saved(alice, asDefault)
-	over := EndRequest{Mode: SaveFilesystem, SaveAsDefault: true, Conflict: ConflictOverwrite}
+	over := EndRequest{Mode: save.Filesystem, SaveAsDefault: true, Conflict: save.Overwrite}
 	var busy, pruner sync.WaitGroup
 	done := make(chan struct{})
 	pruner.Go(func() {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/session/library"
+	"github.com/stasisd/stasis/session/settings"
 )
 
 // Whoever reads a snapshot's archive keeps it from being deleted, and the refusal
@@ -38,7 +39,7 @@ func TestNoneIsRemovedWhileItIsRead(t *testing.T) {
 				return err
 			}
 			seconds := int64(5)
-			_, err = r.checkSnapshot(t.Context(), row, LoginCheck{URL: "https://a.example/", TimeoutSeconds: &seconds})
+			_, err = r.CheckSnapshot(t.Context(), row, settings.LoginCheck{URL: "https://a.example/", TimeoutSeconds: &seconds})
 			return err
 		}},
 		"its state": {"exported", func(snap string) error {
@@ -74,7 +75,11 @@ func TestNoneIsRemovedWhileItIsRead(t *testing.T) {
 			return err
 		}},
 		"a rescue that looks for its passkeys": {"read", func(snap string) error {
-			_, err := r.passkeysOf(t.Context(), snap)
+			row, err := r.catalogue.Snapshot(t.Context(), snap)
+			if err != nil {
+				return err
+			}
+			_, err = r.snapshots.Document(t.Context(), row, "read")
 			return err
 		}},
 	} {

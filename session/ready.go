@@ -6,6 +6,7 @@ import (
 	"github.com/stasisd/stasis/profiles"
 	"github.com/stasisd/stasis/session/capacity"
 	"github.com/stasisd/stasis/session/restore"
+	"github.com/stasisd/stasis/session/settings"
 )
 
 // turns bound how many costly calls run at once; see [capacity.Turns].
@@ -29,7 +30,7 @@ func (f forCapacity) StartStandby(ctx context.Context, snap profiles.Snapshot, e
 
 // StandbySettings returns what a user's settings say of standbys.
 func (f forCapacity) StandbySettings(ctx context.Context, userID string) (capacity.StandbySettings, error) {
-	set, err := f.svc.settings(ctx, userID)
+	set, err := f.svc.users.For(ctx, userID)
 	if err != nil || set.Standby == nil {
 		return capacity.StandbySettings{}, err
 	}
@@ -48,7 +49,7 @@ func (f forCapacity) Creating() bool {
 }
 
 // MemoryAllows reports whether memory allows one more Chrome.
-func (f forCapacity) MemoryAllows() bool { return f.svc.Room == nil || f.svc.Room() }
+func (f forCapacity) MemoryAllows() bool { return f.svc.Room() }
 
 // countRestore notes a restore of a default that a standby could serve, or could
 // have served.
@@ -67,12 +68,12 @@ func (s *Service) recallStandbys(ctx context.Context) error {
 	}
 	users, err := s.Catalogue.UsersWithSettings(ctx)
 	for _, u := range users {
-		set, err := settingsOf(u)
+		set, err := settings.Of(u)
 		if err != nil {
 			s.Log.Warn("a user's settings cannot be read", "error", err)
 			continue
 		}
-		if given(set.Standby) > 0 {
+		if settings.Given(set.Standby) > 0 {
 			s.capacity.SetStandbys(u.ID, true)
 		}
 	}

@@ -2,7 +2,6 @@ package session
 
 import (
 	"context"
-	"encoding/json"
 	"slices"
 
 	"github.com/stasisd/stasis/browser"
@@ -11,6 +10,7 @@ import (
 	"github.com/stasisd/stasis/session/events"
 	"github.com/stasisd/stasis/session/library"
 	"github.com/stasisd/stasis/session/pictures"
+	"github.com/stasisd/stasis/session/save"
 )
 
 // What a create may ask to be recorded besides what always is.
@@ -24,7 +24,6 @@ var Recordable = []string{RecordScreenshot, RecordConsole}
 
 // Why runs end that nobody ended, for people.
 const (
-	killed        = "the daemon was killed" // it left the run open
 	chromeCrashed = "Chrome crashed"
 	afterSave     = "a save failed; Chrome was reopened"
 	notReopened   = "a save failed and Chrome could not be reopened"
@@ -69,22 +68,22 @@ func (l *live) endRun(status profiles.RunStatus, cause string) {
 
 // tellEnd tells what an ending came to. over: its Chrome is no longer the session's,
 // and the run ends, so.
-func (l *live) tellEnd(why cause, e ended) (status profiles.RunStatus, reason string, over bool) {
-	if s := e.answer.Snapshot; s != nil && e.over {
-		l.writer.Record(events.Saved, savedFields(*s, e.answer.Default))
+func (l *live) tellEnd(why cause, e save.Ended) (status profiles.RunStatus, reason string, over bool) {
+	if s := e.Answer.Snapshot; s != nil && e.Over {
+		l.writer.Record(events.Saved, savedFields(*s, e.Answer.Default))
 	}
-	if e.err != nil {
-		l.writer.Record(events.SaveFailed, events.Fields{"code": string(fault.CodeOf(e.err)), "message": fault.MessageOf(e.err)})
+	if e.Err != nil {
+		l.writer.Record(events.SaveFailed, events.Fields{"code": string(fault.CodeOf(e.Err)), "message": fault.MessageOf(e.Err)})
 	}
 	status, reason = why.run()
 	switch {
-	case e.over:
-	case e.reopened != nil && why == causeCrash:
-	case e.chrome == nil && why != causeCrash:
+	case e.Over:
+	case e.Reopened != nil && why == causeCrash:
+	case e.Chrome == nil && why != causeCrash:
 		status, reason = profiles.RunFailed, notReopened
-	case e.reopened != nil:
+	case e.Reopened != nil:
 		status, reason = profiles.RunFailed, afterSave
-	case e.chrome != nil:
+	case e.Chrome != nil:
 		return "", "", false // the run goes on
 	}
 	return status, reason, l.chrome != nil // else it has ended before
@@ -92,17 +91,17 @@ func (l *live) tellEnd(why cause, e ended) (status profiles.RunStatus, reason st
 
 // tellCheckpoint tells what a checkpoint came to. Where nothing has changed
 // nothing was saved.
-func (l *live) tellCheckpoint(c checkpointed) {
+func (l *live) tellCheckpoint(c save.Checkpointed) {
 	switch {
-	case c.err != nil:
-		l.writer.Record(events.SaveFailed, events.Fields{"code": string(fault.CodeOf(c.err)), "message": fault.MessageOf(c.err)})
-	case !c.answer.Unchanged:
-		l.writer.Record(events.Saved, savedFields(c.answer.Snapshot, c.answer.Default))
+	case c.Err != nil:
+		l.writer.Record(events.SaveFailed, events.Fields{"code": string(fault.CodeOf(c.Err)), "message": fault.MessageOf(c.Err)})
+	case !c.Answer.Unchanged:
+		l.writer.Record(events.Saved, savedFields(c.Answer.Snapshot, c.Answer.Default))
 	}
 }
 
 // savedFields are the data of an event that tells of a snapshot.
-func savedFields(s library.SnapshotInfo, d *DefaultOutcome) events.Fields {
+func savedFields(s library.SnapshotInfo, d *save.DefaultOutcome) events.Fields {
 	return events.Fields{"snapshot_id": s.ID, "mode": s.Mode, "rescue": s.Rescue, "size_bytes": s.SizeBytes, "default_moved": d != nil && d.Moved}
 }
 
@@ -118,7 +117,7 @@ func (c cause) run() (profiles.RunStatus, string) {
 	case causeCrash:
 		return profiles.RunFailed, chromeCrashed
 	default:
-		return profiles.RunCompleted, "asked"
+		return profiles.RunCompleted, profiles.CauseAsked
 	}
 }
 
@@ -132,46 +131,6 @@ func (l *live) connected() (left func()) {
 			writer.Record(events.Disconnected, events.Fields{"clients": l.clients})
 		}
 	}
-}
-
-// endLeft ends the runs of some sessions that a dead daemon left open, as their records
-// tell. A rescue has ended those that it left live, perhaps by a start that was
-// cut short after it, and what was saved of them is told; of others only the run's
-// own end was not recorded any more.
-func (s *Service) endLeft(ctx context.Context, of func(sessionID string) bool) error {
-	open, err := s.Catalogue.OpenRuns(ctx)
-	if err != nil {
-		return err
-	}
-	for _, r := range open {
-		if !of(r.SessionID) {
-			continue
-		}
-		rec, err := s.Catalogue.Session(ctx, r.SessionID)
-		if err != nil {
-			return err
-		}
-		now := s.Now().UTC()
-		end := profiles.RunEnd{RunID: r.ID, Status: profiles.RunFailed, Cause: killed, EndedAt: now}
-		switch {
-		case rec.Reason.Code.Killed():
-			var outcome EndAnswer
-			if json.Unmarshal(rec.Outcome, &outcome) == nil && outcome.Snapshot != nil {
-				end.Last = append(end.Last, profiles.Event{Type: events.Saved, At: now, Data: encode(map[string]any{"snapshot_id": outcome.Snapshot.ID, "rescue": true})})
-			}
-		case rec.Status == profiles.StatusCompleted:
-			end.Status, end.Cause = causeAsked.run()
-		case rec.Status == profiles.StatusTerminated:
-			end.Status, end.Cause = profiles.RunCancelled, rec.Reason.Text
-		case rec.Reason.Code != "":
-			end.Cause = rec.Reason.Text
-		}
-		end.Last = append(end.Last, events.EndedEvent(end.Status, end.Cause, now))
-		if _, err := s.Catalogue.EndRun(ctx, end, events.Keep); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // pictures records pictures of the session until it ends.

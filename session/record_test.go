@@ -17,6 +17,7 @@ import (
 	"github.com/stasisd/stasis/profiles"
 	"github.com/stasisd/stasis/session/access"
 	"github.com/stasisd/stasis/session/events"
+	"github.com/stasisd/stasis/session/rescue"
 )
 
 // history are the runs of a session, each with how it is and what happened.
@@ -182,10 +183,10 @@ func TestRunsAfterAKill(t *testing.T) {
 			t.Fatal(err)
 		}
 		for id, want := range map[string]string{
-			id:   "1 failed (" + killed + "): started navigated saved ended",
+			id:   "1 failed (" + rescue.Killed + "): started navigated saved ended",
 			over: "1 cancelled (idle_timeout): started ended",
 			// The code tells that the daemon was killed, whatever the text is.
-			rescued: "1 failed (" + killed + "): started ended",
+			rescued: "1 failed (" + rescue.Killed + "): started ended",
 		} {
 			if got := strings.ReplaceAll(strings.Join(r.history(id), "; "), " save_failed", ""); got != want {
 				t.Errorf("got %s, want %s", got, want)

@@ -5,24 +5,24 @@ import (
 	"time"
 
 	"github.com/stasisd/stasis/browser"
-	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
+	"github.com/stasisd/stasis/session/browsers"
 	"github.com/stasisd/stasis/session/events"
-	"github.com/stasisd/stasis/session/library"
 	"github.com/stasisd/stasis/session/library/audit"
+	"github.com/stasisd/stasis/session/rescue"
 )
 
 // Recover makes good what a dead daemon left: it ends Chromes that still run,
 // and takes up the sessions that were live. It runs before the first request and
 // returns before those are rescued: their datadirs are saved as rescue snapshots
-// behind it (see [rescues]), and the sessions say so meanwhile. From then on a
+// behind it (see [rescue.Rescues]), and the sessions say so meanwhile. From then on a
 // janitor removes what expires, spares and standbys are kept, and logins are kept
 // alive. Where catalogue, store and keys do not belong together it logs that, and goes on.
 func (s *Service) Recover(ctx context.Context) error {
 	if err := s.Catalogue.DropUnfinishedAnswers(ctx); err != nil {
 		return err
 	}
-	audit.LogMismatch(ctx, s.Vault, s.Catalogue, s.Log) // before a rescue, whose snapshot would open with a wrong key
+	audit.LogMismatch(ctx, s.Vault, s.Catalogue, s.Catalogue, s.Log) // before a rescue, whose snapshot would open with a wrong key
 	left, err := s.Browsers.Left(ctx)
 	if err != nil {
 		return err
@@ -38,56 +38,33 @@ func (s *Service) Recover(ctx context.Context) error {
 	for _, rec := range records {
 		if rec, err = s.Catalogue.UpdateSession(ctx, rec.ID, func(r *profiles.Session) error {
 			if r.Reason.Code != profiles.ReasonBeingRescued { // else an earlier start has said so, and was killed too
-				r.Status, r.Reason = profiles.StatusError, profiles.ReasonBeingRescued.With(beingRescued)
+				r.Status, r.Reason = profiles.StatusError, profiles.ReasonBeingRescued.With(rescue.BeingRescued)
 				r.Notices = s.Notices.Of(*r, events.HookStatus)
 			}
 			return nil
 		}); err != nil {
 			return err
 		}
-		s.rescues.add(rec, byName[rec.RunDir])
+		s.rescues.Add(rec, byName[rec.RunDir])
 		delete(byName, rec.RunDir)
 	}
 	s.Notices.Wake()
-	if err := s.endLeft(ctx, func(sessionID string) bool { return !s.rescues.has(sessionID) }); err != nil {
+	if err := s.rescues.EndLeft(ctx, func(sessionID string) bool { return !s.rescues.Has(sessionID) }); err != nil {
 		return err
 	}
 	for _, dir := range byName {
-		s.clear(dir)
+		browsers.Remove(dir, s.Log)
 	}
-	s.rescues.begin()
+	s.rescues.Begin()
 	s.work.Go(s.janitor)
 	if err := s.recallStandbys(ctx); err != nil {
 		return err
 	}
-	if err := s.renewals.begin(ctx); err != nil {
+	if err := s.renewals.Begin(ctx); err != nil {
 		return err
 	}
 	s.capacity.Replenish()
 	return nil
-}
-
-// takeBack removes what a save of the session left that was cut short. Such a
-// save left the session's directory too: where that is gone, the record is an old
-// one, of a catalogue that was put back, and what it does not know may be all
-// that there is.
-func (s *Service) takeBack(ctx context.Context, rec profiles.Session, dir *browser.Dir) {
-	if dir == nil {
-		return
-	}
-	err := s.Vault.TakeBack(ctx, library.LocationOf(rec.UserID, rec.ID), func(id string) (bool, error) { return s.committed(ctx, id) })
-	if err != nil {
-		s.Log.Warn("what a save left that was cut short could not be removed", "session", rec.ID, "error", err)
-	}
-}
-
-// committed reports whether the catalogue has the snapshot.
-func (s *Service) committed(ctx context.Context, id string) (bool, error) {
-	_, err := s.Catalogue.Snapshot(ctx, id)
-	if fault.Is(err, fault.SnapshotNotFound) {
-		return false, nil
-	}
-	return err == nil, err
 }
 
 // unended lists the sessions whose end was not recorded: those that ran, and

@@ -64,12 +64,12 @@ func TestRecover(t *testing.T) {
 	if err := r.Recover(ctx); err != nil {
 		t.Fatal(err)
 	}
-	wantCode(t, r.rescues.await(ctx, "whole"), fault.StoreFull)
+	wantCode(t, r.rescues.Await(ctx, "whole"), fault.StoreFull)
 	if _, err := os.Stat(filepath.Join(r.browsers.launcher.Root(), "whole", "profile", profile.Default)); err != nil {
 		t.Fatalf("a start without room has thrown the data away: %v", err)
 	}
 	r.catalogue.works()
-	await(t, "the rescues of the first start", func() bool { return r.rescues.len() == 0 })
+	await(t, "the rescues of the first start", func() bool { return r.Counts().Rescuing == 0 })
 	for range 2 { // a later start finds nothing to do
 		if err := recovered(ctx, r.Service); err != nil {
 			t.Fatal(err)

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/stasisd/stasis/fault"
-	"github.com/stasisd/stasis/profiles"
+	"github.com/stasisd/stasis/session/login"
 	"github.com/stasisd/stasis/snapshot/faultstore"
 	"github.com/stasisd/stasis/state"
 )
@@ -39,21 +39,18 @@ func TestCreateWhileARenewalRuns(t *testing.T) {
 	}{
 		"while its browser comes up":            {"restored", nil, hour, 1},
 		"while it looks":                        {"check", nil, hour, 2},
-		"while it looks for too long":           {"check", errBroken, 0, 1},
-		"while it saves":                        {"close", nil, 0, 2},
+		"while it looks for too long":           {"check", errBroken, time.Nanosecond, 1},
+		"while it saves":                        {"close", nil, time.Nanosecond, 2},
 		"while it looks, and there is no place": {"check", nil, hour, 2},
 		"of another environment":                {"check", nil, hour, 0},
 		"of another, and there is no place":     {"check", nil, hour, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			a := newAlive(t, func(c *Config) { c.MaxSessions = 2 })
-			a.renewals.patience = test.patience
+			a := newAlive(t, func(c *Config) { c.MaxSessions, c.Waits.RenewalPatience = 2, test.patience })
 			at, goOn := a.held(test.step, test.err)
 			a.pass(hour)
 			<-at
-			a.mu.Lock()
-			r := a.renewing
-			a.mu.Unlock()
+			hurried := func() bool { return a.Counts().WaitForCheck == 1 }
 			who, from := alice, fromAlice
 			full := strings.HasSuffix(name, "no place")
 			if full {
@@ -72,7 +69,7 @@ func TestCreateWhileARenewalRuns(t *testing.T) {
 			}()
 			if test.version == 0 {
 				if full {
-					await(t, "the create waits", r.hurried)
+					await(t, "the create waits", hurried)
 					goOn()
 					a.end(bob, (<-made).ID, none)
 					return
@@ -84,9 +81,9 @@ func TestCreateWhileARenewalRuns(t *testing.T) {
 				return
 			}
 			if test.version == 1 {
-				<-r.ctx.Done()
+				<-a.browsers.lastContext().Done()
 			} else {
-				await(t, "the create waits", r.hurried)
+				await(t, "the create waits", hurried)
 			}
 			goOn()
 			info := <-made
@@ -96,13 +93,6 @@ func TestCreateWhileARenewalRuns(t *testing.T) {
 			a.end(alice, info.ID, none)
 		})
 	}
-}
-
-// hurried reports whether somebody waits for it.
-func (r *renewal) hurried() bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.timer != nil
 }
 
 // A check loses to anybody's move of the default, and leaves nothing of its own.
@@ -251,7 +241,7 @@ func TestRenewalThatCouldNotBeSaved(t *testing.T) {
 				}
 			}
 			test.mend(a)
-			a.pass(renewalRetry)
+			a.pass(30 * time.Second)
 			a.over("login_check saved", 1)
 		})
 	}
@@ -289,7 +279,7 @@ func TestRenewalWhenTheDaemonEnds(t *testing.T) {
 		begun := make(chan struct{})
 		a.browsers.on("check", func(*fakeChrome) error {
 			close(begun)
-			<-a.renewals.ctx.Done()
+			<-a.browsers.lastContext().Done()
 			return fault.New(fault.BrowserFailed, "fake", "")
 		})
 		a.pass(hour)
@@ -318,7 +308,7 @@ func TestRenewalAndACheckOnRequest(t *testing.T) {
 	at, goOn := a.held("check", nil)
 	a.pass(hour)
 	<-at
-	asked := make(chan LoginOutcome, 1)
+	asked := make(chan login.Outcome, 1)
 	go func() {
 		o, err := a.CheckDefault(context.Background(), alice, "alice")
 		if err != nil {
@@ -340,32 +330,4 @@ func TestRenewalAndACheckOnRequest(t *testing.T) {
 	}
 	goOn()
 	<-asked
-}
-
-// When a check is due follows from what is recorded; what lies in the future is
-// not believed.
-func TestRenewalDue(t *testing.T) {
-	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	why := "away"
-	at := func(ago time.Duration) time.Time { return now.Add(-ago) }
-	for name, test := range map[string]struct {
-		moved, used time.Time
-		last        LoginOutcome
-		low, high   time.Duration // from now
-	}{
-		"a young default":       {at(0), time.Time{}, LoginOutcome{}, hour * 9 / 10, hour},
-		"used since":            {at(5 * hour), at(hour / 2), LoginOutcome{}, hour * 4 / 10, hour / 2},
-		"checked since":         {at(5 * hour), at(3 * hour), LoginOutcome{CheckedAt: at(hour / 2)}, hour * 4 / 10, hour / 2},
-		"long ago":              {at(5 * hour), at(3 * hour), LoginOutcome{CheckedAt: at(2 * hour)}, -2 * hour, -1},
-		"failed":                {at(5 * hour), at(3 * hour), LoginOutcome{CheckedAt: at(0), Error: &why, Failures: 1}, renewalRetry, renewalRetry},
-		"failed again":          {at(5 * hour), at(3 * hour), LoginOutcome{CheckedAt: at(0), Error: &why, Failures: 3}, 4 * renewalRetry, 4 * renewalRetry},
-		"failed for long":       {at(5 * hour), at(3 * hour), LoginOutcome{CheckedAt: at(0), Error: &why, Failures: 1 << 40}, hour * 9 / 10, hour},
-		"failed before its use": {at(5 * hour), at(0), LoginOutcome{CheckedAt: at(hour), Error: &why, Failures: 1}, hour * 9 / 10, hour},
-		"the clock was set":     {at(-5 * hour), at(-hour), LoginOutcome{CheckedAt: at(-hour)}, -1 << 63, -1},
-	} {
-		p := plan{userID: "alice", every: hour, current: profiles.Default{MovedAt: test.moved}}
-		if got := p.due(test.last, test.used, now).Sub(now); got < test.low || got > test.high {
-			t.Errorf("%s: in %s", name, got)
-		}
-	}
 }

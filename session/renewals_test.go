@@ -9,6 +9,9 @@ import (
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
 	"github.com/stasisd/stasis/session/library"
+	"github.com/stasisd/stasis/session/login"
+	"github.com/stasisd/stasis/session/save"
+	"github.com/stasisd/stasis/session/settings"
 )
 
 // counter is a Meter that remembers.
@@ -23,9 +26,9 @@ func (c *counter) note(what string) {
 	c.all = append(c.all, what)
 }
 
-func (c *counter) LoginChecked(o Outcome)      { c.note("check " + string(o)) }
-func (c *counter) LoginExpired()               { c.note("expired") }
-func (c *counter) Saved(k SaveKind, o Outcome) { c.note(string(k) + " " + string(o)) }
+func (c *counter) LoginChecked(v login.Verdict)     { c.note("check " + string(v)) }
+func (c *counter) LoginExpired()                    { c.note("expired") }
+func (c *counter) Saved(k save.Kind, r save.Result) { c.note(string(k) + " " + string(r)) }
 
 func (c *counter) n(what string) (n int) {
 	c.mu.Lock()
@@ -41,7 +44,6 @@ func (c *counter) n(what string) (n int) {
 // alive is a rig whose alice has a default that is checked each hour.
 type alive struct {
 	*rig
-	meter *counter
 	first string // her default's snapshot
 }
 
@@ -49,10 +51,7 @@ const hour = time.Hour
 
 func newAlive(t *testing.T, change func(*Config)) *alive {
 	t.Helper()
-	a := &alive{rig: newRig(t, change), meter: &counter{}}
-	a.Meter = a.meter
-	a.Room = func() bool { return !a.short.Load() }
-	a.renewals.between = time.Millisecond
+	a := &alive{rig: newRig(t, change)}
 	a.setCheck(false)
 	a.setEvery(int64(hour / time.Second))
 	id := a.create(alice, hooked).ID
@@ -65,7 +64,7 @@ func newAlive(t *testing.T, change func(*Config)) *alive {
 
 func (r *rig) setEvery(seconds int64) {
 	r.t.Helper()
-	if _, err := r.ChangeSettings(r.t.Context(), alice, "alice", func(set Settings) (Settings, error) {
+	if _, err := r.ChangeSettings(r.t.Context(), alice, "alice", func(set settings.Settings) (settings.Settings, error) {
 		set.LoginCheck.CheckEverySeconds = &seconds
 		return set, nil
 	}); err != nil {
@@ -76,7 +75,7 @@ func (r *rig) setEvery(seconds int64) {
 // pass lets time pass, and has it looked what is due.
 func (a *alive) pass(d time.Duration) {
 	a.clock.add(d)
-	a.renewals.look()
+	a.renewals.Look()
 }
 
 // over waits until so many checks came to something, and all of them are over.
@@ -97,17 +96,15 @@ func (a *alive) looked() {
 	a.t.Helper()
 	await(a.t, "alice was looked at", func() bool {
 		now := a.clock.now()
-		_, turn := a.renewals.first(now)
-		a.renewals.mu.Lock()
-		defer a.renewals.mu.Unlock()
-		return turn.due(now).After(now)
+		_, due, _ := a.renewals.Next(now)
+		return due.After(now)
 	})
 }
 
 // checkedDefault is a default, and the last check of it.
 type checkedDefault struct {
 	library.Default
-	LastCheck *LoginOutcome
+	LastCheck *login.Outcome
 }
 
 func (a *alive) current() checkedDefault {
@@ -148,7 +145,6 @@ func TestRenewal(t *testing.T) {
 
 	a.kill()
 	a.Service = a.daemon(nil)
-	a.Meter = a.meter
 	if err := recovered(t.Context(), a.Service); err != nil {
 		t.Fatal(err)
 	}
@@ -169,7 +165,7 @@ func TestRenewal(t *testing.T) {
 	if err != nil || rec.Reason.Code != profiles.ReasonLoginCheck || rec.Status != profiles.StatusCompleted || rec.WebhookURL != hookURL {
 		t.Errorf("%+v, %v", rec, err)
 	}
-	await(t, "three are left", func() bool { return len(a.autos(last.SessionID)) == keepRenewals+1 })
+	await(t, "three are left", func() bool { return len(a.autos(last.SessionID)) == 2+1 })
 	a.holds(append(a.autos(last.SessionID), a.first)...)
 	// A user's session restores it as any other.
 	a.end(alice, a.create(alice, fromAlice).ID, none)
@@ -204,11 +200,11 @@ func TestRenewalOfALostLogin(t *testing.T) {
 	a.browsers.on("check", broken)
 	a.pass(hour)
 	a.over("check failed", 1)
-	a.pass(renewalRetry)
+	a.pass(30 * time.Second)
 	a.over("check failed", 2)
-	a.pass(renewalRetry)
+	a.pass(30 * time.Second)
 	a.looked()
-	a.pass(renewalRetry)
+	a.pass(30 * time.Second)
 	a.over("check failed", 3)
 	await(t, "it is recorded", func() bool { return a.current().LastCheck.Failures == 3 })
 	if c := a.current().LastCheck; c.LoggedIn || c.Error == nil || c.LoggedOutSince == nil {
@@ -245,7 +241,7 @@ func TestRenewalWaits(t *testing.T) {
 		}, hour},
 		"for the session that made it": {func(a *alive) func() {
 			id := a.create(alice, nil).ID
-			if _, err := a.Checkpoint(a.t.Context(), alice, id, CheckpointRequest{SaveAsDefault: true, Conflict: ConflictOverwrite}); err != nil {
+			if _, err := a.Checkpoint(a.t.Context(), alice, id, CheckpointRequest{SaveAsDefault: true, Conflict: save.Overwrite}); err != nil {
 				a.t.Fatal(err)
 			}
 			return func() { a.end(alice, id, none) }
@@ -257,18 +253,18 @@ func TestRenewalWaits(t *testing.T) {
 					a.t.Error(err)
 				}
 			}
-		}, renewalHeld},
+		}, time.Minute},
 		"for memory": {func(a *alive) func() {
 			a.short.Store(true)
 			return func() { a.short.Store(false) }
-		}, renewalPause},
+		}, 5 * time.Second},
 		"for places": {func(a *alive) func() {
 			var all []string
 			for a.capacity.Free() > 1 {
 				all = append(all, a.create(bob, nil).ID)
 			}
 			return func() { a.end(bob, all[0], none) }
-		}, renewalPause},
+		}, 5 * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			a := newAlive(t, func(c *Config) { c.MaxSessions = 3 })
@@ -303,13 +299,4 @@ func TestRenewalsAfterTheClockWasSetBack(t *testing.T) {
 	a.pass(-5 * hour)
 	a.over("login_check saved", 1)
 	a.looked()
-
-	now := a.clock.now()
-	k := &renewals{turns: map[string]*turn{"early": {now.Add(time.Minute)}, "put before": {now.Add(5 * hour)}}}
-	if who, turn := k.first(now); who != "put before" || !turn.due(now).Equal(now) {
-		t.Errorf("%s is next, in %s", who, turn.due(now).Sub(now))
-	}
-	if who, turn := k.first(now.Add(5 * hour)); who != "early" || turn.due(now.Add(5*hour)).After(now.Add(time.Minute)) {
-		t.Errorf("%s is next", who)
-	}
 }

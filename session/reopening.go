@@ -7,6 +7,7 @@ import (
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
 	"github.com/stasisd/stasis/session/restore"
+	"github.com/stasisd/stasis/session/save"
 	"github.com/stasisd/stasis/state"
 )
 
@@ -37,7 +38,7 @@ func (l *live) reopen(end func(error)) {
 	l.reopening = &reopening{cancel: cancel, waiters: []func(error){end}}
 	rec, dir, doc, options := l.rec, l.dir, l.doc, l.options()
 	l.svc.work.Go(func() {
-		up, err := l.svc.startAgain(ctx, rec, dir, doc, options, failedSave)
+		up, err := l.svc.saver.Restart(ctx, rec, dir, doc, options, save.AfterFailedSave)
 		l.reopened <- reopened{up, err}
 	})
 }
@@ -45,8 +46,8 @@ func (l *live) reopen(end func(error)) {
 // giveWay bounds a reopening that an ending waits for. What a site gives the new
 // Chrome, such as a token in place of the old one, is worth some time, but not where
 // nothing is to be saved.
-func (r *reopening) giveWay(mode SaveMode, patience time.Duration) {
-	if mode == SaveNone {
+func (r *reopening) giveWay(mode save.Mode, patience time.Duration) {
+	if mode == save.None {
 		r.cancel()
 		return
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
 	"github.com/stasisd/stasis/session/agent"
+	"github.com/stasisd/stasis/session/save"
 )
 
 // failed makes a session whose save failed and whose Chrome could not be reopened.
@@ -165,10 +166,11 @@ func TestEndWaitsForAReopening(t *testing.T) {
 func TestEndGivesAReopeningUp(t *testing.T) {
 	for name, request := range map[string]EndRequest{"unsaved": none, "saved": filesystem} {
 		t.Run(name, func(t *testing.T) {
-			r := newRig(t, nil)
-			if request.Mode != SaveNone {
-				r.reopenPatience = time.Millisecond
-			}
+			r := newRig(t, func(c *Config) {
+				if request.Mode != save.None {
+					c.Waits.Reopening = time.Millisecond
+				}
+			})
 			id, _, resumed := r.reopening()
 			r.end(alice, id, request)
 			wantCode(t, <-resumed, fault.BrowserFailed)
@@ -181,8 +183,7 @@ func TestEndGivesAReopeningUp(t *testing.T) {
 
 // A daemon that stops gives it up too, and saves what is on disk.
 func TestStopDuringAReopening(t *testing.T) {
-	r := newRig(t, nil)
-	r.reopenPatience = time.Millisecond
+	r := newRig(t, func(c *Config) { c.Waits.Reopening = time.Millisecond })
 	id, _, resumed := r.reopening()
 	if err := r.Close(t.Context()); err != nil {
 		t.Fatal(err)

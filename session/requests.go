@@ -2,24 +2,8 @@ package session
 
 import (
 	"github.com/stasisd/stasis/session/request"
+	"github.com/stasisd/stasis/session/save"
 	"github.com/stasisd/stasis/state"
-)
-
-// Conflict says what a save does when the default has moved meanwhile.
-type Conflict string
-
-const (
-	ConflictKeep      Conflict = "keep"      // keep the winner; the snapshot is kept too
-	ConflictOverwrite Conflict = "overwrite" // move the default all the same
-)
-
-// SaveMode is what a delete does with the environment.
-type SaveMode string
-
-const (
-	SaveNone       SaveMode = "none"
-	SaveFilesystem SaveMode = "filesystem"
-	SaveMemory     SaveMode = "memory"
 )
 
 // Create asks for a session; see [request.Create].
@@ -27,9 +11,9 @@ type Create = request.Create
 
 // EndRequest asks for a session's end.
 type EndRequest struct {
-	Mode          SaveMode
+	Mode          save.Mode
 	SaveAsDefault bool
-	Conflict      Conflict
+	Conflict      save.Conflict
 	Origins       state.Selection // whose state is saved; of SaveFilesystem alone
 }
 

@@ -45,9 +45,8 @@ func TestRescueIsWaitedFor(t *testing.T) {
 		waits <- err
 	}()
 	await(t, "both wait", func() bool {
-		r.rescues.mu.Lock()
-		defer r.rescues.mu.Unlock()
-		return len(r.rescues.all) == 2 && r.rescues.all[0].waiting+r.rescues.all[1].waiting == 2
+		counts := r.Counts()
+		return counts.Rescuing == 2 && counts.WaitForRescue == 2
 	})
 	close(gate)
 	for range 2 {

@@ -2,13 +2,13 @@ package session
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
 
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
+	"github.com/stasisd/stasis/session/save"
 )
 
 // A session with restart: on_crash has its Chrome started again this often within
@@ -49,35 +49,6 @@ func (e ending) whyTaken() error {
 	}
 }
 
-// takenBack is the error of a call that failed with err when the browser that it
-// was lent had been taken from it.
-func takenBack(lent context.Context, err error, op string) error {
-	why := context.Cause(lent)
-	if errors.Is(why, context.Canceled) { // the daemon stops, or the session is over
-		why = ending{}.whyTaken()
-	}
-	return fault.Wrap(err, fault.CodeOf(why), op, fault.MessageOf(why))
-}
-
-// restart starts a Chrome on what one that crashed has left, which is newer than
-// any snapshot. Where none comes up that is saved, and the session ends.
-func (s *Service) restart(ctx context.Context, j job) ended {
-	j.restart = false
-	if err := j.chrome.Kill(ctx); err != nil {
-		return s.end(j)
-	}
-	doc, from := s.left(ctx, j)
-	again, err := s.startAgain(ctx, j.rec, j.dir, doc, j.again, aCrash)
-	if err != nil {
-		s.Log.Error("a Chrome that crashed could not be started again", "session", j.rec.ID, "error", err)
-		j.doc = doc // the Chrome that did not come up may have touched the profile
-		j.label = readBy(from)
-		j.reason = profiles.ReasonNotRestarted.With("Chrome crashed, and could not be started again: " + fault.MessageOf(err))
-		return s.end(j)
-	}
-	return ended{chrome: again.Chrome, reopened: &again}
-}
-
 // awaitRestart waits while the session's Chrome is started again, after a crash or by
 // a resume, so that who comes back at once is not told that the session ends.
 func (l *live) awaitRestart(ctx context.Context) {
@@ -98,10 +69,10 @@ func (l *live) awaitCrash(ctx context.Context) {
 
 // awaitEnding waits for the end of an ending of a kind that is under way.
 func (l *live) awaitEnding(ctx context.Context, of func(*ending) bool) {
-	result := make(chan ended, 1)
+	result := make(chan save.Ended, 1)
 	if l.ask(ctx, func() error {
 		if l.ending == nil || !of(l.ending) {
-			result <- ended{}
+			result <- save.Ended{}
 			return nil
 		}
 		l.ending.waiters = append(l.ending.waiters, result)

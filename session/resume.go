@@ -39,7 +39,7 @@ func (s *Service) resume(ctx context.Context, c access.Caller, r Create) (Acknow
 		if err := s.sameAsked(rec, r); err != nil {
 			return Acknowledged{}, nil, err
 		}
-		if err := s.rescues.await(ctx, rec.ID); err != nil {
+		if err := s.rescues.Await(ctx, rec.ID); err != nil {
 			return Acknowledged{}, nil, err
 		}
 		l := s.find(rec.ID)

@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
+	"github.com/stasisd/stasis/browser"
 	"github.com/stasisd/stasis/browser/extension"
 	"github.com/stasisd/stasis/browser/pool"
 	"github.com/stasisd/stasis/browser/profile"
@@ -28,10 +29,15 @@ import (
 	"github.com/stasisd/stasis/session/capacity"
 	"github.com/stasisd/stasis/session/events"
 	"github.com/stasisd/stasis/session/files"
+	"github.com/stasisd/stasis/session/importer"
 	"github.com/stasisd/stasis/session/library"
+	"github.com/stasisd/stasis/session/login"
+	"github.com/stasisd/stasis/session/save"
+	"github.com/stasisd/stasis/session/settings"
 	"github.com/stasisd/stasis/snapshot"
 	"github.com/stasisd/stasis/snapshot/faultstore"
 	"github.com/stasisd/stasis/snapshot/memstore"
+	"github.com/stasisd/stasis/state"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -51,6 +57,12 @@ var errBroken = errors.New("broken on purpose")
 type rig struct {
 	apiKeys *access.Keys
 	*Service
+	*settings.Users
+	*login.Checker
+	*importer.Importer
+	disk  *disk
+	meter *counter
+	room  func() bool // whether memory allows one more Chrome
 	*agent.Notes
 	*agent.Messenger
 	*events.Reader
@@ -98,8 +110,10 @@ func newRig(t *testing.T, change func(*Config)) *rig {
 	}
 	watched := &watchedStore{Store: memstore.New(0, time.Now)}
 	r := &rig{t: t, browsers: newFakeBrowsers(t, root+"/run"), store: faultstore.New(watched), watched: watched,
-		catalogue: &brokenCatalogue{Catalogue: db}, clock: &clock{at: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)},
-		identity: identity, keys: snapshot.NewKeys(identity, [32]byte{1}), extensions: root + "/extensions"}
+		catalogue: &brokenCatalogue{}, clock: &clock{at: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)},
+		meter: &counter{}, disk: &disk{}, identity: identity, keys: snapshot.NewKeys(identity, [32]byte{1}), extensions: root + "/extensions"}
+	r.catalogue.use(db)
+	r.room = func() bool { return !r.short.Load() }
 	r.Service = r.daemon(change)
 	return r
 }
@@ -108,7 +122,8 @@ func newRig(t *testing.T, change func(*Config)) *rig {
 // with the test, and must then leave no Chrome.
 func (r *rig) daemon(change func(*Config)) *Service {
 	cfg := Config{MaxSessions: 20, Parked: pool.Limits{Size: 4, Age: time.Hour}, RescueTTL: 24 * time.Hour,
-		Unpack: snapshot.Limits{Entries: 1000, Bytes: 1 << 30}, Savers: 2}
+		Unpack: snapshot.Limits{Entries: 1000, Bytes: 1 << 30}, Savers: 2,
+		Waits: Waits{RescuePause: time.Millisecond, RenewalBetween: time.Millisecond}}
 	if change != nil {
 		change(&cfg)
 	}
@@ -121,18 +136,18 @@ func (r *rig) daemon(change func(*Config)) *Service {
 	journal := events.NewJournal(r.catalogue, vault, r.clock.now, log)
 	r.masks = capacity.NewTurns(events.MaxMasking)
 	notices := events.NewNotices(events.NoticesConfig{URL: r.hookURL, Session: HookSession, Now: r.clock.now})
-	s := New(cfg, Deps{Journal: journal, Notices: notices, Keys: r.apiKeys, Extensions: store, Browsers: r.browsers, Datadirs: profile.Disk{}, Vault: vault,
-		Catalogue: r.catalogue, Now: r.clock.now, Log: log})
-	s.rescues.first = time.Millisecond
+	s := New(cfg, Deps{Journal: journal, Notices: notices, Keys: r.apiKeys, Extensions: store, Browsers: r.browsers, Datadirs: r.disk, Vault: vault,
+		Catalogue: r.catalogue.forService(), Meter: r.meter, Room: func() bool { return r.room() }, Now: r.clock.now, Log: log})
+	r.Users, r.Checker, r.Importer = s.Users(), s.Checker(), s.Importer()
 	masks := turnsAt{&r.masks}
-	r.Messenger = agent.NewMessenger(agent.MessengerConfig{Sessions: s.Lookup(), Store: r.catalogue, Notices: notices, Masks: masks, Now: r.clock.now})
+	r.Messenger = agent.NewMessenger(agent.MessengerConfig{Sessions: s.Lookup(), Store: r.catalogue, Tasks: r.catalogue, Notices: notices, Masks: masks, Now: r.clock.now})
 	r.deliveries = events.NewDeliveries(r.catalogue, notices.Wake, r.clock.now)
 	r.Reader = events.NewReader(events.ReaderConfig{Journal: journal, Store: r.catalogue, Sessions: s.Lookup(), Keys: r.apiKeys, Masks: masks})
 	r.Files = files.New(s.Lookup(), r.apiKeys)
 	r.Notes = agent.NewNotes(s.Lookup(), r.catalogue, r.clock.now)
 	r.documents = agent.NewDocuments(s.Lookup(), snapshot.NewDocuments(r.store, snapshot.Options{Now: r.clock.now}))
 	r.readings, r.packages = capacity.NewTurns(library.MaxReadings), capacity.NewTurns(library.MaxChecked)
-	r.library = library.New(library.Deps{Records: r.catalogue, Snapshots: s.Snapshots(), Archives: vault, Sessions: s.ForLibrary(), Keys: r.apiKeys,
+	r.library = library.New(library.Deps{Records: r.catalogue, Defaults: r.catalogue, Snapshots: s.Snapshots(), Archives: vault, Sessions: s.ForLibrary(), Keys: r.apiKeys,
 		Readings: turnsAt{&r.readings}, Now: r.clock.now, Log: log})
 	r.uploaded = library.NewExtensions(library.ExtensionDeps{Records: r.catalogue, Files: store, Keys: r.apiKeys, Checks: turnsAt{&r.packages}, Now: r.clock.now})
 	r.t.Cleanup(func() {
@@ -222,15 +237,54 @@ func (b *brokenCatalogue) Key(ctx context.Context, id string) (profiles.Key, err
 	if strings.HasPrefix(id, "key-") {
 		return profiles.Key{ID: id}, nil
 	}
-	return b.Catalogue.Key(ctx, id)
+	return b.KeyStore.Key(ctx, id)
+}
+
+// disk is Chrome's user data directories, of which the reading can take too long.
+type disk struct {
+	profile.Disk
+	slow atomic.Bool
+}
+
+func (d *disk) Inspect(ctx context.Context, userDataDir string, doc state.Document) (browser.Survey, error) {
+	if d.slow.Load() {
+		return browser.Survey{}, context.DeadlineExceeded
+	}
+	return d.Disk.Inspect(ctx, userDataDir, doc)
 }
 
 // brokenCatalogue is a catalogue whose writes, and reading of users, can fail.
 type brokenCatalogue struct {
-	profiles.Catalogue
+	Catalogue
+	profiles.KeyStore
+	profiles.ExtensionStore
+	profiles.RunStore
+	profiles.EventStore
+	profiles.MessageStore
+	profiles.NoteStore
+	profiles.DeliveryStore
 	mu     sync.Mutex
 	broken map[string]error  // by method
 	hooks  map[string]func() // by method, each called once
+}
+
+// use makes it the catalogue of a database.
+func (b *brokenCatalogue) use(db *sqldb.DB) {
+	b.Catalogue = Catalogue{
+		SessionStore: db.Sessions, SnapshotStore: db.Snapshots, RetentionStore: db.Snapshots, DefaultStore: db.Defaults,
+		UserStore: db.Users, UploadedExtensions: db.Extensions, NoteReader: db.Notes, RunRecords: db.Runs,
+		AnswerRecords: db.Answers, DeliveryRecords: db.Deliveries, Database: db,
+	}
+	b.KeyStore, b.ExtensionStore, b.RunStore, b.EventStore = db.Keys, db.Extensions, db.Runs, db.Runs
+	b.MessageStore, b.NoteStore, b.DeliveryStore = db.Messages, db.Notes, db.Deliveries
+}
+
+// forService is the part of the catalogue that a Service uses.
+func (b *brokenCatalogue) forService() Catalogue {
+	return Catalogue{
+		SessionStore: b, SnapshotStore: b, RetentionStore: b, DefaultStore: b, UserStore: b, NoteReader: b, UploadedExtensions: b,
+		RunRecords: b, AnswerRecords: b, DeliveryRecords: b, Database: b,
+	}
 }
 
 func (b *brokenCatalogue) fails(err error, methods ...string) {
@@ -260,7 +314,7 @@ func (b *brokenCatalogue) Commit(ctx context.Context, c profiles.Commit) (profil
 
 func (b *brokenCatalogue) AddMessage(ctx context.Context, m profiles.Message, now profiles.Execution) (profiles.Message, error) {
 	b.hook("AddMessage")
-	return b.Catalogue.AddMessage(ctx, m, now)
+	return b.MessageStore.AddMessage(ctx, m, now)
 }
 
 // once has do called once: after the next Default or Snapshot, before the next
@@ -352,13 +406,13 @@ func (r *rig) create(c access.Caller, change func(*Create)) Info {
 }
 
 // end ends a session, and fails the test if that fails.
-func (r *rig) end(c access.Caller, id string, request EndRequest) EndAnswer {
+func (r *rig) end(c access.Caller, id string, request EndRequest) save.EndAnswer {
 	r.t.Helper()
 	a, err := r.End(r.t.Context(), c, id, request)
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	if !a.Deleted || (request.Mode != SaveNone) != (a.Snapshot != nil) {
+	if !a.Deleted || (request.Mode != save.None) != (a.Snapshot != nil) {
 		r.t.Fatalf("end: %+v", a)
 	}
 	return a
@@ -372,10 +426,10 @@ func (r *rig) saved(c access.Caller, request EndRequest) (session, snap string) 
 }
 
 var (
-	none       = EndRequest{Mode: SaveNone, Conflict: ConflictKeep}
-	filesystem = EndRequest{Mode: SaveFilesystem, Conflict: ConflictKeep}
-	memory     = EndRequest{Mode: SaveMemory, Conflict: ConflictKeep}
-	asDefault  = EndRequest{Mode: SaveFilesystem, SaveAsDefault: true, Conflict: ConflictKeep}
+	none       = EndRequest{Mode: save.None, Conflict: save.Keep}
+	filesystem = EndRequest{Mode: save.Filesystem, Conflict: save.Keep}
+	memory     = EndRequest{Mode: save.Memory, Conflict: save.Keep}
+	asDefault  = EndRequest{Mode: save.Filesystem, SaveAsDefault: true, Conflict: save.Keep}
 )
 
 // status is what the session itself says, and its record in the end.
@@ -482,7 +536,7 @@ func recovered(ctx context.Context, s *Service) error {
 	if err := s.Recover(ctx); err != nil {
 		return err
 	}
-	for s.rescues.len() > 0 {
+	for s.Counts().Rescuing > 0 {
 		select {
 		case <-time.After(time.Millisecond):
 		case <-ctx.Done():

@@ -18,13 +18,18 @@ import (
 	"github.com/stasisd/stasis/browser/extension"
 	"github.com/stasisd/stasis/browser/pool"
 	"github.com/stasisd/stasis/fault"
-	"github.com/stasisd/stasis/profiles"
 	"github.com/stasisd/stasis/session/access"
 	"github.com/stasisd/stasis/session/browsers"
 	"github.com/stasisd/stasis/session/capacity"
 	"github.com/stasisd/stasis/session/events"
+	"github.com/stasisd/stasis/session/importer"
 	"github.com/stasisd/stasis/session/library"
+	"github.com/stasisd/stasis/session/login"
+	"github.com/stasisd/stasis/session/login/renewal"
+	"github.com/stasisd/stasis/session/rescue"
 	"github.com/stasisd/stasis/session/restore"
+	"github.com/stasisd/stasis/session/save"
+	"github.com/stasisd/stasis/session/settings"
 	"github.com/stasisd/stasis/snapshot"
 )
 
@@ -48,6 +53,15 @@ type Config struct {
 	Unpack     snapshot.Limits // what an archive may unpack to
 	// Savers is how many sessions are saved at once when the daemon stops.
 	Savers int
+	Waits  Waits
+}
+
+// Waits are times that are the usual ones where they are 0.
+type Waits struct {
+	RescuePause     time.Duration // before a rescue that failed is tried again at first
+	RenewalPatience time.Duration // of a create, with a scheduled login check of its environment
+	RenewalBetween  time.Duration // between two tries to save what such a check found
+	Reopening       time.Duration // of an ending, with a Chrome that is being started again
 }
 
 // Deps are what a Service stands on.
@@ -56,7 +70,7 @@ type Deps struct {
 	Datadirs  Datadirs
 	Keys      Keys
 	Vault     *snapshot.Vault
-	Catalogue profiles.Catalogue
+	Catalogue Catalogue
 	Journal   Journal // of runs and their events
 	Notices   Notices // for webhooks
 	// Extensions keeps the files of uploaded extensions.
@@ -101,8 +115,12 @@ type Service struct {
 	pruner    *library.Pruner
 	capacity  *capacity.Manager[*restore.Parked, *restore.Spare, *restore.Standby]
 	restorer  *restore.Restorer
-	renewals  *renewals
-	rescues   *rescues
+	users     *settings.Users
+	checker   *login.Checker
+	saver     *save.Saver
+	importer  *importer.Importer
+	renewals  *renewal.Renewals
+	rescues   *rescue.Rescues
 	clients   *capacity.Clients
 
 	// ctx is the life of the daemon's own work (saves, sessions); it ends
@@ -115,27 +133,24 @@ type Service struct {
 	closing  bool
 	live     map[string]*live
 	creating map[string]*claim // sessions that are on their way, by ID
-	renewing *renewal          // a scheduled login check that is under way
+	renewing *renewal.Renewal  // a scheduled login check that is under way
+	hurrying int               // creates that wait for it
 	checks   map[string]int    // login checks of defaults on request that are under way, by user
 
-	surveys chan struct{} // one for each profile that is being counted or gone through
-	// surveyFor bounds the counting of one; a test shortens it.
-	surveyFor time.Duration
-	// reopenPatience is how long an ending waits for a reopening; a test shortens it.
-	reopenPatience time.Duration
-	uploads        *uploads // of imports
-	imports        turns    // of imports whose upload is there
-	large          turns    // of who restores a large state document
+	imports turns // of imports whose upload is there
+	large   turns // of who restores a large state document
 }
 
 // New makes a Service. [Service.Recover] must run before the first request.
 func New(cfg Config, deps Deps) *Service {
-	s := &Service{cfg: cfg, Deps: deps,
-		clients: capacity.NewClients(cfg.MaxClients), surveys: make(chan struct{}, maxSurveys), surveyFor: surveyDeadline, reopenPatience: reopenPatience,
-		uploads: newUploads(), imports: capacity.NewTurns(maxImports), large: capacity.NewTurns(maxLarge),
+	s := &Service{cfg: cfg, Deps: deps, clients: capacity.NewClients(cfg.MaxClients),
+		imports: capacity.NewTurns(importer.MaxImports), large: capacity.NewTurns(maxLarge),
 		live: map[string]*live{}, creating: map[string]*claim{}, checks: map[string]int{}}
 	if s.Meter == nil {
 		s.Meter = unmetered{}
+	}
+	if s.Room == nil {
+		s.Room = func() bool { return true }
 	}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	s.capacity = capacity.New[*restore.Parked](capacity.Config{
@@ -147,8 +162,19 @@ func New(cfg Config, deps Deps) *Service {
 	s.pruner = library.NewPruner(library.PrunerConfig{Retention: cfg.Retention, Grace: cfg.PruneGrace, Now: deps.Now, Log: deps.Log},
 		deps.Catalogue, s.snapshots, forLibrary{s})
 	s.restorer = restore.New(restore.Config{Now: deps.Now, Log: deps.Log}, deps.Browsers, s.capacity, archives{s}, deps.Catalogue)
-	s.renewals = newRenewals(s)
-	s.rescues = newRescues(s)
+	s.users = settings.NewUsers(deps.Catalogue, deps.Now, s.settingsChanged)
+	s.checker = login.NewChecker(login.Config{Records: deps.Catalogue, Users: s.users, Sessions: renewing{s}, Places: s.capacity, Snapshots: s.snapshots,
+		Restorer: s.restorer, Notices: deps.Notices, Meter: s.Meter, Now: deps.Now, Log: deps.Log})
+	s.saver = save.New(save.Config{Records: deps.Catalogue, Archives: deps.Vault, Datadirs: deps.Datadirs, Snapshots: s.snapshots, Dirs: deps.Browsers,
+		Restorer: s.restorer, Kept: s.capacity, Users: s.users, Login: s.checker, Notices: deps.Notices, Meter: s.Meter,
+		Unpack: cfg.Unpack, RescueTTL: cfg.RescueTTL, Now: deps.Now, Log: deps.Log})
+	s.importer = importer.New(importer.Config{Records: deps.Catalogue, Archives: deps.Vault, Datadirs: deps.Datadirs, Dirs: deps.Browsers, Keys: deps.Keys,
+		Turns: s.imports, Saver: s.saver, Users: s.users, Login: s.checker, Unpack: cfg.Unpack, Meter: s.Meter, Now: deps.Now, Log: deps.Log})
+	s.renewals = renewal.New(s.ctx, renewal.Config{Records: deps.Catalogue, Archives: deps.Vault, Snapshots: s.snapshots, Pruner: s.pruner, Restorer: s.restorer,
+		Engines: deps.Browsers, Datadirs: deps.Datadirs, Saver: s.saver, Checker: s.checker, Places: s.capacity, Sessions: renewing{s},
+		Room: s.Room, MaxSessions: cfg.MaxSessions, Patience: cfg.Waits.RenewalPatience, Between: cfg.Waits.RenewalBetween,
+		Meter: s.Meter, Now: deps.Now, Log: deps.Log})
+	s.rescues = rescue.New(s.ctx, rescue.Config{Records: deps.Catalogue, Archives: deps.Vault, Saver: s.saver, FirstPause: cfg.Waits.RescuePause, Now: deps.Now, Log: deps.Log})
 	return s
 }
 
@@ -164,8 +190,8 @@ func (s *Service) Close(ctx context.Context) error {
 		all = append(all, l)
 	}
 	s.mu.Unlock()
-	s.renewals.stop()
-	s.rescues.stop() // saves of live sessions come first
+	s.renewals.Stop()
+	s.rescues.Stop() // saves of live sessions come first
 	s.capacity.Stop()
 
 	stop := context.AfterFunc(ctx, s.cancel)
@@ -179,13 +205,13 @@ func (s *Service) Close(ctx context.Context) error {
 			defer func() { <-gate }()
 			if err := l.shutdown(ctx); err != nil && ctx.Err() == nil {
 				s.Log.Error("a session could not be saved; its data is kept, and the next start saves it", "session", l.id, "error", err)
-				unsaved[i] = saveFailed(err, "session "+l.id+" could not be saved; its data is kept, and the next start saves it")
+				unsaved[i] = save.Failure(err, "session "+l.id+" could not be saved; its data is kept, and the next start saves it")
 			}
 		})
 	}
 	savers.Wait()
-	s.renewals.wait()
-	s.rescues.wait()
+	s.renewals.Wait()
+	s.rescues.Wait()
 	err := errors.Join(errors.Join(unsaved...), s.capacity.Close(context.WithoutCancel(ctx)))
 	s.cancel()
 	s.work.Wait()
@@ -204,8 +230,49 @@ func (s *Service) Ready(ctx context.Context) error {
 	return errors.Join(s.Catalogue.Health(ctx), s.Vault.Health(ctx))
 }
 
+// Users returns the settings of users.
+func (s *Service) Users() *settings.Users { return s.users }
+
+// Checker returns what runs login checks.
+func (s *Service) Checker() *login.Checker { return s.checker }
+
+// Importer returns what takes environments that were saved elsewhere.
+func (s *Service) Importer() *importer.Importer { return s.importer }
+
+// settingsChanged has a user's new settings heeded.
+func (s *Service) settingsChanged(userID string, now settings.Settings) {
+	s.capacity.SetStandbys(userID, settings.Given(now.Standby) > 0)
+	s.renewals.Told(userID, now)
+}
+
+// Datadirs is what sessions need of Chrome's user data directories at rest; browser/profile's
+// Disk is this interface.
+type Datadirs interface {
+	save.Datadirs
+	importer.Datadirs
+}
+
+// Meter counts what happens, for who runs the daemon. Its methods are safe for
+// concurrent use and do not wait.
+type Meter interface {
+	login.Meter
+	save.Meter
+}
+
+// unmetered counts nothing.
+type unmetered struct{}
+
+func (unmetered) LoginChecked(login.Verdict)   {}
+func (unmetered) LoginExpired()                {}
+func (unmetered) Saved(save.Kind, save.Result) {}
+
 // Counts are for metrics and tests.
-type Counts struct{ Live, Parked, Spares, Standbys, Rescuing int }
+type Counts struct {
+	Live, Parked, Spares, Standbys, Rescuing int
+	// WaitForRescue are the calls that wait for a rescue, and WaitForCheck the creates
+	// that wait for a scheduled login check.
+	WaitForRescue, WaitForCheck int
+}
 
 // Counts tells how many sessions live, how many Chromes are parked, are spare
 // and stand by, and how many sessions of a dead daemon are being rescued.
@@ -213,7 +280,9 @@ func (s *Service) Counts() Counts {
 	kept := s.capacity.Counts()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return Counts{Live: len(s.live), Parked: kept.Parked, Spares: kept.Spares, Standbys: kept.Standbys, Rescuing: s.rescues.len()}
+	pending, waiting := s.rescues.Counts()
+	return Counts{Live: len(s.live), Parked: kept.Parked, Spares: kept.Spares, Standbys: kept.Standbys, Rescuing: pending,
+		WaitForRescue: waiting, WaitForCheck: s.hurrying}
 }
 
 // find returns the live session, nil where there is none.

@@ -10,7 +10,9 @@ import (
 	"github.com/stasisd/stasis/profiles"
 	"github.com/stasisd/stasis/session/access"
 	"github.com/stasisd/stasis/session/agent"
+	"github.com/stasisd/stasis/session/rescue"
 	"github.com/stasisd/stasis/session/restore"
+	"github.com/stasisd/stasis/session/save"
 )
 
 // record is a session's record, if the caller may look at it, or drive it.
@@ -38,8 +40,8 @@ func (s *Service) running(ctx context.Context, c access.Caller, id string, p acc
 	if _, err := s.record(ctx, c, id, p); err != nil {
 		return nil, err
 	}
-	if s.rescues.has(id) {
-		return nil, fault.New(fault.SessionEnding, "session.find", "session %s has failed (%s), and what it left is being rescued", id, killed)
+	if s.rescues.Has(id) {
+		return nil, fault.New(fault.SessionEnding, "session.find", "session %s has failed (%s), and what it left is being rescued", id, rescue.Killed)
 	}
 	return nil, notRunning(id)
 }
@@ -74,7 +76,7 @@ func (s *Service) infoOf(ctx context.Context, rec profiles.Session) (Info, error
 			return Info{}, err
 		}
 	}
-	rescuing := s.rescues.has(rec.ID)
+	rescuing := s.rescues.Has(rec.ID)
 	if !rescuing && rec.Reason.Code == profiles.ReasonBeingRescued {
 		var err error // its rescue ended between the two looks
 		if rec, err = s.Catalogue.Session(ctx, rec.ID); err != nil {
@@ -142,8 +144,8 @@ func (s *Service) Status(ctx context.Context, c access.Caller, id string) (agent
 }
 
 // endEach ends sessions side by side, as many at once as the daemon saves.
-func (s *Service) endEach(ctx context.Context, c access.Caller, ids []string, r EndRequest) (EndAnswer, error) {
-	total := EndAnswer{Success: true, Message: "there is no running session"}
+func (s *Service) endEach(ctx context.Context, c access.Caller, ids []string, r EndRequest) (save.EndAnswer, error) {
+	total := save.EndAnswer{Success: true, Message: "there is no running session"}
 	gate := make(chan struct{}, max(s.cfg.Savers, 1))
 	var (
 		mu    sync.Mutex

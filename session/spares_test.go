@@ -20,7 +20,6 @@ func spared(t *testing.T, n int, change func(*Config)) *rig {
 			change(c)
 		}
 	})
-	r.Room = func() bool { return !r.short.Load() }
 	if err := recovered(t.Context(), r.Service); err != nil {
 		t.Fatal(err)
 	}

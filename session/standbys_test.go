@@ -10,6 +10,7 @@ import (
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/session/access"
 	"github.com/stasisd/stasis/session/restore"
+	"github.com/stasisd/stasis/session/settings"
 	"github.com/stasisd/stasis/state"
 )
 
@@ -22,7 +23,6 @@ func standingBy(t *testing.T, change func(*Config)) *rig {
 			change(c)
 		}
 	})
-	r.Room = func() bool { return !r.short.Load() }
 	if err := recovered(t.Context(), r.Service); err != nil {
 		t.Fatal(err)
 	}
@@ -32,7 +32,7 @@ func standingBy(t *testing.T, change func(*Config)) *rig {
 // asks sets how many Chromes are to stand by for a user.
 func (r *rig) asks(c access.Caller, n int64) {
 	r.t.Helper()
-	if _, err := r.ChangeSettings(r.t.Context(), c, c.UserID, func(s Settings) (Settings, error) {
+	if _, err := r.ChangeSettings(r.t.Context(), c, c.UserID, func(s settings.Settings) (settings.Settings, error) {
 		s.Standby = &n
 		return s, nil
 	}); err != nil {

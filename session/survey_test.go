@@ -1,7 +1,6 @@
 package session
 
 import (
-	"context"
 	"encoding/json"
 	"os"
 	"path/filepath"
@@ -9,19 +8,18 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/stasisd/stasis/browser/profile"
 	"github.com/stasisd/stasis/browser/profile/localstorage"
 	"github.com/stasisd/stasis/browser/profile/profiletest"
 	"github.com/stasisd/stasis/browser/profile/sessionstorage"
 	"github.com/stasisd/stasis/session/library"
-	"github.com/stasisd/stasis/snapshot"
+	"github.com/stasisd/stasis/session/save"
 	"github.com/stasisd/stasis/state"
 )
 
 // savedDocument ends a session and gives the document that its snapshot has.
-func (r *rig) savedDocument(id string) (state.Document, EndAnswer) {
+func (r *rig) savedDocument(id string) (state.Document, save.EndAnswer) {
 	r.t.Helper()
 	a, err := r.End(r.t.Context(), alice, id, filesystem)
 	if err != nil {
@@ -172,44 +170,5 @@ func TestUnstored(t *testing.T) {
 	doc.TabsByURL, doc.Tabs = false, nil
 	if got := state.CaptureWarnings(compared(cut)); len(got) != 1 || !strings.Contains(got[0], "session_storage is not whole: ") {
 		t.Errorf("of a write of nobody that is known: %q", got)
-	}
-}
-
-// However much is on the disk, the document stays one that a restore takes:
-// what does not fit is left out of it, the counts last.
-func TestSmallest(t *testing.T) {
-	large := strings.Repeat("x", snapshot.MaxKept)
-	doc := func(value, damage string) state.Document {
-		return state.Document{Local: []state.Area{{Items: []state.Item{{Value: value}}}}, Inventory: state.Inventory{{Damage: damage}}}
-	}
-	for name, test := range map[string]struct {
-		best, counted, last, want state.Document
-	}{
-		"all fits":       {doc("best", ""), doc("counted", ""), doc("last", ""), doc("best", "")},
-		"storage is too": {doc(large, ""), doc("counted", ""), doc("last", ""), doc("counted", "")},
-		"counts are too": {doc(large, ""), doc("counted", large), state.Document{}, state.Document{Inventory: uncounted("")}},
-	} {
-		got := smallest(test.best, test.counted, test.last)
-		if diff := cmp.Diff(test.want, got, cmpopts.IgnoreFields(state.Holding{}, "Uncounted")); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", name, diff)
-		}
-		if why, is := got.Inventory.Uncounted(state.ComponentDatadir); is != (name == "counts are too") {
-			t.Errorf("%s: uncounted: %q", name, why)
-		}
-	}
-}
-
-// A profile waits for its turn to be counted; where the daemon stops first, it
-// is saved uncounted.
-func TestSurveysAreFew(t *testing.T) {
-	r := newRig(t, nil)
-	for range maxSurveys {
-		r.surveys <- struct{}{}
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	doc, flaw := r.survey(ctx, job{}, state.Document{Datadir: state.DatadirClean, FromDisk: []string{state.ComponentCookies}})
-	if len(doc.FromDisk) != 0 || len(doc.Inventory) != 1 || doc.Inventory[0].Uncounted == "" || flaw != unreadCopy {
-		t.Errorf("%+v, %q", doc, flaw)
 	}
 }

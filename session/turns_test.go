@@ -8,6 +8,7 @@ import (
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
 	"github.com/stasisd/stasis/session/agent"
+	"github.com/stasisd/stasis/session/importer"
 	"github.com/stasisd/stasis/session/library"
 )
 
@@ -38,9 +39,9 @@ func (c *countedTurns) Take(ctx context.Context, userID string) (func(), error) 
 // What takes much memory or time is done in turns, one call of a user at a time.
 func TestCostlyCallsWait(t *testing.T) {
 	r := newRig(t, nil)
-	a := r.imports(keeper, Import{Format: library.FormatPlaywright}, storageStateFile)
+	a := r.imports(keeper, importer.Request{Format: library.FormatPlaywright}, storageStateFile)
 	long := `{"cookies":[],"origins":[{"origin":"https://a.example","localStorage":[{"name":"k","value":"` + strings.Repeat("x", largeState) + `"}]}]}`
-	large := r.imports(keeper, Import{Format: library.FormatPlaywright}, long)
+	large := r.imports(keeper, importer.Request{Format: library.FormatPlaywright}, long)
 	id := r.create(keeper, nil).ID
 	if _, err := r.Send(t.Context(), keeper, id, agent.MessageRequest{Type: "QUESTION", Content: "Which?"}); err != nil {
 		t.Fatal(err)

@@ -3,7 +3,6 @@ package session
 import (
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stasisd/stasis/state"
 )
@@ -43,17 +42,5 @@ func TestUnreadTabs(t *testing.T) {
 		if got := state.CaptureWarnings(doc); !strings.Contains(got[0], "was not saved") {
 			t.Errorf("of a live copy: %q", got[0])
 		}
-	}
-}
-
-// What was saved and not counted is told, as damage is.
-func TestUncountedIsTold(t *testing.T) {
-	doc := state.Document{Inventory: state.Inventory{{Component: state.ComponentIndexedDB, Origin: "https://a.example/", Uncounted: "another form"}}}
-	dir, err := newRig(t, nil).browsers.NewDir()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got := captured(job{dir: dir}, doc, time.Now()).Warnings; len(got) != 1 || !strings.Contains(got[0], "indexed_db https://a.example/ was saved as it is and not counted: another form") {
-		t.Errorf("%q", got)
 	}
 }

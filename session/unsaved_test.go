@@ -104,7 +104,7 @@ func TestRewrapSessions(t *testing.T) {
 	}
 	// Here it is the first identity that is to have a second recipient.
 	retired := r.keys.Opens()
-	out, err := library.RewrapSessions(t.Context(), r.catalogue, snapshot.NewVault(r.store, snapshot.NewKeys(after, [32]byte{1}), snapshot.Options{Now: r.clock.now}), retired)
+	out, err := library.RewrapSessions(t.Context(), r.catalogue, r.catalogue, snapshot.NewVault(r.store, snapshot.NewKeys(after, [32]byte{1}), snapshot.Options{Now: r.clock.now}), retired)
 	var left []string
 	for _, one := range out.Left {
 		left = append(left, one.Key)
@@ -115,7 +115,7 @@ func TestRewrapSessions(t *testing.T) {
 	}
 	more := snapshot.NewVault(r.store, snapshot.NewKeys(r.identity, [32]byte{1}, after.Recipient()), snapshot.Options{Now: r.clock.now})
 	for _, want := range []library.Rewrapped{{Sessions: 2, Events: 3, Opened: 5}, {Opened: 5}} {
-		out, err := library.RewrapSessions(t.Context(), r.catalogue, more, nil)
+		out, err := library.RewrapSessions(t.Context(), r.catalogue, r.catalogue, more, nil)
 		if diff := cmp.Diff(want, out); diff != "" || err != nil {
 			t.Errorf("%v, -want +got:\n%s", err, diff)
 		}

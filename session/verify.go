@@ -59,7 +59,7 @@ func (l *live) beginVerifying(doc state.Document) {
 
 // setReport makes a report the session's, here and then in the record.
 func (l *live) setReport(r *restore.Report) {
-	restored := encode(r)
+	restored := profiles.JSON(r)
 	l.report, l.rec.Restored = r, restored
 	l.records.Do(func(ctx context.Context) error {
 		_, err := l.svc.Catalogue.UpdateSession(ctx, l.id, func(rec *profiles.Session) error {

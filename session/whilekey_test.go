@@ -7,6 +7,7 @@ import (
 
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/session/access"
+	"github.com/stasisd/stasis/session/importer"
 	"github.com/stasisd/stasis/session/library"
 )
 
@@ -14,7 +15,7 @@ import (
 func TestDeletedKeyEndsUploadsAndDownloads(t *testing.T) {
 	r := newRig(t, nil)
 	ctx := t.Context()
-	made, err := r.Import(ctx, keeper, Import{Format: library.FormatPlaywright}, strings.NewReader(storageStateFile))
+	made, err := r.Import(ctx, keeper, importer.Request{Format: library.FormatPlaywright}, strings.NewReader(storageStateFile))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -29,7 +30,7 @@ func TestDeletedKeyEndsUploadsAndDownloads(t *testing.T) {
 	}
 	uploads := map[string]func(io.Reader) error{
 		"an import": func(body io.Reader) error {
-			_, err := r.Import(ctx, c, Import{Format: library.FormatPlaywright, SaveAsDefault: true}, body)
+			_, err := r.Import(ctx, c, importer.Request{Format: library.FormatPlaywright, SaveAsDefault: true}, body)
 			return err
 		},
 		"an extension": func(body io.Reader) error {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/stasisd/stasis/session/autosave"
 	"github.com/stasisd/stasis/session/restore"
+	"github.com/stasisd/stasis/session/save"
 )
 
 // What every session is, as the session API names it: its browser is driven over
@@ -40,7 +41,7 @@ type SessionAnswer struct {
 	BrowserRestarted bool              `json:"browser_restarted"`
 	Rescuing         bool              `json:"rescuing"`
 	Restored         *restore.Report   `json:"restored"`
-	Outcome          *EndAnswer        `json:"outcome"`
+	Outcome          *save.EndAnswer   `json:"outcome"`
 	AutoSave         *autosave.Answer  `json:"auto_save"`
 	IgnoredFields    []string          `json:"ignored_fields,omitempty"`
 }
@@ -53,7 +54,7 @@ func (i Info) Answer() SessionAnswer {
 		UserID: i.UserID, Engine: i.Engine, CreatedAt: i.CreatedAt.UTC(), ExpiresAt: i.ExpiresAt.UTC(),
 		EndedAt: timeOrNull(i.EndedAt), Reason: orNull(i.Reason.Text), ReasonCode: string(i.Reason.Code), EnvironmentID: i.ID,
 		Labels: i.Labels, BrowserRestarted: i.BrowserRestarted, Rescuing: i.Rescuing,
-		HasAgent: i.HasAgent, Restored: i.Restored, Outcome: recorded[EndAnswer](i.Outcome),
+		HasAgent: i.HasAgent, Restored: i.Restored, Outcome: recorded[save.EndAnswer](i.Outcome),
 		AutoSave: i.AutoSaved.Answer(),
 	}
 	if a.Labels == nil {
@@ -73,15 +74,6 @@ func (i Info) Answer() SessionAnswer {
 	return a
 }
 
-// encode writes a value of this package as JSON; such values always encode.
-func encode(v any) json.RawMessage {
-	raw, err := json.Marshal(v)
-	if err != nil {
-		panic(err)
-	}
-	return raw
-}
-
 // recorded reads a record back; one that cannot be read is as if it were
 // missing, so that it does not hide the session it belongs to.
 func recorded[T any](data json.RawMessage) *T {
@@ -90,15 +82,6 @@ func recorded[T any](data json.RawMessage) *T {
 		return nil
 	}
 	return v
-}
-
-// Whole is the answer with a snapshot that is whole.
-func (e EndAnswer) Whole() EndAnswer {
-	if e.Snapshot != nil {
-		snapshot := e.Snapshot.Whole()
-		e.Snapshot = &snapshot
-	}
-	return e
 }
 
 func orNull(s string) *string {

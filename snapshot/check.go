@@ -51,7 +51,7 @@ const suspectsAtOnce = 1000
 // that wait. An error is found's own, or that the store does not answer; one
 // object that cannot be read is a finding.
 func (v *Vault) Check(ctx context.Context, o CheckOptions, found func(Finding) error) (Checked, error) {
-	c := &checker{Vault: v, o: o, found: found, named: map[digest]digest{}}
+	c := &checker{vault: v, o: o, found: found, named: map[digest]digest{}}
 	err := c.locations(ctx)
 	if err == nil {
 		err = c.archives(ctx)
@@ -84,7 +84,7 @@ func digestOf(id string) (d digest) {
 
 // checker is one run of Check.
 type checker struct {
-	*Vault
+	vault *Vault
 	o     CheckOptions
 	found func(Finding) error
 	out   Checked
@@ -108,7 +108,7 @@ type suspect struct {
 }
 
 func (c *checker) locations(ctx context.Context) error {
-	for p := range places(ctx, c.store) {
+	for p := range places(ctx, c.vault.store) {
 		var err error
 		switch {
 		case p.err != nil:
@@ -179,7 +179,7 @@ func (c *checker) lookAgain(ctx context.Context) error {
 
 // archives looks for those that no document names.
 func (c *checker) archives(ctx context.Context) error {
-	for name, err := range names(ctx, c.store, ArchiveFolder()) {
+	for name, err := range names(ctx, c.vault.store, ArchiveFolder()) {
 		if err != nil {
 			return err
 		}
@@ -190,7 +190,7 @@ func (c *checker) archives(ctx context.Context) error {
 			}
 			continue
 		}
-		st, err := c.store.Stat(ctx, key)
+		st, err := c.vault.store.Stat(ctx, key)
 		if fault.Is(err, fault.SnapshotNotFound) {
 			continue // deleted meanwhile
 		}
@@ -202,7 +202,7 @@ func (c *checker) archives(ctx context.Context) error {
 		}
 		c.out.Archives++
 		c.out.Bytes += st.Size
-		if c.isNamed(digestOf(name)) || c.opts.Now().Sub(st.Modified) < c.o.Grace {
+		if c.isNamed(digestOf(name)) || c.vault.opts.Now().Sub(st.Modified) < c.o.Grace {
 			continue
 		}
 		err = c.found(Finding{Kind: ArchiveOrphaned, Archive: name, Key: key.path, What: "no document names it"})
@@ -219,7 +219,7 @@ func (c *checker) troubled(ctx context.Context, err error, f Finding, tell func(
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	if down := c.store.Health(ctx); down != nil {
+	if down := c.vault.store.Health(ctx); down != nil {
 		return errors.Join(err, down)
 	}
 	f.Kind, f.What = Unreadable, "the store does not give it: "+fault.MessageOf(err)

@@ -3,7 +3,6 @@ package snapshot
 import (
 	"context"
 	"errors"
-	"io"
 
 	"github.com/stasisd/stasis/fault"
 )
@@ -15,7 +14,7 @@ func (l *look) archive(ctx context.Context, s Snapshot, f Finding) (whole bool, 
 	if err != nil {
 		return false, err
 	}
-	st, err := l.store.Stat(ctx, key)
+	st, err := l.vault.store.Stat(ctx, key)
 	if fault.Is(err, fault.SnapshotNotFound) {
 		f.Kind, f.What = ArchiveMissing, "its archive is missing"
 		return false, l.tell(f)
@@ -24,7 +23,7 @@ func (l *look) archive(ctx context.Context, s Snapshot, f Finding) (whole bool, 
 		return false, l.troubled(ctx, err, f, l.tell)
 	}
 	if st.Size != s.Archive.StoredSize {
-		fits, err := l.fits(ctx, key, st.Size, s.Archive)
+		fits, err := l.vault.files.fits(ctx, key, st.Size, s.Archive)
 		if err != nil {
 			return false, l.troubled(ctx, err, f, l.tell)
 		}
@@ -53,27 +52,11 @@ func (v *Vault) Stored(ctx context.Context, s Snapshot) error {
 	if err != nil || st.Size == s.Archive.StoredSize {
 		return err
 	}
-	fits, err := v.fits(ctx, key, st.Size, s.Archive)
+	fits, err := v.files.fits(ctx, key, st.Size, s.Archive)
 	if err == nil && !fits {
 		err = damaged(s.ID, "its archive has another size than was saved", nil)
 	}
 	return err
-}
-
-// fits reports whether an archive has the length of its payload and of its own
-// header, which is another one once it was sealed to others.
-func (v *Vault) fits(ctx context.Context, key Key, size int64, a Archive) (fits bool, err error) {
-	src, err := v.store.Open(ctx, key)
-	if err != nil {
-		return false, err
-	}
-	defer func() { err = errors.Join(err, src.Close()) }()
-	head, err := io.ReadAll(io.LimitReader(src, maxHeader))
-	if err != nil {
-		return false, fault.Wrap(err, fault.StoreFailed, "snapshot.check", "")
-	}
-	end := headerEnd(head)
-	return end > 0 && size == int64(end)+a.PayloadSize, nil
 }
 
 // read reads an archive down to the tar, once for all the snapshots that have it.
@@ -82,7 +65,7 @@ func (l *look) read(ctx context.Context, key Key, s Snapshot, f Finding) (whole 
 	if l.named[d] == payload {
 		return true, nil
 	}
-	err = l.Verify(ctx, s)
+	err = l.vault.Verify(ctx, s)
 	switch {
 	case err == nil:
 		l.named[d] = payload
@@ -99,7 +82,7 @@ func (l *look) read(ctx context.Context, key Key, s Snapshot, f Finding) (whole 
 
 // readSealed compares what can be without an identity: the sealed bytes.
 func (l *look) readSealed(ctx context.Context, key Key, s Snapshot, f Finding) (whole bool, err error) {
-	sum, err := l.payload(ctx, key)
+	sum, err := l.vault.files.payload(ctx, key)
 	var known *fault.Error
 	switch {
 	case ctx.Err() != nil:

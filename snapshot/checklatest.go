@@ -15,7 +15,7 @@ func (l *look) latest(ctx context.Context) error {
 		return err
 	}
 	f := Finding{Kind: LatestDamaged, Location: l.loc, Key: key.path, Repairable: l.newest != ""}
-	body, err := readWhole(ctx, l.store, key)
+	body, err := readWhole(ctx, l.vault.store, key)
 	if err != nil {
 		l.unclear()
 		f.Repairable = false
@@ -45,7 +45,7 @@ func (l *look) latest(ctx context.Context) error {
 
 // compare holds latest against the document that it is a copy of.
 func (l *look) compare(ctx context.Context, body []byte, f Finding) error {
-	doc, err := l.bound(body, l.loc, "")
+	doc, err := l.vault.objects.bound(body, l.loc, "")
 	switch {
 	case fault.Is(err, fault.Unsupported):
 		l.unclear()
@@ -61,7 +61,7 @@ func (l *look) compare(ctx context.Context, body []byte, f Finding) error {
 	if err != nil {
 		return err
 	}
-	history, err := readWhole(ctx, l.store, key)
+	history, err := readWhole(ctx, l.vault.store, key)
 	switch {
 	case err != nil:
 		f.Key, f.Repairable = key.path, false

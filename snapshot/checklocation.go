@@ -32,7 +32,7 @@ func newLook(c *checker, loc Location, tell func(Finding) error) *look {
 func (c *checker) location(ctx context.Context, loc Location, tell func(Finding) error) error {
 	l := newLook(c, loc, tell)
 	folder := Key{loc.folder()}
-	for name, err := range names(ctx, c.store, folder) {
+	for name, err := range names(ctx, c.vault.store, folder) {
 		if err != nil {
 			l.unclear()
 			return c.troubled(ctx, err, Finding{Location: loc, Key: folder.path}, tell)
@@ -70,7 +70,7 @@ func (l *look) history(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for name, err := range names(ctx, l.store, folder) {
+	for name, err := range names(ctx, l.vault.store, folder) {
 		if err != nil {
 			l.unclear()
 			return l.troubled(ctx, err, Finding{Location: l.loc, Key: folder.path}, l.tell)
@@ -96,7 +96,7 @@ func (l *look) document(ctx context.Context, id string) error {
 		return err
 	}
 	f := Finding{Location: l.loc, Snapshot: id, Key: key.path}
-	body, err := readWhole(ctx, l.store, key)
+	body, err := readWhole(ctx, l.vault.store, key)
 	if err == nil && body == nil {
 		return nil // deleted meanwhile
 	}
@@ -115,13 +115,13 @@ func (l *look) document(ctx context.Context, id string) error {
 	if l.loc.ScopeID != environments {
 		return l.judge(checkAgentDocument(body, l.loc.Scope), f)
 	}
-	doc, err := l.bound(body, l.loc, id)
+	doc, err := l.vault.objects.bound(body, l.loc, id)
 	if err != nil {
 		l.unclear()
 		return l.judge(err, f)
 	}
-	if len(l.keys.identities) > 0 {
-		if _, _, err := doc.unseal(l.keys); err != nil {
+	if len(l.vault.keys.identities) > 0 {
+		if _, _, err := doc.unseal(l.vault.keys); err != nil {
 			if err := l.judge(err, f); err != nil {
 				return err
 			}
@@ -162,7 +162,7 @@ func (l *look) told(ctx context.Context, key Key, s Snapshot) error {
 	if l.second || l.o.Document == nil {
 		return nil
 	}
-	st, err := l.store.Stat(ctx, key)
+	st, err := l.vault.store.Stat(ctx, key)
 	if err != nil && !fault.Is(err, fault.SnapshotNotFound) {
 		return l.troubled(ctx, err, Finding{Location: l.loc, Snapshot: s.ID, Key: key.path}, l.tell)
 	}

@@ -14,7 +14,7 @@ func (l *look) manifest(ctx context.Context) error {
 	}
 	ours := l.loc.ScopeID == environments
 	f := Finding{Kind: ManifestDamaged, Location: l.loc, Key: key.path, Repairable: ours && l.some}
-	body, err := readWhole(ctx, l.store, key)
+	body, err := readWhole(ctx, l.vault.store, key)
 	switch {
 	case err != nil:
 		f.Repairable = false

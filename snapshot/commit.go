@@ -1,9 +1,7 @@
 package snapshot
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 
 	"github.com/stasisd/stasis/fault"
@@ -26,7 +24,7 @@ func (v *Vault) commitDocument(ctx context.Context, d Draft, body []byte) (gone 
 	}
 	defer unlock()
 
-	if err := v.checkManifest(ctx, manifestKey); err != nil {
+	if err := v.objects.checkManifest(ctx, manifestKey); err != nil {
 		return true, err
 	}
 	nothing := func(context.Context) error { return nil }
@@ -36,10 +34,10 @@ func (v *Vault) commitDocument(ctx context.Context, d Draft, body []byte) (gone 
 		return true, fault.New(fault.SaveFailed, "snapshot.save", "the snapshot ID %s is taken", d.ID)
 	}
 	if err == nil {
-		undoManifest, err = v.overwrite(ctx, manifestKey, manifest)
+		undoManifest, err = v.objects.overwrite(ctx, manifestKey, manifest)
 	}
 	if err == nil {
-		undoLatest, err = v.overwrite(ctx, latest, body)
+		undoLatest, err = v.objects.overwrite(ctx, latest, body)
 	}
 	if err == nil {
 		return false, nil
@@ -50,89 +48,11 @@ func (v *Vault) commitDocument(ctx context.Context, d Draft, body []byte) (gone 
 	ctx = context.WithoutCancel(ctx)
 	undone := undoLatest(ctx)
 	if undone == nil {
-		undone = v.restore(ctx, document, body, nil)
+		undone = v.objects.restore(ctx, document, body, nil)
 	}
 	if undone == nil {
 		// A manifest that stays behind is harmless: it names no snapshot.
 		_ = undoManifest(ctx)
 	}
 	return undone == nil, errors.Join(err, undone)
-}
-
-// checkManifest is unsupported where a newer version keeps its snapshots: they
-// are not to be mixed with ours. A manifest that is damaged is no hindrance; the
-// save writes another.
-func (v *Vault) checkManifest(ctx context.Context, key Key) error {
-	body, err := v.readOld(ctx, key)
-	if err != nil {
-		return err
-	}
-	var m manifest
-	if json.Unmarshal(body, &m) == nil && m.SchemaVersion != SchemaVersion {
-		return fault.New(fault.Unsupported, "snapshot.save",
-			"the location's manifest has schemaVersion %.20q; this version writes %q", m.SchemaVersion, SchemaVersion)
-	}
-	return nil
-}
-
-// overwrites is how often an object is tried to be written over while other
-// processes write it too; each lost try is another's won one.
-const overwrites = 20
-
-// overwrite writes an object over what is there, and never over a write that
-// it has not seen. undo, which is never nil, puts back what was there, also
-// after an error, while the object still holds body.
-func (v *Vault) overwrite(ctx context.Context, key Key, body []byte) (undo func(context.Context) error, err error) {
-	undo = func(context.Context) error { return nil }
-	for range overwrites {
-		old, err := v.readReplaceable(ctx, key)
-		if err != nil {
-			return undo, err
-		}
-		undo = func(ctx context.Context) error { return v.restore(ctx, key, body, old) }
-		done := false
-		if old == nil {
-			done, err = v.store.Create(ctx, key, body)
-		} else {
-			done, err = v.store.Swap(ctx, key, old, body)
-		}
-		if done || err != nil {
-			return undo, err
-		}
-	}
-	return undo, fault.New(fault.StoreFailed, "snapshot.save", "too many others write the same location; try again")
-}
-
-// readOld reads an object that may be missing, then nil.
-func (v *Vault) readOld(ctx context.Context, key Key) ([]byte, error) {
-	body, err := v.read(ctx, key)
-	if fault.Is(err, fault.SnapshotNotFound) {
-		return nil, nil
-	}
-	return body, err
-}
-
-// readReplaceable is readOld for an object that is written over. One that is larger
-// than any document is not read whole, so nothing could take its place: it goes.
-func (v *Vault) readReplaceable(ctx context.Context, key Key) ([]byte, error) {
-	body, err := v.readOld(ctx, key)
-	if err == nil && len(body) > maxDocument {
-		return nil, v.store.Delete(ctx, key)
-	}
-	return body, err
-}
-
-// restore puts an object back to old (nil: absent) if it holds written.
-func (v *Vault) restore(ctx context.Context, key Key, written, old []byte) error {
-	now, err := v.readOld(ctx, key)
-	switch {
-	case err != nil:
-		return err
-	case now == nil || !bytes.Equal(now, written):
-		return nil
-	case old == nil:
-		return v.store.Delete(ctx, key)
-	}
-	_, err = v.store.Swap(ctx, key, written, old) // not swapped: another's stands there by now
-	return err
 }

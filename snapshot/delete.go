@@ -24,12 +24,12 @@ func (v *Vault) Delete(ctx context.Context, loc Location, id string, inUse InUse
 	if err != nil {
 		return err
 	}
-	body, err := v.read(ctx, key)
+	body, err := v.objects.read(ctx, key)
 	if err != nil {
 		return err
 	}
 	archive := Key{}
-	doc, err := v.bound(body, loc, id)
+	doc, err := v.objects.bound(body, loc, id)
 	if fault.Is(err, fault.Unsupported) {
 		return err
 	}
@@ -42,7 +42,7 @@ func (v *Vault) Delete(ctx context.Context, loc Location, id string, inUse InUse
 			return err
 		}
 		defer unlock()
-		if v.needs(ctx, doc.Data.Archive.ID, id, inUse) {
+		if v.sharing.needs(ctx, doc.Data.Archive.ID, id, inUse) {
 			archive = Key{}
 		}
 	}
@@ -72,14 +72,14 @@ func (v *Vault) moveLatest(ctx context.Context, loc Location, id string) error {
 	if err != nil {
 		return err
 	}
-	body, err := v.readOld(ctx, latest)
+	body, err := v.objects.readOld(ctx, latest)
 	if err != nil {
 		return err
 	}
 	if body == nil {
 		return nil
 	}
-	doc, bad := v.bound(body, loc, "")
+	doc, bad := v.objects.bound(body, loc, "")
 	if bad == nil && doc.Data.SnapshotID != id || fault.Is(bad, fault.Unsupported) {
 		return nil
 	}
@@ -142,7 +142,7 @@ func (v *Vault) newestBut(ctx context.Context, loc Location, id string) ([]byte,
 		if err != nil {
 			return nil, err
 		}
-		body, err := v.readOld(ctx, key)
+		body, err := v.objects.readOld(ctx, key)
 		if err != nil {
 			return nil, err
 		}
@@ -159,7 +159,7 @@ func (v *Vault) newestBut(ctx context.Context, loc Location, id string) ([]byte,
 // stands reports whether a document is sound and its archive is there, which a
 // delete that died half-way has removed.
 func (v *Vault) stands(ctx context.Context, body []byte, loc Location, id string) error {
-	doc, err := v.bound(body, loc, id)
+	doc, err := v.objects.bound(body, loc, id)
 	if err != nil {
 		return err
 	}
@@ -198,39 +198,7 @@ func (v *Vault) TakeBack(ctx context.Context, loc Location, committed func(id st
 	}
 }
 
-// needs reports whether another snapshot than id needs the archive. The caller holds
-// the archive's lock, so that a save of an equal one is in the catalogue or unsettled,
-// or has not begun to use it.
-func (v *Vault) needs(ctx context.Context, archiveID, id string, inUse InUse) bool {
-	if v.unshare(archiveID, id) || inUse == nil {
-		return true
-	}
-	used, err := inUse(ctx, archiveID)
-	return used || err != nil
-}
-
-func (v *Vault) share(archiveID, snapshotID string) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	if v.shared[archiveID] == nil {
-		v.shared[archiveID] = map[string]bool{}
-	}
-	v.shared[archiveID][snapshotID] = true
-}
-
 // Settled says that the catalogue knows a snapshot that Save returned: from here on
 // the catalogue, and not the vault, tells that its archive is needed. It must be called
 // for each saved snapshot, unless that is deleted.
-func (v *Vault) Settled(s Snapshot) { v.unshare(s.Archive.ID, s.ID) }
-
-// unshare forgets the snapshot and reports whether others still share.
-func (v *Vault) unshare(archiveID, snapshotID string) bool {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	delete(v.shared[archiveID], snapshotID)
-	if len(v.shared[archiveID]) == 0 {
-		delete(v.shared, archiveID)
-		return false
-	}
-	return true
-}
+func (v *Vault) Settled(s Snapshot) { v.sharing.unshare(s.Archive.ID, s.ID) }

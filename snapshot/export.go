@@ -32,7 +32,7 @@ func (v *Vault) OpenSealed(ctx context.Context, s Snapshot, to []string) (*Seale
 	if err != nil {
 		return nil, err
 	}
-	if err := v.checkArchiveID(s); err != nil {
+	if err := v.keys.checkArchiveID(s); err != nil {
 		return nil, err
 	}
 	key, err := ArchiveKey(s.Archive.ID)

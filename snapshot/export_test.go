@@ -71,7 +71,7 @@ func (v *Vault) Plant(t testing.TB, loc Location, id string, tarBytes []byte, en
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := v.overwrite(context.WithoutCancel(t.Context()), key, sealed.Bytes()); err != nil {
+	if _, err := v.objects.overwrite(context.WithoutCancel(t.Context()), key, sealed.Bytes()); err != nil {
 		t.Fatal(err)
 	}
 	return Snapshot{ID: id, Location: loc, Mode: Filesystem, Archive: a, Recipients: v.keys.Recipients()}
@@ -79,10 +79,10 @@ func (v *Vault) Plant(t testing.TB, loc Location, id string, tarBytes []byte, en
 
 // Sharing is how many snapshots the vault remembers to share an archive.
 func (v *Vault) Sharing() int {
-	v.mu.Lock()
-	defer v.mu.Unlock()
+	v.sharing.mu.Lock()
+	defer v.sharing.mu.Unlock()
 	n := 0
-	for _, snapshots := range v.shared {
+	for _, snapshots := range v.sharing.snapshots {
 		n += len(snapshots)
 	}
 	return n

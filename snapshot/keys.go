@@ -84,3 +84,11 @@ func keyed(key, message []byte) []byte {
 	mac.Write(message)
 	return mac.Sum(nil)
 }
+
+// checkArchiveID checks that the archive of a snapshot is named after its owner and what is in it.
+func (k Keys) checkArchiveID(s Snapshot) error {
+	if k.archiveID(s.Location.Owner, tarSum(s.Archive)) != s.Archive.ID {
+		return damaged(s.ID, "its document names an archive that is not its own", nil)
+	}
+	return nil
+}

@@ -1,7 +1,6 @@
 package snapshot
 
 import (
-	"archive/tar"
 	"context"
 	"errors"
 	"io"
@@ -18,34 +17,14 @@ func (v *Vault) OpenArchive(ctx context.Context, s Snapshot) (io.ReadCloser, err
 }
 
 func (v *Vault) openArchive(ctx context.Context, s Snapshot) (*sealedReader, error) {
-	if err := v.checkArchiveID(s); err != nil {
+	if err := v.keys.checkArchiveID(s); err != nil {
 		return nil, err
 	}
 	key, err := ArchiveKey(s.Archive.ID)
 	if err != nil {
 		return nil, err
 	}
-	return v.unseal(ctx, key, s.ID, s.Recipients, &s.Archive)
-}
-
-// unseal opens an archive for reading. want nil compares with
-// nothing; sealedTo is whom the document says it was sealed to.
-func (v *Vault) unseal(ctx context.Context, key Key, id string, sealedTo []string, want *Archive) (*sealedReader, error) {
-	src, err := v.store.Open(ctx, key)
-	if fault.Is(err, fault.SnapshotNotFound) {
-		return nil, damaged(id, "its archive is missing", err)
-	}
-	if err != nil {
-		return nil, err
-	}
-	r := &sealedReader{id: id, raw: &rawReader{ctx: ctx, src: src, sum: newPayloadSum()}, want: want}
-	if r.plain, err = v.keys.open(r.raw, id, sealedTo); err == nil {
-		return r, nil
-	}
-	if !fault.Is(err, fault.IdentityMissing) {
-		err = r.fail(err)
-	}
-	return nil, errors.Join(err, src.Close())
+	return v.files.unseal(ctx, key, s.ID, s.Recipients, &s.Archive)
 }
 
 // Verify reads a snapshot's archive to its end and compares everything that
@@ -56,12 +35,7 @@ func (v *Vault) Verify(ctx context.Context, s Snapshot) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, r.Close()) }()
-	return v.verify(ctx, r, s.Archive)
-}
-
-func (v *Vault) verify(ctx context.Context, r *sealedReader, want Archive) error {
-	got, err := extract(ctx, r, want.TarSize, func(*tar.Header, io.Reader) error { return nil })
-	return readFault(ctx, r, got, want, err)
+	return v.files.verify(ctx, r, s.Archive)
 }
 
 // irregular is what is wrong with an archive, in words that a client may see.

@@ -29,13 +29,13 @@ func (v *Vault) Repair(ctx context.Context, loc Location, readData bool) error {
 		return err
 	}
 	defer unlock()
-	latest, err := v.readOld(ctx, key)
+	latest, err := v.objects.readOld(ctx, key)
 	if err != nil {
 		return err
 	}
 	named := ""
 	if latest != nil {
-		doc, err := v.bound(latest, loc, "")
+		doc, err := v.objects.bound(latest, loc, "")
 		if fault.Is(err, fault.Unsupported) {
 			return nil
 		}
@@ -51,7 +51,7 @@ func (v *Vault) Repair(ctx context.Context, loc Location, readData bool) error {
 		return err
 	}
 	if newest != nil && !bytes.Equal(newest, latest) {
-		if err := v.write(ctx, key, latest, newest); err != nil {
+		if err := v.objects.write(ctx, key, latest, newest); err != nil {
 			return err
 		}
 	}
@@ -68,31 +68,16 @@ func (v *Vault) putBack(ctx context.Context, loc Location, id string, body []byt
 	if err != nil {
 		return err
 	}
-	there, err := v.readOld(ctx, key)
+	there, err := v.objects.readOld(ctx, key)
 	if err != nil {
 		return err
 	}
 	if there != nil {
-		if _, err := v.bound(there, loc, id); !fault.Is(err, fault.ArchiveDamaged) {
+		if _, err := v.objects.bound(there, loc, id); !fault.Is(err, fault.ArchiveDamaged) {
 			return nil // whole, or of a newer version
 		}
 	}
-	return v.write(ctx, key, there, body)
-}
-
-// write puts body where old is, or nothing if that is nil.
-func (v *Vault) write(ctx context.Context, key Key, old, body []byte) error {
-	var done bool
-	var err error
-	if old == nil {
-		done, err = v.store.Create(ctx, key, body)
-	} else {
-		done, err = v.store.Swap(ctx, key, old, body)
-	}
-	if err == nil && !done {
-		err = fault.New(fault.StoreFailed, "snapshot.repair", "another process writes to the same location; try again")
-	}
-	return err
+	return v.objects.write(ctx, key, there, body)
 }
 
 // newestRestorable returns the document that latest is to be: the one that it
@@ -133,12 +118,12 @@ func (v *Vault) restorable(ctx context.Context, loc Location, id string, readDat
 	if err != nil {
 		return nil, err
 	}
-	body, err := v.readOld(ctx, key)
+	body, err := v.objects.readOld(ctx, key)
 	if err != nil || body == nil {
 		return nil, err
 	}
 	damaged := false
-	quiet := &checker{Vault: v, o: CheckOptions{ReadData: readData}, named: map[digest]digest{}, second: true}
+	quiet := &checker{vault: v, o: CheckOptions{ReadData: readData}, named: map[digest]digest{}, second: true}
 	l := newLook(quiet, loc, func(f Finding) error {
 		if f.Kind == Unreadable {
 			return fault.New(fault.StoreFailed, "snapshot.repair", "%s: %s", f.Key, f.What)
@@ -158,7 +143,7 @@ func (v *Vault) repairManifest(ctx context.Context, loc Location) error {
 	if err != nil {
 		return err
 	}
-	old, err := v.readOld(ctx, key)
+	old, err := v.objects.readOld(ctx, key)
 	if err != nil {
 		return err
 	}
@@ -171,7 +156,7 @@ func (v *Vault) repairManifest(ctx context.Context, loc Location) error {
 	if err != nil {
 		return err
 	}
-	return v.write(ctx, key, old, body)
+	return v.objects.write(ctx, key, old, body)
 }
 
 // DropArchive removes an archive that [Vault.Check] found to be named by no

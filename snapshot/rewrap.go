@@ -39,7 +39,7 @@ type LeftSealed struct {
 // Rewrap is called again. Errors are the store's; objects that cannot be opened are
 // in Left.
 func (v *Vault) Rewrap(ctx context.Context, o Rewrapping) (Rewrapped, error) {
-	r := rewrapping{Vault: v, Rewrapping: o, looked: map[string]bool{}}
+	r := rewrapping{vault: v, Rewrapping: o, looked: map[string]bool{}}
 	for _, err := range names(ctx, v.store, ArchiveFolder()) {
 		if err != nil {
 			return r.out, err
@@ -75,7 +75,7 @@ func (v *Vault) Rewrap(ctx context.Context, o Rewrapping) (Rewrapped, error) {
 
 // rewrapping is one run of Rewrap.
 type rewrapping struct {
-	*Vault
+	vault *Vault
 	Rewrapping
 	out    Rewrapped
 	total  int             // archives
@@ -97,7 +97,7 @@ func (r *rewrapping) location(ctx context.Context, loc Location) error {
 	if err != nil {
 		return err
 	}
-	for name, err := range names(ctx, r.store, folder) {
+	for name, err := range names(ctx, r.vault.store, folder) {
 		if err != nil {
 			return err
 		}
@@ -122,11 +122,11 @@ func (r *rewrapping) location(ctx context.Context, loc Location) error {
 
 // document rewraps a document's archive, then its own sealed part.
 func (r *rewrapping) document(ctx context.Context, key Key, loc Location, id string) error {
-	body, err := r.readOld(ctx, key)
+	body, err := r.vault.objects.readOld(ctx, key)
 	if err != nil || body == nil {
 		return err
 	}
-	doc, err := r.bound(body, loc, id)
+	doc, err := r.vault.objects.bound(body, loc, id)
 	if err != nil {
 		return err
 	}
@@ -139,7 +139,7 @@ func (r *rewrapping) document(ctx context.Context, key Key, loc Location, id str
 	if err := r.left(archive, err); err != nil {
 		return err
 	}
-	anew, err := doc.rewrapped(r.keys, r.Retire, size)
+	anew, err := doc.rewrapped(r.vault.keys, r.Retire, size)
 	if err != nil || anew == nil {
 		return err
 	}
@@ -149,11 +149,11 @@ func (r *rewrapping) document(ctx context.Context, key Key, loc Location, id str
 // latest makes a location's latest the copy of its document again; one whose
 // document is missing is rewrapped by itself.
 func (r *rewrapping) latest(ctx context.Context, key Key, loc Location) error {
-	body, err := r.readOld(ctx, key)
+	body, err := r.vault.objects.readOld(ctx, key)
 	if err != nil || body == nil {
 		return err
 	}
-	doc, err := r.bound(body, loc, "")
+	doc, err := r.vault.objects.bound(body, loc, "")
 	if err != nil {
 		return err
 	}
@@ -161,9 +161,9 @@ func (r *rewrapping) latest(ctx context.Context, key Key, loc Location) error {
 	if err != nil {
 		return err
 	}
-	anew, err := r.readOld(ctx, history)
+	anew, err := r.vault.objects.readOld(ctx, history)
 	if err == nil && anew == nil {
-		anew, err = doc.rewrapped(r.keys, r.Retire, 0)
+		anew, err = doc.rewrapped(r.vault.keys, r.Retire, 0)
 	}
 	if err != nil || anew == nil || bytes.Equal(anew, body) {
 		return err
@@ -175,12 +175,12 @@ func (r *rewrapping) latest(ctx context.Context, key Key, loc Location) error {
 // meanwhile is another process that shares the store: it is looked at again when
 // Rewrap is called again.
 func (r *rewrapping) swap(ctx context.Context, key Key, loc Location, old, anew []byte) error {
-	unlock, err := r.locks.lock(ctx, loc.folder())
+	unlock, err := r.vault.locks.lock(ctx, loc.folder())
 	if err != nil {
 		return err
 	}
 	defer unlock()
-	swapped, err := r.store.Swap(ctx, key, old, anew)
+	swapped, err := r.vault.store.Swap(ctx, key, old, anew)
 	if err == nil && !swapped {
 		err = fault.New(fault.StoreFailed, "snapshot.rewrap", "another process writes to the store; run it again")
 	}
@@ -193,7 +193,7 @@ func (r *rewrapping) swap(ctx context.Context, key Key, loc Location, old, anew 
 // archive rewraps an archive that a snapshot binds (nil: none does) and returns its
 // stored size.
 func (r *rewrapping) archive(ctx context.Context, key Key, id string, s *Snapshot) (size int64, err error) {
-	unlock, err := r.locks.lock(ctx, key.String())
+	unlock, err := r.vault.locks.lock(ctx, key.String())
 	if err != nil {
 		return 0, err
 	}
@@ -202,7 +202,7 @@ func (r *rewrapping) archive(ctx context.Context, key Key, id string, s *Snapsho
 		defer func() { r.Progress(len(r.looked), r.total) }()
 	}
 	r.looked[id] = true
-	written, size, err := r.rewrapArchive(ctx, key, s, r.Retire)
+	written, size, err := r.vault.files.rewrapArchive(ctx, key, s, r.Retire)
 	if written {
 		r.out.Archives++
 	}

@@ -12,13 +12,13 @@ import (
 
 // rewrapArchive writes an archive's header anew, unless it is sealed as it should
 // be, reads it back, and returns its stored size. The caller holds its lock.
-func (v *Vault) rewrapArchive(ctx context.Context, key Key, s *Snapshot, retire []string) (written bool, size int64, err error) {
+func (f archiveFiles) rewrapArchive(ctx context.Context, key Key, s *Snapshot, retire []string) (written bool, size int64, err error) {
 	var bound *Archive
 	called, sealedTo := key.String(), []string(nil)
 	if s != nil {
 		called, bound, sealedTo = s.ID, &s.Archive, s.Recipients
 	}
-	src, err := v.store.Open(ctx, key)
+	src, err := f.store.Open(ctx, key)
 	if fault.Is(err, fault.SnapshotNotFound) {
 		return false, 0, damaged(called, "its archive is missing", err)
 	}
@@ -34,33 +34,33 @@ func (v *Vault) rewrapArchive(ctx context.Context, key Key, s *Snapshot, retire 
 	case err != nil:
 		return false, 0, damaged(called, "its archive has no header", err)
 	}
-	anew, to, err := v.keys.rewrapped(head, called, sealedTo, retire)
+	anew, to, err := f.keys.rewrapped(head, called, sealedTo, retire)
 	if err != nil {
 		return false, 0, err
 	}
 	if anew == nil {
-		stat, err := v.store.Stat(ctx, key)
+		stat, err := f.store.Stat(ctx, key)
 		return false, stat.Size, err
 	}
-	sum, err := v.copyUnder(ctx, key, anew, rest, raw, called, bound)
+	sum, err := f.copyUnder(ctx, key, anew, rest, raw, called, bound)
 	if err != nil {
 		return false, 0, err
 	}
-	return true, sum.Size, v.readBack(ctx, key, to)
+	return true, sum.Size, f.readBack(ctx, key, to)
 }
 
 // copyUnder puts a header and the payload that follows the old one in the place of
 // an archive, once the payload was read whole with the new header and is what is
 // bound.
-func (v *Vault) copyUnder(ctx context.Context, key Key, head []byte, payload io.Reader, raw *rawReader, called string, bound *Archive) (Sum, error) {
-	up, err := v.store.Upload(ctx)
+func (f archiveFiles) copyUnder(ctx context.Context, key Key, head []byte, payload io.Reader, raw *rawReader, called string, bound *Archive) (Sum, error) {
+	up, err := f.store.Upload(ctx)
 	if err != nil {
 		return Sum{}, err
 	}
 	defer func() { _ = up.Abort() }() // what cannot be dropped is cleared when the store is opened next
 	below := &stickyWriter{w: up, sum: sha256.New()}
 	copied := io.TeeReader(io.MultiReader(bytes.NewReader(head), payload), below)
-	plain, err := v.keys.open(copied, called, nil)
+	plain, err := f.keys.open(copied, called, nil)
 	if err == nil {
 		_, err = io.Copy(io.Discard, plain)
 	}
@@ -78,8 +78,8 @@ func (v *Vault) copyUnder(ctx context.Context, key Key, head []byte, payload io.
 }
 
 // readBack opens the header that a store has now.
-func (v *Vault) readBack(ctx context.Context, key Key, to []string) (err error) {
-	src, err := v.store.Open(ctx, key)
+func (f archiveFiles) readBack(ctx context.Context, key Key, to []string) (err error) {
+	src, err := f.store.Open(ctx, key)
 	if err != nil {
 		return err
 	}
@@ -91,7 +91,7 @@ func (v *Vault) readBack(ctx context.Context, key Key, to []string) (err error) 
 	}
 	var told []string
 	if err == nil {
-		_, told, err = v.keys.fileKey(head)
+		_, told, err = f.keys.fileKey(head)
 	}
 	if err != nil || !sameNames(told, to) {
 		return &fault.Error{Code: fault.StoreFailed, Op: "snapshot.rewrap", Message: "an archive's new header did not read back as it was written", Err: err}

@@ -53,7 +53,7 @@ func (v *Vault) save(ctx context.Context, d Draft, list []*packEntry) (s Snapsho
 	// What cannot be dropped is a temporary file, which the store clears when
 	// it is opened next; it must not turn a committed snapshot into a failure.
 	defer func() { _ = up.Abort() }()
-	archive, sum, err := v.seal(ctx, up, d.Location.Owner, list)
+	archive, sum, err := v.files.seal(ctx, up, d.Location.Owner, list)
 	if err != nil {
 		return s, err
 	}
@@ -66,14 +66,14 @@ func (v *Vault) save(ctx context.Context, d Draft, list []*packEntry) (s Snapsho
 		return s, err
 	}
 	defer unlock()
-	created, err := v.commitArchive(ctx, up, key, d.ID, &archive, sum)
+	created, err := v.files.commitArchive(ctx, up, key, d.ID, &archive, sum)
 	if err != nil {
 		return s, err
 	}
 	body, err := newDocument(d, archive, v.keys)
 	var doc *document
 	if err == nil {
-		doc, err = v.bound(body, d.Location, d.ID)
+		doc, err = v.objects.bound(body, d.Location, d.ID)
 		err = fault.Wrap(err, fault.SaveFailed, "snapshot.save", "the snapshot's document would not be valid")
 	}
 	gone := true
@@ -86,18 +86,18 @@ func (v *Vault) save(ctx context.Context, d Draft, list []*packEntry) (s Snapsho
 		}
 		return s, err
 	}
-	v.share(archive.ID, d.ID)
+	v.sharing.share(archive.ID, d.ID)
 	s = doc.snapshot()
 	s.Private, s.AppData, s.Shared = d.Private, d.AppData, !created
 	return s, nil
 }
 
 // seal streams the entries through pack and age into the upload.
-func (v *Vault) seal(ctx context.Context, up io.Writer, owner string, list []*packEntry) (Archive, Sum, error) {
+func (f archiveFiles) seal(ctx context.Context, up io.Writer, owner string, list []*packEntry) (Archive, Sum, error) {
 	payload := newPayloadSum()
 	below := &stickyWriter{w: io.MultiWriter(up, payload), sum: sha256.New()}
 	var packed contents
-	err := v.keys.seal(below, func(w io.Writer) (err error) {
+	err := f.keys.seal(below, func(w io.Writer) (err error) {
 		packed, err = pack(ctx, w, list)
 		return err
 	})
@@ -105,7 +105,7 @@ func (v *Vault) seal(ctx context.Context, up io.Writer, owner string, list []*pa
 		err = below.err
 	}
 	return Archive{
-		ID:            v.keys.archiveID(owner, packed.SHA256),
+		ID:            f.keys.archiveID(owner, packed.SHA256),
 		PayloadSHA256: payload.hex(), PayloadSize: payload.size, StoredSize: payload.stored,
 		TarSHA256: hex.EncodeToString(packed.SHA256[:]), TarSize: packed.Size, Entries: packed.Entries,
 	}, below.Sum(), err
@@ -116,13 +116,13 @@ func (v *Vault) seal(ctx context.Context, up io.Writer, owner string, list []*pa
 // is changed to bind it; if it turns out to be damaged, the upload takes its
 // place, which helps no other: they bind the bytes of before. The caller holds the
 // archive's lock.
-func (v *Vault) commitArchive(ctx context.Context, up Upload, key Key, id string, a *Archive, sum Sum) (created bool, err error) {
+func (f archiveFiles) commitArchive(ctx context.Context, up Upload, key Key, id string, a *Archive, sum Sum) (created bool, err error) {
 	created, err = up.Commit(ctx, key, sum)
 	if err == nil && !created {
-		if err = v.adopt(ctx, key, id, a); !fault.Is(err, fault.ArchiveDamaged) {
+		if err = f.adopt(ctx, key, id, a); !fault.Is(err, fault.ArchiveDamaged) {
 			return false, err
 		}
-		if err = v.store.Delete(ctx, key); err != nil {
+		if err = f.store.Delete(ctx, key); err != nil {
 			return false, err
 		}
 		created, err = up.Commit(ctx, key, sum)
@@ -134,7 +134,7 @@ func (v *Vault) commitArchive(ctx context.Context, up Upload, key Key, id string
 	if err != nil {
 		look = context.WithoutCancel(ctx) // an upload that failed may be there all the same
 	}
-	stored, readErr := v.payload(look, key)
+	stored, readErr := f.payload(look, key)
 	ours := readErr == nil && stored.hex() == a.PayloadSHA256 && stored.size == a.PayloadSize
 	switch {
 	case err == nil && ours:
@@ -147,45 +147,29 @@ func (v *Vault) commitArchive(ctx context.Context, up Upload, key Key, id string
 	case !ours: // the commit failed, and what stands there, if anything, is not from it
 		return false, err
 	}
-	return false, errors.Join(err, v.store.Delete(context.WithoutCancel(ctx), key))
-}
-
-// payload sums up the payload that is stored under a key.
-func (v *Vault) payload(ctx context.Context, key Key) (*payloadSum, error) {
-	return payloadOf(ctx, v.store, key)
-}
-
-func payloadOf(ctx context.Context, s Store, key Key) (sum *payloadSum, err error) {
-	src, err := s.Open(ctx, key)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, src.Close()) }()
-	raw := &rawReader{ctx: ctx, src: src, sum: newPayloadSum()}
-	_, err = io.Copy(io.Discard, raw)
-	return raw.sum, err
+	return false, errors.Join(err, f.store.Delete(context.WithoutCancel(ctx), key))
 }
 
 // adopt checks an archive that is stored already and makes a bind its payload.
 // Without an identity it can only be read, not opened.
-func (v *Vault) adopt(ctx context.Context, key Key, id string, a *Archive) (err error) {
-	if len(v.keys.identities) == 0 {
-		sum, err := v.payload(ctx, key)
+func (f archiveFiles) adopt(ctx context.Context, key Key, id string, a *Archive) (err error) {
+	if len(f.keys.identities) == 0 {
+		sum, err := f.payload(ctx, key)
 		if err == nil {
 			a.PayloadSHA256, a.PayloadSize, a.StoredSize = sum.hex(), sum.size, sum.stored
 		}
 		return err
 	}
-	r, err := v.unseal(ctx, key, id, v.keys.Recipients(), nil)
+	r, err := f.unseal(ctx, key, id, f.keys.Recipients(), nil)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, r.Close()) }()
-	if err := v.verify(ctx, r, *a); err != nil {
+	if err := f.verify(ctx, r, *a); err != nil {
 		return err
 	}
 	a.PayloadSHA256, a.PayloadSize = r.raw.sum.hex(), r.raw.sum.size
 	// It may be from before a recipient was added.
-	_, a.StoredSize, err = v.rewrapArchive(ctx, key, &Snapshot{ID: id, Archive: *a}, nil)
+	_, a.StoredSize, err = f.rewrapArchive(ctx, key, &Snapshot{ID: id, Archive: *a}, nil)
 	return err
 }

@@ -3,7 +3,6 @@ package snapshot
 import (
 	"context"
 	"encoding/json"
-	"sync"
 	"time"
 
 	"filippo.io/age"
@@ -39,16 +38,15 @@ type Vault struct {
 	opts  Options
 	locks keyLocks
 
-	mu sync.Mutex
-	// shared has, for an archive, the snapshots of this process that the catalogue may
-	// not know yet: each must not lose its archive to the delete of another. Settled
-	// and Delete end that.
-	shared map[string]map[string]bool // archive ID → snapshot IDs
+	objects objects
+	files   archiveFiles
+	sharing sharing
 }
 
 // NewVault returns a vault over a store.
 func NewVault(store Store, keys Keys, opts Options) *Vault {
-	return &Vault{store: store, keys: keys, opts: opts.withDefaults(), shared: map[string]map[string]bool{}}
+	return &Vault{store: store, keys: keys, opts: opts.withDefaults(), objects: objects{store, keys}, files: archiveFiles{store, keys},
+		sharing: sharing{snapshots: map[string]map[string]bool{}}}
 }
 
 // CheckRoom is store_full when the store has no room for need more bytes and
@@ -82,7 +80,7 @@ func (v *Vault) Open(ctx context.Context, loc Location, id string) (Snapshot, er
 	if err != nil {
 		return Snapshot{}, err
 	}
-	return v.openKey(ctx, key, loc, id)
+	return v.objects.openKey(ctx, key, loc, id)
 }
 
 // Latest opens the snapshot that the location's snapshot_latest.json holds,
@@ -92,7 +90,7 @@ func (v *Vault) Latest(ctx context.Context, loc Location) (Snapshot, error) {
 	if err != nil {
 		return Snapshot{}, err
 	}
-	return v.openKey(ctx, key, loc, "")
+	return v.objects.openKey(ctx, key, loc, "")
 }
 
 // Readable is identity_missing where there is no identity to open any archive
@@ -102,55 +100,6 @@ func (v *Vault) Readable(s Snapshot) error {
 		return nil
 	}
 	return v.keys.missing(&age.NoIdentityMatchError{}, s.ID, nil, s.Recipients)
-}
-
-func (v *Vault) openKey(ctx context.Context, key Key, loc Location, id string) (Snapshot, error) {
-	body, err := v.read(ctx, key)
-	if err != nil {
-		return Snapshot{}, err
-	}
-	return v.parse(body, loc, id)
-}
-
-// bound parses a document and checks all that needs no identity: its form, its
-// place, its MAC, and that its archive's name follows from the owner and the
-// tar's hash.
-func (v *Vault) bound(body []byte, loc Location, id string) (*document, error) {
-	doc, err := parseDocument(body, loc, id)
-	if err != nil {
-		return nil, err
-	}
-	if !doc.checkMAC(v.keys, body) {
-		return nil, damaged(doc.Data.SnapshotID, "its document is not as it was written", nil)
-	}
-	return doc, v.checkArchiveID(doc.snapshot())
-}
-
-// parse checks a document whole, its sealed part too.
-func (v *Vault) parse(body []byte, loc Location, id string) (Snapshot, error) {
-	doc, err := v.bound(body, loc, id)
-	if err != nil {
-		return Snapshot{}, err
-	}
-	s := doc.snapshot()
-	if len(v.keys.identities) > 0 {
-		if s.Private, s.AppData, err = doc.unseal(v.keys); err != nil {
-			return Snapshot{}, err
-		}
-	}
-	return s, nil
-}
-
-func (v *Vault) checkArchiveID(s Snapshot) error {
-	if v.keys.archiveID(s.Location.Owner, tarSum(s.Archive)) != s.Archive.ID {
-		return damaged(s.ID, "its document names an archive that is not its own", nil)
-	}
-	return nil
-}
-
-// read returns a document's bytes, at most one more than a document may have.
-func (v *Vault) read(ctx context.Context, key Key) ([]byte, error) {
-	return readObject(ctx, v.store, key, maxDocument)
 }
 
 // List returns up to limit snapshot IDs of a location, oldest first (UUIDv7

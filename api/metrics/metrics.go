@@ -12,6 +12,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/stasisd/stasis/session"
+	"github.com/stasisd/stasis/session/login"
+	"github.com/stasisd/stasis/session/save"
 )
 
 // Metrics are those of one daemon. They implement [session.Meter]; a New one has
@@ -36,11 +38,11 @@ func New(version string) *Metrics {
 		saves: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "stasis_saves_total",
 			Help: "Saves of environments, by what they were made for and what came of them: saved, unchanged, failed."}, []string{"kind", "outcome"}),
 	}
-	for _, o := range []session.Outcome{session.CheckLoggedIn, session.CheckLoggedOut, session.CheckFailed} {
+	for _, o := range []login.Verdict{login.LoggedIn, login.LoggedOut, login.Failed} {
 		m.checks.WithLabelValues(string(o)) // 0 is a number too
 	}
-	for _, k := range []session.SaveKind{session.SavedEnd, session.SavedCheckpoint, session.SavedAuto, session.SavedRescue, session.SavedImport, session.SavedCheck} {
-		for _, o := range []session.Outcome{session.SaveDone, session.SaveNotDone} {
+	for _, k := range []save.Kind{save.ForEnd, save.ForCheckpoint, save.ForAutosave, save.ForRescue, save.ForImport, save.ForLoginCheck} {
+		for _, o := range []save.Result{save.Saved, save.Failed} {
 			m.saves.WithLabelValues(string(k), string(o))
 		}
 	}
@@ -53,14 +55,14 @@ func New(version string) *Metrics {
 }
 
 // LoginChecked implements [session.Meter].
-func (m *Metrics) LoginChecked(o session.Outcome) { m.checks.WithLabelValues(string(o)).Inc() }
+func (m *Metrics) LoginChecked(v login.Verdict) { m.checks.WithLabelValues(string(v)).Inc() }
 
 // LoginExpired implements [session.Meter].
 func (m *Metrics) LoginExpired() { m.expired.Inc() }
 
 // Saved implements [session.Meter].
-func (m *Metrics) Saved(k session.SaveKind, o session.Outcome) {
-	m.saves.WithLabelValues(string(k), string(o)).Inc()
+func (m *Metrics) Saved(k save.Kind, r save.Result) {
+	m.saves.WithLabelValues(string(k), string(r)).Inc()
 }
 
 // Watch adds what is looked up at each scrape. It is called once.

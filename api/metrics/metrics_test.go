@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/stasisd/stasis/session"
+	"github.com/stasisd/stasis/session/login"
+	"github.com/stasisd/stasis/session/save"
 )
 
 func scrape(t *testing.T, m *Metrics) string {
@@ -32,10 +34,10 @@ func TestMetrics(t *testing.T) {
 			return 5, 0, broken
 		},
 	})
-	m.LoginChecked(session.CheckLoggedIn)
-	m.LoginChecked(session.CheckLoggedIn)
+	m.LoginChecked(login.LoggedIn)
+	m.LoginChecked(login.LoggedIn)
 	m.LoginExpired()
-	m.Saved(session.SavedAuto, session.SaveUnchanged)
+	m.Saved(save.ForAutosave, save.Unchanged)
 	got := scrape(t, m)
 	for _, want := range []string{
 		`stasis_login_checks_total{outcome="logged_in"} 2`, `stasis_login_checks_total{outcome="logged_out"} 0`, `stasis_login_checks_total{outcome="failed"} 0`,

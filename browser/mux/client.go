@@ -10,7 +10,7 @@ import (
 // handle takes one message of the client. The error is of the pipe; what is
 // wrong with the message is answered to the client.
 func (c *client) handle(ctx context.Context, msg []byte) error {
-	c.m.asked.Add(1)
+	c.m.Clients.asked.Add(1)
 	e, bad := parseRequest(msg)
 	if bad != nil {
 		c.push(failure(e.id, e.session, bad))
@@ -29,12 +29,12 @@ func (c *client) handle(ctx context.Context, msg []byte) error {
 		c.end(CloseNormal, "closed by the client", nil, true)
 		return nil
 	}
-	params, bad := c.m.judge(s, method, e.params)
+	params, bad := c.judge(s, method, e.params)
 	if bad == nil {
-		bad = c.m.checkEntry(ctx, s, method, params)
+		bad = c.checkEntry(ctx, s, method, params)
 	}
 	if bad == nil {
-		bad = c.m.readyDrop(ctx, s, method, params)
+		bad = c.readyDrop(ctx, s, method, params)
 	}
 	if bad != nil {
 		c.push(failure(e.id, e.session, bad))
@@ -61,10 +61,10 @@ func (c *client) forward(ctx context.Context, e envelope, s *session, params []b
 		p.params = params
 	}
 	send := func() (int64, []byte, error) {
-		n, err := c.m.register(p)
+		n, err := c.m.requests.register(p)
 		return n, request(n, s.id, e.method, params), err
 	}
-	if c.m.guarded(s, p.method, params) {
+	if c.guarded(s, p.method, params) {
 		// Hold the message until there is another page.
 		c.m.openBlank(func(bad *cdpError) {
 			if bad != nil {
@@ -77,7 +77,7 @@ func (c *client) forward(ctx context.Context, e envelope, s *session, params []b
 		})
 		return nil
 	}
-	if resumed := c.m.resuming(s, p.method); resumed != nil {
+	if resumed := c.resuming(s, p.method); resumed != nil {
 		resumed(target.ID(s.target), func() {
 			if _, msg, err := send(); err == nil {
 				c.lane.post(msg)
@@ -94,10 +94,11 @@ func (c *client) forward(ctx context.Context, e envelope, s *session, params []b
 
 // judge holds a client's command against the policy: the params to send, or
 // the error to answer with.
-func (m *Mux) judge(s *session, method string, params []byte) ([]byte, *cdpError) {
+func (c *client) judge(s *session, method string, params []byte) ([]byte, *cdpError) {
+	m := c.m
 	m.mu.Lock()
 	_, away := m.targets.away[s.target]
-	away = away || m.foreign(m.targets.all[s.target].URL)
+	away = away || m.Addresses.foreign(m.targets.all[s.target].URL)
 	m.mu.Unlock()
 	if away && !harmless(method) {
 		return nil, refusal(method, errors.New("the page is one that clients may not open"))
@@ -109,5 +110,5 @@ func (m *Mux) judge(s *session, method string, params []byte) ([]byte, *cdpError
 		info.TargetID = target
 		return !m.unseen(s.owner, info)
 	}
-	return m.opts.Policy.apply(visible, m, method, params)
+	return m.opts.Policy.apply(visible, m.Addresses, method, params)
 }

@@ -9,48 +9,21 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Opened takes a page that a client has created (Target.createTarget). It is
-// to be sent to the address, where there is one. answered is called once: with true
-// when the client may have it, with false when it did not get ready and goes; the
-// client's command then fails. Opened must not wait.
-type Opened func(id target.ID, url string, answered func(ready bool))
-
 // notReady is the answer to a client whose page did not get ready.
 var notReady = fmt.Appendf(nil, `{"code":%d,"message":"The page did not become ready in time"}`, codeRefused)
 
-// OnCreate makes every page that a client creates from now on a blank one and
-// hands it to f: Chrome does not hold a page that is created with an address
-// for anybody, and its first request would go as it is.
-func (m *Mux) OnCreate(f Opened) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.opened = f
-}
-
-// Resumed takes a page that a client lets run (Runtime.runIfWaitingForDebugger).
-// It calls let once the page may run, and must not wait.
-type Resumed func(id target.ID, let func())
-
-// OnResume has f decide when a page runs that a client lets go: a page that
-// another one has opened waits once for everybody, and Chrome takes the first
-// word for it, whoever else is still setting it up.
-func (m *Mux) OnResume(f Resumed) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.resumed = f
-}
-
 // resuming is OnResume's function where a command lets a page run, else nil.
-func (m *Mux) resuming(s *session, method string) Resumed {
+func (c *client) resuming(s *session, method string) Resumed {
 	if method != "Runtime.runIfWaitingForDebugger" {
 		return nil
 	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.targets.all[s.target].Type != "page" {
+	c.m.mu.Lock()
+	kind := c.m.targets.all[s.target].Type
+	c.m.mu.Unlock()
+	if kind != "page" {
 		return nil
 	}
-	return m.resumed
+	return c.m.Hooks.resume()
 }
 
 // creation says what becomes of a client's Target.createTarget: the parameters
@@ -58,9 +31,7 @@ func (m *Mux) resuming(s *session, method string) Resumed {
 // goes as any other. A tab that is answered with its own ID in place of its
 // page's is refused: nobody could tell when that page is set up.
 func (c *client) creation(method string, params []byte) ([]byte, func(e envelope, answer func(envelope)), *cdpError) {
-	c.m.mu.Lock()
-	opened := c.m.opened
-	c.m.mu.Unlock()
+	opened := c.m.Hooks.create()
 	if opened == nil || method != "Target.createTarget" {
 		return params, nil, nil
 	}

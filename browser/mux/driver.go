@@ -38,9 +38,9 @@ func (m *Mux) Driver(ctx context.Context) (*Driver, error) {
 	d.gone = func() { d.finish("") }
 	d.ended = d.finish
 	m.mu.Lock()
-	if m.err != nil {
-		defer m.mu.Unlock()
-		return nil, m.err
+	if err := m.requests.failure(); err != nil {
+		m.mu.Unlock()
+		return nil, err
 	}
 	m.users[d] = struct{}{}
 	m.mu.Unlock()
@@ -55,12 +55,7 @@ func (m *Mux) Driver(ctx context.Context) (*Driver, error) {
 // subscriptions. Calls under way fail. It is idempotent.
 func (d *Driver) Close() {
 	d.m.mu.Lock()
-	var lost []func()
-	for _, p := range d.m.pending {
-		if p.peer == &d.peer && p.lost != nil {
-			lost = append(lost, p.lost)
-		}
-	}
+	lost := d.m.requests.losses(&d.peer)
 	left := d.left
 	delete(d.m.users, d)
 	d.m.mu.Unlock()
@@ -136,7 +131,7 @@ func (d *Driver) call(ctx context.Context, session, method string, params, resul
 	got := make(chan envelope, 1)
 	lost := make(chan struct{})
 	var once sync.Once
-	id, err := d.m.register(&pending{
+	id, err := d.m.requests.register(&pending{
 		peer: &d.peer, session: s.id, method: method,
 		answer: func(e envelope) { got <- e },
 		lost:   func() { once.Do(func() { close(lost) }) },
@@ -145,7 +140,7 @@ func (d *Driver) call(ctx context.Context, session, method string, params, resul
 		return err
 	}
 	if err := d.lane.send(ctx, request(id, s.id, []byte(method), raw)); err != nil {
-		d.m.forget(id)
+		d.m.requests.forget(id)
 		if errors.Is(err, errClosed) {
 			return d.m.Err()
 		}
@@ -160,7 +155,7 @@ func (d *Driver) call(ctx context.Context, session, method string, params, resul
 		}
 		return errDetached()
 	case <-ctx.Done():
-		d.m.forget(id)
+		d.m.requests.forget(id)
 		return ctx.Err()
 	}
 }

@@ -60,10 +60,10 @@ func TestDriverCalls(t *testing.T) {
 	if err := <-ended; !errors.Is(err, context.Canceled) {
 		t.Errorf("canceled: %v", err)
 	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if len(m.pending) != 0 {
-		t.Errorf("%d requests are left", len(m.pending))
+	m.requests.mu.Lock()
+	defer m.requests.mu.Unlock()
+	if len(m.requests.pending) != 0 {
+		t.Errorf("%d requests are left", len(m.requests.pending))
 	}
 }
 

@@ -49,17 +49,6 @@ func drag(c *call) error {
 	return nil
 }
 
-// Dropping readies a page for files that are dragged over it or dropped on it: after
-// it Chrome does not open them where the page does not take them.
-type Dropping func(ctx context.Context, page target.ID) error
-
-// OnDrop has f called before each drag event with files that a client sends.
-func (m *Mux) OnDrop(f Dropping) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.dropping = f
-}
-
 // dropTime bounds how long a page may take to be readied for a drop: one that hangs
 // takes none.
 const dropTime = 5 * time.Second
@@ -68,7 +57,7 @@ var errDrop = errors.New("the page could not be readied for files")
 
 // readyDrop readies a page for a client's drag event; nil where there is nothing to
 // ready.
-func (m *Mux) readyDrop(ctx context.Context, s *session, method string, params []byte) *cdpError {
+func (c *client) readyDrop(ctx context.Context, s *session, method string, params []byte) *cdpError {
 	if !TargetPolicy || method != "Input.dispatchDragEvent" {
 		return nil
 	}
@@ -77,9 +66,7 @@ func (m *Mux) readyDrop(ctx context.Context, s *session, method string, params [
 	if all.read(params) != nil || all["data"] == nil || data.read(all["data"]) != nil || data.get("files", &files) != nil || len(files) == 0 {
 		return nil
 	}
-	m.mu.Lock()
-	f := m.dropping
-	m.mu.Unlock()
+	f := c.m.Hooks.drop()
 	if f == nil {
 		return refusal(method, errDrop)
 	}

@@ -40,12 +40,12 @@ func (m *Mux) routeEvent(msg []byte, e envelope) {
 		}
 		return
 	}
-	s := m.sessions[string(e.session)]
+	s := m.sessions.all[string(e.session)]
 	if s == nil {
 		m.mu.Unlock()
 		return // its peer has left
 	}
-	if m.turnedForeign(s, e) {
+	if !s.owner.trusted && m.Addresses.turned(e) {
 		tell := m.cut(s)
 		m.mu.Unlock()
 		for _, f := range tell {
@@ -74,8 +74,8 @@ func (m *Mux) routeEvent(msg []byte, e envelope) {
 func (m *Mux) rootEvent(method string, t targetEvent) (tell []func()) {
 	switch method {
 	case "Target.detachedFromTarget":
-		if s := m.sessions[t.SessionID]; s != nil {
-			return m.orphan(s)
+		if s := m.sessions.all[t.SessionID]; s != nil {
+			return m.sessions.orphan(s)
 		}
 	case "Target.targetCreated", "Target.targetInfoChanged":
 		m.targets.put(t.TargetInfo)
@@ -107,14 +107,14 @@ func (m *Mux) ownerEvent(s *session, method string, t targetEvent) (pass bool, t
 		if now.TargetID = id; hidden || !s.owner.trusted && m.unseen(s.owner, now) {
 			return false, []func(){func() { m.detach(s.id, t.SessionID) }}
 		}
-		m.adopt(s, t.SessionID, id)
+		m.sessions.adopt(s, t.SessionID, id)
 		return true, nil
 	case "Target.detachedFromTarget":
-		child := m.sessions[t.SessionID]
+		child := m.sessions.all[t.SessionID]
 		if child == nil || child.owner != s.owner {
 			return false, nil
 		}
-		return true, m.orphan(child)
+		return true, m.sessions.orphan(child)
 	default:
 		return !hidden, nil
 	}
@@ -144,13 +144,21 @@ func (m *Mux) learn(p *pending, e *envelope) {
 		}
 	case "Browser.setPermission", "Browser.grantPermissions", "Browser.resetPermissions":
 		if !p.peer.trusted {
-			m.note(p)
+			m.Permissions.note(p, m.made)
 		}
 	case "Target.getTargets":
 		if !p.peer.trusted {
 			m.filterTargets(p.peer, e)
 		}
 	}
+}
+
+// made says whether a client made a browser context.
+func (m *Mux) made(context string) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	_, made := m.targets.contexts[context]
+	return made
 }
 
 // contextsKept is how many browser contexts of clients are remembered before
@@ -186,8 +194,8 @@ func (m *Mux) learnSession(p *pending, e *envelope) {
 	_ = json.Unmarshal(p.params, &asked) // without parameters it is the browser's
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	s := m.sessions[p.session]
-	if s == nil || m.sessions[r.SessionID] != nil {
+	s := m.sessions.all[p.session]
+	if s == nil || m.sessions.all[r.SessionID] != nil {
 		return
 	}
 	info := m.targets.all[asked.TargetID]
@@ -196,7 +204,7 @@ func (m *Mux) learnSession(p *pending, e *envelope) {
 		e.result, e.err = nil, noTarget
 		return
 	}
-	m.adopt(s, r.SessionID, asked.TargetID)
+	m.sessions.adopt(s, r.SessionID, asked.TargetID)
 }
 
 // noTarget is Chrome's own answer where there is no such target.

@@ -2,6 +2,7 @@ package mux
 
 import (
 	"slices"
+	"sync"
 
 	"github.com/go-json-experiment/json"
 
@@ -11,19 +12,26 @@ import (
 // maxGranted bounds what is remembered of clients' permissions; the oldest go.
 const maxGranted = 1024
 
+// Permissions remembers what clients have set of permissions. Its methods are safe for
+// concurrent use.
+type Permissions struct {
+	mu      sync.Mutex
+	granted []state.Granted
+}
+
 // Granted is what clients have set of permissions of the session's own profile
 // and not reset, in order. Chrome forgets what a client set when it leaves.
-func (m *Mux) Granted() []state.Granted {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return slices.Clone(m.granted)
+func (s *Permissions) Granted() []state.Granted {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.granted)
 }
 
 // Regrant begins the record with what was granted before.
-func (m *Mux) Regrant(granted []state.Granted) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.granted = slices.Clone(granted)
+func (s *Permissions) Regrant(granted []state.Granted) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.granted = slices.Clone(granted)
 }
 
 // grants says whether a command sets permissions, so that its parameters are
@@ -32,8 +40,9 @@ func grants(method string) bool {
 	return method == "Browser.setPermission" || method == "Browser.grantPermissions" || method == "Browser.resetPermissions"
 }
 
-// note takes down what a client has set, once Chrome has taken it.
-func (m *Mux) note(p *pending) {
+// note records what a client has set, once Chrome has taken it. made reports whether a
+// browser context is one that a client made: it ends with the client.
+func (s *Permissions) note(p *pending, made func(context string) bool) {
 	var c struct {
 		Origin           string         `json:"origin"`
 		EmbeddedOrigin   string         `json:"embeddedOrigin"`
@@ -45,13 +54,13 @@ func (m *Mux) note(p *pending) {
 	if p.params != nil && json.Unmarshal(p.params, &c) != nil {
 		return
 	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if _, made := m.targets.contexts[c.BrowserContextID]; made {
-		return // a context of the client's own, which ends with it
+	if made(c.BrowserContextID) {
+		return
 	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if p.method == "Browser.resetPermissions" {
-		m.granted = nil
+		s.granted = nil
 		return
 	}
 	g := state.Granted{Origin: c.Origin, EmbeddedOrigin: c.EmbeddedOrigin}
@@ -60,8 +69,8 @@ func (m *Mux) note(p *pending) {
 	} else {
 		g.All = c.Permissions
 	}
-	m.granted = append(slices.DeleteFunc(m.granted, g.Replaces), g)
-	if over := len(m.granted) - maxGranted; over > 0 {
-		m.granted = slices.Delete(m.granted, 0, over)
+	s.granted = append(slices.DeleteFunc(s.granted, g.Replaces), g)
+	if over := len(s.granted) - maxGranted; over > 0 {
+		s.granted = slices.Delete(s.granted, 0, over)
 	}
 }

@@ -27,7 +27,7 @@ func TestPermissionsAreRemembered(t *testing.T) {
 	c := connect(t, m, ServeOptions{})
 	check := func(want string) {
 		t.Helper()
-		got, err := json.Marshal(m.Granted())
+		got, err := json.Marshal(m.Permissions.Granted())
 		if err != nil || string(got) != want {
 			t.Errorf("remembered %s, not %s (%v)", got, want, err)
 		}
@@ -47,12 +47,12 @@ func TestPermissionsAreRemembered(t *testing.T) {
 	check(`[{"all":["geolocation"]},{"origin":"https://a.example","all":["camera"]}]`)
 	c.call(9, "", "Browser.resetPermissions", `{}`)
 	check(`null`)
-	m.Regrant([]state.Granted{{All: []string{"midi"}}})
+	m.Permissions.Regrant([]state.Granted{{All: []string{"midi"}}})
 	check(`[{"all":["midi"]}]`)
 	for i := range int64(maxGranted + 5) {
 		c.call(20+i, "", "Browser.setPermission", fmt.Sprintf(`{"permission":{"name":"midi"},"setting":"granted","origin":"https://a%d.example"}`, i))
 	}
-	if got := m.Granted(); len(got) != maxGranted || got[maxGranted-1].Origin != fmt.Sprintf("https://a%d.example", maxGranted+4) {
+	if got := m.Permissions.Granted(); len(got) != maxGranted || got[maxGranted-1].Origin != fmt.Sprintf("https://a%d.example", maxGranted+4) {
 		t.Errorf("%d are remembered, the last of %s", len(got), got[len(got)-1].Origin)
 	}
 }
@@ -73,7 +73,7 @@ func TestCreatedPagesAreOpenedBlank(t *testing.T) {
 	}
 	pages := make(chan opened, 1)
 	c := connect(t, m, ServeOptions{})
-	m.OnCreate(func(id target.ID, url string, answered func(bool)) { pages <- opened{string(id), url, answered} })
+	m.Hooks.OnCreate(func(id target.ID, url string, answered func(bool)) { pages <- opened{string(id), url, answered} })
 	for sent, want := range map[string]string{"http://a.example/": "http://a.example/", "about:blank": ""} {
 		c.send(`{"id":1,"method":"Target.createTarget","params":{"background":true,"url":"` + sent + `"}}`)
 		p := <-pages
@@ -108,7 +108,7 @@ func TestCreatedPagesAreOpenedBlank(t *testing.T) {
 func TestResumedPagesWait(t *testing.T) {
 	m, f := start(t, Options{}, nil)
 	waiting := make(chan func(), 1)
-	m.OnResume(func(id target.ID, let func()) {
+	m.Hooks.OnResume(func(id target.ID, let func()) {
 		if id != "P" {
 			t.Errorf("%s waits", id)
 		}

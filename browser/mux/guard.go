@@ -10,7 +10,8 @@ import (
 //
 // It covers Target.closeTarget and Page.close. A page's own window.close()
 // passes no client; see rootEvent.
-func (m *Mux) guarded(s *session, method string, params []byte) bool {
+func (c *client) guarded(s *session, method string, params []byte) bool {
+	m := c.m
 	if !m.opts.KeepPage {
 		return false
 	}

@@ -85,7 +85,7 @@ func (m *Mux) tellHeard(l *listener, s *session, e envelope) {
 // lock is held.
 func (m *Mux) tellTarget(method string, info targetInfo) {
 	l := m.listening.Load()
-	if l == nil || info.Type != "page" || m.targets.hidden(info.TargetID) || m.foreign(info.URL) {
+	if l == nil || info.Type != "page" || m.targets.hidden(info.TargetID) || m.Addresses.foreign(info.URL) {
 		return
 	}
 	l.hear(Heard{Method: method, Target: info.TargetID, Type: info.Type, URL: info.URL, Title: info.Title})

@@ -16,7 +16,7 @@ var errForeignEntry = errors.New("the entry is an address that clients may not o
 
 // checkEntry says why a client may not go to an entry of a page's back list; nil if it
 // may, and for any other command.
-func (m *Mux) checkEntry(ctx context.Context, s *session, method string, params []byte) *cdpError {
+func (c *client) checkEntry(ctx context.Context, s *session, method string, params []byte) *cdpError {
 	if !TargetPolicy || method != "Page.navigateToHistoryEntry" {
 		return nil
 	}
@@ -32,13 +32,13 @@ func (m *Mux) checkEntry(ctx context.Context, s *session, method string, params 
 	if json.Unmarshal(params, &wanted) != nil || wanted.ID == nil {
 		return &cdpError{codeParams, "Invalid parameters: entryId must be an integer"}
 	}
-	result, err := m.ask(ctx, s.id, "Page.getNavigationHistory")
+	result, err := c.m.ask(ctx, s.id, "Page.getNavigationHistory")
 	if err != nil || json.Unmarshal(result, &list) != nil {
 		return refusal(method, errors.New("the page's back list could not be read"))
 	}
 	for _, e := range list.Entries {
 		if e.ID == *wanted.ID {
-			if m.foreign(e.URL) {
+			if c.m.Addresses.foreign(e.URL) {
 				return refusal(method, errForeignEntry)
 			}
 			return nil

@@ -20,11 +20,11 @@ func TestLull(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				m := &Mux{done: make(chan struct{})}
+				clients := newClients(nil, make(chan struct{}))
 				began, over := time.Now(), make(chan struct{})
 				go func() { // a client
 					for time.Since(began) < test.busy {
-						m.asked.Add(1)
+						clients.asked.Add(1)
 						select {
 						case <-time.After(lull / 3):
 						case <-over:
@@ -32,7 +32,7 @@ func TestLull(t *testing.T) {
 						}
 					}
 				}()
-				m.Lull(t.Context())
+				clients.Lull(t.Context())
 				if took := time.Since(began); took < test.earliest || took > test.last {
 					t.Errorf("a lull after %v, not between %v and %v", took, test.earliest, test.last)
 				}

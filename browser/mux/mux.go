@@ -5,15 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strconv"
 	"sync"
-	"sync/atomic"
-
-	"github.com/chromedp/cdproto/target"
 
 	"github.com/stasisd/stasis/budget"
 	"github.com/stasisd/stasis/fault"
-	"github.com/stasisd/stasis/state"
 )
 
 // WebSocket close codes that [Mux.Serve] gives to [Conn.Close].
@@ -22,7 +17,7 @@ const (
 	CloseGoingAway    = 1001 // the context of Serve ended
 	CloseBrowserGone  = 1011 // Chrome, or its pipe, is gone
 	CloseTooSlow      = 1013 // the client did not read what Chrome sent it
-	CloseSessionEnded = 4001 // for CloseClients and who comes after it: the session was ended
+	CloseSessionEnded = 4001 // for [Clients.Close] and who comes after it: the session was ended
 	CloseKeyDeleted   = 4003 // the API key that the client came with was deleted
 )
 
@@ -50,49 +45,28 @@ type Options struct {
 
 // Mux shares one Chrome pipe among many peers: clients and drivers.
 type Mux struct {
+	Clients     *Clients
+	Addresses   *Addresses
+	Permissions *Permissions
+	Hooks       *Hooks
+
 	opts Options
 	pipe io.ReadWriteCloser
 	out  *outbox
 	own  *lane // the mux's own messages, on the pipe's root session
 
-	done   chan struct{} // closed when the pipe has ended
-	wg     sync.WaitGroup
-	serves sync.WaitGroup // guarded by mu against Add after closing
-	change chan struct{}
-	asked  atomic.Uint64 // how many messages clients have sent
+	done chan struct{} // closed when the pipe has ended
+	wg   sync.WaitGroup
 
-	extensions atomic.Pointer[ownExtensions] // nil until SetExtensions
+	requests *requests
 
 	listening listening // written under the lock, that what is told at first is told first
 
 	mu       sync.Mutex
 	closing  bool
-	err      error // why done is closed
-	lastID   int64
-	pending  map[int64]*pending
-	sessions map[string]*session
+	sessions sessions
 	targets  targets
-	clients  map[*client]struct{}
-	entrance entrance
 	users    map[*Driver]struct{}
-	granted  []state.Granted
-	opened   Opened          // nil unless OnCreate was called
-	resumed  Resumed         // nil unless OnResume was called
-	detached func()          // nil unless OnDetach was called
-	turned   func(target.ID) // nil unless OnForeign was called
-	dropping Dropping        // nil unless OnDrop was called
-}
-
-// pending is a request that Chrome has not answered. Exactly one of answer and
-// lost is called, from the pipe's reader and without the lock, unless the peer
-// leaves first.
-type pending struct {
-	peer    *peer
-	session string
-	method  string
-	params  []byte // of a command that sets permissions or attaches
-	answer  func(envelope)
-	lost    func() // the session or the pipe went away; may be nil
 }
 
 // New takes over the pipe of a running Chrome, which may be [Prompt]. Close must
@@ -108,12 +82,13 @@ func New(pipe io.ReadWriteCloser, opts Options) *Mux {
 		opts.Budget = budget.New(0)
 	}
 	m := &Mux{
+		Addresses: new(Addresses), Permissions: new(Permissions), Hooks: new(Hooks),
 		opts: opts, pipe: pipe, out: newOutbox(pipe),
-		done: make(chan struct{}), change: make(chan struct{}, 1),
-		pending: map[int64]*pending{}, sessions: map[string]*session{},
-		clients: map[*client]struct{}{}, users: map[*Driver]struct{}{},
+		done: make(chan struct{}), requests: &requests{pending: map[int64]*pending{}}, users: map[*Driver]struct{}{},
 	}
-	m.targets = newTargets(m.foreign)
+	m.Clients = newClients(m.ended, m.done)
+	m.sessions = sessions{all: map[string]*session{}, requests: m.requests}
+	m.targets = newTargets(m.Addresses.foreign)
 	m.own = m.out.lane(0)
 	m.wg.Add(2)
 	go m.readPipe()
@@ -128,10 +103,14 @@ func New(pipe io.ReadWriteCloser, opts Options) *Mux {
 func (m *Mux) Done() <-chan struct{} { return m.done }
 
 // Err is why Done is closed: a fault with code browser_failed, nil before.
-func (m *Mux) Err() error {
+func (m *Mux) Err() error { return m.requests.failure() }
+
+// ended reports whether the browser is ending or has ended, and with which error.
+func (m *Mux) ended() (bool, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.err
+	err := m.Err()
+	return err != nil || m.closing, err
 }
 
 // Close closes the pipe, which makes Chrome exit, ends every client with
@@ -143,7 +122,7 @@ func (m *Mux) Close() error {
 	m.mu.Unlock()
 	err := m.fail(errors.New("closed by the daemon"))
 	m.wg.Wait()
-	m.serves.Wait()
+	m.Clients.wait()
 	m.mu.Lock()
 	users := m.users
 	m.users = map[*Driver]struct{}{}
@@ -157,14 +136,11 @@ func (m *Mux) Close() error {
 
 // fail ends the pipe once: everyone who waits for it is told.
 func (m *Mux) fail(cause error) error {
-	m.mu.Lock()
-	if m.err != nil {
-		m.mu.Unlock()
+	lost, first := m.requests.end(fault.Wrap(cause, fault.BrowserFailed, "mux.pipe", "the browser is gone"))
+	if !first {
 		return nil
 	}
-	m.err = fault.Wrap(cause, fault.BrowserFailed, "mux.pipe", "the browser is gone")
-	lost := m.pending
-	m.pending = map[int64]*pending{}
+	m.mu.Lock()
 	drivers := make([]*Driver, 0, len(m.users))
 	for d := range m.users {
 		drivers = append(drivers, d)
@@ -210,30 +186,6 @@ func (m *Mux) writePipe() {
 	}
 }
 
-// register remembers a request and gives it the id that Chrome will see: CDP
-// ids are 31 bits wide.
-func (m *Mux) register(p *pending) (int64, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.err != nil {
-		return 0, m.err
-	}
-	for {
-		m.lastID = m.lastID%(1<<31-1) + 1
-		if _, taken := m.pending[m.lastID]; !taken {
-			m.pending[m.lastID] = p
-			return m.lastID, nil
-		}
-	}
-}
-
-// forget drops a request whose answer nobody waits for any more.
-func (m *Mux) forget(id int64) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	delete(m.pending, id)
-}
-
 // route hands one message of Chrome to whom it is for. Only the reader calls
 // it, so that everyone sees Chrome's order; nothing in it waits for a peer.
 func (m *Mux) route(msg []byte) {
@@ -245,27 +197,13 @@ func (m *Mux) route(msg []byte) {
 		m.routeEvent(msg, e)
 		return
 	}
-	p := m.answered(e.id)
+	p := m.requests.answered(e.id)
 	if p == nil {
 		return // its peer has left
 	}
 	m.learn(p, &e)
 	p.answer(e)
-	m.tellDetached(p.method)
-}
-
-// answered takes the request that has the ID off those that wait; nil where there
-// is none.
-func (m *Mux) answered(id []byte) *pending {
-	n, err := strconv.ParseInt(string(id), 10, 64)
-	if err != nil {
-		return nil
-	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	p := m.pending[n]
-	delete(m.pending, n)
-	return p
+	m.Hooks.carriedOut(p.method)
 }
 
 // routeHead takes the beginning of a message that was too large to be kept: who
@@ -277,7 +215,7 @@ func (m *Mux) routeHead(head []byte) {
 		return
 	}
 	id, _, _ := bytes.Cut(rest, []byte(","))
-	if p := m.answered(id); p != nil {
+	if p := m.requests.answered(id); p != nil {
 		p.answer(envelope{id: id, err: tooLargeAnswer})
 	}
 }

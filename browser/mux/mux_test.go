@@ -69,8 +69,8 @@ func TestSessionsHaveOwners(t *testing.T) {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if len(m.sessions) != 2 {
-		t.Errorf("%d sessions are left, want the two roots", len(m.sessions))
+	if len(m.sessions.all) != 2 {
+		t.Errorf("%d sessions are left, want the two roots", len(m.sessions.all))
 	}
 }
 
@@ -154,13 +154,15 @@ func TestVanishedClientLeavesNothing(t *testing.T) {
 	d.Close()
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for _, p := range m.pending {
+	m.requests.mu.Lock()
+	defer m.requests.mu.Unlock()
+	for _, p := range m.requests.pending {
 		if p.method != "Target.detachFromTarget" {
 			t.Errorf("pending: %+v", p)
 		}
 	}
-	if len(m.sessions)+len(m.clients)+len(m.users) != 0 {
-		t.Errorf("left: %d sessions, %d clients, %d drivers", len(m.sessions), len(m.clients), len(m.users))
+	if len(m.sessions.all)+len(m.Clients.all)+len(m.users) != 0 {
+		t.Errorf("left: %d sessions, %d clients, %d drivers", len(m.sessions.all), len(m.Clients.all), len(m.users))
 	}
 }
 
@@ -208,18 +210,18 @@ func TestClientsAreCountedAndClosed(t *testing.T) {
 	a, b := connect(t, m, ServeOptions{}), connect(t, m, ServeOptions{})
 	a.call(1, "", "Browser.getVersion", "{}")
 	b.call(1, "", "Browser.getVersion", "{}")
-	if n := m.Clients(); n != 2 {
+	if n := m.Clients.Count(); n != 2 {
 		t.Errorf("%d clients", n)
 	}
 	select {
-	case <-m.ClientsChanged():
+	case <-m.Clients.Changed():
 	default:
 		t.Error("no change was told")
 	}
-	if err := m.CloseClients(t.Context(), CloseSessionEnded, "session_ended"); err != nil {
+	if err := m.Clients.Close(t.Context(), CloseSessionEnded, "session_ended"); err != nil {
 		t.Fatal(err)
 	}
-	if n := m.Clients(); n != 0 {
+	if n := m.Clients.Count(); n != 0 {
 		t.Errorf("%d clients after CloseClients", n)
 	}
 	for _, c := range []*testConn{a, b} {
@@ -246,10 +248,10 @@ func TestStuckChrome(t *testing.T) {
 	}
 	f.wait(1, method("CSS.enable"))
 	b := connect(t, m, ServeOptions{})
-	for m.Clients() < 2 {
-		<-m.ClientsChanged()
+	for m.Clients.Count() < 2 {
+		<-m.Clients.Changed()
 	}
-	if err := m.CloseClients(t.Context(), CloseSessionEnded, "session_ended"); err != nil {
+	if err := m.Clients.Close(t.Context(), CloseSessionEnded, "session_ended"); err != nil {
 		t.Fatal(err)
 	}
 	_, _ = a.gone(CloseSessionEnded), b.gone(CloseSessionEnded)

@@ -30,12 +30,12 @@ func (d *Driver) Post(ctx context.Context, session target.SessionID, method stri
 	if s == nil {
 		return errors.Join(errDetached(), d.m.Err())
 	}
-	id, err := d.m.register(&pending{peer: &d.peer, session: s.id, method: method, answer: func(envelope) {}})
+	id, err := d.m.requests.register(&pending{peer: &d.peer, session: s.id, method: method, answer: func(envelope) {}})
 	if err != nil {
 		return err
 	}
 	if err := d.lane.send(ctx, request(id, s.id, []byte(method), raw)); err != nil {
-		d.m.forget(id)
+		d.m.requests.forget(id)
 		return err
 	}
 	return nil
@@ -43,7 +43,7 @@ func (d *Driver) Post(ctx context.Context, session target.SessionID, method stri
 
 // command sends a message of the mux's own; session "" is the pipe's root.
 func (m *Mux) command(session, method, params string, answer func(envelope), lost func()) {
-	id, err := m.register(&pending{session: session, method: method, answer: answer, lost: lost})
+	id, err := m.requests.register(&pending{session: session, method: method, answer: answer, lost: lost})
 	if err != nil {
 		if lost != nil {
 			lost()

@@ -47,7 +47,7 @@ type ServeOptions struct {
 	// Target is the page that the client's messages without a sessionId go to,
 	// as on /devtools/page/<id>; empty means the browser.
 	Target target.ID
-	// Door is the one to come in by; see [Mux.Door].
+	// Door is the one to come in by; see [Clients.Door].
 	Door Door
 	// Leaving is called, if set, when the client has gone and its sessions are
 	// still there. It bounds its own time.
@@ -96,11 +96,11 @@ func (m *Mux) Serve(ctx context.Context, conn Conn, o ServeOptions) error {
 	c.out.init(conn, m.opts.QueueBytes, c.held)
 	c.event = c.deliver
 	c.gone = func() { c.end(CloseNormal, "target closed", nil, true) }
-	if !m.enter(c, o.Door) {
+	if !m.Clients.enter(c, o.Door) {
 		_ = conn.Close(c.code, c.reason) // whether it hears of it or has gone is one
 		return c.cause
 	}
-	defer m.exit(c)
+	defer m.Clients.exit(c)
 
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -139,7 +139,7 @@ func (m *Mux) Serve(ctx context.Context, conn Conn, o ServeOptions) error {
 	return c.cause
 }
 
-// attachment is a context that ends with ctx or with the client: CloseClients
+// attachment is a context that ends with ctx or with the client: [Clients.Close]
 // must not wait for a Chrome that does not answer.
 func (c *client) attachment(ctx context.Context) (context.Context, func()) {
 	ctx, cancel := context.WithCancel(ctx)
@@ -213,30 +213,3 @@ func (c *client) deliver(msg []byte, e envelope) {
 	}
 	c.push(msg)
 }
-
-func (m *Mux) exit(c *client) {
-	m.mu.Lock()
-	delete(m.clients, c)
-	m.changed()
-	m.mu.Unlock()
-	close(c.exited)
-	m.serves.Done()
-}
-
-func (m *Mux) changed() {
-	select {
-	case m.change <- struct{}{}:
-	default: // one change untold stands for all
-	}
-}
-
-// Clients is how many clients are connected.
-func (m *Mux) Clients() int {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return len(m.clients)
-}
-
-// ClientsChanged gives a value after Clients has changed, one for many changes
-// if nobody took it in between. It is for one reader.
-func (m *Mux) ClientsChanged() <-chan struct{} { return m.change }

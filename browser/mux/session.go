@@ -60,7 +60,7 @@ func (m *Mux) attach(ctx context.Context, p *peer, target string) error {
 		}
 		if !left {
 			p.root = r.SessionID
-			m.sessions[r.SessionID] = &session{id: r.SessionID, owner: p, target: target, children: map[*session]struct{}{}}
+			m.sessions.all[r.SessionID] = &session{id: r.SessionID, owner: p, target: target, children: map[*session]struct{}{}}
 		}
 		m.mu.Unlock()
 		if left {
@@ -91,72 +91,17 @@ func (m *Mux) leave(p *peer) {
 	m.mu.Lock()
 	p.left = true
 	root := p.root
-	for id, s := range m.sessions {
-		if s.owner == p {
-			delete(m.sessions, id)
-		}
-	}
-	for id, w := range m.pending {
-		if w.peer == p {
-			delete(m.pending, id)
-		}
-	}
+	m.sessions.leave(p)
+	m.requests.take(func(w *pending) bool { return w.peer == p })
 	m.mu.Unlock()
 	if root != "" {
 		m.detach("", root)
 	}
 }
 
-// adopt makes the owner of parent the owner of a child session too.
-func (m *Mux) adopt(parent *session, id, target string) {
-	if old := m.sessions[id]; old != nil {
-		return // the event came before the answer
-	}
-	s := &session{id: id, owner: parent.owner, target: target, parent: parent, children: map[*session]struct{}{}}
-	parent.children[s] = struct{}{}
-	m.sessions[id] = s
-}
-
-// orphan removes a session that Chrome detached, with all that were attached
-// on it, of which Chrome says nothing. It returns what must be told afterwards
-// without the lock: Chrome answers no request on such a session any more.
-func (m *Mux) orphan(s *session) (tell []func()) {
-	delete(m.sessions, s.id)
-	if s.parent != nil {
-		delete(s.parent.children, s)
-	}
-	for id, w := range m.pending {
-		if w.session == s.id {
-			delete(m.pending, id)
-			if w.lost != nil {
-				tell = append(tell, w.lost)
-			}
-		}
-	}
-	if s.owner.ended != nil {
-		tell = append(tell, func() { s.owner.ended(s.id) })
-	}
-	if s.id == s.owner.root {
-		s.owner.root = ""
-		tell = append(tell, s.owner.gone)
-	}
-	for c := range s.children {
-		tell = append(tell, m.orphan(c)...)
-	}
-	return tell
-}
-
-// lookup finds the session that a peer's message is for: the root session if
-// it names none, else one that the peer owns. A peer does not know the root
-// session's own ID, so naming that is as good as any other guess.
+// lookup finds the session that a peer's message is for; see [sessions.find].
 func (m *Mux) lookup(p *peer, id []byte) *session {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if id == nil {
-		return m.sessions[p.root]
-	}
-	if s := m.sessions[string(id)]; s != nil && s.owner == p && s.id != p.root {
-		return s
-	}
-	return nil
+	return m.sessions.find(p, id)
 }

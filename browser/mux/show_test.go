@@ -35,7 +35,7 @@ func TestTurnedForeign(t *testing.T) {
 			f.emit("", "Target.targetCreated", `{"targetInfo":{"targetId":"P","type":"page","url":"http://a/"}}`)
 			<-m.Paged()
 			turned := make(chan target.ID, 1)
-			m.OnForeign(func(id target.ID) { turned <- id })
+			m.Hooks.OnForeign(func(id target.ID) { turned <- id })
 			c := connect(t, m, ServeOptions{})
 			var at struct{ SessionID string }
 			c.result(1, "", "Target.attachToTarget", `{"targetId":"P","flatten":true}`, &at)
@@ -83,7 +83,7 @@ func TestTurnedForeign(t *testing.T) {
 func TestSentAway(t *testing.T) {
 	m, f := start(t, Options{}, nil)
 	var turns atomic.Int32
-	m.OnForeign(func(target.ID) { turns.Add(1) })
+	m.Hooks.OnForeign(func(target.ID) { turns.Add(1) })
 	c := connect(t, m, ServeOptions{})
 	shows := func(url string) { // and the mux has read it
 		f.emit("", "Target.targetInfoChanged", `{"targetInfo":{"targetId":"P","type":"page","url":"`+url+`"}}`)
@@ -120,7 +120,7 @@ func TestSentAway(t *testing.T) {
 // Chrome's own interface, and what is in a hidden context, is not sent away.
 func TestNotSentAway(t *testing.T) {
 	m, f := start(t, Options{}, nil)
-	m.OnForeign(func(id target.ID) { t.Errorf("%s is to be sent away", id) })
+	m.Hooks.OnForeign(func(id target.ID) { t.Errorf("%s is to be sent away", id) })
 	m.HideContext("H")
 	f.emit("", "Target.targetCreated", `{"targetInfo":{"targetId":"U","type":"browser_ui","url":"chrome://omnibox-popup.top-chrome/"}}`)
 	f.emit("", "Target.targetCreated", `{"targetInfo":{"targetId":"P","type":"page","url":"chrome://version/","browserContextId":"H"}}`)

@@ -183,16 +183,7 @@ func (m *Mux) unseen(p *peer, info targetInfo) bool {
 	if _, away := m.targets.away[info.TargetID]; away {
 		return true // its address may be the next one's already
 	}
-	return m.foreign(info.URL) && (TargetPolicy || !m.attached(p, info.TargetID))
-}
-
-func (m *Mux) attached(p *peer, target string) bool {
-	for _, s := range m.sessions {
-		if s.owner == p && s.target == target {
-			return true
-		}
-	}
-	return false
+	return m.Addresses.foreign(info.URL) && (TargetPolicy || !m.sessions.attached(p, info.TargetID))
 }
 
 // HideContext makes all that is in a browser context invisible to clients: its
@@ -230,7 +221,7 @@ func (m *Mux) Pages() []target.ID {
 	defer m.mu.Unlock()
 	var ids []target.ID
 	for id, info := range m.targets.all {
-		if _, away := m.targets.away[id]; info.Type == "page" && !away && !m.targets.hidden(id) && !m.foreign(info.URL) {
+		if _, away := m.targets.away[id]; info.Type == "page" && !away && !m.targets.hidden(id) && !m.Addresses.foreign(info.URL) {
 			ids = append(ids, target.ID(id))
 		}
 	}

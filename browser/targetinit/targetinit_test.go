@@ -76,7 +76,7 @@ func TestAPageThatDoesNotGetReady(t *testing.T) {
 		}
 		i := New(driver, nothing{})
 		starting, cancel := context.WithCancel(t.Context())
-		go func() { _ = i.Start(starting, life, m) }() // its first page hangs
+		go func() { _ = i.Start(starting, life, m.Hooks) }() // its first page hangs
 		synctest.Wait()
 		cancel()
 		synctest.Wait()

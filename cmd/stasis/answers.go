@@ -7,22 +7,22 @@ import (
 	"github.com/stasisd/stasis/profiles"
 )
 
-// answers is the catalogue's record of answers as the HTTP package asks for it,
+// answers is the catalogue's store of answers as the HTTP package asks for it,
 // which does not know the catalogue.
-type answers struct{ catalogue profiles.Catalogue }
+type answers struct{ store profiles.AnswerStore }
 
 // ClaimAnswer implements [api.Answers].
 func (a answers) ClaimAnswer(ctx context.Context, claim api.Answer) (known api.Answer, fresh bool, err error) {
-	was, fresh, err := a.catalogue.ClaimAnswer(ctx, profiles.Answer(claim))
+	was, fresh, err := a.store.ClaimAnswer(ctx, profiles.Answer(claim))
 	return api.Answer(was), fresh, err
 }
 
 // FinishAnswer implements [api.Answers].
 func (a answers) FinishAnswer(ctx context.Context, done api.Answer) error {
-	return a.catalogue.FinishAnswer(ctx, profiles.Answer(done))
+	return a.store.FinishAnswer(ctx, profiles.Answer(done))
 }
 
 // DropAnswer implements [api.Answers].
 func (a answers) DropAnswer(ctx context.Context, scope, key string) error {
-	return a.catalogue.DropAnswer(ctx, scope, key)
+	return a.store.DropAnswer(ctx, scope, key)
 }

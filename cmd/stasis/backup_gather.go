@@ -135,7 +135,7 @@ func (g *gathering) copyCatalogue(ctx context.Context) (m backup.Manifest, err e
 		return m, err
 	}
 	err = g.named(ctx, func(db *sqldb.DB) error {
-		sessions, _, err := db.Sessions(ctx, profiles.SessionFilter{Live: true})
+		sessions, _, err := db.Sessions.Sessions(ctx, profiles.SessionFilter{Live: true})
 		m.Live = len(sessions)
 		return err
 	}, func(profiles.Snapshot) error { m.Snapshots++; return nil })
@@ -154,7 +154,7 @@ func (g *gathering) named(ctx context.Context, look func(*sqldb.DB) error, each 
 	}
 	const page = 1000
 	for after := ""; ; {
-		rows, next, err := db.Snapshots(ctx, profiles.SnapshotFilter{Limit: page, StartAfter: after})
+		rows, next, err := db.Snapshots.Snapshots(ctx, profiles.SnapshotFilter{Limit: page, StartAfter: after})
 		if err != nil {
 			return err
 		}
@@ -172,7 +172,7 @@ func (g *gathering) named(ctx context.Context, look func(*sqldb.DB) error, each 
 // missing lists what the copy of the catalogue names and the backup does not have.
 func (g *gathering) missing(ctx context.Context, to snapshot.Store) (missing []string, err error) {
 	err = g.named(ctx, func(db *sqldb.DB) error {
-		extensions, err := db.Extensions(ctx, "")
+		extensions, err := db.Extensions.Extensions(ctx, "")
 		for _, e := range extensions {
 			if _, err := os.Stat(filepath.Join(g.to, backup.Extensions, e.SHA256)); err != nil {
 				missing = append(missing, "the files of extension "+e.ID)

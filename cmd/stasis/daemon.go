@@ -97,6 +97,7 @@ func start(ctx context.Context, c *serveCmd, log *slog.Logger) (_ *daemon, err e
 	if err := d.open(ctx, database); err != nil {
 		return nil, err
 	}
+	db := d.catalogue
 	if database == sqldb.Memory {
 		log.Warn("the catalogue is in memory: sessions, keys and defaults are forgotten with the daemon, and the snapshots that it made then have no name")
 	}
@@ -115,7 +116,7 @@ func start(ctx context.Context, c *serveCmd, log *slog.Logger) (_ *daemon, err e
 	}
 	log.Info("limits", "max_sessions", limits.MaxSessions, "parked", limits.Parked.Size, "parked_memory", limits.Parked.Memory,
 		"spares", limits.Spares.Size, "shell_spares", limits.ShellSpares.Size, "standby", limits.Standby.Size)
-	sender, stop, err := c.sender(ctx, d.dir, d.catalogue, log)
+	sender, stop, err := c.sender(ctx, d.dir, db.Deliveries, log)
 	if err != nil {
 		return nil, err
 	}
@@ -123,8 +124,8 @@ func start(ctx context.Context, c *serveCmd, log *slog.Logger) (_ *daemon, err e
 	counted := metrics.New(version)
 	starter := browser.NewStarter(launcher, time.Now)
 	starter.Budget = budget.New(c.ClientMemory)
-	d.apiKeys = access.NewKeys(d.catalogue, time.Now)
-	journal := events.NewJournal(d.catalogue, d.vault, time.Now, log)
+	d.apiKeys = access.NewKeys(db.Keys, time.Now)
+	journal := events.NewJournal(db.Runs, d.vault, time.Now, log)
 	notices := events.NewNotices(events.NoticesConfig{URL: c.hookURL(), Session: session.HookSession, Wake: sender.Wake, Now: time.Now})
 	d.service = session.New(limits, session.Deps{
 		Keys:      d.apiKeys,
@@ -133,17 +134,17 @@ func start(ctx context.Context, c *serveCmd, log *slog.Logger) (_ *daemon, err e
 		Vault:     d.vault,
 		Journal:   journal,
 		Notices:   notices,
-		Catalogue: d.catalogue, Extensions: extensions, Room: roomForChrome, Now: time.Now, Log: log,
+		Catalogue: sessionCatalogue(db), Extensions: extensions, Room: roomForChrome, Now: time.Now, Log: log,
 		Meter: counted,
 	})
-	checked := library.NewExtensions(library.ExtensionDeps{Records: d.catalogue, Files: extensions, Keys: d.apiKeys,
+	checked := library.NewExtensions(library.ExtensionDeps{Records: db.Extensions, Files: extensions, Keys: d.apiKeys,
 		Checks: capacity.NewTurns(library.MaxChecked), Now: time.Now})
 	kept := library.New(library.Deps{
-		Records: d.catalogue, Snapshots: d.service.Snapshots(), Archives: d.vault, Sessions: d.service.ForLibrary(), Keys: d.apiKeys,
+		Records: db.Snapshots, Defaults: db.Defaults, Snapshots: d.service.Snapshots(), Archives: d.vault, Sessions: d.service.ForLibrary(), Keys: d.apiKeys,
 		Readings: capacity.NewTurns(library.MaxReadings), Now: time.Now, Log: log,
 	})
 	counted.Watch(metrics.Watched{Counts: d.service.Counts, Held: starter.Budget.Use, Deliveries: func(ctx context.Context) (pending, failed int, err error) {
-		counts, err := d.catalogue.CountDeliveries(ctx)
+		counts, err := db.Deliveries.CountDeliveries(ctx)
 		return counts[profiles.DeliveryPending], counts[profiles.DeliveryFailed], err
 	}})
 	// Closed here only when the start fails; serve closes it first otherwise.
@@ -158,14 +159,14 @@ func start(ctx context.Context, c *serveCmd, log *slog.Logger) (_ *daemon, err e
 	d.server = api.New(api.Options{
 		HashKey:  d.keys.Derive("request hashes"),
 		Sessions: d.service, Checkpoints: d.service, Controls: d.service, CDP: d.service, Files: files.New(sessions, d.apiKeys),
-		Snapshots: kept, Exports: kept, Importer: d.service, Pruner: d.service.Pruner(),
-		Defaults: kept, Logins: d.service, Settings: d.service, Extensions: checked,
-		Keys: d.apiKeys, SessionTickets: d.service, Readiness: d.service, Answers: answers{d.catalogue},
-		Notes:      agent.NewNotes(sessions, d.catalogue, time.Now),
+		Snapshots: kept, Exports: kept, Importer: d.service.Importer(), Pruner: d.service.Pruner(),
+		Defaults: kept, Logins: d.service.Checker(), Settings: d.service.Users(), Extensions: checked,
+		Keys: d.apiKeys, SessionTickets: d.service, Readiness: d.service, Answers: answers{db.Answers},
+		Notes:      agent.NewNotes(sessions, db.Notes, time.Now),
 		Documents:  agent.NewDocuments(sessions, snapshot.NewDocuments(d.store, snapshot.Options{Now: time.Now})),
-		Messenger:  agent.NewMessenger(agent.MessengerConfig{Sessions: sessions, Store: d.catalogue, Notices: notices, Masks: masks, Now: time.Now}),
-		History:    events.NewReader(events.ReaderConfig{Journal: journal, Store: d.catalogue, Sessions: sessions, Keys: d.apiKeys, Masks: masks}),
-		Deliveries: events.NewDeliveries(d.catalogue, sender.Wake, time.Now),
+		Messenger:  agent.NewMessenger(agent.MessengerConfig{Sessions: sessions, Store: db.Messages, Tasks: db.Sessions, Notices: notices, Masks: masks, Now: time.Now}),
+		History:    events.NewReader(events.ReaderConfig{Journal: journal, Store: db.Runs, Sessions: sessions, Keys: d.apiKeys, Masks: masks}),
+		Deliveries: events.NewDeliveries(db.Deliveries, sender.Wake, time.Now),
 		Metrics:    counted.Handler(), Logger: log, Now: time.Now,
 		PublicURL: c.PublicURL, TrustedProxies: c.TrustedProxy,
 		Landlock: launcher.Landlock(), WarnUnknownFields: c.UnknownFields == "warn", MaxUpload: c.MaxUpload, MaxImport: c.MaxUnpack, MaxMessage: int64(c.MaxMessage),
@@ -275,4 +276,13 @@ func (d *daemon) close() error {
 	}
 	d.closers = nil
 	return errors.Join(errs...)
+}
+
+// sessionCatalogue is the part of the catalogue that sessions use.
+func sessionCatalogue(db *sqldb.DB) session.Catalogue {
+	return session.Catalogue{
+		SessionStore: db.Sessions, SnapshotStore: db.Snapshots, RetentionStore: db.Snapshots, DefaultStore: db.Defaults,
+		UserStore: db.Users, NoteReader: db.Notes, UploadedExtensions: db.Extensions, RunRecords: db.Runs, AnswerRecords: db.Answers,
+		DeliveryRecords: db.Deliveries, Database: db,
+	}
 }

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/stasisd/stasis/cmd/stasis/demosite"
-	"github.com/stasisd/stasis/session"
 	"github.com/stasisd/stasis/session/restore"
+	"github.com/stasisd/stasis/session/save"
 	"github.com/stasisd/stasis/state"
 )
 
@@ -54,7 +54,7 @@ func how(r restore.Report) string {
 }
 
 // saved tells what an end kept.
-func saved(a session.EndAnswer) string {
+func saved(a save.EndAnswer) string {
 	if a.Snapshot == nil {
 		return ""
 	}

@@ -8,8 +8,8 @@ import (
 	"net/http"
 	"net/url"
 
-	"github.com/stasisd/stasis/session"
 	"github.com/stasisd/stasis/session/restore"
+	"github.com/stasisd/stasis/session/save"
 )
 
 // demoSession is what the demo reads of a session's answer.
@@ -32,7 +32,7 @@ func (d *demoDaemon) create(ctx context.Context, fields map[string]any) (s demoS
 }
 
 // endSession ends a session as the query says.
-func (d *demoDaemon) endSession(ctx context.Context, id string, how url.Values) (a session.EndAnswer, err error) {
+func (d *demoDaemon) endSession(ctx context.Context, id string, how url.Values) (a save.EndAnswer, err error) {
 	return a, d.call(ctx, http.MethodDelete, "/v1/sessions/"+id+"?"+how.Encode(), nil, &a)
 }
 

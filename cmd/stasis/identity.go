@@ -176,7 +176,7 @@ func (c *identityRotateCmd) rewrap(ctx context.Context, s *storage) (left []snap
 	if err != nil {
 		return nil, 0, err
 	}
-	kept, err := library.RewrapSessions(ctx, s.catalogue, s.vault, retire)
+	kept, err := library.RewrapSessions(ctx, s.catalogue.Sessions, s.catalogue.Runs, s.vault, retire)
 	if err != nil {
 		return nil, 0, err
 	}

@@ -44,7 +44,7 @@ func (s *storage) sameStore(ctx context.Context) (err error) {
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
 	vault := snapshot.NewVault(store, snapshot.Keys{}, snapshot.Options{Now: time.Now})
-	named, has, err := audit.HasAny(ctx, vault, catalogue)
+	named, has, err := audit.HasAny(ctx, vault, catalogue.Snapshots)
 	if err != nil || has || named == 0 {
 		return err
 	}

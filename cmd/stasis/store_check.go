@@ -44,9 +44,9 @@ func (c *storeCheckCmd) Run(ctx context.Context) (err error) {
 	if !write {
 		o.Settle = settle
 	}
-	var records audit.Records
+	var records *audit.Records
 	if s.catalogue != nil {
-		records = s.catalogue
+		records = &audit.Records{Sessions: s.catalogue.Sessions, Snapshots: s.catalogue.Snapshots, Defaults: s.catalogue.Defaults}
 	}
 	tell, sum := tellLine, sumUp
 	if c.JSON {

@@ -43,7 +43,7 @@ func fillDataDir(ctx context.Context, dir string, uncommitted bool) (err error) 
 		return err
 	}
 	rec := profiles.Session{ID: "s-1", UserID: "ada", Status: profiles.StatusReady, CreatedAt: time.Now()}
-	if err := s.catalogue.CreateSession(ctx, rec); err != nil {
+	if err := s.catalogue.Sessions.CreateSession(ctx, rec); err != nil {
 		return err
 	}
 	for n := range 2 {
@@ -51,7 +51,7 @@ func fillDataDir(ctx context.Context, dir string, uncommitted bool) (err error) 
 		if err != nil {
 			return err
 		}
-		_, err = s.catalogue.Commit(ctx, profiles.Commit{Move: &profiles.Move{Overwrite: true}, Snapshot: profiles.Snapshot{
+		_, err = s.catalogue.Snapshots.Commit(ctx, profiles.Commit{Move: &profiles.Move{Overwrite: true}, Snapshot: profiles.Snapshot{
 			ID: saved.ID, SessionID: "s-1", UserID: "ada", Mode: "filesystem", CreatedAt: saved.CreatedAt, ArchiveID: saved.Archive.ID}})
 		if err != nil {
 			return err

@@ -14,7 +14,6 @@ import (
 	"github.com/google/renameio/v2"
 
 	"github.com/stasisd/stasis/fault"
-	"github.com/stasisd/stasis/profiles"
 	"github.com/stasisd/stasis/session/events/webhook"
 )
 
@@ -75,7 +74,7 @@ func (f *webhookFlags) secret(dir string) (webhook.Secret, error) {
 }
 
 // sender starts sending; stop ends it.
-func (f *webhookFlags) sender(ctx context.Context, dir string, queue profiles.Deliveries, log *slog.Logger) (s *webhook.Sender, stop func() error, err error) {
+func (f *webhookFlags) sender(ctx context.Context, dir string, queue webhook.Queue, log *slog.Logger) (s *webhook.Sender, stop func() error, err error) {
 	secret, err := f.secret(dir)
 	if err != nil {
 		return nil, nil, err

@@ -56,7 +56,7 @@ func writeForever(ctx context.Context, raw string) error {
 	if err != nil {
 		return err
 	}
-	rows, _, err := s.catalogue.Snapshots(ctx, profiles.SnapshotFilter{})
+	rows, _, err := s.catalogue.Snapshots.Snapshots(ctx, profiles.SnapshotFilter{})
 	if err != nil {
 		return err
 	}
@@ -88,7 +88,7 @@ type writer struct {
 // session lives one session: some checkpoints, and an end that saves.
 func (w *writer) session(ctx context.Context) error {
 	rec := profiles.Session{ID: uuid.Must(uuid.NewV7()).String(), UserID: w.user, Status: profiles.StatusRunning, CreatedAt: time.Now()}
-	if err := w.catalogue.CreateSession(ctx, rec); err != nil {
+	if err := w.catalogue.Sessions.CreateSession(ctx, rec); err != nil {
 		return err
 	}
 	for left := w.random.IntN(3); left >= 0; left-- {
@@ -119,7 +119,7 @@ func (w *writer) save(ctx context.Context, rec profiles.Session, last bool) erro
 	switch w.random.IntN(4) {
 	case 0: // it moves no default
 	case 1:
-		now, err := w.catalogue.Default(ctx, w.user)
+		now, err := w.catalogue.Defaults.Default(ctx, w.user)
 		if err != nil && !fault.Is(err, fault.DefaultNotFound) {
 			return err
 		}
@@ -131,9 +131,9 @@ func (w *writer) save(ctx context.Context, rec profiles.Session, last bool) erro
 		c.End = &profiles.End{SessionID: rec.ID, Status: profiles.StatusCompleted, EndedAt: time.Now()}
 	}
 	if w.random.IntN(20) == 0 { // a commit that failed: what was saved is taken back
-		return w.vault.Delete(ctx, saved.Location, id, w.catalogue.ArchiveInUse)
+		return w.vault.Delete(ctx, saved.Location, id, w.catalogue.Snapshots.ArchiveInUse)
 	}
-	moved, err := w.catalogue.Commit(ctx, c)
+	moved, err := w.catalogue.Snapshots.Commit(ctx, c)
 	if err != nil {
 		return err
 	}
@@ -168,14 +168,14 @@ func (w *writer) remove(ctx context.Context) error {
 	if err := say(event{Did: "deleting", ID: row.ID}); err != nil {
 		return err
 	}
-	_, err := w.catalogue.DeleteSnapshot(ctx, row.ID)
+	_, err := w.catalogue.Snapshots.DeleteSnapshot(ctx, row.ID)
 	if fault.Is(err, fault.SnapshotInUse) {
 		return nil // a default: it stays
 	}
 	if err != nil {
 		return err
 	}
-	return w.vault.Delete(ctx, locationOf(row.UserID, row.SessionID), row.ID, w.catalogue.ArchiveInUse)
+	return w.vault.Delete(ctx, locationOf(row.UserID, row.SessionID), row.ID, w.catalogue.Snapshots.ArchiveInUse)
 }
 
 func locationOf(user, session string) snapshot.Location {

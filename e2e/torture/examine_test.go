@@ -69,7 +69,7 @@ func (r *record) examine(t *testing.T) (seen tally) {
 		}
 	}()
 	s.recover(t)
-	rows, _, err := s.catalogue.Snapshots(t.Context(), profiles.SnapshotFilter{})
+	rows, _, err := s.catalogue.Snapshots.Snapshots(t.Context(), profiles.SnapshotFilter{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -85,7 +85,7 @@ func (r *record) examine(t *testing.T) (seen tally) {
 		}
 	}
 	for user, version := range r.defaults {
-		now, err := s.catalogue.Default(t.Context(), user)
+		now, err := s.catalogue.Defaults.Default(t.Context(), user)
 		if version == 0 && fault.Is(err, fault.DefaultNotFound) {
 			continue
 		}
@@ -102,20 +102,20 @@ func (r *record) examine(t *testing.T) (seen tally) {
 // rescuing their Chromes (session/recover.go).
 func (s *storage) recover(t *testing.T) {
 	t.Helper()
-	live, _, err := s.catalogue.Sessions(t.Context(), profiles.SessionFilter{Live: true})
+	live, _, err := s.catalogue.Sessions.Sessions(t.Context(), profiles.SessionFilter{Live: true})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, rec := range live {
 		err := s.vault.TakeBack(t.Context(), locationOf(rec.UserID, rec.ID), func(id string) (bool, error) {
-			_, err := s.catalogue.Snapshot(t.Context(), id)
+			_, err := s.catalogue.Snapshots.Snapshot(t.Context(), id)
 			if fault.Is(err, fault.SnapshotNotFound) {
 				return false, nil
 			}
 			return err == nil, err
 		})
 		if err == nil {
-			err = s.catalogue.EndSession(t.Context(), profiles.End{SessionID: rec.ID, Status: profiles.StatusTerminated, EndedAt: time.Now()})
+			err = s.catalogue.Sessions.EndSession(t.Context(), profiles.End{SessionID: rec.ID, Status: profiles.StatusTerminated, EndedAt: time.Now()})
 		}
 		if err != nil {
 			t.Error(err)
@@ -224,7 +224,7 @@ func (r *record) clear(t *testing.T) {
 		}
 	}()
 	for _, repair := range []bool{true, false} {
-		_, err := audit.Run(t.Context(), s.vault, s.catalogue, time.Now, audit.Options{ReadData: true, Repair: repair, Remove: repair},
+		_, err := audit.Run(t.Context(), s.vault, s.records(), time.Now, audit.Options{ReadData: true, Repair: repair, Remove: repair},
 			func(f audit.Finding) error {
 				if !repair || f.Severity == audit.Lost {
 					t.Errorf("repairing %v: %s %s: %s", repair, f.Severity, f.Kind, f.What)

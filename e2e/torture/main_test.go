@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/stasisd/stasis/profiles/sqldb"
+	"github.com/stasisd/stasis/session/library/audit"
 	"github.com/stasisd/stasis/snapshot"
 	"github.com/stasisd/stasis/snapshot/fsstore"
 	"github.com/stasisd/stasis/snapshot/s3store"
@@ -74,6 +75,11 @@ func (in places) open(ctx context.Context) (snapshot.Store, error) {
 	}
 	return s3store.Open(ctx, s3store.Options{Endpoint: b.Endpoint, Insecure: true, Bucket: b.Name, Prefix: b.Prefix, Region: b.Region,
 		AccessKey: b.AccessKey, SecretKey: b.SecretKey, Spool: in.Dir, Now: time.Now})
+}
+
+// records are what an audit compares the store with.
+func (s *storage) records() *audit.Records {
+	return &audit.Records{Sessions: s.catalogue.Sessions, Snapshots: s.catalogue.Snapshots, Defaults: s.catalogue.Defaults}
 }
 
 func (s *storage) close() error {

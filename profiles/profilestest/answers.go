@@ -10,7 +10,7 @@ import (
 
 func (f *fixture) claim(a profiles.Answer, fresh bool) profiles.Answer {
 	f.Helper()
-	known, got, err := f.c.ClaimAnswer(f.ctx, a)
+	known, got, err := f.c.Answers.ClaimAnswer(f.ctx, a)
 	f.must(err)
 	if got != fresh {
 		f.Errorf("claim of %s %s: fresh %t", a.Scope, a.Key, got)
@@ -27,30 +27,30 @@ func testAnswers(f *fixture) {
 
 	done := first
 	done.Status, done.Body = 201, []byte("\x00 any bytes \xff")
-	f.must(f.c.FinishAnswer(f.ctx, profiles.Answer{Scope: first.Scope, Key: "k", Status: done.Status, Body: done.Body}))
+	f.must(f.c.Answers.FinishAnswer(f.ctx, profiles.Answer{Scope: first.Scope, Key: "k", Status: done.Status, Body: done.Body}))
 	f.same(f.claim(again, false), done)
 
 	late := done
 	late.Status = 500
-	f.code(f.c.FinishAnswer(f.ctx, late), fault.NotFound)
+	f.code(f.c.Answers.FinishAnswer(f.ctx, late), fault.NotFound)
 	f.same(f.claim(again, false), done)
 
 	other := first
 	other.Scope = "another key"
 	f.same(f.claim(other, true), other)
 
-	f.must(f.c.DropAnswer(f.ctx, first.Scope, "k"))
-	f.must(f.c.DropAnswer(f.ctx, first.Scope, "k"))
+	f.must(f.c.Answers.DropAnswer(f.ctx, first.Scope, "k"))
+	f.must(f.c.Answers.DropAnswer(f.ctx, first.Scope, "k"))
 	f.same(f.claim(again, true), again)
-	f.must(f.c.DropAnswer(f.ctx, first.Scope, "k"))
-	f.code(f.c.FinishAnswer(f.ctx, done), fault.NotFound)
+	f.must(f.c.Answers.DropAnswer(f.ctx, first.Scope, "k"))
+	f.code(f.c.Answers.FinishAnswer(f.ctx, done), fault.NotFound)
 	f.same(f.claim(other, false), other)
 }
 
 func testAnswerRace(f *fixture) {
 	var fresh atomic.Int32
 	together(20, func(int) {
-		_, first, err := f.c.ClaimAnswer(f.ctx, profiles.Answer{Scope: "s", Key: "k", BodyHash: "hash", CreatedAt: start})
+		_, first, err := f.c.Answers.ClaimAnswer(f.ctx, profiles.Answer{Scope: "s", Key: "k", BodyHash: "hash", CreatedAt: start})
 		f.code(err, "")
 		if first {
 			fresh.Add(1)
@@ -70,13 +70,13 @@ func testAnswersExpire(f *fixture) {
 		f.claim(a, true)
 	}
 	exact.Status = 201
-	f.must(f.c.FinishAnswer(f.ctx, exact))
-	f.must(f.c.ExpireAnswers(f.ctx, start))
+	f.must(f.c.Answers.FinishAnswer(f.ctx, exact))
+	f.must(f.c.Answers.ExpireAnswers(f.ctx, start))
 	f.claim(old, true)
 	f.same(f.claim(exact, false), exact)
 	f.same(f.claim(recent, false), recent)
 
-	f.must(f.c.DropUnfinishedAnswers(f.ctx))
+	f.must(f.c.Answers.DropUnfinishedAnswers(f.ctx))
 	f.claim(recent, true)
 	f.same(f.claim(exact, false), exact)
 }

@@ -16,15 +16,15 @@ func testCancelled(f *fixture) {
 	s := f.session("s", "user")
 	gone, cancel := context.WithCancel(f.ctx)
 	cancel()
-	_, _, claimErr := f.c.ClaimAnswer(gone, profiles.Answer{Scope: "s", Key: "k"})
-	_, readErr := f.c.Session(gone, "s")
-	_, _, listErr := f.c.Sessions(gone, profiles.SessionFilter{})
+	_, _, claimErr := f.c.Answers.ClaimAnswer(gone, profiles.Answer{Scope: "s", Key: "k"})
+	_, readErr := f.c.Sessions.Session(gone, "s")
+	_, _, listErr := f.c.Sessions.Sessions(gone, profiles.SessionFilter{})
 
 	during, cancel := context.WithCancel(f.ctx)
 	defer cancel()
 	e := endOf("s")
 	e.Outcome = func(profiles.Moved) (json.RawMessage, error) { cancel(); return nil, nil }
-	_, commitErr := f.c.Commit(during, profiles.Commit{Snapshot: f.snapshot("snap", s), Move: &profiles.Move{}, End: e})
+	_, commitErr := f.c.Snapshots.Commit(during, profiles.Commit{Snapshot: f.snapshot("snap", s), Move: &profiles.Move{}, End: e})
 	for _, err := range []error{claimErr, readErr, listErr, commitErr} {
 		if !errors.Is(err, context.Canceled) {
 			f.Errorf("a cancelled context gave %v", err)
@@ -34,16 +34,16 @@ func testCancelled(f *fixture) {
 
 	late, cancel := context.WithTimeout(f.ctx, 0)
 	defer cancel()
-	err := f.c.EndSession(late, *endOf("s"))
+	err := f.c.Sessions.EndSession(late, *endOf("s"))
 	f.code(err, fault.Timeout)
 	if !errors.Is(err, context.DeadlineExceeded) {
 		f.Errorf("a deadline gave %v", err)
 	}
 
-	got, err := f.c.Session(f.ctx, "s")
+	got, err := f.c.Sessions.Session(f.ctx, "s")
 	f.must(err)
 	f.same(got, s)
-	_, err = f.c.Snapshot(f.ctx, "snap")
+	_, err = f.c.Snapshots.Snapshot(f.ctx, "snap")
 	f.code(err, fault.SnapshotNotFound)
 	f.same(f.commit("snap", s, &profiles.Move{}), profiles.Moved{Moved: true, Version: 1})
 }
@@ -57,11 +57,11 @@ func testPanic(f *fixture) {
 				f.Error("the panic was swallowed")
 			}
 		}()
-		_, err := f.c.UpdateSession(f.ctx, "s", func(s *profiles.Session) error { s.Goal = "changed"; panic("callback") })
+		_, err := f.c.Sessions.UpdateSession(f.ctx, "s", func(s *profiles.Session) error { s.Goal = "changed"; panic("callback") })
 		f.must(err)
 	}()
 	f.commit("snap", s, nil)
-	got, err := f.c.Session(f.ctx, "s")
+	got, err := f.c.Sessions.Session(f.ctx, "s")
 	f.must(err)
 	f.same(got, s)
 }
@@ -83,35 +83,35 @@ func testConcurrent(f *fixture) {
 	together(2*writers, func(i int) {
 		if i < writers {
 			for _, c := range commits[i] {
-				_, err := f.c.Commit(f.ctx, c)
+				_, err := f.c.Snapshots.Commit(f.ctx, c)
 				f.code(err, "")
 			}
 			return
 		}
 		for range each {
-			d, err := f.c.Default(f.ctx, "user")
+			d, err := f.c.Defaults.Default(f.ctx, "user")
 			if fault.Is(err, fault.DefaultNotFound) {
 				continue
 			}
 			f.code(err, "")
-			_, err = f.c.Snapshot(f.ctx, d.SnapshotID)
+			_, err = f.c.Snapshots.Snapshot(f.ctx, d.SnapshotID)
 			f.code(err, "")
-			s, err := f.c.Session(f.ctx, d.SessionID)
+			s, err := f.c.Sessions.Session(f.ctx, d.SessionID)
 			f.code(err, "")
 			if s.Status != profiles.StatusCompleted {
 				f.Errorf("the default names session %s in status %q", s.ID, s.Status)
 			}
-			_, _, err = f.c.Sessions(f.ctx, profiles.SessionFilter{UserID: "user"})
+			_, _, err = f.c.Sessions.Sessions(f.ctx, profiles.SessionFilter{UserID: "user"})
 			f.code(err, "")
 		}
 	})
-	history, _, err := f.c.DefaultHistory(f.ctx, "user", 0, "")
+	history, _, err := f.c.Defaults.DefaultHistory(f.ctx, "user", 0, "")
 	f.must(err)
 	if len(history) != writers*each || history[0].Version != writers*each {
 		f.Errorf("%d versions, the newest %+v", len(history), history[0])
 	}
 	for _, s := range sessions {
-		all, _, err := f.c.Snapshots(f.ctx, profiles.SnapshotFilter{SessionID: s.ID})
+		all, _, err := f.c.Snapshots.Snapshots(f.ctx, profiles.SnapshotFilter{SessionID: s.ID})
 		f.must(err)
 		if len(all) != each {
 			f.Errorf("%s has %d snapshots", s.ID, len(all))
@@ -121,11 +121,11 @@ func testConcurrent(f *fixture) {
 
 func testHealthClose(f *fixture) {
 	f.session("s", "user")
-	f.must(f.c.Health(f.ctx))
-	f.must(f.c.Close())
-	f.must(f.c.Close())
-	f.code(f.c.Health(f.ctx), fault.StoreFailed)
-	_, err := f.c.Session(f.ctx, "s")
+	f.must(f.c.Database.Health(f.ctx))
+	f.must(f.c.Database.Close())
+	f.must(f.c.Database.Close())
+	f.code(f.c.Database.Health(f.ctx), fault.StoreFailed)
+	_, err := f.c.Sessions.Session(f.ctx, "s")
 	f.code(err, fault.StoreFailed)
-	f.code(f.c.CreateSession(f.ctx, profiles.Session{ID: "t"}), fault.StoreFailed)
+	f.code(f.c.Sessions.CreateSession(f.ctx, profiles.Session{ID: "t"}), fault.StoreFailed)
 }

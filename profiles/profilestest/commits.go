@@ -23,14 +23,14 @@ func endOf(session string) *profiles.End {
 func testCommit(f *fixture) {
 	s := f.session("s", "user")
 	want := f.snapshot("snap", s)
-	moved, err := f.c.Commit(f.ctx, profiles.Commit{Snapshot: want, Move: &profiles.Move{}, End: endOf("s")})
+	moved, err := f.c.Snapshots.Commit(f.ctx, profiles.Commit{Snapshot: want, Move: &profiles.Move{}, End: endOf("s")})
 	f.must(err)
 	f.same(moved, profiles.Moved{Moved: true, Version: 1})
 
-	got, err := f.c.Snapshot(f.ctx, "snap")
+	got, err := f.c.Snapshots.Snapshot(f.ctx, "snap")
 	f.must(err)
 	f.same(got, want)
-	d, err := f.c.Default(f.ctx, "user")
+	d, err := f.c.Defaults.Default(f.ctx, "user")
 	f.must(err)
 	if d.MovedAt.IsZero() || d.MovedAt.Location() != time.UTC {
 		f.Errorf("moved at %v", d.MovedAt)
@@ -40,13 +40,13 @@ func testCommit(f *fixture) {
 
 	s.Status, s.Reason, s.EndedAt = profiles.StatusCompleted, profiles.ReasonIdle.With("deleted"), start.Add(time.Hour)
 	s.Outcome = json.RawMessage(`{"Moved":true,"Version":1,"Reason":""}`)
-	ended, err := f.c.Session(f.ctx, "s")
+	ended, err := f.c.Sessions.Session(f.ctx, "s")
 	f.must(err)
 	f.same(ended, s)
 
 	t := f.session("t", "user")
 	f.same(f.commit("checkpoint", t, nil), profiles.Moved{Version: 1})
-	alive, err := f.c.Session(f.ctx, "t")
+	alive, err := f.c.Sessions.Session(f.ctx, "t")
 	f.must(err)
 	f.same(alive, t)
 }
@@ -62,7 +62,7 @@ func testCommitBase(f *fixture) {
 	}{{profiles.Move{From: 7}, 7}, {profiles.Move{From: 1}, 2}, {profiles.Move{Overwrite: true}, 3}} {
 		f.commit(fmt.Sprint("checkpoint ", i), s, &step.move)
 		s.BaseVersion = step.base
-		got, err := f.c.Session(f.ctx, "s")
+		got, err := f.c.Sessions.Session(f.ctx, "s")
 		f.must(err)
 		f.same(got, s)
 	}
@@ -82,27 +82,27 @@ func testCommitAtomic(f *fixture) {
 		return nil, refused
 	}
 	c := profiles.Commit{Snapshot: f.snapshot("second", s), Move: &profiles.Move{From: 1}, End: e}
-	if _, err := f.c.Commit(f.ctx, c); !errors.Is(err, refused) {
+	if _, err := f.c.Snapshots.Commit(f.ctx, c); !errors.Is(err, refused) {
 		f.Errorf("the callback's error came back as %v", err)
 	}
-	got, err := f.c.Session(f.ctx, "s")
+	got, err := f.c.Sessions.Session(f.ctx, "s")
 	f.must(err)
 	f.same(got, s)
-	_, err = f.c.Snapshot(f.ctx, "second")
+	_, err = f.c.Snapshots.Snapshot(f.ctx, "second")
 	f.code(err, fault.SnapshotNotFound)
-	newest, err := f.c.NewestSnapshot(f.ctx, "s")
+	newest, err := f.c.Snapshots.NewestSnapshot(f.ctx, "s")
 	f.must(err)
 	if newest.ID != "first" {
 		f.Errorf("newest is %s", newest.ID)
 	}
-	history, _, err := f.c.DefaultHistory(f.ctx, "user", 0, "")
+	history, _, err := f.c.Defaults.DefaultHistory(f.ctx, "user", 0, "")
 	f.must(err)
 	if len(history) != 1 || history[0].SnapshotID != "first" {
 		f.Errorf("history is %+v", history)
 	}
 
 	c.End = endOf("s") // what failed can be tried again
-	moved, err := f.c.Commit(f.ctx, c)
+	moved, err := f.c.Snapshots.Commit(f.ctx, c)
 	f.must(err)
 	f.same(moved, profiles.Moved{Moved: true, Version: 2})
 }
@@ -112,23 +112,23 @@ func testCommitSession(f *fixture) {
 	s := profiles.Session{ID: "s", UserID: "new", KeyID: "key", Engine: "chrome", Status: profiles.StatusCompleted,
 		Reason: profiles.ReasonImported.With("imported"), CreatedAt: start, ExpiresAt: start, EndedAt: start}
 	c := profiles.Commit{Session: &s, Snapshot: f.snapshot("snap", profiles.Session{ID: "s", UserID: "other"}), Move: &profiles.Move{}}
-	_, err := f.c.Commit(f.ctx, c)
+	_, err := f.c.Snapshots.Commit(f.ctx, c)
 	f.code(err, fault.UserMismatch)
-	_, err = f.c.Session(f.ctx, "s")
+	_, err = f.c.Sessions.Session(f.ctx, "s")
 	f.code(err, fault.SessionNotFound)
 
 	c.Snapshot.UserID = "new"
-	moved, err := f.c.Commit(f.ctx, c)
+	moved, err := f.c.Snapshots.Commit(f.ctx, c)
 	f.must(err)
 	f.same(moved, profiles.Moved{Moved: true, Version: 1})
-	got, err := f.c.Session(f.ctx, "s")
+	got, err := f.c.Sessions.Session(f.ctx, "s")
 	f.must(err)
 	f.same(got, s)
 
 	c.Snapshot = f.snapshot("other", s)
-	_, err = f.c.Commit(f.ctx, c)
+	_, err = f.c.Snapshots.Commit(f.ctx, c)
 	f.code(err, fault.SessionExists)
-	_, err = f.c.Snapshot(f.ctx, "other")
+	_, err = f.c.Snapshots.Snapshot(f.ctx, "other")
 	f.code(err, fault.SnapshotNotFound)
 }
 
@@ -137,21 +137,21 @@ func testCommitBelongs(f *fixture) {
 	f.session("t", "user")
 
 	c := profiles.Commit{Snapshot: f.snapshot("a", profiles.Session{ID: "none", UserID: "user"})}
-	_, err := f.c.Commit(f.ctx, c)
+	_, err := f.c.Snapshots.Commit(f.ctx, c)
 	f.code(err, fault.SessionNotFound)
 	c.Snapshot.SessionID, c.Snapshot.UserID = "s", "other"
-	_, err = f.c.Commit(f.ctx, c)
+	_, err = f.c.Snapshots.Commit(f.ctx, c)
 	f.code(err, fault.UserMismatch)
 	c.Snapshot.UserID, c.End = "user", endOf("t")
-	_, err = f.c.Commit(f.ctx, c)
+	_, err = f.c.Snapshots.Commit(f.ctx, c)
 	f.code(err, fault.Internal)
-	_, err = f.c.Snapshot(f.ctx, "a")
+	_, err = f.c.Snapshots.Snapshot(f.ctx, "a")
 	f.code(err, fault.SnapshotNotFound)
 
 	f.commit("a", s, nil)
-	_, err = f.c.Commit(f.ctx, profiles.Commit{Snapshot: f.snapshot("a", s), End: endOf("s")})
+	_, err = f.c.Snapshots.Commit(f.ctx, profiles.Commit{Snapshot: f.snapshot("a", s), End: endOf("s")})
 	f.code(err, fault.StoreFailed)
-	got, err := f.c.Session(f.ctx, "s")
+	got, err := f.c.Sessions.Session(f.ctx, "s")
 	f.must(err)
 	f.same(got, s)
 }
@@ -172,7 +172,7 @@ func testCommitRace(f *fixture) {
 	var won *profiles.Snapshot
 	lost := map[string]profiles.Moved{}
 	together(n, func(i int) {
-		moved, err := f.c.Commit(f.ctx, commits[i])
+		moved, err := f.c.Snapshots.Commit(f.ctx, commits[i])
 		f.code(err, "")
 		mu.Lock()
 		defer mu.Unlock()
@@ -188,7 +188,7 @@ func testCommitRace(f *fixture) {
 	if won == nil || len(lost) != n-1 {
 		f.Fatalf("winner %v, %d lost", won, len(lost))
 	}
-	d, err := f.c.Default(f.ctx, "user")
+	d, err := f.c.Defaults.Default(f.ctx, "user")
 	f.must(err)
 	if d.Version != 2 || d.SnapshotID != won.ID || d.SessionID != won.SessionID {
 		f.Errorf("the default is %+v, the winner %s", d, won.ID)
@@ -197,14 +197,14 @@ func testCommitRace(f *fixture) {
 		if moved.Version != 2 || !strings.Contains(moved.Reason, won.ID) || !strings.Contains(moved.Reason, won.SessionID) {
 			f.Errorf("%s was told %+v, the winner is %s", id, moved, won.ID)
 		}
-		s, err := f.c.Session(f.ctx, id)
+		s, err := f.c.Sessions.Session(f.ctx, id)
 		f.must(err)
 		want, err := json.Marshal(moved)
 		f.must(err)
 		if s.Status != profiles.StatusCompleted || string(s.Outcome) != string(want) {
 			f.Errorf("%s ended as %s with %s", id, s.Status, s.Outcome)
 		}
-		_, err = f.c.NewestSnapshot(f.ctx, id)
+		_, err = f.c.Snapshots.NewestSnapshot(f.ctx, id)
 		f.must(err)
 	}
 }
@@ -214,27 +214,27 @@ func testEnd(f *fixture) {
 	refused := errors.New("refused")
 	e := *endOf("s")
 	e.Outcome = func(profiles.Moved) (json.RawMessage, error) { return nil, refused }
-	if err := f.c.EndSession(f.ctx, e); !errors.Is(err, refused) {
+	if err := f.c.Sessions.EndSession(f.ctx, e); !errors.Is(err, refused) {
 		f.Errorf("the callback's error came back as %v", err)
 	}
-	got, err := f.c.Session(f.ctx, "s")
+	got, err := f.c.Sessions.Session(f.ctx, "s")
 	f.must(err)
 	f.same(got, s)
 
 	f.commit("snap", s, &profiles.Move{})
-	f.must(f.c.EndSession(f.ctx, *endOf("s")))
+	f.must(f.c.Sessions.EndSession(f.ctx, *endOf("s")))
 	s.Status, s.Reason, s.EndedAt = profiles.StatusCompleted, profiles.ReasonIdle.With("deleted"), start.Add(time.Hour)
 	s.Outcome, s.BaseVersion = json.RawMessage(`{"Moved":false,"Version":1,"Reason":""}`), 1
-	got, err = f.c.Session(f.ctx, "s")
+	got, err = f.c.Sessions.Session(f.ctx, "s")
 	f.must(err)
 	f.same(got, s)
 
 	f.session("bare", "user")
-	f.must(f.c.EndSession(f.ctx, profiles.End{SessionID: "bare", Status: profiles.StatusTerminated, EndedAt: start}))
-	got, err = f.c.Session(f.ctx, "bare")
+	f.must(f.c.Sessions.EndSession(f.ctx, profiles.End{SessionID: "bare", Status: profiles.StatusTerminated, EndedAt: start}))
+	got, err = f.c.Sessions.Session(f.ctx, "bare")
 	f.must(err)
 	if got.Status != profiles.StatusTerminated || got.Outcome != nil || !got.EndedAt.Equal(start) {
 		f.Errorf("it ended as %+v", got)
 	}
-	f.code(f.c.EndSession(f.ctx, *endOf("none")), fault.SessionNotFound)
+	f.code(f.c.Sessions.EndSession(f.ctx, *endOf("none")), fault.SessionNotFound)
 }

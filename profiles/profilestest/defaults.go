@@ -29,30 +29,30 @@ func testDefaultMoves(f *fixture) {
 	move(profiles.Move{From: 1}, true, 2, "")
 	move(profiles.Move{From: 1}, false, 2, "snap-4")
 	move(profiles.Move{From: 1, Overwrite: true}, true, 3, "")
-	_, err := f.c.SetDefault(f.ctx, "user", "", nil, start)
+	_, err := f.c.Defaults.SetDefault(f.ctx, "user", "", nil, start)
 	f.must(err)
 	move(profiles.Move{From: 3}, false, 4, "removed")
 	move(profiles.Move{}, true, 5, "")
-	_, err = f.c.SetDefault(f.ctx, "user", "snap-1", nil, start)
+	_, err = f.c.Defaults.SetDefault(f.ctx, "user", "snap-1", nil, start)
 	f.must(err)
 	move(profiles.Move{From: 5}, false, 6, "snap-1")
 
-	history, _, err := f.c.DefaultHistory(f.ctx, "user", 0, "")
+	history, _, err := f.c.Defaults.DefaultHistory(f.ctx, "user", 0, "")
 	f.must(err)
 	var got []string
 	for _, d := range history {
 		got = append(got, fmt.Sprintf("%d:%s:%s", d.Version, d.SnapshotID, d.SessionID))
 	}
 	f.same(got, []string{"6:snap-1:", "5:snap-8:s", "4::", "3:snap-6:s", "2:snap-4:s", "1:snap-2:s"})
-	some, _, err := f.c.DefaultHistory(f.ctx, "user", 2, "")
+	some, _, err := f.c.Defaults.DefaultHistory(f.ctx, "user", 2, "")
 	f.must(err)
 	f.same(some, history[:2])
 
 	f.commit("theirs", f.session("t", "another"), &profiles.Move{})
 	f.commit("gone", f.session("u", "without"), &profiles.Move{})
-	_, err = f.c.SetDefault(f.ctx, "without", "", nil, start)
+	_, err = f.c.Defaults.SetDefault(f.ctx, "without", "", nil, start)
 	f.must(err)
-	current, err := f.c.Defaults(f.ctx)
+	current, err := f.c.Defaults.Defaults(f.ctx)
 	f.must(err)
 	got = nil
 	for _, d := range current {
@@ -71,7 +71,7 @@ func testDefaultRenewed(f *fixture) {
 		f.Helper()
 		n++
 		got := f.commit(fmt.Sprintf("snap-%d", n), s, &m)
-		now, err := f.c.Default(f.ctx, "user")
+		now, err := f.c.Defaults.Default(f.ctx, "user")
 		f.must(err)
 		if got.Moved != moved || got.Version != version || now.Version != version || now.Renews != renews {
 			f.Errorf("move %+v gave %+v, and the default is %+v", m, got, now)
@@ -92,12 +92,12 @@ func testDefaultRenewed(f *fixture) {
 	move(renewal(5), true, 6, 5)
 	move(fresh(4), false, 6, 5)
 	five, six := int64(5), int64(6)
-	_, err := f.c.SetDefault(f.ctx, "user", "snap-1", &five, start)
+	_, err := f.c.Defaults.SetDefault(f.ctx, "user", "snap-1", &five, start)
 	f.code(err, fault.VersionConflict)
-	d, err := f.c.SetDefault(f.ctx, "user", "snap-1", &six, start)
+	d, err := f.c.Defaults.SetDefault(f.ctx, "user", "snap-1", &six, start)
 	f.must(err)
 	f.same([]int64{d.Version, d.Renews}, []int64{7, 0})
-	history, _, err := f.c.DefaultHistory(f.ctx, "user", 3, "")
+	history, _, err := f.c.Defaults.DefaultHistory(f.ctx, "user", 3, "")
 	f.must(err)
 	f.same([]int64{history[0].Renews, history[1].Renews, history[2].Renews}, []int64{0, 5, 0})
 }
@@ -107,13 +107,13 @@ func testDefaultRenewed(f *fixture) {
 func testLastUsed(f *fixture) {
 	used := func(want time.Time) {
 		f.Helper()
-		got, err := f.c.LastUsed(f.ctx, "user", "base")
+		got, err := f.c.Defaults.LastUsed(f.ctx, "user", "base")
 		f.must(err)
 		f.same(got, want)
 	}
 	end := func(s profiles.Session, at time.Time) {
 		f.Helper()
-		f.must(f.c.EndSession(f.ctx, profiles.End{SessionID: s.ID, Status: profiles.StatusCompleted, EndedAt: at}))
+		f.must(f.c.Sessions.EndSession(f.ctx, profiles.End{SessionID: s.ID, Status: profiles.StatusCompleted, EndedAt: at}))
 	}
 	used(time.Time{})
 	maker := f.session("maker", "user")
@@ -123,23 +123,23 @@ func testLastUsed(f *fixture) {
 	end(f.session("another", "another"), start.Add(9*time.Hour))
 	end(restored, start.Add(time.Hour))
 	used(start.Add(time.Hour))
-	_, err := f.c.UpdateSession(f.ctx, "maker", func(s *profiles.Session) error { s.BaseSnapshotID = ""; return nil })
+	_, err := f.c.Sessions.UpdateSession(f.ctx, "maker", func(s *profiles.Session) error { s.BaseSnapshotID = ""; return nil })
 	f.must(err)
 	end(maker, start.Add(2*time.Hour))
 	used(start.Add(2 * time.Hour))
-	_, err = f.c.UpdateSession(f.ctx, f.session("other", "user").ID, func(s *profiles.Session) error { s.BaseSnapshotID = "b"; return nil })
+	_, err = f.c.Sessions.UpdateSession(f.ctx, f.session("other", "user").ID, func(s *profiles.Session) error { s.BaseSnapshotID = "b"; return nil })
 	f.must(err)
-	f.must(f.c.EndSession(f.ctx, profiles.End{SessionID: "other", Status: profiles.StatusCompleted, EndedAt: start.Add(3 * time.Hour)}))
+	f.must(f.c.Sessions.EndSession(f.ctx, profiles.End{SessionID: "other", Status: profiles.StatusCompleted, EndedAt: start.Add(3 * time.Hour)}))
 	used(start.Add(2 * time.Hour))
 }
 
 func testDefaultByHand(f *fixture) {
 	version := func(n int64) *int64 { return &n }
-	_, err := f.c.Default(f.ctx, "user")
+	_, err := f.c.Defaults.Default(f.ctx, "user")
 	f.code(err, fault.DefaultNotFound)
-	_, err = f.c.SetDefault(f.ctx, "user", "", nil, start)
+	_, err = f.c.Defaults.SetDefault(f.ctx, "user", "", nil, start)
 	f.code(err, fault.DefaultNotFound)
-	history, _, err := f.c.DefaultHistory(f.ctx, "user", 0, "")
+	history, _, err := f.c.Defaults.DefaultHistory(f.ctx, "user", 0, "")
 	f.must(err)
 	f.same(history, []profiles.PastDefault{})
 
@@ -149,13 +149,13 @@ func testDefaultByHand(f *fixture) {
 	set := func(snapshot string, ifVersion *int64, want int64) {
 		f.Helper()
 		at := start.Add(time.Duration(want) * time.Millisecond).In(time.FixedZone("east", 3600))
-		d, err := f.c.SetDefault(f.ctx, "user", snapshot, ifVersion, at)
+		d, err := f.c.Defaults.SetDefault(f.ctx, "user", snapshot, ifVersion, at)
 		f.must(err)
 		f.same(d, profiles.Default{UserID: "user", Version: want, SnapshotID: snapshot, MovedAt: at.UTC()})
-		history, _, err := f.c.DefaultHistory(f.ctx, "user", 1, "")
+		history, _, err := f.c.Defaults.DefaultHistory(f.ctx, "user", 1, "")
 		f.must(err)
 		f.same(history, []profiles.PastDefault{{Default: d, Available: snapshot != ""}})
-		current, err := f.c.Default(f.ctx, "user")
+		current, err := f.c.Defaults.Default(f.ctx, "user")
 		if snapshot == "" {
 			f.code(err, fault.DefaultNotFound)
 			return
@@ -168,7 +168,7 @@ func testDefaultByHand(f *fixture) {
 	set("a", version(2), 3) // rollback
 	for _, wrong := range []int64{0, 1, 2, 4, -1} {
 		for _, snapshot := range []string{"b", ""} {
-			_, err := f.c.SetDefault(f.ctx, "user", snapshot, &wrong, start)
+			_, err := f.c.Defaults.SetDefault(f.ctx, "user", snapshot, &wrong, start)
 			f.code(err, fault.VersionConflict)
 			if message := fault.MessageOf(err); !strings.Contains(message, "version 3") || !strings.Contains(message, "snapshot a") {
 				f.Errorf("the winner is not named: %s", message)
@@ -176,12 +176,12 @@ func testDefaultByHand(f *fixture) {
 		}
 	}
 	set("", version(3), 4)
-	_, err = f.c.SetDefault(f.ctx, "user", "", nil, start)
+	_, err = f.c.Defaults.SetDefault(f.ctx, "user", "", nil, start)
 	f.code(err, fault.DefaultNotFound)
 	set("b", version(0), 5)
 	set("", nil, 6)
 	set("a", version(6), 7)
-	_, err = f.c.SetDefault(f.ctx, "user", "none", nil, start)
+	_, err = f.c.Defaults.SetDefault(f.ctx, "user", "none", nil, start)
 	f.code(err, fault.SnapshotNotFound)
 }
 
@@ -191,16 +191,16 @@ func testDefaultHistory(f *fixture) {
 	for i := range 7 {
 		f.commit(fmt.Sprintf("snap-%d", i+1), s, &profiles.Move{Overwrite: true})
 	}
-	_, err := f.c.SetDefault(f.ctx, "user", "", nil, start) // version 8
+	_, err := f.c.Defaults.SetDefault(f.ctx, "user", "", nil, start) // version 8
 	f.must(err)
 	for _, id := range []string{"snap-2", "snap-5"} {
-		_, err := f.c.DeleteSnapshot(f.ctx, id)
+		_, err := f.c.Snapshots.DeleteSnapshot(f.ctx, id)
 		f.must(err)
 	}
 	var got []string
 	for next := ""; ; {
 		var page []profiles.PastDefault
-		page, next, err = f.c.DefaultHistory(f.ctx, "user", 3, next)
+		page, next, err = f.c.Defaults.DefaultHistory(f.ctx, "user", 3, next)
 		f.must(err)
 		for _, d := range page {
 			got = append(got, fmt.Sprintf("%d:%s:%t", d.Version, d.SnapshotID, d.Available))
@@ -212,12 +212,12 @@ func testDefaultHistory(f *fixture) {
 	f.same(got, []string{"8::false", "7:snap-7:true", "6:snap-6:true", "5:snap-5:false", "4:snap-4:true",
 		"3:snap-3:true", "2:snap-2:false", "1:snap-1:true"})
 	for _, wrong := range []string{"9", "0", "-1", "03", "x", "9223372036854775808"} {
-		_, _, err := f.c.DefaultHistory(f.ctx, "user", 3, wrong)
+		_, _, err := f.c.Defaults.DefaultHistory(f.ctx, "user", 3, wrong)
 		f.code(err, fault.InvalidField)
 	}
-	_, _, err = f.c.DefaultHistory(f.ctx, "other", 3, "3")
+	_, _, err = f.c.Defaults.DefaultHistory(f.ctx, "other", 3, "3")
 	f.code(err, fault.InvalidField)
-	_, next, err := f.c.DefaultHistory(f.ctx, "user", 8, "")
+	_, next, err := f.c.Defaults.DefaultHistory(f.ctx, "user", 8, "")
 	f.must(err)
 	if next != "" {
 		f.Errorf("a page that is the last goes on after %q", next)
@@ -231,7 +231,7 @@ func testDefaultByHandRace(f *fixture) {
 	won := 0
 	together(20, func(int) {
 		expected := int64(1)
-		d, err := f.c.SetDefault(f.ctx, "user", "a", &expected, start)
+		d, err := f.c.Defaults.SetDefault(f.ctx, "user", "a", &expected, start)
 		if err != nil {
 			f.code(err, fault.VersionConflict)
 			return
@@ -254,11 +254,11 @@ func testDefaultOfAnother(f *fixture) {
 	mine, theirs := f.session("m", "me"), f.session("t", "them")
 	f.commit("mine", mine, &profiles.Move{})
 	f.commit("theirs", theirs, &profiles.Move{})
-	_, err := f.c.SetDefault(f.ctx, "me", "theirs", nil, start)
+	_, err := f.c.Defaults.SetDefault(f.ctx, "me", "theirs", nil, start)
 	f.code(err, fault.SnapshotNotFound)
-	_, err = f.c.SetDefault(f.ctx, "me", "", nil, start)
+	_, err = f.c.Defaults.SetDefault(f.ctx, "me", "", nil, start)
 	f.must(err)
-	d, err := f.c.Default(f.ctx, "them")
+	d, err := f.c.Defaults.Default(f.ctx, "them")
 	f.must(err)
 	if d.SnapshotID != "theirs" || d.Version != 1 {
 		f.Errorf("their default is %+v", d)

@@ -18,7 +18,7 @@ func notice(id string, after int) profiles.Notice {
 // notify queues notices of a session.
 func (f *fixture) notify(id string, notices ...profiles.Notice) {
 	f.Helper()
-	got, err := f.c.UpdateSession(f.ctx, id, func(s *profiles.Session) error { s.Notices = notices; return nil })
+	got, err := f.c.Sessions.UpdateSession(f.ctx, id, func(s *profiles.Session) error { s.Notices = notices; return nil })
 	f.must(err)
 	if got.Notices != nil {
 		f.Error("notices are read back")
@@ -27,7 +27,7 @@ func (f *fixture) notify(id string, notices ...profiles.Notice) {
 
 func (f *fixture) due(now time.Time, limit int) []string {
 	f.Helper()
-	all, err := f.c.DueDeliveries(f.ctx, now, now.Add(time.Hour), limit)
+	all, err := f.c.Deliveries.DueDeliveries(f.ctx, now, now.Add(time.Hour), limit)
 	f.must(err)
 	var got []string
 	for _, d := range all {
@@ -39,12 +39,12 @@ func (f *fixture) due(now time.Time, limit int) []string {
 // attempt finishes one of a delivery as it is, but that it had so many before.
 func (f *fixture) attempt(id string, attempts int, a profiles.Attempt) {
 	f.Helper()
-	d, err := f.c.Delivery(f.ctx, id)
+	d, err := f.c.Deliveries.Delivery(f.ctx, id)
 	if !fault.Is(err, fault.NotFound) {
 		f.must(err)
 	}
 	d.ID, d.Attempts = id, attempts
-	f.must(f.c.FinishAttempt(f.ctx, d, a))
+	f.must(f.c.Deliveries.FinishAttempt(f.ctx, d, a))
 }
 
 // A delivery is due until it is settled; of each session and URL the oldest one.
@@ -60,12 +60,12 @@ func testDeliveries(f *fixture) {
 	f.same(f.due(at(2), 0), []string{"1", "3"})
 	f.same(f.due(at(3), 0), []string{"1", "3", "4"})
 	f.same(f.due(at(3), 2), []string{"1", "3"})
-	next, err := f.c.NextDelivery(f.ctx, at(1))
+	next, err := f.c.Deliveries.NextDelivery(f.ctx, at(1))
 	f.must(err)
 	f.same(next, at(2))
 
 	want := profiles.Delivery{Notice: notice("1", 1), SessionID: "s", UserID: "ada", State: profiles.DeliveryPending, Since: at(1), NextAt: at(1)}
-	got, err := f.c.Delivery(f.ctx, "1")
+	got, err := f.c.Deliveries.Delivery(f.ctx, "1")
 	f.must(err)
 	want.Sequence = got.Sequence
 	f.same(got, want)
@@ -73,35 +73,35 @@ func testDeliveries(f *fixture) {
 	f.attempt("1", 0, profiles.Attempt{State: profiles.DeliveryPending, At: at(4), NextAt: at(9), Error: "no"})
 	f.attempt("1", 0, profiles.Attempt{State: profiles.DeliveryDelivered, At: at(4)}) // of an attempt that counts already
 	want.Attempts, want.LastAt, want.NextAt, want.LastError = 1, at(4), at(9), "no"
-	got, err = f.c.Delivery(f.ctx, "1")
+	got, err = f.c.Deliveries.Delivery(f.ctx, "1")
 	f.must(err)
 	f.same(got, want)
 	f.same(f.due(at(8), 0), []string{"2", "3", "4"})
 	f.same(f.due(at(9), 0), []string{"1", "3", "4"})
 
 	f.attempt("1", 1, profiles.Attempt{State: profiles.DeliveryFailed, At: at(9), Error: "given up"})
-	counts, err := f.c.CountDeliveries(f.ctx)
+	counts, err := f.c.Deliveries.CountDeliveries(f.ctx)
 	f.must(err)
 	f.same(counts, map[profiles.DeliveryState]int{profiles.DeliveryPending: 3, profiles.DeliveryFailed: 1})
 	f.attempt("2", 0, profiles.Attempt{State: profiles.DeliveryDelivered, At: at(9)})
 	f.attempt("none", 0, profiles.Attempt{State: profiles.DeliveryDelivered, At: at(9)})
 	f.same(f.due(at(9), 0), []string{"3", "4"})
-	got, err = f.c.Resend(f.ctx, "1", at(20))
+	got, err = f.c.Deliveries.Resend(f.ctx, "1", at(20))
 	f.must(err)
 	f.same([]any{got.State, got.Attempts, got.Resent, got.Since, got.NextAt}, []any{profiles.DeliveryPending, 2, 2, at(20), at(20)})
-	_, err = f.c.Resend(f.ctx, "none", at(20))
+	_, err = f.c.Deliveries.Resend(f.ctx, "none", at(20))
 	f.code(err, fault.NotFound)
-	_, err = f.c.Delivery(f.ctx, "none")
+	_, err = f.c.Deliveries.Delivery(f.ctx, "none")
 	f.code(err, fault.NotFound)
 
-	f.must(f.c.ExpireDeliveries(f.ctx, at(9))) // by when it was settled, not written
-	_, err = f.c.Delivery(f.ctx, "2")
+	f.must(f.c.Deliveries.ExpireDeliveries(f.ctx, at(9))) // by when it was settled, not written
+	_, err = f.c.Deliveries.Delivery(f.ctx, "2")
 	f.must(err)
-	f.must(f.c.ExpireDeliveries(f.ctx, at(10)))
-	_, err = f.c.Delivery(f.ctx, "2")
+	f.must(f.c.Deliveries.ExpireDeliveries(f.ctx, at(10)))
+	_, err = f.c.Deliveries.Delivery(f.ctx, "2")
 	f.code(err, fault.NotFound)
 	f.same(f.due(at(100), 0), []string{"1", "3", "4"})
-	next, err = f.c.NextDelivery(f.ctx, at(100))
+	next, err = f.c.Deliveries.NextDelivery(f.ctx, at(100))
 	f.must(err)
 	f.same(next, time.Time{})
 }
@@ -113,17 +113,17 @@ func testResend(f *fixture) {
 	f.notify("s", notice("1", 0))
 	at := func(s int) time.Time { return start.Add(time.Duration(s) * time.Second) }
 	f.attempt("1", 0, profiles.Attempt{State: profiles.DeliveryPending, At: at(1), NextAt: at(2)})
-	onItsWay, err := f.c.Delivery(f.ctx, "1")
+	onItsWay, err := f.c.Deliveries.Delivery(f.ctx, "1")
 	f.must(err)
-	resent, err := f.c.Resend(f.ctx, "1", at(3))
+	resent, err := f.c.Deliveries.Resend(f.ctx, "1", at(3))
 	f.must(err)
 	for _, state := range []profiles.DeliveryState{profiles.DeliveryFailed, profiles.DeliveryDelivered} {
-		f.must(f.c.FinishAttempt(f.ctx, onItsWay, profiles.Attempt{State: state, At: at(4)}))
-		got, err := f.c.Delivery(f.ctx, "1")
+		f.must(f.c.Deliveries.FinishAttempt(f.ctx, onItsWay, profiles.Attempt{State: state, At: at(4)}))
+		got, err := f.c.Deliveries.Delivery(f.ctx, "1")
 		f.must(err)
 		f.same(got, resent)
 	}
-	f.must(f.c.FinishAttempt(f.ctx, resent, profiles.Attempt{State: profiles.DeliveryPending, At: at(4), NextAt: at(9000)}))
+	f.must(f.c.Deliveries.FinishAttempt(f.ctx, resent, profiles.Attempt{State: profiles.DeliveryPending, At: at(4), NextAt: at(9000)}))
 	f.same(f.due(at(4), 0), []string{"1"})
 	f.same(f.due(at(6000), 0), []string(nil))
 }
@@ -131,17 +131,17 @@ func testResend(f *fixture) {
 // A notice is there if what it tells of is, and only then.
 func testNotices(f *fixture) {
 	s := profiles.Session{ID: "s", UserID: "ada", CreatedAt: start, Notices: []profiles.Notice{notice("created", 0)}}
-	f.must(f.c.CreateSession(f.ctx, s))
+	f.must(f.c.Sessions.CreateSession(f.ctx, s))
 	again := s
 	again.Notices = []profiles.Notice{notice("again", 0)}
-	f.code(f.c.CreateSession(f.ctx, again), fault.SessionExists)
-	read, err := f.c.Session(f.ctx, "s")
+	f.code(f.c.Sessions.CreateSession(f.ctx, again), fault.SessionExists)
+	read, err := f.c.Sessions.Session(f.ctx, "s")
 	f.must(err)
 	s.Notices = nil
 	f.same(read, s)
 
 	refused := errors.New("refused")
-	_, err = f.c.UpdateSession(f.ctx, "s", func(s *profiles.Session) error { s.Notices = []profiles.Notice{notice("refused", 0)}; return refused })
+	_, err = f.c.Sessions.UpdateSession(f.ctx, "s", func(s *profiles.Session) error { s.Notices = []profiles.Notice{notice("refused", 0)}; return refused })
 	if !errors.Is(err, refused) {
 		f.Errorf("got %v", err)
 	}
@@ -153,21 +153,21 @@ func testNotices(f *fixture) {
 		}
 	}
 	f.n++
-	_, err = f.c.Commit(f.ctx, profiles.Commit{Snapshot: f.snapshot("snap", s), Notices: tells("saved"),
+	_, err = f.c.Snapshots.Commit(f.ctx, profiles.Commit{Snapshot: f.snapshot("snap", s), Notices: tells("saved"),
 		End: &profiles.End{SessionID: "s", Status: profiles.StatusCompleted, EndedAt: start, Notices: tells("deleted")}})
 	f.must(err)
-	_, err = f.c.Commit(f.ctx, profiles.Commit{Snapshot: f.snapshot("snap", s), Notices: tells("twice")}) // the ID is taken
+	_, err = f.c.Snapshots.Commit(f.ctx, profiles.Commit{Snapshot: f.snapshot("snap", s), Notices: tells("twice")}) // the ID is taken
 	if err == nil {
 		f.Error("a snapshot was committed twice")
 	}
-	f.must(f.c.EndSession(f.ctx, profiles.End{SessionID: "s", Status: profiles.StatusError, EndedAt: start, Notices: tells("ended")}))
-	_, err = f.c.UpdateUser(f.ctx, "ada", start, func(u *profiles.User) error {
+	f.must(f.c.Sessions.EndSession(f.ctx, profiles.End{SessionID: "s", Status: profiles.StatusError, EndedAt: start, Notices: tells("ended")}))
+	_, err = f.c.Users.UpdateUser(f.ctx, "ada", start, func(u *profiles.User) error {
 		u.Notices, u.NoticesOf = []profiles.Notice{notice("expired", 1)}, "s"
 		return nil
 	})
 	f.must(err)
 	f.same(seen, []profiles.Status{profiles.StatusCompleted, profiles.StatusCompleted, profiles.StatusError})
-	page, _, err := f.c.DeliveryPage(f.ctx, profiles.DeliveryFilter{})
+	page, _, err := f.c.Deliveries.DeliveryPage(f.ctx, profiles.DeliveryFilter{})
 	f.must(err)
 	var got []string
 	for _, d := range page {
@@ -195,7 +195,7 @@ func testDeliveryPages(f *fixture) {
 	} {
 		var got []string
 		for more := true; more; more = x.filter.StartAfter != "" {
-			page, next, err := f.c.DeliveryPage(f.ctx, x.filter)
+			page, next, err := f.c.Deliveries.DeliveryPage(f.ctx, x.filter)
 			f.must(err)
 			for _, d := range page {
 				got = append(got, d.ID)
@@ -208,12 +208,12 @@ func testDeliveryPages(f *fixture) {
 	operators.Operator = true
 	f.notify("s", operators)
 	for _, all := range []bool{false, true} {
-		page, _, err := f.c.DeliveryPage(f.ctx, profiles.DeliveryFilter{UserID: "ada", Operator: all})
+		page, _, err := f.c.Deliveries.DeliveryPage(f.ctx, profiles.DeliveryFilter{UserID: "ada", Operator: all})
 		f.must(err)
 		f.same([]any{len(page) == 6, page[0].Operator}, []any{all, all})
 	}
 	for _, bad := range []string{"none", "t1", "o"} {
-		_, _, err := f.c.DeliveryPage(f.ctx, profiles.DeliveryFilter{UserID: "ada", StartAfter: bad})
+		_, _, err := f.c.Deliveries.DeliveryPage(f.ctx, profiles.DeliveryFilter{UserID: "ada", StartAfter: bad})
 		f.code(err, fault.InvalidField)
 	}
 }

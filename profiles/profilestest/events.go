@@ -17,14 +17,14 @@ func (f *fixture) add(run, kind string, keep profiles.EventBounds, at ...time.Du
 	for i, after := range at {
 		events[i] = profiles.Event{Type: kind, At: start.Add(after)}
 	}
-	added, err := f.c.AddEvents(f.ctx, run, events, keep)
+	added, err := f.c.Events.AddEvents(f.ctx, run, events, keep)
 	f.must(err)
 	return added
 }
 
 func (f *fixture) events(run string, after int64, limit int) profiles.EventPage {
 	f.Helper()
-	page, err := f.c.Events(f.ctx, run, after, limit)
+	page, err := f.c.Events.Events(f.ctx, run, after, limit)
 	f.must(err)
 	return page
 }
@@ -50,7 +50,7 @@ func testEvents(f *fixture) {
 		{Type: "navigated", At: start, Data: []byte(`{"url": "https://a.example/"}`), Sealed: []byte{0, 255}},
 		{Type: "saved", At: start.Add(-time.Hour)}, // the clock was set back
 	}
-	added, err := f.c.AddEvents(f.ctx, "r", given, profiles.EventBounds{})
+	added, err := f.c.Events.AddEvents(f.ctx, "r", given, profiles.EventBounds{})
 	f.must(err)
 	for i := range given {
 		given[i].RunID, given[i].Sequence = "r", int64(i+1)
@@ -81,7 +81,7 @@ func testEventPages(f *fixture) {
 	f.is(f.events("r", 5, 2), []int64{}, 1, 6, 5, false, false)
 	f.is(f.events("r", 3, 2), []int64{4, 5}, 1, 6, 5, false, false)
 	for _, after := range []int64{-1, 6, 1 << 62} {
-		_, err := f.c.Events(f.ctx, "r", after, 0)
+		_, err := f.c.Events.Events(f.ctx, "r", after, 0)
 		f.code(err, fault.InvalidField)
 		if after > 0 && !strings.Contains(fault.MessageOf(err), "after") {
 			f.Errorf("the error does not name the field: %v", err)
@@ -92,7 +92,7 @@ func testEventPages(f *fixture) {
 	f.run("large", "s")
 	big := []byte(`"` + strings.Repeat("x", profiles.MaxEventPage) + `"`)
 	for range 2 {
-		_, err := f.c.AddEvents(f.ctx, "large", []profiles.Event{{Type: "x", At: start, Data: big}}, profiles.EventBounds{})
+		_, err := f.c.Events.AddEvents(f.ctx, "large", []profiles.Event{{Type: "x", At: start, Data: big}}, profiles.EventBounds{})
 		f.must(err)
 	}
 	f.is(f.events("large", 0, 0), []int64{1}, 1, 3, 1, false, true)
@@ -112,12 +112,12 @@ func testEventBounds(f *fixture) {
 	f.run("bytes", "s")
 	event := profiles.Event{Type: "four", At: start, Data: []byte(`"12"`), Sealed: []byte("12")} // 10 bytes
 	for range 3 {
-		_, err := f.c.AddEvents(f.ctx, "bytes", []profiles.Event{event, event}, profiles.EventBounds{Bytes: 35})
+		_, err := f.c.Events.AddEvents(f.ctx, "bytes", []profiles.Event{event, event}, profiles.EventBounds{Bytes: 35})
 		f.must(err)
 	}
 	f.is(f.events("bytes", 0, 0), []int64{4, 5, 6}, 4, 7, 6, true, false)
 	event.Data = []byte(`"` + strings.Repeat("x", 100) + `"`)
-	_, err := f.c.AddEvents(f.ctx, "bytes", []profiles.Event{event}, profiles.EventBounds{Bytes: 35})
+	_, err := f.c.Events.AddEvents(f.ctx, "bytes", []profiles.Event{event}, profiles.EventBounds{Bytes: 35})
 	f.must(err)
 	f.is(f.events("bytes", 0, 0), []int64{7}, 7, 8, 7, true, false) // the newest stays
 	f.add("bytes", "x", profiles.EventBounds{Bytes: 35}, 0)
@@ -130,13 +130,13 @@ func testEventsExpire(f *fixture) {
 	f.session("s", "ada")
 	f.run("r", "s")
 	f.add("r", "x", profiles.EventBounds{}, 0, time.Hour, 0, 2*time.Hour)
-	f.must(f.c.ExpireEvents(f.ctx, start))
+	f.must(f.c.Events.ExpireEvents(f.ctx, start))
 	f.is(f.events("r", 0, 0), []int64{1, 2, 3, 4}, 1, 5, 4, false, false)
-	f.must(f.c.ExpireEvents(f.ctx, start.Add(time.Minute)))
+	f.must(f.c.Events.ExpireEvents(f.ctx, start.Add(time.Minute)))
 	f.is(f.events("r", 0, 0), []int64{2, 3, 4}, 2, 5, 4, true, false)
-	_, err := f.c.EndRun(f.ctx, profiles.RunEnd{RunID: "r", Status: profiles.RunCompleted, EndedAt: start}, profiles.EventBounds{})
+	_, err := f.c.Runs.EndRun(f.ctx, profiles.RunEnd{RunID: "r", Status: profiles.RunCompleted, EndedAt: start}, profiles.EventBounds{})
 	f.must(err)
-	f.must(f.c.ExpireEvents(f.ctx, start.Add(time.Hour*24)))
+	f.must(f.c.Events.ExpireEvents(f.ctx, start.Add(time.Hour*24)))
 	f.is(f.events("r", 0, 0), []int64{}, 5, 5, 4, true, false)
 	f.is(f.events("r", 4, 0), []int64{}, 5, 5, 4, false, false)
 }
@@ -152,7 +152,7 @@ func testEventRace(f *fixture) {
 	together(writers, func(w int) {
 		for b := range batches {
 			kind := fmt.Sprintf("%d-%d", w, b)
-			added, err := f.c.AddEvents(f.ctx, "r", []profiles.Event{{Type: kind, At: start}, {Type: kind, At: start}, {Type: kind, At: start}},
+			added, err := f.c.Events.AddEvents(f.ctx, "r", []profiles.Event{{Type: kind, At: start}, {Type: kind, At: start}, {Type: kind, At: start}},
 				profiles.EventBounds{Count: 100})
 			f.code(err, "")
 			mu.Lock()
@@ -160,7 +160,7 @@ func testEventRace(f *fixture) {
 				given[e.Sequence] = kind
 			}
 			mu.Unlock()
-			if page, err := f.c.Events(f.ctx, "r", 0, 0); err != nil || int64(len(page.Events)) != page.LatestExclusive-page.First {
+			if page, err := f.c.Events.Events(f.ctx, "r", 0, 0); err != nil || int64(len(page.Events)) != page.LatestExclusive-page.First {
 				f.Errorf("a page from %d to %d has %d events: %v", page.First, page.LatestExclusive, len(page.Events), err)
 			}
 		}

@@ -16,7 +16,7 @@ func (f *fixture) extension(id, user, sha string) profiles.Extension {
 
 func (f *fixture) put(e profiles.Extension) (is profiles.Extension, fresh bool, unused string) {
 	f.Helper()
-	is, fresh, unused, err := f.c.PutExtension(f.ctx, e)
+	is, fresh, unused, err := f.c.Extensions.PutExtension(f.ctx, e)
 	f.must(err)
 	return is, fresh, unused
 }
@@ -41,22 +41,22 @@ func testExtensions(f *fixture) {
 	_, _, unused = f.put(third)
 	f.same(unused, "two")
 
-	got, err := f.c.Extension(f.ctx, "ada", "aaaa")
+	got, err := f.c.Extensions.Extension(f.ctx, "ada", "aaaa")
 	f.must(err)
 	f.same(got, third)
-	_, err = f.c.Extension(f.ctx, "eve", "aaaa")
+	_, err = f.c.Extensions.Extension(f.ctx, "eve", "aaaa")
 	f.code(err, fault.ExtensionNotFound)
-	of, err := f.c.Extensions(f.ctx, "ada")
+	of, err := f.c.Extensions.Extensions(f.ctx, "ada")
 	f.must(err)
 	f.same(of, []profiles.Extension{third})
-	all, err := f.c.Extensions(f.ctx, "")
+	all, err := f.c.Extensions.Extensions(f.ctx, "")
 	f.must(err)
 	f.same(all, []profiles.Extension{third, others})
 
-	unused, err = f.c.DeleteExtension(f.ctx, "ada", "aaaa", false)
+	unused, err = f.c.Extensions.DeleteExtension(f.ctx, "ada", "aaaa", false)
 	f.must(err)
 	f.same(unused, "three")
-	_, err = f.c.DeleteExtension(f.ctx, "ada", "aaaa", true)
+	_, err = f.c.Extensions.DeleteExtension(f.ctx, "ada", "aaaa", true)
 	f.code(err, fault.ExtensionNotFound)
 }
 
@@ -66,27 +66,27 @@ func testExtensionsInUse(f *fixture) {
 	s := f.session("s", "ada")
 	snap := f.snapshot("snap", s)
 	snap.Extensions = []profiles.PinnedExtension{{ID: "aaaa", SHA256: "old"}, {ID: "bbbb", SHA256: "two"}}
-	_, err := f.c.Commit(f.ctx, profiles.Commit{Snapshot: snap})
+	_, err := f.c.Snapshots.Commit(f.ctx, profiles.Commit{Snapshot: snap})
 	f.must(err)
-	pinned, err := f.c.SnapshotExtensions(f.ctx, "snap")
+	pinned, err := f.c.Snapshots.SnapshotExtensions(f.ctx, "snap")
 	f.must(err)
 	f.same(pinned, snap.Extensions)
 	for _, user := range []string{"ada", "bob"} {
 		f.put(f.extension("aaaa", user, "one"))
 	}
-	_, err = f.c.DeleteExtension(f.ctx, "ada", "aaaa", false)
+	_, err = f.c.Extensions.DeleteExtension(f.ctx, "ada", "aaaa", false)
 	f.code(err, fault.ExtensionInUse)
-	_, err = f.c.DeleteExtension(f.ctx, "bob", "aaaa", false)
+	_, err = f.c.Extensions.DeleteExtension(f.ctx, "bob", "aaaa", false)
 	f.must(err)
-	unused, err := f.c.DeleteExtension(f.ctx, "ada", "aaaa", true)
+	unused, err := f.c.Extensions.DeleteExtension(f.ctx, "ada", "aaaa", true)
 	f.must(err)
 	f.same(unused, "one")
 	f.put(f.extension("aaaa", "ada", "one"))
-	_, err = f.c.DeleteSnapshot(f.ctx, "snap")
+	_, err = f.c.Snapshots.DeleteSnapshot(f.ctx, "snap")
 	f.must(err)
-	pinned, err = f.c.SnapshotExtensions(f.ctx, "snap")
+	pinned, err = f.c.Snapshots.SnapshotExtensions(f.ctx, "snap")
 	f.must(err)
 	f.same(pinned, []profiles.PinnedExtension{})
-	_, err = f.c.DeleteExtension(f.ctx, "ada", "aaaa", false)
+	_, err = f.c.Extensions.DeleteExtension(f.ctx, "ada", "aaaa", false)
 	f.must(err)
 }

@@ -13,29 +13,29 @@ func testKeys(f *fixture) {
 		Rights: []string{"use", "secrets", "admin"},
 	}
 	b := profiles.Key{ID: "a", Name: "second", Hash: [32]byte{2}, CreatedAt: start.Add(time.Millisecond)}
-	f.must(f.c.CreateKey(f.ctx, b))
-	f.must(f.c.CreateKey(f.ctx, a))
+	f.must(f.c.Keys.CreateKey(f.ctx, b))
+	f.must(f.c.Keys.CreateKey(f.ctx, a))
 
-	all, err := f.c.Keys(f.ctx)
+	all, err := f.c.Keys.Keys(f.ctx)
 	f.must(err)
 	f.same(all, []profiles.Key{a, b})
 
-	got, err := f.c.KeyByHash(f.ctx, a.Hash)
+	got, err := f.c.Keys.KeyByHash(f.ctx, a.Hash)
 	f.must(err)
 	f.same(got, a)
-	_, err = f.c.KeyByHash(f.ctx, [32]byte{3})
+	_, err = f.c.Keys.KeyByHash(f.ctx, [32]byte{3})
 	f.code(err, fault.KeyNotFound)
-	got, err = f.c.Key(f.ctx, b.ID)
+	got, err = f.c.Keys.Key(f.ctx, b.ID)
 	f.must(err)
 	f.same(got, b)
 
-	f.must(f.c.DeleteKey(f.ctx, a.ID))
-	_, err = f.c.Key(f.ctx, a.ID)
+	f.must(f.c.Keys.DeleteKey(f.ctx, a.ID))
+	_, err = f.c.Keys.Key(f.ctx, a.ID)
 	f.code(err, fault.KeyNotFound)
-	f.code(f.c.DeleteKey(f.ctx, a.ID), fault.KeyNotFound)
-	_, err = f.c.KeyByHash(f.ctx, a.Hash)
+	f.code(f.c.Keys.DeleteKey(f.ctx, a.ID), fault.KeyNotFound)
+	_, err = f.c.Keys.KeyByHash(f.ctx, a.Hash)
 	f.code(err, fault.KeyNotFound)
-	all, err = f.c.Keys(f.ctx)
+	all, err = f.c.Keys.Keys(f.ctx)
 	f.must(err)
 	f.same(all, []profiles.Key{b})
 }

@@ -12,7 +12,7 @@ func (f *fixture) walk(limit int) (all []profiles.SealedEvent) {
 	f.Helper()
 	var last profiles.SealedEvent
 	for {
-		page, err := f.c.SealedEvents(f.ctx, last, limit)
+		page, err := f.c.Events.SealedEvents(f.ctx, last, limit)
 		f.must(err)
 		if len(page) == 0 {
 			return all
@@ -37,10 +37,10 @@ func testSealedEvents(f *fixture) {
 	runs := ids("r", 3)
 	for _, run := range runs {
 		f.run(run, "s")
-		_, err := f.c.AddEvents(f.ctx, run, []profiles.Event{sealed(run + " first"), {Type: "x", At: start}, sealed(run + " third")}, profiles.EventBounds{})
+		_, err := f.c.Events.AddEvents(f.ctx, run, []profiles.Event{sealed(run + " first"), {Type: "x", At: start}, sealed(run + " third")}, profiles.EventBounds{})
 		f.must(err)
 	}
-	_, err := f.c.EndRun(f.ctx, profiles.RunEnd{RunID: runs[1], Status: profiles.RunCompleted, EndedAt: start}, profiles.EventBounds{})
+	_, err := f.c.Runs.EndRun(f.ctx, profiles.RunEnd{RunID: runs[1], Status: profiles.RunCompleted, EndedAt: start}, profiles.EventBounds{})
 	f.must(err)
 	want := map[string]string{}
 	for _, run := range runs {
@@ -63,7 +63,7 @@ func testSealedEvents(f *fixture) {
 		all[i].Anew = append([]byte("anew "), all[i].Sealed...)
 	}
 	all[1].Sealed, all[2].Anew = []byte("another"), nil
-	n, err := f.c.ResealEvents(f.ctx, all)
+	n, err := f.c.Events.ResealEvents(f.ctx, all)
 	f.must(err)
 	f.same(n, 3) // without the first event of the run that was trimmed
 	for i, e := range f.walk(0) {
@@ -74,15 +74,15 @@ func testSealedEvents(f *fixture) {
 			f.Errorf("%d: %s", i, e.Sealed)
 		}
 	}
-	n, err = f.c.ResealEvents(f.ctx, all) // what is done is another thing now
+	n, err = f.c.Events.ResealEvents(f.ctx, all) // what is done is another thing now
 	f.must(err)
 	f.same(n, 0)
 
 	// 15 bytes, which are 35 once they are sealed anew.
 	f.run("size", "s")
-	_, err = f.c.AddEvents(f.ctx, "size", []profiles.Event{sealed("1234567890")}, profiles.EventBounds{})
+	_, err = f.c.Events.AddEvents(f.ctx, "size", []profiles.Event{sealed("1234567890")}, profiles.EventBounds{})
 	f.must(err)
-	n, err = f.c.ResealEvents(f.ctx, []profiles.SealedEvent{{RunID: "size", Sequence: 1, Sealed: []byte("1234567890"), Anew: make([]byte, 30)}})
+	n, err = f.c.Events.ResealEvents(f.ctx, []profiles.SealedEvent{{RunID: "size", Sequence: 1, Sealed: []byte("1234567890"), Anew: make([]byte, 30)}})
 	f.must(err)
 	f.same(n, 1)
 	f.add("size", "more", profiles.EventBounds{Bytes: 39}, 0) // all of it

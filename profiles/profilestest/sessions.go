@@ -12,7 +12,7 @@ import (
 
 func testSessions(f *fixture) {
 	want := f.session("s", "user")
-	got, err := f.c.Session(f.ctx, "s")
+	got, err := f.c.Sessions.Session(f.ctx, "s")
 	f.must(err)
 	f.same(got, want)
 	if string(got.Restored) != string(want.Restored) {
@@ -20,15 +20,15 @@ func testSessions(f *fixture) {
 	}
 
 	bare := profiles.Session{ID: "bare", UserID: "user", Status: profiles.StatusInitializing, CreatedAt: start}
-	f.must(f.c.CreateSession(f.ctx, bare))
-	got, err = f.c.Session(f.ctx, "bare")
+	f.must(f.c.Sessions.CreateSession(f.ctx, bare))
+	got, err = f.c.Sessions.Session(f.ctx, "bare")
 	f.must(err)
 	f.same(got, bare)
 	if got.Restored != nil || got.Outcome != nil || got.Labels != nil || !got.EndedAt.IsZero() {
 		f.Errorf("what was never set came back: %+v", got)
 	}
 
-	_, err = f.c.Session(f.ctx, "none")
+	_, err = f.c.Sessions.Session(f.ctx, "none")
 	f.code(err, fault.SessionNotFound)
 }
 
@@ -38,14 +38,14 @@ func testSessionExists(f *fixture) {
 	want := f.session("s", "user")
 	other := want
 	other.UserID, other.Goal = "other", "taken over"
-	f.code(f.c.CreateSession(f.ctx, other), fault.SessionExists)
-	got, err := f.c.Session(f.ctx, "s")
+	f.code(f.c.Sessions.CreateSession(f.ctx, other), fault.SessionExists)
+	got, err := f.c.Sessions.Session(f.ctx, "s")
 	f.must(err)
 	f.same(got, want)
 
 	var won atomic.Int32
 	together(20, func(int) {
-		err := f.c.CreateSession(f.ctx, profiles.Session{ID: "raced", UserID: "user", CreatedAt: start})
+		err := f.c.Sessions.CreateSession(f.ctx, profiles.Session{ID: "raced", UserID: "user", CreatedAt: start})
 		if err == nil {
 			won.Add(1)
 			return
@@ -66,18 +66,18 @@ func testSessionUpdate(f *fixture) {
 	want.ExpiresAt, want.EndedAt = start.Add(2*time.Hour), start.Add(time.Minute)
 	want.Labels, want.Restored, want.Outcome = nil, nil, []byte(`{"deleted":true}`)
 	want.BaseSnapshotID, want.BaseVersion = "base2", 9
-	got, err := f.c.UpdateSession(f.ctx, "s", func(s *profiles.Session) error { *s = want; return nil })
+	got, err := f.c.Sessions.UpdateSession(f.ctx, "s", func(s *profiles.Session) error { *s = want; return nil })
 	f.must(err)
 	f.same(got, want)
-	got, err = f.c.Session(f.ctx, "s")
+	got, err = f.c.Sessions.Session(f.ctx, "s")
 	f.must(err)
 	f.same(got, want)
-	got, err = f.c.Session(f.ctx, "t")
+	got, err = f.c.Sessions.Session(f.ctx, "t")
 	f.must(err)
 	f.same(got, untouched)
 
 	refused := errors.New("refused")
-	_, err = f.c.UpdateSession(f.ctx, "s", func(s *profiles.Session) error { s.Goal = "changed"; return refused })
+	_, err = f.c.Sessions.UpdateSession(f.ctx, "s", func(s *profiles.Session) error { s.Goal = "changed"; return refused })
 	if !errors.Is(err, refused) {
 		f.Errorf("the callback's error came back as %v", err)
 	}
@@ -86,21 +86,21 @@ func testSessionUpdate(f *fixture) {
 		func(s *profiles.Session) { s.UserID = "other" },
 		func(s *profiles.Session) { s.CreatedAt = start.Add(time.Hour) },
 	} {
-		_, err = f.c.UpdateSession(f.ctx, "s", func(s *profiles.Session) error { s.Goal = "changed"; change(s); return nil })
+		_, err = f.c.Sessions.UpdateSession(f.ctx, "s", func(s *profiles.Session) error { s.Goal = "changed"; change(s); return nil })
 		f.code(err, fault.Internal)
 	}
-	got, err = f.c.Session(f.ctx, "s")
+	got, err = f.c.Sessions.Session(f.ctx, "s")
 	f.must(err)
 	f.same(got, want)
 
-	_, err = f.c.UpdateSession(f.ctx, "none", func(*profiles.Session) error { f.Error("called"); return nil })
+	_, err = f.c.Sessions.UpdateSession(f.ctx, "none", func(*profiles.Session) error { f.Error("called"); return nil })
 	f.code(err, fault.SessionNotFound)
 
 	together(20, func(int) {
-		_, err := f.c.UpdateSession(f.ctx, "t", func(s *profiles.Session) error { s.BaseVersion++; return nil })
+		_, err := f.c.Sessions.UpdateSession(f.ctx, "t", func(s *profiles.Session) error { s.BaseVersion++; return nil })
 		f.code(err, "")
 	})
-	got, err = f.c.Session(f.ctx, "t")
+	got, err = f.c.Sessions.Session(f.ctx, "t")
 	f.must(err)
 	if got.BaseVersion != untouched.BaseVersion+20 {
 		f.Errorf("updates were lost: %d of 20 are there", got.BaseVersion-untouched.BaseVersion)
@@ -113,11 +113,11 @@ func testSessionUpdate(f *fixture) {
 func testSessionPages(f *fixture) {
 	names := ids("s", 10)
 	for i, id := range names {
-		f.must(f.c.CreateSession(f.ctx, profiles.Session{
+		f.must(f.c.Sessions.CreateSession(f.ctx, profiles.Session{
 			ID: id, UserID: "user", Status: profiles.StatusReady, CreatedAt: start.Add(time.Duration(i/4) * time.Millisecond),
 		}))
 	}
-	whole, next, err := f.c.Sessions(f.ctx, profiles.SessionFilter{})
+	whole, next, err := f.c.Sessions.Sessions(f.ctx, profiles.SessionFilter{})
 	f.must(err)
 	if len(whole) != 10 || next != "" {
 		f.Fatalf("got %d sessions and cursor %q", len(whole), next)
@@ -131,7 +131,7 @@ func testSessionPages(f *fixture) {
 	var paged []profiles.Session
 	filter := profiles.SessionFilter{UserID: "user", Status: profiles.StatusReady, Limit: 3}
 	for pages := 1; ; pages++ {
-		page, next, err := f.c.Sessions(f.ctx, filter)
+		page, next, err := f.c.Sessions.Sessions(f.ctx, filter)
 		f.must(err)
 		paged = append(paged, page...)
 		if next == "" {
@@ -142,13 +142,13 @@ func testSessionPages(f *fixture) {
 		}
 		filter.StartAfter = next
 		f.session("new-"+next, "user")
-		_, err = f.c.UpdateSession(f.ctx, next, func(s *profiles.Session) error { s.Status = profiles.StatusPaused; return nil })
+		_, err = f.c.Sessions.UpdateSession(f.ctx, next, func(s *profiles.Session) error { s.Status = profiles.StatusPaused; return nil })
 		f.must(err)
 	}
 	f.same(paged, whole)
 
 	// The cursor's own session is not in the next page either when it still fits.
-	rest, _, err := f.c.Sessions(f.ctx, profiles.SessionFilter{StartAfter: whole[4].ID})
+	rest, _, err := f.c.Sessions.Sessions(f.ctx, profiles.SessionFilter{StartAfter: whole[4].ID})
 	f.must(err)
 	for i := range whole {
 		whole[i].Status = ""
@@ -158,14 +158,14 @@ func testSessionPages(f *fixture) {
 	}
 	f.same(rest, whole[5:])
 
-	exact, next, err := f.c.Sessions(f.ctx, profiles.SessionFilter{Status: profiles.StatusPaused, Limit: 3})
+	exact, next, err := f.c.Sessions.Sessions(f.ctx, profiles.SessionFilter{Status: profiles.StatusPaused, Limit: 3})
 	f.must(err)
 	if len(exact) != 3 || next != "" {
 		f.Errorf("a page that holds all has %d sessions and cursor %q", len(exact), next)
 	}
 	f.session("other", "somebody")
 	for _, cursor := range []string{"none", "other"} {
-		_, _, err = f.c.Sessions(f.ctx, profiles.SessionFilter{UserID: "user", StartAfter: cursor})
+		_, _, err = f.c.Sessions.Sessions(f.ctx, profiles.SessionFilter{UserID: "user", StartAfter: cursor})
 		f.code(err, fault.InvalidField)
 	}
 }
@@ -177,7 +177,7 @@ func testSessionFilter(f *fixture) {
 			profiles.StatusCompleted, profiles.StatusTerminated, profiles.StatusError,
 		} {
 			s := profiles.Session{ID: user + "-" + string(status), UserID: user, Status: status, CreatedAt: start}
-			f.must(f.c.CreateSession(f.ctx, s))
+			f.must(f.c.Sessions.CreateSession(f.ctx, s))
 		}
 	}
 	for _, test := range []struct {
@@ -191,7 +191,7 @@ func testSessionFilter(f *fixture) {
 		{profiles.SessionFilter{UserID: "A"}, ""},
 		{profiles.SessionFilter{Live: true, Limit: 2}, "b-running b-ready"},
 	} {
-		page, _, err := f.c.Sessions(f.ctx, test.filter)
+		page, _, err := f.c.Sessions.Sessions(f.ctx, test.filter)
 		f.must(err)
 		var got []string
 		for _, s := range page {
@@ -211,19 +211,19 @@ func testUserIDs(f *fixture) {
 	}
 	for i, user := range users {
 		s := profiles.Session{ID: ids("s", len(users))[i], UserID: user, CreatedAt: start}
-		f.must(f.c.CreateSession(f.ctx, s))
+		f.must(f.c.Sessions.CreateSession(f.ctx, s))
 		snap := f.snapshot("snap-"+s.ID, s)
-		_, err := f.c.Commit(f.ctx, profiles.Commit{Snapshot: snap, Move: &profiles.Move{}})
+		_, err := f.c.Snapshots.Commit(f.ctx, profiles.Commit{Snapshot: snap, Move: &profiles.Move{}})
 		f.must(err)
 	}
 	for i, user := range users {
 		id := ids("s", len(users))[i]
-		page, _, err := f.c.Sessions(f.ctx, profiles.SessionFilter{UserID: user})
+		page, _, err := f.c.Sessions.Sessions(f.ctx, profiles.SessionFilter{UserID: user})
 		f.must(err)
 		if len(page) != 1 || page[0].ID != id || page[0].UserID != user {
 			f.Errorf("user %q has sessions %+v", user, page)
 		}
-		d, err := f.c.Default(f.ctx, user)
+		d, err := f.c.Defaults.Default(f.ctx, user)
 		f.must(err)
 		if d.UserID != user || d.SnapshotID != "snap-"+id || d.Version != 1 {
 			f.Errorf("user %q has default %+v", user, d)
@@ -234,12 +234,12 @@ func testUserIDs(f *fixture) {
 // What is sealed with a session is gone when it has ended.
 func testSealedEnds(f *fixture) {
 	want := profiles.Session{ID: "s", UserID: "user", Status: profiles.StatusReady, CreatedAt: start, Sealed: []byte("sealed")}
-	f.must(f.c.CreateSession(f.ctx, want))
-	got, err := f.c.Session(f.ctx, "s")
+	f.must(f.c.Sessions.CreateSession(f.ctx, want))
+	got, err := f.c.Sessions.Session(f.ctx, "s")
 	f.must(err)
 	f.same(got, want)
-	f.must(f.c.EndSession(f.ctx, profiles.End{SessionID: "s", Status: profiles.StatusCompleted, EndedAt: start}))
-	got, err = f.c.Session(f.ctx, "s")
+	f.must(f.c.Sessions.EndSession(f.ctx, profiles.End{SessionID: "s", Status: profiles.StatusCompleted, EndedAt: start}))
+	got, err = f.c.Sessions.Session(f.ctx, "s")
 	f.must(err)
 	if got.Sealed != nil {
 		f.Errorf("it still has %q", got.Sealed)

@@ -20,9 +20,9 @@ func names(all []profiles.Snapshot) []string {
 func testSnapshots(f *fixture) {
 	s := f.session("s", "user")
 	bare := profiles.Snapshot{ID: "bare", SessionID: "s", UserID: "user", CreatedAt: start}
-	_, err := f.c.Commit(f.ctx, profiles.Commit{Snapshot: bare})
+	_, err := f.c.Snapshots.Commit(f.ctx, profiles.Commit{Snapshot: bare})
 	f.must(err)
-	got, err := f.c.Snapshot(f.ctx, "bare")
+	got, err := f.c.Snapshots.Snapshot(f.ctx, "bare")
 	f.must(err)
 	f.same(got, bare)
 	if got.Report != nil || !got.ExpiresAt.IsZero() {
@@ -30,20 +30,20 @@ func testSnapshots(f *fixture) {
 	}
 	rescue := f.snapshot("rescue", s)
 	rescue.Rescue, rescue.Auto, rescue.ExpiresAt = true, true, start.Add(24*time.Hour)
-	_, err = f.c.Commit(f.ctx, profiles.Commit{Snapshot: rescue})
+	_, err = f.c.Snapshots.Commit(f.ctx, profiles.Commit{Snapshot: rescue})
 	f.must(err)
-	got, err = f.c.NewestSnapshot(f.ctx, "s")
+	got, err = f.c.Snapshots.NewestSnapshot(f.ctx, "s")
 	f.must(err)
 	f.same(got, rescue)
 
-	_, err = f.c.Snapshot(f.ctx, "none")
+	_, err = f.c.Snapshots.Snapshot(f.ctx, "none")
 	f.code(err, fault.SnapshotNotFound)
-	_, err = f.c.NewestSnapshot(f.ctx, "none")
+	_, err = f.c.Snapshots.NewestSnapshot(f.ctx, "none")
 	f.code(err, fault.SessionNotFound)
 	f.session("t", "user")
-	_, err = f.c.NewestSnapshot(f.ctx, "t")
+	_, err = f.c.Snapshots.NewestSnapshot(f.ctx, "t")
 	f.code(err, fault.NoSnapshot)
-	all, _, err := f.c.Snapshots(f.ctx, profiles.SnapshotFilter{SessionID: "t"})
+	all, _, err := f.c.Snapshots.Snapshots(f.ctx, profiles.SnapshotFilter{SessionID: "t"})
 	f.must(err)
 	f.same(names(all), []string{})
 }
@@ -56,9 +56,9 @@ func testSnapshotOrder(f *fixture) {
 	for i, id := range order {
 		snap := f.snapshot(id, s)
 		snap.CreatedAt, snap.Sequence = start.Add(-time.Duration(i)*time.Hour), int64(-i)
-		_, err := f.c.Commit(f.ctx, profiles.Commit{Snapshot: snap})
+		_, err := f.c.Snapshots.Commit(f.ctx, profiles.Commit{Snapshot: snap})
 		f.must(err)
-		newest, err := f.c.NewestSnapshot(f.ctx, "s")
+		newest, err := f.c.Snapshots.NewestSnapshot(f.ctx, "s")
 		f.must(err)
 		if newest.ID != id || newest.Sequence <= last {
 			f.Errorf("after %s the newest is %s with sequence %d after %d", id, newest.ID, newest.Sequence, last)
@@ -66,24 +66,24 @@ func testSnapshotOrder(f *fixture) {
 		last = newest.Sequence
 	}
 	for i := len(order) - 1; i >= 0; i-- {
-		newest, err := f.c.NewestSnapshot(f.ctx, "s")
+		newest, err := f.c.Snapshots.NewestSnapshot(f.ctx, "s")
 		f.must(err)
 		if newest.ID != order[i] {
 			f.Errorf("the newest is %s, want %s", newest.ID, order[i])
 		}
-		_, err = f.c.DeleteSnapshot(f.ctx, newest.ID)
+		_, err = f.c.Snapshots.DeleteSnapshot(f.ctx, newest.ID)
 		f.must(err)
 	}
-	_, err := f.c.NewestSnapshot(f.ctx, "s")
+	_, err := f.c.Snapshots.NewestSnapshot(f.ctx, "s")
 	f.code(err, fault.NoSnapshot)
 
 	f.commit("later", s, nil)
-	newest, err := f.c.NewestSnapshot(f.ctx, "s")
+	newest, err := f.c.Snapshots.NewestSnapshot(f.ctx, "s")
 	f.must(err)
 	if newest.Sequence <= last {
 		f.Errorf("sequence %d was used again", newest.Sequence)
 	}
-	_, err = f.c.Commit(f.ctx, profiles.Commit{Snapshot: f.snapshot(order[0], s)})
+	_, err = f.c.Snapshots.Commit(f.ctx, profiles.Commit{Snapshot: f.snapshot(order[0], s)})
 	f.code(err, fault.StoreFailed) // an ID is not used again either
 }
 
@@ -107,7 +107,7 @@ func testSnapshotPages(f *fixture) {
 		{"of both", profiles.SnapshotFilter{SessionID: "f", UserID: "user"}, nil, []string{"foreign", "beside"}},
 		{"all", profiles.SnapshotFilter{}, append(slices.Clone(order), "foreign", "beside"), []string{"none"}},
 	} {
-		whole, next, err := f.c.Snapshots(f.ctx, test.filter)
+		whole, next, err := f.c.Snapshots.Snapshots(f.ctx, test.filter)
 		f.must(err)
 		f.same(names(whole), test.want)
 		if next != "" {
@@ -117,7 +117,7 @@ func testSnapshotPages(f *fixture) {
 		page := test.filter
 		for page.Limit = 3; ; page.StartAfter = next {
 			var some []profiles.Snapshot
-			some, next, err = f.c.Snapshots(f.ctx, page)
+			some, next, err = f.c.Snapshots.Snapshots(f.ctx, page)
 			f.must(err)
 			got = append(got, names(some)...)
 			if next == "" {
@@ -126,19 +126,19 @@ func testSnapshotPages(f *fixture) {
 		}
 		f.same(got, test.want)
 		for _, page.StartAfter = range test.wrong {
-			_, _, err = f.c.Snapshots(f.ctx, page)
+			_, _, err = f.c.Snapshots.Snapshots(f.ctx, page)
 			f.code(err, fault.InvalidField)
 		}
 	}
 
 	// A list that is read while it changes: what comes is not seen, and a cursor
 	// outlives its snapshot.
-	_, next, err := f.c.Snapshots(f.ctx, profiles.SnapshotFilter{SessionID: "s", Limit: 3})
+	_, next, err := f.c.Snapshots.Snapshots(f.ctx, profiles.SnapshotFilter{SessionID: "s", Limit: 3})
 	f.must(err)
 	f.commit("new", s, nil)
-	_, err = f.c.DeleteSnapshot(f.ctx, next)
+	_, err = f.c.Snapshots.DeleteSnapshot(f.ctx, next)
 	f.must(err)
-	rest, _, err := f.c.Snapshots(f.ctx, profiles.SnapshotFilter{SessionID: "s", StartAfter: next})
+	rest, _, err := f.c.Snapshots.Snapshots(f.ctx, profiles.SnapshotFilter{SessionID: "s", StartAfter: next})
 	f.must(err)
 	f.same(names(rest), order[3:])
 }
@@ -151,20 +151,20 @@ func testExpiredSnapshots(f *fixture) {
 	} {
 		snap := f.snapshot(id, s)
 		snap.Rescue, snap.ExpiresAt = true, expires
-		_, err := f.c.Commit(f.ctx, profiles.Commit{Snapshot: snap})
+		_, err := f.c.Snapshots.Commit(f.ctx, profiles.Commit{Snapshot: snap})
 		f.must(err)
 	}
 	for _, id := range []string{"was-default", "default"} {
-		_, err := f.c.SetDefault(f.ctx, "user", id, nil, start)
+		_, err := f.c.Defaults.SetDefault(f.ctx, "user", id, nil, start)
 		f.must(err)
 	}
-	got, err := f.c.ExpiredSnapshots(f.ctx, start)
+	got, err := f.c.Retention.ExpiredSnapshots(f.ctx, start)
 	f.must(err)
 	f.same(names(got), []string{"was-default", "past", "now"})
 
-	_, err = f.c.SetDefault(f.ctx, "user", "", nil, start)
+	_, err = f.c.Defaults.SetDefault(f.ctx, "user", "", nil, start)
 	f.must(err)
-	got, err = f.c.ExpiredSnapshots(f.ctx, start)
+	got, err = f.c.Retention.ExpiredSnapshots(f.ctx, start)
 	f.must(err)
 	f.same(names(got), []string{"was-default", "default", "past", "now"})
 }
@@ -175,40 +175,40 @@ func testDeleteSnapshot(f *fixture) {
 	f.commit("second", s, nil)
 	f.commit("foreign", other, &profiles.Move{})
 
-	_, err := f.c.DeleteSnapshot(f.ctx, "none")
+	_, err := f.c.Snapshots.DeleteSnapshot(f.ctx, "none")
 	f.code(err, fault.SnapshotNotFound)
 	inUse := func(archiveID string, want bool) {
 		f.Helper()
-		got, err := f.c.ArchiveInUse(f.ctx, archiveID)
+		got, err := f.c.Snapshots.ArchiveInUse(f.ctx, archiveID)
 		f.must(err)
 		f.same(got, want)
 	}
 	inUse("archive-first", true)
 	inUse("archive-none", false)
 	for _, id := range []string{"first", "foreign"} {
-		_, err = f.c.DeleteSnapshot(f.ctx, id)
+		_, err = f.c.Snapshots.DeleteSnapshot(f.ctx, id)
 		f.code(err, fault.SnapshotInUse)
-		_, err = f.c.Snapshot(f.ctx, id)
+		_, err = f.c.Snapshots.Snapshot(f.ctx, id)
 		f.must(err)
 	}
 
-	_, err = f.c.SetDefault(f.ctx, "user", "second", nil, start)
+	_, err = f.c.Defaults.SetDefault(f.ctx, "user", "second", nil, start)
 	f.must(err)
-	_, err = f.c.DeleteSnapshot(f.ctx, "first") // an earlier version does not hold it
+	_, err = f.c.Snapshots.DeleteSnapshot(f.ctx, "first") // an earlier version does not hold it
 	f.must(err)
 	inUse("archive-first", false)
-	_, err = f.c.Snapshot(f.ctx, "first")
+	_, err = f.c.Snapshots.Snapshot(f.ctx, "first")
 	f.code(err, fault.SnapshotNotFound)
-	_, err = f.c.DeleteSnapshot(f.ctx, "first")
+	_, err = f.c.Snapshots.DeleteSnapshot(f.ctx, "first")
 	f.code(err, fault.SnapshotNotFound)
-	_, err = f.c.SetDefault(f.ctx, "user", "first", nil, start)
+	_, err = f.c.Defaults.SetDefault(f.ctx, "user", "first", nil, start)
 	f.code(err, fault.SnapshotNotFound)
 
-	_, err = f.c.SetDefault(f.ctx, "user", "", nil, start)
+	_, err = f.c.Defaults.SetDefault(f.ctx, "user", "", nil, start)
 	f.must(err)
-	_, err = f.c.DeleteSnapshot(f.ctx, "second") // nor does a removed one
+	_, err = f.c.Snapshots.DeleteSnapshot(f.ctx, "second") // nor does a removed one
 	f.must(err)
-	history, _, err := f.c.DefaultHistory(f.ctx, "user", 0, "")
+	history, _, err := f.c.Defaults.DefaultHistory(f.ctx, "user", 0, "")
 	f.must(err)
 	if len(history) != 3 || history[2].SnapshotID != "first" {
 		f.Errorf("the history is %+v", history)
@@ -220,15 +220,15 @@ func testDeleteSnapshot(f *fixture) {
 func testRetireSnapshot(f *fixture) {
 	needed := func(user string, want ...profiles.Needed) {
 		f.Helper()
-		got, err := f.c.NeededSnapshots(f.ctx, user)
+		got, err := f.c.Retention.NeededSnapshots(f.ctx, user)
 		f.must(err)
 		f.same(got, want)
 	}
 	retire := func(id string, want fault.Code) {
 		f.Helper()
-		_, err := f.c.RetireSnapshot(f.ctx, id)
+		_, err := f.c.Retention.RetireSnapshot(f.ctx, id)
 		f.code(err, want)
-		_, err = f.c.Snapshot(f.ctx, id)
+		_, err = f.c.Snapshots.Snapshot(f.ctx, id)
 		if want == fault.SnapshotInUse {
 			f.must(err)
 		} else {
@@ -241,10 +241,10 @@ func testRetireSnapshot(f *fixture) {
 		f.commit(id, first, nil)
 	}
 	f.session("other", "somebody") // started from nothing that is there
-	_, err := f.c.SetDefault(f.ctx, "user", "default", nil, start)
+	_, err := f.c.Defaults.SetDefault(f.ctx, "user", "default", nil, start)
 	f.must(err)
 	second := f.session("second", "user")
-	_, err = f.c.UpdateSession(f.ctx, "second", func(s *profiles.Session) error { s.BaseSnapshotID = "base"; return nil })
+	_, err = f.c.Sessions.UpdateSession(f.ctx, "second", func(s *profiles.Session) error { s.BaseSnapshotID = "base"; return nil })
 	f.must(err)
 	f.commit("earlier", second, nil)
 	f.commit("later", second, nil)
@@ -261,11 +261,11 @@ func testRetireSnapshot(f *fixture) {
 	retire("earlier", "")
 
 	// One in error has not ended while its data is kept.
-	_, err = f.c.UpdateSession(f.ctx, "second", func(s *profiles.Session) error { s.Status = profiles.StatusError; return nil })
+	_, err = f.c.Sessions.UpdateSession(f.ctx, "second", func(s *profiles.Session) error { s.Status = profiles.StatusError; return nil })
 	f.must(err)
 	retire("base", fault.SnapshotInUse)
-	f.must(f.c.EndSession(f.ctx, profiles.End{SessionID: "first", Status: profiles.StatusCompleted, EndedAt: start}))
-	f.must(f.c.EndSession(f.ctx, profiles.End{SessionID: "second", Status: profiles.StatusError, EndedAt: start}))
+	f.must(f.c.Sessions.EndSession(f.ctx, profiles.End{SessionID: "first", Status: profiles.StatusCompleted, EndedAt: start}))
+	f.must(f.c.Sessions.EndSession(f.ctx, profiles.End{SessionID: "second", Status: profiles.StatusError, EndedAt: start}))
 	needed("user", by("default", profiles.NeededByDefault))
 	for _, id := range []string{"base", "new", "later"} {
 		retire(id, "")
@@ -274,9 +274,9 @@ func testRetireSnapshot(f *fixture) {
 	third := f.session("third", "user")
 	f.commit("wanted", third, nil)
 	retire("wanted", fault.SnapshotInUse)
-	_, err = f.c.DeleteSnapshot(f.ctx, "wanted")
+	_, err = f.c.Snapshots.DeleteSnapshot(f.ctx, "wanted")
 	f.must(err)
-	_, err = f.c.SetDefault(f.ctx, "user", "", nil, start)
+	_, err = f.c.Defaults.SetDefault(f.ctx, "user", "", nil, start)
 	f.must(err)
 	needed("user")
 	retire("default", "")
@@ -285,7 +285,7 @@ func testRetireSnapshot(f *fixture) {
 // Users that have snapshots are listed, each once; reports are left out on
 // request.
 func testUsersWithSnapshots(f *fixture) {
-	got, err := f.c.UsersWithSnapshots(f.ctx)
+	got, err := f.c.Retention.UsersWithSnapshots(f.ctx)
 	f.must(err)
 	f.same(got, []string{})
 	f.session("idle", "idle")
@@ -293,18 +293,18 @@ func testUsersWithSnapshots(f *fixture) {
 	f.commit("b-1", b, nil)
 	f.commit("a-1", a, nil)
 	f.commit("b-2", b, nil)
-	got, err = f.c.UsersWithSnapshots(f.ctx)
+	got, err = f.c.Retention.UsersWithSnapshots(f.ctx)
 	f.must(err)
 	f.same(got, []string{"anna", "bert"})
-	_, err = f.c.DeleteSnapshot(f.ctx, "a-1")
+	_, err = f.c.Snapshots.DeleteSnapshot(f.ctx, "a-1")
 	f.must(err)
-	got, err = f.c.UsersWithSnapshots(f.ctx)
+	got, err = f.c.Retention.UsersWithSnapshots(f.ctx)
 	f.must(err)
 	f.same(got, []string{"bert"})
 
-	whole, _, err := f.c.Snapshots(f.ctx, profiles.SnapshotFilter{UserID: "bert"})
+	whole, _, err := f.c.Snapshots.Snapshots(f.ctx, profiles.SnapshotFilter{UserID: "bert"})
 	f.must(err)
-	bare, _, err := f.c.Snapshots(f.ctx, profiles.SnapshotFilter{UserID: "bert", Bare: true})
+	bare, _, err := f.c.Snapshots.Snapshots(f.ctx, profiles.SnapshotFilter{UserID: "bert", Bare: true})
 	f.must(err)
 	for i := range whole {
 		if whole[i].Report == nil {
@@ -321,7 +321,7 @@ func testSharedArchive(f *fixture) {
 	for _, id := range []string{"a", "b", "c"} {
 		snap := f.snapshot(id, s)
 		snap.ArchiveID = "shared"
-		_, err := f.c.Commit(f.ctx, profiles.Commit{Snapshot: snap})
+		_, err := f.c.Snapshots.Commit(f.ctx, profiles.Commit{Snapshot: snap})
 		f.must(err)
 	}
 	f.commit("single", s, nil)
@@ -329,7 +329,7 @@ func testSharedArchive(f *fixture) {
 		id   string
 		last bool
 	}{{"b", false}, {"single", true}, {"a", false}, {"c", true}} {
-		last, err := f.c.DeleteSnapshot(f.ctx, test.id)
+		last, err := f.c.Snapshots.DeleteSnapshot(f.ctx, test.id)
 		f.must(err)
 		if last != test.last {
 			f.Errorf("delete of %s: last use %t", test.id, last)
@@ -337,9 +337,9 @@ func testSharedArchive(f *fixture) {
 	}
 	snap := f.snapshot("no-archive", s)
 	snap.ArchiveID = ""
-	_, err := f.c.Commit(f.ctx, profiles.Commit{Snapshot: snap})
+	_, err := f.c.Snapshots.Commit(f.ctx, profiles.Commit{Snapshot: snap})
 	f.must(err)
-	last, err := f.c.DeleteSnapshot(f.ctx, "no-archive")
+	last, err := f.c.Snapshots.DeleteSnapshot(f.ctx, "no-archive")
 	f.must(err)
 	if last {
 		f.Error("a record without an archive was its last use")

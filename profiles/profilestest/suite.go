@@ -1,5 +1,5 @@
-// Package profilestest is the conformance suite of [profiles.Catalogue]: every
-// adapter passes it.
+// Package profilestest is the conformance suite of the stores of package profiles:
+// every adapter passes it.
 package profilestest
 
 import (
@@ -16,9 +16,35 @@ import (
 	"github.com/stasisd/stasis/profiles"
 )
 
+// Catalogue is what the suite tests: the stores of every domain, all on one database.
+type Catalogue struct {
+	Keys       profiles.KeyStore
+	Users      profiles.UserStore
+	Sessions   profiles.SessionStore
+	Snapshots  profiles.SnapshotStore
+	Retention  profiles.RetentionStore
+	Defaults   profiles.DefaultStore
+	Extensions profiles.ExtensionStore
+	Runs       profiles.RunStore
+	Events     profiles.EventStore
+	Messages   profiles.MessageStore
+	Notes      profiles.NoteStore
+	Deliveries profiles.DeliveryStore
+	Answers    profiles.AnswerStore
+	Database   Database
+}
+
+// Database is what the stores have in common.
+type Database interface {
+	// Health reports whether the database can be read: store_failed or timeout if not.
+	Health(ctx context.Context) error
+	// Close closes the database. Every method of a store is store_failed afterwards.
+	Close() error
+}
+
 // Run runs the suite. open gives an empty catalogue to each test and closes
 // it when the test is over.
-func Run(t *testing.T, open func(t *testing.T) profiles.Catalogue) {
+func Run(t *testing.T, open func(t *testing.T) Catalogue) {
 	tests := []struct {
 		name string
 		run  func(*fixture)
@@ -96,7 +122,7 @@ var start = time.Date(2026, 3, 29, 1, 59, 59, 987_000_000, time.UTC)
 // fixture is a test with its empty catalogue.
 type fixture struct {
 	*testing.T
-	c   profiles.Catalogue
+	c   Catalogue
 	ctx context.Context
 	n   int // records made so far; each is a second younger than the one before
 }
@@ -112,7 +138,7 @@ func (f *fixture) session(id, user string) profiles.Session {
 		Labels: map[string]string{"": "empty", "ключ": "значение\n\"'", "n": "\x00"}, RequestHash: "hash", RunDir: "abcdefgh", Discard: true,
 		Restored: []byte(`{"mode": "filesystem"}`), BaseSnapshotID: "base", BaseVersion: 7, Asked: []byte("asked"), WebhookURL: "https://hooks.example/a",
 	}
-	f.must(f.c.CreateSession(f.ctx, s))
+	f.must(f.c.Sessions.CreateSession(f.ctx, s))
 	return s
 }
 
@@ -129,7 +155,7 @@ func (f *fixture) snapshot(id string, s profiles.Session) profiles.Snapshot {
 // commit commits a snapshot of the session.
 func (f *fixture) commit(id string, s profiles.Session, move *profiles.Move) profiles.Moved {
 	f.Helper()
-	moved, err := f.c.Commit(f.ctx, profiles.Commit{Snapshot: f.snapshot(id, s), Move: move})
+	moved, err := f.c.Snapshots.Commit(f.ctx, profiles.Commit{Snapshot: f.snapshot(id, s), Move: move})
 	f.must(err)
 	return moved
 }

@@ -23,7 +23,7 @@ func testMessages(f *fixture) {
 		if i%2 == 1 {
 			m.Metadata = []byte(`{"a": 1}`)
 		}
-		got, err := f.c.AddMessage(f.ctx, m, execution)
+		got, err := f.c.Messages.AddMessage(f.ctx, m, execution)
 		f.must(err)
 		m.ID = int64(i + 1)
 		f.same(got, m)
@@ -31,11 +31,11 @@ func testMessages(f *fixture) {
 		if execution != "" {
 			s.Execution = execution
 		}
-		now, err := f.c.Session(f.ctx, "s")
+		now, err := f.c.Sessions.Session(f.ctx, "s")
 		f.must(err)
 		f.same(now, s)
 	}
-	_, err := f.c.AddMessage(f.ctx, profiles.Message{SessionID: "none"}, "")
+	_, err := f.c.Messages.AddMessage(f.ctx, profiles.Message{SessionID: "none"}, "")
 	f.code(err, fault.SessionNotFound)
 
 	for _, page := range []struct {
@@ -44,22 +44,22 @@ func testMessages(f *fixture) {
 		want  []profiles.Message
 		more  bool
 	}{{0, 0, want, false}, {0, 2, want[:2], true}, {2, 2, want[2:], false}, {3, 9, want[3:], false}, {4, 1, nil, false}, {99, 1, nil, false}} {
-		got, more, err := f.c.Messages(f.ctx, "s", page.after, page.limit)
+		got, more, err := f.c.Messages.Messages(f.ctx, "s", page.after, page.limit)
 		f.must(err)
 		f.same(got, page.want)
 		f.same(more, page.more)
 	}
-	other, _, err := f.c.Messages(f.ctx, "t", 0, 0)
+	other, _, err := f.c.Messages.Messages(f.ctx, "t", 0, 0)
 	f.must(err)
 	f.same(other, []profiles.Message(nil))
 
 	// Large ones come a few at a time, and each comes.
 	big := strings.Repeat("x", profiles.MaxMessagePage)
 	for range 2 {
-		_, err := f.c.AddMessage(f.ctx, profiles.Message{SessionID: "t", Content: big, At: start}, "")
+		_, err := f.c.Messages.AddMessage(f.ctx, profiles.Message{SessionID: "t", Content: big, At: start}, "")
 		f.must(err)
 	}
-	page, more, err := f.c.Messages(f.ctx, "t", 0, 0)
+	page, more, err := f.c.Messages.Messages(f.ctx, "t", 0, 0)
 	f.must(err)
 	if len(page) != 1 || !more {
 		f.Errorf("a page has %d messages, more: %v", len(page), more)
@@ -72,11 +72,11 @@ func testMessageRace(f *fixture) {
 	f.session("s", "ada")
 	together(speakers, func(int) {
 		for range each {
-			_, err := f.c.AddMessage(f.ctx, profiles.Message{SessionID: "s", Type: "LOG", At: start}, profiles.ExecutionRunning)
+			_, err := f.c.Messages.AddMessage(f.ctx, profiles.Message{SessionID: "s", Type: "LOG", At: start}, profiles.ExecutionRunning)
 			f.code(err, "")
 		}
 	})
-	all, _, err := f.c.Messages(f.ctx, "s", 0, 0)
+	all, _, err := f.c.Messages.Messages(f.ctx, "s", 0, 0)
 	f.must(err)
 	for i, m := range all {
 		f.same(m.ID, int64(i+1))
@@ -88,7 +88,7 @@ func testMessageRace(f *fixture) {
 func (f *fixture) note(user, session, was, data string) profiles.Note {
 	f.Helper()
 	f.n++
-	n, err := f.c.PutNote(f.ctx, profiles.Note{UserID: user, SessionID: session, Event: "checkpoint", UpdatedAt: start.Add(time.Duration(f.n) * time.Second)},
+	n, err := f.c.Notes.PutNote(f.ctx, profiles.Note{UserID: user, SessionID: session, Event: "checkpoint", UpdatedAt: start.Add(time.Duration(f.n) * time.Second)},
 		func(before json.RawMessage) (json.RawMessage, error) {
 			f.same(string(before), was)
 			return json.RawMessage(data), nil
@@ -100,9 +100,9 @@ func (f *fixture) note(user, session, was, data string) profiles.Note {
 // Every version of a note stays; the newest is what there is of a session ID,
 // and what the user stored last is the latest of all.
 func testNotes(f *fixture) {
-	_, err := f.c.LatestNote(f.ctx, "ada")
+	_, err := f.c.Notes.LatestNote(f.ctx, "ada")
 	f.code(err, fault.NoteNotFound)
-	_, err = f.c.Note(f.ctx, "ada", "s")
+	_, err = f.c.Notes.Note(f.ctx, "ada", "s")
 	f.code(err, fault.NoteNotFound)
 
 	one := f.note("ada", "s", "", `{"n": 1}`)
@@ -117,11 +117,11 @@ func testNotes(f *fixture) {
 		user, session string
 		want          profiles.Note
 	}{{"ada", "s", two}, {"ada", "t", other}, {"bob", "s", bob}} {
-		got, err := f.c.Note(f.ctx, look.user, look.session)
+		got, err := f.c.Notes.Note(f.ctx, look.user, look.session)
 		f.must(err)
 		f.same(got, look.want)
 	}
-	latest, err := f.c.LatestNote(f.ctx, "ada")
+	latest, err := f.c.Notes.LatestNote(f.ctx, "ada")
 	f.must(err)
 	f.same(latest, two)
 	for _, page := range []struct {
@@ -129,28 +129,28 @@ func testNotes(f *fixture) {
 		before int64
 		want   []profiles.Note
 	}{{0, 0, []profiles.Note{two, one}}, {1, 0, []profiles.Note{two}}, {1, 2, []profiles.Note{one}}, {1, 1, nil}} {
-		got, err := f.c.NoteHistory(f.ctx, "ada", "s", page.limit, page.before)
+		got, err := f.c.Notes.NoteHistory(f.ctx, "ada", "s", page.limit, page.before)
 		f.must(err)
 		f.same(got, page.want)
 	}
 
 	// By a clock that was set back a note is no younger than its first version, and
 	// the last is the latest all the same.
-	late, err := f.c.PutNote(f.ctx, profiles.Note{UserID: "ada", SessionID: "s", UpdatedAt: start.Add(-time.Hour)},
+	late, err := f.c.Notes.PutNote(f.ctx, profiles.Note{UserID: "ada", SessionID: "s", UpdatedAt: start.Add(-time.Hour)},
 		func(json.RawMessage) (json.RawMessage, error) { return json.RawMessage(`{"n": 3}`), nil })
 	f.must(err)
 	f.same([]any{late.Version, late.CreatedAt, late.UpdatedAt}, []any{int64(3), one.CreatedAt, one.CreatedAt})
-	latest, err = f.c.LatestNote(f.ctx, "ada")
+	latest, err = f.c.Notes.LatestNote(f.ctx, "ada")
 	f.must(err)
 	f.same(latest, late)
 
 	refused := errors.New("refused")
-	_, err = f.c.PutNote(f.ctx, profiles.Note{UserID: "cid", SessionID: "s", UpdatedAt: start},
+	_, err = f.c.Notes.PutNote(f.ctx, profiles.Note{UserID: "cid", SessionID: "s", UpdatedAt: start},
 		func(json.RawMessage) (json.RawMessage, error) { return nil, refused })
 	if !errors.Is(err, refused) {
 		f.Errorf("the callback's error came back as %v", err)
 	}
-	cid, err := f.c.User(f.ctx, "cid")
+	cid, err := f.c.Users.User(f.ctx, "cid")
 	f.must(err)
 	f.same(cid, profiles.User{ID: "cid"})
 }
@@ -159,11 +159,11 @@ func testNotes(f *fixture) {
 func testNoteRace(f *fixture) {
 	const writers = 8
 	together(writers, func(int) {
-		_, err := f.c.PutNote(f.ctx, profiles.Note{UserID: "ada", SessionID: "s", UpdatedAt: start},
+		_, err := f.c.Notes.PutNote(f.ctx, profiles.Note{UserID: "ada", SessionID: "s", UpdatedAt: start},
 			func(was json.RawMessage) (json.RawMessage, error) { return append(was[:len(was):len(was)], '1'), nil })
 		f.code(err, "")
 	})
-	n, err := f.c.Note(f.ctx, "ada", "s")
+	n, err := f.c.Notes.Note(f.ctx, "ada", "s")
 	f.must(err)
 	f.same([]any{n.Version, string(n.Data)}, []any{int64(writers), strings.Repeat("1", writers)})
 }

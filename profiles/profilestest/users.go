@@ -13,48 +13,48 @@ import (
 // whatever else there is of the user.
 func testUsers(f *fixture) {
 	for _, id := range []string{"ada", "a\x00b", "ада"} {
-		got, err := f.c.User(f.ctx, id)
+		got, err := f.c.Users.User(f.ctx, id)
 		f.must(err)
 		f.same(got, profiles.User{ID: id})
 
 		want := profiles.User{ID: id, CreatedAt: start, Settings: []byte(`{"login_check": null}`)}
 		set := func(u *profiles.User) error { u.Settings = want.Settings; return nil }
-		got, err = f.c.UpdateUser(f.ctx, id, start, set)
+		got, err = f.c.Users.UpdateUser(f.ctx, id, start, set)
 		f.must(err)
 		f.same(got, want)
 
 		// The time of creation is the first one's.
 		want.LoginChecked = []byte(`{"logged_in": true}`)
-		got, err = f.c.UpdateUser(f.ctx, id, start.Add(time.Hour), func(u *profiles.User) error { u.LoginChecked = want.LoginChecked; return nil })
+		got, err = f.c.Users.UpdateUser(f.ctx, id, start.Add(time.Hour), func(u *profiles.User) error { u.LoginChecked = want.LoginChecked; return nil })
 		f.must(err)
 		f.same(got, want)
-		got, err = f.c.User(f.ctx, id)
+		got, err = f.c.Users.User(f.ctx, id)
 		f.must(err)
 		f.same(got, want)
 	}
 	// Taken back: no documents, and still a user.
-	got, err := f.c.UpdateUser(f.ctx, "ada", start, func(u *profiles.User) error { u.Settings, u.LoginChecked = nil, nil; return nil })
+	got, err := f.c.Users.UpdateUser(f.ctx, "ada", start, func(u *profiles.User) error { u.Settings, u.LoginChecked = nil, nil; return nil })
 	f.must(err)
 	f.same(got, profiles.User{ID: "ada", CreatedAt: start})
 
 	// A user that a session made has them too.
 	s := f.session("s", "bob")
-	got, err = f.c.UpdateUser(f.ctx, "bob", start, func(u *profiles.User) error { u.Settings = []byte(`{}`); return nil })
+	got, err = f.c.Users.UpdateUser(f.ctx, "bob", start, func(u *profiles.User) error { u.Settings = []byte(`{}`); return nil })
 	f.must(err)
 	f.same(got, profiles.User{ID: "bob", CreatedAt: s.CreatedAt, Settings: []byte(`{}`)})
 	f.session("t", "bob")
-	after, err := f.c.User(f.ctx, "bob")
+	after, err := f.c.Users.User(f.ctx, "bob")
 	f.must(err)
 	f.same(after, got)
 
 	// Those with settings are listed; ada has none any more, and cid never had.
 	f.session("u", "cid")
-	all, err := f.c.UsersWithSettings(f.ctx)
+	all, err := f.c.Users.UsersWithSettings(f.ctx)
 	f.must(err)
 	ids := make([]string, 0, len(all))
 	for _, u := range all {
 		ids = append(ids, u.ID)
-		is, err := f.c.User(f.ctx, u.ID)
+		is, err := f.c.Users.User(f.ctx, u.ID)
 		f.must(err)
 		f.same(u, is)
 	}
@@ -64,13 +64,13 @@ func testUsers(f *fixture) {
 // A change that is refused, or breaks the record, is none.
 func testUserUpdateFails(f *fixture) {
 	refused := errors.New("refused")
-	_, err := f.c.UpdateUser(f.ctx, "ada", start, func(u *profiles.User) error { u.Settings = []byte(`{}`); return refused })
+	_, err := f.c.Users.UpdateUser(f.ctx, "ada", start, func(u *profiles.User) error { u.Settings = []byte(`{}`); return refused })
 	if !errors.Is(err, refused) {
 		f.Errorf("got %v", err)
 	}
-	_, err = f.c.UpdateUser(f.ctx, "ada", start, func(u *profiles.User) error { u.ID = "bob"; return nil })
+	_, err = f.c.Users.UpdateUser(f.ctx, "ada", start, func(u *profiles.User) error { u.ID = "bob"; return nil })
 	f.code(err, fault.Internal)
-	got, err := f.c.User(f.ctx, "ada")
+	got, err := f.c.Users.User(f.ctx, "ada")
 	f.must(err)
 	f.same(got, profiles.User{ID: "ada"})
 }
@@ -80,7 +80,7 @@ func testUserRace(f *fixture) {
 	const n = 8
 	var failed atomic.Int64
 	together(n, func(int) {
-		_, err := f.c.UpdateUser(f.ctx, "ada", start, func(u *profiles.User) error {
+		_, err := f.c.Users.UpdateUser(f.ctx, "ada", start, func(u *profiles.User) error {
 			u.Settings = append(append([]byte{}, u.Settings...), '1')
 			return nil
 		})
@@ -88,7 +88,7 @@ func testUserRace(f *fixture) {
 			failed.Add(1)
 		}
 	})
-	got, err := f.c.User(f.ctx, "ada")
+	got, err := f.c.Users.User(f.ctx, "ada")
 	f.must(err)
 	if len(got.Settings) != n || failed.Load() > 0 {
 		f.Errorf("%d of %d changes, %d failed", len(got.Settings), n, failed.Load())

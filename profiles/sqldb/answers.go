@@ -9,6 +9,11 @@ import (
 	"github.com/stasisd/stasis/profiles"
 )
 
+// Answers is the store of first answers. It implements [profiles.AnswerStore].
+type Answers struct{ db *handle }
+
+var _ profiles.AnswerStore = (*Answers)(nil)
+
 const answerColumns = "scope, request_key, body_hash, status, body, created_at"
 
 func scanAnswer(r row) (profiles.Answer, error) {
@@ -17,10 +22,10 @@ func scanAnswer(r row) (profiles.Answer, error) {
 	return a, err
 }
 
-// ClaimAnswer implements [profiles.Catalogue].
-func (db *DB) ClaimAnswer(ctx context.Context, a profiles.Answer) (known profiles.Answer, fresh bool, err error) {
+// ClaimAnswer implements [profiles.AnswerStore].
+func (st *Answers) ClaimAnswer(ctx context.Context, a profiles.Answer) (known profiles.Answer, fresh bool, err error) {
 	const op = "profiles.claim_answer"
-	err = db.write(ctx, op, func(tx *sql.Tx) error {
+	err = st.db.write(ctx, op, func(tx *sql.Tx) error {
 		r, err := tx.ExecContext(ctx, "INSERT INTO answers ("+answerColumns+
 			") VALUES (?, ?, ?, 0, NULL, ?) ON CONFLICT (scope, request_key) DO NOTHING",
 			a.Scope, a.Key, a.BodyHash, stamp(a.CreatedAt))
@@ -42,34 +47,34 @@ func (db *DB) ClaimAnswer(ctx context.Context, a profiles.Answer) (known profile
 	return known, fresh, nil
 }
 
-// FinishAnswer implements [profiles.Catalogue].
-func (db *DB) FinishAnswer(ctx context.Context, a profiles.Answer) error {
+// FinishAnswer implements [profiles.AnswerStore].
+func (st *Answers) FinishAnswer(ctx context.Context, a profiles.Answer) error {
 	const op = "profiles.finish_answer"
-	return db.write(ctx, op, func(tx *sql.Tx) error {
+	return st.db.write(ctx, op, func(tx *sql.Tx) error {
 		r, err := tx.ExecContext(ctx, "UPDATE answers SET status = ?, body = ? WHERE scope = ? AND request_key = ? AND status = 0",
 			a.Status, a.Body, a.Scope, a.Key)
 		return mustTouch(r, err, fault.NotFound, op)
 	})
 }
 
-// DropAnswer implements [profiles.Catalogue].
-func (db *DB) DropAnswer(ctx context.Context, scope, key string) error {
-	return db.forget(ctx, "profiles.drop_answer", "scope = ? AND request_key = ?", scope, key)
+// DropAnswer implements [profiles.AnswerStore].
+func (st *Answers) DropAnswer(ctx context.Context, scope, key string) error {
+	return st.forget(ctx, "profiles.drop_answer", "scope = ? AND request_key = ?", scope, key)
 }
 
-// DropUnfinishedAnswers implements [profiles.Catalogue].
-func (db *DB) DropUnfinishedAnswers(ctx context.Context) error {
-	return db.forget(ctx, "profiles.drop_unfinished_answers", "status = 0")
+// DropUnfinishedAnswers implements [profiles.AnswerStore].
+func (st *Answers) DropUnfinishedAnswers(ctx context.Context) error {
+	return st.forget(ctx, "profiles.drop_unfinished_answers", "status = 0")
 }
 
-// ExpireAnswers implements [profiles.Catalogue].
-func (db *DB) ExpireAnswers(ctx context.Context, before time.Time) error {
-	return db.forget(ctx, "profiles.expire_answers", "created_at < ?", stamp(before))
+// ExpireAnswers implements [profiles.AnswerStore].
+func (st *Answers) ExpireAnswers(ctx context.Context, before time.Time) error {
+	return st.forget(ctx, "profiles.expire_answers", "created_at < ?", stamp(before))
 }
 
 // forget deletes the answers that meet the condition; none is fine.
-func (db *DB) forget(ctx context.Context, op, condition string, args ...any) error {
-	return db.write(ctx, op, func(tx *sql.Tx) error {
+func (st *Answers) forget(ctx context.Context, op, condition string, args ...any) error {
+	return st.db.write(ctx, op, func(tx *sql.Tx) error {
 		_, err := tx.ExecContext(ctx, "DELETE FROM answers WHERE "+condition, args...)
 		return err
 	})

@@ -10,11 +10,11 @@ import (
 	"github.com/stasisd/stasis/profiles"
 )
 
-// Commit implements [profiles.Catalogue].
-func (db *DB) Commit(ctx context.Context, c profiles.Commit) (profiles.Moved, error) {
+// Commit implements [profiles.SnapshotStore].
+func (st *Snapshots) Commit(ctx context.Context, c profiles.Commit) (profiles.Moved, error) {
 	const op = "profiles.commit"
 	var moved profiles.Moved
-	err := db.write(ctx, op, func(tx *sql.Tx) error {
+	err := st.db.write(ctx, op, func(tx *sql.Tx) error {
 		if c.Session != nil {
 			if err := addSession(ctx, tx, *c.Session, op); err != nil {
 				return err
@@ -27,7 +27,7 @@ func (db *DB) Commit(ctx context.Context, c profiles.Commit) (profiles.Moved, er
 			return err
 		}
 		var err error
-		if moved, err = db.move(ctx, tx, c.Snapshot, c.Move); err != nil {
+		if moved, err = st.move(ctx, tx, c.Snapshot, c.Move); err != nil {
 			return err
 		}
 		switch {
@@ -47,10 +47,10 @@ func (db *DB) Commit(ctx context.Context, c profiles.Commit) (profiles.Moved, er
 	return moved, nil
 }
 
-// EndSession implements [profiles.Catalogue].
-func (db *DB) EndSession(ctx context.Context, e profiles.End) error {
+// EndSession implements [profiles.SessionStore].
+func (st *Sessions) EndSession(ctx context.Context, e profiles.End) error {
 	const op = "profiles.end_session"
-	return db.write(ctx, op, func(tx *sql.Tx) error {
+	return st.db.write(ctx, op, func(tx *sql.Tx) error {
 		s, err := sessionByID(ctx, tx, e.SessionID, op)
 		if err != nil {
 			return err
@@ -81,7 +81,7 @@ func belongs(ctx context.Context, tx *sql.Tx, c profiles.Commit, op string) erro
 
 // move moves the user's default to the snapshot if asked and if it still is
 // where the asker saw it.
-func (db *DB) move(ctx context.Context, tx *sql.Tx, s profiles.Snapshot, m *profiles.Move) (profiles.Moved, error) {
+func (st *Snapshots) move(ctx context.Context, tx *sql.Tx, s profiles.Snapshot, m *profiles.Move) (profiles.Moved, error) {
 	now, err := currentDefault(ctx, tx, s.UserID)
 	if err != nil || m == nil {
 		return profiles.Moved{Version: now.Version}, err
@@ -90,7 +90,7 @@ func (db *DB) move(ctx context.Context, tx *sql.Tx, s profiles.Snapshot, m *prof
 		return profiles.Moved{Version: now.Version, Reason: winner(now)}, nil
 	}
 	next := profiles.Default{
-		UserID: s.UserID, Version: now.Version + 1, SnapshotID: s.ID, SessionID: s.SessionID, MovedAt: db.now().UTC(),
+		UserID: s.UserID, Version: now.Version + 1, SnapshotID: s.ID, SessionID: s.SessionID, MovedAt: st.now().UTC(),
 	}
 	if m.Renewal {
 		next.Renews = cmp.Or(now.Renews, now.Version)

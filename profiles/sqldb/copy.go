@@ -21,7 +21,7 @@ func (db *DB) CopyTo(ctx context.Context, path string) (err error) {
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
 	// SQLite takes an empty file for one that is to be made, and keeps its mode.
-	if _, err := db.reader.ExecContext(ctx, "VACUUM INTO ?", path); err != nil {
+	if _, err := db.handle.reader.ExecContext(ctx, "VACUUM INTO ?", path); err != nil {
 		return failure(op, err)
 	}
 	return failure(op, f.Sync())

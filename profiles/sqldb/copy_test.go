@@ -28,7 +28,7 @@ func TestCopyTo(t *testing.T) {
 		return db
 	}
 	path, target := filepath.Join(dir, "stasis.db"), filepath.Join(dir, "copy.db")
-	if err := open(path, false).CreateSession(t.Context(), profiles.Session{ID: "s-1", UserID: "ada", Status: profiles.StatusReady, CreatedAt: time.Now()}); err != nil {
+	if err := open(path, false).Sessions.CreateSession(t.Context(), profiles.Session{ID: "s-1", UserID: "ada", Status: profiles.StatusReady, CreatedAt: time.Now()}); err != nil {
 		t.Fatal(err)
 	}
 	if log, err := os.Stat(path + "-wal"); err != nil || log.Size() == 0 {
@@ -41,7 +41,7 @@ func TestCopyTo(t *testing.T) {
 	if info, err := os.Stat(target); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("the copy: %v, %v", info.Mode(), err)
 	}
-	if _, err := open(target, true).Session(t.Context(), "s-1"); err != nil {
+	if _, err := open(target, true).Sessions.Session(t.Context(), "s-1"); err != nil {
 		t.Errorf("the copy lacks what was written last: %v", err)
 	}
 	if err := beside.CopyTo(t.Context(), target); !fault.Is(err, fault.StoreFailed) {

@@ -1,4 +1,5 @@
-// Package sqldb is the SQL adapter of [profiles.Catalogue], on SQLite.
+// Package sqldb is the SQL adapter of the stores of package profiles, on SQLite. A [DB]
+// has one store per domain; all of them write to the same file.
 //
 // One connection writes and several read, in write-ahead mode with full
 // synchronisation: what a method has reported as done survives a power loss.
@@ -11,18 +12,40 @@ import (
 	"database/sql"
 	"errors"
 	"time"
-
-	"github.com/stasisd/stasis/profiles"
 )
 
-// DB is an open catalogue. It is safe for concurrent use.
+// DB is an open catalogue: one store for each domain. It is safe for concurrent use.
 type DB struct {
-	writer *sql.DB // one connection: writers queue in the process, not in SQLite
-	reader *sql.DB // the writer itself for a database in memory
-	now    func() time.Time
+	Keys       *Keys
+	Users      *Users
+	Sessions   *Sessions
+	Snapshots  *Snapshots
+	Defaults   *Defaults
+	Extensions *Extensions
+	Runs       *Runs
+	Messages   *Messages
+	Notes      *Notes
+	Deliveries *Deliveries
+	Answers    *Answers
+
+	handle *handle
 }
 
-var _ profiles.Catalogue = (*DB)(nil)
+// newDB makes the stores of an open database. now is the time at which a commit moves
+// a default.
+func newDB(h *handle, now func() time.Time) *DB {
+	return &DB{
+		Keys: &Keys{h}, Users: &Users{h}, Sessions: &Sessions{h}, Snapshots: &Snapshots{h, now}, Defaults: &Defaults{h},
+		Extensions: &Extensions{h}, Runs: &Runs{h}, Messages: &Messages{h}, Notes: &Notes{h}, Deliveries: &Deliveries{h},
+		Answers: &Answers{h}, handle: h,
+	}
+}
+
+// handle owns the connections to the database, and makes transactions.
+type handle struct {
+	writer *sql.DB // one connection: writers queue in the process, not in SQLite
+	reader *sql.DB // the writer itself for a database in memory
+}
 
 // querier is what a statement needs, in a transaction or outside.
 type querier interface {
@@ -33,9 +56,11 @@ type querier interface {
 
 // Health reports whether the database can be read. Any failure is
 // store_failed or timeout.
-func (db *DB) Health(ctx context.Context) error {
+func (db *DB) Health(ctx context.Context) error { return db.handle.health(ctx) }
+
+func (h *handle) health(ctx context.Context) error {
 	var one int
-	err := db.reader.QueryRowContext(ctx, "SELECT COUNT(*) FROM users WHERE user_id = ?", []byte{}).Scan(&one)
+	err := h.reader.QueryRowContext(ctx, "SELECT COUNT(*) FROM users WHERE user_id = ?", []byte{}).Scan(&one)
 	return failure("profiles.health", err)
 }
 
@@ -43,7 +68,7 @@ func (db *DB) Health(ctx context.Context) error {
 // with store_failed afterwards.
 func (db *DB) Close() error {
 	// Readers first: the last connection to close folds the log into the file.
-	return failure("profiles.close", errors.Join(db.reader.Close(), db.writer.Close()))
+	return failure("profiles.close", errors.Join(db.handle.reader.Close(), db.handle.writer.Close()))
 }
 
 // callerError carries an error of a caller's callback through a transaction,
@@ -51,8 +76,8 @@ func (db *DB) Close() error {
 type callerError struct{ error }
 
 // write runs do in one transaction: any error, and a panic, undoes it whole.
-func (db *DB) write(ctx context.Context, op string, do func(tx *sql.Tx) error) error {
-	tx, err := db.writer.BeginTx(ctx, nil)
+func (h *handle) write(ctx context.Context, op string, do func(tx *sql.Tx) error) error {
+	tx, err := h.writer.BeginTx(ctx, nil)
 	if err != nil {
 		return failure(op, err)
 	}

@@ -36,7 +36,7 @@ func TestFull(t *testing.T) {
 	pragma := func(statement string) {
 		t.Helper()
 		var n int
-		if err := db.writer.QueryRowContext(ctx, statement).Scan(&n); err != nil {
+		if err := db.handle.writer.QueryRowContext(ctx, statement).Scan(&n); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -44,24 +44,24 @@ func TestFull(t *testing.T) {
 		return profiles.Session{ID: fmt.Sprint(i), UserID: "user", Goal: strings.Repeat("g", 4000), CreatedAt: time.Unix(1, 0)}
 	}
 	var pages int
-	if err := db.writer.QueryRowContext(ctx, "PRAGMA page_count").Scan(&pages); err != nil {
+	if err := db.handle.writer.QueryRowContext(ctx, "PRAGMA page_count").Scan(&pages); err != nil {
 		t.Fatal(err)
 	}
 	pragma(fmt.Sprintf("PRAGMA max_page_count = %d", pages+10))
 	made := 0
 	for ; err == nil && made < 1000; made++ {
-		err = db.CreateSession(ctx, session(made))
+		err = db.Sessions.CreateSession(ctx, session(made))
 	}
 	made-- // the last one failed
 	if !fault.Is(err, fault.StoreFull) {
 		t.Fatalf("after %d sessions: %v", made, err)
 	}
-	all, _, err := db.Sessions(ctx, profiles.SessionFilter{})
+	all, _, err := db.Sessions.Sessions(ctx, profiles.SessionFilter{})
 	if err != nil || len(all) != made {
 		t.Errorf("%d of %d sessions are there: %v", len(all), made, err)
 	}
 	pragma("PRAGMA max_page_count = 1000000")
-	if err := db.CreateSession(ctx, session(made)); err != nil {
+	if err := db.Sessions.CreateSession(ctx, session(made)); err != nil {
 		t.Error(err)
 	}
 }
@@ -73,17 +73,17 @@ func TestPragmas(t *testing.T) {
 		"journal_mode": "wal", "synchronous": "2", "foreign_keys": "1", "busy_timeout": busyTimeout,
 	} {
 		var w, r string
-		if err := db.writer.QueryRow("PRAGMA " + pragma).Scan(&w); err != nil {
+		if err := db.handle.writer.QueryRow("PRAGMA " + pragma).Scan(&w); err != nil {
 			t.Fatal(err)
 		}
-		if err := db.reader.QueryRow("PRAGMA " + pragma).Scan(&r); err != nil {
+		if err := db.handle.reader.QueryRow("PRAGMA " + pragma).Scan(&r); err != nil {
 			t.Fatal(err)
 		}
 		if w != want || r != want {
 			t.Errorf("%s: writer %s, reader %s, want %s", pragma, w, r, want)
 		}
 	}
-	if _, err := db.reader.Exec("DELETE FROM users"); err == nil {
+	if _, err := db.handle.reader.Exec("DELETE FROM users"); err == nil {
 		t.Error("a reader wrote")
 	}
 }
@@ -94,7 +94,7 @@ func TestCancelledBeforeCommit(t *testing.T) {
 	db := openHere(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	err := db.write(ctx, "test", func(tx *sql.Tx) error {
+	err := db.handle.write(ctx, "test", func(tx *sql.Tx) error {
 		_, err := tx.ExecContext(ctx, "INSERT INTO users (user_id, created_at) VALUES (?, 1)", []byte("user"))
 		cancel()
 		for wait := error(nil); !errors.Is(wait, sql.ErrTxDone); {
@@ -106,7 +106,7 @@ func TestCancelledBeforeCommit(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	var users int
-	if err := db.reader.QueryRow("SELECT COUNT(*) FROM users").Scan(&users); err != nil || users != 0 {
+	if err := db.handle.reader.QueryRow("SELECT COUNT(*) FROM users").Scan(&users); err != nil || users != 0 {
 		t.Errorf("%d users: %v", users, err)
 	}
 }

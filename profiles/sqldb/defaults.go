@@ -12,6 +12,11 @@ import (
 	"github.com/stasisd/stasis/profiles"
 )
 
+// Defaults is the store of the versions of default environments. It implements [profiles.DefaultStore].
+type Defaults struct{ db *handle }
+
+var _ profiles.DefaultStore = (*Defaults)(nil)
+
 const defaultColumns = "user_id, version, snapshot_id, session_id, moved_at, renews"
 
 // defaultSnapshots selects the snapshots that current defaults name.
@@ -59,10 +64,10 @@ func winner(d profiles.Default) string {
 	}
 }
 
-// Default implements [profiles.Catalogue].
-func (db *DB) Default(ctx context.Context, userID string) (profiles.Default, error) {
+// Default implements [profiles.DefaultStore].
+func (st *Defaults) Default(ctx context.Context, userID string) (profiles.Default, error) {
 	const op = "profiles.default"
-	d, err := currentDefault(ctx, db.reader, userID)
+	d, err := currentDefault(ctx, st.db.reader, userID)
 	if err == nil && d.SnapshotID == "" {
 		err = sql.ErrNoRows
 	}
@@ -72,11 +77,11 @@ func (db *DB) Default(ctx context.Context, userID string) (profiles.Default, err
 	return d, nil
 }
 
-// SetDefault implements [profiles.Catalogue].
-func (db *DB) SetDefault(ctx context.Context, userID, snapshotID string, ifVersion *int64, at time.Time) (profiles.Default, error) {
+// SetDefault implements [profiles.DefaultStore].
+func (st *Defaults) SetDefault(ctx context.Context, userID, snapshotID string, ifVersion *int64, at time.Time) (profiles.Default, error) {
 	const op = "profiles.set_default"
 	var next profiles.Default
-	err := db.write(ctx, op, func(tx *sql.Tx) error {
+	err := st.db.write(ctx, op, func(tx *sql.Tx) error {
 		if snapshotID != "" {
 			s, err := snapshotByID(ctx, tx, snapshotID, op)
 			if err == nil && s.UserID != userID {
@@ -105,28 +110,28 @@ func (db *DB) SetDefault(ctx context.Context, userID, snapshotID string, ifVersi
 	return next, nil
 }
 
-// Defaults implements [profiles.Catalogue].
-func (db *DB) Defaults(ctx context.Context) ([]profiles.Default, error) {
-	all, err := collect(ctx, db.reader, scanDefault, "SELECT "+defaultColumns+` FROM defaults d
+// Defaults implements [profiles.DefaultStore].
+func (st *Defaults) Defaults(ctx context.Context) ([]profiles.Default, error) {
+	all, err := collect(ctx, st.db.reader, scanDefault, "SELECT "+defaultColumns+` FROM defaults d
 		WHERE snapshot_id <> '' AND version = (SELECT MAX(version) FROM defaults WHERE user_id = d.user_id)
 		ORDER BY user_id`)
 	return all, failure("profiles.defaults", err)
 }
 
-// LastUsed implements [profiles.Catalogue].
-func (db *DB) LastUsed(ctx context.Context, userID, snapshotID string) (last time.Time, err error) {
-	err = db.reader.QueryRowContext(ctx, `SELECT COALESCE(MAX(ended_at), 0) FROM sessions WHERE user_id = ?
+// LastUsed implements [profiles.DefaultStore].
+func (st *Defaults) LastUsed(ctx context.Context, userID, snapshotID string) (last time.Time, err error) {
+	err = st.db.reader.QueryRowContext(ctx, `SELECT COALESCE(MAX(ended_at), 0) FROM sessions WHERE user_id = ?
 		AND (base_snapshot_id = ? OR session_id = (SELECT session_id FROM snapshots WHERE snapshot_id = ?))`,
 		[]byte(userID), snapshotID, snapshotID).Scan(moment{&last})
 	return last, failure("profiles.last_used", err)
 }
 
-// DefaultHistory implements [profiles.Catalogue].
-func (db *DB) DefaultHistory(ctx context.Context, userID string, limit int, startAfter string) ([]profiles.PastDefault, string, error) {
+// DefaultHistory implements [profiles.DefaultStore].
+func (st *Defaults) DefaultHistory(ctx context.Context, userID string, limit int, startAfter string) ([]profiles.PastDefault, string, error) {
 	const op = "profiles.default_history"
 	before := limited(0)
 	if startAfter != "" {
-		err := db.reader.QueryRowContext(ctx, "SELECT version FROM defaults WHERE user_id = ? AND CAST(version AS TEXT) = ?",
+		err := st.db.reader.QueryRowContext(ctx, "SELECT version FROM defaults WHERE user_id = ? AND CAST(version AS TEXT) = ?",
 			[]byte(userID), startAfter).Scan(&before)
 		if err != nil {
 			return nil, "", badCursor(err, op)
@@ -136,7 +141,7 @@ func (db *DB) DefaultHistory(ctx context.Context, userID string, limit int, star
 	if limit > 0 {
 		rows++ // one more tells whether a page follows
 	}
-	page, err := collect(ctx, db.reader, func(r row) (p profiles.PastDefault, err error) {
+	page, err := collect(ctx, st.db.reader, func(r row) (p profiles.PastDefault, err error) {
 		var user []byte
 		err = r.Scan(&user, &p.Version, &p.SnapshotID, &p.SessionID, moment{&p.MovedAt}, &p.Renews, &p.Available)
 		p.UserID = string(user)

@@ -10,6 +10,11 @@ import (
 	"github.com/stasisd/stasis/profiles"
 )
 
+// Deliveries is the store of the queue of webhooks. It implements [profiles.DeliveryStore].
+type Deliveries struct{ db *handle }
+
+var _ profiles.DeliveryStore = (*Deliveries)(nil)
+
 const deliveryColumns = "sequence, delivery_id, session_id, user_id, url, operator, event, body, created_at, " +
 	"state, attempts, resent, since, next_at, last_at, last_error"
 
@@ -49,25 +54,25 @@ func tell(ctx context.Context, tx *sql.Tx, id string, notices func(profiles.Sess
 	return addNotices(ctx, tx, s, notices(s))
 }
 
-// DueDeliveries implements [profiles.Deliveries].
-func (db *DB) DueDeliveries(ctx context.Context, now, beyond time.Time, limit int) ([]profiles.Delivery, error) {
-	due, err := collect(ctx, db.reader, scanDelivery, "SELECT "+deliveryColumns+" FROM deliveries WHERE sequence IN "+
+// DueDeliveries implements [profiles.DeliveryStore].
+func (st *Deliveries) DueDeliveries(ctx context.Context, now, beyond time.Time, limit int) ([]profiles.Delivery, error) {
+	due, err := collect(ctx, st.db.reader, scanDelivery, "SELECT "+deliveryColumns+" FROM deliveries WHERE sequence IN "+
 		"(SELECT MIN(sequence) FROM deliveries WHERE state = 'pending' AND (next_at <= ? OR next_at > ?) GROUP BY session_id, url) ORDER BY sequence LIMIT ?",
 		stamp(now), stamp(beyond), limited(limit))
 	return due, failure("profiles.due_deliveries", err)
 }
 
-// NextDelivery implements [profiles.Deliveries].
-func (db *DB) NextDelivery(ctx context.Context, now time.Time) (time.Time, error) {
+// NextDelivery implements [profiles.DeliveryStore].
+func (st *Deliveries) NextDelivery(ctx context.Context, now time.Time) (time.Time, error) {
 	var at time.Time
-	err := db.reader.QueryRowContext(ctx, "SELECT MIN(next_at) FROM deliveries WHERE state = 'pending' AND next_at > ?", stamp(now)).Scan(moment{&at})
+	err := st.db.reader.QueryRowContext(ctx, "SELECT MIN(next_at) FROM deliveries WHERE state = 'pending' AND next_at > ?", stamp(now)).Scan(moment{&at})
 	return at, failure("profiles.next_delivery", err)
 }
 
-// CountDeliveries implements [profiles.Deliveries].
-func (db *DB) CountDeliveries(ctx context.Context) (map[profiles.DeliveryState]int, error) {
+// CountDeliveries implements [profiles.DeliveryStore].
+func (st *Deliveries) CountDeliveries(ctx context.Context) (map[profiles.DeliveryState]int, error) {
 	counts := map[profiles.DeliveryState]int{}
-	_, err := collect(ctx, db.reader, func(r row) (n int, err error) {
+	_, err := collect(ctx, st.db.reader, func(r row) (n int, err error) {
 		var state profiles.DeliveryState
 		if err = r.Scan(&state, &n); err == nil && n > 0 {
 			counts[state] = n
@@ -77,9 +82,9 @@ func (db *DB) CountDeliveries(ctx context.Context) (map[profiles.DeliveryState]i
 	return counts, failure("profiles.count_deliveries", err)
 }
 
-// FinishAttempt implements [profiles.Deliveries].
-func (db *DB) FinishAttempt(ctx context.Context, d profiles.Delivery, a profiles.Attempt) error {
-	return db.write(ctx, "profiles.finish_attempt", func(tx *sql.Tx) error {
+// FinishAttempt implements [profiles.DeliveryStore].
+func (st *Deliveries) FinishAttempt(ctx context.Context, d profiles.Delivery, a profiles.Attempt) error {
+	return st.db.write(ctx, "profiles.finish_attempt", func(tx *sql.Tx) error {
 		_, err := tx.ExecContext(ctx, "UPDATE deliveries SET state = ?, attempts = attempts + 1, next_at = ?, last_at = ?, last_error = ? "+
 			"WHERE delivery_id = ? AND state = 'pending' AND attempts = ? AND since = ?",
 			a.State, stamp(a.NextAt), stamp(a.At), a.Error, d.ID, d.Attempts, stamp(d.Since))
@@ -87,9 +92,9 @@ func (db *DB) FinishAttempt(ctx context.Context, d profiles.Delivery, a profiles
 	})
 }
 
-// Delivery implements [profiles.Deliveries].
-func (db *DB) Delivery(ctx context.Context, id string) (profiles.Delivery, error) {
-	return deliveryByID(ctx, db.reader, id, "profiles.delivery")
+// Delivery implements [profiles.DeliveryStore].
+func (st *Deliveries) Delivery(ctx context.Context, id string) (profiles.Delivery, error) {
+	return deliveryByID(ctx, st.db.reader, id, "profiles.delivery")
 }
 
 func deliveryByID(ctx context.Context, q querier, id, op string) (profiles.Delivery, error) {
@@ -97,8 +102,8 @@ func deliveryByID(ctx context.Context, q querier, id, op string) (profiles.Deliv
 	return d, orMissing(err, fault.NotFound, op)
 }
 
-// DeliveryPage implements [profiles.Deliveries].
-func (db *DB) DeliveryPage(ctx context.Context, f profiles.DeliveryFilter) ([]profiles.Delivery, string, error) {
+// DeliveryPage implements [profiles.DeliveryStore].
+func (st *Deliveries) DeliveryPage(ctx context.Context, f profiles.DeliveryFilter) ([]profiles.Delivery, string, error) {
 	const op = "profiles.delivery_page"
 	var where []string
 	var args []any
@@ -112,7 +117,7 @@ func (db *DB) DeliveryPage(ctx context.Context, f profiles.DeliveryFilter) ([]pr
 		// One of another user is no cursor, as in the other lists.
 		var before int64
 		query := "SELECT sequence FROM deliveries WHERE " + strings.Join(append(where, "delivery_id = ?"), " AND ")
-		if err := db.reader.QueryRowContext(ctx, query, append(args[:len(args):len(args)], f.StartAfter)...).Scan(&before); err != nil {
+		if err := st.db.reader.QueryRowContext(ctx, query, append(args[:len(args):len(args)], f.StartAfter)...).Scan(&before); err != nil {
 			return nil, "", badCursor(err, op)
 		}
 		where, args = append(where, "sequence < ?"), append(args, before)
@@ -128,7 +133,7 @@ func (db *DB) DeliveryPage(ctx context.Context, f profiles.DeliveryFilter) ([]pr
 	if f.Limit > 0 {
 		limit++ // one more tells whether a page follows
 	}
-	page, err := collect(ctx, db.reader, scanDelivery, query+" ORDER BY sequence DESC LIMIT ?", append(args, limit)...)
+	page, err := collect(ctx, st.db.reader, scanDelivery, query+" ORDER BY sequence DESC LIMIT ?", append(args, limit)...)
 	if err != nil {
 		return nil, "", failure(op, err)
 	}
@@ -138,11 +143,11 @@ func (db *DB) DeliveryPage(ctx context.Context, f profiles.DeliveryFilter) ([]pr
 	return page, "", nil
 }
 
-// Resend implements [profiles.Deliveries].
-func (db *DB) Resend(ctx context.Context, id string, at time.Time) (profiles.Delivery, error) {
+// Resend implements [profiles.DeliveryStore].
+func (st *Deliveries) Resend(ctx context.Context, id string, at time.Time) (profiles.Delivery, error) {
 	const op = "profiles.resend"
 	var d profiles.Delivery
-	err := db.write(ctx, op, func(tx *sql.Tx) error {
+	err := st.db.write(ctx, op, func(tx *sql.Tx) error {
 		r, err := tx.ExecContext(ctx, "UPDATE deliveries SET state = 'pending', resent = attempts, since = ?, next_at = ? WHERE delivery_id = ?", stamp(at), stamp(at), id)
 		if err := mustTouch(r, err, fault.NotFound, op); err != nil {
 			return err
@@ -153,9 +158,9 @@ func (db *DB) Resend(ctx context.Context, id string, at time.Time) (profiles.Del
 	return d, err
 }
 
-// ExpireDeliveries implements [profiles.Deliveries].
-func (db *DB) ExpireDeliveries(ctx context.Context, before time.Time) error {
-	return db.write(ctx, "profiles.expire_deliveries", func(tx *sql.Tx) error {
+// ExpireDeliveries implements [profiles.DeliveryStore].
+func (st *Deliveries) ExpireDeliveries(ctx context.Context, before time.Time) error {
+	return st.db.write(ctx, "profiles.expire_deliveries", func(tx *sql.Tx) error {
 		_, err := tx.ExecContext(ctx, "DELETE FROM deliveries WHERE state <> 'pending' AND last_at < ?", stamp(before))
 		return err
 	})

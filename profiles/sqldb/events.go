@@ -10,11 +10,11 @@ import (
 	"github.com/stasisd/stasis/profiles"
 )
 
-// Events implements [profiles.Runs]. One statement reads run and events, so
+// Events implements [profiles.EventStore]. One statement reads run and events, so
 // that what is trimmed meanwhile is either there or told.
-func (db *DB) Events(ctx context.Context, runID string, after int64, limit int) (page profiles.EventPage, err error) {
+func (st *Runs) Events(ctx context.Context, runID string, after int64, limit int) (page profiles.EventPage, err error) {
 	const op = "profiles.events"
-	rows, err := db.reader.QueryContext(ctx, `SELECT first_sequence, next_sequence, sequence, type, at, data, sealed
+	rows, err := st.db.reader.QueryContext(ctx, `SELECT first_sequence, next_sequence, sequence, type, at, data, sealed
 		FROM runs LEFT JOIN events ON events.run_id = runs.run_id AND sequence > ?
 		WHERE runs.run_id = ? ORDER BY sequence LIMIT ?`, after, runID, limited(limit))
 	if err != nil {
@@ -51,12 +51,12 @@ func (db *DB) Events(ctx context.Context, runID string, after int64, limit int) 
 	return page, nil
 }
 
-// ExpireEvents implements [profiles.Runs]. A clock that was set back may have
+// ExpireEvents implements [profiles.EventStore]. A clock that was set back may have
 // given a later event an earlier time, so a run is trimmed up to the first event
 // that is young enough, and no further: what is left has no gap.
-func (db *DB) ExpireEvents(ctx context.Context, before time.Time) error {
+func (st *Runs) ExpireEvents(ctx context.Context, before time.Time) error {
 	const op = "profiles.expire_events"
-	return db.write(ctx, op, func(tx *sql.Tx) error {
+	return st.db.write(ctx, op, func(tx *sql.Tx) error {
 		runs, err := collect(ctx, tx, func(r row) (id string, err error) { return id, r.Scan(&id) },
 			"SELECT DISTINCT run_id FROM events WHERE at < ?", stamp(before))
 		if err != nil {

@@ -9,6 +9,11 @@ import (
 	"github.com/stasisd/stasis/profiles"
 )
 
+// Extensions is the store of the records of uploaded extensions. It implements [profiles.ExtensionStore].
+type Extensions struct{ db *handle }
+
+var _ profiles.ExtensionStore = (*Extensions)(nil)
+
 const extensionColumns = "extension_id, user_id, sha256, name, version, size_bytes, created_at"
 
 func scanExtension(r row) (profiles.Extension, error) {
@@ -24,10 +29,10 @@ func extensionByID(ctx context.Context, q querier, userID, id string) (profiles.
 		" FROM extensions WHERE user_id = ? AND extension_id = ?", []byte(userID), id))
 }
 
-// PutExtension implements [profiles.Catalogue].
-func (db *DB) PutExtension(ctx context.Context, e profiles.Extension) (is profiles.Extension, fresh bool, unused string, err error) {
+// PutExtension implements [profiles.ExtensionStore].
+func (st *Extensions) PutExtension(ctx context.Context, e profiles.Extension) (is profiles.Extension, fresh bool, unused string, err error) {
 	const op = "profiles.put_extension"
-	err = db.write(ctx, op, func(tx *sql.Tx) error {
+	err = st.db.write(ctx, op, func(tx *sql.Tx) error {
 		was, err := extensionByID(ctx, tx, e.UserID, e.ID)
 		if err != nil && !errors.Is(err, sql.ErrNoRows) {
 			return err
@@ -66,26 +71,26 @@ func unnamed(ctx context.Context, tx *sql.Tx, sha string) (string, error) {
 	return sha, nil
 }
 
-// Extension implements [profiles.Catalogue].
-func (db *DB) Extension(ctx context.Context, userID, id string) (profiles.Extension, error) {
-	e, err := extensionByID(ctx, db.reader, userID, id)
+// Extension implements [profiles.ExtensionStore].
+func (st *Extensions) Extension(ctx context.Context, userID, id string) (profiles.Extension, error) {
+	e, err := extensionByID(ctx, st.db.reader, userID, id)
 	return e, orMissing(err, fault.ExtensionNotFound, "profiles.extension")
 }
 
-// Extensions implements [profiles.Catalogue].
-func (db *DB) Extensions(ctx context.Context, userID string) ([]profiles.Extension, error) {
+// Extensions implements [profiles.ExtensionStore].
+func (st *Extensions) Extensions(ctx context.Context, userID string) ([]profiles.Extension, error) {
 	query, args := "SELECT "+extensionColumns+" FROM extensions", []any{}
 	if userID != "" {
 		query, args = query+" WHERE user_id = ?", []any{[]byte(userID)}
 	}
-	all, err := collect(ctx, db.reader, scanExtension, query+" ORDER BY created_at DESC, extension_id, user_id", args...)
+	all, err := collect(ctx, st.db.reader, scanExtension, query+" ORDER BY created_at DESC, extension_id, user_id", args...)
 	return all, failure("profiles.extensions", err)
 }
 
-// DeleteExtension implements [profiles.Catalogue].
-func (db *DB) DeleteExtension(ctx context.Context, userID, id string, force bool) (unused string, err error) {
+// DeleteExtension implements [profiles.ExtensionStore].
+func (st *Extensions) DeleteExtension(ctx context.Context, userID, id string, force bool) (unused string, err error) {
 	const op = "profiles.delete_extension"
-	err = db.write(ctx, op, func(tx *sql.Tx) error {
+	err = st.db.write(ctx, op, func(tx *sql.Tx) error {
 		e, err := extensionByID(ctx, tx, userID, id)
 		if err != nil {
 			return orMissing(err, fault.ExtensionNotFound, op)
@@ -113,9 +118,9 @@ func (db *DB) DeleteExtension(ctx context.Context, userID, id string, force bool
 	return unused, nil
 }
 
-// SnapshotExtensions implements [profiles.Catalogue].
-func (db *DB) SnapshotExtensions(ctx context.Context, snapshotID string) ([]profiles.PinnedExtension, error) {
-	all, err := collect(ctx, db.reader, func(r row) (p profiles.PinnedExtension, err error) {
+// SnapshotExtensions implements [profiles.SnapshotStore].
+func (st *Snapshots) SnapshotExtensions(ctx context.Context, snapshotID string) ([]profiles.PinnedExtension, error) {
+	all, err := collect(ctx, st.db.reader, func(r row) (p profiles.PinnedExtension, err error) {
 		return p, r.Scan(&p.ID, &p.SHA256)
 	}, "SELECT extension_id, sha256 FROM snapshot_extensions WHERE snapshot_id = ? ORDER BY extension_id", snapshotID)
 	return all, failure("profiles.snapshot_extensions", err)

@@ -9,6 +9,11 @@ import (
 	"github.com/stasisd/stasis/profiles"
 )
 
+// Keys is the store of the records of API keys. It implements [profiles.KeyStore].
+type Keys struct{ db *handle }
+
+var _ profiles.KeyStore = (*Keys)(nil)
+
 const keyColumns = "key_id, name, user_id, all_users, rights, hash, created_at"
 
 func scanKey(r row) (profiles.Key, error) {
@@ -23,42 +28,42 @@ func scanKey(r row) (profiles.Key, error) {
 	return k, json.Unmarshal(rights, &k.Rights)
 }
 
-// CreateKey implements [profiles.Catalogue].
-func (db *DB) CreateKey(ctx context.Context, k profiles.Key) error {
+// CreateKey implements [profiles.KeyStore].
+func (st *Keys) CreateKey(ctx context.Context, k profiles.Key) error {
 	const op = "profiles.create_key"
 	rights, err := encode(k.Rights)
 	if err != nil {
 		return failure(op, err)
 	}
-	return db.write(ctx, op, func(tx *sql.Tx) error {
+	return st.db.write(ctx, op, func(tx *sql.Tx) error {
 		_, err := tx.ExecContext(ctx, "INSERT INTO api_keys ("+keyColumns+") VALUES (?, ?, ?, ?, ?, ?, ?)",
 			k.ID, k.Name, []byte(k.UserID), k.AllUsers, rights, k.Hash[:], stamp(k.CreatedAt))
 		return err
 	})
 }
 
-// Keys implements [profiles.Catalogue].
-func (db *DB) Keys(ctx context.Context) ([]profiles.Key, error) {
-	all, err := collect(ctx, db.reader, scanKey, "SELECT "+keyColumns+" FROM api_keys ORDER BY created_at, key_id")
+// Keys implements [profiles.KeyStore].
+func (st *Keys) Keys(ctx context.Context) ([]profiles.Key, error) {
+	all, err := collect(ctx, st.db.reader, scanKey, "SELECT "+keyColumns+" FROM api_keys ORDER BY created_at, key_id")
 	return all, failure("profiles.keys", err)
 }
 
-// KeyByHash implements [profiles.Catalogue].
-func (db *DB) KeyByHash(ctx context.Context, hash [32]byte) (profiles.Key, error) {
-	k, err := scanKey(db.reader.QueryRowContext(ctx, "SELECT "+keyColumns+" FROM api_keys WHERE hash = ?", hash[:]))
+// KeyByHash implements [profiles.KeyStore].
+func (st *Keys) KeyByHash(ctx context.Context, hash [32]byte) (profiles.Key, error) {
+	k, err := scanKey(st.db.reader.QueryRowContext(ctx, "SELECT "+keyColumns+" FROM api_keys WHERE hash = ?", hash[:]))
 	return k, orMissing(err, fault.KeyNotFound, "profiles.key")
 }
 
-// Key implements [profiles.Catalogue].
-func (db *DB) Key(ctx context.Context, id string) (profiles.Key, error) {
-	k, err := scanKey(db.reader.QueryRowContext(ctx, "SELECT "+keyColumns+" FROM api_keys WHERE key_id = ?", id))
+// Key implements [profiles.KeyStore].
+func (st *Keys) Key(ctx context.Context, id string) (profiles.Key, error) {
+	k, err := scanKey(st.db.reader.QueryRowContext(ctx, "SELECT "+keyColumns+" FROM api_keys WHERE key_id = ?", id))
 	return k, orMissing(err, fault.KeyNotFound, "profiles.key")
 }
 
-// DeleteKey implements [profiles.Catalogue].
-func (db *DB) DeleteKey(ctx context.Context, id string) error {
+// DeleteKey implements [profiles.KeyStore].
+func (st *Keys) DeleteKey(ctx context.Context, id string) error {
 	const op = "profiles.delete_key"
-	return db.write(ctx, op, func(tx *sql.Tx) error {
+	return st.db.write(ctx, op, func(tx *sql.Tx) error {
 		r, err := tx.ExecContext(ctx, "DELETE FROM api_keys WHERE key_id = ?", id)
 		return mustTouch(r, err, fault.KeyNotFound, op)
 	})

@@ -29,13 +29,13 @@ func commitForever() bool {
 	for i := 0; err == nil; i++ {
 		id := fmt.Sprintf("%d-%d", os.Getpid(), i)
 		s := profiles.Session{ID: "s-" + id, UserID: "user", Status: profiles.StatusReady, CreatedAt: time.Unix(int64(i), 0)}
-		if err = db.CreateSession(ctx, s); err != nil {
+		if err = db.Sessions.CreateSession(ctx, s); err != nil {
 			break
 		}
 		if err = keepRecord(ctx, db, s); err != nil {
 			break
 		}
-		_, err = db.Commit(ctx, profiles.Commit{
+		_, err = db.Snapshots.Commit(ctx, profiles.Commit{
 			Snapshot: profiles.Snapshot{ID: id, SessionID: s.ID, UserID: "user", CreatedAt: s.CreatedAt},
 			Move:     &profiles.Move{Overwrite: true},
 			End:      &profiles.End{SessionID: s.ID, Status: profiles.StatusCompleted, EndedAt: s.CreatedAt},
@@ -51,13 +51,13 @@ func commitForever() bool {
 // keepRecord makes a run of the session, which a kill leaves open, with events
 // whose types tell their numbers.
 func keepRecord(ctx context.Context, db *sqldb.DB, s profiles.Session) error {
-	run, err := db.BeginRun(ctx, profiles.Run{ID: "r-" + s.ID, SessionID: s.ID, StartedAt: s.CreatedAt})
+	run, err := db.Runs.BeginRun(ctx, profiles.Run{ID: "r-" + s.ID, SessionID: s.ID, StartedAt: s.CreatedAt})
 	for i := 0; err == nil && i < 9; i += 3 {
 		batch := make([]profiles.Event, 3)
 		for j := range batch {
 			batch[j] = profiles.Event{Type: fmt.Sprint(i + j + 1), At: s.CreatedAt}
 		}
-		_, err = db.AddEvents(ctx, run.ID, batch, profiles.EventBounds{Count: 7})
+		_, err = db.Runs.AddEvents(ctx, run.ID, batch, profiles.EventBounds{Count: 7})
 	}
 	return err
 }
@@ -66,16 +66,16 @@ func keepRecord(ctx context.Context, db *sqldb.DB, s profiles.Session) error {
 // or left out. Whoever goes on writes the next one.
 func checkRecord(t *testing.T, db *sqldb.DB) {
 	t.Helper()
-	open, err := db.OpenRuns(t.Context())
+	open, err := db.Runs.OpenRuns(t.Context())
 	if err != nil || len(open) == 0 {
 		t.Fatalf("%d runs were left open: %v", len(open), err)
 	}
 	for _, r := range open {
-		added, err := db.AddEvents(t.Context(), r.ID, []profiles.Event{{Type: "after", At: time.Unix(1, 0)}}, profiles.EventBounds{})
+		added, err := db.Runs.AddEvents(t.Context(), r.ID, []profiles.Event{{Type: "after", At: time.Unix(1, 0)}}, profiles.EventBounds{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		page, err := db.Events(t.Context(), r.ID, 0, 0)
+		page, err := db.Runs.Events(t.Context(), r.ID, 0, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -101,24 +101,24 @@ func TestKilled(t *testing.T) {
 	}
 	db := open(t, path)
 	for _, id := range printed {
-		if _, err := db.Snapshot(t.Context(), id); err != nil {
+		if _, err := db.Snapshots.Snapshot(t.Context(), id); err != nil {
 			t.Errorf("snapshot %s: %v", id, err)
 		}
 	}
-	history, _, err := db.DefaultHistory(t.Context(), "user", 0, "")
+	history, _, err := db.Defaults.DefaultHistory(t.Context(), "user", 0, "")
 	if err != nil {
 		t.Fatal(err)
 	}
 	if len(history) < len(printed) {
 		t.Errorf("%d commits, %d versions", len(printed), len(history))
 	}
-	sessions, _, err := db.Sessions(t.Context(), profiles.SessionFilter{})
+	sessions, _, err := db.Sessions.Sessions(t.Context(), profiles.SessionFilter{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	ended := 0
 	for _, s := range sessions {
-		_, err := db.NewestSnapshot(t.Context(), s.ID)
+		_, err := db.Snapshots.NewestSnapshot(t.Context(), s.ID)
 		if s.Status.Ended() != (err == nil) {
 			t.Errorf("session %s is %s and its snapshot: %v", s.ID, s.Status, err)
 		}

@@ -8,6 +8,11 @@ import (
 	"github.com/stasisd/stasis/profiles"
 )
 
+// Messages is the store of the conversations of sessions. It implements [profiles.MessageStore].
+type Messages struct{ db *handle }
+
+var _ profiles.MessageStore = (*Messages)(nil)
+
 func scanMessage(r row) (profiles.Message, error) {
 	var m profiles.Message
 	var metadata []byte
@@ -18,10 +23,10 @@ func scanMessage(r row) (profiles.Message, error) {
 
 const messageColumns = "session_id, message_id, type, content, metadata, at"
 
-// AddMessage implements [profiles.Messages].
-func (db *DB) AddMessage(ctx context.Context, m profiles.Message, execution profiles.Execution) (profiles.Message, error) {
+// AddMessage implements [profiles.MessageStore].
+func (st *Messages) AddMessage(ctx context.Context, m profiles.Message, execution profiles.Execution) (profiles.Message, error) {
 	const op = "profiles.add_message"
-	err := db.write(ctx, op, func(tx *sql.Tx) error {
+	err := st.db.write(ctx, op, func(tx *sql.Tx) error {
 		was, err := sessionByID(ctx, tx, m.SessionID, op)
 		if err != nil {
 			return err
@@ -47,10 +52,10 @@ func (db *DB) AddMessage(ctx context.Context, m profiles.Message, execution prof
 	return m, nil
 }
 
-// Messages implements [profiles.Messages].
-func (db *DB) Messages(ctx context.Context, sessionID string, after int64, limit int) (page []profiles.Message, more bool, err error) {
+// Messages implements [profiles.MessageStore].
+func (st *Messages) Messages(ctx context.Context, sessionID string, after int64, limit int) (page []profiles.Message, more bool, err error) {
 	const op = "profiles.messages"
-	rows, err := db.reader.QueryContext(ctx, "SELECT "+messageColumns+
+	rows, err := st.db.reader.QueryContext(ctx, "SELECT "+messageColumns+
 		" FROM messages WHERE session_id = ? AND message_id > ? ORDER BY message_id", sessionID, after)
 	if err != nil {
 		return nil, false, failure(op, err)

@@ -6,9 +6,9 @@ import (
 	"github.com/stasisd/stasis/profiles"
 )
 
-// UsersWithSnapshots implements [profiles.Catalogue].
-func (db *DB) UsersWithSnapshots(ctx context.Context) ([]string, error) {
-	all, err := collect(ctx, db.reader, func(r row) (string, error) {
+// UsersWithSnapshots implements [profiles.RetentionStore].
+func (st *Snapshots) UsersWithSnapshots(ctx context.Context) ([]string, error) {
+	all, err := collect(ctx, st.db.reader, func(r row) (string, error) {
 		var user []byte
 		err := r.Scan(&user)
 		return string(user), err
@@ -16,9 +16,9 @@ func (db *DB) UsersWithSnapshots(ctx context.Context) ([]string, error) {
 	return all, failure("profiles.users_with_snapshots", err)
 }
 
-// NeededSnapshots implements [profiles.Catalogue].
-func (db *DB) NeededSnapshots(ctx context.Context, userID string) ([]profiles.Needed, error) {
-	needed, err := neededSnapshots(ctx, db.reader, userID)
+// NeededSnapshots implements [profiles.RetentionStore].
+func (st *Snapshots) NeededSnapshots(ctx context.Context, userID string) ([]profiles.Needed, error) {
+	needed, err := neededSnapshots(ctx, st.db.reader, userID)
 	return needed, failure("profiles.needed_snapshots", err)
 }
 

@@ -10,6 +10,11 @@ import (
 	"github.com/stasisd/stasis/profiles"
 )
 
+// Notes is the store of agents' working states. It implements [profiles.NoteStore].
+type Notes struct{ db *handle }
+
+var _ profiles.NoteStore = (*Notes)(nil)
+
 const noteColumns = "user_id, session_id, version, event, data, created_at, updated_at"
 
 func scanNote(r row) (profiles.Note, error) {
@@ -25,10 +30,10 @@ func newestNote(ctx context.Context, q querier, userID, sessionID string) (profi
 		" FROM notes WHERE user_id = ? AND session_id = ? ORDER BY version DESC LIMIT 1", []byte(userID), sessionID))
 }
 
-// PutNote implements [profiles.Notes].
-func (db *DB) PutNote(ctx context.Context, n profiles.Note, change func(was json.RawMessage) (json.RawMessage, error)) (profiles.Note, error) {
+// PutNote implements [profiles.NoteStore].
+func (st *Notes) PutNote(ctx context.Context, n profiles.Note, change func(was json.RawMessage) (json.RawMessage, error)) (profiles.Note, error) {
 	const op = "profiles.put_note"
-	err := db.write(ctx, op, func(tx *sql.Tx) error {
+	err := st.db.write(ctx, op, func(tx *sql.Tx) error {
 		was, err := newestNote(ctx, tx, n.UserID, n.SessionID)
 		if err != nil && !errors.Is(err, sql.ErrNoRows) {
 			return err
@@ -57,25 +62,25 @@ func (db *DB) PutNote(ctx context.Context, n profiles.Note, change func(was json
 	return n, nil
 }
 
-// Note implements [profiles.Notes].
-func (db *DB) Note(ctx context.Context, userID, sessionID string) (profiles.Note, error) {
-	n, err := newestNote(ctx, db.reader, userID, sessionID)
+// Note implements [profiles.NoteStore].
+func (st *Notes) Note(ctx context.Context, userID, sessionID string) (profiles.Note, error) {
+	n, err := newestNote(ctx, st.db.reader, userID, sessionID)
 	return n, orMissing(err, fault.NoteNotFound, "profiles.note")
 }
 
-// LatestNote implements [profiles.Notes].
-func (db *DB) LatestNote(ctx context.Context, userID string) (profiles.Note, error) {
-	n, err := scanNote(db.reader.QueryRowContext(ctx, "SELECT "+noteColumns+
+// LatestNote implements [profiles.NoteStore].
+func (st *Notes) LatestNote(ctx context.Context, userID string) (profiles.Note, error) {
+	n, err := scanNote(st.db.reader.QueryRowContext(ctx, "SELECT "+noteColumns+
 		" FROM notes WHERE user_id = ? ORDER BY sequence DESC LIMIT 1", []byte(userID)))
 	return n, orMissing(err, fault.NoteNotFound, "profiles.latest_note")
 }
 
-// NoteHistory implements [profiles.Notes].
-func (db *DB) NoteHistory(ctx context.Context, userID, sessionID string, limit int, before int64) ([]profiles.Note, error) {
+// NoteHistory implements [profiles.NoteStore].
+func (st *Notes) NoteHistory(ctx context.Context, userID, sessionID string, limit int, before int64) ([]profiles.Note, error) {
 	if before <= 0 {
 		before = limited(0)
 	}
-	all, err := collect(ctx, db.reader, scanNote, "SELECT "+noteColumns+
+	all, err := collect(ctx, st.db.reader, scanNote, "SELECT "+noteColumns+
 		" FROM notes WHERE user_id = ? AND session_id = ? AND version < ? ORDER BY version DESC LIMIT ?",
 		[]byte(userID), sessionID, before, limited(limit))
 	return all, failure("profiles.note_history", err)

@@ -45,32 +45,32 @@ func Open(ctx context.Context, o Options) (*DB, error) {
 	if o.Now == nil {
 		return nil, fault.New(fault.Config, op, "the catalogue needs a clock")
 	}
-	db := &DB{now: o.Now}
+	h := &handle{}
 	var err error
 	switch {
 	case o.Path == Memory:
-		db.writer, err = pool(Memory, url.Values{"_txlock": {"immediate"}}, 1, journal...)
-		db.reader = db.writer
+		h.writer, err = pool(Memory, url.Values{"_txlock": {"immediate"}}, 1, journal...)
+		h.reader = h.writer
 	case o.ReadOnly:
-		err = db.openReadOnly(o.Path)
+		err = h.openReadOnly(o.Path)
 	default:
-		err = db.openFile(o.Path)
+		err = h.openFile(o.Path)
 	}
 	if err == nil {
-		err = migrate(ctx, db.writer, o.ReadOnly)
+		err = migrate(ctx, h.writer, o.ReadOnly)
 	}
 	if err == nil {
-		err = db.Health(ctx)
+		err = h.health(ctx)
 	}
 	if err != nil {
-		return nil, errors.Join(failure(op, err), db.abandon())
+		return nil, errors.Join(failure(op, err), h.abandon())
 	}
-	return db, nil
+	return newDB(h, o.Now), nil
 }
 
 // openFile makes the file, readable by its owner alone, and both pools. SQLite
 // gives the files of its log the same mode.
-func (db *DB) openFile(path string) error {
+func (h *handle) openFile(path string) error {
 	path, err := filepath.Abs(path)
 	if err != nil {
 		return err
@@ -83,23 +83,23 @@ func (db *DB) openFile(path string) error {
 		return err
 	}
 	name := (&url.URL{Scheme: "file", Path: path}).String()
-	if db.writer, err = pool(name, url.Values{"_txlock": {"immediate"}}, 1, journal...); err != nil {
+	if h.writer, err = pool(name, url.Values{"_txlock": {"immediate"}}, 1, journal...); err != nil {
 		return err
 	}
-	db.reader, err = pool(name, url.Values{"_query_only": {"1"}}, maxReaders, journal...)
+	h.reader, err = pool(name, url.Values{"_query_only": {"1"}}, maxReaders, journal...)
 	return err
 }
 
 // openReadOnly opens a file beside the process that writes it. Where there is no
 // log, SQLite still makes an empty one with its index, and the next who writes
 // takes them away.
-func (db *DB) openReadOnly(path string) error {
+func (h *handle) openReadOnly(path string) error {
 	path, err := filepath.Abs(path)
 	if err != nil {
 		return err
 	}
-	db.writer, err = pool((&url.URL{Scheme: "file", Path: path}).String(), url.Values{"mode": {"ro"}}, maxReaders)
-	db.reader = db.writer
+	h.writer, err = pool((&url.URL{Scheme: "file", Path: path}).String(), url.Values{"mode": {"ro"}}, maxReaders)
+	h.reader = h.writer
 	return err
 }
 
@@ -110,9 +110,9 @@ var journal = []string{
 }
 
 // abandon closes what a failed Open had opened.
-func (db *DB) abandon() error {
+func (h *handle) abandon() error {
 	var errs []error
-	for _, p := range []*sql.DB{db.reader, db.writer} {
+	for _, p := range []*sql.DB{h.reader, h.writer} {
 		if p != nil {
 			errs = append(errs, p.Close())
 		}

@@ -25,10 +25,10 @@ var noon = time.Date(2026, 7, 1, 12, 0, 0, 123_456_789, time.UTC)
 func fill(t *testing.T, db *sqldb.DB) profiles.Session {
 	t.Helper()
 	s := profiles.Session{ID: "s", UserID: "user", Status: profiles.StatusReady, CreatedAt: noon, Labels: map[string]string{"a": "b"}}
-	if err := db.CreateSession(t.Context(), s); err != nil {
+	if err := db.Sessions.CreateSession(t.Context(), s); err != nil {
 		t.Fatal(err)
 	}
-	_, err := db.Commit(t.Context(), profiles.Commit{
+	_, err := db.Snapshots.Commit(t.Context(), profiles.Commit{
 		Snapshot: profiles.Snapshot{ID: "snap", SessionID: "s", UserID: "user", CreatedAt: noon}, Move: &profiles.Move{},
 	})
 	if err != nil {
@@ -61,14 +61,14 @@ func TestReopen(t *testing.T) {
 	}
 	check := func(db *sqldb.DB) {
 		t.Helper()
-		got, err := db.Session(t.Context(), "s")
+		got, err := db.Sessions.Session(t.Context(), "s")
 		if err != nil {
 			t.Fatal(err)
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Error(diff)
 		}
-		d, err := db.Default(t.Context(), "user")
+		d, err := db.Defaults.Default(t.Context(), "user")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -108,10 +108,10 @@ func TestReadOnly(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", when, err)
 		}
-		if _, err := db.Session(t.Context(), "s"); err != nil {
+		if _, err := db.Sessions.Session(t.Context(), "s"); err != nil {
 			t.Errorf("%s: %v", when, err)
 		}
-		if err := db.CreateKey(t.Context(), profiles.Key{ID: "k"}); !fault.Is(err, fault.StoreFailed) {
+		if err := db.Keys.CreateKey(t.Context(), profiles.Key{ID: "k"}); !fault.Is(err, fault.StoreFailed) {
 			t.Errorf("%s: a write: %v", when, err)
 		}
 		if err := db.Close(); err != nil {
@@ -140,7 +140,7 @@ func TestOpenFails(t *testing.T) {
 	}
 	for i := range 200 {
 		k := profiles.Key{ID: fmt.Sprint(i), Name: strings.Repeat("n", 200), Hash: [32]byte{byte(i)}, CreatedAt: noon}
-		if err := db.CreateKey(t.Context(), k); err != nil {
+		if err := db.Keys.CreateKey(t.Context(), k); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -236,7 +236,7 @@ func TestOldCatalogue(t *testing.T) {
 	if err := old.Close(); err != nil {
 		t.Fatal(err)
 	}
-	got, err := open(t, path).User(t.Context(), "ada")
+	got, err := open(t, path).Users.User(t.Context(), "ada")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -289,7 +289,7 @@ func TestReasonsWithoutCodes(t *testing.T) {
 	}
 	db := open(t, path)
 	for text, code := range texts {
-		got, err := db.Session(t.Context(), text)
+		got, err := db.Sessions.Session(t.Context(), text)
 		if err != nil || got.Reason != code.With(text) {
 			t.Errorf("%q: %+v, %v", text, got.Reason, err)
 		}

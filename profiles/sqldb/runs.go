@@ -9,6 +9,15 @@ import (
 	"github.com/stasisd/stasis/profiles"
 )
 
+// Runs is the store of runs and their events. It implements [profiles.RunStore] and
+// [profiles.EventStore].
+type Runs struct{ db *handle }
+
+var (
+	_ profiles.RunStore   = (*Runs)(nil)
+	_ profiles.EventStore = (*Runs)(nil)
+)
+
 const runColumns = "run_id, session_id, number, status, cause, started_at, ended_at"
 
 func scanRun(r row) (profiles.Run, error) {
@@ -21,10 +30,10 @@ func runByID(ctx context.Context, q querier, id, op string) (profiles.Run, error
 	return run, orMissing(err, fault.RunNotFound, op)
 }
 
-// BeginRun implements [profiles.Runs].
-func (db *DB) BeginRun(ctx context.Context, r profiles.Run) (profiles.Run, error) {
+// BeginRun implements [profiles.RunStore].
+func (st *Runs) BeginRun(ctx context.Context, r profiles.Run) (profiles.Run, error) {
 	const op = "profiles.begin_run"
-	err := db.write(ctx, op, func(tx *sql.Tx) error {
+	err := st.db.write(ctx, op, func(tx *sql.Tx) error {
 		if _, err := sessionByID(ctx, tx, r.SessionID, op); err != nil {
 			return err
 		}
@@ -46,11 +55,11 @@ func (db *DB) BeginRun(ctx context.Context, r profiles.Run) (profiles.Run, error
 	return r, nil
 }
 
-// EndRun implements [profiles.Runs].
-func (db *DB) EndRun(ctx context.Context, e profiles.RunEnd, keep profiles.EventBounds) (profiles.Run, error) {
+// EndRun implements [profiles.RunStore].
+func (st *Runs) EndRun(ctx context.Context, e profiles.RunEnd, keep profiles.EventBounds) (profiles.Run, error) {
 	const op = "profiles.end_run"
 	var run profiles.Run
-	err := db.write(ctx, op, func(tx *sql.Tx) (err error) {
+	err := st.db.write(ctx, op, func(tx *sql.Tx) (err error) {
 		if run, err = runByID(ctx, tx, e.RunID, op); err != nil || run.Status != profiles.RunRunning {
 			return err
 		}
@@ -71,29 +80,29 @@ func (db *DB) EndRun(ctx context.Context, e profiles.RunEnd, keep profiles.Event
 	return run, nil
 }
 
-// Run implements [profiles.Runs].
-func (db *DB) Run(ctx context.Context, id string) (profiles.Run, error) {
-	return runByID(ctx, db.reader, id, "profiles.run")
+// Run implements [profiles.RunStore].
+func (st *Runs) Run(ctx context.Context, id string) (profiles.Run, error) {
+	return runByID(ctx, st.db.reader, id, "profiles.run")
 }
 
-// Runs implements [profiles.Runs].
-func (db *DB) Runs(ctx context.Context, sessionID string) ([]profiles.Run, error) {
-	all, err := collect(ctx, db.reader, scanRun, "SELECT "+runColumns+" FROM runs WHERE session_id = ? ORDER BY number", sessionID)
+// Runs implements [profiles.RunStore].
+func (st *Runs) Runs(ctx context.Context, sessionID string) ([]profiles.Run, error) {
+	all, err := collect(ctx, st.db.reader, scanRun, "SELECT "+runColumns+" FROM runs WHERE session_id = ? ORDER BY number", sessionID)
 	return all, failure("profiles.runs", err)
 }
 
-// OpenRuns implements [profiles.Runs].
-func (db *DB) OpenRuns(ctx context.Context) ([]profiles.Run, error) {
+// OpenRuns implements [profiles.RunStore].
+func (st *Runs) OpenRuns(ctx context.Context) ([]profiles.Run, error) {
 	// The status stands in the statement, or the index of open runs would not be used.
-	all, err := collect(ctx, db.reader, scanRun, "SELECT "+runColumns+" FROM runs WHERE status = 'running' ORDER BY run_id")
+	all, err := collect(ctx, st.db.reader, scanRun, "SELECT "+runColumns+" FROM runs WHERE status = 'running' ORDER BY run_id")
 	return all, failure("profiles.open_runs", err)
 }
 
-// AddEvents implements [profiles.Runs].
-func (db *DB) AddEvents(ctx context.Context, runID string, events []profiles.Event, keep profiles.EventBounds) ([]profiles.Event, error) {
+// AddEvents implements [profiles.EventStore].
+func (st *Runs) AddEvents(ctx context.Context, runID string, events []profiles.Event, keep profiles.EventBounds) ([]profiles.Event, error) {
 	const op = "profiles.add_events"
 	var added []profiles.Event
-	err := db.write(ctx, op, func(tx *sql.Tx) error {
+	err := st.db.write(ctx, op, func(tx *sql.Tx) error {
 		run, err := runByID(ctx, tx, runID, op)
 		if err != nil {
 			return err

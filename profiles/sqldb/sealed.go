@@ -8,10 +8,10 @@ import (
 	"github.com/stasisd/stasis/profiles"
 )
 
-// SealedEvents implements [profiles.Runs], by run and sequence.
-func (db *DB) SealedEvents(ctx context.Context, after profiles.SealedEvent, limit int) (page []profiles.SealedEvent, err error) {
+// SealedEvents implements [profiles.EventStore], by run and sequence.
+func (st *Runs) SealedEvents(ctx context.Context, after profiles.SealedEvent, limit int) (page []profiles.SealedEvent, err error) {
 	const op = "profiles.sealed_events"
-	rows, err := db.reader.QueryContext(ctx, `SELECT run_id, sequence, sealed FROM events
+	rows, err := st.db.reader.QueryContext(ctx, `SELECT run_id, sequence, sealed FROM events
 		WHERE (run_id, sequence) > (?, ?) AND sealed IS NOT NULL ORDER BY run_id, sequence LIMIT ?`,
 		after.RunID, after.Sequence, limited(limit))
 	if err != nil {
@@ -28,9 +28,9 @@ func (db *DB) SealedEvents(ctx context.Context, after profiles.SealedEvent, limi
 	return page, failure(op, rows.Err())
 }
 
-// ResealEvents implements [profiles.Runs].
-func (db *DB) ResealEvents(ctx context.Context, events []profiles.SealedEvent) (written int, err error) {
-	err = db.write(ctx, "profiles.reseal_events", func(tx *sql.Tx) error {
+// ResealEvents implements [profiles.EventStore].
+func (st *Runs) ResealEvents(ctx context.Context, events []profiles.SealedEvent) (written int, err error) {
+	err = st.db.write(ctx, "profiles.reseal_events", func(tx *sql.Tx) error {
 		for _, e := range events {
 			if e.Anew == nil {
 				continue

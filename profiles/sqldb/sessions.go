@@ -10,6 +10,11 @@ import (
 	"github.com/stasisd/stasis/profiles"
 )
 
+// Sessions is the store of the records of sessions. It implements [profiles.SessionStore].
+type Sessions struct{ db *handle }
+
+var _ profiles.SessionStore = (*Sessions)(nil)
+
 const sessionColumns = "session_id, user_id, key_id, agent_name, goal, engine, status, execution, reason_code, reason, " +
 	"created_at, expires_at, ended_at, labels, request_hash, restored, outcome, base_snapshot_id, base_version, run_dir, discard, sealed, asked, webhook_url"
 
@@ -32,10 +37,10 @@ func sessionByID(ctx context.Context, q querier, id, op string) (profiles.Sessio
 	return s, orMissing(err, fault.SessionNotFound, op)
 }
 
-// CreateSession implements [profiles.Catalogue].
-func (db *DB) CreateSession(ctx context.Context, s profiles.Session) error {
+// CreateSession implements [profiles.SessionStore].
+func (st *Sessions) CreateSession(ctx context.Context, s profiles.Session) error {
 	const op = "profiles.create_session"
-	return db.write(ctx, op, func(tx *sql.Tx) error { return addSession(ctx, tx, s, op) })
+	return st.db.write(ctx, op, func(tx *sql.Tx) error { return addSession(ctx, tx, s, op) })
 }
 
 // addSession records a session and its user.
@@ -60,13 +65,13 @@ func addSession(ctx context.Context, tx *sql.Tx, s profiles.Session, op string) 
 	return addNotices(ctx, tx, s, s.Notices)
 }
 
-// Session implements [profiles.Catalogue].
-func (db *DB) Session(ctx context.Context, id string) (profiles.Session, error) {
-	return sessionByID(ctx, db.reader, id, "profiles.session")
+// Session implements [profiles.SessionStore].
+func (st *Sessions) Session(ctx context.Context, id string) (profiles.Session, error) {
+	return sessionByID(ctx, st.db.reader, id, "profiles.session")
 }
 
-// Sessions implements [profiles.Catalogue].
-func (db *DB) Sessions(ctx context.Context, f profiles.SessionFilter) ([]profiles.Session, string, error) {
+// Sessions implements [profiles.SessionStore].
+func (st *Sessions) Sessions(ctx context.Context, f profiles.SessionFilter) ([]profiles.Session, string, error) {
 	const op = "profiles.sessions"
 	where, args := conditions(f)
 	if f.StartAfter != "" {
@@ -77,7 +82,7 @@ func (db *DB) Sessions(ctx context.Context, f profiles.SessionFilter) ([]profile
 		if f.UserID != "" {
 			query, args2 = query+" AND user_id = ?", append(args2, []byte(f.UserID))
 		}
-		err := db.reader.QueryRowContext(ctx, query, args2...).Scan(&at)
+		err := st.db.reader.QueryRowContext(ctx, query, args2...).Scan(&at)
 		if err != nil {
 			return nil, "", badCursor(err, op)
 		}
@@ -94,7 +99,7 @@ func (db *DB) Sessions(ctx context.Context, f profiles.SessionFilter) ([]profile
 	if f.Limit > 0 {
 		limit++ // one more tells whether a page follows
 	}
-	page, err := collect(ctx, db.reader, scanSession, query, append(args, limit)...)
+	page, err := collect(ctx, st.db.reader, scanSession, query, append(args, limit)...)
 	if err != nil {
 		return nil, "", failure(op, err)
 	}
@@ -119,11 +124,11 @@ func conditions(f profiles.SessionFilter) (where []string, args []any) {
 	return where, args
 }
 
-// UpdateSession implements [profiles.Catalogue].
-func (db *DB) UpdateSession(ctx context.Context, id string, change func(*profiles.Session) error) (profiles.Session, error) {
+// UpdateSession implements [profiles.SessionStore].
+func (st *Sessions) UpdateSession(ctx context.Context, id string, change func(*profiles.Session) error) (profiles.Session, error) {
 	const op = "profiles.update_session"
 	var s profiles.Session
-	err := db.write(ctx, op, func(tx *sql.Tx) error {
+	err := st.db.write(ctx, op, func(tx *sql.Tx) error {
 		was, err := sessionByID(ctx, tx, id, op)
 		if err != nil {
 			return err

@@ -11,6 +11,18 @@ import (
 	"github.com/stasisd/stasis/profiles"
 )
 
+// Snapshots is the store of the records of snapshots. It implements [profiles.SnapshotStore] and
+// [profiles.RetentionStore].
+type Snapshots struct {
+	db  *handle
+	now func() time.Time // the time at which a commit moves a default
+}
+
+var (
+	_ profiles.SnapshotStore  = (*Snapshots)(nil)
+	_ profiles.RetentionStore = (*Snapshots)(nil)
+)
+
 const (
 	unreported = "snapshot_id, sequence, session_id, user_id, mode, rescue, auto, label, created_at, expires_at, " +
 		"archive_id, size_bytes, datadir, chrome, engine, "
@@ -56,27 +68,27 @@ func addSnapshot(ctx context.Context, tx *sql.Tx, s profiles.Snapshot) error {
 	return pin(ctx, tx, s)
 }
 
-// Snapshot implements [profiles.Catalogue].
-func (db *DB) Snapshot(ctx context.Context, id string) (profiles.Snapshot, error) {
-	return snapshotByID(ctx, db.reader, id, "profiles.snapshot")
+// Snapshot implements [profiles.SnapshotStore].
+func (st *Snapshots) Snapshot(ctx context.Context, id string) (profiles.Snapshot, error) {
+	return snapshotByID(ctx, st.db.reader, id, "profiles.snapshot")
 }
 
-// NewestSnapshot implements [profiles.Catalogue].
-func (db *DB) NewestSnapshot(ctx context.Context, sessionID string) (profiles.Snapshot, error) {
+// NewestSnapshot implements [profiles.SnapshotStore].
+func (st *Snapshots) NewestSnapshot(ctx context.Context, sessionID string) (profiles.Snapshot, error) {
 	const op = "profiles.newest_snapshot"
-	s, err := scanSnapshot(db.reader.QueryRowContext(ctx, "SELECT "+snapshotColumns+
+	s, err := scanSnapshot(st.db.reader.QueryRowContext(ctx, "SELECT "+snapshotColumns+
 		" FROM snapshots WHERE session_id = ? ORDER BY sequence DESC LIMIT 1", sessionID))
 	if !errors.Is(err, sql.ErrNoRows) {
 		return s, failure(op, err)
 	}
-	if _, err := sessionByID(ctx, db.reader, sessionID, op); err != nil {
+	if _, err := sessionByID(ctx, st.db.reader, sessionID, op); err != nil {
 		return profiles.Snapshot{}, err
 	}
 	return profiles.Snapshot{}, orMissing(err, fault.NoSnapshot, op)
 }
 
-// Snapshots implements [profiles.Catalogue].
-func (db *DB) Snapshots(ctx context.Context, f profiles.SnapshotFilter) ([]profiles.Snapshot, string, error) {
+// Snapshots implements [profiles.SnapshotStore].
+func (st *Snapshots) Snapshots(ctx context.Context, f profiles.SnapshotFilter) ([]profiles.Snapshot, string, error) {
 	const op = "profiles.snapshots"
 	var where string
 	var args []any
@@ -89,7 +101,7 @@ func (db *DB) Snapshots(ctx context.Context, f profiles.SnapshotFilter) ([]profi
 	before := limited(0)
 	if f.StartAfter != "" {
 		// One that this filter may have given, and that outlives its snapshot.
-		err := db.reader.QueryRowContext(ctx, "SELECT c.sequence FROM commits c JOIN sessions s ON s.session_id = c.session_id"+
+		err := st.db.reader.QueryRowContext(ctx, "SELECT c.sequence FROM commits c JOIN sessions s ON s.session_id = c.session_id"+
 			" WHERE c.snapshot_id = ?"+where, append([]any{f.StartAfter}, args...)...).Scan(&before)
 		if err != nil {
 			return nil, "", badCursor(err, op)
@@ -103,7 +115,7 @@ func (db *DB) Snapshots(ctx context.Context, f profiles.SnapshotFilter) ([]profi
 	if f.Bare {
 		columns = bareColumns
 	}
-	page, err := collect(ctx, db.reader, scanSnapshot, "SELECT "+columns+
+	page, err := collect(ctx, st.db.reader, scanSnapshot, "SELECT "+columns+
 		" FROM snapshots s WHERE s.sequence < ?"+where+" ORDER BY s.sequence DESC LIMIT ?",
 		append(append([]any{before}, args...), limit)...)
 	if err != nil {
@@ -123,28 +135,28 @@ func badCursor(err error, op string) error {
 	return failure(op, err)
 }
 
-// ExpiredSnapshots implements [profiles.Catalogue].
-func (db *DB) ExpiredSnapshots(ctx context.Context, now time.Time) ([]profiles.Snapshot, error) {
-	all, err := collect(ctx, db.reader, scanSnapshot, "SELECT "+snapshotColumns+` FROM snapshots
+// ExpiredSnapshots implements [profiles.RetentionStore].
+func (st *Snapshots) ExpiredSnapshots(ctx context.Context, now time.Time) ([]profiles.Snapshot, error) {
+	all, err := collect(ctx, st.db.reader, scanSnapshot, "SELECT "+snapshotColumns+` FROM snapshots
 		WHERE expires_at > 0 AND expires_at <= ? AND snapshot_id NOT IN (`+defaultSnapshots+`)
 		ORDER BY expires_at, sequence`, stamp(now))
 	return all, failure("profiles.expired_snapshots", err)
 }
 
-// DeleteSnapshot implements [profiles.Catalogue].
-func (db *DB) DeleteSnapshot(ctx context.Context, id string) (lastUse bool, err error) {
-	return db.forgetSnapshot(ctx, "profiles.delete_snapshot", id, profiles.NeededByDefault)
+// DeleteSnapshot implements [profiles.SnapshotStore].
+func (st *Snapshots) DeleteSnapshot(ctx context.Context, id string) (lastUse bool, err error) {
+	return st.forgetSnapshot(ctx, "profiles.delete_snapshot", id, profiles.NeededByDefault)
 }
 
-// RetireSnapshot implements [profiles.Catalogue].
-func (db *DB) RetireSnapshot(ctx context.Context, id string) (lastUse bool, err error) {
-	return db.forgetSnapshot(ctx, "profiles.retire_snapshot", id, profiles.NeededByDefault, profiles.NeededBySession)
+// RetireSnapshot implements [profiles.RetentionStore].
+func (st *Snapshots) RetireSnapshot(ctx context.Context, id string) (lastUse bool, err error) {
+	return st.forgetSnapshot(ctx, "profiles.retire_snapshot", id, profiles.NeededByDefault, profiles.NeededBySession)
 }
 
-// ArchiveInUse implements [profiles.Catalogue].
-func (db *DB) ArchiveInUse(ctx context.Context, archiveID string) (bool, error) {
+// ArchiveInUse implements [profiles.SnapshotStore].
+func (st *Snapshots) ArchiveInUse(ctx context.Context, archiveID string) (bool, error) {
 	var used bool
-	err := db.reader.QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM snapshots WHERE archive_id = ?)", archiveID).Scan(&used)
+	err := st.db.reader.QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM snapshots WHERE archive_id = ?)", archiveID).Scan(&used)
 	return used, failure("profiles.archive_in_use", err)
 }
 
@@ -155,8 +167,8 @@ var whyNeeded = map[profiles.NeededBy]string{
 }
 
 // forgetSnapshot removes a snapshot's record, unless one of these needs it.
-func (db *DB) forgetSnapshot(ctx context.Context, op, id string, unless ...profiles.NeededBy) (lastUse bool, err error) {
-	err = db.write(ctx, op, func(tx *sql.Tx) error {
+func (st *Snapshots) forgetSnapshot(ctx context.Context, op, id string, unless ...profiles.NeededBy) (lastUse bool, err error) {
+	err = st.db.write(ctx, op, func(tx *sql.Tx) error {
 		s, err := snapshotByID(ctx, tx, id, op)
 		if err != nil {
 			return err

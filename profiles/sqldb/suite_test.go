@@ -7,7 +7,6 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/stasisd/stasis/profiles"
 	"github.com/stasisd/stasis/profiles/profilestest"
 	"github.com/stasisd/stasis/profiles/sqldb"
 )
@@ -33,10 +32,23 @@ func open(t *testing.T, path string) *sqldb.DB {
 	return db
 }
 
+// catalogue is an open database as the suite takes it.
+func catalogue(t *testing.T, path string) profilestest.Catalogue {
+	t.Helper()
+	db := open(t, path)
+	return profilestest.Catalogue{
+		Keys: db.Keys, Users: db.Users, Sessions: db.Sessions, Snapshots: db.Snapshots, Retention: db.Snapshots,
+		Defaults: db.Defaults, Extensions: db.Extensions, Runs: db.Runs, Events: db.Runs, Messages: db.Messages,
+		Notes: db.Notes, Deliveries: db.Deliveries, Answers: db.Answers, Database: db,
+	}
+}
+
 func TestFile(t *testing.T) {
-	profilestest.Run(t, func(t *testing.T) profiles.Catalogue { return open(t, filepath.Join(t.TempDir(), "stasis.db")) })
+	profilestest.Run(t, func(t *testing.T) profilestest.Catalogue {
+		return catalogue(t, filepath.Join(t.TempDir(), "stasis.db"))
+	})
 }
 
 func TestMemory(t *testing.T) {
-	profilestest.Run(t, func(t *testing.T) profiles.Catalogue { return open(t, sqldb.Memory) })
+	profilestest.Run(t, func(t *testing.T) profilestest.Catalogue { return catalogue(t, sqldb.Memory) })
 }

@@ -10,6 +10,11 @@ import (
 	"github.com/stasisd/stasis/profiles"
 )
 
+// Users is the store of the records of users. It implements [profiles.UserStore].
+type Users struct{ db *handle }
+
+var _ profiles.UserStore = (*Users)(nil)
+
 const userColumns = "user_id, created_at, settings, login_checked"
 
 // userByID is the user's record; one that has none comes back with its ID.
@@ -25,15 +30,15 @@ func userByID(ctx context.Context, q querier, id string) (profiles.User, error) 
 	return u, err
 }
 
-// User implements [profiles.Catalogue].
-func (db *DB) User(ctx context.Context, id string) (profiles.User, error) {
-	u, err := userByID(ctx, db.reader, id)
+// User implements [profiles.UserStore].
+func (st *Users) User(ctx context.Context, id string) (profiles.User, error) {
+	u, err := userByID(ctx, st.db.reader, id)
 	return u, failure("profiles.user", err)
 }
 
-// UsersWithSettings implements [profiles.Catalogue].
-func (db *DB) UsersWithSettings(ctx context.Context) ([]profiles.User, error) {
-	all, err := collect(ctx, db.reader, func(r row) (u profiles.User, err error) {
+// UsersWithSettings implements [profiles.UserStore].
+func (st *Users) UsersWithSettings(ctx context.Context) ([]profiles.User, error) {
+	all, err := collect(ctx, st.db.reader, func(r row) (u profiles.User, err error) {
 		var id, settings, checked []byte
 		err = r.Scan(&id, moment{&u.CreatedAt}, &settings, &checked)
 		u.ID, u.Settings, u.LoginChecked = string(id), settings, checked
@@ -42,11 +47,11 @@ func (db *DB) UsersWithSettings(ctx context.Context) ([]profiles.User, error) {
 	return all, failure("profiles.users", err)
 }
 
-// UpdateUser implements [profiles.Catalogue].
-func (db *DB) UpdateUser(ctx context.Context, id string, at time.Time, change func(*profiles.User) error) (profiles.User, error) {
+// UpdateUser implements [profiles.UserStore].
+func (st *Users) UpdateUser(ctx context.Context, id string, at time.Time, change func(*profiles.User) error) (profiles.User, error) {
 	const op = "profiles.update_user"
 	var u profiles.User
-	err := db.write(ctx, op, func(tx *sql.Tx) error {
+	err := st.db.write(ctx, op, func(tx *sql.Tx) error {
 		was, err := userByID(ctx, tx, id)
 		if err != nil {
 			return err

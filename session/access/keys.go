@@ -14,7 +14,7 @@ import (
 // KeyPrefix begins every API key, so that a leaked one is recognised.
 const KeyPrefix = "stasis_"
 
-// Store keeps the records of keys; its errors are those of [profiles.Catalogue].
+// Store keeps the records of keys; see [profiles.KeyStore].
 type Store interface {
 	CreateKey(ctx context.Context, k profiles.Key) error
 	Keys(ctx context.Context) ([]profiles.Key, error) // oldest first

@@ -23,7 +23,7 @@ func newKeys(t *testing.T) *Keys {
 			t.Error(err)
 		}
 	})
-	return NewKeys(db, time.Now)
+	return NewKeys(db.Keys, time.Now)
 }
 
 // There is one key that the daemon begins with: another secret takes its

@@ -12,7 +12,7 @@ import (
 
 // NotesToSave are the notes that go into a session's snapshot: the newest note of its
 // ID, else those that it was restored with; nil where there are none.
-func NotesToSave(ctx context.Context, store NoteStore, rec profiles.Session) (*restore.Notes, error) {
+func NotesToSave(ctx context.Context, store NoteReader, rec profiles.Session) (*restore.Notes, error) {
 	stored, err := store.Note(ctx, rec.UserID, rec.ID)
 	if fault.Is(err, fault.NoteNotFound) {
 		return restoredWith(rec)

@@ -72,11 +72,15 @@ func (m MessageRequest) effect(stored profiles.Message) Effect {
 	return Effect{Execution: execution(stored.Type), Event: events.Message, Data: data}
 }
 
-// MessageStore keeps messages, and how the task of a session stands; see
-// [profiles.Messages] and [profiles.Sessions].
+// MessageStore keeps messages; see [profiles.MessageStore].
 type MessageStore interface {
 	AddMessage(ctx context.Context, m profiles.Message, execution profiles.Execution) (profiles.Message, error)
 	Messages(ctx context.Context, sessionID string, after int64, limit int) (page []profiles.Message, more bool, err error)
+}
+
+// TaskStore keeps the state of sessions' tasks, in the records of sessions; see
+// [profiles.SessionStore].
+type TaskStore interface {
 	UpdateSession(ctx context.Context, id string, change func(*profiles.Session) error) (profiles.Session, error)
 }
 

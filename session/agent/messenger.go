@@ -19,6 +19,7 @@ const messagePage = 1000
 type MessengerConfig struct {
 	Sessions Sessions
 	Store    MessageStore
+	Tasks    TaskStore
 	Notices  Notices
 	Masks    Turns // shared with [events.Reader]
 	Now      func() time.Time
@@ -29,6 +30,7 @@ type MessengerConfig struct {
 type Messenger struct {
 	sessions Sessions
 	store    MessageStore
+	tasks    TaskStore
 	notices  Notices
 	masks    Turns
 	now      func() time.Time
@@ -36,7 +38,7 @@ type Messenger struct {
 
 // NewMessenger makes a Messenger.
 func NewMessenger(c MessengerConfig) *Messenger {
-	return &Messenger{c.Sessions, c.Store, c.Notices, c.Masks, c.Now}
+	return &Messenger{c.Sessions, c.Store, c.Tasks, c.Notices, c.Masks, c.Now}
 }
 
 // Send records a message. When it returns, the message is on disk, and so is its
@@ -204,7 +206,7 @@ func (m *Messenger) Cancel(ctx context.Context, c access.Caller, id string) (can
 		},
 		Write: func(ctx context.Context) (Effect, error) {
 			defer m.notices.Wake()
-			_, err := m.store.UpdateSession(ctx, id, func(r *profiles.Session) error {
+			_, err := m.tasks.UpdateSession(ctx, id, func(r *profiles.Session) error {
 				was := *r
 				r.Execution = profiles.ExecutionFinished
 				r.Notices = m.notices.Task(was, *r)

@@ -74,7 +74,12 @@ func union(lists ...[]string) []string {
 	return all
 }
 
-// NoteStore keeps the versions of notes; see [profiles.Notes].
+// NoteReader looks up notes; see [profiles.NoteStore].
+type NoteReader interface {
+	Note(ctx context.Context, userID, sessionID string) (profiles.Note, error) // the newest version; else note_not_found
+}
+
+// NoteStore keeps the versions of notes; see [profiles.NoteStore].
 type NoteStore interface {
 	PutNote(ctx context.Context, n profiles.Note, change func(was json.RawMessage) (json.RawMessage, error)) (profiles.Note, error)
 	Note(ctx context.Context, userID, sessionID string) (profiles.Note, error) // the newest version; else note_not_found

@@ -13,7 +13,7 @@ import (
 // Lists grow by what is new, tasks and path are replaced, what is left out stays;
 // a note is its user's, and as large as it may be in all.
 func TestNotes(t *testing.T) {
-	notes := NewNotes(sessions(), database(t), clock())
+	notes := NewNotes(sessions(), database(t).Notes, clock())
 	put := func(c access.Caller, id string, d NoteData) Note {
 		t.Helper()
 		n, err := notes.PutNote(t.Context(), c, NoteChange{SessionID: id, Event: "checkpoint", NoteData: d})

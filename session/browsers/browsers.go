@@ -4,6 +4,7 @@ package browsers
 
 import (
 	"context"
+	"log/slog"
 	"time"
 
 	"github.com/stasisd/stasis/browser"
@@ -11,42 +12,82 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// Chrome is what a session needs of a live browser; see browser.Browser.
-type Chrome interface {
+// Identity is which Chrome runs.
+type Identity interface {
 	Engine() string
 	Version() string
 	UserAgent() string
 	Protocol() string
+}
+
+// Process is the life of a Chrome: its processes and its run directory.
+type Process interface {
 	Dir() *browser.Dir
 	Done() <-chan struct{}
+	Close(ctx context.Context) (state.Datadir, error)
+	Kill(ctx context.Context) error
+}
 
-	Door() mux.Door
-	Serve(ctx context.Context, conn mux.Conn, targetID string, door mux.Door) error
-	CloseClients(ctx context.Context, code int, reason string) error
-	Pages(ctx context.Context) ([]browser.Page, error)
-	Navigate(ctx context.Context, url string) (string, error)
-	Open(ctx context.Context, url string) error
-	Screenshot(ctx context.Context) (jpeg []byte, url, title string, err error)
-	Listen(tell func(browser.Happening), all bool) (stop func())
-
-	CheckLogin(ctx context.Context, check browser.LoginCheck) (browser.LoginOutcome, error)
-	Capture(ctx context.Context) (state.Document, error)
-	Cookies(ctx context.Context) ([]state.Cookie, error)
-	Passkeys() (held state.Passkeys, given bool)
-	Verify(ctx context.Context, doc state.Document, report []state.Component) (state.Verification, error)
-	VerifyThawed(ctx context.Context, doc state.Document) (state.Verification, error)
-	Storage(ctx context.Context, origins []string) (browser.Storage, error)
-	Environment(ctx context.Context) ([]browser.File, error)
-	Precopy(ctx context.Context, c *browser.Copy) error
-	Copy(ctx context.Context, c *browser.Copy) (stood time.Duration, err error)
+// Freezer stops a Chrome's processes and lets them run again.
+type Freezer interface {
 	Trim(ctx context.Context)
 	Memory() int64
 	Freeze(ctx context.Context) error
 	Thaw(ctx context.Context) error
 	Wake(ctx context.Context) error
 	Frozen() bool
-	Close(ctx context.Context) (state.Datadir, error)
-	Kill(ctx context.Context) error
+}
+
+// Clients connects CDP clients to a Chrome.
+type Clients interface {
+	Door() mux.Door
+	Serve(ctx context.Context, conn mux.Conn, targetID string, door mux.Door) error
+	CloseClients(ctx context.Context, code int, reason string) error
+}
+
+// Tabs drives the tabs of a Chrome, and follows what happens in them.
+type Tabs interface {
+	Pages(ctx context.Context) ([]browser.Page, error)
+	Navigate(ctx context.Context, url string) (string, error)
+	Open(ctx context.Context, url string) error
+	Screenshot(ctx context.Context) (jpeg []byte, url, title string, err error)
+	Listen(tell func(browser.Happening), all bool) (stop func())
+}
+
+// Reader reads the state of a Chrome over CDP.
+type Reader interface {
+	Capture(ctx context.Context) (state.Document, error)
+	Cookies(ctx context.Context) ([]state.Cookie, error)
+	Passkeys() (held state.Passkeys, given bool)
+	Storage(ctx context.Context, origins []string) (browser.Storage, error)
+}
+
+// Verifier checks what a Chrome holds: whether a restored environment is as it was
+// saved, and whether a login still works.
+type Verifier interface {
+	Verify(ctx context.Context, doc state.Document, report []state.Component) (state.Verification, error)
+	VerifyThawed(ctx context.Context, doc state.Document) (state.Verification, error)
+	CheckLogin(ctx context.Context, check browser.LoginCheck) (browser.LoginOutcome, error)
+}
+
+// Files are the files of a Chrome's environment on disk.
+type Files interface {
+	Environment(ctx context.Context) ([]browser.File, error)
+	Precopy(ctx context.Context, c *browser.Copy) error
+	Copy(ctx context.Context, c *browser.Copy) (stood time.Duration, err error)
+}
+
+// Chrome is a live browser as a session holds it; see browser.Browser. What needs only
+// a part takes that part.
+type Chrome interface {
+	Identity
+	Process
+	Freezer
+	Clients
+	Tabs
+	Reader
+	Verifier
+	Files
 }
 
 // Spare is a live, empty Chrome, that becomes a session's once; see browser.Spare.
@@ -82,4 +123,21 @@ type Launcher interface {
 	Restored(ctx context.Context, dir *browser.Dir, doc state.Document, o browser.Options) (Chrome, []state.Component, error)
 	// Standby is Restored but for the tabs, which wait.
 	Standby(ctx context.Context, dir *browser.Dir, doc state.Document, o browser.Options) (Standby, error)
+}
+
+// Discard ends a Chrome that nobody needs and removes its run directory, also where
+// ctx has ended. What fails is logged.
+func Discard(ctx context.Context, c Chrome, log *slog.Logger) {
+	if err := c.Kill(context.WithoutCancel(ctx)); err != nil {
+		log.Error("a Chrome could not be ended", "error", err)
+		return
+	}
+	Remove(c.Dir(), log)
+}
+
+// Remove removes a run directory that no Chrome uses any more. What fails is logged.
+func Remove(dir *browser.Dir, log *slog.Logger) {
+	if err := dir.Remove(); err != nil {
+		log.Error("a run directory could not be removed", "error", err)
+	}
 }

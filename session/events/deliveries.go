@@ -36,7 +36,7 @@ func deliveryOf(d profiles.Delivery) Delivery {
 	return answer
 }
 
-// DeliveryStore is what Deliveries need of the catalogue; see [profiles.Deliveries].
+// DeliveryStore is what Deliveries need of the catalogue; see [profiles.DeliveryStore].
 type DeliveryStore interface {
 	DeliveryPage(ctx context.Context, f profiles.DeliveryFilter) ([]profiles.Delivery, string, error)
 	Delivery(ctx context.Context, id string) (profiles.Delivery, error)

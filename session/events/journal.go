@@ -25,7 +25,8 @@ var Keep = profiles.EventBounds{Count: 10_000, Bytes: 32 << 20}
 // KeepFor is how long an event is kept.
 const KeepFor = 30 * 24 * time.Hour
 
-// Store is what the journal needs of the catalogue; see [profiles.Runs].
+// Store is what the journal needs of the catalogue; see [profiles.RunStore] and
+// [profiles.EventStore].
 type Store interface {
 	BeginRun(ctx context.Context, r profiles.Run) (profiles.Run, error)
 	EndRun(ctx context.Context, e profiles.RunEnd, keep profiles.EventBounds) (profiles.Run, error)

@@ -30,7 +30,8 @@ var began = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 type rig struct {
 	*events.Journal
 	*testing.T
-	profiles.Catalogue
+	profiles.RunStore
+	profiles.EventStore
 	mu     sync.Mutex
 	broken error
 	at     time.Time
@@ -43,10 +44,10 @@ func newRig(t *testing.T) *rig {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = db.Close() })
-	if err := db.CreateSession(t.Context(), profiles.Session{ID: "s", UserID: "ada", CreatedAt: began}); err != nil {
+	if err := db.Sessions.CreateSession(t.Context(), profiles.Session{ID: "s", UserID: "ada", CreatedAt: began}); err != nil {
 		t.Fatal(err)
 	}
-	r := &rig{T: t, Catalogue: db, at: began}
+	r := &rig{T: t, RunStore: db.Runs, EventStore: db.Runs, at: began}
 	r.Journal = events.NewJournal(r, plain{}, r.now, slog.New(slog.DiscardHandler))
 	return r
 }
@@ -76,7 +77,7 @@ func (r *rig) AddEvents(ctx context.Context, id string, events []profiles.Event,
 	if err != nil {
 		return nil, err
 	}
-	return r.Catalogue.AddEvents(ctx, id, events, keep)
+	return r.EventStore.AddEvents(ctx, id, events, keep)
 }
 
 // plain seals by a prefix.

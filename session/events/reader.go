@@ -30,7 +30,8 @@ type Turns interface {
 	Take(ctx context.Context, userID string) (leave func(), err error)
 }
 
-// RunStore is what a Reader needs of the catalogue; see [profiles.Runs].
+// RunStore is what a Reader needs of the catalogue; see [profiles.RunStore] and
+// [profiles.EventStore].
 type RunStore interface {
 	Runs(ctx context.Context, sessionID string) ([]profiles.Run, error)
 	Run(ctx context.Context, id string) (profiles.Run, error)

@@ -51,11 +51,11 @@ func newReader(t *testing.T) (*Reader, *Journal) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = db.Close() })
-	if err := db.CreateSession(t.Context(), profiles.Session{ID: "s", UserID: alice.UserID, CreatedAt: time.Now()}); err != nil {
+	if err := db.Sessions.CreateSession(t.Context(), profiles.Session{ID: "s", UserID: alice.UserID, CreatedAt: time.Now()}); err != nil {
 		t.Fatal(err)
 	}
-	journal := NewJournal(db, bare{}, time.Now, slog.New(slog.DiscardHandler))
-	return NewReader(ReaderConfig{Journal: journal, Store: db, Sessions: fakeSessions{}, Keys: fakeSessions{}, Masks: freeTurns{}}), journal
+	journal := NewJournal(db.Runs, bare{}, time.Now, slog.New(slog.DiscardHandler))
+	return NewReader(ReaderConfig{Journal: journal, Store: db.Runs, Sessions: fakeSessions{}, Keys: fakeSessions{}, Masks: freeTurns{}}), journal
 }
 
 // A stream that fails to begin and one that is closed both give their places back.

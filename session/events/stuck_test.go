@@ -13,7 +13,7 @@ import (
 
 // stuck is a catalogue that answers nothing until it is let go.
 type stuck struct {
-	profiles.Catalogue
+	events.Store
 	goOn chan struct{}
 }
 

@@ -33,7 +33,7 @@ func (l *Library) Default(ctx context.Context, c access.Caller, userID string) (
 	if err := c.ForUser(userID, access.Look); err != nil {
 		return Default{}, err
 	}
-	d, err := l.records.Default(ctx, userID)
+	d, err := l.defaults.Default(ctx, userID)
 	if err != nil {
 		return Default{}, err
 	}
@@ -61,7 +61,7 @@ func (l *Library) SetDefault(ctx context.Context, c access.Caller, userID, snaps
 		return Default{}, err
 	}
 	defer l.sessions.DefaultChanged()
-	d, err := l.records.SetDefault(ctx, userID, snapshotID, ifVersion, l.now().UTC())
+	d, err := l.defaults.SetDefault(ctx, userID, snapshotID, ifVersion, l.now().UTC())
 	return defaultOf(d), err
 }
 
@@ -72,7 +72,7 @@ func (l *Library) DeleteDefault(ctx context.Context, c access.Caller, userID str
 		return err
 	}
 	defer l.sessions.DefaultChanged()
-	_, err := l.records.SetDefault(ctx, userID, "", nil, l.now().UTC())
+	_, err := l.defaults.SetDefault(ctx, userID, "", nil, l.now().UTC())
 	return err
 }
 
@@ -82,7 +82,7 @@ func (l *Library) DefaultHistory(ctx context.Context, c access.Caller, userID st
 	if err := c.ForUser(userID, access.Look); err != nil {
 		return nil, "", err
 	}
-	page, next, err := l.records.DefaultHistory(ctx, userID, limit, startAfter)
+	page, next, err := l.defaults.DefaultHistory(ctx, userID, limit, startAfter)
 	history := make([]PastDefault, 0, len(page))
 	for _, d := range page {
 		history = append(history, PastDefault{defaultOf(d.Default), d.Available})

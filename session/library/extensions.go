@@ -16,7 +16,7 @@ import (
 const MaxChecked = 2
 
 // ExtensionRecords are the catalogue's records of uploaded extensions; see
-// [profiles.Extensions].
+// [profiles.ExtensionStore].
 type ExtensionRecords interface {
 	PutExtension(ctx context.Context, e profiles.Extension) (is profiles.Extension, fresh bool, unused string, err error)
 	Extension(ctx context.Context, userID, id string) (profiles.Extension, error)

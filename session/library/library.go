@@ -20,11 +20,15 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// Records are the catalogue's records of snapshots and defaults that a Library
-// reads and changes; see [profiles.Catalogue].
+// Records are the records of snapshots that a Library reads; see
+// [profiles.SnapshotStore].
 type Records interface {
 	Snapshot(ctx context.Context, id string) (profiles.Snapshot, error)
 	Snapshots(ctx context.Context, f profiles.SnapshotFilter) (page []profiles.Snapshot, next string, err error)
+}
+
+// DefaultRecords are the versions of users' defaults; see [profiles.DefaultStore].
+type DefaultRecords interface {
 	Default(ctx context.Context, userID string) (profiles.Default, error)
 	SetDefault(ctx context.Context, userID, snapshotID string, ifVersion *int64, at time.Time) (profiles.Default, error)
 	DefaultHistory(ctx context.Context, userID string, limit int, startAfter string) (page []profiles.PastDefault, next string, err error)
@@ -67,6 +71,7 @@ const MaxReadings = 2
 // Deps are what a Library stands on. All are needed.
 type Deps struct {
 	Records   Records
+	Defaults  DefaultRecords
 	Snapshots *Snapshots
 	Archives  Archives
 	Sessions  Sessions
@@ -81,6 +86,7 @@ type Deps struct {
 // methods are safe for concurrent use.
 type Library struct {
 	records   Records
+	defaults  DefaultRecords
 	snapshots *Snapshots
 	archives  Archives
 	sessions  Sessions
@@ -93,7 +99,7 @@ type Library struct {
 
 // New makes a Library.
 func New(d Deps) *Library {
-	return &Library{records: d.Records, snapshots: d.Snapshots, archives: d.Archives, sessions: d.Sessions, keys: d.Keys,
+	return &Library{records: d.Records, defaults: d.Defaults, snapshots: d.Snapshots, archives: d.Archives, sessions: d.Sessions, keys: d.Keys,
 		readings: d.Readings, verifying: make(chan struct{}, maxVerifying), now: d.Now, log: d.Log}
 }
 

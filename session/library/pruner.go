@@ -11,7 +11,7 @@ import (
 )
 
 // PrunerRecords are the catalogue's records of who needs which snapshot; see
-// [profiles.Catalogue].
+// [profiles.RetentionStore].
 type PrunerRecords interface {
 	Snapshots(ctx context.Context, f profiles.SnapshotFilter) (page []profiles.Snapshot, next string, err error)
 	UsersWithSnapshots(ctx context.Context) ([]string, error)

@@ -20,11 +20,15 @@ type Rewrapped struct {
 	Left     []snapshot.LeftSealed
 }
 
-// SealedRecords are the records of the catalogue with sealed parts: those of
-// sessions, and the events of their runs. See [profiles.Catalogue].
-type SealedRecords interface {
+// SessionRecords are the records of sessions, which have sealed parts; see
+// [profiles.SessionStore].
+type SessionRecords interface {
 	Sessions(ctx context.Context, f profiles.SessionFilter) (page []profiles.Session, next string, err error)
 	UpdateSession(ctx context.Context, id string, change func(*profiles.Session) error) (profiles.Session, error)
+}
+
+// SealedEvents are the events with sealed parts; see [profiles.EventStore].
+type SealedEvents interface {
 	SealedEvents(ctx context.Context, after profiles.SealedEvent, limit int) ([]profiles.SealedEvent, error)
 	ResealEvents(ctx context.Context, events []profiles.SealedEvent) (written int, err error)
 }
@@ -36,7 +40,8 @@ type Sealer interface {
 
 // rewrapping is one run of RewrapSessions.
 type rewrapping struct {
-	records SealedRecords
+	records SessionRecords
+	sealed  SealedEvents
 	sealer  Sealer
 	retire  []string
 	out     Rewrapped
@@ -47,8 +52,8 @@ type rewrapping struct {
 // daemon may run on the catalogue meanwhile. A second call skips what is done.
 // Errors are the catalogue's. What does not open stays as it is, and Left reports it
 // by session and by run.
-func RewrapSessions(ctx context.Context, records SealedRecords, sealer Sealer, retire []string) (Rewrapped, error) {
-	r := rewrapping{records: records, sealer: sealer, retire: retire}
+func RewrapSessions(ctx context.Context, records SessionRecords, events SealedEvents, sealer Sealer, retire []string) (Rewrapped, error) {
+	r := rewrapping{records: records, sealed: events, sealer: sealer, retire: retire}
 	err := r.sessions(ctx)
 	if err == nil {
 		err = r.events(ctx)
@@ -121,7 +126,7 @@ func (r *rewrapping) events(ctx context.Context) error {
 		left, failed = 0, nil
 	}
 	for {
-		page, err := r.records.SealedEvents(ctx, last, rewrapPage)
+		page, err := r.sealed.SealedEvents(ctx, last, rewrapPage)
 		if err != nil {
 			return err
 		}
@@ -144,7 +149,7 @@ func (r *rewrapping) events(ctx context.Context) error {
 			}
 			r.out.Opened++
 		}
-		written, err := r.records.ResealEvents(ctx, page)
+		written, err := r.sealed.ResealEvents(ctx, page)
 		if err != nil {
 			return err
 		}

@@ -12,7 +12,8 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// SnapshotRecords are the catalogue's records of snapshots; see [profiles.Catalogue].
+// SnapshotRecords are the records of snapshots that are removed; see
+// [profiles.SnapshotStore] and [profiles.RetentionStore].
 type SnapshotRecords interface {
 	Snapshot(ctx context.Context, id string) (profiles.Snapshot, error)
 	DeleteSnapshot(ctx context.Context, id string) (lastUse bool, err error)

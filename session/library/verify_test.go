@@ -14,7 +14,8 @@ import (
 
 // oneSnapshot is a catalogue with one snapshot of alice's.
 type oneSnapshot struct {
-	profiles.Catalogue
+	Records
+	SnapshotRecords
 }
 
 func (oneSnapshot) Snapshot(_ context.Context, id string) (profiles.Snapshot, error) {

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/profiles"
 	"github.com/stasisd/stasis/session/autosave"
 	"github.com/stasisd/stasis/state"
 )
@@ -74,7 +75,7 @@ var goNames = map[string]string{
 
 // Encode writes a create as a record keeps it, in the newest version.
 func Encode(r Create) []byte {
-	return marshal(asked{Version: askedVersion,
+	return profiles.JSON(asked{Version: askedVersion,
 		SessionID: r.SessionID, UserID: r.UserID, AgentName: r.AgentName, Goal: r.Goal, StartURL: r.StartURL, Engine: r.Engine,
 		FromSession: r.FromSession, FromEnvironment: r.FromEnvironment, FromDefaultOf: r.FromDefaultOf,
 		AllowMemory: r.AllowMemory, FreshIfNone: r.FreshIfNone, RestoreTabs: r.RestoreTabs, ReadOnly: r.ReadOnly, Persist: r.Persist,
@@ -136,14 +137,5 @@ func renamed(raw []byte) ([]byte, error) {
 			now[name] = value
 		}
 	}
-	return marshal(now), nil
-}
-
-// marshal writes a value of this package as JSON; such values always marshal.
-func marshal(v any) []byte {
-	raw, err := json.Marshal(v)
-	if err != nil {
-		panic(err)
-	}
-	return raw
+	return profiles.JSON(now), nil
 }

@@ -62,6 +62,6 @@ func (s Started) ProfileUnused() bool { return tooNew(s.Document, s.Chrome) }
 
 // tooNew reports whether a newer Chrome than the running one wrote a document's
 // profile. The document of a parked Chrome is not known here.
-func tooNew(doc state.Document, running browsers.Chrome) bool {
+func tooNew(doc state.Document, running browsers.Identity) bool {
 	return doc.Datadir != state.DatadirNone && state.Newer(doc.Chrome.Version, running.Version())
 }

@@ -168,7 +168,7 @@ func (r *Restorer) Start(ctx context.Context, q Request, e Environment) (Started
 }
 
 // discard ends a Chrome that nobody needs and removes its run directory.
-func (r *Restorer) discard(ctx context.Context, c browsers.Chrome) {
+func (r *Restorer) discard(ctx context.Context, c browsers.Process) {
 	if r.kill(ctx, c) {
 		r.clear(c.Dir())
 	}

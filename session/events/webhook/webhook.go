@@ -27,7 +27,7 @@ const (
 	lookAgain      = 5 * time.Second
 )
 
-// Queue is what a sender needs of the catalogue; see [profiles.Deliveries].
+// Queue is what a sender needs of the catalogue; see [profiles.DeliveryStore].
 type Queue interface {
 	DueDeliveries(ctx context.Context, now, beyond time.Time, limit int) ([]profiles.Delivery, error)
 	NextDelivery(ctx context.Context, now time.Time) (time.Time, error)

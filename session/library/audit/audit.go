@@ -82,11 +82,26 @@ type Summary struct {
 // or all of that was put right.
 func (s Summary) Sound() bool { return s.Found[Lost]+s.Found[Damaged]+s.Found[Unchecked] == 0 }
 
-// Records is what an audit asks of the catalogue.
-type Records interface {
+// Records are the records of the catalogue that an audit compares a store with.
+type Records struct {
+	Sessions  SessionRecords
+	Snapshots SnapshotRecords
+	Defaults  DefaultRecords
+}
+
+// SessionRecords are the records of sessions; see [profiles.SessionStore].
+type SessionRecords interface {
 	Session(ctx context.Context, id string) (profiles.Session, error)
+}
+
+// SnapshotRecords are the records of snapshots; see [profiles.SnapshotStore].
+type SnapshotRecords interface {
 	Snapshot(ctx context.Context, id string) (profiles.Snapshot, error)
 	Snapshots(ctx context.Context, f profiles.SnapshotFilter) ([]profiles.Snapshot, string, error)
+}
+
+// DefaultRecords are the current defaults of users; see [profiles.DefaultStore].
+type DefaultRecords interface {
 	Default(ctx context.Context, userID string) (profiles.Default, error)
 	Defaults(ctx context.Context) ([]profiles.Default, error)
 }
@@ -94,7 +109,7 @@ type Records interface {
 // audit is one run.
 type audit struct {
 	vault   *snapshot.Vault
-	records Records
+	records *Records
 	now     func() time.Time
 	o       Options
 	found   func(Finding) error
@@ -114,7 +129,7 @@ type audit struct {
 // catalogue names none of what the store has, for then it is the catalogue that is
 // lost: a config fault. Memory grows with what is found, and by a hundred bytes
 // for each archive. records nil looks at the store alone.
-func Run(ctx context.Context, vault *snapshot.Vault, records Records, now func() time.Time, o Options, found func(Finding) error) (Summary, error) {
+func Run(ctx context.Context, vault *snapshot.Vault, records *Records, now func() time.Time, o Options, found func(Finding) error) (Summary, error) {
 	a := &audit{vault: vault, records: records, now: now, o: o, found: found,
 		out: Summary{Found: map[Severity]int{}}, wanted: map[string]bool{}, lost: map[string]bool{}}
 	// The store comes first: a repair may put back what a record misses.
@@ -182,12 +197,12 @@ func (a *audit) judged(ctx context.Context, f snapshot.Finding) (Finding, error)
 	if a.records == nil || severities[f.Kind] != Lost || f.Snapshot == "" {
 		return told, nil
 	}
-	row, err := a.records.Snapshot(ctx, f.Snapshot)
+	row, err := a.records.Snapshots.Snapshot(ctx, f.Snapshot)
 	if !fault.Is(err, fault.SnapshotNotFound) {
 		told.UserID = row.UserID
 		return told, err
 	}
-	_, err = a.records.Session(ctx, f.Location.Session)
+	_, err = a.records.Sessions.Session(ctx, f.Location.Session)
 	if fault.Is(err, fault.SessionNotFound) {
 		return told, nil // it may be the catalogue that is not the whole one
 	}

@@ -44,7 +44,7 @@ func newRig(t *testing.T) *rig {
 	r.catalogue, err = sqldb.Open(t.Context(), sqldb.Options{Path: sqldb.Memory, Now: r.now})
 	r.must(err)
 	t.Cleanup(func() { r.must(r.catalogue.Close()) })
-	r.must(r.catalogue.CreateSession(t.Context(), profiles.Session{ID: "s", UserID: "ada", Status: profiles.StatusReady, CreatedAt: r.at}))
+	r.must(r.catalogue.Sessions.CreateSession(t.Context(), profiles.Session{ID: "s", UserID: "ada", Status: profiles.StatusReady, CreatedAt: r.at}))
 	return r
 }
 
@@ -78,7 +78,7 @@ func (r *rig) save(n int, session, words string) snapshot.Snapshot {
 func (r *rig) commit(n int, words string) {
 	r.Helper()
 	s := r.save(n, "s", words)
-	_, err := r.catalogue.Commit(r.Context(), profiles.Commit{Move: &profiles.Move{Overwrite: true}, Snapshot: profiles.Snapshot{
+	_, err := r.catalogue.Snapshots.Commit(r.Context(), profiles.Commit{Move: &profiles.Move{Overwrite: true}, Snapshot: profiles.Snapshot{
 		ID: s.ID, SessionID: "s", UserID: "ada", Mode: string(s.Mode), CreatedAt: r.at, ArchiveID: s.Archive.ID}})
 	r.must(err)
 }
@@ -99,8 +99,13 @@ func (r *rig) has(key snapshot.Key) bool {
 	return err == nil
 }
 
+// records are the records of the rig's catalogue.
+func (r *rig) records() *audit.Records {
+	return &audit.Records{Sessions: r.catalogue.Sessions, Snapshots: r.catalogue.Snapshots, Defaults: r.catalogue.Defaults}
+}
+
 // run audits and shortens what was told: severity, kind, snapshot, what was done.
-func (r *rig) run(records audit.Records, o audit.Options) (told []string, sum audit.Summary, err error) {
+func (r *rig) run(records *audit.Records, o audit.Options) (told []string, sum audit.Summary, err error) {
 	r.Helper()
 	sum, err = audit.Run(r.Context(), r.vault, records, r.now, o, func(f audit.Finding) error {
 		words := []string{string(f.Severity), string(f.Kind)}
@@ -121,7 +126,7 @@ func (r *rig) run(records audit.Records, o audit.Options) (told []string, sum au
 
 func (r *rig) want(o audit.Options, want ...string) audit.Summary {
 	r.Helper()
-	told, sum, err := r.run(r.catalogue, o)
+	told, sum, err := r.run(r.records(), o)
 	r.must(err)
 	if diff := cmp.Diff(want, told); diff != "" {
 		r.Errorf("told (-want +got):\n%s", diff)
@@ -229,10 +234,10 @@ func (u unlisted) List(ctx context.Context, folder snapshot.Key, limit int, afte
 // In a folder that cannot be listed there may be the document of any archive.
 func TestUnlisted(t *testing.T) {
 	r := newRig(t)
-	r.must(r.catalogue.CreateSession(t.Context(), profiles.Session{ID: "t", UserID: "ada", Status: profiles.StatusReady, CreatedAt: r.at}))
+	r.must(r.catalogue.Sessions.CreateSession(t.Context(), profiles.Session{ID: "t", UserID: "ada", Status: profiles.StatusReady, CreatedAt: r.at}))
 	r.commit(1, "one")
 	s := r.save(2, "t", "two")
-	_, err := r.catalogue.Commit(t.Context(), profiles.Commit{Snapshot: profiles.Snapshot{
+	_, err := r.catalogue.Snapshots.Commit(t.Context(), profiles.Commit{Snapshot: profiles.Snapshot{
 		ID: s.ID, SessionID: "t", UserID: "ada", Mode: string(s.Mode), CreatedAt: r.at, ArchiveID: s.Archive.ID}})
 	r.must(err)
 	r.save(3, "t", "three") // latest has this one
@@ -252,7 +257,7 @@ func TestCallerEnds(t *testing.T) {
 	r.commit(1, "one")
 	r.drop(r.archives[1])
 	boom := errors.New("on purpose")
-	_, err := audit.Run(t.Context(), r.vault, r.catalogue, r.now, audit.Options{}, func(audit.Finding) error { return boom })
+	_, err := audit.Run(t.Context(), r.vault, r.records(), r.now, audit.Options{}, func(audit.Finding) error { return boom })
 	if !errors.Is(err, boom) {
 		t.Errorf("got %v", err)
 	}

@@ -15,7 +15,7 @@ func TestLostCatalogue(t *testing.T) {
 	r := newRig(t)
 	r.save(1, "s", "one")
 	r.at = r.at.Add(2 * time.Hour)
-	for name, records := range map[string]audit.Records{"empty": r.catalogue, "missing": nil} {
+	for name, records := range map[string]*audit.Records{"empty": r.records(), "missing": nil} {
 		_, _, err := r.run(records, clean)
 		if !fault.Is(err, fault.Config) || !strings.Contains(fault.MessageOf(err), "nothing was removed") {
 			t.Errorf("%s: %v", name, err)
@@ -24,7 +24,7 @@ func TestLostCatalogue(t *testing.T) {
 	if !r.has(r.archives[1]) || !r.has(r.document(1, "s")) {
 		t.Error("something was removed")
 	}
-	for _, records := range []audit.Records{r.catalogue, nil} {
+	for _, records := range []*audit.Records{r.records(), nil} {
 		told, sum, err := r.run(records, audit.Options{Grace: time.Hour})
 		if err != nil || sum.Sound() || !slices.Contains(told, "damaged catalogue_lost") {
 			t.Errorf("only looking: %v, %v", told, err)

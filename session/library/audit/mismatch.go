@@ -20,9 +20,10 @@ const (
 
 // mismatch looks whether a catalogue, a store and keys belong to one daemon.
 type mismatch struct {
-	vault   *snapshot.Vault
-	records Records
-	log     *slog.Logger
+	vault     *snapshot.Vault
+	sessions  SessionRecords
+	snapshots SnapshotRecords
+	log       *slog.Logger
 }
 
 // LogMismatch logs where the catalogue, the store and the keys of the vault are not of
@@ -30,11 +31,11 @@ type mismatch struct {
 // first to notice would be who restores, or who has saved with a wrong key for a week.
 // It returns no error: a start goes on, because what is new can be saved. It takes
 // [mismatchDeadline] at most.
-func LogMismatch(ctx context.Context, vault *snapshot.Vault, records Records, log *slog.Logger) {
-	m := mismatch{vault: vault, records: records, log: log}
+func LogMismatch(ctx context.Context, vault *snapshot.Vault, sessions SessionRecords, snapshots SnapshotRecords, log *slog.Logger) {
+	m := mismatch{vault: vault, sessions: sessions, snapshots: snapshots, log: log}
 	ctx, cancel := context.WithTimeout(ctx, mismatchDeadline)
 	defer cancel()
-	rows, _, err := m.records.Snapshots(ctx, profiles.SnapshotFilter{Limit: tried, Bare: true})
+	rows, _, err := m.snapshots.Snapshots(ctx, profiles.SnapshotFilter{Limit: tried, Bare: true})
 	switch {
 	case err != nil:
 	case len(rows) == 0:
@@ -91,7 +92,7 @@ func (m mismatch) lostCatalogue(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		_, err := m.records.Session(ctx, loc.Session)
+		_, err := m.sessions.Session(ctx, loc.Session)
 		if fault.Is(err, fault.SessionNotFound) {
 			m.log.Warn("the catalogue names no snapshot, and the store has some: a catalogue was lost, or the store is another daemon's", "found", "session "+loc.Session,
 				"do", "put DIR/stasis.db (or what --database names) back from a backup; without one, `stasis snapshot import` takes the archives of the store")

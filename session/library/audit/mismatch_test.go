@@ -18,7 +18,7 @@ import (
 // logged is what is logged of the rig's catalogue and a vault.
 func (r *rig) logged(vault *snapshot.Vault) string {
 	var log bytes.Buffer
-	audit.LogMismatch(r.Context(), vault, r.catalogue, slog.New(slog.NewTextHandler(&log, nil)))
+	audit.LogMismatch(r.Context(), vault, r.catalogue.Sessions, r.catalogue.Snapshots, slog.New(slog.NewTextHandler(&log, nil)))
 	return log.String()
 }
 

@@ -18,7 +18,7 @@ const page = 1000
 // first, so one whose document is missing is looked up again.
 func (a *audit) recorded(ctx context.Context) error {
 	for after := ""; ; {
-		rows, next, err := a.records.Snapshots(ctx, profiles.SnapshotFilter{Limit: page, StartAfter: after})
+		rows, next, err := a.records.Snapshots.Snapshots(ctx, profiles.SnapshotFilter{Limit: page, StartAfter: after})
 		if err != nil {
 			return err
 		}
@@ -40,7 +40,7 @@ func (a *audit) record(ctx context.Context, row profiles.Snapshot) error {
 	if has || err != nil && !fault.Is(err, fault.InvalidField) {
 		return err
 	}
-	if _, err := a.records.Snapshot(ctx, row.ID); fault.Is(err, fault.SnapshotNotFound) {
+	if _, err := a.records.Snapshots.Snapshot(ctx, row.ID); fault.Is(err, fault.SnapshotNotFound) {
 		a.out.Recorded--
 		return nil
 	} else if err != nil {
@@ -57,7 +57,7 @@ func (a *audit) record(ctx context.Context, row profiles.Snapshot) error {
 
 // HasAny reports whether the store has the document of any snapshot that the
 // catalogue names, and how many names it looked at; all of them where it has none.
-func HasAny(ctx context.Context, vault *snapshot.Vault, records Records) (named int, has bool, err error) {
+func HasAny(ctx context.Context, vault *snapshot.Vault, records SnapshotRecords) (named int, has bool, err error) {
 	for after := ""; ; {
 		rows, next, err := records.Snapshots(ctx, profiles.SnapshotFilter{Limit: page, StartAfter: after})
 		if err != nil {
@@ -78,7 +78,7 @@ func HasAny(ctx context.Context, vault *snapshot.Vault, records Records) (named 
 
 // document compares a document with its record, and notes one that has none.
 func (a *audit) document(ctx context.Context, s snapshot.Snapshot, written time.Time) error {
-	row, err := a.records.Snapshot(ctx, s.ID)
+	row, err := a.records.Snapshots.Snapshot(ctx, s.ID)
 	if fault.Is(err, fault.SnapshotNotFound) {
 		if a.now().Sub(written) >= a.o.Grace {
 			a.alone = append(a.alone, s)
@@ -86,7 +86,7 @@ func (a *audit) document(ctx context.Context, s snapshot.Snapshot, written time.
 			return nil
 		}
 		// A save that runs has its session recorded already.
-		_, err = a.records.Session(ctx, s.Location.Session)
+		_, err = a.records.Sessions.Session(ctx, s.Location.Session)
 		if fault.Is(err, fault.SessionNotFound) {
 			a.strange++
 			return nil
@@ -128,12 +128,12 @@ func (a *audit) lostCatalogue(context.Context) error {
 
 // defaults looks at what every user's default names.
 func (a *audit) defaults(ctx context.Context) error {
-	all, err := a.records.Defaults(ctx)
+	all, err := a.records.Defaults.Defaults(ctx)
 	if err != nil {
 		return err
 	}
 	for _, d := range all {
-		row, err := a.records.Snapshot(ctx, d.SnapshotID)
+		row, err := a.records.Snapshots.Snapshot(ctx, d.SnapshotID)
 		what := "the default names a snapshot that the catalogue does not have"
 		switch {
 		case err == nil && !a.lost[d.SnapshotID]:
@@ -143,7 +143,7 @@ func (a *audit) defaults(ctx context.Context) error {
 		case !fault.Is(err, fault.SnapshotNotFound):
 			return err
 		}
-		if now, err := a.records.Default(ctx, d.UserID); fault.Is(err, fault.DefaultNotFound) || err == nil && now != d {
+		if now, err := a.records.Defaults.Default(ctx, d.UserID); fault.Is(err, fault.DefaultNotFound) || err == nil && now != d {
 			continue // moved meanwhile
 		} else if err != nil {
 			return err
@@ -168,7 +168,7 @@ func (a *audit) unrecorded(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		_, err = a.records.Snapshot(ctx, s.ID)
+		_, err = a.records.Snapshots.Snapshot(ctx, s.ID)
 		if !has || err == nil {
 			continue // deleted or committed meanwhile
 		}
@@ -181,7 +181,7 @@ func (a *audit) unrecorded(ctx context.Context) error {
 		}
 		f := Finding{Finding: snapshot.Finding{Kind: DocumentUnrecorded, Location: s.Location, Snapshot: s.ID, Archive: s.Archive.ID,
 			Key: key.String(), What: "no record names it"}}
-		switch _, err := a.records.Session(ctx, s.Location.Session); {
+		switch _, err := a.records.Sessions.Session(ctx, s.Location.Session); {
 		case fault.Is(err, fault.SessionNotFound):
 			f.What += ", nor its session: the catalogue may be an older copy"
 		case err != nil:

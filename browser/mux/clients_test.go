@@ -1,0 +1,68 @@
+package mux
+
+import "testing"
+
+// A client that comes after Clients.Close is closed as the others were, until
+// Admit; one whose door is older is so for ever.
+func TestDoor(t *testing.T) {
+	m, f := start(t, Options{}, nil)
+	m.Clients.Admit() // nobody was sent away: the door stays
+	before := m.Clients.Door()
+	connect(t, m, ServeOptions{Door: before}).call(1, "", "Browser.getVersion", "{}")
+	if err := m.Clients.Close(t.Context(), CloseSessionEnded, "session_ended"); err != nil {
+		t.Fatal(err)
+	}
+	during := m.Clients.Door()
+	refused := func(door Door) {
+		t.Helper()
+		c := connect(t, m, ServeOptions{Door: door})
+		if err := c.gone(CloseSessionEnded); err != nil || c.reason != "session_ended" {
+			t.Errorf("Serve: %v, reason %q", err, c.reason)
+		}
+	}
+	refused(before)
+	d, err := m.Driver(t.Context())
+	if err != nil {
+		t.Errorf("a driver is no client: %v", err)
+	} else {
+		d.Close()
+	}
+	m.Clients.Admit()
+	m.Clients.Admit() // once is enough
+	refused(before)
+	refused(during)
+	after := m.Clients.Door()
+	if after == before {
+		t.Error("the door is the old one")
+	}
+	connect(t, m, ServeOptions{Door: after}).call(1, "", "Browser.getVersion", "{}")
+	// Those refused never reached Chrome: two clients and a driver have.
+	if n := len(f.wait(3, method("Target.attachToBrowserTarget"))); n != 3 {
+		t.Errorf("%d were attached", n)
+	}
+}
+
+// Of clients that come while others are sent away none is left, however the
+// two meet.
+func TestDoorIsShutWhileClientsCome(t *testing.T) {
+	m, _ := start(t, Options{}, nil)
+	for range 50 {
+		door := m.Clients.Door()
+		var all []*testConn
+		for range 4 {
+			all = append(all, connect(t, m, ServeOptions{Door: door}))
+		}
+		if err := m.Clients.Close(t.Context(), CloseSessionEnded, "session_ended"); err != nil {
+			t.Fatal(err)
+		}
+		m.Clients.Admit()
+		for _, c := range all {
+			if err := c.gone(CloseSessionEnded); err != nil {
+				t.Errorf("Serve: %v", err)
+			}
+		}
+		if n := m.Clients.Count(); n != 0 {
+			t.Fatalf("%d clients are left", n)
+		}
+	}
+}

@@ -1,0 +1,85 @@
+package mux
+
+// sessions are the CDP sessions of all peers, by ID; the Mux's lock guards it.
+type sessions struct {
+	all      map[string]*session
+	requests *requests
+}
+
+// leave forgets the sessions of a peer.
+func (t *sessions) leave(p *peer) {
+	for id, s := range t.all {
+		if s.owner == p {
+			delete(t.all, id)
+		}
+	}
+}
+
+// attached says whether a peer has a session of a target.
+func (t *sessions) attached(p *peer, target string) bool {
+	for _, s := range t.all {
+		if s.owner == p && s.target == target {
+			return true
+		}
+	}
+	return false
+}
+
+// below says whether a session is another one or was attached on it, at any depth.
+func (t *sessions) below(id string, top *session) bool {
+	for s := t.all[id]; s != nil; s = s.parent {
+		if s == top {
+			return true
+		}
+	}
+	return false
+}
+
+// adopt makes the owner of parent the owner of a child session too.
+func (t *sessions) adopt(parent *session, id, target string) {
+	if old := t.all[id]; old != nil {
+		return // the event came before the answer
+	}
+	s := &session{id: id, owner: parent.owner, target: target, parent: parent, children: map[*session]struct{}{}}
+	parent.children[s] = struct{}{}
+	t.all[id] = s
+}
+
+// orphan removes a session that Chrome detached, with all that were attached
+// on it, of which Chrome says nothing. It returns what must be told afterwards
+// without the lock: Chrome answers no request on such a session any more.
+func (t *sessions) orphan(s *session) (tell []func()) {
+	delete(t.all, s.id)
+	if s.parent != nil {
+		delete(s.parent.children, s)
+	}
+	for _, w := range t.requests.take(func(w *pending) bool { return w.session == s.id }) {
+		if w.lost != nil {
+			tell = append(tell, w.lost)
+		}
+	}
+	if s.owner.ended != nil {
+		tell = append(tell, func() { s.owner.ended(s.id) })
+	}
+	if s.id == s.owner.root {
+		s.owner.root = ""
+		tell = append(tell, s.owner.gone)
+	}
+	for c := range s.children {
+		tell = append(tell, t.orphan(c)...)
+	}
+	return tell
+}
+
+// find finds the session that a peer's message is for: the root session if
+// it names none, else one that the peer owns. A peer does not know the root
+// session's own ID, so naming that is as good as any other guess.
+func (t *sessions) find(p *peer, id []byte) *session {
+	if id == nil {
+		return t.all[p.root]
+	}
+	if s := t.all[string(id)]; s != nil && s.owner == p && s.id != p.root {
+		return s
+	}
+	return nil
+}

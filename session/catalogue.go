@@ -1,0 +1,54 @@
+package session
+
+import (
+	"context"
+	"time"
+
+	"github.com/stasisd/stasis/profiles"
+	"github.com/stasisd/stasis/session/agent"
+)
+
+// Catalogue are the stores of durable records that a [Service] uses. All of them are
+// parts of one database.
+type Catalogue struct {
+	profiles.SessionStore
+	profiles.SnapshotStore
+	profiles.RetentionStore
+	profiles.DefaultStore
+	profiles.UserStore
+	UploadedExtensions
+	agent.NoteReader
+	RunRecords
+	AnswerRecords
+	DeliveryRecords
+	Database
+}
+
+// UploadedExtensions are the records of uploaded extensions; see [profiles.ExtensionStore].
+type UploadedExtensions interface {
+	Extension(ctx context.Context, userID, id string) (profiles.Extension, error)
+}
+
+// RunRecords ends the runs that a killed daemon left, and removes old events; see
+// [profiles.RunStore] and [profiles.EventStore].
+type RunRecords interface {
+	OpenRuns(ctx context.Context) ([]profiles.Run, error)
+	EndRun(ctx context.Context, e profiles.RunEnd, keep profiles.EventBounds) (profiles.Run, error)
+	ExpireEvents(ctx context.Context, before time.Time) error
+}
+
+// AnswerRecords removes recorded answers; see [profiles.AnswerStore].
+type AnswerRecords interface {
+	DropUnfinishedAnswers(ctx context.Context) error
+	ExpireAnswers(ctx context.Context, before time.Time) error
+}
+
+// DeliveryRecords removes old deliveries of webhooks; see [profiles.DeliveryStore].
+type DeliveryRecords interface {
+	ExpireDeliveries(ctx context.Context, before time.Time) error
+}
+
+// Database reports whether the catalogue can be read.
+type Database interface {
+	Health(ctx context.Context) error
+}

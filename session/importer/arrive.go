@@ -1,0 +1,151 @@
+package importer
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/stasisd/stasis/browser"
+	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/session/save"
+	"github.com/stasisd/stasis/snapshot"
+	"github.com/stasisd/stasis/state"
+	"github.com/stasisd/stasis/state/report"
+)
+
+// opened gives an upload to use, as an archive.
+func (i *Importer) opened(file *os.File, use func(*snapshot.Foreign) error) error {
+	archive, err := i.cfg.Archives.OpenForeign(file)
+	if err != nil {
+		return err
+	}
+	return use(archive)
+}
+
+// takeArchive unpacks an archive of ours.
+func (i *Importer) takeArchive(ctx context.Context, dir *browser.Dir, a *save.Arrival, file *os.File) (doc state.Document, err error) {
+	left := leftovers{}
+	err = i.opened(file, func(archive *snapshot.Foreign) error {
+		// One with too many names is refused before a file is written.
+		if _, err := archive.Names(ctx, i.limits()); err != nil {
+			return err
+		}
+		got, err := archive.Unpack(ctx, dir.Profile(), snapshot.UnpackOptions{Limits: i.limits(), Keep: []string{state.FileName}},
+			func(name string) string {
+				if why := i.cfg.Datadirs.LeftOut(name); name != state.FileName && why != "" {
+					left.add(why)
+					return ""
+				}
+				return name
+			})
+		if err != nil {
+			return err
+		}
+		raw, there := got.Kept[state.FileName]
+		if !there {
+			return badArchive("the archive has no %s", state.FileName)
+		}
+		doc, err = readDocument(raw)
+		return err
+	})
+	if err == nil && browser.HasProfile(dir) == (doc.Datadir == state.DatadirNone) {
+		err = badArchive("%s: datadir: does not say what the archive holds", state.FileName)
+	}
+	a.Lines = left.lines()
+	return doc, err
+}
+
+// readDocument reads the state document of somebody's archive.
+func readDocument(raw []byte) (doc state.Document, err error) {
+	if err := state.CheckCrowd(raw); err != nil {
+		return doc, badArchive("%s: %s", state.FileName, err)
+	}
+	err = json.Unmarshal(raw, &doc)
+	var mistyped *json.UnmarshalTypeError
+	switch {
+	case errors.As(err, &mistyped):
+		kind, _, _ := strings.Cut(mistyped.Value, " ") // of a number the value stands behind
+		return doc, badArchive("%s: %s: must not be a %s", state.FileName, mistyped.Field, kind)
+	case err != nil:
+		return doc, badArchive("%s: is not JSON", state.FileName)
+	case doc.SchemaVersion != state.SchemaVersion:
+		return doc, fault.New(fault.Unsupported, "session.import", "%s: schema_version: this daemon knows %q only", state.FileName, state.SchemaVersion)
+	case doc.Overrides.Check() != nil:
+		return doc, badArchive("%s: overrides.%s", state.FileName, fault.MessageOf(doc.Overrides.Check()))
+	case !soundVersion.MatchString(doc.Chrome.Version):
+		return doc, badArchive("%s: chrome.version: must be numbers with dots between them", state.FileName)
+	case !slices.Contains([]string{"", browser.EngineChrome, browser.EngineShell}, doc.Chrome.Engine):
+		return doc, badArchive("%s: chrome.engine: must be chrome or shell", state.FileName)
+	case !slices.Contains([]state.Datadir{state.DatadirClean, state.DatadirLive, state.DatadirCrash, state.DatadirNone}, doc.Datadir):
+		return doc, badArchive("%s: datadir: must be clean, live, crash or none", state.FileName)
+	}
+	return doc, nil
+}
+
+// soundVersion is a version of Chrome, or none.
+var soundVersion = regexp.MustCompile(`^[0-9.]{0,32}$`)
+
+func badArchive(format string, args ...any) error {
+	return fault.New(fault.InvalidImport, "session.import", format, args...)
+}
+
+// takeDesktop unpacks a profile of an ordinary Chrome. Nobody read its state
+// over CDP: what its files bring back is all there is.
+func (i *Importer) takeDesktop(ctx context.Context, folder string, dir *browser.Dir, a *save.Arrival, file *os.File) (state.Document, error) {
+	doc := save.Unread(browser.EngineChrome, i.cfg.Now())
+	left := leftovers{}
+	var kept map[string][]byte
+	err := i.opened(file, func(archive *snapshot.Foreign) error {
+		names, err := archive.Names(ctx, i.limits())
+		if err != nil {
+			return err
+		}
+		desktop, err := i.cfg.Datadirs.FindDesktop(names, folder)
+		if err != nil {
+			return err
+		}
+		got, err := archive.Unpack(ctx, dir.Profile(), snapshot.UnpackOptions{Limits: i.limits(), Keep: desktop.Keep()},
+			func(name string) string {
+				to, why := desktop.Place(name)
+				if why != "" {
+					left.add(why)
+				}
+				return to
+			})
+		kept = got.Kept
+		return err
+	})
+	if err != nil {
+		return doc, err
+	}
+	origin, err := i.cfg.Datadirs.OriginOf(ctx, dir.Profile(), kept)
+	if err != nil {
+		return doc, fault.Wrap(err, fault.InvalidImport, "session.import", fault.MessageOf(err))
+	}
+	if origin.Clean {
+		doc.Datadir = state.DatadirClean
+	} else {
+		a.Warnings = append(a.Warnings, "the Chrome of this profile was running, or had died, when it was packed: what it wrote last may be missing")
+	}
+	doc.Chrome.Version = origin.Version
+	a.Lines, a.Sealed = left.lines(), origin.Sealed
+	return doc, nil
+}
+
+// leftovers count what was not taken, by reason.
+type leftovers map[string]int
+
+func (l leftovers) add(why string) { l[why]++ }
+
+func (l leftovers) lines() []state.Component {
+	lines := make([]state.Component, 0, len(l))
+	for why, n := range l {
+		lines = append(lines, state.Component{Name: state.ComponentDatadir, Saved: n, Dropped: n, Reason: report.FileNotAllowed.With(why)})
+	}
+	slices.SortFunc(lines, func(a, b state.Component) int { return strings.Compare(a.Reason.Text, b.Reason.Text) })
+	return lines
+}

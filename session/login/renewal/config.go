@@ -1,0 +1,119 @@
+// Package renewal keeps the logins of users alive whose settings say how often: it
+// opens their defaults on a schedule, checks the login and saves what the site renewed.
+package renewal
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/stasisd/stasis/browser"
+	"github.com/stasisd/stasis/profiles"
+	"github.com/stasisd/stasis/session/login"
+	"github.com/stasisd/stasis/session/restore"
+	"github.com/stasisd/stasis/session/save"
+	"github.com/stasisd/stasis/session/settings"
+	"github.com/stasisd/stasis/snapshot"
+	"github.com/stasisd/stasis/state"
+)
+
+// Records is what the schedule needs of the catalogue; see [profiles.Catalogue].
+type Records interface {
+	Session(ctx context.Context, id string) (profiles.Session, error)
+	Snapshot(ctx context.Context, id string) (profiles.Snapshot, error)
+	Default(ctx context.Context, userID string) (profiles.Default, error)
+	User(ctx context.Context, id string) (profiles.User, error)
+	UsersWithSettings(ctx context.Context) ([]profiles.User, error)
+	LastUsed(ctx context.Context, userID, snapshotID string) (time.Time, error)
+}
+
+// Archives tells whether what a check saves has a place; see [snapshot.Vault].
+type Archives interface {
+	Health(ctx context.Context) error
+	Open(ctx context.Context, loc snapshot.Location, id string) (snapshot.Snapshot, error)
+	CheckRoom(ctx context.Context, need int64) error
+}
+
+// Snapshots are the stored snapshots; see library.Snapshots.
+type Snapshots interface {
+	Hold(ctx context.Context, row profiles.Snapshot, what string) (release func(), err error)
+	Retire(ctx context.Context, row profiles.Snapshot) (freed int64, err error)
+}
+
+// Pruner removes old snapshots of a session; see library.Pruner.
+type Pruner interface {
+	PruneCheckpoints(ctx context.Context, sessionID string, keep int)
+}
+
+// Restorer brings snapshots up; see [restore.Restorer].
+type Restorer interface {
+	FromFiles(ctx context.Context, q restore.Request, row profiles.Snapshot) (restore.Files, error)
+}
+
+// Engines tells which engines are there; see browsers.Launcher.
+type Engines interface {
+	Has(engine string) error
+}
+
+// Datadirs lists what belongs into an archive; see [save.Datadirs].
+type Datadirs interface {
+	Select(ctx context.Context, userDataDir string) ([]browser.File, error)
+}
+
+// Saver makes snapshots; see [save.Saver].
+type Saver interface {
+	Capture(ctx context.Context, j save.Job) (state.Document, error)
+	Survey(ctx context.Context, j save.Job, doc state.Document) (_ state.Document, flaw string)
+	Keep(ctx context.Context, j save.Job, doc state.Document, files []browser.File) (_ save.EndAnswer, flaw string, _ error)
+}
+
+// Checker runs checks and keeps their outcomes; see [login.Checker].
+type Checker interface {
+	Check(ctx context.Context, chrome login.Chrome, check settings.LoginCheck) (login.Outcome, error)
+	Record(ctx context.Context, userID string, snap profiles.Snapshot, outcome login.Outcome) (login.Outcome, error)
+}
+
+// Places are those of the daemon's Chromes; see capacity.Manager.
+type Places interface {
+	AcquireUnlessLast() bool
+	Release()
+	Replenish()
+}
+
+// Sessions are those that hold environments.
+type Sessions interface {
+	// EnterRenewal notes a check, unless somebody holds its environment: a session
+	// that is live or on its way, a parked Chrome, or another check. Creates meet it
+	// from then on, until LeaveRenewal.
+	EnterRenewal(r *Renewal) bool
+	LeaveRenewal(r *Renewal)
+}
+
+// Meter counts checks and saves.
+type Meter interface {
+	login.Meter
+	save.Meter
+}
+
+// Config is what Renewals stand on.
+type Config struct {
+	Records     Records
+	Archives    Archives
+	Snapshots   Snapshots
+	Pruner      Pruner
+	Restorer    Restorer
+	Engines     Engines
+	Datadirs    Datadirs
+	Saver       Saver
+	Checker     Checker
+	Places      Places
+	Sessions    Sessions
+	Room        func() bool // whether memory allows one more Chrome
+	MaxSessions int
+	// Patience is that of a create with a check that has its browser, and Between how
+	// long is waited between two tries to save what a check found; 0: the usual.
+	Patience, Between time.Duration
+	Meter             Meter
+	Now               func() time.Time
+	Log               *slog.Logger
+}

@@ -1,0 +1,165 @@
+package renewal
+
+import (
+	"cmp"
+	"context"
+
+	"github.com/stasisd/stasis/browser"
+	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/profiles"
+	"github.com/stasisd/stasis/session/browsers"
+	"github.com/stasisd/stasis/session/login"
+	"github.com/stasisd/stasis/session/restore"
+	"github.com/stasisd/stasis/session/save"
+	"github.com/stasisd/stasis/state"
+)
+
+// renewalName is the agent_name, and the text of the reason, of the record that has what scheduled
+// checks saved, and keepRenewals how many of those stay besides the default.
+const (
+	renewalName  = "login_check"
+	keepRenewals = 2
+)
+
+// renew makes a scheduled check: it opens the default whole, checks it, and saves
+// it as the user's new default where it is logged in and something of the login
+// has changed. Otherwise the default stays. One that is given up leaves nothing
+// and is not told. The daemon's death leaves a run directory that no record names.
+func (k *Renewals) renew(r *Renewal) {
+	outcome, err := k.renewal(r)
+	if r.ctx.Err() != nil && !outcome.LoggedIn {
+		return // somebody needs the environment, or the daemon stops
+	}
+	if err != nil {
+		k.cfg.Log.Warn("a scheduled login check could not be made", "owner", profiles.OwnerOf(r.userID), "error", err)
+		outcome = login.NotAsked(k.cfg.Now(), err)
+	}
+	if outcome.Version == nil {
+		outcome.SnapshotID, outcome.Version = &r.current.SnapshotID, &r.current.Version
+	}
+	if _, err := k.cfg.Checker.Record(k.life, r.userID, r.snapshot, outcome); err != nil {
+		k.cfg.Log.Error("the outcome of a scheduled login check could not be recorded", "owner", profiles.OwnerOf(r.userID), "error", err)
+	}
+}
+
+// renewal opens, checks and saves. The outcome names a version where a new one
+// was made.
+func (k *Renewals) renewal(r *Renewal) (login.Outcome, error) {
+	release, err := k.cfg.Snapshots.Hold(r.ctx, r.snapshot, "restored")
+	if err != nil {
+		return login.Outcome{}, err
+	}
+	defer release()
+	if d, err := k.cfg.Records.Default(r.ctx, r.userID); err != nil || d.Version != r.current.Version {
+		r.cancel() // it has moved since it was looked up
+		return login.Outcome{}, err
+	}
+	engine := cmp.Or(r.snapshot.Engine, browser.EngineChrome)
+	if err := k.cfg.Engines.Has(engine); err != nil {
+		k.cfg.Meter.LoginChecked(login.Failed)
+		return login.Outcome{}, err
+	}
+	if err := k.storable(r); err != nil {
+		return k.notRenewed(r, "not opened, for what the site renews could not be saved", err), nil
+	}
+	up, err := k.cfg.Restorer.FromFiles(r.ctx, restore.Request{Engine: engine, RestoreTabs: true}, r.snapshot)
+	if err != nil {
+		if r.ctx.Err() == nil {
+			k.cfg.Meter.LoginChecked(login.Failed)
+		}
+		return login.Outcome{}, err
+	}
+	defer browsers.Discard(k.life, up.Chrome, k.cfg.Log)
+	if err := r.open(); err != nil {
+		return login.Outcome{}, err
+	}
+	if why := notWhole(up); why != "" {
+		return k.notRenewed(r, "not asked, for it did not come back whole and could not be saved", fault.New(fault.SaveFailed, "session.renewal", "%s", why)), nil
+	}
+	outcome, err := k.cfg.Checker.Check(r.ctx, up.Chrome, r.check)
+	if err != nil || !outcome.LoggedIn {
+		return outcome, err
+	}
+	moved, err := k.saveRenewal(k.life, r, up.Started)
+	if err != nil {
+		k.cfg.Log.Warn("a default that is logged in could not be saved anew, and stays as it is", "owner", profiles.OwnerOf(r.userID), "error", err)
+		text := "logged in, but what the site renewed could not be saved: " + fault.MessageOf(err)
+		outcome.Error = &text
+	}
+	if moved != nil {
+		outcome.SnapshotID, outcome.Version = &moved.SnapshotID, &moved.Version
+	}
+	return outcome, nil
+}
+
+// saveRenewal saves a checked browser as the user's default, from the version
+// that it was opened from and no other. nil: nothing was saved, because nothing
+// has changed, or another version has come.
+func (k *Renewals) saveRenewal(ctx context.Context, r *Renewal, up restore.Started) (_ *profiles.Default, err error) {
+	did := save.Failed
+	defer func() { k.cfg.Meter.Saved(save.ForLoginCheck, did) }()
+	j := save.Job{Chrome: up.Chrome, Dir: up.Chrome.Dir(), Mode: save.Filesystem, GoesOn: true, Auto: true, Partial: up.Partial,
+		Notes: up.Notes, Move: &profiles.Move{From: r.current.Version, Renewal: true}}
+	if err := k.renewalRecord(ctx, r, &j); err != nil {
+		return nil, err
+	}
+	var doc state.Document
+	if err := k.tried(r, up.Chrome.Done(), func() (err error) {
+		if doc, err = k.cfg.Saver.Capture(ctx, j); err != nil {
+			return err
+		}
+		if lost := newlyMissed(up.Document, doc); lost != "" {
+			return fault.New(fault.SaveFailed, "session.renewal", "%s", lost)
+		}
+		return nil
+	}); err != nil {
+		return nil, err
+	}
+	if doc.Datadir, err = up.Chrome.Close(ctx); err != nil {
+		return nil, err
+	}
+	if now, _ := k.cfg.Saver.Survey(ctx, j, doc); !loginChanged(ctx, up.Document, now) {
+		did = save.Unchanged
+		return nil, nil
+	}
+	files, err := k.cfg.Datadirs.Select(ctx, j.Dir.Profile())
+	if err != nil {
+		return nil, err
+	}
+	var answer save.EndAnswer
+	if err := k.tried(r, nil, func() (err error) {
+		answer, _, err = k.cfg.Saver.Keep(ctx, j, doc, files)
+		return err
+	}); err != nil {
+		return nil, err
+	}
+	defer k.cfg.Pruner.PruneCheckpoints(ctx, j.Session.ID, keepRenewals+1)
+	if !answer.Default.Moved {
+		row := profiles.Snapshot{ID: answer.Snapshot.ID, SessionID: j.Session.ID, UserID: r.userID}
+		_, err := k.cfg.Snapshots.Retire(ctx, row)
+		did = save.Unchanged // it is of no use to anybody
+		return nil, err
+	}
+	did = save.Saved
+	return &profiles.Default{UserID: r.userID, SnapshotID: answer.Snapshot.ID, SessionID: j.Session.ID, Version: answer.Default.Version}, nil
+}
+
+// renewalRecord finds the record that the snapshot goes to, or makes one: what
+// scheduled checks make of one default is one record's, so that old ones go. It
+// tells the webhook that the default's session told.
+func (k *Renewals) renewalRecord(ctx context.Context, r *Renewal, j *save.Job) error {
+	from, err := k.cfg.Records.Session(ctx, r.snapshot.SessionID)
+	if err != nil {
+		return err
+	}
+	if from.Reason.Code == profiles.ReasonLoginCheck && !from.EndedAt.IsZero() {
+		j.Session = from
+		return nil
+	}
+	now := k.cfg.Now().UTC()
+	j.Arrived = &save.Arrival{}
+	j.Session = profiles.Session{ID: profiles.NewID(), UserID: r.userID, KeyID: from.KeyID, AgentName: renewalName, Goal: "keeps the login of the user's default alive",
+		Engine: cmp.Or(r.snapshot.Engine, browser.EngineChrome), Status: profiles.StatusCompleted, Reason: profiles.ReasonLoginCheck.With(renewalName), CreatedAt: now, ExpiresAt: now, EndedAt: now,
+		BaseSnapshotID: r.snapshot.ID, BaseVersion: r.current.Version, WebhookURL: from.WebhookURL}
+	return nil
+}

@@ -1,0 +1,85 @@
+package renewal
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/session/restore"
+)
+
+// Renewal is a scheduled check that is under way. A create that wants the same
+// environment, or its place, has it give way.
+type Renewal struct {
+	plan
+	ctx      context.Context // ends when it is given up; the save does not heed it
+	cancel   context.CancelFunc
+	patience time.Duration
+	done     chan struct{} // closed when all of it is over
+
+	mu     sync.Mutex
+	opened bool // its browser may have been at the site
+	timer  *time.Timer
+}
+
+// UserID is whose default it checks, and SnapshotID what that is.
+func (r *Renewal) UserID() string     { return r.userID }
+func (r *Renewal) SnapshotID() string { return r.snapshot.ID }
+
+// Environment is what a session would start from in its place.
+func (r *Renewal) Environment() restore.Environment {
+	p := r.plan
+	return restore.Environment{UserID: p.userID, Source: &restore.Source{Type: restore.SourceUserDefault, ID: p.userID}, Snapshot: &p.snapshot, Version: p.current.Version}
+}
+
+func newRenewal(ctx context.Context, p plan, patience time.Duration) *Renewal {
+	r := &Renewal{plan: p, patience: patience, done: make(chan struct{})}
+	r.ctx, r.cancel = context.WithCancel(ctx)
+	return r
+}
+
+// end lets those go on who wait for it.
+func (r *Renewal) end() {
+	r.mu.Lock()
+	if r.timer != nil {
+		r.timer.Stop()
+	}
+	r.mu.Unlock()
+	r.cancel()
+	close(r.done)
+}
+
+// open notes that its browser is up. An error says that it was given up before.
+func (r *Renewal) open() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.opened = true
+	return r.ctx.Err()
+}
+
+// GiveWay waits until the check is over, for one who needs what it has. One whose
+// browser is not up is given up at once; one that is at the site may have been
+// given a new token in place of the old one, and has some time to save that; a
+// save that has begun is finished.
+func (r *Renewal) GiveWay(ctx context.Context) error {
+	r.mu.Lock()
+	switch {
+	case !r.opened:
+		r.cancel()
+	case r.timer == nil:
+		r.timer = time.AfterFunc(r.patience, r.cancel)
+	}
+	r.mu.Unlock()
+	return r.Await(ctx)
+}
+
+// Await waits until the check is over.
+func (r *Renewal) Await(ctx context.Context) error {
+	select {
+	case <-r.done:
+		return nil
+	case <-ctx.Done():
+		return fault.Wrap(ctx.Err(), fault.Timeout, "session.renewal", "a scheduled login check of this environment is under way")
+	}
+}

@@ -1,0 +1,185 @@
+package renewal
+
+import (
+	"cmp"
+	"context"
+	"sync"
+	"time"
+
+	"github.com/stasisd/stasis/session/settings"
+)
+
+// How scheduled login checks are spread.
+const (
+	renewalPause    = 5 * time.Second  // before a user is looked at again: after a check, or where there was no room for one
+	renewalHeld     = time.Minute      // where somebody holds the environment
+	renewalLook     = 10 * time.Minute // at the latest: clocks are set, also back, and machines sleep
+	renewalBetween  = 2 * time.Second  // between two tries to save what a check found
+	renewalPatience = 10 * time.Second // of a create, with a check that has its browser
+)
+
+// Renewals keep the logins of users alive whose settings say how often: each
+// default is opened, checked and saved anew, one after the other. One goroutine
+// owns the order; that is made of what the catalogue knows, so that a daemon that
+// starts goes on where the last one was.
+type Renewals struct {
+	cfg    Config
+	life   context.Context // of the daemon's work: a save goes on when no further check begins
+	ctx    context.Context // of the checks
+	cancel context.CancelFunc
+	wake   chan struct{}
+	wg     sync.WaitGroup
+
+	mu    sync.Mutex
+	turns map[string]*Turn // by user
+}
+
+// Turn says when a user is looked at next, renewalLook after the last time at the
+// latest; nothing is due before.
+type Turn struct{ at time.Time }
+
+// due is when it is, at a time. One that lies further ahead than any is put was
+// put before the clock was set back.
+func (t *Turn) due(now time.Time) time.Time {
+	if t.at.Sub(now) > renewalLook {
+		return now
+	}
+	return t.at
+}
+
+// New makes Renewals whose saves end with ctx at the latest.
+func New(ctx context.Context, cfg Config) *Renewals {
+	cfg.Patience, cfg.Between = cmp.Or(cfg.Patience, renewalPatience), cmp.Or(cfg.Between, renewalBetween)
+	k := &Renewals{cfg: cfg, life: ctx, wake: make(chan struct{}, 1), turns: map[string]*Turn{}}
+	k.ctx, k.cancel = context.WithCancel(ctx)
+	return k
+}
+
+// Begin finds the users, and starts.
+func (k *Renewals) Begin(ctx context.Context) error {
+	users, err := k.cfg.Records.UsersWithSettings(ctx)
+	if err != nil {
+		return err
+	}
+	for _, u := range users {
+		set, err := settings.Of(u)
+		if err != nil {
+			k.cfg.Log.Warn("a user's settings cannot be read", "error", err)
+			continue
+		}
+		k.Told(u.ID, set)
+	}
+	if k.cfg.MaxSessions < 2 && len(k.turns) > 0 {
+		k.cfg.Log.Warn("scheduled login checks are never made with --max-sessions 1: the last place is a session's", "users", len(k.turns))
+	}
+	k.wg.Go(k.run)
+	return nil
+}
+
+// Told takes in a user's settings.
+func (k *Renewals) Told(userID string, set settings.Settings) {
+	k.mu.Lock()
+	if set.CheckEvery() > 0 {
+		k.turns[userID] = &Turn{}
+	} else {
+		delete(k.turns, userID)
+	}
+	k.mu.Unlock()
+	k.Look()
+}
+
+// Look has it looked whether something is due. It does not wait.
+func (k *Renewals) Look() {
+	select {
+	case k.wake <- struct{}{}:
+	default: // it will
+	}
+}
+
+// Stop begins no further check and gives one up that is under way, but for its
+// save; Wait waits for that.
+func (k *Renewals) Stop() { k.cancel() }
+
+func (k *Renewals) Wait() { k.wg.Wait() }
+
+func (k *Renewals) run() {
+	later := time.NewTimer(0)
+	defer later.Stop()
+	for {
+		select {
+		case <-k.wake:
+		case <-later.C:
+		case <-k.ctx.Done():
+			return
+		}
+		later.Reset(k.tend())
+	}
+}
+
+// tend makes what is due, and returns when to look again.
+func (k *Renewals) tend() time.Duration {
+	for k.ctx.Err() == nil {
+		now := k.cfg.Now()
+		userID, due, t := k.Next(now)
+		if t == nil {
+			break
+		}
+		if wait := due.Sub(now); wait > 0 {
+			return wait
+		}
+		next := k.serve(userID)
+		latest := k.cfg.Now().Add(renewalLook)
+		k.mu.Lock()
+		if k.turns[userID] == t { // else the settings have changed meanwhile
+			if t.at = next; next.After(latest) {
+				t.at = latest
+			}
+		}
+		k.mu.Unlock()
+	}
+	return renewalLook
+}
+
+// Next is the user whose turn is next, and when that is; a nil turn where there is none.
+func (k *Renewals) Next(now time.Time) (userID string, due time.Time, next *Turn) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for id, t := range k.turns {
+		if at := t.due(now); next == nil || at.Before(due) {
+			userID, due, next = id, at, t
+		}
+	}
+	return userID, due, next
+}
+
+// serve makes a user's check if it is due and there is room for it, and returns
+// when to look at the user again.
+func (k *Renewals) serve(userID string) time.Time {
+	p, at, err := k.planned(k.ctx, userID)
+	now := k.cfg.Now()
+	switch {
+	case err != nil:
+		if k.ctx.Err() == nil {
+			k.cfg.Log.Warn("when a user's login is to be checked could not be looked up", "error", err)
+		}
+		return now.Add(renewalHeld)
+	case at.After(now):
+		return at
+	case !k.cfg.Room() || !k.cfg.Places.AcquireUnlessLast():
+		return now.Add(renewalPause)
+	}
+	r := newRenewal(k.ctx, p, k.cfg.Patience)
+	if !k.cfg.Sessions.EnterRenewal(r) {
+		r.cancel()
+		k.cfg.Places.Release()
+		return now.Add(min(renewalHeld, p.early()))
+	}
+	defer k.cfg.Places.Replenish()
+	defer func() {
+		k.cfg.Sessions.LeaveRenewal(r)
+		r.end()
+	}()
+	defer k.cfg.Places.Release() // first: who waits for the check may want its place
+	k.renew(r)
+	return k.cfg.Now().Add(renewalPause)
+}

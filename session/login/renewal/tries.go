@@ -1,0 +1,62 @@
+package renewal
+
+import (
+	"time"
+
+	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/profiles"
+	"github.com/stasisd/stasis/session/library"
+	"github.com/stasisd/stasis/session/login"
+)
+
+// renewalTries is how often each step of a scheduled check's save is tried: the
+// token that it has may be the only good one.
+const renewalTries = 3
+
+// storable is an error where what a check saves would find no store, or no room in
+// it. A site that exchanges tokens is asked only for what can be kept.
+func (k *Renewals) storable(r *Renewal) error {
+	if err := k.cfg.Archives.Health(r.ctx); err != nil {
+		return err
+	}
+	saved, err := k.cfg.Archives.Open(r.ctx, library.LocationOf(r.snapshot.UserID, r.snapshot.SessionID), r.snapshot.ID)
+	if err != nil {
+		return err
+	}
+	return k.cfg.Archives.CheckRoom(r.ctx, 2*saved.Archive.TarSize) // as the save itself will ask
+}
+
+// notRenewed is the outcome of a check that was not made because its save would
+// have failed.
+func (k *Renewals) notRenewed(r *Renewal, what string, err error) login.Outcome {
+	if r.ctx.Err() != nil { // given up
+		return login.Outcome{}
+	}
+	k.cfg.Meter.LoginChecked(login.Failed)
+	k.cfg.Log.Warn("a scheduled login check was not made", "owner", profiles.OwnerOf(r.userID), "why", what, "error", err)
+	outcome := login.NotAsked(k.cfg.Now(), err)
+	text := what + ": " + fault.MessageOf(err)
+	outcome.Error = &text
+	return outcome
+}
+
+// tried carries a step of a save out, and again where it fails, until somebody
+// waits too long for the check, or over is closed, which may be nil.
+func (k *Renewals) tried(r *Renewal, over <-chan struct{}, step func() error) error {
+	for try := 1; ; try++ {
+		err := step()
+		if err == nil || try == renewalTries {
+			return err
+		}
+		later := time.NewTimer(k.cfg.Between)
+		select {
+		case <-later.C:
+		case <-r.ctx.Done():
+			later.Stop()
+			return err
+		case <-over:
+			later.Stop()
+			return err
+		}
+	}
+}

@@ -1,0 +1,47 @@
+package renewal
+
+import (
+	"context"
+	"slices"
+
+	"github.com/stasisd/stasis/session/restore"
+	"github.com/stasisd/stasis/state"
+	"github.com/stasisd/stasis/state/report"
+)
+
+// notWhole says what of a default did not come back, that a save would lose; ""
+// where all did.
+func notWhole(up restore.Files) string {
+	if up.ProfileUnused() {
+		return "a newer Chrome saved its profile"
+	}
+	for _, line := range up.Components {
+		if line.Dropped > 0 && (line.Name == state.ComponentExtensions || line.Reason.Code == report.NoTime) {
+			return line.Name + ": " + line.Reason.Text
+		}
+	}
+	return ""
+}
+
+// newlyMissed names what could not be read now and could before; "" for nothing.
+func newlyMissed(before, now state.Document) string {
+	for _, m := range now.Missed {
+		if !slices.ContainsFunc(before.Missed, func(was state.Missed) bool { return was.Component == m.Component && was.Origin == m.Origin }) {
+			return m.Component + " could not be read: " + m.Reason
+		}
+	}
+	return ""
+}
+
+// keepsLogin are the components that a login can be in. What a look at a page
+// changes besides is not worth a snapshot.
+var keepsLogin = []string{state.ComponentCookies, state.ComponentLocalStorage, state.ComponentSessionStorage, state.ComponentIndexedDB,
+	state.ComponentIndexedDBRecords, state.ComponentPasskeys, state.ComponentExtensionStorage}
+
+// loginChanged reports whether anything that a login can be in has changed, or may
+// have without being seen.
+func loginChanged(ctx context.Context, before, now state.Document) bool {
+	changes, unseen, err := state.Diff(ctx, before, now, true)
+	return err != nil || slices.ContainsFunc(changes, func(c state.Change) bool { return slices.Contains(keepsLogin, c.Name) }) ||
+		slices.ContainsFunc(unseen, func(u state.Uncompared) bool { return slices.Contains(keepsLogin, u.Name) })
+}

@@ -1,0 +1,56 @@
+package rescue
+
+import (
+	"encoding/json"
+	"reflect"
+	"time"
+
+	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/profiles"
+	"github.com/stasisd/stasis/session/save"
+	"github.com/stasisd/stasis/state"
+)
+
+// Given is what a live session has and its datadir lacks. It is kept sealed
+// with the session's record while it lives, for a rescue after the daemon's
+// death: without its proxy a restored session would go out in the open.
+type Given struct {
+	Overrides  state.Overrides `json:"overrides"`
+	Partial    bool            `json:"partial"`            // it has only some origins
+	Origins    state.Selection `json:"origins,omitzero"`   // those that it was given
+	Passkeys   *bool           `json:"passkeys,omitempty"` // as the create asked
+	RestoredAt time.Time       `json:"laid,omitzero"`      // when the snapshot that it began with was in place
+}
+
+// Seal seals it, as a session's record keeps it; nil where it is nothing.
+func (g Given) Seal(keys interface {
+	Seal(plain []byte) ([]byte, error)
+}) ([]byte, error) {
+	if reflect.ValueOf(g).IsZero() {
+		return nil, nil
+	}
+	return keys.Seal(profiles.JSON(g))
+}
+
+// given gives a rescue what the dead daemon kept for it. Where that cannot
+// be opened, the datadir is worth saving all the same, and the snapshot says
+// what it lacks.
+func (r *Rescues) given(j save.Job) save.Job {
+	if len(j.Session.Sealed) == 0 {
+		return j
+	}
+	var kept Given
+	raw, err := r.cfg.Archives.Unseal(j.Session.Sealed)
+	if err == nil {
+		err = json.Unmarshal(raw, &kept)
+	}
+	if err != nil {
+		r.cfg.Log.Error("what a rescued session had been given could not be read", "session", j.Session.ID, "error", err)
+		j.Missed = []state.Missed{{Component: state.ComponentOverrides,
+			Reason: "if the session had some, such as a proxy, they could not be read: " + fault.MessageOf(err)}}
+		return j
+	}
+	j.Options.Overrides, j.Partial = kept.Overrides, kept.Partial
+	j.Options.Passkeys, j.Given, j.RestoredAt = kept.Passkeys, kept.Origins, kept.RestoredAt
+	return j
+}

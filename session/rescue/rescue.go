@@ -1,0 +1,102 @@
+package rescue
+
+import (
+	"context"
+	"errors"
+
+	"github.com/stasisd/stasis/browser"
+	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/profiles"
+	"github.com/stasisd/stasis/session/browsers"
+	"github.com/stasisd/stasis/session/library"
+	"github.com/stasisd/stasis/session/save"
+)
+
+// Killed is why runs and sessions ended that a dead daemon left, for people, and
+// BeingRescued that of a session until its data is saved.
+const (
+	Killed       = "the daemon was killed"
+	BeingRescued = Killed + "; what the session left is being rescued"
+)
+
+// recoverOne saves what one session of a dead daemon left, and ends its record
+// and its runs. It may be called again after an error: the data is kept.
+func (r *Rescues) recoverOne(ctx context.Context, rec profiles.Session, dir *browser.Dir) error {
+	now, err := r.cfg.Records.Session(ctx, rec.ID)
+	if err != nil {
+		return err
+	}
+	if now.EndedAt.IsZero() { // else it was rescued by a try that failed after that
+		r.takeBack(ctx, rec, dir)
+		if err := r.rescue(ctx, rec, dir); err != nil {
+			return err
+		}
+	}
+	return r.EndLeft(ctx, func(sessionID string) bool { return sessionID == rec.ID })
+}
+
+// rescue ends the record of a session that a dead daemon left live. Where its
+// datadir cannot be saved, the record says why and the datadir is cleared: the
+// last good snapshot stands. Where the store or the catalogue is at fault it is an
+// error, and the data stays: they can be mended. The same holds when ctx ends.
+func (r *Rescues) rescue(ctx context.Context, rec profiles.Session, dir *browser.Dir) error {
+	why := error(nil)
+	switch {
+	case rec.Discard:
+	case dir == nil || !browser.HasProfile(dir):
+		why = errors.New("its data is gone")
+	default:
+		j := r.given(save.Job{Session: rec, Dir: dir, Dead: true, Rescue: true, Mode: save.Filesystem,
+			Status: profiles.StatusTerminated, Reason: profiles.ReasonKilled.With(Killed)})
+		e := r.cfg.Saver.Rescue(ctx, j)
+		if e.Err == nil {
+			r.cfg.Log.Info("a session was rescued", "session", rec.ID, "snapshot", e.Answer.Snapshot.ID)
+			return nil
+		}
+		code := fault.CodeOf(e.Err)
+		if ctx.Err() != nil {
+			code = fault.ShuttingDown // whatever the code, it is not the data that is at fault
+		}
+		if code != fault.SaveFailed {
+			return fault.Wrap(e.Err, code, "session.rescue",
+				"what session "+rec.ID+" left could not be rescued yet, is kept, and is tried again: "+fault.MessageOf(e.Err))
+		}
+		why = e.Err
+	}
+	reason := profiles.ReasonKilled.With(Killed)
+	if why != nil {
+		reason = profiles.ReasonNotRescued.With(Killed + "; nothing could be rescued")
+		r.cfg.Log.Error("a session could not be rescued", "session", rec.ID, "error", why)
+	}
+	if err := r.cfg.Saver.EndSession(ctx, profiles.End{SessionID: rec.ID, Status: profiles.StatusTerminated,
+		Reason: reason, EndedAt: r.cfg.Now().UTC()}, false); err != nil {
+		return err
+	}
+	if dir != nil {
+		browsers.Remove(dir, r.cfg.Log)
+	}
+	return nil
+}
+
+// takeBack removes what a save of the session left that was cut short. Such a
+// save left the session's directory too: where that is gone, the record is an old
+// one, of a catalogue that was put back, and what it does not know may be all
+// that there is.
+func (r *Rescues) takeBack(ctx context.Context, rec profiles.Session, dir *browser.Dir) {
+	if dir == nil {
+		return
+	}
+	err := r.cfg.Archives.TakeBack(ctx, library.LocationOf(rec.UserID, rec.ID), func(id string) (bool, error) { return r.committed(ctx, id) })
+	if err != nil {
+		r.cfg.Log.Warn("what a save left that was cut short could not be removed", "session", rec.ID, "error", err)
+	}
+}
+
+// committed reports whether the catalogue has the snapshot.
+func (r *Rescues) committed(ctx context.Context, id string) (bool, error) {
+	_, err := r.cfg.Records.Snapshot(ctx, id)
+	if fault.Is(err, fault.SnapshotNotFound) {
+		return false, nil
+	}
+	return err == nil, err
+}

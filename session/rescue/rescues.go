@@ -1,0 +1,211 @@
+package rescue
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/stasisd/stasis/browser"
+	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/profiles"
+)
+
+// How long a rescue that failed waits before it is tried again: at first, then
+// twice as long each time, and at most.
+const (
+	rescuePause    = time.Second
+	rescueMaxPause = time.Minute
+)
+
+// Rescues saves what the sessions of a dead daemon left, one after the other,
+// while the daemon serves. A session that somebody waits for comes first. One whose
+// rescue fails, because the store has no room for one, keeps its data and is tried
+// again. Its methods are safe for concurrent use.
+type Rescues struct {
+	cfg      Config
+	ctx      context.Context // of the daemon's work
+	wg       sync.WaitGroup
+	stopping chan struct{} // closed when no further rescue is to begin
+	once     sync.Once
+
+	mu      sync.Mutex
+	running bool
+	all     []*pendingRescue // in the order of their turns
+}
+
+// pendingRescue is a session whose data is not saved yet.
+type pendingRescue struct {
+	rec     profiles.Session
+	dir     *browser.Dir  // nil: its data is gone
+	waiting int           // callers that wait for it
+	tried   chan struct{} // closed at the end of a try, another one after it
+	err     error         // of the last try
+}
+
+// New makes Rescues, whose work ends with ctx at the latest.
+func New(ctx context.Context, cfg Config) *Rescues {
+	cfg.FirstPause = cmp.Or(cfg.FirstPause, rescuePause)
+	return &Rescues{cfg: cfg, ctx: ctx, stopping: make(chan struct{})}
+}
+
+// Add takes up a session that a dead daemon left; dir is nil where that has no data.
+func (r *Rescues) Add(rec profiles.Session, dir *browser.Dir) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.find(rec.ID) == nil {
+		r.all = append(r.all, &pendingRescue{rec: rec, dir: dir, tried: make(chan struct{})})
+	}
+}
+
+// find returns the session's rescue, nil where there is none. The caller holds
+// the lock.
+func (r *Rescues) find(sessionID string) *pendingRescue {
+	for _, p := range r.all {
+		if p.rec.ID == sessionID {
+			return p
+		}
+	}
+	return nil
+}
+
+// Has reports whether a session is to be rescued still.
+func (r *Rescues) Has(sessionID string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.find(sessionID) != nil
+}
+
+// Counts tells how many sessions are to be rescued still, and how many callers wait
+// for one of them.
+func (r *Rescues) Counts() (pending, waiting int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, p := range r.all {
+		waiting += p.waiting
+	}
+	return len(r.all), waiting
+}
+
+// Begin starts the one goroutine that rescues, unless it runs.
+func (r *Rescues) Begin() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.running {
+		r.running = true
+		r.wg.Go(r.run)
+	}
+}
+
+// Stop begins no further rescue and returns at once: callers that wait get
+// shutting_down, and the rescue under way goes on.
+func (r *Rescues) Stop() {
+	r.once.Do(func() { close(r.stopping) })
+}
+
+// Wait returns when the rescue under way has ended, with the daemon's work at
+// the latest. Call Stop first.
+func (r *Rescues) Wait() { r.wg.Wait() }
+
+func (r *Rescues) run() {
+	defer func() {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.running = false
+	}()
+	for pause := r.cfg.FirstPause; ; pause = min(2*pause, rescueMaxPause) {
+		failed := r.round()
+		if failed == 0 || r.stopped() {
+			return
+		}
+		r.cfg.Log.Error("sessions of the last daemon are not rescued yet; their data is kept", "sessions", failed, "again_in", pause)
+		select {
+		case <-time.After(pause):
+		case <-r.stopping:
+			return
+		}
+	}
+}
+
+func (r *Rescues) stopped() bool {
+	select {
+	case <-r.stopping:
+		return true
+	default:
+		return false
+	}
+}
+
+// round tries each session once, and counts those that are to be tried again.
+func (r *Rescues) round() (failed int) {
+	done := map[*pendingRescue]bool{}
+	for !r.stopped() {
+		p := r.next(done)
+		if p == nil {
+			break
+		}
+		done[p] = true
+		err := r.recoverOne(r.ctx, p.rec, p.dir)
+		if err != nil {
+			failed++
+			r.cfg.Log.Error("a session is not rescued yet", "session", p.rec.ID, "error", err)
+		}
+		r.settle(p, err)
+	}
+	return failed
+}
+
+// next is the session whose turn it is: of those not done, the one that most
+// wait for, else the first.
+func (r *Rescues) next(done map[*pendingRescue]bool) *pendingRescue {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	left := slices.DeleteFunc(slices.Clone(r.all), func(p *pendingRescue) bool { return done[p] })
+	if len(left) == 0 {
+		return nil
+	}
+	return slices.MaxFunc(left, func(a, b *pendingRescue) int { return cmp.Compare(a.waiting, b.waiting) })
+}
+
+// settle tells who waits what came of a try.
+func (r *Rescues) settle(p *pendingRescue, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	p.err = err
+	close(p.tried)
+	p.tried = make(chan struct{})
+	if err == nil {
+		r.all = slices.DeleteFunc(r.all, func(other *pendingRescue) bool { return other == p })
+	}
+}
+
+// Await returns once a session is not to be rescued any more. It is the error
+// of the rescue's next try, or of the last one where that has failed already; shutting_down
+// where the daemon stops, timeout when ctx ends.
+func (r *Rescues) Await(ctx context.Context, sessionID string) error {
+	const op = "session.rescue"
+	r.mu.Lock()
+	p := r.find(sessionID)
+	if p == nil {
+		r.mu.Unlock()
+		return nil
+	}
+	if p.err != nil {
+		defer r.mu.Unlock()
+		return p.err
+	}
+	tried := p.tried
+	p.waiting++
+	r.mu.Unlock()
+	select {
+	case <-tried:
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		return p.err
+	case <-r.stopping:
+		return fault.New(fault.ShuttingDown, op, "the daemon is shutting down; what session %s left is rescued at the next start", sessionID)
+	case <-ctx.Done():
+		return fault.Wrap(ctx.Err(), fault.Timeout, op, "session "+sessionID+" is being rescued; ask again later")
+	}
+}

@@ -1,0 +1,159 @@
+package save
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/profiles"
+	"github.com/stasisd/stasis/session/browsers"
+	"github.com/stasisd/stasis/session/library"
+	"github.com/stasisd/stasis/state"
+)
+
+// checkpointDeadline bounds how long a checkpoint may use the session's Chrome.
+const checkpointDeadline = time.Minute
+
+// Checkpointed is what a checkpoint came to.
+type Checkpointed struct {
+	Answer  CheckpointAnswer
+	Flaw    string   // what is wrong with it, or with that which it found unchanged
+	Replica *Replica // for the next one; nil: it was thrown away
+	Err     error
+}
+
+// Checkpoint saves a session that runs on, beginning with the copy that the last one
+// left; nil: with none. While it needs Chrome it ends with lent, the context of the
+// session's calls; from then on it outlives Chrome and ends with ctx, the daemon's own.
+func (s *Saver) Checkpoint(ctx, lent context.Context, j Job, last *Replica) (out Checkpointed) {
+	r := last
+	defer func() {
+		switch {
+		case out.Answer.Unchanged && out.Err == nil:
+			s.cfg.Meter.Saved(j.kind(), Unchanged)
+		case !fault.Is(out.Err, fault.SessionEnding):
+			s.cfg.Meter.Saved(j.kind(), ResultOf(out.Err))
+		}
+	}()
+	defer func() {
+		switch {
+		case r != nil && out.Err != nil:
+			browsers.Remove(r.dir, s.cfg.Log) // it may be half of something, and takes room
+			r = nil
+		case r != nil && r.spoilt:
+			browsers.Remove(r.dir, s.cfg.Log)
+			r = &Replica{last: r.last}
+		}
+		out.Replica = r
+	}()
+	if r == nil || r.dir == nil {
+		if r, out.Err = s.newReplica(r); out.Err != nil {
+			out.Err = checkpointFailed(out.Err)
+			return out
+		}
+	}
+	j.Dir = r.dir
+	using, cancel := context.WithTimeout(lent, checkpointDeadline)
+	defer cancel()
+	m, err := s.catch(using, &j, r)
+	switch {
+	case err != nil && lent.Err() != nil && ctx.Err() == nil:
+		out.Err = TakenBack(lent, err, "session.checkpoint")
+		return out
+	case err != nil:
+		out.Err = checkpointFailed(err)
+		return out
+	}
+	if out.Answer, out.Flaw, err = s.keepMoment(ctx, j, r, m); err != nil {
+		out.Err = checkpointFailed(err)
+	}
+	out.Answer.PausedMS = float64(m.stood.Microseconds()) / 1000
+	return out
+}
+
+// TakenBack is the error of a call that failed with err when the browser that it
+// was lent had been taken from it: the cause of lent, the context that ended then.
+func TakenBack(lent context.Context, err error, op string) error {
+	why := context.Cause(lent)
+	if errors.Is(why, context.Canceled) { // the daemon stops, or the session is over
+		why = fault.New(fault.SessionEnding, op, "the session was ended meanwhile")
+	}
+	return fault.Wrap(err, fault.CodeOf(why), op, fault.MessageOf(why))
+}
+
+func checkpointFailed(err error) error {
+	return Failure(err, "the checkpoint failed and nothing was stored; the session runs on")
+}
+
+// keepMoment stores what was caught, unless the last checkpoint holds just that. flaw is
+// what is wrong with it.
+func (s *Saver) keepMoment(ctx context.Context, j Job, r *Replica, m moment) (_ CheckpointAnswer, flaw string, err error) {
+	print := r.print(m.doc, j.Notes)
+	if r.holds(j, print) && s.stillSo(ctx, j, r, m.doc) {
+		answer, err := s.unchanged(ctx, j.flawed(r.last.flaw), r.last.snapshot)
+		if !fault.Is(err, fault.SnapshotNotFound) {
+			return answer, r.last.flaw, err
+		}
+	}
+	files, err := s.cfg.Datadirs.Select(ctx, r.dir.Profile())
+	if err != nil {
+		return CheckpointAnswer{}, "", err
+	}
+	kept, flaw, err := s.Keep(ctx, j, m.doc, files)
+	if err != nil {
+		return CheckpointAnswer{}, "", err
+	}
+	// What is damaged in a copy that was made anew is so in Chrome's own files.
+	r.spoilt, r.anew = flaw == DamagedCopy && (r.last == nil || r.last.flaw != DamagedCopy), false
+	r.last = &saved{print: print, snapshot: kept.Snapshot.ID, label: j.Label, auto: j.Auto, flaw: flaw}
+	return CheckpointAnswer{Success: true, Message: kept.Message, Snapshot: *kept.Snapshot, Default: kept.Default}, flaw, nil
+}
+
+// stillSo reports whether what was wrong with the last checkpoint is wrong with the
+// same files now, where that is to be looked at: they were copied anew, or were not
+// read and a default waits for it. If not, the checkpoint is made again.
+func (s *Saver) stillSo(ctx context.Context, j Job, r *Replica, doc state.Document) bool {
+	if r.last.flaw == "" || !r.anew && (r.last.flaw == DamagedCopy || j.Move == nil) {
+		return true
+	}
+	_, flaw := s.Survey(ctx, j, doc)
+	switch {
+	case flaw == r.last.flaw:
+		r.anew = false
+	case flaw == "" && r.last.flaw == UnreadCopy:
+		r.last.flaw = ""
+	default:
+		return false
+	}
+	return true
+}
+
+// unchanged answers with the snapshot of the last checkpoint, and moves the
+// default to it where that is asked for; one that is no more is
+// snapshot_not_found.
+func (s *Saver) unchanged(ctx context.Context, j Job, id string) (CheckpointAnswer, error) {
+	row, err := s.cfg.Records.Snapshot(ctx, id)
+	if err != nil {
+		return CheckpointAnswer{}, err
+	}
+	answer := CheckpointAnswer{Success: true, Message: "nothing has changed since the last checkpoint", Unchanged: true,
+		Snapshot: library.InfoOf(row, s.cfg.Now())}
+	switch {
+	case j.NotMoved != "":
+		d, err := s.cfg.Records.Default(ctx, row.UserID)
+		if err != nil && !fault.Is(err, fault.DefaultNotFound) {
+			return answer, err
+		}
+		answer.Default = &DefaultOutcome{Version: d.Version, Reason: j.NotMoved, LoginCheck: j.checked}
+	case j.Move != nil:
+		if answer.Default, err = s.MoveDefault(ctx, row, *j.Move, j.checked); err != nil || !answer.Default.Moved {
+			return answer, err
+		}
+		_, err = s.cfg.Records.UpdateSession(ctx, j.Session.ID, func(rec *profiles.Session) error {
+			rec.BaseVersion = answer.Default.Version
+			return nil
+		})
+	}
+	return answer, err
+}

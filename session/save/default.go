@@ -1,0 +1,40 @@
+package save
+
+import (
+	"context"
+
+	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/profiles"
+	"github.com/stasisd/stasis/session/login"
+)
+
+// MoveDefault moves the default of a snapshot's user to it, and tells what came of it.
+func (s *Saver) MoveDefault(ctx context.Context, snap profiles.Snapshot, m profiles.Move, checked *login.Outcome) (*DefaultOutcome, error) {
+	told := &DefaultOutcome{Version: m.From, LoginCheck: checked}
+	now, err := s.cfg.Records.Default(ctx, snap.UserID)
+	switch {
+	case err == nil && now.SnapshotID == snap.ID:
+		told.Version, told.Reason = now.Version, "it is the default already"
+		return told, nil
+	case err != nil && !fault.Is(err, fault.DefaultNotFound):
+		return nil, err
+	}
+	from := &m.From
+	switch {
+	case m.Overwrite:
+		from = nil
+	case m.Takes(now):
+		from = &now.Version
+	}
+	defer s.cfg.Kept.DefaultChanged()
+	d, err := s.cfg.Records.SetDefault(ctx, snap.UserID, snap.ID, from, s.cfg.Now().UTC())
+	switch {
+	case fault.Is(err, fault.VersionConflict):
+		told.Version, told.Reason = now.Version, fault.MessageOf(err)
+	case err != nil:
+		return nil, err
+	default:
+		told.Moved, told.Version = true, d.Version
+	}
+	return told, nil
+}

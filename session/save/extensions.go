@@ -1,0 +1,99 @@
+package save
+
+import (
+	"context"
+	"slices"
+
+	"github.com/stasisd/stasis/browser"
+	"github.com/stasisd/stasis/browser/extension"
+	"github.com/stasisd/stasis/profiles"
+	"github.com/stasisd/stasis/state"
+)
+
+// pinned settles which extensions a snapshot holds: those whose files are still
+// what the session was given. It returns the document and the files without the
+// others.
+func pinned(ctx context.Context, j Job, doc state.Document, files []browser.File) (state.Document, []browser.File, error) {
+	list := doc.Extensions
+	if !doc.Complete {
+		list = j.Options.Extensions
+	}
+	if list == nil && j.Chrome == nil {
+		list = foundExtensions(ctx, j.Dir) // of a daemon that died
+	}
+	if !doc.Complete {
+		list = asInProfile(j.Dir, list)
+	}
+	doc.Extensions = nil
+	kept := map[string]bool{}
+	for _, e := range list {
+		same, err := extension.Matches(ctx, browser.ExtensionDir(j.Dir, e.ID), e.ID, e.SHA256)
+		if err != nil {
+			return doc, nil, err
+		}
+		if !same {
+			doc.Missed = append(doc.Missed, state.Missed{Component: state.ComponentExtensions, Origin: e.Origin(),
+				Reason: "its files have changed while it ran"})
+			continue
+		}
+		doc.Extensions = append(doc.Extensions, e)
+		kept[e.ID] = true
+	}
+	doc.Missed = append(doc.Missed, inMemoryOnly(doc, doc.Extensions)...)
+	var rest []browser.File
+	for _, f := range files {
+		if id := browser.ExtensionOf(f.Name); id == "" || kept[id] {
+			rest = append(rest, f)
+		}
+	}
+	return doc, rest, nil
+}
+
+// asInProfile gives extensions the enabled state that Chrome last wrote down,
+// where nobody could ask it: one that was switched off stays so.
+func asInProfile(dir *browser.Dir, list []state.Extension) []state.Extension {
+	enabled := browser.EnabledExtensions(dir)
+	list = slices.Clone(list)
+	for i, e := range list {
+		if is, known := enabled[e.ID]; known {
+			list[i].Enabled = is
+		}
+	}
+	return list
+}
+
+// inMemoryOnly is what extensions have lost with a Chrome that died before its
+// state was read.
+func inMemoryOnly(doc state.Document, list []state.Extension) (lost []state.Missed) {
+	for _, e := range list {
+		told := func(m state.Missed) bool {
+			return m.Component == state.ComponentExtensionStorage && m.Origin == e.Origin()
+		}
+		if doc.Complete || slices.ContainsFunc(doc.Missed, told) {
+			continue
+		}
+		lost = append(lost, state.Missed{Component: state.ComponentExtensionStorage, Origin: e.Origin(),
+			Reason: "what it had in chrome.storage.session, if anything, Chrome kept in memory only and died before it was read"})
+	}
+	return lost
+}
+
+// foundExtensions are those that lie in a run directory.
+func foundExtensions(ctx context.Context, dir *browser.Dir) []state.Extension {
+	var list []state.Extension
+	for _, id := range browser.ExtensionIDs(dir) {
+		if is, err := extension.Inspect(ctx, browser.ExtensionDir(dir, id)); err == nil && is.ID == id {
+			list = append(list, state.Extension{ID: is.ID, SHA256: is.SHA256, Name: is.Name, Version: is.Version, Enabled: true})
+		}
+	}
+	return list
+}
+
+// pins are a document's extensions as the catalogue records them.
+func pins(doc state.Document) []profiles.PinnedExtension {
+	var list []profiles.PinnedExtension
+	for _, e := range doc.Extensions {
+		list = append(list, profiles.PinnedExtension{ID: e.ID, SHA256: e.SHA256})
+	}
+	return list
+}

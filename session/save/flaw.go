@@ -1,0 +1,26 @@
+package save
+
+import (
+	"github.com/stasisd/stasis/fault"
+)
+
+// Why a default does not move to a checkpoint: the browser lives, and can be saved
+// again.
+const (
+	DamagedCopy = "damaged_copy" // something in it is damaged on disk
+	UnreadCopy  = "unread_copy"  // there was no time to look
+)
+
+// FlawError is the failure that an automatic checkpoint with a flaw counts as; nil
+// for one that is as it should be. What was not read is a failure where a default
+// was to move to it.
+func FlawError(flaw string, move bool) error {
+	const op = "session.autosave"
+	switch {
+	case flaw == DamagedCopy:
+		return fault.New(fault.SaveFailed, op, "something in the copy is damaged on disk; it is kept, its warnings tell what, and the earlier ones stay")
+	case flaw == UnreadCopy && move:
+		return fault.New(fault.SaveFailed, op, "there was no time to read the copy, so the default does not move to it")
+	}
+	return nil
+}

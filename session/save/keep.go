@@ -1,0 +1,92 @@
+package save
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+
+	"github.com/stasisd/stasis/browser"
+	"github.com/stasisd/stasis/profiles"
+	"github.com/stasisd/stasis/session/agent"
+	"github.com/stasisd/stasis/session/events"
+	"github.com/stasisd/stasis/session/library"
+	"github.com/stasisd/stasis/state"
+)
+
+// Keep archives, stores and verifies the environment, and only then commits:
+// the snapshot, the default's move and the session's end, if it ends, in one
+// transaction. flaw is what is wrong with the files; a checkpoint with one moves no
+// default.
+func (s *Saver) Keep(ctx context.Context, j Job, doc state.Document, files []browser.File) (answer EndAnswer, flaw string, err error) {
+	loc := library.LocationOf(j.Session.UserID, j.Session.ID)
+	scratch, files, lost, err := s.selected(ctx, j, files)
+	if err != nil {
+		return EndAnswer{}, "", err
+	}
+	defer func() { _ = os.RemoveAll(scratch) }() // what stays goes with the run directory
+	if doc, files, err = pinned(ctx, j, doc, files); err != nil {
+		return EndAnswer{}, "", err
+	}
+	if files, err = s.cfg.Datadirs.Unprepare(files); err != nil {
+		return EndAnswer{}, "", err
+	}
+	doc.Partial = j.Partial || !j.Origins.All()
+	doc, flaw = s.Survey(ctx, j, doc)
+	doc, left := j.Origins.Document(doc)
+	j.left = append(left, lost...)
+	if j.GoesOn {
+		j = j.flawed(flaw)
+	}
+	if j.Notes == nil {
+		if j.Notes, err = agent.NotesToSave(ctx, s.cfg.Records, j.Session); err != nil {
+			return EndAnswer{}, "", err
+		}
+	}
+	saved, err := s.cfg.Archives.Save(ctx, draft(loc, j, doc, files, s.cfg.Now().UTC()))
+	if err != nil {
+		return EndAnswer{}, "", err
+	}
+	report := captured(j, doc, s.cfg.Now())
+	report.Damaged = j.GoesOn && flaw == DamagedCopy
+	row := profiles.Snapshot{
+		ID: saved.ID, SessionID: j.Session.ID, UserID: j.Session.UserID, Mode: string(saved.Mode), Rescue: j.Rescue, Auto: j.Auto, Label: j.Label,
+		CreatedAt: saved.CreatedAt, ArchiveID: saved.Archive.ID, SizeBytes: saved.Archive.StoredSize,
+		Datadir: string(doc.Datadir), Chrome: doc.Chrome.Version, Engine: j.Session.Engine, Report: profiles.JSON(report), Extensions: pins(doc),
+	}
+	if j.Rescue {
+		row.ExpiresAt = saved.CreatedAt.Add(s.cfg.RescueTTL)
+	}
+	commit := profiles.Commit{Snapshot: row, Move: j.Move, Notices: s.cfg.Notices.For(events.HookSaved)}
+	switch {
+	case j.Arrived != nil:
+		commit.Session = &j.Session
+	case !j.GoesOn:
+		commit.Notices = s.cfg.Notices.For(append([]string{events.HookSaved}, events.EndEvents(j.CrashUntold)...)...)
+		commit.End = &profiles.End{SessionID: j.Session.ID, Status: j.Status, Reason: j.Reason, EndedAt: s.cfg.Now().UTC(),
+			Outcome: func(m profiles.Moved) (json.RawMessage, error) { return profiles.JSON(endAnswer(row, j, m)), nil }}
+	}
+	moved, err := s.cfg.Records.Commit(ctx, commit)
+	s.cfg.Notices.Wake()
+	if err != nil {
+		// Not committed: as if it had never been. What cannot be removed now is
+		// an orphan that no record names.
+		if derr := s.cfg.Archives.Delete(context.WithoutCancel(ctx), loc, saved.ID, s.cfg.Records.ArchiveInUse); derr != nil {
+			s.cfg.Log.Error("an uncommitted snapshot could not be removed", "snapshot", saved.ID, "error", derr)
+		}
+		return EndAnswer{}, "", err
+	}
+	s.cfg.Archives.Settled(saved)
+	if moved.Moved {
+		s.cfg.Kept.DefaultChanged()
+	}
+	return endAnswer(row, j, moved), flaw, nil
+}
+
+// EndSession ends a session without a snapshot and notifies webhooks of it, and of a
+// crash if it says so.
+func (s *Saver) EndSession(ctx context.Context, e profiles.End, crash bool) error {
+	e.Notices = s.cfg.Notices.For(events.EndEvents(crash)...)
+	err := s.cfg.Records.EndSession(ctx, e)
+	s.cfg.Notices.Wake()
+	return err
+}

@@ -1,0 +1,88 @@
+package save
+
+import (
+	"context"
+	"time"
+
+	"github.com/stasisd/stasis/browser"
+	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/profiles"
+	"github.com/stasisd/stasis/session/browsers"
+	"github.com/stasisd/stasis/state"
+)
+
+// Rescue saves what a Chrome has left that is no more, and counts that as a rescue.
+func (s *Saver) Rescue(ctx context.Context, j Job) Ended {
+	e := s.saveLeft(ctx, j)
+	s.cfg.Meter.Saved(ForRescue, ResultOf(e.Err))
+	return e
+}
+
+// saveLeft keeps the user data directory of a Chrome that is no more.
+func (s *Saver) saveLeft(ctx context.Context, j Job) Ended {
+	doc := j.Document
+	if !doc.Complete {
+		doc = crashed(j, s.cfg.Now())
+	}
+	if j.Chrome != nil {
+		if err := j.Chrome.Kill(ctx); err != nil {
+			return Ended{Err: Failure(err, "what is left of Chrome could not be ended"), Document: doc}
+		}
+	}
+	if !doc.Complete {
+		var from string
+		doc, from = s.left(ctx, j)
+		j.Label = readBy(from)
+	}
+	files, err := s.cfg.Datadirs.Select(ctx, j.Dir.Profile())
+	if err != nil {
+		return Ended{Err: Failure(err, ""), Document: doc}
+	}
+	answer, _, err := s.Keep(ctx, j, doc, files)
+	if err != nil {
+		return Ended{Err: Failure(err, ""), Document: doc}
+	}
+	browsers.Remove(j.Dir, s.cfg.Log)
+	return Ended{Answer: answer, Over: true}
+}
+
+// readBy is the label of a rescue that has what a snapshot had read; "" of one that
+// has nothing of any.
+func readBy(snapshot string) string {
+	if snapshot == "" {
+		return ""
+	}
+	return "with what snapshot " + snapshot + " had read"
+}
+
+func crashed(j Job, now time.Time) state.Document {
+	doc := Unread(j.Session.Engine, now)
+	doc.Overrides, doc.Missed = j.Options.Overrides, j.Missed
+	return doc
+}
+
+// Unread is the document of a profile that a Chrome of an engine has left and whose
+// state nobody read over CDP.
+func Unread(engine string, now time.Time) state.Document {
+	return state.Document{SchemaVersion: state.SchemaVersion, CapturedAt: now.UTC(), Datadir: state.DatadirCrash,
+		Chrome: state.Chrome{Engine: engine}, TabsByURL: engine == browser.EngineShell}
+}
+
+// restart starts a Chrome on what one that crashed has left, which is newer than
+// any snapshot. Where none comes up that is saved, and the session ends.
+func (s *Saver) restart(ctx context.Context, j Job) Ended {
+	j.Restart = false
+	if err := j.Chrome.Kill(ctx); err != nil {
+		return s.end(ctx, j)
+	}
+	doc, from := s.left(ctx, j)
+	again, err := s.Restart(ctx, j.Session, j.Dir, doc, j.Options, AfterCrash)
+	if err != nil {
+		s.cfg.Log.Error("a Chrome that crashed could not be started again", "session", j.Session.ID, "error", err)
+		j.Document = doc // the Chrome that did not come up may have touched the profile
+		j.Label = readBy(from)
+		j.Reason = profiles.ReasonNotRestarted.With("Chrome crashed, and could not be started again: " + fault.MessageOf(err))
+		return s.end(ctx, j)
+	}
+	return Ended{Chrome: again.Chrome, Reopened: &again}
+}

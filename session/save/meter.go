@@ -1,0 +1,52 @@
+package save
+
+// Meter counts saves. Its methods are safe for concurrent use and do not wait.
+type Meter interface {
+	// Saved counts a save, or an attempt at one, by what it was made for and its result.
+	Saved(kind Kind, result Result)
+}
+
+// Result is what a save came to.
+type Result string
+
+// The results.
+const (
+	Saved     Result = "saved"
+	Unchanged Result = "unchanged" // there was nothing to save
+	Failed    Result = "failed"
+)
+
+// Kind is what a save was made for.
+type Kind string
+
+// The kinds of saves.
+const (
+	ForEnd        Kind = "end"        // somebody ended a session, or it is to persist
+	ForCheckpoint Kind = "checkpoint" // somebody asked for it while the session runs on
+	ForAutosave   Kind = "autosave"
+	ForRescue     Kind = "rescue" // the daemon ended a session, or a crash did
+	ForImport     Kind = "import"
+	ForLoginCheck Kind = "login_check" // a scheduled check found the default logged in
+)
+
+// ResultOf is what a save is counted as that came to an error, or to none.
+func ResultOf(err error) Result {
+	if err != nil {
+		return Failed
+	}
+	return Saved
+}
+
+// kind is what a job's save is made for.
+func (j Job) kind() Kind {
+	switch {
+	case j.Rescue:
+		return ForRescue
+	case j.Auto:
+		return ForAutosave
+	case j.GoesOn:
+		return ForCheckpoint
+	default:
+		return ForEnd
+	}
+}

@@ -1,0 +1,39 @@
+package save
+
+import (
+	"context"
+
+	"github.com/stasisd/stasis/state"
+)
+
+// leftPasskeys are the passkeys of a Chrome that is no more, which has none on
+// disk: as the daemon knew them or, where that has died too, as they were in
+// the snapshot that the session started from.
+func (s *Saver) leftPasskeys(ctx context.Context, j Job) state.Passkeys {
+	if j.Chrome != nil {
+		held, _ := j.Chrome.Passkeys()
+		return held
+	}
+	asked := j.Options.Passkeys != nil && *j.Options.Passkeys
+	if j.Session.BaseSnapshotID == "" {
+		return state.Passkeys{Enabled: asked}
+	}
+	base, err := s.passkeysOf(ctx, j.Session.BaseSnapshotID)
+	if err != nil {
+		s.cfg.Log.Warn("the passkeys of a rescued session could not be read from the snapshot that it started from",
+			"session", j.Session.ID, "snapshot", j.Session.BaseSnapshotID, "error", err)
+	}
+	base.Enabled = base.Enabled || asked
+	left, _ := j.Given.Document(state.Document{Passkeys: base})
+	return left.Passkeys
+}
+
+// passkeysOf reads the passkeys of a snapshot.
+func (s *Saver) passkeysOf(ctx context.Context, id string) (state.Passkeys, error) {
+	row, err := s.cfg.Records.Snapshot(ctx, id)
+	if err != nil {
+		return state.Passkeys{}, err
+	}
+	doc, err := s.cfg.Snapshots.Document(ctx, row, "read")
+	return doc.Passkeys, err
+}

@@ -1,0 +1,53 @@
+package save
+
+import (
+	"context"
+
+	"github.com/stasisd/stasis/browser"
+	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/session/login"
+	"github.com/stasisd/stasis/session/restore"
+	"github.com/stasisd/stasis/session/settings"
+)
+
+// LoginCheckFailed is why a default does not move whose user asks for proof of
+// the login first.
+const LoginCheckFailed = "login_check_failed"
+
+// prove runs the user's login check before a save may move the default, where
+// the user's settings ask for it. It runs in the session's own browser, which
+// no client drives any more. A job whose login is not proven moves nothing: a
+// browser that was logged out does not take a good login's place.
+func (s *Saver) prove(ctx context.Context, j Job) (Job, error) {
+	if j.Move == nil || j.Mode == None {
+		return j, nil
+	}
+	set, err := s.cfg.Users.For(ctx, j.Session.UserID)
+	if err != nil || set.LoginCheck == nil || !set.LoginCheck.BeforeDefault {
+		return j, err
+	}
+	outcome, err := s.checkOwn(ctx, j, *set.LoginCheck)
+	if err != nil {
+		s.cfg.Log.Warn("a login check before a save could not be run", "session", j.Session.ID, "error", err)
+		text := "the session's Chrome could not be asked: " + fault.CodeOf(err).Text()
+		outcome.Error = &text
+	}
+	if j.checked = &outcome; !outcome.LoggedIn {
+		j.Move, j.NotMoved = nil, LoginCheckFailed
+	}
+	return j, nil
+}
+
+// checkOwn runs a check in the browser of a session that is being ended.
+func (s *Saver) checkOwn(ctx context.Context, j Job, check settings.LoginCheck) (login.Outcome, error) {
+	failed := login.Outcome{CheckedAt: s.cfg.Now().UTC(), Conditions: []browser.Condition{}}
+	if j.Dead || j.Chrome == nil {
+		return failed, fault.New(fault.BrowserFailed, "session.check", "the session has no Chrome any more")
+	}
+	wake, cancel := context.WithTimeout(ctx, restore.ThawDeadline)
+	defer cancel()
+	if err := j.Chrome.Wake(wake); err != nil {
+		return failed, err
+	}
+	return s.cfg.Login.Check(ctx, j.Chrome, check)
+}

@@ -1,0 +1,94 @@
+package save
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/stasisd/stasis/browser"
+	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/profiles"
+	"github.com/stasisd/stasis/session/agent"
+	"github.com/stasisd/stasis/session/restore"
+	"github.com/stasisd/stasis/state"
+)
+
+// Why Chrome is started again.
+const (
+	AfterFailedSave = "a save that failed"
+	AfterCrash      = "a crash"
+)
+
+// runOn gives a save up before Chrome was closed: the session goes on. If
+// Chrome has died meanwhile it is reopened.
+func (s *Saver) runOn(ctx context.Context, j Job, doc state.Document, why error) Ended {
+	look, cancel := context.WithTimeout(ctx, restore.ThawDeadline)
+	defer cancel()
+	err := j.Chrome.Thaw(look)
+	if err == nil {
+		// A Chrome that has just died still has processes to lose; its pipe
+		// says so first. One that is merely slow to answer lives.
+		if _, err = j.Chrome.Pages(look); look.Err() != nil {
+			err = nil
+		}
+	}
+	select {
+	case <-j.Chrome.Done():
+		return s.reopen(ctx, j, doc, why)
+	default:
+	}
+	if err != nil {
+		return s.reopen(ctx, j, doc, why)
+	}
+	return Ended{Err: Failure(why, "the save failed and nothing was stored; the session runs on"), Chrome: j.Chrome}
+}
+
+// reopen gives a save up after Chrome was closed: a new Chrome takes the same
+// datadir. If that fails too, the datadir is kept.
+func (s *Saver) reopen(ctx context.Context, j Job, doc state.Document, why error) Ended {
+	if err := j.Chrome.Kill(ctx); err != nil {
+		return Ended{Err: Failure(errors.Join(why, err), "the save failed and Chrome could not be ended"), Document: doc}
+	}
+	switch {
+	case doc.Datadir == state.DatadirClean:
+		doc = s.cfg.Datadirs.Compare(ctx, j.Dir.Profile(), doc)
+	case doc.Complete: // it was read before it died: that wins
+		doc.Datadir = state.DatadirCrash
+	default: // only its datadir is left
+		doc, _ = s.left(ctx, j)
+	}
+	again, err := s.Restart(ctx, j.Session, j.Dir, doc, j.Options, AfterFailedSave)
+	if err != nil {
+		doc.Datadir = state.DatadirCrash // the Chrome that did not come up may have had it open
+		return Ended{Err: Failure(errors.Join(why, err),
+			"the save failed and Chrome could not be reopened; the data is kept, resume the session to try again"), Document: doc}
+	}
+	return Ended{Err: Failure(why, "the save failed and nothing was stored; Chrome was reopened and the session runs on; its restore report tells what came back"),
+		Chrome: again.Chrome, Reopened: &again}
+}
+
+// Restart starts another Chrome on a session's own user data directory, with what was
+// read of it last, and reports what it brought back. why is one of [AfterFailedSave] and
+// [AfterCrash].
+func (s *Saver) Restart(ctx context.Context, rec profiles.Session, dir *browser.Dir, doc state.Document, o browser.Options, why string) (restore.Started, error) {
+	notes, err := agent.NotesToSave(ctx, s.cfg.Records, rec)
+	if err != nil {
+		return restore.Started{}, err
+	}
+	doc.Missed = append(slices.Clone(doc.Missed), inMemoryOnly(doc, o.Extensions)...)
+	return s.cfg.Restorer.Reopen(ctx, restore.Reopening{SessionID: rec.ID, Dir: dir, Document: doc, Options: o, Notes: notes, Why: why})
+}
+
+// Failure gives a failed save its code: that of the cause where a client
+// can act on it, else save_failed.
+func Failure(err error, message string) error {
+	switch code := fault.CodeOf(err); code {
+	case fault.SaveFailed, fault.StoreFull, fault.StoreFailed, fault.Timeout, fault.BrowserFailed:
+		if message == "" {
+			return err
+		}
+		return fault.Wrap(err, code, "session.save", message+": "+fault.MessageOf(err))
+	default:
+		return fault.Wrap(err, fault.SaveFailed, "session.save", message)
+	}
+}

@@ -1,0 +1,120 @@
+package save
+
+import (
+	"context"
+	"crypto/sha256"
+	"slices"
+	"time"
+
+	"github.com/stasisd/stasis/browser"
+	"github.com/stasisd/stasis/profiles"
+	"github.com/stasisd/stasis/session/agent"
+	"github.com/stasisd/stasis/session/browsers"
+	"github.com/stasisd/stasis/session/restore"
+	"github.com/stasisd/stasis/state"
+)
+
+// Replica is the copy of a live session's environment that its checkpoints are
+// made of. It stays until the session ends, so that each checkpoint copies only
+// what has changed since the last one. It has a run directory of its own: into the
+// session's its Chrome may write.
+type Replica struct {
+	dir   *browser.Dir // nil: it is to be made anew
+	files *browser.Copy
+	last  *saved // nil: none was kept of it yet
+	// spoilt: something in it is damaged, so the next checkpoint copies all anew.
+	// anew: that is what this one is of.
+	spoilt, anew bool
+}
+
+// saved is what the last checkpoint kept.
+type saved struct {
+	print    [sha256.Size]byte
+	snapshot string
+	label    string
+	auto     bool
+	flaw     string // what was wrong with it
+}
+
+// moment is an environment caught while it runs: the state as it was read, and
+// right after that the files, which lie in the replica.
+type moment struct {
+	doc   state.Document
+	stood time.Duration // how long Chrome stood still
+}
+
+// newReplica makes an empty one, in the place of one that was spoilt; nil: of none.
+func (s *Saver) newReplica(spoilt *Replica) (*Replica, error) {
+	dir, err := s.cfg.Dirs.NewDir()
+	if err != nil {
+		return nil, err
+	}
+	r := &Replica{dir: dir, files: browser.NewCopy(dir)}
+	if spoilt != nil {
+		r.last, r.anew = spoilt.last, true
+	}
+	return r, nil
+}
+
+// print stands for a state document, the notes that go with it, and the files as they were copied. What
+// differs from one reading to the next of the same state is left out.
+func (r *Replica) print(doc state.Document, notes *restore.Notes) [sha256.Size]byte {
+	doc.CapturedAt, doc.ReadUntil = time.Time{}, time.Time{}
+	doc.Tabs = slices.Clone(doc.Tabs)
+	for i := range doc.Tabs {
+		doc.Tabs[i].TargetID = ""
+	}
+	files := r.files.Sum()
+	return sha256.Sum256(slices.Concat(profiles.JSON(doc), profiles.JSON(notes), files[:]))
+}
+
+// holds reports whether the last checkpoint is what this one is to be. What
+// somebody asks for is not one that goes when it is old.
+func (r *Replica) holds(j Job, print [sha256.Size]byte) bool {
+	return r.last != nil && r.last.print == print && (j.Auto || !r.last.auto) && (j.Label == "" || j.Label == r.last.label)
+}
+
+// catch reads the state and brings the replica to the same moment, as nearly as
+// can be: what takes long is copied before, and the state is read last before
+// Chrome stands still. Where state and files are as the last checkpoint has them,
+// Chrome need not stand still at all.
+func (s *Saver) catch(ctx context.Context, j *Job, r *Replica) (m moment, err error) {
+	if err := j.Chrome.Wake(ctx); err != nil {
+		return m, err
+	}
+	if j.Notes, err = agent.NotesToSave(ctx, s.cfg.Records, j.Session); err != nil {
+		return m, err
+	}
+	if *j, err = s.prove(ctx, *j); err != nil {
+		return m, err
+	}
+	files, err := s.checkRoom(ctx, *j)
+	if err != nil {
+		return m, err
+	}
+	live := j.Chrome.Dir().Profile()
+	behind, err := r.files.Behind(ctx, live)
+	if err == nil && behind {
+		err = j.Chrome.Precopy(ctx, r.files)
+	}
+	if err != nil {
+		return m, err
+	}
+	if m.doc, err = s.read(ctx, *j, files); err != nil {
+		return m, err
+	}
+	if !behind && r.holds(*j, r.print(m.doc, j.Notes)) {
+		if behind, err = r.files.Behind(ctx, live); err != nil || !behind {
+			return m, err
+		}
+	}
+	m.stood, err = j.Chrome.Copy(ctx, r.files)
+	return m, err
+}
+
+// DropReplica removes a copy that a next checkpoint would have begun with.
+func (s *Saver) DropReplica(r *Replica) {
+	if r != nil && r.dir != nil {
+		browsers.Remove(r.dir, s.cfg.Log)
+	}
+}

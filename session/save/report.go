@@ -1,0 +1,73 @@
+package save
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/stasisd/stasis/session/library"
+	"github.com/stasisd/stasis/state"
+	"github.com/stasisd/stasis/state/report"
+)
+
+// captured is the report of a save, as it is answered and kept.
+func captured(j Job, doc state.Document, now time.Time) library.Report {
+	r := library.Report{Components: state.Captured(doc), Warnings: state.CaptureWarnings(doc), Logins: state.Logins(doc, now)}
+	for _, h := range doc.Inventory {
+		if h.Damage != "" {
+			r.Warnings = append(r.Warnings, strings.TrimSpace(h.Component+" "+h.Origin)+" is damaged on disk: "+h.Damage)
+		}
+		if h.Uncounted != "" {
+			r.Warnings = append(r.Warnings, strings.TrimSpace(h.Component+" "+h.Origin)+" was saved as it is and not counted: "+h.Uncounted)
+		}
+	}
+	if doc.Partial {
+		r.Warnings = append(r.Warnings, "only some origins are in it: the others were left out at the restore or at the save")
+	}
+	if a := j.Arrived; a != nil {
+		r.Components = append(sealedIn(r.Components, a.Sealed), a.Lines...)
+		r.Warnings = append(r.Warnings, a.Warnings...)
+	}
+	// The session's files end with it; whoever forgot to fetch them hears of it.
+	entries, err := os.ReadDir(j.Dir.Files())
+	if err == nil && len(entries) > 0 {
+		r.Warnings = append(r.Warnings, "the session's files (downloads and uploads) are not part of the environment and were not saved")
+	}
+	return boundedReport(r)
+}
+
+// sealedIn tells of what a keyring keeps in the lines that counted it already.
+func sealedIn(lines, sealed []state.Component) []state.Component {
+	at := map[[2]string]int{}
+	for i, line := range lines {
+		at[[2]string{line.Name, line.Origin}] = i
+	}
+	for _, l := range sealed {
+		i, counted := at[[2]string{l.Name, l.Origin}]
+		if !counted {
+			lines = append(lines, l)
+			continue
+		}
+		lines[i].Saved = max(lines[i].Saved, l.Saved)
+		lines[i].Dropped, lines[i].Reason = l.Dropped, l.Reason
+	}
+	return lines
+}
+
+// maxLogins bounds how many logins a report lists.
+const maxLogins = 100
+
+// boundedReport is a report with no more lines than an answer has.
+func boundedReport(r library.Report) library.Report {
+	r.Warnings = append(state.MassLosses(r.Components), r.Warnings...)
+	r.Components = report.Bounded(r.Components)
+	if more := len(r.Logins) - maxLogins; more > 0 {
+		r.Logins = r.Logins[:maxLogins]
+		r.Warnings = append([]string{fmt.Sprintf("logins: only the first %d sites are listed; %d more have something like a login", maxLogins, more)}, r.Warnings...)
+	}
+	if r.Warnings, _ = report.BoundedWarnings(r.Warnings, 0); r.Warnings == nil {
+		r.Warnings = []string{}
+	}
+	return r
+}

@@ -1,0 +1,128 @@
+package save
+
+import (
+	"context"
+	"encoding/json"
+	"sync"
+
+	"github.com/stasisd/stasis/browser"
+	"github.com/stasisd/stasis/browser/mux"
+	"github.com/stasisd/stasis/profiles"
+	"github.com/stasisd/stasis/session/agent"
+	"github.com/stasisd/stasis/session/browsers"
+	"github.com/stasisd/stasis/session/restore"
+)
+
+// End carries an ending out. It never returns with anything half done: the session has
+// ended, or it runs on, or its user data directory is kept and it is in error. ctx is the
+// daemon's own: a save outlives the request that asked for it.
+func (s *Saver) End(ctx context.Context, j Job) Ended {
+	if j.Chrome != nil && !j.Dead {
+		// Clients that do not let go are cut off when Chrome ends.
+		_ = j.Chrome.CloseClients(ctx, mux.CloseSessionEnded, "session_ended")
+	}
+	if j.Restart {
+		return s.restart(ctx, j)
+	}
+	e := s.end(ctx, j)
+	if j.Mode != None {
+		s.cfg.Meter.Saved(j.kind(), ResultOf(e.Err))
+	}
+	return e
+}
+
+func (s *Saver) end(ctx context.Context, j Job) Ended {
+	proven, err := s.prove(ctx, j)
+	switch {
+	case err != nil && j.Chrome != nil:
+		return s.runOn(ctx, j, j.Document, err)
+	case err != nil:
+		return Ended{Err: Failure(err, ""), Document: j.Document}
+	}
+	j = proven
+	switch {
+	case j.Mode == None:
+		return s.throwAway(ctx, j)
+	case j.Dead || j.Chrome == nil:
+		return s.saveLeft(ctx, j)
+	case j.Mode == Memory:
+		return s.saveMemory(ctx, j)
+	default:
+		return s.saveFilesystem(ctx, j)
+	}
+}
+
+// throwAway ends the browser and keeps nothing.
+func (s *Saver) throwAway(ctx context.Context, j Job) Ended {
+	answer := EndAnswer{Success: true, Deleted: true, Message: "session ended, nothing was saved", UnsavedChanges: j.Used}
+	err := s.EndSession(ctx, profiles.End{SessionID: j.Session.ID, Status: j.Status, Reason: j.Reason,
+		EndedAt: s.cfg.Now().UTC(), Outcome: func(profiles.Moved) (json.RawMessage, error) { return profiles.JSON(answer), nil }}, j.CrashUntold)
+	switch {
+	case err != nil && j.Dead: // there is no Chrome to run on
+		return Ended{Err: err, Document: crashed(j, s.cfg.Now())}
+	case err != nil:
+		return Ended{Err: err, Chrome: j.Chrome, Document: j.Document}
+	}
+	s.drop(ctx, j)
+	return Ended{Answer: answer, Over: true}
+}
+
+// drop ends the browser and removes the run directory.
+func (s *Saver) drop(ctx context.Context, j Job) {
+	if j.Chrome != nil {
+		browsers.Discard(ctx, j.Chrome, s.cfg.Log)
+		return
+	}
+	browsers.Remove(j.Dir, s.cfg.Log)
+}
+
+// saveFilesystem reads the state, closes Chrome, and keeps what it left.
+func (s *Saver) saveFilesystem(ctx context.Context, j Job) Ended {
+	doc, err := s.Capture(ctx, j)
+	if err != nil {
+		return s.runOn(ctx, j, doc, err)
+	}
+	if doc.Datadir, err = j.Chrome.Close(ctx); err != nil {
+		return Ended{Err: Failure(err, "Chrome could not be closed"), Document: doc}
+	}
+	files, err := s.cfg.Datadirs.Select(ctx, j.Dir.Profile())
+	if err != nil {
+		return s.reopen(ctx, j, doc, err)
+	}
+	answer, _, err := s.Keep(ctx, j, doc, files)
+	if err != nil {
+		return s.reopen(ctx, j, doc, err)
+	}
+	browsers.Remove(j.Dir, s.cfg.Log)
+	return Ended{Answer: answer, Over: true}
+}
+
+// saveMemory freezes Chrome, keeps a copy of what it has on disk, and parks it.
+func (s *Saver) saveMemory(ctx context.Context, j Job) Ended {
+	// What is parked keeps its memory, so it gives back what it can while it is read.
+	var trimming sync.WaitGroup
+	trimming.Go(func() { j.Chrome.Trim(ctx) })
+	doc, err := s.Capture(ctx, j)
+	trimming.Wait()
+	if err != nil {
+		return s.runOn(ctx, j, doc, err)
+	}
+	if err := j.Chrome.Freeze(ctx); err != nil {
+		return s.runOn(ctx, j, doc, err)
+	}
+	files, err := j.Chrome.Environment(ctx)
+	if err == nil {
+		j.Notes, err = agent.NotesToSave(ctx, s.cfg.Records, j.Session)
+	}
+	if err != nil {
+		return s.runOn(ctx, j, doc, err)
+	}
+	answer, _, err := s.Keep(ctx, j, doc, files)
+	if err != nil {
+		return s.runOn(ctx, j, doc, err)
+	}
+	if err := s.cfg.Kept.Park(context.WithoutCancel(ctx), answer.Snapshot.ID, &restore.Parked{Chrome: j.Chrome, Clear: func(dir *browser.Dir) { browsers.Remove(dir, s.cfg.Log) }, Document: doc, Partial: j.Partial, Extensions: j.Options.Extensions, Notes: j.Notes}); err != nil {
+		s.cfg.Log.Error("a Chrome that gave way to a parked one could not be ended", "error", err)
+	}
+	return Ended{Answer: answer, Over: true}
+}

@@ -1,0 +1,123 @@
+// Package save makes snapshots of environments: when a session ends or a Chrome has
+// died, of one that runs on (a checkpoint), and of what comes from elsewhere. Each way
+// comes to one sequence of steps, in [Saver.Keep].
+package save
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/stasisd/stasis/browser"
+	"github.com/stasisd/stasis/profiles"
+	"github.com/stasisd/stasis/session/agent"
+	"github.com/stasisd/stasis/session/browsers"
+	"github.com/stasisd/stasis/session/login"
+	"github.com/stasisd/stasis/session/restore"
+	"github.com/stasisd/stasis/session/settings"
+	"github.com/stasisd/stasis/snapshot"
+	"github.com/stasisd/stasis/state"
+)
+
+// Records is what saves need of the catalogue; see [profiles.Catalogue].
+type Records interface {
+	agent.NoteReader
+	Snapshot(ctx context.Context, id string) (profiles.Snapshot, error)
+	NewestSnapshot(ctx context.Context, sessionID string) (profiles.Snapshot, error)
+	Default(ctx context.Context, userID string) (profiles.Default, error)
+	SetDefault(ctx context.Context, userID, snapshotID string, ifVersion *int64, at time.Time) (profiles.Default, error)
+	Commit(ctx context.Context, c profiles.Commit) (profiles.Moved, error)
+	EndSession(ctx context.Context, e profiles.End) error
+	UpdateSession(ctx context.Context, id string, change func(*profiles.Session) error) (profiles.Session, error)
+	ArchiveInUse(ctx context.Context, archiveID string) (bool, error)
+}
+
+// Archives is where environments are stored; see [snapshot.Vault].
+type Archives interface {
+	Save(ctx context.Context, d snapshot.Draft) (snapshot.Snapshot, error)
+	Settled(s snapshot.Snapshot)
+	Delete(ctx context.Context, loc snapshot.Location, id string, inUse snapshot.InUse) error
+	Open(ctx context.Context, loc snapshot.Location, id string) (snapshot.Snapshot, error)
+	Unpack(ctx context.Context, s snapshot.Snapshot, dst string, o snapshot.UnpackOptions) (snapshot.Unpacked, error)
+	CheckRoom(ctx context.Context, need int64) error
+	Health(ctx context.Context) error
+}
+
+// Datadirs is what a save needs of Chrome's user data directories at rest. It knows no
+// file of Chrome's by name: browser/profile does, and its Disk is this interface.
+type Datadirs interface {
+	// Select lists what belongs into an archive, sorted by name.
+	Select(ctx context.Context, userDataDir string) ([]browser.File, error)
+	// Unprepare takes out of files what Stasis wrote into them for itself.
+	Unprepare(files []browser.File) ([]browser.File, error)
+	// Inspect reads the profile that is being saved, for a document of it.
+	Inspect(ctx context.Context, userDataDir string, doc state.Document) (browser.Survey, error)
+	// Compare adds to the document of a closed profile what did not reach the disk.
+	Compare(ctx context.Context, userDataDir string, doc state.Document) state.Document
+	// Merge takes each part's newer copy, of a reading and of what Chrome left when it
+	// died after that.
+	Merge(ctx context.Context, userDataDir string, r browser.Reading) (state.Document, error)
+}
+
+// Snapshots holds and reads stored snapshots; see library.Snapshots.
+type Snapshots interface {
+	Hold(ctx context.Context, row profiles.Snapshot, what string) (release func(), err error)
+	Document(ctx context.Context, row profiles.Snapshot, what string) (state.Document, error)
+}
+
+// Dirs makes run directories; see [browsers.Launcher].
+type Dirs interface {
+	NewDir() (*browser.Dir, error)
+}
+
+// Restorer starts a Chrome on what another one left; see [restore.Restorer].
+type Restorer interface {
+	Reopen(ctx context.Context, o restore.Reopening) (restore.Started, error)
+}
+
+// Kept are the Chromes that are kept ready; see capacity.Manager.
+type Kept interface {
+	Park(ctx context.Context, snapshotID string, chrome *restore.Parked) error
+	DefaultChanged()
+}
+
+// Checker runs login checks; see [login.Checker].
+type Checker interface {
+	Check(ctx context.Context, chrome login.Chrome, check settings.LoginCheck) (login.Outcome, error)
+}
+
+// Notices make what webhooks are sent of a session; see events.Notices.
+type Notices interface {
+	For(events ...string) func(profiles.Session) []profiles.Notice
+	Wake()
+}
+
+// Config is what a Saver stands on.
+type Config struct {
+	Records   Records
+	Archives  Archives
+	Datadirs  Datadirs
+	Snapshots Snapshots
+	Dirs      Dirs
+	Restorer  Restorer
+	Kept      Kept
+	Users     *settings.Users
+	Login     Checker
+	Notices   Notices
+	Meter     Meter
+	Unpack    snapshot.Limits // what an archive may unpack to
+	RescueTTL time.Duration   // how long a rescue snapshot is kept
+	Now       func() time.Time
+	Log       *slog.Logger
+}
+
+// Saver makes snapshots. Its methods are safe for concurrent use.
+type Saver struct {
+	cfg     Config
+	surveys chan struct{} // one for each profile that is being counted or gone through
+}
+
+// New makes a Saver.
+func New(cfg Config) *Saver { return &Saver{cfg: cfg, surveys: make(chan struct{}, maxSurveys)} }
+
+var _ Dirs = browsers.Launcher(nil)

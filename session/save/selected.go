@@ -1,0 +1,77 @@
+package save
+
+import (
+	"context"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/stasisd/stasis/browser"
+	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/state"
+)
+
+// selected makes the files that a save with a selection keeps: a copy of the
+// datadir in a scratch folder, gone through there. The datadir itself stays as
+// it is, for a save that fails reopens it. Without a selection the files are
+// the datadir's own and there is no scratch folder.
+func (s *Saver) selected(ctx context.Context, j Job, files []browser.File) (scratch string, kept []browser.File, lost []state.Component, err error) {
+	const op = "session.select"
+	if j.Origins.All() {
+		return "", files, nil, nil
+	}
+	if scratch, err = os.MkdirTemp(filepath.Dir(j.Dir.Profile()), "selected"); err != nil {
+		return "", nil, nil, fault.Wrap(err, fault.StoreFailed, op, "a folder for the selected files could not be made")
+	}
+	defer func() {
+		if err != nil {
+			_ = os.RemoveAll(scratch) // what stays goes with the run directory
+		}
+	}()
+	for _, f := range files {
+		if err := copyFile(filepath.Join(scratch, filepath.FromSlash(f.Name)), f.Path); err != nil {
+			return "", nil, nil, fault.Wrap(err, fault.StoreFailed, op, "the environment could not be copied")
+		}
+	}
+	if lost, err = s.Filter(ctx, scratch, j.Origins); err != nil {
+		return "", nil, nil, err
+	}
+	kept, err = s.cfg.Datadirs.Select(ctx, scratch)
+	return scratch, kept, lost, err
+}
+
+// Filter is [browser.Filter], in its turn among the profiles that are read.
+func (s *Saver) Filter(ctx context.Context, userDataDir string, selection state.Selection) ([]state.Component, error) {
+	if selection.All() {
+		return nil, nil
+	}
+	select {
+	case s.surveys <- struct{}{}:
+		defer func() { <-s.surveys }()
+	case <-ctx.Done():
+		return nil, fault.Wrap(ctx.Err(), fault.Timeout, "session.filter", "there was no time to go through the profile")
+	}
+	return browser.Filter(ctx, userDataDir, selection)
+}
+
+func copyFile(to, from string) (err error) {
+	if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {
+		return err
+	}
+	in, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = in.Close() }() // only read from
+	out, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if cerr := out.Close(); err == nil {
+			err = cerr
+		}
+	}()
+	_, err = io.Copy(out, in)
+	return err
+}

@@ -1,0 +1,73 @@
+package save
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/stasisd/stasis/snapshot"
+	"github.com/stasisd/stasis/state"
+)
+
+const (
+	// surveyDeadline bounds the counting of a profile that is being saved.
+	surveyDeadline = 30 * time.Second
+	// maxSurveys bounds how many are read, or gone through for a selection, at once:
+	// each keeps some tens of megabytes of storage in memory, more than once.
+	maxSurveys = 2
+)
+
+// Survey adds to the document what the profile holds on disk as it is archived.
+// Of a profile that Chrome closed the whole jar and the localStorage of every
+// origin are read, as the sites last set them, unload handlers and all: they are
+// then the document's too, unless it would be too large to be restored.
+//
+// A profile that cannot be counted is saved all the same, and the report says so.
+// flaw is what is wrong with it, or that this is not known.
+func (s *Saver) Survey(ctx context.Context, j Job, doc state.Document) (_ state.Document, flaw string) {
+	doc.FromDisk, doc.Unwritten, doc.Unstored = nil, nil, nil // an uploaded document's word is not taken for it
+	doc.Missed = slices.Clone(doc.Missed)
+	for i := range doc.Missed {
+		doc.Missed[i].InProfile = nil // nor for this
+	}
+	if doc.Datadir == state.DatadirNone {
+		return doc, ""
+	}
+	select {
+	case s.surveys <- struct{}{}:
+		defer func() { <-s.surveys }()
+	case <-ctx.Done():
+		doc.Inventory = uncounted("there was no time to read it")
+		return doc, UnreadCopy
+	}
+	ctx, cancel := context.WithTimeout(ctx, surveyDeadline)
+	defer cancel()
+	found, err := s.cfg.Datadirs.Inspect(ctx, j.Dir.Profile(), doc)
+	if err != nil {
+		s.cfg.Log.Warn("a profile could not be counted", "session", j.Session.ID, "error", err)
+		doc.Inventory = uncounted("it could not be read in time")
+		return doc, UnreadCopy
+	}
+	if found.Damaged {
+		flaw = DamagedCopy
+	}
+	return smallest(found.Document, found.Counted, found.Noted), flaw
+}
+
+// smallest is the first of some documents, the best first, that a restore takes.
+// The last one was checked before, and says that it has no counts where there
+// is room to say so.
+func smallest(best, counted, last state.Document) state.Document {
+	told := last
+	told.Inventory = uncounted("its counts would not fit into the document")
+	for _, doc := range []state.Document{best, counted, told} {
+		if fitsDocument(doc, snapshot.MaxKept) == nil {
+			return doc
+		}
+	}
+	return last
+}
+
+func uncounted(why string) state.Inventory {
+	return state.Inventory{{Component: state.ComponentDatadir, Uncounted: why}}
+}

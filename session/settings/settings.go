@@ -1,0 +1,79 @@
+// Package settings is what users ask for that outlives any default: the engine of
+// their sessions, Chromes kept ready, their login check and which snapshots stay.
+package settings
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/stasisd/stasis/browser"
+	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/profiles"
+	"github.com/stasisd/stasis/session/library"
+)
+
+// Settings are what a user asks for. It is the record and the wire shape.
+type Settings struct {
+	Engine     *string            `json:"engine"`  // of sessions that name none; nil: the daemon's
+	Standby    *int64             `json:"standby"` // Chromes kept with the default brought in; nil: as it is used
+	LoginCheck *LoginCheck        `json:"login_check"`
+	Retention  *library.Retention `json:"retention"` // nil: the daemon's
+}
+
+// Bounds of check_every_seconds, in seconds.
+const (
+	LeastCheckEvery = 60
+	MostCheckEvery  = 30 * 24 * 60 * 60
+)
+
+// LoginCheck is an address and what proves there that the user is logged in;
+// see browser.LoginCheck. Conditions that are nil are not given. It is the
+// record and the wire shape.
+type LoginCheck struct {
+	URL            string  `json:"url"`
+	Status         *int64  `json:"status"`
+	Selector       *string `json:"selector"`
+	AbsentSelector *string `json:"absent_selector"`
+	Text           *string `json:"text"`
+	Cookie         *string `json:"cookie"`
+	TimeoutSeconds *int64  `json:"timeout_seconds"` // always set once it is checked
+	// BeforeDefault: a save may move the default only after the check.
+	BeforeDefault bool `json:"before_default"`
+	// CheckEverySeconds has it made by itself, from LeastCheckEvery to
+	// MostCheckEvery; nil: only when somebody asks.
+	CheckEverySeconds *int64 `json:"check_every_seconds"`
+}
+
+// Browser is what package browser is told of a check.
+func (c LoginCheck) Browser() browser.LoginCheck {
+	return browser.LoginCheck{URL: c.URL, Status: Given(c.Status), Selector: Given(c.Selector),
+		AbsentSelector: Given(c.AbsentSelector), Text: Given(c.Text), Cookie: Given(c.Cookie),
+		Timeout: time.Duration(Given(c.TimeoutSeconds)) * time.Second}
+}
+
+// Given is the value of a setting, zero where it is not given.
+func Given[T any](v *T) (value T) {
+	if v != nil {
+		value = *v
+	}
+	return value
+}
+
+// CheckEvery is how often a user's login is to be checked; 0 for never.
+func (s Settings) CheckEvery() time.Duration {
+	if s.LoginCheck == nil {
+		return 0
+	}
+	return time.Duration(Given(s.LoginCheck.CheckEverySeconds)) * time.Second
+}
+
+// Of reads the settings in a user's record. One without any has none set; those that
+// cannot be read are store_failed.
+func Of(u profiles.User) (Settings, error) {
+	var set Settings
+	if len(u.Settings) == 0 {
+		return set, nil
+	}
+	err := json.Unmarshal(u.Settings, &set)
+	return set, fault.Wrap(err, fault.StoreFailed, "session.settings", "the user's recorded settings cannot be read")
+}

@@ -1,0 +1,70 @@
+package settings
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/stasisd/stasis/profiles"
+	"github.com/stasisd/stasis/session/access"
+)
+
+// Records is where users' settings are kept; see [profiles.Catalogue].
+type Records interface {
+	User(ctx context.Context, id string) (profiles.User, error)
+	UpdateUser(ctx context.Context, id string, at time.Time, update func(*profiles.User) error) (profiles.User, error)
+}
+
+// Users looks settings up and changes them. Its methods are safe for concurrent use.
+type Users struct {
+	records Records
+	now     func() time.Time
+	changed func(userID string, now Settings)
+}
+
+// NewUsers makes Users over records. changed is called after each change.
+func NewUsers(records Records, now func() time.Time, changed func(userID string, now Settings)) *Users {
+	return &Users{records: records, now: now, changed: changed}
+}
+
+// Settings tells a caller a user's settings. One without any has none set; one that is
+// not there is user_not_found.
+func (u *Users) Settings(ctx context.Context, c access.Caller, userID string) (Settings, error) {
+	if err := c.ForUser(userID, access.Look); err != nil {
+		return Settings{}, err
+	}
+	return u.For(ctx, userID)
+}
+
+// For returns a user's settings, for the daemon's own work.
+func (u *Users) For(ctx context.Context, userID string) (Settings, error) {
+	user, err := u.records.User(ctx, userID)
+	if err != nil {
+		return Settings{}, err
+	}
+	return Of(user)
+}
+
+// ChangeSettings changes a user's settings in one transaction. An error of
+// change leaves them as they were and comes back as it is.
+func (u *Users) ChangeSettings(ctx context.Context, c access.Caller, userID string, change func(Settings) (Settings, error)) (Settings, error) {
+	if err := c.ForUser(userID, access.Manage); err != nil {
+		return Settings{}, err
+	}
+	var now Settings
+	_, err := u.records.UpdateUser(ctx, userID, u.now().UTC(), func(rec *profiles.User) error {
+		was, err := Of(*rec)
+		if err != nil {
+			return err
+		}
+		if now, err = change(was); err != nil {
+			return err
+		}
+		rec.Settings, err = json.Marshal(now)
+		return err
+	})
+	if err == nil {
+		u.changed(userID, now)
+	}
+	return now, err
+}

@@ -1,0 +1,46 @@
+package snapshot
+
+import (
+	"context"
+	"sync"
+)
+
+// sharing has, for an archive, the snapshots of this process that the catalogue may
+// not know yet: each must not lose its archive to the delete of another. Settled
+// and Delete of a [Vault] end that.
+type sharing struct {
+	mu        sync.Mutex
+	snapshots map[string]map[string]bool // archive ID → snapshot IDs
+}
+
+// needs reports whether another snapshot than id needs the archive. The caller holds
+// the archive's lock, so that a save of an equal one is in the catalogue or unsettled,
+// or has not begun to use it.
+func (s *sharing) needs(ctx context.Context, archiveID, id string, inUse InUse) bool {
+	if s.unshare(archiveID, id) || inUse == nil {
+		return true
+	}
+	used, err := inUse(ctx, archiveID)
+	return used || err != nil
+}
+
+func (s *sharing) share(archiveID, snapshotID string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.snapshots[archiveID] == nil {
+		s.snapshots[archiveID] = map[string]bool{}
+	}
+	s.snapshots[archiveID][snapshotID] = true
+}
+
+// unshare forgets the snapshot and reports whether others still share.
+func (s *sharing) unshare(archiveID, snapshotID string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.snapshots[archiveID], snapshotID)
+	if len(s.snapshots[archiveID]) == 0 {
+		delete(s.snapshots, archiveID)
+		return false
+	}
+	return true
+}
