@@ -75,6 +75,7 @@ var mayImport = []struct{ pkg, imports string }{
 	{"session/request", "fault state profiles session/autosave session/restore"},
 	{"session/queue", ""},
 	{"session/records", "fault profiles session/events"},
+	{"session/run", "fault browser profiles session/events session/library session/queue session/restore session/save"},
 	{"session/registry", "fault session/login/renewal session/restore"},
 	{"session/restore", "fault state state/report browser browser/extension snapshot profiles session/access session/browsers"},
 	{"session/library", "fault state state/* snapshot profiles browser/extension session/access"}, // it knows no live session

@@ -120,7 +120,7 @@ func (l *live) unpause(end func(error)) {
 			status = profiles.StatusRunning
 		}
 		l.setStatus(status, profiles.Reason{})
-		l.writer.Record(events.Resumed, nil)
+		l.runs.Record(events.Resumed, nil)
 		l.touch()
 		l.records.After(func() { end(nil) })
 	})
