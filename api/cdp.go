@@ -8,11 +8,12 @@ import (
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/session"
 	"github.com/stasisd/stasis/session/access"
+	"github.com/stasisd/stasis/session/answer"
 )
 
 // CDP connects clients to the browsers of live sessions.
 type CDP interface {
-	Get(ctx context.Context, c access.Caller, id string) (session.Info, error)
+	Get(ctx context.Context, c access.Caller, id string) (answer.Info, error)
 	Pages(ctx context.Context, c access.Caller, id string) ([]session.Page, error)
 	BrowserVersion(ctx context.Context, c access.Caller, id string) (product, protocolVersion, userAgent string, err error)
 	// MayDrive refuses who may not connect to a session.
@@ -60,17 +61,17 @@ func (h *cdpHandler) serve(c *call) error {
 
 // living is the session of the path, unless it has ended: what a client would
 // otherwise learn from a socket that closes at once.
-func (h *cdpHandler) living(c *call) (session.Info, error) {
+func (h *cdpHandler) living(c *call) (answer.Info, error) {
 	id, err := c.sessionID()
 	if err != nil {
-		return session.Info{}, err
+		return answer.Info{}, err
 	}
 	info, err := h.cdp.Get(c.Request().Context(), c.caller, id)
 	if err != nil {
-		return session.Info{}, err
+		return answer.Info{}, err
 	}
 	if info.Over() {
-		return session.Info{}, fault.New(fault.SessionNotRunning, "api.cdp", "the session is %s", info.Status)
+		return answer.Info{}, fault.New(fault.SessionNotRunning, "api.cdp", "the session is %s", info.Status)
 	}
 	return info, nil
 }

@@ -9,14 +9,15 @@ import (
 	"github.com/stasisd/stasis/session"
 	"github.com/stasisd/stasis/session/access"
 	"github.com/stasisd/stasis/session/agent"
+	"github.com/stasisd/stasis/session/answer"
 )
 
 // Controls pauses, resumes and drives live sessions without CDP.
 type Controls interface {
-	Get(ctx context.Context, c access.Caller, id string) (session.Info, error)
+	Get(ctx context.Context, c access.Caller, id string) (answer.Info, error)
 	Status(ctx context.Context, c access.Caller, id string) (agent.Status, error)
-	Pause(ctx context.Context, c access.Caller, id string) (session.Acknowledged, error)
-	Resume(ctx context.Context, c access.Caller, id string) (session.Acknowledged, error)
+	Pause(ctx context.Context, c access.Caller, id string) (answer.Acknowledged, error)
+	Resume(ctx context.Context, c access.Caller, id string) (answer.Acknowledged, error)
 	Navigate(ctx context.Context, c access.Caller, id, url string) (currentURL string, err error)
 	Screenshot(ctx context.Context, c access.Caller, id string) (session.Screenshot, error)
 }
@@ -47,7 +48,7 @@ func (h *controlHandler) pause(c *call) error { return acknowledge(c, h.bodies, 
 
 // acknowledge answers a call that takes no body with what do reports of the session
 // of the path.
-func acknowledge(c *call, bodies *bodyDecoder, do func(context.Context, access.Caller, string) (session.Acknowledged, error)) error {
+func acknowledge(c *call, bodies *bodyDecoder, do func(context.Context, access.Caller, string) (answer.Acknowledged, error)) error {
 	if _, err := bodies.decode(c, &none{}); err != nil {
 		return err
 	}
@@ -65,7 +66,7 @@ func acknowledge(c *call, bodies *bodyDecoder, do func(context.Context, access.C
 // resumedAnswer is the answer of resume: the acknowledgement, and what a client
 // needs to connect.
 type resumedAnswer struct {
-	session.Acknowledged
+	answer.Acknowledged
 	SessionID string  `json:"session_id"`
 	CDPURL    *string `json:"cdp_url"` // null: it has ended again
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
 	"github.com/stasisd/stasis/session/access"
+	"github.com/stasisd/stasis/session/answer"
 	"github.com/stasisd/stasis/session/browsers"
 	"github.com/stasisd/stasis/session/events"
 )
@@ -20,6 +21,21 @@ type Eager = mux.Eager
 
 // Metered is a Conn that counts the memory of what it reads; see mux.Metered.
 type Metered = mux.Metered
+
+// Screenshot is a JPEG of the tab in front.
+type Screenshot struct {
+	JPEG  []byte
+	URL   string
+	Title string
+}
+
+// Page is one page target, as GET …/json/list shows it.
+type Page struct {
+	ID    string
+	Type  string
+	Title string
+	URL   string
+}
 
 // callDeadline bounds a navigation or screenshot.
 const callDeadline = 30 * time.Second
@@ -149,8 +165,8 @@ func (s *Service) Connect(ctx context.Context, c access.Caller, id, targetID str
 
 // Pause marks a session paused: its Chrome is frozen while no client is
 // attached, and the idle limit stands still.
-func (s *Service) Pause(ctx context.Context, c access.Caller, id string) (Acknowledged, error) {
-	a := Acknowledged{Success: true, Status: "paused", Message: "the session is paused"}
+func (s *Service) Pause(ctx context.Context, c access.Caller, id string) (answer.Acknowledged, error) {
+	a := answer.Acknowledged{Success: true, Status: "paused", Message: "the session is paused"}
 	l, err := s.running(ctx, c, id, access.Drive)
 	if err != nil {
 		return a, err

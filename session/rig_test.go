@@ -26,6 +26,7 @@ import (
 	"github.com/stasisd/stasis/profiles/sqldb"
 	"github.com/stasisd/stasis/session/access"
 	"github.com/stasisd/stasis/session/agent"
+	"github.com/stasisd/stasis/session/answer"
 	"github.com/stasisd/stasis/session/capacity"
 	"github.com/stasisd/stasis/session/events"
 	"github.com/stasisd/stasis/session/files"
@@ -135,7 +136,7 @@ func (r *rig) daemon(change func(*Config)) *Service {
 	vault, log := snapshot.NewVault(r.store, r.keys, snapshot.Options{Now: r.clock.now}), slog.New(slog.DiscardHandler)
 	journal := events.NewJournal(r.catalogue, vault, r.clock.now, log)
 	r.masks = capacity.NewTurns(events.MaxMasking)
-	notices := events.NewNotices(events.NoticesConfig{URL: r.hookURL, Session: HookSession, Now: r.clock.now})
+	notices := events.NewNotices(events.NoticesConfig{URL: r.hookURL, Session: answer.HookSession, Now: r.clock.now})
 	s := New(cfg, Deps{Journal: journal, Notices: notices, Keys: r.apiKeys, Extensions: store, Browsers: r.browsers, Datadirs: r.disk, Vault: vault,
 		Catalogue: r.catalogue.forService(), Meter: r.meter, Room: func() bool { return r.room() }, Now: r.clock.now, Log: log})
 	r.Users, r.Checker, r.Importer = s.Users(), s.Checker(), s.Importer()
@@ -396,7 +397,7 @@ func asking(change func(*Create)) Create {
 	return c
 }
 
-func (r *rig) create(c access.Caller, change func(*Create)) Info {
+func (r *rig) create(c access.Caller, change func(*Create)) answer.Info {
 	r.t.Helper()
 	info, err := r.Create(r.t.Context(), c, asking(change))
 	if err != nil {

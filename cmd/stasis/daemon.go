@@ -27,6 +27,7 @@ import (
 	"github.com/stasisd/stasis/session"
 	"github.com/stasisd/stasis/session/access"
 	"github.com/stasisd/stasis/session/agent"
+	"github.com/stasisd/stasis/session/answer"
 	"github.com/stasisd/stasis/session/browsers"
 	"github.com/stasisd/stasis/session/capacity"
 	"github.com/stasisd/stasis/session/events"
@@ -126,7 +127,7 @@ func start(ctx context.Context, c *serveCmd, log *slog.Logger) (_ *daemon, err e
 	starter.Budget = budget.New(c.ClientMemory)
 	d.apiKeys = access.NewKeys(db.Keys, time.Now)
 	journal := events.NewJournal(db.Runs, d.vault, time.Now, log)
-	notices := events.NewNotices(events.NoticesConfig{URL: c.hookURL(), Session: session.HookSession, Wake: sender.Wake, Now: time.Now})
+	notices := events.NewNotices(events.NoticesConfig{URL: c.hookURL(), Session: answer.HookSession, Wake: sender.Wake, Now: time.Now})
 	d.service = session.New(limits, session.Deps{
 		Keys:      d.apiKeys,
 		Browsers:  browsers.Chromes{Starter: starter},
