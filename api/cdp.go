@@ -14,8 +14,6 @@ import (
 // CDP connects clients to the browsers of live sessions.
 type CDP interface {
 	Get(ctx context.Context, c access.Caller, id string) (answer.Info, error)
-	Pages(ctx context.Context, c access.Caller, id string) ([]session.Page, error)
-	BrowserVersion(ctx context.Context, c access.Caller, id string) (product, protocolVersion, userAgent string, err error)
 	// MayDrive refuses who may not connect to a session.
 	MayDrive(ctx context.Context, c access.Caller, id string) error
 	// Attach takes a place for one CDP client of a session, until release; else
@@ -31,6 +29,7 @@ var _ CDP = (*session.Service)(nil)
 // cdpHandler answers what Chrome itself does at its debugging port, for each session.
 type cdpHandler struct {
 	cdp     CDP
+	driver  Driver
 	sockets *cdpSockets
 	urls    origins
 }
@@ -82,7 +81,7 @@ func (h *cdpHandler) browserVersion(c *call) error {
 	if err != nil {
 		return err
 	}
-	product, protocol, agent, err := h.cdp.BrowserVersion(c.Request().Context(), c.caller, info.ID)
+	product, protocol, agent, err := h.driver.BrowserVersion(c.Request().Context(), c.caller, info.ID)
 	if err != nil {
 		return err
 	}
@@ -106,7 +105,7 @@ func (h *cdpHandler) pages(c *call) error {
 	if err != nil {
 		return err
 	}
-	pages, err := h.cdp.Pages(c.Request().Context(), c.caller, info.ID)
+	pages, err := h.driver.Pages(c.Request().Context(), c.caller, info.ID)
 	if err != nil {
 		return err
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/stasisd/stasis/session/agent"
 	"github.com/stasisd/stasis/session/answer"
 	"github.com/stasisd/stasis/session/autosave"
+	"github.com/stasisd/stasis/session/drive"
 	"github.com/stasisd/stasis/session/restore"
 	"github.com/stasisd/stasis/session/save"
 	"github.com/stasisd/stasis/state"
@@ -135,12 +136,12 @@ func (f *fakeSessions) Navigate(_ context.Context, _ access.Caller, _, url strin
 	return url, f.failure()
 }
 
-func (f *fakeSessions) Screenshot(context.Context, access.Caller, string) (session.Screenshot, error) {
-	return session.Screenshot{JPEG: []byte("\xff\xd8jpeg"), URL: "https://a.example/", Title: "A"}, f.failure()
+func (f *fakeSessions) Screenshot(context.Context, access.Caller, string) (drive.Screenshot, error) {
+	return drive.Screenshot{JPEG: []byte("\xff\xd8jpeg"), URL: "https://a.example/", Title: "A"}, f.failure()
 }
 
-func (f *fakeSessions) Pages(context.Context, access.Caller, string) ([]session.Page, error) {
-	return []session.Page{{ID: "T1", Type: "page", Title: "A", URL: "https://a.example/"}}, f.failure()
+func (f *fakeSessions) Pages(context.Context, access.Caller, string) ([]drive.Page, error) {
+	return []drive.Page{{ID: "T1", Type: "page", Title: "A", URL: "https://a.example/"}}, f.failure()
 }
 
 func (f *fakeSessions) BrowserVersion(context.Context, access.Caller, string) (string, string, string, error) {

@@ -25,6 +25,7 @@ type Options struct {
 	Sessions       Sessions
 	Checkpoints    Checkpoints
 	Controls       Controls
+	Driver         Driver
 	CDP            CDP
 	Files          Files
 	History        History

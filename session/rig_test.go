@@ -28,6 +28,7 @@ import (
 	"github.com/stasisd/stasis/session/agent"
 	"github.com/stasisd/stasis/session/answer"
 	"github.com/stasisd/stasis/session/capacity"
+	"github.com/stasisd/stasis/session/drive"
 	"github.com/stasisd/stasis/session/events"
 	"github.com/stasisd/stasis/session/files"
 	"github.com/stasisd/stasis/session/importer"
@@ -68,6 +69,7 @@ type rig struct {
 	*agent.Messenger
 	*events.Reader
 	*files.Files
+	*drive.Driver
 	deliveries *events.Deliveries
 	hookURL    string // the daemon's own webhook
 	documents  *agent.Documents
@@ -141,7 +143,8 @@ func (r *rig) daemon(change func(*Config)) *Service {
 		Catalogue: r.catalogue.forService(), Meter: r.meter, Room: func() bool { return r.room() }, Now: r.clock.now, Log: log})
 	r.Users, r.Checker, r.Importer = s.Users(), s.Checker(), s.Importer()
 	masks := turnsAt{&r.masks}
-	r.Messenger = agent.NewMessenger(agent.MessengerConfig{Sessions: s.Lookup(), Store: r.catalogue, Tasks: r.catalogue, Notices: notices, Masks: masks, Now: r.clock.now})
+	r.Driver = drive.New(s.Lookup())
+	r.Messenger = agent.NewMessenger(agent.MessengerConfig{Sessions: s.Lookup(), Driver: r.Driver, Store: r.catalogue, Tasks: r.catalogue, Notices: notices, Masks: masks, Now: r.clock.now})
 	r.deliveries = events.NewDeliveries(r.catalogue, notices.Wake, r.clock.now)
 	r.Reader = events.NewReader(events.ReaderConfig{Journal: journal, Store: r.catalogue, Sessions: s.Lookup(), Keys: r.apiKeys, Masks: masks})
 	r.Files = files.New(s.Lookup(), r.apiKeys)

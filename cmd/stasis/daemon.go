@@ -30,6 +30,7 @@ import (
 	"github.com/stasisd/stasis/session/answer"
 	"github.com/stasisd/stasis/session/browsers"
 	"github.com/stasisd/stasis/session/capacity"
+	"github.com/stasisd/stasis/session/drive"
 	"github.com/stasisd/stasis/session/events"
 	"github.com/stasisd/stasis/session/files"
 	"github.com/stasisd/stasis/session/library"
@@ -157,15 +158,16 @@ func start(ctx context.Context, c *serveCmd, log *slog.Logger) (_ *daemon, err e
 		return nil, err
 	}
 	sessions, masks := d.service.Lookup(), capacity.NewTurns(events.MaxMasking)
+	driver := drive.New(sessions)
 	d.server = api.New(api.Options{
 		HashKey:  d.keys.Derive("request hashes"),
-		Sessions: d.service, Checkpoints: d.service, Controls: d.service, CDP: d.service, Files: files.New(sessions, d.apiKeys),
+		Sessions: d.service, Checkpoints: d.service, Controls: d.service, Driver: driver, CDP: d.service, Files: files.New(sessions, d.apiKeys),
 		Snapshots: kept, Exports: kept, Importer: d.service.Importer(), Pruner: d.service.Pruner(),
 		Defaults: kept, Logins: d.service.Checker(), Settings: d.service.Users(), Extensions: checked,
 		Keys: d.apiKeys, SessionTickets: d.service, Readiness: d.service, Answers: answers{db.Answers},
 		Notes:      agent.NewNotes(sessions, db.Notes, time.Now),
 		Documents:  agent.NewDocuments(sessions, snapshot.NewDocuments(d.store, snapshot.Options{Now: time.Now})),
-		Messenger:  agent.NewMessenger(agent.MessengerConfig{Sessions: sessions, Store: db.Messages, Tasks: db.Sessions, Notices: notices, Masks: masks, Now: time.Now}),
+		Messenger:  agent.NewMessenger(agent.MessengerConfig{Sessions: sessions, Driver: driver, Store: db.Messages, Tasks: db.Sessions, Notices: notices, Masks: masks, Now: time.Now}),
 		History:    events.NewReader(events.ReaderConfig{Journal: journal, Store: db.Runs, Sessions: sessions, Keys: d.apiKeys, Masks: masks}),
 		Deliveries: events.NewDeliveries(db.Deliveries, sender.Wake, time.Now),
 		Metrics:    counted.Handler(), Logger: log, Now: time.Now,
