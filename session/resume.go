@@ -43,7 +43,7 @@ func (s *Service) resume(ctx context.Context, c access.Caller, r Create) (answer
 		if err := s.rescues.Await(ctx, rec.ID); err != nil {
 			return answer.Acknowledged{}, nil, err
 		}
-		l := s.find(rec.ID)
+		l := s.sessions.Find(rec.ID)
 		if l == nil {
 			if l, err = s.revive(ctx, c, rec.ID, r); l != nil || err != nil {
 				return answer.Acknowledged{Success: true, Status: "resumed", Message: "the session lives again"}, l, err
@@ -54,7 +54,7 @@ func (s *Service) resume(ctx context.Context, c access.Caller, r Create) (answer
 			return answer.Acknowledged{}, nil, err
 		}
 		a, err := l.resume(ctx)
-		if fault.Is(err, fault.SessionNotRunning) && s.find(rec.ID) != l {
+		if fault.Is(err, fault.SessionNotRunning) && s.sessions.Find(rec.ID) != l {
 			continue // it ended between the two looks
 		}
 		return a, l, err
@@ -133,7 +133,8 @@ func (s *Service) revive(ctx context.Context, c access.Caller, id string, by Cre
 	if err := c.Require(access.Restore); err != nil {
 		return nil, err
 	}
-	if err := s.claim(c, id); err != nil {
+	release, err := s.sessions.Claim(c.KeyID, id)
+	if err != nil {
 		if fault.Is(err, fault.ShuttingDown) {
 			return nil, err
 		}
@@ -141,9 +142,9 @@ func (s *Service) revive(ctx context.Context, c access.Caller, id string, by Cre
 	}
 	defer s.capacity.Replenish()
 	defer s.capacity.Pause()
-	defer s.unclaim(id)
+	defer release()
 	rec, err := s.resumable(ctx, c, id)
-	if err != nil || s.find(id) != nil {
+	if err != nil || s.sessions.Find(id) != nil {
 		return nil, err
 	}
 	if rec.EndedAt.IsZero() {
@@ -241,36 +242,4 @@ func (s *Service) resumed(ctx context.Context, c access.Caller, r Create) (_ ans
 	info, err := l.info(context.WithoutCancel(ctx))
 	info.Existing, info.Tickets = a.Status == "already_running", l.ticketsFor(c)
 	return info, true, err
-}
-
-// enrol records a session whose Chrome is up. One that lives again keeps its
-// record, and is live in it from here on: until then a dead daemon leaves it ended.
-func (s *Service) enrol(ctx context.Context, rec profiles.Session, was *profiles.Session) (profiles.Session, error) {
-	defer s.Notices.Wake()
-	if was == nil {
-		rec.Notices = s.Notices.Of(rec, events.HookCreated)
-		err := s.Catalogue.CreateSession(ctx, rec)
-		rec.Notices = nil
-		return rec, err
-	}
-	// A default moves on from what this session itself made of it, else only from
-	// where the session began: what others have saved since stands. One that begins
-	// with what the default is now begins there.
-	base := was.BaseVersion
-	switch d, err := s.Catalogue.Default(ctx, rec.UserID); {
-	case err == nil && (d.SessionID == rec.ID || d.SnapshotID == rec.BaseSnapshotID):
-		base = d.Version
-	case err != nil && !fault.Is(err, fault.DefaultNotFound):
-		return rec, err
-	}
-	return s.Catalogue.UpdateSession(ctx, rec.ID, func(r *profiles.Session) error {
-		if r.EndedAt.IsZero() {
-			return fault.New(fault.SessionEnding, "session.resume", "session %s has not ended", r.ID)
-		}
-		rec.CreatedAt, rec.KeyID, rec.Execution, rec.BaseVersion = r.CreatedAt, r.KeyID, r.Execution, base
-		rec.WebhookURL = r.WebhookURL
-		*r = rec
-		r.Notices = s.Notices.Of(rec, events.HookStatus)
-		return nil
-	})
 }
