@@ -69,6 +69,8 @@ var mayImport = []struct{ pkg, imports string }{
 	{"session/login/renewal", "fault state state/report browser snapshot profiles session/browsers session/library session/login session/restore session/save session/settings"},
 	{"session/importer", "fault state state/report browser snapshot profiles session/access session/browsers session/library session/login session/save session/settings"},
 	{"session/rescue", "fault state browser snapshot profiles session/browsers session/events session/library session/save"},
+	{"session/answer", "profiles session/access session/autosave session/restore session/save"}, // of values, and the JSON of them
+	{"session/drive", "browser session/access"},
 	{"session/files", "fault browser session/access"},
 	{"session/autosave", "fault browser state"},
 	{"session/pictures", "session/events"},
@@ -82,7 +84,7 @@ var mayImport = []struct{ pkg, imports string }{
 	{"session/library/audit", "fault snapshot profiles session/library"},
 	{"session/*", "fault state state/* snapshot profiles session/access"},
 	{"session/*/*", "fault state profiles session/*"},
-	{"api", ". fault budget state browser browser/extension snapshot session session/access session/agent session/autosave session/events session/files session/importer session/library session/login session/request session/restore session/save session/settings api/live"}, // what is recorded, session tells it
+	{"api", ". fault budget state browser browser/extension snapshot session session/access session/agent session/answer session/autosave session/drive session/events session/files session/importer session/library session/login session/request session/restore session/save session/settings api/live"}, // what is recorded, session tells it
 	{"api/apitest", "."},
 	{"api/live", ""},
 	{"api/metrics", "session session/login session/save"},

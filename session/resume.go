@@ -8,6 +8,7 @@ import (
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
 	"github.com/stasisd/stasis/session/access"
+	"github.com/stasisd/stasis/session/answer"
 	"github.com/stasisd/stasis/session/events"
 	"github.com/stasisd/stasis/session/request"
 )
@@ -23,34 +24,34 @@ const (
 // reopened after a failed save is tried again, and one that has ended lives
 // again, under its ID, from its newest snapshot, or from what a scheduled login check
 // has made of that.
-func (s *Service) Resume(ctx context.Context, c access.Caller, id string) (Acknowledged, error) {
+func (s *Service) Resume(ctx context.Context, c access.Caller, id string) (answer.Acknowledged, error) {
 	a, _, err := s.resume(ctx, c, Create{SessionID: id})
 	return a, err
 }
 
 // resume is Resume, and a create with resume: r has the ID, and says what is to
 // be done where nothing was saved.
-func (s *Service) resume(ctx context.Context, c access.Caller, r Create) (Acknowledged, *live, error) {
+func (s *Service) resume(ctx context.Context, c access.Caller, r Create) (answer.Acknowledged, *live, error) {
 	for {
 		rec, err := s.resumable(ctx, c, r.SessionID)
 		if err != nil {
-			return Acknowledged{}, nil, err
+			return answer.Acknowledged{}, nil, err
 		}
 		if err := s.sameAsked(rec, r); err != nil {
-			return Acknowledged{}, nil, err
+			return answer.Acknowledged{}, nil, err
 		}
 		if err := s.rescues.Await(ctx, rec.ID); err != nil {
-			return Acknowledged{}, nil, err
+			return answer.Acknowledged{}, nil, err
 		}
 		l := s.sessions.Find(rec.ID)
 		if l == nil {
 			if l, err = s.revive(ctx, c, rec.ID, r); l != nil || err != nil {
-				return Acknowledged{Success: true, Status: "resumed", Message: "the session lives again"}, l, err
+				return answer.Acknowledged{Success: true, Status: "resumed", Message: "the session lives again"}, l, err
 			}
 			continue // it has been resumed meanwhile
 		}
 		if err := l.allow(c, access.Drive); err != nil {
-			return Acknowledged{}, nil, err
+			return answer.Acknowledged{}, nil, err
 		}
 		a, err := l.resume(ctx)
 		if fault.Is(err, fault.SessionNotRunning) && s.sessions.Find(rec.ID) != l {
@@ -74,8 +75,8 @@ func (s *Service) resumable(ctx context.Context, c access.Caller, id string) (pr
 }
 
 // resume lets a live session go on.
-func (l *live) resume(ctx context.Context) (Acknowledged, error) {
-	a := Acknowledged{Success: true, Status: "resumed", Message: "the session goes on"}
+func (l *live) resume(ctx context.Context) (answer.Acknowledged, error) {
+	a := answer.Acknowledged{Success: true, Status: "resumed", Message: "the session goes on"}
 	l.awaitCrash(ctx)
 	running := false
 	err := l.askAndWait(ctx, func(reply func(error)) {
@@ -230,13 +231,13 @@ func bare(r Create) Create {
 
 // resumed answers a create with resume. found is false where nothing is there to
 // resume and the create may make a fresh session.
-func (s *Service) resumed(ctx context.Context, c access.Caller, r Create) (_ Info, found bool, err error) {
+func (s *Service) resumed(ctx context.Context, c access.Caller, r Create) (_ answer.Info, found bool, err error) {
 	a, l, err := s.resume(ctx, c, r)
 	if fault.Is(err, fault.SessionNotFound) && r.FreshIfNone {
-		return Info{}, false, nil
+		return answer.Info{}, false, nil
 	}
 	if err != nil {
-		return Info{}, false, err
+		return answer.Info{}, false, err
 	}
 	info, err := l.info(context.WithoutCancel(ctx))
 	info.Existing, info.Tickets = a.Status == "already_running", l.ticketsFor(c)
