@@ -116,6 +116,7 @@ type Service struct {
 
 	snapshots *library.Snapshots
 	pruner    *library.Pruner
+	janitor   *library.Janitor
 	capacity  *capacity.Manager[*restore.Parked, *restore.Spare, *restore.Standby]
 	restorer  *restore.Restorer
 	users     *settings.Users
@@ -164,6 +165,8 @@ func New(cfg Config, deps Deps) *Service {
 	s.snapshots = library.NewSnapshots(deps.Catalogue, deps.Vault, s.capacity, deps.Log)
 	s.pruner = library.NewPruner(library.PrunerConfig{Retention: cfg.Retention, Grace: cfg.PruneGrace, Now: deps.Now, Log: deps.Log},
 		deps.Catalogue, s.snapshots, forLibrary{s})
+	s.janitor = library.NewJanitor(library.JanitorConfig{Records: deps.Catalogue, Pruner: s.pruner,
+		Events: events.KeepFor, Answers: repeatWindow, Deliveries: events.KeepDeliveries, Now: deps.Now, Log: deps.Log})
 	s.archives = archives.New(archives.Config{Vault: deps.Vault, Snapshots: s.snapshots, Datadirs: deps.Datadirs, Extensions: deps.Extensions,
 		Sessions: forArchives{s}, Large: s.Large, Unpack: cfg.Unpack})
 	s.restorer = restore.New(restore.Config{Now: deps.Now, Log: deps.Log}, deps.Browsers, s.capacity, s.archives, deps.Catalogue)
