@@ -9,6 +9,7 @@ import (
 	"github.com/stasisd/stasis/profiles"
 	"github.com/stasisd/stasis/session/access"
 	"github.com/stasisd/stasis/session/browsers"
+	"github.com/stasisd/stasis/session/request"
 	"github.com/stasisd/stasis/session/rescue"
 	"github.com/stasisd/stasis/session/restore"
 	"github.com/stasisd/stasis/state"
@@ -189,7 +190,7 @@ func (s *Service) unclaim(id string) {
 // begin brings the Chrome up and starts the session on it; was is the record of
 // one that has ended and lives again.
 func (s *Service) begin(ctx context.Context, c access.Caller, r Create, o restore.Environment, was *profiles.Session) (*live, error) {
-	asked, err := s.sealAsked(r)
+	asked, err := request.Seal(s.Vault, r)
 	if err != nil {
 		return nil, err
 	}
