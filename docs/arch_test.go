@@ -72,7 +72,7 @@ var mayImport = []struct{ pkg, imports string }{
 	{"session/files", "fault browser session/access"},
 	{"session/autosave", "fault browser state"},
 	{"session/pictures", "session/events"},
-	{"session/request", "fault state profiles session/autosave session/restore"},
+	{"session/request", "fault state browser profiles session/access session/autosave session/restore session/save session/settings"},
 	{"session/queue", ""},
 	{"session/restore", "fault state state/report browser browser/extension snapshot profiles session/access session/browsers"},
 	{"session/restore/archives", "state snapshot profiles session/agent session/library session/restore"},

@@ -194,7 +194,7 @@ func (s *Service) begin(ctx context.Context, c access.Caller, r Create, o restor
 	if err != nil {
 		return nil, err
 	}
-	if r.Engine, err = s.engineOf(ctx, r, o.UserID); err != nil {
+	if r.Engine, err = s.resolver.Engine(ctx, r, o.UserID); err != nil {
 		return nil, err
 	}
 	s.capacity.UseEngine(r.Engine)
@@ -202,7 +202,7 @@ func (s *Service) begin(ctx context.Context, c access.Caller, r Create, o restor
 		// What its create selected and named has come already, and more since.
 		r.Origins, r.Extensions = state.Selection{}, nil
 	}
-	named, err := s.namedExtensions(ctx, c, o.UserID, r.Extensions)
+	named, err := s.resolver.Extensions(ctx, c, o.UserID, r.Extensions)
 	if err != nil {
 		return nil, err
 	}

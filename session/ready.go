@@ -5,6 +5,7 @@ import (
 
 	"github.com/stasisd/stasis/profiles"
 	"github.com/stasisd/stasis/session/capacity"
+	"github.com/stasisd/stasis/session/request"
 	"github.com/stasisd/stasis/session/restore"
 	"github.com/stasisd/stasis/session/settings"
 	"github.com/stasisd/stasis/state"
@@ -29,7 +30,7 @@ func (f forCapacity) StandbySettings(ctx context.Context, userID string) (capaci
 	if err != nil || set.Standby == nil {
 		return capacity.StandbySettings{}, err
 	}
-	engine, err := f.svc.engineOf(ctx, Create{}, userID)
+	engine, err := f.svc.resolver.Engine(ctx, request.Create{}, userID)
 	if err != nil {
 		engine = "" // a create reports that the engine is not there
 	}

@@ -26,6 +26,7 @@ import (
 	"github.com/stasisd/stasis/session/library"
 	"github.com/stasisd/stasis/session/login"
 	"github.com/stasisd/stasis/session/login/renewal"
+	"github.com/stasisd/stasis/session/request"
 	"github.com/stasisd/stasis/session/rescue"
 	"github.com/stasisd/stasis/session/restore"
 	"github.com/stasisd/stasis/session/restore/archives"
@@ -120,6 +121,7 @@ type Service struct {
 	capacity  *capacity.Manager[*restore.Parked, *restore.Spare, *restore.Standby]
 	restorer  *restore.Restorer
 	users     *settings.Users
+	resolver  *request.Resolver
 	checker   *login.Checker
 	saver     *save.Saver
 	importer  *importer.Importer
@@ -171,6 +173,7 @@ func New(cfg Config, deps Deps) *Service {
 		Sessions: forArchives{s}, Large: s.Large, Unpack: cfg.Unpack})
 	s.restorer = restore.New(restore.Config{Now: deps.Now, Log: deps.Log}, deps.Browsers, s.capacity, s.archives, deps.Catalogue)
 	s.users = settings.NewUsers(deps.Catalogue, deps.Now, s.settingsChanged)
+	s.resolver = request.NewResolver(cfg.Engine, s.users, deps.Browsers, deps.Catalogue)
 	s.checker = login.NewChecker(login.Config{Records: deps.Catalogue, Users: s.users, Sessions: renewing{s}, Places: s.capacity, Snapshots: s.snapshots,
 		Restorer: s.restorer, Notices: deps.Notices, Meter: s.Meter, Now: deps.Now, Log: deps.Log})
 	s.saver = save.New(save.Config{Records: deps.Catalogue, Archives: deps.Vault, Datadirs: deps.Datadirs, Snapshots: s.snapshots, Dirs: deps.Browsers,
