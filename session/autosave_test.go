@@ -166,7 +166,7 @@ func TestAutoSavePaused(t *testing.T) {
 	if _, err := r.Pause(t.Context(), alice, id); err != nil {
 		t.Fatal(err)
 	}
-	l := r.find(id)
+	l := r.sessions.Find(id)
 	if wait, _ := l.autosave(autosave.Settings{Interval: time.Minute, Keep: 1}, false).Save(t.Context()); wait != time.Minute || len(r.autos(id)) != 0 {
 		t.Errorf("next in %v, %v were made", wait, r.autos(id))
 	}

@@ -77,7 +77,7 @@ func TestReadWhileASessionWaits(t *testing.T) {
 			close(goOn)
 			await(t, "the session has ended", func() bool {
 				_, err := r.End(ctx, alice, id, none)
-				return err == nil && r.find(id) == nil
+				return err == nil && r.sessions.Find(id) == nil
 			})
 		})
 	}

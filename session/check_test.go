@@ -180,7 +180,7 @@ func TestLoginIsProvenBeforeTheDefaultMoves(t *testing.T) {
 			id := r.create(alice, test.ask).ID
 			var a save.EndAnswer
 			if test.request.Mode == "" {
-				await(t, "the session is over", func() bool { return r.find(id) == nil })
+				await(t, "the session is over", func() bool { return r.sessions.Find(id) == nil })
 				rec, err := r.Get(t.Context(), alice, id)
 				if err != nil {
 					t.Fatal(err)

@@ -79,11 +79,7 @@ func TestOnLive(t *testing.T) {
 			}
 			got <- info
 		}()
-		await(t, "the create is on its way", func() bool {
-			r.mu.Lock()
-			defer r.mu.Unlock()
-			return len(r.creating) == 1
-		})
+		await(t, "the create is on its way", func() bool { return r.sessions.Counts().Creating == 1 })
 		r.end(alice, holder, none)
 		info := <-got
 		if info.ID == holder || info.Restored == nil {

@@ -113,7 +113,7 @@ func TestFailedRestartSavesWhatWasRead(t *testing.T) {
 func TestCheckpointCutOffByACrash(t *testing.T) {
 	r := newRig(t, nil)
 	id := r.create(alice, func(c *Create) { onCrash(c); every(time.Hour, 1)(c) }).ID
-	l := r.find(id)
+	l := r.sessions.Find(id)
 	r.browsers.on("copy", func(c *fakeChrome) error {
 		c.die()
 		await(t, "the crash is taken in", func() bool {
@@ -146,7 +146,7 @@ func (r *rig) checkpointWhenBack(id string) {
 func TestAutoSaveMeetsAnEnding(t *testing.T) {
 	r := newRig(t, nil)
 	id := r.create(alice, every(time.Hour, 1)).ID
-	l := r.find(id)
+	l := r.sessions.Find(id)
 	began, goOn := make(chan struct{}), make(chan struct{})
 	r.browsers.on("capture", func(*fakeChrome) error { close(began); <-goOn; return errBroken })
 	ended := make(chan error, 1)
@@ -165,7 +165,7 @@ func TestAutoSaveMeetsAnEnding(t *testing.T) {
 func TestResumeDuringARescue(t *testing.T) {
 	r := newRig(t, nil)
 	id := r.create(alice, nil).ID
-	l := r.find(id)
+	l := r.sessions.Find(id)
 	began, goOn := make(chan struct{}), make(chan struct{})
 	r.catalogue.once("Commit", func() { close(began); <-goOn })
 	r.browsers.last().die()

@@ -2,13 +2,13 @@ package session
 
 import (
 	"context"
-	"slices"
 	"time"
 
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
 	"github.com/stasisd/stasis/session/access"
 	"github.com/stasisd/stasis/session/browsers"
+	"github.com/stasisd/stasis/session/registry"
 	"github.com/stasisd/stasis/session/rescue"
 	"github.com/stasisd/stasis/session/restore"
 	"github.com/stasisd/stasis/state"
@@ -65,12 +65,13 @@ func (s *Service) create(ctx context.Context, c access.Caller, r Create) (Info, 
 	} else {
 		r.SessionID = profiles.NewID()
 	}
-	if err := s.claim(c, r.SessionID); err != nil {
+	release, err := s.sessions.Claim(c.KeyID, r.SessionID)
+	if err != nil {
 		return Info{}, err
 	}
 	defer s.capacity.Replenish() // not before: what it starts would slow this one down
 	defer s.capacity.Pause()
-	defer s.unclaim(r.SessionID)
+	defer release()
 	l, err := s.bring(ctx, c, r, nil)
 	if err != nil {
 		return Info{}, err
@@ -146,7 +147,7 @@ func (s *Service) repeated(ctx context.Context, c access.Caller, r Create) (Info
 	}
 	fresh := s.Now().Sub(rec.CreatedAt) < repeatWindow
 	if rec.KeyID != c.KeyID || rec.RequestHash != r.RequestHash || !fresh {
-		return Info{}, false, taken()
+		return Info{}, false, registry.Taken()
 	}
 	if err := s.rescues.Await(ctx, rec.ID); err != nil {
 		return Info{}, false, err
@@ -154,36 +155,6 @@ func (s *Service) repeated(ctx context.Context, c access.Caller, r Create) (Info
 	info, err := s.Get(ctx, c, r.SessionID)
 	info.Existing = true
 	return info, true, err
-}
-
-// taken says that an ID is another session's, whoever's that is.
-func taken() error {
-	return fault.New(fault.SessionExists, "session.create", "session_id: the ID is taken")
-}
-
-// claim holds an ID while its session is on its way. Another key hears no more
-// than that it is taken.
-func (s *Service) claim(c access.Caller, id string) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	other := s.creating[id]
-	switch {
-	case s.closing:
-		return fault.New(fault.ShuttingDown, "session.create", "the daemon is shutting down")
-	case other != nil && other.keyID != c.KeyID:
-		return taken()
-	case other != nil:
-		return fault.New(fault.RequestInProgress, "session.create", "session_id: a create of this session is under way")
-	}
-	s.creating[id] = &claim{keyID: c.KeyID, done: make(chan struct{})}
-	return nil
-}
-
-func (s *Service) unclaim(id string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	close(s.creating[id].done)
-	delete(s.creating, id)
 }
 
 // begin brings the Chrome up and starts the session on it; was is the record of
@@ -232,27 +203,13 @@ func (s *Service) begin(ctx context.Context, c access.Caller, r Create, o restor
 	if c.KeyID != rec.KeyID { // it was resumed by another key
 		l.madeBy = append(l.madeBy, c.KeyID)
 	}
-	s.mu.Lock()
-	if s.closing {
-		s.mu.Unlock()
+	entry := registry.Entry[*live]{ID: l.id, UserID: l.userID, Source: l.source, SnapshotID: l.base, Done: l.done, Session: l}
+	if err := s.sessions.Add(entry, func() { l.start(up) }); err != nil {
 		browsers.Discard(ctx, up.Chrome, s.Log)
 		_ = s.saver.EndSession(context.WithoutCancel(ctx), profiles.End{SessionID: rec.ID,
 			Status: profiles.StatusTerminated, Reason: profiles.ReasonShutdown.With("the daemon is shutting down"), EndedAt: s.Now().UTC()}, false)
-		return nil, fault.New(fault.ShuttingDown, "session.create", "the daemon is shutting down")
+		return nil, err
 	}
-	s.live[rec.ID] = l
-	l.beginRun()
-	s.work.Go(l.run)
-	if slices.Contains(r.Record, RecordScreenshot) {
-		s.work.Go(l.pictures)
-	}
-	if r.AutoSave != nil {
-		s.work.Go(func() { l.autosave(*r.AutoSave, r.Persist).Run(s.ctx) })
-	}
-	if up.Report != nil {
-		l.beginVerifying(up.Document)
-	}
-	s.mu.Unlock()
 	if r.StartURL != "" {
 		if err := up.Chrome.Open(ctx, r.StartURL); err != nil {
 			s.Log.Warn("start_url could not be opened", "session", rec.ID, "error", err)
@@ -268,13 +225,8 @@ func (s *Service) takePlace(ctx, wait context.Context, r Create) error {
 	if !fault.Is(err, fault.TooManySessions) {
 		return err
 	}
-	s.mu.Lock()
-	other := s.renewing
-	s.mu.Unlock()
-	if other != nil {
-		if err := s.hurry(ctx, other); err != nil {
-			return err
-		}
+	if err := s.sessions.AwaitRenewal(ctx, nil); err != nil {
+		return err
 	}
 	return s.capacity.Acquire(wait, r.Wait > 0)
 }

@@ -103,14 +103,12 @@ func (s *Service) EndAll(ctx context.Context, c access.Caller, r EndAllRequest) 
 	} else if !c.MayActFor(userID) {
 		return save.EndAnswer{}, fault.New(fault.Forbidden, "session.end_all", "user_id: the key does not act for this user")
 	}
-	s.mu.Lock()
 	var ids []string
-	for id, l := range s.live {
+	for _, l := range s.sessions.All() {
 		if r.All || l.userID == userID {
-			ids = append(ids, id)
+			ids = append(ids, l.id)
 		}
 	}
-	s.mu.Unlock()
 	return s.endEach(ctx, c, ids, r.EndRequest)
 }
 

@@ -151,7 +151,7 @@ func TestEndsAtOnce(t *testing.T) {
 	}
 	_, err := r.Navigate(t.Context(), alice, id, "https://a.example/")
 	wantCode(t, err, fault.SessionEnding)
-	l := r.find(id)
+	l := r.sessions.Find(id)
 	group.Go(end)
 	group.Go(end)
 	await(t, "both share the end", func() bool {
@@ -206,7 +206,7 @@ func TestSaveOutlivesItsRequest(t *testing.T) {
 	hangUp()
 	wantCode(t, <-told, fault.Timeout)
 	close(proceed)
-	await(t, "the session ended", func() bool { return r.find(id) == nil })
+	await(t, "the session ended", func() bool { return r.sessions.Find(id) == nil })
 	a, err := r.End(t.Context(), alice, id, asDefault)
 	if err != nil || a.Snapshot == nil {
 		t.Fatalf("%+v, %v", a, err)

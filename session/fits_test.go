@@ -67,7 +67,7 @@ func TestPausedWhenASaveFails(t *testing.T) {
 			}
 			r.browsers.works()
 			r.catalogue.works()
-			if paused := r.find(id).chrome.Frozen(); paused != (test.again == "already_paused") {
+			if paused := r.sessions.Find(id).chrome.Frozen(); paused != (test.again == "already_paused") {
 				t.Errorf("frozen: %v", paused)
 			}
 			if a, err := r.Pause(t.Context(), alice, id); err != nil || a.Status != test.again {

@@ -104,7 +104,7 @@ func TestRetryRests(t *testing.T) {
 	r := newRig(t, nil)
 	id := r.create(alice, every(time.Hour, 1)).ID
 	r.browsers.fails(fault.New(fault.StoreFull, "fake", "there is no room"), "precopy", "copy")
-	saver := r.find(id).autosave(autosave.Settings{Interval: time.Minute, Keep: 1}, false)
+	saver := r.sessions.Find(id).autosave(autosave.Settings{Interval: time.Minute, Keep: 1}, false)
 	for n := range 3 {
 		wait, least := saver.Save(t.Context())
 		if want := 5 * time.Second << n; wait != want || least != want {

@@ -2,6 +2,7 @@ package session
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/stasisd/stasis/browser"
@@ -104,6 +105,21 @@ func newLive(s *Service, rec profiles.Session, r Create, up restore.Started) *li
 // is to be open again, whatever the create wanted of an earlier one.
 func (l *live) options() browser.Options {
 	return browser.Options{Engine: l.request.Engine, RestoreTabs: true, Overrides: l.request.Overrides, Passkeys: l.request.Passkeys, Extensions: l.installed}
+}
+
+// start begins the session's first run, and what goes on beside it.
+func (l *live) start(up restore.Started) {
+	l.beginRun()
+	l.svc.work.Go(l.run)
+	if slices.Contains(l.request.Record, RecordScreenshot) {
+		l.svc.work.Go(l.pictures)
+	}
+	if set, persist := l.request.AutoSave, l.request.Persist; set != nil {
+		l.svc.work.Go(func() { l.autosave(*set, persist).Run(l.svc.ctx) })
+	}
+	if up.Report != nil {
+		l.beginVerifying(up.Document)
+	}
 }
 
 // run is the session's goroutine.

@@ -33,7 +33,7 @@ func (l Lookup) Record(ctx context.Context, c access.Caller, id string, p access
 // Report records an event in the run of a user's live session and waits until it is
 // on disk.
 func (l Lookup) Report(ctx context.Context, userID, id, event string, data events.Fields) {
-	session := l.s.find(id)
+	session := l.s.sessions.Find(id)
 	if session == nil || session.userID != userID {
 		return
 	}
@@ -68,7 +68,7 @@ func (l Lookup) Running(ctx context.Context, c access.Caller, id string) (agent.
 
 // Live is the live session of an ID; nil where there is none.
 func (l Lookup) Live(id string) agent.Live {
-	if session := l.s.find(id); session != nil {
+	if session := l.s.sessions.Find(id); session != nil {
 		return driven{session}
 	}
 	return nil

@@ -132,7 +132,7 @@ func TestWebhooksOfOtherEnds(t *testing.T) {
 	r.create(bob, nil) // nobody is told of it
 	id := r.create(alice, hooked).ID
 	r.browsers.last().die()
-	await(t, "the session has ended", func() bool { return r.find(id) == nil })
+	await(t, "the session has ended", func() bool { return r.sessions.Find(id) == nil })
 	r.tells(hookURL, "session.created ready", "session.status_changed error", "session.crashed error",
 		"session.saved error", "session.status_changed error", "session.deleted error")
 }
@@ -230,7 +230,7 @@ func TestWebhookOfACrashWithItsEnd(t *testing.T) {
 	id := r.create(alice, hooked).ID
 	r.catalogue.fails(errBroken, "UpdateSession")
 	r.browsers.last().die()
-	await(t, "the session has ended", func() bool { return r.find(id) == nil })
+	await(t, "the session has ended", func() bool { return r.sessions.Find(id) == nil })
 	r.tells(hookURL, "session.created ready", "session.saved error", "session.status_changed error", "session.crashed error", "session.deleted error")
 }
 

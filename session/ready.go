@@ -43,9 +43,7 @@ func (f forCapacity) StandbySettings(ctx context.Context, userID string) (capaci
 
 // Creating reports whether a create is under way.
 func (f forCapacity) Creating() bool {
-	f.svc.mu.Lock()
-	defer f.svc.mu.Unlock()
-	return len(f.svc.creating) > 0
+	return f.svc.sessions.Counts().Creating > 0
 }
 
 // MemoryAllows reports whether memory allows one more Chrome.

@@ -86,9 +86,7 @@ func (a *alive) over(what string, n int) {
 }
 
 func (a *alive) idleAgain() bool {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.renewing == nil
+	return !a.sessions.Counts().Renewing
 }
 
 // looked waits until alice was looked at, and is to be looked at later.

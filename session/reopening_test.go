@@ -105,7 +105,7 @@ func TestWaitForAReopeningEnds(t *testing.T) {
 			t.Errorf("%s did not end", what)
 		}
 	}
-	l, before := r.find(id), 0
+	l, before := r.sessions.Find(id), 0
 	if err := l.ask(t.Context(), func() error { before = len(l.reopening.waiters); return nil }); err != nil {
 		t.Fatal(err)
 	}
@@ -133,7 +133,7 @@ func TestWaitForAReopeningEnds(t *testing.T) {
 func TestEndWaitsForAReopening(t *testing.T) {
 	r := newRig(t, nil)
 	id, goOn, resumed := r.reopening()
-	l, ended := r.find(id), make(chan error, 1)
+	l, ended := r.sessions.Find(id), make(chan error, 1)
 	go func() {
 		a, err := r.End(context.WithoutCancel(t.Context()), alice, id, filesystem)
 		if err == nil && (a.Snapshot == nil || a.Snapshot.Rescue) {

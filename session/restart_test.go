@@ -18,11 +18,11 @@ func onCrash(c *Create) { c.Restart = true }
 // session has ended.
 func (r *rig) crashes(id string) {
 	r.t.Helper()
-	old := r.find(id)
+	old := r.sessions.Find(id)
 	was := r.browsers.last()
 	was.die()
 	await(r.t, "the crash was taken in", func() bool {
-		if r.find(id) == nil {
+		if r.sessions.Find(id) == nil {
 			return true
 		}
 		restarted := false
@@ -116,7 +116,7 @@ func TestAskedWhileChromeIsStartedAgain(t *testing.T) {
 		"end": func(id string) error { _, err := r.End(ctx, alice, id, filesystem); return err },
 	} {
 		id := r.create(alice, func(c *Create) { onCrash(c); hooked(c) }).ID
-		l := r.find(id)
+		l := r.sessions.Find(id)
 		began, goOn := make(chan struct{}), make(chan struct{})
 		r.browsers.on("restored", func(*fakeChrome) error { close(began); <-goOn; return nil })
 		r.browsers.last().die()
@@ -179,7 +179,7 @@ func TestAskedAtOnceAfterACrash(t *testing.T) {
 	r := newRig(t, nil)
 	for range 20 { // which of two things the session takes first is chance
 		id := r.create(alice, nil).ID
-		l := r.find(id)
+		l := r.sessions.Find(id)
 		busy, goOn, over := make(chan struct{}), make(chan struct{}), make(chan struct{})
 		go func() {
 			defer close(over)
@@ -197,7 +197,7 @@ func TestAskedAtOnceAfterACrash(t *testing.T) {
 		if err := <-asked; !fault.Is(err, fault.SessionEnding) && !fault.Is(err, fault.SessionNotRunning) {
 			t.Fatalf("it is usable: %v", err)
 		}
-		await(t, "its end", func() bool { return r.find(id) == nil })
+		await(t, "its end", func() bool { return r.sessions.Find(id) == nil })
 	}
 }
 
@@ -224,5 +224,5 @@ func TestCrashIsToldAtOnce(t *testing.T) {
 		return err == nil && info.Status == profiles.StatusError && info.Reason.Code == profiles.ReasonCrashed && info.EndedAt.IsZero()
 	})
 	close(goOn)
-	await(t, "the session has ended", func() bool { return r.find(id) == nil })
+	await(t, "the session has ended", func() bool { return r.sessions.Find(id) == nil })
 }

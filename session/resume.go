@@ -42,7 +42,7 @@ func (s *Service) resume(ctx context.Context, c access.Caller, r Create) (Acknow
 		if err := s.rescues.Await(ctx, rec.ID); err != nil {
 			return Acknowledged{}, nil, err
 		}
-		l := s.find(rec.ID)
+		l := s.sessions.Find(rec.ID)
 		if l == nil {
 			if l, err = s.revive(ctx, c, rec.ID, r); l != nil || err != nil {
 				return Acknowledged{Success: true, Status: "resumed", Message: "the session lives again"}, l, err
@@ -53,7 +53,7 @@ func (s *Service) resume(ctx context.Context, c access.Caller, r Create) (Acknow
 			return Acknowledged{}, nil, err
 		}
 		a, err := l.resume(ctx)
-		if fault.Is(err, fault.SessionNotRunning) && s.find(rec.ID) != l {
+		if fault.Is(err, fault.SessionNotRunning) && s.sessions.Find(rec.ID) != l {
 			continue // it ended between the two looks
 		}
 		return a, l, err
@@ -132,7 +132,8 @@ func (s *Service) revive(ctx context.Context, c access.Caller, id string, by Cre
 	if err := c.Require(access.Restore); err != nil {
 		return nil, err
 	}
-	if err := s.claim(c, id); err != nil {
+	release, err := s.sessions.Claim(c.KeyID, id)
+	if err != nil {
 		if fault.Is(err, fault.ShuttingDown) {
 			return nil, err
 		}
@@ -140,9 +141,9 @@ func (s *Service) revive(ctx context.Context, c access.Caller, id string, by Cre
 	}
 	defer s.capacity.Replenish()
 	defer s.capacity.Pause()
-	defer s.unclaim(id)
+	defer release()
 	rec, err := s.resumable(ctx, c, id)
-	if err != nil || s.find(id) != nil {
+	if err != nil || s.sessions.Find(id) != nil {
 		return nil, err
 	}
 	if rec.EndedAt.IsZero() {

@@ -55,7 +55,7 @@ func TestResumeAnEndedSession(t *testing.T) {
 	if got := r.browsers.last().options.Overrides; len(got.Differ(want)) > 0 {
 		t.Errorf("overrides %+v", got)
 	}
-	if l := r.find(first.ID); l.request.Idle != 7*time.Minute {
+	if l := r.sessions.Find(first.ID); l.request.Idle != 7*time.Minute {
 		t.Errorf("idle limit %s", l.request.Idle)
 	}
 	if a, err := r.Resume(t.Context(), alice, first.ID); err != nil || a.Status != "already_running" {
@@ -77,7 +77,7 @@ func TestResumeFromARescue(t *testing.T) {
 	for name, end := range map[string]func(*rig, string){
 		"crash": func(r *rig, id string) {
 			r.browsers.last().die()
-			await(r.t, "the session has ended", func() bool { return r.find(id) == nil })
+			await(r.t, "the session has ended", func() bool { return r.sessions.Find(id) == nil })
 		},
 		"killed with the daemon": func(r *rig, _ string) {
 			r.kill()

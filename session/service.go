@@ -17,7 +17,6 @@ import (
 	"github.com/stasisd/stasis/browser"
 	"github.com/stasisd/stasis/browser/extension"
 	"github.com/stasisd/stasis/browser/pool"
-	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/session/access"
 	"github.com/stasisd/stasis/session/browsers"
 	"github.com/stasisd/stasis/session/capacity"
@@ -26,6 +25,7 @@ import (
 	"github.com/stasisd/stasis/session/library"
 	"github.com/stasisd/stasis/session/login"
 	"github.com/stasisd/stasis/session/login/renewal"
+	"github.com/stasisd/stasis/session/registry"
 	"github.com/stasisd/stasis/session/rescue"
 	"github.com/stasisd/stasis/session/restore"
 	"github.com/stasisd/stasis/session/save"
@@ -129,23 +129,15 @@ type Service struct {
 	cancel context.CancelFunc
 	work   sync.WaitGroup
 
-	mu       sync.Mutex
-	closing  bool
-	live     map[string]*live
-	creating map[string]*claim // sessions that are on their way, by ID
-	renewing *renewal.Renewal  // a scheduled login check that is under way
-	hurrying int               // creates that wait for it
-	checks   map[string]int    // login checks of defaults on request that are under way, by user
-
-	imports turns // of imports whose upload is there
-	large   turns // of who restores a large state document
+	sessions *registry.Registry[*live]
+	imports  turns // of imports whose upload is there
+	large    turns // of who restores a large state document
 }
 
 // New makes a Service. [Service.Recover] must run before the first request.
 func New(cfg Config, deps Deps) *Service {
 	s := &Service{cfg: cfg, Deps: deps, clients: capacity.NewClients(cfg.MaxClients),
-		imports: capacity.NewTurns(importer.MaxImports), large: capacity.NewTurns(maxLarge),
-		live: map[string]*live{}, creating: map[string]*claim{}, checks: map[string]int{}}
+		imports: capacity.NewTurns(importer.MaxImports), large: capacity.NewTurns(maxLarge)}
 	if s.Meter == nil {
 		s.Meter = unmetered{}
 	}
@@ -158,12 +150,13 @@ func New(cfg Config, deps Deps) *Service {
 		Spares:  map[string]pool.Limits{browser.EngineChrome: cfg.Spares, browser.EngineShell: cfg.ShellSpares},
 		Standby: cfg.Standby, Calm: cfg.Calm, Now: deps.Now, Log: deps.Log,
 	}, forCapacity{s}, deps.Catalogue)
+	s.sessions = registry.New[*live](s.capacity.HasParked)
 	s.snapshots = library.NewSnapshots(deps.Catalogue, deps.Vault, s.capacity, deps.Log)
 	s.pruner = library.NewPruner(library.PrunerConfig{Retention: cfg.Retention, Grace: cfg.PruneGrace, Now: deps.Now, Log: deps.Log},
 		deps.Catalogue, s.snapshots, forLibrary{s})
 	s.restorer = restore.New(restore.Config{Now: deps.Now, Log: deps.Log}, deps.Browsers, s.capacity, archives{s}, deps.Catalogue)
 	s.users = settings.NewUsers(deps.Catalogue, deps.Now, s.settingsChanged)
-	s.checker = login.NewChecker(login.Config{Records: deps.Catalogue, Users: s.users, Sessions: renewing{s}, Places: s.capacity, Snapshots: s.snapshots,
+	s.checker = login.NewChecker(login.Config{Records: deps.Catalogue, Users: s.users, Sessions: checks{s.sessions, s}, Places: s.capacity, Snapshots: s.snapshots,
 		Restorer: s.restorer, Notices: deps.Notices, Meter: s.Meter, Now: deps.Now, Log: deps.Log})
 	s.saver = save.New(save.Config{Records: deps.Catalogue, Archives: deps.Vault, Datadirs: deps.Datadirs, Snapshots: s.snapshots, Dirs: deps.Browsers,
 		Restorer: s.restorer, Kept: s.capacity, Users: s.users, Login: s.checker, Notices: deps.Notices, Meter: s.Meter,
@@ -171,7 +164,7 @@ func New(cfg Config, deps Deps) *Service {
 	s.importer = importer.New(importer.Config{Records: deps.Catalogue, Archives: deps.Vault, Datadirs: deps.Datadirs, Dirs: deps.Browsers, Keys: deps.Keys,
 		Turns: s.imports, Saver: s.saver, Users: s.users, Login: s.checker, Unpack: cfg.Unpack, Meter: s.Meter, Now: deps.Now, Log: deps.Log})
 	s.renewals = renewal.New(s.ctx, renewal.Config{Records: deps.Catalogue, Archives: deps.Vault, Snapshots: s.snapshots, Pruner: s.pruner, Restorer: s.restorer,
-		Engines: deps.Browsers, Datadirs: deps.Datadirs, Saver: s.saver, Checker: s.checker, Places: s.capacity, Sessions: renewing{s},
+		Engines: deps.Browsers, Datadirs: deps.Datadirs, Saver: s.saver, Checker: s.checker, Places: s.capacity, Sessions: s.sessions,
 		Room: s.Room, MaxSessions: cfg.MaxSessions, Patience: cfg.Waits.RenewalPatience, Between: cfg.Waits.RenewalBetween,
 		Meter: s.Meter, Now: deps.Now, Log: deps.Log})
 	s.rescues = rescue.New(s.ctx, rescue.Config{Records: deps.Catalogue, Archives: deps.Vault, Saver: s.saver, FirstPause: cfg.Waits.RescuePause, Now: deps.Now, Log: deps.Log})
@@ -183,13 +176,8 @@ func New(cfg Config, deps Deps) *Service {
 // first, what is left is killed unsaved; its datadirs are rescued at the next
 // start. So are those of sessions whose save failed, which is an error.
 func (s *Service) Close(ctx context.Context) error {
-	s.mu.Lock()
-	s.closing = true
-	all := make([]*live, 0, len(s.live))
-	for _, l := range s.live {
-		all = append(all, l)
-	}
-	s.mu.Unlock()
+	s.sessions.Close()
+	all := s.sessions.All()
 	s.renewals.Stop()
 	s.rescues.Stop() // saves of live sessions come first
 	s.capacity.Stop()
@@ -221,11 +209,8 @@ func (s *Service) Close(ctx context.Context) error {
 // Ready reports whether sessions can be taken: the daemon is not stopping, and
 // catalogue and store answer.
 func (s *Service) Ready(ctx context.Context) error {
-	s.mu.Lock()
-	closing := s.closing
-	s.mu.Unlock()
-	if closing {
-		return fault.New(fault.ShuttingDown, "session.ready", "the daemon is shutting down")
+	if err := s.sessions.WhileOpen(func() {}); err != nil {
+		return err
 	}
 	return errors.Join(s.Catalogue.Health(ctx), s.Vault.Health(ctx))
 }
@@ -278,27 +263,17 @@ type Counts struct {
 // and stand by, and how many sessions of a dead daemon are being rescued.
 func (s *Service) Counts() Counts {
 	kept := s.capacity.Counts()
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	sessions := s.sessions.Counts()
 	pending, waiting := s.rescues.Counts()
-	return Counts{Live: len(s.live), Parked: kept.Parked, Spares: kept.Spares, Standbys: kept.Standbys, Rescuing: pending,
-		WaitForRescue: waiting, WaitForCheck: s.hurrying}
-}
-
-// find returns the live session, nil where there is none.
-func (s *Service) find(id string) *live {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.live[id]
+	return Counts{Live: sessions.Live, Parked: kept.Parked, Spares: kept.Spares, Standbys: kept.Standbys, Rescuing: pending,
+		WaitForRescue: waiting, WaitForCheck: sessions.Waiting}
 }
 
 // forget takes an ended session out of the live ones, which ends its tickets, and
 // gives its place on.
 func (s *Service) forget(l *live) {
 	s.Journal.Over(l.id) // before another create may begin it anew
-	s.mu.Lock()
-	delete(s.live, l.id)
-	s.mu.Unlock()
+	s.sessions.Remove(l.id)
 	s.capacity.Release()
 	s.capacity.Replenish()
 }

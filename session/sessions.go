@@ -25,7 +25,7 @@ func (s *Service) record(ctx context.Context, c access.Caller, id string, p acce
 		return rec, err
 	}
 	by := []string{rec.KeyID}
-	if l := s.find(id); l != nil {
+	if l := s.sessions.Find(id); l != nil {
 		by = l.madeBy
 	}
 	return rec, c.OnSession(id, rec.UserID, by, p)
@@ -34,7 +34,7 @@ func (s *Service) record(ctx context.Context, c access.Caller, id string, p acce
 // running is a live session, if the caller may look at it, or drive it. One that
 // has ended is session_not_running.
 func (s *Service) running(ctx context.Context, c access.Caller, id string, p access.Permission) (*live, error) {
-	if l := s.find(id); l != nil && l.allow(c, p) == nil {
+	if l := s.sessions.Find(id); l != nil && l.allow(c, p) == nil {
 		return l, nil
 	}
 	if _, err := s.record(ctx, c, id, p); err != nil {
@@ -58,7 +58,7 @@ func (s *Service) Get(ctx context.Context, c access.Caller, id string) (Info, er
 // infoFor tells a caller of a session, with the tickets that its key may have.
 func (s *Service) infoFor(ctx context.Context, c access.Caller, rec profiles.Session) (Info, error) {
 	info, err := s.infoOf(ctx, rec)
-	if l := s.find(rec.ID); l != nil && err == nil {
+	if l := s.sessions.Find(rec.ID); l != nil && err == nil {
 		info.Tickets = l.ticketsFor(c)
 	}
 	return info, err
@@ -66,7 +66,7 @@ func (s *Service) infoFor(ctx context.Context, c access.Caller, rec profiles.Ses
 
 // infoOf tells of a session by its record, or by itself while it lives.
 func (s *Service) infoOf(ctx context.Context, rec profiles.Session) (Info, error) {
-	if l := s.find(rec.ID); l != nil {
+	if l := s.sessions.Find(rec.ID); l != nil {
 		info, err := l.info(ctx)
 		if !fault.Is(err, fault.SessionNotRunning) {
 			return info, err
@@ -190,7 +190,7 @@ func plural(n int) string {
 // has no other right.
 func (s *Service) AuthorizeTicket(ctx context.Context, ticket, sessionID string, p access.Purpose) (access.Caller, error) {
 	refused := fault.New(fault.Unauthorized, "session.ticket", "the ticket is not for this, or its session has ended, or its key was deleted")
-	l := s.find(sessionID)
+	l := s.sessions.Find(sessionID)
 	if l == nil {
 		return access.Caller{}, refused
 	}

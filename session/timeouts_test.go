@@ -45,7 +45,7 @@ func (r *rig) attach(id string) (leave func()) {
 
 func (r *rig) ended(id string) profiles.Session {
 	r.t.Helper()
-	await(r.t, "the session ended", func() bool { return r.find(id) == nil })
+	await(r.t, "the session ended", func() bool { return r.sessions.Find(id) == nil })
 	rec, err := r.catalogue.Session(r.t.Context(), id)
 	if err != nil {
 		r.t.Fatal(err)
@@ -160,7 +160,7 @@ func TestWhatHoldsIdleOff(t *testing.T) {
 		r := newRig(t, nil)
 		id := r.create(alice, func(c *Create) { c.Idle = time.Second }).ID
 		leave := r.attach(id)
-		l := r.find(id)
+		l := r.sessions.Find(id)
 		if err := l.ask(t.Context(), func() error { l.request.Idle = soon; l.touch(); return nil }); err != nil {
 			t.Fatal(err)
 		}
@@ -181,12 +181,12 @@ func TestWhatHoldsIdleOff(t *testing.T) {
 		done := make(chan error, 1)
 		go func() { _, err := r.Navigate(t.Context(), alice, id, "https://a.example/"); done <- err }()
 		<-under
-		l := r.find(id)
+		l := r.sessions.Find(id)
 		if err := l.ask(t.Context(), func() error { l.request.Idle = soon; l.touch(); return nil }); err != nil {
 			t.Fatal(err)
 		}
 		past(t)
-		if r.find(id) == nil {
+		if r.sessions.Find(id) == nil {
 			t.Error("it ended while a call ran")
 		}
 		close(proceed)
@@ -201,7 +201,7 @@ func TestWhatHoldsIdleOff(t *testing.T) {
 		if _, err := r.Pause(t.Context(), alice, id); err != nil {
 			t.Fatal(err)
 		}
-		l := r.find(id)
+		l := r.sessions.Find(id)
 		if err := l.ask(t.Context(), func() error { l.request.Idle = soon; l.touch(); return nil }); err != nil {
 			t.Fatal(err)
 		}
@@ -242,7 +242,7 @@ func TestLifetimeIsTriedAgain(t *testing.T) {
 	id := r.create(alice, func(c *Create) { c.Lifetime, c.Idle = soon, 3*time.Second }).ID
 	<-failed
 	// A client holds the idle limit off; only the lifetime can end it now.
-	l := r.find(id)
+	l := r.sessions.Find(id)
 	if err := l.ask(t.Context(), func() error { l.clients++; return nil }); err != nil {
 		t.Fatal(err)
 	}
@@ -345,7 +345,7 @@ func TestPauseWhileOneFails(t *testing.T) {
 	go pause()
 	<-under
 	go pause()
-	l := r.find(id)
+	l := r.sessions.Find(id)
 	await(t, "the second one waits", func() (waits bool) {
 		err := l.ask(t.Context(), func() error { waits = l.power.Len() == 2; return nil })
 		return err == nil && waits

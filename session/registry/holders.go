@@ -1,0 +1,119 @@
+package registry
+
+import (
+	"context"
+
+	"github.com/stasisd/stasis/session/login/renewal"
+	"github.com/stasisd/stasis/session/restore"
+)
+
+// Holder is who an environment is held by: a session, or a scheduled login check.
+type Holder[S any] struct {
+	ID      string
+	Live    *Entry[S]        // nil while it is on its way
+	Done    <-chan struct{}  // closed when it holds it no longer, or is live
+	Renewal *renewal.Renewal // nil: a session
+}
+
+// Enter notes that a claimed session starts from an environment, unless another
+// session of the same user came from the same source or snapshot and company is not
+// wanted: that one is returned. So is a scheduled check of it, which is nobody's
+// company. nil: it is noted.
+func (r *Registry[S]) Enter(id string, from restore.Environment, company bool) *Holder[S] {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if c := r.renewal; c != nil && from.Same(c.UserID(), *c.Environment().Source, c.SnapshotID()) {
+		return &Holder[S]{Renewal: c}
+	}
+	if !company {
+		if other := r.holder(id, from); other != nil {
+			return other
+		}
+	}
+	r.claims[id].origin = &from
+	return nil
+}
+
+// holder finds another session, live or on its way, that has what an environment
+// gives; nil where there is none. The caller holds the lock.
+func (r *Registry[S]) holder(id string, from restore.Environment) *Holder[S] {
+	for _, e := range r.live {
+		// What a checkpoint of a live session saved, that session holds.
+		if from.Snapshot.SessionID == e.ID || e.Source != nil && from.Same(e.UserID, *e.Source, e.SnapshotID) {
+			return &Holder[S]{ID: e.ID, Live: &e, Done: e.Done}
+		}
+	}
+	for other, c := range r.claims {
+		if other != id && c.origin != nil && from.Same(c.origin.UserID, *c.origin.Source, c.origin.Snapshot.ID) {
+			return &Holder[S]{ID: other, Done: c.done}
+		}
+	}
+	return nil
+}
+
+// EnterRenewal notes a scheduled check, unless somebody holds the environment: a session
+// that is live or on its way, a parked Chrome, or another check. Creates meet it
+// from then on.
+func (r *Registry[S]) EnterRenewal(c *renewal.Renewal) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed || r.parked(c.SnapshotID()) || r.checks[c.UserID()] > 0 || r.holder("", c.Environment()) != nil {
+		return false
+	}
+	r.renewal = c
+	return true
+}
+
+// LeaveRenewal ends that.
+func (r *Registry[S]) LeaveRenewal(*renewal.Renewal) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.renewal = nil
+}
+
+// EnterCheck notes a check on request of a user's default, after a scheduled one
+// that is under way, for which it waits. No scheduled one begins until leave is called.
+func (r *Registry[S]) EnterCheck(ctx context.Context, userID string) (leave func(), err error) {
+	for {
+		r.mu.Lock()
+		other := r.renewal
+		if other == nil || other.UserID() != userID {
+			r.checks[userID]++
+			r.mu.Unlock()
+			return func() { r.leaveCheck(userID) }, nil
+		}
+		r.mu.Unlock()
+		if err := other.Await(ctx); err != nil {
+			return nil, err
+		}
+	}
+}
+
+func (r *Registry[S]) leaveCheck(userID string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.checks[userID]--; r.checks[userID] == 0 {
+		delete(r.checks, userID)
+	}
+}
+
+// AwaitRenewal has a scheduled check give way to a create, and waits for its end; c nil
+// stands for the one that is under way, if any.
+func (r *Registry[S]) AwaitRenewal(ctx context.Context, c *renewal.Renewal) error {
+	r.mu.Lock()
+	if c == nil {
+		c = r.renewal
+	}
+	if c == nil {
+		r.mu.Unlock()
+		return nil
+	}
+	r.waiting++
+	r.mu.Unlock()
+	defer func() {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.waiting--
+	}()
+	return c.GiveWay(ctx)
+}
