@@ -74,6 +74,7 @@ var mayImport = []struct{ pkg, imports string }{
 	{"session/pictures", "session/events"},
 	{"session/request", "fault state profiles session/autosave session/restore"},
 	{"session/queue", ""},
+	{"session/records", "fault profiles session/events"},
 	{"session/registry", "fault session/login/renewal session/restore"},
 	{"session/restore", "fault state state/report browser browser/extension snapshot profiles session/access session/browsers"},
 	{"session/library", "fault state state/* snapshot profiles browser/extension session/access"}, // it knows no live session

@@ -192,8 +192,12 @@ func (s *Service) begin(ctx context.Context, c access.Caller, r Create, o restor
 		rec.Restored, rec.BaseSnapshotID = profiles.JSON(up.Report), o.Snapshot.ID
 	}
 	rec.Sealed, err = rescue.Given{Overrides: up.Overrides, Partial: up.Partial, Origins: r.Origins, Passkeys: r.Passkeys, RestoredAt: up.At}.Seal(s.Vault)
-	if err == nil {
-		rec, err = s.enrol(ctx, rec, was)
+	switch {
+	case err != nil:
+	case was == nil:
+		err = s.records.Create(ctx, rec)
+	default:
+		rec, err = s.records.Resume(ctx, rec, *was)
 	}
 	if err != nil {
 		browsers.Discard(ctx, up.Chrome, s.Log)

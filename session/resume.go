@@ -242,35 +242,3 @@ func (s *Service) resumed(ctx context.Context, c access.Caller, r Create) (_ Inf
 	info.Existing, info.Tickets = a.Status == "already_running", l.ticketsFor(c)
 	return info, true, err
 }
-
-// enrol records a session whose Chrome is up. One that lives again keeps its
-// record, and is live in it from here on: until then a dead daemon leaves it ended.
-func (s *Service) enrol(ctx context.Context, rec profiles.Session, was *profiles.Session) (profiles.Session, error) {
-	defer s.Notices.Wake()
-	if was == nil {
-		rec.Notices = s.Notices.Of(rec, events.HookCreated)
-		err := s.Catalogue.CreateSession(ctx, rec)
-		rec.Notices = nil
-		return rec, err
-	}
-	// A default moves on from what this session itself made of it, else only from
-	// where the session began: what others have saved since stands. One that begins
-	// with what the default is now begins there.
-	base := was.BaseVersion
-	switch d, err := s.Catalogue.Default(ctx, rec.UserID); {
-	case err == nil && (d.SessionID == rec.ID || d.SnapshotID == rec.BaseSnapshotID):
-		base = d.Version
-	case err != nil && !fault.Is(err, fault.DefaultNotFound):
-		return rec, err
-	}
-	return s.Catalogue.UpdateSession(ctx, rec.ID, func(r *profiles.Session) error {
-		if r.EndedAt.IsZero() {
-			return fault.New(fault.SessionEnding, "session.resume", "session %s has not ended", r.ID)
-		}
-		rec.CreatedAt, rec.KeyID, rec.Execution, rec.BaseVersion = r.CreatedAt, r.KeyID, r.Execution, base
-		rec.WebhookURL = r.WebhookURL
-		*r = rec
-		r.Notices = s.Notices.Of(rec, events.HookStatus)
-		return nil
-	})
-}

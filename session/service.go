@@ -25,6 +25,7 @@ import (
 	"github.com/stasisd/stasis/session/library"
 	"github.com/stasisd/stasis/session/login"
 	"github.com/stasisd/stasis/session/login/renewal"
+	"github.com/stasisd/stasis/session/records"
 	"github.com/stasisd/stasis/session/registry"
 	"github.com/stasisd/stasis/session/rescue"
 	"github.com/stasisd/stasis/session/restore"
@@ -121,6 +122,7 @@ type Service struct {
 	importer  *importer.Importer
 	renewals  *renewal.Renewals
 	rescues   *rescue.Rescues
+	records   *records.Records
 	clients   *capacity.Clients
 
 	// ctx is the life of the daemon's own work (saves, sessions); it ends
@@ -151,6 +153,7 @@ func New(cfg Config, deps Deps) *Service {
 		Standby: cfg.Standby, Calm: cfg.Calm, Now: deps.Now, Log: deps.Log,
 	}, forCapacity{s}, deps.Catalogue)
 	s.sessions = registry.New[*live](s.capacity.HasParked)
+	s.records = records.New(deps.Catalogue, deps.Notices)
 	s.snapshots = library.NewSnapshots(deps.Catalogue, deps.Vault, s.capacity, deps.Log)
 	s.pruner = library.NewPruner(library.PrunerConfig{Retention: cfg.Retention, Grace: cfg.PruneGrace, Now: deps.Now, Log: deps.Log},
 		deps.Catalogue, s.snapshots, forLibrary{s})
@@ -167,7 +170,7 @@ func New(cfg Config, deps Deps) *Service {
 		Engines: deps.Browsers, Datadirs: deps.Datadirs, Saver: s.saver, Checker: s.checker, Places: s.capacity, Sessions: s.sessions,
 		Room: s.Room, MaxSessions: cfg.MaxSessions, Patience: cfg.Waits.RenewalPatience, Between: cfg.Waits.RenewalBetween,
 		Meter: s.Meter, Now: deps.Now, Log: deps.Log})
-	s.rescues = rescue.New(s.ctx, rescue.Config{Records: deps.Catalogue, Archives: deps.Vault, Saver: s.saver, FirstPause: cfg.Waits.RescuePause, Now: deps.Now, Log: deps.Log})
+	s.rescues = rescue.New(s.ctx, rescue.Config{Records: deps.Catalogue, Archives: deps.Vault, Saver: s.saver, Notices: deps.Notices, FirstPause: cfg.Waits.RescuePause, Now: deps.Now, Log: deps.Log})
 	return s
 }
 

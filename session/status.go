@@ -36,7 +36,7 @@ func (l *live) setStatus(status profiles.Status, reason profiles.Reason) {
 			if crash = crash && l.untold; crash {
 				notify = append(notify, events.HookCrashed)
 			}
-			return func(ctx context.Context) error { return l.svc.recordStatus(ctx, l.id, status, reason, notify) }, nil
+			return func(ctx context.Context) error { return l.svc.records.SetStatus(ctx, l.id, status, reason, notify) }, nil
 		},
 		End: func(err error) {
 			switch {
@@ -47,16 +47,6 @@ func (l *live) setStatus(status profiles.Status, reason profiles.Reason) {
 			}
 		},
 	})
-}
-
-func (s *Service) recordStatus(ctx context.Context, id string, status profiles.Status, reason profiles.Reason, notify []string) error {
-	defer s.Notices.Wake()
-	_, err := s.Catalogue.UpdateSession(ctx, id, func(r *profiles.Session) error {
-		r.Status, r.Reason = status, reason
-		r.Notices = s.Notices.Of(*r, notify...)
-		return nil
-	})
-	return err
 }
 
 // info is what a caller is told.

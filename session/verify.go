@@ -61,13 +61,7 @@ func (l *live) beginVerifying(doc state.Document) {
 func (l *live) setReport(r *restore.Report) {
 	restored := profiles.JSON(r)
 	l.report, l.rec.Restored = r, restored
-	l.records.Do(func(ctx context.Context) error {
-		_, err := l.svc.Catalogue.UpdateSession(ctx, l.id, func(rec *profiles.Session) error {
-			rec.Restored = restored
-			return nil
-		})
-		return err
-	}, func(err error) {
+	l.records.Do(func(ctx context.Context) error { return l.svc.records.SetReport(ctx, l.id, restored) }, func(err error) {
 		if err != nil {
 			l.svc.Log.Error("a session's report could not be recorded", "session", l.id, "error", err)
 		}

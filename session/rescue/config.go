@@ -15,6 +15,8 @@ import (
 // Records is what rescues need of the catalogue; see [profiles.Catalogue].
 type Records interface {
 	Session(ctx context.Context, id string) (profiles.Session, error)
+	Sessions(ctx context.Context, f profiles.SessionFilter) (page []profiles.Session, next string, err error)
+	UpdateSession(ctx context.Context, id string, change func(*profiles.Session) error) (profiles.Session, error)
 	Snapshot(ctx context.Context, id string) (profiles.Snapshot, error)
 	OpenRuns(ctx context.Context) ([]profiles.Run, error)
 	EndRun(ctx context.Context, end profiles.RunEnd, keep profiles.EventBounds) (profiles.Run, error)
@@ -32,11 +34,18 @@ type Saver interface {
 	EndSession(ctx context.Context, e profiles.End, crash bool) error
 }
 
+// Notices make what webhooks are sent; see events.Notices.
+type Notices interface {
+	Of(rec profiles.Session, events ...string) []profiles.Notice
+	Wake()
+}
+
 // Config is what Rescues stand on.
 type Config struct {
 	Records  Records
 	Archives Archives
 	Saver    Saver
+	Notices  Notices
 	// FirstPause is how long is waited before a rescue that failed is tried again at
 	// first; 0: the usual.
 	FirstPause time.Duration

@@ -32,7 +32,7 @@ func (r *Rescues) recoverOne(ctx context.Context, rec profiles.Session, dir *bro
 			return err
 		}
 	}
-	return r.EndLeft(ctx, func(sessionID string) bool { return sessionID == rec.ID })
+	return r.endLeft(ctx, func(sessionID string) bool { return sessionID == rec.ID })
 }
 
 // rescue ends the record of a session that a dead daemon left live. Where its

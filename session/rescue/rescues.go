@@ -50,8 +50,8 @@ func New(ctx context.Context, cfg Config) *Rescues {
 	return &Rescues{cfg: cfg, ctx: ctx, stopping: make(chan struct{})}
 }
 
-// Add takes up a session that a dead daemon left; dir is nil where that has no data.
-func (r *Rescues) Add(rec profiles.Session, dir *browser.Dir) {
+// add takes up a session that a dead daemon left; dir is nil where that has no data.
+func (r *Rescues) add(rec profiles.Session, dir *browser.Dir) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.find(rec.ID) == nil {

@@ -23,8 +23,10 @@ type Renewal struct {
 	timer  *time.Timer
 }
 
-// UserID is whose default it checks, and SnapshotID what that is.
-func (r *Renewal) UserID() string     { return r.userID }
+// UserID is whose default it checks.
+func (r *Renewal) UserID() string { return r.userID }
+
+// SnapshotID is the snapshot that this is.
 func (r *Renewal) SnapshotID() string { return r.snapshot.ID }
 
 // Environment is what a session would start from in its place.

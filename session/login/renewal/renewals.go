@@ -96,10 +96,10 @@ func (k *Renewals) Look() {
 	}
 }
 
-// Stop begins no further check and gives one up that is under way, but for its
-// save; Wait waits for that.
+// Stop begins no further check and gives one up that is under way, but for its save.
 func (k *Renewals) Stop() { k.cancel() }
 
+// Wait returns when that has ended. Call Stop first.
 func (k *Renewals) Wait() { k.wg.Wait() }
 
 func (k *Renewals) run() {
