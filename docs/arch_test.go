@@ -15,7 +15,7 @@ const module = "github.com/stasisd/stasis"
 
 // mayImport says which of our packages a package may import directly, by path
 // patterns below the module. A package takes the first rule that fits it, and
-// one that no rule fits fails the test: a new room must be given its place.
+// one that no rule fits fails the test: a new package must be given its place.
 var mayImport = []struct{ pkg, imports string }{
 	{".", ""}, // the OpenAPI document, embedded where it lies
 	{"fault", ""},
@@ -24,8 +24,8 @@ var mayImport = []struct{ pkg, imports string }{
 	{"state/report", ""},
 	{"state/*", "fault state"},
 
-	// The three rooms below session know state and fault, never each other.
-	// Within a room, adapters know the root or the root knows them. In browser, arrows
+	// The three layers below session know state and fault, never each other.
+	// Within a layer, adapters know the root or the root knows them. In browser, arrows
 	// between adapters go down too: restore and verify stand on apply, baseline and
 	// capture, those on hiddentab and profile. Only the pool stands on the root.
 	{"browser", "fault state state/report budget browser/launch browser/mux browser/hiddentab browser/capture browser/apply browser/baseline browser/restore browser/verify browser/logincheck browser/pageevent browser/targetinit browser/passkey browser/profile browser/profile/* browser/relay"},
@@ -168,8 +168,8 @@ func TestArrows(t *testing.T) {
 			if ours(imported) && !matches(allowed, below(imported)) {
 				t.Errorf("%s must not import %s", from, below(imported))
 			}
-			for prefix, rooms := range mayUse {
-				if (imported == prefix || strings.HasPrefix(imported, prefix+"/")) && !matches(rooms, from) {
+			for prefix, users := range mayUse {
+				if (imported == prefix || strings.HasPrefix(imported, prefix+"/")) && !matches(users, from) {
 					t.Errorf("%s must not import %s", from, imported)
 				}
 			}
