@@ -11,6 +11,7 @@ import (
 	"github.com/stasisd/stasis/session/access"
 	"github.com/stasisd/stasis/session/agent"
 	"github.com/stasisd/stasis/session/autosave"
+	"github.com/stasisd/stasis/session/request"
 	"github.com/stasisd/stasis/session/restore"
 	"github.com/stasisd/stasis/session/save"
 	"github.com/stasisd/stasis/state"
@@ -19,9 +20,9 @@ import (
 // fakeSessions has two sessions, of which it keeps what it was asked.
 type fakeSessions struct {
 	*failing
-	creates     []session.Create
-	ends        []session.EndRequest
-	checkpoints []session.CheckpointRequest
+	creates     []request.Create
+	ends        []request.End
+	checkpoints []request.Checkpoint
 	ended       []string
 	endedUsers  []string
 	block       chan struct{} // Create waits for it
@@ -65,7 +66,7 @@ func endAnswer() save.EndAnswer {
 	return save.EndAnswer{Success: true, Deleted: true, Message: "saved", Snapshot: &s, Default: &save.DefaultOutcome{Moved: true, Version: 2}}
 }
 
-func (f *fakeSessions) Create(ctx context.Context, _ access.Caller, r session.Create) (session.Info, error) {
+func (f *fakeSessions) Create(ctx context.Context, _ access.Caller, r request.Create) (session.Info, error) {
 	f.mu.Lock()
 	f.creates = append(f.creates, r)
 	block, existed := f.block, f.existed
@@ -85,11 +86,11 @@ func (f *fakeSessions) Get(_ context.Context, _ access.Caller, id string) (sessi
 	return info(id), f.failure()
 }
 
-func (f *fakeSessions) List(_ context.Context, _ access.Caller, r session.ListRequest) ([]session.Info, string, error) {
+func (f *fakeSessions) List(_ context.Context, _ access.Caller, r request.List) ([]session.Info, string, error) {
 	return []session.Info{info(liveID), info(endedID)}, "ended-1", f.failure()
 }
 
-func (f *fakeSessions) End(ctx context.Context, _ access.Caller, id string, r session.EndRequest) (save.EndAnswer, error) {
+func (f *fakeSessions) End(ctx context.Context, _ access.Caller, id string, r request.End) (save.EndAnswer, error) {
 	if err := ctx.Err(); err != nil {
 		return save.EndAnswer{}, err
 	}
@@ -99,14 +100,14 @@ func (f *fakeSessions) End(ctx context.Context, _ access.Caller, id string, r se
 	return endAnswer(), f.failure()
 }
 
-func (f *fakeSessions) EndAll(_ context.Context, _ access.Caller, r session.EndAllRequest) (save.EndAnswer, error) {
+func (f *fakeSessions) EndAll(_ context.Context, _ access.Caller, r request.EndAll) (save.EndAnswer, error) {
 	f.mu.Lock()
 	f.endedUsers = append(f.endedUsers, r.UserID)
 	f.mu.Unlock()
 	return save.EndAnswer{Success: true}, f.failure()
 }
 
-func (f *fakeSessions) Checkpoint(_ context.Context, _ access.Caller, id string, r session.CheckpointRequest) (save.CheckpointAnswer, error) {
+func (f *fakeSessions) Checkpoint(_ context.Context, _ access.Caller, id string, r request.Checkpoint) (save.CheckpointAnswer, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.checkpoints = append(f.checkpoints, r)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/session/library"
+	"github.com/stasisd/stasis/session/request"
 	"github.com/stasisd/stasis/session/settings"
 )
 
@@ -19,7 +20,7 @@ func TestNoneIsRemovedWhileItIsRead(t *testing.T) {
 		read func(snap string) error
 	}{
 		"a restore": {"restored", func(snap string) error {
-			r.end(alice, r.create(alice, func(c *Create) { c.FromEnvironment = snap }).ID, none)
+			r.end(alice, r.create(alice, func(c *request.Create) { c.FromEnvironment = snap }).ID, none)
 			return nil
 		}},
 		"a standby": {"restored", func(snap string) error {
@@ -120,7 +121,7 @@ func TestRemovedBeforeItIsRead(t *testing.T) {
 	}
 	for name, read := range map[string]func(snap string) error{
 		"restore": func(snap string) error {
-			_, err := r.Create(ctx, alice, asking(func(c *Create) { c.FromEnvironment = snap }))
+			_, err := r.Create(ctx, alice, asking(func(c *request.Create) { c.FromEnvironment = snap }))
 			return err
 		},
 		"archive": func(snap string) error { _, err := r.library.Archive(ctx, keeper, snap); return err },
@@ -145,7 +146,7 @@ func TestRemovedBeforeItIsRead(t *testing.T) {
 			}
 			remove(before)()
 		})
-		got := r.create(alice, func(c *Create) { fromAlice(c); c.FreshIfNone = true })
+		got := r.create(alice, func(c *request.Create) { fromAlice(c); c.FreshIfNone = true })
 		if got.Restored == nil || got.Restored.SnapshotID != after {
 			t.Errorf("%s: restored %+v, want %s", look, got.Restored, after)
 		}
