@@ -8,12 +8,13 @@ import (
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/session"
 	"github.com/stasisd/stasis/session/access"
+	"github.com/stasisd/stasis/session/request"
 	"github.com/stasisd/stasis/session/save"
 )
 
 // Checkpoints saves sessions that run on.
 type Checkpoints interface {
-	Checkpoint(ctx context.Context, c access.Caller, id string, r session.CheckpointRequest) (save.CheckpointAnswer, error)
+	Checkpoint(ctx context.Context, c access.Caller, id string, r request.Checkpoint) (save.CheckpointAnswer, error)
 }
 
 var _ Checkpoints = (*session.Service)(nil)
@@ -58,10 +59,10 @@ func (h *checkpointHandler) create(c *call) error {
 	if err != nil {
 		return err
 	}
-	request := session.CheckpointRequest{SaveAsDefault: body.SaveAsDefault, Conflict: save.Conflict(body.Conflict), Label: body.Label}
+	asked := request.Checkpoint{SaveAsDefault: body.SaveAsDefault, Conflict: save.Conflict(body.Conflict), Label: body.Label}
 	return h.idempotency.once(c, h.idempotency.hashOf([]any{id, body}), making{
 		make: func() (any, func() error, error) {
-			made, err := h.checkpoints.Checkpoint(c.Request().Context(), c.caller, id, request)
+			made, err := h.checkpoints.Checkpoint(c.Request().Context(), c.caller, id, asked)
 			if err != nil {
 				return nil, nil, err
 			}

@@ -105,8 +105,8 @@ func (b *createBody) check() error {
 }
 
 // request is the body as package session takes it.
-func (b *createBody) request() session.Create {
-	return session.Create{
+func (b *createBody) request() request.Create {
+	return request.Create{
 		AutoSave: b.AutoSave.request(), WebhookURL: b.WebhookURL,
 		SessionID: b.SessionID, UserID: b.UserID, AgentName: b.AgentName, Goal: b.Goal, StartURL: b.StartURL, Engine: b.Engine,
 		FromSession: b.FromSession, FromEnvironment: b.FromEnvironment, FromDefaultOf: b.FromDefaultOf,

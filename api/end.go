@@ -4,7 +4,7 @@ import (
 	"net/http"
 
 	"github.com/stasisd/stasis/fault"
-	"github.com/stasisd/stasis/session"
+	"github.com/stasisd/stasis/session/request"
 	"github.com/stasisd/stasis/session/save"
 )
 
@@ -37,8 +37,8 @@ func (q endQuery) check() error {
 	return firstOf(areEntries("origins_include", listed(q.Include)), areEntries("origins_exclude", listed(q.Exclude)))
 }
 
-func (q endQuery) request() session.EndRequest {
-	return session.EndRequest{
+func (q endQuery) request() request.End {
+	return request.End{
 		Mode: save.Mode(q.Mode), SaveAsDefault: q.SaveAsDefault, Conflict: save.Conflict(q.Conflict),
 		Origins: selectionBody{Include: listed(q.Include), Exclude: listed(q.Exclude)}.selection(),
 	}
@@ -84,8 +84,8 @@ func (h *sessionHandler) deleteAll(c *call) error {
 	if q.All && q.UserID != "" {
 		return invalid("all", "must not be true together with user_id")
 	}
-	answer, err := h.sessions.EndAll(c.Request().Context(), c.caller, session.EndAllRequest{
-		EndRequest: q.request(), UserID: q.UserID, All: q.All,
+	answer, err := h.sessions.EndAll(c.Request().Context(), c.caller, request.EndAll{
+		End: q.request(), UserID: q.UserID, All: q.All,
 	})
 	if err != nil {
 		return err

@@ -13,6 +13,7 @@ import (
 	"github.com/stasisd/stasis/session/answer"
 	"github.com/stasisd/stasis/session/autosave"
 	"github.com/stasisd/stasis/session/drive"
+	"github.com/stasisd/stasis/session/request"
 	"github.com/stasisd/stasis/session/restore"
 	"github.com/stasisd/stasis/session/save"
 	"github.com/stasisd/stasis/state"
@@ -21,9 +22,9 @@ import (
 // fakeSessions has two sessions, of which it keeps what it was asked.
 type fakeSessions struct {
 	*failing
-	creates     []session.Create
-	ends        []session.EndRequest
-	checkpoints []session.CheckpointRequest
+	creates     []request.Create
+	ends        []request.End
+	checkpoints []request.Checkpoint
 	ended       []string
 	endedUsers  []string
 	block       chan struct{} // Create waits for it
@@ -67,7 +68,7 @@ func endAnswer() save.EndAnswer {
 	return save.EndAnswer{Success: true, Deleted: true, Message: "saved", Snapshot: &s, Default: &save.DefaultOutcome{Moved: true, Version: 2}}
 }
 
-func (f *fakeSessions) Create(ctx context.Context, _ access.Caller, r session.Create) (answer.Info, error) {
+func (f *fakeSessions) Create(ctx context.Context, _ access.Caller, r request.Create) (answer.Info, error) {
 	f.mu.Lock()
 	f.creates = append(f.creates, r)
 	block, existed := f.block, f.existed
@@ -87,11 +88,11 @@ func (f *fakeSessions) Get(_ context.Context, _ access.Caller, id string) (answe
 	return info(id), f.failure()
 }
 
-func (f *fakeSessions) List(_ context.Context, _ access.Caller, r session.ListRequest) ([]answer.Info, string, error) {
+func (f *fakeSessions) List(_ context.Context, _ access.Caller, r request.List) ([]answer.Info, string, error) {
 	return []answer.Info{info(liveID), info(endedID)}, "ended-1", f.failure()
 }
 
-func (f *fakeSessions) End(ctx context.Context, _ access.Caller, id string, r session.EndRequest) (save.EndAnswer, error) {
+func (f *fakeSessions) End(ctx context.Context, _ access.Caller, id string, r request.End) (save.EndAnswer, error) {
 	if err := ctx.Err(); err != nil {
 		return save.EndAnswer{}, err
 	}
@@ -101,14 +102,14 @@ func (f *fakeSessions) End(ctx context.Context, _ access.Caller, id string, r se
 	return endAnswer(), f.failure()
 }
 
-func (f *fakeSessions) EndAll(_ context.Context, _ access.Caller, r session.EndAllRequest) (save.EndAnswer, error) {
+func (f *fakeSessions) EndAll(_ context.Context, _ access.Caller, r request.EndAll) (save.EndAnswer, error) {
 	f.mu.Lock()
 	f.endedUsers = append(f.endedUsers, r.UserID)
 	f.mu.Unlock()
 	return save.EndAnswer{Success: true}, f.failure()
 }
 
-func (f *fakeSessions) Checkpoint(_ context.Context, _ access.Caller, id string, r session.CheckpointRequest) (save.CheckpointAnswer, error) {
+func (f *fakeSessions) Checkpoint(_ context.Context, _ access.Caller, id string, r request.Checkpoint) (save.CheckpointAnswer, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.checkpoints = append(f.checkpoints, r)

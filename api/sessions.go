@@ -9,6 +9,7 @@ import (
 	"github.com/stasisd/stasis/session"
 	"github.com/stasisd/stasis/session/access"
 	"github.com/stasisd/stasis/session/answer"
+	"github.com/stasisd/stasis/session/request"
 	"github.com/stasisd/stasis/session/restore"
 	"github.com/stasisd/stasis/session/save"
 )
@@ -17,11 +18,11 @@ import (
 // safe for concurrent use and checks by itself what the caller may do; errors are
 // faults, and those of somebody else's objects are as if they were not there.
 type Sessions interface {
-	Create(ctx context.Context, c access.Caller, r session.Create) (answer.Info, error)
+	Create(ctx context.Context, c access.Caller, r request.Create) (answer.Info, error)
 	Get(ctx context.Context, c access.Caller, id string) (answer.Info, error)
-	List(ctx context.Context, c access.Caller, r session.ListRequest) (page []answer.Info, next string, err error)
-	End(ctx context.Context, c access.Caller, id string, r session.EndRequest) (save.EndAnswer, error)
-	EndAll(ctx context.Context, c access.Caller, r session.EndAllRequest) (save.EndAnswer, error)
+	List(ctx context.Context, c access.Caller, r request.List) (page []answer.Info, next string, err error)
+	End(ctx context.Context, c access.Caller, id string, r request.End) (save.EndAnswer, error)
+	EndAll(ctx context.Context, c access.Caller, r request.EndAll) (save.EndAnswer, error)
 	RestoreReport(ctx context.Context, c access.Caller, id string) (restore.Report, error)
 }
 
@@ -109,7 +110,7 @@ func (h *sessionHandler) list(c *call) error {
 	); err != nil {
 		return err
 	}
-	page, next, err := h.sessions.List(c.Request().Context(), c.caller, session.ListRequest{
+	page, next, err := h.sessions.List(c.Request().Context(), c.caller, request.List{
 		Status: q.Status, UserID: q.UserID, Limit: int(q.Limit), StartAfter: q.StartAfter,
 	})
 	if err != nil {

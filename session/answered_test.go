@@ -6,6 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/stasisd/stasis/session/agent"
+	"github.com/stasisd/stasis/session/request"
 )
 
 // What a call did is told on disk before the call is answered: an answer that
@@ -27,7 +28,7 @@ func TestAnsweredIsTold(t *testing.T) {
 			_, err := r.PutNote(ctx, alice, agent.NoteChange{SessionID: id, NoteData: agent.NoteData{OpenTasks: []string{"x"}}})
 			return err
 		}},
-		{"saved", func() error { _, err := r.Checkpoint(ctx, alice, id, CheckpointRequest{}); return err }},
+		{"saved", func() error { _, err := r.Checkpoint(ctx, alice, id, request.Checkpoint{}); return err }},
 		{"paused", func() error { _, err := r.Pause(ctx, alice, id); return err }},
 		{"resumed", func() error { _, err := r.Resume(ctx, alice, id); return err }},
 		{"cancelled", func() error { _, err := r.Cancel(ctx, alice, id); return err }},

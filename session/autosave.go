@@ -5,6 +5,7 @@ import (
 
 	"github.com/stasisd/stasis/session/autosave"
 	"github.com/stasisd/stasis/session/browsers"
+	"github.com/stasisd/stasis/session/request"
 	"github.com/stasisd/stasis/session/save"
 )
 
@@ -48,7 +49,7 @@ func (s autosaved) Save(ctx context.Context) (snapshotID string, stored bool, er
 	if err := s.l.ask(ctx, func() error { chrome = s.l.chrome; return nil }); err != nil || chrome != nil && chrome.Frozen() {
 		return "", false, autosave.ErrFrozen
 	}
-	c := s.l.save(ctx, CheckpointRequest{auto: true, SaveAsDefault: s.persist, Conflict: save.Keep})
+	c := s.l.save(ctx, request.Checkpoint{Auto: true, SaveAsDefault: s.persist, Conflict: save.Keep})
 	if c.Err != nil {
 		return "", false, c.Err
 	}

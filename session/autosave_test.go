@@ -8,12 +8,13 @@ import (
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
 	"github.com/stasisd/stasis/session/autosave"
+	"github.com/stasisd/stasis/session/request"
 	"github.com/stasisd/stasis/state"
 )
 
 // every asks for automatic checkpoints at an interval alone.
-func every(interval time.Duration, keep int) func(*Create) {
-	return func(c *Create) { c.AutoSave = &autosave.Settings{Interval: interval, Keep: keep} }
+func every(interval time.Duration, keep int) func(*request.Create) {
+	return func(c *request.Create) { c.AutoSave = &autosave.Settings{Interval: interval, Keep: keep} }
 }
 
 // autos are the automatic checkpoints of a session, the newest first.
@@ -79,7 +80,7 @@ func TestAutoSave(t *testing.T) {
 	wantCode(t, err, fault.DefaultNotFound)
 	r.end(alice, id, none)
 	r.holds(append(r.autos(id), asked.Snapshot.ID)...)
-	_, err = r.Create(t.Context(), alice, asking(func(c *Create) { every(time.Hour, 1)(c); c.ReadOnly = true }))
+	_, err = r.Create(t.Context(), alice, asking(func(c *request.Create) { every(time.Hour, 1)(c); c.ReadOnly = true }))
 	wantCode(t, err, fault.InvalidField)
 }
 
@@ -123,7 +124,7 @@ func TestAutoSaveReasons(t *testing.T) {
 			t.Parallel()
 			r := newRig(t, nil)
 			test.reason.Interval, test.reason.Keep = time.Hour, 1
-			id := r.create(alice, func(c *Create) { c.AutoSave = &test.reason }).ID
+			id := r.create(alice, func(c *request.Create) { c.AutoSave = &test.reason }).ID
 			chrome := r.browsers.last()
 			if test.happen == nil {
 				r.attach(id)()
@@ -145,7 +146,7 @@ func TestAutoSaveReasons(t *testing.T) {
 // itself.
 func TestAutoSavePersists(t *testing.T) {
 	r := newRig(t, nil)
-	id := r.create(alice, func(c *Create) { every(5*time.Millisecond, 1)(c); c.Persist = true }).ID
+	id := r.create(alice, func(c *request.Create) { every(5*time.Millisecond, 1)(c); c.Persist = true }).ID
 	chrome := r.browsers.last()
 	first := r.newer(id, "")
 	r.rewrite(chrome, "changed")

@@ -14,6 +14,7 @@ import (
 	"github.com/stasisd/stasis/session/access"
 	"github.com/stasisd/stasis/session/importer"
 	"github.com/stasisd/stasis/session/library"
+	"github.com/stasisd/stasis/session/request"
 	"github.com/stasisd/stasis/session/save"
 	"github.com/stasisd/stasis/session/settings"
 )
@@ -145,15 +146,15 @@ func TestCheckWhenTheDaemonStops(t *testing.T) {
 func TestLoginIsProvenBeforeTheDefaultMoves(t *testing.T) {
 	overwrite := asDefault
 	overwrite.Conflict = save.Overwrite
-	persist := func(c *Create) { c.Persist = true }
+	persist := func(c *request.Create) { c.Persist = true }
 	in := func(*fakeChrome) error { return nil }
 	out := func(c *fakeChrome) error { c.loggedOut = true; return nil }
 	broken := func(*fakeChrome) error { return fault.New(fault.BrowserFailed, "fake", "") }
-	idle := func(c *Create) { c.Persist, c.Idle = true, 50*time.Millisecond }
+	idle := func(c *request.Create) { c.Persist, c.Idle = true, 50*time.Millisecond }
 	for name, test := range map[string]struct {
-		ask     func(*Create)
+		ask     func(*request.Create)
 		finds   func(*fakeChrome) error
-		request EndRequest
+		request request.End
 		moved   bool
 	}{
 		"logged in":                   {nil, in, asDefault, true},
@@ -163,8 +164,8 @@ func TestLoginIsProvenBeforeTheDefaultMoves(t *testing.T) {
 		"logged out, persistent":      {persist, out, none, false},
 		"logged in, persistent":       {persist, in, none, true},
 		"Chrome does not answer":      {nil, broken, asDefault, false},
-		"logged out, idle":            {idle, out, EndRequest{}, false},
-		"logged in, idle, persistent": {idle, in, EndRequest{}, true},
+		"logged out, idle":            {idle, out, request.End{}, false},
+		"logged in, idle, persistent": {idle, in, request.End{}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t, nil)

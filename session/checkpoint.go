@@ -6,26 +6,19 @@ import (
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/session/access"
 	"github.com/stasisd/stasis/session/queue"
+	"github.com/stasisd/stasis/session/request"
 	"github.com/stasisd/stasis/session/save"
 )
 
-// CheckpointRequest asks for a snapshot of a session that runs on.
-type CheckpointRequest struct {
-	SaveAsDefault bool
-	Conflict      save.Conflict
-	Label         string
-	auto          bool // it is the daemon's own, and no use of the session
-}
-
 // checkpointing is a checkpoint that is under way.
 type checkpointing struct {
-	request CheckpointRequest
+	request request.Checkpoint
 	waiter  chan<- save.Checkpointed
 }
 
 // Checkpoint saves a session that runs on. Pages and clients are not disturbed,
 // but that Chrome stands still for some milliseconds. An error has changed nothing.
-func (s *Service) Checkpoint(ctx context.Context, by access.Caller, id string, r CheckpointRequest) (save.CheckpointAnswer, error) {
+func (s *Service) Checkpoint(ctx context.Context, by access.Caller, id string, r request.Checkpoint) (save.CheckpointAnswer, error) {
 	l, err := s.running(ctx, by, id, access.Drive)
 	if err != nil {
 		return save.CheckpointAnswer{}, err
@@ -37,7 +30,7 @@ func (s *Service) Checkpoint(ctx context.Context, by access.Caller, id string, r
 
 // save waits for its turn, one checkpoint after the other, and for the outcome.
 // One that has begun goes on when ctx ends.
-func (l *live) save(ctx context.Context, r CheckpointRequest) save.Checkpointed {
+func (l *live) save(ctx context.Context, r request.Checkpoint) save.Checkpointed {
 	const op = "session.checkpoint"
 	select {
 	case l.turn <- struct{}{}:
@@ -57,7 +50,7 @@ func (l *live) save(ctx context.Context, r CheckpointRequest) save.Checkpointed 
 				if l.request.ReadOnly {
 					return nil, fault.New(fault.Unsupported, op, "the session is read_only, and is never saved")
 				}
-				if !r.auto {
+				if !r.Auto {
 					l.touch()
 				}
 				l.beginCheckpoint(checkpointing{request: r, waiter: result}, l.checkpointJob(r))
@@ -84,9 +77,9 @@ func (l *live) save(ctx context.Context, r CheckpointRequest) save.Checkpointed 
 }
 
 // checkpointJob decides what a checkpoint does with the environment.
-func (l *live) checkpointJob(r CheckpointRequest) save.Job {
+func (l *live) checkpointJob(r request.Checkpoint) save.Job {
 	j := save.Job{Session: l.rec, Chrome: l.chrome, Options: l.options(), Partial: l.partial,
-		Mode: save.Filesystem, GoesOn: true, Label: r.Label, Auto: r.auto}
+		Mode: save.Filesystem, GoesOn: true, Label: r.Label, Auto: r.Auto}
 	if r.SaveAsDefault {
 		j.Move = l.moveFrom(r.Conflict)
 	}
@@ -124,7 +117,7 @@ func (l *live) finishCheckpoint(c save.Checkpointed) {
 		l.carryOut()
 		return
 	}
-	if !was.request.auto {
+	if !was.request.Auto {
 		l.touch()
 	}
 	l.settleFreeze()

@@ -19,13 +19,13 @@ import (
 )
 
 var (
-	toDefault = CheckpointRequest{SaveAsDefault: true, Conflict: save.Keep}
-	plain     = CheckpointRequest{Conflict: save.Keep}
+	toDefault = request.Checkpoint{SaveAsDefault: true, Conflict: save.Keep}
+	plain     = request.Checkpoint{Conflict: save.Keep}
 )
 
-func (r *rig) checkpoint(id string, request CheckpointRequest) save.CheckpointAnswer {
+func (r *rig) checkpoint(id string, asked request.Checkpoint) save.CheckpointAnswer {
 	r.t.Helper()
-	a, err := r.Checkpoint(r.t.Context(), alice, id, request)
+	a, err := r.Checkpoint(r.t.Context(), alice, id, asked)
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -57,7 +57,7 @@ func TestCheckpoint(t *testing.T) {
 	id := r.create(alice, nil).ID
 	chrome := r.browsers.last()
 	defer r.attach(id)()
-	first := r.checkpoint(id, CheckpointRequest{SaveAsDefault: true, Conflict: save.Keep, Label: "before"})
+	first := r.checkpoint(id, request.Checkpoint{SaveAsDefault: true, Conflict: save.Keep, Label: "before"})
 	if s := first.Snapshot; s.Datadir != "live" || s.Mode != "filesystem" || s.Label != "before" || s.SessionID != id || len(s.Components) == 0 {
 		t.Errorf("%+v", s)
 	}
@@ -72,7 +72,7 @@ func TestCheckpoint(t *testing.T) {
 	if doc := r.browsers.last().restored; doc.Datadir != state.DatadirLive || !doc.Complete || other.Restored.SnapshotID != first.Snapshot.ID {
 		t.Errorf("restored %s, complete %t, %+v", doc.Datadir, doc.Complete, other.Restored)
 	}
-	_, err := r.Create(t.Context(), alice, asking(func(c *Create) { fromAlice(c); c.OnLive = request.OnLiveFail }))
+	_, err := r.Create(t.Context(), alice, asking(func(c *request.Create) { fromAlice(c); c.OnLive = request.OnLiveFail }))
 	wantCode(t, err, fault.EnvironmentInUse)
 	r.end(alice, other.ID, none)
 
@@ -106,7 +106,7 @@ func TestCheckpointLosesDefault(t *testing.T) {
 		t.Errorf("%+v", a.Default)
 	}
 	// Nothing has changed, but what is asked for has.
-	b := r.checkpoint(id, CheckpointRequest{SaveAsDefault: true, Conflict: save.Overwrite})
+	b := r.checkpoint(id, request.Checkpoint{SaveAsDefault: true, Conflict: save.Overwrite})
 	if !b.Unchanged || b.Snapshot.ID != a.Snapshot.ID || !b.Default.Moved || b.Default.Version != 2 {
 		t.Errorf("%+v %+v", b, b.Default)
 	}
@@ -125,9 +125,9 @@ func TestCheckpointUnchanged(t *testing.T) {
 	id := r.create(alice, nil).ID
 	chrome := r.browsers.last()
 	first := r.checkpoint(id, plain).Snapshot.ID
-	same := func(want bool, what string, request CheckpointRequest) save.CheckpointAnswer {
+	same := func(want bool, what string, asked request.Checkpoint) save.CheckpointAnswer {
 		t.Helper()
-		a := r.checkpoint(id, request)
+		a := r.checkpoint(id, asked)
 		if a.Unchanged != want {
 			t.Errorf("%s: unchanged %t", what, a.Unchanged)
 		}
@@ -136,8 +136,8 @@ func TestCheckpointUnchanged(t *testing.T) {
 	if a := same(true, "nothing", plain); a.Snapshot.ID != first || a.Default != nil {
 		t.Errorf("%+v", a)
 	}
-	same(false, "a label", CheckpointRequest{Label: "x"})
-	same(true, "the same label", CheckpointRequest{Label: "x"})
+	same(false, "a label", request.Checkpoint{Label: "x"})
+	same(true, "the same label", request.Checkpoint{Label: "x"})
 	chrome.reads = func(doc *state.Document) { doc.Cookies = nil }
 	same(false, "cookies", plain)
 	r.rewrite(chrome, "other")
@@ -218,7 +218,7 @@ func TestCheckpointRefused(t *testing.T) {
 	id := r.create(alice, nil).ID
 	_, err := r.Checkpoint(t.Context(), bob, id, plain)
 	wantCode(t, err, fault.SessionNotFound)
-	readOnly := r.create(alice, func(c *Create) { c.ReadOnly = true }).ID
+	readOnly := r.create(alice, func(c *request.Create) { c.ReadOnly = true }).ID
 	_, err = r.Checkpoint(t.Context(), alice, readOnly, plain)
 	wantCode(t, err, fault.Unsupported)
 	r.end(alice, id, none)

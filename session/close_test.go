@@ -7,6 +7,7 @@ import (
 
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
+	"github.com/stasisd/stasis/session/request"
 	"github.com/stasisd/stasis/session/save"
 	"github.com/stasisd/stasis/state"
 )
@@ -16,7 +17,7 @@ import (
 func TestClose(t *testing.T) {
 	r := newRig(t, nil)
 	one, two := r.create(alice, nil).ID, r.create(bob, nil).ID
-	discard := r.create(alice, func(c *Create) { c.DiscardOnEnd = true }).ID
+	discard := r.create(alice, func(c *request.Create) { c.DiscardOnEnd = true }).ID
 	under, proceed := make(chan struct{}), make(chan struct{})
 	ending := r.create(alice, nil).ID
 	r.browsers.on("capture", func(c *fakeChrome) error {
@@ -77,7 +78,7 @@ func TestCloseWithoutTime(t *testing.T) {
 	r := newRig(t, nil)
 	_, old := r.saved(alice, asDefault)
 	id := r.create(alice, fromAlice).ID
-	discard := r.create(alice, func(c *Create) { c.DiscardOnEnd = true }).ID
+	discard := r.create(alice, func(c *request.Create) { c.DiscardOnEnd = true }).ID
 	stuck, waiting := r.create(alice, nil).ID, make(chan struct{})
 	name := r.browsers.last().dir.Name()
 	r.browsers.on("capture", func(c *fakeChrome) error {
@@ -122,7 +123,7 @@ func TestCloseWithoutTime(t *testing.T) {
 		t.Errorf("%d directories", r.dirs())
 	}
 	r.holds(kept...)
-	back, err := next.Create(t.Context(), alice, asking(func(c *Create) { c.FromSession = id }))
+	back, err := next.Create(t.Context(), alice, asking(func(c *request.Create) { c.FromSession = id }))
 	if err != nil || back.Restored.Datadir != state.DatadirCrash {
 		t.Errorf("%+v, %v", back.Restored, err)
 	}
@@ -155,7 +156,7 @@ func TestChromeCrash(t *testing.T) {
 	if d, err := r.library.Default(t.Context(), alice, "alice"); err != nil || d.SnapshotID != old {
 		t.Errorf("default %+v, %v", d, err)
 	}
-	back := r.create(alice, func(c *Create) { c.FromSession = id })
+	back := r.create(alice, func(c *request.Create) { c.FromSession = id })
 	if back.Restored.Datadir != state.DatadirCrash {
 		t.Errorf("%+v", back.Restored)
 	}
@@ -164,8 +165,8 @@ func TestChromeCrash(t *testing.T) {
 // A crash whose rescue fails keeps the datadir; one that is not to be kept and
 // cannot be recorded does not go round in circles.
 func TestChromeCrashUnrecorded(t *testing.T) {
-	for name, ask := range map[string]func(*Create){
-		"rescue": nil, "discard": func(c *Create) { c.DiscardOnEnd = true },
+	for name, ask := range map[string]func(*request.Create){
+		"rescue": nil, "discard": func(c *request.Create) { c.DiscardOnEnd = true },
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t, nil)

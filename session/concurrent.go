@@ -19,7 +19,7 @@ import (
 //
 // Who waits for another session gets the environment as that one leaves it, so
 // it is looked up anew after each wait.
-func (s *Service) settle(ctx, wait context.Context, c access.Caller, r Create) (restore.Environment, *live, error) {
+func (s *Service) settle(ctx, wait context.Context, c access.Caller, r request.Create) (restore.Environment, *live, error) {
 	for {
 		o, err := s.restorer.Resolve(ctx, c, r.Named())
 		if err != nil || o.Source == nil {
@@ -53,7 +53,7 @@ func (s *Service) settle(ctx, wait context.Context, c access.Caller, r Create) (
 
 // shares refuses a create that asks for what the session does not have: who
 // names a proxy must not go out by another way.
-func (l *live) shares(ctx context.Context, r Create) error {
+func (l *live) shares(ctx context.Context, r request.Create) error {
 	l.awaitRestart(ctx)
 	return l.ask(ctx, func() error {
 		other := r.Overrides.Over(l.request.Overrides).Differ(l.request.Overrides)

@@ -18,8 +18,8 @@ func TestOnLive(t *testing.T) {
 	r := newRig(t, nil)
 	_, snap := r.saved(alice, asDefault)
 	holder := r.create(alice, fromAlice).ID
-	with := func(policy request.OnLive) func(*Create) {
-		return func(c *Create) { fromAlice(c); c.OnLive = policy }
+	with := func(policy request.OnLive) func(*request.Create) {
+		return func(c *request.Create) { fromAlice(c); c.OnLive = policy }
 	}
 	t.Run("fork", func(t *testing.T) {
 		for _, policy := range []request.OnLive{"", request.OnLiveFork} {
@@ -36,12 +36,12 @@ func TestOnLive(t *testing.T) {
 			t.Errorf("%+v", info)
 		}
 		// The snapshot that the default names is the same environment.
-		if info := r.create(alice, func(c *Create) { c.FromEnvironment, c.OnLive = snap, request.OnLiveShare }); info.ID != holder {
+		if info := r.create(alice, func(c *request.Create) { c.FromEnvironment, c.OnLive = snap, request.OnLiveShare }); info.ID != holder {
 			t.Errorf("by its snapshot: %s", info.ID)
 		}
 	})
 	t.Run("share with another proxy", func(t *testing.T) {
-		_, err := r.Create(t.Context(), alice, asking(func(c *Create) {
+		_, err := r.Create(t.Context(), alice, asking(func(c *request.Create) {
 			with(request.OnLiveShare)(c)
 			c.Overrides, c.Extensions = behindProxy, []string{"none"}
 		}))
@@ -53,7 +53,7 @@ func TestOnLive(t *testing.T) {
 		}
 	})
 	t.Run("fail", func(t *testing.T) {
-		for _, ask := range []func(*Create){with(request.OnLiveFail), func(c *Create) { fromAlice(c); c.Persist = true }, with(request.OnLiveWait)} {
+		for _, ask := range []func(*request.Create){with(request.OnLiveFail), func(c *request.Create) { fromAlice(c); c.Persist = true }, with(request.OnLiveWait)} {
 			_, err := r.Create(t.Context(), alice, asking(ask))
 			wantCode(t, err, fault.EnvironmentInUse)
 			if !strings.Contains(fault.MessageOf(err), holder) {
@@ -62,11 +62,11 @@ func TestOnLive(t *testing.T) {
 		}
 	})
 	t.Run("a fresh one meets nobody", func(t *testing.T) {
-		info := r.create(alice, func(c *Create) { c.OnLive = request.OnLiveFail })
+		info := r.create(alice, func(c *request.Create) { c.OnLive = request.OnLiveFail })
 		r.end(alice, info.ID, none)
 	})
 	t.Run("wait in vain", func(t *testing.T) {
-		_, err := r.Create(t.Context(), alice, asking(func(c *Create) { with(request.OnLiveWait)(c); c.Wait = 5 * time.Millisecond }))
+		_, err := r.Create(t.Context(), alice, asking(func(c *request.Create) { with(request.OnLiveWait)(c); c.Wait = 5 * time.Millisecond }))
 		wantCode(t, err, fault.EnvironmentInUse)
 	})
 	t.Run("wait", func(t *testing.T) {
@@ -74,7 +74,7 @@ func TestOnLive(t *testing.T) {
 		// lets the other through, whenever that is.
 		got := make(chan answer.Info, 1)
 		go func() {
-			info, err := r.Create(t.Context(), alice, asking(func(c *Create) { with(request.OnLiveWait)(c); c.Wait = time.Minute }))
+			info, err := r.Create(t.Context(), alice, asking(func(c *request.Create) { with(request.OnLiveWait)(c); c.Wait = time.Minute }))
 			if err != nil {
 				t.Error(err)
 			}
@@ -100,7 +100,7 @@ func TestOnLiveFailAtOnce(t *testing.T) {
 	var made, refused int
 	for range 5 {
 		group.Go(func() {
-			_, err := r.Create(t.Context(), alice, asking(func(c *Create) { fromAlice(c); c.OnLive = request.OnLiveFail }))
+			_, err := r.Create(t.Context(), alice, asking(func(c *request.Create) { fromAlice(c); c.OnLive = request.OnLiveFail }))
 			mu.Lock()
 			defer mu.Unlock()
 			switch {
@@ -123,18 +123,18 @@ func TestOnLiveFailAtOnce(t *testing.T) {
 // it made; another body, another key or a day later it is taken.
 func TestRepeatedSessionID(t *testing.T) {
 	r := newRig(t, nil)
-	mine := func(c *Create) { c.SessionID, c.RequestHash = "mine", "h1" }
+	mine := func(c *request.Create) { c.SessionID, c.RequestHash = "mine", "h1" }
 	first := r.create(alice, mine)
 	again := r.create(alice, mine)
 	if again.ID != first.ID || !again.Existing || again.Tickets[access.PurposeCDP] != first.Tickets[access.PurposeCDP] || len(r.browsers.all()) != 1 {
 		t.Errorf("again: %+v", again)
 	}
-	taken := func(c access.Caller, ask func(*Create)) {
+	taken := func(c access.Caller, ask func(*request.Create)) {
 		t.Helper()
 		_, err := r.Create(t.Context(), c, asking(ask))
 		wantCode(t, err, fault.SessionExists)
 	}
-	taken(alice, func(c *Create) { mine(c); c.RequestHash = "h2" })
+	taken(alice, func(c *request.Create) { mine(c); c.RequestHash = "h2" })
 	taken(bob, mine)
 	snap := r.end(alice, "mine", filesystem).Snapshot.ID
 	if ended := r.create(alice, mine); !ended.Existing || !ended.Status.Ended() {
@@ -150,7 +150,7 @@ func TestSameSessionIDAtOnce(t *testing.T) {
 	r := newRig(t, nil)
 	under, proceed := make(chan struct{}), make(chan struct{})
 	r.browsers.on("fresh", func(*fakeChrome) error { close(under); <-proceed; return nil })
-	mine := asking(func(c *Create) { c.SessionID, c.RequestHash = "mine", "h1" })
+	mine := asking(func(c *request.Create) { c.SessionID, c.RequestHash = "mine", "h1" })
 	made := make(chan error, 1)
 	go func() { _, err := r.Create(t.Context(), alice, mine); made <- err }()
 	<-under

@@ -11,6 +11,7 @@ import (
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
 	"github.com/stasisd/stasis/session/autosave"
+	"github.com/stasisd/stasis/session/request"
 	"github.com/stasisd/stasis/state"
 )
 
@@ -19,7 +20,7 @@ import (
 func (r *rig) restored() (id string) {
 	r.t.Helper()
 	from, _ := r.saved(alice, filesystem)
-	return r.create(alice, func(c *Create) { onCrash(c); c.FromSession = from }).ID
+	return r.create(alice, func(c *request.Create) { onCrash(c); c.FromSession = from }).ID
 }
 
 // wrote writes files into a Chrome's profile that nobody can read.
@@ -112,7 +113,7 @@ func TestFailedRestartSavesWhatWasRead(t *testing.T) {
 // the daemon's own are made again soon.
 func TestCheckpointCutOffByACrash(t *testing.T) {
 	r := newRig(t, nil)
-	id := r.create(alice, func(c *Create) { onCrash(c); every(time.Hour, 1)(c) }).ID
+	id := r.create(alice, func(c *request.Create) { onCrash(c); every(time.Hour, 1)(c) }).ID
 	l := r.sessions.Find(id)
 	r.browsers.on("copy", func(c *fakeChrome) error {
 		c.die()

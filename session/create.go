@@ -22,7 +22,7 @@ const repeatWindow = 24 * time.Hour
 
 // Create makes a session: it resolves what to restore, waits for a place,
 // brings a Chrome up and records it. On any error nothing is left behind.
-func (s *Service) Create(ctx context.Context, c access.Caller, r Create) (answer.Info, error) {
+func (s *Service) Create(ctx context.Context, c access.Caller, r request.Create) (answer.Info, error) {
 	if err := mayCreate(c, r); err != nil {
 		return answer.Info{}, err
 	}
@@ -36,7 +36,7 @@ func (s *Service) Create(ctx context.Context, c access.Caller, r Create) (answer
 }
 
 // mayCreate checks that the caller may bring back what it names, or begin anew.
-func mayCreate(c access.Caller, r Create) error {
+func mayCreate(c access.Caller, r request.Create) error {
 	named := r.Resume || r.FromSession != "" || r.FromEnvironment != "" || r.FromDefaultOf != ""
 	if named {
 		if err := c.Require(access.Restore); err != nil || !r.FreshIfNone {
@@ -46,7 +46,7 @@ func mayCreate(c access.Caller, r Create) error {
 	return c.Require(access.Begin)
 }
 
-func (s *Service) create(ctx context.Context, c access.Caller, r Create) (answer.Info, error) {
+func (s *Service) create(ctx context.Context, c access.Caller, r request.Create) (answer.Info, error) {
 	if r.ReadOnly && r.Persist {
 		return answer.Info{}, fault.New(fault.InvalidField, "session.create", "persist: a read_only session is never saved, so persist must be false")
 	}
@@ -85,7 +85,7 @@ func (s *Service) create(ctx context.Context, c access.Caller, r Create) (answer
 
 // bring makes a session that is claimed, or gives the one to share. was is its
 // record where it lived before.
-func (s *Service) bring(ctx context.Context, c access.Caller, r Create, was *profiles.Session) (*live, error) {
+func (s *Service) bring(ctx context.Context, c access.Caller, r request.Create, was *profiles.Session) (*live, error) {
 	wait, cancel := ctx, context.CancelFunc(func() {})
 	if r.Wait > 0 {
 		wait, cancel = context.WithTimeout(ctx, r.Wait)
@@ -107,7 +107,7 @@ func (s *Service) bring(ctx context.Context, c access.Caller, r Create, was *pro
 
 // place begins the session in the place that it has. While it waited for one
 // the environment may have moved on, so it is looked up anew.
-func (s *Service) place(ctx context.Context, c access.Caller, r Create, o restore.Environment, was *profiles.Session) (*live, error) {
+func (s *Service) place(ctx context.Context, c access.Caller, r request.Create, o restore.Environment, was *profiles.Session) (*live, error) {
 	if r.Wait > 0 {
 		var err error
 		if o, err = s.restorer.Resolve(ctx, c, r.Named()); err != nil {
@@ -124,7 +124,7 @@ func (s *Service) place(ctx context.Context, c access.Caller, r Create, o restor
 
 // holdSource keeps what a create is to restore from being removed. Where that has
 // happened since it was looked up, it is looked up anew.
-func (s *Service) holdSource(ctx context.Context, c access.Caller, r Create, o restore.Environment) (_ restore.Environment, release func(), err error) {
+func (s *Service) holdSource(ctx context.Context, c access.Caller, r request.Create, o restore.Environment) (_ restore.Environment, release func(), err error) {
 	for o.Snapshot != nil {
 		release, err := s.snapshots.Hold(ctx, *o.Snapshot, "restored")
 		if !fault.Is(err, fault.SnapshotNotFound) {
@@ -139,7 +139,7 @@ func (s *Service) holdSource(ctx context.Context, c access.Caller, r Create, o r
 
 // repeated answers a session_id that is taken: with the session itself if the
 // same key asked for it in the same words, else with session_exists.
-func (s *Service) repeated(ctx context.Context, c access.Caller, r Create) (answer.Info, bool, error) {
+func (s *Service) repeated(ctx context.Context, c access.Caller, r request.Create) (answer.Info, bool, error) {
 	rec, err := s.Catalogue.Session(ctx, r.SessionID)
 	if fault.Is(err, fault.SessionNotFound) {
 		return answer.Info{}, false, nil
@@ -161,7 +161,7 @@ func (s *Service) repeated(ctx context.Context, c access.Caller, r Create) (answ
 
 // begin brings the Chrome up and starts the session on it; was is the record of
 // one that has ended and lives again.
-func (s *Service) begin(ctx context.Context, c access.Caller, r Create, o restore.Environment, was *profiles.Session) (*live, error) {
+func (s *Service) begin(ctx context.Context, c access.Caller, r request.Create, o restore.Environment, was *profiles.Session) (*live, error) {
 	asked, err := request.Seal(s.Vault, r)
 	if err != nil {
 		return nil, err
@@ -226,7 +226,7 @@ func (s *Service) begin(ctx context.Context, c access.Caller, r Create, o restor
 
 // takePlace takes a place for a session. A scheduled check gives its place up
 // rather than that a session finds none.
-func (s *Service) takePlace(ctx, wait context.Context, r Create) error {
+func (s *Service) takePlace(ctx, wait context.Context, r request.Create) error {
 	err := s.capacity.Acquire(ctx, false)
 	if !fault.Is(err, fault.TooManySessions) {
 		return err

@@ -10,6 +10,7 @@ import (
 	"github.com/stasisd/stasis/session/access"
 	"github.com/stasisd/stasis/session/answer"
 	"github.com/stasisd/stasis/session/library"
+	"github.com/stasisd/stasis/session/request"
 	"github.com/stasisd/stasis/session/restore"
 	"github.com/stasisd/stasis/session/save"
 	"github.com/stasisd/stasis/state"
@@ -21,7 +22,7 @@ import (
 func TestDiff(t *testing.T) {
 	r := newRig(t, nil)
 	saved := func(c access.Caller) string {
-		return r.end(c, r.create(c, nil).ID, EndRequest{Mode: save.Filesystem, Conflict: save.Keep}).Snapshot.ID
+		return r.end(c, r.create(c, nil).ID, request.End{Mode: save.Filesystem, Conflict: save.Keep}).Snapshot.ID
 	}
 	one, two, his := saved(alice), saved(alice), saved(bob)
 	got, err := r.library.Diff(t.Context(), alice, one, two, false)
@@ -65,7 +66,7 @@ func TestDiff(t *testing.T) {
 // A save with a selection keeps what is selected, and says what not.
 func TestSaveSelected(t *testing.T) {
 	r := newRig(t, nil)
-	without := EndRequest{Mode: save.Memory, Conflict: save.Keep, Origins: state.Selection{Exclude: []string{"a.example"}}}
+	without := request.End{Mode: save.Memory, Conflict: save.Keep, Origins: state.Selection{Exclude: []string{"a.example"}}}
 	id := r.create(alice, nil).ID
 	if _, err := r.End(t.Context(), alice, id, without); !fault.Is(err, fault.InvalidField) {
 		t.Errorf("a memory snapshot: %v", err)
@@ -75,7 +76,7 @@ func TestSaveSelected(t *testing.T) {
 	if len(a.LeftOut) != 2 || a.LeftOut[0].Dropped != 1 || a.LeftOut[0].Reason.Code != report.LeftOut {
 		t.Errorf("left out: %+v", a.LeftOut)
 	}
-	r.create(alice, func(c *Create) { c.FromEnvironment = a.Snapshot.ID })
+	r.create(alice, func(c *request.Create) { c.FromEnvironment = a.Snapshot.ID })
 	if doc := r.browsers.last().restored; len(doc.Cookies) != 0 || len(doc.Tabs) != 0 || !doc.TabsByURL {
 		t.Errorf("%+v", doc)
 	}
@@ -86,7 +87,7 @@ func TestSelectionIsNotParked(t *testing.T) {
 	r := newRig(t, nil)
 	r.end(alice, r.create(alice, nil).ID, memoryDefault)
 	of := func(s state.Selection) answer.Info {
-		return r.create(alice, func(c *Create) { fromAlice(c); c.Origins = s })
+		return r.create(alice, func(c *request.Create) { fromAlice(c); c.Origins = s })
 	}
 	out := of(state.Selection{Exclude: []string{"a.example"}}).Restored
 	if out.Path != restore.PathCold || !strings.Contains(out.FallbackReason, "origins are selected") {

@@ -6,6 +6,7 @@ import (
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/session/agent"
 	"github.com/stasisd/stasis/session/library"
+	"github.com/stasisd/stasis/session/request"
 	"github.com/stasisd/stasis/session/save"
 	"github.com/stasisd/stasis/snapshot"
 )
@@ -16,7 +17,7 @@ func TestDocumentsAndSnapshotsAreApart(t *testing.T) {
 	r := newRig(t, nil)
 	ctx := t.Context()
 	documents := r.documents
-	hers, snap := r.saved(alice, EndRequest{Mode: save.Filesystem})
+	hers, snap := r.saved(alice, request.End{Mode: save.Filesystem})
 	at := agent.Scope{SessionID: hers, Scope: "agent", ScopeID: "agent"}
 	const aDocument = `{"scope":"agent","schemaVersion":"1.0","createdAt":"2026-11-22T04:34:40.908Z","data":{},"appData":{}}`
 	if err := documents.SaveDocument(ctx, alice, at, snapshot.LatestID, []byte(aDocument), false); err != nil {

@@ -9,6 +9,7 @@ import (
 	"github.com/stasisd/stasis/profiles"
 	"github.com/stasisd/stasis/session/access"
 	"github.com/stasisd/stasis/session/library"
+	"github.com/stasisd/stasis/session/request"
 	"github.com/stasisd/stasis/session/save"
 )
 
@@ -27,7 +28,7 @@ const (
 // it.
 type ending struct {
 	cause   cause
-	request EndRequest      // of causeAsked
+	request request.End     // of causeAsked
 	restart bool            // of causeCrash: it does not end, its Chrome is started again
 	reason  profiles.Reason // of causeCrash
 	waiters []chan<- save.Ended
@@ -36,7 +37,7 @@ type ending struct {
 
 // End ends a session. A session that is not there, or has ended, is told with
 // deleted: false and what was saved of it.
-func (s *Service) End(ctx context.Context, c access.Caller, id string, r EndRequest) (save.EndAnswer, error) {
+func (s *Service) End(ctx context.Context, c access.Caller, id string, r request.End) (save.EndAnswer, error) {
 	if err := c.MayAsk(access.Drive); err != nil {
 		return save.EndAnswer{}, err
 	}
@@ -88,7 +89,7 @@ func (s *Service) endedBefore(ctx context.Context, c access.Caller, id string) (
 }
 
 // EndAll ends the live sessions of a user, or of everybody.
-func (s *Service) EndAll(ctx context.Context, c access.Caller, r EndAllRequest) (save.EndAnswer, error) {
+func (s *Service) EndAll(ctx context.Context, c access.Caller, r request.EndAll) (save.EndAnswer, error) {
 	if err := c.Require(access.Drive); err != nil {
 		return save.EndAnswer{}, err
 	}
@@ -109,7 +110,7 @@ func (s *Service) EndAll(ctx context.Context, c access.Caller, r EndAllRequest) 
 			ids = append(ids, l.id)
 		}
 	}
-	return s.endEach(ctx, c, ids, r.EndRequest)
+	return s.endEach(ctx, c, ids, r.End)
 }
 
 // end begins an ending, or joins one with the same parameters, and waits for

@@ -19,6 +19,7 @@ import (
 	"github.com/stasisd/stasis/profiles"
 	"github.com/stasisd/stasis/session/access"
 	"github.com/stasisd/stasis/session/library"
+	"github.com/stasisd/stasis/session/request"
 	"github.com/stasisd/stasis/session/restore"
 	"github.com/stasisd/stasis/session/save"
 	"github.com/stasisd/stasis/snapshot"
@@ -145,7 +146,7 @@ func TestEndsAtOnce(t *testing.T) {
 	}
 	group.Go(end)
 	<-under
-	for _, other := range []EndRequest{none, memory, asDefault, {Mode: save.Filesystem, Conflict: save.Overwrite}} {
+	for _, other := range []request.End{none, memory, asDefault, {Mode: save.Filesystem, Conflict: save.Overwrite}} {
 		_, err := r.End(t.Context(), alice, id, other)
 		wantCode(t, err, fault.SessionEnding)
 	}
@@ -172,7 +173,7 @@ func TestEndsAtOnce(t *testing.T) {
 	if !first.Deleted || first.Snapshot == nil {
 		t.Fatalf("%+v", first)
 	}
-	for _, later := range []EndRequest{filesystem, none, memory} {
+	for _, later := range []request.End{filesystem, none, memory} {
 		a, err := r.End(t.Context(), alice, id, later)
 		if err != nil || a.Deleted || !a.Success || a.Snapshot == nil || a.Snapshot.ID != first.Snapshot.ID {
 			t.Errorf("later: %+v, %v", a, err)
@@ -189,7 +190,7 @@ func TestEndOfNothing(t *testing.T) {
 			t.Errorf("%q: %+v, %v", id, a, err)
 		}
 	}
-	_, err := r.End(t.Context(), alice, "no-such", EndRequest{Mode: save.None, SaveAsDefault: true})
+	_, err := r.End(t.Context(), alice, "no-such", request.End{Mode: save.None, SaveAsDefault: true})
 	wantCode(t, err, fault.InvalidField)
 }
 
@@ -221,7 +222,7 @@ func TestEndAll(t *testing.T) {
 	r := newRig(t, nil)
 	mine := []string{r.create(alice, nil).ID, r.create(alice, nil).ID}
 	his := r.create(bob, nil).ID
-	a, err := r.EndAll(t.Context(), alice, EndAllRequest{EndRequest: filesystem})
+	a, err := r.EndAll(t.Context(), alice, request.EndAll{End: filesystem})
 	if err != nil || !a.Deleted || a.Message != "2 sessions ended" {
 		t.Errorf("%+v, %v", a, err)
 	}
@@ -233,10 +234,10 @@ func TestEndAll(t *testing.T) {
 	if r.status(his) != profiles.StatusReady {
 		t.Errorf("bob's is %s", r.status(his))
 	}
-	if a, err := r.EndAll(t.Context(), admin, EndAllRequest{EndRequest: none, All: true}); err != nil || a.Message != "1 session ended" {
+	if a, err := r.EndAll(t.Context(), admin, request.EndAll{End: none, All: true}); err != nil || a.Message != "1 session ended" {
 		t.Errorf("%+v, %v", a, err)
 	}
-	if a, err := r.EndAll(t.Context(), admin, EndAllRequest{EndRequest: none, All: true}); err != nil || a.Deleted {
+	if a, err := r.EndAll(t.Context(), admin, request.EndAll{End: none, All: true}); err != nil || a.Deleted {
 		t.Errorf("again: %+v, %v", a, err)
 	}
 }
@@ -259,7 +260,7 @@ func TestDefaultRace(t *testing.T) {
 	if err != nil || d.SnapshotID != won.Snapshot.ID {
 		t.Errorf("default %+v, %v", d, err)
 	}
-	over := r.end(alice, c, EndRequest{Mode: save.Filesystem, SaveAsDefault: true, Conflict: save.Overwrite})
+	over := r.end(alice, c, request.End{Mode: save.Filesystem, SaveAsDefault: true, Conflict: save.Overwrite})
 	if diff := cmp.Diff(&save.DefaultOutcome{Moved: true, Version: 3}, over.Default); diff != "" {
 		t.Errorf("overwriting (-want +got):\n%s", diff)
 	}
@@ -302,12 +303,12 @@ func TestLists(t *testing.T) {
 	r := newRig(t, nil)
 	var ids []string
 	for range 3 {
-		ids = append([]string{r.create(alice, func(c *Create) { c.Labels = map[string]string{"a": "b"} }).ID}, ids...)
+		ids = append([]string{r.create(alice, func(c *request.Create) { c.Labels = map[string]string{"a": "b"} }).ID}, ids...)
 		r.clock.add(time.Second)
 	}
 	var got []string
 	for after := ""; ; {
-		page, next, err := r.List(t.Context(), alice, ListRequest{Limit: 2, StartAfter: after})
+		page, next, err := r.List(t.Context(), alice, request.List{Limit: 2, StartAfter: after})
 		if err != nil {
 			t.Fatal(err)
 		}

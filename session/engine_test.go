@@ -9,18 +9,19 @@ import (
 	"github.com/stasisd/stasis/browser/profile"
 	"github.com/stasisd/stasis/browser/profile/inspect"
 	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/session/request"
 	"github.com/stasisd/stasis/session/restore"
 	"github.com/stasisd/stasis/session/save"
 	"github.com/stasisd/stasis/session/settings"
 	"github.com/stasisd/stasis/state"
 )
 
-func inShell(c *Create) { c.Engine = browser.EngineShell }
+func inShell(c *request.Create) { c.Engine = browser.EngineShell }
 
 // The create's own engine comes first, then the user's, then the daemon's.
 func TestEngineOfACreate(t *testing.T) {
 	r := newRig(t, func(c *Config) { c.Engine = browser.EngineShell })
-	engine := func(change func(*Create)) string {
+	engine := func(change func(*request.Create)) string {
 		t.Helper()
 		info := r.create(alice, change)
 		if r.browsers.last().Engine() != info.Engine {
@@ -46,7 +47,7 @@ func TestEngineOfACreate(t *testing.T) {
 	if got := engine(inShell); got != browser.EngineShell {
 		t.Errorf("of the create: %s", got)
 	}
-	_, err = r.Create(t.Context(), alice, asking(func(c *Create) { inShell(c); c.Extensions = []string{"none"} }))
+	_, err = r.Create(t.Context(), alice, asking(func(c *request.Create) { inShell(c); c.Extensions = []string{"none"} }))
 	if !fault.Is(err, fault.Unsupported) || !strings.HasPrefix(fault.MessageOf(err), "extensions:") {
 		t.Errorf("extensions in the shell: %v", err)
 	}
@@ -64,7 +65,7 @@ func TestEngineOfACreate(t *testing.T) {
 func TestEnginesRestoreEachOther(t *testing.T) {
 	r := newRig(t, nil)
 	_, snap := r.saved(alice, memoryDefault)
-	info := r.create(alice, func(c *Create) { fromAlice(c); inShell(c) })
+	info := r.create(alice, func(c *request.Create) { fromAlice(c); inShell(c) })
 	if p := info.Restored; p.Path != restore.PathCold || p.FallbackReason == "" ||
 		len(p.Warnings) != 1 || !strings.Contains(p.Warnings[0], browser.EngineChrome) {
 		t.Errorf("%+v", p)

@@ -9,21 +9,22 @@ import (
 
 	"github.com/stasisd/stasis/profiles"
 	"github.com/stasisd/stasis/session/library"
+	"github.com/stasisd/stasis/session/request"
 	"github.com/stasisd/stasis/state"
 )
 
 // A snapshot tells when its logins end, by the clock of whoever asks, and a
 // restore of one that is over warns, both ways back.
 func TestLoginsEnd(t *testing.T) {
-	for _, request := range []EndRequest{filesystem, memory} {
-		t.Run(string(request.Mode), func(t *testing.T) {
+	for _, asked := range []request.End{filesystem, memory} {
+		t.Run(string(asked.Mode), func(t *testing.T) {
 			r := newRig(t, nil)
 			end := r.clock.now().Add(time.Hour).Truncate(time.Second)
 			id := r.create(alice, nil).ID
 			r.browsers.last().reads = func(doc *state.Document) {
 				doc.Cookies = []state.Cookie{{Name: "auth_token", Value: "a secret", Domain: ".www.a.example", Path: "/", Expires: float64(end.Unix())}}
 			}
-			snap := r.end(alice, id, request).Snapshot
+			snap := r.end(alice, id, asked).Snapshot
 			want := []state.Login{{Site: "a.example", ExpectedEnd: &end, Basis: state.BasisCookie, Names: []string{"auth_token"}}}
 			if diff := cmp.Diff(want, snap.Logins); diff != "" {
 				t.Errorf("at the save (-want +got):\n%s", diff)
@@ -39,7 +40,7 @@ func TestLoginsEnd(t *testing.T) {
 			}
 			// Twice: from the parked Chrome first, which brings no document.
 			for range 2 {
-				warnings := r.create(alice, func(c *Create) { c.FromEnvironment = snap.ID }).Restored.Warnings
+				warnings := r.create(alice, func(c *request.Create) { c.FromEnvironment = snap.ID }).Restored.Warnings
 				if len(warnings) != 1 || !strings.Contains(warnings[0], "a.example has expired, since "+end.Format(time.RFC3339)) {
 					t.Errorf("warnings %q", warnings)
 				}
@@ -54,7 +55,7 @@ func TestLoginsThatLast(t *testing.T) {
 	r := newRig(t, nil)
 	_, snap := r.saved(alice, memory) // a session cookie
 	for range 2 {
-		if warnings := r.create(alice, func(c *Create) { c.FromEnvironment = snap }).Restored.Warnings; len(warnings) > 0 {
+		if warnings := r.create(alice, func(c *request.Create) { c.FromEnvironment = snap }).Restored.Warnings; len(warnings) > 0 {
 			t.Errorf("warnings %q", warnings)
 		}
 	}

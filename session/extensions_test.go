@@ -16,6 +16,7 @@ import (
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/session/access"
 	"github.com/stasisd/stasis/session/library"
+	"github.com/stasisd/stasis/session/request"
 	"github.com/stasisd/stasis/session/restore"
 	"github.com/stasisd/stasis/session/save"
 	"github.com/stasisd/stasis/state"
@@ -87,11 +88,11 @@ func TestWhoseExtension(t *testing.T) {
 	if err := r.uploaded.DeleteExtension(t.Context(), bob, e.ID, true); !fault.Is(err, fault.ExtensionNotFound) {
 		t.Errorf("bob deletes: %v", err)
 	}
-	_, err = r.Create(t.Context(), bob, asking(func(c *Create) { c.Extensions = []string{e.ID} }))
+	_, err = r.Create(t.Context(), bob, asking(func(c *request.Create) { c.Extensions = []string{e.ID} }))
 	if !fault.Is(err, fault.ExtensionNotFound) || !strings.Contains(fault.MessageOf(err), e.ID) {
 		t.Errorf("bob creates with it: %v", err)
 	}
-	_, err = r.Create(t.Context(), admin, asking(func(c *Create) { c.UserID, c.Extensions = "carol", []string{e.ID} }))
+	_, err = r.Create(t.Context(), admin, asking(func(c *request.Create) { c.UserID, c.Extensions = "carol", []string{e.ID} }))
 	if !fault.Is(err, fault.ExtensionNotFound) {
 		t.Errorf("the admin gives carol what alice uploaded: %v", err)
 	}
@@ -116,7 +117,7 @@ func TestWhoseExtension(t *testing.T) {
 func TestExtensionsOfASnapshot(t *testing.T) {
 	r := newRig(t, nil)
 	e := r.put(alice, "Night", "1")
-	with := func(c *Create) { c.Extensions = []string{e.ID} }
+	with := func(c *request.Create) { c.Extensions = []string{e.ID} }
 	id := r.create(alice, with).ID
 	first := r.browsers.last()
 	if got := first.options.Extensions; len(got) != 1 || got[0].ID != e.ID || got[0].SHA256 != e.SHA256 || !got[0].Enabled {
@@ -133,14 +134,14 @@ func TestExtensionsOfASnapshot(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(stranger, "manifest.json"), []byte("{}"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	a := r.end(alice, id, EndRequest{Mode: save.Memory})
+	a := r.end(alice, id, request.End{Mode: save.Memory})
 	if err := r.uploaded.DeleteExtension(t.Context(), alice, e.ID, false); !fault.Is(err, fault.ExtensionInUse) {
 		t.Errorf("deleted while in use: %v", err)
 	}
 	if err := r.uploaded.DeleteExtension(t.Context(), alice, e.ID, true); err != nil || r.stored() != 0 {
 		t.Errorf("by force: %v, %d left", err, r.stored())
 	}
-	back := r.create(alice, func(c *Create) { c.FromSession = id; c.AllowMemory = false })
+	back := r.create(alice, func(c *request.Create) { c.FromSession = id; c.AllowMemory = false })
 	restored := r.browsers.last()
 	if got := restored.options.Extensions; len(got) != 1 || got[0].SHA256 != e.SHA256 || !same(t, restored.dir, got[0]) {
 		t.Errorf("restored %+v", got)
@@ -148,17 +149,17 @@ func TestExtensionsOfASnapshot(t *testing.T) {
 	if _, err := os.Stat(browser.ExtensionDir(restored.dir, strings.Repeat("p", 32))); err == nil {
 		t.Error("a stranger came along")
 	}
-	r.end(alice, back.ID, EndRequest{Mode: save.None})
+	r.end(alice, back.ID, request.End{Mode: save.None})
 
 	next := r.put(alice, "Night", "2")
-	newer := r.create(alice, func(c *Create) { c.FromEnvironment = a.Snapshot.ID; with(c) })
+	newer := r.create(alice, func(c *request.Create) { c.FromEnvironment = a.Snapshot.ID; with(c) })
 	if got := r.browsers.last().options.Extensions; len(got) != 1 || got[0].Version != "2" || got[0].SHA256 != next.SHA256 || !same(t, r.browsers.last().dir, got[0]) {
 		t.Errorf("with the newest %+v", got)
 	}
 	if newer.Restored.Path != restore.PathCold || !strings.Contains(newer.Restored.FallbackReason, e.ID) {
 		t.Errorf("%+v", newer.Restored)
 	}
-	parked := r.create(alice, func(c *Create) { c.FromSession = id })
+	parked := r.create(alice, func(c *request.Create) { c.FromSession = id })
 	if parked.Restored.Path != restore.PathParked {
 		t.Errorf("%+v", parked.Restored)
 	}
@@ -174,7 +175,7 @@ func TestExtensionsOfASnapshot(t *testing.T) {
 func TestChangedExtensions(t *testing.T) {
 	r := newRig(t, nil)
 	e := r.put(alice, "Night", "1")
-	id := r.create(alice, func(c *Create) { c.Extensions = []string{e.ID} }).ID
+	id := r.create(alice, func(c *request.Create) { c.Extensions = []string{e.ID} }).ID
 	at := browser.ExtensionDir(r.browsers.last().dir, e.ID)
 	if err := os.WriteFile(filepath.Join(at, "more.js"), nil, 0o600); err != nil {
 		t.Fatal(err)
@@ -203,7 +204,7 @@ func switchOff(t *testing.T, dir *browser.Dir, id string) {
 func TestExtensionsOfTheDead(t *testing.T) {
 	r := newRig(t, nil)
 	e := r.put(alice, "Night", "1")
-	with := func(c *Create) { c.Extensions = []string{e.ID} }
+	with := func(c *request.Create) { c.Extensions = []string{e.ID} }
 	crashed := r.create(alice, with).ID
 	switchOff(t, r.browsers.last().dir, e.ID)
 	r.browsers.last().die()
@@ -236,7 +237,7 @@ func TestExtensionsOfTheDead(t *testing.T) {
 		if pinned, err := r.catalogue.SnapshotExtensions(t.Context(), row.ID); err != nil || len(pinned) != 1 || pinned[0].SHA256 != e.SHA256 {
 			t.Errorf("pinned %+v %v", pinned, err)
 		}
-		back, err := next.Create(t.Context(), alice, asking(func(c *Create) { c.FromSession = id }))
+		back, err := next.Create(t.Context(), alice, asking(func(c *request.Create) { c.FromSession = id }))
 		if err != nil {
 			t.Fatal(err)
 		}

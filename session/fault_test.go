@@ -11,6 +11,7 @@ import (
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
 	"github.com/stasisd/stasis/session/access"
+	"github.com/stasisd/stasis/session/request"
 	"github.com/stasisd/stasis/session/restore"
 	"github.com/stasisd/stasis/session/save"
 	"github.com/stasisd/stasis/snapshot/faultstore"
@@ -31,7 +32,7 @@ func TestSaveFails(t *testing.T) {
 		})
 	}
 	for name, test := range map[string]struct {
-		request EndRequest
+		request request.End
 		damage  func(*rig)
 		code    fault.Code
 		says    string
@@ -171,15 +172,15 @@ func TestWhatWasReadIsLaidDownAgain(t *testing.T) {
 // The store fails at each of its calls in turn, in each way. Either the end
 // succeeds and the snapshot is whole, or it is told and nothing has changed.
 func TestStoreFailsAnywhere(t *testing.T) {
-	for _, request := range []EndRequest{asDefault, {Mode: save.Memory, SaveAsDefault: true, Conflict: save.Keep}} {
+	for _, asked := range []request.End{asDefault, {Mode: save.Memory, SaveAsDefault: true, Conflict: save.Keep}} {
 		for mode, as := range map[faultstore.Mode]string{faultstore.Refuse: "refused", faultstore.Lose: "lost", faultstore.Dead: "dead"} {
-			t.Run(string(request.Mode)+" "+as, func(t *testing.T) {
+			t.Run(string(asked.Mode)+" "+as, func(t *testing.T) {
 				r := newRig(t, nil)
 				_, current := r.saved(alice, asDefault)
 				for n, failed := 1, true; failed; n++ {
-					id := r.create(alice, func(c *Create) { fromAlice(c); c.AllowMemory = false }).ID
+					id := r.create(alice, func(c *request.Create) { fromAlice(c); c.AllowMemory = false }).ID
 					r.store.FailAt(n, mode, fault.New(fault.StoreFailed, "fake", "call %d", n))
-					a, err := r.End(t.Context(), alice, id, request)
+					a, err := r.End(t.Context(), alice, id, asked)
 					failed = r.store.Calls() >= n
 					r.store.FailAt(0, mode, nil)
 					where := fmt.Sprintf("call %d", n)
@@ -196,7 +197,7 @@ func TestStoreFailsAnywhere(t *testing.T) {
 						if mode != faultstore.Dead { // a dead store cannot be cleaned up
 							r.holds(current)
 						}
-						a = r.end(alice, id, request)
+						a = r.end(alice, id, asked)
 					}
 					if a.Default == nil || !a.Default.Moved {
 						t.Fatalf("%s: %+v", where, a)
@@ -205,7 +206,7 @@ func TestStoreFailsAnywhere(t *testing.T) {
 					current = a.Snapshot.ID
 					if mode == faultstore.Dead {
 						// Whatever is left besides, the default restores.
-						r.end(alice, r.create(alice, func(c *Create) { fromAlice(c); c.AllowMemory = false }).ID, none)
+						r.end(alice, r.create(alice, func(c *request.Create) { fromAlice(c); c.AllowMemory = false }).ID, none)
 						continue
 					}
 					r.holds(old, current)

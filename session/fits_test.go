@@ -7,6 +7,7 @@ import (
 
 	"github.com/stasisd/stasis/browser/profile"
 	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/session/request"
 	"github.com/stasisd/stasis/session/save"
 	"github.com/stasisd/stasis/snapshot"
 	"github.com/stasisd/stasis/snapshot/memstore"
@@ -39,7 +40,7 @@ func TestRoomOfASelection(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.watched.Store = memstore.New(snapshot.DefaultReserve+2*profile.Size(files)-1, time.Now)
-	_, err = r.End(t.Context(), alice, id, EndRequest{Mode: save.Filesystem, Origins: someOrigins})
+	_, err = r.End(t.Context(), alice, id, request.End{Mode: save.Filesystem, Origins: someOrigins})
 	wantCode(t, err, fault.StoreFull)
 	r.end(alice, id, filesystem)
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/stasisd/stasis/session/access"
 	"github.com/stasisd/stasis/session/importer"
 	"github.com/stasisd/stasis/session/library"
+	"github.com/stasisd/stasis/session/request"
 	"github.com/stasisd/stasis/session/save"
 	"github.com/stasisd/stasis/state"
 	"github.com/stasisd/stasis/state/report"
@@ -95,7 +96,7 @@ func TestImportState(t *testing.T) {
 		t.Errorf("its session: %+v, %v", info, err)
 	}
 	r.holds(a.Snapshot.ID)
-	s := r.create(alice, func(c *Create) { c.FromDefaultOf = "alice" })
+	s := r.create(alice, func(c *request.Create) { c.FromDefaultOf = "alice" })
 	doc := r.browsers.last().restored
 	if s.Restored.Datadir != state.DatadirNone || len(doc.Cookies) != 1 || doc.Cookies[0].Value != "s3cret" || !doc.Complete {
 		t.Errorf("restored: %+v of %+v", s.Restored, doc)
@@ -212,7 +213,7 @@ func TestImportRefused(t *testing.T) {
 	if r.dirs() != 0 {
 		t.Errorf("%d run directories", r.dirs())
 	}
-	if list, _, err := r.List(t.Context(), alice, ListRequest{Limit: 10}); err != nil || len(list) > 0 {
+	if list, _, err := r.List(t.Context(), alice, request.List{Limit: 10}); err != nil || len(list) > 0 {
 		t.Errorf("sessions: %+v, %v", list, err)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/session/request"
 	"github.com/stasisd/stasis/session/save"
 )
 
@@ -23,12 +24,12 @@ func TestACallEndsWithItsSession(t *testing.T) {
 	if _, err := upload.Write([]byte("the first half")); err != nil {
 		t.Fatal(err)
 	}
-	r.end(alice, id, EndRequest{Mode: save.Memory})
+	r.end(alice, id, request.End{Mode: save.Memory})
 	// What is being read may arrive still; the next read finds the session ended.
 	_, _ = upload.Write([]byte("the second"))
 	_ = upload.Close()
 	wantCode(t, <-put, fault.SessionEnding)
-	next := r.create(alice, func(c *Create) { c.FromSession = id })
+	next := r.create(alice, func(c *request.Create) { c.FromSession = id })
 	files, err := r.ListFiles(t.Context(), alice, next.ID)
 	if err != nil || len(files) != 0 {
 		t.Errorf("the next session has %v, %v", files, err)

@@ -12,6 +12,7 @@ import (
 	"github.com/stasisd/stasis/session/autosave"
 	"github.com/stasisd/stasis/session/browsers"
 	"github.com/stasisd/stasis/session/queue"
+	"github.com/stasisd/stasis/session/request"
 	"github.com/stasisd/stasis/session/restore"
 	"github.com/stasisd/stasis/session/run"
 	"github.com/stasisd/stasis/session/save"
@@ -50,7 +51,7 @@ type live struct {
 
 	// ---
 	rec       profiles.Session
-	request   Create
+	request   request.Create
 	dir       *browser.Dir
 	chrome    browsers.Chrome // nil in the state error, when Chrome could not be reopened
 	doc       state.Document  // with a nil chrome: what was read of it last
@@ -79,7 +80,7 @@ type live struct {
 	lifetime   *time.Timer
 }
 
-func newLive(s *Service, rec profiles.Session, r Create, up restore.Started) *live {
+func newLive(s *Service, rec profiles.Session, r request.Create, up restore.Started) *live {
 	l := &live{svc: s, id: rec.ID, userID: rec.UserID, madeBy: []string{rec.KeyID}, tickets: access.NewSessionTickets(),
 		calls: make(chan func()), finished: make(chan save.Ended), done: make(chan struct{}), runs: run.New(rec.ID, s.Journal),
 		// Nobody may be there to take it: the daemon may stop meanwhile.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stasisd/stasis/session/importer"
 	"github.com/stasisd/stasis/session/library"
+	"github.com/stasisd/stasis/session/request"
 	"github.com/stasisd/stasis/snapshot"
 )
 
@@ -64,5 +65,5 @@ func TestAnArchiveOfTheStoreIsImported(t *testing.T) {
 	if err = errors.Join(err, archive.Close()); err != nil {
 		t.Fatal(err)
 	}
-	r.create(alice, func(c *Create) { c.FromEnvironment = a.Snapshot.ID })
+	r.create(alice, func(c *request.Create) { c.FromEnvironment = a.Snapshot.ID })
 }

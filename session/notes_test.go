@@ -13,6 +13,7 @@ import (
 	"github.com/stasisd/stasis/session/access"
 	"github.com/stasisd/stasis/session/agent"
 	"github.com/stasisd/stasis/session/answer"
+	"github.com/stasisd/stasis/session/request"
 	"github.com/stasisd/stasis/session/restore"
 	"github.com/stasisd/stasis/session/save"
 )
@@ -30,7 +31,7 @@ func (r *rig) note(c access.Caller, id string, d agent.NoteData) agent.Note {
 // whichever way; its first own note goes on from them.
 func TestNotesGoWithTheEnvironment(t *testing.T) {
 	for name, x := range map[string]struct {
-		save   EndRequest
+		save   request.End
 		engine string
 		path   string
 	}{
@@ -42,7 +43,7 @@ func TestNotesGoWithTheEnvironment(t *testing.T) {
 			r := newRig(t, nil)
 			create := func(from string) answer.Info {
 				t.Helper()
-				return r.create(admin, func(c *Create) { c.FromSession, c.UserID, c.Engine = from, "alice", x.engine })
+				return r.create(admin, func(c *request.Create) { c.FromSession, c.UserID, c.Engine = from, "alice", x.engine })
 			}
 			id := create("").ID
 			_, err := r.SessionNotes(t.Context(), alice, id)
@@ -103,13 +104,13 @@ func TestNotesOfStandbysAndRescues(t *testing.T) {
 	r.asks(alice, 0)
 	r.stand(0)
 
-	second := r.create(alice, func(c *Create) { c.FromSession = id }).ID
+	second := r.create(alice, func(c *request.Create) { c.FromSession = id }).ID
 	r.kill()
 	r.Service = r.daemon(nil)
 	if err := recovered(t.Context(), r.Service); err != nil {
 		t.Fatal(err)
 	}
-	if n := r.create(alice, func(c *Create) { c.FromSession = second }).Restored.Notes; n == nil || n.SessionID != id {
+	if n := r.create(alice, func(c *request.Create) { c.FromSession = second }).Restored.Notes; n == nil || n.SessionID != id {
 		t.Errorf("rescued with %+v", n)
 	}
 }
@@ -144,7 +145,7 @@ func TestNoteIsAChange(t *testing.T) {
 		if n == 2 {
 			r.note(alice, id, agent.NoteData{OpenTasks: []string{fmt.Sprint(n)}})
 		}
-		a, err := r.Checkpoint(t.Context(), alice, id, CheckpointRequest{})
+		a, err := r.Checkpoint(t.Context(), alice, id, request.Checkpoint{})
 		if err != nil || a.Unchanged != unchanged {
 			t.Errorf("checkpoint %d: %+v, %v", n, a, err)
 		}

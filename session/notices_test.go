@@ -11,11 +11,12 @@ import (
 	"github.com/stasisd/stasis/profiles"
 	"github.com/stasisd/stasis/session/access"
 	"github.com/stasisd/stasis/session/agent"
+	"github.com/stasisd/stasis/session/request"
 )
 
 const hookURL = "https://hooks.example/"
 
-func hooked(c *Create) { c.WebhookURL = hookURL }
+func hooked(c *request.Create) { c.WebhookURL = hookURL }
 
 // told are the events that went to a URL, oldest first, each with the status
 // that the session had.
@@ -73,7 +74,7 @@ func TestWebhooksOfASession(t *testing.T) {
 	if _, err := r.Resume(ctx, alice, info.ID); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := r.Checkpoint(ctx, alice, info.ID, CheckpointRequest{}); err != nil {
+	if _, err := r.Checkpoint(ctx, alice, info.ID, request.Checkpoint{}); err != nil {
 		t.Fatal(err)
 	}
 	r.end(alice, info.ID, filesystem)
@@ -166,7 +167,7 @@ func TestWebhookIsAnAgent(t *testing.T) {
 // A crash that the session outlives is told as one, and nothing as its end.
 func TestWebhookOfACrashThatIsMended(t *testing.T) {
 	r := newRig(t, nil)
-	id := r.create(alice, func(c *Create) { hooked(c); onCrash(c) }).ID
+	id := r.create(alice, func(c *request.Create) { hooked(c); onCrash(c) }).ID
 	r.crashes(id)
 	r.tells(hookURL, "session.created ready", "session.status_changed error", "session.crashed error", "session.status_changed ready")
 }

@@ -10,12 +10,13 @@ import (
 	"github.com/stasisd/stasis/browser/mux"
 	"github.com/stasisd/stasis/browser/pool"
 	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/session/request"
 	"github.com/stasisd/stasis/session/restore"
 	"github.com/stasisd/stasis/session/save"
 	"github.com/stasisd/stasis/state"
 )
 
-var memoryDefault = EndRequest{Mode: save.Memory, SaveAsDefault: true, Conflict: save.Keep}
+var memoryDefault = request.End{Mode: save.Memory, SaveAsDefault: true, Conflict: save.Keep}
 
 // A memory snapshot is one ID with two ways back: the parked Chrome, once, and
 // its copy for all others, with the reason told.
@@ -68,7 +69,7 @@ func TestThawedIsVerified(t *testing.T) {
 	expired := state.Component{Name: state.ComponentCookies, Origin: "a.example", Saved: 1, Expired: 1}
 	dead := state.Difference{Component: state.ComponentTabs, By: state.ByRestore, Missing: 1, Names: []string{"https://a.example/"}}
 	chrome.found = state.Verification{Components: []state.Component{expired}, Differences: []state.Difference{dead}}
-	info := r.create(alice, func(c *Create) { c.FromEnvironment = snap })
+	info := r.create(alice, func(c *request.Create) { c.FromEnvironment = snap })
 	if p := info.Restored; p.Path != restore.PathParked || p.Verification != restore.VerificationPending || p.Components[0].Restored != 1 {
 		t.Errorf("before it was looked at: %+v", p)
 	}
@@ -94,7 +95,7 @@ func TestUnverifiedIsTold(t *testing.T) {
 	r := newRig(t, nil)
 	_, snap := r.saved(alice, filesystem)
 	r.browsers.on("verify", func(*fakeChrome) error { return errors.New("no answer") })
-	info := r.create(alice, func(c *Create) { c.FromEnvironment = snap })
+	info := r.create(alice, func(c *request.Create) { c.FromEnvironment = snap })
 	await(t, "the warning", func() bool {
 		report, err := r.RestoreReport(t.Context(), alice, info.ID)
 		return err == nil && report.Verification == restore.VerificationPending && strings.Contains(strings.Join(report.Warnings, "\n"), "could not be verified")
@@ -107,11 +108,11 @@ func TestParkedChromeDoesNotServe(t *testing.T) {
 	for name, test := range map[string]struct {
 		size   int
 		before func(*rig, *fakeChrome)
-		ask    func(*Create)
+		ask    func(*request.Create)
 		reason string
 		kept   int // parked Chromes afterwards
 	}{
-		"restore_tabs is false": {2, nil, func(c *Create) { c.RestoreTabs = false }, "restore_tabs", 1},
+		"restore_tabs is false": {2, nil, func(c *request.Create) { c.RestoreTabs = false }, "restore_tabs", 1},
 		"evicted":               {1, func(r *rig, _ *fakeChrome) { r.saved(alice, memory) }, nil, "evicted", 1},
 		"died":                  {2, func(_ *rig, c *fakeChrome) { c.die() }, nil, "", 0},
 		"does not thaw": {2, func(r *rig, _ *fakeChrome) {
@@ -129,7 +130,7 @@ func TestParkedChromeDoesNotServe(t *testing.T) {
 			if name == "died" {
 				await(t, "the pool hears of it", func() bool { return r.Counts().Parked == 0 && r.dirs() == 0 })
 			}
-			info := r.create(alice, func(c *Create) {
+			info := r.create(alice, func(c *request.Create) {
 				c.FromEnvironment = snap
 				if test.ask != nil {
 					test.ask(c)
@@ -151,7 +152,7 @@ func TestParkedChromeDoesNotServe(t *testing.T) {
 	t.Run("enable_memory_snapshot is false", func(t *testing.T) {
 		r := newRig(t, nil)
 		_, snap := r.saved(alice, memory)
-		info := r.create(alice, func(c *Create) { c.FromEnvironment, c.AllowMemory = snap, false })
+		info := r.create(alice, func(c *request.Create) { c.FromEnvironment, c.AllowMemory = snap, false })
 		if p := info.Restored; p.Path != restore.PathCold || p.RequestedMode != "filesystem" || p.FallbackReason != "" {
 			t.Errorf("%+v", p)
 		}
@@ -175,7 +176,7 @@ func TestParkedChromesGiveWay(t *testing.T) {
 		t.Errorf("dead %t, %d parked", oldest.dead(), r.Counts().Parked)
 	}
 	for snap, path := range map[string]string{one: restore.PathCold, two: restore.PathParked} {
-		p := r.create(alice, func(c *Create) { c.FromEnvironment = snap }).Restored
+		p := r.create(alice, func(c *request.Create) { c.FromEnvironment = snap }).Restored
 		if told := strings.Contains(p.FallbackReason, "memory was short"); p.Path != path || told != (path == restore.PathCold) {
 			t.Errorf("%+v", p)
 		}
@@ -233,7 +234,7 @@ func TestParkedChromesEnd(t *testing.T) {
 	}
 	// The copy outlives the daemon.
 	next := r.daemon(nil)
-	info, err := next.Create(t.Context(), alice, asking(func(c *Create) { c.FromEnvironment = two }))
+	info, err := next.Create(t.Context(), alice, asking(func(c *request.Create) { c.FromEnvironment = two }))
 	if err != nil {
 		t.Fatal(err)
 	}

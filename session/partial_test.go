@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stasisd/stasis/session/request"
 	"github.com/stasisd/stasis/session/save"
 	"github.com/stasisd/stasis/state"
 )
@@ -16,14 +17,14 @@ var someOrigins = state.Selection{Include: []string{"a.example"}}
 func TestPartialDefault(t *testing.T) {
 	r := newRig(t, nil)
 	_, old := r.saved(alice, asDefault)
-	part := func(c *Create) { fromAlice(c); c.Origins = someOrigins }
+	part := func(c *request.Create) { fromAlice(c); c.Origins = someOrigins }
 	insists := asDefault
 	insists.Conflict = save.Overwrite
 	var snap string
-	for _, request := range []EndRequest{asDefault, insists} {
-		a := r.end(alice, r.create(alice, part).ID, request)
+	for _, asked := range []request.End{asDefault, insists} {
+		a := r.end(alice, r.create(alice, part).ID, asked)
 		if a.Default == nil || a.Default.Moved || a.Default.Version != 1 || a.Default.Reason != "partial_environment" {
-			t.Errorf("%+v: %+v", request, a.Default)
+			t.Errorf("%+v: %+v", asked, a.Default)
 		}
 		if !slices.ContainsFunc(a.Snapshot.Warnings, func(w string) bool { return strings.Contains(w, "only some origins") }) {
 			t.Errorf("warnings: %q", a.Snapshot.Warnings)
@@ -31,13 +32,13 @@ func TestPartialDefault(t *testing.T) {
 		snap = a.Snapshot.ID
 	}
 	t.Run("persist", func(t *testing.T) {
-		a, err := r.End(t.Context(), alice, r.create(alice, func(c *Create) { part(c); c.Persist = true }).ID, none)
+		a, err := r.End(t.Context(), alice, r.create(alice, func(c *request.Create) { part(c); c.Persist = true }).ID, none)
 		if err != nil || a.Default == nil || a.Default.Moved || a.Default.Reason != "partial_environment" {
 			t.Errorf("%+v, %v", a.Default, err)
 		}
 	})
 	t.Run("what it saved is as partial", func(t *testing.T) {
-		a := r.end(alice, r.create(alice, func(c *Create) { c.FromEnvironment = snap }).ID, insists)
+		a := r.end(alice, r.create(alice, func(c *request.Create) { c.FromEnvironment = snap }).ID, insists)
 		if a.Default == nil || a.Default.Moved {
 			t.Errorf("%+v", a.Default)
 		}
@@ -49,7 +50,7 @@ func TestPartialDefault(t *testing.T) {
 		if err := recovered(t.Context(), r.Service); err != nil {
 			t.Fatal(err)
 		}
-		a := r.end(alice, r.create(alice, func(c *Create) { c.FromSession = id }).ID, insists)
+		a := r.end(alice, r.create(alice, func(c *request.Create) { c.FromSession = id }).ID, insists)
 		if a.Default == nil || a.Default.Moved {
 			t.Errorf("%+v", a.Default)
 		}

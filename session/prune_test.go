@@ -13,6 +13,7 @@ import (
 	"github.com/stasisd/stasis/session/access"
 	"github.com/stasisd/stasis/session/importer"
 	"github.com/stasisd/stasis/session/library"
+	"github.com/stasisd/stasis/session/request"
 	"github.com/stasisd/stasis/session/save"
 	"github.com/stasisd/stasis/session/settings"
 )
@@ -119,7 +120,7 @@ func TestWhatIsNeededStays(t *testing.T) {
 	if _, err := r.library.SetDefault(ctx, alice, "alice", def, nil); err != nil {
 		t.Fatal(err)
 	}
-	live := r.create(alice, func(c *Create) { c.FromEnvironment = base }).ID
+	live := r.create(alice, func(c *request.Create) { c.FromEnvironment = base }).ID
 	_, parked := r.saved(alice, memory)
 	labelled := label()
 	row, err := r.catalogue.Snapshot(ctx, r.series(alice, 1)[0])
@@ -155,7 +156,7 @@ func TestWhatIsNeededStays(t *testing.T) {
 	// A label keeps where the policy says so; what is needed no more goes.
 	r.end(alice, live, none)
 	release()
-	r.end(alice, r.create(alice, func(c *Create) { c.FromEnvironment = parked }).ID, none) // it is thawed
+	r.end(alice, r.create(alice, func(c *request.Create) { c.FromEnvironment = parked }).ID, none) // it is thawed
 	labelled = label()
 	r.series(alice, 1)
 	_, newest = r.saved(alice, filesystem)
@@ -168,7 +169,7 @@ func TestWhatIsNeededStays(t *testing.T) {
 // rescued has the daemon end a session, and returns the rescue snapshot.
 func (r *rig) rescued(c access.Caller) string {
 	r.t.Helper()
-	id := r.create(c, func(c *Create) { c.Idle = soon }).ID
+	id := r.create(c, func(c *request.Create) { c.Idle = soon }).ID
 	r.ended(id)
 	row, err := r.catalogue.NewestSnapshot(r.t.Context(), id)
 	if err != nil || !row.Rescue {
@@ -297,7 +298,7 @@ func TestPruneAmongOthers(t *testing.T) {
 	r := newRig(t, func(c *Config) { c.Retention = last(1) })
 	ctx := t.Context()
 	r.saved(alice, asDefault)
-	over := EndRequest{Mode: save.Filesystem, SaveAsDefault: true, Conflict: save.Overwrite}
+	over := request.End{Mode: save.Filesystem, SaveAsDefault: true, Conflict: save.Overwrite}
 	var busy, pruner sync.WaitGroup
 	done := make(chan struct{})
 	pruner.Go(func() {

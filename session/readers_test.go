@@ -6,7 +6,10 @@ import (
 	"testing"
 
 	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/profiles"
 	"github.com/stasisd/stasis/session/library"
+	"github.com/stasisd/stasis/session/request"
+	"github.com/stasisd/stasis/session/save"
 	"github.com/stasisd/stasis/session/settings"
 )
 
@@ -19,7 +22,7 @@ func TestNoneIsRemovedWhileItIsRead(t *testing.T) {
 		read func(snap string) error
 	}{
 		"a restore": {"restored", func(snap string) error {
-			r.end(alice, r.create(alice, func(c *Create) { c.FromEnvironment = snap }).ID, none)
+			r.end(alice, r.create(alice, func(c *request.Create) { c.FromEnvironment = snap }).ID, none)
 			return nil
 		}},
 		"a standby": {"restored", func(snap string) error {
@@ -75,12 +78,15 @@ func TestNoneIsRemovedWhileItIsRead(t *testing.T) {
 			return err
 		}},
 		"a rescue that looks for its passkeys": {"read", func(snap string) error {
-			row, err := r.catalogue.Snapshot(t.Context(), snap)
+			dir, err := r.browsers.NewDir()
 			if err != nil {
 				return err
 			}
-			_, err = r.snapshots.Document(t.Context(), row, "read")
-			return err
+			defer func() { _ = dir.Remove() }() // the rescue may have done that
+			e := r.saver.Rescue(t.Context(), save.Job{Session: profiles.Session{ID: profiles.NewID(), UserID: "alice", BaseSnapshotID: snap},
+				Dir: dir, Dead: true, Rescue: true, Mode: save.Filesystem})
+			wantCode(t, e.Err, fault.SessionNotFound) // it has no record
+			return nil
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -120,7 +126,7 @@ func TestRemovedBeforeItIsRead(t *testing.T) {
 	}
 	for name, read := range map[string]func(snap string) error{
 		"restore": func(snap string) error {
-			_, err := r.Create(ctx, alice, asking(func(c *Create) { c.FromEnvironment = snap }))
+			_, err := r.Create(ctx, alice, asking(func(c *request.Create) { c.FromEnvironment = snap }))
 			return err
 		},
 		"archive": func(snap string) error { _, err := r.library.Archive(ctx, keeper, snap); return err },
@@ -145,7 +151,7 @@ func TestRemovedBeforeItIsRead(t *testing.T) {
 			}
 			remove(before)()
 		})
-		got := r.create(alice, func(c *Create) { fromAlice(c); c.FreshIfNone = true })
+		got := r.create(alice, func(c *request.Create) { fromAlice(c); c.FreshIfNone = true })
 		if got.Restored == nil || got.Restored.SnapshotID != after {
 			t.Errorf("%s: restored %+v, want %s", look, got.Restored, after)
 		}

@@ -60,7 +60,7 @@ func (f forArchives) AwaitRescue(ctx context.Context, sessionID string) error {
 
 // countRestore notes a restore of a default that a standby could serve, or could
 // have served.
-func (s *Service) countRestore(r Create, o restore.Environment, report *restore.Report) {
+func (s *Service) countRestore(r request.Create, o restore.Environment, report *restore.Report) {
 	plain := r.RestoreTabs && r.Origins.All() && len(r.Overrides.Names()) == 0 && len(r.Extensions) == 0 && r.Passkeys == nil
 	if report != nil && o.Source.Type == restore.SourceUserDefault && report.Path != restore.PathParked && plain {
 		s.capacity.CountRestore(o.UserID, r.Engine)

@@ -18,6 +18,7 @@ import (
 	"github.com/stasisd/stasis/session/access"
 	"github.com/stasisd/stasis/session/answer"
 	"github.com/stasisd/stasis/session/events"
+	"github.com/stasisd/stasis/session/request"
 	"github.com/stasisd/stasis/session/rescue"
 )
 
@@ -70,7 +71,7 @@ func TestRunsOfASession(t *testing.T) {
 	r.end(alice, id, memory)
 	r.records(id, "1 completed (asked): started navigated client_connected paused resumed client_disconnected saved ended")
 
-	restored := r.create(alice, func(c *Create) { c.FromSession = id }).ID
+	restored := r.create(alice, func(c *request.Create) { c.FromSession = id }).ID
 	r.end(alice, restored, none)
 	r.records(restored, "1 completed (asked): restored ended")
 
@@ -276,7 +277,7 @@ func TestFollowBetweenRuns(t *testing.T) {
 // A picture is taken after a navigation where the create asked for it.
 func TestPictures(t *testing.T) {
 	r := newRig(t, nil)
-	id := r.create(alice, func(c *Create) { c.Record = []string{RecordScreenshot} }).ID
+	id := r.create(alice, func(c *request.Create) { c.Record = []string{RecordScreenshot} }).ID
 	plain := r.create(alice, nil).ID
 	for _, c := range r.browsers.all() {
 		c.happens(browser.HappenedNavigation, map[string]any{"url": "https://a.example/"})

@@ -9,6 +9,7 @@ import (
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/session/answer"
 	"github.com/stasisd/stasis/session/login"
+	"github.com/stasisd/stasis/session/request"
 	"github.com/stasisd/stasis/snapshot/faultstore"
 	"github.com/stasisd/stasis/state"
 )
@@ -124,10 +125,10 @@ func TestRenewalIsInNobodysWay(t *testing.T) {
 		a.pass(hour)
 		a.over("login_check saved", n+1)
 		if n == 1 { // as a checkpoint of what has not changed since the last one, too
-			if _, err := a.Checkpoint(t.Context(), alice, id, CheckpointRequest{}); err != nil {
+			if _, err := a.Checkpoint(t.Context(), alice, id, request.Checkpoint{}); err != nil {
 				t.Fatal(err)
 			}
-			c, err := a.Checkpoint(t.Context(), alice, id, CheckpointRequest{SaveAsDefault: true})
+			c, err := a.Checkpoint(t.Context(), alice, id, request.Checkpoint{SaveAsDefault: true})
 			if err != nil || !c.Unchanged || !c.Default.Moved || c.Default.Version != 5 {
 				t.Errorf("%+v, %v", c.Default, err)
 			}

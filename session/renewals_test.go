@@ -10,6 +10,7 @@ import (
 	"github.com/stasisd/stasis/profiles"
 	"github.com/stasisd/stasis/session/library"
 	"github.com/stasisd/stasis/session/login"
+	"github.com/stasisd/stasis/session/request"
 	"github.com/stasisd/stasis/session/save"
 	"github.com/stasisd/stasis/session/settings"
 )
@@ -239,7 +240,7 @@ func TestRenewalWaits(t *testing.T) {
 		}, hour},
 		"for the session that made it": {func(a *alive) func() {
 			id := a.create(alice, nil).ID
-			if _, err := a.Checkpoint(a.t.Context(), alice, id, CheckpointRequest{SaveAsDefault: true, Conflict: save.Overwrite}); err != nil {
+			if _, err := a.Checkpoint(a.t.Context(), alice, id, request.Checkpoint{SaveAsDefault: true, Conflict: save.Overwrite}); err != nil {
 				a.t.Fatal(err)
 			}
 			return func() { a.end(alice, id, none) }

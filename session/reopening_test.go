@@ -8,6 +8,7 @@ import (
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
 	"github.com/stasisd/stasis/session/agent"
+	"github.com/stasisd/stasis/session/request"
 	"github.com/stasisd/stasis/session/save"
 )
 
@@ -66,7 +67,7 @@ func TestReadWhileChromeIsReopened(t *testing.T) {
 	if s, err := r.Status(ctx, alice, id); err != nil || s.SessionStatus != string(profiles.StatusError) {
 		t.Errorf("status %+v, %v", s, err)
 	}
-	all, _, err := r.List(ctx, alice, ListRequest{})
+	all, _, err := r.List(ctx, alice, request.List{})
 	if err != nil || len(all) != 2 {
 		t.Errorf("%d are listed, %v", len(all), err)
 	}
@@ -164,15 +165,15 @@ func TestEndWaitsForAReopening(t *testing.T) {
 // An end gives up a Chrome that does not come up: at once where nothing is saved, else
 // when it has had its time, and then what is on disk is saved.
 func TestEndGivesAReopeningUp(t *testing.T) {
-	for name, request := range map[string]EndRequest{"unsaved": none, "saved": filesystem} {
+	for name, asked := range map[string]request.End{"unsaved": none, "saved": filesystem} {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t, func(c *Config) {
-				if request.Mode != save.None {
+				if asked.Mode != save.None {
 					c.Waits.Reopening = time.Millisecond
 				}
 			})
 			id, _, resumed := r.reopening()
-			r.end(alice, id, request)
+			r.end(alice, id, asked)
 			wantCode(t, <-resumed, fault.BrowserFailed)
 			if s := r.status(id); s != profiles.StatusCompleted || r.dirs() != 0 {
 				t.Errorf("it is %s, %d directories are left", s, r.dirs())

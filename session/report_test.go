@@ -7,6 +7,7 @@ import (
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
 	"github.com/stasisd/stasis/session/library"
+	"github.com/stasisd/stasis/session/request"
 	"github.com/stasisd/stasis/snapshot"
 	"github.com/stasisd/stasis/state"
 )
@@ -40,7 +41,7 @@ func TestSnapshotWithoutAReadableDocument(t *testing.T) {
 		if _, err := r.catalogue.Commit(t.Context(), profiles.Commit{Snapshot: bad}); err != nil {
 			t.Fatal(err)
 		}
-		_, err = r.Create(t.Context(), alice, asking(func(c *Create) { c.FromEnvironment = saved.ID }))
+		_, err = r.Create(t.Context(), alice, asking(func(c *request.Create) { c.FromEnvironment = saved.ID }))
 		if fault.CodeOf(err) != fault.ArchiveDamaged || !strings.Contains(err.Error(), saved.ID) || !strings.Contains(err.Error(), test.says) ||
 			strings.Contains(err.Error(), "31337") {
 			t.Errorf("%s: %v", name, err)

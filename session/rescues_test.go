@@ -5,6 +5,7 @@ import (
 
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
+	"github.com/stasisd/stasis/session/request"
 )
 
 // While a session is being rescued it says so. Who needs the outcome waits for it;
@@ -41,7 +42,7 @@ func TestRescueIsWaitedFor(t *testing.T) {
 		waits <- err
 	}()
 	go func() {
-		_, err := r.Create(t.Context(), alice, asking(func(c *Create) { c.FromSession = other }))
+		_, err := r.Create(t.Context(), alice, asking(func(c *request.Create) { c.FromSession = other }))
 		waits <- err
 	}()
 	await(t, "both wait", func() bool {

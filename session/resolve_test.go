@@ -8,6 +8,7 @@ import (
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
 	"github.com/stasisd/stasis/session/access"
+	"github.com/stasisd/stasis/session/request"
 	"github.com/stasisd/stasis/session/restore"
 )
 
@@ -19,17 +20,17 @@ func TestPrecedenceOfSources(t *testing.T) {
 	two, twoSnap := r.saved(alice, filesystem)
 	_, standard := r.saved(alice, asDefault)
 	for name, test := range map[string]struct {
-		ask    func(*Create)
+		ask    func(*request.Create)
 		source *restore.Source
 		snap   string
 	}{
 		"nothing":              {nil, nil, ""},
-		"session":              {func(c *Create) { c.FromSession = one }, &restore.Source{Type: restore.SourceSession, ID: one}, oneSnap},
-		"session over all":     {func(c *Create) { c.FromSession, c.FromEnvironment, c.FromDefaultOf = one, two, "alice" }, &restore.Source{Type: restore.SourceSession, ID: one}, oneSnap},
-		"lower ones unseen":    {func(c *Create) { c.FromSession, c.FromEnvironment, c.FromDefaultOf = one, "gone", "bob" }, &restore.Source{Type: restore.SourceSession, ID: one}, oneSnap},
-		"environment session":  {func(c *Create) { c.FromEnvironment, c.FromDefaultOf = two, "alice" }, &restore.Source{Type: restore.SourceEnvironment, ID: two}, twoSnap},
-		"environment snapshot": {func(c *Create) { c.FromEnvironment = oneSnap }, &restore.Source{Type: restore.SourceEnvironment, ID: oneSnap}, oneSnap},
-		"default":              {func(c *Create) { c.FromDefaultOf = "alice" }, &restore.Source{Type: restore.SourceUserDefault, ID: "alice"}, standard},
+		"session":              {func(c *request.Create) { c.FromSession = one }, &restore.Source{Type: restore.SourceSession, ID: one}, oneSnap},
+		"session over all":     {func(c *request.Create) { c.FromSession, c.FromEnvironment, c.FromDefaultOf = one, two, "alice" }, &restore.Source{Type: restore.SourceSession, ID: one}, oneSnap},
+		"lower ones unseen":    {func(c *request.Create) { c.FromSession, c.FromEnvironment, c.FromDefaultOf = one, "gone", "bob" }, &restore.Source{Type: restore.SourceSession, ID: one}, oneSnap},
+		"environment session":  {func(c *request.Create) { c.FromEnvironment, c.FromDefaultOf = two, "alice" }, &restore.Source{Type: restore.SourceEnvironment, ID: two}, twoSnap},
+		"environment snapshot": {func(c *request.Create) { c.FromEnvironment = oneSnap }, &restore.Source{Type: restore.SourceEnvironment, ID: oneSnap}, oneSnap},
+		"default":              {func(c *request.Create) { c.FromDefaultOf = "alice" }, &restore.Source{Type: restore.SourceUserDefault, ID: "alice"}, standard},
 	} {
 		t.Run(name, func(t *testing.T) {
 			info := r.create(alice, test.ask)
@@ -52,9 +53,9 @@ func TestPrecedenceOfSources(t *testing.T) {
 		})
 	}
 	t.Run("a higher source that is missing is not passed over", func(t *testing.T) {
-		_, err := r.Create(t.Context(), alice, asking(func(c *Create) { c.FromSession, c.FromDefaultOf = "gone", "alice" }))
+		_, err := r.Create(t.Context(), alice, asking(func(c *request.Create) { c.FromSession, c.FromDefaultOf = "gone", "alice" }))
 		wantCode(t, err, fault.SnapshotNotFound)
-		info := r.create(alice, func(c *Create) { c.FromSession, c.FromDefaultOf, c.FreshIfNone = "gone", "alice", true })
+		info := r.create(alice, func(c *request.Create) { c.FromSession, c.FromDefaultOf, c.FreshIfNone = "gone", "alice", true })
 		if info.Restored != nil {
 			t.Errorf("restored %+v", info.Restored)
 		}
@@ -69,16 +70,16 @@ func TestIfMissing(t *testing.T) {
 	r.end(alice, unsaved, none)
 	running := r.create(alice, nil).ID
 	for name, test := range map[string]struct {
-		ask  func(*Create)
+		ask  func(*request.Create)
 		code fault.Code
 	}{
-		"session never saved":    {func(c *Create) { c.FromSession = unsaved }, fault.NoSnapshot},
-		"session running":        {func(c *Create) { c.FromSession = running }, fault.NoSnapshot},
-		"unknown session":        {func(c *Create) { c.FromSession = "no-such" }, fault.SnapshotNotFound},
-		"unknown environment":    {func(c *Create) { c.FromEnvironment = "no-such" }, fault.SnapshotNotFound},
-		"environment not saved":  {func(c *Create) { c.FromEnvironment = unsaved }, fault.NoSnapshot},
-		"no default":             {func(c *Create) { c.FromDefaultOf = "alice" }, fault.NoSnapshot},
-		"snapshot that is no ID": {func(c *Create) { c.FromEnvironment = "../../etc/passwd" }, fault.SnapshotNotFound},
+		"session never saved":    {func(c *request.Create) { c.FromSession = unsaved }, fault.NoSnapshot},
+		"session running":        {func(c *request.Create) { c.FromSession = running }, fault.NoSnapshot},
+		"unknown session":        {func(c *request.Create) { c.FromSession = "no-such" }, fault.SnapshotNotFound},
+		"unknown environment":    {func(c *request.Create) { c.FromEnvironment = "no-such" }, fault.SnapshotNotFound},
+		"environment not saved":  {func(c *request.Create) { c.FromEnvironment = unsaved }, fault.NoSnapshot},
+		"no default":             {func(c *request.Create) { c.FromDefaultOf = "alice" }, fault.NoSnapshot},
+		"snapshot that is no ID": {func(c *request.Create) { c.FromEnvironment = "../../etc/passwd" }, fault.SnapshotNotFound},
 	} {
 		t.Run(name, func(t *testing.T) {
 			before := len(r.browsers.all())
@@ -87,7 +88,7 @@ func TestIfMissing(t *testing.T) {
 			if len(r.browsers.all()) != before {
 				t.Error("a Chrome was started all the same")
 			}
-			info := r.create(alice, func(c *Create) { test.ask(c); c.FreshIfNone = true })
+			info := r.create(alice, func(c *request.Create) { test.ask(c); c.FreshIfNone = true })
 			if info.Restored != nil || info.UserID != "alice" {
 				t.Errorf("%+v", info)
 			}
@@ -101,20 +102,20 @@ func TestIfMissing(t *testing.T) {
 func TestFreshIsTheSourcesUser(t *testing.T) {
 	r := newRig(t, nil)
 	unsaved := r.create(alice, nil).ID
-	for name, ask := range map[string]func(*Create){
-		"default": func(c *Create) { c.FromDefaultOf = "alice" },
-		"session": func(c *Create) { c.FromSession = unsaved },
+	for name, ask := range map[string]func(*request.Create){
+		"default": func(c *request.Create) { c.FromDefaultOf = "alice" },
+		"session": func(c *request.Create) { c.FromSession = unsaved },
 	} {
-		fresh := func(c *Create) { ask(c); c.FreshIfNone = true }
+		fresh := func(c *request.Create) { ask(c); c.FreshIfNone = true }
 		info := r.create(admin, fresh)
 		if info.UserID != "alice" || info.Restored != nil {
 			t.Errorf("%s: the session is %s's, restored %v", name, info.UserID, info.Restored)
 		}
 		r.end(admin, info.ID, none)
 	}
-	_, err := r.Create(t.Context(), alice, asking(func(c *Create) { c.FromDefaultOf = "bob" }))
+	_, err := r.Create(t.Context(), alice, asking(func(c *request.Create) { c.FromDefaultOf = "bob" }))
 	wantCode(t, err, fault.SnapshotNotFound)
-	_, err = r.Create(t.Context(), alice, asking(func(c *Create) { c.FromDefaultOf, c.FreshIfNone = "bob", true }))
+	_, err = r.Create(t.Context(), alice, asking(func(c *request.Create) { c.FromDefaultOf, c.FreshIfNone = "bob", true }))
 	wantCode(t, err, fault.Forbidden)
 }
 
@@ -124,11 +125,11 @@ func TestOwnership(t *testing.T) {
 	ctx := t.Context()
 	ended, snap := r.saved(alice, asDefault)
 	live := r.create(alice, nil).ID
-	for name, ask := range map[string]func(*Create){
-		"session":     func(c *Create) { c.FromSession = ended },
-		"environment": func(c *Create) { c.FromEnvironment = ended },
-		"snapshot":    func(c *Create) { c.FromEnvironment = snap },
-		"default":     func(c *Create) { c.FromDefaultOf = "alice" },
+	for name, ask := range map[string]func(*request.Create){
+		"session":     func(c *request.Create) { c.FromSession = ended },
+		"environment": func(c *request.Create) { c.FromEnvironment = ended },
+		"snapshot":    func(c *request.Create) { c.FromEnvironment = snap },
+		"default":     func(c *request.Create) { c.FromDefaultOf = "alice" },
 	} {
 		t.Run("restore "+name, func(t *testing.T) {
 			_, err := r.Create(ctx, bob, asking(ask))
@@ -139,13 +140,13 @@ func TestOwnership(t *testing.T) {
 				t.Errorf("the session is %s's", info.UserID)
 			}
 			r.end(admin, info.ID, none)
-			_, err = r.Create(ctx, admin, asking(func(c *Create) { ask(c); c.UserID = "bob" }))
+			_, err = r.Create(ctx, admin, asking(func(c *request.Create) { ask(c); c.UserID = "bob" }))
 			wantCode(t, err, fault.UserMismatch)
-			_, err = r.Create(ctx, admin, asking(func(c *Create) { ask(c); c.UserID, c.FreshIfNone = "bob", true }))
+			_, err = r.Create(ctx, admin, asking(func(c *request.Create) { ask(c); c.UserID, c.FreshIfNone = "bob", true }))
 			wantCode(t, err, fault.UserMismatch)
 		})
 	}
-	_, err := r.Create(ctx, bob, asking(func(c *Create) { c.UserID = "alice" }))
+	_, err := r.Create(ctx, bob, asking(func(c *request.Create) { c.UserID = "alice" }))
 	wantCode(t, err, fault.Forbidden)
 
 	for name, call := range map[string]func(access.Caller) error{
@@ -191,10 +192,10 @@ func TestOwnership(t *testing.T) {
 			t.Errorf("bob ends %s: %+v, %v", id, a, err)
 		}
 	}
-	if page, _, err := r.List(ctx, bob, ListRequest{UserID: "alice", Limit: 10}); err != nil || len(page) != 0 {
+	if page, _, err := r.List(ctx, bob, request.List{UserID: "alice", Limit: 10}); err != nil || len(page) != 0 {
 		t.Errorf("bob lists %d of alice's: %v", len(page), err)
 	}
-	if page, _, err := r.List(ctx, bob, ListRequest{Limit: 10}); err != nil || len(page) != 0 {
+	if page, _, err := r.List(ctx, bob, request.List{Limit: 10}); err != nil || len(page) != 0 {
 		t.Errorf("bob lists %d: %v", len(page), err)
 	}
 	for _, userID := range []string{"", "alice"} {
@@ -205,12 +206,12 @@ func TestOwnership(t *testing.T) {
 	if page, _, err := r.library.AllSnapshots(ctx, admin, "", 10, ""); err != nil || len(page) == 0 {
 		t.Errorf("an admin lists %d snapshots: %v", len(page), err)
 	}
-	if a, err := r.EndAll(ctx, bob, EndAllRequest{EndRequest: none}); err != nil || a.Deleted {
+	if a, err := r.EndAll(ctx, bob, request.EndAll{End: none}); err != nil || a.Deleted {
 		t.Errorf("bob ends all his: %+v, %v", a, err)
 	}
-	_, err = r.EndAll(ctx, bob, EndAllRequest{EndRequest: none, UserID: "alice"})
+	_, err = r.EndAll(ctx, bob, request.EndAll{End: none, UserID: "alice"})
 	wantCode(t, err, fault.Forbidden)
-	_, err = r.EndAll(ctx, bob, EndAllRequest{EndRequest: none, All: true})
+	_, err = r.EndAll(ctx, bob, request.EndAll{End: none, All: true})
 	wantCode(t, err, fault.Forbidden)
 	if r.status(live) != profiles.StatusReady {
 		t.Errorf("alice's session is %s", r.status(live))
@@ -227,10 +228,10 @@ func TestRights(t *testing.T) {
 	for name, call := range map[string]func() error{
 		"create":   func() error { _, err := r.Create(ctx, idle, asking(nil)); return err },
 		"get":      func() error { _, err := r.Get(ctx, idle, id); return err },
-		"list":     func() error { _, _, err := r.List(ctx, idle, ListRequest{}); return err },
+		"list":     func() error { _, _, err := r.List(ctx, idle, request.List{}); return err },
 		"navigate": func() error { _, err := r.Navigate(ctx, idle, id, "https://a.example/"); return err },
 		"end":      func() error { _, err := r.End(ctx, idle, id, none); return err },
-		"end all":  func() error { _, err := r.EndAll(ctx, idle, EndAllRequest{}); return err },
+		"end all":  func() error { _, err := r.EndAll(ctx, idle, request.EndAll{}); return err },
 		"ticket":   func() error { _, _, err := r.apiKeys.NewTicket(ctx, idle); return err },
 		"default":  func() error { _, err := r.library.Default(ctx, idle, "alice"); return err },
 		"keys":     func() error { _, err := r.apiKeys.Keys(ctx, alice); return err },

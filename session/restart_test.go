@@ -9,10 +9,11 @@ import (
 	"github.com/stasisd/stasis/session/access"
 	"github.com/stasisd/stasis/session/agent"
 	"github.com/stasisd/stasis/session/browsers"
+	"github.com/stasisd/stasis/session/request"
 	"github.com/stasisd/stasis/state"
 )
 
-func onCrash(c *Create) { c.Restart = true }
+func onCrash(c *request.Create) { c.Restart = true }
 
 // crashes kills a session's Chrome and waits until another is there, or the
 // session has ended.
@@ -106,7 +107,7 @@ func TestAskedWhileChromeIsStartedAgain(t *testing.T) {
 		"checkpoint": func(id string) error { _, err := r.Checkpoint(ctx, alice, id, plain); return err },
 		"resume":     func(id string) error { _, err := r.Resume(ctx, alice, id); return err },
 		"create": func(id string) error {
-			_, err := r.Create(ctx, alice, Create{SessionID: id, Resume: true})
+			_, err := r.Create(ctx, alice, request.Create{SessionID: id, Resume: true})
 			return err
 		},
 		"message": func(id string) error {
@@ -115,7 +116,7 @@ func TestAskedWhileChromeIsStartedAgain(t *testing.T) {
 		},
 		"end": func(id string) error { _, err := r.End(ctx, alice, id, filesystem); return err },
 	} {
-		id := r.create(alice, func(c *Create) { onCrash(c); hooked(c) }).ID
+		id := r.create(alice, func(c *request.Create) { onCrash(c); hooked(c) }).ID
 		l := r.sessions.Find(id)
 		began, goOn := make(chan struct{}), make(chan struct{})
 		r.browsers.on("restored", func(*fakeChrome) error { close(began); <-goOn; return nil })

@@ -16,13 +16,13 @@ import (
 // again, under its ID, from its newest snapshot, or from what a scheduled login check
 // has made of that.
 func (s *Service) Resume(ctx context.Context, c access.Caller, id string) (answer.Acknowledged, error) {
-	a, _, err := s.resume(ctx, c, Create{SessionID: id})
+	a, _, err := s.resume(ctx, c, request.Create{SessionID: id})
 	return a, err
 }
 
 // resume is Resume, and a create with resume: r has the ID, and says what is to
 // be done where nothing was saved.
-func (s *Service) resume(ctx context.Context, c access.Caller, r Create) (answer.Acknowledged, *live, error) {
+func (s *Service) resume(ctx context.Context, c access.Caller, r request.Create) (answer.Acknowledged, *live, error) {
 	for {
 		rec, err := s.resumable(ctx, c, r.SessionID)
 		if err != nil {
@@ -120,7 +120,7 @@ func (l *live) unpause(end func(error)) {
 
 // revive begins an ended session anew, as what it was made as; nil where it is
 // not ended any more.
-func (s *Service) revive(ctx context.Context, c access.Caller, id string, by Create) (*live, error) {
+func (s *Service) revive(ctx context.Context, c access.Caller, id string, by request.Create) (*live, error) {
 	if err := c.Require(access.Restore); err != nil {
 		return nil, err
 	}
@@ -159,7 +159,7 @@ func (s *Service) revive(ctx context.Context, c access.Caller, id string, by Cre
 
 // resumed answers a create with resume. found is false where nothing is there to
 // resume and the create may make a fresh session.
-func (s *Service) resumed(ctx context.Context, c access.Caller, r Create) (_ answer.Info, found bool, err error) {
+func (s *Service) resumed(ctx context.Context, c access.Caller, r request.Create) (_ answer.Info, found bool, err error) {
 	a, l, err := s.resume(ctx, c, r)
 	if fault.Is(err, fault.SessionNotFound) && r.FreshIfNone {
 		return answer.Info{}, false, nil

@@ -9,6 +9,7 @@ import (
 	"github.com/stasisd/stasis/profiles"
 	"github.com/stasisd/stasis/session/agent"
 	"github.com/stasisd/stasis/session/events"
+	"github.com/stasisd/stasis/session/request"
 )
 
 // What was noted before is in the report of a resume, and the session's notes after
@@ -18,7 +19,7 @@ func TestResumeBringsNotes(t *testing.T) {
 	id := r.create(alice, nil).ID
 	r.note(alice, id, agent.NoteData{KeyDecisions: []string{"one"}})
 	r.end(alice, id, filesystem)
-	second := r.create(alice, func(c *Create) { c.FromSession = id }).ID
+	second := r.create(alice, func(c *request.Create) { c.FromSession = id }).ID
 	r.end(alice, second, filesystem)
 	for _, resumed := range []string{id, second} {
 		report := r.resumed(alice, resumed).Restored.Notes
@@ -41,7 +42,7 @@ func TestResumeBringsNotes(t *testing.T) {
 // after a second resume too, and after a kill of the daemon.
 func TestResumeKeepsWhatWasAskedFor(t *testing.T) {
 	r := newRig(t, nil)
-	id := r.create(alice, func(c *Create) {
+	id := r.create(alice, func(c *request.Create) {
 		every(5*time.Millisecond, 2)(c)
 		onCrash(c)
 		hooked(c)

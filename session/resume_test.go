@@ -11,6 +11,7 @@ import (
 	"github.com/stasisd/stasis/profiles"
 	"github.com/stasisd/stasis/session/access"
 	"github.com/stasisd/stasis/session/answer"
+	"github.com/stasisd/stasis/session/request"
 	"github.com/stasisd/stasis/state"
 )
 
@@ -33,7 +34,7 @@ func (r *rig) resumed(c access.Caller, id string) answer.Info {
 func TestResumeAnEndedSession(t *testing.T) {
 	r := newRig(t, nil)
 	want := state.Overrides{UserAgent: "Mine", Proxy: &state.Proxy{Server: "http://p.example:1", Password: "hunter2"}}
-	first := r.create(alice, func(c *Create) {
+	first := r.create(alice, func(c *request.Create) {
 		c.AgentName, c.Labels, c.Overrides, c.Idle = "bot", map[string]string{"a": "b"}, want, 7*time.Minute
 	})
 	snap := r.end(alice, first.ID, filesystem).Snapshot.ID
@@ -110,7 +111,7 @@ func TestResumeFromARescue(t *testing.T) {
 
 func TestResumeWhatWasNeverSaved(t *testing.T) {
 	r := newRig(t, nil)
-	id := r.create(alice, func(c *Create) { c.AgentName = "bot" }).ID
+	id := r.create(alice, func(c *request.Create) { c.AgentName = "bot" }).ID
 	r.end(alice, id, none)
 	_, err := r.Resume(t.Context(), alice, id)
 	wantCode(t, err, fault.NoSnapshot)
@@ -121,7 +122,7 @@ func TestResumeWhatWasNeverSaved(t *testing.T) {
 		t.Errorf("the session is %s", s)
 	}
 	resume := func(id string, fresh bool) (answer.Info, error) {
-		return r.Create(t.Context(), alice, asking(func(c *Create) { c.SessionID, c.Resume, c.FreshIfNone = id, true, fresh }))
+		return r.Create(t.Context(), alice, asking(func(c *request.Create) { c.SessionID, c.Resume, c.FreshIfNone = id, true, fresh }))
 	}
 	_, err = resume(id, false)
 	wantCode(t, err, fault.NoSnapshot)
@@ -143,13 +144,13 @@ func TestResumeWhatWasNeverSaved(t *testing.T) {
 // nothing else.
 func TestResumeWithOptions(t *testing.T) {
 	r := newRig(t, nil)
-	through := func(server string) func(*Create) {
-		return func(c *Create) { c.SessionID, c.Overrides.Proxy = "mine", &state.Proxy{Server: server} }
+	through := func(server string) func(*request.Create) {
+		return func(c *request.Create) { c.SessionID, c.Overrides.Proxy = "mine", &state.Proxy{Server: server} }
 	}
 	id := r.create(alice, through("http://p.example:1")).ID
 	r.end(alice, id, filesystem)
 	resume := func(server, user string) error {
-		_, err := r.Create(t.Context(), alice, asking(func(c *Create) {
+		_, err := r.Create(t.Context(), alice, asking(func(c *request.Create) {
 			through(server)(c)
 			c.Resume, c.Options, c.UserID = true, true, user
 		}))

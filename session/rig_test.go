@@ -34,6 +34,7 @@ import (
 	"github.com/stasisd/stasis/session/importer"
 	"github.com/stasisd/stasis/session/library"
 	"github.com/stasisd/stasis/session/login"
+	"github.com/stasisd/stasis/session/request"
 	"github.com/stasisd/stasis/session/restore/archives"
 	"github.com/stasisd/stasis/session/save"
 	"github.com/stasisd/stasis/session/settings"
@@ -400,15 +401,15 @@ func (b *brokenCatalogue) EndSession(ctx context.Context, e profiles.End) error 
 }
 
 // asking is a create with the documented defaults.
-func asking(change func(*Create)) Create {
-	c := Create{AgentName: "agi-0", AllowMemory: true, RestoreTabs: true, Idle: time.Hour, Lifetime: time.Hour}
+func asking(change func(*request.Create)) request.Create {
+	c := request.Create{AgentName: "agi-0", AllowMemory: true, RestoreTabs: true, Idle: time.Hour, Lifetime: time.Hour}
 	if change != nil {
 		change(&c)
 	}
 	return c
 }
 
-func (r *rig) create(c access.Caller, change func(*Create)) answer.Info {
+func (r *rig) create(c access.Caller, change func(*request.Create)) answer.Info {
 	r.t.Helper()
 	info, err := r.Create(r.t.Context(), c, asking(change))
 	if err != nil {
@@ -418,30 +419,30 @@ func (r *rig) create(c access.Caller, change func(*Create)) answer.Info {
 }
 
 // end ends a session, and fails the test if that fails.
-func (r *rig) end(c access.Caller, id string, request EndRequest) save.EndAnswer {
+func (r *rig) end(c access.Caller, id string, asked request.End) save.EndAnswer {
 	r.t.Helper()
-	a, err := r.End(r.t.Context(), c, id, request)
+	a, err := r.End(r.t.Context(), c, id, asked)
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	if !a.Deleted || (request.Mode != save.None) != (a.Snapshot != nil) {
+	if !a.Deleted || (asked.Mode != save.None) != (a.Snapshot != nil) {
 		r.t.Fatalf("end: %+v", a)
 	}
 	return a
 }
 
 // saved makes a session of the caller's and saves it; it returns both IDs.
-func (r *rig) saved(c access.Caller, request EndRequest) (session, snap string) {
+func (r *rig) saved(c access.Caller, asked request.End) (session, snap string) {
 	r.t.Helper()
 	id := r.create(c, nil).ID
-	return id, r.end(c, id, request).Snapshot.ID
+	return id, r.end(c, id, asked).Snapshot.ID
 }
 
 var (
-	none       = EndRequest{Mode: save.None, Conflict: save.Keep}
-	filesystem = EndRequest{Mode: save.Filesystem, Conflict: save.Keep}
-	memory     = EndRequest{Mode: save.Memory, Conflict: save.Keep}
-	asDefault  = EndRequest{Mode: save.Filesystem, SaveAsDefault: true, Conflict: save.Keep}
+	none       = request.End{Mode: save.None, Conflict: save.Keep}
+	filesystem = request.End{Mode: save.Filesystem, Conflict: save.Keep}
+	memory     = request.End{Mode: save.Memory, Conflict: save.Keep}
+	asDefault  = request.End{Mode: save.Filesystem, SaveAsDefault: true, Conflict: save.Keep}
 )
 
 // status is what the session itself says, and its record in the end.

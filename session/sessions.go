@@ -11,6 +11,7 @@ import (
 	"github.com/stasisd/stasis/session/access"
 	"github.com/stasisd/stasis/session/agent"
 	"github.com/stasisd/stasis/session/answer"
+	"github.com/stasisd/stasis/session/request"
 	"github.com/stasisd/stasis/session/rescue"
 	"github.com/stasisd/stasis/session/restore"
 	"github.com/stasisd/stasis/session/save"
@@ -95,7 +96,7 @@ func (s *Service) infoOf(ctx context.Context, rec profiles.Session) (answer.Info
 }
 
 // List gives a page of sessions, newest first, and the cursor of the next.
-func (s *Service) List(ctx context.Context, c access.Caller, r ListRequest) ([]answer.Info, string, error) {
+func (s *Service) List(ctx context.Context, c access.Caller, r request.List) ([]answer.Info, string, error) {
 	if err := c.Require(access.Look); err != nil {
 		return nil, "", err
 	}
@@ -145,7 +146,7 @@ func (s *Service) Status(ctx context.Context, c access.Caller, id string) (agent
 }
 
 // endEach ends sessions side by side, as many at once as the daemon saves.
-func (s *Service) endEach(ctx context.Context, c access.Caller, ids []string, r EndRequest) (save.EndAnswer, error) {
+func (s *Service) endEach(ctx context.Context, c access.Caller, ids []string, r request.End) (save.EndAnswer, error) {
 	total := save.EndAnswer{Success: true, Message: "there is no running session"}
 	gate := make(chan struct{}, max(s.cfg.Savers, 1))
 	var (

@@ -10,6 +10,7 @@ import (
 	"github.com/stasisd/stasis/browser"
 	"github.com/stasisd/stasis/browser/pool"
 	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/session/request"
 	"github.com/stasisd/stasis/session/restore"
 )
 
@@ -25,20 +26,20 @@ func TestSparesOfBothEngines(t *testing.T) {
 	r.ready(1)
 	r.end(alice, r.create(alice, inShell).ID, none)
 	r.ready(2)
-	id := r.create(alice, func(c *Create) { fromAlice(c); inShell(c) })
+	id := r.create(alice, func(c *request.Create) { fromAlice(c); inShell(c) })
 	// Either spare may have come up last.
 	inOne := slices.ContainsFunc(r.browsers.all(), func(c *fakeChrome) bool { return c.Engine() == browser.EngineShell && c.restored.Datadir != "" })
 	if p := id.Restored; p.Path != restore.PathWarm || p.SnapshotID != snap || p.FallbackReason != "" || !inOne || id.Engine != browser.EngineShell {
 		t.Errorf("%s: %+v", id.Engine, p)
 	}
 	r.ready(2)
-	other := r.create(alice, func(c *Create) { inShell(c); fromAlice(c); c.Overrides.Locale = "de-DE" })
+	other := r.create(alice, func(c *request.Create) { inShell(c); fromAlice(c); c.Overrides.Locale = "de-DE" })
 	if p := other.Restored; p.Path != restore.PathCold || !strings.Contains(p.FallbackReason, "locale") {
 		t.Errorf("%+v", p)
 	}
 	// Two of three places are taken.
 	r.ready(1)
-	chrome := r.create(alice, func(c *Create) { c.Overrides.Timezone = "Asia/Tokyo" })
+	chrome := r.create(alice, func(c *request.Create) { c.Overrides.Timezone = "Asia/Tokyo" })
 	r.ready(0)
 	for _, id := range []string{id.ID, other.ID, chrome.ID} {
 		r.end(alice, id, none)
@@ -60,7 +61,7 @@ func TestAShellThatTakesNoProfile(t *testing.T) {
 		}
 		return nil
 	})
-	p := r.create(alice, func(c *Create) { fromAlice(c); inShell(c) }).Restored
+	p := r.create(alice, func(c *request.Create) { fromAlice(c); inShell(c) }).Restored
 	if p.Path != restore.PathCold || strings.Count(p.FallbackReason, "it has Later already") != 2 || failures.Load() != 3 {
 		t.Errorf("%+v", p)
 	}

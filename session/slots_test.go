@@ -7,6 +7,7 @@ import (
 
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/session/answer"
+	"github.com/stasisd/stasis/session/request"
 )
 
 // A create that waits gets the place of the session that ends; one that does
@@ -16,13 +17,13 @@ func TestCreateWaitsForAPlace(t *testing.T) {
 	first := r.create(alice, nil).ID
 	_, err := r.Create(t.Context(), alice, asking(nil))
 	wantCode(t, err, fault.TooManySessions)
-	_, err = r.Create(t.Context(), alice, asking(func(c *Create) { c.Wait = time.Millisecond }))
+	_, err = r.Create(t.Context(), alice, asking(func(c *request.Create) { c.Wait = time.Millisecond }))
 	wantCode(t, err, fault.TooManySessions)
 
 	hangUp, cancel := context.WithCancel(t.Context())
 	left := make(chan error, 1)
 	go func() {
-		_, err := r.Create(hangUp, alice, asking(func(c *Create) { c.Wait = time.Minute }))
+		_, err := r.Create(hangUp, alice, asking(func(c *request.Create) { c.Wait = time.Minute }))
 		left <- err
 	}()
 	await(t, "a create waits", func() bool { return r.capacity.Counts().Waiting == 1 })
@@ -31,7 +32,7 @@ func TestCreateWaitsForAPlace(t *testing.T) {
 
 	got := make(chan answer.Info, 1)
 	go func() {
-		info, err := r.Create(t.Context(), alice, asking(func(c *Create) { c.Wait = time.Minute }))
+		info, err := r.Create(t.Context(), alice, asking(func(c *request.Create) { c.Wait = time.Minute }))
 		if err != nil {
 			t.Error(err)
 		}
@@ -53,7 +54,7 @@ func TestCreateFails(t *testing.T) {
 	noRoom := fault.New(fault.StoreFull, "fake", "no room")
 	for name, test := range map[string]struct {
 		damage func()
-		ask    func(*Create)
+		ask    func(*request.Create)
 		code   fault.Code
 	}{
 		"no directory":     {func() { r.browsers.fails(noRoom, "dir") }, nil, fault.StoreFull},
@@ -66,7 +67,7 @@ func TestCreateFails(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			test.damage()
 			id := "chosen-" + snap[30:]
-			_, err := r.Create(t.Context(), alice, asking(func(c *Create) {
+			_, err := r.Create(t.Context(), alice, asking(func(c *request.Create) {
 				c.SessionID = id
 				if test.ask != nil {
 					test.ask(c)
@@ -93,4 +94,4 @@ func TestCreateFails(t *testing.T) {
 	r.end(alice, r.create(alice, fromAlice).ID, none)
 }
 
-func fromAlice(c *Create) { c.FromDefaultOf = "alice" }
+func fromAlice(c *request.Create) { c.FromDefaultOf = "alice" }

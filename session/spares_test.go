@@ -7,6 +7,7 @@ import (
 
 	"github.com/stasisd/stasis/browser/pool"
 	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/session/request"
 	"github.com/stasisd/stasis/session/restore"
 	"github.com/stasisd/stasis/state"
 )
@@ -67,7 +68,7 @@ func TestSpares(t *testing.T) {
 func TestASpareDoesNotServe(t *testing.T) {
 	for name, test := range map[string]struct {
 		before func(*rig)
-		ask    func(*Create)
+		ask    func(*request.Create)
 		reason string
 	}{
 		"none ready": {func(r *rig) {
@@ -75,7 +76,7 @@ func TestASpareDoesNotServe(t *testing.T) {
 			r.browsers.last().die()
 			r.ready(0)
 		}, nil, "no spare"},
-		"told at the start": {nil, func(c *Create) { c.Overrides.UserAgent, c.Overrides.Timezone = "Other/1", "Asia/Tokyo" }, "user_agent, timezone"},
+		"told at the start": {nil, func(c *request.Create) { c.Overrides.UserAgent, c.Overrides.Timezone = "Other/1", "Asia/Tokyo" }, "user_agent, timezone"},
 		"dies": {func(r *rig) {
 			spare := r.browsers.last()
 			r.browsers.on("restored", func(c *fakeChrome) error {
@@ -93,7 +94,7 @@ func TestASpareDoesNotServe(t *testing.T) {
 			if test.before != nil {
 				test.before(r)
 			}
-			info := r.create(alice, func(c *Create) {
+			info := r.create(alice, func(c *request.Create) {
 				fromAlice(c)
 				if test.ask != nil {
 					test.ask(c)
@@ -135,13 +136,13 @@ func TestSparesGiveWay(t *testing.T) {
 	r := spared(t, 2, func(c *Config) { c.MaxSessions = 2 })
 	one := r.create(alice, nil).ID
 	r.ready(1)
-	two := r.create(alice, func(c *Create) { c.Overrides.Timezone = "Asia/Tokyo" }).ID // which no spare has
+	two := r.create(alice, func(c *request.Create) { c.Overrides.Timezone = "Asia/Tokyo" }).ID // which no spare has
 	r.ready(0)
 	r.end(alice, one, none)
 	r.end(alice, two, none)
 	r.ready(2)
 	r.short.Store(true)
-	id := r.create(alice, func(c *Create) { c.Overrides.Timezone = "Asia/Tokyo" }).ID
+	id := r.create(alice, func(c *request.Create) { c.Overrides.Timezone = "Asia/Tokyo" }).ID
 	r.ready(0)
 	r.end(alice, id, none)
 	if n := r.Counts().Spares; n != 0 {

@@ -9,6 +9,7 @@ import (
 	"github.com/stasisd/stasis/browser/pool"
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/session/access"
+	"github.com/stasisd/stasis/session/request"
 	"github.com/stasisd/stasis/session/restore"
 	"github.com/stasisd/stasis/session/settings"
 	"github.com/stasisd/stasis/state"
@@ -46,7 +47,7 @@ func (r *rig) stand(n int) {
 	await(r.t, "so many stand by", func() bool { return r.Counts().Standbys == n })
 }
 
-func fromBob(c *Create) { c.FromDefaultOf = bob.UserID }
+func fromBob(c *request.Create) { c.FromDefaultOf = bob.UserID }
 
 // A restore of the default takes the Chrome that stands by with it, whole, and
 // another takes its place; the daemon's end leaves none.
@@ -67,7 +68,7 @@ func TestStandby(t *testing.T) {
 	r.stand(1)
 	// It is the snapshot that counts, not how it was asked for.
 	next := r.browsers.last()
-	other := r.create(alice, func(c *Create) { c.FromEnvironment = snap })
+	other := r.create(alice, func(c *request.Create) { c.FromEnvironment = snap })
 	if other.Restored.Path != restore.PathStandby || next.dead() || next == chrome {
 		t.Errorf("%+v", other.Restored)
 	}
@@ -183,14 +184,14 @@ func TestAStandbyDoesNotServe(t *testing.T) {
 	r.asks(alice, 1)
 	r.stand(1)
 	yes := true
-	for reason, ask := range map[string]func(*Create){
-		"locale":        func(c *Create) { c.Overrides.Locale = "fr-FR" },
-		"restore_tabs":  func(c *Create) { c.RestoreTabs = false },
-		"origins":       func(c *Create) { c.Origins = state.Selection{Include: []string{"a.example"}} },
-		"passkeys":      func(c *Create) { c.Passkeys = &yes },
+	for reason, ask := range map[string]func(*request.Create){
+		"locale":        func(c *request.Create) { c.Overrides.Locale = "fr-FR" },
+		"restore_tabs":  func(c *request.Create) { c.RestoreTabs = false },
+		"origins":       func(c *request.Create) { c.Origins = state.Selection{Include: []string{"a.example"}} },
+		"passkeys":      func(c *request.Create) { c.Passkeys = &yes },
 		"shell engine:": nil,
 	} {
-		info := r.create(alice, func(c *Create) {
+		info := r.create(alice, func(c *request.Create) {
 			if fromAlice(c); ask == nil {
 				inShell(c)
 			} else {
@@ -273,7 +274,7 @@ func TestNoStandbyWithExtensions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	id := r.create(alice, func(c *Create) { c.Extensions = []string{e.ID} }).ID
+	id := r.create(alice, func(c *request.Create) { c.Extensions = []string{e.ID} }).ID
 	r.end(alice, id, asDefault)
 	r.asks(alice, 1)
 	r.saved(bob, asDefault)

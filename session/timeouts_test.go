@@ -11,6 +11,7 @@ import (
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
 	"github.com/stasisd/stasis/session/agent"
+	"github.com/stasisd/stasis/session/request"
 )
 
 // soon is a limit that a test waits for.
@@ -56,16 +57,16 @@ func (r *rig) ended(id string) profiles.Session {
 // What the daemon ends is saved as a rescue: kept for a while, never a default.
 func TestTimeouts(t *testing.T) {
 	for name, test := range map[string]struct {
-		ask    func(*Create)
+		ask    func(*request.Create)
 		reason profiles.ReasonCode
 	}{
-		"idle":     {func(c *Create) { c.Idle = soon }, profiles.ReasonIdle},
-		"lifetime": {func(c *Create) { c.Lifetime = soon }, profiles.ReasonLifetime},
+		"idle":     {func(c *request.Create) { c.Idle = soon }, profiles.ReasonIdle},
+		"lifetime": {func(c *request.Create) { c.Lifetime = soon }, profiles.ReasonLifetime},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t, nil)
 			_, old := r.saved(alice, asDefault)
-			id := r.create(alice, func(c *Create) { fromAlice(c); test.ask(c) }).ID
+			id := r.create(alice, func(c *request.Create) { fromAlice(c); test.ask(c) }).ID
 			rec := r.ended(id)
 			if rec.Status != profiles.StatusTerminated || rec.Reason.Code != test.reason {
 				t.Errorf("%s, %q", rec.Status, rec.Reason)
@@ -82,13 +83,13 @@ func TestTimeouts(t *testing.T) {
 			}
 			r.holds(old, row.ID)
 			// It restores, and goes when its time is over.
-			r.end(alice, r.create(alice, func(c *Create) { c.FromSession = id }).ID, none)
+			r.end(alice, r.create(alice, func(c *request.Create) { c.FromSession = id }).ID, none)
 			r.janitor.Sweep(t.Context())
 			r.holds(old, row.ID)
 			r.clock.add(25 * time.Hour)
 			r.janitor.Sweep(t.Context())
 			r.holds(old)
-			_, err = r.Create(t.Context(), alice, asking(func(c *Create) { c.FromSession = id }))
+			_, err = r.Create(t.Context(), alice, asking(func(c *request.Create) { c.FromSession = id }))
 			wantCode(t, err, fault.NoSnapshot)
 		})
 	}
@@ -97,13 +98,13 @@ func TestTimeouts(t *testing.T) {
 // on_timeout: discard and read_only keep nothing; persist keeps it all, as the
 // default.
 func TestWhatATimeoutKeeps(t *testing.T) {
-	for name, ask := range map[string]func(*Create){
-		"discard":   func(c *Create) { c.DiscardOnEnd = true },
-		"read only": func(c *Create) { c.ReadOnly = true },
+	for name, ask := range map[string]func(*request.Create){
+		"discard":   func(c *request.Create) { c.DiscardOnEnd = true },
+		"read only": func(c *request.Create) { c.ReadOnly = true },
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t, nil)
-			id := r.create(alice, func(c *Create) { ask(c); c.Idle = soon }).ID
+			id := r.create(alice, func(c *request.Create) { ask(c); c.Idle = soon }).ID
 			if rec := r.ended(id); rec.Status != profiles.StatusTerminated || rec.Reason.Code != profiles.ReasonIdle {
 				t.Errorf("%s, %q", rec.Status, rec.Reason)
 			}
@@ -113,7 +114,7 @@ func TestWhatATimeoutKeeps(t *testing.T) {
 	t.Run("persist", func(t *testing.T) {
 		r := newRig(t, nil)
 		r.saved(alice, asDefault)
-		id := r.create(alice, func(c *Create) { fromAlice(c); c.Persist, c.Idle = true, soon }).ID
+		id := r.create(alice, func(c *request.Create) { fromAlice(c); c.Persist, c.Idle = true, soon }).ID
 		r.ended(id)
 		row, err := r.catalogue.NewestSnapshot(t.Context(), id)
 		if err != nil || row.Rescue || !row.ExpiresAt.IsZero() {
@@ -125,7 +126,7 @@ func TestWhatATimeoutKeeps(t *testing.T) {
 	})
 	t.Run("persist, ended without a save", func(t *testing.T) {
 		r := newRig(t, nil)
-		id := r.create(alice, func(c *Create) { c.Persist = true }).ID
+		id := r.create(alice, func(c *request.Create) { c.Persist = true }).ID
 		a, err := r.End(t.Context(), alice, id, none)
 		if err != nil || a.Snapshot == nil || !a.Default.Moved {
 			t.Errorf("%+v, %v", a, err)
@@ -136,8 +137,8 @@ func TestWhatATimeoutKeeps(t *testing.T) {
 // A save of a read_only session is refused, and the session lives.
 func TestReadOnly(t *testing.T) {
 	r := newRig(t, nil)
-	id := r.create(alice, func(c *Create) { c.ReadOnly = true }).ID
-	for _, save := range []EndRequest{filesystem, memory, asDefault} {
+	id := r.create(alice, func(c *request.Create) { c.ReadOnly = true }).ID
+	for _, save := range []request.End{filesystem, memory, asDefault} {
 		_, err := r.End(t.Context(), alice, id, save)
 		wantCode(t, err, fault.Unsupported)
 	}
@@ -158,7 +159,7 @@ func TestWhatHoldsIdleOff(t *testing.T) {
 	}
 	t.Run("client", func(t *testing.T) {
 		r := newRig(t, nil)
-		id := r.create(alice, func(c *Create) { c.Idle = time.Second }).ID
+		id := r.create(alice, func(c *request.Create) { c.Idle = time.Second }).ID
 		leave := r.attach(id)
 		l := r.sessions.Find(id)
 		if err := l.ask(t.Context(), func() error { l.request.Idle = soon; l.touch(); return nil }); err != nil {
@@ -175,7 +176,7 @@ func TestWhatHoldsIdleOff(t *testing.T) {
 	})
 	t.Run("call", func(t *testing.T) {
 		r := newRig(t, nil)
-		id := r.create(alice, func(c *Create) { c.Idle = time.Second }).ID
+		id := r.create(alice, func(c *request.Create) { c.Idle = time.Second }).ID
 		under, proceed := make(chan struct{}), make(chan struct{})
 		r.browsers.on("navigate", func(*fakeChrome) error { close(under); <-proceed; return nil })
 		done := make(chan error, 1)
@@ -197,7 +198,7 @@ func TestWhatHoldsIdleOff(t *testing.T) {
 	})
 	t.Run("pause", func(t *testing.T) {
 		r := newRig(t, nil)
-		id := r.create(alice, func(c *Create) { c.Idle = time.Second }).ID
+		id := r.create(alice, func(c *request.Create) { c.Idle = time.Second }).ID
 		if _, err := r.Pause(t.Context(), alice, id); err != nil {
 			t.Fatal(err)
 		}
@@ -216,7 +217,7 @@ func TestWhatHoldsIdleOff(t *testing.T) {
 	})
 	t.Run("lifetime", func(t *testing.T) {
 		r := newRig(t, nil)
-		id := r.create(alice, func(c *Create) { c.Lifetime = 200 * time.Millisecond }).ID
+		id := r.create(alice, func(c *request.Create) { c.Lifetime = 200 * time.Millisecond }).ID
 		c := client{make(chan struct{})}
 		served := make(chan error, 1)
 		go func() { served <- r.Connect(context.Background(), alice, id, "", c) }()
@@ -239,7 +240,7 @@ func TestLifetimeIsTriedAgain(t *testing.T) {
 		close(failed)
 		return nil
 	})
-	id := r.create(alice, func(c *Create) { c.Lifetime, c.Idle = soon, 3*time.Second }).ID
+	id := r.create(alice, func(c *request.Create) { c.Lifetime, c.Idle = soon, 3*time.Second }).ID
 	<-failed
 	// A client holds the idle limit off; only the lifetime can end it now.
 	l := r.sessions.Find(id)
@@ -309,7 +310,7 @@ func TestPauseFails(t *testing.T) {
 
 func TestStatus(t *testing.T) {
 	r := newRig(t, nil)
-	id := r.create(alice, func(c *Create) { c.StartURL = "https://a.example/" }).ID
+	id := r.create(alice, func(c *request.Create) { c.StartURL = "https://a.example/" }).ID
 	if diff := cmp.Diff([]string{"https://a.example/"}, r.browsers.last().opened); diff != "" {
 		t.Errorf("start_url (-want +got):\n%s", diff)
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/stasisd/stasis/session/agent"
 	"github.com/stasisd/stasis/session/importer"
 	"github.com/stasisd/stasis/session/library"
+	"github.com/stasisd/stasis/session/request"
 	"github.com/stasisd/stasis/session/restore/archives"
 )
 
@@ -54,7 +55,7 @@ func TestCostlyCallsWait(t *testing.T) {
 	counted := &countedTurns{turns: r.large}
 	r.large = counted
 	restore := func(ctx context.Context, snapshot string) error {
-		_, err := r.Create(ctx, keeper, Create{FromEnvironment: snapshot})
+		_, err := r.Create(ctx, keeper, request.Create{FromEnvironment: snapshot})
 		return err
 	}
 	for name, call := range map[string]struct {

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stasisd/stasis/session/request"
 	"github.com/stasisd/stasis/state"
 )
 
@@ -25,7 +26,7 @@ func TestUnreadTabs(t *testing.T) {
 		t.Errorf("the warnings: %s", told)
 	}
 	// The restore says the same.
-	back := strings.Join(r.create(alice, func(c *Create) { c.FromSession = id }).Restored.Warnings, "\n")
+	back := strings.Join(r.create(alice, func(c *request.Create) { c.FromSession = id }).Restored.Warnings, "\n")
 	if !strings.Contains(told, back) || back == "" {
 		t.Errorf("of the restore: %s", back)
 	}

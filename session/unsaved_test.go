@@ -12,6 +12,7 @@ import (
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
 	"github.com/stasisd/stasis/session/library"
+	"github.com/stasisd/stasis/session/request"
 	"github.com/stasisd/stasis/snapshot"
 	"github.com/stasisd/stasis/state"
 )
@@ -23,7 +24,7 @@ var behindProxy = state.Overrides{Timezone: "Asia/Tokyo",
 // nobody who reads the catalogue learns a password.
 func TestRescueKeepsOverrides(t *testing.T) {
 	r := newRig(t, nil)
-	id := r.create(alice, func(c *Create) { c.Overrides = behindProxy }).ID
+	id := r.create(alice, func(c *request.Create) { c.Overrides = behindProxy }).ID
 	rec, err := r.catalogue.Session(t.Context(), id)
 	if err != nil || len(rec.Sealed) == 0 || bytes.Contains(rec.Sealed, []byte("hunter2")) {
 		t.Fatalf("the record keeps %q, %v", rec.Sealed, err)
@@ -36,7 +37,7 @@ func TestRescueKeepsOverrides(t *testing.T) {
 	if rec, err = r.catalogue.Session(t.Context(), id); err != nil || len(rec.Sealed) > 0 {
 		t.Errorf("an ended session keeps %q, %v", rec.Sealed, err)
 	}
-	again := r.create(alice, func(c *Create) { c.FromSession = id })
+	again := r.create(alice, func(c *request.Create) { c.FromSession = id })
 	if diff := cmp.Diff(behindProxy, r.browsers.last().restored.Overrides); diff != "" {
 		t.Errorf("restored with (-want +got):\n%s", diff)
 	}
@@ -46,7 +47,7 @@ func TestRescueKeepsOverrides(t *testing.T) {
 // What the identity of today does not open is told, and the datadir is rescued.
 func TestRescueWithoutOverrides(t *testing.T) {
 	r := newRig(t, nil)
-	id := r.create(alice, func(c *Create) { c.Overrides = behindProxy }).ID
+	id := r.create(alice, func(c *request.Create) { c.Overrides = behindProxy }).ID
 	other, err := age.GenerateX25519Identity()
 	if err != nil {
 		t.Fatal(err)
@@ -57,7 +58,7 @@ func TestRescueWithoutOverrides(t *testing.T) {
 	if err := recovered(t.Context(), r.Service); err != nil {
 		t.Fatal(err)
 	}
-	info := r.create(alice, func(c *Create) { c.FromSession = id })
+	info := r.create(alice, func(c *request.Create) { c.FromSession = id })
 	if told := strings.Join(info.Restored.Warnings, "\n"); !strings.Contains(told, "overrides") || !strings.Contains(told, "proxy") {
 		t.Errorf("warnings: %s", told)
 	}
@@ -84,7 +85,7 @@ func TestRewrapSessions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	id := r.create(alice, func(c *Create) { c.Overrides = behindProxy }).ID
+	id := r.create(alice, func(c *request.Create) { c.Overrides = behindProxy }).ID
 	r.browsers.last().happens(browser.HappenedNavigation, map[string]any{"url": "https://c.example/"})
 	own, err := r.Runs(t.Context(), alice, id)
 	if err != nil {
@@ -126,7 +127,7 @@ func TestRewrapSessions(t *testing.T) {
 	if err := recovered(t.Context(), r.Service); err != nil {
 		t.Fatal(err)
 	}
-	again := r.create(alice, func(c *Create) { c.FromSession = id })
+	again := r.create(alice, func(c *request.Create) { c.FromSession = id })
 	if diff := cmp.Diff(behindProxy, r.browsers.last().restored.Overrides); diff != "" {
 		t.Errorf("restored with (-want +got):\n%s", diff)
 	}
@@ -147,10 +148,10 @@ func TestWithoutIdentity(t *testing.T) {
 	r := newRig(t, nil)
 	r.keys = snapshot.NewKeys(nil, [32]byte{1}, r.identity.Recipient())
 	r.Service = r.daemon(nil)
-	id := r.create(alice, func(c *Create) { c.Overrides = behindProxy }).ID
+	id := r.create(alice, func(c *request.Create) { c.Overrides = behindProxy }).ID
 	r.end(alice, id, filesystem)
 	began := len(r.browsers.all())
-	_, err := r.Create(t.Context(), alice, asking(func(c *Create) { c.FromSession = id }))
+	_, err := r.Create(t.Context(), alice, asking(func(c *request.Create) { c.FromSession = id }))
 	wantCode(t, err, fault.IdentityMissing)
 	if !strings.Contains(fault.MessageOf(err), r.identity.Recipient().String()) || len(r.browsers.all()) != began {
 		t.Errorf("%v; %d Chromes, were %d", err, len(r.browsers.all()), began)

@@ -198,6 +198,11 @@ func (r *Rescues) Await(ctx context.Context, sessionID string) error {
 	tried := p.tried
 	p.waiting++
 	r.mu.Unlock()
+	defer func() {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		p.waiting--
+	}()
 	select {
 	case <-tried:
 		r.mu.Lock()
