@@ -15,7 +15,7 @@ type CDP interface {
 	Get(ctx context.Context, c access.Caller, id string) (session.Info, error)
 	Pages(ctx context.Context, c access.Caller, id string) ([]session.Page, error)
 	BrowserVersion(ctx context.Context, c access.Caller, id string) (product, protocolVersion, userAgent string, err error)
-	// MayDrive refuses who may not connect to a session.
+	// MayDrive is an error for a caller that may not connect to a session.
 	MayDrive(ctx context.Context, c access.Caller, id string) error
 	// Attach takes a place for one CDP client of a session, until release; else
 	// too_many_clients. It comes before Connect.
