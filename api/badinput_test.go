@@ -7,7 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/stasisd/stasis/session"
+	"github.com/stasisd/stasis/session/answer"
 )
 
 // Each bad request gets one code, and a message that names what is wrong; the
@@ -323,7 +323,7 @@ func TestWarnUnknownFieldsListsThem(t *testing.T) {
 	r.client.Transport = nil // the request is not as described, and passes all the same
 	_, body := r.do(t, "POST", "/v1/sessions", req)
 	r.client.Transport = plain
-	var got session.SessionAnswer
+	var got answer.Session
 	if err := json.Unmarshal([]byte(body), &got); err != nil {
 		t.Fatal(err)
 	}

@@ -8,13 +8,12 @@ import (
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/session"
 	"github.com/stasisd/stasis/session/access"
+	"github.com/stasisd/stasis/session/answer"
 )
 
 // CDP connects clients to the browsers of live sessions.
 type CDP interface {
-	Get(ctx context.Context, c access.Caller, id string) (session.Info, error)
-	Pages(ctx context.Context, c access.Caller, id string) ([]session.Page, error)
-	BrowserVersion(ctx context.Context, c access.Caller, id string) (product, protocolVersion, userAgent string, err error)
+	Get(ctx context.Context, c access.Caller, id string) (answer.Info, error)
 	// MayDrive is an error for a caller that may not connect to a session.
 	MayDrive(ctx context.Context, c access.Caller, id string) error
 	// Attach takes a place for one CDP client of a session, until release; else
@@ -30,6 +29,7 @@ var _ CDP = (*session.Service)(nil)
 // cdpHandler answers what Chrome itself does at its debugging port, for each session.
 type cdpHandler struct {
 	cdp     CDP
+	driver  Driver
 	sockets *cdpSockets
 	urls    origins
 }
@@ -60,17 +60,17 @@ func (h *cdpHandler) serve(c *call) error {
 
 // living is the session of the path, unless it has ended: what a client would
 // otherwise learn from a socket that closes at once.
-func (h *cdpHandler) living(c *call) (session.Info, error) {
+func (h *cdpHandler) living(c *call) (answer.Info, error) {
 	id, err := c.sessionID()
 	if err != nil {
-		return session.Info{}, err
+		return answer.Info{}, err
 	}
 	info, err := h.cdp.Get(c.Request().Context(), c.caller, id)
 	if err != nil {
-		return session.Info{}, err
+		return answer.Info{}, err
 	}
 	if info.Over() {
-		return session.Info{}, fault.New(fault.SessionNotRunning, "api.cdp", "the session is %s", info.Status)
+		return answer.Info{}, fault.New(fault.SessionNotRunning, "api.cdp", "the session is %s", info.Status)
 	}
 	return info, nil
 }
@@ -81,7 +81,7 @@ func (h *cdpHandler) browserVersion(c *call) error {
 	if err != nil {
 		return err
 	}
-	product, protocol, agent, err := h.cdp.BrowserVersion(c.Request().Context(), c.caller, info.ID)
+	product, protocol, agent, err := h.driver.BrowserVersion(c.Request().Context(), c.caller, info.ID)
 	if err != nil {
 		return err
 	}
@@ -105,7 +105,7 @@ func (h *cdpHandler) pages(c *call) error {
 	if err != nil {
 		return err
 	}
-	pages, err := h.cdp.Pages(c.Request().Context(), c.caller, info.ID)
+	pages, err := h.driver.Pages(c.Request().Context(), c.caller, info.ID)
 	if err != nil {
 		return err
 	}

@@ -9,23 +9,35 @@ import (
 	"github.com/stasisd/stasis/session"
 	"github.com/stasisd/stasis/session/access"
 	"github.com/stasisd/stasis/session/agent"
+	"github.com/stasisd/stasis/session/answer"
+	"github.com/stasisd/stasis/session/drive"
 )
 
-// Controls pauses, resumes and drives live sessions without CDP.
+// Controls watches, pauses and resumes live sessions.
 type Controls interface {
-	Get(ctx context.Context, c access.Caller, id string) (session.Info, error)
+	Get(ctx context.Context, c access.Caller, id string) (answer.Info, error)
 	Status(ctx context.Context, c access.Caller, id string) (agent.Status, error)
-	Pause(ctx context.Context, c access.Caller, id string) (session.Acknowledged, error)
-	Resume(ctx context.Context, c access.Caller, id string) (session.Acknowledged, error)
-	Navigate(ctx context.Context, c access.Caller, id, url string) (currentURL string, err error)
-	Screenshot(ctx context.Context, c access.Caller, id string) (session.Screenshot, error)
+	Pause(ctx context.Context, c access.Caller, id string) (answer.Acknowledged, error)
+	Resume(ctx context.Context, c access.Caller, id string) (answer.Acknowledged, error)
 }
 
-var _ Controls = (*session.Service)(nil)
+// Driver drives the browsers of live sessions without a CDP client.
+type Driver interface {
+	Navigate(ctx context.Context, c access.Caller, id, url string) (currentURL string, err error)
+	Screenshot(ctx context.Context, c access.Caller, id string) (drive.Screenshot, error)
+	Pages(ctx context.Context, c access.Caller, id string) ([]drive.Page, error)
+	BrowserVersion(ctx context.Context, c access.Caller, id string) (product, protocolVersion, userAgent string, err error)
+}
+
+var (
+	_ Controls = (*session.Service)(nil)
+	_ Driver   = (*drive.Driver)(nil)
+)
 
 // controlHandler answers what watches and drives a live session without CDP.
 type controlHandler struct {
 	controls Controls
+	driver   Driver
 	bodies   *bodyDecoder
 	urls     origins
 	page     *live.Page
@@ -47,7 +59,7 @@ func (h *controlHandler) pause(c *call) error { return acknowledge(c, h.bodies, 
 
 // acknowledge answers a call that takes no body with what do reports of the session
 // of the path.
-func acknowledge(c *call, bodies *bodyDecoder, do func(context.Context, access.Caller, string) (session.Acknowledged, error)) error {
+func acknowledge(c *call, bodies *bodyDecoder, do func(context.Context, access.Caller, string) (answer.Acknowledged, error)) error {
 	if _, err := bodies.decode(c, &none{}); err != nil {
 		return err
 	}
@@ -65,7 +77,7 @@ func acknowledge(c *call, bodies *bodyDecoder, do func(context.Context, access.C
 // resumedAnswer is the answer of resume: the acknowledgement, and what a client
 // needs to connect.
 type resumedAnswer struct {
-	session.Acknowledged
+	answer.Acknowledged
 	SessionID string  `json:"session_id"`
 	CDPURL    *string `json:"cdp_url"` // null: it has ended again
 }
@@ -106,7 +118,7 @@ func (h *controlHandler) navigate(c *call) error {
 	if err != nil {
 		return err
 	}
-	current, err := h.controls.Navigate(c.Request().Context(), c.caller, id, body.URL)
+	current, err := h.driver.Navigate(c.Request().Context(), c.caller, id, body.URL)
 	if err != nil {
 		return err
 	}
@@ -118,7 +130,7 @@ func (h *controlHandler) screenshot(c *call) error {
 	if err != nil {
 		return err
 	}
-	shot, err := h.controls.Screenshot(c.Request().Context(), c.caller, id)
+	shot, err := h.driver.Screenshot(c.Request().Context(), c.caller, id)
 	if err != nil {
 		return err
 	}
@@ -146,7 +158,7 @@ func (h *controlHandler) livePicture(c *call) error {
 	if err != nil {
 		return err
 	}
-	shot, err := h.controls.Screenshot(c.Request().Context(), c.caller, id)
+	shot, err := h.driver.Screenshot(c.Request().Context(), c.caller, id)
 	if err != nil {
 		return err
 	}

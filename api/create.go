@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/stasisd/stasis/session"
+	"github.com/stasisd/stasis/session/answer"
 	"github.com/stasisd/stasis/session/request"
 )
 
@@ -53,7 +54,7 @@ type createBody struct {
 // newCreate returns a body that holds the documented defaults.
 func newCreate() createBody {
 	return createBody{
-		AgentName: "agi-0", AgentSession: session.AgentSessionType, Environment: session.EnvironmentType,
+		AgentName: "agi-0", AgentSession: answer.AgentSessionType, Environment: answer.EnvironmentType,
 		AllowMemory: true, IfMissing: "error", Restart: "never", RestoreTabs: true,
 		OnTimeout: "save", Idle: 900, Lifetime: 21600,
 	}
@@ -73,8 +74,8 @@ func (b *createBody) check() error {
 	}
 	return firstOf(
 		b.AutoSave.check(),
-		built("agent_session_type", b.AgentSession, session.AgentSessionType),
-		built("environment_type", b.Environment, session.EnvironmentType),
+		built("agent_session_type", b.AgentSession, answer.AgentSessionType),
+		built("environment_type", b.Environment, answer.EnvironmentType),
 		isEngine("engine", b.Engine),
 		atMost("agent_name", b.AgentName, 128),
 		atMost("goal", b.Goal, 64<<10),

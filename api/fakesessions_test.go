@@ -10,7 +10,9 @@ import (
 	"github.com/stasisd/stasis/session"
 	"github.com/stasisd/stasis/session/access"
 	"github.com/stasisd/stasis/session/agent"
+	"github.com/stasisd/stasis/session/answer"
 	"github.com/stasisd/stasis/session/autosave"
+	"github.com/stasisd/stasis/session/drive"
 	"github.com/stasisd/stasis/session/restore"
 	"github.com/stasisd/stasis/session/save"
 	"github.com/stasisd/stasis/state"
@@ -38,12 +40,12 @@ func (f *fakeSessions) AuthorizeTicket(_ context.Context, ticket, id string, p a
 	return caller(), nil
 }
 
-func info(id string) session.Info {
+func info(id string) answer.Info {
 	s := profiles.Session{
 		ID: id, UserID: "alice", AgentName: "agi-0", Engine: "chrome", Status: profiles.StatusReady,
 		CreatedAt: born, ExpiresAt: born.Add(time.Hour),
 	}
-	i := session.Info{Session: s, Tickets: map[access.Purpose]string{access.PurposeCDP: goodTicket, access.PurposeView: viewTicket}, Restored: &restore.Report{
+	i := answer.Info{Session: s, Tickets: map[access.Purpose]string{access.PurposeCDP: goodTicket, access.PurposeView: viewTicket}, Restored: &restore.Report{
 		Source: restore.Source{Type: restore.SourceUserDefault, ID: "alice"}, SnapshotID: "snap-1",
 		RequestedMode: "memory", Mode: "filesystem", Path: "cold", FallbackReason: "evicted",
 		Datadir: state.DatadirClean, Chrome: restore.Versions{Saved: "156", Running: "156"}, Verification: "ok",
@@ -65,7 +67,7 @@ func endAnswer() save.EndAnswer {
 	return save.EndAnswer{Success: true, Deleted: true, Message: "saved", Snapshot: &s, Default: &save.DefaultOutcome{Moved: true, Version: 2}}
 }
 
-func (f *fakeSessions) Create(ctx context.Context, _ access.Caller, r session.Create) (session.Info, error) {
+func (f *fakeSessions) Create(ctx context.Context, _ access.Caller, r session.Create) (answer.Info, error) {
 	f.mu.Lock()
 	f.creates = append(f.creates, r)
 	block, existed := f.block, f.existed
@@ -78,15 +80,15 @@ func (f *fakeSessions) Create(ctx context.Context, _ access.Caller, r session.Cr
 	return i, f.failure()
 }
 
-func (f *fakeSessions) Get(_ context.Context, _ access.Caller, id string) (session.Info, error) {
+func (f *fakeSessions) Get(_ context.Context, _ access.Caller, id string) (answer.Info, error) {
 	if id != liveID && id != endedID && id != crashedID && id != failedID {
-		return session.Info{}, fault.New(fault.SessionNotFound, "fake", "no session %s", id)
+		return answer.Info{}, fault.New(fault.SessionNotFound, "fake", "no session %s", id)
 	}
 	return info(id), f.failure()
 }
 
-func (f *fakeSessions) List(_ context.Context, _ access.Caller, r session.ListRequest) ([]session.Info, string, error) {
-	return []session.Info{info(liveID), info(endedID)}, "ended-1", f.failure()
+func (f *fakeSessions) List(_ context.Context, _ access.Caller, r session.ListRequest) ([]answer.Info, string, error) {
+	return []answer.Info{info(liveID), info(endedID)}, "ended-1", f.failure()
 }
 
 func (f *fakeSessions) End(ctx context.Context, _ access.Caller, id string, r session.EndRequest) (save.EndAnswer, error) {
@@ -122,24 +124,24 @@ func (f *fakeSessions) Status(context.Context, access.Caller, string) (agent.Sta
 	return agent.Status{Status: "ready", SessionStatus: "ready", ExecutionStatus: "running"}, f.failure()
 }
 
-func (f *fakeSessions) Pause(context.Context, access.Caller, string) (session.Acknowledged, error) {
-	return session.Acknowledged{Success: true, Status: "paused"}, f.failure()
+func (f *fakeSessions) Pause(context.Context, access.Caller, string) (answer.Acknowledged, error) {
+	return answer.Acknowledged{Success: true, Status: "paused"}, f.failure()
 }
 
-func (f *fakeSessions) Resume(context.Context, access.Caller, string) (session.Acknowledged, error) {
-	return session.Acknowledged{Success: true, Status: "resumed"}, f.failure()
+func (f *fakeSessions) Resume(context.Context, access.Caller, string) (answer.Acknowledged, error) {
+	return answer.Acknowledged{Success: true, Status: "resumed"}, f.failure()
 }
 
 func (f *fakeSessions) Navigate(_ context.Context, _ access.Caller, _, url string) (string, error) {
 	return url, f.failure()
 }
 
-func (f *fakeSessions) Screenshot(context.Context, access.Caller, string) (session.Screenshot, error) {
-	return session.Screenshot{JPEG: []byte("\xff\xd8jpeg"), URL: "https://a.example/", Title: "A"}, f.failure()
+func (f *fakeSessions) Screenshot(context.Context, access.Caller, string) (drive.Screenshot, error) {
+	return drive.Screenshot{JPEG: []byte("\xff\xd8jpeg"), URL: "https://a.example/", Title: "A"}, f.failure()
 }
 
-func (f *fakeSessions) Pages(context.Context, access.Caller, string) ([]session.Page, error) {
-	return []session.Page{{ID: "T1", Type: "page", Title: "A", URL: "https://a.example/"}}, f.failure()
+func (f *fakeSessions) Pages(context.Context, access.Caller, string) ([]drive.Page, error) {
+	return []drive.Page{{ID: "T1", Type: "page", Title: "A", URL: "https://a.example/"}}, f.failure()
 }
 
 func (f *fakeSessions) BrowserVersion(context.Context, access.Caller, string) (string, string, string, error) {

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/stasisd/stasis/fault"
-	"github.com/stasisd/stasis/session"
+	"github.com/stasisd/stasis/session/answer"
 )
 
 func TestIdempotencyKeyOfACreate(t *testing.T) {
@@ -182,7 +182,7 @@ func TestExistingSessions(t *testing.T) {
 	if hashes[0] == hashes[1] || hashes[0] == "" {
 		t.Errorf("hashes %v", hashes)
 	}
-	var a session.SessionAnswer
+	var a answer.Session
 	_, got := r.do(t, "GET", "/v1/sessions/ended-1", "")
 	if err := json.Unmarshal([]byte(got), &a); err != nil {
 		t.Fatal(err)

@@ -6,9 +6,9 @@ import (
 	"net/http"
 
 	"github.com/stasisd/stasis/fault"
-	"github.com/stasisd/stasis/session"
 	"github.com/stasisd/stasis/session/access"
 	"github.com/stasisd/stasis/session/agent"
+	"github.com/stasisd/stasis/session/answer"
 )
 
 // Messenger carries the conversation with the agent that drives a session.
@@ -122,9 +122,9 @@ func (h *messageHandler) list(c *call) error {
 func (h *messageHandler) cancel(c *call) error { return acknowledge(c, h.bodies, h.cancelTask) }
 
 // cancelTask stops the task of a session's agent.
-func (h *messageHandler) cancelTask(ctx context.Context, c access.Caller, id string) (session.Acknowledged, error) {
+func (h *messageHandler) cancelTask(ctx context.Context, c access.Caller, id string) (answer.Acknowledged, error) {
 	cancelled, err := h.messenger.Cancel(ctx, c, id)
-	answer := session.Acknowledged{Success: true, Status: "cancelled", Message: "no task is running; the browser runs on"}
+	answer := answer.Acknowledged{Success: true, Status: "cancelled", Message: "no task is running; the browser runs on"}
 	if cancelled {
 		answer.Message = "the task is cancelled; the browser runs on"
 	}

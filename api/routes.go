@@ -137,7 +137,7 @@ func (s *Server) route(method, path string, authorise authorizer, do handler) {
 		if err := authorise(c); err != nil {
 			return err
 		}
-		if to, ok := ec.Response().Writer.(*answer); ok {
+		if to, ok := ec.Response().Writer.(*pacedWriter); ok {
 			to.owner = c.caller.KeyID
 		}
 		if conn := connectionOf(c.Request()); conn != nil && c.caller.KeyID != "" {

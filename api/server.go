@@ -25,6 +25,7 @@ type Options struct {
 	Sessions       Sessions
 	Checkpoints    Checkpoints
 	Controls       Controls
+	Driver         Driver
 	CDP            CDP
 	Files          Files
 	History        History
@@ -121,7 +122,7 @@ func (o *Options) setDefaults() {
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.running.RLock()
 	defer s.running.RUnlock()
-	to := &answer{ResponseWriter: w, control: http.NewResponseController(w), budget: s.budget, pace: pace{now: s.now, most: s.patience}}
+	to := &pacedWriter{ResponseWriter: w, control: http.NewResponseController(w), budget: s.budget, pace: pace{now: s.now, most: s.patience}}
 	to.arm(time.Time{}) // that of the connection's last request
 	defer func() {
 		// For what the server has not sent yet; it may read what is left of the body first.

@@ -8,6 +8,7 @@ import (
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/session"
 	"github.com/stasisd/stasis/session/access"
+	"github.com/stasisd/stasis/session/answer"
 	"github.com/stasisd/stasis/session/restore"
 	"github.com/stasisd/stasis/session/save"
 )
@@ -16,9 +17,9 @@ import (
 // safe for concurrent use and checks by itself what the caller may do; errors are
 // faults, and those of somebody else's objects are as if they were not there.
 type Sessions interface {
-	Create(ctx context.Context, c access.Caller, r session.Create) (session.Info, error)
-	Get(ctx context.Context, c access.Caller, id string) (session.Info, error)
-	List(ctx context.Context, c access.Caller, r session.ListRequest) (page []session.Info, next string, err error)
+	Create(ctx context.Context, c access.Caller, r session.Create) (answer.Info, error)
+	Get(ctx context.Context, c access.Caller, id string) (answer.Info, error)
+	List(ctx context.Context, c access.Caller, r session.ListRequest) (page []answer.Info, next string, err error)
 	End(ctx context.Context, c access.Caller, id string, r session.EndRequest) (save.EndAnswer, error)
 	EndAll(ctx context.Context, c access.Caller, r session.EndAllRequest) (save.EndAnswer, error)
 	RestoreReport(ctx context.Context, c access.Caller, id string) (restore.Report, error)
@@ -45,7 +46,7 @@ type recordedCreate struct {
 // status is 201, but for a session that was shared, for one that a create with resume
 // found running, and for a repeat when the
 // session that the first call made has ended: there is none to connect to.
-func (r recordedCreate) status(now session.Info) int {
+func (r recordedCreate) status(now answer.Info) int {
 	if r.Shared || now.Over() {
 		return http.StatusOK
 	}
@@ -86,7 +87,7 @@ func (h *sessionHandler) create(c *call) error {
 	})
 }
 
-func (h *sessionHandler) answerCreate(c *call, first recordedCreate, info session.Info) error {
+func (h *sessionHandler) answerCreate(c *call, first recordedCreate, info answer.Info) error {
 	answer := h.urls.sessionAnswer(c.Request(), info)
 	answer.IgnoredFields = first.Ignored
 	return c.JSON(first.status(info), answer)
@@ -114,7 +115,7 @@ func (h *sessionHandler) list(c *call) error {
 	if err != nil {
 		return err
 	}
-	answers := make([]session.SessionAnswer, 0, len(page))
+	answers := make([]answer.Session, 0, len(page))
 	for _, info := range page {
 		answer := h.urls.sessionAnswer(c.Request(), info)
 		if answer.Restored != nil {

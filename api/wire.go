@@ -4,13 +4,13 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/stasisd/stasis/session"
 	"github.com/stasisd/stasis/session/access"
+	"github.com/stasisd/stasis/session/answer"
 )
 
 // sessionAnswer is the answer about a session, with URLs as the client behind the
 // request reaches them.
-func (o origins) sessionAnswer(r *http.Request, info session.Info) session.SessionAnswer {
+func (o origins) sessionAnswer(r *http.Request, info answer.Info) answer.Session {
 	a := info.Answer()
 	urls := o.of(r)
 	if ticket := info.Tickets[access.PurposeCDP]; ticket != "" {

@@ -56,7 +56,7 @@ var mayImport = []struct{ pkg, imports string }{
 	{"profiles/*", "fault state profiles"},
 
 	// A session knows no file of Chrome's: it asks browser, or an interface of its own.
-	{"session", "fault state state/* browser browser/extension browser/mux browser/pool snapshot profiles session/* session/login/renewal session/library/audit"},
+	{"session", "fault state state/* browser browser/extension browser/mux browser/pool snapshot profiles session/* session/login/renewal session/library/audit session/restore/archives"},
 	{"session/events", "fault profiles session/access"}, // it does not know what it is told of
 	{"session/events/webhook", "fault profiles"},        // nor what it sends
 	{"session/access", "fault profiles"},
@@ -69,19 +69,23 @@ var mayImport = []struct{ pkg, imports string }{
 	{"session/login/renewal", "fault state state/report browser snapshot profiles session/browsers session/library session/login session/restore session/save session/settings"},
 	{"session/importer", "fault state state/report browser snapshot profiles session/access session/browsers session/library session/login session/save session/settings"},
 	{"session/rescue", "fault state browser snapshot profiles session/browsers session/events session/library session/save"},
+	{"session/answer", "profiles session/access session/autosave session/restore session/save"}, // of values, and the JSON of them
+	{"session/drive", "browser session/access"},
 	{"session/files", "fault browser session/access"},
 	{"session/autosave", "fault browser state"},
 	{"session/pictures", "session/events"},
-	{"session/request", "fault state profiles session/autosave session/restore"},
+	{"session/request", "fault state browser profiles session/access session/autosave session/restore session/save session/settings"},
 	{"session/queue", ""},
 	{"session/records", "fault profiles session/events"},
+	{"session/run", "fault browser profiles session/events session/library session/queue session/restore session/save"},
 	{"session/registry", "fault session/login/renewal session/restore"},
 	{"session/restore", "fault state state/report browser browser/extension snapshot profiles session/access session/browsers"},
+	{"session/restore/archives", "state snapshot profiles session/agent session/library session/restore"},
 	{"session/library", "fault state state/* snapshot profiles browser/extension session/access"}, // it knows no live session
 	{"session/library/audit", "fault snapshot profiles session/library"},
 	{"session/*", "fault state state/* snapshot profiles session/access"},
 	{"session/*/*", "fault state profiles session/*"},
-	{"api", ". fault budget state browser browser/extension snapshot session session/access session/agent session/autosave session/events session/files session/importer session/library session/login session/request session/restore session/save session/settings api/live"}, // what is recorded, session tells it
+	{"api", ". fault budget state browser browser/extension snapshot session session/access session/agent session/answer session/autosave session/drive session/events session/files session/importer session/library session/login session/request session/restore session/save session/settings api/live"}, // what is recorded, session tells it
 	{"api/apitest", "."},
 	{"api/live", ""},
 	{"api/metrics", "session session/login session/save"},
@@ -123,6 +127,7 @@ var testsMayImport = []struct{ pkg, imports string }{
 	{"session/importer", "fault state state/report browser snapshot profiles session/access session/browsers session/library session/login session/save session/settings"},
 	{"session/rescue", "fault state browser snapshot profiles session/browsers session/events session/library session/save"},
 	{"session/restore", "browser/launch"},
+	{"session/request", "snapshot snapshot/memstore"}, // records sealed as the daemon seals them
 	{"session/*", "snapshot/* profiles/*"},
 	{"session/library/*", "snapshot/* profiles/*"},
 	// They look from everywhere at what the binary did.

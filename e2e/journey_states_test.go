@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/stasisd/stasis/e2e/daemon"
-	"github.com/stasisd/stasis/session"
 	sessionagent "github.com/stasisd/stasis/session/agent"
+	"github.com/stasisd/stasis/session/answer"
 )
 
 // A session goes from ready to running, to paused and back, to completed; each
@@ -29,7 +29,7 @@ func states(t *testing.T, d *daemon.Daemon) {
 	}
 	does := func(call, status string) {
 		t.Helper()
-		var a session.Acknowledged
+		var a answer.Acknowledged
 		d.Must(t, http.StatusOK, http.MethodPost, path+"/"+call, nil).Into(t, &a)
 		if !a.Success || a.Status != status {
 			t.Errorf("%s: %+v, want %s", call, a, status)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/session/access"
+	"github.com/stasisd/stasis/session/answer"
 	"github.com/stasisd/stasis/session/request"
 )
 
@@ -71,7 +72,7 @@ func TestOnLive(t *testing.T) {
 	t.Run("wait", func(t *testing.T) {
 		// Waiting begins only when both stand in meet: the holder's end is what
 		// lets the other through, whenever that is.
-		got := make(chan Info, 1)
+		got := make(chan answer.Info, 1)
 		go func() {
 			info, err := r.Create(t.Context(), alice, asking(func(c *Create) { with(request.OnLiveWait)(c); c.Wait = time.Minute }))
 			if err != nil {

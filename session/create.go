@@ -7,8 +7,10 @@ import (
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
 	"github.com/stasisd/stasis/session/access"
+	"github.com/stasisd/stasis/session/answer"
 	"github.com/stasisd/stasis/session/browsers"
 	"github.com/stasisd/stasis/session/registry"
+	"github.com/stasisd/stasis/session/request"
 	"github.com/stasisd/stasis/session/rescue"
 	"github.com/stasisd/stasis/session/restore"
 	"github.com/stasisd/stasis/state"
@@ -20,13 +22,13 @@ const repeatWindow = 24 * time.Hour
 
 // Create makes a session: it resolves what to restore, waits for a place,
 // brings a Chrome up and records it. On any error nothing is left behind.
-func (s *Service) Create(ctx context.Context, c access.Caller, r Create) (Info, error) {
+func (s *Service) Create(ctx context.Context, c access.Caller, r Create) (answer.Info, error) {
 	if err := mayCreate(c, r); err != nil {
-		return Info{}, err
+		return answer.Info{}, err
 	}
 	ctx, leave, err := s.Keys.While(ctx, c)
 	if err != nil {
-		return Info{}, err
+		return answer.Info{}, err
 	}
 	defer leave()
 	info, err := s.create(ctx, c, r)
@@ -44,12 +46,12 @@ func mayCreate(c access.Caller, r Create) error {
 	return c.Require(access.Begin)
 }
 
-func (s *Service) create(ctx context.Context, c access.Caller, r Create) (Info, error) {
+func (s *Service) create(ctx context.Context, c access.Caller, r Create) (answer.Info, error) {
 	if r.ReadOnly && r.Persist {
-		return Info{}, fault.New(fault.InvalidField, "session.create", "persist: a read_only session is never saved, so persist must be false")
+		return answer.Info{}, fault.New(fault.InvalidField, "session.create", "persist: a read_only session is never saved, so persist must be false")
 	}
 	if r.ReadOnly && r.AutoSave != nil {
-		return Info{}, fault.New(fault.InvalidField, "session.create", "auto_save: a read_only session is never saved")
+		return answer.Info{}, fault.New(fault.InvalidField, "session.create", "auto_save: a read_only session is never saved")
 	}
 	if r.Resume {
 		info, found, err := s.resumed(ctx, c, r)
@@ -67,14 +69,14 @@ func (s *Service) create(ctx context.Context, c access.Caller, r Create) (Info, 
 	}
 	release, err := s.sessions.Claim(c.KeyID, r.SessionID)
 	if err != nil {
-		return Info{}, err
+		return answer.Info{}, err
 	}
 	defer s.capacity.Replenish() // not before: what it starts would slow this one down
 	defer s.capacity.Pause()
 	defer release()
 	l, err := s.bring(ctx, c, r, nil)
 	if err != nil {
-		return Info{}, err
+		return answer.Info{}, err
 	}
 	info, err := l.info(context.WithoutCancel(ctx)) // it is there, whoever has gone meanwhile
 	info.Existing, info.Tickets = l.id != r.SessionID, l.ticketsFor(c)
@@ -137,20 +139,20 @@ func (s *Service) holdSource(ctx context.Context, c access.Caller, r Create, o r
 
 // repeated answers a session_id that is taken: with the session itself if the
 // same key asked for it in the same words, else with session_exists.
-func (s *Service) repeated(ctx context.Context, c access.Caller, r Create) (Info, bool, error) {
+func (s *Service) repeated(ctx context.Context, c access.Caller, r Create) (answer.Info, bool, error) {
 	rec, err := s.Catalogue.Session(ctx, r.SessionID)
 	if fault.Is(err, fault.SessionNotFound) {
-		return Info{}, false, nil
+		return answer.Info{}, false, nil
 	}
 	if err != nil {
-		return Info{}, false, err
+		return answer.Info{}, false, err
 	}
 	fresh := s.Now().Sub(rec.CreatedAt) < repeatWindow
 	if rec.KeyID != c.KeyID || rec.RequestHash != r.RequestHash || !fresh {
-		return Info{}, false, registry.Taken()
+		return answer.Info{}, false, registry.Taken()
 	}
 	if err := s.rescues.Await(ctx, rec.ID); err != nil {
-		return Info{}, false, err
+		return answer.Info{}, false, err
 	}
 	info, err := s.Get(ctx, c, r.SessionID)
 	info.Existing = true
@@ -160,11 +162,11 @@ func (s *Service) repeated(ctx context.Context, c access.Caller, r Create) (Info
 // begin brings the Chrome up and starts the session on it; was is the record of
 // one that has ended and lives again.
 func (s *Service) begin(ctx context.Context, c access.Caller, r Create, o restore.Environment, was *profiles.Session) (*live, error) {
-	asked, err := s.sealAsked(r)
+	asked, err := request.Seal(s.Vault, r)
 	if err != nil {
 		return nil, err
 	}
-	if r.Engine, err = s.engineOf(ctx, r, o.UserID); err != nil {
+	if r.Engine, err = s.resolver.Engine(ctx, r, o.UserID); err != nil {
 		return nil, err
 	}
 	s.capacity.UseEngine(r.Engine)
@@ -172,7 +174,7 @@ func (s *Service) begin(ctx context.Context, c access.Caller, r Create, o restor
 		// What its create selected and named has come already, and more since.
 		r.Origins, r.Extensions = state.Selection{}, nil
 	}
-	named, err := s.namedExtensions(ctx, c, o.UserID, r.Extensions)
+	named, err := s.resolver.Extensions(ctx, c, o.UserID, r.Extensions)
 	if err != nil {
 		return nil, err
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/session/access"
+	"github.com/stasisd/stasis/session/answer"
 	"github.com/stasisd/stasis/session/library"
 	"github.com/stasisd/stasis/session/restore"
 	"github.com/stasisd/stasis/session/save"
@@ -84,7 +85,7 @@ func TestSaveSelected(t *testing.T) {
 func TestSelectionIsNotParked(t *testing.T) {
 	r := newRig(t, nil)
 	r.end(alice, r.create(alice, nil).ID, memoryDefault)
-	of := func(s state.Selection) Info {
+	of := func(s state.Selection) answer.Info {
 		return r.create(alice, func(c *Create) { fromAlice(c); c.Origins = s })
 	}
 	out := of(state.Selection{Exclude: []string{"a.example"}}).Restored

@@ -4,8 +4,53 @@ import (
 	"context"
 
 	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/profiles"
+	"github.com/stasisd/stasis/session/access"
+	"github.com/stasisd/stasis/session/answer"
+	"github.com/stasisd/stasis/session/events"
 	"github.com/stasisd/stasis/session/queue"
 )
+
+// Pause marks a session paused: its Chrome is frozen while no client is
+// attached, and the idle limit stands still.
+func (s *Service) Pause(ctx context.Context, c access.Caller, id string) (answer.Acknowledged, error) {
+	a := answer.Acknowledged{Success: true, Status: "paused", Message: "the session is paused"}
+	l, err := s.running(ctx, c, id, access.Drive)
+	if err != nil {
+		return a, err
+	}
+	l.awaitRestart(ctx)
+	already := false
+	err = l.askAndWait(ctx, func(reply func(error)) {
+		if err := l.usable(); err != nil {
+			reply(err)
+			return
+		}
+		if already = l.paused; already {
+			l.whenPaused(reply)
+			return
+		}
+		l.paused = true
+		l.freeze(func(err error) {
+			if err == nil {
+				err = l.usable() // an ending has begun
+			}
+			if err != nil {
+				l.paused = false
+				reply(err)
+				return
+			}
+			l.setStatus(profiles.StatusPaused, profiles.Reason{})
+			l.runs.Record(events.Paused, nil)
+			l.records.After(func() { reply(nil) })
+		})
+	})
+	if err == nil && already {
+		a.Status, a.Message = "already_paused", "the session is paused already"
+	}
+	s.Journal.Flush(ctx, id)
+	return a, err
+}
 
 // still reports whether Chrome is to be frozen: that of a paused session that nobody
 // looks at.

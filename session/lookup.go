@@ -2,12 +2,14 @@ package session
 
 import (
 	"context"
+	"time"
 
 	"github.com/stasisd/stasis/browser"
 	"github.com/stasisd/stasis/profiles"
 	"github.com/stasisd/stasis/session/access"
 	"github.com/stasisd/stasis/session/agent"
 	"github.com/stasisd/stasis/session/browsers"
+	"github.com/stasisd/stasis/session/drive"
 	"github.com/stasisd/stasis/session/events"
 	"github.com/stasisd/stasis/session/files"
 )
@@ -18,6 +20,7 @@ type Lookup struct{ s *Service }
 
 var (
 	_ agent.Sessions  = Lookup{}
+	_ drive.Sessions  = Lookup{}
 	_ events.Sessions = Lookup{}
 	_ files.Sessions  = Lookup{}
 )
@@ -39,7 +42,7 @@ func (l Lookup) Report(ctx context.Context, userID, id, event string, data event
 	}
 	// A session that has ended meanwhile has no run to record in.
 	_ = session.ask(context.WithoutCancel(ctx), func() error {
-		session.writer.Record(event, data)
+		session.runs.Record(event, data)
 		return nil
 	})
 	l.s.Journal.Flush(ctx, id)
@@ -54,7 +57,26 @@ func (l Lookup) Describe(ctx context.Context, c access.Caller, id string) (profi
 // WithDir calls do with the run directory of a live session, for a caller that may
 // drive it.
 func (l Lookup) WithDir(ctx context.Context, c access.Caller, id string, do func(context.Context, *browser.Dir) error) error {
-	return l.s.with(ctx, c, id, access.Drive, func(ctx context.Context, chrome browsers.Chrome) error { return do(ctx, chrome.Dir()) })
+	return l.lend(ctx, c, id, access.Drive, func(ctx context.Context, chrome browsers.Chrome) error { return do(ctx, chrome.Dir()) })
+}
+
+// Lend calls do with the browser of a live session, for a caller that has the
+// permission.
+func (l Lookup) Lend(ctx context.Context, c access.Caller, id string, p access.Permission, do func(context.Context, drive.Chrome) error) error {
+	return l.lend(ctx, c, id, p, func(ctx context.Context, chrome browsers.Chrome) error { return do(ctx, chrome) })
+}
+
+// callDeadline bounds a call that a browser is lent to.
+const callDeadline = 30 * time.Second
+
+func (l Lookup) lend(ctx context.Context, c access.Caller, id string, p access.Permission, do func(context.Context, browsers.Chrome) error) error {
+	session, err := l.s.running(ctx, c, id, p)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, callDeadline)
+	defer cancel()
+	return session.use(ctx, do)
 }
 
 // Running is a live session, for a caller that may drive it.
@@ -72,12 +94,6 @@ func (l Lookup) Live(id string) agent.Live {
 		return driven{session}
 	}
 	return nil
-}
-
-// Navigate sends the tab in front to a URL.
-func (l Lookup) Navigate(ctx context.Context, c access.Caller, id, url string) error {
-	_, err := l.s.Navigate(ctx, c, id, url)
-	return err
 }
 
 // AwaitRescue waits while what a killed daemon left of a session is being saved.

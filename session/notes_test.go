@@ -12,6 +12,7 @@ import (
 	"github.com/stasisd/stasis/profiles"
 	"github.com/stasisd/stasis/session/access"
 	"github.com/stasisd/stasis/session/agent"
+	"github.com/stasisd/stasis/session/answer"
 	"github.com/stasisd/stasis/session/restore"
 	"github.com/stasisd/stasis/session/save"
 )
@@ -39,7 +40,7 @@ func TestNotesGoWithTheEnvironment(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t, nil)
-			create := func(from string) Info {
+			create := func(from string) answer.Info {
 				t.Helper()
 				return r.create(admin, func(c *Create) { c.FromSession, c.UserID, c.Engine = from, "alice", x.engine })
 			}

@@ -1,10 +1,6 @@
 package session
 
-import (
-	"encoding/json"
-
-	"github.com/stasisd/stasis/profiles"
-)
+import "github.com/stasisd/stasis/profiles"
 
 // Notices make what webhooks are sent of a session; see [events.Notices].
 type Notices interface {
@@ -15,14 +11,4 @@ type Notices interface {
 	For(events ...string) func(profiles.Session) []profiles.Notice
 	// Wake has what was written sent.
 	Wake()
-}
-
-// HookSession is a session as webhooks get it: as on the wire, without what lets
-// anybody connect and what agents noted.
-func HookSession(rec profiles.Session) json.RawMessage {
-	answer := Info{Session: rec, HasAgent: rec.WebhookURL != ""}.Answer()
-	if answer.Restored != nil {
-		answer.Restored.Notes = nil // Answer has made it a copy
-	}
-	return profiles.JSON(answer)
 }

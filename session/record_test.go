@@ -16,6 +16,7 @@ import (
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
 	"github.com/stasisd/stasis/session/access"
+	"github.com/stasisd/stasis/session/answer"
 	"github.com/stasisd/stasis/session/events"
 	"github.com/stasisd/stasis/session/rescue"
 )
@@ -60,7 +61,7 @@ func TestRunsOfASession(t *testing.T) {
 	id := r.create(alice, nil).ID
 	r.browsers.last().happens(browser.HappenedNavigation, map[string]any{"url": "https://a.example/?token=abc"})
 	leave := r.attach(id)
-	for _, do := range []func(context.Context, access.Caller, string) (Acknowledged, error){r.Pause, r.Pause, r.Resume, r.Resume} {
+	for _, do := range []func(context.Context, access.Caller, string) (answer.Acknowledged, error){r.Pause, r.Pause, r.Resume, r.Resume} {
 		if _, err := do(t.Context(), alice, id); err != nil {
 			t.Fatal(err)
 		}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/session/answer"
 	"github.com/stasisd/stasis/session/login"
 	"github.com/stasisd/stasis/snapshot/faultstore"
 	"github.com/stasisd/stasis/state"
@@ -59,7 +60,7 @@ func TestCreateWhileARenewalRuns(t *testing.T) {
 			if test.version == 0 {
 				who, from = bob, nil
 			}
-			made := make(chan Info, 1)
+			made := make(chan answer.Info, 1)
 			go func() {
 				info, err := a.Create(t.Context(), who, asking(from))
 				if err != nil {

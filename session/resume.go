@@ -2,55 +2,47 @@ package session
 
 import (
 	"context"
-	"reflect"
-	"time"
 
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
 	"github.com/stasisd/stasis/session/access"
+	"github.com/stasisd/stasis/session/answer"
 	"github.com/stasisd/stasis/session/events"
 	"github.com/stasisd/stasis/session/request"
-)
-
-// usualIdle and usualLifetime are the limits of sessions of which it is not
-// recorded what they were created with.
-const (
-	usualIdle     = 15 * time.Minute
-	usualLifetime = 6 * time.Hour
 )
 
 // Resume lets a session go on: a paused one thaws, one whose Chrome could not be
 // reopened after a failed save is tried again, and one that has ended lives
 // again, under its ID, from its newest snapshot, or from what a scheduled login check
 // has made of that.
-func (s *Service) Resume(ctx context.Context, c access.Caller, id string) (Acknowledged, error) {
+func (s *Service) Resume(ctx context.Context, c access.Caller, id string) (answer.Acknowledged, error) {
 	a, _, err := s.resume(ctx, c, Create{SessionID: id})
 	return a, err
 }
 
 // resume is Resume, and a create with resume: r has the ID, and says what is to
 // be done where nothing was saved.
-func (s *Service) resume(ctx context.Context, c access.Caller, r Create) (Acknowledged, *live, error) {
+func (s *Service) resume(ctx context.Context, c access.Caller, r Create) (answer.Acknowledged, *live, error) {
 	for {
 		rec, err := s.resumable(ctx, c, r.SessionID)
 		if err != nil {
-			return Acknowledged{}, nil, err
+			return answer.Acknowledged{}, nil, err
 		}
-		if err := s.sameAsked(rec, r); err != nil {
-			return Acknowledged{}, nil, err
+		if err := request.Same(s.Vault, rec, r); err != nil {
+			return answer.Acknowledged{}, nil, err
 		}
 		if err := s.rescues.Await(ctx, rec.ID); err != nil {
-			return Acknowledged{}, nil, err
+			return answer.Acknowledged{}, nil, err
 		}
 		l := s.sessions.Find(rec.ID)
 		if l == nil {
 			if l, err = s.revive(ctx, c, rec.ID, r); l != nil || err != nil {
-				return Acknowledged{Success: true, Status: "resumed", Message: "the session lives again"}, l, err
+				return answer.Acknowledged{Success: true, Status: "resumed", Message: "the session lives again"}, l, err
 			}
 			continue // it has been resumed meanwhile
 		}
 		if err := l.allow(c, access.Drive); err != nil {
-			return Acknowledged{}, nil, err
+			return answer.Acknowledged{}, nil, err
 		}
 		a, err := l.resume(ctx)
 		if fault.Is(err, fault.SessionNotRunning) && s.sessions.Find(rec.ID) != l {
@@ -74,8 +66,8 @@ func (s *Service) resumable(ctx context.Context, c access.Caller, id string) (pr
 }
 
 // resume lets a live session go on.
-func (l *live) resume(ctx context.Context) (Acknowledged, error) {
-	a := Acknowledged{Success: true, Status: "resumed", Message: "the session goes on"}
+func (l *live) resume(ctx context.Context) (answer.Acknowledged, error) {
+	a := answer.Acknowledged{Success: true, Status: "resumed", Message: "the session goes on"}
 	l.awaitCrash(ctx)
 	running := false
 	err := l.askAndWait(ctx, func(reply func(error)) {
@@ -120,7 +112,7 @@ func (l *live) unpause(end func(error)) {
 			status = profiles.StatusRunning
 		}
 		l.setStatus(status, profiles.Reason{})
-		l.writer.Record(events.Resumed, nil)
+		l.runs.Record(events.Resumed, nil)
 		l.touch()
 		l.records.After(func() { end(nil) })
 	})
@@ -149,7 +141,7 @@ func (s *Service) revive(ctx context.Context, c access.Caller, id string, by Cre
 	if rec.EndedAt.IsZero() {
 		return nil, fault.New(fault.SessionEnding, "session.resume", "session %s is being ended", id)
 	}
-	asked, err := s.made(rec)
+	asked, err := request.Recorded(s.Vault, rec)
 	if err != nil {
 		return nil, err
 	}
@@ -165,78 +157,15 @@ func (s *Service) revive(ctx context.Context, c access.Caller, id string, by Cre
 	return l, err
 }
 
-// sealAsked seals what a session was made with, as its record keeps it sealed.
-func (s *Service) sealAsked(r Create) ([]byte, error) { return s.Vault.Seal(request.Encode(r)) }
-
-// made is what an ended session was made with, to be made again from its own
-// snapshot. One of an older Stasis, or an imported one, has the usual limits.
-func (s *Service) made(rec profiles.Session) (Create, error) {
-	r := Create{AgentName: rec.AgentName, Goal: rec.Goal, AllowMemory: true, RestoreTabs: true,
-		Idle: usualIdle, Lifetime: usualLifetime, Labels: rec.Labels, DiscardOnEnd: rec.Discard}
-	if len(rec.Asked) > 0 {
-		raw, err := s.Vault.Unseal(rec.Asked)
-		if err == nil {
-			r, err = request.Decode(raw)
-		}
-		if err != nil {
-			// Without its proxy it would go out in the open.
-			return r, fault.Wrap(err, fault.CodeOf(err), "session.resume",
-				"what the session was created with cannot be read; create one with restore_from_session_id instead: "+fault.MessageOf(err))
-		}
-	}
-	r.SessionID, r.UserID, r.Engine, r.RequestHash = rec.ID, rec.UserID, rec.Engine, rec.RequestHash
-	r.FromSession, r.FromEnvironment, r.FromDefaultOf, r.StartURL = rec.ID, "", "", ""
-	return r, nil
-}
-
-// sameAsked refuses a create that resumes a session and asks for something else
-// than that was made with: who names a proxy must not go out by another way.
-func (s *Service) sameAsked(rec profiles.Session, r Create) error {
-	const op = "session.resume"
-	if r.UserID != "" && r.UserID != rec.UserID {
-		return fault.New(fault.UserMismatch, op, "user_id is not the user of the session to resume")
-	}
-	if !r.Options {
-		return nil
-	}
-	was, err := s.made(rec)
-	if err != nil {
-		return err
-	}
-	if r.Engine == "" {
-		r.Engine = was.Engine
-	}
-	if !reflect.DeepEqual(bare(r), bare(was)) {
-		return fault.New(fault.InvalidField, op, "resume: the session goes on with what it was created with; leave the other options out, or give the same")
-	}
-	return nil
-}
-
-// bare is a create without what says where it starts and who asks, as it
-// is after it was recorded.
-func bare(r Create) Create {
-	r.SessionID, r.UserID, r.RequestHash, r.StartURL, r.Wait = "", "", "", "", 0
-	r.FromSession, r.FromEnvironment, r.FromDefaultOf = "", "", ""
-	r.FreshIfNone, r.Resume, r.Options = false, false, false
-	if r.OnLive == request.OnLiveShare {
-		r.OnLive = request.OnLiveFail
-	}
-	same, err := request.Decode(request.Encode(r))
-	if err != nil {
-		return r
-	}
-	return same
-}
-
 // resumed answers a create with resume. found is false where nothing is there to
 // resume and the create may make a fresh session.
-func (s *Service) resumed(ctx context.Context, c access.Caller, r Create) (_ Info, found bool, err error) {
+func (s *Service) resumed(ctx context.Context, c access.Caller, r Create) (_ answer.Info, found bool, err error) {
 	a, l, err := s.resume(ctx, c, r)
 	if fault.Is(err, fault.SessionNotFound) && r.FreshIfNone {
-		return Info{}, false, nil
+		return answer.Info{}, false, nil
 	}
 	if err != nil {
-		return Info{}, false, err
+		return answer.Info{}, false, err
 	}
 	info, err := l.info(context.WithoutCancel(ctx))
 	info.Existing, info.Tickets = a.Status == "already_running", l.ticketsFor(c)

@@ -10,11 +10,12 @@ import (
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
 	"github.com/stasisd/stasis/session/access"
+	"github.com/stasisd/stasis/session/answer"
 	"github.com/stasisd/stasis/state"
 )
 
 // resumed resumes a session and gives what is told of it then.
-func (r *rig) resumed(c access.Caller, id string) Info {
+func (r *rig) resumed(c access.Caller, id string) answer.Info {
 	r.t.Helper()
 	a, err := r.Resume(r.t.Context(), c, id)
 	if err != nil || !a.Success || a.Status != "resumed" {
@@ -119,7 +120,7 @@ func TestResumeWhatWasNeverSaved(t *testing.T) {
 	if s := r.status(id); s != profiles.StatusCompleted {
 		t.Errorf("the session is %s", s)
 	}
-	resume := func(id string, fresh bool) (Info, error) {
+	resume := func(id string, fresh bool) (answer.Info, error) {
 		return r.Create(t.Context(), alice, asking(func(c *Create) { c.SessionID, c.Resume, c.FreshIfNone = id, true, fresh }))
 	}
 	_, err = resume(id, false)

@@ -26,12 +26,15 @@ import (
 	"github.com/stasisd/stasis/profiles/sqldb"
 	"github.com/stasisd/stasis/session/access"
 	"github.com/stasisd/stasis/session/agent"
+	"github.com/stasisd/stasis/session/answer"
 	"github.com/stasisd/stasis/session/capacity"
+	"github.com/stasisd/stasis/session/drive"
 	"github.com/stasisd/stasis/session/events"
 	"github.com/stasisd/stasis/session/files"
 	"github.com/stasisd/stasis/session/importer"
 	"github.com/stasisd/stasis/session/library"
 	"github.com/stasisd/stasis/session/login"
+	"github.com/stasisd/stasis/session/restore/archives"
 	"github.com/stasisd/stasis/session/save"
 	"github.com/stasisd/stasis/session/settings"
 	"github.com/stasisd/stasis/snapshot"
@@ -67,6 +70,7 @@ type rig struct {
 	*agent.Messenger
 	*events.Reader
 	*files.Files
+	*drive.Driver
 	deliveries *events.Deliveries
 	hookURL    string // the daemon's own webhook
 	documents  *agent.Documents
@@ -75,6 +79,7 @@ type rig struct {
 	uploaded   *library.Extensions
 	readings   turns // that the library waits for
 	packages   turns
+	large      turns // of who restores a large state document
 	t          *testing.T
 	browsers   *fakeBrowsers
 	store      *faultstore.Store
@@ -135,12 +140,14 @@ func (r *rig) daemon(change func(*Config)) *Service {
 	vault, log := snapshot.NewVault(r.store, r.keys, snapshot.Options{Now: r.clock.now}), slog.New(slog.DiscardHandler)
 	journal := events.NewJournal(r.catalogue, vault, r.clock.now, log)
 	r.masks = capacity.NewTurns(events.MaxMasking)
-	notices := events.NewNotices(events.NoticesConfig{URL: r.hookURL, Session: HookSession, Now: r.clock.now})
+	r.large = capacity.NewTurns(archives.MaxLarge)
+	notices := events.NewNotices(events.NoticesConfig{URL: r.hookURL, Session: answer.HookSession, Now: r.clock.now})
 	s := New(cfg, Deps{Journal: journal, Notices: notices, Keys: r.apiKeys, Extensions: store, Browsers: r.browsers, Datadirs: r.disk, Vault: vault,
-		Catalogue: r.catalogue.forService(), Meter: r.meter, Room: func() bool { return r.room() }, Now: r.clock.now, Log: log})
+		Catalogue: r.catalogue.forService(), Large: turnsAt{&r.large}, Meter: r.meter, Room: func() bool { return r.room() }, Now: r.clock.now, Log: log})
 	r.Users, r.Checker, r.Importer = s.Users(), s.Checker(), s.Importer()
 	masks := turnsAt{&r.masks}
-	r.Messenger = agent.NewMessenger(agent.MessengerConfig{Sessions: s.Lookup(), Store: r.catalogue, Tasks: r.catalogue, Notices: notices, Masks: masks, Now: r.clock.now})
+	r.Driver = drive.New(s.Lookup())
+	r.Messenger = agent.NewMessenger(agent.MessengerConfig{Sessions: s.Lookup(), Driver: r.Driver, Store: r.catalogue, Tasks: r.catalogue, Notices: notices, Masks: masks, Now: r.clock.now})
 	r.deliveries = events.NewDeliveries(r.catalogue, notices.Wake, r.clock.now)
 	r.Reader = events.NewReader(events.ReaderConfig{Journal: journal, Store: r.catalogue, Sessions: s.Lookup(), Keys: r.apiKeys, Masks: masks})
 	r.Files = files.New(s.Lookup(), r.apiKeys)
@@ -164,6 +171,11 @@ func (r *rig) daemon(change func(*Config)) *Service {
 		}
 	})
 	return s
+}
+
+// turns bound how many costly calls run at once; see [capacity.Turns].
+type turns interface {
+	Take(ctx context.Context, userID string) (leave func(), err error)
 }
 
 // turnsAt are turns that a test replaces.
@@ -396,7 +408,7 @@ func asking(change func(*Create)) Create {
 	return c
 }
 
-func (r *rig) create(c access.Caller, change func(*Create)) Info {
+func (r *rig) create(c access.Caller, change func(*Create)) answer.Info {
 	r.t.Helper()
 	info, err := r.Create(r.t.Context(), c, asking(change))
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 	"github.com/stasisd/stasis/profiles"
 	"github.com/stasisd/stasis/session/access"
 	"github.com/stasisd/stasis/session/agent"
+	"github.com/stasisd/stasis/session/answer"
 	"github.com/stasisd/stasis/session/rescue"
 	"github.com/stasisd/stasis/session/restore"
 	"github.com/stasisd/stasis/session/save"
@@ -47,16 +48,16 @@ func (s *Service) running(ctx context.Context, c access.Caller, id string, p acc
 }
 
 // Get tells of a session, running or ended.
-func (s *Service) Get(ctx context.Context, c access.Caller, id string) (Info, error) {
+func (s *Service) Get(ctx context.Context, c access.Caller, id string) (answer.Info, error) {
 	rec, err := s.record(ctx, c, id, access.Look)
 	if err != nil {
-		return Info{}, err
+		return answer.Info{}, err
 	}
 	return s.infoFor(ctx, c, rec)
 }
 
 // infoFor tells a caller of a session, with the tickets that its key may have.
-func (s *Service) infoFor(ctx context.Context, c access.Caller, rec profiles.Session) (Info, error) {
+func (s *Service) infoFor(ctx context.Context, c access.Caller, rec profiles.Session) (answer.Info, error) {
 	info, err := s.infoOf(ctx, rec)
 	if l := s.sessions.Find(rec.ID); l != nil && err == nil {
 		info.Tickets = l.ticketsFor(c)
@@ -65,7 +66,7 @@ func (s *Service) infoFor(ctx context.Context, c access.Caller, rec profiles.Ses
 }
 
 // infoOf tells of a session by its record, or by itself while it lives.
-func (s *Service) infoOf(ctx context.Context, rec profiles.Session) (Info, error) {
+func (s *Service) infoOf(ctx context.Context, rec profiles.Session) (answer.Info, error) {
 	if l := s.sessions.Find(rec.ID); l != nil {
 		info, err := l.info(ctx)
 		if !fault.Is(err, fault.SessionNotRunning) {
@@ -73,17 +74,17 @@ func (s *Service) infoOf(ctx context.Context, rec profiles.Session) (Info, error
 		}
 		// It ended between the two looks.
 		if rec, err = s.Catalogue.Session(ctx, rec.ID); err != nil {
-			return Info{}, err
+			return answer.Info{}, err
 		}
 	}
 	rescuing := s.rescues.Has(rec.ID)
 	if !rescuing && rec.Reason.Code == profiles.ReasonBeingRescued {
 		var err error // its rescue ended between the two looks
 		if rec, err = s.Catalogue.Session(ctx, rec.ID); err != nil {
-			return Info{}, err
+			return answer.Info{}, err
 		}
 	}
-	info := Info{Session: rec, Rescuing: rescuing && rec.EndedAt.IsZero()}
+	info := answer.Info{Session: rec, Rescuing: rescuing && rec.EndedAt.IsZero()}
 	if rec.Restored != nil {
 		info.Restored = new(restore.Report)
 		if err := json.Unmarshal(rec.Restored, info.Restored); err != nil {
@@ -94,7 +95,7 @@ func (s *Service) infoOf(ctx context.Context, rec profiles.Session) (Info, error
 }
 
 // List gives a page of sessions, newest first, and the cursor of the next.
-func (s *Service) List(ctx context.Context, c access.Caller, r ListRequest) ([]Info, string, error) {
+func (s *Service) List(ctx context.Context, c access.Caller, r ListRequest) ([]answer.Info, string, error) {
 	if err := c.Require(access.Look); err != nil {
 		return nil, "", err
 	}
@@ -103,14 +104,14 @@ func (s *Service) List(ctx context.Context, c access.Caller, r ListRequest) ([]I
 		userID = c.UserID
 	}
 	if userID != "" && !c.MayActFor(userID) {
-		return []Info{}, "", nil
+		return []answer.Info{}, "", nil
 	}
 	records, next, err := s.Catalogue.Sessions(ctx, profiles.SessionFilter{
 		UserID: userID, Status: profiles.Status(r.Status), Limit: r.Limit, StartAfter: r.StartAfter})
 	if err != nil {
 		return nil, "", err
 	}
-	page := make([]Info, 0, len(records))
+	page := make([]answer.Info, 0, len(records))
 	for _, rec := range records {
 		info, err := s.infoFor(ctx, c, rec)
 		if err != nil {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/session/answer"
 )
 
 // A create that waits gets the place of the session that ends; one that does
@@ -28,7 +29,7 @@ func TestCreateWaitsForAPlace(t *testing.T) {
 	cancel()
 	wantCode(t, <-left, fault.TooManySessions)
 
-	got := make(chan Info, 1)
+	got := make(chan answer.Info, 1)
 	go func() {
 		info, err := r.Create(t.Context(), alice, asking(func(c *Create) { c.Wait = time.Minute }))
 		if err != nil {

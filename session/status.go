@@ -5,6 +5,7 @@ import (
 
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
+	"github.com/stasisd/stasis/session/answer"
 	"github.com/stasisd/stasis/session/events"
 	"github.com/stasisd/stasis/session/queue"
 )
@@ -50,10 +51,10 @@ func (l *live) setStatus(status profiles.Status, reason profiles.Reason) {
 }
 
 // info is what a caller is told.
-func (l *live) info(ctx context.Context) (Info, error) {
-	var i Info
+func (l *live) info(ctx context.Context) (answer.Info, error) {
+	var i answer.Info
 	err := l.ask(ctx, func() error {
-		i = Info{Session: l.rec, BrowserRestarted: l.restarted, HasAgent: l.hasAgent(),
+		i = answer.Info{Session: l.rec, BrowserRestarted: l.restarted, HasAgent: l.hasAgent(),
 			Restarting: l.reopening != nil || l.ending != nil && l.ending.restart}
 		if l.report != nil {
 			report := *l.report

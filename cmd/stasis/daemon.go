@@ -27,8 +27,10 @@ import (
 	"github.com/stasisd/stasis/session"
 	"github.com/stasisd/stasis/session/access"
 	"github.com/stasisd/stasis/session/agent"
+	"github.com/stasisd/stasis/session/answer"
 	"github.com/stasisd/stasis/session/browsers"
 	"github.com/stasisd/stasis/session/capacity"
+	"github.com/stasisd/stasis/session/drive"
 	"github.com/stasisd/stasis/session/events"
 	"github.com/stasisd/stasis/session/files"
 	"github.com/stasisd/stasis/session/library"
@@ -126,7 +128,7 @@ func start(ctx context.Context, c *serveCmd, log *slog.Logger) (_ *daemon, err e
 	starter.Budget = budget.New(c.ClientMemory)
 	d.apiKeys = access.NewKeys(db.Keys, time.Now)
 	journal := events.NewJournal(db.Runs, d.vault, time.Now, log)
-	notices := events.NewNotices(events.NoticesConfig{URL: c.hookURL(), Session: session.HookSession, Wake: sender.Wake, Now: time.Now})
+	notices := events.NewNotices(events.NoticesConfig{URL: c.hookURL(), Session: answer.HookSession, Wake: sender.Wake, Now: time.Now})
 	d.service = session.New(limits, session.Deps{
 		Keys:      d.apiKeys,
 		Browsers:  browsers.Chromes{Starter: starter},
@@ -156,15 +158,16 @@ func start(ctx context.Context, c *serveCmd, log *slog.Logger) (_ *daemon, err e
 		return nil, err
 	}
 	sessions, masks := d.service.Lookup(), capacity.NewTurns(events.MaxMasking)
+	driver := drive.New(sessions)
 	d.server = api.New(api.Options{
 		HashKey:  d.keys.Derive("request hashes"),
-		Sessions: d.service, Checkpoints: d.service, Controls: d.service, CDP: d.service, Files: files.New(sessions, d.apiKeys),
+		Sessions: d.service, Checkpoints: d.service, Controls: d.service, Driver: driver, CDP: d.service, Files: files.New(sessions, d.apiKeys),
 		Snapshots: kept, Exports: kept, Importer: d.service.Importer(), Pruner: d.service.Pruner(),
 		Defaults: kept, Logins: d.service.Checker(), Settings: d.service.Users(), Extensions: checked,
 		Keys: d.apiKeys, SessionTickets: d.service, Readiness: d.service, Answers: answers{db.Answers},
 		Notes:      agent.NewNotes(sessions, db.Notes, time.Now),
 		Documents:  agent.NewDocuments(sessions, snapshot.NewDocuments(d.store, snapshot.Options{Now: time.Now})),
-		Messenger:  agent.NewMessenger(agent.MessengerConfig{Sessions: sessions, Store: db.Messages, Tasks: db.Sessions, Notices: notices, Masks: masks, Now: time.Now}),
+		Messenger:  agent.NewMessenger(agent.MessengerConfig{Sessions: sessions, Driver: driver, Store: db.Messages, Tasks: db.Sessions, Notices: notices, Masks: masks, Now: time.Now}),
 		History:    events.NewReader(events.ReaderConfig{Journal: journal, Store: db.Runs, Sessions: sessions, Keys: d.apiKeys, Masks: masks}),
 		Deliveries: events.NewDeliveries(db.Deliveries, sender.Wake, time.Now),
 		Metrics:    counted.Handler(), Logger: log, Now: time.Now,

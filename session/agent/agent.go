@@ -30,8 +30,12 @@ type Sessions interface {
 	Running(ctx context.Context, c access.Caller, id string) (Live, error)
 	// Live is the live session of an ID; nil where there is none.
 	Live(id string) Live
-	// Navigate sends the tab in front to a URL.
-	Navigate(ctx context.Context, c access.Caller, id, url string) error
+}
+
+// Driver drives the browsers of live sessions.
+type Driver interface {
+	// Navigate sends the tab in front to a URL and returns where it came to.
+	Navigate(ctx context.Context, c access.Caller, id, url string) (at string, err error)
 }
 
 // Live is a session that runs. A method that finds it ended is session_not_running.

@@ -18,6 +18,7 @@ const messagePage = 1000
 // MessengerConfig is what a [Messenger] is made of.
 type MessengerConfig struct {
 	Sessions Sessions
+	Driver   Driver
 	Store    MessageStore
 	Tasks    TaskStore
 	Notices  Notices
@@ -29,6 +30,7 @@ type MessengerConfig struct {
 // session. Its methods are safe for concurrent use.
 type Messenger struct {
 	sessions Sessions
+	driver   Driver
 	store    MessageStore
 	tasks    TaskStore
 	notices  Notices
@@ -38,7 +40,7 @@ type Messenger struct {
 
 // NewMessenger makes a Messenger.
 func NewMessenger(c MessengerConfig) *Messenger {
-	return &Messenger{c.Sessions, c.Store, c.Tasks, c.Notices, c.Masks, c.Now}
+	return &Messenger{c.Sessions, c.Driver, c.Store, c.Tasks, c.Notices, c.Masks, c.Now}
 }
 
 // Send records a message. When it returns, the message is on disk, and so is its
@@ -74,7 +76,7 @@ func (m *Messenger) send(ctx context.Context, c access.Caller, id string, r Mess
 		if err != nil {
 			return profiles.Message{}, err
 		}
-		if err := m.sessions.Navigate(ctx, c, id, r.StartURL); err != nil {
+		if _, err := m.driver.Navigate(ctx, c, id, r.StartURL); err != nil {
 			return profiles.Message{}, err
 		}
 	}

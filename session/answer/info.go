@@ -1,4 +1,6 @@
-package session
+// Package answer describes sessions to callers: as values, and as the JSON that clients
+// and webhooks get.
+package answer
 
 import (
 	"github.com/stasisd/stasis/profiles"
@@ -7,7 +9,7 @@ import (
 	"github.com/stasisd/stasis/session/restore"
 )
 
-// Info is what a caller is told of a session.
+// Info describes a session to a caller.
 type Info struct {
 	profiles.Session
 	// Tickets are what the caller's key may have of this session; none once it has ended.
@@ -40,19 +42,4 @@ type Acknowledged struct {
 	Success bool   `json:"success"`
 	Status  string `json:"status"`
 	Message string `json:"message"`
-}
-
-// Screenshot is a JPEG of the tab in front.
-type Screenshot struct {
-	JPEG  []byte
-	URL   string
-	Title string
-}
-
-// Page is one page target, as GET …/json/list shows it.
-type Page struct {
-	ID    string
-	Type  string
-	Title string
-	URL   string
 }

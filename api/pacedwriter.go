@@ -17,9 +17,9 @@ const (
 	weighed = piece
 )
 
-// answer sends to a client that must keep up a [pace]. What waits for a slow one is
+// pacedWriter sends to a client that must keep up a [pace]. What waits for a slow one is
 // counted in the daemon's budget.
-type answer struct {
+type pacedWriter struct {
 	http.ResponseWriter
 	control *http.ResponseController // of ResponseWriter
 	budget  *budget.Budget
@@ -34,10 +34,10 @@ type answer struct {
 var errTooSlow = errors.New("the client read too slowly, and there was no room for what waited")
 
 // Unwrap is for [http.ResponseController].
-func (a *answer) Unwrap() http.ResponseWriter { return a.ResponseWriter }
+func (a *pacedWriter) Unwrap() http.ResponseWriter { return a.ResponseWriter }
 
 // Write sends p, piece by piece.
-func (a *answer) Write(p []byte) (sent int, err error) {
+func (a *pacedWriter) Write(p []byte) (sent int, err error) {
 	if len(p) > weighed {
 		held := a.budget.Open(a.owner, a.cutOff)
 		a.count(true)
@@ -60,13 +60,13 @@ func (a *answer) Write(p []byte) (sent int, err error) {
 }
 
 // FlushError sends what was written.
-func (a *answer) FlushError() error {
+func (a *pacedWriter) FlushError() error {
 	_, err := a.timed(func() (int, error) { return 0, a.control.Flush() })
 	return err
 }
 
 // timed sends something in the time that the client has left.
-func (a *answer) timed(send func() (int, error)) (int, error) {
+func (a *pacedWriter) timed(send func() (int, error)) (int, error) {
 	since := a.pace.now()
 	if !a.arm(a.pace.deadline()) {
 		return 0, errTooSlow
@@ -78,7 +78,7 @@ func (a *answer) timed(send func() (int, error)) (int, error) {
 
 // arm sets when sending fails; it is false when the answer was cut off.
 // Writers of tests know no deadlines; then there is none.
-func (a *answer) arm(at time.Time) bool {
+func (a *pacedWriter) arm(at time.Time) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if !a.cut {
@@ -87,7 +87,7 @@ func (a *answer) arm(at time.Time) bool {
 	return !a.cut
 }
 
-func (a *answer) count(on bool) {
+func (a *pacedWriter) count(on bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.counted = on
@@ -96,7 +96,7 @@ func (a *answer) count(on bool) {
 // cutOff makes what is being sent fail, and all that comes after it: the client gets
 // no whole answer, and its connection ends. The budget may call it late, when the
 // connection already serves another request: then it does nothing.
-func (a *answer) cutOff() {
+func (a *pacedWriter) cutOff() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if !a.counted {

@@ -1,9 +1,10 @@
-package session
+package answer
 
 import (
 	"encoding/json"
 	"time"
 
+	"github.com/stasisd/stasis/profiles"
 	"github.com/stasisd/stasis/session/autosave"
 	"github.com/stasisd/stasis/session/restore"
 	"github.com/stasisd/stasis/session/save"
@@ -16,9 +17,9 @@ const (
 	EnvironmentType  = "chrome-1"
 )
 
-// SessionAnswer is a session on the wire, in answers and in webhooks. The URLs
+// Session is a session on the wire, in answers and in webhooks. The URLs
 // depend on the address that the client reached the daemon by: null here.
-type SessionAnswer struct {
+type Session struct {
 	SessionID        string            `json:"session_id"`
 	Status           string            `json:"status"`
 	AgentName        string            `json:"agent_name"`
@@ -47,8 +48,8 @@ type SessionAnswer struct {
 }
 
 // Answer is the session on the wire, without URLs.
-func (i Info) Answer() SessionAnswer {
-	a := SessionAnswer{
+func (i Info) Answer() Session {
+	a := Session{
 		SessionID: i.ID, Status: string(i.Status), AgentName: i.AgentName, Goal: orNull(i.Goal),
 		AgentSessionType: AgentSessionType, EnvironmentType: EnvironmentType,
 		UserID: i.UserID, Engine: i.Engine, CreatedAt: i.CreatedAt.UTC(), ExpiresAt: i.ExpiresAt.UTC(),
@@ -72,6 +73,16 @@ func (i Info) Answer() SessionAnswer {
 		a.Outcome = &end
 	}
 	return a
+}
+
+// HookSession is a session as webhooks get it: as on the wire, without what lets
+// anybody connect and what agents noted.
+func HookSession(rec profiles.Session) json.RawMessage {
+	answer := Info{Session: rec, HasAgent: rec.WebhookURL != ""}.Answer()
+	if answer.Restored != nil {
+		answer.Restored.Notes = nil // Answer has made it a copy
+	}
+	return profiles.JSON(answer)
 }
 
 // recorded reads a record back; one that cannot be read is as if it were

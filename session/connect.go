@@ -1,0 +1,91 @@
+package session
+
+import (
+	"context"
+
+	"github.com/stasisd/stasis/browser/mux"
+	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/profiles"
+	"github.com/stasisd/stasis/session/access"
+)
+
+// Conn is one CDP client's connection, message by message.
+type Conn = mux.Conn
+
+// Eager is a Conn that can also send without waiting; see mux.Eager.
+type Eager = mux.Eager
+
+// Metered is a Conn that counts the memory of what it reads; see mux.Metered.
+type Metered = mux.Metered
+
+// MayDrive refuses a caller that may not drive a session, before its client is
+// answered.
+func (s *Service) MayDrive(ctx context.Context, c access.Caller, id string) error {
+	_, err := s.record(ctx, c, id, access.Drive)
+	return err
+}
+
+// Attach takes a place for one CDP client of a session, before it is upgraded and
+// served by [Service.Connect]; see [capacity.Clients.Take].
+func (s *Service) Attach(id string) (release func(), err error) { return s.clients.Take(id) }
+
+// Connect serves one CDP client of a session until it leaves, the session ends or
+// the caller's key is deleted. A paused session thaws for as long as a client is there.
+func (s *Service) Connect(ctx context.Context, c access.Caller, id, targetID string, conn Conn) error {
+	l, err := s.running(ctx, c, id, access.Drive)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	leave, err := s.Keys.Connected(ctx, c, func() {
+		_ = conn.Close(mux.CloseKeyDeleted, "key_deleted") // the client may be gone already
+		cancel()
+	})
+	if err != nil {
+		return err
+	}
+	defer leave()
+	var door mux.Door // Chrome may be another session's by the time it is served
+	var left func(clients int)
+	chrome, _, giveBack, err := l.borrow(ctx)
+	if err == nil {
+		defer giveBack()
+		err = l.ask(ctx, func() error {
+			if err := l.usable(); err != nil {
+				return err
+			}
+			chrome, door = l.chrome, l.chrome.Door()
+			l.clients++
+			left = l.runs.RecordConnected(l.clients)
+			if l.rec.Status == profiles.StatusReady {
+				l.setStatus(profiles.StatusRunning, profiles.Reason{})
+			}
+			return nil
+		})
+	}
+	if err != nil {
+		if fault.Is(err, fault.SessionEnding) || fault.Is(err, fault.SessionNotRunning) {
+			// It came a moment too late, and hears what the others heard.
+			_ = conn.Close(mux.CloseSessionEnded, "session_ended") // the error is what counts
+		}
+		return err
+	}
+	defer func() {
+		// A session that has ended meanwhile has nothing to be told.
+		_ = l.ask(context.WithoutCancel(ctx), func() error {
+			l.clients--
+			left(l.clients)
+			l.touch()
+			if l.clients == 0 {
+				select {
+				case l.left <- struct{}{}:
+				default: // one is there already
+				}
+			}
+			l.settleFreeze()
+			return nil
+		})
+	}()
+	return chrome.Serve(ctx, conn, targetID, door)
+}
