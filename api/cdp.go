@@ -14,7 +14,7 @@ import (
 // CDP connects clients to the browsers of live sessions.
 type CDP interface {
 	Get(ctx context.Context, c access.Caller, id string) (answer.Info, error)
-	// MayDrive refuses who may not connect to a session.
+	// MayDrive is an error for a caller that may not connect to a session.
 	MayDrive(ctx context.Context, c access.Caller, id string) error
 	// Attach takes a place for one CDP client of a session, until release; else
 	// too_many_clients. It comes before Connect.

@@ -1,6 +1,5 @@
-// Package metrics is what a daemon counts, for Prometheus. Every metric is
-// defined in this file. None has a label that names a session, a user or an
-// address: who reads them learns numbers.
+// Package metrics is what a daemon counts, for Prometheus. Every metric is defined in this
+// file. None has a label that names a session, a user or an address.
 package metrics
 
 import (
@@ -16,8 +15,8 @@ import (
 	"github.com/stasisd/stasis/session/save"
 )
 
-// Metrics are those of one daemon. They implement [session.Meter]; a New one has
-// what needs nobody to ask, and [Metrics.Watch] adds what is asked for.
+// Metrics are those of one daemon. They implement [session.Meter]; a new one has
+// the counters, and [Metrics.Watch] adds what is looked up at a scrape.
 type Metrics struct {
 	registry *prometheus.Registry
 	checks   *prometheus.CounterVec

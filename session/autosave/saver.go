@@ -12,12 +12,12 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// How automatic checkpoints are spread. All of it is by timers: a clock that is
-// set back neither stops them nor makes them many.
+// How automatic checkpoints are spread over time. All of it uses timers, so a clock that
+// is set back changes nothing.
 const (
 	lookEvery  = time.Second     // how often tabs and cookies are looked at
 	lookWithin = 2 * time.Second // how long such a look may take
-	settle     = time.Second     // after a navigation or a login, for the page to come to something
+	settle     = time.Second     // after a navigation or a login, for the page to load
 	rest       = 5 * time.Second // between two of them at least, and before the first retry: no reason comes before either
 	longest    = 5 * time.Minute // before a retry at most
 )
@@ -32,14 +32,14 @@ type Session interface {
 	Left() <-chan struct{}
 	// Done is closed when the session is no longer live.
 	Done() <-chan struct{}
-	// Browser gives the browser for a look, which is no use of the session; nil where it
-	// stands still or cannot be used now.
+	// Browser returns the browser for a look, which does not count as use of the session;
+	// nil if it stands still or cannot be used now.
 	Browser(ctx context.Context) Browser
 	// Save makes a checkpoint and returns its snapshot. stored is false where nothing has
 	// changed since the last one; it may be true with an error, of one that is kept and
 	// has something wrong with it. [ErrFrozen]: there is nothing to save.
 	Save(ctx context.Context) (snapshotID string, stored bool, err error)
-	// SetStatus tells what became of the last checkpoint.
+	// SetStatus notes the outcome of the last checkpoint.
 	SetStatus(ctx context.Context, s Status)
 	// Prune removes automatic checkpoints except the newest so many.
 	Prune(ctx context.Context, keep int)
@@ -127,8 +127,8 @@ func newLogin(old, now map[string]string) bool {
 	return false
 }
 
-// look sees which pages are open and which cookies keep logins. It wakes nobody.
-// What is not answered is not seen.
+// look reads which pages are open and which cookies keep logins. It thaws no Chrome. ok is
+// false if Chrome does not answer.
 func (s *Saver) look(ctx context.Context) (g glimpse, ok bool) {
 	if !s.status.Navigation && !s.status.Login {
 		return g, false
@@ -158,9 +158,9 @@ func (s *Saver) look(ctx context.Context) (g glimpse, ok bool) {
 	return g, true
 }
 
-// Save makes one automatic checkpoint, tells what came of it, and returns when the
-// next is due, and how long no reason brings one on. One that fails leaves the earlier
-// ones and is tried again; so is one with a flaw, which is kept.
+// Save makes one automatic checkpoint and notes its outcome. It returns the time until the
+// next one, and the time in which no reason brings one forward. After a failure the
+// earlier ones stay and it is tried again; so it is after one with a flaw, which is kept.
 func (s *Saver) Save(ctx context.Context) (wait, least time.Duration) {
 	wait = s.status.Interval
 	least = min(wait, rest)
@@ -189,7 +189,7 @@ func (s *Saver) Save(ctx context.Context) (wait, least time.Duration) {
 	return wait, least
 }
 
-// retryIn is how long is waited after so many failures in a row.
+// retryIn is the time before the next try after some failures in a row.
 func retryIn(interval time.Duration, failures int) time.Duration {
 	wait := min(interval, rest)
 	for range min(failures-1, 16) {

@@ -4,15 +4,15 @@ package autosave
 
 import "time"
 
-// Settings ask for checkpoints that the daemon makes by itself.
+// Settings say when automatic checkpoints are made.
 type Settings struct {
 	Interval time.Duration
-	// Each of these is a reason for one before the interval is over.
+	// Each of these is a reason for a checkpoint before the interval is over.
 	Navigation, Login, Disconnect bool
 	Keep                          int // how many of a session are kept
 }
 
-// Status tells what became of them.
+// Status is the state of a session's automatic checkpoints.
 type Status struct {
 	Settings
 	SnapshotID string    // of the newest; "": there is none yet

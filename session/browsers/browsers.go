@@ -1,5 +1,6 @@
-// Package browsers is live browsers as sessions see them: the interfaces, and
-// [Chromes], which starts real ones.
+// Package browsers has the interfaces of a live browser as sessions see it, each for one
+// purpose, and [Chromes], which implements [Launcher] with package browser. Errors are
+// those of package browser.
 package browsers
 
 import (
@@ -110,23 +111,23 @@ type Standby interface {
 
 // Launcher starts Chromes, each in a run directory of its own.
 type Launcher interface {
-	// Has returns nil where an engine is there, else how to mend it.
+	// Has returns nil if an engine is installed, else an error that says how to install it.
 	Has(engine string) error
-	// NewDir makes a run directory with a name of its own; its Remove is the caller's.
+	// NewDir makes a run directory with a name of its own. The caller removes it.
 	NewDir() (*browser.Dir, error)
-	// Left gives the run directories that a dead daemon left, its Chromes ended.
+	// Left ends the Chromes that a dead daemon left and returns their run directories.
 	Left(ctx context.Context) ([]*browser.Dir, error)
-	// Spare starts an empty Chrome; the options are what it will be asked for, as
-	// far as that is known.
+	// Spare starts an empty Chrome. The options are what a session will ask of it, as far
+	// as that is known.
 	Spare(ctx context.Context, dir *browser.Dir, o browser.Options) (Spare, error)
 	Fresh(ctx context.Context, dir *browser.Dir, o browser.Options) (Chrome, error)
 	Restored(ctx context.Context, dir *browser.Dir, doc state.Document, o browser.Options) (Chrome, []state.Component, error)
-	// Standby is Restored but for the tabs, which wait.
+	// Standby is Restored, except that the tabs are held until [Standby.Go].
 	Standby(ctx context.Context, dir *browser.Dir, doc state.Document, o browser.Options) (Standby, error)
 }
 
-// Discard ends a Chrome that nobody needs and removes its run directory, also where
-// ctx has ended. What fails is logged.
+// Discard ends a Chrome that is not needed and removes its run directory, even if ctx has
+// ended. A failure is logged.
 func Discard(ctx context.Context, c Chrome, log *slog.Logger) {
 	if err := c.Kill(context.WithoutCancel(ctx)); err != nil {
 		log.Error("a Chrome could not be ended", "error", err)
@@ -135,7 +136,7 @@ func Discard(ctx context.Context, c Chrome, log *slog.Logger) {
 	Remove(c.Dir(), log)
 }
 
-// Remove removes a run directory that no Chrome uses any more. What fails is logged.
+// Remove removes a run directory that no Chrome uses any more. A failure is logged.
 func Remove(dir *browser.Dir, log *slog.Logger) {
 	if err := dir.Remove(); err != nil {
 		log.Error("a run directory could not be removed", "error", err)

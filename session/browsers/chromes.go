@@ -9,7 +9,7 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// Chromes is [Launcher] over a real launcher.
+// Chromes is the [Launcher] of real Chromes.
 type Chromes struct {
 	Starter *browser.Starter
 }
@@ -29,7 +29,7 @@ func (c Chromes) NewDir() (*browser.Dir, error) {
 	return c.Starter.Launcher.NewDir(strings.ToLower(rand.Text()[:8]))
 }
 
-// Left ends what a dead daemon left running and gives its run directories.
+// Left ends what a dead daemon left running and returns its run directories.
 func (c Chromes) Left(ctx context.Context) ([]*browser.Dir, error) {
 	names, err := c.Starter.Launcher.Sweep(ctx)
 	if err != nil {

@@ -1,7 +1,7 @@
 package events
 
-// The types of events. The list is part of the wire: docs/sessions.md and
-// openapi.yaml tell what each one holds.
+// The types of events. The list is part of the wire: docs/sessions.md and openapi.yaml
+// describe each one.
 const (
 	Started      = "started"  // a run on an empty environment
 	Restored     = "restored" // a run on a restored one
@@ -25,12 +25,12 @@ const (
 	Ended        = "ended"   // the last one of a run
 )
 
-// picture is the field that holds a picture: it is not looked through for
-// secrets, which in it could only be found by chance.
+// picture is the field that holds a picture. It is not searched for secrets, for one
+// found there would be chance.
 const picture = "jpeg"
 
-// Fields are an event's data. Who told them does not change them any more. Bytes,
-// such as those of a picture, are neither cut nor looked through for secrets.
+// Fields are an event's data. The caller that records them must not change them any more.
+// Bytes, such as those of a picture, are neither cut nor searched for secrets.
 type Fields map[string]any
 
 // maxData bounds an event's data, in bytes of JSON: a screenshot has room in it.

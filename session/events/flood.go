@@ -7,24 +7,24 @@ const (
 	// leaves room for what the daemon does.
 	maxObserved = 1024
 	maxRecorded = 4096
-	// maxWaiting bounds the bytes of what pages told that waits, and once more those
-	// of what the catalogue was asked to take: pictures are large.
+	// maxWaiting bounds the bytes of events of pages in the queue, and also those of a
+	// batch that is being written: pictures are large.
 	maxWaiting = 8 << 20
-	// Pages may tell floodBurst events at once and floodRate a second: more would
-	// push all else out of what is kept of a run within minutes. What was dropped
-	// is told that often.
+	// Pages may make floodBurst events at once and floodRate a second: more would push
+	// all other events of a run out within minutes. How many were dropped is recorded
+	// every tellDropped at most.
 	floodBurst  = 256
 	floodRate   = 5
 	tellDropped = 10 * time.Second
 )
 
-// flood counts what pages tell, as a bucket that fills with time, and what was
-// dropped and not told yet. Its owner locks it.
+// flood limits the rate of events of pages with a bucket that fills with time, and
+// counts those that were dropped and not recorded yet. Its owner locks it.
 type flood struct {
 	left    float64
 	at      time.Time
 	dropped map[string]int // by type
-	tellAt  time.Time      // when the next ones are told, at the earliest
+	tellAt  time.Time      // when the next count is recorded, at the earliest
 }
 
 func (f *flood) begin(now time.Time) { f.left, f.at = floodBurst, now }
@@ -49,8 +49,8 @@ func (f *flood) drop(kind string, n int) {
 	f.dropped[kind] += n
 }
 
-// told is the data of the event that tells what was dropped since the last one;
-// nil where that is nothing, or it is too early and not the last time.
+// told is the data of an event with the count of what was dropped since the last one;
+// nil if there is nothing, or if it is too early and not the last call.
 func (f *flood) told(now time.Time, last bool) Fields {
 	if len(f.dropped) == 0 || !last && now.Before(f.tellAt) {
 		return nil
@@ -65,7 +65,7 @@ func (f *flood) told(now time.Time, last bool) Fields {
 	return data
 }
 
-// size is about how many bytes of JSON they are.
+// size is the approximate size of the fields as JSON, in bytes.
 func (f Fields) size() (n int) {
 	for name, value := range f {
 		n += len(name)

@@ -2,7 +2,7 @@
 // events of each, and who follows them.
 //
 // The [Journal] has one [Writer] for each run that is going on, whose goroutine
-// writes events in batches. Who records an event does not wait for the disk. A [Feed]
+// writes events in batches. Recording an event does not wait for the disk. A [Feed]
 // reads the catalogue and is only woken from here, so its reader sees nothing that is
 // not on disk. mask.go alone masks secrets in events. A [Reader] checks what callers
 // may see and gives it to them.
@@ -35,7 +35,7 @@ type Store interface {
 	Events(ctx context.Context, runID string, after int64, limit int) (profiles.EventPage, error)
 }
 
-// Sealer seals what was masked, and opens it for who may see it.
+// Sealer seals what was masked, and opens it for readers that may see it.
 type Sealer interface {
 	Seal(plain []byte) ([]byte, error)
 	Unseal(sealed []byte) ([]byte, error)
@@ -60,9 +60,9 @@ func NewJournal(store Store, seals Sealer, now func() time.Time, log *slog.Logge
 		writers: map[string]*Writer{}, live: map[string]bool{}, watchers: map[string]map[*watcher]struct{}{}}
 }
 
-// Flush returns when what was told of a session so far is written, or ctx has
-// ended, or the catalogue does not take it now: for readers that ask after what
-// they did themselves, and for calls whose answer must not outlive their event.
+// Flush returns when all events of a session so far are written, or when ctx ends or
+// the catalogue does not take them now. It is for readers that want to see their own
+// actions, and for calls whose event must be on disk before they answer.
 func (j *Journal) Flush(ctx context.Context, sessionID string) {
 	if w := j.writer(sessionID); w != nil {
 		w.flush(ctx)
@@ -76,9 +76,9 @@ func (j *Journal) writer(sessionID string) *Writer {
 	return j.writers[sessionID]
 }
 
-// Over tells that a session has ended: when its writer has ended too, nothing more
-// comes. A session goes on from its first [Journal.Begin] until then, whether or
-// not it has a run.
+// Over notes that a session has ended: when its writer has ended too, there are no more
+// events. A session goes on from its first [Journal.Begin] until then, whether it has a
+// run or not.
 func (j *Journal) Over(sessionID string) {
 	j.mu.Lock()
 	delete(j.live, sessionID)
@@ -93,10 +93,10 @@ func (j *Journal) going(sessionID string) bool {
 	return j.live[sessionID] || j.writers[sessionID] != nil
 }
 
-// Read gives an event's data, secrets masked unless whole. What pages did, and
-// what was masked, is sealed; where that does not open, for want of the identity or
-// because it is damaged, there is "sealed": true beside what is kept in plain: one
-// such event is no reason to keep the others from who reads them.
+// Read returns an event's data, with secrets masked unless whole is set. Events of pages,
+// and what was masked, are sealed. If that cannot be opened, because the identity is
+// missing or it is damaged, "sealed": true is added to what is kept in plain and it is
+// no error: a reader is to get the other events.
 func (j *Journal) Read(e profiles.Event, whole bool) (json.RawMessage, error) {
 	if e.Sealed == nil || !whole && len(e.Data) > 0 {
 		return e.Data, nil
@@ -164,7 +164,7 @@ func (j *Journal) Followed(sessionID string) bool {
 	return len(j.watchers[sessionID]) > 0
 }
 
-// wake tells those who follow a session that there is more to read.
+// wake notifies the followers of a session that there is more to read.
 func (j *Journal) wake(sessionID string) {
 	j.mu.Lock()
 	defer j.mu.Unlock()

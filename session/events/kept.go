@@ -7,9 +7,9 @@ import (
 	"github.com/stasisd/stasis/profiles"
 )
 
-// event is what was told as it is kept, cut to size: what pages did sealed, for
-// any address may be a secret on disk; of all else secrets masked, and what had
-// any sealed beside it.
+// event is an event as it is kept, cut to size. Events of pages are sealed, because any
+// address may be a secret. In others secrets are masked, and the whole event is sealed
+// beside that.
 func (j *Journal) event(t told) profiles.Event {
 	e := profiles.Event{Type: t.kind, At: t.at}
 	if t.kind != Message {

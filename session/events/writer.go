@@ -37,13 +37,13 @@ type Writer struct {
 
 	mu    sync.Mutex
 	queue []told
-	bytes int // of what pages told in it
+	bytes int // of events of pages in it
 	flood flood
 	over  bool // takes no more
 
 	// Of the writer's own goroutine:
 	recorded bool // the run is in the catalogue
-	failing  bool // the last write failed, which was told
+	failing  bool // the last write failed, which was logged
 }
 
 // told is an event that is not written yet.
@@ -51,8 +51,8 @@ type told struct {
 	kind string
 	at   time.Time
 	data Fields
-	page bool // it is of what a page did
-	size int  // of a page's data, about
+	page bool // it is an event of a page
+	size int  // of a page's data, in bytes, approximately
 }
 
 // closing is how a writer is to end; nil leaves the run open.
@@ -76,11 +76,12 @@ func (j *Journal) Begin(sessionID string) *Writer {
 	return w
 }
 
-// Record tells what the daemon did or was asked to.
+// Record records an event of the daemon or of a caller. It does not wait.
 func (w *Writer) Record(kind string, data Fields) { w.tell(kind, data, false, maxRecorded) }
 
-// Observe tells what pages did. There is no bound to how often they do, so it
-// is counted only where it is too much; an event of the type dropped says so.
+// Observe records an event of a page. It does not wait. Pages can make any number of
+// events: those above a rate are dropped and counted, and an event of the type dropped
+// has the count.
 func (w *Writer) Observe(kind string, data Fields) {
 	w.mu.Lock()
 	allowed := w.flood.allows(w.j.now())
@@ -93,7 +94,7 @@ func (w *Writer) Observe(kind string, data Fields) {
 	}
 }
 
-// Lost counts events that were dropped before they came here.
+// Lost counts events that were dropped before they reached the writer.
 func (w *Writer) Lost(kind string, n int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -120,8 +121,8 @@ func (w *Writer) tell(kind string, data Fields, page bool, most int) {
 	}
 }
 
-// End ends the run and waits until that, and what was told before, is written;
-// as long as ctx, and the deadline, allow. A second end does nothing.
+// End ends the run and waits until that, and all events before it, are written, or until
+// ctx or the deadline ends. A second call does nothing.
 func (w *Writer) End(ctx context.Context, status profiles.RunStatus, cause string) {
 	now := w.j.now().UTC()
 	w.close(ctx, &profiles.RunEnd{RunID: w.id, Status: status, Cause: cause, EndedAt: now, Last: []profiles.Event{EndedEvent(status, cause, now)}})
@@ -149,7 +150,7 @@ func (w *Writer) close(ctx context.Context, end *profiles.RunEnd) {
 	}
 }
 
-// flush has what was told so far written.
+// flush waits until all events so far are written.
 func (w *Writer) flush(ctx context.Context) {
 	written := make(chan struct{})
 	select {
@@ -206,8 +207,8 @@ func (w *Writer) queued() int {
 	return len(w.queue)
 }
 
-// take takes what was told, masked and ready to be written, with a word on what
-// was dropped where it is time for one, or the last time.
+// take empties the queue and returns its events, masked and ready to be written. It adds
+// the count of dropped events if that is due, or if it is the last call.
 func (w *Writer) take(last bool) []profiles.Event {
 	now := w.j.now().UTC()
 	w.mu.Lock()
@@ -224,9 +225,9 @@ func (w *Writer) take(last bool) []profiles.Event {
 	return events
 }
 
-// write writes what is pending, then what was told, and returns what is still
-// pending because the catalogue did not take it. Meanwhile the queue fills up, and
-// is dropped from.
+// write writes the pending events, then those of the queue, and returns those that the
+// catalogue did not take. As long as it takes none, the queue fills and events are
+// dropped.
 func (w *Writer) write(ctx context.Context, pending []profiles.Event) []profiles.Event {
 	if len(pending) > 0 {
 		if pending = w.put(ctx, pending); len(pending) > 0 {

@@ -1,5 +1,7 @@
-// Package files gives access to the files of live sessions: what pages have downloaded,
-// and what pages may be given. They lie in a folder of the session's run directory.
+// Package files reads and writes the files of live sessions: downloads of their pages,
+// and files that pages may be given. They are in a folder of the session's run
+// directory and are removed with it; no snapshot has them. Chrome can write there, so
+// nothing in the folder is trusted.
 package files
 
 import (
@@ -27,7 +29,7 @@ type Sessions interface {
 	WithDir(ctx context.Context, c access.Caller, id string, do func(context.Context, *browser.Dir) error) error
 }
 
-// Keys are the API keys that callers come with; see [accesf.keys].
+// Keys are the API keys that callers come with; see [access.Keys].
 type Keys interface {
 	// While is ctx until the caller's key is deleted.
 	While(ctx context.Context, c access.Caller) (_ context.Context, leave func(), err error)
@@ -98,7 +100,7 @@ func (f *Files) ListFiles(ctx context.Context, c access.Caller, id string) ([]In
 // OpenFile opens one file for reading; closing it is the caller's.
 func (f *Files) OpenFile(ctx context.Context, c access.Caller, id, name string) (file *os.File, err error) {
 	err = f.open(ctx, c, id, func(_ context.Context, folder *os.Root, _ int) error {
-		// Not blocking: a pipe that somebody put there must not hang the daemon.
+		// Not blocking: a pipe in the folder must not hang the daemon.
 		file, err = folder.OpenFile(name, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
 		if err != nil {
 			return noSuchFile(name)

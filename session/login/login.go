@@ -17,11 +17,12 @@ import (
 	"github.com/stasisd/stasis/session/settings"
 )
 
-// answerDeadline is how long a Chrome may take to answer a check besides the time
+// answerDeadline is how long a Chrome may take to answer a check, besides the timeout
 // that the check has for the page.
 const answerDeadline = 30 * time.Second
 
-// Records is what checks need of the catalogue; see [profiles.Catalogue].
+// Records is what checks need of the catalogue; see [profiles.UserStore],
+// [profiles.DefaultStore] and [profiles.SnapshotStore].
 type Records interface {
 	Session(ctx context.Context, id string) (profiles.Session, error)
 	Snapshot(ctx context.Context, id string) (profiles.Snapshot, error)
@@ -40,7 +41,7 @@ type Sessions interface {
 	Work(ctx context.Context) (_ context.Context, leave func(), err error)
 }
 
-// Places are those of the daemon's Chromes; see capacity.Manager.
+// Places are the slots of sessions, of which a check takes one; see capacity.Manager.
 type Places interface {
 	Acquire(ctx context.Context, wait bool) error
 	Release()
@@ -51,18 +52,18 @@ type Snapshots interface {
 	Hold(ctx context.Context, row profiles.Snapshot, what string) (release func(), err error)
 }
 
-// Restorer brings snapshots up; see [restore.Restorer].
+// Restorer starts Chromes with snapshots; see [restore.Restorer].
 type Restorer interface {
 	FromFiles(ctx context.Context, q restore.Request, row profiles.Snapshot) (restore.Files, error)
 }
 
-// Notices make what webhooks are sent; see [events.Notices].
+// Notices make the deliveries of webhooks; see [events.Notices].
 type Notices interface {
 	Of(rec profiles.Session, events ...string) []profiles.Notice
 	Wake()
 }
 
-// Config is what a Checker stands on.
+// Config is what a Checker needs.
 type Config struct {
 	Records   Records
 	Users     *settings.Users
@@ -83,9 +84,9 @@ type Checker struct{ cfg Config }
 // NewChecker makes a Checker.
 func NewChecker(cfg Config) *Checker { return &Checker{cfg} }
 
-// CheckDefault starts a Chrome on the user's default, without its tabs and
-// never to be saved, runs the user's login check in it and throws it away. The
-// outcome is kept with the user.
+// CheckDefault runs a user's login check in a Chrome of its own, with the user's default
+// but without its tabs, and ends that Chrome unsaved. The outcome is kept with the
+// user. Settings without a check are no_login_check.
 func (k *Checker) CheckDefault(ctx context.Context, c access.Caller, userID string) (Outcome, error) {
 	if err := c.ForUser(userID, access.Manage); err != nil {
 		return Outcome{}, err
@@ -118,9 +119,9 @@ func (k *Checker) CheckDefault(ctx context.Context, c access.Caller, userID stri
 	return k.Record(context.WithoutCancel(ctx), userID, snap, outcome)
 }
 
-// Record keeps the outcome of a check of the user's default with the user, and
-// tells where the login is over. snap is what was checked; the outcome has the
-// default's version.
+// Record keeps the outcome of a check of the user's default with the user, and notifies
+// webhooks where the login is over. snap is what was checked; the outcome has the
+// default's version. It returns the outcome as it is kept.
 func (k *Checker) Record(ctx context.Context, userID string, snap profiles.Snapshot, outcome Outcome) (Outcome, error) {
 	from, err := k.cfg.Records.Session(ctx, snap.SessionID)
 	if err != nil {
@@ -142,8 +143,8 @@ func (k *Checker) Record(ctx context.Context, userID string, snap profiles.Snaps
 	return outcome, err
 }
 
-// CheckSnapshot runs a check in a Chrome of its own, in a session's place. The
-// daemon waits for it when it stops.
+// CheckSnapshot runs a check of a snapshot in a Chrome of its own, which takes a slot.
+// The daemon waits for it when it stops.
 func (k *Checker) CheckSnapshot(ctx context.Context, snap profiles.Snapshot, check settings.LoginCheck) (Outcome, error) {
 	if err := k.cfg.Places.Acquire(ctx, false); err != nil {
 		return Outcome{}, err
@@ -172,7 +173,8 @@ type Chrome interface {
 	CheckLogin(ctx context.Context, check browser.LoginCheck) (browser.LoginOutcome, error)
 }
 
-// Check runs a check in a Chrome that is there.
+// Check runs a check in a Chrome that runs already. An error is that Chrome could not be
+// asked; what the site answers is in the outcome.
 func (k *Checker) Check(ctx context.Context, chrome Chrome, check settings.LoginCheck) (Outcome, error) {
 	began := k.cfg.Now()
 	asked := check.Browser()

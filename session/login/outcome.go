@@ -1,5 +1,9 @@
-// Package login finds out whether users' defaults are still logged in, by the check
-// that their settings name: in a Chrome that is there, or in one of its own.
+// Package login checks whether users' defaults are still logged in. Only the site knows,
+// so a check opens the address that the user's settings name and looks at conditions
+// there (see browser/logincheck): in a Chrome that runs already, or in one of its own.
+//
+// Out comes an [Outcome], which is kept with the user. A login that is over is an
+// outcome and no error; an error is that no Chrome could be asked.
 package login
 
 import (
@@ -11,33 +15,33 @@ import (
 	"github.com/stasisd/stasis/profiles"
 )
 
-// Outcome is what a login check found; the wire shape and the record. It
-// holds no secret: of the address neither query nor fragment.
+// Outcome is what a login check found. It is the wire shape and the record. It holds no
+// secret: the address has neither query nor fragment.
 type Outcome struct {
 	LoggedIn   bool                `json:"logged_in"`
 	CheckedAt  time.Time           `json:"checked_at"`
 	URL        *string             `json:"url"`
 	Status     *int64              `json:"status"`
 	Conditions []browser.Condition `json:"conditions"`
-	Error      *string             `json:"error"` // why the page could not be judged, or what is logged in not be saved
+	Error      *string             `json:"error"` // why the page could not be judged, or the login could not be saved
 	DurationMS int64               `json:"duration_ms"`
 	SnapshotID *string             `json:"snapshot_id"` // of the default that was checked; nil before a save
 	Version    *int64              `json:"version"`
 	// Failures is how many checks in a row had an error.
 	Failures int64 `json:"failures"`
-	// LoggedOutSince is when that version was first found logged out; nil where it
-	// was found logged in since, or never otherwise.
+	// LoggedOutSince is when that version was first found logged out; nil if it was found
+	// logged in since, or was never found logged out.
 	LoggedOutSince *time.Time `json:"logged_out_since"`
 }
 
-// NotAsked is the outcome of a check that has found nothing out, because of err.
+// NotAsked is the outcome of a check that could not be made, because of err.
 func NotAsked(at time.Time, err error) Outcome {
 	text := "a Chrome could not be asked: " + fault.CodeOf(err).Text()
 	return Outcome{CheckedAt: at.UTC(), Conditions: []browser.Condition{}, Error: &text}
 }
 
-// LastOutcome is the outcome of the last check of a user's default; one that is not
-// there or cannot be read is zero.
+// LastOutcome is the outcome of the last check of a user's default; the zero value if
+// there is none or it cannot be read.
 func LastOutcome(u profiles.User) (last Outcome) {
 	if len(u.LoginChecked) > 0 && json.Unmarshal(u.LoginChecked, &last) != nil {
 		return Outcome{}
@@ -45,8 +49,8 @@ func LastOutcome(u profiles.User) (last Outcome) {
 	return last
 }
 
-// after fills in what follows from the check before. over tells that the login of
-// this version is over and was not known to be.
+// after fills in what follows from the check before. over reports that this version is
+// found logged out for the first time.
 func (o Outcome) after(last Outcome) (_ Outcome, over bool) {
 	same := last.Version != nil && *last.Version == *o.Version
 	switch {

@@ -1,5 +1,5 @@
-// Package pictures records a picture of a session's tab in front after each
-// navigation.
+// Package pictures takes a JPEG of a session's tab in front after each navigation, and
+// records it as an event of the session's run. A picture that fails is left out.
 package pictures
 
 import (

@@ -1,5 +1,5 @@
-// Package queue runs slow tasks one after the other beside the goroutine that owns
-// them, and reports their outcomes to it.
+// Package queue runs slow tasks for a goroutine that must not wait: one after the other,
+// beside it, each with a deadline. Their outcomes are reported back to it.
 package queue
 
 import (
@@ -22,10 +22,10 @@ type Queue struct {
 
 // Task is one task of a queue.
 type Task struct {
-	// Begin decides on the owner's goroutine, when it is the task's turn, what is to be
-	// done beside it. A nil function or an error ends the task.
+	// Begin runs on the owner's goroutine when it is the task's turn, and returns the slow
+	// part. A nil function or an error ends the task.
 	Begin func() (func(context.Context) error, error)
-	// End takes the outcome on the owner's goroutine; nil: nobody wants it.
+	// End gets the outcome on the owner's goroutine; nil: nothing is done with it.
 	End func(error)
 }
 
@@ -38,10 +38,10 @@ func New(ctx context.Context, within time.Duration, run func(func())) *Queue {
 // Len is how many tasks have not ended.
 func (q *Queue) Len() int { return len(q.tasks) }
 
-// Reports gives the error of a task whose work is done, for [Queue.Finish].
+// Reports receives the error of a task whose slow part is done, for [Queue.Finish].
 func (q *Queue) Reports() <-chan error { return q.reports }
 
-// Add has a task done after those that wait.
+// Add adds a task after those that wait.
 func (q *Queue) Add(t Task) {
 	q.tasks = append(q.tasks, t)
 	q.next()

@@ -1,5 +1,7 @@
-// Package records writes what becomes of a session to its record, with the notices that
-// webhooks are sent of it.
+// Package records writes the changes of a session's life to its record in the catalogue:
+// created, resumed, another status, a restore report. Deliveries of webhooks are queued in
+// the same transaction. Its errors are those of the catalogue; the end of a session is
+// written by package save.
 package records
 
 import (
@@ -19,7 +21,7 @@ type Catalogue interface {
 	Default(ctx context.Context, userID string) (profiles.Default, error)
 }
 
-// Notices make what webhooks are sent; see [events.Notices].
+// Notices make the deliveries of webhooks; see [events.Notices].
 type Notices interface {
 	Of(rec profiles.Session, events ...string) []profiles.Notice
 	Wake()
@@ -42,14 +44,15 @@ func (r *Records) Create(ctx context.Context, rec profiles.Session) error {
 	return r.catalogue.CreateSession(ctx, rec)
 }
 
-// Resume records that a session which has ended lives again, as rec: until then a dead
-// daemon leaves it ended. It keeps the time of its creation, its key, its task and its
-// webhook. One that has not ended is session_ending.
+// Resume records that a session which has ended lives again, as rec, and returns its
+// record. was is the record of before, whose time of creation, key, task and webhook stay.
+// If the daemon dies before this, the session stays ended. One that has not ended is
+// session_ending.
 func (r *Records) Resume(ctx context.Context, rec, was profiles.Session) (profiles.Session, error) {
 	defer r.notices.Wake()
-	// A default moves on from what this session itself made of it, else only from
-	// where the session began: what others have saved since stands. One that begins
-	// with what the default is now begins there.
+	// The default may move from a version that this session saved itself, or from the
+	// version that the session starts from. Else it may move only from where the session
+	// began, so that what others have saved since stays.
 	base := was.BaseVersion
 	switch d, err := r.catalogue.Default(ctx, rec.UserID); {
 	case err == nil && (d.SessionID == rec.ID || d.SnapshotID == rec.BaseSnapshotID):
@@ -69,7 +72,8 @@ func (r *Records) Resume(ctx context.Context, rec, was profiles.Session) (profil
 	})
 }
 
-// SetStatus records how a session is, and notifies webhooks of some events with it.
+// SetStatus records a session's status and its reason, and notifies webhooks of the events
+// in notify.
 func (r *Records) SetStatus(ctx context.Context, id string, status profiles.Status, reason profiles.Reason, notify []string) error {
 	defer r.notices.Wake()
 	_, err := r.catalogue.UpdateSession(ctx, id, func(rec *profiles.Session) error {

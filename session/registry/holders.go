@@ -7,18 +7,18 @@ import (
 	"github.com/stasisd/stasis/session/restore"
 )
 
-// Holder is who an environment is held by: a session, or a scheduled login check.
+// Holder is what holds an environment: a session, or a scheduled login check.
 type Holder[S any] struct {
 	ID      string
-	Live    *Entry[S]        // nil while it is on its way
-	Done    <-chan struct{}  // closed when it holds it no longer, or is live
+	Live    *Entry[S]        // nil while it is being created
+	Done    <-chan struct{}  // closed when it no longer holds it, or is live
 	Renewal *renewal.Renewal // nil: a session
 }
 
-// Enter notes that a claimed session starts from an environment, unless another
-// session of the same user came from the same source or snapshot and company is not
-// wanted: that one is returned. So is a scheduled check of it, which is nobody's
-// company. nil: it is noted.
+// Enter notes that a claimed session starts from an environment, and returns nil. If
+// another session of the same user has the same source or snapshot, it is returned
+// instead, unless company is true. A scheduled check of the environment is always
+// returned.
 func (r *Registry[S]) Enter(id string, from restore.Environment, company bool) *Holder[S] {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -34,11 +34,11 @@ func (r *Registry[S]) Enter(id string, from restore.Environment, company bool) *
 	return nil
 }
 
-// holder finds another session, live or on its way, that has what an environment
-// gives; nil where there is none. The caller holds the lock.
+// holder finds another session, live or being created, that has an environment; nil if
+// there is none. The caller holds the lock.
 func (r *Registry[S]) holder(id string, from restore.Environment) *Holder[S] {
 	for _, e := range r.live {
-		// What a checkpoint of a live session saved, that session holds.
+		// A live session also holds its own checkpoints.
 		if from.Snapshot.SessionID == e.ID || e.Source != nil && from.Same(e.UserID, *e.Source, e.SnapshotID) {
 			return &Holder[S]{ID: e.ID, Live: &e, Done: e.Done}
 		}
@@ -51,9 +51,9 @@ func (r *Registry[S]) holder(id string, from restore.Environment) *Holder[S] {
 	return nil
 }
 
-// EnterRenewal notes a scheduled check, unless somebody holds the environment: a session
-// that is live or on its way, a parked Chrome, or another check. Creates meet it
-// from then on.
+// EnterRenewal notes a scheduled check, and reports false if something else holds its
+// environment: a session that is live or being created, a parked Chrome, or another
+// check. From then on [Registry.Enter] returns it.
 func (r *Registry[S]) EnterRenewal(c *renewal.Renewal) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -64,15 +64,16 @@ func (r *Registry[S]) EnterRenewal(c *renewal.Renewal) bool {
 	return true
 }
 
-// LeaveRenewal ends that.
+// LeaveRenewal notes that the scheduled check is over.
 func (r *Registry[S]) LeaveRenewal(*renewal.Renewal) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.renewal = nil
 }
 
-// EnterCheck notes a check on request of a user's default, after a scheduled one
-// that is under way, for which it waits. No scheduled one begins until leave is called.
+// EnterCheck notes a requested check of a user's default. It waits for a scheduled one
+// that is under way; timeout when ctx ends first. No scheduled check of that user begins
+// until leave is called.
 func (r *Registry[S]) EnterCheck(ctx context.Context, userID string) (leave func(), err error) {
 	for {
 		r.mu.Lock()
@@ -97,8 +98,8 @@ func (r *Registry[S]) leaveCheck(userID string) {
 	}
 }
 
-// AwaitRenewal has a scheduled check give way to a create, and waits for its end; c nil
-// stands for the one that is under way, if any.
+// AwaitRenewal makes a scheduled check give way to a create, and waits for its end;
+// timeout when ctx ends first. A nil c stands for the check that is under way, if any.
 func (r *Registry[S]) AwaitRenewal(ctx context.Context, c *renewal.Renewal) error {
 	r.mu.Lock()
 	if c == nil {

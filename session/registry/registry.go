@@ -1,5 +1,6 @@
-// Package registry knows which sessions live and which are on their way, and which
-// environments they and login checks hold.
+// Package registry keeps which sessions live, which are being created, and which
+// environments they and login checks hold. It decides who comes first; what a create does
+// about another holder is up to the caller. It keeps all of it in memory.
 package registry
 
 import (
@@ -10,24 +11,24 @@ import (
 	"github.com/stasisd/stasis/session/restore"
 )
 
-// Entry is a session that lives.
+// Entry is a live session.
 type Entry[S any] struct {
 	ID, UserID string
-	Source     *restore.Source // that it was restored from; nil: it began empty
-	SnapshotID string          // of that
+	Source     *restore.Source // what it was restored from; nil: it began empty
+	SnapshotID string          // of Source
 	Done       <-chan struct{} // closed when it no longer lives
 	Session    S
 }
 
-// claim is a session that is on its way.
+// claim is a session that is being created.
 type claim struct {
 	keyID  string               // whose create it is
-	origin *restore.Environment // nil until it is settled what it starts from
-	done   chan struct{}        // closed when it is live, or has come to nothing
+	origin *restore.Environment // what it starts from; nil until that is known
+	done   chan struct{}        // closed when it is live, or its create has failed
 }
 
-// Registry is the register of a daemon's sessions. Its methods are safe for concurrent
-// use and wait for nothing, unless they say so.
+// Registry is that of a daemon's sessions, of type S. Its methods are safe for concurrent
+// use. They do not wait unless their comment says so.
 type Registry[S any] struct {
 	parked func(snapshotID string) bool
 
@@ -45,9 +46,9 @@ func New[S any](parked func(snapshotID string) bool) *Registry[S] {
 	return &Registry[S]{parked: parked, live: map[string]Entry[S]{}, claims: map[string]*claim{}, checks: map[string]int{}}
 }
 
-// Claim holds an ID while its session is on its way, until release is called, once.
-// Another key hears no more than that the ID is taken (session_exists), the same key
-// request_in_progress; shutting_down where the daemon stops.
+// Claim reserves an ID while its session is being created, until release is called, once.
+// A reserved ID is session_exists for another key, which learns no more, and
+// request_in_progress for the same key. When the daemon stops it is shutting_down.
 func (r *Registry[S]) Claim(keyID, id string) (release func(), err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -70,7 +71,7 @@ func (r *Registry[S]) Claim(keyID, id string) (release func(), err error) {
 	}, nil
 }
 
-// Taken says that an ID is another session's, whoever's that is.
+// Taken is the error of an ID that another session has, whoever owns that.
 func Taken() error {
 	return fault.New(fault.SessionExists, "session.create", "session_id: the ID is taken")
 }
@@ -79,8 +80,8 @@ func shuttingDown() error {
 	return fault.New(fault.ShuttingDown, "session.create", "the daemon is shutting down")
 }
 
-// Add makes a session live, and calls begin before anybody can find or end it.
-// Where the daemon stops it is shutting_down, and nothing is done.
+// Add makes a session live, and calls begin before others can find or end it. When the
+// daemon stops it is shutting_down, and begin is not called.
 func (r *Registry[S]) Add(e Entry[S], begin func()) error {
 	return r.WhileOpen(func() {
 		r.live[e.ID] = e
@@ -88,8 +89,8 @@ func (r *Registry[S]) Add(e Entry[S], begin func()) error {
 	})
 }
 
-// WhileOpen calls f, and the daemon does not begin to stop meanwhile. Where it stops
-// already that is shutting_down. f calls nothing of the Registry.
+// WhileOpen calls f, and Close waits until it returns. When the daemon stops already it
+// is shutting_down. f must not call the Registry.
 func (r *Registry[S]) WhileOpen(f func()) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -107,7 +108,7 @@ func (r *Registry[S]) Remove(id string) {
 	delete(r.live, id)
 }
 
-// Find returns a live session; zero where there is none.
+// Find returns the live session of an ID; the zero value if there is none.
 func (r *Registry[S]) Find(id string) S {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -125,15 +126,15 @@ func (r *Registry[S]) All() []S {
 	return all
 }
 
-// Close lets no further session or check begin.
+// Close lets no further session or login check begin.
 func (r *Registry[S]) Close() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.closed = true
 }
 
-// Counts are how many sessions live and are on their way, whether a scheduled login
-// check is under way, and how many creates wait for that.
+// Counts are how many sessions live and are being created, whether a scheduled login
+// check is under way, and how many creates wait for it.
 type Counts struct {
 	Live, Creating int
 	Renewing       bool

@@ -1,5 +1,6 @@
-// Package request is what callers ask of sessions, and how a session's record keeps
-// what its create asked for.
+// Package request has what a create asks for, and its encoding in the session's record.
+// A resume reads it back from there, also where an earlier version wrote it: examples are
+// in session/testdata/asked.
 package request
 
 import (

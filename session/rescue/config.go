@@ -1,5 +1,9 @@
-// Package rescue saves what the sessions of a dead daemon left: their user data
-// directories, as rescue snapshots, and the ends of their runs.
+// Package rescue saves what the sessions of a dead daemon left.
+//
+// In go their records, and the run directories that the dead daemon left. Each user data
+// directory is saved as a rescue snapshot (see [save.Saver.Rescue]), and the session and
+// its runs end. Where the store or the catalogue fails the data is kept and the rescue is
+// tried again. Callers that need such a session wait with [Rescues.Await].
 package rescue
 
 import (
@@ -12,7 +16,8 @@ import (
 	"github.com/stasisd/stasis/snapshot"
 )
 
-// Records is what rescues need of the catalogue; see [profiles.Catalogue].
+// Records is what rescues need of the catalogue; see [profiles.SessionStore],
+// [profiles.SnapshotStore] and [profiles.RunStore].
 type Records interface {
 	Session(ctx context.Context, id string) (profiles.Session, error)
 	Sessions(ctx context.Context, f profiles.SessionFilter) (page []profiles.Session, next string, err error)
@@ -22,7 +27,8 @@ type Records interface {
 	EndRun(ctx context.Context, end profiles.RunEnd, keep profiles.EventBounds) (profiles.Run, error)
 }
 
-// Archives is where the dead daemon may have begun a save; see [snapshot.Vault].
+// Archives removes what a save of the dead daemon left incomplete, and unseals what it
+// kept; see [snapshot.Vault].
 type Archives interface {
 	TakeBack(ctx context.Context, loc snapshot.Location, committed func(id string) (bool, error)) error
 	Unseal(sealed []byte) ([]byte, error)
@@ -34,20 +40,20 @@ type Saver interface {
 	EndSession(ctx context.Context, e profiles.End, crash bool) error
 }
 
-// Notices make what webhooks are sent; see events.Notices.
+// Notices make the deliveries of webhooks; see events.Notices.
 type Notices interface {
 	Of(rec profiles.Session, events ...string) []profiles.Notice
 	Wake()
 }
 
-// Config is what Rescues stand on.
+// Config is what Rescues need.
 type Config struct {
 	Records  Records
 	Archives Archives
 	Saver    Saver
 	Notices  Notices
-	// FirstPause is how long is waited before a rescue that failed is tried again at
-	// first; 0: the usual.
+	// FirstPause is the time before a failed rescue is tried the second time; 0: the
+	// default.
 	FirstPause time.Duration
 	Now        func() time.Time
 	Log        *slog.Logger

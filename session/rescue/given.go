@@ -11,9 +11,9 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// Given is what a live session has and its datadir lacks. It is kept sealed
-// with the session's record while it lives, for a rescue after the daemon's
-// death: without its proxy a restored session would go out in the open.
+// Given is what a live session has and its profile lacks. It is kept sealed with the
+// session's record while the session lives, for a rescue after the daemon's death:
+// without its proxy a restored session would connect directly.
 type Given struct {
 	Overrides  state.Overrides `json:"overrides"`
 	Partial    bool            `json:"partial"`            // it has only some origins
@@ -22,7 +22,7 @@ type Given struct {
 	RestoredAt time.Time       `json:"laid,omitzero"`      // when the snapshot that it began with was in place
 }
 
-// Seal seals it, as a session's record keeps it; nil where it is nothing.
+// Seal encodes and seals it for the session's record; nil for the zero value.
 func (g Given) Seal(keys interface {
 	Seal(plain []byte) ([]byte, error)
 }) ([]byte, error) {
@@ -32,9 +32,8 @@ func (g Given) Seal(keys interface {
 	return keys.Seal(profiles.JSON(g))
 }
 
-// given gives a rescue what the dead daemon kept for it. Where that cannot
-// be opened, the datadir is worth saving all the same, and the snapshot says
-// what it lacks.
+// given adds to a rescue what the dead daemon kept for it. If that cannot be opened,
+// the profile is saved all the same, and the snapshot says what it lacks.
 func (r *Rescues) given(j save.Job) save.Job {
 	if len(j.Session.Sealed) == 0 {
 		return j

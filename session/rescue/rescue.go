@@ -35,10 +35,10 @@ func (r *Rescues) recoverOne(ctx context.Context, rec profiles.Session, dir *bro
 	return r.endLeft(ctx, func(sessionID string) bool { return sessionID == rec.ID })
 }
 
-// rescue ends the record of a session that a dead daemon left live. Where its
-// datadir cannot be saved, the record says why and the datadir is cleared: the
-// last good snapshot stands. Where the store or the catalogue is at fault it is an
-// error, and the data stays: they can be mended. The same holds when ctx ends.
+// rescue saves a session that a dead daemon left live, and ends its record. If its
+// profile cannot be saved, the record says so and the profile is removed: the last good
+// snapshot stays. If the store or the catalogue fails it is an error and the data stays,
+// for they can be repaired. The same holds when ctx ends.
 func (r *Rescues) rescue(ctx context.Context, rec profiles.Session, dir *browser.Dir) error {
 	why := error(nil)
 	switch {
@@ -78,10 +78,9 @@ func (r *Rescues) rescue(ctx context.Context, rec profiles.Session, dir *browser
 	return nil
 }
 
-// takeBack removes what a save of the session left that was cut short. Such a
-// save left the session's directory too: where that is gone, the record is an old
-// one, of a catalogue that was put back, and what it does not know may be all
-// that there is.
+// takeBack removes what an interrupted save of the session left in the store. Such a save
+// left the run directory too. Without one, the record comes from a catalogue that was
+// restored from a backup, and a snapshot that it does not know may be the only one.
 func (r *Rescues) takeBack(ctx context.Context, rec profiles.Session, dir *browser.Dir) {
 	if dir == nil {
 		return

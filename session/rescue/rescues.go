@@ -19,9 +19,9 @@ const (
 	rescueMaxPause = time.Minute
 )
 
-// Rescues saves what the sessions of a dead daemon left, one after the other,
-// while the daemon serves. A session that somebody waits for comes first. One whose
-// rescue fails, because the store has no room for one, keeps its data and is tried
+// Rescues saves what the sessions of a dead daemon left, one after the other, while the
+// daemon serves. A session that callers wait for comes first. If a rescue fails,
+// because the store is full for example, the data is kept and the rescue is tried
 // again. Its methods are safe for concurrent use.
 type Rescues struct {
 	cfg      Config
@@ -44,7 +44,7 @@ type pendingRescue struct {
 	err     error         // of the last try
 }
 
-// New makes Rescues, whose work ends with ctx at the latest.
+// New makes Rescues. Their work ends with ctx at the latest.
 func New(ctx context.Context, cfg Config) *Rescues {
 	cfg.FirstPause = cmp.Or(cfg.FirstPause, rescuePause)
 	return &Rescues{cfg: cfg, ctx: ctx, stopping: make(chan struct{})}
@@ -70,15 +70,15 @@ func (r *Rescues) find(sessionID string) *pendingRescue {
 	return nil
 }
 
-// Has reports whether a session is to be rescued still.
+// Has reports whether a session still waits for its rescue.
 func (r *Rescues) Has(sessionID string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.find(sessionID) != nil
 }
 
-// Counts tells how many sessions are to be rescued still, and how many callers wait
-// for one of them.
+// Counts returns how many sessions still wait for their rescue, and how many callers
+// wait for one of them.
 func (r *Rescues) Counts() (pending, waiting int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -156,8 +156,8 @@ func (r *Rescues) round() (failed int) {
 	return failed
 }
 
-// next is the session whose turn it is: of those not done, the one that most
-// wait for, else the first.
+// next is the session to rescue next: of those not done, the one that most callers wait
+// for, else the first.
 func (r *Rescues) next(done map[*pendingRescue]bool) *pendingRescue {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -168,7 +168,7 @@ func (r *Rescues) next(done map[*pendingRescue]bool) *pendingRescue {
 	return slices.MaxFunc(left, func(a, b *pendingRescue) int { return cmp.Compare(a.waiting, b.waiting) })
 }
 
-// settle tells who waits what came of a try.
+// settle notifies the callers that wait of the outcome of a try.
 func (r *Rescues) settle(p *pendingRescue, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -180,9 +180,9 @@ func (r *Rescues) settle(p *pendingRescue, err error) {
 	}
 }
 
-// Await returns once a session is not to be rescued any more. It is the error
-// of the rescue's next try, or of the last one where that has failed already; shutting_down
-// where the daemon stops, timeout when ctx ends.
+// Await returns when a session's rescue is done, at once where there is none. The error is
+// that of the last try if it has failed already, else of the next one; shutting_down
+// when the daemon stops, timeout when ctx ends.
 func (r *Rescues) Await(ctx context.Context, sessionID string) error {
 	const op = "session.rescue"
 	r.mu.Lock()

@@ -1,5 +1,7 @@
-// Package settings is what users ask for that outlives any default: the engine of
-// their sessions, Chromes kept ready, their login check and which snapshots stay.
+// Package settings has the settings of users: the engine of their sessions, how many
+// Chromes are kept ready, their login check, and which snapshots are kept. They are kept
+// as JSON with the user's record, and outlive any default. Package api checks their
+// values.
 package settings
 
 import (
@@ -12,10 +14,10 @@ import (
 	"github.com/stasisd/stasis/session/library"
 )
 
-// Settings are what a user asks for. It is the record and the wire shape.
+// Settings are those of one user. It is the record and the wire shape.
 type Settings struct {
 	Engine     *string            `json:"engine"`  // of sessions that name none; nil: the daemon's
-	Standby    *int64             `json:"standby"` // Chromes kept with the default brought in; nil: as it is used
+	Standby    *int64             `json:"standby"` // Chromes kept ready with the default; nil: depends on use
 	LoginCheck *LoginCheck        `json:"login_check"`
 	Retention  *library.Retention `json:"retention"` // nil: the daemon's
 }
@@ -39,12 +41,12 @@ type LoginCheck struct {
 	TimeoutSeconds *int64  `json:"timeout_seconds"` // always set once it is checked
 	// BeforeDefault: a save may move the default only after the check.
 	BeforeDefault bool `json:"before_default"`
-	// CheckEverySeconds has it made by itself, from LeastCheckEvery to
-	// MostCheckEvery; nil: only when somebody asks.
+	// CheckEverySeconds is how often the check is made on a schedule, from
+	// LeastCheckEvery to MostCheckEvery; nil: only on request.
 	CheckEverySeconds *int64 `json:"check_every_seconds"`
 }
 
-// Browser is what package browser is told of a check.
+// Browser is the check as package browser takes it.
 func (c LoginCheck) Browser() browser.LoginCheck {
 	return browser.LoginCheck{URL: c.URL, Status: Given(c.Status), Selector: Given(c.Selector),
 		AbsentSelector: Given(c.AbsentSelector), Text: Given(c.Text), Cookie: Given(c.Cookie),
@@ -59,7 +61,7 @@ func Given[T any](v *T) (value T) {
 	return value
 }
 
-// CheckEvery is how often a user's login is to be checked; 0 for never.
+// CheckEvery is the interval of scheduled login checks; 0 for none.
 func (s Settings) CheckEvery() time.Duration {
 	if s.LoginCheck == nil {
 		return 0
@@ -67,8 +69,8 @@ func (s Settings) CheckEvery() time.Duration {
 	return time.Duration(Given(s.LoginCheck.CheckEverySeconds)) * time.Second
 }
 
-// Of reads the settings in a user's record. One without any has none set; those that
-// cannot be read are store_failed.
+// Of reads the settings in a user's record. A record without settings gives the zero
+// value; settings that cannot be read are store_failed.
 func Of(u profiles.User) (Settings, error) {
 	var set Settings
 	if len(u.Settings) == 0 {

@@ -9,7 +9,7 @@ import (
 	"github.com/stasisd/stasis/session/access"
 )
 
-// Records is where users' settings are kept; see [profiles.Catalogue].
+// Records is where users' settings are kept; see [profiles.UserStore].
 type Records interface {
 	User(ctx context.Context, id string) (profiles.User, error)
 	UpdateUser(ctx context.Context, id string, at time.Time, update func(*profiles.User) error) (profiles.User, error)
@@ -27,8 +27,8 @@ func NewUsers(records Records, now func() time.Time, changed func(userID string,
 	return &Users{records: records, now: now, changed: changed}
 }
 
-// Settings tells a caller a user's settings. One without any has none set; one that is
-// not there is user_not_found.
+// Settings returns a user's settings to a caller. A user without settings has the zero
+// value; an unknown user is user_not_found.
 func (u *Users) Settings(ctx context.Context, c access.Caller, userID string) (Settings, error) {
 	if err := c.ForUser(userID, access.Look); err != nil {
 		return Settings{}, err
@@ -45,8 +45,8 @@ func (u *Users) For(ctx context.Context, userID string) (Settings, error) {
 	return Of(user)
 }
 
-// ChangeSettings changes a user's settings in one transaction. An error of
-// change leaves them as they were and comes back as it is.
+// ChangeSettings changes a user's settings in one transaction, and returns the new ones.
+// An error of change is returned as it is, and nothing changes.
 func (u *Users) ChangeSettings(ctx context.Context, c access.Caller, userID string, change func(Settings) (Settings, error)) (Settings, error) {
 	if err := c.ForUser(userID, access.Manage); err != nil {
 		return Settings{}, err

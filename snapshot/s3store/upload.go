@@ -39,7 +39,7 @@ func (s *Store) Upload(ctx context.Context) (snapshot.Upload, error) {
 	return &upload{store: s, file: f, sum: sha256.New()}, nil
 }
 
-// Write implements [io.Writer].
+// Write implements io.Writer.
 func (u *upload) Write(p []byte) (int, error) {
 	n, err := u.file.Write(p)
 	u.sum.Write(p[:n])

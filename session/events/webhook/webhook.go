@@ -1,6 +1,6 @@
 // Package webhook sends what the catalogue's queue of deliveries holds: signed
 // as Standard Webhooks has it, again and again until the receiver says 2xx or
-// too much time has passed. It does not know what it tells of.
+// too much time has passed. It does not know what the deliveries are about.
 package webhook
 
 import (

@@ -1,8 +1,8 @@
-// Package audit holds a snapshot store against the catalogue that names its
-// snapshots, and puts right what can be without a loss.
+// Package audit compares a snapshot store with the catalogue that names its snapshots, and
+// repairs what can be repaired without a loss. Each difference is a [Finding].
 //
-// It runs where no daemon does, or, while it only looks, beside one: what a save or
-// a delete is about to put in order is looked at twice, or is too young to be told.
+// A repair runs without a daemon. A check also runs beside one: what a save or a delete
+// of the daemon is about to change is looked at twice, or is too new to be a finding.
 package audit
 
 import (
@@ -125,7 +125,7 @@ type audit struct {
 	strange  int // those that none names, and that no running save explains
 }
 
-// Run looks at everything and tells what it finds. Nothing is removed where the
+// Run checks everything and reports what it finds. Nothing is removed where the
 // catalogue names none of what the store has, for then it is the catalogue that is
 // lost: a config fault. Memory grows with what is found, and by a hundred bytes
 // for each archive. records nil looks at the store alone.

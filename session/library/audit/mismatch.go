@@ -26,11 +26,10 @@ type mismatch struct {
 	log       *slog.Logger
 }
 
-// LogMismatch logs where the catalogue, the store and the keys of the vault are not of
-// one daemon, and what to do about it. Each alone looks sound, and without a word the
-// first to notice would be who restores, or who has saved with a wrong key for a week.
-// It returns no error: a start goes on, because what is new can be saved. It takes
-// [mismatchDeadline] at most.
+// LogMismatch logs where catalogue, store and keys do not belong together, and what to do
+// about it. Each alone looks right, so else the first sign would be a restore that fails,
+// after a week of saves with a wrong key perhaps. It returns no error: a start goes on,
+// because new sessions can be saved. It takes [mismatchDeadline] at most.
 func LogMismatch(ctx context.Context, vault *snapshot.Vault, sessions SessionRecords, snapshots SnapshotRecords, log *slog.Logger) {
 	m := mismatch{vault: vault, sessions: sessions, snapshots: snapshots, log: log}
 	ctx, cancel := context.WithTimeout(ctx, mismatchDeadline)

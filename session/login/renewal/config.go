@@ -1,5 +1,9 @@
-// Package renewal keeps the logins of users alive whose settings say how often: it
-// opens their defaults on a schedule, checks the login and saves what the site renewed.
+// Package renewal keeps logins alive: it opens users' defaults as often as their settings
+// say, checks the login, and saves what the site renewed as the user's new default.
+//
+// When a check is due follows from the catalogue (due.go); checks are made one after the
+// other (renewals.go, renew.go). A check gives way to a create that needs the environment
+// ([Renewal.GiveWay]). Its outcome is kept with the user; see [login.Outcome].
 package renewal
 
 import (
@@ -17,7 +21,8 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// Records is what the schedule needs of the catalogue; see [profiles.Catalogue].
+// Records is what the schedule needs of the catalogue; see [profiles.UserStore],
+// [profiles.DefaultStore] and [profiles.SnapshotStore].
 type Records interface {
 	Session(ctx context.Context, id string) (profiles.Session, error)
 	Snapshot(ctx context.Context, id string) (profiles.Snapshot, error)
@@ -27,7 +32,7 @@ type Records interface {
 	LastUsed(ctx context.Context, userID, snapshotID string) (time.Time, error)
 }
 
-// Archives tells whether what a check saves has a place; see [snapshot.Vault].
+// Archives reports whether the store can take what a check saves; see [snapshot.Vault].
 type Archives interface {
 	Health(ctx context.Context) error
 	Open(ctx context.Context, loc snapshot.Location, id string) (snapshot.Snapshot, error)
@@ -45,12 +50,12 @@ type Pruner interface {
 	PruneCheckpoints(ctx context.Context, sessionID string, keep int)
 }
 
-// Restorer brings snapshots up; see [restore.Restorer].
+// Restorer starts Chromes with snapshots; see [restore.Restorer].
 type Restorer interface {
 	FromFiles(ctx context.Context, q restore.Request, row profiles.Snapshot) (restore.Files, error)
 }
 
-// Engines tells which engines are there; see browsers.Launcher.
+// Engines reports which engines are installed; see browsers.Launcher.
 type Engines interface {
 	Has(engine string) error
 }
@@ -73,7 +78,7 @@ type Checker interface {
 	Record(ctx context.Context, userID string, snap profiles.Snapshot, outcome login.Outcome) (login.Outcome, error)
 }
 
-// Places are those of the daemon's Chromes; see capacity.Manager.
+// Places are the slots of sessions, of which a check takes one; see capacity.Manager.
 type Places interface {
 	AcquireUnlessLast() bool
 	Release()
@@ -95,7 +100,7 @@ type Meter interface {
 	save.Meter
 }
 
-// Config is what Renewals stand on.
+// Config is what Renewals need.
 type Config struct {
 	Records     Records
 	Archives    Archives
@@ -110,8 +115,8 @@ type Config struct {
 	Sessions    Sessions
 	Room        func() bool // whether memory allows one more Chrome
 	MaxSessions int
-	// Patience is that of a create with a check that has its browser, and Between how
-	// long is waited between two tries to save what a check found; 0: the usual.
+	// Patience is how long a create waits for a check whose Chrome is up, and Between the
+	// time between two tries to save what a check found; 0: the default.
 	Patience, Between time.Duration
 	Meter             Meter
 	Now               func() time.Time

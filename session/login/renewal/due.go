@@ -24,9 +24,9 @@ type plan struct {
 	snapshot profiles.Snapshot
 }
 
-// planned tells what of a user is to be checked next, and when. What it goes by
-// is all in the catalogue: the interval counts from the last check, from when the
-// default moved, and from when the last session ended that had it.
+// planned returns the next check of a user and when it is due. It depends on the
+// catalogue alone: the interval counts from the latest of the last check, the last move
+// of the default, and the end of the last session that had it.
 func (k *Renewals) planned(ctx context.Context, userID string) (p plan, at time.Time, err error) {
 	now := k.cfg.Now()
 	user, err := k.cfg.Records.User(ctx, userID)
@@ -59,8 +59,8 @@ func (k *Renewals) planned(ctx context.Context, userID string) (p plan, at time.
 	return p, p.due(login.LastOutcome(user), used, now), nil
 }
 
-// due is when the check is to be made. What lies in the future is not believed:
-// the clock was set back.
+// due is when the check is to be made. Times in the future do not count: the clock was
+// set back.
 func (p plan) due(last login.Outcome, used, now time.Time) time.Time {
 	var since time.Time
 	for _, t := range []time.Time{p.current.MovedAt, last.CheckedAt, used} {
@@ -75,11 +75,11 @@ func (p plan) due(last login.Outcome, used, now time.Time) time.Time {
 	return since.Add(wait)
 }
 
-// early is the least that is waited.
+// early is the shortest interval between two checks.
 func (p plan) early() time.Duration { return p.every - p.every/10 }
 
-// jitter is by how much a check comes early, a tenth at most, so that users with
-// one interval drift apart. The same facts always give the same.
+// jitter is by how much a check comes early, at most a tenth of the interval, so that
+// users with one interval drift apart. It is a function of user and time.
 func (p plan) jitter(since time.Time) time.Duration {
 	sum := sha256.Sum256(binary.BigEndian.AppendUint64([]byte(p.userID), uint64(since.UnixNano())))
 	return time.Duration(binary.BigEndian.Uint64(sum[:]) % uint64(p.every/10+1))

@@ -14,17 +14,18 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// renewalName is the agent_name, and the text of the reason, of the record that has what scheduled
-// checks saved, and keepRenewals how many of those stay besides the default.
+// renewalName is the agent_name and the text of the reason of the session record that
+// scheduled checks save to. keepRenewals is how many of its snapshots are kept besides
+// the default.
 const (
 	renewalName  = "login_check"
 	keepRenewals = 2
 )
 
-// renew makes a scheduled check: it opens the default whole, checks it, and saves
-// it as the user's new default where it is logged in and something of the login
-// has changed. Otherwise the default stays. One that is given up leaves nothing
-// and is not told. The daemon's death leaves a run directory that no record names.
+// renew makes a scheduled check: it opens the default with its tabs, checks the login,
+// and saves it as the user's new default if it is logged in and the login has changed.
+// Otherwise the default stays. A check that is given up leaves nothing and is not
+// recorded. The daemon's death leaves a run directory that no record names.
 func (k *Renewals) renew(r *Renewal) {
 	outcome, err := k.renewal(r)
 	if r.ctx.Err() != nil && !outcome.LoggedIn {
@@ -42,8 +43,8 @@ func (k *Renewals) renew(r *Renewal) {
 	}
 }
 
-// renewal opens, checks and saves. The outcome names a version where a new one
-// was made.
+// renewal opens, checks and saves. The outcome names a version only if a new one was
+// made.
 func (k *Renewals) renewal(r *Renewal) (login.Outcome, error) {
 	release, err := k.cfg.Snapshots.Hold(r.ctx, r.snapshot, "restored")
 	if err != nil {
@@ -92,9 +93,9 @@ func (k *Renewals) renewal(r *Renewal) (login.Outcome, error) {
 	return outcome, nil
 }
 
-// saveRenewal saves a checked browser as the user's default, from the version
-// that it was opened from and no other. nil: nothing was saved, because nothing
-// has changed, or another version has come.
+// saveRenewal saves a checked Chrome as the user's default, if the default still has the
+// version that it was opened from. nil: nothing was saved, because nothing has
+// changed or there is another version.
 func (k *Renewals) saveRenewal(ctx context.Context, r *Renewal, up restore.Started) (_ *profiles.Default, err error) {
 	did := save.Failed
 	defer func() { k.cfg.Meter.Saved(save.ForLoginCheck, did) }()
@@ -144,9 +145,9 @@ func (k *Renewals) saveRenewal(ctx context.Context, r *Renewal, up restore.Start
 	return &profiles.Default{UserID: r.userID, SnapshotID: answer.Snapshot.ID, SessionID: j.Session.ID, Version: answer.Default.Version}, nil
 }
 
-// renewalRecord finds the record that the snapshot goes to, or makes one: what
-// scheduled checks make of one default is one record's, so that old ones go. It
-// tells the webhook that the default's session told.
+// renewalRecord finds or makes the session record of the snapshot. All scheduled checks
+// of one default use one record, so that old snapshots can be removed. It notifies
+// the webhook of the session that the default came from.
 func (k *Renewals) renewalRecord(ctx context.Context, r *Renewal, j *save.Job) error {
 	from, err := k.cfg.Records.Session(ctx, r.snapshot.SessionID)
 	if err != nil {

@@ -41,7 +41,7 @@ func newRenewal(ctx context.Context, p plan, patience time.Duration) *Renewal {
 	return r
 }
 
-// end lets those go on who wait for it.
+// end ends the check for those who wait for it.
 func (r *Renewal) end() {
 	r.mu.Lock()
 	if r.timer != nil {
@@ -52,7 +52,8 @@ func (r *Renewal) end() {
 	close(r.done)
 }
 
-// open notes that its browser is up. An error says that it was given up before.
+// open notes that the check's Chrome is up. It is an error if the check was given up
+// before.
 func (r *Renewal) open() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -60,10 +61,10 @@ func (r *Renewal) open() error {
 	return r.ctx.Err()
 }
 
-// GiveWay waits until the check is over, for one who needs what it has. One whose
-// browser is not up is given up at once; one that is at the site may have been
-// given a new token in place of the old one, and has some time to save that; a
-// save that has begun is finished.
+// GiveWay waits until the check is over, for a create that needs its environment. A
+// check whose Chrome is not up is given up at once. Else the site may have given it a
+// new token in place of the old one, so it gets some time to save that. A save that
+// has begun is finished. When ctx ends first it is timeout.
 func (r *Renewal) GiveWay(ctx context.Context) error {
 	r.mu.Lock()
 	switch {
@@ -76,7 +77,7 @@ func (r *Renewal) GiveWay(ctx context.Context) error {
 	return r.Await(ctx)
 }
 
-// Await waits until the check is over.
+// Await waits until the check is over; timeout when ctx ends first.
 func (r *Renewal) Await(ctx context.Context) error {
 	select {
 	case <-r.done:

@@ -9,19 +9,18 @@ import (
 	"github.com/stasisd/stasis/session/settings"
 )
 
-// How scheduled login checks are spread.
+// How scheduled login checks are spread over time.
 const (
-	renewalPause    = 5 * time.Second  // before a user is looked at again: after a check, or where there was no room for one
+	renewalPause    = 5 * time.Second  // before the next look at a user: after a check, or if there was no slot for one
 	renewalHeld     = time.Minute      // where somebody holds the environment
 	renewalLook     = 10 * time.Minute // at the latest: clocks are set, also back, and machines sleep
 	renewalBetween  = 2 * time.Second  // between two tries to save what a check found
 	renewalPatience = 10 * time.Second // of a create, with a check that has its browser
 )
 
-// Renewals keep the logins of users alive whose settings say how often: each
-// default is opened, checked and saved anew, one after the other. One goroutine
-// owns the order; that is made of what the catalogue knows, so that a daemon that
-// starts goes on where the last one was.
+// Renewals makes the scheduled login checks of all users, one after the other, on one
+// goroutine. The order follows from the catalogue, so a daemon that starts goes on where
+// the last one stopped. Its methods are safe for concurrent use.
 type Renewals struct {
 	cfg    Config
 	life   context.Context // of the daemon's work: a save goes on when no further check begins
@@ -34,12 +33,12 @@ type Renewals struct {
 	turns map[string]*Turn // by user
 }
 
-// Turn says when a user is looked at next, renewalLook after the last time at the
-// latest; nothing is due before.
+// Turn is when a user's check is looked up next, at most renewalLook after the last
+// time. Nothing is due before.
 type Turn struct{ at time.Time }
 
-// due is when it is, at a time. One that lies further ahead than any is put was
-// put before the clock was set back.
+// due is when the turn is. A turn that is further ahead than renewalLook is now: the
+// clock was set back.
 func (t *Turn) due(now time.Time) time.Time {
 	if t.at.Sub(now) > renewalLook {
 		return now
@@ -47,7 +46,7 @@ func (t *Turn) due(now time.Time) time.Time {
 	return t.at
 }
 
-// New makes Renewals whose saves end with ctx at the latest.
+// New makes Renewals. Their saves end with ctx at the latest.
 func New(ctx context.Context, cfg Config) *Renewals {
 	cfg.Patience, cfg.Between = cmp.Or(cfg.Patience, renewalPatience), cmp.Or(cfg.Between, renewalBetween)
 	k := &Renewals{cfg: cfg, life: ctx, wake: make(chan struct{}, 1), turns: map[string]*Turn{}}
@@ -55,7 +54,7 @@ func New(ctx context.Context, cfg Config) *Renewals {
 	return k
 }
 
-// Begin finds the users, and starts.
+// Begin reads the settings of all users and starts the checks. Stop must be called.
 func (k *Renewals) Begin(ctx context.Context) error {
 	users, err := k.cfg.Records.UsersWithSettings(ctx)
 	if err != nil {
@@ -76,7 +75,7 @@ func (k *Renewals) Begin(ctx context.Context) error {
 	return nil
 }
 
-// Told takes in a user's settings.
+// Told takes over a user's settings after a change.
 func (k *Renewals) Told(userID string, set settings.Settings) {
 	k.mu.Lock()
 	if set.CheckEvery() > 0 {
@@ -88,7 +87,7 @@ func (k *Renewals) Told(userID string, set settings.Settings) {
 	k.Look()
 }
 
-// Look has it looked whether something is due. It does not wait.
+// Look makes the schedule look whether something is due. It does not wait.
 func (k *Renewals) Look() {
 	select {
 	case k.wake <- struct{}{}:
@@ -116,7 +115,7 @@ func (k *Renewals) run() {
 	}
 }
 
-// tend makes what is due, and returns when to look again.
+// tend makes the checks that are due, and returns how long until the next look.
 func (k *Renewals) tend() time.Duration {
 	for k.ctx.Err() == nil {
 		now := k.cfg.Now()
@@ -152,8 +151,8 @@ func (k *Renewals) Next(now time.Time) (userID string, due time.Time, next *Turn
 	return userID, due, next
 }
 
-// serve makes a user's check if it is due and there is room for it, and returns
-// when to look at the user again.
+// serve makes a user's check if it is due and there is a slot for it, and returns when to
+// look at the user again.
 func (k *Renewals) serve(userID string) time.Time {
 	p, at, err := k.planned(k.ctx, userID)
 	now := k.cfg.Now()
@@ -179,7 +178,7 @@ func (k *Renewals) serve(userID string) time.Time {
 		k.cfg.Sessions.LeaveRenewal(r)
 		r.end()
 	}()
-	defer k.cfg.Places.Release() // first: who waits for the check may want its place
+	defer k.cfg.Places.Release() // first: a create that waits for the check may want its slot
 	k.renew(r)
 	return k.cfg.Now().Add(renewalPause)
 }

@@ -9,12 +9,12 @@ import (
 	"github.com/stasisd/stasis/session/login"
 )
 
-// renewalTries is how often each step of a scheduled check's save is tried: the
-// token that it has may be the only good one.
+// renewalTries is how often each step of a scheduled check's save is tried: its token
+// may be the only valid one.
 const renewalTries = 3
 
-// storable is an error where what a check saves would find no store, or no room in
-// it. A site that exchanges tokens is asked only for what can be kept.
+// storable is an error if the store could not take what a check saves. A site that
+// exchanges tokens is asked only if the new token can be kept.
 func (k *Renewals) storable(r *Renewal) error {
 	if err := k.cfg.Archives.Health(r.ctx); err != nil {
 		return err
@@ -40,8 +40,8 @@ func (k *Renewals) notRenewed(r *Renewal, what string, err error) login.Outcome 
 	return outcome
 }
 
-// tried carries a step of a save out, and again where it fails, until somebody
-// waits too long for the check, or over is closed, which may be nil.
+// tried calls a step of a save, again if it fails, until a create has waited too long
+// for the check or over is closed; over may be nil.
 func (k *Renewals) tried(r *Renewal, over <-chan struct{}, step func() error) error {
 	for try := 1; ; try++ {
 		err := step()

@@ -9,8 +9,8 @@ import (
 	"github.com/stasisd/stasis/state/report"
 )
 
-// notWhole says what of a default did not come back, that a save would lose; ""
-// where all did.
+// notWhole names what of a default was not restored and would be lost by a save; ""
+// for nothing.
 func notWhole(up restore.Files) string {
 	if up.ProfileUnused() {
 		return "a newer Chrome saved its profile"
@@ -33,13 +33,13 @@ func newlyMissed(before, now state.Document) string {
 	return ""
 }
 
-// keepsLogin are the components that a login can be in. What a look at a page
-// changes besides is not worth a snapshot.
+// keepsLogin are the components that can hold a login. Other changes of a page are not
+// worth a snapshot.
 var keepsLogin = []string{state.ComponentCookies, state.ComponentLocalStorage, state.ComponentSessionStorage, state.ComponentIndexedDB,
 	state.ComponentIndexedDBRecords, state.ComponentPasskeys, state.ComponentExtensionStorage}
 
-// loginChanged reports whether anything that a login can be in has changed, or may
-// have without being seen.
+// loginChanged reports whether a component that can hold a login has changed, or could
+// not be compared.
 func loginChanged(ctx context.Context, before, now state.Document) bool {
 	changes, unseen, err := state.Diff(ctx, before, now, true)
 	return err != nil || slices.ContainsFunc(changes, func(c state.Change) bool { return slices.Contains(keepsLogin, c.Name) }) ||
