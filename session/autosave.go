@@ -19,7 +19,7 @@ var _ autosave.Session = autosaved{}
 
 // autosave makes what makes the session's automatic checkpoints.
 func (l *live) autosave(set autosave.Settings, persist bool) *autosave.Saver {
-	return autosave.New(set, autosaved{l, persist}, l.svc.Now, l.svc.Log.With("session", l.id))
+	return autosave.New(set, autosaved{l, persist}, l.svc.deps.Now, l.svc.deps.Log.With("session", l.id))
 }
 
 // Left receives a value when the last client has left.

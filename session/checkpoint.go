@@ -24,7 +24,7 @@ func (s *Service) Checkpoint(ctx context.Context, by access.Caller, id string, r
 		return save.CheckpointAnswer{}, err
 	}
 	c := l.save(ctx, r)
-	s.Journal.Flush(ctx, id) // it is told, whatever becomes of the daemon
+	s.deps.Journal.Flush(ctx, id) // it is told, whatever becomes of the daemon
 	return c.Answer, c.Err
 }
 

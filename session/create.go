@@ -26,7 +26,7 @@ func (s *Service) Create(ctx context.Context, c access.Caller, r request.Create)
 	if err := mayCreate(c, r); err != nil {
 		return answer.Info{}, err
 	}
-	ctx, leave, err := s.Keys.While(ctx, c)
+	ctx, leave, err := s.deps.Keys.While(ctx, c)
 	if err != nil {
 		return answer.Info{}, err
 	}
@@ -140,14 +140,14 @@ func (s *Service) holdSource(ctx context.Context, c access.Caller, r request.Cre
 // repeated answers a session_id that is taken: with the session itself if the
 // same key asked for it in the same words, else with session_exists.
 func (s *Service) repeated(ctx context.Context, c access.Caller, r request.Create) (answer.Info, bool, error) {
-	rec, err := s.Catalogue.Session(ctx, r.SessionID)
+	rec, err := s.deps.Catalogue.Session(ctx, r.SessionID)
 	if fault.Is(err, fault.SessionNotFound) {
 		return answer.Info{}, false, nil
 	}
 	if err != nil {
 		return answer.Info{}, false, err
 	}
-	fresh := s.Now().Sub(rec.CreatedAt) < repeatWindow
+	fresh := s.deps.Now().Sub(rec.CreatedAt) < repeatWindow
 	if rec.KeyID != c.KeyID || rec.RequestHash != r.RequestHash || !fresh {
 		return answer.Info{}, false, registry.Taken()
 	}
@@ -162,7 +162,7 @@ func (s *Service) repeated(ctx context.Context, c access.Caller, r request.Creat
 // begin brings the Chrome up and starts the session on it; was is the record of
 // one that has ended and lives again.
 func (s *Service) begin(ctx context.Context, c access.Caller, r request.Create, o restore.Environment, was *profiles.Session) (*live, error) {
-	asked, err := request.Seal(s.Vault, r)
+	asked, err := request.Seal(s.deps.Vault, r)
 	if err != nil {
 		return nil, err
 	}
@@ -182,7 +182,7 @@ func (s *Service) begin(ctx context.Context, c access.Caller, r request.Create, 
 	if err != nil {
 		return nil, err
 	}
-	now := s.Now().UTC()
+	now := s.deps.Now().UTC()
 	s.countRestore(r, o, up.Report)
 	rec := profiles.Session{
 		ID: r.SessionID, UserID: o.UserID, KeyID: c.KeyID, AgentName: r.AgentName, Goal: r.Goal,
@@ -193,7 +193,7 @@ func (s *Service) begin(ctx context.Context, c access.Caller, r request.Create, 
 	if up.Report != nil {
 		rec.Restored, rec.BaseSnapshotID = profiles.JSON(up.Report), o.Snapshot.ID
 	}
-	rec.Sealed, err = rescue.Given{Overrides: up.Overrides, Partial: up.Partial, Origins: r.Origins, Passkeys: r.Passkeys, RestoredAt: up.At}.Seal(s.Vault)
+	rec.Sealed, err = rescue.Given{Overrides: up.Overrides, Partial: up.Partial, Origins: r.Origins, Passkeys: r.Passkeys, RestoredAt: up.At}.Seal(s.deps.Vault)
 	switch {
 	case err != nil:
 	case was == nil:
@@ -202,7 +202,7 @@ func (s *Service) begin(ctx context.Context, c access.Caller, r request.Create, 
 		rec, err = s.records.Resume(ctx, rec, *was)
 	}
 	if err != nil {
-		browsers.Discard(ctx, up.Chrome, s.Log)
+		browsers.Discard(ctx, up.Chrome, s.deps.Log)
 		return nil, err
 	}
 	l := newLive(s, rec, r, up)
@@ -211,14 +211,14 @@ func (s *Service) begin(ctx context.Context, c access.Caller, r request.Create, 
 	}
 	entry := registry.Entry[*live]{ID: l.id, UserID: l.userID, Source: l.source, SnapshotID: l.base, Done: l.done, Session: l}
 	if err := s.sessions.Add(entry, func() { l.start(up) }); err != nil {
-		browsers.Discard(ctx, up.Chrome, s.Log)
+		browsers.Discard(ctx, up.Chrome, s.deps.Log)
 		_ = s.saver.EndSession(context.WithoutCancel(ctx), profiles.End{SessionID: rec.ID,
-			Status: profiles.StatusTerminated, Reason: profiles.ReasonShutdown.With("the daemon is shutting down"), EndedAt: s.Now().UTC()}, false)
+			Status: profiles.StatusTerminated, Reason: profiles.ReasonShutdown.With("the daemon is shutting down"), EndedAt: s.deps.Now().UTC()}, false)
 		return nil, err
 	}
 	if r.StartURL != "" {
 		if err := up.Chrome.Open(ctx, r.StartURL); err != nil {
-			s.Log.Warn("start_url could not be opened", "session", rec.ID, "error", err)
+			s.deps.Log.Warn("start_url could not be opened", "session", rec.ID, "error", err)
 		}
 	}
 	return l, nil

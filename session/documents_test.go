@@ -29,7 +29,7 @@ func TestDocumentsAndSnapshotsAreApart(t *testing.T) {
 	}
 	_, err := documents.Document(ctx, alice, at, snapshot.LatestID)
 	wantCode(t, err, fault.SnapshotNotFound)
-	if _, err := r.Vault.Latest(ctx, library.LocationOf("alice", hers)); err != nil {
+	if _, err := r.deps.Vault.Latest(ctx, library.LocationOf("alice", hers)); err != nil {
 		t.Errorf("the browser's snapshot: %v", err)
 	}
 

@@ -28,7 +28,7 @@ func (d driven) State(ctx context.Context) (now agent.State, err error) {
 // Update makes an update after those that wait.
 func (d driven) Update(ctx context.Context, u agent.Update) error {
 	l := d.l
-	defer l.svc.Journal.Flush(ctx, l.id)
+	defer l.svc.deps.Journal.Flush(ctx, l.id)
 	return l.askAndWait(ctx, func(reply func(error)) {
 		var (
 			effect  agent.Effect
@@ -63,7 +63,7 @@ func (d driven) Apply(ctx context.Context, e agent.Effect) {
 		l.apply(e)
 		var now profiles.Session
 		l.records.Do(func(ctx context.Context) (err error) {
-			now, err = l.svc.Catalogue.Session(ctx, l.id)
+			now, err = l.svc.deps.Catalogue.Session(ctx, l.id)
 			return err
 		}, func(err error) {
 			if err == nil { // others may have been quicker
@@ -72,15 +72,15 @@ func (d driven) Apply(ctx context.Context, e agent.Effect) {
 		})
 		return nil
 	})
-	l.svc.Journal.Flush(ctx, l.id)
+	l.svc.deps.Journal.Flush(ctx, l.id)
 }
 
 func (l *live) agentState() agent.State {
-	return agent.State{Unusable: l.usable(), HasAgent: l.hasAgent(), Followed: l.svc.Journal.Followed(l.id), Execution: l.rec.Execution}
+	return agent.State{Unusable: l.usable(), HasAgent: l.hasAgent(), Followed: l.svc.deps.Journal.Followed(l.id), Execution: l.rec.Execution}
 }
 
 // hasAgent reports whether somebody follows the session, or it has a webhook.
-func (l *live) hasAgent() bool { return l.rec.WebhookURL != "" || l.svc.Journal.Followed(l.id) }
+func (l *live) hasAgent() bool { return l.rec.WebhookURL != "" || l.svc.deps.Journal.Followed(l.id) }
 
 // apply takes over how the task stands, and records the event.
 func (l *live) apply(e agent.Effect) {

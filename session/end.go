@@ -79,11 +79,11 @@ func (s *Service) endedBefore(ctx context.Context, c access.Caller, id string) (
 		return save.EndAnswer{}, err
 	}
 	answer.Message = "the session has ended before"
-	snap, err := s.Catalogue.NewestSnapshot(ctx, id)
+	snap, err := s.deps.Catalogue.NewestSnapshot(ctx, id)
 	if fault.Is(err, fault.NoSnapshot) {
 		return answer, nil
 	}
-	info := library.InfoOf(snap, s.Now())
+	info := library.InfoOf(snap, s.deps.Now())
 	answer.Snapshot = &info
 	return answer, err
 }
@@ -260,7 +260,7 @@ func (l *live) stayLive(e save.Ended) {
 	l.touch()
 	// The limit may have passed meanwhile, unheard. Its time is over all the
 	// same: it is tried again, as often as an idle one is.
-	left := l.rec.ExpiresAt.Sub(l.svc.Now())
+	left := l.rec.ExpiresAt.Sub(l.svc.deps.Now())
 	if left <= 0 {
 		left = l.request.Idle
 	}

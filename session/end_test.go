@@ -112,12 +112,12 @@ func TestEndKeepsTheFiles(t *testing.T) {
 		return os.WriteFile(filepath.Join(c.dir.Profile(), profile.Default, "Last"), []byte("moment"), 0o600)
 	})
 	snap := r.end(alice, id, filesystem).Snapshot.ID
-	saved, err := r.Vault.Open(t.Context(), library.LocationOf("alice", id), snap)
+	saved, err := r.deps.Vault.Open(t.Context(), library.LocationOf("alice", id), snap)
 	if err != nil {
 		t.Fatal(err)
 	}
 	out := t.TempDir()
-	if _, err := r.Vault.Unpack(t.Context(), saved, out, snapshot.UnpackOptions{Limits: r.cfg.Unpack}); err != nil {
+	if _, err := r.deps.Vault.Unpack(t.Context(), saved, out, snapshot.UnpackOptions{Limits: r.cfg.Unpack}); err != nil {
 		t.Fatal(err)
 	}
 	for name, want := range map[string]string{"Default/Files": "jar of " + dir.Name(), "Default/Last": "moment"} {

@@ -164,7 +164,7 @@ func TestExtensionsOfASnapshot(t *testing.T) {
 		t.Errorf("%+v", parked.Restored)
 	}
 	r.end(alice, parked.ID, filesystem)
-	pinned, err := r.Catalogue.SnapshotExtensions(t.Context(), a.Snapshot.ID)
+	pinned, err := r.deps.Catalogue.SnapshotExtensions(t.Context(), a.Snapshot.ID)
 	if err != nil || len(pinned) != 1 || pinned[0].SHA256 != e.SHA256 {
 		t.Errorf("pinned %+v %v", pinned, err)
 	}
@@ -184,7 +184,7 @@ func TestChangedExtensions(t *testing.T) {
 	if text := strings.Join(a.Snapshot.Warnings, "\n"); !strings.Contains(text, e.ID) || !strings.Contains(text, "have changed") {
 		t.Errorf("warnings: %s", text)
 	}
-	if pinned, err := r.Catalogue.SnapshotExtensions(t.Context(), a.Snapshot.ID); err != nil || len(pinned) != 0 {
+	if pinned, err := r.deps.Catalogue.SnapshotExtensions(t.Context(), a.Snapshot.ID); err != nil || len(pinned) != 0 {
 		t.Errorf("pinned %+v %v", pinned, err)
 	}
 }

@@ -65,7 +65,7 @@ func TestThinOut(t *testing.T) {
 	id := r.create(alice, nil).ID
 	for n, damaged := range []bool{false, false, false, true, true, false, true, true} {
 		row := profiles.Snapshot{ID: strings.Repeat("abcdefgh"[n:n+1], 8), SessionID: id, UserID: "alice", Mode: "filesystem", Auto: true,
-			CreatedAt: r.Now().UTC(), Report: profiles.JSON(library.Report{Damaged: damaged})}
+			CreatedAt: r.deps.Now().UTC(), Report: profiles.JSON(library.Report{Damaged: damaged})}
 		if _, err := r.catalogue.Commit(t.Context(), profiles.Commit{Snapshot: row}); err != nil {
 			t.Fatal(err)
 		}

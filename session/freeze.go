@@ -48,7 +48,7 @@ func (s *Service) Pause(ctx context.Context, c access.Caller, id string) (answer
 	if err == nil && already {
 		a.Status, a.Message = "already_paused", "the session is paused already"
 	}
-	s.Journal.Flush(ctx, id)
+	s.deps.Journal.Flush(ctx, id)
 	return a, err
 }
 
@@ -65,7 +65,7 @@ func (l *live) settleFreeze() {
 	}
 	l.freeze(func(err error) {
 		if err != nil {
-			l.svc.Log.Error("a paused session could not be frozen again", "session", l.id, "error", err)
+			l.svc.deps.Log.Error("a paused session could not be frozen again", "session", l.id, "error", err)
 		}
 	})
 }

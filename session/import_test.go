@@ -145,15 +145,15 @@ func TestImportDesktop(t *testing.T) {
 			if len(dropped) != test.lines {
 				t.Errorf("left out: %+v", dropped)
 			}
-			row, err := r.Catalogue.Snapshot(t.Context(), a.Snapshot.ID)
+			row, err := r.deps.Catalogue.Snapshot(t.Context(), a.Snapshot.ID)
 			if err != nil {
 				t.Fatal(err)
 			}
-			saved, err := r.Vault.Open(t.Context(), library.LocationOf(row.UserID, row.SessionID), row.ID)
+			saved, err := r.deps.Vault.Open(t.Context(), library.LocationOf(row.UserID, row.SessionID), row.ID)
 			if err != nil {
 				t.Fatal(err)
 			}
-			files, err := r.Vault.Peek(t.Context(), saved, "Default/Preferences", "Default/Bookmarks", state.FileName)
+			files, err := r.deps.Vault.Peek(t.Context(), saved, "Default/Preferences", "Default/Bookmarks", state.FileName)
 			if err != nil || len(files) != 3 || saved.Archive.Entries != 3 {
 				t.Errorf("stored: %q of %d, %v", files, saved.Archive.Entries, err)
 			}

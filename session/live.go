@@ -82,7 +82,7 @@ type live struct {
 
 func newLive(s *Service, rec profiles.Session, r request.Create, up restore.Started) *live {
 	l := &live{svc: s, id: rec.ID, userID: rec.UserID, madeBy: []string{rec.KeyID}, tickets: access.NewSessionTickets(),
-		calls: make(chan func()), finished: make(chan save.Ended), done: make(chan struct{}), runs: run.New(rec.ID, s.Journal),
+		calls: make(chan func()), finished: make(chan save.Ended), done: make(chan struct{}), runs: run.New(rec.ID, s.deps.Journal),
 		// Nobody may be there to take it: the daemon may stop meanwhile.
 		checkpointed: make(chan save.Checkpointed, 1), reopened: make(chan reopened, 1), turn: make(chan struct{}, 1), left: make(chan struct{}, 1),
 		awake: true, power: queue.New(s.ctx, restore.ThawDeadline, s.work.Go), records: queue.New(s.ctx, recordDeadline, s.work.Go),
@@ -190,7 +190,7 @@ func (l *live) abandon() {
 	l.runs.Deafen()
 	if l.chrome != nil {
 		if err := l.chrome.Kill(ctx); err != nil {
-			l.svc.Log.Error("a Chrome could not be ended", "session", l.id, "error", err)
+			l.svc.deps.Log.Error("a Chrome could not be ended", "session", l.id, "error", err)
 		}
 	}
 	l.runs.Leave(ctx) // last: a catalogue that does not answer holds nothing up

@@ -45,7 +45,7 @@ func (l Lookup) Report(ctx context.Context, userID, id, event string, data event
 		session.runs.Record(event, data)
 		return nil
 	})
-	l.s.Journal.Flush(ctx, id)
+	l.s.deps.Journal.Flush(ctx, id)
 }
 
 // Describe is a session as it is now, and whether an agent follows it.

@@ -27,7 +27,7 @@ func TestAStartTellsOfAMismatch(t *testing.T) {
 		r.keys = keys
 		next := r.daemon(nil)
 		var log bytes.Buffer
-		next.Log = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelWarn}))
+		next.deps.Log = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelWarn}))
 		if err := recovered(t.Context(), next); err != nil {
 			t.Fatal(err)
 		}

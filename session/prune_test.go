@@ -255,12 +255,12 @@ func TestSharedBytesAreFreedOnce(t *testing.T) {
 func TestPickedAndNeeded(t *testing.T) {
 	for name, need := range map[string]func(r *rig, snap string) error{
 		"default": func(r *rig, snap string) error {
-			_, err := r.catalogue.SetDefault(context.Background(), "alice", snap, nil, r.Now())
+			_, err := r.catalogue.SetDefault(context.Background(), "alice", snap, nil, r.deps.Now())
 			return err
 		},
 		"session": func(r *rig, snap string) error {
 			return r.catalogue.CreateSession(context.Background(), profiles.Session{ID: "late", UserID: "alice", KeyID: "key-a",
-				Status: profiles.StatusReady, CreatedAt: r.Now(), BaseSnapshotID: snap})
+				Status: profiles.StatusReady, CreatedAt: r.deps.Now(), BaseSnapshotID: snap})
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

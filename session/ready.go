@@ -43,7 +43,7 @@ func (f forCapacity) Creating() bool {
 }
 
 // MemoryAllows reports whether memory allows one more Chrome.
-func (f forCapacity) MemoryAllows() bool { return f.svc.Room() }
+func (f forCapacity) MemoryAllows() bool { return f.svc.deps.Room() }
 
 // forArchives is what restores ask of saves and rescues, which are made after them.
 type forArchives struct{ svc *Service }
@@ -73,11 +73,11 @@ func (s *Service) recallStandbys(ctx context.Context) error {
 	if s.cfg.Standby.Size == 0 {
 		return nil
 	}
-	users, err := s.Catalogue.UsersWithSettings(ctx)
+	users, err := s.deps.Catalogue.UsersWithSettings(ctx)
 	for _, u := range users {
 		set, err := settings.Of(u)
 		if err != nil {
-			s.Log.Warn("a user's settings cannot be read", "error", err)
+			s.deps.Log.Warn("a user's settings cannot be read", "error", err)
 			continue
 		}
 		if settings.Given(set.Standby) > 0 {

@@ -71,7 +71,7 @@ func (c cause) run() (profiles.RunStatus, string) {
 
 // pictures records pictures of the session until it ends.
 func (l *live) pictures() {
-	pictures.Record(l.svc.ctx, pictures.Session{ID: l.id, Moved: l.runs.Moved(), Done: l.done, Look: l.view}, l.svc.Log)
+	pictures.Record(l.svc.ctx, pictures.Session{ID: l.id, Moved: l.runs.Moved(), Done: l.done, Look: l.view}, l.svc.deps.Log)
 }
 
 // view gives the browser for a picture, unless it is paused.

@@ -164,11 +164,11 @@ func TestRunsAfterAKill(t *testing.T) {
 	if _, err := r.Runs(t.Context(), alice, over); err != nil { // it is recorded
 		t.Fatal(err)
 	}
-	if err := r.catalogue.EndSession(t.Context(), profiles.End{SessionID: over, Status: profiles.StatusTerminated, Reason: profiles.ReasonIdle.With("idle_timeout"), EndedAt: r.Now()}); err != nil {
+	if err := r.catalogue.EndSession(t.Context(), profiles.End{SessionID: over, Status: profiles.StatusTerminated, Reason: profiles.ReasonIdle.With("idle_timeout"), EndedAt: r.deps.Now()}); err != nil {
 		t.Fatal(err)
 	}
 	rescued := r.create(alice, nil).ID
-	if err := r.catalogue.EndSession(t.Context(), profiles.End{SessionID: rescued, Status: profiles.StatusTerminated, Reason: profiles.ReasonKilled.With("worded anew"), EndedAt: r.Now()}); err != nil {
+	if err := r.catalogue.EndSession(t.Context(), profiles.End{SessionID: rescued, Status: profiles.StatusTerminated, Reason: profiles.ReasonKilled.With("worded anew"), EndedAt: r.deps.Now()}); err != nil {
 		t.Fatal(err)
 	}
 	r.browsers.fails(errBroken, "capture") // the dying daemon may come to try a save

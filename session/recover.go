@@ -13,11 +13,11 @@ import (
 // janitor removes what expires, spares and standbys are kept, and logins are kept
 // alive. Where catalogue, store and keys do not belong together it logs that, and goes on.
 func (s *Service) Recover(ctx context.Context) error {
-	if err := s.Catalogue.DropUnfinishedAnswers(ctx); err != nil {
+	if err := s.deps.Catalogue.DropUnfinishedAnswers(ctx); err != nil {
 		return err
 	}
-	audit.LogMismatch(ctx, s.Vault, s.Catalogue, s.Catalogue, s.Log) // before a rescue, whose snapshot would open with a wrong key
-	left, err := s.Browsers.Left(ctx)
+	audit.LogMismatch(ctx, s.deps.Vault, s.deps.Catalogue, s.deps.Catalogue, s.deps.Log) // before a rescue, whose snapshot would open with a wrong key
+	left, err := s.deps.Browsers.Left(ctx)
 	if err != nil {
 		return err
 	}

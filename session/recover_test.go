@@ -116,7 +116,7 @@ func TestRecoverTakesBack(t *testing.T) {
 		if err := r.catalogue.CreateSession(t.Context(), rec); err != nil {
 			t.Fatal(err)
 		}
-		snap, err := r.Vault.Save(t.Context(), snapshot.Draft{ID: profiles.NewID(), Location: library.LocationOf("alice", id), Mode: snapshot.Filesystem, CreatedAt: r.clock.now(),
+		snap, err := r.deps.Vault.Save(t.Context(), snapshot.Draft{ID: profiles.NewID(), Location: library.LocationOf("alice", id), Mode: snapshot.Filesystem, CreatedAt: r.clock.now(),
 			Entries: []snapshot.Entry{{Name: state.FileName, Data: []byte("{}")}}})
 		if err != nil {
 			t.Fatal(err)
@@ -130,13 +130,13 @@ func TestRecoverTakesBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	loc := library.LocationOf("alice", "s-1")
-	if _, err := r.Vault.Open(t.Context(), loc, saved["s-1"]); !fault.Is(err, fault.SnapshotNotFound) {
+	if _, err := r.deps.Vault.Open(t.Context(), loc, saved["s-1"]); !fault.Is(err, fault.SnapshotNotFound) {
 		t.Errorf("the snapshot: %v", err)
 	}
-	if latest, err := r.Vault.Latest(t.Context(), loc); !fault.Is(err, fault.SnapshotNotFound) {
+	if latest, err := r.deps.Vault.Latest(t.Context(), loc); !fault.Is(err, fault.SnapshotNotFound) {
 		t.Errorf("latest: %q, %v", latest.ID, err)
 	}
-	if _, err := r.Vault.Open(t.Context(), library.LocationOf("alice", "put-back"), saved["put-back"]); err != nil {
+	if _, err := r.deps.Vault.Open(t.Context(), library.LocationOf("alice", "put-back"), saved["put-back"]); err != nil {
 		t.Errorf("the snapshot that an older catalogue does not know: %v", err)
 	}
 }

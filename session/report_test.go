@@ -31,7 +31,7 @@ func TestSnapshotWithoutAReadableDocument(t *testing.T) {
 		if test.document != "" {
 			entries = append(entries, snapshot.Entry{Name: state.FileName, Data: []byte(test.document), Mode: 0o600})
 		}
-		saved, err := r.Vault.Save(t.Context(), snapshot.Draft{ID: profiles.NewID(), Location: library.LocationOf(row.UserID, id), Mode: snapshot.Filesystem,
+		saved, err := r.deps.Vault.Save(t.Context(), snapshot.Draft{ID: profiles.NewID(), Location: library.LocationOf(row.UserID, id), Mode: snapshot.Filesystem,
 			CreatedAt: row.CreatedAt, Entries: entries, Facts: map[string]any{}, Private: []byte("{}")})
 		if err != nil {
 			t.Fatal(err)

@@ -23,7 +23,7 @@ const (
 func (l *live) crash() {
 	e := ending{cause: causeCrash, reason: profiles.ReasonCrashed.With(chromeCrashed)}
 	if l.request.Restart {
-		now := l.svc.Now()
+		now := l.svc.deps.Now()
 		l.crashes = slices.DeleteFunc(l.crashes, func(at time.Time) bool { return now.Sub(at) >= restartWindow })
 		if e.restart = len(l.crashes) < maxRestarts; e.restart {
 			l.crashes = append(l.crashes, now)

@@ -28,7 +28,7 @@ func (s *Service) resume(ctx context.Context, c access.Caller, r request.Create)
 		if err != nil {
 			return answer.Acknowledged{}, nil, err
 		}
-		if err := request.Same(s.Vault, rec, r); err != nil {
+		if err := request.Same(s.deps.Vault, rec, r); err != nil {
 			return answer.Acknowledged{}, nil, err
 		}
 		if err := s.rescues.Await(ctx, rec.ID); err != nil {
@@ -58,7 +58,7 @@ func (s *Service) resumable(ctx context.Context, c access.Caller, id string) (pr
 	if !c.May(access.Restore) {
 		return s.record(ctx, c, id, access.Look)
 	}
-	rec, err := s.Catalogue.Session(ctx, id)
+	rec, err := s.deps.Catalogue.Session(ctx, id)
 	if err == nil && !c.MayActFor(rec.UserID) {
 		err = access.NoSession(id)
 	}
@@ -88,7 +88,7 @@ func (l *live) resume(ctx context.Context) (answer.Acknowledged, error) {
 	if err == nil && running {
 		a.Status, a.Message = "already_running", "the session is running"
 	}
-	l.svc.Journal.Flush(ctx, l.id)
+	l.svc.deps.Journal.Flush(ctx, l.id)
 	return a, err
 }
 
@@ -141,7 +141,7 @@ func (s *Service) revive(ctx context.Context, c access.Caller, id string, by req
 	if rec.EndedAt.IsZero() {
 		return nil, fault.New(fault.SessionEnding, "session.resume", "session %s is being ended", id)
 	}
-	asked, err := request.Recorded(s.Vault, rec)
+	asked, err := request.Recorded(s.deps.Vault, rec)
 	if err != nil {
 		return nil, err
 	}

@@ -17,7 +17,7 @@ func TestAskedThatCannotBeRead(t *testing.T) {
 		`{"version":2,"proxies":[]}`: fault.Unsupported, `{"version":0}`: fault.Unsupported,
 		`{"version":1,"idle_ns":"long"}`: fault.StoreFailed, `[]`: fault.StoreFailed, ``: fault.StoreFailed, `{"AutoSave":3}`: fault.StoreFailed,
 	} {
-		sealed, err := r.Vault.Seal([]byte(raw))
+		sealed, err := r.deps.Vault.Seal([]byte(raw))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -477,9 +477,9 @@ func (r *rig) holds(snapshots ...string) {
 			continue
 		}
 		locations[library.LocationOf(row.UserID, row.SessionID)] = true
-		saved, err := r.Vault.Open(ctx, library.LocationOf(row.UserID, row.SessionID), id)
+		saved, err := r.deps.Vault.Open(ctx, library.LocationOf(row.UserID, row.SessionID), id)
 		if err == nil {
-			err = r.Vault.Verify(ctx, saved)
+			err = r.deps.Vault.Verify(ctx, saved)
 		}
 		if err != nil {
 			r.t.Errorf("snapshot %s: %v", id, err)
@@ -499,7 +499,7 @@ func (r *rig) holds(snapshots ...string) {
 		r.t.Fatal(err)
 	}
 	for _, s := range sessions {
-		ids, _, err := r.Vault.List(ctx, library.LocationOf(s.UserID, s.ID), 1000, "")
+		ids, _, err := r.deps.Vault.List(ctx, library.LocationOf(s.UserID, s.ID), 1000, "")
 		if err != nil {
 			r.t.Fatal(err)
 		}

@@ -114,7 +114,7 @@ type Journal interface {
 // use. Close must be called.
 type Service struct {
 	cfg Config
-	Deps
+	deps Deps
 
 	snapshots *library.Snapshots
 	pruner    *library.Pruner
@@ -143,15 +143,15 @@ type Service struct {
 
 // New makes a Service. [Service.Recover] must run before the first request.
 func New(cfg Config, deps Deps) *Service {
-	s := &Service{cfg: cfg, Deps: deps, clients: capacity.NewClients(cfg.MaxClients)}
-	if s.Meter == nil {
-		s.Meter = unmetered{}
+	s := &Service{cfg: cfg, deps: deps, clients: capacity.NewClients(cfg.MaxClients)}
+	if s.deps.Meter == nil {
+		s.deps.Meter = unmetered{}
 	}
-	if s.Room == nil {
-		s.Room = func() bool { return true }
+	if s.deps.Room == nil {
+		s.deps.Room = func() bool { return true }
 	}
-	if s.Large == nil {
-		s.Large = capacity.NewTurns(archives.MaxLarge)
+	if s.deps.Large == nil {
+		s.deps.Large = capacity.NewTurns(archives.MaxLarge)
 	}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	s.capacity = capacity.New[*restore.Parked](capacity.Config{
@@ -167,21 +167,21 @@ func New(cfg Config, deps Deps) *Service {
 	s.janitor = library.NewJanitor(library.JanitorConfig{Records: deps.Catalogue, Pruner: s.pruner,
 		Events: events.KeepFor, Answers: repeatWindow, Deliveries: events.KeepDeliveries, Now: deps.Now, Log: deps.Log})
 	s.archives = archives.New(archives.Config{Vault: deps.Vault, Snapshots: s.snapshots, Datadirs: deps.Datadirs, Extensions: deps.Extensions,
-		Sessions: forArchives{s}, Large: s.Large, Unpack: cfg.Unpack})
+		Sessions: forArchives{s}, Large: s.deps.Large, Unpack: cfg.Unpack})
 	s.restorer = restore.New(restore.Config{Now: deps.Now, Log: deps.Log}, deps.Browsers, s.capacity, s.archives, deps.Catalogue)
 	s.users = settings.NewUsers(deps.Catalogue, deps.Now, s.settingsChanged)
 	s.resolver = request.NewResolver(cfg.Engine, s.users, deps.Browsers, deps.Catalogue)
 	s.checker = login.NewChecker(login.Config{Records: deps.Catalogue, Users: s.users, Sessions: checks{s.sessions, s}, Places: s.capacity, Snapshots: s.snapshots,
-		Restorer: s.restorer, Notices: deps.Notices, Meter: s.Meter, Now: deps.Now, Log: deps.Log})
+		Restorer: s.restorer, Notices: deps.Notices, Meter: s.deps.Meter, Now: deps.Now, Log: deps.Log})
 	s.saver = save.New(save.Config{Records: deps.Catalogue, Archives: deps.Vault, Datadirs: deps.Datadirs, Snapshots: s.snapshots, Dirs: deps.Browsers,
-		Restorer: s.restorer, Kept: s.capacity, Users: s.users, Login: s.checker, Notices: deps.Notices, Meter: s.Meter,
+		Restorer: s.restorer, Kept: s.capacity, Users: s.users, Login: s.checker, Notices: deps.Notices, Meter: s.deps.Meter,
 		Unpack: cfg.Unpack, RescueTTL: cfg.RescueTTL, Now: deps.Now, Log: deps.Log})
 	s.importer = importer.New(importer.Config{Records: deps.Catalogue, Archives: deps.Vault, Datadirs: deps.Datadirs, Dirs: deps.Browsers, Keys: deps.Keys,
-		Turns: capacity.NewTurns(importer.MaxImports), Saver: s.saver, Users: s.users, Login: s.checker, Unpack: cfg.Unpack, Meter: s.Meter, Now: deps.Now, Log: deps.Log})
+		Turns: capacity.NewTurns(importer.MaxImports), Saver: s.saver, Users: s.users, Login: s.checker, Unpack: cfg.Unpack, Meter: s.deps.Meter, Now: deps.Now, Log: deps.Log})
 	s.renewals = renewal.New(s.ctx, renewal.Config{Records: deps.Catalogue, Archives: deps.Vault, Snapshots: s.snapshots, Pruner: s.pruner, Restorer: s.restorer,
 		Engines: deps.Browsers, Datadirs: deps.Datadirs, Saver: s.saver, Checker: s.checker, Places: s.capacity, Sessions: s.sessions,
-		Room: s.Room, MaxSessions: cfg.MaxSessions, Patience: cfg.Waits.RenewalPatience, Between: cfg.Waits.RenewalBetween,
-		Meter: s.Meter, Now: deps.Now, Log: deps.Log})
+		Room: s.deps.Room, MaxSessions: cfg.MaxSessions, Patience: cfg.Waits.RenewalPatience, Between: cfg.Waits.RenewalBetween,
+		Meter: s.deps.Meter, Now: deps.Now, Log: deps.Log})
 	s.rescues = rescue.New(s.ctx, rescue.Config{Records: deps.Catalogue, Archives: deps.Vault, Saver: s.saver, Notices: deps.Notices, FirstPause: cfg.Waits.RescuePause, Now: deps.Now, Log: deps.Log})
 	return s
 }
@@ -207,7 +207,7 @@ func (s *Service) Close(ctx context.Context) error {
 			gate <- struct{}{}
 			defer func() { <-gate }()
 			if err := l.shutdown(ctx); err != nil && ctx.Err() == nil {
-				s.Log.Error("a session could not be saved; its data is kept, and the next start saves it", "session", l.id, "error", err)
+				s.deps.Log.Error("a session could not be saved; its data is kept, and the next start saves it", "session", l.id, "error", err)
 				unsaved[i] = save.Failure(err, "session "+l.id+" could not be saved; its data is kept, and the next start saves it")
 			}
 		})
@@ -227,7 +227,7 @@ func (s *Service) Ready(ctx context.Context) error {
 	if err := s.sessions.WhileOpen(func() {}); err != nil {
 		return err
 	}
-	return errors.Join(s.Catalogue.Health(ctx), s.Vault.Health(ctx))
+	return errors.Join(s.deps.Catalogue.Health(ctx), s.deps.Vault.Health(ctx))
 }
 
 // Users returns the settings of users.
@@ -287,7 +287,7 @@ func (s *Service) Counts() Counts {
 // forget takes an ended session out of the live ones, which ends its tickets, and
 // gives its place on.
 func (s *Service) forget(l *live) {
-	s.Journal.Over(l.id) // before another create may begin it anew
+	s.deps.Journal.Over(l.id) // before another create may begin it anew
 	s.sessions.Remove(l.id)
 	s.capacity.Release()
 	s.capacity.Replenish()

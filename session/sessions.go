@@ -22,7 +22,7 @@ func (s *Service) record(ctx context.Context, c access.Caller, id string, p acce
 	if err := c.MayAsk(p); err != nil {
 		return profiles.Session{}, err
 	}
-	rec, err := s.Catalogue.Session(ctx, id)
+	rec, err := s.deps.Catalogue.Session(ctx, id)
 	if err != nil {
 		return rec, err
 	}
@@ -74,14 +74,14 @@ func (s *Service) infoOf(ctx context.Context, rec profiles.Session) (answer.Info
 			return info, err
 		}
 		// It ended between the two looks.
-		if rec, err = s.Catalogue.Session(ctx, rec.ID); err != nil {
+		if rec, err = s.deps.Catalogue.Session(ctx, rec.ID); err != nil {
 			return answer.Info{}, err
 		}
 	}
 	rescuing := s.rescues.Has(rec.ID)
 	if !rescuing && rec.Reason.Code == profiles.ReasonBeingRescued {
 		var err error // its rescue ended between the two looks
-		if rec, err = s.Catalogue.Session(ctx, rec.ID); err != nil {
+		if rec, err = s.deps.Catalogue.Session(ctx, rec.ID); err != nil {
 			return answer.Info{}, err
 		}
 	}
@@ -107,7 +107,7 @@ func (s *Service) List(ctx context.Context, c access.Caller, r request.List) ([]
 	if userID != "" && !c.MayActFor(userID) {
 		return []answer.Info{}, "", nil
 	}
-	records, next, err := s.Catalogue.Sessions(ctx, profiles.SessionFilter{
+	records, next, err := s.deps.Catalogue.Sessions(ctx, profiles.SessionFilter{
 		UserID: userID, Status: profiles.Status(r.Status), Limit: r.Limit, StartAfter: r.StartAfter})
 	if err != nil {
 		return nil, "", err
@@ -200,7 +200,7 @@ func (s *Service) AuthorizeTicket(ctx context.Context, ticket, sessionID string,
 	if !ok {
 		return access.Caller{}, refused
 	}
-	c, err := s.Keys.Caller(ctx, keyID)
+	c, err := s.deps.Keys.Caller(ctx, keyID)
 	switch {
 	case fault.Is(err, fault.Unauthorized), err == nil && l.allow(c, needs) != nil:
 		return access.Caller{}, refused

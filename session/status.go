@@ -42,7 +42,7 @@ func (l *live) setStatus(status profiles.Status, reason profiles.Reason) {
 		End: func(err error) {
 			switch {
 			case err != nil:
-				l.svc.Log.Error("a session's status could not be recorded", "session", l.id, "error", err)
+				l.svc.deps.Log.Error("a session's status could not be recorded", "session", l.id, "error", err)
 			case crash:
 				l.untold = false
 			}

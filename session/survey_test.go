@@ -25,11 +25,11 @@ func (r *rig) savedDocument(id string) (state.Document, save.EndAnswer) {
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	saved, err := r.Vault.Open(r.t.Context(), library.LocationOf("alice", id), a.Snapshot.ID)
+	saved, err := r.deps.Vault.Open(r.t.Context(), library.LocationOf("alice", id), a.Snapshot.ID)
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	files, err := r.Vault.Peek(r.t.Context(), saved, state.FileName)
+	files, err := r.deps.Vault.Peek(r.t.Context(), saved, state.FileName)
 	if err != nil {
 		r.t.Fatal(err)
 	}

@@ -34,7 +34,7 @@ func (l *live) verify(doc state.Document) {
 		return // the session ended first; the report stays pending
 	}
 	if err != nil {
-		l.svc.Log.Warn("a restore could not be verified", "session", l.id, "error", err)
+		l.svc.deps.Log.Warn("a restore could not be verified", "session", l.id, "error", err)
 	}
 	// A session that has ended meanwhile keeps its report as it was.
 	_ = l.ask(l.svc.ctx, func() error {
@@ -63,7 +63,7 @@ func (l *live) setReport(r *restore.Report) {
 	l.report, l.rec.Restored = r, restored
 	l.records.Do(func(ctx context.Context) error { return l.svc.records.SetReport(ctx, l.id, restored) }, func(err error) {
 		if err != nil {
-			l.svc.Log.Error("a session's report could not be recorded", "session", l.id, "error", err)
+			l.svc.deps.Log.Error("a session's report could not be recorded", "session", l.id, "error", err)
 		}
 	})
 }
