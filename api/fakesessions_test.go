@@ -13,6 +13,7 @@ import (
 	"github.com/stasisd/stasis/session/answer"
 	"github.com/stasisd/stasis/session/autosave"
 	"github.com/stasisd/stasis/session/drive"
+	"github.com/stasisd/stasis/session/inspect"
 	"github.com/stasisd/stasis/session/restore"
 	"github.com/stasisd/stasis/session/save"
 	"github.com/stasisd/stasis/state"
@@ -87,7 +88,7 @@ func (f *fakeSessions) Get(_ context.Context, _ access.Caller, id string) (answe
 	return info(id), f.failure()
 }
 
-func (f *fakeSessions) List(_ context.Context, _ access.Caller, r session.ListRequest) ([]answer.Info, string, error) {
+func (f *fakeSessions) List(_ context.Context, _ access.Caller, r inspect.ListRequest) ([]answer.Info, string, error) {
 	return []answer.Info{info(liveID), info(endedID)}, "ended-1", f.failure()
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/session/agent"
+	"github.com/stasisd/stasis/session/inspect"
 )
 
 // Whatever a session waits for, it is read and listed at once, and whoever waits for it
@@ -66,7 +67,7 @@ func TestReadWhileASessionWaits(t *testing.T) {
 			if info, err := r.Get(ctx, alice, id); err != nil || info.ID != id {
 				t.Errorf("%+v, %v", info, err)
 			}
-			if all, _, err := r.List(ctx, alice, ListRequest{}); err != nil || len(all) != 1 {
+			if all, _, err := r.List(ctx, alice, inspect.ListRequest{}); err != nil || len(all) != 1 {
 				t.Errorf("%d are listed, %v", len(all), err)
 			}
 			giveUp()

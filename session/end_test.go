@@ -18,6 +18,7 @@ import (
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
 	"github.com/stasisd/stasis/session/access"
+	"github.com/stasisd/stasis/session/inspect"
 	"github.com/stasisd/stasis/session/library"
 	"github.com/stasisd/stasis/session/restore"
 	"github.com/stasisd/stasis/session/save"
@@ -307,7 +308,7 @@ func TestLists(t *testing.T) {
 	}
 	var got []string
 	for after := ""; ; {
-		page, next, err := r.List(t.Context(), alice, ListRequest{Limit: 2, StartAfter: after})
+		page, next, err := r.List(t.Context(), alice, inspect.ListRequest{Limit: 2, StartAfter: after})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -17,6 +17,7 @@ import (
 	"github.com/stasisd/stasis/profiles"
 	"github.com/stasisd/stasis/session/access"
 	"github.com/stasisd/stasis/session/importer"
+	"github.com/stasisd/stasis/session/inspect"
 	"github.com/stasisd/stasis/session/library"
 	"github.com/stasisd/stasis/session/save"
 	"github.com/stasisd/stasis/state"
@@ -212,7 +213,7 @@ func TestImportRefused(t *testing.T) {
 	if r.dirs() != 0 {
 		t.Errorf("%d run directories", r.dirs())
 	}
-	if list, _, err := r.List(t.Context(), alice, ListRequest{Limit: 10}); err != nil || len(list) > 0 {
+	if list, _, err := r.List(t.Context(), alice, inspect.ListRequest{Limit: 10}); err != nil || len(list) > 0 {
 		t.Errorf("sessions: %+v, %v", list, err)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
 	"github.com/stasisd/stasis/session/agent"
+	"github.com/stasisd/stasis/session/inspect"
 	"github.com/stasisd/stasis/session/save"
 )
 
@@ -66,7 +67,7 @@ func TestReadWhileChromeIsReopened(t *testing.T) {
 	if s, err := r.Status(ctx, alice, id); err != nil || s.SessionStatus != string(profiles.StatusError) {
 		t.Errorf("status %+v, %v", s, err)
 	}
-	all, _, err := r.List(ctx, alice, ListRequest{})
+	all, _, err := r.List(ctx, alice, inspect.ListRequest{})
 	if err != nil || len(all) != 2 {
 		t.Errorf("%d are listed, %v", len(all), err)
 	}

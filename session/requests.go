@@ -17,14 +17,6 @@ type EndRequest struct {
 	Origins       state.Selection // whose state is saved; of SaveFilesystem alone
 }
 
-// ListRequest asks for a page of sessions.
-type ListRequest struct {
-	Status     string // "" for every status
-	UserID     string // "" for all that the caller may see
-	Limit      int
-	StartAfter string
-}
-
 // EndAllRequest says whose sessions a DELETE /v1/sessions ends.
 type EndAllRequest struct {
 	EndRequest

@@ -8,6 +8,7 @@ import (
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
 	"github.com/stasisd/stasis/session/access"
+	"github.com/stasisd/stasis/session/inspect"
 	"github.com/stasisd/stasis/session/restore"
 )
 
@@ -191,10 +192,10 @@ func TestOwnership(t *testing.T) {
 			t.Errorf("bob ends %s: %+v, %v", id, a, err)
 		}
 	}
-	if page, _, err := r.List(ctx, bob, ListRequest{UserID: "alice", Limit: 10}); err != nil || len(page) != 0 {
+	if page, _, err := r.List(ctx, bob, inspect.ListRequest{UserID: "alice", Limit: 10}); err != nil || len(page) != 0 {
 		t.Errorf("bob lists %d of alice's: %v", len(page), err)
 	}
-	if page, _, err := r.List(ctx, bob, ListRequest{Limit: 10}); err != nil || len(page) != 0 {
+	if page, _, err := r.List(ctx, bob, inspect.ListRequest{Limit: 10}); err != nil || len(page) != 0 {
 		t.Errorf("bob lists %d: %v", len(page), err)
 	}
 	for _, userID := range []string{"", "alice"} {
@@ -227,7 +228,7 @@ func TestRights(t *testing.T) {
 	for name, call := range map[string]func() error{
 		"create":   func() error { _, err := r.Create(ctx, idle, asking(nil)); return err },
 		"get":      func() error { _, err := r.Get(ctx, idle, id); return err },
-		"list":     func() error { _, _, err := r.List(ctx, idle, ListRequest{}); return err },
+		"list":     func() error { _, _, err := r.List(ctx, idle, inspect.ListRequest{}); return err },
 		"navigate": func() error { _, err := r.Navigate(ctx, idle, id, "https://a.example/"); return err },
 		"end":      func() error { _, err := r.End(ctx, idle, id, none); return err },
 		"end all":  func() error { _, err := r.EndAll(ctx, idle, EndAllRequest{}); return err },
