@@ -104,7 +104,7 @@ func (b *createBody) check() error {
 	)
 }
 
-// request is the body as the session room takes it.
+// request is the body as package session takes it.
 func (b *createBody) request() session.Create {
 	return session.Create{
 		AutoSave: b.AutoSave.request(), WebhookURL: b.WebhookURL,

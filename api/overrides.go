@@ -57,7 +57,7 @@ func (o *overridesBody) check() error {
 	return o.overrides().Check()
 }
 
-// overrides are the checked body as the rooms below take it.
+// overrides are the checked body as package session takes it.
 func (o *overridesBody) overrides() state.Overrides {
 	s := state.Overrides{UserAgent: o.UserAgent, Locale: o.Locale, Timezone: o.Timezone, ExtraHeaders: o.ExtraHeaders}
 	if v := o.Viewport; v != nil {

@@ -15,7 +15,7 @@ const module = "github.com/stasisd/stasis"
 
 // mayImport says which of our packages a package may import directly, by path
 // patterns below the module. A package takes the first rule that fits it, and
-// one that no rule fits fails the test: a new room must be given its place.
+// one that no rule fits fails the test: a new package must be given its place.
 var mayImport = []struct{ pkg, imports string }{
 	{".", ""}, // the OpenAPI document, embedded where it lies
 	{"fault", ""},
@@ -24,8 +24,8 @@ var mayImport = []struct{ pkg, imports string }{
 	{"state/report", ""},
 	{"state/*", "fault state"},
 
-	// The three rooms below session know state and fault, never each other.
-	// Within a room, adapters know the root or the root knows them. In browser, arrows
+	// The three layers below session know state and fault, never each other.
+	// Within a layer, adapters know the root or the root knows them. In browser, arrows
 	// between adapters go down too: restore and verify stand on apply, baseline and
 	// capture, those on hiddentab and profile. Only the pool stands on the root.
 	{"browser", "fault state state/report budget browser/launch browser/mux browser/hiddentab browser/capture browser/apply browser/baseline browser/restore browser/verify browser/logincheck browser/pageevent browser/targetinit browser/passkey browser/profile browser/profile/* browser/relay"},
@@ -56,7 +56,7 @@ var mayImport = []struct{ pkg, imports string }{
 	{"profiles/*", "fault state profiles"},
 
 	// A session knows no file of Chrome's: it asks browser, or an interface of its own.
-	{"session", "fault state state/* browser browser/extension browser/mux browser/pool snapshot profiles session/* session/login/renewal session/library/audit"},
+	{"session", "fault state state/* browser browser/extension browser/mux browser/pool snapshot profiles session/* session/login/renewal session/library/audit session/restore/archives"},
 	{"session/events", "fault profiles session/access"}, // it does not know what it is told of
 	{"session/events/webhook", "fault profiles"},        // nor what it sends
 	{"session/access", "fault profiles"},
@@ -75,11 +75,13 @@ var mayImport = []struct{ pkg, imports string }{
 	{"session/inspect", "fault profiles session/access session/agent session/answer session/restore"},
 	{"session/autosave", "fault browser state"},
 	{"session/pictures", "session/events"},
-	{"session/request", "fault state profiles session/autosave session/restore"},
+	{"session/request", "fault state browser profiles session/access session/autosave session/restore session/save session/settings"},
 	{"session/queue", ""},
 	{"session/records", "fault profiles session/events"},
+	{"session/run", "fault browser profiles session/events session/library session/queue session/restore session/save"},
 	{"session/registry", "fault session/login/renewal session/restore"},
 	{"session/restore", "fault state state/report browser browser/extension snapshot profiles session/access session/browsers"},
+	{"session/restore/archives", "state snapshot profiles session/agent session/library session/restore"},
 	{"session/library", "fault state state/* snapshot profiles browser/extension session/access"}, // it knows no live session
 	{"session/library/audit", "fault snapshot profiles session/library"},
 	{"session/*", "fault state state/* snapshot profiles session/access"},
@@ -126,6 +128,7 @@ var testsMayImport = []struct{ pkg, imports string }{
 	{"session/importer", "fault state state/report browser snapshot profiles session/access session/browsers session/library session/login session/save session/settings"},
 	{"session/rescue", "fault state browser snapshot profiles session/browsers session/events session/library session/save"},
 	{"session/restore", "browser/launch"},
+	{"session/request", "snapshot snapshot/memstore"}, // records sealed as the daemon seals them
 	{"session/*", "snapshot/* profiles/*"},
 	{"session/library/*", "snapshot/* profiles/*"},
 	// They look from everywhere at what the binary did.
@@ -166,8 +169,8 @@ func TestArrows(t *testing.T) {
 			if ours(imported) && !matches(allowed, below(imported)) {
 				t.Errorf("%s must not import %s", from, below(imported))
 			}
-			for prefix, rooms := range mayUse {
-				if (imported == prefix || strings.HasPrefix(imported, prefix+"/")) && !matches(rooms, from) {
+			for prefix, users := range mayUse {
+				if (imported == prefix || strings.HasPrefix(imported, prefix+"/")) && !matches(users, from) {
 					t.Errorf("%s must not import %s", from, imported)
 				}
 			}

@@ -15,11 +15,6 @@ import (
 // maxMethods is how many methods a type may have.
 const maxMethods = 60
 
-// tooManyMethods are the types that still have more.
-var tooManyMethods = []string{
-	"session.live",
-}
-
 // No type has more than maxMethods methods, with those of what it embeds: a type with
 // more has several ideas.
 func TestMethods(t *testing.T) {
@@ -29,11 +24,8 @@ func TestMethods(t *testing.T) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(types)) {
 		n := len(types.methods(name, map[string]bool{}))
-		switch excepted := slices.Contains(tooManyMethods, name); {
-		case n > maxMethods && !excepted:
+		if n > maxMethods {
 			t.Errorf("%s has %d methods, more than %d: split it by what its methods are about", name, n, maxMethods)
-		case n <= maxMethods && excepted:
-			t.Errorf("%s has only %d methods: take it out of tooManyMethods", name, n)
 		}
 	}
 }

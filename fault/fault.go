@@ -1,6 +1,6 @@
 // Package fault holds the one error type of Stasis.
 //
-// Every room reports failure as an [Error]: a code from the closed list in
+// Every package reports failure as an [Error]: a code from the closed list in
 // this package, the operation that failed and its cause. Codes are mapped
 // once to HTTP statuses (package api) and once to exit codes (cmd/stasis).
 // The package is a leaf: it does no I/O and imports nothing of Stasis.

@@ -44,8 +44,8 @@ type Key struct {
 	CreatedAt time.Time
 }
 
-// User is what outlives a user's environments. The documents are the session
-// room's; they are kept byte for byte.
+// User is what outlives a user's environments. The documents are those of package
+// session; they are kept byte for byte.
 type User struct {
 	ID           string
 	CreatedAt    time.Time       // zero: there is no record of the user yet
@@ -113,8 +113,8 @@ type Session struct {
 	Notices []Notice
 }
 
-// Snapshot is the record of a committed snapshot. Its bytes are the snapshot
-// room's; Location fields there follow from UserID and SessionID here.
+// Snapshot is the record of a committed snapshot. Package snapshot has its
+// bytes; the Location fields there follow from UserID and SessionID here.
 type Snapshot struct {
 	ID        string
 	SessionID string

@@ -6,6 +6,7 @@ import (
 
 	"github.com/stasisd/stasis/profiles"
 	"github.com/stasisd/stasis/session/agent"
+	"github.com/stasisd/stasis/session/request"
 )
 
 // Catalogue are the stores of durable records that a [Service] uses. All of them are
@@ -16,17 +17,12 @@ type Catalogue struct {
 	profiles.RetentionStore
 	profiles.DefaultStore
 	profiles.UserStore
-	UploadedExtensions
+	request.UploadedExtensions
 	agent.NoteReader
 	RunRecords
 	AnswerRecords
 	DeliveryRecords
 	Database
-}
-
-// UploadedExtensions are the records of uploaded extensions; see [profiles.ExtensionStore].
-type UploadedExtensions interface {
-	Extension(ctx context.Context, userID, id string) (profiles.Extension, error)
 }
 
 // RunRecords ends the runs that a killed daemon left, and removes old events; see

@@ -110,7 +110,12 @@ func (l *live) finishCheckpoint(c save.Checkpointed) {
 	was := l.checkpoint
 	l.checkpoint, l.replica = nil, c.Replica
 	<-l.turn
-	l.tellCheckpoint(c)
+	switch {
+	case c.Err != nil:
+		l.runs.RecordSaveFailed(c.Err)
+	case !c.Answer.Unchanged:
+		l.runs.RecordSaved(c.Answer.Snapshot, c.Answer.Default)
+	}
 	if c.Err == nil && c.Answer.Default != nil && c.Answer.Default.Moved {
 		l.rec.BaseVersion = c.Answer.Default.Version
 	}

@@ -47,7 +47,7 @@ func (s *Service) Connect(ctx context.Context, c access.Caller, id, targetID str
 	}
 	defer leave()
 	var door mux.Door // Chrome may be another session's by the time it is served
-	var left func()
+	var left func(clients int)
 	chrome, _, giveBack, err := l.borrow(ctx)
 	if err == nil {
 		defer giveBack()
@@ -57,7 +57,7 @@ func (s *Service) Connect(ctx context.Context, c access.Caller, id, targetID str
 			}
 			chrome, door = l.chrome, l.chrome.Door()
 			l.clients++
-			left = l.connected()
+			left = l.runs.RecordConnected(l.clients)
 			if l.rec.Status == profiles.StatusReady {
 				l.setStatus(profiles.StatusRunning, profiles.Reason{})
 			}
@@ -75,7 +75,7 @@ func (s *Service) Connect(ctx context.Context, c access.Caller, id, targetID str
 		// A session that has ended meanwhile has nothing to be told.
 		_ = l.ask(context.WithoutCancel(ctx), func() error {
 			l.clients--
-			left()
+			left(l.clients)
 			l.touch()
 			if l.clients == 0 {
 				select {

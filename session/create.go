@@ -10,6 +10,7 @@ import (
 	"github.com/stasisd/stasis/session/answer"
 	"github.com/stasisd/stasis/session/browsers"
 	"github.com/stasisd/stasis/session/registry"
+	"github.com/stasisd/stasis/session/request"
 	"github.com/stasisd/stasis/session/rescue"
 	"github.com/stasisd/stasis/session/restore"
 	"github.com/stasisd/stasis/state"
@@ -161,11 +162,11 @@ func (s *Service) repeated(ctx context.Context, c access.Caller, r Create) (answ
 // begin brings the Chrome up and starts the session on it; was is the record of
 // one that has ended and lives again.
 func (s *Service) begin(ctx context.Context, c access.Caller, r Create, o restore.Environment, was *profiles.Session) (*live, error) {
-	asked, err := s.sealAsked(r)
+	asked, err := request.Seal(s.Vault, r)
 	if err != nil {
 		return nil, err
 	}
-	if r.Engine, err = s.engineOf(ctx, r, o.UserID); err != nil {
+	if r.Engine, err = s.resolver.Engine(ctx, r, o.UserID); err != nil {
 		return nil, err
 	}
 	s.capacity.UseEngine(r.Engine)
@@ -173,7 +174,7 @@ func (s *Service) begin(ctx context.Context, c access.Caller, r Create, o restor
 		// What its create selected and named has come already, and more since.
 		r.Origins, r.Extensions = state.Selection{}, nil
 	}
-	named, err := s.namedExtensions(ctx, c, o.UserID, r.Extensions)
+	named, err := s.resolver.Extensions(ctx, c, o.UserID, r.Extensions)
 	if err != nil {
 		return nil, err
 	}

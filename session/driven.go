@@ -85,6 +85,6 @@ func (l *live) hasAgent() bool { return l.rec.WebhookURL != "" || l.svc.Journal.
 // apply takes over how the task stands, and records the event.
 func (l *live) apply(e agent.Effect) {
 	l.rec.Execution = e.Execution
-	l.writer.Record(e.Event, e.Data)
+	l.runs.Record(e.Event, e.Data)
 	l.touch()
 }

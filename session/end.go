@@ -215,7 +215,7 @@ func (l *live) carryOut() {
 // session's.
 func (l *live) finish(e save.Ended) {
 	if status, why, over := l.tellEnd(l.ending.cause, e); over {
-		l.endRun(status, why)
+		l.runs.End(l.records, func() int { return l.clients }, status, why)
 	}
 	if e.Over {
 		last := l.replica

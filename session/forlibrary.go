@@ -38,7 +38,7 @@ func (f forLibrary) ReadOut(ctx context.Context, saved snapshot.Snapshot) (state
 		return state.Document{}, nil, err
 	}
 	defer f.svc.capacity.Release()
-	return f.svc.restorer.ReadOut(ctx, saved, archives(f).document)
+	return f.svc.restorer.ReadOut(ctx, saved, f.svc.archives.Document)
 }
 
 // Retention returns a user's own policy; nil where the user has none.

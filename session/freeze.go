@@ -41,7 +41,7 @@ func (s *Service) Pause(ctx context.Context, c access.Caller, id string) (answer
 				return
 			}
 			l.setStatus(profiles.StatusPaused, profiles.Reason{})
-			l.writer.Record(events.Paused, nil)
+			l.runs.Record(events.Paused, nil)
 			l.records.After(func() { reply(nil) })
 		})
 	})

@@ -11,9 +11,9 @@ import (
 	"github.com/stasisd/stasis/session/access"
 	"github.com/stasisd/stasis/session/autosave"
 	"github.com/stasisd/stasis/session/browsers"
-	"github.com/stasisd/stasis/session/events"
 	"github.com/stasisd/stasis/session/queue"
 	"github.com/stasisd/stasis/session/restore"
+	"github.com/stasisd/stasis/session/run"
 	"github.com/stasisd/stasis/session/save"
 	"github.com/stasisd/stasis/state"
 )
@@ -59,13 +59,10 @@ type live struct {
 	paused    bool
 	awake     bool // Chrome runs, and clients may come to it, as far as is known
 	restarted bool
-	crashes   []time.Time    // of late, that its Chrome was started again after
-	untold    bool           // a crash that webhooks were not told of
-	used      bool           // something may have changed since the last save
-	writer    *events.Writer // of the run that is going on, or was last
-	runOver   bool           // the end of that run is told, or about to be
-	deaf      func()         // ends the hearing of what happens in Chrome
-	moved     chan struct{}  // has a value after a navigation
+	crashes   []time.Time // of late, that its Chrome was started again after
+	untold    bool        // a crash that webhooks were not told of
+	used      bool        // something may have changed since the last save
+	runs      *run.Runs
 	ending    *ending
 	over      bool // the session has ended; what the queues still have is finished
 	// checkpoint and reopening are under way. The ending waits for them.
@@ -81,7 +78,7 @@ type live struct {
 
 func newLive(s *Service, rec profiles.Session, r Create, up restore.Started) *live {
 	l := &live{svc: s, id: rec.ID, rights: access.NewLiveSession(rec.ID, rec.UserID, rec.KeyID),
-		calls: make(chan func()), finished: make(chan save.Ended), done: make(chan struct{}), moved: make(chan struct{}, 1),
+		calls: make(chan func()), finished: make(chan save.Ended), done: make(chan struct{}), runs: run.New(rec.ID, s.Journal),
 		// Nobody may be there to take it: the daemon may stop meanwhile.
 		checkpointed: make(chan save.Checkpointed, 1), reopened: make(chan reopened, 1), turn: make(chan struct{}, 1), left: make(chan struct{}, 1),
 		awake: true, power: queue.New(s.ctx, restore.ThawDeadline, s.work.Go), records: queue.New(s.ctx, recordDeadline, s.work.Go),
@@ -186,13 +183,13 @@ const killDeadline = 10 * time.Second
 func (l *live) abandon() {
 	ctx, cancel := context.WithTimeout(context.Background(), killDeadline)
 	defer cancel()
-	l.deaf()
+	l.runs.Deafen()
 	if l.chrome != nil {
 		if err := l.chrome.Kill(ctx); err != nil {
 			l.svc.Log.Error("a Chrome could not be ended", "session", l.id, "error", err)
 		}
 	}
-	l.writer.Leave(ctx) // last: a catalogue that does not answer holds nothing up
+	l.runs.Leave(ctx) // last: a catalogue that does not answer holds nothing up
 	l.svc.saver.DropReplica(l.replica)
 }
 

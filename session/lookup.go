@@ -45,7 +45,7 @@ func (l Lookup) Report(ctx context.Context, userID, id, event string, data event
 	}
 	// A session that has ended meanwhile has no run to record in.
 	_ = session.ask(context.WithoutCancel(ctx), func() error {
-		session.writer.Record(event, data)
+		session.runs.Record(event, data)
 		return nil
 	})
 	l.s.Journal.Flush(ctx, id)

@@ -5,15 +5,11 @@ import (
 
 	"github.com/stasisd/stasis/profiles"
 	"github.com/stasisd/stasis/session/capacity"
+	"github.com/stasisd/stasis/session/request"
 	"github.com/stasisd/stasis/session/restore"
 	"github.com/stasisd/stasis/session/settings"
+	"github.com/stasisd/stasis/state"
 )
-
-// turns bound how many costly calls run at once; see [capacity.Turns].
-type turns interface {
-	// Take waits for a user's turn until ctx ends. leave gives it back, once.
-	Take(ctx context.Context, userID string) (leave func(), err error)
-}
 
 // forCapacity is what the keeper of ready Chromes asks of a Service.
 type forCapacity struct{ svc *Service }
@@ -34,7 +30,7 @@ func (f forCapacity) StandbySettings(ctx context.Context, userID string) (capaci
 	if err != nil || set.Standby == nil {
 		return capacity.StandbySettings{}, err
 	}
-	engine, err := f.svc.engineOf(ctx, Create{}, userID)
+	engine, err := f.svc.resolver.Engine(ctx, request.Create{}, userID)
 	if err != nil {
 		engine = "" // a create reports that the engine is not there
 	}
@@ -48,6 +44,19 @@ func (f forCapacity) Creating() bool {
 
 // MemoryAllows reports whether memory allows one more Chrome.
 func (f forCapacity) MemoryAllows() bool { return f.svc.Room() }
+
+// forArchives is what restores ask of saves and rescues, which are made after them.
+type forArchives struct{ svc *Service }
+
+// Filter takes out of a user data directory what a selection leaves out.
+func (f forArchives) Filter(ctx context.Context, userDataDir string, selection state.Selection) ([]state.Component, error) {
+	return f.svc.saver.Filter(ctx, userDataDir, selection)
+}
+
+// AwaitRescue waits until what a session left when its daemon died is saved.
+func (f forArchives) AwaitRescue(ctx context.Context, sessionID string) error {
+	return f.svc.rescues.Await(ctx, sessionID)
+}
 
 // countRestore notes a restore of a default that a standby could serve, or could
 // have served.

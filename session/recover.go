@@ -2,9 +2,7 @@ package session
 
 import (
 	"context"
-	"time"
 
-	"github.com/stasisd/stasis/session/events"
 	"github.com/stasisd/stasis/session/library/audit"
 )
 
@@ -27,7 +25,7 @@ func (s *Service) Recover(ctx context.Context) error {
 		return err
 	}
 	s.rescues.Begin()
-	s.work.Go(s.janitor)
+	s.work.Go(func() { s.janitor.Run(s.ctx) })
 	if err := s.recallStandbys(ctx); err != nil {
 		return err
 	}
@@ -36,45 +34,4 @@ func (s *Service) Recover(ctx context.Context) error {
 	}
 	s.capacity.Replenish()
 	return nil
-}
-
-// sweepEvery is how often what has expired is removed, and pruneEvery how often
-// snapshots are held against the policies.
-const (
-	sweepEvery = 10 * time.Minute
-	pruneEvery = time.Hour
-)
-
-// janitor removes what has expired, rescue snapshots and recorded answers, and
-// what no policy keeps, until the service closes.
-func (s *Service) janitor() {
-	sweep, prune := time.NewTicker(sweepEvery), time.NewTicker(pruneEvery)
-	defer sweep.Stop()
-	defer prune.Stop()
-	s.sweep(s.ctx)
-	s.pruner.PruneAll(s.ctx)
-	for {
-		select {
-		case <-sweep.C:
-			s.sweep(s.ctx)
-		case <-prune.C:
-			s.pruner.PruneAll(s.ctx)
-		case <-s.ctx.Done():
-			return
-		}
-	}
-}
-
-func (s *Service) sweep(ctx context.Context) {
-	now := s.Now()
-	if err := s.Catalogue.ExpireEvents(ctx, now.Add(-events.KeepFor)); err != nil {
-		s.Log.Warn("old events could not be removed", "error", err)
-	}
-	if err := s.Catalogue.ExpireAnswers(ctx, now.Add(-repeatWindow)); err != nil {
-		s.Log.Warn("old answers could not be removed", "error", err)
-	}
-	if err := s.Catalogue.ExpireDeliveries(ctx, now.Add(-events.KeepDeliveries)); err != nil {
-		s.Log.Warn("old deliveries of webhooks could not be removed", "error", err)
-	}
-	s.pruner.RemoveExpired(ctx)
 }

@@ -2,8 +2,6 @@ package session
 
 import (
 	"context"
-	"reflect"
-	"time"
 
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
@@ -11,13 +9,6 @@ import (
 	"github.com/stasisd/stasis/session/answer"
 	"github.com/stasisd/stasis/session/events"
 	"github.com/stasisd/stasis/session/request"
-)
-
-// usualIdle and usualLifetime are the limits of sessions of which it is not
-// recorded what they were created with.
-const (
-	usualIdle     = 15 * time.Minute
-	usualLifetime = 6 * time.Hour
 )
 
 // Resume lets a session go on: a paused one thaws, one whose Chrome could not be
@@ -37,7 +28,7 @@ func (s *Service) resume(ctx context.Context, c access.Caller, r Create) (answer
 		if err != nil {
 			return answer.Acknowledged{}, nil, err
 		}
-		if err := s.sameAsked(rec, r); err != nil {
+		if err := request.Same(s.Vault, rec, r); err != nil {
 			return answer.Acknowledged{}, nil, err
 		}
 		if err := s.rescues.Await(ctx, rec.ID); err != nil {
@@ -121,7 +112,7 @@ func (l *live) unpause(end func(error)) {
 			status = profiles.StatusRunning
 		}
 		l.setStatus(status, profiles.Reason{})
-		l.writer.Record(events.Resumed, nil)
+		l.runs.Record(events.Resumed, nil)
 		l.touch()
 		l.records.After(func() { end(nil) })
 	})
@@ -150,7 +141,7 @@ func (s *Service) revive(ctx context.Context, c access.Caller, id string, by Cre
 	if rec.EndedAt.IsZero() {
 		return nil, fault.New(fault.SessionEnding, "session.resume", "session %s is being ended", id)
 	}
-	asked, err := s.made(rec)
+	asked, err := request.Recorded(s.Vault, rec)
 	if err != nil {
 		return nil, err
 	}
@@ -164,69 +155,6 @@ func (s *Service) revive(ctx context.Context, c access.Caller, id string, by Cre
 			"session %s was never saved; a create with this session_id, resume: true and if_missing: fresh starts it anew, empty, under its ID", id)
 	}
 	return l, err
-}
-
-// sealAsked seals what a session was made with, as its record keeps it sealed.
-func (s *Service) sealAsked(r Create) ([]byte, error) { return s.Vault.Seal(request.Encode(r)) }
-
-// made is what an ended session was made with, to be made again from its own
-// snapshot. One of an older Stasis, or an imported one, has the usual limits.
-func (s *Service) made(rec profiles.Session) (Create, error) {
-	r := Create{AgentName: rec.AgentName, Goal: rec.Goal, AllowMemory: true, RestoreTabs: true,
-		Idle: usualIdle, Lifetime: usualLifetime, Labels: rec.Labels, DiscardOnEnd: rec.Discard}
-	if len(rec.Asked) > 0 {
-		raw, err := s.Vault.Unseal(rec.Asked)
-		if err == nil {
-			r, err = request.Decode(raw)
-		}
-		if err != nil {
-			// Without its proxy it would go out in the open.
-			return r, fault.Wrap(err, fault.CodeOf(err), "session.resume",
-				"what the session was created with cannot be read; create one with restore_from_session_id instead: "+fault.MessageOf(err))
-		}
-	}
-	r.SessionID, r.UserID, r.Engine, r.RequestHash = rec.ID, rec.UserID, rec.Engine, rec.RequestHash
-	r.FromSession, r.FromEnvironment, r.FromDefaultOf, r.StartURL = rec.ID, "", "", ""
-	return r, nil
-}
-
-// sameAsked refuses a create that resumes a session and asks for something else
-// than that was made with: who names a proxy must not go out by another way.
-func (s *Service) sameAsked(rec profiles.Session, r Create) error {
-	const op = "session.resume"
-	if r.UserID != "" && r.UserID != rec.UserID {
-		return fault.New(fault.UserMismatch, op, "user_id is not the user of the session to resume")
-	}
-	if !r.Options {
-		return nil
-	}
-	was, err := s.made(rec)
-	if err != nil {
-		return err
-	}
-	if r.Engine == "" {
-		r.Engine = was.Engine
-	}
-	if !reflect.DeepEqual(bare(r), bare(was)) {
-		return fault.New(fault.InvalidField, op, "resume: the session goes on with what it was created with; leave the other options out, or give the same")
-	}
-	return nil
-}
-
-// bare is a create without what says where it starts and who asks, as it
-// is after it was recorded.
-func bare(r Create) Create {
-	r.SessionID, r.UserID, r.RequestHash, r.StartURL, r.Wait = "", "", "", "", 0
-	r.FromSession, r.FromEnvironment, r.FromDefaultOf = "", "", ""
-	r.FreshIfNone, r.Resume, r.Options = false, false, false
-	if r.OnLive == request.OnLiveShare {
-		r.OnLive = request.OnLiveFail
-	}
-	same, err := request.Decode(request.Encode(r))
-	if err != nil {
-		return r
-	}
-	return same
 }
 
 // resumed answers a create with resume. found is false where nothing is there to

@@ -35,6 +35,7 @@ import (
 	"github.com/stasisd/stasis/session/inspect"
 	"github.com/stasisd/stasis/session/library"
 	"github.com/stasisd/stasis/session/login"
+	"github.com/stasisd/stasis/session/restore/archives"
 	"github.com/stasisd/stasis/session/save"
 	"github.com/stasisd/stasis/session/settings"
 	"github.com/stasisd/stasis/snapshot"
@@ -81,6 +82,7 @@ type rig struct {
 	uploaded   *library.Extensions
 	readings   turns // that the library waits for
 	packages   turns
+	large      turns // of who restores a large state document
 	t          *testing.T
 	browsers   *fakeBrowsers
 	store      *faultstore.Store
@@ -141,9 +143,10 @@ func (r *rig) daemon(change func(*Config)) *Service {
 	vault, log := snapshot.NewVault(r.store, r.keys, snapshot.Options{Now: r.clock.now}), slog.New(slog.DiscardHandler)
 	journal := events.NewJournal(r.catalogue, vault, r.clock.now, log)
 	r.masks = capacity.NewTurns(events.MaxMasking)
+	r.large = capacity.NewTurns(archives.MaxLarge)
 	notices := events.NewNotices(events.NoticesConfig{URL: r.hookURL, Session: answer.HookSession, Now: r.clock.now})
 	s := New(cfg, Deps{Journal: journal, Notices: notices, Keys: r.apiKeys, Extensions: store, Browsers: r.browsers, Datadirs: r.disk, Vault: vault,
-		Catalogue: r.catalogue.forService(), Meter: r.meter, Room: func() bool { return r.room() }, Now: r.clock.now, Log: log})
+		Catalogue: r.catalogue.forService(), Large: turnsAt{&r.large}, Meter: r.meter, Room: func() bool { return r.room() }, Now: r.clock.now, Log: log})
 	r.Users, r.Checker, r.Importer = s.Users(), s.Checker(), s.Importer()
 	masks := turnsAt{&r.masks}
 	r.Driver, r.Inspector, r.TicketHolders = drive.New(s.Lookup()), s.Inspector(), access.NewTicketHolders(r.apiKeys, s.Lookup())
@@ -171,6 +174,11 @@ func (r *rig) daemon(change func(*Config)) *Service {
 		}
 	})
 	return s
+}
+
+// turns bound how many costly calls run at once; see [capacity.Turns].
+type turns interface {
+	Take(ctx context.Context, userID string) (leave func(), err error)
 }
 
 // turnsAt are turns that a test replaces.

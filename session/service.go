@@ -28,8 +28,10 @@ import (
 	"github.com/stasisd/stasis/session/login/renewal"
 	"github.com/stasisd/stasis/session/records"
 	"github.com/stasisd/stasis/session/registry"
+	"github.com/stasisd/stasis/session/request"
 	"github.com/stasisd/stasis/session/rescue"
 	"github.com/stasisd/stasis/session/restore"
+	"github.com/stasisd/stasis/session/restore/archives"
 	"github.com/stasisd/stasis/session/save"
 	"github.com/stasisd/stasis/session/settings"
 	"github.com/stasisd/stasis/snapshot"
@@ -79,6 +81,8 @@ type Deps struct {
 	Extensions *extension.Store
 	// Room tells whether memory allows one more Chrome; nil: it does.
 	Room func() bool
+	// Large bounds how many large state documents are restored at once; nil: [archives.MaxLarge].
+	Large archives.Turns
 	// Meter counts; nil: nothing is counted.
 	Meter Meter
 	Now   func() time.Time
@@ -115,9 +119,11 @@ type Service struct {
 
 	snapshots *library.Snapshots
 	pruner    *library.Pruner
+	janitor   *library.Janitor
 	capacity  *capacity.Manager[*restore.Parked, *restore.Spare, *restore.Standby]
 	restorer  *restore.Restorer
 	users     *settings.Users
+	resolver  *request.Resolver
 	checker   *login.Checker
 	saver     *save.Saver
 	importer  *importer.Importer
@@ -125,6 +131,7 @@ type Service struct {
 	rescues   *rescue.Rescues
 	records   *records.Records
 	inspector *inspect.Inspector
+	archives  *archives.Archives
 	clients   *capacity.Clients
 
 	// ctx is the life of the daemon's own work (saves, sessions); it ends
@@ -134,19 +141,19 @@ type Service struct {
 	work   sync.WaitGroup
 
 	sessions *registry.Registry[*live]
-	imports  turns // of imports whose upload is there
-	large    turns // of who restores a large state document
 }
 
 // New makes a Service. [Service.Recover] must run before the first request.
 func New(cfg Config, deps Deps) *Service {
-	s := &Service{cfg: cfg, Deps: deps, clients: capacity.NewClients(cfg.MaxClients),
-		imports: capacity.NewTurns(importer.MaxImports), large: capacity.NewTurns(maxLarge)}
+	s := &Service{cfg: cfg, Deps: deps, clients: capacity.NewClients(cfg.MaxClients)}
 	if s.Meter == nil {
 		s.Meter = unmetered{}
 	}
 	if s.Room == nil {
 		s.Room = func() bool { return true }
+	}
+	if s.Large == nil {
+		s.Large = capacity.NewTurns(archives.MaxLarge)
 	}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	s.capacity = capacity.New[*restore.Parked](capacity.Config{
@@ -160,15 +167,20 @@ func New(cfg Config, deps Deps) *Service {
 	s.snapshots = library.NewSnapshots(deps.Catalogue, deps.Vault, s.capacity, deps.Log)
 	s.pruner = library.NewPruner(library.PrunerConfig{Retention: cfg.Retention, Grace: cfg.PruneGrace, Now: deps.Now, Log: deps.Log},
 		deps.Catalogue, s.snapshots, forLibrary{s})
-	s.restorer = restore.New(restore.Config{Now: deps.Now, Log: deps.Log}, deps.Browsers, s.capacity, archives{s}, deps.Catalogue)
+	s.janitor = library.NewJanitor(library.JanitorConfig{Records: deps.Catalogue, Pruner: s.pruner,
+		Events: events.KeepFor, Answers: repeatWindow, Deliveries: events.KeepDeliveries, Now: deps.Now, Log: deps.Log})
+	s.archives = archives.New(archives.Config{Vault: deps.Vault, Snapshots: s.snapshots, Datadirs: deps.Datadirs, Extensions: deps.Extensions,
+		Sessions: forArchives{s}, Large: s.Large, Unpack: cfg.Unpack})
+	s.restorer = restore.New(restore.Config{Now: deps.Now, Log: deps.Log}, deps.Browsers, s.capacity, s.archives, deps.Catalogue)
 	s.users = settings.NewUsers(deps.Catalogue, deps.Now, s.settingsChanged)
+	s.resolver = request.NewResolver(cfg.Engine, s.users, deps.Browsers, deps.Catalogue)
 	s.checker = login.NewChecker(login.Config{Records: deps.Catalogue, Users: s.users, Sessions: checks{s.sessions, s}, Places: s.capacity, Snapshots: s.snapshots,
 		Restorer: s.restorer, Notices: deps.Notices, Meter: s.Meter, Now: deps.Now, Log: deps.Log})
 	s.saver = save.New(save.Config{Records: deps.Catalogue, Archives: deps.Vault, Datadirs: deps.Datadirs, Snapshots: s.snapshots, Dirs: deps.Browsers,
 		Restorer: s.restorer, Kept: s.capacity, Users: s.users, Login: s.checker, Notices: deps.Notices, Meter: s.Meter,
 		Unpack: cfg.Unpack, RescueTTL: cfg.RescueTTL, Now: deps.Now, Log: deps.Log})
 	s.importer = importer.New(importer.Config{Records: deps.Catalogue, Archives: deps.Vault, Datadirs: deps.Datadirs, Dirs: deps.Browsers, Keys: deps.Keys,
-		Turns: s.imports, Saver: s.saver, Users: s.users, Login: s.checker, Unpack: cfg.Unpack, Meter: s.Meter, Now: deps.Now, Log: deps.Log})
+		Turns: capacity.NewTurns(importer.MaxImports), Saver: s.saver, Users: s.users, Login: s.checker, Unpack: cfg.Unpack, Meter: s.Meter, Now: deps.Now, Log: deps.Log})
 	s.renewals = renewal.New(s.ctx, renewal.Config{Records: deps.Catalogue, Archives: deps.Vault, Snapshots: s.snapshots, Pruner: s.pruner, Restorer: s.restorer,
 		Engines: deps.Browsers, Datadirs: deps.Datadirs, Saver: s.saver, Checker: s.checker, Places: s.capacity, Sessions: s.sessions,
 		Room: s.Room, MaxSessions: cfg.MaxSessions, Patience: cfg.Waits.RenewalPatience, Between: cfg.Waits.RenewalBetween,

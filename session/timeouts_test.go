@@ -83,10 +83,10 @@ func TestTimeouts(t *testing.T) {
 			r.holds(old, row.ID)
 			// It restores, and goes when its time is over.
 			r.end(alice, r.create(alice, func(c *Create) { c.FromSession = id }).ID, none)
-			r.sweep(t.Context())
+			r.janitor.Sweep(t.Context())
 			r.holds(old, row.ID)
 			r.clock.add(25 * time.Hour)
-			r.sweep(t.Context())
+			r.janitor.Sweep(t.Context())
 			r.holds(old)
 			_, err = r.Create(t.Context(), alice, asking(func(c *Create) { c.FromSession = id }))
 			wantCode(t, err, fault.NoSnapshot)

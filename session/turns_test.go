@@ -10,6 +10,7 @@ import (
 	"github.com/stasisd/stasis/session/agent"
 	"github.com/stasisd/stasis/session/importer"
 	"github.com/stasisd/stasis/session/library"
+	"github.com/stasisd/stasis/session/restore/archives"
 )
 
 // busyTurns are turns that all are somebody else's.
@@ -40,7 +41,7 @@ func (c *countedTurns) Take(ctx context.Context, userID string) (func(), error) 
 func TestCostlyCallsWait(t *testing.T) {
 	r := newRig(t, nil)
 	a := r.imports(keeper, importer.Request{Format: library.FormatPlaywright}, storageStateFile)
-	long := `{"cookies":[],"origins":[{"origin":"https://a.example","localStorage":[{"name":"k","value":"` + strings.Repeat("x", largeState) + `"}]}]}`
+	long := `{"cookies":[],"origins":[{"origin":"https://a.example","localStorage":[{"name":"k","value":"` + strings.Repeat("x", archives.LargeState) + `"}]}]}`
 	large := r.imports(keeper, importer.Request{Format: library.FormatPlaywright}, long)
 	id := r.create(keeper, nil).ID
 	if _, err := r.Send(t.Context(), keeper, id, agent.MessageRequest{Type: "QUESTION", Content: "Which?"}); err != nil {

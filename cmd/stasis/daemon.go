@@ -61,7 +61,7 @@ type daemon struct {
 	closers  []func() error
 }
 
-// start wires the rooms: it takes the data directory, opens catalogue and
+// start connects the packages: it takes the data directory, opens catalogue and
 // store, tries Chrome, and makes good what a dead daemon left.
 func start(ctx context.Context, c *serveCmd, log *slog.Logger) (_ *daemon, err error) {
 	d := &daemon{}

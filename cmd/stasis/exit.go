@@ -66,7 +66,7 @@ func interrupted(ctx context.Context, err error, message string) error {
 	return err
 }
 
-// exitError is a failure of a verb that is no fault of a room.
+// exitError is a failure of a verb that has no code of package fault.
 type exitError struct {
 	code    int
 	message string

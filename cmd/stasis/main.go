@@ -1,6 +1,6 @@
 // Command stasis is the daemon and its tools: one binary, one file per verb.
 //
-// It reads flags, wires the rooms together and runs them. Those of serve, and those
+// It reads flags, connects the packages and runs them. Those of serve, and those
 // that say where things are and who asks, are also STASIS_… in the environment. What
 // a verb does is on its own line alone (env:"-"). What goes wrong ends in one message on standard
 // error and an exit code of the table in exit.go.

@@ -98,8 +98,8 @@ func (st *Snapshots) move(ctx context.Context, tx *sql.Tx, s profiles.Snapshot, 
 	return profiles.Moved{Moved: true, Version: next.Version}, addDefault(ctx, tx, next)
 }
 
-// end writes how the session ended. Which ends may follow which is the
-// session room's to decide.
+// end writes how the session ended. Package session decides which
+// ends may follow which.
 func end(ctx context.Context, tx *sql.Tx, e profiles.End, moved profiles.Moved, op string) error {
 	var outcome json.RawMessage
 	if e.Outcome != nil {

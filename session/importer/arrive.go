@@ -17,7 +17,7 @@ import (
 	"github.com/stasisd/stasis/state/report"
 )
 
-// opened gives an upload to use, as an archive.
+// opened opens an upload as an archive and calls use with it.
 func (i *Importer) opened(file *os.File, use func(*snapshot.Foreign) error) error {
 	archive, err := i.cfg.Archives.OpenForeign(file)
 	if err != nil {
@@ -59,7 +59,8 @@ func (i *Importer) takeArchive(ctx context.Context, dir *browser.Dir, a *save.Ar
 	return doc, err
 }
 
-// readDocument reads the state document of somebody's archive.
+// readDocument reads the state document of an archive and checks every value that a
+// restore would trust.
 func readDocument(raw []byte) (doc state.Document, err error) {
 	if err := state.CheckCrowd(raw); err != nil {
 		return doc, badArchive("%s: %s", state.FileName, err)
@@ -93,8 +94,8 @@ func badArchive(format string, args ...any) error {
 	return fault.New(fault.InvalidImport, "session.import", format, args...)
 }
 
-// takeDesktop unpacks a profile of an ordinary Chrome. Nobody read its state
-// over CDP: what its files bring back is all there is.
+// takeDesktop unpacks a profile of an ordinary Chrome. Its state was not read over CDP,
+// so a restore brings back only what its files hold.
 func (i *Importer) takeDesktop(ctx context.Context, folder string, dir *browser.Dir, a *save.Arrival, file *os.File) (state.Document, error) {
 	doc := save.Unread(browser.EngineChrome, i.cfg.Now())
 	left := leftovers{}
@@ -136,7 +137,7 @@ func (i *Importer) takeDesktop(ctx context.Context, folder string, dir *browser.
 	return doc, nil
 }
 
-// leftovers count what was not taken, by reason.
+// leftovers count the files that were left out, by reason.
 type leftovers map[string]int
 
 func (l leftovers) add(why string) { l[why]++ }

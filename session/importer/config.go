@@ -1,5 +1,9 @@
-// Package importer takes environments that were saved elsewhere: archives of Stasis,
-// profiles of ordinary Chromes, and files of cookies and storage.
+// Package importer makes snapshots of environments that were saved elsewhere: archives
+// of Stasis, profiles of ordinary Chromes, and files of cookies and storage.
+//
+// In goes an upload and its format; out comes a snapshot that belongs to a session
+// of its own, which has ended. An upload is hostile input: names, sizes and counts are
+// checked before a file is written. What does not have its format is invalid_import.
 package importer
 
 import (
@@ -18,13 +22,15 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// Records is what imports need of the catalogue; see [profiles.Catalogue].
+// Records is what imports need of the catalogue; see [profiles.SnapshotStore] and
+// [profiles.DefaultStore].
 type Records interface {
 	Snapshot(ctx context.Context, id string) (profiles.Snapshot, error)
 	Default(ctx context.Context, userID string) (profiles.Default, error)
 }
 
-// Archives opens what is imported and tells whether it has room; see [snapshot.Vault].
+// Archives opens what is imported and checks that the store has room; see
+// [snapshot.Vault].
 type Archives interface {
 	OpenForeign(file *os.File) (*snapshot.Foreign, error)
 	CheckRoom(ctx context.Context, need int64) error
@@ -43,7 +49,7 @@ type Datadirs interface {
 	OriginOf(ctx context.Context, userDataDir string, kept map[string][]byte) (browser.DesktopOrigin, error)
 }
 
-// Dirs makes run directories; see browsers.Launcher.
+// Dirs makes run directories; see browsers.Launcher. The caller removes them.
 type Dirs interface {
 	NewDir() (*browser.Dir, error)
 }
@@ -71,7 +77,7 @@ type Checker interface {
 	CheckSnapshot(ctx context.Context, snap profiles.Snapshot, check settings.LoginCheck) (login.Outcome, error)
 }
 
-// Config is what an Importer stands on.
+// Config is what an Importer needs.
 type Config struct {
 	Records  Records
 	Archives Archives

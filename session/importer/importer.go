@@ -32,12 +32,12 @@ type Request struct {
 	Size          int64 // of the body as it was announced; -1 or 0 where it was not
 }
 
-// MaxImports bounds how many are read and stored at once, one of each user: each may
-// keep a state file of [snapshot.MaxKept] bytes in memory several times over.
+// MaxImports bounds how many imports are read and stored at once, one per user: each may
+// keep a state file of [snapshot.MaxKept] bytes in memory several times.
 const MaxImports = 2
 
-// The most that an imported archive lists: entries, and bytes of their names. It
-// is less than a restore takes, for who made the archive is not known.
+// The most that an imported archive may list: entries, and bytes of their names. It is
+// less than a restore takes, because nobody knows who made the archive.
 const (
 	maxImportEntries = 1 << 18
 	maxImportNames   = 32 << 20
@@ -55,20 +55,19 @@ func (i *Importer) limits() snapshot.Limits {
 	return limits
 }
 
-// Answer is the snapshot that an import made: its report tells what came
-// in and what was left out, and why.
+// Answer is the answer of an import, on the wire. The report of its snapshot says what
+// was imported, what was left out, and why.
 type Answer struct {
 	Snapshot library.SnapshotInfo `json:"snapshot"`
 	Default  *save.DefaultOutcome `json:"default"`
 }
 
-// Import makes a snapshot of an environment, or of the state of one, that was
-// saved elsewhere. It belongs to a user, and to a session of its own that has
-// ended. On any error nothing is stored. What is not of the format named, or
-// hostile, is invalid_import. What there is no room for, by its size, is refused
-// before it is read; where as many are on their way as may it is too_many_imports.
-// The body is read whole first; then the import waits for its turn. It ends
-// with its key.
+// Import makes a snapshot of an environment, or of its state, that was saved elsewhere.
+// The snapshot belongs to a user, and to a session of its own that has ended. After an
+// error nothing is stored. What does not have the named format, or is hostile, is
+// invalid_import. A body that the store has no room for is refused before it is read;
+// with too many imports under way the error is too_many_imports. The body is read whole
+// first; then the import waits for its turn. It is cancelled when its key is deleted.
 func (i *Importer) Import(ctx context.Context, c access.Caller, r Request, body io.Reader) (Answer, error) {
 	ctx, leave, err := i.cfg.Keys.While(ctx, c)
 	if err != nil {
@@ -103,7 +102,7 @@ func (i *Importer) importBy(ctx context.Context, c access.Caller, r Request, bod
 		return Answer{}, err
 	}
 	defer browsers.Remove(dir, i.cfg.Log)
-	// A slow upload takes no other's turn: it is read whole before.
+	// The upload is read whole before it takes a turn, so a slow one holds up nobody.
 	upload, err := i.receive(ctx, r, dir, body)
 	if err != nil {
 		return Answer{}, err
@@ -165,8 +164,8 @@ func (i *Importer) importBy(ctx context.Context, c access.Caller, r Request, bod
 	return answer, err
 }
 
-// enters refuses what could be stored and not be restored, and what there is
-// no room for.
+// enters refuses what could be stored but not restored, and what the store has no
+// room for.
 func (i *Importer) enters(ctx context.Context, files []browser.File, doc state.Document) error {
 	if err := i.cfg.Saver.Fits(files, doc); err != nil {
 		return fault.Wrap(err, fault.TooLarge, "session.import", fault.MessageOf(err))
@@ -174,8 +173,8 @@ func (i *Importer) enters(ctx context.Context, files []browser.File, doc state.D
 	return i.cfg.Archives.CheckRoom(ctx, browser.Size(files))
 }
 
-// receive writes the body to the disk. A state file, which is read into memory later,
-// may not have more than [snapshot.MaxKept] bytes.
+// receive writes the body to the disk. A state file may not have more than
+// [snapshot.MaxKept] bytes, because it is read into memory later.
 func (i *Importer) receive(ctx context.Context, r Request, dir *browser.Dir, body io.Reader) (*os.File, error) {
 	tooLarge := fault.New(fault.TooLarge, "session.import", "the file is larger than %d bytes", snapshot.MaxKept)
 	if !r.Format.IsState() {
@@ -232,9 +231,8 @@ func unreadable(err error) error {
 	return fault.Wrap(err, fault.InvalidRequest, "session.import", "the body could not be read")
 }
 
-// prove runs the login check of a user in a Chrome of its own on what was
-// imported, and then moves the default. The snapshot is there whatever comes
-// of it.
+// prove runs the user's login check on the imported snapshot, in a Chrome of its own,
+// and then moves the default. The snapshot stays, whatever the outcome is.
 func (i *Importer) prove(ctx context.Context, id string, check settings.LoginCheck, m profiles.Move) (*save.DefaultOutcome, error) {
 	snap, err := i.cfg.Records.Snapshot(ctx, id)
 	if err != nil {

@@ -11,15 +11,15 @@ import (
 	"github.com/stasisd/stasis/fault"
 )
 
-// How many imports are on their way at once, those that wait for their turn
-// included: of one user, and of the daemon. Each keeps what it sent on the disk.
+// How many imports may be under way at once, of one user and of the daemon. Those that
+// wait for their turn count too, because each keeps its upload on the disk.
 const (
 	MaxUserUploads = 4
 	MaxUploads     = 16
 )
 
-// uploads count the imports that are on their way. Its methods are safe for
-// concurrent use.
+// uploads count the imports that are under way. Its methods are safe for concurrent
+// use.
 type uploads struct {
 	mu    sync.Mutex
 	all   int
@@ -28,8 +28,8 @@ type uploads struct {
 
 func newUploads() *uploads { return &uploads{users: map[string]int{}} }
 
-// take takes a place, until leave is called, once. Where there is none the error is
-// too_many_imports.
+// take counts an import until leave is called, once. With too many under way the error
+// is too_many_imports.
 func (u *uploads) take(userID string) (leave func(), err error) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -51,9 +51,9 @@ func (u *uploads) take(userID string) (leave func(), err error) {
 	}, nil
 }
 
-// spool writes an upload to a file on the disk of the run directory, and gives the
-// file, at its beginning. It has no name: closing it frees its space. It checks on
-// the way that the store has room.
+// spool writes an upload to a file on the disk of the run directory and returns the
+// file, at its beginning. The file has no name: closing it frees its space. While it
+// writes, it checks that the store has room.
 func (i *Importer) spool(ctx context.Context, dir *browser.Dir, body io.Reader) (*os.File, error) {
 	const op = "session.spool"
 	file, err := os.CreateTemp(dir.Path, "upload")
@@ -73,12 +73,12 @@ func (i *Importer) spool(ctx context.Context, dir *browser.Dir, body io.Reader) 
 	return file, nil
 }
 
-// roomEvery is how many bytes of an upload are written before the room is looked
-// at once more: nobody has to say how many there will be.
+// roomEvery is after how many bytes of an upload the store's room is checked again: a
+// client need not announce the size.
 const roomEvery = 16 << 20
 
-// diskWriter writes an upload while there is room for it in the store too, and
-// tells a full disk from a body that breaks off.
+// diskWriter writes an upload as long as the store has room for it too. Its errors
+// distinguish a full disk from a body that breaks off.
 type diskWriter struct {
 	file             *os.File
 	room             func(need int64) error

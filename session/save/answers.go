@@ -8,7 +8,8 @@ import (
 	"github.com/stasisd/stasis/state/report"
 )
 
-// DefaultOutcome tells what became of a user's default at a save.
+// DefaultOutcome says whether a save moved the user's default, and why not. It is the
+// wire shape.
 type DefaultOutcome struct {
 	Moved   bool   `json:"moved"`
 	Version int64  `json:"version"`
@@ -17,7 +18,8 @@ type DefaultOutcome struct {
 	LoginCheck *login.Outcome `json:"login_check,omitempty"`
 }
 
-// EndAnswer is the answer of a delete; it is recorded with the session.
+// EndAnswer is the answer of a DELETE of a session. It is the wire shape, and is
+// recorded with the session.
 type EndAnswer struct {
 	Success        bool                  `json:"success"`
 	Deleted        bool                  `json:"deleted"`
@@ -25,11 +27,11 @@ type EndAnswer struct {
 	Snapshot       *library.SnapshotInfo `json:"snapshot"`
 	Default        *DefaultOutcome       `json:"default"`
 	UnsavedChanges bool                  `json:"unsaved_changes"`
-	// LeftOut is what a selection of origins kept out of the snapshot.
+	// LeftOut is what a selection of origins left out of the snapshot.
 	LeftOut []state.Component `json:"left_out,omitempty"`
 }
 
-// Whole is the answer with a snapshot that is whole.
+// Whole is the answer as clients get it; see [library.SnapshotInfo.Whole].
 func (e EndAnswer) Whole() EndAnswer {
 	if e.Snapshot != nil {
 		snapshot := e.Snapshot.Whole()
@@ -38,7 +40,7 @@ func (e EndAnswer) Whole() EndAnswer {
 	return e
 }
 
-// CheckpointAnswer is the answer of a checkpoint.
+// CheckpointAnswer is the answer of a checkpoint. It is the wire shape.
 type CheckpointAnswer struct {
 	Success  bool                 `json:"success"`
 	Message  string               `json:"message"`
@@ -46,11 +48,11 @@ type CheckpointAnswer struct {
 	Default  *DefaultOutcome      `json:"default"`
 	// Unchanged: nothing has changed since the checkpoint that Snapshot is of.
 	Unchanged bool `json:"unchanged"`
-	// PausedMS is for how long Chrome stood still.
+	// PausedMS is how long Chrome stood still, in milliseconds.
 	PausedMS float64 `json:"paused_ms"`
 }
 
-// endAnswer is the answer of an end that saved.
+// endAnswer is the answer of a save: its snapshot, and what became of the default.
 func endAnswer(row profiles.Snapshot, j Job, m profiles.Moved) EndAnswer {
 	info := library.InfoOf(row, row.CreatedAt)
 	done := "session ended, environment saved"

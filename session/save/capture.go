@@ -11,7 +11,9 @@ import (
 // captureDeadline bounds the reading of a whole environment over CDP.
 const captureDeadline = 30 * time.Second
 
-// Capture checks the store and its room, and reads the state.
+// Capture reads the state of a running Chrome over CDP, after it has checked that the
+// store works and has room. What could not be restored is save_failed. A frozen
+// Chrome is thawed for it.
 func (s *Saver) Capture(ctx context.Context, j Job) (state.Document, error) {
 	wake, cancel := context.WithTimeout(ctx, captureDeadline)
 	defer cancel()
@@ -25,9 +27,9 @@ func (s *Saver) Capture(ctx context.Context, j Job) (state.Document, error) {
 	return s.read(wake, j, files)
 }
 
-// checkRoom lists the environment's files, and checks the store and its room for
-// them. Chrome still writes, so the list is a guess; the guess errs upward, for
-// what is stored is compressed.
+// checkRoom lists the environment's files and checks that the store works and has room
+// for them. Chrome still writes, so the size is an estimate. It is too high rather
+// than too low, for the store compresses.
 func (s *Saver) checkRoom(ctx context.Context, j Job) ([]browser.File, error) {
 	files, err := j.Chrome.Environment(ctx)
 	if err != nil {
@@ -40,7 +42,7 @@ func (s *Saver) checkRoom(ctx context.Context, j Job) ([]browser.File, error) {
 	if err := s.cfg.Archives.CheckRoom(ctx, need); err != nil {
 		return nil, err
 	}
-	// A store that is read-only or away is better known before Chrome is closed.
+	// A store that is read-only or gone must be found before Chrome is closed.
 	return files, s.cfg.Archives.Health(ctx)
 }
 

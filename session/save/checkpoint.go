@@ -15,17 +15,18 @@ import (
 // checkpointDeadline bounds how long a checkpoint may use the session's Chrome.
 const checkpointDeadline = time.Minute
 
-// Checkpointed is what a checkpoint came to.
+// Checkpointed is the outcome of a checkpoint.
 type Checkpointed struct {
 	Answer  CheckpointAnswer
-	Flaw    string   // what is wrong with it, or with that which it found unchanged
-	Replica *Replica // for the next one; nil: it was thrown away
+	Flaw    string   // what is wrong with the snapshot, a new one or an unchanged earlier one
+	Replica *Replica // for the next checkpoint; nil: it was removed
 	Err     error
 }
 
-// Checkpoint saves a session that runs on, beginning with the copy that the last one
-// left; nil: with none. While it needs Chrome it ends with lent, the context of the
-// session's calls; from then on it outlives Chrome and ends with ctx, the daemon's own.
+// Checkpoint saves a session that runs on. It begins with the copy of files that the
+// last checkpoint left; nil: with none. While it uses Chrome, lent bounds it, which is the
+// context of the session's calls. After that it needs no Chrome, and ctx bounds it,
+// which is the daemon's own.
 func (s *Saver) Checkpoint(ctx, lent context.Context, j Job, last *Replica) (out Checkpointed) {
 	r := last
 	defer func() {
@@ -72,8 +73,8 @@ func (s *Saver) Checkpoint(ctx, lent context.Context, j Job, last *Replica) (out
 	return out
 }
 
-// TakenBack is the error of a call that failed with err when the browser that it
-// was lent had been taken from it: the cause of lent, the context that ended then.
+// TakenBack is the error of a call that failed with err because an ending took its
+// browser back. The cause of lent, the context that ended then, says why.
 func TakenBack(lent context.Context, err error, op string) error {
 	why := context.Cause(lent)
 	if errors.Is(why, context.Canceled) { // the daemon stops, or the session is over
@@ -86,8 +87,8 @@ func checkpointFailed(err error) error {
 	return Failure(err, "the checkpoint failed and nothing was stored; the session runs on")
 }
 
-// keepMoment stores what was caught, unless the last checkpoint holds just that. flaw is
-// what is wrong with it.
+// keepMoment stores a moment, unless the last checkpoint holds the same. flaw is what
+// is wrong with it.
 func (s *Saver) keepMoment(ctx context.Context, j Job, r *Replica, m moment) (_ CheckpointAnswer, flaw string, err error) {
 	print := r.print(m.doc, j.Notes)
 	if r.holds(j, print) && s.stillSo(ctx, j, r, m.doc) {
@@ -110,9 +111,9 @@ func (s *Saver) keepMoment(ctx context.Context, j Job, r *Replica, m moment) (_ 
 	return CheckpointAnswer{Success: true, Message: kept.Message, Snapshot: *kept.Snapshot, Default: kept.Default}, flaw, nil
 }
 
-// stillSo reports whether what was wrong with the last checkpoint is wrong with the
-// same files now, where that is to be looked at: they were copied anew, or were not
-// read and a default waits for it. If not, the checkpoint is made again.
+// stillSo reports whether the flaw of the last checkpoint still holds for the same
+// files. It looks only where the files were copied anew, or where they were not read
+// and a default is to move. If the flaw has changed, the checkpoint is made again.
 func (s *Saver) stillSo(ctx context.Context, j Job, r *Replica, doc state.Document) bool {
 	if r.last.flaw == "" || !r.anew && (r.last.flaw == DamagedCopy || j.Move == nil) {
 		return true
@@ -129,8 +130,8 @@ func (s *Saver) stillSo(ctx context.Context, j Job, r *Replica, doc state.Docume
 	return true
 }
 
-// unchanged answers with the snapshot of the last checkpoint, and moves the
-// default to it where that is asked for; one that is no more is
+// unchanged answers with the snapshot of the last checkpoint, and moves the default
+// to it if the caller asked for that. A snapshot that was removed is
 // snapshot_not_found.
 func (s *Saver) unchanged(ctx context.Context, j Job, id string) (CheckpointAnswer, error) {
 	row, err := s.cfg.Records.Snapshot(ctx, id)

@@ -8,7 +8,9 @@ import (
 	"github.com/stasisd/stasis/session/login"
 )
 
-// MoveDefault moves the default of a snapshot's user to it, and tells what came of it.
+// MoveDefault moves the default of a snapshot's user to that snapshot. The outcome says
+// whether it moved, and why not: another version in between is no error. checked is a
+// login check that was made before; nil: none.
 func (s *Saver) MoveDefault(ctx context.Context, snap profiles.Snapshot, m profiles.Move, checked *login.Outcome) (*DefaultOutcome, error) {
 	told := &DefaultOutcome{Version: m.From, LoginCheck: checked}
 	now, err := s.cfg.Records.Default(ctx, snap.UserID)

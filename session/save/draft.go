@@ -11,8 +11,8 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// private is the sealed part of a snapshot's document: what would tell whose
-// environment it is and where it has been.
+// private is the sealed part of a snapshot's document: whose environment it is, and
+// which sites it has been to.
 type private struct {
 	UserID  string        `json:"user_id"`
 	Tabs    []string      `json:"tabs"`    // URLs
@@ -24,8 +24,8 @@ type private struct {
 // URL may have megabytes. The state document has it whole.
 const maxListedURL = 2048
 
-// draft makes the snapshot that is to be saved: the files of the datadir and
-// the state document.
+// draft is the snapshot that is to be saved: the files of the profile and the state
+// document.
 func draft(loc snapshot.Location, j Job, doc state.Document, files []browser.File, at time.Time) snapshot.Draft {
 	entries := make([]snapshot.Entry, 0, len(files)+1)
 	for _, f := range files {

@@ -10,9 +10,8 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// pinned settles which extensions a snapshot holds: those whose files are still
-// what the session was given. It returns the document and the files without the
-// others.
+// pinned returns the document and the files without extensions whose files have changed
+// since the session was given them.
 func pinned(ctx context.Context, j Job, doc state.Document, files []browser.File) (state.Document, []browser.File, error) {
 	list := doc.Extensions
 	if !doc.Complete {
@@ -49,8 +48,8 @@ func pinned(ctx context.Context, j Job, doc state.Document, files []browser.File
 	return doc, rest, nil
 }
 
-// asInProfile gives extensions the enabled state that Chrome last wrote down,
-// where nobody could ask it: one that was switched off stays so.
+// asInProfile takes from the profile whether each extension is enabled, for a Chrome
+// that cannot be asked any more: one that was switched off stays so.
 func asInProfile(dir *browser.Dir, list []state.Extension) []state.Extension {
 	enabled := browser.EnabledExtensions(dir)
 	list = slices.Clone(list)

@@ -8,8 +8,8 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// Fits refuses what could be saved and not be restored, before Chrome is
-// closed for it.
+// Fits is save_failed for an environment that could be saved but not restored. It is
+// checked before Chrome is closed.
 func (s *Saver) Fits(files []browser.File, doc state.Document) error {
 	const op = "session.save"
 	if n := browser.Size(files); s.cfg.Unpack.Bytes > 0 && n > s.cfg.Unpack.Bytes {
@@ -27,13 +27,13 @@ func (s *Saver) Fits(files []browser.File, doc state.Document) error {
 	return fitsDocument(doc, snapshot.MaxKept-surveyed)
 }
 
-// surveyed is room, in bytes, for what is only known when Chrome is closed: the
-// names of what did not reach the disk.
+// surveyed is how many bytes of the document are reserved for what is known only when
+// Chrome is closed: the names of what did not reach the disk.
 const surveyed = 1 << 20
 
-// fitsDocument refuses a state document that is larger than some bytes, of which
-// a restore takes [snapshot.MaxKept]. One with that much in it is not encoded to
-// learn its size.
+// fitsDocument is save_failed for a state document of more than most bytes; a restore
+// takes [snapshot.MaxKept]. A document whose strings alone are too long is not encoded
+// to learn its size.
 func fitsDocument(doc state.Document, most int) error {
 	n := doc.Strings()
 	if n <= most {

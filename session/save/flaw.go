@@ -4,16 +4,15 @@ import (
 	"github.com/stasisd/stasis/fault"
 )
 
-// Why a default does not move to a checkpoint: the browser lives, and can be saved
-// again.
+// The flaws of a copy. A default does not move to a checkpoint with one: its Chrome
+// still runs, and can be saved again.
 const (
 	DamagedCopy = "damaged_copy" // something in it is damaged on disk
 	UnreadCopy  = "unread_copy"  // there was no time to look
 )
 
-// FlawError is the failure that an automatic checkpoint with a flaw counts as; nil
-// for one that is as it should be. What was not read is a failure where a default
-// was to move to it.
+// FlawError is the error that an automatic checkpoint with a flaw counts as; nil for
+// none. [UnreadCopy] is an error only if move is set: a default was to move to it.
 func FlawError(flaw string, move bool) error {
 	const op = "session.autosave"
 	switch {

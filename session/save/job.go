@@ -30,40 +30,40 @@ const (
 	Overwrite Conflict = "overwrite" // move the default all the same
 )
 
-// Job is one save and what is known of the environment that is saved. Whoever owns that
-// makes it; it is carried out beside.
+// Job is one save, with what is known of the environment that is saved. The owner of
+// the session makes it; a [Saver] carries it out on another goroutine.
 type Job struct {
 	Session  profiles.Session // the record that the snapshot goes to
 	Dir      *browser.Dir
 	Chrome   browsers.Chrome // nil: it could not be reopened after a failed save, or died with its daemon
-	Document state.Document  // what was read of it last: with a nil Chrome, or after a restart that failed
+	Document state.Document  // the last reading: with a nil Chrome, or after a restart that failed
 	Options  browser.Options // of a Chrome that has to be started again
-	Missed   []state.Missed  // of what an earlier daemon knew, what is lost
+	Missed   []state.Missed  // what an earlier daemon knew and is lost
 	Notes    *restore.Notes  // that go into the snapshot; nil: not looked up, or none
 	// RestoredAt is when the snapshot that it began with was in place; zero: not known, or none.
 	RestoredAt time.Time
 	Partial    bool            // the session was given only some origins of an environment
-	Given      state.Selection // of a rescue: those origins
+	Given      state.Selection // those origins; of a rescue only
 	// Arrived is set where no session ran: the environment comes from elsewhere,
-	// and its session's record is made with the snapshot.
+	// and the commit makes the session's record too.
 	Arrived *Arrival
 
 	Mode    Mode
 	Origins state.Selection // whose state is saved
 	Label   string          // of the snapshot
-	GoesOn  bool            // the session does not end with this save, a checkpoint
+	GoesOn  bool            // it is a checkpoint: the session does not end
 	Auto    bool            // nobody asked for this save
 	Rescue  bool
 	Dead    bool // Chrome has crashed: only its user data directory is left
-	Restart bool // instead of a save: its Chrome is started again
-	// CrashUntold: webhooks were not told of the crash.
+	Restart bool // instead of a save, its Chrome is started again
+	// CrashUntold: webhooks were not notified of the crash.
 	CrashUntold bool
 	Used        bool            // something may have changed since the last save
 	Status      profiles.Status // that the session ends with
 	Reason      profiles.Reason
 
 	Move     *profiles.Move // nil: the default does not move
-	NotMoved string         // why not, although that was asked for
+	NotMoved string         // why the default does not move, although the caller asked for it
 	// checked is the outcome of the login check that the user asks for before
 	// the default moves; where it failed, Move is nil.
 	checked *login.Outcome
@@ -77,7 +77,7 @@ type Arrival struct {
 	Warnings []string
 }
 
-// flawed is a job that moves no default where something is wrong with the copy.
+// flawed returns the job; with a flaw, one that moves no default.
 func (j Job) flawed(flaw string) Job {
 	if flaw != "" && j.Move != nil {
 		j.Move, j.NotMoved = nil, flaw
@@ -85,7 +85,7 @@ func (j Job) flawed(flaw string) Job {
 	return j
 }
 
-// Ended is what an ending came to.
+// Ended is the outcome of an ending.
 type Ended struct {
 	Answer EndAnswer
 	Err    error
@@ -94,5 +94,5 @@ type Ended struct {
 	Over     bool
 	Chrome   browsers.Chrome
 	Reopened *restore.Started // Chrome is another one, on the same user data directory
-	Document state.Document   // with a nil Chrome: what was read of it last
+	Document state.Document   // with a nil Chrome: its last reading
 }

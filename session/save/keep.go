@@ -13,17 +13,20 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// Keep archives, stores and verifies the environment, and only then commits:
-// the snapshot, the default's move and the session's end, if it ends, in one
-// transaction. flaw is what is wrong with the files; a checkpoint with one moves no
-// default.
+// Keep makes a snapshot of files and a state document, step by step: it filters
+// them, surveys the profile, archives, stores and verifies them, and only then commits.
+// One transaction records the snapshot, the move of the default and, unless the
+// session goes on, its end. The answer is that of an end.
+//
+// flaw is what is wrong with the files ([DamagedCopy], [UnreadCopy]; "" for nothing). A
+// checkpoint with a flaw moves no default. After an error nothing is stored.
 func (s *Saver) Keep(ctx context.Context, j Job, doc state.Document, files []browser.File) (answer EndAnswer, flaw string, err error) {
 	loc := library.LocationOf(j.Session.UserID, j.Session.ID)
 	scratch, files, lost, err := s.selected(ctx, j, files)
 	if err != nil {
 		return EndAnswer{}, "", err
 	}
-	defer func() { _ = os.RemoveAll(scratch) }() // what stays goes with the run directory
+	defer func() { _ = os.RemoveAll(scratch) }() // what stays is removed with the run directory
 	if doc, files, err = pinned(ctx, j, doc, files); err != nil {
 		return EndAnswer{}, "", err
 	}
@@ -68,8 +71,8 @@ func (s *Saver) Keep(ctx context.Context, j Job, doc state.Document, files []bro
 	moved, err := s.cfg.Records.Commit(ctx, commit)
 	s.cfg.Notices.Wake()
 	if err != nil {
-		// Not committed: as if it had never been. What cannot be removed now is
-		// an orphan that no record names.
+		// Not committed, so it must not stay. What cannot be removed now is an orphan
+		// that no record names.
 		if derr := s.cfg.Archives.Delete(context.WithoutCancel(ctx), loc, saved.ID, s.cfg.Records.ArchiveInUse); derr != nil {
 			s.cfg.Log.Error("an uncommitted snapshot could not be removed", "snapshot", saved.ID, "error", derr)
 		}

@@ -18,15 +18,18 @@ import (
 type lastReading struct {
 	row profiles.Snapshot
 	doc state.Document
-	// What Chrome wrote last before from is older than the reading, and what
-	// it has written after until is newer. Between them, nobody knows.
+	// What Chrome wrote last before from is older than the reading, and what it wrote
+	// after until is newer. Between the two it cannot be told.
 	from, until time.Time
-	now         time.Time // by the clock that those were told by, if it was not set since
+	now         time.Time // by the same clock; earlier than these if it was set back
 }
 
-// left is the document of the datadir that a Chrome left which died unread: what
-// was read last stands in for what had not been written since. from is the
-// snapshot that has it, "" where nothing was ever read. The Chrome has ended.
+// left is the document of a profile whose Chrome died before its state was read. Each
+// part comes from the newer of two copies: the last reading, or the profile. from is the
+// snapshot that has the reading, "" where there is none. The Chrome has ended.
+//
+// The rules are those of [Datadirs.Merge]; docs/decisions/2026-11-22-after-a-crash.md has
+// the reasons.
 func (s *Saver) left(ctx context.Context, j Job) (doc state.Document, from string) {
 	doc = crashed(j, s.cfg.Now())
 	doc.Passkeys = s.leftPasskeys(ctx, j)
@@ -42,7 +45,7 @@ func (s *Saver) left(ctx context.Context, j Job) (doc state.Document, from strin
 	}
 	merged, err := s.merge(ctx, j, r)
 	if err != nil {
-		// Nothing is known of the profile: all that was read is taken.
+		// Nothing is known of the profile, so the whole reading is taken.
 		s.cfg.Log.Warn("what Chrome left could not be read", "session", j.Session.ID, "error", err)
 		merged = doubted(r.doc, state.ComponentDatadir, "", "what Chrome left could not be read, so what was read last is laid over it: "+fault.MessageOf(err))
 	}
@@ -52,8 +55,8 @@ func (s *Saver) left(ctx context.Context, j Job) (doc state.Document, from strin
 	return merged, r.row.ID
 }
 
-// doubted adds to a document that it could not be told which copy is newer, or
-// that one could not be had.
+// doubted adds to a document that one of the two copies could not be read, so that it
+// is unknown which is newer.
 func doubted(doc state.Document, component, origin, reason string) state.Document {
 	doc.Doubts = append(doc.Doubts, state.Missed{Component: component, Origin: origin, Reason: reason})
 	return doc
@@ -80,14 +83,15 @@ func (s *Saver) lastRead(ctx context.Context, j Job) (r lastReading, err error) 
 		r.until = r.row.CreatedAt
 	}
 	if j.Session.BaseSnapshotID == r.row.ID && !j.RestoredAt.IsZero() {
-		// It was laid down when the session began, and all that was written until then is
+		// It was applied when the session began, so all that was written until then is
 		// older. A Chrome that was started again since found what the one before had written.
 		r.from, r.until = j.RestoredAt, j.RestoredAt
 	}
 	return r, nil
 }
 
-// merge takes of a reading, and of what the dead Chrome left, each part's newer copy.
+// merge takes the newer copy of each part, from a reading or from what the dead Chrome
+// left. It waits for its turn among the profiles that are read.
 func (s *Saver) merge(ctx context.Context, j Job, r lastReading) (state.Document, error) {
 	turn, cancel := context.WithTimeout(ctx, surveyDeadline)
 	defer cancel()

@@ -11,14 +11,15 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// Rescue saves what a Chrome has left that is no more, and counts that as a rescue.
+// Rescue saves what a Chrome that has ended left, and counts it as a rescue.
 func (s *Saver) Rescue(ctx context.Context, j Job) Ended {
 	e := s.saveLeft(ctx, j)
 	s.cfg.Meter.Saved(ForRescue, ResultOf(e.Err))
 	return e
 }
 
-// saveLeft keeps the user data directory of a Chrome that is no more.
+// saveLeft saves the user data directory of a Chrome that has ended. Where nobody read its
+// state, the last reading stands in; see [Saver.left].
 func (s *Saver) saveLeft(ctx context.Context, j Job) Ended {
 	doc := j.Document
 	if !doc.Complete {
@@ -46,8 +47,8 @@ func (s *Saver) saveLeft(ctx context.Context, j Job) Ended {
 	return Ended{Answer: answer, Over: true}
 }
 
-// readBy is the label of a rescue that has what a snapshot had read; "" of one that
-// has nothing of any.
+// readBy is the label of a rescue that takes parts from the reading of a snapshot; ""
+// where there is no reading.
 func readBy(snapshot string) string {
 	if snapshot == "" {
 		return ""
@@ -55,6 +56,8 @@ func readBy(snapshot string) string {
 	return "with what snapshot " + snapshot + " had read"
 }
 
+// crashed is the document of a profile whose Chrome died, as long as nothing is known of
+// its state.
 func crashed(j Job, now time.Time) state.Document {
 	doc := Unread(j.Session.Engine, now)
 	doc.Overrides, doc.Missed = j.Options.Overrides, j.Missed
@@ -68,8 +71,8 @@ func Unread(engine string, now time.Time) state.Document {
 		Chrome: state.Chrome{Engine: engine}, TabsByURL: engine == browser.EngineShell}
 }
 
-// restart starts a Chrome on what one that crashed has left, which is newer than
-// any snapshot. Where none comes up that is saved, and the session ends.
+// restart starts a Chrome on what a crashed one left, which is newer than any
+// snapshot. If none starts, what is left is saved and the session ends.
 func (s *Saver) restart(ctx context.Context, j Job) Ended {
 	j.Restart = false
 	if err := j.Chrome.Kill(ctx); err != nil {

@@ -2,11 +2,11 @@ package save
 
 // Meter counts saves. Its methods are safe for concurrent use and do not wait.
 type Meter interface {
-	// Saved counts a save, or an attempt at one, by what it was made for and its result.
+	// Saved counts a save, also one that failed, by what it was made for and its result.
 	Saved(kind Kind, result Result)
 }
 
-// Result is what a save came to.
+// Result is the outcome of a save.
 type Result string
 
 // The results.
@@ -29,7 +29,7 @@ const (
 	ForLoginCheck Kind = "login_check" // a scheduled check found the default logged in
 )
 
-// ResultOf is what a save is counted as that came to an error, or to none.
+// ResultOf is the result of a save that ended with err; nil: it succeeded.
 func ResultOf(err error) Result {
 	if err != nil {
 		return Failed
@@ -37,7 +37,7 @@ func ResultOf(err error) Result {
 	return Saved
 }
 
-// kind is what a job's save is made for.
+// kind is what the job's save is made for.
 func (j Job) kind() Kind {
 	switch {
 	case j.Rescue:

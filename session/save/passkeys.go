@@ -6,9 +6,9 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// leftPasskeys are the passkeys of a Chrome that is no more, which has none on
-// disk: as the daemon knew them or, where that has died too, as they were in
-// the snapshot that the session started from.
+// leftPasskeys are the passkeys of a Chrome that has ended; Chrome keeps none on disk.
+// They are as the daemon knew them or, if it died too, as in the snapshot that the
+// session started from.
 func (s *Saver) leftPasskeys(ctx context.Context, j Job) state.Passkeys {
 	if j.Chrome != nil {
 		held, _ := j.Chrome.Passkeys()

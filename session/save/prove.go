@@ -10,14 +10,14 @@ import (
 	"github.com/stasisd/stasis/session/settings"
 )
 
-// LoginCheckFailed is why a default does not move whose user asks for proof of
-// the login first.
+// LoginCheckFailed is why a default does not move: its user's settings ask for a login
+// check first, and that failed.
 const LoginCheckFailed = "login_check_failed"
 
-// prove runs the user's login check before a save may move the default, where
-// the user's settings ask for it. It runs in the session's own browser, which
-// no client drives any more. A job whose login is not proven moves nothing: a
-// browser that was logged out does not take a good login's place.
+// prove runs the user's login check before a save moves the default, if the user's
+// settings ask for it. It runs in the session's own Chrome. If the check fails, the job
+// that it returns moves no default: a logged-out browser must not replace a good
+// login.
 func (s *Saver) prove(ctx context.Context, j Job) (Job, error) {
 	if j.Move == nil || j.Mode == None {
 		return j, nil
@@ -38,7 +38,7 @@ func (s *Saver) prove(ctx context.Context, j Job) (Job, error) {
 	return j, nil
 }
 
-// checkOwn runs a check in the browser of a session that is being ended.
+// checkOwn runs a check in the Chrome of the session that is being saved.
 func (s *Saver) checkOwn(ctx context.Context, j Job, check settings.LoginCheck) (login.Outcome, error) {
 	failed := login.Outcome{CheckedAt: s.cfg.Now().UTC(), Conditions: []browser.Condition{}}
 	if j.Dead || j.Chrome == nil {

@@ -19,15 +19,15 @@ const (
 	AfterCrash      = "a crash"
 )
 
-// runOn gives a save up before Chrome was closed: the session goes on. If
-// Chrome has died meanwhile it is reopened.
+// runOn gives up a save before Chrome was closed: the session goes on. A Chrome that has
+// died meanwhile is reopened. why is the error of the save.
 func (s *Saver) runOn(ctx context.Context, j Job, doc state.Document, why error) Ended {
 	look, cancel := context.WithTimeout(ctx, restore.ThawDeadline)
 	defer cancel()
 	err := j.Chrome.Thaw(look)
 	if err == nil {
-		// A Chrome that has just died still has processes to lose; its pipe
-		// says so first. One that is merely slow to answer lives.
+		// The pipe of a Chrome that has just died closes before its last process ends. One
+		// that is only slow to answer is alive.
 		if _, err = j.Chrome.Pages(look); look.Err() != nil {
 			err = nil
 		}
@@ -43,8 +43,8 @@ func (s *Saver) runOn(ctx context.Context, j Job, doc state.Document, why error)
 	return Ended{Err: Failure(why, "the save failed and nothing was stored; the session runs on"), Chrome: j.Chrome}
 }
 
-// reopen gives a save up after Chrome was closed: a new Chrome takes the same
-// datadir. If that fails too, the datadir is kept.
+// reopen gives up a save after Chrome was closed: a new Chrome starts on the same
+// profile. If that fails too, the profile is kept.
 func (s *Saver) reopen(ctx context.Context, j Job, doc state.Document, why error) Ended {
 	if err := j.Chrome.Kill(ctx); err != nil {
 		return Ended{Err: Failure(errors.Join(why, err), "the save failed and Chrome could not be ended"), Document: doc}
@@ -54,7 +54,7 @@ func (s *Saver) reopen(ctx context.Context, j Job, doc state.Document, why error
 		doc = s.cfg.Datadirs.Compare(ctx, j.Dir.Profile(), doc)
 	case doc.Complete: // it was read before it died: that wins
 		doc.Datadir = state.DatadirCrash
-	default: // only its datadir is left
+	default: // only its profile is left
 		doc, _ = s.left(ctx, j)
 	}
 	again, err := s.Restart(ctx, j.Session, j.Dir, doc, j.Options, AfterFailedSave)
@@ -67,9 +67,8 @@ func (s *Saver) reopen(ctx context.Context, j Job, doc state.Document, why error
 		Chrome: again.Chrome, Reopened: &again}
 }
 
-// Restart starts another Chrome on a session's own user data directory, with what was
-// read of it last, and reports what it brought back. why is one of [AfterFailedSave] and
-// [AfterCrash].
+// Restart starts another Chrome on a session's own user data directory, with its last
+// reading, and reports what was restored. why is [AfterFailedSave] or [AfterCrash].
 func (s *Saver) Restart(ctx context.Context, rec profiles.Session, dir *browser.Dir, doc state.Document, o browser.Options, why string) (restore.Started, error) {
 	notes, err := agent.NotesToSave(ctx, s.cfg.Records, rec)
 	if err != nil {
@@ -79,8 +78,8 @@ func (s *Saver) Restart(ctx context.Context, rec profiles.Session, dir *browser.
 	return s.cfg.Restorer.Reopen(ctx, restore.Reopening{SessionID: rec.ID, Dir: dir, Document: doc, Options: o, Notes: notes, Why: why})
 }
 
-// Failure gives a failed save its code: that of the cause where a client
-// can act on it, else save_failed.
+// Failure is the error of a failed save. Its code is that of the cause where a client can
+// act on it, else save_failed.
 func Failure(err error, message string) error {
 	switch code := fault.CodeOf(err); code {
 	case fault.SaveFailed, fault.StoreFull, fault.StoreFailed, fault.Timeout, fault.BrowserFailed:

@@ -14,20 +14,20 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// Replica is the copy of a live session's environment that its checkpoints are
-// made of. It stays until the session ends, so that each checkpoint copies only
-// what has changed since the last one. It has a run directory of its own: into the
-// session's its Chrome may write.
+// Replica is the copy of a live session's files that its checkpoints archive. It is
+// kept until the session ends, so each checkpoint copies only what has changed since
+// the last one. It has a run directory of its own, because Chrome may write into the
+// session's.
 type Replica struct {
 	dir   *browser.Dir // nil: it is to be made anew
 	files *browser.Copy
 	last  *saved // nil: none was kept of it yet
-	// spoilt: something in it is damaged, so the next checkpoint copies all anew.
-	// anew: that is what this one is of.
+	// spoilt: something in it is damaged, so the next checkpoint copies everything again.
+	// anew: this one was copied so.
 	spoilt, anew bool
 }
 
-// saved is what the last checkpoint kept.
+// saved is what is known of the last checkpoint.
 type saved struct {
 	print    [sha256.Size]byte
 	snapshot string
@@ -36,14 +36,14 @@ type saved struct {
 	flaw     string // what was wrong with it
 }
 
-// moment is an environment caught while it runs: the state as it was read, and
-// right after that the files, which lie in the replica.
+// moment is an environment at one time while Chrome runs: the state as it was read,
+// and the files of just after that, which are in the replica.
 type moment struct {
 	doc   state.Document
 	stood time.Duration // how long Chrome stood still
 }
 
-// newReplica makes an empty one, in the place of one that was spoilt; nil: of none.
+// newReplica makes an empty one, in place of a spoilt one; nil: there was none.
 func (s *Saver) newReplica(spoilt *Replica) (*Replica, error) {
 	dir, err := s.cfg.Dirs.NewDir()
 	if err != nil {
@@ -56,8 +56,8 @@ func (s *Saver) newReplica(spoilt *Replica) (*Replica, error) {
 	return r, nil
 }
 
-// print stands for a state document, the notes that go with it, and the files as they were copied. What
-// differs from one reading to the next of the same state is left out.
+// print is a hash of a state document, the notes that go with it, and the copied files.
+// It leaves out what differs between two readings of the same state.
 func (r *Replica) print(doc state.Document, notes *restore.Notes) [sha256.Size]byte {
 	doc.CapturedAt, doc.ReadUntil = time.Time{}, time.Time{}
 	doc.Tabs = slices.Clone(doc.Tabs)
@@ -68,16 +68,16 @@ func (r *Replica) print(doc state.Document, notes *restore.Notes) [sha256.Size]b
 	return sha256.Sum256(slices.Concat(profiles.JSON(doc), profiles.JSON(notes), files[:]))
 }
 
-// holds reports whether the last checkpoint is what this one is to be. What
-// somebody asks for is not one that goes when it is old.
+// holds reports whether the last checkpoint has the same content and can stand for this
+// one. An automatic one, which is pruned by age, cannot stand for one that a caller asks for.
 func (r *Replica) holds(j Job, print [sha256.Size]byte) bool {
 	return r.last != nil && r.last.print == print && (j.Auto || !r.last.auto) && (j.Label == "" || j.Label == r.last.label)
 }
 
-// catch reads the state and brings the replica to the same moment, as nearly as
-// can be: what takes long is copied before, and the state is read last before
-// Chrome stands still. Where state and files are as the last checkpoint has them,
-// Chrome need not stand still at all.
+// catch reads the state and brings the replica to the same time, as nearly as
+// possible: what takes long is copied first, then the state is read, then Chrome is
+// frozen for the rest. Chrome is not frozen where state and files are as the last
+// checkpoint has them.
 func (s *Saver) catch(ctx context.Context, j *Job, r *Replica) (m moment, err error) {
 	if err := j.Chrome.Wake(ctx); err != nil {
 		return m, err
@@ -112,7 +112,7 @@ func (s *Saver) catch(ctx context.Context, j *Job, r *Replica) (m moment, err er
 	return m, err
 }
 
-// DropReplica removes a copy that a next checkpoint would have begun with.
+// DropReplica removes the copy that the next checkpoint would begin with; nil: none.
 func (s *Saver) DropReplica(r *Replica) {
 	if r != nil && r.dir != nil {
 		browsers.Remove(r.dir, s.cfg.Log)

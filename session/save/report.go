@@ -29,7 +29,7 @@ func captured(j Job, doc state.Document, now time.Time) library.Report {
 		r.Components = append(sealedIn(r.Components, a.Sealed), a.Lines...)
 		r.Warnings = append(r.Warnings, a.Warnings...)
 	}
-	// The session's files end with it; whoever forgot to fetch them hears of it.
+	// The session's files are removed with it, which a caller may not expect.
 	entries, err := os.ReadDir(j.Dir.Files())
 	if err == nil && len(entries) > 0 {
 		r.Warnings = append(r.Warnings, "the session's files (downloads and uploads) are not part of the environment and were not saved")
@@ -37,7 +37,8 @@ func captured(j Job, doc state.Document, now time.Time) library.Report {
 	return boundedReport(r)
 }
 
-// sealedIn tells of what a keyring keeps in the lines that counted it already.
+// sealedIn marks what only a keyring opens as dropped, in the lines that count it
+// already or in lines of its own.
 func sealedIn(lines, sealed []state.Component) []state.Component {
 	at := map[[2]string]int{}
 	for i, line := range lines {

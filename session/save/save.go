@@ -13,12 +13,12 @@ import (
 	"github.com/stasisd/stasis/session/restore"
 )
 
-// End carries an ending out. It never returns with anything half done: the session has
-// ended, or it runs on, or its user data directory is kept and it is in error. ctx is the
-// daemon's own: a save outlives the request that asked for it.
+// End ends a session as the job says. It leaves nothing half done: the session has
+// ended, or it runs on, or its user data directory is kept and it is in the state
+// error. ctx is the daemon's own: a save outlives the request that asked for it.
 func (s *Saver) End(ctx context.Context, j Job) Ended {
 	if j.Chrome != nil && !j.Dead {
-		// Clients that do not let go are cut off when Chrome ends.
+		// Clients that do not close are disconnected when Chrome ends.
 		_ = j.Chrome.CloseClients(ctx, mux.CloseSessionEnded, "session_ended")
 	}
 	if j.Restart {
@@ -99,7 +99,7 @@ func (s *Saver) saveFilesystem(ctx context.Context, j Job) Ended {
 
 // saveMemory freezes Chrome, keeps a copy of what it has on disk, and parks it.
 func (s *Saver) saveMemory(ctx context.Context, j Job) Ended {
-	// What is parked keeps its memory, so it gives back what it can while it is read.
+	// A parked Chrome keeps its memory, so it frees what it can while it is read.
 	var trimming sync.WaitGroup
 	trimming.Go(func() { j.Chrome.Trim(ctx) })
 	doc, err := s.Capture(ctx, j)

@@ -1,6 +1,12 @@
-// Package save makes snapshots of environments: when a session ends or a Chrome has
-// died, of one that runs on (a checkpoint), and of what comes from elsewhere. Each way
-// comes to one sequence of steps, in [Saver.Keep].
+// Package save makes snapshots of environments: at the end of a session, of a session
+// that runs on (a checkpoint), of what a Chrome that died left (a rescue), and of
+// what comes from elsewhere.
+//
+// In goes a [Job]: the session's record, its Chrome or run directory, and what the save
+// is to do. Out comes the answer for the caller and what became of the session:
+// [Ended] or [Checkpointed]. Every snapshot is made by one sequence of steps, in
+// [Saver.Keep]. An error has the code save_failed unless a client can act on another one
+// (see [Failure]); after it nothing is stored.
 package save
 
 import (
@@ -19,7 +25,8 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// Records is what saves need of the catalogue; see [profiles.Catalogue].
+// Records is what saves need of the catalogue; see [profiles.SnapshotStore],
+// [profiles.DefaultStore] and [profiles.SessionStore].
 type Records interface {
 	agent.NoteReader
 	Snapshot(ctx context.Context, id string) (profiles.Snapshot, error)
@@ -54,8 +61,8 @@ type Datadirs interface {
 	Inspect(ctx context.Context, userDataDir string, doc state.Document) (browser.Survey, error)
 	// Compare adds to the document of a closed profile what did not reach the disk.
 	Compare(ctx context.Context, userDataDir string, doc state.Document) state.Document
-	// Merge takes each part's newer copy, of a reading and of what Chrome left when it
-	// died after that.
+	// Merge takes the newer copy of each part: from a reading, or from what Chrome left
+	// when it died after that.
 	Merge(ctx context.Context, userDataDir string, r browser.Reading) (state.Document, error)
 }
 
@@ -65,12 +72,12 @@ type Snapshots interface {
 	Document(ctx context.Context, row profiles.Snapshot, what string) (state.Document, error)
 }
 
-// Dirs makes run directories; see [browsers.Launcher].
+// Dirs makes run directories; see [browsers.Launcher]. The caller removes them.
 type Dirs interface {
 	NewDir() (*browser.Dir, error)
 }
 
-// Restorer starts a Chrome on what another one left; see [restore.Restorer].
+// Restorer starts a Chrome on the profile that another one left; see [restore.Restorer].
 type Restorer interface {
 	Reopen(ctx context.Context, o restore.Reopening) (restore.Started, error)
 }
@@ -86,13 +93,13 @@ type Checker interface {
 	Check(ctx context.Context, chrome login.Chrome, check settings.LoginCheck) (login.Outcome, error)
 }
 
-// Notices make what webhooks are sent of a session; see events.Notices.
+// Notices make the deliveries of webhooks; see events.Notices.
 type Notices interface {
 	For(events ...string) func(profiles.Session) []profiles.Notice
 	Wake()
 }
 
-// Config is what a Saver stands on.
+// Config is what a Saver needs.
 type Config struct {
 	Records   Records
 	Archives  Archives
@@ -114,7 +121,7 @@ type Config struct {
 // Saver makes snapshots. Its methods are safe for concurrent use.
 type Saver struct {
 	cfg     Config
-	surveys chan struct{} // one for each profile that is being counted or gone through
+	surveys chan struct{} // one value for each profile that is being read
 }
 
 // New makes a Saver.

@@ -11,10 +11,10 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// selected makes the files that a save with a selection keeps: a copy of the
-// datadir in a scratch folder, gone through there. The datadir itself stays as
-// it is, for a save that fails reopens it. Without a selection the files are
-// the datadir's own and there is no scratch folder.
+// selected returns the files that a save with a selection of origins keeps. It copies
+// them to a scratch folder and filters the copy: the profile stays as it is, because a
+// save that fails reopens it. lost is what was filtered out. Without a selection the
+// files are the profile's own and there is no scratch folder.
 func (s *Saver) selected(ctx context.Context, j Job, files []browser.File) (scratch string, kept []browser.File, lost []state.Component, err error) {
 	const op = "session.select"
 	if j.Origins.All() {
@@ -25,7 +25,7 @@ func (s *Saver) selected(ctx context.Context, j Job, files []browser.File) (scra
 	}
 	defer func() {
 		if err != nil {
-			_ = os.RemoveAll(scratch) // what stays goes with the run directory
+			_ = os.RemoveAll(scratch) // what stays is removed with the run directory
 		}
 	}()
 	for _, f := range files {
@@ -40,7 +40,7 @@ func (s *Saver) selected(ctx context.Context, j Job, files []browser.File) (scra
 	return scratch, kept, lost, err
 }
 
-// Filter is [browser.Filter], in its turn among the profiles that are read.
+// Filter is [browser.Filter]; it waits for its turn among the profiles that are read.
 func (s *Saver) Filter(ctx context.Context, userDataDir string, selection state.Selection) ([]state.Component, error) {
 	if selection.All() {
 		return nil, nil

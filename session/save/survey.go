@@ -12,23 +12,23 @@ import (
 const (
 	// surveyDeadline bounds the counting of a profile that is being saved.
 	surveyDeadline = 30 * time.Second
-	// maxSurveys bounds how many are read, or gone through for a selection, at once:
-	// each keeps some tens of megabytes of storage in memory, more than once.
+	// maxSurveys bounds how many profiles are read or filtered at once: each keeps some
+	// tens of megabytes of storage in memory, more than once.
 	maxSurveys = 2
 )
 
-// Survey adds to the document what the profile holds on disk as it is archived.
-// Of a profile that Chrome closed the whole jar and the localStorage of every
-// origin are read, as the sites last set them, unload handlers and all: they are
-// then the document's too, unless it would be too large to be restored.
+// Survey adds to the document what the profile holds on disk, as it is archived.
+// If Chrome closed the profile, the document also gets the whole cookie jar and the
+// localStorage of every origin from there: they include what unload handlers set. They
+// are left out where the document would become too large to be restored.
 //
 // A profile that cannot be counted is saved all the same, and the report says so.
-// flaw is what is wrong with it, or that this is not known.
+// flaw is [DamagedCopy], [UnreadCopy] or "".
 func (s *Saver) Survey(ctx context.Context, j Job, doc state.Document) (_ state.Document, flaw string) {
-	doc.FromDisk, doc.Unwritten, doc.Unstored = nil, nil, nil // an uploaded document's word is not taken for it
+	doc.FromDisk, doc.Unwritten, doc.Unstored = nil, nil, nil // an uploaded document is not trusted in this
 	doc.Missed = slices.Clone(doc.Missed)
 	for i := range doc.Missed {
-		doc.Missed[i].InProfile = nil // nor for this
+		doc.Missed[i].InProfile = nil // nor in this
 	}
 	if doc.Datadir == state.DatadirNone {
 		return doc, ""
@@ -54,9 +54,8 @@ func (s *Saver) Survey(ctx context.Context, j Job, doc state.Document) (_ state.
 	return smallest(found.Document, found.Counted, found.Noted), flaw
 }
 
-// smallest is the first of some documents, the best first, that a restore takes.
-// The last one was checked before, and says that it has no counts where there
-// is room to say so.
+// smallest is the first of the documents that is small enough for a restore. The last
+// one was checked before; it says that it has no counts if there is room for that.
 func smallest(best, counted, last state.Document) state.Document {
 	told := last
 	told.Inventory = uncounted("its counts would not fit into the document")

@@ -1,20 +1,20 @@
-package session
+package request
 
 import (
 	"encoding/json"
 	"os"
 	"reflect"
-	"strings"
 	"testing"
 	"time"
 
+	"filippo.io/age"
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
 	"github.com/stasisd/stasis/session/autosave"
-	"github.com/stasisd/stasis/session/request"
+	"github.com/stasisd/stasis/snapshot"
+	"github.com/stasisd/stasis/snapshot/memstore"
 	"github.com/stasisd/stasis/state"
 )
 
@@ -26,9 +26,9 @@ func everyOption() Create {
 		FromSession: "s-0", FromEnvironment: "e-0", FromDefaultOf: "bob",
 		AllowMemory: true, FreshIfNone: true, RestoreTabs: true, ReadOnly: true, Persist: true,
 		AutoSave: &autosave.Settings{Interval: 90 * time.Second, Navigation: true, Login: true, Disconnect: true, Keep: 3},
-		Restart:  true, OnLive: request.OnLiveWait, Resume: true, Options: true, Idle: 7 * time.Minute, Lifetime: 3 * time.Hour,
+		Restart:  true, OnLive: OnLiveWait, Resume: true, Options: true, Idle: 7 * time.Minute, Lifetime: 3 * time.Hour,
 		WebhookURL: "https://hooks.example/a", DiscardOnEnd: true, Wait: 1500 * time.Millisecond,
-		Labels: map[string]string{"team": "blue"}, Record: []string{RecordScreenshot, RecordConsole},
+		Labels: map[string]string{"team": "blue"}, Record: []string{"screenshot", "console"},
 		Overrides: state.Overrides{
 			Viewport: &state.Viewport{Width: 800, Height: 600, DeviceScaleFactor: 1.5, Mobile: true}, UserAgent: "Mine",
 			Locale: "de-DE", Timezone: "Europe/Berlin", Geolocation: &state.Geolocation{Latitude: 1.5, Longitude: 2.5, Accuracy: 3},
@@ -71,23 +71,28 @@ func TestEveryOptionIsSet(t *testing.T) {
 }
 
 // madeOf is what a session was made with whose record has this, sealed.
-func (r *rig) madeOf(asked []byte) (Create, error) {
-	r.t.Helper()
-	sealed, err := r.Vault.Seal(asked)
+func madeOf(t *testing.T, asked []byte) (Create, error) {
+	t.Helper()
+	identity, err := age.GenerateX25519Identity()
 	if err != nil {
-		r.t.Fatal(err)
+		t.Fatal(err)
 	}
-	return r.made(profiles.Session{ID: "s-1", UserID: "alice", Engine: "shell", RequestHash: "hash", Asked: sealed})
+	vault := snapshot.NewVault(memstore.New(0, time.Now), snapshot.NewKeys(identity, [32]byte{1}), snapshot.Options{Now: time.Now})
+	sealed, err := vault.Seal(asked)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return Recorded(vault, profiles.Session{ID: "s-1", UserID: "alice", Engine: "shell", RequestHash: "hash", Asked: sealed})
 }
 
 // What was recorded before there were versions, by the names of Go's fields, is read.
 func TestAskedByGoNames(t *testing.T) {
-	got, err := newRig(t, nil).madeOf(goldenAsked(t, "go-names.json"))
+	got, err := madeOf(t, goldenAsked(t, "go-names.json"))
 	if diff := cmp.Diff(resumedWith(everyOption()), got, sameCreate); err != nil || diff != "" {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
 	// An empty create had null for what it did not name.
-	none, err := request.Decode([]byte(`{"SessionID":"","AutoSave":null,"Labels":null,"Passkeys":null,"Origins":{},"Idle":0}`))
+	none, err := Decode([]byte(`{"SessionID":"","AutoSave":null,"Labels":null,"Passkeys":null,"Origins":{},"Idle":0}`))
 	if diff := cmp.Diff(Create{}, none, sameCreate); err != nil || diff != "" {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
@@ -100,37 +105,14 @@ func TestAskedVersion1(t *testing.T) {
 	if err := json.Unmarshal(golden, &want); err != nil {
 		t.Fatal(err)
 	}
-	if err := json.Unmarshal(request.Encode(everyOption()), &got); err != nil {
+	if err := json.Unmarshal(Encode(everyOption()), &got); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("written (-golden +now):\n%s", diff)
 	}
-	read, err := newRig(t, nil).madeOf(golden)
+	read, err := madeOf(t, golden)
 	if diff := cmp.Diff(resumedWith(everyOption()), read, sameCreate); err != nil || diff != "" {
 		t.Errorf("read: %v (-want +got):\n%s", err, diff)
-	}
-}
-
-// A session that a newer Stasis has recorded is not resumed as something else, and the
-// error says why; nor is one whose record is no JSON of a create.
-func TestAskedThatCannotBeRead(t *testing.T) {
-	r := newRig(t, nil)
-	id, _ := r.saved(alice, filesystem)
-	for raw, code := range map[string]fault.Code{
-		`{"version":2,"proxies":[]}`: fault.Unsupported, `{"version":0}`: fault.Unsupported,
-		`{"version":1,"idle_ns":"long"}`: fault.StoreFailed, `[]`: fault.StoreFailed, ``: fault.StoreFailed, `{"AutoSave":3}`: fault.StoreFailed,
-	} {
-		sealed, err := r.Vault.Seal([]byte(raw))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := r.catalogue.UpdateSession(t.Context(), id, func(rec *profiles.Session) error { rec.Asked = sealed; return nil }); err != nil {
-			t.Fatal(err)
-		}
-		_, err = r.Resume(t.Context(), alice, id)
-		if wantCode(t, err, code); code == fault.Unsupported && !strings.Contains(fault.MessageOf(err), "this Stasis reads version 1") {
-			t.Errorf("%s: it says %q", raw, fault.MessageOf(err))
-		}
 	}
 }

@@ -1,0 +1,162 @@
+// Package archives opens stored snapshots for restores: it unpacks an environment's
+// files, and gives what was stored with them.
+package archives
+
+import (
+	"context"
+
+	"github.com/stasisd/stasis/profiles"
+	"github.com/stasisd/stasis/session/agent"
+	"github.com/stasisd/stasis/session/library"
+	"github.com/stasisd/stasis/session/restore"
+	"github.com/stasisd/stasis/snapshot"
+	"github.com/stasisd/stasis/state"
+)
+
+// Restoring a state document takes many times its bytes of memory, so of the large
+// ones, from LargeState bytes on, only MaxLarge are restored at once.
+const (
+	LargeState = 2 << 20
+	MaxLarge   = 2
+)
+
+// Vault holds the bytes of snapshots; see [snapshot.Vault].
+type Vault interface {
+	Open(ctx context.Context, loc snapshot.Location, id string) (snapshot.Snapshot, error)
+	Readable(saved snapshot.Snapshot) error
+	Unpack(ctx context.Context, saved snapshot.Snapshot, dst string, o snapshot.UnpackOptions) (snapshot.Unpacked, error)
+}
+
+// Snapshots keeps snapshots while they are read; see [library.Snapshots].
+type Snapshots interface {
+	Hold(ctx context.Context, row profiles.Snapshot, what string) (release func(), err error)
+}
+
+// Datadirs is what an unpacking needs of Chrome's user data directories;
+// browser/profile's Disk is this interface.
+type Datadirs interface {
+	// LeftOut is why a file of an archive may not be unpacked; "" where it may.
+	LeftOut(name string) string
+}
+
+// Extensions keeps the files of uploaded extensions; see extension.Store.
+type Extensions interface {
+	// Copy copies an extension's files, by their hash, to a folder.
+	Copy(ctx context.Context, sha256, folder string) error
+}
+
+// Sessions is what restores need of saves and rescues.
+type Sessions interface {
+	// Filter takes out of a user data directory what a selection leaves out.
+	Filter(ctx context.Context, userDataDir string, selection state.Selection) ([]state.Component, error)
+	// AwaitRescue waits until what a session left when its daemon died is saved.
+	AwaitRescue(ctx context.Context, sessionID string) error
+}
+
+// Turns bound how many large documents are restored at once; see capacity.Turns.
+type Turns interface {
+	// Take waits for a user's turn until ctx ends. leave gives it back, once.
+	Take(ctx context.Context, userID string) (leave func(), err error)
+}
+
+// Config is what Archives are made of.
+type Config struct {
+	Vault      Vault
+	Snapshots  Snapshots
+	Datadirs   Datadirs
+	Extensions Extensions
+	Sessions   Sessions
+	Large      Turns
+	Unpack     snapshot.Limits // what an archive may unpack to
+}
+
+// Archives gives restores the files of environments. Its methods are safe for
+// concurrent use.
+type Archives struct{ cfg Config }
+
+var _ restore.Archives = (*Archives)(nil)
+
+// New makes Archives.
+func New(cfg Config) *Archives { return &Archives{cfg: cfg} }
+
+// Open reads a snapshot's document.
+func (a *Archives) Open(ctx context.Context, row profiles.Snapshot) (snapshot.Snapshot, error) {
+	return a.cfg.Vault.Open(ctx, library.LocationOf(row.UserID, row.SessionID), row.ID)
+}
+
+// Hold keeps a snapshot from being removed until release is called.
+func (a *Archives) Hold(ctx context.Context, row profiles.Snapshot) (release func(), err error) {
+	return a.cfg.Snapshots.Hold(ctx, row, "restored")
+}
+
+// Readable returns an error where no key here opens the archive.
+func (a *Archives) Readable(saved snapshot.Snapshot) error { return a.cfg.Vault.Readable(saved) }
+
+// Unpack unpacks the archive into a user data directory. Where its document is
+// large it waits for a turn.
+func (a *Archives) Unpack(ctx context.Context, saved snapshot.Snapshot, userDataDir string) (u restore.Unpacked, err error) {
+	u.Leave = func() {}
+	defer func() {
+		if err != nil {
+			u.Leave()
+		}
+	}()
+	inTurn := func(size int64) error {
+		if size < LargeState {
+			return nil
+		}
+		leave, err := a.cfg.Large.Take(ctx, saved.Location.Owner)
+		if err == nil {
+			u.Leave = leave
+		}
+		return err
+	}
+	got, document, err := a.unpack(ctx, saved, userDataDir, inTurn)
+	if err != nil {
+		return u, err
+	}
+	u.Document, u.Entries, u.Refused = document, got.Entries, len(got.Refused)
+	u.Notes, err = agent.NotesIn(saved)
+	return u, err
+}
+
+// Document unpacks the archive into a user data directory, and waits for no turn.
+func (a *Archives) Document(ctx context.Context, saved snapshot.Snapshot, userDataDir string) (state.Document, error) {
+	_, document, err := a.unpack(ctx, saved, userDataDir, nil)
+	return document, err
+}
+
+// unpack calls before, unless it is nil, with the size of the document before that is read.
+func (a *Archives) unpack(ctx context.Context, saved snapshot.Snapshot, userDataDir string, before func(size int64) error) (snapshot.Unpacked, state.Document, error) {
+	got, err := a.cfg.Vault.Unpack(ctx, saved, userDataDir, snapshot.UnpackOptions{
+		Limits: a.cfg.Unpack, Accept: a.accepts, Keep: []string{state.FileName}, BeforeKept: before})
+	if err != nil {
+		return got, state.Document{}, err
+	}
+	document, err := library.ParseDocument(saved.ID, got.Kept[state.FileName])
+	return got, document, err
+}
+
+// accepts reports whether a file of an archive may be unpacked.
+func (a *Archives) accepts(name string) bool { return a.cfg.Datadirs.LeftOut(name) == "" }
+
+// Filter takes out of a user data directory what a selection leaves out.
+func (a *Archives) Filter(ctx context.Context, userDataDir string, selection state.Selection) ([]state.Component, error) {
+	return a.cfg.Sessions.Filter(ctx, userDataDir, selection)
+}
+
+// AwaitRescue waits until what a session left when its daemon died is saved.
+func (a *Archives) AwaitRescue(ctx context.Context, sessionID string) error {
+	return a.cfg.Sessions.AwaitRescue(ctx, sessionID)
+}
+
+// CopyExtension copies an extension's files, by their hash, to a folder.
+func (a *Archives) CopyExtension(ctx context.Context, sha256, folder string) error {
+	return a.cfg.Extensions.Copy(ctx, sha256, folder)
+}
+
+// Saved returns what the save of a snapshot reported.
+func (a *Archives) Saved(row profiles.Snapshot) restore.Saved {
+	r := library.ReportOf(row)
+	return restore.Saved{Components: r.Components, Logins: r.Logins, Damaged: r.Damaged}
+}

@@ -1,0 +1,123 @@
+// Package run tells what happens in the runs of a session: each lifetime of its
+// browser, with what its Chrome lets hear, who connects, and what is saved.
+package run
+
+import (
+	"context"
+
+	"github.com/stasisd/stasis/browser"
+	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/profiles"
+	"github.com/stasisd/stasis/session/events"
+	"github.com/stasisd/stasis/session/library"
+	"github.com/stasisd/stasis/session/queue"
+	"github.com/stasisd/stasis/session/restore"
+	"github.com/stasisd/stasis/session/save"
+)
+
+// Journal begins a session's next run; see [events.Journal].
+type Journal interface {
+	Begin(sessionID string) *events.Writer
+}
+
+// Chrome is the browser of a run; see browser.Browser.
+type Chrome interface {
+	Engine() string
+	Version() string
+	Listen(tell func(browser.Happening), all bool) (stop func())
+}
+
+// Runs are those of one session, of which the last may be going on. The session's
+// goroutine alone calls its methods, which wait for nothing but where they say so.
+type Runs struct {
+	sessionID string
+	journal   Journal
+	writer    *events.Writer // of the run that is going on, or was last
+	over      bool           // the end of that run is told, or about to be
+	deaf      func()         // ends the hearing of what happens in Chrome
+	moved     chan struct{}
+}
+
+// New makes the Runs of a session that has none yet; Begin comes first.
+func New(sessionID string, journal Journal) *Runs {
+	return &Runs{sessionID: sessionID, journal: journal, moved: make(chan struct{}, 1)}
+}
+
+// Begin begins a run with a Chrome, and tells how that came up: restored, as report
+// says, or empty where that is nil. console: all that pages log is recorded, not only
+// errors.
+func (r *Runs) Begin(chrome Chrome, report *restore.Report, console bool) {
+	r.writer, r.over = r.journal.Begin(r.sessionID), false
+	if report != nil {
+		r.writer.Record(events.Restored, events.Fields{"snapshot_id": report.SnapshotID, "source": string(report.Source.Type), "source_id": report.Source.ID,
+			"mode": report.Mode, "path": report.Path, "duration_ms": report.DurationMS, "warnings": len(report.Warnings)})
+	} else {
+		r.writer.Record(events.Started, events.Fields{"engine": chrome.Engine(), "chrome": chrome.Version()})
+	}
+	writer := r.writer
+	r.deaf = chrome.Listen(func(h browser.Happening) {
+		if h.Lost > 0 {
+			writer.Lost(h.Kind, h.Lost)
+			return
+		}
+		writer.Observe(h.Kind, h.Data)
+		if h.Kind == browser.HappenedNavigation {
+			select {
+			case r.moved <- struct{}{}:
+			default: // a picture is to be taken anyway
+			}
+		}
+	}, console)
+}
+
+// Moved has a value after a navigation.
+func (r *Runs) Moved() <-chan struct{} { return r.moved }
+
+// Writer is that of the last run. Others may use it at any time.
+func (r *Runs) Writer() *events.Writer { return r.writer }
+
+// Record records an event in the last run.
+func (r *Runs) Record(event string, data events.Fields) { r.writer.Record(event, data) }
+
+// RecordSaved tells of a snapshot, and what became of the default.
+func (r *Runs) RecordSaved(s library.SnapshotInfo, d *save.DefaultOutcome) {
+	r.writer.Record(events.Saved, events.Fields{"snapshot_id": s.ID, "mode": s.Mode, "rescue": s.Rescue, "size_bytes": s.SizeBytes, "default_moved": d != nil && d.Moved})
+}
+
+// RecordSaveFailed tells why a save failed.
+func (r *Runs) RecordSaveFailed(err error) {
+	r.writer.Record(events.SaveFailed, events.Fields{"code": string(fault.CodeOf(err)), "message": fault.MessageOf(err)})
+}
+
+// RecordConnected tells that a client came, and is one of so many; what it gives tells
+// that the client left, and how many are left, unless the run has ended meanwhile.
+func (r *Runs) RecordConnected(clients int) (left func(clients int)) {
+	writer := r.writer
+	writer.Record(events.Connected, events.Fields{"clients": clients})
+	return func(clients int) {
+		if r.writer == writer && !r.over {
+			writer.Record(events.Disconnected, events.Fields{"clients": clients})
+		}
+	}
+}
+
+// End ends the run by two tasks of a queue, when all that was heard in it is told.
+// clients tells how many clients are there then, on the session's goroutine.
+func (r *Runs) End(tasks *queue.Queue, clients func() int, status profiles.RunStatus, cause string) {
+	deaf, writer := r.deaf, r.writer
+	tasks.Do(func(context.Context) error { deaf(); return nil }, func(error) {
+		there := clients()
+		for gone := range there { // they hear that it is over, and are not waited for
+			writer.Record(events.Disconnected, events.Fields{"clients": there - 1 - gone})
+		}
+		r.over = true
+	})
+	tasks.Do(func(ctx context.Context) error { writer.End(ctx, status, cause); return nil }, nil)
+}
+
+// Deafen ends the hearing of what happens in Chrome, and waits for what is being told.
+func (r *Runs) Deafen() { r.deaf() }
+
+// Leave leaves the run open, for the next start to end. It waits until what was
+// recorded is written, or ctx ends.
+func (r *Runs) Leave(ctx context.Context) { r.writer.Leave(ctx) }
