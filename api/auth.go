@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/stasisd/stasis/fault"
-	"github.com/stasisd/stasis/session"
 	"github.com/stasisd/stasis/session/access"
 )
 
@@ -23,7 +22,7 @@ type SessionTickets interface {
 	AuthorizeTicket(ctx context.Context, ticket, sessionID string, p access.Purpose) (access.Caller, error)
 }
 
-var _ SessionTickets = (*session.Service)(nil)
+var _ SessionTickets = (*access.TicketHolders)(nil)
 
 // authenticator finds out whose keys and tickets clients send, and limits how fast
 // they can be guessed.

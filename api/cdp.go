@@ -13,7 +13,6 @@ import (
 
 // CDP connects clients to the browsers of live sessions.
 type CDP interface {
-	Get(ctx context.Context, c access.Caller, id string) (answer.Info, error)
 	// MayDrive is an error for a caller that may not connect to a session.
 	MayDrive(ctx context.Context, c access.Caller, id string) error
 	// Attach takes a place for one CDP client of a session, until release; else
@@ -28,10 +27,11 @@ var _ CDP = (*session.Service)(nil)
 
 // cdpHandler answers what Chrome itself does at its debugging port, for each session.
 type cdpHandler struct {
-	cdp     CDP
-	driver  Driver
-	sockets *cdpSockets
-	urls    origins
+	cdp       CDP
+	inspector Inspector
+	driver    Driver
+	sockets   *cdpSockets
+	urls      origins
 }
 
 var targetPattern = regexp.MustCompile(`^[A-Za-z0-9-]{1,64}$`)
@@ -65,7 +65,7 @@ func (h *cdpHandler) living(c *call) (answer.Info, error) {
 	if err != nil {
 		return answer.Info{}, err
 	}
-	info, err := h.cdp.Get(c.Request().Context(), c.caller, id)
+	info, err := h.inspector.Get(c.Request().Context(), c.caller, id)
 	if err != nil {
 		return answer.Info{}, err
 	}

@@ -8,15 +8,12 @@ import (
 	"github.com/stasisd/stasis/api/live"
 	"github.com/stasisd/stasis/session"
 	"github.com/stasisd/stasis/session/access"
-	"github.com/stasisd/stasis/session/agent"
 	"github.com/stasisd/stasis/session/answer"
 	"github.com/stasisd/stasis/session/drive"
 )
 
-// Controls watches, pauses and resumes live sessions.
+// Controls pauses and resumes live sessions.
 type Controls interface {
-	Get(ctx context.Context, c access.Caller, id string) (answer.Info, error)
-	Status(ctx context.Context, c access.Caller, id string) (agent.Status, error)
 	Pause(ctx context.Context, c access.Caller, id string) (answer.Acknowledged, error)
 	Resume(ctx context.Context, c access.Caller, id string) (answer.Acknowledged, error)
 }
@@ -36,11 +33,12 @@ var (
 
 // controlHandler answers what watches and drives a live session without CDP.
 type controlHandler struct {
-	controls Controls
-	driver   Driver
-	bodies   *bodyDecoder
-	urls     origins
-	page     *live.Page
+	controls  Controls
+	inspector Inspector
+	driver    Driver
+	bodies    *bodyDecoder
+	urls      origins
+	page      *live.Page
 }
 
 func (h *controlHandler) status(c *call) error {
@@ -48,7 +46,7 @@ func (h *controlHandler) status(c *call) error {
 	if err != nil {
 		return err
 	}
-	answer, err := h.controls.Status(c.Request().Context(), c.caller, id)
+	answer, err := h.inspector.Status(c.Request().Context(), c.caller, id)
 	if err != nil {
 		return err
 	}
@@ -94,7 +92,7 @@ func (h *controlHandler) resume(c *call) error {
 	if err != nil {
 		return err
 	}
-	info, err := h.controls.Get(c.Request().Context(), c.caller, id)
+	info, err := h.inspector.Get(c.Request().Context(), c.caller, id)
 	if err != nil {
 		return err
 	}
@@ -147,7 +145,7 @@ func (h *controlHandler) livePage(c *call) error {
 	if err != nil {
 		return err
 	}
-	if _, err := h.controls.Get(c.Request().Context(), c.caller, id); err != nil {
+	if _, err := h.inspector.Get(c.Request().Context(), c.caller, id); err != nil {
 		return err
 	}
 	return h.page.Write(c.Response())

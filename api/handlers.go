@@ -37,12 +37,12 @@ func newHandlers(closing context.Context, o Options, urls origins) handlers {
 	once := &idempotency{answers: o.Answers, hashKey: o.HashKey, now: o.Now, log: o.Logger}
 	sockets := &cdpSockets{cdp: o.CDP, maxMessage: o.MaxMessage, now: o.Now, patience: o.Patience, closing: closing}
 	return handlers{
-		sessions:    &sessionHandler{sessions: o.Sessions, bodies: bodies, idempotency: once, urls: urls},
+		sessions:    &sessionHandler{sessions: o.Sessions, inspector: o.Inspector, bodies: bodies, idempotency: once, urls: urls},
 		checkpoints: &checkpointHandler{checkpoints: o.Checkpoints, bodies: bodies, idempotency: once},
 		history:     &historyHandler{history: o.History, heartbeat: o.Heartbeat, closing: closing},
-		controls:    &controlHandler{controls: o.Controls, driver: o.Driver, bodies: bodies, urls: urls, page: live.New()},
+		controls:    &controlHandler{controls: o.Controls, inspector: o.Inspector, driver: o.Driver, bodies: bodies, urls: urls, page: live.New()},
 		messages:    &messageHandler{messenger: o.Messenger, bodies: bodies, idempotency: once},
-		cdp:         &cdpHandler{cdp: o.CDP, driver: o.Driver, sockets: sockets, urls: urls},
+		cdp:         &cdpHandler{cdp: o.CDP, inspector: o.Inspector, driver: o.Driver, sockets: sockets, urls: urls},
 		oneShots:    &oneShotHandler{sessions: o.Sessions, sockets: sockets, idempotency: once, log: o.Logger},
 		files:       &fileHandler{files: o.Files, maxUpload: o.MaxUpload},
 		snapshots:   &snapshotHandler{snapshots: o.Snapshots, pruner: o.Pruner, bodies: bodies},

@@ -93,7 +93,7 @@ func newRig(t *testing.T, change func(*Options)) *rig {
 		log:         &lockedBuffer{},
 	}
 	o := Options{
-		Sessions: r.fakeSessions, Checkpoints: r.fakeSessions, Controls: r.fakeSessions, Driver: r.fakeSessions, CDP: r.fakeSessions,
+		Sessions: r.fakeSessions, Inspector: r.fakeSessions, Checkpoints: r.fakeSessions, Controls: r.fakeSessions, Driver: r.fakeSessions, CDP: r.fakeSessions,
 		SessionTickets: r.fakeSessions, Readiness: r.fakeSessions,
 		Files: r.fakeUploads, Extensions: r.fakeUploads, Importer: r.fakeUploads, Documents: r.fakeUploads,
 		Messenger: r.fakeAgents, Notes: r.fakeAgents, History: r.fakeHistory, Deliveries: r.fakeHistory,

@@ -23,6 +23,7 @@ type Options struct {
 	// One interface for each domain of the API, described where it is declared. One
 	// value may serve several.
 	Sessions       Sessions
+	Inspector      Inspector
 	Checkpoints    Checkpoints
 	Controls       Controls
 	Driver         Driver

@@ -8,29 +8,41 @@ import (
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/session"
 	"github.com/stasisd/stasis/session/access"
+	"github.com/stasisd/stasis/session/agent"
 	"github.com/stasisd/stasis/session/answer"
+	"github.com/stasisd/stasis/session/inspect"
 	"github.com/stasisd/stasis/session/request"
 	"github.com/stasisd/stasis/session/restore"
 	"github.com/stasisd/stasis/session/save"
 )
 
-// Sessions creates, lists and ends sessions. As every interface of [Options], it is
+// Sessions creates and ends sessions. As every interface of [Options], it is
 // safe for concurrent use and checks by itself what the caller may do; errors are
 // faults, and those of somebody else's objects are as if they were not there.
 type Sessions interface {
 	Create(ctx context.Context, c access.Caller, r request.Create) (answer.Info, error)
-	Get(ctx context.Context, c access.Caller, id string) (answer.Info, error)
-	List(ctx context.Context, c access.Caller, r request.List) (page []answer.Info, next string, err error)
 	End(ctx context.Context, c access.Caller, id string, r request.End) (save.EndAnswer, error)
 	EndAll(ctx context.Context, c access.Caller, r request.EndAll) (save.EndAnswer, error)
+}
+
+// Inspector describes sessions, live and ended ones.
+type Inspector interface {
+	Get(ctx context.Context, c access.Caller, id string) (answer.Info, error)
+	List(ctx context.Context, c access.Caller, r request.List) (page []answer.Info, next string, err error)
+	// Status describes how a session and its agent's task stand.
+	Status(ctx context.Context, c access.Caller, id string) (agent.Status, error)
 	RestoreReport(ctx context.Context, c access.Caller, id string) (restore.Report, error)
 }
 
-var _ Sessions = (*session.Service)(nil)
+var (
+	_ Sessions  = (*session.Service)(nil)
+	_ Inspector = (*inspect.Inspector)(nil)
+)
 
 // sessionHandler answers /v1/sessions: what makes, shows and ends sessions.
 type sessionHandler struct {
 	sessions    Sessions
+	inspector   Inspector
 	bodies      *bodyDecoder
 	idempotency *idempotency
 	urls        origins
@@ -79,7 +91,7 @@ func (h *sessionHandler) create(c *call) error {
 			if err := json.Unmarshal(data, &first); err != nil {
 				return fault.Wrap(err, fault.Internal, "api.replay", "")
 			}
-			info, err := h.sessions.Get(c.Request().Context(), c.caller, first.SessionID)
+			info, err := h.inspector.Get(c.Request().Context(), c.caller, first.SessionID)
 			if err != nil {
 				return err
 			}
@@ -110,7 +122,7 @@ func (h *sessionHandler) list(c *call) error {
 	); err != nil {
 		return err
 	}
-	page, next, err := h.sessions.List(c.Request().Context(), c.caller, request.List{
+	page, next, err := h.inspector.List(c.Request().Context(), c.caller, request.List{
 		Status: q.Status, UserID: q.UserID, Limit: int(q.Limit), StartAfter: q.StartAfter,
 	})
 	if err != nil {
@@ -135,7 +147,7 @@ func (h *sessionHandler) get(c *call) error {
 	if err != nil {
 		return err
 	}
-	info, err := h.sessions.Get(c.Request().Context(), c.caller, id)
+	info, err := h.inspector.Get(c.Request().Context(), c.caller, id)
 	if err != nil {
 		return err
 	}
@@ -147,7 +159,7 @@ func (h *sessionHandler) restoreReport(c *call) error {
 	if err != nil {
 		return err
 	}
-	report, err := h.sessions.RestoreReport(c.Request().Context(), c.caller, id)
+	report, err := h.inspector.RestoreReport(c.Request().Context(), c.caller, id)
 	if err != nil {
 		return err
 	}

@@ -72,6 +72,7 @@ var mayImport = []struct{ pkg, imports string }{
 	{"session/answer", "profiles session/access session/autosave session/restore session/save"}, // of values, and the JSON of them
 	{"session/drive", "browser session/access"},
 	{"session/files", "fault browser session/access"},
+	{"session/inspect", "session/request fault profiles session/access session/agent session/answer session/restore"},
 	{"session/autosave", "fault browser state"},
 	{"session/pictures", "session/events"},
 	{"session/request", "fault state browser profiles session/access session/autosave session/restore session/save session/settings"},
@@ -85,7 +86,7 @@ var mayImport = []struct{ pkg, imports string }{
 	{"session/library/audit", "fault snapshot profiles session/library"},
 	{"session/*", "fault state state/* snapshot profiles session/access"},
 	{"session/*/*", "fault state profiles session/*"},
-	{"api", ". fault budget state browser browser/extension snapshot session session/access session/agent session/answer session/autosave session/drive session/events session/files session/importer session/library session/login session/request session/restore session/save session/settings api/live"}, // what is recorded, session tells it
+	{"api", ". fault budget state browser browser/extension snapshot session session/access session/agent session/answer session/autosave session/drive session/events session/files session/importer session/inspect session/library session/login session/request session/restore session/save session/settings api/live"}, // what is recorded, session tells it
 	{"api/apitest", "."},
 	{"api/live", ""},
 	{"api/metrics", "session session/login session/save"},

@@ -36,7 +36,7 @@ func (s *Service) settle(ctx, wait context.Context, c access.Caller, r request.C
 			continue // what it saved is the environment now
 		case r.OnLiveOrDefault() == request.OnLiveShare && other.Live != nil:
 			l := other.Live.Session
-			if l.allow(c, access.Drive) != nil { // it is another key's to drive
+			if l.rights.Allow(c, access.Drive) != nil { // it is another key's to drive
 				return o, nil, inUse(other.ID)
 			}
 			return o, l, l.shares(ctx, r)

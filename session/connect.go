@@ -21,7 +21,7 @@ type Metered = mux.Metered
 // MayDrive refuses a caller that may not drive a session, before its client is
 // answered.
 func (s *Service) MayDrive(ctx context.Context, c access.Caller, id string) error {
-	_, err := s.record(ctx, c, id, access.Drive)
+	_, err := s.inspector.Record(ctx, c, id, access.Drive)
 	return err
 }
 

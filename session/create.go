@@ -78,8 +78,8 @@ func (s *Service) create(ctx context.Context, c access.Caller, r request.Create)
 	if err != nil {
 		return answer.Info{}, err
 	}
-	info, err := l.info(context.WithoutCancel(ctx)) // it is there, whoever has gone meanwhile
-	info.Existing, info.Tickets = l.id != r.SessionID, l.ticketsFor(c)
+	info, err := l.Info(context.WithoutCancel(ctx)) // it is there, whoever has gone meanwhile
+	info.Existing, info.Tickets = l.id != r.SessionID, l.rights.Tickets(c)
 	return info, err
 }
 
@@ -154,7 +154,7 @@ func (s *Service) repeated(ctx context.Context, c access.Caller, r request.Creat
 	if err := s.rescues.Await(ctx, rec.ID); err != nil {
 		return answer.Info{}, false, err
 	}
-	info, err := s.Get(ctx, c, r.SessionID)
+	info, err := s.inspector.Get(ctx, c, r.SessionID)
 	info.Existing = true
 	return info, true, err
 }
@@ -207,9 +207,9 @@ func (s *Service) begin(ctx context.Context, c access.Caller, r request.Create, 
 	}
 	l := newLive(s, rec, r, up)
 	if c.KeyID != rec.KeyID { // it was resumed by another key
-		l.madeBy = append(l.madeBy, c.KeyID)
+		l.rights.MadeBy = append(l.rights.MadeBy, c.KeyID)
 	}
-	entry := registry.Entry[*live]{ID: l.id, UserID: l.userID, Source: l.source, SnapshotID: l.base, Done: l.done, Session: l}
+	entry := registry.Entry[*live]{ID: l.id, UserID: l.rights.UserID, Source: l.source, SnapshotID: l.base, Done: l.done, Session: l}
 	if err := s.sessions.Add(entry, func() { l.start(up) }); err != nil {
 		browsers.Discard(ctx, up.Chrome, s.deps.Log)
 		_ = s.saver.EndSession(context.WithoutCancel(ctx), profiles.End{SessionID: rec.ID,

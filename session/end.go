@@ -68,7 +68,7 @@ func (s *Service) End(ctx context.Context, c access.Caller, id string, r request
 // endedBefore answers an end of a session that is not live.
 func (s *Service) endedBefore(ctx context.Context, c access.Caller, id string) (save.EndAnswer, error) {
 	answer := save.EndAnswer{Success: true, Message: "there is no such running session"}
-	_, err := s.record(ctx, c, id, access.Look)
+	_, err := s.inspector.Record(ctx, c, id, access.Look)
 	if fault.Is(err, fault.SessionNotFound) {
 		return answer, nil
 	}
@@ -106,7 +106,7 @@ func (s *Service) EndAll(ctx context.Context, c access.Caller, r request.EndAll)
 	}
 	var ids []string
 	for _, l := range s.sessions.All() {
-		if r.All || l.userID == userID {
+		if r.All || l.rights.UserID == userID {
 			ids = append(ids, l.id)
 		}
 	}

@@ -25,7 +25,7 @@ type forLibrary struct{ svc *Service }
 
 // Record returns a session's record if the caller may do p with it.
 func (f forLibrary) Record(ctx context.Context, c access.Caller, id string, p access.Permission) (profiles.Session, error) {
-	return f.svc.record(ctx, c, id, p)
+	return f.svc.inspector.Record(ctx, c, id, p)
 }
 
 // DefaultChanged looks which standbys there should be.

@@ -29,17 +29,14 @@ const recordDeadline = 30 * time.Second
 type live struct {
 	svc        *Service
 	id         string
-	userID     string
+	rights     *access.LiveSession
 	source     *restore.Source
-	base       string    // the snapshot it was restored from
-	restoredAt time.Time // when that was in place
-	// madeBy is the key that made the session and, where it lives again, the one that resumed it.
-	madeBy    []string
-	installed []state.Extension // that it has, restored and named ones
+	base       string            // the snapshot it was restored from
+	restoredAt time.Time         // when that was in place
+	installed  []state.Extension // that it has, restored and named ones
 	// partial: what it was restored from, or what it was given of it, has only
 	// some origins, and is not the default as it was.
 	partial bool
-	tickets access.SessionTickets // they die with the session
 
 	calls        chan func()
 	finished     chan save.Ended
@@ -81,7 +78,7 @@ type live struct {
 }
 
 func newLive(s *Service, rec profiles.Session, r request.Create, up restore.Started) *live {
-	l := &live{svc: s, id: rec.ID, userID: rec.UserID, madeBy: []string{rec.KeyID}, tickets: access.NewSessionTickets(),
+	l := &live{svc: s, id: rec.ID, rights: access.NewLiveSession(rec.ID, rec.UserID, rec.KeyID),
 		calls: make(chan func()), finished: make(chan save.Ended), done: make(chan struct{}), runs: run.New(rec.ID, s.deps.Journal),
 		// Nobody may be there to take it: the daemon may stop meanwhile.
 		checkpointed: make(chan save.Checkpointed, 1), reopened: make(chan reopened, 1), turn: make(chan struct{}, 1), left: make(chan struct{}, 1),

@@ -12,6 +12,7 @@ import (
 	"github.com/stasisd/stasis/session/drive"
 	"github.com/stasisd/stasis/session/events"
 	"github.com/stasisd/stasis/session/files"
+	"github.com/stasisd/stasis/session/inspect"
 )
 
 // Lookup gives the packages beside this one what they need of sessions. Its methods
@@ -19,10 +20,12 @@ import (
 type Lookup struct{ s *Service }
 
 var (
-	_ agent.Sessions  = Lookup{}
-	_ drive.Sessions  = Lookup{}
-	_ events.Sessions = Lookup{}
-	_ files.Sessions  = Lookup{}
+	_ access.LiveSessions = Lookup{}
+	_ agent.Sessions      = Lookup{}
+	_ drive.Sessions      = Lookup{}
+	_ events.Sessions     = Lookup{}
+	_ files.Sessions      = Lookup{}
+	_ inspect.Sessions    = Lookup{}
 )
 
 // Lookup is the sessions of a Service, for the packages that it does not import.
@@ -30,14 +33,14 @@ func (s *Service) Lookup() Lookup { return Lookup{s} }
 
 // Record is a session's record, if the caller may do something with it.
 func (l Lookup) Record(ctx context.Context, c access.Caller, id string, p access.Permission) (profiles.Session, error) {
-	return l.s.record(ctx, c, id, p)
+	return l.s.inspector.Record(ctx, c, id, p)
 }
 
 // Report records an event in the run of a user's live session and waits until it is
 // on disk.
 func (l Lookup) Report(ctx context.Context, userID, id, event string, data events.Fields) {
 	session := l.s.sessions.Find(id)
-	if session == nil || session.userID != userID {
+	if session == nil || session.rights.UserID != userID {
 		return
 	}
 	// A session that has ended meanwhile has no run to record in.
@@ -50,7 +53,7 @@ func (l Lookup) Report(ctx context.Context, userID, id, event string, data event
 
 // Describe is a session as it is now, and whether an agent follows it.
 func (l Lookup) Describe(ctx context.Context, c access.Caller, id string) (profiles.Session, bool, error) {
-	info, err := l.s.Get(ctx, c, id)
+	info, err := l.s.inspector.Get(ctx, c, id)
 	return info.Session, info.HasAgent, err
 }
 
@@ -95,6 +98,26 @@ func (l Lookup) Live(id string) agent.Live {
 	}
 	return nil
 }
+
+// Rights is the live session of an ID, as far as it is decided who may do what with it;
+// nil where there is none.
+func (l Lookup) Rights(id string) *access.LiveSession {
+	if session := l.s.sessions.Find(id); session != nil {
+		return session.rights
+	}
+	return nil
+}
+
+// Find is the live session of an ID, to be described; nil where there is none.
+func (l Lookup) Find(id string) inspect.Live {
+	if session := l.s.sessions.Find(id); session != nil {
+		return session
+	}
+	return nil
+}
+
+// Rescuing reports whether what a killed daemon left of a session is being saved.
+func (l Lookup) Rescuing(id string) bool { return l.s.rescues.Has(id) }
 
 // AwaitRescue waits while what a killed daemon left of a session is being saved.
 func (l Lookup) AwaitRescue(ctx context.Context, id string) error { return l.s.rescues.Await(ctx, id) }

@@ -41,7 +41,7 @@ func (s *Service) resume(ctx context.Context, c access.Caller, r request.Create)
 			}
 			continue // it has been resumed meanwhile
 		}
-		if err := l.allow(c, access.Drive); err != nil {
+		if err := l.rights.Allow(c, access.Drive); err != nil {
 			return answer.Acknowledged{}, nil, err
 		}
 		a, err := l.resume(ctx)
@@ -56,7 +56,7 @@ func (s *Service) resume(ctx context.Context, c access.Caller, r request.Create)
 // back: who may restore from a session may resume it.
 func (s *Service) resumable(ctx context.Context, c access.Caller, id string) (profiles.Session, error) {
 	if !c.May(access.Restore) {
-		return s.record(ctx, c, id, access.Look)
+		return s.inspector.Record(ctx, c, id, access.Look)
 	}
 	rec, err := s.deps.Catalogue.Session(ctx, id)
 	if err == nil && !c.MayActFor(rec.UserID) {
@@ -167,7 +167,7 @@ func (s *Service) resumed(ctx context.Context, c access.Caller, r request.Create
 	if err != nil {
 		return answer.Info{}, false, err
 	}
-	info, err := l.info(context.WithoutCancel(ctx))
-	info.Existing, info.Tickets = a.Status == "already_running", l.ticketsFor(c)
+	info, err := l.Info(context.WithoutCancel(ctx))
+	info.Existing, info.Tickets = a.Status == "already_running", l.rights.Tickets(c)
 	return info, true, err
 }

@@ -32,6 +32,7 @@ import (
 	"github.com/stasisd/stasis/session/events"
 	"github.com/stasisd/stasis/session/files"
 	"github.com/stasisd/stasis/session/importer"
+	"github.com/stasisd/stasis/session/inspect"
 	"github.com/stasisd/stasis/session/library"
 	"github.com/stasisd/stasis/session/login"
 	"github.com/stasisd/stasis/session/request"
@@ -72,6 +73,8 @@ type rig struct {
 	*events.Reader
 	*files.Files
 	*drive.Driver
+	*inspect.Inspector
+	*access.TicketHolders
 	deliveries *events.Deliveries
 	hookURL    string // the daemon's own webhook
 	documents  *agent.Documents
@@ -147,7 +150,7 @@ func (r *rig) daemon(change func(*Config)) *Service {
 		Catalogue: r.catalogue.forService(), Large: turnsAt{&r.large}, Meter: r.meter, Room: func() bool { return r.room() }, Now: r.clock.now, Log: log})
 	r.Users, r.Checker, r.Importer = s.Users(), s.Checker(), s.Importer()
 	masks := turnsAt{&r.masks}
-	r.Driver = drive.New(s.Lookup())
+	r.Driver, r.Inspector, r.TicketHolders = drive.New(s.Lookup()), s.Inspector(), access.NewTicketHolders(r.apiKeys, s.Lookup())
 	r.Messenger = agent.NewMessenger(agent.MessengerConfig{Sessions: s.Lookup(), Driver: r.Driver, Store: r.catalogue, Tasks: r.catalogue, Notices: notices, Masks: masks, Now: r.clock.now})
 	r.deliveries = events.NewDeliveries(r.catalogue, notices.Wake, r.clock.now)
 	r.Reader = events.NewReader(events.ReaderConfig{Journal: journal, Store: r.catalogue, Sessions: s.Lookup(), Keys: r.apiKeys, Masks: masks})

@@ -22,6 +22,7 @@ import (
 	"github.com/stasisd/stasis/session/capacity"
 	"github.com/stasisd/stasis/session/events"
 	"github.com/stasisd/stasis/session/importer"
+	"github.com/stasisd/stasis/session/inspect"
 	"github.com/stasisd/stasis/session/library"
 	"github.com/stasisd/stasis/session/login"
 	"github.com/stasisd/stasis/session/login/renewal"
@@ -113,7 +114,7 @@ type Journal interface {
 // Service is the session room's face. Its methods are safe for concurrent
 // use. Close must be called.
 type Service struct {
-	cfg Config
+	cfg  Config
 	deps Deps
 
 	snapshots *library.Snapshots
@@ -129,6 +130,7 @@ type Service struct {
 	renewals  *renewal.Renewals
 	rescues   *rescue.Rescues
 	records   *records.Records
+	inspector *inspect.Inspector
 	archives  *archives.Archives
 	clients   *capacity.Clients
 
@@ -161,6 +163,7 @@ func New(cfg Config, deps Deps) *Service {
 	}, forCapacity{s}, deps.Catalogue)
 	s.sessions = registry.New[*live](s.capacity.HasParked)
 	s.records = records.New(deps.Catalogue, deps.Notices)
+	s.inspector = inspect.New(deps.Catalogue, Lookup{s})
 	s.snapshots = library.NewSnapshots(deps.Catalogue, deps.Vault, s.capacity, deps.Log)
 	s.pruner = library.NewPruner(library.PrunerConfig{Retention: cfg.Retention, Grace: cfg.PruneGrace, Now: deps.Now, Log: deps.Log},
 		deps.Catalogue, s.snapshots, forLibrary{s})
@@ -235,6 +238,9 @@ func (s *Service) Users() *settings.Users { return s.users }
 
 // Checker returns what runs login checks.
 func (s *Service) Checker() *login.Checker { return s.checker }
+
+// Inspector returns what describes sessions.
+func (s *Service) Inspector() *inspect.Inspector { return s.inspector }
 
 // Importer returns what takes environments that were saved elsewhere.
 func (s *Service) Importer() *importer.Importer { return s.importer }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
+	"github.com/stasisd/stasis/session/access"
 	"github.com/stasisd/stasis/session/answer"
 	"github.com/stasisd/stasis/session/events"
 	"github.com/stasisd/stasis/session/queue"
@@ -50,8 +51,11 @@ func (l *live) setStatus(status profiles.Status, reason profiles.Reason) {
 	})
 }
 
-// info is what a caller is told.
-func (l *live) info(ctx context.Context) (answer.Info, error) {
+// Rights are who may do what with the session.
+func (l *live) Rights() *access.LiveSession { return l.rights }
+
+// Info describes the session as it is now.
+func (l *live) Info(ctx context.Context) (answer.Info, error) {
 	var i answer.Info
 	err := l.ask(ctx, func() error {
 		i = answer.Info{Session: l.rec, BrowserRestarted: l.restarted, HasAgent: l.hasAgent(),

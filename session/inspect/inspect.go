@@ -1,0 +1,161 @@
+// Package inspect finds sessions, live and ended, and describes them to callers that may
+// look at them.
+package inspect
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/profiles"
+	"github.com/stasisd/stasis/session/access"
+	"github.com/stasisd/stasis/session/agent"
+	"github.com/stasisd/stasis/session/answer"
+	"github.com/stasisd/stasis/session/request"
+	"github.com/stasisd/stasis/session/restore"
+)
+
+// Records are the records of sessions; see [profiles.SessionStore].
+type Records interface {
+	Session(ctx context.Context, id string) (profiles.Session, error)
+	Sessions(ctx context.Context, f profiles.SessionFilter) (page []profiles.Session, next string, err error)
+}
+
+// Live is a live session.
+type Live interface {
+	Rights() *access.LiveSession
+	// Info describes the session as it is now, without tickets; session_not_running
+	// where it has ended meanwhile.
+	Info(ctx context.Context) (answer.Info, error)
+}
+
+// Sessions are the sessions that are live, and those that a killed daemon left.
+type Sessions interface {
+	// Find returns the live session of an ID; nil where there is none.
+	Find(id string) Live
+	// Rescuing reports whether what a killed daemon left of a session is being saved.
+	Rescuing(id string) bool
+}
+
+// Inspector describes sessions. Its methods are safe for concurrent use. A session that
+// the caller may not look at is session_not_found.
+type Inspector struct {
+	records  Records
+	sessions Sessions
+}
+
+// New makes an Inspector of some records, and of the sessions that are live.
+func New(records Records, sessions Sessions) *Inspector { return &Inspector{records, sessions} }
+
+// Record is a session's record, if the caller may look at it, or drive it.
+func (i *Inspector) Record(ctx context.Context, c access.Caller, id string, p access.Permission) (profiles.Session, error) {
+	if err := c.MayAsk(p); err != nil {
+		return profiles.Session{}, err
+	}
+	rec, err := i.records.Session(ctx, id)
+	if err != nil {
+		return rec, err
+	}
+	by := []string{rec.KeyID}
+	if l := i.sessions.Find(id); l != nil {
+		by = l.Rights().MadeBy
+	}
+	return rec, c.OnSession(id, rec.UserID, by, p)
+}
+
+// Get tells of a session, running or ended.
+func (i *Inspector) Get(ctx context.Context, c access.Caller, id string) (answer.Info, error) {
+	rec, err := i.Record(ctx, c, id, access.Look)
+	if err != nil {
+		return answer.Info{}, err
+	}
+	return i.infoFor(ctx, c, rec)
+}
+
+// infoFor tells a caller of a session, with the tickets that its key may have.
+func (i *Inspector) infoFor(ctx context.Context, c access.Caller, rec profiles.Session) (answer.Info, error) {
+	info, err := i.infoOf(ctx, rec)
+	if l := i.sessions.Find(rec.ID); l != nil && err == nil {
+		info.Tickets = l.Rights().Tickets(c)
+	}
+	return info, err
+}
+
+// infoOf tells of a session by its record, or by itself while it lives.
+func (i *Inspector) infoOf(ctx context.Context, rec profiles.Session) (answer.Info, error) {
+	if l := i.sessions.Find(rec.ID); l != nil {
+		info, err := l.Info(ctx)
+		if !fault.Is(err, fault.SessionNotRunning) {
+			return info, err
+		}
+		// It ended between the two looks.
+		if rec, err = i.records.Session(ctx, rec.ID); err != nil {
+			return answer.Info{}, err
+		}
+	}
+	rescuing := i.sessions.Rescuing(rec.ID)
+	if !rescuing && rec.Reason.Code == profiles.ReasonBeingRescued {
+		var err error // its rescue ended between the two looks
+		if rec, err = i.records.Session(ctx, rec.ID); err != nil {
+			return answer.Info{}, err
+		}
+	}
+	info := answer.Info{Session: rec, Rescuing: rescuing && rec.EndedAt.IsZero()}
+	if rec.Restored != nil {
+		info.Restored = new(restore.Report)
+		if err := json.Unmarshal(rec.Restored, info.Restored); err != nil {
+			return info, fault.Wrap(err, fault.StoreFailed, "session.get", "the recorded restore report cannot be read")
+		}
+	}
+	return info, nil
+}
+
+// List gives a page of sessions, newest first, and the cursor of the next.
+func (i *Inspector) List(ctx context.Context, c access.Caller, r request.List) ([]answer.Info, string, error) {
+	if err := c.Require(access.Look); err != nil {
+		return nil, "", err
+	}
+	userID := r.UserID
+	if userID == "" && !c.ForEveryUser() {
+		userID = c.UserID
+	}
+	if userID != "" && !c.MayActFor(userID) {
+		return []answer.Info{}, "", nil
+	}
+	records, next, err := i.records.Sessions(ctx, profiles.SessionFilter{
+		UserID: userID, Status: profiles.Status(r.Status), Limit: r.Limit, StartAfter: r.StartAfter})
+	if err != nil {
+		return nil, "", err
+	}
+	page := make([]answer.Info, 0, len(records))
+	for _, rec := range records {
+		info, err := i.infoFor(ctx, c, rec)
+		if err != nil {
+			return nil, "", err
+		}
+		page = append(page, info)
+	}
+	return page, next, nil
+}
+
+// RestoreReport tells what a restore brought back, whole; a fresh session has
+// none.
+func (i *Inspector) RestoreReport(ctx context.Context, c access.Caller, id string) (restore.Report, error) {
+	info, err := i.Get(ctx, c, id)
+	if err != nil {
+		return restore.Report{}, err
+	}
+	if info.Restored == nil {
+		return restore.Report{}, fault.New(fault.NotFound, "session.report", "session %s was not restored from anything", id)
+	}
+	return *info.Restored, nil
+}
+
+// Status tells how a session is.
+func (i *Inspector) Status(ctx context.Context, c access.Caller, id string) (agent.Status, error) {
+	info, err := i.Get(ctx, c, id)
+	if err != nil {
+		return agent.Status{}, err
+	}
+	return agent.StatusOf(info.Session), nil
+}

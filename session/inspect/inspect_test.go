@@ -1,0 +1,102 @@
+package inspect
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stasisd/stasis/fault"
+	"github.com/stasisd/stasis/profiles"
+	"github.com/stasisd/stasis/session/access"
+	"github.com/stasisd/stasis/session/answer"
+	"github.com/stasisd/stasis/session/request"
+)
+
+var (
+	alice = access.Caller{KeyID: "key-a", UserID: "alice", Rights: []access.Right{access.RightUse}}
+	bob   = access.Caller{KeyID: "key-b", UserID: "bob", Rights: []access.Right{access.RightUse}}
+)
+
+// one is a session, with its record.
+type one struct {
+	rec      profiles.Session
+	live     bool
+	ends     func() // in its own description
+	rescuing bool
+	rights   *access.LiveSession
+}
+
+func (o *one) Session(_ context.Context, id string) (profiles.Session, error) {
+	if id != o.rec.ID {
+		return profiles.Session{}, access.NoSession(id)
+	}
+	return o.rec, nil
+}
+
+func (o *one) Sessions(context.Context, profiles.SessionFilter) ([]profiles.Session, string, error) {
+	return []profiles.Session{o.rec}, "next", nil
+}
+
+func (o *one) Find(id string) Live {
+	if !o.live || id != o.rec.ID {
+		return nil
+	}
+	return o
+}
+
+func (o *one) Rescuing(string) bool { return o.rescuing }
+
+func (o *one) Rights() *access.LiveSession { return o.rights }
+
+func (o *one) Info(context.Context) (answer.Info, error) {
+	if o.ends != nil {
+		o.ends()
+		return answer.Info{}, fault.New(fault.SessionNotRunning, "test", "it has ended")
+	}
+	return answer.Info{Session: o.rec, HasAgent: true}, nil
+}
+
+func newOne() *one {
+	return &one{rec: profiles.Session{ID: "s", UserID: "alice", KeyID: "key-a", Status: profiles.StatusReady}, live: true,
+		rights: access.NewLiveSession("s", "alice", "key-a")}
+}
+
+// A live session describes itself, one that has ended meanwhile is as its record says
+// then, and tickets are only those of a live one.
+func TestGet(t *testing.T) {
+	o := newOne()
+	i, ctx := New(o, o), t.Context()
+	info, err := i.Get(ctx, alice, "s")
+	if err != nil || !info.HasAgent || info.Tickets[access.PurposeCDP] == "" {
+		t.Errorf("live: %+v, %v", info, err)
+	}
+	o.ends = func() { o.live, o.rec.Status = false, profiles.StatusCompleted }
+	info, err = i.Get(ctx, alice, "s")
+	if err != nil || info.Status != profiles.StatusCompleted || len(info.Tickets) > 0 {
+		t.Errorf("ended meanwhile: %+v, %v", info, err)
+	}
+	o.rescuing = true
+	if info, err = i.Get(ctx, alice, "s"); err != nil || !info.Rescuing {
+		t.Errorf("being rescued: %+v, %v", info, err)
+	}
+	for _, who := range []access.Caller{bob, {}} {
+		if _, err := i.Get(ctx, who, "s"); err == nil {
+			t.Errorf("%+v sees it", who)
+		}
+	}
+	if _, err := i.RestoreReport(ctx, alice, "s"); !fault.Is(err, fault.NotFound) {
+		t.Errorf("the report of a fresh session: %v", err)
+	}
+}
+
+// A list is of those that the caller may see, and a list of another user's is empty.
+func TestList(t *testing.T) {
+	o := newOne()
+	i := New(o, o)
+	page, next, err := i.List(t.Context(), alice, request.List{Limit: 1})
+	if err != nil || len(page) != 1 || page[0].Tickets[access.PurposeView] == "" || next != "next" {
+		t.Errorf("%+v, %q, %v", page, next, err)
+	}
+	if page, _, err := i.List(t.Context(), bob, request.List{UserID: "alice"}); err != nil || len(page) != 0 {
+		t.Errorf("another user's: %+v, %v", page, err)
+	}
+}
