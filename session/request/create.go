@@ -1,6 +1,7 @@
-// Package request has what a create asks for, and its encoding in the session's record.
-// A resume reads it back from there, also where an earlier version wrote it: examples are
-// in session/testdata/asked.
+// Package request has what a create asks for ([Create]), what it leaves open to users'
+// settings ([Resolver]), and its encoding in the session's record. A resume reads it back
+// from there, also where an earlier version wrote it: examples are in
+// testdata/asked.
 package request
 
 import (

@@ -1,5 +1,6 @@
-// Package run tells what happens in the runs of a session: each lifetime of its
-// browser, with what its Chrome lets hear, who connects, and what is saved.
+// Package run records what happens in the runs of a session as events of the journal
+// (package events). A run is one lifetime of the session's Chrome. Its events are what
+// pages do, which clients connect, and what is saved.
 package run
 
 import (
@@ -27,8 +28,8 @@ type Chrome interface {
 	Listen(tell func(browser.Happening), all bool) (stop func())
 }
 
-// Runs are those of one session, of which the last may be going on. The session's
-// goroutine alone calls its methods, which wait for nothing but where they say so.
+// Runs are those of one session; the last may be going on. Only the session's goroutine
+// calls its methods. They do not wait unless their comment says so.
 type Runs struct {
 	sessionID string
 	journal   Journal
@@ -38,13 +39,13 @@ type Runs struct {
 	moved     chan struct{}
 }
 
-// New makes the Runs of a session that has none yet; Begin comes first.
+// New makes the Runs of a session that has none yet. Begin must be called first.
 func New(sessionID string, journal Journal) *Runs {
 	return &Runs{sessionID: sessionID, journal: journal, moved: make(chan struct{}, 1)}
 }
 
-// Begin begins a run with a Chrome, and tells how that came up: restored, as report
-// says, or empty where that is nil. console: all that pages log is recorded, not only
+// Begin begins a run with a Chrome, and records how that started: restored, as report
+// says, or empty if report is nil. With console all that pages log is recorded, not only
 // errors.
 func (r *Runs) Begin(chrome Chrome, report *restore.Report, console bool) {
 	r.writer, r.over = r.journal.Begin(r.sessionID), false
@@ -79,18 +80,19 @@ func (r *Runs) Writer() *events.Writer { return r.writer }
 // Record records an event in the last run.
 func (r *Runs) Record(event string, data events.Fields) { r.writer.Record(event, data) }
 
-// RecordSaved tells of a snapshot, and what became of the default.
+// RecordSaved records a snapshot, and what became of the default.
 func (r *Runs) RecordSaved(s library.SnapshotInfo, d *save.DefaultOutcome) {
 	r.writer.Record(events.Saved, events.Fields{"snapshot_id": s.ID, "mode": s.Mode, "rescue": s.Rescue, "size_bytes": s.SizeBytes, "default_moved": d != nil && d.Moved})
 }
 
-// RecordSaveFailed tells why a save failed.
+// RecordSaveFailed records why a save failed.
 func (r *Runs) RecordSaveFailed(err error) {
 	r.writer.Record(events.SaveFailed, events.Fields{"code": string(fault.CodeOf(err)), "message": fault.MessageOf(err)})
 }
 
-// RecordConnected tells that a client came, and is one of so many; what it gives tells
-// that the client left, and how many are left, unless the run has ended meanwhile.
+// RecordConnected records that a client connected, and how many there are now. It returns
+// a function that records that the client left and how many are left, unless the run has
+// ended meanwhile.
 func (r *Runs) RecordConnected(clients int) (left func(clients int)) {
 	writer := r.writer
 	writer.Record(events.Connected, events.Fields{"clients": clients})
@@ -101,13 +103,13 @@ func (r *Runs) RecordConnected(clients int) (left func(clients int)) {
 	}
 }
 
-// End ends the run by two tasks of a queue, when all that was heard in it is told.
-// clients tells how many clients are there then, on the session's goroutine.
+// End ends the run with two tasks of a queue, after all its events are recorded. clients
+// returns how many clients there are then; the session's goroutine calls it.
 func (r *Runs) End(tasks *queue.Queue, clients func() int, status profiles.RunStatus, cause string) {
 	deaf, writer := r.deaf, r.writer
 	tasks.Do(func(context.Context) error { deaf(); return nil }, func(error) {
 		there := clients()
-		for gone := range there { // they hear that it is over, and are not waited for
+		for gone := range there { // clients learn that it is over, and are not waited for
 			writer.Record(events.Disconnected, events.Fields{"clients": there - 1 - gone})
 		}
 		r.over = true
@@ -115,7 +117,7 @@ func (r *Runs) End(tasks *queue.Queue, clients func() int, status profiles.RunSt
 	tasks.Do(func(ctx context.Context) error { writer.End(ctx, status, cause); return nil }, nil)
 }
 
-// Deafen ends the hearing of what happens in Chrome, and waits for what is being told.
+// Deafen stops listening to Chrome, and waits for an event that is being recorded.
 func (r *Runs) Deafen() { r.deaf() }
 
 // Leave leaves the run open, for the next start to end. It waits until what was
