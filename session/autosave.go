@@ -53,7 +53,7 @@ func (s autosaved) Save(ctx context.Context) (snapshotID string, stored bool, er
 	if c.Err != nil {
 		return "", false, c.Err
 	}
-	return c.Answer.Snapshot.ID, !c.Answer.Unchanged, save.FlawError(c.Flaw, s.persist)
+	return c.Answer.Snapshot.ID, !c.Answer.Unchanged, save.ProblemError(c.Problem, s.persist)
 }
 
 // SetStatus tells what became of the last checkpoint.

@@ -85,7 +85,7 @@ func TestNoneIsRemovedWhileItIsRead(t *testing.T) {
 			defer func() { _ = dir.Remove() }() // the rescue may have done that
 			e := r.saver.Rescue(t.Context(), save.Job{Session: profiles.Session{ID: profiles.NewID(), UserID: "alice", BaseSnapshotID: snap},
 				Dir: dir, Dead: true, Rescue: true, Mode: save.Filesystem})
-			wantCode(t, e.Err, fault.SessionNotFound) // it has no record
+			wantCode(t, e.Err, fault.SaveFailed) // there is no profile to save
 			return nil
 		}},
 	} {

@@ -45,7 +45,7 @@ func (e ending) whyTaken() error {
 	case e.cause == causeCrash:
 		return fault.New(fault.SessionEnding, op, "Chrome crashed meanwhile")
 	default:
-		return fault.New(fault.SessionEnding, op, "the session was ended meanwhile")
+		return save.EndedMeanwhile(op)
 	}
 }
 

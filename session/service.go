@@ -248,7 +248,7 @@ func (s *Service) Importer() *importer.Importer { return s.importer }
 // settingsChanged has a user's new settings heeded.
 func (s *Service) settingsChanged(userID string, now settings.Settings) {
 	s.capacity.SetStandbys(userID, settings.Given(now.Standby) > 0)
-	s.renewals.Told(userID, now)
+	s.renewals.SettingsChanged(userID, now)
 }
 
 // Datadirs is what sessions need of Chrome's user data directories at rest; browser/profile's

@@ -104,7 +104,7 @@ func (w *writer) session(ctx context.Context) error {
 	return nil
 }
 
-// save is session/keep.go's keep.
+// save is session/save/keep.go's keep.
 func (w *writer) save(ctx context.Context, rec profiles.Session, last bool) error {
 	id := uuid.Must(uuid.NewV7()).String()
 	saved, err := w.vault.Save(ctx, snapshot.Draft{

@@ -1,6 +1,6 @@
 // Package torture_test kills processes that save, at random points, and looks
 // at what stands afterwards. It starts no Chrome: what is saved is made up, by
-// the same calls in the same order as session/keep.go makes them.
+// the same calls in the same order as session/save/keep.go makes them.
 package torture_test
 
 import (

@@ -18,7 +18,7 @@ const checkpointDeadline = time.Minute
 // Checkpointed is the outcome of a checkpoint.
 type Checkpointed struct {
 	Answer  CheckpointAnswer
-	Flaw    string   // what is wrong with the snapshot, a new one or an unchanged earlier one
+	Problem string   // what is wrong with the snapshot, a new one or an unchanged earlier one
 	Replica *Replica // for the next checkpoint; nil: it was removed
 	Err     error
 }
@@ -66,11 +66,16 @@ func (s *Saver) Checkpoint(ctx, lent context.Context, j Job, last *Replica) (out
 		out.Err = checkpointFailed(err)
 		return out
 	}
-	if out.Answer, out.Flaw, err = s.keepMoment(ctx, j, r, m); err != nil {
+	if out.Answer, out.Problem, err = s.keepMoment(ctx, j, r, m); err != nil {
 		out.Err = checkpointFailed(err)
 	}
 	out.Answer.PausedMS = float64(m.stood.Microseconds()) / 1000
 	return out
+}
+
+// EndedMeanwhile is the error of who used a session's browser when it was ended.
+func EndedMeanwhile(op string) error {
+	return fault.New(fault.SessionEnding, op, "the session was ended meanwhile")
 }
 
 // TakenBack is the error of a call that failed with err because an ending took its
@@ -78,7 +83,7 @@ func (s *Saver) Checkpoint(ctx, lent context.Context, j Job, last *Replica) (out
 func TakenBack(lent context.Context, err error, op string) error {
 	why := context.Cause(lent)
 	if errors.Is(why, context.Canceled) { // the daemon stops, or the session is over
-		why = fault.New(fault.SessionEnding, op, "the session was ended meanwhile")
+		why = EndedMeanwhile(op)
 	}
 	return fault.Wrap(err, fault.CodeOf(why), op, fault.MessageOf(why))
 }
@@ -87,43 +92,43 @@ func checkpointFailed(err error) error {
 	return Failure(err, "the checkpoint failed and nothing was stored; the session runs on")
 }
 
-// keepMoment stores a moment, unless the last checkpoint holds the same. flaw is what
+// keepMoment stores a moment, unless the last checkpoint holds the same. problem is what
 // is wrong with it.
-func (s *Saver) keepMoment(ctx context.Context, j Job, r *Replica, m moment) (_ CheckpointAnswer, flaw string, err error) {
+func (s *Saver) keepMoment(ctx context.Context, j Job, r *Replica, m moment) (_ CheckpointAnswer, problem string, err error) {
 	print := r.print(m.doc, j.Notes)
 	if r.holds(j, print) && s.stillSo(ctx, j, r, m.doc) {
-		answer, err := s.unchanged(ctx, j.flawed(r.last.flaw), r.last.snapshot)
+		answer, err := s.unchanged(ctx, j.heldBack(r.last.problem), r.last.snapshot)
 		if !fault.Is(err, fault.SnapshotNotFound) {
-			return answer, r.last.flaw, err
+			return answer, r.last.problem, err
 		}
 	}
 	files, err := s.cfg.Datadirs.Select(ctx, r.dir.Profile())
 	if err != nil {
 		return CheckpointAnswer{}, "", err
 	}
-	kept, flaw, err := s.Keep(ctx, j, m.doc, files)
+	kept, problem, err := s.Keep(ctx, j, m.doc, files)
 	if err != nil {
 		return CheckpointAnswer{}, "", err
 	}
 	// What is damaged in a copy that was made anew is so in Chrome's own files.
-	r.spoilt, r.anew = flaw == DamagedCopy && (r.last == nil || r.last.flaw != DamagedCopy), false
-	r.last = &saved{print: print, snapshot: kept.Snapshot.ID, label: j.Label, auto: j.Auto, flaw: flaw}
-	return CheckpointAnswer{Success: true, Message: kept.Message, Snapshot: *kept.Snapshot, Default: kept.Default}, flaw, nil
+	r.spoilt, r.anew = problem == DamagedCopy && (r.last == nil || r.last.problem != DamagedCopy), false
+	r.last = &saved{print: print, snapshot: kept.Snapshot.ID, label: j.Label, auto: j.Auto, problem: problem}
+	return CheckpointAnswer{Success: true, Message: kept.Message, Snapshot: *kept.Snapshot, Default: kept.Default}, problem, nil
 }
 
-// stillSo reports whether the flaw of the last checkpoint still holds for the same
+// stillSo reports whether the problem of the last checkpoint still holds for the same
 // files. It looks only where the files were copied anew, or where they were not read
-// and a default is to move. If the flaw has changed, the checkpoint is made again.
+// and a default is to move. If the problem has changed, the checkpoint is made again.
 func (s *Saver) stillSo(ctx context.Context, j Job, r *Replica, doc state.Document) bool {
-	if r.last.flaw == "" || !r.anew && (r.last.flaw == DamagedCopy || j.Move == nil) {
+	if r.last.problem == "" || !r.anew && (r.last.problem == DamagedCopy || j.Move == nil) {
 		return true
 	}
-	_, flaw := s.Survey(ctx, j, doc)
+	_, problem := s.Survey(ctx, j, doc)
 	switch {
-	case flaw == r.last.flaw:
+	case problem == r.last.problem:
 		r.anew = false
-	case flaw == "" && r.last.flaw == UnreadCopy:
-		r.last.flaw = ""
+	case problem == "" && r.last.problem == UnreadCopy:
+		r.last.problem = ""
 	default:
 		return false
 	}

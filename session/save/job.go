@@ -77,10 +77,10 @@ type Arrival struct {
 	Warnings []string
 }
 
-// flawed returns the job; with a flaw, one that moves no default.
-func (j Job) flawed(flaw string) Job {
-	if flaw != "" && j.Move != nil {
-		j.Move, j.NotMoved = nil, flaw
+// flawed returns the job; with a problem, one that moves no default.
+func (j Job) heldBack(problem string) Job {
+	if problem != "" && j.Move != nil {
+		j.Move, j.NotMoved = nil, problem
 	}
 	return j
 }

@@ -18,9 +18,9 @@ import (
 // One transaction records the snapshot, the move of the default and, unless the
 // session goes on, its end. The answer is that of an end.
 //
-// flaw is what is wrong with the files ([DamagedCopy], [UnreadCopy]; "" for nothing). A
-// checkpoint with a flaw moves no default. After an error nothing is stored.
-func (s *Saver) Keep(ctx context.Context, j Job, doc state.Document, files []browser.File) (answer EndAnswer, flaw string, err error) {
+// problem is what is wrong with the files ([DamagedCopy], [UnreadCopy]; "" for nothing). A
+// checkpoint with a problem moves no default. After an error nothing is stored.
+func (s *Saver) Keep(ctx context.Context, j Job, doc state.Document, files []browser.File) (answer EndAnswer, problem string, err error) {
 	loc := library.LocationOf(j.Session.UserID, j.Session.ID)
 	scratch, files, lost, err := s.selected(ctx, j, files)
 	if err != nil {
@@ -34,11 +34,11 @@ func (s *Saver) Keep(ctx context.Context, j Job, doc state.Document, files []bro
 		return EndAnswer{}, "", err
 	}
 	doc.Partial = j.Partial || !j.Origins.All()
-	doc, flaw = s.Survey(ctx, j, doc)
+	doc, problem = s.Survey(ctx, j, doc)
 	doc, left := j.Origins.Document(doc)
 	j.left = append(left, lost...)
 	if j.GoesOn {
-		j = j.flawed(flaw)
+		j = j.heldBack(problem)
 	}
 	if j.Notes == nil {
 		if j.Notes, err = agent.NotesToSave(ctx, s.cfg.Records, j.Session); err != nil {
@@ -50,7 +50,7 @@ func (s *Saver) Keep(ctx context.Context, j Job, doc state.Document, files []bro
 		return EndAnswer{}, "", err
 	}
 	report := captured(j, doc, s.cfg.Now())
-	report.Damaged = j.GoesOn && flaw == DamagedCopy
+	report.Damaged = j.GoesOn && problem == DamagedCopy
 	row := profiles.Snapshot{
 		ID: saved.ID, SessionID: j.Session.ID, UserID: j.Session.UserID, Mode: string(saved.Mode), Rescue: j.Rescue, Auto: j.Auto, Label: j.Label,
 		CreatedAt: saved.CreatedAt, ArchiveID: saved.Archive.ID, SizeBytes: saved.Archive.StoredSize,
@@ -82,7 +82,7 @@ func (s *Saver) Keep(ctx context.Context, j Job, doc state.Document, files []bro
 	if moved.Moved {
 		s.cfg.Kept.DefaultChanged()
 	}
-	return endAnswer(row, j, moved), flaw, nil
+	return endAnswer(row, j, moved), problem, nil
 }
 
 // EndSession ends a session without a snapshot and notifies webhooks of it, and of a

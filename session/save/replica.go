@@ -33,7 +33,7 @@ type saved struct {
 	snapshot string
 	label    string
 	auto     bool
-	flaw     string // what was wrong with it
+	problem  string // what was wrong with it
 }
 
 // moment is an environment at one time while Chrome runs: the state as it was read,

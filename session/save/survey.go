@@ -23,8 +23,8 @@ const (
 // are left out where the document would become too large to be restored.
 //
 // A profile that cannot be counted is saved all the same, and the report says so.
-// flaw is [DamagedCopy], [UnreadCopy] or "".
-func (s *Saver) Survey(ctx context.Context, j Job, doc state.Document) (_ state.Document, flaw string) {
+// problem is [DamagedCopy], [UnreadCopy] or "".
+func (s *Saver) Survey(ctx context.Context, j Job, doc state.Document) (_ state.Document, problem string) {
 	doc.FromDisk, doc.Unwritten, doc.Unstored = nil, nil, nil // an uploaded document is not trusted in this
 	doc.Missed = slices.Clone(doc.Missed)
 	for i := range doc.Missed {
@@ -49,9 +49,9 @@ func (s *Saver) Survey(ctx context.Context, j Job, doc state.Document) (_ state.
 		return doc, UnreadCopy
 	}
 	if found.Damaged {
-		flaw = DamagedCopy
+		problem = DamagedCopy
 	}
-	return smallest(found.Document, found.Counted, found.Noted), flaw
+	return smallest(found.Document, found.Counted, found.Noted), problem
 }
 
 // smallest is the first of the documents that is small enough for a restore. The last

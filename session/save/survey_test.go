@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -48,9 +49,9 @@ func TestSurveysAreFew(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	doc, flaw := s.Survey(ctx, Job{}, state.Document{Datadir: state.DatadirClean, FromDisk: []string{state.ComponentCookies}})
-	if len(doc.FromDisk) != 0 || len(doc.Inventory) != 1 || doc.Inventory[0].Uncounted == "" || flaw != UnreadCopy {
-		t.Errorf("%+v, %q", doc, flaw)
+	doc, problem := s.Survey(ctx, Job{}, state.Document{Datadir: state.DatadirClean, FromDisk: []string{state.ComponentCookies}})
+	if len(doc.FromDisk) != 0 || len(doc.Inventory) != 1 || doc.Inventory[0].Uncounted == "" || problem != UnreadCopy {
+		t.Errorf("%+v, %q", doc, problem)
 	}
 }
 
@@ -61,4 +62,23 @@ func TestUncountedIsTold(t *testing.T) {
 	if got := captured(Job{Dir: dir}, doc, time.Now()).Warnings; len(got) != 1 || !strings.Contains(got[0], "indexed_db https://a.example/ was saved as it is and not counted: another form") {
 		t.Errorf("%q", got)
 	}
+}
+
+// stuck is user data directories of which the reading never ends by itself.
+type stuck struct{ Datadirs }
+
+func (stuck) Inspect(ctx context.Context, _ string, _ state.Document) (browser.Survey, error) {
+	<-ctx.Done()
+	return browser.Survey{}, ctx.Err()
+}
+
+// A profile that cannot be read in time is saved uncounted.
+func TestSurveysEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := New(Config{Datadirs: stuck{}, Log: slog.New(slog.DiscardHandler)})
+		doc, problem := s.Survey(t.Context(), Job{Dir: &browser.Dir{Path: "/none"}}, state.Document{Datadir: state.DatadirClean})
+		if problem != UnreadCopy || len(doc.Inventory) != 1 || doc.Inventory[0].Uncounted == "" {
+			t.Errorf("%+v, %q", doc, problem)
+		}
+	})
 }

@@ -68,8 +68,8 @@ type Datadirs interface {
 // Saver makes snapshots; see [save.Saver].
 type Saver interface {
 	Capture(ctx context.Context, j save.Job) (state.Document, error)
-	Survey(ctx context.Context, j save.Job, doc state.Document) (_ state.Document, flaw string)
-	Keep(ctx context.Context, j save.Job, doc state.Document, files []browser.File) (_ save.EndAnswer, flaw string, _ error)
+	Survey(ctx context.Context, j save.Job, doc state.Document) (_ state.Document, problem string)
+	Keep(ctx context.Context, j save.Job, doc state.Document, files []browser.File) (_ save.EndAnswer, problem string, _ error)
 }
 
 // Checker runs checks and keeps their outcomes; see [login.Checker].

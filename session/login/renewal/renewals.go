@@ -66,7 +66,7 @@ func (k *Renewals) Begin(ctx context.Context) error {
 			k.cfg.Log.Warn("a user's settings cannot be read", "error", err)
 			continue
 		}
-		k.Told(u.ID, set)
+		k.SettingsChanged(u.ID, set)
 	}
 	if k.cfg.MaxSessions < 2 && len(k.turns) > 0 {
 		k.cfg.Log.Warn("scheduled login checks are never made with --max-sessions 1: the last place is a session's", "users", len(k.turns))
@@ -75,8 +75,8 @@ func (k *Renewals) Begin(ctx context.Context) error {
 	return nil
 }
 
-// Told takes over a user's settings after a change.
-func (k *Renewals) Told(userID string, set settings.Settings) {
+// SettingsChanged takes over a user's settings after a change.
+func (k *Renewals) SettingsChanged(userID string, set settings.Settings) {
 	k.mu.Lock()
 	if set.CheckEvery() > 0 {
 		k.turns[userID] = &Turn{}

@@ -4,21 +4,21 @@ import (
 	"github.com/stasisd/stasis/fault"
 )
 
-// The flaws of a copy. A default does not move to a checkpoint with one: its Chrome
+// The problems of a copy. A default does not move to a checkpoint with one: its Chrome
 // still runs, and can be saved again.
 const (
 	DamagedCopy = "damaged_copy" // something in it is damaged on disk
 	UnreadCopy  = "unread_copy"  // there was no time to look
 )
 
-// FlawError is the error that an automatic checkpoint with a flaw counts as; nil for
+// ProblemError is the error that an automatic checkpoint with a problem counts as; nil for
 // none. [UnreadCopy] is an error only if move is set: a default was to move to it.
-func FlawError(flaw string, move bool) error {
+func ProblemError(problem string, move bool) error {
 	const op = "session.autosave"
 	switch {
-	case flaw == DamagedCopy:
+	case problem == DamagedCopy:
 		return fault.New(fault.SaveFailed, op, "something in the copy is damaged on disk; it is kept, its warnings tell what, and the earlier ones stay")
-	case flaw == UnreadCopy && move:
+	case problem == UnreadCopy && move:
 		return fault.New(fault.SaveFailed, op, "there was no time to read the copy, so the default does not move to it")
 	}
 	return nil
