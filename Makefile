@@ -86,6 +86,11 @@ bench: build e2e/clients/node_modules/.package-lock.json ## measure speed, size 
 	@build/need chromium chromium-headless-shell
 	@go run ./e2e/bench
 
+.PHONY: bench-against
+bench-against: build e2e/clients/node_modules/.package-lock.json ## OLD=binary: measure an older binary and this one in the same rounds
+	@build/need chromium chromium-headless-shell
+	@go run ./e2e/bench -against "$(OLD)" -only restore,save,cycle
+
 COUNT ?= 2000
 
 .PHONY: typing

@@ -37,12 +37,12 @@ type bench struct {
 	figures map[string]quartiles // of the surveys, by id
 	seen    []section            // of the surveys
 	copies  int                  // of the profile
-	hosts   int                  // started
+	hosts   int                  // the number of the last one started
 }
 
 // newBench starts all that is there for the whole run, and logs in once.
 func newBench(ctx context.Context, s settings) (b *bench, err error) {
-	b = &bench{settings: s, figures: map[string]quartiles{}}
+	b = &bench{settings: s, hosts: s.firstHost, figures: map[string]quartiles{}}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, b.close())

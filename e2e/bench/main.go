@@ -25,6 +25,8 @@ import (
 // settings are the command's flags.
 type settings struct {
 	binary, chrome, shell, clients string
+	against                        string // an older binary, to be compared with; "": none
+	firstHost                      int    // the number of the first daemon, less one
 	folder                         string // of the note and the picture
 	only                           string // parts, by name; they are shown and not written
 	rounds                         int
@@ -37,6 +39,7 @@ type settings struct {
 func main() {
 	var s settings
 	flag.StringVar(&s.binary, "stasis", "bin/stasis", "the daemon's binary")
+	flag.StringVar(&s.against, "against", "", "an older binary: take the measures of Stasis itself with both, and show them")
 	flag.StringVar(&s.chrome, "chrome", "/usr/lib/chromium/chromium", "Chrome's binary")
 	flag.StringVar(&s.shell, "shell", "/usr/lib/chromium/chromium-headless-shell", "the headless shell's binary")
 	flag.StringVar(&s.clients, "clients", "e2e/clients", "folder of the client libraries")
@@ -63,6 +66,9 @@ func run(ctx context.Context, s settings) (err error) {
 	parts, err := chosen(s.only)
 	if err != nil {
 		return err
+	}
+	if s.against != "" {
+		return compared(ctx, s, parts)
 	}
 	b, err := newBench(ctx, s)
 	if err != nil {

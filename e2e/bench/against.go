@@ -1,0 +1,93 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// otherHosts is where the hosts of the older binary begin, so that no two daemons
+// have the same users.
+const otherHosts = 50
+
+// compared takes every measure of ours with two binaries, both in each round, and
+// prints where the new one's median lies among the old one's times.
+func compared(ctx context.Context, s settings, parts []part) (err error) {
+	binaries := []string{s.against, s.binary}
+	benches := make([]*bench, len(binaries))
+	var measures []measure
+	for i, binary := range binaries {
+		of := s
+		of.binary, of.firstHost = binary, i*otherHosts
+		b, err := newBench(ctx, of)
+		if b != nil {
+			defer func() { err = errors.Join(err, b.close()) }()
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", binary, err)
+		}
+		benches[i] = b
+		own, err := b.ownMeasures(ctx, parts)
+		if err != nil {
+			return fmt.Errorf("%s: %w", binary, err)
+		}
+		for _, m := range own {
+			measures = append(measures, measure{fmt.Sprintf("%d %s", i, m.id), m.take})
+		}
+	}
+	all, err := benches[1].inRounds(ctx, measures)
+	if err != nil {
+		return err
+	}
+	fmt.Print(againstSection(s, all).markdown())
+	return nil
+}
+
+// ownMeasures are the measures of Stasis itself, of some parts.
+func (b *bench) ownMeasures(ctx context.Context, parts []part) (own []measure, err error) {
+	names := map[string]bool{"cycle/stasis": true}
+	for _, w := range ways() {
+		names["cdp/"+w.name], names["login/"+w.name] = true, true
+	}
+	for _, mode := range modes() {
+		names["save/"+mode] = true
+	}
+	for _, p := range parts {
+		if p.measures == nil {
+			continue
+		}
+		all, err := p.measures(ctx, b)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", p.name, err)
+		}
+		own = append(own, slices.DeleteFunc(all, func(m measure) bool { return !names[m.id] })...)
+	}
+	return own, nil
+}
+
+// againstSection is a row for each measure: the older binary's times, the newer
+// one's, and whether the newer one's median lies in the older one's middle half, or
+// below it.
+func againstSection(s settings, all times) section {
+	sec := section{title: "Two binaries", text: fmt.Sprintf("`%s` (older) and `%s` (newer), %d rounds that take both, seed %d. Milliseconds.", s.against, s.binary, s.rounds, s.seed),
+		head: []string{"measure", "older", "newer", "×", ""}}
+	for _, id := range slices.Sorted(maps.Keys(all)) {
+		name, found := strings.CutPrefix(id, "0 ")
+		if !found {
+			continue
+		}
+		older, newer := spread(all[id]), spread(all["1 "+name])
+		verdict := "within"
+		switch {
+		case newer.median > older.high:
+			verdict = "**slower**"
+		case newer.median < older.low:
+			verdict = "faster"
+		}
+		sec.rows = append(sec.rows, []string{"`" + name + "`", older.String(), newer.String(), ratios(all["1 "+name], all[id]).String(), verdict})
+	}
+	return sec
+}
