@@ -34,7 +34,7 @@ type call struct {
 // at first. Domains that hold a command which reads or writes files, runs
 // programs, or reaches past the session's pages are listed command by command.
 // It is never written to.
-var table = index([]entry{
+var table = []entry{
 	// Addresses: a page may not show files or Chrome's own pages.
 	{"Page.navigate Target.createTarget Network.loadNetworkResource", rule{act: urlIn("url"), why: "opens or reads the address"}},
 	{"Fetch.continueRequest", rule{act: urlIn("url"), why: "sends a request elsewhere than the page asked"}},
@@ -45,7 +45,7 @@ var table = index([]entry{
 	{"Page.reload", rule{act: scriptIn("scriptToEvaluateOnLoad"), why: "runs a script in the page that comes"}},
 	{"Debugger.setBreakpoint Debugger.setBreakpointByUrl Debugger.setBreakpointOnFunctionCall", rule{act: scriptIn("condition"), why: "runs the condition in every page to come"}},
 
-	// Files: only those in the session's folder.
+	// Files: only those in the session's folder, where downloads go whatever is named.
 	{"DOM.setFileInputFiles", rule{act: filesIn("files"), why: "gives files to a page"}},
 	{"Input.dispatchDragEvent", rule{act: drag, why: "drops files and addresses on a page"}},
 	{"Browser.setDownloadBehavior Page.setDownloadBehavior", rule{act: downloadHere, why: "chooses where Chrome writes"}},
@@ -92,7 +92,10 @@ var table = index([]entry{
 		"Input.* Inspector.* LayerTree.* Log.* Media.* Memory.* Network.* Overlay.* Page.* Performance.* " +
 		"PerformanceTimeline.* Preload.* Profiler.* Runtime.* Schema.* Security.* ServiceWorker.* " +
 		"SmartCardEmulation.* Storage.* WebAudio.* WebAuthn.* WebMCP.*", rule{why: "stays within the pages and storage of the session"}},
-})
+}
+
+// rules are the table's rules by method, or by "Domain.*".
+var rules = index(table)
 
 // entry is one line of the table: methods separated by spaces.
 type entry struct {
@@ -111,11 +114,11 @@ func index(entries []entry) map[string]rule {
 }
 
 func ruleFor(method string) (rule, bool) {
-	if r, ok := table[method]; ok {
+	if r, ok := rules[method]; ok {
 		return r, true
 	}
 	domain, _, _ := strings.Cut(method, ".")
-	r, ok := table[domain+".*"]
+	r, ok := rules[domain+".*"]
 	return r, ok
 }
 

@@ -124,6 +124,8 @@ func pageKeys(c *call) error {
 	return nil
 }
 
+// downloadHere puts the session's folder in the place of whatever folder was named:
+// clients such as Puppeteer name one of their own as a matter of course.
 func downloadHere(c *call) error {
 	if c.FilesDir == "" {
 		return errNoFiles
