@@ -131,7 +131,7 @@ func TestTable(t *testing.T) {
 		t.Error("a session without a folder takes files")
 	}
 	for _, e := range table {
-		if e.why == "" {
+		if e.rule.why == "" {
 			t.Errorf("a rule has no why: %+v", e)
 		}
 	}

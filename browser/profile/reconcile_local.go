@@ -40,8 +40,11 @@ func (v *Verdict) localStorage(c Copies) {
 	}
 }
 
-// localAfterCrash takes an area from the document where Chrome had not written it
-// since it was read.
+// localAfterCrash decides about one storage key, whole, after a crash. The document's
+// items win unless Chrome has written the key since they were read; then the profile's
+// do, also where it was emptied. written is when Chrome last wrote the database's files,
+// last what it noted of this key itself, and had what the files held at the reading. Where
+// these do not tell, the document wins and a doubt names the key.
 func (v *Verdict) localAfterCrash(c Copies, area state.Area) Source {
 	found, written := c.Found.LocalStorage, c.Crash.Written.LocalStorage
 	last, noted := found.Commits[area.StorageKey]

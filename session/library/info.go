@@ -46,7 +46,7 @@ type SnapshotInfo struct {
 	Label      string            `json:"label,omitempty"`
 	CreatedAt  time.Time         `json:"created_at"`
 	ExpiresAt  *time.Time        `json:"expires_at"`
-	SizeBytes  int64             `json:"size_bytes"`
+	SizeBytes  int64             `json:"size_bytes"` // of the archive as it is stored, sealed
 	Datadir    string            `json:"datadir"`
 	Chrome     string            `json:"chrome"`
 	Engine     string            `json:"engine"`

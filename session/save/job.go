@@ -77,7 +77,7 @@ type Arrival struct {
 	Warnings []string
 }
 
-// flawed returns the job; with a problem, one that moves no default.
+// heldBack returns the job; with a problem, one that moves no default.
 func (j Job) heldBack(problem string) Job {
 	if problem != "" && j.Move != nil {
 		j.Move, j.NotMoved = nil, problem
