@@ -15,7 +15,7 @@ type checks struct {
 // Work is ctx until the daemon stops, which waits until leave is called. Where it stops
 // already, that is shutting_down.
 func (c checks) Work(ctx context.Context) (_ context.Context, leave func(), err error) {
-	if err := c.WhileOpen(func() { c.svc.work.Add(1) }); err != nil {
+	if err := c.WhileOpen("session.check", func() { c.svc.work.Add(1) }); err != nil {
 		return nil, nil, err
 	}
 	ctx, cancel := context.WithCancel(ctx)

@@ -227,7 +227,7 @@ func (s *Service) Close(ctx context.Context) error {
 // Ready reports whether sessions can be taken: the daemon is not stopping, and
 // catalogue and store answer.
 func (s *Service) Ready(ctx context.Context) error {
-	if err := s.sessions.WhileOpen(func() {}); err != nil {
+	if err := s.sessions.WhileOpen("session.ready", func() {}); err != nil {
 		return err
 	}
 	return errors.Join(s.deps.Catalogue.Health(ctx), s.deps.Vault.Health(ctx))

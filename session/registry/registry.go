@@ -55,7 +55,7 @@ func (r *Registry[S]) Claim(keyID, id string) (release func(), err error) {
 	other := r.claims[id]
 	switch {
 	case r.closed:
-		return nil, shuttingDown()
+		return nil, shuttingDown("session.create")
 	case other != nil && other.keyID != keyID:
 		return nil, Taken()
 	case other != nil:
@@ -76,26 +76,27 @@ func Taken() error {
 	return fault.New(fault.SessionExists, "session.create", "session_id: the ID is taken")
 }
 
-func shuttingDown() error {
-	return fault.New(fault.ShuttingDown, "session.create", "the daemon is shutting down")
+func shuttingDown(op string) error {
+	return fault.New(fault.ShuttingDown, op, "the daemon is shutting down")
 }
 
 // Add makes a session live, and calls begin before others can find or end it. When the
-// daemon stops it is shutting_down, and begin is not called.
+// daemon stops it is shutting_down, and begin is not called. begin must not call the
+// Registry.
 func (r *Registry[S]) Add(e Entry[S], begin func()) error {
-	return r.WhileOpen(func() {
+	return r.WhileOpen("session.create", func() {
 		r.live[e.ID] = e
 		begin()
 	})
 }
 
 // WhileOpen calls f, and Close waits until it returns. When the daemon stops already it
-// is shutting_down. f must not call the Registry.
-func (r *Registry[S]) WhileOpen(f func()) error {
+// is shutting_down, of the operation op. f must not call the Registry.
+func (r *Registry[S]) WhileOpen(op string, f func()) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.closed {
-		return shuttingDown()
+		return shuttingDown(op)
 	}
 	f()
 	return nil

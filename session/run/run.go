@@ -28,8 +28,9 @@ type Chrome interface {
 	Listen(tell func(browser.Happening), all bool) (stop func())
 }
 
-// Runs are those of one session; the last may be going on. Only the session's goroutine
-// calls its methods. They do not wait unless their comment says so.
+// Runs are those of one session; the last may be going on. One goroutine at a time calls
+// its methods, the session's while that runs; Moved may be called by any. They do not wait
+// unless their comment says so.
 type Runs struct {
 	sessionID string
 	journal   Journal
