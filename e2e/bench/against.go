@@ -13,7 +13,7 @@ import (
 // have the same users.
 const otherHosts = 50
 
-// compared takes every measure of ours with two binaries, both in each round, and
+// compared takes the measures of Stasis itself with two binaries, both in each round, and
 // prints where the new one's median lies among the old one's times.
 func compared(ctx context.Context, s settings, parts []part) (err error) {
 	binaries := []string{s.against, s.binary}
@@ -46,24 +46,31 @@ func compared(ctx context.Context, s settings, parts []part) (err error) {
 	return nil
 }
 
-// ownMeasures are the measures of Stasis itself, of some parts.
+// ownMeasures are the measures of Stasis itself, of some parts: the ways to a browser on
+// a daemon with spares and on one without, saves, and a whole life. Standbys and spares
+// of the shell are left out: with two daemons for each the machine is never at rest.
 func (b *bench) ownMeasures(ctx context.Context, parts []part) (own []measure, err error) {
-	names := map[string]bool{"cycle/stasis": true}
-	for _, w := range ways() {
-		names["cdp/"+w.name], names["login/"+w.name] = true, true
-	}
-	for _, mode := range modes() {
-		names["save/"+mode] = true
-	}
 	for _, p := range parts {
-		if p.measures == nil {
-			continue
+		switch p.name {
+		case "restore":
+			if b.cold, err = b.host(ctx, []string{"STASIS_SPARES=0"}); err != nil {
+				return nil, err
+			}
+			for _, w := range ways() {
+				if w.on(b) == nil {
+					continue
+				}
+				own = append(own,
+					measure{"cdp/" + w.name, again(func(ctx context.Context) (map[string]float64, error) { return b.toCDP(ctx, w) })},
+					measure{"login/" + w.name, again(func(ctx context.Context) (map[string]float64, error) { return b.toLogin(ctx, w) })})
+			}
+		case "save", "cycle":
+			all, err := p.measures(ctx, b)
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", p.name, err)
+			}
+			own = append(own, slices.DeleteFunc(all, func(m measure) bool { return strings.HasSuffix(m.id, "/puppeteer") })...)
 		}
-		all, err := p.measures(ctx, b)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", p.name, err)
-		}
-		own = append(own, slices.DeleteFunc(all, func(m measure) bool { return !names[m.id] })...)
 	}
 	return own, nil
 }
