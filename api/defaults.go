@@ -7,6 +7,7 @@ import (
 
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/session/access"
+	"github.com/stasisd/stasis/session/answer"
 	"github.com/stasisd/stasis/session/library"
 	"github.com/stasisd/stasis/session/login"
 )
@@ -48,7 +49,7 @@ type defaultAnswer struct {
 }
 
 func answerOfDefault(d library.Default) defaultAnswer {
-	return defaultAnswer{d.UserID, d.Version, orNull(d.SnapshotID), orNull(d.SessionID), d.MovedAt.UTC()}
+	return defaultAnswer{d.UserID, d.Version, answer.OrNull(d.SnapshotID), answer.OrNull(d.SessionID), d.MovedAt.UTC()}
 }
 
 // userID is the user of the path: any UTF-8 of 1 to 256 bytes.
@@ -159,7 +160,7 @@ func (h *defaultHandler) history(c *call) error {
 	answer := struct {
 		History   []past  `json:"history"`
 		NextToken *string `json:"next_token"`
-	}{make([]past, 0, len(page)), orNull(next)}
+	}{make([]past, 0, len(page)), answer.OrNull(next)}
 	for _, d := range page {
 		answer.History = append(answer.History, past{answerOfDefault(d.Default), d.Available})
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/stasisd/stasis/session/access"
 	"github.com/stasisd/stasis/session/agent"
+	"github.com/stasisd/stasis/session/answer"
 	"github.com/stasisd/stasis/snapshot"
 )
 
@@ -139,7 +140,7 @@ func (h *documentHandler) list(c *call) error {
 	if err != nil {
 		return err
 	}
-	return c.JSON(http.StatusOK, documentsAnswer{SnapshotIDs: append([]string{}, ids...), NextToken: orNull(next)})
+	return c.JSON(http.StatusOK, documentsAnswer{SnapshotIDs: append([]string{}, ids...), NextToken: answer.OrNull(next)})
 }
 
 func (h *documentHandler) getManifest(c *call) error {

@@ -9,6 +9,7 @@ import (
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/session/access"
 	"github.com/stasisd/stasis/session/agent"
+	"github.com/stasisd/stasis/session/answer"
 )
 
 // Notes are agents' working states.
@@ -80,8 +81,8 @@ type noteData struct {
 func noteOf(n agent.Note) noteAnswer {
 	d := n.Data
 	return noteAnswer{SessionID: n.SessionID, CreatedAt: n.CreatedAt.UTC(), UpdatedAt: n.UpdatedAt.UTC(), Data: noteData{
-		ProjectPath: orNull(d.ProjectPath), FilesModified: texts(d.FilesModified), CommandsRun: texts(d.CommandsRun),
-		KeyDecisions: texts(d.KeyDecisions), OpenTasks: texts(d.OpenTasks), Event: orNull(n.Event)}}
+		ProjectPath: answer.OrNull(d.ProjectPath), FilesModified: texts(d.FilesModified), CommandsRun: texts(d.CommandsRun),
+		KeyDecisions: texts(d.KeyDecisions), OpenTasks: texts(d.OpenTasks), Event: answer.OrNull(n.Event)}}
 }
 
 func (h *noteHandler) put(c *call) error {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/session/access"
+	"github.com/stasisd/stasis/session/answer"
 	"github.com/stasisd/stasis/session/events"
 )
 
@@ -50,7 +51,7 @@ func (h *historyHandler) listRuns(c *call) error {
 	}
 	answers := make([]runAnswer, 0, len(runs))
 	for _, r := range runs {
-		answers = append(answers, runAnswer{r.ID, r.Number, r.Status, orNull(r.Cause), r.StartedAt.UTC(), timeOrNull(r.EndedAt)})
+		answers = append(answers, runAnswer{r.ID, r.Number, r.Status, answer.OrNull(r.Cause), r.StartedAt.UTC(), answer.TimeOrNull(r.EndedAt)})
 	}
 	return c.JSON(http.StatusOK, map[string]any{"runs": answers})
 }

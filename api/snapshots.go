@@ -6,6 +6,7 @@ import (
 
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/session/access"
+	"github.com/stasisd/stasis/session/answer"
 	"github.com/stasisd/stasis/session/library"
 )
 
@@ -74,7 +75,7 @@ func (h *snapshotHandler) listAll(c *call) error {
 
 // snapshots answers with a page of them.
 func (c *call) snapshots(page []library.SnapshotInfo, next string) error {
-	answer := snapshotsAnswer{Snapshots: make([]library.SnapshotInfo, 0, len(page)), NextToken: orNull(next)}
+	answer := snapshotsAnswer{Snapshots: make([]library.SnapshotInfo, 0, len(page)), NextToken: answer.OrNull(next)}
 	for _, info := range page {
 		answer.Snapshots = append(answer.Snapshots, info.Whole())
 	}

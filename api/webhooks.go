@@ -9,6 +9,7 @@ import (
 
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/session/access"
+	"github.com/stasisd/stasis/session/answer"
 	"github.com/stasisd/stasis/session/events"
 )
 
@@ -61,7 +62,7 @@ type deliveryAnswer struct {
 
 func deliveryOf(d events.Delivery) deliveryAnswer {
 	return deliveryAnswer{ID: d.ID, SessionID: d.SessionID, UserID: d.UserID, URL: d.URL, Event: d.Event, State: d.State, Attempts: d.Attempts,
-		LastError: orNull(d.LastError), CreatedAt: d.At.UTC(), LastAt: timeOrNull(d.LastAt), NextAt: timeOrNull(d.NextAt)}
+		LastError: answer.OrNull(d.LastError), CreatedAt: d.At.UTC(), LastAt: answer.TimeOrNull(d.LastAt), NextAt: answer.TimeOrNull(d.NextAt)}
 }
 
 func (h *deliveryHandler) list(c *call) error {

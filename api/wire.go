@@ -2,7 +2,6 @@ package api
 
 import (
 	"net/http"
-	"time"
 
 	"github.com/stasisd/stasis/session/access"
 	"github.com/stasisd/stasis/session/answer"
@@ -14,10 +13,10 @@ func (o origins) sessionAnswer(r *http.Request, info answer.Info) answer.Session
 	a := info.Answer()
 	urls := o.of(r)
 	if ticket := info.Tickets[access.PurposeCDP]; ticket != "" {
-		a.CDPURL = orNull(urls.cdp(info.ID, "", ticket))
+		a.CDPURL = answer.OrNull(urls.cdp(info.ID, "", ticket))
 	}
 	if ticket := info.Tickets[access.PurposeView]; ticket != "" {
-		a.VNCURL = orNull(urls.live(info.ID, ticket))
+		a.VNCURL = answer.OrNull(urls.live(info.ID, ticket))
 		a.AgentURL = a.VNCURL
 	}
 	return a
@@ -28,19 +27,4 @@ func texts(list []string) []string {
 		return []string{}
 	}
 	return list
-}
-
-func orNull(s string) *string {
-	if s == "" {
-		return nil
-	}
-	return &s
-}
-
-func timeOrNull(t time.Time) *time.Time {
-	if t.IsZero() {
-		return nil
-	}
-	t = t.UTC()
-	return &t
 }

@@ -209,7 +209,10 @@ func (s *Service) begin(ctx context.Context, c access.Caller, r request.Create, 
 	if c.KeyID != rec.KeyID { // it was resumed by another key
 		l.rights.MadeBy = append(l.rights.MadeBy, c.KeyID)
 	}
-	entry := registry.Entry[*live]{ID: l.id, UserID: l.rights.UserID, Source: l.source, SnapshotID: l.base, Done: l.done, Session: l}
+	entry := registry.Entry[*live]{ID: l.id, UserID: l.rights.UserID, SnapshotID: rec.BaseSnapshotID, Done: l.done, Session: l}
+	if up.Report != nil {
+		entry.Source = &up.Report.Source
+	}
 	if err := s.sessions.Add(entry, func() { l.start(up) }); err != nil {
 		browsers.Discard(ctx, up.Chrome, s.deps.Log)
 		_ = s.saver.EndSession(context.WithoutCancel(ctx), profiles.End{SessionID: rec.ID,

@@ -30,9 +30,7 @@ type live struct {
 	svc        *Service
 	id         string
 	rights     *access.LiveSession
-	source     *restore.Source
-	base       string            // the snapshot it was restored from
-	restoredAt time.Time         // when that was in place
+	restoredAt time.Time         // when the snapshot that it began with was in place; zero: it began empty
 	installed  []state.Extension // that it has, restored and named ones
 	// partial: what it was restored from, or what it was given of it, has only
 	// some origins, and is not the default as it was.
@@ -91,7 +89,7 @@ func newLive(s *Service, rec profiles.Session, r request.Create, up restore.Star
 		l.auto = &autosave.Status{Settings: *r.AutoSave}
 	}
 	if up.Report != nil {
-		l.source, l.base, l.restoredAt = &up.Report.Source, rec.BaseSnapshotID, up.At
+		l.restoredAt = up.At
 	}
 	return l
 }

@@ -1,6 +1,6 @@
 // Package session is the behaviour of Stasis: who may do what to a session,
 // and in which order a create, a restore, a save and an end go. It decides;
-// the rooms below it (browser, snapshot, profiles) do.
+// the packages below it do the work.
 //
 // A live session is one goroutine that owns its state and takes requests in
 // turn (see [live]); the [Service] finds it, checks the caller and hands it
@@ -111,7 +111,7 @@ type Journal interface {
 	Followed(sessionID string) bool
 }
 
-// Service is the session room's face. Its methods are safe for concurrent
+// Service creates, finds, resumes and ends sessions. Its methods are safe for concurrent
 // use. Close must be called.
 type Service struct {
 	cfg  Config

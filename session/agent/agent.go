@@ -5,7 +5,6 @@ package agent
 
 import (
 	"context"
-	"encoding/json"
 
 	"github.com/stasisd/stasis/fault"
 	"github.com/stasisd/stasis/profiles"
@@ -98,13 +97,4 @@ func owner(ctx context.Context, s Sessions, c access.Caller, sessionID string, p
 		return own, err
 	}
 	return rec, nil
-}
-
-// encode writes a value of this package as JSON; such values always encode.
-func encode(v any) json.RawMessage {
-	raw, err := json.Marshal(v)
-	if err != nil {
-		panic(err)
-	}
-	return raw
 }

@@ -21,7 +21,7 @@ func NotesToSave(ctx context.Context, store NoteReader, rec profiles.Session) (*
 		return nil, err
 	}
 	n, err := noteOf(stored)
-	return &restore.Notes{SessionID: n.SessionID, StoredAt: n.UpdatedAt, Data: encode(n.Data)}, err
+	return &restore.Notes{SessionID: n.SessionID, StoredAt: n.UpdatedAt, Data: profiles.JSON(n.Data)}, err
 }
 
 // restoredWith are the notes that a session was restored with, as its restore report
@@ -50,7 +50,7 @@ func checkNotes(n *restore.Notes) error {
 			return err
 		}
 	}
-	n.Data = encode(data)
+	n.Data = profiles.JSON(data)
 	return nil
 }
 
@@ -64,7 +64,7 @@ func AppData(n *restore.Notes) json.RawMessage {
 	if n == nil {
 		return nil
 	}
-	return encode(appData{n})
+	return profiles.JSON(appData{n})
 }
 
 // NotesIn are the notes that a snapshot keeps; nil: none. Notes of another shape are

@@ -136,7 +136,7 @@ func (m *Messenger) add(ctx context.Context, id string, r MessageRequest) (profi
 	kind := cmp.Or(r.Type, "USER")
 	defer m.notices.Wake()
 	return m.store.AddMessage(ctx, profiles.Message{SessionID: id, Notices: m.notices.Message(kind), Type: kind, Content: r.Content,
-		Metadata: encode(messageMetadata{r.StartURL}), At: m.now().UTC()}, execution(kind))
+		Metadata: profiles.JSON(messageMetadata{r.StartURL}), At: m.now().UTC()}, execution(kind))
 }
 
 // Messages gives a session's conversation after a message, that of an ended session
@@ -187,7 +187,7 @@ func maskMessage(m *profiles.Message) error {
 		}
 	}
 	meta.StartURL = events.Mask(meta.StartURL)
-	m.Content, m.Metadata = events.Mask(m.Content), encode(meta)
+	m.Content, m.Metadata = events.Mask(m.Content), profiles.JSON(meta)
 	return nil
 }
 

@@ -123,7 +123,7 @@ func (n *Notes) PutNote(ctx context.Context, c access.Caller, change NoteChange)
 					return nil, unreadableNote(err)
 				}
 			}
-			whole := encode(data.with(change.NoteData))
+			whole := profiles.JSON(data.with(change.NoteData))
 			if len(whole) > MaxNote {
 				return nil, fault.New(fault.TooLarge, "agent.note",
 					"the note would have %d bytes with what it has already, and may have %d; go on under another session_id", len(whole), MaxNote)

@@ -50,10 +50,10 @@ type Session struct {
 // Answer is the session on the wire, without URLs.
 func (i Info) Answer() Session {
 	a := Session{
-		SessionID: i.ID, Status: string(i.Status), AgentName: i.AgentName, Goal: orNull(i.Goal),
+		SessionID: i.ID, Status: string(i.Status), AgentName: i.AgentName, Goal: OrNull(i.Goal),
 		AgentSessionType: AgentSessionType, EnvironmentType: EnvironmentType,
 		UserID: i.UserID, Engine: i.Engine, CreatedAt: i.CreatedAt.UTC(), ExpiresAt: i.ExpiresAt.UTC(),
-		EndedAt: timeOrNull(i.EndedAt), Reason: orNull(i.Reason.Text), ReasonCode: string(i.Reason.Code), EnvironmentID: i.ID,
+		EndedAt: TimeOrNull(i.EndedAt), Reason: OrNull(i.Reason.Text), ReasonCode: string(i.Reason.Code), EnvironmentID: i.ID,
 		Labels: i.Labels, BrowserRestarted: i.BrowserRestarted, Rescuing: i.Rescuing,
 		HasAgent: i.HasAgent, Restored: i.Restored, Outcome: recorded[save.EndAnswer](i.Outcome),
 		AutoSave: i.AutoSaved.Answer(),
@@ -95,14 +95,16 @@ func recorded[T any](data json.RawMessage) *T {
 	return v
 }
 
-func orNull(s string) *string {
+// OrNull is a string on the wire: null where it is empty.
+func OrNull(s string) *string {
 	if s == "" {
 		return nil
 	}
 	return &s
 }
 
-func timeOrNull(t time.Time) *time.Time {
+// TimeOrNull is a time on the wire, in UTC: null where it is zero.
+func TimeOrNull(t time.Time) *time.Time {
 	if t.IsZero() {
 		return nil
 	}

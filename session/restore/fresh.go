@@ -28,7 +28,7 @@ func (r *Restorer) fresh(ctx context.Context, q Request) (Started, error) {
 		return r.browsers.Fresh(ctx, dir, o)
 	})
 	if err != nil {
-		r.clear(dir)
+		r.remove(dir)
 		return Started{}, err
 	}
 	return s, nil

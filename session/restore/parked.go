@@ -47,7 +47,7 @@ func (r *Restorer) takeParked(ctx context.Context, q Request, row profiles.Snaps
 	defer cancel()
 	if err := parked.Thaw(ctx); err != nil {
 		r.log.Warn("a parked Chrome did not thaw", "snapshot", row.ID, "error", err)
-		r.discard(ctx, parked.Chrome)
+		browsers.Discard(ctx, parked.Chrome, r.log)
 		return nil, "the parked Chrome did not answer when it was thawed"
 	}
 	return parked, ""

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/stasisd/stasis/browser"
+	"github.com/stasisd/stasis/session/browsers"
 	"github.com/stasisd/stasis/snapshot"
 	"github.com/stasisd/stasis/state"
 )
@@ -25,15 +26,15 @@ func (r *Restorer) ReadOut(ctx context.Context, saved snapshot.Snapshot, unpack 
 		return doc, nil, err
 	}
 	if doc, err = unpack(ctx, saved, dir.Profile()); err != nil {
-		r.clear(dir)
+		r.remove(dir)
 		return doc, nil, err
 	}
 	chrome, report, err := r.browsers.Restored(ctx, dir, doc, browser.Options{})
 	if err != nil {
-		r.clear(dir)
+		r.remove(dir)
 		return doc, nil, err
 	}
-	defer r.discard(ctx, chrome)
+	defer browsers.Discard(ctx, chrome, r.log)
 	found, err := chrome.Storage(ctx, originsOf(doc))
 	if err != nil {
 		return doc, nil, err

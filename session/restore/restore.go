@@ -167,13 +167,6 @@ func (r *Restorer) Start(ctx context.Context, q Request, e Environment) (Started
 	return s, nil
 }
 
-// discard ends a Chrome that nobody needs and removes its run directory.
-func (r *Restorer) discard(ctx context.Context, c browsers.Process) {
-	if r.kill(ctx, c) {
-		r.clear(c.Dir())
-	}
-}
-
 // kill ends a Chrome, whoever has given up meanwhile, and reports whether it did.
 func (r *Restorer) kill(ctx context.Context, c interface{ Kill(context.Context) error }) bool {
 	err := c.Kill(context.WithoutCancel(ctx))
@@ -183,9 +176,5 @@ func (r *Restorer) kill(ctx context.Context, c interface{ Kill(context.Context) 
 	return err == nil
 }
 
-// clear removes a run directory.
-func (r *Restorer) clear(dir *browser.Dir) {
-	if err := dir.Remove(); err != nil {
-		r.log.Error("a run directory could not be removed", "error", err)
-	}
-}
+// remove removes a run directory; see [browsers.Remove].
+func (r *Restorer) remove(dir *browser.Dir) { browsers.Remove(dir, r.log) }

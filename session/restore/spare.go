@@ -33,10 +33,10 @@ func (r *Restorer) StartSpare(ctx context.Context, engine string) (*Spare, error
 	}
 	spare, err := r.browsers.Spare(ctx, dir, browser.Options{Engine: engine, Background: true})
 	if err != nil {
-		r.clear(dir)
+		r.remove(dir)
 		return nil, err
 	}
-	return &Spare{Spare: spare, clear: r.clear}, nil
+	return &Spare{Spare: spare, clear: r.remove}, nil
 }
 
 // takeSpare takes a spare for a session of that engine with these overrides; nil,

@@ -53,7 +53,7 @@ func (r *Restorer) StartStandby(ctx context.Context, row profiles.Snapshot, engi
 	}
 	defer func() {
 		if err != nil {
-			r.clear(dir)
+			r.remove(dir)
 		}
 	}()
 	q := Request{Engine: engine, RestoreTabs: true}
@@ -68,7 +68,7 @@ func (r *Restorer) StartStandby(ctx context.Context, row profiles.Snapshot, engi
 	if err != nil {
 		return nil, err
 	}
-	return &Standby{Standby: standby, env: u, engine: engine, clear: r.clear}, nil
+	return &Standby{Standby: standby, env: u, engine: engine, clear: r.remove}, nil
 }
 
 // fromStandby restores a snapshot in the standby that holds it. A nil Chrome and no

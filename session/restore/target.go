@@ -103,5 +103,5 @@ func (t *target) abandon(ctx context.Context) {
 	if t.await() == nil && t.spare != nil && !t.r.kill(ctx, t.spare) {
 		return
 	}
-	t.r.clear(t.dir)
+	t.r.remove(t.dir)
 }
