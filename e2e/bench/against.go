@@ -46,18 +46,19 @@ func compared(ctx context.Context, s settings, parts []part) (err error) {
 	return nil
 }
 
-// ownMeasures are the measures of Stasis itself, of some parts: the ways to a browser on
-// a daemon with spares and on one without, saves, and a whole life. Standbys and spares
-// of the shell are left out: with two daemons for each the machine is never at rest.
+// ownMeasures are the measures of Stasis itself, of some parts: the ways to a browser,
+// saves, and a whole life. Without -ways, standbys and spares of the shell are left out:
+// each takes a daemon more for each binary, and with all of them the machine is never at
+// rest.
 func (b *bench) ownMeasures(ctx context.Context, parts []part) (own []measure, err error) {
 	for _, p := range parts {
 		switch p.name {
 		case "restore":
-			if b.cold, err = b.host(ctx, []string{"STASIS_SPARES=0"}); err != nil {
+			if err := b.hostsFor(ctx, b.ways); err != nil {
 				return nil, err
 			}
 			for _, w := range ways() {
-				if w.on(b) == nil {
+				if w.on(b) == nil || b.ways != "" && !slices.Contains(strings.Split(b.ways, ","), w.name) {
 					continue
 				}
 				own = append(own,
@@ -73,6 +74,33 @@ func (b *bench) ownMeasures(ctx context.Context, parts []part) (own []measure, e
 		}
 	}
 	return own, nil
+}
+
+// hostsFor starts the daemons that some ways are measured on, beside the one that there
+// always is.
+func (b *bench) hostsFor(ctx context.Context, names string) (err error) {
+	if names == "" {
+		b.cold, err = b.host(ctx, []string{"STASIS_SPARES=0"})
+		return err
+	}
+	for name := range strings.SplitSeq(names, ",") {
+		switch {
+		case strings.HasSuffix(name, "cold") && b.cold == nil:
+			b.cold, err = b.host(ctx, []string{"STASIS_SPARES=0"})
+		case (name == "shell-warm" || name == "shell-fresh") && b.light == nil:
+			b.light, err = b.lightHost(ctx)
+		case name == "standby" && b.standing == nil:
+			if b.standing, err = b.host(ctx, nil); err == nil {
+				err = b.standing.stand(ctx)
+			}
+		case !slices.ContainsFunc(ways(), func(w way) bool { return w.name == name }):
+			return fmt.Errorf("-ways: %q is none of them", name)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // againstSection is a row for each measure: the older binary's times, the newer

@@ -26,6 +26,7 @@ import (
 type settings struct {
 	binary, chrome, shell, clients string
 	against                        string // an older binary, to be compared with; "": none
+	ways                           string // of the part restore with against, by name; "": those that need no daemon more
 	firstHost                      int    // the number of the first daemon, less one
 	folder                         string // of the note and the picture
 	only                           string // parts, by name; they are shown and not written
@@ -40,6 +41,7 @@ func main() {
 	var s settings
 	flag.StringVar(&s.binary, "stasis", "bin/stasis", "the daemon's binary")
 	flag.StringVar(&s.against, "against", "", "an older binary: take the measures of Stasis itself with both, and show them")
+	flag.StringVar(&s.ways, "ways", "", "with -against: measure only these ways of restore, by name, such as standby,shell-warm")
 	flag.StringVar(&s.chrome, "chrome", "/usr/lib/chromium/chromium", "Chrome's binary")
 	flag.StringVar(&s.shell, "shell", "/usr/lib/chromium/chromium-headless-shell", "the headless shell's binary")
 	flag.StringVar(&s.clients, "clients", "e2e/clients", "folder of the client libraries")
