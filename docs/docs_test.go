@@ -1,5 +1,5 @@
-// Package docs_test compares what is written about Stasis with what is there: the
-// imports between packages, the links in the documents, the pages of decisions.
+// Package docs_test compares the documentation with the repository: the imports between
+// packages, the links in the documents, the index of decisions.
 package docs_test
 
 import (
