@@ -1,5 +1,5 @@
-// Package docs_test compares what is written about Stasis with what is there: the
-// imports between packages, the links in the documents, the index of decisions.
+// Package docs_test compares the documentation with the repository: the imports between
+// packages, the links in the documents, the index of decisions.
 package docs_test
 
 import (
@@ -20,7 +20,7 @@ var (
 	heading       = regexp.MustCompile(`(?m)^#{1,6}\s+(.+?)\s*#*\s*$`)
 	notInAnchor   = regexp.MustCompile(`[^\p{L}\p{N} _-]`)
 
-	decisionName = regexp.MustCompile(`^\d{4}-\d{2}-\d{2}-[a-z0-9]+(-[a-z0-9]+)*\.md$`)
+	question = regexp.MustCompile(`\A# ([A-Z].*\?)\n`)
 )
 
 // Every link in a document of the repository leads to a file, and to a heading
@@ -75,8 +75,8 @@ func hasHeading(t *testing.T, file, anchor string) bool {
 	return false
 }
 
-// Every decision is dated, says its status, context, decision and
-// consequences, and stands in the index.
+// Each page of decisions has a question as its title, an answer and reasons. The
+// index lists the question with a link to the page.
 func TestDecisions(t *testing.T) {
 	index, err := os.ReadFile("decisions/README.md")
 	if err != nil {
@@ -91,19 +91,20 @@ func TestDecisions(t *testing.T) {
 		if name == "README.md" {
 			continue
 		}
-		if !decisionName.MatchString(name) {
-			t.Errorf("%s is not named YYYY-MM-DD-slug.md", name)
-		}
-		if !strings.Contains(string(index), "("+name+")") {
-			t.Errorf("%s is not in the index", name)
-		}
 		raw, err := os.ReadFile(filepath.Join("decisions", name))
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, part := range []string{"Status", "Context", "Decision", "Consequences"} {
-			if !regexp.MustCompile(`(?m)^(##\s+|\*{0,2})` + part + `\b`).Match(raw) {
-				t.Errorf("%s has no %s", name, part)
+		title := question.FindSubmatch(raw)
+		switch {
+		case title == nil:
+			t.Errorf("the title of %s is not a question", name)
+		case !strings.Contains(string(index), "| "+string(title[1])+" | ["+name+"]("+name+") |"):
+			t.Errorf("the index does not have the question %q with a link to %s", title[1], name)
+		}
+		for _, part := range []string{"Answer", "Why"} {
+			if !strings.Contains(string(raw), "\n## "+part+"\n") {
+				t.Errorf("%s has no section %s", name, part)
 			}
 		}
 	}

@@ -28,7 +28,7 @@ type lastReading struct {
 // part comes from the newer of two copies: the last reading, or the profile. from is the
 // snapshot that has the reading, "" where there is none. The Chrome has ended.
 //
-// The rules are those of [Datadirs.Merge]; docs/decisions/2026-11-22-after-a-crash.md has
+// The rules are those of [Datadirs.Merge]; docs/decisions/crashes.md has
 // the reasons.
 func (s *Saver) left(ctx context.Context, j Job) (doc state.Document, from string) {
 	doc = crashed(j, s.cfg.Now())
