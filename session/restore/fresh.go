@@ -7,7 +7,7 @@ import (
 	"github.com/stasisd/stasis/session/browsers"
 )
 
-// fresh starts an empty environment, in a spare where one is ready.
+// fresh starts an empty environment, in a spare if one is ready.
 func (r *Restorer) fresh(ctx context.Context, q Request) (Started, error) {
 	if spare, _ := r.takeSpare(q.Engine, q.Overrides); spare != nil {
 		s, err := r.freshIn(ctx, spare.Dir(), q, spare.Fresh)
@@ -34,7 +34,7 @@ func (r *Restorer) fresh(ctx context.Context, q Request) (Started, error) {
 	return s, nil
 }
 
-// freshIn installs the extensions in a run directory and starts its Chrome.
+// freshIn installs the extensions in a run directory and starts Chrome there.
 func (r *Restorer) freshIn(ctx context.Context, dir *browser.Dir, q Request, start func(context.Context, browser.Options) (browsers.Chrome, error)) (Started, error) {
 	installed, _, err := r.install(ctx, dir, nil, q.Extensions)
 	if err != nil {

@@ -16,9 +16,9 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// fakeChrome is a Chrome in every state that one can be in: spare, standby, running.
+// fakeChrome is a Chrome that can be a spare, a standby, parked or running.
 type fakeChrome struct {
-	browsers.Chrome // what the tests do not reach
+	browsers.Chrome // methods that the tests do not call
 	dir             *browser.Dir
 	fails           error
 	killed          bool
@@ -44,7 +44,7 @@ func (c *fakeChrome) Go(context.Context) (browsers.Chrome, []state.Component, er
 	return c, nil, c.fails
 }
 
-// fakeBrowsers start Chromes that fail as fails says.
+// fakeBrowsers starts Chromes. fails is the error of each start.
 type fakeBrowsers struct {
 	launcher *launch.Launcher
 	names    []string
@@ -80,7 +80,7 @@ func (b *fakeBrowsers) Standby(_ context.Context, dir *browser.Dir, _ state.Docu
 	return b.start(dir), b.fails
 }
 
-// fakeReady has one of each that is not nil.
+// fakeReady has one Chrome of each kind that is not nil.
 type fakeReady struct {
 	parked  *Parked
 	standby *Standby
@@ -111,9 +111,9 @@ func (f *fakeReady) KeepsSpares(string) bool         { return f.spare != nil }
 func (f *fakeReady) TakeSpare(string) (*Spare, bool) { return f.spare, f.spare != nil }
 func (f *fakeReady) MakeRoom(context.Context)        {}
 
-// fakeArchives has one environment, which Leave must give back.
+// fakeArchives has one environment. left counts the calls of Leave.
 type fakeArchives struct {
-	Archives // what the tests do not reach
+	Archives // methods that the tests do not call
 	doc      state.Document
 	left     int
 }
@@ -136,8 +136,8 @@ func (f *fakeArchives) Saved(profiles.Snapshot) Saved {
 	return Saved{Components: []state.Component{{Name: state.ComponentCookies, Saved: 5}}}
 }
 
-// The quickest path that can serve is taken, a slower one follows where it fails,
-// and the report says which and why. No Chrome that failed lives on.
+// Start takes the quickest path that can serve the request. If that fails it takes a
+// slower one, and the report says which and why. A Chrome that failed is ended.
 func TestPaths(t *testing.T) {
 	died := fault.New(fault.BrowserFailed, "fake", "it died")
 	standing := func(fails error) func(*fakeBrowsers, *fakeReady, *browser.Dir) *fakeChrome {
@@ -168,7 +168,7 @@ func TestPaths(t *testing.T) {
 		why   string
 	}{
 		"parked":               {parking(nil), nil, PathParked, ""},
-		"parked, does not run": {parking(died), nil, PathCold, "did not answer when it was thawed"},
+		"parked, does not run": {parking(died), nil, PathCold, "did not answer after its thaw"},
 		"parked, files asked":  {parking(nil), func(q *Request) { q.AllowMemory = false }, PathCold, ""},
 		"parked, does not fit": {parking(nil), func(q *Request) { q.RestoreTabs = false }, PathCold, "restore_tabs is false"},
 		"standby":              {standing(nil), nil, PathStandby, "none is parked"},
@@ -206,17 +206,17 @@ func TestPaths(t *testing.T) {
 				t.Errorf("%s: %q", s.Report.Path, s.Report.FallbackReason)
 			}
 			if used := kept != nil && s.Chrome == browsers.Chrome(kept); used != (kept != nil && test.path != PathCold) {
-				t.Errorf("the kept Chrome serves: %t", used)
+				t.Errorf("the session uses the Chrome that was kept ready: %t", used)
 			}
 			if kept != nil && kept.fails != nil && !kept.killed {
-				t.Error("a Chrome that failed lives on")
+				t.Error("a Chrome that failed was not ended")
 			}
 			if s.Chrome.(*fakeChrome).killed {
 				t.Error("the session's Chrome was ended")
 			}
-			// A standby was unpacked when it was started.
+			// A standby's archive was unpacked when the standby was started.
 			if unpacked := s.Report.Path == PathCold || s.Report.Path == PathWarm; (archives.left > 0) != unpacked {
-				t.Errorf("the document was given back %d times", archives.left)
+				t.Errorf("Leave was called %d times", archives.left)
 			}
 		})
 	}
@@ -236,7 +236,7 @@ func TestAFailedRestoreLeavesNothing(t *testing.T) {
 		t.Fatalf("got %v", err)
 	}
 	if archives.left != 1 || len(b.all) != 1 || !b.all[0].killed {
-		t.Errorf("given back %d times, %+v", archives.left, b.all)
+		t.Errorf("Leave was called %d times; Chromes %+v", archives.left, b.all)
 	}
 	if _, err := l.OldDir("a"); err == nil {
 		t.Error("the run directory is still there")

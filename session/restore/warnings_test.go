@@ -8,7 +8,7 @@ import (
 	"github.com/stasisd/stasis/state/report"
 )
 
-// What a restore had no time for is one warning for each kind.
+// untimely makes one warning for each kind of state that a restore had no time for.
 func TestUntimely(t *testing.T) {
 	late := func(name, origin string) state.Component {
 		return state.Component{Name: name, Origin: origin, Saved: 1, Dropped: 1, Reason: report.NoTime.Reason()}
