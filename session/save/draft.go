@@ -11,8 +11,8 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// private is the sealed part of a snapshot's document: whose environment it is, and
-// which sites it has been to.
+// private is the sealed part of a snapshot's document: whose environment it is, and which
+// sites it has visited.
 type private struct {
 	UserID  string        `json:"user_id"`
 	Tabs    []string      `json:"tabs"`    // URLs
@@ -20,12 +20,11 @@ type private struct {
 	Logins  []state.Login `json:"logins"`
 }
 
-// maxListedURL bounds a tab's URL in a document's sealed part, in bytes: a data:
-// URL may have megabytes. The state document has it whole.
+// maxListedURL is the most bytes of a tab's URL in a document's sealed part; a data: URL
+// may have megabytes. The state document has the whole URL.
 const maxListedURL = 2048
 
-// draft is the snapshot that is to be saved: the files of the profile and the state
-// document.
+// draft returns the snapshot to save: the files of the profile and the state document.
 func draft(loc snapshot.Location, j Job, doc state.Document, files []browser.File, at time.Time) snapshot.Draft {
 	entries := make([]snapshot.Entry, 0, len(files)+1)
 	for _, f := range files {

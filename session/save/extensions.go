@@ -10,15 +10,15 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// pinned returns the document and the files without extensions whose files have changed
-// since the session was given them.
+// pinned returns the document and the files without those extensions whose files have
+// changed since the session got them.
 func pinned(ctx context.Context, j Job, doc state.Document, files []browser.File) (state.Document, []browser.File, error) {
 	list := doc.Extensions
 	if !doc.Complete {
 		list = j.Options.Extensions
 	}
 	if list == nil && j.Chrome == nil {
-		list = foundExtensions(ctx, j.Dir) // of a daemon that died
+		list = foundExtensions(ctx, j.Dir) // the daemon has died, and its list with it
 	}
 	if !doc.Complete {
 		list = asInProfile(j.Dir, list)
@@ -32,7 +32,7 @@ func pinned(ctx context.Context, j Job, doc state.Document, files []browser.File
 		}
 		if !same {
 			doc.Missed = append(doc.Missed, state.Missed{Component: state.ComponentExtensions, Origin: e.Origin(),
-				Reason: "its files have changed while it ran"})
+				Reason: "its files changed while it was running"})
 			continue
 		}
 		doc.Extensions = append(doc.Extensions, e)
@@ -48,8 +48,8 @@ func pinned(ctx context.Context, j Job, doc state.Document, files []browser.File
 	return doc, rest, nil
 }
 
-// asInProfile takes from the profile whether each extension is enabled, for a Chrome
-// that cannot be asked any more: one that was switched off stays so.
+// asInProfile reads from the profile which extensions are enabled, for a Chrome that no
+// longer answers. A disabled extension stays disabled.
 func asInProfile(dir *browser.Dir, list []state.Extension) []state.Extension {
 	enabled := browser.EnabledExtensions(dir)
 	list = slices.Clone(list)
@@ -61,8 +61,8 @@ func asInProfile(dir *browser.Dir, list []state.Extension) []state.Extension {
 	return list
 }
 
-// inMemoryOnly is what extensions have lost with a Chrome that died before its
-// state was read.
+// inMemoryOnly lists what extensions lost with a Chrome that died before its state was
+// read.
 func inMemoryOnly(doc state.Document, list []state.Extension) (lost []state.Missed) {
 	for _, e := range list {
 		told := func(m state.Missed) bool {
@@ -72,12 +72,12 @@ func inMemoryOnly(doc state.Document, list []state.Extension) (lost []state.Miss
 			continue
 		}
 		lost = append(lost, state.Missed{Component: state.ComponentExtensionStorage, Origin: e.Origin(),
-			Reason: "what it had in chrome.storage.session, if anything, Chrome kept in memory only and died before it was read"})
+			Reason: "chrome.storage.session is kept in memory only, and Chrome died before it could be read; anything in it is lost"})
 	}
 	return lost
 }
 
-// foundExtensions are those that lie in a run directory.
+// foundExtensions lists the extensions in a run directory.
 func foundExtensions(ctx context.Context, dir *browser.Dir) []state.Extension {
 	var list []state.Extension
 	for _, id := range browser.ExtensionIDs(dir) {
@@ -88,7 +88,7 @@ func foundExtensions(ctx context.Context, dir *browser.Dir) []state.Extension {
 	return list
 }
 
-// pins are a document's extensions as the catalogue records them.
+// pins returns a document's extensions as the catalogue records them.
 func pins(doc state.Document) []profiles.PinnedExtension {
 	var list []profiles.PinnedExtension
 	for _, e := range doc.Extensions {

@@ -16,8 +16,8 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// However much is on the disk, the document stays one that a restore takes:
-// what does not fit is left out of it, the counts last.
+// However much a profile holds, the document stays small enough for a restore. What does
+// not fit is left out, the counts last.
 func TestSmallest(t *testing.T) {
 	large := strings.Repeat("x", snapshot.MaxKept)
 	doc := func(value, damage string) state.Document {
@@ -40,8 +40,8 @@ func TestSmallest(t *testing.T) {
 	}
 }
 
-// A profile waits for its turn to be counted; where the daemon stops first, it
-// is saved uncounted.
+// A profile waits for its turn to be read. If the daemon stops first, it is saved without
+// counts.
 func TestSurveysAreFew(t *testing.T) {
 	s := New(Config{Log: slog.New(slog.DiscardHandler)})
 	for range maxSurveys {
@@ -55,16 +55,16 @@ func TestSurveysAreFew(t *testing.T) {
 	}
 }
 
-// What was saved and not counted is told, as damage is.
+// The report names what was saved but not counted, like damage.
 func TestUncountedIsTold(t *testing.T) {
 	doc := state.Document{Inventory: state.Inventory{{Component: state.ComponentIndexedDB, Origin: "https://a.example/", Uncounted: "another form"}}}
 	dir := &browser.Dir{Path: t.TempDir()}
-	if got := captured(Job{Dir: dir}, doc, time.Now()).Warnings; len(got) != 1 || !strings.Contains(got[0], "indexed_db https://a.example/ was saved as it is and not counted: another form") {
+	if got := captured(Job{Dir: dir}, doc, time.Now()).Warnings; len(got) != 1 || !strings.Contains(got[0], "indexed_db https://a.example/ was saved unchanged but not counted: another form") {
 		t.Errorf("%q", got)
 	}
 }
 
-// stuck is user data directories of which the reading never ends by itself.
+// stuck is a Datadirs whose Inspect ends only with its context.
 type stuck struct{ Datadirs }
 
 func (stuck) Inspect(ctx context.Context, _ string, _ state.Document) (browser.Survey, error) {
@@ -72,7 +72,7 @@ func (stuck) Inspect(ctx context.Context, _ string, _ state.Document) (browser.S
 	return browser.Survey{}, ctx.Err()
 }
 
-// A profile that cannot be read in time is saved uncounted.
+// A profile that cannot be read in time is saved without counts.
 func TestSurveysEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := New(Config{Datadirs: stuck{}, Log: slog.New(slog.DiscardHandler)})
