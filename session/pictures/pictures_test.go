@@ -12,10 +12,10 @@ import (
 	"github.com/stasisd/stasis/session/events"
 )
 
-// tab is a tab of which pictures are taken.
+// tab is a tab whose pictures are taken.
 type tab struct {
 	began time.Time
-	wait  bool // a picture waits until it is given up
+	wait  bool // a picture waits until its context ends
 	taken []string
 }
 
@@ -32,8 +32,8 @@ func (t *tab) Observe(kind string, data events.Fields) {
 	t.taken = append(t.taken, fmt.Sprint(kind, " of ", data["url"], " at ", time.Since(t.began)))
 }
 
-// Navigations that follow quickly have one picture, when the page has had the time to
-// paint; a picture that an ending does not wait for is given up.
+// Several quick navigations get one picture, taken when the page has had time to paint. A
+// picture is abandoned when the session begins to end.
 func TestOnePictureOfSeveralNavigations(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		front := &tab{began: time.Now()}

@@ -11,18 +11,18 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// Given is what a live session has and its profile lacks. It is kept sealed with the
-// session's record while the session lives, for a rescue after the daemon's death:
-// without its proxy a restored session would connect directly.
+// Given is what a live session has and its profile lacks. It is stored sealed in the
+// session's record while the session lives, for a rescue after the daemon died: without
+// its proxy, a restored session would connect directly.
 type Given struct {
 	Overrides  state.Overrides `json:"overrides"`
 	Partial    bool            `json:"partial"`            // it has only some origins
-	Origins    state.Selection `json:"origins,omitzero"`   // those that it was given
-	Passkeys   *bool           `json:"passkeys,omitempty"` // as the create asked
-	RestoredAt time.Time       `json:"laid,omitzero"`      // when the snapshot that it began with was in place
+	Origins    state.Selection `json:"origins,omitzero"`   // the selection; zero: all
+	Passkeys   *bool           `json:"passkeys,omitempty"` // as in the create
+	RestoredAt time.Time       `json:"laid,omitzero"`      // when the snapshot that the session started from had been applied
 }
 
-// Seal encodes and seals it for the session's record; nil for the zero value.
+// Seal encodes and seals g for the session's record; nil for the zero value.
 func (g Given) Seal(keys interface {
 	Seal(plain []byte) ([]byte, error)
 }) ([]byte, error) {
@@ -32,8 +32,8 @@ func (g Given) Seal(keys interface {
 	return keys.Seal(profiles.JSON(g))
 }
 
-// given adds to a rescue what the dead daemon kept for it. If that cannot be opened,
-// the profile is saved all the same, and the snapshot says what it lacks.
+// given adds to a rescue what the dead daemon stored for it. If that cannot be read, the
+// profile is saved all the same, and the snapshot reports what it lacks.
 func (r *Rescues) given(j save.Job) save.Job {
 	if len(j.Session.Sealed) == 0 {
 		return j
@@ -44,9 +44,9 @@ func (r *Rescues) given(j save.Job) save.Job {
 		err = json.Unmarshal(raw, &kept)
 	}
 	if err != nil {
-		r.cfg.Log.Error("what a rescued session had been given could not be read", "session", j.Session.ID, "error", err)
+		r.cfg.Log.Error("the stored overrides of a rescued session could not be read; its snapshot has none", "session", j.Session.ID, "error", err)
 		j.Missed = []state.Missed{{Component: state.ComponentOverrides,
-			Reason: "if the session had some, such as a proxy, they could not be read: " + fault.MessageOf(err)}}
+			Reason: "the session's overrides, such as a proxy, could not be read; if it had any, they are lost: " + fault.MessageOf(err)}}
 		return j
 	}
 	j.Options.Overrides, j.Partial = kept.Overrides, kept.Partial
