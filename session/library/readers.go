@@ -7,24 +7,24 @@ import (
 	"github.com/stasisd/stasis/fault"
 )
 
-// readers counts who reads which snapshot, so that none is removed meanwhile. Its
-// methods are safe for concurrent use.
+// readers counts the readers of each snapshot, so that no snapshot is removed while it is
+// read. Its methods are safe for concurrent use.
 type readers struct {
 	mu       sync.Mutex
 	held     map[string][]*reading
-	removals map[string]chan struct{} // that are under way; closed at their end
+	removals map[string]chan struct{} // running removals, by snapshot; closed at their end
 }
 
-// reading is one use of a snapshot's bytes; what says which: "restored".
+// reading is one use of a snapshot's bytes. what names it, for example "restored".
 type reading struct{ what string }
 
 func newReaders() *readers {
 	return &readers{held: map[string][]*reading{}, removals: map[string]chan struct{}{}}
 }
 
-// hold keeps a snapshot from being removed until release is called, which may be
-// called twice. It waits for a removal that is under way, so the caller must look
-// up afterwards whether the snapshot is still there.
+// hold prevents the removal of a snapshot until release is called, which may be called
+// twice. It waits for a running removal, so the caller must check afterwards whether the
+// snapshot still exists.
 func (r *readers) hold(ctx context.Context, id, what string) (release func(), err error) {
 	if err := r.enter(ctx, id); err != nil {
 		return nil, err
@@ -35,9 +35,9 @@ func (r *readers) hold(ctx context.Context, id, what string) (release func(), er
 	return func() { r.leave(id, mine) }, nil
 }
 
-// remove begins the removal of a snapshot, which ends when done is called. While the
-// snapshot is read that is snapshot_in_use, with how it is read. It waits for
-// another removal.
+// remove starts the removal of a snapshot; the removal ends when done is called. If the
+// snapshot is being read, the error is snapshot_in_use and names the use. remove waits
+// for another running removal.
 func (r *readers) remove(ctx context.Context, id string) (done func(), err error) {
 	if err := r.enter(ctx, id); err != nil {
 		return nil, err
@@ -63,7 +63,7 @@ func (r *readers) reads(id string) bool {
 	return len(r.held[id]) > 0
 }
 
-// enter takes the lock when no removal of the snapshot is under way.
+// enter locks r.mu as soon as no removal of the snapshot is running.
 func (r *readers) enter(ctx context.Context, id string) error {
 	for {
 		r.mu.Lock()
@@ -75,7 +75,7 @@ func (r *readers) enter(ctx context.Context, id string) error {
 		select {
 		case <-over:
 		case <-ctx.Done():
-			return fault.Wrap(ctx.Err(), fault.Timeout, "library.hold", "the snapshot is being removed")
+			return fault.Wrap(ctx.Err(), fault.Timeout, "library.hold", "the snapshot is being removed; try again later")
 		}
 	}
 }

@@ -7,8 +7,7 @@ import (
 	"github.com/stasisd/stasis/fault"
 )
 
-// A removal keeps readers waiting until it is over, and others who remove; both
-// then look for themselves.
+// Readers and other removals wait until a removal has ended.
 func TestReadersWaitForARemoval(t *testing.T) {
 	r := newReaders()
 	done, err := r.remove(t.Context(), "snap")
@@ -35,7 +34,7 @@ func TestReadersWaitForARemoval(t *testing.T) {
 		got <- release
 	}()
 	if r.reads("snap") {
-		t.Error("it was held while it was removed")
+		t.Error("the snapshot was held while it was being removed")
 	}
 	done()
 	release := <-got

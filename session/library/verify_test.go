@@ -12,7 +12,7 @@ import (
 	"github.com/stasisd/stasis/snapshot"
 )
 
-// oneSnapshot is a catalogue with one snapshot of alice's.
+// oneSnapshot is a catalogue with one snapshot, which belongs to alice.
 type oneSnapshot struct {
 	Records
 	SnapshotRecords
@@ -22,10 +22,10 @@ func (oneSnapshot) Snapshot(_ context.Context, id string) (profiles.Snapshot, er
 	return profiles.Snapshot{ID: id, UserID: "alice", SessionID: "s-1"}, nil
 }
 
-// slowVault opens nothing before it is let go.
+// slowVault is a vault whose Open waits until letGo is closed.
 type slowVault struct {
 	Vault
-	opened chan struct{} // has one for each open that waits
+	opened chan struct{} // receives a value for each Open that waits
 	letGo  chan struct{}
 }
 
@@ -35,7 +35,7 @@ func (v slowVault) Open(context.Context, snapshot.Location, string) (snapshot.Sn
 	return snapshot.Snapshot{}, fault.New(fault.SnapshotNotFound, "test", "it is gone")
 }
 
-// Only so many snapshots are verified at once; a caller that waits may give up.
+// At most maxVerifying snapshots are verified at once. A caller that waits may cancel.
 func TestVerificationsWait(t *testing.T) {
 	vault := slowVault{opened: make(chan struct{}), letGo: make(chan struct{})}
 	l := New(Deps{Records: oneSnapshot{}, Snapshots: NewSnapshots(oneSnapshot{}, vault, nil, slog.New(slog.DiscardHandler)), Now: time.Now})

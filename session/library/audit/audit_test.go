@@ -20,7 +20,7 @@ import (
 	"github.com/stasisd/stasis/snapshot/memstore"
 )
 
-// rig is a store and a catalogue, with a clock that a test moves.
+// rig is a store and a catalogue with a clock that a test sets.
 type rig struct {
 	*testing.T
 	at        time.Time
@@ -63,7 +63,7 @@ func place(session string) snapshot.Location {
 	return snapshot.Location{Owner: profiles.OwnerOf("ada"), Session: session, Scope: "agent", ScopeID: "browser"}
 }
 
-// save stores snapshot n, whose archive holds the words.
+// save stores snapshot n, whose archive contains words.
 func (r *rig) save(n int, session, words string) snapshot.Snapshot {
 	r.Helper()
 	s, err := r.vault.Save(r.Context(), snapshot.Draft{ID: id(n), Location: place(session), Mode: snapshot.Filesystem, CreatedAt: r.at,
@@ -74,7 +74,7 @@ func (r *rig) save(n int, session, words string) snapshot.Snapshot {
 	return s
 }
 
-// commit saves and records it, as the user's default.
+// commit saves snapshot n and records it as the user's default.
 func (r *rig) commit(n int, words string) {
 	r.Helper()
 	s := r.save(n, "s", words)
@@ -104,7 +104,8 @@ func (r *rig) records() *audit.Records {
 	return &audit.Records{Sessions: r.catalogue.Sessions, Snapshots: r.catalogue.Snapshots, Defaults: r.catalogue.Defaults}
 }
 
-// run audits and shortens what was told: severity, kind, snapshot, what was done.
+// run makes an audit. told has a line for each finding: severity, kind, snapshot, what
+// was done.
 func (r *rig) run(records *audit.Records, o audit.Options) (told []string, sum audit.Summary, err error) {
 	r.Helper()
 	sum, err = audit.Run(r.Context(), r.vault, records, r.now, o, func(f audit.Finding) error {
@@ -129,26 +130,26 @@ func (r *rig) want(o audit.Options, want ...string) audit.Summary {
 	told, sum, err := r.run(r.records(), o)
 	r.must(err)
 	if diff := cmp.Diff(want, told); diff != "" {
-		r.Errorf("told (-want +got):\n%s", diff)
+		r.Errorf("findings (-want +got):\n%s", diff)
 	}
 	return sum
 }
 
 var clean = audit.Options{Grace: time.Hour, Repair: true, Remove: true}
 
-// What the catalogue names and the store lacks is the worst that there is; what is
-// left of it stays, for the rest may come back from a backup.
+// If the catalogue names a snapshot that the store lacks, the snapshot is lost. Its
+// remaining parts stay, because a backup may have the others.
 func TestLostSnapshot(t *testing.T) {
 	r := newRig(t)
 	r.commit(1, "one")
 	r.commit(2, "two")
 	r.at = r.at.Add(2 * time.Hour)
 	if sum := r.want(clean); !sum.Sound() || sum.Recorded != 2 || sum.Snapshots != 2 {
-		t.Errorf("a sound store: %+v", sum)
+		t.Errorf("a store without damage: %+v", sum)
 	}
-	r.drop(r.document(2, "s")) // latest has it still
+	r.drop(r.document(2, "s")) // latest still has it
 	if sum := r.want(clean, "damaged latest_damaged 2 repaired"); !sum.Sound() || sum.Repaired != 1 {
-		t.Errorf("put back from latest: %+v", sum)
+		t.Errorf("repaired from latest: %+v", sum)
 	}
 	r.drop(r.document(1, "s"))
 	sum := r.want(clean, "lost document_missing 1")
@@ -159,15 +160,15 @@ func TestLostSnapshot(t *testing.T) {
 	r.want(audit.Options{}, "lost archive_missing 2", "damaged latest_damaged 2", "lost document_missing 1", "lost default_broken 2")
 }
 
-// What nobody names is removed once it is old enough, and nothing else.
+// What nothing names is removed once it is old enough, and nothing else is.
 func TestOrphans(t *testing.T) {
 	r := newRig(t)
 	r.commit(1, "one")
 	r.save(2, "s", "two")         // a save that died before its commit
-	r.save(3, "s", "one")         // with the archive of another
-	r.save(4, "elsewhere", "for") // of a session that the catalogue does not have
+	r.save(3, "s", "one")         // shares its archive with snapshot 1
+	r.save(4, "elsewhere", "for") // its session is not in the catalogue
 	r.save(5, "s", "five")
-	r.drop(r.document(5, "s")) // that died before its document; latest still has it
+	r.drop(r.document(5, "s")) // a save that died before its document; latest still has it
 	r.want(clean, "damaged latest_damaged 5 repaired")
 
 	r.at = r.at.Add(2 * time.Hour)
@@ -191,7 +192,7 @@ func TestOrphans(t *testing.T) {
 	r.want(clean, told[0])
 }
 
-// A delete that died half-way is no loss.
+// The remains of an interrupted delete do not count as a loss.
 func TestHalfDeleted(t *testing.T) {
 	r := newRig(t)
 	r.commit(1, "one")
@@ -201,7 +202,7 @@ func TestHalfDeleted(t *testing.T) {
 	r.want(audit.Options{}, "leftover archive_missing 2", "leftover document_unrecorded 2")
 }
 
-// While a document cannot be read, an archive may be its.
+// While a document cannot be read, it may name any archive.
 func TestUnclear(t *testing.T) {
 	r := newRig(t)
 	r.commit(1, "one")
@@ -218,7 +219,7 @@ func TestUnclear(t *testing.T) {
 	}
 }
 
-// unlisted is a store that gives everything but the names in one folder.
+// unlisted is a store that cannot list one folder.
 type unlisted struct {
 	*memstore.Store
 	folder snapshot.Key
@@ -231,7 +232,7 @@ func (u unlisted) List(ctx context.Context, folder snapshot.Key, limit int, afte
 	return u.Store.List(ctx, folder, limit, after)
 }
 
-// In a folder that cannot be listed there may be the document of any archive.
+// A folder that cannot be listed may contain the document of any archive.
 func TestUnlisted(t *testing.T) {
 	r := newRig(t)
 	r.must(r.catalogue.Sessions.CreateSession(t.Context(), profiles.Session{ID: "t", UserID: "ada", Status: profiles.StatusReady, CreatedAt: r.at}))
@@ -251,7 +252,7 @@ func TestUnlisted(t *testing.T) {
 	}
 }
 
-// A caller that hears of no more ends the audit with its own error.
+// An error of the found callback ends the audit and is returned.
 func TestCallerEnds(t *testing.T) {
 	r := newRig(t)
 	r.commit(1, "one")
