@@ -20,8 +20,9 @@ func at(sessionID string) Scope {
 	return Scope{SessionID: sessionID, Scope: "agent", ScopeID: "agent"}
 }
 
-// Equal session IDs of two users are apart. A session that has a browser is
-// its user's alone, and who acts for that user gets at its documents.
+// Two users can use the same session ID without sharing documents. The documents of a
+// session with a browser belong to its user, and callers that may act for that user can
+// read them.
 func TestWhoseDocuments(t *testing.T) {
 	const hers = "her-session"
 	documents := NewDocuments(sessions(profiles.Session{ID: hers, UserID: "alice", KeyID: alice.KeyID}),
@@ -35,17 +36,17 @@ func TestWhoseDocuments(t *testing.T) {
 
 	_, err := documents.Document(ctx, bob, at("default-session"), snapshot.LatestID)
 	wantCode(t, err, fault.SnapshotNotFound)
-	if err := documents.DeleteDocuments(ctx, bob, "default-session"); err != nil { // his own, which are none
+	if err := documents.DeleteDocuments(ctx, bob, "default-session"); err != nil { // bob's own: there are none
 		t.Error(err)
 	}
 	if ids, _, err := documents.DocumentIDs(ctx, alice, at("default-session"), 10, ""); err != nil || len(ids) != 1 {
 		t.Errorf("alice has %v, %v", ids, err)
 	}
 	if body, err := documents.Document(ctx, admin, at(hers), documentID); err != nil || string(body) != aDocument {
-		t.Errorf("who acts for all users gets %s, %v", body, err)
+		t.Errorf("a caller for all users gets %s, %v", body, err)
 	}
 
-	// Under the ID of her session bob has his own, and hers stay.
+	// Under the ID of alice's session bob can store his own documents, and hers stay.
 	_, err = documents.Document(ctx, bob, at(hers), documentID)
 	wantCode(t, err, fault.SnapshotNotFound)
 	if err := documents.SaveDocument(ctx, bob, at(hers), documentID, []byte(aDocument), false); err != nil {

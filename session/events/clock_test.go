@@ -9,9 +9,9 @@ import (
 	"github.com/stasisd/stasis/session/events"
 )
 
-// A clock that is set back changes no order: events are numbered, and given to
-// pages and feeds, as they were told, with the time that the clock had; and no run
-// ends before it began.
+// A clock that is set back does not change the order. Events are numbered and returned in
+// the order in which they were recorded, with the clock's times. No run ends before it
+// began.
 func TestClockSetBack(t *testing.T) {
 	r := newRig(t)
 	w := r.Begin("s")

@@ -8,11 +8,11 @@ import (
 	"github.com/stasisd/stasis/session/events"
 )
 
-// Where a whole run was trimmed, the gap is told as that run's, with the first
-// event of the next one.
+// If a whole run was trimmed, the first event of the next run reports the gap, with the
+// trimmed run's ID.
 func TestGapOfAWholeRun(t *testing.T) {
 	r := newRig(t)
-	r.Begin("s").End(t.Context(), profiles.RunCompleted, "") // one event, its end
+	r.Begin("s").End(t.Context(), profiles.RunCompleted, "") // one event: its end
 	r.pass(48 * time.Hour)
 	w := r.Begin("s")
 	w.Record(events.Saved, nil)

@@ -26,7 +26,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 var began = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
-// rig is a journal on a catalogue that can be made to refuse.
+// rig is a journal over a catalogue that can be made to fail.
 type rig struct {
 	*events.Journal
 	*testing.T
@@ -80,13 +80,13 @@ func (r *rig) AddEvents(ctx context.Context, id string, events []profiles.Event,
 	return r.EventStore.AddEvents(ctx, id, events, keep)
 }
 
-// plain seals by a prefix.
+// plain is a Sealer that seals by adding a prefix.
 type plain struct{}
 
 func (plain) Seal(b []byte) ([]byte, error)   { return append([]byte("sealed "), b...), nil }
 func (plain) Unseal(b []byte) ([]byte, error) { return bytes.TrimPrefix(b, []byte("sealed ")), nil }
 
-// kept are the events of the session's runs, as "number-sequence type".
+// kept returns the stored events of the session's runs, as "number-sequence type".
 func (r *rig) kept() []string {
 	r.Helper()
 	runs, err := r.Runs(r.Context(), "s")
@@ -113,8 +113,8 @@ func (r *rig) same(got, want any) {
 	}
 }
 
-// Events are kept in the order in which they were told; the run ends with the
-// last of them, and once.
+// Events are stored in the order in which they were recorded. The run ends once, with its
+// last event.
 func TestRun(t *testing.T) {
 	r := newRig(t)
 	w := r.Begin("s")
@@ -126,7 +126,7 @@ func TestRun(t *testing.T) {
 	page, _ := r.Events(t.Context(), runs[0].ID, 0, 0)
 	e := page.Events[1]
 	if e.Data != nil || page.Events[0].Sealed != nil {
-		t.Errorf("of a page is kept in plain %s; of the daemon is sealed %q", e.Data, page.Events[0].Sealed)
+		t.Errorf("the page event is stored in plain as %s; the daemon's event is sealed as %q", e.Data, page.Events[0].Sealed)
 	}
 	for whole, want := range map[bool]string{
 		false: `{"title":"A","url":"https://a.example/?token=***"}`, true: `{"title":"A","url":"https://a.example/?token=abc"}`,
@@ -156,7 +156,8 @@ func TestRun(t *testing.T) {
 	r.same(r.kept()[4:], []string{"2-1 restored"})
 }
 
-// What the catalogue refuses is written when it takes it, once and in order.
+// Events that the catalogue refuses are written once and in order when it accepts them
+// again.
 func TestRefused(t *testing.T) {
 	r := newRig(t)
 	w := r.Begin("s")
@@ -173,8 +174,8 @@ func TestRefused(t *testing.T) {
 	w.End(t.Context(), profiles.RunCompleted, "")
 }
 
-// A page that tells without end fills neither memory nor disk: what is dropped
-// is counted, and what the daemon tells is kept.
+// A page that makes endless events fills neither memory nor disk. Dropped events are
+// counted, and the daemon's own events are kept.
 func TestFlood(t *testing.T) {
 	r := newRig(t)
 	w := r.Begin("s")
@@ -210,12 +211,12 @@ func TestFlood(t *testing.T) {
 		}
 	}
 	if counts[events.Console]+dropped != storm+7 || counts[events.Console] > 300 || counts[events.Saved] != 1 || counts[events.Navigated] != 1 {
-		t.Errorf("of %d events there are %v, and %d were told to be dropped", storm, counts, dropped)
+		t.Errorf("of %d events %v are stored, and %d are counted as dropped", storm, counts, dropped)
 	}
 }
 
-// A feed gives what is there and what comes, over all runs, each event once and
-// in order, and ends with the last run.
+// A feed returns existing and new events of all runs, each once and in order, and ends
+// with the session.
 func TestFeed(t *testing.T) {
 	r := newRig(t)
 	first := r.Begin("s")
@@ -276,11 +277,10 @@ func TestFeed(t *testing.T) {
 	}
 	r.same(got[0], with(0, 3))
 	r.same(got[1], with(3, 0))
-	r.same(got[2], with(1, 0)) // who goes on has seen nothing of it yet
+	r.same(got[2], with(1, 0)) // a feed that continues has no old events
 }
 
-// A feed refuses to go on from what never was, and waits no longer than its
-// context.
+// A feed refuses a position that does not exist, and waits no longer than its context.
 func TestFeedFrom(t *testing.T) {
 	r := newRig(t)
 	w := r.Begin("s")

@@ -7,8 +7,8 @@ import (
 	"github.com/stasisd/stasis/fault"
 )
 
-// Streams are bounded by session, by key and in all; each that ends gives its
-// places back.
+// Streams are limited by session, by key and in total. A stream that ends releases its
+// slots.
 func TestStreamsAreBounded(t *testing.T) {
 	for name, test := range map[string]struct {
 		most int
@@ -33,14 +33,14 @@ func TestStreamsAreBounded(t *testing.T) {
 		leave[0]()
 		last, err := s.take(test.of(0))
 		if err != nil {
-			t.Errorf("%s: there is no room again: %v", name, err)
+			t.Errorf("%s: a released slot is not free: %v", name, err)
 		}
 		last()
 		for _, left := range leave[1:] {
 			left()
 		}
 		if s.all != 0 || len(s.sessions) != 0 || len(s.keys) != 0 {
-			t.Errorf("%s: places are left taken: %d %v %v", name, s.all, s.sessions, s.keys)
+			t.Errorf("%s: slots were not released: %d %v %v", name, s.all, s.sessions, s.keys)
 		}
 	}
 }

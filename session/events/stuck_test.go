@@ -11,7 +11,7 @@ import (
 	"github.com/stasisd/stasis/session/events"
 )
 
-// stuck is a catalogue that answers nothing until it is let go.
+// stuck is a catalogue that does not answer until goOn is closed.
 type stuck struct {
 	events.Store
 	goOn chan struct{}
@@ -26,8 +26,8 @@ func (s stuck) EndRun(ctx context.Context, _ profiles.RunEnd, _ profiles.EventBo
 	return profiles.Run{}, ctx.Err()
 }
 
-// Who ends a run does not wait for a catalogue that never answers; the writer ends
-// when it does.
+// End does not wait for a catalogue that never answers. The writer's goroutine ends when
+// the catalogue answers.
 func TestEndDoesNotWaitForEver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		catalogue := stuck{goOn: make(chan struct{})}
@@ -35,6 +35,6 @@ func TestEndDoesNotWaitForEver(t *testing.T) {
 		w.End(t.Context(), profiles.RunCompleted, "asked")
 		w.End(t.Context(), profiles.RunCompleted, "asked")
 		close(catalogue.goOn)
-		synctest.Wait() // or the writer's goroutine is left, which fails
+		synctest.Wait() // fails if the writer's goroutine has not ended
 	})
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/stasisd/stasis/session/events"
 )
 
-// While the catalogue refuses, pictures of pages do not fill the memory: those that
-// have no room are counted, and what the daemon tells is kept.
+// While the catalogue refuses events, images of pages do not fill the memory: those that
+// exceed the limit are counted, and the daemon's own events are kept.
 func TestRefusedPictures(t *testing.T) {
 	r := newRig(t)
 	w := r.Begin("s")
@@ -53,6 +53,6 @@ func TestRefusedPictures(t *testing.T) {
 		}
 	}
 	if kept == 0 || kept > room || kept+dropped != taken || saved != 1 {
-		t.Errorf("%d of %d pictures kept and %d dropped, at most %d have room; saved: %d", kept, taken, dropped, room, saved)
+		t.Errorf("%d of %d pictures kept and %d dropped, want at most %d kept; saved: %d", kept, taken, dropped, room, saved)
 	}
 }

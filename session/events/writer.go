@@ -12,18 +12,18 @@ import (
 )
 
 const (
-	// batchDelay is how long an event waits for others to be written with, and
-	// batchSize how many are not waited beyond.
+	// batchDelay is how long an event waits for others, so that they are written
+	// together. A batch of batchSize events does not wait longer.
 	batchDelay = 100 * time.Millisecond
 	batchSize  = 64
-	// retryDelay is the time between tries where the catalogue does not take a
-	// batch, and endDeadline how long the end of a run is tried.
+	// retryDelay is the time between tries if the catalogue refuses a batch. endDeadline
+	// is how long the end of a run is tried.
 	retryDelay  = time.Second
 	endDeadline = 10 * time.Second
 )
 
-// Writer writes the events of one run. Its methods are safe for concurrent use
-// and, but for End and Leave, do not wait.
+// Writer writes the events of one run. Its methods are safe for concurrent use. Only End
+// and Leave wait.
 type Writer struct {
 	j         *Journal
 	id        string
@@ -37,13 +37,13 @@ type Writer struct {
 
 	mu    sync.Mutex
 	queue []told
-	bytes int // of events of pages in it
+	bytes int // of the page events in queue
 	flood flood
-	over  bool // takes no more
+	over  bool // accepts no more events
 
-	// Of the writer's own goroutine:
+	// Used only by the writer's own goroutine:
 	recorded bool // the run is in the catalogue
-	failing  bool // the last write failed, which was logged
+	failing  bool // the last write failed and was logged
 }
 
 // told is an event that is not written yet.
@@ -51,19 +51,19 @@ type told struct {
 	kind string
 	at   time.Time
 	data Fields
-	page bool // it is an event of a page
-	size int  // of a page's data, in bytes, approximately
+	page bool // it is a page event
+	size int  // of a page event's data, in bytes, approximately
 }
 
-// closing is how a writer is to end; nil leaves the run open.
+// closing says how a writer ends; a nil end leaves the run open.
 type closing struct {
 	ctx context.Context
 	end *profiles.RunEnd
 }
 
-// Begin begins a run of a session, which has none that is going on, and goes on
-// until [Journal.Over]. It does not
-// wait for the catalogue: the run is recorded with its first events.
+// Begin begins a run of a session, which must have no current run. The session counts as
+// live until [Journal.Over]. Begin does not wait for the catalogue: the writer's
+// goroutine records the run.
 func (j *Journal) Begin(sessionID string) *Writer {
 	now := j.now().UTC()
 	w := &Writer{j: j, id: uuid.Must(uuid.NewV7()).String(), sessionID: sessionID, at: now,
@@ -80,8 +80,8 @@ func (j *Journal) Begin(sessionID string) *Writer {
 func (w *Writer) Record(kind string, data Fields) { w.tell(kind, data, false, maxRecorded) }
 
 // Observe records an event of a page. It does not wait. Pages can make any number of
-// events: those above a rate are dropped and counted, and an event of the type dropped
-// has the count.
+// events, so those above a rate are dropped and counted. An event of type dropped reports
+// the count.
 func (w *Writer) Observe(kind string, data Fields) {
 	w.mu.Lock()
 	allowed := w.flood.allows(w.j.now())
@@ -121,20 +121,20 @@ func (w *Writer) tell(kind string, data Fields, page bool, most int) {
 	}
 }
 
-// End ends the run and waits until that, and all events before it, are written, or until
+// End ends the run. It waits until the end and all earlier events are written, or until
 // ctx or the deadline ends. A second call does nothing.
 func (w *Writer) End(ctx context.Context, status profiles.RunStatus, cause string) {
 	now := w.j.now().UTC()
 	w.close(ctx, &profiles.RunEnd{RunID: w.id, Status: status, Cause: cause, EndedAt: now, Last: []profiles.Event{EndedEvent(status, cause, now)}})
 }
 
-// EndedEvent is the last event of a run.
+// EndedEvent returns the last event of a run.
 func EndedEvent(status profiles.RunStatus, cause string, at time.Time) profiles.Event {
 	data, _ := json.Marshal(map[string]string{"status": string(status), "cause": cause}) // strings always marshal
 	return profiles.Event{Type: Ended, At: at, Data: data}
 }
 
-// Leave ends the writer and leaves the run open, for the next start to end.
+// Leave ends the writer but not the run; the next start of the daemon ends the run.
 func (w *Writer) Leave(ctx context.Context) { w.close(ctx, nil) }
 
 func (w *Writer) close(ctx context.Context, end *profiles.RunEnd) {
@@ -142,11 +142,11 @@ func (w *Writer) close(ctx context.Context, end *profiles.RunEnd) {
 	defer cancel()
 	select {
 	case w.ending <- closing{ctx, end}:
-	default: // it is ending
+	default: // it is ending already
 	}
 	select {
 	case <-w.done:
-	case <-ctx.Done(): // the writer ends when the catalogue lets go of it
+	case <-ctx.Done(): // the writer ends when the catalogue answers
 	}
 }
 
@@ -170,7 +170,7 @@ func (w *Writer) flush(ctx context.Context) {
 // loop is the writer's goroutine.
 func (w *Writer) loop() {
 	defer close(w.done)
-	pending := w.write(context.Background(), nil) // the run itself: whoever asks for it is not to wait for an event
+	pending := w.write(context.Background(), nil) // records the run at once, so that it can be listed before its first event
 	delay := time.NewTimer(0)
 	defer delay.Stop()
 	<-delay.C
@@ -194,7 +194,7 @@ func (w *Writer) loop() {
 			w.finish(c, pending)
 			return
 		}
-		if len(pending) > 0 && !waiting { // the catalogue did not take them
+		if len(pending) > 0 && !waiting { // the catalogue refused them
 			waiting = true
 			delay.Reset(retryDelay)
 		}
@@ -208,7 +208,7 @@ func (w *Writer) queued() int {
 }
 
 // take empties the queue and returns its events, masked and ready to be written. It adds
-// the count of dropped events if that is due, or if it is the last call.
+// the count of dropped events if that is due or last is set.
 func (w *Writer) take(last bool) []profiles.Event {
 	now := w.j.now().UTC()
 	w.mu.Lock()
@@ -225,9 +225,9 @@ func (w *Writer) take(last bool) []profiles.Event {
 	return events
 }
 
-// write writes the pending events, then those of the queue, and returns those that the
-// catalogue did not take. As long as it takes none, the queue fills and events are
-// dropped.
+// write writes the pending events, then those in the queue, and returns those that the
+// catalogue refused. As long as the catalogue refuses them, the queue fills and further
+// events are dropped.
 func (w *Writer) write(ctx context.Context, pending []profiles.Event) []profiles.Event {
 	if len(pending) > 0 {
 		if pending = w.put(ctx, pending); len(pending) > 0 {
@@ -237,7 +237,7 @@ func (w *Writer) write(ctx context.Context, pending []profiles.Event) []profiles
 	return w.put(ctx, w.take(false))
 }
 
-// put writes events, and returns them where the catalogue does not take them.
+// put writes events, and returns them if the catalogue refuses them.
 func (w *Writer) put(ctx context.Context, pending []profiles.Event) []profiles.Event {
 	err := w.begun(ctx)
 	if err == nil && len(pending) > 0 {
@@ -245,7 +245,7 @@ func (w *Writer) put(ctx context.Context, pending []profiles.Event) []profiles.E
 	}
 	if err != nil {
 		if !w.failing {
-			w.j.log.Error("events cannot be written; it is tried again", "session", w.sessionID, "error", err)
+			w.j.log.Error("events could not be written to the catalogue; it is tried again", "session", w.sessionID, "error", err)
 		}
 		w.failing = true
 		return pending
@@ -255,7 +255,7 @@ func (w *Writer) put(ctx context.Context, pending []profiles.Event) []profiles.E
 	return nil
 }
 
-// begun records the run once.
+// begun records the run, once.
 func (w *Writer) begun(ctx context.Context) error {
 	if w.recorded {
 		return nil
@@ -280,7 +280,7 @@ func (w *Writer) finish(c closing, pending []profiles.Event) {
 		case <-time.After(retryDelay):
 			continue
 		case <-c.ctx.Done():
-			w.j.log.Error("the end of a run could not be recorded; the next start does", "session", w.sessionID, "error", err)
+			w.j.log.Error("the end of a run could not be recorded; the next start of the daemon records it", "session", w.sessionID, "error", err)
 		}
 		break
 	}
@@ -292,7 +292,7 @@ func (w *Writer) finish(c closing, pending []profiles.Event) {
 	w.j.wake(w.sessionID)
 }
 
-// last writes the rest, in one transaction with the end.
+// last writes the remaining events, in one transaction with the end of the run.
 func (w *Writer) last(c closing, pending []profiles.Event) error {
 	err := w.begun(c.ctx)
 	switch {

@@ -17,9 +17,8 @@ type Files struct {
 	path, why  string            // the restore path, and why no quicker one was taken
 }
 
-// FromFiles restores a snapshot from files. It tries the standby of the snapshot, then
-// the archive in a spare, then the archive in a Chrome that starts while the archive is
-// unpacked.
+// FromFiles restores a snapshot from files. It tries the standby of the snapshot first.
+// Otherwise it unpacks the archive into a spare, or into a Chrome that starts meanwhile.
 func (r *Restorer) FromFiles(ctx context.Context, q Request, row profiles.Snapshot) (f Files, err error) {
 	f, idle, err := r.fromStandby(ctx, q, row)
 	if err != nil || f.Chrome != nil {

@@ -1,6 +1,6 @@
-// Package save makes snapshots of environments: at the end of a session, while it runs (a
-// checkpoint), after a crash of Chrome or of the daemon (a rescue), and from other
-// sources (an import).
+// Package save makes snapshots of environments: at the end of a session, or while it runs
+// (a checkpoint). It also saves after a crash of Chrome or of the daemon (a rescue), and
+// from other sources (an import).
 //
 // A [Job] says what to save: the session's record, its Chrome or run directory, and what
 // the save is to do. The result, [Ended] or [Checkpointed], has the caller's answer and
