@@ -40,7 +40,7 @@ type Account struct {
 	budget *Budget
 	owner  any
 	held   int
-	over   bool   // closed or evicted
+	closed bool   // closed or evicted
 	evict  func() // makes the client release its memory, without waiting
 }
 
@@ -65,46 +65,46 @@ func (a *Account) Take(n int) bool {
 	}
 	b := a.budget
 	b.mu.Lock()
-	if a.over {
+	if a.closed {
 		b.mu.Unlock()
 		return false
 	}
 	a.held += n
 	b.used += n
-	var gone []*Account
+	var evicted []*Account
 	for b.used > b.limit {
-		most := b.most()
-		most.leave()
+		largest := b.largest()
+		largest.releaseAll()
 		b.evicted++
-		gone = append(gone, most)
+		evicted = append(evicted, largest)
 	}
-	over := a.over
+	closed := a.closed
 	b.mu.Unlock()
-	for _, g := range gone {
+	for _, g := range evicted {
 		g.evict()
 	}
-	return !over
+	return !closed
 }
 
-// most returns the largest account of the owner that holds most. There is one, because
+// largest returns the largest account of the owner that holds most. There is one, because
 // the sum of all exceeds the limit.
-func (b *Budget) most() *Account {
+func (b *Budget) largest() *Account {
 	sums := map[any]int{}
 	for a := range b.accounts {
 		sums[a.owner] += a.held
 	}
-	var most *Account
+	var largest *Account
 	for a := range b.accounts {
-		if most == nil || sums[a.owner] > sums[most.owner] || a.owner == most.owner && a.held > most.held {
-			most = a
+		if largest == nil || sums[a.owner] > sums[largest.owner] || a.owner == largest.owner && a.held > largest.held {
+			largest = a
 		}
 	}
-	return most
+	return largest
 }
 
-// leave releases everything. The caller holds the lock.
-func (a *Account) leave() {
-	a.over = true
+// releaseAll frees everything. The caller holds the lock.
+func (a *Account) releaseAll() {
+	a.closed = true
 	a.budget.used -= a.held
 	a.held = 0
 	delete(a.budget.accounts, a)
@@ -129,7 +129,7 @@ func (a *Account) Close() {
 	}
 	a.budget.mu.Lock()
 	defer a.budget.mu.Unlock()
-	if !a.over {
-		a.leave()
+	if !a.closed {
+		a.releaseAll()
 	}
 }

@@ -6,16 +6,16 @@ import "testing"
 // others keep theirs, and the evicted bytes are free again.
 func TestBudget(t *testing.T) {
 	b := New(100)
-	var gone []string
+	var evicted []string
 	open := func(owner, name string) *Account {
-		return b.Open(owner, func() { gone = append(gone, name) })
+		return b.Open(owner, func() { evicted = append(evicted, name) })
 	}
 	a, c, d := open("one", "a"), open("one", "c"), open("two", "d")
-	if !a.Take(20) || !c.Take(30) || !d.Take(45) || len(gone) > 0 {
-		t.Fatalf("evicted too early: %q", gone)
+	if !a.Take(20) || !c.Take(30) || !d.Take(45) || len(evicted) > 0 {
+		t.Fatalf("evicted too early: %q", evicted)
 	}
-	if !d.Take(4) || c.Take(2) || len(gone) != 1 || gone[0] != "c" {
-		t.Errorf("evicted: %q", gone)
+	if !d.Take(4) || c.Take(2) || len(evicted) != 1 || evicted[0] != "c" {
+		t.Errorf("evicted: %q", evicted)
 	}
 	if !a.Take(20) || !d.Take(3) {
 		t.Error("released bytes are not free")

@@ -60,7 +60,7 @@ func (m *Messenger) send(ctx context.Context, c access.Caller, id string, r Mess
 	case ended && r.Type == "":
 		return profiles.Message{}, fault.New(fault.SessionNotRunning, "agent.message", "session %s has ended; resume it first", id)
 	case ended && r.StartURL == "":
-		return m.sendAfter(ctx, id, r)
+		return m.sendAfterEnd(ctx, id, r)
 	case err != nil:
 		return profiles.Message{}, err
 	}
@@ -70,7 +70,7 @@ func (m *Messenger) send(ctx context.Context, c access.Caller, id string, r Mess
 	if r.StartURL != "" {
 		now, err := l.State(ctx)
 		if err == nil {
-			err = r.reaches(now)
+			err = r.checkAgent(now)
 		}
 		if err != nil {
 			return profiles.Message{}, err
@@ -82,7 +82,7 @@ func (m *Messenger) send(ctx context.Context, c access.Caller, id string, r Mess
 	var stored profiles.Message
 	err = l.Update(ctx, Update{
 		Begin: func(now State) (bool, error) {
-			err := r.reaches(now)
+			err := r.checkAgent(now)
 			return err == nil, err
 		},
 		Write: func(within context.Context) (Effect, error) {
@@ -96,7 +96,7 @@ func (m *Messenger) send(ctx context.Context, c access.Caller, id string, r Mess
 		},
 	})
 	if fault.Is(err, fault.SessionNotRunning) && r.Type != "" { // it ended after Running returned it
-		return m.sendAfter(ctx, id, r)
+		return m.sendAfterEnd(ctx, id, r)
 	}
 	if err != nil {
 		return profiles.Message{}, err
@@ -104,9 +104,9 @@ func (m *Messenger) send(ctx context.Context, c access.Caller, id string, r Mess
 	return stored, nil
 }
 
-// sendAfter records a message after its session's end. If the session was resumed
+// sendAfterEnd records a message after its session's end. If the session was resumed
 // meanwhile, the message takes effect there.
-func (m *Messenger) sendAfter(ctx context.Context, id string, r MessageRequest) (profiles.Message, error) {
+func (m *Messenger) sendAfterEnd(ctx context.Context, id string, r MessageRequest) (profiles.Message, error) {
 	stored, err := m.add(ctx, id, r)
 	if err != nil {
 		return stored, err
@@ -117,8 +117,8 @@ func (m *Messenger) sendAfter(ctx context.Context, id string, r MessageRequest) 
 	return stored, nil
 }
 
-// reaches returns an error for a message to an agent that is not attached.
-func (m MessageRequest) reaches(now State) error {
+// checkAgent returns an error for a message to an agent that is not attached.
+func (m MessageRequest) checkAgent(now State) error {
 	switch {
 	case m.Type != "":
 		return nil
@@ -170,11 +170,11 @@ func (m *Messenger) Messages(ctx context.Context, c access.Caller, id string, af
 			}
 		}
 	}
-	talk := Conversation{Messages: make([]Message, 0, len(page)), More: more, Status: StatusOf(rec), HasAgent: hasAgent}
+	conversation := Conversation{Messages: make([]Message, 0, len(page)), More: more, Status: StatusOf(rec), HasAgent: hasAgent}
 	for _, one := range page {
-		talk.Messages = append(talk.Messages, messageOf(one))
+		conversation.Messages = append(conversation.Messages, messageOf(one))
 	}
-	return talk, nil
+	return conversation, nil
 }
 
 func maskMessage(m *profiles.Message) error {
@@ -197,12 +197,12 @@ func (m *Messenger) Cancel(ctx context.Context, c access.Caller, id string) (can
 	if err != nil {
 		return false, err
 	}
-	var going bool
+	var running bool
 	err = l.Update(ctx, Update{
 		Begin: func(now State) (bool, error) {
-			going = now.Execution == profiles.ExecutionRunning || now.Execution == profiles.ExecutionWaiting ||
+			running = now.Execution == profiles.ExecutionRunning || now.Execution == profiles.ExecutionWaiting ||
 				now.Execution == "" && now.Followed
-			return going, nil
+			return running, nil
 		},
 		Write: func(ctx context.Context) (Effect, error) {
 			defer m.notices.Wake()
@@ -218,5 +218,5 @@ func (m *Messenger) Cancel(ctx context.Context, c access.Caller, id string) (can
 	if err != nil {
 		return false, err
 	}
-	return going, nil
+	return running, nil
 }

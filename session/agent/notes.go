@@ -45,10 +45,10 @@ type Note struct {
 	UpdatedAt time.Time
 }
 
-// with merges a change into the data. Files, commands and decisions are added to the
+// merge adds a change to the data. Files, commands and decisions are added to the
 // stored ones, in the order in which they were first named. Open tasks and the path
 // replace the stored ones.
-func (d NoteData) with(c NoteData) NoteData {
+func (d NoteData) merge(c NoteData) NoteData {
 	if c.ProjectPath != "" {
 		d.ProjectPath = c.ProjectPath
 	}
@@ -122,7 +122,7 @@ func (n *Notes) PutNote(ctx context.Context, c access.Caller, change NoteChange)
 					return nil, unreadableNote(err)
 				}
 			}
-			whole := profiles.JSON(data.with(change.NoteData))
+			whole := profiles.JSON(data.merge(change.NoteData))
 			if len(whole) > MaxNote {
 				return nil, fault.New(fault.TooLarge, "agent.note",
 					"the note would have %d bytes with the stored part; at most %d are allowed; continue under another session_id", len(whole), MaxNote)

@@ -15,11 +15,11 @@ import (
 // When automatic checkpoints are made. All of these are timers, so a clock that is set
 // back changes nothing.
 const (
-	lookEvery  = time.Second     // how often tabs and cookies are read
-	lookWithin = 2 * time.Second // how long that may take
-	settle     = time.Second     // after a navigation or a login, so that the page can load
-	rest       = 5 * time.Second // the shortest time between two checkpoints, and before the first retry
-	longest    = 5 * time.Minute // the longest time before a retry
+	pollInterval  = time.Second     // how often tabs and cookies are read
+	pollTimeout   = 2 * time.Second // how long that may take
+	loadDelay     = time.Second     // after a navigation or a login, so that the page can load
+	minPause      = 5 * time.Second // the shortest time between two checkpoints, and before the first retry
+	maxRetryPause = 5 * time.Minute // the longest time before a retry
 )
 
 // ErrFrozen is the error of [Session.Save] if Chrome is frozen and nothing has changed,
@@ -67,40 +67,40 @@ func New(set Settings, session Session, now func() time.Time, log *slog.Logger) 
 // Run makes checkpoints, one after the other, until the session or ctx ends.
 func (s *Saver) Run(ctx context.Context) {
 	set := s.status.Settings
-	next, rested, look := time.NewTimer(set.Interval), time.NewTimer(0), time.NewTicker(lookEvery)
+	next, pauseTimer, poll := time.NewTimer(set.Interval), time.NewTimer(0), time.NewTicker(pollInterval)
 	defer next.Stop()
-	defer rested.Stop()
-	defer look.Stop()
-	last, _ := s.look(ctx) // first at once, so that an early login counts as a change
-	resting, wanted := true, false
+	defer pauseTimer.Stop()
+	defer poll.Stop()
+	last, _ := s.poll(ctx) // first at once, so that an early login counts as a change
+	pausing, wanted := true, false
 	want := func(in time.Duration) {
-		if !wanted && !resting {
+		if !wanted && !pausing {
 			next.Reset(in)
 		}
 		wanted = true
 	}
 	for {
 		select {
-		case <-rested.C:
-			if resting = false; wanted {
+		case <-pauseTimer.C:
+			if pausing = false; wanted {
 				next.Reset(0)
 			}
 		case <-s.session.Left():
 			if set.Disconnect {
 				want(0)
 			}
-		case <-look.C:
-			if now, ok := s.look(ctx); ok {
+		case <-poll.C:
+			if now, ok := s.poll(ctx); ok {
 				if last.known && (set.Navigation && !slices.Equal(now.urls, last.urls) || set.Login && newLogin(last.logins, now.logins)) {
-					want(settle)
+					want(loadDelay)
 				}
 				last = now
 			}
 		case <-next.C:
-			wait, least := s.Save(ctx)
+			wait, minWait := s.Save(ctx)
 			next.Reset(wait)
-			rested.Reset(least)
-			resting, wanted = true, false
+			pauseTimer.Reset(minWait)
+			pausing, wanted = true, false
 		case <-s.session.Done():
 			return
 		case <-ctx.Done():
@@ -109,8 +109,8 @@ func (s *Saver) Run(ctx context.Context) {
 	}
 }
 
-// glimpse is what was read of a session's tabs and cookies.
-type glimpse struct {
+// tabState is what was read of a session's tabs and cookies.
+type tabState struct {
 	known  bool
 	urls   []string
 	logins map[string]string // state.AuthCookies
@@ -127,13 +127,13 @@ func newLogin(old, now map[string]string) bool {
 	return false
 }
 
-// look reads which pages are open and which cookies keep logins. It does not thaw Chrome.
+// poll reads which pages are open and which cookies keep logins. It does not thaw Chrome.
 // ok is false if Chrome does not answer.
-func (s *Saver) look(ctx context.Context) (g glimpse, ok bool) {
+func (s *Saver) poll(ctx context.Context) (g tabState, ok bool) {
 	if !s.status.Navigation && !s.status.Login {
 		return g, false
 	}
-	ctx, cancel := context.WithTimeout(ctx, lookWithin)
+	ctx, cancel := context.WithTimeout(ctx, pollTimeout)
 	defer cancel()
 	b := s.session.Browser(ctx)
 	if b == nil {
@@ -162,15 +162,15 @@ func (s *Saver) look(ctx context.Context) (g glimpse, ok bool) {
 // the next one (wait) and the time before which no other reason starts one (least). After
 // a failure it retries sooner, and earlier checkpoints stay. A checkpoint with a problem
 // is kept but counts as a failure.
-func (s *Saver) Save(ctx context.Context) (wait, least time.Duration) {
+func (s *Saver) Save(ctx context.Context) (wait, minWait time.Duration) {
 	wait = s.status.Interval
-	least = min(wait, rest)
+	minWait = min(wait, minPause)
 	id, stored, err := s.session.Save(ctx)
 	switch {
 	case fault.Is(err, fault.SessionEnding):
-		return least, least // the end saves; if it fails, the session continues
+		return minWait, minWait // the end saves; if it fails, the session continues
 	case errors.Is(err, ErrFrozen), fault.Is(err, fault.SessionNotRunning):
-		return wait, least // another status says why nothing can be saved
+		return wait, minWait // another status says why nothing can be saved
 	}
 	if err == nil {
 		s.status.SnapshotID, s.status.At, s.status.Failures, s.status.Error = id, s.now().UTC(), 0, ""
@@ -185,16 +185,16 @@ func (s *Saver) Save(ctx context.Context) (wait, least time.Duration) {
 	if err != nil {
 		s.log.Warn("an automatic checkpoint failed; it is tried again", "failures", s.status.Failures, "error", err)
 		wait = retryIn(s.status.Interval, s.status.Failures)
-		least = wait
+		minWait = wait
 	}
-	return wait, least
+	return wait, minWait
 }
 
 // retryIn returns the time before the next try after this many failures in a row.
 func retryIn(interval time.Duration, failures int) time.Duration {
-	wait := min(interval, rest)
+	wait := min(interval, minPause)
 	for range min(failures-1, 16) {
-		wait = min(2*wait, longest)
+		wait = min(2*wait, maxRetryPause)
 	}
 	return wait
 }

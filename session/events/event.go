@@ -25,9 +25,9 @@ const (
 	Ended        = "ended"   // the last event of a run
 )
 
-// picture is the field that holds an image. It is not searched for secrets: a match in
+// imageField is the field that holds an image. It is not searched for secrets: a match in
 // image data would be an accident.
-const picture = "jpeg"
+const imageField = "jpeg"
 
 // Fields are an event's data. After recording them the caller must not change them. Byte
 // slices, such as images, are neither cut nor searched for secrets.

@@ -115,14 +115,14 @@ func (f *Feed) Next(ctx context.Context) (Entry, error) {
 			e.Old = !f.resumed && (e.At.Run < f.old.Run || e.At.Run == f.old.Run && e.At.Sequence <= f.old.Sequence)
 			return e, nil
 		}
-		going := f.j.going(f.watch.session) // asked before reading, so that the last events are not missed
+		mayContinue := f.j.mayContinue(f.watch.session) // asked before reading, so that the last events are not missed
 		if err := f.read(ctx); err != nil {
 			return Entry{}, err
 		}
 		if len(f.page) > 0 {
 			continue
 		}
-		if !going {
+		if !mayContinue {
 			return Entry{}, io.EOF
 		}
 		select {

@@ -12,33 +12,33 @@ const (
 	maxWaiting = 8 << 20
 	// Pages may record floodBurst events at once and floodRate a second. More would push
 	// all other events of a run out within minutes. The number of dropped events is
-	// recorded at most once every tellDropped.
-	floodBurst  = 256
-	floodRate   = 5
-	tellDropped = 10 * time.Second
+	// recorded at most once every reportDroppedEvery.
+	floodBurst         = 256
+	floodRate          = 5
+	reportDroppedEvery = 10 * time.Second
 )
 
 // flood limits the rate of page events with a token bucket, and counts dropped events
 // that are not recorded yet. Its owner must lock it.
 type flood struct {
-	left    float64
-	at      time.Time
-	dropped map[string]int // by type
-	tellAt  time.Time      // the earliest time to record the next count
+	tokens   float64
+	at       time.Time
+	dropped  map[string]int // by type
+	reportAt time.Time      // the earliest time to record the next count
 }
 
-func (f *flood) begin(now time.Time) { f.left, f.at = floodBurst, now }
+func (f *flood) begin(now time.Time) { f.tokens, f.at = floodBurst, now }
 
 // allows takes one token from the bucket and reports whether there was one.
 func (f *flood) allows(now time.Time) bool {
 	if passed := now.Sub(f.at); passed > 0 { // a clock that was set back adds no tokens
-		f.left = min(f.left+passed.Seconds()*floodRate, floodBurst)
+		f.tokens = min(f.tokens+passed.Seconds()*floodRate, floodBurst)
 	}
 	f.at = now
-	if f.left < 1 {
+	if f.tokens < 1 {
 		return false
 	}
-	f.left--
+	f.tokens--
 	return true
 }
 
@@ -49,13 +49,13 @@ func (f *flood) drop(kind string, n int) {
 	f.dropped[kind] += n
 }
 
-// told returns the data of an event with the number of events dropped since the last
+// takeDropped returns the data of an event with the number of events dropped since the last
 // call. It returns nil if none were dropped, or if it is too early and last is not set.
-func (f *flood) told(now time.Time, last bool) Fields {
-	if len(f.dropped) == 0 || !last && now.Before(f.tellAt) {
+func (f *flood) takeDropped(now time.Time, last bool) Fields {
+	if len(f.dropped) == 0 || !last && now.Before(f.reportAt) {
 		return nil
 	}
-	f.tellAt = now.Add(tellDropped)
+	f.reportAt = now.Add(reportDroppedEvery)
 	total := 0
 	for _, n := range f.dropped {
 		total += n

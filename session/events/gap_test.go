@@ -13,7 +13,7 @@ import (
 func TestGapOfAWholeRun(t *testing.T) {
 	r := newRig(t)
 	r.Begin("s").End(t.Context(), profiles.RunCompleted, "") // one event: its end
-	r.pass(48 * time.Hour)
+	r.advance(48 * time.Hour)
 	w := r.Begin("s")
 	w.Record(events.Saved, nil)
 	w.End(t.Context(), profiles.RunCompleted, "")
@@ -33,11 +33,11 @@ func TestGapOfAWholeRun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.same(first.RunID, runs[1].ID)
-	r.same(first.Gaps, []events.Gap{{RunID: runs[0].ID, First: 2}})
+	r.equal(first.RunID, runs[1].ID)
+	r.equal(first.Gaps, []events.Gap{{RunID: runs[0].ID, First: 2}})
 	second, err := feed.Next(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.same(len(second.Gaps), 0)
+	r.equal(len(second.Gaps), 0)
 }

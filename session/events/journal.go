@@ -87,8 +87,8 @@ func (j *Journal) Over(sessionID string) {
 	j.wake(sessionID)
 }
 
-// going reports whether a session may still get events.
-func (j *Journal) going(sessionID string) bool {
+// mayContinue reports whether a session may still get events.
+func (j *Journal) mayContinue(sessionID string) bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return j.live[sessionID] || j.writers[sessionID] != nil

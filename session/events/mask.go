@@ -41,7 +41,7 @@ var (
 func maskFields(data Fields) (Fields, bool) {
 	out, found := make(Fields, len(data)), false
 	for name, value := range data {
-		if text, ok := value.(string); ok && name != picture {
+		if text, ok := value.(string); ok && name != imageField {
 			masked := Mask(text)
 			value, found = masked, found || masked != text
 		}

@@ -73,8 +73,8 @@ func TestMaskNested(t *testing.T) {
 	}
 }
 
-// Whatever an address contains, a secret in a named place is masked, and masking a masked
-// text changes nothing.
+// FuzzMask checks that a secret in a named place is masked, whatever surrounds it. It
+// also checks that masking a masked text changes nothing.
 func FuzzMask(f *testing.F) {
 	f.Add("https://a.example/path?q=1#top", "s3cr3t")
 	f.Add("http://[::1]:80/%zz?%&&==#?#", "x")

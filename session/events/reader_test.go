@@ -38,11 +38,11 @@ type freeTurns struct{}
 
 func (freeTurns) Take(context.Context, string) (func(), error) { return func() {}, nil }
 
-// bare is a Sealer that seals nothing.
-type bare struct{}
+// unsealed is a Sealer that seals nothing.
+type unsealed struct{}
 
-func (bare) Seal(plain []byte) ([]byte, error)    { return plain, nil }
-func (bare) Unseal(sealed []byte) ([]byte, error) { return sealed, nil }
+func (unsealed) Seal(plain []byte) ([]byte, error)    { return plain, nil }
+func (unsealed) Unseal(sealed []byte) ([]byte, error) { return sealed, nil }
 
 // newReader returns a Reader of a catalogue with one session, s.
 func newReader(t *testing.T) (*Reader, *Journal) {
@@ -55,12 +55,12 @@ func newReader(t *testing.T) (*Reader, *Journal) {
 	if err := db.Sessions.CreateSession(t.Context(), profiles.Session{ID: "s", UserID: alice.UserID, CreatedAt: time.Now()}); err != nil {
 		t.Fatal(err)
 	}
-	journal := NewJournal(db.Runs, bare{}, time.Now, slog.New(slog.DiscardHandler))
+	journal := NewJournal(db.Runs, unsealed{}, time.Now, slog.New(slog.DiscardHandler))
 	return NewReader(ReaderConfig{Journal: journal, Store: db.Runs, Sessions: fakeSessions{}, Keys: fakeSessions{}, Masks: freeTurns{}}), journal
 }
 
 // A stream that fails to begin and a stream that is closed both release their slots.
-func TestStreamsGiveTheirPlacesBack(t *testing.T) {
+func TestStreamsReleaseTheirSlots(t *testing.T) {
 	r, _ := newReader(t)
 	for range maxSessionStreams + 1 {
 		stream, err := r.Follow(t.Context(), alice, "s", FollowRequest{})

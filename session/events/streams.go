@@ -45,12 +45,12 @@ func (s *streams) take(sessionID, keyID string) (leave func(), err error) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		s.all--
-		leaveOne(s.sessions, sessionID)
-		leaveOne(s.keys, keyID)
+		decrement(s.sessions, sessionID)
+		decrement(s.keys, keyID)
 	}, nil
 }
 
-func leaveOne(counts map[string]int, id string) {
+func decrement(counts map[string]int, id string) {
 	if counts[id]--; counts[id] == 0 {
 		delete(counts, id)
 	}

@@ -9,10 +9,10 @@ import (
 
 // Streams are limited by session, by key and in total. A stream that ends releases its
 // slots.
-func TestStreamsAreBounded(t *testing.T) {
+func TestStreamsAreLimited(t *testing.T) {
 	for name, test := range map[string]struct {
-		most int
-		of   func(n int) (session, key string)
+		limit int
+		of    func(n int) (session, key string)
 	}{
 		"of a session": {maxSessionStreams, func(n int) (string, string) { return "one", fmt.Sprint(n) }},
 		"of a key":     {maxKeyStreams, func(n int) (string, string) { return fmt.Sprint(n), "one" }},
@@ -20,14 +20,14 @@ func TestStreamsAreBounded(t *testing.T) {
 	} {
 		s := newStreams()
 		var leave []func()
-		for n := range test.most {
-			left, err := s.take(test.of(n))
+		for n := range test.limit {
+			release, err := s.take(test.of(n))
 			if err != nil {
 				t.Fatalf("%s: the %dth: %v", name, n+1, err)
 			}
-			leave = append(leave, left)
+			leave = append(leave, release)
 		}
-		if _, err := s.take(test.of(test.most)); !fault.Is(err, fault.TooManyRequests) {
+		if _, err := s.take(test.of(test.limit)); !fault.Is(err, fault.TooManyRequests) {
 			t.Errorf("%s: one too many: %v", name, err)
 		}
 		leave[0]()
@@ -36,8 +36,8 @@ func TestStreamsAreBounded(t *testing.T) {
 			t.Errorf("%s: a released slot is not free: %v", name, err)
 		}
 		last()
-		for _, left := range leave[1:] {
-			left()
+		for _, release := range leave[1:] {
+			release()
 		}
 		if s.all != 0 || len(s.sessions) != 0 || len(s.keys) != 0 {
 			t.Errorf("%s: slots were not released: %d %v %v", name, s.all, s.sessions, s.keys)

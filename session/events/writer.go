@@ -35,19 +35,19 @@ type Writer struct {
 	ending  chan closing
 	done    chan struct{} // closed when the writer has ended
 
-	mu    sync.Mutex
-	queue []told
-	bytes int // of the page events in queue
-	flood flood
-	over  bool // accepts no more events
+	mu     sync.Mutex
+	queue  []queuedEvent
+	bytes  int // of the page events in queue
+	flood  flood
+	closed bool // accepts no more events
 
 	// Used only by the writer's own goroutine:
 	recorded bool // the run is in the catalogue
 	failing  bool // the last write failed and was logged
 }
 
-// told is an event that is not written yet.
-type told struct {
+// queuedEvent is an event that is not written yet.
+type queuedEvent struct {
 	kind string
 	at   time.Time
 	data Fields
@@ -77,7 +77,7 @@ func (j *Journal) Begin(sessionID string) *Writer {
 }
 
 // Record records an event of the daemon or of a caller. It does not wait.
-func (w *Writer) Record(kind string, data Fields) { w.tell(kind, data, false, maxRecorded) }
+func (w *Writer) Record(kind string, data Fields) { w.enqueue(kind, data, false, maxRecorded) }
 
 // Observe records an event of a page. It does not wait. Pages can make any number of
 // events, so those above a rate are dropped and counted. An event of type dropped reports
@@ -85,12 +85,12 @@ func (w *Writer) Record(kind string, data Fields) { w.tell(kind, data, false, ma
 func (w *Writer) Observe(kind string, data Fields) {
 	w.mu.Lock()
 	allowed := w.flood.allows(w.j.now())
-	if !allowed && !w.over {
+	if !allowed && !w.closed {
 		w.flood.drop(kind, 1)
 	}
 	w.mu.Unlock()
 	if allowed {
-		w.tell(kind, data, true, maxObserved)
+		w.enqueue(kind, data, true, maxObserved)
 	}
 }
 
@@ -101,15 +101,15 @@ func (w *Writer) Lost(kind string, n int) {
 	w.flood.drop(kind, n)
 }
 
-func (w *Writer) tell(kind string, data Fields, page bool, most int) {
-	t := told{kind: kind, at: w.j.now().UTC(), data: data, page: page}
+func (w *Writer) enqueue(kind string, data Fields, page bool, limit int) {
+	t := queuedEvent{kind: kind, at: w.j.now().UTC(), data: data, page: page}
 	if page {
 		t.size = data.size()
 	}
 	w.mu.Lock()
 	switch {
-	case w.over:
-	case len(w.queue) >= most, page && w.bytes+t.size > maxWaiting:
+	case w.closed:
+	case len(w.queue) >= limit, page && w.bytes+t.size > maxWaiting:
 		w.flood.drop(kind, 1)
 	default:
 		w.queue, w.bytes = append(w.queue, t), w.bytes+t.size
@@ -214,8 +214,8 @@ func (w *Writer) take(last bool) []profiles.Event {
 	w.mu.Lock()
 	batch := w.queue
 	w.queue, w.bytes = nil, 0
-	if dropped := w.flood.told(now, last); dropped != nil {
-		batch = append(batch, told{kind: Dropped, at: now, data: dropped})
+	if dropped := w.flood.takeDropped(now, last); dropped != nil {
+		batch = append(batch, queuedEvent{kind: Dropped, at: now, data: dropped})
 	}
 	w.mu.Unlock()
 	events := make([]profiles.Event, 0, len(batch))
@@ -239,7 +239,7 @@ func (w *Writer) write(ctx context.Context, pending []profiles.Event) []profiles
 
 // put writes events, and returns them if the catalogue refuses them.
 func (w *Writer) put(ctx context.Context, pending []profiles.Event) []profiles.Event {
-	err := w.begun(ctx)
+	err := w.ensureRun(ctx)
 	if err == nil && len(pending) > 0 {
 		_, err = w.j.store.AddEvents(ctx, w.id, pending, Keep)
 	}
@@ -255,8 +255,8 @@ func (w *Writer) put(ctx context.Context, pending []profiles.Event) []profiles.E
 	return nil
 }
 
-// begun records the run, once.
-func (w *Writer) begun(ctx context.Context) error {
+// ensureRun records the run, once.
+func (w *Writer) ensureRun(ctx context.Context) error {
 	if w.recorded {
 		return nil
 	}
@@ -268,7 +268,7 @@ func (w *Writer) begun(ctx context.Context) error {
 // finish writes the last events and ends the run.
 func (w *Writer) finish(c closing, pending []profiles.Event) {
 	w.mu.Lock()
-	w.over = true
+	w.closed = true
 	w.mu.Unlock()
 	pending = append(pending, w.take(true)...)
 	for {
@@ -294,7 +294,7 @@ func (w *Writer) finish(c closing, pending []profiles.Event) {
 
 // last writes the remaining events, in one transaction with the end of the run.
 func (w *Writer) last(c closing, pending []profiles.Event) error {
-	err := w.begun(c.ctx)
+	err := w.ensureRun(c.ctx)
 	switch {
 	case err != nil:
 	case c.end != nil:

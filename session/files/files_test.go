@@ -23,10 +23,10 @@ func (s oneSession) WithDir(ctx context.Context, _ access.Caller, _ string, do f
 	return do(ctx, s.dir)
 }
 
-// keptKeys are keys that are never deleted.
-type keptKeys struct{}
+// permanentKeys are keys that are never deleted.
+type permanentKeys struct{}
 
-func (keptKeys) While(ctx context.Context, _ access.Caller) (context.Context, func(), error) {
+func (permanentKeys) While(ctx context.Context, _ access.Caller) (context.Context, func(), error) {
 	return ctx, func() {}, nil
 }
 
@@ -41,7 +41,7 @@ func TestOnlyPlainFiles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	files := New(oneSession{dir}, keptKeys{})
+	files := New(oneSession{dir}, permanentKeys{})
 	for _, text := range []string{"first", "second"} {
 		if err := files.PutFile(ctx, c, "s", "a.txt", strings.NewReader(text)); err != nil {
 			t.Fatal(err)

@@ -17,8 +17,8 @@ import (
 	"github.com/stasisd/stasis/state/report"
 )
 
-// opened opens an upload as an archive and calls use with it.
-func (i *Importer) opened(file *os.File, use func(*snapshot.Foreign) error) error {
+// withArchive opens an upload as an archive and calls use with it.
+func (i *Importer) withArchive(file *os.File, use func(*snapshot.Foreign) error) error {
 	archive, err := i.cfg.Archives.OpenForeign(file)
 	if err != nil {
 		return err
@@ -26,10 +26,10 @@ func (i *Importer) opened(file *os.File, use func(*snapshot.Foreign) error) erro
 	return use(archive)
 }
 
-// takeArchive unpacks an archive of Stasis.
-func (i *Importer) takeArchive(ctx context.Context, dir *browser.Dir, a *save.Arrival, file *os.File) (doc state.Document, err error) {
-	left := leftovers{}
-	err = i.opened(file, func(archive *snapshot.Foreign) error {
+// readArchive unpacks an archive of Stasis.
+func (i *Importer) readArchive(ctx context.Context, dir *browser.Dir, a *save.Arrival, file *os.File) (doc state.Document, err error) {
+	left := skippedFiles{}
+	err = i.withArchive(file, func(archive *snapshot.Foreign) error {
 		// An archive with too many names is refused before a file is written.
 		if _, err := archive.Names(ctx, i.limits()); err != nil {
 			return err
@@ -77,7 +77,7 @@ func readDocument(raw []byte) (doc state.Document, err error) {
 		return doc, fault.New(fault.Unsupported, "session.import", "%s: schema_version: is not supported; this daemon reads %q", state.FileName, state.SchemaVersion)
 	case doc.Overrides.Check() != nil:
 		return doc, badArchive("%s: overrides.%s", state.FileName, fault.MessageOf(doc.Overrides.Check()))
-	case !soundVersion.MatchString(doc.Chrome.Version):
+	case !chromeVersion.MatchString(doc.Chrome.Version):
 		return doc, badArchive("%s: chrome.version: must be numbers separated by dots", state.FileName)
 	case !slices.Contains([]string{"", browser.EngineChrome, browser.EngineShell}, doc.Chrome.Engine):
 		return doc, badArchive("%s: chrome.engine: must be chrome or shell", state.FileName)
@@ -87,20 +87,20 @@ func readDocument(raw []byte) (doc state.Document, err error) {
 	return doc, nil
 }
 
-// soundVersion matches a version of Chrome, or "".
-var soundVersion = regexp.MustCompile(`^[0-9.]{0,32}$`)
+// chromeVersion matches a version of Chrome, or "".
+var chromeVersion = regexp.MustCompile(`^[0-9.]{0,32}$`)
 
 func badArchive(format string, args ...any) error {
 	return fault.New(fault.InvalidImport, "session.import", format, args...)
 }
 
-// takeDesktop unpacks a profile of an ordinary Chrome. Its state was not read over CDP,
+// readDesktop unpacks a profile of an ordinary Chrome. Its state was not read over CDP,
 // so a restore can restore only what its files hold.
-func (i *Importer) takeDesktop(ctx context.Context, folder string, dir *browser.Dir, a *save.Arrival, file *os.File) (state.Document, error) {
+func (i *Importer) readDesktop(ctx context.Context, folder string, dir *browser.Dir, a *save.Arrival, file *os.File) (state.Document, error) {
 	doc := save.Unread(browser.EngineChrome, i.cfg.Now())
-	left := leftovers{}
+	left := skippedFiles{}
 	var kept map[string][]byte
-	err := i.opened(file, func(archive *snapshot.Foreign) error {
+	err := i.withArchive(file, func(archive *snapshot.Foreign) error {
 		names, err := archive.Names(ctx, i.limits())
 		if err != nil {
 			return err
@@ -137,12 +137,12 @@ func (i *Importer) takeDesktop(ctx context.Context, folder string, dir *browser.
 	return doc, nil
 }
 
-// leftovers counts the files that were left out, by reason.
-type leftovers map[string]int
+// skippedFiles counts the files that were left out, by reason.
+type skippedFiles map[string]int
 
-func (l leftovers) add(why string) { l[why]++ }
+func (l skippedFiles) add(why string) { l[why]++ }
 
-func (l leftovers) lines() []state.Component {
+func (l skippedFiles) lines() []state.Component {
 	lines := make([]state.Component, 0, len(l))
 	for why, n := range l {
 		lines = append(lines, state.Component{Name: state.ComponentDatadir, Saved: n, Dropped: n, Reason: report.FileNotAllowed.With(why)})

@@ -131,7 +131,7 @@ func (i *Importer) importBy(ctx context.Context, c access.Caller, r Request, bod
 	if set.LoginCheck != nil && set.LoginCheck.BeforeDefault {
 		wanted, j.Move = j.Move, nil
 	}
-	doc, err := i.take(ctx, r, j.Dir, j.Arrived, upload)
+	doc, err := i.read(ctx, r, j.Dir, j.Arrived, upload)
 	if err := errors.Join(err, upload.Close()); err != nil {
 		return Answer{}, err
 	}
@@ -150,7 +150,7 @@ func (i *Importer) importBy(ctx context.Context, c access.Caller, r Request, bod
 	}
 	j.Session = profiles.Session{ID: profiles.NewID(), UserID: r.UserID, KeyID: c.KeyID, AgentName: "import", Engine: cmp.Or(doc.Chrome.Engine, browser.EngineChrome),
 		Status: profiles.StatusCompleted, Reason: profiles.ReasonImported.With("imported"), CreatedAt: now, ExpiresAt: now, EndedAt: now}
-	if err := i.enters(ctx, files, doc); err != nil {
+	if err := i.checkFits(ctx, files, doc); err != nil {
 		return Answer{}, err
 	}
 	kept, _, err := i.cfg.Saver.Keep(ctx, j, doc, files)
@@ -160,14 +160,14 @@ func (i *Importer) importBy(ctx context.Context, c access.Caller, r Request, bod
 	}
 	answer := Answer{Snapshot: *kept.Snapshot, Default: kept.Default}
 	if wanted != nil {
-		answer.Default, err = i.prove(ctx, answer.Snapshot.ID, *set.LoginCheck, *wanted)
+		answer.Default, err = i.checkLogin(ctx, answer.Snapshot.ID, *set.LoginCheck, *wanted)
 	}
 	return answer, err
 }
 
-// enters returns an error for what could be stored but not restored, and for what the
+// checkFits returns an error for what could be stored but not restored, and for what the
 // store has no space for.
-func (i *Importer) enters(ctx context.Context, files []browser.File, doc state.Document) error {
+func (i *Importer) checkFits(ctx context.Context, files []browser.File, doc state.Document) error {
 	if err := i.cfg.Saver.Fits(files, doc); err != nil {
 		return fault.Wrap(err, fault.TooLarge, "session.import", fault.MessageOf(err))
 	}
@@ -198,14 +198,14 @@ func (i *Importer) receive(ctx context.Context, r Request, dir *browser.Dir, bod
 	return file, nil
 }
 
-// take reads what is imported. It returns the document, and unpacks the files of a
+// read reads what is imported. It returns the document, and unpacks the files of a
 // profile into the run directory.
-func (i *Importer) take(ctx context.Context, r Request, dir *browser.Dir, a *save.Arrival, upload *os.File) (state.Document, error) {
+func (i *Importer) read(ctx context.Context, r Request, dir *browser.Dir, a *save.Arrival, upload *os.File) (state.Document, error) {
 	switch r.Format {
 	case library.FormatStasis:
-		return i.takeArchive(ctx, dir, a, upload)
+		return i.readArchive(ctx, dir, a, upload)
 	case library.FormatDatadir:
-		return i.takeDesktop(ctx, r.Profile, dir, a, upload)
+		return i.readDesktop(ctx, r.Profile, dir, a, upload)
 	}
 	if !r.Format.IsState() {
 		return state.Document{}, fault.New(fault.InvalidField, "session.import", "format: is unknown")
@@ -233,9 +233,9 @@ func unreadable(err error) error {
 	return fault.Wrap(err, fault.InvalidRequest, "session.import", "the body could not be read")
 }
 
-// prove makes the user's login check on the imported snapshot, in a separate Chrome, and
+// checkLogin makes the user's login check on the imported snapshot, in a separate Chrome, and
 // then moves the default. The snapshot stays even if the check fails.
-func (i *Importer) prove(ctx context.Context, id string, check settings.LoginCheck, m profiles.Move) (*save.DefaultOutcome, error) {
+func (i *Importer) checkLogin(ctx context.Context, id string, check settings.LoginCheck, m profiles.Move) (*save.DefaultOutcome, error) {
 	snap, err := i.cfg.Records.Snapshot(ctx, id)
 	if err != nil {
 		return nil, err

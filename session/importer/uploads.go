@@ -62,7 +62,7 @@ func (i *Importer) spool(ctx context.Context, dir *browser.Dir, body io.Reader) 
 	if err := os.Remove(file.Name()); err != nil { // closing the file then frees its space
 		return nil, errors.Join(fault.Wrap(err, fault.Internal, op, ""), file.Close())
 	}
-	_, err = io.Copy(&diskWriter{file: file, room: func(need int64) error { return i.cfg.Archives.CheckRoom(ctx, need) }}, body)
+	_, err = io.Copy(&diskWriter{file: file, checkSpace: func(need int64) error { return i.cfg.Archives.CheckRoom(ctx, need) }}, body)
 	if err != nil {
 		return nil, errors.Join(unreadable(err), file.Close())
 	}
@@ -72,21 +72,21 @@ func (i *Importer) spool(ctx context.Context, dir *browser.Dir, body io.Reader) 
 	return file, nil
 }
 
-// roomEvery is the number of bytes of an upload after which the store's space is checked
-// again, because a client need not announce the size.
-const roomEvery = 16 << 20
+// spaceCheckInterval is the number of bytes of an upload after which the store's space is
+// checked again, because a client need not announce the size.
+const spaceCheckInterval = 16 << 20
 
 // diskWriter writes an upload as long as the store has space for it too. Its errors
 // distinguish a full disk from a body that was cut off.
 type diskWriter struct {
 	file             *os.File
-	room             func(need int64) error
+	checkSpace       func(need int64) error
 	written, checked int64
 }
 
 func (d *diskWriter) Write(p []byte) (int, error) {
-	if d.written-d.checked >= roomEvery {
-		if err := d.room(d.written); err != nil {
+	if d.written-d.checked >= spaceCheckInterval {
+		if err := d.checkSpace(d.written); err != nil {
 			return 0, err
 		}
 		d.checked = d.written

@@ -31,7 +31,7 @@ func (l *Library) Archive(ctx context.Context, c access.Caller, id string) (io.R
 		release()
 		return nil, err
 	}
-	return l.held(ctx, c, archive, release)
+	return l.hold(ctx, c, archive, release)
 }
 
 // heldArchive prevents the removal of its snapshot until it is closed. Reading fails once
@@ -42,7 +42,7 @@ type heldArchive struct {
 	release func()
 }
 
-func (l *Library) held(ctx context.Context, c access.Caller, archive io.ReadCloser, release func()) (io.ReadCloser, error) {
+func (l *Library) hold(ctx context.Context, c access.Caller, archive io.ReadCloser, release func()) (io.ReadCloser, error) {
 	ctx, leave, err := l.keys.While(ctx, c)
 	if err != nil {
 		release()
@@ -90,6 +90,6 @@ func (l *Library) SealedArchive(ctx context.Context, c access.Caller, id string,
 		release()
 		return SealedArchive{}, err
 	}
-	held, err := l.held(ctx, c, sealed, release)
+	held, err := l.hold(ctx, c, sealed, release)
 	return SealedArchive{ReadCloser: held, Size: sealed.Size, PayloadSHA256: sealed.PayloadSHA256}, err
 }

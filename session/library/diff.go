@@ -52,7 +52,7 @@ func (l *Library) Diff(ctx context.Context, c access.Caller, from, to string, va
 	}
 	changes, rest, err := state.Diff(ctx, docs[0], docs[1], values)
 	if err != nil {
-		return Diff{}, gaveUp(err)
+		return Diff{}, requestEnded(err)
 	}
 	return Diff{From: from, To: to, Changes: changes, NotCompared: rest}, nil
 }

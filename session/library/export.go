@@ -58,14 +58,14 @@ func (l *Library) export(ctx context.Context, row profiles.Snapshot, r Export) (
 		return Exported{}, err
 	}
 	// For the largest documents each step takes a second or two.
-	if err := gaveUp(ctx.Err()); err != nil {
+	if err := requestEnded(ctx.Err()); err != nil {
 		return Exported{}, err
 	}
 	doc, err := ParseDocument(row.ID, raw)
 	if err != nil {
 		return Exported{}, err
 	}
-	if err := gaveUp(ctx.Err()); err != nil {
+	if err := requestEnded(ctx.Err()); err != nil {
 		return Exported{}, err
 	}
 	if r.Format == FormatStasis {

@@ -36,7 +36,7 @@ type NotCarried = portable.Loss
 // invalid_import.
 func (f Format) ReadState(raw []byte) (doc state.Document, lost []state.Component, err error) {
 	doc, losses, err := formats[f].read(raw)
-	return doc, lostLines(losses), err
+	return doc, lossLines(losses), err
 }
 
 // IsState reports whether a format holds only state, and no profile.
@@ -45,8 +45,8 @@ func (f Format) IsState() bool {
 	return is
 }
 
-// lostLines converts losses to report lines.
-func lostLines(lost []portable.Loss) []state.Component {
+// lossLines converts losses to report lines.
+func lossLines(lost []portable.Loss) []state.Component {
 	lines := make([]state.Component, 0, len(lost))
 	for _, l := range lost {
 		lines = append(lines, state.Component{Name: l.Component, Origin: l.Origin, Saved: l.Count, Dropped: l.Count, Reason: report.NoPlace.With(l.Reason)})

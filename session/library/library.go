@@ -103,7 +103,7 @@ func New(d Deps) *Library {
 		readings: d.Readings, verifying: make(chan struct{}, maxVerifying), now: d.Now, log: d.Log}
 }
 
-// gaveUp returns the error of work whose request has ended; nil for nil.
-func gaveUp(err error) error {
+// requestEnded returns the error of work whose request has ended; nil for nil.
+func requestEnded(err error) error {
 	return fault.Wrap(err, fault.Timeout, "library.read", "the request ended before the work was done")
 }

@@ -107,21 +107,21 @@ func (r *pruning) user(ctx context.Context, userID string) error {
 	if err != nil {
 		return err
 	}
-	var going []profiles.Snapshot
-	stay := map[string]bool{} // archives
+	var toRemove []profiles.Snapshot
+	keptArchives := map[string]bool{} // archives
 	for i, why := range r.pruner.reasons(policy, rows, needed) {
 		if len(why) == 0 {
-			going = append(going, rows[i])
+			toRemove = append(toRemove, rows[i])
 			continue
 		}
 		r.keep(rows[i], why)
-		stay[rows[i].ArchiveID] = true
+		keptArchives[rows[i].ArchiveID] = true
 	}
 	if r.answer.DryRun {
-		r.wouldRemove(going, stay)
+		r.wouldRemove(toRemove, keptArchives)
 		return nil
 	}
-	for _, row := range going {
+	for _, row := range toRemove {
 		if err := r.remove(ctx, row); err != nil {
 			return err
 		}
@@ -131,12 +131,12 @@ func (r *pruning) user(ctx context.Context, userID string) error {
 
 // wouldRemove counts what would be removed. An archive is freed if all snapshots that
 // name it are removed.
-func (r *pruning) wouldRemove(going []profiles.Snapshot, stay map[string]bool) {
-	for _, row := range going {
+func (r *pruning) wouldRemove(toRemove []profiles.Snapshot, keptArchives map[string]bool) {
+	for _, row := range toRemove {
 		r.removed(row)
-		if !stay[row.ArchiveID] {
+		if !keptArchives[row.ArchiveID] {
 			r.answer.FreedBytes += row.SizeBytes
-			stay[row.ArchiveID] = true // once
+			keptArchives[row.ArchiveID] = true // once
 		}
 	}
 }

@@ -30,9 +30,9 @@ func (r *readers) hold(ctx context.Context, id, what string) (release func(), er
 		return nil, err
 	}
 	defer r.mu.Unlock()
-	mine := &reading{what}
-	r.held[id] = append(r.held[id], mine)
-	return func() { r.leave(id, mine) }, nil
+	own := &reading{what}
+	r.held[id] = append(r.held[id], own)
+	return func() { r.leave(id, own) }, nil
 }
 
 // remove starts the removal of a snapshot; the removal ends when done is called. If the
@@ -46,13 +46,13 @@ func (r *readers) remove(ctx context.Context, id string) (done func(), err error
 	if held := r.held[id]; len(held) > 0 {
 		return nil, fault.New(fault.SnapshotInUse, "library.remove", "the snapshot is being %s", held[0].what)
 	}
-	over := make(chan struct{})
-	r.removals[id] = over
+	removed := make(chan struct{})
+	r.removals[id] = removed
 	return func() {
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		delete(r.removals, id)
-		close(over)
+		close(removed)
 	}, nil
 }
 
@@ -67,13 +67,13 @@ func (r *readers) reads(id string) bool {
 func (r *readers) enter(ctx context.Context, id string) error {
 	for {
 		r.mu.Lock()
-		over := r.removals[id]
-		if over == nil {
+		removed := r.removals[id]
+		if removed == nil {
 			return nil
 		}
 		r.mu.Unlock()
 		select {
-		case <-over:
+		case <-removed:
 		case <-ctx.Done():
 			return fault.Wrap(ctx.Err(), fault.Timeout, "library.hold", "the snapshot is being removed; try again later")
 		}

@@ -14,13 +14,13 @@ func TestReadersWaitForARemoval(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	gone, cancel := context.WithCancel(t.Context())
+	canceled, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, err = r.hold(gone, "snap", "read")
+	_, err = r.hold(canceled, "snap", "read")
 	if !fault.Is(err, fault.Timeout) {
 		t.Errorf("got %v, want a timeout", err)
 	}
-	_, err = r.remove(gone, "snap")
+	_, err = r.remove(canceled, "snap")
 	if !fault.Is(err, fault.Timeout) {
 		t.Errorf("got %v, want a timeout", err)
 	}

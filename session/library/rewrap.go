@@ -80,12 +80,12 @@ func (r *rewrapping) sessions(ctx context.Context) error {
 }
 
 func (r *rewrapping) session(ctx context.Context, rec profiles.Session) error {
-	var anew [2][]byte
+	var resealed [2][]byte
 	var failed error
 	for i, sealed := range [][]byte{rec.Sealed, rec.Asked} {
 		if len(sealed) > 0 {
 			var err error
-			anew[i], err = r.sealer.RewrapSealed(sealed, r.retire)
+			resealed[i], err = r.sealer.RewrapSealed(sealed, r.retire)
 			failed = errors.Join(failed, err)
 		}
 	}
@@ -95,15 +95,15 @@ func (r *rewrapping) session(ctx context.Context, rec profiles.Session) error {
 	case len(rec.Sealed)+len(rec.Asked) > 0:
 		r.out.Opened++
 	}
-	if anew[0] == nil && anew[1] == nil {
+	if resealed[0] == nil && resealed[1] == nil {
 		return nil
 	}
 	_, err := r.records.UpdateSession(ctx, rec.ID, func(rec *profiles.Session) error {
-		if anew[0] != nil {
-			rec.Sealed = anew[0]
+		if resealed[0] != nil {
+			rec.Sealed = resealed[0]
 		}
-		if anew[1] != nil {
-			rec.Asked = anew[1]
+		if resealed[1] != nil {
+			rec.Asked = resealed[1]
 		}
 		return nil
 	})
@@ -119,7 +119,7 @@ func (r *rewrapping) events(ctx context.Context) error {
 	var last profiles.SealedEvent
 	var failed error // the first failure of the run
 	left := 0        // failed events of the run
-	over := func() {
+	endRun := func() {
 		if left > 0 {
 			r.out.Left = append(r.out.Left, snapshot.LeftSealed{Key: fmt.Sprintf("%d events of run %s", left, last.RunID), Err: failed})
 		}
@@ -131,13 +131,13 @@ func (r *rewrapping) events(ctx context.Context) error {
 			return err
 		}
 		if len(page) == 0 {
-			over()
+			endRun()
 			return nil
 		}
 		for i := range page {
 			e := &page[i]
 			if e.RunID != last.RunID {
-				over()
+				endRun()
 			}
 			last = *e
 			if e.Anew, err = r.sealer.RewrapSealed(e.Sealed, r.retire); err != nil {

@@ -128,16 +128,16 @@ func (k *Checker) Record(ctx context.Context, userID string, snap profiles.Snaps
 	if err != nil {
 		return outcome, err
 	}
-	over := false
+	expired := false
 	_, err = k.cfg.Records.UpdateUser(ctx, userID, outcome.CheckedAt, func(u *profiles.User) error {
-		outcome, over = outcome.after(LastOutcome(*u))
-		if over {
+		outcome, expired = outcome.after(LastOutcome(*u))
+		if expired {
 			u.Notices, u.NoticesOf = k.cfg.Notices.Of(from, events.HookExpired), from.ID
 		}
 		u.LoginChecked = profiles.JSON(outcome)
 		return nil
 	})
-	if err == nil && over {
+	if err == nil && expired {
 		k.cfg.Meter.LoginExpired()
 	}
 	k.cfg.Notices.Wake()

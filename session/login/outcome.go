@@ -51,7 +51,7 @@ func LastOutcome(u profiles.User) (last Outcome) {
 
 // after fills in what depends on the previous outcome. over reports that this version is
 // found logged out for the first time.
-func (o Outcome) after(last Outcome) (_ Outcome, over bool) {
+func (o Outcome) after(last Outcome) (_ Outcome, expired bool) {
 	same := last.Version != nil && *last.Version == *o.Version
 	switch {
 	case o.Error != nil:
@@ -63,9 +63,9 @@ func (o Outcome) after(last Outcome) (_ Outcome, over bool) {
 	case same && last.LoggedOutSince != nil:
 		o.LoggedOutSince = last.LoggedOutSince
 	default:
-		o.LoggedOutSince, over = &o.CheckedAt, true
+		o.LoggedOutSince, expired = &o.CheckedAt, true
 	}
-	return o, over
+	return o, expired
 }
 
 // verdict returns what a check is counted as.

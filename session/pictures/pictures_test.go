@@ -38,7 +38,7 @@ func TestOnePictureOfSeveralNavigations(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		front := &tab{began: time.Now()}
 		moved, done := make(chan struct{}, 1), make(chan struct{})
-		lent, takeBack := context.WithCancel(t.Context())
+		lent, endLent := context.WithCancel(t.Context())
 		paused := false
 		session := Session{Moved: moved, Done: done, Look: func(context.Context) (View, error) {
 			if paused {
@@ -67,7 +67,7 @@ func TestOnePictureOfSeveralNavigations(t *testing.T) {
 		paused, front.wait = false, true
 		moved <- struct{}{}
 		time.Sleep(time.Second)
-		takeBack()
+		endLent()
 		synctest.Wait()
 		close(done)
 		<-ended

@@ -27,12 +27,12 @@ func (r *Rescues) recoverOne(ctx context.Context, rec profiles.Session, dir *bro
 		return err
 	}
 	if now.EndedAt.IsZero() { // otherwise an earlier try rescued it and failed later
-		r.takeBack(ctx, rec, dir)
+		r.removeIncomplete(ctx, rec, dir)
 		if err := r.rescue(ctx, rec, dir); err != nil {
 			return err
 		}
 	}
-	return r.endLeft(ctx, func(sessionID string) bool { return sessionID == rec.ID })
+	return r.endRuns(ctx, func(sessionID string) bool { return sessionID == rec.ID })
 }
 
 // rescue saves a session that a dead daemon left live, and ends its record. If its
@@ -46,7 +46,7 @@ func (r *Rescues) rescue(ctx context.Context, rec profiles.Session, dir *browser
 	case dir == nil || !browser.HasProfile(dir):
 		why = errors.New("its user data directory is missing")
 	default:
-		j := r.given(save.Job{Session: rec, Dir: dir, Dead: true, Rescue: true, Mode: save.Filesystem,
+		j := r.restoreGiven(save.Job{Session: rec, Dir: dir, Dead: true, Rescue: true, Mode: save.Filesystem,
 			Status: profiles.StatusTerminated, Reason: profiles.ReasonKilled.With(Killed)})
 		e := r.cfg.Saver.Rescue(ctx, j)
 		if e.Err == nil {
@@ -78,10 +78,10 @@ func (r *Rescues) rescue(ctx context.Context, rec profiles.Session, dir *browser
 	return nil
 }
 
-// takeBack removes what an interrupted save of the session left in the store. Such a save
-// also left the run directory. If there is none, the catalogue was restored from a
-// backup, and a snapshot that it does not know may be the only one: it stays.
-func (r *Rescues) takeBack(ctx context.Context, rec profiles.Session, dir *browser.Dir) {
+// removeIncomplete removes what an interrupted save of the session left in the store.
+// Such a save also left the run directory. If there is none, the catalogue was restored
+// from a backup, and a snapshot that it does not know may be the only one: it stays.
+func (r *Rescues) removeIncomplete(ctx context.Context, rec profiles.Session, dir *browser.Dir) {
 	if dir == nil {
 		return
 	}

@@ -150,7 +150,7 @@ func (r *Rescues) round() (failed int) {
 			failed++
 			r.cfg.Log.Error("a session could not be rescued yet", "session", p.rec.ID, "error", err)
 		}
-		r.settle(p, err)
+		r.notifyWaiting(p, err)
 	}
 	return failed
 }
@@ -167,8 +167,8 @@ func (r *Rescues) next(done map[*pendingRescue]bool) *pendingRescue {
 	return slices.MaxFunc(left, func(a, b *pendingRescue) int { return cmp.Compare(a.waiting, b.waiting) })
 }
 
-// settle reports the result of a try to the waiting callers.
-func (r *Rescues) settle(p *pendingRescue, err error) {
+// notifyWaiting reports the result of a try to the waiting callers.
+func (r *Rescues) notifyWaiting(p *pendingRescue, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	p.err = err

@@ -35,7 +35,7 @@ func (r *Rescues) TakeUp(ctx context.Context, left []*browser.Dir) error {
 		delete(dirs, rec.RunDir)
 	}
 	r.cfg.Notices.Wake()
-	if err := r.endLeft(ctx, func(sessionID string) bool { return !r.Has(sessionID) }); err != nil {
+	if err := r.endRuns(ctx, func(sessionID string) bool { return !r.Has(sessionID) }); err != nil {
 		return err
 	}
 	for _, dir := range dirs {

@@ -38,7 +38,7 @@ func (p *Parked) Kill(ctx context.Context) error {
 func (r *Restorer) takeParked(ctx context.Context, q Request, row profiles.Snapshot) (_ *Parked, why string) {
 	parked, ok, why := r.ready.TakeParked(row.ID, func(p *Parked) string {
 		passkeys, given := p.Passkeys()
-		return differs("parked", kept{engine: p.Engine(), overrides: p.Document.Overrides, extensions: p.Extensions, passkeys: passkeys, given: given}, q)
+		return mismatch("parked", readyChrome{engine: p.Engine(), overrides: p.Document.Overrides, extensions: p.Extensions, passkeys: passkeys, given: given}, q)
 	})
 	if !ok {
 		return nil, why

@@ -39,12 +39,12 @@ func (r *Restorer) ReadOut(ctx context.Context, saved snapshot.Snapshot, unpack 
 	if err != nil {
 		return doc, nil, err
 	}
-	return readInto(doc, found), report, nil
+	return mergeStorage(doc, found), report, nil
 }
 
-// readInto puts what was read in a Chrome into the document. It keeps areas that were not
+// mergeStorage puts what was read in a Chrome into the document. It keeps areas that were not
 // read again.
-func readInto(doc state.Document, found browser.Storage) state.Document {
+func mergeStorage(doc state.Document, found browser.Storage) state.Document {
 	doc.Cookies, doc.IndexedDB = found.Cookies, found.IndexedDB
 	doc.Missed = append(slices.Clone(doc.Missed), found.Missed...)
 	areas := found.Local

@@ -94,22 +94,22 @@ func (r Report) Whole() Report {
 	return r
 }
 
-// setAside records in the report that the profile was not used.
-func (r *Report) setAside() {
+// reportUnusedProfile records in the report that the profile was not used.
+func (r *Report) reportUnusedProfile() {
 	r.Datadir = state.DatadirNone
 	reason := "the profile was saved by Chrome " + r.Chrome.Saved + ", which is newer than the running " + r.Chrome.Running +
 		", so it was not used; Stasis applied the saved state document to an empty profile"
 	r.Warnings = append(r.Warnings, reason)
-	r.fellBack(reason)
+	r.addFallbackReason(reason)
 }
 
-// fellBack adds a reason why a slower path was taken; "" adds none.
-func (r *Report) fellBack(why string) {
-	r.FallbackReason = also(r.FallbackReason, why)
+// addFallbackReason adds a reason why a slower path was taken; "" adds none.
+func (r *Report) addFallbackReason(why string) {
+	r.FallbackReason = joinReasons(r.FallbackReason, why)
 }
 
-// also joins two reasons; "" is none.
-func also(why, more string) string {
+// joinReasons joins two reasons; "" is none.
+func joinReasons(why, more string) string {
 	if why != "" && more != "" {
 		return why + "; " + more
 	}

@@ -35,7 +35,7 @@ func (r *Restorer) Resolve(ctx context.Context, c access.Caller, n Named) (Envir
 			return e, fault.New(fault.UserMismatch, op, "user_id: differs from the user of the environment to restore; leave it out or name that user")
 		}
 	case err == nil:
-	case n.FreshIfNone && missing(err):
+	case n.FreshIfNone && isMissing(err):
 		// A fresh start belongs to the same user, so that its snapshots are found there.
 		if e.UserID = r.sourceUser(ctx, c, n); e.UserID != "" && n.UserID != "" && e.UserID != n.UserID {
 			return e, fault.New(fault.UserMismatch, op, "user_id: differs from the user of the environment to restore; leave it out or name that user")
@@ -82,8 +82,8 @@ func (r *Restorer) sourceUser(ctx context.Context, c access.Caller, n Named) str
 	return rec.UserID
 }
 
-// missing reports whether an error says that there is nothing to restore.
-func missing(err error) bool {
+// isMissing reports whether an error says that there is nothing to restore.
+func isMissing(err error) bool {
 	return fault.Is(err, fault.NoSnapshot) || fault.Is(err, fault.SnapshotNotFound)
 }
 
@@ -94,7 +94,7 @@ func (r *Restorer) lookUp(ctx context.Context, c access.Caller, n Named) (source
 	case n.FromSession != "":
 		snap, err = r.newestOf(ctx, c, n.FromSession)
 		if err == nil && n.FromSession == n.SessionID { // it is a resume
-			*snap, err = r.renewed(ctx, *snap)
+			*snap, err = r.latestRenewal(ctx, *snap)
 		}
 		return &Source{Type: SourceSession, ID: n.FromSession}, snap, 0, err
 	case n.FromEnvironment != "":
@@ -186,10 +186,10 @@ func (r *Restorer) newestUndamaged(ctx context.Context, id string) (profiles.Sna
 	return newest, nil
 }
 
-// renewed returns the snapshot that scheduled checks made from snap, if that is the
+// latestRenewal returns the snapshot that scheduled checks made from snap, if that is the
 // user's default and only such checks have moved the default since. Otherwise it returns
 // snap. A site that rotates tokens no longer accepts those in snap.
-func (r *Restorer) renewed(ctx context.Context, snap profiles.Snapshot) (profiles.Snapshot, error) {
+func (r *Restorer) latestRenewal(ctx context.Context, snap profiles.Snapshot) (profiles.Snapshot, error) {
 	d, err := r.catalogue.Default(ctx, snap.UserID)
 	if fault.Is(err, fault.DefaultNotFound) || err == nil && d.Renews == 0 {
 		return snap, nil

@@ -113,7 +113,7 @@ func New(cfg Config, b Browsers, ready Ready, archives Archives, catalogue Catal
 // else the files.
 func (r *Restorer) Start(ctx context.Context, q Request, e Environment) (Started, error) {
 	if e.Source == nil {
-		return r.fresh(ctx, q)
+		return r.startFresh(ctx, q)
 	}
 	began := r.cfg.Now()
 	report := &Report{
@@ -141,8 +141,8 @@ func (r *Restorer) Start(ctx context.Context, q Request, e Environment) (Started
 		}
 		s, report.Components = files.Started, files.Components
 		report.Mode, report.Path = string(snapshot.Filesystem), files.path
-		report.fellBack(files.why)
-		report.Warnings = append(state.CaptureWarnings(s.Document), untimely(report.Components)...)
+		report.addFallbackReason(files.why)
+		report.Warnings = append(state.CaptureWarnings(s.Document), timedOut(report.Components)...)
 	}
 	if w := unreadCrash(s.Document); w != "" {
 		report.Warnings = append(report.Warnings, w)
@@ -151,11 +151,11 @@ func (r *Restorer) Start(ctx context.Context, q Request, e Environment) (Started
 	if s.Partial && q.Origins.All() && e.Source.Type == SourceUserDefault {
 		s.Partial = false // the default itself is partial
 	}
-	report.Warnings = append(report.Warnings, r.passedOver(ctx, e)...)
+	report.Warnings = append(report.Warnings, r.skippedCheckpoint(ctx, e)...)
 	report.Warnings = append(report.Warnings, otherEngine(e.Snapshot.Engine, s.Chrome.Engine())...)
 	report.Chrome = Versions{Saved: e.Snapshot.Chrome, Running: s.Chrome.Version()}
 	if s.ProfileUnused() {
-		report.setAside()
+		report.reportUnusedProfile()
 		s.Document = s.Document.Alone()
 	}
 	if parked != nil {

@@ -115,7 +115,7 @@ func (f *fakeReady) MakeRoom(context.Context)        {}
 type fakeArchives struct {
 	Archives // methods that the tests do not call
 	doc      state.Document
-	left     int
+	releases int
 }
 
 func (f *fakeArchives) Open(context.Context, profiles.Snapshot) (snapshot.Snapshot, error) {
@@ -125,7 +125,7 @@ func (f *fakeArchives) Open(context.Context, profiles.Snapshot) (snapshot.Snapsh
 func (f *fakeArchives) Readable(snapshot.Snapshot) error { return nil }
 
 func (f *fakeArchives) Unpack(context.Context, snapshot.Snapshot, string) (Unpacked, error) {
-	return Unpacked{Document: f.doc, Entries: 3, Leave: func() { f.left++ }}, nil
+	return Unpacked{Document: f.doc, Entries: 3, Leave: func() { f.releases++ }}, nil
 }
 
 func (f *fakeArchives) Filter(context.Context, string, state.Selection) ([]state.Component, error) {
@@ -140,21 +140,21 @@ func (f *fakeArchives) Saved(profiles.Snapshot) Saved {
 // slower one, and the report says which and why. A Chrome that failed is ended.
 func TestPaths(t *testing.T) {
 	died := fault.New(fault.BrowserFailed, "fake", "it died")
-	standing := func(fails error) func(*fakeBrowsers, *fakeReady, *browser.Dir) *fakeChrome {
+	withStandby := func(fails error) func(*fakeBrowsers, *fakeReady, *browser.Dir) *fakeChrome {
 		return func(_ *fakeBrowsers, f *fakeReady, dir *browser.Dir) *fakeChrome {
 			c := &fakeChrome{dir: dir, fails: fails}
 			f.standby = &Standby{Standby: c, engine: browser.EngineChrome, clear: func(*browser.Dir) {}}
 			return c
 		}
 	}
-	parking := func(fails error) func(*fakeBrowsers, *fakeReady, *browser.Dir) *fakeChrome {
+	withParked := func(fails error) func(*fakeBrowsers, *fakeReady, *browser.Dir) *fakeChrome {
 		return func(_ *fakeBrowsers, f *fakeReady, dir *browser.Dir) *fakeChrome {
 			c := &fakeChrome{dir: dir, fails: fails}
 			f.parked = &Parked{Chrome: c, Clear: func(*browser.Dir) {}}
 			return c
 		}
 	}
-	sparing := func(fails error) func(*fakeBrowsers, *fakeReady, *browser.Dir) *fakeChrome {
+	withSpare := func(fails error) func(*fakeBrowsers, *fakeReady, *browser.Dir) *fakeChrome {
 		return func(_ *fakeBrowsers, f *fakeReady, dir *browser.Dir) *fakeChrome {
 			c := &fakeChrome{dir: dir, fails: fails}
 			f.spare = &Spare{Spare: c, clear: func(*browser.Dir) {}}
@@ -162,19 +162,19 @@ func TestPaths(t *testing.T) {
 		}
 	}
 	for name, test := range map[string]struct {
-		ready func(*fakeBrowsers, *fakeReady, *browser.Dir) *fakeChrome
-		ask   func(*Request)
-		path  string
-		why   string
+		ready  func(*fakeBrowsers, *fakeReady, *browser.Dir) *fakeChrome
+		change func(*Request)
+		path   string
+		why    string
 	}{
-		"parked":               {parking(nil), nil, PathParked, ""},
-		"parked, does not run": {parking(died), nil, PathCold, "did not answer after its thaw"},
-		"parked, files asked":  {parking(nil), func(q *Request) { q.AllowMemory = false }, PathCold, ""},
-		"parked, does not fit": {parking(nil), func(q *Request) { q.RestoreTabs = false }, PathCold, "restore_tabs is false"},
-		"standby":              {standing(nil), nil, PathStandby, "none is parked"},
-		"standby, dies":        {standing(died), nil, PathCold, "the standby Chrome failed: it died"},
-		"spare":                {sparing(nil), nil, PathWarm, "none is parked"},
-		"spare, dies":          {sparing(died), nil, PathCold, "the spare Chrome failed: it died"},
+		"parked":               {withParked(nil), nil, PathParked, ""},
+		"parked, does not run": {withParked(died), nil, PathCold, "did not answer after its thaw"},
+		"parked, files asked":  {withParked(nil), func(q *Request) { q.AllowMemory = false }, PathCold, ""},
+		"parked, does not fit": {withParked(nil), func(q *Request) { q.RestoreTabs = false }, PathCold, "restore_tabs is false"},
+		"standby":              {withStandby(nil), nil, PathStandby, "none is parked"},
+		"standby, dies":        {withStandby(died), nil, PathCold, "the standby Chrome failed: it died"},
+		"spare":                {withSpare(nil), nil, PathWarm, "none is parked"},
+		"spare, dies":          {withSpare(died), nil, PathCold, "the spare Chrome failed: it died"},
 		"nothing ready":        {nil, nil, PathCold, "none is parked"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -194,8 +194,8 @@ func TestPaths(t *testing.T) {
 			}
 			r := New(Config{Now: time.Now, Log: slog.New(slog.DiscardHandler)}, b, ready, archives, nil)
 			q := Request{Engine: browser.EngineChrome, AllowMemory: true, RestoreTabs: true}
-			if test.ask != nil {
-				test.ask(&q)
+			if test.change != nil {
+				test.change(&q)
 			}
 			s, err := r.Start(t.Context(), q, Environment{UserID: "u", Source: &Source{Type: SourceUserDefault, ID: "u"},
 				Snapshot: &profiles.Snapshot{ID: "s", Mode: string(snapshot.Memory), Datadir: string(state.DatadirClean)}})
@@ -215,8 +215,8 @@ func TestPaths(t *testing.T) {
 				t.Error("the session's Chrome was ended")
 			}
 			// A standby's archive was unpacked when the standby was started.
-			if unpacked := s.Report.Path == PathCold || s.Report.Path == PathWarm; (archives.left > 0) != unpacked {
-				t.Errorf("Leave was called %d times", archives.left)
+			if unpacked := s.Report.Path == PathCold || s.Report.Path == PathWarm; (archives.releases > 0) != unpacked {
+				t.Errorf("Leave was called %d times", archives.releases)
 			}
 		})
 	}
@@ -235,8 +235,8 @@ func TestAFailedRestoreLeavesNothing(t *testing.T) {
 	if !fault.Is(err, fault.BrowserFailed) {
 		t.Fatalf("got %v", err)
 	}
-	if archives.left != 1 || len(b.all) != 1 || !b.all[0].killed {
-		t.Errorf("Leave was called %d times; Chromes %+v", archives.left, b.all)
+	if archives.releases != 1 || len(b.all) != 1 || !b.all[0].killed {
+		t.Errorf("Leave was called %d times; Chromes %+v", archives.releases, b.all)
 	}
 	if _, err := l.OldDir("a"); err == nil {
 		t.Error("the run directory is still there")

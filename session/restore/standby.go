@@ -61,7 +61,7 @@ func (r *Restorer) StartStandby(ctx context.Context, row profiles.Snapshot, engi
 	if err != nil {
 		return nil, err
 	}
-	defer u.leave()
+	defer u.release()
 	o := q.options(u.installed)
 	o.Background = true
 	standby, err := r.browsers.Standby(ctx, dir, u.doc, o)
@@ -75,7 +75,7 @@ func (r *Restorer) StartStandby(ctx context.Context, row profiles.Snapshot, engi
 // none can serve. why is then the reason for the report, or "".
 func (r *Restorer) fromStandby(ctx context.Context, q Request, row profiles.Snapshot) (f Files, why string, err error) {
 	standby, ok, why := r.ready.TakeStandby(row.ID, q.Engine, func(p *Standby) string {
-		return differs("standby", kept{engine: p.engine, overrides: p.env.overrides, extensions: p.env.installed,
+		return mismatch("standby", readyChrome{engine: p.engine, overrides: p.env.overrides, extensions: p.env.installed,
 			passkeys: p.env.doc.Passkeys, given: p.env.doc.Passkeys.Given(nil)}, q)
 	})
 	if !ok {
@@ -95,8 +95,8 @@ func (r *Restorer) fromStandby(ctx context.Context, q Request, row profiles.Snap
 	return f, "the standby Chrome failed: " + fault.MessageOf(err), nil
 }
 
-// kept is what a parked Chrome or a standby has.
-type kept struct {
+// readyChrome is what a parked Chrome or a standby has.
+type readyChrome struct {
 	engine     string
 	overrides  state.Overrides
 	extensions []state.Extension
@@ -104,9 +104,9 @@ type kept struct {
 	given      bool // pages have the passkeys
 }
 
-// differs says why a kept Chrome of this kind ("parked" or "standby") cannot serve a
+// mismatch says why a kept Chrome of this kind ("parked" or "standby") cannot serve a
 // request; "" if it can.
-func differs(kind string, has kept, q Request) string {
+func mismatch(kind string, has readyChrome, q Request) string {
 	switch other := q.Overrides.Over(has.overrides).Differ(has.overrides); {
 	case !q.RestoreTabs:
 		return "restore_tabs is false, and a " + kind + " Chrome has its tabs open"
@@ -116,17 +116,17 @@ func differs(kind string, has kept, q Request) string {
 		return "the " + kind + " Chrome is of the " + has.engine + " engine, but the request names " + q.Engine
 	case len(other) > 0:
 		return "the " + kind + " Chrome was started with other overrides: " + strings.Join(other, ", ")
-	case lacks(has.extensions, q.Extensions) != "":
-		return "the " + kind + " Chrome does not have extension " + lacks(has.extensions, q.Extensions) + " in the requested version"
+	case missingExtension(has.extensions, q.Extensions) != "":
+		return "the " + kind + " Chrome does not have extension " + missingExtension(has.extensions, q.Extensions) + " in the requested version"
 	case has.passkeys.Given(q.Passkeys) != has.given:
 		return "the " + kind + " Chrome runs with another passkeys setting"
 	}
 	return ""
 }
 
-// lacks returns the ID of the first named extension that a Chrome does not have in that
-// version; "" if it has all.
-func lacks(has []state.Extension, named []profiles.Extension) string {
+// missingExtension returns the ID of the first named extension that a Chrome does not
+// have in that version; "" if it has all.
+func missingExtension(has []state.Extension, named []profiles.Extension) string {
 	for _, n := range named {
 		if !slices.ContainsFunc(has, func(e state.Extension) bool { return e.ID == n.ID && e.SHA256 == n.SHA256 }) {
 			return n.ID

@@ -20,9 +20,9 @@ type environment struct {
 	files     state.Component   // the report's line for the profile's files
 	// lost are the lines of missing extensions. left are the lines of what the request's
 	// selection leaves out.
-	lost, left []state.Component
+	lost, excluded []state.Component
 	// leave must be called once, when the state is in the browser or will not be.
-	leave func()
+	release func()
 }
 
 // unpack unpacks an archive into a run directory for a request. After success the caller
@@ -37,13 +37,13 @@ func (r *Restorer) unpack(ctx context.Context, dir *browser.Dir, q Request, save
 			got.Leave()
 		}
 	}()
-	u := environment{notes: got.Notes, leave: got.Leave}
-	u.doc, u.left = q.Origins.Document(got.Document)
+	u := environment{notes: got.Notes, release: got.Leave}
+	u.doc, u.excluded = q.Origins.Document(got.Document)
 	dropped, err := r.archives.Filter(ctx, dir.Profile(), q.Origins)
 	if err != nil {
 		return u, err
 	}
-	u.left = append(u.left, dropped...)
+	u.excluded = append(u.excluded, dropped...)
 	if u.installed, u.lost, err = r.install(ctx, dir, u.doc.Extensions, q.Extensions); err != nil {
 		return u, err
 	}
@@ -59,7 +59,7 @@ func (r *Restorer) unpack(ctx context.Context, dir *browser.Dir, q Request, save
 // started returns the restored Chrome with its report lines: lines, which Chrome
 // reported, and those of the files.
 func (u environment) started(chrome browsers.Chrome, lines []state.Component) Files {
-	files, lines := u.files, append(lines, u.left...)
+	files, lines := u.files, append(lines, u.excluded...)
 	if tooNew(u.doc, chrome) {
 		const reason = "it is only in the profile, which a newer Chrome saved and which was not used"
 		files.Restored, files.Dropped, files.Reason = 0, files.Saved, report.NewerProfile.With("a newer Chrome saved the profile, so it was not used")

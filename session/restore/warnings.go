@@ -29,9 +29,9 @@ func expiredLogins(saved []state.Login, doc state.Document, now time.Time) []str
 	return warnings
 }
 
-// passedOver warns if the request named a session and its newest checkpoint was not
+// skippedCheckpoint warns if the request named a session and its newest checkpoint was not
 // restored because that is damaged.
-func (r *Restorer) passedOver(ctx context.Context, e Environment) []string {
+func (r *Restorer) skippedCheckpoint(ctx context.Context, e Environment) []string {
 	if e.Source.Type == SourceUserDefault || e.Source.ID != e.Snapshot.SessionID {
 		return nil
 	}
@@ -42,9 +42,9 @@ func (r *Restorer) passedOver(ctx context.Context, e Environment) []string {
 	return []string{fmt.Sprintf("the session's newest checkpoint, %s, is damaged, so an earlier one was restored; to get what is readable of it, restore it by its ID", newest.ID)}
 }
 
-// untimely warns, for each kind of state, of how many origins a restore had no time for.
+// timedOut warns, for each kind of state, of how many origins a restore had no time for.
 // The report lists their names.
-func untimely(lines []state.Component) []string {
+func timedOut(lines []state.Component) []string {
 	late := map[string]int{}
 	for _, line := range lines {
 		if line.Dropped > 0 && line.Reason.Code == report.NoTime {

@@ -61,7 +61,7 @@ func endAnswer(row profiles.Snapshot, j Job, m profiles.Moved) EndAnswer {
 	if j.GoesOn {
 		done = "environment saved, the session continues"
 	}
-	answer := EndAnswer{Success: true, Deleted: !j.GoesOn, Message: done, Snapshot: &info, LeftOut: report.Bounded(j.left)}
+	answer := EndAnswer{Success: true, Deleted: !j.GoesOn, Message: done, Snapshot: &info, LeftOut: report.Bounded(j.excluded)}
 	if j.Move == nil && j.NotMoved == "" {
 		return answer
 	}

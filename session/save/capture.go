@@ -20,17 +20,17 @@ func (s *Saver) Capture(ctx context.Context, j Job) (state.Document, error) {
 	if err := j.Chrome.Wake(wake); err != nil {
 		return state.Document{}, err
 	}
-	files, err := s.checkRoom(wake, j)
+	files, err := s.checkSpace(wake, j)
 	if err != nil {
 		return state.Document{}, err
 	}
 	return s.read(wake, j, files)
 }
 
-// checkRoom lists the environment's files and checks that the store works and has space
+// checkSpace lists the environment's files and checks that the store works and has space
 // for them. Chrome is still writing, so the size is an estimate. It errs on the high
 // side, because the store compresses.
-func (s *Saver) checkRoom(ctx context.Context, j Job) ([]browser.File, error) {
+func (s *Saver) checkSpace(ctx context.Context, j Job) ([]browser.File, error) {
 	files, err := j.Chrome.Environment(ctx)
 	if err != nil {
 		return nil, err

@@ -11,9 +11,9 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// private is the sealed part of a snapshot's document: whose environment it is, and which
+// sealedPart is the sealed part of a snapshot's document: whose environment it is, and which
 // sites it has visited.
-type private struct {
+type sealedPart struct {
 	UserID  string        `json:"user_id"`
 	Tabs    []string      `json:"tabs"`    // URLs
 	Origins []string      `json:"origins"` // storage keys and cookie domains
@@ -35,7 +35,7 @@ func draft(loc snapshot.Location, j Job, doc state.Document, files []browser.Fil
 		entries = append(entries, e)
 	}
 	entries = append(entries, snapshot.Entry{Name: state.FileName, Data: profiles.JSON(doc), Mode: 0o600})
-	p := private{UserID: j.Session.UserID, Tabs: []string{}, Origins: []string{}, Logins: state.Logins(doc, at)}
+	p := sealedPart{UserID: j.Session.UserID, Tabs: []string{}, Origins: []string{}, Logins: state.Logins(doc, at)}
 	for _, t := range doc.Tabs {
 		p.Tabs = append(p.Tabs, t.URL[:min(len(t.URL), maxListedURL)])
 	}

@@ -10,18 +10,18 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// pinned returns the document and the files without those extensions whose files have
-// changed since the session got them.
-func pinned(ctx context.Context, j Job, doc state.Document, files []browser.File) (state.Document, []browser.File, error) {
+// withoutChangedExtensions returns the document and the files without those extensions
+// whose files have changed since the session got them.
+func withoutChangedExtensions(ctx context.Context, j Job, doc state.Document, files []browser.File) (state.Document, []browser.File, error) {
 	list := doc.Extensions
 	if !doc.Complete {
 		list = j.Options.Extensions
 	}
 	if list == nil && j.Chrome == nil {
-		list = foundExtensions(ctx, j.Dir) // the daemon has died, and its list with it
+		list = installedExtensions(ctx, j.Dir) // the daemon has died, and its list with it
 	}
 	if !doc.Complete {
-		list = asInProfile(j.Dir, list)
+		list = withEnabledState(j.Dir, list)
 	}
 	doc.Extensions = nil
 	kept := map[string]bool{}
@@ -38,7 +38,7 @@ func pinned(ctx context.Context, j Job, doc state.Document, files []browser.File
 		doc.Extensions = append(doc.Extensions, e)
 		kept[e.ID] = true
 	}
-	doc.Missed = append(doc.Missed, inMemoryOnly(doc, doc.Extensions)...)
+	doc.Missed = append(doc.Missed, lostExtensionStorage(doc, doc.Extensions)...)
 	var rest []browser.File
 	for _, f := range files {
 		if id := browser.ExtensionOf(f.Name); id == "" || kept[id] {
@@ -48,9 +48,9 @@ func pinned(ctx context.Context, j Job, doc state.Document, files []browser.File
 	return doc, rest, nil
 }
 
-// asInProfile reads from the profile which extensions are enabled, for a Chrome that no
+// withEnabledState reads from the profile which extensions are enabled, for a Chrome that no
 // longer answers. A disabled extension stays disabled.
-func asInProfile(dir *browser.Dir, list []state.Extension) []state.Extension {
+func withEnabledState(dir *browser.Dir, list []state.Extension) []state.Extension {
 	enabled := browser.EnabledExtensions(dir)
 	list = slices.Clone(list)
 	for i, e := range list {
@@ -61,14 +61,14 @@ func asInProfile(dir *browser.Dir, list []state.Extension) []state.Extension {
 	return list
 }
 
-// inMemoryOnly lists what extensions lost with a Chrome that died before its state was
-// read.
-func inMemoryOnly(doc state.Document, list []state.Extension) (lost []state.Missed) {
+// lostExtensionStorage lists what extensions lost with a Chrome that died before its
+// state was read.
+func lostExtensionStorage(doc state.Document, list []state.Extension) (lost []state.Missed) {
 	for _, e := range list {
-		told := func(m state.Missed) bool {
+		reported := func(m state.Missed) bool {
 			return m.Component == state.ComponentExtensionStorage && m.Origin == e.Origin()
 		}
-		if doc.Complete || slices.ContainsFunc(doc.Missed, told) {
+		if doc.Complete || slices.ContainsFunc(doc.Missed, reported) {
 			continue
 		}
 		lost = append(lost, state.Missed{Component: state.ComponentExtensionStorage, Origin: e.Origin(),
@@ -77,8 +77,8 @@ func inMemoryOnly(doc state.Document, list []state.Extension) (lost []state.Miss
 	return lost
 }
 
-// foundExtensions lists the extensions in a run directory.
-func foundExtensions(ctx context.Context, dir *browser.Dir) []state.Extension {
+// installedExtensions lists the extensions in a run directory.
+func installedExtensions(ctx context.Context, dir *browser.Dir) []state.Extension {
 	var list []state.Extension
 	for _, id := range browser.ExtensionIDs(dir) {
 		if is, err := extension.Inspect(ctx, browser.ExtensionDir(dir, id)); err == nil && is.ID == id {
@@ -88,8 +88,8 @@ func foundExtensions(ctx context.Context, dir *browser.Dir) []state.Extension {
 	return list
 }
 
-// pins returns a document's extensions as the catalogue records them.
-func pins(doc state.Document) []profiles.PinnedExtension {
+// pinnedExtensions returns a document's extensions as the catalogue records them.
+func pinnedExtensions(doc state.Document) []profiles.PinnedExtension {
 	var list []profiles.PinnedExtension
 	for _, e := range doc.Extensions {
 		list = append(list, profiles.PinnedExtension{ID: e.ID, SHA256: e.SHA256})

@@ -24,12 +24,12 @@ func (s *Saver) Fits(files []browser.File, doc state.Document) error {
 	}); err != nil {
 		return err
 	}
-	return fitsDocument(doc, snapshot.MaxKept-surveyed)
+	return fitsDocument(doc, snapshot.MaxKept-surveyReserve)
 }
 
-// surveyed is how many bytes of the document are reserved for what is known only after
+// surveyReserve is how many bytes of the document are reserved for what is known only after
 // Chrome has closed: the names of what did not reach the disk.
-const surveyed = 1 << 20
+const surveyReserve = 1 << 20
 
 // fitsDocument returns save_failed if the state document has more than most bytes; a
 // restore reads at most [snapshot.MaxKept]. If the strings alone are too long, the

@@ -67,8 +67,8 @@ type Job struct {
 	NotMoved string         // why the default does not move although the caller asked for it
 	// checked is the result of the login check that the user's settings require before
 	// the default moves. If the check failed, Move is nil.
-	checked *login.Outcome
-	left    []state.Component // the report's lines of what Origins leaves out
+	checked  *login.Outcome
+	excluded []state.Component // the report's lines of what Origins leaves out
 }
 
 // Arrival is what an import has besides its document and files.
@@ -78,9 +78,9 @@ type Arrival struct {
 	Warnings []string
 }
 
-// heldBack returns the job. If there is a problem, the returned job does not move the
+// withProblem returns the job. If there is a problem, the returned job does not move the
 // default.
-func (j Job) heldBack(problem string) Job {
+func (j Job) withProblem(problem string) Job {
 	if problem != "" && j.Move != nil {
 		j.Move, j.NotMoved = nil, problem
 	}

@@ -22,12 +22,12 @@ import (
 // checkpoint with a problem moves no default. After an error nothing is stored.
 func (s *Saver) Keep(ctx context.Context, j Job, doc state.Document, files []browser.File) (answer EndAnswer, problem string, err error) {
 	loc := library.LocationOf(j.Session.UserID, j.Session.ID)
-	scratch, files, lost, err := s.selected(ctx, j, files)
+	scratch, files, lost, err := s.selectFiles(ctx, j, files)
 	if err != nil {
 		return EndAnswer{}, "", err
 	}
 	defer func() { _ = os.RemoveAll(scratch) }() // leftovers are removed with the run directory
-	if doc, files, err = pinned(ctx, j, doc, files); err != nil {
+	if doc, files, err = withoutChangedExtensions(ctx, j, doc, files); err != nil {
 		return EndAnswer{}, "", err
 	}
 	if files, err = s.cfg.Datadirs.Unprepare(files); err != nil {
@@ -35,10 +35,10 @@ func (s *Saver) Keep(ctx context.Context, j Job, doc state.Document, files []bro
 	}
 	doc.Partial = j.Partial || !j.Origins.All()
 	doc, problem = s.Survey(ctx, j, doc)
-	doc, left := j.Origins.Document(doc)
-	j.left = append(left, lost...)
+	doc, excluded := j.Origins.Document(doc)
+	j.excluded = append(excluded, lost...)
 	if j.GoesOn {
-		j = j.heldBack(problem)
+		j = j.withProblem(problem)
 	}
 	if j.Notes == nil {
 		if j.Notes, err = agent.NotesToSave(ctx, s.cfg.Records, j.Session); err != nil {
@@ -49,12 +49,12 @@ func (s *Saver) Keep(ctx context.Context, j Job, doc state.Document, files []bro
 	if err != nil {
 		return EndAnswer{}, "", err
 	}
-	report := captured(j, doc, s.cfg.Now())
+	report := newReport(j, doc, s.cfg.Now())
 	report.Damaged = j.GoesOn && problem == DamagedCopy
 	row := profiles.Snapshot{
 		ID: saved.ID, SessionID: j.Session.ID, UserID: j.Session.UserID, Mode: string(saved.Mode), Rescue: j.Rescue, Auto: j.Auto, Label: j.Label,
 		CreatedAt: saved.CreatedAt, ArchiveID: saved.Archive.ID, SizeBytes: saved.Archive.StoredSize,
-		Datadir: string(doc.Datadir), Chrome: doc.Chrome.Version, Engine: j.Session.Engine, Report: profiles.JSON(report), Extensions: pins(doc),
+		Datadir: string(doc.Datadir), Chrome: doc.Chrome.Version, Engine: j.Session.Engine, Report: profiles.JSON(report), Extensions: pinnedExtensions(doc),
 	}
 	if j.Rescue {
 		row.ExpiresAt = saved.CreatedAt.Add(s.cfg.RescueTTL)

@@ -24,15 +24,16 @@ type lastReading struct {
 	now         time.Time // by the same clock; before until if the clock was set back
 }
 
-// left returns the document of a profile whose Chrome died before its state was read.
-// Each part comes from the newer of two copies: the last reading, or the profile. from is
-// the snapshot that has the reading; "" if there is none. Chrome has ended.
+// documentAfterCrash returns the document of a profile whose Chrome died before its state
+// was read. Each part comes from the newer of two copies: the last reading, or the
+// profile. from is the snapshot that has the reading; "" if there is none. Chrome has
+// ended.
 //
 // The rules are those of [Datadirs.Merge]; docs/decisions/2026-11-22-after-a-crash.md has
 // the reasons.
-func (s *Saver) left(ctx context.Context, j Job) (doc state.Document, from string) {
-	doc = crashed(j, s.cfg.Now())
-	doc.Passkeys = s.leftPasskeys(ctx, j)
+func (s *Saver) documentAfterCrash(ctx context.Context, j Job) (doc state.Document, from string) {
+	doc = crashedDocument(j, s.cfg.Now())
+	doc.Passkeys = s.passkeysAfterCrash(ctx, j)
 	r, err := s.lastRead(ctx, j)
 	if err != nil {
 		s.cfg.Log.Warn("a rescue could not load the last reading; it uses only the profile", "session", j.Session.ID, "error", err)
@@ -47,7 +48,7 @@ func (s *Saver) left(ctx context.Context, j Job) (doc state.Document, from strin
 	if err != nil {
 		// Nothing is known of the profile, so the whole reading is used.
 		s.cfg.Log.Warn("the profile of a dead Chrome could not be read; a rescue uses the whole last reading", "session", j.Session.ID, "error", err)
-		merged = doubted(r.doc, state.ComponentDatadir, "", "the profile could not be read after the crash, so the whole last reading was applied over it: "+fault.MessageOf(err))
+		merged = addDoubt(r.doc, state.ComponentDatadir, "", "the profile could not be read after the crash, so the whole last reading was applied over it: "+fault.MessageOf(err))
 	}
 	merged.Datadir, merged.Inventory, merged.FromDisk, merged.Unwritten, merged.Unstored = state.DatadirCrash, nil, nil, nil, nil
 	merged.Missed = append(merged.Missed, j.Missed...)
@@ -55,9 +56,9 @@ func (s *Saver) left(ctx context.Context, j Job) (doc state.Document, from strin
 	return merged, r.row.ID
 }
 
-// doubted records in a document that one of the two copies could not be read, so that it
+// addDoubt records in a document that one of the two copies could not be read, so that it
 // is unknown which one is newer.
-func doubted(doc state.Document, component, origin, reason string) state.Document {
+func addDoubt(doc state.Document, component, origin, reason string) state.Document {
 	doc.Doubts = append(doc.Doubts, state.Missed{Component: component, Origin: origin, Reason: reason})
 	return doc
 }
@@ -104,7 +105,7 @@ func (s *Saver) merge(ctx context.Context, j Job, r lastReading) (state.Document
 	}
 	return s.cfg.Datadirs.Merge(ctx, j.Dir.Profile(), browser.Reading{Document: r.doc, From: r.from, Until: r.until, Now: r.now,
 		Files: func(ctx context.Context, accept func(string) bool) (string, func(), error) {
-			dir, remove, err := s.someFiles(ctx, r.row, accept)
+			dir, remove, err := s.unpackFiles(ctx, r.row, accept)
 			if err != nil {
 				s.cfg.Log.Warn("a rescue could not read the files of the last snapshot; it cannot compare them with the profile", "session", j.Session.ID, "error", err)
 			}
@@ -112,9 +113,9 @@ func (s *Saver) merge(ctx context.Context, j Job, r lastReading) (state.Document
 		}})
 }
 
-// someFiles unpacks the accepted files of a snapshot into a new run directory. It returns
+// unpackFiles unpacks the accepted files of a snapshot into a new run directory. It returns
 // the user data directory, and a function that removes it.
-func (s *Saver) someFiles(ctx context.Context, row profiles.Snapshot, accept func(name string) bool) (userDataDir string, remove func(), err error) {
+func (s *Saver) unpackFiles(ctx context.Context, row profiles.Snapshot, accept func(name string) bool) (userDataDir string, remove func(), err error) {
 	release, err := s.cfg.Snapshots.Hold(ctx, row, "read for a rescue")
 	if err != nil {
 		return "", nil, err

@@ -13,17 +13,17 @@ import (
 
 // Rescue saves what a Chrome that has ended left, and counts the save as a rescue.
 func (s *Saver) Rescue(ctx context.Context, j Job) Ended {
-	e := s.saveLeft(ctx, j)
+	e := s.saveProfile(ctx, j)
 	s.cfg.Meter.Saved(ForRescue, ResultOf(e.Err))
 	return e
 }
 
-// saveLeft saves the user data directory of a Chrome that has ended. If its state was not
+// saveProfile saves the user data directory of a Chrome that has ended. If its state was not
 // read, the last reading takes its place; see [Saver.left].
-func (s *Saver) saveLeft(ctx context.Context, j Job) Ended {
+func (s *Saver) saveProfile(ctx context.Context, j Job) Ended {
 	doc := j.Document
 	if !doc.Complete {
-		doc = crashed(j, s.cfg.Now())
+		doc = crashedDocument(j, s.cfg.Now())
 	}
 	if j.Chrome != nil {
 		if err := j.Chrome.Kill(ctx); err != nil {
@@ -32,8 +32,8 @@ func (s *Saver) saveLeft(ctx context.Context, j Job) Ended {
 	}
 	if !doc.Complete {
 		var from string
-		doc, from = s.left(ctx, j)
-		j.Label = readBy(from)
+		doc, from = s.documentAfterCrash(ctx, j)
+		j.Label = rescueLabel(from)
 	}
 	files, err := s.cfg.Datadirs.Select(ctx, j.Dir.Profile())
 	if err != nil {
@@ -47,18 +47,18 @@ func (s *Saver) saveLeft(ctx context.Context, j Job) Ended {
 	return Ended{Answer: answer, Over: true}
 }
 
-// readBy returns the label of a rescue that takes parts from the reading in a snapshot;
+// rescueLabel returns the label of a rescue that takes parts from the reading in a snapshot;
 // "" if there is no reading.
-func readBy(snapshot string) string {
+func rescueLabel(snapshot string) string {
 	if snapshot == "" {
 		return ""
 	}
 	return "with what snapshot " + snapshot + " had read"
 }
 
-// crashed returns the document of a profile whose Chrome died, before anything of its
+// crashedDocument returns the document of a profile whose Chrome died, before anything of its
 // state is known.
-func crashed(j Job, now time.Time) state.Document {
+func crashedDocument(j Job, now time.Time) state.Document {
 	doc := Unread(j.Session.Engine, now)
 	doc.Overrides, doc.Missed = j.Options.Overrides, j.Missed
 	return doc
@@ -78,12 +78,12 @@ func (s *Saver) restart(ctx context.Context, j Job) Ended {
 	if err := j.Chrome.Kill(ctx); err != nil {
 		return s.end(ctx, j)
 	}
-	doc, from := s.left(ctx, j)
+	doc, from := s.documentAfterCrash(ctx, j)
 	again, err := s.Restart(ctx, j.Session, j.Dir, doc, j.Options, AfterCrash)
 	if err != nil {
 		s.cfg.Log.Error("Chrome crashed and could not be started again; its profile is saved and the session ends", "session", j.Session.ID, "error", err)
 		j.Document = doc // the Chrome that failed to start may have written to the profile
-		j.Label = readBy(from)
+		j.Label = rescueLabel(from)
 		j.Reason = profiles.ReasonNotRestarted.With("Chrome crashed, and could not be started again: " + fault.MessageOf(err))
 		return s.end(ctx, j)
 	}

@@ -6,10 +6,10 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// leftPasskeys returns the passkeys of a Chrome that has ended; Chrome keeps none on
+// passkeysAfterCrash returns the passkeys of a Chrome that has ended; Chrome keeps none on
 // disk. They are those that the daemon knew. If the daemon died too, they are those of
 // the snapshot that the session started from.
-func (s *Saver) leftPasskeys(ctx context.Context, j Job) state.Passkeys {
+func (s *Saver) passkeysAfterCrash(ctx context.Context, j Job) state.Passkeys {
 	if j.Chrome != nil {
 		held, _ := j.Chrome.Passkeys()
 		return held
@@ -24,8 +24,8 @@ func (s *Saver) leftPasskeys(ctx context.Context, j Job) state.Passkeys {
 			"session", j.Session.ID, "snapshot", j.Session.BaseSnapshotID, "error", err)
 	}
 	base.Enabled = base.Enabled || asked
-	left, _ := j.Given.Document(state.Document{Passkeys: base})
-	return left.Passkeys
+	filtered, _ := j.Given.Document(state.Document{Passkeys: base})
+	return filtered.Passkeys
 }
 
 // passkeysOf reads the passkeys of a snapshot.

@@ -19,9 +19,9 @@ const (
 	AfterCrash      = "a crash"
 )
 
-// runOn abandons a save before Chrome was closed: the session continues. A Chrome that
+// keepRunning abandons a save before Chrome was closed: the session continues. A Chrome that
 // has died meanwhile is reopened. why is the error of the save.
-func (s *Saver) runOn(ctx context.Context, j Job, doc state.Document, why error) Ended {
+func (s *Saver) keepRunning(ctx context.Context, j Job, doc state.Document, why error) Ended {
 	look, cancel := context.WithTimeout(ctx, restore.ThawDeadline)
 	defer cancel()
 	err := j.Chrome.Thaw(look)
@@ -55,7 +55,7 @@ func (s *Saver) reopen(ctx context.Context, j Job, doc state.Document, why error
 	case doc.Complete: // the state was read before Chrome died: the document wins
 		doc.Datadir = state.DatadirCrash
 	default: // only the profile is left
-		doc, _ = s.left(ctx, j)
+		doc, _ = s.documentAfterCrash(ctx, j)
 	}
 	again, err := s.Restart(ctx, j.Session, j.Dir, doc, j.Options, AfterFailedSave)
 	if err != nil {
@@ -74,7 +74,7 @@ func (s *Saver) Restart(ctx context.Context, rec profiles.Session, dir *browser.
 	if err != nil {
 		return restore.Started{}, err
 	}
-	doc.Missed = append(slices.Clone(doc.Missed), inMemoryOnly(doc, o.Extensions)...)
+	doc.Missed = append(slices.Clone(doc.Missed), lostExtensionStorage(doc, o.Extensions)...)
 	return s.cfg.Restorer.Reopen(ctx, restore.Reopening{SessionID: rec.ID, Dir: dir, Document: doc, Options: o, Notes: notes, Why: why})
 }
 

@@ -11,8 +11,8 @@ import (
 	"github.com/stasisd/stasis/state/report"
 )
 
-// captured returns the report of a save, as it is answered and stored.
-func captured(j Job, doc state.Document, now time.Time) library.Report {
+// newReport returns the report of a save, as it is answered and stored.
+func newReport(j Job, doc state.Document, now time.Time) library.Report {
 	r := library.Report{Components: state.Captured(doc), Warnings: state.CaptureWarnings(doc), Logins: state.Logins(doc, now)}
 	for _, h := range doc.Inventory {
 		if h.Damage != "" {
@@ -26,7 +26,7 @@ func captured(j Job, doc state.Document, now time.Time) library.Report {
 		r.Warnings = append(r.Warnings, "the snapshot has only some origins; the restore or the save left out the others")
 	}
 	if a := j.Arrived; a != nil {
-		r.Components = append(sealedIn(r.Components, a.Sealed), a.Lines...)
+		r.Components = append(markSealed(r.Components, a.Sealed), a.Lines...)
 		r.Warnings = append(r.Warnings, a.Warnings...)
 	}
 	// The session's files are removed with the session, which a caller may not expect.
@@ -37,9 +37,9 @@ func captured(j Job, doc state.Document, now time.Time) library.Report {
 	return boundedReport(r)
 }
 
-// sealedIn marks what only a keyring can decrypt as dropped: in the lines that count it
+// markSealed marks what only a keyring can decrypt as dropped: in the lines that count it
 // already, or in new lines.
-func sealedIn(lines, sealed []state.Component) []state.Component {
+func markSealed(lines, sealed []state.Component) []state.Component {
 	at := map[[2]string]int{}
 	for i, line := range lines {
 		at[[2]string{line.Name, line.Origin}] = i

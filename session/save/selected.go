@@ -11,11 +11,11 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// selected returns the files that a save with a selection of origins keeps. It copies
+// selectFiles returns the files that a save with a selection of origins keeps. It copies
 // them to a scratch folder and filters the copy. The profile stays unchanged, because a
 // save that fails reopens it. lost is what was filtered out. Without a selection,
-// selected returns the profile's own files and no scratch folder.
-func (s *Saver) selected(ctx context.Context, j Job, files []browser.File) (scratch string, kept []browser.File, lost []state.Component, err error) {
+// selectFiles returns the profile's own files and no scratch folder.
+func (s *Saver) selectFiles(ctx context.Context, j Job, files []browser.File) (scratch string, kept []browser.File, lost []state.Component, err error) {
 	const op = "session.select"
 	if j.Origins.All() {
 		return "", files, nil, nil

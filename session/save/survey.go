@@ -51,16 +51,16 @@ func (s *Saver) Survey(ctx context.Context, j Job, doc state.Document) (_ state.
 	if found.Damaged {
 		problem = DamagedCopy
 	}
-	return smallest(found.Document, found.Counted, found.Noted), problem
+	return firstFitting(found.Document, found.Counted, found.Noted), problem
 }
 
-// smallest returns the first of the documents that is small enough for a restore. The
+// firstFitting returns the first of the documents that is small enough for a restore. The
 // size of last was checked before. If only last fits, it says that it has no counts, if
 // there is space for that.
-func smallest(best, counted, last state.Document) state.Document {
-	told := last
-	told.Inventory = uncounted("the counts would not fit into the document")
-	for _, doc := range []state.Document{best, counted, told} {
+func firstFitting(best, counted, last state.Document) state.Document {
+	uncountedDoc := last
+	uncountedDoc.Inventory = uncounted("the counts would not fit into the document")
+	for _, doc := range []state.Document{best, counted, uncountedDoc} {
 		if fitsDocument(doc, snapshot.MaxKept) == nil {
 			return doc
 		}

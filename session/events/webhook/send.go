@@ -43,7 +43,7 @@ func (s *Sender) send(ctx context.Context, d profiles.Delivery) error {
 	request.Header.Set("webhook-signature", s.Secret.sign(d.ID, at, d.Body))
 	answer, err := s.client.Do(request)
 	if err != nil {
-		return told(err)
+		return publicError(err)
 	}
 	defer func() { _ = answer.Body.Close() }() // the status is known, so an error here does not matter
 	if answer.StatusCode >= 200 && answer.StatusCode <= 299 {
@@ -56,8 +56,8 @@ func (s *Sender) send(ctx context.Context, d profiles.Delivery) error {
 	return fmt.Errorf("the receiver answered %d", answer.StatusCode)
 }
 
-// told returns an error that reveals nothing about the network around the daemon.
-func told(err error) error {
+// publicError returns an error that reveals nothing about the network around the daemon.
+func publicError(err error) error {
 	var certificate *tls.CertificateVerificationError
 	switch {
 	case errors.Is(err, errRefused):

@@ -19,12 +19,12 @@ const (
 	GiveUpAfter = 24 * time.Hour
 
 	attemptTimeout = 10 * time.Second
-	atOnce         = 8 // deliveries that are sent at the same time
+	maxConcurrent  = 8 // deliveries that are sent at the same time
 	firstPause     = 5 * time.Second
 	longestPause   = time.Hour
-	outOfReach     = 3 * longestPause / 2 // a delivery that is due later than this is sent now: the clock was set back
+	farAhead       = 3 * longestPause / 2 // a delivery that is due later than this is sent now: the clock was set back
 	excerptBytes   = 200                  // of an answer that was not 2xx
-	lookAgain      = 5 * time.Second
+	retryDelay     = 5 * time.Second
 )
 
 // Queue is what a sender needs of the catalogue; see [profiles.DeliveryStore].
@@ -50,10 +50,10 @@ type Options struct {
 // Sender sends deliveries. Only the goroutine of Run uses its fields.
 type Sender struct {
 	Options
-	client  *http.Client
-	wake    chan struct{}
-	results chan result
-	flying  map[lane]bool
+	client   *http.Client
+	wake     chan struct{}
+	results  chan result
+	inFlight map[lane]bool
 }
 
 // lane identifies a session's deliveries to one URL. They are sent one at a time.
@@ -72,7 +72,7 @@ func New(o Options) *Sender {
 	if o.Transport == nil {
 		o.Transport = network(o.AllowPrivate)
 	}
-	return &Sender{Options: o, wake: make(chan struct{}, 1), results: make(chan result, atOnce), flying: map[lane]bool{},
+	return &Sender{Options: o, wake: make(chan struct{}, 1), results: make(chan result, maxConcurrent), inFlight: map[lane]bool{},
 		client: &http.Client{Transport: o.Transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}}
 }
 
@@ -96,9 +96,9 @@ func (s *Sender) Run(ctx context.Context) {
 			s.finish(ctx, r)
 		case <-ctx.Done():
 			timer.Stop()
-			for range s.flying {
+			for range s.inFlight {
 				if r := <-s.results; r.err == nil {
-					s.last(ctx, r)
+					s.recordLast(ctx, r)
 				}
 			}
 			return
@@ -107,9 +107,9 @@ func (s *Sender) Run(ctx context.Context) {
 	}
 }
 
-// last records a successful delivery while the daemon stops.
-func (s *Sender) last(ctx context.Context, r result) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookAgain)
+// recordLast records a successful delivery while the daemon stops.
+func (s *Sender) recordLast(ctx context.Context, r result) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), retryDelay)
 	defer cancel()
 	a := profiles.Attempt{State: profiles.DeliveryDelivered, At: s.Now()}
 	if err := s.Queue.FinishAttempt(ctx, r.delivery, a); err != nil {
@@ -117,27 +117,27 @@ func (s *Sender) last(ctx context.Context, r result) {
 	}
 }
 
-// dispatch starts the deliveries that are due, up to atOnce. It returns the longest time
-// until the next look.
+// dispatch starts the deliveries that are due, up to maxConcurrent. It returns the
+// longest time until the next look.
 func (s *Sender) dispatch(ctx context.Context) time.Duration {
-	if len(s.flying) >= atOnce {
+	if len(s.inFlight) >= maxConcurrent {
 		return time.Hour // a result arrives first
 	}
 	now := s.Now()
 	// The running ones are still due too, so ask for that many more.
-	due, err := s.Queue.DueDeliveries(ctx, now, now.Add(outOfReach), atOnce+len(s.flying))
+	due, err := s.Queue.DueDeliveries(ctx, now, now.Add(farAhead), maxConcurrent+len(s.inFlight))
 	if err != nil {
 		return s.failed(ctx, err)
 	}
 	for _, d := range due {
 		at := lane{d.SessionID, d.URL}
-		if s.flying[at] {
+		if s.inFlight[at] {
 			continue
 		}
-		if len(s.flying) >= atOnce {
+		if len(s.inFlight) >= maxConcurrent {
 			return time.Hour
 		}
-		s.flying[at] = true
+		s.inFlight[at] = true
 		go func() { s.results <- result{d, s.send(ctx, d)} }()
 	}
 	next, err := s.Queue.NextDelivery(ctx, now)
@@ -154,7 +154,7 @@ func (s *Sender) failed(ctx context.Context, err error) time.Duration {
 	if ctx.Err() == nil {
 		s.Log.Error("the queue of webhook deliveries cannot be read; it is tried again", "error", err)
 	}
-	return lookAgain
+	return retryDelay
 }
 
 // finish records the result of an attempt.
@@ -170,9 +170,9 @@ func (s *Sender) finish(ctx context.Context, r result) {
 	}
 	err := s.Queue.FinishAttempt(ctx, d, a)
 	if err == nil || ctx.Err() != nil {
-		delete(s.flying, lane{d.SessionID, d.URL})
+		delete(s.inFlight, lane{d.SessionID, d.URL})
 		if err != nil && r.err == nil {
-			s.last(ctx, r) // the daemon stopped during the recording or just before
+			s.recordLast(ctx, r) // the daemon stopped during the recording or just before
 		}
 		return
 	}
@@ -181,7 +181,7 @@ func (s *Sender) finish(ctx context.Context, r result) {
 	s.Log.Error("an attempt of a webhook delivery could not be recorded; it is tried again", "delivery", d.ID, "error", err)
 	go func() {
 		select {
-		case <-time.After(lookAgain):
+		case <-time.After(retryDelay):
 		case <-ctx.Done():
 		}
 		s.results <- r

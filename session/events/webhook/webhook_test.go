@@ -145,8 +145,8 @@ func answer(status int, body string, headers ...string) *http.Response {
 	return a
 }
 
-// sending runs a sender on a queue, with the fake time of synctest.
-func sending(t *testing.T, receiver transport, do func(t *testing.T, q *queue, s *Sender)) {
+// runSender runs a sender on a queue, with the fake time of synctest.
+func runSender(t *testing.T, receiver transport, do func(t *testing.T, q *queue, s *Sender)) {
 	synctest.Test(t, func(t *testing.T) {
 		q := &queue{}
 		s := New(Options{Queue: q, Secret: make(Secret, 32), Now: time.Now, Log: slog.New(slog.DiscardHandler),
@@ -160,16 +160,16 @@ func sending(t *testing.T, receiver transport, do func(t *testing.T, q *queue, s
 	})
 }
 
-func passed(d time.Duration) {
+func advance(d time.Duration) {
 	time.Sleep(d) // in fake time
 	synctest.Wait()
 }
 
 // A receiver that answers 500 for an hour gets the delivery then, under the same ID.
-func TestAnHourOfFailures(t *testing.T) {
+func TestDeliveredAfterAnHourOfFailures(t *testing.T) {
 	var seen []string
 	var up time.Time
-	sending(t, func(r *http.Request) (*http.Response, error) {
+	runSender(t, func(r *http.Request) (*http.Response, error) {
 		seen = append(seen, r.Header.Get("webhook-id"))
 		if time.Now().Before(up) {
 			return answer(500, "try later\x00"), nil
@@ -179,11 +179,11 @@ func TestAnHourOfFailures(t *testing.T) {
 		up = time.Now().Add(time.Hour)
 		q.add("1", "s")
 		s.Wake()
-		passed(time.Second)
+		advance(time.Second)
 		if d := q.get("1"); d.State != profiles.DeliveryPending || d.Attempts != 1 || !strings.Contains(d.LastError, "500") || !strings.Contains(d.LastError, "try later") {
 			t.Errorf("after the first attempt: %+v", d)
 		}
-		passed(3 * time.Hour)
+		advance(3 * time.Hour)
 		d := q.get("1")
 		if d.State != profiles.DeliveryDelivered || d.LastError != "" || d.Attempts < 9 || d.Attempts > 13 {
 			t.Errorf("in the end: %+v", d)
@@ -195,15 +195,15 @@ func TestAnHourOfFailures(t *testing.T) {
 }
 
 func TestGivesUp(t *testing.T) {
-	sending(t, func(*http.Request) (*http.Response, error) { return answer(404, strings.Repeat("x", 1<<20)), nil },
+	runSender(t, func(*http.Request) (*http.Response, error) { return answer(404, strings.Repeat("x", 1<<20)), nil },
 		func(t *testing.T, q *queue, s *Sender) {
 			q.add("1", "s")
 			s.Wake()
-			passed(GiveUpAfter - 2*longestPause)
+			advance(GiveUpAfter - 2*longestPause)
 			if d := q.get("1"); d.State != profiles.DeliveryPending {
 				t.Errorf("abandoned too early: %+v", d)
 			}
-			passed(2 * longestPause)
+			advance(2 * longestPause)
 			d := q.get("1")
 			if d.State != profiles.DeliveryFailed || !strings.HasPrefix(d.LastError, "abandoned after 24h0m0s: the receiver answered 404: xxx") || len(d.LastError) > 300 {
 				t.Errorf("in the end: %+v", d)
@@ -213,7 +213,7 @@ func TestGivesUp(t *testing.T) {
 
 // A receiver that hangs costs ten seconds and delays no other delivery.
 func TestHangs(t *testing.T) {
-	sending(t, func(r *http.Request) (*http.Response, error) {
+	runSender(t, func(r *http.Request) (*http.Response, error) {
 		if strings.HasSuffix(r.URL.Path, "/hangs") {
 			<-r.Context().Done()
 			return nil, r.Context().Err()
@@ -223,11 +223,11 @@ func TestHangs(t *testing.T) {
 		q.add("1", "hangs")
 		q.add("2", "s")
 		s.Wake()
-		passed(time.Second)
+		advance(time.Second)
 		if q.get("2").State != profiles.DeliveryDelivered {
 			t.Error("the delivery of another session waits")
 		}
-		passed(attemptTimeout)
+		advance(attemptTimeout)
 		if d := q.get("1"); d.Attempts != 1 || !strings.Contains(d.LastError, "10s") {
 			t.Errorf("got %+v", d)
 		}
@@ -239,7 +239,7 @@ func TestHangs(t *testing.T) {
 func TestOrder(t *testing.T) {
 	var got []string
 	fail := true
-	sending(t, func(r *http.Request) (*http.Response, error) {
+	runSender(t, func(r *http.Request) (*http.Response, error) {
 		time.Sleep(time.Second)
 		id := r.Header.Get("webhook-id")
 		if id == "2" && fail {
@@ -253,7 +253,7 @@ func TestOrder(t *testing.T) {
 			q.add(id, "s")
 		}
 		s.Wake()
-		passed(time.Minute)
+		advance(time.Minute)
 	})
 	if !slices.Equal(got, []string{"1", "3", "4", "2"}) {
 		t.Errorf("got %q", got)
@@ -261,18 +261,18 @@ func TestOrder(t *testing.T) {
 }
 
 // A delivery whose result cannot be recorded is not sent in a loop.
-func TestUnrecorded(t *testing.T) {
+func TestUnrecordedAttemptIsNotRepeated(t *testing.T) {
 	n := 0
-	sending(t, func(*http.Request) (*http.Response, error) { n++; return answer(200, ""), nil },
+	runSender(t, func(*http.Request) (*http.Response, error) { n++; return answer(200, ""), nil },
 		func(t *testing.T, q *queue, s *Sender) {
 			q.broken = true
 			q.add("1", "s")
 			s.Wake()
-			passed(time.Hour)
+			advance(time.Hour)
 			q.mu.Lock()
 			q.broken = false
 			q.mu.Unlock()
-			passed(time.Minute)
+			advance(time.Minute)
 			if d := q.get("1"); n != 1 || d.State != profiles.DeliveryDelivered {
 				t.Errorf("sent %d times: %+v", n, d)
 			}
@@ -280,7 +280,7 @@ func TestUnrecorded(t *testing.T) {
 }
 
 // A delivery that arrived is recorded although the daemon stops meanwhile.
-func TestRecordedAtAStop(t *testing.T) {
+func TestDeliveryIsRecordedDuringStop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
 		q := &queue{meanwhile: stop}
@@ -299,11 +299,11 @@ func TestRecordedAtAStop(t *testing.T) {
 
 // A resent delivery starts with short pauses again, however many attempts it had.
 func TestResent(t *testing.T) {
-	sending(t, func(*http.Request) (*http.Response, error) { return answer(500, ""), nil },
+	runSender(t, func(*http.Request) (*http.Response, error) { return answer(500, ""), nil },
 		func(t *testing.T, q *queue, s *Sender) {
 			q.add("1", "s", func(d *profiles.Delivery) { d.Attempts, d.Resent = 30, 30 })
 			s.Wake()
-			passed(time.Second)
+			advance(time.Second)
 			if d := q.get("1"); d.Attempts != 31 || d.NextAt.Sub(d.LastAt) != firstPause {
 				t.Errorf("%+v: again after %v", d, d.NextAt.Sub(d.LastAt))
 			}
@@ -313,7 +313,7 @@ func TestResent(t *testing.T) {
 // A delivery that is due far in the future because the clock was set back is sent now; a
 // delivery that was postponed is not.
 func TestClockSetBack(t *testing.T) {
-	sending(t, func(*http.Request) (*http.Response, error) { return answer(200, ""), nil },
+	runSender(t, func(*http.Request) (*http.Response, error) { return answer(200, ""), nil },
 		func(t *testing.T, q *queue, s *Sender) {
 			in := func(wait time.Duration) func(*profiles.Delivery) {
 				return func(d *profiles.Delivery) { d.NextAt = d.At.Add(wait) }
@@ -321,7 +321,7 @@ func TestClockSetBack(t *testing.T) {
 			q.add("1", "s", in(48*time.Hour))
 			q.add("2", "t", in(longestPause))
 			s.Wake()
-			passed(time.Second)
+			advance(time.Second)
 			if a, b := q.get("1"), q.get("2"); a.State != profiles.DeliveryDelivered || b.State != profiles.DeliveryPending {
 				t.Errorf("%+v, %+v", a, b)
 			}

@@ -118,12 +118,12 @@ type audit struct {
 	// orphaned are archives that no document names. wanted are the archives of records
 	// whose documents are missing. lost are the snapshots that cannot be restored. alone
 	// are the documents that no record seems to name.
-	orphaned []snapshot.Finding
-	wanted   map[string]bool // documents that no record names and that no running save explains
-	lost     map[string]bool
-	alone    []snapshot.Snapshot
-	known    int // documents that a record names
-	strange  int // those that none names, and that no running save explains
+	orphaned    []snapshot.Finding
+	wanted      map[string]bool // documents that no record names and that no running save explains
+	lost        map[string]bool
+	unnamed     []snapshot.Snapshot
+	known       int // documents that a record names
+	unexplained int // those that none names, and that no running save explains
 }
 
 // Run checks everything and passes each finding to found. If the catalogue names nothing
@@ -134,9 +134,9 @@ func Run(ctx context.Context, vault *snapshot.Vault, records *Records, now func(
 	a := &audit{vault: vault, records: records, now: now, o: o, found: found,
 		out: Summary{Found: map[Severity]int{}}, wanted: map[string]bool{}, lost: map[string]bool{}}
 	// The store comes first, because a repair may restore what a record misses.
-	steps := []func(context.Context) error{a.stored, a.recorded, a.lostCatalogue, a.defaults, a.unrecorded, a.orphans}
+	steps := []func(context.Context) error{a.checkStore, a.checkRecords, a.lostCatalogue, a.checkDefaults, a.removeUnrecorded, a.reportOrphans}
 	if records == nil {
-		steps = []func(context.Context) error{a.stored, a.lostCatalogue, a.orphans}
+		steps = []func(context.Context) error{a.checkStore, a.lostCatalogue, a.reportOrphans}
 	}
 	for _, step := range steps {
 		if err := step(ctx); err != nil {
@@ -146,9 +146,9 @@ func Run(ctx context.Context, vault *snapshot.Vault, records *Records, now func(
 	return a.out, nil
 }
 
-// tell sets a finding's severity, counts it and passes it to the caller. A repaired or
+// report sets a finding's severity, counts it and passes it to the caller. A repaired or
 // removed finding counts only as that.
-func (a *audit) tell(f Finding) error {
+func (a *audit) report(f Finding) error {
 	if f.Severity == "" {
 		f.Severity = severities[f.Kind]
 	}
@@ -166,50 +166,50 @@ func (a *audit) tell(f Finding) error {
 	return a.found(f)
 }
 
-// stored checks the store, and compares each document with its record.
-func (a *audit) stored(ctx context.Context) (err error) {
+// checkStore checks the store, and compares each document with its record.
+func (a *audit) checkStore(ctx context.Context) (err error) {
 	o := snapshot.CheckOptions{ReadData: a.o.ReadData, Settle: a.o.Settle, Grace: a.o.Grace}
 	if a.records != nil {
-		o.Document = func(s snapshot.Snapshot, written time.Time) error { return a.document(ctx, s, written) }
+		o.Document = func(s snapshot.Snapshot, written time.Time) error { return a.checkDocument(ctx, s, written) }
 	}
 	a.out.Checked, err = a.vault.Check(ctx, o, func(f snapshot.Finding) error {
 		if f.Kind == snapshot.ArchiveOrphaned { // reported last: a record may name it
 			a.orphaned = append(a.orphaned, f)
 			return nil
 		}
-		told, err := a.judged(ctx, f)
+		finding, err := a.classify(ctx, f)
 		if err != nil {
 			return err
 		}
 		if f.Repairable && a.o.Repair {
-			if err := a.repair(ctx, &told); err != nil {
+			if err := a.repair(ctx, &finding); err != nil {
 				return err
 			}
 		}
-		return a.tell(told)
+		return a.report(finding)
 	})
 	return err
 }
 
-// judged distinguishes a lost snapshot from the remains of a save that died before its
+// classify distinguishes a lost snapshot from the remains of a save that died before its
 // commit, or of a delete that died after it.
-func (a *audit) judged(ctx context.Context, f snapshot.Finding) (Finding, error) {
-	told := Finding{Finding: f}
+func (a *audit) classify(ctx context.Context, f snapshot.Finding) (Finding, error) {
+	finding := Finding{Finding: f}
 	if a.records == nil || severities[f.Kind] != Lost || f.Snapshot == "" {
-		return told, nil
+		return finding, nil
 	}
 	row, err := a.records.Snapshots.Snapshot(ctx, f.Snapshot)
 	if !fault.Is(err, fault.SnapshotNotFound) {
-		told.UserID = row.UserID
-		return told, err
+		finding.UserID = row.UserID
+		return finding, err
 	}
 	_, err = a.records.Sessions.Session(ctx, f.Location.Session)
 	if fault.Is(err, fault.SessionNotFound) {
-		return told, nil // the catalogue itself may be incomplete
+		return finding, nil // the catalogue itself may be incomplete
 	}
-	told.Severity = Leftover
-	told.What += "; no record names the snapshot"
-	return told, err
+	finding.Severity = Leftover
+	finding.What += "; no record names the snapshot"
+	return finding, err
 }
 
 // repair repairs a location. If the store refuses, the finding says so and the audit
@@ -224,10 +224,10 @@ func (a *audit) repair(ctx context.Context, f *Finding) error {
 	return nil
 }
 
-// orphans reports and removes the archives that no document and no record without a
+// reportOrphans reports and removes the archives that no document and no record without a
 // document names. Before it removes any, it checks the store again, because documents
 // were removed and restored meanwhile.
-func (a *audit) orphans(ctx context.Context) error {
+func (a *audit) reportOrphans(ctx context.Context) error {
 	unclear := a.out.Unclear > 0
 	if a.o.Remove {
 		a.orphaned = nil
@@ -246,16 +246,16 @@ func (a *audit) orphans(ctx context.Context) error {
 		if a.wanted[f.Archive] {
 			continue
 		}
-		told := Finding{Finding: f, Removed: a.o.Remove && !unclear}
+		finding := Finding{Finding: f, Removed: a.o.Remove && !unclear}
 		if unclear {
-			told.What += ", but some documents or folders cannot be read and may name it"
+			finding.What += ", but some documents or folders cannot be read and may name it"
 		}
-		if told.Removed {
+		if finding.Removed {
 			if err := a.vault.DropArchive(ctx, f.Archive); err != nil {
 				return err
 			}
 		}
-		if err := a.tell(told); err != nil {
+		if err := a.report(finding); err != nil {
 			return err
 		}
 	}

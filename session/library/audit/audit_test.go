@@ -59,14 +59,14 @@ func (r *rig) must(err error) {
 
 func id(n int) string { return fmt.Sprintf("01900000-0000-7000-8000-%012x", n) }
 
-func place(session string) snapshot.Location {
+func location(session string) snapshot.Location {
 	return snapshot.Location{Owner: profiles.OwnerOf("ada"), Session: session, Scope: "agent", ScopeID: "browser"}
 }
 
 // save stores snapshot n, whose archive contains words.
 func (r *rig) save(n int, session, words string) snapshot.Snapshot {
 	r.Helper()
-	s, err := r.vault.Save(r.Context(), snapshot.Draft{ID: id(n), Location: place(session), Mode: snapshot.Filesystem, CreatedAt: r.at,
+	s, err := r.vault.Save(r.Context(), snapshot.Draft{ID: id(n), Location: location(session), Mode: snapshot.Filesystem, CreatedAt: r.at,
 		Entries: []snapshot.Entry{{Name: "state.json", Data: []byte(words)}}, Private: json.RawMessage(`{}`)})
 	r.must(err)
 	r.archives[n], err = snapshot.ArchiveKey(s.Archive.ID)
@@ -84,7 +84,7 @@ func (r *rig) commit(n int, words string) {
 }
 
 func (r *rig) document(n int, session string) snapshot.Key {
-	key, err := place(session).DocumentKey(id(n))
+	key, err := location(session).DocumentKey(id(n))
 	r.must(err)
 	return key
 }
@@ -106,7 +106,7 @@ func (r *rig) records() *audit.Records {
 
 // run makes an audit. told has a line for each finding: severity, kind, snapshot, what
 // was done.
-func (r *rig) run(records *audit.Records, o audit.Options) (told []string, sum audit.Summary, err error) {
+func (r *rig) run(records *audit.Records, o audit.Options) (found []string, sum audit.Summary, err error) {
 	r.Helper()
 	sum, err = audit.Run(r.Context(), r.vault, records, r.now, o, func(f audit.Finding) error {
 		words := []string{string(f.Severity), string(f.Kind)}
@@ -119,17 +119,17 @@ func (r *rig) run(records *audit.Records, o audit.Options) (told []string, sum a
 		if f.Repaired {
 			words = append(words, "repaired")
 		}
-		told = append(told, strings.Join(words, " "))
+		found = append(found, strings.Join(words, " "))
 		return nil
 	})
-	return told, sum, err
+	return found, sum, err
 }
 
 func (r *rig) want(o audit.Options, want ...string) audit.Summary {
 	r.Helper()
-	told, sum, err := r.run(r.records(), o)
+	found, sum, err := r.run(r.records(), o)
 	r.must(err)
-	if diff := cmp.Diff(want, told); diff != "" {
+	if diff := cmp.Diff(want, found); diff != "" {
 		r.Errorf("findings (-want +got):\n%s", diff)
 	}
 	return sum
@@ -172,10 +172,10 @@ func TestOrphans(t *testing.T) {
 	r.want(clean, "damaged latest_damaged 5 repaired")
 
 	r.at = r.at.Add(2 * time.Hour)
-	told := []string{"leftover document_unrecorded 4", "leftover document_unrecorded 2", "leftover document_unrecorded 3", "leftover document_unrecorded 5"}
-	r.want(audit.Options{Grace: time.Hour}, told...)
+	found := []string{"leftover document_unrecorded 4", "leftover document_unrecorded 2", "leftover document_unrecorded 3", "leftover document_unrecorded 5"}
+	r.want(audit.Options{Grace: time.Hour}, found...)
 	r.want(audit.Options{Grace: 3 * time.Hour})
-	sum := r.want(clean, told[0], told[1]+" removed", told[2]+" removed", told[3]+" removed",
+	sum := r.want(clean, found[0], found[1]+" removed", found[2]+" removed", found[3]+" removed",
 		"leftover archive_orphaned removed", "leftover archive_orphaned removed")
 	if !sum.Sound() || sum.Removed != 5 {
 		t.Errorf("%+v", sum)
@@ -185,11 +185,11 @@ func TestOrphans(t *testing.T) {
 			t.Errorf("the archive of snapshot %d is there: %t", n, !stays)
 		}
 	}
-	latest, err := r.vault.Latest(t.Context(), place("s"))
+	latest, err := r.vault.Latest(t.Context(), location("s"))
 	if err != nil || latest.ID != id(1) {
 		t.Errorf("latest is %s, %v", latest.ID, err)
 	}
-	r.want(clean, told[0])
+	r.want(clean, found[0])
 }
 
 // The remains of an interrupted delete do not count as a loss.
@@ -243,7 +243,7 @@ func TestUnlisted(t *testing.T) {
 	r.must(err)
 	r.save(3, "t", "three") // latest has this one
 	r.at = r.at.Add(2 * time.Hour)
-	folder, err := place("t").HistoryFolder()
+	folder, err := location("t").HistoryFolder()
 	r.must(err)
 	r.vault = snapshot.NewVault(unlisted{r.store, folder}, r.keys, snapshot.Options{Now: r.now})
 	r.want(audit.Options{Grace: time.Hour, Remove: true}, "unchecked unreadable", "leftover archive_orphaned")
@@ -253,7 +253,7 @@ func TestUnlisted(t *testing.T) {
 }
 
 // An error of the found callback ends the audit and is returned.
-func TestCallerEnds(t *testing.T) {
+func TestCallbackErrorEndsTheAudit(t *testing.T) {
 	r := newRig(t)
 	r.commit(1, "one")
 	r.drop(r.archives[1])

@@ -25,9 +25,9 @@ func TestLostCatalogue(t *testing.T) {
 		t.Error("something was removed")
 	}
 	for _, records := range []*audit.Records{r.records(), nil} {
-		told, sum, err := r.run(records, audit.Options{Grace: time.Hour})
-		if err != nil || sum.Sound() || !slices.Contains(told, "damaged catalogue_lost") {
-			t.Errorf("only looking: %v, %v", told, err)
+		found, sum, err := r.run(records, audit.Options{Grace: time.Hour})
+		if err != nil || sum.Sound() || !slices.Contains(found, "damaged catalogue_lost") {
+			t.Errorf("only looking: %v, %v", found, err)
 		}
 	}
 	// A first save that is about to be committed does not count as a lost catalogue.

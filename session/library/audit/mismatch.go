@@ -11,10 +11,10 @@ import (
 	"github.com/stasisd/stasis/snapshot"
 )
 
-// tried is how many of the newest snapshots a start opens. mismatchDeadline is how long a
-// start waits for a slow store.
+// newestTried is how many of the newest snapshots a start opens. mismatchDeadline is how
+// long a start waits for a slow store.
 const (
-	tried            = 5
+	newestTried      = 5
 	mismatchDeadline = 10 * time.Second
 )
 
@@ -35,22 +35,22 @@ func LogMismatch(ctx context.Context, vault *snapshot.Vault, sessions SessionRec
 	m := mismatch{vault: vault, sessions: sessions, snapshots: snapshots, log: log}
 	ctx, cancel := context.WithTimeout(ctx, mismatchDeadline)
 	defer cancel()
-	rows, _, err := m.snapshots.Snapshots(ctx, profiles.SnapshotFilter{Limit: tried, Bare: true})
+	rows, _, err := m.snapshots.Snapshots(ctx, profiles.SnapshotFilter{Limit: newestTried, Bare: true})
 	switch {
 	case err != nil:
 	case len(rows) == 0:
 		err = m.lostCatalogue(ctx)
 	default:
-		err = m.unopened(ctx, rows)
+		err = m.logUnopenable(ctx, rows)
 	}
 	if err != nil {
 		m.log.Warn("the daemon could not check whether the catalogue, the store and the keys belong together", "error", err)
 	}
 }
 
-// unopened logs why none of the snapshots can be opened. If one can, the keys and the
+// logUnopenable logs why none of the snapshots can be opened. If one can, the keys and the
 // store are right.
-func (m mismatch) unopened(ctx context.Context, rows []profiles.Snapshot) error {
+func (m mismatch) logUnopenable(ctx context.Context, rows []profiles.Snapshot) error {
 	codes := map[fault.Code]int{}
 	var first error
 	for _, row := range rows {

@@ -34,7 +34,7 @@ func TestLogMismatch(t *testing.T) {
 		r.must(r.catalogue.Close())
 		r.catalogue = db
 	}
-	anew := func(r *rig) { r.store = memstore.New(0, time.Now) }
+	newStore := func(r *rig) { r.store = memstore.New(0, time.Now) }
 	for name, test := range map[string]struct {
 		change func(r *rig)
 		want   []string // in the log; none: nothing is logged
@@ -45,9 +45,9 @@ func TestLogMismatch(t *testing.T) {
 		"another identity": {func(r *rig) { r.keys = snapshot.NewKeys(other, [32]byte{1}) },
 			[]string{"ERROR", "no identity of this daemon can open", "sealed to NEEDED"}},
 		"a node that only writes": {func(r *rig) { r.keys = snapshot.NewKeys(nil, [32]byte{1}, r.identity.Recipient()) }, nil},
-		"another store":           {anew, []string{"ERROR", "the store has none", "mem://"}},
+		"another store":           {newStore, []string{"ERROR", "the store has none", "mem://"}},
 		"no catalogue":            {emptied, []string{"WARN", "the catalogue was lost", "stasis snapshot import"}},
-		"a first start":           {func(r *rig) { emptied(r); anew(r) }, nil},
+		"a first start":           {func(r *rig) { emptied(r); newStore(r) }, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t)
@@ -55,14 +55,14 @@ func TestLogMismatch(t *testing.T) {
 				r.commit(n+1, "words")
 			}
 			test.change(r)
-			told := r.logged(snapshot.NewVault(r.store, r.keys, snapshot.Options{Now: r.now}))
-			if len(test.want) == 0 && told != "" {
-				t.Errorf("it logs %s", told)
+			logged := r.logged(snapshot.NewVault(r.store, r.keys, snapshot.Options{Now: r.now}))
+			if len(test.want) == 0 && logged != "" {
+				t.Errorf("it logs %s", logged)
 			}
 			for _, want := range test.want {
 				want = strings.ReplaceAll(want, "NEEDED", r.identity.Recipient().String())
-				if !strings.Contains(told, want) {
-					t.Errorf("no %q in %s", want, told)
+				if !strings.Contains(logged, want) {
+					t.Errorf("no %q in %s", want, logged)
 				}
 			}
 		})
@@ -71,12 +71,12 @@ func TestLogMismatch(t *testing.T) {
 
 // One snapshot that can be opened proves that the keys and the store are right. The
 // others are damaged for their own reasons, which a verification reports.
-func TestOneThatOpensIsEnough(t *testing.T) {
+func TestOneReadableSnapshotIsEnough(t *testing.T) {
 	r := newRig(t)
 	r.commit(1, "one")
 	r.commit(2, "two")
 	r.drop(r.document(2, "s"))
-	if told := r.logged(r.vault); told != "" {
-		t.Errorf("it logs %s", told)
+	if logged := r.logged(r.vault); logged != "" {
+		t.Errorf("it logs %s", logged)
 	}
 }

@@ -14,9 +14,9 @@ import (
 // page is how many records are read at once.
 const page = 1000
 
-// recorded looks for the document of every record. A delete removes the record first, so
+// checkRecords looks for the document of every record. A delete removes the record first, so
 // a record whose document is missing is looked up again.
-func (a *audit) recorded(ctx context.Context) error {
+func (a *audit) checkRecords(ctx context.Context) error {
 	for after := ""; ; {
 		rows, next, err := a.records.Snapshots.Snapshots(ctx, profiles.SnapshotFilter{Limit: page, StartAfter: after})
 		if err != nil {
@@ -24,7 +24,7 @@ func (a *audit) recorded(ctx context.Context) error {
 		}
 		for _, row := range rows {
 			a.out.Recorded++
-			if err := a.record(ctx, row); err != nil {
+			if err := a.checkRecord(ctx, row); err != nil {
 				return err
 			}
 		}
@@ -34,7 +34,7 @@ func (a *audit) recorded(ctx context.Context) error {
 	}
 }
 
-func (a *audit) record(ctx context.Context, row profiles.Snapshot) error {
+func (a *audit) checkRecord(ctx context.Context, row profiles.Snapshot) error {
 	loc := library.LocationOf(row.UserID, row.SessionID)
 	has, err := a.vault.Has(ctx, loc, row.ID)
 	if has || err != nil && !fault.Is(err, fault.InvalidField) {
@@ -52,7 +52,7 @@ func (a *audit) record(ctx context.Context, row profiles.Snapshot) error {
 	if key, err := loc.DocumentKey(row.ID); err == nil {
 		f.Key = key.String()
 	}
-	return a.tell(f)
+	return a.report(f)
 }
 
 // HasAny reports whether the store has the document of any snapshot that the catalogue
@@ -76,20 +76,20 @@ func HasAny(ctx context.Context, vault *snapshot.Vault, records SnapshotRecords)
 	}
 }
 
-// document compares a document with its record, and remembers a document that has no
+// checkDocument compares a document with its record, and remembers a document that has no
 // record.
-func (a *audit) document(ctx context.Context, s snapshot.Snapshot, written time.Time) error {
+func (a *audit) checkDocument(ctx context.Context, s snapshot.Snapshot, written time.Time) error {
 	row, err := a.records.Snapshots.Snapshot(ctx, s.ID)
 	if fault.Is(err, fault.SnapshotNotFound) {
 		if a.now().Sub(written) >= a.o.Grace {
-			a.alone = append(a.alone, s)
-			a.strange++
+			a.unnamed = append(a.unnamed, s)
+			a.unexplained++
 			return nil
 		}
 		// A running save has its session recorded already.
 		_, err = a.records.Sessions.Session(ctx, s.Location.Session)
 		if fault.Is(err, fault.SessionNotFound) {
-			a.strange++
+			a.unexplained++
 			return nil
 		}
 		return err
@@ -105,7 +105,7 @@ func (a *audit) document(ctx context.Context, s snapshot.Snapshot, written time.
 	if err != nil {
 		return err
 	}
-	return a.tell(Finding{UserID: row.UserID, Finding: snapshot.Finding{Kind: RecordDiffers, Location: s.Location, Snapshot: s.ID,
+	return a.report(Finding{UserID: row.UserID, Finding: snapshot.Finding{Kind: RecordDiffers, Location: s.Location, Snapshot: s.ID,
 		Archive: s.Archive.ID, Key: key.String(), What: "the catalogue records another location or another archive"}})
 }
 
@@ -116,10 +116,10 @@ func (a *audit) lostCatalogue(context.Context) error {
 		return nil
 	}
 	if !a.o.Remove {
-		if a.out.Snapshots == 0 || a.records != nil && a.strange == 0 {
+		if a.out.Snapshots == 0 || a.records != nil && a.unexplained == 0 {
 			return nil
 		}
-		return a.tell(Finding{Finding: snapshot.Finding{Kind: CatalogueLost, What: fmt.Sprintf(
+		return a.report(Finding{Finding: snapshot.Finding{Kind: CatalogueLost, What: fmt.Sprintf(
 			"the catalogue names none of the %d snapshots in the store: it is lost, or it belongs to another store", a.out.Snapshots)}})
 	}
 	return fault.New(fault.Config, "audit.remove",
@@ -127,8 +127,8 @@ func (a *audit) lostCatalogue(context.Context) error {
 		a.out.Snapshots, a.out.Archives)
 }
 
-// defaults checks the snapshot of every user's default.
-func (a *audit) defaults(ctx context.Context) error {
+// checkDefaults checks the snapshot of every user's default.
+func (a *audit) checkDefaults(ctx context.Context) error {
 	all, err := a.records.Defaults.Defaults(ctx)
 	if err != nil {
 		return err
@@ -153,18 +153,18 @@ func (a *audit) defaults(ctx context.Context) error {
 		if row.ID != "" {
 			f.Location = library.LocationOf(row.UserID, row.SessionID)
 		}
-		if err := a.tell(f); err != nil {
+		if err := a.report(f); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// unrecorded reports and removes documents that no record names: the remains of a save
+// removeUnrecorded reports and removes documents that no record names: the remains of a save
 // that died before its commit. If the catalogue does not have the session either, it may
 // be older than the store, and the document stays.
-func (a *audit) unrecorded(ctx context.Context) error {
-	for _, s := range a.alone {
+func (a *audit) removeUnrecorded(ctx context.Context) error {
+	for _, s := range a.unnamed {
 		has, err := a.vault.Has(ctx, s.Location, s.ID)
 		if err != nil {
 			return err
@@ -194,7 +194,7 @@ func (a *audit) unrecorded(ctx context.Context) error {
 			}
 			f.Removed = true
 		}
-		if err := a.tell(f); err != nil {
+		if err := a.report(f); err != nil {
 			return err
 		}
 	}

@@ -40,7 +40,7 @@ func (k *Renewals) planned(ctx context.Context, userID string) (p plan, at time.
 	}
 	p.userID, p.every = userID, set.CheckEvery()
 	if p.every == 0 {
-		return p, now.Add(renewalLook), nil // a change of the settings wakes the schedule
+		return p, now.Add(maxLookInterval), nil // a change of the settings wakes the schedule
 	}
 	p.check = *set.LoginCheck
 	p.current, err = k.cfg.Records.Default(ctx, userID)
@@ -48,7 +48,7 @@ func (k *Renewals) planned(ctx context.Context, userID string) (p plan, at time.
 		p.snapshot, err = k.cfg.Records.Snapshot(ctx, p.current.SnapshotID)
 	}
 	if fault.Is(err, fault.DefaultNotFound) || fault.Is(err, fault.SnapshotNotFound) {
-		return p, now.Add(p.early()), nil // a default that is made meanwhile is not due earlier
+		return p, now.Add(p.minInterval()), nil // a default that is made meanwhile is not due earlier
 	}
 	if err != nil {
 		return p, at, err
@@ -76,8 +76,8 @@ func (p plan) due(last login.Outcome, used, now time.Time) time.Time {
 	return since.Add(wait)
 }
 
-// early returns the shortest interval between two checks.
-func (p plan) early() time.Duration { return p.every - p.every/10 }
+// minInterval returns the shortest interval between two checks.
+func (p plan) minInterval() time.Duration { return p.every - p.every/10 }
 
 // jitter returns how much earlier than the interval a check is made, at most a tenth. It
 // keeps users with the same interval apart. It depends only on the user and the time.

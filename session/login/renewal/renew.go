@@ -39,7 +39,7 @@ func (k *Renewals) renew(r *Renewal) {
 	if outcome.Version == nil {
 		outcome.SnapshotID, outcome.Version = &r.current.SnapshotID, &r.current.Version
 	}
-	if _, err := k.cfg.Checker.Record(k.life, r.userID, r.snapshot, outcome); err != nil {
+	if _, err := k.cfg.Checker.Record(k.workCtx, r.userID, r.snapshot, outcome); err != nil {
 		k.cfg.Log.Error("the outcome of a scheduled login check could not be recorded", "owner", profiles.OwnerOf(r.userID), "error", err)
 	}
 }
@@ -61,7 +61,7 @@ func (k *Renewals) renewal(r *Renewal) (login.Outcome, error) {
 		k.cfg.Meter.LoginChecked(login.Failed)
 		return login.Outcome{}, err
 	}
-	if err := k.storable(r); err != nil {
+	if err := k.checkStore(r); err != nil {
 		return k.notRenewed(r, "the default was not opened, because what the site renews could not be saved", err), nil
 	}
 	up, err := k.cfg.Restorer.FromFiles(r.ctx, restore.Request{Engine: engine, RestoreTabs: true}, r.snapshot)
@@ -71,18 +71,18 @@ func (k *Renewals) renewal(r *Renewal) (login.Outcome, error) {
 		}
 		return login.Outcome{}, err
 	}
-	defer browsers.Discard(k.life, up.Chrome, k.cfg.Log)
-	if err := r.open(); err != nil {
+	defer browsers.Discard(k.workCtx, up.Chrome, k.cfg.Log)
+	if err := r.markOpened(); err != nil {
 		return login.Outcome{}, err
 	}
-	if why := notWhole(up); why != "" {
+	if why := missingParts(up); why != "" {
 		return k.notRenewed(r, "the site was not opened, because the default was not restored completely and so could not be saved", fault.New(fault.SaveFailed, "session.renewal", "%s", why)), nil
 	}
 	outcome, err := k.cfg.Checker.Check(r.ctx, up.Chrome, r.check)
 	if err != nil || !outcome.LoggedIn {
 		return outcome, err
 	}
-	moved, err := k.saveRenewal(k.life, r, up.Started)
+	moved, err := k.saveRenewal(k.workCtx, r, up.Started)
 	if err != nil {
 		k.cfg.Log.Warn("a scheduled check found the default logged in but could not save it; the default does not change", "owner", profiles.OwnerOf(r.userID), "error", err)
 		text := "logged in, but what the site renewed could not be saved: " + fault.MessageOf(err)
@@ -98,15 +98,15 @@ func (k *Renewals) renewal(r *Renewal) (login.Outcome, error) {
 // version that was opened. It returns nil if nothing was saved, because nothing has
 // changed or the default has moved.
 func (k *Renewals) saveRenewal(ctx context.Context, r *Renewal, up restore.Started) (_ *profiles.Default, err error) {
-	did := save.Failed
-	defer func() { k.cfg.Meter.Saved(save.ForLoginCheck, did) }()
+	result := save.Failed
+	defer func() { k.cfg.Meter.Saved(save.ForLoginCheck, result) }()
 	j := save.Job{Chrome: up.Chrome, Dir: up.Chrome.Dir(), Mode: save.Filesystem, GoesOn: true, Auto: true, Partial: up.Partial,
 		Notes: up.Notes, Move: &profiles.Move{From: r.current.Version, Renewal: true}}
 	if err := k.renewalRecord(ctx, r, &j); err != nil {
 		return nil, err
 	}
 	var doc state.Document
-	if err := k.tried(r, up.Chrome.Done(), func() (err error) {
+	if err := k.retried(r, up.Chrome.Done(), func() (err error) {
 		if doc, err = k.cfg.Saver.Capture(ctx, j); err != nil {
 			return err
 		}
@@ -121,7 +121,7 @@ func (k *Renewals) saveRenewal(ctx context.Context, r *Renewal, up restore.Start
 		return nil, err
 	}
 	if now, _ := k.cfg.Saver.Survey(ctx, j, doc); !loginChanged(ctx, up.Document, now) {
-		did = save.Unchanged
+		result = save.Unchanged
 		return nil, nil
 	}
 	files, err := k.cfg.Datadirs.Select(ctx, j.Dir.Profile())
@@ -129,7 +129,7 @@ func (k *Renewals) saveRenewal(ctx context.Context, r *Renewal, up restore.Start
 		return nil, err
 	}
 	var answer save.EndAnswer
-	if err := k.tried(r, nil, func() (err error) {
+	if err := k.retried(r, nil, func() (err error) {
 		answer, _, err = k.cfg.Saver.Keep(ctx, j, doc, files)
 		return err
 	}); err != nil {
@@ -139,10 +139,10 @@ func (k *Renewals) saveRenewal(ctx context.Context, r *Renewal, up restore.Start
 	if !answer.Default.Moved {
 		row := profiles.Snapshot{ID: answer.Snapshot.ID, SessionID: j.Session.ID, UserID: r.userID}
 		_, err := k.cfg.Snapshots.Retire(ctx, row)
-		did = save.Unchanged // the default has moved, so the snapshot is of no use
+		result = save.Unchanged // the default has moved, so the snapshot is of no use
 		return nil, err
 	}
-	did = save.Saved
+	result = save.Saved
 	return &profiles.Default{UserID: r.userID, SnapshotID: answer.Snapshot.ID, SessionID: j.Session.ID, Version: answer.Default.Version}, nil
 }
 

@@ -52,9 +52,9 @@ func (r *Renewal) end() {
 	close(r.done)
 }
 
-// open records that the check's Chrome has started. It returns an error if the check was
-// abandoned before.
-func (r *Renewal) open() error {
+// markOpened records that the check's Chrome has started. It returns an error if the
+// check was abandoned before.
+func (r *Renewal) markOpened() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.opened = true

@@ -12,9 +12,9 @@ import (
 // When scheduled login checks are made.
 const (
 	renewalPause    = 5 * time.Second  // before the next look at a user: after a check, or if no slot was free
-	renewalHeld     = time.Minute      // before the next look if the environment is in use
-	renewalLook     = 10 * time.Minute // between two looks at most: clocks are set, also back, and machines sleep
-	renewalBetween  = 2 * time.Second  // between two tries to save the result of a check
+	heldPause       = time.Minute      // before the next look if the environment is in use
+	maxLookInterval = 10 * time.Minute // between two looks at most: clocks are set, also back, and machines sleep
+	saveRetryPause  = 2 * time.Second  // between two tries to save the result of a check
 	renewalPatience = 10 * time.Second // how long a create waits for a check whose Chrome is running
 )
 
@@ -22,25 +22,25 @@ const (
 // goroutine. The catalogue decides the order, so a new daemon continues where the
 // previous one stopped. Its methods are safe for concurrent use.
 type Renewals struct {
-	cfg    Config
-	life   context.Context // of the daemon's work: a save continues when no further check starts
-	ctx    context.Context // of the checks
-	cancel context.CancelFunc
-	wake   chan struct{}
-	wg     sync.WaitGroup
+	cfg     Config
+	workCtx context.Context // of the daemon's work: a save continues when no further check starts
+	ctx     context.Context // of the checks
+	cancel  context.CancelFunc
+	wake    chan struct{}
+	wg      sync.WaitGroup
 
 	mu    sync.Mutex
 	turns map[string]*Turn // by user
 }
 
-// Turn is when a user's check is looked up next, at most renewalLook after the last time.
+// Turn is when a user's check is looked up next, at most maxLookInterval after the last time.
 // No check of the user is due earlier.
 type Turn struct{ at time.Time }
 
-// due returns when the turn is. A turn that is further ahead than renewalLook is due now:
+// due returns when the turn is. A turn that is further ahead than maxLookInterval is due now:
 // the clock was set back.
 func (t *Turn) due(now time.Time) time.Time {
-	if t.at.Sub(now) > renewalLook {
+	if t.at.Sub(now) > maxLookInterval {
 		return now
 	}
 	return t.at
@@ -48,8 +48,8 @@ func (t *Turn) due(now time.Time) time.Time {
 
 // New makes Renewals. Saves end with ctx at the latest.
 func New(ctx context.Context, cfg Config) *Renewals {
-	cfg.Patience, cfg.Between = cmp.Or(cfg.Patience, renewalPatience), cmp.Or(cfg.Between, renewalBetween)
-	k := &Renewals{cfg: cfg, life: ctx, wake: make(chan struct{}, 1), turns: map[string]*Turn{}}
+	cfg.Patience, cfg.Between = cmp.Or(cfg.Patience, renewalPatience), cmp.Or(cfg.Between, saveRetryPause)
+	k := &Renewals{cfg: cfg, workCtx: ctx, wake: make(chan struct{}, 1), turns: map[string]*Turn{}}
 	k.ctx, k.cancel = context.WithCancel(ctx)
 	return k
 }
@@ -111,12 +111,12 @@ func (k *Renewals) run() {
 		case <-k.ctx.Done():
 			return
 		}
-		later.Reset(k.tend())
+		later.Reset(k.makeDueChecks())
 	}
 }
 
-// tend makes the checks that are due, and returns the time until the next look.
-func (k *Renewals) tend() time.Duration {
+// makeDueChecks makes the checks that are due, and returns the time until the next look.
+func (k *Renewals) makeDueChecks() time.Duration {
 	for k.ctx.Err() == nil {
 		now := k.cfg.Now()
 		userID, due, t := k.Next(now)
@@ -126,8 +126,8 @@ func (k *Renewals) tend() time.Duration {
 		if wait := due.Sub(now); wait > 0 {
 			return wait
 		}
-		next := k.serve(userID)
-		latest := k.cfg.Now().Add(renewalLook)
+		next := k.checkUser(userID)
+		latest := k.cfg.Now().Add(maxLookInterval)
 		k.mu.Lock()
 		if k.turns[userID] == t { // otherwise the settings have changed meanwhile
 			if t.at = next; next.After(latest) {
@@ -136,7 +136,7 @@ func (k *Renewals) tend() time.Duration {
 		}
 		k.mu.Unlock()
 	}
-	return renewalLook
+	return maxLookInterval
 }
 
 // Next returns the user whose turn is next, and when that is; next is nil if there is
@@ -152,9 +152,9 @@ func (k *Renewals) Next(now time.Time) (userID string, due time.Time, next *Turn
 	return userID, due, next
 }
 
-// serve makes a user's check if it is due and a slot is free, and returns when to look at
+// checkUser makes a user's check if it is due and a slot is free, and returns when to look at
 // the user again.
-func (k *Renewals) serve(userID string) time.Time {
+func (k *Renewals) checkUser(userID string) time.Time {
 	p, at, err := k.planned(k.ctx, userID)
 	now := k.cfg.Now()
 	switch {
@@ -162,7 +162,7 @@ func (k *Renewals) serve(userID string) time.Time {
 		if k.ctx.Err() == nil {
 			k.cfg.Log.Warn("a user's next login check could not be determined; it is tried again", "error", err)
 		}
-		return now.Add(renewalHeld)
+		return now.Add(heldPause)
 	case at.After(now):
 		return at
 	case !k.cfg.Room() || !k.cfg.Places.AcquireUnlessLast():
@@ -172,7 +172,7 @@ func (k *Renewals) serve(userID string) time.Time {
 	if !k.cfg.Sessions.EnterRenewal(r) {
 		r.cancel()
 		k.cfg.Places.Release()
-		return now.Add(min(renewalHeld, p.early()))
+		return now.Add(min(heldPause, p.minInterval()))
 	}
 	defer k.cfg.Places.Replenish()
 	defer func() {

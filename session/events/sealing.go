@@ -10,10 +10,10 @@ import (
 // event returns an event as it is stored, cut to size. Page events are sealed, because
 // any URL may contain a secret. In other events secrets are masked; if there are any, the
 // whole event is also stored sealed.
-func (j *Journal) event(t told) profiles.Event {
+func (j *Journal) event(t queuedEvent) profiles.Event {
 	e := profiles.Event{Type: t.kind, At: t.at}
 	if t.kind != Message {
-		t.data = cut(t.data)
+		t.data = shorten(t.data)
 	}
 	whole, err := json.Marshal(t.data)
 	if err != nil || len(whole) > maxData {
@@ -40,8 +40,8 @@ func (j *Journal) event(t told) profiles.Event {
 	return e
 }
 
-// cut shortens the strings of an event to maxText.
-func cut(data Fields) Fields {
+// shorten shortens the strings of an event to maxText.
+func shorten(data Fields) Fields {
 	short := make(Fields, len(data))
 	for name, value := range data {
 		if text, ok := value.(string); ok && len(text) > maxText {

@@ -13,10 +13,10 @@ import (
 // token may be the only valid one.
 const renewalTries = 3
 
-// storable returns an error if the store could not take what a check saves. It is called
+// checkStore returns an error if the store could not take what a check saves. It is called
 // before the site is opened, because a site that rotates tokens would replace the stored
 // one.
-func (k *Renewals) storable(r *Renewal) error {
+func (k *Renewals) checkStore(r *Renewal) error {
 	if err := k.cfg.Archives.Health(r.ctx); err != nil {
 		return err
 	}
@@ -41,9 +41,9 @@ func (k *Renewals) notRenewed(r *Renewal, what string, err error) login.Outcome 
 	return outcome
 }
 
-// tried calls a step of a save and calls it again if it fails. It stops when a create has
+// retried calls a step of a save and calls it again if it fails. It stops when a create has
 // waited too long for the check, or when over is closed. over may be nil.
-func (k *Renewals) tried(r *Renewal, over <-chan struct{}, step func() error) error {
+func (k *Renewals) retried(r *Renewal, over <-chan struct{}, step func() error) error {
 	for try := 1; ; try++ {
 		err := step()
 		if err == nil || try == renewalTries {

@@ -32,9 +32,9 @@ func (g Given) Seal(keys interface {
 	return keys.Seal(profiles.JSON(g))
 }
 
-// given adds to a rescue what the dead daemon stored for it. If that cannot be read, the
-// profile is saved all the same, and the snapshot reports what it lacks.
-func (r *Rescues) given(j save.Job) save.Job {
+// restoreGiven adds to a rescue what the dead daemon stored for it. If that cannot be
+// read, the profile is saved all the same, and the snapshot reports what it lacks.
+func (r *Rescues) restoreGiven(j save.Job) save.Job {
 	if len(j.Session.Sealed) == 0 {
 		return j
 	}
