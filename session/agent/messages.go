@@ -95,7 +95,7 @@ type Notices interface {
 	Wake()
 }
 
-// Turns limits how many pages of messages are masked at once, one for each user.
+// Turns limits how many pages of messages are masked at once, at most one for each user.
 type Turns interface {
 	Take(ctx context.Context, userID string) (leave func(), err error)
 }

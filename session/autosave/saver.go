@@ -71,7 +71,7 @@ func (s *Saver) Run(ctx context.Context) {
 	defer next.Stop()
 	defer pauseTimer.Stop()
 	defer poll.Stop()
-	last, _ := s.poll(ctx) // first at once, so that an early login counts as a change
+	last, _ := s.poll(ctx) // at once, so that an early login counts as a change
 	pausing, wanted := true, false
 	want := func(in time.Duration) {
 		if !wanted && !pausing {
@@ -159,7 +159,7 @@ func (s *Saver) poll(ctx context.Context) (g tabState, ok bool) {
 }
 
 // Save makes one automatic checkpoint and records its result. It returns the time until
-// the next one (wait) and the time before which no other reason starts one (least). After
+// the next one (wait) and the time before which no other reason starts one (minWait). After
 // a failure it retries sooner, and earlier checkpoints stay. A checkpoint with a problem
 // is kept but counts as a failure.
 func (s *Saver) Save(ctx context.Context) (wait, minWait time.Duration) {

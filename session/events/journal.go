@@ -6,7 +6,6 @@
 // and the Journal only wakes it, so its reader sees only events that are on disk. mask.go
 // masks secrets in events; nothing else does. A [Reader] checks callers' rights and
 // returns the events.
-// may see and gives it to them.
 package events
 
 import (

@@ -25,7 +25,7 @@ type Keys interface {
 	Connected(ctx context.Context, c access.Caller, end func()) (leave func(), err error)
 }
 
-// Turns limits how many pages are masked at once, one for each user.
+// Turns limits how many pages are masked at once, at most one for each user.
 type Turns interface {
 	Take(ctx context.Context, userID string) (leave func(), err error)
 }

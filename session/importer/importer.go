@@ -32,8 +32,8 @@ type Request struct {
 	Size          int64 // of the body, as announced; -1 or 0 if not announced
 }
 
-// MaxImports is how many imports are read and stored at once, one for each user. Each may
-// hold a state file of [snapshot.MaxKept] bytes in memory several times.
+// MaxImports is how many imports are read and stored at once, at most one for each user.
+// Each may hold a state file of [snapshot.MaxKept] bytes in memory several times.
 const MaxImports = 2
 
 // The most entries, and bytes of their names, that an imported archive may list. It is

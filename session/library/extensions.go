@@ -11,8 +11,8 @@ import (
 	"github.com/stasisd/stasis/session/access"
 )
 
-// MaxChecked is how many extensions are checked at once, one for each user: their lists
-// of files and messages take many times their size in memory.
+// MaxChecked is how many extensions are checked at once, at most one for each user: their
+// lists of files and messages take many times their size in memory.
 const MaxChecked = 2
 
 // ExtensionRecords are the catalogue's records of uploaded extensions; see

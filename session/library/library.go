@@ -57,7 +57,7 @@ type Keys interface {
 	While(ctx context.Context, c access.Caller) (_ context.Context, leave func(), err error)
 }
 
-// Turns limits how many costly calls run at once, one for each user.
+// Turns limits how many costly calls run at once, at most one for each user.
 type Turns interface {
 	// Take waits for a turn of this user until ctx ends. leave ends the turn; it is
 	// called once.

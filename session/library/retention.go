@@ -49,7 +49,7 @@ const (
 	KeptInUse    Reason = "in_use"       // it is being read
 	KeptGrace    Reason = "grace"        // it is younger than the grace period
 	KeptNewest   Reason = "newest"       // the user's newest: no policy removes all
-	KeptRescue   Reason = "rescue"       // it expires by itself
+	KeptRescue   Reason = "rescue"       // it has its own expiry
 	KeptNoPolicy Reason = "no_policy"    // neither the user nor the daemon has a policy
 	KeptLast     Reason = "keep_last"
 	KeptWithin   Reason = "keep_within"

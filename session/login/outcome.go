@@ -49,7 +49,7 @@ func LastOutcome(u profiles.User) (last Outcome) {
 	return last
 }
 
-// after fills in what depends on the previous outcome. over reports that this version is
+// after fills in what depends on the previous outcome. expired reports that this version is
 // found logged out for the first time.
 func (o Outcome) after(last Outcome) (_ Outcome, expired bool) {
 	same := last.Version != nil && *last.Version == *o.Version

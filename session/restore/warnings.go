@@ -22,7 +22,7 @@ func expiredLogins(saved []state.Login, doc state.Document, now time.Time) []str
 	var warnings []string
 	for _, l := range saved {
 		if l = l.At(now); l.Expired {
-			warnings = append(warnings, fmt.Sprintf("the login at %s has expired, since %s, as far as its %s tells",
+			warnings = append(warnings, fmt.Sprintf("the login at %s expired on %s, according to its %s",
 				l.Site, l.ExpectedEnd.Format(time.RFC3339), l.Basis.Text()))
 		}
 	}

@@ -19,7 +19,7 @@ func (s *Saver) Rescue(ctx context.Context, j Job) Ended {
 }
 
 // saveProfile saves the user data directory of a Chrome that has ended. If its state was not
-// read, the last reading takes its place; see [Saver.left].
+// read, the last reading takes its place; see [Saver.documentAfterCrash].
 func (s *Saver) saveProfile(ctx context.Context, j Job) Ended {
 	doc := j.Document
 	if !doc.Complete {

@@ -21,7 +21,7 @@ type Replica struct {
 	dir   *browser.Dir // nil: it has to be made again
 	files *browser.Copy
 	last  *lastCheckpoint // nil: no checkpoint has been stored yet
-	// spoilt: the copy has damage, so the next checkpoint copies everything again. anew:
+	// damaged: the copy has damage, so the next checkpoint copies everything again. recopied:
 	// this copy was made for that reason.
 	damaged, recopied bool
 }
@@ -42,7 +42,7 @@ type checkpointState struct {
 	paused time.Duration // how long Chrome was frozen
 }
 
-// newReplica makes an empty replica, in place of a spoilt one; nil: there was none.
+// newReplica makes an empty replica, in place of a damaged one; nil: there was none.
 func (s *Saver) newReplica(damaged *Replica) (*Replica, error) {
 	dir, err := s.cfg.Dirs.NewDir()
 	if err != nil {

@@ -27,8 +27,8 @@ const (
 func (s *Saver) Survey(ctx context.Context, j Job, doc state.Document) (_ state.Document, problem string) {
 	doc.FromDisk, doc.Unwritten, doc.Unstored = nil, nil, nil // an uploaded document must not set these
 	doc.Missed = slices.Clone(doc.Missed)
-	for i := range doc.Missed { // nor this
-		doc.Missed[i].InProfile = nil // nor in this
+	for i := range doc.Missed {
+		doc.Missed[i].InProfile = nil // nor this
 	}
 	if doc.Datadir == state.DatadirNone {
 		return doc, ""

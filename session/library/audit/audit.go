@@ -116,14 +116,14 @@ type audit struct {
 	found   func(Finding) error
 	out     Summary
 	// orphaned are archives that no document names. wanted are the archives of records
-	// whose documents are missing. lost are the snapshots that cannot be restored. alone
+	// whose documents are missing. lost are the snapshots that cannot be restored. unnamed
 	// are the documents that no record seems to name.
 	orphaned    []snapshot.Finding
-	wanted      map[string]bool // documents that no record names and that no running save explains
+	wanted      map[string]bool
 	lost        map[string]bool
 	unnamed     []snapshot.Snapshot
 	known       int // documents that a record names
-	unexplained int // those that none names, and that no running save explains
+	unexplained int // documents that no record names and that no running save explains
 }
 
 // Run checks everything and passes each finding to found. If the catalogue names nothing

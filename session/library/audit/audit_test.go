@@ -104,7 +104,7 @@ func (r *rig) records() *audit.Records {
 	return &audit.Records{Sessions: r.catalogue.Sessions, Snapshots: r.catalogue.Snapshots, Defaults: r.catalogue.Defaults}
 }
 
-// run makes an audit. told has a line for each finding: severity, kind, snapshot, what
+// run makes an audit. found has a line for each finding: severity, kind, snapshot, what
 // was done.
 func (r *rig) run(records *audit.Records, o audit.Options) (found []string, sum audit.Summary, err error) {
 	r.Helper()
