@@ -170,7 +170,7 @@ func (s *Saver) Save(ctx context.Context) (wait, minWait time.Duration) {
 	case fault.Is(err, fault.SessionEnding):
 		return minWait, minWait // the end saves; if it fails, the session continues
 	case errors.Is(err, ErrFrozen), fault.Is(err, fault.SessionNotRunning):
-		return wait, minWait // another status says why nothing can be saved
+		return wait, minWait // the session's status says why nothing can be saved
 	}
 	if err == nil {
 		s.status.SnapshotID, s.status.At, s.status.Failures, s.status.Error = id, s.now().UTC(), 0, ""

@@ -33,7 +33,7 @@ type Versions struct {
 // Notes are the notes that were restored with an environment. They are the wire format of
 // a report's notes, and what a snapshot keeps of them.
 type Notes struct {
-	SessionID string          `json:"session_id"` // the session that stored them
+	SessionID string          `json:"session_id"` // under which they were stored
 	StoredAt  time.Time       `json:"stored_at"`
 	Data      json.RawMessage `json:"data"`
 }
