@@ -120,7 +120,7 @@ func (a *audit) lostCatalogue(context.Context) error {
 			return nil
 		}
 		return a.report(Finding{Finding: snapshot.Finding{Kind: CatalogueLost, What: fmt.Sprintf(
-			"the catalogue names none of the %d snapshots in the store: it is lost, or it belongs to another store", a.out.Snapshots)}})
+			"it names none of the %d snapshots in the store: it is lost, or it belongs to another store", a.out.Snapshots)}})
 	}
 	return fault.New(fault.Config, "audit.remove",
 		"the catalogue names none of the %d snapshots and %d archives in the store: it is lost, or it belongs to another store; nothing was removed",
