@@ -32,7 +32,7 @@ type Writer struct {
 
 	wake    chan struct{}
 	flushes chan chan struct{}
-	ending  chan closing
+	ending  chan writerEnd
 	done    chan struct{} // closed when the writer has ended
 
 	mu     sync.Mutex
@@ -55,8 +55,8 @@ type queuedEvent struct {
 	size int  // of a page event's data, in bytes, approximately
 }
 
-// closing says how a writer ends; a nil end leaves the run open.
-type closing struct {
+// writerEnd says how a writer ends; a nil end leaves the run open.
+type writerEnd struct {
 	ctx context.Context
 	end *profiles.RunEnd
 }
@@ -67,7 +67,7 @@ type closing struct {
 func (j *Journal) Begin(sessionID string) *Writer {
 	now := j.now().UTC()
 	w := &Writer{j: j, id: uuid.Must(uuid.NewV7()).String(), sessionID: sessionID, at: now,
-		wake: make(chan struct{}, 1), flushes: make(chan chan struct{}), ending: make(chan closing, 1), done: make(chan struct{})}
+		wake: make(chan struct{}, 1), flushes: make(chan chan struct{}), ending: make(chan writerEnd, 1), done: make(chan struct{})}
 	w.flood.begin(now)
 	j.mu.Lock()
 	j.writers[sessionID], j.live[sessionID] = w, true
@@ -141,7 +141,7 @@ func (w *Writer) close(ctx context.Context, end *profiles.RunEnd) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), endDeadline)
 	defer cancel()
 	select {
-	case w.ending <- closing{ctx, end}:
+	case w.ending <- writerEnd{ctx, end}:
 	default: // it is ending already
 	}
 	select {
@@ -266,7 +266,7 @@ func (w *Writer) ensureRun(ctx context.Context) error {
 }
 
 // finish writes the last events and ends the run.
-func (w *Writer) finish(c closing, pending []profiles.Event) {
+func (w *Writer) finish(c writerEnd, pending []profiles.Event) {
 	w.mu.Lock()
 	w.closed = true
 	w.mu.Unlock()
@@ -293,7 +293,7 @@ func (w *Writer) finish(c closing, pending []profiles.Event) {
 }
 
 // last writes the remaining events, in one transaction with the end of the run.
-func (w *Writer) last(c closing, pending []profiles.Event) error {
+func (w *Writer) last(c writerEnd, pending []profiles.Event) error {
 	err := w.ensureRun(c.ctx)
 	switch {
 	case err != nil:

@@ -85,22 +85,22 @@ type Deps struct {
 // checks the caller's rights; what belongs to another user counts as not found. Its
 // methods are safe for concurrent use.
 type Library struct {
-	records   Records
-	defaults  DefaultRecords
-	snapshots *Snapshots
-	archives  Archives
-	sessions  Sessions
-	keys      Keys
-	readings  Turns
-	verifying chan struct{} // one value for each snapshot that is being verified
-	now       func() time.Time
-	log       *slog.Logger
+	records     Records
+	defaults    DefaultRecords
+	snapshots   *Snapshots
+	archives    Archives
+	sessions    Sessions
+	keys        Keys
+	readings    Turns
+	verifySlots chan struct{} // one value for each snapshot that is being verified
+	now         func() time.Time
+	log         *slog.Logger
 }
 
 // New makes a Library.
 func New(d Deps) *Library {
 	return &Library{records: d.Records, defaults: d.Defaults, snapshots: d.Snapshots, archives: d.Archives, sessions: d.Sessions, keys: d.Keys,
-		readings: d.Readings, verifying: make(chan struct{}, maxVerifying), now: d.Now, log: d.Log}
+		readings: d.Readings, verifySlots: make(chan struct{}, maxVerifying), now: d.Now, log: d.Log}
 }
 
 // requestEnded returns the error of work whose request has ended; nil for nil.

@@ -74,7 +74,7 @@ func (p *Pruner) Prune(ctx context.Context, c access.Caller, r PruneRequest) (Pr
 
 // prune prunes the snapshots of users. When ctx ends, it stops before the next snapshot.
 func (p *Pruner) prune(ctx context.Context, users []string, dry bool) (PruneAnswer, error) {
-	run := pruning{pruner: p, answer: PruneAnswer{DryRun: dry, Removed: []PrunedSnapshot{}, KeptBy: map[Reason]int{}}}
+	run := pruneRun{pruner: p, answer: PruneAnswer{DryRun: dry, Removed: []PrunedSnapshot{}, KeptBy: map[Reason]int{}}}
 	if dry {
 		run.answer.Kept = []KeptSnapshot{}
 	}
@@ -86,13 +86,13 @@ func (p *Pruner) prune(ctx context.Context, users []string, dry bool) (PruneAnsw
 	return run.answer, nil
 }
 
-// pruning is a prune that is running.
-type pruning struct {
+// pruneRun is a prune that is running.
+type pruneRun struct {
 	pruner *Pruner
 	answer PruneAnswer
 }
 
-func (r *pruning) user(ctx context.Context, userID string) error {
+func (r *pruneRun) user(ctx context.Context, userID string) error {
 	policy, err := r.pruner.policy(ctx, userID)
 	if err != nil {
 		return err
@@ -131,7 +131,7 @@ func (r *pruning) user(ctx context.Context, userID string) error {
 
 // wouldRemove counts what would be removed. An archive is freed if all snapshots that
 // name it are removed.
-func (r *pruning) wouldRemove(toRemove []profiles.Snapshot, keptArchives map[string]bool) {
+func (r *pruneRun) wouldRemove(toRemove []profiles.Snapshot, keptArchives map[string]bool) {
 	for _, row := range toRemove {
 		r.removed(row)
 		if !keptArchives[row.ArchiveID] {
@@ -142,7 +142,7 @@ func (r *pruning) wouldRemove(toRemove []profiles.Snapshot, keptArchives map[str
 }
 
 // remove removes a snapshot, unless something has started to need it.
-func (r *pruning) remove(ctx context.Context, row profiles.Snapshot) error {
+func (r *pruneRun) remove(ctx context.Context, row profiles.Snapshot) error {
 	if err := ctx.Err(); err != nil {
 		return fault.Wrap(err, fault.Timeout, "library.prune", "the prune was interrupted; the snapshots that it removed stay removed")
 	}
@@ -160,14 +160,14 @@ func (r *pruning) remove(ctx context.Context, row profiles.Snapshot) error {
 	return nil
 }
 
-func (r *pruning) removed(row profiles.Snapshot) {
+func (r *pruneRun) removed(row profiles.Snapshot) {
 	r.answer.RemovedCount++
 	if len(r.answer.Removed) < maxPruned {
 		r.answer.Removed = append(r.answer.Removed, pruned(row))
 	}
 }
 
-func (r *pruning) keep(row profiles.Snapshot, why []Reason) {
+func (r *pruneRun) keep(row profiles.Snapshot, why []Reason) {
 	r.answer.KeptCount++
 	for _, reason := range why {
 		r.answer.KeptBy[reason]++

@@ -11,15 +11,15 @@ import (
 // read. Its methods are safe for concurrent use.
 type readers struct {
 	mu       sync.Mutex
-	held     map[string][]*reading
+	held     map[string][]*snapshotUse
 	removals map[string]chan struct{} // running removals, by snapshot; closed at their end
 }
 
-// reading is one use of a snapshot's bytes. what names it, for example "restored".
-type reading struct{ what string }
+// snapshotUse is one use of a snapshot's bytes. what names it, for example "restored".
+type snapshotUse struct{ what string }
 
 func newReaders() *readers {
-	return &readers{held: map[string][]*reading{}, removals: map[string]chan struct{}{}}
+	return &readers{held: map[string][]*snapshotUse{}, removals: map[string]chan struct{}{}}
 }
 
 // hold prevents the removal of a snapshot until release is called, which may be called
@@ -30,7 +30,7 @@ func (r *readers) hold(ctx context.Context, id, what string) (release func(), er
 		return nil, err
 	}
 	defer r.mu.Unlock()
-	own := &reading{what}
+	own := &snapshotUse{what}
 	r.held[id] = append(r.held[id], own)
 	return func() { r.leave(id, own) }, nil
 }
@@ -80,10 +80,10 @@ func (r *readers) enter(ctx context.Context, id string) error {
 	}
 }
 
-func (r *readers) leave(id string, one *reading) {
+func (r *readers) leave(id string, one *snapshotUse) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	var rest []*reading
+	var rest []*snapshotUse
 	for _, other := range r.held[id] {
 		if other != one {
 			rest = append(rest, other)

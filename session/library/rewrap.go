@@ -38,8 +38,8 @@ type Sealer interface {
 	RewrapSealed(sealed []byte, retire []string) ([]byte, error)
 }
 
-// rewrapping is one run of RewrapSessions.
-type rewrapping struct {
+// rewrapRun is one run of RewrapSessions.
+type rewrapRun struct {
 	records SessionRecords
 	sealed  SealedEvents
 	sealer  Sealer
@@ -53,7 +53,7 @@ type rewrapping struct {
 // done. Errors are those of the catalogue. Data that cannot be opened stays unchanged;
 // Left lists it by session and by run.
 func RewrapSessions(ctx context.Context, records SessionRecords, events SealedEvents, sealer Sealer, retire []string) (Rewrapped, error) {
-	r := rewrapping{records: records, sealed: events, sealer: sealer, retire: retire}
+	r := rewrapRun{records: records, sealed: events, sealer: sealer, retire: retire}
 	err := r.sessions(ctx)
 	if err == nil {
 		err = r.events(ctx)
@@ -61,7 +61,7 @@ func RewrapSessions(ctx context.Context, records SessionRecords, events SealedEv
 	return r.out, err
 }
 
-func (r *rewrapping) sessions(ctx context.Context) error {
+func (r *rewrapRun) sessions(ctx context.Context) error {
 	for after := ""; ; {
 		page, next, err := r.records.Sessions(ctx, profiles.SessionFilter{Limit: rewrapPage, StartAfter: after})
 		if err != nil {
@@ -79,7 +79,7 @@ func (r *rewrapping) sessions(ctx context.Context) error {
 	}
 }
 
-func (r *rewrapping) session(ctx context.Context, rec profiles.Session) error {
+func (r *rewrapRun) session(ctx context.Context, rec profiles.Session) error {
 	var resealed [2][]byte
 	var failed error
 	for i, sealed := range [][]byte{rec.Sealed, rec.Asked} {
@@ -115,7 +115,7 @@ func (r *rewrapping) session(ctx context.Context, rec profiles.Session) error {
 
 // events handles the events of all runs. It reports failures by run, because a run may
 // have thousands of events that fail for one reason.
-func (r *rewrapping) events(ctx context.Context) error {
+func (r *rewrapRun) events(ctx context.Context) error {
 	var last profiles.SealedEvent
 	var failed error // the first failure of the run
 	left := 0        // failed events of the run

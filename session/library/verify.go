@@ -48,8 +48,8 @@ func (l *Library) VerifySnapshot(ctx context.Context, c access.Caller, id string
 		return VerifyResult{}, err
 	}
 	select {
-	case l.verifying <- struct{}{}:
-		defer func() { <-l.verifying }()
+	case l.verifySlots <- struct{}{}:
+		defer func() { <-l.verifySlots }()
 	case <-ctx.Done():
 		return VerifyResult{}, fault.Wrap(ctx.Err(), fault.Timeout, "library.verify", "too many snapshots are being verified; try again later")
 	}

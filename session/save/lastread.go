@@ -98,8 +98,8 @@ func (s *Saver) merge(ctx context.Context, j Job, r lastReading) (state.Document
 	turn, cancel := context.WithTimeout(ctx, surveyDeadline)
 	defer cancel()
 	select {
-	case s.surveys <- struct{}{}:
-		defer func() { <-s.surveys }()
+	case s.surveySlots <- struct{}{}:
+		defer func() { <-s.surveySlots }()
 	case <-turn.Done():
 		return r.doc, fault.Wrap(turn.Err(), fault.Timeout, "session.lastread", "the profile could not be read in time: too many profiles were being read")
 	}

@@ -121,11 +121,11 @@ type Config struct {
 
 // Saver makes snapshots. Its methods are safe for concurrent use.
 type Saver struct {
-	cfg     Config
-	surveys chan struct{} // one value for each profile that is being read
+	cfg         Config
+	surveySlots chan struct{} // one value for each profile that is being read
 }
 
 // New makes a Saver.
-func New(cfg Config) *Saver { return &Saver{cfg: cfg, surveys: make(chan struct{}, maxSurveys)} }
+func New(cfg Config) *Saver { return &Saver{cfg: cfg, surveySlots: make(chan struct{}, maxSurveys)} }
 
 var _ Dirs = browsers.Launcher(nil)

@@ -47,8 +47,8 @@ func (s *Saver) Filter(ctx context.Context, userDataDir string, selection state.
 		return nil, nil
 	}
 	select {
-	case s.surveys <- struct{}{}:
-		defer func() { <-s.surveys }()
+	case s.surveySlots <- struct{}{}:
+		defer func() { <-s.surveySlots }()
 	case <-ctx.Done():
 		return nil, fault.Wrap(ctx.Err(), fault.Timeout, "session.filter", "the profile could not be filtered in time: too many profiles were being read")
 	}

@@ -34,8 +34,8 @@ func (s *Saver) Survey(ctx context.Context, j Job, doc state.Document) (_ state.
 		return doc, ""
 	}
 	select {
-	case s.surveys <- struct{}{}:
-		defer func() { <-s.surveys }()
+	case s.surveySlots <- struct{}{}:
+		defer func() { <-s.surveySlots }()
 	case <-ctx.Done():
 		doc.Inventory = uncounted("the profile could not be read in time")
 		return doc, UnreadCopy

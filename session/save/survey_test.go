@@ -45,7 +45,7 @@ func TestFirstFitting(t *testing.T) {
 func TestSurveyWaitsForItsTurn(t *testing.T) {
 	s := New(Config{Log: slog.New(slog.DiscardHandler)})
 	for range maxSurveys {
-		s.surveys <- struct{}{}
+		s.surveySlots <- struct{}{}
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
