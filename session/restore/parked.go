@@ -46,9 +46,9 @@ func (r *Restorer) takeParked(ctx context.Context, q Request, row profiles.Snaps
 	ctx, cancel := context.WithTimeout(ctx, ThawDeadline)
 	defer cancel()
 	if err := parked.Thaw(ctx); err != nil {
-		r.log.Warn("a parked Chrome did not answer after its thaw; the snapshot is restored from files", "snapshot", row.ID, "error", err)
+		r.log.Warn("a parked Chrome did not answer after it was thawed; the snapshot is restored from files", "snapshot", row.ID, "error", err)
 		browsers.Discard(ctx, parked.Chrome, r.log)
-		return nil, "the parked Chrome did not answer after its thaw"
+		return nil, "the parked Chrome did not answer after it was thawed"
 	}
 	return parked, ""
 }

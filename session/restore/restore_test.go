@@ -168,7 +168,7 @@ func TestPaths(t *testing.T) {
 		why    string
 	}{
 		"parked":               {withParked(nil), nil, PathParked, ""},
-		"parked, does not run": {withParked(died), nil, PathCold, "did not answer after its thaw"},
+		"parked, does not run": {withParked(died), nil, PathCold, "did not answer after it was thawed"},
 		"parked, files asked":  {withParked(nil), func(q *Request) { q.AllowMemory = false }, PathCold, ""},
 		"parked, does not fit": {withParked(nil), func(q *Request) { q.RestoreTabs = false }, PathCold, "restore_tabs is false"},
 		"standby":              {withStandby(nil), nil, PathStandby, "none is parked"},
