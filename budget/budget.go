@@ -1,16 +1,17 @@
-// Package budget bounds the memory that the daemon holds for its clients. It is a leaf.
+// Package budget limits the memory that the daemon holds for its clients. It imports no
+// other package of Stasis.
 package budget
 
 import "sync"
 
-// DefaultMemory is the limit of a [Budget] that has none, in bytes.
+// DefaultMemory is the limit, in bytes, of a [Budget] that is made without one.
 const DefaultMemory = 256 << 20
 
-// Budget bounds, in bytes, what the daemon holds for clients that are slow: CDP
-// messages and HTTP bodies that arrive, and messages and answers that wait for a
-// reader. A daemon has one. Each account has an owner: a session's multiplexer or an
-// API key. Where the budget is used up, the owner that holds most gives way with its
-// largest account. The others are not affected. It is safe for concurrent use.
+// Budget limits the bytes that the daemon holds for slow clients: incoming CDP messages
+// and HTTP bodies, and messages and answers that wait for a reader. A daemon has one
+// Budget. Each account has an owner: a session's multiplexer or an API key. If the limit
+// is exceeded, the owner that holds most loses its largest account. Other owners are not
+// affected. A Budget is safe for concurrent use.
 type Budget struct {
 	mu       sync.Mutex
 	limit    int
@@ -19,7 +20,7 @@ type Budget struct {
 	accounts map[*Account]struct{}
 }
 
-// New makes a Budget of so many bytes; 0 means [DefaultMemory].
+// New makes a Budget of limit bytes; 0 means [DefaultMemory].
 func New(limit int) *Budget {
 	if limit == 0 {
 		limit = DefaultMemory
@@ -27,7 +28,7 @@ func New(limit int) *Budget {
 	return &Budget{limit: limit, accounts: map[*Account]struct{}{}}
 }
 
-// Use is how many bytes are held now, and how often a holder had to give way.
+// Use returns how many bytes are held now, and how many accounts were evicted so far.
 func (b *Budget) Use() (bytes, evicted int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -39,13 +40,13 @@ type Account struct {
 	budget *Budget
 	owner  any
 	held   int
-	over   bool   // closed, or made to give way
-	evict  func() // makes the holder give way; it waits for nothing
+	closed bool   // closed or evicted
+	evict  func() // makes the client release its memory, without waiting
 }
 
-// Open makes an account of an owner, which can be any comparable value. evict is
-// called when the account has to give way: it must make its client let go of the
-// memory, and must not wait. A nil Budget gives a nil Account.
+// Open makes an account for an owner, which can be any comparable value. evict is called
+// when the account is evicted. It must make its client release the memory, and must not
+// wait. A nil Budget returns a nil Account.
 func (b *Budget) Open(owner any, evict func()) *Account {
 	if b == nil {
 		return nil
@@ -57,59 +58,59 @@ func (b *Budget) Open(owner any, evict func()) *Account {
 	return a
 }
 
-// Take counts n bytes more. It is false when the account has given way.
+// Take counts n more bytes. It returns false if the account has been evicted or closed.
 func (a *Account) Take(n int) bool {
 	if a == nil {
 		return true
 	}
 	b := a.budget
 	b.mu.Lock()
-	if a.over {
+	if a.closed {
 		b.mu.Unlock()
 		return false
 	}
 	a.held += n
 	b.used += n
-	var gone []*Account
+	var evicted []*Account
 	for b.used > b.limit {
-		most := b.most()
-		most.leave()
+		largest := b.largest()
+		largest.releaseAll()
 		b.evicted++
-		gone = append(gone, most)
+		evicted = append(evicted, largest)
 	}
-	over := a.over
+	closed := a.closed
 	b.mu.Unlock()
-	for _, g := range gone {
+	for _, g := range evicted {
 		g.evict()
 	}
-	return !over
+	return !closed
 }
 
-// most is the largest account of the owner that holds most. There is one: the
-// sum of all is over the limit.
-func (b *Budget) most() *Account {
+// largest returns the largest account of the owner that holds most. There is one, because
+// the sum of all exceeds the limit.
+func (b *Budget) largest() *Account {
 	sums := map[any]int{}
 	for a := range b.accounts {
 		sums[a.owner] += a.held
 	}
-	var most *Account
+	var largest *Account
 	for a := range b.accounts {
-		if most == nil || sums[a.owner] > sums[most.owner] || a.owner == most.owner && a.held > most.held {
-			most = a
+		if largest == nil || sums[a.owner] > sums[largest.owner] || a.owner == largest.owner && a.held > largest.held {
+			largest = a
 		}
 	}
-	return most
+	return largest
 }
 
-// leave gives everything back, under the lock.
-func (a *Account) leave() {
-	a.over = true
+// releaseAll frees everything. The caller holds the lock.
+func (a *Account) releaseAll() {
+	a.closed = true
 	a.budget.used -= a.held
 	a.held = 0
 	delete(a.budget.accounts, a)
 }
 
-// Give gives n bytes back.
+// Give releases n bytes.
 func (a *Account) Give(n int) {
 	if a == nil {
 		return
@@ -121,14 +122,14 @@ func (a *Account) Give(n int) {
 	a.budget.used -= n
 }
 
-// Close gives everything back.
+// Close releases everything and closes the account.
 func (a *Account) Close() {
 	if a == nil {
 		return
 	}
 	a.budget.mu.Lock()
 	defer a.budget.mu.Unlock()
-	if !a.over {
-		a.leave()
+	if !a.closed {
+		a.releaseAll()
 	}
 }

@@ -2,38 +2,38 @@ package budget
 
 import "testing"
 
-// Where the budget is used up, the client that holds most of the owner that
-// holds most gives way; the others keep what they hold, and what it held is free.
+// If the limit is exceeded, the owner that holds most loses its largest account. The
+// others keep theirs, and the evicted bytes are free again.
 func TestBudget(t *testing.T) {
 	b := New(100)
-	var gone []string
+	var evicted []string
 	open := func(owner, name string) *Account {
-		return b.Open(owner, func() { gone = append(gone, name) })
+		return b.Open(owner, func() { evicted = append(evicted, name) })
 	}
 	a, c, d := open("one", "a"), open("one", "c"), open("two", "d")
-	if !a.Take(20) || !c.Take(30) || !d.Take(45) || len(gone) > 0 {
-		t.Fatalf("%q gave way", gone)
+	if !a.Take(20) || !c.Take(30) || !d.Take(45) || len(evicted) > 0 {
+		t.Fatalf("evicted too early: %q", evicted)
 	}
-	if !d.Take(4) || c.Take(2) || len(gone) != 1 || gone[0] != "c" {
-		t.Errorf("gave way: %q", gone)
+	if !d.Take(4) || c.Take(2) || len(evicted) != 1 || evicted[0] != "c" {
+		t.Errorf("evicted: %q", evicted)
 	}
 	if !a.Take(20) || !d.Take(3) {
-		t.Error("what was given back is not free")
+		t.Error("released bytes are not free")
 	}
 	a.Close()
 	c.Close()
 	d.Close()
 	if used, evicted := b.Use(); used != 0 || evicted != 1 {
-		t.Errorf("%d bytes are held, %d gave way", used, evicted)
+		t.Errorf("%d bytes are held, %d accounts were evicted", used, evicted)
 	}
 	if a.Take(1) {
-		t.Error("a closed account took something")
+		t.Error("a closed account accepted bytes")
 	}
 	var none *Account
 	none.Give(1)
 	none.Close()
 	if !none.Take(1) {
-		t.Error("what is not counted was refused")
+		t.Error("a nil account refused bytes")
 	}
 }
 
@@ -41,6 +41,6 @@ func TestBudget(t *testing.T) {
 func TestNoBudget(t *testing.T) {
 	var none *Budget
 	if a := none.Open("one", nil); !a.Take(1 << 40) {
-		t.Error("what is not counted was refused")
+		t.Error("a nil account refused bytes")
 	}
 }

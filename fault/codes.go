@@ -1,68 +1,68 @@
 package fault
 
-// Code names a kind of failure. The list is closed and part of the wire: a
-// code is never renamed or reused, and openapi.yaml documents each one.
+// Code names a kind of failure. The list is closed and part of the API: a code is never
+// renamed or reused, and openapi.yaml documents each code.
 type Code string
 
-// The codes, by the status that package api gives them.
+// The codes, grouped by the HTTP status that package api gives them.
 const (
-	InvalidRequest Code = "invalid_request" // 400: not JSON, wrong type, too long
-	Unauthorized   Code = "unauthorized"    // 401: no key, unknown key, spent ticket
-	Forbidden      Code = "forbidden"       // 403: the key lacks the right; foreign Origin
-	ScopeReserved  Code = "scope_reserved"  // 403: the scope ID is kept for Stasis's own snapshots
+	InvalidRequest Code = "invalid_request" // 400: not JSON, wrong type, or too long
+	Unauthorized   Code = "unauthorized"    // 401: no key, unknown key, or used ticket
+	Forbidden      Code = "forbidden"       // 403: the key lacks the right, or a foreign Origin
+	ScopeReserved  Code = "scope_reserved"  // 403: the scope ID is reserved for Stasis's own snapshots
 
 	NotFound          Code = "not_found"           // 404: no such route or object
-	SessionNotFound   Code = "session_not_found"   // 404: also somebody else's
-	SnapshotNotFound  Code = "snapshot_not_found"  // 404: also somebody else's
+	SessionNotFound   Code = "session_not_found"   // 404: also another user's
+	SnapshotNotFound  Code = "snapshot_not_found"  // 404: also another user's
 	UserNotFound      Code = "user_not_found"      // 404
 	DefaultNotFound   Code = "default_not_found"   // 404: the user has no default environment
 	KeyNotFound       Code = "key_not_found"       // 404
 	FileNotFound      Code = "file_not_found"      // 404
-	ExtensionNotFound Code = "extension_not_found" // 404: also somebody else's
+	ExtensionNotFound Code = "extension_not_found" // 404: also another user's
 	RunNotFound       Code = "run_not_found"       // 404: the session has no such run
-	NoteNotFound      Code = "note_not_found"      // 404: nothing was noted under that session ID
+	NoteNotFound      Code = "note_not_found"      // 404: there are no notes under that session ID
 
 	NoSnapshot        Code = "no_snapshot"         // 409: the source was never saved
 	SessionExists     Code = "session_exists"      // 409: the chosen ID is taken
-	SessionEnding     Code = "session_ending"      // 409: another end of it is under way
-	SessionNotRunning Code = "session_not_running" // 409: it has ended or failed
-	EnvironmentInUse  Code = "environment_in_use"  // 409: on_live=fail and another holds it
-	VersionConflict   Code = "version_conflict"    // 409: if_version lost the race
+	SessionEnding     Code = "session_ending"      // 409: another end of the session is running
+	SessionNotRunning Code = "session_not_running" // 409: the session has ended or failed
+	EnvironmentInUse  Code = "environment_in_use"  // 409: on_live=fail, and another session holds the environment
+	VersionConflict   Code = "version_conflict"    // 409: if_version is not the current version
 	SnapshotInUse     Code = "snapshot_in_use"     // 409: a user's default names it, or it is being read
 	SnapshotExists    Code = "snapshot_exists"     // 409: another document has the ID
-	NoAgentAttached   Code = "no_agent_attached"   // 409: a message for an agent, and nobody hears of it
-	NoLoginCheck      Code = "no_login_check"      // 409: the user's settings have none
-	ExtensionInUse    Code = "extension_in_use"    // 409: a snapshot has it
-	RequestInProgress Code = "request_in_progress" // 409: same Idempotency-Key, not answered yet
-	IdempotencyReused Code = "idempotency_reused"  // 422: same Idempotency-Key, another body
+	NoAgentAttached   Code = "no_agent_attached"   // 409: a message for an agent, and no agent is attached
+	NoLoginCheck      Code = "no_login_check"      // 409: the user's settings have no login check
+	ExtensionInUse    Code = "extension_in_use"    // 409: a snapshot contains it
+	RequestInProgress Code = "request_in_progress" // 409: the first request with the Idempotency-Key is still running
+	IdempotencyReused Code = "idempotency_reused"  // 422: the Idempotency-Key was used with another body
 
-	TooLarge         Code = "too_large"         // 413: body over the limit
+	TooLarge         Code = "too_large"         // 413: the body is over the limit
 	UnknownField     Code = "unknown_field"     // 422
 	InvalidField     Code = "invalid_field"     // 422: a known field with a value out of range
-	Unsupported      Code = "unsupported"       // 422: a known value that is not built
+	Unsupported      Code = "unsupported"       // 422: a known value that is not supported
 	InvalidExtension Code = "invalid_extension" // 422: not an extension, or a damaged one
 	UserMismatch     Code = "user_mismatch"     // 422: source and session name different users
 
-	InvalidImport Code = "invalid_import" // 422: what is imported is not of its format, or hostile
+	InvalidImport Code = "invalid_import" // 422: the file does not have its format, or is hostile
 
 	TooManySessions Code = "too_many_sessions" // 429, with Retry-After
 	TooManyImports  Code = "too_many_imports"  // 429, with Retry-After
-	TooManyClients  Code = "too_many_clients"  // 429, with Retry-After: the session has as many CDP clients as it may
+	TooManyClients  Code = "too_many_clients"  // 429, with Retry-After: the session's limit of CDP clients is reached
 	TooManyAttempts Code = "too_many_attempts" // 429, with Retry-After: wrong keys or tickets from one address
 
-	TooManyRequests Code = "too_many_requests" // 429, with Retry-After: streams of events or large bodies at once
+	TooManyRequests Code = "too_many_requests" // 429, with Retry-After: too many event streams or large bodies at once
 
 	Internal        Code = "internal"         // 500
 	SaveFailed      Code = "save_failed"      // 500: nothing was committed
 	ArchiveDamaged  Code = "archive_damaged"  // 500: hash, length or structure is wrong
-	IdentityMissing Code = "identity_missing" // 500: no identity opens the archive
+	IdentityMissing Code = "identity_missing" // 500: no identity can decrypt the archive
 	StoreFailed     Code = "store_failed"     // 500: snapshot store or catalogue failed
-	BrowserFailed   Code = "browser_failed"   // 502: Chrome did not start, answer or lives no more
+	BrowserFailed   Code = "browser_failed"   // 502: Chrome did not start, does not answer, or has died
 	ShuttingDown    Code = "shutting_down"    // 503
 	Timeout         Code = "timeout"          // 504: Chrome or a store was too slow
-	StoreFull       Code = "store_full"       // 507: no room for the snapshot
+	StoreFull       Code = "store_full"       // 507: no space for the snapshot
 
-	ChromeMissing Code = "chrome_missing" // start-up: no Chrome, or too old
+	ChromeMissing Code = "chrome_missing" // start-up: no Chrome, or its version is too old
 	SandboxFailed Code = "sandbox_failed" // start-up: Chrome's sandbox cannot start
 	Config        Code = "config"         // start-up: a flag or file is wrong
 	DataDirInUse  Code = "data_dir_in_use"
@@ -70,13 +70,13 @@ const (
 
 var texts = map[Code]string{
 	InvalidRequest: "the request is malformed", Unauthorized: "a valid API key is needed",
-	Forbidden: "the key does not allow this", ScopeReserved: "the scope is not for agents' documents", NotFound: "no such resource",
+	Forbidden: "the key does not allow this", ScopeReserved: "the scope is reserved; agents cannot store documents there", NotFound: "no such resource",
 	SessionNotFound: "no such session", SnapshotNotFound: "no such snapshot",
 	UserNotFound: "no such user", DefaultNotFound: "the user has no default environment",
 	KeyNotFound: "no such key", FileNotFound: "no such file",
 	RunNotFound:       "no such run",
-	NoteNotFound:      "nothing was noted",
-	ExtensionNotFound: "no such extension", ExtensionInUse: "a snapshot has the extension",
+	NoteNotFound:      "there are no notes",
+	ExtensionNotFound: "no such extension", ExtensionInUse: "a snapshot contains the extension",
 	InvalidExtension: "the extension is not valid",
 	NoSnapshot:       "nothing was saved yet", SessionExists: "the session ID is taken",
 	SessionEnding: "the session is being ended", SessionNotRunning: "the session is not running",
@@ -90,18 +90,18 @@ var texts = map[Code]string{
 	TooLarge:          "the request is too large", UnknownField: "unknown field",
 	InvalidField: "a field has a value that is not allowed", Unsupported: "not supported",
 	UserMismatch:    "the source belongs to another user",
-	InvalidImport:   "what is to be imported is not of its format",
-	TooManySessions: "no room for another session", TooManyImports: "too many imports", TooManyClients: "the session has as many CDP clients as it may",
-	TooManyRequests: "there are too many such requests at once",
+	InvalidImport:   "the file to import does not have the named format",
+	TooManySessions: "no slot is free for another session", TooManyImports: "too many imports", TooManyClients: "the session has reached its limit of CDP clients",
+	TooManyRequests: "too many such requests are running; try again later",
 	TooManyAttempts: "too many wrong keys or tickets came from this address; try again later",
 	SaveFailed:      "the save failed; nothing was committed",
-	ArchiveDamaged:  "the archive is damaged", IdentityMissing: "no identity opens the archive",
+	ArchiveDamaged:  "the archive is damaged", IdentityMissing: "no identity can decrypt the archive",
 	StoreFailed: "the store failed", BrowserFailed: "the browser failed",
-	ShuttingDown: "the daemon is shutting down", Timeout: "it took too long",
-	StoreFull: "no room left in the store",
+	ShuttingDown: "the daemon is shutting down", Timeout: "the operation took too long",
+	StoreFull: "the store has no space left",
 }
 
-// Text is the generic message of the code.
+// Text returns the generic message of the code.
 func (c Code) Text() string {
 	if t, ok := texts[c]; ok {
 		return t

@@ -1,9 +1,9 @@
 // Package fault holds the one error type of Stasis.
 //
-// Every package reports failure as an [Error]: a code from the closed list in
-// this package, the operation that failed and its cause. Codes are mapped
-// once to HTTP statuses (package api) and once to exit codes (cmd/stasis).
-// The package is a leaf: it does no I/O and imports nothing of Stasis.
+// Every package reports failures as an [Error]: a code from the closed list in this
+// package, the operation that failed, and its cause. Package api maps codes to HTTP
+// statuses, and cmd/stasis maps them to exit codes. This package does no I/O and imports
+// nothing of Stasis.
 package fault
 
 import (
@@ -11,15 +11,14 @@ import (
 	"fmt"
 )
 
-// Error is a failure with a code that callers may act on.
+// Error is a failure with a code that callers can act on.
 //
-// Message is safe to show to an API client: it names the field or object and
-// what is allowed, and never holds a cookie, key, ticket, archive byte or a
-// path of the machine. Err is the cause, for logs and errors.Is; it is not
-// shown to clients.
+// Message is safe to show to an API client. It names the field or object and what is
+// allowed. It never contains a cookie, key, ticket, archive byte or a path of the
+// machine. Err is the cause, for logs and errors.Is; clients do not see it.
 type Error struct {
 	Code    Code
-	Op      string // what was being done, such as "snapshot.open"
+	Op      string // the operation, such as "snapshot.open"
 	Message string // for the client; empty means the code's generic text
 	Err     error
 }
@@ -29,8 +28,8 @@ func New(code Code, op, format string, args ...any) *Error {
 	return &Error{Code: code, Op: op, Message: fmt.Sprintf(format, args...)}
 }
 
-// Wrap returns an Error around a cause. The message is for the client and may
-// be empty. Wrap of a nil cause is nil.
+// Wrap returns an Error around a cause. The message is for the client and may be empty.
+// If err is nil, Wrap returns nil.
 func Wrap(err error, code Code, op, message string) error {
 	if err == nil {
 		return nil
@@ -38,7 +37,7 @@ func Wrap(err error, code Code, op, message string) error {
 	return &Error{Code: code, Op: op, Message: message, Err: err}
 }
 
-// Error gives operation, code, message and cause on one line, for logs.
+// Error returns operation, code, message and cause on one line, for logs.
 func (e *Error) Error() string {
 	s := e.Op + ": " + string(e.Code)
 	if e.Message != "" {
@@ -66,8 +65,8 @@ func CodeOf(err error) Code {
 	return Internal
 }
 
-// MessageOf returns what a client may be told of err: the outermost Error's
-// message, or the generic text of its code.
+// MessageOf returns what a client may see of err: the outermost Error's message, or the
+// generic text of its code.
 func MessageOf(err error) string {
 	var e *Error
 	if errors.As(err, &e) && e.Message != "" {
@@ -76,5 +75,5 @@ func MessageOf(err error) string {
 	return CodeOf(err).Text()
 }
 
-// Is reports whether err carries the code.
+// Is reports whether err has the code.
 func Is(err error, code Code) bool { return err != nil && CodeOf(err) == code }

@@ -24,18 +24,18 @@ func TestError(t *testing.T) {
 		t.Errorf("for the client: %q", got)
 	}
 	if !errors.Is(err, cause) || !fault.Is(err, fault.StoreFull) || fault.Is(err, fault.Timeout) {
-		t.Error("cause or code is lost")
+		t.Error("the cause or the code is lost")
 	}
 	if err := fault.Wrap(nil, fault.Internal, "a.b", "m"); err != nil {
-		t.Errorf("of no cause: %v", err)
+		t.Errorf("Wrap of a nil error: %v", err)
 	}
 	if got := fault.New(fault.InvalidField, "a", "field %q", "x").Message; got != `field "x"` {
 		t.Errorf("%q", got)
 	}
 }
 
-// The outermost Error's code counts, through any wrapping; other errors are
-// internal, and their text is told to nobody.
+// The code of the outermost Error counts, through any wrapping. Other errors are
+// internal, and their text is not shown to clients.
 func TestCodeOf(t *testing.T) {
 	inner := fault.New(fault.Timeout, "in", "inner")
 	for name, test := range map[string]struct {
@@ -58,12 +58,12 @@ func TestCodeOf(t *testing.T) {
 		}
 	}
 	if fault.Is(nil, "") {
-		t.Error("no error has a code")
+		t.Error("a nil error has a code")
 	}
 }
 
-// Codes are on the wire: each is its own, and each that a client can get has a
-// text of its own.
+// Codes are part of the API: each is unique, and each that a client can receive has its
+// own text.
 func TestCodes(t *testing.T) {
 	file, err := parser.ParseFile(token.NewFileSet(), "codes.go", nil, 0)
 	if err != nil {
@@ -86,7 +86,7 @@ func TestCodes(t *testing.T) {
 		seen[code] = true
 		switch fault.Code(code) {
 		case fault.Internal, fault.ChromeMissing, fault.SandboxFailed, fault.Config, fault.DataDirInUse:
-			return true // never on the wire with a text of its own
+			return true // clients never receive it with its own text
 		}
 		if fault.Code(code).Text() == fault.Internal.Text() {
 			t.Errorf("%s has no text", code)
@@ -94,6 +94,6 @@ func TestCodes(t *testing.T) {
 		return true
 	})
 	if len(seen) < 30 {
-		t.Errorf("only %d codes were found", len(seen))
+		t.Errorf("found only %d codes", len(seen))
 	}
 }

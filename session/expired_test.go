@@ -41,7 +41,7 @@ func TestLoginsEnd(t *testing.T) {
 			// Twice: from the parked Chrome first, which brings no document.
 			for range 2 {
 				warnings := r.create(alice, func(c *request.Create) { c.FromEnvironment = snap.ID }).Restored.Warnings
-				if len(warnings) != 1 || !strings.Contains(warnings[0], "a.example has expired, since "+end.Format(time.RFC3339)) {
+				if len(warnings) != 1 || !strings.Contains(warnings[0], "a.example expired on "+end.Format(time.RFC3339)) {
 					t.Errorf("warnings %q", warnings)
 				}
 			}

@@ -181,7 +181,7 @@ func TestChangedExtensions(t *testing.T) {
 		t.Fatal(err)
 	}
 	a := r.end(alice, id, filesystem)
-	if text := strings.Join(a.Snapshot.Warnings, "\n"); !strings.Contains(text, e.ID) || !strings.Contains(text, "have changed") {
+	if text := strings.Join(a.Snapshot.Warnings, "\n"); !strings.Contains(text, e.ID) || !strings.Contains(text, "files changed") {
 		t.Errorf("warnings: %s", text)
 	}
 	if pinned, err := r.deps.Catalogue.SnapshotExtensions(t.Context(), a.Snapshot.ID); err != nil || len(pinned) != 0 {

@@ -19,7 +19,7 @@ func TestWhatDoesNotFitIsNotSaved(t *testing.T) {
 	id := r.create(alice, nil).ID
 	_, err := r.End(t.Context(), alice, id, asDefault)
 	wantCode(t, err, fault.SaveFailed)
-	if !strings.Contains(fault.MessageOf(err), "runs on") || !strings.Contains(fault.MessageOf(err), "--max-unpack") {
+	if !strings.Contains(fault.MessageOf(err), "continues") || !strings.Contains(fault.MessageOf(err), "--max-unpack") {
 		t.Errorf("the error: %v", err)
 	}
 	r.status(id)

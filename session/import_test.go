@@ -195,8 +195,8 @@ func TestImportRefused(t *testing.T) {
 		"no version":        {alice, importer.Request{Format: library.FormatStasis}, ours(`{"schema_version":"1","datadir":"none","chrome":{"version":"1.2 --x"}}`), fault.InvalidImport, "chrome.version"},
 		"no engine":         {alice, importer.Request{Format: library.FormatStasis}, ours(`{"schema_version":"1","datadir":"none","chrome":{"engine":"gecko"}}`), fault.InvalidImport, "chrome.engine"},
 		"another kind":      {alice, importer.Request{Format: library.FormatStasis}, ours(`{"schema_version":"1","datadir":"x"}`), fault.InvalidImport, "datadir: must be"},
-		"no files":          {alice, importer.Request{Format: library.FormatStasis}, ours(`{"schema_version":"1","datadir":"clean"}`), fault.InvalidImport, "does not say what the archive holds"},
-		"files after all":   {alice, importer.Request{Format: library.FormatStasis}, ours(`{"schema_version":"1","datadir":"none"}`, "Default/Preferences", "{}"), fault.InvalidImport, "does not say what the archive holds"},
+		"no files":          {alice, importer.Request{Format: library.FormatStasis}, ours(`{"schema_version":"1","datadir":"clean"}`), fault.InvalidImport, "does not match the files in the archive"},
+		"files after all":   {alice, importer.Request{Format: library.FormatStasis}, ours(`{"schema_version":"1","datadir":"none"}`, "Default/Preferences", "{}"), fault.InvalidImport, "does not match the files in the archive"},
 		"somebody else's":   {alice, importer.Request{Format: library.FormatNetscape, UserID: "bob"}, "", fault.Forbidden, ""},
 		"without the right": {access.Caller{KeyID: "key-n", UserID: "alice"}, importer.Request{Format: library.FormatNetscape}, "", fault.Forbidden, `"use"`},
 	} {

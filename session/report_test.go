@@ -24,8 +24,8 @@ func TestSnapshotWithoutAReadableDocument(t *testing.T) {
 	for name, test := range map[string]struct{ document, says string }{
 		"missing":     {"", "its archive has no state.json"},
 		"not JSON":    {"{", "state.json is not JSON"},
-		"wrong types": {`{"schema_version": "1", "cookies": [{"value": 31337}]}`, "state.json: cookies.value is of a wrong type"},
-		"no object":   {`[31337]`, "is of a wrong type"},
+		"wrong types": {`{"schema_version": "1", "cookies": [{"value": 31337}]}`, "state.json: cookies.value has the wrong type"},
+		"no object":   {`[31337]`, "has the wrong type"},
 	} {
 		entries := []snapshot.Entry{{Name: "Default/Preferences", Data: []byte("{}"), Mode: 0o600}}
 		if test.document != "" {

@@ -20,7 +20,7 @@ var (
 	admin = access.Caller{KeyID: "key-r", UserID: "default", AllUsers: true, Rights: []access.Right{access.RightUse, access.RightSecrets, access.RightAdmin}}
 )
 
-// fakeSessions are records of sessions, none of which is live.
+// fakeSessions are records of sessions; none of the sessions is live.
 type fakeSessions struct {
 	Sessions
 	records map[string]profiles.Session // by ID
@@ -47,7 +47,7 @@ func (f fakeSessions) Record(_ context.Context, c access.Caller, id string, p ac
 
 func (f fakeSessions) Report(context.Context, string, string, string, events.Fields) {}
 
-// database is an empty catalogue.
+// database returns an empty catalogue.
 func database(t *testing.T) *sqldb.DB {
 	t.Helper()
 	db, err := sqldb.Open(t.Context(), sqldb.Options{Path: filepath.Join(t.TempDir(), "stasis.db"), Now: time.Now})
@@ -62,7 +62,7 @@ func database(t *testing.T) *sqldb.DB {
 	return db
 }
 
-// clock gives a later time at each look.
+// clock returns a clock that advances with each call.
 func clock() func() time.Time {
 	var mu sync.Mutex
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)

@@ -8,7 +8,7 @@ import (
 	"github.com/stasisd/stasis/profiles"
 )
 
-// A message has its time in UTC, and an empty document where its record has none.
+// A message has its time in UTC, and an empty object as metadata if its record has none.
 func TestMessageAnswer(t *testing.T) {
 	at := time.Date(2026, 11, 20, 19, 0, 0, 0, time.FixedZone("CET", 3600))
 	const want = `{"id":1,"type":"USER","content":"Yes","timestamp":"2026-11-20T18:00:00Z","metadata":{}}`

@@ -10,8 +10,8 @@ import (
 	"github.com/stasisd/stasis/snapshot"
 )
 
-// NotesToSave are the notes that go into a session's snapshot: the newest note of its
-// ID, else those that it was restored with; nil where there are none.
+// NotesToSave returns the notes for a session's snapshot: the newest note with its ID,
+// else those that it was restored with; nil if there are none.
 func NotesToSave(ctx context.Context, store NoteReader, rec profiles.Session) (*restore.Notes, error) {
 	stored, err := store.Note(ctx, rec.UserID, rec.ID)
 	if fault.Is(err, fault.NoteNotFound) {
@@ -24,8 +24,8 @@ func NotesToSave(ctx context.Context, store NoteReader, rec profiles.Session) (*
 	return &restore.Notes{SessionID: n.SessionID, StoredAt: n.UpdatedAt, Data: profiles.JSON(n.Data)}, err
 }
 
-// restoredWith are the notes that a session was restored with, as its restore report
-// has them; nil: none.
+// restoredWith returns the notes that a session was restored with, from its restore
+// report; nil: none.
 func restoredWith(rec profiles.Session) (*restore.Notes, error) {
 	var report struct {
 		Notes *restore.Notes `json:"notes"`
@@ -38,8 +38,8 @@ func restoredWith(rec profiles.Session) (*restore.Notes, error) {
 	return report.Notes, unreadableNote(checkNotes(report.Notes))
 }
 
-// checkNotes brings notes into the shape that answers have, or returns an error where
-// they have another one.
+// checkNotes converts notes to the format of answers. If they have another format, it
+// returns an error.
 func checkNotes(n *restore.Notes) error {
 	if n == nil {
 		return nil
@@ -54,12 +54,12 @@ func checkNotes(n *restore.Notes) error {
 	return nil
 }
 
-// appData is what a snapshot keeps of what agents noted.
+// appData is what a snapshot stores of agents' notes.
 type appData struct {
 	Notes *restore.Notes `json:"notes"`
 }
 
-// AppData is a snapshot's appData for notes; nil where there are none.
+// AppData returns a snapshot's appData for notes; nil if there are none.
 func AppData(n *restore.Notes) json.RawMessage {
 	if n == nil {
 		return nil
@@ -67,7 +67,7 @@ func AppData(n *restore.Notes) json.RawMessage {
 	return profiles.JSON(appData{n})
 }
 
-// NotesIn are the notes that a snapshot keeps; nil: none. Notes of another shape are
+// NotesIn returns the notes in a snapshot; nil: none. Notes in another format are
 // archive_damaged.
 func NotesIn(saved snapshot.Snapshot) (*restore.Notes, error) {
 	var kept appData
@@ -78,5 +78,5 @@ func NotesIn(saved snapshot.Snapshot) (*restore.Notes, error) {
 	if err == nil {
 		err = checkNotes(kept.Notes)
 	}
-	return kept.Notes, fault.Wrap(err, fault.ArchiveDamaged, "session.restore", "snapshot "+saved.ID+": its appData is not of the right shape")
+	return kept.Notes, fault.Wrap(err, fault.ArchiveDamaged, "session.restore", "snapshot "+saved.ID+": its appData has the wrong format")
 }

@@ -8,14 +8,14 @@ import (
 	"github.com/stasisd/stasis/snapshot"
 )
 
-// Scope is where an agent keeps documents of its own.
+// Scope is where an agent stores its documents.
 type Scope struct {
-	SessionID string // of a session that need never have had a browser
+	SessionID string // this session need not have a browser
 	Scope     string // "agent" or "multiAgent"
-	ScopeID   string // the agent's; "browser" and "notes" are Stasis's own
+	ScopeID   string // the agent's ID; "browser" and "notes" are reserved for Stasis
 }
 
-// DocumentStore keeps the documents byte for byte; see [snapshot.Documents].
+// DocumentStore stores documents byte for byte; see [snapshot.Documents].
 type DocumentStore interface {
 	Save(ctx context.Context, loc snapshot.Location, id string, body []byte, latest bool) error
 	Load(ctx context.Context, loc snapshot.Location, id string) ([]byte, error)
@@ -23,33 +23,33 @@ type DocumentStore interface {
 	Delete(ctx context.Context, loc snapshot.Location, id string) error
 	Manifest(ctx context.Context, loc snapshot.Location) ([]byte, error)
 	SaveManifest(ctx context.Context, loc snapshot.Location, body []byte) error
-	// HasSession reports whether an owner has any document in a session;
-	// DeleteSession removes them all.
+	// HasSession reports whether an owner has any document in a session. DeleteSession
+	// removes all of them.
 	HasSession(ctx context.Context, owner, session string) (bool, error)
 	DeleteSession(ctx context.Context, owner, session string) error
 }
 
-// Documents are the documents that agents keep. Its methods are safe for concurrent
-// use. What is wrong with a scope, an ID or a body is a fault that names it.
+// Documents manages the documents of agents. Its methods are safe for concurrent use. An
+// invalid scope, ID or body is an error that names it.
 type Documents struct {
 	sessions Sessions
 	store    DocumentStore
 }
 
-// NewDocuments gives the documents of a store.
+// NewDocuments makes Documents over a store.
 func NewDocuments(sessions Sessions, store DocumentStore) *Documents {
 	return &Documents{sessions, store}
 }
 
-// MaySave refuses a caller that may not keep documents in a scope. It is asked before
-// the body is read.
+// MaySave returns an error if the caller may not store documents in a scope. It is called
+// before the body is read.
 func (d *Documents) MaySave(ctx context.Context, c access.Caller, at Scope) error {
 	_, err := d.locate(ctx, c, at, access.Drive)
 	return err
 }
 
-// SaveDocument keeps a document under an ID, once. With latest it becomes the scope's
-// latest too; see [snapshot.Documents.Save].
+// SaveDocument stores a document under an ID; an ID can be used once. With latest it also
+// becomes the scope's latest; see [snapshot.Documents.Save].
 func (d *Documents) SaveDocument(ctx context.Context, c access.Caller, at Scope, id string, body []byte, latest bool) error {
 	loc, err := d.locate(ctx, c, at, access.Drive)
 	if err != nil {
@@ -58,7 +58,7 @@ func (d *Documents) SaveDocument(ctx context.Context, c access.Caller, at Scope,
 	return d.store.Save(ctx, loc, id, body, latest)
 }
 
-// Document gives a document by its ID, or the latest by [snapshot.LatestID].
+// Document returns a document by its ID, or the latest for [snapshot.LatestID].
 func (d *Documents) Document(ctx context.Context, c access.Caller, at Scope, id string) ([]byte, error) {
 	loc, err := d.locate(ctx, c, at, access.Look)
 	if err != nil {
@@ -85,7 +85,7 @@ func (d *Documents) DeleteDocument(ctx context.Context, c access.Caller, at Scop
 	return d.store.Delete(ctx, loc, id)
 }
 
-// Manifest gives a scope's manifest, a new one where none was saved.
+// Manifest returns a scope's manifest, or a new one if none was saved.
 func (d *Documents) Manifest(ctx context.Context, c access.Caller, at Scope) ([]byte, error) {
 	loc, err := d.locate(ctx, c, at, access.Look)
 	if err != nil {
@@ -94,7 +94,7 @@ func (d *Documents) Manifest(ctx context.Context, c access.Caller, at Scope) ([]
 	return d.store.Manifest(ctx, loc)
 }
 
-// SaveManifest writes a scope's manifest over the one before.
+// SaveManifest replaces a scope's manifest.
 func (d *Documents) SaveManifest(ctx context.Context, c access.Caller, at Scope, body []byte) error {
 	loc, err := d.locate(ctx, c, at, access.Drive)
 	if err != nil {
@@ -103,8 +103,8 @@ func (d *Documents) SaveManifest(ctx context.Context, c access.Caller, at Scope,
 	return d.store.SaveManifest(ctx, loc, body)
 }
 
-// DeleteDocuments removes all documents and manifests that agents have in a session.
-// The session itself and its snapshots stay. It is idempotent.
+// DeleteDocuments removes all documents and manifests that agents have in a session. The
+// session itself and its snapshots stay. It may be called more than once.
 func (d *Documents) DeleteDocuments(ctx context.Context, c access.Caller, sessionID string) error {
 	owner, err := d.owner(ctx, c, sessionID, access.Drive)
 	if err != nil {
@@ -118,7 +118,7 @@ func (d *Documents) locate(ctx context.Context, c access.Caller, at Scope, p acc
 	return snapshot.Location{Owner: owner, Session: at.SessionID, Scope: at.Scope, ScopeID: at.ScopeID}, err
 }
 
-// owner is whose a session's documents are, for a caller that may do p with them.
+// owner returns who owns a session's documents, for a caller with the permission p.
 func (d *Documents) owner(ctx context.Context, c access.Caller, sessionID string, p access.Permission) (string, error) {
 	rec, err := owner(ctx, d.sessions, c, sessionID, p, func() (bool, error) {
 		return d.store.HasSession(ctx, profiles.OwnerOf(c.UserID), sessionID)

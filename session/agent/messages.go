@@ -12,14 +12,14 @@ import (
 // MessageTypes are the types of messages, those of the session API.
 var MessageTypes = []string{"USER", "THOUGHT", "QUESTION", "DONE", "ERROR", "LOG"}
 
-// MessageRequest is a message that is to be recorded.
+// MessageRequest is a message to record.
 type MessageRequest struct {
-	Type     string // one of [MessageTypes]; "": it is for the agent, who has to be there
+	Type     string // one of [MessageTypes]; "": a message for the agent, which must be attached
 	Content  string
-	StartURL string // where the tab in front is sent first; "": nowhere
+	StartURL string // where to send the front tab first; "": nowhere
 }
 
-// Message is one entry of a conversation; it is the wire shape.
+// Message is one entry of a conversation. It is the wire format.
 type Message struct {
 	ID       int64           `json:"id"` // 1, 2, … within the session
 	Type     string          `json:"type"`
@@ -36,20 +36,20 @@ func messageOf(m profiles.Message) Message {
 	return Message{m.ID, m.Type, m.Content, m.At.UTC(), metadata}
 }
 
-// Conversation is a part of a session's messages, in order, and how its task stands.
+// Conversation is a part of a session's messages, in order, and the state of its task.
 type Conversation struct {
 	Messages []Message
-	More     bool // others follow
+	More     bool // there are later messages
 	Status   Status
 	HasAgent bool
 }
 
-// messageMetadata is what is kept of a message besides its text.
+// messageMetadata is what is stored of a message besides its text.
 type messageMetadata struct {
 	StartURL string `json:"start_url,omitempty"`
 }
 
-// execution is how the task stands once a message of a type was posted.
+// execution returns the state of the task after a message of a type was recorded.
 func execution(messageType string) profiles.Execution {
 	switch messageType {
 	case "QUESTION":
@@ -63,7 +63,7 @@ func execution(messageType string) profiles.Execution {
 	}
 }
 
-// effect is what a stored message changes in its session.
+// effect returns what a stored message changes in its session.
 func (m MessageRequest) effect(stored profiles.Message) Effect {
 	data := events.Fields{"id": stored.ID, "type": stored.Type, "content": stored.Content}
 	if m.StartURL != "" {
@@ -72,29 +72,30 @@ func (m MessageRequest) effect(stored profiles.Message) Effect {
 	return Effect{Execution: execution(stored.Type), Event: events.Message, Data: data}
 }
 
-// MessageStore keeps messages; see [profiles.MessageStore].
+// MessageStore stores messages; see [profiles.MessageStore].
 type MessageStore interface {
 	AddMessage(ctx context.Context, m profiles.Message, execution profiles.Execution) (profiles.Message, error)
 	Messages(ctx context.Context, sessionID string, after int64, limit int) (page []profiles.Message, more bool, err error)
 }
 
-// TaskStore keeps the state of sessions' tasks, in the records of sessions; see
+// TaskStore stores the state of sessions' tasks in the sessions' records; see
 // [profiles.SessionStore].
 type TaskStore interface {
 	UpdateSession(ctx context.Context, id string, change func(*profiles.Session) error) (profiles.Session, error)
 }
 
-// Notices notify webhooks; see [events.Notices].
+// Notices makes the deliveries of webhooks; see [events.Notices].
 type Notices interface {
-	// Task notifies of a task that stands otherwise than before.
+	// Task returns the notices of a change of a task's state.
 	Task(was, now profiles.Session) []profiles.Notice
-	// Message notifies of a message of a type, and of what it does to the task.
+	// Message returns the notices of a message of a type, and of what it does to the
+	// task.
 	Message(kind string) func(was, now profiles.Session) []profiles.Notice
-	// Wake has what was written sent.
+	// Wake wakes the sender to send what was queued.
 	Wake()
 }
 
-// Turns bound how many pages of messages are masked at once, with one of each user.
+// Turns limits how many pages of messages are masked at once, at most one for each user.
 type Turns interface {
 	Take(ctx context.Context, userID string) (leave func(), err error)
 }

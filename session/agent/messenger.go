@@ -12,10 +12,10 @@ import (
 	"github.com/stasisd/stasis/session/events"
 )
 
-// messagePage is how many messages are given at once, at most.
+// messagePage is how many messages one answer has at most.
 const messagePage = 1000
 
-// MessengerConfig is what a [Messenger] is made of.
+// MessengerConfig is what NewMessenger needs.
 type MessengerConfig struct {
 	Sessions Sessions
 	Driver   Driver
@@ -26,8 +26,8 @@ type MessengerConfig struct {
 	Now      func() time.Time
 }
 
-// Messenger carries the conversation between a user and the agent that drives a
-// session. Its methods are safe for concurrent use.
+// Messenger records the conversation between a user and the agent that drives a session.
+// Its methods are safe for concurrent use.
 type Messenger struct {
 	sessions Sessions
 	driver   Driver
@@ -43,12 +43,11 @@ func NewMessenger(c MessengerConfig) *Messenger {
 	return &Messenger{c.Sessions, c.Driver, c.Store, c.Tasks, c.Notices, c.Masks, c.Now}
 }
 
-// Send records a message. When it returns, the message is on disk, and so is its
-// event: whoever follows the session sees all that was answered, whatever becomes of
-// the daemon. A message for the agent is no_agent_attached where nobody follows the
-// session, and nothing has happened.
-// A message with a type is recorded after the session's end too, without an event: no
-// run is going on that it could be in.
+// Send records a message. When it returns, the message and its event are on disk.
+// Followers therefore see every confirmed message, even after a crash of the daemon. If
+// no agent is attached, a message for the agent is the error no_agent_attached, and
+// nothing is recorded. A message with a type is recorded even after the session's end,
+// but without an event, because there is no current run.
 func (m *Messenger) Send(ctx context.Context, c access.Caller, id string, r MessageRequest) (Message, error) {
 	stored, err := m.send(ctx, c, id, r)
 	return messageOf(stored), err
@@ -61,17 +60,17 @@ func (m *Messenger) send(ctx context.Context, c access.Caller, id string, r Mess
 	case ended && r.Type == "":
 		return profiles.Message{}, fault.New(fault.SessionNotRunning, "agent.message", "session %s has ended; resume it first", id)
 	case ended && r.StartURL == "":
-		return m.sendAfter(ctx, id, r)
+		return m.sendAfterEnd(ctx, id, r)
 	case err != nil:
 		return profiles.Message{}, err
 	}
-	if r.Type == "" { // for whoever drives the browser
+	if r.Type == "" { // the agent needs the browser
 		l.AwaitRestart(ctx)
 	}
 	if r.StartURL != "" {
 		now, err := l.State(ctx)
 		if err == nil {
-			err = r.reaches(now)
+			err = r.checkAgent(now)
 		}
 		if err != nil {
 			return profiles.Message{}, err
@@ -83,11 +82,11 @@ func (m *Messenger) send(ctx context.Context, c access.Caller, id string, r Mess
 	var stored profiles.Message
 	err = l.Update(ctx, Update{
 		Begin: func(now State) (bool, error) {
-			err := r.reaches(now)
+			err := r.checkAgent(now)
 			return err == nil, err
 		},
 		Write: func(within context.Context) (Effect, error) {
-			// Not where ctx ends before its turn.
+			// Do not write if ctx ends before the update's turn.
 			within, cancel := context.WithCancel(within)
 			defer cancel()
 			defer context.AfterFunc(ctx, cancel)()
@@ -96,8 +95,8 @@ func (m *Messenger) send(ctx context.Context, c access.Caller, id string, r Mess
 			return r.effect(stored), err
 		},
 	})
-	if fault.Is(err, fault.SessionNotRunning) && r.Type != "" { // it has ended between the two looks
-		return m.sendAfter(ctx, id, r)
+	if fault.Is(err, fault.SessionNotRunning) && r.Type != "" { // it ended after Running returned it
+		return m.sendAfterEnd(ctx, id, r)
 	}
 	if err != nil {
 		return profiles.Message{}, err
@@ -105,9 +104,9 @@ func (m *Messenger) send(ctx context.Context, c access.Caller, id string, r Mess
 	return stored, nil
 }
 
-// sendAfter records a message after its session's end. Where the session was resumed
-// meanwhile, the message takes effect in it.
-func (m *Messenger) sendAfter(ctx context.Context, id string, r MessageRequest) (profiles.Message, error) {
+// sendAfterEnd records a message after its session's end. If the session was resumed
+// meanwhile, the message takes effect there.
+func (m *Messenger) sendAfterEnd(ctx context.Context, id string, r MessageRequest) (profiles.Message, error) {
 	stored, err := m.add(ctx, id, r)
 	if err != nil {
 		return stored, err
@@ -118,8 +117,8 @@ func (m *Messenger) sendAfter(ctx context.Context, id string, r MessageRequest) 
 	return stored, nil
 }
 
-// reaches refuses a message for an agent that is not there.
-func (m MessageRequest) reaches(now State) error {
+// checkAgent returns an error for a message to an agent that is not attached.
+func (m MessageRequest) checkAgent(now State) error {
 	switch {
 	case m.Type != "":
 		return nil
@@ -127,7 +126,7 @@ func (m MessageRequest) reaches(now State) error {
 		return now.Unusable
 	case !now.HasAgent:
 		return fault.New(fault.NoAgentAttached, "agent.message",
-			"nobody follows the session's events, and it has no webhook_url; attach an agent, or give the message a type to have it recorded")
+			"no client follows the session's events and the session has no webhook_url; attach an agent, or set type to record the message only")
 	}
 	return nil
 }
@@ -139,9 +138,8 @@ func (m *Messenger) add(ctx context.Context, id string, r MessageRequest) (profi
 		Metadata: profiles.JSON(messageMetadata{r.StartURL}), At: m.now().UTC()}, execution(kind))
 }
 
-// Messages gives a session's conversation after a message, that of an ended session
-// too. Secrets are masked as in events, unless whole asks for them, which needs the
-// right to.
+// Messages returns a session's conversation after a message, also for an ended session.
+// Secrets are masked as in events, unless whole is set, which needs the right to secrets.
 func (m *Messenger) Messages(ctx context.Context, c access.Caller, id string, after int64, whole bool) (Conversation, error) {
 	if _, err := m.sessions.Record(ctx, c, id, access.Look); err != nil {
 		return Conversation{}, err
@@ -165,25 +163,25 @@ func (m *Messenger) Messages(ctx context.Context, c access.Caller, id string, af
 		defer leave()
 		for i := range page {
 			if err := ctx.Err(); err != nil {
-				return Conversation{}, fault.Wrap(err, fault.Timeout, "agent.messages", "the request was given up")
+				return Conversation{}, fault.Wrap(err, fault.Timeout, "agent.messages", "the request ended before the work was done")
 			}
 			if err := maskMessage(&page[i]); err != nil {
 				return Conversation{}, err
 			}
 		}
 	}
-	talk := Conversation{Messages: make([]Message, 0, len(page)), More: more, Status: StatusOf(rec), HasAgent: hasAgent}
+	conversation := Conversation{Messages: make([]Message, 0, len(page)), More: more, Status: StatusOf(rec), HasAgent: hasAgent}
 	for _, one := range page {
-		talk.Messages = append(talk.Messages, messageOf(one))
+		conversation.Messages = append(conversation.Messages, messageOf(one))
 	}
-	return talk, nil
+	return conversation, nil
 }
 
 func maskMessage(m *profiles.Message) error {
 	var meta messageMetadata
 	if len(m.Metadata) > 0 {
 		if err := json.Unmarshal(m.Metadata, &meta); err != nil {
-			return fault.Wrap(err, fault.StoreFailed, "agent.messages", "a recorded message cannot be read")
+			return fault.Wrap(err, fault.StoreFailed, "agent.messages", "a stored message cannot be read")
 		}
 	}
 	meta.StartURL = events.Mask(meta.StartURL)
@@ -191,20 +189,20 @@ func maskMessage(m *profiles.Message) error {
 	return nil
 }
 
-// Cancel stops the task of the agent that drives the session, and reports whether one
-// was going on. The task is then finished, whoever follows the session is notified,
-// and the browser runs on.
+// Cancel stops the task of the agent that drives the session, and reports whether one was
+// running. The task is then finished, and an event reports that. The browser keeps
+// running.
 func (m *Messenger) Cancel(ctx context.Context, c access.Caller, id string) (cancelled bool, err error) {
 	l, err := m.sessions.Running(ctx, c, id)
 	if err != nil {
 		return false, err
 	}
-	var going bool
+	var running bool
 	err = l.Update(ctx, Update{
 		Begin: func(now State) (bool, error) {
-			going = now.Execution == profiles.ExecutionRunning || now.Execution == profiles.ExecutionWaiting ||
+			running = now.Execution == profiles.ExecutionRunning || now.Execution == profiles.ExecutionWaiting ||
 				now.Execution == "" && now.Followed
-			return going, nil
+			return running, nil
 		},
 		Write: func(ctx context.Context) (Effect, error) {
 			defer m.notices.Wake()
@@ -220,5 +218,5 @@ func (m *Messenger) Cancel(ctx context.Context, c access.Caller, id string) (can
 	if err != nil {
 		return false, err
 	}
-	return going, nil
+	return running, nil
 }

@@ -13,11 +13,10 @@ import (
 	"github.com/stasisd/stasis/session/events"
 )
 
-// NoteEvents are the occasions on which notes are stored, those of the
-// session-memory API.
+// NoteEvents are the occasions on which notes are stored, as in the session-memory API.
 var NoteEvents = []string{"pre_compact", "session_end", "checkpoint"}
 
-// MaxNote bounds a note, in bytes of JSON: a snapshot's document has room for it.
+// MaxNote is the most bytes of a note as JSON; it fits into a snapshot's document.
 const MaxNote = 256 << 10
 
 // NoteData is an agent's working state.
@@ -29,11 +28,11 @@ type NoteData struct {
 	OpenTasks     []string `json:"open_tasks"`
 }
 
-// NoteChange is what is to be noted under a session ID. Lists that are nil, and
-// an empty path, leave what there is.
+// NoteChange is a change of the note under a session ID. Nil lists and an empty path
+// leave the stored values.
 type NoteChange struct {
 	SessionID string
-	Event     string // one of [NoteEvents]; "": nobody said
+	Event     string // one of [NoteEvents]; "": not given
 	NoteData
 }
 
@@ -46,10 +45,10 @@ type Note struct {
 	UpdatedAt time.Time
 }
 
-// with merges a change into a state: files, commands and decisions are added
-// to those that are there, in the order in which they were first named; open
-// tasks and the path take the place of what was.
-func (d NoteData) with(c NoteData) NoteData {
+// merge adds a change to the data. Files, commands and decisions are added to the
+// stored ones, in the order in which they were first named. Open tasks and the path
+// replace the stored ones.
+func (d NoteData) merge(c NoteData) NoteData {
 	if c.ProjectPath != "" {
 		d.ProjectPath = c.ProjectPath
 	}
@@ -74,33 +73,33 @@ func union(lists ...[]string) []string {
 	return all
 }
 
-// NoteReader looks up notes; see [profiles.NoteStore].
+// NoteReader reads notes; see [profiles.NoteStore].
 type NoteReader interface {
 	Note(ctx context.Context, userID, sessionID string) (profiles.Note, error) // the newest version; else note_not_found
 }
 
-// NoteStore keeps the versions of notes; see [profiles.NoteStore].
+// NoteStore stores the versions of notes; see [profiles.NoteStore].
 type NoteStore interface {
 	PutNote(ctx context.Context, n profiles.Note, change func(was json.RawMessage) (json.RawMessage, error)) (profiles.Note, error)
 	Note(ctx context.Context, userID, sessionID string) (profiles.Note, error) // the newest version; else note_not_found
 	LatestNote(ctx context.Context, userID string) (profiles.Note, error)
 }
 
-// Notes are agents' notes. Its methods are safe for concurrent use.
+// Notes manages agents' notes. Its methods are safe for concurrent use.
 type Notes struct {
 	sessions Sessions
 	store    NoteStore
 	now      func() time.Time
 }
 
-// NewNotes gives the notes of a store.
+// NewNotes makes Notes over a store.
 func NewNotes(sessions Sessions, store NoteStore, now func() time.Time) *Notes {
 	return &Notes{sessions, store, now}
 }
 
-// PutNote stores a note, as a new version of the one that its session ID has. The
-// first note of a restored session goes on from what was restored with it. A note
-// that becomes larger than [MaxNote] is too_large.
+// PutNote stores a note as a new version of the note with its session ID. The first note
+// of a restored session continues the notes that were restored with it. A note that
+// becomes larger than [MaxNote] is too_large.
 func (n *Notes) PutNote(ctx context.Context, c access.Caller, change NoteChange) (Note, error) {
 	rec, err := n.owner(ctx, c, change.SessionID, access.Drive)
 	if err != nil {
@@ -123,10 +122,10 @@ func (n *Notes) PutNote(ctx context.Context, c access.Caller, change NoteChange)
 					return nil, unreadableNote(err)
 				}
 			}
-			whole := profiles.JSON(data.with(change.NoteData))
+			whole := profiles.JSON(data.merge(change.NoteData))
 			if len(whole) > MaxNote {
 				return nil, fault.New(fault.TooLarge, "agent.note",
-					"the note would have %d bytes with what it has already, and may have %d; go on under another session_id", len(whole), MaxNote)
+					"the note would have %d bytes with the stored part; at most %d are allowed; continue under another session_id", len(whole), MaxNote)
 			}
 			return whole, nil
 		})
@@ -137,7 +136,7 @@ func (n *Notes) PutNote(ctx context.Context, c access.Caller, change NoteChange)
 	return noteOf(stored)
 }
 
-// Note gives the newest note of a session ID, whether that had a browser or not.
+// Note returns the newest note of a session ID, with or without a browser.
 func (n *Notes) Note(ctx context.Context, c access.Caller, sessionID string) (Note, error) {
 	rec, err := n.owner(ctx, c, sessionID, access.Look)
 	if err != nil {
@@ -150,7 +149,7 @@ func (n *Notes) Note(ctx context.Context, c access.Caller, sessionID string) (No
 	return noteOf(stored)
 }
 
-// LatestNote gives the note that a user stored last; userID "" is the key's own.
+// LatestNote returns the note that a user stored last; userID "" is the key's user.
 func (n *Notes) LatestNote(ctx context.Context, c access.Caller, userID string) (Note, error) {
 	if err := c.Require(access.Look); err != nil {
 		return Note{}, err
@@ -168,7 +167,7 @@ func (n *Notes) LatestNote(ctx context.Context, c access.Caller, userID string) 
 	return noteOf(stored)
 }
 
-// SessionNotes gives the notes of a browser session: its own, else those that it was
+// SessionNotes returns the notes of a browser session: its own, else those that it was
 // restored with.
 func (n *Notes) SessionNotes(ctx context.Context, c access.Caller, id string) (Note, error) {
 	rec, err := n.sessions.Record(ctx, c, id, access.Look)
@@ -190,7 +189,7 @@ func (n *Notes) SessionNotes(ctx context.Context, c access.Caller, id string) (N
 	return note, unreadableNote(json.Unmarshal(restored.Data, &note.Data))
 }
 
-// owner is the record that says whose a note under a session ID is.
+// owner returns the record whose UserID owns a note under a session ID.
 func (n *Notes) owner(ctx context.Context, c access.Caller, sessionID string, p access.Permission) (profiles.Session, error) {
 	return owner(ctx, n.sessions, c, sessionID, p, func() (bool, error) {
 		_, err := n.store.Note(ctx, c.UserID, sessionID)
@@ -207,5 +206,5 @@ func noteOf(n profiles.Note) (Note, error) {
 }
 
 func unreadableNote(err error) error {
-	return fault.Wrap(err, fault.StoreFailed, "agent.note", "a recorded note cannot be read")
+	return fault.Wrap(err, fault.StoreFailed, "agent.note", "a stored note cannot be read")
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/stasisd/stasis/session/access"
 )
 
-// Lists grow by what is new, tasks and path are replaced, what is left out stays;
-// a note is its user's, and as large as it may be in all.
+// New list items are added, tasks and path are replaced, and what a change leaves out
+// stays. A note belongs to its user, and its total size is limited.
 func TestNotes(t *testing.T) {
 	notes := NewNotes(sessions(), database(t).Notes, clock())
 	put := func(c access.Caller, id string, d NoteData) Note {

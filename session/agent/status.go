@@ -6,9 +6,10 @@ import (
 	"github.com/stasisd/stasis/profiles"
 )
 
-// Status is the answer of GET …/status. Stasis has no agent of its own, so the
-// execution status is what the session's messages last made it.
-// Status is one word for both, as the session API's clients have it: ready,
+// Status is the answer of GET …/status. Stasis has no agent itself, so the execution
+// status follows from the session's messages.
+//
+// Status.Status combines both in one word, as the session API's clients expect: ready,
 // running, waiting_for_input, paused, finished or error.
 type Status struct {
 	Status          string `json:"status"`
@@ -16,12 +17,12 @@ type Status struct {
 	ExecutionStatus string `json:"execution_status"`
 }
 
-// StatusOf is the status of a session and of its task. Without a message the task
-// stands as the session itself does.
+// StatusOf returns the status of a session and of its task. Without a message, the task
+// has the session's status.
 func StatusOf(rec profiles.Session) Status {
 	task := cmp.Or(rec.Execution, profiles.ExecutionRunning)
 	if rec.Status.Ended() && task != profiles.ExecutionFinished && task != profiles.ExecutionError {
-		task = profiles.ExecutionFinished // nobody goes on with it
+		task = profiles.ExecutionFinished // no agent continues it
 		if rec.Status == profiles.StatusError {
 			task = profiles.ExecutionError
 		}

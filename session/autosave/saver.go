@@ -12,40 +12,40 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// How automatic checkpoints are spread over time. All of it uses timers, so a clock that
-// is set back changes nothing.
+// When automatic checkpoints are made. All of these are timers, so a clock that is set
+// back changes nothing.
 const (
-	lookEvery  = time.Second     // how often tabs and cookies are looked at
-	lookWithin = 2 * time.Second // how long such a look may take
-	settle     = time.Second     // after a navigation or a login, for the page to load
-	rest       = 5 * time.Second // between two of them at least, and before the first retry: no reason comes before either
-	longest    = 5 * time.Minute // before a retry at most
+	pollInterval  = time.Second     // how often tabs and cookies are read
+	pollTimeout   = 2 * time.Second // how long that may take
+	loadDelay     = time.Second     // after a navigation or a login, so that the page can load
+	minPause      = 5 * time.Second // the shortest time between two checkpoints, and before the first retry
+	maxRetryPause = 5 * time.Minute // the longest time before a retry
 )
 
-// ErrFrozen is the error of [Session.Save] where Chrome stands still, and nothing has
-// changed, or the session has ended.
-var ErrFrozen = errors.New("the session's Chrome stands still")
+// ErrFrozen is the error of [Session.Save] if Chrome is frozen and nothing has changed,
+// or if the session has ended.
+var ErrFrozen = errors.New("the session's Chrome is frozen")
 
-// Session is the live session that is saved.
+// Session is the live session whose checkpoints are made.
 type Session interface {
-	// Left receives a value when the last client has left.
+	// Left receives a value when the last client has disconnected.
 	Left() <-chan struct{}
 	// Done is closed when the session is no longer live.
 	Done() <-chan struct{}
-	// Browser returns the browser for a look, which does not count as use of the session;
-	// nil if it stands still or cannot be used now.
+	// Browser returns the browser, to read it without counting as use of the session; nil
+	// if it is frozen or cannot be used now.
 	Browser(ctx context.Context) Browser
-	// Save makes a checkpoint and returns its snapshot. stored is false where nothing has
-	// changed since the last one; it may be true with an error, of one that is kept and
-	// has something wrong with it. [ErrFrozen]: there is nothing to save.
+	// Save makes a checkpoint and returns its snapshot. stored is false if nothing has
+	// changed since the last one. stored is true with an error if the checkpoint was
+	// stored but has a problem. [ErrFrozen]: there is nothing to save.
 	Save(ctx context.Context) (snapshotID string, stored bool, err error)
-	// SetStatus notes the outcome of the last checkpoint.
+	// SetStatus records the result of the last checkpoint.
 	SetStatus(ctx context.Context, s Status)
-	// Prune removes automatic checkpoints except the newest so many.
+	// Prune removes all automatic checkpoints but the newest keep ones.
 	Prune(ctx context.Context, keep int)
 }
 
-// Browser is what is looked at; see browser.Browser.
+// Browser is what a Saver reads; see browser.Browser.
 type Browser interface {
 	Pages(ctx context.Context) ([]browser.Page, error)
 	Cookies(ctx context.Context) ([]state.Cookie, error)
@@ -67,40 +67,40 @@ func New(set Settings, session Session, now func() time.Time, log *slog.Logger) 
 // Run makes checkpoints, one after the other, until the session or ctx ends.
 func (s *Saver) Run(ctx context.Context) {
 	set := s.status.Settings
-	next, rested, look := time.NewTimer(set.Interval), time.NewTimer(0), time.NewTicker(lookEvery)
+	next, pauseTimer, poll := time.NewTimer(set.Interval), time.NewTimer(0), time.NewTicker(pollInterval)
 	defer next.Stop()
-	defer rested.Stop()
-	defer look.Stop()
-	last, _ := s.look(ctx) // at once: who logs in soon is seen to
-	resting, wanted := true, false
+	defer pauseTimer.Stop()
+	defer poll.Stop()
+	last, _ := s.poll(ctx) // at once, so that an early login counts as a change
+	pausing, wanted := true, false
 	want := func(in time.Duration) {
-		if !wanted && !resting {
+		if !wanted && !pausing {
 			next.Reset(in)
 		}
 		wanted = true
 	}
 	for {
 		select {
-		case <-rested.C:
-			if resting = false; wanted {
+		case <-pauseTimer.C:
+			if pausing = false; wanted {
 				next.Reset(0)
 			}
 		case <-s.session.Left():
 			if set.Disconnect {
 				want(0)
 			}
-		case <-look.C:
-			if now, ok := s.look(ctx); ok {
+		case <-poll.C:
+			if now, ok := s.poll(ctx); ok {
 				if last.known && (set.Navigation && !slices.Equal(now.urls, last.urls) || set.Login && newLogin(last.logins, now.logins)) {
-					want(settle)
+					want(loadDelay)
 				}
 				last = now
 			}
 		case <-next.C:
-			wait, least := s.Save(ctx)
+			wait, minWait := s.Save(ctx)
 			next.Reset(wait)
-			rested.Reset(least)
-			resting, wanted = true, false
+			pauseTimer.Reset(minWait)
+			pausing, wanted = true, false
 		case <-s.session.Done():
 			return
 		case <-ctx.Done():
@@ -109,15 +109,15 @@ func (s *Saver) Run(ctx context.Context) {
 	}
 }
 
-// glimpse is what a look at a session shows.
-type glimpse struct {
+// tabState is what was read of a session's tabs and cookies.
+type tabState struct {
 	known  bool
 	urls   []string
 	logins map[string]string // state.AuthCookies
 }
 
-// newLogin reports whether a cookie that keeps a login has come or changed. One
-// that is gone is no reason to save.
+// newLogin reports whether a cookie that keeps a login is new or has changed. A cookie
+// that was removed is no reason to save.
 func newLogin(old, now map[string]string) bool {
 	for name, value := range now {
 		if was, there := old[name]; !there || was != value {
@@ -127,13 +127,13 @@ func newLogin(old, now map[string]string) bool {
 	return false
 }
 
-// look reads which pages are open and which cookies keep logins. It thaws no Chrome. ok is
-// false if Chrome does not answer.
-func (s *Saver) look(ctx context.Context) (g glimpse, ok bool) {
+// poll reads which pages are open and which cookies keep logins. It does not thaw Chrome.
+// ok is false if Chrome does not answer.
+func (s *Saver) poll(ctx context.Context) (g tabState, ok bool) {
 	if !s.status.Navigation && !s.status.Login {
 		return g, false
 	}
-	ctx, cancel := context.WithTimeout(ctx, lookWithin)
+	ctx, cancel := context.WithTimeout(ctx, pollTimeout)
 	defer cancel()
 	b := s.session.Browser(ctx)
 	if b == nil {
@@ -158,18 +158,19 @@ func (s *Saver) look(ctx context.Context) (g glimpse, ok bool) {
 	return g, true
 }
 
-// Save makes one automatic checkpoint and notes its outcome. It returns the time until the
-// next one, and the time in which no reason brings one forward. After a failure the
-// earlier ones stay and it is tried again; so it is after one with a flaw, which is kept.
-func (s *Saver) Save(ctx context.Context) (wait, least time.Duration) {
+// Save makes one automatic checkpoint and records its result. It returns the time until
+// the next one (wait) and the time before which no other reason starts one (minWait). After
+// a failure it retries sooner, and earlier checkpoints stay. A checkpoint with a problem
+// is kept but counts as a failure.
+func (s *Saver) Save(ctx context.Context) (wait, minWait time.Duration) {
 	wait = s.status.Interval
-	least = min(wait, rest)
+	minWait = min(wait, minPause)
 	id, stored, err := s.session.Save(ctx)
 	switch {
 	case fault.Is(err, fault.SessionEnding):
-		return least, least // the end saves, or fails, and the session lives on
+		return minWait, minWait // the end saves; if it fails, the session continues
 	case errors.Is(err, ErrFrozen), fault.Is(err, fault.SessionNotRunning):
-		return wait, least // an error says why nothing can be saved
+		return wait, minWait // the session's status says why nothing can be saved
 	}
 	if err == nil {
 		s.status.SnapshotID, s.status.At, s.status.Failures, s.status.Error = id, s.now().UTC(), 0, ""
@@ -182,18 +183,18 @@ func (s *Saver) Save(ctx context.Context) (wait, least time.Duration) {
 		s.session.Prune(ctx, s.status.Keep)
 	}
 	if err != nil {
-		s.log.Warn("an automatic checkpoint failed", "failures", s.status.Failures, "error", err)
+		s.log.Warn("an automatic checkpoint failed; it is tried again", "failures", s.status.Failures, "error", err)
 		wait = retryIn(s.status.Interval, s.status.Failures)
-		least = wait
+		minWait = wait
 	}
-	return wait, least
+	return wait, minWait
 }
 
-// retryIn is the time before the next try after some failures in a row.
+// retryIn returns the time before the next try after this many failures in a row.
 func retryIn(interval time.Duration, failures int) time.Duration {
-	wait := min(interval, rest)
+	wait := min(interval, minPause)
 	for range min(failures-1, 16) {
-		wait = min(2*wait, longest)
+		wait = min(2*wait, maxRetryPause)
 	}
 	return wait
 }

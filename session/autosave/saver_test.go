@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// A login that is the same, or has ended, is no reason to save.
+// A login that has not changed or has ended is no reason to save.
 func TestNewLogin(t *testing.T) {
 	for name, now := range map[string]map[string]string{"the same": {"a": "1", "b": "2"}, "one less": {"a": "1"}} {
 		if newLogin(map[string]string{"a": "1", "b": "2"}, now) {
@@ -14,7 +14,7 @@ func TestNewLogin(t *testing.T) {
 	}
 }
 
-// Each retry comes later than the one before, up to a limit.
+// Each retry waits longer than the previous one, up to a limit.
 func TestRetryIn(t *testing.T) {
 	for failures, want := range map[int]time.Duration{1: 5 * time.Second, 2: 10 * time.Second, 4: 40 * time.Second, 99: 5 * time.Minute} {
 		if got := retryIn(time.Minute, failures); got != want {

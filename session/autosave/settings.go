@@ -1,5 +1,5 @@
-// Package autosave makes the automatic checkpoints of a live session: at an interval,
-// and sooner after a navigation, a login, or when the last client has left.
+// Package autosave makes the automatic checkpoints of a live session: at an interval, and
+// earlier after a navigation, after a login, or when the last client disconnects.
 package autosave
 
 import "time"
@@ -7,28 +7,28 @@ import "time"
 // Settings say when automatic checkpoints are made.
 type Settings struct {
 	Interval time.Duration
-	// Each of these is a reason for a checkpoint before the interval is over.
+	// Each of these is a reason for a checkpoint before the interval ends.
 	Navigation, Login, Disconnect bool
-	Keep                          int // how many of a session are kept
+	Keep                          int // how many checkpoints of a session are kept
 }
 
 // Status is the state of a session's automatic checkpoints.
 type Status struct {
 	Settings
-	SnapshotID string    // of the newest; "": there is none yet
-	At         time.Time // when it was made, or found to be true still
+	SnapshotID string    // the newest checkpoint; "": none yet
+	At         time.Time // when it was made, or was last found unchanged
 	Failures   int       // in a row, since then
 	Error      string    // of the last failure
 }
 
-// The reasons for an automatic checkpoint besides the interval, on the wire.
+// The reasons for an automatic checkpoint besides the interval, as in the API.
 const (
 	OnNavigation = "navigation"
 	OnLogin      = "login"
 	OnDisconnect = "disconnect"
 )
 
-// Answer is a [Status] on the wire.
+// Answer is the wire format of a [Status].
 type Answer struct {
 	Interval   int64      `json:"interval_seconds"`
 	On         []string   `json:"on"`
@@ -39,7 +39,7 @@ type Answer struct {
 	Error      *string    `json:"last_error"`
 }
 
-// Answer is the status on the wire; nil for nil.
+// Answer returns the status in its wire format; nil for nil.
 func (s *Status) Answer() *Answer {
 	if s == nil {
 		return nil

@@ -13,7 +13,7 @@ type Run struct {
 	ID        string
 	Number    int64  // 1, 2, … within the session
 	Status    string // running | completed | failed | cancelled
-	Cause     string // why it ended, for people
+	Cause     string // why it ended, as text for people
 	StartedAt time.Time
 	EndedAt   time.Time // zero while it runs
 }
@@ -22,7 +22,7 @@ func runOf(r profiles.Run) Run {
 	return Run{r.ID, r.Number, string(r.Status), r.Cause, r.StartedAt.UTC(), r.EndedAt}
 }
 
-// Event is one numbered record in a run; it is the wire shape.
+// Event is one numbered event of a run. It is the wire format.
 type Event struct {
 	RunID    string          `json:"run_id"`
 	Sequence int64           `json:"sequence"`
@@ -39,39 +39,40 @@ func eventOf(e profiles.Event) Event {
 	return Event{e.RunID, e.Sequence, e.Type, e.At.UTC(), data}
 }
 
-// EventPage is a part of a run's events, in order; it is the wire shape, whose
-// names are those of the published run event records.
+// EventPage is a part of a run's events, in order. It is the wire format; its names are
+// those of the published run event records.
 type EventPage struct {
 	Events          []Event `json:"events"`
-	First           int64   `json:"first_available_sequence"`  // the oldest event that is kept; LatestExclusive if none is
-	LatestExclusive int64   `json:"latest_sequence_exclusive"` // what the next event will have
-	NextAfter       int64   `json:"next_after_sequence"`       // the after of the next page
-	Gap             bool    `json:"retention_gap"`             // events after the one asked for, and before this page, were trimmed
+	First           int64   `json:"first_available_sequence"`  // the oldest stored event; LatestExclusive if none is stored
+	LatestExclusive int64   `json:"latest_sequence_exclusive"` // the sequence of the next event
+	NextAfter       int64   `json:"next_after_sequence"`       // the value of after for the next page
+	Gap             bool    `json:"retention_gap"`             // events between after and this page were trimmed
 	HasMore         bool    `json:"has_more"`
 }
 
-// FollowRequest asks for a session's events as they come.
+// FollowRequest says which events of a session to follow.
 type FollowRequest struct {
-	After *Position // go on after this event; nil: from the beginning
-	Fresh bool      // without After: only what comes from now on
-	Whole bool      // secrets too, which needs the right to
+	After *Position // continue after this event; nil: from the beginning
+	Fresh bool      // if After is nil: only new events
+	Whole bool      // with secrets, which needs the right to secrets
 }
 
 // StreamEvent is one event of a [Stream].
 type StreamEvent struct {
 	Event
 	At Position
-	// Old reports that the event was there when the stream began, and that its reader
-	// does not go on from an earlier one.
+	// Old reports that the event existed when the stream began. It is false if the reader
+	// continues after an earlier event.
 	Old  bool
-	Gaps []Gap // where events before this one were trimmed before they could be read
+	Gaps []Gap // the runs with events before this one that were trimmed unread
 }
 
-// Stream gives a session's events, each once and in order. It is for one reader, who
-// closes it.
+// Stream returns a session's events, each once and in order. It has one reader, who must
+// close it.
 type Stream interface {
-	// Next waits for the next event. io.EOF says that the session has ended and that
-	// all was given; unauthorized, that the reader's key was deleted.
+	// Next waits for the next event. io.EOF means that the session has ended and all
+	// events were returned. The error unauthorized means that the reader's key was
+	// deleted.
 	Next(ctx context.Context) (StreamEvent, error)
 	Close()
 }

@@ -9,24 +9,24 @@ import (
 	"github.com/stasisd/stasis/session/events"
 )
 
-// A clock that is set back changes no order: events are numbered, and given to
-// pages and feeds, as they were told, with the time that the clock had; and no run
-// ends before it began.
+// A clock that is set back does not change the order. Events are numbered and returned in
+// the order in which they were recorded, with the clock's times. No run ends before it
+// began.
 func TestClockSetBack(t *testing.T) {
 	r := newRig(t)
 	w := r.Begin("s")
 	w.Record("a", nil)
-	r.pass(time.Minute)
+	r.advance(time.Minute)
 	w.Observe("b", nil)
 	r.Flush(t.Context(), "s")
-	r.pass(-48 * time.Hour)
+	r.advance(-48 * time.Hour)
 	w.Record("c", nil)
 	r.Flush(t.Context(), "s")
-	r.pass(-time.Second)
+	r.advance(-time.Second)
 	w.Observe("d", nil)
 	w.End(t.Context(), profiles.RunCompleted, "")
 	want := []string{"1-1 a", "1-2 b", "1-3 c", "1-4 d", "1-5 ended"}
-	r.same(r.kept(), want)
+	r.equal(r.stored(), want)
 
 	runs, err := r.Runs(t.Context(), "s")
 	if err != nil {
@@ -43,7 +43,7 @@ func TestClockSetBack(t *testing.T) {
 	for _, e := range page.Events {
 		at = append(at, e.At.Sub(began))
 	}
-	r.same(at, []time.Duration{time.Minute, time.Minute - 48*time.Hour, time.Minute - 48*time.Hour - time.Second})
+	r.equal(at, []time.Duration{time.Minute, time.Minute - 48*time.Hour, time.Minute - 48*time.Hour - time.Second})
 
 	feed, err := r.Follow(t.Context(), "s", &events.Position{Run: 1, Sequence: 2}, false)
 	if err != nil {
@@ -55,6 +55,6 @@ func TestClockSetBack(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r.same(fmt.Sprintf("%d-%d %s", e.At.Run, e.At.Sequence, e.Type), next)
+		r.equal(fmt.Sprintf("%d-%d %s", e.At.Run, e.At.Sequence, e.Type), next)
 	}
 }

@@ -9,21 +9,22 @@ import (
 	"github.com/stasisd/stasis/session/access"
 )
 
-// KeepDeliveries is how long the record of a delivery stays once it is settled.
+// KeepDeliveries is how long the record of a delivery is kept after it was delivered or
+// has failed.
 const KeepDeliveries = 7 * 24 * time.Hour
 
-// Delivery is a webhook that was sent, or is to be, as callers see it.
+// Delivery is a webhook delivery, sent or pending, as callers see it.
 type Delivery struct {
-	ID        string // stays the same over retries
+	ID        string // the same for all attempts
 	SessionID string
 	UserID    string
 	URL       string
 	Event     string
 	State     string // pending | delivered | failed
 	Attempts  int
-	LastError string // of the last attempt; "" where it was delivered
+	LastError string // of the last attempt; "" if it was delivered
 	At        time.Time
-	LastAt    time.Time // of the last attempt; zero: none was made
+	LastAt    time.Time // of the last attempt; zero if there was none
 	NextAt    time.Time // of the next attempt; zero unless it is pending
 }
 
@@ -43,21 +44,21 @@ type DeliveryStore interface {
 	Resend(ctx context.Context, id string, now time.Time) (profiles.Delivery, error)
 }
 
-// Deliveries are the webhooks that were sent, or are to be. Its methods are safe for
-// concurrent use.
+// Deliveries lists and resends webhook deliveries. Its methods are safe for concurrent
+// use.
 type Deliveries struct {
 	store DeliveryStore
-	wake  func() // has the sender look
+	wake  func() // wakes the sender
 	now   func() time.Time
 }
 
-// NewDeliveries gives the deliveries of a store. wake has the sender look at it.
+// NewDeliveries makes Deliveries over a store. It calls wake to wake the sender.
 func NewDeliveries(store DeliveryStore, wake func(), now func() time.Time) *Deliveries {
 	return &Deliveries{store, wake, now}
 }
 
-// Deliveries gives a page, newest first: those in a state, "" for all, of the
-// caller's sessions. What went to the daemon's own URL is for admins alone.
+// Deliveries returns a page of the deliveries of the caller's sessions in a state ("" for
+// all), newest first. Only admins see deliveries to the daemon's own URL.
 func (d *Deliveries) Deliveries(ctx context.Context, c access.Caller, state string, limit int, startAfter string) (page []Delivery, next string, err error) {
 	if err := c.Require(access.Look); err != nil {
 		return nil, "", err
@@ -74,7 +75,7 @@ func (d *Deliveries) Deliveries(ctx context.Context, c access.Caller, state stri
 	return page, next, err
 }
 
-// Resend has a delivery sent once more, whatever became of it, under its old ID.
+// Resend sends a delivery once more under its old ID, whatever its state.
 func (d *Deliveries) Resend(ctx context.Context, c access.Caller, id string) (Delivery, error) {
 	if err := c.Require(access.Manage); err != nil {
 		return Delivery{}, err

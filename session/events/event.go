@@ -1,16 +1,16 @@
 package events
 
-// The types of events. The list is part of the wire: docs/sessions.md and openapi.yaml
-// describe each one.
+// The types of events. The list is part of the API: docs/sessions.md and openapi.yaml
+// describe each type.
 const (
-	Started      = "started"  // a run on an empty environment
-	Restored     = "restored" // a run on a restored one
+	Started      = "started"  // a run began with an empty environment
+	Restored     = "restored" // a run began with a restored environment
 	Navigated    = "navigated"
 	Dialog       = "dialog"
 	Download     = "download"
 	Console      = "console"
 	PageCrashed  = "page_crashed"
-	PageBlocked  = "page_blocked" // a page turned to what a session may not show
+	PageBlocked  = "page_blocked" // a page went to an address that sessions may not open
 	Screenshot   = "screenshot"
 	Connected    = "client_connected"
 	Disconnected = "client_disconnected"
@@ -21,21 +21,21 @@ const (
 	Message      = "message"
 	Cancelled    = "cancelled" // the agent's task
 	Note         = "note"
-	Dropped      = "dropped" // events that were too many to keep
-	Ended        = "ended"   // the last one of a run
+	Dropped      = "dropped" // counts events that were dropped
+	Ended        = "ended"   // the last event of a run
 )
 
-// picture is the field that holds a picture. It is not searched for secrets, for one
-// found there would be chance.
-const picture = "jpeg"
+// imageField is the field that holds an image. It is not searched for secrets: a match in
+// image data would be an accident.
+const imageField = "jpeg"
 
-// Fields are an event's data. The caller that records them must not change them any more.
-// Bytes, such as those of a picture, are neither cut nor searched for secrets.
+// Fields are an event's data. After recording them the caller must not change them. Byte
+// slices, such as images, are neither cut nor searched for secrets.
 type Fields map[string]any
 
-// maxData bounds an event's data, in bytes of JSON: a screenshot has room in it.
+// maxData is the most bytes of an event's data as JSON; a screenshot fits.
 const maxData = 1 << 20
 
-// maxText bounds each of an event's strings, in bytes. Messages are whole: they
-// are bounded where they come in.
+// maxText is the most bytes of each string in an event. Messages are not cut: they are
+// limited when they are received.
 const maxText = 8 << 10

@@ -8,48 +8,48 @@ import (
 	"github.com/stasisd/stasis/profiles"
 )
 
-// Position is an event of a session: its run's number, and its sequence in that.
-// The zero value is before all.
+// Position identifies an event of a session by its run's number and its sequence in the
+// run. The zero value is before all events.
 type Position struct {
 	Run      int64
 	Sequence int64
 }
 
-// Entry is one event as a [Feed] gives it.
+// Entry is one event as a [Feed] returns it.
 type Entry struct {
 	profiles.Event
 	At  Position
-	Old bool // it was there when the feed began, and its reader does not go on from an earlier one
-	// Gaps are where events before this one were trimmed before they could be read.
+	Old bool // it existed when the feed began, and the feed began without a position
+	// Gaps are the runs with events before this one that were trimmed before they were
+	// read.
 	Gaps []Gap
 }
 
-// Gap is where events of a run were trimmed.
+// Gap says that events of a run were trimmed.
 type Gap struct {
 	RunID string
-	First int64 // sequence of the oldest one that is kept, or will be
+	First int64 // the sequence of the oldest event that is or will be stored
 }
 
 // feedPage is how many events a feed reads at once.
 const feedPage = 200
 
-// Feed gives the events of a session, each once and in order, as they are on
-// disk: those that are there, and then those that come. It holds nothing that a
-// slow reader could fill up. It is for one reader, who closes it.
+// Feed returns the stored events of a session, each once and in order: first those that
+// exist, then new ones. It buffers only one page, however slow its reader is. It has one
+// reader, who must close it.
 type Feed struct {
 	j       *Journal
 	watch   *watcher
 	at      Position
-	runs    []profiles.Run // those that are not read to their ends, oldest first
+	runs    []profiles.Run // those not read to their ends, oldest first
 	page    []profiles.Event
 	gaps    []Gap
 	old     Position // events up to this one are old
 	resumed bool
 }
 
-// Follow begins a feed of a session after a position: nil for the whole record.
-// With fresh it begins with what comes from now on. A position that was never
-// given is invalid_field.
+// Follow begins a feed of a session after a position; nil means from the beginning. With
+// fresh it returns only new events. A position that does not exist is invalid_field.
 func (j *Journal) Follow(ctx context.Context, sessionID string, after *Position, fresh bool) (_ *Feed, err error) {
 	f := &Feed{j: j, watch: j.watch(sessionID)}
 	defer func() {
@@ -78,7 +78,7 @@ func (j *Journal) Follow(ctx context.Context, sessionID string, after *Position,
 	return f, nil
 }
 
-// check refuses a position that was never given.
+// check returns an error for a position that does not exist.
 func (f *Feed) check(ctx context.Context) error {
 	const op = "events.follow"
 	if f.at == (Position{}) {
@@ -100,12 +100,11 @@ func (f *Feed) check(ctx context.Context) error {
 	return fault.New(fault.InvalidField, op, "Last-Event-ID: the session has no run %d", f.at.Run)
 }
 
-// Close ends the feed. It is idempotent.
+// Close ends the feed. It may be called more than once.
 func (f *Feed) Close() { f.j.unwatch(f.watch) }
 
-// Next gives the next event, and waits for it where none is there, between two
-// runs of a session that goes on too. io.EOF says that the session has ended and
-// all has been given.
+// Next returns the next event. It waits if there is none yet, also between two runs of a
+// live session. io.EOF means that the session has ended and all events were returned.
 func (f *Feed) Next(ctx context.Context) (Entry, error) {
 	for {
 		if len(f.page) > 0 {
@@ -116,14 +115,14 @@ func (f *Feed) Next(ctx context.Context) (Entry, error) {
 			e.Old = !f.resumed && (e.At.Run < f.old.Run || e.At.Run == f.old.Run && e.At.Sequence <= f.old.Sequence)
 			return e, nil
 		}
-		going := f.j.going(f.watch.session) // before the look: what it wrote last is seen
+		mayContinue := f.j.mayContinue(f.watch.session) // asked before reading, so that the last events are not missed
 		if err := f.read(ctx); err != nil {
 			return Entry{}, err
 		}
 		if len(f.page) > 0 {
 			continue
 		}
-		if !going {
+		if !mayContinue {
 			return Entry{}, io.EOF
 		}
 		select {
@@ -134,7 +133,7 @@ func (f *Feed) Next(ctx context.Context) (Entry, error) {
 	}
 }
 
-// read reads the next page: of the run that the feed is in, else of the next one.
+// read reads the next page: from the feed's current run, else from the next one.
 func (f *Feed) read(ctx context.Context) error {
 	if err := f.look(ctx); err != nil {
 		return err
@@ -160,7 +159,7 @@ func (f *Feed) read(ctx context.Context) error {
 	return nil
 }
 
-// look reads which runs the session has that may have more.
+// look reads the runs of the session that may have more events.
 func (f *Feed) look(ctx context.Context) error {
 	all, err := f.j.store.Runs(ctx, f.watch.session)
 	if err != nil {

@@ -3,42 +3,42 @@ package events
 import "time"
 
 const (
-	// maxObserved and maxRecorded bound what waits to be written: what pages do
-	// leaves room for what the daemon does.
+	// maxObserved and maxRecorded limit how many events wait to be written. Events of
+	// pages stop at the lower limit, which leaves space for the daemon's own.
 	maxObserved = 1024
 	maxRecorded = 4096
-	// maxWaiting bounds the bytes of events of pages in the queue, and also those of a
-	// batch that is being written: pictures are large.
+	// maxWaiting limits the bytes of page events in the queue, and separately in the
+	// batch that is being written: images are large.
 	maxWaiting = 8 << 20
-	// Pages may make floodBurst events at once and floodRate a second: more would push
-	// all other events of a run out within minutes. How many were dropped is recorded
-	// every tellDropped at most.
-	floodBurst  = 256
-	floodRate   = 5
-	tellDropped = 10 * time.Second
+	// Pages may record floodBurst events at once and floodRate a second. More would push
+	// all other events of a run out within minutes. The number of dropped events is
+	// recorded at most once every reportDroppedEvery.
+	floodBurst         = 256
+	floodRate          = 5
+	reportDroppedEvery = 10 * time.Second
 )
 
-// flood limits the rate of events of pages with a bucket that fills with time, and
-// counts those that were dropped and not recorded yet. Its owner locks it.
+// flood limits the rate of page events with a token bucket, and counts dropped events
+// that are not recorded yet. Its owner must lock it.
 type flood struct {
-	left    float64
-	at      time.Time
-	dropped map[string]int // by type
-	tellAt  time.Time      // when the next count is recorded, at the earliest
+	tokens   float64
+	at       time.Time
+	dropped  map[string]int // by type
+	reportAt time.Time      // the earliest time to record the next count
 }
 
-func (f *flood) begin(now time.Time) { f.left, f.at = floodBurst, now }
+func (f *flood) begin(now time.Time) { f.tokens, f.at = floodBurst, now }
 
-// allows takes one event out of the bucket.
+// allows takes one token from the bucket and reports whether there was one.
 func (f *flood) allows(now time.Time) bool {
-	if passed := now.Sub(f.at); passed > 0 { // a clock that was set back fills nothing
-		f.left = min(f.left+passed.Seconds()*floodRate, floodBurst)
+	if passed := now.Sub(f.at); passed > 0 { // a clock that was set back adds no tokens
+		f.tokens = min(f.tokens+passed.Seconds()*floodRate, floodBurst)
 	}
 	f.at = now
-	if f.left < 1 {
+	if f.tokens < 1 {
 		return false
 	}
-	f.left--
+	f.tokens--
 	return true
 }
 
@@ -49,13 +49,13 @@ func (f *flood) drop(kind string, n int) {
 	f.dropped[kind] += n
 }
 
-// told is the data of an event with the count of what was dropped since the last one;
-// nil if there is nothing, or if it is too early and not the last call.
-func (f *flood) told(now time.Time, last bool) Fields {
-	if len(f.dropped) == 0 || !last && now.Before(f.tellAt) {
+// takeDropped returns the data of an event with the number of events dropped since the last
+// call. It returns nil if none were dropped, or if it is too early and last is not set.
+func (f *flood) takeDropped(now time.Time, last bool) Fields {
+	if len(f.dropped) == 0 || !last && now.Before(f.reportAt) {
 		return nil
 	}
-	f.tellAt = now.Add(tellDropped)
+	f.reportAt = now.Add(reportDroppedEvery)
 	total := 0
 	for _, n := range f.dropped {
 		total += n
@@ -65,7 +65,7 @@ func (f *flood) told(now time.Time, last bool) Fields {
 	return data
 }
 
-// size is the approximate size of the fields as JSON, in bytes.
+// size returns the approximate size of the fields as JSON, in bytes.
 func (f Fields) size() (n int) {
 	for name, value := range f {
 		n += len(name)

@@ -8,12 +8,12 @@ import (
 	"github.com/stasisd/stasis/session/events"
 )
 
-// Where a whole run was trimmed, the gap is told as that run's, with the first
-// event of the next one.
+// If a whole run was trimmed, the first event of the next run reports the gap, with the
+// trimmed run's ID.
 func TestGapOfAWholeRun(t *testing.T) {
 	r := newRig(t)
-	r.Begin("s").End(t.Context(), profiles.RunCompleted, "") // one event, its end
-	r.pass(48 * time.Hour)
+	r.Begin("s").End(t.Context(), profiles.RunCompleted, "") // one event: its end
+	r.advance(48 * time.Hour)
 	w := r.Begin("s")
 	w.Record(events.Saved, nil)
 	w.End(t.Context(), profiles.RunCompleted, "")
@@ -33,11 +33,11 @@ func TestGapOfAWholeRun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.same(first.RunID, runs[1].ID)
-	r.same(first.Gaps, []events.Gap{{RunID: runs[0].ID, First: 2}})
+	r.equal(first.RunID, runs[1].ID)
+	r.equal(first.Gaps, []events.Gap{{RunID: runs[0].ID, First: 2}})
 	second, err := feed.Next(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.same(len(second.Gaps), 0)
+	r.equal(len(second.Gaps), 0)
 }

@@ -1,11 +1,11 @@
-// Package events keeps what happens in sessions: their runs, the numbered
-// events of each, and who follows them.
+// Package events records what happens in sessions: their runs, and the numbered events of
+// each run. It also lets callers follow them.
 //
-// The [Journal] has one [Writer] for each run that is going on, whose goroutine
-// writes events in batches. Recording an event does not wait for the disk. A [Feed]
-// reads the catalogue and is only woken from here, so its reader sees nothing that is
-// not on disk. mask.go alone masks secrets in events. A [Reader] checks what callers
-// may see and gives it to them.
+// The [Journal] has one [Writer] for each current run; its goroutine writes events in
+// batches. Recording an event does not wait for the disk. A [Feed] reads the catalogue,
+// and the Journal only wakes it, so its reader sees only events that are on disk. mask.go
+// masks secrets in events; nothing else does. A [Reader] checks callers' rights and
+// returns the events.
 package events
 
 import (
@@ -19,7 +19,7 @@ import (
 	"github.com/stasisd/stasis/profiles"
 )
 
-// Keep is what is kept of a run's events, and for how long.
+// Keep limits how many of a run's events are kept.
 var Keep = profiles.EventBounds{Count: 10_000, Bytes: 32 << 20}
 
 // KeepFor is how long an event is kept.
@@ -35,13 +35,13 @@ type Store interface {
 	Events(ctx context.Context, runID string, after int64, limit int) (profiles.EventPage, error)
 }
 
-// Sealer seals what was masked, and opens it for readers that may see it.
+// Sealer seals events with secrets, and opens them for readers that may see secrets.
 type Sealer interface {
 	Seal(plain []byte) ([]byte, error)
 	Unseal(sealed []byte) ([]byte, error)
 }
 
-// Journal is the journal of a daemon. Its methods are safe for concurrent use.
+// Journal is the daemon's journal of events. Its methods are safe for concurrent use.
 type Journal struct {
 	store Store
 	seals Sealer
@@ -50,35 +50,35 @@ type Journal struct {
 
 	mu       sync.Mutex
 	writers  map[string]*Writer // by session
-	live     map[string]bool    // sessions that go on, also while they have no writer
+	live     map[string]bool    // sessions that have not ended, also while they have no writer
 	watchers map[string]map[*watcher]struct{}
 }
 
-// NewJournal makes a Journal. It has nothing to close but its writers.
+// NewJournal makes a Journal. Only its writers need to be closed.
 func NewJournal(store Store, seals Sealer, now func() time.Time, log *slog.Logger) *Journal {
 	return &Journal{store: store, seals: seals, now: now, log: log,
 		writers: map[string]*Writer{}, live: map[string]bool{}, watchers: map[string]map[*watcher]struct{}{}}
 }
 
-// Flush returns when all events of a session so far are written, or when ctx ends or
-// the catalogue does not take them now. It is for readers that want to see their own
-// actions, and for calls whose event must be on disk before they answer.
+// Flush returns when all events of a session so far are written, when ctx ends, or when
+// the catalogue refuses them. It is for readers that must see their own actions, and for
+// calls whose event must be on disk before they return.
 func (j *Journal) Flush(ctx context.Context, sessionID string) {
 	if w := j.writer(sessionID); w != nil {
 		w.flush(ctx)
 	}
 }
 
-// writer is that of a session's run; nil where none is going on.
+// writer returns the writer of a session's current run; nil if there is none.
 func (j *Journal) writer(sessionID string) *Writer {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return j.writers[sessionID]
 }
 
-// Over notes that a session has ended: when its writer has ended too, there are no more
-// events. A session goes on from its first [Journal.Begin] until then, whether it has a
-// run or not.
+// Over records that a session has ended. Once its writer has ended too, there are no more
+// events. A session counts as live from its first [Journal.Begin] until then, with or
+// without a run.
 func (j *Journal) Over(sessionID string) {
 	j.mu.Lock()
 	delete(j.live, sessionID)
@@ -86,17 +86,17 @@ func (j *Journal) Over(sessionID string) {
 	j.wake(sessionID)
 }
 
-// going reports whether there may be more to come of a session.
-func (j *Journal) going(sessionID string) bool {
+// mayContinue reports whether a session may still get events.
+func (j *Journal) mayContinue(sessionID string) bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return j.live[sessionID] || j.writers[sessionID] != nil
 }
 
-// Read returns an event's data, with secrets masked unless whole is set. Events of pages,
-// and what was masked, are sealed. If that cannot be opened, because the identity is
-// missing or it is damaged, "sealed": true is added to what is kept in plain and it is
-// no error: a reader is to get the other events.
+// Read returns an event's data, with secrets masked unless whole is set. Page events and
+// masked secrets are stored sealed. If they cannot be unsealed, because the identity is
+// missing or they are damaged, Read returns the plain part with "sealed": true. That is
+// not an error, so that a reader still gets the other events.
 func (j *Journal) Read(e profiles.Event, whole bool) (json.RawMessage, error) {
 	if e.Sealed == nil || !whole && len(e.Data) > 0 {
 		return e.Data, nil
@@ -121,20 +121,20 @@ func (j *Journal) Read(e profiles.Event, whole bool) (json.RawMessage, error) {
 	return json.Marshal(masked)
 }
 
-// fields reads an event's data back; there is none in nil.
+// fields parses an event's data; nil gives empty Fields.
 func fields(raw []byte) (Fields, error) {
 	data := Fields{}
 	if len(raw) == 0 {
 		return data, nil
 	}
 	err := json.Unmarshal(raw, &data)
-	return data, fault.Wrap(err, fault.StoreFailed, "events.read", "a recorded event cannot be read")
+	return data, fault.Wrap(err, fault.StoreFailed, "events.read", "a stored event cannot be read")
 }
 
-// watcher is woken when there is more to read of a session.
+// watcher is woken when a session may have new events.
 type watcher struct {
 	session string
-	more    chan struct{} // one value stands for all that came before it is taken
+	more    chan struct{} // one value stands for any number of wake-ups
 }
 
 func (j *Journal) watch(sessionID string) *watcher {
@@ -157,14 +157,14 @@ func (j *Journal) unwatch(w *watcher) {
 	}
 }
 
-// Followed reports whether anybody follows a session now.
+// Followed reports whether any reader follows a session now.
 func (j *Journal) Followed(sessionID string) bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return len(j.watchers[sessionID]) > 0
 }
 
-// wake notifies the followers of a session that there is more to read.
+// wake tells the followers of a session to read again.
 func (j *Journal) wake(sessionID string) {
 	j.mu.Lock()
 	defer j.mu.Unlock()

@@ -26,7 +26,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 var began = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
-// rig is a journal on a catalogue that can be made to refuse.
+// rig is a journal over a catalogue that can be made to fail.
 type rig struct {
 	*events.Journal
 	*testing.T
@@ -58,13 +58,13 @@ func (r *rig) now() time.Time {
 	return r.at
 }
 
-func (r *rig) pass(d time.Duration) {
+func (r *rig) advance(d time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.at = r.at.Add(d)
 }
 
-func (r *rig) breaks(err error) {
+func (r *rig) failWith(err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.broken = err
@@ -80,14 +80,14 @@ func (r *rig) AddEvents(ctx context.Context, id string, events []profiles.Event,
 	return r.EventStore.AddEvents(ctx, id, events, keep)
 }
 
-// plain seals by a prefix.
+// plain is a Sealer that seals by adding a prefix.
 type plain struct{}
 
 func (plain) Seal(b []byte) ([]byte, error)   { return append([]byte("sealed "), b...), nil }
 func (plain) Unseal(b []byte) ([]byte, error) { return bytes.TrimPrefix(b, []byte("sealed ")), nil }
 
-// kept are the events of the session's runs, as "number-sequence type".
-func (r *rig) kept() []string {
+// stored returns the stored events of the session's runs, as "number-sequence type".
+func (r *rig) stored() []string {
 	r.Helper()
 	runs, err := r.Runs(r.Context(), "s")
 	if err != nil {
@@ -106,27 +106,27 @@ func (r *rig) kept() []string {
 	return all
 }
 
-func (r *rig) same(got, want any) {
+func (r *rig) equal(got, want any) {
 	r.Helper()
 	if diff := cmp.Diff(want, got); diff != "" {
 		r.Errorf("-want +got:\n%s", diff)
 	}
 }
 
-// Events are kept in the order in which they were told; the run ends with the
-// last of them, and once.
+// Events are stored in the order in which they were recorded. The run ends once, with its
+// last event.
 func TestRun(t *testing.T) {
 	r := newRig(t)
 	w := r.Begin("s")
 	w.Record(events.Started, nil)
 	w.Observe(events.Navigated, events.Fields{"url": "https://a.example/?token=abc", "title": "A"})
 	r.Flush(t.Context(), "s")
-	r.same(r.kept(), []string{"1-1 started", "1-2 navigated"})
+	r.equal(r.stored(), []string{"1-1 started", "1-2 navigated"})
 	runs, _ := r.Runs(t.Context(), "s")
 	page, _ := r.Events(t.Context(), runs[0].ID, 0, 0)
 	e := page.Events[1]
 	if e.Data != nil || page.Events[0].Sealed != nil {
-		t.Errorf("of a page is kept in plain %s; of the daemon is sealed %q", e.Data, page.Events[0].Sealed)
+		t.Errorf("the page event is stored in plain as %s; the daemon's event is sealed as %q", e.Data, page.Events[0].Sealed)
 	}
 	for whole, want := range map[bool]string{
 		false: `{"title":"A","url":"https://a.example/?token=***"}`, true: `{"title":"A","url":"https://a.example/?token=abc"}`,
@@ -135,16 +135,16 @@ func TestRun(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r.same(string(got), want)
+		r.equal(string(got), want)
 	}
 
 	w.Record(events.Saved, nil)
 	w.End(t.Context(), profiles.RunCompleted, "asked")
 	w.End(t.Context(), profiles.RunFailed, "again")
 	w.Record("late", nil)
-	r.same(r.kept(), []string{"1-1 started", "1-2 navigated", "1-3 saved", "1-4 ended"})
+	r.equal(r.stored(), []string{"1-1 started", "1-2 navigated", "1-3 saved", "1-4 ended"})
 	runs, _ = r.Runs(t.Context(), "s")
-	r.same([]any{runs[0].Status, runs[0].Cause}, []any{profiles.RunCompleted, "asked"})
+	r.equal([]any{runs[0].Status, runs[0].Cause}, []any{profiles.RunCompleted, "asked"})
 
 	second := r.Begin("s")
 	second.Record(events.Restored, nil)
@@ -153,29 +153,30 @@ func TestRun(t *testing.T) {
 	if err != nil || len(open) != 1 || open[0].Number != 2 {
 		t.Errorf("open are %+v: %v", open, err)
 	}
-	r.same(r.kept()[4:], []string{"2-1 restored"})
+	r.equal(r.stored()[4:], []string{"2-1 restored"})
 }
 
-// What the catalogue refuses is written when it takes it, once and in order.
-func TestRefused(t *testing.T) {
+// Events that the catalogue refuses are written once and in order when it accepts them
+// again.
+func TestRefusedEventsAreWrittenLater(t *testing.T) {
 	r := newRig(t)
 	w := r.Begin("s")
-	r.breaks(errors.New("no room"))
+	r.failWith(errors.New("no room"))
 	w.Record("a", nil)
 	r.Flush(t.Context(), "s")
 	w.Record("b", nil)
 	r.Flush(t.Context(), "s")
-	r.same(len(r.kept()), 0)
-	r.breaks(nil)
+	r.equal(len(r.stored()), 0)
+	r.failWith(nil)
 	w.Record("c", nil)
 	r.Flush(t.Context(), "s")
-	r.same(r.kept(), []string{"1-1 a", "1-2 b", "1-3 c"})
+	r.equal(r.stored(), []string{"1-1 a", "1-2 b", "1-3 c"})
 	w.End(t.Context(), profiles.RunCompleted, "")
 }
 
-// A page that tells without end fills neither memory nor disk: what is dropped
-// is counted, and what the daemon tells is kept.
-func TestFlood(t *testing.T) {
+// A page that makes endless events fills neither memory nor disk. Dropped events are
+// counted, and the daemon's own events are kept.
+func TestFloodIsDroppedAndCounted(t *testing.T) {
 	r := newRig(t)
 	w := r.Begin("s")
 	const storm = 5000
@@ -184,10 +185,10 @@ func TestFlood(t *testing.T) {
 	}
 	w.Lost(events.Console, 7)
 	w.Record(events.Saved, nil)
-	r.pass(time.Second)
+	r.advance(time.Second)
 	w.Observe(events.Navigated, nil)
 	w.End(t.Context(), profiles.RunCompleted, "")
-	all := r.kept()
+	all := r.stored()
 	counts := map[string]int{}
 	for _, e := range all {
 		_, kind, _ := strings.Cut(e, " ")
@@ -197,25 +198,25 @@ func TestFlood(t *testing.T) {
 	page, _ := r.Events(t.Context(), runs[0].ID, 0, 0)
 	dropped := 0
 	for _, e := range page.Events {
-		var told struct {
+		var counted struct {
 			Count int
 			Types map[string]int
 		}
 		if e.Type == events.Dropped {
-			if err := json.Unmarshal(e.Data, &told); err != nil {
+			if err := json.Unmarshal(e.Data, &counted); err != nil {
 				t.Fatal(err)
 			}
-			dropped += told.Count
-			r.same(told.Types[events.Console], told.Count)
+			dropped += counted.Count
+			r.equal(counted.Types[events.Console], counted.Count)
 		}
 	}
 	if counts[events.Console]+dropped != storm+7 || counts[events.Console] > 300 || counts[events.Saved] != 1 || counts[events.Navigated] != 1 {
-		t.Errorf("of %d events there are %v, and %d were told to be dropped", storm, counts, dropped)
+		t.Errorf("of %d events %v are stored, and %d are counted as dropped", storm, counts, dropped)
 	}
 }
 
-// A feed gives what is there and what comes, over all runs, each event once and
-// in order, and ends with the last run.
+// A feed returns existing and new events of all runs, each once and in order, and ends
+// with the session.
 func TestFeed(t *testing.T) {
 	r := newRig(t)
 	first := r.Begin("s")
@@ -274,14 +275,13 @@ func TestFeed(t *testing.T) {
 		}
 		return all
 	}
-	r.same(got[0], with(0, 3))
-	r.same(got[1], with(3, 0))
-	r.same(got[2], with(1, 0)) // who goes on has seen nothing of it yet
+	r.equal(got[0], with(0, 3))
+	r.equal(got[1], with(3, 0))
+	r.equal(got[2], with(1, 0)) // a feed that continues has no old events
 }
 
-// A feed refuses to go on from what never was, and waits no longer than its
-// context.
-func TestFeedFrom(t *testing.T) {
+// A feed refuses a position that does not exist, and waits no longer than its context.
+func TestFeedPosition(t *testing.T) {
 	r := newRig(t)
 	w := r.Begin("s")
 	defer w.End(context.Background(), profiles.RunCompleted, "")

@@ -6,20 +6,19 @@ import (
 	"strings"
 )
 
-// What is masked: in the addresses that a text holds, userinfo, values whose
-// names are those of secrets and whatever looks like a token, in path, query and
-// fragment; in the rest of the text, headers that carry credentials, values
-// behind such names, and tokens that are known by their shape. A false alarm
-// costs a reader a word; who has the right to secrets gets the whole text.
+// What is masked. In addresses: userinfo, values with the names of secrets, and anything
+// that looks like a token, in path, query and fragment. In other text: headers with
+// credentials, values after such names, and tokens of known shapes. A false match costs a
+// reader a word. Readers with the right to secrets get the whole text.
 
-// mask stands for what was masked.
+// mask replaces what is masked.
 const mask = "***"
 
 const (
-	// maxNested is how deep addresses within values of addresses are looked into,
-	// and maxEscaped how often a value may be percent-encoded. What is beyond is
-	// masked unseen: a text costs its length times what these allow, and whoever
-	// writes it cannot make it cost more.
+	// maxNested is how deep addresses inside values of addresses are searched. maxEscaped
+	// is how often a value may be percent-encoded. Anything deeper is masked without a
+	// search. So masking takes time in proportion to a text's length times these limits,
+	// whatever a page writes.
 	maxNested  = 2
 	maxEscaped = 3
 )
@@ -27,22 +26,22 @@ const (
 var (
 	address = regexp.MustCompile(`[a-zA-Z][a-zA-Z0-9+.-]*://[^\s"'<>` + "`" + `\\]+`)
 	inline  = regexp.MustCompile(`(?i)\bdata:[^\s"'<>,]*,[^\r\n]+`)
-	// header is one whose whole value is a secret, up to the end of the line.
+	// header matches headers whose whole value is a secret, up to the end of the line.
 	header = regexp.MustCompile(`(?i)\b((?:proxy-)?authorization|(?:set-)?cookie2?)(["']?\s*[:=]\s*)[^\r\n]+`)
 	scheme = regexp.MustCompile(`(?i)\b(bearer|basic)(\s+)[A-Za-z0-9._~+/=-]{6,}`)
 	named  = regexp.MustCompile(`([A-Za-z0-9_.\-\[\]]+)(["']?\s*[:=]\s*)("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|[^\s,;&"'})\]]+)`)
-	// shaped are tokens of any place: JSON Web Tokens, keys of this daemon and of
-	// the services whose keys are met most.
+	// shaped matches tokens anywhere: JSON Web Tokens, and the API keys of Stasis and of
+	// common services.
 	shaped = regexp.MustCompile(`\beyJ[A-Za-z0-9_-]{5,}\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]*|\bstasis_[A-Z2-7]{20,}|\b(?:gh[opusr]_|github_pat_|glpat-|xox[a-z]-|sk-|AKIA|AIza)[A-Za-z0-9_-]{12,}`)
 	uuidOf = regexp.MustCompile(`(?i)^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
 	tokens = regexp.MustCompile(`^[A-Za-z0-9_\-.~+=%]{24,}$`)
 )
 
-// maskFields masks the texts of an event, and reports whether it found any.
+// maskFields masks the strings of an event, and reports whether it masked any.
 func maskFields(data Fields) (Fields, bool) {
 	out, found := make(Fields, len(data)), false
 	for name, value := range data {
-		if text, ok := value.(string); ok && name != picture {
+		if text, ok := value.(string); ok && name != imageField {
 			masked := Mask(text)
 			value, found = masked, found || masked != text
 		}
@@ -51,11 +50,11 @@ func maskFields(data Fields) (Fields, bool) {
 	return out, found
 }
 
-// Mask takes the secrets out of a text, as far as they can be told. It takes time
-// in proportion to the text's length, whatever that holds.
+// Mask masks the secrets in a text, as far as they can be recognised. It takes time in
+// proportion to the text's length, whatever the text contains.
 func Mask(text string) string { return maskText(text, maxNested) }
 
-// maskText masks a text in whose addresses others may stand, nested that deep.
+// maskText masks a text, and addresses nested in it to the given depth.
 func maskText(text string, nested int) string {
 	text = address.ReplaceAllStringFunc(text, func(s string) string { return maskAddress(s, nested) })
 	text = inline.ReplaceAllStringFunc(text, func(s string) string { return s[:strings.IndexByte(s, ',')+1] + mask })
@@ -71,7 +70,7 @@ func maskText(text string, nested int) string {
 	return shaped.ReplaceAllString(text, mask)
 }
 
-// maskAddress masks an address, well-formed or not.
+// maskAddress masks the secrets of an address, well-formed or not.
 func maskAddress(s string, nested int) string {
 	head, rest, _ := strings.Cut(s, "://")
 	rest, fragment, hasFragment := strings.Cut(rest, "#")
@@ -93,8 +92,8 @@ func maskAddress(s string, nested int) string {
 	return out
 }
 
-// maskFragment masks what stands behind a #: applications put paths and queries
-// there, and logins their tokens.
+// maskFragment masks what follows a #: applications put paths and queries there, and
+// logins put tokens there.
 func maskFragment(s string, nested int) string {
 	path, query, has := strings.Cut(s, "?")
 	if !has && strings.Contains(s, "=") {
@@ -106,8 +105,8 @@ func maskFragment(s string, nested int) string {
 	return maskPath(path, nested) + "?" + maskQuery(query, nested)
 }
 
-// maskPath masks the parts of a path that look like tokens, as links to reset a
-// password have them, and values of parameters in it (;jsessionid=…).
+// maskPath masks the parts of a path that look like tokens, as in links for a password
+// reset, and the values of parameters in it (;jsessionid=…).
 func maskPath(path string, nested int) string {
 	parts := strings.Split(path, "/")
 	for i, part := range parts {
@@ -123,7 +122,7 @@ func maskPath(path string, nested int) string {
 	return strings.Join(parts, "/")
 }
 
-// maskQuery masks values in a query.
+// maskQuery masks secret values in a query.
 func maskQuery(query string, nested int) string {
 	var out strings.Builder
 	for query != "" {
@@ -145,15 +144,14 @@ func maskQuery(query string, nested int) string {
 	return out.String()
 }
 
-// secretValue says whether a value is one that is masked by itself: a token, or
-// an address that holds some. An address is looked into as it stands where its
-// encoding first lets it be seen, and with nothing encoded any more: one may hold
-// what the other hides.
+// secretValue reports whether a value must be masked: a token, or an address with
+// secrets. An address is searched in two forms, because either may hide what the other
+// shows: as it first becomes visible, and fully decoded.
 func secretValue(value string, nested int) bool {
 	if value == mask {
 		return false
 	}
-	seen := "" // the value where it is first seen that an address is in it
+	seen := "" // the value in the form in which an address first becomes visible
 	for range maxEscaped + 1 {
 		plain := unescaped(value)
 		if looksSecret(plain) || shaped.MatchString(plain) {
@@ -171,8 +169,8 @@ func secretValue(value string, nested int) bool {
 	return true
 }
 
-// looksSecret says whether a part of an address looks like a token: long, of
-// letters and digits both, and no UUID, which names things far more often.
+// looksSecret reports whether a part of an address looks like a token: long, with letters
+// and digits. UUIDs are excluded, because most are IDs.
 func looksSecret(s string) bool {
 	s = unescaped(s)
 	return tokens.MatchString(s) && strings.ContainsAny(s, "0123456789") && strings.ContainsFunc(s, isLetter) &&
@@ -181,8 +179,7 @@ func looksSecret(s string) bool {
 
 func isLetter(r rune) bool { return 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' }
 
-// unescaped is a part of an address without percent-encoding, as far as it has
-// a sound one.
+// unescaped returns s without percent-encoding, or s itself if its encoding is invalid.
 func unescaped(s string) string {
 	if plain, err := url.QueryUnescape(s); err == nil {
 		return plain
@@ -190,8 +187,8 @@ func unescaped(s string) string {
 	return s
 }
 
-// Names of secrets, in lower case and without what is between the words: those
-// in which a word stands, and those that are the word.
+// Names of secrets, in lower case and without separators. A name is secret if it contains
+// one of secretWords or equals one of secretNames.
 var (
 	secretWords = []string{"token", "secret", "passw", "pwd", "passphrase", "apikey", "accesskey", "privatekey", "session", "signature",
 		"credential", "assertion", "saml", "ticket", "csrf", "xsrf", "jwt", "verifier", "bearer", "cookie", "oauth", "devicecode", "usercode", "magiclink"}
@@ -199,7 +196,7 @@ var (
 		"nonce": true, "state": true, "auth": true, "hmac": true, "xapikey": true, "clientkey": true, "hash": true}
 )
 
-// secretName says whether a name is one of a secret.
+// secretName reports whether a name is that of a secret.
 func secretName(name string) bool {
 	plain := strings.Map(func(r rune) rune {
 		if isLetter(r) || '0' <= r && r <= '9' {

@@ -49,8 +49,9 @@ func TestMask(t *testing.T) {
 	}
 }
 
-// Addresses within addresses cost no more than their length, however they are
-// nested and encoded: by steps for each level these would not come to an end.
+// Masking addresses within addresses takes time in proportion to their length, however
+// they are nested and encoded. With a number of steps that grows with each level, these
+// would not finish.
 func TestMaskNested(t *testing.T) {
 	const deep = 5_000
 	for name, test := range map[string]struct{ in, want string }{
@@ -72,8 +73,8 @@ func TestMaskNested(t *testing.T) {
 	}
 }
 
-// Whatever an address is made of, a secret at the places that have names does not
-// come through, and what was masked once stays as it is.
+// FuzzMask checks that a secret in a named place is masked, whatever surrounds it. It
+// also checks that masking a masked text changes nothing.
 func FuzzMask(f *testing.F) {
 	f.Add("https://a.example/path?q=1#top", "s3cr3t")
 	f.Add("http://[::1]:80/%zz?%&&==#?#", "x")
@@ -82,9 +83,9 @@ func FuzzMask(f *testing.F) {
 	f.Fuzz(func(t *testing.T, around, secret string) {
 		masked := Mask(around)
 		if again := Mask(masked); again != masked && strings.Count(again, mask) < strings.Count(masked, mask) {
-			t.Errorf("%q was masked to %q and that to %q", around, masked, again)
+			t.Errorf("%q was masked to %q, and a second time to %q", around, masked, again)
 		}
-		// A secret of letters of its own, so that finding it is no chance.
+		// Marks around the secret, so that a match is no accident.
 		var marked strings.Builder
 		for _, r := range secret {
 			if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' {
@@ -100,7 +101,7 @@ func FuzzMask(f *testing.F) {
 			"https://a.example/#id_token=" + hidden, "Authorization: Basic " + hidden, around + " https://a.example/?x=1&password=" + hidden,
 		} {
 			if got := Mask(text); strings.Contains(got, hidden) {
-				t.Errorf("%q came through: %q", text, got)
+				t.Errorf("the secret in %q was not masked: %q", text, got)
 			}
 		}
 	})

@@ -7,24 +7,24 @@ import (
 	"github.com/stasisd/stasis/profiles"
 )
 
-// The events that webhooks are notified of. docs/sessions.md lists them.
+// The events that webhooks are sent. docs/sessions.md lists them.
 const (
 	HookCreated = "session.created"
 	HookStatus  = "session.status_changed"
 	HookSaved   = "session.saved"
 	HookCrashed = "session.crashed"
 	HookDeleted = "session.deleted"
-	HookExpired = "user.login_expired" // of the session that the default came from
-	hookMessage = "task.message"       // there is one for the agent
+	HookExpired = "user.login_expired" // sent for the session that the default came from
+	hookMessage = "task.message"       // there is a message for the agent
 )
 
-// taskEvents are those of how an agent's task stands.
+// taskEvents are the events for the states of an agent's task.
 var taskEvents = map[profiles.Execution]string{
 	profiles.ExecutionRunning: "task.started", profiles.ExecutionWaiting: "task.waiting_for_input",
 	profiles.ExecutionFinished: "task.finished", profiles.ExecutionError: "task.error",
 }
 
-// EndEvents are the events of a session's end. With crash they also tell of a crash
+// EndEvents returns the events of a session's end. With crash set they include a crash
 // that webhooks were not notified of before.
 func EndEvents(crash bool) []string {
 	if crash {
@@ -33,40 +33,40 @@ func EndEvents(crash bool) []string {
 	return []string{HookStatus, HookDeleted}
 }
 
-// NoticesConfig is what [Notices] are made of.
+// NoticesConfig is what NewNotices needs.
 type NoticesConfig struct {
-	URL string // the daemon's own webhook, notified of every session; "": none
-	// Session is a session as webhooks get it. It must hold nothing that lets anybody
-	// connect.
+	URL string // the daemon's own webhook, for every session; "": none
+	// Session returns the body for webhooks. It must contain nothing that lets a receiver
+	// connect to the session.
 	Session func(profiles.Session) json.RawMessage
-	Wake    func() // has the sender look at what was written; nil: nobody sends
+	Wake    func() // wakes the sender after a commit; nil: there is none
 	Now     func() time.Time
 }
 
-// Notices make what webhooks are sent of a session: the daemon's webhook and the
-// session's own. The catalogue queues them in the transaction of the change that they
-// tell of. Its methods are safe for concurrent use.
+// Notices makes what webhooks are sent about a session: the daemon's webhook and the
+// session's own. The catalogue queues the notices in the same transaction as the change
+// that they report. Its methods are safe for concurrent use.
 type Notices struct{ cfg NoticesConfig }
 
 // NewNotices makes Notices.
 func NewNotices(c NoticesConfig) *Notices { return &Notices{c} }
 
-// hookBody is what a webhook is sent.
+// hookBody is the body that a webhook is sent.
 type hookBody struct {
 	Event     string          `json:"event"`
 	Timestamp time.Time       `json:"timestamp"`
 	Session   json.RawMessage `json:"session"`
 }
 
-// Of are the notices of events for a session as it is now. It may run inside a
-// transaction.
+// Of returns the notices of events for a session in its current state. It may be called
+// inside a transaction.
 func (n *Notices) Of(rec profiles.Session, events ...string) []profiles.Notice {
 	var all []profiles.Notice
 	now := n.cfg.Now().UTC()
 	for _, event := range events {
 		body, err := json.Marshal(hookBody{event, now, n.cfg.Session(rec)})
 		if err != nil {
-			panic(err) // Session gave no JSON
+			panic(err) // Session returned invalid JSON
 		}
 		if rec.WebhookURL != "" {
 			all = append(all, profiles.Notice{ID: profiles.NewID(), URL: rec.WebhookURL, Event: event, Body: body, At: now})
@@ -78,13 +78,13 @@ func (n *Notices) Of(rec profiles.Session, events ...string) []profiles.Notice {
 	return all
 }
 
-// For is [Notices.Of] for [profiles.End.Notices] and [profiles.Commit.Notices].
+// For wraps [Notices.Of] for [profiles.End.Notices] and [profiles.Commit.Notices].
 func (n *Notices) For(events ...string) func(profiles.Session) []profiles.Notice {
 	return func(rec profiles.Session) []profiles.Notice { return n.Of(rec, events...) }
 }
 
-// Task are the notices of a task that stands otherwise than before. A task that goes
-// on after a question was not started again.
+// Task returns the notices of a change of a task's state. A task that continues after an
+// answered question has not started again, so there is none.
 func (n *Notices) Task(was, now profiles.Session) []profiles.Notice {
 	if was.Execution == now.Execution || was.Execution == profiles.ExecutionWaiting && now.Execution == profiles.ExecutionRunning {
 		return nil
@@ -92,8 +92,8 @@ func (n *Notices) Task(was, now profiles.Session) []profiles.Notice {
 	return n.Of(now, taskEvents[now.Execution])
 }
 
-// Message are the notices of what a message does to the task, and of a message that
-// is for the agent. An answer to a question does not start the task again.
+// Message returns the notices of what a message does to the task, and of a message for
+// the agent. An answer to a question does not start the task again.
 func (n *Notices) Message(kind string) func(was, now profiles.Session) []profiles.Notice {
 	return func(was, now profiles.Session) []profiles.Notice {
 		all := n.Task(was, now)
@@ -104,7 +104,7 @@ func (n *Notices) Message(kind string) func(was, now profiles.Session) []profile
 	}
 }
 
-// Wake has the sender look at what was written.
+// Wake wakes the sender to send what was queued.
 func (n *Notices) Wake() {
 	if n.cfg.Wake != nil {
 		n.cfg.Wake()

@@ -8,24 +8,24 @@ import (
 	"github.com/stasisd/stasis/session/access"
 )
 
-// MaxMasking bounds how many pages of messages and events are masked at once. One of
-// 4 MiB takes seconds.
+// MaxMasking is how many pages of messages and events are masked at once. A page of 4 MiB
+// takes seconds.
 const MaxMasking = 2
 
-// Sessions are the sessions that events are read of.
+// Sessions is what a Reader needs of the sessions.
 type Sessions interface {
-	// Record is a session's record, if the caller may do something with it.
+	// Record returns a session's record, if the caller has the permission p for it.
 	Record(ctx context.Context, c access.Caller, id string, p access.Permission) (profiles.Session, error)
-	// AwaitRescue waits while what a killed daemon left of a session is being saved.
+	// AwaitRescue waits until the rescue of a session has ended.
 	AwaitRescue(ctx context.Context, id string) error
 }
 
-// Keys tell when a reader's key is deleted; see [access.Keys].
+// Keys reports when a reader's key is deleted; see [access.Keys].
 type Keys interface {
 	Connected(ctx context.Context, c access.Caller, end func()) (leave func(), err error)
 }
 
-// Turns bound how many pages are masked at once, with one of each user.
+// Turns limits how many pages are masked at once, at most one for each user.
 type Turns interface {
 	Take(ctx context.Context, userID string) (leave func(), err error)
 }
@@ -38,17 +38,17 @@ type RunStore interface {
 	Events(ctx context.Context, runID string, after int64, limit int) (profiles.EventPage, error)
 }
 
-// ReaderConfig is what a [Reader] is made of.
+// ReaderConfig is what NewReader needs.
 type ReaderConfig struct {
 	Journal  *Journal
 	Store    RunStore
 	Sessions Sessions
 	Keys     Keys
-	Masks    Turns // of who reads a page of masked texts; at most [MaxMasking]
+	Masks    Turns // limits who masks pages at once to [MaxMasking]
 }
 
-// Reader gives callers the runs and events of the sessions that they may look at. Its
-// methods are safe for concurrent use.
+// Reader returns the runs and events of the sessions that a caller may read. Its methods
+// are safe for concurrent use.
 type Reader struct {
 	journal  *Journal
 	store    RunStore
@@ -58,12 +58,12 @@ type Reader struct {
 	streams  *streams
 }
 
-// NewReader makes a Reader. It has nothing to close but its streams.
+// NewReader makes a Reader. Only its streams need to be closed.
 func NewReader(c ReaderConfig) *Reader {
 	return &Reader{c.Journal, c.Store, c.Sessions, c.Keys, c.Masks, newStreams()}
 }
 
-// Runs lists a session's runs, oldest first; those of an ended session too.
+// Runs lists a session's runs, oldest first, also those of an ended session.
 func (r *Reader) Runs(ctx context.Context, c access.Caller, id string) ([]Run, error) {
 	if _, err := r.sessions.Record(ctx, c, id, access.Look); err != nil {
 		return nil, err
@@ -77,8 +77,8 @@ func (r *Reader) Runs(ctx context.Context, c access.Caller, id string) ([]Run, e
 	return runs, err
 }
 
-// RunEvents gives a page of a run's events: those after a sequence. whole gives
-// secrets in them too, and needs the right to.
+// RunEvents returns a page of a run's events: those after a sequence. With whole it
+// includes secrets, which needs the right to secrets.
 func (r *Reader) RunEvents(ctx context.Context, c access.Caller, id, runID string, after int64, limit int, whole bool) (EventPage, error) {
 	if err := r.mayRead(ctx, c, id, whole); err != nil {
 		return EventPage{}, err
@@ -105,7 +105,7 @@ func (r *Reader) RunEvents(ctx context.Context, c access.Caller, id, runID strin
 	answers := make([]Event, 0, len(page.Events))
 	for _, e := range page.Events {
 		if err := ctx.Err(); err != nil {
-			return EventPage{}, fault.Wrap(err, fault.Timeout, "events.page", "the request was given up")
+			return EventPage{}, fault.Wrap(err, fault.Timeout, "events.page", "the request ended before the work was done")
 		}
 		if e.Data, err = r.journal.Read(e, whole); err != nil {
 			return EventPage{}, err
@@ -115,9 +115,9 @@ func (r *Reader) RunEvents(ctx context.Context, c access.Caller, id, runID strin
 	return EventPage{answers, page.First, page.LatestExclusive, page.NextAfter, page.Gap, page.HasMore}, nil
 }
 
-// Follow begins a stream of a session's events, over all its runs. An ended
-// session's has what is kept, and ends. Where as many are open as may be, the error
-// is too_many_requests.
+// Follow begins a stream of a session's events, over all its runs. The stream of an ended
+// session returns the stored events and ends. If too many streams are open, the error is
+// too_many_requests.
 func (r *Reader) Follow(ctx context.Context, c access.Caller, id string, f FollowRequest) (Stream, error) {
 	if err := r.mayRead(ctx, c, id, f.Whole); err != nil {
 		return nil, err
@@ -137,7 +137,7 @@ func (r *Reader) Follow(ctx context.Context, c access.Caller, id string, f Follo
 }
 
 func (r *Reader) follow(ctx context.Context, c access.Caller, id string, f FollowRequest) (*stream, error) {
-	// A rescue writes its events at its end, and the stream ends with them.
+	// A rescue records its events when it ends, and the stream ends with them.
 	if err := r.sessions.AwaitRescue(ctx, id); err != nil {
 		return nil, err
 	}
@@ -166,20 +166,20 @@ func (r *Reader) mayRead(ctx context.Context, c access.Caller, id string, whole 
 	return MayReadWhole(c, whole)
 }
 
-// MayReadWhole refuses a caller that asks for secrets too and has no right to them.
+// MayReadWhole returns an error if whole is set and the caller has no right to secrets.
 func MayReadWhole(c access.Caller, whole bool) error {
 	if whole && !c.May(access.Secrets) {
-		return fault.New(fault.Forbidden, "events.read", "sanitize: false needs a key with the right %q", access.RightSecrets)
+		return fault.New(fault.Forbidden, "events.read", "sanitize: false is not allowed for this key; it needs the right %q", access.RightSecrets)
 	}
 	return nil
 }
 
-// stream is a feed whose events have their data, which is sealed on disk.
+// stream is a feed that unseals the data of its events.
 type stream struct {
 	feed    *Feed
 	journal *Journal
 	whole   bool
-	key     context.Context // ends with the reader's key
+	key     context.Context // ends when the reader's key is deleted
 	leave   func()
 }
 

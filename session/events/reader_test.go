@@ -15,7 +15,8 @@ import (
 
 var alice = access.Caller{KeyID: "key-a", UserID: "alice", Rights: []access.Right{access.RightUse}}
 
-// fakeSessions are sessions that are all alice's, and keys of which one is known.
+// fakeSessions are sessions that all belong to alice, and keys of which only alice's
+// exists.
 type fakeSessions struct{}
 
 func (fakeSessions) Record(_ context.Context, c access.Caller, id string, p access.Permission) (profiles.Session, error) {
@@ -32,18 +33,18 @@ func (fakeSessions) Connected(_ context.Context, c access.Caller, _ func()) (lea
 	return func() {}, nil
 }
 
-// freeTurns are turns that nobody has to wait for.
+// freeTurns are turns that never wait.
 type freeTurns struct{}
 
 func (freeTurns) Take(context.Context, string) (func(), error) { return func() {}, nil }
 
-// bare seals nothing.
-type bare struct{}
+// unsealed is a Sealer that seals nothing.
+type unsealed struct{}
 
-func (bare) Seal(plain []byte) ([]byte, error)    { return plain, nil }
-func (bare) Unseal(sealed []byte) ([]byte, error) { return sealed, nil }
+func (unsealed) Seal(plain []byte) ([]byte, error)    { return plain, nil }
+func (unsealed) Unseal(sealed []byte) ([]byte, error) { return sealed, nil }
 
-// newReader reads a catalogue that has one session, s.
+// newReader returns a Reader of a catalogue with one session, s.
 func newReader(t *testing.T) (*Reader, *Journal) {
 	t.Helper()
 	db, err := sqldb.Open(t.Context(), sqldb.Options{Path: sqldb.Memory, Now: time.Now})
@@ -54,12 +55,12 @@ func newReader(t *testing.T) (*Reader, *Journal) {
 	if err := db.Sessions.CreateSession(t.Context(), profiles.Session{ID: "s", UserID: alice.UserID, CreatedAt: time.Now()}); err != nil {
 		t.Fatal(err)
 	}
-	journal := NewJournal(db.Runs, bare{}, time.Now, slog.New(slog.DiscardHandler))
+	journal := NewJournal(db.Runs, unsealed{}, time.Now, slog.New(slog.DiscardHandler))
 	return NewReader(ReaderConfig{Journal: journal, Store: db.Runs, Sessions: fakeSessions{}, Keys: fakeSessions{}, Masks: freeTurns{}}), journal
 }
 
-// A stream that fails to begin and one that is closed both give their places back.
-func TestStreamsGiveTheirPlacesBack(t *testing.T) {
+// A stream that fails to begin and a stream that is closed both release their slots.
+func TestStreamsReleaseTheirSlots(t *testing.T) {
 	r, _ := newReader(t)
 	for range maxSessionStreams + 1 {
 		stream, err := r.Follow(t.Context(), alice, "s", FollowRequest{})
@@ -68,16 +69,16 @@ func TestStreamsGiveTheirPlacesBack(t *testing.T) {
 		}
 		stream.Close()
 		if _, err := r.Follow(t.Context(), access.Caller{KeyID: "deleted", UserID: alice.UserID, Rights: alice.Rights}, "s", FollowRequest{}); err == nil {
-			t.Fatal("a key that is not there follows")
+			t.Fatal("a key that does not exist can follow")
 		}
 	}
 	if r.streams.all != 0 {
-		t.Errorf("%d places are left taken", r.streams.all)
+		t.Errorf("%d slots were not released", r.streams.all)
 	}
 }
 
-// An event has its time in UTC, and an empty document where its record has none. A
-// page without events has a list, and only the session's own runs have pages.
+// An event has its time in UTC, and an empty object as data if its record has none. A
+// page without events has an empty list. Only the session's own runs have pages.
 func TestAnswersOfEvents(t *testing.T) {
 	at := time.Date(2026, 11, 20, 19, 0, 0, 0, time.FixedZone("CET", 3600))
 	const want = `{"run_id":"r","sequence":3,"type":"paused","timestamp":"2026-11-20T18:00:00Z","data":{}}`

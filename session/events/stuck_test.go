@@ -11,30 +11,30 @@ import (
 	"github.com/stasisd/stasis/session/events"
 )
 
-// stuck is a catalogue that answers nothing until it is let go.
-type stuck struct {
+// blockedStore is a catalogue that does not answer until release is closed.
+type blockedStore struct {
 	events.Store
-	goOn chan struct{}
+	release chan struct{}
 }
 
-func (s stuck) BeginRun(_ context.Context, r profiles.Run) (profiles.Run, error) {
-	<-s.goOn
+func (s blockedStore) BeginRun(_ context.Context, r profiles.Run) (profiles.Run, error) {
+	<-s.release
 	return r, nil
 }
 
-func (s stuck) EndRun(ctx context.Context, _ profiles.RunEnd, _ profiles.EventBounds) (profiles.Run, error) {
+func (s blockedStore) EndRun(ctx context.Context, _ profiles.RunEnd, _ profiles.EventBounds) (profiles.Run, error) {
 	return profiles.Run{}, ctx.Err()
 }
 
-// Who ends a run does not wait for a catalogue that never answers; the writer ends
-// when it does.
+// End does not wait for a catalogue that never answers. The writer's goroutine ends when
+// the catalogue answers.
 func TestEndDoesNotWaitForEver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		catalogue := stuck{goOn: make(chan struct{})}
+		catalogue := blockedStore{release: make(chan struct{})}
 		w := events.NewJournal(catalogue, plain{}, time.Now, slog.New(slog.DiscardHandler)).Begin("s")
 		w.End(t.Context(), profiles.RunCompleted, "asked")
 		w.End(t.Context(), profiles.RunCompleted, "asked")
-		close(catalogue.goOn)
-		synctest.Wait() // or the writer's goroutine is left, which fails
+		close(catalogue.release)
+		synctest.Wait() // fails if the writer's goroutine has not ended
 	})
 }

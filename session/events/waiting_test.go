@@ -9,20 +9,20 @@ import (
 	"github.com/stasisd/stasis/session/events"
 )
 
-// While the catalogue refuses, pictures of pages do not fill the memory: those that
-// have no room are counted, and what the daemon tells is kept.
+// While the catalogue refuses events, images of pages do not fill the memory: those that
+// exceed the limit are counted, and the daemon's own events are kept.
 func TestRefusedPictures(t *testing.T) {
 	r := newRig(t)
 	w := r.Begin("s")
-	r.breaks(errors.New("no room"))
-	picture := make([]byte, 500<<10)
-	const taken, room = 100, 2 * (8 << 20) / (500 << 10)
+	r.failWith(errors.New("no room"))
+	image := make([]byte, 500<<10)
+	const taken, capacity = 100, 2 * (8 << 20) / (500 << 10)
 	for range taken {
-		w.Observe("screenshot", events.Fields{"jpeg": picture})
+		w.Observe("screenshot", events.Fields{"jpeg": image})
 		r.Flush(t.Context(), "s")
 	}
 	w.Record(events.Saved, nil)
-	r.breaks(nil)
+	r.failWith(nil)
 	w.End(t.Context(), profiles.RunCompleted, "")
 
 	runs, err := r.Runs(t.Context(), "s")
@@ -45,14 +45,14 @@ func TestRefusedPictures(t *testing.T) {
 		case events.Saved:
 			saved++
 		case events.Dropped:
-			var told struct{ Types map[string]int }
-			if err := json.Unmarshal(e.Data, &told); err != nil {
+			var counted struct{ Types map[string]int }
+			if err := json.Unmarshal(e.Data, &counted); err != nil {
 				t.Fatal(err)
 			}
-			dropped += told.Types["screenshot"]
+			dropped += counted.Types["screenshot"]
 		}
 	}
-	if kept == 0 || kept > room || kept+dropped != taken || saved != 1 {
-		t.Errorf("%d of %d pictures kept and %d dropped, at most %d have room; saved: %d", kept, taken, dropped, room, saved)
+	if kept == 0 || kept > capacity || kept+dropped != taken || saved != 1 {
+		t.Errorf("%d of %d pictures kept and %d dropped, want at most %d kept; saved: %d", kept, taken, dropped, capacity, saved)
 	}
 }

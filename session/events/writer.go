@@ -12,18 +12,18 @@ import (
 )
 
 const (
-	// batchDelay is how long an event waits for others to be written with, and
-	// batchSize how many are not waited beyond.
+	// batchDelay is how long an event waits for others, so that they are written
+	// together. A batch of batchSize events does not wait longer.
 	batchDelay = 100 * time.Millisecond
 	batchSize  = 64
-	// retryDelay is the time between tries where the catalogue does not take a
-	// batch, and endDeadline how long the end of a run is tried.
+	// retryDelay is the time between tries if the catalogue refuses a batch. endDeadline
+	// is how long the end of a run is tried.
 	retryDelay  = time.Second
 	endDeadline = 10 * time.Second
 )
 
-// Writer writes the events of one run. Its methods are safe for concurrent use
-// and, but for End and Leave, do not wait.
+// Writer writes the events of one run. Its methods are safe for concurrent use. Only End
+// and Leave wait.
 type Writer struct {
 	j         *Journal
 	id        string
@@ -32,42 +32,42 @@ type Writer struct {
 
 	wake    chan struct{}
 	flushes chan chan struct{}
-	ending  chan closing
+	ending  chan writerEnd
 	done    chan struct{} // closed when the writer has ended
 
-	mu    sync.Mutex
-	queue []told
-	bytes int // of events of pages in it
-	flood flood
-	over  bool // takes no more
+	mu     sync.Mutex
+	queue  []queuedEvent
+	bytes  int // of the page events in queue
+	flood  flood
+	closed bool // accepts no more events
 
-	// Of the writer's own goroutine:
+	// Used only by the writer's own goroutine:
 	recorded bool // the run is in the catalogue
-	failing  bool // the last write failed, which was logged
+	failing  bool // the last write failed and was logged
 }
 
-// told is an event that is not written yet.
-type told struct {
+// queuedEvent is an event that is not written yet.
+type queuedEvent struct {
 	kind string
 	at   time.Time
 	data Fields
-	page bool // it is an event of a page
-	size int  // of a page's data, in bytes, approximately
+	page bool // it is a page event
+	size int  // of a page event's data, in bytes, approximately
 }
 
-// closing is how a writer is to end; nil leaves the run open.
-type closing struct {
+// writerEnd says how a writer ends; a nil end leaves the run open.
+type writerEnd struct {
 	ctx context.Context
 	end *profiles.RunEnd
 }
 
-// Begin begins a run of a session, which has none that is going on, and goes on
-// until [Journal.Over]. It does not
-// wait for the catalogue: the run is recorded with its first events.
+// Begin begins a run of a session, which must have no current run. The session counts as
+// live until [Journal.Over]. Begin does not wait for the catalogue: the writer's
+// goroutine records the run.
 func (j *Journal) Begin(sessionID string) *Writer {
 	now := j.now().UTC()
 	w := &Writer{j: j, id: uuid.Must(uuid.NewV7()).String(), sessionID: sessionID, at: now,
-		wake: make(chan struct{}, 1), flushes: make(chan chan struct{}), ending: make(chan closing, 1), done: make(chan struct{})}
+		wake: make(chan struct{}, 1), flushes: make(chan chan struct{}), ending: make(chan writerEnd, 1), done: make(chan struct{})}
 	w.flood.begin(now)
 	j.mu.Lock()
 	j.writers[sessionID], j.live[sessionID] = w, true
@@ -77,20 +77,20 @@ func (j *Journal) Begin(sessionID string) *Writer {
 }
 
 // Record records an event of the daemon or of a caller. It does not wait.
-func (w *Writer) Record(kind string, data Fields) { w.tell(kind, data, false, maxRecorded) }
+func (w *Writer) Record(kind string, data Fields) { w.enqueue(kind, data, false, maxRecorded) }
 
 // Observe records an event of a page. It does not wait. Pages can make any number of
-// events: those above a rate are dropped and counted, and an event of the type dropped
-// has the count.
+// events, so those above a rate are dropped and counted. An event of type dropped reports
+// the count.
 func (w *Writer) Observe(kind string, data Fields) {
 	w.mu.Lock()
 	allowed := w.flood.allows(w.j.now())
-	if !allowed && !w.over {
+	if !allowed && !w.closed {
 		w.flood.drop(kind, 1)
 	}
 	w.mu.Unlock()
 	if allowed {
-		w.tell(kind, data, true, maxObserved)
+		w.enqueue(kind, data, true, maxObserved)
 	}
 }
 
@@ -101,15 +101,15 @@ func (w *Writer) Lost(kind string, n int) {
 	w.flood.drop(kind, n)
 }
 
-func (w *Writer) tell(kind string, data Fields, page bool, most int) {
-	t := told{kind: kind, at: w.j.now().UTC(), data: data, page: page}
+func (w *Writer) enqueue(kind string, data Fields, page bool, limit int) {
+	t := queuedEvent{kind: kind, at: w.j.now().UTC(), data: data, page: page}
 	if page {
 		t.size = data.size()
 	}
 	w.mu.Lock()
 	switch {
-	case w.over:
-	case len(w.queue) >= most, page && w.bytes+t.size > maxWaiting:
+	case w.closed:
+	case len(w.queue) >= limit, page && w.bytes+t.size > maxWaiting:
 		w.flood.drop(kind, 1)
 	default:
 		w.queue, w.bytes = append(w.queue, t), w.bytes+t.size
@@ -121,32 +121,32 @@ func (w *Writer) tell(kind string, data Fields, page bool, most int) {
 	}
 }
 
-// End ends the run and waits until that, and all events before it, are written, or until
+// End ends the run. It waits until the end and all earlier events are written, or until
 // ctx or the deadline ends. A second call does nothing.
 func (w *Writer) End(ctx context.Context, status profiles.RunStatus, cause string) {
 	now := w.j.now().UTC()
 	w.close(ctx, &profiles.RunEnd{RunID: w.id, Status: status, Cause: cause, EndedAt: now, Last: []profiles.Event{EndedEvent(status, cause, now)}})
 }
 
-// EndedEvent is the last event of a run.
+// EndedEvent returns the last event of a run.
 func EndedEvent(status profiles.RunStatus, cause string, at time.Time) profiles.Event {
 	data, _ := json.Marshal(map[string]string{"status": string(status), "cause": cause}) // strings always marshal
 	return profiles.Event{Type: Ended, At: at, Data: data}
 }
 
-// Leave ends the writer and leaves the run open, for the next start to end.
+// Leave ends the writer but not the run; the next start of the daemon ends the run.
 func (w *Writer) Leave(ctx context.Context) { w.close(ctx, nil) }
 
 func (w *Writer) close(ctx context.Context, end *profiles.RunEnd) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), endDeadline)
 	defer cancel()
 	select {
-	case w.ending <- closing{ctx, end}:
-	default: // it is ending
+	case w.ending <- writerEnd{ctx, end}:
+	default: // it is ending already
 	}
 	select {
 	case <-w.done:
-	case <-ctx.Done(): // the writer ends when the catalogue lets go of it
+	case <-ctx.Done(): // the writer ends when the catalogue answers
 	}
 }
 
@@ -170,7 +170,7 @@ func (w *Writer) flush(ctx context.Context) {
 // loop is the writer's goroutine.
 func (w *Writer) loop() {
 	defer close(w.done)
-	pending := w.write(context.Background(), nil) // the run itself: whoever asks for it is not to wait for an event
+	pending := w.write(context.Background(), nil) // records the run at once, so that it can be listed before its first event
 	delay := time.NewTimer(0)
 	defer delay.Stop()
 	<-delay.C
@@ -194,7 +194,7 @@ func (w *Writer) loop() {
 			w.finish(c, pending)
 			return
 		}
-		if len(pending) > 0 && !waiting { // the catalogue did not take them
+		if len(pending) > 0 && !waiting { // the catalogue refused them
 			waiting = true
 			delay.Reset(retryDelay)
 		}
@@ -208,14 +208,14 @@ func (w *Writer) queued() int {
 }
 
 // take empties the queue and returns its events, masked and ready to be written. It adds
-// the count of dropped events if that is due, or if it is the last call.
+// the count of dropped events if that is due or last is set.
 func (w *Writer) take(last bool) []profiles.Event {
 	now := w.j.now().UTC()
 	w.mu.Lock()
 	batch := w.queue
 	w.queue, w.bytes = nil, 0
-	if dropped := w.flood.told(now, last); dropped != nil {
-		batch = append(batch, told{kind: Dropped, at: now, data: dropped})
+	if dropped := w.flood.takeDropped(now, last); dropped != nil {
+		batch = append(batch, queuedEvent{kind: Dropped, at: now, data: dropped})
 	}
 	w.mu.Unlock()
 	events := make([]profiles.Event, 0, len(batch))
@@ -225,9 +225,9 @@ func (w *Writer) take(last bool) []profiles.Event {
 	return events
 }
 
-// write writes the pending events, then those of the queue, and returns those that the
-// catalogue did not take. As long as it takes none, the queue fills and events are
-// dropped.
+// write writes the pending events, then those in the queue, and returns those that the
+// catalogue refused. As long as the catalogue refuses them, the queue fills and further
+// events are dropped.
 func (w *Writer) write(ctx context.Context, pending []profiles.Event) []profiles.Event {
 	if len(pending) > 0 {
 		if pending = w.put(ctx, pending); len(pending) > 0 {
@@ -237,15 +237,15 @@ func (w *Writer) write(ctx context.Context, pending []profiles.Event) []profiles
 	return w.put(ctx, w.take(false))
 }
 
-// put writes events, and returns them where the catalogue does not take them.
+// put writes events, and returns them if the catalogue refuses them.
 func (w *Writer) put(ctx context.Context, pending []profiles.Event) []profiles.Event {
-	err := w.begun(ctx)
+	err := w.ensureRun(ctx)
 	if err == nil && len(pending) > 0 {
 		_, err = w.j.store.AddEvents(ctx, w.id, pending, Keep)
 	}
 	if err != nil {
 		if !w.failing {
-			w.j.log.Error("events cannot be written; it is tried again", "session", w.sessionID, "error", err)
+			w.j.log.Error("events could not be written to the catalogue; it is tried again", "session", w.sessionID, "error", err)
 		}
 		w.failing = true
 		return pending
@@ -255,8 +255,8 @@ func (w *Writer) put(ctx context.Context, pending []profiles.Event) []profiles.E
 	return nil
 }
 
-// begun records the run once.
-func (w *Writer) begun(ctx context.Context) error {
+// ensureRun records the run, once.
+func (w *Writer) ensureRun(ctx context.Context) error {
 	if w.recorded {
 		return nil
 	}
@@ -266,9 +266,9 @@ func (w *Writer) begun(ctx context.Context) error {
 }
 
 // finish writes the last events and ends the run.
-func (w *Writer) finish(c closing, pending []profiles.Event) {
+func (w *Writer) finish(c writerEnd, pending []profiles.Event) {
 	w.mu.Lock()
-	w.over = true
+	w.closed = true
 	w.mu.Unlock()
 	pending = append(pending, w.take(true)...)
 	for {
@@ -280,7 +280,7 @@ func (w *Writer) finish(c closing, pending []profiles.Event) {
 		case <-time.After(retryDelay):
 			continue
 		case <-c.ctx.Done():
-			w.j.log.Error("the end of a run could not be recorded; the next start does", "session", w.sessionID, "error", err)
+			w.j.log.Error("the end of a run could not be recorded; the next start of the daemon records it", "session", w.sessionID, "error", err)
 		}
 		break
 	}
@@ -292,9 +292,9 @@ func (w *Writer) finish(c closing, pending []profiles.Event) {
 	w.j.wake(w.sessionID)
 }
 
-// last writes the rest, in one transaction with the end.
-func (w *Writer) last(c closing, pending []profiles.Event) error {
-	err := w.begun(c.ctx)
+// last writes the remaining events, in one transaction with the end of the run.
+func (w *Writer) last(c writerEnd, pending []profiles.Event) error {
+	err := w.ensureRun(c.ctx)
 	switch {
 	case err != nil:
 	case c.end != nil:

@@ -1,7 +1,7 @@
 // Package files reads and writes the files of live sessions: downloads of their pages,
-// and files that pages may be given. They are in a folder of the session's run
-// directory and are removed with it; no snapshot has them. Chrome can write there, so
-// nothing in the folder is trusted.
+// and files that pages may upload. They are in a folder of the session's run directory
+// and are removed with it. No snapshot contains them. Chrome can write to that folder, so
+// nothing in it is trusted.
 package files
 
 import (
@@ -29,37 +29,36 @@ type Sessions interface {
 	WithDir(ctx context.Context, c access.Caller, id string, do func(context.Context, *browser.Dir) error) error
 }
 
-// Keys are the API keys that callers come with; see [access.Keys].
+// Keys are the callers' API keys; see [access.Keys].
 type Keys interface {
-	// While is ctx until the caller's key is deleted.
+	// While returns a context that ends with ctx or when the caller's key is deleted.
 	While(ctx context.Context, c access.Caller) (_ context.Context, leave func(), err error)
 }
 
-// Info describes one file of a session: a download of its pages, or a file that
-// pages may be given.
+// Info describes one file of a session.
 type Info struct {
 	Name    string
 	Size    int64 // bytes
 	ModTime time.Time
 }
 
-// Files are the files of live sessions. Its methods are safe for concurrent use. A
-// session that does not run is session_not_running, a file that is not there
-// file_not_found.
+// Files gives access to the files of live sessions. Its methods are safe for concurrent
+// use. If the session is not running, the error is session_not_running; if there is no
+// such file, file_not_found.
 type Files struct {
 	sessions Sessions
 	keys     Keys
 }
 
-// New makes Files of some sessions.
+// New makes Files for some sessions.
 func New(sessions Sessions, keys Keys) *Files { return &Files{sessions: sessions, keys: keys} }
 
-// partPrefix marks an upload that is not whole yet.
+// partPrefix marks an upload that is not complete yet.
 const partPrefix = ".stasis-part-"
 
-// open opens the files folder of a live session for a call. The folder is
-// Chrome's, so nothing in it is trusted: every name is looked up below the
-// folder only, links are not followed out of it and only plain files count.
+// open opens the files folder of a live session and calls do. Chrome can write to the
+// folder, so nothing in it is trusted: every name is resolved inside the folder, links do
+// not lead out of it, and only regular files count.
 func (f *Files) open(ctx context.Context, c access.Caller, id string, do func(_ context.Context, folder *os.Root, uid int) error) error {
 	return f.sessions.WithDir(ctx, c, id, func(ctx context.Context, dir *browser.Dir) error {
 		run, err := os.OpenRoot(dir.Path)
@@ -87,7 +86,7 @@ func (f *Files) ListFiles(ctx context.Context, c access.Caller, id string) ([]In
 		for _, e := range entries {
 			info, err := e.Info()
 			if err != nil || !info.Mode().IsRegular() || strings.HasPrefix(e.Name(), partPrefix) {
-				continue // gone meanwhile, or no file
+				continue // removed meanwhile, or not a regular file
 			}
 			list = append(list, Info{Name: e.Name(), Size: info.Size(), ModTime: info.ModTime().UTC()})
 		}
@@ -97,10 +96,10 @@ func (f *Files) ListFiles(ctx context.Context, c access.Caller, id string) ([]In
 	return list, err
 }
 
-// OpenFile opens one file for reading; closing it is the caller's.
+// OpenFile opens one file for reading. The caller closes it.
 func (f *Files) OpenFile(ctx context.Context, c access.Caller, id, name string) (file *os.File, err error) {
 	err = f.open(ctx, c, id, func(_ context.Context, folder *os.Root, _ int) error {
-		// Not blocking: a pipe in the folder must not hang the daemon.
+		// O_NONBLOCK: a pipe in the folder must not block the daemon.
 		file, err = folder.OpenFile(name, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
 		if err != nil {
 			return noSuchFile(name)
@@ -117,8 +116,8 @@ func (f *Files) OpenFile(ctx context.Context, c access.Caller, id, name string) 
 	return file, nil
 }
 
-// PutFile stores what r gives under a name, in place of a file of that name.
-// After an error nothing of it is left.
+// PutFile stores the data of r under a name and replaces a file of that name. After an
+// error nothing is stored.
 func (f *Files) PutFile(ctx context.Context, c access.Caller, id, name string, r io.Reader) error {
 	ctx, leave, err := f.keys.While(ctx, c)
 	if err != nil {
@@ -133,7 +132,7 @@ func (f *Files) PutFile(ctx context.Context, c access.Caller, id, name string, r
 		}
 		defer func() {
 			if err != nil {
-				_ = folder.Remove(part) // the first error is the one to tell
+				_ = folder.Remove(part) // only the first error is returned
 			}
 		}()
 		_, err = io.Copy(file, access.Reader(ctx, r))
@@ -153,15 +152,14 @@ func (f *Files) PutFile(ctx context.Context, c access.Caller, id, name string, r
 	})
 }
 
-// putFailed gives a failed upload its code; an error of the reader that has
-// one already keeps it.
+// putFailed gives the error of a failed upload a code. An error that has one keeps it.
 func putFailed(err error) error {
 	var known *fault.Error
 	switch {
 	case err == nil, errors.As(err, &known):
 		return err
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
-		return fault.Wrap(err, fault.StoreFull, "session.files", "no room for the file")
+		return fault.Wrap(err, fault.StoreFull, "session.files", "the disk has no space for the file")
 	default:
 		return fault.Wrap(err, fault.StoreFailed, "session.files", "the file could not be stored")
 	}

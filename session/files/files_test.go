@@ -23,15 +23,15 @@ func (s oneSession) WithDir(ctx context.Context, _ access.Caller, _ string, do f
 	return do(ctx, s.dir)
 }
 
-// keptKeys are keys that nobody deletes.
-type keptKeys struct{}
+// permanentKeys are keys that are never deleted.
+type permanentKeys struct{}
 
-func (keptKeys) While(ctx context.Context, _ access.Caller) (context.Context, func(), error) {
+func (permanentKeys) While(ctx context.Context, _ access.Caller) (context.Context, func(), error) {
 	return ctx, func() {}, nil
 }
 
-// Only plain files of the folder are listed and read: what else Chrome, or who has
-// taken it over, puts there leads nowhere and holds nobody up.
+// Only regular files of the folder are listed and read. Links, pipes and folders, which a
+// page may have planted there, neither lead out of it nor block a call.
 func TestOnlyPlainFiles(t *testing.T) {
 	ctx, c := t.Context(), access.Caller{}
 	dir := &browser.Dir{Path: t.TempDir(), UID: -1}
@@ -41,14 +41,14 @@ func TestOnlyPlainFiles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	files := New(oneSession{dir}, keptKeys{})
+	files := New(oneSession{dir}, permanentKeys{})
 	for _, text := range []string{"first", "second"} {
 		if err := files.PutFile(ctx, c, "s", "a.txt", strings.NewReader(text)); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if err := files.PutFile(ctx, c, "s", "broken", io.MultiReader(strings.NewReader("half"), iotest.ErrReader(io.ErrUnexpectedEOF))); err == nil {
-		t.Error("an upload that breaks off is stored")
+		t.Error("an upload that was cut off is stored")
 	}
 	list, err := files.ListFiles(ctx, c, "s")
 	if err != nil || len(list) != 1 || list[0].Name != "a.txt" || list[0].Size != 6 {

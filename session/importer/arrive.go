@@ -17,8 +17,8 @@ import (
 	"github.com/stasisd/stasis/state/report"
 )
 
-// opened opens an upload as an archive and calls use with it.
-func (i *Importer) opened(file *os.File, use func(*snapshot.Foreign) error) error {
+// withArchive opens an upload as an archive and calls use with it.
+func (i *Importer) withArchive(file *os.File, use func(*snapshot.Foreign) error) error {
 	archive, err := i.cfg.Archives.OpenForeign(file)
 	if err != nil {
 		return err
@@ -26,11 +26,11 @@ func (i *Importer) opened(file *os.File, use func(*snapshot.Foreign) error) erro
 	return use(archive)
 }
 
-// takeArchive unpacks an archive of ours.
-func (i *Importer) takeArchive(ctx context.Context, dir *browser.Dir, a *save.Arrival, file *os.File) (doc state.Document, err error) {
-	left := leftovers{}
-	err = i.opened(file, func(archive *snapshot.Foreign) error {
-		// One with too many names is refused before a file is written.
+// readArchive unpacks an archive of Stasis.
+func (i *Importer) readArchive(ctx context.Context, dir *browser.Dir, a *save.Arrival, file *os.File) (doc state.Document, err error) {
+	left := skippedFiles{}
+	err = i.withArchive(file, func(archive *snapshot.Foreign) error {
+		// An archive with too many names is refused before a file is written.
 		if _, err := archive.Names(ctx, i.limits()); err != nil {
 			return err
 		}
@@ -53,14 +53,14 @@ func (i *Importer) takeArchive(ctx context.Context, dir *browser.Dir, a *save.Ar
 		return err
 	})
 	if err == nil && browser.HasProfile(dir) == (doc.Datadir == state.DatadirNone) {
-		err = badArchive("%s: datadir: does not say what the archive holds", state.FileName)
+		err = badArchive("%s: datadir: does not match the files in the archive", state.FileName)
 	}
 	a.Lines = left.lines()
 	return doc, err
 }
 
 // readDocument reads the state document of an archive and checks every value that a
-// restore would trust.
+// restore relies on.
 func readDocument(raw []byte) (doc state.Document, err error) {
 	if err := state.CheckCrowd(raw); err != nil {
 		return doc, badArchive("%s: %s", state.FileName, err)
@@ -69,16 +69,16 @@ func readDocument(raw []byte) (doc state.Document, err error) {
 	var mistyped *json.UnmarshalTypeError
 	switch {
 	case errors.As(err, &mistyped):
-		kind, _, _ := strings.Cut(mistyped.Value, " ") // of a number the value stands behind
+		kind, _, _ := strings.Cut(mistyped.Value, " ") // for a number, the value follows
 		return doc, badArchive("%s: %s: must not be a %s", state.FileName, mistyped.Field, kind)
 	case err != nil:
 		return doc, badArchive("%s: is not JSON", state.FileName)
 	case doc.SchemaVersion != state.SchemaVersion:
-		return doc, fault.New(fault.Unsupported, "session.import", "%s: schema_version: this daemon knows %q only", state.FileName, state.SchemaVersion)
+		return doc, fault.New(fault.Unsupported, "session.import", "%s: schema_version: is not supported; this daemon reads %q", state.FileName, state.SchemaVersion)
 	case doc.Overrides.Check() != nil:
 		return doc, badArchive("%s: overrides.%s", state.FileName, fault.MessageOf(doc.Overrides.Check()))
-	case !soundVersion.MatchString(doc.Chrome.Version):
-		return doc, badArchive("%s: chrome.version: must be numbers with dots between them", state.FileName)
+	case !chromeVersion.MatchString(doc.Chrome.Version):
+		return doc, badArchive("%s: chrome.version: must be numbers separated by dots", state.FileName)
 	case !slices.Contains([]string{"", browser.EngineChrome, browser.EngineShell}, doc.Chrome.Engine):
 		return doc, badArchive("%s: chrome.engine: must be chrome or shell", state.FileName)
 	case !slices.Contains([]state.Datadir{state.DatadirClean, state.DatadirLive, state.DatadirCrash, state.DatadirNone}, doc.Datadir):
@@ -87,20 +87,20 @@ func readDocument(raw []byte) (doc state.Document, err error) {
 	return doc, nil
 }
 
-// soundVersion is a version of Chrome, or none.
-var soundVersion = regexp.MustCompile(`^[0-9.]{0,32}$`)
+// chromeVersion matches a version of Chrome, or "".
+var chromeVersion = regexp.MustCompile(`^[0-9.]{0,32}$`)
 
 func badArchive(format string, args ...any) error {
 	return fault.New(fault.InvalidImport, "session.import", format, args...)
 }
 
-// takeDesktop unpacks a profile of an ordinary Chrome. Its state was not read over CDP,
-// so a restore brings back only what its files hold.
-func (i *Importer) takeDesktop(ctx context.Context, folder string, dir *browser.Dir, a *save.Arrival, file *os.File) (state.Document, error) {
+// readDesktop unpacks a profile of an ordinary Chrome. Its state was not read over CDP,
+// so a restore can restore only what its files hold.
+func (i *Importer) readDesktop(ctx context.Context, folder string, dir *browser.Dir, a *save.Arrival, file *os.File) (state.Document, error) {
 	doc := save.Unread(browser.EngineChrome, i.cfg.Now())
-	left := leftovers{}
+	left := skippedFiles{}
 	var kept map[string][]byte
-	err := i.opened(file, func(archive *snapshot.Foreign) error {
+	err := i.withArchive(file, func(archive *snapshot.Foreign) error {
 		names, err := archive.Names(ctx, i.limits())
 		if err != nil {
 			return err
@@ -130,19 +130,19 @@ func (i *Importer) takeDesktop(ctx context.Context, folder string, dir *browser.
 	if origin.Clean {
 		doc.Datadir = state.DatadirClean
 	} else {
-		a.Warnings = append(a.Warnings, "the Chrome of this profile was running, or had died, when it was packed: what it wrote last may be missing")
+		a.Warnings = append(a.Warnings, "Chrome was running or had crashed when this profile was packed; its last writes may be missing")
 	}
 	doc.Chrome.Version = origin.Version
 	a.Lines, a.Sealed = left.lines(), origin.Sealed
 	return doc, nil
 }
 
-// leftovers count the files that were left out, by reason.
-type leftovers map[string]int
+// skippedFiles counts the files that were left out, by reason.
+type skippedFiles map[string]int
 
-func (l leftovers) add(why string) { l[why]++ }
+func (l skippedFiles) add(why string) { l[why]++ }
 
-func (l leftovers) lines() []state.Component {
+func (l skippedFiles) lines() []state.Component {
 	lines := make([]state.Component, 0, len(l))
 	for why, n := range l {
 		lines = append(lines, state.Component{Name: state.ComponentDatadir, Saved: n, Dropped: n, Reason: report.FileNotAllowed.With(why)})

@@ -1,9 +1,10 @@
-// Package importer makes snapshots of environments that were saved elsewhere: archives
-// of Stasis, profiles of ordinary Chromes, and files of cookies and storage.
+// Package importer makes snapshots of environments that were saved elsewhere: archives of
+// Stasis, profiles of ordinary Chromes, and files of cookies and storage.
 //
-// In goes an upload and its format; out comes a snapshot that belongs to a session
-// of its own, which has ended. An upload is hostile input: names, sizes and counts are
-// checked before a file is written. What does not have its format is invalid_import.
+// An import takes an upload and its format. It makes a snapshot that belongs to a new
+// session, which has ended. An upload is hostile input: names, sizes and counts are
+// checked before a file is written. An upload that does not have its format is
+// invalid_import.
 package importer
 
 import (
@@ -29,22 +30,23 @@ type Records interface {
 	Default(ctx context.Context, userID string) (profiles.Default, error)
 }
 
-// Archives opens what is imported and checks that the store has room; see
+// Archives opens what is imported and checks that the store has space; see
 // [snapshot.Vault].
 type Archives interface {
 	OpenForeign(file *os.File) (*snapshot.Foreign, error)
 	CheckRoom(ctx context.Context, need int64) error
 }
 
-// Datadirs is what an import needs of Chrome's user data directories; browser/profile's
-// Disk is this interface.
+// Datadirs is what an import needs to know of Chrome's user data directories;
+// browser/profile's Disk implements it.
 type Datadirs interface {
-	// Select lists what belongs into an archive, sorted by name.
+	// Select lists the files that belong into an archive, sorted by name.
 	Select(ctx context.Context, userDataDir string) ([]browser.File, error)
-	// LeftOut is why a file of an archive may not be unpacked; "" where it may.
+	// LeftOut returns why a file of an archive may not be unpacked; "" if it may.
 	LeftOut(name string) string
-	// FindDesktop finds a profile of an ordinary Chrome by its folder's name ("": the
-	// usual one) among the names of an archive; OriginOf looks at it once it is unpacked.
+	// FindDesktop finds a profile of an ordinary Chrome among the names of an archive.
+	// folder is the profile's folder; "" is the usual one. OriginOf reads where an
+	// unpacked profile comes from.
 	FindDesktop(names []string, folder string) (browser.Desktop, error)
 	OriginOf(ctx context.Context, userDataDir string, kept map[string][]byte) (browser.DesktopOrigin, error)
 }
@@ -54,13 +56,13 @@ type Dirs interface {
 	NewDir() (*browser.Dir, error)
 }
 
-// Keys are the API keys that callers come with; see [access.Keys].
+// Keys are the callers' API keys; see [access.Keys].
 type Keys interface {
-	// While is ctx until the caller's key is deleted.
+	// While returns a context that ends with ctx or when the caller's key is deleted.
 	While(ctx context.Context, c access.Caller) (_ context.Context, leave func(), err error)
 }
 
-// Turns bound how many imports are read at once; see capacity.Turns.
+// Turns limits how many imports are read at once; see capacity.Turns.
 type Turns interface {
 	Take(ctx context.Context, userID string) (leave func(), err error)
 }
@@ -72,7 +74,7 @@ type Saver interface {
 	MoveDefault(ctx context.Context, snap profiles.Snapshot, m profiles.Move, checked *login.Outcome) (*save.DefaultOutcome, error)
 }
 
-// Checker runs login checks in Chromes of their own; see [login.Checker].
+// Checker makes login checks in separate Chromes; see [login.Checker].
 type Checker interface {
 	CheckSnapshot(ctx context.Context, snap profiles.Snapshot, check settings.LoginCheck) (login.Outcome, error)
 }
@@ -84,7 +86,7 @@ type Config struct {
 	Datadirs Datadirs
 	Dirs     Dirs
 	Keys     Keys
-	Turns    Turns // of imports whose upload is there, [MaxImports] at once
+	Turns    Turns // for imports whose upload is complete, [MaxImports] at once
 	Saver    Saver
 	Users    *settings.Users
 	Login    Checker

@@ -21,29 +21,29 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// Request asks for a snapshot of what was saved elsewhere.
+// Request describes an import of what was saved elsewhere.
 type Request struct {
 	Format        library.Format
-	UserID        string // "" for the key's
-	Profile       string // of a datadir: the profile's folder; "" for "Default"
+	UserID        string // "": the key's user
+	Profile       string // with format datadir: the profile's folder; "": "Default"
 	Label         string
 	SaveAsDefault bool
 	Conflict      save.Conflict
-	Size          int64 // of the body as it was announced; -1 or 0 where it was not
+	Size          int64 // of the body, as announced; -1 or 0 if not announced
 }
 
-// MaxImports bounds how many imports are read and stored at once, one per user: each may
-// keep a state file of [snapshot.MaxKept] bytes in memory several times.
+// MaxImports is how many imports are read and stored at once, at most one for each user.
+// Each may hold a state file of [snapshot.MaxKept] bytes in memory several times.
 const MaxImports = 2
 
-// The most that an imported archive may list: entries, and bytes of their names. It is
-// less than a restore takes, because nobody knows who made the archive.
+// The most entries, and bytes of their names, that an imported archive may list. It is
+// less than a restore accepts, because the origin of the archive is unknown.
 const (
 	maxImportEntries = 1 << 18
 	maxImportNames   = 32 << 20
 )
 
-// limits bound an archive that is imported.
+// limits returns the limits of an imported archive.
 func (i *Importer) limits() snapshot.Limits {
 	limits := i.cfg.Unpack
 	if limits.Entries == 0 || limits.Entries > maxImportEntries {
@@ -55,7 +55,7 @@ func (i *Importer) limits() snapshot.Limits {
 	return limits
 }
 
-// Answer is the answer of an import, on the wire. The report of its snapshot says what
+// Answer is the wire format of an import's answer. The report of its snapshot says what
 // was imported, what was left out, and why.
 type Answer struct {
 	Snapshot library.SnapshotInfo `json:"snapshot"`
@@ -63,11 +63,11 @@ type Answer struct {
 }
 
 // Import makes a snapshot of an environment, or of its state, that was saved elsewhere.
-// The snapshot belongs to a user, and to a session of its own that has ended. After an
-// error nothing is stored. What does not have the named format, or is hostile, is
-// invalid_import. A body that the store has no room for is refused before it is read;
-// with too many imports under way the error is too_many_imports. The body is read whole
-// first; then the import waits for its turn. It is cancelled when its key is deleted.
+// The snapshot belongs to a user, and to a new session that has ended. After an error
+// nothing is stored. A file that does not have the named format, or is hostile, is
+// invalid_import. A body that the store has no space for is refused before it is read. If
+// too many imports are running, the error is too_many_imports. Import first reads the
+// whole body, then waits for its turn. It is cancelled when its key is deleted.
 func (i *Importer) Import(ctx context.Context, c access.Caller, r Request, body io.Reader) (Answer, error) {
 	ctx, leave, err := i.cfg.Keys.While(ctx, c)
 	if err != nil {
@@ -87,7 +87,7 @@ func (i *Importer) importBy(ctx context.Context, c access.Caller, r Request, bod
 		r.UserID = c.UserID
 	}
 	if !c.MayActFor(r.UserID) {
-		return Answer{}, fault.New(fault.Forbidden, op, "the key does not act for this user")
+		return Answer{}, fault.New(fault.Forbidden, op, "user_id: the key may not act for this user")
 	}
 	left, err := i.uploads.take(c.UserID)
 	if err != nil {
@@ -102,7 +102,8 @@ func (i *Importer) importBy(ctx context.Context, c access.Caller, r Request, bod
 		return Answer{}, err
 	}
 	defer browsers.Remove(dir, i.cfg.Log)
-	// The upload is read whole before it takes a turn, so a slow one holds up nobody.
+	// The whole upload is read before it takes a turn, so a slow upload delays no other
+	// import.
 	upload, err := i.receive(ctx, r, dir, body)
 	if err != nil {
 		return Answer{}, err
@@ -115,7 +116,7 @@ func (i *Importer) importBy(ctx context.Context, c access.Caller, r Request, bod
 	defer leave()
 	j := save.Job{Dir: dir, Mode: save.Filesystem, Arrived: &save.Arrival{}, Label: r.Label}
 	if r.SaveAsDefault {
-		// The version that is current now: of two imports at once one moves it.
+		// The current version: of two imports at once, only one moves the default.
 		d, err := i.cfg.Records.Default(ctx, r.UserID)
 		if err != nil && !fault.Is(err, fault.DefaultNotFound) {
 			return Answer{}, err
@@ -126,11 +127,11 @@ func (i *Importer) importBy(ctx context.Context, c access.Caller, r Request, bod
 	if err != nil && !fault.Is(err, fault.UserNotFound) {
 		return Answer{}, err
 	}
-	var wanted *profiles.Move // that waits for the login check
+	var wanted *profiles.Move // the move that waits for the login check
 	if set.LoginCheck != nil && set.LoginCheck.BeforeDefault {
 		wanted, j.Move = j.Move, nil
 	}
-	doc, err := i.take(ctx, r, j.Dir, j.Arrived, upload)
+	doc, err := i.read(ctx, r, j.Dir, j.Arrived, upload)
 	if err := errors.Join(err, upload.Close()); err != nil {
 		return Answer{}, err
 	}
@@ -141,7 +142,7 @@ func (i *Importer) importBy(ctx context.Context, c access.Caller, r Request, bod
 		}
 	}
 	if r.SaveAsDefault && doc.Datadir == state.DatadirNone && doc.Empty() {
-		return Answer{}, fault.New(fault.InvalidImport, op, "save_as_default: there is no cookie, item or database in the file; nothing is replaced by nothing")
+		return Answer{}, fault.New(fault.InvalidImport, op, "save_as_default: the file has no cookie, item or database; an empty import must not replace a default")
 	}
 	now := i.cfg.Now().UTC()
 	if doc.CapturedAt.IsZero() {
@@ -149,7 +150,7 @@ func (i *Importer) importBy(ctx context.Context, c access.Caller, r Request, bod
 	}
 	j.Session = profiles.Session{ID: profiles.NewID(), UserID: r.UserID, KeyID: c.KeyID, AgentName: "import", Engine: cmp.Or(doc.Chrome.Engine, browser.EngineChrome),
 		Status: profiles.StatusCompleted, Reason: profiles.ReasonImported.With("imported"), CreatedAt: now, ExpiresAt: now, EndedAt: now}
-	if err := i.enters(ctx, files, doc); err != nil {
+	if err := i.checkFits(ctx, files, doc); err != nil {
 		return Answer{}, err
 	}
 	kept, _, err := i.cfg.Saver.Keep(ctx, j, doc, files)
@@ -159,24 +160,24 @@ func (i *Importer) importBy(ctx context.Context, c access.Caller, r Request, bod
 	}
 	answer := Answer{Snapshot: *kept.Snapshot, Default: kept.Default}
 	if wanted != nil {
-		answer.Default, err = i.prove(ctx, answer.Snapshot.ID, *set.LoginCheck, *wanted)
+		answer.Default, err = i.checkLogin(ctx, answer.Snapshot.ID, *set.LoginCheck, *wanted)
 	}
 	return answer, err
 }
 
-// enters refuses what could be stored but not restored, and what the store has no
-// room for.
-func (i *Importer) enters(ctx context.Context, files []browser.File, doc state.Document) error {
+// checkFits returns an error for what could be stored but not restored, and for what the
+// store has no space for.
+func (i *Importer) checkFits(ctx context.Context, files []browser.File, doc state.Document) error {
 	if err := i.cfg.Saver.Fits(files, doc); err != nil {
 		return fault.Wrap(err, fault.TooLarge, "session.import", fault.MessageOf(err))
 	}
 	return i.cfg.Archives.CheckRoom(ctx, browser.Size(files))
 }
 
-// receive writes the body to the disk. A state file may not have more than
-// [snapshot.MaxKept] bytes, because it is read into memory later.
+// receive writes the body to disk. A state file may have at most [snapshot.MaxKept]
+// bytes, because it is read into memory later.
 func (i *Importer) receive(ctx context.Context, r Request, dir *browser.Dir, body io.Reader) (*os.File, error) {
-	tooLarge := fault.New(fault.TooLarge, "session.import", "the file is larger than %d bytes", snapshot.MaxKept)
+	tooLarge := fault.New(fault.TooLarge, "session.import", "the file is too large; a state file may have at most %d bytes", snapshot.MaxKept)
 	if !r.Format.IsState() {
 		return i.spool(ctx, dir, body)
 	}
@@ -197,24 +198,24 @@ func (i *Importer) receive(ctx context.Context, r Request, dir *browser.Dir, bod
 	return file, nil
 }
 
-// take reads what is imported: the document, and the files of a profile into
-// the run directory.
-func (i *Importer) take(ctx context.Context, r Request, dir *browser.Dir, a *save.Arrival, upload *os.File) (state.Document, error) {
+// read reads what is imported. It returns the document, and unpacks the files of a
+// profile into the run directory.
+func (i *Importer) read(ctx context.Context, r Request, dir *browser.Dir, a *save.Arrival, upload *os.File) (state.Document, error) {
 	switch r.Format {
 	case library.FormatStasis:
-		return i.takeArchive(ctx, dir, a, upload)
+		return i.readArchive(ctx, dir, a, upload)
 	case library.FormatDatadir:
-		return i.takeDesktop(ctx, r.Profile, dir, a, upload)
+		return i.readDesktop(ctx, r.Profile, dir, a, upload)
 	}
 	if !r.Format.IsState() {
-		return state.Document{}, fault.New(fault.InvalidField, "session.import", "format: is not known")
+		return state.Document{}, fault.New(fault.InvalidField, "session.import", "format: is unknown")
 	}
 	raw, err := io.ReadAll(upload)
 	if err != nil {
 		return state.Document{}, fault.Wrap(err, fault.Internal, "session.import", "")
 	}
 	if len(bytes.TrimSpace(raw)) == 0 {
-		return state.Document{}, fault.New(fault.InvalidImport, "session.import", "the body is empty; with curl: --data-binary @FILE")
+		return state.Document{}, fault.New(fault.InvalidImport, "session.import", "the body is empty; with curl, send a file with --data-binary @FILE")
 	}
 	doc, lost, err := r.Format.ReadState(raw)
 	doc.Chrome.Engine = browser.EngineChrome
@@ -222,7 +223,8 @@ func (i *Importer) take(ctx context.Context, r Request, dir *browser.Dir, a *sav
 	return doc, err
 }
 
-// unreadable keeps the code of a body that could not be read.
+// unreadable returns the error of a body that could not be read. An error that has a code
+// keeps it.
 func unreadable(err error) error {
 	var known *fault.Error
 	if errors.As(err, &known) {
@@ -231,9 +233,9 @@ func unreadable(err error) error {
 	return fault.Wrap(err, fault.InvalidRequest, "session.import", "the body could not be read")
 }
 
-// prove runs the user's login check on the imported snapshot, in a Chrome of its own,
-// and then moves the default. The snapshot stays, whatever the outcome is.
-func (i *Importer) prove(ctx context.Context, id string, check settings.LoginCheck, m profiles.Move) (*save.DefaultOutcome, error) {
+// checkLogin makes the user's login check on the imported snapshot, in a separate Chrome, and
+// then moves the default. The snapshot stays even if the check fails.
+func (i *Importer) checkLogin(ctx context.Context, id string, check settings.LoginCheck, m profiles.Move) (*save.DefaultOutcome, error) {
 	snap, err := i.cfg.Records.Snapshot(ctx, id)
 	if err != nil {
 		return nil, err
@@ -241,7 +243,7 @@ func (i *Importer) prove(ctx context.Context, id string, check settings.LoginChe
 	outcome, err := i.cfg.Login.CheckSnapshot(ctx, snap, check)
 	if err != nil {
 		outcome = login.NotAsked(i.cfg.Now(), err)
-		i.cfg.Log.Warn("a login check of an import could not be run", "snapshot", id, "error", err)
+		i.cfg.Log.Warn("a login check of an import could not be made; the default does not move", "snapshot", id, "error", err)
 	}
 	if !outcome.LoggedIn {
 		return &save.DefaultOutcome{Version: m.From, Reason: save.LoginCheckFailed, LoginCheck: &outcome}, nil

@@ -11,15 +11,14 @@ import (
 	"github.com/stasisd/stasis/fault"
 )
 
-// How many imports may be under way at once, of one user and of the daemon. Those that
-// wait for their turn count too, because each keeps its upload on the disk.
+// How many imports may run at once, for one user and for the daemon. Those that wait for
+// their turn count too, because each keeps its upload on disk.
 const (
 	MaxUserUploads = 4
 	MaxUploads     = 16
 )
 
-// uploads count the imports that are under way. Its methods are safe for concurrent
-// use.
+// uploads counts the running imports. Its methods are safe for concurrent use.
 type uploads struct {
 	mu    sync.Mutex
 	all   int
@@ -28,16 +27,16 @@ type uploads struct {
 
 func newUploads() *uploads { return &uploads{users: map[string]int{}} }
 
-// take counts an import until leave is called, once. With too many under way the error
-// is too_many_imports.
+// take counts an import until leave is called; leave must be called once. If too many are
+// running, the error is too_many_imports.
 func (u *uploads) take(userID string) (leave func(), err error) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	switch {
 	case u.users[userID] >= MaxUserUploads:
-		return nil, fault.New(fault.TooManyImports, "session.uploads", "too many imports: %d of the key's user are on their way already", MaxUserUploads)
+		return nil, fault.New(fault.TooManyImports, "session.uploads", "too many imports: the key's user has %d running already; try again when one has ended", MaxUserUploads)
 	case u.all >= MaxUploads:
-		return nil, fault.New(fault.TooManyImports, "session.uploads", "too many imports: %d are on their way already", MaxUploads)
+		return nil, fault.New(fault.TooManyImports, "session.uploads", "too many imports: %d are running already; try again when one has ended", MaxUploads)
 	}
 	u.all++
 	u.users[userID]++
@@ -51,19 +50,19 @@ func (u *uploads) take(userID string) (leave func(), err error) {
 	}, nil
 }
 
-// spool writes an upload to a file on the disk of the run directory and returns the
-// file, at its beginning. The file has no name: closing it frees its space. While it
-// writes, it checks that the store has room.
+// spool writes an upload to a file on the disk of the run directory. It returns the file,
+// at its beginning. The file has no name, so closing it frees its space. While it writes,
+// it checks that the store has space.
 func (i *Importer) spool(ctx context.Context, dir *browser.Dir, body io.Reader) (*os.File, error) {
 	const op = "session.spool"
 	file, err := os.CreateTemp(dir.Path, "upload")
 	if err != nil {
 		return nil, fault.Wrap(err, fault.Internal, op, "")
 	}
-	if err := os.Remove(file.Name()); err != nil { // its disk space goes with the handle
+	if err := os.Remove(file.Name()); err != nil { // closing the file then frees its space
 		return nil, errors.Join(fault.Wrap(err, fault.Internal, op, ""), file.Close())
 	}
-	_, err = io.Copy(&diskWriter{file: file, room: func(need int64) error { return i.cfg.Archives.CheckRoom(ctx, need) }}, body)
+	_, err = io.Copy(&diskWriter{file: file, checkSpace: func(need int64) error { return i.cfg.Archives.CheckRoom(ctx, need) }}, body)
 	if err != nil {
 		return nil, errors.Join(unreadable(err), file.Close())
 	}
@@ -73,26 +72,26 @@ func (i *Importer) spool(ctx context.Context, dir *browser.Dir, body io.Reader) 
 	return file, nil
 }
 
-// roomEvery is after how many bytes of an upload the store's room is checked again: a
-// client need not announce the size.
-const roomEvery = 16 << 20
+// spaceCheckInterval is the number of bytes of an upload after which the store's space is
+// checked again, because a client need not announce the size.
+const spaceCheckInterval = 16 << 20
 
-// diskWriter writes an upload as long as the store has room for it too. Its errors
-// distinguish a full disk from a body that breaks off.
+// diskWriter writes an upload as long as the store has space for it too. Its errors
+// distinguish a full disk from a body that was cut off.
 type diskWriter struct {
 	file             *os.File
-	room             func(need int64) error
+	checkSpace       func(need int64) error
 	written, checked int64
 }
 
 func (d *diskWriter) Write(p []byte) (int, error) {
-	if d.written-d.checked >= roomEvery {
-		if err := d.room(d.written); err != nil {
+	if d.written-d.checked >= spaceCheckInterval {
+		if err := d.checkSpace(d.written); err != nil {
 			return 0, err
 		}
 		d.checked = d.written
 	}
 	n, err := d.file.Write(p)
 	d.written += int64(n)
-	return n, fault.Wrap(err, fault.StoreFull, "session.spool", "there is no room for the upload")
+	return n, fault.Wrap(err, fault.StoreFull, "session.spool", "the disk has no space for the upload")
 }

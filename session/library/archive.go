@@ -10,8 +10,8 @@ import (
 	"github.com/stasisd/stasis/snapshot"
 )
 
-// Archive streams a snapshot's archive, unsealed. What was read is verified only when
-// the reader has returned io.EOF; damage is its error. The caller closes it.
+// Archive streams a snapshot's archive, unsealed. The data is verified only when the
+// reader has returned io.EOF; damage is an error of the reader. The caller closes it.
 func (l *Library) Archive(ctx context.Context, c access.Caller, id string) (io.ReadCloser, error) {
 	row, err := l.findSecret(ctx, c, id)
 	if err != nil {
@@ -31,18 +31,18 @@ func (l *Library) Archive(ctx context.Context, c access.Caller, id string) (io.R
 		release()
 		return nil, err
 	}
-	return l.held(ctx, c, archive, release)
+	return l.hold(ctx, c, archive, release)
 }
 
-// heldArchive keeps its snapshot from being removed until it is closed. It ends with
-// its reader's key.
+// heldArchive prevents the removal of its snapshot until it is closed. Reading fails once
+// the caller's key is deleted.
 type heldArchive struct {
 	io.Reader
 	closer  io.Closer
 	release func()
 }
 
-func (l *Library) held(ctx context.Context, c access.Caller, archive io.ReadCloser, release func()) (io.ReadCloser, error) {
+func (l *Library) hold(ctx context.Context, c access.Caller, archive io.ReadCloser, release func()) (io.ReadCloser, error) {
 	ctx, leave, err := l.keys.While(ctx, c)
 	if err != nil {
 		release()
@@ -51,22 +51,23 @@ func (l *Library) held(ctx context.Context, c access.Caller, archive io.ReadClos
 	return &heldArchive{access.Reader(ctx, archive), archive, func() { leave(); release() }}, nil
 }
 
-// Close ends the reading.
+// Close ends the reading and allows the removal of the snapshot.
 func (a *heldArchive) Close() error {
 	defer a.release()
 	return a.closer.Close()
 }
 
-// SealedArchive is an archive as an age file, as it streams: whole only when it was
-// read to its end.
+// SealedArchive is a stream of an archive as an age file. It is complete only after it
+// was read to its end.
 type SealedArchive struct {
 	io.ReadCloser
 	Size          int64  // bytes
-	PayloadSHA256 string // of what follows age's header, hex
+	PayloadSHA256 string // of everything after age's header, in hex
 }
 
-// SealedArchive streams a snapshot's archive sealed to recipients ("age1…"), or to
-// none: as it is stored, sealed to the daemon's own. The caller closes it.
+// SealedArchive streams a snapshot's archive sealed to the recipients to ("age1…").
+// Without recipients it streams the archive as stored, sealed to the daemon's own. The
+// caller closes it.
 func (l *Library) SealedArchive(ctx context.Context, c access.Caller, id string, to []string) (SealedArchive, error) {
 	if _, err := snapshot.ParseRecipients(to); err != nil {
 		return SealedArchive{}, fault.Wrap(err, fault.InvalidField, "library.archive", fault.MessageOf(err))
@@ -89,6 +90,6 @@ func (l *Library) SealedArchive(ctx context.Context, c access.Caller, id string,
 		release()
 		return SealedArchive{}, err
 	}
-	held, err := l.held(ctx, c, sealed, release)
+	held, err := l.hold(ctx, c, sealed, release)
 	return SealedArchive{ReadCloser: held, Size: sealed.Size, PayloadSHA256: sealed.PayloadSHA256}, err
 }

@@ -25,7 +25,7 @@ func defaultOf(d profiles.Default) Default {
 // PastDefault is a version of a default in its history.
 type PastDefault struct {
 	Default
-	Available bool // its snapshot is still there
+	Available bool // its snapshot still exists
 }
 
 // Default returns a user's current default environment.
@@ -40,9 +40,10 @@ func (l *Library) Default(ctx context.Context, c access.Caller, userID string) (
 	return defaultOf(d), nil
 }
 
-// SetDefault makes a snapshot the user's default; with ifVersion only from that
-// version. A rollback is a SetDefault of an older snapshot. A snapshot that the store
-// does not have whole is refused as its restore would be: the default before it works.
+// SetDefault makes a snapshot the user's default. With ifVersion it does so only if that
+// is the current version. A rollback is a SetDefault of an older snapshot. A snapshot
+// that is incomplete in the store is refused with the error of its restore, because the
+// current default works.
 func (l *Library) SetDefault(ctx context.Context, c access.Caller, userID, snapshotID string, ifVersion *int64) (Default, error) {
 	if err := c.ForUser(userID, access.Manage); err != nil {
 		return Default{}, err
@@ -55,7 +56,7 @@ func (l *Library) SetDefault(ctx context.Context, c access.Caller, userID, snaps
 		if !c.MayActFor(snap.UserID) {
 			return Default{}, fault.New(fault.SnapshotNotFound, "library.default", "there is no snapshot %s", snapshotID)
 		}
-		return Default{}, fault.New(fault.UserMismatch, "library.default", "snapshot_id: the snapshot belongs to another user")
+		return Default{}, fault.New(fault.UserMismatch, "library.default", "snapshot_id: belongs to another user; name a snapshot of this user")
 	}
 	if err := l.snapshots.stored(ctx, snap); err != nil {
 		return Default{}, err

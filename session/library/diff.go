@@ -9,18 +9,18 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// Diff is what changed from one snapshot to another.
+// Diff is what changed between two snapshots.
 type Diff struct {
 	From    string         `json:"from"` // snapshot IDs
 	To      string         `json:"to"`
 	Changes []state.Change `json:"changes"`
-	// NotCompared is what the two documents do not allow to compare.
+	// NotCompared is what cannot be compared from the two documents.
 	NotCompared []state.Uncompared `json:"not_compared"`
 }
 
-// Diff compares two snapshots of one user, by names. With values it needs the right
-// to secrets. Only an admin may compare snapshots of two users: for anybody else that
-// is a mistake.
+// Diff compares two snapshots of one user by names. If values is set it compares values
+// too, which needs the right to secrets. Only an admin may compare snapshots of two
+// users.
 func (l *Library) Diff(ctx context.Context, c access.Caller, from, to string, values bool) (Diff, error) {
 	find := func(id string) (profiles.Snapshot, error) { return l.find(ctx, c, id, access.Look) }
 	if values {
@@ -36,7 +36,7 @@ func (l *Library) Diff(ctx context.Context, c access.Caller, from, to string, va
 		rows[i] = row
 	}
 	if rows[0].UserID != rows[1].UserID && !c.May(access.Administer) {
-		return Diff{}, fault.New(fault.UserMismatch, "library.diff", "the snapshots are of different users")
+		return Diff{}, fault.New(fault.UserMismatch, "library.diff", "the snapshots belong to different users; only an admin may compare them")
 	}
 	leave, err := l.readings.Take(ctx, c.UserID)
 	if err != nil {
@@ -52,7 +52,7 @@ func (l *Library) Diff(ctx context.Context, c access.Caller, from, to string, va
 	}
 	changes, rest, err := state.Diff(ctx, docs[0], docs[1], values)
 	if err != nil {
-		return Diff{}, gaveUp(err)
+		return Diff{}, requestEnded(err)
 	}
 	return Diff{From: from, To: to, Changes: changes, NotCompared: rest}, nil
 }

@@ -11,22 +11,20 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// Export asks for the state of an environment in a format.
+// Export says in which format the state of an environment is exported.
 type Export struct {
 	Format Format
 	// IndexedDB starts a Chrome on the environment to read its databases.
 	IndexedDB bool
 }
 
-// Exported is the state of an environment in a format, and what of the
-// environment the format does not hold.
+// Exported is the state of an environment in a format, and what that format cannot hold.
 type Exported struct {
 	Body       []byte
 	NotCarried []NotCarried
 }
 
-// State returns the state of a snapshot in a format. It needs the right to
-// secrets.
+// State returns the state of a snapshot in a format. It needs the right to secrets.
 func (l *Library) State(ctx context.Context, c access.Caller, id string, r Export) (Exported, error) {
 	row, err := l.findSecret(ctx, c, id)
 	if err != nil {
@@ -59,15 +57,15 @@ func (l *Library) export(ctx context.Context, row profiles.Snapshot, r Export) (
 	if err != nil {
 		return Exported{}, err
 	}
-	// Each step takes a second or two of the largest document.
-	if err := gaveUp(ctx.Err()); err != nil {
+	// For the largest documents each step takes a second or two.
+	if err := requestEnded(ctx.Err()); err != nil {
 		return Exported{}, err
 	}
 	doc, err := ParseDocument(row.ID, raw)
 	if err != nil {
 		return Exported{}, err
 	}
-	if err := gaveUp(ctx.Err()); err != nil {
+	if err := requestEnded(ctx.Err()); err != nil {
 		return Exported{}, err
 	}
 	if r.Format == FormatStasis {
@@ -78,12 +76,12 @@ func (l *Library) export(ctx context.Context, row profiles.Snapshot, r Export) (
 				return Exported{}, fault.Wrap(err, fault.Internal, "library.export", "")
 			}
 			out.NotCarried = append(out.NotCarried, NotCarried{Component: state.ComponentOverrides, Count: 1,
-				Reason: "the password of the proxy is in the archive alone"})
+				Reason: "the proxy's password is only in the archive"})
 		}
 		return out, nil
 	}
 	var lost []NotCarried
-	// Of a profile that nobody read over CDP the document knows next to nothing.
+	// If the profile was not read over CDP, the document knows almost nothing.
 	if read := !doc.Complete && doc.Datadir != state.DatadirNone; r.IndexedDB || read {
 		var restored []state.Component
 		if doc, restored, err = l.sessions.ReadOut(ctx, saved); err != nil {
@@ -99,13 +97,13 @@ func (l *Library) export(ctx context.Context, row profiles.Snapshot, r Export) (
 	for _, m := range doc.Missed {
 		out.NotCarried = append(out.NotCarried, NotCarried{Component: m.Component, Origin: m.Origin, Count: 1, Reason: m.Reason})
 	}
-	// What of a format's own kinds the save or the import had to leave behind is
-	// not in the body either, and nothing there tells.
+	// State that the save or the import left out is not in the body either, and the body
+	// does not say so.
 	out.NotCarried = append(append(out.NotCarried, lost...), lostOfFormats(ReportOf(row).Components)...)
 	return out, nil
 }
 
-// lostOfFormats is what a report says was lost of the kinds that formats hold.
+// lostOfFormats lists what a report says was lost, of the kinds that formats can hold.
 func lostOfFormats(report []state.Component) []NotCarried {
 	var lost []NotCarried
 	for _, line := range report {

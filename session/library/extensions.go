@@ -11,8 +11,8 @@ import (
 	"github.com/stasisd/stasis/session/access"
 )
 
-// MaxChecked is how many extensions may be checked at once, one of each user: the
-// lists of files and of texts in one take many times their bytes of memory.
+// MaxChecked is how many extensions are checked at once, at most one for each user: their
+// lists of files and messages take many times their size in memory.
 const MaxChecked = 2
 
 // ExtensionRecords are the catalogue's records of uploaded extensions; see
@@ -30,17 +30,17 @@ type ExtensionFiles interface {
 	Delete(forget func() (unused string, err error)) error
 }
 
-// ExtensionDeps are what Extensions stand on. All are needed.
+// ExtensionDeps is what NewExtensions needs. All fields are required.
 type ExtensionDeps struct {
 	Records ExtensionRecords
 	Files   ExtensionFiles
 	Keys    Keys
-	Checks  Turns // of [MaxChecked]
+	Checks  Turns // limits checks to [MaxChecked]
 	Now     func() time.Time
 }
 
-// Extensions are the extensions that users uploaded. Each method checks what the
-// caller may do. Its methods are safe for concurrent use.
+// Extensions manages the extensions that users uploaded. Each method checks the caller's
+// rights. Its methods are safe for concurrent use.
 type Extensions struct {
 	records ExtensionRecords
 	files   ExtensionFiles
@@ -54,7 +54,7 @@ func NewExtensions(d ExtensionDeps) *Extensions {
 	return &Extensions{records: d.Records, files: d.Files, keys: d.Keys, checks: d.Checks, now: d.Now}
 }
 
-// Extension describes an uploaded extension. It is the wire shape.
+// Extension describes an uploaded extension. It is the wire format.
 type Extension struct {
 	ID        string    `json:"id"`
 	UserID    string    `json:"user_id"`
@@ -69,9 +69,9 @@ func extensionOf(e profiles.Extension) Extension {
 	return Extension{e.ID, e.UserID, e.SHA256, e.Name, e.Version, e.SizeBytes, e.CreatedAt.UTC()}
 }
 
-// PutExtension reads an extension, a zip or a .crx, and keeps it for the
-// caller's user, in place of another version of the same ID. fresh is false
-// where the user has the very same one already.
+// PutExtension reads an extension, a zip or a .crx, and stores it for the caller's user.
+// It replaces another version of the same ID. fresh is false if the user already has
+// exactly this one.
 func (x *Extensions) PutExtension(ctx context.Context, c access.Caller, r io.Reader) (_ Extension, fresh bool, err error) {
 	if err := c.Require(access.Manage); err != nil {
 		return Extension{}, false, err
@@ -91,7 +91,7 @@ func (x *Extensions) PutExtension(ctx context.Context, c access.Caller, r io.Rea
 	return extensionOf(e), fresh, access.OrKeyDeleted(ctx, err)
 }
 
-// ListExtensions lists what the caller may use, newest first.
+// ListExtensions lists the extensions that the caller may use, newest first.
 func (x *Extensions) ListExtensions(ctx context.Context, c access.Caller) ([]Extension, error) {
 	records, err := x.usable(ctx, c)
 	list := make([]Extension, 0, len(records))
@@ -112,8 +112,8 @@ func (x *Extensions) usable(ctx context.Context, c access.Caller) ([]profiles.Ex
 	return x.records.Extensions(ctx, userID)
 }
 
-// Extension describes one extension: the caller's own, else the newest of that
-// ID that it may use.
+// Extension describes one extension: the caller's own, else the newest one with that ID
+// that the caller may use.
 func (x *Extensions) Extension(ctx context.Context, c access.Caller, id string) (Extension, error) {
 	if err := c.Require(access.Look); err != nil {
 		return Extension{}, err
@@ -122,8 +122,8 @@ func (x *Extensions) Extension(ctx context.Context, c access.Caller, id string) 
 	return extensionOf(e), err
 }
 
-// DeleteExtension forgets an extension. While a snapshot of its user has it, it
-// is extension_in_use unless force; the snapshots keep their own bytes.
+// DeleteExtension removes an extension. If a snapshot of its user contains it, the error
+// is extension_in_use, unless force is set. Snapshots keep their own copy of the files.
 func (x *Extensions) DeleteExtension(ctx context.Context, c access.Caller, id string, force bool) error {
 	if err := c.Require(access.Manage); err != nil {
 		return err
@@ -137,8 +137,8 @@ func (x *Extensions) DeleteExtension(ctx context.Context, c access.Caller, id st
 	})
 }
 
-// find looks for an extension among a user's, then among those that
-// the caller may use.
+// find looks for an extension among those of a user, then among all that the caller may
+// use.
 func (x *Extensions) find(ctx context.Context, c access.Caller, userID, id string) (profiles.Extension, error) {
 	e, err := x.records.Extension(ctx, userID, id)
 	if !fault.Is(err, fault.ExtensionNotFound) {

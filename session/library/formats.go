@@ -6,19 +6,19 @@ import (
 	"github.com/stasisd/stasis/state/report"
 )
 
-// Format is how an environment, or part of one, is written outside of Stasis.
+// Format is a file format for an environment, or for part of one, outside of Stasis.
 type Format string
 
 // The formats.
 const (
-	FormatStasis     Format = "stasis" // an archive; of state, its document
+	FormatStasis     Format = "stasis" // an archive; for state, its document
 	FormatPlaywright Format = "playwright"
 	FormatPuppeteer  Format = "puppeteer"
 	FormatNetscape   Format = "netscape"
 	FormatDatadir    Format = "datadir" // a packed user data directory; import only
 )
 
-// formats read and write what holds state alone.
+// formats has the readers and writers of the formats that hold only state.
 var formats = map[Format]struct {
 	read  func([]byte) (state.Document, []portable.Loss, error)
 	write func(state.Document) ([]byte, []portable.Loss)
@@ -28,24 +28,25 @@ var formats = map[Format]struct {
 	FormatNetscape:   {portable.ReadNetscape, portable.Netscape},
 }
 
-// NotCarried is something of an environment that a format cannot hold.
+// NotCarried is a part of an environment that a format cannot hold.
 type NotCarried = portable.Loss
 
-// ReadState reads a file of a format that holds state alone (see [Format.IsState]). lost are the lines of a report for what
-// the file has and a document cannot hold. Errors are invalid_import.
+// ReadState reads a file in a format that holds only state (see [Format.IsState]). lost
+// are report lines for what the file has and a document cannot hold. Errors have the code
+// invalid_import.
 func (f Format) ReadState(raw []byte) (doc state.Document, lost []state.Component, err error) {
 	doc, losses, err := formats[f].read(raw)
-	return doc, lostLines(losses), err
+	return doc, lossLines(losses), err
 }
 
-// IsState reports whether a format holds state alone, and no profile.
+// IsState reports whether a format holds only state, and no profile.
 func (f Format) IsState() bool {
 	_, is := formats[f]
 	return is
 }
 
-// lostLines are losses as the lines of a report.
-func lostLines(lost []portable.Loss) []state.Component {
+// lossLines converts losses to report lines.
+func lossLines(lost []portable.Loss) []state.Component {
 	lines := make([]state.Component, 0, len(lost))
 	for _, l := range lost {
 		lines = append(lines, state.Component{Name: l.Component, Origin: l.Origin, Saved: l.Count, Dropped: l.Count, Reason: report.NoPlace.With(l.Reason)})

@@ -9,24 +9,23 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// LocationOf returns where the bytes of a session's snapshots are.
+// LocationOf returns where the store has a session's snapshots.
 func LocationOf(userID, sessionID string) snapshot.Location {
 	return snapshot.Location{Owner: profiles.OwnerOf(userID), Session: sessionID, Scope: "agent", ScopeID: "browser"}
 }
 
-// Report is what a save says of the environment. It is kept with the snapshot's
-// record: how much there was of what, and what was not saved.
+// Report is what a save reports of the environment: how much of each kind was saved, and
+// what was not. It is stored with the snapshot's record.
 type Report struct {
 	Components []state.Component `json:"components"`
 	Warnings   []string          `json:"warnings"`
 	Logins     []state.Login     `json:"logins"`
-	// Damaged marks a checkpoint with damage in it. A session is restored from such
-	// a checkpoint only where it has no other snapshot.
+	// Damaged marks a checkpoint with damage. A session is restored from such a
+	// checkpoint only if it has no other snapshot.
 	Damaged bool `json:"damaged,omitempty"`
 }
 
-// ReportOf returns the report that a save left with a snapshot's record; the zero
-// Report where there is none.
+// ReportOf returns the report in a snapshot's record; the zero Report if there is none.
 func ReportOf(row profiles.Snapshot) Report {
 	var r Report
 	if json.Unmarshal(row.Report, &r) != nil {
@@ -35,7 +34,7 @@ func ReportOf(row profiles.Snapshot) Report {
 	return r
 }
 
-// SnapshotInfo describes a snapshot to a caller. It is the wire shape.
+// SnapshotInfo describes a snapshot to a caller. It is the wire format.
 type SnapshotInfo struct {
 	ID         string            `json:"id"`
 	SessionID  string            `json:"session_id"`
@@ -46,7 +45,7 @@ type SnapshotInfo struct {
 	Label      string            `json:"label,omitempty"`
 	CreatedAt  time.Time         `json:"created_at"`
 	ExpiresAt  *time.Time        `json:"expires_at"`
-	SizeBytes  int64             `json:"size_bytes"` // of the archive as it is stored, sealed
+	SizeBytes  int64             `json:"size_bytes"` // of the stored, sealed archive
 	Datadir    string            `json:"datadir"`
 	Chrome     string            `json:"chrome"`
 	Engine     string            `json:"engine"`
@@ -55,7 +54,7 @@ type SnapshotInfo struct {
 	Logins     []state.Login     `json:"logins"`
 }
 
-// InfoOf describes a committed snapshot as of now.
+// InfoOf describes a committed snapshot. now decides which logins have expired.
 func InfoOf(row profiles.Snapshot, now time.Time) SnapshotInfo {
 	info := SnapshotInfo{
 		ID: row.ID, SessionID: row.SessionID, UserID: row.UserID, Mode: row.Mode, Rescue: row.Rescue, Auto: row.Auto, Label: row.Label,
@@ -75,7 +74,7 @@ func InfoOf(row profiles.Snapshot, now time.Time) SnapshotInfo {
 	return info
 }
 
-// Whole is the description with empty lists for absent ones, and times in UTC.
+// Whole returns the description with empty lists in place of nil ones, and times in UTC.
 func (s SnapshotInfo) Whole() SnapshotInfo {
 	s.Components, s.Warnings, s.Logins = orEmpty(s.Components), orEmpty(s.Warnings), orEmpty(s.Logins)
 	s.CreatedAt = s.CreatedAt.UTC()

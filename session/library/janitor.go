@@ -6,22 +6,22 @@ import (
 	"time"
 )
 
-// sweepEvery is how often what has expired is removed, and pruneEvery how often
-// snapshots are held against the policies.
+// sweepEvery is how often expired records and snapshots are removed. pruneEvery is how
+// often retention policies are applied.
 const (
 	sweepEvery = 10 * time.Minute
 	pruneEvery = time.Hour
 )
 
-// ExpiringRecords are the records that are kept for a time; see [profiles.EventStore],
-// [profiles.AnswerStore] and [profiles.DeliveryStore].
+// ExpiringRecords removes old records; see [profiles.EventStore], [profiles.AnswerStore]
+// and [profiles.DeliveryStore].
 type ExpiringRecords interface {
 	ExpireEvents(ctx context.Context, before time.Time) error
 	ExpireAnswers(ctx context.Context, before time.Time) error
 	ExpireDeliveries(ctx context.Context, before time.Time) error
 }
 
-// JanitorConfig is what a Janitor is made of.
+// JanitorConfig is what NewJanitor needs.
 type JanitorConfig struct {
 	Records ExpiringRecords
 	Pruner  *Pruner
@@ -31,14 +31,14 @@ type JanitorConfig struct {
 	Log                         *slog.Logger
 }
 
-// Janitor removes what has expired, rescue snapshots and records, and the snapshots
-// that no policy keeps.
+// Janitor removes expired records, expired rescue snapshots, and the snapshots that no
+// policy keeps.
 type Janitor struct{ cfg JanitorConfig }
 
 // NewJanitor makes a Janitor.
 func NewJanitor(cfg JanitorConfig) *Janitor { return &Janitor{cfg: cfg} }
 
-// Run sweeps and prunes at once, and again from time to time until ctx ends.
+// Run sweeps and prunes at once, and then periodically until ctx ends.
 func (j *Janitor) Run(ctx context.Context) {
 	sweep, prune := time.NewTicker(sweepEvery), time.NewTicker(pruneEvery)
 	defer sweep.Stop()
@@ -57,18 +57,18 @@ func (j *Janitor) Run(ctx context.Context) {
 	}
 }
 
-// Sweep removes what has expired. It logs what could not be removed, which goes at a
-// later call.
+// Sweep removes what has expired. It logs what could not be removed; a later call tries
+// again.
 func (j *Janitor) Sweep(ctx context.Context) {
 	now := j.cfg.Now()
 	if err := j.cfg.Records.ExpireEvents(ctx, now.Add(-j.cfg.Events)); err != nil {
-		j.cfg.Log.Warn("old events could not be removed", "error", err)
+		j.cfg.Log.Warn("old events could not be removed; the next sweep tries again", "error", err)
 	}
 	if err := j.cfg.Records.ExpireAnswers(ctx, now.Add(-j.cfg.Answers)); err != nil {
-		j.cfg.Log.Warn("old answers could not be removed", "error", err)
+		j.cfg.Log.Warn("old answers could not be removed; the next sweep tries again", "error", err)
 	}
 	if err := j.cfg.Records.ExpireDeliveries(ctx, now.Add(-j.cfg.Deliveries)); err != nil {
-		j.cfg.Log.Warn("old deliveries of webhooks could not be removed", "error", err)
+		j.cfg.Log.Warn("old webhook deliveries could not be removed; the next sweep tries again", "error", err)
 	}
 	j.cfg.Pruner.RemoveExpired(ctx)
 }

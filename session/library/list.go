@@ -8,8 +8,8 @@ import (
 	"github.com/stasisd/stasis/session/access"
 )
 
-// Snapshots lists a session's snapshots, newest first, and returns the cursor of
-// the next page.
+// Snapshots lists a session's snapshots, newest first, and returns the cursor of the next
+// page.
 func (l *Library) Snapshots(ctx context.Context, c access.Caller, sessionID string, limit int, startAfter string) ([]SnapshotInfo, string, error) {
 	if _, err := l.sessions.Record(ctx, c, sessionID, access.Look); err != nil {
 		return nil, "", err
@@ -17,8 +17,8 @@ func (l *Library) Snapshots(ctx context.Context, c access.Caller, sessionID stri
 	return l.page(ctx, profiles.SnapshotFilter{SessionID: sessionID, Limit: limit, StartAfter: startAfter})
 }
 
-// AllSnapshots lists a user's snapshots over all sessions, newest first. With
-// userID "" it lists those of every user that the caller may act for.
+// AllSnapshots lists a user's snapshots of all sessions, newest first. If userID is "",
+// it lists those of every user that the caller may act for.
 func (l *Library) AllSnapshots(ctx context.Context, c access.Caller, userID string, limit int, startAfter string) ([]SnapshotInfo, string, error) {
 	if err := c.Require(access.Look); err != nil {
 		return nil, "", err
@@ -50,7 +50,7 @@ func (l *Library) Snapshot(ctx context.Context, c access.Caller, id string) (Sna
 	return InfoOf(row, l.now()), err
 }
 
-// find returns the record of a snapshot of a user that the caller may act for.
+// find returns the record of a snapshot, if the caller may act for its user.
 func (l *Library) find(ctx context.Context, c access.Caller, id string, p access.Permission) (profiles.Snapshot, error) {
 	if err := c.Require(p); err != nil {
 		return profiles.Snapshot{}, err
@@ -62,8 +62,8 @@ func (l *Library) find(ctx context.Context, c access.Caller, id string, p access
 	return row, err
 }
 
-// findSecret returns the record of a snapshot that the caller may read the secrets
-// of, and logs who does.
+// findSecret returns the record of a snapshot whose secrets the caller may read, and logs
+// the caller's key.
 func (l *Library) findSecret(ctx context.Context, c access.Caller, id string) (profiles.Snapshot, error) {
 	if err := c.Require(access.Secrets); err != nil {
 		return profiles.Snapshot{}, err
@@ -75,8 +75,8 @@ func (l *Library) findSecret(ctx context.Context, c access.Caller, id string) (p
 	return row, err
 }
 
-// DeleteSnapshot removes a snapshot. One that is a user's default, or is being read,
-// is snapshot_in_use. A Chrome that is parked with it is ended.
+// DeleteSnapshot removes a snapshot and ends a Chrome that is parked with it. If the
+// snapshot is a user's default or is being read, the error is snapshot_in_use.
 func (l *Library) DeleteSnapshot(ctx context.Context, c access.Caller, id string) error {
 	row, err := l.find(ctx, c, id, access.Manage)
 	if err != nil {

@@ -9,45 +9,46 @@ import (
 	"github.com/stasisd/stasis/session/access"
 )
 
-// PruneRequest says whose snapshots a prune looks at.
+// PruneRequest says whose snapshots are pruned.
 type PruneRequest struct {
-	UserID string // "" for the caller's own; else the caller must be allowed to act for it
-	All    bool   // everybody's: needs the admin right
-	DryRun bool   // only report what would go
+	UserID string // "": the caller's; else the caller must be allowed to act for it
+	All    bool   // all users: needs the admin right
+	DryRun bool   // only report what would be removed
 }
 
-// PruneAnswer is what a prune removed, or would remove. It is the wire shape.
+// PruneAnswer is what a prune removed, or would remove. It is the wire format.
 type PruneAnswer struct {
 	DryRun       bool             `json:"dry_run"`
 	RemovedCount int              `json:"removed_count"`
 	FreedBytes   int64            `json:"freed_bytes"` // of archives that no snapshot names any more
 	Removed      []PrunedSnapshot `json:"removed"`     // at most maxPruned
 	KeptCount    int              `json:"kept_count"`
-	// KeptBy counts the snapshots that each reason keeps; one may have several.
+	// KeptBy counts the snapshots that each reason keeps; a snapshot may have several
+	// reasons.
 	KeptBy map[Reason]int `json:"kept_by"`
-	Kept   []KeptSnapshot `json:"kept"` // of a dry run, at most maxPruned; else nil
+	Kept   []KeptSnapshot `json:"kept"` // in a dry run, at most maxPruned; else nil
 }
 
-// maxPruned bounds the snapshots that an answer names. The counts are whole.
+// maxPruned is the most snapshots that an answer lists. The counts cover all.
 const maxPruned = 10_000
 
-// PrunedSnapshot is one that went or would go.
+// PrunedSnapshot is a snapshot that was or would be removed.
 type PrunedSnapshot struct {
 	ID        string    `json:"id"`
 	SessionID string    `json:"session_id"`
 	UserID    string    `json:"user_id"`
 	CreatedAt time.Time `json:"created_at"`
-	SizeBytes int64     `json:"size_bytes"` // of its archive, which others may share
+	SizeBytes int64     `json:"size_bytes"` // of its archive, which other snapshots may share
 }
 
-// KeptSnapshot is one that would stay, and why.
+// KeptSnapshot is a snapshot that would stay, and why.
 type KeptSnapshot struct {
 	PrunedSnapshot
 	Reasons []Reason `json:"reasons"`
 }
 
-// Prune removes the snapshots that no policy keeps and nobody needs, or reports which
-// those are.
+// Prune removes the snapshots that no policy keeps and nothing needs. With DryRun it only
+// reports them.
 func (p *Pruner) Prune(ctx context.Context, c access.Caller, r PruneRequest) (PruneAnswer, error) {
 	const op = "library.prune"
 	if err := c.Require(access.Manage); err != nil {
@@ -66,14 +67,14 @@ func (p *Pruner) Prune(ctx context.Context, c access.Caller, r PruneRequest) (Pr
 	case r.UserID == "":
 		users = []string{c.UserID}
 	case !c.MayActFor(r.UserID):
-		return PruneAnswer{}, fault.New(fault.Forbidden, op, "user_id: the key does not act for this user")
+		return PruneAnswer{}, fault.New(fault.Forbidden, op, "user_id: the key may not act for this user")
 	}
 	return p.prune(ctx, users, r.DryRun)
 }
 
-// prune goes through users. It ends between two snapshots when ctx does.
+// prune prunes the snapshots of users. When ctx ends, it stops before the next snapshot.
 func (p *Pruner) prune(ctx context.Context, users []string, dry bool) (PruneAnswer, error) {
-	run := pruning{pruner: p, answer: PruneAnswer{DryRun: dry, Removed: []PrunedSnapshot{}, KeptBy: map[Reason]int{}}}
+	run := pruneRun{pruner: p, answer: PruneAnswer{DryRun: dry, Removed: []PrunedSnapshot{}, KeptBy: map[Reason]int{}}}
 	if dry {
 		run.answer.Kept = []KeptSnapshot{}
 	}
@@ -85,19 +86,19 @@ func (p *Pruner) prune(ctx context.Context, users []string, dry bool) (PruneAnsw
 	return run.answer, nil
 }
 
-// pruning is a prune that is under way.
-type pruning struct {
+// pruneRun is a prune that is running.
+type pruneRun struct {
 	pruner *Pruner
 	answer PruneAnswer
 }
 
-func (r *pruning) user(ctx context.Context, userID string) error {
+func (r *pruneRun) user(ctx context.Context, userID string) error {
 	policy, err := r.pruner.policy(ctx, userID)
 	if err != nil {
 		return err
 	}
-	// What is needed is looked up first: the removal of a snapshot meets a session
-	// that begins afterwards.
+	// Look up first what is needed. A session that starts later is safe: remove checks
+	// again.
 	needed, err := r.pruner.records.NeededSnapshots(ctx, userID)
 	if err != nil {
 		return err
@@ -106,21 +107,21 @@ func (r *pruning) user(ctx context.Context, userID string) error {
 	if err != nil {
 		return err
 	}
-	var going []profiles.Snapshot
-	stay := map[string]bool{} // archives
+	var toRemove []profiles.Snapshot
+	keptArchives := map[string]bool{} // archives
 	for i, why := range r.pruner.reasons(policy, rows, needed) {
 		if len(why) == 0 {
-			going = append(going, rows[i])
+			toRemove = append(toRemove, rows[i])
 			continue
 		}
 		r.keep(rows[i], why)
-		stay[rows[i].ArchiveID] = true
+		keptArchives[rows[i].ArchiveID] = true
 	}
 	if r.answer.DryRun {
-		r.wouldRemove(going, stay)
+		r.wouldRemove(toRemove, keptArchives)
 		return nil
 	}
-	for _, row := range going {
+	for _, row := range toRemove {
 		if err := r.remove(ctx, row); err != nil {
 			return err
 		}
@@ -128,27 +129,28 @@ func (r *pruning) user(ctx context.Context, userID string) error {
 	return nil
 }
 
-// wouldRemove counts what would go: an archive is freed where all that name it go.
-func (r *pruning) wouldRemove(going []profiles.Snapshot, stay map[string]bool) {
-	for _, row := range going {
+// wouldRemove counts what would be removed. An archive is freed if all snapshots that
+// name it are removed.
+func (r *pruneRun) wouldRemove(toRemove []profiles.Snapshot, keptArchives map[string]bool) {
+	for _, row := range toRemove {
 		r.removed(row)
-		if !stay[row.ArchiveID] {
+		if !keptArchives[row.ArchiveID] {
 			r.answer.FreedBytes += row.SizeBytes
-			stay[row.ArchiveID] = true // once
+			keptArchives[row.ArchiveID] = true // once
 		}
 	}
 }
 
-// remove removes a snapshot, unless somebody needs it since.
-func (r *pruning) remove(ctx context.Context, row profiles.Snapshot) error {
+// remove removes a snapshot, unless something has started to need it.
+func (r *pruneRun) remove(ctx context.Context, row profiles.Snapshot) error {
 	if err := ctx.Err(); err != nil {
-		return fault.Wrap(err, fault.Timeout, "library.prune", "it was given up; what was removed is gone")
+		return fault.Wrap(err, fault.Timeout, "library.prune", "the prune was interrupted; the snapshots that it removed stay removed")
 	}
 	freed, err := r.pruner.snapshots.Retire(ctx, row)
 	switch {
 	case fault.Is(err, fault.SnapshotInUse):
 		r.keep(row, []Reason{KeptInUse})
-	case fault.Is(err, fault.SnapshotNotFound): // somebody else removed it
+	case fault.Is(err, fault.SnapshotNotFound): // removed by another call
 	case err != nil:
 		return err
 	default:
@@ -158,14 +160,14 @@ func (r *pruning) remove(ctx context.Context, row profiles.Snapshot) error {
 	return nil
 }
 
-func (r *pruning) removed(row profiles.Snapshot) {
+func (r *pruneRun) removed(row profiles.Snapshot) {
 	r.answer.RemovedCount++
 	if len(r.answer.Removed) < maxPruned {
 		r.answer.Removed = append(r.answer.Removed, pruned(row))
 	}
 }
 
-func (r *pruning) keep(row profiles.Snapshot, why []Reason) {
+func (r *pruneRun) keep(row profiles.Snapshot, why []Reason) {
 	r.answer.KeptCount++
 	for _, reason := range why {
 		r.answer.KeptBy[reason]++

@@ -10,7 +10,7 @@ import (
 	"github.com/stasisd/stasis/profiles"
 )
 
-// PrunerRecords are the catalogue's records of who needs which snapshot; see
+// PrunerRecords reads which snapshots exist and which are needed; see
 // [profiles.RetentionStore].
 type PrunerRecords interface {
 	Snapshots(ctx context.Context, f profiles.SnapshotFilter) (page []profiles.Snapshot, next string, err error)
@@ -19,22 +19,22 @@ type PrunerRecords interface {
 	ExpiredSnapshots(ctx context.Context, now time.Time) ([]profiles.Snapshot, error)
 }
 
-// Policies are what users' settings say.
+// Policies reads users' settings.
 type Policies interface {
-	// Retention returns a user's own policy; nil where the user has none.
+	// Retention returns a user's own policy; nil if the user has none.
 	Retention(ctx context.Context, userID string) (*Retention, error)
 }
 
 // PrunerConfig are the settings of a Pruner.
 type PrunerConfig struct {
-	Retention *Retention    // of users without a policy of their own; nil keeps all
-	Grace     time.Duration // the age up to which no policy takes a snapshot
+	Retention *Retention    // for users without their own policy; nil keeps all
+	Grace     time.Duration // no policy removes a younger snapshot
 	Now       func() time.Time
 	Log       *slog.Logger
 }
 
-// Pruner removes the snapshots that no policy keeps and nobody needs. Its methods
-// are safe for concurrent use.
+// Pruner removes the snapshots that no policy keeps and nothing needs. Its methods are
+// safe for concurrent use.
 type Pruner struct {
 	records   PrunerRecords
 	snapshots *Snapshots
@@ -51,7 +51,7 @@ func NewPruner(cfg PrunerConfig, records PrunerRecords, snapshots *Snapshots, po
 		retention: cfg.Retention, grace: cfg.Grace, now: cfg.Now, log: cfg.Log}
 }
 
-// policy returns the user's own policy, else the daemon's; nil where there is none.
+// policy returns the user's own policy, else the daemon's; nil if there is none.
 func (p *Pruner) policy(ctx context.Context, userID string) (*Retention, error) {
 	own, err := p.policies.Retention(ctx, userID)
 	if err != nil || own != nil {
@@ -60,12 +60,12 @@ func (p *Pruner) policy(ctx context.Context, userID string) (*Retention, error) 
 	return p.retention, nil
 }
 
-// PruneAll applies every user's policy, until ctx ends. It logs what it removed, and
-// what failed.
+// PruneAll applies every user's policy until ctx ends. It logs what it removed and what
+// failed.
 func (p *Pruner) PruneAll(ctx context.Context) {
 	users, err := p.records.UsersWithSnapshots(ctx)
 	if err != nil {
-		p.log.Warn("the users whose snapshots are held against policies could not be listed", "error", err)
+		p.log.Warn("retention policies could not be applied: the users could not be listed; the next run tries again", "error", err)
 	}
 	for _, userID := range users {
 		done, err := p.prune(ctx, []string{userID}, false)
@@ -73,38 +73,39 @@ func (p *Pruner) PruneAll(ctx context.Context) {
 			return
 		}
 		if done.RemovedCount > 0 {
-			p.log.Info("snapshots that no policy keeps were removed", "owner", profiles.OwnerOf(userID), "removed", done.RemovedCount, "freed_bytes", done.FreedBytes)
+			p.log.Info("snapshots were removed by the retention policy", "owner", profiles.OwnerOf(userID), "removed", done.RemovedCount, "freed_bytes", done.FreedBytes)
 		}
 		if err != nil {
-			p.log.Warn("a user's snapshots could not be held against the policy", "owner", profiles.OwnerOf(userID), "error", err)
+			p.log.Warn("a user's retention policy could not be applied; the next run tries again", "owner", profiles.OwnerOf(userID), "error", err)
 		}
 	}
 }
 
-// RemoveExpired removes the snapshots whose time is over. One that is being read goes
-// at a later call.
+// RemoveExpired removes the snapshots that have expired. A snapshot that is being read is
+// removed by a later call.
 func (p *Pruner) RemoveExpired(ctx context.Context) {
 	rows, err := p.records.ExpiredSnapshots(ctx, p.now())
 	if err != nil {
-		p.log.Warn("expired snapshots could not be listed", "error", err)
+		p.log.Warn("expired snapshots could not be listed; the next sweep tries again", "error", err)
 	}
 	for _, row := range rows {
 		if _, err := p.snapshots.Retire(ctx, row); err != nil && !fault.Is(err, fault.SnapshotInUse) {
-			p.log.Warn("an expired snapshot could not be removed", "snapshot", row.ID, "error", err)
+			p.log.Warn("an expired snapshot could not be removed; the next sweep tries again", "snapshot", row.ID, "error", err)
 		}
 	}
 }
 
-// PruneCheckpoints removes the automatic checkpoints of a session except the newest
-// keep. One that a default or another session needs stays. Checkpoints with damage
-// take only places that undamaged ones leave, but the newest of them always stays.
+// PruneCheckpoints removes all automatic checkpoints of a session but the newest keep
+// ones. A checkpoint that a default or another session needs stays. Damaged checkpoints
+// only count where fewer than keep undamaged ones exist, but the newest damaged one
+// always stays.
 func (p *Pruner) PruneCheckpoints(ctx context.Context, sessionID string, keep int) {
 	rows, _, err := p.records.Snapshots(ctx, profiles.SnapshotFilter{SessionID: sessionID})
 	if err != nil {
-		p.log.Warn("old checkpoints could not be listed", "session", sessionID, "error", err)
+		p.log.Warn("old checkpoints could not be listed; the next checkpoint tries again", "session", sessionID, "error", err)
 		return
 	}
-	var undamaged, damaged []profiles.Snapshot // the newest first
+	var undamaged, damaged []profiles.Snapshot // newest first
 	for _, row := range rows {
 		switch {
 		case !row.Auto:
@@ -117,7 +118,7 @@ func (p *Pruner) PruneCheckpoints(ctx context.Context, sessionID string, keep in
 	damaged = damaged[min(max(1, keep-len(undamaged)), len(damaged)):]
 	for _, row := range slices.Concat(undamaged[min(keep, len(undamaged)):], damaged) {
 		if _, err := p.snapshots.Retire(ctx, row); err != nil && !fault.Is(err, fault.SnapshotInUse) {
-			p.log.Warn("an old checkpoint could not be removed", "snapshot", row.ID, "error", err)
+			p.log.Warn("an old checkpoint could not be removed; the next checkpoint tries again", "snapshot", row.ID, "error", err)
 		}
 	}
 }

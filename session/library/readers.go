@@ -7,37 +7,37 @@ import (
 	"github.com/stasisd/stasis/fault"
 )
 
-// readers counts who reads which snapshot, so that none is removed meanwhile. Its
-// methods are safe for concurrent use.
+// readers counts the readers of each snapshot, so that no snapshot is removed while it is
+// read. Its methods are safe for concurrent use.
 type readers struct {
 	mu       sync.Mutex
-	held     map[string][]*reading
-	removals map[string]chan struct{} // that are under way; closed at their end
+	held     map[string][]*snapshotUse
+	removals map[string]chan struct{} // running removals, by snapshot; closed at their end
 }
 
-// reading is one use of a snapshot's bytes; what says which: "restored".
-type reading struct{ what string }
+// snapshotUse is one use of a snapshot's bytes. what names it, for example "restored".
+type snapshotUse struct{ what string }
 
 func newReaders() *readers {
-	return &readers{held: map[string][]*reading{}, removals: map[string]chan struct{}{}}
+	return &readers{held: map[string][]*snapshotUse{}, removals: map[string]chan struct{}{}}
 }
 
-// hold keeps a snapshot from being removed until release is called, which may be
-// called twice. It waits for a removal that is under way, so the caller must look
-// up afterwards whether the snapshot is still there.
+// hold prevents the removal of a snapshot until release is called, which may be called
+// twice. It waits for a running removal, so the caller must check afterwards whether the
+// snapshot still exists.
 func (r *readers) hold(ctx context.Context, id, what string) (release func(), err error) {
 	if err := r.enter(ctx, id); err != nil {
 		return nil, err
 	}
 	defer r.mu.Unlock()
-	mine := &reading{what}
-	r.held[id] = append(r.held[id], mine)
-	return func() { r.leave(id, mine) }, nil
+	own := &snapshotUse{what}
+	r.held[id] = append(r.held[id], own)
+	return func() { r.leave(id, own) }, nil
 }
 
-// remove begins the removal of a snapshot, which ends when done is called. While the
-// snapshot is read that is snapshot_in_use, with how it is read. It waits for
-// another removal.
+// remove starts the removal of a snapshot; the removal ends when done is called. If the
+// snapshot is being read, the error is snapshot_in_use and names the use. remove waits
+// for another running removal.
 func (r *readers) remove(ctx context.Context, id string) (done func(), err error) {
 	if err := r.enter(ctx, id); err != nil {
 		return nil, err
@@ -46,13 +46,13 @@ func (r *readers) remove(ctx context.Context, id string) (done func(), err error
 	if held := r.held[id]; len(held) > 0 {
 		return nil, fault.New(fault.SnapshotInUse, "library.remove", "the snapshot is being %s", held[0].what)
 	}
-	over := make(chan struct{})
-	r.removals[id] = over
+	removed := make(chan struct{})
+	r.removals[id] = removed
 	return func() {
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		delete(r.removals, id)
-		close(over)
+		close(removed)
 	}, nil
 }
 
@@ -63,27 +63,27 @@ func (r *readers) reads(id string) bool {
 	return len(r.held[id]) > 0
 }
 
-// enter takes the lock when no removal of the snapshot is under way.
+// enter locks r.mu as soon as no removal of the snapshot is running.
 func (r *readers) enter(ctx context.Context, id string) error {
 	for {
 		r.mu.Lock()
-		over := r.removals[id]
-		if over == nil {
+		removed := r.removals[id]
+		if removed == nil {
 			return nil
 		}
 		r.mu.Unlock()
 		select {
-		case <-over:
+		case <-removed:
 		case <-ctx.Done():
-			return fault.Wrap(ctx.Err(), fault.Timeout, "library.hold", "the snapshot is being removed")
+			return fault.Wrap(ctx.Err(), fault.Timeout, "library.hold", "the snapshot is being removed; try again later")
 		}
 	}
 }
 
-func (r *readers) leave(id string, one *reading) {
+func (r *readers) leave(id string, one *snapshotUse) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	var rest []*reading
+	var rest []*snapshotUse
 	for _, other := range r.held[id] {
 		if other != one {
 			rest = append(rest, other)

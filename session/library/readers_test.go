@@ -7,21 +7,20 @@ import (
 	"github.com/stasisd/stasis/fault"
 )
 
-// A removal keeps readers waiting until it is over, and others who remove; both
-// then look for themselves.
+// Readers and other removals wait until a removal has ended.
 func TestReadersWaitForARemoval(t *testing.T) {
 	r := newReaders()
 	done, err := r.remove(t.Context(), "snap")
 	if err != nil {
 		t.Fatal(err)
 	}
-	gone, cancel := context.WithCancel(t.Context())
+	canceled, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, err = r.hold(gone, "snap", "read")
+	_, err = r.hold(canceled, "snap", "read")
 	if !fault.Is(err, fault.Timeout) {
 		t.Errorf("got %v, want a timeout", err)
 	}
-	_, err = r.remove(gone, "snap")
+	_, err = r.remove(canceled, "snap")
 	if !fault.Is(err, fault.Timeout) {
 		t.Errorf("got %v, want a timeout", err)
 	}
@@ -35,7 +34,7 @@ func TestReadersWaitForARemoval(t *testing.T) {
 		got <- release
 	}()
 	if r.reads("snap") {
-		t.Error("it was held while it was removed")
+		t.Error("the snapshot was held while it was being removed")
 	}
 	done()
 	release := <-got

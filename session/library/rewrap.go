@@ -14,32 +14,32 @@ const rewrapPage = 500
 
 // Rewrapped is what [RewrapSessions] did.
 type Rewrapped struct {
-	Sessions int // whose record was written anew
-	Events   int // that were written anew
-	Opened   int // records and events that opened whole, with those that needed no writing
+	Sessions int // records that were sealed again
+	Events   int // events that were sealed again
+	Opened   int // records and events that could be opened, including those that needed no change
 	Left     []snapshot.LeftSealed
 }
 
-// SessionRecords are the records of sessions, which have sealed parts; see
+// SessionRecords reads and changes the records of sessions, which have sealed parts; see
 // [profiles.SessionStore].
 type SessionRecords interface {
 	Sessions(ctx context.Context, f profiles.SessionFilter) (page []profiles.Session, next string, err error)
 	UpdateSession(ctx context.Context, id string, change func(*profiles.Session) error) (profiles.Session, error)
 }
 
-// SealedEvents are the events with sealed parts; see [profiles.EventStore].
+// SealedEvents reads and changes events with sealed parts; see [profiles.EventStore].
 type SealedEvents interface {
 	SealedEvents(ctx context.Context, after profiles.SealedEvent, limit int) ([]profiles.SealedEvent, error)
 	ResealEvents(ctx context.Context, events []profiles.SealedEvent) (written int, err error)
 }
 
-// Sealer seals anew what other recipients open; see [snapshot.Vault.RewrapSealed].
+// Sealer seals data again for the current recipients; see [snapshot.Vault.RewrapSealed].
 type Sealer interface {
 	RewrapSealed(sealed []byte, retire []string) ([]byte, error)
 }
 
-// rewrapping is one run of RewrapSessions.
-type rewrapping struct {
+// rewrapRun is one run of RewrapSessions.
+type rewrapRun struct {
 	records SessionRecords
 	sealed  SealedEvents
 	sealer  Sealer
@@ -47,13 +47,13 @@ type rewrapping struct {
 	out     Rewrapped
 }
 
-// RewrapSessions seals anew what the catalogue keeps sealed, in sessions' records
-// and in the events of their runs, as [snapshot.Vault.Rewrap] does with a store. No
-// daemon may run on the catalogue meanwhile. A second call skips what is done.
-// Errors are the catalogue's. What does not open stays as it is, and Left reports it
-// by session and by run.
+// RewrapSessions seals again what the catalogue keeps sealed, in sessions' records and in
+// the events of their runs. It does for the catalogue what [snapshot.Vault.Rewrap] does
+// for a store. No daemon may use the catalogue meanwhile. A second call skips what is
+// done. Errors are those of the catalogue. Data that cannot be opened stays unchanged;
+// Left lists it by session and by run.
 func RewrapSessions(ctx context.Context, records SessionRecords, events SealedEvents, sealer Sealer, retire []string) (Rewrapped, error) {
-	r := rewrapping{records: records, sealed: events, sealer: sealer, retire: retire}
+	r := rewrapRun{records: records, sealed: events, sealer: sealer, retire: retire}
 	err := r.sessions(ctx)
 	if err == nil {
 		err = r.events(ctx)
@@ -61,7 +61,7 @@ func RewrapSessions(ctx context.Context, records SessionRecords, events SealedEv
 	return r.out, err
 }
 
-func (r *rewrapping) sessions(ctx context.Context) error {
+func (r *rewrapRun) sessions(ctx context.Context) error {
 	for after := ""; ; {
 		page, next, err := r.records.Sessions(ctx, profiles.SessionFilter{Limit: rewrapPage, StartAfter: after})
 		if err != nil {
@@ -79,13 +79,13 @@ func (r *rewrapping) sessions(ctx context.Context) error {
 	}
 }
 
-func (r *rewrapping) session(ctx context.Context, rec profiles.Session) error {
-	var anew [2][]byte
+func (r *rewrapRun) session(ctx context.Context, rec profiles.Session) error {
+	var resealed [2][]byte
 	var failed error
 	for i, sealed := range [][]byte{rec.Sealed, rec.Asked} {
 		if len(sealed) > 0 {
 			var err error
-			anew[i], err = r.sealer.RewrapSealed(sealed, r.retire)
+			resealed[i], err = r.sealer.RewrapSealed(sealed, r.retire)
 			failed = errors.Join(failed, err)
 		}
 	}
@@ -95,15 +95,15 @@ func (r *rewrapping) session(ctx context.Context, rec profiles.Session) error {
 	case len(rec.Sealed)+len(rec.Asked) > 0:
 		r.out.Opened++
 	}
-	if anew[0] == nil && anew[1] == nil {
+	if resealed[0] == nil && resealed[1] == nil {
 		return nil
 	}
 	_, err := r.records.UpdateSession(ctx, rec.ID, func(rec *profiles.Session) error {
-		if anew[0] != nil {
-			rec.Sealed = anew[0]
+		if resealed[0] != nil {
+			rec.Sealed = resealed[0]
 		}
-		if anew[1] != nil {
-			rec.Asked = anew[1]
+		if resealed[1] != nil {
+			rec.Asked = resealed[1]
 		}
 		return nil
 	})
@@ -113,13 +113,13 @@ func (r *rewrapping) session(ctx context.Context, rec profiles.Session) error {
 	return err
 }
 
-// events goes over all runs. It reports what is left by run: one run may have
-// thousands of events that stay for one cause.
-func (r *rewrapping) events(ctx context.Context) error {
+// events handles the events of all runs. It reports failures by run, because a run may
+// have thousands of events that fail for one reason.
+func (r *rewrapRun) events(ctx context.Context) error {
 	var last profiles.SealedEvent
-	var failed error // the first one of the run
-	left := 0        // of the run
-	over := func() {
+	var failed error // the first failure of the run
+	left := 0        // failed events of the run
+	endRun := func() {
 		if left > 0 {
 			r.out.Left = append(r.out.Left, snapshot.LeftSealed{Key: fmt.Sprintf("%d events of run %s", left, last.RunID), Err: failed})
 		}
@@ -131,13 +131,13 @@ func (r *rewrapping) events(ctx context.Context) error {
 			return err
 		}
 		if len(page) == 0 {
-			over()
+			endRun()
 			return nil
 		}
 		for i := range page {
 			e := &page[i]
 			if e.RunID != last.RunID {
-				over()
+				endRun()
 			}
 			last = *e
 			if e.Anew, err = r.sealer.RewrapSealed(e.Sealed, r.retire); err != nil {

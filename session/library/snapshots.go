@@ -12,7 +12,7 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// SnapshotRecords are the records of snapshots that are removed; see
+// SnapshotRecords reads and removes the records of snapshots; see
 // [profiles.SnapshotStore] and [profiles.RetentionStore].
 type SnapshotRecords interface {
 	Snapshot(ctx context.Context, id string) (profiles.Snapshot, error)
@@ -21,7 +21,7 @@ type SnapshotRecords interface {
 	ArchiveInUse(ctx context.Context, archiveID string) (bool, error)
 }
 
-// Vault holds the bytes of snapshots; see [snapshot.Vault].
+// Vault reads and removes the bytes of snapshots; see [snapshot.Vault].
 type Vault interface {
 	Open(ctx context.Context, loc snapshot.Location, id string) (snapshot.Snapshot, error)
 	Stored(ctx context.Context, s snapshot.Snapshot) error
@@ -29,14 +29,14 @@ type Vault interface {
 	Delete(ctx context.Context, loc snapshot.Location, id string, inUse snapshot.InUse) error
 }
 
-// Parked are the frozen Chromes that are kept with memory snapshots.
+// Parked manages the frozen Chromes of memory snapshots.
 type Parked interface {
 	HasParked(snapshotID string) bool
 	DropParked(ctx context.Context, snapshotID string) error
 }
 
-// Snapshots are the stored snapshots: it opens them, keeps them while they are
-// read, and removes them. Its methods are safe for concurrent use.
+// Snapshots manages the stored snapshots: it opens them, holds them while they are read,
+// and removes them. Its methods are safe for concurrent use.
 type Snapshots struct {
 	records SnapshotRecords
 	vault   Vault
@@ -45,15 +45,15 @@ type Snapshots struct {
 	readers *readers
 }
 
-// NewSnapshots makes the Snapshots of a catalogue and a vault. There must be one for
-// both: it alone knows who reads.
+// NewSnapshots makes the Snapshots of a catalogue and a vault. A daemon must have only
+// one, because it alone knows which snapshots are being read.
 func NewSnapshots(records SnapshotRecords, vault Vault, parked Parked, log *slog.Logger) *Snapshots {
 	return &Snapshots{records: records, vault: vault, parked: parked, log: log, readers: newReaders()}
 }
 
-// Hold keeps a snapshot from being removed until release is called, which may be
-// called twice. what says how it is read ("restored"), for who wants to remove it. A
-// snapshot that was removed since it was looked up is snapshot_not_found.
+// Hold prevents the removal of a snapshot until release is called, which may be called
+// twice. what names the use ("restored") for the error of a removal. If the snapshot was
+// removed since it was looked up, the error is snapshot_not_found.
 func (s *Snapshots) Hold(ctx context.Context, row profiles.Snapshot, what string) (release func(), err error) {
 	release, err = s.readers.hold(ctx, row.ID, what)
 	if err != nil {
@@ -66,8 +66,8 @@ func (s *Snapshots) Hold(ctx context.Context, row profiles.Snapshot, what string
 	return release, nil
 }
 
-// Document reads a snapshot's state document from its archive, which it holds
-// meanwhile; what is that of [Snapshots.Hold].
+// Document reads a snapshot's state document from its archive and holds the snapshot
+// meanwhile. what is as in [Snapshots.Hold].
 func (s *Snapshots) Document(ctx context.Context, row profiles.Snapshot, what string) (state.Document, error) {
 	release, err := s.Hold(ctx, row, what)
 	if err != nil {
@@ -81,8 +81,8 @@ func (s *Snapshots) Document(ctx context.Context, row profiles.Snapshot, what st
 	return ParseDocument(row.ID, raw)
 }
 
-// peek opens a snapshot and reads the bytes of its state document, nil where the
-// archive has none. The whole archive is verified on the way.
+// peek opens a snapshot and reads the bytes of its state document; nil if the archive has
+// none. It verifies the whole archive.
 func (s *Snapshots) peek(ctx context.Context, row profiles.Snapshot) (snapshot.Snapshot, []byte, error) {
 	saved, err := s.open(ctx, row)
 	if err != nil {
@@ -97,15 +97,14 @@ func (s *Snapshots) open(ctx context.Context, row profiles.Snapshot) (snapshot.S
 	return s.vault.Open(ctx, LocationOf(row.UserID, row.SessionID), row.ID)
 }
 
-// stored returns an error where a snapshot's document does not open, or its archive
-// is not there in the length that was saved. It does not read the archive, as a
-// verification does.
+// stored returns an error if a snapshot's document cannot be opened, or if its archive is
+// missing or has another length. It does not read the archive, unlike a verification.
 func (s *Snapshots) stored(ctx context.Context, row profiles.Snapshot) error {
 	const op = "library.stored"
 	saved, err := s.open(ctx, row)
 	switch {
 	case fault.Is(err, fault.SnapshotNotFound):
-		return fault.Wrap(err, fault.SnapshotNotFound, op, "snapshot "+row.ID+" is gone from the store: its document is missing")
+		return fault.Wrap(err, fault.SnapshotNotFound, op, "snapshot "+row.ID+": its document is missing in the store")
 	case err != nil:
 		return err
 	case saved.Archive.ID != row.ArchiveID:
@@ -114,15 +113,15 @@ func (s *Snapshots) stored(ctx context.Context, row profiles.Snapshot) error {
 	return s.vault.Stored(ctx, saved)
 }
 
-// Retire removes a snapshot that nobody asked to remove. One that is a default, that
-// a session needs which has not ended, or that is being read is snapshot_in_use.
-// freed counts the bytes of an archive that no other snapshot names.
+// Retire removes a snapshot for a policy. If it is a default, is being read, or is needed
+// by a session that has not ended, the error is snapshot_in_use. freed is the size in
+// bytes of its archive if no other snapshot names that, else 0.
 func (s *Snapshots) Retire(ctx context.Context, row profiles.Snapshot) (freed int64, err error) {
 	return s.remove(ctx, row, s.records.RetireSnapshot)
 }
 
-// Delete removes a snapshot at somebody's request. One that is a default, or that is
-// being read, is snapshot_in_use.
+// Delete removes a snapshot for a caller. If it is a default or is being read, the error
+// is snapshot_in_use.
 func (s *Snapshots) Delete(ctx context.Context, row profiles.Snapshot) error {
 	_, err := s.remove(ctx, row, s.records.DeleteSnapshot)
 	return err
@@ -131,8 +130,8 @@ func (s *Snapshots) Delete(ctx context.Context, row profiles.Snapshot) error {
 // Held reports whether a snapshot is being read.
 func (s *Snapshots) Held(id string) bool { return s.readers.reads(id) }
 
-// remove removes a snapshot's record by forget, then its parked Chrome and its
-// bytes. The record goes first: a snapshot that has one is whole.
+// remove removes a snapshot's record with forget, then its parked Chrome and its bytes.
+// The record is removed first, so that every record has a complete snapshot.
 func (s *Snapshots) remove(ctx context.Context, row profiles.Snapshot, forget func(context.Context, string) (lastUse bool, err error)) (freed int64, err error) {
 	done, err := s.readers.remove(ctx, row.ID)
 	if err != nil {
@@ -145,10 +144,10 @@ func (s *Snapshots) remove(ctx context.Context, row profiles.Snapshot, forget fu
 	}
 	ctx = context.WithoutCancel(ctx)
 	if err := s.parked.DropParked(ctx, row.ID); err != nil {
-		s.log.Error("a parked Chrome could not be ended", "snapshot", row.ID, "error", err)
+		s.log.Error("a parked Chrome could not be ended; it keeps its memory until the daemon restarts", "snapshot", row.ID, "error", err)
 	}
 	if err := s.vault.Delete(ctx, LocationOf(row.UserID, row.SessionID), row.ID, s.records.ArchiveInUse); err != nil {
-		s.log.Error("a deleted snapshot's bytes could not be removed", "snapshot", row.ID, "error", err)
+		s.log.Error("the bytes of a deleted snapshot could not be removed; `stasis store check --remove-orphans` removes them", "snapshot", row.ID, "error", err)
 		return 0, nil
 	}
 	if lastUse {
@@ -157,8 +156,9 @@ func (s *Snapshots) remove(ctx context.Context, row profiles.Snapshot, forget fu
 	return freed, nil
 }
 
-// ParseDocument reads a snapshot's state document; nil where its archive has none.
-// What cannot be read is archive_damaged, another version unsupported.
+// ParseDocument parses a snapshot's state document; raw is nil if its archive has none. A
+// document that is missing or cannot be parsed is archive_damaged; another version is
+// unsupported.
 func ParseDocument(id string, raw []byte) (doc state.Document, err error) {
 	const op = "library.document"
 	if raw == nil {
@@ -168,12 +168,12 @@ func ParseDocument(id string, raw []byte) (doc state.Document, err error) {
 	var mistyped *json.UnmarshalTypeError
 	switch {
 	case errors.As(err, &mistyped):
-		return doc, fault.New(fault.ArchiveDamaged, op, "snapshot %s: %s: %s is of a wrong type", id, state.FileName, mistyped.Field)
+		return doc, fault.New(fault.ArchiveDamaged, op, "snapshot %s: %s: %s has the wrong type", id, state.FileName, mistyped.Field)
 	case err != nil:
 		return doc, fault.New(fault.ArchiveDamaged, op, "snapshot %s: %s is not JSON", id, state.FileName)
 	}
 	if doc.SchemaVersion != state.SchemaVersion {
-		return doc, fault.New(fault.Unsupported, op, "snapshot %s: its state document has version %q; this daemon knows %q",
+		return doc, fault.New(fault.Unsupported, op, "snapshot %s: its state document has version %q; this daemon reads %q",
 			id, doc.SchemaVersion, state.SchemaVersion)
 	}
 	return doc, nil

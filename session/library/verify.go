@@ -9,11 +9,11 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// maxVerifying is how many snapshots are verified at once: each reads a whole
-// archive, and none is in a hurry.
+// maxVerifying is how many snapshots are verified at once: each verification reads a
+// whole archive, and none is urgent.
 const maxVerifying = 2
 
-// VerifyResult is what a verification of a snapshot found. It is the wire shape.
+// VerifyResult is the result of a verification of a snapshot. It is the wire format.
 type VerifyResult struct {
 	SnapshotID string    `json:"snapshot_id"`
 	OK         bool      `json:"ok"`
@@ -22,25 +22,25 @@ type VerifyResult struct {
 	DurationMS int64     `json:"duration_ms"`
 }
 
-// Checked is how far a verification came, and what it read. It stops at the first
-// problem.
+// Checked says which steps of a verification succeeded and what it read. A verification
+// stops at the first problem.
 type Checked struct {
-	Document    bool  `json:"document"` // its form, its place, its sealed part, and that the catalogue names the same archive
-	Archive     bool  `json:"archive"`  // to its end: its hash, its length, its entries
+	Document    bool  `json:"document"` // its format, its location, its sealed part, and the same archive as in the catalogue
+	Archive     bool  `json:"archive"`  // read to its end: its hash, its length, its entries
 	State       bool  `json:"state"`    // the state document in it
 	Entries     int   `json:"entries"`
 	TarBytes    int64 `json:"tar_bytes"`
 	StoredBytes int64 `json:"stored_bytes"`
 }
 
-// Problem is why a snapshot cannot be restored.
+// Problem is a reason why a snapshot cannot be restored.
 type Problem struct {
 	Code    fault.Code `json:"code"`
 	Message string     `json:"message"`
 }
 
 // VerifySnapshot reads all of a snapshot and compares it with everything that its
-// document binds. Damage is in the result. An error says that the snapshot could not
+// document records. Damage is in the result. An error means that the snapshot could not
 // be verified.
 func (l *Library) VerifySnapshot(ctx context.Context, c access.Caller, id string) (VerifyResult, error) {
 	row, err := l.find(ctx, c, id, access.Manage)
@@ -48,10 +48,10 @@ func (l *Library) VerifySnapshot(ctx context.Context, c access.Caller, id string
 		return VerifyResult{}, err
 	}
 	select {
-	case l.verifying <- struct{}{}:
-		defer func() { <-l.verifying }()
+	case l.verifySlots <- struct{}{}:
+		defer func() { <-l.verifySlots }()
 	case <-ctx.Done():
-		return VerifyResult{}, fault.Wrap(ctx.Err(), fault.Timeout, "library.verify", "it was given up before its turn came")
+		return VerifyResult{}, fault.Wrap(ctx.Err(), fault.Timeout, "library.verify", "too many snapshots are being verified; try again later")
 	}
 	release, err := l.snapshots.Hold(ctx, row, "verified")
 	if err != nil {
@@ -64,7 +64,7 @@ func (l *Library) VerifySnapshot(ctx context.Context, c access.Caller, id string
 	switch code := fault.CodeOf(err); code {
 	case "":
 		found.OK = true
-	case fault.SnapshotNotFound: // the catalogue names it
+	case fault.SnapshotNotFound: // the catalogue names it, so its document is missing
 		found.Problems = append(found.Problems, Problem{fault.ArchiveDamaged, "its document is missing"})
 	case fault.ArchiveDamaged, fault.Unsupported:
 		found.Problems = append(found.Problems, Problem{code, fault.MessageOf(err)})
@@ -75,7 +75,8 @@ func (l *Library) VerifySnapshot(ctx context.Context, c access.Caller, id string
 	return found, nil
 }
 
-// verifyTo verifies a snapshot as far as it can, and notes in done how far that is.
+// verifyTo verifies a snapshot until the first problem, and records in done how far it
+// came.
 func (l *Library) verifyTo(ctx context.Context, row profiles.Snapshot, done *Checked) error {
 	saved, err := l.snapshots.open(ctx, row)
 	if err != nil {

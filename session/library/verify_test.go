@@ -12,7 +12,7 @@ import (
 	"github.com/stasisd/stasis/snapshot"
 )
 
-// oneSnapshot is a catalogue with one snapshot of alice's.
+// oneSnapshot is a catalogue with one snapshot, which belongs to alice.
 type oneSnapshot struct {
 	Records
 	SnapshotRecords
@@ -22,22 +22,22 @@ func (oneSnapshot) Snapshot(_ context.Context, id string) (profiles.Snapshot, er
 	return profiles.Snapshot{ID: id, UserID: "alice", SessionID: "s-1"}, nil
 }
 
-// slowVault opens nothing before it is let go.
+// slowVault is a vault whose Open waits until proceed is closed.
 type slowVault struct {
 	Vault
-	opened chan struct{} // has one for each open that waits
-	letGo  chan struct{}
+	opened  chan struct{} // receives a value for each Open that waits
+	proceed chan struct{}
 }
 
 func (v slowVault) Open(context.Context, snapshot.Location, string) (snapshot.Snapshot, error) {
 	v.opened <- struct{}{}
-	<-v.letGo
+	<-v.proceed
 	return snapshot.Snapshot{}, fault.New(fault.SnapshotNotFound, "test", "it is gone")
 }
 
-// Only so many snapshots are verified at once; a caller that waits may give up.
+// At most maxVerifying snapshots are verified at once. A caller that waits may cancel.
 func TestVerificationsWait(t *testing.T) {
-	vault := slowVault{opened: make(chan struct{}), letGo: make(chan struct{})}
+	vault := slowVault{opened: make(chan struct{}), proceed: make(chan struct{})}
 	l := New(Deps{Records: oneSnapshot{}, Snapshots: NewSnapshots(oneSnapshot{}, vault, nil, slog.New(slog.DiscardHandler)), Now: time.Now})
 	alice := access.Caller{UserID: "alice", Rights: []access.Right{access.RightUse}}
 	done := make(chan error, maxVerifying)
@@ -48,12 +48,12 @@ func TestVerificationsWait(t *testing.T) {
 		}()
 		<-vault.opened
 	}
-	gone, cancel := context.WithCancel(t.Context())
+	canceled, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := l.VerifySnapshot(gone, alice, "snap"); !fault.Is(err, fault.Timeout) {
+	if _, err := l.VerifySnapshot(canceled, alice, "snap"); !fault.Is(err, fault.Timeout) {
 		t.Errorf("one more: %v", err)
 	}
-	close(vault.letGo)
+	close(vault.proceed)
 	for range maxVerifying {
 		if err := <-done; err != nil {
 			t.Errorf("one of the first: %v", err)

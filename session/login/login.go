@@ -17,8 +17,8 @@ import (
 	"github.com/stasisd/stasis/session/settings"
 )
 
-// answerDeadline is how long a Chrome may take to answer a check, besides the timeout
-// that the check has for the page.
+// answerDeadline is how long Chrome may take to answer, in addition to the timeout that
+// the check has for the page.
 const answerDeadline = 30 * time.Second
 
 // Records is what checks need of the catalogue; see [profiles.UserStore],
@@ -31,23 +31,24 @@ type Records interface {
 	UpdateUser(ctx context.Context, id string, at time.Time, change func(*profiles.User) error) (profiles.User, error)
 }
 
-// Sessions is what checks ask of the live sessions.
+// Sessions is what checks need of the live sessions.
 type Sessions interface {
-	// EnterCheck notes a check of a user's default on request, after a scheduled one
-	// that is under way. No scheduled one begins until leave is called.
+	// EnterCheck registers a requested check of a user's default. It first waits for a
+	// running scheduled check. No scheduled check starts until leave is called.
 	EnterCheck(ctx context.Context, userID string) (leave func(), err error)
-	// Work is ctx until the daemon stops, which waits until leave is called. Where it
-	// stops already, that is shutting_down.
+	// Work returns a context that ends with ctx or when the daemon stops. The daemon
+	// waits until leave is called. If the daemon is stopping already, the error is
+	// shutting_down.
 	Work(ctx context.Context) (_ context.Context, leave func(), err error)
 }
 
-// Places are the slots of sessions, of which a check takes one; see capacity.Manager.
+// Places are the slots of sessions; a check takes one. See capacity.Manager.
 type Places interface {
 	Acquire(ctx context.Context, wait bool) error
 	Release()
 }
 
-// Snapshots holds stored snapshots; see library.Snapshots.
+// Snapshots prevents the removal of stored snapshots; see library.Snapshots.
 type Snapshots interface {
 	Hold(ctx context.Context, row profiles.Snapshot, what string) (release func(), err error)
 }
@@ -57,7 +58,7 @@ type Restorer interface {
 	FromFiles(ctx context.Context, q restore.Request, row profiles.Snapshot) (restore.Files, error)
 }
 
-// Notices make the deliveries of webhooks; see [events.Notices].
+// Notices makes the deliveries of webhooks; see [events.Notices].
 type Notices interface {
 	Of(rec profiles.Session, events ...string) []profiles.Notice
 	Wake()
@@ -77,16 +78,16 @@ type Config struct {
 	Log       *slog.Logger
 }
 
-// Checker runs login checks and keeps their outcomes with the users. Its methods are
+// Checker makes login checks and stores their outcomes with the users. Its methods are
 // safe for concurrent use.
 type Checker struct{ cfg Config }
 
 // NewChecker makes a Checker.
 func NewChecker(cfg Config) *Checker { return &Checker{cfg} }
 
-// CheckDefault runs a user's login check in a Chrome of its own, with the user's default
-// but without its tabs, and ends that Chrome unsaved. The outcome is kept with the
-// user. Settings without a check are no_login_check.
+// CheckDefault makes a user's login check in a separate Chrome, with the user's default
+// but without its tabs, and ends that Chrome without a save. It stores the outcome with
+// the user. If the settings have no check, the error is no_login_check.
 func (k *Checker) CheckDefault(ctx context.Context, c access.Caller, userID string) (Outcome, error) {
 	if err := c.ForUser(userID, access.Manage); err != nil {
 		return Outcome{}, err
@@ -105,7 +106,7 @@ func (k *Checker) CheckDefault(ctx context.Context, c access.Caller, userID stri
 		return Outcome{}, err
 	}
 	if set.LoginCheck == nil {
-		return Outcome{}, fault.New(fault.NoLoginCheck, "session.check", "the user's settings have no login_check")
+		return Outcome{}, fault.New(fault.NoLoginCheck, "session.check", "the user's settings have no login_check; set one first")
 	}
 	snap, err := k.cfg.Records.Snapshot(ctx, d.SnapshotID)
 	if err != nil {
@@ -119,32 +120,32 @@ func (k *Checker) CheckDefault(ctx context.Context, c access.Caller, userID stri
 	return k.Record(context.WithoutCancel(ctx), userID, snap, outcome)
 }
 
-// Record keeps the outcome of a check of the user's default with the user, and notifies
-// webhooks where the login is over. snap is what was checked; the outcome has the
-// default's version. It returns the outcome as it is kept.
+// Record stores the outcome of a check of the user's default with the user. If the login
+// has just expired it notifies webhooks. snap is the checked snapshot, and
+// outcome.Version the default's version. Record returns the outcome as stored.
 func (k *Checker) Record(ctx context.Context, userID string, snap profiles.Snapshot, outcome Outcome) (Outcome, error) {
 	from, err := k.cfg.Records.Session(ctx, snap.SessionID)
 	if err != nil {
 		return outcome, err
 	}
-	over := false
+	expired := false
 	_, err = k.cfg.Records.UpdateUser(ctx, userID, outcome.CheckedAt, func(u *profiles.User) error {
-		outcome, over = outcome.after(LastOutcome(*u))
-		if over {
+		outcome, expired = outcome.after(LastOutcome(*u))
+		if expired {
 			u.Notices, u.NoticesOf = k.cfg.Notices.Of(from, events.HookExpired), from.ID
 		}
 		u.LoginChecked = profiles.JSON(outcome)
 		return nil
 	})
-	if err == nil && over {
+	if err == nil && expired {
 		k.cfg.Meter.LoginExpired()
 	}
 	k.cfg.Notices.Wake()
 	return outcome, err
 }
 
-// CheckSnapshot runs a check of a snapshot in a Chrome of its own, which takes a slot.
-// The daemon waits for it when it stops.
+// CheckSnapshot makes a check of a snapshot in a separate Chrome, which takes a slot. A
+// daemon that stops waits for it.
 func (k *Checker) CheckSnapshot(ctx context.Context, snap profiles.Snapshot, check settings.LoginCheck) (Outcome, error) {
 	if err := k.cfg.Places.Acquire(ctx, false); err != nil {
 		return Outcome{}, err
@@ -173,8 +174,8 @@ type Chrome interface {
 	CheckLogin(ctx context.Context, check browser.LoginCheck) (browser.LoginOutcome, error)
 }
 
-// Check runs a check in a Chrome that runs already. An error is that Chrome could not be
-// asked; what the site answers is in the outcome.
+// Check makes a check in a running Chrome. An error means that Chrome could not make it;
+// what the site answered is in the outcome.
 func (k *Checker) Check(ctx context.Context, chrome Chrome, check settings.LoginCheck) (Outcome, error) {
 	began := k.cfg.Now()
 	asked := check.Browser()
@@ -202,8 +203,8 @@ func (k *Checker) Check(ctx context.Context, chrome Chrome, check settings.Login
 	return outcome, err
 }
 
-// LastCheck returns the outcome of the last check on request of the user's default;
-// nil where none was made.
+// LastCheck returns the outcome of the last check of the user's default; nil if none was
+// made.
 func (k *Checker) LastCheck(ctx context.Context, c access.Caller, userID string) (*Outcome, error) {
 	if err := c.ForUser(userID, access.Look); err != nil {
 		return nil, err
@@ -214,5 +215,5 @@ func (k *Checker) LastCheck(ctx context.Context, c access.Caller, userID string)
 	}
 	outcome := new(Outcome)
 	err = json.Unmarshal(user.LoginChecked, outcome)
-	return outcome, fault.Wrap(err, fault.StoreFailed, "session.check", "the recorded outcome of the last check cannot be read")
+	return outcome, fault.Wrap(err, fault.StoreFailed, "session.check", "the stored outcome of the last check cannot be read")
 }

@@ -1,9 +1,9 @@
 // Package login checks whether users' defaults are still logged in. Only the site knows,
-// so a check opens the address that the user's settings name and looks at conditions
-// there (see browser/logincheck): in a Chrome that runs already, or in one of its own.
+// so a check opens the address in the user's settings and evaluates conditions there (see
+// browser/logincheck): in a running Chrome or in a separate one.
 //
-// Out comes an [Outcome], which is kept with the user. A login that is over is an
-// outcome and no error; an error is that no Chrome could be asked.
+// The result is an [Outcome], which is stored with the user. An expired login is an
+// outcome, not an error. An error means that no Chrome could make the check.
 package login
 
 import (
@@ -15,8 +15,8 @@ import (
 	"github.com/stasisd/stasis/profiles"
 )
 
-// Outcome is what a login check found. It is the wire shape and the record. It holds no
-// secret: the address has neither query nor fragment.
+// Outcome is the result of a login check: the wire format and the stored record. It holds
+// no secret: the address has neither query nor fragment.
 type Outcome struct {
 	LoggedIn   bool                `json:"logged_in"`
 	CheckedAt  time.Time           `json:"checked_at"`
@@ -25,23 +25,23 @@ type Outcome struct {
 	Conditions []browser.Condition `json:"conditions"`
 	Error      *string             `json:"error"` // why the page could not be judged, or the login could not be saved
 	DurationMS int64               `json:"duration_ms"`
-	SnapshotID *string             `json:"snapshot_id"` // of the default that was checked; nil before a save
+	SnapshotID *string             `json:"snapshot_id"` // the checked default; nil for a check before a save
 	Version    *int64              `json:"version"`
-	// Failures is how many checks in a row had an error.
+	// Failures is how many checks in a row ended with an error.
 	Failures int64 `json:"failures"`
 	// LoggedOutSince is when that version was first found logged out; nil if it was found
 	// logged in since, or was never found logged out.
 	LoggedOutSince *time.Time `json:"logged_out_since"`
 }
 
-// NotAsked is the outcome of a check that could not be made, because of err.
+// NotAsked returns the outcome of a check that could not be made because of err.
 func NotAsked(at time.Time, err error) Outcome {
-	text := "a Chrome could not be asked: " + fault.CodeOf(err).Text()
+	text := "the check could not be made in a Chrome: " + fault.CodeOf(err).Text()
 	return Outcome{CheckedAt: at.UTC(), Conditions: []browser.Condition{}, Error: &text}
 }
 
-// LastOutcome is the outcome of the last check of a user's default; the zero value if
-// there is none or it cannot be read.
+// LastOutcome returns the outcome of the last check of a user's default; the zero value
+// if there is none or it cannot be read.
 func LastOutcome(u profiles.User) (last Outcome) {
 	if len(u.LoginChecked) > 0 && json.Unmarshal(u.LoginChecked, &last) != nil {
 		return Outcome{}
@@ -49,9 +49,9 @@ func LastOutcome(u profiles.User) (last Outcome) {
 	return last
 }
 
-// after fills in what follows from the check before. over reports that this version is
+// after fills in what depends on the previous outcome. expired reports that this version is
 // found logged out for the first time.
-func (o Outcome) after(last Outcome) (_ Outcome, over bool) {
+func (o Outcome) after(last Outcome) (_ Outcome, expired bool) {
 	same := last.Version != nil && *last.Version == *o.Version
 	switch {
 	case o.Error != nil:
@@ -63,12 +63,12 @@ func (o Outcome) after(last Outcome) (_ Outcome, over bool) {
 	case same && last.LoggedOutSince != nil:
 		o.LoggedOutSince = last.LoggedOutSince
 	default:
-		o.LoggedOutSince, over = &o.CheckedAt, true
+		o.LoggedOutSince, expired = &o.CheckedAt, true
 	}
-	return o, over
+	return o, expired
 }
 
-// verdict is what a check is counted as.
+// verdict returns what a check is counted as.
 func (o Outcome) verdict(err error) Verdict {
 	switch {
 	case err != nil || o.Error != nil:

@@ -1,5 +1,5 @@
-// Package pictures takes a JPEG of a session's tab in front after each navigation, and
-// records it as an event of the session's run. A picture that fails is left out.
+// Package pictures takes a JPEG of a session's front tab after each navigation, and
+// records it as an event of the session's run. A picture that fails is skipped.
 package pictures
 
 import (
@@ -11,43 +11,44 @@ import (
 )
 
 const (
-	// delay is how long a page may paint before its picture is taken, and pause the
-	// time to the next one at least.
+	// delay is how long a page may paint before its picture is taken. pause is the
+	// shortest time until the next picture. deadline limits how long a picture may take.
 	delay    = 500 * time.Millisecond
 	pause    = 2 * time.Second
 	deadline = 10 * time.Second
 )
 
-// Session is the live session that pictures are taken of.
+// Session is the live session whose pictures are taken.
 type Session struct {
 	ID    string
 	Moved <-chan struct{} // receives a value after a navigation
 	Done  <-chan struct{} // closed when the session is no longer live
-	// Look gives what a picture is taken of. It wakes nothing.
+	// Look returns what to take a picture of. It does not wake a frozen Chrome.
 	Look func(ctx context.Context) (View, error)
 }
 
-// View is what a picture is taken of; without a Browser there is nothing to see now.
+// View is what a picture is taken of; a nil Browser means that no picture can be taken
+// now.
 type View struct {
 	Browser Browser
-	Writer  Writer // of the run that is going on
-	// Lent ends when an end of the session begins, which does not wait for a picture.
+	Writer  Writer // of the current run
+	// Lent ends when an end of the session begins, because the end does not wait for a
+	// picture.
 	Lent context.Context
 }
 
-// Browser takes a JPEG of the tab in front.
+// Browser takes a JPEG of the front tab.
 type Browser interface {
 	Screenshot(ctx context.Context) (jpeg []byte, url, title string, err error)
 }
 
-// Writer records an event of what a page did, and does not wait; see
-// [events.Writer.Observe].
+// Writer records an event of a page without waiting; see [events.Writer.Observe].
 type Writer interface {
 	Observe(kind string, data events.Fields)
 }
 
-// Record takes a picture after each navigation, or one after several that follow
-// quickly, until the session ends. ctx bounds each picture.
+// Record takes a picture after each navigation, or one after several quick ones, until
+// the session ends. ctx bounds each picture.
 func Record(ctx context.Context, s Session, log *slog.Logger) {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
@@ -78,13 +79,13 @@ func Record(ctx context.Context, s Session, log *slog.Logger) {
 	}
 }
 
-// take records one picture, if there is something to see.
+// take records one picture, if a picture can be taken now.
 func (s Session) take(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, deadline)
 	defer cancel()
 	view, err := s.Look(ctx)
 	if err != nil || view.Browser == nil {
-		return nil //nolint:nilerr // the session cannot be looked at now
+		return nil //nolint:nilerr // no picture can be taken of the session now
 	}
 	defer context.AfterFunc(view.Lent, cancel)()
 	jpeg, url, title, err := view.Browser.Screenshot(ctx)

@@ -12,10 +12,10 @@ import (
 	"github.com/stasisd/stasis/session/events"
 )
 
-// tab is a tab of which pictures are taken.
+// tab is a tab whose pictures are taken.
 type tab struct {
 	began time.Time
-	wait  bool // a picture waits until it is given up
+	wait  bool // a picture waits until its context ends
 	taken []string
 }
 
@@ -32,13 +32,13 @@ func (t *tab) Observe(kind string, data events.Fields) {
 	t.taken = append(t.taken, fmt.Sprint(kind, " of ", data["url"], " at ", time.Since(t.began)))
 }
 
-// Navigations that follow quickly have one picture, when the page has had the time to
-// paint; a picture that an ending does not wait for is given up.
+// Several quick navigations get one picture, taken when the page has had time to paint. A
+// picture is abandoned when the session begins to end.
 func TestOnePictureOfSeveralNavigations(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		front := &tab{began: time.Now()}
 		moved, done := make(chan struct{}, 1), make(chan struct{})
-		lent, takeBack := context.WithCancel(t.Context())
+		lent, endLent := context.WithCancel(t.Context())
 		paused := false
 		session := Session{Moved: moved, Done: done, Look: func(context.Context) (View, error) {
 			if paused {
@@ -67,7 +67,7 @@ func TestOnePictureOfSeveralNavigations(t *testing.T) {
 		paused, front.wait = false, true
 		moved <- struct{}{}
 		time.Sleep(time.Second)
-		takeBack()
+		endLent()
 		synctest.Wait()
 		close(done)
 		<-ended

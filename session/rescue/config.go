@@ -1,9 +1,9 @@
 // Package rescue saves what the sessions of a dead daemon left.
 //
-// In go their records, and the run directories that the dead daemon left. Each user data
-// directory is saved as a rescue snapshot (see [save.Saver.Rescue]), and the session and
-// its runs end. Where the store or the catalogue fails the data is kept and the rescue is
-// tried again. Callers that need such a session wait with [Rescues.Await].
+// A rescue starts from a session's record and its run directory. It saves the user data
+// directory as a rescue snapshot (see [save.Saver.Rescue]) and ends the session and its
+// runs. If the store or the catalogue fails, the data is kept and the rescue is tried
+// again. A caller that needs such a session waits with [Rescues.Await].
 package rescue
 
 import (
@@ -27,8 +27,8 @@ type Records interface {
 	EndRun(ctx context.Context, end profiles.RunEnd, keep profiles.EventBounds) (profiles.Run, error)
 }
 
-// Archives removes what a save of the dead daemon left incomplete, and unseals what it
-// kept; see [snapshot.Vault].
+// Archives removes incomplete saves of the dead daemon, and unseals what it stored; see
+// [snapshot.Vault].
 type Archives interface {
 	TakeBack(ctx context.Context, loc snapshot.Location, committed func(id string) (bool, error)) error
 	Unseal(sealed []byte) ([]byte, error)
@@ -40,20 +40,19 @@ type Saver interface {
 	EndSession(ctx context.Context, e profiles.End, crash bool) error
 }
 
-// Notices make the deliveries of webhooks; see events.Notices.
+// Notices makes the deliveries of webhooks; see events.Notices.
 type Notices interface {
 	Of(rec profiles.Session, events ...string) []profiles.Notice
 	Wake()
 }
 
-// Config is what Rescues need.
+// Config is what New needs.
 type Config struct {
 	Records  Records
 	Archives Archives
 	Saver    Saver
 	Notices  Notices
-	// FirstPause is the time before a failed rescue is tried the second time; 0: the
-	// default.
+	// FirstPause is the time before the first retry of a failed rescue; 0: the default.
 	FirstPause time.Duration
 	Now        func() time.Time
 	Log        *slog.Logger

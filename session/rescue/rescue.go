@@ -12,41 +12,41 @@ import (
 	"github.com/stasisd/stasis/session/save"
 )
 
-// Killed is why runs and sessions ended that a dead daemon left, for people, and
-// BeingRescued that of a session until its data is saved.
+// Killed is the reason text of runs and sessions that a dead daemon left. BeingRescued is
+// that of a session until its data is saved.
 const (
 	Killed       = "the daemon was killed"
 	BeingRescued = Killed + "; what the session left is being rescued"
 )
 
-// recoverOne saves what one session of a dead daemon left, and ends its record
-// and its runs. It may be called again after an error: the data is kept.
+// recoverOne saves what one session of a dead daemon left, and ends its record and its
+// runs. After an error it may be called again, because the data is kept.
 func (r *Rescues) recoverOne(ctx context.Context, rec profiles.Session, dir *browser.Dir) error {
 	now, err := r.cfg.Records.Session(ctx, rec.ID)
 	if err != nil {
 		return err
 	}
-	if now.EndedAt.IsZero() { // else it was rescued by a try that failed after that
-		r.takeBack(ctx, rec, dir)
+	if now.EndedAt.IsZero() { // otherwise an earlier try rescued it and failed later
+		r.removeIncomplete(ctx, rec, dir)
 		if err := r.rescue(ctx, rec, dir); err != nil {
 			return err
 		}
 	}
-	return r.endLeft(ctx, func(sessionID string) bool { return sessionID == rec.ID })
+	return r.endRuns(ctx, func(sessionID string) bool { return sessionID == rec.ID })
 }
 
 // rescue saves a session that a dead daemon left live, and ends its record. If its
-// profile cannot be saved, the record says so and the profile is removed: the last good
-// snapshot stays. If the store or the catalogue fails it is an error and the data stays,
-// for they can be repaired. The same holds when ctx ends.
+// profile cannot be saved, the record says so and the profile is removed; the last good
+// snapshot stays. If the store or the catalogue fails, or ctx ends, rescue returns an
+// error and the data stays, because that can be repaired.
 func (r *Rescues) rescue(ctx context.Context, rec profiles.Session, dir *browser.Dir) error {
 	why := error(nil)
 	switch {
 	case rec.Discard:
 	case dir == nil || !browser.HasProfile(dir):
-		why = errors.New("its data is gone")
+		why = errors.New("its user data directory is missing")
 	default:
-		j := r.given(save.Job{Session: rec, Dir: dir, Dead: true, Rescue: true, Mode: save.Filesystem,
+		j := r.restoreGiven(save.Job{Session: rec, Dir: dir, Dead: true, Rescue: true, Mode: save.Filesystem,
 			Status: profiles.StatusTerminated, Reason: profiles.ReasonKilled.With(Killed)})
 		e := r.cfg.Saver.Rescue(ctx, j)
 		if e.Err == nil {
@@ -55,18 +55,18 @@ func (r *Rescues) rescue(ctx context.Context, rec profiles.Session, dir *browser
 		}
 		code := fault.CodeOf(e.Err)
 		if ctx.Err() != nil {
-			code = fault.ShuttingDown // whatever the code, it is not the data that is at fault
+			code = fault.ShuttingDown // whatever the code, the data is not the cause
 		}
 		if code != fault.SaveFailed {
 			return fault.Wrap(e.Err, code, "session.rescue",
-				"what session "+rec.ID+" left could not be rescued yet, is kept, and is tried again: "+fault.MessageOf(e.Err))
+				"session "+rec.ID+" could not be rescued yet; its data is kept and the rescue is tried again: "+fault.MessageOf(e.Err))
 		}
 		why = e.Err
 	}
 	reason := profiles.ReasonKilled.With(Killed)
 	if why != nil {
 		reason = profiles.ReasonNotRescued.With(Killed + "; nothing could be rescued")
-		r.cfg.Log.Error("a session could not be rescued", "session", rec.ID, "error", why)
+		r.cfg.Log.Error("a session could not be rescued; its last stored snapshot stays", "session", rec.ID, "error", why)
 	}
 	if err := r.cfg.Saver.EndSession(ctx, profiles.End{SessionID: rec.ID, Status: profiles.StatusTerminated,
 		Reason: reason, EndedAt: r.cfg.Now().UTC()}, false); err != nil {
@@ -78,16 +78,16 @@ func (r *Rescues) rescue(ctx context.Context, rec profiles.Session, dir *browser
 	return nil
 }
 
-// takeBack removes what an interrupted save of the session left in the store. Such a save
-// left the run directory too. Without one, the record comes from a catalogue that was
-// restored from a backup, and a snapshot that it does not know may be the only one.
-func (r *Rescues) takeBack(ctx context.Context, rec profiles.Session, dir *browser.Dir) {
+// removeIncomplete removes what an interrupted save of the session left in the store.
+// Such a save also left the run directory. If there is none, the catalogue was restored
+// from a backup, and a snapshot that it does not know may be the only one: it stays.
+func (r *Rescues) removeIncomplete(ctx context.Context, rec profiles.Session, dir *browser.Dir) {
 	if dir == nil {
 		return
 	}
 	err := r.cfg.Archives.TakeBack(ctx, library.LocationOf(rec.UserID, rec.ID), func(id string) (bool, error) { return r.committed(ctx, id) })
 	if err != nil {
-		r.cfg.Log.Warn("what a save left that was cut short could not be removed", "session", rec.ID, "error", err)
+		r.cfg.Log.Warn("the remains of an interrupted save could not be removed; a check of the store finds them as orphans", "session", rec.ID, "error", err)
 	}
 }
 

@@ -12,22 +12,22 @@ import (
 	"github.com/stasisd/stasis/profiles"
 )
 
-// How long a rescue that failed waits before it is tried again: at first, then
-// twice as long each time, and at most.
+// The pause before a failed rescue is tried again. It starts at rescuePause, doubles each
+// time, and is at most rescueMaxPause.
 const (
 	rescuePause    = time.Second
 	rescueMaxPause = time.Minute
 )
 
-// Rescues saves what the sessions of a dead daemon left, one after the other, while the
-// daemon serves. A session that callers wait for comes first. If a rescue fails,
-// because the store is full for example, the data is kept and the rescue is tried
-// again. Its methods are safe for concurrent use.
+// Rescues saves what the sessions of a dead daemon left, one session after the other,
+// while the daemon already serves. A session that callers wait for comes first. If a
+// rescue fails, for example because the store is full, the data is kept and the rescue is
+// tried again. Its methods are safe for concurrent use.
 type Rescues struct {
 	cfg      Config
-	ctx      context.Context // of the daemon's work
+	ctx      context.Context // lives as long as the daemon's work
 	wg       sync.WaitGroup
-	stopping chan struct{} // closed when no further rescue is to begin
+	stopping chan struct{} // closed when no further rescue may start
 	once     sync.Once
 
 	mu      sync.Mutex
@@ -35,22 +35,22 @@ type Rescues struct {
 	all     []*pendingRescue // in the order of their turns
 }
 
-// pendingRescue is a session whose data is not saved yet.
+// pendingRescue is a session whose data has not been saved yet.
 type pendingRescue struct {
 	rec     profiles.Session
-	dir     *browser.Dir  // nil: its data is gone
+	dir     *browser.Dir  // nil: it is missing
 	waiting int           // callers that wait for it
-	tried   chan struct{} // closed at the end of a try, another one after it
+	tried   chan struct{} // closed at the end of a try, and replaced for the next
 	err     error         // of the last try
 }
 
-// New makes Rescues. Their work ends with ctx at the latest.
+// New makes Rescues. It ends its work with ctx at the latest.
 func New(ctx context.Context, cfg Config) *Rescues {
 	cfg.FirstPause = cmp.Or(cfg.FirstPause, rescuePause)
 	return &Rescues{cfg: cfg, ctx: ctx, stopping: make(chan struct{})}
 }
 
-// add takes up a session that a dead daemon left; dir is nil where that has no data.
+// add adds a session that a dead daemon left; dir is nil if it has no data.
 func (r *Rescues) add(rec profiles.Session, dir *browser.Dir) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -59,8 +59,7 @@ func (r *Rescues) add(rec profiles.Session, dir *browser.Dir) {
 	}
 }
 
-// find returns the session's rescue, nil where there is none. The caller holds
-// the lock.
+// find returns the session's rescue; nil if there is none. The caller holds the lock.
 func (r *Rescues) find(sessionID string) *pendingRescue {
 	for _, p := range r.all {
 		if p.rec.ID == sessionID {
@@ -88,7 +87,7 @@ func (r *Rescues) Counts() (pending, waiting int) {
 	return len(r.all), waiting
 }
 
-// Begin starts the one goroutine that rescues, unless it runs.
+// Begin starts the goroutine that rescues, unless it is running.
 func (r *Rescues) Begin() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -98,14 +97,14 @@ func (r *Rescues) Begin() {
 	}
 }
 
-// Stop begins no further rescue and returns at once: callers that wait get
-// shutting_down, and the rescue under way goes on.
+// Stop starts no further rescue and returns at once. Waiting callers get shutting_down.
+// The current rescue continues.
 func (r *Rescues) Stop() {
 	r.once.Do(func() { close(r.stopping) })
 }
 
-// Wait returns when the rescue under way has ended, with the daemon's work at
-// the latest. Call Stop first.
+// Wait returns when the current rescue has ended, at the latest with the daemon's work.
+// Call Stop first.
 func (r *Rescues) Wait() { r.wg.Wait() }
 
 func (r *Rescues) run() {
@@ -119,7 +118,7 @@ func (r *Rescues) run() {
 		if failed == 0 || r.stopped() {
 			return
 		}
-		r.cfg.Log.Error("sessions of the last daemon are not rescued yet; their data is kept", "sessions", failed, "again_in", pause)
+		r.cfg.Log.Error("some sessions of the previous daemon could not be rescued yet; their data is kept and the rescue is tried again", "sessions", failed, "again_in", pause)
 		select {
 		case <-time.After(pause):
 		case <-r.stopping:
@@ -137,7 +136,7 @@ func (r *Rescues) stopped() bool {
 	}
 }
 
-// round tries each session once, and counts those that are to be tried again.
+// round tries each session once and returns how many have to be tried again.
 func (r *Rescues) round() (failed int) {
 	done := map[*pendingRescue]bool{}
 	for !r.stopped() {
@@ -149,15 +148,15 @@ func (r *Rescues) round() (failed int) {
 		err := r.recoverOne(r.ctx, p.rec, p.dir)
 		if err != nil {
 			failed++
-			r.cfg.Log.Error("a session is not rescued yet", "session", p.rec.ID, "error", err)
+			r.cfg.Log.Error("a session could not be rescued yet", "session", p.rec.ID, "error", err)
 		}
-		r.settle(p, err)
+		r.notifyWaiting(p, err)
 	}
 	return failed
 }
 
-// next is the session to rescue next: of those not done, the one that most callers wait
-// for, else the first.
+// next returns the session to rescue next: of those not done, the one that most callers
+// wait for, otherwise the first.
 func (r *Rescues) next(done map[*pendingRescue]bool) *pendingRescue {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -168,8 +167,8 @@ func (r *Rescues) next(done map[*pendingRescue]bool) *pendingRescue {
 	return slices.MaxFunc(left, func(a, b *pendingRescue) int { return cmp.Compare(a.waiting, b.waiting) })
 }
 
-// settle notifies the callers that wait of the outcome of a try.
-func (r *Rescues) settle(p *pendingRescue, err error) {
+// notifyWaiting reports the result of a try to the waiting callers.
+func (r *Rescues) notifyWaiting(p *pendingRescue, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	p.err = err
@@ -180,9 +179,9 @@ func (r *Rescues) settle(p *pendingRescue, err error) {
 	}
 }
 
-// Await returns when a session's rescue is done, at once where there is none. The error is
-// that of the last try if it has failed already, else of the next one; shutting_down
-// when the daemon stops, timeout when ctx ends.
+// Await returns when a session's rescue is done, or at once if there is none. The error
+// is that of the last try if one has failed already, else that of the next try. It is
+// shutting_down when the daemon stops, and timeout when ctx ends.
 func (r *Rescues) Await(ctx context.Context, sessionID string) error {
 	const op = "session.rescue"
 	r.mu.Lock()
@@ -209,8 +208,8 @@ func (r *Rescues) Await(ctx context.Context, sessionID string) error {
 		defer r.mu.Unlock()
 		return p.err
 	case <-r.stopping:
-		return fault.New(fault.ShuttingDown, op, "the daemon is shutting down; what session %s left is rescued at the next start", sessionID)
+		return fault.New(fault.ShuttingDown, op, "the daemon is shutting down; session %s is rescued at the next start", sessionID)
 	case <-ctx.Done():
-		return fault.Wrap(ctx.Err(), fault.Timeout, op, "session "+sessionID+" is being rescued; ask again later")
+		return fault.Wrap(ctx.Err(), fault.Timeout, op, "session "+sessionID+" is being rescued; try again later")
 	}
 }

@@ -9,11 +9,11 @@ import (
 	"github.com/stasisd/stasis/session/save"
 )
 
-// endLeft ends the runs of some sessions that a dead daemon left open, as their records
-// tell. A rescue has ended those that it left live, perhaps by a start that was
-// cut short after it, and what was saved of them is told; of others only the run's
-// own end was not recorded any more.
-func (r *Rescues) endLeft(ctx context.Context, of func(sessionID string) bool) error {
+// endRuns ends the runs that a dead daemon left open, for the sessions that of selects.
+// The session's record decides how. If a rescue ended the session, perhaps in an earlier
+// start that was interrupted, the run gets an event for the rescue's snapshot. Otherwise
+// only the end of the run was not recorded.
+func (r *Rescues) endRuns(ctx context.Context, of func(sessionID string) bool) error {
 	open, err := r.cfg.Records.OpenRuns(ctx)
 	if err != nil {
 		return err

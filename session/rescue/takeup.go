@@ -9,9 +9,9 @@ import (
 	"github.com/stasisd/stasis/session/events"
 )
 
-// TakeUp takes up what a dead daemon left: the sessions that it left live say from here
-// on that they are being rescued, the runs of others end, and run directories that no
-// session names are removed. left are all run directories, whose Chromes have ended.
+// TakeUp registers what a dead daemon left. Sessions that were live get the status that
+// they are being rescued. Runs of other sessions end. Run directories that no session
+// names are removed. left are all run directories; their Chromes have ended.
 func (r *Rescues) TakeUp(ctx context.Context, left []*browser.Dir) error {
 	dirs := map[string]*browser.Dir{}
 	for _, dir := range left {
@@ -23,7 +23,7 @@ func (r *Rescues) TakeUp(ctx context.Context, left []*browser.Dir) error {
 	}
 	for _, rec := range sessions {
 		if rec, err = r.cfg.Records.UpdateSession(ctx, rec.ID, func(s *profiles.Session) error {
-			if s.Reason.Code != profiles.ReasonBeingRescued { // else an earlier start has said so, and was killed too
+			if s.Reason.Code != profiles.ReasonBeingRescued { // otherwise an earlier start set it and was killed too
 				s.Status, s.Reason = profiles.StatusError, profiles.ReasonBeingRescued.With(BeingRescued)
 				s.Notices = r.cfg.Notices.Of(*s, events.HookStatus)
 			}
@@ -35,7 +35,7 @@ func (r *Rescues) TakeUp(ctx context.Context, left []*browser.Dir) error {
 		delete(dirs, rec.RunDir)
 	}
 	r.cfg.Notices.Wake()
-	if err := r.endLeft(ctx, func(sessionID string) bool { return !r.Has(sessionID) }); err != nil {
+	if err := r.endRuns(ctx, func(sessionID string) bool { return !r.Has(sessionID) }); err != nil {
 		return err
 	}
 	for _, dir := range dirs {
@@ -44,8 +44,8 @@ func (r *Rescues) TakeUp(ctx context.Context, left []*browser.Dir) error {
 	return nil
 }
 
-// unended lists the sessions whose end was not recorded: those that ran, and
-// those in error whose data is kept.
+// unended lists the sessions whose end was not recorded: the live ones, and those in the
+// state error whose data is kept.
 func (r *Rescues) unended(ctx context.Context) ([]profiles.Session, error) {
 	ran, _, err := r.cfg.Records.Sessions(ctx, profiles.SessionFilter{Live: true})
 	if err != nil {

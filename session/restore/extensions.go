@@ -13,15 +13,15 @@ import (
 	"github.com/stasisd/stasis/state/report"
 )
 
-// install puts the extensions of a session into its run directory: those that
-// its archive brought are there and are looked at, those that its request names
-// are copied from the store, in place of another version of the same ID. It
-// returns what the session has, and a report line for each that is lost.
+// install puts the extensions of a session into its run directory. It checks those that
+// the archive contained (saved). It copies those that the request names (named) from the
+// store; they replace another version of the same ID. It returns the installed
+// extensions, and a report line for each one that is lost.
 func (r *Restorer) install(ctx context.Context, dir *browser.Dir, saved []state.Extension, named []profiles.Extension) (list []state.Extension, lost []state.Component, err error) {
 	for _, e := range saved {
 		if slices.ContainsFunc(named, func(n profiles.Extension) bool { return n.ID == e.ID && n.SHA256 != e.SHA256 }) {
 			if err := os.RemoveAll(browser.ExtensionDir(dir, e.ID)); err != nil {
-				return nil, nil, fault.Wrap(err, fault.StoreFailed, "restore.install", "an extension's other version could not be removed")
+				return nil, nil, fault.Wrap(err, fault.StoreFailed, "restore.install", "the other version of the extension could not be removed")
 			}
 			continue
 		}
@@ -31,7 +31,7 @@ func (r *Restorer) install(ctx context.Context, dir *browser.Dir, saved []state.
 		}
 		if !same {
 			lost = append(lost, state.Component{Name: state.ComponentExtensions, Origin: e.Origin(), Saved: 1, Dropped: 1,
-				Reason: report.FilesChanged.With("its files in the archive are missing or are not those that were saved")})
+				Reason: report.FilesChanged.With("its files in the archive are missing or differ from the saved ones")})
 			continue
 		}
 		e.Session = nil

@@ -8,8 +8,8 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// An extension whose files in the archive are not those of the document is not
-// restored, and the report says so.
+// If an extension's files in the archive do not match the document, install does not
+// restore it and reports the loss.
 func TestInstallRefusesOtherFiles(t *testing.T) {
 	l, err := launch.New(launch.Config{Binary: "/bin/true", Root: t.TempDir(), UIDs: launch.UIDRange{Base: 320500, Count: 1}})
 	if err != nil {

@@ -13,15 +13,14 @@ import (
 // Files is a Chrome that was restored from files.
 type Files struct {
 	Started
-	Components []state.Component // of the report
-	path, why  string            // how the restore went, and why not quicker
+	Components []state.Component // the report's lines
+	path, why  string            // the restore path, and why no quicker one was taken
 }
 
-// FromFiles restores a snapshot from files: in the standby that holds them, else
-// from the archive in a spare, else in a Chrome that is started while the archive
-// is unpacked.
+// FromFiles restores a snapshot from files. It tries the standby of the snapshot first.
+// Otherwise it unpacks the archive into a spare, or into a Chrome that starts meanwhile.
 func (r *Restorer) FromFiles(ctx context.Context, q Request, row profiles.Snapshot) (f Files, err error) {
-	f, idle, err := r.fromStandby(ctx, q, row)
+	f, standbyWhy, err := r.fromStandby(ctx, q, row)
 	if err != nil || f.Chrome != nil {
 		return f, err
 	}
@@ -30,13 +29,13 @@ func (r *Restorer) FromFiles(ctx context.Context, q Request, row profiles.Snapsh
 		return Files{}, err
 	}
 	if err := r.archives.Readable(saved); err != nil {
-		return Files{}, err // before a Chrome is spent on it
+		return Files{}, err // checked before a Chrome is used for it
 	}
 	spare, why := r.takeSpare(q.Engine, q.Overrides)
 	if spare != nil {
-		f, err = r.restoreInto(ctx, inSpare(r, spare, q.Engine), q, saved)
+		f, err = r.restoreInto(ctx, spareTarget(r, spare, q.Engine), q, saved)
 		if err == nil {
-			f.why = also(idle, f.why)
+			f.why = joinReasons(standbyWhy, f.why)
 			return f, nil
 		}
 		r.dropSpare(ctx, spare, err)
@@ -45,25 +44,25 @@ func (r *Restorer) FromFiles(ctx context.Context, q Request, row profiles.Snapsh
 		}
 		why = "the spare Chrome failed: " + fault.MessageOf(err)
 	}
-	f, why, err = r.cold(ctx, q, saved, why)
-	f.why = also(idle, why)
+	f, why, err = r.restoreCold(ctx, q, saved, why)
+	f.why = joinReasons(standbyWhy, why)
 	return f, err
 }
 
-// cold restores an archive in a Chrome that is started while the archive is
-// unpacked. why says why no quicker path was taken.
-func (r *Restorer) cold(ctx context.Context, q Request, saved snapshot.Snapshot, why string) (Files, string, error) {
-	t, err := inStarting(ctx, r, q.Engine, q.Overrides)
+// restoreCold restores an archive in a Chrome that starts while the archive is unpacked.
+// why is the reason why no quicker path was taken; the returned reason adds to it.
+func (r *Restorer) restoreCold(ctx context.Context, q Request, saved snapshot.Snapshot, why string) (Files, string, error) {
+	t, err := startingTarget(ctx, r, q.Engine, q.Overrides)
 	if err != nil {
 		return Files{}, why, err
 	}
 	f, err := r.restoreInto(ctx, t, q, saved)
 	if chromeFailed(ctx, err) && q.Engine == browser.EngineShell {
-		// A shell that opens more at its start than is known here: one that starts on
-		// the profile has it all the same.
-		why = also(why, "the empty Chrome failed: "+fault.MessageOf(err))
+		// This shell may open profile files at its start that are not in the list of the
+		// gate. A shell that starts on the finished profile does not need the list.
+		why = joinReasons(why, "the empty Chrome failed: "+fault.MessageOf(err))
 		t.abandon(ctx)
-		if t, err = onProfile(r, q.Engine); err != nil {
+		if t, err = profileTarget(r, q.Engine); err != nil {
 			return Files{}, why, err
 		}
 		f, err = r.restoreInto(ctx, t, q, saved)
@@ -75,13 +74,13 @@ func (r *Restorer) cold(ctx context.Context, q Request, saved snapshot.Snapshot,
 	return f, why, nil
 }
 
-// restoreInto unpacks an archive and loads it in its target.
+// restoreInto unpacks an archive and loads it into the target.
 func (r *Restorer) restoreInto(ctx context.Context, t *target, q Request, saved snapshot.Snapshot) (f Files, err error) {
-	u, err := r.unpack(ctx, t.at, q, saved)
+	u, err := r.unpack(ctx, t.unpackDir, q, saved)
 	if err != nil {
 		return f, err
 	}
-	defer u.leave()
+	defer u.release()
 	why, err := t.adapt(ctx, u.overrides)
 	if err != nil {
 		return f, err

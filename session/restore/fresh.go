@@ -7,10 +7,10 @@ import (
 	"github.com/stasisd/stasis/session/browsers"
 )
 
-// fresh starts an empty environment, in a spare where one is ready.
-func (r *Restorer) fresh(ctx context.Context, q Request) (Started, error) {
+// startFresh starts an empty environment, in a spare if one is ready.
+func (r *Restorer) startFresh(ctx context.Context, q Request) (Started, error) {
 	if spare, _ := r.takeSpare(q.Engine, q.Overrides); spare != nil {
-		s, err := r.freshIn(ctx, spare.Dir(), q, spare.Fresh)
+		s, err := r.startFreshIn(ctx, spare.Dir(), q, spare.Fresh)
 		if err == nil {
 			return s, nil
 		}
@@ -24,7 +24,7 @@ func (r *Restorer) fresh(ctx context.Context, q Request) (Started, error) {
 	if err != nil {
 		return Started{}, err
 	}
-	s, err := r.freshIn(ctx, dir, q, func(ctx context.Context, o browser.Options) (browsers.Chrome, error) {
+	s, err := r.startFreshIn(ctx, dir, q, func(ctx context.Context, o browser.Options) (browsers.Chrome, error) {
 		return r.browsers.Fresh(ctx, dir, o)
 	})
 	if err != nil {
@@ -34,8 +34,8 @@ func (r *Restorer) fresh(ctx context.Context, q Request) (Started, error) {
 	return s, nil
 }
 
-// freshIn installs the extensions in a run directory and starts its Chrome.
-func (r *Restorer) freshIn(ctx context.Context, dir *browser.Dir, q Request, start func(context.Context, browser.Options) (browsers.Chrome, error)) (Started, error) {
+// startFreshIn installs the extensions in a run directory and starts Chrome there.
+func (r *Restorer) startFreshIn(ctx context.Context, dir *browser.Dir, q Request, start func(context.Context, browser.Options) (browsers.Chrome, error)) (Started, error) {
 	installed, _, err := r.install(ctx, dir, nil, q.Extensions)
 	if err != nil {
 		return Started{}, err

@@ -10,16 +10,16 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// ThawDeadline bounds how long a frozen Chrome may take to answer.
+// ThawDeadline is how long a frozen Chrome may take to answer after a thaw.
 const ThawDeadline = 3 * time.Second
 
-// Parked is a frozen Chrome that a memory snapshot left.
+// Parked is the frozen Chrome of a memory snapshot.
 type Parked struct {
 	browsers.Chrome
-	Document   state.Document // what was read of it before it was frozen
+	Document   state.Document // as read before Chrome was frozen
 	Extensions []state.Extension
 	Partial    bool   // it has only some origins
-	Notes      *Notes // that go with it; nil: none
+	Notes      *Notes // saved with it; nil: none
 	// Clear removes its run directory.
 	Clear func(*browser.Dir)
 }
@@ -33,12 +33,12 @@ func (p *Parked) Kill(ctx context.Context) error {
 	return nil
 }
 
-// takeParked takes the snapshot's parked Chrome and thaws it; nil, and why, where
-// it cannot serve.
+// takeParked takes the snapshot's parked Chrome and thaws it. If it cannot serve the
+// request, takeParked returns nil and the reason.
 func (r *Restorer) takeParked(ctx context.Context, q Request, row profiles.Snapshot) (_ *Parked, why string) {
 	parked, ok, why := r.ready.TakeParked(row.ID, func(p *Parked) string {
 		passkeys, given := p.Passkeys()
-		return differs("parked", kept{engine: p.Engine(), overrides: p.Document.Overrides, extensions: p.Extensions, passkeys: passkeys, given: given}, q)
+		return mismatch("parked", readyChrome{engine: p.Engine(), overrides: p.Document.Overrides, extensions: p.Extensions, passkeys: passkeys, given: given}, q)
 	})
 	if !ok {
 		return nil, why
@@ -46,20 +46,20 @@ func (r *Restorer) takeParked(ctx context.Context, q Request, row profiles.Snaps
 	ctx, cancel := context.WithTimeout(ctx, ThawDeadline)
 	defer cancel()
 	if err := parked.Thaw(ctx); err != nil {
-		r.log.Warn("a parked Chrome did not thaw", "snapshot", row.ID, "error", err)
+		r.log.Warn("a parked Chrome did not answer after it was thawed; the snapshot is restored from files", "snapshot", row.ID, "error", err)
 		browsers.Discard(ctx, parked.Chrome, r.log)
-		return nil, "the parked Chrome did not answer when it was thawed"
+		return nil, "the parked Chrome did not answer after it was thawed"
 	}
 	return parked, ""
 }
 
-// started is the thawed Chrome. Its document comes later; see [Restorer.Start].
+// started returns the thawed Chrome without its document; [Restorer.Start] adds that.
 func (p *Parked) started() Started {
 	return Started{Chrome: p.Chrome, Overrides: p.Document.Overrides, Extensions: p.Extensions, Partial: p.Partial, Notes: p.Notes}
 }
 
-// asRestored turns the lines of a save into those of a thawed Chrome: everything is
-// still there, as far as is known before a verification.
+// asRestored turns the lines of a save into those of a thawed Chrome. Until a
+// verification says otherwise, everything that was saved counts as restored.
 func asRestored(saved []state.Component) []state.Component {
 	lines := append([]state.Component{}, saved...)
 	for i := range lines {

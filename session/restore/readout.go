@@ -12,14 +12,14 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// UnpackDocument unpacks an archive into a user data directory and returns the state
-// document of it.
+// UnpackDocument unpacks an archive into a user data directory and returns its state
+// document.
 type UnpackDocument func(ctx context.Context, saved snapshot.Snapshot, userDataDir string) (state.Document, error)
 
-// ReadOut restores a snapshot in a Chrome of its own, without its tabs, and returns
-// its document with what scripts read there: the cookies, and localStorage and
-// IndexedDB of every origin that is known. lines are the restore's report. The Chrome
-// is ended then; the caller has a place for it.
+// ReadOut restores a snapshot in a separate Chrome, without its tabs. It returns the
+// document with what scripts read there: the cookies, and localStorage and IndexedDB of
+// every known origin. lines are the restore's report. ReadOut ends the Chrome before it
+// returns. The caller holds a slot for it.
 func (r *Restorer) ReadOut(ctx context.Context, saved snapshot.Snapshot, unpack UnpackDocument) (doc state.Document, lines []state.Component, err error) {
 	dir, err := r.browsers.NewDir()
 	if err != nil {
@@ -39,12 +39,12 @@ func (r *Restorer) ReadOut(ctx context.Context, saved snapshot.Snapshot, unpack 
 	if err != nil {
 		return doc, nil, err
 	}
-	return readInto(doc, found), report, nil
+	return mergeStorage(doc, found), report, nil
 }
 
-// readInto puts what was read in a Chrome into the document. An area that was
-// not read again stays.
-func readInto(doc state.Document, found browser.Storage) state.Document {
+// mergeStorage puts what was read in a Chrome into the document. It keeps areas that were not
+// read again.
+func mergeStorage(doc state.Document, found browser.Storage) state.Document {
 	doc.Cookies, doc.IndexedDB = found.Cookies, found.IndexedDB
 	doc.Missed = append(slices.Clone(doc.Missed), found.Missed...)
 	areas := found.Local
@@ -57,7 +57,7 @@ func readInto(doc state.Document, found browser.Storage) state.Document {
 	return doc
 }
 
-// originsOf lists the origins of the web that a document knows of.
+// originsOf lists the http and https origins that a document names.
 func originsOf(doc state.Document) []string {
 	var origins []string
 	add := func(address string) {

@@ -8,18 +8,17 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// Reopening is the start of another Chrome on a session's own run directory.
+// Reopening describes the start of another Chrome on a session's own run directory.
 type Reopening struct {
 	SessionID string
 	Dir       *browser.Dir
-	Document  state.Document // what was read of the session last
+	Document  state.Document // the last reading of the session
 	Options   browser.Options
-	Notes     *Notes // that the session came with; nil: none
-	Why       string // what ended the Chrome before
+	Notes     *Notes // restored with the session; nil: none
+	Why       string // what ended the previous Chrome
 }
 
-// Reopen starts another Chrome on a session's own data and reports what it brought
-// back.
+// Reopen starts another Chrome on a session's own data and reports what it restored.
 func (r *Restorer) Reopen(ctx context.Context, o Reopening) (Started, error) {
 	began := r.cfg.Now()
 	doc := o.Document

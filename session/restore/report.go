@@ -18,22 +18,22 @@ const (
 	SourceUserDefault SourceType = "user_default"
 )
 
-// Source names what a restore was asked to bring back.
+// Source names what a create asked to restore.
 type Source struct {
 	Type SourceType `json:"type"`
 	ID   string     `json:"id"`
 }
 
-// Versions are the Chrome that saved and the one that runs.
+// Versions are the version of the Chrome that saved and of the one that runs.
 type Versions struct {
 	Saved   string `json:"saved"`
 	Running string `json:"running"`
 }
 
-// Notes are the notes that came with an environment: the wire shape of a report's
-// notes, and what a snapshot keeps of them.
+// Notes are the notes that were restored with an environment. They are the wire format of
+// a report's notes, and what a snapshot keeps of them.
 type Notes struct {
-	SessionID string          `json:"session_id"` // that they were stored under
+	SessionID string          `json:"session_id"` // under which they were stored
 	StoredAt  time.Time       `json:"stored_at"`
 	Data      json.RawMessage `json:"data"`
 }
@@ -48,13 +48,13 @@ const (
 // The restore paths.
 const (
 	PathParked  = "parked"
-	PathStandby = "standby" // in a Chrome that had it already
+	PathStandby = "standby" // in a Chrome that had loaded it already
 	PathWarm    = "warm"    // in a spare
 	PathCold    = "cold"    // in a Chrome that was started for it
 )
 
-// Report says what a restore brought back, by name. It is the wire shape of
-// "restored" and of GET …/restore-report.
+// Report says by name what a restore restored. It is the wire format of "restored" and of
+// GET …/restore-report.
 type Report struct {
 	Source         Source            `json:"source"`
 	SnapshotID     string            `json:"snapshot_id"`
@@ -67,20 +67,20 @@ type Report struct {
 	Chrome         Versions          `json:"chrome"`
 	Components     []state.Component `json:"components"`
 	Verification   string            `json:"verification"` // pending | ok | mismatch
-	// Differences are what the verification found: what did not come back, and
-	// what the sites have changed since.
+	// Differences are what the verification found: what was not restored, and what the
+	// sites have changed since.
 	Differences []state.Difference `json:"differences"`
 	Warnings    []string           `json:"warnings"`
-	// Losses is how many of the first warnings are of mass losses, and Unlisted
-	// how many warnings one of them counts. A report that was stored has neither:
-	// it gets no more warnings.
+	// Losses is how many warnings at the start of Warnings are about mass losses.
+	// Unlisted is how many warnings the last one counts without listing them. A stored
+	// report has neither, because it gets no more warnings.
 	Losses   int `json:"-"`
 	Unlisted int `json:"-"`
-	// Notes are what agents noted and came with the environment; nil: nothing.
+	// Notes are the notes of agents that were restored with the environment; nil: none.
 	Notes *Notes `json:"notes,omitempty"`
 }
 
-// Whole is the report with empty lists for absent ones.
+// Whole returns the report with empty lists in place of nil ones.
 func (r Report) Whole() Report {
 	if r.Components == nil {
 		r.Components = []state.Component{}
@@ -94,37 +94,37 @@ func (r Report) Whole() Report {
 	return r
 }
 
-// setAside says that the profile was not used.
-func (r *Report) setAside() {
+// reportUnusedProfile records in the report that the profile was not used.
+func (r *Report) reportUnusedProfile() {
 	r.Datadir = state.DatadirNone
-	reason := "the profile was saved by Chrome " + r.Chrome.Saved + ", newer than " + r.Chrome.Running +
-		" which runs, and is not used: what had been read of it was laid on an empty profile"
+	reason := "the profile was saved by Chrome " + r.Chrome.Saved + ", which is newer than the running " + r.Chrome.Running +
+		", so it was not used; Stasis applied the saved state document to an empty profile"
 	r.Warnings = append(r.Warnings, reason)
-	r.fellBack(reason)
+	r.addFallbackReason(reason)
 }
 
-// fellBack adds a reason why a slower path was taken; "" is none.
-func (r *Report) fellBack(why string) {
-	r.FallbackReason = also(r.FallbackReason, why)
+// addFallbackReason adds a reason why a slower path was taken; "" adds none.
+func (r *Report) addFallbackReason(why string) {
+	r.FallbackReason = joinReasons(r.FallbackReason, why)
 }
 
-// also adds a reason to another; "" is none.
-func also(why, more string) string {
+// joinReasons joins two reasons; "" is none.
+func joinReasons(why, more string) string {
 	if why != "" && more != "" {
 		return why + "; " + more
 	}
 	return why + more
 }
 
-// bound makes the report one that can be answered and kept: sums stay, and what is
-// not listed is counted.
+// bound limits the report to a size that can be returned and stored. Sums stay exact, and
+// a last entry counts what is not listed.
 func (r *Report) bound() {
 	r.warn()
 	r.Components, r.Differences = report.Bounded(r.Components), state.BoundedDifferences(r.Differences)
 }
 
-// warn adds warnings, and makes those of mass losses anew from the lines as they
-// are now.
+// warn adds warnings. It also replaces the warnings of mass losses by those that follow
+// from the current lines.
 func (r *Report) warn(more ...string) {
 	all := slices.Clone(r.Warnings)
 	if r.Unlisted > 0 {

@@ -10,8 +10,8 @@ import (
 	"github.com/stasisd/stasis/state/report"
 )
 
-// A report is bounded when it is made and once more when it has been verified:
-// what was counted the first time is still in the count.
+// A report is bounded when it is made and again after its verification. The count of
+// unlisted warnings adds up.
 func TestBoundedWarnings(t *testing.T) {
 	once, unlisted := report.BoundedWarnings(slices.Repeat([]string{"w"}, report.MaxWarnings+50), 0)
 	if len(once) != report.MaxWarnings+1 || unlisted != 50 || !strings.Contains(once[report.MaxWarnings], "50") {
@@ -19,7 +19,7 @@ func TestBoundedWarnings(t *testing.T) {
 	}
 	r := Report{Warnings: slices.Repeat([]string{"w"}, report.MaxWarnings+50)}
 	r.bound()
-	r.Components = []state.Component{{Name: state.ComponentTabs, Saved: 1, Dropped: 1}} // one of the listed makes room for it
+	r.Components = []state.Component{{Name: state.ComponentTabs, Saved: 1, Dropped: 1}} // its warning takes the place of a listed one
 	r.warn("v", "v")
 	if len(r.Warnings) != report.MaxWarnings+1 || r.Unlisted != 53 || r.Losses != 1 || !strings.Contains(r.Warnings[report.MaxWarnings], "53") {
 		t.Errorf("%d: %q", r.Unlisted, r.Warnings[report.MaxWarnings:])
@@ -27,11 +27,11 @@ func TestBoundedWarnings(t *testing.T) {
 	r.Components = nil
 	r.warn()
 	if r.Losses != 0 || slices.ContainsFunc(r.Warnings[:report.MaxWarnings-1], func(w string) bool { return w != "w" }) {
-		t.Errorf("of a loss that was none: %q", r.Warnings)
+		t.Errorf("no line has a loss, but the warnings are %q", r.Warnings)
 	}
 }
 
-// A report with thousands of losses lists the first, and says first what was lost.
+// A report with thousands of losses lists the first ones. Its first warning is the sum.
 func TestBoundedReport(t *testing.T) {
 	r := Report{}
 	for i := range 3000 {

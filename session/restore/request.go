@@ -9,19 +9,19 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// Request is what a session asks of the environment that it starts with.
+// Request is what a create asks of the environment that a session starts with.
 type Request struct {
 	Engine      string // browser.EngineChrome or browser.EngineShell
 	AllowMemory bool   // false restores from files only
 	RestoreTabs bool
-	Overrides   state.Overrides // the saved ones apply where these name none
+	Overrides   state.Overrides // the saved ones apply where these are unset
 	Passkeys    *bool           // nil: as the environment had it
-	Origins     state.Selection // whose state comes back
-	// Extensions are those that the session has besides the restored ones.
+	Origins     state.Selection // the origins whose state is restored
+	// Extensions are those that the session gets in addition to the restored ones.
 	Extensions []profiles.Extension
 }
 
-// options are those of a Chrome that has these extensions.
+// options returns the options of a Chrome with these extensions.
 func (r Request) options(installed []state.Extension) browser.Options {
 	return browser.Options{Engine: r.Engine, RestoreTabs: r.RestoreTabs, Overrides: r.Overrides, Passkeys: r.Passkeys, Extensions: installed}
 }
@@ -30,9 +30,9 @@ func (r Request) options(installed []state.Extension) browser.Options {
 type Environment struct {
 	UserID   string
 	Source   *Source            // nil: a fresh environment
-	Snapshot *profiles.Snapshot // nil with Source
-	// Version is the user's default that was current then; 0 is none. A save moves
-	// the default from this version only.
+	Snapshot *profiles.Snapshot // nil if Source is nil
+	// Version is the version of the user's default at that time; 0: the user had none. A
+	// save moves the default only if this is still its version.
 	Version int64
 }
 
@@ -41,27 +41,28 @@ func (e Environment) Same(userID string, source Source, snapshotID string) bool 
 	return e.UserID == userID && (*e.Source == source || e.Snapshot.ID == snapshotID)
 }
 
-// Started is a Chrome that came up, and how.
+// Started is a Chrome that started successfully, and how it was restored.
 type Started struct {
 	Chrome   browsers.Chrome
 	Report   *Report        // nil for a fresh environment
-	Document state.Document // what was restored
+	Document state.Document // the restored state document
 	// Overrides are what pages see: the request's own, else the saved ones.
 	Overrides state.Overrides
-	// Extensions are those that it has, restored and named ones.
+	// Extensions are the restored ones and those that the request names.
 	Extensions []state.Extension
-	// Partial: it has only some origins, and the default that it came from has more.
+	// Partial: the environment has only some origins, and the default that it came from
+	// has more.
 	Partial bool
-	Notes   *Notes    // that came with it; nil: none
-	At      time.Time // when it was in place; zero for a fresh environment
+	Notes   *Notes    // restored with it; nil: none
+	At      time.Time // when the restore was complete; zero for a fresh environment
 }
 
-// ProfileUnused reports whether the profile was not used, because a newer Chrome
-// than this one wrote it.
+// ProfileUnused reports whether the profile was left unused because a newer Chrome than
+// the running one wrote it.
 func (s Started) ProfileUnused() bool { return tooNew(s.Document, s.Chrome) }
 
-// tooNew reports whether a newer Chrome than the running one wrote a document's
-// profile. The document of a parked Chrome is not known here.
+// tooNew reports whether a newer Chrome than the running one wrote the profile of a
+// document. A parked Chrome has no document here, so it is never too new.
 func tooNew(doc state.Document, running browsers.Identity) bool {
 	return doc.Datadir != state.DatadirNone && state.Newer(doc.Chrome.Version, running.Version())
 }

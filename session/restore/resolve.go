@@ -10,20 +10,20 @@ import (
 	"github.com/stasisd/stasis/session/access"
 )
 
-// Named is what a create names to start from. At most the first source that is set
-// is looked at, in this order.
+// Named is what a create names to start from. Only the first source that is set counts,
+// in this order.
 type Named struct {
 	FromSession     string // a session ID
 	FromEnvironment string // a session ID or a snapshot ID
 	FromDefaultOf   string // a user ID
 
-	SessionID   string // of the new session: FromSession, where that lives again
+	SessionID   string // the new session's; equals FromSession on a resume
 	UserID      string // "" for the source's user, else the caller's
-	FreshIfNone bool   // where the source has no snapshot, a fresh environment
+	FreshIfNone bool   // start fresh if the source has no snapshot
 }
 
-// Resolve finds what a session is to start from. What the caller may not act for is
-// not found.
+// Resolve finds what a session starts from. A source of a user that the caller may not
+// act for counts as not found.
 func (r *Restorer) Resolve(ctx context.Context, c access.Caller, n Named) (Environment, error) {
 	const op = "restore.resolve"
 	var e Environment
@@ -32,13 +32,13 @@ func (r *Restorer) Resolve(ctx context.Context, c access.Caller, n Named) (Envir
 	case err == nil && source != nil:
 		e.Source, e.Snapshot, e.UserID = source, snap, snap.UserID
 		if n.UserID != "" && n.UserID != snap.UserID {
-			return e, fault.New(fault.UserMismatch, op, "user_id is not the user of the environment to restore")
+			return e, fault.New(fault.UserMismatch, op, "user_id: differs from the user of the environment to restore; leave it out or name that user")
 		}
 	case err == nil:
-	case n.FreshIfNone && missing(err):
-		// A fresh start is the same user's: what it saves is to be found there.
+	case n.FreshIfNone && isMissing(err):
+		// A fresh start belongs to the same user, so that its snapshots are found there.
 		if e.UserID = r.sourceUser(ctx, c, n); e.UserID != "" && n.UserID != "" && e.UserID != n.UserID {
-			return e, fault.New(fault.UserMismatch, op, "user_id is not the user of the environment to restore")
+			return e, fault.New(fault.UserMismatch, op, "user_id: differs from the user of the environment to restore; leave it out or name that user")
 		}
 	default:
 		return e, err
@@ -50,7 +50,7 @@ func (r *Restorer) Resolve(ctx context.Context, c access.Caller, n Named) (Envir
 			}
 		}
 		if !c.MayActFor(e.UserID) {
-			return e, fault.New(fault.Forbidden, op, "the key does not act for this user")
+			return e, fault.New(fault.Forbidden, op, "user_id: the key may not act for this user")
 		}
 	}
 	if version != 0 {
@@ -65,8 +65,8 @@ func (r *Restorer) Resolve(ctx context.Context, c access.Caller, n Named) (Envir
 	return e, err
 }
 
-// sourceUser is whose environment is named that is not there; "" where
-// nothing tells.
+// sourceUser returns the user of a named source that has no snapshot; "" if that is
+// unknown.
 func (r *Restorer) sourceUser(ctx context.Context, c access.Caller, n Named) string {
 	id := n.FromSession
 	if id == "" {
@@ -82,19 +82,19 @@ func (r *Restorer) sourceUser(ctx context.Context, c access.Caller, n Named) str
 	return rec.UserID
 }
 
-// missing reports whether an error says that there is nothing to restore.
-func missing(err error) bool {
+// isMissing reports whether an error says that there is nothing to restore.
+func isMissing(err error) bool {
 	return fault.Is(err, fault.NoSnapshot) || fault.Is(err, fault.SnapshotNotFound)
 }
 
-// lookUp finds the first source that is named; nil where none is. version is
-// that of the default, where the source is one.
+// lookUp finds the first source that is set; nil if none is. version is the version of
+// the default if the source is a default, else 0.
 func (r *Restorer) lookUp(ctx context.Context, c access.Caller, n Named) (source *Source, snap *profiles.Snapshot, version int64, err error) {
 	switch {
 	case n.FromSession != "":
 		snap, err = r.newestOf(ctx, c, n.FromSession)
 		if err == nil && n.FromSession == n.SessionID { // it is a resume
-			*snap, err = r.renewed(ctx, *snap)
+			*snap, err = r.latestRenewal(ctx, *snap)
 		}
 		return &Source{Type: SourceSession, ID: n.FromSession}, snap, 0, err
 	case n.FromEnvironment != "":
@@ -108,8 +108,8 @@ func (r *Restorer) lookUp(ctx context.Context, c access.Caller, n Named) (source
 	}
 }
 
-// environment is the snapshot of that ID, or the one that the session of that
-// ID stands for.
+// environment returns the snapshot with that ID, or the newest one of the session with
+// that ID.
 func (r *Restorer) environment(ctx context.Context, c access.Caller, id string) (*profiles.Snapshot, error) {
 	snap, err := r.catalogue.Snapshot(ctx, id)
 	switch {
@@ -124,10 +124,10 @@ func (r *Restorer) environment(ctx context.Context, c access.Caller, id string) 
 }
 
 func noSuchEnvironment() error {
-	return fault.New(fault.SnapshotNotFound, "restore.resolve", "there is no such session or snapshot to restore from")
+	return fault.New(fault.SnapshotNotFound, "restore.resolve", "no such session or snapshot to restore from")
 }
 
-// newestOf is the snapshot that a session stands for.
+// newestOf returns the snapshot that a create from this session restores.
 func (r *Restorer) newestOf(ctx context.Context, c access.Caller, id string) (*profiles.Snapshot, error) {
 	rec, err := r.catalogue.Session(ctx, id)
 	if fault.Is(err, fault.SessionNotFound) || err == nil && !c.MayActFor(rec.UserID) {
@@ -161,7 +161,7 @@ func (r *Restorer) defaultOf(ctx context.Context, c access.Caller, userID string
 	}
 	snap, err := r.catalogue.Snapshot(ctx, d.SnapshotID)
 	if fault.Is(err, fault.SnapshotNotFound) {
-		// The default has moved meanwhile, and the one before was removed.
+		// The default has moved since, and its previous snapshot was removed.
 		if now, nerr := r.catalogue.Default(ctx, userID); nerr == nil && now.Version != d.Version {
 			return r.defaultOf(ctx, c, userID)
 		}
@@ -169,8 +169,8 @@ func (r *Restorer) defaultOf(ctx context.Context, c access.Caller, userID string
 	return &snap, d.Version, err
 }
 
-// newestUndamaged is the newest snapshot of a session, but for checkpoints with damage
-// where it has another one. None is no_snapshot.
+// newestUndamaged returns a session's newest snapshot that is not a damaged checkpoint.
+// If all are damaged it returns the newest. If there is none, the error is no_snapshot.
 func (r *Restorer) newestUndamaged(ctx context.Context, id string) (profiles.Snapshot, error) {
 	newest, err := r.catalogue.NewestSnapshot(ctx, id)
 	if err != nil || !r.archives.Saved(newest).Damaged {
@@ -186,10 +186,10 @@ func (r *Restorer) newestUndamaged(ctx context.Context, id string) (profiles.Sna
 	return newest, nil
 }
 
-// renewed is what scheduled checks made of a snapshot, where the user's default is
-// that and nobody else has moved it since; else the snapshot itself. A site that
-// exchanges tokens knows the snapshot's no more.
-func (r *Restorer) renewed(ctx context.Context, snap profiles.Snapshot) (profiles.Snapshot, error) {
+// latestRenewal returns the snapshot that scheduled checks made from snap, if that is the
+// user's default and only such checks have moved the default since. Otherwise it returns
+// snap. A site that rotates tokens no longer accepts those in snap.
+func (r *Restorer) latestRenewal(ctx context.Context, snap profiles.Snapshot) (profiles.Snapshot, error) {
 	d, err := r.catalogue.Default(ctx, snap.UserID)
 	if fault.Is(err, fault.DefaultNotFound) || err == nil && d.Renews == 0 {
 		return snap, nil
@@ -197,13 +197,14 @@ func (r *Restorer) renewed(ctx context.Context, snap profiles.Snapshot) (profile
 	if err != nil {
 		return snap, err
 	}
-	// The page after a version begins with the one before it.
+	// The history is listed backwards, so the page that follows Renews+1 begins with
+	// Renews.
 	page, _, err := r.catalogue.DefaultHistory(ctx, snap.UserID, 1, strconv.FormatInt(d.Renews+1, 10))
 	if err != nil || len(page) == 0 || page[0].SnapshotID != snap.ID {
 		return snap, err
 	}
 	now, err := r.catalogue.Snapshot(ctx, d.SnapshotID)
-	if fault.Is(err, fault.SnapshotNotFound) { // the default has moved meanwhile
+	if fault.Is(err, fault.SnapshotNotFound) { // the default has moved since
 		return snap, nil
 	}
 	return now, err

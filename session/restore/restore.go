@@ -1,10 +1,10 @@
-// Package restore brings environments back: it finds what a session is to start
-// from, starts a Chrome with it by the quickest restore path that brings it back
-// whole, and reports what came back.
+// Package restore restores environments. It finds what a session starts from, starts a
+// Chrome with it, and reports what was restored. It takes the quickest restore path that
+// restores everything.
 //
 // The paths, the quickest first: the parked Chrome of a memory snapshot, thawed; a
-// standby, which holds the environment already; the archive, unpacked into a spare
-// (warm) or into a Chrome that is started meanwhile (cold).
+// standby, which has loaded the environment already; the archive, unpacked into a spare
+// (warm) or into a Chrome that starts meanwhile (cold).
 package restore
 
 import (
@@ -25,8 +25,7 @@ type Config struct {
 	Log *slog.Logger
 }
 
-// Browsers starts Chromes, each in a run directory of its own; see
-// browsers.Launcher.
+// Browsers starts Chromes, each in its own run directory; see browsers.Launcher.
 type Browsers interface {
 	NewDir() (*browser.Dir, error)
 	Spare(ctx context.Context, dir *browser.Dir, o browser.Options) (browsers.Spare, error)
@@ -41,49 +40,51 @@ type Ready interface {
 	TakeStandby(snapshotID, engine string, fits func(*Standby) (why string)) (_ *Standby, ok bool, why string)
 	KeepsSpares(engine string) bool
 	TakeSpare(engine string) (*Spare, bool)
-	// MakeRoom ends what takes the room of a Chrome that is about to start.
+	// MakeRoom ends a Chrome that is kept ready if the slot is needed for one that is
+	// about to start.
 	MakeRoom(ctx context.Context)
 }
 
-// Archives gives the files of environments.
+// Archives gives access to the files of environments.
 type Archives interface {
 	// Open reads a snapshot's document.
 	Open(ctx context.Context, row profiles.Snapshot) (snapshot.Snapshot, error)
-	// Hold keeps a snapshot from being removed until release is called.
+	// Hold prevents the removal of a snapshot until release is called.
 	Hold(ctx context.Context, row profiles.Snapshot) (release func(), err error)
-	// Readable returns an error where no key here opens the archive.
+	// Readable returns an error if no key of this daemon opens the archive.
 	Readable(saved snapshot.Snapshot) error
 	// Unpack unpacks the archive into a user data directory.
 	Unpack(ctx context.Context, saved snapshot.Snapshot, userDataDir string) (Unpacked, error)
-	// Filter takes out of a user data directory what a selection leaves out.
+	// Filter removes from a user data directory what the selection leaves out.
 	Filter(ctx context.Context, userDataDir string, selection state.Selection) ([]state.Component, error)
 	// CopyExtension copies an extension's files, by their hash, to a folder.
 	CopyExtension(ctx context.Context, sha256, folder string) error
 	// Saved returns what the save of a snapshot reported.
 	Saved(row profiles.Snapshot) Saved
-	// AwaitRescue waits until what a session left when its daemon died is saved.
+	// AwaitRescue waits until the rescue of a session has ended: the save of what it left
+	// when its daemon died.
 	AwaitRescue(ctx context.Context, sessionID string) error
 }
 
-// Unpacked is what an archive has beside the files of the profile.
+// Unpacked is what an archive has besides the files of the profile.
 type Unpacked struct {
 	Document state.Document
 	Notes    *Notes // nil: none
 	Entries  int    // files and folders that were written
-	Refused  int    // that no profile may bring
-	// Leave is called once, when the document is in the browser, or will not be: it
-	// takes much memory, so few large ones are restored at once.
+	Refused  int    // files that a profile must not contain
+	// Leave must be called once, when the document is in the browser or will not be.
+	// Documents take much memory, so only a few large ones are restored at once.
 	Leave func()
 }
 
-// Saved is what a save reported of a snapshot.
+// Saved is what the save of a snapshot reported.
 type Saved struct {
 	Components []state.Component
 	Logins     []state.Login
-	Damaged    bool // it is a checkpoint with damage in it
+	Damaged    bool // a checkpoint with damage
 }
 
-// Catalogue is where a Restorer looks up what there is to restore.
+// Catalogue is where a Restorer looks up snapshots and defaults.
 type Catalogue interface {
 	Session(ctx context.Context, id string) (profiles.Session, error)
 	Snapshot(ctx context.Context, id string) (profiles.Snapshot, error)
@@ -108,11 +109,11 @@ func New(cfg Config, b Browsers, ready Ready, archives Archives, catalogue Catal
 	return &Restorer{cfg: cfg, browsers: b, ready: ready, archives: archives, catalogue: catalogue, log: cfg.Log}
 }
 
-// Start starts a Chrome with an environment, by the quickest path that brings it
-// back whole: the parked Chrome, else the files.
+// Start starts a Chrome with an environment. It uses the parked Chrome if there is one,
+// else the files.
 func (r *Restorer) Start(ctx context.Context, q Request, e Environment) (Started, error) {
 	if e.Source == nil {
-		return r.fresh(ctx, q)
+		return r.startFresh(ctx, q)
 	}
 	began := r.cfg.Now()
 	report := &Report{
@@ -140,25 +141,26 @@ func (r *Restorer) Start(ctx context.Context, q Request, e Environment) (Started
 		}
 		s, report.Components = files.Started, files.Components
 		report.Mode, report.Path = string(snapshot.Filesystem), files.path
-		report.fellBack(files.why)
-		report.Warnings = append(state.CaptureWarnings(s.Document), untimely(report.Components)...)
+		report.addFallbackReason(files.why)
+		report.Warnings = append(state.CaptureWarnings(s.Document), timedOut(report.Components)...)
 	}
 	if w := unreadCrash(s.Document); w != "" {
 		report.Warnings = append(report.Warnings, w)
 	}
 	report.Warnings = append(report.Warnings, expiredLogins(saved.Logins, s.Document, r.cfg.Now())...)
 	if s.Partial && q.Origins.All() && e.Source.Type == SourceUserDefault {
-		s.Partial = false // the default itself is so
+		s.Partial = false // the default itself is partial
 	}
-	report.Warnings = append(report.Warnings, r.passedOver(ctx, e)...)
+	report.Warnings = append(report.Warnings, r.skippedCheckpoint(ctx, e)...)
 	report.Warnings = append(report.Warnings, otherEngine(e.Snapshot.Engine, s.Chrome.Engine())...)
 	report.Chrome = Versions{Saved: e.Snapshot.Chrome, Running: s.Chrome.Version()}
 	if s.ProfileUnused() {
-		report.setAside()
+		report.reportUnusedProfile()
 		s.Document = s.Document.Alone()
 	}
 	if parked != nil {
-		s.Document = parked.Document // only now: the answer is to be quick, and a verification looks at it afterwards
+		// Set last: nothing above needs it, and only the verification reads it.
+		s.Document = parked.Document
 	}
 	report.bound()
 	report.Notes = s.Notes
@@ -167,11 +169,11 @@ func (r *Restorer) Start(ctx context.Context, q Request, e Environment) (Started
 	return s, nil
 }
 
-// kill ends a Chrome, whoever has given up meanwhile, and reports whether it did.
+// kill ends a Chrome, even if the caller's context has ended, and reports whether it did.
 func (r *Restorer) kill(ctx context.Context, c interface{ Kill(context.Context) error }) bool {
 	err := c.Kill(context.WithoutCancel(ctx))
 	if err != nil {
-		r.log.Error("a Chrome could not be ended", "error", err)
+		r.log.Error("a Chrome could not be ended; it keeps its memory until the daemon restarts", "error", err)
 	}
 	return err == nil
 }

@@ -16,9 +16,9 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// fakeChrome is a Chrome in every state that one can be in: spare, standby, running.
+// fakeChrome is a Chrome that can be a spare, a standby, parked or running.
 type fakeChrome struct {
-	browsers.Chrome // what the tests do not reach
+	browsers.Chrome // methods that the tests do not call
 	dir             *browser.Dir
 	fails           error
 	killed          bool
@@ -44,7 +44,7 @@ func (c *fakeChrome) Go(context.Context) (browsers.Chrome, []state.Component, er
 	return c, nil, c.fails
 }
 
-// fakeBrowsers start Chromes that fail as fails says.
+// fakeBrowsers starts Chromes. fails is the error of each start.
 type fakeBrowsers struct {
 	launcher *launch.Launcher
 	names    []string
@@ -80,7 +80,7 @@ func (b *fakeBrowsers) Standby(_ context.Context, dir *browser.Dir, _ state.Docu
 	return b.start(dir), b.fails
 }
 
-// fakeReady has one of each that is not nil.
+// fakeReady has one Chrome of each kind that is not nil.
 type fakeReady struct {
 	parked  *Parked
 	standby *Standby
@@ -111,11 +111,11 @@ func (f *fakeReady) KeepsSpares(string) bool         { return f.spare != nil }
 func (f *fakeReady) TakeSpare(string) (*Spare, bool) { return f.spare, f.spare != nil }
 func (f *fakeReady) MakeRoom(context.Context)        {}
 
-// fakeArchives has one environment, which Leave must give back.
+// fakeArchives has one environment. left counts the calls of Leave.
 type fakeArchives struct {
-	Archives // what the tests do not reach
+	Archives // methods that the tests do not call
 	doc      state.Document
-	left     int
+	releases int
 }
 
 func (f *fakeArchives) Open(context.Context, profiles.Snapshot) (snapshot.Snapshot, error) {
@@ -125,7 +125,7 @@ func (f *fakeArchives) Open(context.Context, profiles.Snapshot) (snapshot.Snapsh
 func (f *fakeArchives) Readable(snapshot.Snapshot) error { return nil }
 
 func (f *fakeArchives) Unpack(context.Context, snapshot.Snapshot, string) (Unpacked, error) {
-	return Unpacked{Document: f.doc, Entries: 3, Leave: func() { f.left++ }}, nil
+	return Unpacked{Document: f.doc, Entries: 3, Leave: func() { f.releases++ }}, nil
 }
 
 func (f *fakeArchives) Filter(context.Context, string, state.Selection) ([]state.Component, error) {
@@ -136,25 +136,25 @@ func (f *fakeArchives) Saved(profiles.Snapshot) Saved {
 	return Saved{Components: []state.Component{{Name: state.ComponentCookies, Saved: 5}}}
 }
 
-// The quickest path that can serve is taken, a slower one follows where it fails,
-// and the report says which and why. No Chrome that failed lives on.
+// Start takes the quickest path that can serve the request. If that fails it takes a
+// slower one, and the report says which and why. A Chrome that failed is ended.
 func TestPaths(t *testing.T) {
 	died := fault.New(fault.BrowserFailed, "fake", "it died")
-	standing := func(fails error) func(*fakeBrowsers, *fakeReady, *browser.Dir) *fakeChrome {
+	withStandby := func(fails error) func(*fakeBrowsers, *fakeReady, *browser.Dir) *fakeChrome {
 		return func(_ *fakeBrowsers, f *fakeReady, dir *browser.Dir) *fakeChrome {
 			c := &fakeChrome{dir: dir, fails: fails}
 			f.standby = &Standby{Standby: c, engine: browser.EngineChrome, clear: func(*browser.Dir) {}}
 			return c
 		}
 	}
-	parking := func(fails error) func(*fakeBrowsers, *fakeReady, *browser.Dir) *fakeChrome {
+	withParked := func(fails error) func(*fakeBrowsers, *fakeReady, *browser.Dir) *fakeChrome {
 		return func(_ *fakeBrowsers, f *fakeReady, dir *browser.Dir) *fakeChrome {
 			c := &fakeChrome{dir: dir, fails: fails}
 			f.parked = &Parked{Chrome: c, Clear: func(*browser.Dir) {}}
 			return c
 		}
 	}
-	sparing := func(fails error) func(*fakeBrowsers, *fakeReady, *browser.Dir) *fakeChrome {
+	withSpare := func(fails error) func(*fakeBrowsers, *fakeReady, *browser.Dir) *fakeChrome {
 		return func(_ *fakeBrowsers, f *fakeReady, dir *browser.Dir) *fakeChrome {
 			c := &fakeChrome{dir: dir, fails: fails}
 			f.spare = &Spare{Spare: c, clear: func(*browser.Dir) {}}
@@ -162,19 +162,19 @@ func TestPaths(t *testing.T) {
 		}
 	}
 	for name, test := range map[string]struct {
-		ready func(*fakeBrowsers, *fakeReady, *browser.Dir) *fakeChrome
-		ask   func(*Request)
-		path  string
-		why   string
+		ready  func(*fakeBrowsers, *fakeReady, *browser.Dir) *fakeChrome
+		change func(*Request)
+		path   string
+		why    string
 	}{
-		"parked":               {parking(nil), nil, PathParked, ""},
-		"parked, does not run": {parking(died), nil, PathCold, "did not answer when it was thawed"},
-		"parked, files asked":  {parking(nil), func(q *Request) { q.AllowMemory = false }, PathCold, ""},
-		"parked, does not fit": {parking(nil), func(q *Request) { q.RestoreTabs = false }, PathCold, "restore_tabs is false"},
-		"standby":              {standing(nil), nil, PathStandby, "none is parked"},
-		"standby, dies":        {standing(died), nil, PathCold, "the standby Chrome failed: it died"},
-		"spare":                {sparing(nil), nil, PathWarm, "none is parked"},
-		"spare, dies":          {sparing(died), nil, PathCold, "the spare Chrome failed: it died"},
+		"parked":               {withParked(nil), nil, PathParked, ""},
+		"parked, does not run": {withParked(died), nil, PathCold, "did not answer after it was thawed"},
+		"parked, files asked":  {withParked(nil), func(q *Request) { q.AllowMemory = false }, PathCold, ""},
+		"parked, does not fit": {withParked(nil), func(q *Request) { q.RestoreTabs = false }, PathCold, "restore_tabs is false"},
+		"standby":              {withStandby(nil), nil, PathStandby, "none is parked"},
+		"standby, dies":        {withStandby(died), nil, PathCold, "the standby Chrome failed: it died"},
+		"spare":                {withSpare(nil), nil, PathWarm, "none is parked"},
+		"spare, dies":          {withSpare(died), nil, PathCold, "the spare Chrome failed: it died"},
 		"nothing ready":        {nil, nil, PathCold, "none is parked"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -194,8 +194,8 @@ func TestPaths(t *testing.T) {
 			}
 			r := New(Config{Now: time.Now, Log: slog.New(slog.DiscardHandler)}, b, ready, archives, nil)
 			q := Request{Engine: browser.EngineChrome, AllowMemory: true, RestoreTabs: true}
-			if test.ask != nil {
-				test.ask(&q)
+			if test.change != nil {
+				test.change(&q)
 			}
 			s, err := r.Start(t.Context(), q, Environment{UserID: "u", Source: &Source{Type: SourceUserDefault, ID: "u"},
 				Snapshot: &profiles.Snapshot{ID: "s", Mode: string(snapshot.Memory), Datadir: string(state.DatadirClean)}})
@@ -206,17 +206,17 @@ func TestPaths(t *testing.T) {
 				t.Errorf("%s: %q", s.Report.Path, s.Report.FallbackReason)
 			}
 			if used := kept != nil && s.Chrome == browsers.Chrome(kept); used != (kept != nil && test.path != PathCold) {
-				t.Errorf("the kept Chrome serves: %t", used)
+				t.Errorf("the session uses the Chrome that was kept ready: %t", used)
 			}
 			if kept != nil && kept.fails != nil && !kept.killed {
-				t.Error("a Chrome that failed lives on")
+				t.Error("a Chrome that failed was not ended")
 			}
 			if s.Chrome.(*fakeChrome).killed {
 				t.Error("the session's Chrome was ended")
 			}
-			// A standby was unpacked when it was started.
-			if unpacked := s.Report.Path == PathCold || s.Report.Path == PathWarm; (archives.left > 0) != unpacked {
-				t.Errorf("the document was given back %d times", archives.left)
+			// A standby's archive was unpacked when the standby was started.
+			if unpacked := s.Report.Path == PathCold || s.Report.Path == PathWarm; (archives.releases > 0) != unpacked {
+				t.Errorf("Leave was called %d times", archives.releases)
 			}
 		})
 	}
@@ -235,8 +235,8 @@ func TestAFailedRestoreLeavesNothing(t *testing.T) {
 	if !fault.Is(err, fault.BrowserFailed) {
 		t.Fatalf("got %v", err)
 	}
-	if archives.left != 1 || len(b.all) != 1 || !b.all[0].killed {
-		t.Errorf("given back %d times, %+v", archives.left, b.all)
+	if archives.releases != 1 || len(b.all) != 1 || !b.all[0].killed {
+		t.Errorf("Leave was called %d times; Chromes %+v", archives.releases, b.all)
 	}
 	if _, err := l.OldDir("a"); err == nil {
 		t.Error("the run directory is still there")

@@ -25,7 +25,7 @@ func (p *Spare) Kill(ctx context.Context) error {
 	return nil
 }
 
-// StartSpare starts an empty Chrome to be kept ready.
+// StartSpare starts an empty Chrome that is kept ready.
 func (r *Restorer) StartSpare(ctx context.Context, engine string) (*Spare, error) {
 	dir, err := r.browsers.NewDir()
 	if err != nil {
@@ -39,8 +39,9 @@ func (r *Restorer) StartSpare(ctx context.Context, engine string) (*Spare, error
 	return &Spare{Spare: spare, clear: r.remove}, nil
 }
 
-// takeSpare takes a spare for a session of that engine with these overrides; nil,
-// and why, where none can serve. Where none are kept there is no reason to report.
+// takeSpare takes a spare for a session with this engine and these overrides. If no spare
+// can serve it, takeSpare returns nil and the reason. The reason is "" if no spares are
+// kept for the engine.
 func (r *Restorer) takeSpare(engine string, o state.Overrides) (spare *Spare, why string) {
 	if !r.ready.KeepsSpares(engine) {
 		return nil, ""
@@ -55,7 +56,7 @@ func (r *Restorer) takeSpare(engine string, o state.Overrides) (spare *Spare, wh
 	return spare, ""
 }
 
-// dropSpare ends a spare that has failed, or whose session has come to nothing.
+// dropSpare ends a spare that failed or whose restore failed.
 func (r *Restorer) dropSpare(ctx context.Context, spare *Spare, why error) {
 	if chromeFailed(ctx, why) {
 		r.log.Warn("a spare Chrome failed; another is started", "error", why)
@@ -63,18 +64,18 @@ func (r *Restorer) dropSpare(ctx context.Context, spare *Spare, why error) {
 	r.kill(ctx, spare)
 }
 
-// onlyAtStart names what a Chrome that was started with other overrides cannot
-// give its pages; "" for nothing.
+// onlyAtStart names the overrides in o that a Chrome started with made cannot change any
+// more; "" for none.
 func onlyAtStart(engine string, o, made state.Overrides) string {
 	names := browser.AtStart(engine, o).Differ(browser.AtStart(engine, made))
 	if len(names) == 0 {
 		return ""
 	}
-	return "Chrome takes " + strings.Join(names, ", ") + " only when it starts"
+	return "Chrome can set " + strings.Join(names, ", ") + " only when it starts"
 }
 
-// chromeFailed reports whether an error is that of a Chrome that died or hung, so
-// that a slower path is to follow.
+// chromeFailed reports whether err says that a Chrome died or did not answer, so that a
+// slower path can be tried.
 func chromeFailed(ctx context.Context, err error) bool {
 	return ctx.Err() == nil && (fault.Is(err, fault.BrowserFailed) || fault.Is(err, fault.Timeout))
 }

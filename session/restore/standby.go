@@ -13,10 +13,10 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// standbyDeadline bounds how long a standby may take to come up.
+// standbyDeadline is how long a standby may take to start.
 const standbyDeadline = 2 * time.Minute
 
-// Standby is a Chrome that holds an environment, whose tabs wait.
+// Standby is a Chrome that has loaded an environment and holds its tabs.
 type Standby struct {
 	browsers.Standby
 	env    environment
@@ -33,8 +33,8 @@ func (p *Standby) Kill(ctx context.Context) error {
 	return nil
 }
 
-// StartStandby starts a Chrome with a snapshot, but for its tabs, which wait: as for
-// a request that asks for nothing of its own.
+// StartStandby starts a Chrome with a snapshot and holds its tabs. It serves a request
+// without overrides, tabs, origins or passkeys of its own.
 func (r *Restorer) StartStandby(ctx context.Context, row profiles.Snapshot, engine string) (_ *Standby, err error) {
 	ctx, cancel := context.WithTimeout(ctx, standbyDeadline)
 	defer cancel()
@@ -61,7 +61,7 @@ func (r *Restorer) StartStandby(ctx context.Context, row profiles.Snapshot, engi
 	if err != nil {
 		return nil, err
 	}
-	defer u.leave()
+	defer u.release()
 	o := q.options(u.installed)
 	o.Background = true
 	standby, err := r.browsers.Standby(ctx, dir, u.doc, o)
@@ -71,11 +71,11 @@ func (r *Restorer) StartStandby(ctx context.Context, row profiles.Snapshot, engi
 	return &Standby{Standby: standby, env: u, engine: engine, clear: r.remove}, nil
 }
 
-// fromStandby restores a snapshot in the standby that holds it. A nil Chrome and no
-// error mean that none can serve: why says so where that is worth a word.
+// fromStandby restores a snapshot in its standby. A nil Chrome and a nil error mean that
+// none can serve. why is then the reason for the report, or "".
 func (r *Restorer) fromStandby(ctx context.Context, q Request, row profiles.Snapshot) (f Files, why string, err error) {
 	standby, ok, why := r.ready.TakeStandby(row.ID, q.Engine, func(p *Standby) string {
-		return differs("standby", kept{engine: p.engine, overrides: p.env.overrides, extensions: p.env.installed,
+		return mismatch("standby", readyChrome{engine: p.engine, overrides: p.env.overrides, extensions: p.env.installed,
 			passkeys: p.env.doc.Passkeys, given: p.env.doc.Passkeys.Given(nil)}, q)
 	})
 	if !ok {
@@ -91,13 +91,12 @@ func (r *Restorer) fromStandby(ctx context.Context, q Request, row profiles.Snap
 	if !chromeFailed(ctx, err) {
 		return f, "", err
 	}
-	r.log.Warn("a standby Chrome failed", "snapshot", row.ID, "error", err)
+	r.log.Warn("a standby Chrome failed; the snapshot is restored from the archive", "snapshot", row.ID, "error", err)
 	return f, "the standby Chrome failed: " + fault.MessageOf(err), nil
 }
 
-// kept is what a Chrome has that was kept ready with an environment: a parked one
-// or a standby.
-type kept struct {
+// readyChrome is what a parked Chrome or a standby has.
+type readyChrome struct {
 	engine     string
 	overrides  state.Overrides
 	extensions []state.Extension
@@ -105,29 +104,29 @@ type kept struct {
 	given      bool // pages have the passkeys
 }
 
-// differs says why such a Chrome, of some kind, cannot serve a request; "" where it
-// can.
-func differs(kind string, has kept, q Request) string {
+// mismatch says why a kept Chrome of this kind ("parked" or "standby") cannot serve a
+// request; "" if it can.
+func mismatch(kind string, has readyChrome, q Request) string {
 	switch other := q.Overrides.Over(has.overrides).Differ(has.overrides); {
 	case !q.RestoreTabs:
 		return "restore_tabs is false, and a " + kind + " Chrome has its tabs open"
 	case !q.Origins.All():
-		return "origins are selected, and a " + kind + " Chrome holds them all"
+		return "origins are selected, and a " + kind + " Chrome has loaded all of them"
 	case has.engine != q.Engine:
-		return "the " + kind + " Chrome is of the " + has.engine + " engine, and " + q.Engine + " is to run"
+		return "the " + kind + " Chrome is of the " + has.engine + " engine, but the request names " + q.Engine
 	case len(other) > 0:
-		return "the " + kind + " Chrome differs from what is asked for: " + strings.Join(other, ", ")
-	case lacks(has.extensions, q.Extensions) != "":
-		return "the " + kind + " Chrome does not have extension " + lacks(has.extensions, q.Extensions) + " in the version that is asked for"
+		return "the " + kind + " Chrome was started with other overrides: " + strings.Join(other, ", ")
+	case missingExtension(has.extensions, q.Extensions) != "":
+		return "the " + kind + " Chrome does not have extension " + missingExtension(has.extensions, q.Extensions) + " in the requested version"
 	case has.passkeys.Given(q.Passkeys) != has.given:
-		return "the " + kind + " Chrome runs with other passkeys"
+		return "the " + kind + " Chrome runs with another passkeys setting"
 	}
 	return ""
 }
 
-// lacks names the first of the named extensions that a Chrome does not have in
-// that version; "" if it has all.
-func lacks(has []state.Extension, named []profiles.Extension) string {
+// missingExtension returns the ID of the first named extension that a Chrome does not
+// have in that version; "" if it has all.
+func missingExtension(has []state.Extension, named []profiles.Extension) string {
 	for _, n := range named {
 		if !slices.ContainsFunc(has, func(e state.Extension) bool { return e.ID == n.ID && e.SHA256 == n.SHA256 }) {
 			return n.ID

@@ -8,74 +8,74 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// target is what an archive is restored into: an empty Chrome, which may still be
-// starting, and its run directory. It belongs to one restore.
+// target is where an archive is restored: an empty Chrome, which may still be starting,
+// and its run directory. It belongs to one restore.
 type target struct {
-	r        *Restorer
-	engine   string
-	dir      *browser.Dir
-	at       *browser.Dir    // where the environment is unpacked
-	made     state.Overrides // what the Chrome was started with
-	warm     bool            // it is a spare that was ready
-	starting chan start      // nil once it is up
-	spare    browsers.Spare  // nil where a Chrome starts on the environment itself
+	r           *Restorer
+	engine      string
+	dir         *browser.Dir
+	unpackDir   *browser.Dir     // where the archive is unpacked
+	startedWith state.Overrides  // the overrides that the Chrome was started with
+	warm        bool             // it is a spare that was ready
+	starting    chan startResult // nil once it has started
+	spare       browsers.Spare   // nil if Chrome starts on the unpacked profile itself
 }
 
-// start is the outcome of a start.
-type start struct {
+// startResult is the result of a start.
+type startResult struct {
 	spare browsers.Spare
 	err   error
 }
 
-// inSpare is the target of a spare that is ready.
-func inSpare(r *Restorer, p *Spare, engine string) *target {
-	return &target{r: r, engine: engine, dir: p.Dir(), at: browser.Landing(p.Dir(), engine), warm: true, spare: p.Spare}
+// spareTarget returns a target with a spare that is ready.
+func spareTarget(r *Restorer, p *Spare, engine string) *target {
+	return &target{r: r, engine: engine, dir: p.Dir(), unpackDir: browser.Landing(p.Dir(), engine), warm: true, spare: p.Spare}
 }
 
-// inStarting is a target whose Chrome is being started, beside the caller.
-func inStarting(ctx context.Context, r *Restorer, engine string, o state.Overrides) (*target, error) {
+// startingTarget returns a target whose Chrome starts in its own goroutine.
+func startingTarget(ctx context.Context, r *Restorer, engine string, o state.Overrides) (*target, error) {
 	r.ready.MakeRoom(ctx)
 	dir, err := r.browsers.NewDir()
 	if err != nil {
 		return nil, err
 	}
-	t := &target{r: r, engine: engine, dir: dir, at: browser.Landing(dir, engine), made: o, starting: make(chan start, 1)}
-	go func() { // await, which every path calls, waits for it
-		p, err := r.browsers.Spare(ctx, dir, atStart(engine, o))
-		t.starting <- start{p, err}
+	t := &target{r: r, engine: engine, dir: dir, unpackDir: browser.Landing(dir, engine), startedWith: o, starting: make(chan startResult, 1)}
+	go func() { // every path calls await, which waits for it
+		p, err := r.browsers.Spare(ctx, dir, startOptions(engine, o))
+		t.starting <- startResult{p, err}
 	}()
 	return t, nil
 }
 
-// onProfile is a target without a Chrome: one is to start on the environment.
-func onProfile(r *Restorer, engine string) (*target, error) {
+// profileTarget returns a target without a Chrome: load starts one on the unpacked profile.
+func profileTarget(r *Restorer, engine string) (*target, error) {
 	dir, err := r.browsers.NewDir()
-	return &target{r: r, engine: engine, dir: dir, at: dir}, err
+	return &target{r: r, engine: engine, dir: dir, unpackDir: dir}, err
 }
 
-// atStart are the options of an empty Chrome that is to have these overrides.
-func atStart(engine string, o state.Overrides) browser.Options {
+// startOptions returns the options of an empty Chrome that will need these overrides.
+func startOptions(engine string, o state.Overrides) browser.Options {
 	return browser.Options{Engine: engine, Overrides: browser.AtStart(engine, o)}
 }
 
-// await waits until the Chrome is up.
+// await waits until the Chrome has started.
 func (t *target) await() error {
 	if t.starting == nil {
 		return nil
 	}
-	is := <-t.starting
-	t.starting, t.spare = nil, is.spare
-	return is.err
+	result := <-t.starting
+	t.starting, t.spare = nil, result.spare
+	return result.err
 }
 
-// adapt makes sure that the Chrome runs with the overrides that it must be started
-// with: another takes its place where it does not. Where that was a spare, why
-// says why.
+// adapt makes sure that the Chrome was started with those of the overrides that it can
+// set only then. If not, it replaces the Chrome. If it replaced a spare, why is the
+// reason.
 func (t *target) adapt(ctx context.Context, o state.Overrides) (why string, err error) {
 	if err := t.await(); err != nil {
 		return "", err
 	}
-	differs := onlyAtStart(t.engine, o, t.made)
+	differs := onlyAtStart(t.engine, o, t.startedWith)
 	if differs == "" || t.spare == nil {
 		return "", nil
 	}
@@ -85,12 +85,12 @@ func (t *target) adapt(ctx context.Context, o state.Overrides) (why string, err 
 	if t.warm {
 		why = differs
 	}
-	t.spare, t.made, t.warm = nil, o, false
-	t.spare, err = t.r.browsers.Spare(ctx, t.dir, atStart(t.engine, o))
+	t.spare, t.startedWith, t.warm = nil, o, false
+	t.spare, err = t.r.browsers.Spare(ctx, t.dir, startOptions(t.engine, o))
 	return why, err
 }
 
-// load opens the environment that was unpacked to the run directory.
+// load loads the unpacked environment into the Chrome.
 func (t *target) load(ctx context.Context, doc state.Document, o browser.Options) (browsers.Chrome, []state.Component, error) {
 	if t.spare == nil {
 		return t.r.browsers.Restored(ctx, t.dir, doc, o)

@@ -10,23 +10,23 @@ import (
 	"github.com/stasisd/stasis/state/report"
 )
 
-// environment is one that lies in a run directory, ready for a Chrome.
+// environment is unpacked in a run directory, ready for a Chrome.
 type environment struct {
 	doc       state.Document
-	overrides state.Overrides   // that its Chrome is to run with
-	installed []state.Extension // that it is to have
+	overrides state.Overrides   // that its Chrome must run with
+	installed []state.Extension // the extensions in the run directory
 	partial   bool              // it has only some origins
-	notes     *Notes            // that came with it; nil: none
-	files     state.Component   // the report's line of the profile
-	// lost are the lines of extensions that are missing, left those of what the
-	// request's selection leaves out.
-	lost, left []state.Component
-	// leave is called once, when the state is in the browser, or will not be.
-	leave func()
+	notes     *Notes            // restored with it; nil: none
+	files     state.Component   // the report's line for the profile's files
+	// lost are the lines of missing extensions. left are the lines of what the request's
+	// selection leaves out.
+	lost, excluded []state.Component
+	// leave must be called once, when the state is in the browser or will not be.
+	release func()
 }
 
-// unpack unpacks an archive into a run directory, as a request wants it. The caller
-// calls leave of what it returns; after an error there is nothing to leave.
+// unpack unpacks an archive into a run directory for a request. After success the caller
+// must call leave of the result; after an error it must not.
 func (r *Restorer) unpack(ctx context.Context, dir *browser.Dir, q Request, saved snapshot.Snapshot) (_ environment, err error) {
 	got, err := r.archives.Unpack(ctx, saved, dir.Profile())
 	if err != nil {
@@ -37,13 +37,13 @@ func (r *Restorer) unpack(ctx context.Context, dir *browser.Dir, q Request, save
 			got.Leave()
 		}
 	}()
-	u := environment{notes: got.Notes, leave: got.Leave}
-	u.doc, u.left = q.Origins.Document(got.Document)
+	u := environment{notes: got.Notes, release: got.Leave}
+	u.doc, u.excluded = q.Origins.Document(got.Document)
 	dropped, err := r.archives.Filter(ctx, dir.Profile(), q.Origins)
 	if err != nil {
 		return u, err
 	}
-	u.left = append(u.left, dropped...)
+	u.excluded = append(u.excluded, dropped...)
 	if u.installed, u.lost, err = r.install(ctx, dir, u.doc.Extensions, q.Extensions); err != nil {
 		return u, err
 	}
@@ -51,18 +51,18 @@ func (r *Restorer) unpack(ctx context.Context, dir *browser.Dir, q Request, save
 	u.partial = u.doc.Partial || !q.Origins.All()
 	u.files = state.Component{Name: state.ComponentDatadir, Saved: got.Entries, Restored: got.Entries - got.Refused, Dropped: got.Refused}
 	if u.files.Dropped > 0 {
-		u.files.Reason = report.FileNotAllowed.With("files that no profile may bring were left out")
+		u.files.Reason = report.FileNotAllowed.With("files that a profile must not contain were left out")
 	}
 	return u, nil
 }
 
-// started is what came up of it in a Chrome. lines are the Chrome's own, to which
-// those of the files come.
+// started returns the restored Chrome with its report lines: lines, which Chrome
+// reported, and those of the files.
 func (u environment) started(chrome browsers.Chrome, lines []state.Component) Files {
-	files, lines := u.files, append(lines, u.left...)
+	files, lines := u.files, append(lines, u.excluded...)
 	if tooNew(u.doc, chrome) {
-		const reason = "it is in the profile, which a newer Chrome saved: it is not used"
-		files.Restored, files.Dropped, files.Reason = 0, files.Saved, report.NewerProfile.With("a newer Chrome saved the profile: it is not used")
+		const reason = "it is only in the profile, which a newer Chrome saved and which was not used"
+		files.Restored, files.Dropped, files.Reason = 0, files.Saved, report.NewerProfile.With("a newer Chrome saved the profile, so it was not used")
 		lines = append(lines, state.LeftBehind(u.doc, reason)...)
 	}
 	return Files{

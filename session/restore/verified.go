@@ -8,7 +8,7 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// Verified puts a verification's outcome into the report.
+// Verified writes the result of a verification into the report.
 func (r *Report) Verified(v state.Verification) {
 	r.Verification = VerificationOK
 	if !v.OK() {
@@ -23,10 +23,10 @@ func (r *Report) Verified(v state.Verification) {
 	var warnings []string
 	for _, d := range v.Differences {
 		if d.By == state.ByRestore {
-			warning := fmt.Sprintf("%s did not come back as saved: %d missing, %d changed",
+			warning := fmt.Sprintf("%s was not restored as saved: %d missing, %d changed",
 				strings.TrimSpace(d.Component+" "+d.Origin), d.Missing, d.Changed)
 			if d.Component == state.ComponentTabs {
-				warning += ": " + strings.Join(d.Names, ", ") // they have no origin to be known by
+				warning += ": " + strings.Join(d.Names, ", ") // tabs have no origin that identifies them
 			}
 			warnings = append(warnings, warning)
 		}
@@ -35,15 +35,15 @@ func (r *Report) Verified(v state.Verification) {
 	r.warn(warnings...)
 }
 
-// Unverified says that nobody could look: the report stays pending.
+// Unverified records that the verification was not possible. The report stays pending.
 func (r *Report) Unverified() {
-	r.warn("what came back could not be verified: Chrome did not let it be read back")
+	r.warn("the restored state could not be verified: it could not be read back from Chrome")
 }
 
-// correct puts a better line in the place of one of the first. One that is not
-// listed is among those that are added up: as restored whole, for what was
-// dropped is listed first. Where the sum too had something dropped, the line's
-// may be in it already, and the sum stays.
+// correct replaces one of the first lines by the verification's better one. A line that
+// is not listed is in the sum of its kind. It counts there as fully restored, because
+// lines with losses are listed first. If the sum has losses too, they may include this
+// line's, and the sum stays.
 func (r *Report) correct(first []state.Component, better state.Component) {
 	own := slices.IndexFunc(r.Components, func(c state.Component) bool {
 		return c.Name == better.Name && c.Origin == better.Origin && c.More == 0

@@ -10,9 +10,8 @@ import (
 	"github.com/stasisd/stasis/state/report"
 )
 
-// A verification's outcome goes into the report: better counts in place of the
-// first ones, and a warning for what did not come back. The report that was
-// answered before stays as it was.
+// Verified replaces the first counts by better ones and warns of what was not restored.
+// The report that was returned earlier does not change.
 func TestVerified(t *testing.T) {
 	first := Report{Verification: VerificationPending, Warnings: []string{"before"}, Components: []state.Component{
 		{Name: "indexed_db", Origin: "https://a.example/", Saved: 2, Restored: 1, Dropped: 1, Reason: report.Damaged.With("damaged")}, {Name: "tabs", Saved: 1, Restored: 1}}}
@@ -43,7 +42,7 @@ func TestVerified(t *testing.T) {
 	if got := restored.Components; len(got) != 1 || got[0].Saved != 9 || got[0].Restored != 8 || got[0].Expired != 1 {
 		t.Errorf("the sum: %+v", got)
 	}
-	// Unless that sum has losses, which may be the line's own.
+	// If that sum has losses, they may be those of the line.
 	restored.Components = []state.Component{{Name: "cookies", Saved: 9, Restored: 8, Dropped: 1, More: 3}}
 	restored.Verified(state.Verification{Components: []state.Component{{Name: "cookies", Origin: "z.example", Saved: 2, Restored: 1, Dropped: 1}}})
 	if got := restored.Components; got[0].Restored != 8 || got[0].Dropped != 1 {
@@ -52,6 +51,6 @@ func TestVerified(t *testing.T) {
 	restored = first
 	restored.Verified(state.Verification{Differences: []state.Difference{site}})
 	if restored.Verification != VerificationOK || len(restored.Warnings) != 2 || len(restored.Differences) != 1 {
-		t.Errorf("what the site changed is no mismatch: %+v", restored)
+		t.Errorf("a change by the site must not count as a mismatch: %+v", restored)
 	}
 }

@@ -8,18 +8,19 @@ import (
 	"github.com/stasisd/stasis/state/report"
 )
 
-// DefaultOutcome says whether a save moved the user's default, and why not. It is the
-// wire shape.
+// DefaultOutcome says whether a save moved the user's default and, if not, why. It is the
+// wire format.
 type DefaultOutcome struct {
 	Moved   bool   `json:"moved"`
 	Version int64  `json:"version"`
 	Reason  string `json:"reason,omitempty"`
-	// LoginCheck is the check that was made before, where one was asked for.
+	// LoginCheck is the login check that was made before the move; nil: none was
+	// requested.
 	LoginCheck *login.Outcome `json:"login_check,omitempty"`
 }
 
-// EndAnswer is the answer of a DELETE of a session. It is the wire shape, and is
-// recorded with the session.
+// EndAnswer is the answer of a session's DELETE. It is the wire format, and is stored
+// with the session.
 type EndAnswer struct {
 	Success        bool                  `json:"success"`
 	Deleted        bool                  `json:"deleted"`
@@ -31,7 +32,7 @@ type EndAnswer struct {
 	LeftOut []state.Component `json:"left_out,omitempty"`
 }
 
-// Whole is the answer as clients get it; see [library.SnapshotInfo.Whole].
+// Whole returns the answer as clients get it; see [library.SnapshotInfo.Whole].
 func (e EndAnswer) Whole() EndAnswer {
 	if e.Snapshot != nil {
 		snapshot := e.Snapshot.Whole()
@@ -40,26 +41,27 @@ func (e EndAnswer) Whole() EndAnswer {
 	return e
 }
 
-// CheckpointAnswer is the answer of a checkpoint. It is the wire shape.
+// CheckpointAnswer is the answer of a checkpoint. It is the wire format.
 type CheckpointAnswer struct {
 	Success  bool                 `json:"success"`
 	Message  string               `json:"message"`
 	Snapshot library.SnapshotInfo `json:"snapshot"`
 	Default  *DefaultOutcome      `json:"default"`
-	// Unchanged: nothing has changed since the checkpoint that Snapshot is of.
+	// Unchanged: nothing has changed since an earlier checkpoint, and Snapshot is that
+	// one.
 	Unchanged bool `json:"unchanged"`
-	// PausedMS is how long Chrome stood still, in milliseconds.
+	// PausedMS is how long Chrome was frozen, in milliseconds.
 	PausedMS float64 `json:"paused_ms"`
 }
 
-// endAnswer is the answer of a save: its snapshot, and what became of the default.
+// endAnswer returns the answer of a save: its snapshot, and whether the default moved.
 func endAnswer(row profiles.Snapshot, j Job, m profiles.Moved) EndAnswer {
 	info := library.InfoOf(row, row.CreatedAt)
 	done := "session ended, environment saved"
 	if j.GoesOn {
-		done = "environment saved, the session runs on"
+		done = "environment saved, the session continues"
 	}
-	answer := EndAnswer{Success: true, Deleted: !j.GoesOn, Message: done, Snapshot: &info, LeftOut: report.Bounded(j.left)}
+	answer := EndAnswer{Success: true, Deleted: !j.GoesOn, Message: done, Snapshot: &info, LeftOut: report.Bounded(j.excluded)}
 	if j.Move == nil && j.NotMoved == "" {
 		return answer
 	}

@@ -12,22 +12,22 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// checkpointDeadline bounds how long a checkpoint may use the session's Chrome.
+// checkpointDeadline is how long a checkpoint may use the session's Chrome.
 const checkpointDeadline = time.Minute
 
-// Checkpointed is the outcome of a checkpoint.
+// Checkpointed is the result of a checkpoint.
 type Checkpointed struct {
 	Answer  CheckpointAnswer
-	Problem string   // what is wrong with the snapshot, a new one or an unchanged earlier one
+	Problem string   // what is wrong with the snapshot, be it new or an unchanged earlier one
 	Replica *Replica // for the next checkpoint; nil: it was removed
 	Err     error
 }
 
-// Checkpoint saves a session that runs on. It begins with the copy of files that the
-// last checkpoint left; nil: with none. While it uses Chrome, lent bounds it, which is the
-// context of the session's calls. After that it needs no Chrome, and ctx bounds it,
-// which is the daemon's own.
-func (s *Saver) Checkpoint(ctx, lent context.Context, j Job, last *Replica) (out Checkpointed) {
+// Checkpoint saves a session that continues. It starts from the replica of the last
+// checkpoint; nil: there is none. sessionCtx, the context of the session's calls, bounds the
+// time in which it uses Chrome. After that it needs no Chrome, and only ctx, the daemon's
+// own context, bounds it.
+func (s *Saver) Checkpoint(ctx, sessionCtx context.Context, j Job, last *Replica) (out Checkpointed) {
 	r := last
 	defer func() {
 		switch {
@@ -40,9 +40,9 @@ func (s *Saver) Checkpoint(ctx, lent context.Context, j Job, last *Replica) (out
 	defer func() {
 		switch {
 		case r != nil && out.Err != nil:
-			browsers.Remove(r.dir, s.cfg.Log) // it may be half of something, and takes room
+			browsers.Remove(r.dir, s.cfg.Log) // it may be incomplete, and takes disk space
 			r = nil
-		case r != nil && r.spoilt:
+		case r != nil && r.damaged:
 			browsers.Remove(r.dir, s.cfg.Log)
 			r = &Replica{last: r.last}
 		}
@@ -55,49 +55,50 @@ func (s *Saver) Checkpoint(ctx, lent context.Context, j Job, last *Replica) (out
 		}
 	}
 	j.Dir = r.dir
-	using, cancel := context.WithTimeout(lent, checkpointDeadline)
+	using, cancel := context.WithTimeout(sessionCtx, checkpointDeadline)
 	defer cancel()
-	m, err := s.catch(using, &j, r)
+	m, err := s.captureReplica(using, &j, r)
 	switch {
-	case err != nil && lent.Err() != nil && ctx.Err() == nil:
-		out.Err = TakenBack(lent, err, "session.checkpoint")
+	case err != nil && sessionCtx.Err() != nil && ctx.Err() == nil:
+		out.Err = TakenBack(sessionCtx, err, "session.checkpoint")
 		return out
 	case err != nil:
 		out.Err = checkpointFailed(err)
 		return out
 	}
-	if out.Answer, out.Problem, err = s.keepMoment(ctx, j, r, m); err != nil {
+	if out.Answer, out.Problem, err = s.storeCheckpoint(ctx, j, r, m); err != nil {
 		out.Err = checkpointFailed(err)
 	}
-	out.Answer.PausedMS = float64(m.stood.Microseconds()) / 1000
+	out.Answer.PausedMS = float64(m.paused.Microseconds()) / 1000
 	return out
 }
 
-// EndedMeanwhile is the error of who used a session's browser when it was ended.
+// EndedMeanwhile returns the error of a call whose session was ended while the call used
+// the browser.
 func EndedMeanwhile(op string) error {
-	return fault.New(fault.SessionEnding, op, "the session was ended meanwhile")
+	return fault.New(fault.SessionEnding, op, "the session ended while the call was running")
 }
 
-// TakenBack is the error of a call that failed with err because an ending took its
-// browser back. The cause of lent, the context that ended then, says why.
-func TakenBack(lent context.Context, err error, op string) error {
-	why := context.Cause(lent)
-	if errors.Is(why, context.Canceled) { // the daemon stops, or the session is over
+// TakenBack returns the error of a call that failed with err because an end took its
+// browser away. The cause of sessionCtx, which that end canceled, says why.
+func TakenBack(sessionCtx context.Context, err error, op string) error {
+	why := context.Cause(sessionCtx)
+	if errors.Is(why, context.Canceled) { // the daemon stops, or the session has ended
 		why = EndedMeanwhile(op)
 	}
 	return fault.Wrap(err, fault.CodeOf(why), op, fault.MessageOf(why))
 }
 
 func checkpointFailed(err error) error {
-	return Failure(err, "the checkpoint failed and nothing was stored; the session runs on")
+	return Failure(err, "the checkpoint failed and nothing was stored; the session continues")
 }
 
-// keepMoment stores a moment, unless the last checkpoint holds the same. problem is what
-// is wrong with it.
-func (s *Saver) keepMoment(ctx context.Context, j Job, r *Replica, m moment) (_ CheckpointAnswer, problem string, err error) {
-	print := r.print(m.doc, j.Notes)
-	if r.holds(j, print) && s.stillSo(ctx, j, r, m.doc) {
-		answer, err := s.unchanged(ctx, j.heldBack(r.last.problem), r.last.snapshot)
+// storeCheckpoint stores a capture, unless the last checkpoint holds the same content.
+// problem is what is wrong with it; see [DamagedCopy].
+func (s *Saver) storeCheckpoint(ctx context.Context, j Job, r *Replica, m checkpointState) (_ CheckpointAnswer, problem string, err error) {
+	fingerprint := r.fingerprint(m.doc, j.Notes)
+	if r.matchesLast(j, fingerprint) && s.problemPersists(ctx, j, r, m.doc) {
+		answer, err := s.unchanged(ctx, j.withProblem(r.last.problem), r.last.snapshot)
 		if !fault.Is(err, fault.SnapshotNotFound) {
 			return answer, r.last.problem, err
 		}
@@ -110,23 +111,24 @@ func (s *Saver) keepMoment(ctx context.Context, j Job, r *Replica, m moment) (_ 
 	if err != nil {
 		return CheckpointAnswer{}, "", err
 	}
-	// What is damaged in a copy that was made anew is so in Chrome's own files.
-	r.spoilt, r.anew = problem == DamagedCopy && (r.last == nil || r.last.problem != DamagedCopy), false
-	r.last = &saved{print: print, snapshot: kept.Snapshot.ID, label: j.Label, auto: j.Auto, problem: problem}
+	// If a fresh copy is damaged too, Chrome's own files are damaged: copying again would
+	// not help.
+	r.damaged, r.recopied = problem == DamagedCopy && (r.last == nil || r.last.problem != DamagedCopy), false
+	r.last = &lastCheckpoint{fingerprint: fingerprint, snapshot: kept.Snapshot.ID, label: j.Label, auto: j.Auto, problem: problem}
 	return CheckpointAnswer{Success: true, Message: kept.Message, Snapshot: *kept.Snapshot, Default: kept.Default}, problem, nil
 }
 
-// stillSo reports whether the problem of the last checkpoint still holds for the same
-// files. It looks only where the files were copied anew, or where they were not read
+// problemPersists reports whether the problem of the last checkpoint still holds for the same
+// files. It reads them only in two cases: they were copied again, or they were never read
 // and a default is to move. If the problem has changed, the checkpoint is made again.
-func (s *Saver) stillSo(ctx context.Context, j Job, r *Replica, doc state.Document) bool {
-	if r.last.problem == "" || !r.anew && (r.last.problem == DamagedCopy || j.Move == nil) {
+func (s *Saver) problemPersists(ctx context.Context, j Job, r *Replica, doc state.Document) bool {
+	if r.last.problem == "" || !r.recopied && (r.last.problem == DamagedCopy || j.Move == nil) {
 		return true
 	}
 	_, problem := s.Survey(ctx, j, doc)
 	switch {
 	case problem == r.last.problem:
-		r.anew = false
+		r.recopied = false
 	case problem == "" && r.last.problem == UnreadCopy:
 		r.last.problem = ""
 	default:
@@ -135,8 +137,8 @@ func (s *Saver) stillSo(ctx context.Context, j Job, r *Replica, doc state.Docume
 	return true
 }
 
-// unchanged answers with the snapshot of the last checkpoint, and moves the default
-// to it if the caller asked for that. A snapshot that was removed is
+// unchanged answers with the snapshot of the last checkpoint, and moves the default to it
+// if the caller asked for that. A snapshot that was removed is the error
 // snapshot_not_found.
 func (s *Saver) unchanged(ctx context.Context, j Job, id string) (CheckpointAnswer, error) {
 	row, err := s.cfg.Records.Snapshot(ctx, id)

@@ -9,15 +9,15 @@ import (
 )
 
 // MoveDefault moves the default of a snapshot's user to that snapshot. The outcome says
-// whether it moved, and why not: another version in between is no error. checked is a
-// login check that was made before; nil: none.
+// whether it moved and, if not, why. A default that has moved to another version
+// meanwhile is not an error. checked is a login check that was made before; nil: none.
 func (s *Saver) MoveDefault(ctx context.Context, snap profiles.Snapshot, m profiles.Move, checked *login.Outcome) (*DefaultOutcome, error) {
-	told := &DefaultOutcome{Version: m.From, LoginCheck: checked}
+	outcome := &DefaultOutcome{Version: m.From, LoginCheck: checked}
 	now, err := s.cfg.Records.Default(ctx, snap.UserID)
 	switch {
 	case err == nil && now.SnapshotID == snap.ID:
-		told.Version, told.Reason = now.Version, "it is the default already"
-		return told, nil
+		outcome.Version, outcome.Reason = now.Version, "this snapshot is the default already"
+		return outcome, nil
 	case err != nil && !fault.Is(err, fault.DefaultNotFound):
 		return nil, err
 	}
@@ -32,11 +32,11 @@ func (s *Saver) MoveDefault(ctx context.Context, snap profiles.Snapshot, m profi
 	d, err := s.cfg.Records.SetDefault(ctx, snap.UserID, snap.ID, from, s.cfg.Now().UTC())
 	switch {
 	case fault.Is(err, fault.VersionConflict):
-		told.Version, told.Reason = now.Version, fault.MessageOf(err)
+		outcome.Version, outcome.Reason = now.Version, fault.MessageOf(err)
 	case err != nil:
 		return nil, err
 	default:
-		told.Moved, told.Version = true, d.Version
+		outcome.Moved, outcome.Version = true, d.Version
 	}
-	return told, nil
+	return outcome, nil
 }

@@ -11,21 +11,20 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// private is the sealed part of a snapshot's document: whose environment it is, and
-// which sites it has been to.
-type private struct {
+// sealedPart is the sealed part of a snapshot's document: whose environment it is, and which
+// sites it has visited.
+type sealedPart struct {
 	UserID  string        `json:"user_id"`
 	Tabs    []string      `json:"tabs"`    // URLs
 	Origins []string      `json:"origins"` // storage keys and cookie domains
 	Logins  []state.Login `json:"logins"`
 }
 
-// maxListedURL bounds a tab's URL in a document's sealed part, in bytes: a data:
-// URL may have megabytes. The state document has it whole.
+// maxListedURL is the most bytes of a tab's URL in a document's sealed part; a data: URL
+// may have megabytes. The state document has the whole URL.
 const maxListedURL = 2048
 
-// draft is the snapshot that is to be saved: the files of the profile and the state
-// document.
+// draft returns the snapshot to save: the files of the profile and the state document.
 func draft(loc snapshot.Location, j Job, doc state.Document, files []browser.File, at time.Time) snapshot.Draft {
 	entries := make([]snapshot.Entry, 0, len(files)+1)
 	for _, f := range files {
@@ -36,7 +35,7 @@ func draft(loc snapshot.Location, j Job, doc state.Document, files []browser.Fil
 		entries = append(entries, e)
 	}
 	entries = append(entries, snapshot.Entry{Name: state.FileName, Data: profiles.JSON(doc), Mode: 0o600})
-	p := private{UserID: j.Session.UserID, Tabs: []string{}, Origins: []string{}, Logins: state.Logins(doc, at)}
+	p := sealedPart{UserID: j.Session.UserID, Tabs: []string{}, Origins: []string{}, Logins: state.Logins(doc, at)}
 	for _, t := range doc.Tabs {
 		p.Tabs = append(p.Tabs, t.URL[:min(len(t.URL), maxListedURL)])
 	}

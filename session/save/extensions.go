@@ -10,18 +10,18 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// pinned returns the document and the files without extensions whose files have changed
-// since the session was given them.
-func pinned(ctx context.Context, j Job, doc state.Document, files []browser.File) (state.Document, []browser.File, error) {
+// withoutChangedExtensions returns the document and the files without those extensions
+// whose files have changed since the session got them.
+func withoutChangedExtensions(ctx context.Context, j Job, doc state.Document, files []browser.File) (state.Document, []browser.File, error) {
 	list := doc.Extensions
 	if !doc.Complete {
 		list = j.Options.Extensions
 	}
 	if list == nil && j.Chrome == nil {
-		list = foundExtensions(ctx, j.Dir) // of a daemon that died
+		list = installedExtensions(ctx, j.Dir) // the daemon has died, and its list with it
 	}
 	if !doc.Complete {
-		list = asInProfile(j.Dir, list)
+		list = withEnabledState(j.Dir, list)
 	}
 	doc.Extensions = nil
 	kept := map[string]bool{}
@@ -32,13 +32,13 @@ func pinned(ctx context.Context, j Job, doc state.Document, files []browser.File
 		}
 		if !same {
 			doc.Missed = append(doc.Missed, state.Missed{Component: state.ComponentExtensions, Origin: e.Origin(),
-				Reason: "its files have changed while it ran"})
+				Reason: "its files changed while it was running"})
 			continue
 		}
 		doc.Extensions = append(doc.Extensions, e)
 		kept[e.ID] = true
 	}
-	doc.Missed = append(doc.Missed, inMemoryOnly(doc, doc.Extensions)...)
+	doc.Missed = append(doc.Missed, lostExtensionStorage(doc, doc.Extensions)...)
 	var rest []browser.File
 	for _, f := range files {
 		if id := browser.ExtensionOf(f.Name); id == "" || kept[id] {
@@ -48,9 +48,9 @@ func pinned(ctx context.Context, j Job, doc state.Document, files []browser.File
 	return doc, rest, nil
 }
 
-// asInProfile takes from the profile whether each extension is enabled, for a Chrome
-// that cannot be asked any more: one that was switched off stays so.
-func asInProfile(dir *browser.Dir, list []state.Extension) []state.Extension {
+// withEnabledState reads from the profile which extensions are enabled, for a Chrome that no
+// longer answers. A disabled extension stays disabled.
+func withEnabledState(dir *browser.Dir, list []state.Extension) []state.Extension {
 	enabled := browser.EnabledExtensions(dir)
 	list = slices.Clone(list)
 	for i, e := range list {
@@ -61,24 +61,24 @@ func asInProfile(dir *browser.Dir, list []state.Extension) []state.Extension {
 	return list
 }
 
-// inMemoryOnly is what extensions have lost with a Chrome that died before its
+// lostExtensionStorage lists what extensions lost with a Chrome that died before its
 // state was read.
-func inMemoryOnly(doc state.Document, list []state.Extension) (lost []state.Missed) {
+func lostExtensionStorage(doc state.Document, list []state.Extension) (lost []state.Missed) {
 	for _, e := range list {
-		told := func(m state.Missed) bool {
+		reported := func(m state.Missed) bool {
 			return m.Component == state.ComponentExtensionStorage && m.Origin == e.Origin()
 		}
-		if doc.Complete || slices.ContainsFunc(doc.Missed, told) {
+		if doc.Complete || slices.ContainsFunc(doc.Missed, reported) {
 			continue
 		}
 		lost = append(lost, state.Missed{Component: state.ComponentExtensionStorage, Origin: e.Origin(),
-			Reason: "what it had in chrome.storage.session, if anything, Chrome kept in memory only and died before it was read"})
+			Reason: "chrome.storage.session is kept in memory only, and Chrome died before it could be read; anything in it is lost"})
 	}
 	return lost
 }
 
-// foundExtensions are those that lie in a run directory.
-func foundExtensions(ctx context.Context, dir *browser.Dir) []state.Extension {
+// installedExtensions lists the extensions in a run directory.
+func installedExtensions(ctx context.Context, dir *browser.Dir) []state.Extension {
 	var list []state.Extension
 	for _, id := range browser.ExtensionIDs(dir) {
 		if is, err := extension.Inspect(ctx, browser.ExtensionDir(dir, id)); err == nil && is.ID == id {
@@ -88,8 +88,8 @@ func foundExtensions(ctx context.Context, dir *browser.Dir) []state.Extension {
 	return list
 }
 
-// pins are a document's extensions as the catalogue records them.
-func pins(doc state.Document) []profiles.PinnedExtension {
+// pinnedExtensions returns a document's extensions as the catalogue records them.
+func pinnedExtensions(doc state.Document) []profiles.PinnedExtension {
 	var list []profiles.PinnedExtension
 	for _, e := range doc.Extensions {
 		list = append(list, profiles.PinnedExtension{ID: e.ID, SHA256: e.SHA256})

@@ -8,12 +8,12 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// Fits is save_failed for an environment that could be saved but not restored. It is
-// checked before Chrome is closed.
+// Fits returns save_failed for an environment that could be saved but not restored. It is
+// called before Chrome is closed.
 func (s *Saver) Fits(files []browser.File, doc state.Document) error {
 	const op = "session.save"
 	if n := browser.Size(files); s.cfg.Unpack.Bytes > 0 && n > s.cfg.Unpack.Bytes {
-		return fault.New(fault.SaveFailed, op, "the environment has %d bytes, more than the %d that a restore takes (--max-unpack)", n, s.cfg.Unpack.Bytes)
+		return fault.New(fault.SaveFailed, op, "environment: %d bytes are too large; a restore unpacks at most %d (--max-unpack)", n, s.cfg.Unpack.Bytes)
 	}
 	if err := s.cfg.Unpack.Lists(func(yield func(string) bool) {
 		for _, f := range files {
@@ -24,23 +24,23 @@ func (s *Saver) Fits(files []browser.File, doc state.Document) error {
 	}); err != nil {
 		return err
 	}
-	return fitsDocument(doc, snapshot.MaxKept-surveyed)
+	return fitsDocument(doc, snapshot.MaxKept-surveyReserve)
 }
 
-// surveyed is how many bytes of the document are reserved for what is known only when
-// Chrome is closed: the names of what did not reach the disk.
-const surveyed = 1 << 20
+// surveyReserve is how many bytes of the document are reserved for what is known only after
+// Chrome has closed: the names of what did not reach the disk.
+const surveyReserve = 1 << 20
 
-// fitsDocument is save_failed for a state document of more than most bytes; a restore
-// takes [snapshot.MaxKept]. A document whose strings alone are too long is not encoded
-// to learn its size.
+// fitsDocument returns save_failed if the state document has more than most bytes; a
+// restore reads at most [snapshot.MaxKept]. If the strings alone are too long, the
+// document is not encoded.
 func fitsDocument(doc state.Document, most int) error {
 	n := doc.Strings()
 	if n <= most {
 		n = len(profiles.JSON(doc))
 	}
 	if n > most {
-		return fault.New(fault.SaveFailed, "session.save", "what its pages keep has %d bytes as a document, more than the %d that a save takes", n, most)
+		return fault.New(fault.SaveFailed, "session.save", "state document: %d bytes are too large; a save takes at most %d", n, most)
 	}
 	return nil
 }

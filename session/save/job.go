@@ -21,78 +21,80 @@ const (
 	Memory     Mode = "memory"
 )
 
-// Conflict says what a save does when the default has moved meanwhile.
+// Conflict says what a save does if the default has moved since the session started.
 type Conflict string
 
-// The ways of a conflict.
+// The values of Conflict.
 const (
-	Keep      Conflict = "keep"      // keep the winner; the snapshot is kept too
+	Keep      Conflict = "keep"      // keep the moved default; the snapshot is stored too
 	Overwrite Conflict = "overwrite" // move the default all the same
 )
 
-// Job is one save, with what is known of the environment that is saved. The owner of
-// the session makes it; a [Saver] carries it out on another goroutine.
+// Job is one save and what is known of the environment. The session's goroutine makes it,
+// and a [Saver] runs it in another goroutine.
 type Job struct {
-	Session  profiles.Session // the record that the snapshot goes to
+	Session  profiles.Session // the record that the snapshot belongs to
 	Dir      *browser.Dir
-	Chrome   browsers.Chrome // nil: it could not be reopened after a failed save, or died with its daemon
-	Document state.Document  // the last reading: with a nil Chrome, or after a restart that failed
-	Options  browser.Options // of a Chrome that has to be started again
+	Chrome   browsers.Chrome // nil: reopening it after a failed save failed, or it died with its daemon
+	Document state.Document  // the last reading; set if Chrome is nil or a restart failed
+	Options  browser.Options // for a Chrome that has to be started again
 	Missed   []state.Missed  // what an earlier daemon knew and is lost
-	Notes    *restore.Notes  // that go into the snapshot; nil: not looked up, or none
-	// RestoredAt is when the snapshot that it began with was in place; zero: not known, or none.
+	Notes    *restore.Notes  // to save with the snapshot; nil: not looked up yet, or none
+	// RestoredAt is when the snapshot that the session started from had been applied;
+	// zero: unknown, or none.
 	RestoredAt time.Time
-	Partial    bool            // the session was given only some origins of an environment
-	Given      state.Selection // those origins; of a rescue only
-	// Arrived is set where no session ran: the environment comes from elsewhere,
-	// and the commit makes the session's record too.
+	Partial    bool            // the session was restored with only some origins of an environment
+	Given      state.Selection // those origins; set for rescues only
+	// Arrived is set if no session ran: an import. The commit then makes the session's
+	// record too.
 	Arrived *Arrival
 
 	Mode    Mode
-	Origins state.Selection // whose state is saved
+	Origins state.Selection // the origins whose state is saved
 	Label   string          // of the snapshot
-	GoesOn  bool            // it is a checkpoint: the session does not end
-	Auto    bool            // nobody asked for this save
+	GoesOn  bool            // a checkpoint: the session continues
+	Auto    bool            // the daemon makes this save, not a caller
 	Rescue  bool
 	Dead    bool // Chrome has crashed: only its user data directory is left
-	Restart bool // instead of a save, its Chrome is started again
-	// CrashUntold: webhooks were not notified of the crash.
+	Restart bool // start Chrome again; save only if that fails
+	// CrashUntold: webhooks have not been notified of the crash yet.
 	CrashUntold bool
 	Used        bool            // something may have changed since the last save
-	Status      profiles.Status // that the session ends with
+	Status      profiles.Status // the session's status after the end
 	Reason      profiles.Reason
 
 	Move     *profiles.Move // nil: the default does not move
-	NotMoved string         // why the default does not move, although the caller asked for it
-	// checked is the outcome of the login check that the user asks for before
-	// the default moves; where it failed, Move is nil.
-	checked *login.Outcome
-	left    []state.Component // what the origins kept out of the snapshot
+	NotMoved string         // why the default does not move although the caller asked for it
+	// checked is the result of the login check that the user's settings require before
+	// the default moves. If the check failed, Move is nil.
+	checked  *login.Outcome
+	excluded []state.Component // the report's lines of what Origins leaves out
 }
 
-// Arrival is what an import brings beside its document and files.
+// Arrival is what an import has besides its document and files.
 type Arrival struct {
-	Lines    []state.Component // of what was left out
-	Sealed   []state.Component // of what came in and only another machine's keyring opens
+	Lines    []state.Component // what was left out
+	Sealed   []state.Component // what only another machine's keyring can decrypt
 	Warnings []string
 }
 
-// heldBack returns the job; with a problem, one that moves no default.
-func (j Job) heldBack(problem string) Job {
+// withProblem returns the job. If there is a problem, the returned job does not move the
+// default.
+func (j Job) withProblem(problem string) Job {
 	if problem != "" && j.Move != nil {
 		j.Move, j.NotMoved = nil, problem
 	}
 	return j
 }
 
-// Ended is the outcome of an ending.
+// Ended is the result of an end.
 type Ended struct {
 	Answer EndAnswer
 	Err    error
-	// Over: the session has ended. Otherwise it runs on, in Chrome; a nil
-	// Chrome is the state error, and its user data directory is kept.
+	// Over: the session has ended. Otherwise it continues in Chrome. If Chrome is nil,
+	// the session is in the state error and its user data directory is kept.
 	Over     bool
 	Chrome   browsers.Chrome
-	Reopened *restore.Started // Chrome is another one, on the same user data directory
-	Document state.Document   // with a nil Chrome: its last reading
+	Reopened *restore.Started // set if Chrome is a new one, on the same user data directory
+	Document state.Document   // the last reading; set if Chrome is nil
 }

@@ -13,21 +13,21 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// Keep makes a snapshot of files and a state document, step by step: it filters
-// them, surveys the profile, archives, stores and verifies them, and only then commits.
-// One transaction records the snapshot, the move of the default and, unless the
-// session goes on, its end. The answer is that of an end.
+// Keep makes a snapshot of files and a state document. It filters them, surveys the
+// profile, archives, stores and verifies, and only then commits. One transaction records
+// the snapshot, the move of the default and, unless the session continues, its end. The
+// answer is that of an end.
 //
-// problem is what is wrong with the files ([DamagedCopy], [UnreadCopy]; "" for nothing). A
+// problem is what is wrong with the files: [DamagedCopy], [UnreadCopy] or "". A
 // checkpoint with a problem moves no default. After an error nothing is stored.
 func (s *Saver) Keep(ctx context.Context, j Job, doc state.Document, files []browser.File) (answer EndAnswer, problem string, err error) {
 	loc := library.LocationOf(j.Session.UserID, j.Session.ID)
-	scratch, files, lost, err := s.selected(ctx, j, files)
+	scratch, files, lost, err := s.selectFiles(ctx, j, files)
 	if err != nil {
 		return EndAnswer{}, "", err
 	}
-	defer func() { _ = os.RemoveAll(scratch) }() // what stays is removed with the run directory
-	if doc, files, err = pinned(ctx, j, doc, files); err != nil {
+	defer func() { _ = os.RemoveAll(scratch) }() // leftovers are removed with the run directory
+	if doc, files, err = withoutChangedExtensions(ctx, j, doc, files); err != nil {
 		return EndAnswer{}, "", err
 	}
 	if files, err = s.cfg.Datadirs.Unprepare(files); err != nil {
@@ -35,10 +35,10 @@ func (s *Saver) Keep(ctx context.Context, j Job, doc state.Document, files []bro
 	}
 	doc.Partial = j.Partial || !j.Origins.All()
 	doc, problem = s.Survey(ctx, j, doc)
-	doc, left := j.Origins.Document(doc)
-	j.left = append(left, lost...)
+	doc, excluded := j.Origins.Document(doc)
+	j.excluded = append(excluded, lost...)
 	if j.GoesOn {
-		j = j.heldBack(problem)
+		j = j.withProblem(problem)
 	}
 	if j.Notes == nil {
 		if j.Notes, err = agent.NotesToSave(ctx, s.cfg.Records, j.Session); err != nil {
@@ -49,12 +49,12 @@ func (s *Saver) Keep(ctx context.Context, j Job, doc state.Document, files []bro
 	if err != nil {
 		return EndAnswer{}, "", err
 	}
-	report := captured(j, doc, s.cfg.Now())
+	report := newReport(j, doc, s.cfg.Now())
 	report.Damaged = j.GoesOn && problem == DamagedCopy
 	row := profiles.Snapshot{
 		ID: saved.ID, SessionID: j.Session.ID, UserID: j.Session.UserID, Mode: string(saved.Mode), Rescue: j.Rescue, Auto: j.Auto, Label: j.Label,
 		CreatedAt: saved.CreatedAt, ArchiveID: saved.Archive.ID, SizeBytes: saved.Archive.StoredSize,
-		Datadir: string(doc.Datadir), Chrome: doc.Chrome.Version, Engine: j.Session.Engine, Report: profiles.JSON(report), Extensions: pins(doc),
+		Datadir: string(doc.Datadir), Chrome: doc.Chrome.Version, Engine: j.Session.Engine, Report: profiles.JSON(report), Extensions: pinnedExtensions(doc),
 	}
 	if j.Rescue {
 		row.ExpiresAt = saved.CreatedAt.Add(s.cfg.RescueTTL)
@@ -71,10 +71,10 @@ func (s *Saver) Keep(ctx context.Context, j Job, doc state.Document, files []bro
 	moved, err := s.cfg.Records.Commit(ctx, commit)
 	s.cfg.Notices.Wake()
 	if err != nil {
-		// Not committed, so it must not stay. What cannot be removed now is an orphan
-		// that no record names.
+		// The archive was not committed, so it must not stay. If it cannot be removed
+		// now, it is an orphan that no record names.
 		if derr := s.cfg.Archives.Delete(context.WithoutCancel(ctx), loc, saved.ID, s.cfg.Records.ArchiveInUse); derr != nil {
-			s.cfg.Log.Error("an uncommitted snapshot could not be removed", "snapshot", saved.ID, "error", derr)
+			s.cfg.Log.Error("the archive of a save that failed could not be removed; a check of the store finds it as an orphan", "snapshot", saved.ID, "error", derr)
 		}
 		return EndAnswer{}, "", err
 	}
@@ -85,8 +85,8 @@ func (s *Saver) Keep(ctx context.Context, j Job, doc state.Document, files []bro
 	return endAnswer(row, j, moved), problem, nil
 }
 
-// EndSession ends a session without a snapshot and notifies webhooks of it, and of a
-// crash if it says so.
+// EndSession ends a session without a snapshot and notifies webhooks of the end. If crash
+// is set, it also notifies them of the crash.
 func (s *Saver) EndSession(ctx context.Context, e profiles.End, crash bool) error {
 	e.Notices = s.cfg.Notices.For(events.EndEvents(crash)...)
 	err := s.cfg.Records.EndSession(ctx, e)

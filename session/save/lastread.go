@@ -13,31 +13,32 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// lastReading is the last reading of a session's state over CDP before its Chrome died: by
-// a checkpoint, or by the save that the session began with.
+// lastReading is the last reading of a session's state over CDP before its Chrome died. A
+// checkpoint made it, or the save that the session started from.
 type lastReading struct {
 	row profiles.Snapshot
 	doc state.Document
-	// What Chrome wrote last before from is older than the reading, and what it wrote
-	// after until is newer. Between the two it cannot be told.
+	// Data that Chrome last wrote before from is older than the reading. Data that it
+	// last wrote after until is newer. In between, the order is unknown.
 	from, until time.Time
-	now         time.Time // by the same clock; earlier than these if it was set back
+	now         time.Time // by the same clock; before until if the clock was set back
 }
 
-// left is the document of a profile whose Chrome died before its state was read. Each
-// part comes from the newer of two copies: the last reading, or the profile. from is the
-// snapshot that has the reading, "" where there is none. The Chrome has ended.
+// documentAfterCrash returns the document of a profile whose Chrome died before its state
+// was read. Each part comes from the newer of two copies: the last reading, or the
+// profile. from is the snapshot that has the reading; "" if there is none. Chrome has
+// ended.
 //
 // The rules are those of [Datadirs.Merge]; docs/decisions/crashes.md has
 // the reasons.
-func (s *Saver) left(ctx context.Context, j Job) (doc state.Document, from string) {
-	doc = crashed(j, s.cfg.Now())
-	doc.Passkeys = s.leftPasskeys(ctx, j)
+func (s *Saver) documentAfterCrash(ctx context.Context, j Job) (doc state.Document, from string) {
+	doc = crashedDocument(j, s.cfg.Now())
+	doc.Passkeys = s.passkeysAfterCrash(ctx, j)
 	r, err := s.lastRead(ctx, j)
 	if err != nil {
-		s.cfg.Log.Warn("what was read last could not be held against what Chrome left", "session", j.Session.ID, "error", err)
+		s.cfg.Log.Warn("a rescue could not load the last reading; it uses only the profile", "session", j.Session.ID, "error", err)
 		doc.Missed = append(doc.Missed, state.Missed{Component: state.ComponentDatadir,
-			Reason: "what snapshot " + r.row.ID + " had read could not be had, so what Chrome had not written is missing: " + fault.MessageOf(err)})
+			Reason: "the state in snapshot " + r.row.ID + " could not be loaded, so what Chrome had not written is missing: " + fault.MessageOf(err)})
 		return doc, ""
 	}
 	if !r.doc.Complete {
@@ -45,9 +46,9 @@ func (s *Saver) left(ctx context.Context, j Job) (doc state.Document, from strin
 	}
 	merged, err := s.merge(ctx, j, r)
 	if err != nil {
-		// Nothing is known of the profile, so the whole reading is taken.
-		s.cfg.Log.Warn("what Chrome left could not be read", "session", j.Session.ID, "error", err)
-		merged = doubted(r.doc, state.ComponentDatadir, "", "what Chrome left could not be read, so what was read last is laid over it: "+fault.MessageOf(err))
+		// Nothing is known of the profile, so the whole reading is used.
+		s.cfg.Log.Warn("the profile of a dead Chrome could not be read; a rescue uses the whole last reading", "session", j.Session.ID, "error", err)
+		merged = addDoubt(r.doc, state.ComponentDatadir, "", "the profile could not be read after the crash, so the whole last reading was applied over it: "+fault.MessageOf(err))
 	}
 	merged.Datadir, merged.Inventory, merged.FromDisk, merged.Unwritten, merged.Unstored = state.DatadirCrash, nil, nil, nil, nil
 	merged.Missed = append(merged.Missed, j.Missed...)
@@ -55,15 +56,15 @@ func (s *Saver) left(ctx context.Context, j Job) (doc state.Document, from strin
 	return merged, r.row.ID
 }
 
-// doubted adds to a document that one of the two copies could not be read, so that it
-// is unknown which is newer.
-func doubted(doc state.Document, component, origin, reason string) state.Document {
+// addDoubt records in a document that one of the two copies could not be read, so that it
+// is unknown which one is newer.
+func addDoubt(doc state.Document, component, origin, reason string) state.Document {
 	doc.Doubts = append(doc.Doubts, state.Missed{Component: component, Origin: origin, Reason: reason})
 	return doc
 }
 
-// lastRead finds the last reading of a session; one that is not complete where
-// there is none.
+// lastRead finds the last reading of a session. If there is none, its document is not
+// complete.
 func (s *Saver) lastRead(ctx context.Context, j Job) (r lastReading, err error) {
 	r.row, err = s.cfg.Records.NewestSnapshot(ctx, j.Session.ID)
 	if fault.Is(err, fault.NoSnapshot) && j.Session.BaseSnapshotID != "" && !j.Partial {
@@ -83,37 +84,38 @@ func (s *Saver) lastRead(ctx context.Context, j Job) (r lastReading, err error) 
 		r.until = r.row.CreatedAt
 	}
 	if j.Session.BaseSnapshotID == r.row.ID && !j.RestoredAt.IsZero() {
-		// It was applied when the session began, so all that was written until then is
-		// older. A Chrome that was started again since found what the one before had written.
+		// The snapshot was applied when the session started, so data that was written
+		// until then is older. This also holds if Chrome was restarted since: it found on
+		// disk what the previous Chrome had written.
 		r.from, r.until = j.RestoredAt, j.RestoredAt
 	}
 	return r, nil
 }
 
-// merge takes the newer copy of each part, from a reading or from what the dead Chrome
-// left. It waits for its turn among the profiles that are read.
+// merge takes the newer copy of each part, from a reading or from the profile of the dead
+// Chrome. It first waits until fewer than maxSurveys profiles are being read.
 func (s *Saver) merge(ctx context.Context, j Job, r lastReading) (state.Document, error) {
 	turn, cancel := context.WithTimeout(ctx, surveyDeadline)
 	defer cancel()
 	select {
-	case s.surveys <- struct{}{}:
-		defer func() { <-s.surveys }()
+	case s.surveySlots <- struct{}{}:
+		defer func() { <-s.surveySlots }()
 	case <-turn.Done():
-		return r.doc, fault.Wrap(turn.Err(), fault.Timeout, "session.lastread", "there was no time to read the profile")
+		return r.doc, fault.Wrap(turn.Err(), fault.Timeout, "session.lastread", "the profile could not be read in time: too many profiles were being read")
 	}
 	return s.cfg.Datadirs.Merge(ctx, j.Dir.Profile(), browser.Reading{Document: r.doc, From: r.from, Until: r.until, Now: r.now,
 		Files: func(ctx context.Context, accept func(string) bool) (string, func(), error) {
-			dir, remove, err := s.someFiles(ctx, r.row, accept)
+			dir, remove, err := s.unpackFiles(ctx, r.row, accept)
 			if err != nil {
-				s.cfg.Log.Warn("the files of the last snapshot could not be read", "session", j.Session.ID, "error", err)
+				s.cfg.Log.Warn("a rescue could not read the files of the last snapshot; it cannot compare them with the profile", "session", j.Session.ID, "error", err)
 			}
 			return dir, remove, err
 		}})
 }
 
-// someFiles unpacks the accepted files of a snapshot into a run directory of their own.
-// It returns its user data directory, and what removes it.
-func (s *Saver) someFiles(ctx context.Context, row profiles.Snapshot, accept func(name string) bool) (userDataDir string, remove func(), err error) {
+// unpackFiles unpacks the accepted files of a snapshot into a new run directory. It returns
+// the user data directory, and a function that removes it.
+func (s *Saver) unpackFiles(ctx context.Context, row profiles.Snapshot, accept func(name string) bool) (userDataDir string, remove func(), err error) {
 	release, err := s.cfg.Snapshots.Hold(ctx, row, "read for a rescue")
 	if err != nil {
 		return "", nil, err

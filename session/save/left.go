@@ -11,29 +11,29 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// Rescue saves what a Chrome that has ended left, and counts it as a rescue.
+// Rescue saves what a Chrome that has ended left, and counts the save as a rescue.
 func (s *Saver) Rescue(ctx context.Context, j Job) Ended {
-	e := s.saveLeft(ctx, j)
+	e := s.saveProfile(ctx, j)
 	s.cfg.Meter.Saved(ForRescue, ResultOf(e.Err))
 	return e
 }
 
-// saveLeft saves the user data directory of a Chrome that has ended. Where nobody read its
-// state, the last reading stands in; see [Saver.left].
-func (s *Saver) saveLeft(ctx context.Context, j Job) Ended {
+// saveProfile saves the user data directory of a Chrome that has ended. If its state was not
+// read, the last reading takes its place; see [Saver.documentAfterCrash].
+func (s *Saver) saveProfile(ctx context.Context, j Job) Ended {
 	doc := j.Document
 	if !doc.Complete {
-		doc = crashed(j, s.cfg.Now())
+		doc = crashedDocument(j, s.cfg.Now())
 	}
 	if j.Chrome != nil {
 		if err := j.Chrome.Kill(ctx); err != nil {
-			return Ended{Err: Failure(err, "what is left of Chrome could not be ended"), Document: doc}
+			return Ended{Err: Failure(err, "the remaining processes of Chrome could not be ended"), Document: doc}
 		}
 	}
 	if !doc.Complete {
 		var from string
-		doc, from = s.left(ctx, j)
-		j.Label = readBy(from)
+		doc, from = s.documentAfterCrash(ctx, j)
+		j.Label = rescueLabel(from)
 	}
 	files, err := s.cfg.Datadirs.Select(ctx, j.Dir.Profile())
 	if err != nil {
@@ -47,43 +47,43 @@ func (s *Saver) saveLeft(ctx context.Context, j Job) Ended {
 	return Ended{Answer: answer, Over: true}
 }
 
-// readBy is the label of a rescue that takes parts from the reading of a snapshot; ""
-// where there is no reading.
-func readBy(snapshot string) string {
+// rescueLabel returns the label of a rescue that takes parts from the reading in a snapshot;
+// "" if there is no reading.
+func rescueLabel(snapshot string) string {
 	if snapshot == "" {
 		return ""
 	}
-	return "with what snapshot " + snapshot + " had read"
+	return "with the last reading in snapshot " + snapshot
 }
 
-// crashed is the document of a profile whose Chrome died, as long as nothing is known of
-// its state.
-func crashed(j Job, now time.Time) state.Document {
+// crashedDocument returns the document of a profile whose Chrome died, before anything of its
+// state is known.
+func crashedDocument(j Job, now time.Time) state.Document {
 	doc := Unread(j.Session.Engine, now)
 	doc.Overrides, doc.Missed = j.Options.Overrides, j.Missed
 	return doc
 }
 
-// Unread is the document of a profile that a Chrome of an engine has left and whose
-// state nobody read over CDP.
+// Unread returns the document of a profile that a Chrome of this engine left and whose
+// state was not read over CDP.
 func Unread(engine string, now time.Time) state.Document {
 	return state.Document{SchemaVersion: state.SchemaVersion, CapturedAt: now.UTC(), Datadir: state.DatadirCrash,
 		Chrome: state.Chrome{Engine: engine}, TabsByURL: engine == browser.EngineShell}
 }
 
-// restart starts a Chrome on what a crashed one left, which is newer than any
-// snapshot. If none starts, what is left is saved and the session ends.
+// restart starts a Chrome on the profile of a crashed one, which is newer than any
+// snapshot. If that fails, it saves the profile and ends the session.
 func (s *Saver) restart(ctx context.Context, j Job) Ended {
 	j.Restart = false
 	if err := j.Chrome.Kill(ctx); err != nil {
 		return s.end(ctx, j)
 	}
-	doc, from := s.left(ctx, j)
+	doc, from := s.documentAfterCrash(ctx, j)
 	again, err := s.Restart(ctx, j.Session, j.Dir, doc, j.Options, AfterCrash)
 	if err != nil {
-		s.cfg.Log.Error("a Chrome that crashed could not be started again", "session", j.Session.ID, "error", err)
-		j.Document = doc // the Chrome that did not come up may have touched the profile
-		j.Label = readBy(from)
+		s.cfg.Log.Error("Chrome crashed and could not be started again; its profile is saved and the session ends", "session", j.Session.ID, "error", err)
+		j.Document = doc // the Chrome that failed to start may have written to the profile
+		j.Label = rescueLabel(from)
 		j.Reason = profiles.ReasonNotRestarted.With("Chrome crashed, and could not be started again: " + fault.MessageOf(err))
 		return s.end(ctx, j)
 	}

@@ -6,10 +6,10 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// leftPasskeys are the passkeys of a Chrome that has ended; Chrome keeps none on disk.
-// They are as the daemon knew them or, if it died too, as in the snapshot that the
-// session started from.
-func (s *Saver) leftPasskeys(ctx context.Context, j Job) state.Passkeys {
+// passkeysAfterCrash returns the passkeys of a Chrome that has ended; Chrome keeps none on
+// disk. They are those that the daemon knew. If the daemon died too, they are those of
+// the snapshot that the session started from.
+func (s *Saver) passkeysAfterCrash(ctx context.Context, j Job) state.Passkeys {
 	if j.Chrome != nil {
 		held, _ := j.Chrome.Passkeys()
 		return held
@@ -20,12 +20,12 @@ func (s *Saver) leftPasskeys(ctx context.Context, j Job) state.Passkeys {
 	}
 	base, err := s.passkeysOf(ctx, j.Session.BaseSnapshotID)
 	if err != nil {
-		s.cfg.Log.Warn("the passkeys of a rescued session could not be read from the snapshot that it started from",
+		s.cfg.Log.Warn("the passkeys of a rescued session could not be read from the snapshot that it started from; the rescue has none",
 			"session", j.Session.ID, "snapshot", j.Session.BaseSnapshotID, "error", err)
 	}
 	base.Enabled = base.Enabled || asked
-	left, _ := j.Given.Document(state.Document{Passkeys: base})
-	return left.Passkeys
+	filtered, _ := j.Given.Document(state.Document{Passkeys: base})
+	return filtered.Passkeys
 }
 
 // passkeysOf reads the passkeys of a snapshot.

@@ -4,22 +4,23 @@ import (
 	"github.com/stasisd/stasis/fault"
 )
 
-// The problems of a copy. A default does not move to a checkpoint with one: its Chrome
-// still runs, and can be saved again.
+// The problems of a checkpoint's copy. A default does not move to such a checkpoint,
+// because Chrome still runs and can be saved again.
 const (
-	DamagedCopy = "damaged_copy" // something in it is damaged on disk
-	UnreadCopy  = "unread_copy"  // there was no time to look
+	DamagedCopy = "damaged_copy" // damaged data on disk
+	UnreadCopy  = "unread_copy"  // there was no time to verify it
 )
 
-// ProblemError is the error that an automatic checkpoint with a problem counts as; nil for
-// none. [UnreadCopy] is an error only if move is set: a default was to move to it.
+// ProblemError returns the error that an automatic checkpoint with this problem counts
+// as; nil for none. [UnreadCopy] is an error only if move is set: the default was to move
+// to the checkpoint.
 func ProblemError(problem string, move bool) error {
 	const op = "session.autosave"
 	switch {
 	case problem == DamagedCopy:
-		return fault.New(fault.SaveFailed, op, "something in the copy is damaged on disk; it is kept, its warnings tell what, and the earlier ones stay")
+		return fault.New(fault.SaveFailed, op, "the checkpoint contains damaged data; it is kept, its warnings name the damage, and earlier checkpoints stay")
 	case problem == UnreadCopy && move:
-		return fault.New(fault.SaveFailed, op, "there was no time to read the copy, so the default does not move to it")
+		return fault.New(fault.SaveFailed, op, "the checkpoint could not be verified in time, so the default does not move to it")
 	}
 	return nil
 }

@@ -13,21 +13,21 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// Why Chrome is started again.
+// The reasons why Chrome is started again.
 const (
 	AfterFailedSave = "a save that failed"
 	AfterCrash      = "a crash"
 )
 
-// runOn gives up a save before Chrome was closed: the session goes on. A Chrome that has
-// died meanwhile is reopened. why is the error of the save.
-func (s *Saver) runOn(ctx context.Context, j Job, doc state.Document, why error) Ended {
+// keepRunning abandons a save before Chrome was closed: the session continues. A Chrome that
+// has died meanwhile is reopened. why is the error of the save.
+func (s *Saver) keepRunning(ctx context.Context, j Job, doc state.Document, why error) Ended {
 	look, cancel := context.WithTimeout(ctx, restore.ThawDeadline)
 	defer cancel()
 	err := j.Chrome.Thaw(look)
 	if err == nil {
-		// The pipe of a Chrome that has just died closes before its last process ends. One
-		// that is only slow to answer is alive.
+		// The pipe of a Chrome that has just died closes before its last process ends. A
+		// Chrome that is only slow to answer counts as alive.
 		if _, err = j.Chrome.Pages(look); look.Err() != nil {
 			err = nil
 		}
@@ -40,10 +40,10 @@ func (s *Saver) runOn(ctx context.Context, j Job, doc state.Document, why error)
 	if err != nil {
 		return s.reopen(ctx, j, doc, why)
 	}
-	return Ended{Err: Failure(why, "the save failed and nothing was stored; the session runs on"), Chrome: j.Chrome}
+	return Ended{Err: Failure(why, "the save failed and nothing was stored; the session continues"), Chrome: j.Chrome}
 }
 
-// reopen gives up a save after Chrome was closed: a new Chrome starts on the same
+// reopen abandons a save after Chrome was closed: a new Chrome starts on the same
 // profile. If that fails too, the profile is kept.
 func (s *Saver) reopen(ctx context.Context, j Job, doc state.Document, why error) Ended {
 	if err := j.Chrome.Kill(ctx); err != nil {
@@ -52,34 +52,34 @@ func (s *Saver) reopen(ctx context.Context, j Job, doc state.Document, why error
 	switch {
 	case doc.Datadir == state.DatadirClean:
 		doc = s.cfg.Datadirs.Compare(ctx, j.Dir.Profile(), doc)
-	case doc.Complete: // it was read before it died: that wins
+	case doc.Complete: // the state was read before Chrome died: the document wins
 		doc.Datadir = state.DatadirCrash
-	default: // only its profile is left
-		doc, _ = s.left(ctx, j)
+	default: // only the profile is left
+		doc, _ = s.documentAfterCrash(ctx, j)
 	}
 	again, err := s.Restart(ctx, j.Session, j.Dir, doc, j.Options, AfterFailedSave)
 	if err != nil {
-		doc.Datadir = state.DatadirCrash // the Chrome that did not come up may have had it open
+		doc.Datadir = state.DatadirCrash // the Chrome that failed to start may have written to the profile
 		return Ended{Err: Failure(errors.Join(why, err),
 			"the save failed and Chrome could not be reopened; the data is kept, resume the session to try again"), Document: doc}
 	}
-	return Ended{Err: Failure(why, "the save failed and nothing was stored; Chrome was reopened and the session runs on; its restore report tells what came back"),
+	return Ended{Err: Failure(why, "the save failed and nothing was stored; Chrome was reopened and the session continues; its restore report says what was restored"),
 		Chrome: again.Chrome, Reopened: &again}
 }
 
-// Restart starts another Chrome on a session's own user data directory, with its last
+// Restart starts a new Chrome on a session's own user data directory, with its last
 // reading, and reports what was restored. why is [AfterFailedSave] or [AfterCrash].
 func (s *Saver) Restart(ctx context.Context, rec profiles.Session, dir *browser.Dir, doc state.Document, o browser.Options, why string) (restore.Started, error) {
 	notes, err := agent.NotesToSave(ctx, s.cfg.Records, rec)
 	if err != nil {
 		return restore.Started{}, err
 	}
-	doc.Missed = append(slices.Clone(doc.Missed), inMemoryOnly(doc, o.Extensions)...)
+	doc.Missed = append(slices.Clone(doc.Missed), lostExtensionStorage(doc, o.Extensions)...)
 	return s.cfg.Restorer.Reopen(ctx, restore.Reopening{SessionID: rec.ID, Dir: dir, Document: doc, Options: o, Notes: notes, Why: why})
 }
 
-// Failure is the error of a failed save. Its code is that of the cause where a client can
-// act on it, else save_failed.
+// Failure returns the error of a failed save. It keeps the code of err if a client can
+// act on it; otherwise the code is save_failed.
 func Failure(err error, message string) error {
 	switch code := fault.CodeOf(err); code {
 	case fault.SaveFailed, fault.StoreFull, fault.StoreFailed, fault.Timeout, fault.BrowserFailed:

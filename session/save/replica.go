@@ -14,51 +14,50 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// Replica is the copy of a live session's files that its checkpoints archive. It is
-// kept until the session ends, so each checkpoint copies only what has changed since
-// the last one. It has a run directory of its own, because Chrome may write into the
-// session's.
+// Replica is the copy of a live session's files that its checkpoints archive. It is kept
+// until the session ends, so each checkpoint copies only what has changed since the last
+// one. It has its own run directory, because Chrome may write into the session's.
 type Replica struct {
-	dir   *browser.Dir // nil: it is to be made anew
+	dir   *browser.Dir // nil: it has to be made again
 	files *browser.Copy
-	last  *saved // nil: none was kept of it yet
-	// spoilt: something in it is damaged, so the next checkpoint copies everything again.
-	// anew: this one was copied so.
-	spoilt, anew bool
+	last  *lastCheckpoint // nil: no checkpoint has been stored yet
+	// damaged: the copy has damage, so the next checkpoint copies everything again. recopied:
+	// this copy was made for that reason.
+	damaged, recopied bool
 }
 
-// saved is what is known of the last checkpoint.
-type saved struct {
-	print    [sha256.Size]byte
-	snapshot string
-	label    string
-	auto     bool
-	problem  string // what was wrong with it
+// lastCheckpoint describes the last checkpoint.
+type lastCheckpoint struct {
+	fingerprint [sha256.Size]byte
+	snapshot    string
+	label       string
+	auto        bool
+	problem     string // what is wrong with it
 }
 
-// moment is an environment at one time while Chrome runs: the state as it was read,
-// and the files of just after that, which are in the replica.
-type moment struct {
-	doc   state.Document
-	stood time.Duration // how long Chrome stood still
+// checkpointState is the environment at one time while Chrome runs: the state as read.
+// Its files, of just after that, are in the replica.
+type checkpointState struct {
+	doc    state.Document
+	paused time.Duration // how long Chrome was frozen
 }
 
-// newReplica makes an empty one, in place of a spoilt one; nil: there was none.
-func (s *Saver) newReplica(spoilt *Replica) (*Replica, error) {
+// newReplica makes an empty replica, in place of a damaged one; nil: there was none.
+func (s *Saver) newReplica(damaged *Replica) (*Replica, error) {
 	dir, err := s.cfg.Dirs.NewDir()
 	if err != nil {
 		return nil, err
 	}
 	r := &Replica{dir: dir, files: browser.NewCopy(dir)}
-	if spoilt != nil {
-		r.last, r.anew = spoilt.last, true
+	if damaged != nil {
+		r.last, r.recopied = damaged.last, true
 	}
 	return r, nil
 }
 
-// print is a hash of a state document, the notes that go with it, and the copied files.
-// It leaves out what differs between two readings of the same state.
-func (r *Replica) print(doc state.Document, notes *restore.Notes) [sha256.Size]byte {
+// fingerprint hashes a state document, its notes and the copied files. It leaves out what
+// differs between two readings of the same state.
+func (r *Replica) fingerprint(doc state.Document, notes *restore.Notes) [sha256.Size]byte {
 	doc.CapturedAt, doc.ReadUntil = time.Time{}, time.Time{}
 	doc.Tabs = slices.Clone(doc.Tabs)
 	for i := range doc.Tabs {
@@ -68,27 +67,28 @@ func (r *Replica) print(doc state.Document, notes *restore.Notes) [sha256.Size]b
 	return sha256.Sum256(slices.Concat(profiles.JSON(doc), profiles.JSON(notes), files[:]))
 }
 
-// holds reports whether the last checkpoint has the same content and can stand for this
-// one. An automatic one, which is pruned by age, cannot stand for one that a caller asks for.
-func (r *Replica) holds(j Job, print [sha256.Size]byte) bool {
-	return r.last != nil && r.last.print == print && (j.Auto || !r.last.auto) && (j.Label == "" || j.Label == r.last.label)
+// matchesLast reports whether the last checkpoint has the same content and can serve as this
+// one. An automatic checkpoint is pruned by age, so it cannot serve as one that a caller
+// requests.
+func (r *Replica) matchesLast(j Job, fingerprint [sha256.Size]byte) bool {
+	return r.last != nil && r.last.fingerprint == fingerprint && (j.Auto || !r.last.auto) && (j.Label == "" || j.Label == r.last.label)
 }
 
-// catch reads the state and brings the replica to the same time, as nearly as
-// possible: what takes long is copied first, then the state is read, then Chrome is
-// frozen for the rest. Chrome is not frozen where state and files are as the last
-// checkpoint has them.
-func (s *Saver) catch(ctx context.Context, j *Job, r *Replica) (m moment, err error) {
+// captureReplica reads the state and copies the files of the same time, as nearly as
+// possible. It first copies what takes long, then reads the state, then freezes Chrome
+// and copies the rest. If state and files equal those of the last checkpoint, it does not
+// freeze Chrome.
+func (s *Saver) captureReplica(ctx context.Context, j *Job, r *Replica) (m checkpointState, err error) {
 	if err := j.Chrome.Wake(ctx); err != nil {
 		return m, err
 	}
 	if j.Notes, err = agent.NotesToSave(ctx, s.cfg.Records, j.Session); err != nil {
 		return m, err
 	}
-	if *j, err = s.prove(ctx, *j); err != nil {
+	if *j, err = s.checkLogin(ctx, *j); err != nil {
 		return m, err
 	}
-	files, err := s.checkRoom(ctx, *j)
+	files, err := s.checkSpace(ctx, *j)
 	if err != nil {
 		return m, err
 	}
@@ -103,16 +103,16 @@ func (s *Saver) catch(ctx context.Context, j *Job, r *Replica) (m moment, err er
 	if m.doc, err = s.read(ctx, *j, files); err != nil {
 		return m, err
 	}
-	if !behind && r.holds(*j, r.print(m.doc, j.Notes)) {
+	if !behind && r.matchesLast(*j, r.fingerprint(m.doc, j.Notes)) {
 		if behind, err = r.files.Behind(ctx, live); err != nil || !behind {
 			return m, err
 		}
 	}
-	m.stood, err = j.Chrome.Copy(ctx, r.files)
+	m.paused, err = j.Chrome.Copy(ctx, r.files)
 	return m, err
 }
 
-// DropReplica removes the copy that the next checkpoint would begin with; nil: none.
+// DropReplica removes the replica that the next checkpoint would start from; nil: none.
 func (s *Saver) DropReplica(r *Replica) {
 	if r != nil && r.dir != nil {
 		browsers.Remove(r.dir, s.cfg.Log)

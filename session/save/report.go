@@ -11,25 +11,25 @@ import (
 	"github.com/stasisd/stasis/state/report"
 )
 
-// captured is the report of a save, as it is answered and kept.
-func captured(j Job, doc state.Document, now time.Time) library.Report {
+// newReport returns the report of a save, as it is answered and stored.
+func newReport(j Job, doc state.Document, now time.Time) library.Report {
 	r := library.Report{Components: state.Captured(doc), Warnings: state.CaptureWarnings(doc), Logins: state.Logins(doc, now)}
 	for _, h := range doc.Inventory {
 		if h.Damage != "" {
 			r.Warnings = append(r.Warnings, strings.TrimSpace(h.Component+" "+h.Origin)+" is damaged on disk: "+h.Damage)
 		}
 		if h.Uncounted != "" {
-			r.Warnings = append(r.Warnings, strings.TrimSpace(h.Component+" "+h.Origin)+" was saved as it is and not counted: "+h.Uncounted)
+			r.Warnings = append(r.Warnings, strings.TrimSpace(h.Component+" "+h.Origin)+" was saved unchanged but not counted: "+h.Uncounted)
 		}
 	}
 	if doc.Partial {
-		r.Warnings = append(r.Warnings, "only some origins are in it: the others were left out at the restore or at the save")
+		r.Warnings = append(r.Warnings, "the snapshot has only some origins; the restore or the save left out the others")
 	}
 	if a := j.Arrived; a != nil {
-		r.Components = append(sealedIn(r.Components, a.Sealed), a.Lines...)
+		r.Components = append(markSealed(r.Components, a.Sealed), a.Lines...)
 		r.Warnings = append(r.Warnings, a.Warnings...)
 	}
-	// The session's files are removed with it, which a caller may not expect.
+	// The session's files are removed with the session, which a caller may not expect.
 	entries, err := os.ReadDir(j.Dir.Files())
 	if err == nil && len(entries) > 0 {
 		r.Warnings = append(r.Warnings, "the session's files (downloads and uploads) are not part of the environment and were not saved")
@@ -37,9 +37,9 @@ func captured(j Job, doc state.Document, now time.Time) library.Report {
 	return boundedReport(r)
 }
 
-// sealedIn marks what only a keyring opens as dropped, in the lines that count it
-// already or in lines of its own.
-func sealedIn(lines, sealed []state.Component) []state.Component {
+// markSealed marks what only a keyring can decrypt as dropped: in the lines that count it
+// already, or in new lines.
+func markSealed(lines, sealed []state.Component) []state.Component {
 	at := map[[2]string]int{}
 	for i, line := range lines {
 		at[[2]string{line.Name, line.Origin}] = i
@@ -56,16 +56,16 @@ func sealedIn(lines, sealed []state.Component) []state.Component {
 	return lines
 }
 
-// maxLogins bounds how many logins a report lists.
+// maxLogins is how many logins a report lists at most.
 const maxLogins = 100
 
-// boundedReport is a report with no more lines than an answer has.
+// boundedReport returns the report with no more lines than an answer may have.
 func boundedReport(r library.Report) library.Report {
 	r.Warnings = append(state.MassLosses(r.Components), r.Warnings...)
 	r.Components = report.Bounded(r.Components)
 	if more := len(r.Logins) - maxLogins; more > 0 {
 		r.Logins = r.Logins[:maxLogins]
-		r.Warnings = append([]string{fmt.Sprintf("logins: only the first %d sites are listed; %d more have something like a login", maxLogins, more)}, r.Warnings...)
+		r.Warnings = append([]string{fmt.Sprintf("logins: only the first %d sites are listed; %d more seem to have a login", maxLogins, more)}, r.Warnings...)
 	}
 	if r.Warnings, _ = report.BoundedWarnings(r.Warnings, 0); r.Warnings == nil {
 		r.Warnings = []string{}

@@ -13,12 +13,12 @@ import (
 	"github.com/stasisd/stasis/session/restore"
 )
 
-// End ends a session as the job says. It leaves nothing half done: the session has
-// ended, or it runs on, or its user data directory is kept and it is in the state
-// error. ctx is the daemon's own: a save outlives the request that asked for it.
+// End ends a session as the job says. Afterwards the session has ended, or it continues,
+// or it is in the state error and its user data directory is kept. ctx is the daemon's
+// own: a save continues after its request has ended.
 func (s *Saver) End(ctx context.Context, j Job) Ended {
 	if j.Chrome != nil && !j.Dead {
-		// Clients that do not close are disconnected when Chrome ends.
+		// Closing Chrome disconnects the clients that ignore this.
 		_ = j.Chrome.CloseClients(ctx, mux.CloseSessionEnded, "session_ended")
 	}
 	if j.Restart {
@@ -32,19 +32,19 @@ func (s *Saver) End(ctx context.Context, j Job) Ended {
 }
 
 func (s *Saver) end(ctx context.Context, j Job) Ended {
-	proven, err := s.prove(ctx, j)
+	checkedJob, err := s.checkLogin(ctx, j)
 	switch {
 	case err != nil && j.Chrome != nil:
-		return s.runOn(ctx, j, j.Document, err)
+		return s.keepRunning(ctx, j, j.Document, err)
 	case err != nil:
 		return Ended{Err: Failure(err, ""), Document: j.Document}
 	}
-	j = proven
+	j = checkedJob
 	switch {
 	case j.Mode == None:
-		return s.throwAway(ctx, j)
+		return s.discard(ctx, j)
 	case j.Dead || j.Chrome == nil:
-		return s.saveLeft(ctx, j)
+		return s.saveProfile(ctx, j)
 	case j.Mode == Memory:
 		return s.saveMemory(ctx, j)
 	default:
@@ -52,23 +52,23 @@ func (s *Saver) end(ctx context.Context, j Job) Ended {
 	}
 }
 
-// throwAway ends the browser and keeps nothing.
-func (s *Saver) throwAway(ctx context.Context, j Job) Ended {
+// discard ends the browser and saves nothing.
+func (s *Saver) discard(ctx context.Context, j Job) Ended {
 	answer := EndAnswer{Success: true, Deleted: true, Message: "session ended, nothing was saved", UnsavedChanges: j.Used}
 	err := s.EndSession(ctx, profiles.End{SessionID: j.Session.ID, Status: j.Status, Reason: j.Reason,
 		EndedAt: s.cfg.Now().UTC(), Outcome: func(profiles.Moved) (json.RawMessage, error) { return profiles.JSON(answer), nil }}, j.CrashUntold)
 	switch {
-	case err != nil && j.Dead: // there is no Chrome to run on
-		return Ended{Err: err, Document: crashed(j, s.cfg.Now())}
+	case err != nil && j.Dead: // there is no Chrome that could continue
+		return Ended{Err: err, Document: crashedDocument(j, s.cfg.Now())}
 	case err != nil:
 		return Ended{Err: err, Chrome: j.Chrome, Document: j.Document}
 	}
-	s.drop(ctx, j)
+	s.discardChrome(ctx, j)
 	return Ended{Answer: answer, Over: true}
 }
 
-// drop ends the browser and removes the run directory.
-func (s *Saver) drop(ctx context.Context, j Job) {
+// discardChrome ends the browser and removes the run directory.
+func (s *Saver) discardChrome(ctx context.Context, j Job) {
 	if j.Chrome != nil {
 		browsers.Discard(ctx, j.Chrome, s.cfg.Log)
 		return
@@ -76,11 +76,11 @@ func (s *Saver) drop(ctx context.Context, j Job) {
 	browsers.Remove(j.Dir, s.cfg.Log)
 }
 
-// saveFilesystem reads the state, closes Chrome, and keeps what it left.
+// saveFilesystem reads the state, closes Chrome, and saves the files.
 func (s *Saver) saveFilesystem(ctx context.Context, j Job) Ended {
 	doc, err := s.Capture(ctx, j)
 	if err != nil {
-		return s.runOn(ctx, j, doc, err)
+		return s.keepRunning(ctx, j, doc, err)
 	}
 	if doc.Datadir, err = j.Chrome.Close(ctx); err != nil {
 		return Ended{Err: Failure(err, "Chrome could not be closed"), Document: doc}
@@ -97,32 +97,32 @@ func (s *Saver) saveFilesystem(ctx context.Context, j Job) Ended {
 	return Ended{Answer: answer, Over: true}
 }
 
-// saveMemory freezes Chrome, keeps a copy of what it has on disk, and parks it.
+// saveMemory freezes Chrome, saves a copy of its files, and parks it.
 func (s *Saver) saveMemory(ctx context.Context, j Job) Ended {
-	// A parked Chrome keeps its memory, so it frees what it can while it is read.
+	// A parked Chrome keeps its memory, so it frees what it can while the state is read.
 	var trimming sync.WaitGroup
 	trimming.Go(func() { j.Chrome.Trim(ctx) })
 	doc, err := s.Capture(ctx, j)
 	trimming.Wait()
 	if err != nil {
-		return s.runOn(ctx, j, doc, err)
+		return s.keepRunning(ctx, j, doc, err)
 	}
 	if err := j.Chrome.Freeze(ctx); err != nil {
-		return s.runOn(ctx, j, doc, err)
+		return s.keepRunning(ctx, j, doc, err)
 	}
 	files, err := j.Chrome.Environment(ctx)
 	if err == nil {
 		j.Notes, err = agent.NotesToSave(ctx, s.cfg.Records, j.Session)
 	}
 	if err != nil {
-		return s.runOn(ctx, j, doc, err)
+		return s.keepRunning(ctx, j, doc, err)
 	}
 	answer, _, err := s.Keep(ctx, j, doc, files)
 	if err != nil {
-		return s.runOn(ctx, j, doc, err)
+		return s.keepRunning(ctx, j, doc, err)
 	}
 	if err := s.cfg.Kept.Park(context.WithoutCancel(ctx), answer.Snapshot.ID, &restore.Parked{Chrome: j.Chrome, Clear: func(dir *browser.Dir) { browsers.Remove(dir, s.cfg.Log) }, Document: doc, Partial: j.Partial, Extensions: j.Options.Extensions, Notes: j.Notes}); err != nil {
-		s.cfg.Log.Error("a Chrome that gave way to a parked one could not be ended", "error", err)
+		s.cfg.Log.Error("a Chrome that was to make place for a parked one could not be ended", "error", err)
 	}
 	return Ended{Answer: answer, Over: true}
 }

@@ -1,12 +1,12 @@
-// Package save makes snapshots of environments: at the end of a session, of a session
-// that runs on (a checkpoint), of what a Chrome that died left (a rescue), and of
-// what comes from elsewhere.
+// Package save makes snapshots of environments: at the end of a session, or while it runs
+// (a checkpoint). It also saves after a crash of Chrome or of the daemon (a rescue), and
+// from other sources (an import).
 //
-// In goes a [Job]: the session's record, its Chrome or run directory, and what the save
-// is to do. Out comes the answer for the caller and what became of the session:
-// [Ended] or [Checkpointed]. Every snapshot is made by one sequence of steps, in
-// [Saver.Keep]. An error has the code save_failed unless a client can act on another one
-// (see [Failure]); after it nothing is stored.
+// A [Job] says what to save: the session's record, its Chrome or run directory, and what
+// the save is to do. The result, [Ended] or [Checkpointed], has the caller's answer and
+// says whether the session continues. Every snapshot is made by one sequence of steps, in
+// [Saver.Keep]. An error has the code save_failed unless a client can act on another code
+// (see [Failure]). After an error nothing is stored.
 package save
 
 import (
@@ -39,7 +39,7 @@ type Records interface {
 	ArchiveInUse(ctx context.Context, archiveID string) (bool, error)
 }
 
-// Archives is where environments are stored; see [snapshot.Vault].
+// Archives stores environments; see [snapshot.Vault].
 type Archives interface {
 	Save(ctx context.Context, d snapshot.Draft) (snapshot.Snapshot, error)
 	Settled(s snapshot.Snapshot)
@@ -50,23 +50,24 @@ type Archives interface {
 	Health(ctx context.Context) error
 }
 
-// Datadirs is what a save needs of Chrome's user data directories at rest. It knows no
-// file of Chrome's by name: browser/profile does, and its Disk is this interface.
+// Datadirs is what a save needs to know of Chrome's user data directories while no Chrome
+// uses them. Package save knows none of Chrome's files by name; browser/profile does, and
+// its Disk implements this interface.
 type Datadirs interface {
-	// Select lists what belongs into an archive, sorted by name.
+	// Select lists the files that belong into an archive, sorted by name.
 	Select(ctx context.Context, userDataDir string) ([]browser.File, error)
-	// Unprepare takes out of files what Stasis wrote into them for itself.
+	// Unprepare removes from the files what Stasis itself wrote into them.
 	Unprepare(files []browser.File) ([]browser.File, error)
-	// Inspect reads the profile that is being saved, for a document of it.
+	// Inspect reads the profile that is being saved and adds what it finds to doc.
 	Inspect(ctx context.Context, userDataDir string, doc state.Document) (browser.Survey, error)
 	// Compare adds to the document of a closed profile what did not reach the disk.
 	Compare(ctx context.Context, userDataDir string, doc state.Document) state.Document
-	// Merge takes the newer copy of each part: from a reading, or from what Chrome left
-	// when it died after that.
+	// Merge takes the newer copy of each part: from a reading, or from the profile of a
+	// Chrome that died later.
 	Merge(ctx context.Context, userDataDir string, r browser.Reading) (state.Document, error)
 }
 
-// Snapshots holds and reads stored snapshots; see library.Snapshots.
+// Snapshots protects stored snapshots from removal and reads them; see library.Snapshots.
 type Snapshots interface {
 	Hold(ctx context.Context, row profiles.Snapshot, what string) (release func(), err error)
 	Document(ctx context.Context, row profiles.Snapshot, what string) (state.Document, error)
@@ -82,7 +83,7 @@ type Restorer interface {
 	Reopen(ctx context.Context, o restore.Reopening) (restore.Started, error)
 }
 
-// Kept are the Chromes that are kept ready; see capacity.Manager.
+// Kept manages the Chromes that are kept ready; see capacity.Manager.
 type Kept interface {
 	Park(ctx context.Context, snapshotID string, chrome *restore.Parked) error
 	DefaultChanged()
@@ -93,7 +94,7 @@ type Checker interface {
 	Check(ctx context.Context, chrome login.Chrome, check settings.LoginCheck) (login.Outcome, error)
 }
 
-// Notices make the deliveries of webhooks; see events.Notices.
+// Notices makes the deliveries of webhooks; see events.Notices.
 type Notices interface {
 	For(events ...string) func(profiles.Session) []profiles.Notice
 	Wake()
@@ -120,11 +121,11 @@ type Config struct {
 
 // Saver makes snapshots. Its methods are safe for concurrent use.
 type Saver struct {
-	cfg     Config
-	surveys chan struct{} // one value for each profile that is being read
+	cfg         Config
+	surveySlots chan struct{} // one value for each profile that is being read
 }
 
 // New makes a Saver.
-func New(cfg Config) *Saver { return &Saver{cfg: cfg, surveys: make(chan struct{}, maxSurveys)} }
+func New(cfg Config) *Saver { return &Saver{cfg: cfg, surveySlots: make(chan struct{}, maxSurveys)} }
 
 var _ Dirs = browsers.Launcher(nil)

@@ -11,26 +11,26 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// selected returns the files that a save with a selection of origins keeps. It copies
-// them to a scratch folder and filters the copy: the profile stays as it is, because a
-// save that fails reopens it. lost is what was filtered out. Without a selection the
-// files are the profile's own and there is no scratch folder.
-func (s *Saver) selected(ctx context.Context, j Job, files []browser.File) (scratch string, kept []browser.File, lost []state.Component, err error) {
+// selectFiles returns the files that a save with a selection of origins keeps. It copies
+// them to a scratch folder and filters the copy. The profile stays unchanged, because a
+// save that fails reopens it. lost is what was filtered out. Without a selection,
+// selectFiles returns the profile's own files and no scratch folder.
+func (s *Saver) selectFiles(ctx context.Context, j Job, files []browser.File) (scratch string, kept []browser.File, lost []state.Component, err error) {
 	const op = "session.select"
 	if j.Origins.All() {
 		return "", files, nil, nil
 	}
 	if scratch, err = os.MkdirTemp(filepath.Dir(j.Dir.Profile()), "selected"); err != nil {
-		return "", nil, nil, fault.Wrap(err, fault.StoreFailed, op, "a folder for the selected files could not be made")
+		return "", nil, nil, fault.Wrap(err, fault.StoreFailed, op, "a folder for the selected files could not be created")
 	}
 	defer func() {
 		if err != nil {
-			_ = os.RemoveAll(scratch) // what stays is removed with the run directory
+			_ = os.RemoveAll(scratch) // leftovers are removed with the run directory
 		}
 	}()
 	for _, f := range files {
 		if err := copyFile(filepath.Join(scratch, filepath.FromSlash(f.Name)), f.Path); err != nil {
-			return "", nil, nil, fault.Wrap(err, fault.StoreFailed, op, "the environment could not be copied")
+			return "", nil, nil, fault.Wrap(err, fault.StoreFailed, op, "the environment's files could not be copied")
 		}
 	}
 	if lost, err = s.Filter(ctx, scratch, j.Origins); err != nil {
@@ -40,16 +40,17 @@ func (s *Saver) selected(ctx context.Context, j Job, files []browser.File) (scra
 	return scratch, kept, lost, err
 }
 
-// Filter is [browser.Filter]; it waits for its turn among the profiles that are read.
+// Filter calls [browser.Filter]. It first waits until fewer than maxSurveys profiles are
+// being read.
 func (s *Saver) Filter(ctx context.Context, userDataDir string, selection state.Selection) ([]state.Component, error) {
 	if selection.All() {
 		return nil, nil
 	}
 	select {
-	case s.surveys <- struct{}{}:
-		defer func() { <-s.surveys }()
+	case s.surveySlots <- struct{}{}:
+		defer func() { <-s.surveySlots }()
 	case <-ctx.Done():
-		return nil, fault.Wrap(ctx.Err(), fault.Timeout, "session.filter", "there was no time to go through the profile")
+		return nil, fault.Wrap(ctx.Err(), fault.Timeout, "session.filter", "the profile could not be filtered in time: too many profiles were being read")
 	}
 	return browser.Filter(ctx, userDataDir, selection)
 }

@@ -10,56 +10,57 @@ import (
 )
 
 const (
-	// surveyDeadline bounds the counting of a profile that is being saved.
+	// surveyDeadline limits how long a survey of a profile may take.
 	surveyDeadline = 30 * time.Second
-	// maxSurveys bounds how many profiles are read or filtered at once: each keeps some
-	// tens of megabytes of storage in memory, more than once.
+	// maxSurveys is how many profiles are read or filtered at once. Each needs several
+	// times some tens of megabytes of memory.
 	maxSurveys = 2
 )
 
-// Survey adds to the document what the profile holds on disk, as it is archived.
-// If Chrome closed the profile, the document also gets the whole cookie jar and the
-// localStorage of every origin from there: they include what unload handlers set. They
-// are left out where the document would become too large to be restored.
+// Survey adds to the document what the profile holds on disk, as it is archived. If
+// Chrome closed the profile, the document also gets all cookies and the localStorage of
+// every origin from there: these include what unload handlers set. They are left out if
+// the document would become too large for a restore.
 //
-// A profile that cannot be counted is saved all the same, and the report says so.
-// problem is [DamagedCopy], [UnreadCopy] or "".
+// A profile that cannot be counted is saved all the same, and the report says so. problem
+// is [DamagedCopy], [UnreadCopy] or "".
 func (s *Saver) Survey(ctx context.Context, j Job, doc state.Document) (_ state.Document, problem string) {
-	doc.FromDisk, doc.Unwritten, doc.Unstored = nil, nil, nil // an uploaded document is not trusted in this
+	doc.FromDisk, doc.Unwritten, doc.Unstored = nil, nil, nil // an uploaded document must not set these
 	doc.Missed = slices.Clone(doc.Missed)
 	for i := range doc.Missed {
-		doc.Missed[i].InProfile = nil // nor in this
+		doc.Missed[i].InProfile = nil // nor this
 	}
 	if doc.Datadir == state.DatadirNone {
 		return doc, ""
 	}
 	select {
-	case s.surveys <- struct{}{}:
-		defer func() { <-s.surveys }()
+	case s.surveySlots <- struct{}{}:
+		defer func() { <-s.surveySlots }()
 	case <-ctx.Done():
-		doc.Inventory = uncounted("there was no time to read it")
+		doc.Inventory = uncounted("the profile could not be read in time")
 		return doc, UnreadCopy
 	}
 	ctx, cancel := context.WithTimeout(ctx, surveyDeadline)
 	defer cancel()
 	found, err := s.cfg.Datadirs.Inspect(ctx, j.Dir.Profile(), doc)
 	if err != nil {
-		s.cfg.Log.Warn("a profile could not be counted", "session", j.Session.ID, "error", err)
-		doc.Inventory = uncounted("it could not be read in time")
+		s.cfg.Log.Warn("a profile could not be surveyed; it is saved without counts", "session", j.Session.ID, "error", err)
+		doc.Inventory = uncounted("the profile could not be read in time")
 		return doc, UnreadCopy
 	}
 	if found.Damaged {
 		problem = DamagedCopy
 	}
-	return smallest(found.Document, found.Counted, found.Noted), problem
+	return firstFitting(found.Document, found.Counted, found.Noted), problem
 }
 
-// smallest is the first of the documents that is small enough for a restore. The last
-// one was checked before; it says that it has no counts if there is room for that.
-func smallest(best, counted, last state.Document) state.Document {
-	told := last
-	told.Inventory = uncounted("its counts would not fit into the document")
-	for _, doc := range []state.Document{best, counted, told} {
+// firstFitting returns the first of the documents that is small enough for a restore. The
+// size of last was checked before. If only last fits, it says that it has no counts, if
+// there is space for that.
+func firstFitting(best, counted, last state.Document) state.Document {
+	uncountedDoc := last
+	uncountedDoc.Inventory = uncounted("the counts would not fit into the document")
+	for _, doc := range []state.Document{best, counted, uncountedDoc} {
 		if fitsDocument(doc, snapshot.MaxKept) == nil {
 			return doc
 		}

@@ -16,9 +16,9 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// However much is on the disk, the document stays one that a restore takes:
-// what does not fit is left out of it, the counts last.
-func TestSmallest(t *testing.T) {
+// However much a profile holds, the document stays small enough for a restore. What does
+// not fit is left out, the counts last.
+func TestFirstFitting(t *testing.T) {
 	large := strings.Repeat("x", snapshot.MaxKept)
 	doc := func(value, damage string) state.Document {
 		return state.Document{Local: []state.Area{{Items: []state.Item{{Value: value}}}}, Inventory: state.Inventory{{Damage: damage}}}
@@ -30,7 +30,7 @@ func TestSmallest(t *testing.T) {
 		"storage is too": {doc(large, ""), doc("counted", ""), doc("last", ""), doc("counted", "")},
 		"counts are too": {doc(large, ""), doc("counted", large), state.Document{}, state.Document{Inventory: uncounted("")}},
 	} {
-		got := smallest(test.best, test.counted, test.last)
+		got := firstFitting(test.best, test.counted, test.last)
 		if diff := cmp.Diff(test.want, got, cmpopts.IgnoreFields(state.Holding{}, "Uncounted")); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
@@ -40,12 +40,12 @@ func TestSmallest(t *testing.T) {
 	}
 }
 
-// A profile waits for its turn to be counted; where the daemon stops first, it
-// is saved uncounted.
-func TestSurveysAreFew(t *testing.T) {
+// A profile waits for its turn to be read. If the daemon stops first, it is saved without
+// counts.
+func TestSurveyWaitsForItsTurn(t *testing.T) {
 	s := New(Config{Log: slog.New(slog.DiscardHandler)})
 	for range maxSurveys {
-		s.surveys <- struct{}{}
+		s.surveySlots <- struct{}{}
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -55,27 +55,27 @@ func TestSurveysAreFew(t *testing.T) {
 	}
 }
 
-// What was saved and not counted is told, as damage is.
-func TestUncountedIsTold(t *testing.T) {
+// The report names what was saved but not counted, like damage.
+func TestReportNamesUncounted(t *testing.T) {
 	doc := state.Document{Inventory: state.Inventory{{Component: state.ComponentIndexedDB, Origin: "https://a.example/", Uncounted: "another form"}}}
 	dir := &browser.Dir{Path: t.TempDir()}
-	if got := captured(Job{Dir: dir}, doc, time.Now()).Warnings; len(got) != 1 || !strings.Contains(got[0], "indexed_db https://a.example/ was saved as it is and not counted: another form") {
+	if got := newReport(Job{Dir: dir}, doc, time.Now()).Warnings; len(got) != 1 || !strings.Contains(got[0], "indexed_db https://a.example/ was saved unchanged but not counted: another form") {
 		t.Errorf("%q", got)
 	}
 }
 
-// stuck is user data directories of which the reading never ends by itself.
-type stuck struct{ Datadirs }
+// blockedDatadirs is a Datadirs whose Inspect ends only with its context.
+type blockedDatadirs struct{ Datadirs }
 
-func (stuck) Inspect(ctx context.Context, _ string, _ state.Document) (browser.Survey, error) {
+func (blockedDatadirs) Inspect(ctx context.Context, _ string, _ state.Document) (browser.Survey, error) {
 	<-ctx.Done()
 	return browser.Survey{}, ctx.Err()
 }
 
-// A profile that cannot be read in time is saved uncounted.
-func TestSurveysEnd(t *testing.T) {
+// A profile that cannot be read in time is saved without counts.
+func TestSurveyTimesOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := New(Config{Datadirs: stuck{}, Log: slog.New(slog.DiscardHandler)})
+		s := New(Config{Datadirs: blockedDatadirs{}, Log: slog.New(slog.DiscardHandler)})
 		doc, problem := s.Survey(t.Context(), Job{Dir: &browser.Dir{Path: "/none"}}, state.Document{Datadir: state.DatadirClean})
 		if problem != UnreadCopy || len(doc.Inventory) != 1 || doc.Inventory[0].Uncounted == "" {
 			t.Errorf("%+v, %q", doc, problem)

@@ -1,7 +1,7 @@
 // Package settings has the settings of users: the engine of their sessions, how many
-// Chromes are kept ready, their login check, and which snapshots are kept. They are kept
-// as JSON with the user's record, and outlive any default. Package api checks their
-// values.
+// Chromes are kept ready, their login check, and which snapshots are kept. They are
+// stored as JSON in the user's record, and remain when a default is removed. Package api
+// checks their values.
 package settings
 
 import (
@@ -14,9 +14,9 @@ import (
 	"github.com/stasisd/stasis/session/library"
 )
 
-// Settings are those of one user. It is the record and the wire shape.
+// Settings are the settings of one user: the stored record and the wire format.
 type Settings struct {
-	Engine     *string            `json:"engine"`  // of sessions that name none; nil: the daemon's
+	Engine     *string            `json:"engine"`  // for sessions that name none; nil: the daemon's
 	Standby    *int64             `json:"standby"` // Chromes kept ready with the default; nil: depends on use
 	LoginCheck *LoginCheck        `json:"login_check"`
 	Retention  *library.Retention `json:"retention"` // nil: the daemon's
@@ -28,9 +28,9 @@ const (
 	MostCheckEvery  = 30 * 24 * 60 * 60
 )
 
-// LoginCheck is an address and what proves there that the user is logged in;
-// see browser.LoginCheck. Conditions that are nil are not given. It is the
-// record and the wire shape.
+// LoginCheck is an address and the conditions there that prove a login; see
+// browser.LoginCheck. A nil condition is not checked. It is the stored record and the
+// wire format.
 type LoginCheck struct {
 	URL            string  `json:"url"`
 	Status         *int64  `json:"status"`
@@ -38,7 +38,7 @@ type LoginCheck struct {
 	AbsentSelector *string `json:"absent_selector"`
 	Text           *string `json:"text"`
 	Cookie         *string `json:"cookie"`
-	TimeoutSeconds *int64  `json:"timeout_seconds"` // always set once it is checked
+	TimeoutSeconds *int64  `json:"timeout_seconds"` // always set after validation
 	// BeforeDefault: a save may move the default only after the check.
 	BeforeDefault bool `json:"before_default"`
 	// CheckEverySeconds is how often the check is made on a schedule, from
@@ -46,14 +46,14 @@ type LoginCheck struct {
 	CheckEverySeconds *int64 `json:"check_every_seconds"`
 }
 
-// Browser is the check as package browser takes it.
+// Browser converts the check for package browser.
 func (c LoginCheck) Browser() browser.LoginCheck {
 	return browser.LoginCheck{URL: c.URL, Status: Given(c.Status), Selector: Given(c.Selector),
 		AbsentSelector: Given(c.AbsentSelector), Text: Given(c.Text), Cookie: Given(c.Cookie),
 		Timeout: time.Duration(Given(c.TimeoutSeconds)) * time.Second}
 }
 
-// Given is the value of a setting, zero where it is not given.
+// Given returns the value of a setting; the zero value if it is nil.
 func Given[T any](v *T) (value T) {
 	if v != nil {
 		value = *v
@@ -61,7 +61,7 @@ func Given[T any](v *T) (value T) {
 	return value
 }
 
-// CheckEvery is the interval of scheduled login checks; 0 for none.
+// CheckEvery returns the interval of scheduled login checks; 0: none.
 func (s Settings) CheckEvery() time.Duration {
 	if s.LoginCheck == nil {
 		return 0
@@ -70,12 +70,12 @@ func (s Settings) CheckEvery() time.Duration {
 }
 
 // Of reads the settings in a user's record. A record without settings gives the zero
-// value; settings that cannot be read are store_failed.
+// value. Settings that cannot be read are store_failed.
 func Of(u profiles.User) (Settings, error) {
 	var set Settings
 	if len(u.Settings) == 0 {
 		return set, nil
 	}
 	err := json.Unmarshal(u.Settings, &set)
-	return set, fault.Wrap(err, fault.StoreFailed, "session.settings", "the user's recorded settings cannot be read")
+	return set, fault.Wrap(err, fault.StoreFailed, "session.settings", "the user's stored settings cannot be read")
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/stasisd/stasis/session/access"
 )
 
-// Records is where users' settings are kept; see [profiles.UserStore].
+// Records stores users' settings; see [profiles.UserStore].
 type Records interface {
 	User(ctx context.Context, id string) (profiles.User, error)
 	UpdateUser(ctx context.Context, id string, at time.Time, update func(*profiles.User) error) (profiles.User, error)
@@ -22,7 +22,7 @@ type Users struct {
 	changed func(userID string, now Settings)
 }
 
-// NewUsers makes Users over records. changed is called after each change.
+// NewUsers makes Users over records. It calls changed after each change.
 func NewUsers(records Records, now func() time.Time, changed func(userID string, now Settings)) *Users {
 	return &Users{records: records, now: now, changed: changed}
 }
@@ -46,7 +46,7 @@ func (u *Users) For(ctx context.Context, userID string) (Settings, error) {
 }
 
 // ChangeSettings changes a user's settings in one transaction, and returns the new ones.
-// An error of change is returned as it is, and nothing changes.
+// If change returns an error, ChangeSettings returns that error and nothing changes.
 func (u *Users) ChangeSettings(ctx context.Context, c access.Caller, userID string, change func(Settings) (Settings, error)) (Settings, error) {
 	if err := c.ForUser(userID, access.Manage); err != nil {
 		return Settings{}, err

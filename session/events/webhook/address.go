@@ -6,11 +6,11 @@ import (
 	"syscall"
 )
 
-// errRefused says that an address is not one that webhooks are sent to.
-var errRefused = errors.New("the address is private, local or reserved, and webhooks are not sent there (--webhook-allow-private)")
+// errRefused is the error of an address that webhooks must not be sent to.
+var errRefused = errors.New("the address is private, local or reserved; webhooks are sent there only with --webhook-allow-private")
 
-// reserved are the networks, besides those that netip knows by name, that are
-// nobody's on the internet, lead into others, or answer on the machine's own host.
+// reserved lists the networks that netip has no name for and that must not be reached.
+// They are not public, lead into other networks, or reach the machine's own host.
 var reserved = func() (all []netip.Prefix) {
 	for _, s := range []string{
 		"0.0.0.0/8", "100.64.0.0/10", "192.0.0.0/24", "192.0.2.0/24", "192.88.99.0/24", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24", "240.0.0.0/4",
@@ -23,10 +23,10 @@ var reserved = func() (all []netip.Prefix) {
 	return all
 }()
 
-// public reports whether an address is one that webhooks may be sent to.
+// public reports whether webhooks may be sent to an address.
 func public(ip netip.Addr) bool {
 	ip = ip.Unmap().WithZone("")
-	if !ip.IsGlobalUnicast() || ip.IsPrivate() { // loopback, link-local, multicast and none are not global
+	if !ip.IsGlobalUnicast() || ip.IsPrivate() { // this also excludes loopback, link-local, multicast and unspecified addresses
 		return false
 	}
 	for _, p := range reserved {
@@ -37,8 +37,8 @@ func public(ip netip.Addr) bool {
 	return true
 }
 
-// onlyPublic is a dialer's Control: it sees the address that is connected to,
-// after names were resolved, so that no name can change between look and use.
+// onlyPublic is a dialer's Control. It checks the address that is connected to, after
+// names were resolved, so a name cannot change between check and use.
 func onlyPublic(_, address string, _ syscall.RawConn) error {
 	at, err := netip.ParseAddrPort(address)
 	if err != nil || !public(at.Addr()) {

@@ -16,8 +16,8 @@ import (
 	"github.com/stasisd/stasis/profiles"
 )
 
-// network is a transport that goes nowhere but where the URL says: through no
-// proxy, and to no address that is not public.
+// network returns a transport that uses no proxy. Unless allowPrivate is set, it connects
+// only to public addresses.
 func network(allowPrivate bool) *http.Transport {
 	dialer := &net.Dialer{Timeout: attemptTimeout}
 	if !allowPrivate {
@@ -27,13 +27,13 @@ func network(allowPrivate bool) *http.Transport {
 		MaxResponseHeaderBytes: 32 << 10, TLSHandshakeTimeout: attemptTimeout, TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12}}
 }
 
-// send makes one attempt; nil is success.
+// send makes one attempt; nil means success.
 func (s *Sender) send(ctx context.Context, d profiles.Delivery) error {
 	ctx, cancel := context.WithTimeout(ctx, attemptTimeout)
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, d.URL, bytes.NewReader(d.Body))
 	if err != nil {
-		return errors.New("the address is no URL")
+		return errors.New("the webhook's URL is not valid")
 	}
 	at := s.Now()
 	request.Header.Set("Content-Type", "application/json")
@@ -43,21 +43,21 @@ func (s *Sender) send(ctx context.Context, d profiles.Delivery) error {
 	request.Header.Set("webhook-signature", s.Secret.sign(d.ID, at, d.Body))
 	answer, err := s.client.Do(request)
 	if err != nil {
-		return told(err)
+		return publicError(err)
 	}
-	defer func() { _ = answer.Body.Close() }() // whatever it says now, the answer is known
+	defer func() { _ = answer.Body.Close() }() // the status is known, so an error here does not matter
 	if answer.StatusCode >= 200 && answer.StatusCode <= 299 {
 		return nil
 	}
-	body, _ := io.ReadAll(io.LimitReader(answer.Body, excerptBytes)) // as much as there is of it
+	body, _ := io.ReadAll(io.LimitReader(answer.Body, excerptBytes)) // as much as can be read
 	if text := printable(body); text != "" {
 		return fmt.Errorf("the receiver answered %d: %s", answer.StatusCode, text)
 	}
 	return fmt.Errorf("the receiver answered %d", answer.StatusCode)
 }
 
-// told is a failure in words that tell nothing of the network around the daemon.
-func told(err error) error {
+// publicError returns an error that reveals nothing about the network around the daemon.
+func publicError(err error) error {
 	var certificate *tls.CertificateVerificationError
 	switch {
 	case errors.Is(err, errRefused):

@@ -1,6 +1,6 @@
-// Package webhook sends what the catalogue's queue of deliveries holds: signed
-// as Standard Webhooks has it, again and again until the receiver says 2xx or
-// too much time has passed. It does not know what the deliveries are about.
+// Package webhook sends the webhook deliveries that the catalogue queues, signed as in
+// Standard Webhooks. It retries until the receiver answers 2xx or GiveUpAfter has passed.
+// It does not know what the deliveries are about.
 package webhook
 
 import (
@@ -15,16 +15,16 @@ import (
 )
 
 const (
-	// GiveUpAfter is how long a delivery is tried.
+	// GiveUpAfter is how long a delivery is retried.
 	GiveUpAfter = 24 * time.Hour
 
 	attemptTimeout = 10 * time.Second
-	atOnce         = 8 // deliveries that are under way
+	maxConcurrent  = 8 // deliveries that are sent at the same time
 	firstPause     = 5 * time.Second
 	longestPause   = time.Hour
-	outOfReach     = 3 * longestPause / 2 // what is due later than that is so by a clock that was set back
-	excerptBytes   = 200                  // of an answer that was no success
-	lookAgain      = 5 * time.Second
+	farAhead       = 3 * longestPause / 2 // a delivery that is due later than this is sent now: the clock was set back
+	excerptBytes   = 200                  // of an answer that was not 2xx
+	retryDelay     = 5 * time.Second
 )
 
 // Queue is what a sender needs of the catalogue; see [profiles.DeliveryStore].
@@ -34,29 +34,29 @@ type Queue interface {
 	FinishAttempt(ctx context.Context, d profiles.Delivery, a profiles.Attempt) error
 }
 
-// Options are what a Sender is made of.
+// Options are the settings of a Sender.
 type Options struct {
 	Queue        Queue
 	Secret       Secret
-	AllowPrivate bool // private, loopback and link-local addresses too
+	AllowPrivate bool // also send to private, loopback and link-local addresses
 	Now          func() time.Time
 	Log          *slog.Logger
-	// Jitter gives a number in [0, 1); nil: a random one.
+	// Jitter returns a number in [0, 1); nil: a random one.
 	Jitter func() float64
-	// Transport is for tests; nil: the network, with addresses checked.
+	// Transport is for tests; nil: the network, with checked addresses.
 	Transport http.RoundTripper
 }
 
-// Sender sends deliveries. One goroutine, that of Run, owns it.
+// Sender sends deliveries. Only the goroutine of Run uses its fields.
 type Sender struct {
 	Options
-	client  *http.Client
-	wake    chan struct{}
-	results chan result
-	flying  map[lane]bool
+	client   *http.Client
+	wake     chan struct{}
+	results  chan result
+	inFlight map[lane]bool
 }
 
-// lane is what has one delivery under way at a time: a session's to one URL.
+// lane identifies a session's deliveries to one URL. They are sent one at a time.
 type lane struct{ session, url string }
 
 type result struct {
@@ -72,11 +72,11 @@ func New(o Options) *Sender {
 	if o.Transport == nil {
 		o.Transport = network(o.AllowPrivate)
 	}
-	return &Sender{Options: o, wake: make(chan struct{}, 1), results: make(chan result, atOnce), flying: map[lane]bool{},
+	return &Sender{Options: o, wake: make(chan struct{}, 1), results: make(chan result, maxConcurrent), inFlight: map[lane]bool{},
 		client: &http.Client{Transport: o.Transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}}
 }
 
-// Wake tells that there may be something new to send.
+// Wake makes the sender look for new deliveries. It does not wait.
 func (s *Sender) Wake() {
 	select {
 	case s.wake <- struct{}{}:
@@ -84,8 +84,8 @@ func (s *Sender) Wake() {
 	}
 }
 
-// Run sends until ctx ends. What is under way then is given up, and is sent again
-// by the next daemon; what was delivered is recorded all the same.
+// Run sends deliveries until ctx ends. Attempts that are running then are abandoned, and
+// the next daemon repeats them. Those that succeed are still recorded.
 func (s *Sender) Run(ctx context.Context) {
 	for {
 		timer := time.NewTimer(s.dispatch(ctx))
@@ -96,9 +96,9 @@ func (s *Sender) Run(ctx context.Context) {
 			s.finish(ctx, r)
 		case <-ctx.Done():
 			timer.Stop()
-			for range s.flying {
+			for range s.inFlight {
 				if r := <-s.results; r.err == nil {
-					s.last(ctx, r)
+					s.recordLast(ctx, r)
 				}
 			}
 			return
@@ -107,37 +107,37 @@ func (s *Sender) Run(ctx context.Context) {
 	}
 }
 
-// last records a delivery while the daemon stops.
-func (s *Sender) last(ctx context.Context, r result) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookAgain)
+// recordLast records a successful delivery while the daemon stops.
+func (s *Sender) recordLast(ctx context.Context, r result) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), retryDelay)
 	defer cancel()
 	a := profiles.Attempt{State: profiles.DeliveryDelivered, At: s.Now()}
 	if err := s.Queue.FinishAttempt(ctx, r.delivery, a); err != nil {
-		s.Log.Warn("a webhook was delivered and will be again: it could not be recorded", "delivery", r.delivery.ID, "error", err)
+		s.Log.Warn("a webhook delivery could not be recorded, so it will be sent again", "delivery", r.delivery.ID, "error", err)
 	}
 }
 
-// dispatch begins what is due and has room, and tells after what time to look
-// again at the latest.
+// dispatch starts the deliveries that are due, up to maxConcurrent. It returns the
+// longest time until the next look.
 func (s *Sender) dispatch(ctx context.Context) time.Duration {
-	if len(s.flying) >= atOnce {
-		return time.Hour // a result comes first
+	if len(s.inFlight) >= maxConcurrent {
+		return time.Hour // a result arrives first
 	}
 	now := s.Now()
-	// As many more as are under way, for those are among them.
-	due, err := s.Queue.DueDeliveries(ctx, now, now.Add(outOfReach), atOnce+len(s.flying))
+	// The running ones are still due too, so ask for that many more.
+	due, err := s.Queue.DueDeliveries(ctx, now, now.Add(farAhead), maxConcurrent+len(s.inFlight))
 	if err != nil {
 		return s.failed(ctx, err)
 	}
 	for _, d := range due {
 		at := lane{d.SessionID, d.URL}
-		if s.flying[at] {
+		if s.inFlight[at] {
 			continue
 		}
-		if len(s.flying) >= atOnce {
+		if len(s.inFlight) >= maxConcurrent {
 			return time.Hour
 		}
-		s.flying[at] = true
+		s.inFlight[at] = true
 		go func() { s.results <- result{d, s.send(ctx, d)} }()
 	}
 	next, err := s.Queue.NextDelivery(ctx, now)
@@ -152,12 +152,12 @@ func (s *Sender) dispatch(ctx context.Context) time.Duration {
 
 func (s *Sender) failed(ctx context.Context, err error) time.Duration {
 	if ctx.Err() == nil {
-		s.Log.Error("the queue of webhooks cannot be read", "error", err)
+		s.Log.Error("the queue of webhook deliveries cannot be read; it is tried again", "error", err)
 	}
-	return lookAgain
+	return retryDelay
 }
 
-// finish records what became of an attempt.
+// finish records the result of an attempt.
 func (s *Sender) finish(ctx context.Context, r result) {
 	d, now := r.delivery, s.Now()
 	a := profiles.Attempt{State: profiles.DeliveryDelivered, At: now}
@@ -165,30 +165,31 @@ func (s *Sender) finish(ctx context.Context, r result) {
 		a.State, a.Error, a.NextAt = profiles.DeliveryPending, r.err.Error(), now.Add(s.pause(d.Attempts-d.Resent))
 		if a.NextAt.Sub(d.Since) > GiveUpAfter {
 			a.State, a.NextAt = profiles.DeliveryFailed, time.Time{}
-			a.Error = fmt.Sprintf("given up after %s: %s", GiveUpAfter, a.Error)
+			a.Error = fmt.Sprintf("abandoned after %s: %s", GiveUpAfter, a.Error)
 		}
 	}
 	err := s.Queue.FinishAttempt(ctx, d, a)
 	if err == nil || ctx.Err() != nil {
-		delete(s.flying, lane{d.SessionID, d.URL})
+		delete(s.inFlight, lane{d.SessionID, d.URL})
 		if err != nil && r.err == nil {
-			s.last(ctx, r) // the daemon stopped while it was recorded, or just before
+			s.recordLast(ctx, r) // the daemon stopped during the recording or just before
 		}
 		return
 	}
-	// It stays in its lane, or it would be sent in a loop for as long as nothing can be written.
-	s.Log.Error("an attempt of a webhook could not be recorded", "delivery", d.ID, "error", err)
+	// The lane stays taken. Otherwise the delivery would be sent in a loop while nothing
+	// can be recorded.
+	s.Log.Error("an attempt of a webhook delivery could not be recorded; it is tried again", "delivery", d.ID, "error", err)
 	go func() {
 		select {
-		case <-time.After(lookAgain):
+		case <-time.After(retryDelay):
 		case <-ctx.Done():
 		}
 		s.results <- r
 	}()
 }
 
-// pause is how long to wait after a failed attempt that had so many before it:
-// twice as long each time, and up to half of that more or less.
+// pause returns how long to wait after a failed attempt. It doubles with each earlier
+// attempt and varies by up to half of that.
 func (s *Sender) pause(attempts int) time.Duration {
 	base := min(firstPause<<min(attempts, 20), longestPause)
 	return base/2 + time.Duration(s.Jitter()*float64(base))

@@ -23,7 +23,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// The vector of the Standard Webhooks reference libraries.
+// The test vector of the Standard Webhooks reference libraries.
 func TestSignature(t *testing.T) {
 	secret, err := ParseSecret("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")
 	if err != nil {
@@ -38,7 +38,7 @@ func TestSignature(t *testing.T) {
 	}
 	for _, bad := range []string{"", "whsec_", "whsec_AAAA", "MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", "whsec_!"} {
 		if _, err := ParseSecret(bad); err == nil {
-			t.Errorf("%q is taken", bad)
+			t.Errorf("%q is accepted", bad)
 		}
 	}
 }
@@ -53,17 +53,17 @@ func TestPublicAddresses(t *testing.T) {
 		"fd00:ec2::254", "100.100.100.200", "168.63.129.16", "::ffff:127.0.0.1", "::ffff:169.254.169.254", "::127.0.0.1", "64:ff9b::7f00:1", "2002:7f00:1::",
 		"224.0.0.1", "255.255.255.255", "240.0.0.1", "fec0::1", "198.18.0.1"} {
 		if public(netip.MustParseAddr(s)) {
-			t.Errorf("%s is let through", s)
+			t.Errorf("%s is allowed", s)
 		}
 	}
 }
 
-// queue is one in memory.
+// queue is a Queue in memory.
 type queue struct {
 	mu     sync.Mutex
 	all    []profiles.Delivery
 	broken bool
-	// meanwhile is what happens while an attempt is being recorded; nil: nothing.
+	// meanwhile is called while an attempt is being recorded; nil: nothing is called.
 	meanwhile func()
 }
 
@@ -145,8 +145,8 @@ func answer(status int, body string, headers ...string) *http.Response {
 	return a
 }
 
-// sending runs a sender on a queue in a bubble of fake time.
-func sending(t *testing.T, receiver transport, do func(t *testing.T, q *queue, s *Sender)) {
+// runSender runs a sender on a queue, with the fake time of synctest.
+func runSender(t *testing.T, receiver transport, do func(t *testing.T, q *queue, s *Sender)) {
 	synctest.Test(t, func(t *testing.T) {
 		q := &queue{}
 		s := New(Options{Queue: q, Secret: make(Secret, 32), Now: time.Now, Log: slog.New(slog.DiscardHandler),
@@ -160,16 +160,16 @@ func sending(t *testing.T, receiver transport, do func(t *testing.T, q *queue, s
 	})
 }
 
-func passed(d time.Duration) {
-	time.Sleep(d) // of the bubble
+func advance(d time.Duration) {
+	time.Sleep(d) // in fake time
 	synctest.Wait()
 }
 
-// A receiver that answers 500 for an hour gets it then, under the same ID.
-func TestAnHourOfFailures(t *testing.T) {
+// A receiver that answers 500 for an hour gets the delivery then, under the same ID.
+func TestDeliveredAfterAnHourOfFailures(t *testing.T) {
 	var seen []string
 	var up time.Time
-	sending(t, func(r *http.Request) (*http.Response, error) {
+	runSender(t, func(r *http.Request) (*http.Response, error) {
 		seen = append(seen, r.Header.Get("webhook-id"))
 		if time.Now().Before(up) {
 			return answer(500, "try later\x00"), nil
@@ -179,41 +179,41 @@ func TestAnHourOfFailures(t *testing.T) {
 		up = time.Now().Add(time.Hour)
 		q.add("1", "s")
 		s.Wake()
-		passed(time.Second)
+		advance(time.Second)
 		if d := q.get("1"); d.State != profiles.DeliveryPending || d.Attempts != 1 || !strings.Contains(d.LastError, "500") || !strings.Contains(d.LastError, "try later") {
 			t.Errorf("after the first attempt: %+v", d)
 		}
-		passed(3 * time.Hour)
+		advance(3 * time.Hour)
 		d := q.get("1")
 		if d.State != profiles.DeliveryDelivered || d.LastError != "" || d.Attempts < 9 || d.Attempts > 13 {
 			t.Errorf("in the end: %+v", d)
 		}
 	})
 	if ids := slices.Compact(slices.Clone(seen)); !slices.Equal(ids, []string{"1"}) {
-		t.Errorf("its IDs: %q", seen)
+		t.Errorf("the delivery's IDs: %q", seen)
 	}
 }
 
 func TestGivesUp(t *testing.T) {
-	sending(t, func(*http.Request) (*http.Response, error) { return answer(404, strings.Repeat("x", 1<<20)), nil },
+	runSender(t, func(*http.Request) (*http.Response, error) { return answer(404, strings.Repeat("x", 1<<20)), nil },
 		func(t *testing.T, q *queue, s *Sender) {
 			q.add("1", "s")
 			s.Wake()
-			passed(GiveUpAfter - 2*longestPause)
+			advance(GiveUpAfter - 2*longestPause)
 			if d := q.get("1"); d.State != profiles.DeliveryPending {
-				t.Errorf("given up early: %+v", d)
+				t.Errorf("abandoned too early: %+v", d)
 			}
-			passed(2 * longestPause)
+			advance(2 * longestPause)
 			d := q.get("1")
-			if d.State != profiles.DeliveryFailed || !strings.HasPrefix(d.LastError, "given up after 24h0m0s: the receiver answered 404: xxx") || len(d.LastError) > 300 {
+			if d.State != profiles.DeliveryFailed || !strings.HasPrefix(d.LastError, "abandoned after 24h0m0s: the receiver answered 404: xxx") || len(d.LastError) > 300 {
 				t.Errorf("in the end: %+v", d)
 			}
 		})
 }
 
-// One that hangs costs ten seconds, and nobody else waits for it.
+// A receiver that hangs costs ten seconds and delays no other delivery.
 func TestHangs(t *testing.T) {
-	sending(t, func(r *http.Request) (*http.Response, error) {
+	runSender(t, func(r *http.Request) (*http.Response, error) {
 		if strings.HasSuffix(r.URL.Path, "/hangs") {
 			<-r.Context().Done()
 			return nil, r.Context().Err()
@@ -223,23 +223,23 @@ func TestHangs(t *testing.T) {
 		q.add("1", "hangs")
 		q.add("2", "s")
 		s.Wake()
-		passed(time.Second)
+		advance(time.Second)
 		if q.get("2").State != profiles.DeliveryDelivered {
-			t.Error("another session's waits")
+			t.Error("the delivery of another session waits")
 		}
-		passed(attemptTimeout)
+		advance(attemptTimeout)
 		if d := q.get("1"); d.Attempts != 1 || !strings.Contains(d.LastError, "10s") {
 			t.Errorf("got %+v", d)
 		}
 	})
 }
 
-// A session's come in order, one at a time; one that is to be tried again later
-// does not hold the next ones up.
+// A session's deliveries are sent in order, one at a time. A delivery that waits for its
+// next attempt does not delay the following ones.
 func TestOrder(t *testing.T) {
 	var got []string
 	fail := true
-	sending(t, func(r *http.Request) (*http.Response, error) {
+	runSender(t, func(r *http.Request) (*http.Response, error) {
 		time.Sleep(time.Second)
 		id := r.Header.Get("webhook-id")
 		if id == "2" && fail {
@@ -253,34 +253,34 @@ func TestOrder(t *testing.T) {
 			q.add(id, "s")
 		}
 		s.Wake()
-		passed(time.Minute)
+		advance(time.Minute)
 	})
 	if !slices.Equal(got, []string{"1", "3", "4", "2"}) {
 		t.Errorf("got %q", got)
 	}
 }
 
-// What cannot be recorded is not sent in a loop.
-func TestUnrecorded(t *testing.T) {
+// A delivery whose result cannot be recorded is not sent in a loop.
+func TestUnrecordedAttemptIsNotRepeated(t *testing.T) {
 	n := 0
-	sending(t, func(*http.Request) (*http.Response, error) { n++; return answer(200, ""), nil },
+	runSender(t, func(*http.Request) (*http.Response, error) { n++; return answer(200, ""), nil },
 		func(t *testing.T, q *queue, s *Sender) {
 			q.broken = true
 			q.add("1", "s")
 			s.Wake()
-			passed(time.Hour)
+			advance(time.Hour)
 			q.mu.Lock()
 			q.broken = false
 			q.mu.Unlock()
-			passed(time.Minute)
+			advance(time.Minute)
 			if d := q.get("1"); n != 1 || d.State != profiles.DeliveryDelivered {
 				t.Errorf("sent %d times: %+v", n, d)
 			}
 		})
 }
 
-// One that arrived is recorded although the daemon stops meanwhile.
-func TestRecordedAtAStop(t *testing.T) {
+// A delivery that arrived is recorded although the daemon stops meanwhile.
+func TestDeliveryIsRecordedDuringStop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
 		q := &queue{meanwhile: stop}
@@ -297,22 +297,23 @@ func TestRecordedAtAStop(t *testing.T) {
 	})
 }
 
-// One that is resent is tried after pauses as short as at first, whatever it took before.
+// A resent delivery starts with short pauses again, however many attempts it had.
 func TestResent(t *testing.T) {
-	sending(t, func(*http.Request) (*http.Response, error) { return answer(500, ""), nil },
+	runSender(t, func(*http.Request) (*http.Response, error) { return answer(500, ""), nil },
 		func(t *testing.T, q *queue, s *Sender) {
 			q.add("1", "s", func(d *profiles.Delivery) { d.Attempts, d.Resent = 30, 30 })
 			s.Wake()
-			passed(time.Second)
+			advance(time.Second)
 			if d := q.get("1"); d.Attempts != 31 || d.NextAt.Sub(d.LastAt) != firstPause {
 				t.Errorf("%+v: again after %v", d, d.NextAt.Sub(d.LastAt))
 			}
 		})
 }
 
-// What the clock was set back behind is sent at the next look; what was put off is not.
+// A delivery that is due far in the future because the clock was set back is sent now; a
+// delivery that was postponed is not.
 func TestClockSetBack(t *testing.T) {
-	sending(t, func(*http.Request) (*http.Response, error) { return answer(200, ""), nil },
+	runSender(t, func(*http.Request) (*http.Response, error) { return answer(200, ""), nil },
 		func(t *testing.T, q *queue, s *Sender) {
 			in := func(wait time.Duration) func(*profiles.Delivery) {
 				return func(d *profiles.Delivery) { d.NextAt = d.At.Add(wait) }
@@ -320,14 +321,14 @@ func TestClockSetBack(t *testing.T) {
 			q.add("1", "s", in(48*time.Hour))
 			q.add("2", "t", in(longestPause))
 			s.Wake()
-			passed(time.Second)
+			advance(time.Second)
 			if a, b := q.get("1"), q.get("2"); a.State != profiles.DeliveryDelivered || b.State != profiles.DeliveryPending {
 				t.Errorf("%+v, %+v", a, b)
 			}
 		})
 }
 
-// On the network: what is sent, and what is not gone to.
+// What is sent over the network, and which addresses are refused.
 func TestNetwork(t *testing.T) {
 	var got *http.Request
 	var body []byte
@@ -366,6 +367,6 @@ func TestNetwork(t *testing.T) {
 	server.Close()
 	d.URL = server.URL
 	if err := make(true).send(t.Context(), d); err == nil || strings.Contains(err.Error(), "127.0.0.1") {
-		t.Errorf("nobody there: %v", err)
+		t.Errorf("no receiver: %v", err)
 	}
 }

@@ -1,8 +1,9 @@
-// Package audit compares a snapshot store with the catalogue that names its snapshots, and
-// repairs what can be repaired without a loss. Each difference is a [Finding].
+// Package audit compares a snapshot store with the catalogue that names its snapshots. It
+// repairs what can be repaired without loss. Each difference is a [Finding].
 //
-// A repair runs without a daemon. A check also runs beside one: what a save or a delete
-// of the daemon is about to change is looked at twice, or is too new to be a finding.
+// A repair needs the daemon to be stopped. A check may run beside a daemon. It looks
+// twice at what a running save or delete may be changing, or ignores it because it is too
+// new.
 package audit
 
 import (
@@ -14,27 +15,27 @@ import (
 	"github.com/stasisd/stasis/snapshot"
 )
 
-// The kinds of findings that need the catalogue to be seen.
+// The kinds of findings that only a comparison with the catalogue shows.
 const (
-	DocumentMissing    snapshot.Kind = "document_missing"    // of a snapshot that a record names
-	DefaultBroken      snapshot.Kind = "default_broken"      // it cannot be restored
-	RecordDiffers      snapshot.Kind = "record_differs"      // from the document
+	DocumentMissing    snapshot.Kind = "document_missing"    // a record names the snapshot
+	DefaultBroken      snapshot.Kind = "default_broken"      // the user's default cannot be restored
+	RecordDiffers      snapshot.Kind = "record_differs"      // the record and the document disagree
 	DocumentUnrecorded snapshot.Kind = "document_unrecorded" // no record names it
-	CatalogueLost      snapshot.Kind = "catalogue_lost"      // it names nothing that the store has
+	CatalogueLost      snapshot.Kind = "catalogue_lost"      // the catalogue names nothing that the store has
 )
 
-// Severity says how bad a finding is.
+// Severity says how serious a finding is.
 type Severity string
 
 // The severities, worst first.
 const (
 	Lost      Severity = "lost"      // something that was saved cannot be restored
-	Damaged   Severity = "damaged"   // something is not as it was written, and nothing is lost
-	Unchecked Severity = "unchecked" // it could not be looked at
-	Leftover  Severity = "leftover"  // nobody needs it
+	Damaged   Severity = "damaged"   // something differs from what was written, but nothing is lost
+	Unchecked Severity = "unchecked" // it could not be checked
+	Leftover  Severity = "leftover"  // nothing needs it
 )
 
-// Severities are all of them, worst first.
+// Severities returns all severities, worst first.
 func Severities() []Severity { return []Severity{Lost, Damaged, Unchecked, Leftover} }
 
 var severities = map[snapshot.Kind]Severity{
@@ -46,30 +47,30 @@ var severities = map[snapshot.Kind]Severity{
 	snapshot.ArchiveOrphaned: Leftover, snapshot.StrayObject: Leftover, DocumentUnrecorded: Leftover,
 }
 
-// Finding is what is wrong, and what was done about it.
+// Finding is one problem, and what was done about it.
 type Finding struct {
 	snapshot.Finding
 	Severity Severity
-	UserID   string // where a record tells
+	UserID   string // if a record names the user
 	Repaired bool
 	Removed  bool
 }
 
-// Options say what is done.
+// Options say what an audit does.
 type Options struct {
-	// ReadData, Settle and Grace are those of [snapshot.CheckOptions]; Grace is
-	// that of documents without a record too.
+	// ReadData, Settle and Grace are as in [snapshot.CheckOptions]. Grace also applies to
+	// documents without a record.
 	ReadData bool
 	Settle   time.Duration
 	Grace    time.Duration
-	// Repair rebuilds what locations' snapshots are found by. Remove removes the
-	// archives that no document names, and the documents that no record names,
-	// older than Grace. Both want the store and the catalogue for themselves.
+	// Repair rebuilds the files by which a location's snapshots are found. Remove removes
+	// archives that no document names, and documents that no record names, if they are
+	// older than Grace. Both need the store and the catalogue for themselves.
 	Repair bool
 	Remove bool
 }
 
-// Summary counts what was looked at, found and done.
+// Summary counts what was checked, found and done.
 type Summary struct {
 	snapshot.Checked
 	Recorded int // snapshots that the catalogue names
@@ -78,35 +79,35 @@ type Summary struct {
 	Removed  int
 }
 
-// Sound reports whether everything was looked at and nothing was lost or damaged,
-// or all of that was put right.
+// Sound reports whether everything could be checked and nothing is lost or damaged.
+// Repaired damage does not count.
 func (s Summary) Sound() bool { return s.Found[Lost]+s.Found[Damaged]+s.Found[Unchecked] == 0 }
 
-// Records are the records of the catalogue that an audit compares a store with.
+// Records are the parts of the catalogue that an audit compares a store with.
 type Records struct {
 	Sessions  SessionRecords
 	Snapshots SnapshotRecords
 	Defaults  DefaultRecords
 }
 
-// SessionRecords are the records of sessions; see [profiles.SessionStore].
+// SessionRecords reads the records of sessions; see [profiles.SessionStore].
 type SessionRecords interface {
 	Session(ctx context.Context, id string) (profiles.Session, error)
 }
 
-// SnapshotRecords are the records of snapshots; see [profiles.SnapshotStore].
+// SnapshotRecords reads the records of snapshots; see [profiles.SnapshotStore].
 type SnapshotRecords interface {
 	Snapshot(ctx context.Context, id string) (profiles.Snapshot, error)
 	Snapshots(ctx context.Context, f profiles.SnapshotFilter) ([]profiles.Snapshot, string, error)
 }
 
-// DefaultRecords are the current defaults of users; see [profiles.DefaultStore].
+// DefaultRecords reads the current defaults of users; see [profiles.DefaultStore].
 type DefaultRecords interface {
 	Default(ctx context.Context, userID string) (profiles.Default, error)
 	Defaults(ctx context.Context) ([]profiles.Default, error)
 }
 
-// audit is one run.
+// audit is one run of [Run].
 type audit struct {
 	vault   *snapshot.Vault
 	records *Records
@@ -114,28 +115,28 @@ type audit struct {
 	o       Options
 	found   func(Finding) error
 	out     Summary
-	// orphaned are archives that no document names, wanted those of records whose
-	// documents are missing, lost the snapshots that cannot be restored, and alone
-	// the documents that no record seems to name.
-	orphaned []snapshot.Finding
-	wanted   map[string]bool
-	lost     map[string]bool
-	alone    []snapshot.Snapshot
-	known    int // documents that a record names
-	strange  int // those that none names, and that no running save explains
+	// orphaned are archives that no document names. wanted are the archives of records
+	// whose documents are missing. lost are the snapshots that cannot be restored. unnamed
+	// are the documents that no record seems to name.
+	orphaned    []snapshot.Finding
+	wanted      map[string]bool
+	lost        map[string]bool
+	unnamed     []snapshot.Snapshot
+	known       int // documents that a record names
+	unexplained int // documents that no record names and that no running save explains
 }
 
-// Run checks everything and reports what it finds. Nothing is removed where the
-// catalogue names none of what the store has, for then it is the catalogue that is
-// lost: a config fault. Memory grows with what is found, and by a hundred bytes
-// for each archive. records nil looks at the store alone.
+// Run checks everything and passes each finding to found. If the catalogue names nothing
+// that the store has, the catalogue is lost: Run then removes nothing and returns a
+// config error. Memory use grows with the number of findings, and by a hundred bytes for
+// each archive. If records is nil, Run checks only the store.
 func Run(ctx context.Context, vault *snapshot.Vault, records *Records, now func() time.Time, o Options, found func(Finding) error) (Summary, error) {
 	a := &audit{vault: vault, records: records, now: now, o: o, found: found,
 		out: Summary{Found: map[Severity]int{}}, wanted: map[string]bool{}, lost: map[string]bool{}}
-	// The store comes first: a repair may put back what a record misses.
-	steps := []func(context.Context) error{a.stored, a.recorded, a.lostCatalogue, a.defaults, a.unrecorded, a.orphans}
+	// The store comes first, because a repair may restore what a record misses.
+	steps := []func(context.Context) error{a.checkStore, a.checkRecords, a.lostCatalogue, a.checkDefaults, a.removeUnrecorded, a.reportOrphans}
 	if records == nil {
-		steps = []func(context.Context) error{a.stored, a.lostCatalogue, a.orphans}
+		steps = []func(context.Context) error{a.checkStore, a.lostCatalogue, a.reportOrphans}
 	}
 	for _, step := range steps {
 		if err := step(ctx); err != nil {
@@ -145,9 +146,9 @@ func Run(ctx context.Context, vault *snapshot.Vault, records *Records, now func(
 	return a.out, nil
 }
 
-// tell gives a finding its severity and passes it on. What was put right counts
-// by that alone.
-func (a *audit) tell(f Finding) error {
+// report sets a finding's severity, counts it and passes it to the caller. A repaired or
+// removed finding counts only as that.
+func (a *audit) report(f Finding) error {
 	if f.Severity == "" {
 		f.Severity = severities[f.Kind]
 	}
@@ -165,54 +166,54 @@ func (a *audit) tell(f Finding) error {
 	return a.found(f)
 }
 
-// stored looks at the store, and compares each document with its record.
-func (a *audit) stored(ctx context.Context) (err error) {
+// checkStore checks the store, and compares each document with its record.
+func (a *audit) checkStore(ctx context.Context) (err error) {
 	o := snapshot.CheckOptions{ReadData: a.o.ReadData, Settle: a.o.Settle, Grace: a.o.Grace}
 	if a.records != nil {
-		o.Document = func(s snapshot.Snapshot, written time.Time) error { return a.document(ctx, s, written) }
+		o.Document = func(s snapshot.Snapshot, written time.Time) error { return a.checkDocument(ctx, s, written) }
 	}
 	a.out.Checked, err = a.vault.Check(ctx, o, func(f snapshot.Finding) error {
-		if f.Kind == snapshot.ArchiveOrphaned { // told last: it may be somebody's
+		if f.Kind == snapshot.ArchiveOrphaned { // reported last: a record may name it
 			a.orphaned = append(a.orphaned, f)
 			return nil
 		}
-		told, err := a.judged(ctx, f)
+		finding, err := a.classify(ctx, f)
 		if err != nil {
 			return err
 		}
 		if f.Repairable && a.o.Repair {
-			if err := a.repair(ctx, &told); err != nil {
+			if err := a.repair(ctx, &finding); err != nil {
 				return err
 			}
 		}
-		return a.tell(told)
+		return a.report(finding)
 	})
 	return err
 }
 
-// judged tells a snapshot that is lost from what a save that died before its
-// commit, or a delete that died after it, has left.
-func (a *audit) judged(ctx context.Context, f snapshot.Finding) (Finding, error) {
-	told := Finding{Finding: f}
+// classify distinguishes a lost snapshot from the remains of a save that died before its
+// commit, or of a delete that died after it.
+func (a *audit) classify(ctx context.Context, f snapshot.Finding) (Finding, error) {
+	finding := Finding{Finding: f}
 	if a.records == nil || severities[f.Kind] != Lost || f.Snapshot == "" {
-		return told, nil
+		return finding, nil
 	}
 	row, err := a.records.Snapshots.Snapshot(ctx, f.Snapshot)
 	if !fault.Is(err, fault.SnapshotNotFound) {
-		told.UserID = row.UserID
-		return told, err
+		finding.UserID = row.UserID
+		return finding, err
 	}
 	_, err = a.records.Sessions.Session(ctx, f.Location.Session)
 	if fault.Is(err, fault.SessionNotFound) {
-		return told, nil // it may be the catalogue that is not the whole one
+		return finding, nil // the catalogue itself may be incomplete
 	}
-	told.Severity = Leftover
-	told.What += "; no record names the snapshot"
-	return told, err
+	finding.Severity = Leftover
+	finding.What += "; no record names the snapshot"
+	return finding, err
 }
 
-// repair puts a location right. Where the store does not let it, the finding says
-// so, and the next one has its turn.
+// repair repairs a location. If the store refuses, the finding says so and the audit
+// continues.
 func (a *audit) repair(ctx context.Context, f *Finding) error {
 	err := a.vault.Repair(ctx, f.Location, a.o.ReadData)
 	f.Repaired = err == nil
@@ -223,10 +224,10 @@ func (a *audit) repair(ctx context.Context, f *Finding) error {
 	return nil
 }
 
-// orphans tells and removes the archives that no document names, and no record
-// whose document is missing. Before any is removed, everything is looked at once
-// more: documents were removed and put back meanwhile.
-func (a *audit) orphans(ctx context.Context) error {
+// reportOrphans reports and removes the archives that no document and no record without a
+// document names. Before it removes any, it checks the store again, because documents
+// were removed and restored meanwhile.
+func (a *audit) reportOrphans(ctx context.Context) error {
 	unclear := a.out.Unclear > 0
 	if a.o.Remove {
 		a.orphaned = nil
@@ -245,16 +246,16 @@ func (a *audit) orphans(ctx context.Context) error {
 		if a.wanted[f.Archive] {
 			continue
 		}
-		told := Finding{Finding: f, Removed: a.o.Remove && !unclear}
+		finding := Finding{Finding: f, Removed: a.o.Remove && !unclear}
 		if unclear {
-			told.What += ", but there are documents or folders that cannot be read, and it may be theirs"
+			finding.What += ", but some documents or folders cannot be read and may name it"
 		}
-		if told.Removed {
+		if finding.Removed {
 			if err := a.vault.DropArchive(ctx, f.Archive); err != nil {
 				return err
 			}
 		}
-		if err := a.tell(told); err != nil {
+		if err := a.report(finding); err != nil {
 			return err
 		}
 	}

@@ -20,7 +20,7 @@ import (
 	"github.com/stasisd/stasis/snapshot/memstore"
 )
 
-// rig is a store and a catalogue, with a clock that a test moves.
+// rig is a store and a catalogue with a clock that a test sets.
 type rig struct {
 	*testing.T
 	at        time.Time
@@ -59,14 +59,14 @@ func (r *rig) must(err error) {
 
 func id(n int) string { return fmt.Sprintf("01900000-0000-7000-8000-%012x", n) }
 
-func place(session string) snapshot.Location {
+func location(session string) snapshot.Location {
 	return snapshot.Location{Owner: profiles.OwnerOf("ada"), Session: session, Scope: "agent", ScopeID: "browser"}
 }
 
-// save stores snapshot n, whose archive holds the words.
+// save stores snapshot n, whose archive contains words.
 func (r *rig) save(n int, session, words string) snapshot.Snapshot {
 	r.Helper()
-	s, err := r.vault.Save(r.Context(), snapshot.Draft{ID: id(n), Location: place(session), Mode: snapshot.Filesystem, CreatedAt: r.at,
+	s, err := r.vault.Save(r.Context(), snapshot.Draft{ID: id(n), Location: location(session), Mode: snapshot.Filesystem, CreatedAt: r.at,
 		Entries: []snapshot.Entry{{Name: "state.json", Data: []byte(words)}}, Private: json.RawMessage(`{}`)})
 	r.must(err)
 	r.archives[n], err = snapshot.ArchiveKey(s.Archive.ID)
@@ -74,7 +74,7 @@ func (r *rig) save(n int, session, words string) snapshot.Snapshot {
 	return s
 }
 
-// commit saves and records it, as the user's default.
+// commit saves snapshot n and records it as the user's default.
 func (r *rig) commit(n int, words string) {
 	r.Helper()
 	s := r.save(n, "s", words)
@@ -84,7 +84,7 @@ func (r *rig) commit(n int, words string) {
 }
 
 func (r *rig) document(n int, session string) snapshot.Key {
-	key, err := place(session).DocumentKey(id(n))
+	key, err := location(session).DocumentKey(id(n))
 	r.must(err)
 	return key
 }
@@ -104,8 +104,9 @@ func (r *rig) records() *audit.Records {
 	return &audit.Records{Sessions: r.catalogue.Sessions, Snapshots: r.catalogue.Snapshots, Defaults: r.catalogue.Defaults}
 }
 
-// run audits and shortens what was told: severity, kind, snapshot, what was done.
-func (r *rig) run(records *audit.Records, o audit.Options) (told []string, sum audit.Summary, err error) {
+// run makes an audit. found has a line for each finding: severity, kind, snapshot, what
+// was done.
+func (r *rig) run(records *audit.Records, o audit.Options) (found []string, sum audit.Summary, err error) {
 	r.Helper()
 	sum, err = audit.Run(r.Context(), r.vault, records, r.now, o, func(f audit.Finding) error {
 		words := []string{string(f.Severity), string(f.Kind)}
@@ -118,37 +119,37 @@ func (r *rig) run(records *audit.Records, o audit.Options) (told []string, sum a
 		if f.Repaired {
 			words = append(words, "repaired")
 		}
-		told = append(told, strings.Join(words, " "))
+		found = append(found, strings.Join(words, " "))
 		return nil
 	})
-	return told, sum, err
+	return found, sum, err
 }
 
 func (r *rig) want(o audit.Options, want ...string) audit.Summary {
 	r.Helper()
-	told, sum, err := r.run(r.records(), o)
+	found, sum, err := r.run(r.records(), o)
 	r.must(err)
-	if diff := cmp.Diff(want, told); diff != "" {
-		r.Errorf("told (-want +got):\n%s", diff)
+	if diff := cmp.Diff(want, found); diff != "" {
+		r.Errorf("findings (-want +got):\n%s", diff)
 	}
 	return sum
 }
 
 var clean = audit.Options{Grace: time.Hour, Repair: true, Remove: true}
 
-// What the catalogue names and the store lacks is the worst that there is; what is
-// left of it stays, for the rest may come back from a backup.
+// If the catalogue names a snapshot that the store lacks, the snapshot is lost. Its
+// remaining parts stay, because a backup may have the others.
 func TestLostSnapshot(t *testing.T) {
 	r := newRig(t)
 	r.commit(1, "one")
 	r.commit(2, "two")
 	r.at = r.at.Add(2 * time.Hour)
 	if sum := r.want(clean); !sum.Sound() || sum.Recorded != 2 || sum.Snapshots != 2 {
-		t.Errorf("a sound store: %+v", sum)
+		t.Errorf("a store without damage: %+v", sum)
 	}
-	r.drop(r.document(2, "s")) // latest has it still
+	r.drop(r.document(2, "s")) // latest still has it
 	if sum := r.want(clean, "damaged latest_damaged 2 repaired"); !sum.Sound() || sum.Repaired != 1 {
-		t.Errorf("put back from latest: %+v", sum)
+		t.Errorf("repaired from latest: %+v", sum)
 	}
 	r.drop(r.document(1, "s"))
 	sum := r.want(clean, "lost document_missing 1")
@@ -159,22 +160,22 @@ func TestLostSnapshot(t *testing.T) {
 	r.want(audit.Options{}, "lost archive_missing 2", "damaged latest_damaged 2", "lost document_missing 1", "lost default_broken 2")
 }
 
-// What nobody names is removed once it is old enough, and nothing else.
+// What nothing names is removed once it is old enough, and nothing else is.
 func TestOrphans(t *testing.T) {
 	r := newRig(t)
 	r.commit(1, "one")
 	r.save(2, "s", "two")         // a save that died before its commit
-	r.save(3, "s", "one")         // with the archive of another
-	r.save(4, "elsewhere", "for") // of a session that the catalogue does not have
+	r.save(3, "s", "one")         // shares its archive with snapshot 1
+	r.save(4, "elsewhere", "for") // its session is not in the catalogue
 	r.save(5, "s", "five")
-	r.drop(r.document(5, "s")) // that died before its document; latest still has it
+	r.drop(r.document(5, "s")) // a save that died before its document; latest still has it
 	r.want(clean, "damaged latest_damaged 5 repaired")
 
 	r.at = r.at.Add(2 * time.Hour)
-	told := []string{"leftover document_unrecorded 4", "leftover document_unrecorded 2", "leftover document_unrecorded 3", "leftover document_unrecorded 5"}
-	r.want(audit.Options{Grace: time.Hour}, told...)
+	found := []string{"leftover document_unrecorded 4", "leftover document_unrecorded 2", "leftover document_unrecorded 3", "leftover document_unrecorded 5"}
+	r.want(audit.Options{Grace: time.Hour}, found...)
 	r.want(audit.Options{Grace: 3 * time.Hour})
-	sum := r.want(clean, told[0], told[1]+" removed", told[2]+" removed", told[3]+" removed",
+	sum := r.want(clean, found[0], found[1]+" removed", found[2]+" removed", found[3]+" removed",
 		"leftover archive_orphaned removed", "leftover archive_orphaned removed")
 	if !sum.Sound() || sum.Removed != 5 {
 		t.Errorf("%+v", sum)
@@ -184,14 +185,14 @@ func TestOrphans(t *testing.T) {
 			t.Errorf("the archive of snapshot %d is there: %t", n, !stays)
 		}
 	}
-	latest, err := r.vault.Latest(t.Context(), place("s"))
+	latest, err := r.vault.Latest(t.Context(), location("s"))
 	if err != nil || latest.ID != id(1) {
 		t.Errorf("latest is %s, %v", latest.ID, err)
 	}
-	r.want(clean, told[0])
+	r.want(clean, found[0])
 }
 
-// A delete that died half-way is no loss.
+// The remains of an interrupted delete do not count as a loss.
 func TestHalfDeleted(t *testing.T) {
 	r := newRig(t)
 	r.commit(1, "one")
@@ -201,7 +202,7 @@ func TestHalfDeleted(t *testing.T) {
 	r.want(audit.Options{}, "leftover archive_missing 2", "leftover document_unrecorded 2")
 }
 
-// While a document cannot be read, an archive may be its.
+// While a document cannot be read, it may name any archive.
 func TestUnclear(t *testing.T) {
 	r := newRig(t)
 	r.commit(1, "one")
@@ -218,7 +219,7 @@ func TestUnclear(t *testing.T) {
 	}
 }
 
-// unlisted is a store that gives everything but the names in one folder.
+// unlisted is a store that cannot list one folder.
 type unlisted struct {
 	*memstore.Store
 	folder snapshot.Key
@@ -231,7 +232,7 @@ func (u unlisted) List(ctx context.Context, folder snapshot.Key, limit int, afte
 	return u.Store.List(ctx, folder, limit, after)
 }
 
-// In a folder that cannot be listed there may be the document of any archive.
+// A folder that cannot be listed may contain the document of any archive.
 func TestUnlisted(t *testing.T) {
 	r := newRig(t)
 	r.must(r.catalogue.Sessions.CreateSession(t.Context(), profiles.Session{ID: "t", UserID: "ada", Status: profiles.StatusReady, CreatedAt: r.at}))
@@ -242,7 +243,7 @@ func TestUnlisted(t *testing.T) {
 	r.must(err)
 	r.save(3, "t", "three") // latest has this one
 	r.at = r.at.Add(2 * time.Hour)
-	folder, err := place("t").HistoryFolder()
+	folder, err := location("t").HistoryFolder()
 	r.must(err)
 	r.vault = snapshot.NewVault(unlisted{r.store, folder}, r.keys, snapshot.Options{Now: r.now})
 	r.want(audit.Options{Grace: time.Hour, Remove: true}, "unchecked unreadable", "leftover archive_orphaned")
@@ -251,8 +252,8 @@ func TestUnlisted(t *testing.T) {
 	}
 }
 
-// A caller that hears of no more ends the audit with its own error.
-func TestCallerEnds(t *testing.T) {
+// An error of the found callback ends the audit and is returned.
+func TestCallbackErrorEndsTheAudit(t *testing.T) {
 	r := newRig(t)
 	r.commit(1, "one")
 	r.drop(r.archives[1])

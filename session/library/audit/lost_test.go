@@ -10,7 +10,7 @@ import (
 	"github.com/stasisd/stasis/session/library/audit"
 )
 
-// Where it is the catalogue that is lost, nothing is an orphan.
+// If the catalogue is lost, nothing counts as an orphan.
 func TestLostCatalogue(t *testing.T) {
 	r := newRig(t)
 	r.save(1, "s", "one")
@@ -25,12 +25,12 @@ func TestLostCatalogue(t *testing.T) {
 		t.Error("something was removed")
 	}
 	for _, records := range []*audit.Records{r.records(), nil} {
-		told, sum, err := r.run(records, audit.Options{Grace: time.Hour})
-		if err != nil || sum.Sound() || !slices.Contains(told, "damaged catalogue_lost") {
-			t.Errorf("only looking: %v, %v", told, err)
+		found, sum, err := r.run(records, audit.Options{Grace: time.Hour})
+		if err != nil || sum.Sound() || !slices.Contains(found, "damaged catalogue_lost") {
+			t.Errorf("only looking: %v, %v", found, err)
 		}
 	}
-	// A first save that is about to be committed is none of that.
+	// A first save that is about to be committed does not count as a lost catalogue.
 	r.want(audit.Options{Grace: 3 * time.Hour})
 	r.save(2, "elsewhere", "two")
 	r.want(audit.Options{Grace: 3 * time.Hour}, "damaged catalogue_lost")

@@ -15,14 +15,14 @@ import (
 	"github.com/stasisd/stasis/snapshot/memstore"
 )
 
-// logged is what is logged of the rig's catalogue and a vault.
+// logged returns what LogMismatch logs for the rig's catalogue and a vault.
 func (r *rig) logged(vault *snapshot.Vault) string {
 	var log bytes.Buffer
 	audit.LogMismatch(r.Context(), vault, r.catalogue.Sessions, r.catalogue.Snapshots, slog.New(slog.NewTextHandler(&log, nil)))
 	return log.String()
 }
 
-// It says whether catalogue, store and keys belong together.
+// LogMismatch reports whether the catalogue, the store and the keys belong together.
 func TestLogMismatch(t *testing.T) {
 	other, err := age.GenerateX25519Identity()
 	if err != nil {
@@ -34,49 +34,49 @@ func TestLogMismatch(t *testing.T) {
 		r.must(r.catalogue.Close())
 		r.catalogue = db
 	}
-	anew := func(r *rig) { r.store = memstore.New(0, time.Now) }
+	newStore := func(r *rig) { r.store = memstore.New(0, time.Now) }
 	for name, test := range map[string]struct {
 		change func(r *rig)
-		want   []string // in the log; none: it says nothing of it
+		want   []string // in the log; none: nothing is logged
 	}{
 		"all is well": {func(*rig) {}, nil},
 		"another archive-key": {func(r *rig) { r.keys = snapshot.NewKeys(r.identity, [32]byte{2}) },
 			[]string{"ERROR", "archive-key is probably not the one", "from a backup"}},
 		"another identity": {func(r *rig) { r.keys = snapshot.NewKeys(other, [32]byte{1}) },
-			[]string{"ERROR", "no identity here opens", "sealed to NEEDED"}},
+			[]string{"ERROR", "no identity of this daemon can open", "sealed to NEEDED"}},
 		"a node that only writes": {func(r *rig) { r.keys = snapshot.NewKeys(nil, [32]byte{1}, r.identity.Recipient()) }, nil},
-		"another store":           {anew, []string{"ERROR", "the store has none", "mem://"}},
-		"no catalogue":            {emptied, []string{"WARN", "a catalogue was lost", "stasis snapshot import"}},
-		"a first start":           {func(r *rig) { emptied(r); anew(r) }, nil},
+		"another store":           {newStore, []string{"ERROR", "the store has none", "mem://"}},
+		"no catalogue":            {emptied, []string{"WARN", "the catalogue was lost", "stasis snapshot import"}},
+		"a first start":           {func(r *rig) { emptied(r); newStore(r) }, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t)
-			for n := range 6 { // more than are tried
+			for n := range 6 { // more than are opened
 				r.commit(n+1, "words")
 			}
 			test.change(r)
-			told := r.logged(snapshot.NewVault(r.store, r.keys, snapshot.Options{Now: r.now}))
-			if len(test.want) == 0 && told != "" {
-				t.Errorf("it says %s", told)
+			logged := r.logged(snapshot.NewVault(r.store, r.keys, snapshot.Options{Now: r.now}))
+			if len(test.want) == 0 && logged != "" {
+				t.Errorf("it logs %s", logged)
 			}
 			for _, want := range test.want {
 				want = strings.ReplaceAll(want, "NEEDED", r.identity.Recipient().String())
-				if !strings.Contains(told, want) {
-					t.Errorf("no %q in %s", want, told)
+				if !strings.Contains(logged, want) {
+					t.Errorf("no %q in %s", want, logged)
 				}
 			}
 		})
 	}
 }
 
-// One snapshot that opens says that keys and store are right: the others are damaged
-// each by itself, which a verification tells.
-func TestOneThatOpensIsEnough(t *testing.T) {
+// One snapshot that can be opened proves that the keys and the store are right. The
+// others are damaged for their own reasons, which a verification reports.
+func TestOneReadableSnapshotIsEnough(t *testing.T) {
 	r := newRig(t)
 	r.commit(1, "one")
 	r.commit(2, "two")
 	r.drop(r.document(2, "s"))
-	if told := r.logged(r.vault); told != "" {
-		t.Errorf("it says %s", told)
+	if logged := r.logged(r.vault); logged != "" {
+		t.Errorf("it logs %s", logged)
 	}
 }

@@ -14,9 +14,9 @@ import (
 // page is how many records are read at once.
 const page = 1000
 
-// recorded looks for the document of every record. A delete removes the record
-// first, so one whose document is missing is looked up again.
-func (a *audit) recorded(ctx context.Context) error {
+// checkRecords looks for the document of every record. A delete removes the record first, so
+// a record whose document is missing is looked up again.
+func (a *audit) checkRecords(ctx context.Context) error {
 	for after := ""; ; {
 		rows, next, err := a.records.Snapshots.Snapshots(ctx, profiles.SnapshotFilter{Limit: page, StartAfter: after})
 		if err != nil {
@@ -24,7 +24,7 @@ func (a *audit) recorded(ctx context.Context) error {
 		}
 		for _, row := range rows {
 			a.out.Recorded++
-			if err := a.record(ctx, row); err != nil {
+			if err := a.checkRecord(ctx, row); err != nil {
 				return err
 			}
 		}
@@ -34,7 +34,7 @@ func (a *audit) recorded(ctx context.Context) error {
 	}
 }
 
-func (a *audit) record(ctx context.Context, row profiles.Snapshot) error {
+func (a *audit) checkRecord(ctx context.Context, row profiles.Snapshot) error {
 	loc := library.LocationOf(row.UserID, row.SessionID)
 	has, err := a.vault.Has(ctx, loc, row.ID)
 	if has || err != nil && !fault.Is(err, fault.InvalidField) {
@@ -48,15 +48,15 @@ func (a *audit) record(ctx context.Context, row profiles.Snapshot) error {
 	}
 	a.wanted[row.ArchiveID] = true
 	f := Finding{UserID: row.UserID, Finding: snapshot.Finding{Kind: DocumentMissing, Location: loc, Snapshot: row.ID, Archive: row.ArchiveID,
-		What: "the catalogue names this snapshot, and its document is missing"}}
+		What: "the catalogue names this snapshot, but its document is missing"}}
 	if key, err := loc.DocumentKey(row.ID); err == nil {
 		f.Key = key.String()
 	}
-	return a.tell(f)
+	return a.report(f)
 }
 
-// HasAny reports whether the store has the document of any snapshot that the
-// catalogue names, and how many names it looked at; all of them where it has none.
+// HasAny reports whether the store has the document of any snapshot that the catalogue
+// names. named is how many names it looked up; all of them if it found none.
 func HasAny(ctx context.Context, vault *snapshot.Vault, records SnapshotRecords) (named int, has bool, err error) {
 	for after := ""; ; {
 		rows, next, err := records.Snapshots(ctx, profiles.SnapshotFilter{Limit: page, StartAfter: after})
@@ -76,19 +76,20 @@ func HasAny(ctx context.Context, vault *snapshot.Vault, records SnapshotRecords)
 	}
 }
 
-// document compares a document with its record, and notes one that has none.
-func (a *audit) document(ctx context.Context, s snapshot.Snapshot, written time.Time) error {
+// checkDocument compares a document with its record, and remembers a document that has no
+// record.
+func (a *audit) checkDocument(ctx context.Context, s snapshot.Snapshot, written time.Time) error {
 	row, err := a.records.Snapshots.Snapshot(ctx, s.ID)
 	if fault.Is(err, fault.SnapshotNotFound) {
 		if a.now().Sub(written) >= a.o.Grace {
-			a.alone = append(a.alone, s)
-			a.strange++
+			a.unnamed = append(a.unnamed, s)
+			a.unexplained++
 			return nil
 		}
-		// A save that runs has its session recorded already.
+		// A running save has its session recorded already.
 		_, err = a.records.Sessions.Session(ctx, s.Location.Session)
 		if fault.Is(err, fault.SessionNotFound) {
-			a.strange++
+			a.unexplained++
 			return nil
 		}
 		return err
@@ -104,37 +105,37 @@ func (a *audit) document(ctx context.Context, s snapshot.Snapshot, written time.
 	if err != nil {
 		return err
 	}
-	return a.tell(Finding{UserID: row.UserID, Finding: snapshot.Finding{Kind: RecordDiffers, Location: s.Location, Snapshot: s.ID,
-		Archive: s.Archive.ID, Key: key.String(), What: "the catalogue has it elsewhere, or with another archive"}})
+	return a.report(Finding{UserID: row.UserID, Finding: snapshot.Finding{Kind: RecordDiffers, Location: s.Location, Snapshot: s.ID,
+		Archive: s.Archive.ID, Key: key.String(), What: "the catalogue records another location or another archive"}})
 }
 
-// lostCatalogue tells of an empty catalogue, or one of another store, and keeps it
-// from having everything removed.
+// lostCatalogue reports a catalogue that is empty or belongs to another store. If Remove
+// is set it returns an error, so that nothing is removed.
 func (a *audit) lostCatalogue(context.Context) error {
 	if a.known > 0 || a.out.Snapshots+a.out.Archives == 0 {
 		return nil
 	}
 	if !a.o.Remove {
-		if a.out.Snapshots == 0 || a.records != nil && a.strange == 0 {
+		if a.out.Snapshots == 0 || a.records != nil && a.unexplained == 0 {
 			return nil
 		}
-		return a.tell(Finding{Finding: snapshot.Finding{Kind: CatalogueLost, What: fmt.Sprintf(
-			"it knows none of the %d snapshots in the store: it is lost, or that of another store", a.out.Snapshots)}})
+		return a.report(Finding{Finding: snapshot.Finding{Kind: CatalogueLost, What: fmt.Sprintf(
+			"it names none of the %d snapshots in the store: it is lost, or it belongs to another store", a.out.Snapshots)}})
 	}
 	return fault.New(fault.Config, "audit.remove",
-		"the catalogue names none of the %d snapshots and %d archives in the store: it is lost, or that of another store; nothing was removed",
+		"the catalogue names none of the %d snapshots and %d archives in the store: it is lost, or it belongs to another store; nothing was removed",
 		a.out.Snapshots, a.out.Archives)
 }
 
-// defaults looks at what every user's default names.
-func (a *audit) defaults(ctx context.Context) error {
+// checkDefaults checks the snapshot of every user's default.
+func (a *audit) checkDefaults(ctx context.Context) error {
 	all, err := a.records.Defaults.Defaults(ctx)
 	if err != nil {
 		return err
 	}
 	for _, d := range all {
 		row, err := a.records.Snapshots.Snapshot(ctx, d.SnapshotID)
-		what := "the default names a snapshot that the catalogue does not have"
+		what := "the default names a snapshot that is not in the catalogue"
 		switch {
 		case err == nil && !a.lost[d.SnapshotID]:
 			continue
@@ -152,18 +153,18 @@ func (a *audit) defaults(ctx context.Context) error {
 		if row.ID != "" {
 			f.Location = library.LocationOf(row.UserID, row.SessionID)
 		}
-		if err := a.tell(f); err != nil {
+		if err := a.report(f); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// unrecorded tells, and removes, documents that no record names: what is left of a
-// save that died before its commit. Where the catalogue does not even know the
-// session, it may be an older copy than the store, and the document stays.
-func (a *audit) unrecorded(ctx context.Context) error {
-	for _, s := range a.alone {
+// removeUnrecorded reports and removes documents that no record names: the remains of a save
+// that died before its commit. If the catalogue does not have the session either, it may
+// be older than the store, and the document stays.
+func (a *audit) removeUnrecorded(ctx context.Context) error {
+	for _, s := range a.unnamed {
 		has, err := a.vault.Has(ctx, s.Location, s.ID)
 		if err != nil {
 			return err
@@ -180,28 +181,28 @@ func (a *audit) unrecorded(ctx context.Context) error {
 			return err
 		}
 		f := Finding{Finding: snapshot.Finding{Kind: DocumentUnrecorded, Location: s.Location, Snapshot: s.ID, Archive: s.Archive.ID,
-			Key: key.String(), What: "no record names it"}}
+			Key: key.String(), What: "no record names this document"}}
 		switch _, err := a.records.Sessions.Session(ctx, s.Location.Session); {
 		case fault.Is(err, fault.SessionNotFound):
-			f.What += ", nor its session: the catalogue may be an older copy"
+			f.What += ", and its session is unknown; the catalogue may be older than the store"
 		case err != nil:
 			return err
 		case a.o.Remove:
-			// Its archive may be another's too: it is judged by who is left.
+			// nil leaves the archive, which another document may name; orphans decides.
 			if err := a.vault.Delete(ctx, s.Location, s.ID, nil); err != nil {
 				return err
 			}
 			f.Removed = true
 		}
-		if err := a.tell(f); err != nil {
+		if err := a.report(f); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// Stored reports whether a store has what a record names: the document, and the
-// archive in some length. It opens neither.
+// Stored reports whether a store has the document and the archive that a record names. It
+// opens neither, and does not compare the archive's length.
 func Stored(ctx context.Context, store snapshot.Store, row profiles.Snapshot) (bool, error) {
 	document, err := library.LocationOf(row.UserID, row.SessionID).DocumentKey(row.ID)
 	if err != nil {

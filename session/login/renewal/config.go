@@ -1,9 +1,10 @@
-// Package renewal keeps logins alive: it opens users' defaults as often as their settings
-// say, checks the login, and saves what the site renewed as the user's new default.
+// Package renewal keeps logins alive. As often as users' settings say, it opens their
+// defaults, checks the login, and saves what the site renewed as the user's new default.
 //
-// When a check is due follows from the catalogue (due.go); checks are made one after the
-// other (renewals.go, renew.go). A check gives way to a create that needs the environment
-// ([Renewal.GiveWay]). Its outcome is kept with the user; see [login.Outcome].
+// The catalogue decides when a check is due (due.go). Checks are made one after the other
+// (renewals.go, renew.go). If a create needs the environment, the check makes way for it
+// ([Renewal.GiveWay]). The outcome of a check is stored with the user; see
+// [login.Outcome].
 package renewal
 
 import (
@@ -39,7 +40,7 @@ type Archives interface {
 	CheckRoom(ctx context.Context, need int64) error
 }
 
-// Snapshots are the stored snapshots; see library.Snapshots.
+// Snapshots holds and removes stored snapshots; see library.Snapshots.
 type Snapshots interface {
 	Hold(ctx context.Context, row profiles.Snapshot, what string) (release func(), err error)
 	Retire(ctx context.Context, row profiles.Snapshot) (freed int64, err error)
@@ -60,7 +61,7 @@ type Engines interface {
 	Has(engine string) error
 }
 
-// Datadirs lists what belongs into an archive; see [save.Datadirs].
+// Datadirs lists the files that belong into an archive; see [save.Datadirs].
 type Datadirs interface {
 	Select(ctx context.Context, userDataDir string) ([]browser.File, error)
 }
@@ -72,24 +73,24 @@ type Saver interface {
 	Keep(ctx context.Context, j save.Job, doc state.Document, files []browser.File) (_ save.EndAnswer, problem string, _ error)
 }
 
-// Checker runs checks and keeps their outcomes; see [login.Checker].
+// Checker makes checks and stores their outcomes; see [login.Checker].
 type Checker interface {
 	Check(ctx context.Context, chrome login.Chrome, check settings.LoginCheck) (login.Outcome, error)
 	Record(ctx context.Context, userID string, snap profiles.Snapshot, outcome login.Outcome) (login.Outcome, error)
 }
 
-// Places are the slots of sessions, of which a check takes one; see capacity.Manager.
+// Places are the slots of sessions; a check takes one. See capacity.Manager.
 type Places interface {
 	AcquireUnlessLast() bool
 	Release()
 	Replenish()
 }
 
-// Sessions are those that hold environments.
+// Sessions registers which sessions and checks use an environment.
 type Sessions interface {
-	// EnterRenewal notes a check, unless somebody holds its environment: a session
-	// that is live or on its way, a parked Chrome, or another check. Creates meet it
-	// from then on, until LeaveRenewal.
+	// EnterRenewal registers a check, unless its environment is in use: by a session that
+	// is live or being created, by a parked Chrome, or by another check. Creates find the
+	// check there until LeaveRenewal.
 	EnterRenewal(r *Renewal) bool
 	LeaveRenewal(r *Renewal)
 }
@@ -100,7 +101,7 @@ type Meter interface {
 	save.Meter
 }
 
-// Config is what Renewals need.
+// Config is what New needs.
 type Config struct {
 	Records     Records
 	Archives    Archives
@@ -113,10 +114,10 @@ type Config struct {
 	Checker     Checker
 	Places      Places
 	Sessions    Sessions
-	Room        func() bool // whether memory allows one more Chrome
+	Room        func() bool // reports whether memory allows one more Chrome
 	MaxSessions int
-	// Patience is how long a create waits for a check whose Chrome is up, and Between the
-	// time between two tries to save what a check found; 0: the default.
+	// Patience is how long a create waits for a check whose Chrome is running. Between is
+	// the time between two tries to save the result of a check. 0: the default.
 	Patience, Between time.Duration
 	Meter             Meter
 	Now               func() time.Time

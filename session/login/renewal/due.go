@@ -12,10 +12,11 @@ import (
 	"github.com/stasisd/stasis/session/settings"
 )
 
-// renewalRetry is how long after a check that had an error the next one is made; it doubles with each.
+// renewalRetry is the time to the next check after one with an error; it doubles with
+// each further error.
 const renewalRetry = 30 * time.Second
 
-// plan is a check that is to be made.
+// plan is a check that will be made.
 type plan struct {
 	userID   string
 	every    time.Duration
@@ -24,9 +25,9 @@ type plan struct {
 	snapshot profiles.Snapshot
 }
 
-// planned returns the next check of a user and when it is due. It depends on the
-// catalogue alone: the interval counts from the latest of the last check, the last move
-// of the default, and the end of the last session that had it.
+// planned returns the next check of a user and when it is due. Only the catalogue
+// decides: the interval starts at the latest of the last check, the last move of the
+// default, and the end of the last session that had it.
 func (k *Renewals) planned(ctx context.Context, userID string) (p plan, at time.Time, err error) {
 	now := k.cfg.Now()
 	user, err := k.cfg.Records.User(ctx, userID)
@@ -39,7 +40,7 @@ func (k *Renewals) planned(ctx context.Context, userID string) (p plan, at time.
 	}
 	p.userID, p.every = userID, set.CheckEvery()
 	if p.every == 0 {
-		return p, now.Add(renewalLook), nil // the settings have just changed, which is told
+		return p, now.Add(maxLookInterval), nil // a change of the settings wakes the schedule
 	}
 	p.check = *set.LoginCheck
 	p.current, err = k.cfg.Records.Default(ctx, userID)
@@ -47,7 +48,7 @@ func (k *Renewals) planned(ctx context.Context, userID string) (p plan, at time.
 		p.snapshot, err = k.cfg.Records.Snapshot(ctx, p.current.SnapshotID)
 	}
 	if fault.Is(err, fault.DefaultNotFound) || fault.Is(err, fault.SnapshotNotFound) {
-		return p, now.Add(p.early()), nil // a default that comes meanwhile is not due before
+		return p, now.Add(p.minInterval()), nil // a default that is made meanwhile is not due earlier
 	}
 	if err != nil {
 		return p, at, err
@@ -59,7 +60,7 @@ func (k *Renewals) planned(ctx context.Context, userID string) (p plan, at time.
 	return p, p.due(login.LastOutcome(user), used, now), nil
 }
 
-// due is when the check is to be made. Times in the future do not count: the clock was
+// due returns when the check is to be made. It ignores times in the future: the clock was
 // set back.
 func (p plan) due(last login.Outcome, used, now time.Time) time.Time {
 	var since time.Time
@@ -75,11 +76,11 @@ func (p plan) due(last login.Outcome, used, now time.Time) time.Time {
 	return since.Add(wait)
 }
 
-// early is the shortest interval between two checks.
-func (p plan) early() time.Duration { return p.every - p.every/10 }
+// minInterval returns the shortest interval between two checks.
+func (p plan) minInterval() time.Duration { return p.every - p.every/10 }
 
-// jitter is by how much a check comes early, at most a tenth of the interval, so that
-// users with one interval drift apart. It is a function of user and time.
+// jitter returns how much earlier than the interval a check is made, at most a tenth. It
+// keeps users with the same interval apart. It depends only on the user and the time.
 func (p plan) jitter(since time.Time) time.Duration {
 	sum := sha256.Sum256(binary.BigEndian.AppendUint64([]byte(p.userID), uint64(since.UnixNano())))
 	return time.Duration(binary.BigEndian.Uint64(sum[:]) % uint64(p.every/10+1))

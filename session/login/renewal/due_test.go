@@ -10,8 +10,7 @@ import (
 
 const hour = time.Hour
 
-// When a check is due follows from what is recorded; what lies in the future is
-// not believed.
+// Recorded times decide when a check is due; times in the future do not count.
 func TestRenewalDue(t *testing.T) {
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	why := "away"
@@ -38,14 +37,14 @@ func TestRenewalDue(t *testing.T) {
 	}
 }
 
-// A turn that was put far ahead, before the clock was set back, is due at once.
+// A turn that is far ahead because the clock was set back is due at once.
 func TestNext(t *testing.T) {
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	k := &Renewals{turns: map[string]*Turn{"early": {now.Add(time.Minute)}, "put before": {now.Add(5 * hour)}}}
-	if who, due, _ := k.Next(now); who != "put before" || !due.Equal(now) {
-		t.Errorf("%s is next, in %s", who, due.Sub(now))
+	if user, due, _ := k.Next(now); user != "put before" || !due.Equal(now) {
+		t.Errorf("%s is next, in %s", user, due.Sub(now))
 	}
-	if who, due, _ := k.Next(now.Add(5 * hour)); who != "early" || due.After(now.Add(time.Minute)) {
-		t.Errorf("%s is next", who)
+	if user, due, _ := k.Next(now.Add(5 * hour)); user != "early" || due.After(now.Add(time.Minute)) {
+		t.Errorf("%s is next", user)
 	}
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// renewalName is the agent_name and the text of the reason of the session record that
+// renewalName is the agent_name, and the text of the reason, of the session record that
 // scheduled checks save to. keepRenewals is how many of its snapshots are kept besides
 // the default.
 const (
@@ -22,14 +22,15 @@ const (
 	keepRenewals = 2
 )
 
-// renew makes a scheduled check: it opens the default with its tabs, checks the login,
-// and saves it as the user's new default if it is logged in and the login has changed.
-// Otherwise the default stays. A check that is given up leaves nothing and is not
-// recorded. The daemon's death leaves a run directory that no record names.
+// renew makes a scheduled check: it opens the default with its tabs and checks the login.
+// If the user is logged in and the login has changed, it saves the environment as the
+// user's new default. Otherwise the default stays. A check that is abandoned leaves
+// nothing and is not recorded. If the daemon dies, a run directory without a record
+// remains; the next start removes it.
 func (k *Renewals) renew(r *Renewal) {
 	outcome, err := k.renewal(r)
 	if r.ctx.Err() != nil && !outcome.LoggedIn {
-		return // somebody needs the environment, or the daemon stops
+		return // a create needs the environment, or the daemon stops
 	}
 	if err != nil {
 		k.cfg.Log.Warn("a scheduled login check could not be made", "owner", profiles.OwnerOf(r.userID), "error", err)
@@ -38,13 +39,13 @@ func (k *Renewals) renew(r *Renewal) {
 	if outcome.Version == nil {
 		outcome.SnapshotID, outcome.Version = &r.current.SnapshotID, &r.current.Version
 	}
-	if _, err := k.cfg.Checker.Record(k.life, r.userID, r.snapshot, outcome); err != nil {
+	if _, err := k.cfg.Checker.Record(k.workCtx, r.userID, r.snapshot, outcome); err != nil {
 		k.cfg.Log.Error("the outcome of a scheduled login check could not be recorded", "owner", profiles.OwnerOf(r.userID), "error", err)
 	}
 }
 
-// renewal opens, checks and saves. The outcome names a version only if a new one was
-// made.
+// renewal opens, checks and saves. The outcome names a version only if there is a new
+// one.
 func (k *Renewals) renewal(r *Renewal) (login.Outcome, error) {
 	release, err := k.cfg.Snapshots.Hold(r.ctx, r.snapshot, "restored")
 	if err != nil {
@@ -52,7 +53,7 @@ func (k *Renewals) renewal(r *Renewal) (login.Outcome, error) {
 	}
 	defer release()
 	if d, err := k.cfg.Records.Default(r.ctx, r.userID); err != nil || d.Version != r.current.Version {
-		r.cancel() // it has moved since it was looked up
+		r.cancel() // the default has moved since it was looked up
 		return login.Outcome{}, err
 	}
 	engine := cmp.Or(r.snapshot.Engine, browser.EngineChrome)
@@ -60,8 +61,8 @@ func (k *Renewals) renewal(r *Renewal) (login.Outcome, error) {
 		k.cfg.Meter.LoginChecked(login.Failed)
 		return login.Outcome{}, err
 	}
-	if err := k.storable(r); err != nil {
-		return k.notRenewed(r, "not opened, for what the site renews could not be saved", err), nil
+	if err := k.checkStore(r); err != nil {
+		return k.notRenewed(r, "the default was not opened, because what the site renews could not be saved", err), nil
 	}
 	up, err := k.cfg.Restorer.FromFiles(r.ctx, restore.Request{Engine: engine, RestoreTabs: true}, r.snapshot)
 	if err != nil {
@@ -70,20 +71,20 @@ func (k *Renewals) renewal(r *Renewal) (login.Outcome, error) {
 		}
 		return login.Outcome{}, err
 	}
-	defer browsers.Discard(k.life, up.Chrome, k.cfg.Log)
-	if err := r.open(); err != nil {
+	defer browsers.Discard(k.workCtx, up.Chrome, k.cfg.Log)
+	if err := r.markOpened(); err != nil {
 		return login.Outcome{}, err
 	}
-	if why := notWhole(up); why != "" {
-		return k.notRenewed(r, "not asked, for it did not come back whole and could not be saved", fault.New(fault.SaveFailed, "session.renewal", "%s", why)), nil
+	if why := missingParts(up); why != "" {
+		return k.notRenewed(r, "the site was not opened, because the default was not restored completely and so could not be saved", fault.New(fault.SaveFailed, "session.renewal", "%s", why)), nil
 	}
 	outcome, err := k.cfg.Checker.Check(r.ctx, up.Chrome, r.check)
 	if err != nil || !outcome.LoggedIn {
 		return outcome, err
 	}
-	moved, err := k.saveRenewal(k.life, r, up.Started)
+	moved, err := k.saveRenewal(k.workCtx, r, up.Started)
 	if err != nil {
-		k.cfg.Log.Warn("a default that is logged in could not be saved anew, and stays as it is", "owner", profiles.OwnerOf(r.userID), "error", err)
+		k.cfg.Log.Warn("a scheduled check found the default logged in but could not save it; the default does not change", "owner", profiles.OwnerOf(r.userID), "error", err)
 		text := "logged in, but what the site renewed could not be saved: " + fault.MessageOf(err)
 		outcome.Error = &text
 	}
@@ -94,18 +95,18 @@ func (k *Renewals) renewal(r *Renewal) (login.Outcome, error) {
 }
 
 // saveRenewal saves a checked Chrome as the user's default, if the default still has the
-// version that it was opened from. nil: nothing was saved, because nothing has
-// changed or there is another version.
+// version that was opened. It returns nil if nothing was saved, because nothing has
+// changed or the default has moved.
 func (k *Renewals) saveRenewal(ctx context.Context, r *Renewal, up restore.Started) (_ *profiles.Default, err error) {
-	did := save.Failed
-	defer func() { k.cfg.Meter.Saved(save.ForLoginCheck, did) }()
+	result := save.Failed
+	defer func() { k.cfg.Meter.Saved(save.ForLoginCheck, result) }()
 	j := save.Job{Chrome: up.Chrome, Dir: up.Chrome.Dir(), Mode: save.Filesystem, GoesOn: true, Auto: true, Partial: up.Partial,
 		Notes: up.Notes, Move: &profiles.Move{From: r.current.Version, Renewal: true}}
 	if err := k.renewalRecord(ctx, r, &j); err != nil {
 		return nil, err
 	}
 	var doc state.Document
-	if err := k.tried(r, up.Chrome.Done(), func() (err error) {
+	if err := k.retried(r, up.Chrome.Done(), func() (err error) {
 		if doc, err = k.cfg.Saver.Capture(ctx, j); err != nil {
 			return err
 		}
@@ -120,7 +121,7 @@ func (k *Renewals) saveRenewal(ctx context.Context, r *Renewal, up restore.Start
 		return nil, err
 	}
 	if now, _ := k.cfg.Saver.Survey(ctx, j, doc); !loginChanged(ctx, up.Document, now) {
-		did = save.Unchanged
+		result = save.Unchanged
 		return nil, nil
 	}
 	files, err := k.cfg.Datadirs.Select(ctx, j.Dir.Profile())
@@ -128,7 +129,7 @@ func (k *Renewals) saveRenewal(ctx context.Context, r *Renewal, up restore.Start
 		return nil, err
 	}
 	var answer save.EndAnswer
-	if err := k.tried(r, nil, func() (err error) {
+	if err := k.retried(r, nil, func() (err error) {
 		answer, _, err = k.cfg.Saver.Keep(ctx, j, doc, files)
 		return err
 	}); err != nil {
@@ -138,16 +139,16 @@ func (k *Renewals) saveRenewal(ctx context.Context, r *Renewal, up restore.Start
 	if !answer.Default.Moved {
 		row := profiles.Snapshot{ID: answer.Snapshot.ID, SessionID: j.Session.ID, UserID: r.userID}
 		_, err := k.cfg.Snapshots.Retire(ctx, row)
-		did = save.Unchanged // it is of no use to anybody
+		result = save.Unchanged // the default has moved, so the snapshot is of no use
 		return nil, err
 	}
-	did = save.Saved
+	result = save.Saved
 	return &profiles.Default{UserID: r.userID, SnapshotID: answer.Snapshot.ID, SessionID: j.Session.ID, Version: answer.Default.Version}, nil
 }
 
 // renewalRecord finds or makes the session record of the snapshot. All scheduled checks
-// of one default use one record, so that old snapshots can be removed. It notifies
-// the webhook of the session that the default came from.
+// of one default share a record, so that old snapshots can be removed. Its webhook is
+// that of the session that the default came from.
 func (k *Renewals) renewalRecord(ctx context.Context, r *Renewal, j *save.Job) error {
 	from, err := k.cfg.Records.Session(ctx, r.snapshot.SessionID)
 	if err != nil {

@@ -9,27 +9,27 @@ import (
 	"github.com/stasisd/stasis/session/restore"
 )
 
-// Renewal is a scheduled check that is under way. A create that wants the same
-// environment, or its place, has it give way.
+// Renewal is a scheduled check that is running. If a create wants the same environment or
+// needs its slot, the check makes way for it.
 type Renewal struct {
 	plan
-	ctx      context.Context // ends when it is given up; the save does not heed it
+	ctx      context.Context // ends when the check is abandoned; a save that has begun ignores it
 	cancel   context.CancelFunc
 	patience time.Duration
-	done     chan struct{} // closed when all of it is over
+	done     chan struct{} // closed when the check has ended completely
 
 	mu     sync.Mutex
-	opened bool // its browser may have been at the site
+	opened bool // its Chrome has started and may have visited the site
 	timer  *time.Timer
 }
 
-// UserID is whose default it checks.
+// UserID returns the user whose default is checked.
 func (r *Renewal) UserID() string { return r.userID }
 
-// SnapshotID is the snapshot that this is.
+// SnapshotID returns the snapshot that is checked.
 func (r *Renewal) SnapshotID() string { return r.snapshot.ID }
 
-// Environment is what a session would start from in its place.
+// Environment returns what a session of this default would start from.
 func (r *Renewal) Environment() restore.Environment {
 	p := r.plan
 	return restore.Environment{UserID: p.userID, Source: &restore.Source{Type: restore.SourceUserDefault, ID: p.userID}, Snapshot: &p.snapshot, Version: p.current.Version}
@@ -41,7 +41,7 @@ func newRenewal(ctx context.Context, p plan, patience time.Duration) *Renewal {
 	return r
 }
 
-// end ends the check for those who wait for it.
+// end ends the check and releases the callers that wait for it.
 func (r *Renewal) end() {
 	r.mu.Lock()
 	if r.timer != nil {
@@ -52,19 +52,19 @@ func (r *Renewal) end() {
 	close(r.done)
 }
 
-// open notes that the check's Chrome is up. It is an error if the check was given up
-// before.
-func (r *Renewal) open() error {
+// markOpened records that the check's Chrome has started. It returns an error if the
+// check was abandoned before.
+func (r *Renewal) markOpened() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.opened = true
 	return r.ctx.Err()
 }
 
-// GiveWay waits until the check is over, for a create that needs its environment. A
-// check whose Chrome is not up is given up at once. Else the site may have given it a
-// new token in place of the old one, so it gets some time to save that. A save that
-// has begun is finished. When ctx ends first it is timeout.
+// GiveWay waits until the check has ended, for a create that needs its environment. A
+// check whose Chrome has not started is abandoned at once. Otherwise the site may have
+// replaced the token, so the check gets some time to save the new one. A save that has
+// begun is finished. If ctx ends first, the error is timeout.
 func (r *Renewal) GiveWay(ctx context.Context) error {
 	r.mu.Lock()
 	switch {
@@ -77,12 +77,12 @@ func (r *Renewal) GiveWay(ctx context.Context) error {
 	return r.Await(ctx)
 }
 
-// Await waits until the check is over; timeout when ctx ends first.
+// Await waits until the check has ended. If ctx ends first, the error is timeout.
 func (r *Renewal) Await(ctx context.Context) error {
 	select {
 	case <-r.done:
 		return nil
 	case <-ctx.Done():
-		return fault.Wrap(ctx.Err(), fault.Timeout, "session.renewal", "a scheduled login check of this environment is under way")
+		return fault.Wrap(ctx.Err(), fault.Timeout, "session.renewal", "a scheduled login check of this environment is running; try again later")
 	}
 }

@@ -9,47 +9,47 @@ import (
 	"github.com/stasisd/stasis/session/settings"
 )
 
-// How scheduled login checks are spread over time.
+// When scheduled login checks are made.
 const (
-	renewalPause    = 5 * time.Second  // before the next look at a user: after a check, or if there was no slot for one
-	renewalHeld     = time.Minute      // where somebody holds the environment
-	renewalLook     = 10 * time.Minute // at the latest: clocks are set, also back, and machines sleep
-	renewalBetween  = 2 * time.Second  // between two tries to save what a check found
-	renewalPatience = 10 * time.Second // of a create, with a check that has its browser
+	renewalPause    = 5 * time.Second  // before the next look at a user: after a check, or if no slot was free
+	heldPause       = time.Minute      // before the next look if the environment is in use
+	maxLookInterval = 10 * time.Minute // between two looks at most: clocks are set, also back, and machines sleep
+	saveRetryPause  = 2 * time.Second  // between two tries to save the result of a check
+	renewalPatience = 10 * time.Second // how long a create waits for a check whose Chrome is running
 )
 
-// Renewals makes the scheduled login checks of all users, one after the other, on one
-// goroutine. The order follows from the catalogue, so a daemon that starts goes on where
-// the last one stopped. Its methods are safe for concurrent use.
+// Renewals makes the scheduled login checks of all users, one after the other, in one
+// goroutine. The catalogue decides the order, so a new daemon continues where the
+// previous one stopped. Its methods are safe for concurrent use.
 type Renewals struct {
-	cfg    Config
-	life   context.Context // of the daemon's work: a save goes on when no further check begins
-	ctx    context.Context // of the checks
-	cancel context.CancelFunc
-	wake   chan struct{}
-	wg     sync.WaitGroup
+	cfg     Config
+	workCtx context.Context // of the daemon's work: a save continues when no further check starts
+	ctx     context.Context // of the checks
+	cancel  context.CancelFunc
+	wake    chan struct{}
+	wg      sync.WaitGroup
 
 	mu    sync.Mutex
 	turns map[string]*Turn // by user
 }
 
-// Turn is when a user's check is looked up next, at most renewalLook after the last
-// time. Nothing is due before.
+// Turn is when a user's check is looked up next, at most maxLookInterval after the last time.
+// No check of the user is due earlier.
 type Turn struct{ at time.Time }
 
-// due is when the turn is. A turn that is further ahead than renewalLook is now: the
-// clock was set back.
+// due returns when the turn is. A turn that is further ahead than maxLookInterval is due now:
+// the clock was set back.
 func (t *Turn) due(now time.Time) time.Time {
-	if t.at.Sub(now) > renewalLook {
+	if t.at.Sub(now) > maxLookInterval {
 		return now
 	}
 	return t.at
 }
 
-// New makes Renewals. Their saves end with ctx at the latest.
+// New makes Renewals. Saves end with ctx at the latest.
 func New(ctx context.Context, cfg Config) *Renewals {
-	cfg.Patience, cfg.Between = cmp.Or(cfg.Patience, renewalPatience), cmp.Or(cfg.Between, renewalBetween)
-	k := &Renewals{cfg: cfg, life: ctx, wake: make(chan struct{}, 1), turns: map[string]*Turn{}}
+	cfg.Patience, cfg.Between = cmp.Or(cfg.Patience, renewalPatience), cmp.Or(cfg.Between, saveRetryPause)
+	k := &Renewals{cfg: cfg, workCtx: ctx, wake: make(chan struct{}, 1), turns: map[string]*Turn{}}
 	k.ctx, k.cancel = context.WithCancel(ctx)
 	return k
 }
@@ -63,19 +63,19 @@ func (k *Renewals) Begin(ctx context.Context) error {
 	for _, u := range users {
 		set, err := settings.Of(u)
 		if err != nil {
-			k.cfg.Log.Warn("a user's settings cannot be read", "error", err)
+			k.cfg.Log.Warn("a user's settings cannot be read; no login checks are made for this user", "error", err)
 			continue
 		}
 		k.SettingsChanged(u.ID, set)
 	}
 	if k.cfg.MaxSessions < 2 && len(k.turns) > 0 {
-		k.cfg.Log.Warn("scheduled login checks are never made with --max-sessions 1: the last place is a session's", "users", len(k.turns))
+		k.cfg.Log.Warn("--max-sessions 1: scheduled login checks are never made, because the last slot is kept for sessions; allow at least 2", "users", len(k.turns))
 	}
 	k.wg.Go(k.run)
 	return nil
 }
 
-// SettingsChanged takes over a user's settings after a change.
+// SettingsChanged applies a user's settings after a change.
 func (k *Renewals) SettingsChanged(userID string, set settings.Settings) {
 	k.mu.Lock()
 	if set.CheckEvery() > 0 {
@@ -87,18 +87,18 @@ func (k *Renewals) SettingsChanged(userID string, set settings.Settings) {
 	k.Look()
 }
 
-// Look makes the schedule look whether something is due. It does not wait.
+// Look wakes the schedule to look for checks that are due. It does not wait.
 func (k *Renewals) Look() {
 	select {
 	case k.wake <- struct{}{}:
-	default: // it will
+	default: // it is woken already
 	}
 }
 
-// Stop begins no further check and gives one up that is under way, but for its save.
+// Stop starts no further check and abandons the current one, unless it is saving.
 func (k *Renewals) Stop() { k.cancel() }
 
-// Wait returns when that has ended. Call Stop first.
+// Wait returns when the current check has ended. Call Stop first.
 func (k *Renewals) Wait() { k.wg.Wait() }
 
 func (k *Renewals) run() {
@@ -111,12 +111,12 @@ func (k *Renewals) run() {
 		case <-k.ctx.Done():
 			return
 		}
-		later.Reset(k.tend())
+		later.Reset(k.makeDueChecks())
 	}
 }
 
-// tend makes the checks that are due, and returns how long until the next look.
-func (k *Renewals) tend() time.Duration {
+// makeDueChecks makes the checks that are due, and returns the time until the next look.
+func (k *Renewals) makeDueChecks() time.Duration {
 	for k.ctx.Err() == nil {
 		now := k.cfg.Now()
 		userID, due, t := k.Next(now)
@@ -126,20 +126,21 @@ func (k *Renewals) tend() time.Duration {
 		if wait := due.Sub(now); wait > 0 {
 			return wait
 		}
-		next := k.serve(userID)
-		latest := k.cfg.Now().Add(renewalLook)
+		next := k.checkUser(userID)
+		latest := k.cfg.Now().Add(maxLookInterval)
 		k.mu.Lock()
-		if k.turns[userID] == t { // else the settings have changed meanwhile
+		if k.turns[userID] == t { // otherwise the settings have changed meanwhile
 			if t.at = next; next.After(latest) {
 				t.at = latest
 			}
 		}
 		k.mu.Unlock()
 	}
-	return renewalLook
+	return maxLookInterval
 }
 
-// Next is the user whose turn is next, and when that is; a nil turn where there is none.
+// Next returns the user whose turn is next, and when that is; next is nil if there is
+// none.
 func (k *Renewals) Next(now time.Time) (userID string, due time.Time, next *Turn) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -151,17 +152,17 @@ func (k *Renewals) Next(now time.Time) (userID string, due time.Time, next *Turn
 	return userID, due, next
 }
 
-// serve makes a user's check if it is due and there is a slot for it, and returns when to
-// look at the user again.
-func (k *Renewals) serve(userID string) time.Time {
+// checkUser makes a user's check if it is due and a slot is free, and returns when to look at
+// the user again.
+func (k *Renewals) checkUser(userID string) time.Time {
 	p, at, err := k.planned(k.ctx, userID)
 	now := k.cfg.Now()
 	switch {
 	case err != nil:
 		if k.ctx.Err() == nil {
-			k.cfg.Log.Warn("when a user's login is to be checked could not be looked up", "error", err)
+			k.cfg.Log.Warn("a user's next login check could not be determined; it is tried again", "error", err)
 		}
-		return now.Add(renewalHeld)
+		return now.Add(heldPause)
 	case at.After(now):
 		return at
 	case !k.cfg.Room() || !k.cfg.Places.AcquireUnlessLast():
@@ -171,14 +172,14 @@ func (k *Renewals) serve(userID string) time.Time {
 	if !k.cfg.Sessions.EnterRenewal(r) {
 		r.cancel()
 		k.cfg.Places.Release()
-		return now.Add(min(renewalHeld, p.early()))
+		return now.Add(min(heldPause, p.minInterval()))
 	}
 	defer k.cfg.Places.Replenish()
 	defer func() {
 		k.cfg.Sessions.LeaveRenewal(r)
 		r.end()
 	}()
-	defer k.cfg.Places.Release() // first: a create that waits for the check may want its slot
+	defer k.cfg.Places.Release() // deferred last, so it runs first: a create that waits for the check may need the slot
 	k.renew(r)
 	return k.cfg.Now().Add(renewalPause)
 }

@@ -1,5 +1,5 @@
-// Package archives opens stored snapshots for restores: it unpacks an environment's
-// files, and gives what was stored with them.
+// Package archives opens stored snapshots for restores: it unpacks an environment's files
+// and returns what was stored with them.
 package archives
 
 import (
@@ -13,29 +13,30 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// Restoring a state document takes many times its bytes of memory, so of the large
-// ones, from LargeState bytes on, only MaxLarge are restored at once.
+// Restoring a state document takes many times its size in memory. Of documents of
+// LargeState bytes or more, only MaxLarge are restored at once.
 const (
 	LargeState = 2 << 20
 	MaxLarge   = 2
 )
 
-// Vault holds the bytes of snapshots; see [snapshot.Vault].
+// Vault reads the bytes of snapshots; see [snapshot.Vault].
 type Vault interface {
 	Open(ctx context.Context, loc snapshot.Location, id string) (snapshot.Snapshot, error)
 	Readable(saved snapshot.Snapshot) error
 	Unpack(ctx context.Context, saved snapshot.Snapshot, dst string, o snapshot.UnpackOptions) (snapshot.Unpacked, error)
 }
 
-// Snapshots keeps snapshots while they are read; see [library.Snapshots].
+// Snapshots prevents the removal of snapshots while they are read; see
+// [library.Snapshots].
 type Snapshots interface {
 	Hold(ctx context.Context, row profiles.Snapshot, what string) (release func(), err error)
 }
 
-// Datadirs is what an unpacking needs of Chrome's user data directories;
-// browser/profile's Disk is this interface.
+// Datadirs is what unpacking needs to know of Chrome's user data directories;
+// browser/profile's Disk implements it.
 type Datadirs interface {
-	// LeftOut is why a file of an archive may not be unpacked; "" where it may.
+	// LeftOut returns why a file of an archive may not be unpacked; "" if it may.
 	LeftOut(name string) string
 }
 
@@ -47,19 +48,20 @@ type Extensions interface {
 
 // Sessions is what restores need of saves and rescues.
 type Sessions interface {
-	// Filter takes out of a user data directory what a selection leaves out.
+	// Filter removes from a user data directory what the selection leaves out.
 	Filter(ctx context.Context, userDataDir string, selection state.Selection) ([]state.Component, error)
-	// AwaitRescue waits until what a session left when its daemon died is saved.
+	// AwaitRescue waits until the rescue of a session has ended.
 	AwaitRescue(ctx context.Context, sessionID string) error
 }
 
-// Turns bound how many large documents are restored at once; see capacity.Turns.
+// Turns limits how many large documents are restored at once; see capacity.Turns.
 type Turns interface {
-	// Take waits for a user's turn until ctx ends. leave gives it back, once.
+	// Take waits for a turn of this user until ctx ends. leave ends the turn; it is
+	// called once.
 	Take(ctx context.Context, userID string) (leave func(), err error)
 }
 
-// Config is what Archives are made of.
+// Config is what New needs.
 type Config struct {
 	Vault      Vault
 	Snapshots  Snapshots
@@ -84,16 +86,16 @@ func (a *Archives) Open(ctx context.Context, row profiles.Snapshot) (snapshot.Sn
 	return a.cfg.Vault.Open(ctx, library.LocationOf(row.UserID, row.SessionID), row.ID)
 }
 
-// Hold keeps a snapshot from being removed until release is called.
+// Hold prevents the removal of a snapshot until release is called.
 func (a *Archives) Hold(ctx context.Context, row profiles.Snapshot) (release func(), err error) {
 	return a.cfg.Snapshots.Hold(ctx, row, "restored")
 }
 
-// Readable returns an error where no key here opens the archive.
+// Readable returns an error if no key of this daemon opens the archive.
 func (a *Archives) Readable(saved snapshot.Snapshot) error { return a.cfg.Vault.Readable(saved) }
 
-// Unpack unpacks the archive into a user data directory. Where its document is
-// large it waits for a turn.
+// Unpack unpacks the archive into a user data directory. If its document is large, Unpack
+// first waits for a turn.
 func (a *Archives) Unpack(ctx context.Context, saved snapshot.Snapshot, userDataDir string) (u restore.Unpacked, err error) {
 	u.Leave = func() {}
 	defer func() {
@@ -120,13 +122,14 @@ func (a *Archives) Unpack(ctx context.Context, saved snapshot.Snapshot, userData
 	return u, err
 }
 
-// Document unpacks the archive into a user data directory, and waits for no turn.
+// Document unpacks the archive into a user data directory without waiting for a turn.
 func (a *Archives) Document(ctx context.Context, saved snapshot.Snapshot, userDataDir string) (state.Document, error) {
 	_, document, err := a.unpack(ctx, saved, userDataDir, nil)
 	return document, err
 }
 
-// unpack calls before, unless it is nil, with the size of the document before that is read.
+// unpack unpacks an archive. Before it reads the document it calls before, unless that is
+// nil, with the document's size in bytes.
 func (a *Archives) unpack(ctx context.Context, saved snapshot.Snapshot, userDataDir string, before func(size int64) error) (snapshot.Unpacked, state.Document, error) {
 	got, err := a.cfg.Vault.Unpack(ctx, saved, userDataDir, snapshot.UnpackOptions{
 		Limits: a.cfg.Unpack, Accept: a.accepts, Keep: []string{state.FileName}, BeforeKept: before})
@@ -140,12 +143,12 @@ func (a *Archives) unpack(ctx context.Context, saved snapshot.Snapshot, userData
 // accepts reports whether a file of an archive may be unpacked.
 func (a *Archives) accepts(name string) bool { return a.cfg.Datadirs.LeftOut(name) == "" }
 
-// Filter takes out of a user data directory what a selection leaves out.
+// Filter removes from a user data directory what the selection leaves out.
 func (a *Archives) Filter(ctx context.Context, userDataDir string, selection state.Selection) ([]state.Component, error) {
 	return a.cfg.Sessions.Filter(ctx, userDataDir, selection)
 }
 
-// AwaitRescue waits until what a session left when its daemon died is saved.
+// AwaitRescue waits until the rescue of a session has ended.
 func (a *Archives) AwaitRescue(ctx context.Context, sessionID string) error {
 	return a.cfg.Sessions.AwaitRescue(ctx, sessionID)
 }

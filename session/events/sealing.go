@@ -7,13 +7,13 @@ import (
 	"github.com/stasisd/stasis/profiles"
 )
 
-// event is an event as it is kept, cut to size. Events of pages are sealed, because any
-// address may be a secret. In others secrets are masked, and the whole event is sealed
-// beside that.
-func (j *Journal) event(t told) profiles.Event {
+// event returns an event as it is stored, cut to size. Page events are sealed, because
+// any URL may contain a secret. In other events secrets are masked; if there are any, the
+// whole event is also stored sealed.
+func (j *Journal) event(t queuedEvent) profiles.Event {
 	e := profiles.Event{Type: t.kind, At: t.at}
 	if t.kind != Message {
-		t.data = cut(t.data)
+		t.data = shorten(t.data)
 	}
 	whole, err := json.Marshal(t.data)
 	if err != nil || len(whole) > maxData {
@@ -22,7 +22,7 @@ func (j *Journal) event(t told) profiles.Event {
 	}
 	if t.page {
 		if e.Sealed, err = j.seals.Seal(whole); err != nil {
-			j.log.Error("an event could not be sealed, and is kept without its data", "error", err)
+			j.log.Error("an event could not be sealed; it is stored without its data", "error", err)
 		}
 		return e
 	}
@@ -35,13 +35,13 @@ func (j *Journal) event(t told) profiles.Event {
 		return e
 	}
 	if e.Sealed, err = j.seals.Seal(whole); err != nil {
-		j.log.Error("what was masked of an event could not be sealed, and is gone", "error", err)
+		j.log.Error("the secrets of an event could not be sealed; the event is stored without them", "error", err)
 	}
 	return e
 }
 
-// cut bounds the texts of an event.
-func cut(data Fields) Fields {
+// shorten shortens the strings of an event to maxText.
+func shorten(data Fields) Fields {
 	short := make(Fields, len(data))
 	for name, value := range data {
 		if text, ok := value.(string); ok && len(text) > maxText {

@@ -9,13 +9,14 @@ import (
 	"github.com/stasisd/stasis/session/login"
 )
 
-// renewalTries is how often each step of a scheduled check's save is tried: its token
-// may be the only valid one.
+// renewalTries is how often each step of a scheduled check's save is tried, because its
+// token may be the only valid one.
 const renewalTries = 3
 
-// storable is an error if the store could not take what a check saves. A site that
-// exchanges tokens is asked only if the new token can be kept.
-func (k *Renewals) storable(r *Renewal) error {
+// checkStore returns an error if the store could not take what a check saves. It is called
+// before the site is opened, because a site that rotates tokens would replace the stored
+// one.
+func (k *Renewals) checkStore(r *Renewal) error {
 	if err := k.cfg.Archives.Health(r.ctx); err != nil {
 		return err
 	}
@@ -23,13 +24,13 @@ func (k *Renewals) storable(r *Renewal) error {
 	if err != nil {
 		return err
 	}
-	return k.cfg.Archives.CheckRoom(r.ctx, 2*saved.Archive.TarSize) // as the save itself will ask
+	return k.cfg.Archives.CheckRoom(r.ctx, 2*saved.Archive.TarSize) // as the save itself will check
 }
 
-// notRenewed is the outcome of a check that was not made because its save would
-// have failed.
+// notRenewed returns the outcome of a check that was not made because its save would have
+// failed.
 func (k *Renewals) notRenewed(r *Renewal, what string, err error) login.Outcome {
-	if r.ctx.Err() != nil { // given up
+	if r.ctx.Err() != nil { // abandoned
 		return login.Outcome{}
 	}
 	k.cfg.Meter.LoginChecked(login.Failed)
@@ -40,9 +41,9 @@ func (k *Renewals) notRenewed(r *Renewal, what string, err error) login.Outcome 
 	return outcome
 }
 
-// tried calls a step of a save, again if it fails, until a create has waited too long
-// for the check or over is closed; over may be nil.
-func (k *Renewals) tried(r *Renewal, over <-chan struct{}, step func() error) error {
+// retried calls a step of a save and calls it again if it fails. It stops when a create has
+// waited too long for the check, or when over is closed. over may be nil.
+func (k *Renewals) retried(r *Renewal, over <-chan struct{}, step func() error) error {
 	for try := 1; ; try++ {
 		err := step()
 		if err == nil || try == renewalTries {

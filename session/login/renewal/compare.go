@@ -9,9 +9,9 @@ import (
 	"github.com/stasisd/stasis/state/report"
 )
 
-// notWhole names what of a default was not restored and would be lost by a save; ""
+// missingParts names what was not restored of a default and a save would therefore lose; ""
 // for nothing.
-func notWhole(up restore.Files) string {
+func missingParts(up restore.Files) string {
 	if up.ProfileUnused() {
 		return "a newer Chrome saved its profile"
 	}
@@ -23,7 +23,7 @@ func notWhole(up restore.Files) string {
 	return ""
 }
 
-// newlyMissed names what could not be read now and could before; "" for nothing.
+// newlyMissed names what could be read before and cannot be read now; "" for nothing.
 func newlyMissed(before, now state.Document) string {
 	for _, m := range now.Missed {
 		if !slices.ContainsFunc(before.Missed, func(was state.Missed) bool { return was.Component == m.Component && was.Origin == m.Origin }) {
@@ -33,15 +33,15 @@ func newlyMissed(before, now state.Document) string {
 	return ""
 }
 
-// keepsLogin are the components that can hold a login. Other changes of a page are not
-// worth a snapshot.
-var keepsLogin = []string{state.ComponentCookies, state.ComponentLocalStorage, state.ComponentSessionStorage, state.ComponentIndexedDB,
+// loginComponents lists the components that can hold a login. Other changes are not worth a
+// snapshot.
+var loginComponents = []string{state.ComponentCookies, state.ComponentLocalStorage, state.ComponentSessionStorage, state.ComponentIndexedDB,
 	state.ComponentIndexedDBRecords, state.ComponentPasskeys, state.ComponentExtensionStorage}
 
-// loginChanged reports whether a component that can hold a login has changed, or could
-// not be compared.
+// loginChanged reports whether a component that can hold a login has changed or could not
+// be compared.
 func loginChanged(ctx context.Context, before, now state.Document) bool {
 	changes, unseen, err := state.Diff(ctx, before, now, true)
-	return err != nil || slices.ContainsFunc(changes, func(c state.Change) bool { return slices.Contains(keepsLogin, c.Name) }) ||
-		slices.ContainsFunc(unseen, func(u state.Uncompared) bool { return slices.Contains(keepsLogin, u.Name) })
+	return err != nil || slices.ContainsFunc(changes, func(c state.Change) bool { return slices.Contains(loginComponents, c.Name) }) ||
+		slices.ContainsFunc(unseen, func(u state.Uncompared) bool { return slices.Contains(loginComponents, u.Name) })
 }
