@@ -22,7 +22,7 @@ import (
 )
 
 // importMemory is the most memory of a daemon, in bytes, whatever profiles are
-// imported, one at a time, as the README says; what is beyond a reader's bound, as
+// imported, one at a time, as docs/portability.md says; what is beyond a reader's bound, as
 // all of this is, takes no more with the race detector.
 const importMemory = 512 << 20
 

@@ -13,7 +13,7 @@ import (
 
 const (
 	largeItems = 30        // of 10 MB each
-	memory     = 256 << 20 // bytes at most, as the README says; here with the race detector's share
+	memory     = 256 << 20 // bytes at most, as docs/restore.md says; here with the race detector's share
 )
 
 // keepLarge keeps 300 MB in a site's caches, which compress well enough not to

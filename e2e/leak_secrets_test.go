@@ -14,7 +14,7 @@ import (
 
 // Nothing that is secret is on disk in plain, nor in the log, once the
 // sessions have ended. What people and agents said, and whom webhooks tell, is in the
-// catalogue, as README.md says, and nowhere else.
+// catalogue, as docs/security.md says, and nowhere else.
 func TestLeakSecrets(t *testing.T) {
 	t.Parallel()
 	const cookie, stored, typed, named = "kekscookie4711", "lokalwert4712", "passwort4713", "titel4714"

@@ -1,44 +1,105 @@
 package e2e
 
 import (
+	"context"
+	"errors"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stasisd/stasis/e2e/daemon"
 )
 
-// The README's quick start works as it is written there, with only the base
-// URL and the key filled in, and works again when it is run again.
+// quickStartDeadline bounds one run of the README's quick start.
+const quickStartDeadline = 2 * time.Minute
+
+// The commands of the README's quick start run as they are written. Only the
+// daemon's address and the site's port differ; npm gives the packages that are
+// installed for these tests. The second run uses Puppeteer in place of Playwright
+// and finds the default of the first one.
 func TestQuickStart(t *testing.T) {
 	t.Parallel()
 	d := daemon.Start(t, daemon.Options{})
 	dir := t.TempDir()
-	script, err := os.ReadFile("../examples/quickstart.mjs")
-	if err != nil {
+	if err := os.CopyFS(filepath.Join(dir, "examples", "quickstart"), os.DirFS("../examples/quickstart")); err != nil {
 		t.Fatal(err)
 	}
-	file := filepath.Join(dir, "quickstart.mjs")
-	if err := os.WriteFile(file, script, 0o600); err != nil {
+	home := filepath.Join(dir, ".local", "share", "stasis")
+	if err := os.MkdirAll(home, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(home, "api-key"), []byte(daemon.Key+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	modules, err := filepath.Abs("clients/node_modules")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Symlink(modules, filepath.Join(dir, "node_modules")); err != nil {
+	npm := "#!/bin/sh\n[ \"$*\" = install ] && ln -sfn " + modules + " node_modules\n"
+	if err := os.WriteFile(filepath.Join(dir, "npm"), []byte(npm), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	for range 2 {
-		cmd := exec.CommandContext(t.Context(), "node", file)
-		cmd.Env = append(os.Environ(), "STASIS_URL="+d.URL, "STASIS_API_KEY="+daemon.Key)
+	commands := strings.ReplaceAll(quickStartCommands(t), "http://127.0.0.1:8080", d.URL)
+	withPuppeteer := strings.NewReplacer("login.mjs", "login-puppeteer.mjs", "visit.mjs", "visit-puppeteer.mjs").Replace(commands)
+	for _, run := range []string{commands, withPuppeteer} {
+		ctx, cancel := context.WithTimeout(t.Context(), quickStartDeadline)
+		defer cancel()
+		cmd := exec.CommandContext(ctx, "bash", "-euo", "pipefail", "-c", run)
+		cmd.Dir = dir
+		cmd.Env = append(os.Environ(), "HOME="+dir, "PATH="+dir+":"+os.Getenv("PATH"), "PORT="+freePort(t))
+		cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+		cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) } // the site too
 		out, err := cmd.CombinedOutput()
-		if err != nil || !strings.Contains(string(out), "Hello, Ada, you are logged in\n") {
-			t.Fatalf("%v\n%s", err, out)
+		if cmd.Process != nil {
+			_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // none is left of a run that succeeded
+		}
+		if err != nil || strings.Count(string(out), "Hello, Ada, you are logged in\n") != 2 || strings.Count(string(out), "logs in\n") != 1 {
+			t.Fatalf("%v\n%s\n%s", err, run, out)
+		}
+		if !strings.Contains(string(out), `"default":{"moved":true`) {
+			t.Errorf("the default did not move:\n%s", out)
 		}
 	}
+}
+
+// quickStartCommands returns all shell commands of the README's quick start.
+func quickStartCommands(t *testing.T) string {
+	t.Helper()
+	text, err := os.ReadFile("../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, start, _ := strings.Cut(string(text), "\n## Quick start\n")
+	start, _, _ = strings.Cut(start, "\n## ")
+	blocks := regexp.MustCompile("(?ms)^```sh\n(.*?)^```$").FindAllStringSubmatch(start, -1)
+	if len(blocks) < 4 {
+		t.Fatalf("only %d blocks of commands found in the quick start", len(blocks))
+	}
+	var all strings.Builder
+	for _, block := range blocks {
+		all.WriteString(block[1])
+	}
+	return all.String()
+}
+
+// freePort returns a port of loopback that nothing listens on now.
+func freePort(t *testing.T) string {
+	t.Helper()
+	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, port, err := net.SplitHostPort(l.Addr().String())
+	if err := errors.Join(err, l.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return port
 }
 
 // The demo comes back logged in, says so, and leaves nothing behind.

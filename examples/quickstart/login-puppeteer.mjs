@@ -1,0 +1,15 @@
+// Logs in through the form of the site, with Puppeteer: the same as login.mjs.
+import { readFileSync } from 'node:fs';
+import puppeteer from 'puppeteer-core';
+
+const site = `http://127.0.0.1:${process.env.PORT ?? 8090}/`;
+const session = JSON.parse(readFileSync('session.json', 'utf8'));
+
+const browser = await puppeteer.connect({ browserWSEndpoint: session.cdp_url, defaultViewport: null });
+const [page] = await browser.pages();
+await page.goto(site);
+await page.type('[name=user]', 'ada');
+await page.type('[name=password]', 'a secret');
+await Promise.all([page.waitForNavigation(), page.click('button')]);
+console.log(await page.$eval('h1', (heading) => heading.textContent));
+await browser.disconnect(); // the session goes on

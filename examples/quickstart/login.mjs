@@ -1,0 +1,15 @@
+// Logs in through the form of the site, with Playwright.
+import { readFileSync } from 'node:fs';
+import { chromium } from 'playwright-core';
+
+const site = `http://127.0.0.1:${process.env.PORT ?? 8090}/`;
+const session = JSON.parse(readFileSync('session.json', 'utf8'));
+
+const browser = await chromium.connectOverCDP(session.cdp_url);
+const page = browser.contexts()[0].pages()[0];
+await page.goto(site);
+await page.fill('[name=user]', 'ada');
+await page.fill('[name=password]', 'a secret');
+await page.click('button');
+console.log(await page.textContent('h1'));
+await browser.close(); // closes the connection; the session goes on
