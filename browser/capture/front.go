@@ -9,9 +9,9 @@ import (
 	"github.com/stasisd/stasis/browser/hiddentab"
 )
 
-// Front attaches to the tab in front for the time of a call. Which one that is
-// the pages themselves tell (document.visibilityState); where none says so,
-// the first is taken, and with no tab open a blank one is made.
+// Front attaches to the tab in front and calls do with it. The pages themselves report
+// which tab that is (document.visibilityState). If none does, Front takes the first tab.
+// If no tab is open, it opens a blank one.
 func Front(ctx context.Context, conn Conn, do func(cdp.Session, *target.Info) error) error {
 	pages, err := Pages(ctx, conn)
 	if err != nil {
@@ -36,7 +36,7 @@ func Front(ctx context.Context, conn Conn, do func(cdp.Session, *target.Info) er
 	return At(ctx, conn, front, do)
 }
 
-// At attaches to a tab for the time of a call.
+// At attaches to a tab, calls do and detaches.
 func At(ctx context.Context, conn Conn, tab *target.Info, do func(cdp.Session, *target.Info) error) error {
 	s, detach, err := hiddentab.Attach(ctx, conn, tab.TargetID)
 	if err != nil {
@@ -51,8 +51,8 @@ type frontness struct {
 	visible bool
 }
 
-// readFronts asks all pages side by side; one that does not answer is not in
-// front as far as anybody can tell.
+// readFronts asks all pages at the same time whether they are visible. A page that does
+// not answer counts as not visible.
 func readFronts(ctx context.Context, conn Conn, pages []*target.Info) []frontness {
 	ctx, cancel := context.WithTimeout(ctx, TabDeadline)
 	defer cancel()
@@ -73,7 +73,7 @@ func readFronts(ctx context.Context, conn Conn, pages []*target.Info) []frontnes
 		a := <-answers
 		all = append(all, a)
 		if a.visible {
-			cancel() // the others need not answer any more
+			cancel() // the other answers are not needed any more
 		}
 	}
 	return all

@@ -1,7 +1,8 @@
 package capture
 
-// settle puts a tab that is on its way elsewhere where it is: as a target it has the
-// address that it has been sent to. One that was nowhere yet stays on its way.
+// settle sets the tab's address and title to the current entry of its back/forward list.
+// While a tab is loading, its target shows the address that it is loading instead. A tab
+// that has shown no page yet keeps that address.
 func (r *reading) settle() {
 	if r.tab.Current < 0 || r.tab.Current >= len(r.tab.History) {
 		return

@@ -6,24 +6,25 @@ import (
 	"fmt"
 )
 
-// Told is what Chrome tells its pages of itself.
+// Told is what Chrome reports about itself to pages.
 type Told struct {
 	UserAgent string `json:"userAgent"`
 	Timezone  string `json:"timezone"`
-	// Asked is the time zone that was asked about, by the name that Chrome has for it.
+	// Asked is Chrome's own name for the requested time zone, "" if it knows none.
 	Asked string `json:"asked"`
 }
 
-// readTold asks in a page; a time zone has more than one name, and one that this
-// Chrome does not know has none.
+// readTold is the script of Told, run in a page. A time zone can have several names. One
+// that this Chrome does not know gives "".
 const readTold = `(() => {
   const name = (options) => { try { return Intl.DateTimeFormat("en", options).resolvedOptions().timeZone; } catch { return ""; } };
   const asked = %s;
   return {userAgent: navigator.userAgent, timezone: name({}), asked: asked && name({timeZone: asked})};
 })()`
 
-// Told asks what pages are told by Chrome itself, without what is set on each
-// tab: a hidden one is not given that, nor Chrome's languages. timezone may be empty.
+// Told reads what pages can see of Chrome itself, without the overrides of the session:
+// the hidden tab gets neither those nor Chrome's languages. timezone is the time zone for
+// [Told.Asked], or empty.
 func (a *Asker) Told(ctx context.Context, timezone string) (Told, error) {
 	zone, err := json.Marshal(timezone)
 	if err != nil {

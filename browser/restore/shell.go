@@ -13,13 +13,13 @@ import (
 )
 
 // OpenTabs opens the document's tabs in the shell, each with its own state in place
-// before its first script. The blank tab becomes the first one, and stays where there
-// is none to open. It returns the tabs in the document's order; none where they are not
-// wanted or not known.
+// before its first script. The blank tab becomes the first one, and stays open if there
+// is none to open. OpenTabs returns report lines and the tabs in the document's order. It
+// returns no tabs if they are not wanted or not known.
 func (e Environment) OpenTabs(ctx context.Context, doc state.Document, wanted bool, background func(func())) (lines []state.Component, ids []target.ID, err error) {
 	switch {
 	case !doc.Complete:
-		return []state.Component{{Name: state.ComponentTabs, Reason: report.NotRead.With("not read: which tabs there were is in files that the shell engine does not know")}}, nil, nil
+		return []state.Component{{Name: state.ComponentTabs, Reason: report.NotRead.With("not read: the tabs are listed in session files, which the shell engine cannot read")}}, nil, nil
 	case !wanted:
 		return unopened(doc), nil, nil
 	}
@@ -35,8 +35,8 @@ func (e Environment) OpenTabs(ctx context.Context, doc state.Document, wanted bo
 	return lines, ids, nil
 }
 
-// openAll makes all tabs first, for a renderer takes its time to start, and then
-// sends them to their addresses. Navigations are begun and not awaited.
+// openAll creates all tabs first, because a renderer takes time to start, and then
+// navigates them. It does not wait for the navigations to end.
 func (h *Tabs) openAll(ctx context.Context, doc state.Document) (lines []state.Component, ids []target.ID, err error) {
 	open, err := capture.Pages(ctx, h.env.Driver)
 	if err != nil {
@@ -64,7 +64,7 @@ func (h *Tabs) openAll(ctx context.Context, doc state.Document) (lines []state.C
 	return r.lines(), ids[:len(doc.Tabs)], nil
 }
 
-// tab attaches to a blank tab once it has what the session gives each.
+// tab attaches to a blank tab once the session's setup of it is done.
 func (h *Tabs) tab(ctx context.Context, id target.ID) (*heldTab, error) {
 	ready := make(chan struct{})
 	h.env.Targets.WhenReady(id, func(*targetinit.Target) { close(ready) })
@@ -83,7 +83,7 @@ func (h *Tabs) tab(ctx context.Context, id target.ID) (*heldTab, error) {
 	return t, nil
 }
 
-// unopened reports the tabs of a document where none are wanted.
+// unopened returns the report lines of a document's tabs if none are wanted.
 func unopened(doc state.Document) []state.Component {
 	r := tabReport{saved: doc.Tabs, lost: report.TabsUnwanted.Reason()}
 	for i := range doc.Tabs {
