@@ -7,8 +7,8 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// Of what a script applies only what Chrome said was stored is the site's to
-// have changed, in every tab of the URL.
+// Of a script's items, only those that Chrome reported as stored, in every tab of the
+// URL, count as changed by the site when they are missing.
 func TestWasApplied(t *testing.T) {
 	const url, key = "https://a.example/x", "https://a.example/"
 	area := state.Area{StorageKey: key, Items: []state.Item{{Key: "one"}, {Key: "two"}}}
@@ -33,7 +33,7 @@ func TestWasApplied(t *testing.T) {
 		b.NoteByScript(true)
 		b.NoteScripted(test.tabs)
 		if got := b.HadSession(t.TempDir())(tab, area); !slices.Equal(got.Items, test.want) {
-			t.Errorf("%s: %v was there, want %v", name, got.Items, test.want)
+			t.Errorf("%s: items before the page ran: %v, want %v", name, got.Items, test.want)
 		}
 	}
 }

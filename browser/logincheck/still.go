@@ -5,18 +5,18 @@ import (
 	"github.com/chromedp/cdproto/network"
 )
 
-// stillLooks is how many looks in a row must show the same before a page is
-// taken to have come to rest: with checkPause between them, two seconds or more.
+// stillLooks is the number of equal looks in a row after which a page counts as idle:
+// with checkPause between them, two seconds or more.
 const stillLooks = 40
 
-// Rest is how long a page must show the same before it is taken to have come to rest.
+// Rest is how long a page must look the same to count as idle.
 const Rest = stillLooks * checkPause
 
-// traffic is what a page has under way with its site. A WebSocket that is open
-// and a request that is not answered may change the page at any time.
+// traffic counts a page's open requests. An open WebSocket and an unanswered request may
+// change the page at any time.
 type traffic struct {
-	open  map[network.RequestID]cdp.LoaderID // by the document that asked
-	count int                                // of all that was ever begun
+	open  map[network.RequestID]cdp.LoaderID // by the document that made the request
+	count int                                // number of all requests so far
 }
 
 func (t *traffic) began(id network.RequestID, document cdp.LoaderID) {
@@ -29,8 +29,8 @@ func (t *traffic) began(id network.RequestID, document cdp.LoaderID) {
 
 func (t *traffic) ended(id network.RequestID) { delete(t.open, id) }
 
-// replaced forgets what documents before this one had asked for: those of
-// another process may have gone without a word.
+// replaced forgets the requests of documents before this one. Chrome may have sent no end
+// event for those of another process.
 func (t *traffic) replaced(by cdp.LoaderID) {
 	for id, document := range t.open {
 		if document != by && document != "" {
@@ -39,8 +39,8 @@ func (t *traffic) replaced(by cdp.LoaderID) {
 	}
 }
 
-// stillness tells when a page has come to rest: it is loaded, has nothing under
-// way, and neither asks for anything nor changes for a while.
+// stillness detects when a page is idle: it is loaded, has no open request, and for a
+// while neither makes a request nor changes.
 type stillness struct {
 	last  restingAt
 	looks int
@@ -52,7 +52,7 @@ type restingAt struct {
 	elements, count int
 }
 
-// look takes what a look shows, and reports whether the page rests.
+// look records what a look shows, and reports whether the page is idle.
 func (s *stillness) look(seen sight, open, count int) bool {
 	now := restingAt{seen.URL, seen.Elements, count}
 	if !seen.Loaded || open > 0 || now != s.last {

@@ -2,8 +2,8 @@ package logincheck
 
 import "testing"
 
-// A page rests once it is loaded, has nothing under way and stays the same: one
-// that still asks its site, or is still being built, is given its time.
+// A page is idle once it is loaded, has no open request and stays the same. A page that
+// still makes requests or changes is not.
 func TestStillness(t *testing.T) {
 	shown := sight{URL: "https://a.example/", Elements: 3, Loaded: true}
 	grown, loading := shown, shown
@@ -17,14 +17,14 @@ func TestStillness(t *testing.T) {
 		var s stillness
 		for range stillLooks {
 			if s.look(shown, 0, 1) {
-				t.Fatalf("%s: at rest too early", name)
+				t.Fatalf("%s: idle too early", name)
 			}
 		}
 		if disturb(&s) {
-			t.Errorf("%s: at rest", name)
+			t.Errorf("%s: idle after the disturbance", name)
 		}
 		if s.look(shown, 0, 1) {
-			t.Errorf("%s: at rest at once", name)
+			t.Errorf("%s: idle at the first look after the disturbance", name)
 		}
 	}
 	var s stillness
@@ -32,11 +32,11 @@ func TestStillness(t *testing.T) {
 		s.look(shown, 0, 1)
 	}
 	if !s.look(shown, 0, 1) {
-		t.Error("a page that stays the same never rests")
+		t.Error("a page that stays the same is never idle")
 	}
 }
 
-// What is under way is known by its document: with that it goes.
+// Requests belong to a document and are forgotten when it is replaced.
 func TestTraffic(t *testing.T) {
 	var under traffic
 	under.began("socket", "")

@@ -21,7 +21,7 @@ func TestChecked(t *testing.T) {
 	if len(differs) != 1 || differs[0].By != state.ByRestore || differs[0].Changed != 2 || strings.Join(differs[0].Names, " ") != "timezone user_agent" {
 		t.Errorf("%+v", differs)
 	}
-	// What the create names itself was not to come back.
+	// Overrides that the create sets itself are not expected to be restored.
 	own := state.Overrides{UserAgent: "Chrome", Timezone: "UTC"}.Over(awayOverrides)
 	replaced := state.Component{Name: state.ComponentOverrides, Saved: 4, Restored: 2, Dropped: 2, Reason: report.Replaced.With("own")}
 	if got, differs := checked(replaced, awayOverrides, own, capture.Told{UserAgent: "Chrome", Timezone: "UTC", Asked: "Asia/Kolkata"}); len(differs) != 0 || got.Restored != 2 {
