@@ -16,16 +16,15 @@ import (
 	"syscall"
 )
 
-// metadata is the folder that Chrome writes into an extension's own: the
-// indexed rules of declarativeNetRequest. It is no part of the extension, and
-// Chrome refuses an extension that brings one.
+// metadata is the folder that Chrome creates in an extension's folder, for the indexed
+// rules of declarativeNetRequest. It is not part of the extension, and Chrome rejects an
+// extension that contains one.
 const metadata = "_metadata"
 
-// Inspect reads an extension's folder, as much of it as an upload may hold: a
-// Chrome may have filled it. Its SHA256 is that of all its files, names and
-// bytes, whatever archive they came in; what Chrome wrote into the folder itself
-// does not count. Errors: invalid_extension and too_large as [Write]'s,
-// store_failed, and that of ctx.
+// Inspect reads an extension's folder, up to the limits of an upload, because Chrome may
+// have filled it. The SHA256 covers the names and bytes of all its files, whatever
+// archive they came in. It does not cover files that Chrome wrote into the folder.
+// Errors: invalid_extension and too_large as for [Write], store_failed, and ctx's error.
 func Inspect(ctx context.Context, dir string) (info Info, err error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -58,9 +57,9 @@ func Inspect(ctx context.Context, dir string) (info Info, err error) {
 	return info, nil
 }
 
-// walk gives the files of an extension in order. A Chrome may have lived in
-// the folder: what is neither a file nor a folder is invalid_extension, more
-// than an upload may hold is too_large, and links are not followed.
+// walk calls each with the files of an extension in order. Chrome may have used the
+// folder. So anything except files and folders is invalid_extension, more than an upload
+// may have is too_large, and links are not followed.
 func walk(ctx context.Context, root *os.Root, each func(name string, size int64) error) error {
 	w := walker{root: root, each: each}
 	return w.folder(ctx, ".")
@@ -101,8 +100,7 @@ func (w *walker) folder(ctx context.Context, dir string) error {
 	return nil
 }
 
-// list reads a folder, in the order of names, and no more of it than may be
-// there.
+// list reads a folder in the order of names, but no more entries than are allowed.
 func (w *walker) list(dir string) ([]fs.DirEntry, error) {
 	f, err := w.root.OpenFile(dir, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_DIRECTORY, 0)
 	if err != nil {
@@ -131,8 +129,7 @@ func (w *walker) file(name string, d fs.DirEntry) error {
 	return w.each(name, info.Size())
 }
 
-// open opens a file to be read: a plain one, for a pipe in its place would
-// never end.
+// open opens a regular file for reading. A named pipe in its place would never end.
 func open(root *os.Root, name string) (*os.File, error) {
 	f, err := root.OpenFile(name, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
 	if err != nil {
@@ -159,8 +156,8 @@ func readFile(root *os.Root, name string, limit int64) ([]byte, error) {
 	return body, stored(err)
 }
 
-// hashFile adds a file to the sum: its name and its bytes, each with its
-// length before it, so that no two folders give the same stream.
+// hashFile adds a file to the sum: its name and its content, preceded by their lengths,
+// so that no two folders give the same stream.
 func hashFile(sum hash.Hash, root *os.Root, name string) error {
 	f, err := open(root, name)
 	if err != nil {

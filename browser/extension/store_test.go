@@ -25,7 +25,8 @@ func entriesOf(t *testing.T, dir string) []string {
 	return names
 }
 
-// What is put is there whole under its hash, once; what fails leaves nothing.
+// An extension that was put is stored completely under its hash, once. A failure leaves
+// nothing.
 func TestStore(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.Mkdir(filepath.Join(dir, ".part-of-a-dead-daemon"), 0o700); err != nil {
@@ -74,7 +75,7 @@ func TestStore(t *testing.T) {
 		t.Error(err)
 	}
 	if names := entriesOf(t, dir); len(names) != 1 || names[0] != next.SHA256 {
-		t.Errorf("the one that took its place: %v", names)
+		t.Errorf("after a replacement: %v", names)
 	}
 	got = next
 	for _, sha := range []string{"..", "", "x"} {
@@ -93,5 +94,5 @@ func TestStore(t *testing.T) {
 	}
 }
 
-// atOnce is the turn of an upload that nobody else is before.
+// atOnce is the turn of an upload that does not have to wait.
 func atOnce(context.Context) (func(), error) { return func() {}, nil }

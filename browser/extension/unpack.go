@@ -12,7 +12,7 @@ import (
 	"github.com/stasisd/stasis/fault"
 )
 
-// write lays the files down below dir, the manifest as given.
+// write writes the files below dir, with the given manifest.
 func (f files) write(dir string, manifest []byte) (err error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -43,7 +43,7 @@ func (f files) write(dir string, manifest []byte) (err error) {
 }
 
 func (f files) writeOne(root *os.Root, name string) error {
-	r, err := f[name].Open() // it ends with an error where size or checksum are wrong
+	r, err := f[name].Open() // reading fails if the size or checksum is wrong
 	if err != nil {
 		return unreadable(name, err)
 	}
@@ -66,7 +66,7 @@ func writeFile(root *os.Root, name string, r io.Reader) error {
 	return errors.Join(err, stored(out.Close()))
 }
 
-// diskWriter tells errors of the disk from those of what is read.
+// diskWriter marks errors of the disk, to distinguish them from errors of the reader.
 type diskWriter struct{ f *os.File }
 
 func (d diskWriter) Write(p []byte) (int, error) {
@@ -74,10 +74,10 @@ func (d diskWriter) Write(p []byte) (int, error) {
 	return n, stored(err)
 }
 
-// stored gives an error of the disk its code.
+// stored adds the error code to an error of the disk.
 func stored(err error) error {
 	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
-		return fault.Wrap(err, fault.StoreFull, "extension.store", "no room for the extension")
+		return fault.Wrap(err, fault.StoreFull, "extension.store", "the disk has no space for the extension")
 	}
 	return fault.Wrap(err, fault.StoreFailed, "extension.store", "the extension could not be stored")
 }
