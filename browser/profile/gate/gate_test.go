@@ -11,7 +11,7 @@ import (
 
 const mine = "Local Storage/leveldb"
 
-// write makes a file below a folder.
+// write creates a file below a folder.
 func write(t *testing.T, folder, name, body string) {
 	t.Helper()
 	file := filepath.Join(folder, name)
@@ -32,7 +32,8 @@ func read(t *testing.T, elements ...string) string {
 	return string(body)
 }
 
-// laid is an empty profile with gates, and an environment's that waits, filled.
+// laid returns an empty profile with gates, and a filled profile of an environment that
+// waits.
 func laid(t *testing.T) (profile, waiting string) {
 	t.Helper()
 	profile, waiting = filepath.Join(t.TempDir(), "Default"), filepath.Join(t.TempDir(), "Default")
@@ -51,8 +52,8 @@ func laid(t *testing.T) (profile, waiting string) {
 	return profile, waiting
 }
 
-// Whoever waits at a gate reads the environment's list of files, once all is in
-// its place, and finds it there from then on; so does who comes later.
+// A reader at a gate gets the environment's CURRENT once all files are in place. Later
+// readers find it there as a file.
 func TestOpen(t *testing.T) {
 	profile, waiting := laid(t)
 	got := make(chan string, 1)
@@ -74,7 +75,7 @@ func TestOpen(t *testing.T) {
 		t.Fatal(err)
 	}
 	if body := <-got; body != "MANIFEST-000007\n" {
-		t.Errorf("who waited has read %q", body)
+		t.Errorf("the waiting reader got %q", body)
 	}
 	for name, want := range map[string]string{
 		"Cookies": "jar", mine + "/CURRENT": "MANIFEST-000007\n", mine + "/MANIFEST-000007": "list", "Local Storage/other": "o",
@@ -85,12 +86,12 @@ func TestOpen(t *testing.T) {
 		}
 	}
 	if _, err := os.Stat(filepath.Join(profile, mine, "LOCK")); err != nil {
-		t.Errorf("the lock that the shell holds: %v", err)
+		t.Errorf("the shell's lock file: %v", err)
 	}
 }
 
-// What the shell has made already is never replaced, and a gate that is gone is
-// told: the shell began a database of its own.
+// Open never replaces what the shell has created, and fails if a gate is missing, because
+// the shell then has created its own database.
 func TestOpenRefuses(t *testing.T) {
 	for name, spoil := range map[string]func(profile, waiting string) error{
 		"a file that it has": func(profile, _ string) error {
@@ -120,7 +121,7 @@ func TestOpenRefuses(t *testing.T) {
 	}
 }
 
-// What is no database is an empty one.
+// A gated database that is not valid is replaced by an empty one.
 func TestFill(t *testing.T) {
 	waiting := filepath.Join(t.TempDir(), "Default")
 	write(t, waiting, mine+"/000003.log", "left over")
@@ -134,6 +135,6 @@ func TestFill(t *testing.T) {
 		}
 	}
 	if _, err := os.Stat(filepath.Join(waiting, mine, "000003.log")); err == nil {
-		t.Error("the rest of a database is in the empty one")
+		t.Error("the empty database contains files of the old one")
 	}
 }

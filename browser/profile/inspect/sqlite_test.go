@@ -13,11 +13,11 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// A database is called damaged only where its pages are: a table of another
-// version of Chrome, with more columns or fewer, is not, and what would take too
-// much memory is not counted either. None of it is lost: Chrome opens it as it is.
+// A database counts as damaged only if its pages are. A table of another version of
+// Chrome, with more or fewer columns, does not, nor does a database that would take too
+// much memory: both are not counted, and stay for Chrome to open.
 func TestDatabasesOfOtherForms(t *testing.T) {
-	const strange = "it is in a form that is not known here"
+	const strange = "its format is unknown"
 	for name, test := range map[string]struct {
 		statements string
 		want       state.Holding
@@ -59,7 +59,7 @@ func TestDatabasesOfOtherForms(t *testing.T) {
 	check(t, "a huge file", dir, state.Holding{Uncounted: "it has more than 128 MiB"})
 }
 
-// Rows are bounded as bytes are. To read so many takes too long for a test.
+// Rows are bounded like bytes. Reading that many rows would take too long for a test.
 func TestBudget(t *testing.T) {
 	var b budget
 	for range leveldb.MaxEntries {
@@ -72,7 +72,7 @@ func TestBudget(t *testing.T) {
 	}
 }
 
-// check reads the passwords of a profile, which must be this one holding.
+// check reads the profile, which must have exactly one holding, of passwords.
 func check(t *testing.T, name, dir string, want state.Holding) {
 	t.Helper()
 	p, err := Read(context.Background(), dir)
@@ -81,6 +81,6 @@ func check(t *testing.T, name, dir string, want state.Holding) {
 	}
 	want.Component = state.ComponentPasswords
 	if len(p.Inventory) != 1 || p.Inventory[0] != want {
-		t.Errorf("%s: %+v, not %+v", name, p.Inventory, want)
+		t.Errorf("%s: got %+v, want %+v", name, p.Inventory, want)
 	}
 }

@@ -8,11 +8,11 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// Since tells which of the tabs' areas under a storage key Chrome has written
-// since an earlier look at the database: the items of each, sorted by key. An area
-// that is gone counts only where the removal of its items is still in the files:
-// else the database was begun anew. ok is false where it cannot be told, because
-// one of the two was not read whole.
+// Since returns the tabs' areas of a storage key that Chrome has written since an earlier
+// reading of the database: the items of each, sorted by key. An area that is now empty
+// counts only if the removals of its items are still in the files; otherwise Chrome has
+// created the database again. ok is false if this is unknown, because one of the two
+// readings is incomplete.
 func (c Contents) Since(earlier Contents, storageKey string) (written [][]state.Item, ok bool) {
 	if !c.Known() || !earlier.Known() || !c.valued || !earlier.valued {
 		return nil, false
@@ -30,7 +30,7 @@ func (c Contents) Since(earlier Contents, storageKey string) (written [][]state.
 	return written, true
 }
 
-// Has reports whether some tab has just the items of an area.
+// Has reports whether some tab has exactly the items of an area.
 func (c Contents) Has(read state.Area) bool {
 	wanted := map[string]string{}
 	for _, item := range read.Items {

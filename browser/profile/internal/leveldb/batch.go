@@ -5,14 +5,13 @@ import (
 	"slices"
 )
 
-// batch is the sink of write batches: a sequence number, a count, and the
-// operations. Chrome writes the localStorage of all its pages as one, which may
-// have any length: only what is picked of it is kept, and nothing of it counts
-// before its end is there.
+// batch is the sink of write batches: a sequence number, a count, and the operations.
+// Chrome writes the localStorage of all its pages as one batch of any length. So only the
+// picked operations are kept, and they count only once the batch is complete.
 type batch struct {
 	*reader
-	left   []byte // what came and is not read yet
-	skip   uint64 // bytes of a value that nobody asked for, still to come
+	left   []byte // received and not decoded yet
+	skip   uint64 // remaining bytes of a value that was not requested
 	seq    uint64
 	headed bool
 	picked []operation
@@ -57,8 +56,8 @@ func (b *batch) piece(data []byte) {
 	}
 }
 
-// operation reads one operation and returns its length, as far as it is there;
-// 0 where too little of it has come, or where b.err says why none is read.
+// operation decodes one operation and returns the length of the part that has arrived; 0
+// if too little has arrived, or if b.err says why nothing is decoded.
 func (b *batch) operation(data []byte) int {
 	live := data[0] == 1
 	if data[0] > 1 {
@@ -94,7 +93,7 @@ func (b *batch) operation(data []byte) int {
 	return len(data) - len(rest)
 }
 
-// sized is as the function, of something that is kept in memory until it is there.
+// sized is the function of the same name, for data that is buffered until it is complete.
 func (b *batch) sized(data []byte) (value, rest []byte, ok bool) {
 	n, w := binary.Uvarint(data)
 	switch {
@@ -116,7 +115,7 @@ func (b *batch) keep(o operation) {
 	}
 }
 
-// end takes what was picked, also of a batch that is damaged further on.
+// end adds the picked operations, even if a later part of the batch is damaged.
 func (b *batch) end() error {
 	for _, o := range b.picked {
 		if err := b.add(o.key, o.seq, o.live, o.value); err != nil {
@@ -130,7 +129,7 @@ func (b *batch) end() error {
 	return b.err
 }
 
-// whole is the sink of records that are given in one piece.
+// whole is the sink of records that are handled in one piece.
 type whole struct {
 	do     func(record []byte) error
 	record []byte
@@ -138,7 +137,7 @@ type whole struct {
 
 func (w *whole) begin() { w.record = w.record[:0] }
 
-// piece keeps no more than shows that a record is too long.
+// piece keeps no more than is needed to see that a record is too long.
 func (w *whole) piece(data []byte) {
 	if len(w.record) <= MaxBytes {
 		w.record = append(w.record, data...)
