@@ -13,7 +13,7 @@ import (
 	"github.com/stasisd/stasis/fault"
 )
 
-// contents are the files of an environment with their text.
+// contents returns the files of an environment with their text.
 func contents(t *testing.T, root string) map[string]string {
 	t.Helper()
 	files, err := profile.Select(t.Context(), root)
@@ -31,8 +31,7 @@ func contents(t *testing.T, root string) map[string]string {
 	return all
 }
 
-// settled brings a copy up to date until no file is so young that another write
-// may bear the same time.
+// settled updates a copy until every file is so old that a later write gets another time.
 func settled(t *testing.T, c *profile.Copy, from string) {
 	t.Helper()
 	deadline := time.Now().Add(20 * time.Second)
@@ -46,13 +45,13 @@ func settled(t *testing.T, c *profile.Copy, from string) {
 			return
 		}
 		if time.Now().After(deadline) {
-			t.Fatal("it never settles")
+			t.Fatal("the copy is still behind after 20 s")
 		}
 	}
 }
 
-// A copy follows what is written, replaced, renamed and removed, under the names
-// that archives have, and copies no more than that.
+// A copy follows files that are written, replaced, renamed and removed, under the names
+// used in archives, and copies nothing else.
 func TestCopy(t *testing.T) {
 	from, to := t.TempDir(), t.TempDir()
 	c := profile.NewCopy(to)
@@ -74,7 +73,7 @@ func TestCopy(t *testing.T) {
 		}
 		settled(t, c, from)
 		if n, err := c.Update(t.Context(), from); err != nil || n != 0 {
-			t.Errorf("%s: %d bytes were copied for nothing, %v", what, n, err)
+			t.Errorf("%s: %d unchanged bytes were copied, %v", what, n, err)
 		}
 	}
 	step("all of it", func() {
@@ -102,7 +101,8 @@ func TestCopy(t *testing.T) {
 	}
 }
 
-// The time of a file that has just been written is not trusted: it is copied again.
+// The time of a file that has just been written is not trusted, so the file is copied
+// again.
 func TestCopyYoung(t *testing.T) {
 	from := t.TempDir()
 	c := profile.NewCopy(t.TempDir())
@@ -114,8 +114,8 @@ func TestCopyYoung(t *testing.T) {
 	}
 }
 
-// Whoever has taken Chrome over makes the daemon read no file but the profile's,
-// nor write one but the copy's.
+// A compromised Chrome cannot make the daemon read files outside the profile, or write
+// files outside the copy.
 func TestCopyLeadsNowhere(t *testing.T) {
 	secret := filepath.Join(t.TempDir(), "secret")
 	if err := os.WriteFile(secret, []byte("secret"), 0o600); err != nil {
@@ -144,7 +144,7 @@ func TestCopyLeadsNowhere(t *testing.T) {
 	}
 }
 
-// A copy that is given up is made good by the next.
+// After an update was canceled, the next one completes the copy.
 func TestCopyGivenUp(t *testing.T) {
 	from, to := t.TempDir(), t.TempDir()
 	put(t, from, "Default/Cookies", "jar")
@@ -165,7 +165,7 @@ func TestCopyGivenUp(t *testing.T) {
 	}
 }
 
-// endsSoon is a context that ends when it has been looked at so many times.
+// endsSoon is a context that ends when Err has been called the given number of times.
 type endsSoon struct {
 	context.Context
 	looks int
@@ -178,17 +178,17 @@ func (e *endsSoon) Err() error {
 	return nil
 }
 
-// One large file is not copied to its end when there is no time for that, and the
-// next copy has all of it.
+// When the time is up, copying stops even within a large file. The next update copies all
+// of it.
 func TestCopyGivenUpWithinAFile(t *testing.T) {
 	from, to := t.TempDir(), t.TempDir()
 	put(t, from, "Default/Cookies", "")
 	const size = 40 << 20
-	if err := os.Truncate(filepath.Join(from, "Default/Cookies"), size); err != nil { // without blocks
+	if err := os.Truncate(filepath.Join(from, "Default/Cookies"), size); err != nil { // a sparse file
 		t.Fatal(err)
 	}
 	c := profile.NewCopy(to)
-	// One more look each time, until the context ends within the file.
+	// The number of looks grows until the context ends within the file.
 	var n int64
 	for looks := 0; n == 0; looks++ {
 		var err error
