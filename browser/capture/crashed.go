@@ -40,13 +40,13 @@ func crashed(ctx context.Context, conn Conn, id target.ID) bool {
 	if err != nil {
 		return false // it has been closed
 	}
-	told, stop := s.Subscribe(inspector.TargetCrashed.Method)
+	events, stop := s.Subscribe(inspector.TargetCrashed.Method)
 	defer stop()
 	// If this fails, no event comes either.
 	_, _ = cdp.Call(ctx, s, inspector.Enable, cdp.Empty{})
 	detach() // ends the events, after those that were sent
 	select {
-	case _, crashed := <-told:
+	case _, crashed := <-events:
 		return crashed
 	case <-ctx.Done():
 		return false

@@ -26,7 +26,7 @@ func Front(ctx context.Context, conn Conn, do func(cdp.Session, *target.Info) er
 	}
 	front := pages[0]
 	if len(pages) > 1 {
-		for _, r := range readFronts(ctx, conn, pages) {
+		for _, r := range queryVisibility(ctx, conn, pages) {
 			if r.visible {
 				front = r.info
 				break
@@ -46,29 +46,29 @@ func At(ctx context.Context, conn Conn, tab *target.Info, do func(cdp.Session, *
 	return do(s, tab)
 }
 
-type frontness struct {
+type frontAnswer struct {
 	info    *target.Info
 	visible bool
 }
 
-// readFronts asks all pages at the same time whether they are visible. A page that does
-// not answer counts as not visible.
-func readFronts(ctx context.Context, conn Conn, pages []*target.Info) []frontness {
+// queryVisibility asks all pages at the same time whether they are visible. A page that
+// does not answer counts as not visible.
+func queryVisibility(ctx context.Context, conn Conn, pages []*target.Info) []frontAnswer {
 	ctx, cancel := context.WithTimeout(ctx, TabDeadline)
 	defer cancel()
-	answers := make(chan frontness, len(pages))
+	answers := make(chan frontAnswer, len(pages))
 	for _, p := range pages {
 		go func() {
-			answer := frontness{info: p}
+			answer := frontAnswer{info: p}
 			if s, detach, err := hiddentab.Attach(ctx, conn, p.TargetID); err == nil {
-				seen, err := glance(ctx, s, cdp.FrameID(p.TargetID))
+				seen, err := readView(ctx, s, cdp.FrameID(p.TargetID))
 				answer.visible = err == nil && seen.Visible
 				detach()
 			}
 			answers <- answer
 		}()
 	}
-	var all []frontness
+	var all []frontAnswer
 	for range pages {
 		a := <-answers
 		all = append(all, a)

@@ -149,14 +149,14 @@ func readTab(ctx context.Context, conn Conn, p *target.Info, frames []*target.In
 		for _, e := range history.Entries {
 			r.tab.History = append(r.tab.History, state.HistoryEntry{URL: e.URL, Title: e.Title})
 		}
-		r.settle()
+		r.useCurrentEntry()
 	}
 	if crashed(ctx, conn, p.TargetID) {
 		r.missed = append(r.missed, state.Missed{Component: state.ComponentSessionStorage, Origin: p.URL, Reason: "the page's process has died"})
 		return r
 	}
 	r.tab.Unloaded = !r.frames(ctx, s, miss)
-	if seen, err := glance(ctx, s, cdp.FrameID(p.TargetID)); err != nil {
+	if seen, err := readView(ctx, s, cdp.FrameID(p.TargetID)); err != nil {
 		miss(state.ComponentWindowName, p.URL, err)
 	} else {
 		r.tab.Name, r.tab.Active = seen.Name, seen.Visible
@@ -228,46 +228,46 @@ func (r *reading) areas(ctx context.Context, s cdp.Session, f *cdp.Frame, miss f
 	}
 }
 
-// sight is what was read from a page's main frame.
-type sight struct {
+// pageView is what was read from a page's main frame.
+type pageView struct {
 	Name    string `json:"name"`
 	Visible bool   `json:"visible"`
 }
 
-// sightScript uses the document's prototype, because some pages override their own
+// pageScript uses the document's prototype, because some pages override their own
 // document's visibilityState.
-const sightScript = `({name: window.name,
+const pageScript = `({name: window.name,
 	visible: Object.getOwnPropertyDescriptor(Document.prototype, "visibilityState").get.call(document) === "visible"})`
 
-// glance does the same as look without an isolated world: each call of look leaves a
-// world in the page for as long as its document lives (190 KB, measured). The script runs
-// in the page's own world. Chrome aborts it before it would run page code with a side
-// effect.
-func glance(ctx context.Context, s cdp.Session, frame cdp.FrameID) (sight, error) {
-	var seen sight
+// readView reads the same as readViewIsolated without an isolated world. Each isolated
+// world stays in the page for as long as its document lives (190 KB, measured). The script
+// runs in the page's own world, and Chrome aborts it before it would run page code with a
+// side effect.
+func readView(ctx context.Context, s cdp.Session, frame cdp.FrameID) (pageView, error) {
+	var seen pageView
 	yes := true
 	res, err := cdp.Call(ctx, s, runtime.Evaluate, runtime.EvaluateParams{
-		Expression: sightScript, ReturnByValue: &yes, ThrowOnSideEffect: &yes})
+		Expression: pageScript, ReturnByValue: &yes, ThrowOnSideEffect: &yes})
 	if err != nil {
 		return seen, err
 	}
 	if res.ExceptionDetails != nil { // the page has overridden what the script reads
-		return look(ctx, s, frame)
+		return readViewIsolated(ctx, s, frame)
 	}
 	return seen, json.Unmarshal(res.Result.Value, &seen)
 }
 
-// look reads window.name and the visibility in an isolated world, where the page's
-// scripts cannot see or intercept it.
-func look(ctx context.Context, s cdp.Session, frame cdp.FrameID) (sight, error) {
-	var seen sight
+// readViewIsolated reads window.name and the visibility in an isolated world, where the
+// page's scripts cannot see or intercept it.
+func readViewIsolated(ctx context.Context, s cdp.Session, frame cdp.FrameID) (pageView, error) {
+	var seen pageView
 	world, err := cdp.Call(ctx, s, page.CreateIsolatedWorld, page.CreateIsolatedWorldParams{FrameID: frame})
 	if err != nil {
 		return seen, err
 	}
 	byValue := true
 	res, err := cdp.Call(ctx, s, runtime.Evaluate, runtime.EvaluateParams{
-		Expression:    sightScript,
+		Expression:    pageScript,
 		ContextID:     world.ExecutionContextID,
 		ReturnByValue: &byValue,
 	})

@@ -100,7 +100,7 @@ func writeSigned(sum hash.Hash, signedData []byte) {
 // verify checks every signature and returns the public key whose hash is the ID.
 func (h *crxHeader) verify(digest []byte) (key []byte, err error) {
 	for _, p := range h.proofs {
-		if !p.holds(digest) {
+		if !p.valid(digest) {
 			return nil, invalid("a signature of the .crx does not match its contents")
 		}
 		if sum := sha256.Sum256(p.key); bytes.Equal(sum[:16], h.id) {
@@ -113,7 +113,7 @@ func (h *crxHeader) verify(digest []byte) (key []byte, err error) {
 	return key, nil
 }
 
-func (p proof) holds(digest []byte) bool {
+func (p proof) valid(digest []byte) bool {
 	public, err := x509.ParsePKIXPublicKey(p.key)
 	if err != nil {
 		return false

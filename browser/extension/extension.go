@@ -55,7 +55,7 @@ func Write(ctx context.Context, r io.ReaderAt, size int64, dir string) (Info, er
 	if err != nil {
 		return Info{}, err
 	}
-	if err := checkNamed(raw, func(name string) bool { return files[name] != nil }); err != nil {
+	if err := checkReferences(raw, func(name string) bool { return files[name] != nil }); err != nil {
 		return Info{}, err
 	}
 	m.localize(files.read)

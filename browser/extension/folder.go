@@ -28,9 +28,9 @@ const metadata = "_metadata"
 func Inspect(ctx context.Context, dir string) (info Info, err error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
-		return Info{}, stored(err)
+		return Info{}, storeError(err)
 	}
-	defer func() { err = errors.Join(err, stored(root.Close())) }()
+	defer func() { err = errors.Join(err, storeError(root.Close())) }()
 	sum := sha256.New()
 	err = walk(ctx, root, func(name string, size int64) error {
 		info.Size += size
@@ -104,12 +104,12 @@ func (w *walker) folder(ctx context.Context, dir string) error {
 func (w *walker) list(dir string) ([]fs.DirEntry, error) {
 	f, err := w.root.OpenFile(dir, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_DIRECTORY, 0)
 	if err != nil {
-		return nil, stored(err)
+		return nil, storeError(err)
 	}
 	defer func() { _ = f.Close() }() // only read from
 	entries, err := f.ReadDir(maxFiles + 1 - w.entries)
 	if err != nil && !errors.Is(err, io.EOF) {
-		return nil, stored(err)
+		return nil, storeError(err)
 	}
 	if w.entries += len(entries); w.entries > maxFiles {
 		return nil, tooLarge("the extension has more than %d files and folders", maxFiles)
@@ -121,7 +121,7 @@ func (w *walker) list(dir string) ([]fs.DirEntry, error) {
 func (w *walker) file(name string, d fs.DirEntry) error {
 	info, err := d.Info()
 	if err != nil {
-		return stored(err)
+		return storeError(err)
 	}
 	if w.bytes += info.Size(); info.Size() > maxFile || w.bytes > maxBytes {
 		return tooBig()
@@ -133,14 +133,14 @@ func (w *walker) file(name string, d fs.DirEntry) error {
 func open(root *os.Root, name string) (*os.File, error) {
 	f, err := root.OpenFile(name, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
 	if err != nil {
-		return nil, stored(err)
+		return nil, storeError(err)
 	}
 	info, err := f.Stat()
 	if err == nil && info.Mode().IsRegular() {
 		return f, nil
 	}
 	_ = f.Close() // nothing was written
-	return nil, errors.Join(stored(err), invalid("%q is neither a file nor a folder", shorten(name)))
+	return nil, errors.Join(storeError(err), invalid("%q is neither a file nor a folder", shorten(name)))
 }
 
 func readFile(root *os.Root, name string, limit int64) ([]byte, error) {
@@ -153,7 +153,7 @@ func readFile(root *os.Root, name string, limit int64) ([]byte, error) {
 	if int64(len(body)) > limit {
 		return nil, tooLarge("%s has more than %d bytes", name, limit)
 	}
-	return body, stored(err)
+	return body, storeError(err)
 }
 
 // hashFile adds a file to the sum: its name and its content, preceded by their lengths,
@@ -167,7 +167,7 @@ func hashFile(sum hash.Hash, root *os.Root, name string) error {
 	content := sha256.New()
 	n, err := io.Copy(content, io.LimitReader(f, maxFile+1)) // it may have grown
 	if err != nil {
-		return stored(err)
+		return storeError(err)
 	}
 	if n > maxFile {
 		return tooBig()
@@ -184,18 +184,18 @@ func hashFile(sum hash.Hash, root *os.Root, name string) error {
 // Copy copies an extension's files into a new folder.
 func Copy(ctx context.Context, from, to string) (err error) {
 	if err := os.MkdirAll(to, 0o700); err != nil {
-		return stored(err)
+		return storeError(err)
 	}
 	src, err := os.OpenRoot(from)
 	if err != nil {
-		return stored(err)
+		return storeError(err)
 	}
-	defer func() { err = errors.Join(err, stored(src.Close())) }()
+	defer func() { err = errors.Join(err, storeError(src.Close())) }()
 	dst, err := os.OpenRoot(to)
 	if err != nil {
-		return stored(err)
+		return storeError(err)
 	}
-	defer func() { err = errors.Join(err, stored(dst.Close())) }()
+	defer func() { err = errors.Join(err, storeError(dst.Close())) }()
 	return walk(ctx, src, func(name string, _ int64) error { return copyFile(src, dst, name) })
 }
 
@@ -207,13 +207,13 @@ func copyFile(src, dst *os.Root, name string) error {
 	defer func() { _ = in.Close() }() // only read from
 	if above := path.Dir(name); above != "." {
 		if err := dst.MkdirAll(above, 0o700); err != nil {
-			return stored(err)
+			return storeError(err)
 		}
 	}
 	out, err := dst.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
-		return stored(err)
+		return storeError(err)
 	}
 	_, err = io.Copy(out, in)
-	return stored(errors.Join(err, out.Close()))
+	return storeError(errors.Join(err, out.Close()))
 }

@@ -31,7 +31,7 @@ const keyPrefix = "stasis extension\x00"
 type manifest struct {
 	name, version, locale string
 	key                   []byte // decoded; nil without one
-	stated                string // the name as written in the manifest
+	rawName               string // the name as written in the manifest
 }
 
 // parseManifest decodes and checks a manifest. It leaves all other fields to Chrome.
@@ -84,7 +84,7 @@ func parseManifest(raw []byte) (*manifest, error) {
 		return nil, fault.New(fault.Unsupported, "extension.manifest",
 			"manifest.json: permissions: nativeMessaging is not allowed: it runs programs of the machine")
 	}
-	m.stated = m.name
+	m.rawName = m.name
 	if key != "" {
 		if m.key = decodeKey(key); m.key == nil {
 			return nil, invalid("manifest.json: key must be a public key in base64")
@@ -146,7 +146,7 @@ func (m *manifest) withKey(raw, signed []byte) ([]byte, error) {
 		key = signed
 	}
 	if key == nil {
-		key = []byte(keyPrefix + m.stated)
+		key = []byte(keyPrefix + m.rawName)
 	}
 	if bytes.Equal(key, m.key) {
 		return raw, nil

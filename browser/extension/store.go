@@ -28,16 +28,16 @@ type Store struct {
 // what an earlier process left unfinished.
 func OpenStore(dir string) (*Store, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, stored(err)
+		return nil, storeError(err)
 	}
 	entries, err := os.ReadDir(dir)
 	if err != nil {
-		return nil, stored(err)
+		return nil, storeError(err)
 	}
 	for _, e := range entries {
 		if strings.HasPrefix(e.Name(), partPrefix) {
 			if err := os.RemoveAll(filepath.Join(dir, e.Name())); err != nil {
-				return nil, stored(err)
+				return nil, storeError(err)
 			}
 		}
 	}
@@ -52,12 +52,12 @@ func OpenStore(dir string) (*Store, error) {
 func (s *Store) Put(ctx context.Context, r io.Reader, turn func(context.Context) (leave func(), err error), record func(Info) (unused string, err error)) (err error) {
 	upload, err := os.CreateTemp(s.dir, partPrefix)
 	if err != nil {
-		return stored(err)
+		return storeError(err)
 	}
 	// The file has no name while it is in use, so closing it removes it.
 	defer func() { _ = upload.Close() }()
 	if err := os.Remove(upload.Name()); err != nil {
-		return stored(err)
+		return storeError(err)
 	}
 	size, err := io.Copy(diskWriter{upload}, r)
 	if err != nil {
@@ -70,9 +70,9 @@ func (s *Store) Put(ctx context.Context, r io.Reader, turn func(context.Context)
 	defer leave()
 	part, err := os.MkdirTemp(s.dir, partPrefix)
 	if err != nil {
-		return stored(err)
+		return storeError(err)
 	}
-	defer func() { err = errors.Join(err, stored(os.RemoveAll(part))) }()
+	defer func() { err = errors.Join(err, storeError(os.RemoveAll(part))) }()
 	info, err := Write(ctx, upload, size, part)
 	if err != nil {
 		return err
@@ -111,7 +111,7 @@ func (s *Store) add(part, sha string) (added bool, err error) {
 	if err == nil {
 		err = syncFolder(s.dir)
 	}
-	return err == nil, stored(err)
+	return err == nil, storeError(err)
 }
 
 func syncFolder(dir string) error {
@@ -127,7 +127,7 @@ func (s *Store) Copy(ctx context.Context, sha, to string) error {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	if !shaForm.MatchString(sha) {
-		return stored(fs.ErrInvalid)
+		return storeError(fs.ErrInvalid)
 	}
 	return Copy(ctx, filepath.Join(s.dir, sha), to)
 }
@@ -146,12 +146,12 @@ func (s *Store) Delete(forget func() (sha string, err error)) error {
 
 func (s *Store) remove(sha string) error {
 	if !shaForm.MatchString(sha) {
-		return stored(fs.ErrInvalid)
+		return storeError(fs.ErrInvalid)
 	}
 	// It is renamed first, so that a folder under its hash is always complete.
 	gone := filepath.Join(s.dir, partPrefix+sha)
 	if err := os.Rename(filepath.Join(s.dir, sha), gone); err != nil {
-		return stored(err)
+		return storeError(err)
 	}
-	return stored(os.RemoveAll(gone))
+	return storeError(os.RemoveAll(gone))
 }

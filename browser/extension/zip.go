@@ -65,7 +65,7 @@ func listZip(r io.ReaderAt, size int64) (files, error) {
 		}
 		list[name] = f
 	}
-	return list.below(), nil
+	return list.stripFolder(), nil
 }
 
 // checkDirectory bounds the zip's directory before it is read into memory. The end record
@@ -129,9 +129,9 @@ func clash(folded map[string]string, name string, dir bool) error {
 	return nil
 }
 
-// below removes the single folder that may contain a zip's files. It leaves out files
-// that operating systems add to zips, and those that Chrome writes itself.
-func (f files) below() files {
+// stripFolder removes the single folder that may contain a zip's files. It leaves out
+// files that operating systems add to zips, and those that Chrome writes itself.
+func (f files) stripFolder() files {
 	top := ""
 	if f[manifestName] == nil {
 		for name := range f {
@@ -140,21 +140,21 @@ func (f files) below() files {
 			}
 		}
 		for name := range f {
-			if !strings.HasPrefix(name, top) && !ofSystems(name) {
+			if !strings.HasPrefix(name, top) && !isSystemFile(name) {
 				top = ""
 			}
 		}
 	}
 	list := files{}
 	for name, file := range f {
-		if rest, ok := strings.CutPrefix(name, top); ok && !ofSystems(name) && !ofSystems(rest) {
+		if rest, ok := strings.CutPrefix(name, top); ok && !isSystemFile(name) && !isSystemFile(rest) {
 			list[rest] = file
 		}
 	}
 	return list
 }
 
-func ofSystems(name string) bool {
+func isSystemFile(name string) bool {
 	first, _, _ := strings.Cut(name, "/")
 	return first == "__MACOSX" || first == metadata || path.Base(name) == ".DS_Store"
 }

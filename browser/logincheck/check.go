@@ -60,7 +60,7 @@ type Outcome struct {
 func (t *Tab) Judge(ctx context.Context, c Check) Outcome {
 	nav, err := cdp.Call(ctx, t.session, page.Navigate, page.NavigateParams{URL: c.URL})
 	var o Outcome
-	var still stillness
+	var idle idleDetector
 	again := time.NewTicker(checkPause)
 	defer again.Stop()
 	for err == nil {
@@ -68,11 +68,11 @@ func (t *Tab) Judge(ctx context.Context, c Check) Outcome {
 		if ctx.Err() != nil {
 			break // an interrupted look does not count
 		}
-		status, failed := t.answered()
-		o = c.weigh(status, seen)
+		status, failed := t.firstAnswer()
+		o = c.evaluate(status, seen)
 		o.Problem = seen.Problem
-		open, asked := t.underWay()
-		final := still.look(seen, open, asked) || o.LoggedIn || o.Problem != "" || c.Status != 0 && status != 0 && status != c.Status
+		open, asked := t.openRequests()
+		final := idle.look(seen, open, asked) || o.LoggedIn || o.Problem != "" || c.Status != 0 && status != 0 && status != c.Status
 		switch {
 		case nav.ErrorText != "" && status == 0 && failed:
 			o.Problem = "the page could not be opened: " + nav.ErrorText
@@ -88,8 +88,8 @@ func (t *Tab) Judge(ctx context.Context, c Check) Outcome {
 		}
 	}
 	if o.Conditions == nil {
-		status, _ := t.answered()
-		o = c.weigh(status, sight{})
+		status, _ := t.firstAnswer()
+		o = c.evaluate(status, observation{})
 	}
 	if o.URL == "" {
 		o.LoggedIn, o.Problem = false, "the page did not answer in time"
@@ -97,8 +97,8 @@ func (t *Tab) Judge(ctx context.Context, c Check) Outcome {
 	return o
 }
 
-// weigh compares what was seen with the conditions.
-func (c Check) weigh(status int64, seen sight) Outcome {
+// evaluate compares what was seen with the conditions.
+func (c Check) evaluate(status int64, seen observation) Outcome {
 	o := Outcome{LoggedIn: true, URL: seen.URL, Status: status, Conditions: []Condition{}}
 	for _, k := range []struct {
 		kind        string
@@ -118,9 +118,9 @@ func (c Check) weigh(status int64, seen sight) Outcome {
 	return o
 }
 
-// sight is what a look at the tab shows. It is empty if the document is not there yet, or
-// is Chrome's own (an error page).
-type sight struct {
+// observation is what a look at the tab shows. It is empty if the document is not there
+// yet, or is Chrome's own (an error page).
+type observation struct {
 	URL      string `json:"url"`
 	Loaded   bool   `json:"loaded"`
 	Elements int    `json:"elements"`
@@ -153,8 +153,8 @@ const lookScript = `(({selector, absent, text}) => {
 
 // look reads the conditions in an isolated world, which the page's scripts cannot see. If
 // the document is replaced meanwhile, look returns an empty sight.
-func (t *Tab) look(ctx context.Context, c Check) sight {
-	var seen sight
+func (t *Tab) look(ctx context.Context, c Check) observation {
+	var seen observation
 	world, err := cdp.Call(ctx, t.session, page.CreateIsolatedWorld, page.CreateIsolatedWorldParams{
 		FrameID: cdp.FrameID(t.id), WorldName: "check"}) // the name makes Chrome reuse one world for each document
 	if err != nil {
@@ -168,7 +168,7 @@ func (t *Tab) look(ctx context.Context, c Check) sight {
 	res, err := cdp.Call(ctx, t.session, runtime.Evaluate, runtime.EvaluateParams{
 		Expression: fmt.Sprintf(lookScript, wanted), ContextID: world.ExecutionContextID, ReturnByValue: &yes})
 	if err != nil || res.ExceptionDetails != nil || json.Unmarshal(res.Result.Value, &seen) != nil {
-		return sight{}
+		return observation{}
 	}
 	seen.shown = seen.URL != ""
 	if c.Cookie != "" {

@@ -140,26 +140,26 @@ func (t *Tab) handle(ctx context.Context, e mux.Event) bool {
 		if json.Unmarshal(e.Params, &sent) != nil {
 			return false
 		}
-		t.note(func(under *traffic) { under.began(sent.RequestID, sent.LoaderID) })
+		t.recordTraffic(func(under *traffic) { under.began(sent.RequestID, sent.LoaderID) })
 		if sent.Type == network.ResourceTypeDocument && sent.FrameID == cdp.FrameID(t.id) {
 			t.sent(sent)
 		}
 	case network.WebSocketCreated.Method:
 		var created network.EventWebSocketCreated
 		if json.Unmarshal(e.Params, &created) == nil {
-			t.note(func(under *traffic) { under.began(created.RequestID, "") })
+			t.recordTraffic(func(under *traffic) { under.began(created.RequestID, "") })
 		}
 	case network.LoadingFinished.Method, network.WebSocketClosed.Method:
 		var ended struct {
 			RequestID network.RequestID `json:"requestId"`
 		}
 		if json.Unmarshal(e.Params, &ended) == nil {
-			t.note(func(under *traffic) { under.ended(ended.RequestID) })
+			t.recordTraffic(func(under *traffic) { under.ended(ended.RequestID) })
 		}
 	case page.FrameNavigated.Method:
 		var at page.EventFrameNavigated
 		if json.Unmarshal(e.Params, &at) == nil && at.Frame != nil && at.Frame.ID == cdp.FrameID(t.id) {
-			t.note(func(under *traffic) { under.replaced(at.Frame.LoaderID) })
+			t.recordTraffic(func(under *traffic) { under.replaced(at.Frame.LoaderID) })
 		}
 	case network.ResponseReceived.Method:
 		var got network.EventResponseReceived
@@ -178,15 +178,15 @@ func (t *Tab) handle(ctx context.Context, e mux.Event) bool {
 	return false
 }
 
-func (t *Tab) note(what func(*traffic)) {
+func (t *Tab) recordTraffic(what func(*traffic)) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	what(&t.traffic)
 }
 
-// underWay returns the number of open requests and WebSockets, and the number of all so
-// far.
-func (t *Tab) underWay() (open, count int) {
+// openRequests returns the number of open requests and WebSockets, and the number of all
+// so far.
+func (t *Tab) openRequests() (open, count int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return len(t.traffic.open), t.traffic.count
@@ -213,9 +213,9 @@ func (t *Tab) answer(request network.RequestID, status int64) {
 	}
 }
 
-// answered returns the status of the first answer (0 before it arrives), and whether the
-// request has failed.
-func (t *Tab) answered() (status int64, failed bool) {
+// firstAnswer returns the status of the first answer (0 before it arrives), and whether
+// the request has failed.
+func (t *Tab) firstAnswer() (status int64, failed bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.status, t.failed

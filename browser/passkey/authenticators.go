@@ -35,9 +35,9 @@ type Authenticators struct {
 
 	repairs chan struct{} // an authenticator may have been removed
 
-	leaving sync.RWMutex // read-locked while a client's sessions end, until the authenticators are repaired
-	asking  sync.Mutex   // held during commands to Chrome; a frozen Chrome does not answer
-	paused  int          // number of callers that have paused repairs; guarded by asking
+	leaving  sync.RWMutex // read-locked while a client's sessions end, until the authenticators are repaired
+	chromeMu sync.Mutex   // held during commands to Chrome; a frozen Chrome does not answer
+	paused   int          // number of callers that have paused repairs; guarded by chromeMu
 
 	mu          sync.Mutex      // guards the fields below; never held for long
 	credentials []state.Passkey // in the order of their registration
@@ -91,15 +91,15 @@ func (p *Authenticators) Initialise(ctx context.Context, t *targetinit.Target) {
 	if err != nil || slices.Contains(contexts.BrowserContextIDs, t.Info().BrowserContextID) {
 		return
 	}
-	p.asking.Lock()
-	defer p.asking.Unlock()
+	p.chromeMu.Lock()
+	defer p.chromeMu.Unlock()
 	p.mu.Lock()
 	p.pages[t.SessionID()] = &authenticator{page: t}
 	p.mu.Unlock()
 	p.install(ctx, t)
 }
 
-// install creates a page's authenticator; the caller holds asking. A closed page needs
+// install creates a page's authenticator; the caller holds chromeMu. A closed page needs
 // none. If Chrome does not create one in time, the next repair tries again.
 func (p *Authenticators) install(ctx context.Context, t *targetinit.Target) {
 	id, err := add(ctx, t)
@@ -117,7 +117,7 @@ func (p *Authenticators) install(ctx context.Context, t *targetinit.Target) {
 	all := slices.Clone(p.credentials)
 	p.mu.Unlock()
 	for _, c := range all {
-		err := p.give(ctx, d, c)
+		err := p.addTo(ctx, d, c)
 		if err == nil {
 			continue
 		}
@@ -130,9 +130,9 @@ func (p *Authenticators) install(ctx context.Context, t *targetinit.Target) {
 	}
 }
 
-// give adds a credential to an authenticator. Without an answer, the contents of the
+// addTo adds a credential to an authenticator. Without an answer, the contents of the
 // authenticator are unknown: the next repair replaces it.
-func (p *Authenticators) give(ctx context.Context, d *authenticator, c state.Passkey) error {
+func (p *Authenticators) addTo(ctx context.Context, d *authenticator, c state.Passkey) error {
 	ctx, cancel := context.WithTimeout(ctx, answerDeadline)
 	defer cancel()
 	err := d.page.Call(ctx, webauthn.AddCredential.Method, addCredential{d.id, toCDP(c)}, nil)

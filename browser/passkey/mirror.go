@@ -52,8 +52,8 @@ func (p *Authenticators) mirror(ctx context.Context, e mux.Event) {
 	if json.Unmarshal(e.Params, &what) != nil {
 		return
 	}
-	p.asking.Lock() // lets an authenticator that is being filled get all credentials first
-	defer p.asking.Unlock()
+	p.chromeMu.Lock() // lets an authenticator that is being filled get all credentials first
+	defer p.chromeMu.Unlock()
 	p.mu.Lock()
 	at := p.pages[e.SessionID]
 	own := p.made[what.AuthenticatorID]
@@ -65,10 +65,10 @@ func (p *Authenticators) mirror(ctx context.Context, e mux.Event) {
 	case !own: // a client's authenticator
 	case what.Credential == nil:
 		if at != nil && !p.echo(ctx, at, what.CredentialID) {
-			p.deleted(ctx, at, what.CredentialID)
+			p.mirrorDeletion(ctx, at, what.CredentialID)
 		}
 	default:
-		p.changed(ctx, at, what.Credential)
+		p.mirrorChange(ctx, at, what.Credential)
 	}
 }
 
@@ -80,8 +80,8 @@ func (p *Authenticators) echo(ctx context.Context, at *authenticator, id []byte)
 	return err != nil || slices.ContainsFunc(now, func(c *webauthn.Credential) bool { return bytes.Equal(c.CredentialID, id) })
 }
 
-// deleted records a deletion and applies it to the other pages.
-func (p *Authenticators) deleted(ctx context.Context, at *authenticator, id []byte) {
+// mirrorDeletion records a deletion and applies it to the other pages.
+func (p *Authenticators) mirrorDeletion(ctx context.Context, at *authenticator, id []byte) {
 	p.mu.Lock()
 	before := len(p.credentials)
 	p.credentials = slices.DeleteFunc(p.credentials, func(c state.Passkey) bool { return bytes.Equal(c.ID, id) })
@@ -97,9 +97,9 @@ func (p *Authenticators) deleted(ctx context.Context, at *authenticator, id []by
 	}
 }
 
-// changed records a credential that was created, used or renamed, and applies it to the
-// other pages.
-func (p *Authenticators) changed(ctx context.Context, at *authenticator, is *webauthn.Credential) {
+// mirrorChange records a credential that was created, used or renamed, and applies it to
+// the other pages.
+func (p *Authenticators) mirrorChange(ctx context.Context, at *authenticator, is *webauthn.Credential) {
 	from := webauthn.AuthenticatorID("")
 	if at != nil {
 		from = at.id
@@ -120,7 +120,7 @@ func (p *Authenticators) update(ctx context.Context, from webauthn.Authenticator
 			// Chrome has no command to change a credential. The second command does not
 			// wait for the first one's answer.
 			d.page.Post(ctx, webauthn.RemoveCredential.Method, webauthn.RemoveCredentialParams{AuthenticatorID: d.id, CredentialID: c.ID})
-			_ = p.give(ctx, d, c) // the next repair adds what is missing
+			_ = p.addTo(ctx, d, c) // the next repair adds what is missing
 		})
 	}
 	updates.Wait()
@@ -154,8 +154,8 @@ func (p *Authenticators) find(id []byte) int {
 // Read reads all authenticators: an event may not have arrived yet, and Chrome sends none
 // for some changes.
 func (p *Authenticators) Read(ctx context.Context) {
-	p.asking.Lock()
-	defer p.asking.Unlock()
+	p.chromeMu.Lock()
+	defer p.chromeMu.Unlock()
 	for _, d := range p.all() {
 		now, err := d.read(ctx)
 		if err != nil {

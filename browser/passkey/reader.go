@@ -34,7 +34,7 @@ type Driver interface {
 // progress there never gets an answer.
 type Reader struct {
 	driver Driver
-	stays  func(target.ID) bool // whether a target has an authenticator
+	keeps  func(target.ID) bool // whether a target has an authenticator
 
 	mu   sync.Mutex
 	used map[target.SessionID]target.ID
@@ -43,8 +43,8 @@ type Reader struct {
 
 var _ capture.Conn = (*Reader)(nil)
 
-func newReader(d Driver, stays func(target.ID) bool) *Reader {
-	return &Reader{driver: d, stays: stays, used: map[target.SessionID]target.ID{}, idle: map[target.ID][]target.SessionID{}}
+func newReader(d Driver, keeps func(target.ID) bool) *Reader {
+	return &Reader{driver: d, keeps: keeps, used: map[target.SessionID]target.ID{}, idle: map[target.ID][]target.SessionID{}}
 }
 
 // Reader returns the connection for attaching to pages and reading them.
@@ -73,10 +73,10 @@ func (r *Reader) Call(ctx context.Context, method string, params, result any) er
 	switch p := params.(type) {
 	case target.AttachToTargetParams:
 		at, plain := result.(*target.AttachToTargetResult)
-		if !plain || !r.stays(p.TargetID) {
+		if !plain || !r.keeps(p.TargetID) {
 			break
 		}
-		if id, some := r.take(p.TargetID); some {
+		if id, some := r.reuse(p.TargetID); some {
 			at.SessionID = id
 			return nil
 		}
@@ -88,15 +88,15 @@ func (r *Reader) Call(ctx context.Context, method string, params, result any) er
 		}
 		return err
 	case target.DetachFromTargetParams:
-		if r.rest(ctx, p.SessionID) {
+		if r.giveBack(ctx, p.SessionID) {
 			return nil
 		}
 	}
 	return r.driver.Call(ctx, method, params, result)
 }
 
-// take returns an unused session of a page.
-func (r *Reader) take(page target.ID) (target.SessionID, bool) {
+// reuse returns an unused session of a page.
+func (r *Reader) reuse(page target.ID) (target.SessionID, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	n := len(r.idle[page])
@@ -109,9 +109,9 @@ func (r *Reader) take(page target.ID) (target.SessionID, bool) {
 	return id, true
 }
 
-// rest takes a session back and leaves it attached. Its subscriptions end, as if it were
-// detached. rest reports whether the session is one of the reader's.
-func (r *Reader) rest(ctx context.Context, id target.SessionID) bool {
+// giveBack takes a session back and leaves it attached. Its subscriptions end, as if it
+// were detached. rest reports whether the session is one of the reader's.
+func (r *Reader) giveBack(ctx context.Context, id target.SessionID) bool {
 	r.mu.Lock()
 	at, one := r.used[id]
 	delete(r.used, id)
@@ -123,7 +123,7 @@ func (r *Reader) rest(ctx context.Context, id target.SessionID) bool {
 	_ = r.driver.Post(ctx, id, inspector.Disable.Method, nil)
 	_ = r.driver.Post(ctx, id, page.Disable.Method, nil)
 	r.driver.Silence(id)
-	if r.stays(at) {
+	if r.keeps(at) {
 		r.mu.Lock()
 		r.idle[at] = append(r.idle[at], id)
 		r.mu.Unlock()

@@ -14,13 +14,13 @@ func (p *Authenticators) RepairSoon() {
 // repair in progress. A caller that briefly attaches to many pages would remove the
 // authenticators that a repair is adding.
 func (p *Authenticators) PauseRepair() (resume func()) {
-	p.asking.Lock()
-	defer p.asking.Unlock()
+	p.chromeMu.Lock()
+	defer p.chromeMu.Unlock()
 	p.paused++
 	return func() {
-		p.asking.Lock()
+		p.chromeMu.Lock()
 		p.paused--
-		p.asking.Unlock()
+		p.chromeMu.Unlock()
 		p.RepairSoon()
 	}
 }
@@ -49,8 +49,8 @@ func (p *Authenticators) ClientJoining(ctx context.Context) {
 // any session of the page ends after the page has navigated, and on a client's own
 // WebAuthn.disable.
 func (p *Authenticators) repair(ctx context.Context) {
-	p.asking.Lock()
-	defer p.asking.Unlock()
+	p.chromeMu.Lock()
+	defer p.chromeMu.Unlock()
 	if p.paused > 0 || p.frozen() {
 		return // a repair follows later
 	}

@@ -45,7 +45,7 @@ func Apply(ctx context.Context, userDataDir string, doc state.Document, found in
 	if err := Remove(userDataDir, broken...); err != nil {
 		return a, err
 	}
-	if err := a.makeRoom(ctx, userDataDir); err != nil {
+	if err := a.removeStale(ctx, userDataDir); err != nil {
 		return a, err
 	}
 	if areas := a.areas(doc, found); len(areas) > 0 || a.Broken.LocalStorage || found.LocalStorage.Cut {
@@ -54,9 +54,9 @@ func Apply(ctx context.Context, userDataDir string, doc state.Document, found in
 	return a, nil
 }
 
-// makeRoom removes from the profile the sessionStorage that the document's replaces. If
+// removeStale removes from the profile the sessionStorage that the document's replaces. If
 // that is not possible, the profile's sessionStorage stays.
-func (a *Applied) makeRoom(ctx context.Context, userDataDir string) error {
+func (a *Applied) removeStale(ctx context.Context, userDataDir string) error {
 	if len(a.Forget) == 0 {
 		return nil
 	}

@@ -18,9 +18,9 @@ import (
 	"github.com/stasisd/stasis/fault"
 )
 
-// youth is the age below which a file's times prove nothing. A file system's clock ticks
+// minAge is the age below which a file's times prove nothing. A file system's clock ticks
 // every few milliseconds, and all writes within one tick get the same time.
-const youth = 100 * time.Millisecond
+const minAge = 100 * time.Millisecond
 
 // chunk is the number of bytes that are copied between two checks of the deadline: Chrome
 // is frozen meanwhile, and a single file may be large.
@@ -46,7 +46,7 @@ type stamp struct {
 	inode            uint64
 	size             int64
 	written, changed int64 // mtime and ctime, nanoseconds since 1970
-	young            bool  // a later write may leave all these fields the same
+	recent           bool  // a later write may leave all these fields the same
 }
 
 func stampOf(info fs.FileInfo) stamp {
@@ -97,13 +97,13 @@ func (c *Copy) Update(ctx context.Context, from string) (copied int64, err error
 	left := maps.Clone(c.have)
 	for _, f := range files {
 		if ctx.Err() != nil {
-			return copied, late(ctx, op)
+			return copied, timeoutError(ctx, op)
 		}
 		delete(left, f.Name)
-		n, err := c.take(ctx, source, target, from, f)
+		n, err := c.copyFile(ctx, source, target, from, f)
 		copied += n
 		if err != nil && ctx.Err() != nil {
-			return copied, late(ctx, op)
+			return copied, timeoutError(ctx, op)
 		}
 		if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
 			return copied, fault.Wrap(err, fault.StoreFull, op, "the disk has no space for a copy of the environment")
@@ -120,12 +120,12 @@ func (c *Copy) Update(ctx context.Context, from string) (copied int64, err error
 	return copied, nil
 }
 
-func late(ctx context.Context, op string) error {
+func timeoutError(ctx context.Context, op string) error {
 	return fault.Wrap(ctx.Err(), fault.Timeout, op, "the environment could not be copied in time")
 }
 
-// take copies one file unless it is unchanged.
-func (c *Copy) take(ctx context.Context, source, target *os.Root, from string, f File) (int64, error) {
+// copyFile copies one file unless it is unchanged.
+func (c *Copy) copyFile(ctx context.Context, source, target *os.Root, from string, f File) (int64, error) {
 	is := stampOf(f.info)
 	if had, there := c.have[f.Name]; there && had == is {
 		return 0, nil
@@ -153,7 +153,7 @@ func (c *Copy) take(ctx context.Context, source, target *os.Root, from string, f
 	if err != nil {
 		return 0, err
 	}
-	n, err := pour(ctx, out, in)
+	n, err := copyContents(ctx, out, in)
 	if err == nil {
 		err = out.Chmod(0o600 | f.Mode&0o100)
 	}
@@ -161,23 +161,23 @@ func (c *Copy) take(ctx context.Context, source, target *os.Root, from string, f
 	if err = errors.Join(err, serr, out.Close()); err == nil {
 		// The age is computed from the file system's clock, because the daemon's may
 		// differ.
-		is.young = tooYoung(is.changed, made.ModTime().UnixNano())
+		is.recent = tooRecent(is.changed, made.ModTime().UnixNano())
 		c.have[f.Name] = is
 	}
 	return n, err
 }
 
-// tooYoung reports whether a file was copied so soon after its last change that another
+// tooRecent reports whether a file was copied so soon after its last change that another
 // change could get the same time. Both times are in nanoseconds. A change time in the
 // future dates from before the clock was set back; later writes get another time.
-func tooYoung(changed, copied int64) bool {
+func tooRecent(changed, copied int64) bool {
 	age := copied - changed
-	return -int64(youth) < age && age < int64(youth)
+	return -int64(minAge) < age && age < int64(minAge)
 }
 
-// pour copies a file until its end, or until ctx ends. The kernel does the copying and
-// shares the blocks if the file system can.
-func pour(ctx context.Context, out, in *os.File) (copied int64, err error) {
+// copyContents copies a file until its end, or until ctx ends. The kernel does the
+// copying and shares the blocks if the file system can.
+func copyContents(ctx context.Context, out, in *os.File) (copied int64, err error) {
 	for {
 		n, err := io.CopyN(out, in, chunk)
 		copied += n

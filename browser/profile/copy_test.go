@@ -31,8 +31,9 @@ func contents(t *testing.T, root string) map[string]string {
 	return all
 }
 
-// settled updates a copy until every file is so old that a later write gets another time.
-func settled(t *testing.T, c *profile.Copy, from string) {
+// updateUntilSettled updates a copy until every file is so old that a later write gets
+// another time.
+func updateUntilSettled(t *testing.T, c *profile.Copy, from string) {
 	t.Helper()
 	deadline := time.Now().Add(20 * time.Second)
 	for {
@@ -71,7 +72,7 @@ func TestCopy(t *testing.T) {
 		if c.Sum() == was {
 			t.Errorf("%s: the sum is the same", what)
 		}
-		settled(t, c, from)
+		updateUntilSettled(t, c, from)
 		if n, err := c.Update(t.Context(), from); err != nil || n != 0 {
 			t.Errorf("%s: %d unchanged bytes were copied, %v", what, n, err)
 		}
@@ -103,7 +104,7 @@ func TestCopy(t *testing.T) {
 
 // The time of a file that has just been written is not trusted, so the file is copied
 // again.
-func TestCopyYoung(t *testing.T) {
+func TestCopyRecent(t *testing.T) {
 	from := t.TempDir()
 	c := profile.NewCopy(t.TempDir())
 	put(t, from, "Default/Cookies", "jar")
@@ -165,13 +166,13 @@ func TestCopyGivenUp(t *testing.T) {
 	}
 }
 
-// endsSoon is a context that ends when Err has been called the given number of times.
-type endsSoon struct {
+// endsAfter is a context that ends when Err has been called the given number of times.
+type endsAfter struct {
 	context.Context
 	looks int
 }
 
-func (e *endsSoon) Err() error {
+func (e *endsAfter) Err() error {
 	if e.looks--; e.looks < 0 {
 		return context.DeadlineExceeded
 	}
@@ -192,7 +193,7 @@ func TestCopyGivenUpWithinAFile(t *testing.T) {
 	var n int64
 	for looks := 0; n == 0; looks++ {
 		var err error
-		if n, err = c.Update(&endsSoon{t.Context(), looks}, from); fault.CodeOf(err) != fault.Timeout {
+		if n, err = c.Update(&endsAfter{t.Context(), looks}, from); fault.CodeOf(err) != fault.Timeout {
 			t.Fatalf("%d looks: %v", looks, err)
 		}
 	}

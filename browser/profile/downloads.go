@@ -20,7 +20,7 @@ const history = "History"
 // historyDeadline bounds the cleaning of a history.
 const historyDeadline = 30 * time.Second
 
-var errStrangeHistory = errors.New("the history has a trigger, or a downloads table that Chrome did not create")
+var errUnknownHistory = errors.New("the history has a trigger, or a downloads table that Chrome did not create")
 
 // dropDownloads removes from a profile's downloads the paths of their files and makes
 // unfinished ones cancelled. Address and file name stay. An extension may resume a
@@ -40,12 +40,12 @@ func dropDownloads(ctx context.Context, root *os.Root, userDataDir, folder strin
 	}
 	ctx, cancel := context.WithTimeout(ctx, historyDeadline)
 	defer cancel()
-	switch err := forgetPaths(ctx, filepath.Join(userDataDir, folder, history)); {
+	switch err := removePaths(ctx, filepath.Join(userDataDir, folder, history)); {
 	case err == nil:
 		return nil
 	case ctx.Err() != nil:
 		return fault.Wrap(ctx.Err(), fault.Timeout, op, "the paths in the profile's downloads could not be removed in time")
-	case !errors.Is(err, errStrangeHistory) && !errors.Is(err, sqlite.ErrNoFile) && !sqlite.Damaged(err):
+	case !errors.Is(err, errUnknownHistory) && !errors.Is(err, sqlite.ErrNoFile) && !sqlite.Damaged(err):
 		return fault.Wrap(err, fault.StoreFailed, op, "the paths in the profile's downloads could not be removed")
 	}
 	for _, beside := range []string{"", "-journal", "-wal", "-shm"} {
@@ -56,20 +56,20 @@ func dropDownloads(ctx context.Context, root *os.Root, userDataDir, folder strin
 	return nil
 }
 
-func forgetPaths(ctx context.Context, file string) (err error) {
+func removePaths(ctx context.Context, file string) (err error) {
 	db, err := sqlite.Change(ctx, file)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
-	var tables, strange int
+	var tables, unexpected int
 	if err := db.QueryRowContext(ctx, `SELECT count(*) FILTER (WHERE lower(name) = 'downloads' AND type = 'table' AND sql LIKE 'CREATE TABLE%'),
 		count(*) FILTER (WHERE type = 'trigger' OR lower(name) = 'downloads' AND (type <> 'table' OR sql NOT LIKE 'CREATE TABLE%'))
-		FROM sqlite_master`).Scan(&tables, &strange); err != nil {
+		FROM sqlite_master`).Scan(&tables, &unexpected); err != nil {
 		return err
 	}
-	if strange > 0 {
-		return errStrangeHistory
+	if unexpected > 0 {
+		return errUnknownHistory
 	}
 	if tables == 0 {
 		return nil
@@ -78,13 +78,13 @@ func forgetPaths(ctx context.Context, file string) (err error) {
 	if err := db.QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM downloads)").Scan(&some); err != nil || !some {
 		return err
 	}
-	return forget(ctx, db)
+	return updateDownloads(ctx, db)
 }
 
-// forget replaces the paths of the files by their names in a folder that does not exist.
-// In Chromium's download_constants.h, state 1 is complete and 2 is cancelled, which
-// Chrome does not resume.
-func forget(ctx context.Context, db *sql.DB) error {
+// updateDownloads replaces the paths of the files by their names in a folder that does
+// not exist. In Chromium's download_constants.h, state 1 is complete and 2 is cancelled,
+// which Chrome does not resume.
+func updateDownloads(ctx context.Context, db *sql.DB) error {
 	const name = `'/nonexistent/' || replace(target_path, rtrim(target_path, replace(target_path, '/', '')), '')`
 	// An index that disagrees with its table would keep the old values. OR ABORT
 	// overrides a conflict clause of the table that would skip rows.

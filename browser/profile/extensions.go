@@ -115,11 +115,11 @@ func EnabledExtensions(userDataDir string) map[string]bool {
 	return enabled
 }
 
-// announceExtensions adds entries for extensions that the profile does not know yet, and
+// addUnknownExtensions adds entries for extensions that the profile does not know yet, and
 // returns their IDs. Those are loaded over CDP once Chrome runs. Without an entry,
 // loading over CDP would let them read the machine's files. Chrome runs unpacked
 // extensions in developer mode only.
-func (p Prepare) announceExtensions(prefs map[string]any, known map[string]bool) (unknown []string) {
+func (p Prepare) addUnknownExtensions(prefs map[string]any, known map[string]bool) (unknown []string) {
 	if len(p.Extensions) == 0 {
 		return nil
 	}

@@ -10,14 +10,14 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// ofTabs lists the kinds of a tab's state that Chrome itself writes into the profile when
-// it closes.
-var ofTabs = []string{state.ComponentSessionStorage, state.ComponentHistory}
+// tabComponents lists the kinds of a tab's state that Chrome itself writes into the
+// profile when it closes.
+var tabComponents = []string{state.ComponentSessionStorage, state.ComponentHistory}
 
 // findTabs looks in a profile that Chrome closed for tab state that could not be read
 // over CDP, such as that of tabs blocked by an alert.
 func findTabs(ctx context.Context, missing []state.Missed, folder string) {
-	if !slices.ContainsFunc(missing, func(m state.Missed) bool { return slices.Contains(ofTabs, m.Component) }) {
+	if !slices.ContainsFunc(missing, func(m state.Missed) bool { return slices.Contains(tabComponents, m.Component) }) {
 		return
 	}
 	tabs, err := inspect.ReadTabs(ctx, folder)

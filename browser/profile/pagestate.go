@@ -20,12 +20,12 @@ import (
 // them, wherever they are; neither its URL blocklist nor CDP shows that. An imported
 // profile could list any file.
 const (
-	snssMagic       = "SNSS"
-	navigationOpen  = 6 // UpdateTabNavigation of Session_* files
-	navigationShut  = 1 // UpdateTabNavigation of Tabs_* files, which hold closed tabs
-	mojoPageState   = 26
-	maxSessionFile  = 64 << 20
-	unknownEncoding = math.MaxInt32 // a page state version that Chrome does not read
+	snssMagic        = "SNSS"
+	navigationOpen   = 6 // UpdateTabNavigation of Session_* files
+	navigationClosed = 1 // UpdateTabNavigation of Tabs_* files, which hold closed tabs
+	mojoPageState    = 26
+	maxSessionFile   = 64 << 20
+	unknownEncoding  = math.MaxInt32 // a page state version that Chrome does not read
 )
 
 // plainSNSS lists the versions of session files that are not encrypted: without and with
@@ -60,7 +60,7 @@ func dropFormFiles(root *os.Root, folder string) error {
 		}
 		command := byte(navigationOpen)
 		if strings.HasPrefix(e.Name(), "Tabs_") {
-			command = navigationShut
+			command = navigationClosed
 		}
 		if !hideFormFiles(raw, command) {
 			continue

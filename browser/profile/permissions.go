@@ -65,11 +65,11 @@ func Asks(permission string) bool {
 	return asks
 }
 
-// askingSettings lists the content settings for which Chrome would prompt a person. No
+// promptSettings lists the content settings for which Chrome would prompt a person. No
 // one can answer a prompt, and the page's call would never return, so each is decided in
 // advance. Settings of devices are denied whatever the policy says: Chrome would still
 // prompt for a choice of device.
-func askingSettings() []string {
+func promptSettings() []string {
 	all := []string{"ar", "bluetooth_guard", "bluetooth_scanning", "file_system_write_guard", "hand_tracking",
 		"hid_guard", "serial_guard", "smart_card_guard", "usb_guard", "vr"}
 	for _, name := range state.Permissions() {
@@ -80,12 +80,12 @@ func askingSettings() []string {
 	return all
 }
 
-// decide writes the permission policy into a profile's preferences. The policy's default
-// and its rules for all origins become Chrome's defaults, so that the environment's own
-// decisions for an origin stay. Rules for one origin become exceptions. decide first
-// removes what an earlier policy (before) wrote. Without a policy it denies what Chrome
-// would prompt for, except where the environment has a decision.
-func decide(profile map[string]any, policy, before *state.PermissionPolicy) {
+// writePolicy writes the permission policy into a profile's preferences. The policy's
+// default and its rules for all origins become Chrome's defaults, so that the
+// environment's own decisions for an origin stay. Rules for one origin become exceptions.
+// decide first removes what an earlier policy (before) wrote. Without a policy it denies
+// what Chrome would prompt for, except where the environment has a decision.
+func writePolicy(profile map[string]any, policy, before *state.PermissionPolicy) {
 	defaults := object(profile, "default_content_setting_values")
 	settings := object(profile, "content_settings")
 	exceptions := object(settings, "exceptions")
@@ -122,7 +122,7 @@ func decide(profile map[string]any, policy, before *state.PermissionPolicy) {
 			}
 		}
 	}
-	for _, name := range askingSettings() {
+	for _, name := range promptSettings() {
 		if _, decided := defaults[name]; !decided {
 			defaults[name] = settingBlock
 		}

@@ -122,7 +122,7 @@ func (p Prepare) Run(ctx context.Context, userDataDir string) (unknown []string,
 	err = edit(root, path.Join(folder, "Preferences"), true, func(prefs map[string]any) {
 		p.prepare(prefs)
 		p.placeExtensions(prefs, known)
-		unknown = p.announceExtensions(prefs, known)
+		unknown = p.addUnknownExtensions(prefs, known)
 	})
 	return unknown, err
 }
@@ -136,7 +136,7 @@ func (p Prepare) prepare(prefs map[string]any) {
 	profile := object(prefs, "profile")
 	profile["exit_type"] = "Normal"
 	profile["exited_cleanly"] = true
-	decide(profile, p.Policy, p.Before)
+	writePolicy(profile, p.Policy, p.Before)
 	for _, folder := range []string{"download", "savefile"} {
 		delete(object(prefs, folder), "default_directory")
 	}

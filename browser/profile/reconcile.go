@@ -106,8 +106,8 @@ func (c Copies) unread() bool {
 	return c.Crash == nil && c.Document.Datadir == state.DatadirCrash && !c.Document.Complete
 }
 
-// otherwise returns the source in cases that do not depend on the copies' contents.
-func (c Copies) otherwise() Source {
+// defaultSource returns the source in cases that do not depend on the copies' contents.
+func (c Copies) defaultSource() Source {
 	if c.Document.Complete {
 		return FromDocument
 	}
@@ -118,8 +118,8 @@ func (v *Verdict) doubt(component, origin, reason string) {
 	v.Doubts = append(v.Doubts, state.Missed{Component: component, Origin: origin, Reason: reason})
 }
 
-// setBack is the reason of a doubt if the clock was set back.
-const setBack = "the clock was set back after the last reading, so it is unknown which copy is newer; Stasis kept Chrome's files"
+// clockSetBack is the reason of a doubt if the clock was set back.
+const clockSetBack = "the clock was set back after the last reading, so it is unknown which copy is newer; Stasis kept Chrome's files"
 
 // unproven reports whether the time at which Chrome wrote something proves nothing. That
 // is so if the reading is in the future, so the clock was set back, and the write is not:

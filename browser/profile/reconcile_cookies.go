@@ -7,9 +7,9 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// jarTime bounds the time that Chrome needs to write the cookie jar. It syncs the jar to
-// disk before and after it writes, which takes seconds on a busy disk.
-const jarTime = 10 * time.Second
+// jarWriteTime bounds the time that Chrome needs to write the cookie jar. It syncs the
+// jar to disk before and after it writes, which takes seconds on a busy disk.
+const jarWriteTime = 10 * time.Second
 
 // shell is the engine that keeps session cookies in memory only.
 const shell = "shell"
@@ -30,7 +30,7 @@ func (v *Verdict) cookies(c Copies) {
 			v.Cookies = FromDocument
 		}
 	default:
-		v.Cookies = c.otherwise()
+		v.Cookies = c.defaultSource()
 	}
 }
 
@@ -48,11 +48,11 @@ func (v *Verdict) cookiesAfterCrash(c Copies) {
 	}
 	jar := slices.DeleteFunc(slices.Clone(c.Found.Listed), func(k state.Cookie) bool { return c.Found.Foreign[k.Identity()] != "" })
 	switch newer := c.Found.CookiesAt.After(c.Crash.Until); {
-	case newer, !unproven && written.After(c.Crash.Until.Add(jarTime)):
+	case newer, !unproven && written.After(c.Crash.Until.Add(jarWriteTime)):
 	case sameJar(jar, c.Document.Cookies):
 		return
 	case unproven && len(jar) > 0:
-		v.doubt(state.ComponentCookies, "", setBack)
+		v.doubt(state.ComponentCookies, "", clockSetBack)
 	default:
 		v.doubt(state.ComponentCookies, "", "Chrome wrote its cookie file during the last reading, so the cookies are those of that reading; a cookie deleted at that time may be back")
 		return

@@ -32,7 +32,7 @@ func (v *Verdict) localStorage(c Copies) {
 		}
 	default:
 		for _, area := range c.Document.Local {
-			v.Local[area.StorageKey] = c.otherwise()
+			v.Local[area.StorageKey] = c.defaultSource()
 		}
 		if c.unread() && found.Cut {
 			v.Cut = append(v.Cut, state.ComponentLocalStorage)
@@ -58,7 +58,7 @@ func (v *Verdict) localAfterCrash(c Copies, area state.Area) Source {
 	case found.Has(area):
 		return FromProfile
 	case noted && !last.Emptied && c.Crash.unproven(last.At), last.Emptied && had.Items == 0 && c.Crash.unproven(written):
-		doubt(setBack)
+		doubt(clockSetBack)
 		return FromProfile
 	case noted && !last.Emptied && last.At.After(c.Crash.Until):
 		return FromProfile

@@ -37,8 +37,8 @@ func TestReconcile(t *testing.T) {
 	profiletest.Golden(t, "testdata/reconcile.txt", rows)
 }
 
-// leftBehind returns a user data directory with the profile that Chrome left.
-func leftBehind(t *testing.T, c profiletest.Copies) (userDataDir, folder string) {
+// makeProfile returns a user data directory with the profile that Chrome left.
+func makeProfile(t *testing.T, c profiletest.Copies) (userDataDir, folder string) {
 	t.Helper()
 	userDataDir = t.TempDir()
 	folder = mkdir(t, userDataDir, Default)
@@ -47,7 +47,7 @@ func leftBehind(t *testing.T, c profiletest.Copies) (userDataDir, folder string)
 }
 
 func saveTakes(t *testing.T, c profiletest.Copies) string {
-	userDataDir, folder := leftBehind(t, c)
+	userDataDir, folder := makeProfile(t, c)
 	s, err := Inspect(t.Context(), userDataDir, c.Document())
 	if err != nil {
 		t.Fatal(err)
@@ -60,7 +60,7 @@ func saveTakes(t *testing.T, c profiletest.Copies) string {
 }
 
 func crashTakes(t *testing.T, c profiletest.Copies) string {
-	userDataDir, folder := leftBehind(t, c)
+	userDataDir, folder := makeProfile(t, c)
 	doc, err := Merge(t.Context(), userDataDir, Reading{Document: c.Document(), From: profiletest.ReadAt, Until: profiletest.ReadUntil, Now: profiletest.Now,
 		Files: func(context.Context, func(string) bool) (string, func(), error) {
 			was := t.TempDir()
@@ -83,7 +83,7 @@ func crashTakes(t *testing.T, c profiletest.Copies) string {
 }
 
 func restoreTakes(t *testing.T, c profiletest.Copies) string {
-	userDataDir, folder := leftBehind(t, c)
+	userDataDir, folder := makeProfile(t, c)
 	doc := c.Document()
 	found, err := inspect.Read(t.Context(), folder)
 	if err != nil {

@@ -32,7 +32,7 @@ func (v *Verdict) tabsAfterCrash(c Copies) {
 	case c.Document.TabsByURL: // its session files are from an earlier version of Chrome
 	case c.Crash.unproven(written):
 		v.Tabs = FromProfile
-		v.doubt(state.ComponentTabs, "", setBack)
+		v.doubt(state.ComponentTabs, "", clockSetBack)
 	case c.Crash.justWritten(written) && slices.ContainsFunc(c.Document.Tabs, func(t state.Tab) bool { return t.URL != "about:blank" && !c.Crash.Sessions.Names(t.URL) }):
 	case written.After(c.Crash.Until):
 		v.Tabs = FromProfile

@@ -271,7 +271,7 @@ func TestLocalStorageAfterTheClockWasSetBack(t *testing.T) {
 // surveyed returns a document as a save records it.
 func surveyed(doc state.Document, found inspect.Profile) state.Document {
 	v := Reconcile(Copies{Document: doc, Found: found})
-	return v.withDisk(v.noted(doc), found)
+	return v.withDisk(v.withLosses(doc), found)
 }
 
 // Each origin has one area in the result, from the disk or from the reading. A cut-off

@@ -39,7 +39,7 @@ func Inspect(ctx context.Context, userDataDir string, doc state.Document) (Surve
 		findTabs(ctx, doc.Missed, folder)
 		findLocal(doc.Missed, found.LocalStorage)
 	}
-	noted := v.noted(doc)
+	noted := v.withLosses(doc)
 	counted := noted
 	counted.Inventory = found.Inventory
 	return Survey{Document: v.withDisk(counted, found), Counted: counted, Noted: noted,
@@ -58,11 +58,11 @@ func Compare(ctx context.Context, userDataDir string, doc state.Document) state.
 	var found inspect.Profile
 	found.LocalStorage, _ = localstorage.Read(ctx, root.FS()) // an oversized database gives only what can be compared
 	found.SessionStorage, _ = sessionstorage.Read(ctx, root.FS())
-	return Reconcile(Copies{Document: doc, Found: found}).noted(doc)
+	return Reconcile(Copies{Document: doc, Found: found}).withLosses(doc)
 }
 
-// noted returns a document with what did not reach the disk.
-func (v Verdict) noted(doc state.Document) state.Document {
+// withLosses returns a document with what did not reach the disk.
+func (v Verdict) withLosses(doc state.Document) state.Document {
 	doc.Unwritten, doc.Unstored = v.Unwritten, v.Unstored
 	for _, component := range v.Cut {
 		doc.Missed = append(slices.Clone(doc.Missed), state.Missed{Component: component,

@@ -11,9 +11,9 @@ import (
 	"github.com/stasisd/stasis/browser/capture"
 )
 
-// arriveDeadline bounds the wait for the tabs' first documents, so that a slow site does
-// not delay the restore.
-const arriveDeadline = 500 * time.Millisecond
+// firstDocumentDeadline bounds the wait for the tabs' first documents, so that a slow
+// site does not delay the restore.
+const firstDocumentDeadline = 500 * time.Millisecond
 
 // addressDeadline bounds the wait for the tabs' addresses. addressPause is the interval
 // between two queries.
@@ -43,7 +43,7 @@ func (h *Tabs) firstDocuments(ctx context.Context) (loading []target.ID) {
 			loading = append(loading, t.info.TargetID)
 		}
 	}
-	ctx, cancel := context.WithTimeout(ctx, arriveDeadline)
+	ctx, cancel := context.WithTimeout(ctx, firstDocumentDeadline)
 	defer cancel()
 	for h.anyLoading() {
 		select {

@@ -20,7 +20,7 @@ import (
 func (h *Tabs) Release(ctx context.Context, doc state.Document, from Source) ([]state.Component, error) {
 	switch from {
 	case SourceProfile:
-		return h.restoreKept(ctx, doc, h.env.Baseline.Broken.SessionStorage), nil
+		return h.releaseSessionTabs(ctx, doc, h.env.Baseline.Broken.SessionStorage), nil
 	case SourceUnread:
 		return h.restoreUnread(ctx, doc)
 	case SourceDocument:
@@ -60,8 +60,8 @@ func (h *Tabs) Settle(ctx context.Context) {
 	defer cancel()
 	defer h.end(ctx)
 	defer func() {
-		h.handleRest()
-		h.env.Baseline.NoteScripted(h.scripted())
+		h.handleRemaining()
+		h.env.Baseline.NoteScripted(h.scriptedTabs())
 		h.applyLater(ctx)
 	}()
 	for h.unsettled() {

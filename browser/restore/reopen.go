@@ -17,7 +17,7 @@ func (h *Tabs) openNone(ctx context.Context, doc state.Document) ([]state.Compon
 	for _, t := range h.tabs {
 		_ = h.runBlank(ctx, t) // the tab exists even if this fails
 	}
-	return unopened(doc), nil
+	return unopenedLines(doc), nil
 }
 
 // reopen opens the document's tabs over CDP, for a profile whose session files are older

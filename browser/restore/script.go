@@ -50,7 +50,7 @@ func (t *heldTab) prepare(tab state.Tab) string {
 	for _, area := range tab.Session {
 		if _, named := state.ParseStorageKey(area.StorageKey); named && len(area.Items) > 0 {
 			l.left.Session = append(l.left.Session, area)
-			l.want(area)
+			l.addWanted(area)
 		}
 	}
 	t.script = l

@@ -12,9 +12,9 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// stragglerDeadline bounds the wait for a tab that, if it comes at all, follows the
+// lateTabDeadline bounds the wait for a tab that, if it comes at all, follows the
 // others within milliseconds.
-const stragglerDeadline = 2 * time.Second
+const lateTabDeadline = 2 * time.Second
 
 // AwaitAll waits until every tab that Chrome opens with the profile is held: the
 // requested blank tab, which may come last, and all that are open by then. spares is the
@@ -36,7 +36,7 @@ func (h *Tabs) AwaitAll(ctx context.Context, spares int) error {
 // address yet.
 func (t *heldTab) blank() bool { return t.info.URL == blankURL || t.info.URL == "" }
 
-// fromFiles decides which tabs to keep if the profile is older than its document. If the
+// chooseTabs decides which tabs to keep if the profile is older than its document. If the
 // session files have the document's own tabs, it keeps these, with their back/forward
 // lists, scroll positions and form data. Otherwise it keeps only the blank tab that came
 // with them. It reports whether it kept the tabs of the session files, and closes the
@@ -45,7 +45,7 @@ func (t *heldTab) blank() bool { return t.info.URL == blankURL || t.info.URL == 
 // Chrome writes its session files up to 2.5 s late (Chromium's
 // components/sessions/core/command_storage_manager.cc). So a tab that was opened or
 // navigated just before the copy makes them differ.
-func (h *Tabs) fromFiles(ctx context.Context, doc state.Document) (bool, error) {
+func (h *Tabs) chooseTabs(ctx context.Context, doc state.Document) (bool, error) {
 	for _, t := range h.tabs {
 		history, err := h.historyOf(ctx, t)
 		if err != nil {
@@ -53,13 +53,13 @@ func (h *Tabs) fromFiles(ctx context.Context, doc state.Document) (bool, error) 
 		}
 		t.history = history
 	}
-	own, blank := h.own(doc)
+	own, blank := h.ownTabs(doc)
 	if blank == nil && slices.ContainsFunc(doc.Tabs, func(t state.Tab) bool { return t.URL == blankURL }) {
 		// A blank tab of the document came first. The requested one comes last.
-		if err := h.straggler(ctx); err != nil {
+		if err := h.awaitLateTab(ctx); err != nil {
 			return false, err
 		}
-		own, blank = h.own(doc)
+		own, blank = h.ownTabs(doc)
 	}
 	same := len(own) == len(doc.Tabs)
 	if blank == nil { // the files have fewer tabs: the match is the requested blank tab
@@ -82,9 +82,9 @@ func (h *Tabs) fromFiles(ctx context.Context, doc state.Document) (bool, error) 
 	return same, nil
 }
 
-// own finds the held tabs that match the document's, and the requested blank tab beside
-// them (nil if there is none).
-func (h *Tabs) own(doc state.Document) (mine map[*heldTab]bool, blank *heldTab) {
+// ownTabs finds the held tabs that match the document's, and the requested blank tab
+// beside them (nil if there is none).
+func (h *Tabs) ownTabs(doc state.Document) (mine map[*heldTab]bool, blank *heldTab) {
 	mine = map[*heldTab]bool{}
 	for _, t := range h.match(doc.Tabs) {
 		if t != nil {
@@ -99,9 +99,9 @@ func (h *Tabs) own(doc state.Document) (mine map[*heldTab]bool, blank *heldTab) 
 	return mine, blank
 }
 
-// straggler waits briefly for one more tab.
-func (h *Tabs) straggler(ctx context.Context) error {
-	soon, cancel := context.WithTimeout(ctx, stragglerDeadline)
+// awaitLateTab waits briefly for one more tab.
+func (h *Tabs) awaitLateTab(ctx context.Context) error {
+	soon, cancel := context.WithTimeout(ctx, lateTabDeadline)
 	defer cancel()
 	have := len(h.tabs)
 	if err := h.Await(soon, have+1); err != nil {
@@ -136,10 +136,10 @@ func (h *Tabs) entries(ctx context.Context, t *heldTab) int {
 	return len(t.history.Entries) - 1
 }
 
-// agrees reports whether a held tab's back/forward list is the saved one. Chrome may have
-// kept fewer entries than were saved. So only the entries that it has are compared,
-// aligned at the current one.
-func (t *heldTab) agrees(tab state.Tab) bool {
+// historyMatches reports whether a held tab's back/forward list is the saved one. Chrome
+// may have kept fewer entries than were saved. So only the entries that it has are
+// compared, aligned at the current one.
+func (t *heldTab) historyMatches(tab state.Tab) bool {
 	if t.history == nil {
 		return true
 	}
@@ -161,12 +161,12 @@ func (h *Tabs) restoreStale(ctx context.Context, doc state.Document) ([]state.Co
 	if doc.TabsByURL {
 		return h.reopen(ctx, doc), nil // there are no session files
 	}
-	same, err := h.fromFiles(ctx, doc)
+	same, err := h.chooseTabs(ctx, doc)
 	switch {
 	case err != nil:
 		return nil, err
 	case same:
-		return h.restoreKept(ctx, doc, true), nil
+		return h.releaseSessionTabs(ctx, doc, true), nil
 	default:
 		return h.reopen(ctx, doc), nil
 	}

@@ -14,8 +14,8 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// want records what a script is to apply of a storage area.
-func (l *tabScript) want(area state.Area) {
+// addWanted records what a script is to apply of a storage area.
+func (l *tabScript) addWanted(area state.Area) {
 	items := map[string]string{}
 	for _, i := range area.Items {
 		items[i.Key] = i.Value
@@ -55,9 +55,9 @@ func (h *Tabs) itemStored(e mux.Event) {
 	}
 }
 
-// scripted lists the tabs in which a script applied state, and what is known of its
+// scriptedTabs lists the tabs in which a script applied state, and what is known of its
 // effect.
-func (h *Tabs) scripted() []baseline.ScriptedTab {
+func (h *Tabs) scriptedTabs() []baseline.ScriptedTab {
 	var tabs []baseline.ScriptedTab
 	for _, t := range h.tabs {
 		if t.script != nil {
@@ -70,8 +70,8 @@ func (h *Tabs) scripted() []baseline.ScriptedTab {
 // nameScript reads the name and whether the page has a script element.
 const nameScript = `({name: window.name, scripts: document.scripts.length > 0})`
 
-// lookForName compares a page's window.name with the saved one and records the result.
-func (h *Tabs) lookForName(ctx context.Context, t *heldTab) {
+// checkName compares a page's window.name with the saved one and records the result.
+func (h *Tabs) checkName(ctx context.Context, t *heldTab) {
 	yes := true
 	res, err := cdp.Call(ctx, h.env.Driver.Session(t.session), runtime.Evaluate, runtime.EvaluateParams{
 		Expression: nameScript, ReturnByValue: &yes, ThrowOnSideEffect: &yes})
@@ -91,9 +91,9 @@ func (h *Tabs) lookForName(ctx context.Context, t *heldTab) {
 	}
 }
 
-// handleRest handles the events of the scripts that ran last, and checks the names. It
-// waits only briefly for a page that does not answer.
-func (h *Tabs) handleRest() {
+// handleRemaining handles the events of the scripts that ran last, and checks the names.
+// It waits only briefly for a page that does not answer.
+func (h *Tabs) handleRemaining() {
 	// The checks run in parallel, so that a tab whose site does not answer does not delay
 	// the others.
 	ctx, cancel := context.WithTimeout(h.env.Life, keyDeadline)
@@ -104,7 +104,7 @@ func (h *Tabs) handleRest() {
 			continue
 		}
 		if t.script.name != "" {
-			answers.Go(func() { h.lookForName(ctx, t) })
+			answers.Go(func() { h.checkName(ctx, t) })
 		}
 		for _, s := range t.script.sessions {
 			// Each page handles its commands in order, and its events come before the

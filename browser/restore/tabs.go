@@ -79,7 +79,7 @@ func (h *Tabs) Stop() { h.stop() }
 func (h *Tabs) Await(ctx context.Context, expected int) error {
 	ctx, cancel := context.WithTimeout(ctx, tabDeadline)
 	defer cancel()
-	var straggle <-chan time.Time
+	var late <-chan time.Time
 	for len(h.tabs) < expected {
 		select {
 		case e, ok := <-h.events:
@@ -88,12 +88,12 @@ func (h *Tabs) Await(ctx context.Context, expected int) error {
 			}
 			h.navigated(ctx, e)
 			h.itemStored(e)
-			if h.attached(e) && straggle == nil {
+			if h.attached(e) && late == nil {
 				timer := time.NewTimer(2 * time.Second)
 				defer timer.Stop()
-				straggle = timer.C
+				late = timer.C
 			}
-		case <-straggle:
+		case <-late:
 			return nil
 		case <-ctx.Done():
 			return ctx.Err()
@@ -177,7 +177,7 @@ func (h *Tabs) match(tabs []state.Tab) []*heldTab {
 	used := map[*heldTab]bool{}
 	for i, tab := range tabs {
 		for _, t := range h.tabs {
-			if !used[t] && t.info.URL == tab.URL && t.agrees(tab) {
+			if !used[t] && t.info.URL == tab.URL && t.historyMatches(tab) {
 				matched[i], used[t] = t, true
 				break
 			}

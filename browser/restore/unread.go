@@ -43,7 +43,7 @@ func (h *Tabs) restoreUnread(ctx context.Context, doc state.Document) ([]state.C
 func (h *Tabs) applyOlder(ctx context.Context, doc state.Document) []state.Component {
 	r := tabReport{byScript: true, lost: report.NotOpened.With("Chrome's session files are newer and have no tab that it belongs to")}
 	last := h.front(doc)
-	for i, t := range h.known(doc.Tabs) {
+	for i, t := range h.matchOlder(doc.Tabs) {
 		tab := doc.Tabs[i]
 		r.saved = append(r.saved, tab)
 		r.add(i, t != nil, 0)
@@ -57,7 +57,7 @@ func (h *Tabs) applyOlder(ctx context.Context, doc state.Document) []state.Compo
 			h.env.Baseline.Unstored = append(h.env.Baseline.Unstored, state.Unstored{StorageKey: area.StorageKey, Items: len(area.Items), Lay: true})
 		}
 		if len(tab.Session) > 0 && t != last {
-			h.activate(ctx, t) // a lazy tab starts its navigation only in front: see restoreKept
+			h.activate(ctx, t) // a lazy tab starts its navigation only in front: see releaseSessionTabs
 		}
 		h.addScript(t, tab)
 	}
@@ -78,10 +78,10 @@ func (h *Tabs) front(doc state.Document) *heldTab {
 	return nil
 }
 
-// known finds for each tab of a document that is older than the session files the held
-// tab that continues it: one at its URL, otherwise one at any URL of an origin of which
-// it has sessionStorage.
-func (h *Tabs) known(tabs []state.Tab) []*heldTab {
+// matchOlder finds for each tab of a document that is older than the session files the
+// held tab that continues it: one at its URL, otherwise one at any URL of an origin of
+// which it has sessionStorage.
+func (h *Tabs) matchOlder(tabs []state.Tab) []*heldTab {
 	found := h.match(tabs)
 	for i, tab := range tabs {
 		if found[i] != nil {

@@ -14,16 +14,16 @@ import (
 )
 
 const (
-	// askedOrigins bounds the number of origins without a tab that are read through a
+	// maxHiddenOrigins bounds the number of origins without a tab that are read through a
 	// hidden tab. For the others, the reading on disk counts.
-	askedOrigins = 20
-	// askDeadline bounds the reading of one such origin.
-	askDeadline = 5 * time.Second
+	maxHiddenOrigins = 20
+	// originDeadline bounds the reading of one such origin.
+	originDeadline = 5 * time.Second
 )
 
-// asked lists the kinds of state that Chrome repairs or empties when it first opens them,
-// and that a page of the origin can count.
-var asked = []string{state.ComponentIndexedDB, state.ComponentIndexedDBRecords, state.ComponentCacheStorage,
+// countable lists the kinds of state that Chrome repairs or empties when it first opens
+// them, and that a page of the origin can count.
+var countable = []string{state.ComponentIndexedDB, state.ComponentIndexedDBRecords, state.ComponentCacheStorage,
 	state.ComponentServiceWorkers, state.ComponentFileSystem}
 
 // Conn is the daemon's CDP connection to the Chrome that is verified.
@@ -67,7 +67,7 @@ func (r Restored) Verify(ctx context.Context, doc state.Document, report []state
 	r.Unloaded(now.Tabs)
 	base := r.Baseline
 	if doc.Complete {
-		v.Differences = append(v.Differences, state.DifferingCookies(named(doc.Cookies), base.Jar, r.Now(),
+		v.Differences = append(v.Differences, state.DifferingCookies(namedCookies(doc.Cookies), base.Jar, r.Now(),
 			base.DiffersBy(doc, state.ComponentCookies, base.Broken.Cookies))...)
 	}
 	v.Differences = append(v.Differences, state.DifferingCookies(base.Jar, now.Cookies, r.Now(), state.BySite)...)
@@ -90,7 +90,7 @@ func (r Restored) Verify(ctx context.Context, doc state.Document, report []state
 			return base.DiffersBy(doc, state.ComponentLocalStorage, base.Broken.LocalStorage)
 		})...)
 		lost := sessionDifferences(doc.Tabs, now.Tabs, base.HadSession(r.UserDataDir))
-		v.Components = append(v.Components, withoutLost(report, lost)...)
+		v.Components = append(v.Components, correctSession(report, lost)...)
 		v.Differences = append(append(v.Differences, lost...), nameDifferences(doc.Tabs, now.Tabs, base.NameBy)...)
 	}
 	if doc.Datadir != state.DatadirNone {
@@ -100,29 +100,29 @@ func (r Restored) Verify(ctx context.Context, doc state.Document, report []state
 	return v, ctx.Err()
 }
 
-// named returns the cookies that can be restored. Those of partitions without a name
-// cannot; their report lines say so.
-func named(cookies []state.Cookie) []state.Cookie {
+// namedCookies returns the cookies that can be restored. Those of partitions without a
+// name cannot; their report lines say so.
+func namedCookies(cookies []state.Cookie) []state.Cookie {
 	return slices.DeleteFunc(slices.Clone(cookies), func(c state.Cookie) bool { return c.Opaque })
 }
 
 // localDifferences compares localStorage: of origins with an open page as the page has
-// it, of others as a hidden tab reads it. open and shut say who caused a difference in
+// it, of others as a hidden tab reads it. open and closed say who caused a difference in
 // either case.
-func localDifferences(ctx context.Context, asker *capture.Asker, saved, now []state.Area, open, shut func(state.Area) string) []state.Difference {
+func localDifferences(ctx context.Context, asker *capture.Asker, saved, now []state.Area, open, closed func(state.Area) string) []state.Difference {
 	var all []state.Difference
 	reads := 0
 	for _, area := range saved {
 		i := slices.IndexFunc(now, func(a state.Area) bool { return a.StorageKey == area.StorageKey })
 		var is state.Area
-		by := shut
+		by := closed
 		switch {
 		case i >= 0:
 			is, by = now[i], open
-		case reads < askedOrigins:
+		case reads < maxHiddenOrigins:
 			reads++
 			var err error
-			ctx, cancel := context.WithTimeout(ctx, askDeadline)
+			ctx, cancel := context.WithTimeout(ctx, originDeadline)
 			is, err = asker.Local(ctx, area.StorageKey)
 			if cancel(); err != nil {
 				continue
@@ -183,9 +183,9 @@ func nameDifferences(saved, open []state.Tab, by func(state.Tab) string) []state
 	return all
 }
 
-// withoutLost corrects the report's lines of sessionStorage by what the restore did not
+// correctSession corrects the report's lines of sessionStorage by what the restore did not
 // restore.
-func withoutLost(first []state.Component, differences []state.Difference) []state.Component {
+func correctSession(first []state.Component, differences []state.Difference) []state.Component {
 	lost := map[string]int{}
 	for _, d := range differences {
 		if d.By == state.ByRestore {
@@ -211,12 +211,12 @@ func recount(ctx context.Context, asker *capture.Asker, report []state.Component
 	counts := map[string]map[string]int{}
 	var lines []state.Component
 	for _, line := range report {
-		if !slices.Contains(asked, line.Name) || line.Reason.Code == "" || line.OnPurpose() {
+		if !slices.Contains(countable, line.Name) || line.Reason.Code == "" || line.OnPurpose() {
 			continue
 		}
 		n, known := counts[line.Origin]
-		if !known && len(counts) < askedOrigins {
-			ctx, cancel := context.WithTimeout(ctx, askDeadline)
+		if !known && len(counts) < maxHiddenOrigins {
+			ctx, cancel := context.WithTimeout(ctx, originDeadline)
 			var err error
 			if n, err = asker.Count(ctx, line.Origin); err != nil {
 				n = nil

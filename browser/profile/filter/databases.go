@@ -22,8 +22,8 @@ const sqliteDeadline = 10 * time.Second
 
 // These are reasons for removing a whole database.
 var (
-	errStrange = errors.New("its format is unknown")
-	errTooMany = fmt.Errorf("it has more than %d rows to leave out", leveldb.MaxEntries)
+	errUnknownFormat = errors.New("its format is unknown")
+	errTooMany       = fmt.Errorf("it has more than %d rows to leave out", leveldb.MaxEntries)
 )
 
 // table is a table of a database, with the columns that identify a row's origin.
@@ -59,7 +59,7 @@ func (s *run) databases(ctx context.Context) error {
 		if err == nil {
 			continue
 		}
-		s.lose(t.file, reason(err))
+		s.reportRemoved(t.file, reason(err))
 		for _, beside := range []string{"", "-journal", "-wal", "-shm"} {
 			if err := s.root.RemoveAll(t.file + beside); err != nil {
 				return err
@@ -72,7 +72,7 @@ func (s *run) databases(ctx context.Context) error {
 // reason says why a database is removed, without any of its content.
 func reason(err error) string {
 	switch {
-	case errors.Is(err, errStrange), errors.Is(err, errTooMany), errors.Is(err, sqlite.ErrNoFile):
+	case errors.Is(err, errUnknownFormat), errors.Is(err, errTooMany), errors.Is(err, sqlite.ErrNoFile):
 		return err.Error()
 	case sqlite.TooLarge(err) != nil:
 		return sqlite.TooLarge(err).Error()
@@ -106,17 +106,17 @@ func (s *run) rows(ctx context.Context, t table) (err error) {
 		return err
 	}
 	if others > 0 {
-		return errStrange
+		return errUnknownFormat
 	}
-	if err := s.left(ctx, db, t); err != nil {
+	if err := s.deleteUnwanted(ctx, db, t); err != nil {
 		return err
 	}
 	_, err = db.ExecContext(ctx, "VACUUM")
 	return err
 }
 
-// left removes all rows except the wanted ones of the table from the database.
-func (s *run) left(ctx context.Context, db *sql.DB, t table) error {
+// deleteUnwanted removes all rows except the wanted ones of the table from the database.
+func (s *run) deleteUnwanted(ctx context.Context, db *sql.DB, t table) error {
 	unwanted, err := s.unwanted(ctx, db, t)
 	if err != nil {
 		return err
@@ -131,14 +131,14 @@ func (s *run) left(ctx context.Context, db *sql.DB, t table) error {
 			return err
 		}
 	}
-	if err := empty(ctx, tx, t.name); err != nil {
+	if err := emptyOthers(ctx, tx, t.name); err != nil {
 		return err
 	}
 	return tx.Commit()
 }
 
-// empty removes the contents of the other tables.
-func empty(ctx context.Context, db *sql.Tx, but string) error {
+// emptyOthers removes the contents of the other tables.
+func emptyOthers(ctx context.Context, db *sql.Tx, but string) error {
 	rows, err := db.QueryContext(ctx, `SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT IN (?, 'meta') AND name NOT LIKE 'sqlite\_%' ESCAPE '\'`, but)
 	if err != nil {
 		return err

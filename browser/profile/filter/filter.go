@@ -54,7 +54,7 @@ func Run(ctx context.Context, dir string, stores []string, owners map[string]str
 	defer func() { _ = root.Close() }() // only a handle
 	s := &run{root: root, dir: dir, selection: selection}
 	for _, step := range []func(context.Context) error{
-		s.known, func(context.Context) error { return s.owned(stores, owners) }, s.localStorage, s.fileSystem, s.workers,
+		s.removeUnknown, func(context.Context) error { return s.removeUnowned(stores, owners) }, s.localStorage, s.fileSystem, s.workers,
 		s.databases, s.preferences,
 	} {
 		err := step(ctx)
@@ -68,8 +68,8 @@ func Run(ctx context.Context, dir string, stores []string, owners map[string]str
 	return s.lost, nil
 }
 
-// lose records a database that was removed as a whole, and why.
-func (s *run) lose(name, why string) {
+// reportRemoved records a database that was removed as a whole, and why.
+func (s *run) reportRemoved(name, why string) {
 	s.lost = append(s.lost, state.Component{Name: state.ComponentDatadir, Origin: "", Saved: 1, Dropped: 1,
 		Reason: report.LeftOut.With(report.LeftOut.Text() + ": " + name + " could not be split by origin (" + why + "), so nothing of it was kept")})
 }
@@ -98,8 +98,8 @@ func (s *run) remove(dir string, wanted func(name string) bool) error {
 	return nil
 }
 
-// known removes everything that is not in kept.
-func (s *run) known(context.Context) error {
+// removeUnknown removes everything that is not in kept.
+func (s *run) removeUnknown(context.Context) error {
 	return s.remove(".", func(name string) bool {
 		for _, beside := range []string{"-journal", "-wal", "-shm"} {
 			name = strings.TrimSuffix(name, beside)
@@ -112,8 +112,8 @@ func (s *run) known(context.Context) error {
 var lists = map[string]bool{"File System/Origins": true, "WebStorage/QuotaManager": true,
 	"WebStorage/QuotaManager-journal": true, "WebStorage/QuotaManager-wal": true, "WebStorage/QuotaManager-shm": true}
 
-// owned removes the stores' entries whose owner is not selected or not known.
-func (s *run) owned(stores []string, owners map[string]string) error {
+// removeUnowned removes the stores' entries whose owner is not selected or not known.
+func (s *run) removeUnowned(stores []string, owners map[string]string) error {
 	for _, store := range stores {
 		if err := s.remove(store, func(name string) bool {
 			name = path.Join(store, name)

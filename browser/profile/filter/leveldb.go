@@ -21,11 +21,11 @@ func (s *run) levelDB(ctx context.Context, dir string, wanted func(key, value []
 		return rerr
 	}
 	if err != nil {
-		s.lose(dir, err.Error())
+		s.reportRemoved(dir, err.Error())
 		return nil
 	}
 	if db.Damage != "" {
-		s.lose(dir, db.Damage)
+		s.reportRemoved(dir, db.Damage)
 		return nil
 	}
 	for key, value := range db.Entries {

@@ -24,7 +24,7 @@ func (s *run) preferences(context.Context) error {
 	case err != nil:
 		return err
 	case !info.Mode().IsRegular() || info.Size() > maxPreferences:
-		s.lose(file, "it is not a plain file of at most 8 MiB")
+		s.reportRemoved(file, "it is not a plain file of at most 8 MiB")
 		return s.root.RemoveAll(file)
 	}
 	raw, err := s.root.ReadFile(file)
@@ -35,7 +35,7 @@ func (s *run) preferences(context.Context) error {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.UseNumber() // some are 64-bit times that a float would round
 	if d.Decode(&prefs) != nil || prefs == nil {
-		s.lose(file, "it is not JSON")
+		s.reportRemoved(file, "it is not JSON")
 		return s.root.Remove(file)
 	}
 	if profile, ok := prefs["profile"].(map[string]any); ok {

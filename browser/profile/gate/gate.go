@@ -87,7 +87,7 @@ func Open(profile, waiting string) error {
 	for _, db := range gated {
 		if err == nil {
 			name := filepath.Join(filepath.FromSlash(db), current)
-			err = pass(filepath.Join(profile, name), filepath.Join(waiting, name))
+			err = openGate(filepath.Join(profile, name), filepath.Join(waiting, name))
 		}
 	}
 	return fault.Wrap(err, fault.BrowserFailed, "gate.open", "the profile could not be moved into the running shell")
@@ -110,7 +110,7 @@ func move(profile, waiting, folder string) error {
 			err = os.Rename(old, to)
 		case err != nil:
 		case there.Mode().Type() == fs.ModeNamedPipe: // its gate is opened last
-		case there.IsDir() && e.IsDir() && leads(name):
+		case there.IsDir() && e.IsDir() && containsGated(name):
 			err = move(profile, waiting, name)
 		default:
 			err = errors.New("the shell's profile already has " + filepath.ToSlash(name))
@@ -122,17 +122,17 @@ func move(profile, waiting, folder string) error {
 	return nil
 }
 
-// leads reports whether a folder is a gated database or contains one.
-func leads(folder string) bool {
+// containsGated reports whether a folder is a gated database or contains one.
+func containsGated(folder string) bool {
 	return slices.ContainsFunc(gated, func(db string) bool {
 		return strings.HasPrefix(db+"/", filepath.ToSlash(folder)+"/")
 	})
 }
 
-// pass replaces a pipe by a file and writes the file's content to a reader that waits at
-// the pipe. The pipe is opened for reading as well, so opening and writing do not wait
+// openGate replaces a pipe by a file and writes the file's content to a reader that waits
+// at the pipe. The pipe is opened for reading as well, so opening and writing do not wait
 // for a reader (fifo(7)). A shell that has not reached the pipe yet finds the file.
-func pass(pipe, file string) (err error) {
+func openGate(pipe, file string) (err error) {
 	body, err := os.ReadFile(file)
 	if err != nil {
 		return err

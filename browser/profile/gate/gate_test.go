@@ -32,9 +32,9 @@ func read(t *testing.T, elements ...string) string {
 	return string(body)
 }
 
-// laid returns an empty profile with gates, and a filled profile of an environment that
-// waits.
-func laid(t *testing.T) (profile, waiting string) {
+// prepared returns an empty profile with gates, and a filled profile of an environment
+// that waits.
+func prepared(t *testing.T) (profile, waiting string) {
 	t.Helper()
 	profile, waiting = filepath.Join(t.TempDir(), "Default"), filepath.Join(t.TempDir(), "Default")
 	if err := Lay(profile); err != nil {
@@ -55,7 +55,7 @@ func laid(t *testing.T) (profile, waiting string) {
 // A reader at a gate gets the environment's CURRENT once all files are in place. Later
 // readers find it there as a file.
 func TestOpen(t *testing.T) {
-	profile, waiting := laid(t)
+	profile, waiting := prepared(t)
 	got := make(chan string, 1)
 	go func() {
 		file, err := os.Open(filepath.Join(profile, mine, "CURRENT"))
@@ -110,7 +110,7 @@ func TestOpenRefuses(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			profile, waiting := laid(t)
+			profile, waiting := prepared(t)
 			if err := spoil(profile, waiting); err != nil {
 				t.Fatal(err)
 			}

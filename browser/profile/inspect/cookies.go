@@ -65,7 +65,7 @@ func (s *survey) cookies() {
 		if err := errors.Join(rows.Err(), rows.Close()); err != nil {
 			return err
 		}
-		s.jarAt = stamped(ctx, db)
+		s.jarAt = newestCookie(ctx, db)
 		return nil
 	})
 	s.counts(state.ComponentCookies, byDomain, damage, uncounted)
@@ -75,9 +75,9 @@ func (s *survey) cookies() {
 	}
 }
 
-// stamped returns when the newest cookie was created or changed; the zero time if the
+// newestCookie returns when the newest cookie was created or changed; the zero time if the
 // database does not say.
-func stamped(ctx context.Context, db *sql.DB) time.Time {
+func newestCookie(ctx context.Context, db *sql.DB) time.Time {
 	var newest sql.NullInt64 // microseconds since 1601
 	err := db.QueryRowContext(ctx, `SELECT max(max(creation_utc, last_update_utc)) FROM cookies`).Scan(&newest)
 	if err != nil || newest.Int64 <= epoch*1e6 {
@@ -98,17 +98,17 @@ func scanCookie(rows *sql.Rows) (c state.Cookie, sealed []byte, err error) {
 	if persistent {
 		c.Expires = float64(expires)/1e6 - epoch
 	}
-	c.SameSite = name(sameSite, "None", "Lax", "Strict")
-	c.Priority = name(priority, "Low", "Medium", "High")
-	c.SourceScheme = name(sourceScheme, "Unset", "NonSecure", "Secure")
+	c.SameSite = enumName(sameSite, "None", "Lax", "Strict")
+	c.Priority = enumName(priority, "Low", "Medium", "High")
+	c.SourceScheme = enumName(sourceScheme, "Unset", "NonSecure", "Secure")
 	if site != "" {
 		c.Partition = &state.PartitionKey{TopLevelSite: site, HasCrossSiteAncestor: ancestor}
 	}
 	return c, sealed, err
 }
 
-// name returns the word for a number, "" if there is none.
-func name(n int64, words ...string) string {
+// enumName returns the word for a number, "" if there is none.
+func enumName(n int64, words ...string) string {
 	if n < 0 || n >= int64(len(words)) {
 		return ""
 	}

@@ -69,7 +69,7 @@ func (s *survey) cache(dir, origin string) {
 		h.Origin = named
 	}
 	for _, folder := range folders {
-		if s.over() {
+		if s.timeUp() {
 			break
 		}
 		if !s.exists(path.Join(dir, folder)) {
@@ -77,8 +77,8 @@ func (s *survey) cache(dir, origin string) {
 		}
 		for _, file := range s.names(path.Join(dir, folder)) {
 			switch {
-			case s.over(), !strings.HasSuffix(file, "_0"):
-			case s.wholeEntry(path.Join(dir, folder, file)):
+			case s.timeUp(), !strings.HasSuffix(file, "_0"):
+			case s.validEntry(path.Join(dir, folder, file)):
 				h.Items++
 			default:
 				h.Damage = "a cache entry is damaged"
@@ -154,9 +154,9 @@ const (
 	entryEndSize  = 24
 )
 
-// wholeEntry reports whether a cache entry's file starts and ends correctly. The content
+// validEntry reports whether a cache entry's file starts and ends correctly. The content
 // has a checksum that only Chrome checks.
-func (s *survey) wholeEntry(name string) bool {
+func (s *survey) validEntry(name string) bool {
 	f, err := s.fsys.Open(name)
 	if err != nil {
 		return false
@@ -185,10 +185,10 @@ func (s *survey) files() {
 			return strings.HasPrefix(string(key), prefix)
 		}, true)
 		if err != nil || db.Damage != "" {
-			s.add(state.Holding{Component: state.ComponentFileSystem, Damage: db.Damage, Uncounted: text(err)})
+			s.add(state.Holding{Component: state.ComponentFileSystem, Damage: db.Damage, Uncounted: errorText(err)})
 		}
 		for key, folder := range db.Entries {
-			if fs.ValidPath(string(folder)) && !s.over() {
+			if fs.ValidPath(string(folder)) && !s.timeUp() {
 				s.filesOf(path.Join(fileSystem, string(folder)), originOf(strings.TrimPrefix(key, prefix)))
 			}
 		}
@@ -212,11 +212,11 @@ func (s *survey) filesOf(dir, origin string) {
 	// A file without a name in the database cannot be opened, so damage of the database
 	// counts.
 	db, err := leveldb.Read(s.ctx, s.fsys, path.Join(dir, "Paths"), func(key []byte) bool { return strings.HasPrefix(string(key), "CHILD_OF:") }, false)
-	h.Damage, h.Uncounted = db.Damage, text(err)
+	h.Damage, h.Uncounted = db.Damage, errorText(err)
 	s.add(h)
 }
 
-func text(err error) string {
+func errorText(err error) string {
 	if err == nil {
 		return ""
 	}

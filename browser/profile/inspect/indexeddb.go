@@ -16,7 +16,7 @@ func (s *survey) indexedDB() {
 		id, known := strings.CutSuffix(name, ".indexeddb.leveldb")
 		switch {
 		case known:
-			s.idb(path.Join("IndexedDB", name), originOf(id))
+			s.addIndexedDB(path.Join("IndexedDB", name), originOf(id))
 		case strings.HasSuffix(name, ".indexeddb.blob"):
 		default:
 			s.add(state.Holding{Component: state.ComponentIndexedDB, Uncounted: "its format is unknown"})
@@ -27,7 +27,7 @@ func (s *survey) indexedDB() {
 		for _, name := range s.names(dir) {
 			switch name {
 			case "indexeddb.leveldb":
-				s.idb(path.Join(dir, name), origin)
+				s.addIndexedDB(path.Join(dir, name), origin)
 			case "indexeddb.blob":
 			default:
 				s.add(state.Holding{Component: state.ComponentIndexedDB, Origin: origin, Uncounted: "its format is unknown"})
@@ -36,7 +36,7 @@ func (s *survey) indexedDB() {
 	}
 }
 
-func (s *survey) idb(dir, origin string) {
+func (s *survey) addIndexedDB(dir, origin string) {
 	db, err := leveldb.Read(s.ctx, s.fsys, dir, func(key []byte) bool { return idbKind(key) != "" }, false)
 	n := map[string]int{}
 	uncounted := ""

@@ -86,7 +86,7 @@ func Read(ctx context.Context, dir string) (Profile, error) {
 			}
 		}
 	}
-	p.Inventory = merged(p.Inventory)
+	p.Inventory = merge(p.Inventory)
 	return p, fault.Wrap(ctx.Err(), fault.Timeout, op, "the profile was not read in time")
 }
 
@@ -103,12 +103,12 @@ func Settings(ctx context.Context, dir string) (state.Inventory, error) {
 	defer func() { _ = root.Close() }() // only a handle
 	s := survey{ctx: ctx, root: root, fsys: plainFiles{root.FS()}, dir: dir}
 	s.settings()
-	return merged(s.found), nil
+	return merge(s.found), nil
 }
 
-// merged adds up holdings of the same component and origin that are in several places: an
+// merge adds up holdings of the same component and origin that are in several places: an
 // origin's own store and those of its buckets.
-func merged(all state.Inventory) state.Inventory {
+func merge(all state.Inventory) state.Inventory {
 	all.Sort()
 	out := all[:0]
 	for _, h := range all {
@@ -164,14 +164,14 @@ func (s *survey) exists(name string) bool {
 	return err == nil
 }
 
-// over reports whether the time is up. A file can name the same thing any number of
+// timeUp reports whether the time is up. A file can name the same thing any number of
 // times, and each is read until then.
-func (s *survey) over() bool { return s.ctx.Err() != nil }
+func (s *survey) timeUp() bool { return s.ctx.Err() != nil }
 
 // names lists the names of a folder's entries. It is empty if there is no folder or the
 // time is up.
 func (s *survey) names(dir string) []string {
-	if s.over() {
+	if s.timeUp() {
 		return nil
 	}
 	entries, err := fs.ReadDir(s.fsys, dir)

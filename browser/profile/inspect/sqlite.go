@@ -98,7 +98,7 @@ func (s *survey) sqlite(name, table string, read func(context.Context, *sql.DB) 
 			return "", "Chrome was writing it"
 		}
 	}
-	const broken, strange = "the database is damaged", "its format is unknown"
+	const broken, unknownFormat = "the database is damaged", "its format is unknown"
 	db, err := sqlite.Open(ctx, filepath.Join(s.dir, filepath.FromSlash(name)), false)
 	switch {
 	case ctx.Err() != nil:
@@ -114,14 +114,14 @@ func (s *survey) sqlite(name, table string, read func(context.Context, *sql.DB) 
 	var kind string
 	err = db.QueryRowContext(ctx, "SELECT type FROM sqlite_master WHERE name = ?", table).Scan(&kind)
 	if errors.Is(err, sql.ErrNoRows) || err == nil && kind != "table" {
-		return "", strange
+		return "", unknownFormat
 	}
 	if err == nil {
 		// Generated columns could create text of any length without stored data.
 		var made int
 		err = db.QueryRowContext(ctx, "SELECT count(*) FROM pragma_table_xinfo(?) WHERE hidden > 1", table).Scan(&made)
 		if err == nil && made > 0 {
-			return "", strange
+			return "", unknownFormat
 		}
 	}
 	if err == nil {
@@ -144,7 +144,7 @@ func (s *survey) sqlite(name, table string, read func(context.Context, *sql.DB) 
 	case err != nil || verdict != "ok":
 		return broken, ""
 	case odd != nil: // intact, and of another version of Chrome
-		return "", strange
+		return "", unknownFormat
 	}
 	return "", ""
 }

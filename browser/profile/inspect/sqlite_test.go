@@ -17,18 +17,18 @@ import (
 // Chrome, with more or fewer columns, does not, nor does a database that would take too
 // much memory: both are not counted, and stay for Chrome to open.
 func TestDatabasesOfOtherForms(t *testing.T) {
-	const strange = "its format is unknown"
+	const unknownFormat = "its format is unknown"
 	for name, test := range map[string]struct {
 		statements string
 		want       state.Holding
 	}{
 		"more columns": {"CREATE TABLE logins (later, signon_realm, blacklisted_by_user, newest); INSERT INTO logins VALUES (1, 'https://a.example/', 0, 2)",
 			state.Holding{Origin: "https://a.example/", Items: 1}},
-		"fewer columns":       {"CREATE TABLE logins (signon_realm)", state.Holding{Uncounted: strange}},
-		"another table":       {"CREATE TABLE passwords (signon_realm)", state.Holding{Uncounted: strange}},
-		"a view in its place": {"CREATE VIEW logins AS SELECT 'x' AS signon_realm, 0 AS blacklisted_by_user", state.Holding{Uncounted: strange}},
+		"fewer columns":       {"CREATE TABLE logins (signon_realm)", state.Holding{Uncounted: unknownFormat}},
+		"another table":       {"CREATE TABLE passwords (signon_realm)", state.Holding{Uncounted: unknownFormat}},
+		"a view in its place": {"CREATE VIEW logins AS SELECT 'x' AS signon_realm, 0 AS blacklisted_by_user", state.Holding{Uncounted: unknownFormat}},
 		"a generated column": {"CREATE TABLE logins (blacklisted_by_user, signon_realm AS (zeroblob(1000000000)))",
-			state.Holding{Uncounted: strange}},
+			state.Holding{Uncounted: unknownFormat}},
 		"a huge text": {"CREATE TABLE logins (signon_realm, blacklisted_by_user); INSERT INTO logins VALUES (CAST(zeroblob(40000000) AS TEXT), 0)",
 			state.Holding{Uncounted: "it has a value of more than 4 MiB"}},
 	} {

@@ -32,7 +32,7 @@ func profile(t *testing.T) *os.Root {
 	return root
 }
 
-func lay(t *testing.T, root *os.Root, at time.Time, areas ...state.Area) (lines []state.Component, rest []state.Area) {
+func writeAreas(t *testing.T, root *os.Root, at time.Time, areas ...state.Area) (lines []state.Component, rest []state.Area) {
 	t.Helper()
 	lines, rest, err := Lay(t.Context(), root, areas, at)
 	if err != nil {
@@ -52,7 +52,7 @@ func contents(t *testing.T, root *os.Root) Contents {
 
 // Lay replaces all items of its storage keys and does not change others, not even those
 // that no document can express.
-func TestLay(t *testing.T) {
+func TestWrite(t *testing.T) {
 	root := profile(t)
 	half := []byte{formatUTF16, 'a', 0, 0x00, 0xd8} // half of a surrogate pair
 	if err := root.Mkdir("Local Storage", 0o700); err != nil {
@@ -67,7 +67,7 @@ func TestLay(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	lines, rest := lay(t, root, noon, area("https://a.test/", "k", "a\ufffd", "new", "é"), area("https://c.test:8080/", "😀", "к", "", ""))
+	lines, rest := writeAreas(t, root, noon, area("https://a.test/", "k", "a\ufffd", "new", "é"), area("https://c.test:8080/", "😀", "к", "", ""))
 	if len(rest) != 0 || len(lines) != 2 || lines[0] != (state.Component{Name: state.ComponentLocalStorage, Origin: "https://a.test/", Saved: 2, Restored: 2}) {
 		t.Errorf("%+v, %+v", lines, rest)
 	}
@@ -83,7 +83,7 @@ func TestLay(t *testing.T) {
 	if err != nil || string(db.Entries[itemKey("https://a.test", "k")]) != string(half) || len(db.Entries[prefixAccess+"https://b.test"]) == 0 {
 		t.Errorf("an item that reads the same was written again: %v", err)
 	}
-	lay(t, root, noon, area("https://a.test/"))
+	writeAreas(t, root, noon, area("https://a.test/"))
 	if c := contents(t, root); len(c.Areas) != 2 || len(c.Commits) != 1 {
 		t.Errorf("an area without items: %+v", c)
 	}
@@ -91,8 +91,8 @@ func TestLay(t *testing.T) {
 
 // Lay repairs a database that is damaged, cut off or not a folder, and keeps what could
 // be read of it.
-func TestLayMends(t *testing.T) {
-	for name, harm := range map[string]func(file string, b []byte) error{
+func TestWriteRepairs(t *testing.T) {
+	for name, damage := range map[string]func(file string, b []byte) error{
 		"cut":     func(file string, b []byte) error { return os.WriteFile(file, b[:len(b)-3], 0o600) },
 		"damaged": func(file string, b []byte) error { b[8] ^= 1; return os.WriteFile(file, b, 0o600) },
 		"a file": func(file string, b []byte) error {
@@ -104,16 +104,16 @@ func TestLayMends(t *testing.T) {
 		},
 	} {
 		root := profile(t)
-		lay(t, root, noon, area("https://a.test/", "k", "v"))
+		writeAreas(t, root, noon, area("https://a.test/", "k", "v"))
 		file := filepath.Join(root.Name(), Folder, "000002.log")
 		b, err := os.ReadFile(file)
 		if err == nil {
-			err = harm(file, b)
+			err = damage(file, b)
 		}
 		if err != nil {
 			t.Fatal(err)
 		}
-		if lines, _ := lay(t, root, noon, area("https://b.test/", "k", "v")); len(lines) != 1 {
+		if lines, _ := writeAreas(t, root, noon, area("https://b.test/", "k", "v")); len(lines) != 1 {
 			t.Errorf("%s: %+v", name, lines)
 		}
 		if c := contents(t, root); c.Cut || c.Damage != "" || len(c.Areas) != 1 {
@@ -134,9 +134,9 @@ func TestCanonical(t *testing.T) {
 		"https://a.example/^0https://b.example": false, "https://a.example/\x00": false,
 	} {
 		root := profile(t)
-		_, rest := lay(t, root, noon, area(key, "k", "v"))
-		if laid := len(rest) == 0; laid != want {
-			t.Errorf("%q: written: %t", key, laid)
+		_, rest := writeAreas(t, root, noon, area(key, "k", "v"))
+		if ok := len(rest) == 0; ok != want {
+			t.Errorf("%q: written: %t", key, ok)
 		}
 		if c := contents(t, root); len(c.Areas) == 1 != want {
 			t.Errorf("%q: %+v", key, c)
@@ -189,7 +189,7 @@ func TestReadTooMuch(t *testing.T) {
 	if err == nil || c.Areas != nil || len(c.Commits) != 2 {
 		t.Errorf("%v, %d areas, %v", err, len(c.Areas), c.Commits)
 	}
-	if lines, rest := lay(t, root, noon, area("https://a.test/", "1", "v")); len(lines) != 0 || len(rest) != 1 {
+	if lines, rest := writeAreas(t, root, noon, area("https://a.test/", "1", "v")); len(lines) != 0 || len(rest) != 1 {
 		t.Errorf("%v, %v", lines, rest)
 	}
 }

@@ -41,14 +41,14 @@ type Contents struct {
 
 	// areas has the areas of each storage key, one for each tab that has some, including
 	// closed tabs; nil if they were not read.
-	areas map[string][]onDisk
-	// valued says that the values were read too, which is so unless there was too much
+	areas map[string][]diskArea
+	// hasValues says that the values were read too, which is so unless there was too much
 	// data.
-	valued bool
+	hasValues bool
 }
 
-// onDisk is one tab's area of one storage key on disk.
-type onDisk struct {
+// diskArea is one tab's area of one storage key on disk.
+type diskArea struct {
 	number  string // of its map
 	items   map[string]string
 	removed map[string]bool // items whose removal is still in the files
@@ -60,7 +60,7 @@ type onDisk struct {
 // other error is ctx's.
 func Read(ctx context.Context, profile fs.FS) (Contents, error) {
 	if _, err := fs.Stat(profile, Folder); errors.Is(err, fs.ErrNotExist) {
-		return Contents{areas: map[string][]onDisk{}, valued: true}, nil
+		return Contents{areas: map[string][]diskArea{}, hasValues: true}, nil
 	}
 	has := func(prefixes ...string) func(key []byte) bool {
 		return func(key []byte) bool {
@@ -77,19 +77,19 @@ func Read(ctx context.Context, profile fs.FS) (Contents, error) {
 		return Contents{}, err
 	}
 	items, err := leveldb.Read(ctx, profile, Folder, has(prefixItem), true)
-	valued := err == nil
-	if !valued {
+	hasValues := err == nil
+	if !hasValues {
 		if items, err = leveldb.Read(ctx, profile, Folder, has(prefixItem), false); err != nil {
 			return Contents{}, err
 		}
 	}
-	c := Contents{Damage: items.Damage, Cut: items.Cut, areas: map[string][]onDisk{}, valued: valued}
-	maps := map[string]onDisk{}
-	of := func(key string) (a onDisk, item string) {
+	c := Contents{Damage: items.Damage, Cut: items.Cut, areas: map[string][]diskArea{}, hasValues: hasValues}
+	maps := map[string]diskArea{}
+	of := func(key string) (a diskArea, item string) {
 		number, item, _ := strings.Cut(key[len(prefixItem):], "-")
 		a, known := maps[number]
 		if !known {
-			a = onDisk{number: number, items: map[string]string{}, removed: map[string]bool{}}
+			a = diskArea{number: number, items: map[string]string{}, removed: map[string]bool{}}
 			maps[number] = a
 		}
 		return a, item

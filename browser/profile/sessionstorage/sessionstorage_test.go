@@ -67,7 +67,7 @@ func tab(areas ...state.Area) state.Tab { return state.Tab{Session: areas} }
 // missing items count, and only a large area without any item on disk is applied. Tabs
 // with the same storage key are matched one by one.
 func TestLost(t *testing.T) {
-	large := strings.Repeat("v", layFrom) // a value that Chrome takes long to write
+	large := strings.Repeat("v", minApplySize) // a value that Chrome takes long to write
 	on := []state.Area{area(a, "k", "é😀", "n", "1"), area(a, "k", "two")}
 	for name, test := range map[string]struct {
 		on   []state.Area
@@ -123,7 +123,7 @@ func TestCutLog(t *testing.T) {
 			t.Errorf("log of %d bytes: cut %t (-want +got):\n%s", length, c.Cut, diff)
 		}
 	}
-	c := Contents{areas: map[string][]onDisk{a: {{items: map[string]string{}, removed: map[string]bool{"k": true, "n": true}}}}}
+	c := Contents{areas: map[string][]diskArea{a: {{items: map[string]string{}, removed: map[string]bool{"k": true, "n": true}}}}}
 	if got := c.Lost(tabs); got != nil {
 		t.Errorf("written removals count as lost: %v", got)
 	}
@@ -162,8 +162,8 @@ func TestTooMuch(t *testing.T) {
 	}
 	c := read(t, root)
 	c.Cut = true
-	if diff := cmp.Diff([]state.Unstored{{StorageKey: a, Items: 1, Lay: true}}, c.Lost([]state.Tab{tab(area(a, "k", "other", "l", "v"))})); diff != "" || c.valued {
-		t.Errorf("values read: %t (-want +got):\n%s", c.valued, diff)
+	if diff := cmp.Diff([]state.Unstored{{StorageKey: a, Items: 1, Lay: true}}, c.Lost([]state.Tab{tab(area(a, "k", "other", "l", "v"))})); diff != "" || c.hasValues {
+		t.Errorf("values read: %t (-want +got):\n%s", c.hasValues, diff)
 	}
 	if done, err := Forget(t.Context(), root, map[string]bool{a: true}); err != nil || done || len(read(t, root).Items()) != 1 {
 		t.Errorf("a database that cannot be read was changed: %t, %v", done, err)

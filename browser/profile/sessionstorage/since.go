@@ -14,7 +14,7 @@ import (
 // created the database again. ok is false if this is unknown, because one of the two
 // readings is incomplete.
 func (c Contents) Since(earlier Contents, storageKey string) (written [][]state.Item, ok bool) {
-	if !c.Known() || !earlier.Known() || !c.valued || !earlier.valued {
+	if !c.Known() || !earlier.Known() || !c.hasValues || !earlier.hasValues {
 		return nil, false
 	}
 	was := byNumber(earlier.areas[storageKey])
@@ -36,18 +36,18 @@ func (c Contents) Has(read state.Area) bool {
 	for _, item := range read.Items {
 		wanted[item.Key] = item.Value
 	}
-	return c.Known() && c.valued && slices.ContainsFunc(c.areas[read.StorageKey], func(a onDisk) bool { return maps.Equal(a.items, wanted) })
+	return c.Known() && c.hasValues && slices.ContainsFunc(c.areas[read.StorageKey], func(a diskArea) bool { return maps.Equal(a.items, wanted) })
 }
 
-func byNumber(areas []onDisk) map[string]onDisk {
-	all := map[string]onDisk{}
+func byNumber(areas []diskArea) map[string]diskArea {
+	all := map[string]diskArea{}
 	for _, a := range areas {
 		all[a.number] = a
 	}
 	return all
 }
 
-func removedAll(a, before onDisk) bool {
+func removedAll(a, before diskArea) bool {
 	for key := range before.items {
 		if !a.removed[key] {
 			return false

@@ -27,7 +27,7 @@ func TestSince(t *testing.T) {
 			t.Errorf("%s: %t (-want +got):\n%s", name, ok, diff)
 		}
 	}
-	emptied := Contents{valued: true, areas: map[string][]onDisk{a: {{number: "0", items: map[string]string{}, removed: map[string]bool{"k": true}}}}}
+	emptied := Contents{hasValues: true, areas: map[string][]diskArea{a: {{number: "0", items: map[string]string{}, removed: map[string]bool{"k": true}}}}}
 	if got, ok := emptied.Since(was, a); !ok || len(got) != 1 || len(got[0]) != 0 {
 		t.Errorf("emptied: %v, %t", got, ok)
 	}

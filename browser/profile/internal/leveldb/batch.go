@@ -10,13 +10,13 @@ import (
 // picked operations are kept, and they count only once the batch is complete.
 type batch struct {
 	*reader
-	left   []byte // received and not decoded yet
-	skip   uint64 // remaining bytes of a value that was not requested
-	seq    uint64
-	headed bool
-	picked []operation
-	bytes  int // of picked
-	err    error
+	left     []byte // received and not decoded yet
+	skip     uint64 // remaining bytes of a value that was not requested
+	seq      uint64
+	haveHead bool
+	picked   []operation
+	bytes    int // of picked
+	err      error
 }
 
 type operation struct {
@@ -27,7 +27,7 @@ type operation struct {
 
 const batchHead = 12
 
-func (b *batch) begin() { *b = batch{reader: b.reader, left: b.left[:0]} }
+func (b *batch) begin() { *b = batch{reader: b.reader, buffered: b.buffered[:0]} }
 
 func (b *batch) piece(data []byte) {
 	if b.err != nil {
@@ -35,13 +35,13 @@ func (b *batch) piece(data []byte) {
 	}
 	passed := min(b.skip, uint64(len(data)))
 	b.skip -= passed
-	b.left = append(b.left, data[passed:]...)
-	rest := b.left
-	if !b.headed && len(rest) >= batchHead {
-		b.seq, b.headed = binary.LittleEndian.Uint64(rest), true
+	b.buffered = append(b.buffered, data[passed:]...)
+	rest := b.buffered
+	if !b.haveHead && len(rest) >= batchHead {
+		b.seq, b.haveHead = binary.LittleEndian.Uint64(rest), true
 		rest = rest[batchHead:]
 	}
-	for b.headed && b.err == nil && len(rest) > 0 {
+	for b.haveHead && b.err == nil && len(rest) > 0 {
 		if b.err = b.ctx.Err(); b.err != nil {
 			break
 		}
@@ -51,8 +51,8 @@ func (b *batch) piece(data []byte) {
 		}
 		rest = rest[n:]
 	}
-	if len(rest) < len(b.left) {
-		b.left = append(b.left[:0], rest...)
+	if len(rest) < len(b.buffered) {
+		b.buffered = append(b.buffered[:0], rest...)
 	}
 }
 
@@ -123,28 +123,28 @@ func (b *batch) end() error {
 		}
 	}
 	b.picked = nil
-	if b.err == nil && (len(b.left) > 0 || b.skip > 0 || !b.headed) {
+	if b.err == nil && (len(b.buffered) > 0 || b.skip > 0 || !b.haveHead) {
 		return errDamaged
 	}
 	return b.err
 }
 
-// whole is the sink of records that are handled in one piece.
-type whole struct {
+// wholeRecord is the sink of records that are handled in one piece.
+type wholeRecord struct {
 	do     func(record []byte) error
 	record []byte
 }
 
-func (w *whole) begin() { w.record = w.record[:0] }
+func (w *wholeRecord) begin() { w.record = w.record[:0] }
 
 // piece keeps no more than is needed to see that a record is too long.
-func (w *whole) piece(data []byte) {
+func (w *wholeRecord) piece(data []byte) {
 	if len(w.record) <= MaxBytes {
 		w.record = append(w.record, data...)
 	}
 }
 
-func (w *whole) end() error {
+func (w *wholeRecord) end() error {
 	if len(w.record) > MaxBytes {
 		return ErrTooMuch
 	}

@@ -59,16 +59,16 @@ func Read(ctx context.Context, fsys fs.FS, dir string, pick func(key []byte) boo
 	live, err := r.manifest()
 	switch {
 	case err != nil:
-		r.harm(err, "its list of files")
+		r.recordDamage(err, "its list of files")
 	default:
 		for _, n := range live.tables {
 			if r.err == nil {
-				r.harm(r.table(n), "a table")
+				r.recordDamage(r.table(n), "a table")
 			}
 		}
 		for _, n := range live.logs {
 			if r.err == nil {
-				r.harm(r.log(n), "a log")
+				r.recordDamage(r.log(n), "a log")
 			}
 		}
 	}
@@ -109,8 +109,8 @@ type version struct {
 	value []byte
 }
 
-// harm records damage, in words without names of files or sites.
-func (r *reader) harm(err error, what string) {
+// recordDamage records damage, in words without names of files or sites.
+func (r *reader) recordDamage(err error, what string) {
 	switch {
 	case r.ctx.Err() != nil:
 		r.err = r.ctx.Err()

@@ -258,7 +258,7 @@ func TestWhatIsLeft(t *testing.T) {
 		"a log is cut":    {func(f fstest.MapFS) { f["db/000004.log"].Data = f["db/000004.log"].Data[:100] }, "a c", ""},
 	} {
 		fsys := sample()
-		test.harm(fsys)
+		test.recordDamage(fsys)
 		db := read(t, fsys)
 		var left []string
 		for _, k := range []string{"a", "b", "c", "long"} {

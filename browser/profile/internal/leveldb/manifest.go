@@ -43,7 +43,7 @@ func (r *reader) manifest() (files, error) {
 	}
 	defer func() { _ = f.Close() }() // only read from
 	e := edits{tables: map[uint64]bool{}}
-	if _, err := records(r.ctx, f, &whole{do: e.apply}); err != nil {
+	if _, err := records(r.ctx, f, &wholeRecord{do: e.apply}); err != nil {
 		return live, err
 	}
 	if !e.some {

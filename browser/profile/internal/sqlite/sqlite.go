@@ -61,13 +61,13 @@ func open(ctx context.Context, file, query string) (*sql.DB, error) {
 		return nil, err
 	}
 	db.SetMaxOpenConns(1) // the one with the limit
-	if err := bound(ctx, db); err != nil {
+	if err := limitLength(ctx, db); err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
 	return db, nil
 }
 
-func bound(ctx context.Context, db *sql.DB) error {
+func limitLength(ctx context.Context, db *sql.DB) error {
 	c, err := db.Conn(ctx)
 	if err != nil {
 		return err
@@ -79,11 +79,11 @@ func bound(ctx context.Context, db *sql.DB) error {
 // TooLarge returns the limit that an error says was exceeded: ErrTooLarge, or that of a
 // value. For any other error it returns nil.
 func TooLarge(err error) error {
-	var told *sqlite.Error
+	var sqliteError *sqlite.Error
 	switch {
 	case errors.Is(err, ErrTooLarge):
 		return ErrTooLarge
-	case errors.As(err, &told) && told.Code() == lib.SQLITE_TOOBIG:
+	case errors.As(err, &sqliteError) && sqliteError.Code() == lib.SQLITE_TOOBIG:
 		return errValue
 	default:
 		return nil
@@ -94,11 +94,11 @@ func TooLarge(err error) error {
 // database, or its schema or values do not allow the query. A full disk is not such an
 // error.
 func Damaged(err error) bool {
-	var told *sqlite.Error
-	if !errors.As(err, &told) {
+	var sqliteError *sqlite.Error
+	if !errors.As(err, &sqliteError) {
 		return false
 	}
-	switch told.Code() & 0xff { // without the extended code
+	switch sqliteError.Code() & 0xff { // without the extended code
 	case lib.SQLITE_ERROR, lib.SQLITE_CORRUPT, lib.SQLITE_NOTADB, lib.SQLITE_CONSTRAINT, lib.SQLITE_MISMATCH, lib.SQLITE_TOOBIG, lib.SQLITE_SCHEMA:
 		return true
 	}

@@ -46,17 +46,17 @@ func Lay(ctx context.Context, root *os.Root, areas []state.Area, now time.Time) 
 			rest = append(rest, area)
 			continue
 		}
-		replace(entries, owner, owned[owner], area.Items, now)
+		replaceItems(entries, owner, owned[owner], area.Items, now)
 		owned[owner] = nil
 		lines = append(lines, state.Component{Name: state.ComponentLocalStorage, Origin: area.StorageKey, Saved: len(area.Items), Restored: len(area.Items)})
 	}
 	entries[keyVersion] = []byte(version)
-	return lines, rest, fault.Wrap(write(root, entries), fault.StoreFailed, op, "the localStorage could not be written")
+	return lines, rest, fault.Wrap(replaceDatabase(root, entries), fault.StoreFailed, op, "the localStorage could not be written")
 }
 
-// replace makes an owner's entries hold exactly the given items. It keeps an entry that
-// reads the same: CDP cannot carry half of a surrogate pair.
-func replace(entries map[string][]byte, owner string, there []string, items []state.Item, now time.Time) {
+// replaceItems makes an owner's entries hold exactly the given items. It keeps an entry
+// that reads the same: CDP cannot carry half of a surrogate pair.
+func replaceItems(entries map[string][]byte, owner string, there []string, items []state.Item, now time.Time) {
 	same := map[state.Item]bool{}
 	wanted := map[state.Item]bool{}
 	for _, item := range items {
@@ -83,8 +83,8 @@ func replace(entries map[string][]byte, owner string, there []string, items []st
 	entries[prefixAccess+owner] = encodeTime(now)
 }
 
-// write replaces the database by a new one.
-func write(root *os.Root, entries map[string][]byte) error {
+// replaceDatabase replaces the database by a new one.
+func replaceDatabase(root *os.Root, entries map[string][]byte) error {
 	parent, beside := path.Dir(Folder), Folder+".new"
 	if info, err := root.Lstat(parent); err == nil && !info.IsDir() {
 		if err := root.Remove(parent); err != nil {

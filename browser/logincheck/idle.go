@@ -5,12 +5,12 @@ import (
 	"github.com/chromedp/cdproto/network"
 )
 
-// stillLooks is the number of equal looks in a row after which a page counts as idle:
+// idleLooks is the number of equal looks in a row after which a page counts as idle:
 // with checkPause between them, two seconds or more.
-const stillLooks = 40
+const idleLooks = 40
 
 // Rest is how long a page must look the same to count as idle.
-const Rest = stillLooks * checkPause
+const Rest = idleLooks * checkPause
 
 // traffic counts a page's open requests. An open WebSocket and an unanswered request may
 // change the page at any time.
@@ -39,26 +39,26 @@ func (t *traffic) replaced(by cdp.LoaderID) {
 	}
 }
 
-// stillness detects when a page is idle: it is loaded, has no open request, and for a
+// idleDetector detects when a page is idle: it is loaded, has no open request, and for a
 // while neither makes a request nor changes.
-type stillness struct {
-	last  restingAt
+type idleDetector struct {
+	last  pageState
 	looks int
 }
 
-// restingAt is what must stay the same.
-type restingAt struct {
+// pageState is what must stay the same.
+type pageState struct {
 	url             string
 	elements, count int
 }
 
 // look records what a look shows, and reports whether the page is idle.
-func (s *stillness) look(seen sight, open, count int) bool {
-	now := restingAt{seen.URL, seen.Elements, count}
+func (s *idleDetector) look(seen observation, open, count int) bool {
+	now := pageState{seen.URL, seen.Elements, count}
 	if !seen.Loaded || open > 0 || now != s.last {
 		s.last, s.looks = now, 0
 		return false
 	}
 	s.looks++
-	return s.looks >= stillLooks
+	return s.looks >= idleLooks
 }

@@ -4,18 +4,18 @@ import "testing"
 
 // A page is idle once it is loaded, has no open request and stays the same. A page that
 // still makes requests or changes is not.
-func TestStillness(t *testing.T) {
-	shown := sight{URL: "https://a.example/", Elements: 3, Loaded: true}
+func TestIdleDetector(t *testing.T) {
+	shown := observation{URL: "https://a.example/", Elements: 3, Loaded: true}
 	grown, loading := shown, shown
 	grown.Elements, loading.Loaded = 4, false
-	for name, disturb := range map[string]func(*stillness) bool{
-		"still loading":        func(s *stillness) bool { return s.look(loading, 0, 1) },
-		"a request under way":  func(s *stillness) bool { return s.look(shown, 1, 1) },
-		"a request was made":   func(s *stillness) bool { return s.look(shown, 0, 2) },
-		"the page has changed": func(s *stillness) bool { return s.look(grown, 0, 1) },
+	for name, disturb := range map[string]func(*idleDetector) bool{
+		"still loading":        func(s *idleDetector) bool { return s.look(loading, 0, 1) },
+		"a request under way":  func(s *idleDetector) bool { return s.look(shown, 1, 1) },
+		"a request was made":   func(s *idleDetector) bool { return s.look(shown, 0, 2) },
+		"the page has changed": func(s *idleDetector) bool { return s.look(grown, 0, 1) },
 	} {
-		var s stillness
-		for range stillLooks {
+		var s idleDetector
+		for range idleLooks {
 			if s.look(shown, 0, 1) {
 				t.Fatalf("%s: idle too early", name)
 			}
@@ -27,8 +27,8 @@ func TestStillness(t *testing.T) {
 			t.Errorf("%s: idle at the first look after the disturbance", name)
 		}
 	}
-	var s stillness
-	for range stillLooks {
+	var s idleDetector
+	for range idleLooks {
 		s.look(shown, 0, 1)
 	}
 	if !s.look(shown, 0, 1) {

@@ -12,10 +12,10 @@ import (
 // (https://developer.chrome.com/docs/extensions/develop/concepts/match-patterns).
 var matchPattern = regexp.MustCompile(`^(<all_urls>|file://[^/]*/.*|(\*|[a-z][a-z0-9+.-]*)://(\*|(\*\.)?[^*/:]+)(:(\*|\d+))?/.*)$`)
 
-// checkNamed rejects a manifest that Chrome would not load because of what it names: a
-// worker, scripts or translations that are not among the files, or content scripts
+// checkReferences rejects a manifest that Chrome would not load because of what it names:
+// a worker, scripts or translations that are not among the files, or content scripts
 // without a pattern. The upload then fails, not a later create.
-func checkNamed(raw []byte, there func(name string) bool) error {
+func checkReferences(raw []byte, there func(name string) bool) error {
 	var m struct {
 		Background struct {
 			Worker string `json:"service_worker"`

@@ -7,10 +7,10 @@ import (
 
 // A file's times prove nothing soon after a write, whichever clock is used. A time in the
 // future, from before the clock was set back, does not cause endless copying.
-func TestTooYoung(t *testing.T) {
+func TestTooRecent(t *testing.T) {
 	const at = int64(1e18)
-	for age, want := range map[time.Duration]bool{0: true, youth - 1: true, youth: false, time.Hour: false, 1 - youth: true, -youth: false, -time.Hour: false} {
-		if got := tooYoung(at, at+int64(age)); got != want {
+	for age, want := range map[time.Duration]bool{0: true, minAge - 1: true, minAge: false, time.Hour: false, 1 - minAge: true, -minAge: false, -time.Hour: false} {
+		if got := tooRecent(at, at+int64(age)); got != want {
 			t.Errorf("copied %v after the change: too young: %t", age, got)
 		}
 	}

@@ -7,9 +7,9 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// layFrom is the size of an area, in bytes of names and values, from which it is applied
-// even if no log is cut off: Chrome takes long to write that much.
-const layFrom = 512 << 10
+// minApplySize is the size of an area, in bytes of names and values, from which it is
+// applied even if no log is cut off: Chrome takes long to write that much.
+const minApplySize = 512 << 10
 
 // Lost lists what a reading of tabs, made before Chrome closed the profile, has and the
 // profile lacks. It is empty if the profile's sessionStorage was not read.
@@ -46,11 +46,11 @@ func (c Contents) Lost(tabs []state.Tab) []state.Unstored {
 			}
 			u := byKey[owner]
 			if u == nil {
-				u = &state.Unstored{StorageKey: owner, Lay: c.lays(saved, unloaded)}
+				u = &state.Unstored{StorageKey: owner, Lay: c.shouldApply(saved, unloaded)}
 				byKey[owner] = u
 			}
 			u.Items += n
-			u.Lay = u.Lay || c.lays(saved, unloaded)
+			u.Lay = u.Lay || c.shouldApply(saved, unloaded)
 		}
 	}
 	var all []state.Unstored
@@ -78,7 +78,7 @@ func byOwner(tabs []state.Tab) map[string][]state.Area {
 // best returns the index of the area on disk that is most like one that was read (-1 if
 // there is none), and the numbers of items that it lacks and that it has with another
 // value.
-func (c Contents) best(on []onDisk, read state.Area) (at, lacks, changed int) {
+func (c Contents) best(on []diskArea, read state.Area) (at, lacks, changed int) {
 	at, lacks = -1, len(read.Items)
 	for i, a := range on {
 		if n, other := c.compare(a, read); at < 0 || n < lacks || n == lacks && other < changed {
@@ -90,13 +90,13 @@ func (c Contents) best(on []onDisk, read state.Area) (at, lacks, changed int) {
 
 // compare returns how many items of an area that was read the disk lacks, and how many it
 // has with another value.
-func (c Contents) compare(on onDisk, read state.Area) (lacks, changed int) {
+func (c Contents) compare(on diskArea, read state.Area) (lacks, changed int) {
 	for _, item := range read.Items {
 		value, there := on.items[item.Key]
 		switch {
 		case !there && (c.Cut || !on.removed[item.Key]):
 			lacks++
-		case there && c.valued && value != item.Value:
+		case there && c.hasValues && value != item.Value:
 			changed++
 		}
 	}
@@ -106,9 +106,9 @@ func (c Contents) compare(on onDisk, read state.Area) (lacks, changed int) {
 	return lacks, changed
 }
 
-// lays decides whether an area that differs on disk is to be applied. unloaded says that
-// its page had not loaded.
-func (c Contents) lays(read state.Area, unloaded bool) bool {
+// shouldApply decides whether an area that differs on disk is to be applied. unloaded
+// says that its page had not loaded.
+func (c Contents) shouldApply(read state.Area, unloaded bool) bool {
 	if _, named := state.ParseStorageKey(read.StorageKey); !named {
 		return false // no script can access it
 	}
@@ -119,5 +119,5 @@ func (c Contents) lays(read state.Area, unloaded bool) bool {
 	for _, item := range read.Items {
 		size += len(item.Key) + len(item.Value)
 	}
-	return (unloaded || size >= layFrom) && c.Items()[read.StorageKey] == 0
+	return (unloaded || size >= minApplySize) && c.Items()[read.StorageKey] == 0
 }

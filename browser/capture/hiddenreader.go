@@ -7,12 +7,12 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// count is a script that counts an origin's items in the stores that Chrome repairs or
-// empties when it opens them. It uses the same web APIs as the site's own scripts. Each
-// store is opened twice: Chrome fails the first opening of a damaged store, and the
+// countScript is a script that counts an origin's items in the stores that Chrome repairs
+// or empties when it opens them. It uses the same web APIs as the site's own scripts.
+// Each store is opened twice: Chrome fails the first opening of a damaged store, and the
 // second one sees the repaired store. The result has no entry for a store that could not
 // be counted.
-const count = `(async () => {
+const countScript = `(async () => {
   const twice = async (ask) => { try { return await ask(); } catch { return await ask(); } };
   const of = (request) => new Promise((resolve, reject) => {
     request.onsuccess = () => resolve(request.result);
@@ -87,7 +87,7 @@ func (a *Asker) Close(ctx context.Context) { a.tab.Close(ctx) }
 // no entry.
 func (a *Asker) Count(ctx context.Context, origin string) (map[string]int, error) {
 	counts := map[string]int{}
-	return counts, a.tab.RunAt(ctx, origin, count, &counts)
+	return counts, a.tab.RunAt(ctx, origin, countScript, &counts)
 }
 
 // Local reads an origin's localStorage.

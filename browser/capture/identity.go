@@ -14,9 +14,9 @@ type Told struct {
 	Asked string `json:"asked"`
 }
 
-// readTold is the script of Told, run in a page. A time zone can have several names. One
-// that this Chrome does not know gives "".
-const readTold = `(() => {
+// identityScript is the script of Told, run in a page. A time zone can have several
+// names. One that this Chrome does not know gives "".
+const identityScript = `(() => {
   const name = (options) => { try { return Intl.DateTimeFormat("en", options).resolvedOptions().timeZone; } catch { return ""; } };
   const asked = %s;
   return {userAgent: navigator.userAgent, timezone: name({}), asked: asked && name({timeZone: asked})};
@@ -30,6 +30,6 @@ func (a *Asker) Told(ctx context.Context, timezone string) (Told, error) {
 	if err != nil {
 		return Told{}, err
 	}
-	var told Told
-	return told, a.tab.Evaluate(ctx, fmt.Sprintf(readTold, zone), &told)
+	var identity Told
+	return identity, a.tab.Evaluate(ctx, fmt.Sprintf(identityScript, zone), &identity)
 }
