@@ -72,7 +72,7 @@ func (p *Authenticators) mirror(ctx context.Context, e mux.Event) {
 	}
 }
 
-// echo reports whether a credential's deletion comes from update or deleted: Chrome sends
+// echo reports whether update or mirrorDeletion deleted a credential: Chrome sends
 // events for those too, and update has added the credential again by then. If Chrome does
 // not answer, echo returns true.
 func (p *Authenticators) echo(ctx context.Context, at *authenticator, id []byte) bool {

@@ -115,7 +115,7 @@ func TestNewerLocal(t *testing.T) {
 		disk    localstorage.Contents
 		written time.Time
 		had     int // items in the files of the reading's snapshot
-		laid    bool
+		applied bool
 		doubted bool
 	}{
 		"never written":                        {none, early, 0, true, false},
@@ -136,7 +136,7 @@ func TestNewerLocal(t *testing.T) {
 			doc.Inventory = state.Inventory{{Component: state.ComponentLocalStorage, Origin: key, Items: test.had}}
 		}
 		got := Reconcile(Copies{doc, inspect.Profile{LocalStorage: test.disk}, crash})
-		if (got.Local[key] == FromDocument) != test.laid || (len(got.Doubts) > 0) != test.doubted {
+		if (got.Local[key] == FromDocument) != test.applied || (len(got.Doubts) > 0) != test.doubted {
 			t.Errorf("%s: sources %v, doubts %q", name, got.Local, doubts(got))
 		}
 	}
@@ -249,7 +249,7 @@ func TestLocalStorageAfterTheClockWasSetBack(t *testing.T) {
 	}
 	for name, test := range map[string]struct {
 		disk    localstorage.Contents
-		laid    bool // applied as it was read
+		applied bool // applied as it was read
 		doubted bool
 	}{
 		"may be of either clock":      {disk(localstorage.Commit{At: beforeNow}, item("new")), false, true},
@@ -262,7 +262,7 @@ func TestLocalStorageAfterTheClockWasSetBack(t *testing.T) {
 		doc, crash := state.Document{Local: []state.Area{item("read")}}, ahead()
 		crash.Written.LocalStorage = beforeNow
 		got := Reconcile(Copies{doc, inspect.Profile{LocalStorage: test.disk}, crash})
-		if (got.Local[key] == FromDocument) != test.laid || (len(got.Doubts) > 0) != test.doubted {
+		if (got.Local[key] == FromDocument) != test.applied || (len(got.Doubts) > 0) != test.doubted {
 			t.Errorf("%s: sources %v, doubts %q", name, got.Local, doubts(got))
 		}
 	}

@@ -42,22 +42,21 @@ type Restored struct {
 	Now      func() time.Time
 }
 
-// Verify reads the environment back once the restored tabs have their
-// documents, and compares it with what was saved; report has the lines that
-// the restore gave:
+// Verify reads the environment back once the restored tabs have their documents, and
+// compares it with what was saved. report has the restore's report lines. A difference is
+// caused by the restore or by a site:
 //
-//   - Cookies were read when no page had run. What differed then did not come
-//     back; what differs since, the sites have changed.
-//   - localStorage and sessionStorage were there before a page ran, where Chrome
-//     goes on with the database that held them, or said that it stored what was
-//     applied (see package baseline). What differs then the page has changed, its
-//     first script included; what is missing otherwise did not come back. An origin
-//     without a page is compared exactly.
-//   - window.name was there at the first look at the page, or a script of the page
-//     may have run before that. Otherwise it did not come back.
-//   - Of the overrides Chrome is asked for those that it tells pages itself.
-//   - Of stores that were found damaged or short, Chrome is asked what it made
-//     of them.
+//   - Cookies were read before any page ran. The restore caused the differences of that
+//     time; the sites caused the later ones.
+//   - localStorage and sessionStorage were there before a page ran if Chrome still uses
+//     the database that held them, or reported that it stored what was applied (see
+//     package baseline). Then the page, from its first script on, caused the difference;
+//     otherwise the restore did. An origin without a page is compared exactly.
+//   - window.name: the site caused a difference if the first look at the page found the
+//     name, or if a script of the page may have run before. Otherwise the restore did.
+//   - Of the overrides, Verify reads back those that Chrome reports to pages.
+//   - Of stores that were damaged or incomplete, Verify reads what Chrome has made of
+//     them.
 func (r Restored) Verify(ctx context.Context, doc state.Document, report []state.Component) (state.Verification, error) {
 	var v state.Verification
 	now, err := capture.Read(ctx, r.Reader)
