@@ -107,9 +107,9 @@ func (b *Baseline) wasApplied(url, storageKey, key string) bool {
 	return applied
 }
 
-// NameBy says who caused a difference in a tab's window.name. It is the site if, in every
-// tab of that URL, the first look found the name or a script of the page may have run
-// before.
+// NameBy says who caused a difference in a tab's window.name. It is the site if in every
+// tab of that URL one of two things holds: the first look found the name, or a script of
+// the page may have run before.
 func (b *Baseline) NameBy(tab state.Tab) string {
 	applied := false
 	for _, t := range b.scripted {

@@ -7,8 +7,8 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// Of a script's items, only those that Chrome reported as stored, in every tab of the
-// URL, count as changed by the site when they are missing.
+// A missing item that a script applied counts as the site's change only if Chrome
+// reported it as stored in every tab of the URL.
 func TestWasApplied(t *testing.T) {
 	const url, key = "https://a.example/x", "https://a.example/"
 	area := state.Area{StorageKey: key, Items: []state.Item{{Key: "one"}, {Key: "two"}}}

@@ -12,7 +12,7 @@ import (
 )
 
 // In a profile that was not read over CDP, a cookie counts as restored if Chrome has it,
-// and as a mismatch if it does not, whatever number its files hold.
+// and otherwise as a mismatch. The count in the files does not matter.
 func TestUnreadCookies(t *testing.T) {
 	of := func(name, domain string, expires float64) state.Cookie {
 		return state.Cookie{Name: name, Domain: domain, Path: "/", Expires: expires, Session: expires < 0}

@@ -15,8 +15,8 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// A CRX3 file consists of the magic, a version, the length of a header, the header as a
-// protocol buffer, and the zip that the header signs (Chromium's
+// A CRX3 file has five parts: the magic, a version, a length, a header of that length (a
+// protocol buffer), and the zip that the header signs (Chromium's
 // components/crx_file/crx3.proto and crx_verifier.cc).
 const (
 	crxMagic   = "Cr24"

@@ -248,8 +248,8 @@ func TestDamagedZips(t *testing.T) {
 		"cut":            whole[:len(whole)/2],
 		"more before":    append([]byte("x"), whole...),
 		"contents":       change(bytes.Index(whole, []byte("x.js"))+4, 0xff, 0xff),
-		"smaller said":   change(second+24, 10, 0, 0, 0),   // its size, unpacked
-		"a bomb":         change(second+24, 0, 0, 0x10, 8), // 129 MB unpacked, it says
+		"smaller stated": change(second+24, 10, 0, 0, 0),   // its size, unpacked
+		"a bomb":         change(second+24, 0, 0, 0x10, 8), // it states 129 MB unpacked
 		"a list of 4 GB": change(len(whole)-10, 0xff, 0xff, 0xff, 0xff),
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -26,8 +26,8 @@ const (
 type files map[string]*zip.File
 
 // listZip lists the files of a zip. It rejects the zip if a name leads out of the folder,
-// occurs twice or differs from another only by case, or if an entry is neither a file nor
-// a folder.
+// occurs twice or differs from another only by case. It also rejects entries that are
+// neither files nor folders.
 func listZip(r io.ReaderAt, size int64) (files, error) {
 	if err := checkDirectory(r, size); err != nil {
 		return nil, err

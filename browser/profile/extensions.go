@@ -25,12 +25,12 @@ const (
 	disabledByUser   = 1 // disable_reason::DISABLE_USER_ACTION
 )
 
-// placeExtensions updates the path in the profile's entries of its extensions, so that
-// Chrome loads them automatically, with the enabled state and the permissions of the
-// entries. It adds them to known. It deletes all other entries: nobody has checked those
-// extensions, and a crafted profile could make one read the machine's files or start its
-// programs. An entry needs no folder for that: an empty path means the profile's own
-// Extensions folder. Chrome adds its built-in extensions again.
+// placeExtensions updates the path in the profile's entries of its extensions. Chrome
+// then loads them automatically, with the entries' enabled state and permissions.
+// placeExtensions adds them to known. It deletes all other entries: nobody has checked
+// those extensions, and a crafted profile could make one read the machine's files or
+// start its programs. An entry needs no folder for that: an empty path means the
+// profile's own Extensions folder. Chrome adds its built-in extensions again.
 func (p Prepare) placeExtensions(prefs map[string]any, known map[string]bool) {
 	extensions, ok := prefs["extensions"].(map[string]any)
 	if !ok {

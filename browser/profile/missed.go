@@ -14,8 +14,8 @@ import (
 // profile when it closes.
 var tabComponents = []string{state.ComponentSessionStorage, state.ComponentHistory}
 
-// findTabs looks in a profile that Chrome closed for tab state that could not be read
-// over CDP, such as that of tabs blocked by an alert.
+// findTabs looks for tab state that could not be read over CDP, such as that of tabs
+// blocked by an alert. The profile is one that Chrome closed.
 func findTabs(ctx context.Context, missing []state.Missed, folder string) {
 	if !slices.ContainsFunc(missing, func(m state.Missed) bool { return slices.Contains(tabComponents, m.Component) }) {
 		return

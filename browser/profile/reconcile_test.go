@@ -143,7 +143,7 @@ func TestNewerLocal(t *testing.T) {
 }
 
 // If the tabs' sessionStorage on disk cannot be compared with that at the reading, the
-// reading is taken, with a doubt if anything was written since.
+// reading is taken. There is a doubt if anything was written since.
 func TestNewerSessionStorage(t *testing.T) {
 	area := state.Area{StorageKey: "https://a.example/", Items: []state.Item{{Key: "k", Value: "v"}}}
 	for _, onDisk := range []bool{true, false} {

@@ -91,7 +91,7 @@ func (h *Tabs) anyLoading() bool {
 	return false
 }
 
-// documentShown notes that a tab has its first document.
+// documentShown records that a tab has its first document.
 func (h *Tabs) documentShown(at target.SessionID) {
 	for _, t := range h.tabs {
 		if t.session != at || !t.loading {

@@ -51,8 +51,8 @@ const SettleDeadline = 30 * time.Second
 // releaseDeadline bounds the release of the tabs.
 const releaseDeadline = 5 * time.Second
 
-// Settle stays attached until each tab with an init script has its first document, and
-// each frame whose sessionStorage is to be applied has one too. There the script runs
+// Settle stays attached until each tab with an init script has its first document. It
+// also waits for the frames whose sessionStorage is to be applied. There the script runs
 // exactly once. Then Settle detaches. It does not hold tabs that a page opens meanwhile.
 // For a tab that has no document by then, see applyLater.
 func (h *Tabs) Settle(ctx context.Context) {

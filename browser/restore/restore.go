@@ -30,7 +30,7 @@ type Driver interface {
 	capture.Conn
 	// Post sends a command to a session and does not wait for the answer.
 	Post(ctx context.Context, session target.SessionID, method string, params any) error
-	// Events gives events of all sessions, in order, until cancel.
+	// Events returns the events of all sessions, in order, until cancel.
 	Events(methods ...string) (events <-chan mux.Event, cancel func())
 }
 

@@ -48,12 +48,13 @@ type Restored struct {
 //
 //   - Cookies were read before any page ran. The restore caused the differences of that
 //     time; the sites caused the later ones.
-//   - localStorage and sessionStorage were there before a page ran if Chrome still uses
-//     the database that held them, or reported that it stored what was applied (see
-//     package baseline). Then the page, from its first script on, caused the difference;
-//     otherwise the restore did. An origin without a page is compared exactly.
-//   - window.name: the site caused a difference if the first look at the page found the
-//     name, or if a script of the page may have run before. Otherwise the restore did.
+//   - localStorage and sessionStorage: they were there before a page ran if Chrome still
+//     uses the database that held them. The same holds if Chrome reported that it stored
+//     what was applied (see package baseline). Then the page, from its first script on,
+//     caused the difference; otherwise the restore did. An origin without a page is
+//     compared exactly.
+//   - window.name: the site caused a difference if the first look found the name, or if a
+//     script of the page may have run before. Otherwise the restore did.
 //   - Of the overrides, Verify reads back those that Chrome reports to pages.
 //   - Of stores that were damaged or incomplete, Verify reads what Chrome has made of
 //     them.

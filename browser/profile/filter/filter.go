@@ -2,7 +2,7 @@
 // on disk and before any Chrome reads it.
 //
 // State in separate files is removed with the files. In databases shared by all origins
-// only the wanted rows are kept, and the files are rewritten, so that their free space
+// only the wanted rows are kept. These files are rewritten, so that their free space
 // contains nothing of other origins. State that cannot be split by origin is removed:
 // history, bookmarks, autofill, HSTS, the tabs' session files and sessionStorage, files
 // that a later Chrome adds, and damaged files. Extensions and Chrome's own settings

@@ -17,7 +17,7 @@ import (
 )
 
 // Lay writes localStorage into a profile that no Chrome has read yet. The storage keys of
-// the given areas then hold exactly the areas' items, and all others what could be read
+// the given areas then hold exactly the areas' items. All others hold what could be read
 // of them, so a damaged database is repaired. Lay writes a new database and then replaces
 // the old one, so the result is either the old state or the new one.
 //

@@ -18,8 +18,8 @@ const minApplySize = 512 << 10
 // write may have contained it. Otherwise only items count that are missing and whose
 // removal is not in the files: changed values were set by the site later. The site may
 // still have cleared such items when its page closed, before Chrome had written them
-// once. So they are applied only if the disk has no item of their area, and the area is
-// large or its tab's page had not loaded: no page can have cleared that.
+// once. So they are applied only if the disk has no item of their area. The area must
+// also be large, or its tab's page had not loaded: no page can have cleared that.
 func (c Contents) Lost(tabs []state.Tab) []state.Unstored {
 	if !c.Known() {
 		return nil
@@ -75,9 +75,9 @@ func byOwner(tabs []state.Tab) map[string][]state.Area {
 	return all
 }
 
-// best returns the index of the area on disk that is most like one that was read (-1 if
-// there is none), and the numbers of items that it lacks and that it has with another
-// value.
+// best returns the index of the area on disk that is most like one that was read; -1 if
+// there is none. lacks and changed count the items that it lacks, and those that it has
+// with another value.
 func (c Contents) best(on []diskArea, read state.Area) (at, lacks, changed int) {
 	at, lacks = -1, len(read.Items)
 	for i, a := range on {

@@ -56,8 +56,8 @@ func (b *batch) piece(data []byte) {
 	}
 }
 
-// operation decodes one operation and returns the length of the part that has arrived; 0
-// if too little has arrived, or if b.err says why nothing is decoded.
+// operation decodes one operation and returns the length of the part that has arrived. It
+// returns 0 if too little has arrived, or if b.err is set.
 func (b *batch) operation(data []byte) int {
 	live := data[0] == 1
 	if data[0] > 1 {

@@ -16,10 +16,9 @@ import (
 	"path"
 )
 
-// MaxEntries and MaxBytes bound the picked entries of one database, deleted ones
-// included, and the bytes of their keys and requested values, in one record and in total.
-// Reading keeps that much in memory, plus one block or value at a time. A larger database
-// is ErrTooMuch.
+// MaxEntries bounds the picked entries of one database, deleted ones included. MaxBytes
+// bounds their keys and requested values, in one record and in total. Reading keeps that
+// much in memory, plus one block or value at a time. A larger database is ErrTooMuch.
 const (
 	MaxEntries = 200_000
 	MaxBytes   = 32 << 20
