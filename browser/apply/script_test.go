@@ -53,7 +53,7 @@ func TestScriptIsInjectionSafe(t *testing.T) {
 	}
 }
 
-func TestScriptOfNothing(t *testing.T) {
+func TestEmptyScript(t *testing.T) {
 	area := state.Area{StorageKey: "https://a.example/", Items: []state.Item{{Key: "k", Value: "v"}}}
 	inner, nameless := area, area
 	inner.StorageKey = "https://b.example/^0https://a.example"

@@ -86,7 +86,7 @@ func signers(t testing.TB) (withRSA, withECDSA signer) {
 // The key that signed a .crx determines its ID, whatever its manifest says.
 func TestCRX(t *testing.T) {
 	r, e := signers(t)
-	body := zipOf(t, entry{name: "manifest.json", body: strings.Replace(good, "{", `{"key": "AAAA",`, 1)})
+	body := zipOf(t, entry{name: "manifest.json", body: strings.Replace(goodManifest, "{", `{"key": "AAAA",`, 1)})
 	for name, list := range map[string][]signer{"RSA": {r}, "ECDSA": {e}, "both": {e, r}} {
 		info, _, err := write(t, crxOf(t, body, list...))
 		if err != nil || info.ID != idOf(list[0].public(t)) {
@@ -97,9 +97,9 @@ func TestCRX(t *testing.T) {
 
 func TestRefusedCRX(t *testing.T) {
 	r, e := signers(t)
-	body := zipOf(t, entry{name: "manifest.json", body: good})
+	body := zipOf(t, entry{name: "manifest.json", body: goodManifest})
 	whole := crxOf(t, body, r, e)
-	other := crxOf(t, zipOf(t, entry{name: "manifest.json", body: good}, entry{name: "x"}), r, e)
+	other := crxOf(t, zipOf(t, entry{name: "manifest.json", body: goodManifest}, entry{name: "x"}), r, e)
 	change := func(at int, to byte) []byte {
 		raw := bytes.Clone(whole)
 		raw[at] = to
@@ -143,7 +143,7 @@ func TestRefusedCRX(t *testing.T) {
 // Whatever a header contains, only signed files are accepted.
 func FuzzCRX(f *testing.F) {
 	r, e := signers(f)
-	body := zipOf(f, entry{name: "manifest.json", body: good})
+	body := zipOf(f, entry{name: "manifest.json", body: goodManifest})
 	for _, raw := range [][]byte{crxOf(f, body, r), crxOf(f, body, e, r), wrap(nil, body), wrap(field(10000, field(1, make([]byte, 16))), body)} {
 		f.Add(raw)
 	}

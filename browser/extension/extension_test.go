@@ -19,8 +19,8 @@ import (
 	"github.com/stasisd/stasis/fault"
 )
 
-// good is a valid manifest.
-const good = `{"manifest_version": 3, "name": "Probe", "version": "1.2"}`
+// goodManifest is a valid manifest.
+const goodManifest = `{"manifest_version": 3, "name": "Probe", "version": "1.2"}`
 
 // entry is one entry of a zip made by a test.
 type entry struct {
@@ -71,7 +71,7 @@ func idOf(key []byte) string {
 // An extension without a key gets one derived from its name, so that its ID stays the
 // same in later versions and on other machines. One with a key keeps it.
 func TestIDs(t *testing.T) {
-	first, dir, err := write(t, zipOf(t, entry{name: "manifest.json", body: good}, entry{name: "a/b.js", body: "1"}))
+	first, dir, err := write(t, zipOf(t, entry{name: "manifest.json", body: goodManifest}, entry{name: "a/b.js", body: "1"}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,12 +92,12 @@ func TestIDs(t *testing.T) {
 	if first.Name != "Probe" || first.Version != "1.2" || first.Size != int64(len(raw)+1) || len(first.SHA256) != 64 {
 		t.Errorf("%+v", first)
 	}
-	next, _, err := write(t, zipOf(t, entry{name: "manifest.json", body: strings.Replace(good, "1.2", "1.3", 1)}))
+	next, _, err := write(t, zipOf(t, entry{name: "manifest.json", body: strings.Replace(goodManifest, "1.2", "1.3", 1)}))
 	if err != nil || next.ID != first.ID || next.SHA256 == first.SHA256 {
 		t.Errorf("another version: %+v %v", next, err)
 	}
 	key := []byte("any bytes are a key to Chrome")
-	keyed := strings.Replace(good, "{", `{"key": "`+base64.StdEncoding.EncodeToString(key)+`",`, 1)
+	keyed := strings.Replace(goodManifest, "{", `{"key": "`+base64.StdEncoding.EncodeToString(key)+`",`, 1)
 	own, dir, err := write(t, zipOf(t, entry{name: "manifest.json", body: keyed}))
 	if err != nil || own.ID != idOf(key) {
 		t.Errorf("with a key: %+v %v", own, err)
@@ -109,12 +109,12 @@ func TestIDs(t *testing.T) {
 
 // The same files have the same hash, however they were packed.
 func TestSHA256IsOfTheFiles(t *testing.T) {
-	a, _, err := write(t, zipOf(t, entry{name: "manifest.json", body: good}, entry{name: "x.js", body: "1"}))
+	a, _, err := write(t, zipOf(t, entry{name: "manifest.json", body: goodManifest}, entry{name: "x.js", body: "1"}))
 	if err != nil {
 		t.Fatal(err)
 	}
 	b, dir, err := write(t, zipOf(t, entry{name: "probe-1.2/", mode: fs.ModeDir | 0o755}, entry{name: "probe-1.2/x.js", body: "1"},
-		entry{name: "probe-1.2/manifest.json", body: good}, entry{name: "__MACOSX/probe-1.2/._x.js", body: "?"},
+		entry{name: "probe-1.2/manifest.json", body: goodManifest}, entry{name: "__MACOSX/probe-1.2/._x.js", body: "?"},
 		entry{name: "probe-1.2/_metadata/verified_contents.json", body: "?"}))
 	if err != nil || a != b {
 		t.Errorf("in a folder: %+v, at the top %+v, %v", b, a, err)
@@ -153,7 +153,7 @@ func TestInspectIsBounded(t *testing.T) {
 				sparse(filepath.Join(dir, "z.js"), 100<<20))
 		},
 	} {
-		_, dir, err := write(t, zipOf(t, entry{name: "manifest.json", body: good}))
+		_, dir, err := write(t, zipOf(t, entry{name: "manifest.json", body: goodManifest}))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -164,7 +164,7 @@ func TestInspectIsBounded(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	_, dir, err := write(t, zipOf(t, entry{name: "manifest.json", body: good}))
+	_, dir, err := write(t, zipOf(t, entry{name: "manifest.json", body: goodManifest}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -198,14 +198,14 @@ func TestNameOfTheDefaultLocale(t *testing.T) {
 }
 
 func TestRefusedZips(t *testing.T) {
-	m := entry{name: "manifest.json", body: good}
+	m := entry{name: "manifest.json", body: goodManifest}
 	for name, c := range map[string]struct {
 		entries []entry
 		code    fault.Code
 		says    string
 	}{
 		"no manifest":     {[]entry{{name: "a.js"}}, fault.InvalidExtension, "no manifest.json"},
-		"two folders":     {[]entry{{name: "a/manifest.json", body: good}, {name: "b/x"}}, fault.InvalidExtension, "no manifest.json"},
+		"two folders":     {[]entry{{name: "a/manifest.json", body: goodManifest}, {name: "b/x"}}, fault.InvalidExtension, "no manifest.json"},
 		"up":              {[]entry{m, {name: "../x"}}, fault.InvalidExtension, `"../x"`},
 		"up within":       {[]entry{m, {name: "a/../../x"}}, fault.InvalidExtension, "clean relative path"},
 		"absolute":        {[]entry{m, {name: "/etc/passwd"}}, fault.InvalidExtension, "/etc/passwd"},
@@ -234,7 +234,7 @@ func TestRefusedZips(t *testing.T) {
 
 // These zips have wrong sizes, a wrong directory or wrong bytes.
 func TestDamagedZips(t *testing.T) {
-	whole := zipOf(t, entry{name: "manifest.json", body: good}, entry{name: "x.js", body: strings.Repeat("some text ", 1000)})
+	whole := zipOf(t, entry{name: "manifest.json", body: goodManifest}, entry{name: "x.js", body: strings.Repeat("some text ", 1000)})
 	change := func(at int, to ...byte) []byte {
 		raw := bytes.Clone(whole)
 		copy(raw[at:], to)
@@ -323,7 +323,7 @@ func TestRefusedManifests(t *testing.T) {
 
 // Whatever a manifest contains, an accepted extension reads back as the same.
 func FuzzManifest(f *testing.F) {
-	f.Add(good)
+	f.Add(goodManifest)
 	f.Add(`{"manifest_version": 3, "name": "x", "version": "1", "key": "AAAA", "permissions": ["tabs", {}]}`)
 	f.Add(`{"manifest_version": 3, "name": "__MSG_a__", "default_locale": "../x", "version": "0.0.0.1", "NAME": 1}`)
 	f.Add("\xef\xbb\xbf{}")

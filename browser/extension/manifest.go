@@ -132,10 +132,10 @@ func idOf(key []byte) string {
 	return string(id)
 }
 
-var idForm = regexp.MustCompile(`^[a-p]{32}$`)
+var idPattern = regexp.MustCompile(`^[a-p]{32}$`)
 
 // IsID reports whether a string has the form of an extension's ID.
-func IsID(id string) bool { return idForm.MatchString(id) }
+func IsID(id string) bool { return idPattern.MatchString(id) }
 
 // withKey returns the manifest with the key of the extension's ID: the key that signed a
 // .crx, otherwise the manifest's own, otherwise one made from its name. A manifest that

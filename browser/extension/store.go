@@ -15,7 +15,7 @@ import (
 // partPrefix is the prefix of incomplete files and folders.
 const partPrefix = ".part-"
 
-var shaForm = regexp.MustCompile(`^[0-9a-f]{64}$`)
+var shaPattern = regexp.MustCompile(`^[0-9a-f]{64}$`)
 
 // Store keeps extensions by the SHA-256 of their files, each in a folder that is complete
 // or absent. Its methods are safe for concurrent use within one process.
@@ -126,7 +126,7 @@ func syncFolder(dir string) error {
 func (s *Store) Copy(ctx context.Context, sha, to string) error {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	if !shaForm.MatchString(sha) {
+	if !shaPattern.MatchString(sha) {
 		return storeError(fs.ErrInvalid)
 	}
 	return Copy(ctx, filepath.Join(s.dir, sha), to)
@@ -145,7 +145,7 @@ func (s *Store) Delete(forget func() (sha string, err error)) error {
 }
 
 func (s *Store) remove(sha string) error {
-	if !shaForm.MatchString(sha) {
+	if !shaPattern.MatchString(sha) {
 		return storeError(fs.ErrInvalid)
 	}
 	// It is renamed first, so that a folder under its hash is always complete.

@@ -39,7 +39,7 @@ func TestStore(t *testing.T) {
 	if left := entriesOf(t, dir); len(left) != 0 {
 		t.Errorf("left: %v", left)
 	}
-	raw := zipOf(t, entry{name: "manifest.json", body: good}, entry{name: "a/b.js", body: "1"})
+	raw := zipOf(t, entry{name: "manifest.json", body: goodManifest}, entry{name: "a/b.js", body: "1"})
 	var got extension.Info
 	for range 2 {
 		if err := s.Put(t.Context(), bytes.NewReader(raw), atOnce, func(i extension.Info) (string, error) { got = i; return "", nil }); err != nil {
@@ -57,7 +57,7 @@ func TestStore(t *testing.T) {
 		t.Errorf("copied: %+v %v", copied, err)
 	}
 	lost := errors.New("not recorded")
-	other := zipOf(t, entry{name: "manifest.json", body: good})
+	other := zipOf(t, entry{name: "manifest.json", body: goodManifest})
 	if err := s.Put(t.Context(), bytes.NewReader(other), atOnce, func(extension.Info) (string, error) { return "", lost }); !errors.Is(err, lost) {
 		t.Errorf("%v", err)
 	}

@@ -14,8 +14,9 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// loaded is a script that waits until the tab's document and all its frames have loaded.
-const loaded = `new Promise(done => document.readyState === "complete" ? done() : addEventListener("load", done))`
+// awaitLoadScript is a script that waits until the tab's document and all its frames have
+// loaded.
+const awaitLoadScript = `new Promise(done => document.readyState === "complete" ? done() : addEventListener("load", done))`
 
 // visit navigates the tab so that it, or a frame of it, has the storage key: to the
 // origin itself, or to another site with a frame of the origin. It returns the session
@@ -38,7 +39,7 @@ func (t *Tab) visit(ctx context.Context, key state.StorageKey) (cdp.Session, run
 	if err != nil || inner == "" {
 		return t.session, 0, func() {}, err
 	}
-	if err := evaluate(ctx, t.session, 0, loaded, nil); err != nil {
+	if err := evaluate(ctx, t.session, 0, awaitLoadScript, nil); err != nil {
 		return nil, 0, nil, err
 	}
 	session, id, detach, err := t.frame(ctx, key.Origin+"/")

@@ -22,9 +22,9 @@ import (
 // every few milliseconds, and all writes within one tick get the same time.
 const minAge = 100 * time.Millisecond
 
-// chunk is the number of bytes that are copied between two checks of the deadline: Chrome
-// is frozen meanwhile, and a single file may be large.
-const chunk = 8 << 20
+// copyChunk is the number of bytes that are copied between two checks of the deadline:
+// Chrome is frozen meanwhile, and a single file may be large.
+const copyChunk = 8 << 20
 
 // Copy is a copy of an environment in a separate user data directory. It can be updated
 // any number of times; an update copies only what has changed. Its methods are not safe
@@ -179,7 +179,7 @@ func tooRecent(changed, copied int64) bool {
 // copying and shares the blocks if the file system can.
 func copyContents(ctx context.Context, out, in *os.File) (copied int64, err error) {
 	for {
-		n, err := io.CopyN(out, in, chunk)
+		n, err := io.CopyN(out, in, copyChunk)
 		copied += n
 		if errors.Is(err, io.EOF) {
 			return copied, nil

@@ -117,7 +117,7 @@ func TestCopyRecent(t *testing.T) {
 
 // A compromised Chrome cannot make the daemon read files outside the profile, or write
 // files outside the copy.
-func TestCopyLeadsNowhere(t *testing.T) {
+func TestCopyFollowsNoLinks(t *testing.T) {
 	secret := filepath.Join(t.TempDir(), "secret")
 	if err := os.WriteFile(secret, []byte("secret"), 0o600); err != nil {
 		t.Fatal(err)
@@ -146,7 +146,7 @@ func TestCopyLeadsNowhere(t *testing.T) {
 }
 
 // After an update was canceled, the next one completes the copy.
-func TestCopyGivenUp(t *testing.T) {
+func TestCopyCanceled(t *testing.T) {
 	from, to := t.TempDir(), t.TempDir()
 	put(t, from, "Default/Cookies", "jar")
 	c := profile.NewCopy(to)
@@ -181,7 +181,7 @@ func (e *endsAfter) Err() error {
 
 // When the time is up, copying stops even within a large file. The next update copies all
 // of it.
-func TestCopyGivenUpWithinAFile(t *testing.T) {
+func TestCopyCanceledWithinFile(t *testing.T) {
 	from, to := t.TempDir(), t.TempDir()
 	put(t, from, "Default/Cookies", "")
 	const size = 40 << 20

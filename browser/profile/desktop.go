@@ -105,7 +105,7 @@ func LeftOut(name string) string {
 // the profile does not record it). Preferences that are not JSON are archive_damaged.
 func Left(userDataDir string) (clean bool, version string, err error) {
 	const op = "profile.left"
-	if err := checkReal(userDataDir); err != nil {
+	if err := checkNoLink(userDataDir); err != nil {
 		return false, "", err
 	}
 	root, err := os.OpenRoot(userDataDir)

@@ -70,7 +70,7 @@ type Proxy struct{ Server, Bypass string }
 // extensions that the profile does not know. Chrome does not load these automatically.
 func (p Prepare) Run(ctx context.Context, userDataDir string) (unknown []string, err error) {
 	const op = "profile.prepare"
-	if err := checkReal(userDataDir); err != nil {
+	if err := checkNoLink(userDataDir); err != nil {
 		return nil, err
 	}
 	// A Chrome that used this directory may have left links. A root neither reads nor

@@ -56,7 +56,7 @@ func Path(userDataDir string) string { return filepath.Join(userDataDir, Folder(
 // Settle renames the environment's folder to [Default], so that Chrome can be restarted
 // and the environment loaded. No Chrome may be running on it.
 func Settle(userDataDir string) error {
-	if err := checkReal(userDataDir); err != nil || Folder(userDataDir) == Default {
+	if err := checkNoLink(userDataDir); err != nil || Folder(userDataDir) == Default {
 		return err
 	}
 	err := os.Rename(filepath.Join(userDataDir, Spare), filepath.Join(userDataDir, Default))
@@ -88,7 +88,7 @@ type File struct {
 // the list may be out of date. When ctx ends, Select stops with a timeout error.
 func Select(ctx context.Context, userDataDir string) ([]File, error) {
 	const op = "profile.select"
-	if err := checkReal(userDataDir); err != nil {
+	if err := checkNoLink(userDataDir); err != nil {
 		return nil, err
 	}
 	files, err := list(ctx, userDataDir, Folder(userDataDir), Default)
@@ -149,9 +149,9 @@ func list(ctx context.Context, userDataDir, folder, as string) ([]File, error) {
 	return files, err
 }
 
-// checkReal rejects a user data directory that is a link. Chrome can write the folder
+// checkNoLink rejects a user data directory that is a link. Chrome can write the folder
 // that contains it, and a link could point to someone else's files.
-func checkReal(userDataDir string) error {
+func checkNoLink(userDataDir string) error {
 	info, err := os.Lstat(userDataDir)
 	if err == nil && !info.IsDir() {
 		err = fs.ErrInvalid

@@ -91,7 +91,7 @@ func TestSelect(t *testing.T) {
 	}
 }
 
-func TestSelectOfNothing(t *testing.T) {
+func TestSelectMissing(t *testing.T) {
 	root := t.TempDir()
 	if _, err := profile.Select(t.Context(), root); !fault.Is(err, fault.SaveFailed) {
 		t.Errorf("without a profile: %v", err)

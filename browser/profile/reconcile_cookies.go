@@ -11,8 +11,8 @@ import (
 // jar to disk before and after it writes, which takes seconds on a busy disk.
 const jarWriteTime = 10 * time.Second
 
-// shell is the engine that keeps session cookies in memory only.
-const shell = "shell"
+// engineShell is the engine that keeps session cookies in memory only.
+const engineShell = "shell"
 
 // cookies decides about the cookie jar as a whole: Chrome writes changes in the order in
 // which they were made.
@@ -66,7 +66,7 @@ func inMemory(doc state.Document) []state.Cookie {
 }
 
 func onDisk(doc state.Document, k state.Cookie) bool {
-	return !k.Opaque && (!k.Session || doc.Chrome.Engine != shell)
+	return !k.Opaque && (!k.Session || doc.Chrome.Engine != engineShell)
 }
 
 // sameJar reports whether two jars have the same cookies with the same values.

@@ -16,8 +16,9 @@ import (
 
 var readAt = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
-// died returns the evidence of a Chrome that died after a reading of a tenth of a second.
-func died() *Crash { return &Crash{From: readAt, Until: readAt.Add(100 * time.Millisecond)} }
+// crashEvidence returns the evidence of a Chrome that died after a reading of a tenth of
+// a second.
+func crashEvidence() *Crash { return &Crash{From: readAt, Until: readAt.Add(100 * time.Millisecond)} }
 
 // taken returns the cookies that a verdict takes.
 func (v Verdict) taken(doc state.Document) []state.Cookie {
@@ -62,7 +63,7 @@ func TestNewerCookies(t *testing.T) {
 		"a cookie that Chrome cannot read": {append(of("a3"), foreign), later, later, of("a3"), false},
 	} {
 		found := inspect.Profile{Listed: test.disk, CookiesAt: test.newest, Foreign: map[string]string{foreign.Identity(): "sealed"}}
-		doc, crash := state.Document{Cookies: of("a2", "b1")}, died()
+		doc, crash := state.Document{Cookies: of("a2", "b1")}, crashEvidence()
 		crash.Written.Cookies = test.written
 		got := Reconcile(Copies{doc, found, crash})
 		if diff := cmp.Diff(test.want, got.taken(doc)); diff != "" || (len(got.Doubts) > 0) != test.doubted {
@@ -92,7 +93,7 @@ func TestJarWritten(t *testing.T) {
 // reading.
 func TestNewerCookiesOfTheShell(t *testing.T) {
 	passing, lasting := state.Cookie{Name: "p", Domain: "a.example", Session: true}, state.Cookie{Name: "l", Domain: "a.example"}
-	doc, crash := state.Document{Chrome: state.Chrome{Engine: "shell"}, Cookies: []state.Cookie{passing, lasting}}, died()
+	doc, crash := state.Document{Chrome: state.Chrome{Engine: "shell"}, Cookies: []state.Cookie{passing, lasting}}, crashEvidence()
 	crash.Written.Cookies = readAt.Add(time.Hour)
 	got := Reconcile(Copies{doc, inspect.Profile{Listed: []state.Cookie{}, CookiesAt: crash.Written.Cookies}, crash})
 	if diff := cmp.Diff([]state.Cookie{passing}, got.taken(doc)); diff != "" {
@@ -130,7 +131,7 @@ func TestNewerLocal(t *testing.T) {
 		"a database that cannot be read":       {localstorage.Contents{}, later, 1, true, true},
 		"one that could not be, and was older": {localstorage.Contents{}, early, 1, true, false},
 	} {
-		doc, crash := state.Document{Local: []state.Area{item("read")}}, died()
+		doc, crash := state.Document{Local: []state.Area{item("read")}}, crashEvidence()
 		crash.Written.LocalStorage = test.written
 		if test.had > 0 {
 			doc.Inventory = state.Inventory{{Component: state.ComponentLocalStorage, Origin: key, Items: test.had}}
@@ -148,7 +149,7 @@ func TestNewerSessionStorage(t *testing.T) {
 	area := state.Area{StorageKey: "https://a.example/", Items: []state.Item{{Key: "k", Value: "v"}}}
 	for _, onDisk := range []bool{true, false} {
 		for _, written := range []bool{true, false} {
-			doc, crash := state.Document{Tabs: []state.Tab{{Session: []state.Area{area}}}}, died()
+			doc, crash := state.Document{Tabs: []state.Tab{{Session: []state.Area{area}}}}, crashEvidence()
 			if onDisk {
 				crash.Written.Tabs = readAt.Add(time.Hour)
 			}
@@ -190,7 +191,7 @@ func TestNewerTabs(t *testing.T) {
 		"long after, whatever":   {time.Minute, []state.Tab{unknown}, true},
 		"just after, none known": {time.Second, nil, true},
 	} {
-		crash := died()
+		crash := crashEvidence()
 		crash.Written.Tabs = readAt.Add(test.after)
 		crash.Sessions = files
 		if got := Reconcile(Copies{Document: state.Document{Tabs: test.tabs}, Crash: crash}).Tabs == FromProfile; got != test.want {
@@ -199,10 +200,10 @@ func TestNewerTabs(t *testing.T) {
 	}
 }
 
-// ahead returns the evidence of a reading by a clock that was then set back by an hour,
-// half an hour ago.
-func ahead() *Crash {
-	c := died()
+// setBackEvidence returns the evidence of a reading by a clock that was then set back by
+// an hour, half an hour ago.
+func setBackEvidence() *Crash {
+	c := crashEvidence()
 	c.Now = readAt.Add(-30 * time.Minute)
 	return c
 }
@@ -229,7 +230,7 @@ func TestJarAfterTheClockWasSetBack(t *testing.T) {
 		"none":                                 {nil, time.Time{}, time.Time{}, "1", false},
 		"of the old clock, written well after": {b, readAt.Add(time.Minute), time.Time{}, "2", false},
 	} {
-		doc, crash := state.Document{Cookies: a}, ahead()
+		doc, crash := state.Document{Cookies: a}, setBackEvidence()
 		crash.Written.Cookies = test.written
 		got := Reconcile(Copies{doc, inspect.Profile{Listed: test.disk, CookiesAt: test.newest}, crash})
 		if jar := got.taken(doc); len(jar) != 1 || jar[0].Value != test.want || (len(got.Doubts) > 0) != test.doubted {
@@ -259,7 +260,7 @@ func TestLocalStorageAfterTheClockWasSetBack(t *testing.T) {
 		"never written":               {localstorage.Contents{Areas: []state.Area{}, Commits: map[string]localstorage.Commit{}}, true, false},
 		"cannot be read":              {localstorage.Contents{}, true, true},
 	} {
-		doc, crash := state.Document{Local: []state.Area{item("read")}}, ahead()
+		doc, crash := state.Document{Local: []state.Area{item("read")}}, setBackEvidence()
 		crash.Written.LocalStorage = beforeNow
 		got := Reconcile(Copies{doc, inspect.Profile{LocalStorage: test.disk}, crash})
 		if (got.Local[key] == FromDocument) != test.applied || (len(got.Doubts) > 0) != test.doubted {

@@ -15,7 +15,7 @@ import (
 // would. All other files stay.
 func ResetBroken(userDataDir string) error {
 	const op = "profile.reset"
-	if err := checkReal(userDataDir); err != nil {
+	if err := checkNoLink(userDataDir); err != nil {
 		return err
 	}
 	root, err := os.OpenRoot(userDataDir)

@@ -26,7 +26,7 @@ func (h *Tabs) Release(ctx context.Context, doc state.Document, from Source) ([]
 	case SourceDocument:
 		return h.restoreStale(ctx, doc)
 	case SourceNone:
-		return h.openNone(ctx, doc)
+		return h.keepBlank(ctx, doc)
 	}
 	return nil, nil
 }

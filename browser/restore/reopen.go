@@ -12,8 +12,8 @@ import (
 	"github.com/stasisd/stasis/state/report"
 )
 
-// openNone releases the held blank tab unchanged: no tabs are wanted.
-func (h *Tabs) openNone(ctx context.Context, doc state.Document) ([]state.Component, error) {
+// keepBlank releases the held blank tab unchanged: no tabs are wanted.
+func (h *Tabs) keepBlank(ctx context.Context, doc state.Document) ([]state.Component, error) {
 	for _, t := range h.tabs {
 		_ = h.runBlank(ctx, t) // the tab exists even if this fails
 	}

@@ -57,7 +57,7 @@ func TestOtherTables(t *testing.T) {
 
 // A database over the limits is removed as a whole and reported, so that nothing unwanted
 // stays.
-func TestTooMuchToGoThrough(t *testing.T) {
+func TestOverLimits(t *testing.T) {
 	for name, test := range map[string]struct {
 		file string
 		make func(t *testing.T, dir, file string)
@@ -110,7 +110,7 @@ func TestTooMuchToGoThrough(t *testing.T) {
 }
 
 // A canceled context ends the filtering.
-func TestGivenUp(t *testing.T) {
+func TestCanceled(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := filter.Run(ctx, t.TempDir(), nil, nil, wanted); !fault.Is(err, fault.Timeout) {

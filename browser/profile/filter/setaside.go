@@ -14,10 +14,10 @@ import (
 	"github.com/stasisd/stasis/fault"
 )
 
-// aside is the folder of a profile that contains the service workers of extensions while
-// the headless shell uses the profile. It is archived unchanged, so that they can be
-// restored even if that shell fails.
-const aside = "Stasis Set Aside"
+// asideFolder is the folder of a profile that contains the service workers of extensions
+// while the headless shell uses the profile. It is archived unchanged, so that they can
+// be restored even if that shell fails.
+const asideFolder = "Stasis Set Aside"
 
 const extensionScheme = "chrome-extension://"
 
@@ -37,10 +37,10 @@ func SetAside(ctx context.Context, profile string) error {
 		if mine == nil {
 			return nil
 		}
-		if err := root.Mkdir(aside, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+		if err := root.Mkdir(asideFolder, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 			return err
 		}
-		if err := leveldb.Write(root, path.Join(aside, "Workers"), mine); err != nil {
+		if err := leveldb.Write(root, path.Join(asideFolder, "Workers"), mine); err != nil {
 			return err
 		}
 		for key := range mine {
@@ -55,14 +55,14 @@ func SetAside(ctx context.Context, profile string) error {
 // PutBack moves back what SetAside has moved out.
 func PutBack(ctx context.Context, profile string) error {
 	return inProfile(profile, func(root *os.Root) error {
-		from := path.Join(aside, "Workers")
+		from := path.Join(asideFolder, "Workers")
 		if _, err := root.Lstat(from); errors.Is(err, fs.ErrNotExist) {
 			return nil
 		}
 		every := func([]byte) bool { return true }
 		taken, err := leveldb.Read(ctx, root.FS(), from, every, true)
 		if err != nil || taken.Damage != "" {
-			return errors.Join(err, root.RemoveAll(aside)) // there is nothing to put back
+			return errors.Join(err, root.RemoveAll(asideFolder)) // there is nothing to put back
 		}
 		all := map[string][]byte{}
 		if _, err := root.Lstat(workers); err == nil {
@@ -83,7 +83,7 @@ func PutBack(ctx context.Context, profile string) error {
 		if err := rewrite(root, workers, all); err != nil {
 			return err
 		}
-		return root.RemoveAll(aside)
+		return root.RemoveAll(asideFolder)
 	})
 }
 

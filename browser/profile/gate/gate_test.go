@@ -9,7 +9,7 @@ import (
 	"github.com/stasisd/stasis/fault"
 )
 
-const mine = "Local Storage/leveldb"
+const localStorageDB = "Local Storage/leveldb"
 
 // write creates a file below a folder.
 func write(t *testing.T, folder, name, body string) {
@@ -40,10 +40,10 @@ func prepared(t *testing.T) (profile, waiting string) {
 	if err := Lay(profile); err != nil {
 		t.Fatal(err)
 	}
-	write(t, profile, mine+"/LOCK", "")
+	write(t, profile, localStorageDB+"/LOCK", "")
 	write(t, waiting, "Cookies", "jar")
-	write(t, waiting, mine+"/CURRENT", "MANIFEST-000007\n")
-	write(t, waiting, mine+"/MANIFEST-000007", "list")
+	write(t, waiting, localStorageDB+"/CURRENT", "MANIFEST-000007\n")
+	write(t, waiting, localStorageDB+"/MANIFEST-000007", "list")
 	write(t, waiting, "Local Storage/other", "o")
 	write(t, waiting, "Service Worker/ScriptCache/x", "script")
 	if err := Fill(waiting); err != nil {
@@ -58,7 +58,7 @@ func TestOpen(t *testing.T) {
 	profile, waiting := prepared(t)
 	got := make(chan string, 1)
 	go func() {
-		file, err := os.Open(filepath.Join(profile, mine, "CURRENT"))
+		file, err := os.Open(filepath.Join(profile, localStorageDB, "CURRENT"))
 		if err != nil {
 			got <- err.Error()
 			return
@@ -78,14 +78,14 @@ func TestOpen(t *testing.T) {
 		t.Errorf("the waiting reader got %q", body)
 	}
 	for name, want := range map[string]string{
-		"Cookies": "jar", mine + "/CURRENT": "MANIFEST-000007\n", mine + "/MANIFEST-000007": "list", "Local Storage/other": "o",
+		"Cookies": "jar", localStorageDB + "/CURRENT": "MANIFEST-000007\n", localStorageDB + "/MANIFEST-000007": "list", "Local Storage/other": "o",
 		"Service Worker/ScriptCache/x": "script", "Service Worker/Database/CURRENT": "MANIFEST-000001\n", "PersistentOriginTrials/CURRENT": "MANIFEST-000001\n",
 	} {
 		if body := read(t, profile, name); body != want {
 			t.Errorf("%s: %q", name, body)
 		}
 	}
-	if _, err := os.Stat(filepath.Join(profile, mine, "LOCK")); err != nil {
+	if _, err := os.Stat(filepath.Join(profile, localStorageDB, "LOCK")); err != nil {
 		t.Errorf("the shell's lock file: %v", err)
 	}
 }
@@ -98,9 +98,9 @@ func TestOpenRefuses(t *testing.T) {
 			return os.WriteFile(filepath.Join(profile, "Cookies"), []byte("own"), 0o600)
 		},
 		"a file of its database": func(profile, _ string) error {
-			return os.WriteFile(filepath.Join(profile, mine, "MANIFEST-000007"), nil, 0o600)
+			return os.WriteFile(filepath.Join(profile, localStorageDB, "MANIFEST-000007"), nil, 0o600)
 		},
-		"no gate": func(profile, _ string) error { return os.Remove(filepath.Join(profile, mine, "CURRENT")) },
+		"no gate": func(profile, _ string) error { return os.Remove(filepath.Join(profile, localStorageDB, "CURRENT")) },
 		"its own database": func(profile, _ string) error {
 			gate := filepath.Join(profile, "PersistentOriginTrials/CURRENT")
 			if err := os.Remove(gate); err != nil {
@@ -124,7 +124,7 @@ func TestOpenRefuses(t *testing.T) {
 // A gated database that is not valid is replaced by an empty one.
 func TestFill(t *testing.T) {
 	waiting := filepath.Join(t.TempDir(), "Default")
-	write(t, waiting, mine+"/000003.log", "left over")
+	write(t, waiting, localStorageDB+"/000003.log", "left over")
 	write(t, waiting, "Service Worker", "a file where a folder is to be")
 	if err := Fill(waiting); err != nil {
 		t.Fatal(err)
@@ -134,7 +134,7 @@ func TestFill(t *testing.T) {
 			t.Errorf("%s: %q", db, got)
 		}
 	}
-	if _, err := os.Stat(filepath.Join(waiting, mine, "000003.log")); err == nil {
+	if _, err := os.Stat(filepath.Join(waiting, localStorageDB, "000003.log")); err == nil {
 		t.Error("the empty database contains files of the old one")
 	}
 }

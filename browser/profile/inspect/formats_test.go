@@ -48,7 +48,7 @@ func TestIDBKind(t *testing.T) {
 
 // Files that are not databases, JSON or regular files are reported as damaged. The rest
 // of the profile is still read.
-func TestNonsense(t *testing.T) {
+func TestInvalidFiles(t *testing.T) {
 	dir := t.TempDir()
 	for name, body := range map[string]string{
 		"Preferences": `{"profile": [`, "Bookmarks": `[]`, "TransportSecurity": `{"sts": [{}, {}]}`,

@@ -16,7 +16,7 @@ import (
 // A database counts as damaged only if its pages are. A table of another version of
 // Chrome, with more or fewer columns, does not, nor does a database that would take too
 // much memory: both are not counted, and stay for Chrome to open.
-func TestDatabasesOfOtherForms(t *testing.T) {
+func TestUnknownFormats(t *testing.T) {
 	const unknownFormat = "its format is unknown"
 	for name, test := range map[string]struct {
 		statements string

@@ -242,7 +242,7 @@ func TestWrite(t *testing.T) {
 }
 
 // Damage affects only the damaged part, and the rest is read.
-func TestWhatIsLeft(t *testing.T) {
+func TestReadAroundDamage(t *testing.T) {
 	for name, test := range map[string]struct {
 		harm   func(fstest.MapFS)
 		left   string
@@ -320,7 +320,7 @@ func TestLongRecord(t *testing.T) {
 }
 
 // An index may name the same block many times, intact or damaged. The reading still ends.
-func TestOneBlockManyTimes(t *testing.T) {
+func TestRepeatedBlock(t *testing.T) {
 	for name, harm := range map[string]byte{"whole": 0, "damaged": 1} {
 		out := blockOf(name == "whole", internal("c", 3, true), strings.Repeat("v", 15<<20))
 		at := string(binary.AppendUvarint([]byte{0}, uint64(len(out)-5)))
@@ -346,7 +346,7 @@ func TestOneBlockManyTimes(t *testing.T) {
 
 // A canceled reading stops at the next entry, in a table and in a log, and is not called
 // damage.
-func TestGivenUp(t *testing.T) {
+func TestCanceled(t *testing.T) {
 	for _, last := range []int{1, 4} { // of three entries in the table
 		ctx, cancel := context.WithCancel(t.Context())
 		seen := 0
