@@ -90,7 +90,7 @@ func (p Prepare) Run(ctx context.Context, userDataDir string) (unknown []string,
 		}
 	}
 	if err := root.Mkdir(folder, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
-		return nil, fault.Wrap(err, fault.StoreFailed, op, "the profile's folder could not be made")
+		return nil, fault.Wrap(err, fault.StoreFailed, op, "the profile's folder could not be created")
 	}
 	for name, drop := range map[string]bool{
 		"Sessions": !p.RestoreTabs, "Sessions_Encrypted": !p.RestoreTabs, // Chrome 156 writes both
