@@ -10,7 +10,7 @@ import (
 // picked operations are kept, and they count only once the batch is complete.
 type batch struct {
 	*reader
-	left     []byte // received and not decoded yet
+	buffered []byte // received and not decoded yet
 	skip     uint64 // remaining bytes of a value that was not requested
 	seq      uint64
 	haveHead bool

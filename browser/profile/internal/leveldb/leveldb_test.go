@@ -244,9 +244,9 @@ func TestWrite(t *testing.T) {
 // Damage affects only the damaged part, and the rest is read.
 func TestReadAroundDamage(t *testing.T) {
 	for name, test := range map[string]struct {
-		harm   func(fstest.MapFS)
-		left   string
-		damage string
+		corrupt func(fstest.MapFS)
+		left    string
+		damage  string
 	}{
 		"a block":         {func(f fstest.MapFS) { f["db/000005.ldb"].Data[3] ^= 1 }, "a c long", "a table is damaged"},
 		"a table is cut":  {func(f fstest.MapFS) { f["db/000005.ldb"].Data = f["db/000005.ldb"].Data[:50] }, "a long", "a table is damaged"},
@@ -258,7 +258,7 @@ func TestReadAroundDamage(t *testing.T) {
 		"a log is cut":    {func(f fstest.MapFS) { f["db/000004.log"].Data = f["db/000004.log"].Data[:100] }, "a c", ""},
 	} {
 		fsys := sample()
-		test.recordDamage(fsys)
+		test.corrupt(fsys)
 		db := read(t, fsys)
 		var left []string
 		for _, k := range []string{"a", "b", "c", "long"} {
