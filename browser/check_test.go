@@ -139,7 +139,7 @@ func TestCheckLogin(t *testing.T) {
 		checkCase{"a site that does not answer", LoginCheck{URL: "/never", Status: 200, Timeout: short},
 			LoginOutcome{Conditions: held("!status"), Problem: "the page did not answer in time"}},
 		checkCase{"no selector", LoginCheck{URL: "/members", Selector: "h1[", Timeout: long},
-			LoginOutcome{URL: "/members", Status: 200, Conditions: held("!selector"), Problem: "selector is no CSS selector"}},
+			LoginOutcome{URL: "/members", Status: 200, Conditions: held("!selector"), Problem: "selector is not a valid CSS selector"}},
 	)
 	// The session's own tabs were not touched.
 	if got := r.eval(b, site+"/in", "history.length + document.visibilityState"); got != "1visible" {

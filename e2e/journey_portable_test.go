@@ -152,7 +152,7 @@ func TestDesktopProfile(t *testing.T) {
 			reasons += line.Reason.Text + "\n"
 		}
 	}
-	for _, want := range []string{"Singleton*", "beside the profile", "caches"} {
+	for _, want := range []string{"Singleton*", "outside the profile", "caches"} {
 		if !strings.Contains(reasons, want) {
 			t.Errorf("left out, %s is missing in:\n%s", want, reasons)
 		}

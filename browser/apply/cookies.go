@@ -14,8 +14,8 @@ import (
 	"github.com/stasisd/stasis/state/report"
 )
 
-// Cookies makes the jar hold exactly the given cookies, and returns a report
-// line for each domain, as read back.
+// Cookies makes the cookie jar hold exactly the given cookies. It reads the jar back and
+// returns a report line for each domain.
 func Cookies(ctx context.Context, conn cdp.Session, cookies []state.Cookie, now time.Time) ([]state.Component, error) {
 	const op = "apply.cookies"
 	refused, err := replaceCookies(ctx, conn, cookies)
@@ -26,7 +26,7 @@ func Cookies(ctx context.Context, conn cdp.Session, cookies []state.Cookie, now 
 	for _, c := range refused {
 		reasons[c.Identity()] = report.Refused.With("Chrome refused the cookie")
 		if c.Opaque {
-			reasons[c.Identity()] = report.Unnamed.With("its partition has no name that can be set")
+			reasons[c.Identity()] = report.Unnamed.With("its partition has no name, so the cookie cannot be set")
 		}
 	}
 	jar, err := capture.Cookies(ctx, conn)
@@ -36,8 +36,8 @@ func Cookies(ctx context.Context, conn cdp.Session, cookies []state.Cookie, now 
 	return state.CompareCookies(cookies, jar, now, reasons), nil
 }
 
-// toCDP is the inverse of how capture reads it. A host cookie is set by URL, for a domain
-// would make it a domain cookie, and __Host- names refuse one.
+// toCDP is the inverse of fromCDP in package capture. A host cookie is set by URL: a
+// domain would make it a domain cookie, and __Host- names must not have one.
 func toCDP(c state.Cookie) *network.CookieParam {
 	p := &network.CookieParam{
 		Name: c.Name, Value: c.Value, Path: c.Path, Secure: c.Secure, HTTPOnly: c.HTTPOnly,
@@ -65,8 +65,8 @@ func toCDP(c state.Cookie) *network.CookieParam {
 	return p
 }
 
-// replaceCookies makes the jar hold exactly the given cookies, but for those
-// that come back.
+// replaceCookies makes the cookie jar hold exactly the given cookies, except those that
+// it returns as refused.
 func replaceCookies(ctx context.Context, conn cdp.Session, jar []state.Cookie) (refused []state.Cookie, err error) {
 	if _, err := cdp.Call(ctx, conn, storage.ClearCookies, storage.ClearCookiesParams{}); err != nil {
 		return nil, err
@@ -74,9 +74,9 @@ func replaceCookies(ctx context.Context, conn cdp.Session, jar []state.Cookie) (
 	return AddCookies(ctx, conn, jar)
 }
 
-// AddCookies puts cookies into the jar, but for those whose partition has no
-// name (opaque). Chrome takes a batch whole or not at all, so a refused batch is
-// set one by one, and the refused ones come back.
+// AddCookies adds cookies to the jar, except those whose partition has no name (opaque).
+// Chrome accepts or rejects a batch as a whole. So AddCookies sets the cookies of a
+// rejected batch one by one, and returns the refused ones.
 func AddCookies(ctx context.Context, conn cdp.Session, jar []state.Cookie) (refused []state.Cookie, err error) {
 	var batch []*network.CookieParam
 	var settable []state.Cookie

@@ -8,16 +8,16 @@ import (
 	"github.com/stasisd/stasis/browser/hiddentab"
 )
 
-// applyDeadline bounds the writing of one kind, at about 0.15 s for each origin,
-// which costs Chrome a process. It is well below what a restore may take: the
-// report says what there was no time for, and the rest comes back.
+// applyDeadline bounds the writing of one kind of state. An origin takes about 0.15 s,
+// because it costs Chrome a process. The limit is well below the time that a restore may
+// take: the report lists what there was no time for, and the rest is restored.
 const applyDeadline = 20 * time.Second
 
-// errNoTime is for an origin whose turn did not come.
+// errNoTime is the error for an origin that was not reached before the deadline.
 var errNoTime = errors.New("there was no time")
 
-// each does something for each of n origins in a hidden tab, and returns how each
-// went: see inTurn. It fails only where Chrome does not answer.
+// each calls do for each of n origins in a hidden tab, and returns their errors: see
+// inTurn. It fails only if Chrome does not answer.
 func each(ctx context.Context, conn hiddentab.Conn, n int, do func(ctx context.Context, t *hiddentab.Tab, i int) error) ([]error, error) {
 	if n == 0 {
 		return nil, nil
@@ -32,8 +32,8 @@ func each(ctx context.Context, conn hiddentab.Conn, n int, do func(ctx context.C
 	return inTurn(limited, n, func(i int) error { return do(limited, t, i) }), ctx.Err()
 }
 
-// inTurn does something for each of n and returns how each went: errNoTime from
-// the one on that was under way when ctx ended.
+// inTurn calls do for 0 to n-1 and returns the errors. When ctx ends, the call in
+// progress and all later ones get errNoTime.
 func inTurn(ctx context.Context, n int, do func(i int) error) []error {
 	outcome := make([]error, n)
 	for i := range n {

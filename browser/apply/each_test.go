@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// When the time is over, what was under way and what follows is told as that;
-// what went wrong before has its own reason.
+// When ctx ends, the call in progress and those after it get errNoTime. Earlier failures
+// keep their own errors.
 func TestInTurn(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -25,7 +25,7 @@ func TestInTurn(t *testing.T) {
 	})
 	for i, want := range []error{nil, broken, errNoTime, errNoTime} {
 		if !errors.Is(got[i], want) {
-			t.Errorf("%d: %v, not %v", i, got[i], want)
+			t.Errorf("%d: error %v, want %v", i, got[i], want)
 		}
 	}
 }

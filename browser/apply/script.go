@@ -7,17 +7,16 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// TabScript is the JavaScript that applies a tab's own state before any script
-// of the page runs (Page.addScriptToEvaluateOnNewDocument): window.name, and the
-// session storage of the tab's frames. It is
-// for the page's target and for those of its frames. It is empty where there
-// is nothing to apply.
+// TabScript returns the JavaScript that applies a tab's own state before any script of
+// the page runs (Page.addScriptToEvaluateOnNewDocument): window.name, and the session
+// storage of the tab's frames. The script is for the page's target and for those of its
+// frames. It is empty if there is nothing to apply.
 //
-// Which area is a frame's own it finds by what the storage key is made of: the
-// frame's origin, the site of the tab, and whether another site stands between.
+// In each frame the script computes the storage key: from the frame's origin, the tab's
+// site, and whether a frame of another site is above it.
 //
-// An area is written only while it is empty: a redirect of the page's own
-// first script makes a second document, and by then the area is the site's.
+// An area is written only while it is empty: if the page's first script redirects, a
+// second document follows, and by then the area is the site's.
 func TabScript(tab state.Tab) string {
 	areas := map[string][]state.Item{}
 	site := state.Site(tab.URL)
@@ -25,14 +24,14 @@ func TabScript(tab state.Tab) string {
 		if key, ok := state.ParseStorageKey(area.StorageKey); ok && len(area.Items) > 0 {
 			areas[key.String()] = area.Items
 			if key.TopLevelSite != "" {
-				site = key.TopLevelSite // as Chrome itself sees it
+				site = key.TopLevelSite // as Chrome itself computes it
 			}
 		}
 	}
 	if tab.Name == "" && len(areas) == 0 {
 		return ""
 	}
-	// Strings and string maps always encode.
+	// Encoding strings and maps of strings cannot fail.
 	all, _ := json.Marshal(areas)
 	name, _ := json.Marshal(tab.Name)
 	top, _ := json.Marshal(site)

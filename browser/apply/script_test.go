@@ -9,8 +9,8 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// What a site put into its storage stays a string in the script that applies
-// it, wherever the script is put.
+// A value that a site stored stays a string in the script that applies it, in every
+// context.
 func TestScriptIsInjectionSafe(t *testing.T) {
 	hostile := []string{`</script><script>alert(1)</script>`, `"; alert(1); "`, "`${alert(1)}`", `\`, "\u2028alert(1)\u2029", "<!--", "a\x00b", `'`, "\n", `]]>`}
 	tab := state.Tab{URL: "https://www.a.example/", Name: strings.Join(hostile, "")}
@@ -23,10 +23,10 @@ func TestScriptIsInjectionSafe(t *testing.T) {
 	script := apply.TabScript(tab)
 	for _, raw := range []string{"<", "\u2028", "\u2029", "\x00", "]]>"} {
 		if strings.Contains(script, raw) {
-			t.Errorf("the script holds %q as it is", raw)
+			t.Errorf("the script contains %q unescaped", raw)
 		}
 	}
-	// The two literals are JSON, which is JavaScript, and hold what was saved.
+	// The two literals are JSON, which is JavaScript, and contain the saved values.
 	from := strings.Index(script, "areas = ") + len("areas = ")
 	d := json.NewDecoder(strings.NewReader(script[from:]))
 	var areas map[string][]state.Item
@@ -53,7 +53,7 @@ func TestScriptIsInjectionSafe(t *testing.T) {
 	}
 }
 
-func TestScriptOfNothing(t *testing.T) {
+func TestEmptyScript(t *testing.T) {
 	area := state.Area{StorageKey: "https://a.example/", Items: []state.Item{{Key: "k", Value: "v"}}}
 	inner, nameless := area, area
 	inner.StorageKey = "https://b.example/^0https://a.example"

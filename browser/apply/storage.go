@@ -24,7 +24,7 @@ func LocalStorage(ctx context.Context, conn hiddentab.Conn, areas []state.Area) 
 			line.Restored, line.Dropped, line.Reason = 0, line.Saved, report.NotWritten.With("the origin's storage could not be written")
 			switch {
 			case errors.Is(err, hiddentab.ErrNoKey):
-				line.Reason = report.Unnamed.With("its storage key has no name that the daemon can reach it by")
+				line.Reason = report.Unnamed.With("the daemon cannot open its storage key by name")
 			case errors.Is(err, errNoTime):
 				line.Reason = report.NoTime.Reason()
 			}
@@ -34,8 +34,7 @@ func LocalStorage(ctx context.Context, conn hiddentab.Conn, areas []state.Area) 
 	return lines, nil
 }
 
-// databases writes the document's databases. Each is there whole or not at
-// all.
+// databases writes the document's databases. Each is written completely or not at all.
 func databases(ctx context.Context, conn hiddentab.Conn, all []state.Databases) ([]state.Component, error) {
 	written := make([][]int, len(all)) // the records of each database
 	outcome, err := each(ctx, conn, len(all), func(ctx context.Context, t *hiddentab.Tab, i int) (err error) {
@@ -49,7 +48,7 @@ func databases(ctx context.Context, conn hiddentab.Conn, all []state.Databases) 
 	for i, d := range all {
 		dbs := state.Component{Name: state.ComponentIndexedDB, Origin: d.Origin + "/", Saved: len(d.Databases)}
 		records := state.Component{Name: state.ComponentIndexedDBRecords, Origin: d.Origin + "/", Saved: d.Records()}
-		why := report.NotWritten.With("a database could not be made as it was described")
+		why := report.NotWritten.With("a database could not be created as saved")
 		switch {
 		case outcome[i] == nil:
 			for _, n := range written[i] {

@@ -1,6 +1,6 @@
-// Package baseline knows what an environment held before Chrome opened its profile
-// and before any page of it ran. It decides who made a difference that is found later:
-// the restore or the site.
+// Package baseline knows what an environment held before Chrome opened its profile and
+// before any page of it ran. With that it decides whether the restore or the site caused
+// a difference that is found later.
 package baseline
 
 import (
@@ -12,34 +12,33 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// inspectDeadline bounds the reading of a profile before Chrome has it.
+// inspectDeadline bounds the reading of a profile before Chrome opens it.
 const inspectDeadline = 20 * time.Second
 
-// Baseline is what one profile held before Chrome opened it, and what a restore has
-// applied to it since. The zero value is that of an empty profile.
+// Baseline is what a profile held before Chrome opened it, and what a restore has applied
+// to it since. The zero value is the baseline of an empty profile.
 type Baseline struct {
 	Found inspect.Profile
-	// Applied is what was taken from the document, and what of that is in the
+	// Applied says what was taken from the document, and how much of that is in the
 	// profile already.
 	profile.Applied
-	// Jar is what the profile's cookies were when Chrome had it and no page had run.
+	// Jar has the profile's cookies after Chrome had opened it and before any page ran.
 	Jar []state.Cookie
-	// localDB and sessionDB are the databases that hold the storage: whole, or
-	// what was damaged in them had been replaced. What such a database held Chrome
-	// had, as long as it goes on with it: it brings back all of one or nothing.
+	// localDB and sessionDB identify the databases of storage. They were undamaged, or
+	// their damaged contents had been replaced. If Chrome keeps using such a database, it
+	// has everything that the database held: it restores all of it or nothing.
 	localDB, sessionDB inspect.Generation
-	// refused are the storage keys whose localStorage was to be applied and could
-	// not be.
+	// refused has the storage keys whose localStorage could not be applied.
 	refused map[string]bool
-	// byScript: a script applied all sessionStorage, Chrome brought back none.
-	// scripted are the tabs in which a script did that.
+	// byScript: scripts applied all sessionStorage, and Chrome restored none. scripted
+	// lists the tabs in which a script did that.
 	byScript bool
 	scripted []ScriptedTab
 }
 
-// New reads a profile that no Chrome has opened yet, and applies to it what is taken
-// from the document. The files that it wrote are named in Changed; handing them to
-// Chrome's user is the caller's.
+// New reads a profile that no Chrome has opened yet, and applies to it what is taken from
+// the document. Changed lists the files that it wrote; the caller must give them to
+// Chrome's user.
 func New(ctx context.Context, userDataDir string, doc state.Document, now time.Time) (b Baseline, err error) {
 	ctx, cancel := context.WithTimeout(ctx, inspectDeadline)
 	defer cancel()
@@ -53,14 +52,14 @@ func New(ctx context.Context, userDataDir string, doc state.Document, now time.T
 	return b, nil
 }
 
-// NoteDatabases notes which databases of storage a profile has now, before Chrome
-// opens it.
+// NoteDatabases records which storage databases a profile has now, before Chrome opens
+// it.
 func (b *Baseline) NoteDatabases(userDataDir string) {
 	folder := profile.Path(userDataDir)
 	b.localDB, b.sessionDB = inspect.GenerationOf(folder, inspect.LocalStorage), inspect.GenerationOf(folder, inspect.SessionStorage)
 }
 
-// Written is a document without the localStorage that Chrome had not written when it
+// Written returns a document without the localStorage that Chrome had not written when it
 // closed the profile.
 func (b *Baseline) Written(doc state.Document) state.Document {
 	doc.Unwritten = b.Unwritten

@@ -9,8 +9,8 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// A store gives way to the document where it was read and is damaged, or lacks
-// what was read of this very disk; never because it was not read, nor because
+// The document replaces a store that is damaged, or that lacks what was read from this
+// very disk. It never replaces a store only because the store was not read, or because
 // the document's reading is older than the disk.
 func TestBrokenStores(t *testing.T) {
 	cookies := []state.Cookie{{Name: "n", Domain: "a.example", Path: "/"}}
@@ -40,14 +40,14 @@ func TestBrokenStores(t *testing.T) {
 		s := Baseline{Found: test.found}
 		s.Verdict = profile.Reconcile(profile.Copies{Document: doc, Found: test.found})
 		if s.Broken.Cookies != test.gone || s.Broken.LocalStorage != test.gone {
-			t.Errorf("%s: cookies %t, localStorage %t, not %t", name, s.Broken.Cookies, s.Broken.LocalStorage, test.gone)
+			t.Errorf("%s: broken: cookies %t, localStorage %t, want %t", name, s.Broken.Cookies, s.Broken.LocalStorage, test.gone)
 		}
 		by := state.BySite
 		if len(test.fromDisk) > 0 || s.Broken.LocalStorage {
 			by = state.ByRestore
 		}
 		if got := s.DiffersBy(doc, state.ComponentLocalStorage, s.Broken.LocalStorage); got != by {
-			t.Errorf("%s: what differs is the %s's, not the %s's", name, got, by)
+			t.Errorf("%s: the difference is attributed to %q, want %q", name, got, by)
 		}
 	}
 }

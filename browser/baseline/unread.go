@@ -9,8 +9,9 @@ import (
 	"github.com/stasisd/stasis/state/report"
 )
 
-// UnreadCookies corrects the lines of a profile whose cookies nobody read over
-// CDP: what came back is what Chrome then has, not what its files count.
+// UnreadCookies corrects the report lines of a profile whose cookies were not read over
+// CDP. The cookies that Chrome has after loading it count as restored, not the number in
+// its files.
 func (b *Baseline) UnreadCookies(lines []state.Component, now time.Time) []state.Component {
 	reasons := map[string]report.Reason{}
 	for _, c := range b.Found.Listed {

@@ -11,8 +11,8 @@ import (
 	"github.com/stasisd/stasis/state/report"
 )
 
-// Of a profile that nobody read, a cookie is restored where Chrome has it, and
-// one that it does not have is a mismatch, whatever the files count.
+// In a profile that was not read over CDP, a cookie counts as restored if Chrome has it,
+// and otherwise as a mismatch. The count in the files does not matter.
 func TestUnreadCookies(t *testing.T) {
 	of := func(name, domain string, expires float64) state.Cookie {
 		return state.Cookie{Name: name, Domain: domain, Path: "/", Expires: expires, Session: expires < 0}

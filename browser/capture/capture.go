@@ -1,8 +1,8 @@
 // Package capture reads a browser's state over CDP.
 //
-// It speaks to targets through raw sessions and enables no domain that a page
-// could notice (no Runtime.enable, no Debugger, no DOM agents). [Read] reads an
-// environment whose tabs are open; [Asker] and [ReadStorage] read what no tab has open.
+// It talks to targets through raw sessions and enables no CDP domain that a page could
+// notice (no Runtime.enable, no Debugger, no DOM agents). [Read] reads an environment
+// whose tabs are open. [Asker] and [ReadStorage] read origins that no tab has open.
 package capture
 
 import (
@@ -18,15 +18,15 @@ import (
 // Conn is the daemon's own CDP connection to one Chrome.
 type Conn interface {
 	hiddentab.Conn
-	// Hidden knows again what OpenHidden opened.
+	// Hidden reports whether OpenHidden opened the target.
 	Hidden(id target.ID) bool
-	// Born orders targets by when they were made.
+	// Born orders targets by their time of creation.
 	Born(id target.ID) int
 }
 
-// Pages lists the page targets of the browser's own profile, the newest last:
-// Chrome tells them in any order. Off-the-record contexts that a client made are not
-// the environment's.
+// Pages lists the page targets of the browser's own profile, the newest last (Chrome
+// lists them in any order). Off-the-record contexts that a client made do not belong to
+// the environment and are left out.
 func Pages(ctx context.Context, conn Conn) ([]*target.Info, error) {
 	all, _, err := split(ctx, conn)
 	if err != nil {
@@ -41,8 +41,8 @@ func Pages(ctx context.Context, conn Conn) ([]*target.Info, error) {
 	return pages, nil
 }
 
-// split lists the targets of the browser's own profile, the newest last, and those
-// of contexts that clients made.
+// split lists the targets of the browser's own profile (own) and those of contexts that
+// clients made (foreign), the newest last.
 func split(ctx context.Context, conn Conn) (own, foreign []*target.Info, err error) {
 	contexts, err := cdp.Call(ctx, conn, target.GetBrowserContexts, cdp.Empty{})
 	if err != nil {

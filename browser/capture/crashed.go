@@ -11,12 +11,11 @@ import (
 	"github.com/stasisd/stasis/browser/hiddentab"
 )
 
-// crashedDeadline bounds the question whether one tab has crashed. Chrome
-// itself answers it, not the page.
+// crashedDeadline bounds the check of one tab. Chrome answers it, not the page.
 const crashedDeadline = 2 * time.Second
 
-// Crashed lists the tabs whose renderer has died: Chrome shows their address
-// still and nothing of their page, and what is asked of the page has no answer.
+// Crashed lists the tabs whose renderer has died. Chrome still shows the address of such
+// a tab but nothing of its page, and commands to the page get no answer.
 func Crashed(ctx context.Context, conn Conn) (map[target.ID]bool, error) {
 	pages, err := Pages(ctx, conn)
 	if err != nil {
@@ -31,8 +30,9 @@ func Crashed(ctx context.Context, conn Conn) (map[target.ID]bool, error) {
 	return dead, ctx.Err()
 }
 
-// crashed asks for the inspector's events, which a page cannot notice: Chrome
-// tells of the crash again before it answers.
+// crashed reports whether a target's renderer has died. It enables the Inspector domain,
+// which a page cannot notice: Chrome then repeats the event of the crash before it
+// answers.
 func crashed(ctx context.Context, conn Conn, id target.ID) bool {
 	ctx, cancel := context.WithTimeout(ctx, crashedDeadline)
 	defer cancel()
@@ -40,13 +40,13 @@ func crashed(ctx context.Context, conn Conn, id target.ID) bool {
 	if err != nil {
 		return false // it has been closed
 	}
-	told, stop := s.Subscribe(inspector.TargetCrashed.Method)
+	events, stop := s.Subscribe(inspector.TargetCrashed.Method)
 	defer stop()
-	// Where it fails, nothing is told either.
+	// If this fails, no event comes either.
 	_, _ = cdp.Call(ctx, s, inspector.Enable, cdp.Empty{})
-	detach() // which ends the events, after those that came
+	detach() // ends the events, after those that were sent
 	select {
-	case _, crashed := <-told:
+	case _, crashed := <-events:
 		return crashed
 	case <-ctx.Done():
 		return false

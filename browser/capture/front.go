@@ -9,9 +9,9 @@ import (
 	"github.com/stasisd/stasis/browser/hiddentab"
 )
 
-// Front attaches to the tab in front for the time of a call. Which one that is
-// the pages themselves tell (document.visibilityState); where none says so,
-// the first is taken, and with no tab open a blank one is made.
+// Front attaches to the tab in front and calls do with it. The pages themselves report
+// which tab that is (document.visibilityState). If none does, Front takes the first tab.
+// If no tab is open, it opens a blank one.
 func Front(ctx context.Context, conn Conn, do func(cdp.Session, *target.Info) error) error {
 	pages, err := Pages(ctx, conn)
 	if err != nil {
@@ -26,7 +26,7 @@ func Front(ctx context.Context, conn Conn, do func(cdp.Session, *target.Info) er
 	}
 	front := pages[0]
 	if len(pages) > 1 {
-		for _, r := range readFronts(ctx, conn, pages) {
+		for _, r := range queryVisibility(ctx, conn, pages) {
 			if r.visible {
 				front = r.info
 				break
@@ -36,7 +36,7 @@ func Front(ctx context.Context, conn Conn, do func(cdp.Session, *target.Info) er
 	return At(ctx, conn, front, do)
 }
 
-// At attaches to a tab for the time of a call.
+// At attaches to a tab, calls do and detaches.
 func At(ctx context.Context, conn Conn, tab *target.Info, do func(cdp.Session, *target.Info) error) error {
 	s, detach, err := hiddentab.Attach(ctx, conn, tab.TargetID)
 	if err != nil {
@@ -46,34 +46,34 @@ func At(ctx context.Context, conn Conn, tab *target.Info, do func(cdp.Session, *
 	return do(s, tab)
 }
 
-type frontness struct {
+type frontAnswer struct {
 	info    *target.Info
 	visible bool
 }
 
-// readFronts asks all pages side by side; one that does not answer is not in
-// front as far as anybody can tell.
-func readFronts(ctx context.Context, conn Conn, pages []*target.Info) []frontness {
+// queryVisibility asks all pages at the same time whether they are visible. A page that
+// does not answer counts as not visible.
+func queryVisibility(ctx context.Context, conn Conn, pages []*target.Info) []frontAnswer {
 	ctx, cancel := context.WithTimeout(ctx, TabDeadline)
 	defer cancel()
-	answers := make(chan frontness, len(pages))
+	answers := make(chan frontAnswer, len(pages))
 	for _, p := range pages {
 		go func() {
-			answer := frontness{info: p}
+			answer := frontAnswer{info: p}
 			if s, detach, err := hiddentab.Attach(ctx, conn, p.TargetID); err == nil {
-				seen, err := glance(ctx, s, cdp.FrameID(p.TargetID))
+				seen, err := readView(ctx, s, cdp.FrameID(p.TargetID))
 				answer.visible = err == nil && seen.Visible
 				detach()
 			}
 			answers <- answer
 		}()
 	}
-	var all []frontness
+	var all []frontAnswer
 	for range pages {
 		a := <-answers
 		all = append(all, a)
 		if a.visible {
-			cancel() // the others need not answer any more
+			cancel() // the other answers are not needed any more
 		}
 	}
 	return all

@@ -20,21 +20,22 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// TabDeadline bounds the reading of one tab: a page whose script never yields
-// must not hold a save up. What was not read by then is told in Missed.
+// TabDeadline bounds the reading of one tab, so that a page whose script never yields
+// does not delay a save. What was not read in time is listed in Missed.
 const TabDeadline = 5 * time.Second
 
-// inPDFViewer ends the storage key of the frame in which Chrome's PDF viewer draws a
-// PDF. No script of the site runs there, and Chrome never answers for its storage.
+// inPDFViewer ends the storage key of the frame in which Chrome's PDF viewer draws a PDF.
+// The site's scripts do not run in that frame, and Chrome never answers a request for its
+// storage.
 const inPDFViewer = "^0chrome-extension://mhjfbmdgcfjbbpaeojofohoefgiehjai"
 
-// Read reads what CDP tells of a running environment: every cookie of the
-// profile, localStorage of every origin that has a live frame, and for each
-// tab its sessionStorage, window.name and back/forward list. Pages are neither
-// paused nor changed and cannot notice it.
+// Read reads the state of a running environment over CDP: every cookie of the profile,
+// localStorage of every origin that has a live frame, and for each tab its
+// sessionStorage, window.name and back/forward list. It neither pauses nor changes pages,
+// and they cannot notice it.
 //
-// It fails only where the browser itself does not answer; what one tab does
-// not give is named in the document's Missed.
+// It fails only if the browser itself does not answer. What a single tab did not return
+// is listed in the document's Missed.
 func Read(ctx context.Context, conn Conn) (state.Document, error) {
 	const op = "capture.read"
 	doc := state.Document{SchemaVersion: state.SchemaVersion, Complete: true,
@@ -84,14 +85,14 @@ func Cookies(ctx context.Context, conn cdp.Session) ([]state.Cookie, error) {
 	return jar, nil
 }
 
-// reading is what one tab gave.
+// reading is what was read of one tab.
 type reading struct {
 	tab    state.Tab
 	local  []state.Area
 	missed []state.Missed
 }
 
-// readTabs reads all tabs side by side, each under its own deadline.
+// readTabs reads all tabs at the same time, each with its own deadline.
 func readTabs(ctx context.Context, conn Conn, targets []*target.Info) []reading {
 	var pages []*target.Info
 	frames := map[target.ID][]*target.Info{} // out-of-process frames, by page
@@ -126,7 +127,7 @@ func readTabs(ctx context.Context, conn Conn, targets []*target.Info) []reading 
 			return nil
 		})
 	}
-	_ = group.Wait() // no member fails: what a tab does not give is in its reading
+	_ = group.Wait() // no function of the group fails: what is missing is in each reading
 	return readings
 }
 
@@ -148,14 +149,14 @@ func readTab(ctx context.Context, conn Conn, p *target.Info, frames []*target.In
 		for _, e := range history.Entries {
 			r.tab.History = append(r.tab.History, state.HistoryEntry{URL: e.URL, Title: e.Title})
 		}
-		r.settle()
+		r.useCurrentEntry()
 	}
 	if crashed(ctx, conn, p.TargetID) {
 		r.missed = append(r.missed, state.Missed{Component: state.ComponentSessionStorage, Origin: p.URL, Reason: "the page's process has died"})
 		return r
 	}
 	r.tab.Unloaded = !r.frames(ctx, s, miss)
-	if seen, err := glance(ctx, s, cdp.FrameID(p.TargetID)); err != nil {
+	if seen, err := readView(ctx, s, cdp.FrameID(p.TargetID)); err != nil {
 		miss(state.ComponentWindowName, p.URL, err)
 	} else {
 		r.tab.Name, r.tab.Active = seen.Name, seen.Visible
@@ -172,14 +173,14 @@ func readTab(ctx context.Context, conn Conn, p *target.Info, frames []*target.In
 	return r
 }
 
-// frames reads the storage of every frame that a session's target holds, and reports
-// whether the first of them has the site's document: not Chrome's own in its place,
-// nor none yet.
+// frames reads the storage of every frame of a session's target. It reports whether the
+// main frame has the site's document, as opposed to Chrome's error page or no document
+// yet.
 func (r *reading) frames(ctx context.Context, s cdp.Session, miss func(component, origin string, err error)) (loaded bool) {
 	tree, err := cdp.Call(ctx, s, page.GetFrameTree, cdp.Empty{})
 	if err != nil {
 		miss(state.ComponentSessionStorage, r.tab.URL, err)
-		return false // a page that has not come does not answer
+		return false // a page that has not loaded yet does not answer
 	}
 	var walk func(*page.FrameTree)
 	walk = func(t *page.FrameTree) {
@@ -196,7 +197,7 @@ func (r *reading) frames(ctx context.Context, s cdp.Session, miss func(component
 func (r *reading) areas(ctx context.Context, s cdp.Session, f *cdp.Frame, miss func(component, origin string, err error)) {
 	key, err := cdp.Call(ctx, s, storage.GetStorageKey, storage.GetStorageKeyParams{FrameID: f.ID})
 	if err != nil || !strings.HasPrefix(string(key.StorageKey), "http") {
-		return // another process's frame, read through its own target, or an opaque origin
+		return // a frame of another process, read through its own target, or an opaque origin
 	}
 	if strings.HasSuffix(string(key.StorageKey), inPDFViewer) {
 		return
@@ -222,50 +223,51 @@ func (r *reading) areas(ctx context.Context, s cdp.Session, f *cdp.Frame, miss f
 				area.Items = append(area.Items, state.Item{Key: e[0], Value: e[1]})
 			}
 		}
-		// An empty area is read too: what a stale copy holds of it is to go.
+		// An empty area is recorded too: it removes items that an older copy has.
 		*kind.areas = append(*kind.areas, area)
 	}
 }
 
-// sight is what a look into a page's main frame shows.
-type sight struct {
+// pageView is what was read from a page's main frame.
+type pageView struct {
 	Name    string `json:"name"`
 	Visible bool   `json:"visible"`
 }
 
-// sightScript asks the document's prototype, for pages like to have another word of
-// their own document's visibility.
-const sightScript = `({name: window.name,
+// pageScript uses the document's prototype, because some pages override their own
+// document's visibilityState.
+const pageScript = `({name: window.name,
 	visible: Object.getOwnPropertyDescriptor(Document.prototype, "visibilityState").get.call(document) === "visible"})`
 
-// glance is look without a world of its own, of which each look leaves one in the
-// page for as long as its document lives (190 KB, measured). It runs among the
-// page's scripts, and is given up before anything of theirs that has an effect.
-func glance(ctx context.Context, s cdp.Session, frame cdp.FrameID) (sight, error) {
-	var seen sight
+// readView reads the same as readViewIsolated without an isolated world. Each isolated
+// world stays in the page for as long as its document lives (190 KB, measured). The script
+// runs in the page's own world, and Chrome aborts it before it would run page code with a
+// side effect.
+func readView(ctx context.Context, s cdp.Session, frame cdp.FrameID) (pageView, error) {
+	var seen pageView
 	yes := true
 	res, err := cdp.Call(ctx, s, runtime.Evaluate, runtime.EvaluateParams{
-		Expression: sightScript, ReturnByValue: &yes, ThrowOnSideEffect: &yes})
+		Expression: pageScript, ReturnByValue: &yes, ThrowOnSideEffect: &yes})
 	if err != nil {
 		return seen, err
 	}
-	if res.ExceptionDetails != nil { // the page has put a script of its own in the way
-		return look(ctx, s, frame)
+	if res.ExceptionDetails != nil { // the page has overridden what the script reads
+		return readViewIsolated(ctx, s, frame)
 	}
 	return seen, json.Unmarshal(res.Result.Value, &seen)
 }
 
-// look reads window.name and whether the tab is in front, in a world of its
-// own: the page's scripts cannot see or intercept it.
-func look(ctx context.Context, s cdp.Session, frame cdp.FrameID) (sight, error) {
-	var seen sight
+// readViewIsolated reads window.name and the visibility in an isolated world, where the
+// page's scripts cannot see or intercept it.
+func readViewIsolated(ctx context.Context, s cdp.Session, frame cdp.FrameID) (pageView, error) {
+	var seen pageView
 	world, err := cdp.Call(ctx, s, page.CreateIsolatedWorld, page.CreateIsolatedWorldParams{FrameID: frame})
 	if err != nil {
 		return seen, err
 	}
 	byValue := true
 	res, err := cdp.Call(ctx, s, runtime.Evaluate, runtime.EvaluateParams{
-		Expression:    sightScript,
+		Expression:    pageScript,
 		ContextID:     world.ExecutionContextID,
 		ReturnByValue: &byValue,
 	})

@@ -8,18 +8,19 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// Storage is what scripts can read of an environment's origins.
+// Storage is what scripts of an environment's origins could read.
 type Storage struct {
 	Cookies   []state.Cookie
 	Local     []state.Area
 	IndexedDB []state.Databases
-	// Missed names what could not be read, and records that hold what has no
-	// spelling in JSON.
+	// Missed lists what could not be read, and records with values that JSON cannot
+	// express.
 	Missed []state.Missed
 }
 
-// ReadStorage reads localStorage and IndexedDB of origins ("https://a.example")
-// through pages that only look like theirs: no request leaves the browser.
+// ReadStorage reads the cookies, and localStorage and IndexedDB of the given origins
+// ("https://a.example"). It uses hidden pages that have these origins, so no request
+// leaves the browser.
 func ReadStorage(ctx context.Context, conn hiddentab.Conn, origins []string) (Storage, error) {
 	const op = "capture.storage"
 	jar, err := Cookies(ctx, conn)
@@ -49,7 +50,7 @@ func ReadStorage(ctx context.Context, conn hiddentab.Conn, origins []string) (St
 		}
 		for range got.Lost {
 			out.Missed = append(out.Missed, state.Missed{Component: state.ComponentIndexedDBRecords, Origin: origin + "/",
-				Reason: "a record holds what has no form in JSON: a Blob, a file or a CryptoKey"})
+				Reason: "a record holds a value that JSON cannot express: a Blob, a file or a CryptoKey"})
 		}
 	}
 	return out, nil

@@ -13,22 +13,21 @@ import (
 	"github.com/stasisd/stasis/browser/hiddentab"
 )
 
-// suppressDeadline bounds how long Chrome may take to answer for the pressure.
+// suppressDeadline bounds the wait for Chrome's answer when suppress is called.
 const suppressDeadline = 2 * time.Second
 
-// Trim makes Chrome give back the memory that its pages can do without: decoded
-// images and other caches, pages kept for going back to, and garbage. What a page
-// has stays; Memory.forciblyPurgeJavaScriptMemory, which ends its scripts, is not
-// for this. It returns when it is done or ctx ends; what gives no answer keeps
-// what it has.
+// Trim makes Chrome free the memory that its pages can do without: decoded images and
+// other caches, pages in the back/forward cache, and garbage. The pages keep their state,
+// so Memory.forciblyPurgeJavaScriptMemory, which ends their scripts, is not used. Trim
+// returns when it is done or ctx ends. A target that does not answer keeps its memory.
 func Trim(ctx context.Context, conn Conn) {
-	// The pressure lasts for as long as Chrome is not to hear of any other, then it is
-	// what it was. Otherwise it would last for good: no page would be kept for going
-	// back to any more, nor a shader.
+	// The simulated pressure lasts while notifications are suppressed; afterwards Chrome
+	// measures again. Without the suppression the pressure would stay for good, and
+	// Chrome would cache no more pages for going back, and no shaders.
 	suppress(ctx, conn, true)
 	defer suppress(context.WithoutCancel(ctx), conn, false)
-	// First, for it has no end to wait for: the processes empty their caches
-	// while the garbage is collected.
+	// This comes first because Chrome does not report its end: the processes empty their
+	// caches while the garbage is collected.
 	_, _ = cdp.Call(ctx, conn, memory.SimulatePressureNotification,
 		memory.SimulatePressureNotificationParams{Level: memory.PressureLevelCritical})
 	all, err := cdp.Call(ctx, conn, target.GetTargets, target.GetTargetsParams{})
@@ -45,25 +44,25 @@ func Trim(ctx context.Context, conn Conn) {
 			})
 		}
 	}
-	_ = group.Wait() // no member fails
+	_ = group.Wait() // no function of the group fails
 }
 
-// suppress keeps Chrome from hearing of the machine's memory, or lets it.
+// suppress stops Chrome's own notifications of memory pressure (on), or allows them.
 func suppress(ctx context.Context, conn Conn, on bool) {
 	ctx, cancel := context.WithTimeout(ctx, suppressDeadline)
 	defer cancel()
 	_, _ = cdp.Call(ctx, conn, memory.SetPressureNotificationsSuppressed, memory.SetPressureNotificationsSuppressedParams{Suppressed: on})
 }
 
-// collect collects the garbage of a target's scripts; one whose process has died
-// would not answer.
+// collect collects the garbage of a target's scripts. It skips a target whose process has
+// died, which would not answer.
 func collect(ctx context.Context, conn Conn, id target.ID) {
 	if crashed(ctx, conn, id) {
 		return
 	}
 	s, detach, err := hiddentab.Attach(ctx, conn, id)
 	if err != nil {
-		return // it has gone
+		return // it has been closed
 	}
 	defer detach()
 	_, _ = cdp.Call(ctx, s, heapprofiler.CollectGarbage, cdp.Empty{})

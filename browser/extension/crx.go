@@ -15,36 +15,36 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// The parts of a CRX3 file (Chromium's components/crx_file/crx3.proto and
-// crx_verifier.cc): the magic, a version, the length of a header, the header as
-// a protocol buffer, and the zip that it signs.
+// A CRX3 file has five parts: the magic, a version, a length, a header of that length (a
+// protocol buffer), and the zip that the header signs (Chromium's
+// components/crx_file/crx3.proto and crx_verifier.cc).
 const (
 	crxMagic   = "Cr24"
 	crxVersion = 3
 	crxPrefix  = 12       // bytes before the header
-	maxHeader  = 1 << 20  // bytes; real ones have some hundred
+	maxHeader  = 1 << 20  // bytes; real ones have a few hundred
 	maxProofs  = 16       // signatures in a header; real files have one to three
 	maxKey     = 16 << 10 // bytes of one public key
 
-	// signedContext begins what a signature covers.
+	// signedContext is the prefix of the data that a signature covers.
 	signedContext = "CRX3 SignedData\x00"
 )
 
 // proof is one signature of a CRX3 header.
 type proof struct {
 	key, signature []byte
-	rsa            bool // else ECDSA on P-256
+	rsa            bool // otherwise ECDSA on P-256
 }
 
-// crxHeader is what a CRX3 header says.
+// crxHeader is a decoded CRX3 header.
 type crxHeader struct {
 	proofs     []proof
-	signedData []byte // the message that holds the ID
+	signedData []byte // the message with the ID
 	id         []byte // 16 bytes
 }
 
-// openCRX gives the zip of a .crx and the public key that its ID comes from,
-// once every signature was verified. What has no CRX magic passes as it is,
+// openCRX returns the zip of a .crx and the public key from which its ID is derived,
+// after verifying every signature. A file without the CRX magic is returned unchanged,
 // without a key.
 func openCRX(r io.ReaderAt, size int64) (body *io.SectionReader, key []byte, err error) {
 	var prefix [crxPrefix]byte
@@ -55,11 +55,11 @@ func openCRX(r io.ReaderAt, size int64) (body *io.SectionReader, key []byte, err
 		return io.NewSectionReader(r, 0, size), nil, nil
 	}
 	if v := binary.LittleEndian.Uint32(prefix[4:]); v != crxVersion {
-		return nil, nil, invalid("the .crx has format version %d; only %d is read", v, crxVersion)
+		return nil, nil, invalid("the .crx has format version %d; only version %d is supported", v, crxVersion)
 	}
 	length := int64(binary.LittleEndian.Uint32(prefix[8:]))
 	if length > maxHeader || crxPrefix+length > size {
-		return nil, nil, invalid("the .crx has a header of %d bytes, which cannot be", length)
+		return nil, nil, invalid("the .crx states a header of %d bytes, which is over the limit or over the size of the file", length)
 	}
 	raw := make([]byte, length)
 	if _, err := r.ReadAt(raw, crxPrefix); err != nil {
@@ -81,7 +81,7 @@ func openCRX(r io.ReaderAt, size int64) (body *io.SectionReader, key []byte, err
 	return body, key, err
 }
 
-// digest is what the signatures sign.
+// digest returns the hash that the signatures sign.
 func (h *crxHeader) digest(body io.Reader) ([]byte, error) {
 	sum := sha256.New()
 	writeSigned(sum, h.signedData)
@@ -97,11 +97,10 @@ func writeSigned(sum hash.Hash, signedData []byte) {
 	sum.Write(signedData)
 }
 
-// verify checks every signature and returns the public key that the ID is the
-// hash of.
+// verify checks every signature and returns the public key whose hash is the ID.
 func (h *crxHeader) verify(digest []byte) (key []byte, err error) {
 	for _, p := range h.proofs {
-		if !p.holds(digest) {
+		if !p.valid(digest) {
 			return nil, invalid("a signature of the .crx does not match its contents")
 		}
 		if sum := sha256.Sum256(p.key); bytes.Equal(sum[:16], h.id) {
@@ -109,12 +108,12 @@ func (h *crxHeader) verify(digest []byte) (key []byte, err error) {
 		}
 	}
 	if key == nil {
-		return nil, invalid("the .crx is not signed with the key that its ID comes from")
+		return nil, invalid("the .crx is not signed with the key of its ID")
 	}
 	return key, nil
 }
 
-func (p proof) holds(digest []byte) bool {
+func (p proof) valid(digest []byte) bool {
 	public, err := x509.ParsePKIXPublicKey(p.key)
 	if err != nil {
 		return false
@@ -129,7 +128,7 @@ func (p proof) holds(digest []byte) bool {
 	}
 }
 
-// The field numbers of crx3.proto.
+// These are field numbers of crx3.proto.
 const (
 	fieldRSA        = 2     // CrxFileHeader.sha256_with_rsa
 	fieldECDSA      = 3     // CrxFileHeader.sha256_with_ecdsa
@@ -185,8 +184,8 @@ func (p *proof) parse(raw []byte) error {
 
 var errMalformed = errors.New("malformed protocol buffer")
 
-// fields gives the length-delimited fields of a protocol buffer message, in
-// order, and passes over those of other types.
+// fields calls each with the length-delimited fields of a protocol buffer message, in
+// order, and skips fields of other types.
 func fields(raw []byte, each func(number protowire.Number, value []byte) error) error {
 	for len(raw) > 0 {
 		number, kind, n := protowire.ConsumeTag(raw)

@@ -36,7 +36,7 @@ func (s signer) public(t testing.TB) []byte {
 	return der
 }
 
-// crxOf signs a zip with every signer; the first one's key gives the ID.
+// crxOf signs a zip with every signer; the first one's key determines the ID.
 func crxOf(t testing.TB, body []byte, signers ...signer) []byte {
 	t.Helper()
 	id := sha256.Sum256(signers[0].public(t))
@@ -60,8 +60,8 @@ func wrap(header, body []byte) []byte {
 	return append(append(out, header...), body...)
 }
 
-// signers are two throwaway keys that stay the same: go fuzzing runs in several
-// processes, of which one makes what the others are given.
+// signers returns two throwaway keys, always the same: Go fuzzing runs in several
+// processes, and one of them makes the inputs of the others.
 func signers(t testing.TB) (withRSA, withECDSA signer) {
 	t.Helper()
 	rest, err := os.ReadFile("testdata/signers.pem")
@@ -83,10 +83,10 @@ func signers(t testing.TB) (withRSA, withECDSA signer) {
 	return signer{2, keys[0]}, signer{3, keys[1]}
 }
 
-// The key that signed a .crx gives its ID, whatever its manifest says.
+// The key that signed a .crx determines its ID, whatever its manifest says.
 func TestCRX(t *testing.T) {
 	r, e := signers(t)
-	body := zipOf(t, entry{name: "manifest.json", body: strings.Replace(good, "{", `{"key": "AAAA",`, 1)})
+	body := zipOf(t, entry{name: "manifest.json", body: strings.Replace(goodManifest, "{", `{"key": "AAAA",`, 1)})
 	for name, list := range map[string][]signer{"RSA": {r}, "ECDSA": {e}, "both": {e, r}} {
 		info, _, err := write(t, crxOf(t, body, list...))
 		if err != nil || info.ID != idOf(list[0].public(t)) {
@@ -97,9 +97,9 @@ func TestCRX(t *testing.T) {
 
 func TestRefusedCRX(t *testing.T) {
 	r, e := signers(t)
-	body := zipOf(t, entry{name: "manifest.json", body: good})
+	body := zipOf(t, entry{name: "manifest.json", body: goodManifest})
 	whole := crxOf(t, body, r, e)
-	other := crxOf(t, zipOf(t, entry{name: "manifest.json", body: good}, entry{name: "x"}), r, e)
+	other := crxOf(t, zipOf(t, entry{name: "manifest.json", body: goodManifest}, entry{name: "x"}), r, e)
 	change := func(at int, to byte) []byte {
 		raw := bytes.Clone(whole)
 		raw[at] = to
@@ -111,19 +111,19 @@ func TestRefusedCRX(t *testing.T) {
 		raw  []byte
 		says string
 	}{
-		"version 2":        {change(4, 2), "format version 2"},
-		"long header":      {change(11, 0x7f), "header of"},
-		"cut":              {whole[:11], "header of"},
-		"header alone":     {whole[:len(whole)-len(body)], "does not match"},
-		"other contents":   {append(bytes.Clone(whole[:len(whole)-len(body)]), other[len(other)-len(body):]...), "does not match"},
-		"a byte more":      {append(bytes.Clone(whole), 0), "does not match"},
-		"no signatures":    {wrap(field(10000, field(1, foreign[:16])), body), "not signed with the key"},
-		"no ID":            {wrap(nil, body), "header of the .crx is malformed"},
-		"a short ID":       {wrap(field(10000, field(1, []byte("short"))), body), "malformed"},
-		"not a message":    {wrap([]byte{0xff, 0xff}, body), "malformed"},
-		"many signatures":  {wrap(append(bytes.Repeat(field(2, nil), 20), header...), body), "malformed"},
-		"a signature less": {wrap(append(field(2, append(field(1, r.public(t)), field(2, []byte("?"))...)), header...), body), "does not match"},
-		"the wrong kind":   {crxOf(t, body, signer{3, r.key}), "does not match"},
+		"version 2":       {change(4, 2), "format version 2"},
+		"long header":     {change(11, 0x7f), "header of"},
+		"cut":             {whole[:11], "header of"},
+		"header alone":    {whole[:len(whole)-len(body)], "does not match"},
+		"other contents":  {append(bytes.Clone(whole[:len(whole)-len(body)]), other[len(other)-len(body):]...), "does not match"},
+		"a byte more":     {append(bytes.Clone(whole), 0), "does not match"},
+		"no signatures":   {wrap(field(10000, field(1, foreign[:16])), body), "not signed with the key"},
+		"no ID":           {wrap(nil, body), "header of the .crx is malformed"},
+		"a short ID":      {wrap(field(10000, field(1, []byte("short"))), body), "malformed"},
+		"not a message":   {wrap([]byte{0xff, 0xff}, body), "malformed"},
+		"many signatures": {wrap(append(bytes.Repeat(field(2, nil), 20), header...), body), "malformed"},
+		"a bad signature": {wrap(append(field(2, append(field(1, r.public(t)), field(2, []byte("?"))...)), header...), body), "does not match"},
+		"the wrong kind":  {crxOf(t, body, signer{3, r.key}), "does not match"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, _, err := write(t, c.raw)
@@ -132,7 +132,7 @@ func TestRefusedCRX(t *testing.T) {
 			}
 		})
 	}
-	// The ID of a key that did not sign.
+	// The header has an ID whose key did not sign.
 	stranger := crxOf(t, body, signer{3, e.key}, r)
 	stranger = bytes.Replace(stranger, foreign[:16], make([]byte, 16), 1)
 	if _, _, err := write(t, stranger); !fault.Is(err, fault.InvalidExtension) {
@@ -140,10 +140,10 @@ func TestRefusedCRX(t *testing.T) {
 	}
 }
 
-// Whatever a header holds, nothing is accepted that is not signed.
+// Whatever a header contains, only signed files are accepted.
 func FuzzCRX(f *testing.F) {
 	r, e := signers(f)
-	body := zipOf(f, entry{name: "manifest.json", body: good})
+	body := zipOf(f, entry{name: "manifest.json", body: goodManifest})
 	for _, raw := range [][]byte{crxOf(f, body, r), crxOf(f, body, e, r), wrap(nil, body), wrap(field(10000, field(1, make([]byte, 16))), body)} {
 		f.Add(raw)
 	}

@@ -1,10 +1,10 @@
-// Package extension reads Chrome extensions as people have them, a zip or a
-// .crx, and keeps them as the folders that Chrome loads.
+// Package extension reads Chrome extensions as people have them, as a zip or a .crx file,
+// and stores them as the folders that Chrome loads.
 //
-// What comes in is hostile input: signatures, names, sizes and the manifest are
-// checked before a byte is laid down. What comes out is a folder with a
-// manifest whose key gives the extension the same ID wherever it is loaded.
-// The package speaks to no Chrome; package browser loads the folders.
+// The input is hostile: signatures, names, sizes and the manifest are checked before
+// anything is written. The output is a folder with a manifest whose key gives the
+// extension the same ID wherever it is loaded. This package does not talk to Chrome;
+// package browser loads the folders.
 package extension
 
 import (
@@ -16,15 +16,15 @@ import (
 	"github.com/stasisd/stasis/fault"
 )
 
-// The bounds of one extension. Real ones have some hundred files; the largest
-// that are published unpack to about 100 MB.
+// These are the limits of one extension. Real ones have a few hundred files; the largest
+// published ones unpack to about 100 MB.
 const (
 	maxFiles = 20_000    // and folders
 	maxBytes = 256 << 20 // of all files, unpacked
 	maxFile  = 128 << 20 // of one, unpacked
 )
 
-// Info is what an extension says of itself, and what it is.
+// Info describes an extension.
 type Info struct {
 	ID      string // 32 letters, a to p
 	SHA256  string // of its files (see [Inspect]), hex
@@ -33,11 +33,11 @@ type Info struct {
 	Size    int64 // of its files, bytes
 }
 
-// Write reads an extension, checks it and lays its files down in dir, an empty
-// folder. Errors: invalid_extension says what is wrong with it, too_large that
-// it has too many files or bytes, unsupported that Chrome or this daemon does
-// not run its kind; store_full and store_failed are of the disk. After an error
-// dir holds some of it.
+// Write reads an extension, checks it and writes its files into dir, an empty folder.
+// Errors: invalid_extension says what is wrong with it; too_large, that it has too many
+// files or bytes; unsupported, that Chrome or this daemon does not run its kind;
+// store_full and store_failed come from the disk. After an error, dir may hold a part of
+// it.
 func Write(ctx context.Context, r io.ReaderAt, size int64, dir string) (Info, error) {
 	body, key, err := openCRX(r, size)
 	if err != nil {
@@ -55,7 +55,7 @@ func Write(ctx context.Context, r io.ReaderAt, size int64, dir string) (Info, er
 	if err != nil {
 		return Info{}, err
 	}
-	if err := checkNamed(raw, func(name string) bool { return files[name] != nil }); err != nil {
+	if err := checkReferences(raw, func(name string) bool { return files[name] != nil }); err != nil {
 		return Info{}, err
 	}
 	m.localize(files.read)
@@ -68,7 +68,7 @@ func Write(ctx context.Context, r io.ReaderAt, size int64, dir string) (Info, er
 	return Inspect(ctx, dir)
 }
 
-// invalid is what is wrong with an extension.
+// invalid returns an invalid_extension error that says what is wrong.
 func invalid(format string, args ...any) error {
 	return fault.New(fault.InvalidExtension, "extension.read", format, args...)
 }
@@ -81,8 +81,8 @@ func tooBig() error {
 	return tooLarge("the extension unpacks to more than %d bytes, or one of its files to more than %d", maxBytes, maxFile)
 }
 
-// unreadable says that a part of the file cannot be read, unless the cause is
-// a fault of its own.
+// unreadable returns an error saying that a part of the file cannot be read. If err has
+// an error code already, it returns err.
 func unreadable(what string, err error) error {
 	var known *fault.Error
 	if errors.As(err, &known) {

@@ -19,10 +19,10 @@ import (
 	"github.com/stasisd/stasis/fault"
 )
 
-// good is a manifest that passes.
-const good = `{"manifest_version": 3, "name": "Probe", "version": "1.2"}`
+// goodManifest is a valid manifest.
+const goodManifest = `{"manifest_version": 3, "name": "Probe", "version": "1.2"}`
 
-// entry is one entry of a zip that is made for a test.
+// entry is one entry of a zip made by a test.
 type entry struct {
 	name, body string
 	mode       fs.FileMode
@@ -68,10 +68,10 @@ func idOf(key []byte) string {
 	}, hex.EncodeToString(sum[:16]))
 }
 
-// An extension without a key gets one from its name, so that its ID is the same
-// for another version and on another machine; one with a key keeps its own.
+// An extension without a key gets one derived from its name, so that its ID stays the
+// same in later versions and on other machines. One with a key keeps it.
 func TestIDs(t *testing.T) {
-	first, dir, err := write(t, zipOf(t, entry{name: "manifest.json", body: good}, entry{name: "a/b.js", body: "1"}))
+	first, dir, err := write(t, zipOf(t, entry{name: "manifest.json", body: goodManifest}, entry{name: "a/b.js", body: "1"}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,17 +87,17 @@ func TestIDs(t *testing.T) {
 		t.Fatalf("%v %s", err, raw)
 	}
 	if key, err := base64.StdEncoding.DecodeString(m.Key); err != nil || idOf(key) != first.ID {
-		t.Errorf("the manifest has the key %q", m.Key)
+		t.Errorf("key in the manifest: %q, want one for the ID", m.Key)
 	}
 	if first.Name != "Probe" || first.Version != "1.2" || first.Size != int64(len(raw)+1) || len(first.SHA256) != 64 {
 		t.Errorf("%+v", first)
 	}
-	next, _, err := write(t, zipOf(t, entry{name: "manifest.json", body: strings.Replace(good, "1.2", "1.3", 1)}))
+	next, _, err := write(t, zipOf(t, entry{name: "manifest.json", body: strings.Replace(goodManifest, "1.2", "1.3", 1)}))
 	if err != nil || next.ID != first.ID || next.SHA256 == first.SHA256 {
 		t.Errorf("another version: %+v %v", next, err)
 	}
 	key := []byte("any bytes are a key to Chrome")
-	keyed := strings.Replace(good, "{", `{"key": "`+base64.StdEncoding.EncodeToString(key)+`",`, 1)
+	keyed := strings.Replace(goodManifest, "{", `{"key": "`+base64.StdEncoding.EncodeToString(key)+`",`, 1)
 	own, dir, err := write(t, zipOf(t, entry{name: "manifest.json", body: keyed}))
 	if err != nil || own.ID != idOf(key) {
 		t.Errorf("with a key: %+v %v", own, err)
@@ -107,19 +107,19 @@ func TestIDs(t *testing.T) {
 	}
 }
 
-// The same files are the same extension, however they were packed.
+// The same files have the same hash, however they were packed.
 func TestSHA256IsOfTheFiles(t *testing.T) {
-	a, _, err := write(t, zipOf(t, entry{name: "manifest.json", body: good}, entry{name: "x.js", body: "1"}))
+	a, _, err := write(t, zipOf(t, entry{name: "manifest.json", body: goodManifest}, entry{name: "x.js", body: "1"}))
 	if err != nil {
 		t.Fatal(err)
 	}
 	b, dir, err := write(t, zipOf(t, entry{name: "probe-1.2/", mode: fs.ModeDir | 0o755}, entry{name: "probe-1.2/x.js", body: "1"},
-		entry{name: "probe-1.2/manifest.json", body: good}, entry{name: "__MACOSX/probe-1.2/._x.js", body: "?"},
+		entry{name: "probe-1.2/manifest.json", body: goodManifest}, entry{name: "__MACOSX/probe-1.2/._x.js", body: "?"},
 		entry{name: "probe-1.2/_metadata/verified_contents.json", body: "?"}))
 	if err != nil || a != b {
 		t.Errorf("in a folder: %+v, at the top %+v, %v", b, a, err)
 	}
-	// What Chrome writes there while it runs changes nothing.
+	// Files that Chrome writes into the folder do not change the hash.
 	if err := os.MkdirAll(filepath.Join(dir, "_metadata/generated_indexed_rulesets"), 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -143,8 +143,8 @@ func TestSHA256IsOfTheFiles(t *testing.T) {
 	}
 }
 
-// A folder that a Chrome has lived in is read no further than an upload could
-// go: what was filled would hold a save up and be hashed byte by byte.
+// Inspect reads a folder that Chrome has used only up to the limits of an upload.
+// Otherwise a filled folder would delay a save, because every byte of it is hashed.
 func TestInspectIsBounded(t *testing.T) {
 	for name, fill := range map[string]func(dir string) error{
 		"a large file": func(dir string) error { return sparse(filepath.Join(dir, "x.js"), 128<<20+1) },
@@ -153,7 +153,7 @@ func TestInspectIsBounded(t *testing.T) {
 				sparse(filepath.Join(dir, "z.js"), 100<<20))
 		},
 	} {
-		_, dir, err := write(t, zipOf(t, entry{name: "manifest.json", body: good}))
+		_, dir, err := write(t, zipOf(t, entry{name: "manifest.json", body: goodManifest}))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -164,18 +164,18 @@ func TestInspectIsBounded(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	_, dir, err := write(t, zipOf(t, entry{name: "manifest.json", body: good}))
+	_, dir, err := write(t, zipOf(t, entry{name: "manifest.json", body: goodManifest}))
 	if err != nil {
 		t.Fatal(err)
 	}
 	gone, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := extension.Inspect(gone, dir); !errors.Is(err, context.Canceled) {
-		t.Errorf("for nobody: %v", err)
+		t.Errorf("after cancel: %v", err)
 	}
 }
 
-// sparse makes a file of a size that takes no room.
+// sparse makes a file of the given size that uses no disk space.
 func sparse(name string, size int64) error {
 	f, err := os.Create(name)
 	if err != nil {
@@ -198,14 +198,14 @@ func TestNameOfTheDefaultLocale(t *testing.T) {
 }
 
 func TestRefusedZips(t *testing.T) {
-	m := entry{name: "manifest.json", body: good}
+	m := entry{name: "manifest.json", body: goodManifest}
 	for name, c := range map[string]struct {
 		entries []entry
 		code    fault.Code
 		says    string
 	}{
 		"no manifest":     {[]entry{{name: "a.js"}}, fault.InvalidExtension, "no manifest.json"},
-		"two folders":     {[]entry{{name: "a/manifest.json", body: good}, {name: "b/x"}}, fault.InvalidExtension, "no manifest.json"},
+		"two folders":     {[]entry{{name: "a/manifest.json", body: goodManifest}, {name: "b/x"}}, fault.InvalidExtension, "no manifest.json"},
 		"up":              {[]entry{m, {name: "../x"}}, fault.InvalidExtension, `"../x"`},
 		"up within":       {[]entry{m, {name: "a/../../x"}}, fault.InvalidExtension, "clean relative path"},
 		"absolute":        {[]entry{m, {name: "/etc/passwd"}}, fault.InvalidExtension, "/etc/passwd"},
@@ -218,8 +218,8 @@ func TestRefusedZips(t *testing.T) {
 		"link":            {[]entry{m, {name: "x", body: "/etc/passwd", mode: fs.ModeSymlink | 0o777}}, fault.InvalidExtension, "neither a file nor a folder"},
 		"pipe":            {[]entry{m, {name: "x", mode: fs.ModeNamedPipe | 0o600}}, fault.InvalidExtension, "neither a file nor a folder"},
 		"twice":           {[]entry{m, {name: "x"}, {name: "x"}}, fault.InvalidExtension, "twice"},
-		"by case":         {[]entry{m, {name: "x.js"}, {name: "X.js"}}, fault.InvalidExtension, "by case alone"},
-		"folders by case": {[]entry{m, {name: "a/x"}, {name: "A/y"}}, fault.InvalidExtension, "by case alone"},
+		"by case":         {[]entry{m, {name: "x.js"}, {name: "X.js"}}, fault.InvalidExtension, "only by case"},
+		"folders by case": {[]entry{m, {name: "a/x"}, {name: "A/y"}}, fault.InvalidExtension, "only by case"},
 		"file and folder": {[]entry{m, {name: "a"}, {name: "a/b"}}, fault.InvalidExtension, "twice"},
 		"a huge manifest": {[]entry{{name: "manifest.json", body: strings.Repeat(" ", 2<<20)}}, fault.TooLarge, "manifest.json"},
 	} {
@@ -232,9 +232,9 @@ func TestRefusedZips(t *testing.T) {
 	}
 }
 
-// A zip that lies about its sizes, its list or its bytes.
+// These zips have wrong sizes, a wrong directory or wrong bytes.
 func TestDamagedZips(t *testing.T) {
-	whole := zipOf(t, entry{name: "manifest.json", body: good}, entry{name: "x.js", body: strings.Repeat("some text ", 1000)})
+	whole := zipOf(t, entry{name: "manifest.json", body: goodManifest}, entry{name: "x.js", body: strings.Repeat("some text ", 1000)})
 	change := func(at int, to ...byte) []byte {
 		raw := bytes.Clone(whole)
 		copy(raw[at:], to)
@@ -248,14 +248,14 @@ func TestDamagedZips(t *testing.T) {
 		"cut":            whole[:len(whole)/2],
 		"more before":    append([]byte("x"), whole...),
 		"contents":       change(bytes.Index(whole, []byte("x.js"))+4, 0xff, 0xff),
-		"smaller said":   change(second+24, 10, 0, 0, 0),   // its size, unpacked
-		"a bomb":         change(second+24, 0, 0, 0x10, 8), // 129 MB unpacked, it says
+		"smaller stated": change(second+24, 10, 0, 0, 0),   // its size, unpacked
+		"a bomb":         change(second+24, 0, 0, 0x10, 8), // it states 129 MB unpacked
 		"a list of 4 GB": change(len(whole)-10, 0xff, 0xff, 0xff, 0xff),
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, dir, err := write(t, raw)
 			if files, _ := os.ReadDir(dir); name == "a bomb" && (!fault.Is(err, fault.TooLarge) || len(files) > 0) {
-				t.Errorf("it was unpacked: %v", err)
+				t.Errorf("the bomb was unpacked: %v", err)
 			}
 			if !fault.Is(err, fault.InvalidExtension) && !fault.Is(err, fault.TooLarge) {
 				t.Errorf("%v", err)
@@ -264,12 +264,12 @@ func TestDamagedZips(t *testing.T) {
 	}
 }
 
-// named is a manifest with one field more.
+// named returns a manifest with one more field.
 func named(field string) string {
 	return `{"manifest_version": 3, "name": "x", "version": "1", ` + field + `}`
 }
 
-// What a manifest names is found as Chrome finds it.
+// Chrome's rules apply to the paths in a manifest.
 func TestNamedFiles(t *testing.T) {
 	body := named(`"background": {"service_worker": "/js/sw.js"}, "content_scripts": [{"js": ["./js/../js/sw.js"],
 		"matches": ["<all_urls>", "*://*/*", "https://*.a.example/x*", "http://a.example:8080/*", "http://localhost:*/*", "file:///*"]}]`)
@@ -300,9 +300,9 @@ func TestRefusedManifests(t *testing.T) {
 		"no script":        {named(`"content_scripts": [{"matches": ["<all_urls>"], "js": ["/a.js"]}]`), `content_scripts[0]: there is no file "/a.js"`},
 		"no styles":        {named(`"content_scripts": [{"matches": ["*://*/*"], "css": ["./a.css"]}]`), `there is no file "./a.css"`},
 		"no matches":       {named(`"content_scripts": [{"js": ["manifest.json"]}]`), "content_scripts[0].matches must have a pattern"},
-		"no pattern":       {named(`"content_scripts": [{"matches": ["https://a.*/x"]}]`), `"https://a.*/x" is no match pattern`},
-		"no path":          {named(`"content_scripts": [{"matches": ["<all_urls>"], "exclude_matches": ["https://a.example"]}]`), "is no match pattern"},
-		"scripts":          {named(`"content_scripts": {}`), "not of its type"},
+		"no pattern":       {named(`"content_scripts": [{"matches": ["https://a.*/x"]}]`), `"https://a.*/x" is not a match pattern`},
+		"no path":          {named(`"content_scripts": [{"matches": ["<all_urls>"], "exclude_matches": ["https://a.example"]}]`), "is not a match pattern"},
+		"scripts":          {named(`"content_scripts": {}`), "has a wrong type"},
 		"no translations":  {named(`"default_locale": "en"`), "default_locale: there is no file _locales/en/messages.json"},
 		"version 2":        {`{"manifest_version": 2, "name": "x", "version": "1"}`, "manifest_version must be 3"},
 		"optional ones":    {`{"manifest_version": 3, "name": "x", "version": "1", "optional_permissions": ["nativeMessaging"]}`, "nativeMessaging"},
@@ -321,9 +321,9 @@ func TestRefusedManifests(t *testing.T) {
 	}
 }
 
-// Whatever a manifest holds, what is accepted is read back as the same.
+// Whatever a manifest contains, an accepted extension reads back as the same.
 func FuzzManifest(f *testing.F) {
-	f.Add(good)
+	f.Add(goodManifest)
 	f.Add(`{"manifest_version": 3, "name": "x", "version": "1", "key": "AAAA", "permissions": ["tabs", {}]}`)
 	f.Add(`{"manifest_version": 3, "name": "__MSG_a__", "default_locale": "../x", "version": "0.0.0.1", "NAME": 1}`)
 	f.Add("\xef\xbb\xbf{}")
@@ -336,7 +336,7 @@ func FuzzManifest(f *testing.F) {
 			return
 		}
 		if again, err := extension.Inspect(t.Context(), dir); err != nil || again != info || !extension.IsID(info.ID) {
-			t.Fatalf("%+v, and again %+v, %v", info, again, err)
+			t.Fatalf("written %+v, read back %+v, %v", info, again, err)
 		}
 	})
 }

@@ -16,22 +16,21 @@ import (
 	"syscall"
 )
 
-// metadata is the folder that Chrome writes into an extension's own: the
-// indexed rules of declarativeNetRequest. It is no part of the extension, and
-// Chrome refuses an extension that brings one.
+// metadata is the folder that Chrome creates in an extension's folder, for the indexed
+// rules of declarativeNetRequest. It is not part of the extension, and Chrome rejects an
+// extension that contains one.
 const metadata = "_metadata"
 
-// Inspect reads an extension's folder, as much of it as an upload may hold: a
-// Chrome may have filled it. Its SHA256 is that of all its files, names and
-// bytes, whatever archive they came in; what Chrome wrote into the folder itself
-// does not count. Errors: invalid_extension and too_large as [Write]'s,
-// store_failed, and that of ctx.
+// Inspect reads an extension's folder, up to the limits of an upload, because Chrome may
+// have filled it. The SHA256 covers the names and bytes of all its files, whatever
+// archive they came in. It does not cover files that Chrome wrote into the folder.
+// Errors: invalid_extension and too_large as for [Write], store_failed, and ctx's error.
 func Inspect(ctx context.Context, dir string) (info Info, err error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
-		return Info{}, stored(err)
+		return Info{}, storeError(err)
 	}
-	defer func() { err = errors.Join(err, stored(root.Close())) }()
+	defer func() { err = errors.Join(err, storeError(root.Close())) }()
 	sum := sha256.New()
 	err = walk(ctx, root, func(name string, size int64) error {
 		info.Size += size
@@ -58,9 +57,9 @@ func Inspect(ctx context.Context, dir string) (info Info, err error) {
 	return info, nil
 }
 
-// walk gives the files of an extension in order. A Chrome may have lived in
-// the folder: what is neither a file nor a folder is invalid_extension, more
-// than an upload may hold is too_large, and links are not followed.
+// walk calls each with the files of an extension in order. Chrome may have used the
+// folder. So anything except files and folders is invalid_extension, more than an upload
+// may have is too_large, and links are not followed.
 func walk(ctx context.Context, root *os.Root, each func(name string, size int64) error) error {
 	w := walker{root: root, each: each}
 	return w.folder(ctx, ".")
@@ -101,17 +100,16 @@ func (w *walker) folder(ctx context.Context, dir string) error {
 	return nil
 }
 
-// list reads a folder, in the order of names, and no more of it than may be
-// there.
+// list reads a folder in the order of names, but no more entries than are allowed.
 func (w *walker) list(dir string) ([]fs.DirEntry, error) {
 	f, err := w.root.OpenFile(dir, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_DIRECTORY, 0)
 	if err != nil {
-		return nil, stored(err)
+		return nil, storeError(err)
 	}
 	defer func() { _ = f.Close() }() // only read from
 	entries, err := f.ReadDir(maxFiles + 1 - w.entries)
 	if err != nil && !errors.Is(err, io.EOF) {
-		return nil, stored(err)
+		return nil, storeError(err)
 	}
 	if w.entries += len(entries); w.entries > maxFiles {
 		return nil, tooLarge("the extension has more than %d files and folders", maxFiles)
@@ -123,7 +121,7 @@ func (w *walker) list(dir string) ([]fs.DirEntry, error) {
 func (w *walker) file(name string, d fs.DirEntry) error {
 	info, err := d.Info()
 	if err != nil {
-		return stored(err)
+		return storeError(err)
 	}
 	if w.bytes += info.Size(); info.Size() > maxFile || w.bytes > maxBytes {
 		return tooBig()
@@ -131,19 +129,18 @@ func (w *walker) file(name string, d fs.DirEntry) error {
 	return w.each(name, info.Size())
 }
 
-// open opens a file to be read: a plain one, for a pipe in its place would
-// never end.
+// open opens a regular file for reading. A named pipe in its place would never end.
 func open(root *os.Root, name string) (*os.File, error) {
 	f, err := root.OpenFile(name, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
 	if err != nil {
-		return nil, stored(err)
+		return nil, storeError(err)
 	}
 	info, err := f.Stat()
 	if err == nil && info.Mode().IsRegular() {
 		return f, nil
 	}
 	_ = f.Close() // nothing was written
-	return nil, errors.Join(stored(err), invalid("%q is neither a file nor a folder", shorten(name)))
+	return nil, errors.Join(storeError(err), invalid("%q is neither a file nor a folder", shorten(name)))
 }
 
 func readFile(root *os.Root, name string, limit int64) ([]byte, error) {
@@ -156,11 +153,11 @@ func readFile(root *os.Root, name string, limit int64) ([]byte, error) {
 	if int64(len(body)) > limit {
 		return nil, tooLarge("%s has more than %d bytes", name, limit)
 	}
-	return body, stored(err)
+	return body, storeError(err)
 }
 
-// hashFile adds a file to the sum: its name and its bytes, each with its
-// length before it, so that no two folders give the same stream.
+// hashFile adds a file to the sum: its name and its content, preceded by their lengths,
+// so that no two folders give the same stream.
 func hashFile(sum hash.Hash, root *os.Root, name string) error {
 	f, err := open(root, name)
 	if err != nil {
@@ -170,7 +167,7 @@ func hashFile(sum hash.Hash, root *os.Root, name string) error {
 	content := sha256.New()
 	n, err := io.Copy(content, io.LimitReader(f, maxFile+1)) // it may have grown
 	if err != nil {
-		return stored(err)
+		return storeError(err)
 	}
 	if n > maxFile {
 		return tooBig()
@@ -187,18 +184,18 @@ func hashFile(sum hash.Hash, root *os.Root, name string) error {
 // Copy copies an extension's files into a new folder.
 func Copy(ctx context.Context, from, to string) (err error) {
 	if err := os.MkdirAll(to, 0o700); err != nil {
-		return stored(err)
+		return storeError(err)
 	}
 	src, err := os.OpenRoot(from)
 	if err != nil {
-		return stored(err)
+		return storeError(err)
 	}
-	defer func() { err = errors.Join(err, stored(src.Close())) }()
+	defer func() { err = errors.Join(err, storeError(src.Close())) }()
 	dst, err := os.OpenRoot(to)
 	if err != nil {
-		return stored(err)
+		return storeError(err)
 	}
-	defer func() { err = errors.Join(err, stored(dst.Close())) }()
+	defer func() { err = errors.Join(err, storeError(dst.Close())) }()
 	return walk(ctx, src, func(name string, _ int64) error { return copyFile(src, dst, name) })
 }
 
@@ -210,13 +207,13 @@ func copyFile(src, dst *os.Root, name string) error {
 	defer func() { _ = in.Close() }() // only read from
 	if above := path.Dir(name); above != "." {
 		if err := dst.MkdirAll(above, 0o700); err != nil {
-			return stored(err)
+			return storeError(err)
 		}
 	}
 	out, err := dst.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
-		return stored(err)
+		return storeError(err)
 	}
 	_, err = io.Copy(out, in)
-	return stored(errors.Join(err, out.Close()))
+	return storeError(errors.Join(err, out.Close()))
 }

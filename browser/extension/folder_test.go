@@ -8,7 +8,7 @@ import (
 	"github.com/stasisd/stasis/fault"
 )
 
-// Folders count too: a Chrome can make them by the million, below each other.
+// Folders count too, because Chrome can create millions of nested ones.
 func TestWalkIsBounded(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.MkdirAll(filepath.Join(dir, "a", "b"), 0o700); err != nil {

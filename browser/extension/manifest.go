@@ -16,27 +16,25 @@ import (
 )
 
 const (
-	maxManifest   = 1 << 20 // bytes; real ones have some kilobytes
+	maxManifest   = 1 << 20 // bytes; real ones have a few kilobytes
 	maxMessages   = 4 << 20 // bytes of one file of translations
-	maxNameLength = 256     // bytes of a shown name
+	maxNameLength = 256     // bytes of a displayed name
 	maxIDBytes    = 64 << 10
 )
 
-// keyPrefix begins the key that is made for an extension without one. What
-// follows is the name in the manifest: a new version keeps the ID, on every
-// machine.
+// keyPrefix is the prefix of the key made for an extension without one. The manifest's
+// name follows it, so a new version keeps the ID, on every machine.
 const keyPrefix = "stasis extension\x00"
 
-// manifest is what is looked at of a manifest.json
+// manifest has the parts of a manifest.json that this package checks
 // (https://developer.chrome.com/docs/extensions/reference/manifest).
 type manifest struct {
 	name, version, locale string
 	key                   []byte // decoded; nil without one
-	stated                string // name as it is written there
+	rawName               string // the name as written in the manifest
 }
 
-// parseManifest reads and checks a manifest. What it does not look at is
-// Chrome's to judge.
+// parseManifest decodes and checks a manifest. It leaves all other fields to Chrome.
 func parseManifest(raw []byte) (*manifest, error) {
 	var all map[string]json.RawMessage
 	if err := json.Unmarshal(trim(raw), &all); err != nil || all == nil {
@@ -74,7 +72,7 @@ func parseManifest(raw []byte) (*manifest, error) {
 	}
 	if generation != 3 {
 		return nil, fault.New(fault.Unsupported, "extension.manifest",
-			"manifest.json: manifest_version must be 3; Chrome runs no extension of version %d", generation)
+			"manifest.json: manifest_version must be 3; Chrome does not run extensions with version %d", generation)
 	}
 	if m.name == "" || len(m.name) > maxNameLength || !utf8.ValidString(m.name) {
 		return nil, invalid("manifest.json: name must have 1 to %d bytes", maxNameLength)
@@ -84,9 +82,9 @@ func parseManifest(raw []byte) (*manifest, error) {
 	}
 	if slices.Contains(append(optional, permissions...), any("nativeMessaging")) {
 		return nil, fault.New(fault.Unsupported, "extension.manifest",
-			"manifest.json: permissions: nativeMessaging is not given to extensions, it runs programs of the machine")
+			"manifest.json: permissions: nativeMessaging is not allowed: it runs programs of the machine")
 	}
-	m.stated = m.name
+	m.rawName = m.name
 	if key != "" {
 		if m.key = decodeKey(key); m.key == nil {
 			return nil, invalid("manifest.json: key must be a public key in base64")
@@ -95,10 +93,10 @@ func parseManifest(raw []byte) (*manifest, error) {
 	return &m, nil
 }
 
-// trim takes a byte order mark off, which editors write.
+// trim removes a byte order mark, which some editors write.
 func trim(raw []byte) []byte { return bytes.TrimPrefix(raw, []byte("\xef\xbb\xbf")) }
 
-// isVersion follows Chrome's rule for an extension's version.
+// isVersion implements Chrome's rule for an extension's version.
 func isVersion(v string) bool {
 	parts := strings.Split(v, ".")
 	for _, part := range parts {
@@ -110,8 +108,8 @@ func isVersion(v string) bool {
 	return len(parts) <= 4
 }
 
-// decodeKey reads a manifest's key, base64 or PEM, as Chrome's
-// Extension::ParsePEMKeyBytes does; nil where it is neither.
+// decodeKey decodes a manifest's key, base64 or PEM, as Chrome's
+// Extension::ParsePEMKeyBytes does; nil if it is neither.
 func decodeKey(key string) []byte {
 	if block, _ := pem.Decode([]byte(key)); block != nil {
 		return block.Bytes
@@ -123,7 +121,7 @@ func decodeKey(key string) []byte {
 	return raw
 }
 
-// idOf is an extension's ID: the first half of its key's SHA-256, each hex
+// idOf returns an extension's ID: the first half of its key's SHA-256, with each hex
 // digit as a letter from a to p (Chromium's components/crx_file/id_util.cc).
 func idOf(key []byte) string {
 	sum := sha256.Sum256(key)
@@ -134,21 +132,21 @@ func idOf(key []byte) string {
 	return string(id)
 }
 
-var idForm = regexp.MustCompile(`^[a-p]{32}$`)
+var idPattern = regexp.MustCompile(`^[a-p]{32}$`)
 
 // IsID reports whether a string has the form of an extension's ID.
-func IsID(id string) bool { return idForm.MatchString(id) }
+func IsID(id string) bool { return idPattern.MatchString(id) }
 
-// withKey returns the manifest with the key that the ID comes from: the one
-// that signed a .crx, else its own, else one made from its name. A manifest
-// that has it is returned as it is.
+// withKey returns the manifest with the key of the extension's ID: the key that signed a
+// .crx, otherwise the manifest's own, otherwise one made from its name. A manifest that
+// has this key is returned unchanged.
 func (m *manifest) withKey(raw, signed []byte) ([]byte, error) {
 	key := m.key
 	if signed != nil {
 		key = signed
 	}
 	if key == nil {
-		key = []byte(keyPrefix + m.stated)
+		key = []byte(keyPrefix + m.rawName)
 	}
 	if bytes.Equal(key, m.key) {
 		return raw, nil
@@ -165,8 +163,8 @@ func (m *manifest) withKey(raw, signed []byte) ([]byte, error) {
 
 var placeholder = regexp.MustCompile(`^__MSG_([A-Za-z0-9_@]+)__$`)
 
-// localize replaces a name that stands for a translation with that of the
-// default locale. Where there is none the name stays as it is.
+// localize replaces a translatable name by its message in the default locale. Without
+// such a message the name stays unchanged.
 func (m *manifest) localize(read func(name string, limit int64) ([]byte, error)) {
 	part := placeholder.FindStringSubmatch(m.name)
 	if part == nil || strings.ContainsAny(m.locale, "/.") {

@@ -12,51 +12,52 @@ import (
 	"sync"
 )
 
-// partPrefix begins what is not whole yet.
+// partPrefix is the prefix of incomplete files and folders.
 const partPrefix = ".part-"
 
-var shaForm = regexp.MustCompile(`^[0-9a-f]{64}$`)
+var shaPattern = regexp.MustCompile(`^[0-9a-f]{64}$`)
 
-// Store keeps extensions by the SHA-256 of their files: a folder each, whole or
-// not there. Its methods are safe for concurrent use within one process.
+// Store keeps extensions by the SHA-256 of their files, each in a folder that is complete
+// or absent. Its methods are safe for concurrent use within one process.
 type Store struct {
 	dir string
-	mu  sync.RWMutex // writers add and remove folders, readers copy them
+	mu  sync.RWMutex // writers add and remove folders; readers copy them
 }
 
-// OpenStore opens the store in a folder, which it makes if it is absent, and
-// clears what an earlier process left unfinished.
+// OpenStore opens the store in a folder, creates the folder if it is missing, and removes
+// what an earlier process left unfinished.
 func OpenStore(dir string) (*Store, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, stored(err)
+		return nil, storeError(err)
 	}
 	entries, err := os.ReadDir(dir)
 	if err != nil {
-		return nil, stored(err)
+		return nil, storeError(err)
 	}
 	for _, e := range entries {
 		if strings.HasPrefix(e.Name(), partPrefix) {
 			if err := os.RemoveAll(filepath.Join(dir, e.Name())); err != nil {
-				return nil, stored(err)
+				return nil, storeError(err)
 			}
 		}
 	}
 	return &Store{dir: dir}, nil
 }
 
-// Put reads an extension, a zip or a .crx, to its end, waits for its turn, checks
-// it (see [Write]) and keeps it. Once it is there, record is called with it, before anything can
-// remove it again; it tells which other one is not needed any more, "" if none.
-// An error of record takes the extension back if it is new.
+// Put reads an extension, a zip or a .crx, to its end, waits for its turn, checks it (see
+// [Write]) and stores it. Put then calls record with the extension, before anything can
+// remove it again. record returns the hash of another extension that is no longer needed,
+// "" if none; Put removes that one. If record fails, Put removes the extension if it is
+// new.
 func (s *Store) Put(ctx context.Context, r io.Reader, turn func(context.Context) (leave func(), err error), record func(Info) (unused string, err error)) (err error) {
 	upload, err := os.CreateTemp(s.dir, partPrefix)
 	if err != nil {
-		return stored(err)
+		return storeError(err)
 	}
-	// The file has no name while it is used; closing it is its end.
+	// The file has no name while it is in use, so closing it removes it.
 	defer func() { _ = upload.Close() }()
 	if err := os.Remove(upload.Name()); err != nil {
-		return stored(err)
+		return storeError(err)
 	}
 	size, err := io.Copy(diskWriter{upload}, r)
 	if err != nil {
@@ -69,9 +70,9 @@ func (s *Store) Put(ctx context.Context, r io.Reader, turn func(context.Context)
 	defer leave()
 	part, err := os.MkdirTemp(s.dir, partPrefix)
 	if err != nil {
-		return stored(err)
+		return storeError(err)
 	}
-	defer func() { err = errors.Join(err, stored(os.RemoveAll(part))) }()
+	defer func() { err = errors.Join(err, storeError(os.RemoveAll(part))) }()
 	info, err := Write(ctx, upload, size, part)
 	if err != nil {
 		return err
@@ -92,7 +93,7 @@ func (s *Store) Put(ctx context.Context, r io.Reader, turn func(context.Context)
 	return s.remove(unused)
 }
 
-// add makes a folder that is whole visible, unless it is there.
+// add makes a complete folder visible under its hash, unless it exists.
 func (s *Store) add(part, sha string) (added bool, err error) {
 	to := filepath.Join(s.dir, sha)
 	if _, err := os.Lstat(to); err == nil {
@@ -110,7 +111,7 @@ func (s *Store) add(part, sha string) (added bool, err error) {
 	if err == nil {
 		err = syncFolder(s.dir)
 	}
-	return err == nil, stored(err)
+	return err == nil, storeError(err)
 }
 
 func syncFolder(dir string) error {
@@ -125,14 +126,14 @@ func syncFolder(dir string) error {
 func (s *Store) Copy(ctx context.Context, sha, to string) error {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	if !shaForm.MatchString(sha) {
-		return stored(fs.ErrInvalid)
+	if !shaPattern.MatchString(sha) {
+		return storeError(fs.ErrInvalid)
 	}
 	return Copy(ctx, filepath.Join(s.dir, sha), to)
 }
 
-// Delete calls forget, which says what no record names any more, and removes
-// that; "" is nothing.
+// Delete calls forget, which returns the hash of an extension that no record names any
+// more, and removes that extension. "" removes nothing.
 func (s *Store) Delete(forget func() (sha string, err error)) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -144,13 +145,13 @@ func (s *Store) Delete(forget func() (sha string, err error)) error {
 }
 
 func (s *Store) remove(sha string) error {
-	if !shaForm.MatchString(sha) {
-		return stored(fs.ErrInvalid)
+	if !shaPattern.MatchString(sha) {
+		return storeError(fs.ErrInvalid)
 	}
-	// By another name first: what is found by its own is whole.
+	// It is renamed first, so that a folder under its hash is always complete.
 	gone := filepath.Join(s.dir, partPrefix+sha)
 	if err := os.Rename(filepath.Join(s.dir, sha), gone); err != nil {
-		return stored(err)
+		return storeError(err)
 	}
-	return stored(os.RemoveAll(gone))
+	return storeError(os.RemoveAll(gone))
 }

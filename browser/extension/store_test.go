@@ -25,7 +25,8 @@ func entriesOf(t *testing.T, dir string) []string {
 	return names
 }
 
-// What is put is there whole under its hash, once; what fails leaves nothing.
+// An extension that was put is stored completely under its hash, once. A failure leaves
+// nothing.
 func TestStore(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.Mkdir(filepath.Join(dir, ".part-of-a-dead-daemon"), 0o700); err != nil {
@@ -38,7 +39,7 @@ func TestStore(t *testing.T) {
 	if left := entriesOf(t, dir); len(left) != 0 {
 		t.Errorf("left: %v", left)
 	}
-	raw := zipOf(t, entry{name: "manifest.json", body: good}, entry{name: "a/b.js", body: "1"})
+	raw := zipOf(t, entry{name: "manifest.json", body: goodManifest}, entry{name: "a/b.js", body: "1"})
 	var got extension.Info
 	for range 2 {
 		if err := s.Put(t.Context(), bytes.NewReader(raw), atOnce, func(i extension.Info) (string, error) { got = i; return "", nil }); err != nil {
@@ -56,7 +57,7 @@ func TestStore(t *testing.T) {
 		t.Errorf("copied: %+v %v", copied, err)
 	}
 	lost := errors.New("not recorded")
-	other := zipOf(t, entry{name: "manifest.json", body: good})
+	other := zipOf(t, entry{name: "manifest.json", body: goodManifest})
 	if err := s.Put(t.Context(), bytes.NewReader(other), atOnce, func(extension.Info) (string, error) { return "", lost }); !errors.Is(err, lost) {
 		t.Errorf("%v", err)
 	}
@@ -74,7 +75,7 @@ func TestStore(t *testing.T) {
 		t.Error(err)
 	}
 	if names := entriesOf(t, dir); len(names) != 1 || names[0] != next.SHA256 {
-		t.Errorf("the one that took its place: %v", names)
+		t.Errorf("after a replacement: %v", names)
 	}
 	got = next
 	for _, sha := range []string{"..", "", "x"} {
@@ -93,5 +94,5 @@ func TestStore(t *testing.T) {
 	}
 }
 
-// atOnce is the turn of an upload that nobody else is before.
+// atOnce is the turn of an upload that does not have to wait.
 func atOnce(context.Context) (func(), error) { return func() {}, nil }

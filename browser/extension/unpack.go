@@ -12,13 +12,13 @@ import (
 	"github.com/stasisd/stasis/fault"
 )
 
-// write lays the files down below dir, the manifest as given.
+// write writes the files below dir, with the given manifest.
 func (f files) write(dir string, manifest []byte) (err error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
-		return stored(err)
+		return storeError(err)
 	}
-	defer func() { err = errors.Join(err, stored(root.Close())) }()
+	defer func() { err = errors.Join(err, storeError(root.Close())) }()
 	names := make([]string, 0, len(f))
 	for name := range f {
 		names = append(names, name)
@@ -27,7 +27,7 @@ func (f files) write(dir string, manifest []byte) (err error) {
 	for _, name := range names {
 		if above := path.Dir(name); above != "." {
 			if err := root.MkdirAll(above, 0o700); err != nil {
-				return stored(err)
+				return storeError(err)
 			}
 		}
 		if name == manifestName {
@@ -43,7 +43,7 @@ func (f files) write(dir string, manifest []byte) (err error) {
 }
 
 func (f files) writeOne(root *os.Root, name string) error {
-	r, err := f[name].Open() // it ends with an error where size or checksum are wrong
+	r, err := f[name].Open() // reading fails if the size or checksum is wrong
 	if err != nil {
 		return unreadable(name, err)
 	}
@@ -53,7 +53,7 @@ func (f files) writeOne(root *os.Root, name string) error {
 func writeFile(root *os.Root, name string, r io.Reader) error {
 	out, err := root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
-		return stored(err)
+		return storeError(err)
 	}
 	_, err = io.Copy(diskWriter{out}, r)
 	var disk *fault.Error
@@ -61,23 +61,23 @@ func writeFile(root *os.Root, name string, r io.Reader) error {
 		err = unreadable(name, err)
 	}
 	if err == nil {
-		err = stored(out.Sync())
+		err = storeError(out.Sync())
 	}
-	return errors.Join(err, stored(out.Close()))
+	return errors.Join(err, storeError(out.Close()))
 }
 
-// diskWriter tells errors of the disk from those of what is read.
+// diskWriter marks errors of the disk, to distinguish them from errors of the reader.
 type diskWriter struct{ f *os.File }
 
 func (d diskWriter) Write(p []byte) (int, error) {
 	n, err := d.f.Write(p)
-	return n, stored(err)
+	return n, storeError(err)
 }
 
-// stored gives an error of the disk its code.
-func stored(err error) error {
+// storeError adds the error code to an error of the disk.
+func storeError(err error) error {
 	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
-		return fault.Wrap(err, fault.StoreFull, "extension.store", "no room for the extension")
+		return fault.Wrap(err, fault.StoreFull, "extension.store", "the disk has no space for the extension")
 	}
 	return fault.Wrap(err, fault.StoreFailed, "extension.store", "the extension could not be stored")
 }

@@ -18,16 +18,16 @@ const manifestName = "manifest.json"
 const (
 	maxDirectory = 8 << 20 // bytes of a zip's list of files
 	maxName      = 1024    // bytes of a file's name, its folders included
-	maxElement   = 255     // bytes of one element of it, which file systems allow
-	maxDepth     = 24      // elements of it; an archive, which has more above them, takes 32
+	maxElement   = 255     // bytes of one path element, as file systems allow
+	maxDepth     = 24      // path elements; an archive adds some above them and allows 32
 )
 
-// files are an extension's, by name below its own folder.
+// files has an extension's files by their names relative to its folder.
 type files map[string]*zip.File
 
-// listZip lists the files of a zip. A name that would lead out of a folder, is
-// there twice or differs from another by case alone, and anything but files and
-// folders, refuses the whole.
+// listZip lists the files of a zip. It rejects the zip if a name leads out of the folder,
+// occurs twice or differs from another only by case. It also rejects entries that are
+// neither files nor folders.
 func listZip(r io.ReaderAt, size int64) (files, error) {
 	if err := checkDirectory(r, size); err != nil {
 		return nil, err
@@ -65,13 +65,13 @@ func listZip(r io.ReaderAt, size int64) (files, error) {
 		}
 		list[name] = f
 	}
-	return list.below(), nil
+	return list.stripFolder(), nil
 }
 
-// checkDirectory bounds the zip's list of files before it is read into memory:
-// its end record (APPNOTE.TXT 4.3.16) says how long it is, and it must be where
-// that record says. A zip64 end locator (4.3.15), which names another list, is
-// refused: no extension is so large that it needs one.
+// checkDirectory bounds the zip's directory before it is read into memory. The end record
+// (APPNOTE.TXT 4.3.16) gives its length and position, and both must agree. A zip64 end
+// locator (4.3.15), which points to another directory, is rejected: no extension is large
+// enough to need it.
 func checkDirectory(r io.ReaderAt, size int64) error {
 	const record, signature = 22, "PK\x05\x06"
 	const locator, locatorSignature = 20, "PK\x06\x07"
@@ -81,7 +81,7 @@ func checkDirectory(r io.ReaderAt, size int64) error {
 	}
 	at := bytes.LastIndex(tail, []byte(signature))
 	if at < 0 || at+record > len(tail) {
-		return invalid("it is neither a zip nor a .crx")
+		return invalid("the file is neither a zip nor a .crx")
 	}
 	if at >= locator && string(tail[at-locator:][:len(locatorSignature)]) == locatorSignature {
 		return invalid("zip64 is not supported: pack the extension as a plain zip")
@@ -111,9 +111,8 @@ func checkName(name string) error {
 
 func shorten(s string) string { return s[:min(len(s), 80)] }
 
-// clash refuses a name that is the same as another one, or as a folder above
-// another one, when case is not looked at: one of them would hide the other
-// where file systems do not tell them apart.
+// clash rejects a name that equals, ignoring case, another name or a folder above another
+// one. On file systems that ignore case, one would hide the other.
 func clash(folded map[string]string, name string, dir bool) error {
 	for at, isDir := name, dir; at != "."; at, isDir = path.Dir(at), true {
 		kind := "file "
@@ -123,17 +122,16 @@ func clash(folded map[string]string, name string, dir bool) error {
 		key := strings.ToLower(at)
 		was, there := folded[key]
 		if there && (was != kind+at || !isDir) {
-			return invalid("the name %q is there twice, or differs from another by case alone", shorten(at))
+			return invalid("the name %q occurs twice, or differs from another only by case", shorten(at))
 		}
 		folded[key] = kind + at
 	}
 	return nil
 }
 
-// below takes off the single folder that a zip's files may lie in, and leaves
-// out what systems put into zips by themselves and what Chrome wants to write
-// itself.
-func (f files) below() files {
+// stripFolder removes the single folder that may contain a zip's files. It leaves out
+// files that operating systems add to zips, and those that Chrome writes itself.
+func (f files) stripFolder() files {
 	top := ""
 	if f[manifestName] == nil {
 		for name := range f {
@@ -142,26 +140,26 @@ func (f files) below() files {
 			}
 		}
 		for name := range f {
-			if !strings.HasPrefix(name, top) && !ofSystems(name) {
+			if !strings.HasPrefix(name, top) && !isSystemFile(name) {
 				top = ""
 			}
 		}
 	}
 	list := files{}
 	for name, file := range f {
-		if rest, ok := strings.CutPrefix(name, top); ok && !ofSystems(name) && !ofSystems(rest) {
+		if rest, ok := strings.CutPrefix(name, top); ok && !isSystemFile(name) && !isSystemFile(rest) {
 			list[rest] = file
 		}
 	}
 	return list
 }
 
-func ofSystems(name string) bool {
+func isSystemFile(name string) bool {
 	first, _, _ := strings.Cut(name, "/")
 	return first == "__MACOSX" || first == metadata || path.Base(name) == ".DS_Store"
 }
 
-// read gives one file's bytes, at most limit.
+// read returns one file's bytes, at most limit.
 func (f files) read(name string, limit int64) ([]byte, error) {
 	file := f[name]
 	if file == nil {

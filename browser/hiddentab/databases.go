@@ -20,7 +20,8 @@ const maxRead = 32 << 20
 // Storage is what scripts can read of one origin.
 type Storage struct {
 	Databases []state.Database `json:"databases"`
-	// Lost counts the records that have no form in JSON: a Blob, a file, a CryptoKey.
+	// Lost counts the records that JSON cannot express: those with a Blob, a file or a
+	// CryptoKey.
 	Lost  int          `json:"lost"`
 	Items []state.Item `json:"items"` // of localStorage
 }
@@ -32,8 +33,8 @@ func (t *Tab) ReadStorage(ctx context.Context, origin string) (Storage, error) {
 	return s, t.callDatabases(ctx, origin, fmt.Sprintf("read(%d)", maxRead), &s)
 }
 
-// WriteDatabases makes an origin's IndexedDB databases. It returns how many records
-// each has, -1 for one that could not be made.
+// WriteDatabases creates an origin's IndexedDB databases. It returns the number of
+// records in each, or -1 for a database that could not be created.
 func (t *Tab) WriteDatabases(ctx context.Context, d state.Databases) (written []int, err error) {
 	if !webOrigin(d.Origin + "/") {
 		return nil, errNotWeb
@@ -42,7 +43,7 @@ func (t *Tab) WriteDatabases(ctx context.Context, d state.Databases) (written []
 	if err != nil {
 		return nil, err
 	}
-	text, err := json.Marshal(string(in)) // parsed there, for a literal takes __proto__ for more than a name
+	text, err := json.Marshal(string(in)) // parsed in the page: in an object literal, __proto__ is not a plain name
 	if err != nil {
 		return nil, err
 	}
@@ -50,7 +51,7 @@ func (t *Tab) WriteDatabases(ctx context.Context, d state.Databases) (written []
 	return written, err
 }
 
-// callDatabases calls a function of the script at an origin.
+// callDatabases calls a function of the script in a page of an origin.
 func (t *Tab) callDatabases(ctx context.Context, origin, call string, out any) error {
 	return t.Run(ctx, state.StorageKey{Origin: origin}, "("+databaseScript+")."+call, out)
 }

@@ -14,18 +14,17 @@ import (
 // extensionDeadline bounds the reading and writing of one extension's storage.
 const extensionDeadline = 5 * time.Second
 
-// An extension's chrome.storage.session lives in Chrome's memory. A page of the
-// extension's own origin reaches it, without waking the extension's worker;
-// its manifest is such a page, and no script runs in it but these. (The
-// Extensions domain has commands for it, and takes them only from tabs that
-// are seen.)
+// These scripts read and write an extension's chrome.storage.session, which Chrome keeps
+// in memory. A page of the extension's own origin can access it without waking the
+// extension's worker. The extension's manifest is such a page, and no other script runs
+// in it. (The commands of the Extensions domain work only in visible tabs.)
 const (
 	readSession  = `(async () => globalThis.chrome?.storage?.session ? JSON.stringify(await chrome.storage.session.get()) : "{}")()`
 	writeSession = `(async () => { await chrome.storage.session.set(%s); return "{}" })()`
 )
 
-// ReadExtensionSession reads an extension's chrome.storage.session: a JSON value by
-// key; none where the extension may not use it.
+// ReadExtensionSession reads an extension's chrome.storage.session: a JSON value for each
+// key. It is empty if the extension may not use that storage.
 func ReadExtensionSession(ctx context.Context, conn Conn, id string) (map[string]json.RawMessage, error) {
 	text, err := inExtension(ctx, conn, id, readSession)
 	if err != nil {
@@ -35,8 +34,8 @@ func ReadExtensionSession(ctx context.Context, conn Conn, id string) (map[string
 	return items, json.Unmarshal([]byte(text), &items)
 }
 
-// WriteExtensionSession writes an extension's chrome.storage.session. It must run
-// before the extension's own scripts do.
+// WriteExtensionSession writes an extension's chrome.storage.session. It must run before
+// the extension's own scripts.
 func WriteExtensionSession(ctx context.Context, conn Conn, id string, items map[string]json.RawMessage) error {
 	values, err := json.Marshal(items)
 	if err != nil {
@@ -46,8 +45,8 @@ func WriteExtensionSession(ctx context.Context, conn Conn, id string, items map[
 	return err
 }
 
-// inExtension runs a script that gives a string in a hidden page of an
-// extension.
+// inExtension runs a script in a hidden page of an extension and returns the script's
+// string.
 func inExtension(ctx context.Context, conn Conn, id, script string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, extensionDeadline)
 	defer cancel()

@@ -1,6 +1,6 @@
-// Reads and writes the IndexedDB databases of an origin, spelt as in
+// Reads and writes the IndexedDB databases of an origin in the format of
 // Playwright's storageState (packages/injected/src/storageScript.ts): plain
-// JSON values as they are, others encoded as its arguments are.
+// JSON values unchanged, others encoded like Playwright's arguments.
 ({
   arrays: {
     i8: Int8Array, ui8: Uint8Array, ui8c: Uint8ClampedArray, i16: Int16Array, ui16: Uint16Array, i32: Int32Array,
@@ -14,14 +14,14 @@
   }),
 
   plain(value, depth = 0) {
-    if (depth > 100) return false; // it may go round in circles
+    if (depth > 100) return false; // the value may contain itself
     if (value === null || typeof value === 'string' || typeof value === 'boolean') return true;
     if (typeof value === 'number') return Number.isFinite(value) && !Object.is(value, -0);
     if (Array.isArray(value)) return Array.from(value).every((v) => this.plain(v, depth + 1));
     return value?.constructor === Object && Object.values(value).every((v) => this.plain(v, depth + 1));
   },
 
-  // encode throws for what has no spelling: a Blob, a key, a file handle.
+  // encode throws for a value that JSON cannot express: a Blob, a key, a file handle.
   encode(value, seen = new Map()) {
     const known = seen.get(value);
     if (known) return { ref: known };
@@ -95,8 +95,8 @@
     return made;
   },
 
-  // write makes databases and gives how many records each got, or -1 where one
-  // could not be made as it was: then it is not there at all.
+  // write creates databases and returns the number of records in each, or -1 for
+  // one that could not be created as saved: write deletes that one.
   async write(databases) {
     const written = [];
     for (const database of databases) {
@@ -144,9 +144,9 @@
     }
   },
 
-  // read gives the databases, how many records had no spelling, and the
-  // localStorage. room bounds the records, in characters of JSON.
-  async read(room) {
+  // read returns the databases, the number of records that JSON cannot express,
+  // and the localStorage. limit bounds the records, in characters of JSON.
+  async read(limit) {
     const out = { databases: [], lost: 0, items: [] };
     for (let i = 0; i < localStorage.length; i++) {
       const key = localStorage.key(i);
@@ -165,13 +165,13 @@
           for (let at = await this.settled(store.openCursor()); at;) {
             try {
               const record = { ...(store.keyPath === null ? field('key', at.primaryKey) : {}), ...field('value', at.value) };
-              room -= JSON.stringify(record).length;
+              limit -= JSON.stringify(record).length;
               records.push(record);
             } catch (error) {
               if (!(error instanceof TypeError)) throw error;
               out.lost++;
             }
-            if (room < 0) throw new RangeError('too much');
+            if (limit < 0) throw new RangeError('too much');
             const { request } = at;
             at.continue();
             at = await this.settled(request);

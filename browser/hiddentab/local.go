@@ -8,13 +8,13 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// An item may have the name of a method or of a property that every object has,
-// so items are asked for by key.
+// readLocal reads the items by key: an item may have the name of a method or of a
+// property that every object has.
 const readLocal = `Array.from({length: localStorage.length}, (_, i) => localStorage.key(i))
   .map((key) => ({key: key.toWellFormed(), value: localStorage.getItem(key).toWellFormed()}))`
 
-// writeLocal makes localStorage hold exactly a list of items. An item that exists
-// already is left alone, for half of a surrogate pair does not pass CDP: it was read
+// writeLocal makes localStorage hold exactly a list of items. It does not touch an item
+// that is there already. CDP cannot carry half of a surrogate pair: such a value was read
 // as U+FFFD, and the profile has it as the site wrote it.
 const writeLocal = `(() => {
   const items = new Map(%s.map(i => [i.key, i.value]));

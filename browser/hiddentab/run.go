@@ -13,18 +13,19 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// ErrNoKey is for a storage key that has no name to reach it by, as those of opaque
-// origins have none.
-var ErrNoKey = errors.New("the storage key has no name to reach it by")
+// ErrNoKey is the error for a storage key that cannot be opened by name, such as that of
+// an opaque origin.
+var ErrNoKey = errors.New("the storage key cannot be opened by name")
 
-// errNotWeb is for a storage key that no page of the web has: a document may be
-// somebody's upload.
-var errNotWeb = errors.New("not an origin of the web")
+// errNotWeb is the error for a storage key that no web page has: a document may come from
+// an upload.
+var errNotWeb = errors.New("not an http: or https: origin")
 
-// errScript is for a script that threw an exception. It holds no value of the page.
+// errScript is the error for a script that threw an exception. It contains no value of
+// the page.
 var errScript = errors.New("the script failed")
 
-// parseKey parses a storage key of the web.
+// parseKey parses a storage key of an http: or https: origin.
 func parseKey(storageKey string) (state.StorageKey, error) {
 	key, ok := state.ParseStorageKey(storageKey)
 	switch {
@@ -41,8 +42,8 @@ func webOrigin(storageKey string) bool {
 	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" && u.User == nil
 }
 
-// Run runs a script where a storage key is the page's own, and decodes its value into
-// out, which may be nil. A promise is awaited.
+// Run runs a script in a page or frame that has the storage key, and decodes its value
+// into out, which may be nil. It awaits a promise.
 func (t *Tab) Run(ctx context.Context, key state.StorageKey, script string, out any) error {
 	session, world, detach, err := t.visit(ctx, key)
 	if err != nil {
@@ -52,8 +53,8 @@ func (t *Tab) Run(ctx context.Context, key state.StorageKey, script string, out 
 	return evaluate(ctx, session, world, script, out)
 }
 
-// RunAt is Run for a storage key as Chrome writes it. One without a name is
-// [ErrNoKey]; one that is not of the web is an error too.
+// RunAt is Run for a storage key in Chrome's notation. A key without a name is
+// [ErrNoKey]; one that no web page has is another error.
 func (t *Tab) RunAt(ctx context.Context, storageKey, script string, out any) error {
 	key, err := parseKey(storageKey)
 	if err != nil {
@@ -85,7 +86,7 @@ func evaluate(ctx context.Context, session cdp.Session, world runtime.ExecutionC
 	return json.Unmarshal(res.Result.Value, out)
 }
 
-// Attach opens a session to a target; detach ends it and outlives ctx.
+// Attach opens a session to a target. detach ends the session, even after the end of ctx.
 func Attach(ctx context.Context, conn Conn, id target.ID) (s cdp.Session, detach func(), err error) {
 	flatten := true
 	res, err := cdp.Call(ctx, conn, target.AttachToTarget, target.AttachToTargetParams{TargetID: id, Flatten: &flatten})
@@ -95,7 +96,7 @@ func Attach(ctx context.Context, conn Conn, id target.ID) (s cdp.Session, detach
 	return conn.Session(res.SessionID), func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeDeadline)
 		defer cancel()
-		// A target that has gone detached by itself.
+		// A closed target is detached already.
 		_, _ = cdp.Call(ctx, conn, target.DetachFromTarget, target.DetachFromTargetParams(res))
 	}, nil
 }

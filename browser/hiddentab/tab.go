@@ -1,8 +1,8 @@
-// Package hiddentab is a hidden tab that answers every request itself, so that the
+// Package hiddentab is a hidden tab whose requests the daemon answers itself. With it the
 // storage of an origin can be read and written without a request to the site.
 //
-// It speaks to targets through raw sessions and enables no domain that a page could
-// notice.
+// It talks to targets through raw sessions and enables no CDP domain that a page of the
+// environment could notice.
 package hiddentab
 
 import (
@@ -22,16 +22,16 @@ import (
 type Conn interface {
 	cdp.Session
 	Session(id target.SessionID) cdp.Session
-	// OpenHidden opens a blank tab that is no part of the environment.
+	// OpenHidden opens a blank tab that does not belong to the environment.
 	OpenHidden(ctx context.Context) (target.ID, error)
 }
 
-// closeDeadline bounds what is done after a use, whatever became of it: of a Chrome
-// that does not answer any more nothing is waited for.
+// closeDeadline bounds the cleanup after a use, so that a Chrome that no longer answers
+// does not block.
 const closeDeadline = 2 * time.Second
 
-// Tab is a hidden tab whose every request is answered here with an empty page.
-// Service workers are bypassed: one of the profile would answer in its place.
+// Tab is a hidden tab. The daemon answers its every request with an empty page. It
+// bypasses service workers, because one of the profile would answer instead.
 type Tab struct {
 	conn    Conn
 	id      target.ID
@@ -41,7 +41,7 @@ type Tab struct {
 	body    atomic.Pointer[string] // of the tab's own document; its frames are empty
 }
 
-// Open opens a tab. The caller closes it.
+// Open opens a tab. The caller must close it.
 func Open(ctx context.Context, conn Conn) (*Tab, error) {
 	t, err := openBlank(ctx, conn)
 	if err != nil {
@@ -55,7 +55,7 @@ func Open(ctx context.Context, conn Conn) (*Tab, error) {
 	return t, nil
 }
 
-// openBlank opens a hidden tab that service workers do not see.
+// openBlank opens a hidden tab that bypasses service workers.
 func openBlank(ctx context.Context, conn Conn) (*Tab, error) {
 	id, err := conn.OpenHidden(ctx)
 	if err != nil {
@@ -67,7 +67,7 @@ func openBlank(ctx context.Context, conn Conn) (*Tab, error) {
 		return nil, err
 	}
 	session := t.session
-	// Chrome heeds the bypass only where the network domain is enabled.
+	// Chrome applies the bypass only if the Network domain is enabled.
 	if _, err := cdp.Call(ctx, session, network.Enable, network.EnableParams{}); err != nil {
 		t.Close(ctx)
 		return nil, err
@@ -79,7 +79,7 @@ func openBlank(ctx context.Context, conn Conn) (*Tab, error) {
 	return t, nil
 }
 
-// answer fulfils every request of the tab until Close.
+// answer answers every request of the tab until Close.
 func (t *Tab) answer(ctx context.Context) {
 	ctx, t.stop = context.WithCancel(ctx)
 	requests := cdp.Events(ctx, t.session, fetch.RequestPaused)
@@ -106,7 +106,7 @@ func (t *Tab) answer(ctx context.Context) {
 func (t *Tab) Close(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeDeadline)
 	defer cancel()
-	// A Chrome that has died has nothing left to close.
+	// In a dead Chrome there is nothing to close.
 	_, _ = cdp.Call(ctx, t.conn, target.CloseTarget, target.CloseTargetParams{TargetID: t.id})
 	t.stop()
 	t.done.Wait()

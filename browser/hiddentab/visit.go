@@ -14,12 +14,13 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// loaded holds once the tab's document has, and with it every frame of it.
-const loaded = `new Promise(done => document.readyState === "complete" ? done() : addEventListener("load", done))`
+// awaitLoadScript is a script that waits until the tab's document and all its frames have
+// loaded.
+const awaitLoadScript = `new Promise(done => document.readyState === "complete" ? done() : addEventListener("load", done))`
 
-// visit takes the tab to where a storage key is: to the origin itself, or to
-// a frame of it below the other site. It gives the session and the script
-// world (0: the page's own) to work in until detach.
+// visit navigates the tab so that it, or a frame of it, has the storage key: to the
+// origin itself, or to another site with a frame of the origin. It returns the session
+// and the script world (0: the page's own), which are valid until detach is called.
 func (t *Tab) visit(ctx context.Context, key state.StorageKey) (cdp.Session, runtime.ExecutionContextID, func(), error) {
 	top, inner := key.Origin+"/", ""
 	frame := `<iframe src="` + html.EscapeString(key.Origin) + `/"></iframe>`
@@ -27,7 +28,7 @@ func (t *Tab) visit(ctx context.Context, key state.StorageKey) (cdp.Session, run
 	case key.TopLevelSite != "":
 		top, inner = key.TopLevelSite+"/", frame
 	case key.CrossSiteAncestor:
-		// An opaque origin is another site than any.
+		// An opaque origin is cross-site to every other.
 		inner = `<iframe src="data:text/html,` + html.EscapeString(frame) + `"></iframe>`
 	}
 	t.body.Store(&inner)
@@ -38,7 +39,7 @@ func (t *Tab) visit(ctx context.Context, key state.StorageKey) (cdp.Session, run
 	if err != nil || inner == "" {
 		return t.session, 0, func() {}, err
 	}
-	if err := evaluate(ctx, t.session, 0, loaded, nil); err != nil {
+	if err := evaluate(ctx, t.session, 0, awaitLoadScript, nil); err != nil {
 		return nil, 0, nil, err
 	}
 	session, id, detach, err := t.frame(ctx, key.Origin+"/")
@@ -53,8 +54,8 @@ func (t *Tab) visit(ctx context.Context, key state.StorageKey) (cdp.Session, run
 	return session, world, detach, nil
 }
 
-// frame finds the tab's frame that shows a URL: in a process of its own, or
-// in that of the tab's document.
+// frame finds the tab's frame that shows a URL, in a separate process or in that of the
+// tab's document.
 func (t *Tab) frame(ctx context.Context, url string) (cdp.Session, cdp.FrameID, func(), error) {
 	targets, err := cdp.Call(ctx, t.conn, target.GetTargets, target.GetTargetsParams{})
 	if err != nil {
@@ -85,11 +86,11 @@ func (t *Tab) frame(ctx context.Context, url string) (cdp.Session, cdp.FrameID, 
 	if id := find(tree.FrameTree); id != "" {
 		return t.session, id, func() {}, nil
 	}
-	return nil, "", nil, errors.New("the frame did not come up")
+	return nil, "", nil, errors.New("the frame did not load")
 }
 
-// world makes a script world in a frame whose storage key is the given one,
-// and fails in any other.
+// world creates a script world in a frame. It fails if the frame does not have the given
+// storage key.
 func (t *Tab) world(ctx context.Context, session cdp.Session, id cdp.FrameID, key state.StorageKey) (runtime.ExecutionContextID, error) {
 	is, err := cdp.Call(ctx, session, storage.GetStorageKey, storage.GetStorageKeyParams{FrameID: id})
 	if err != nil {

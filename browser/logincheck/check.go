@@ -1,5 +1,5 @@
-// Package logincheck judges whether somebody is logged in at a site: it opens an address
-// in a hidden tab and looks at conditions there.
+// Package logincheck checks whether a user is logged in at a site. It opens an address in
+// a hidden tab and tests conditions there.
 package logincheck
 
 import (
@@ -14,24 +14,24 @@ import (
 	"github.com/chromedp/cdproto/runtime"
 )
 
-// checkPause is how often the conditions of a check are looked at.
+// checkPause is the interval between two tests of a check's conditions.
 const checkPause = 50 * time.Millisecond
 
-// Check is an address and what proves there that somebody is logged in.
-// Conditions that are not zero are given, and all of them must hold at once.
+// Check is an address and the conditions there that prove a login. A zero condition is
+// not set. All set conditions must hold at the same time.
 type Check struct {
 	URL string // http: or https:
-	// Status is of the answer to URL itself: a redirect to a login page is the
-	// redirect's 302, not the page's 200.
+	// Status is the status of the answer to URL itself: for a redirect to a login page it
+	// is the redirect's 302, not the page's 200.
 	Status         int64
-	Selector       string // CSS: the document has such an element
-	AbsentSelector string // CSS: it has none
-	Text           string // the visible text of the page holds it
+	Selector       string // CSS: the document has a matching element
+	AbsentSelector string // CSS: the document has no matching element
+	Text           string // the page's visible text contains it
 	Cookie         string // name of a cookie that would be sent to URL
 	Timeout        time.Duration
 }
 
-// Kinds of conditions.
+// These are the kinds of conditions.
 const (
 	ConditionStatus   = "status"
 	ConditionSelector = "selector"
@@ -40,39 +40,39 @@ const (
 	ConditionCookie   = "cookie"
 )
 
-// Condition is one condition of a check, and whether it held in the end.
+// Condition is one condition of a check, and whether it held at the end.
 type Condition struct {
 	Kind string `json:"kind"`
 	Held bool   `json:"held"`
 }
 
-// Outcome is what a check found.
+// Outcome is the result of a check.
 type Outcome struct {
 	LoggedIn   bool
-	URL        string // where the tab came to, without query and fragment; "" where it came nowhere
-	Status     int64  // of the answer to the check's URL; 0 without one
+	URL        string // final address of the tab, without query and fragment; "" if no page loaded
+	Status     int64  // status of the answer to the check's URL; 0 without an answer
 	Conditions []Condition
-	Problem    string // why the page could not be judged; "" where it was
+	Problem    string // why the page could not be judged; "" if it was judged
 }
 
-// Judge opens the address and looks at the conditions until they hold, one
-// cannot hold any more, or ctx ends.
+// Judge opens the address and tests the conditions until they hold, one of them can no
+// longer hold, or ctx ends.
 func (t *Tab) Judge(ctx context.Context, c Check) Outcome {
 	nav, err := cdp.Call(ctx, t.session, page.Navigate, page.NavigateParams{URL: c.URL})
 	var o Outcome
-	var still stillness
+	var idle idleDetector
 	again := time.NewTicker(checkPause)
 	defer again.Stop()
 	for err == nil {
 		seen := t.look(ctx, c)
 		if ctx.Err() != nil {
-			break // a look that was cut off is none
+			break // an interrupted look does not count
 		}
-		status, failed := t.answered()
-		o = c.weigh(status, seen)
+		status, failed := t.firstAnswer()
+		o = c.evaluate(status, seen)
 		o.Problem = seen.Problem
-		open, asked := t.underWay()
-		final := still.look(seen, open, asked) || o.LoggedIn || o.Problem != "" || c.Status != 0 && status != 0 && status != c.Status
+		open, asked := t.openRequests()
+		final := idle.look(seen, open, asked) || o.LoggedIn || o.Problem != "" || c.Status != 0 && status != 0 && status != c.Status
 		switch {
 		case nav.ErrorText != "" && status == 0 && failed:
 			o.Problem = "the page could not be opened: " + nav.ErrorText
@@ -88,8 +88,8 @@ func (t *Tab) Judge(ctx context.Context, c Check) Outcome {
 		}
 	}
 	if o.Conditions == nil {
-		status, _ := t.answered()
-		o = c.weigh(status, sight{})
+		status, _ := t.firstAnswer()
+		o = c.evaluate(status, observation{})
 	}
 	if o.URL == "" {
 		o.LoggedIn, o.Problem = false, "the page did not answer in time"
@@ -97,8 +97,8 @@ func (t *Tab) Judge(ctx context.Context, c Check) Outcome {
 	return o
 }
 
-// weigh holds what was seen against the conditions.
-func (c Check) weigh(status int64, seen sight) Outcome {
+// evaluate compares what was seen with the conditions.
+func (c Check) evaluate(status int64, seen observation) Outcome {
 	o := Outcome{LoggedIn: true, URL: seen.URL, Status: status, Conditions: []Condition{}}
 	for _, k := range []struct {
 		kind        string
@@ -118,9 +118,9 @@ func (c Check) weigh(status int64, seen sight) Outcome {
 	return o
 }
 
-// sight is what a look at the tab shows. Of a document that is not there
-// yet, or is Chrome's own (an error page), it shows nothing.
-type sight struct {
+// observation is what a look at the tab shows. It is empty if the document is not there
+// yet, or is Chrome's own (an error page).
+type observation struct {
 	URL      string `json:"url"`
 	Loaded   bool   `json:"loaded"`
 	Elements int    `json:"elements"`
@@ -129,7 +129,7 @@ type sight struct {
 	Text     bool   `json:"text"`
 	Problem  string `json:"problem"`
 	Cookie   bool   `json:"-"`
-	shown    bool   // there is a document
+	shown    bool   // the site's document is there
 }
 
 const lookScript = `(({selector, absent, text}) => {
@@ -147,16 +147,16 @@ const lookScript = `(({selector, absent, text}) => {
       text: text !== "" && (document.body?.innerText ?? "").includes(text),
     };
   } catch (name) {
-    return {url: location.origin + location.pathname, problem: name + " is no CSS selector"};
+    return {url: location.origin + location.pathname, problem: name + " is not a valid CSS selector"};
   }
 })(%s)`
 
-// look reads the conditions in a world of its own, which the page's scripts do
-// not see. A document that goes away meanwhile shows nothing.
-func (t *Tab) look(ctx context.Context, c Check) sight {
-	var seen sight
+// look reads the conditions in an isolated world, which the page's scripts cannot see. If
+// the document is replaced meanwhile, look returns an empty sight.
+func (t *Tab) look(ctx context.Context, c Check) observation {
+	var seen observation
 	world, err := cdp.Call(ctx, t.session, page.CreateIsolatedWorld, page.CreateIsolatedWorldParams{
-		FrameID: cdp.FrameID(t.id), WorldName: "check"}) // one for each document: the name makes it the same
+		FrameID: cdp.FrameID(t.id), WorldName: "check"}) // the name makes Chrome reuse one world for each document
 	if err != nil {
 		return seen
 	}
@@ -168,7 +168,7 @@ func (t *Tab) look(ctx context.Context, c Check) sight {
 	res, err := cdp.Call(ctx, t.session, runtime.Evaluate, runtime.EvaluateParams{
 		Expression: fmt.Sprintf(lookScript, wanted), ContextID: world.ExecutionContextID, ReturnByValue: &yes})
 	if err != nil || res.ExceptionDetails != nil || json.Unmarshal(res.Result.Value, &seen) != nil {
-		return sight{}
+		return observation{}
 	}
 	seen.shown = seen.URL != ""
 	if c.Cookie != "" {

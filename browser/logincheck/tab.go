@@ -17,34 +17,32 @@ import (
 	"github.com/stasisd/stasis/browser/targetinit"
 )
 
-// checkWidth and checkHeight are the size of a check's page, which has none by
-// itself, in CSS pixels.
+// checkWidth and checkHeight are the size of a check's page in CSS pixels. A hidden page
+// has none unless one is set.
 const checkWidth, checkHeight = 1280, 900
 
-// closeDeadline bounds how long a tab may take to go, which is a matter of
-// milliseconds.
+// closeDeadline bounds the closing of a tab, which takes milliseconds.
 const closeDeadline = 5 * time.Second
 
 // Driver is the daemon's CDP connection to one Chrome.
 type Driver interface {
 	targetinit.Driver
-	// OpenHidden opens a blank tab that is no part of the environment.
+	// OpenHidden opens a blank tab that does not belong to the environment.
 	OpenHidden(ctx context.Context) (target.ID, error)
 }
 
-// Targets are those that the session sets something on; see [targetinit.Initialiser].
+// Targets has the session's targets and their setups; see [targetinit.Initialiser].
 type Targets interface {
 	PageSetups() []targetinit.Setup
 	Targets() []*targetinit.Target
 }
 
-// Tab is the hidden tab of one check. A goroutine handles its events until it is
-// closed. It paints no frames: a page that waits for one (requestAnimationFrame) waits
-// in vain.
+// Tab is the hidden tab of one check. A goroutine handles its events until it is closed.
+// It paints no frames, so requestAnimationFrame callbacks of its page never run.
 type Tab struct {
 	driver  Driver
 	targets Targets
-	setups  []targetinit.Setup // given here
+	setups  []targetinit.Setup // the setups applied here
 	id      target.ID
 	on      target.SessionID
 	session cdp.Session
@@ -54,13 +52,13 @@ type Tab struct {
 	mu      sync.Mutex
 	request network.RequestID // of the first document
 	status  int64             // of its first answer
-	failed  bool              // it has no document
+	failed  bool              // its first document failed to load
 	traffic traffic
 }
 
-// Open opens a tab; the caller closes it. It is given what the session's own pages are
-// given, unless the initialiser attaches to hidden targets by itself, as initialised
-// says.
+// Open opens a tab; the caller must close it. The tab gets the setups of the session's
+// own pages. initialised says that the initialiser attaches to hidden targets itself and
+// applies them.
 func Open(ctx context.Context, driver Driver, targets Targets, initialised bool) (*Tab, error) {
 	id, err := driver.OpenHidden(ctx)
 	if err != nil {
@@ -87,7 +85,7 @@ func Open(ctx context.Context, driver Driver, targets Targets, initialised bool)
 	return t, nil
 }
 
-// prepare gives the tab a size, and the setups.
+// prepare sets the tab's size and applies the setups.
 func (t *Tab) prepare(ctx context.Context) error {
 	if _, err := cdp.Call(ctx, t.session, emulation.SetDeviceMetricsOverride, emulation.SetDeviceMetricsOverrideParams{
 		Width: checkWidth, Height: checkHeight, DeviceScaleFactor: 1}); err != nil {
@@ -103,13 +101,12 @@ func (t *Tab) prepare(ctx context.Context) error {
 	return err
 }
 
-// target is the tab as a setup takes it.
+// target returns the tab in the form that setups take.
 func (t *Tab) target() *targetinit.Target {
 	return targetinit.NewTarget(t.driver, t.on, &target.Info{TargetID: t.id, Type: "page"})
 }
 
-// listen notes the first answer, and dismisses dialogs, which would hold the
-// page up.
+// listen records the first answer, and dismisses dialogs, which would block the page.
 func (t *Tab) listen(ctx context.Context) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	events, stop := t.driver.Events(network.RequestWillBeSent.Method, network.ResponseReceived.Method,
@@ -125,7 +122,7 @@ func (t *Tab) listen(ctx context.Context) {
 	})
 }
 
-// handle takes an event; true says that the tab has gone.
+// handle handles an event and reports whether the tab is closed.
 func (t *Tab) handle(ctx context.Context, e mux.Event) bool {
 	if e.Method == target.DetachedFromTarget.Method {
 		var gone target.EventDetachedFromTarget
@@ -136,33 +133,33 @@ func (t *Tab) handle(ctx context.Context, e mux.Event) bool {
 	}
 	switch e.Method {
 	case page.JavascriptDialogOpening.Method:
-		// A tab that has gone has no dialog.
+		// A closed tab has no dialog.
 		_, _ = cdp.Call(ctx, t.session, page.HandleJavaScriptDialog, page.HandleJavaScriptDialogParams{})
 	case network.RequestWillBeSent.Method:
 		var sent network.EventRequestWillBeSent
 		if json.Unmarshal(e.Params, &sent) != nil {
 			return false
 		}
-		t.note(func(under *traffic) { under.began(sent.RequestID, sent.LoaderID) })
+		t.recordTraffic(func(under *traffic) { under.began(sent.RequestID, sent.LoaderID) })
 		if sent.Type == network.ResourceTypeDocument && sent.FrameID == cdp.FrameID(t.id) {
 			t.sent(sent)
 		}
 	case network.WebSocketCreated.Method:
 		var created network.EventWebSocketCreated
 		if json.Unmarshal(e.Params, &created) == nil {
-			t.note(func(under *traffic) { under.began(created.RequestID, "") })
+			t.recordTraffic(func(under *traffic) { under.began(created.RequestID, "") })
 		}
 	case network.LoadingFinished.Method, network.WebSocketClosed.Method:
 		var ended struct {
 			RequestID network.RequestID `json:"requestId"`
 		}
 		if json.Unmarshal(e.Params, &ended) == nil {
-			t.note(func(under *traffic) { under.ended(ended.RequestID) })
+			t.recordTraffic(func(under *traffic) { under.ended(ended.RequestID) })
 		}
 	case page.FrameNavigated.Method:
 		var at page.EventFrameNavigated
 		if json.Unmarshal(e.Params, &at) == nil && at.Frame != nil && at.Frame.ID == cdp.FrameID(t.id) {
-			t.note(func(under *traffic) { under.replaced(at.Frame.LoaderID) })
+			t.recordTraffic(func(under *traffic) { under.replaced(at.Frame.LoaderID) })
 		}
 	case network.ResponseReceived.Method:
 		var got network.EventResponseReceived
@@ -181,15 +178,15 @@ func (t *Tab) handle(ctx context.Context, e mux.Event) bool {
 	return false
 }
 
-func (t *Tab) note(what func(*traffic)) {
+func (t *Tab) recordTraffic(what func(*traffic)) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	what(&t.traffic)
 }
 
-// underWay is how many requests and WebSockets are open, and how many there
-// have been.
-func (t *Tab) underWay() (open, count int) {
+// openRequests returns the number of open requests and WebSockets, and the number of all
+// so far.
+func (t *Tab) openRequests() (open, count int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return len(t.traffic.open), t.traffic.count
@@ -201,13 +198,13 @@ func (t *Tab) sent(e network.EventRequestWillBeSent) {
 		t.request = e.RequestID
 	}
 	t.mu.Unlock()
-	// Chrome's own step from http: to https: (HSTS) is no answer of the site's.
+	// Chrome's own redirect from http: to https: (HSTS) is not an answer of the site.
 	if r := e.RedirectResponse; r != nil && strings.Replace(r.URL, "http:", "https:", 1) != e.Request.URL {
 		t.answer(e.RequestID, r.Status)
 	}
 }
 
-// answer notes the status of the first document's first answer.
+// answer records the status of the first document's first answer.
 func (t *Tab) answer(request network.RequestID, status int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -216,16 +213,16 @@ func (t *Tab) answer(request network.RequestID, status int64) {
 	}
 }
 
-// answered is the status of the first answer, 0 until it is there, and whether
+// firstAnswer returns the status of the first answer (0 before it arrives), and whether
 // the request has failed.
-func (t *Tab) answered() (status int64, failed bool) {
+func (t *Tab) firstAnswer() (status int64, failed bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.status, t.failed
 }
 
-// Close closes the tab and returns once it has gone; of a Chrome that has died
-// nothing is left to close.
+// Close closes the tab and returns once it is closed. In a dead Chrome there is nothing
+// to close.
 func (t *Tab) Close(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeDeadline)
 	defer cancel()

@@ -1,11 +1,11 @@
 // Package passkey gives pages a virtual authenticator (CDP WebAuthn), and keeps the
 // credentials that sites register.
 //
-// Chrome has one authenticator for each page and its frames, whatever process they
-// are in. Here they act as one: what is registered, used or deleted in one page is
-// mirrored to the others. Chrome takes an authenticator away with sessions of its
-// page, so it is given again when clients come and go, and [Reader] keeps the
-// daemon's own sessions attached.
+// Chrome has one authenticator for each page and its frames, in whatever processes they
+// are. This package makes them act as one: what is registered, used or deleted in one
+// page is mirrored to the others. Chrome can remove a page's authenticator when a session
+// of the page ends. So authenticators are repaired when clients come and go, and [Reader]
+// keeps the daemon's own sessions attached.
 package passkey
 
 import (
@@ -25,47 +25,45 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// Authenticators is the [targetinit.Setup] that gives every page a virtual
-// authenticator. Pages of contexts that clients made have none. Its methods are safe
-// for concurrent use.
+// Authenticators is the [targetinit.Setup] that gives every page a virtual authenticator.
+// Pages of contexts that clients made get none. Its methods are safe for concurrent use.
 type Authenticators struct {
-	work   sync.WaitGroup // follows the authenticators' events
+	work   sync.WaitGroup // the goroutine that handles the authenticators' events
 	once   sync.Once
 	reader *Reader
-	frozen func() bool // whether Chrome is
+	frozen func() bool // whether Chrome is frozen
 
-	repairs chan struct{} // an authenticator may have gone
+	repairs chan struct{} // an authenticator may have been removed
 
-	leaving sync.RWMutex // read-locked while a client's sessions go, until what went with them is repaired
-	asking  sync.Mutex   // held while Chrome is asked; a frozen one keeps silent
-	paused  int          // how many want nothing repaired; guarded by asking
+	leaving  sync.RWMutex // read-locked while a client's sessions end, until the authenticators are repaired
+	chromeMu sync.Mutex   // held during commands to Chrome; a frozen Chrome does not answer
+	paused   int          // number of callers that have paused repairs; guarded by chromeMu
 
-	mu          sync.Mutex      // guards what follows, and is never held for long
+	mu          sync.Mutex      // guards the fields below; never held for long
 	credentials []state.Passkey // in the order of their registration
-	refused     map[string]bool // IDs of those that Chrome does not take
+	refused     map[string]bool // IDs of credentials that Chrome refused
 	pages       map[target.SessionID]*authenticator
-	made        map[webauthn.AuthenticatorID]bool // those made here; of those that have gone, the last
-	removed     []webauthn.AuthenticatorID        // those made here that have gone, oldest first; at most removedKept
+	made        map[webauthn.AuthenticatorID]bool // IDs of authenticators made here; of removed ones, only the last
+	removed     []webauthn.AuthenticatorID        // authenticators made here and removed since, oldest first; at most removedKept
 }
 
-// answerDeadline bounds how long Chrome may take to answer for one page's
-// authenticator. It takes milliseconds, a second on a busy machine where there are
-// large blobs, which a process of their own packs. It gives no answer at all where
-// the authenticator is taken away meanwhile.
+// answerDeadline bounds Chrome's answer for one page's authenticator. It takes
+// milliseconds; with large blobs on a busy machine a second, because a separate process
+// packs them. If the authenticator is removed meanwhile, Chrome never answers.
 const answerDeadline = 2 * time.Second
 
-// removedKept is how many authenticators are remembered that have gone. Chrome
-// reports at once what a page did at its end.
+// removedKept is the number of removed authenticators to remember. Chrome reports the
+// last events of a closing page at once.
 const removedKept = 1024
 
-// authenticator is one page's; without an ID there is none yet.
+// authenticator is a page's authenticator. An empty ID means that there is none yet.
 type authenticator struct {
 	page *targetinit.Target
 	id   webauthn.AuthenticatorID
 }
 
-// New makes the setup with credentials to begin with. driver is the connection by
-// which others read the pages, and frozen reports whether Chrome is frozen.
+// New makes the setup with initial credentials. driver is the connection over which the
+// daemon reads pages. frozen reports whether Chrome is frozen.
 func New(driver Driver, credentials []state.Passkey, frozen func() bool) *Authenticators {
 	p := &Authenticators{frozen: frozen, credentials: slices.Clone(credentials), refused: map[string]bool{},
 		pages: map[target.SessionID]*authenticator{}, made: map[webauthn.AuthenticatorID]bool{}, repairs: make(chan struct{}, 1)}
@@ -73,17 +71,17 @@ func New(driver Driver, credentials []state.Passkey, frozen func() bool) *Authen
 	return p
 }
 
-// Wants reports whether a target has an authenticator: pages have one, with all of
-// their frames.
+// Wants reports whether a target gets an authenticator. Pages do, for all of their
+// frames.
 func (p *Authenticators) Wants(kind string) bool { return kind == "page" }
 
-// Initialise gives the page an authenticator with all credentials. Chrome answers
-// these commands by itself, while the page waits.
+// Initialise gives the page an authenticator with all credentials. The browser process
+// answers these commands while the page waits.
 func (p *Authenticators) Initialise(ctx context.Context, t *targetinit.Target) {
 	p.once.Do(func() {
 		events, stop := t.Events(webauthn.CredentialAdded.Method, webauthn.CredentialUpdated.Method,
 			webauthn.CredentialAsserted.Method, webauthn.CredentialDeleted.Method)
-		ctx := context.WithoutCancel(ctx) // it ends with the connection
+		ctx := context.WithoutCancel(ctx) // the goroutine ends with the connection
 		p.work.Go(func() {
 			defer stop()
 			p.follow(ctx, events)
@@ -93,17 +91,16 @@ func (p *Authenticators) Initialise(ctx context.Context, t *targetinit.Target) {
 	if err != nil || slices.Contains(contexts.BrowserContextIDs, t.Info().BrowserContextID) {
 		return
 	}
-	p.asking.Lock()
-	defer p.asking.Unlock()
+	p.chromeMu.Lock()
+	defer p.chromeMu.Unlock()
 	p.mu.Lock()
 	p.pages[t.SessionID()] = &authenticator{page: t}
 	p.mu.Unlock()
 	p.install(ctx, t)
 }
 
-// install makes a page's authenticator; the caller holds asking. A page that
-// has gone needs none; one that Chrome gave none in time is tried again when
-// the authenticators are next looked after.
+// install creates a page's authenticator; the caller holds chromeMu. A closed page needs
+// none. If Chrome does not create one in time, the next repair tries again.
 func (p *Authenticators) install(ctx context.Context, t *targetinit.Target) {
 	id, err := add(ctx, t)
 	if err != nil {
@@ -113,19 +110,19 @@ func (p *Authenticators) install(ctx context.Context, t *targetinit.Target) {
 	p.mu.Lock()
 	if p.pages[t.SessionID()] == nil {
 		p.mu.Unlock()
-		return // it has gone meanwhile
+		return // it has been closed meanwhile
 	}
 	p.forget(p.pages[t.SessionID()])
 	p.pages[t.SessionID()], p.made[id] = d, true
 	all := slices.Clone(p.credentials)
 	p.mu.Unlock()
 	for _, c := range all {
-		err := p.give(ctx, d, c)
+		err := p.addTo(ctx, d, c)
 		if err == nil {
 			continue
 		}
 		if _, gone := d.read(ctx); gone != nil {
-			return // it was the authenticator; the next one is given them all
+			return // the authenticator is the cause; its successor gets all credentials
 		}
 		p.mu.Lock()
 		p.refused[string(c.ID)] = true
@@ -133,10 +130,9 @@ func (p *Authenticators) install(ctx context.Context, t *targetinit.Target) {
 	}
 }
 
-// give adds a credential to an authenticator. Without an answer nobody knows
-// what the authenticator holds: the page is given another when it is next looked
-// after.
-func (p *Authenticators) give(ctx context.Context, d *authenticator, c state.Passkey) error {
+// addTo adds a credential to an authenticator. Without an answer, the contents of the
+// authenticator are unknown: the next repair replaces it.
+func (p *Authenticators) addTo(ctx context.Context, d *authenticator, c state.Passkey) error {
 	ctx, cancel := context.WithTimeout(ctx, answerDeadline)
 	defer cancel()
 	err := d.page.Call(ctx, webauthn.AddCredential.Method, addCredential{d.id, toCDP(c)}, nil)
@@ -151,13 +147,13 @@ func (p *Authenticators) give(ctx context.Context, d *authenticator, c state.Pas
 	return err
 }
 
-// refusal says whether Chrome has answered, with an error.
+// refusal reports whether err is an error that Chrome returned.
 func refusal(err error) bool {
 	var refused *cdproto.Error
 	return errors.As(err, &refused)
 }
 
-// add makes an empty authenticator for a page.
+// add creates an empty authenticator for a page.
 func add(ctx context.Context, t *targetinit.Target) (webauthn.AuthenticatorID, error) {
 	ctx, cancel := context.WithTimeout(ctx, answerDeadline)
 	defer cancel()
@@ -166,7 +162,8 @@ func add(ctx context.Context, t *targetinit.Target) (webauthn.AuthenticatorID, e
 	}
 	made, err := cdp.Call(ctx, t, webauthn.AddVirtualAuthenticator, options())
 	if refusal(err) {
-		// A client has left one of its own there: Chrome allows one of a kind.
+		// A client has left its own authenticator there, and Chrome allows one of each
+		// transport.
 		_, _ = cdp.Call(ctx, t, webauthn.Disable, cdp.Empty{})
 		_, _ = cdp.Call(ctx, t, webauthn.Enable, webauthn.EnableParams{})
 		made, err = cdp.Call(ctx, t, webauthn.AddVirtualAuthenticator, options())
@@ -174,22 +171,22 @@ func add(ctx context.Context, t *targetinit.Target) (webauthn.AuthenticatorID, e
 	return made.AuthenticatorID, err
 }
 
-// options are those of every page's authenticator.
+// options returns the options of every page's authenticator.
 func options() webauthn.AddVirtualAuthenticatorParams {
 	return webauthn.AddVirtualAuthenticatorParams{Options: &webauthn.VirtualAuthenticatorOptions{
 		Protocol: webauthn.AuthenticatorProtocolCtap2, Ctap2version: webauthn.Ctap2versionCtap21, // large blobs need it
 		Transport: webauthn.AuthenticatorTransportInternal, HasResidentKey: true, HasUserVerification: true,
 		IsUserVerified: true, AutomaticPresenceSimulation: true, HasLargeBlob: true,
-		// What is saved with the environment is backed up. PRF is left out:
-		// Chrome does not give its secret, so it could not be restored.
+		// Credentials are saved with the environment, so they count as backed up. PRF is
+		// left out: Chrome does not reveal its secret, so it could not be restored.
 		DefaultBackupEligibility: true, DefaultBackupState: true,
 	}}
 }
 
-// Renew does nothing: authenticators are repaired as each client leaves.
+// Renew does nothing: authenticators are repaired when a client leaves.
 func (p *Authenticators) Renew(context.Context, *targetinit.Target) {}
 
-// Gone forgets the authenticator of a page that has gone.
+// Gone forgets the authenticator of a closed page.
 func (p *Authenticators) Gone(_ context.Context, gone *targetinit.Target, _ []*targetinit.Target) {
 	p.mu.Lock()
 	p.forget(p.pages[gone.SessionID()])
@@ -198,8 +195,8 @@ func (p *Authenticators) Gone(_ context.Context, gone *targetinit.Target, _ []*t
 	p.reader.forget(gone.Info().TargetID)
 }
 
-// forget remembers the authenticator of a page, where it had one, for some time: it
-// has gone, or another takes its place. The caller holds mu.
+// forget marks a page's authenticator, if it has one, as removed or replaced. Its ID is
+// remembered for a while. The caller holds mu.
 func (p *Authenticators) forget(d *authenticator) {
 	if d == nil || d.id == "" {
 		return
@@ -210,7 +207,7 @@ func (p *Authenticators) forget(d *authenticator) {
 	}
 }
 
-// read gives the credentials that the authenticator holds now.
+// read returns the credentials that the authenticator holds now.
 func (d *authenticator) read(ctx context.Context) ([]*webauthn.Credential, error) {
 	ctx, cancel := context.WithTimeout(ctx, answerDeadline)
 	defer cancel()
@@ -221,27 +218,27 @@ func (d *authenticator) read(ctx context.Context) ([]*webauthn.Credential, error
 	return got.Credentials, nil
 }
 
-// all are the pages' authenticators, in no order.
+// all returns the pages' authenticators, in no particular order.
 func (p *Authenticators) all() []*authenticator {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return slices.Collect(maps.Values(p.pages))
 }
 
-// Credentials are those of the environment as far as is known without asking Chrome,
-// which may be dead.
+// Credentials returns the environment's credentials as far as known. It does not ask
+// Chrome, which may be dead.
 func (p *Authenticators) Credentials() []state.Passkey {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return slices.Clone(p.credentials)
 }
 
-// Refused are the IDs of the credentials that Chrome did not take.
+// Refused returns the IDs of the credentials that Chrome refused.
 func (p *Authenticators) Refused() map[string]bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return maps.Clone(p.refused)
 }
 
-// Wait returns when the events are no longer followed: after the browser's end.
+// Wait returns when the handling of events has ended, after the browser's end.
 func (p *Authenticators) Wait() { p.work.Wait() }

@@ -11,8 +11,8 @@ import (
 	"github.com/stasisd/stasis/browser/targetinit"
 )
 
-// Authenticators of pages that have gone are forgotten, but for the last ones, whose
-// events may still be on their way.
+// Authenticators of closed pages are forgotten, except the last ones, whose events may
+// still arrive.
 func TestAuthenticatorsAreForgotten(t *testing.T) {
 	p := New(nil, nil, func() bool { return false })
 	const pages = 3 * removedKept
@@ -24,11 +24,11 @@ func TestAuthenticatorsAreForgotten(t *testing.T) {
 		p.Gone(t.Context(), page, nil)
 	}
 	if len(p.made) > removedKept || len(p.removed) > removedKept || !p.made[last] || len(p.pages) != 0 {
-		t.Errorf("%d are known, %d as gone, the last one %v; %d pages", len(p.made), len(p.removed), p.made[last], len(p.pages))
+		t.Errorf("made: %d, removed: %d, last one known: %v; pages: %d", len(p.made), len(p.removed), p.made[last], len(p.pages))
 	}
 }
 
-// noDriver is a connection that nothing is asked of.
+// noDriver is a connection that gets no commands.
 type noDriver struct{ targetinit.Driver }
 
 func (noDriver) Session(target.SessionID) cdp.Session { return nil }

@@ -6,8 +6,8 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// addCredential are the parameters of WebAuthn.addCredential. The type of
-// cdproto always names a key group too, and Chrome refuses that.
+// addCredential has the parameters of WebAuthn.addCredential. cdproto's type always sets
+// a key group too, which Chrome refuses.
 type addCredential struct {
 	AuthenticatorID webauthn.AuthenticatorID `json:"authenticatorId"`
 	Credential      credential               `json:"credential"`
@@ -20,7 +20,7 @@ type credential struct {
 	PrivateKey     []byte `json:"privateKey"`
 	UserHandle     []byte `json:"userHandle,omitempty"`
 	SignCount      int64  `json:"signCount"`
-	LargeBlob      []byte `json:"largeBlob"` // one without any, even an empty one, can be given none later
+	LargeBlob      []byte `json:"largeBlob"` // always sent: a credential created without a blob, even an empty one, can never get one
 	BackupEligible bool   `json:"backupEligibility"`
 	BackedUp       bool   `json:"backupState"`
 	UserName       string `json:"userName,omitempty"`

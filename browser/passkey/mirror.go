@@ -14,12 +14,12 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// blobDelay is how long after a signature the authenticators are read again:
-// a page writes a large blob with a second command, of which Chrome tells
-// nothing. It takes milliseconds.
+// blobDelay is the time after a signature at which the authenticators are read again. A
+// page writes a large blob with a second command, for which Chrome sends no event. It
+// takes milliseconds.
 const blobDelay = 50 * time.Millisecond
 
-// follow keeps the authenticators the same until they end.
+// follow keeps the authenticators equal until their events end.
 func (p *Authenticators) follow(ctx context.Context, events <-chan mux.Event) {
 	var written <-chan time.Time
 	for {
@@ -42,7 +42,7 @@ func (p *Authenticators) follow(ctx context.Context, events <-chan mux.Event) {
 	}
 }
 
-// mirror records what a page did to a credential, and applies it to the other pages.
+// mirror records what a page did to a credential and applies it to the other pages.
 func (p *Authenticators) mirror(ctx context.Context, e mux.Event) {
 	var what struct {
 		AuthenticatorID webauthn.AuthenticatorID `json:"authenticatorId"`
@@ -52,8 +52,8 @@ func (p *Authenticators) mirror(ctx context.Context, e mux.Event) {
 	if json.Unmarshal(e.Params, &what) != nil {
 		return
 	}
-	p.asking.Lock() // a page that is being given its authenticator gets it whole
-	defer p.asking.Unlock()
+	p.chromeMu.Lock() // lets an authenticator that is being filled get all credentials first
+	defer p.chromeMu.Unlock()
 	p.mu.Lock()
 	at := p.pages[e.SessionID]
 	own := p.made[what.AuthenticatorID]
@@ -62,33 +62,33 @@ func (p *Authenticators) mirror(ctx context.Context, e mux.Event) {
 		at = nil
 	}
 	switch {
-	case !own: // a client's
+	case !own: // a client's authenticator
 	case what.Credential == nil:
 		if at != nil && !p.echo(ctx, at, what.CredentialID) {
-			p.deleted(ctx, at, what.CredentialID)
+			p.mirrorDeletion(ctx, at, what.CredentialID)
 		}
 	default:
-		p.changed(ctx, at, what.Credential)
+		p.mirrorChange(ctx, at, what.Credential)
 	}
 }
 
-// echo says whether a credential's deletion is one of those below: Chrome tells
-// of them too, and the credential is there again by then. Where Chrome does not
-// answer it is taken to be.
+// echo reports whether update or mirrorDeletion deleted a credential: Chrome sends
+// events for those too, and update has added the credential again by then. If Chrome does
+// not answer, echo returns true.
 func (p *Authenticators) echo(ctx context.Context, at *authenticator, id []byte) bool {
 	now, err := at.read(ctx)
 	return err != nil || slices.ContainsFunc(now, func(c *webauthn.Credential) bool { return bytes.Equal(c.CredentialID, id) })
 }
 
-// deleted records a deletion and applies it to the other pages.
-func (p *Authenticators) deleted(ctx context.Context, at *authenticator, id []byte) {
+// mirrorDeletion records a deletion and applies it to the other pages.
+func (p *Authenticators) mirrorDeletion(ctx context.Context, at *authenticator, id []byte) {
 	p.mu.Lock()
 	before := len(p.credentials)
 	p.credentials = slices.DeleteFunc(p.credentials, func(c state.Passkey) bool { return bytes.Equal(c.ID, id) })
 	fresh := len(p.credentials) < before
 	p.mu.Unlock()
 	if !fresh {
-		return // it was mirrored here
+		return // this deletion was mirrored from another page
 	}
 	for _, d := range p.all() {
 		if d.id != at.id && d.id != "" {
@@ -97,9 +97,9 @@ func (p *Authenticators) deleted(ctx context.Context, at *authenticator, id []by
 	}
 }
 
-// changed records a credential that was made, used or renamed, and applies it to the
-// other pages.
-func (p *Authenticators) changed(ctx context.Context, at *authenticator, is *webauthn.Credential) {
+// mirrorChange records a credential that was created, used or renamed, and applies it to
+// the other pages.
+func (p *Authenticators) mirrorChange(ctx context.Context, at *authenticator, is *webauthn.Credential) {
 	from := webauthn.AuthenticatorID("")
 	if at != nil {
 		from = at.id
@@ -107,9 +107,9 @@ func (p *Authenticators) changed(ctx context.Context, at *authenticator, is *web
 	p.update(ctx, from, p.record(fromCDP(is), false))
 }
 
-// update gives a credential as it is now to all authenticators but one. It waits
-// until they have it whole: Chrome adds the credential at once and its large
-// blob later, and one that is read in between has an empty one.
+// update writes a credential to all authenticators except one. It waits until they have
+// all of it: Chrome adds the credential at once and its large blob later, and a reading
+// in between shows an empty blob.
 func (p *Authenticators) update(ctx context.Context, from webauthn.AuthenticatorID, c state.Passkey) {
 	var updates sync.WaitGroup
 	for _, d := range p.all() {
@@ -117,16 +117,17 @@ func (p *Authenticators) update(ctx context.Context, from webauthn.Authenticator
 			continue
 		}
 		updates.Go(func() {
-			// Chrome has no command that changes one. The second does not wait for the first's answer.
+			// Chrome has no command to change a credential. The second command does not
+			// wait for the first one's answer.
 			d.page.Post(ctx, webauthn.RemoveCredential.Method, webauthn.RemoveCredentialParams{AuthenticatorID: d.id, CredentialID: c.ID})
-			_ = p.give(ctx, d, c) // what it lacks it is given when it is next looked after
+			_ = p.addTo(ctx, d, c) // the next repair adds what is missing
 		})
 	}
 	updates.Wait()
 }
 
-// record notes a credential and returns it as it is held now. An event lacks a
-// blob that is being written; whole says that the blob was read.
+// record stores a credential and returns its stored form. An event lacks a blob that is
+// being written; whole says that the blob was read.
 func (p *Authenticators) record(c state.Passkey, whole bool) state.Passkey {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -138,27 +139,27 @@ func (p *Authenticators) record(c state.Passkey, whole bool) state.Passkey {
 	if old := p.credentials[i]; !whole {
 		c.LargeBlob = old.LargeBlob
 	}
-	// Two pages that sign at once both count from the same number: the counter
-	// of the environment never goes back.
+	// Two pages that sign at the same time both count from the same number. The stored
+	// counter never goes back.
 	c.SignCount = max(c.SignCount, p.credentials[i].SignCount)
 	p.credentials[i] = c
 	return c
 }
 
-// find is where a credential is held, or -1. The caller holds mu.
+// find returns the index of a stored credential, or -1. The caller holds mu.
 func (p *Authenticators) find(id []byte) int {
 	return slices.IndexFunc(p.credentials, func(c state.Passkey) bool { return bytes.Equal(c.ID, id) })
 }
 
-// Read asks every authenticator itself: an event may still be on its way,
-// and Chrome has none for some things.
+// Read reads all authenticators: an event may not have arrived yet, and Chrome sends none
+// for some changes.
 func (p *Authenticators) Read(ctx context.Context) {
-	p.asking.Lock()
-	defer p.asking.Unlock()
+	p.chromeMu.Lock()
+	defer p.chromeMu.Unlock()
 	for _, d := range p.all() {
 		now, err := d.read(ctx)
 		if err != nil {
-			continue // the events have told the rest
+			continue // events have reported its changes
 		}
 		for _, c := range now {
 			if is := fromCDP(c); p.newer(is) {
@@ -168,8 +169,8 @@ func (p *Authenticators) Read(ctx context.Context) {
 	}
 }
 
-// newer reports whether what an authenticator holds is newer than what is held. One
-// that has signed less does not know of the last signature yet.
+// newer reports whether an authenticator's credential is newer than the stored one. One
+// with a lower signature count lacks the last signature.
 func (p *Authenticators) newer(is state.Passkey) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

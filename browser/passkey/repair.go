@@ -2,34 +2,34 @@ package passkey
 
 import "context"
 
-// RepairSoon has the authenticators repaired soon. It does not wait.
+// RepairSoon requests a repair of the authenticators. It does not wait for it.
 func (p *Authenticators) RepairSoon() {
 	select {
 	case p.repairs <- struct{}{}:
-	default: // it is to be done already
+	default: // a repair is requested already
 	}
 }
 
-// PauseRepair has nothing repaired until the returned function is called, and waits
-// for a repair that is under way: whoever attaches to many pages for a moment takes
-// away what they are just being given.
+// PauseRepair pauses repairs until the returned function is called, and waits for a
+// repair in progress. A caller that briefly attaches to many pages would remove the
+// authenticators that a repair is adding.
 func (p *Authenticators) PauseRepair() (resume func()) {
-	p.asking.Lock()
-	defer p.asking.Unlock()
+	p.chromeMu.Lock()
+	defer p.chromeMu.Unlock()
 	p.paused++
 	return func() {
-		p.asking.Lock()
+		p.chromeMu.Lock()
 		p.paused--
-		p.asking.Unlock()
+		p.chromeMu.Unlock()
 		p.RepairSoon()
 	}
 }
 
-// ClientLeaving is called when a client leaves and its sessions still exist; the
-// returned function, when they are gone.
+// ClientLeaving is called when a client leaves and its sessions still exist. The returned
+// function is called when they have ended.
 func (p *Authenticators) ClientLeaving(ctx context.Context) (left func()) {
 	p.leaving.RLock()
-	// Its sessions take the authenticators of their pages with them.
+	// The end of its sessions removes the authenticators of their pages.
 	p.Read(ctx)
 	return func() {
 		defer p.leaving.RUnlock()
@@ -37,27 +37,27 @@ func (p *Authenticators) ClientLeaving(ctx context.Context) (left func()) {
 	}
 }
 
-// ClientJoining is called before a client is served: it then finds no page without
-// an authenticator that a client who leaves has just taken away.
+// ClientJoining is called before a client is served. The client then finds no page whose
+// authenticator was removed because another client has just left.
 func (p *Authenticators) ClientJoining(ctx context.Context) {
 	p.leaving.Lock()
 	defer p.leaving.Unlock()
 	p.repair(ctx)
 }
 
-// repair gives pages their authenticator again where it has gone. Chrome takes it
-// away with any session of the page that ends after the page has navigated, and
-// with a client's own WebAuthn.disable.
+// repair gives pages a new authenticator if theirs was removed. Chrome removes it when
+// any session of the page ends after the page has navigated, and on a client's own
+// WebAuthn.disable.
 func (p *Authenticators) repair(ctx context.Context) {
-	p.asking.Lock()
-	defer p.asking.Unlock()
+	p.chromeMu.Lock()
+	defer p.chromeMu.Unlock()
 	if p.paused > 0 || p.frozen() {
-		return // it is done afterwards
+		return // a repair follows later
 	}
 	for _, d := range p.all() {
 		_, err := d.read(ctx)
 		if err != nil && !refusal(err) {
-			_, err = d.read(ctx) // it is busy, or went while it was asked
+			_, err = d.read(ctx) // the page is busy, or the authenticator was removed during the call
 		}
 		if err != nil && ctx.Err() == nil {
 			p.install(ctx, d.page)

@@ -14,25 +14,25 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// Applied is what a restore has made of a profile before Chrome opens it.
+// Applied is what a restore has changed in a profile before Chrome opens it.
 type Applied struct {
 	Verdict
-	// Placed are the report lines of the localStorage that was written into the
-	// profile. Left are the areas that only Chrome can write.
+	// Placed has the report lines of the localStorage that was written into the profile.
+	// Left has the areas that only Chrome can write.
 	Placed []state.Component
 	Left   []state.Area
-	// Changed names the folders in the user data directory that were written. They
-	// belong to the daemon: handing them to Chrome's user is the caller's.
+	// Changed lists the folders in the user data directory that were written. They belong
+	// to the daemon; the caller must give them to Chrome's user.
 	Changed []string
 }
 
-// Apply reconciles a document with a profile that no Chrome has opened yet, and
-// changes the profile accordingly. It removes stores that do not hold what was saved:
-// Chrome would throw a damaged one away when it meets the damage, with what is
-// applied over it. It writes the document's localStorage where that is taken.
+// Apply reconciles a document with a profile that no Chrome has opened yet, and changes
+// the profile accordingly. It removes stores that do not hold what was saved. When Chrome
+// finds such damage later, it discards the store together with the state applied to it.
+// Apply also writes the localStorage areas that are taken from the document.
 func Apply(ctx context.Context, userDataDir string, doc state.Document, found inspect.Profile, now time.Time) (a Applied, err error) {
 	if !doc.Complete {
-		return a, nil // nothing was read
+		return a, nil // nothing was read over CDP
 	}
 	a.Verdict = Reconcile(Copies{Document: doc, Found: found})
 	var broken []string
@@ -45,7 +45,7 @@ func Apply(ctx context.Context, userDataDir string, doc state.Document, found in
 	if err := Remove(userDataDir, broken...); err != nil {
 		return a, err
 	}
-	if err := a.makeRoom(ctx, userDataDir); err != nil {
+	if err := a.removeStale(ctx, userDataDir); err != nil {
 		return a, err
 	}
 	if areas := a.areas(doc, found); len(areas) > 0 || a.Broken.LocalStorage || found.LocalStorage.Cut {
@@ -54,9 +54,9 @@ func Apply(ctx context.Context, userDataDir string, doc state.Document, found in
 	return a, nil
 }
 
-// makeRoom takes out of the profile the sessionStorage in whose place the document's
-// is applied. Where that cannot be, the profile's stays.
-func (a *Applied) makeRoom(ctx context.Context, userDataDir string) error {
+// removeStale removes from the profile the sessionStorage that the document's replaces. If
+// that is not possible, the profile's sessionStorage stays.
+func (a *Applied) removeStale(ctx context.Context, userDataDir string) error {
 	if len(a.Forget) == 0 {
 		return nil
 	}
@@ -74,9 +74,9 @@ func (a *Applied) makeRoom(ctx context.Context, userDataDir string) error {
 	return nil
 }
 
-// areas are the localStorage areas to write into a profile: those that are taken from
-// the document, and where the whole database is made anew, of other origins what
-// could still be read on disk.
+// areas lists the localStorage areas to write into a profile: those taken from the
+// document. If the whole database is written anew, it adds what could still be read on
+// disk of other origins.
 func (a *Applied) areas(doc state.Document, found inspect.Profile) []state.Area {
 	areas := slices.DeleteFunc(slices.Clone(doc.Local), func(area state.Area) bool { return a.Local[area.StorageKey] == FromProfile })
 	if !a.Broken.LocalStorage {
@@ -90,8 +90,8 @@ func (a *Applied) areas(doc state.Document, found inspect.Profile) []state.Area 
 	return areas
 }
 
-// ApplyLocal writes localStorage areas into the profile of a user data directory that
-// no Chrome has opened yet.
+// ApplyLocal writes localStorage areas into the profile of a user data directory. No
+// Chrome may have opened it yet.
 func (a *Applied) ApplyLocal(ctx context.Context, userDataDir string, areas []state.Area, now time.Time) error {
 	root, err := os.OpenRoot(Path(userDataDir))
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 	"github.com/stasisd/stasis/browser/profile"
 )
 
-// Chrome's policies of an imported profile are dropped from both files, and the list
-// of addresses that Chrome refuses is the daemon's own.
+// Prepare removes Chrome's policies in an imported profile from both settings files, and
+// writes the daemon's own list of refused addresses.
 func TestPreparePolicies(t *testing.T) {
 	root := t.TempDir()
 	imported := `{"policy":{"url_allowlist":["file://*"],"url_blocklist":[],"extra":1},"kept":true}`
@@ -26,8 +26,8 @@ func TestPreparePolicies(t *testing.T) {
 	want(t, prefs(t, root, "Secure Preferences"), "true", "kept")
 }
 
-// Neither the list nor any other policy is in an archive; other files, and settings
-// without policies, go as they are.
+// An archive contains neither the list nor any other policy. Other files, and settings
+// without policies, are unchanged.
 func TestUnpreparePolicies(t *testing.T) {
 	root := t.TempDir()
 	for name, body := range map[string]string{
@@ -53,9 +53,9 @@ func TestUnpreparePolicies(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	if got[0].Size != int64(len(got[0].Data)) {
-		t.Errorf("%d bytes of %s", got[0].Size, got[0].Data)
+		t.Errorf("size %d of %s", got[0].Size, got[0].Data)
 	}
 	if left, err := os.ReadFile(files[0].Path); err != nil || len(left) == len(got[0].Data) {
-		t.Errorf("the file on disk is %s, %v", left, err)
+		t.Errorf("the file on disk has changed: %s, %v", left, err)
 	}
 }

@@ -2,7 +2,7 @@ package profile
 
 import "strings"
 
-// controllable are the preferences that Chromium 156 lets extensions set: those of
+// controllable lists the preferences that Chromium 156 lets extensions set: those of
 // chrome.privacy, chrome.proxy and chrome.accessibilityFeatures
 // (chrome/browser/extensions/pref_mapping.cc).
 var controllable = map[string]bool{
@@ -34,10 +34,10 @@ var controllable = map[string]bool{
 	"webrtc.udp_port_range":                true,
 }
 
-// fontPreferences begins the preferences that chrome.fontSettings sets.
+// fontPreferences is the prefix of the preferences that chrome.fontSettings sets.
 const fontPreferences = "webkit.webprefs."
 
-// contentTypes are the content settings that chrome.contentSettings knows.
+// contentTypes lists the content settings that chrome.contentSettings knows.
 var contentTypes = map[string]bool{
 	"cookies": true, "images": true, "javascript": true, "location": true, "geolocation": true, "plugins": true, "popups": true,
 	"notifications": true, "fullscreen": true, "mouselock": true, "microphone": true, "media-stream-mic": true,
@@ -46,9 +46,9 @@ var contentTypes = map[string]bool{
 	"clipboard": true, "sound": true,
 }
 
-// dropControlled leaves in an extension's entry the preferences and content settings
-// that extensions may set. Chrome checks that when an extension sets one, and not when
-// it reads the entry: there one may stand for any other, in front of the profile's own.
+// dropControlled removes from an extension's entry every preference and content setting
+// that extensions may not set. Chrome checks this when an extension sets one, but not
+// when it reads the entry: there an entry could override any preference of the profile.
 func dropControlled(entry map[string]any) {
 	for _, name := range []string{"preferences", "incognito_preferences", "regular_only_preferences"} {
 		of, ok := entry[name].(map[string]any)
@@ -79,10 +79,9 @@ func dropControlled(entry map[string]any) {
 	}
 }
 
-// dropManaged forgets what a profile has in the place of settings of the machine's
-// administrator: where Chrome finds them there they go before its user's. What Chrome
-// itself writes under such a name is about supervised children, of which a profile
-// here has none.
+// dropManaged removes a profile's settings of the machine's administrator, which Chrome
+// prefers to those of its user. Chrome itself writes such names only for supervised
+// children, and no profile here has one.
 func dropManaged(prefs map[string]any) {
 	delete(prefs, policyPreferences)
 	profile, _ := prefs["profile"].(map[string]any)

@@ -18,36 +18,35 @@ import (
 	"github.com/stasisd/stasis/fault"
 )
 
-// youth is how long after a file was written its times say nothing for sure: a
-// file system has clocks of some milliseconds, and what is written within one
-// tick bears one time.
-const youth = 100 * time.Millisecond
+// minAge is the age below which a file's times prove nothing. A file system's clock ticks
+// every few milliseconds, and all writes within one tick get the same time.
+const minAge = 100 * time.Millisecond
 
-// chunk is how many bytes are copied before the time is looked at again: Chrome
-// stands still meanwhile, and one file may be large.
-const chunk = 8 << 20
+// copyChunk is the number of bytes that are copied between two checks of the deadline:
+// Chrome is frozen meanwhile, and a single file may be large.
+const copyChunk = 8 << 20
 
-// Copy is a copy of an environment in a user data directory of its own. It is
-// brought up to date as often as is wanted, and what has not changed since is not
-// copied again. Its methods are not safe for concurrent use.
+// Copy is a copy of an environment in a separate user data directory. It can be updated
+// any number of times; an update copies only what has changed. Its methods are not safe
+// for concurrent use.
 type Copy struct {
 	to   string
 	have map[string]stamp // by name
 }
 
-// NewCopy makes a copy in an empty user data directory that no Chrome uses and
-// nobody else may enter.
+// NewCopy makes a copy in an empty user data directory, which no Chrome uses and only the
+// daemon may enter.
 func NewCopy(userDataDir string) *Copy {
 	return &Copy{to: userDataDir, have: map[string]stamp{}}
 }
 
-// stamp is how a file was before it was copied. Chrome maps no file of an
-// environment into memory to write it, so none changes without a new time.
+// stamp is a file's metadata before it was copied. Chrome writes no file of an
+// environment through a memory map, so every change gives a file a new time.
 type stamp struct {
 	inode            uint64
 	size             int64
 	written, changed int64 // mtime and ctime, nanoseconds since 1970
-	young            bool  // another write may have left all this as it is
+	recent           bool  // a later write may leave all these fields the same
 }
 
 func stampOf(info fs.FileInfo) stamp {
@@ -58,8 +57,8 @@ func stampOf(info fs.FileInfo) stamp {
 	return s
 }
 
-// Behind reports whether the environment in a user data directory has changed, or
-// may have, since the copy was brought up to date. Chrome may run.
+// Behind reports whether the environment in a user data directory has changed, or may
+// have, since the last update of the copy. Chrome may run.
 func (c *Copy) Behind(ctx context.Context, from string) (bool, error) {
 	files, err := Select(ctx, from)
 	if err != nil {
@@ -73,17 +72,18 @@ func (c *Copy) Behind(ctx context.Context, from string) (bool, error) {
 	return len(files) != len(c.have), nil
 }
 
-// Update brings the copy up to date with the environment in a user data
-// directory, and returns how many bytes it copied. Of a Chrome that runs the copy
-// is a mixture of moments; to be of one, Chrome must stand still. After an error
-// it is of no use until an Update succeeds. A full disk is store_full.
+// Update updates the copy from the environment in a user data directory, and returns the
+// number of bytes copied. While Chrome runs, the copy mixes states of different times;
+// for a consistent copy Chrome must be frozen. After an error the copy is unusable until
+// an Update succeeds. A full disk is store_full.
 func (c *Copy) Update(ctx context.Context, from string) (copied int64, err error) {
 	const op = "profile.copy"
 	files, err := Select(ctx, from)
 	if err != nil {
 		return 0, err
 	}
-	// Chrome could put a link in a file's or folder's place: none is followed out.
+	// Chrome could replace a file or a folder by a link. No link that leads out is
+	// followed.
 	source, err := os.OpenRoot(from)
 	if err != nil {
 		return 0, fault.Wrap(err, fault.SaveFailed, op, "the profile could not be read")
@@ -97,16 +97,16 @@ func (c *Copy) Update(ctx context.Context, from string) (copied int64, err error
 	left := maps.Clone(c.have)
 	for _, f := range files {
 		if ctx.Err() != nil {
-			return copied, late(ctx, op)
+			return copied, timeoutError(ctx, op)
 		}
 		delete(left, f.Name)
-		n, err := c.take(ctx, source, target, from, f)
+		n, err := c.copyFile(ctx, source, target, from, f)
 		copied += n
 		if err != nil && ctx.Err() != nil {
-			return copied, late(ctx, op)
+			return copied, timeoutError(ctx, op)
 		}
 		if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
-			return copied, fault.Wrap(err, fault.StoreFull, op, "there is no room for a copy of the environment")
+			return copied, fault.Wrap(err, fault.StoreFull, op, "the disk has no space for a copy of the environment")
 		}
 		if err != nil {
 			return copied, fault.Wrap(err, fault.SaveFailed, op, "the environment could not be copied")
@@ -114,18 +114,18 @@ func (c *Copy) Update(ctx context.Context, from string) (copied int64, err error
 	}
 	for name := range left {
 		if err := c.drop(target, name); err != nil {
-			return copied, fault.Wrap(err, fault.StoreFailed, op, "the copy could not be brought up to date")
+			return copied, fault.Wrap(err, fault.StoreFailed, op, "a file could not be removed from the copy of the environment")
 		}
 	}
 	return copied, nil
 }
 
-func late(ctx context.Context, op string) error {
+func timeoutError(ctx context.Context, op string) error {
 	return fault.Wrap(ctx.Err(), fault.Timeout, op, "the environment could not be copied in time")
 }
 
-// take copies one file, unless it is as it was.
-func (c *Copy) take(ctx context.Context, source, target *os.Root, from string, f File) (int64, error) {
+// copyFile copies one file unless it is unchanged.
+func (c *Copy) copyFile(ctx context.Context, source, target *os.Root, from string, f File) (int64, error) {
 	is := stampOf(f.info)
 	if had, there := c.have[f.Name]; there && had == is {
 		return 0, nil
@@ -136,7 +136,7 @@ func (c *Copy) take(ctx context.Context, source, target *os.Root, from string, f
 		return 0, err
 	}
 	in, err := source.OpenFile(rel, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
-	if errors.Is(err, fs.ErrNotExist) { // a Chrome that runs has just removed it
+	if errors.Is(err, fs.ErrNotExist) { // a running Chrome has just removed it
 		return 0, c.drop(target, f.Name)
 	}
 	if err != nil {
@@ -153,33 +153,33 @@ func (c *Copy) take(ctx context.Context, source, target *os.Root, from string, f
 	if err != nil {
 		return 0, err
 	}
-	n, err := pour(ctx, out, in)
+	n, err := copyContents(ctx, out, in)
 	if err == nil {
 		err = out.Chmod(0o600 | f.Mode&0o100)
 	}
 	made, serr := out.Stat()
 	if err = errors.Join(err, serr, out.Close()); err == nil {
-		// By the clock that the file's own times are of, whatever a daemon's says.
-		is.young = tooYoung(is.changed, made.ModTime().UnixNano())
+		// The age is computed from the file system's clock, because the daemon's may
+		// differ.
+		is.recent = tooRecent(is.changed, made.ModTime().UnixNano())
 		c.have[f.Name] = is
 	}
 	return n, err
 }
 
-// tooYoung reports whether a file that changed at one time, in nanoseconds, was
-// copied at another so soon that it may change again and bear the same time. One
-// that changed in the future did so before a clock was set back, and what is
-// written to it from now on bears another time.
-func tooYoung(changed, copied int64) bool {
+// tooRecent reports whether a file was copied so soon after its last change that another
+// change could get the same time. Both times are in nanoseconds. A change time in the
+// future dates from before the clock was set back; later writes get another time.
+func tooRecent(changed, copied int64) bool {
 	age := copied - changed
-	return -int64(youth) < age && age < int64(youth)
+	return -int64(minAge) < age && age < int64(minAge)
 }
 
-// pour copies a file until its end or that of ctx, by the kernel, which shares the
-// blocks where the file system can.
-func pour(ctx context.Context, out, in *os.File) (copied int64, err error) {
+// copyContents copies a file until its end, or until ctx ends. The kernel does the
+// copying and shares the blocks if the file system can.
+func copyContents(ctx context.Context, out, in *os.File) (copied int64, err error) {
 	for {
-		n, err := io.CopyN(out, in, chunk)
+		n, err := io.CopyN(out, in, copyChunk)
 		copied += n
 		if errors.Is(err, io.EOF) {
 			return copied, nil
@@ -193,7 +193,7 @@ func pour(ctx context.Context, out, in *os.File) (copied int64, err error) {
 	}
 }
 
-// drop removes a file of the copy.
+// drop removes a file from the copy.
 func (c *Copy) drop(target *os.Root, name string) error {
 	delete(c.have, name)
 	if err := target.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -202,7 +202,7 @@ func (c *Copy) drop(target *os.Root, name string) error {
 	return nil
 }
 
-// Sum stands for the names, sizes and times of what was copied.
+// Sum returns a hash of the names, sizes and times of the copied files.
 func (c *Copy) Sum() [sha256.Size]byte {
 	h := sha256.New()
 	for _, name := range slices.Sorted(maps.Keys(c.have)) {

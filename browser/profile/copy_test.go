@@ -13,7 +13,7 @@ import (
 	"github.com/stasisd/stasis/fault"
 )
 
-// contents are the files of an environment with their text.
+// contents returns the files of an environment with their text.
 func contents(t *testing.T, root string) map[string]string {
 	t.Helper()
 	files, err := profile.Select(t.Context(), root)
@@ -31,9 +31,9 @@ func contents(t *testing.T, root string) map[string]string {
 	return all
 }
 
-// settled brings a copy up to date until no file is so young that another write
-// may bear the same time.
-func settled(t *testing.T, c *profile.Copy, from string) {
+// updateUntilSettled updates a copy until every file is so old that a later write gets
+// another time.
+func updateUntilSettled(t *testing.T, c *profile.Copy, from string) {
 	t.Helper()
 	deadline := time.Now().Add(20 * time.Second)
 	for {
@@ -46,13 +46,13 @@ func settled(t *testing.T, c *profile.Copy, from string) {
 			return
 		}
 		if time.Now().After(deadline) {
-			t.Fatal("it never settles")
+			t.Fatal("the copy is still behind after 20 s")
 		}
 	}
 }
 
-// A copy follows what is written, replaced, renamed and removed, under the names
-// that archives have, and copies no more than that.
+// A copy follows files that are written, replaced, renamed and removed, under the names
+// used in archives, and copies nothing else.
 func TestCopy(t *testing.T) {
 	from, to := t.TempDir(), t.TempDir()
 	c := profile.NewCopy(to)
@@ -72,9 +72,9 @@ func TestCopy(t *testing.T) {
 		if c.Sum() == was {
 			t.Errorf("%s: the sum is the same", what)
 		}
-		settled(t, c, from)
+		updateUntilSettled(t, c, from)
 		if n, err := c.Update(t.Context(), from); err != nil || n != 0 {
-			t.Errorf("%s: %d bytes were copied for nothing, %v", what, n, err)
+			t.Errorf("%s: %d unchanged bytes were copied, %v", what, n, err)
 		}
 	}
 	step("all of it", func() {
@@ -102,8 +102,9 @@ func TestCopy(t *testing.T) {
 	}
 }
 
-// The time of a file that has just been written is not trusted: it is copied again.
-func TestCopyYoung(t *testing.T) {
+// The time of a file that has just been written is not trusted, so the file is copied
+// again.
+func TestCopyRecent(t *testing.T) {
 	from := t.TempDir()
 	c := profile.NewCopy(t.TempDir())
 	put(t, from, "Default/Cookies", "jar")
@@ -114,9 +115,9 @@ func TestCopyYoung(t *testing.T) {
 	}
 }
 
-// Whoever has taken Chrome over makes the daemon read no file but the profile's,
-// nor write one but the copy's.
-func TestCopyLeadsNowhere(t *testing.T) {
+// A compromised Chrome cannot make the daemon read files outside the profile, or write
+// files outside the copy.
+func TestCopyFollowsNoLinks(t *testing.T) {
 	secret := filepath.Join(t.TempDir(), "secret")
 	if err := os.WriteFile(secret, []byte("secret"), 0o600); err != nil {
 		t.Fatal(err)
@@ -144,8 +145,8 @@ func TestCopyLeadsNowhere(t *testing.T) {
 	}
 }
 
-// A copy that is given up is made good by the next.
-func TestCopyGivenUp(t *testing.T) {
+// After an update was canceled, the next one completes the copy.
+func TestCopyCanceled(t *testing.T) {
 	from, to := t.TempDir(), t.TempDir()
 	put(t, from, "Default/Cookies", "jar")
 	c := profile.NewCopy(to)
@@ -165,34 +166,34 @@ func TestCopyGivenUp(t *testing.T) {
 	}
 }
 
-// endsSoon is a context that ends when it has been looked at so many times.
-type endsSoon struct {
+// endsAfter is a context that ends when Err has been called the given number of times.
+type endsAfter struct {
 	context.Context
 	looks int
 }
 
-func (e *endsSoon) Err() error {
+func (e *endsAfter) Err() error {
 	if e.looks--; e.looks < 0 {
 		return context.DeadlineExceeded
 	}
 	return nil
 }
 
-// One large file is not copied to its end when there is no time for that, and the
-// next copy has all of it.
-func TestCopyGivenUpWithinAFile(t *testing.T) {
+// When the time is up, copying stops even within a large file. The next update copies all
+// of it.
+func TestCopyCanceledWithinFile(t *testing.T) {
 	from, to := t.TempDir(), t.TempDir()
 	put(t, from, "Default/Cookies", "")
 	const size = 40 << 20
-	if err := os.Truncate(filepath.Join(from, "Default/Cookies"), size); err != nil { // without blocks
+	if err := os.Truncate(filepath.Join(from, "Default/Cookies"), size); err != nil { // a sparse file
 		t.Fatal(err)
 	}
 	c := profile.NewCopy(to)
-	// One more look each time, until the context ends within the file.
+	// The number of looks grows until the context ends within the file.
 	var n int64
 	for looks := 0; n == 0; looks++ {
 		var err error
-		if n, err = c.Update(&endsSoon{t.Context(), looks}, from); fault.CodeOf(err) != fault.Timeout {
+		if n, err = c.Update(&endsAfter{t.Context(), looks}, from); fault.CodeOf(err) != fault.Timeout {
 			t.Fatalf("%d looks: %v", looks, err)
 		}
 	}

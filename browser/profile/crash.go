@@ -14,28 +14,28 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// jarFiles are the files whose times say when the jar was written. Its rollback journal is
-// not among them: that is begun, and brought to the disk, before the first page of the
-// jar is written, so a Chrome that died meanwhile has written nothing
+// jarFiles lists the files whose times show when the cookie jar was written. Its rollback
+// journal is not in the list. SQLite creates and syncs the journal before it writes the
+// first page of the database, so a Chrome that died in between has written nothing
 // (https://www.sqlite.org/atomiccommit.html).
 var jarFiles = []string{"Cookies", "Cookies-wal"}
 
 // readDeadline bounds the reading of a whole profile.
 const readDeadline = 30 * time.Second
 
-// Reading is the last reading of a Chrome over CDP before it died.
+// Reading is the last reading of a Chrome's state over CDP before it died.
 type Reading struct {
 	Document         state.Document
 	From, Until, Now time.Time // as in [Crash]
-	// Files unpacks those files of the reading's snapshot whose names are accepted.
-	// It returns the user data directory, and what removes it.
+	// Files unpacks the files of the reading's snapshot whose names accept allows. It
+	// returns the user data directory, and a function that removes it.
 	Files func(ctx context.Context, accept func(name string) bool) (userDataDir string, remove func(), err error)
 }
 
-// Merge takes of a reading, and of the profile that a Chrome left which died after
-// it, each part's newer copy: see [Reconcile]. It returns the document that a restore
-// applies to that profile, and takes out of the profile what would be in its way.
-// After an error the document is the reading's.
+// Merge combines a reading and the profile of a Chrome that died after it. Of each part
+// it takes the newer copy: see [Reconcile]. It returns the document that a restore
+// applies to that profile, and removes from the profile what would conflict with it. If
+// it fails, it returns the reading's document.
 func Merge(ctx context.Context, userDataDir string, r Reading) (state.Document, error) {
 	folder := Path(userDataDir)
 	found, err := readProfile(ctx, folder)
@@ -59,7 +59,8 @@ func Merge(ctx context.Context, userDataDir string, r Reading) (state.Document, 
 	return v.merged(ctx, folder, r.Document)
 }
 
-// merged is a document with what the verdict takes of it, for the profile in a folder.
+// merged returns a document with the parts that the verdict takes from it, for the
+// profile in a folder.
 func (v Verdict) merged(ctx context.Context, folder string, read state.Document) (state.Document, error) {
 	doc := read
 	doc.Doubts = v.Doubts
@@ -83,13 +84,13 @@ func (v Verdict) merged(ctx context.Context, folder string, read state.Document)
 	}
 	if !done {
 		doc.Doubts = append(doc.Doubts, state.Missed{Component: state.ComponentSessionStorage,
-			Reason: "what Chrome left of it cannot be changed, so what was read last is there only in tabs of which it had written nothing"})
+			Reason: "Chrome's files of it cannot be changed, so the last reading is restored only in tabs of which Chrome had written nothing"})
 	}
 	return doc, nil
 }
 
-// forgetSession takes some storage keys' sessionStorage out of the profile in a folder.
-// done is false where that cannot be.
+// forgetSession removes the sessionStorage of some storage keys from the profile in a
+// folder. done is false if that is not possible.
 func forgetSession(ctx context.Context, folder string, storageKeys map[string]bool) (done bool, err error) {
 	if len(storageKeys) == 0 {
 		return true, nil
@@ -102,8 +103,8 @@ func forgetSession(ctx context.Context, folder string, storageKeys map[string]bo
 	return sessionstorage.Forget(ctx, root, storageKeys)
 }
 
-// sessionStorage reads the tabs' sessionStorage in the files of the reading's
-// snapshot; it is not known where they cannot be had.
+// sessionStorage reads the tabs' sessionStorage from the files of the reading's snapshot.
+// The result is empty (unknown) if the files are not available.
 func (r Reading) sessionStorage(ctx context.Context) sessionstorage.Contents {
 	userDataDir, remove, err := r.Files(ctx, func(name string) bool {
 		return strings.HasPrefix(name, Default+"/"+inspect.SessionStorage+"/")
@@ -130,11 +131,11 @@ func readProfile(ctx context.Context, folder string) (inspect.Profile, error) {
 	return inspect.Read(ctx, folder)
 }
 
-// lastWritten is when the newest of some files and folders of a profile was written;
-// the zero time where none is there.
+// lastWritten returns when the newest of some files and folders of a profile was written;
+// the zero time if none exists.
 func lastWritten(folder string, names ...string) (newest time.Time) {
 	for _, name := range names {
-		// What cannot be looked at is as if it were not there.
+		// A file that cannot be read counts as missing.
 		_ = filepath.WalkDir(filepath.Join(folder, name), func(_ string, d fs.DirEntry, err error) error {
 			if err != nil {
 				return nil //nolint:nilerr // as above

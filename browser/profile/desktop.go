@@ -14,20 +14,20 @@ import (
 	"github.com/stasisd/stasis/state/report"
 )
 
-// LastVersion is the file beside the profiles that names the Chrome that ran
+// LastVersion is the file beside the profiles with the version of the Chrome that ran
 // there last.
 const LastVersion = "Last Version"
 
-// Desktop is a profile in an archive of an ordinary Chrome's user data
-// directory, packed with or without the folders above it.
+// Desktop is a profile in an archive of an ordinary Chrome's user data directory. The
+// archive may contain the folders above it.
 type Desktop struct {
-	profile string // the profile's folder in the archive; "." for the whole
-	beside  string // the folder that it lies in; "" where the archive has none
+	profile string // the profile's folder in the archive; "." for the whole archive
+	beside  string // the folder that contains it; "" if the archive has none
 }
 
-// FindDesktop finds a profile by its folder's name ("" for [Default]) among
-// the names of an archive. An archive of nothing but one profile's own files
-// is that profile, whatever its folder is called.
+// FindDesktop finds a profile among the names of an archive. profile is its folder's
+// name, "" for [Default]. If an archive contains only the files of one profile, that is
+// the profile, whatever its folder is called.
 func FindDesktop(names []string, profile string) (Desktop, error) {
 	named := profile != ""
 	if !named {
@@ -39,7 +39,7 @@ func FindDesktop(names []string, profile string) (Desktop, error) {
 			found = append(found, path.Dir(name))
 		}
 	}
-	// What lies higher up is the profile; what lies below it are its parts.
+	// The topmost match is the profile; deeper ones are parts of it.
 	slices.SortStableFunc(found, func(a, b string) int { return strings.Count(a, "/") - strings.Count(b, "/") })
 	for _, at := range found {
 		if path.Base(at) == profile {
@@ -49,7 +49,7 @@ func FindDesktop(names []string, profile string) (Desktop, error) {
 	if !named && len(found) == 1 && !strings.Contains(found[0], "/") {
 		return Desktop{profile: found[0]}, nil
 	}
-	has := "no folder in it has Preferences"
+	has := "no folder in it has a file named Preferences"
 	if len(found) > 0 {
 		var bases []string
 		for _, at := range found[:min(len(found), 10)] {
@@ -60,8 +60,8 @@ func FindDesktop(names []string, profile string) (Desktop, error) {
 	return Desktop{}, fault.New(fault.InvalidImport, "profile.desktop", "there is no profile %q in the archive: %s", profile, has)
 }
 
-// Place tells what an archive's file is called in a user data directory of
-// ours, or why it is left out.
+// Place returns the name in a user data directory of Stasis for an archive's file, or why
+// the file is left out.
 func (d Desktop) Place(name string) (to, why string) {
 	if d.beside != "" && name == path.Join(d.beside, LastVersion) {
 		return LastVersion, ""
@@ -78,7 +78,7 @@ func (d Desktop) Place(name string) (to, why string) {
 	}
 	to = path.Join(Default, rel)
 	if strings.HasPrefix(rel, "Extensions/") {
-		return "", "extensions: upload them, and name them in a create"
+		return "", "extensions: upload them separately and list them when creating a session"
 	}
 	if !Accept(to) {
 		return "", LeftOut(to)
@@ -86,27 +86,26 @@ func (d Desktop) Place(name string) (to, why string) {
 	return to, ""
 }
 
-// LeftOut is why a file of an archive is none that [Accept] takes.
+// LeftOut returns why [Accept] rejects a file of an archive.
 func LeftOut(name string) string {
 	elements := strings.Split(name, "/")
 	switch {
 	case slices.Contains(elements, "NativeMessagingHosts"):
-		return "NativeMessagingHosts: it would name programs of the machine for Chrome to run"
+		return "NativeMessagingHosts: it could make Chrome run programs of this machine"
 	case slices.ContainsFunc(elements, func(e string) bool { return strings.HasPrefix(e, "Singleton") }):
-		return "Singleton*: locks of the Chrome that ran there"
+		return "Singleton*: locks of the Chrome that used the profile"
 	case elements[0] == Default:
-		return "caches, logs and locks, which Chrome makes again"
+		return "caches, logs and locks, which Chrome creates again"
 	default:
-		return "beside the profile: of the Chrome that ran there, or of other profiles"
+		return "outside the profile: it belongs to that Chrome or to other profiles"
 	}
 }
 
-// Left tells of a profile whether its Chrome had closed it, and which version
-// that Chrome had ("" where it does not say). Preferences that are no JSON are
-// archive_damaged.
+// Left reports whether a profile's Chrome had closed it, and that Chrome's version ("" if
+// the profile does not record it). Preferences that are not JSON are archive_damaged.
 func Left(userDataDir string) (clean bool, version string, err error) {
 	const op = "profile.left"
-	if err := checkReal(userDataDir); err != nil {
+	if err := checkNoLink(userDataDir); err != nil {
 		return false, "", err
 	}
 	root, err := os.OpenRoot(userDataDir)
@@ -138,20 +137,21 @@ func Left(userDataDir string) (clean bool, version string, err error) {
 // maxVersion bounds a version of Chrome, in bytes.
 const maxVersion = 32
 
-// DesktopOrigin is what an unpacked desktop profile tells of the Chrome that had it.
+// DesktopOrigin describes the Chrome from which an unpacked desktop profile came.
 type DesktopOrigin struct {
 	Clean   bool   // that Chrome had closed it
-	Version string // of that Chrome; "" where nothing says it
-	// Sealed are report lines of what only the keyring of that machine opens.
+	Version string // of that Chrome; "" if it is not recorded
+	// Sealed has report lines of the secrets that only that machine's keyring can
+	// decrypt.
 	Sealed []state.Component
 }
 
-// Keep names the files of an archive that [OriginOf] wants beside the profile.
+// Keep lists the files of an archive beside the profile that [OriginOf] needs.
 func (d Desktop) Keep() []string { return []string{LastVersion} }
 
-// OriginOf looks at a desktop profile that was unpacked into a user data directory; kept
-// has the files that [Desktop.Keep] names, as far as they were there. Preferences that
-// are no JSON are archive_damaged.
+// OriginOf examines a desktop profile that was unpacked into a user data directory. kept
+// has the contents of the files listed by [Desktop.Keep] that the archive had.
+// Preferences that are not JSON are archive_damaged.
 func OriginOf(ctx context.Context, userDataDir string, kept map[string][]byte) (o DesktopOrigin, err error) {
 	var version string
 	if o.Clean, version, err = Left(userDataDir); err != nil {

@@ -18,24 +18,24 @@ func TestFindDesktop(t *testing.T) {
 		names   []string
 		profile string
 		file    string // in the archive
-		want    string // in ours, or why not
+		want    string // name in the user data directory, or part of the reason why not
 	}{
 		{[]string{"Default/Preferences"}, "", "Default/Cookies", "Default/Cookies"},
 		{[]string{"chromium/Default/Preferences"}, "", "chromium/Default/Cookies", "Default/Cookies"},
 		{[]string{"home/x/.config/chromium/Default/Preferences"}, "", "home/x/.config/chromium/Last Version", "Last Version"},
 		{[]string{"c/Profile 1/Preferences", "c/Default/Preferences"}, "Profile 1", "c/Profile 1/Cookies", "Default/Cookies"},
-		{[]string{"c/Profile 1/Preferences", "c/Default/Preferences"}, "Profile 1", "c/Default/Cookies", "beside the profile"},
+		{[]string{"c/Profile 1/Preferences", "c/Default/Preferences"}, "Profile 1", "c/Default/Cookies", "outside the profile"},
 		{[]string{"Preferences"}, "", "Cookies", "Default/Cookies"},
 		{[]string{"Profile 7/Preferences"}, "", "Profile 7/Cookies", "Default/Cookies"},
-		{[]string{"Profile 7/Preferences"}, "", "Cookies", "beside the profile"},
-		// An extension may have such a file; the profile lies higher up.
+		{[]string{"Profile 7/Preferences"}, "", "Cookies", "outside the profile"},
+		// An extension may contain such a file; the profile is the topmost folder.
 		{[]string{"c/Default/Extensions/x/Default/Preferences", "c/Default/Preferences"}, "", "c/Default/Cookies", "Default/Cookies"},
 		{[]string{"c/Default/Preferences"}, "", "c/Default/Cache/x", "caches"},
 		{[]string{"c/Default/Preferences"}, "", "c/Default/IndexedDB/x/LOCK", "caches, logs and locks"},
 		{[]string{"c/Default/Preferences"}, "", "c/SingletonLock", "Singleton*"},
 		{[]string{"c/Default/Preferences"}, "", "c/NativeMessagingHosts/x.json", "NativeMessagingHosts"},
 		{[]string{"c/Default/Preferences"}, "", "c/Default/NativeMessagingHosts/x.json", "NativeMessagingHosts"},
-		{[]string{"c/Default/Preferences"}, "", "c/Local State", "beside the profile"},
+		{[]string{"c/Default/Preferences"}, "", "c/Local State", "outside the profile"},
 		{[]string{"c/Default/Preferences"}, "", "c/Default", "Default"},
 	} {
 		d, err := profile.FindDesktop(test.names, test.profile)
@@ -48,14 +48,14 @@ func TestFindDesktop(t *testing.T) {
 			t.Errorf("%q: %s becomes %q, %q", test.names, test.file, to, why)
 		}
 		if to != "" && to != profile.LastVersion && !profile.Accept(to) {
-			t.Errorf("%s would not be restored", to)
+			t.Errorf("%s: Accept rejects it", to)
 		}
 	}
 	for _, test := range []struct {
 		names         []string
 		profile, says string
 	}{
-		{nil, "", "no folder in it has Preferences"},
+		{nil, "", "no folder in it has a file named Preferences"},
 		{[]string{"a/Preferences", "b/Preferences"}, "", "it has a, b"},
 		{[]string{"a/Preferences"}, "Default", "it has a"},
 		{[]string{"x/a/Preferences"}, "", "it has a"},
@@ -91,8 +91,8 @@ func TestLeft(t *testing.T) {
 	}
 }
 
-// What a keyring encrypted is counted by site; what has a fixed key, or none,
-// is not; and a file that is no database tells nothing.
+// Secrets that a keyring encrypted are counted by site; those with the fixed key, or
+// none, are not. A file that is not a database counts as empty.
 func TestSealedByKeyring(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.Mkdir(filepath.Join(dir, "Default"), 0o700); err != nil {
@@ -127,6 +127,6 @@ func TestSealedByKeyring(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := profile.SealedByKeyring(t.Context(), dir); len(got) > 0 {
-		t.Errorf("of what is no table: %+v", got)
+		t.Errorf("secrets found without a table: %+v", got)
 	}
 }

@@ -6,8 +6,8 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// Disk is the functions of this package that work on user data directories at rest,
-// for callers that take them as an interface of their own.
+// Disk has the functions of this package that work on user data directories at rest as
+// methods, for callers that take them as an interface.
 type Disk struct{}
 
 // Select is [Select].
@@ -33,8 +33,8 @@ func (Disk) Merge(ctx context.Context, userDataDir string, r Reading) (state.Doc
 	return Merge(ctx, userDataDir, r)
 }
 
-// LeftOut is why a file of an archive may not be unpacked into a user data directory;
-// "" where it may.
+// LeftOut returns why a file of an archive may not be unpacked into a user data
+// directory; "" if it may.
 func (Disk) LeftOut(name string) string {
 	if Accept(name) {
 		return ""

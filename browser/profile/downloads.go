@@ -14,20 +14,20 @@ import (
 	"github.com/stasisd/stasis/fault"
 )
 
-// history is the database that has the downloads, among much else.
+// history is the database of visits and downloads.
 const history = "History"
 
-// historyDeadline bounds the going through of a history.
+// historyDeadline bounds the cleaning of a history.
 const historyDeadline = 30 * time.Second
 
-var errStrangeHistory = errors.New("the history has rules or a table of a kind that Chrome does not make")
+var errUnknownHistory = errors.New("the history has a trigger, or a downloads table that Chrome did not create")
 
-// dropDownloads takes from a profile's downloads where their files are and what is
-// unfinished; address and name stay. An extension may resume a download or remove its
-// file, and the profile can name any: Chrome resumes by moving that file to where
-// downloads go. A history that is damaged, or made so that this cannot be done, is
-// removed, and the restore report has the visits that are missing. Where the disk or
-// the time is at fault it fails instead.
+// dropDownloads removes from a profile's downloads the paths of their files and makes
+// unfinished ones cancelled. Address and file name stay. An extension may resume a
+// download or remove its file, and a crafted profile can name any file: Chrome resumes by
+// moving that file to the downloads folder. dropDownloads deletes a history that is
+// damaged or cannot be cleaned; the restore report then lists the missing visits. If the
+// disk or the deadline is the cause, it fails instead.
 func dropDownloads(ctx context.Context, root *os.Root, userDataDir, folder string) error {
 	const op = "profile.downloads"
 	file := path.Join(folder, history)
@@ -40,13 +40,13 @@ func dropDownloads(ctx context.Context, root *os.Root, userDataDir, folder strin
 	}
 	ctx, cancel := context.WithTimeout(ctx, historyDeadline)
 	defer cancel()
-	switch err := forgetPaths(ctx, filepath.Join(userDataDir, folder, history)); {
+	switch err := removePaths(ctx, filepath.Join(userDataDir, folder, history)); {
 	case err == nil:
 		return nil
 	case ctx.Err() != nil:
-		return fault.Wrap(ctx.Err(), fault.Timeout, op, "the profile's downloads could not be gone through in time")
-	case !errors.Is(err, errStrangeHistory) && !errors.Is(err, sqlite.ErrNoFile) && !sqlite.Damaged(err):
-		return fault.Wrap(err, fault.StoreFailed, op, "the profile's downloads could not be gone through")
+		return fault.Wrap(ctx.Err(), fault.Timeout, op, "the paths in the profile's downloads could not be removed in time")
+	case !errors.Is(err, errUnknownHistory) && !errors.Is(err, sqlite.ErrNoFile) && !sqlite.Damaged(err):
+		return fault.Wrap(err, fault.StoreFailed, op, "the paths in the profile's downloads could not be removed")
 	}
 	for _, beside := range []string{"", "-journal", "-wal", "-shm"} {
 		if err := root.RemoveAll(file + beside); err != nil {
@@ -56,20 +56,20 @@ func dropDownloads(ctx context.Context, root *os.Root, userDataDir, folder strin
 	return nil
 }
 
-func forgetPaths(ctx context.Context, file string) (err error) {
+func removePaths(ctx context.Context, file string) (err error) {
 	db, err := sqlite.Change(ctx, file)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
-	var tables, strange int
+	var tables, unexpected int
 	if err := db.QueryRowContext(ctx, `SELECT count(*) FILTER (WHERE lower(name) = 'downloads' AND type = 'table' AND sql LIKE 'CREATE TABLE%'),
 		count(*) FILTER (WHERE type = 'trigger' OR lower(name) = 'downloads' AND (type <> 'table' OR sql NOT LIKE 'CREATE TABLE%'))
-		FROM sqlite_master`).Scan(&tables, &strange); err != nil {
+		FROM sqlite_master`).Scan(&tables, &unexpected); err != nil {
 		return err
 	}
-	if strange > 0 {
-		return errStrangeHistory
+	if unexpected > 0 {
+		return errUnknownHistory
 	}
 	if tables == 0 {
 		return nil
@@ -78,16 +78,16 @@ func forgetPaths(ctx context.Context, file string) (err error) {
 	if err := db.QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM downloads)").Scan(&some); err != nil || !some {
 		return err
 	}
-	return forget(ctx, db)
+	return updateDownloads(ctx, db)
 }
 
-// forget leaves the names of the files, in a folder that machines do not have. Of the
-// states in Chromium's download_constants.h, 1 is complete and 2 cancelled, which is
-// not resumed.
-func forget(ctx context.Context, db *sql.DB) error {
+// updateDownloads replaces the paths of the files by their names in a folder that does
+// not exist. In Chromium's download_constants.h, state 1 is complete and 2 is cancelled,
+// which Chrome does not resume.
+func updateDownloads(ctx context.Context, db *sql.DB) error {
 	const name = `'/nonexistent/' || replace(target_path, rtrim(target_path, replace(target_path, '/', '')), '')`
-	// An index that does not agree with its table would keep what it has, and a table may
-	// say that rows which cannot be changed are passed over.
+	// An index that disagrees with its table would keep the old values. OR ABORT
+	// overrides a conflict clause of the table that would skip rows.
 	if _, err := db.ExecContext(ctx, "REINDEX downloads"); err != nil {
 		return err
 	}

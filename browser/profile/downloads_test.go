@@ -12,18 +12,18 @@ import (
 	"github.com/stasisd/stasis/browser/profile"
 )
 
-// Of downloads stay the addresses and names, and none is left to resume. A history
-// that would put the paths back, or that cannot be read, goes.
+// Addresses and names of downloads stay, and none can be resumed. A history that would
+// restore the paths, or cannot be read, is removed.
 func TestPrepareDownloads(t *testing.T) {
 	for _, c := range []struct {
 		name, more string
 		kept       bool
 	}{
-		{"as Chrome makes it", "", true},
+		{"as Chrome creates it", "", true},
 		{"a trigger", "CREATE TRIGGER t AFTER UPDATE ON downloads BEGIN UPDATE downloads SET target_path = '/etc/passwd'; END", false},
 		{"a view in its place", "ALTER TABLE downloads RENAME TO d; CREATE VIEW Downloads AS SELECT * FROM d", false},
 		{"other columns", "ALTER TABLE downloads RENAME COLUMN target_path TO full_path", false},
-		{"a conflict that is passed over", `DROP TABLE downloads; CREATE TABLE downloads (id INTEGER PRIMARY KEY, current_path, target_path TEXT UNIQUE ON CONFLICT IGNORE, state);
+		{"ignored conflicts", `DROP TABLE downloads; CREATE TABLE downloads (id INTEGER PRIMARY KEY, current_path, target_path TEXT UNIQUE ON CONFLICT IGNORE, state);
 			INSERT INTO downloads VALUES (1, '/etc/passwd', '/tmp/a.txt', 4), (2, '/x', '/nonexistent/a.txt', 1)`, false},
 		{"no downloads", "DROP TABLE downloads", true},
 	} {

@@ -8,30 +8,29 @@ import (
 
 // Extension is an unpacked extension of a profile.
 type Extension struct {
-	ID   string // as Chrome computes it from the manifest's key
-	Path string // absolute: where its files are now
-	// Enabled sets whether it runs, for a profile that may not have it as it
-	// was last; nil leaves it as the profile has it.
+	ID   string // the ID that Chrome computes from the manifest's key
+	Path string // absolute path of its files now
+	// Enabled says whether it runs, for a profile whose own setting may be out of date.
+	// Nil keeps the profile's setting.
 	Enabled *bool
-	// Saved: the profile had it when it was saved, even where its files are too
-	// old to know it.
+	// Saved says that the profile had it when it was saved, even if the profile's files
+	// are too old to contain it.
 	Saved bool
 }
 
-// What Chrome writes of an extension in its preferences, as found in Chromium
-// 156 (extensions/browser/extension_prefs.cc).
+// These are values in Chrome's preferences of an extension, as found in Chromium 156
+// (extensions/browser/extension_prefs.cc).
 const (
 	locationUnpacked = 4 // mojom::ManifestLocation::kUnpacked
 	disabledByUser   = 1 // disable_reason::DISABLE_USER_ACTION
 )
 
-// placeExtensions points the profile's entries of its extensions at where the
-// files are now, so that Chrome loads them by itself, with the enabled state
-// and the permissions that the entries hold; it notes them in known. All other
-// entries are forgotten: nobody has checked those extensions, and a profile
-// made for it could have one read the machine's files or start its programs.
-// An entry needs no folder for that: an empty path means the profile's own
-// Extensions. Chrome enters its own again.
+// placeExtensions updates the path in the profile's entries of its extensions. Chrome
+// then loads them automatically, with the entries' enabled state and permissions.
+// placeExtensions adds them to known. It deletes all other entries: nobody has checked
+// those extensions, and a crafted profile could make one read the machine's files or
+// start its programs. An entry needs no folder for that: an empty path means the
+// profile's own Extensions folder. Chrome adds its built-in extensions again.
 func (p Prepare) placeExtensions(prefs map[string]any, known map[string]bool) {
 	extensions, ok := prefs["extensions"].(map[string]any)
 	if !ok {
@@ -61,11 +60,11 @@ func (x Extension) place(entry map[string]any) {
 	entry["location"] = locationUnpacked
 	entry["path"] = x.Path
 	entry["newAllowFileAccess"] = false
-	// Chrome forgets an entry with the flags that Extensions.loadUnpacked gives
-	// it when it starts.
+	// When Chrome starts, it drops an entry with the flags that Extensions.loadUnpacked
+	// sets.
 	delete(entry, "creation_flags")
-	// Chrome finishes an installation that it has put off, from the folder that the
-	// entry names for it, with the access that it names (idle_install_info).
+	// Chrome completes a delayed installation from the folder that the entry names for
+	// it, with the file access that it states (idle_install_info).
 	for name, value := range entry {
 		if other, ok := value.(map[string]any); ok && other["path"] != nil {
 			delete(entry, name)
@@ -81,9 +80,9 @@ func (x Extension) place(entry map[string]any) {
 	}
 }
 
-// EnabledExtensions tells of each extension that a profile of the user data
-// directory has in a folder whether it runs, as Chrome last wrote that down.
-// What cannot be read is left out.
+// EnabledExtensions returns for each unpacked extension of the user data directory's
+// profile whether it is enabled, as Chrome last wrote it to disk. It leaves out what
+// cannot be read.
 func EnabledExtensions(userDataDir string) map[string]bool {
 	enabled := map[string]bool{}
 	root, err := os.OpenRoot(userDataDir)
@@ -116,11 +115,11 @@ func EnabledExtensions(userDataDir string) map[string]bool {
 	return enabled
 }
 
-// announceExtensions readies the profile for extensions that it does not know
-// yet and that are loaded over CDP once Chrome runs: that alone would let them
-// read the machine's files. It returns their IDs. Chrome runs unpacked
+// addUnknownExtensions adds entries for extensions that the profile does not know yet, and
+// returns their IDs. Those are loaded over CDP once Chrome runs. Without an entry,
+// loading over CDP would let them read the machine's files. Chrome runs unpacked
 // extensions in developer mode only.
-func (p Prepare) announceExtensions(prefs map[string]any, known map[string]bool) (unknown []string) {
+func (p Prepare) addUnknownExtensions(prefs map[string]any, known map[string]bool) (unknown []string) {
 	if len(p.Extensions) == 0 {
 		return nil
 	}
@@ -131,8 +130,8 @@ func (p Prepare) announceExtensions(prefs map[string]any, known map[string]bool)
 		if !known[e.ID] {
 			entry := map[string]any{"newAllowFileAccess": false}
 			if e.Saved {
-				// To the extension it is then an update, and not an installation
-				// that makes it begin anew.
+				// The extension then sees an update, not an installation, which would
+				// reset it.
 				e.place(entry)
 			}
 			settings[e.ID] = entry

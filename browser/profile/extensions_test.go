@@ -15,9 +15,9 @@ var (
 	idC = strings.Repeat("c", 32)
 )
 
-// An entry of the environment's own extension is pointed at where its files are
-// now and keeps the rest; foreign ones go; an unknown one is announced without
-// access to files.
+// Prepare updates the path in the entry of the environment's own extension and keeps the
+// rest. It removes foreign entries, and adds one without access to files for an unknown
+// extension.
 func TestPrepareExtensions(t *testing.T) {
 	root := t.TempDir()
 	put(t, root, "Default/Preferences", `{"extensions":{"settings":{
@@ -46,8 +46,8 @@ func TestPrepareExtensions(t *testing.T) {
 	want(t, got, "true", "extensions", "ui", "developer_mode")
 }
 
-// Whether an extension runs is what Chrome last wrote; one that it has not
-// entered in a folder is not known.
+// The enabled state is what Chrome last wrote. An extension without a folder in its entry
+// is not listed.
 func TestEnabledExtensions(t *testing.T) {
 	root := t.TempDir()
 	put(t, root, "Default/Secure Preferences", `{"extensions":{"settings":{"`+idA+`":{"path":"/a","disable_reasons":[1]}}}}`)
@@ -62,8 +62,8 @@ func TestEnabledExtensions(t *testing.T) {
 	}
 }
 
-// Extensions' files are kept whole but for Chrome's own, and nothing else lies
-// beside the profile in an archive.
+// Extensions' files are archived, except those that Chrome writes. Beside the profile, an
+// archive contains nothing else.
 func TestFilesOfExtensions(t *testing.T) {
 	root := t.TempDir()
 	for _, name := range []string{"Default/Cookies", "extensions/" + idA + "/manifest.json", "extensions/" + idA + "/Cache/LOCK",
@@ -81,7 +81,7 @@ func TestFilesOfExtensions(t *testing.T) {
 	}
 	for _, name := range kept {
 		if !profile.Accept(name) {
-			t.Errorf("%s could not come back", name)
+			t.Errorf("%s is archived but not accepted", name)
 		}
 	}
 	for _, name := range []string{"extensions", "extensions/x", "extensions/" + idA, "extensions/" + idA + "/", "extensions/" + idA + "/../x",
@@ -92,7 +92,8 @@ func TestFilesOfExtensions(t *testing.T) {
 	}
 }
 
-// Of an extension's preferences and content settings stay those that its APIs set.
+// Prepare keeps only those preferences and content settings of an extension that
+// extension APIs can set.
 func TestPrepareControlledPreferences(t *testing.T) {
 	root := t.TempDir()
 	put(t, root, "Default/Preferences", `{"profile":{"managed_default_content_settings":{"javascript":2},"managed":{"x":1}},"managed_x":1,

@@ -10,19 +10,19 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// ofTabs are the kinds of a tab's state that Chrome itself keeps in the profile
-// when it closes it.
-var ofTabs = []string{state.ComponentSessionStorage, state.ComponentHistory}
+// tabComponents lists the kinds of a tab's state that Chrome itself writes into the
+// profile when it closes.
+var tabComponents = []string{state.ComponentSessionStorage, state.ComponentHistory}
 
-// findTabs looks in a profile that Chrome closed for what could not be read of
-// its tabs over CDP, such as those that an alert held up.
+// findTabs looks for tab state that could not be read over CDP, such as that of tabs
+// blocked by an alert. The profile is one that Chrome closed.
 func findTabs(ctx context.Context, missing []state.Missed, folder string) {
-	if !slices.ContainsFunc(missing, func(m state.Missed) bool { return slices.Contains(ofTabs, m.Component) }) {
+	if !slices.ContainsFunc(missing, func(m state.Missed) bool { return slices.Contains(tabComponents, m.Component) }) {
 		return
 	}
 	tabs, err := inspect.ReadTabs(ctx, folder)
 	if err != nil {
-		return // nothing is known of them then
+		return // nothing is known about them then
 	}
 	for i, m := range missing {
 		switch {
@@ -39,8 +39,8 @@ func findTabs(ctx context.Context, missing []state.Missed, folder string) {
 	}
 }
 
-// findLocal looks for the localStorage of pages that could not be read. All
-// that is known of a database with more than is read is who has some.
+// findLocal looks for the localStorage of pages that could not be read. If the database
+// has too much to read, only the storage keys with items are known.
 func findLocal(missing []state.Missed, found localstorage.Contents) {
 	if found.Commits == nil {
 		return
@@ -62,8 +62,8 @@ func findLocal(missing []state.Missed, found localstorage.Contents) {
 	}
 }
 
-// itemsOf adds up the items under a storage key, or of a page's whole origin
-// where only its URL is known.
+// itemsOf adds up the items of a storage key, or of a page's whole origin if only its URL
+// is known.
 func itemsOf(items map[string]int, of string) int {
 	if n, there := items[of]; there || strings.Contains(of, "^") {
 		return n

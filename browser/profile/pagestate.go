@@ -14,28 +14,28 @@ import (
 	"github.com/stasisd/stasis/fault"
 )
 
-// Chrome's session files, as found in 156 (components/sessions/core and
-// third_party/blink/common/page_state). The page state of a history entry lists the
-// files that its form held. Chrome lets the page that comes back read them, wherever
-// they are, and neither its list of refused addresses nor CDP shows that. An imported
+// These constants describe Chrome's session files, as found in 156
+// (components/sessions/core and third_party/blink/common/page_state). The page state of a
+// history entry lists the files that its form held. Chrome lets the restored page read
+// them, wherever they are; neither its URL blocklist nor CDP shows that. An imported
 // profile could list any file.
 const (
-	snssMagic       = "SNSS"
-	navigationOpen  = 6 // UpdateTabNavigation of Session_* files
-	navigationShut  = 1 // UpdateTabNavigation of Tabs_* files, which hold closed tabs
-	mojoPageState   = 26
-	maxSessionFile  = 64 << 20
-	unknownEncoding = math.MaxInt32 // a page state of a version that Chrome does not read
+	snssMagic        = "SNSS"
+	navigationOpen   = 6 // UpdateTabNavigation of Session_* files
+	navigationClosed = 1 // UpdateTabNavigation of Tabs_* files, which hold closed tabs
+	mojoPageState    = 26
+	maxSessionFile   = 64 << 20
+	unknownEncoding  = math.MaxInt32 // a page state version that Chrome does not read
 )
 
-// plainSNSS are the versions of session files that are not encrypted: without and with
-// a mark after the state at the start.
+// plainSNSS lists the versions of session files that are not encrypted: without and with
+// a marker after the initial state.
 var plainSNSS = map[uint32]bool{1: true, 3: true}
 
-// dropFormFiles makes Chrome ignore the page state of every entry in the folder's
-// session files that lists files. The entry keeps its address and title. Session files
-// that cannot be read here are removed, the encrypted ones among them: Chrome writes
-// both kinds and restores from either.
+// dropFormFiles makes Chrome ignore the page state of every entry in the folder's session
+// files that lists files. The entry keeps its address and title. Session files that
+// Stasis cannot read are removed, including the encrypted ones: Chrome writes both kinds
+// and restores from either.
 func dropFormFiles(root *os.Root, folder string) error {
 	const op = "profile.formfiles"
 	if err := root.RemoveAll(path.Join(folder, "Sessions_Encrypted")); err != nil {
@@ -46,7 +46,7 @@ func dropFormFiles(root *os.Root, folder string) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	if err != nil { // no folder
+	if err != nil { // not a folder
 		return fault.Wrap(root.RemoveAll(sessions), fault.StoreFailed, op, "unreadable session files could not be removed")
 	}
 	for _, e := range entries {
@@ -60,7 +60,7 @@ func dropFormFiles(root *os.Root, folder string) error {
 		}
 		command := byte(navigationOpen)
 		if strings.HasPrefix(e.Name(), "Tabs_") {
-			command = navigationShut
+			command = navigationClosed
 		}
 		if !hideFormFiles(raw, command) {
 			continue
@@ -94,14 +94,14 @@ func readSession(root *os.Root, name string) ([]byte, error) {
 	return raw, nil
 }
 
-// hideFormFiles changes a session file in place and reports whether it did. Each
-// command has its length (2 bytes), its kind (1 byte) and its content.
+// hideFormFiles changes a session file in place and reports whether it did. Each command
+// consists of its length (2 bytes), its kind (1 byte) and its content.
 func hideFormFiles(raw []byte, command byte) (changed bool) {
 	for at := 8; at+3 <= len(raw); {
 		size := int(binary.LittleEndian.Uint16(raw[at:]))
 		at += 2
 		if size == 0 || at+size > len(raw) {
-			break // Chrome reads no further either
+			break // Chrome stops reading here too
 		}
 		if raw[at] == command {
 			changed = hideState(raw[at+1:at+size]) || changed
@@ -111,8 +111,8 @@ func hideFormFiles(raw []byte, command byte) (changed bool) {
 	return changed
 }
 
-// hideState changes the page state of one UpdateTabNavigation: the tab, the entry's
-// index, its address, its title, the state.
+// hideState changes the page state of one UpdateTabNavigation command: tab, index of the
+// entry, address, title, page state.
 func hideState(content []byte) bool {
 	p := openPickle(content)
 	p.skip(4)
@@ -122,7 +122,7 @@ func hideState(content []byte) bool {
 	state := openPickle(p.take(1))
 	version := state.skip(4)
 	if version == nil {
-		return false // there is none, or Chrome cannot read it
+		return false // there is no page state, or Chrome cannot read it
 	}
 	if binary.LittleEndian.Uint32(version) >= mojoPageState && !listsFiles(state.take(1)) {
 		return false
@@ -131,8 +131,8 @@ func hideState(content []byte) bool {
 	return true
 }
 
-// listsFiles reports whether a page state in Mojo's encoding lists files: the first
-// member of RawPageState is a pointer to an array, relative to itself.
+// listsFiles reports whether a page state in Mojo's encoding lists files. The first
+// member of RawPageState is a pointer to an array, relative to the pointer's position.
 func listsFiles(state []byte) bool {
 	const pointer, count = 8, 4
 	if len(state) < pointer+8 {
@@ -145,10 +145,12 @@ func listsFiles(state []byte) bool {
 	return binary.LittleEndian.Uint32(state[pointer+int(to)+count:]) > 0
 }
 
-// pickle is what is left of Chrome's base::Pickle: values at multiples of four bytes.
+// pickle is the unread rest of a base::Pickle of Chrome: values are aligned to four
+// bytes.
 type pickle []byte
 
-// openPickle skips the header, which is all in front of the length that it states.
+// openPickle skips the header, which is everything before the payload of the stated
+// length.
 func openPickle(raw []byte) *pickle {
 	p := pickle(nil)
 	if len(raw) >= 4 {
@@ -159,7 +161,8 @@ func openPickle(raw []byte) *pickle {
 	return &p
 }
 
-// skip returns the next n bytes and goes past them; nil where there are less.
+// skip returns the next n bytes and advances past them and their padding; nil if there
+// are fewer.
 func (p *pickle) skip(n int) []byte {
 	if n < 0 || n > len(*p) {
 		*p = nil
@@ -170,7 +173,7 @@ func (p *pickle) skip(n int) []byte {
 	return value
 }
 
-// take returns the next text or blob, of elements of so many bytes.
+// take returns the next string or blob; element is the size of its elements in bytes.
 func (p *pickle) take(element int) []byte {
 	length := p.skip(4)
 	if length == nil {

@@ -27,8 +27,8 @@ func pickled(parts ...[]byte) []byte {
 	return append(words(uint32(len(body))), body...)
 }
 
-// navigation is a command that sets a tab's entry, with a page state of a version that
-// lists so many files.
+// navigation returns a command that sets a tab's entry. Its page state has the given
+// version and lists the given number of files.
 func navigation(kind byte, version, files uint32) []byte {
 	raw := string(words(24, 0, 16, 0, 0, 0, 8+8*files, files)) + string(make([]byte, 8*files))
 	state := pickled(words(version), blob(raw))
@@ -36,8 +36,8 @@ func navigation(kind byte, version, files uint32) []byte {
 	return append(append(binary.LittleEndian.AppendUint16(nil, uint16(len(content)+1)), kind), content...)
 }
 
-// A page that comes back may read the files that its page state lists, so no state that
-// lists files reaches Chrome; the others stay as they are.
+// A restored page may read the files that its page state lists. So no page state that
+// lists files reaches Chrome; the others are unchanged.
 func TestPrepareDropsFormFiles(t *testing.T) {
 	head := append([]byte("SNSS"), words(3)...)
 	const hidden = 1<<31 - 1
@@ -46,7 +46,7 @@ func TestPrepareDropsFormFiles(t *testing.T) {
 		for i, files := range []uint32{0, 1, 0} {
 			out = append(out, navigation(kind, versions[i], files)...)
 		}
-		return string(append(out, 9, 0, 1)) // and a command that is cut off
+		return string(append(out, 9, 0, 1)) // and a truncated command
 	}
 	root := t.TempDir()
 	put(t, root, "Default/Sessions/Session_1", file(6, 33, 33, 20))
@@ -65,7 +65,7 @@ func TestPrepareDropsFormFiles(t *testing.T) {
 	}
 	for _, name := range []string{"Sessions/Session_2", "Sessions/Session_3", "Sessions_Encrypted"} {
 		if _, err := os.Lstat(filepath.Join(root, "Default", name)); !os.IsNotExist(err) {
-			t.Errorf("%s is still there: %v", name, err)
+			t.Errorf("%s was not removed: %v", name, err)
 		}
 	}
 }

@@ -9,15 +9,16 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// Content settings of Chromium's components/content_settings registry.
+// These are values of content settings in Chromium's components/content_settings
+// registry.
 const (
 	settingAllow = 1
 	settingBlock = 2
 )
 
-// settingsOf are the content settings that a permission's decision sets, and
-// whether Chrome would ask a person about it. Where it would not, the policy's
-// default leaves Chrome's own: rules alone decide it.
+// settingsOf returns the content settings that a decision on a permission sets, and
+// whether Chrome would prompt a person for it. If it would not, a policy's default does
+// not change Chrome's own; only rules do.
 func settingsOf(permission string) (settings []string, asks bool) {
 	switch permission {
 	case "background-sync":
@@ -58,17 +59,17 @@ func settingsOf(permission string) (settings []string, asks bool) {
 	return nil, false
 }
 
-// Asks reports whether Chrome would ask a person about a permission.
+// Asks reports whether Chrome would prompt a person for a permission.
 func Asks(permission string) bool {
 	_, asks := settingsOf(permission)
 	return asks
 }
 
-// askingSettings are the content settings that Chrome would ask a person
-// about. Nobody is there to answer and the page's call would never return, so
-// each is decided up front. Those of devices are denied whatever the policy
-// says: Chrome would still have somebody choose one.
-func askingSettings() []string {
+// promptSettings lists the content settings for which Chrome would prompt a person. No
+// one can answer a prompt, and the page's call would never return, so each is decided in
+// advance. Settings of devices are denied whatever the policy says: Chrome would still
+// prompt for a choice of device.
+func promptSettings() []string {
 	all := []string{"ar", "bluetooth_guard", "bluetooth_scanning", "file_system_write_guard", "hand_tracking",
 		"hid_guard", "serial_guard", "smart_card_guard", "usb_guard", "vr"}
 	for _, name := range state.Permissions() {
@@ -79,12 +80,12 @@ func askingSettings() []string {
 	return all
 }
 
-// decide writes the policy into a profile's preferences: its default and rules
-// for all origins as Chrome's defaults, so that decisions that the environment
-// has for an origin stay, rules for an origin as exceptions. What an earlier
-// policy wrote is taken back first. Without a policy what Chrome would ask is
-// denied, but for what the environment has decided itself.
-func decide(profile map[string]any, policy, before *state.PermissionPolicy) {
+// writePolicy writes the permission policy into a profile's preferences. The policy's
+// default and its rules for all origins become Chrome's defaults, so that the
+// environment's own decisions for an origin stay. Rules for one origin become exceptions.
+// decide first removes what an earlier policy (before) wrote. Without a policy it denies
+// what Chrome would prompt for, except where the environment has a decision.
+func writePolicy(profile map[string]any, policy, before *state.PermissionPolicy) {
 	defaults := object(profile, "default_content_setting_values")
 	settings := object(profile, "content_settings")
 	exceptions := object(settings, "exceptions")
@@ -121,16 +122,16 @@ func decide(profile map[string]any, policy, before *state.PermissionPolicy) {
 			}
 		}
 	}
-	for _, name := range askingSettings() {
+	for _, name := range promptSettings() {
 		if _, decided := defaults[name]; !decided {
 			defaults[name] = settingBlock
 		}
 	}
 }
 
-// dropGrants forgets which files and devices of a machine a profile lets pages use;
-// what it forbids stays. A page keeps handles of files in IndexedDB (File System
-// Access); with such a setting it reads what they name, and a profile can be made to
+// dropGrants removes the settings that let pages use files and devices of a machine;
+// prohibitions stay. Pages keep file handles in IndexedDB (File System Access). With such
+// a setting a page could read the files that its handles name, and a crafted profile can
 // name any file.
 func dropGrants(settings map[string]any) {
 	for name, value := range settings {
@@ -153,7 +154,7 @@ func dropGrants(settings map[string]any) {
 	}
 }
 
-// forbids reports whether the value of a content setting, as JSON has it, is "block".
+// forbids reports whether the value of a content setting, decoded from JSON, is "block".
 func forbids(value any) bool {
 	n, err := strconv.Atoi(fmt.Sprint(value))
 	return err == nil && n == settingBlock
@@ -173,8 +174,8 @@ func setting(d state.Decision) int {
 
 func everywhere(origin string) bool { return origin == "" || origin == "*" }
 
-// pattern is an origin as Chrome writes it in an exception: always with its
-// port, below any embedder.
+// pattern returns an origin in the form of Chrome's exceptions: always with its port, and
+// for any embedder.
 func pattern(origin string) string {
 	u, err := url.Parse(origin)
 	if err != nil {

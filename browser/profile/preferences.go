@@ -16,63 +16,65 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// Prepare readies a profile for Chrome: an environment that was unpacked, or
-// an empty folder for a fresh one.
+// Prepare prepares a profile for Chrome: an unpacked environment, or an empty folder for
+// a fresh profile.
 type Prepare struct {
-	// Folder is the profile's; empty: [Default].
+	// Folder is the profile's folder; "" is [Default].
 	Folder string
-	// Empty removes what the folder holds first.
+	// Empty removes the folder's contents first.
 	Empty bool
-	// RestoreTabs lets Chrome reopen the tabs of its session files. Without it
-	// they are removed; session cookies come back either way.
+	// RestoreTabs lets Chrome reopen the tabs of its session files. Without it, these
+	// files are removed; session cookies are restored either way.
 	RestoreTabs bool
-	// StaleSessionStorage drops the tabs' sessionStorage, which is older than
-	// what will be laid over it: what the site had removed would come back.
+	// StaleSessionStorage removes the tabs' sessionStorage, which is older than the state
+	// that will be applied. Otherwise items that the site had removed would come back.
 	StaleSessionStorage bool
-	// Policy decides what pages may; Before is the one that the environment was
-	// saved with, and that this one replaces. Nil is none.
+	// Policy is the permission policy for pages. Before is the policy that the
+	// environment was saved with, which Policy replaces. Nil is no policy.
 	Policy, Before *state.PermissionPolicy
-	// Languages are what sites are told, as in Accept-Language without weights
-	// ("de-DE,de"); empty leaves the profile's own.
+	// Languages are the languages reported to sites, as in Accept-Language without
+	// weights ("de-DE,de"). "" keeps the profile's own.
 	Languages string
-	// Proxy is what requests go through; nil is none.
+	// Proxy is the proxy for all requests; nil is none.
 	Proxy *Proxy
-	// Extensions are those that the profile may have. Others that lie in a
-	// folder of their own are forgotten.
+	// Extensions lists the extensions that the profile may have. Entries of other
+	// unpacked extensions are removed.
 	Extensions []Extension
 }
 
-// Proxy is a profile's proxy, in the words of --proxy-server and
-// --proxy-bypass-list.
+// Proxy is a profile's proxy, in the syntax of --proxy-server and --proxy-bypass-list.
 type Proxy struct{ Server, Bypass string }
 
-// Run writes the preferences that every session's Chrome needs into the
-// profile of the user data directory:
+// Run prepares the profile of the user data directory for the Chrome of a session. It
+// sets:
 //
 //   - session.restore_on_startup 1 ("continue where you left off"): without it
-//     Chrome deletes session cookies when it starts and sessionStorage with
+//     Chrome deletes session cookies when it starts, and sessionStorage with
 //     the tabs (ShouldRestoreOldSessionCookies, profile_impl.cc);
-//   - a decision on every permission that Chrome would ask a person about;
-//   - a normal exit, so that no crash gate holds the tabs back;
-//   - no folder of another machine: downloads and unpacked extensions;
-//   - no policy of the profile's own, and the list of addresses that Chrome refuses;
-//   - no session files whose pages may read other files than their own;
-//   - no settings of an administrator, and of extensions only those that they may set;
-//   - no files or devices of a machine that pages may use;
-//   - no downloads whose files lie on a machine;
-//   - its own extensions, at their place.
+//   - a decision on every permission for which Chrome would prompt a person;
+//   - a normal exit, so that Chrome does not ask whether to restore tabs after a crash;
+//   - the list of addresses that Chrome refuses;
+//   - the paths of the profile's own extensions.
 //
-// Preferences that cannot be read as JSON are archive_damaged. What is written
-// belongs to the daemon; handing it to Chrome's user is the caller's. Run returns
-// the IDs of those extensions that the profile does not know, which Chrome will
-// not load by itself.
+// It removes:
+//
+//   - folders of another machine, for downloads and unpacked extensions;
+//   - policies in the profile, and an administrator's settings;
+//   - session files whose pages could read files of the machine;
+//   - settings of extensions that extensions may not set;
+//   - grants that let pages use files or devices of a machine;
+//   - paths of downloaded files.
+//
+// Preferences that are not valid JSON are archive_damaged. The written files belong to
+// the daemon; the caller must give them to Chrome's user. Run returns the IDs of the
+// extensions that the profile does not know. Chrome does not load these automatically.
 func (p Prepare) Run(ctx context.Context, userDataDir string) (unknown []string, err error) {
 	const op = "profile.prepare"
-	if err := checkReal(userDataDir); err != nil {
+	if err := checkNoLink(userDataDir); err != nil {
 		return nil, err
 	}
-	// A Chrome may have lived here and left links behind: nothing is read or
-	// written through one that leads out.
+	// A Chrome that used this directory may have left links. A root neither reads nor
+	// writes through a link that leads out of it.
 	root, err := os.OpenRoot(userDataDir)
 	if err != nil {
 		return nil, fault.Wrap(err, fault.StoreFailed, op, "the profile's folder cannot be opened")
@@ -88,7 +90,7 @@ func (p Prepare) Run(ctx context.Context, userDataDir string) (unknown []string,
 		}
 	}
 	if err := root.Mkdir(folder, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
-		return nil, fault.Wrap(err, fault.StoreFailed, op, "the profile's folder could not be made")
+		return nil, fault.Wrap(err, fault.StoreFailed, op, "the profile's folder could not be created")
 	}
 	for name, drop := range map[string]bool{
 		"Sessions": !p.RestoreTabs, "Sessions_Encrypted": !p.RestoreTabs, // Chrome 156 writes both
@@ -120,7 +122,7 @@ func (p Prepare) Run(ctx context.Context, userDataDir string) (unknown []string,
 	err = edit(root, path.Join(folder, "Preferences"), true, func(prefs map[string]any) {
 		p.prepare(prefs)
 		p.placeExtensions(prefs, known)
-		unknown = p.announceExtensions(prefs, known)
+		unknown = p.addUnknownExtensions(prefs, known)
 	})
 	return unknown, err
 }
@@ -134,12 +136,12 @@ func (p Prepare) prepare(prefs map[string]any) {
 	profile := object(prefs, "profile")
 	profile["exit_type"] = "Normal"
 	profile["exited_cleanly"] = true
-	decide(profile, p.Policy, p.Before)
+	writePolicy(profile, p.Policy, p.Before)
 	for _, folder := range []string{"download", "savefile"} {
 		delete(object(prefs, folder), "default_directory")
 	}
 	if p.Languages != "" {
-		// The first is what pages are told, the second what it is made from.
+		// Pages see the first; Chrome computes it from the second.
 		object(prefs, "intl")["accept_languages"] = p.Languages
 		object(prefs, "intl")["selected_languages"] = p.Languages
 	}
@@ -147,16 +149,16 @@ func (p Prepare) prepare(prefs map[string]any) {
 	delete(object(prefs, "webrtc"), "ip_handling_policy")
 	if p.Proxy != nil {
 		prefs["proxy"] = map[string]any{"mode": "fixed_servers", "server": p.Proxy.Server, "bypass_list": p.Proxy.Bypass}
-		// WebRTC would send datagrams past the proxy and tell the machine's addresses.
+		// WebRTC would bypass the proxy with UDP and reveal the machine's addresses.
 		object(prefs, "webrtc")["ip_handling_policy"] = "disable_non_proxied_udp"
 	}
 }
 
-// policyPreferences is where Chrome keeps what its policies set. A profile could
-// allow with it what Stasis refuses, such as addresses.
+// policyPreferences is the key of the preferences that Chrome's policies set. With it a
+// profile could allow what Stasis refuses, such as addresses.
 const policyPreferences = "policy"
 
-// object returns the JSON object at the key, made if it is not there.
+// object returns the JSON object at a key, and creates it if it is missing.
 func object(parent map[string]any, key string) map[string]any {
 	if o, ok := parent[key].(map[string]any); ok {
 		return o
@@ -166,7 +168,8 @@ func object(parent map[string]any, key string) map[string]any {
 	return o
 }
 
-// edit applies a change to a preferences file; create makes a missing one.
+// edit applies a change to a preferences file. If create is set, it creates a missing
+// file.
 func edit(root *os.Root, file string, create bool, change func(map[string]any)) error {
 	const op = "profile.prepare"
 	prefs := map[string]any{}
@@ -190,8 +193,8 @@ func edit(root *os.Root, file string, create bool, change func(map[string]any)) 
 	return fault.Wrap(root.WriteFile(file, out, 0o600), fault.StoreFailed, op, "the profile's preferences could not be written")
 }
 
-// parse decodes a preferences file. Numbers stay as written: some are 64-bit times
-// that a float would round.
+// parse decodes a preferences file. Numbers stay unchanged: some are 64-bit times that a
+// float would round.
 func parse(raw []byte) (prefs map[string]any, err error) {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.UseNumber()
@@ -203,15 +206,15 @@ func parse(raw []byte) (prefs map[string]any, err error) {
 
 var errNotObject = errors.New("not a JSON object")
 
-// maxPreferences bounds a preferences file, in bytes; real ones have some hundred
-// kilobytes. Read as JSON it takes up to thirty times as much memory.
+// maxPreferences bounds a preferences file, in bytes; real ones have a few hundred
+// kilobytes. Decoded JSON takes up to thirty times as much memory.
 const maxPreferences = 8 << 20
 
-// errNoPreferences is the error of what cannot be a preferences file.
-var errNoPreferences = fmt.Errorf("it is no plain file of at most %d MiB", maxPreferences>>20)
+// errNoPreferences is the error for something that cannot be a preferences file.
+var errNoPreferences = fmt.Errorf("not a regular file of at most %d MiB", maxPreferences>>20)
 
-// read reads a file that a Chrome left: a plain one of a sane size, for a pipe
-// in its place would hold the daemon up and a huge one fill its memory.
+// read reads a file that a Chrome left. It must be a regular file of bounded size: a
+// named pipe would block the daemon, and a huge file would fill its memory.
 func read(root *os.Root, file string) (_ []byte, err error) {
 	f, err := root.OpenFile(file, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
 	if err != nil {

@@ -1,18 +1,17 @@
-// Package profile knows Chrome's user data directory on disk: which of its
-// files are a user's environment, which of two copies of it is newer
-// ([Reconcile]), and how a profile is prepared before Chrome reads it. Nothing
-// above it knows a file of Chrome's by name.
+// Package profile knows Chrome's user data directory on disk: which of its files are a
+// user's environment, which of two copies of it is newer ([Reconcile]), and how a profile
+// is prepared before Chrome reads it. No package above it names a file of Chrome's.
 //
-// Below it, inspect reads and counts what a profile holds, filter keeps some
-// origins, localstorage and sessionstorage read and write these databases, and gate
-// lets the shell start before its profile is there.
+// Its subpackages: inspect reads and counts what a profile holds; filter keeps some
+// origins; localstorage and sessionstorage read and write these databases; gate lets the
+// shell start before its profile is unpacked.
 //
-// A user data directory holds one profile that matters, the folder named
-// [Default], or [Spare] where nothing was brought in beside the profile that
-// Chrome started with (see [Folder]). Files beside that folder (Local State,
-// Crashpad, component downloads) belong to the Chrome that runs, not to the
-// user's environment: cookies and passwords are readable elsewhere because every
-// Chrome is started with --password-store=basic, whose key is fixed.
+// A user data directory holds one profile that is the environment. It is the folder
+// [Default], or [Spare] if no environment was loaded beside the profile that Chrome
+// started with (see [Folder]). Files beside that folder (Local State, Crashpad, component
+// downloads) belong to the running Chrome, not to the user's environment. Cookies and
+// passwords can be decrypted elsewhere: every Chrome is started with
+// --password-store=basic, whose key is fixed.
 package profile
 
 import (
@@ -29,21 +28,21 @@ import (
 	"github.com/stasisd/stasis/fault"
 )
 
-// Extensions is the folder of the environment's unpacked extensions inside the
-// user data directory, one by ID each, and the first element of their files'
-// names in an archive.
+// Extensions is the folder of the environment's unpacked extensions in the user data
+// directory, with one folder for each extension ID. It is also the first element of their
+// files' names in an archive.
 const Extensions = "extensions"
 
-// Default is the folder of the environment's profile inside the user data
-// directory, and the first element of its files' names in an archive.
+// Default is the folder of the environment's profile in the user data directory. It is
+// also the first element of its files' names in an archive.
 const Default = "Default"
 
-// Spare is the folder of the profile that every Chrome starts with, empty. A
-// fresh session keeps it; where an environment is brought in beside it, it is
-// closed and of no more interest.
+// Spare is the folder of the profile with which every Chrome starts, empty. A fresh
+// session keeps using it. If an environment is loaded beside it, Chrome closes it and it
+// is not used any more.
 const Spare = "Spare"
 
-// Folder is the folder of a user data directory that holds the environment.
+// Folder returns the name of the folder that holds the environment.
 func Folder(userDataDir string) string {
 	if isDir(userDataDir, Default) || !isDir(userDataDir, Spare) {
 		return Default
@@ -51,13 +50,13 @@ func Folder(userDataDir string) string {
 	return Spare
 }
 
-// Path is where the environment's folder is.
+// Path returns the path of the folder that holds the environment.
 func Path(userDataDir string) string { return filepath.Join(userDataDir, Folder(userDataDir)) }
 
-// Settle gives the environment's folder the name [Default], so that Chrome can be
-// started anew and the environment brought in. No Chrome may run on it.
+// Settle renames the environment's folder to [Default], so that Chrome can be restarted
+// and the environment loaded. No Chrome may be running on it.
 func Settle(userDataDir string) error {
-	if err := checkReal(userDataDir); err != nil || Folder(userDataDir) == Default {
+	if err := checkNoLink(userDataDir); err != nil || Folder(userDataDir) == Default {
 		return err
 	}
 	err := os.Rename(filepath.Join(userDataDir, Spare), filepath.Join(userDataDir, Default))
@@ -75,21 +74,21 @@ type File struct {
 	Path string // where it is on disk
 	Mode fs.FileMode
 	Size int64 // bytes
-	// Data stands in an archive in place of what the file holds; nil: the file's own.
+	// Data is the content for an archive; nil: the content of the file on disk.
 	Data []byte
 	info fs.FileInfo
 }
 
-// Select lists what of a user data directory belongs into an archive, sorted
-// by name: the extensions, and the profile ([Folder]) without caches, locks,
-// sockets, links and whatever else Chrome makes again by itself. A folder comes
-// before what is in it; empty folders are left out.
+// Select lists the files of a user data directory that belong in an archive, sorted by
+// name: the extensions, and the profile ([Folder]) without caches, locks, sockets, links
+// and other files that Chrome creates again. A folder comes before its contents; empty
+// folders are left out.
 //
-// It reads the folder only. Chrome must have closed it or stand still; of one
-// that runs the list is a guess. When ctx ends it stops, with timeout.
+// It only reads. Chrome must have closed the directory or be frozen; while Chrome runs,
+// the list may be out of date. When ctx ends, Select stops with a timeout error.
 func Select(ctx context.Context, userDataDir string) ([]File, error) {
 	const op = "profile.select"
-	if err := checkReal(userDataDir); err != nil {
+	if err := checkNoLink(userDataDir); err != nil {
 		return nil, err
 	}
 	files, err := list(ctx, userDataDir, Folder(userDataDir), Default)
@@ -108,8 +107,8 @@ func Select(ctx context.Context, userDataDir string) ([]File, error) {
 	return files, nil
 }
 
-// list lists what is kept of one folder of a user data directory, named as if
-// the folder had the name that it has in archives.
+// list lists the archived files of one folder of a user data directory. as is the
+// folder's name in archives.
 func list(ctx context.Context, userDataDir, folder, as string) ([]File, error) {
 	var files []File
 	root := filepath.Join(userDataDir, folder)
@@ -118,7 +117,7 @@ func list(ctx context.Context, userDataDir, folder, as string) ([]File, error) {
 			return ctx.Err()
 		}
 		if errors.Is(err, fs.ErrNotExist) && p != root {
-			return nil // a Chrome that runs, whose list is a guess, has just removed it
+			return nil // a running Chrome has just removed it
 		}
 		if err != nil {
 			return err
@@ -150,17 +149,17 @@ func list(ctx context.Context, userDataDir, folder, as string) ([]File, error) {
 	return files, err
 }
 
-// checkReal refuses a user data directory that is not one but a link: the folder
-// it lies in is Chrome's, and what a link names is somebody else's.
-func checkReal(userDataDir string) error {
+// checkNoLink rejects a user data directory that is a link. Chrome can write the folder
+// that contains it, and a link could point to someone else's files.
+func checkNoLink(userDataDir string) error {
 	info, err := os.Lstat(userDataDir)
 	if err == nil && !info.IsDir() {
 		err = fs.ErrInvalid
 	}
-	return fault.Wrap(err, fault.SaveFailed, "profile.check", "the user data directory is not there")
+	return fault.Wrap(err, fault.SaveFailed, "profile.check", "the user data directory does not exist or is not a folder")
 }
 
-// Size is the sum of the files' sizes in bytes.
+// Size returns the sum of the files' sizes in bytes.
 func Size(files []File) int64 {
 	var n int64
 	for _, f := range files {
@@ -169,10 +168,10 @@ func Size(files []File) int64 {
 	return n
 }
 
-// Accept reports whether a file of an archive may be laid into a user data
-// directory. Only the profile's own files and those of extensions may: another
-// folder beside it could name programs of the host for Chrome to run
-// (NativeMessagingHosts) or hold a foreign lock (Singleton*).
+// Accept reports whether a file of an archive may be unpacked into a user data directory.
+// Only the profile's own files and those of extensions may. Another folder beside the
+// profile could name programs of the host for Chrome to run (NativeMessagingHosts) or
+// hold another machine's lock (Singleton*).
 func Accept(name string) bool {
 	if _, _, ok := InExtension(name); ok {
 		return path.Clean(name) == name && !Droppable(name)
@@ -190,8 +189,8 @@ func Accept(name string) bool {
 
 var extensionID = regexp.MustCompile(`^[a-p]{32}$`)
 
-// InExtension tells of an archive's name whether it is a file of an extension,
-// of which one, and its name there.
+// InExtension reports whether a name in an archive is a file of an extension, and returns
+// the extension's ID and the file's name in it.
 func InExtension(name string) (id, file string, ok bool) {
 	rest, ok := strings.CutPrefix(name, Extensions+"/")
 	if !ok {

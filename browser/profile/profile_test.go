@@ -35,7 +35,7 @@ func names(files []profile.File) []string {
 	return list
 }
 
-// Select keeps what is the user's and drops what Chrome makes again.
+// Select keeps the user's files and leaves out those that Chrome creates again.
 func TestSelect(t *testing.T) {
 	root := t.TempDir()
 	kept := []string{
@@ -78,12 +78,12 @@ func TestSelect(t *testing.T) {
 	}
 	var bytes int64
 	for _, f := range files {
-		bytes += int64(len(f.Name)) // each file holds its own name
+		bytes += int64(len(f.Name)) // each file contains its own name
 		if f.Path != filepath.Join(root, f.Name) || f.Mode != 0o600 || f.Size != int64(len(f.Name)) {
 			t.Errorf("%+v", f)
 		}
 		if !profile.Accept(f.Name) {
-			t.Errorf("%s is saved and could not come back", f.Name)
+			t.Errorf("%s is archived but not accepted", f.Name)
 		}
 	}
 	if got := profile.Size(files); got != bytes {
@@ -91,24 +91,24 @@ func TestSelect(t *testing.T) {
 	}
 }
 
-func TestSelectOfNothing(t *testing.T) {
+func TestSelectMissing(t *testing.T) {
 	root := t.TempDir()
 	if _, err := profile.Select(t.Context(), root); !fault.Is(err, fault.SaveFailed) {
 		t.Errorf("without a profile: %v", err)
 	}
 	if profile.Exists(root) {
-		t.Error("it exists")
+		t.Error("Exists reports a missing profile")
 	}
 	put(t, root, "Default/Cookies", "")
 	if !profile.Exists(root) {
-		t.Error("it does not exist")
+		t.Error("Exists does not report the profile")
 	}
 	gone, leave := context.WithCancel(t.Context())
 	leave()
 	if _, err := profile.Select(gone, root); !fault.Is(err, fault.Timeout) {
-		t.Errorf("given up: %v", err)
+		t.Errorf("after cancel: %v", err)
 	}
-	// A profile that leads out of its folder is none.
+	// A profile that is a link out of the directory does not count.
 	other := t.TempDir()
 	if err := os.Symlink(filepath.Join(root, "Default"), filepath.Join(other, "Default")); err != nil {
 		t.Fatal(err)
@@ -118,7 +118,7 @@ func TestSelectOfNothing(t *testing.T) {
 	}
 }
 
-// What an archive may lay into a user data directory.
+// Accept allows only the profile's own files and those of extensions.
 func TestAccept(t *testing.T) {
 	for name, want := range map[string]bool{
 		"Default": true, "Default/Cookies": true, "Default/a/b/c": true, "Default/Extensions/x/LOG": true,
@@ -154,7 +154,7 @@ func TestAccept(t *testing.T) {
 	}
 }
 
-// prefs reads a preferences file with its numbers as written.
+// prefs reads a preferences file and keeps its numbers unchanged.
 func prefs(t *testing.T, root, name string) map[string]json.RawMessage {
 	t.Helper()
 	raw, err := os.ReadFile(filepath.Join(root, "Default", name))
@@ -194,11 +194,11 @@ func TestPrepareMissing(t *testing.T) {
 	want(t, got, `"Normal"`, "profile", "exit_type")
 	want(t, got, "2", "profile", "default_content_setting_values", "geolocation")
 	if _, err := os.Stat(filepath.Join(root, "Default/Secure Preferences")); err == nil {
-		t.Error("it made secure preferences, which Chrome would find tampered with")
+		t.Error("Prepare created Secure Preferences, which Chrome would reject")
 	}
 }
 
-// What the environment says stays, but for what this machine must decide.
+// Prepare keeps the environment's settings, except those that depend on the machine.
 func TestPrepareKeeps(t *testing.T) {
 	root := t.TempDir()
 	put(t, root, "Default/Preferences", `{"session":{"restore_on_startup":4,"startup_urls":["https://a.example/"]},
@@ -236,13 +236,13 @@ func TestPrepareKeeps(t *testing.T) {
 	}
 	for _, folder := range []string{"Sessions", "Sessions_Encrypted"} {
 		if _, err := os.Stat(filepath.Join(root, "Default", folder)); err == nil {
-			t.Errorf("the tabs are still there: %s", folder)
+			t.Errorf("the tabs were not removed: %s", folder)
 		}
 	}
 }
 
-// Sections of another form than Chrome writes are replaced; a file that is no
-// JSON object is damage, and stays as it is.
+// Prepare replaces sections of another type than Chrome writes. It reports a file that is
+// not a JSON object as damaged and does not change it.
 func TestPrepareDamaged(t *testing.T) {
 	root := t.TempDir()
 	put(t, root, "Default/Preferences", `{"session":[1],"profile":"x","extensions":{"settings":[]},"download":null}`)
@@ -255,17 +255,16 @@ func TestPrepareDamaged(t *testing.T) {
 			root := t.TempDir()
 			put(t, root, "Default/"+name, body)
 			if _, err := (profile.Prepare{}).Run(t.Context(), root); !fault.Is(err, fault.ArchiveDamaged) {
-				t.Errorf("%s of %q: %v", name, body, err)
+				t.Errorf("%s with %q: %v", name, body, err)
 			}
 			if got, err := os.ReadFile(filepath.Join(root, "Default", name)); err != nil || string(got) != body {
-				t.Errorf("%s of %q is now %q, %v", name, body, got, err)
+				t.Errorf("%s with %q was changed to %q, %v", name, body, got, err)
 			}
 		}
 	}
 }
 
-// A pipe that a Chrome put in the place of its preferences does not hold the
-// daemon up.
+// A named pipe in place of the preferences does not block the daemon.
 func TestPrepareOpensNoPipe(t *testing.T) {
 	root := t.TempDir()
 	if err := os.Mkdir(filepath.Join(root, profile.Default), 0o700); err != nil {
@@ -275,11 +274,11 @@ func TestPrepareOpensNoPipe(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := (profile.Prepare{}).Run(t.Context(), root); err == nil {
-		t.Error("a pipe was taken for preferences")
+		t.Error("a pipe was accepted as preferences")
 	}
 }
 
-// Nothing is read or written through a link that a Chrome left.
+// Nothing is read or written through a link that Chrome left.
 func TestPrepareFollowsNoLinkOut(t *testing.T) {
 	outside := filepath.Join(t.TempDir(), "outside")
 	if err := os.WriteFile(outside, []byte(`{"mine":1}`), 0o600); err != nil {
@@ -292,11 +291,12 @@ func TestPrepareFollowsNoLinkOut(t *testing.T) {
 	}
 	_, err := (profile.Prepare{}).Run(t.Context(), root)
 	if got, rerr := os.ReadFile(outside); rerr != nil || string(got) != `{"mine":1}` {
-		t.Errorf("the file outside is now %q (%v), Run: %v", got, rerr, err)
+		t.Errorf("the file outside has changed to %q (%v), Run: %v", got, rerr, err)
 	}
 }
 
-// A profile lets no page read files or use devices of a machine.
+// After Prepare, no page can read files or use devices of a machine because of the
+// profile.
 func TestPrepareDropsGrants(t *testing.T) {
 	root := t.TempDir()
 	put(t, root, "Default/Preferences", `{"profile":{"content_settings":{
@@ -314,8 +314,8 @@ func TestPrepareDropsGrants(t *testing.T) {
 	want(t, got, "2", "profile", "default_content_setting_values", "file_system_write_guard")
 }
 
-// A policy's default stands where the environment has decided nothing for an
-// origin, its rules are exceptions, and the policy before it is taken back.
+// A policy's default applies where the environment has no decision for an origin, its
+// rules become exceptions, and the earlier policy is removed.
 func TestPreparePolicy(t *testing.T) {
 	root := t.TempDir()
 	put(t, root, "Default/Preferences", `{"profile":{"content_settings":{"exceptions":{

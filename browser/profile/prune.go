@@ -2,13 +2,13 @@ package profile
 
 import "strings"
 
-// droppable names what a profile can lose without losing any of the user's
-// state: Chrome makes it again. It is a list of exclusions, so that a file
-// that a later Chrome adds survives. What looks like a cache and is not
-// (Service Worker/ScriptCache and CacheStorage, WebStorage, File System,
-// GCM Store, *-wal, *-journal) is not on it.
+// droppable lists the names that a profile can lose without losing any of the user's
+// state: Chrome creates them again. It lists what to exclude, so that a file that a later
+// Chrome adds is kept. It does not list what only looks like a cache (Service
+// Worker/ScriptCache and CacheStorage, WebStorage, File System, GCM Store, *-wal,
+// *-journal).
 //
-// Names as found in Chromium 156; see also the keep-list of Chromium's
+// Names as found in Chromium 156. See also the keep-list in Chromium's
 // chrome/browser/downgrade/snapshot_file_collector.cc.
 var droppable = map[string]bool{
 	"AutofillStrikeDatabase":                      true,
@@ -46,27 +46,27 @@ var droppable = map[string]bool{
 	"heavy_ad_intervention_opt_out.db-journal":    true,
 }
 
-// Droppable reports whether the named file or folder of an archive carries
-// nothing of the user's: a cache directly in the profile, a LevelDB log text,
-// a lock, what Chrome writes into an extension's folder.
+// Droppable reports whether a file or folder of an archive has nothing of the user's: a
+// cache directly in the profile, a LevelDB log text, a lock, or what Chrome writes into
+// an extension's folder.
 func Droppable(name string) bool {
 	elements := strings.Split(name, "/")
 	if len(elements) < 2 {
 		return false
 	}
 	if elements[0] == Extensions {
-		// Chrome makes its index of an extension's rules again when it is not there.
+		// Chrome rebuilds its index of an extension's rules if it is missing.
 		return len(elements) > 2 && elements[2] == "_metadata"
 	}
 	if droppable[elements[1]] {
 		return true
 	}
 	if elements[1] == "Extensions" {
-		return false // an extension may name its files as it likes
+		return false // an extension may name its files freely
 	}
 	switch last := elements[len(elements)-1]; last {
 	case "LOG", "LOG.old", "LOCK":
-		// LevelDB's own diary and its lock file; the store opens without them.
+		// These are LevelDB's text log and its lock file; the store opens without them.
 		return true
 	default:
 		return strings.HasPrefix(last, "Singleton")

@@ -11,10 +11,10 @@ import (
 // Source is one of two copies.
 type Source int
 
-// The two copies of a part of an environment.
+// These are the two copies of a part of an environment.
 const (
-	FromProfile  Source = iota // the files: Chrome brings it back by itself
-	FromDocument               // what was read over CDP: a restore applies it
+	FromProfile  Source = iota // the files: Chrome restores the part from them
+	FromDocument               // the reading over CDP: a restore applies it
 )
 
 // Copies are the two copies of an environment.
@@ -23,72 +23,72 @@ type Copies struct {
 	Document state.Document
 	// Found is what the profile has on disk.
 	Found inspect.Profile
-	// Crash is the evidence on a profile whose Chrome died some time after the
-	// reading; nil: Chrome closed the profile, or the two are of one moment.
+	// Crash is the evidence about a profile whose Chrome died some time after the
+	// reading. It is nil if Chrome closed the profile, or if profile and reading are of
+	// the same time.
 	Crash *Crash
 }
 
-// Crash is what tells which copy is newer after a crash. All times are of one
+// Crash is the evidence for which copy is newer after a crash. All times are of the same
 // machine.
 type Crash struct {
-	// What Chrome wrote last before From is older than the reading, and what it
-	// wrote after Until is newer. Between the two it cannot be told.
+	// What Chrome last wrote before From is older than the reading; what it wrote after
+	// Until is newer. In between, the order is unknown.
 	From, Until time.Time
-	// Now is when this is decided. A reading in the future shows that the clock
-	// was set back.
+	// Now is the time of the decision. A reading in the future shows that the clock was
+	// set back.
 	Now time.Time
-	// Written says when Chrome last wrote the files of a part.
+	// Written is when Chrome last wrote the files of each part.
 	Written struct{ Cookies, LocalStorage, SessionStorage, Tabs time.Time }
-	// Sessions are the session files, where their time does not tell enough.
+	// Sessions is the content of the session files, read if their time does not decide.
 	Sessions inspect.Tabs
-	// Was is the tabs' sessionStorage on disk when the reading was made. Chrome
-	// notes no time there.
+	// Was is the tabs' sessionStorage on disk at the time of the reading. Chrome records
+	// no times there.
 	Was sessionstorage.Contents
 }
 
 // Verdict says which copy of each part is taken.
 type Verdict struct {
 	Cookies Source
-	// Jar is the profile's jar with what Chrome keeps in memory alone; nil where it
-	// cannot be read or is older than the document's.
+	// Jar is the profile's cookie jar plus the cookies that Chrome keeps in memory only;
+	// nil if it cannot be read or is older than the document's.
 	Jar []state.Cookie
-	// Local has the source of each storage key of the document's localStorage.
+	// Local is the source of each storage key of the document's localStorage.
 	Local map[string]Source
-	// Unwritten are the storage keys whose localStorage Chrome had not written when
-	// it closed the profile.
-	Unwritten []string
-	// Unstored is what of the tabs' sessionStorage Chrome had not written when it
+	// Unwritten lists the storage keys whose localStorage Chrome had not written when it
 	// closed the profile.
+	Unwritten []string
+	// Unstored lists the tabs' sessionStorage that Chrome had not written when it closed
+	// the profile.
 	Unstored []state.Unstored
-	// Session has the sessionStorage that each tab of the document gets from the
-	// document, after a crash.
+	// Session is the sessionStorage that each tab of the document gets from the document,
+	// after a crash.
 	Session [][]state.Area
-	// Forget are the storage keys whose sessionStorage in the profile is older than
-	// the document's, and would be in its way.
+	// Forget lists the storage keys whose sessionStorage in the profile is older than the
+	// document's and must be removed.
 	Forget map[string]bool
 	Tabs   Source
-	// Broken are the stores of a closed profile that are damaged, or lack what was
-	// read in that very profile. The document stands in for them.
+	// Broken marks the stores of a closed profile that are damaged, or lack what was read
+	// from that profile. The document replaces them.
 	Broken struct{ Cookies, LocalStorage, SessionStorage bool }
-	// Cut are the components whose last write is not whole, where it is not known
-	// what that write had.
+	// Cut lists the components whose last write is incomplete, if the content of that
+	// write is unknown.
 	Cut []string
-	// Doubts name what cannot be told.
+	// Doubts lists what could not be decided.
 	Doubts []state.Missed
 }
 
-// Reconcile decides for each part of an environment which of two copies is taken.
-// It is the one place that decides this: for a save, after a crash, and for a
-// restore.
+// Reconcile decides for each part of an environment which of two copies is taken. Saves,
+// rescues after a crash and restores all use it; no other function decides this.
 //
 //   - Nothing was read: the profile.
-//   - Chrome closed the profile: the profile, for Chrome wrote it after the reading.
-//     The document stands in for what did not reach the disk, and for stores that are
-//     damaged or lack what was read there.
+//   - Chrome closed the profile: the profile, because Chrome wrote it after the reading.
+//     The document replaces what did not reach the disk, and stores that are damaged or
+//     lack what was read there.
 //   - Chrome ran on, or the reading was made when it died: the document.
 //   - Chrome died some time after the reading: of each part the newer copy, by the
-//     times at which Chrome wrote. Where times do not tell, the document, and
-//     Doubts say so.
+//     times at which Chrome wrote. If the times do not decide, the document, and Doubts
+//     list the part.
 func Reconcile(c Copies) Verdict {
 	v := Verdict{Local: map[string]Source{}, Forget: map[string]bool{}}
 	v.cookies(c)
@@ -98,17 +98,16 @@ func Reconcile(c Copies) Verdict {
 	return v
 }
 
-// closed reports whether Chrome closed the profile after the reading.
+// closed reports whether Chrome closed the profile after the document was read.
 func (c Copies) closed() bool { return c.Crash == nil && c.Document.Datadir == state.DatadirClean }
 
-// unread reports whether the document has nothing to set against a dead Chrome's
-// profile.
+// unread reports whether Chrome died and the document has no reading of its state.
 func (c Copies) unread() bool {
 	return c.Crash == nil && c.Document.Datadir == state.DatadirCrash && !c.Document.Complete
 }
 
-// otherwise is the source where neither copy has to be looked at.
-func (c Copies) otherwise() Source {
+// defaultSource returns the source in cases that do not depend on the copies' contents.
+func (c Copies) defaultSource() Source {
 	if c.Document.Complete {
 		return FromDocument
 	}
@@ -119,12 +118,12 @@ func (v *Verdict) doubt(component, origin, reason string) {
 	v.Doubts = append(v.Doubts, state.Missed{Component: component, Origin: origin, Reason: reason})
 }
 
-// setBack is the doubt about times of a clock that was set back.
-const setBack = "the clock was set back since it was read last, so which is newer cannot be told, and it is as Chrome left it"
+// clockSetBack is the reason of a doubt if the clock was set back.
+const clockSetBack = "the clock was set back after the last reading, so it is unknown which copy is newer; Stasis kept Chrome's files"
 
-// unproven reports whether the time at which Chrome wrote something proves nothing:
-// the reading is in the future, so the clock was set back, and that time is not, so
-// it may be from before as well as from after that.
+// unproven reports whether the time at which Chrome wrote something proves nothing. That
+// is so if the reading is in the future, so the clock was set back, and the write is not:
+// it may have come before or after that.
 func (c *Crash) unproven(written time.Time) bool {
 	return c.Until.After(c.Now) && !written.IsZero() && !written.After(c.Now)
 }

@@ -7,15 +7,15 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// jarTime is how long Chrome takes at most to write the jar, which it brings to the
-// disk before and after it writes. A busy disk holds that up for seconds.
-const jarTime = 10 * time.Second
+// jarWriteTime bounds the time that Chrome needs to write the cookie jar. It syncs the
+// jar to disk before and after it writes, which takes seconds on a busy disk.
+const jarWriteTime = 10 * time.Second
 
-// shell is the engine that keeps session cookies in memory alone.
-const shell = "shell"
+// engineShell is the engine that keeps session cookies in memory only.
+const engineShell = "shell"
 
-// cookies decides about the jar, which is one part: Chrome writes changes in the
-// order in which they were made.
+// cookies decides about the cookie jar as a whole: Chrome writes changes in the order in
+// which they were made.
 func (v *Verdict) cookies(c Copies) {
 	switch {
 	case c.Crash != nil:
@@ -30,43 +30,43 @@ func (v *Verdict) cookies(c Copies) {
 			v.Cookies = FromDocument
 		}
 	default:
-		v.Cookies = c.otherwise()
+		v.Cookies = c.defaultSource()
 	}
 }
 
-// cookiesAfterCrash takes the profile's jar where it is newer than the reading's.
-// One cookie that is newer than the reading proves that for the jar.
+// cookiesAfterCrash takes the profile's jar if it is newer than the reading's. One cookie
+// that is newer than the reading proves that for the whole jar.
 func (v *Verdict) cookiesAfterCrash(c Copies) {
 	v.Cookies = FromDocument
 	written, unproven := c.Crash.Written.Cookies, c.Crash.unproven(c.Crash.Written.Cookies)
 	if !unproven && !written.After(c.Crash.From) {
-		return // nothing was written since
+		return // nothing was written since the reading
 	}
 	if c.Found.Listed == nil {
-		v.doubt(state.ComponentCookies, "", "the jar that Chrome left cannot be read, so the cookies are as they were read last")
+		v.doubt(state.ComponentCookies, "", "Chrome's cookie file cannot be read, so the cookies are those of the last reading")
 		return
 	}
 	jar := slices.DeleteFunc(slices.Clone(c.Found.Listed), func(k state.Cookie) bool { return c.Found.Foreign[k.Identity()] != "" })
 	switch newer := c.Found.CookiesAt.After(c.Crash.Until); {
-	case newer, !unproven && written.After(c.Crash.Until.Add(jarTime)):
+	case newer, !unproven && written.After(c.Crash.Until.Add(jarWriteTime)):
 	case sameJar(jar, c.Document.Cookies):
 		return
 	case unproven && len(jar) > 0:
-		v.doubt(state.ComponentCookies, "", setBack)
+		v.doubt(state.ComponentCookies, "", clockSetBack)
 	default:
-		v.doubt(state.ComponentCookies, "", "Chrome wrote the jar as it was read last, so the cookies are as they were read: one that was deleted just then may be back")
+		v.doubt(state.ComponentCookies, "", "Chrome wrote its cookie file during the last reading, so the cookies are those of that reading; a cookie deleted at that time may be back")
 		return
 	}
 	v.Cookies, v.Jar = FromProfile, append(jar, inMemory(c.Document)...)
 }
 
-// inMemory are the cookies of a document that Chrome keeps on no disk.
+// inMemory returns the cookies of a document that Chrome never writes to disk.
 func inMemory(doc state.Document) []state.Cookie {
 	return slices.DeleteFunc(slices.Clone(doc.Cookies), func(k state.Cookie) bool { return onDisk(doc, k) })
 }
 
 func onDisk(doc state.Document, k state.Cookie) bool {
-	return !k.Opaque && (!k.Session || doc.Chrome.Engine != shell)
+	return !k.Opaque && (!k.Session || doc.Chrome.Engine != engineShell)
 }
 
 // sameJar reports whether two jars have the same cookies with the same values.
@@ -81,8 +81,8 @@ func sameJar(a, b []state.Cookie) bool {
 	})
 }
 
-// lacksCookies reports whether a cookie that was read in this very profile is not in
-// its jar. A jar that is there and was not read is Chrome's to open as it is.
+// lacksCookies reports whether a cookie that was read from this profile is missing from
+// its jar. A jar that exists and was not read is left to Chrome.
 func (c Copies) lacksCookies() bool {
 	if !c.Document.IsFromDisk(state.ComponentCookies) || c.Found.Cookies == nil && c.uncounted(state.ComponentCookies) {
 		return false
@@ -94,7 +94,7 @@ func (c Copies) lacksCookies() bool {
 	return slices.ContainsFunc(c.Document.Cookies, func(k state.Cookie) bool { return onDisk(c.Document, k) && !there[k.Identity()] })
 }
 
-// uncounted reports whether a component is there, for one that was not read.
+// uncounted reports whether the profile has a component, for one that was not read.
 func (c Copies) uncounted(component string) bool {
 	return slices.ContainsFunc(c.Found.Inventory, func(h state.Holding) bool { return h.Component == component })
 }

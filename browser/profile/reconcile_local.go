@@ -6,7 +6,7 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// localStorage decides about each storage key by itself: Chrome notes with each when
+// localStorage decides about each storage key separately: Chrome records with each when
 // it wrote it.
 func (v *Verdict) localStorage(c Copies) {
 	switch found := c.Found.LocalStorage; {
@@ -16,7 +16,7 @@ func (v *Verdict) localStorage(c Copies) {
 		}
 	case c.closed():
 		v.Unwritten = c.Document.Unwritten
-		if !c.Document.IsFromDisk(state.ComponentLocalStorage) { // else it was compared when it was saved
+		if !c.Document.IsFromDisk(state.ComponentLocalStorage) { // otherwise it was compared when it was saved
 			v.Unwritten = found.Unwritten(c.Document.Local, c.Document.CapturedAt)
 		}
 		_, damaged := c.Found.Inventory.Damaged(state.ComponentLocalStorage)
@@ -32,7 +32,7 @@ func (v *Verdict) localStorage(c Copies) {
 		}
 	default:
 		for _, area := range c.Document.Local {
-			v.Local[area.StorageKey] = c.otherwise()
+			v.Local[area.StorageKey] = c.defaultSource()
 		}
 		if c.unread() && found.Cut {
 			v.Cut = append(v.Cut, state.ComponentLocalStorage)
@@ -40,41 +40,42 @@ func (v *Verdict) localStorage(c Copies) {
 	}
 }
 
-// localAfterCrash decides about one storage key, whole, after a crash. The document's
-// items win unless Chrome has written the key since they were read; then the profile's
-// do, also where it was emptied. written is when Chrome last wrote the database's files,
-// last what it noted of this key itself, and had what the files held at the reading. Where
-// these do not tell, the document wins and a doubt names the key.
+// localAfterCrash decides about one storage key, as a whole, after a crash. The
+// document's items win unless Chrome wrote the key after they were read. Then the
+// profile's items win, even if the key is empty there. written is when Chrome last wrote
+// the database's files; last is Chrome's own record of this key; had is what the files
+// held at the reading. If these do not decide, the document wins and a doubt names the
+// key.
 func (v *Verdict) localAfterCrash(c Copies, area state.Area) Source {
 	found, written := c.Found.LocalStorage, c.Crash.Written.LocalStorage
 	last, noted := found.Commits[area.StorageKey]
 	had, _ := c.Document.Inventory.Of(state.ComponentLocalStorage, area.StorageKey)
 	doubt := func(reason string) { v.doubt(state.ComponentLocalStorage, area.StorageKey, reason) }
 	switch {
-	case found.Commits == nil && !written.After(c.Crash.From) && !c.Crash.unproven(written): // nothing was written since
+	case found.Commits == nil && !written.After(c.Crash.From) && !c.Crash.unproven(written): // nothing was written since the reading
 	case found.Commits == nil:
-		doubt("what Chrome left of it cannot be read, so it is as it was read last")
+		doubt("Chrome's files of it cannot be read, so it is restored from the last reading")
 	case found.Has(area):
 		return FromProfile
 	case noted && !last.Emptied && c.Crash.unproven(last.At), last.Emptied && had.Items == 0 && c.Crash.unproven(written):
-		doubt(setBack)
+		doubt(clockSetBack)
 		return FromProfile
 	case noted && !last.Emptied && last.At.After(c.Crash.Until):
 		return FromProfile
 	case noted && !last.Emptied && last.At.After(c.Crash.From):
-		doubt("Chrome wrote it as it was read last, so it is as it was read")
+		doubt("Chrome wrote it during the last reading, so it is restored from that reading")
 	case last.Emptied && had.Items > 0:
-		return FromProfile // it was there when it was saved, and was emptied since
+		return FromProfile // it was on disk when it was saved, and was emptied since
 	case !noted && had.Items > 0:
-		doubt("it is gone without a trace, as of a database that was begun anew, so it is as it was read last")
+		doubt("it is missing on disk without a record of its removal, as if Chrome had created the database again, so it is restored from the last reading")
 	case last.Emptied && written.After(c.Crash.Until):
-		doubt("whether it was emptied before or after it was read last cannot be told, so it is as it was read")
+		doubt("it is unknown whether it was emptied before or after the last reading, so it is restored from that reading")
 	}
 	return FromDocument
 }
 
-// lacksLocal reports whether an item that was read in this very profile is not in
-// its database. One that is there and was not read is Chrome's to open as it is.
+// lacksLocal reports whether an item that was read from this profile is missing from its
+// database. A database that exists and was not read is left to Chrome.
 func (c Copies) lacksLocal(unwritten []string) bool {
 	if !c.Document.IsFromDisk(state.ComponentLocalStorage) || c.Found.LocalStorage.Areas == nil && c.uncounted(state.ComponentLocalStorage) {
 		return false

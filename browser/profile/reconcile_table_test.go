@@ -13,10 +13,10 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// The table says of each way that a profile was left, and of each copy that may be
-// newer or damaged, which one a save, a rescue after a crash and a restore take. What
-// is told is a doubt or a loss. A save takes the jar and the localStorage into its
-// document; of sessionStorage it takes what a restore of it then does.
+// The table lists each way in which a profile was left, and each copy that may be newer
+// or damaged. It says which copy a save, a rescue after a crash and a restore take.
+// "told" marks a doubt or a loss. A save takes the cookie jar and localStorage into its
+// document. For sessionStorage, the table shows what a restore of the save does.
 func TestReconcile(t *testing.T) {
 	rows := []string{fmt.Sprintf("%-5s %-15s %-9s %-7s %-9s  %-11s  %-11s  %s", "left", "part", "profile", "damage", "document", "save", "crash", "restore")}
 	for _, c := range profiletest.AllCopies() {
@@ -37,8 +37,8 @@ func TestReconcile(t *testing.T) {
 	profiletest.Golden(t, "testdata/reconcile.txt", rows)
 }
 
-// leftBehind is a user data directory with the profile that Chrome left.
-func leftBehind(t *testing.T, c profiletest.Copies) (userDataDir, folder string) {
+// makeProfile returns a user data directory with the profile that Chrome left.
+func makeProfile(t *testing.T, c profiletest.Copies) (userDataDir, folder string) {
 	t.Helper()
 	userDataDir = t.TempDir()
 	folder = mkdir(t, userDataDir, Default)
@@ -47,7 +47,7 @@ func leftBehind(t *testing.T, c profiletest.Copies) (userDataDir, folder string)
 }
 
 func saveTakes(t *testing.T, c profiletest.Copies) string {
-	userDataDir, folder := leftBehind(t, c)
+	userDataDir, folder := makeProfile(t, c)
 	s, err := Inspect(t.Context(), userDataDir, c.Document())
 	if err != nil {
 		t.Fatal(err)
@@ -60,7 +60,7 @@ func saveTakes(t *testing.T, c profiletest.Copies) string {
 }
 
 func crashTakes(t *testing.T, c profiletest.Copies) string {
-	userDataDir, folder := leftBehind(t, c)
+	userDataDir, folder := makeProfile(t, c)
 	doc, err := Merge(t.Context(), userDataDir, Reading{Document: c.Document(), From: profiletest.ReadAt, Until: profiletest.ReadUntil, Now: profiletest.Now,
 		Files: func(context.Context, func(string) bool) (string, func(), error) {
 			was := t.TempDir()
@@ -83,7 +83,7 @@ func crashTakes(t *testing.T, c profiletest.Copies) string {
 }
 
 func restoreTakes(t *testing.T, c profiletest.Copies) string {
-	userDataDir, folder := leftBehind(t, c)
+	userDataDir, folder := makeProfile(t, c)
 	doc := c.Document()
 	found, err := inspect.Read(t.Context(), folder)
 	if err != nil {

@@ -16,10 +16,11 @@ import (
 
 var readAt = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
-// died is a Chrome that died after a reading that took a tenth of a second.
-func died() *Crash { return &Crash{From: readAt, Until: readAt.Add(100 * time.Millisecond)} }
+// crashEvidence returns the evidence of a Chrome that died after a reading of a tenth of
+// a second.
+func crashEvidence() *Crash { return &Crash{From: readAt, Until: readAt.Add(100 * time.Millisecond)} }
 
-// taken are the cookies that a verdict takes.
+// taken returns the cookies that a verdict takes.
 func (v Verdict) taken(doc state.Document) []state.Cookie {
 	if v.Cookies == FromProfile {
 		return v.Jar
@@ -34,8 +35,8 @@ func doubts(v Verdict) (of []string) {
 	return of
 }
 
-// The jar of a dead Chrome is taken where it is known to be newer than the last
-// reading, else the reading; where nobody knows, that is told.
+// After a crash, the profile's jar is taken if it is known to be newer than the last
+// reading, otherwise the reading. If that is unknown, there is a doubt.
 func TestNewerCookies(t *testing.T) {
 	of := func(values ...string) (jar []state.Cookie) {
 		for _, v := range values {
@@ -52,17 +53,17 @@ func TestNewerCookies(t *testing.T) {
 		want    []state.Cookie
 		doubted bool
 	}{
-		"nothing was written since":            {of("a1"), readAt.Add(-time.Hour), time.Time{}, of("a2", "b1"), false},
-		"no jar":                               {nil, time.Time{}, time.Time{}, of("a2", "b1"), false},
-		"one that cannot be read":              {nil, later, time.Time{}, of("a2", "b1"), true},
-		"written much later":                   {of("a1"), later, readAt.Add(-time.Hour), of("a1"), false},
-		"a newer cookie proves it":             {of("a3"), soon, soon, of("a3"), false},
-		"written just then, and the same":      {of("a2", "b1"), soon, readAt.Add(-time.Hour), of("a2", "b1"), false},
-		"written just then, and different":     {of("a2"), soon, readAt.Add(-time.Hour), of("a2", "b1"), true},
-		"what it cannot read Chrome drops too": {append(of("a3"), foreign), later, later, of("a3"), false},
+		"nothing was written since":        {of("a1"), readAt.Add(-time.Hour), time.Time{}, of("a2", "b1"), false},
+		"no jar":                           {nil, time.Time{}, time.Time{}, of("a2", "b1"), false},
+		"one that cannot be read":          {nil, later, time.Time{}, of("a2", "b1"), true},
+		"written much later":               {of("a1"), later, readAt.Add(-time.Hour), of("a1"), false},
+		"a newer cookie proves it":         {of("a3"), soon, soon, of("a3"), false},
+		"written just then, and the same":  {of("a2", "b1"), soon, readAt.Add(-time.Hour), of("a2", "b1"), false},
+		"written just then, and different": {of("a2"), soon, readAt.Add(-time.Hour), of("a2", "b1"), true},
+		"a cookie that Chrome cannot read": {append(of("a3"), foreign), later, later, of("a3"), false},
 	} {
 		found := inspect.Profile{Listed: test.disk, CookiesAt: test.newest, Foreign: map[string]string{foreign.Identity(): "sealed"}}
-		doc, crash := state.Document{Cookies: of("a2", "b1")}, died()
+		doc, crash := state.Document{Cookies: of("a2", "b1")}, crashEvidence()
 		crash.Written.Cookies = test.written
 		got := Reconcile(Copies{doc, found, crash})
 		if diff := cmp.Diff(test.want, got.taken(doc)); diff != "" || (len(got.Doubts) > 0) != test.doubted {
@@ -71,7 +72,7 @@ func TestNewerCookies(t *testing.T) {
 	}
 }
 
-// A journal that Chrome had begun when it died is no write of the jar.
+// A journal that Chrome had begun when it died does not count as a write of the jar.
 func TestJarWritten(t *testing.T) {
 	profile := t.TempDir()
 	for name, at := range map[string]time.Time{"Cookies": readAt, "Cookies-journal": readAt.Add(time.Hour)} {
@@ -88,10 +89,11 @@ func TestJarWritten(t *testing.T) {
 	}
 }
 
-// The shell keeps session cookies in memory only, so its jar is never the newer one for these.
+// The shell keeps session cookies in memory only, so these are always taken from the
+// reading.
 func TestNewerCookiesOfTheShell(t *testing.T) {
 	passing, lasting := state.Cookie{Name: "p", Domain: "a.example", Session: true}, state.Cookie{Name: "l", Domain: "a.example"}
-	doc, crash := state.Document{Chrome: state.Chrome{Engine: "shell"}, Cookies: []state.Cookie{passing, lasting}}, died()
+	doc, crash := state.Document{Chrome: state.Chrome{Engine: "shell"}, Cookies: []state.Cookie{passing, lasting}}, crashEvidence()
 	crash.Written.Cookies = readAt.Add(time.Hour)
 	got := Reconcile(Copies{doc, inspect.Profile{Listed: []state.Cookie{}, CookiesAt: crash.Written.Cookies}, crash})
 	if diff := cmp.Diff([]state.Cookie{passing}, got.taken(doc)); diff != "" {
@@ -99,7 +101,7 @@ func TestNewerCookiesOfTheShell(t *testing.T) {
 	}
 }
 
-// Of localStorage each storage key is decided by itself.
+// localStorage is decided separately for each storage key.
 func TestNewerLocal(t *testing.T) {
 	const key = "https://a.example/"
 	item := func(v string) state.Area {
@@ -114,7 +116,7 @@ func TestNewerLocal(t *testing.T) {
 		disk    localstorage.Contents
 		written time.Time
 		had     int // items in the files of the reading's snapshot
-		laid    bool
+		applied bool
 		doubted bool
 	}{
 		"never written":                        {none, early, 0, true, false},
@@ -123,31 +125,31 @@ func TestNewerLocal(t *testing.T) {
 		"written meanwhile":                    {disk(localstorage.Commit{At: just}, item("old")), just, 1, true, true},
 		"on the disk as it was read":           {disk(localstorage.Commit{At: early}, item("read")), later, 1, false, false},
 		"emptied since":                        {disk(localstorage.Commit{Emptied: true}), later, 1, false, false},
-		"gone without a trace":                 {none, later, 1, true, true},
+		"missing without a record":             {none, later, 1, true, true},
 		"emptied before, and not written":      {disk(localstorage.Commit{Emptied: true}), early, 0, true, false},
 		"emptied, and another written since":   {disk(localstorage.Commit{Emptied: true}), later, 0, true, true},
 		"a database that cannot be read":       {localstorage.Contents{}, later, 1, true, true},
 		"one that could not be, and was older": {localstorage.Contents{}, early, 1, true, false},
 	} {
-		doc, crash := state.Document{Local: []state.Area{item("read")}}, died()
+		doc, crash := state.Document{Local: []state.Area{item("read")}}, crashEvidence()
 		crash.Written.LocalStorage = test.written
 		if test.had > 0 {
 			doc.Inventory = state.Inventory{{Component: state.ComponentLocalStorage, Origin: key, Items: test.had}}
 		}
 		got := Reconcile(Copies{doc, inspect.Profile{LocalStorage: test.disk}, crash})
-		if (got.Local[key] == FromDocument) != test.laid || (len(got.Doubts) > 0) != test.doubted {
-			t.Errorf("%s: laid %v, doubts %q", name, got.Local, doubts(got))
+		if (got.Local[key] == FromDocument) != test.applied || (len(got.Doubts) > 0) != test.doubted {
+			t.Errorf("%s: sources %v, doubts %q", name, got.Local, doubts(got))
 		}
 	}
 }
 
-// What of the tabs' sessionStorage cannot be held against the files of its moment
-// is as it was read, and that is told; what is on the disk is left to Chrome.
+// If the tabs' sessionStorage on disk cannot be compared with that at the reading, the
+// reading is taken. There is a doubt if anything was written since.
 func TestNewerSessionStorage(t *testing.T) {
 	area := state.Area{StorageKey: "https://a.example/", Items: []state.Item{{Key: "k", Value: "v"}}}
 	for _, onDisk := range []bool{true, false} {
 		for _, written := range []bool{true, false} {
-			doc, crash := state.Document{Tabs: []state.Tab{{Session: []state.Area{area}}}}, died()
+			doc, crash := state.Document{Tabs: []state.Tab{{Session: []state.Area{area}}}}, crashEvidence()
 			if onDisk {
 				crash.Written.Tabs = readAt.Add(time.Hour)
 			}
@@ -162,8 +164,8 @@ func TestNewerSessionStorage(t *testing.T) {
 	}
 }
 
-// Session files are newer than a reading where they were written well after it, or
-// after it and name what was read.
+// Session files are newer than a reading if they were written well after it, or just
+// after it and contain every tab that was read.
 func TestNewerTabs(t *testing.T) {
 	profile := t.TempDir()
 	if err := os.MkdirAll(filepath.Join(profile, "Sessions"), 0o700); err != nil {
@@ -189,7 +191,7 @@ func TestNewerTabs(t *testing.T) {
 		"long after, whatever":   {time.Minute, []state.Tab{unknown}, true},
 		"just after, none known": {time.Second, nil, true},
 	} {
-		crash := died()
+		crash := crashEvidence()
 		crash.Written.Tabs = readAt.Add(test.after)
 		crash.Sessions = files
 		if got := Reconcile(Copies{Document: state.Document{Tabs: test.tabs}, Crash: crash}).Tabs == FromProfile; got != test.want {
@@ -198,18 +200,18 @@ func TestNewerTabs(t *testing.T) {
 	}
 }
 
-// ahead is a reading of a clock that has been set back by an hour since, and half
-// an hour went by.
-func ahead() *Crash {
-	c := died()
+// setBackEvidence returns the evidence of a reading by a clock that was then set back by
+// an hour, half an hour ago.
+func setBackEvidence() *Crash {
+	c := crashEvidence()
 	c.Now = readAt.Add(-30 * time.Minute)
 	return c
 }
 
 var beforeNow, afterNow = readAt.Add(-40 * time.Minute), readAt.Add(-20 * time.Minute)
 
-// A jar whose time says nothing is taken with a doubt; one of the old clock is as old
-// as it says, and a cookie that is newer than the reading proves it as ever.
+// A jar whose time proves nothing is taken with a doubt. One that is older by the old
+// clock is older, and a cookie newer than the reading still proves that the jar is newer.
 func TestJarAfterTheClockWasSetBack(t *testing.T) {
 	a, b := []state.Cookie{{Name: "a", Value: "1", Domain: "a.example"}}, []state.Cookie{{Name: "a", Value: "2", Domain: "a.example"}}
 	for name, test := range map[string]struct {
@@ -228,7 +230,7 @@ func TestJarAfterTheClockWasSetBack(t *testing.T) {
 		"none":                                 {nil, time.Time{}, time.Time{}, "1", false},
 		"of the old clock, written well after": {b, readAt.Add(time.Minute), time.Time{}, "2", false},
 	} {
-		doc, crash := state.Document{Cookies: a}, ahead()
+		doc, crash := state.Document{Cookies: a}, setBackEvidence()
 		crash.Written.Cookies = test.written
 		got := Reconcile(Copies{doc, inspect.Profile{Listed: test.disk, CookiesAt: test.newest}, crash})
 		if jar := got.taken(doc); len(jar) != 1 || jar[0].Value != test.want || (len(got.Doubts) > 0) != test.doubted {
@@ -237,7 +239,7 @@ func TestJarAfterTheClockWasSetBack(t *testing.T) {
 	}
 }
 
-// So it is with each storage key of localStorage.
+// The same holds for each storage key of localStorage.
 func TestLocalStorageAfterTheClockWasSetBack(t *testing.T) {
 	const key = "https://a.example/"
 	item := func(v string) state.Area {
@@ -248,7 +250,7 @@ func TestLocalStorageAfterTheClockWasSetBack(t *testing.T) {
 	}
 	for name, test := range map[string]struct {
 		disk    localstorage.Contents
-		laid    bool // as it was read
+		applied bool // applied as it was read
 		doubted bool
 	}{
 		"may be of either clock":      {disk(localstorage.Commit{At: beforeNow}, item("new")), false, true},
@@ -258,23 +260,23 @@ func TestLocalStorageAfterTheClockWasSetBack(t *testing.T) {
 		"never written":               {localstorage.Contents{Areas: []state.Area{}, Commits: map[string]localstorage.Commit{}}, true, false},
 		"cannot be read":              {localstorage.Contents{}, true, true},
 	} {
-		doc, crash := state.Document{Local: []state.Area{item("read")}}, ahead()
+		doc, crash := state.Document{Local: []state.Area{item("read")}}, setBackEvidence()
 		crash.Written.LocalStorage = beforeNow
 		got := Reconcile(Copies{doc, inspect.Profile{LocalStorage: test.disk}, crash})
-		if (got.Local[key] == FromDocument) != test.laid || (len(got.Doubts) > 0) != test.doubted {
-			t.Errorf("%s: laid %v, doubts %q", name, got.Local, doubts(got))
+		if (got.Local[key] == FromDocument) != test.applied || (len(got.Doubts) > 0) != test.doubted {
+			t.Errorf("%s: sources %v, doubts %q", name, got.Local, doubts(got))
 		}
 	}
 }
 
-// surveyed is a document as a save takes it.
+// surveyed returns a document as a save records it.
 func surveyed(doc state.Document, found inspect.Profile) state.Document {
 	v := Reconcile(Copies{Document: doc, Found: found})
-	return v.withDisk(v.noted(doc), found)
+	return v.withDisk(v.withLosses(doc), found)
 }
 
-// Of what is on the disk and what did not get there each origin has one area;
-// a write that is cut off and nobody's is told all the same.
+// Each origin has one area in the result, from the disk or from the reading. A cut-off
+// write of an unknown origin is reported.
 func TestUnwritten(t *testing.T) {
 	area := func(key, value string) state.Area {
 		return state.Area{StorageKey: key, Items: []state.Item{{Key: "k", Value: value}}}
@@ -289,18 +291,18 @@ func TestUnwritten(t *testing.T) {
 	}
 	doc.Local = nil
 	if got := surveyed(doc, found); len(got.Missed) != 1 || got.Missed[0].Component != state.ComponentLocalStorage || got.Missed[0].Origin != "" {
-		t.Errorf("a write of nobody that is known: %+v", got.Missed)
+		t.Errorf("cut-off write of an unknown origin: %+v", got.Missed)
 	}
 }
 
-// A page's URL counts for its origin, frames below other sites included; a
-// storage key for itself.
+// A page's URL counts for its whole origin, including frames in other sites; a storage
+// key only for itself.
 func TestItemsOf(t *testing.T) {
 	items := map[string]int{"https://a.example/": 2, "https://a.example/^0https://b.example": 1, "https://a.example.org/": 4}
 	for of, want := range map[string]int{"https://a.example/": 2, "https://a.example/x?y": 3, "https://b.example/": 0,
 		"https://a.example/^0https://c.example": 0} {
 		if got := itemsOf(items, of); got != want {
-			t.Errorf("of %s there are %d, not %d", of, got, want)
+			t.Errorf("%s: %d items, want %d", of, got, want)
 		}
 	}
 }

@@ -11,11 +11,11 @@ import (
 	"github.com/stasisd/stasis/fault"
 )
 
-// ResetBroken removes the settings files of a profile that are not JSON, as
-// Chrome itself would. Everything else of the profile stays.
+// ResetBroken removes the settings files of a profile that are not JSON, as Chrome itself
+// would. All other files stay.
 func ResetBroken(userDataDir string) error {
 	const op = "profile.reset"
-	if err := checkReal(userDataDir); err != nil {
+	if err := checkNoLink(userDataDir); err != nil {
 		return err
 	}
 	root, err := os.OpenRoot(userDataDir)
@@ -40,7 +40,7 @@ func isObject(raw []byte) bool {
 	return json.Valid(raw) && bytes.HasPrefix(bytes.TrimLeft(raw, " \t\r\n"), []byte("{"))
 }
 
-// Remove removes files or folders of the profile, with what SQLite keeps beside
+// Remove removes files or folders of the profile, with the files that SQLite keeps beside
 // them. No Chrome may have read them yet.
 func Remove(userDataDir string, names ...string) error {
 	const op = "profile.remove"

@@ -12,20 +12,21 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// Survey is what a save learns of the profile that it archives.
+// Survey is what a save finds in the profile that it archives.
 type Survey struct {
-	// Document has all: what the profile holds, and of one that Chrome closed the
-	// jar and the localStorage of every origin as the sites last set them.
+	// Document is complete. It says what the profile holds. For a profile that Chrome
+	// closed, it also has the cookie jar and the localStorage of every origin as the
+	// sites last set them.
 	Document state.Document
-	// Counted has how much the profile holds. Noted has only what did not reach the
-	// disk. They are for where more would be too large.
+	// Counted has only the amounts that the profile holds. Noted has only what did not
+	// reach the disk. Callers use them if a larger document would be too large.
 	Counted, Noted state.Document
-	// Damaged: something in the profile is.
+	// Damaged reports that a store of the profile is damaged.
 	Damaged bool
 }
 
-// Inspect surveys the profile in a user data directory for a document of it. An
-// error is that the profile cannot be read in time.
+// Inspect surveys the profile in a user data directory, for a document of it. It fails if
+// the profile cannot be read in time.
 func Inspect(ctx context.Context, userDataDir string, doc state.Document) (Survey, error) {
 	folder := Path(userDataDir)
 	found, err := inspect.Read(ctx, folder)
@@ -38,16 +39,16 @@ func Inspect(ctx context.Context, userDataDir string, doc state.Document) (Surve
 		findTabs(ctx, doc.Missed, folder)
 		findLocal(doc.Missed, found.LocalStorage)
 	}
-	noted := v.noted(doc)
+	noted := v.withLosses(doc)
 	counted := noted
 	counted.Inventory = found.Inventory
 	return Survey{Document: v.withDisk(counted, found), Counted: counted, Noted: noted,
 		Damaged: slices.ContainsFunc(found.Inventory, func(h state.Holding) bool { return h.Damage != "" })}, nil
 }
 
-// Compare is the document of a Chrome that was closed and is to be opened again on
-// the same profile, with what of it did not reach the disk. Where that cannot be read,
-// the document is as it was: the new Chrome's report says what came back.
+// Compare returns the document of a Chrome that was closed and will be reopened on the
+// same profile, with what did not reach the disk. If the disk cannot be read, it returns
+// the document unchanged; the new Chrome's report shows what was restored.
 func Compare(ctx context.Context, userDataDir string, doc state.Document) state.Document {
 	root, err := os.OpenRoot(Path(userDataDir))
 	if err != nil {
@@ -55,22 +56,23 @@ func Compare(ctx context.Context, userDataDir string, doc state.Document) state.
 	}
 	defer func() { _ = root.Close() }() // only a handle
 	var found inspect.Profile
-	found.LocalStorage, _ = localstorage.Read(ctx, root.FS()) // of one with too much in it, what can be compared
+	found.LocalStorage, _ = localstorage.Read(ctx, root.FS()) // an oversized database gives only what can be compared
 	found.SessionStorage, _ = sessionstorage.Read(ctx, root.FS())
-	return Reconcile(Copies{Document: doc, Found: found}).noted(doc)
+	return Reconcile(Copies{Document: doc, Found: found}).withLosses(doc)
 }
 
-// noted adds to a document what did not reach the disk.
-func (v Verdict) noted(doc state.Document) state.Document {
+// withLosses returns a document with what did not reach the disk.
+func (v Verdict) withLosses(doc state.Document) state.Document {
 	doc.Unwritten, doc.Unstored = v.Unwritten, v.Unstored
 	for _, component := range v.Cut {
 		doc.Missed = append(slices.Clone(doc.Missed), state.Missed{Component: component,
-			Reason: "Chrome ended in the middle of its last write, which is lost; which origin's it was is not known"})
+			Reason: "Chrome ended during its last write, which is lost; the origin of that write is unknown"})
 	}
 	return doc
 }
 
-// withDisk adds to a document what was found on disk, where that is the last word.
+// withDisk returns a document with what was found on disk, for the parts whose copy on
+// disk is final.
 func (v Verdict) withDisk(doc state.Document, found inspect.Profile) state.Document {
 	if doc.Datadir != state.DatadirClean {
 		return doc
@@ -95,7 +97,7 @@ func (v Verdict) withDisk(doc state.Document, found inspect.Profile) state.Docum
 	return whole
 }
 
-// replaced has an area in the place of the one of the same storage key.
+// replaced returns the areas with area in place of the one with the same storage key.
 func replaced(areas []state.Area, area state.Area) []state.Area {
 	out := slices.DeleteFunc(slices.Clone(areas), func(a state.Area) bool { return a.StorageKey == area.StorageKey })
 	at, _ := slices.BinarySearchFunc(out, area, func(a, b state.Area) int { return strings.Compare(a.StorageKey, b.StorageKey) })

@@ -11,11 +11,10 @@ import (
 	"github.com/stasisd/stasis/fault"
 )
 
-// Unprepare takes out of the settings files of an environment what [Prepare] writes
-// for Stasis itself and what no environment brings along: Chrome's policies. The
-// files on disk stay as they are; those that differ have the other content in
-// [File.Data]. A settings file that cannot be read as JSON stays as it is. Chrome
-// must be closed or stand still.
+// Unprepare removes from an environment's settings files what [Prepare] writes for Stasis
+// itself and no environment may contain: Chrome's policies. The files on disk do not
+// change; a changed file has its new content in [File.Data]. A settings file that is not
+// valid JSON stays unchanged. Chrome must be closed or frozen.
 func Unprepare(files []File) ([]File, error) {
 	out := append([]File{}, files...)
 	for i, f := range out {
@@ -33,8 +32,8 @@ func Unprepare(files []File) ([]File, error) {
 	return out, nil
 }
 
-// withoutPolicies is a settings file's content without Chrome's policies; nil where
-// it has none, or is not one.
+// withoutPolicies returns a settings file's content without Chrome's policies; nil if it
+// has none, or is not a settings file.
 func withoutPolicies(file string) ([]byte, error) {
 	root, err := os.OpenRoot(filepath.Dir(file))
 	if err != nil {
@@ -43,14 +42,14 @@ func withoutPolicies(file string) ([]byte, error) {
 	defer func() { _ = root.Close() }() // only a handle
 	raw, err := read(root, filepath.Base(file))
 	if errors.Is(err, errNoPreferences) || errors.Is(err, fs.ErrNotExist) {
-		return nil, nil // whoever archives the file says what is wrong with it
+		return nil, nil // the archiver of the file reports what is wrong with it
 	}
 	if err != nil {
 		return nil, err
 	}
 	prefs, err := parse(raw)
 	if err != nil {
-		return nil, nil //nolint:nilerr // a damaged file is archived as it is
+		return nil, nil //nolint:nilerr // a damaged file is archived unchanged
 	}
 	if _, there := prefs[policyPreferences]; !there {
 		return nil, nil

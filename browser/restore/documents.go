@@ -11,43 +11,45 @@ import (
 	"github.com/stasisd/stasis/browser/capture"
 )
 
-// arriveDeadline bounds the wait for the tabs' first documents: a slow site must
-// not hold the restore up.
-const arriveDeadline = 500 * time.Millisecond
+// firstDocumentDeadline bounds the wait for the tabs' first documents, so that a slow
+// site does not delay the restore.
+const firstDocumentDeadline = 500 * time.Millisecond
 
-// addressDeadline bounds the wait for the tabs' addresses, and addressPause is how
-// often Chrome is asked for them.
+// addressDeadline bounds the wait for the tabs' addresses. addressPause is the interval
+// between two queries.
 const (
 	addressDeadline = 5 * time.Second
 	addressPause    = 5 * time.Millisecond
 )
 
-// startLoading has Chrome report a tab's first document; awaitDocuments waits for it.
+// startLoading makes Chrome report a tab's first document, for which awaitDocuments
+// waits.
 func (h *Tabs) startLoading(t *heldTab) {
 	t.loading = true
 	h.post(t.session, page.Enable.Method, nil)
 }
 
-// awaitDocuments returns once the tabs that load have their first document, or
-// at its deadline: a client that connects at once finds them at their addresses.
+// awaitDocuments returns once the loading tabs have their first documents and addresses,
+// or at its deadline. A client that connects at once then finds the tabs at their
+// addresses.
 func (h *Tabs) awaitDocuments(ctx context.Context) {
 	h.awaitAddresses(ctx, h.firstDocuments(ctx))
 }
 
-// firstDocuments is awaitDocuments without the addresses. It returns the tabs that load.
+// firstDocuments waits for the first documents only. It returns the tabs that load.
 func (h *Tabs) firstDocuments(ctx context.Context) (loading []target.ID) {
 	for _, t := range h.tabs {
 		if t.loading {
 			loading = append(loading, t.info.TargetID)
 		}
 	}
-	ctx, cancel := context.WithTimeout(ctx, arriveDeadline)
+	ctx, cancel := context.WithTimeout(ctx, firstDocumentDeadline)
 	defer cancel()
 	for h.anyLoading() {
 		select {
 		case e, ok := <-h.events:
 			if !ok {
-				return loading // the next call tells
+				return loading // the next call reports the lost connection
 			}
 			h.handle(ctx, e)
 		case <-ctx.Done():
@@ -58,8 +60,8 @@ func (h *Tabs) firstDocuments(ctx context.Context) (loading []target.ID) {
 }
 
 // awaitAddresses returns once Chrome gives each of these tabs an address, or at its
-// deadline. Chromium 156 gives none ("") for a moment between a blank tab and its
-// first document, and Puppeteer shows no page without one.
+// deadline. Chromium 156 briefly gives none ("") between a blank tab and its first
+// document, and Puppeteer does not list a page without an address.
 func (h *Tabs) awaitAddresses(ctx context.Context, tabs []target.ID) {
 	ctx, cancel := context.WithTimeout(ctx, addressDeadline)
 	defer cancel()
@@ -89,7 +91,7 @@ func (h *Tabs) anyLoading() bool {
 	return false
 }
 
-// documentShown notes that a tab has its first document.
+// documentShown records that a tab has its first document.
 func (h *Tabs) documentShown(at target.SessionID) {
 	for _, t := range h.tabs {
 		if t.session != at || !t.loading {

@@ -11,8 +11,8 @@ import (
 	"github.com/stasisd/stasis/state/report"
 )
 
-// ApplyMissing applies what the profile lacks and the document has, while every tab is
-// held, and reports what came back of what belongs to the whole browser.
+// ApplyMissing applies what the document has and the profile lacks, while every tab is
+// held. It returns report lines for all state that belongs to the whole browser.
 func (e Environment) ApplyMissing(ctx context.Context, doc state.Document) (report []state.Component, err error) {
 	s := e.Baseline
 	if doc.Datadir != state.DatadirClean && doc.Complete {
@@ -62,8 +62,8 @@ func (e Environment) ApplyMissing(ctx context.Context, doc state.Document) (repo
 	return append(report, lines...), nil
 }
 
-// fromDocument gives report lines without a reason that of what the document stood
-// in for.
+// fromDocument adds a reason to report lines that have none: the document supplied what
+// the profile lacked.
 func fromDocument(lines []state.Component) []state.Component {
 	for i := range lines {
 		if lines[i].Reason.Code == "" && lines[i].Saved > 0 {
@@ -73,9 +73,8 @@ func fromDocument(lines []state.Component) []state.Component {
 	return lines
 }
 
-// addSessionCookies adds session cookies where the jar that the profile
-// brings back has none: the shell keeps them in memory only, and deletes those
-// that full Chrome left in the profile.
+// addSessionCookies adds session cookies if the profile's cookie jar has none. The shell
+// keeps them in memory only, and deletes those that full Chrome left in the profile.
 func (e Environment) addSessionCookies(ctx context.Context, doc state.Document) error {
 	all := doc.Cookies
 	switch {
@@ -90,7 +89,7 @@ func (e Environment) addSessionCookies(ctx context.Context, doc state.Document) 
 	if len(cookies) == 0 {
 		return nil
 	}
-	// What is refused is not in the jar, and its report line says so.
+	// Refused cookies are missing from the jar, and their report line says so.
 	_, err := apply.AddCookies(ctx, e.Driver, cookies)
 	return fault.Wrap(err, fault.BrowserFailed, "browser.restore", "the session cookies could not be set")
 }

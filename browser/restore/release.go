@@ -15,23 +15,24 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// Release lets the tabs go: they load. It reports what came back of a document's tabs.
+// Release lets the tabs run, so that they load. It returns report lines for the
+// document's tabs.
 func (h *Tabs) Release(ctx context.Context, doc state.Document, from Source) ([]state.Component, error) {
 	switch from {
 	case SourceProfile:
-		return h.restoreKept(ctx, doc, h.env.Baseline.Broken.SessionStorage), nil
+		return h.releaseSessionTabs(ctx, doc, h.env.Baseline.Broken.SessionStorage), nil
 	case SourceUnread:
 		return h.restoreUnread(ctx, doc)
 	case SourceDocument:
 		return h.restoreStale(ctx, doc)
 	case SourceNone:
-		return h.openNone(ctx, doc)
+		return h.keepBlank(ctx, doc)
 	}
 	return nil, nil
 }
 
-// Leading are the held tabs whose back/forward lists have what a session may not show:
-// a page could go back to it.
+// Leading lists the held tabs whose back/forward lists contain an address that a session
+// may not show: a page could go back to it.
 func (h *Tabs) Leading(ctx context.Context) []target.ID {
 	var ids []target.ID
 	for _, t := range h.tabs {
@@ -43,24 +44,24 @@ func (h *Tabs) Leading(ctx context.Context) []target.ID {
 	return ids
 }
 
-// SettleDeadline bounds how long a tab's init script stays in place for a
-// first document that does not come (a site that does not answer).
+// SettleDeadline bounds how long a tab's init script stays in place while its first
+// document does not come, because the site does not answer.
 const SettleDeadline = 30 * time.Second
 
-// releaseDeadline bounds how long giving the tabs up may take.
+// releaseDeadline bounds the release of the tabs.
 const releaseDeadline = 5 * time.Second
 
-// Settle stays attached until each tab that has an init script has its first
-// document, and each frame that has storage of its own: there the script runs
-// once and never again. Then it lets go. A tab that a page opens meanwhile is
-// not kept waiting, and a tab that has no document by then is armed on (see applyLater).
+// Settle stays attached until each tab with an init script has its first document. It
+// also waits for the frames whose sessionStorage is to be applied. There the script runs
+// exactly once. Then Settle detaches. It does not hold tabs that a page opens meanwhile.
+// For a tab that has no document by then, see applyLater.
 func (h *Tabs) Settle(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, SettleDeadline)
 	defer cancel()
 	defer h.end(ctx)
 	defer func() {
-		h.handleRest()
-		h.env.Baseline.NoteScripted(h.scripted())
+		h.handleRemaining()
+		h.env.Baseline.NoteScripted(h.scriptedTabs())
 		h.applyLater(ctx)
 	}()
 	for h.unsettled() {
@@ -85,7 +86,7 @@ func (h *Tabs) unsettled() bool {
 	return false
 }
 
-// end gives the tabs up: what still waits runs.
+// end detaches from the tabs. Targets that still wait run.
 func (h *Tabs) end(ctx context.Context) {
 	defer h.stop()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseDeadline)
@@ -100,19 +101,19 @@ func (h *Tabs) end(ctx context.Context) {
 	}
 	if !h.direct {
 		yes := true // without it Chrome refuses the command
-		// Detaching resumes pages that wait; of a dead Chrome nothing does.
+		// Detaching resumes waiting pages. A dead Chrome has none.
 		_, _ = cdp.Call(ctx, h.env.Driver, target.SetAutoAttach, target.SetAutoAttachParams{Flatten: &yes})
 	}
-	// Chrome forgets that it attached to a target by itself once another
-	// session of that target is detached; its frames would wait for ever.
+	// Once another session of a target is detached, Chrome forgets that it auto-attached
+	// to the target. Its frames would then wait for ever.
 	for _, t := range h.tabs {
 		_, _ = cdp.Call(ctx, h.env.Driver, target.DetachFromTarget, target.DetachFromTargetParams{SessionID: t.session})
 	}
 }
 
-// stayAttached gives the tabs up and stays attached: with a session of a page that has
-// navigated Chrome would end the page's authenticator, while its first scripts
-// run. Nothing is attached to from now on, and nothing waits.
+// stayAttached releases the tabs and stays attached. If a session of a page that has
+// navigated were detached, Chrome would remove the page's authenticator while its first
+// scripts run. From here on Chrome attaches to no new target, and nothing waits.
 func (h *Tabs) stayAttached(ctx context.Context) {
 	yes := true
 	if !h.direct {
@@ -121,20 +122,20 @@ func (h *Tabs) stayAttached(ctx context.Context) {
 	}
 	for _, t := range h.tabs {
 		h.post(t.session, target.SetAutoAttach.Method, target.SetAutoAttachParams{Flatten: &yes})
-		h.post(t.session, page.Disable.Method, nil) // its scripts go with it
+		h.post(t.session, page.Disable.Method, nil) // removes its scripts too
 	}
 }
 
-// drain lets go what attached until now and was not looked at yet: a worker
-// that is detached before it runs never does. Events come in order, so an
-// attachment of its own marks their end.
+// drain runs the targets that have attached and were not handled yet: a worker that is
+// detached before it runs never runs. Events come in order, so a marker (see mark) shows
+// where they end.
 func (h *Tabs) drain(ctx context.Context) {
 	h.RunWorkers()
 	h.draining = true
 	yes := true
 	if _, err := cdp.Call(ctx, h.env.Driver, target.SetAutoAttach,
 		target.SetAutoAttachParams{AutoAttach: true, Flatten: &yes, Filter: heldTypes}); err != nil {
-		return // of a dead Chrome nothing waits
+		return // in a dead Chrome nothing waits
 	}
 	h.untilNow(ctx, func(e mux.Event) {
 		if h.attached(e) {
@@ -146,11 +147,11 @@ func (h *Tabs) drain(ctx context.Context) {
 	}
 }
 
-// untilNow gives take the events that Chrome has sent until now.
+// untilNow calls take with the events that Chrome has sent up to now.
 func (h *Tabs) untilNow(ctx context.Context, take func(mux.Event)) {
 	mark, err := h.mark(ctx)
 	if err != nil {
-		return // a dead Chrome sends none
+		return // a dead Chrome sends no events
 	}
 	for {
 		select {
@@ -166,8 +167,8 @@ func (h *Tabs) untilNow(ctx context.Context, take func(mux.Event)) {
 	}
 }
 
-// mark has an event come after those that Chrome has sent until now: the
-// attachment of the session that it returns.
+// mark makes Chrome send an event after all that it has sent up to now: the attachment of
+// the session whose ID mark returns.
 func (h *Tabs) mark(ctx context.Context) (target.SessionID, error) {
 	made, err := cdp.Call(ctx, h.env.Driver, target.AttachToBrowserTarget, cdp.Empty{})
 	if err != nil {

@@ -12,18 +12,18 @@ import (
 	"github.com/stasisd/stasis/state/report"
 )
 
-// openNone releases the held blank tab as it is, where no tabs are wanted.
-func (h *Tabs) openNone(ctx context.Context, doc state.Document) ([]state.Component, error) {
+// keepBlank releases the held blank tab unchanged: no tabs are wanted.
+func (h *Tabs) keepBlank(ctx context.Context, doc state.Document) ([]state.Component, error) {
 	for _, t := range h.tabs {
-		_ = h.runBlank(ctx, t) // it is there all the same
+		_ = h.runBlank(ctx, t) // the tab exists even if this fails
 	}
-	return unopened(doc), nil
+	return unopenedLines(doc), nil
 }
 
-// reopen opens the document's tabs over CDP, for a datadir whose session files
-// are older than the document. The held blank tab becomes the first one.
-// One tab after the other gets what the session sets on each; their pages then load
-// beside each other and are not awaited for long.
+// reopen opens the document's tabs over CDP, for a profile whose session files are older
+// than the document. The held blank tab becomes the first one. The tabs are set up one
+// after the other. Their pages then load in parallel, and reopen waits for them only
+// briefly.
 func (h *Tabs) reopen(ctx context.Context, doc state.Document) []state.Component {
 	h.env.Baseline.NoteByScript(true)
 	r := tabReport{saved: doc.Tabs, byScript: true, lost: report.NotOpened.With("the tab could not be opened"),
@@ -59,15 +59,15 @@ func (h *Tabs) reopen(ctx context.Context, doc state.Document) []state.Component
 		}
 	}
 	if len(opened) == 0 || opened[0] == nil {
-		_ = h.runBlank(ctx, h.tabs[0]) // it is there all the same
+		_ = h.runBlank(ctx, h.tabs[0]) // the tab exists even if this fails
 	}
 	h.awaitDocuments(ctx)
 	return r.lines()
 }
 
-// load sends a blank tab that runs to its address, with its script in place.
-// Chrome takes the script in the page and the navigation in the browser, so
-// only the script's answer says that it came first.
+// load navigates a running blank tab to its address, with its script in place. The
+// renderer handles the script and the browser process the navigation, so load waits for
+// the answer to the script before it navigates.
 func (h *Tabs) load(ctx context.Context, t *heldTab, tab state.Tab) error {
 	if tab.URL == "about:blank" {
 		return nil
@@ -87,8 +87,8 @@ func (h *Tabs) load(ctx context.Context, t *heldTab, tab state.Tab) error {
 	return nil
 }
 
-// tabFor gives the i-th tab a held blank page: the one that came with the
-// profile for the first, a new one for the others.
+// tabFor returns a held blank page for the i-th tab: for the first, the page that came
+// with the profile; for the others, a new one.
 func (h *Tabs) tabFor(ctx context.Context, i int) (*heldTab, error) {
 	if i == 0 {
 		return h.tabs[0], nil

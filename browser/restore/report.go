@@ -7,19 +7,19 @@ import (
 	"github.com/stasisd/stasis/state/report"
 )
 
-// tabReport counts what became of the saved tabs.
+// tabReport counts which of the saved tabs were restored.
 type tabReport struct {
 	saved                []state.Tab
-	byScript             bool             // sessionStorage is applied by script, not brought back by Chrome
-	unstored             []state.Unstored // what the profile has not, though it has the tabs
+	byScript             bool             // sessionStorage is applied by script, not restored by Chrome
+	unstored             []state.Unstored // what the profile lacks although it has the tabs
 	lost                 report.Reason    // why a tab is missing
-	short                report.Reason    // why a tab that is there lacks entries of its back/forward list
+	short                report.Reason    // why a restored tab lacks entries of its back/forward list
 	tabs, history, names state.Component
 	storage              []state.Component
 }
 
-// add notes whether the i-th saved tab is back, and what came with it: entries
-// counts its back/forward list without the page that it shows.
+// add records whether the i-th saved tab was restored. entries counts its restored
+// back/forward list without the page that it shows.
 func (r *tabReport) add(i int, back bool, entries int) {
 	tab := r.saved[i]
 	count(&r.tabs, 1, back, r.lost)
@@ -38,7 +38,7 @@ func (r *tabReport) add(i int, back bool, entries int) {
 	for _, area := range tab.Session {
 		line := state.Component{Name: state.ComponentSessionStorage, Origin: area.StorageKey}
 		if _, named := state.ParseStorageKey(area.StorageKey); back && r.byScript && !named {
-			count(&line, len(area.Items), false, report.Unnamed.With("its storage key has no name that the daemon can reach it by"))
+			count(&line, len(area.Items), false, report.Unnamed.With("the daemon cannot open its storage key by name"))
 		} else {
 			count(&line, len(area.Items), back, r.lost)
 		}
@@ -49,7 +49,7 @@ func (r *tabReport) add(i int, back bool, entries int) {
 	}
 }
 
-// lacking corrects the line of an area that the profile does not have whole.
+// lacking corrects the report line of an area that the profile has only in part.
 func (r *tabReport) lacking(area state.Area, line *state.Component) {
 	i := slices.IndexFunc(r.unstored, func(u state.Unstored) bool { return u.StorageKey == area.StorageKey })
 	switch {

@@ -1,11 +1,10 @@
-// Package restore brings saved state back into a running Chrome: it applies what the
-// profile lacks, and holds the profile's tabs from running until their own state is in
-// place.
+// Package restore restores saved state in a running Chrome. It applies what the profile
+// lacks, and holds the profile's tabs until their own state is in place.
 //
 // A restore calls [Environment.Hold] before Chrome opens the profile,
-// [Environment.ApplyMissing] while all tabs are held, and [Tabs.Release]. Afterwards
-// [Tabs.Settle] follows the tabs until their pages have come. The shell engine has no
-// tabs of the profile; it calls [Environment.OpenTabs].
+// [Environment.ApplyMissing] while all tabs are held, and then [Tabs.Release].
+// [Tabs.Settle] follows the tabs until their pages have loaded. The shell engine restores
+// no tabs from the profile; it calls [Environment.OpenTabs].
 package restore
 
 import (
@@ -31,25 +30,25 @@ type Driver interface {
 	capture.Conn
 	// Post sends a command to a session and does not wait for the answer.
 	Post(ctx context.Context, session target.SessionID, method string, params any) error
-	// Events gives events of all sessions, in order, until cancel.
+	// Events returns the events of all sessions, in order, until cancel.
 	Events(methods ...string) (events <-chan mux.Event, cancel func())
 }
 
-// Browser is the running Chrome, as far as its tabs are concerned.
+// Browser is the part of the running Chrome that a restore needs.
 type Browser interface {
-	// AllowedURL reports whether a session may open an address; ForeignURL whether a
-	// page of it may not show it.
+	// AllowedURL reports whether a session may open an address. ForeignURL reports
+	// whether a page of the session may not show it.
 	AllowedURL(url string) bool
 	ForeignURL(url string) bool
-	// CloseTab closes a blank tab and returns once it has gone.
+	// CloseTab closes a blank tab and returns once it is closed.
 	CloseTab(ctx context.Context, id target.ID) error
 	// StayAttached reports whether sessions of pages must not be detached.
 	StayAttached() bool
-	// Go runs f beside the browser, whose end waits for it.
+	// Go runs f in a goroutine. The browser waits for it when it closes.
 	Go(f func())
 }
 
-// Targets gives targets what the session sets on each; see [targetinit.Initialiser].
+// Targets sets up each target for the session; see [targetinit.Initialiser].
 type Targets interface {
 	InitialiseHeld(ctx context.Context, id target.ID)
 	Applied(ctx context.Context, id target.ID) error
@@ -61,12 +60,12 @@ type Environment struct {
 	Driver  Driver
 	Browser Browser
 	Targets Targets
-	Life    context.Context // the browser's: it ends the work beside it
-	// Baseline is what the profile held. The restore notes there what it applies.
+	Life    context.Context // the browser's: its end cancels background work
+	// Baseline is what the profile held. The restore records there what it applies.
 	Baseline *baseline.Baseline
-	// Unloaded takes the tabs whose page has not come yet.
+	// Unloaded records the tabs whose page has not loaded yet.
 	Unloaded    *Unloaded
 	UserDataDir string
-	Shell       bool // the headless shell runs
+	Shell       bool // the engine is the headless shell
 	Now         func() time.Time
 }

@@ -19,27 +19,26 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// tabScript is what a script is still to apply in one tab: an area is off
-// it when a frame of its storage key has its first document, window.name when
-// the page has.
+// tabScript is what a script still has to apply in one tab. An area is removed from it
+// when a frame of its storage key has its first document, window.name when the page has.
 type tabScript struct {
 	left state.Tab
-	// sessions are the page's target and those of its frames, which Chrome
-	// keeps in processes of their own: a script runs where it was put alone.
+	// sessions are the page's target and those of its out-of-process frames: a script
+	// runs only in the target that it was added to.
 	sessions []target.SessionID
 	// committed: the page has its first document.
 	committed bool
-	// failed: Chrome shows its own error page in place of that document.
+	// failed: Chrome shows its error page in place of that document.
 	failed bool
-	// wanted is what is applied, and stored what of it Chrome said was: values
-	// and keys by storage key.
+	// wanted is what is to be applied: values by storage key and item key. stored is the
+	// part of it that Chrome reported as stored.
 	wanted   map[string]map[string]string
 	stored   map[string]map[string]bool
 	name     string // window.name, "" for none
 	nameSeen baseline.NameSeen
 }
 
-// prepare notes what a tab is to be given and returns its script, "" for nothing.
+// prepare records what a tab is to get and returns its script, "" if it gets nothing.
 func (t *heldTab) prepare(tab state.Tab) string {
 	script := apply.TabScript(tab)
 	if script == "" {
@@ -51,18 +50,18 @@ func (t *heldTab) prepare(tab state.Tab) string {
 	for _, area := range tab.Session {
 		if _, named := state.ParseStorageKey(area.StorageKey); named && len(area.Items) > 0 {
 			l.left.Session = append(l.left.Session, area)
-			l.want(area)
+			l.addWanted(area)
 		}
 	}
 	t.script = l
 	return script
 }
 
-// done reports whether nothing is waited for any more.
+// done reports whether the script has applied everything.
 func (l *tabScript) done() bool { return l == nil || l.committed && len(l.left.Session) == 0 }
 
-// addScript posts the script that applies a tab's own state to a tab whose
-// navigation is held: it is in place when the tab's document is made.
+// addScript posts the script that applies a tab's own state. The tab's navigation is
+// held, so the script is in place before its document is created.
 func (h *Tabs) addScript(t *heldTab, tab state.Tab) {
 	if script := t.prepare(tab); script != "" {
 		h.postScript(t.session, script)
@@ -70,33 +69,33 @@ func (h *Tabs) addScript(t *heldTab, tab state.Tab) {
 	}
 }
 
-// postScript posts a script to a target, to run in each document from now on, and has
-// Chrome tell what it stores. No page can notice either domain.
+// postScript posts a script that a target runs in each new document, and makes Chrome
+// report what the script stores. No page can notice either CDP domain.
 func (h *Tabs) postScript(s target.SessionID, script string) {
 	h.post(s, domstorage.Enable.Method, nil)
 	h.post(s, page.Enable.Method, nil)
 	h.post(s, page.AddScriptToEvaluateOnNewDocument.Method, page.AddScriptToEvaluateOnNewDocumentParams{Source: script})
 }
 
-// makeContext makes the script context of each frame in a target's process that
-// has none yet, and with it runs the scripts that were put there. Chrome makes a
-// document's context when something first runs in it: in the headless shell (156)
-// that never happens in a document without scripts. Neither the page nor a client
-// can notice the empty script.
+// makeContext creates the script context of each frame in a target's process that has
+// none yet. Creating it runs the scripts that were added there. Chrome creates a
+// document's context when a script first runs in it. In the headless shell (156) that
+// never happens in a document without scripts. Neither the page nor a client can notice
+// the empty script.
 func (h *Tabs) makeContext(s target.SessionID) {
 	yes := true
 	h.post(s, page.AddScriptToEvaluateOnNewDocument.Method, page.AddScriptToEvaluateOnNewDocumentParams{RunImmediately: &yes})
 }
 
-// watchFrames attaches to the frames that a target gets in other processes; each
-// waits before its first script until it has its own.
+// watchFrames attaches to the out-of-process frames of a target. Each waits before its
+// first script until it has the script for its own storage.
 func (h *Tabs) watchFrames(s target.SessionID) {
 	yes := true
 	h.post(s, target.SetAutoAttach.Method, target.SetAutoAttachParams{
 		AutoAttach: true, WaitForDebuggerOnStart: true, Flatten: &yes, Filter: target.Filter{{Type: "iframe"}}})
 }
 
-// startFrame gives a frame's target its script and lets it run.
+// startFrame gives a frame's target its script and lets the frame run.
 func (h *Tabs) startFrame(parent, s target.SessionID) {
 	if t := h.tabOf(parent); t != nil {
 		t.script.sessions = append(t.script.sessions, s)
@@ -108,7 +107,7 @@ func (h *Tabs) startFrame(parent, s target.SessionID) {
 	h.post(s, runtime.RunIfWaitingForDebugger.Method, nil)
 }
 
-// tabOf finds the tab that has a script, with a session among its targets.
+// tabOf returns the tab with a script that has s among its sessions.
 func (h *Tabs) tabOf(s target.SessionID) *heldTab {
 	for _, t := range h.tabs {
 		if t.script != nil && slices.Contains(t.script.sessions, s) {
@@ -118,8 +117,8 @@ func (h *Tabs) tabOf(s target.SessionID) *heldTab {
 	return nil
 }
 
-// navigated notes a frame's first real document. The target's script has done
-// its work for that frame's storage and must not run for it again.
+// navigated handles a frame's first real document. The target's script has then run for
+// that frame's storage and must not run for it again.
 func (h *Tabs) navigated(ctx context.Context, e mux.Event) {
 	if e.Method != page.FrameNavigated.Method {
 		return
@@ -135,7 +134,7 @@ func (h *Tabs) navigated(ctx context.Context, e mux.Event) {
 	if t == nil {
 		return
 	}
-	if nav.Frame.UnreachableURL != "" { // Chrome's own page in place of one that did not come
+	if nav.Frame.UnreachableURL != "" { // Chrome's error page in place of a document that did not load
 		t.script.failed = t.script.failed || nav.Frame.ParentID == ""
 		return
 	}
@@ -149,30 +148,30 @@ func (h *Tabs) navigated(ctx context.Context, e mux.Event) {
 		key := h.keyOf(ctx, e.SessionID, nav.Frame)
 		l.left.Session = slices.DeleteFunc(l.left.Session, func(a state.Area) bool { return a.StorageKey == key })
 	}
-	h.post(e.SessionID, page.Disable.Method, nil) // which drops the script
+	h.post(e.SessionID, page.Disable.Method, nil) // removes the script
 	if script := apply.TabScript(l.left); script != "" && !l.done() {
 		h.postScript(e.SessionID, script)
 	}
 }
 
-// How long a frame's storage key may take to be that of its new document, and
-// how often it is looked for.
+// keyDeadline bounds the wait until Chrome reports the storage key of a frame's new
+// document, and keyPause is the interval between two queries.
 const (
 	keyDeadline = time.Second
 	keyPause    = 3 * time.Millisecond
 )
 
-// keyOf asks Chrome for the storage key of a frame that has a new document, ""
-// where it has none. The page tells of the document a moment before Chrome
-// itself knows, and until then the key is the old one's.
+// keyOf asks Chrome for the storage key of a frame that has a new document, "" if it has
+// none. The page reports the document shortly before the browser process knows it. Until
+// then Chrome returns the key of the old document.
 func (h *Tabs) keyOf(ctx context.Context, s target.SessionID, f *cdp.Frame) string {
 	ctx, cancel := context.WithTimeout(ctx, keyDeadline)
 	defer cancel()
 	pause := time.NewTicker(keyPause)
 	defer pause.Stop()
 	for {
-		// Of a document in another process than the last Chrome knows the frame a
-		// moment later, and answers with an error until then.
+		// If the document is in another process than the last one, Chrome answers with an
+		// error until it knows the frame.
 		is, err := cdp.Call(ctx, h.env.Driver.Session(s), storage.GetStorageKey, storage.GetStorageKeyParams{FrameID: f.ID})
 		if err == nil && originOf(state.Area{StorageKey: string(is.StorageKey)}) == f.SecurityOrigin {
 			return string(is.StorageKey)

@@ -12,13 +12,13 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// stragglerDeadline bounds the wait for a tab that follows others within
-// milliseconds, if it comes at all.
-const stragglerDeadline = 2 * time.Second
+// lateTabDeadline bounds the wait for a tab that, if it comes at all, follows the
+// others within milliseconds.
+const lateTabDeadline = 2 * time.Second
 
-// AwaitAll waits until every tab that Chrome opens with the profile is held:
-// the blank one that was asked for, which may come last, and all that are there
-// by then; spares are the pages that were there before.
+// AwaitAll waits until every tab that Chrome opens with the profile is held: the
+// requested blank tab, which may come last, and all that are open by then. spares is the
+// number of pages that were open before.
 func (h *Tabs) AwaitAll(ctx context.Context, spares int) error {
 	for !slices.ContainsFunc(h.tabs, (*heldTab).blank) {
 		if err := h.Await(ctx, len(h.tabs)+1); err != nil {
@@ -32,19 +32,20 @@ func (h *Tabs) AwaitAll(ctx context.Context, spares int) error {
 	return h.Await(ctx, len(open)-spares)
 }
 
-// blank reports whether a tab shows nothing. One that has only just been made
-// has no address yet.
+// blank reports whether a tab shows nothing. A tab that has just been created has no
+// address yet.
 func (t *heldTab) blank() bool { return t.info.URL == blankURL || t.info.URL == "" }
 
-// fromFiles decides which tabs a datadir that is older than its document
-// brings back: those of the session files, with their back/forward lists,
-// scroll positions and form data, if these are the document's own tabs; else
-// none but the blank one that came with them. It reports which.
+// chooseTabs decides which tabs to keep if the profile is older than its document. If the
+// session files have the document's own tabs, it keeps these, with their back/forward
+// lists, scroll positions and form data. Otherwise it keeps only the blank tab that came
+// with them. It reports whether it kept the tabs of the session files, and closes the
+// others.
 //
 // Chrome writes its session files up to 2.5 s late (Chromium's
-// components/sessions/core/command_storage_manager.cc), so that a tab opened
-// or navigated just before the copy makes the difference.
-func (h *Tabs) fromFiles(ctx context.Context, doc state.Document) (bool, error) {
+// components/sessions/core/command_storage_manager.cc). So a tab that was opened or
+// navigated just before the copy makes them differ.
+func (h *Tabs) chooseTabs(ctx context.Context, doc state.Document) (bool, error) {
 	for _, t := range h.tabs {
 		history, err := h.historyOf(ctx, t)
 		if err != nil {
@@ -52,16 +53,16 @@ func (h *Tabs) fromFiles(ctx context.Context, doc state.Document) (bool, error) 
 		}
 		t.history = history
 	}
-	own, blank := h.own(doc)
+	own, blank := h.ownTabs(doc)
 	if blank == nil && slices.ContainsFunc(doc.Tabs, func(t state.Tab) bool { return t.URL == blankURL }) {
-		// A blank tab of the document came; the one that was asked for comes last.
-		if err := h.straggler(ctx); err != nil {
+		// A blank tab of the document came first. The requested one comes last.
+		if err := h.awaitLateTab(ctx); err != nil {
 			return false, err
 		}
-		own, blank = h.own(doc)
+		own, blank = h.ownTabs(doc)
 	}
 	same := len(own) == len(doc.Tabs)
-	if blank == nil { // the files have fewer: what stands for a tab of the document is the one asked for
+	if blank == nil { // the files have fewer tabs: the match is the requested blank tab
 		same = false
 		blank = h.tabs[max(0, slices.IndexFunc(h.tabs, (*heldTab).blank))]
 	}
@@ -72,7 +73,7 @@ func (h *Tabs) fromFiles(ctx context.Context, doc state.Document) (bool, error) 
 			kept = append(kept, t)
 			continue
 		}
-		// It never ran, so the site does not hear of it.
+		// The tab never ran, so it sent no request to the site.
 		if err := h.env.Browser.CloseTab(ctx, t.info.TargetID); err != nil {
 			return false, err
 		}
@@ -81,9 +82,9 @@ func (h *Tabs) fromFiles(ctx context.Context, doc state.Document) (bool, error) 
 	return same, nil
 }
 
-// own finds which held tabs are the document's own, as far as they match, and
-// the blank one that was asked for beside them; nil where there is none.
-func (h *Tabs) own(doc state.Document) (mine map[*heldTab]bool, blank *heldTab) {
+// ownTabs finds the held tabs that match the document's, and the requested blank tab
+// beside them (nil if there is none).
+func (h *Tabs) ownTabs(doc state.Document) (mine map[*heldTab]bool, blank *heldTab) {
 	mine = map[*heldTab]bool{}
 	for _, t := range h.match(doc.Tabs) {
 		if t != nil {
@@ -98,13 +99,13 @@ func (h *Tabs) own(doc state.Document) (mine map[*heldTab]bool, blank *heldTab) 
 	return mine, blank
 }
 
-// straggler waits for one more tab, if it comes soon.
-func (h *Tabs) straggler(ctx context.Context) error {
-	soon, cancel := context.WithTimeout(ctx, stragglerDeadline)
+// awaitLateTab waits briefly for one more tab.
+func (h *Tabs) awaitLateTab(ctx context.Context) error {
+	soon, cancel := context.WithTimeout(ctx, lateTabDeadline)
 	defer cancel()
 	have := len(h.tabs)
 	if err := h.Await(soon, have+1); err != nil {
-		return ctx.Err() // that it does not come is no failure
+		return ctx.Err() // its absence is not an error
 	}
 	for _, t := range h.tabs[have:] {
 		history, err := h.historyOf(ctx, t)
@@ -116,14 +117,14 @@ func (h *Tabs) straggler(ctx context.Context) error {
 	return nil
 }
 
-// historyOf reads a held tab's back/forward list: Chrome itself answers, though
+// historyOf reads a held tab's back/forward list. The browser process answers, although
 // the tab waits.
 func (h *Tabs) historyOf(ctx context.Context, t *heldTab) (*page.GetNavigationHistoryResult, error) {
 	history, err := cdp.Call(ctx, h.env.Driver.Session(t.session), page.GetNavigationHistory, cdp.Empty{})
 	return &history, err
 }
 
-// entries counts a held tab's back/forward list without the page it shows.
+// entries counts a held tab's back/forward list without the page that it shows.
 func (h *Tabs) entries(ctx context.Context, t *heldTab) int {
 	if t.history == nil {
 		history, err := h.historyOf(ctx, t)
@@ -135,10 +136,10 @@ func (h *Tabs) entries(ctx context.Context, t *heldTab) int {
 	return len(t.history.Entries) - 1
 }
 
-// agrees reports whether a held tab's back/forward list is the saved one.
-// Chrome may have kept fewer entries than there were, so the entries it has
-// are compared, from the current one outwards.
-func (t *heldTab) agrees(tab state.Tab) bool {
+// historyMatches reports whether a held tab's back/forward list is the saved one. Chrome
+// may have kept fewer entries than were saved. So only the entries that it has are
+// compared, aligned at the current one.
+func (t *heldTab) historyMatches(tab state.Tab) bool {
 	if t.history == nil {
 		return true
 	}
@@ -154,18 +155,18 @@ func (t *heldTab) agrees(tab state.Tab) bool {
 	return true
 }
 
-// restoreStale brings back the tabs of a document that is newer than the datadir:
-// from the session files where these say the same, else over CDP.
+// restoreStale restores the tabs of a document that is newer than the profile: from the
+// session files if they have the same tabs, otherwise over CDP.
 func (h *Tabs) restoreStale(ctx context.Context, doc state.Document) ([]state.Component, error) {
 	if doc.TabsByURL {
 		return h.reopen(ctx, doc), nil // there are no session files
 	}
-	same, err := h.fromFiles(ctx, doc)
+	same, err := h.chooseTabs(ctx, doc)
 	switch {
 	case err != nil:
 		return nil, err
 	case same:
-		return h.restoreKept(ctx, doc, true), nil
+		return h.releaseSessionTabs(ctx, doc, true), nil
 	default:
 		return h.reopen(ctx, doc), nil
 	}

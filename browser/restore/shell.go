@@ -13,15 +13,15 @@ import (
 )
 
 // OpenTabs opens the document's tabs in the shell, each with its own state in place
-// before its first script. The blank tab becomes the first one, and stays where there
-// is none to open. It returns the tabs in the document's order; none where they are not
-// wanted or not known.
+// before its first script. The blank tab becomes the first one, and stays open if there
+// is none to open. OpenTabs returns report lines and the tabs in the document's order. It
+// returns no tabs if they are not wanted or not known.
 func (e Environment) OpenTabs(ctx context.Context, doc state.Document, wanted bool, background func(func())) (lines []state.Component, ids []target.ID, err error) {
 	switch {
 	case !doc.Complete:
-		return []state.Component{{Name: state.ComponentTabs, Reason: report.NotRead.With("not read: which tabs there were is in files that the shell engine does not know")}}, nil, nil
+		return []state.Component{{Name: state.ComponentTabs, Reason: report.NotRead.With("not read: the tabs are listed in session files, which the shell engine cannot read")}}, nil, nil
 	case !wanted:
-		return unopened(doc), nil, nil
+		return unopenedLines(doc), nil, nil
 	}
 	e.Baseline.NoteByScript(true)
 	h := &Tabs{env: e, direct: true}
@@ -35,8 +35,8 @@ func (e Environment) OpenTabs(ctx context.Context, doc state.Document, wanted bo
 	return lines, ids, nil
 }
 
-// openAll makes all tabs first, for a renderer takes its time to start, and then
-// sends them to their addresses. Navigations are begun and not awaited.
+// openAll creates all tabs first, because a renderer takes time to start, and then
+// navigates them. It does not wait for the navigations to end.
 func (h *Tabs) openAll(ctx context.Context, doc state.Document) (lines []state.Component, ids []target.ID, err error) {
 	open, err := capture.Pages(ctx, h.env.Driver)
 	if err != nil {
@@ -53,7 +53,7 @@ func (h *Tabs) openAll(ctx context.Context, doc state.Document) (lines []state.C
 	r := tabReport{saved: doc.Tabs, byScript: true, lost: report.NotOpened.With("the tab could not be opened"),
 		short: report.ListNotRestored.With("the shell engine opens tabs by URL, without their back/forward lists")}
 	for i, tab := range doc.Tabs {
-		t, err := h.tab(ctx, ids[i])
+		t, err := h.attachBlank(ctx, ids[i])
 		back := err == nil && h.env.Browser.AllowedURL(tab.URL)
 		if back {
 			back = h.load(ctx, t, tab) == nil
@@ -64,8 +64,8 @@ func (h *Tabs) openAll(ctx context.Context, doc state.Document) (lines []state.C
 	return r.lines(), ids[:len(doc.Tabs)], nil
 }
 
-// tab attaches to a blank tab once it has what the session gives each.
-func (h *Tabs) tab(ctx context.Context, id target.ID) (*heldTab, error) {
+// attachBlank attaches to a blank tab once the session's setup of it is done.
+func (h *Tabs) attachBlank(ctx context.Context, id target.ID) (*heldTab, error) {
 	ready := make(chan struct{})
 	h.env.Targets.WhenReady(id, func(*targetinit.Target) { close(ready) })
 	select {
@@ -83,8 +83,8 @@ func (h *Tabs) tab(ctx context.Context, id target.ID) (*heldTab, error) {
 	return t, nil
 }
 
-// unopened reports the tabs of a document where none are wanted.
-func unopened(doc state.Document) []state.Component {
+// unopenedLines returns the report lines of a document's tabs if none are wanted.
+func unopenedLines(doc state.Document) []state.Component {
 	r := tabReport{saved: doc.Tabs, lost: report.TabsUnwanted.Reason()}
 	for i := range doc.Tabs {
 		r.add(i, false, 0)

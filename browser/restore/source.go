@@ -9,16 +9,16 @@ type Source int
 const (
 	SourceNone     Source = iota // no tabs are wanted or there are none: one blank tab
 	SourceProfile                // the profile's session files
-	SourceDocument               // the document; the session files where they say the same
-	SourceUnread                 // the session files; nobody read which tabs there were
+	SourceDocument               // the document, or the session files if they have the same tabs
+	SourceUnread                 // the session files; the tabs were not read over CDP
 )
 
-// SourceOf decides where the tabs of a document come from; wanted says whether its tabs
-// are to come back.
+// SourceOf returns the source of a document's tabs. wanted says whether the caller wants
+// them restored.
 func SourceOf(doc state.Document, wanted bool) Source {
 	switch {
 	case !doc.Complete && doc.TabsByURL:
-		return SourceNone // its session files are of an earlier Chrome
+		return SourceNone // its session files are from an earlier version of Chrome
 	case !doc.Complete:
 		return SourceUnread
 	case doc.TabsOnDisk && wanted:

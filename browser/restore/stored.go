@@ -14,8 +14,8 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// want notes what a script is to apply of a storage area.
-func (l *tabScript) want(area state.Area) {
+// addWanted records what a script is to apply of a storage area.
+func (l *tabScript) addWanted(area state.Area) {
 	items := map[string]string{}
 	for _, i := range area.Items {
 		items[i.Key] = i.Value
@@ -23,19 +23,19 @@ func (l *tabScript) want(area state.Area) {
 	l.wanted[area.StorageKey], l.stored[area.StorageKey] = items, map[string]bool{}
 }
 
-// handle takes an event: a target that attached, which is let go; a document of a
-// frame; or an item that was stored.
+// handle handles an event: a target that attached, which is allowed to run; a new
+// document of a frame; or an item that was stored.
 func (h *Tabs) handle(ctx context.Context, e mux.Event) {
 	if h.attached(e) {
-		h.run(h.tabs[len(h.tabs)-1]) // a page has opened it
+		h.run(h.tabs[len(h.tabs)-1]) // opened by a page
 	}
 	h.navigated(ctx, e)
 	h.itemStored(e)
 }
 
-// itemStored notes an item of sessionStorage that Chrome said was stored with its
-// saved value. The script that applies it runs before any of the page's, so an
-// item that is missing without such an event was never there.
+// itemStored records an item of sessionStorage that Chrome reported as stored with its
+// saved value. The script that applies it runs before any script of the page. So an item
+// that is missing without such an event was never stored.
 func (h *Tabs) itemStored(e mux.Event) {
 	if e.Method != domstorage.DomStorageItemAdded.Method && e.Method != domstorage.DomStorageItemUpdated.Method {
 		return
@@ -55,8 +55,9 @@ func (h *Tabs) itemStored(e mux.Event) {
 	}
 }
 
-// scripted are the tabs in which a script applied something, and what is known of that.
-func (h *Tabs) scripted() []baseline.ScriptedTab {
+// scriptedTabs lists the tabs in which a script applied state, and what is known of its
+// effect.
+func (h *Tabs) scriptedTabs() []baseline.ScriptedTab {
 	var tabs []baseline.ScriptedTab
 	for _, t := range h.tabs {
 		if t.script != nil {
@@ -66,11 +67,11 @@ func (h *Tabs) scripted() []baseline.ScriptedTab {
 	return tabs
 }
 
-// nameScript reads the name, and whether the page has had a script.
+// nameScript reads the name and whether the page has a script element.
 const nameScript = `({name: window.name, scripts: document.scripts.length > 0})`
 
-// lookForName looks at a page's window.name.
-func (h *Tabs) lookForName(ctx context.Context, t *heldTab) {
+// checkName compares a page's window.name with the saved one and records the result.
+func (h *Tabs) checkName(ctx context.Context, t *heldTab) {
 	yes := true
 	res, err := cdp.Call(ctx, h.env.Driver.Session(t.session), runtime.Evaluate, runtime.EvaluateParams{
 		Expression: nameScript, ReturnByValue: &yes, ThrowOnSideEffect: &yes})
@@ -80,7 +81,7 @@ func (h *Tabs) lookForName(ctx context.Context, t *heldTab) {
 	}
 	switch {
 	case err != nil:
-	case res.ExceptionDetails != nil: // the page has put a script of its own in the way
+	case res.ExceptionDetails != nil: // the page has overridden what the script reads
 		t.script.nameSeen = baseline.NameTaken
 	case json.Unmarshal(res.Result.Value, &seen) != nil:
 	case seen.Name == t.script.name:
@@ -90,10 +91,11 @@ func (h *Tabs) lookForName(ctx context.Context, t *heldTab) {
 	}
 }
 
-// handleRest handles what the scripts have stored that were run last, and looks for
-// the names. A page that does not answer is not waited for long.
-func (h *Tabs) handleRest() {
-	// One tab whose site did not answer must not cost the others their look.
+// handleRemaining handles the events of the scripts that ran last, and checks the names.
+// It waits only briefly for a page that does not answer.
+func (h *Tabs) handleRemaining() {
+	// The checks run in parallel, so that a tab whose site does not answer does not delay
+	// the others.
 	ctx, cancel := context.WithTimeout(h.env.Life, keyDeadline)
 	defer cancel()
 	var answers sync.WaitGroup
@@ -102,10 +104,11 @@ func (h *Tabs) handleRest() {
 			continue
 		}
 		if t.script.name != "" {
-			answers.Go(func() { h.lookForName(ctx, t) })
+			answers.Go(func() { h.checkName(ctx, t) })
 		}
 		for _, s := range t.script.sessions {
-			// Each page takes its commands in order, and its events come before the answer.
+			// Each page handles its commands in order, and its events come before the
+			// answer.
 			answers.Go(func() { _, _ = cdp.Call(ctx, h.env.Driver.Session(s), domstorage.Disable, cdp.Empty{}) })
 		}
 	}

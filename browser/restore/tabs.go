@@ -25,8 +25,7 @@ var heldEvents = []string{target.AttachedToTarget.Method, page.FrameNavigated.Me
 // heldTypes are the targets that are held.
 var heldTypes = target.Filter{{Type: "page"}, {Type: "service_worker"}}
 
-// tabDeadline bounds the wait for a profile's first tab, which takes Chrome
-// 70–250 ms.
+// tabDeadline bounds the wait for a profile's first tab, which takes Chrome 70–250 ms.
 const tabDeadline = 20 * time.Second
 
 // Tabs are the tabs of a profile that is being restored. They do not run until they
@@ -37,13 +36,13 @@ type Tabs struct {
 	events <-chan mux.Event
 	stop   func()
 	tabs   []*heldTab
-	// workers are the extensions' that wait for their storage to be applied. Once it
-	// is, workersRun says so and later ones do not wait. While draining they are all
-	// that still wait.
+	// workers are the waiting workers of extensions, which run once their storage has
+	// been applied. workersRun is set from then on, and later workers run at once. While
+	// draining, they are the only targets that still wait.
 	workers              []target.SessionID
-	starting             sync.WaitGroup // workers that were released and have not answered
+	starting             sync.WaitGroup // workers that were allowed to run and have not answered
 	workersRun, draining bool
-	// direct: it attaches to each tab by itself, and nothing waits for it.
+	// direct: the code attaches to each tab explicitly, and no target waits.
 	direct bool
 }
 
@@ -51,12 +50,12 @@ type Tabs struct {
 type heldTab struct {
 	session target.SessionID
 	info    *target.Info
-	history *page.GetNavigationHistoryResult // as Chrome brought it back; nil where nobody asked
-	loading bool                             // it is on its way to its address
-	script  *tabScript                       // nil where nothing is applied in it
+	history *page.GetNavigationHistoryResult // as Chrome restored it; nil if it was not requested
+	loading bool                             // it is loading its address
+	script  *tabScript                       // nil if no script applies anything in it
 }
 
-// Hold attaches to every target that comes up from now on, and keeps it from running.
+// Hold attaches to every new target and pauses it before it runs.
 func (e Environment) Hold(ctx context.Context) (*Tabs, error) {
 	h := &Tabs{env: e}
 	h.events, h.stop = e.Driver.Events(heldEvents...)
@@ -71,16 +70,16 @@ func (e Environment) Hold(ctx context.Context) (*Tabs, error) {
 	return h, nil
 }
 
-// Stop handles no more events: the tabs go with their Chrome.
+// Stop ends the handling of events. The tabs end with their Chrome.
 func (h *Tabs) Stop() { h.stop() }
 
-// Await waits until the expected number of tabs is held. Once one is there
-// the others follow within milliseconds, so tabs that Chrome does not bring
-// back are not waited for long.
+// Await waits until the expected number of tabs is held. Once one tab is there, the
+// others follow within milliseconds. So Await waits only 2 s for the tabs that Chrome
+// does not restore.
 func (h *Tabs) Await(ctx context.Context, expected int) error {
 	ctx, cancel := context.WithTimeout(ctx, tabDeadline)
 	defer cancel()
-	var straggle <-chan time.Time
+	var late <-chan time.Time
 	for len(h.tabs) < expected {
 		select {
 		case e, ok := <-h.events:
@@ -89,12 +88,12 @@ func (h *Tabs) Await(ctx context.Context, expected int) error {
 			}
 			h.navigated(ctx, e)
 			h.itemStored(e)
-			if h.attached(e) && straggle == nil {
+			if h.attached(e) && late == nil {
 				timer := time.NewTimer(2 * time.Second)
 				defer timer.Stop()
-				straggle = timer.C
+				late = timer.C
 			}
-		case <-straggle:
+		case <-late:
 			return nil
 		case <-ctx.Done():
 			return ctx.Err()
@@ -103,10 +102,10 @@ func (h *Tabs) Await(ctx context.Context, expected int) error {
 	return nil
 }
 
-// attached notes a target that attached; it reports whether it is a held tab.
-// Pages that ran before (the spare's) and workers are not: a worker is let go
-// at once, for its page waits and the jar is the profile's own; an extension's
-// needs no page, and waits for what Chrome kept of it in memory.
+// attached handles a target that attached, and reports whether it is a held tab. Pages
+// that ran before (the spare's) and workers are not. A site's worker runs at once: its
+// page waits, and the cookie jar is the profile's own. An extension's worker needs no
+// page, so it waits until the storage that Chrome keeps in memory only has been applied.
 func (h *Tabs) attached(e mux.Event) bool {
 	if e.Method != target.AttachedToTarget.Method {
 		return false
@@ -132,14 +131,14 @@ func (h *Tabs) attached(e mux.Event) bool {
 	return true
 }
 
-// post sends without awaiting the answer: a target that waits answers most
-// commands only when it runs, but takes them in order.
+// post sends a command without waiting for the answer: a paused target answers most
+// commands only when it runs, but handles them in order.
 func (h *Tabs) post(s target.SessionID, method string, params any) {
-	// A lost pipe shows at the next call that is awaited.
+	// The next call that waits for an answer reports a lost pipe.
 	_ = h.env.Driver.Post(h.env.Life, s, method, params)
 }
 
-// RunWorkers lets the extensions' workers go, those that come later too.
+// RunWorkers lets the extensions' workers run, and also those that attach later.
 func (h *Tabs) RunWorkers() {
 	for _, s := range h.workers {
 		h.runWorker(s)
@@ -147,38 +146,38 @@ func (h *Tabs) RunWorkers() {
 	h.workers, h.workersRun = nil, true
 }
 
-// runWorker lets a worker go. One that is detached before it has answered never runs,
-// so end waits for the answers.
+// runWorker lets a worker run. A worker that is detached before it has answered never
+// runs, so end waits for the answers.
 func (h *Tabs) runWorker(s target.SessionID) {
 	h.starting.Go(func() {
 		ctx, cancel := context.WithTimeout(h.env.Life, releaseDeadline)
 		defer cancel()
-		_, _ = cdp.Call(ctx, h.env.Driver.Session(s), runtime.RunIfWaitingForDebugger, cdp.Empty{}) // one that ended meanwhile waits for nothing
+		_, _ = cdp.Call(ctx, h.env.Driver.Session(s), runtime.RunIfWaitingForDebugger, cdp.Empty{}) // a worker that has ended does not wait
 	})
 }
 
-// run lets a tab go, with what the session sets on each.
+// run lets a tab run, after the session's setup of it.
 func (h *Tabs) run(t *heldTab) {
 	h.env.Targets.InitialiseHeld(h.env.Life, t.info.TargetID)
 	h.post(t.session, runtime.RunIfWaitingForDebugger.Method, nil)
 }
 
-// runBlank lets a blank tab go and returns once it has what the session sets on
-// each, so that it may navigate.
+// runBlank lets a blank tab run and returns once the session's setup of it is done, so
+// that it may navigate.
 func (h *Tabs) runBlank(ctx context.Context, t *heldTab) error {
 	h.run(t)
 	return h.env.Targets.Applied(ctx, t.info.TargetID)
 }
 
-// match finds for each saved tab the held one that shows its URL and has its
-// back/forward list, where that was asked for; nil where none does. Targets
-// have new IDs after a restore, so this decides, and order among equals.
+// match finds for each saved tab the held tab that shows its URL and has its back/forward
+// list, if that was read; nil if there is none. Targets have new IDs after a restore, so
+// URL and list decide, and order among equals.
 func (h *Tabs) match(tabs []state.Tab) []*heldTab {
 	matched := make([]*heldTab, len(tabs))
 	used := map[*heldTab]bool{}
 	for i, tab := range tabs {
 		for _, t := range h.tabs {
-			if !used[t] && t.info.URL == tab.URL && t.agrees(tab) {
+			if !used[t] && t.info.URL == tab.URL && t.historyMatches(tab) {
 				matched[i], used[t] = t, true
 				break
 			}
@@ -187,8 +186,8 @@ func (h *Tabs) match(tabs []state.Tab) []*heldTab {
 	return matched
 }
 
-// activate brings a tab to the front. One that refuses is still there, in the
-// back.
+// activate brings a tab to the front. A tab for which this fails stays open in the
+// background.
 func (h *Tabs) activate(ctx context.Context, t *heldTab) {
 	_, _ = cdp.Call(ctx, h.env.Driver, target.ActivateTarget, target.ActivateTargetParams{TargetID: t.info.TargetID})
 }

@@ -10,8 +10,8 @@ import (
 )
 
 // Unloaded holds the restored tabs whose page has not loaded yet, as they were saved:
-// their site is down, or has not answered. What was saved of such a tab is not in
-// Chrome, so a reading takes it from here.
+// their site is down or has not answered. Chrome does not have the saved state of such a
+// tab, so a reading takes it from here.
 type Unloaded struct {
 	mu   sync.Mutex
 	tabs map[target.ID]state.Tab
@@ -32,10 +32,10 @@ func (u *Unloaded) remove(id target.ID) {
 	delete(u.tabs, id)
 }
 
-// Correct gives the tabs of a reading that have not loaded the address that they are
-// on their way to, and returns what was saved of each, by its index; unwritten says
-// that one of them has shown nothing yet, so that Chrome's session files do not have
-// its address. It forgets the tabs that have loaded, and those that show another address.
+// Correct corrects a reading's tabs that have not loaded: it sets the address that each
+// is loading. It returns the saved state of each by its index. unwritten reports that one
+// of them has shown nothing yet, so that Chrome's session files lack its address. Correct
+// forgets the tabs that have loaded, and those that show another address.
 func (u *Unloaded) Correct(tabs []state.Tab) (saved map[int]state.Tab, unwritten bool) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -60,8 +60,8 @@ func (u *Unloaded) Correct(tabs []state.Tab) (saved map[int]state.Tab, unwritten
 	return saved, unwritten
 }
 
-// Complete corrects the tabs of a reading, and adds what was saved of those that have
-// not loaded. unwritten is that of Correct.
+// Complete corrects a reading's tabs, and adds the saved state of those that have not
+// loaded. unwritten is the result of Correct.
 func (u *Unloaded) Complete(tabs []state.Tab) (unwritten bool) {
 	all, unwritten := u.Correct(tabs)
 	for i, saved := range all {

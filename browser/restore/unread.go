@@ -9,11 +9,10 @@ import (
 	"github.com/stasisd/stasis/state/report"
 )
 
-// restoreUnread releases what Chrome brought back of a datadir whose session files are all
-// that tells of its tabs, for its Chrome died. Blank tabs close, the one that
-// came with the profile and those that had not got further, but for one where
-// there is no other. What a reading from before still has of the tabs' sessionStorage
-// is applied.
+// restoreUnread releases the tabs that Chrome restored from a profile whose Chrome died.
+// Its session files are the only record of its tabs. It closes blank tabs: the one that
+// came with the profile, and those that had not loaded anything. One stays if there is no
+// other tab. It applies what an earlier reading still has of the tabs' sessionStorage.
 func (h *Tabs) restoreUnread(ctx context.Context, doc state.Document) ([]state.Component, error) {
 	var blank []*heldTab
 	for _, t := range h.tabs {
@@ -35,15 +34,16 @@ func (h *Tabs) restoreUnread(ctx context.Context, doc state.Document) ([]state.C
 		}
 	}
 	return append(lines, state.Component{Name: state.ComponentTabs, Saved: tabs, Restored: tabs,
-		Reason: report.NotRead.With("as Chrome had last written them; nobody read which there were")}), nil
+		Reason: report.NotRead.With("these are the tabs that Chrome last wrote to disk; the open tabs were not read before it ended")}), nil
 }
 
-// applyOlder gives scripts to the tabs that a document from before the last ones knows with
-// what it has of their sessionStorage, and window.name.
+// applyOlder handles tabs of a document that is older than the session files. It adds
+// scripts to the tabs that the document knows, which apply its sessionStorage and
+// window.name.
 func (h *Tabs) applyOlder(ctx context.Context, doc state.Document) []state.Component {
-	r := tabReport{byScript: true, lost: report.NotOpened.With("Chrome's session files, which are newer, have no tab that it could be laid down in")}
+	r := tabReport{byScript: true, lost: report.NotOpened.With("Chrome's session files are newer and have no tab that it belongs to")}
 	last := h.front(doc)
-	for i, t := range h.known(doc.Tabs) {
+	for i, t := range h.matchOlder(doc.Tabs) {
 		tab := doc.Tabs[i]
 		r.saved = append(r.saved, tab)
 		r.add(i, t != nil, 0)
@@ -51,13 +51,13 @@ func (h *Tabs) applyOlder(ctx context.Context, doc state.Document) []state.Compo
 			continue
 		}
 		if t.info.URL != tab.URL {
-			tab.Name, tab.URL = "", t.info.URL // another page may have set another since
+			tab.Name, tab.URL = "", t.info.URL // another page may have changed the name since
 		}
 		for _, area := range tab.Session {
 			h.env.Baseline.Unstored = append(h.env.Baseline.Unstored, state.Unstored{StorageKey: area.StorageKey, Items: len(area.Items), Lay: true})
 		}
 		if len(tab.Session) > 0 && t != last {
-			h.activate(ctx, t) // a lazy tab has no navigation that is held: see restoreKept
+			h.activate(ctx, t) // a lazy tab starts its navigation only in front: see releaseSessionTabs
 		}
 		h.addScript(t, tab)
 	}
@@ -67,8 +67,8 @@ func (h *Tabs) applyOlder(ctx context.Context, doc state.Document) []state.Compo
 	return r.storage
 }
 
-// front is the tab that was in front when the document was read; nil where the
-// session files do not have it any more.
+// front returns the tab that was in front when the document was read; nil if the session
+// files do not have it any more.
 func (h *Tabs) front(doc state.Document) *heldTab {
 	for i, t := range h.match(doc.Tabs) {
 		if t != nil && doc.Tabs[i].Active {
@@ -78,10 +78,10 @@ func (h *Tabs) front(doc state.Document) *heldTab {
 	return nil
 }
 
-// known finds for each tab of a document that is older than the session files the
-// held one that it has become: at its URL, else at some URL of an origin of which
-// it has sessionStorage.
-func (h *Tabs) known(tabs []state.Tab) []*heldTab {
+// matchOlder finds for each tab of a document that is older than the session files the
+// held tab that continues it: one at its URL, otherwise one at any URL of an origin of
+// which it has sessionStorage.
+func (h *Tabs) matchOlder(tabs []state.Tab) []*heldTab {
 	found := h.match(tabs)
 	for i, tab := range tabs {
 		if found[i] != nil {

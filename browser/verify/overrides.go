@@ -11,40 +11,39 @@ import (
 	"github.com/stasisd/stasis/state/report"
 )
 
-// overrides asks Chrome for the saved overrides that it tells every page itself:
-// user agent and time zone. Those that differ did not come back. The
-// others are set on tabs or requests, and the report's line says that they were
-// given and not asked for. There is nothing to tell where none were saved, or
-// the create has its own in place of them all.
+// overrides reads back the saved overrides that Chrome reports to every page: user agent
+// and time zone. Those that differ were not restored. The others are set on tabs or
+// requests; the report line says that they were set and not read back. It returns nothing
+// if no overrides were saved, or if the create replaces all of them.
 func (r Restored) overrides(ctx context.Context, asker *capture.Asker, doc state.Document, report []state.Component) ([]state.Component, []state.Difference, error) {
 	i := slices.IndexFunc(report, func(c state.Component) bool { return c.Name == state.ComponentOverrides })
 	if i < 0 || report[i].Restored == 0 {
 		return nil, nil, nil
 	}
-	told, err := asker.Told(ctx, doc.Overrides.Timezone)
+	identity, err := asker.Told(ctx, doc.Overrides.Timezone)
 	if err != nil {
 		return nil, nil, err
 	}
-	line, differs := checked(report[i], doc.Overrides, r.Given, told)
+	line, differs := checkOverrides(report[i], doc.Overrides, r.Given, identity)
 	return []state.Component{line}, differs, nil
 }
 
-// checked corrects the line of saved overrides by what pages are told; given are
-// those that the browser was started with.
-func checked(line state.Component, saved, given state.Overrides, told capture.Told) (state.Component, []state.Difference) {
+// checkOverrides corrects the report line of saved overrides by what Chrome reports to
+// pages. given are the overrides with which the browser was started.
+func checkOverrides(line state.Component, saved, given state.Overrides, identity capture.Told) (state.Component, []state.Difference) {
 	is := map[string]bool{
-		"user_agent": strings.TrimSpace(saved.UserAgent) == told.UserAgent,
-		"timezone":   told.Asked == told.Timezone,
+		"user_agent": strings.TrimSpace(saved.UserAgent) == identity.UserAgent,
+		"timezone":   identity.Asked == identity.Timezone,
 	}
 	replaced := given.Differ(saved)
-	var lost, unasked []string
+	var lost, notReadBack []string
 	for _, name := range saved.Names() {
 		if slices.Contains(replaced, name) {
 			continue
 		}
-		if held, asked := is[name]; !asked {
-			unasked = append(unasked, name)
-		} else if !held {
+		if equal, readBack := is[name]; !readBack {
+			notReadBack = append(notReadBack, name)
+		} else if !equal {
 			lost = append(lost, name)
 		}
 	}
@@ -53,12 +52,12 @@ func checked(line state.Component, saved, given state.Overrides, told capture.To
 		reasons = append(reasons, line.Reason.Text)
 	}
 	if len(lost) > 0 {
-		code = report.Differs // a loss is told before all else
-		reasons = append(reasons, "Chrome tells pages something else: "+strings.Join(lost, ", "))
+		code = report.Differs // a loss is more important than the line's own reason
+		reasons = append(reasons, "Chrome reports other values to pages: "+strings.Join(lost, ", "))
 	}
-	if len(unasked) > 0 {
+	if len(notReadBack) > 0 {
 		code = cmp.Or(code, report.NotReadBack)
-		reasons = append(reasons, "given to Chrome and not read back: "+strings.Join(unasked, ", "))
+		reasons = append(reasons, "set in Chrome and not read back: "+strings.Join(notReadBack, ", "))
 	}
 	line.Restored, line.Dropped, line.Reason = line.Restored-len(lost), line.Dropped+len(lost), code.With(strings.Join(reasons, "; "))
 	if len(lost) == 0 {

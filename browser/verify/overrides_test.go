@@ -9,22 +9,22 @@ import (
 	"github.com/stasisd/stasis/state/report"
 )
 
-var awayOverrides = state.Overrides{UserAgent: "Mozilla/5.0 (X11; Linux x86_64) Test/1", Locale: "de-DE", Timezone: "Asia/Calcutta",
+var savedOverrides = state.Overrides{UserAgent: "Mozilla/5.0 (X11; Linux x86_64) Test/1", Locale: "de-DE", Timezone: "Asia/Calcutta",
 	Viewport: &state.Viewport{Width: 800, Height: 600}}
 
-func TestChecked(t *testing.T) {
+func TestCheckOverrides(t *testing.T) {
 	whole := state.Component{Name: state.ComponentOverrides, Saved: 4, Restored: 4}
-	got, differs := checked(whole, awayOverrides, awayOverrides, capture.Told{UserAgent: "Chrome", Timezone: "UTC", Asked: "Asia/Kolkata"})
+	got, differs := checkOverrides(whole, savedOverrides, savedOverrides, capture.Told{UserAgent: "Chrome", Timezone: "UTC", Asked: "Asia/Kolkata"})
 	if got.Restored != 2 || got.Dropped != 2 || got.Reason.Code != report.Differs || !strings.Contains(got.Reason.Text, ": user_agent, timezone") {
 		t.Errorf("%+v", got)
 	}
 	if len(differs) != 1 || differs[0].By != state.ByRestore || differs[0].Changed != 2 || strings.Join(differs[0].Names, " ") != "timezone user_agent" {
 		t.Errorf("%+v", differs)
 	}
-	// What the create names itself was not to come back.
-	own := state.Overrides{UserAgent: "Chrome", Timezone: "UTC"}.Over(awayOverrides)
+	// Overrides that the create sets itself are not expected to be restored.
+	own := state.Overrides{UserAgent: "Chrome", Timezone: "UTC"}.Over(savedOverrides)
 	replaced := state.Component{Name: state.ComponentOverrides, Saved: 4, Restored: 2, Dropped: 2, Reason: report.Replaced.With("own")}
-	if got, differs := checked(replaced, awayOverrides, own, capture.Told{UserAgent: "Chrome", Timezone: "UTC", Asked: "Asia/Kolkata"}); len(differs) != 0 || got.Restored != 2 {
+	if got, differs := checkOverrides(replaced, savedOverrides, own, capture.Told{UserAgent: "Chrome", Timezone: "UTC", Asked: "Asia/Kolkata"}); len(differs) != 0 || got.Restored != 2 {
 		t.Errorf("%+v, %+v", got, differs)
 	}
 }

@@ -10,14 +10,14 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// Thawed reads the environment of a parked Chrome back once it runs again, and
-// compares it with what was read before it was frozen. It is the very Chrome that was
-// saved and nothing was written, so what differs its sites have changed: their timers
-// run from the moment of the thaw. But time has passed for the cookies, and a tab whose
-// renderer has died is there by its address alone.
+// Thawed reads the environment of a parked Chrome back once it runs again, and compares
+// it with what was read before the freeze. It is the same Chrome that was saved, and
+// nothing was written to it. So every difference was made by its sites, whose timers run
+// from the thaw on. Two exceptions: cookies may have expired, and of a tab whose renderer
+// has died only the address is left.
 //
-// reader reads pages, driver reads storage through a hidden tab. ready is called
-// between the look for dead renderers and the reading.
+// reader reads pages; driver reads storage through a hidden tab. ready is called after
+// the check for dead renderers and before the reading.
 func Thawed(ctx context.Context, reader, driver Conn, doc state.Document, now func() time.Time, ready func()) (state.Verification, error) {
 	var v state.Verification
 	dead, err := capture.Crashed(ctx, reader)
@@ -46,8 +46,8 @@ func Thawed(ctx context.Context, reader, driver Conn, doc state.Document, now fu
 
 func bySite(state.Area) string { return state.BySite }
 
-// sameTabs compares the sessionStorage of tabs that are in one Chrome before and
-// after, where their pages could be read.
+// sameTabs compares the sessionStorage of the tabs of one Chrome before and after, as far
+// as their pages could be read.
 func sameTabs(saved, open []state.Tab) []state.Difference {
 	var all []state.Difference
 	for _, tab := range saved {

@@ -1,5 +1,5 @@
-// Package verify reads a restored environment back and compares it with what was
-// saved. What differs is told by names, never by values, and by who made it so.
+// Package verify reads a restored environment back and compares it with what was saved.
+// It reports differences by name, never by value, and who caused them.
 package verify
 
 import (
@@ -14,50 +14,50 @@ import (
 )
 
 const (
-	// askedOrigins bounds how many origins without a tab are read through a
-	// hidden one; for the others stands what was read on disk.
-	askedOrigins = 20
-	// askDeadline bounds the reading of one such origin.
-	askDeadline = 5 * time.Second
+	// maxHiddenOrigins bounds the number of origins without a tab that are read through a
+	// hidden tab. For the others, the reading on disk counts.
+	maxHiddenOrigins = 20
+	// originDeadline bounds the reading of one such origin.
+	originDeadline = 5 * time.Second
 )
 
-// asked are the kinds that Chrome repairs or empties when it first opens them,
-// and that a page of the origin can count.
-var asked = []string{state.ComponentIndexedDB, state.ComponentIndexedDBRecords, state.ComponentCacheStorage,
+// countable lists the kinds of state that Chrome repairs or empties when it first opens
+// them, and that a page of the origin can count.
+var countable = []string{state.ComponentIndexedDB, state.ComponentIndexedDBRecords, state.ComponentCacheStorage,
 	state.ComponentServiceWorkers, state.ComponentFileSystem}
 
 // Conn is the daemon's CDP connection to the Chrome that is verified.
 type Conn = capture.Conn
 
-// Restored is an environment that was restored.
+// Restored is a restored environment.
 type Restored struct {
-	// Reader is the connection that reads pages, Driver the one that reads storage
+	// Reader is the connection that reads pages. Driver is the one that reads storage
 	// through a hidden tab.
 	Reader, Driver Conn
 	UserDataDir    string
 	Baseline       *baseline.Baseline
 	// Unloaded corrects the tabs of a reading whose page has not loaded yet.
 	Unloaded func(tabs []state.Tab)
-	Given    state.Overrides // those that the browser was started with
+	Given    state.Overrides // the overrides with which the browser was started
 	Now      func() time.Time
 }
 
-// Verify reads the environment back once the restored tabs have their
-// documents, and compares it with what was saved; report has the lines that
-// the restore gave:
+// Verify reads the environment back once the restored tabs have their documents, and
+// compares it with what was saved. report has the restore's report lines. A difference is
+// caused by the restore or by a site:
 //
-//   - Cookies were read when no page had run. What differed then did not come
-//     back; what differs since, the sites have changed.
-//   - localStorage and sessionStorage were there before a page ran, where Chrome
-//     goes on with the database that held them, or said that it stored what was
-//     applied (see package baseline). What differs then the page has changed, its
-//     first script included; what is missing otherwise did not come back. An origin
-//     without a page is compared exactly.
-//   - window.name was there at the first look at the page, or a script of the page
-//     may have run before that. Otherwise it did not come back.
-//   - Of the overrides Chrome is asked for those that it tells pages itself.
-//   - Of stores that were found damaged or short, Chrome is asked what it made
-//     of them.
+//   - Cookies were read before any page ran. The restore caused the differences of that
+//     time; the sites caused the later ones.
+//   - localStorage and sessionStorage: they were there before a page ran if Chrome still
+//     uses the database that held them. The same holds if Chrome reported that it stored
+//     what was applied (see package baseline). Then the page, from its first script on,
+//     caused the difference; otherwise the restore did. An origin without a page is
+//     compared exactly.
+//   - window.name: the site caused a difference if the first look found the name, or if a
+//     script of the page may have run before. Otherwise the restore did.
+//   - Of the overrides, Verify reads back those that Chrome reports to pages.
+//   - Of stores that were damaged or incomplete, Verify reads what Chrome has made of
+//     them.
 func (r Restored) Verify(ctx context.Context, doc state.Document, report []state.Component) (state.Verification, error) {
 	var v state.Verification
 	now, err := capture.Read(ctx, r.Reader)
@@ -67,7 +67,7 @@ func (r Restored) Verify(ctx context.Context, doc state.Document, report []state
 	r.Unloaded(now.Tabs)
 	base := r.Baseline
 	if doc.Complete {
-		v.Differences = append(v.Differences, state.DifferingCookies(named(doc.Cookies), base.Jar, r.Now(),
+		v.Differences = append(v.Differences, state.DifferingCookies(namedCookies(doc.Cookies), base.Jar, r.Now(),
 			base.DiffersBy(doc, state.ComponentCookies, base.Broken.Cookies))...)
 	}
 	v.Differences = append(v.Differences, state.DifferingCookies(base.Jar, now.Cookies, r.Now(), state.BySite)...)
@@ -90,7 +90,7 @@ func (r Restored) Verify(ctx context.Context, doc state.Document, report []state
 			return base.DiffersBy(doc, state.ComponentLocalStorage, base.Broken.LocalStorage)
 		})...)
 		lost := sessionDifferences(doc.Tabs, now.Tabs, base.HadSession(r.UserDataDir))
-		v.Components = append(v.Components, withoutLost(report, lost)...)
+		v.Components = append(v.Components, correctSession(report, lost)...)
 		v.Differences = append(append(v.Differences, lost...), nameDifferences(doc.Tabs, now.Tabs, base.NameBy)...)
 	}
 	if doc.Datadir != state.DatadirNone {
@@ -100,29 +100,29 @@ func (r Restored) Verify(ctx context.Context, doc state.Document, report []state
 	return v, ctx.Err()
 }
 
-// named are the cookies that can come back. Those of partitions without a name
-// cannot, as their report lines say.
-func named(cookies []state.Cookie) []state.Cookie {
+// namedCookies returns the cookies that can be restored. Those of partitions without a
+// name cannot; their report lines say so.
+func namedCookies(cookies []state.Cookie) []state.Cookie {
 	return slices.DeleteFunc(slices.Clone(cookies), func(c state.Cookie) bool { return c.Opaque })
 }
 
-// localDifferences compares localStorage: of origins with a page as it is now,
-// of others as a hidden tab finds it. Who made what differs is for open and shut
-// to tell.
-func localDifferences(ctx context.Context, asker *capture.Asker, saved, now []state.Area, open, shut func(state.Area) string) []state.Difference {
+// localDifferences compares localStorage: of origins with an open page as the page has
+// it, of others as a hidden tab reads it. open and closed say who caused a difference in
+// either case.
+func localDifferences(ctx context.Context, asker *capture.Asker, saved, now []state.Area, open, closed func(state.Area) string) []state.Difference {
 	var all []state.Difference
 	reads := 0
 	for _, area := range saved {
 		i := slices.IndexFunc(now, func(a state.Area) bool { return a.StorageKey == area.StorageKey })
 		var is state.Area
-		by := shut
+		by := closed
 		switch {
 		case i >= 0:
 			is, by = now[i], open
-		case reads < askedOrigins:
+		case reads < maxHiddenOrigins:
 			reads++
 			var err error
-			ctx, cancel := context.WithTimeout(ctx, askDeadline)
+			ctx, cancel := context.WithTimeout(ctx, originDeadline)
 			is, err = asker.Local(ctx, area.StorageKey)
 			if cancel(); err != nil {
 				continue
@@ -137,9 +137,9 @@ func localDifferences(ctx context.Context, asker *capture.Asker, saved, now []st
 	return all
 }
 
-// sessionDifferences compares the sessionStorage of tabs that show the same URL
-// as when they were saved; of several such tabs the best match counts. had gives
-// what of an area was there before the page ran.
+// sessionDifferences compares the sessionStorage of tabs that show the same URL as when
+// they were saved. If there are several such tabs, the best match counts. had returns the
+// part of an area that was there before the page ran.
 func sessionDifferences(saved, open []state.Tab, had func(state.Tab, state.Area) state.Area) []state.Difference {
 	var all []state.Difference
 	for _, tab := range saved {
@@ -157,7 +157,7 @@ func sessionDifferences(saved, open []state.Tab, had func(state.Tab, state.Area)
 				if !slices.ContainsFunc(open, func(t state.Tab) bool { return t.URL == tab.URL && t.Unloaded }) {
 					continue
 				}
-				best = &was // nobody but the restore can have written to it
+				best = &was // only the restore can have written to it
 			}
 			all = append(all, area.DifferSince(was, *best, state.ComponentSessionStorage)...)
 		}
@@ -165,8 +165,8 @@ func sessionDifferences(saved, open []state.Tab, had func(state.Tab, state.Area)
 	return all
 }
 
-// nameDifferences compares window.name of tabs that show the same URL as when they
-// were saved; of several such tabs one with the name counts.
+// nameDifferences compares window.name of tabs that show the same URL as when they were
+// saved. If there are several such tabs, it is enough that one has the name.
 func nameDifferences(saved, open []state.Tab, by func(state.Tab) string) []state.Difference {
 	var all []state.Difference
 	for _, tab := range saved {
@@ -183,9 +183,9 @@ func nameDifferences(saved, open []state.Tab, by func(state.Tab) string) []state
 	return all
 }
 
-// withoutLost corrects the report's lines of sessionStorage by what a restore did
-// not bring back of it.
-func withoutLost(first []state.Component, differences []state.Difference) []state.Component {
+// correctSession corrects the report's lines of sessionStorage by what the restore did not
+// restore.
+func correctSession(first []state.Component, differences []state.Difference) []state.Component {
 	lost := map[string]int{}
 	for _, d := range differences {
 		if d.By == state.ByRestore {
@@ -198,25 +198,25 @@ func withoutLost(first []state.Component, differences []state.Difference) []stat
 		if line.Name != state.ComponentSessionStorage || n <= 0 {
 			continue
 		}
-		delete(lost, line.Origin) // a line of each origin is corrected
-		line.Restored, line.Dropped, line.Reason = line.Restored-n, line.Dropped+n, report.NotThere.With("not there when the page was looked at first")
+		delete(lost, line.Origin) // only one line of each origin is corrected
+		line.Restored, line.Dropped, line.Reason = line.Restored-n, line.Dropped+n, report.NotThere.With("not there when the page was first read")
 		lines = append(lines, line)
 	}
 	return lines
 }
 
-// recount asks Chrome what it made of the stores whose lines say that they were
-// damaged or short.
+// recount asks Chrome for the current contents of the stores that the report calls
+// damaged or incomplete.
 func recount(ctx context.Context, asker *capture.Asker, report []state.Component) []state.Component {
 	counts := map[string]map[string]int{}
 	var lines []state.Component
 	for _, line := range report {
-		if !slices.Contains(asked, line.Name) || line.Reason.Code == "" || line.OnPurpose() {
+		if !slices.Contains(countable, line.Name) || line.Reason.Code == "" || line.OnPurpose() {
 			continue
 		}
 		n, known := counts[line.Origin]
-		if !known && len(counts) < askedOrigins {
-			ctx, cancel := context.WithTimeout(ctx, askDeadline)
+		if !known && len(counts) < maxHiddenOrigins {
+			ctx, cancel := context.WithTimeout(ctx, originDeadline)
 			var err error
 			if n, err = asker.Count(ctx, line.Origin); err != nil {
 				n = nil
@@ -233,9 +233,9 @@ func recount(ctx context.Context, asker *capture.Asker, report []state.Component
 	return lines
 }
 
-// notRestored are the differences of what the report, as it now stands, says was
-// dropped by damage. What CDP reads has been compared item by item, but for the
-// cookies of a profile that was unread when it was saved.
+// notRestored returns a difference for each component of the corrected report that was
+// dropped because of damage. Components that CDP reads were already compared item by
+// item, except the cookies of a profile that was not read when it was saved.
 func notRestored(report, recounted []state.Component, unread bool) []state.Difference {
 	var all []state.Difference
 	for _, line := range report {

@@ -8,8 +8,8 @@ import (
 	"github.com/stasisd/stasis/state/report"
 )
 
-// What a selection left out is no mismatch: not what Chrome keeps without an
-// origin, and not where a report adds many origins up. What was damaged is one.
+// What a selection left out is not a difference: neither state without an origin, nor
+// origins that a report sums up. Damaged state is one.
 func TestNotRestored(t *testing.T) {
 	doc := state.Document{Inventory: state.Inventory{{Component: state.ComponentBookmarks, Items: 2}}}
 	for i := range 2 * report.MaxLines {
@@ -26,7 +26,8 @@ func TestNotRestored(t *testing.T) {
 	}
 }
 
-// A cookie of a profile that nobody read, which did not come back, is a difference.
+// A cookie that was not restored is a difference, in a profile that was not read when it
+// was saved.
 func TestNotRestoredCookiesOfUnreadProfile(t *testing.T) {
 	lines := []state.Component{
 		{Name: state.ComponentCookies, Origin: "a.example", Saved: 2, Restored: 1, Dropped: 1, Reason: report.OtherKey.With("sealed")},
@@ -34,6 +35,6 @@ func TestNotRestoredCookiesOfUnreadProfile(t *testing.T) {
 		{Name: state.ComponentHistory, Saved: 3, Restored: 3},
 	}
 	if d := notRestored(lines, nil, true); len(d) != 1 || d[0].Origin != "a.example" || d[0].Missing != 1 || d[0].By != state.ByRestore {
-		t.Errorf("the differences: %+v", d)
+		t.Errorf("differences: %+v", d)
 	}
 }

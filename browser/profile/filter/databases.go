@@ -17,22 +17,22 @@ import (
 
 func decimal(n uint64) string { return strconv.FormatUint(n, 10) }
 
-// sqliteDeadline bounds the going through of one database.
+// sqliteDeadline bounds the filtering of one database.
 const sqliteDeadline = 10 * time.Second
 
-// Why a database goes whole.
+// These are reasons for removing a whole database.
 var (
-	errStrange = errors.New("it is in a form that is not known here")
-	errTooMany = fmt.Errorf("it has more than %d rows to leave out", leveldb.MaxEntries)
+	errUnknownFormat = errors.New("its format is unknown")
+	errTooMany       = fmt.Errorf("it has more than %d rows to leave out", leveldb.MaxEntries)
 )
 
-// table is one of a database's tables, with what of a row says whose it is.
+// table is a table of a database, with the columns that identify a row's origin.
 type table struct {
 	file, name, columns string
 	wanted              func(s state.Selection, first, second string) bool
 }
 
-// tables are those of Chromium 156 that hold what sites keep.
+// tables lists the tables of Chromium 156 that hold sites' state.
 var tables = []table{
 	{"Cookies", "cookies", "host_key, top_frame_site_key", func(s state.Selection, host, site string) bool {
 		c := state.Cookie{Domain: host}
@@ -45,8 +45,8 @@ var tables = []table{
 	{"WebStorage/QuotaManager", "buckets", "storage_key, ''", func(s state.Selection, key, _ string) bool { return s.HasKey(key) }},
 }
 
-// databases keeps the wanted rows. A database that is not as it is known, or
-// that has more than is read, goes whole.
+// databases keeps the wanted rows. It removes a database in an unknown format, or with
+// more than the limits allow.
 func (s *run) databases(ctx context.Context) error {
 	for _, t := range tables {
 		if !s.exists(t.file) {
@@ -59,7 +59,7 @@ func (s *run) databases(ctx context.Context) error {
 		if err == nil {
 			continue
 		}
-		s.lose(t.file, reason(err))
+		s.reportRemoved(t.file, reason(err))
 		for _, beside := range []string{"", "-journal", "-wal", "-shm"} {
 			if err := s.root.RemoveAll(t.file + beside); err != nil {
 				return err
@@ -69,10 +69,10 @@ func (s *run) databases(ctx context.Context) error {
 	return nil
 }
 
-// reason says why a database goes whole, in words without what is in it.
+// reason says why a database is removed, without any of its content.
 func reason(err error) string {
 	switch {
-	case errors.Is(err, errStrange), errors.Is(err, errTooMany), errors.Is(err, sqlite.ErrNoFile):
+	case errors.Is(err, errUnknownFormat), errors.Is(err, errTooMany), errors.Is(err, sqlite.ErrNoFile):
 		return err.Error()
 	case sqlite.TooLarge(err) != nil:
 		return sqlite.TooLarge(err).Error()
@@ -83,14 +83,13 @@ func reason(err error) string {
 	}
 }
 
-// rows removes the rows of a table that are not wanted, and all rows of the
-// database's other tables but for its version, for they name origins too
-// (statistics, notes to passwords, quotas). Then it writes the file anew. No
-// trigger, view or function of the file's own is trusted.
+// rows removes the unwanted rows of a table, and all rows of the database's other tables
+// except its version: those contain origins too (statistics, notes to passwords, quotas).
+// Then it rewrites the file. It trusts no trigger, view or function of the file.
 func (s *run) rows(ctx context.Context, t table) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, sqliteDeadline)
 	defer cancel()
-	if _, err := s.root.Lstat(t.file); err != nil { // a link leads out of the profile
+	if _, err := s.root.Lstat(t.file); err != nil { // a link may lead out of the profile
 		return sqlite.ErrNoFile
 	}
 	db, err := sqlite.Open(ctx, filepath.Join(s.dir, filepath.FromSlash(t.file)), true)
@@ -107,39 +106,39 @@ func (s *run) rows(ctx context.Context, t table) (err error) {
 		return err
 	}
 	if others > 0 {
-		return errStrange
+		return errUnknownFormat
 	}
-	if err := s.left(ctx, db, t); err != nil {
+	if err := s.deleteUnwanted(ctx, db, t); err != nil {
 		return err
 	}
 	_, err = db.ExecContext(ctx, "VACUUM")
 	return err
 }
 
-// left leaves the wanted rows of the table alone in the database.
-func (s *run) left(ctx context.Context, db *sql.DB, t table) error {
+// deleteUnwanted removes all rows except the wanted ones of the table from the database.
+func (s *run) deleteUnwanted(ctx context.Context, db *sql.DB, t table) error {
 	unwanted, err := s.unwanted(ctx, db, t)
 	if err != nil {
 		return err
 	}
-	tx, err := db.BeginTx(ctx, nil) // one write to the disk, not one for each row
+	tx, err := db.BeginTx(ctx, nil) // one write to disk, not one for each row
 	if err != nil {
 		return err
 	}
-	defer func() { _ = tx.Rollback() }() // after the commit it does nothing
+	defer func() { _ = tx.Rollback() }() // after a commit this does nothing
 	for _, id := range unwanted {
 		if _, err := tx.ExecContext(ctx, "DELETE FROM "+t.name+" WHERE rowid = ?", id); err != nil {
 			return err
 		}
 	}
-	if err := empty(ctx, tx, t.name); err != nil {
+	if err := emptyOthers(ctx, tx, t.name); err != nil {
 		return err
 	}
 	return tx.Commit()
 }
 
-// empty removes what is in the other tables.
-func empty(ctx context.Context, db *sql.Tx, but string) error {
+// emptyOthers removes the contents of the other tables.
+func emptyOthers(ctx context.Context, db *sql.Tx, but string) error {
 	rows, err := db.QueryContext(ctx, `SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT IN (?, 'meta') AND name NOT LIKE 'sqlite\_%' ESCAPE '\'`, but)
 	if err != nil {
 		return err

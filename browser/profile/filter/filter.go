@@ -1,12 +1,12 @@
-// Package filter takes from a profile at rest what a selection of origins leaves
-// out, on disk and before any Chrome reads it.
+// Package filter removes from a profile at rest what a selection of origins leaves out,
+// on disk and before any Chrome reads it.
 //
-// What lies in files of its own goes with them; of databases that all origins
-// share only the wanted rows are kept, and the files are written anew, so that
-// nothing of the others is left in their free space. What cannot be told apart
-// by origin goes whole: history, bookmarks, autofill, HSTS, the tabs' session
-// files and sessionStorage, whatever a later Chrome adds, and whatever is
-// damaged. Extensions and Chrome's own settings belong to no origin and stay.
+// State in separate files is removed with the files. In databases shared by all origins
+// only the wanted rows are kept. These files are rewritten, so that their free space
+// contains nothing of other origins. State that cannot be split by origin is removed:
+// history, bookmarks, autofill, HSTS, the tabs' session files and sessionStorage, files
+// that a later Chrome adds, and damaged files. Extensions and Chrome's own settings
+// belong to no origin and stay.
 package filter
 
 import (
@@ -22,7 +22,7 @@ import (
 	"github.com/stasisd/stasis/state/report"
 )
 
-// kept are the files and folders of a profile that stay or are gone through.
+// kept lists the files and folders of a profile that stay or are filtered.
 var kept = map[string]bool{
 	"Cookies": true, "Login Data": true, "Preferences": true, "Secure Preferences": true,
 	"IndexedDB": true, "File System": true, "Local Storage": true, "Service Worker": true, "WebStorage": true,
@@ -30,7 +30,7 @@ var kept = map[string]bool{
 	"Local Extension Settings": true, "Sync Extension Settings": true, "Managed Extension Settings": true,
 }
 
-// run is one going through of a profile.
+// run is the filtering of one profile.
 type run struct {
 	root      *os.Root
 	dir       string
@@ -38,13 +38,13 @@ type run struct {
 	lost      []state.Component
 }
 
-// Run leaves in the profile of a folder (…/Default) what is selected. owners
-// tells whose the entries of stores are, by their names from that folder. The
-// files must stand still and be the caller's to write.
+// Run removes from the profile of a folder (…/Default) what is not selected. owners has
+// the storage keys of the stores' entries, by their names relative to that folder. The
+// files must not change meanwhile, and the caller must be able to write them.
 //
-// It returns a line for each database that had to go whole: it is damaged, or
-// has more than is read of one (sqlite.MaxFile, leveldb.MaxEntries). It fails
-// only where the files cannot be written, or with ctx.
+// Run returns a report line for each database that it had to remove, because the database
+// is damaged or larger than the limits (sqlite.MaxFile, leveldb.MaxEntries). It fails
+// only if the files cannot be written, or with ctx.
 func Run(ctx context.Context, dir string, stores []string, owners map[string]string, selection state.Selection) ([]state.Component, error) {
 	const op = "filter.run"
 	root, err := os.OpenRoot(dir)
@@ -54,24 +54,24 @@ func Run(ctx context.Context, dir string, stores []string, owners map[string]str
 	defer func() { _ = root.Close() }() // only a handle
 	s := &run{root: root, dir: dir, selection: selection}
 	for _, step := range []func(context.Context) error{
-		s.known, func(context.Context) error { return s.owned(stores, owners) }, s.localStorage, s.fileSystem, s.workers,
+		s.removeUnknown, func(context.Context) error { return s.removeUnowned(stores, owners) }, s.localStorage, s.fileSystem, s.workers,
 		s.databases, s.preferences,
 	} {
 		err := step(ctx)
 		if ctx.Err() != nil {
-			return nil, fault.Wrap(ctx.Err(), fault.Timeout, op, "the profile was not gone through in time")
+			return nil, fault.Wrap(ctx.Err(), fault.Timeout, op, "the profile was not filtered in time")
 		}
 		if err != nil {
-			return nil, fault.Wrap(err, fault.StoreFailed, op, "the profile could not be gone through")
+			return nil, fault.Wrap(err, fault.StoreFailed, op, "the profile could not be filtered")
 		}
 	}
 	return s.lost, nil
 }
 
-// lose notes a database that went whole, and why.
-func (s *run) lose(name, why string) {
+// reportRemoved records a database that was removed as a whole, and why.
+func (s *run) reportRemoved(name, why string) {
 	s.lost = append(s.lost, state.Component{Name: state.ComponentDatadir, Origin: "", Saved: 1, Dropped: 1,
-		Reason: report.LeftOut.With(report.LeftOut.Text() + ": " + name + " could not be gone through (" + why + "), so nothing of it was kept")})
+		Reason: report.LeftOut.With(report.LeftOut.Text() + ": " + name + " could not be split by origin (" + why + "), so nothing of it was kept")})
 }
 
 func (s *run) exists(name string) bool {
@@ -79,7 +79,7 @@ func (s *run) exists(name string) bool {
 	return err == nil
 }
 
-// remove takes the entries of a folder away that are not wanted.
+// remove removes the unwanted entries of a folder.
 func (s *run) remove(dir string, wanted func(name string) bool) error {
 	entries, err := fs.ReadDir(s.root.FS(), dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -98,8 +98,8 @@ func (s *run) remove(dir string, wanted func(name string) bool) error {
 	return nil
 }
 
-// known removes what is not known to be anybody's in particular.
-func (s *run) known(context.Context) error {
+// removeUnknown removes everything that is not in kept.
+func (s *run) removeUnknown(context.Context) error {
 	return s.remove(".", func(name string) bool {
 		for _, beside := range []string{"-journal", "-wal", "-shm"} {
 			name = strings.TrimSuffix(name, beside)
@@ -108,12 +108,12 @@ func (s *run) known(context.Context) error {
 	})
 }
 
-// lists are the databases of the stores that say whose their entries are.
+// lists has the databases that record the owners of the stores' entries.
 var lists = map[string]bool{"File System/Origins": true, "WebStorage/QuotaManager": true,
 	"WebStorage/QuotaManager-journal": true, "WebStorage/QuotaManager-wal": true, "WebStorage/QuotaManager-shm": true}
 
-// owned removes the stores' entries whose owner is left out or not known.
-func (s *run) owned(stores []string, owners map[string]string) error {
+// removeUnowned removes the stores' entries whose owner is not selected or not known.
+func (s *run) removeUnowned(stores []string, owners map[string]string) error {
 	for _, store := range stores {
 		if err := s.remove(store, func(name string) bool {
 			name = path.Join(store, name)

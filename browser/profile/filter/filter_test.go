@@ -32,8 +32,8 @@ func databaseOf(t *testing.T, file, statements string) {
 	}
 }
 
-// Statistics and notes beside the logins name sites too: a database keeps the
-// wanted rows of its one table, its version, and no byte of anything else.
+// Statistics and notes beside the logins name sites too. The database keeps the wanted
+// rows of one table, its version, and no other byte.
 func TestOtherTables(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "Login Data")
@@ -50,14 +50,14 @@ func TestOtherTables(t *testing.T) {
 	}
 	for text, there := range map[string]bool{"leftout": false, "https://a.example/": true, "kept": true} {
 		if strings.Contains(string(body), text) != there {
-			t.Errorf("%s is in the file: %t", text, !there)
+			t.Errorf("%s in the file: %t", text, !there)
 		}
 	}
 }
 
-// What cannot be gone through within its bounds goes whole, and that is told:
-// nothing stays of what was to be left out.
-func TestTooMuchToGoThrough(t *testing.T) {
+// A database over the limits is removed as a whole and reported, so that nothing unwanted
+// stays.
+func TestOverLimits(t *testing.T) {
 	for name, test := range map[string]struct {
 		file string
 		make func(t *testing.T, dir, file string)
@@ -88,7 +88,7 @@ func TestTooMuchToGoThrough(t *testing.T) {
 			if err := errors.Join(os.WriteFile(file, []byte("{}"), 0o600), os.Truncate(file, 9<<20)); err != nil {
 				t.Fatal(err)
 			}
-		}, "sane size"},
+		}, "at most 8 MiB"},
 		"settings elsewhere": {"Preferences", func(t *testing.T, _, file string) {
 			if err := os.Symlink("/dev/zero", file); err != nil {
 				t.Fatal(err)
@@ -104,13 +104,13 @@ func TestTooMuchToGoThrough(t *testing.T) {
 			t.Errorf("%s: %+v, %v", name, lost, err)
 		}
 		if _, err := os.Lstat(file); !errors.Is(err, fs.ErrNotExist) {
-			t.Errorf("%s: it is there: %v", name, err)
+			t.Errorf("%s: the file was not removed: %v", name, err)
 		}
 	}
 }
 
-// Nobody waits for what is given up.
-func TestGivenUp(t *testing.T) {
+// A canceled context ends the filtering.
+func TestCanceled(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := filter.Run(ctx, t.TempDir(), nil, nil, wanted); !fault.Is(err, fault.Timeout) {

@@ -6,10 +6,9 @@ import (
 	"github.com/stasisd/stasis/browser/profile/internal/leveldb"
 )
 
-// levelDB makes a LevelDB hold only the entries that are wanted. It is written
-// anew: a deletion alone would leave the bytes in its files until Chrome
-// compacts them. One that cannot be read whole, or that has more than
-// [leveldb.Read] takes, goes whole.
+// levelDB rewrites a LevelDB with only the wanted entries. Deletions alone would leave
+// the bytes in its files until Chrome compacts them. It removes a database that is
+// damaged or over the limits of [leveldb.Read].
 func (s *run) levelDB(ctx context.Context, dir string, wanted func(key, value []byte) bool) error {
 	if !s.exists(dir) {
 		return nil
@@ -22,11 +21,11 @@ func (s *run) levelDB(ctx context.Context, dir string, wanted func(key, value []
 		return rerr
 	}
 	if err != nil {
-		s.lose(dir, err.Error())
+		s.reportRemoved(dir, err.Error())
 		return nil
 	}
 	if db.Damage != "" {
-		s.lose(dir, db.Damage)
+		s.reportRemoved(dir, db.Damage)
 		return nil
 	}
 	for key, value := range db.Entries {

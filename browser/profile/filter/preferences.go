@@ -9,12 +9,12 @@ import (
 	"strings"
 )
 
-// maxPreferences bounds the settings, in bytes: Chrome's have some hundred
-// kilobytes, and read as JSON they take up to thirty times their size.
+// maxPreferences bounds the settings file, in bytes. Chrome's has a few hundred
+// kilobytes; decoded JSON takes up to thirty times its size.
 const maxPreferences = 8 << 20
 
-// preferences takes the content settings and engagement of other sites out of
-// Chrome's settings, zoom levels, and lists of addresses.
+// preferences removes other sites' content settings and engagement from Chrome's
+// settings, and all zoom levels, which are lists of addresses.
 func (s *run) preferences(context.Context) error {
 	const file = "Preferences"
 	info, err := s.root.Lstat(file)
@@ -24,7 +24,7 @@ func (s *run) preferences(context.Context) error {
 	case err != nil:
 		return err
 	case !info.Mode().IsRegular() || info.Size() > maxPreferences:
-		s.lose(file, "it is not a plain file of a sane size")
+		s.reportRemoved(file, "it is not a plain file of at most 8 MiB")
 		return s.root.RemoveAll(file)
 	}
 	raw, err := s.root.ReadFile(file)
@@ -35,7 +35,7 @@ func (s *run) preferences(context.Context) error {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.UseNumber() // some are 64-bit times that a float would round
 	if d.Decode(&prefs) != nil || prefs == nil {
-		s.lose(file, "it is not JSON")
+		s.reportRemoved(file, "it is not JSON")
 		return s.root.Remove(file)
 	}
 	if profile, ok := prefs["profile"].(map[string]any); ok {

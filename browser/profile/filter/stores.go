@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// localStorage keeps the items of wanted storage keys: their keys are "_", the
-// storage key, a NUL and the item's key; beside them are "META:" and
-// "METAACCESS:" with the storage key (components/services/storage/dom_storage).
+// localStorage keeps the items of wanted storage keys. An item's key is "_", the storage
+// key, a NUL and the script's key. Beside them are "META:" and "METAACCESS:" entries with
+// the storage key (components/services/storage/dom_storage).
 func (s *run) localStorage(ctx context.Context) error {
 	if err := s.remove("Local Storage", func(name string) bool { return name == "leveldb" }); err != nil {
 		return err
@@ -29,8 +29,8 @@ func (s *run) localStorage(ctx context.Context) error {
 	})
 }
 
-// fileSystem keeps the list of the origin private file systems that are there
-// still (storage/browser/file_system/sandbox_origin_database.cc).
+// fileSystem keeps the list entries of the origin private file systems that still exist
+// (storage/browser/file_system/sandbox_origin_database.cc).
 func (s *run) fileSystem(ctx context.Context) error {
 	return s.levelDB(ctx, "File System/Origins", func(key, folder []byte) bool {
 		return !strings.HasPrefix(string(key), "ORIGIN:") || s.exists("File System/"+string(folder))
@@ -39,11 +39,11 @@ func (s *run) fileSystem(ctx context.Context) error {
 
 const workers = "Service Worker/Database"
 
-// workers keeps the registrations of wanted storage keys, and what belongs to
-// them by the registration's ID and the version's
-// (content/browser/service_worker/service_worker_database.cc). The scripts lie
-// in a cache that is found by these IDs only; those of the others stay in it
-// out of reach, unless nobody is left.
+// workers keeps the registrations of wanted storage keys, and the entries that belong to
+// them by the IDs of registration and version
+// (content/browser/service_worker/service_worker_database.cc). The scripts are in a cache
+// that is indexed by these IDs only. Unwanted scripts stay in it, unreachable, unless no
+// registration is left.
 func (s *run) workers(ctx context.Context) error {
 	if err := s.remove("Service Worker", func(name string) bool {
 		return name == "Database" || name == "ScriptCache" || name == "CacheStorage"
@@ -51,7 +51,7 @@ func (s *run) workers(ctx context.Context) error {
 		return err
 	}
 	registrations, versions := map[string]bool{}, map[string]bool{}
-	// Twice, for a registration says what else is wanted.
+	// There are two passes, because the registrations determine the other wanted entries.
 	if err := s.levelDB(ctx, workers, func(key, value []byte) bool {
 		if rest, ok := strings.CutPrefix(string(key), "REG:"); ok {
 			owner, id, _ := strings.Cut(rest, "\x00")
@@ -89,7 +89,7 @@ func (s *run) workers(ctx context.Context) error {
 	})
 }
 
-// version is the ID of a registration's version: field 4 of its message.
+// version returns the ID of a registration's version: field 4 of its message.
 func version(message []byte) string {
 	for len(message) > 0 {
 		tag, w := binary.Uvarint(message)

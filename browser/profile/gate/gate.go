@@ -1,12 +1,10 @@
-// Package gate lets the headless shell start before the profile is there that it
-// is to have.
+// Package gate lets the headless shell start before its profile is unpacked.
 //
-// Of a profile the shell opens little while it starts (measured with 156): three
-// LevelDB databases, besides what Chrome makes again by itself. Each is gated:
-// its file CURRENT, which a LevelDB reads first of all, is a named pipe, so
-// whoever opens the database waits there, and nobody else does. All other files
-// the shell meets when a page first needs them, and finds them as if they had
-// always been there.
+// While it starts, the shell opens little of a profile (measured with 156): three LevelDB
+// databases, besides files that Chrome creates again. Each database has a gate: its file
+// CURRENT, which LevelDB reads first, is a named pipe, so only a reader of that database
+// waits. The shell opens all other files when a page first needs them, and by then they
+// are there.
 package gate
 
 import (
@@ -23,16 +21,16 @@ import (
 	"github.com/stasisd/stasis/fault"
 )
 
-// gated are the databases, as folders of a profile.
+// gated lists the databases that have a gate, as folders of a profile.
 var gated = []string{"Local Storage/leveldb", "Service Worker/Database", "PersistentOriginTrials"}
 
 const current = "CURRENT"
 
-// maxCurrent bounds the file CURRENT, in bytes: it holds one file name.
+// maxCurrent bounds the file CURRENT, which contains one file name, in bytes.
 const maxCurrent = 64
 
-// Lay makes an empty profile (…/Default) with gates, in the place of what is
-// there. No Chrome may run on it.
+// Lay creates an empty profile (…/Default) with gates, and replaces what is there. No
+// Chrome may be running on it.
 func Lay(profile string) error {
 	err := os.RemoveAll(profile)
 	for _, db := range gated {
@@ -44,16 +42,16 @@ func Lay(profile string) error {
 			err = unix.Mkfifo(filepath.Join(folder, current), 0o600)
 		}
 	}
-	return fault.Wrap(err, fault.Internal, "gate.lay", "an empty profile could not be made")
+	return fault.Wrap(err, fault.Internal, "gate.lay", "an empty profile could not be created")
 }
 
-// Fill readies an environment's profile in the folder where it waits: a database
-// that it has not, or of which there is no list of files, is an empty one, for
-// the shell waits for each. A folder that is not there is an empty environment.
+// Fill prepares an environment's profile in the folder where it waits. The shell waits
+// for every gated database. So Fill creates an empty one for each that is missing or has
+// no valid CURRENT. A missing folder counts as an empty environment.
 func Fill(waiting string) error {
 	for _, db := range gated {
 		if err := fill(filepath.Join(waiting, filepath.FromSlash(db))); err != nil {
-			return fault.Wrap(err, fault.Internal, "gate.fill", "the profile could not be readied for the shell")
+			return fault.Wrap(err, fault.Internal, "gate.fill", "the profile could not be prepared for the shell")
 		}
 	}
 	return nil
@@ -64,7 +62,7 @@ func fill(folder string) error {
 		return nil
 	}
 	above := filepath.Dir(folder)
-	if info, err := os.Lstat(above); err == nil && !info.IsDir() { // in an archive that somebody made
+	if info, err := os.Lstat(above); err == nil && !info.IsDir() { // only in a crafted archive
 		if err := os.Remove(above); err != nil {
 			return err
 		}
@@ -82,22 +80,22 @@ func fill(folder string) error {
 	return errors.Join(leveldb.Write(root, ".", nil), root.Close())
 }
 
-// Open moves a profile that was filled into the one that a shell runs on, and lets
-// the shell have it. An error is browser_failed: the shell has to go, and what it
-// has been given with it.
+// Open moves a filled profile into the one that a shell runs on, and opens the gates. An
+// error is browser_failed: the shell must be ended, and its profile removed with it.
 func Open(profile, waiting string) error {
 	err := move(profile, waiting, ".")
 	for _, db := range gated {
 		if err == nil {
 			name := filepath.Join(filepath.FromSlash(db), current)
-			err = pass(filepath.Join(profile, name), filepath.Join(waiting, name))
+			err = openGate(filepath.Join(profile, name), filepath.Join(waiting, name))
 		}
 	}
-	return fault.Wrap(err, fault.BrowserFailed, "gate.open", "the shell that runs could not be given the profile")
+	return fault.Wrap(err, fault.BrowserFailed, "gate.open", "the profile could not be moved into the running shell")
 }
 
-// move moves what a folder of the waiting profile has. Only the folders of gated
-// databases may be in both: what else the shell has made already it may have open.
+// move moves the contents of a folder of the waiting profile. Only the folders of gated
+// databases may exist in both profiles: the shell may have opened anything else that it
+// has created.
 func move(profile, waiting, folder string) error {
 	entries, err := os.ReadDir(filepath.Join(waiting, folder))
 	if err != nil {
@@ -111,11 +109,11 @@ func move(profile, waiting, folder string) error {
 		case errors.Is(err, fs.ErrNotExist):
 			err = os.Rename(old, to)
 		case err != nil:
-		case there.Mode().Type() == fs.ModeNamedPipe: // it is passed last
-		case there.IsDir() && e.IsDir() && leads(name):
+		case there.Mode().Type() == fs.ModeNamedPipe: // its gate is opened last
+		case there.IsDir() && e.IsDir() && containsGated(name):
 			err = move(profile, waiting, name)
 		default:
-			err = errors.New("it has a " + filepath.ToSlash(name) + " already")
+			err = errors.New("the shell's profile already has " + filepath.ToSlash(name))
 		}
 		if err != nil {
 			return err
@@ -124,17 +122,17 @@ func move(profile, waiting, folder string) error {
 	return nil
 }
 
-// leads reports whether a folder is that of a gated database, or above one.
-func leads(folder string) bool {
+// containsGated reports whether a folder is a gated database or contains one.
+func containsGated(folder string) bool {
 	return slices.ContainsFunc(gated, func(db string) bool {
 		return strings.HasPrefix(db+"/", filepath.ToSlash(folder)+"/")
 	})
 }
 
-// pass puts a file in the place of a pipe and gives what it holds to whoever waits
-// there. Opened for reading too, a pipe waits for nobody (fifo(7)): a shell that
-// has not come to it yet finds the file.
-func pass(pipe, file string) (err error) {
+// openGate replaces a pipe by a file and writes the file's content to a reader that waits
+// at the pipe. The pipe is opened for reading as well, so opening and writing do not wait
+// for a reader (fifo(7)). A shell that has not reached the pipe yet finds the file.
+func openGate(pipe, file string) (err error) {
 	body, err := os.ReadFile(file)
 	if err != nil {
 		return err
@@ -149,7 +147,7 @@ func pass(pipe, file string) (err error) {
 		return err
 	}
 	if info.Mode().Type() != fs.ModeNamedPipe {
-		return errors.New("it has thrown a database away that it was to wait for")
+		return errors.New("the shell has replaced a database instead of waiting for it")
 	}
 	if err := os.Rename(file, pipe); err != nil {
 		return err

@@ -9,9 +9,9 @@ import (
 	"github.com/stasisd/stasis/fault"
 )
 
-const mine = "Local Storage/leveldb"
+const localStorageDB = "Local Storage/leveldb"
 
-// write makes a file below a folder.
+// write creates a file below a folder.
 func write(t *testing.T, folder, name, body string) {
 	t.Helper()
 	file := filepath.Join(folder, name)
@@ -32,17 +32,18 @@ func read(t *testing.T, elements ...string) string {
 	return string(body)
 }
 
-// laid is an empty profile with gates, and an environment's that waits, filled.
-func laid(t *testing.T) (profile, waiting string) {
+// prepared returns an empty profile with gates, and a filled profile of an environment
+// that waits.
+func prepared(t *testing.T) (profile, waiting string) {
 	t.Helper()
 	profile, waiting = filepath.Join(t.TempDir(), "Default"), filepath.Join(t.TempDir(), "Default")
 	if err := Lay(profile); err != nil {
 		t.Fatal(err)
 	}
-	write(t, profile, mine+"/LOCK", "")
+	write(t, profile, localStorageDB+"/LOCK", "")
 	write(t, waiting, "Cookies", "jar")
-	write(t, waiting, mine+"/CURRENT", "MANIFEST-000007\n")
-	write(t, waiting, mine+"/MANIFEST-000007", "list")
+	write(t, waiting, localStorageDB+"/CURRENT", "MANIFEST-000007\n")
+	write(t, waiting, localStorageDB+"/MANIFEST-000007", "list")
 	write(t, waiting, "Local Storage/other", "o")
 	write(t, waiting, "Service Worker/ScriptCache/x", "script")
 	if err := Fill(waiting); err != nil {
@@ -51,13 +52,13 @@ func laid(t *testing.T) (profile, waiting string) {
 	return profile, waiting
 }
 
-// Whoever waits at a gate reads the environment's list of files, once all is in
-// its place, and finds it there from then on; so does who comes later.
+// A reader at a gate gets the environment's CURRENT once all files are in place. Later
+// readers find it there as a file.
 func TestOpen(t *testing.T) {
-	profile, waiting := laid(t)
+	profile, waiting := prepared(t)
 	got := make(chan string, 1)
 	go func() {
-		file, err := os.Open(filepath.Join(profile, mine, "CURRENT"))
+		file, err := os.Open(filepath.Join(profile, localStorageDB, "CURRENT"))
 		if err != nil {
 			got <- err.Error()
 			return
@@ -74,32 +75,32 @@ func TestOpen(t *testing.T) {
 		t.Fatal(err)
 	}
 	if body := <-got; body != "MANIFEST-000007\n" {
-		t.Errorf("who waited has read %q", body)
+		t.Errorf("the waiting reader got %q", body)
 	}
 	for name, want := range map[string]string{
-		"Cookies": "jar", mine + "/CURRENT": "MANIFEST-000007\n", mine + "/MANIFEST-000007": "list", "Local Storage/other": "o",
+		"Cookies": "jar", localStorageDB + "/CURRENT": "MANIFEST-000007\n", localStorageDB + "/MANIFEST-000007": "list", "Local Storage/other": "o",
 		"Service Worker/ScriptCache/x": "script", "Service Worker/Database/CURRENT": "MANIFEST-000001\n", "PersistentOriginTrials/CURRENT": "MANIFEST-000001\n",
 	} {
 		if body := read(t, profile, name); body != want {
 			t.Errorf("%s: %q", name, body)
 		}
 	}
-	if _, err := os.Stat(filepath.Join(profile, mine, "LOCK")); err != nil {
-		t.Errorf("the lock that the shell holds: %v", err)
+	if _, err := os.Stat(filepath.Join(profile, localStorageDB, "LOCK")); err != nil {
+		t.Errorf("the shell's lock file: %v", err)
 	}
 }
 
-// What the shell has made already is never replaced, and a gate that is gone is
-// told: the shell began a database of its own.
+// Open never replaces what the shell has created, and fails if a gate is missing, because
+// the shell then has created its own database.
 func TestOpenRefuses(t *testing.T) {
 	for name, spoil := range map[string]func(profile, waiting string) error{
 		"a file that it has": func(profile, _ string) error {
 			return os.WriteFile(filepath.Join(profile, "Cookies"), []byte("own"), 0o600)
 		},
 		"a file of its database": func(profile, _ string) error {
-			return os.WriteFile(filepath.Join(profile, mine, "MANIFEST-000007"), nil, 0o600)
+			return os.WriteFile(filepath.Join(profile, localStorageDB, "MANIFEST-000007"), nil, 0o600)
 		},
-		"no gate": func(profile, _ string) error { return os.Remove(filepath.Join(profile, mine, "CURRENT")) },
+		"no gate": func(profile, _ string) error { return os.Remove(filepath.Join(profile, localStorageDB, "CURRENT")) },
 		"its own database": func(profile, _ string) error {
 			gate := filepath.Join(profile, "PersistentOriginTrials/CURRENT")
 			if err := os.Remove(gate); err != nil {
@@ -109,7 +110,7 @@ func TestOpenRefuses(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			profile, waiting := laid(t)
+			profile, waiting := prepared(t)
 			if err := spoil(profile, waiting); err != nil {
 				t.Fatal(err)
 			}
@@ -120,10 +121,10 @@ func TestOpenRefuses(t *testing.T) {
 	}
 }
 
-// What is no database is an empty one.
+// A gated database that is not valid is replaced by an empty one.
 func TestFill(t *testing.T) {
 	waiting := filepath.Join(t.TempDir(), "Default")
-	write(t, waiting, mine+"/000003.log", "left over")
+	write(t, waiting, localStorageDB+"/000003.log", "left over")
 	write(t, waiting, "Service Worker", "a file where a folder is to be")
 	if err := Fill(waiting); err != nil {
 		t.Fatal(err)
@@ -133,7 +134,7 @@ func TestFill(t *testing.T) {
 			t.Errorf("%s: %q", db, got)
 		}
 	}
-	if _, err := os.Stat(filepath.Join(waiting, mine, "000003.log")); err == nil {
-		t.Error("the rest of a database is in the empty one")
+	if _, err := os.Stat(filepath.Join(waiting, localStorageDB, "000003.log")); err == nil {
+		t.Error("the empty database contains files of the old one")
 	}
 }

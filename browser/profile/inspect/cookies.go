@@ -17,17 +17,17 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// The jar's columns as in Chromium 156 (net/extras/sqlite/
-// sqlite_persistent_cookie_store.cc, version 24).
+// jarColumns reads the columns of the cookie database of Chromium 156
+// (net/extras/sqlite/sqlite_persistent_cookie_store.cc, version 24).
 const jarColumns = `SELECT host_key, top_frame_site_key, has_cross_site_ancestor, name, value, encrypted_value, path,
 	expires_utc, is_persistent, is_secure, is_httponly, priority, samesite, source_scheme, source_port FROM cookies`
 
-// epoch is 1970 in Chrome's own time, seconds since 1601.
+// epoch is 1970 in Chrome's time, in seconds since 1601.
 const epoch = 11644473600
 
-// cookies reads the jar. Its values lie obfuscated there, with the key that
-// --password-store=basic fixes (components/os_crypt/sync/os_crypt_linux.cc);
-// a value under another key is told as foreign.
+// cookies reads the cookie jar. Its values are obfuscated with a key that
+// --password-store=basic fixes (components/os_crypt/sync/os_crypt_linux.cc). A cookie
+// whose value has another key is listed in foreign.
 func (s *survey) cookies() {
 	if !s.exists("Cookies") {
 		return
@@ -65,7 +65,7 @@ func (s *survey) cookies() {
 		if err := errors.Join(rows.Err(), rows.Close()); err != nil {
 			return err
 		}
-		s.jarAt = stamped(ctx, db)
+		s.jarAt = newestCookie(ctx, db)
 		return nil
 	})
 	s.counts(state.ComponentCookies, byDomain, damage, uncounted)
@@ -75,9 +75,9 @@ func (s *survey) cookies() {
 	}
 }
 
-// stamped is when the newest cookie was made or changed; the zero time of a jar
-// that does not tell.
-func stamped(ctx context.Context, db *sql.DB) time.Time {
+// newestCookie returns when the newest cookie was created or changed; the zero time if the
+// database does not say.
+func newestCookie(ctx context.Context, db *sql.DB) time.Time {
 	var newest sql.NullInt64 // microseconds since 1601
 	err := db.QueryRowContext(ctx, `SELECT max(max(creation_utc, last_update_utc)) FROM cookies`).Scan(&newest)
 	if err != nil || newest.Int64 <= epoch*1e6 {
@@ -98,30 +98,30 @@ func scanCookie(rows *sql.Rows) (c state.Cookie, sealed []byte, err error) {
 	if persistent {
 		c.Expires = float64(expires)/1e6 - epoch
 	}
-	c.SameSite = name(sameSite, "None", "Lax", "Strict")
-	c.Priority = name(priority, "Low", "Medium", "High")
-	c.SourceScheme = name(sourceScheme, "Unset", "NonSecure", "Secure")
+	c.SameSite = enumName(sameSite, "None", "Lax", "Strict")
+	c.Priority = enumName(priority, "Low", "Medium", "High")
+	c.SourceScheme = enumName(sourceScheme, "Unset", "NonSecure", "Secure")
 	if site != "" {
 		c.Partition = &state.PartitionKey{TopLevelSite: site, HasCrossSiteAncestor: ancestor}
 	}
 	return c, sealed, err
 }
 
-// name gives the word for a number, "" for one without.
-func name(n int64, words ...string) string {
+// enumName returns the word for a number, "" if there is none.
+func enumName(n int64, words ...string) string {
 	if n < 0 || n >= int64(len(words)) {
 		return ""
 	}
 	return words[n]
 }
 
-// underAnotherKey is the reason of cookies whose values are under another key.
-const underAnotherKey = "encrypted under another key, such as a system keyring's (v11): it cannot be read here"
+// underAnotherKey is the reason for cookies whose values are encrypted with another key.
+const underAnotherKey = "encrypted with another key, such as that of a system keyring (v11): it cannot be read here"
 
-var errForeign = errors.New("it is under another key")
+var errForeign = errors.New("the value is encrypted with another key")
 
-// unseal takes the obfuscation off a value: AES-CBC with a fixed key and
-// vector, and in front of the value the hash of the host that it belongs to.
+// unseal decodes an obfuscated value: AES-CBC with a fixed key and vector. The plain text
+// is the hash of the cookie's host, followed by the value.
 func unseal(key, sealed []byte, host string) (string, error) {
 	body, ok := bytes.CutPrefix(sealed, []byte("v10"))
 	if !ok || len(body) == 0 || len(body)%aes.BlockSize != 0 {

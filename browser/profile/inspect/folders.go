@@ -18,8 +18,8 @@ const (
 	fileSystem     = "File System"
 )
 
-// serviceWorkers counts registrations, whose keys are "REG:", the storage key,
-// a NUL and an ID (content/browser/service_worker).
+// serviceWorkers counts registrations. Their keys are "REG:", the storage key, a NUL and
+// an ID (content/browser/service_worker).
 func (s *survey) serviceWorkers() {
 	if !s.exists(serviceWorkers) {
 		return
@@ -37,9 +37,9 @@ func (s *survey) serviceWorkers() {
 	s.counts(state.ComponentServiceWorkers, byOrigin, db.Damage, "")
 }
 
-// caches counts the entries of the Cache API, which is one folder for each
-// origin or bucket with an index, and below it one for each cache, in which
-// every entry is a file (net/disk_cache/simple).
+// caches counts the entries of the Cache API. Each origin or bucket has a folder with an
+// index. In it, each cache has a folder, in which every entry is a file
+// (net/disk_cache/simple).
 func (s *survey) caches() {
 	for _, name := range s.names(cacheStorage) {
 		s.cache(path.Join(cacheStorage, name), "")
@@ -55,13 +55,13 @@ func (s *survey) cache(dir, origin string) {
 	h := state.Holding{Component: state.ComponentCacheStorage, Origin: origin}
 	index, err := s.read(path.Join(dir, "index.txt"))
 	if err != nil {
-		h.Damage = "an index of caches is not there"
+		h.Damage = "the index of an origin's caches is missing"
 		s.add(h)
 		return
 	}
 	named, folders, err := cacheIndex(index)
 	if err != nil {
-		h.Damage = "an index of caches is damaged"
+		h.Damage = "the index of an origin's caches is damaged"
 		s.add(h)
 		return
 	}
@@ -69,28 +69,28 @@ func (s *survey) cache(dir, origin string) {
 		h.Origin = named
 	}
 	for _, folder := range folders {
-		if s.over() {
+		if s.timeUp() {
 			break
 		}
 		if !s.exists(path.Join(dir, folder)) {
-			h.Damage = "a cache is not there"
+			h.Damage = "a cache is missing"
 		}
 		for _, file := range s.names(path.Join(dir, folder)) {
 			switch {
-			case s.over(), !strings.HasSuffix(file, "_0"):
-			case s.wholeEntry(path.Join(dir, folder, file)):
+			case s.timeUp(), !strings.HasSuffix(file, "_0"):
+			case s.validEntry(path.Join(dir, folder, file)):
 				h.Items++
 			default:
-				h.Damage = "an entry is damaged"
+				h.Damage = "a cache entry is damaged"
 			}
 		}
 	}
 	s.add(h)
 }
 
-// cacheIndex reads an index of caches, a protobuf message (content/browser/
-// cache_storage/cache_storage.proto): the storage key in field 3, and in each
-// field 1 a cache, whose field 2 names its folder.
+// cacheIndex decodes an index of caches, a protobuf message
+// (content/browser/cache_storage/cache_storage.proto). Field 3 is the storage key; each
+// field 1 is a cache, whose field 2 names its folder.
 func cacheIndex(b []byte) (storageKey string, folders []string, err error) {
 	err = fields(b, func(n uint64, data []byte) error {
 		switch n {
@@ -117,8 +117,7 @@ const maxCaches = 10_000
 
 var errMalformed = errors.New("malformed")
 
-// fields gives the byte fields of a protobuf message and passes over its
-// numbers.
+// fields calls do with the byte fields of a protobuf message and skips its numbers.
 func fields(b []byte, do func(n uint64, data []byte) error) error {
 	for len(b) > 0 {
 		tag, w := binary.Uvarint(b)
@@ -148,16 +147,16 @@ func fields(b []byte, do func(n uint64, data []byte) error) error {
 	return nil
 }
 
-// The numbers at the two ends of a cache entry's file.
+// These are the numbers at the start and the end of a cache entry's file.
 const (
 	entryMagic    = 0xfcfb6d1ba7725c30
 	entryEndMagic = 0xf4fa6f45970d41d8
 	entryEndSize  = 24
 )
 
-// wholeEntry reports whether a cache entry's file begins and ends as one does.
-// What lies between has a checksum that only Chrome checks.
-func (s *survey) wholeEntry(name string) bool {
+// validEntry reports whether a cache entry's file starts and ends correctly. The content
+// has a checksum that only Chrome checks.
+func (s *survey) validEntry(name string) bool {
 	f, err := s.fsys.Open(name)
 	if err != nil {
 		return false
@@ -177,9 +176,8 @@ func (s *survey) wholeEntry(name string) bool {
 	return true
 }
 
-// files counts the files of the origin private file system
-// (storage/browser/file_system): a folder of numbered files for each origin,
-// and their names in a LevelDB.
+// files counts the files of the origin private file system (storage/browser/file_system).
+// Each origin has a folder of numbered files, and a LevelDB with their names.
 func (s *survey) files() {
 	if s.exists(path.Join(fileSystem, "Origins")) {
 		const prefix = "ORIGIN:"
@@ -187,10 +185,10 @@ func (s *survey) files() {
 			return strings.HasPrefix(string(key), prefix)
 		}, true)
 		if err != nil || db.Damage != "" {
-			s.add(state.Holding{Component: state.ComponentFileSystem, Damage: db.Damage, Uncounted: text(err)})
+			s.add(state.Holding{Component: state.ComponentFileSystem, Damage: db.Damage, Uncounted: errorText(err)})
 		}
 		for key, folder := range db.Entries {
-			if fs.ValidPath(string(folder)) && !s.over() {
+			if fs.ValidPath(string(folder)) && !s.timeUp() {
 				s.filesOf(path.Join(fileSystem, string(folder)), originOf(strings.TrimPrefix(key, prefix)))
 			}
 		}
@@ -201,33 +199,34 @@ func (s *survey) files() {
 }
 
 func (s *survey) filesOf(dir, origin string) {
-	dir = path.Join(dir, "t") // "temporary" storage, which is what the OPFS lies in
+	dir = path.Join(dir, "t") // "temporary" storage, which contains the OPFS
 	if !s.exists(dir) {
 		return
 	}
 	h := state.Holding{Component: state.ComponentFileSystem, Origin: origin}
 	for _, folder := range s.names(dir) {
-		if len(folder) == 2 { // two digits; beside them are the database and a count
+		if len(folder) == 2 { // folders with two digits contain files; beside them are the database and a counter
 			h.Items += len(s.names(path.Join(dir, folder)))
 		}
 	}
-	// A file that the names do not tell of cannot be opened.
+	// A file without a name in the database cannot be opened, so damage of the database
+	// counts.
 	db, err := leveldb.Read(s.ctx, s.fsys, path.Join(dir, "Paths"), func(key []byte) bool { return strings.HasPrefix(string(key), "CHILD_OF:") }, false)
-	h.Damage, h.Uncounted = db.Damage, text(err)
+	h.Damage, h.Uncounted = db.Damage, errorText(err)
 	s.add(h)
 }
 
-func text(err error) string {
+func errorText(err error) string {
 	if err == nil {
 		return ""
 	}
 	return err.Error()
 }
 
-// maxFile bounds a file that is read whole, in bytes.
+// maxFile bounds a file that is read into memory, in bytes.
 const maxFile = 64 << 20
 
-// read reads a plain file of the profile whole.
+// read reads a regular file of the profile into memory.
 func (s *survey) read(name string) ([]byte, error) {
 	f, err := s.fsys.Open(name)
 	if err != nil {

@@ -19,13 +19,13 @@ func TestOriginOf(t *testing.T) {
 		"nonsense":                "nonsense",
 	} {
 		if got := originOf(id); got != want {
-			t.Errorf("%s is %s, not %s", id, got, want)
+			t.Errorf("%s: got %s, want %s", id, got, want)
 		}
 	}
 }
 
-// IDs of any length are read (the prefix's first byte tells how long each is);
-// indexes, metadata and what is cut short are not counted.
+// IDs of any length are decoded (the first byte of the prefix has their lengths).
+// Indexes, metadata and truncated keys are not counted.
 func TestIDBKind(t *testing.T) {
 	for key, want := range map[string]string{
 		"\x00\x00\x00\x00\xc9name":             state.ComponentIndexedDB,
@@ -41,14 +41,14 @@ func TestIDBKind(t *testing.T) {
 		"\x20\x00\x01\x01\x01key of store one": state.ComponentIndexedDBRecords,
 	} {
 		if got := idbKind([]byte(key)); got != want {
-			t.Errorf("%q is %q, not %q", key, got, want)
+			t.Errorf("%q: got %q, want %q", key, got, want)
 		}
 	}
 }
 
-// Files that are no databases, no JSON and no plain files are told as damaged,
-// and nothing else of the profile is lost by them.
-func TestNonsense(t *testing.T) {
+// Files that are not databases, JSON or regular files are reported as damaged. The rest
+// of the profile is still read.
+func TestInvalidFiles(t *testing.T) {
 	dir := t.TempDir()
 	for name, body := range map[string]string{
 		"Preferences": `{"profile": [`, "Bookmarks": `[]`, "TransportSecurity": `{"sts": [{}, {}]}`,
@@ -76,9 +76,9 @@ func TestNonsense(t *testing.T) {
 		{Component: "bookmarks", Damage: "the file is not JSON"},
 		{Component: "cookies", Damage: "the database is damaged"},
 		{Component: "hsts", Items: 2},
-		{Component: "indexed_db", Uncounted: "it is in a form that is not known here"},
-		{Component: "indexed_db", Origin: "https://b.example/", Damage: "its list of files is not there"},
-		{Component: "indexed_db_records", Origin: "https://b.example/", Damage: "its list of files is not there"},
+		{Component: "indexed_db", Uncounted: "its format is unknown"},
+		{Component: "indexed_db", Origin: "https://b.example/", Damage: "its list of files is missing"},
+		{Component: "indexed_db_records", Origin: "https://b.example/", Damage: "its list of files is missing"},
 		{Component: "passwords", Damage: "the database is not a plain file, or empty"},
 		{Component: "preferences", Damage: "the file is not JSON"},
 	}
@@ -93,7 +93,7 @@ func FuzzCacheIndex(f *testing.F) {
 		_, folders, err := cacheIndex(b)
 		for _, folder := range folders {
 			if err == nil && filepath.IsAbs(folder) {
-				t.Errorf("%q leads out", folder)
+				t.Errorf("%q is an absolute path", folder)
 			}
 		}
 	})

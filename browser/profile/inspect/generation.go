@@ -10,28 +10,28 @@ import (
 	"github.com/stasisd/stasis/browser/profile/sessionstorage"
 )
 
-// LocalStorage and SessionStorage are the LevelDB databases of a profile in which
-// Chrome keeps these, as folders of the profile.
+// LocalStorage and SessionStorage are the folders of a profile that contain the LevelDB
+// databases of these two kinds.
 const (
 	LocalStorage   = localstorage.Folder
 	SessionStorage = sessionstorage.Folder
 )
 
-// Generation tells one LevelDB database from another that was begun in its
-// place. Its file CURRENT names the list of files: Chrome leaves it as it is
-// while it goes on with a database, or writes one with a higher number; one that
-// it throws away and begins anew starts from the first number, later. The zero
-// value is that of no database.
+// Generation identifies a LevelDB database, to detect that Chrome has replaced it by a
+// new one. The file CURRENT names the list of files. While Chrome keeps using a database,
+// it leaves CURRENT unchanged or writes a higher number. If it discards the database and
+// creates it again, the number starts from the first one, at a later time. The zero value
+// means that there is no database.
 type Generation struct {
-	list int // the number of its list of files
+	list int // number of its list of files
 	at   time.Time
 }
 
-// maxCurrent bounds the file CURRENT, in bytes: it holds one file name.
+// maxCurrent bounds the file CURRENT, which contains one file name, in bytes.
 const maxCurrent = 64
 
-// GenerationOf looks at a database in the folder of a profile, which Chrome may
-// have open.
+// GenerationOf reads the generation of a database in the folder of a profile. Chrome may
+// have the database open.
 func GenerationOf(profile, database string) Generation {
 	root, err := os.OpenRoot(profile)
 	if err != nil {
@@ -59,8 +59,7 @@ func GenerationOf(profile, database string) Generation {
 	return Generation{list: list, at: info.ModTime()}
 }
 
-// Continues reports whether this is still the database that an earlier look
-// found.
+// Continues reports whether this is still the database of an earlier reading.
 func (g Generation) Continues(earlier Generation) bool {
 	return earlier.list > 0 && (g.list > earlier.list || g.list == earlier.list && g.at.Equal(earlier.at))
 }

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// A database goes on while its list of files is the same or a later one; one that
-// was begun anew, is gone or was never there is another.
+// A database continues if its list of files is the same or a later one. A database that
+// was created again, is missing or never existed does not.
 func TestGeneration(t *testing.T) {
 	profile := t.TempDir()
 	current := filepath.Join(profile, SessionStorage, "CURRENT")
@@ -27,7 +27,7 @@ func TestGeneration(t *testing.T) {
 	}
 	then, later := time.Unix(1e9, 5), time.Unix(1e9, 6)
 	if none := GenerationOf(profile, SessionStorage); none.Continues(none) {
-		t.Error("what is not there goes on")
+		t.Error("a missing database continues")
 	}
 	first := write("MANIFEST-000001\n", then)
 	for name, test := range map[string]struct {
@@ -35,16 +35,16 @@ func TestGeneration(t *testing.T) {
 		at   time.Time
 		goes bool
 	}{
-		"as it was":             {"MANIFEST-000001\n", then, true},
-		"begun anew":            {"MANIFEST-000001\n", later, false},
+		"unchanged":             {"MANIFEST-000001\n", then, true},
+		"created again":         {"MANIFEST-000001\n", later, false},
 		"its list was replaced": {"MANIFEST-000007\n", later, true},
 		"nonsense":              {"../../etc/passwd\n", then, false},
 	} {
 		if got := write(test.list, test.at).Continues(first); got != test.goes {
-			t.Errorf("%s: it goes on: %t", name, got)
+			t.Errorf("%s: continues: %t", name, got)
 		}
 	}
 	if seventh := write("MANIFEST-000007\n", then); write("MANIFEST-000001\n", later).Continues(seventh) {
-		t.Error("begun anew, it goes on")
+		t.Error("a database that was created again continues")
 	}
 }

@@ -8,18 +8,18 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// indexedDB counts databases and records. An origin's own store is a LevelDB
-// beside IndexedDB/<origin>.indexeddb.blob; those of storage buckets and of
-// frames below other sites are in WebStorage/<bucket>.
+// indexedDB counts databases and records. An origin's default store is a LevelDB beside
+// IndexedDB/<origin>.indexeddb.blob. Those of storage buckets and of frames in other
+// sites are in WebStorage/<bucket>.
 func (s *survey) indexedDB() {
 	for _, name := range s.names("IndexedDB") {
 		id, known := strings.CutSuffix(name, ".indexeddb.leveldb")
 		switch {
 		case known:
-			s.idb(path.Join("IndexedDB", name), originOf(id))
+			s.addIndexedDB(path.Join("IndexedDB", name), originOf(id))
 		case strings.HasSuffix(name, ".indexeddb.blob"):
 		default:
-			s.add(state.Holding{Component: state.ComponentIndexedDB, Uncounted: "it is in a form that is not known here"})
+			s.add(state.Holding{Component: state.ComponentIndexedDB, Uncounted: "its format is unknown"})
 		}
 	}
 	for id, origin := range s.buckets() {
@@ -27,16 +27,16 @@ func (s *survey) indexedDB() {
 		for _, name := range s.names(dir) {
 			switch name {
 			case "indexeddb.leveldb":
-				s.idb(path.Join(dir, name), origin)
+				s.addIndexedDB(path.Join(dir, name), origin)
 			case "indexeddb.blob":
 			default:
-				s.add(state.Holding{Component: state.ComponentIndexedDB, Origin: origin, Uncounted: "it is in a form that is not known here"})
+				s.add(state.Holding{Component: state.ComponentIndexedDB, Origin: origin, Uncounted: "its format is unknown"})
 			}
 		}
 	}
 }
 
-func (s *survey) idb(dir, origin string) {
+func (s *survey) addIndexedDB(dir, origin string) {
 	db, err := leveldb.Read(s.ctx, s.fsys, dir, func(key []byte) bool { return idbKind(key) != "" }, false)
 	n := map[string]int{}
 	uncounted := ""
@@ -52,13 +52,13 @@ func (s *survey) idb(dir, origin string) {
 }
 
 const (
-	idbDatabaseName = 201 // a key of the global metadata: origin and name of a database
-	idbRecords      = 1   // the index that holds an object store's records
+	idbDatabaseName = 201 // key of the global metadata: origin and name of a database
+	idbRecords      = 1   // index with an object store's records
 )
 
-// idbKind tells what a key of an IndexedDB store stands for: a database, a
-// record, or nothing that is counted. A key begins with the IDs of its
-// database, object store and index, whose lengths the first byte has
+// idbKind returns the component that a key of an IndexedDB store stands for: a database,
+// a record, or "" for keys that are not counted. A key begins with the IDs of its
+// database, object store and index; the first byte has their lengths
 // (content/browser/indexed_db: indexed_db_leveldb_coding).
 func idbKind(key []byte) string {
 	if len(key) == 0 {
@@ -86,8 +86,8 @@ func idbKind(key []byte) string {
 	}
 }
 
-// originOf turns a file name's form of an origin, http_host_port with 0 for
-// the scheme's own port, into a storage key.
+// originOf converts an origin in the form of file names, http_host_port with 0 for the
+// scheme's default port, to a storage key.
 func originOf(id string) string {
 	scheme, rest, ok := strings.Cut(id, "_")
 	colon := strings.LastIndex(rest, "_")

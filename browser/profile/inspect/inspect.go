@@ -1,13 +1,12 @@
-// Package inspect counts what a profile at rest holds, without Chrome and
-// without changing it: the SQLite databases, LevelDBs, JSON files and folders
-// in which Chrome keeps each kind of state. So a save can say what was there
-// before anything of it is archived, and a restore can say what is damaged
-// before Chrome reads it.
+// Package inspect counts what a profile at rest holds, without Chrome and without
+// changing the profile. It reads the SQLite databases, LevelDBs, JSON files and folders
+// in which Chrome keeps each kind of state. So a save can say what the profile held
+// before archiving it, and a restore can say what is damaged before Chrome reads it.
 //
-// Where each kind lives, and in which form, is as found in Chromium 156. A form
-// that is not known is reported as not counted, never as lost or whole. Nothing
-// here is trusted: a profile may be somebody's upload, so files are bounded,
-// and links are not followed out of the profile.
+// The places and formats are those found in Chromium 156. State in an unknown format is
+// reported as not counted, never as lost or complete. The input is not trusted, because a
+// profile may be an upload: files are bounded, and links are not followed out of the
+// profile.
 package inspect
 
 import (
@@ -29,27 +28,26 @@ import (
 // Profile is what was read of a profile.
 type Profile struct {
 	Inventory state.Inventory
-	// LocalStorage is that of every origin, also of those without an open tab;
-	// of a damaged database, what could still be read. Its areas are nil where
-	// it is not there, or was not read: its holding says why.
+	// LocalStorage has the localStorage of every origin, with or without an open tab. If
+	// the database is damaged, it has what could still be read. Its areas are nil if
+	// there is no database or it was not read; its holding says why.
 	LocalStorage localstorage.Contents
-	// SessionStorage is that of all tabs; it is not known where the database is
-	// damaged or was not read.
+	// SessionStorage has the sessionStorage of all tabs. It is not Known if the database
+	// is damaged or was not read.
 	SessionStorage sessionstorage.Contents
-	// Cookies is the whole jar, nil where it is damaged or was not read.
+	// Cookies is the whole cookie jar; nil if it is damaged or was not read completely.
 	Cookies []state.Cookie
-	// CookiesAt is when the newest cookie of the jar was made or changed; zero
-	// where that is not known.
+	// CookiesAt is when the newest cookie was created or changed; zero if unknown.
 	CookiesAt time.Time
-	// Listed is the same jar also where some values cannot be read; Foreign has
+	// Listed is the same jar, but also present if some values cannot be read. Foreign has
 	// the reasons, by the cookies' identities.
 	Listed  []state.Cookie
 	Foreign map[string]string
 }
 
-// Read reads the profile in a folder (…/Default). The files must stand still:
-// Chrome has closed them, or is frozen, or does not know them yet. It fails
-// only where the folder cannot be opened or ctx ends.
+// Read reads the profile in a folder (…/Default). The files must not change meanwhile:
+// Chrome has closed them, is frozen, or has not opened them yet. Read fails only if the
+// folder cannot be opened or ctx ends.
 func Read(ctx context.Context, dir string) (Profile, error) {
 	const op = "inspect.read"
 	root, err := os.OpenRoot(dir)
@@ -58,7 +56,7 @@ func Read(ctx context.Context, dir string) (Profile, error) {
 	}
 	defer func() { _ = root.Close() }() // only a handle
 	s := survey{ctx: ctx, root: root, fsys: plainFiles{root.FS()}, dir: dir}
-	// Side by side: most of the time goes into waiting for files.
+	// The kinds are read in parallel: most of the time is spent waiting for files.
 	kinds := []func(*survey){(*survey).local, (*survey).sessionStorage, (*survey).indexedDB, (*survey).serviceWorkers,
 		(*survey).caches, (*survey).files, (*survey).cookies, (*survey).databases, (*survey).settings}
 	parts := make([]survey, len(kinds))
@@ -71,7 +69,7 @@ func Read(ctx context.Context, dir string) (Profile, error) {
 			return nil
 		})
 	}
-	_ = group.Wait() // none fails: what it does not know is in its holdings
+	_ = group.Wait() // no function of the group fails: what is unknown is in its holdings
 	p := Profile{Inventory: state.Inventory{}}
 	for _, part := range parts {
 		p.Inventory = append(p.Inventory, part.found...)
@@ -88,12 +86,12 @@ func Read(ctx context.Context, dir string) (Profile, error) {
 			}
 		}
 	}
-	p.Inventory = merged(p.Inventory)
+	p.Inventory = merge(p.Inventory)
 	return p, fault.Wrap(ctx.Err(), fault.Timeout, op, "the profile was not read in time")
 }
 
-// Settings reads only what lies in JSON files: the settings with what was
-// granted and zoomed, the bookmarks, HSTS. A profile that is not there has none.
+// Settings reads only what is in JSON files: the settings with permissions and zoom
+// levels, the bookmarks, HSTS. A missing profile has none.
 func Settings(ctx context.Context, dir string) (state.Inventory, error) {
 	root, err := os.OpenRoot(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -105,12 +103,12 @@ func Settings(ctx context.Context, dir string) (state.Inventory, error) {
 	defer func() { _ = root.Close() }() // only a handle
 	s := survey{ctx: ctx, root: root, fsys: plainFiles{root.FS()}, dir: dir}
 	s.settings()
-	return merged(s.found), nil
+	return merge(s.found), nil
 }
 
-// merged adds up what lies in more than one place: an origin's own store and
-// those of its buckets.
-func merged(all state.Inventory) state.Inventory {
+// merge adds up holdings of the same component and origin that are in several places: an
+// origin's own store and those of its buckets.
+func merge(all state.Inventory) state.Inventory {
 	all.Sort()
 	out := all[:0]
 	for _, h := range all {
@@ -126,7 +124,7 @@ func merged(all state.Inventory) state.Inventory {
 	return out
 }
 
-// survey is one reading of a part of a profile.
+// survey is a reading of one part of a profile.
 type survey struct {
 	ctx  context.Context
 	root *os.Root
@@ -136,8 +134,7 @@ type survey struct {
 	found []state.Holding
 	jar   []state.Cookie
 	jarAt time.Time
-	// foreign has the cookies whose value is under another key than ours, with
-	// the reason.
+	// foreign has the cookies whose value is encrypted with another key, with the reason.
 	foreign map[string]string
 
 	localStorage localstorage.Contents
@@ -146,12 +143,12 @@ type survey struct {
 
 func (s *survey) add(h state.Holding) { s.found = append(s.found, h) }
 
-// counts adds a holding for each origin. Of a damaged store nothing says whose
-// the lost part was, so every origin's holding tells; with no origin left, and of
-// an uncounted one, a holding without an origin does.
+// counts adds a holding for each origin. A damaged store does not show whose data is
+// lost, so every origin's holding gets the damage. If no origin is left, or the store is
+// uncounted, one holding without an origin gets it.
 func (s *survey) counts(component string, byOrigin map[string]int, damage, uncounted string) {
 	if uncounted != "" {
-		byOrigin = nil // how far the reading came says nothing
+		byOrigin = nil // a partial count means nothing
 	}
 	for origin, n := range byOrigin {
 		s.add(state.Holding{Component: component, Origin: origin, Items: n, Damage: damage, Uncounted: uncounted})
@@ -161,20 +158,20 @@ func (s *survey) counts(component string, byOrigin map[string]int, damage, uncou
 	}
 }
 
-// exists reports whether a file or folder of the profile is there.
+// exists reports whether the profile has a file or folder.
 func (s *survey) exists(name string) bool {
 	_, err := fs.Stat(s.fsys, name)
 	return err == nil
 }
 
-// over reports whether there is no time left. What a file of the profile names
-// over and over is looked at as often, until then.
-func (s *survey) over() bool { return s.ctx.Err() != nil }
+// timeUp reports whether the time is up. A file can name the same thing any number of
+// times, and each is read until then.
+func (s *survey) timeUp() bool { return s.ctx.Err() != nil }
 
-// names lists the names of a folder's entries, none where there is none, or no
-// time left.
+// names lists the names of a folder's entries. It is empty if there is no folder or the
+// time is up.
 func (s *survey) names(dir string) []string {
-	if s.over() {
+	if s.timeUp() {
 		return nil
 	}
 	entries, err := fs.ReadDir(s.fsys, dir)

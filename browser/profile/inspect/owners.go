@@ -10,12 +10,12 @@ import (
 	"github.com/stasisd/stasis/fault"
 )
 
-// Stores are the folders of a profile in which everything, but for databases
-// that list it, belongs to one storage key each.
+// Stores lists the folders of a profile in which every entry belongs to one storage key,
+// except the databases that list the entries.
 var Stores = []string{"IndexedDB", "Service Worker/CacheStorage", "File System", "WebStorage"}
 
-// Owners tells whose the entries of the profile's [Stores] are: the storage
-// key by the entry's name from the profile's folder. What is not there has no
+// Owners returns the storage keys that own the entries of the profile's [Stores], by the
+// entry's name relative to the profile's folder. An entry that is not in the map has no
 // known owner.
 func Owners(ctx context.Context, dir string) (map[string]string, error) {
 	root, err := os.OpenRoot(dir)

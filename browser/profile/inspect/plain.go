@@ -2,12 +2,12 @@ package inspect
 
 import "io/fs"
 
-// plainFiles is a file system of which plain files and folders alone are
-// opened: what Chrome's user has put in their place, such as a pipe, would hold
-// its reader up for ever.
+// plainFiles is a file system that opens only regular files and folders. Chrome's user
+// could put something else in their place, such as a named pipe, which would block a
+// reader for ever.
 type plainFiles struct{ fs.FS }
 
-// Open opens a plain file or a folder; of anything else it is fs.ErrInvalid.
+// Open opens a regular file or a folder. For anything else it returns fs.ErrInvalid.
 func (p plainFiles) Open(name string) (fs.File, error) {
 	info, err := fs.Stat(p.FS, name)
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// A pipe in the place of a file that is read holds nothing up, and a store that
-// has one is told as damaged.
+// A named pipe in place of a file does not block a reading, and a store with one is
+// reported as damaged.
 func TestPipesAreNotRead(t *testing.T) {
 	dir := t.TempDir()
 	store := filepath.Join(dir, "Local Storage", "leveldb")

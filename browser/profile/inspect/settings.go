@@ -9,7 +9,7 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// settings counts what lies in JSON files.
+// settings counts what is in JSON files.
 func (s *survey) settings() {
 	s.json("Preferences", state.ComponentPreferences, func(prefs map[string]any) {
 		s.add(state.Holding{Component: state.ComponentPreferences, Items: 1})
@@ -36,11 +36,11 @@ func (s *survey) settings() {
 	})
 }
 
-// maxJSON bounds a JSON file, in bytes: read, it takes up to thirty times as
-// much memory. Settings have some hundred kilobytes, ten thousand bookmarks 5 MB.
+// maxJSON bounds a JSON file, in bytes: decoded, it takes up to thirty times as much
+// memory. Settings have a few hundred kilobytes, ten thousand bookmarks 5 MB.
 const maxJSON = 8 << 20
 
-// json reads a JSON object; one that is none is damaged.
+// json reads a JSON object. A file that is not one is reported as damaged.
 func (s *survey) json(file, component string, do func(map[string]any)) {
 	if !s.exists(file) {
 		return
@@ -61,7 +61,7 @@ func (s *survey) json(file, component string, do func(map[string]any)) {
 	do(o)
 }
 
-// object walks down to an object; of what is no object it is empty.
+// object walks down to a nested object; the result is empty if it is not an object.
 func object(o map[string]any, keys ...string) map[string]any {
 	for _, key := range keys {
 		o, _ = o[key].(map[string]any)
@@ -69,9 +69,8 @@ func object(o map[string]any, keys ...string) map[string]any {
 	return o
 }
 
-// contentSettings counts the decisions (allow, block) by site. Entries whose
-// setting is no number are Chrome's own notes, such as how often a site is
-// used.
+// contentSettings counts the decisions (allow, block) by site. Entries whose setting is
+// not a number are Chrome's own records, such as how often a site is used.
 func contentSettings(prefs map[string]any) map[string]int {
 	n := map[string]int{}
 	for _, patterns := range object(prefs, "profile", "content_settings", "exceptions") {
@@ -87,10 +86,10 @@ func contentSettings(prefs map[string]any) map[string]int {
 	return n
 }
 
-// maxDepth bounds how deep folders of bookmarks are followed.
+// maxDepth bounds the depth of bookmark folders.
 const maxDepth = 100
 
-// bookmarks counts the bookmarks below some nodes.
+// bookmarks counts the bookmarks below the given nodes.
 func bookmarks(nodes map[string]any, depth int) int {
 	n := 0
 	for _, node := range nodes {

@@ -17,13 +17,15 @@ import (
 // sqliteDeadline bounds the reading of one database.
 const sqliteDeadline = 5 * time.Second
 
-// errTooLarge says that a database has more than is kept in memory.
+// errTooLarge is the error for a database with more rows or bytes than are kept in
+// memory.
 var errTooLarge = fmt.Errorf("it has more than %d rows or %d MiB", leveldb.MaxEntries, leveldb.MaxBytes>>20)
 
-// budget bounds what is kept of one database's rows, as [leveldb.Read] does.
+// budget bounds the rows of one database that are kept, as [leveldb.Read] does for
+// entries.
 type budget struct{ rows, bytes int }
 
-// take counts a row, and is errTooLarge where there were too many.
+// take counts a row of n bytes. It returns errTooLarge if there are too many.
 func (b *budget) take(n int) error {
 	b.rows, b.bytes = b.rows+1, b.bytes+n
 	if b.rows > leveldb.MaxEntries || b.bytes > leveldb.MaxBytes {
@@ -32,14 +34,14 @@ func (b *budget) take(n int) error {
 	return nil
 }
 
-// query counts rows of a table by origin.
+// query counts the rows of a table by origin.
 type query struct {
 	file, component, table string
 	origin                 string // an SQL expression
 	where                  string
 }
 
-// queries has the tables of Chromium 156 that hold a user's state.
+// queries lists the tables of Chromium 156 that hold a user's state.
 var queries = []query{
 	{"History", state.ComponentVisited, "urls", "''", ""},
 	{"Login Data", state.ComponentPasswords, "logins", "signon_realm", "WHERE blacklisted_by_user = 0"},
@@ -49,7 +51,7 @@ var queries = []query{
 	{"WebStorage/QuotaManager", state.ComponentStorageBuckets, "buckets", "storage_key", "WHERE name <> '_default'"},
 }
 
-// databases counts what lies in SQLite databases.
+// databases counts what is in SQLite databases.
 func (s *survey) databases() {
 	type tally struct {
 		byOrigin          map[string]int
@@ -82,21 +84,21 @@ func (s *survey) databases() {
 	}
 }
 
-// sqlite opens a database as it lies there, reads a table of it, and checks its
-// pages. A view in the table's place is not read: it could be anything.
+// sqlite opens a database read-only, reads a table of it, and checks its pages. It does
+// not read a view of the table's name, which could contain anything.
 func (s *survey) sqlite(name, table string, read func(context.Context, *sql.DB) error) (damage, uncounted string) {
 	ctx, cancel := context.WithTimeout(s.ctx, sqliteDeadline)
 	defer cancel()
-	if _, err := s.root.Lstat(name); err != nil { // a link leads out of the profile
+	if _, err := s.root.Lstat(name); err != nil { // a link may lead out of the profile
 		return sqlite.ErrNoFile.Error(), ""
 	}
 	for _, beside := range []string{"-journal", "-wal"} {
-		// What was being written is undone, or done, when Chrome opens it.
+		// Chrome undoes or completes an unfinished write when it opens the database.
 		if b, err := s.read(name + beside); err == nil && len(b) > 0 && b[0] != 0 {
 			return "", "Chrome was writing it"
 		}
 	}
-	const broken, strange = "the database is damaged", "it is in a form that is not known here"
+	const broken, unknownFormat = "the database is damaged", "its format is unknown"
 	db, err := sqlite.Open(ctx, filepath.Join(s.dir, filepath.FromSlash(name)), false)
 	switch {
 	case ctx.Err() != nil:
@@ -112,14 +114,14 @@ func (s *survey) sqlite(name, table string, read func(context.Context, *sql.DB) 
 	var kind string
 	err = db.QueryRowContext(ctx, "SELECT type FROM sqlite_master WHERE name = ?", table).Scan(&kind)
 	if errors.Is(err, sql.ErrNoRows) || err == nil && kind != "table" {
-		return "", strange
+		return "", unknownFormat
 	}
 	if err == nil {
-		// Generated columns could make any length of text of nothing.
+		// Generated columns could create text of any length without stored data.
 		var made int
 		err = db.QueryRowContext(ctx, "SELECT count(*) FROM pragma_table_xinfo(?) WHERE hidden > 1", table).Scan(&made)
 		if err == nil && made > 0 {
-			return "", strange
+			return "", unknownFormat
 		}
 	}
 	if err == nil {
@@ -141,8 +143,8 @@ func (s *survey) sqlite(name, table string, read func(context.Context, *sql.DB) 
 		return "", sqlite.TooLarge(err).Error()
 	case err != nil || verdict != "ok":
 		return broken, ""
-	case odd != nil: // whole, and of another version of Chrome
-		return "", strange
+	case odd != nil: // intact, and of another version of Chrome
+		return "", unknownFormat
 	}
 	return "", ""
 }
@@ -169,13 +171,13 @@ func each(ctx context.Context, db *sql.DB, q query, do func(origin string, n int
 	return rows.Err()
 }
 
-// buckets tells whose the folders of WebStorage are, by ID.
+// buckets returns the storage keys of the folders of WebStorage, by bucket ID.
 func (s *survey) buckets() map[string]string {
 	owner := map[string]string{}
 	if !s.exists("WebStorage/QuotaManager") {
 		return owner
 	}
-	// Damage of it is told with the buckets themselves.
+	// Damage of this database is reported with the buckets themselves.
 	s.sqlite("WebStorage/QuotaManager", "buckets", func(ctx context.Context, db *sql.DB) error {
 		rows, err := db.QueryContext(ctx, "SELECT id, storage_key FROM buckets")
 		if err != nil {

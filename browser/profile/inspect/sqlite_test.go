@@ -13,22 +13,22 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// A database is called damaged only where its pages are: a table of another
-// version of Chrome, with more columns or fewer, is not, and what would take too
-// much memory is not counted either. None of it is lost: Chrome opens it as it is.
-func TestDatabasesOfOtherForms(t *testing.T) {
-	const strange = "it is in a form that is not known here"
+// A database counts as damaged only if its pages are. A table of another version of
+// Chrome, with more or fewer columns, does not, nor does a database that would take too
+// much memory: both are not counted, and stay for Chrome to open.
+func TestUnknownFormats(t *testing.T) {
+	const unknownFormat = "its format is unknown"
 	for name, test := range map[string]struct {
 		statements string
 		want       state.Holding
 	}{
 		"more columns": {"CREATE TABLE logins (later, signon_realm, blacklisted_by_user, newest); INSERT INTO logins VALUES (1, 'https://a.example/', 0, 2)",
 			state.Holding{Origin: "https://a.example/", Items: 1}},
-		"fewer columns":       {"CREATE TABLE logins (signon_realm)", state.Holding{Uncounted: strange}},
-		"another table":       {"CREATE TABLE passwords (signon_realm)", state.Holding{Uncounted: strange}},
-		"a view in its place": {"CREATE VIEW logins AS SELECT 'x' AS signon_realm, 0 AS blacklisted_by_user", state.Holding{Uncounted: strange}},
+		"fewer columns":       {"CREATE TABLE logins (signon_realm)", state.Holding{Uncounted: unknownFormat}},
+		"another table":       {"CREATE TABLE passwords (signon_realm)", state.Holding{Uncounted: unknownFormat}},
+		"a view in its place": {"CREATE VIEW logins AS SELECT 'x' AS signon_realm, 0 AS blacklisted_by_user", state.Holding{Uncounted: unknownFormat}},
 		"a generated column": {"CREATE TABLE logins (blacklisted_by_user, signon_realm AS (zeroblob(1000000000)))",
-			state.Holding{Uncounted: strange}},
+			state.Holding{Uncounted: unknownFormat}},
 		"a huge text": {"CREATE TABLE logins (signon_realm, blacklisted_by_user); INSERT INTO logins VALUES (CAST(zeroblob(40000000) AS TEXT), 0)",
 			state.Holding{Uncounted: "it has a value of more than 4 MiB"}},
 	} {
@@ -59,7 +59,7 @@ func TestDatabasesOfOtherForms(t *testing.T) {
 	check(t, "a huge file", dir, state.Holding{Uncounted: "it has more than 128 MiB"})
 }
 
-// Rows are bounded as bytes are. To read so many takes too long for a test.
+// Rows are bounded like bytes. Reading that many rows would take too long for a test.
 func TestBudget(t *testing.T) {
 	var b budget
 	for range leveldb.MaxEntries {
@@ -72,7 +72,7 @@ func TestBudget(t *testing.T) {
 	}
 }
 
-// check reads the passwords of a profile, which must be this one holding.
+// check reads the profile, which must have exactly one holding, of passwords.
 func check(t *testing.T, name, dir string, want state.Holding) {
 	t.Helper()
 	p, err := Read(context.Background(), dir)
@@ -81,6 +81,6 @@ func check(t *testing.T, name, dir string, want state.Holding) {
 	}
 	want.Component = state.ComponentPasswords
 	if len(p.Inventory) != 1 || p.Inventory[0] != want {
-		t.Errorf("%s: %+v, not %+v", name, p.Inventory, want)
+		t.Errorf("%s: got %+v, want %+v", name, p.Inventory, want)
 	}
 }

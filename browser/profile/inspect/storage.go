@@ -21,8 +21,8 @@ func (s *survey) local() {
 	s.counts(state.ComponentLocalStorage, byOrigin, c.Damage, "")
 }
 
-// sessionStorage is counted for damage only: the database also holds tabs that
-// were closed, and how much the open ones have is read over CDP.
+// sessionStorage adds a holding only for damage. The database also holds closed tabs, and
+// the open tabs' amounts are read over CDP.
 func (s *survey) sessionStorage() {
 	c, err := sessionstorage.Read(s.ctx, s.fsys)
 	s.tabsStorage = c

@@ -12,24 +12,24 @@ import (
 	"github.com/stasisd/stasis/fault"
 )
 
-// maxSessionFile bounds what is read of a session file, in bytes.
+// maxSessionFile bounds how much of a session file is read, in bytes.
 const maxSessionFile = 32 << 20
 
-// Tabs is what a profile's files hold of tabs, those that were closed among them:
-// enough to tell whether what could not be read of an open one is there.
+// Tabs is what a profile's files hold of tabs, including closed ones. It is enough to
+// decide whether the state of a tab that could not be read is on disk.
 type Tabs struct {
-	// Items counts the sessionStorage of all tabs, by storage key; nil where it
-	// was not read.
+	// Items counts the sessionStorage items of all tabs by storage key; nil if it was not
+	// read.
 	Items map[string]int
-	// session is Chrome's newest session file, which names the addresses of the
+	// session is Chrome's newest session file, which has the addresses of the
 	// back/forward lists as plain text.
 	session []byte
 }
 
-// Names reports whether the session files name an address.
+// Names reports whether the session file contains an address.
 func (t Tabs) Names(url string) bool { return bytes.Contains(t.session, []byte(url)) }
 
-// ReadTabs reads the tabs of the profile in a folder that Chrome has closed.
+// ReadTabs reads the tabs from the folder of a profile that Chrome has closed.
 func ReadTabs(ctx context.Context, dir string) (Tabs, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -40,7 +40,7 @@ func ReadTabs(ctx context.Context, dir string) (Tabs, error) {
 	return Tabs{Items: s.sessionItems(), session: s.sessionFile()}, nil
 }
 
-// sessionItems counts sessionStorage.
+// sessionItems counts sessionStorage items.
 func (s *survey) sessionItems() map[string]int {
 	c, err := sessionstorage.Read(s.ctx, s.fsys)
 	if err != nil || !c.Known() {
@@ -49,8 +49,8 @@ func (s *survey) sessionItems() map[string]int {
 	return c.Items()
 }
 
-// sessionFile is the newest of Chrome's files of the open tabs: their names end
-// with a time, in as many digits each.
+// sessionFile returns the newest of Chrome's files of open tabs. Their names end with a
+// time, always with the same number of digits.
 func (s *survey) sessionFile() []byte {
 	names := slices.DeleteFunc(s.names("Sessions"), func(name string) bool { return !strings.HasPrefix(name, "Session_") })
 	if len(names) == 0 {

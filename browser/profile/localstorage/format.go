@@ -10,7 +10,7 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// The byte before a string's characters.
+// These values are the byte before a string's characters.
 const (
 	formatUTF16  = 0 // little endian
 	formatLatin1 = 1
@@ -29,7 +29,7 @@ func decodeItem(k string, v []byte) (storageKey string, item state.Item, ok bool
 	return asCDP(owner), item, keyOK && valueOK
 }
 
-// encode writes a string as Chrome does: in Latin-1 where it can be.
+// encode encodes a string as Chrome does: in Latin-1 if possible.
 func encode(s string) []byte {
 	latin := []byte{formatLatin1}
 	for _, r := range s {
@@ -45,8 +45,8 @@ func encode(s string) []byte {
 	return latin
 }
 
-// decode reads such a string. Half of a surrogate pair becomes U+FFFD, as it
-// does over CDP.
+// decode decodes such a string. Half of a surrogate pair becomes U+FFFD, as it does over
+// CDP.
 func decode(b []byte) (string, bool) {
 	if len(b) == 0 {
 		return "", false
@@ -72,7 +72,7 @@ func decode(b []byte) (string, bool) {
 	}
 }
 
-// Size is how many bytes an area's keys and values have in the database.
+// Size returns the number of bytes of an area's keys and values in the database.
 func Size(area state.Area) int {
 	n := 0
 	for _, item := range area.Items {
@@ -81,11 +81,11 @@ func Size(area state.Area) int {
 	return n
 }
 
-// epoch is 1970 in Chrome's own time, microseconds since 1601.
+// epoch is 1970 in Chrome's time, in microseconds since 1601.
 const epoch = 11644473600_000_000
 
-// A commit is a protobuf message: when in field 1, and how many bytes in field
-// 2. When a key was last used is one with field 1 alone.
+// A commit is a protobuf message: its time in field 1, the number of bytes in field 2. A
+// last use is a message with field 1 only.
 const (
 	tagTime  = 1 << 3
 	tagBytes = 2 << 3
@@ -99,7 +99,7 @@ func encodeCommit(c Commit) []byte {
 	return binary.AppendUvarint(append(encodeTime(c.At), tagBytes), uint64(c.Bytes))
 }
 
-// decodeCommit reads a commit; one in another form is of the year 1601.
+// decodeCommit decodes a commit. An unknown format gives a time in 1601.
 func decodeCommit(b []byte) (c Commit) {
 	for len(b) > 0 {
 		tag := b[0]

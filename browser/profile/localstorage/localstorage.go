@@ -1,8 +1,8 @@
-// Package localstorage reads and writes the localStorage of a profile at rest:
-// one LevelDB for all origins, in which an item's key is "_", the storage key, a
-// NUL and the script's own key. Beside the items lies, for each storage key,
-// when it was written last ("META:") and last used ("METAACCESS:"). That is the
-// form of Chromium 156 (components/services/storage/dom_storage), schema 1.
+// Package localstorage reads and writes the localStorage of a profile at rest. It is one
+// LevelDB for all origins. An item's key is "_", the storage key, a NUL and the script's
+// own key. For each storage key there are also the times of the last write ("META:") and
+// the last use ("METAACCESS:"). This is the format of Chromium 156
+// (components/services/storage/dom_storage), schema 1.
 package localstorage
 
 import (
@@ -17,7 +17,7 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// Folder is where the database lies in a profile.
+// Folder is the database's folder in a profile.
 const Folder = "Local Storage/leveldb"
 
 const (
@@ -30,29 +30,29 @@ const (
 
 // Contents is what was read of a profile's localStorage.
 type Contents struct {
-	// Areas are those of every storage key that has items, sorted; nil where
-	// there is no database, or too much in it. Half of a surrogate pair is U+FFFD, as over CDP.
+	// Areas has the area of every storage key with items, sorted; nil if there is no
+	// database, or too much in it. Half of a surrogate pair is U+FFFD, as over CDP.
 	Areas []state.Area
-	// Commits tell of each storage key when Chrome wrote it last; nil where even
-	// of these there are too many.
+	// Commits has Chrome's last write of each storage key; nil if even these are too many
+	// to read.
 	Commits map[string]Commit
-	// Damage says what could not be read, "" where all could.
+	// Damage says what could not be read; "" if everything was read.
 	Damage string
-	// Cut: the last write is not there whole.
+	// Cut says that the last write is incomplete.
 	Cut bool
 }
 
-// Commit is Chrome's last write of one storage key's items.
+// Commit is Chrome's last write of a storage key's items.
 type Commit struct {
 	At    time.Time
-	Bytes int // of all its keys and values then, as in Size
-	// Emptied: it left no item; when, nothing tells.
+	Bytes int // bytes of all keys and values after that write, as in Size
+	// Emptied says that the write left no item; its time is unknown.
 	Emptied bool
 }
 
-// Read reads the localStorage of a profile's file system; one without any is
-// empty. Of one with too much for leveldb.Read the commits are read all the
-// same; the error is leveldb.ErrTooMuch then. The only other one is ctx's.
+// Read reads the localStorage of a profile's file system. If the profile has none, the
+// result is empty. If the database is too large for leveldb.Read, the result has the
+// commits only, and the error is leveldb.ErrTooMuch. The only other error is ctx's.
 func Read(ctx context.Context, profile fs.FS) (Contents, error) {
 	if _, err := fs.Stat(profile, Folder); errors.Is(err, fs.ErrNotExist) {
 		return Contents{Commits: map[string]Commit{}}, nil
@@ -79,7 +79,7 @@ func Read(ctx context.Context, profile fs.FS) (Contents, error) {
 	c.commits(db)
 	areas := map[string][]state.Item{}
 	for k, v := range db.Entries {
-		delete(db.Entries, k) // it is not held twice
+		delete(db.Entries, k) // frees memory: the item is decoded below
 		if !strings.HasPrefix(k, prefixItem) {
 			continue
 		}
@@ -113,12 +113,12 @@ func (c *Contents) commits(db leveldb.Database) {
 	}
 }
 
-// Unwritten names the storage keys of a reading over CDP, begun at a time, whose
-// state at that time did not reach the disk: Chrome ended before it had written
-// it. Where Chrome has written the key since, what differs the site has changed.
+// Unwritten returns the storage keys of a reading over CDP whose state did not reach the
+// disk, because Chrome ended before it had written it. since is when the reading began.
+// If Chrome has written a key after that, a difference was made by the site.
 func (c Contents) Unwritten(read []state.Area, since time.Time) []string {
 	if c.Commits == nil {
-		return nil // nobody knows
+		return nil // unknown
 	}
 	var lost []string
 	for _, area := range read {
@@ -131,8 +131,8 @@ func (c Contents) Unwritten(read []state.Area, since time.Time) []string {
 	return lost
 }
 
-// Has reports whether an area is on the disk as it was read. Where there is too
-// much to compare, its size has to do.
+// Has reports whether the disk has an area as it was read. If there is too much to
+// compare, only the size counts.
 func (c Contents) Has(area state.Area) bool {
 	if c.Areas == nil {
 		return c.Commits[area.StorageKey].Bytes == Size(area)
@@ -145,15 +145,16 @@ func (c Contents) Has(area state.Area) bool {
 	return slices.Equal(items, c.Areas[i].Items)
 }
 
-// Removed reports whether the removal of an item has reached the disk. Chrome may
-// have the profile open: what cannot be read is not there yet.
+// Removed reports whether the removal of an item has reached the disk. Chrome may have
+// the profile open; what cannot be read counts as not removed.
 func Removed(ctx context.Context, profile fs.FS, storageKey, item string) bool {
 	wanted := itemKey(onDisk(storageKey), item)
 	db, err := leveldb.Read(ctx, profile, Folder, func(key []byte) bool { return string(key) == wanted }, false)
 	return err == nil && slices.Contains(db.Deleted, wanted)
 }
 
-// asCDP writes a storage key of the database as CDP and every other store do.
+// asCDP converts a storage key of the database to the form that CDP and all other stores
+// use.
 func asCDP(owner string) string {
 	if strings.Contains(owner, "^") {
 		return owner
@@ -161,7 +162,7 @@ func asCDP(owner string) string {
 	return owner + "/"
 }
 
-// onDisk undoes asCDP.
+// onDisk is the inverse of asCDP.
 func onDisk(storageKey string) string {
 	if strings.Contains(storageKey, "^") {
 		return storageKey

@@ -32,7 +32,7 @@ func profile(t *testing.T) *os.Root {
 	return root
 }
 
-func lay(t *testing.T, root *os.Root, at time.Time, areas ...state.Area) (lines []state.Component, rest []state.Area) {
+func writeAreas(t *testing.T, root *os.Root, at time.Time, areas ...state.Area) (lines []state.Component, rest []state.Area) {
 	t.Helper()
 	lines, rest, err := Lay(t.Context(), root, areas, at)
 	if err != nil {
@@ -50,9 +50,9 @@ func contents(t *testing.T, root *os.Root) Contents {
 	return c
 }
 
-// What is laid is all that its storage key has afterwards, and nobody else's
-// items are touched: not even those that no document can spell.
-func TestLay(t *testing.T) {
+// Lay replaces all items of its storage keys and does not change others, not even those
+// that no document can express.
+func TestWrite(t *testing.T) {
 	root := profile(t)
 	half := []byte{formatUTF16, 'a', 0, 0x00, 0xd8} // half of a surrogate pair
 	if err := root.Mkdir("Local Storage", 0o700); err != nil {
@@ -67,7 +67,7 @@ func TestLay(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	lines, rest := lay(t, root, noon, area("https://a.test/", "k", "a\ufffd", "new", "é"), area("https://c.test:8080/", "😀", "к", "", ""))
+	lines, rest := writeAreas(t, root, noon, area("https://a.test/", "k", "a\ufffd", "new", "é"), area("https://c.test:8080/", "😀", "к", "", ""))
 	if len(rest) != 0 || len(lines) != 2 || lines[0] != (state.Component{Name: state.ComponentLocalStorage, Origin: "https://a.test/", Saved: 2, Restored: 2}) {
 		t.Errorf("%+v, %+v", lines, rest)
 	}
@@ -81,18 +81,18 @@ func TestLay(t *testing.T) {
 	}
 	db, err := leveldb.Read(t.Context(), root.FS(), Folder, func([]byte) bool { return true }, true)
 	if err != nil || string(db.Entries[itemKey("https://a.test", "k")]) != string(half) || len(db.Entries[prefixAccess+"https://b.test"]) == 0 {
-		t.Errorf("what reads the same was written again: %v", err)
+		t.Errorf("an item that reads the same was written again: %v", err)
 	}
-	lay(t, root, noon, area("https://a.test/"))
+	writeAreas(t, root, noon, area("https://a.test/"))
 	if c := contents(t, root); len(c.Areas) != 2 || len(c.Commits) != 1 {
 		t.Errorf("an area without items: %+v", c)
 	}
 }
 
-// A database that is damaged, cut off or no folder at all is whole afterwards,
-// with what could be read of it.
-func TestLayMends(t *testing.T) {
-	for name, harm := range map[string]func(file string, b []byte) error{
+// Lay repairs a database that is damaged, cut off or not a folder, and keeps what could
+// be read of it.
+func TestWriteRepairs(t *testing.T) {
+	for name, damage := range map[string]func(file string, b []byte) error{
 		"cut":     func(file string, b []byte) error { return os.WriteFile(file, b[:len(b)-3], 0o600) },
 		"damaged": func(file string, b []byte) error { b[8] ^= 1; return os.WriteFile(file, b, 0o600) },
 		"a file": func(file string, b []byte) error {
@@ -104,16 +104,16 @@ func TestLayMends(t *testing.T) {
 		},
 	} {
 		root := profile(t)
-		lay(t, root, noon, area("https://a.test/", "k", "v"))
+		writeAreas(t, root, noon, area("https://a.test/", "k", "v"))
 		file := filepath.Join(root.Name(), Folder, "000002.log")
 		b, err := os.ReadFile(file)
 		if err == nil {
-			err = harm(file, b)
+			err = damage(file, b)
 		}
 		if err != nil {
 			t.Fatal(err)
 		}
-		if lines, _ := lay(t, root, noon, area("https://b.test/", "k", "v")); len(lines) != 1 {
+		if lines, _ := writeAreas(t, root, noon, area("https://b.test/", "k", "v")); len(lines) != 1 {
 			t.Errorf("%s: %+v", name, lines)
 		}
 		if c := contents(t, root); c.Cut || c.Damage != "" || len(c.Areas) != 1 {
@@ -122,8 +122,8 @@ func TestLayMends(t *testing.T) {
 	}
 }
 
-// A key that Chrome would spell in another way would be found by no page: such
-// ones, and those that are no origin of the web, are left to Chrome.
+// No page would find a key in another spelling than Chrome's. Lay leaves such keys to
+// Chrome, and those that are not http: or https: origins.
 func TestCanonical(t *testing.T) {
 	for key, want := range map[string]bool{
 		"https://a.example/": true, "http://localhost:8080/": true, "http://127.0.0.1:1/": true, "https://xa--b.example/": true,
@@ -134,9 +134,9 @@ func TestCanonical(t *testing.T) {
 		"https://a.example/^0https://b.example": false, "https://a.example/\x00": false,
 	} {
 		root := profile(t)
-		_, rest := lay(t, root, noon, area(key, "k", "v"))
-		if laid := len(rest) == 0; laid != want {
-			t.Errorf("%q was laid: %t", key, laid)
+		_, rest := writeAreas(t, root, noon, area(key, "k", "v"))
+		if ok := len(rest) == 0; ok != want {
+			t.Errorf("%q: written: %t", key, ok)
 		}
 		if c := contents(t, root); len(c.Areas) == 1 != want {
 			t.Errorf("%q: %+v", key, c)
@@ -144,8 +144,8 @@ func TestCanonical(t *testing.T) {
 	}
 }
 
-// A reading counts as unwritten where the disk has something else that is older;
-// what is newer the site has changed since.
+// A reading is unwritten if the disk has something else that is older. Something newer is
+// a change by the site.
 func TestUnwritten(t *testing.T) {
 	read := []state.Area{area("https://a.test/", "k", "read", "l", "m")}
 	for name, test := range map[string]struct {
@@ -167,11 +167,11 @@ func TestUnwritten(t *testing.T) {
 	}
 	on := Contents{Areas: []state.Area{area("https://b.test/", "k", "v")}, Commits: map[string]Commit{}}
 	if got := on.Unwritten([]state.Area{area("https://b.test/"), area("https://c.test/"), area("https://d.test/^1nonce", "k", "v")}, noon); len(got) != 1 || got[0] != "https://b.test/" {
-		t.Errorf("of areas that are empty or have no name: %v", got)
+		t.Errorf("unwritten, of areas that are empty or have no name: %v", got)
 	}
 }
 
-// Of a database with too much to be read the commits are.
+// If a database is too large to read, its commits are still read.
 func TestReadTooMuch(t *testing.T) {
 	root := profile(t)
 	if err := root.Mkdir("Local Storage", 0o700); err != nil {
@@ -189,7 +189,7 @@ func TestReadTooMuch(t *testing.T) {
 	if err == nil || c.Areas != nil || len(c.Commits) != 2 {
 		t.Errorf("%v, %d areas, %v", err, len(c.Areas), c.Commits)
 	}
-	if lines, rest := lay(t, root, noon, area("https://a.test/", "1", "v")); len(lines) != 0 || len(rest) != 1 {
+	if lines, rest := writeAreas(t, root, noon, area("https://a.test/", "1", "v")); len(lines) != 0 || len(rest) != 1 {
 		t.Errorf("%v, %v", lines, rest)
 	}
 }

@@ -16,33 +16,33 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// The two copies of one thing: what was read over CDP, and what the profile has.
+// These values name the two copies of one thing: the reading over CDP, and the profile's.
 const (
 	Read = "read"
 	Disk = "disk"
-	Was  = "was" // what the profile had when the reading began
+	Was  = "was" // what the profile had at the start of the reading
 )
 
-// ReadAt is when the reading began, ReadUntil when it was done, and Now when it is
-// decided which copy is newer.
+// ReadAt is when the reading began, ReadUntil when it ended, and Now when the copies are
+// compared.
 var (
 	ReadAt    = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	ReadUntil = ReadAt.Add(100 * time.Millisecond)
 	Now       = ReadAt.Add(2 * time.Hour)
 )
 
-// Copies are the copies of one part of an environment, of which one is newer.
+// Copies describes two copies of one part of an environment, of which one is newer.
 type Copies struct {
 	Left    state.Datadir // how the files were left
 	Part    string        // a component of reports
 	Profile string        // what the profile has: a key of profiles
 	Damage  string        // "", "damaged", "cut" or "unread"
-	// FromDisk: the document's own copy was read in this profile.
+	// FromDisk: the document's own copy was read from this profile.
 	FromDisk bool
 }
 
-// profiles are what a profile may have: the value, and when it was written,
-// from the reading's begin.
+// profiles lists what a profile may have: the value, and when it was written, relative to
+// the start of the reading.
 var profiles = map[string]struct {
 	value   string
 	written time.Duration
@@ -54,7 +54,7 @@ var profiles = map[string]struct {
 	"newer":     {Disk, time.Hour},
 	"absent":    {}, // there is no such file
 	"lacking":   {"", -time.Hour},
-	"lost":      {"", time.Hour}, // the file was written since, and does not have it
+	"lost":      {"", time.Hour}, // the file was written since, without the value
 }
 
 var files = map[string]string{state.ComponentCookies: "Cookies", state.ComponentLocalStorage: localstorage.Folder,
@@ -65,7 +65,7 @@ const (
 	domain = "a.example"
 )
 
-// AllCopies is every combination that can be.
+// AllCopies returns every possible combination.
 func AllCopies() (all []Copies) {
 	for _, left := range []state.Datadir{state.DatadirClean, state.DatadirLive, state.DatadirCrash} {
 		for _, part := range []string{state.ComponentCookies, state.ComponentLocalStorage, state.ComponentSessionStorage, state.ComponentTabs} {
@@ -84,7 +84,7 @@ func AllCopies() (all []Copies) {
 	return all
 }
 
-// String is the row's name in a table.
+// String returns the row's name in a table.
 func (c Copies) String() string {
 	from := ""
 	if c.FromDisk {
@@ -93,7 +93,7 @@ func (c Copies) String() string {
 	return fmt.Sprintf("%-5s %-15s %-9s %-7s %-9s", c.Left, c.Part, c.Profile, c.Damage, from)
 }
 
-// Document is the reading: complete, and of nothing but the part.
+// Document returns the reading. It is complete, and contains only the part.
 func (c Copies) Document() state.Document {
 	doc := state.Document{SchemaVersion: state.SchemaVersion, Complete: true, Datadir: c.Left, CapturedAt: ReadAt, ReadUntil: ReadUntil,
 		Chrome: state.Chrome{Version: "156.0.8078.79", Engine: "chrome"}, Cookies: []state.Cookie{}, Local: []state.Area{}, Tabs: []state.Tab{}}
@@ -103,7 +103,7 @@ func (c Copies) Document() state.Document {
 	case state.ComponentLocalStorage:
 		doc.Local = []state.Area{area(Read)}
 		if c.Profile != "absent" && c.Profile != "lacking" {
-			// The files of the reading's moment had it.
+			// The files had the value at the time of the reading.
 			doc.Inventory = state.Inventory{{Component: state.ComponentLocalStorage, Origin: origin, Items: 1}}
 		}
 	case state.ComponentSessionStorage:
@@ -129,7 +129,7 @@ func (c Copies) Before(t testing.TB, folder string) {
 	}
 }
 
-// After writes into a folder what the profile has when it is decided.
+// After writes into a folder what the profile has when the copies are compared.
 func (c Copies) After(t testing.TB, folder string) {
 	t.Helper()
 	if err := os.RemoveAll(filepath.Join(folder, strings.SplitN(files[c.Part], "/", 2)[0])); err != nil {
@@ -190,7 +190,7 @@ func area(value string) state.Area {
 	return state.Area{StorageKey: origin, Items: []state.Item{{Key: "k", Value: value}}}
 }
 
-// Value is the value of the part in a document; "" where it has none.
+// Value returns the value of the part in a document; "" if it has none.
 func (c Copies) Value(doc state.Document) string {
 	switch {
 	case c.Part == state.ComponentCookies && len(doc.Cookies) > 0:
@@ -203,7 +203,7 @@ func (c Copies) Value(doc state.Document) string {
 	return ""
 }
 
-// Of is the value that areas have; "" where they have none.
+// Of returns the value in the areas; "" if they have none.
 func (c Copies) Of(areas []state.Area) string {
 	i := slices.IndexFunc(areas, func(a state.Area) bool { return a.StorageKey == origin })
 	if i < 0 || len(areas[i].Items) == 0 {
@@ -212,8 +212,8 @@ func (c Copies) Of(areas []state.Area) string {
 	return areas[i].Items[0].Value
 }
 
-// OnDisk is the value that a profile's folder has now; "" where it has none, or
-// cannot be read.
+// OnDisk returns the value that a profile's folder has now; "" if it has none or cannot
+// be read.
 func (c Copies) OnDisk(t testing.TB, folder string) string {
 	t.Helper()
 	switch c.Part {
@@ -237,8 +237,8 @@ func (c Copies) OnDisk(t testing.TB, folder string) string {
 	return ""
 }
 
-// Golden compares a table with the file that has it, or writes the file where
-// STASIS_GOLDEN is "write".
+// Golden compares a table with a golden file, or writes the file if STASIS_GOLDEN is
+// "write".
 func Golden(t testing.TB, file string, rows []string) {
 	t.Helper()
 	for i, row := range rows {
@@ -260,7 +260,8 @@ func Golden(t testing.TB, file string, rows []string) {
 	}
 }
 
-// Taken says which value is taken, and whether that is told as a doubt or a loss.
+// Taken returns the value that is taken, with a mark if told, that is, if a doubt or a
+// loss is reported.
 func Taken(value string, told bool) string {
 	if value == "" {
 		value = "none"

@@ -1,5 +1,5 @@
-// Package profiletest makes profiles for tests without Chrome: the databases and
-// files in which Chrome keeps cookies, localStorage, sessionStorage and tabs.
+// Package profiletest creates profiles for tests without Chrome: the databases and files
+// in which Chrome keeps cookies, localStorage, sessionStorage and tabs.
 package profiletest
 
 import (
@@ -24,23 +24,23 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// guid is how many characters the name of a tab has in sessionStorage.
+// guid is the length of a tab's GUID in sessionStorage, in characters.
 const guid = 36
 
-// Profile is a profile's folder (…/Default) of a test.
+// Profile is a profile's folder (…/Default) in a test.
 type Profile struct {
 	T      testing.TB
 	Folder string
 }
 
-// Cookies writes a jar, each cookie of which was changed at a time.
+// Cookies writes a cookie jar. All its cookies were changed at the given time.
 func (p Profile) Cookies(changed time.Time, jar ...state.Cookie) {
 	p.T.Helper()
 	statements := `CREATE TABLE cookies (creation_utc, host_key, top_frame_site_key, has_cross_site_ancestor, name, value, encrypted_value, path,
 		expires_utc, is_persistent, is_secure, is_httponly, priority, samesite, source_scheme, source_port, last_update_utc)`
 	db := p.database("Cookies", statements)
 	for _, c := range jar {
-		at := changed.UnixMicro() + 11644473600*1e6 // since 1601
+		at := changed.UnixMicro() + 11644473600*1e6 // microseconds since 1601
 		if _, err := db.ExecContext(context.Background(), `INSERT INTO cookies VALUES (?, ?, '', 0, ?, ?, x'', ?, ?, 1, 0, 0, 1, 1, 0, 443, ?)`,
 			at, c.Domain, c.Name, c.Value, c.Path, at+int64(1e12), at); err != nil {
 			p.T.Fatal(err)
@@ -49,7 +49,7 @@ func (p Profile) Cookies(changed time.Time, jar ...state.Cookie) {
 	p.must(db.Close())
 }
 
-// StrangeCookies writes a jar in a form that no Chrome known here has.
+// StrangeCookies writes a cookie jar in a format that no known Chrome has.
 func (p Profile) StrangeCookies() {
 	p.T.Helper()
 	p.must(p.database("Cookies", `CREATE TABLE jar (cookie)`).Close())
@@ -65,7 +65,7 @@ func (p Profile) database(name, statements string) *sql.DB {
 	return db
 }
 
-// LocalStorage writes areas as of a time.
+// LocalStorage writes areas with the given time.
 func (p Profile) LocalStorage(at time.Time, areas ...state.Area) {
 	p.T.Helper()
 	p.inRoot(func(root *os.Root) error {
@@ -97,7 +97,7 @@ func (p Profile) SessionStorage(areas ...state.Area) {
 	})
 }
 
-// Tabs writes a session file that names some addresses.
+// Tabs writes a session file that contains the given addresses.
 func (p Profile) Tabs(urls ...string) {
 	p.T.Helper()
 	folder := filepath.Join(p.Folder, "Sessions")
@@ -105,7 +105,8 @@ func (p Profile) Tabs(urls ...string) {
 		os.WriteFile(filepath.Join(folder, "Session_1"), []byte("SNSS\x00"+strings.Join(urls, "\x00")+"\x00"), 0o600)))
 }
 
-// Damage breaks a database: what is in it does not match its checksums, or is none.
+// Damage breaks a database: its contents do not match its checksums, or are not a
+// database.
 func (p Profile) Damage(name string) {
 	p.T.Helper()
 	if name == "Cookies" {
@@ -118,7 +119,7 @@ func (p Profile) Damage(name string) {
 	})
 }
 
-// Cut takes the end of a LevelDB's log away, as when Chrome ends in a write.
+// Cut removes the end of a LevelDB's log, as if Chrome had ended during a write.
 func (p Profile) Cut(name string) {
 	p.T.Helper()
 	p.change(name, func(log []byte) []byte { return log[:len(log)-3] })
@@ -132,7 +133,7 @@ func (p Profile) change(name string, to func([]byte) []byte) {
 	p.must(os.WriteFile(file, to(log), 0o600))
 }
 
-// Touched says that a file, or all in a folder, was written last at a time.
+// Touched sets the time of the last write of a file, or of everything in a folder.
 func (p Profile) Touched(name string, at time.Time) {
 	p.T.Helper()
 	p.must(filepath.WalkDir(filepath.Join(p.Folder, name), func(path string, _ fs.DirEntry, err error) error {

@@ -1,12 +1,12 @@
-// Package sessionstorage reads the sessionStorage of a profile at rest: one
-// LevelDB for all tabs, in which "namespace-", a tab's GUID, "-" and a storage
-// key lead to the number of a map, whose items are under "map-", that number,
-// "-" and the script's own key. Tabs that were duplicated share a map until one
-// writes. Keys are UTF-8, values UTF-16. That is the form of Chromium 156
+// Package sessionstorage reads the sessionStorage of a profile at rest. It is one LevelDB
+// for all tabs. The key "namespace-", a tab's GUID, "-" and a storage key has the number
+// of a map as its value. The map's items have the keys "map-", that number, "-" and the
+// script's own key. Duplicated tabs share a map until one of them writes. Keys are UTF-8,
+// values UTF-16. This is the format of Chromium 156
 // (components/services/storage/dom_storage).
 //
-// It tells what of a reading over CDP did not reach the disk: Chrome may end
-// with status 0 in the middle of its last write, or before it.
+// The package finds what a reading over CDP has and the disk lacks: Chrome may exit with
+// status 0 during its last write, or before it.
 package sessionstorage
 
 import (
@@ -23,7 +23,7 @@ import (
 	"github.com/stasisd/stasis/fault"
 )
 
-// Folder is where the database lies in a profile.
+// Folder is the database's folder in a profile.
 const Folder = "Session Storage"
 
 const (
@@ -34,32 +34,33 @@ const (
 
 // Contents is what was read of a profile's sessionStorage.
 type Contents struct {
-	// Damage says what could not be read, "" where all could.
+	// Damage says what could not be read; "" if everything was read.
 	Damage string
-	// Cut: the last write is not there whole.
+	// Cut says that the last write is incomplete.
 	Cut bool
 
-	// areas are those of each storage key, one for each tab that has some, closed
-	// ones among them; nil where they were not read.
-	areas map[string][]onDisk
-	// valued: there was not too much to read the values as well.
-	valued bool
+	// areas has the areas of each storage key, one for each tab that has some, including
+	// closed tabs; nil if they were not read.
+	areas map[string][]diskArea
+	// hasValues says that the values were read too, which is so unless there was too much
+	// data.
+	hasValues bool
 }
 
-// onDisk is what one tab has under one storage key.
-type onDisk struct {
+// diskArea is one tab's area of one storage key on disk.
+type diskArea struct {
 	number  string // of its map
 	items   map[string]string
 	removed map[string]bool // items whose removal is still in the files
 }
 
-// Read reads the sessionStorage of a profile's file system; one without any is
-// empty. Of one with too much for leveldb.Read the values stay unread; where
-// there are too many keys too, the error is leveldb.ErrTooMuch; the only other
-// one is that of ctx.
+// Read reads the sessionStorage of a profile's file system. If the profile has none, the
+// result is empty. If the database is too large for leveldb.Read, Read leaves the values
+// out. If there are too many keys as well, the error is leveldb.ErrTooMuch. The only
+// other error is ctx's.
 func Read(ctx context.Context, profile fs.FS) (Contents, error) {
 	if _, err := fs.Stat(profile, Folder); errors.Is(err, fs.ErrNotExist) {
-		return Contents{areas: map[string][]onDisk{}, valued: true}, nil
+		return Contents{areas: map[string][]diskArea{}, hasValues: true}, nil
 	}
 	has := func(prefixes ...string) func(key []byte) bool {
 		return func(key []byte) bool {
@@ -76,19 +77,19 @@ func Read(ctx context.Context, profile fs.FS) (Contents, error) {
 		return Contents{}, err
 	}
 	items, err := leveldb.Read(ctx, profile, Folder, has(prefixItem), true)
-	valued := err == nil
-	if !valued {
+	hasValues := err == nil
+	if !hasValues {
 		if items, err = leveldb.Read(ctx, profile, Folder, has(prefixItem), false); err != nil {
 			return Contents{}, err
 		}
 	}
-	c := Contents{Damage: items.Damage, Cut: items.Cut, areas: map[string][]onDisk{}, valued: valued}
-	maps := map[string]onDisk{}
-	of := func(key string) (a onDisk, item string) {
+	c := Contents{Damage: items.Damage, Cut: items.Cut, areas: map[string][]diskArea{}, hasValues: hasValues}
+	maps := map[string]diskArea{}
+	of := func(key string) (a diskArea, item string) {
 		number, item, _ := strings.Cut(key[len(prefixItem):], "-")
 		a, known := maps[number]
 		if !known {
-			a = onDisk{number: number, items: map[string]string{}, removed: map[string]bool{}}
+			a = diskArea{number: number, items: map[string]string{}, removed: map[string]bool{}}
 			maps[number] = a
 		}
 		return a, item
@@ -96,7 +97,7 @@ func Read(ctx context.Context, profile fs.FS) (Contents, error) {
 	for key, value := range items.Entries {
 		a, item := of(key)
 		a.items[item] = decode(value)
-		delete(items.Entries, key) // it is not held twice
+		delete(items.Entries, key) // frees memory: the value has been decoded
 	}
 	for _, key := range items.Deleted {
 		a, item := of(key)
@@ -114,8 +115,7 @@ func Read(ctx context.Context, profile fs.FS) (Contents, error) {
 	return c, nil
 }
 
-// decode reads a value. Half of a surrogate pair becomes U+FFFD, as it does over
-// CDP.
+// decode decodes a value. Half of a surrogate pair becomes U+FFFD, as it does over CDP.
 func decode(b []byte) string {
 	out := make([]byte, 0, len(b)/2)
 	for len(b) >= 2 {
@@ -135,13 +135,13 @@ func decode(b []byte) string {
 	return string(out)
 }
 
-// utf16FirstPair is the first character that takes two units.
+// utf16FirstPair is the first character that takes two UTF-16 units.
 const utf16FirstPair = 0x10000
 
-// Known reports whether it was read what the profile holds.
+// Known reports whether the profile's sessionStorage was read completely.
 func (c Contents) Known() bool { return c.areas != nil && c.Damage == "" }
 
-// Items counts the items of all tabs, by storage key.
+// Items counts the items of all tabs by storage key.
 func (c Contents) Items() map[string]int {
 	counts := map[string]int{}
 	for owner, areas := range c.areas {
@@ -156,9 +156,9 @@ func (c Contents) Items() map[string]int {
 	return counts
 }
 
-// Forget takes some storage keys' sessionStorage of all tabs out of the profile
-// in a folder, and leaves that of all others. Where there is more in it than is
-// read, it is left as it is, and done is false.
+// Forget removes the sessionStorage of some storage keys, of all tabs, from the profile
+// in a folder. If the database is too large to read or damaged, Forget leaves it
+// unchanged and returns done false.
 func Forget(ctx context.Context, profile *os.Root, storageKeys map[string]bool) (done bool, err error) {
 	const op = "sessionstorage.forget"
 	db, err := leveldb.Read(ctx, profile.FS(), Folder, func([]byte) bool { return true }, true)
@@ -170,7 +170,7 @@ func Forget(ctx context.Context, profile *os.Root, storageKeys map[string]bool) 
 	}
 	for key := range db.Entries {
 		if strings.HasPrefix(key, prefixTab) && len(key) > len(prefixTab)+guid+1 && storageKeys[key[len(prefixTab)+guid+1:]] {
-			delete(db.Entries, key) // its map is nobody's then
+			delete(db.Entries, key) // nothing refers to its map then
 		}
 	}
 	if err := profile.RemoveAll(Folder); err != nil {

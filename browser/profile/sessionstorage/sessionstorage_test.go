@@ -18,7 +18,7 @@ import (
 
 const a, b = "https://a.example/", "https://b.example/"
 
-// written makes a profile whose tabs have areas: a map for each, in order.
+// written creates a profile whose tabs have the given areas, a map for each, in order.
 func written(t *testing.T, areas ...state.Area) *os.Root {
 	t.Helper()
 	root, err := os.OpenRoot(t.TempDir())
@@ -63,11 +63,11 @@ func area(key string, items ...string) state.Area {
 
 func tab(areas ...state.Area) state.Tab { return state.Tab{Session: areas} }
 
-// Of a log that is cut off, what is not there as it was read is to be laid down;
-// of a whole one only what is not there at all is told, and a large area with
-// nothing on the disk laid down. Tabs with one storage key each have their own.
+// If a log is cut off, all items that differ from the reading are applied. Otherwise only
+// missing items count, and only a large area without any item on disk is applied. Tabs
+// with the same storage key are matched one by one.
 func TestLost(t *testing.T) {
-	large := strings.Repeat("v", layFrom) // a value that Chrome takes long to write
+	large := strings.Repeat("v", minApplySize) // a value that Chrome takes long to write
 	on := []state.Area{area(a, "k", "é😀", "n", "1"), area(a, "k", "two")}
 	for name, test := range map[string]struct {
 		on   []state.Area
@@ -97,15 +97,15 @@ func TestLost(t *testing.T) {
 		}
 	}
 	if c, err := Read(t.Context(), os.DirFS(t.TempDir())); err != nil || len(c.Lost([]state.Tab{tab(area(a, "k", "v"))})) != 1 {
-		t.Errorf("of a profile without any: %+v, %v", c, err)
+		t.Errorf("profile without sessionStorage: %+v, %v", c, err)
 	}
 	if got := (Contents{}).Lost([]state.Tab{tab(area(a, "k", "v"))}); got != nil {
-		t.Errorf("of what was not read: %v", got)
+		t.Errorf("profile that was not read: %v", got)
 	}
 }
 
-// What the site removed, and Chrome wrote, is not lost; a log that ends within a
-// record is, wherever it ends.
+// Items that the site removed, and whose removal Chrome wrote, are not lost. A log that
+// ends within a record loses items, wherever it ends.
 func TestCutLog(t *testing.T) {
 	root := written(t, area(a, "k", strings.Repeat("v", 3000), "n", "1"))
 	log := filepath.Join(root.Name(), Folder, "000002.log")
@@ -120,25 +120,25 @@ func TestCutLog(t *testing.T) {
 		}
 		c := read(t, root)
 		if diff := cmp.Diff([]state.Unstored{{StorageKey: a, Items: 2, Lay: true}}, c.Lost(tabs)); diff != "" || !c.Cut {
-			t.Errorf("of %d bytes: cut %t (-want +got):\n%s", length, c.Cut, diff)
+			t.Errorf("log of %d bytes: cut %t (-want +got):\n%s", length, c.Cut, diff)
 		}
 	}
-	c := Contents{areas: map[string][]onDisk{a: {{items: map[string]string{}, removed: map[string]bool{"k": true, "n": true}}}}}
+	c := Contents{areas: map[string][]diskArea{a: {{items: map[string]string{}, removed: map[string]bool{"k": true, "n": true}}}}}
 	if got := c.Lost(tabs); got != nil {
-		t.Errorf("of removals that were written: %v", got)
+		t.Errorf("written removals count as lost: %v", got)
 	}
 }
 
-// Half of a surrogate pair is read as over CDP.
+// Half of a surrogate pair is decoded as over CDP.
 func TestDecode(t *testing.T) {
 	for raw, want := range map[string]string{"a\x00\xe9\x00": "aé", "\x3d\xd8\x00\xdea\x00": "😀a", "\x3d\xd8a\x00": "\ufffda", "\x00\xde\x3d\xd8": "\ufffd\ufffd", "\x3d\xd8": "\ufffd"} {
 		if got := decode([]byte(raw)); got != want {
-			t.Errorf("%q is %q, not %q", raw, got, want)
+			t.Errorf("%q: got %q, want %q", raw, got, want)
 		}
 	}
 }
 
-// One storage key goes and the others stay as they are.
+// One storage key is removed and the others stay unchanged.
 func TestForget(t *testing.T) {
 	root := written(t, area(a, "k", "v"), area(b, "k", "v", "l", "v"), area(a, "m", "v"))
 	if done, err := Forget(t.Context(), root, map[string]bool{a: true}); err != nil || !done {
@@ -149,7 +149,8 @@ func TestForget(t *testing.T) {
 	}
 }
 
-// With too much for its values the keys still tell, and it is left as it is.
+// A database that is too large for its values still has its keys read, and Forget leaves
+// it unchanged.
 func TestTooMuch(t *testing.T) {
 	root := written(t)
 	if err := root.RemoveAll(Folder); err != nil {
@@ -161,15 +162,15 @@ func TestTooMuch(t *testing.T) {
 	}
 	c := read(t, root)
 	c.Cut = true
-	if diff := cmp.Diff([]state.Unstored{{StorageKey: a, Items: 1, Lay: true}}, c.Lost([]state.Tab{tab(area(a, "k", "other", "l", "v"))})); diff != "" || c.valued {
-		t.Errorf("values read: %t (-want +got):\n%s", c.valued, diff)
+	if diff := cmp.Diff([]state.Unstored{{StorageKey: a, Items: 1, Lay: true}}, c.Lost([]state.Tab{tab(area(a, "k", "other", "l", "v"))})); diff != "" || c.hasValues {
+		t.Errorf("values read: %t (-want +got):\n%s", c.hasValues, diff)
 	}
 	if done, err := Forget(t.Context(), root, map[string]bool{a: true}); err != nil || done || len(read(t, root).Items()) != 1 {
-		t.Errorf("what cannot be read is not left as it is: %t, %v", done, err)
+		t.Errorf("a database that cannot be read was changed: %t, %v", done, err)
 	}
 	over, cancel := context.WithCancel(t.Context())
 	cancel()
 	if c, err := Read(over, root.FS()); !errors.Is(err, context.Canceled) || c.Known() {
-		t.Errorf("of no time: %+v, %v", c, err)
+		t.Errorf("after cancel: %+v, %v", c, err)
 	}
 }

@@ -8,13 +8,13 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// Since tells which of the tabs' areas under a storage key Chrome has written
-// since an earlier look at the database: the items of each, sorted by key. An area
-// that is gone counts only where the removal of its items is still in the files:
-// else the database was begun anew. ok is false where it cannot be told, because
-// one of the two was not read whole.
+// Since returns the tabs' areas of a storage key that Chrome has written since an earlier
+// reading of the database: the items of each, sorted by key. An area that is now empty
+// counts only if the removals of its items are still in the files; otherwise Chrome has
+// created the database again. ok is false if this is unknown, because one of the two
+// readings is incomplete.
 func (c Contents) Since(earlier Contents, storageKey string) (written [][]state.Item, ok bool) {
-	if !c.Known() || !earlier.Known() || !c.valued || !earlier.valued {
+	if !c.Known() || !earlier.Known() || !c.hasValues || !earlier.hasValues {
 		return nil, false
 	}
 	was := byNumber(earlier.areas[storageKey])
@@ -30,24 +30,24 @@ func (c Contents) Since(earlier Contents, storageKey string) (written [][]state.
 	return written, true
 }
 
-// Has reports whether some tab has just the items of an area.
+// Has reports whether some tab has exactly the items of an area.
 func (c Contents) Has(read state.Area) bool {
 	wanted := map[string]string{}
 	for _, item := range read.Items {
 		wanted[item.Key] = item.Value
 	}
-	return c.Known() && c.valued && slices.ContainsFunc(c.areas[read.StorageKey], func(a onDisk) bool { return maps.Equal(a.items, wanted) })
+	return c.Known() && c.hasValues && slices.ContainsFunc(c.areas[read.StorageKey], func(a diskArea) bool { return maps.Equal(a.items, wanted) })
 }
 
-func byNumber(areas []onDisk) map[string]onDisk {
-	all := map[string]onDisk{}
+func byNumber(areas []diskArea) map[string]diskArea {
+	all := map[string]diskArea{}
 	for _, a := range areas {
 		all[a.number] = a
 	}
 	return all
 }
 
-func removedAll(a, before onDisk) bool {
+func removedAll(a, before diskArea) bool {
 	for key := range before.items {
 		if !a.removed[key] {
 			return false

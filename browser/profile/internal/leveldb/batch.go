@@ -5,19 +5,18 @@ import (
 	"slices"
 )
 
-// batch is the sink of write batches: a sequence number, a count, and the
-// operations. Chrome writes the localStorage of all its pages as one, which may
-// have any length: only what is picked of it is kept, and nothing of it counts
-// before its end is there.
+// batch is the sink of write batches: a sequence number, a count, and the operations.
+// Chrome writes the localStorage of all its pages as one batch of any length. So only the
+// picked operations are kept, and they count only once the batch is complete.
 type batch struct {
 	*reader
-	left   []byte // what came and is not read yet
-	skip   uint64 // bytes of a value that nobody asked for, still to come
-	seq    uint64
-	headed bool
-	picked []operation
-	bytes  int // of picked
-	err    error
+	buffered []byte // received and not decoded yet
+	skip     uint64 // remaining bytes of a value that was not requested
+	seq      uint64
+	haveHead bool
+	picked   []operation
+	bytes    int // of picked
+	err      error
 }
 
 type operation struct {
@@ -28,7 +27,7 @@ type operation struct {
 
 const batchHead = 12
 
-func (b *batch) begin() { *b = batch{reader: b.reader, left: b.left[:0]} }
+func (b *batch) begin() { *b = batch{reader: b.reader, buffered: b.buffered[:0]} }
 
 func (b *batch) piece(data []byte) {
 	if b.err != nil {
@@ -36,13 +35,13 @@ func (b *batch) piece(data []byte) {
 	}
 	passed := min(b.skip, uint64(len(data)))
 	b.skip -= passed
-	b.left = append(b.left, data[passed:]...)
-	rest := b.left
-	if !b.headed && len(rest) >= batchHead {
-		b.seq, b.headed = binary.LittleEndian.Uint64(rest), true
+	b.buffered = append(b.buffered, data[passed:]...)
+	rest := b.buffered
+	if !b.haveHead && len(rest) >= batchHead {
+		b.seq, b.haveHead = binary.LittleEndian.Uint64(rest), true
 		rest = rest[batchHead:]
 	}
-	for b.headed && b.err == nil && len(rest) > 0 {
+	for b.haveHead && b.err == nil && len(rest) > 0 {
 		if b.err = b.ctx.Err(); b.err != nil {
 			break
 		}
@@ -52,13 +51,13 @@ func (b *batch) piece(data []byte) {
 		}
 		rest = rest[n:]
 	}
-	if len(rest) < len(b.left) {
-		b.left = append(b.left[:0], rest...)
+	if len(rest) < len(b.buffered) {
+		b.buffered = append(b.buffered[:0], rest...)
 	}
 }
 
-// operation reads one operation and returns its length, as far as it is there;
-// 0 where too little of it has come, or where b.err says why none is read.
+// operation decodes one operation and returns the length of the part that has arrived. It
+// returns 0 if too little has arrived, or if b.err is set.
 func (b *batch) operation(data []byte) int {
 	live := data[0] == 1
 	if data[0] > 1 {
@@ -94,7 +93,7 @@ func (b *batch) operation(data []byte) int {
 	return len(data) - len(rest)
 }
 
-// sized is as the function, of something that is kept in memory until it is there.
+// sized is the function of the same name, for data that is buffered until it is complete.
 func (b *batch) sized(data []byte) (value, rest []byte, ok bool) {
 	n, w := binary.Uvarint(data)
 	switch {
@@ -116,7 +115,7 @@ func (b *batch) keep(o operation) {
 	}
 }
 
-// end takes what was picked, also of a batch that is damaged further on.
+// end adds the picked operations, even if a later part of the batch is damaged.
 func (b *batch) end() error {
 	for _, o := range b.picked {
 		if err := b.add(o.key, o.seq, o.live, o.value); err != nil {
@@ -124,28 +123,28 @@ func (b *batch) end() error {
 		}
 	}
 	b.picked = nil
-	if b.err == nil && (len(b.left) > 0 || b.skip > 0 || !b.headed) {
+	if b.err == nil && (len(b.buffered) > 0 || b.skip > 0 || !b.haveHead) {
 		return errDamaged
 	}
 	return b.err
 }
 
-// whole is the sink of records that are given in one piece.
-type whole struct {
+// wholeRecord is the sink of records that are handled in one piece.
+type wholeRecord struct {
 	do     func(record []byte) error
 	record []byte
 }
 
-func (w *whole) begin() { w.record = w.record[:0] }
+func (w *wholeRecord) begin() { w.record = w.record[:0] }
 
-// piece keeps no more than shows that a record is too long.
-func (w *whole) piece(data []byte) {
+// piece keeps no more than is needed to see that a record is too long.
+func (w *wholeRecord) piece(data []byte) {
 	if len(w.record) <= MaxBytes {
 		w.record = append(w.record, data...)
 	}
 }
 
-func (w *whole) end() error {
+func (w *wholeRecord) end() error {
 	if len(w.record) > MaxBytes {
 		return ErrTooMuch
 	}

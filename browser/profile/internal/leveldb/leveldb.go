@@ -1,11 +1,11 @@
-// Package leveldb reads a LevelDB database at rest, without opening it, and
-// makes new ones. Reading, nothing is locked, written or repaired, and no comparator is needed, so Chrome's own
-// orders (IndexedDB's idb_cmp1) are no obstacle. It is for counting what a
-// profile holds and for finding damage: every checksum is checked, and what can
-// still be read around a damaged block or record is given.
+// Package leveldb reads a LevelDB database at rest, without opening it, and writes new
+// ones. Reading locks, writes and repairs nothing. It needs no comparator, so Chrome's
+// own orders (IndexedDB's idb_cmp1) do not matter. The package is for counting what a
+// profile holds and for finding damage: it checks every checksum, and returns what can
+// still be read around a damaged block or record.
 //
-// The format is that of LevelDB's doc/table_format.md, doc/log_format.md and
-// doc/impl.md, with Snappy as the only compression.
+// The format is described in LevelDB's doc/table_format.md, doc/log_format.md and
+// doc/impl.md. Snappy is the only compression.
 package leveldb
 
 import (
@@ -16,59 +16,58 @@ import (
 	"path"
 )
 
-// MaxEntries and MaxBytes bound how many picked entries one database may have,
-// deleted ones included, and the bytes of their keys and of the values asked
-// for, in one record and in all. They are what its reading keeps in memory, beside one block or value at
-// a time. A database with more is ErrTooMuch.
+// MaxEntries bounds the picked entries of one database, deleted ones included. MaxBytes
+// bounds their keys and requested values, in one record and in total. Reading keeps that
+// much in memory, plus one block or value at a time. A larger database is ErrTooMuch.
 const (
 	MaxEntries = 200_000
 	MaxBytes   = 32 << 20
 )
 
-// maxUnpacked bounds the blocks of a database taken together, in bytes, packed
-// or unpacked, whichever is more: an index may name one block any number of times.
+// maxUnpacked bounds the total size of a database's blocks in bytes, packed or unpacked,
+// whichever is larger: an index may name the same block any number of times.
 const maxUnpacked = 1 << 30
 
-// ErrTooMuch says that a database has more than is read.
+// ErrTooMuch is the error for a database that is larger than the limits.
 var ErrTooMuch = fmt.Errorf("it has more than %d entries or %d MiB", MaxEntries, MaxBytes>>20)
 
-// errDamaged is the kind of error that LevelDB calls corruption.
+// errDamaged is the error for what LevelDB calls corruption.
 var errDamaged = errors.New("damaged")
 
 // Database is what was read of a database.
 type Database struct {
-	// Entries has the live entries that were picked: key to value. A value is
-	// nil unless it was asked for.
+	// Entries has the live entries that were picked: key to value. A value is nil unless
+	// it was requested.
 	Entries map[string][]byte
-	// Damage says what could not be read, "" where all could. Entries then has
-	// what is left; a deletion may have been lost too.
+	// Damage says what could not be read; "" if everything was read. Entries then has the
+	// rest; a deletion may be missing too.
 	Damage string
-	// Deleted are the picked keys that were there and are not any more, as far
-	// as their deletions are still in the files.
+	// Deleted has the picked keys that were deleted, as far as their deletions are still
+	// in the files.
 	Deleted []string
-	// Cut: the end of a log is cut off in the middle of a record. LevelDB takes
-	// that for a write that never was, and so does Entries.
+	// Cut says that a log ends within a record. LevelDB treats such a record as never
+	// written, and so does Entries.
 	Cut bool
 }
 
-// Read reads the database in a folder of a file system. pick says which keys
-// count; values asks for the values too. It fails only with ErrTooMuch, or with
-// ctx: a database that cannot be read at all is one with damage.
+// Read reads the database in a folder of a file system. pick selects keys; values
+// requests their values too. Read fails only with ErrTooMuch or ctx's error: a database
+// that cannot be read at all has Damage.
 func Read(ctx context.Context, fsys fs.FS, dir string, pick func(key []byte) bool, values bool) (Database, error) {
 	r := reader{ctx: ctx, fsys: fsys, dir: dir, pick: pick, values: values, newest: map[string]version{}}
 	live, err := r.manifest()
 	switch {
 	case err != nil:
-		r.harm(err, "its list of files")
+		r.recordDamage(err, "its list of files")
 	default:
 		for _, n := range live.tables {
 			if r.err == nil {
-				r.harm(r.table(n), "a table")
+				r.recordDamage(r.table(n), "a table")
 			}
 		}
 		for _, n := range live.logs {
 			if r.err == nil {
-				r.harm(r.log(n), "a log")
+				r.recordDamage(r.log(n), "a log")
 			}
 		}
 	}
@@ -95,9 +94,9 @@ type reader struct {
 	values bool
 
 	newest   map[string]version
-	bytes    int    // of newest
+	bytes    int    // bytes of newest
 	unpacked int    // bytes of all blocks so far
-	damage   string // the first one
+	damage   string // the first damage found
 	cut      bool   // a log's end is cut off
 	err      error  // ErrTooMuch, or ctx's
 }
@@ -109,23 +108,23 @@ type version struct {
 	value []byte
 }
 
-// harm notes damage, in words without names of files or of sites.
-func (r *reader) harm(err error, what string) {
+// recordDamage records damage, in words without names of files or sites.
+func (r *reader) recordDamage(err error, what string) {
 	switch {
 	case r.ctx.Err() != nil:
 		r.err = r.ctx.Err()
 	case errors.Is(err, ErrTooMuch):
-		r.err = ErrTooMuch // ends the reading
+		r.err = ErrTooMuch // stops the reading
 	case err == nil || r.damage != "":
 	case errors.Is(err, fs.ErrNotExist):
-		r.damage = what + " is not there"
+		r.damage = what + " is missing"
 	default:
 		r.damage = what + " is damaged"
 	}
 }
 
-// add takes one version of a key; the newest one counts. key and value are the
-// caller's to reuse.
+// add records one version of a key; the newest one counts. The caller may reuse key and
+// value.
 func (r *reader) add(key []byte, seq uint64, live bool, value []byte) error {
 	if err := r.ctx.Err(); err != nil {
 		return err // a block may have millions of entries with one long key
@@ -151,7 +150,7 @@ func (r *reader) add(key []byte, seq uint64, live bool, value []byte) error {
 	return nil
 }
 
-// open opens a plain file. Another, such as a pipe, would hold its reader up.
+// open opens a regular file. Anything else, such as a named pipe, could block the reader.
 func (r *reader) open(name string) (fs.File, error) {
 	name = path.Join(r.dir, name)
 	info, err := fs.Stat(r.fsys, name)

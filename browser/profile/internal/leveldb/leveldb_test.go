@@ -66,7 +66,7 @@ func batch(seq uint64, ops ...string) string {
 	return string(binary.LittleEndian.AppendUint32(head, uint32(len(ops)))) + strings.Join(ops, "")
 }
 
-// blockOf writes a block without shared prefixes, and its trailer.
+// blockOf encodes a block without shared prefixes, and its trailer.
 func blockOf(compress bool, pairs ...string) []byte {
 	var b []byte
 	for i := 0; i < len(pairs); i += 2 {
@@ -92,7 +92,7 @@ func internal(key string, seq uint64, live bool) string {
 	return key + string(binary.LittleEndian.AppendUint64(nil, tail))
 }
 
-// tableOf writes a table of one block for each list of pairs.
+// tableOf encodes a table with one block for each list of pairs.
 func tableOf(blocks ...[]string) []byte {
 	var out []byte
 	var index []string
@@ -111,8 +111,8 @@ func tableOf(blocks ...[]string) []byte {
 	return binary.LittleEndian.AppendUint64(append(out, footer...), 0xdb4775248b80fb57)
 }
 
-// sample is a database with two tables, of which one is no longer live, and a
-// log: it holds a=2, c=3, and a value longer than a log block.
+// sample returns a database with two tables, of which one is no longer live, and a log.
+// It holds a=2, c=3, and a value longer than a log block.
 func sample() fstest.MapFS {
 	file := func(b []byte) *fstest.MapFile { return &fstest.MapFile{Data: b} }
 	return fstest.MapFS{
@@ -146,8 +146,8 @@ func values(db leveldb.Database) map[string]string {
 	return out
 }
 
-// The newest version of a key counts, wherever it lies; what is no longer
-// live does not.
+// The newest version of a key counts, in whatever file it is. Files that are no longer
+// live do not count.
 func TestRead(t *testing.T) {
 	db := read(t, sample())
 	want := map[string]string{"a": "2", "c": "3", "long": strings.Repeat("v", 70<<10)}
@@ -160,9 +160,9 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// A flipped bit in any byte that carries something is found, or changes
-// nothing. A record's length is LevelDB's own blind spot: one that leads beyond
-// the end of a log is taken for a write that the machine's end cut off.
+// A flipped bit in any meaningful byte is found, or changes nothing. The exception is a
+// record's length, as in LevelDB itself: a length beyond the end of a log looks like a
+// write that was cut off.
 func TestEveryFlippedByteIsFound(t *testing.T) {
 	whole := values(read(t, sample()))
 	for name, file := range sample() {
@@ -182,15 +182,15 @@ func TestEveryFlippedByteIsFound(t *testing.T) {
 				t.Fatal(err)
 			}
 			if db.Damage == "" && !maps.Equal(whole, values(db)) && !blind[i] {
-				t.Errorf("%s, byte %d: not found", name, i)
+				t.Errorf("%s, byte %d: the damage was not found", name, i)
 			}
 		}
 	}
 }
 
-// A log that ends anywhere but behind a record was cut off while it was
-// written: LevelDB reads it without a word, and who knows that the writer ended
-// well must hear of it. One that is merely longer than what was written is whole.
+// A log that does not end with a complete record was cut off while it was written.
+// LevelDB ignores that, but a caller that knows of a clean exit must be told. A log that
+// is only longer than its records is complete.
 func TestCut(t *testing.T) {
 	first := logOf(batch(4, put("a", "2"), del("b")))
 	whole := logOf(batch(4, put("a", "2"), del("b")), batch(6, put("long", strings.Repeat("v", 70<<10))))
@@ -203,7 +203,7 @@ func TestCut(t *testing.T) {
 		fsys["db/000004.log"].Data = whole[:n]
 		ends := n == 0 || n == len(first) || n == len(whole)
 		if db := read(t, fsys); db.Cut == ends || db.Damage != "" {
-			t.Errorf("cut off after %d of %d bytes: %t, %q", n, len(whole), db.Cut, db.Damage)
+			t.Errorf("cut off after %d of %d bytes: cut %t, damage %q", n, len(whole), db.Cut, db.Damage)
 		}
 	}
 	fsys["db/000004.log"].Data = append(whole, make([]byte, 100)...)
@@ -212,8 +212,8 @@ func TestCut(t *testing.T) {
 	}
 }
 
-// What Write writes Read reads, however long the values are, and a key that was
-// deleted is known as that.
+// Read returns what Write wrote, with values of any length. A deleted key is reported as
+// deleted.
 func TestWrite(t *testing.T) {
 	dir := t.TempDir()
 	root, err := os.OpenRoot(dir)
@@ -241,24 +241,24 @@ func TestWrite(t *testing.T) {
 	}
 }
 
-// Damage costs what it hits, and the rest is read.
-func TestWhatIsLeft(t *testing.T) {
+// Damage affects only the damaged part, and the rest is read.
+func TestReadAroundDamage(t *testing.T) {
 	for name, test := range map[string]struct {
-		harm   func(fstest.MapFS)
-		left   string
-		damage string
+		corrupt func(fstest.MapFS)
+		left    string
+		damage  string
 	}{
 		"a block":         {func(f fstest.MapFS) { f["db/000005.ldb"].Data[3] ^= 1 }, "a c long", "a table is damaged"},
 		"a table is cut":  {func(f fstest.MapFS) { f["db/000005.ldb"].Data = f["db/000005.ldb"].Data[:50] }, "a long", "a table is damaged"},
-		"a table is gone": {func(f fstest.MapFS) { delete(f, "db/000005.ldb") }, "a long", "a table is not there"},
+		"a table is gone": {func(f fstest.MapFS) { delete(f, "db/000005.ldb") }, "a long", "a table is missing"},
 		"a log record":    {func(f fstest.MapFS) { f["db/000004.log"].Data[9] ^= 1 }, "a b c", "a log is damaged"},
 		"the manifest":    {func(f fstest.MapFS) { f["db/MANIFEST-000001"].Data[9] ^= 1 }, "", "its list of files is damaged"},
-		"no manifest":     {func(f fstest.MapFS) { delete(f, "db/MANIFEST-000001") }, "", "its list of files is not there"},
+		"no manifest":     {func(f fstest.MapFS) { delete(f, "db/MANIFEST-000001") }, "", "its list of files is missing"},
 		"a hostile name":  {func(f fstest.MapFS) { f["db/CURRENT"].Data = []byte("MANIFEST-/../../x\n") }, "", "its list of files is damaged"},
 		"a log is cut":    {func(f fstest.MapFS) { f["db/000004.log"].Data = f["db/000004.log"].Data[:100] }, "a c", ""},
 	} {
 		fsys := sample()
-		test.harm(fsys)
+		test.corrupt(fsys)
 		db := read(t, fsys)
 		var left []string
 		for _, k := range []string{"a", "b", "c", "long"} {
@@ -272,9 +272,9 @@ func TestWhatIsLeft(t *testing.T) {
 	}
 }
 
-// A database that is larger than what is read is told so, and is not called
-// damaged: neither in what its entries add up to, nor in one record or block,
-// nor in what a small file unpacks to. What was written over does not count.
+// A database over the limits gives ErrTooMuch, and is not called damaged. The limits
+// cover the sum of its entries, one record or block, and the unpacked size of a small
+// file. Overwritten values do not count.
 func TestTooMuch(t *testing.T) {
 	quarter := strings.Repeat("v", leveldb.MaxBytes/4)
 	in := func(name string, b []byte) fstest.MapFS {
@@ -304,8 +304,8 @@ func TestTooMuch(t *testing.T) {
 	}
 }
 
-// One write may have any length: what is small in it is read all the same, and
-// nothing of it where its end is missing.
+// A write may have any length. Small values in it are read all the same, but none of them
+// if its end is missing.
 func TestLongRecord(t *testing.T) {
 	fsys := sample()
 	log := logOf(batch(4, put("meta1", "1"), put("a", strings.Repeat("v", leveldb.MaxBytes+1)), put("meta2", "2"), del("meta3")))
@@ -319,9 +319,8 @@ func TestLongRecord(t *testing.T) {
 	}
 }
 
-// An index may name one block again and again, whole or damaged: its reading
-// ends all the same.
-func TestOneBlockManyTimes(t *testing.T) {
+// An index may name the same block many times, intact or damaged. The reading still ends.
+func TestRepeatedBlock(t *testing.T) {
 	for name, harm := range map[string]byte{"whole": 0, "damaged": 1} {
 		out := blockOf(name == "whole", internal("c", 3, true), strings.Repeat("v", 15<<20))
 		at := string(binary.AppendUvarint([]byte{0}, uint64(len(out)-5)))
@@ -345,9 +344,9 @@ func TestOneBlockManyTimes(t *testing.T) {
 	}
 }
 
-// A reading that is given up ends at the next entry, in a table and in a log,
-// and is not called damage.
-func TestGivenUp(t *testing.T) {
+// A canceled reading stops at the next entry, in a table and in a log, and is not called
+// damage.
+func TestCanceled(t *testing.T) {
 	for _, last := range []int{1, 4} { // of three entries in the table
 		ctx, cancel := context.WithCancel(t.Context())
 		seen := 0
@@ -364,7 +363,7 @@ func TestGivenUp(t *testing.T) {
 	}
 }
 
-// Whatever the bytes are, reading them ends, and gives no more than is there.
+// For any bytes, reading ends and returns no more than the limits.
 func FuzzRead(f *testing.F) {
 	s := sample()
 	f.Add(s["db/MANIFEST-000001"].Data, s["db/000005.ldb"].Data, s["db/000004.log"].Data[:100])

@@ -12,8 +12,8 @@ import (
 	"io/fs"
 )
 
-// Log records: a header of checksum (4), length (2) and type (1), in blocks of
-// 32 KB, padded where less than a header is left.
+// A log record has a header of checksum (4 bytes), length (2) and type (1). Records are
+// in blocks of 32 KB, padded if less than a header is left.
 const (
 	logBlock  = 32 << 10
 	logHeader = 7
@@ -26,15 +26,15 @@ const (
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// unmask undoes LevelDB's masking of stored checksums (util/crc32c.h).
+// unmask is the inverse of LevelDB's masking of stored checksums (util/crc32c.h).
 func unmask(crc uint32) uint32 {
 	rot := crc - 0xa282ead8
 	return rot>>17 | rot<<15
 }
 
-// log reads the write-ahead log with a number. As in LevelDB, a record that
-// the end of the file cuts off was never written, which is noted; anything else
-// is damage.
+// log reads the write-ahead log with the given number. As in LevelDB, a record that the
+// end of the file cuts off counts as never written, and sets cut. Anything else is
+// damage.
 func (r *reader) log(n uint64) error {
 	f, err := r.open(fmt.Sprintf("%06d.log", n))
 	if err != nil {
@@ -46,22 +46,22 @@ func (r *reader) log(n uint64) error {
 	return err
 }
 
-// A sink takes a log's records, each in pieces. What end returns is that
-// record's: damage costs it alone, another error ends the reading.
+// A sink receives a log's records in pieces. end returns a record's error: damage affects
+// only that record, another error ends the reading.
 type sink interface {
 	begin()
 	piece(data []byte)
 	end() error
 }
 
-// records gives each record of a log to a sink, and ends those that are there
-// whole. After a damaged one it goes on with the next block, and tells of the
-// damage in the end. cut says that the log ends within a record.
+// records passes each record of a log to a sink, and calls end for complete ones. After a
+// damaged record it continues with the next block, and returns the damage at the end. cut
+// says that the log ends within a record.
 func records(ctx context.Context, f fs.File, to sink) (cut bool, err error) {
 	in := bufio.NewReaderSize(f, logBlock)
 	block := make([]byte, logBlock)
 	var damage error
-	open := false // a record is begun
+	open := false // a record has begun
 	for {
 		if err := ctx.Err(); err != nil {
 			return false, err
@@ -78,7 +78,7 @@ func records(ctx context.Context, f fs.File, to sink) (cut bool, err error) {
 		for len(rest) >= logHeader {
 			size, kind := int(binary.LittleEndian.Uint16(rest[4:])), rest[6]
 			if size == 0 && kind == 0 {
-				rest = nil // the file was made longer than what was written
+				rest = nil // the file was allocated longer than its records
 				break
 			}
 			if logHeader+size > len(rest) {
@@ -121,7 +121,7 @@ func records(ctx context.Context, f fs.File, to sink) (cut bool, err error) {
 	}
 }
 
-// sized splits off bytes that their length stands before, as a varint.
+// sized splits off bytes that are preceded by their length as a varint.
 func sized(b []byte) (data, rest []byte, ok bool) {
 	n, w := binary.Uvarint(b)
 	if w <= 0 || n > uint64(len(b)-w) {
@@ -130,7 +130,7 @@ func sized(b []byte) (data, rest []byte, ok bool) {
 	return b[w : w+int(n)], b[w+int(n):], true
 }
 
-// readAll reads a small file whole.
+// readAll reads a small file into memory.
 func (r *reader) readAll(name string, most int64) ([]byte, error) {
 	f, err := r.open(name)
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// The fields of a version edit (db/version_edit.cc).
+// These are the fields of a version edit (db/version_edit.cc).
 const (
 	editComparator     = 1
 	editLogNumber      = 2
@@ -20,14 +20,14 @@ const (
 	editPrevLogNumber  = 9
 )
 
-// maxTables bounds a database's tables, of which Chrome's have 2 MB each.
+// maxTables bounds a database's tables; Chrome's have 2 MB each.
 const maxTables = 10_000
 
-// files are the numbers of the files that make a database, oldest first.
+// files has the numbers of a database's files, oldest first.
 type files struct{ tables, logs []uint64 }
 
-// manifest reads which files are live: what CURRENT names, and every log that
-// is not older than the one that the manifest names.
+// manifest returns the live files: the tables of the manifest that CURRENT names, and
+// every log that is not older than the one that the manifest names.
 func (r *reader) manifest() (files, error) {
 	var live files
 	name, err := r.readAll("CURRENT", 256)
@@ -43,7 +43,7 @@ func (r *reader) manifest() (files, error) {
 	}
 	defer func() { _ = f.Close() }() // only read from
 	e := edits{tables: map[uint64]bool{}}
-	if _, err := records(r.ctx, f, &whole{do: e.apply}); err != nil {
+	if _, err := records(r.ctx, f, &wholeRecord{do: e.apply}); err != nil {
 		return live, err
 	}
 	if !e.some {
@@ -68,7 +68,7 @@ func (r *reader) manifest() (files, error) {
 	return live, nil
 }
 
-// edits adds up the records of a manifest.
+// edits accumulates the records of a manifest.
 type edits struct {
 	tables        map[uint64]bool
 	log, previous uint64

@@ -16,14 +16,14 @@ const (
 	tableMagic   = 0xdb4775248b80fb57
 	blockTrailer = 5 // compression (1), checksum (4)
 
-	// maxBlock bounds a block, in bytes. Chrome's have 4 KB, or one large value:
-	// at most the 10 MiB that an origin's localStorage may have. A larger one is
-	// too much, as is one that unpacks to more.
+	// maxBlock bounds a block, in bytes. Chrome's have 4 KB, or one large value: at most
+	// the 10 MiB that an origin's localStorage may have. A block that is larger, packed
+	// or unpacked, gives ErrTooMuch.
 	maxBlock = 16 << 20
 )
 
-// table reads a sorted table: its index, and each data block by itself, so that
-// one damaged block costs no other.
+// table reads a sorted table: its index, and each data block separately, so that a
+// damaged block does not affect the others.
 func (r *reader) table(n uint64) error {
 	f, err := r.open(fmt.Sprintf("%06d.ldb", n))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -45,7 +45,7 @@ func (r *reader) table(n uint64) error {
 	if binary.LittleEndian.Uint64(footer[40:]) != tableMagic {
 		return errDamaged
 	}
-	_, rest, ok := handle(footer) // of the index of filters
+	_, rest, ok := handle(footer) // of the filter index
 	if !ok {
 		return errDamaged
 	}
@@ -82,8 +82,8 @@ func (r *reader) table(n uint64) error {
 	return errors.Join(err, damage)
 }
 
-// internal takes an entry of a table: the user's key, and in its last eight
-// bytes the sequence number and whether it is a value or a deletion.
+// internal adds an entry of a table. Its key is the user's key, followed by eight bytes
+// with the sequence number and the kind (value or deletion).
 func (r *reader) internal(key, value []byte) error {
 	if len(key) < 8 {
 		return errDamaged
@@ -95,7 +95,7 @@ func (r *reader) internal(key, value []byte) error {
 	return r.add(key[:len(key)-8], tail>>8, tail&0xff == 1, value)
 }
 
-// extent is where a block lies in its file, without its trailer.
+// extent is the position of a block in its file, without its trailer.
 type extent struct{ offset, size uint64 }
 
 func handle(b []byte) (at extent, rest []byte, ok bool) {
@@ -110,11 +110,10 @@ func handle(b []byte) (at extent, rest []byte, ok bool) {
 	return extent{offset, size}, b[w+v:], true
 }
 
-// scratch is memory that one block after the other is read into.
+// scratch is memory that is reused for one block after the other.
 type scratch struct{ packed, plain []byte }
 
-// block reads a block, checks it and unpacks it. What it returns is good until
-// the next one.
+// block reads a block, checks it and unpacks it. The result is valid until the next call.
 func (s *scratch) block(in io.ReaderAt, at extent, fileSize int64) ([]byte, error) {
 	end := uint64(fileSize)
 	if at.offset > end || at.size > end || at.size+blockTrailer > end-at.offset {
@@ -157,7 +156,7 @@ func (s *scratch) block(in io.ReaderAt, at extent, fileSize int64) ([]byte, erro
 	}
 }
 
-// entries gives the entries of a block, whose keys share prefixes with the one
+// entries calls do with the entries of a block. Each key may share a prefix with the one
 // before.
 func entries(b []byte, do func(key, value []byte) error) error {
 	if len(b) < 4 {

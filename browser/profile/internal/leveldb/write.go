@@ -12,12 +12,13 @@ import (
 	"slices"
 )
 
-// batchSize is how many bytes of entries one write batch has, or a little more.
+// batchSize is the size in bytes at which a write batch is complete; it may be exceeded
+// by one entry.
 const batchSize = 1 << 20
 
-// Write makes a database of the entries in a folder that is not there or is
-// empty: one log, in key order, that LevelDB replays when it opens it. The
-// order of its keys is LevelDB's own.
+// Write creates a database with the given entries in a folder that is missing or empty.
+// It is one log in key order, which LevelDB replays when it opens the database. The key
+// order is LevelDB's default.
 func Write(root *os.Root, dir string, entries map[string][]byte) error {
 	if err := root.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
@@ -61,7 +62,7 @@ func appendBytes(to, b []byte) []byte {
 // logFile is a file of records in blocks.
 type logFile []byte
 
-// add appends a record, in pieces where it does not fit its block.
+// add appends a record, in pieces if it does not fit into the current block.
 func (l *logFile) add(record []byte) {
 	for first := true; first || len(record) > 0; first = false {
 		room := logBlock - len(*l)%logBlock

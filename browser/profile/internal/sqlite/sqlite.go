@@ -1,5 +1,5 @@
-// Package sqlite opens SQLite databases of a profile at rest, which somebody
-// may have made to do harm, so that what is read of one stays within bounds.
+// Package sqlite opens SQLite databases of a profile at rest. A database may be crafted,
+// so the package limits what is read of it.
 package sqlite
 
 import (
@@ -14,29 +14,28 @@ import (
 	lib "modernc.org/sqlite/lib"
 )
 
-// MaxFile bounds a database, in bytes: a jar of Chrome's, with 3300 cookies, has
-// a few megabytes, and years of history some hundred.
+// MaxFile bounds a database, in bytes: a cookie jar of Chrome with 3300 cookies has a few
+// megabytes, years of history a few hundred.
 const MaxFile = 128 << 20
 
-// maxValue bounds a row, and each text and blob, in bytes: each is in memory
-// whole, more than once, when it is looked at. A cookie has 4 KB at most and an
-// address 2 MB.
+// maxValue bounds a row, and each text and blob, in bytes: SQLite keeps several copies of
+// each in memory when it reads it. A cookie has at most 4 KB, an address 2 MB.
 const maxValue = 4 << 20
 
-// ErrTooLarge is the error of a database that has more than MaxFile, and
-// ErrNoFile of one that is not a plain file or has nothing in it.
+// ErrTooLarge is the error for a database larger than MaxFile. ErrNoFile is the error for
+// something that is not a regular file, or is empty.
 var (
 	ErrTooLarge = fmt.Errorf("it has more than %d MiB", MaxFile>>20)
 	ErrNoFile   = errors.New("the database is not a plain file, or empty")
 )
 
-// errValue is the error of a database with a longer value.
+// errValue is the error for a database with a longer value.
 var errValue = fmt.Errorf("it has a value of more than %d MiB", maxValue>>20)
 
-// Open opens a database; it stays as it is unless write is set. Nothing that
-// would run of its own is trusted. That no folder above the file is a link is the
-// caller's to see to, who also closes the database. Besides the package's errors
-// there are SQLite's.
+// Open opens a database, read-only unless write is set. It does not trust the schema, so
+// nothing in the file runs as code. The caller must make sure that no folder above the
+// file is a link, and must close the database. Errors are those of this package and
+// SQLite's.
 func Open(ctx context.Context, file string, write bool) (*sql.DB, error) {
 	if info, err := os.Lstat(file); err == nil && info.Size() > MaxFile {
 		return nil, ErrTooLarge
@@ -47,7 +46,7 @@ func Open(ctx context.Context, file string, write bool) (*sql.DB, error) {
 	return open(ctx, file, "mode=ro&immutable=1&_pragma=trusted_schema(0)")
 }
 
-// Change is Open for writing, for a database of any size: what it has is not read whole.
+// Change opens a database of any size for writing: it is not read into memory as a whole.
 func Change(ctx context.Context, file string) (*sql.DB, error) {
 	return open(ctx, file, "mode=rw&_pragma=trusted_schema(0)&_pragma=journal_mode(delete)")
 }
@@ -61,14 +60,14 @@ func open(ctx context.Context, file, query string) (*sql.DB, error) {
 	if err != nil {
 		return nil, err
 	}
-	db.SetMaxOpenConns(1) // the one with the bound
-	if err := bound(ctx, db); err != nil {
+	db.SetMaxOpenConns(1) // the one with the limit
+	if err := limitLength(ctx, db); err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
 	return db, nil
 }
 
-func bound(ctx context.Context, db *sql.DB) error {
+func limitLength(ctx context.Context, db *sql.DB) error {
 	c, err := db.Conn(ctx)
 	if err != nil {
 		return err
@@ -77,28 +76,29 @@ func bound(ctx context.Context, db *sql.DB) error {
 	return errors.Join(err, c.Close())
 }
 
-// TooLarge tells which bound an error says was passed: ErrTooLarge or that of a
-// value. Of any other error it is nil.
+// TooLarge returns the limit that an error says was exceeded: ErrTooLarge, or that of a
+// value. For any other error it returns nil.
 func TooLarge(err error) error {
-	var told *sqlite.Error
+	var sqliteError *sqlite.Error
 	switch {
 	case errors.Is(err, ErrTooLarge):
 		return ErrTooLarge
-	case errors.As(err, &told) && told.Code() == lib.SQLITE_TOOBIG:
+	case errors.As(err, &sqliteError) && sqliteError.Code() == lib.SQLITE_TOOBIG:
 		return errValue
 	default:
 		return nil
 	}
 }
 
-// Damaged tells that an error is the database's own: its file is not one, or its
-// schema or its values do not allow what was asked. A full disk is not among them.
+// Damaged reports whether an error is caused by the database itself: the file is not a
+// database, or its schema or values do not allow the query. A full disk is not such an
+// error.
 func Damaged(err error) bool {
-	var told *sqlite.Error
-	if !errors.As(err, &told) {
+	var sqliteError *sqlite.Error
+	if !errors.As(err, &sqliteError) {
 		return false
 	}
-	switch told.Code() & 0xff { // without the extension
+	switch sqliteError.Code() & 0xff { // without the extended code
 	case lib.SQLITE_ERROR, lib.SQLITE_CORRUPT, lib.SQLITE_NOTADB, lib.SQLITE_CONSTRAINT, lib.SQLITE_MISMATCH, lib.SQLITE_TOOBIG, lib.SQLITE_SCHEMA:
 		return true
 	}

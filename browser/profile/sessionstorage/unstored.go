@@ -7,19 +7,19 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// layFrom is how many bytes of names and values an area has that is laid down
-// though nothing is cut off: so much takes Chrome long to write.
-const layFrom = 512 << 10
+// minApplySize is the size of an area, in bytes of names and values, from which it is
+// applied even if no log is cut off: Chrome takes long to write that much.
+const minApplySize = 512 << 10
 
-// Lost tells what of a reading of tabs, made before Chrome closed the profile,
-// is not in it; nothing where that was not read.
+// Lost lists what a reading of tabs, made before Chrome closed the profile, has and the
+// profile lacks. It is empty if the profile's sessionStorage was not read.
 //
-// Of a log that is cut off, whatever is not there as it was read counts, for it
-// may be what the last write had. Otherwise only items count that are not there
-// and whose removal is not either: changed values the site has set since. Such
-// items the site may still have cleared as its page left, before Chrome had written
-// them once, so they are to be laid down only where nothing is there of a large area,
-// or of one of a tab whose page had not loaded: no page can have cleared that.
+// If a log is cut off, every item that differs from the reading counts, because the last
+// write may have contained it. Otherwise only items count that are missing and whose
+// removal is not in the files: changed values were set by the site later. The site may
+// still have cleared such items when its page closed, before Chrome had written them
+// once. So they are applied only if the disk has no item of their area. The area must
+// also be large, or its tab's page had not loaded: no page can have cleared that.
 func (c Contents) Lost(tabs []state.Tab) []state.Unstored {
 	if !c.Known() {
 		return nil
@@ -30,7 +30,7 @@ func (c Contents) Lost(tabs []state.Tab) []state.Unstored {
 		unloaded := slices.ContainsFunc(tabs, func(t state.Tab) bool {
 			return t.Unloaded && slices.ContainsFunc(t.Session, func(a state.Area) bool { return a.StorageKey == owner })
 		})
-		// What is there as it was read must not be taken for another tab's.
+		// An exact match on disk must not be used up by another tab.
 		slices.SortStableFunc(read, func(a, b state.Area) int {
 			_, lacksA, changedA := c.best(free, a)
 			_, lacksB, changedB := c.best(free, b)
@@ -46,11 +46,11 @@ func (c Contents) Lost(tabs []state.Tab) []state.Unstored {
 			}
 			u := byKey[owner]
 			if u == nil {
-				u = &state.Unstored{StorageKey: owner, Lay: c.lays(saved, unloaded)}
+				u = &state.Unstored{StorageKey: owner, Lay: c.shouldApply(saved, unloaded)}
 				byKey[owner] = u
 			}
 			u.Items += n
-			u.Lay = u.Lay || c.lays(saved, unloaded)
+			u.Lay = u.Lay || c.shouldApply(saved, unloaded)
 		}
 	}
 	var all []state.Unstored
@@ -61,8 +61,8 @@ func (c Contents) Lost(tabs []state.Tab) []state.Unstored {
 	return all
 }
 
-// byOwner sorts what was read by storage key. What a tab has without an item
-// is on no disk, and must not be taken for what another tab has there.
+// byOwner groups the areas of a reading by storage key. It leaves out empty areas: they
+// are on no disk, and must not be matched with another tab's.
 func byOwner(tabs []state.Tab) map[string][]state.Area {
 	all := map[string][]state.Area{}
 	for _, tab := range tabs {
@@ -75,9 +75,10 @@ func byOwner(tabs []state.Tab) map[string][]state.Area {
 	return all
 }
 
-// best is which area of the disk is most like one that was read, -1 with none,
-// and how many items it lacks and has changed.
-func (c Contents) best(on []onDisk, read state.Area) (at, lacks, changed int) {
+// best returns the index of the area on disk that is most like one that was read; -1 if
+// there is none. lacks and changed count the items that it lacks, and those that it has
+// with another value.
+func (c Contents) best(on []diskArea, read state.Area) (at, lacks, changed int) {
 	at, lacks = -1, len(read.Items)
 	for i, a := range on {
 		if n, other := c.compare(a, read); at < 0 || n < lacks || n == lacks && other < changed {
@@ -87,15 +88,15 @@ func (c Contents) best(on []onDisk, read state.Area) (at, lacks, changed int) {
 	return at, lacks, changed
 }
 
-// compare counts the items that the disk lacks of an area that was read, and
-// those that it has with another value.
-func (c Contents) compare(on onDisk, read state.Area) (lacks, changed int) {
+// compare returns how many items of an area that was read the disk lacks, and how many it
+// has with another value.
+func (c Contents) compare(on diskArea, read state.Area) (lacks, changed int) {
 	for _, item := range read.Items {
 		value, there := on.items[item.Key]
 		switch {
 		case !there && (c.Cut || !on.removed[item.Key]):
 			lacks++
-		case there && c.valued && value != item.Value:
+		case there && c.hasValues && value != item.Value:
 			changed++
 		}
 	}
@@ -105,11 +106,11 @@ func (c Contents) compare(on onDisk, read state.Area) (lacks, changed int) {
 	return lacks, changed
 }
 
-// lays decides whether an area that is not on the disk as it was read is to be
-// laid down; unloaded says that its page had not loaded.
-func (c Contents) lays(read state.Area, unloaded bool) bool {
+// shouldApply decides whether an area that differs on disk is to be applied. unloaded
+// says that its page had not loaded.
+func (c Contents) shouldApply(read state.Area, unloaded bool) bool {
 	if _, named := state.ParseStorageKey(read.StorageKey); !named {
-		return false // no script can reach it
+		return false // no script can access it
 	}
 	if c.Cut {
 		return true
@@ -118,5 +119,5 @@ func (c Contents) lays(read state.Area, unloaded bool) bool {
 	for _, item := range read.Items {
 		size += len(item.Key) + len(item.Value)
 	}
-	return (unloaded || size >= layFrom) && c.Items()[read.StorageKey] == 0
+	return (unloaded || size >= minApplySize) && c.Items()[read.StorageKey] == 0
 }

@@ -11,9 +11,9 @@ import (
 	"github.com/chromedp/cdproto/target"
 )
 
-// applyLater keeps the scripts of tabs whose page has not come in place until it
-// comes, for as long as Chrome runs: a client may reload the page hours later. It
-// attaches to them anew, for h detaches.
+// applyLater keeps the scripts in place for tabs whose page has not loaded yet, until the
+// page loads or Chrome ends: a client may reload the page hours later. It attaches to
+// these tabs again, because h detaches.
 func (h *Tabs) applyLater(ctx context.Context) {
 	later := &Tabs{env: h.env, direct: true}
 	later.events, later.stop = h.env.Driver.Events(heldEvents...)
@@ -31,7 +31,7 @@ func (h *Tabs) applyLater(ctx context.Context) {
 	h.env.Browser.Go(func() { later.untilApplied(h.env.Life) })
 }
 
-// adopt attaches to a tab of another Tabs, with what is left of its script.
+// adopt attaches to a tab of another Tabs, with what its script still has to apply.
 func (h *Tabs) adopt(ctx context.Context, of *heldTab) {
 	yes := true
 	at, err := cdp.Call(ctx, h.env.Driver, target.AttachToTarget, target.AttachToTargetParams{TargetID: of.info.TargetID, Flatten: &yes})
@@ -40,18 +40,19 @@ func (h *Tabs) adopt(ctx context.Context, of *heldTab) {
 	}
 	t := &heldTab{session: at.SessionID, info: of.info}
 	script := t.prepare(of.script.left)
-	url, _ := json.Marshal(of.script.left.URL) // a string always encodes
+	url, _ := json.Marshal(of.script.left.URL) // encoding a string cannot fail
 	h.tabs = append(h.tabs, t)
 	h.post(t.session, domstorage.Enable.Method, nil)
 	h.post(t.session, page.Enable.Method, nil)
-	// Until the page comes, a client may send the tab to another site, which must not
-	// get the name.
+	// Before the page loads, a client may navigate the tab to another site, which must
+	// not get the name. So the script checks the origin.
 	_, _ = cdp.Call(ctx, h.env.Driver.Session(t.session), page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{
 		Source: fmt.Sprintf("if (window !== window.top || location.origin === new URL(%s).origin) %s", url, script)})
 	h.watchFrames(t.session)
 }
 
-// untilApplied handles the events of its tabs until the last of them has what it waits for.
+// untilApplied handles the events of its tabs until their scripts have applied
+// everything.
 func (h *Tabs) untilApplied(ctx context.Context) {
 	defer h.end(ctx)
 	for {
@@ -72,7 +73,7 @@ func (h *Tabs) untilApplied(ctx context.Context) {
 	}
 }
 
-// applying reports whether a tab still waits for its page, or for a frame of it.
+// applying reports whether a tab still waits for its page, or for one of its frames.
 func (h *Tabs) applying() bool {
 	for _, t := range h.tabs {
 		if !t.script.done() {

@@ -9,27 +9,27 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// NameSeen is what a first look at a page found of the window.name that a script
+// NameSeen is the result of the first look at a page's window.name, which a script
 // applied.
 type NameSeen int
 
 const (
-	NameMissing NameSeen = iota // it was not there, or the page did not answer
-	NameThere                   // it was there
-	NameTaken                   // it was not, and a script of the page may have run
+	NameMissing NameSeen = iota // the name was missing, or the page did not answer
+	NameThere                   // the name was there
+	NameTaken                   // the name was missing, and a script of the page may have run
 )
 
-// ScriptedTab is a tab in which a script applied sessionStorage and window.name: its
-// URL, which items Chrome said were stored, by storage key and key, and what was seen
-// of the name.
+// ScriptedTab is a tab in which a script applied sessionStorage and window.name. It has
+// the tab's URL, the items that Chrome reported as stored (by storage key and item key),
+// and what was seen of the name.
 type ScriptedTab struct {
 	URL    string
 	Stored map[string]map[string]bool
 	Name   NameSeen
 }
 
-// NoteLocal notes which localStorage was applied, in the database that Chrome then
-// has. lines are the report of that.
+// NoteLocal records which localStorage was applied, and the database that Chrome uses
+// from then on. lines are the report lines of the application.
 func (b *Baseline) NoteLocal(userDataDir string, lines []state.Component) {
 	b.localDB = inspect.GenerationOf(filepath.Join(userDataDir, profile.Default), inspect.LocalStorage)
 	b.refused = map[string]bool{}
@@ -40,7 +40,8 @@ func (b *Baseline) NoteLocal(userDataDir string, lines []state.Component) {
 	}
 }
 
-// Applies reports whether a script applies sessionStorage that the profile lacks.
+// Applies reports whether a script applies an area of sessionStorage because the profile
+// lacks it.
 func (b *Baseline) Applies(area state.Area) bool {
 	u, _ := b.lacking(area)
 	return u.Lay
@@ -54,14 +55,15 @@ func (b *Baseline) lacking(area state.Area) (state.Unstored, bool) {
 	return b.Unstored[i], true
 }
 
-// NoteByScript notes whether scripts apply all sessionStorage, in place of Chrome.
+// NoteByScript records whether scripts apply all sessionStorage instead of Chrome.
 func (b *Baseline) NoteByScript(all bool) { b.byScript = all }
 
-// NoteScripted notes what the tabs' scripts have applied.
+// NoteScripted records what the tabs' scripts have applied.
 func (b *Baseline) NoteScripted(tabs []ScriptedTab) { b.scripted = tabs }
 
-// LocalBy tells who made what differs in the localStorage of a page's origin: the
-// site, where all of it is known to have been there before the page ran.
+// LocalBy returns a function that says who caused a difference in the localStorage of a
+// page's origin. It is the site if all of the area is known to have been there before the
+// page ran.
 func (b *Baseline) LocalBy(userDataDir string) func(state.Area) string {
 	kept := inspect.GenerationOf(filepath.Join(userDataDir, profile.Default), inspect.LocalStorage).Continues(b.localDB)
 	return func(saved state.Area) string {
@@ -69,10 +71,10 @@ func (b *Baseline) LocalBy(userDataDir string) func(state.Area) string {
 	}
 }
 
-// HadSession gives what of a tab's saved sessionStorage was there before the page
-// ran: what of it is missing later a script of the page has changed. All was there
-// where the profile was found to have it; of what a script applied, the items
-// that Chrome said were stored.
+// HadSession returns a function that gives the part of a tab's saved sessionStorage that
+// was there before the page ran. If an item of that part is missing later, a script of
+// the page changed it. If the profile had the area, the part is all of it. Of an area
+// that a script applied, it is the items that Chrome reported as stored.
 func (b *Baseline) HadSession(userDataDir string) func(state.Tab, state.Area) state.Area {
 	kept := inspect.GenerationOf(filepath.Join(userDataDir, profile.Default), inspect.SessionStorage).Continues(b.sessionDB)
 	return func(tab state.Tab, saved state.Area) state.Area {
@@ -88,8 +90,8 @@ func (b *Baseline) HadSession(userDataDir string) func(state.Tab, state.Area) st
 	}
 }
 
-// wasApplied reports whether Chrome said that an item was stored, in every tab of a
-// URL that it was applied in.
+// wasApplied reports whether Chrome reported an item as stored in every tab of a URL in
+// which it was applied.
 func (b *Baseline) wasApplied(url, storageKey, key string) bool {
 	applied := false
 	for _, t := range b.scripted {
@@ -105,9 +107,9 @@ func (b *Baseline) wasApplied(url, storageKey, key string) bool {
 	return applied
 }
 
-// NameBy tells who made a difference of the window.name of a tab: the site, where
-// the name was there at the first look at every tab of that URL, or a script of the
-// page may have run before.
+// NameBy says who caused a difference in a tab's window.name. It is the site if in every
+// tab of that URL one of two things holds: the first look found the name, or a script of
+// the page may have run before.
 func (b *Baseline) NameBy(tab state.Tab) string {
 	applied := false
 	for _, t := range b.scripted {
@@ -126,9 +128,9 @@ func siteIf(site bool) string {
 	return state.ByRestore
 }
 
-// DiffersBy tells who made a difference that is there before any page has run. Of
-// a profile that Chrome closed the document may have the reading from before:
-// what differs then, the site set last.
+// DiffersBy says who caused a difference that exists before any page has run. For a
+// profile that Chrome closed, the document may have an earlier reading; then the site
+// made the change before Chrome closed.
 func (b *Baseline) DiffersBy(doc state.Document, component string, applied bool) string {
 	if doc.Datadir == state.DatadirClean && !doc.IsFromDisk(component) && !applied {
 		return state.BySite

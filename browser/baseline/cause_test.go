@@ -7,8 +7,8 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// Of what a script applies only what Chrome said was stored is the site's to
-// have changed, in every tab of the URL.
+// A missing item that a script applied counts as the site's change only if Chrome
+// reported it as stored in every tab of the URL.
 func TestWasApplied(t *testing.T) {
 	const url, key = "https://a.example/x", "https://a.example/"
 	area := state.Area{StorageKey: key, Items: []state.Item{{Key: "one"}, {Key: "two"}}}
@@ -33,7 +33,7 @@ func TestWasApplied(t *testing.T) {
 		b.NoteByScript(true)
 		b.NoteScripted(test.tabs)
 		if got := b.HadSession(t.TempDir())(tab, area); !slices.Equal(got.Items, test.want) {
-			t.Errorf("%s: %v was there, want %v", name, got.Items, test.want)
+			t.Errorf("%s: items before the page ran: %v, want %v", name, got.Items, test.want)
 		}
 	}
 }

@@ -8,14 +8,14 @@ import (
 	"strings"
 )
 
-// matchPattern is the form of a content script's match pattern
+// matchPattern matches a content script's match pattern
 // (https://developer.chrome.com/docs/extensions/develop/concepts/match-patterns).
 var matchPattern = regexp.MustCompile(`^(<all_urls>|file://[^/]*/.*|(\*|[a-z][a-z0-9+.-]*)://(\*|(\*\.)?[^*/:]+)(:(\*|\d+))?/.*)$`)
 
-// checkNamed refuses a manifest that Chrome would not load for what it names:
-// a worker, scripts and translations that are not among the files, and content
-// scripts that match nothing. So it is told at the upload and not at a create.
-func checkNamed(raw []byte, there func(name string) bool) error {
+// checkReferences rejects a manifest that Chrome would not load because of what it names:
+// a worker, scripts or translations that are not among the files, or content scripts
+// without a pattern. The upload then fails, not a later create.
+func checkReferences(raw []byte, there func(name string) bool) error {
 	var m struct {
 		Background struct {
 			Worker string `json:"service_worker"`
@@ -29,10 +29,10 @@ func checkNamed(raw []byte, there func(name string) bool) error {
 		Locale *string `json:"default_locale"`
 	}
 	if err := json.Unmarshal(trim(raw), &m); err != nil {
-		return invalid("manifest.json: background, content_scripts or default_locale is not of its type")
+		return invalid("manifest.json: background, content_scripts or default_locale has a wrong type")
 	}
 	missing := func(field, name string) error {
-		// What is written with escapes or a query Chrome may find otherwise.
+		// Chrome may resolve a name with escapes or a query to another file.
 		clean := strings.TrimPrefix(path.Clean("/"+name), "/")
 		if name == "" || there(clean) || strings.ContainsAny(name, "%?#\\") {
 			return nil
@@ -49,7 +49,7 @@ func checkNamed(raw []byte, there func(name string) bool) error {
 		}
 		for _, pattern := range append(s.Matches, s.Exclude...) {
 			if !matchPattern.MatchString(pattern) {
-				return invalid("manifest.json: %s: %q is no match pattern, such as https://*.example.com/* or <all_urls>", field, shorten(pattern))
+				return invalid("manifest.json: %s: %q is not a match pattern; valid ones are https://*.example.com/* or <all_urls>", field, shorten(pattern))
 			}
 		}
 		for _, name := range append(s.JS, s.CSS...) {

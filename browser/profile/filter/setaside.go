@@ -14,16 +14,16 @@ import (
 	"github.com/stasisd/stasis/fault"
 )
 
-// aside is the folder of a profile that the service workers of extensions lie
-// in while the headless shell has it. It goes into archives as it is, so that
-// they come back whatever becomes of that shell.
-const aside = "Stasis Set Aside"
+// asideFolder is the folder of a profile that contains the service workers of extensions
+// while the headless shell uses the profile. It is archived unchanged, so that they can
+// be restored even if that shell fails.
+const asideFolder = "Stasis Set Aside"
 
 const extensionScheme = "chrome-extension://"
 
-// SetAside takes the service workers of extensions out of a profile (…/Default)
-// at rest. The headless shell does not know their scheme: it takes the whole
-// database for damaged, and begins an empty one (measured with 156).
+// SetAside moves the service workers of extensions out of a profile (…/Default) at rest.
+// The headless shell does not know their URL scheme. It would consider the whole database
+// damaged and create an empty one (measured with 156).
 func SetAside(ctx context.Context, profile string) error {
 	return inProfile(profile, func(root *os.Root) error {
 		if _, err := root.Lstat(workers); errors.Is(err, fs.ErrNotExist) {
@@ -31,16 +31,16 @@ func SetAside(ctx context.Context, profile string) error {
 		}
 		db, err := leveldb.Read(ctx, root.FS(), workers, func([]byte) bool { return true }, true)
 		if err != nil || db.Damage != "" {
-			return err // the shell does with a damaged one what full Chrome does
+			return err // the shell handles a damaged database as full Chrome does
 		}
 		mine := extensionWorkers(db.Entries)
 		if mine == nil {
 			return nil
 		}
-		if err := root.Mkdir(aside, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+		if err := root.Mkdir(asideFolder, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 			return err
 		}
-		if err := leveldb.Write(root, path.Join(aside, "Workers"), mine); err != nil {
+		if err := leveldb.Write(root, path.Join(asideFolder, "Workers"), mine); err != nil {
 			return err
 		}
 		for key := range mine {
@@ -52,23 +52,23 @@ func SetAside(ctx context.Context, profile string) error {
 	})
 }
 
-// PutBack returns what SetAside took.
+// PutBack moves back what SetAside has moved out.
 func PutBack(ctx context.Context, profile string) error {
 	return inProfile(profile, func(root *os.Root) error {
-		from := path.Join(aside, "Workers")
+		from := path.Join(asideFolder, "Workers")
 		if _, err := root.Lstat(from); errors.Is(err, fs.ErrNotExist) {
 			return nil
 		}
 		every := func([]byte) bool { return true }
 		taken, err := leveldb.Read(ctx, root.FS(), from, every, true)
 		if err != nil || taken.Damage != "" {
-			return errors.Join(err, root.RemoveAll(aside)) // there is nothing to put back
+			return errors.Join(err, root.RemoveAll(asideFolder)) // there is nothing to put back
 		}
 		all := map[string][]byte{}
 		if _, err := root.Lstat(workers); err == nil {
 			db, err := leveldb.Read(ctx, root.FS(), workers, every, true)
 			if err != nil || db.Damage != "" {
-				return err // Chrome empties it, and installs the extensions' again
+				return err // Chrome empties it and installs the extensions' workers again
 			}
 			all = db.Entries
 		}
@@ -83,12 +83,12 @@ func PutBack(ctx context.Context, profile string) error {
 		if err := rewrite(root, workers, all); err != nil {
 			return err
 		}
-		return root.RemoveAll(aside)
+		return root.RemoveAll(asideFolder)
 	})
 }
 
-// extensionWorkers are the entries that belong to extensions, with the counters
-// of the database; nil without any.
+// extensionWorkers returns the entries that belong to extensions, together with the
+// counters of the database; nil if there are none.
 func extensionWorkers(entries map[string][]byte) map[string][]byte {
 	registrations, versions := map[string]bool{}, map[string]bool{}
 	for key, value := range entries {
@@ -127,11 +127,11 @@ func extensionWorkers(entries map[string][]byte) map[string][]byte {
 }
 
 func number(value []byte) int64 {
-	n, _ := strconv.ParseInt(string(value), 10, 64) // zero is the least
+	n, _ := strconv.ParseInt(string(value), 10, 64) // an invalid number counts as zero
 	return n
 }
 
-// rewrite makes a database hold exactly some entries.
+// rewrite replaces a database by one with the given entries.
 func rewrite(root *os.Root, dir string, entries map[string][]byte) error {
 	if err := root.RemoveAll(dir); err != nil {
 		return err
@@ -149,5 +149,5 @@ func inProfile(profile string, do func(*os.Root) error) error {
 		return fault.Wrap(err, fault.StoreFailed, op, "the profile cannot be opened")
 	}
 	defer func() { _ = root.Close() }() // only a handle
-	return fault.Wrap(do(root), fault.StoreFailed, op, "the service workers of extensions could not be kept apart")
+	return fault.Wrap(do(root), fault.StoreFailed, op, "the service workers of extensions could not be moved out of the profile or back")
 }

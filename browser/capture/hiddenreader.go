@@ -7,11 +7,12 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// count counts, as the site's own scripts would, what an origin has in those
-// stores that Chrome repairs or empties when it opens them. A store is asked
-// twice: Chrome fails the first opening of a damaged one, and the next finds
-// what it made of it. What cannot be counted is left out.
-const count = `(async () => {
+// countScript is a script that counts an origin's items in the stores that Chrome repairs
+// or empties when it opens them. It uses the same web APIs as the site's own scripts.
+// Each store is opened twice: Chrome fails the first opening of a damaged store, and the
+// second one sees the repaired store. The result has no entry for a store that could not
+// be counted.
+const countScript = `(async () => {
   const twice = async (ask) => { try { return await ask(); } catch { return await ask(); } };
   const of = (request) => new Promise((resolve, reject) => {
     request.onsuccess = () => resolve(request.result);
@@ -65,12 +66,12 @@ const count = `(async () => {
   return n;
 })()`
 
-// Asker reads the stores of storage keys that need not be open in any tab,
-// through a hidden one, without a request to the site. A key without a name to
-// reach it by is an error.
+// Asker reads the stores of storage keys that no tab needs to have open. It uses a hidden
+// tab and sends no request to the site. A storage key that the hidden tab cannot open by
+// name is an error.
 type Asker struct{ tab *hiddentab.Tab }
 
-// Ask opens the hidden tab; Close is the caller's.
+// Ask opens the hidden tab. The caller must call Close.
 func Ask(ctx context.Context, conn hiddentab.Conn) (*Asker, error) {
 	t, err := hiddentab.Open(ctx, conn)
 	if err != nil {
@@ -82,11 +83,11 @@ func Ask(ctx context.Context, conn hiddentab.Conn) (*Asker, error) {
 // Close removes the hidden tab.
 func (a *Asker) Close(ctx context.Context) { a.tab.Close(ctx) }
 
-// Count counts an origin's items by component. A component that is not there
-// could not be counted.
+// Count counts an origin's items by component. A component that could not be counted has
+// no entry.
 func (a *Asker) Count(ctx context.Context, origin string) (map[string]int, error) {
 	counts := map[string]int{}
-	return counts, a.tab.RunAt(ctx, origin, count, &counts)
+	return counts, a.tab.RunAt(ctx, origin, countScript, &counts)
 }
 
 // Local reads an origin's localStorage.

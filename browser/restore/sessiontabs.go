@@ -10,16 +10,15 @@ import (
 	"github.com/stasisd/stasis/state/report"
 )
 
-// restoreKept releases the tabs that Chrome brought back from the profile's session
-// files, with sessionStorage applied to them where the profile's is stale, all of
-// it or what is known not to be there.
-// Chrome loads tabs in the back lazily, seconds later; each is brought
-// to the front once, so that it loads now, and the active one last.
-func (h *Tabs) restoreKept(ctx context.Context, doc state.Document, all bool) []state.Component {
+// releaseSessionTabs releases the tabs that Chrome restored from the profile's session
+// files. Before that, it applies sessionStorage by script: all of it (all), or only what
+// the profile is known to lack. Chrome loads background tabs lazily, seconds later. So
+// each tab is brought to the front once and loads now, the active tab last.
+func (h *Tabs) releaseSessionTabs(ctx context.Context, doc state.Document, all bool) []state.Component {
 	h.env.Baseline.NoteByScript(all)
 	saved := map[*heldTab]state.Tab{}
 	var front *heldTab
-	r := tabReport{saved: doc.Tabs, byScript: all, lost: report.NotOpened.With("Chrome did not bring the tab back from its session files"),
+	r := tabReport{saved: doc.Tabs, byScript: all, lost: report.NotOpened.With("Chrome did not restore the tab from its session files"),
 		short: report.ListNotRestored.With("Chrome kept fewer entries in its session files")}
 	if !all {
 		r.unstored = slices.Clone(h.env.Baseline.Unstored)
@@ -48,14 +47,15 @@ func (h *Tabs) restoreKept(ctx context.Context, doc state.Document, all bool) []
 			continue
 		}
 		if front != nil && t != front {
-			// Before the script: until it is in front a lazy tab has no
-			// navigation that is held, and the script would come too late.
+			// Activation comes before the script. A lazy tab starts its navigation, which
+			// is then held, only when it is in front; afterwards the script would be too
+			// late.
 			h.activate(ctx, t)
 		}
 		h.addScript(t, saved[t])
 		if t.blank() && front != nil {
-			// A client may send it elsewhere at once. A blank tab that does not answer
-			// in time is there all the same.
+			// A client may navigate the tab at once, so it gets its setup first. A blank
+			// tab that does not answer in time is kept all the same.
 			_ = h.runBlank(ctx, t)
 			continue
 		}

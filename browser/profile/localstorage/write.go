@@ -16,14 +16,14 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// Lay makes the localStorage of a profile that no Chrome has read yet hold
-// exactly the items of some areas, of each area's storage key, and of others
-// what can be read of it: a damaged database is whole afterwards. It is written
-// anew, so that it is either as it was or as it is to be.
+// Lay writes localStorage into a profile that no Chrome has read yet. The storage keys of
+// the given areas then hold exactly the areas' items. All others hold what could be read
+// of them, so a damaged database is repaired. Lay writes a new database and then replaces
+// the old one, so the result is either the old state or the new one.
 //
-// It returns a report line for each area that it has laid, and the areas that
-// are to be laid through Chrome: those whose storage key may not be spelled as
-// Chrome spells it, and all of them where the database has more than is read.
+// Lay returns a report line for each area that it has written, and the areas that must be
+// written through Chrome instead: those whose storage key may not be in Chrome's
+// spelling, and all of them if the database is too large to read.
 func Lay(ctx context.Context, root *os.Root, areas []state.Area, now time.Time) (lines []state.Component, rest []state.Area, err error) {
 	const op = "localstorage.lay"
 	db, err := leveldb.Read(ctx, root.FS(), Folder, func([]byte) bool { return true }, true)
@@ -34,7 +34,7 @@ func Lay(ctx context.Context, root *os.Root, areas []state.Area, now time.Time) 
 		return nil, areas, nil
 	}
 	entries := db.Entries
-	owned := map[string][]string{} // the items' keys, by owner
+	owned := map[string][]string{} // keys of the items, by owner
 	for k := range entries {
 		if owner, _, ok := strings.Cut(k, "\x00"); ok && strings.HasPrefix(k, prefixItem) {
 			owned[owner[len(prefixItem):]] = append(owned[owner[len(prefixItem):]], k)
@@ -46,17 +46,17 @@ func Lay(ctx context.Context, root *os.Root, areas []state.Area, now time.Time) 
 			rest = append(rest, area)
 			continue
 		}
-		replace(entries, owner, owned[owner], area.Items, now)
+		replaceItems(entries, owner, owned[owner], area.Items, now)
 		owned[owner] = nil
 		lines = append(lines, state.Component{Name: state.ComponentLocalStorage, Origin: area.StorageKey, Saved: len(area.Items), Restored: len(area.Items)})
 	}
 	entries[keyVersion] = []byte(version)
-	return lines, rest, fault.Wrap(write(root, entries), fault.StoreFailed, op, "the localStorage could not be written")
+	return lines, rest, fault.Wrap(replaceDatabase(root, entries), fault.StoreFailed, op, "the localStorage could not be written")
 }
 
-// replace makes an owner's entries hold exactly some items. One that reads the
-// same is left alone: half of a surrogate pair does not pass CDP.
-func replace(entries map[string][]byte, owner string, there []string, items []state.Item, now time.Time) {
+// replaceItems makes an owner's entries hold exactly the given items. It keeps an entry
+// that reads the same: CDP cannot carry half of a surrogate pair.
+func replaceItems(entries map[string][]byte, owner string, there []string, items []state.Item, now time.Time) {
 	same := map[state.Item]bool{}
 	wanted := map[state.Item]bool{}
 	for _, item := range items {
@@ -83,8 +83,8 @@ func replace(entries map[string][]byte, owner string, there []string, items []st
 	entries[prefixAccess+owner] = encodeTime(now)
 }
 
-// write puts a new database in the place of the old one.
-func write(root *os.Root, entries map[string][]byte) error {
+// replaceDatabase replaces the database by a new one.
+func replaceDatabase(root *os.Root, entries map[string][]byte) error {
 	parent, beside := path.Dir(Folder), Folder+".new"
 	if info, err := root.Lstat(parent); err == nil && !info.IsDir() {
 		if err := root.Remove(parent); err != nil {
@@ -107,8 +107,8 @@ func write(root *os.Root, entries map[string][]byte) error {
 	return nil
 }
 
-// plainOrigin is an origin in the one spelling that Chrome has for it, of a kind
-// in which that is easily told. Of hosts in other scripts and of IPv6 it is not.
+// plainOrigin matches an origin in Chrome's only spelling of it, for kinds where that is
+// easy to check. It does not match IPv6 hosts and hosts in other scripts.
 var plainOrigin = regexp.MustCompile(`^(https?)://((?:[a-z0-9-]+\.)*[a-z0-9-]+)(?::([1-9][0-9]{0,4}))?$`)
 
 func canonical(origin string) bool {
@@ -116,7 +116,7 @@ func canonical(origin string) bool {
 	if m == nil || m[1] == "http" && m[3] == "80" || m[1] == "https" && m[3] == "443" || strings.Contains("."+m[2], ".xn--") {
 		return false
 	}
-	// A last label that begins with a digit makes Chrome look for an IPv4 address.
+	// If the last label starts with a digit, Chrome parses the host as an IPv4 address.
 	if last := m[2][strings.LastIndexByte(m[2], '.')+1:]; last[0] >= '0' && last[0] <= '9' {
 		_, err := netip.ParseAddr(m[2])
 		return err == nil
