@@ -6,28 +6,27 @@ import (
 	"time"
 )
 
-// A default is restored often when it was restored oftenTimes within oftenWithin.
-// A user's standby does not give way to another user's while it is in use, which is
-// until inUseFor after a restore.
+// A default is restored often when it was restored oftenTimes within oftenWithin. For
+// inUseFor after a restore, a user's standby does not give way to another user's.
 const (
 	oftenTimes  = 3
 	oftenWithin = time.Hour
 	inUseFor    = 10 * time.Minute
 )
 
-// demand is what is known of users' restores. Its methods are safe for concurrent
-// use.
+// demand records users' restores and standby settings. Its methods are safe for
+// concurrent use.
 type demand struct {
-	kept bool // standbys are kept at all; else nothing is noted
+	kept bool // standbys are enabled; if not, nothing is recorded
 	now  func() time.Time
 
 	mu    sync.Mutex
 	users map[string]*userDemand
 }
 
-// userDemand is what is known of one user's restores.
+// userDemand holds one user's restores and standby setting.
 type userDemand struct {
-	asked  bool        // the settings ask for standbys
+	asked  bool        // the user's settings request standbys
 	times  []time.Time // of the last restores in one engine, the latest last; at most oftenTimes
 	engine string      // of those restores
 }
@@ -41,7 +40,7 @@ func (d *userDemand) often(now time.Time) bool {
 	return len(d.times) == oftenTimes && now.Sub(d.times[0]) <= oftenWithin
 }
 
-// last is when the user's default was restored last.
+// last returns when the user's default was last restored.
 func (d *userDemand) last() (last time.Time) {
 	if n := len(d.times); n > 0 {
 		last = d.times[n-1]
@@ -49,7 +48,7 @@ func (d *userDemand) last() (last time.Time) {
 	return last
 }
 
-// count notes a restore of a user's default.
+// count records a restore of a user's default.
 func (d *demand) count(userID, engine string) {
 	if !d.kept {
 		return
@@ -66,7 +65,7 @@ func (d *demand) count(userID, engine string) {
 	}
 }
 
-// ask notes whether a user's settings ask for standbys.
+// ask records whether a user's settings request standbys.
 func (d *demand) ask(userID string, asked bool) {
 	if !d.kept {
 		return
@@ -76,7 +75,7 @@ func (d *demand) ask(userID string, asked bool) {
 	d.of(userID).asked = asked
 }
 
-// of is a user's demand; the caller holds the lock.
+// of returns a user's demand. The caller holds the lock.
 func (d *demand) of(userID string) *userDemand {
 	if d.users[userID] == nil {
 		d.users[userID] = &userDemand{}
@@ -84,8 +83,8 @@ func (d *demand) of(userID string) *userDemand {
 	return d.users[userID]
 }
 
-// current returns the users who may get a standby, and forgets those who have
-// restored nothing for long.
+// current returns the users who may get a standby. It forgets users without recent
+// restores and without a setting.
 func (d *demand) current(now time.Time) map[string]userDemand {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -1,6 +1,6 @@
-// Package run records what happens in the runs of a session as events of the journal
-// (package events). A run is one lifetime of the session's Chrome. Its events are what
-// pages do, which clients connect, and what is saved.
+// Package run records the runs of a session as events of the journal (package events). A
+// run is one lifetime of the session's Chrome. Its events are what pages do, which
+// clients connect, and what is saved.
 package run
 
 import (
@@ -28,25 +28,25 @@ type Chrome interface {
 	Listen(tell func(browser.Happening), all bool) (stop func())
 }
 
-// Runs are those of one session; the last may be going on. One goroutine at a time calls
-// its methods, the session's while that runs; Moved may be called by any. They do not wait
-// unless their comment says so.
+// Runs holds the runs of one session. The last one may still be running. One goroutine at
+// a time calls its methods, except Moved: the session's goroutine, while that runs. Moved
+// is safe for concurrent use. The methods do not wait unless their comment says so.
 type Runs struct {
 	sessionID string
 	journal   Journal
-	writer    *events.Writer // of the run that is going on, or was last
-	over      bool           // the end of that run is told, or about to be
-	deaf      func()         // ends the hearing of what happens in Chrome
+	writer    *events.Writer // of the last run
+	over      bool           // the end of that run is recorded, or about to be
+	deaf      func()         // stops listening to Chrome's events
 	moved     chan struct{}
 }
 
-// New makes the Runs of a session that has none yet. Begin must be called first.
+// New makes the Runs of a session without runs. Begin must be called first.
 func New(sessionID string, journal Journal) *Runs {
 	return &Runs{sessionID: sessionID, journal: journal, moved: make(chan struct{}, 1)}
 }
 
-// Begin begins a run with a Chrome, and records how that started: restored, as report
-// says, or empty if report is nil. With console all that pages log is recorded, not only
+// Begin begins a run with a Chrome. It records the start: restored, as report says, or
+// empty if report is nil. With console, everything that pages log is recorded, not only
 // errors.
 func (r *Runs) Begin(chrome Chrome, report *restore.Report, console bool) {
 	r.writer, r.over = r.journal.Begin(r.sessionID), false
@@ -66,22 +66,23 @@ func (r *Runs) Begin(chrome Chrome, report *restore.Report, console bool) {
 		if h.Kind == browser.HappenedNavigation {
 			select {
 			case r.moved <- struct{}{}:
-			default: // a picture is to be taken anyway
+			default: // a screenshot is already due
 			}
 		}
 	}, console)
 }
 
-// Moved has a value after a navigation.
+// Moved returns a channel that has a value after a navigation.
 func (r *Runs) Moved() <-chan struct{} { return r.moved }
 
-// Writer is that of the last run. Others may use it at any time.
+// Writer returns the writer of the last run. It is safe to use from other goroutines at
+// any time.
 func (r *Runs) Writer() *events.Writer { return r.writer }
 
 // Record records an event in the last run.
 func (r *Runs) Record(event string, data events.Fields) { r.writer.Record(event, data) }
 
-// RecordSaved records a snapshot, and what became of the default.
+// RecordSaved records a snapshot, and whether the default moved.
 func (r *Runs) RecordSaved(s library.SnapshotInfo, d *save.DefaultOutcome) {
 	r.writer.Record(events.Saved, events.Fields{"snapshot_id": s.ID, "mode": s.Mode, "rescue": s.Rescue, "size_bytes": s.SizeBytes, "default_moved": d != nil && d.Moved})
 }
@@ -91,9 +92,9 @@ func (r *Runs) RecordSaveFailed(err error) {
 	r.writer.Record(events.SaveFailed, events.Fields{"code": string(fault.CodeOf(err)), "message": fault.MessageOf(err)})
 }
 
-// RecordConnected records that a client connected, and how many there are now. It returns
-// a function that records that the client left and how many are left, unless the run has
-// ended meanwhile.
+// RecordConnected records that a client connected; clients is how many there are now. The
+// returned function records that the client has disconnected and how many are left,
+// unless the run has ended meanwhile.
 func (r *Runs) RecordConnected(clients int) (left func(clients int)) {
 	writer := r.writer
 	writer.Record(events.Connected, events.Fields{"clients": clients})
@@ -105,12 +106,12 @@ func (r *Runs) RecordConnected(clients int) (left func(clients int)) {
 }
 
 // End ends the run with two tasks of a queue, after all its events are recorded. clients
-// returns how many clients there are then; the session's goroutine calls it.
+// returns how many clients are connected then; the session's goroutine calls it.
 func (r *Runs) End(tasks *queue.Queue, clients func() int, status profiles.RunStatus, cause string) {
 	deaf, writer := r.deaf, r.writer
 	tasks.Do(func(context.Context) error { deaf(); return nil }, func(error) {
 		there := clients()
-		for gone := range there { // clients learn that it is over, and are not waited for
+		for gone := range there { // clients are notified of the end; the run does not wait for them to disconnect
 			writer.Record(events.Disconnected, events.Fields{"clients": there - 1 - gone})
 		}
 		r.over = true
@@ -118,9 +119,9 @@ func (r *Runs) End(tasks *queue.Queue, clients func() int, status profiles.RunSt
 	tasks.Do(func(ctx context.Context) error { writer.End(ctx, status, cause); return nil }, nil)
 }
 
-// Deafen stops listening to Chrome, and waits for an event that is being recorded.
+// Deafen stops listening to Chrome. It waits for an event that is being recorded.
 func (r *Runs) Deafen() { r.deaf() }
 
-// Leave leaves the run open, for the next start to end. It waits until what was
-// recorded is written, or ctx ends.
+// Leave leaves the run open, so that the next start of the daemon ends it. It waits until
+// the recorded events are written, or ctx ends.
 func (r *Runs) Leave(ctx context.Context) { r.writer.Leave(ctx) }
