@@ -11,9 +11,9 @@ import (
 	"github.com/stasisd/stasis/session/access"
 )
 
-// one is a session whose browser is lent, and a Chrome.
+// one is a session with a browser to lend, and that browser.
 type one struct {
-	needs access.Permission // that the last call needed
+	needs access.Permission // required by the last call
 	err   error
 }
 
@@ -36,8 +36,7 @@ func (o *one) Pages(context.Context) ([]browser.Page, error) {
 	return []browser.Page{{ID: "T1", Title: "A", URL: "https://a.example/"}}, o.err
 }
 
-// Each call asks for the right that it needs, and gives what Chrome answers, or its
-// error.
+// Each call requires its permission, and returns Chrome's answer or error.
 func TestDriver(t *testing.T) {
 	o := &one{}
 	d, ctx := New(o), t.Context()

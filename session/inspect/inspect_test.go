@@ -16,11 +16,11 @@ var (
 	bob   = access.Caller{KeyID: "key-b", UserID: "bob", Rights: []access.Right{access.RightUse}}
 )
 
-// one is a session, with its record.
+// one is a session with its record.
 type one struct {
 	rec      profiles.Session
 	live     bool
-	ends     func() // in its own description
+	ends     func() // called by Info, to end the session meanwhile
 	rescuing bool
 	rights   *access.LiveSession
 }
@@ -50,7 +50,7 @@ func (o *one) Rights() *access.LiveSession { return o.rights }
 func (o *one) Info(context.Context) (answer.Info, error) {
 	if o.ends != nil {
 		o.ends()
-		return answer.Info{}, fault.New(fault.SessionNotRunning, "test", "it has ended")
+		return answer.Info{}, fault.New(fault.SessionNotRunning, "test", "the session has ended")
 	}
 	return answer.Info{Session: o.rec, HasAgent: true}, nil
 }
@@ -60,8 +60,8 @@ func newOne() *one {
 		rights: access.NewLiveSession("s", "alice", "key-a")}
 }
 
-// A live session describes itself, one that has ended meanwhile is as its record says
-// then, and tickets are only those of a live one.
+// A live session describes itself. One that has ended meanwhile is described by its
+// record. Only a live session has tickets.
 func TestGet(t *testing.T) {
 	o := newOne()
 	i, ctx := New(o, o), t.Context()
@@ -88,7 +88,8 @@ func TestGet(t *testing.T) {
 	}
 }
 
-// A list is of those that the caller may see, and a list of another user's is empty.
+// A list has only sessions that the caller may see. The list of a user that the caller
+// may not act for is empty.
 func TestList(t *testing.T) {
 	o := newOne()
 	i := New(o, o)
