@@ -16,20 +16,20 @@ type checkpointing struct {
 	waiter  chan<- save.Checkpointed
 }
 
-// Checkpoint saves a session that runs on. Pages and clients are not disturbed,
-// but that Chrome stands still for some milliseconds. An error has changed nothing.
+// Checkpoint saves a session that continues to run. Pages and clients are not disturbed,
+// except that Chrome is frozen for some milliseconds. An error has changed nothing.
 func (s *Service) Checkpoint(ctx context.Context, by access.Caller, id string, r request.Checkpoint) (save.CheckpointAnswer, error) {
 	l, err := s.running(ctx, by, id, access.Drive)
 	if err != nil {
 		return save.CheckpointAnswer{}, err
 	}
 	c := l.save(ctx, r)
-	s.deps.Journal.Flush(ctx, id) // it is told, whatever becomes of the daemon
+	s.deps.Journal.Flush(ctx, id) // its events must survive a crash of the daemon
 	return c.Answer, c.Err
 }
 
-// save waits for its turn, one checkpoint after the other, and for the outcome.
-// One that has begun goes on when ctx ends.
+// save waits for its turn, one checkpoint after the other, and for the outcome. A
+// checkpoint that has begun continues when ctx ends.
 func (l *live) save(ctx context.Context, r request.Checkpoint) save.Checkpointed {
 	const op = "session.checkpoint"
 	select {
@@ -37,7 +37,7 @@ func (l *live) save(ctx context.Context, r request.Checkpoint) save.Checkpointed
 	case <-l.done:
 		return save.Checkpointed{Err: notRunning(l.id)}
 	case <-ctx.Done():
-		return save.Checkpointed{Err: fault.Wrap(ctx.Err(), fault.Timeout, op, "another checkpoint of the session was under way")}
+		return save.Checkpointed{Err: fault.Wrap(ctx.Err(), fault.Timeout, op, "another checkpoint of the session is still under way; try again")}
 	}
 	l.awaitRestart(ctx)
 	result := make(chan save.Checkpointed, 1)
@@ -48,7 +48,7 @@ func (l *live) save(ctx context.Context, r request.Checkpoint) save.Checkpointed
 					return nil, err
 				}
 				if l.request.ReadOnly {
-					return nil, fault.New(fault.Unsupported, op, "the session is read_only, and is never saved")
+					return nil, fault.New(fault.Unsupported, op, "the session is read_only and is never saved")
 				}
 				if !r.Auto {
 					l.touch()
@@ -72,7 +72,7 @@ func (l *live) save(ctx context.Context, r request.Checkpoint) save.Checkpointed
 	case c := <-result:
 		return c
 	case <-ctx.Done():
-		return save.Checkpointed{Err: fault.Wrap(ctx.Err(), fault.Timeout, op, "the checkpoint goes on; the session's snapshots tell what came of it")}
+		return save.Checkpointed{Err: fault.Wrap(ctx.Err(), fault.Timeout, op, "the checkpoint is still under way; list the session's snapshots for its outcome")}
 	}
 }
 
@@ -89,16 +89,16 @@ func (l *live) checkpointJob(r request.Checkpoint) save.Job {
 	return j
 }
 
-// beginCheckpoint lends the browser and the last copy to a checkpoint, which
-// runs beside the session's goroutine.
+// beginCheckpoint starts a checkpoint on its own goroutine, with the browser and the last
+// replica.
 func (l *live) beginCheckpoint(c checkpointing, j save.Job) {
 	last, lent := l.replica, l.lent
 	l.checkpoint, l.replica = &c, nil
 	l.svc.work.Go(func() { l.checkpointed <- l.svc.saver.Checkpoint(l.svc.ctx, lent, j, last) })
 }
 
-// finishCheckpoint takes a checkpoint's outcome in. An end that has waited for it
-// goes on from there.
+// finishCheckpoint handles a checkpoint's outcome. An ending that has waited for it
+// continues.
 func (l *live) finishCheckpoint(c save.Checkpointed) {
 	was := l.checkpoint
 	l.checkpoint, l.replica = nil, c.Replica
@@ -121,5 +121,5 @@ func (l *live) finishCheckpoint(c save.Checkpointed) {
 		l.touch()
 	}
 	l.settleFreeze()
-	l.power.After(func() { was.waiter <- c }) // a paused session stands still again first
+	l.power.After(func() { was.waiter <- c }) // a paused session is frozen again first
 }

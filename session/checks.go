@@ -6,14 +6,14 @@ import (
 	"github.com/stasisd/stasis/session/registry"
 )
 
-// checks is what login checks ask of a Service.
+// checks is what login checks need of a Service.
 type checks struct {
 	*registry.Registry[*live]
 	svc *Service
 }
 
-// Work is ctx until the daemon stops, which waits until leave is called. Where it stops
-// already, that is shutting_down.
+// Work returns a context that ends with ctx or when the daemon stops. The daemon waits
+// until leave is called. If it already stops, the error is shutting_down.
 func (c checks) Work(ctx context.Context) (_ context.Context, leave func(), err error) {
 	if err := c.WhileOpen("session.check", func() { c.svc.work.Add(1) }); err != nil {
 		return nil, nil, err

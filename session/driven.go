@@ -8,7 +8,7 @@ import (
 	"github.com/stasisd/stasis/session/queue"
 )
 
-// driven is a live session for those who carry messages to its agent.
+// driven gives package agent a live session.
 type driven struct{ l *live }
 
 var _ agent.Live = driven{}
@@ -16,7 +16,7 @@ var _ agent.Live = driven{}
 // AwaitRestart waits while the session's Chrome is started again.
 func (d driven) AwaitRestart(ctx context.Context) { d.l.awaitRestart(ctx) }
 
-// State is the session's state now.
+// State returns the session's current state.
 func (d driven) State(ctx context.Context) (now agent.State, err error) {
 	err = d.l.ask(ctx, func() error {
 		now = d.l.agentState()
@@ -25,7 +25,7 @@ func (d driven) State(ctx context.Context) (now agent.State, err error) {
 	return now, err
 }
 
-// Update makes an update after those that wait.
+// Update runs an update after those that wait.
 func (d driven) Update(ctx context.Context, u agent.Update) error {
 	l := d.l
 	defer l.svc.deps.Journal.Flush(ctx, l.id)
@@ -55,10 +55,10 @@ func (d driven) Update(ctx context.Context, u agent.Update) error {
 	})
 }
 
-// Apply applies an effect that was written out of the session's order.
+// Apply applies an effect that was written outside the session's order.
 func (d driven) Apply(ctx context.Context, e agent.Effect) {
 	l := d.l
-	// A session that has ended again has no run for the event, and the write is kept.
+	// A session that has ended again has no run for the event. The write is kept.
 	_ = l.ask(context.WithoutCancel(ctx), func() error {
 		l.apply(e)
 		var now profiles.Session
@@ -66,7 +66,7 @@ func (d driven) Apply(ctx context.Context, e agent.Effect) {
 			now, err = l.svc.deps.Catalogue.Session(ctx, l.id)
 			return err
 		}, func(err error) {
-			if err == nil { // others may have been quicker
+			if err == nil { // other updates may have come first
 				l.rec.Execution = now.Execution
 			}
 		})
@@ -79,10 +79,11 @@ func (l *live) agentState() agent.State {
 	return agent.State{Unusable: l.usable(), HasAgent: l.hasAgent(), Followed: l.svc.deps.Journal.Followed(l.id), Execution: l.rec.Execution}
 }
 
-// hasAgent reports whether somebody follows the session, or it has a webhook.
+// hasAgent reports whether a client follows the session's events, or the session has a
+// webhook.
 func (l *live) hasAgent() bool { return l.rec.WebhookURL != "" || l.svc.deps.Journal.Followed(l.id) }
 
-// apply takes over how the task stands, and records the event.
+// apply records the task's new state and the event.
 func (l *live) apply(e agent.Effect) {
 	l.rec.Execution = e.Execution
 	l.runs.Record(e.Event, e.Data)

@@ -10,29 +10,28 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// Snapshots returns the stored snapshots that sessions are saved to and restored
-// from.
+// Snapshots returns the stored snapshots that sessions are saved to and restored from.
 func (s *Service) Snapshots() *library.Snapshots { return s.snapshots }
 
-// Pruner returns what removes old snapshots; see [Config.Retention].
+// Pruner returns the pruner, which removes old snapshots; see [Config.Retention].
 func (s *Service) Pruner() *library.Pruner { return s.pruner }
 
-// ForLibrary returns what a library asks of the sessions.
+// ForLibrary returns what package library needs of the sessions.
 func (s *Service) ForLibrary() library.Sessions { return forLibrary{s} }
 
-// forLibrary is what the library asks of a Service.
+// forLibrary is what package library needs of a Service.
 type forLibrary struct{ svc *Service }
 
-// Record returns a session's record if the caller may do p with it.
+// Record returns a session's record if the caller has permission p for it.
 func (f forLibrary) Record(ctx context.Context, c access.Caller, id string, p access.Permission) (profiles.Session, error) {
 	return f.svc.inspector.Record(ctx, c, id, p)
 }
 
-// DefaultChanged looks which standbys there should be.
+// DefaultChanged updates the standbys.
 func (f forLibrary) DefaultChanged() { f.svc.capacity.DefaultChanged() }
 
-// ReadOut starts a Chrome on a snapshot and reads there what its document lacks. The
-// Chrome takes a place like a session's.
+// ReadOut starts a Chrome on a snapshot and reads what the snapshot's document lacks. The
+// Chrome takes a slot like a session's.
 func (f forLibrary) ReadOut(ctx context.Context, saved snapshot.Snapshot) (state.Document, []state.Component, error) {
 	if err := f.svc.capacity.Acquire(ctx, false); err != nil {
 		return state.Document{}, nil, err
@@ -41,7 +40,7 @@ func (f forLibrary) ReadOut(ctx context.Context, saved snapshot.Snapshot) (state
 	return f.svc.restorer.ReadOut(ctx, saved, f.svc.archives.Document)
 }
 
-// Retention returns a user's own policy; nil where the user has none.
+// Retention returns a user's policy; nil if the user has none.
 func (f forLibrary) Retention(ctx context.Context, userID string) (*library.Retention, error) {
 	set, err := f.svc.users.For(ctx, userID)
 	return set.Retention, err

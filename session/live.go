@@ -22,55 +22,55 @@ import (
 // recordDeadline bounds how long the catalogue may take for one write of a session.
 const recordDeadline = 30 * time.Second
 
-// live is a running session. One goroutine, run, owns everything below the
-// line; others reach it through ask and askAndWait. It changes memory only. What takes
-// long runs beside it and reports back: endings, checkpoints, reopenings, and the
-// tasks of two queues.
+// live is a running session. One goroutine, run, owns everything below the line; other
+// goroutines reach it through ask and askAndWait. That goroutine changes memory only.
+// Slow work runs on other goroutines and reports back: endings, checkpoints, reopenings,
+// and the tasks of two queues.
 type live struct {
 	svc        *Service
 	id         string
 	rights     *access.LiveSession
-	restoredAt time.Time         // when the snapshot that it began with was in place; zero: it began empty
-	installed  []state.Extension // that it has, restored and named ones
-	// partial: what it was restored from, or what it was given of it, has only
-	// some origins, and is not the default as it was.
+	restoredAt time.Time         // when the snapshot it began with was restored; zero: it began empty
+	installed  []state.Extension // its extensions, restored and named ones
+	// partial reports that the session has only some origins of its environment, so it
+	// differs from the default.
 	partial bool
 
 	calls        chan func()
 	finished     chan save.Ended
 	checkpointed chan save.Checkpointed
 	reopened     chan reopened
-	left         chan struct{} // a token when the last client has left; for autosave
-	turn         chan struct{} // full while a checkpoint is under way, or asks to be
+	left         chan struct{} // holds a token after the last client has disconnected; for autosave
+	turn         chan struct{} // full while a checkpoint is under way or requested
 	done         chan struct{} // closed when the session is no longer live
 
 	// ---
 	rec       profiles.Session
 	request   request.Create
 	dir       *browser.Dir
-	chrome    browsers.Chrome // nil in the state error, when Chrome could not be reopened
-	doc       state.Document  // with a nil chrome: what was read of it last
+	chrome    browsers.Chrome // nil in status error, when Chrome could not be reopened
+	doc       state.Document  // with a nil chrome: what was last read of it
 	report    *restore.Report
 	clients   int
-	inFlight  int             // calls that use the browser
-	lent      context.Context // of those calls: ends when an ending begins
+	inFlight  int             // calls that use the browser now
+	lent      context.Context // the context of those calls; ends when an ending begins
 	takeBack  context.CancelCauseFunc
 	paused    bool
-	awake     bool // Chrome runs, and clients may come to it, as far as is known
+	awake     bool // Chrome is known to run, so that clients may use it
 	restarted bool
-	crashes   []time.Time // of late, that its Chrome was started again after
-	untold    bool        // a crash that webhooks were not told of
-	used      bool        // something may have changed since the last save
+	crashes   []time.Time // recent crashes after which Chrome was started again
+	untold    bool        // webhooks were not notified of a crash
+	used      bool        // the browser was used since the last save
 	runs      *run.Runs
 	ending    *ending
-	over      bool // the session has ended; what the queues still have is finished
-	// checkpoint and reopening are under way. The ending waits for them.
+	over      bool // the session has ended; run only finishes the queues
+	// checkpoint and reopening are under way unless nil. An ending waits for them.
 	checkpoint *checkpointing
 	reopening  *reopening
 	power      *queue.Queue     // freezes and thaws Chrome
 	records    *queue.Queue     // writes to the catalogue
 	replica    *save.Replica    // of the last checkpoint; nil while one is under way
-	auto       *autosave.Status // nil: no automatic ones are asked for
+	auto       *autosave.Status // nil: automatic checkpoints were not requested
 	idle       *time.Timer
 	lifetime   *time.Timer
 }
@@ -78,7 +78,7 @@ type live struct {
 func newLive(s *Service, rec profiles.Session, r request.Create, up restore.Started) *live {
 	l := &live{svc: s, id: rec.ID, rights: access.NewLiveSession(rec.ID, rec.UserID, rec.KeyID),
 		calls: make(chan func()), finished: make(chan save.Ended), done: make(chan struct{}), runs: run.New(rec.ID, s.deps.Journal),
-		// Nobody may be there to take it: the daemon may stop meanwhile.
+		// Buffered, because run may have ended when the daemon stops.
 		checkpointed: make(chan save.Checkpointed, 1), reopened: make(chan reopened, 1), turn: make(chan struct{}, 1), left: make(chan struct{}, 1),
 		awake: true, power: queue.New(s.ctx, restore.ThawDeadline, s.work.Go), records: queue.New(s.ctx, recordDeadline, s.work.Go),
 		rec: rec, request: r, dir: up.Chrome.Dir(), chrome: up.Chrome, report: up.Report,
@@ -94,13 +94,13 @@ func newLive(s *Service, rec profiles.Session, r request.Create, up restore.Star
 	return l
 }
 
-// options are those of a Chrome that takes over within the session: what was open then
-// is to be open again, whatever the create wanted of an earlier one.
+// options returns the options of a Chrome that replaces the session's Chrome. Its tabs
+// are always reopened, whatever the create said of the first Chrome.
 func (l *live) options() browser.Options {
 	return browser.Options{Engine: l.request.Engine, RestoreTabs: true, Overrides: l.request.Overrides, Passkeys: l.request.Passkeys, Extensions: l.installed}
 }
 
-// start begins the session's first run, and what goes on beside it.
+// start begins the session's first run and its background work.
 func (l *live) start(up restore.Started) {
 	l.beginRun()
 	l.svc.work.Go(l.run)
@@ -136,7 +136,7 @@ func (l *live) run() {
 		select {
 		case call := <-calls:
 			select {
-			case <-gone: // who was told so, and asks at once, is not told that it runs
+			case <-gone: // after a crash is reported, status must not say "running"
 				l.crash()
 			default:
 			}
@@ -168,33 +168,33 @@ func (l *live) run() {
 	}
 }
 
-// leave ends Chrome unsaved when the daemon must stop now. The datadir and the
-// record of a live session stay, for the next start to rescue.
+// leave ends Chrome unsaved when the daemon must stop now. The user data directory and
+// the record of the live session stay, so that the next start rescues the session.
 func (l *live) leave() {
 	l.svc.forget(l)
 	l.svc.work.Go(l.abandon)
 }
 
-// killDeadline bounds how long a Chrome may take to die when the daemon must stop.
+// killDeadline bounds how long a Chrome may take to end when the daemon must stop.
 const killDeadline = 10 * time.Second
 
-// abandon ends what the session's goroutine has left.
+// abandon cleans up after the session's goroutine has ended.
 func (l *live) abandon() {
 	ctx, cancel := context.WithTimeout(context.Background(), killDeadline)
 	defer cancel()
 	l.runs.Deafen()
 	if l.chrome != nil {
 		if err := l.chrome.Kill(ctx); err != nil {
-			l.svc.deps.Log.Error("a Chrome could not be ended", "session", l.id, "error", err)
+			l.svc.deps.Log.Error("cannot end a Chrome; the next start of the daemon ends it", "session", l.id, "error", err)
 		}
 	}
-	l.runs.Leave(ctx) // last: a catalogue that does not answer holds nothing up
+	l.runs.Leave(ctx) // last, because the catalogue may not answer
 	l.svc.saver.DropReplica(l.replica)
 }
 
-// ask runs f on the session's goroutine and returns its error; a session that
-// has ended meanwhile is session_not_running. f changes memory only, so it is
-// waited for once it has begun; ctx bounds the time until then.
+// ask runs f on the session's goroutine and returns its error. If the session has ended
+// meanwhile, the error is session_not_running. f changes memory only, so ask waits for it
+// once it has begun; ctx bounds the time until then.
 func (l *live) ask(ctx context.Context, f func() error) error {
 	answer := make(chan error, 1)
 	select {
@@ -208,7 +208,7 @@ func (l *live) ask(ctx context.Context, f func() error) error {
 }
 
 // askAndWait runs f on the session's goroutine and waits until f, or a task that f has
-// added, calls reply. When ctx ends first, what was begun goes on.
+// added, calls reply. What was begun continues even if ctx ends first.
 func (l *live) askAndWait(ctx context.Context, f func(reply func(error))) error {
 	answer := make(chan error, 1)
 	if err := l.ask(ctx, func() error {
@@ -226,24 +226,23 @@ func (l *live) askAndWait(ctx context.Context, f func(reply func(error))) error 
 }
 
 func notInTime(ctx context.Context) error {
-	return fault.Wrap(ctx.Err(), fault.Timeout, "session.ask", "the session did not answer in time")
+	return fault.Wrap(ctx.Err(), fault.Timeout, "session.ask", "the session did not answer in time; try again")
 }
 
 func notRunning(id string) error {
 	return fault.New(fault.SessionNotRunning, "session.use", "session %s is not running", id)
 }
 
-// busy reports whether anybody uses the session, on whose account the idle
-// limit does not run.
+// busy reports whether the session is in use, so that the idle limit does not apply.
 func (l *live) busy() bool { return l.clients > 0 || l.inFlight > 0 || l.reopening != nil }
 
-// touch starts the idle limit anew.
+// touch restarts the idle limit.
 func (l *live) touch() { l.idle.Reset(l.request.Idle) }
 
-// use lends the browser to a call. The call runs outside the session's
-// goroutine, so that a slow page holds nobody else up. A paused session thaws
-// for as long as the call takes. A call that is under way when the session is
-// ended is given up: the Chrome may be parked, and another session's next.
+// use lends the browser to a call. The call runs outside the session's goroutine, so that
+// a slow page delays no other call. A paused session is thawed for the time of the call.
+// When the session ends, the call is cancelled, because the Chrome may be parked and
+// become another session's.
 func (l *live) use(ctx context.Context, do func(context.Context, browsers.Chrome) error) error {
 	chrome, lent, giveBack, err := l.borrow(ctx)
 	if err != nil {
@@ -260,13 +259,13 @@ func (l *live) use(ctx context.Context, do func(context.Context, browsers.Chrome
 	return err
 }
 
-// borrow gives the browser, awake, to one that calls giveBack when it is done. lent
+// borrow returns the browser, thawed. The caller calls giveBack when it is done. lent
 // ends when an ending takes the browser back.
 func (l *live) borrow(ctx context.Context) (chrome browsers.Chrome, lent context.Context, giveBack func(), err error) {
 	l.awaitRestart(ctx)
 	taken := false
 	giveBack = func() {
-		// A session that has ended meanwhile has nothing to be told.
+		// If the session has ended meanwhile, there is nothing to update.
 		_ = l.ask(context.WithoutCancel(ctx), func() error {
 			l.inFlight--
 			l.touch()

@@ -11,11 +11,11 @@ import (
 	"github.com/stasisd/stasis/session/queue"
 )
 
-// usable tells why the browser cannot be used, nil if it can.
+// usable returns an error if the browser cannot be used.
 func (l *live) usable() error {
 	switch {
 	case l.ending != nil && l.ending.cause == causeCrash:
-		return fault.New(fault.SessionEnding, "session.use", "session %s has failed (%s), and what it left is being seen to", l.id, l.rec.Reason.Text)
+		return fault.New(fault.SessionEnding, "session.use", "session %s has failed (%s), and its data is being saved; try again later", l.id, l.rec.Reason.Text)
 	case l.ending != nil:
 		return fault.New(fault.SessionEnding, "session.use", "session %s is being ended", l.id)
 	case l.chrome == nil:
@@ -24,14 +24,14 @@ func (l *live) usable() error {
 	return nil
 }
 
-// setStatus changes the session's status, here and then in the record, and has
-// webhooks told of it, and of a crash that they were not told of.
+// setStatus changes the session's status, first in memory and then in the record. It
+// notifies webhooks of the status, and of a crash that they were not notified of.
 func (l *live) setStatus(status profiles.Status, reason profiles.Reason) {
 	if l.rec.Status == status && l.rec.Reason == reason {
 		return
 	}
 	l.rec.Status, l.rec.Reason = status, reason
-	crash := l.untold // a status that was set before the crash says nothing of it
+	crash := l.untold // a status from before the crash does not report it
 	l.records.Add(queue.Task{
 		Begin: func() (func(context.Context) error, error) {
 			notify := []string{events.HookStatus}
@@ -43,7 +43,7 @@ func (l *live) setStatus(status profiles.Status, reason profiles.Reason) {
 		End: func(err error) {
 			switch {
 			case err != nil:
-				l.svc.deps.Log.Error("a session's status could not be recorded", "session", l.id, "error", err)
+				l.svc.deps.Log.Error("cannot record a session's status", "session", l.id, "error", err)
 			case crash:
 				l.untold = false
 			}
@@ -51,7 +51,7 @@ func (l *live) setStatus(status profiles.Status, reason profiles.Reason) {
 	})
 }
 
-// Rights are who may do what with the session.
+// Rights returns what access checks need of the session.
 func (l *live) Rights() *access.LiveSession { return l.rights }
 
 // Info describes the session as it is now.
