@@ -9,10 +9,10 @@ import (
 	"github.com/stasisd/stasis/session/request"
 )
 
-// What a call did is told on disk before the call is answered: an answer that
-// outlives the daemon without its event would be something that who follows the
-// session never hears of.
-func TestAnsweredIsTold(t *testing.T) {
+// The event of a call is on disk before the call is answered. Otherwise the answer could
+// outlive a crash of the daemon, and followers of the session would never receive the
+// event.
+func TestEventIsOnDiskBeforeAnswer(t *testing.T) {
 	r := newRig(t, nil)
 	ctx := t.Context()
 	id := r.create(alice, nil).ID
@@ -36,7 +36,7 @@ func TestAnsweredIsTold(t *testing.T) {
 		if err := call.do(); err != nil {
 			t.Fatalf("%s: %v", call.tells, err)
 		}
-		// From the catalogue: the service's own lists wait for what is to be written.
+		// From the catalogue, because the service's own lists wait for pending writes.
 		runs, err := r.catalogue.Runs(ctx, id)
 		if err != nil || len(runs) != 1 {
 			t.Fatalf("%d runs: %v", len(runs), err)

@@ -12,12 +12,12 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// every asks for automatic checkpoints at an interval alone.
+// every requests automatic checkpoints at an interval only.
 func every(interval time.Duration, keep int) func(*request.Create) {
 	return func(c *request.Create) { c.AutoSave = &autosave.Settings{Interval: interval, Keep: keep} }
 }
 
-// autos are the automatic checkpoints of a session, the newest first.
+// autos returns the automatic checkpoints of a session, newest first.
 func (r *rig) autos(id string) (ids []string) {
 	r.t.Helper()
 	rows, _, err := r.catalogue.Snapshots(r.t.Context(), profiles.SnapshotFilter{SessionID: id})
@@ -52,8 +52,8 @@ func (r *rig) newer(id, than string) string {
 	return now
 }
 
-// Automatic checkpoints are made where something has changed, so many are kept,
-// and no default moves. What somebody asked for stays.
+// Automatic checkpoints are made if something has changed. Only the newest are kept, and
+// no default moves. Requested checkpoints stay.
 func TestAutoSave(t *testing.T) {
 	r := newRig(t, nil)
 	id := r.create(alice, every(5*time.Millisecond, 2)).ID
@@ -61,15 +61,15 @@ func TestAutoSave(t *testing.T) {
 	last := r.newer(id, "")
 	asked := r.checkpoint(id, plain)
 	if asked.Unchanged || asked.Snapshot.Auto {
-		t.Errorf("what was asked for is an automatic one: %+v", asked)
+		t.Errorf("a requested checkpoint is marked automatic: %+v", asked)
 	}
 	for n := range 4 {
 		r.rewrite(chrome, fmt.Sprint("change ", n))
 		last = r.newer(id, last)
 	}
-	await(t, "the older ones have gone", func() bool { return len(r.autos(id)) <= 2 })
+	await(t, "the older checkpoints are removed", func() bool { return len(r.autos(id)) <= 2 })
 	at := r.autoSaved(id).At
-	await(t, "it is found unchanged", func() bool { return r.autoSaved(id).At.After(at) })
+	await(t, "a checkpoint finds the session unchanged", func() bool { return r.autoSaved(id).At.After(at) })
 	if ids := r.autos(id); ids[0] != last || len(ids) != 2 {
 		t.Errorf("%v are kept, the last one is %s", ids, last)
 	}
@@ -84,14 +84,14 @@ func TestAutoSave(t *testing.T) {
 	wantCode(t, err, fault.InvalidField)
 }
 
-// A full disk is told, and takes nothing from the session or from what was saved;
-// once there is room the next one works.
+// A full disk is reported and harms neither the session nor earlier saves. Once there is
+// space the next checkpoint works.
 func TestAutoSaveFails(t *testing.T) {
 	r := newRig(t, nil)
 	id := r.create(alice, every(5*time.Millisecond, 3)).ID
 	chrome := r.browsers.last()
 	good := r.newer(id, "")
-	r.browsers.fails(fault.New(fault.StoreFull, "fake", "there is no room"), "precopy", "copy")
+	r.browsers.fails(fault.New(fault.StoreFull, "fake", "no space"), "precopy", "copy")
 	r.rewrite(chrome, "changed")
 	await(t, "failures", func() bool { return r.autoSaved(id).Failures > 1 })
 	if a := r.autoSaved(id); a.SnapshotID != good || a.Error == "" {
@@ -108,11 +108,11 @@ func TestAutoSaveFails(t *testing.T) {
 	}
 }
 
-// Each reason makes one long before the interval is over.
+// Each reason makes a checkpoint long before the interval ends.
 func TestAutoSaveReasons(t *testing.T) {
 	for name, test := range map[string]struct {
 		reason autosave.Settings
-		happen func(c *fakeChrome, n int) // nil: a client comes and leaves
+		happen func(c *fakeChrome, n int) // nil: a client connects and disconnects
 	}{
 		"navigation": {autosave.Settings{Navigation: true}, func(c *fakeChrome, n int) { c.at = fmt.Sprint("https://a.example/", n) }},
 		"login": {autosave.Settings{Login: true}, func(c *fakeChrome, n int) {
@@ -131,7 +131,7 @@ func TestAutoSaveReasons(t *testing.T) {
 			}
 			n := 0
 			await(t, "a checkpoint", func() bool {
-				if n++; test.happen != nil { // what the first look shows is nothing new
+				if n++; test.happen != nil { // the first reading shows no change
 					chrome.mu.Lock()
 					test.happen(chrome, n)
 					chrome.mu.Unlock()
@@ -142,7 +142,7 @@ func TestAutoSaveReasons(t *testing.T) {
 	}
 }
 
-// A session that is to persist moves its default as it goes, from what it moved
+// A persistent session moves its default with each checkpoint, from the version it moved
 // itself.
 func TestAutoSavePersists(t *testing.T) {
 	r := newRig(t, nil)
@@ -160,7 +160,7 @@ func TestAutoSavePersists(t *testing.T) {
 	}
 }
 
-// Nothing is saved of a session that stands still, and a crash ends it all.
+// Nothing is saved of a paused session, and a crash ends automatic checkpoints.
 func TestAutoSavePaused(t *testing.T) {
 	r := newRig(t, nil)
 	id := r.create(alice, every(time.Hour, 1)).ID
@@ -169,7 +169,7 @@ func TestAutoSavePaused(t *testing.T) {
 	}
 	l := r.sessions.Find(id)
 	if wait, _ := l.autosave(autosave.Settings{Interval: time.Minute, Keep: 1}, false).Save(t.Context()); wait != time.Minute || len(r.autos(id)) != 0 {
-		t.Errorf("next in %v, %v were made", wait, r.autos(id))
+		t.Errorf("next checkpoint in %v, made %v", wait, r.autos(id))
 	}
 	r.browsers.last().die()
 	await(t, "the session has ended", func() bool { return r.Counts().Live == 0 })

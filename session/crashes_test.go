@@ -15,15 +15,15 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// restored makes a session from another's snapshot that has one cookie, and is
-// started again after crashes.
+// restored makes a session from another's snapshot, with one cookie. It is restarted
+// after crashes.
 func (r *rig) restored() (id string) {
 	r.t.Helper()
 	from, _ := r.saved(alice, filesystem)
 	return r.create(alice, func(c *request.Create) { onCrash(c); c.FromSession = from }).ID
 }
 
-// wrote writes files into a Chrome's profile that nobody can read.
+// wrote writes unreadable files into a Chrome's profile.
 func (r *rig) wrote(at time.Time, files ...string) {
 	r.t.Helper()
 	for _, name := range files {
@@ -34,15 +34,15 @@ func (r *rig) wrote(at time.Time, files ...string) {
 	}
 }
 
-// Each crash of a session brings back what its snapshot had read, as long as Chrome
-// has not written it: the report of the first restart does not hide the snapshot.
-func TestCrashesBringBackWhatWasRead(t *testing.T) {
+// Each crash of a session restores what its snapshot had read, unless Chrome has written
+// newer data. The report of the first restart does not hide the snapshot.
+func TestCrashesRestoreLastReading(t *testing.T) {
 	r := newRig(t, nil)
 	id := r.restored()
 	for n := range maxRestarts {
 		r.crashes(id)
 		if doc := r.browsers.last().restored; !doc.Complete || len(doc.Cookies) != 1 || len(doc.Doubts) > 0 {
-			t.Errorf("crash %d brings %d cookies, complete: %t, doubts %q", n+1, len(doc.Cookies), doc.Complete, doubts(doc))
+			t.Errorf("crash %d restores %d cookies, complete: %t, doubts %q", n+1, len(doc.Cookies), doc.Complete, doubts(doc))
 		}
 	}
 }
@@ -66,9 +66,9 @@ func TestKilledAfterARestart(t *testing.T) {
 	}
 }
 
-// What Chrome wrote before a restart is newer than what the session began with:
-// here it is a jar that cannot be read, so that the reading is taken with a doubt.
-func TestJarWrittenBeforeARestart(t *testing.T) {
+// What Chrome wrote before a restart is newer than what the session began with. Here it
+// is an unreadable cookie database, so the last reading is used with a doubt.
+func TestCookiesWrittenBeforeARestart(t *testing.T) {
 	r := newRig(t, nil)
 	id := r.restored()
 	r.wrote(r.clock.add(time.Minute), "Cookies")
@@ -79,19 +79,19 @@ func TestJarWrittenBeforeARestart(t *testing.T) {
 			t.Errorf("crash %d: doubts %q", n+1, got)
 		}
 	}
-	// One that was laid down with the snapshot is not.
+	// A database that came with the snapshot is not newer.
 	id = r.restored()
 	r.wrote(r.clock.add(-time.Hour), "Cookies")
 	r.clock.add(time.Hour)
 	r.crashes(id)
 	if got := doubts(r.browsers.last().restored); len(got) > 0 {
-		t.Errorf("a jar that was there before: doubts %q", got)
+		t.Errorf("a cookie database from the snapshot: doubts %q", got)
 	}
 }
 
-// Where no Chrome comes up after a crash, what is saved has what was read, although
-// the one that failed has written since.
-func TestFailedRestartSavesWhatWasRead(t *testing.T) {
+// If no Chrome starts after a crash, the save has the last reading, although the failed
+// Chrome has written since.
+func TestFailedRestartSavesLastReading(t *testing.T) {
 	r := newRig(t, nil)
 	id := r.restored()
 	r.browsers.on("restored", func(c *fakeChrome) error {
@@ -109,15 +109,15 @@ func TestFailedRestartSavesWhatWasRead(t *testing.T) {
 	}
 }
 
-// A checkpoint that a crash cuts off which the session outlives says just that, and
-// the daemon's own are made again soon.
-func TestCheckpointCutOffByACrash(t *testing.T) {
+// If a crash interrupts a checkpoint and the session survives, the error says so.
+// Automatic checkpoints are retried soon.
+func TestCheckpointInterruptedByCrash(t *testing.T) {
 	r := newRig(t, nil)
 	id := r.create(alice, func(c *request.Create) { onCrash(c); every(time.Hour, 1)(c) }).ID
 	l := r.sessions.Find(id)
 	r.browsers.on("copy", func(c *fakeChrome) error {
 		c.die()
-		await(t, "the crash is taken in", func() bool {
+		await(t, "the crash is handled", func() bool {
 			taken := false
 			return l.ask(t.Context(), func() error { taken = l.ending != nil; return nil }) == nil && taken
 		})
@@ -128,13 +128,14 @@ func TestCheckpointCutOffByACrash(t *testing.T) {
 		t.Errorf("%s: %v", fault.CodeOf(err), err)
 	}
 	r.checkpointWhenBack(id)
-	r.rewrite(r.browsers.last(), "later") // else there is nothing to copy
+	r.rewrite(r.browsers.last(), "later") // otherwise there is nothing to copy
 	if wait, _ := l.autosave(autosave.Settings{Interval: time.Hour, Keep: 1}, false).Save(t.Context()); wait != 5*time.Second {
-		t.Errorf("the next automatic one is due in %v", wait)
+		t.Errorf("the next automatic checkpoint is due in %v", wait)
 	}
 }
 
-// checkpointWhenBack waits for a restart with another checkpoint, whose Chrome lives.
+// checkpointWhenBack waits for a restart by making another checkpoint, whose Chrome
+// lives.
 func (r *rig) checkpointWhenBack(id string) {
 	r.t.Helper()
 	cut := r.browsers.steps["copy"]
@@ -143,7 +144,7 @@ func (r *rig) checkpointWhenBack(id string) {
 	r.browsers.on("copy", cut)
 }
 
-// One that meets an ending is made again soon too: the ending may fail.
+// A checkpoint that meets an ending is also retried soon, because the ending may fail.
 func TestAutoSaveMeetsAnEnding(t *testing.T) {
 	r := newRig(t, nil)
 	id := r.create(alice, every(time.Hour, 1)).ID
@@ -154,15 +155,15 @@ func TestAutoSaveMeetsAnEnding(t *testing.T) {
 	go func() { _, err := r.End(t.Context(), alice, id, filesystem); ended <- err }()
 	<-began
 	if wait, _ := l.autosave(autosave.Settings{Interval: time.Hour, Keep: 1}, false).Save(t.Context()); wait != 5*time.Second {
-		t.Errorf("the next automatic one is due in %v", wait)
+		t.Errorf("the next automatic checkpoint is due in %v", wait)
 	}
 	close(goOn)
 	if err := <-ended; err == nil {
-		t.Error("it was saved")
+		t.Error("the session was saved")
 	}
 }
 
-// Who resumes a session while what its Chrome left is being saved gets it then.
+// A resume waits while the data of the session's dead Chrome is being saved.
 func TestResumeDuringARescue(t *testing.T) {
 	r := newRig(t, nil)
 	id := r.create(alice, nil).ID
@@ -173,7 +174,7 @@ func TestResumeDuringARescue(t *testing.T) {
 	<-began
 	resumed := make(chan error, 1)
 	go func() { _, err := r.Resume(t.Context(), alice, id); resumed <- err }()
-	await(t, "that somebody waits", func() bool {
+	await(t, "a call waits", func() bool {
 		waits := false
 		err := l.ask(t.Context(), func() error { waits = l.ending != nil && len(l.ending.waiters) > 0; return nil })
 		return err != nil || waits || len(resumed) > 0

@@ -30,14 +30,14 @@ func TestEndNone(t *testing.T) {
 	r := newRig(t, nil)
 	unused := r.create(alice, nil).ID
 	if a := r.end(alice, unused, none); a.UnsavedChanges || a.Default != nil {
-		t.Errorf("an unused one: %+v", a)
+		t.Errorf("unused session: %+v", a)
 	}
 	used := r.create(alice, nil).ID
 	if _, err := r.Navigate(t.Context(), alice, used, "https://a.example/"); err != nil {
 		t.Fatal(err)
 	}
 	if a := r.end(alice, used, none); !a.UnsavedChanges {
-		t.Errorf("a used one: %+v", a)
+		t.Errorf("used session: %+v", a)
 	}
 	if r.status(used) != profiles.StatusCompleted {
 		t.Errorf("status %s", r.status(used))
@@ -48,8 +48,8 @@ func TestEndNone(t *testing.T) {
 	r.holds()
 }
 
-// The end of a filesystem save: clients are told, Chrome is closed and not
-// killed, what it left and the state document are what comes back.
+// A filesystem save notifies clients and closes Chrome without killing it. Its profile
+// and the state document are what a restore restores.
 func TestEndFilesystem(t *testing.T) {
 	r := newRig(t, nil)
 	id := r.create(alice, nil).ID
@@ -81,7 +81,7 @@ func TestEndFilesystem(t *testing.T) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(a, told); diff != "" {
-		t.Errorf("the recorded answer (-told +recorded):\n%s", diff)
+		t.Errorf("recorded outcome (-answer +recorded):\n%s", diff)
 	}
 	r.holds(a.Snapshot.ID)
 
@@ -102,12 +102,12 @@ func TestEndFilesystem(t *testing.T) {
 	})
 }
 
-// The bytes of the profile are those that Chrome left.
+// The archived profile has exactly the bytes that Chrome left.
 func TestEndKeepsTheFiles(t *testing.T) {
 	r := newRig(t, nil)
 	id := r.create(alice, nil).ID
 	dir := r.browsers.last().dir
-	// Written in the last moment, as Chrome does when it closes.
+	// Written at the last moment, as Chrome does when it closes.
 	r.browsers.on("close", func(c *fakeChrome) error {
 		return os.WriteFile(filepath.Join(c.dir.Profile(), profile.Default, "Last"), []byte("moment"), 0o600)
 	})
@@ -128,8 +128,8 @@ func TestEndKeepsTheFiles(t *testing.T) {
 	}
 }
 
-// Ends at once with the same parameters share one answer; others are refused;
-// later ones are told what was saved.
+// Concurrent ends with the same parameters share one answer; others are refused. Later
+// ends return what was saved.
 func TestEndsAtOnce(t *testing.T) {
 	r := newRig(t, nil)
 	id := r.create(alice, nil).ID
@@ -176,7 +176,7 @@ func TestEndsAtOnce(t *testing.T) {
 	for _, later := range []request.End{filesystem, none, memory} {
 		a, err := r.End(t.Context(), alice, id, later)
 		if err != nil || a.Deleted || !a.Success || a.Snapshot == nil || a.Snapshot.ID != first.Snapshot.ID {
-			t.Errorf("later: %+v, %v", a, err)
+			t.Errorf("later end: %+v, %v", a, err)
 		}
 	}
 	r.holds(first.Snapshot.ID)
@@ -194,7 +194,7 @@ func TestEndOfNothing(t *testing.T) {
 	wantCode(t, err, fault.InvalidField)
 }
 
-// A save outlives the request that asked for it.
+// A save continues after its client has disconnected.
 func TestSaveOutlivesItsRequest(t *testing.T) {
 	r := newRig(t, nil)
 	id := r.create(alice, nil).ID
@@ -242,8 +242,8 @@ func TestEndAll(t *testing.T) {
 	}
 }
 
-// Two sessions from one default: the first moves it, the second's snapshot is
-// kept and its answer says who won, unless it overwrites.
+// Two sessions start from one default. The first moves it. The second's snapshot is kept,
+// and its answer names the winner, unless it overwrites.
 func TestDefaultRace(t *testing.T) {
 	r := newRig(t, nil)
 	_, one := r.saved(alice, asDefault)
@@ -265,13 +265,13 @@ func TestDefaultRace(t *testing.T) {
 		t.Errorf("overwriting (-want +got):\n%s", diff)
 	}
 	r.holds(one, won.Snapshot.ID, lost.Snapshot.ID, over.Snapshot.ID)
-	// A default's snapshot is not deleted; an older one is, bytes and all.
+	// A default's snapshot cannot be deleted. An older one can, with its archive.
 	wantCode(t, r.library.DeleteSnapshot(t.Context(), alice, over.Snapshot.ID), fault.SnapshotInUse)
 	if err := r.library.DeleteSnapshot(t.Context(), alice, one); err != nil {
 		t.Error(err)
 	}
 	r.holds(won.Snapshot.ID, lost.Snapshot.ID, over.Snapshot.ID)
-	// The history tells it, and so does whoever goes back to it.
+	// The history shows it, and so does the answer to a move back.
 	history, _, err := r.library.DefaultHistory(t.Context(), alice, "alice", 10, "")
 	if err != nil || len(history) != 3 || !history[0].Available || !history[1].Available || history[2].Available || history[2].SnapshotID != one {
 		t.Errorf("history %+v, %v", history, err)
@@ -282,13 +282,13 @@ func TestDefaultRace(t *testing.T) {
 	_, err = r.library.SetDefault(t.Context(), alice, "alice", won.Snapshot.ID, &stale)
 	wantCode(t, err, fault.VersionConflict)
 	if message := fault.MessageOf(err); !strings.Contains(message, c) || !strings.Contains(message, over.Snapshot.ID) {
-		t.Errorf("the winner is not named: %s", message)
+		t.Errorf("the error does not name the winner: %s", message)
 	}
 	current := int64(3)
 	if back, err := r.library.SetDefault(t.Context(), alice, "alice", won.Snapshot.ID, &current); err != nil || back.Version != 4 {
 		t.Errorf("back to the second: %+v, %v", back, err)
 	}
-	// A default that is removed stays removed for a session that began before.
+	// A removed default stays removed for a session that began before.
 	late := r.create(alice, fromAlice).ID
 	if err := r.library.DeleteDefault(t.Context(), alice, "alice"); err != nil {
 		t.Fatal(err)
@@ -298,7 +298,7 @@ func TestDefaultRace(t *testing.T) {
 	}
 }
 
-// Listing pages through, with its cursor; a session's snapshots too.
+// Lists are paged with a cursor; so are a session's snapshots.
 func TestLists(t *testing.T) {
 	r := newRig(t, nil)
 	var ids []string

@@ -21,11 +21,11 @@ import (
 // A save that fails at any step says so, loses nothing, and can be tried again.
 func TestSaveFails(t *testing.T) {
 	broken := fault.New(fault.BrowserFailed, "fake", "broken on purpose")
-	full := fault.New(fault.StoreFull, "fake", "no room")
+	full := fault.New(fault.StoreFull, "fake", "no space")
 	step := func(err error, steps ...string) func(*rig) {
 		return func(r *rig) { r.browsers.fails(err, steps...) }
 	}
-	// lostProfile takes the profile away while Chrome closes.
+	// lostProfile removes the profile while Chrome closes.
 	lostProfile := func(r *rig) {
 		r.browsers.on("close", func(c *fakeChrome) error {
 			return os.Rename(filepath.Join(c.dir.Profile(), profile.Default), filepath.Join(c.dir.Path, "away"))
@@ -36,7 +36,7 @@ func TestSaveFails(t *testing.T) {
 		damage  func(*rig)
 		code    fault.Code
 		says    string
-		reopens bool // Chrome was closed already
+		reopens bool // Chrome had been closed
 	}{
 		"listing":               {filesystem, step(errBroken, "environment"), fault.SaveFailed, "runs on", false},
 		"capture":               {filesystem, step(broken, "capture"), fault.BrowserFailed, "runs on", false},
@@ -64,10 +64,10 @@ func TestSaveFails(t *testing.T) {
 			a, err := r.End(t.Context(), alice, info.ID, test.request)
 			wantCode(t, err, test.code)
 			if a.Success || a.Deleted || a.Snapshot != nil {
-				t.Errorf("it answers %+v", a)
+				t.Errorf("the answer is %+v", a)
 			}
 			if !strings.Contains(fault.MessageOf(err), test.says) {
-				t.Errorf("it says %q, not %q", fault.MessageOf(err), test.says)
+				t.Errorf("the message is %q, want %q", fault.MessageOf(err), test.says)
 			}
 			r.browsers.works()
 			r.store.FailAt(0, faultstore.Refuse, nil)
@@ -93,7 +93,7 @@ func TestSaveFails(t *testing.T) {
 			}
 			r.holds(old)
 			if _, err := r.Navigate(t.Context(), alice, info.ID, "https://a.example/"); err != nil {
-				t.Errorf("it does not run on: %v", err)
+				t.Errorf("the session does not continue: %v", err)
 			}
 			ended := r.end(alice, info.ID, asDefault)
 			if !ended.Default.Moved || ended.Default.Version != 2 {
@@ -107,8 +107,8 @@ func TestSaveFails(t *testing.T) {
 	}
 }
 
-// What a Chrome that was reopened has lost is told: the session's report is that
-// of the reopening, whatever it was before, and it is verified.
+// A reopened Chrome's losses are reported. The session's report becomes that of the
+// reopening, whatever it was before, and it is verified.
 func TestReopenedIsReported(t *testing.T) {
 	r := newRig(t, nil)
 	id := r.create(alice, nil).ID
@@ -154,9 +154,9 @@ func crash(c *fakeChrome) error {
 	return fault.New(fault.BrowserFailed, "fake", "Chrome is gone")
 }
 
-// What was read before Chrome died is not given up for what its dead datadir
-// has.
-func TestWhatWasReadIsLaidDownAgain(t *testing.T) {
+// State that was read before Chrome died is applied again; the dead profile does not
+// replace it.
+func TestReadStateIsAppliedAgain(t *testing.T) {
 	r := newRig(t, nil)
 	id := r.create(alice, nil).ID
 	name := r.browsers.last().dir.Name()
@@ -169,8 +169,8 @@ func TestWhatWasReadIsLaidDownAgain(t *testing.T) {
 	}
 }
 
-// The store fails at each of its calls in turn, in each way. Either the end
-// succeeds and the snapshot is whole, or it is told and nothing has changed.
+// The store fails at each of its calls in turn, in each mode. Either the end succeeds and
+// the snapshot is complete, or it returns an error and nothing has changed.
 func TestStoreFailsAnywhere(t *testing.T) {
 	for _, asked := range []request.End{asDefault, {Mode: save.Memory, SaveAsDefault: true, Conflict: save.Keep}} {
 		for mode, as := range map[faultstore.Mode]string{faultstore.Refuse: "refused", faultstore.Lose: "lost", faultstore.Dead: "dead"} {
@@ -205,7 +205,7 @@ func TestStoreFailsAnywhere(t *testing.T) {
 					old := current
 					current = a.Snapshot.ID
 					if mode == faultstore.Dead {
-						// Whatever is left besides, the default restores.
+						// Whatever else is left, the default can be restored.
 						r.end(alice, r.create(alice, func(c *request.Create) { fromAlice(c); c.AllowMemory = false }).ID, none)
 						continue
 					}
@@ -219,20 +219,20 @@ func TestStoreFailsAnywhere(t *testing.T) {
 	}
 }
 
-// When Chrome cannot be reopened either, the datadir is kept, the session is
-// in error, resume tries again, and an end saves what is there.
+// If Chrome cannot be reopened either, the user data directory is kept and the session is
+// in error. A resume tries again, and an end saves what is left.
 func TestReopenFails(t *testing.T) {
 	broken := fault.New(fault.BrowserFailed, "fake", "no Chrome")
 	inError := func(t *testing.T) (r *rig, id, old string) {
 		r = newRig(t, nil)
 		_, old = r.saved(alice, asDefault)
 		id = r.create(alice, fromAlice).ID
-		r.catalogue.fails(fault.New(fault.StoreFull, "fake", "no room"), "Commit")
+		r.catalogue.fails(fault.New(fault.StoreFull, "fake", "no space"), "Commit")
 		r.browsers.fails(broken, "restored")
 		_, err := r.End(t.Context(), alice, id, asDefault)
 		wantCode(t, err, fault.StoreFull)
 		if !strings.Contains(fault.MessageOf(err), "resume") {
-			t.Errorf("it says %q", fault.MessageOf(err))
+			t.Errorf("the message is %q", fault.MessageOf(err))
 		}
 		if r.status(id) != profiles.StatusError || r.dirs() != 1 {
 			t.Errorf("status %s, %d directories", r.status(id), r.dirs())
@@ -262,8 +262,8 @@ func TestReopenFails(t *testing.T) {
 			t.Errorf("%+v, %v", info, err)
 		}
 		if r.browsers.last().restored.Datadir != state.DatadirCrash {
-			// The Chrome that failed to come up may have had the profile open.
-			t.Errorf("it trusts a datadir that a failed start has touched: %s", r.browsers.last().restored.Datadir)
+			// The Chrome that failed to start may have had the profile open.
+			t.Errorf("the profile counts as %s after a failed start", r.browsers.last().restored.Datadir)
 		}
 		r.holds(old, r.end(alice, id, asDefault).Snapshot.ID)
 	})
@@ -312,7 +312,7 @@ func TestReopenFails(t *testing.T) {
 	})
 }
 
-// Chrome cannot even be ended: the answer says so and nothing is removed.
+// If Chrome cannot even be killed, the error says so and nothing is removed.
 func TestCloseFails(t *testing.T) {
 	r := newRig(t, nil)
 	_, old := r.saved(alice, asDefault)

@@ -24,7 +24,7 @@ import (
 	"github.com/stasisd/stasis/state/report"
 )
 
-// Storage finds one item of localStorage in each origin, and no cookie.
+// Storage returns one item of localStorage for each origin, and no cookie.
 func (c *fakeChrome) Storage(_ context.Context, origins []string) (browser.Storage, error) {
 	found := browser.Storage{Cookies: []state.Cookie{}}
 	for _, origin := range origins {
@@ -34,7 +34,7 @@ func (c *fakeChrome) Storage(_ context.Context, origins []string) (browser.Stora
 	return found, c.b.step("storage", c)
 }
 
-// keeper may read secrets too.
+// keeper may also read secrets.
 var keeper = access.Caller{KeyID: "key-k", UserID: "alice", Rights: []access.Right{access.RightUse, access.RightSecrets}}
 
 const storageStateFile = `{"cookies":[{"name":"sid","value":"s3cret","domain":"a.example","path":"/","expires":-1,"httpOnly":true,"secure":true,"sameSite":"Lax"}],
@@ -74,8 +74,8 @@ func (r *rig) imports(c access.Caller, x importer.Request, body string) importer
 	return a
 }
 
-// An import is a snapshot of an ended session of its own, can be the default,
-// and restores without a profile; what was left out is in its report.
+// An import is a snapshot of its own ended session. It can become the default, and it
+// restores without a profile. Its report lists what was left out.
 func TestImportState(t *testing.T) {
 	r := newRig(t, nil)
 	a := r.imports(alice, importer.Request{Format: library.FormatPlaywright, Label: "from a test", SaveAsDefault: true}, storageStateFile)
@@ -93,7 +93,7 @@ func TestImportState(t *testing.T) {
 	}
 	info, err := r.Get(t.Context(), alice, a.Snapshot.SessionID)
 	if err != nil || info.Status != profiles.StatusCompleted || info.Reason.Code != profiles.ReasonImported || info.UserID != "alice" {
-		t.Errorf("its session: %+v, %v", info, err)
+		t.Errorf("session of the import: %+v, %v", info, err)
 	}
 	r.holds(a.Snapshot.ID)
 	s := r.create(alice, func(c *request.Create) { c.FromDefaultOf = "alice" })
@@ -106,12 +106,12 @@ func TestImportState(t *testing.T) {
 	}
 	again := r.imports(alice, importer.Request{Format: library.FormatNetscape, SaveAsDefault: true, Conflict: save.Overwrite}, "a.example\tFALSE\t/\tFALSE\t0\tn\tv\n")
 	if again.Default == nil || !again.Default.Moved || again.Default.Version != 2 {
-		t.Errorf("a second one: %+v", again.Default)
+		t.Errorf("second import: %+v", again.Default)
 	}
 }
 
-// A desktop profile is found whatever lies above it; locks, caches and what
-// is beside it stay behind, by name.
+// A desktop profile is found below any folders. Locks, caches and other folders are left
+// out, and the report names them.
 func TestImportDesktop(t *testing.T) {
 	const prefs = `{"profile":{"exit_type":"Normal"},"extensions":{"last_chrome_version":"139.0.1.2"}}`
 	for name, test := range map[string]struct {
@@ -207,7 +207,7 @@ func TestImportRefused(t *testing.T) {
 	}
 	r.catalogue.fails(errBroken, "Commit")
 	if _, err := r.Import(t.Context(), alice, importer.Request{Format: library.FormatPlaywright}, strings.NewReader(storageStateFile)); err == nil {
-		t.Error("imported without a commit")
+		t.Error("the import succeeded without a commit")
 	}
 	r.holds()
 	if r.dirs() != 0 {
@@ -218,8 +218,8 @@ func TestImportRefused(t *testing.T) {
 	}
 }
 
-// What goes out needs the right to secrets, and is whole; an archive that
-// goes out comes in again as it was.
+// An export needs the right to secrets and is complete. An exported archive is imported
+// unchanged.
 func TestExport(t *testing.T) {
 	r := newRig(t, nil)
 	a := r.imports(alice, importer.Request{Format: library.FormatPlaywright, SaveAsDefault: true}, storageStateFile)
@@ -245,7 +245,7 @@ func TestExport(t *testing.T) {
 		t.Errorf("not carried:\n%s", diff)
 	}
 	if len(r.browsers.all()) != 0 {
-		t.Error("a Chrome was started for it")
+		t.Error("the export started a Chrome")
 	}
 	out, err = r.library.State(t.Context(), keeper, id, library.Export{Format: library.FormatPlaywright, IndexedDB: true})
 	if err != nil || !strings.Contains(string(out.Body), `"indexedDB"`) || !strings.Contains(string(out.Body), `"read"`) {
@@ -283,8 +283,8 @@ func TestExport(t *testing.T) {
 	}
 }
 
-// A sealed archive needs the same right. It comes in again where it opens; where it
-// does not, the error names whom it is sealed to, and nothing is stored.
+// A sealed archive needs the same right. It is imported if it can be opened. If not, the
+// error names its recipients and nothing is stored.
 func TestSealedExport(t *testing.T) {
 	r := newRig(t, nil)
 	id := r.imports(alice, importer.Request{Format: library.FormatPlaywright}, storageStateFile).Snapshot.ID
@@ -315,7 +315,7 @@ func TestSealedExport(t *testing.T) {
 		}
 		wantCode(t, err, fault.InvalidImport)
 		if !strings.Contains(fault.MessageOf(err), to) {
-			t.Errorf("the error names no recipient: %v", err)
+			t.Errorf("the error does not name the recipients: %v", err)
 		}
 	}
 }

@@ -10,9 +10,9 @@ import (
 	"github.com/stasisd/stasis/session/agent"
 )
 
-// A message that was meant for an ended session, and is stored when that was resumed,
-// is told in the run that goes on, and the session knows how the task stands.
-func TestMessageMeetsAResume(t *testing.T) {
+// A message for an ended session may be stored when the session was resumed. It is then
+// an event of the new run, and the session has the task's new state.
+func TestMessageDuringResume(t *testing.T) {
 	r := newRig(t, nil)
 	id, _ := r.saved(alice, filesystem)
 	r.catalogue.once("AddMessage", func() { r.resumed(alice, id) })
@@ -30,8 +30,8 @@ func TestMessageMeetsAResume(t *testing.T) {
 	r.records(id, first, "2 running (): restored message cancelled")
 }
 
-// In a session whose Chrome could not be reopened a message with a type is recorded,
-// and no run is there to tell of it, after a resume neither.
+// A session whose Chrome could not be reopened records a message with a type. It has no
+// run for an event, and a resume does not add one.
 func TestMessageWithoutARun(t *testing.T) {
 	r := newRig(t, nil)
 	id := r.create(alice, nil).ID

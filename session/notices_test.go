@@ -18,8 +18,7 @@ const hookURL = "https://hooks.example/"
 
 func hooked(c *request.Create) { c.WebhookURL = hookURL }
 
-// told are the events that went to a URL, oldest first, each with the status
-// that the session had.
+// toldTo returns the events sent to a URL, oldest first, each with the session's status.
 func (r *rig) toldTo(url string) []string {
 	r.t.Helper()
 	page, _, err := r.catalogue.DeliveryPage(r.t.Context(), profiles.DeliveryFilter{Operator: true})
@@ -57,7 +56,7 @@ func (r *rig) tells(url string, want ...string) {
 	}
 }
 
-// What becomes of a session is told as it was after each change, to its own
+// Each change of a session is sent as it was after the change, to the session's own
 // webhook and to the daemon's.
 func TestWebhooksOfASession(t *testing.T) {
 	r := newRig(t, nil)
@@ -112,7 +111,7 @@ func TestWebhooksOfASession(t *testing.T) {
 
 func TestWebhooksOfOtherEnds(t *testing.T) {
 	r := newRig(t, nil)
-	r.create(bob, nil) // nobody is told of it
+	r.create(bob, nil) // it has no webhook
 	id := r.create(alice, hooked).ID
 	r.browsers.last().die()
 	await(t, "the session has ended", func() bool { return r.sessions.Find(id) == nil })
@@ -120,7 +119,7 @@ func TestWebhooksOfOtherEnds(t *testing.T) {
 		"session.saved error", "session.status_changed error", "session.deleted error")
 }
 
-// A session that lives again is told as before.
+// A resumed session notifies its webhook as before.
 func TestWebhooksOfAResumedSession(t *testing.T) {
 	r := newRig(t, nil)
 	id := r.create(alice, hooked).ID
@@ -131,11 +130,11 @@ func TestWebhooksOfAResumedSession(t *testing.T) {
 	}
 	r.end(alice, id, none)
 	if got := strings.Join(r.toldTo(hookURL)[before:], ", "); got != "session.status_changed ready, session.status_changed completed, session.deleted completed" {
-		t.Errorf("told %q", got)
+		t.Errorf("sent %q", got)
 	}
 }
 
-// A task is told of when it stands otherwise than before.
+// A webhook is notified of a task when the task's state changes.
 func TestWebhooksOfATask(t *testing.T) {
 	r := newRig(t, nil)
 	ctx := t.Context()
@@ -152,7 +151,7 @@ func TestWebhooksOfATask(t *testing.T) {
 		"task.started ready", "task.error ready", "task.started ready", "task.finished ready")
 }
 
-// An agent that is told by webhook is one that a message without a type can be for.
+// A webhook counts as an agent for a message without a type.
 func TestWebhookIsAnAgent(t *testing.T) {
 	r := newRig(t, nil)
 	deaf, heard := r.create(alice, nil).ID, r.create(alice, hooked).ID
@@ -164,16 +163,16 @@ func TestWebhookIsAnAgent(t *testing.T) {
 	r.tells(hookURL, "session.created ready", "task.started ready", "task.message ready")
 }
 
-// A crash that the session outlives is told as one, and nothing as its end.
-func TestWebhookOfACrashThatIsMended(t *testing.T) {
+// A crash that the session survives is sent as a crash. No end is sent.
+func TestWebhookOfASurvivedCrash(t *testing.T) {
 	r := newRig(t, nil)
 	id := r.create(alice, func(c *request.Create) { hooked(c); onCrash(c) }).ID
 	r.crashes(id)
 	r.tells(hookURL, "session.created ready", "session.status_changed error", "session.crashed error", "session.status_changed ready")
 }
 
-// A crash is told although what it left cannot be saved, and not again with the
-// session's end. Where it could not be told at once, it is with what is told next.
+// A crash is sent even if its data cannot be saved, and not again with the session's end.
+// If it could not be sent at once, it is sent with the next event.
 func TestWebhookOfACrashThatCannotBeSaved(t *testing.T) {
 	for name, failing := range map[string]struct {
 		methods []string
@@ -207,7 +206,7 @@ func TestWebhookOfACrashThatCannotBeSaved(t *testing.T) {
 	}
 }
 
-// One that could not be told before is told with the end that it comes to.
+// A crash that could not be sent before is sent with the end of the session.
 func TestWebhookOfACrashWithItsEnd(t *testing.T) {
 	r := newRig(t, nil)
 	id := r.create(alice, hooked).ID
@@ -217,14 +216,15 @@ func TestWebhookOfACrashWithItsEnd(t *testing.T) {
 	r.tells(hookURL, "session.created ready", "session.saved error", "session.status_changed error", "session.crashed error", "session.deleted error")
 }
 
-// An end that was not recorded is not told; what a killed daemon left is told by the next one.
+// An end that was not recorded is not sent. The next daemon sends what a killed daemon
+// left.
 func TestWebhooksOverAKill(t *testing.T) {
 	r := newRig(t, nil)
 	ctx := t.Context()
 	id := r.create(alice, hooked).ID
 	r.catalogue.fails(errBroken, "EndSession")
 	if _, err := r.End(ctx, alice, id, none); err == nil {
-		t.Fatal("it ended")
+		t.Fatal("the session ended")
 	}
 	r.tells(hookURL, "session.created ready")
 	r.kill()
@@ -235,7 +235,7 @@ func TestWebhooksOverAKill(t *testing.T) {
 	r.tells(hookURL, "session.created ready", "session.status_changed error", "session.saved terminated", "session.status_changed terminated", "session.deleted terminated")
 }
 
-// A login that is over is told once, until it was good again.
+// An expired login is sent once, until it was good again.
 func TestWebhookOfAnExpiredLogin(t *testing.T) {
 	r := newRig(t, nil)
 	r.setCheck(false)
@@ -249,6 +249,6 @@ func TestWebhookOfAnExpiredLogin(t *testing.T) {
 		}
 	}
 	if got := strings.Join(r.toldTo(hookURL)[before:], ", "); got != "user.login_expired completed, user.login_expired completed" {
-		t.Errorf("told %q", got)
+		t.Errorf("sent %q", got)
 	}
 }

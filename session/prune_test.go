@@ -18,7 +18,7 @@ import (
 	"github.com/stasisd/stasis/session/settings"
 )
 
-// series saves n snapshots an hour apart, and returns them newest first.
+// series saves n snapshots an hour apart and returns them, newest first.
 func (r *rig) series(c access.Caller, n int) []string {
 	r.t.Helper()
 	all := make([]string, n)
@@ -30,7 +30,7 @@ func (r *rig) series(c access.Caller, n int) []string {
 	return all
 }
 
-// keeps gives a user a policy of their own.
+// keeps sets a user's policy.
 func (r *rig) keeps(c access.Caller, policy *library.Retention) {
 	r.t.Helper()
 	_, err := r.ChangeSettings(r.t.Context(), c, c.UserID, func(set settings.Settings) (settings.Settings, error) {
@@ -42,7 +42,7 @@ func (r *rig) keeps(c access.Caller, policy *library.Retention) {
 	}
 }
 
-// pruned is what a prune, or a dry one, says.
+// pruned returns the answer of a prune or a dry run.
 func (r *rig) pruned(c access.Caller, p library.PruneRequest) library.PruneAnswer {
 	r.t.Helper()
 	a, err := r.pruner.Prune(r.t.Context(), c, p)
@@ -62,12 +62,12 @@ func within(d time.Duration) *library.Retention {
 	return &library.Retention{KeepWithinSeconds: &seconds}
 }
 
-// A snapshot stays if any rule keeps it, over all sessions of the user, newest
-// commit first; a dry run says what the real one does, and does nothing.
+// A snapshot stays if any rule keeps it, over all sessions of the user, newest commit
+// first. A dry run reports what a real one does, and removes nothing.
 func TestRetention(t *testing.T) {
 	r := newRig(t, nil)
 	all := r.series(alice, 10)
-	r.clock.add(365 * 24 * time.Hour) // who was away for a year loses nothing by it
+	r.clock.add(365 * 24 * time.Hour) // a user who was away for a year loses nothing
 	yes, five := true, int64(5)
 	both := &library.Retention{KeepLast: &five, KeepWithinSeconds: within(2*time.Hour + time.Minute).KeepWithinSeconds}
 	var dry library.PruneAnswer
@@ -89,7 +89,7 @@ func TestRetention(t *testing.T) {
 		dry = r.pruned(alice, library.PruneRequest{DryRun: true})
 		for i, kept := range dry.Kept {
 			if i >= test.stay || kept.ID != all[i] || len(kept.Reasons) == 0 {
-				t.Errorf("%s: %d: %+v stays", test.name, i, kept)
+				t.Errorf("%s: %d: %+v was kept", test.name, i, kept)
 			}
 		}
 		if diff := cmp.Diff(test.by, dry.KeptBy); diff != "" {
@@ -108,8 +108,8 @@ func TestRetention(t *testing.T) {
 	}
 }
 
-// What somebody needs stays, whatever the policy; so does what is young.
-func TestWhatIsNeededStays(t *testing.T) {
+// Snapshots in use stay, whatever the policy, and so do young ones.
+func TestSnapshotsInUseAreKept(t *testing.T) {
 	r := newRig(t, func(c *Config) { c.Retention, c.PruneGrace = last(1), 30*time.Minute })
 	ctx := t.Context()
 	label := func() string {
@@ -153,10 +153,11 @@ func TestWhatIsNeededStays(t *testing.T) {
 		wantCode(t, err, fault.SnapshotNotFound)
 	}
 
-	// A label keeps where the policy says so; what is needed no more goes.
+	// A label keeps a snapshot if the policy says so. A snapshot that is no longer in use
+	// is removed.
 	r.end(alice, live, none)
 	release()
-	r.end(alice, r.create(alice, func(c *request.Create) { c.FromEnvironment = parked }).ID, none) // it is thawed
+	r.end(alice, r.create(alice, func(c *request.Create) { c.FromEnvironment = parked }).ID, none) // the parked Chrome is thawed
 	labelled = label()
 	r.series(alice, 1)
 	_, newest = r.saved(alice, filesystem)
@@ -166,7 +167,7 @@ func TestWhatIsNeededStays(t *testing.T) {
 	r.holds(def, labelled, rescue, newest)
 }
 
-// rescued has the daemon end a session, and returns the rescue snapshot.
+// rescued makes the daemon end a session and returns the rescue snapshot.
 func (r *rig) rescued(c access.Caller) string {
 	r.t.Helper()
 	id := r.create(c, func(c *request.Create) { c.Idle = soon }).ID
@@ -178,8 +179,8 @@ func (r *rig) rescued(c access.Caller) string {
 	return row.ID
 }
 
-// A user's own policy takes the place of the daemon's, whole; nobody prunes for
-// others without the right.
+// A user's policy replaces the daemon's as a whole. Pruning for other users needs the
+// right to act for them.
 func TestPolicies(t *testing.T) {
 	r := newRig(t, func(c *Config) { c.Retention = last(1) })
 	ctx := t.Context()
@@ -193,7 +194,7 @@ func TestPolicies(t *testing.T) {
 	wantCode(t, err, fault.Forbidden)
 	_, err = r.pruner.Prune(ctx, access.Caller{UserID: "bob"}, library.PruneRequest{})
 	wantCode(t, err, fault.Forbidden)
-	r.pruned(admin, library.PruneRequest{}) // its own user has none
+	r.pruned(admin, library.PruneRequest{}) // the admin's user has no snapshots
 	r.holds(append(append(his, hers...), others...)...)
 
 	r.pruned(admin, library.PruneRequest{UserID: "bob"})
@@ -201,7 +202,7 @@ func TestPolicies(t *testing.T) {
 	if a := r.pruned(admin, library.PruneRequest{All: true, DryRun: true}); a.RemovedCount != 3 || a.KeptCount != 4 {
 		t.Errorf("%+v", a)
 	}
-	// The daemon does it by itself when it starts.
+	// The daemon prunes automatically when it starts.
 	if err := recovered(ctx, r.Service); err != nil {
 		t.Fatal(err)
 	}
@@ -210,13 +211,13 @@ func TestPolicies(t *testing.T) {
 		return err == nil && len(rows) == 4
 	})
 	for _, id := range []string{his[1], his[2], hers[2], others[1], others[2]} {
-		_, err := r.snapshots.Hold(ctx, profiles.Snapshot{ID: id}, "read") // waits until its removal is over
+		_, err := r.snapshots.Hold(ctx, profiles.Snapshot{ID: id}, "read") // waits until the removal has ended
 		wantCode(t, err, fault.SnapshotNotFound)
 	}
 	r.holds(his[0], hers[0], hers[1], others[0])
 }
 
-// Equal contents are one archive: it is freed with the last snapshot that names it.
+// Equal contents share one archive. It is freed with the last snapshot that names it.
 func TestSharedBytesAreFreedOnce(t *testing.T) {
 	r := newRig(t, nil)
 	all := r.series(alice, 3)
@@ -250,8 +251,8 @@ func TestSharedBytesAreFreedOnce(t *testing.T) {
 	}
 }
 
-// What comes to be needed after it was picked stays: by a default that moves to
-// it, or by a session that starts from it.
+// A snapshot that comes into use after it was picked stays: a default moves to it, or a
+// session starts from it.
 func TestPickedAndNeeded(t *testing.T) {
 	for name, need := range map[string]func(r *rig, snap string) error{
 		"default": func(r *rig, snap string) error {
@@ -277,23 +278,23 @@ func TestPickedAndNeeded(t *testing.T) {
 			r.holds(all...)
 		})
 	}
-	t.Run("given up", func(t *testing.T) {
+	t.Run("cancelled", func(t *testing.T) {
 		r := newRig(t, func(c *Config) { c.Retention = last(1) })
 		all := r.series(alice, 3)
 		gone, cancel := context.WithCancel(t.Context())
 		r.catalogue.once("RetireSnapshot", cancel)
 		_, err := r.pruner.Prune(gone, alice, library.PruneRequest{})
 		if err == nil {
-			t.Error("it went on")
+			t.Error("the prune continued")
 		}
 		if _, err := r.catalogue.Snapshot(t.Context(), all[2]); err != nil {
-			t.Errorf("the next one: %v", err)
+			t.Errorf("the next prune: %v", err)
 		}
 	})
 }
 
-// Saves that move the default, restores of it and prunes at once: each restore
-// comes back from a whole snapshot, and the default always names one.
+// Saves that move the default, restores of it and prunes run concurrently. Each restore
+// gets a complete snapshot, and the default always names one.
 func TestPruneAmongOthers(t *testing.T) {
 	r := newRig(t, func(c *Config) { c.Retention = last(1) })
 	ctx := t.Context()

@@ -16,8 +16,8 @@ import (
 
 type stateDocument = state.Document
 
-// held makes a step of the next check wait: at is closed when it is there, and
-// it goes on, with an error or none, when goOn is called.
+// held makes a step of the next check wait. at is closed when the step begins. It
+// continues, with an error or nil, when goOn is called.
 func (a *alive) held(step string, err error) (at chan struct{}, goOn func()) {
 	at, on := make(chan struct{}), make(chan struct{})
 	a.browsers.on(step, func(*fakeChrome) error {
@@ -29,23 +29,23 @@ func (a *alive) held(step string, err error) (at chan struct{}, goOn func()) {
 	return at, func() { close(on) }
 }
 
-// A create that comes while a check runs is not refused, and gets what the check
-// saves if that is to be had: one that has not been at the site gives way at
-// once, one that has gets some time.
+// A create during a check is not refused, and gets what the check saves if possible. A
+// check that has not visited the site is stopped at once. One that has visited it gets
+// some time.
 func TestCreateWhileARenewalRuns(t *testing.T) {
 	for name, test := range map[string]struct {
 		step     string
 		err      error
 		patience time.Duration
-		version  int64 // that the session begins with; 0: it does not meet the check
+		version  int64 // that the session begins with; 0: the create does not meet the check
 	}{
-		"while its browser comes up":            {"restored", nil, hour, 1},
-		"while it looks":                        {"check", nil, hour, 2},
-		"while it looks for too long":           {"check", errBroken, time.Nanosecond, 1},
-		"while it saves":                        {"close", nil, time.Nanosecond, 2},
-		"while it looks, and there is no place": {"check", nil, hour, 2},
-		"of another environment":                {"check", nil, hour, 0},
-		"of another, and there is no place":     {"check", nil, hour, 0},
+		"while its browser starts":             {"restored", nil, hour, 1},
+		"while it visits the site":             {"check", nil, hour, 2},
+		"while the visit takes too long":       {"check", errBroken, time.Nanosecond, 1},
+		"while it saves":                       {"close", nil, time.Nanosecond, 2},
+		"while it visits, without a free slot": {"check", nil, hour, 2},
+		"of another environment":               {"check", nil, hour, 0},
+		"of another, without a free slot":      {"check", nil, hour, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			a := newAlive(t, func(c *Config) { c.MaxSessions, c.Waits.RenewalPatience = 2, test.patience })
@@ -90,14 +90,14 @@ func TestCreateWhileARenewalRuns(t *testing.T) {
 			goOn()
 			info := <-made
 			if info.BaseVersion != test.version || a.current().Version != test.version {
-				t.Errorf("it began with version %d, the default is %d", info.BaseVersion, a.current().Version)
+				t.Errorf("the session began with version %d, the default is %d", info.BaseVersion, a.current().Version)
 			}
 			a.end(alice, info.ID, none)
 		})
 	}
 }
 
-// A check loses to anybody's move of the default, and leaves nothing of its own.
+// A check yields to any move of the default, and leaves nothing behind.
 func TestRenewalLosesTheRace(t *testing.T) {
 	a := newAlive(t, nil)
 	_, other := a.saved(alice, filesystem)
@@ -114,17 +114,16 @@ func TestRenewalLosesTheRace(t *testing.T) {
 	a.holds(a.first, other)
 }
 
-// A fresh session, which does not hold a check up, may still make its own
-// environment the default: what came by itself is not in its way, what somebody
-// made is.
-func TestRenewalIsInNobodysWay(t *testing.T) {
+// A fresh session does not stop a check. It may still make its environment the default:
+// an automatic renewal is no conflict, a default that a session made is.
+func TestRenewalIsNoConflict(t *testing.T) {
 	a := newAlive(t, nil)
 	late := a.create(alice, nil).ID
 	for n := range 2 {
 		id := a.create(alice, nil).ID
 		a.pass(hour)
 		a.over("login_check saved", n+1)
-		if n == 1 { // as a checkpoint of what has not changed since the last one, too
+		if n == 1 { // also as a checkpoint that found nothing changed
 			if _, err := a.Checkpoint(t.Context(), alice, id, request.Checkpoint{}); err != nil {
 				t.Fatal(err)
 			}
@@ -134,18 +133,18 @@ func TestRenewalIsInNobodysWay(t *testing.T) {
 			}
 			a.end(alice, id, none)
 		} else if end := a.end(alice, id, asDefault); !end.Default.Moved || end.Default.Version != 3 {
-			t.Errorf("over what came by itself: %+v", end.Default)
+			t.Errorf("over an automatic renewal: %+v", end.Default)
 		}
 	}
 	if end := a.end(alice, late, asDefault); end.Default.Moved {
-		t.Errorf("over what a session made: %+v", end.Default)
+		t.Errorf("over a session's default: %+v", end.Default)
 	}
 }
 
-// A session that lives again begins with what checks have made of what it saved
-// last, and moves the default on from there. One that saved something else since
-// begins with that, and what was renewed meanwhile stands.
-func TestResumeOfWhatWasRenewed(t *testing.T) {
+// A resumed session begins with what checks renewed of its last save, and moves the
+// default on from there. A session that has saved something else since begins with that,
+// and the renewed default stays.
+func TestResumeFromRenewal(t *testing.T) {
 	a := newAlive(t, nil)
 	d, err := a.catalogue.Default(t.Context(), "alice")
 	if err != nil {
@@ -158,16 +157,16 @@ func TestResumeOfWhatWasRenewed(t *testing.T) {
 			t.Fatal(err)
 		}
 		if info, err := a.Get(t.Context(), alice, id); err != nil || info.BaseSnapshotID != want {
-			t.Errorf("it begins with %s, not %s: %v", info.BaseSnapshotID, want, err)
+			t.Errorf("it begins with %s, want %s: %v", info.BaseSnapshotID, want, err)
 		}
 	}
-	for n := range 2 { // twice: what was renewed twice
+	for n := range 2 { // twice, from a second renewal too
 		a.pass(hour)
 		a.over("login_check saved", n+1)
 	}
 	resume(a.current().SnapshotID)
 	if end := a.end(alice, id, asDefault); !end.Default.Moved || end.Default.Version != 4 {
-		t.Errorf("from what is the default: %+v", end.Default)
+		t.Errorf("from the current default: %+v", end.Default)
 	}
 	resume(a.current().SnapshotID)
 	old := a.end(alice, id, filesystem).Snapshot.ID
@@ -175,12 +174,12 @@ func TestResumeOfWhatWasRenewed(t *testing.T) {
 	a.over("login_check saved", 3)
 	resume(old)
 	if end := a.end(alice, id, asDefault); end.Default.Moved || a.current().Version != 5 {
-		t.Errorf("with an older login: %+v", end.Default)
+		t.Errorf("from an older login: %+v", end.Default)
 	}
 }
 
-// What cannot be saved whole is not saved.
-func TestRenewalThatLoses(t *testing.T) {
+// A state that cannot be saved completely is not saved.
+func TestIncompleteRenewalIsNotSaved(t *testing.T) {
 	for name, prepare := range map[string]func(a *alive){
 		"something could not be read": func(a *alive) {
 			a.browsers.on("capture", func(c *fakeChrome) error {
@@ -191,7 +190,7 @@ func TestRenewalThatLoses(t *testing.T) {
 			})
 		},
 		"Chrome did not close":   func(a *alive) { a.browsers.fails(errBroken, "close") },
-		"the catalogue is away":  func(a *alive) { a.catalogue.fails(errBroken, "Commit") },
+		"the catalogue fails":    func(a *alive) { a.catalogue.fails(errBroken, "Commit") },
 		"the state was not read": func(a *alive) { a.browsers.fails(errBroken, "capture") },
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -199,7 +198,7 @@ func TestRenewalThatLoses(t *testing.T) {
 			prepare(a)
 			a.pass(hour)
 			a.over("login_check failed", 1)
-			await(t, "it is recorded", func() bool { return a.current().LastCheck != nil })
+			await(t, "the check is recorded", func() bool { return a.current().LastCheck != nil })
 			if c := a.current().LastCheck; !c.LoggedIn || c.Error == nil || c.Failures != 1 || *c.Version != 1 {
 				t.Errorf("recorded %+v", c)
 			}
@@ -213,13 +212,14 @@ func TestRenewalThatLoses(t *testing.T) {
 	}
 }
 
-// Where its save could not be made no site is asked; it is tried again soon.
-func TestRenewalThatCouldNotBeSaved(t *testing.T) {
+// If a save would be impossible, the check does not visit the site. It is tried again
+// soon.
+func TestRenewalThatCannotBeSaved(t *testing.T) {
 	for name, test := range map[string]struct {
 		prepare, mend func(a *alive)
-		chromes       int // that were started for the check
+		chromes       int // Chromes started for the check
 	}{
-		"the store is away": {func(a *alive) { a.store.FailAt(1, faultstore.Dead, errBroken) },
+		"the store fails": {func(a *alive) { a.store.FailAt(1, faultstore.Dead, errBroken) },
 			func(a *alive) { a.store.FailAt(0, faultstore.Refuse, nil) }, 0},
 		"the store is full": {func(a *alive) { a.watched.full.Store(true) }, func(a *alive) { a.watched.full.Store(false) }, 0},
 		"a newer Chrome saved it": {func(a *alive) {
@@ -232,14 +232,14 @@ func TestRenewalThatCouldNotBeSaved(t *testing.T) {
 			test.prepare(a)
 			a.pass(hour)
 			a.over("check failed", 1)
-			await(t, "it is recorded", func() bool { return a.current().LastCheck != nil })
+			await(t, "the check is recorded", func() bool { return a.current().LastCheck != nil })
 			made := a.browsers.all()[before:]
 			if c := a.current().LastCheck; c.LoggedIn || c.Error == nil || len(made) != test.chromes || a.dirs() != 0 {
 				t.Errorf("%+v, %d Chromes, %d directories", c, len(made), a.dirs())
 			}
 			for _, c := range made {
 				if len(c.asked) > 0 {
-					t.Error("the site was asked")
+					t.Error("the check visited the site")
 				}
 			}
 			test.mend(a)
@@ -249,7 +249,7 @@ func TestRenewalThatCouldNotBeSaved(t *testing.T) {
 	}
 }
 
-// A save that fails is tried again while its Chrome, or what that left, is there.
+// A failed save is tried again while its Chrome, or that Chrome's data, exists.
 func TestRenewalTriesToSaveAgain(t *testing.T) {
 	for name, prepare := range map[string]func(a *alive){
 		"the reading": func(a *alive) {
@@ -264,7 +264,7 @@ func TestRenewalTriesToSaveAgain(t *testing.T) {
 			prepare(a)
 			a.pass(hour)
 			a.over("login_check saved", 1)
-			await(t, "it is recorded", func() bool { return a.current().LastCheck != nil })
+			await(t, "the check is recorded", func() bool { return a.current().LastCheck != nil })
 			if d := a.current(); d.Version != 2 || d.LastCheck.Error != nil || a.meter.n("check logged_in") != 1 {
 				t.Errorf("%+v, %+v", d, d.LastCheck)
 			}
@@ -273,8 +273,8 @@ func TestRenewalTriesToSaveAgain(t *testing.T) {
 	}
 }
 
-// A daemon that stops gives a check up; one that is killed leaves nothing that
-// the next one would keep.
+// A daemon that stops cancels a check. A killed daemon leaves nothing of a check that the
+// next one would keep.
 func TestRenewalWhenTheDaemonEnds(t *testing.T) {
 	for _, killed := range []bool{false, true} {
 		a := newAlive(t, nil)
@@ -304,7 +304,7 @@ func TestRenewalWhenTheDaemonEnds(t *testing.T) {
 	}
 }
 
-// A check on request and a scheduled one of the same user follow each other.
+// A requested check and a scheduled one of the same user run one after the other.
 func TestRenewalAndACheckOnRequest(t *testing.T) {
 	a := newAlive(t, nil)
 	at, goOn := a.held("check", nil)

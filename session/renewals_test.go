@@ -15,7 +15,7 @@ import (
 	"github.com/stasisd/stasis/session/settings"
 )
 
-// counter is a Meter that remembers.
+// counter is a Meter that stores its counts.
 type counter struct {
 	mu  sync.Mutex
 	all []string
@@ -42,10 +42,10 @@ func (c *counter) n(what string) (n int) {
 	return n
 }
 
-// alive is a rig whose alice has a default that is checked each hour.
+// alive is a rig in which alice's default is checked each hour.
 type alive struct {
 	*rig
-	first string // her default's snapshot
+	first string // the snapshot of her default
 }
 
 const hour = time.Hour
@@ -73,34 +73,34 @@ func (r *rig) setEvery(seconds int64) {
 	}
 }
 
-// pass lets time pass, and has it looked what is due.
+// pass advances the clock and lets the renewals check what is due.
 func (a *alive) pass(d time.Duration) {
 	a.clock.add(d)
 	a.renewals.Look()
 }
 
-// over waits until so many checks came to something, and all of them are over.
+// over waits for n outcomes of checks, and until all checks have ended.
 func (a *alive) over(what string, n int) {
 	a.t.Helper()
 	await(a.t, what, func() bool { return a.meter.n(what) == n })
-	await(a.t, "the check is over", a.idleAgain)
+	await(a.t, "the check has ended", a.idleAgain)
 }
 
 func (a *alive) idleAgain() bool {
 	return !a.sessions.Counts().Renewing
 }
 
-// looked waits until alice was looked at, and is to be looked at later.
+// looked waits until alice was checked and her next check is scheduled.
 func (a *alive) looked() {
 	a.t.Helper()
-	await(a.t, "alice was looked at", func() bool {
+	await(a.t, "alice was checked", func() bool {
 		now := a.clock.now()
 		_, due, _ := a.renewals.Next(now)
 		return due.After(now)
 	})
 }
 
-// checkedDefault is a default, and the last check of it.
+// checkedDefault is a default with its last check.
 type checkedDefault struct {
 	library.Default
 	LastCheck *login.Outcome
@@ -119,8 +119,8 @@ func (a *alive) current() checkedDefault {
 	return checkedDefault{d, last}
 }
 
-// A default that nobody has used for the interval is opened with its tabs,
-// checked and saved anew; a daemon that starts goes on from there. Old ones go.
+// A default that is unused for the interval is opened with its tabs, checked and saved
+// again. A restarted daemon continues the schedule. Old renewals are removed.
 func TestRenewal(t *testing.T) {
 	a := newAlive(t, nil)
 	a.pass(hour * 8 / 10)
@@ -134,7 +134,7 @@ func TestRenewal(t *testing.T) {
 	if !chrome.options.RestoreTabs || !chrome.dead() || len(chrome.asked) != 1 || a.dirs() != 0 {
 		t.Errorf("with tabs %t, dead %t, asked %d times, %d directories", chrome.options.RestoreTabs, chrome.dead(), len(chrome.asked), a.dirs())
 	}
-	await(t, "it is recorded", func() bool { return a.current().LastCheck != nil })
+	await(t, "the check is recorded", func() bool { return a.current().LastCheck != nil })
 	d := a.current()
 	row, err := a.catalogue.Snapshot(t.Context(), d.SnapshotID)
 	if err != nil || d.Version != 2 || !row.Auto || row.Rescue || *d.LastCheck.Version != 2 || *d.LastCheck.SnapshotID != d.SnapshotID || !d.LastCheck.LoggedIn {
@@ -151,7 +151,7 @@ func TestRenewal(t *testing.T) {
 	if n := a.meter.n("check logged_in"); n != 1 {
 		t.Errorf("%d checks after a restart", n)
 	}
-	a.reworded(d.SessionID) // the code tells whose record it is
+	a.reworded(d.SessionID) // the code says whose record it is
 	for n := range 4 {
 		a.pass(hour)
 		a.over("login_check saved", n+2)
@@ -166,12 +166,12 @@ func TestRenewal(t *testing.T) {
 	}
 	await(t, "three are left", func() bool { return len(a.autos(last.SessionID)) == 2+1 })
 	a.holds(append(a.autos(last.SessionID), a.first)...)
-	// A user's session restores it as any other.
+	// A user's session restores the renewal like any snapshot.
 	a.end(alice, a.create(alice, fromAlice).ID, none)
 }
 
-// Where the login is as it was, nothing is saved.
-func TestRenewalOfNothingNew(t *testing.T) {
+// If the login is unchanged, nothing is saved.
+func TestRenewalWithoutChange(t *testing.T) {
 	a := newAlive(t, nil)
 	a.browsers.on("capture", func(c *fakeChrome) error {
 		c.reads = func(doc *stateDocument) { doc.Cookies = c.restored.Cookies }
@@ -179,15 +179,15 @@ func TestRenewalOfNothingNew(t *testing.T) {
 	})
 	a.pass(hour)
 	a.over("login_check unchanged", 1)
-	await(t, "it is recorded", func() bool { return a.current().LastCheck != nil })
+	await(t, "the check is recorded", func() bool { return a.current().LastCheck != nil })
 	if d := a.current(); d.Version != 1 || *d.LastCheck.Version != 1 || a.dirs() != 0 {
 		t.Errorf("%+v, %+v, %d directories", d, d.LastCheck, a.dirs())
 	}
 	a.holds(a.first)
 }
 
-// A default that is logged out stays, and that is told once, whatever happens
-// between; one that could not be judged stays too, and is tried again soon.
+// A logged-out default stays, and one event reports it, whatever happens in between. A
+// default that could not be judged also stays, and is tried again soon.
 func TestRenewalOfALostLogin(t *testing.T) {
 	a := newAlive(t, nil)
 	before := len(a.toldTo(hookURL))
@@ -205,7 +205,7 @@ func TestRenewalOfALostLogin(t *testing.T) {
 	a.looked()
 	a.pass(30 * time.Second)
 	a.over("check failed", 3)
-	await(t, "it is recorded", func() bool { return a.current().LastCheck.Failures == 3 })
+	await(t, "the check is recorded", func() bool { return a.current().LastCheck.Failures == 3 })
 	if c := a.current().LastCheck; c.LoggedIn || c.Error == nil || c.LoggedOutSince == nil {
 		t.Errorf("%+v", c)
 	}
@@ -213,22 +213,22 @@ func TestRenewalOfALostLogin(t *testing.T) {
 	a.pass(hour)
 	a.over("check logged_out", 2)
 	if got := a.toldTo(hookURL)[before:]; !slices.Equal(got, []string{"user.login_expired completed"}) || a.meter.n("expired") != 1 {
-		t.Errorf("told %q, counted %d", got, a.meter.n("expired"))
+		t.Errorf("sent %q, counted %d", got, a.meter.n("expired"))
 	}
 	if d := a.current(); d.Version != 1 || a.dirs() != 0 {
 		t.Errorf("%+v, %d directories", d, a.dirs())
 	}
 	a.holds(a.first)
-	// The next version is another matter.
+	// The next version is reported again.
 	id := a.create(alice, hooked).ID
 	a.end(alice, id, asDefault)
 	a.pass(hour)
 	a.over("check logged_out", 3)
-	await(t, "it is counted", func() bool { return a.meter.n("expired") == 2 })
+	await(t, "the expiry is counted", func() bool { return a.meter.n("expired") == 2 })
 }
 
-// Nothing is checked while somebody has the environment; the interval counts
-// from when that was over.
+// Nothing is checked while the environment is in use. The interval starts when the use
+// ends.
 func TestRenewalWaits(t *testing.T) {
 	for name, test := range map[string]struct {
 		begin func(a *alive) (end func())
@@ -289,8 +289,8 @@ func TestRenewalWaits(t *testing.T) {
 	}
 }
 
-// A clock that is set back does not stop the checks until it is where it was: a
-// user is looked at anew soon, whoever's turn was put before.
+// A clock that is set back does not stop the checks until it has caught up. Users are
+// soon checked again, whatever was scheduled.
 func TestRenewalsAfterTheClockWasSetBack(t *testing.T) {
 	a := newAlive(t, nil)
 	a.pass(hour / 2)

@@ -12,8 +12,8 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// A snapshot whose state document is missing or of wrong types is named in the
-// error, which says what is wrong and no value, and starts nothing.
+// If a snapshot's state document is missing or has wrong types, the error names the
+// snapshot and the problem but no value. Nothing is started.
 func TestSnapshotWithoutAReadableDocument(t *testing.T) {
 	r := newRig(t, nil)
 	id, good := r.saved(alice, filesystem)

@@ -12,8 +12,7 @@ import (
 	"github.com/stasisd/stasis/session/restore"
 )
 
-// The first source that is named decides; those of lower rank are not even
-// looked at.
+// The first source that is named decides. Those of lower rank are not looked up.
 func TestPrecedenceOfSources(t *testing.T) {
 	r := newRig(t, nil)
 	one, oneSnap := r.saved(alice, filesystem)
@@ -42,7 +41,7 @@ func TestPrecedenceOfSources(t *testing.T) {
 				return
 			}
 			if info.Restored == nil {
-				t.Fatal("not restored")
+				t.Fatal("the session was not restored")
 			}
 			if diff := cmp.Diff(*test.source, info.Restored.Source); diff != "" || info.Restored.SnapshotID != test.snap {
 				t.Errorf("snapshot %s, want %s; source (-want +got):\n%s", info.Restored.SnapshotID, test.snap, diff)
@@ -52,7 +51,7 @@ func TestPrecedenceOfSources(t *testing.T) {
 			}
 		})
 	}
-	t.Run("a higher source that is missing is not passed over", func(t *testing.T) {
+	t.Run("a missing source of higher rank is an error", func(t *testing.T) {
 		_, err := r.Create(t.Context(), alice, asking(func(c *request.Create) { c.FromSession, c.FromDefaultOf = "gone", "alice" }))
 		wantCode(t, err, fault.SnapshotNotFound)
 		info := r.create(alice, func(c *request.Create) { c.FromSession, c.FromDefaultOf, c.FreshIfNone = "gone", "alice", true })
@@ -62,8 +61,7 @@ func TestPrecedenceOfSources(t *testing.T) {
 	})
 }
 
-// A source that is not there is told, and only if_missing=fresh makes it a
-// fresh session.
+// A missing source is an error; only if_missing=fresh makes a fresh session.
 func TestIfMissing(t *testing.T) {
 	r := newRig(t, nil)
 	unsaved := r.create(alice, nil).ID
@@ -86,7 +84,7 @@ func TestIfMissing(t *testing.T) {
 			_, err := r.Create(t.Context(), alice, asking(test.ask))
 			wantCode(t, err, test.code)
 			if len(r.browsers.all()) != before {
-				t.Error("a Chrome was started all the same")
+				t.Error("a Chrome was started")
 			}
 			info := r.create(alice, func(c *request.Create) { test.ask(c); c.FreshIfNone = true })
 			if info.Restored != nil || info.UserID != "alice" {
@@ -97,9 +95,10 @@ func TestIfMissing(t *testing.T) {
 	}
 }
 
-// A fresh start in place of somebody's environment is that user's, so that what
-// it saves is found there the next time; for whom the key may not act it is none.
-func TestFreshIsTheSourcesUser(t *testing.T) {
+// A fresh session in place of a user's environment belongs to that user, so that its save
+// is found there next time. For a key that may not act for the user, the source does not
+// exist.
+func TestFreshSessionBelongsToSourceUser(t *testing.T) {
 	r := newRig(t, nil)
 	unsaved := r.create(alice, nil).ID
 	for name, ask := range map[string]func(*request.Create){
@@ -119,7 +118,7 @@ func TestFreshIsTheSourcesUser(t *testing.T) {
 	wantCode(t, err, fault.Forbidden)
 }
 
-// What belongs to a user that the key does not act for does not exist for it.
+// What belongs to a user that the key may not act for does not exist for the key.
 func TestOwnership(t *testing.T) {
 	r := newRig(t, nil)
 	ctx := t.Context()
@@ -134,10 +133,10 @@ func TestOwnership(t *testing.T) {
 		t.Run("restore "+name, func(t *testing.T) {
 			_, err := r.Create(ctx, bob, asking(ask))
 			wantCode(t, err, fault.SnapshotNotFound)
-			// An admin may, and it stays the user's.
+			// An admin may restore it, and it stays the user's.
 			info := r.create(admin, ask)
 			if info.UserID != "alice" {
-				t.Errorf("the session is %s's", info.UserID)
+				t.Errorf("the session belongs to %s", info.UserID)
 			}
 			r.end(admin, info.ID, none)
 			_, err = r.Create(ctx, admin, asking(func(c *request.Create) { ask(c); c.UserID = "bob" }))

@@ -15,14 +15,13 @@ import (
 
 func onCrash(c *request.Create) { c.Restart = true }
 
-// crashes kills a session's Chrome and waits until another is there, or the
-// session has ended.
+// crashes kills a session's Chrome and waits until another runs or the session has ended.
 func (r *rig) crashes(id string) {
 	r.t.Helper()
 	old := r.sessions.Find(id)
 	was := r.browsers.last()
 	was.die()
-	await(r.t, "the crash was taken in", func() bool {
+	await(r.t, "the crash is handled", func() bool {
 		if r.sessions.Find(id) == nil {
 			return true
 		}
@@ -35,8 +34,8 @@ func (r *rig) crashes(id string) {
 	})
 }
 
-// A Chrome that crashes is started again on what it left: the same session, the
-// same ticket, a new run. One that does so all the time ends the session.
+// A crashed Chrome is started again on its data: the same session, the same ticket, a new
+// run. Too many crashes end the session.
 func TestRestartOnCrash(t *testing.T) {
 	r := newRig(t, nil)
 	first := r.create(alice, onCrash)
@@ -54,12 +53,12 @@ func TestRestartOnCrash(t *testing.T) {
 	r.crashes(first.ID)
 	info, err := r.Get(t.Context(), alice, first.ID)
 	if err != nil || info.Status != profiles.StatusError || info.Reason.Code != profiles.ReasonCrashLoop {
-		t.Errorf("after too many: %s (%s), %v", info.Status, info.Reason, err)
+		t.Errorf("after too many crashes: %s (%s), %v", info.Status, info.Reason, err)
 	}
 	r.records(first.ID, "1 failed (Chrome crashed): started ended", "2 failed (Chrome crashed): restored ended",
 		"3 failed (Chrome crashed): restored ended", "4 failed (Chrome crashed): restored saved ended")
 	r.resumed(alice, first.ID)
-	r.crashes(first.ID) // they are counted anew
+	r.crashes(first.ID) // the count starts again
 	if s := r.status(first.ID); s != profiles.StatusReady {
 		t.Errorf("after a resume: %s", s)
 	}
@@ -77,7 +76,7 @@ func TestRestartsAreForgotten(t *testing.T) {
 	}
 }
 
-// Where no Chrome comes up, what is left is rescued.
+// If no Chrome starts, the data is rescued.
 func TestRestartFails(t *testing.T) {
 	r := newRig(t, nil)
 	id := r.create(alice, onCrash).ID
@@ -97,9 +96,9 @@ func TestRestartFails(t *testing.T) {
 	}
 }
 
-// Who asks for the browser, for a checkpoint or for the session's end while Chrome is
-// started again waits for it. Until it is there the session is in error.
-func TestAskedWhileChromeIsStartedAgain(t *testing.T) {
+// A call for the browser, a checkpoint and an end wait while Chrome is started again.
+// Until it runs the session is in error.
+func TestCallsWaitForRestart(t *testing.T) {
 	r := newRig(t, nil)
 	ctx := t.Context()
 	for what, ask := range map[string]func(id string) error{
@@ -127,7 +126,7 @@ func TestAskedWhileChromeIsStartedAgain(t *testing.T) {
 		}
 		done := make(chan error, 1)
 		go func() { done <- ask(id) }()
-		await(t, "that somebody waits", func() bool {
+		await(t, "a call waits", func() bool {
 			waits := false
 			err := l.ask(ctx, func() error { waits = l.ending != nil && len(l.ending.waiters) > 0; return nil })
 			return err != nil || waits || len(done) > 0
@@ -149,9 +148,9 @@ func TestAskedWhileChromeIsStartedAgain(t *testing.T) {
 	}
 }
 
-// A daemon that dies while Chrome is started again leaves the record of a session in
-// error, which the next one rescues as any other, and which lives again.
-func TestKilledWhileChromeIsStartedAgain(t *testing.T) {
+// A daemon that dies during a restart leaves the record of a session in error. The next
+// daemon rescues it like any other, and it can be resumed.
+func TestKilledDuringRestart(t *testing.T) {
 	r := newRig(t, nil)
 	ctx := t.Context()
 	id := r.create(alice, onCrash).ID
@@ -175,10 +174,10 @@ func TestKilledWhileChromeIsStartedAgain(t *testing.T) {
 	}
 }
 
-// Whoever knows that Chrome has died, and asks at once, is not told that it runs.
-func TestAskedAtOnceAfterACrash(t *testing.T) {
+// After a crash is reported, a call must not find the session running.
+func TestCallRightAfterCrash(t *testing.T) {
 	r := newRig(t, nil)
-	for range 20 { // which of two things the session takes first is chance
+	for range 20 { // which of two events the session handles first is random
 		id := r.create(alice, nil).ID
 		l := r.sessions.Find(id)
 		busy, goOn, over := make(chan struct{}), make(chan struct{}), make(chan struct{})
@@ -192,11 +191,11 @@ func TestAskedAtOnceAfterACrash(t *testing.T) {
 		r.browsers.last().die()
 		asked := make(chan error, 1)
 		go func() { asked <- l.ask(t.Context(), l.usable) }()
-		runtime.Gosched() // the session finds both waiting, as a rule
+		runtime.Gosched() // so that the session usually finds both waiting
 		close(goOn)
 		<-over
 		if err := <-asked; !fault.Is(err, fault.SessionEnding) && !fault.Is(err, fault.SessionNotRunning) {
-			t.Fatalf("it is usable: %v", err)
+			t.Fatalf("the session is usable: %v", err)
 		}
 		await(t, "its end", func() bool { return r.sessions.Find(id) == nil })
 	}
@@ -212,15 +211,15 @@ func TestNoRestart(t *testing.T) {
 	}
 }
 
-// A crash that ends the session is told when Chrome has gone, not when what it left
-// is saved.
-func TestCrashIsToldAtOnce(t *testing.T) {
+// A crash that ends the session is reported when Chrome has died, not when its data is
+// saved.
+func TestCrashIsReportedAtOnce(t *testing.T) {
 	r := newRig(t, nil)
 	id := r.create(alice, nil).ID
 	goOn := make(chan struct{})
 	r.browsers.on("kill", func(*fakeChrome) error { <-goOn; return nil })
 	r.browsers.last().die()
-	await(t, "the crash is told", func() bool {
+	await(t, "the crash is reported", func() bool {
 		info, err := r.Get(t.Context(), alice, id)
 		return err == nil && info.Status == profiles.StatusError && info.Reason.Code == profiles.ReasonCrashed && info.EndedAt.IsZero()
 	})

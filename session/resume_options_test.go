@@ -12,9 +12,9 @@ import (
 	"github.com/stasisd/stasis/session/request"
 )
 
-// What was noted before is in the report of a resume, and the session's notes after
-// it: its own, and those that it had been restored with itself.
-func TestResumeBringsNotes(t *testing.T) {
+// A resume's report has the notes from before, and the session keeps them: its own, and
+// those it was restored with.
+func TestResumeRestoresNotes(t *testing.T) {
 	r := newRig(t, nil)
 	id := r.create(alice, nil).ID
 	r.note(alice, id, agent.NoteData{KeyDecisions: []string{"one"}})
@@ -28,19 +28,19 @@ func TestResumeBringsNotes(t *testing.T) {
 		}
 		n, err := r.SessionNotes(t.Context(), alice, resumed)
 		if err != nil || n.SessionID != id || strings.Join(n.Data.KeyDecisions, " ") != "one" {
-			t.Errorf("it has %+v, %v", n, err)
+			t.Errorf("the session has %+v, %v", n, err)
 		}
 	}
 	r.note(alice, id, agent.NoteData{KeyDecisions: []string{"two"}})
 	if n, err := r.SessionNotes(t.Context(), alice, id); err != nil || strings.Join(n.Data.KeyDecisions, " ") != "one two" {
-		t.Errorf("it goes on with %+v, %v", n, err)
+		t.Errorf("after a new note: %+v, %v", n, err)
 	}
 }
 
-// What a create asked for goes on working in the session that was resumed: pictures
-// are taken, checkpoints are made, a crash is started over and the webhook is told;
-// after a second resume too, and after a kill of the daemon.
-func TestResumeKeepsWhatWasAskedFor(t *testing.T) {
+// The options of the create stay in force after a resume: screenshots, checkpoints,
+// restarts after a crash, and the webhook. So it is after a second resume and after a
+// kill of the daemon.
+func TestResumeKeepsCreateOptions(t *testing.T) {
 	r := newRig(t, nil)
 	id := r.create(alice, func(c *request.Create) {
 		every(5*time.Millisecond, 2)(c)
@@ -78,7 +78,7 @@ func TestResumeKeepsWhatWasAskedFor(t *testing.T) {
 		heard := strings.Join(r.toldTo(hookURL)[told:], ", ")
 		for _, event := range []string{events.HookStatus, events.HookSaved, events.HookCrashed} {
 			if !strings.Contains(heard, event) {
-				t.Errorf("life %d: the webhook heard of %s, and not of %s", life, heard, event)
+				t.Errorf("life %d: the webhook received %s, but not %s", life, heard, event)
 			}
 		}
 	}

@@ -8,9 +8,9 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// A crash after the clock was set back is told as one of which times say nothing, after
-// a checkpoint and in a session that was resumed before. The jar here cannot be read,
-// which is a doubt only where it may be the newer one; the tabs are as Chrome left them.
+// After a crash the report says that times prove nothing if the clock was set back since
+// a checkpoint or a resume. Here the cookie database cannot be read, which is a doubt
+// only if it may be the newer copy. The tabs are as Chrome left them.
 func TestCrashAfterTheClockWasSetBack(t *testing.T) {
 	for name, resumed := range map[string]bool{"a checkpoint": false, "a resume": true} {
 		r := newRig(t, nil)
@@ -30,8 +30,8 @@ func TestCrashAfterTheClockWasSetBack(t *testing.T) {
 	}
 }
 
-// One that was set back before a session was resumed does not hide what Chrome has
-// written in it.
+// If the clock was set back before the resume, what Chrome has written since still
+// counts.
 func TestResumedAfterTheClockWasSetBack(t *testing.T) {
 	r := newRig(t, nil)
 	id := r.create(alice, onCrash).ID

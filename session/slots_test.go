@@ -10,9 +10,9 @@ import (
 	"github.com/stasisd/stasis/session/request"
 )
 
-// A create that waits gets the place of the session that ends; one that does
-// not, or whose client hangs up, does not.
-func TestCreateWaitsForAPlace(t *testing.T) {
+// A create that waits gets the slot of the session that ends. A create that does not
+// wait, or whose client disconnects, does not.
+func TestCreateWaitsForASlot(t *testing.T) {
 	r := newRig(t, func(c *Config) { c.MaxSessions = 1 })
 	first := r.create(alice, nil).ID
 	_, err := r.Create(t.Context(), alice, asking(nil))
@@ -47,7 +47,7 @@ func TestCreateWaitsForAPlace(t *testing.T) {
 	}
 }
 
-// A create that fails gives its place back and leaves nothing behind.
+// A create that fails frees its slot and leaves nothing behind.
 func TestCreateFails(t *testing.T) {
 	r := newRig(t, func(c *Config) { c.MaxSessions = 1 })
 	_, snap := r.saved(alice, asDefault)
@@ -82,7 +82,7 @@ func TestCreateFails(t *testing.T) {
 			}
 			for _, c := range r.browsers.all() {
 				if !c.dead() {
-					t.Error("a Chrome lives on")
+					t.Error("a Chrome still runs")
 				}
 			}
 			_, err = r.Get(t.Context(), alice, id)
@@ -90,7 +90,7 @@ func TestCreateFails(t *testing.T) {
 		})
 	}
 	r.holds(snap)
-	// The place is free again.
+	// The slot is free again.
 	r.end(alice, r.create(alice, fromAlice).ID, none)
 }
 

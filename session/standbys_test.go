@@ -15,7 +15,7 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// standingBy is a rig that keeps standbys.
+// standingBy makes a rig that keeps standbys.
 func standingBy(t *testing.T, change func(*Config)) *rig {
 	t.Helper()
 	r := newRig(t, func(c *Config) {
@@ -30,7 +30,7 @@ func standingBy(t *testing.T, change func(*Config)) *rig {
 	return r
 }
 
-// asks sets how many Chromes are to stand by for a user.
+// asks sets how many standbys a user's settings request.
 func (r *rig) asks(c access.Caller, n int64) {
 	r.t.Helper()
 	if _, err := r.ChangeSettings(r.t.Context(), c, c.UserID, func(s settings.Settings) (settings.Settings, error) {
@@ -41,16 +41,16 @@ func (r *rig) asks(c access.Caller, n int64) {
 	}
 }
 
-// stand waits until so many stand by.
+// stand waits until there are n standbys.
 func (r *rig) stand(n int) {
 	r.t.Helper()
-	await(r.t, "so many stand by", func() bool { return r.Counts().Standbys == n })
+	await(r.t, "the standbys are ready", func() bool { return r.Counts().Standbys == n })
 }
 
 func fromBob(c *request.Create) { c.FromDefaultOf = bob.UserID }
 
-// A restore of the default takes the Chrome that stands by with it, whole, and
-// another takes its place; the daemon's end leaves none.
+// A restore of the default takes the standby, which another one replaces. Close leaves
+// none.
 func TestStandby(t *testing.T) {
 	r := standingBy(t, nil)
 	_, snap := r.saved(alice, asDefault)
@@ -66,7 +66,7 @@ func TestStandby(t *testing.T) {
 		t.Errorf("dead %t, %+v, %+v", chrome.dead(), chrome.restored.Datadir, chrome.options)
 	}
 	r.stand(1)
-	// It is the snapshot that counts, not how it was asked for.
+	// The snapshot decides, not how the create named it.
 	next := r.browsers.last()
 	other := r.create(alice, func(c *request.Create) { c.FromEnvironment = snap })
 	if other.Restored.Path != restore.PathStandby || next.dead() || next == chrome {
@@ -79,18 +79,18 @@ func TestStandby(t *testing.T) {
 	if err := r.Close(t.Context()); err != nil || r.dirs() != 0 {
 		t.Errorf("%d run directories after Close, %v", r.dirs(), err)
 	}
-	// Who asked is remembered by the next daemon.
+	// The next daemon knows which users request standbys.
 	again := r.daemon(func(c *Config) { c.Standby = pool.Limits{Size: 1, Age: time.Hour} })
 	if err := recovered(t.Context(), again); err != nil {
 		t.Fatal(err)
 	}
-	await(t, "one stands by after a restart", func() bool { return again.Counts().Standbys == 1 })
+	await(t, "a standby is ready after a restart", func() bool { return again.Counts().Standbys == 1 })
 }
 
-// stands waits until one stands by with a snapshot, and returns it.
+// stands waits for a standby of a snapshot and returns its Chrome.
 func (r *rig) stands(snap string) *fakeChrome {
 	r.t.Helper()
-	await(r.t, "one stands by with the snapshot", func() bool {
+	await(r.t, "a standby of the snapshot is ready", func() bool {
 		n := 0
 		_, _, _ = r.capacity.TakeStandby(snap, browser.EngineChrome, func(*restore.Standby) string {
 			n++
@@ -101,8 +101,8 @@ func (r *rig) stands(snap string) *fakeChrome {
 	return r.browsers.last()
 }
 
-// However the default moves, the old one's Chrome ends, and who asks for it gets
-// the new one, even where no Chrome stands by with that yet.
+// However the default moves, the standby of the old one ends. A create gets the new
+// default, even if no standby of it is ready.
 func TestStandbyIsNeverStale(t *testing.T) {
 	r := standingBy(t, nil)
 	_, now := r.saved(alice, asDefault)
@@ -128,7 +128,7 @@ func TestStandbyIsNeverStale(t *testing.T) {
 		held := make(chan struct{})
 		r.browsers.on("standby", func(*fakeChrome) error { <-held; return nil })
 		now = move()
-		await(t, "the old one has ended", old.dead)
+		await(t, "the old standby has ended", old.dead)
 		info := r.create(alice, fromAlice)
 		if p := info.Restored; p.SnapshotID != now || p.Path != restore.PathCold || p.FallbackReason == "" {
 			t.Errorf("%s: %+v", name, p)
@@ -145,12 +145,12 @@ func TestStandbyIsNeverStale(t *testing.T) {
 	await(t, "no run directory", func() bool { return r.dirs() == 0 })
 }
 
-// oftenRestored is how many restores within an hour earn a default a standby.
+// oftenRestored is how many restores within an hour give a default a standby.
 const oftenRestored = 3
 
-// A default that is restored often has one, as long as it is; and settings that
-// want none have none.
-func TestStandbyOfWhatIsRestoredOften(t *testing.T) {
+// A default that is restored often has a standby as long as that lasts. Settings that
+// keep none have none.
+func TestStandbyOfFrequentDefault(t *testing.T) {
 	r := standingBy(t, nil)
 	r.saved(alice, asDefault)
 	restored := func(path string) {
@@ -176,9 +176,9 @@ func TestStandbyOfWhatIsRestoredOften(t *testing.T) {
 	}
 }
 
-// Who asks for something else than the Chrome has is told what, and the Chrome
-// stays for the next.
-func TestAStandbyDoesNotServe(t *testing.T) {
+// If a create's options differ from a standby, the report names them, and the standby
+// stays for the next create.
+func TestStandbyWithOtherOptions(t *testing.T) {
 	r := standingBy(t, nil)
 	r.saved(alice, asDefault)
 	r.asks(alice, 1)
@@ -204,38 +204,38 @@ func TestAStandbyDoesNotServe(t *testing.T) {
 		r.end(alice, info.ID, none)
 	}
 	if n := r.Counts().Standbys; n != 1 {
-		t.Errorf("%d stand by", n)
+		t.Errorf("%d standbys", n)
 	}
 }
 
-// One that dies is replaced; one that fails when it is to go is ended, and a
-// cold start follows.
-func TestAStandbyThatFails(t *testing.T) {
+// A standby that dies is replaced. One that fails when it is taken is ended, and a cold
+// start follows.
+func TestFailingStandby(t *testing.T) {
 	r := standingBy(t, nil)
 	r.saved(alice, asDefault)
 	r.asks(alice, 1)
 	r.stand(1)
 	first := r.browsers.last()
 	first.die()
-	await(t, "another has taken its place", func() bool { return r.browsers.last() != first && r.Counts().Standbys == 1 })
+	await(t, "another standby has replaced it", func() bool { return r.browsers.last() != first && r.Counts().Standbys == 1 })
 	r.browsers.fails(fault.New(fault.BrowserFailed, "fake", "it hangs"), "go", "standby")
 	info := r.create(alice, fromAlice)
 	if p := info.Restored; p.Path != restore.PathCold || !strings.Contains(p.FallbackReason, "it hangs") {
 		t.Errorf("%+v", p)
 	}
-	// A snapshot that does not come up keeps no other from it.
+	// A snapshot that fails to start does not keep other snapshots from a standby.
 	r.saved(bob, asDefault)
 	r.browsers.works()
 	r.asks(bob, 1)
-	await(t, "bob's stands by", func() bool { return r.Counts().Standbys > 0 })
+	await(t, "bob's standby is ready", func() bool { return r.Counts().Standbys > 0 })
 	r.clock.add(10 * time.Minute)
 	r.capacity.Replenish()
 	r.stand(2)
 	r.end(alice, info.ID, none)
 }
 
-// Standbys give way to sessions, and to each other as their users' restores say;
-// there are none where memory is short.
+// Standbys give way to sessions, and to each other by their users' restores. If memory is
+// short there are none.
 func TestStandbysGiveWay(t *testing.T) {
 	r := standingBy(t, func(c *Config) { c.MaxSessions, c.Standby.Size = 2, 2 })
 	_, of := r.saved(alice, asDefault)
@@ -248,13 +248,13 @@ func TestStandbysGiveWay(t *testing.T) {
 	r.stand(0)
 	r.end(bob, one, none)
 	r.stands(of)
-	// Bob's are asked for as well; of alice's nothing is in use.
+	// Bob's settings also request some; none of alice's is in use.
 	r.asks(bob, 1)
 	info := r.create(bob, fromBob)
 	r.end(bob, two, none)
 	latest := r.stands(info.Restored.SnapshotID)
 	if latest.dead() {
-		t.Error("the latest one has none")
+		t.Error("the last restored default has no standby")
 	}
 	r.short.Store(true)
 	r.end(bob, info.ID, none)
@@ -262,12 +262,12 @@ func TestStandbysGiveWay(t *testing.T) {
 	r.stand(0)
 	r.end(bob, id, none)
 	if n := r.Counts().Standbys; n != 0 {
-		t.Errorf("%d stand by without memory", n)
+		t.Errorf("%d standbys although memory is short", n)
 	}
 }
 
-// An environment with extensions has none in full Chrome: their workers would
-// run before anybody asked.
+// An environment with extensions has no standby in full Chrome, because the extensions'
+// workers would run before a create.
 func TestNoStandbyWithExtensions(t *testing.T) {
 	r := standingBy(t, nil)
 	e, _, err := r.uploaded.PutExtension(t.Context(), alice, extensionZip(t, "Night", "1"))
