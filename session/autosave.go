@@ -9,28 +9,28 @@ import (
 	"github.com/stasisd/stasis/session/save"
 )
 
-// autosaved gives the maker of automatic checkpoints a live session.
-type autosaved struct {
-	l       *live
+// autosaveAdapter gives the maker of automatic checkpoints a live session.
+type autosaveAdapter struct {
+	l       *liveSession
 	persist bool // the default moves to the automatic checkpoints
 }
 
-var _ autosave.Session = autosaved{}
+var _ autosave.Session = autosaveAdapter{}
 
 // autosave returns the maker of the session's automatic checkpoints.
-func (l *live) autosave(set autosave.Settings, persist bool) *autosave.Saver {
-	return autosave.New(set, autosaved{l, persist}, l.svc.deps.Now, l.svc.deps.Log.With("session", l.id))
+func (l *liveSession) autosave(set autosave.Settings, persist bool) *autosave.Saver {
+	return autosave.New(set, autosaveAdapter{l, persist}, l.svc.deps.Now, l.svc.deps.Log.With("session", l.id))
 }
 
 // Left receives a value when the last client has disconnected.
-func (s autosaved) Left() <-chan struct{} { return s.l.left }
+func (s autosaveAdapter) Left() <-chan struct{} { return s.l.disconnected }
 
 // Done is closed when the session is no longer live.
-func (s autosaved) Done() <-chan struct{} { return s.l.done }
+func (s autosaveAdapter) Done() <-chan struct{} { return s.l.done }
 
 // Browser returns the browser for a reading, or nil while it is frozen or a checkpoint is
 // under way.
-func (s autosaved) Browser(ctx context.Context) autosave.Browser {
+func (s autosaveAdapter) Browser(ctx context.Context) autosave.Browser {
 	var chrome browsers.Chrome
 	_ = s.l.ask(ctx, func() error { // an ended session has no browser
 		if s.l.usable() == nil && s.l.checkpoint == nil {
@@ -45,7 +45,7 @@ func (s autosaved) Browser(ctx context.Context) autosave.Browser {
 }
 
 // Save makes a checkpoint that does not count as use of the session.
-func (s autosaved) Save(ctx context.Context) (snapshotID string, stored bool, err error) {
+func (s autosaveAdapter) Save(ctx context.Context) (snapshotID string, stored bool, err error) {
 	var chrome browsers.Chrome
 	if err := s.l.ask(ctx, func() error { chrome = s.l.chrome; return nil }); err != nil || chrome != nil && chrome.Frozen() {
 		return "", false, autosave.ErrFrozen
@@ -58,12 +58,12 @@ func (s autosaved) Save(ctx context.Context) (snapshotID string, stored bool, er
 }
 
 // SetStatus records the outcome of the last checkpoint.
-func (s autosaved) SetStatus(ctx context.Context, now autosave.Status) {
+func (s autosaveAdapter) SetStatus(ctx context.Context, now autosave.Status) {
 	// If the session has ended meanwhile, there is nothing to update.
 	_ = s.l.ask(ctx, func() error { s.l.auto = &now; return nil })
 }
 
 // Prune removes the automatic checkpoints except the newest keep ones.
-func (s autosaved) Prune(ctx context.Context, keep int) {
+func (s autosaveAdapter) Prune(ctx context.Context, keep int) {
 	s.l.svc.pruner.PruneCheckpoints(ctx, s.l.id, keep)
 }

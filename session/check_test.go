@@ -87,7 +87,7 @@ func TestCheckDefault(t *testing.T) {
 	if chrome == parked || !chrome.dead() || parked.dead() || chrome.options.RestoreTabs || r.dirs() != 1 {
 		t.Errorf("the parked one %t, dead %t, %t, with tabs %t, %d directories", chrome == parked, chrome.dead(), parked.dead(), chrome.options.RestoreTabs, r.dirs())
 	}
-	r.holds(snap)
+	r.wantSnapshots(snap)
 	last, err := r.LastCheck(ctx, alice, "alice")
 	if err != nil {
 		t.Fatal(err)
@@ -221,7 +221,7 @@ func TestLoginIsProvenBeforeTheDefaultMoves(t *testing.T) {
 				t.Errorf("the default is %+v, %v", d, err)
 			}
 			r.browsers.works()
-			r.holds(good, a.Snapshot.ID)
+			r.wantSnapshots(good, a.Snapshot.ID)
 		})
 	}
 }
@@ -256,7 +256,7 @@ func TestNoCheckBeforeDefault(t *testing.T) {
 	if !free.Default.Moved || free.Default.LoginCheck != nil {
 		t.Errorf("%+v", free.Default)
 	}
-	r.holds(good, kept.Snapshot.ID, a.Snapshot.ID, free.Snapshot.ID)
+	r.wantSnapshots(good, kept.Snapshot.ID, a.Snapshot.ID, free.Snapshot.ID)
 }
 
 // If the settings cannot be read, the default does not move and the session is not lost.
@@ -280,7 +280,7 @@ func TestImportIsProven(t *testing.T) {
 	r.setCheck(true)
 	x := importer.Request{Format: library.FormatPlaywright, SaveAsDefault: true, Conflict: save.Overwrite}
 	r.browsers.fails(errBroken, "check")
-	a := r.imports(alice, x, storageStateFile)
+	a := r.importFile(alice, x, storageStateFile)
 	if a.Default == nil || a.Default.Moved || a.Default.Reason != save.LoginCheckFailed || a.Default.LoginCheck == nil || a.Default.LoginCheck.Error == nil {
 		t.Errorf("%+v", a.Default)
 	}
@@ -288,7 +288,7 @@ func TestImportIsProven(t *testing.T) {
 		t.Errorf("the default: %+v, %v", d, err)
 	}
 	r.browsers.works()
-	a = r.imports(alice, x, storageStateFile)
+	a = r.importFile(alice, x, storageStateFile)
 	if a.Default == nil || !a.Default.Moved || a.Default.Version != 2 || a.Default.LoginCheck == nil || !a.Default.LoginCheck.LoggedIn {
 		t.Errorf("%+v", a.Default)
 	}

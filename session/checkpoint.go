@@ -30,7 +30,7 @@ func (s *Service) Checkpoint(ctx context.Context, by access.Caller, id string, r
 
 // save waits for its turn, one checkpoint after the other, and for the outcome. A
 // checkpoint that has begun continues when ctx ends.
-func (l *live) save(ctx context.Context, r request.Checkpoint) save.Checkpointed {
+func (l *liveSession) save(ctx context.Context, r request.Checkpoint) save.Checkpointed {
 	const op = "session.checkpoint"
 	select {
 	case l.turn <- struct{}{}:
@@ -42,7 +42,7 @@ func (l *live) save(ctx context.Context, r request.Checkpoint) save.Checkpointed
 	l.awaitRestart(ctx)
 	result := make(chan save.Checkpointed, 1)
 	if err := l.ask(ctx, func() error {
-		l.power.Add(queue.Task{ // not while Chrome is being frozen
+		l.freezeQueue.Add(queue.Task{ // not while Chrome is being frozen
 			Begin: func() (func(context.Context) error, error) {
 				if err := l.usable(); err != nil {
 					return nil, err
@@ -77,7 +77,7 @@ func (l *live) save(ctx context.Context, r request.Checkpoint) save.Checkpointed
 }
 
 // checkpointJob decides what a checkpoint does with the environment.
-func (l *live) checkpointJob(r request.Checkpoint) save.Job {
+func (l *liveSession) checkpointJob(r request.Checkpoint) save.Job {
 	j := save.Job{Session: l.rec, Chrome: l.chrome, Options: l.options(), Partial: l.partial,
 		Mode: save.Filesystem, GoesOn: true, Label: r.Label, Auto: r.Auto}
 	if r.SaveAsDefault {
@@ -91,15 +91,15 @@ func (l *live) checkpointJob(r request.Checkpoint) save.Job {
 
 // beginCheckpoint starts a checkpoint on its own goroutine, with the browser and the last
 // replica.
-func (l *live) beginCheckpoint(c checkpointing, j save.Job) {
-	last, lent := l.replica, l.lent
+func (l *liveSession) beginCheckpoint(c checkpointing, j save.Job) {
+	last, useCtx := l.replica, l.useCtx
 	l.checkpoint, l.replica = &c, nil
-	l.svc.work.Go(func() { l.checkpointed <- l.svc.saver.Checkpoint(l.svc.ctx, lent, j, last) })
+	l.svc.work.Go(func() { l.checkpointed <- l.svc.saver.Checkpoint(l.svc.ctx, useCtx, j, last) })
 }
 
 // finishCheckpoint handles a checkpoint's outcome. An ending that has waited for it
 // continues.
-func (l *live) finishCheckpoint(c save.Checkpointed) {
+func (l *liveSession) finishCheckpoint(c save.Checkpointed) {
 	was := l.checkpoint
 	l.checkpoint, l.replica = nil, c.Replica
 	<-l.turn
@@ -120,6 +120,6 @@ func (l *live) finishCheckpoint(c save.Checkpointed) {
 	if !was.request.Auto {
 		l.touch()
 	}
-	l.settleFreeze()
-	l.power.After(func() { was.waiter <- c }) // a paused session is frozen again first
+	l.freezeIfUnused()
+	l.freezeQueue.After(func() { was.waiter <- c }) // a paused session is frozen again first
 }

@@ -72,7 +72,7 @@ func TestCheckpoint(t *testing.T) {
 	if doc := r.browsers.last().restored; doc.Datadir != state.DatadirLive || !doc.Complete || other.Restored.SnapshotID != first.Snapshot.ID {
 		t.Errorf("restored %s, complete %t, %+v", doc.Datadir, doc.Complete, other.Restored)
 	}
-	_, err := r.Create(t.Context(), alice, asking(func(c *request.Create) { fromAlice(c); c.OnLive = request.OnLiveFail }))
+	_, err := r.Create(t.Context(), alice, newCreate(func(c *request.Create) { fromAlice(c); c.OnLive = request.OnLiveFail }))
 	wantCode(t, err, fault.EnvironmentInUse)
 	r.end(alice, other.ID, none)
 
@@ -92,7 +92,7 @@ func TestCheckpoint(t *testing.T) {
 	if r.dirs() != 0 {
 		t.Errorf("%d run directories", r.dirs())
 	}
-	r.holds(first.Snapshot.ID, second.Snapshot.ID, last.Snapshot.ID)
+	r.wantSnapshots(first.Snapshot.ID, second.Snapshot.ID, last.Snapshot.ID)
 }
 
 // A default that another session moved meanwhile stays, unless the request overwrites it.
@@ -197,7 +197,7 @@ func TestCheckpointFails(t *testing.T) {
 			r.browsers.works()
 			r.store.FailAt(0, faultstore.Refuse, nil)
 			r.catalogue.works()
-			r.holds(kept...)
+			r.wantSnapshots(kept...)
 			if chrome.dead() || chrome.Frozen() || r.dirs() != 1 {
 				t.Errorf("dead %t, frozen %t, %d run directories", chrome.dead(), chrome.Frozen(), r.dirs())
 			}
@@ -205,7 +205,7 @@ func TestCheckpointFails(t *testing.T) {
 			if err != nil || d.SnapshotID != old {
 				t.Errorf("the default is %+v, %v", d, err)
 			}
-			r.holds(append(kept, r.checkpoint(id, toDefault).Snapshot.ID)...)
+			r.wantSnapshots(append(kept, r.checkpoint(id, toDefault).Snapshot.ID)...)
 		})
 	}
 }
@@ -223,7 +223,7 @@ func TestCheckpointRefused(t *testing.T) {
 	r.end(alice, id, none)
 	_, err = r.Checkpoint(t.Context(), alice, id, plain)
 	wantCode(t, err, fault.SessionNotRunning)
-	r.holds()
+	r.wantSnapshots()
 }
 
 // Damage in the replica is kept and reported, and no default moves to it. The next
@@ -279,7 +279,7 @@ func TestCheckpointPaused(t *testing.T) {
 	if _, err := r.Pause(t.Context(), alice, id); err != nil {
 		t.Fatal(err)
 	}
-	r.holds(r.checkpoint(id, plain).Snapshot.ID)
+	r.wantSnapshots(r.checkpoint(id, plain).Snapshot.ID)
 	if !chrome.Frozen() || r.status(id) != profiles.StatusPaused {
 		t.Errorf("frozen %t, %s", chrome.Frozen(), r.status(id))
 	}
@@ -392,7 +392,7 @@ func TestCheckpointsOutliveDaemon(t *testing.T) {
 	if err != nil || !doc.Complete || len(doc.Cookies) != 1 || doc.Datadir != state.DatadirCrash || !strings.Contains(row.Label, kept) {
 		t.Errorf("%+v, %q, %v", doc, row.Label, err)
 	}
-	r.holds(kept, row.ID)
+	r.wantSnapshots(kept, row.ID)
 	d, err := r.catalogue.Default(t.Context(), "alice")
 	if err != nil || d.SnapshotID != kept {
 		t.Errorf("the default is %+v, %v", d, err)

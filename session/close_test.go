@@ -41,7 +41,7 @@ func TestClose(t *testing.T) {
 	for _, id := range []string{one, two, discard} {
 		r.ended(id)
 	}
-	_, err := r.Create(t.Context(), alice, asking(nil))
+	_, err := r.Create(t.Context(), alice, newCreate(nil))
 	wantCode(t, err, fault.ShuttingDown)
 	wantCode(t, r.Ready(t.Context()), fault.ShuttingDown)
 	close(proceed)
@@ -63,7 +63,7 @@ func TestClose(t *testing.T) {
 		}
 		kept = append(kept, row.ID)
 	}
-	r.holds(kept...)
+	r.wantSnapshots(kept...)
 	if r.dirs() != 0 {
 		t.Errorf("%d directories", r.dirs())
 	}
@@ -122,8 +122,8 @@ func TestCloseDeadline(t *testing.T) {
 	if r.dirs() != 0 {
 		t.Errorf("%d directories", r.dirs())
 	}
-	r.holds(kept...)
-	back, err := next.Create(t.Context(), alice, asking(func(c *request.Create) { c.FromSession = id }))
+	r.wantSnapshots(kept...)
+	back, err := next.Create(t.Context(), alice, newCreate(func(c *request.Create) { c.FromSession = id }))
 	if err != nil || back.Restored.Datadir != state.DatadirCrash {
 		t.Errorf("%+v, %v", back.Restored, err)
 	}
@@ -149,7 +149,7 @@ func TestChromeCrash(t *testing.T) {
 	if err != nil || !row.Rescue || row.Datadir != "crash" || row.ExpiresAt.IsZero() {
 		t.Fatalf("%+v, %v", row, err)
 	}
-	r.holds(old, row.ID)
+	r.wantSnapshots(old, row.ID)
 	if r.dirs() != 0 {
 		t.Errorf("%d directories", r.dirs())
 	}
@@ -184,7 +184,7 @@ func TestChromeCrashUnrecorded(t *testing.T) {
 			if _, err := r.Resume(t.Context(), alice, id); err != nil {
 				t.Fatal(err)
 			}
-			r.holds(r.end(alice, id, filesystem).Snapshot.ID)
+			r.wantSnapshots(r.end(alice, id, filesystem).Snapshot.ID)
 		})
 	}
 }

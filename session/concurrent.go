@@ -12,14 +12,14 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// settle finds the environment that a create starts from, and applies on_live: what to do
-// if another session, live or being created, came from the same environment. It returns
-// the session to share, or nil if a new one is to be made. From then on other creates
-// find that new session.
+// resolveSource finds the environment that a create starts from, and applies on_live:
+// what to do if another session, live or being created, came from the same environment.
+// It returns the session to share, or nil if a new one is to be made. From then on other
+// creates find that new session.
 //
 // A create that waits for another session gets the environment as that session leaves it.
-// So settle resolves the environment again after each wait.
-func (s *Service) settle(ctx, wait context.Context, c access.Caller, r request.Create) (restore.Environment, *live, error) {
+// So resolveSource resolves the environment again after each wait.
+func (s *Service) resolveSource(ctx, wait context.Context, c access.Caller, r request.Create) (restore.Environment, *liveSession, error) {
 	for {
 		o, err := s.restorer.Resolve(ctx, c, r.Named())
 		if err != nil || o.Source == nil {
@@ -39,7 +39,7 @@ func (s *Service) settle(ctx, wait context.Context, c access.Caller, r request.C
 			if l.rights.Allow(c, access.Drive) != nil { // the key may not drive that session
 				return o, nil, inUse(other.ID)
 			}
-			return o, l, l.shares(ctx, r)
+			return o, l, l.checkShareable(ctx, r)
 		case r.OnLiveOrDefault() == request.OnLiveFail, r.OnLiveOrDefault() == request.OnLiveWait && r.Wait <= 0:
 			return o, nil, inUse(other.ID)
 		}
@@ -51,9 +51,9 @@ func (s *Service) settle(ctx, wait context.Context, c access.Caller, r request.C
 	}
 }
 
-// shares returns an error if the session lacks what a create requests. A caller that
-// names a proxy must not use another network path.
-func (l *live) shares(ctx context.Context, r request.Create) error {
+// checkShareable returns an error if the session lacks what a create requests. A caller
+// that names a proxy must not use another network path.
+func (l *liveSession) checkShareable(ctx context.Context, r request.Create) error {
 	l.awaitRestart(ctx)
 	return l.ask(ctx, func() error {
 		other := r.Overrides.Over(l.request.Overrides).Differ(l.request.Overrides)

@@ -40,7 +40,7 @@ func TestOnLive(t *testing.T) {
 		}
 	})
 	t.Run("share with another proxy", func(t *testing.T) {
-		_, err := r.Create(t.Context(), alice, asking(func(c *request.Create) {
+		_, err := r.Create(t.Context(), alice, newCreate(func(c *request.Create) {
 			with(request.OnLiveShare)(c)
 			c.Overrides, c.Extensions = behindProxy, []string{"none"}
 		}))
@@ -53,7 +53,7 @@ func TestOnLive(t *testing.T) {
 	})
 	t.Run("fail", func(t *testing.T) {
 		for _, ask := range []func(*request.Create){with(request.OnLiveFail), func(c *request.Create) { fromAlice(c); c.Persist = true }, with(request.OnLiveWait)} {
-			_, err := r.Create(t.Context(), alice, asking(ask))
+			_, err := r.Create(t.Context(), alice, newCreate(ask))
 			wantCode(t, err, fault.EnvironmentInUse)
 			if !strings.Contains(fault.MessageOf(err), holder) {
 				t.Errorf("the error does not name the holder: %v", err)
@@ -65,7 +65,7 @@ func TestOnLive(t *testing.T) {
 		r.end(alice, info.ID, none)
 	})
 	t.Run("wait ends without a slot", func(t *testing.T) {
-		_, err := r.Create(t.Context(), alice, asking(func(c *request.Create) { with(request.OnLiveWait)(c); c.Wait = 5 * time.Millisecond }))
+		_, err := r.Create(t.Context(), alice, newCreate(func(c *request.Create) { with(request.OnLiveWait)(c); c.Wait = 5 * time.Millisecond }))
 		wantCode(t, err, fault.EnvironmentInUse)
 	})
 	t.Run("wait", func(t *testing.T) {
@@ -73,7 +73,7 @@ func TestOnLive(t *testing.T) {
 		// lets it through in either case.
 		got := make(chan answer.Info, 1)
 		go func() {
-			info, err := r.Create(t.Context(), alice, asking(func(c *request.Create) { with(request.OnLiveWait)(c); c.Wait = time.Minute }))
+			info, err := r.Create(t.Context(), alice, newCreate(func(c *request.Create) { with(request.OnLiveWait)(c); c.Wait = time.Minute }))
 			if err != nil {
 				t.Error(err)
 			}
@@ -98,7 +98,7 @@ func TestOnLiveFailAtOnce(t *testing.T) {
 	var made, refused int
 	for range 5 {
 		group.Go(func() {
-			_, err := r.Create(t.Context(), alice, asking(func(c *request.Create) { fromAlice(c); c.OnLive = request.OnLiveFail }))
+			_, err := r.Create(t.Context(), alice, newCreate(func(c *request.Create) { fromAlice(c); c.OnLive = request.OnLiveFail }))
 			mu.Lock()
 			defer mu.Unlock()
 			switch {
@@ -129,7 +129,7 @@ func TestRepeatedSessionID(t *testing.T) {
 	}
 	taken := func(c access.Caller, ask func(*request.Create)) {
 		t.Helper()
-		_, err := r.Create(t.Context(), c, asking(ask))
+		_, err := r.Create(t.Context(), c, newCreate(ask))
 		wantCode(t, err, fault.SessionExists)
 	}
 	taken(alice, func(c *request.Create) { mine(c); c.RequestHash = "h2" })
@@ -140,7 +140,7 @@ func TestRepeatedSessionID(t *testing.T) {
 	}
 	r.clock.add(25 * time.Hour)
 	taken(alice, mine)
-	r.holds(snap)
+	r.wantSnapshots(snap)
 }
 
 // Two concurrent creates of one ID make one session.
@@ -148,7 +148,7 @@ func TestSameSessionIDAtOnce(t *testing.T) {
 	r := newRig(t, nil)
 	under, proceed := make(chan struct{}), make(chan struct{})
 	r.browsers.on("fresh", func(*fakeChrome) error { close(under); <-proceed; return nil })
-	mine := asking(func(c *request.Create) { c.SessionID, c.RequestHash = "mine", "h1" })
+	mine := newCreate(func(c *request.Create) { c.SessionID, c.RequestHash = "mine", "h1" })
 	made := make(chan error, 1)
 	go func() { _, err := r.Create(t.Context(), alice, mine); made <- err }()
 	<-under

@@ -80,11 +80,11 @@ func (s *Service) Connect(ctx context.Context, c access.Caller, id, targetID str
 			l.touch()
 			if l.clients == 0 {
 				select {
-				case l.left <- struct{}{}:
+				case l.disconnected <- struct{}{}:
 				default: // there is a token already
 				}
 			}
-			l.settleFreeze()
+			l.freezeIfUnused()
 			return nil
 		})
 	}()

@@ -23,8 +23,8 @@ func (r *rig) restored() (id string) {
 	return r.create(alice, func(c *request.Create) { onCrash(c); c.FromSession = from }).ID
 }
 
-// wrote writes unreadable files into a Chrome's profile.
-func (r *rig) wrote(at time.Time, files ...string) {
+// writeUnreadable writes unreadable files into a Chrome's profile.
+func (r *rig) writeUnreadable(at time.Time, files ...string) {
 	r.t.Helper()
 	for _, name := range files {
 		path := filepath.Join(profile.Path(r.browsers.last().dir.Profile()), name)
@@ -40,7 +40,7 @@ func TestCrashesRestoreLastReading(t *testing.T) {
 	r := newRig(t, nil)
 	id := r.restored()
 	for n := range maxRestarts {
-		r.crashes(id)
+		r.crashChrome(id)
 		if doc := r.browsers.last().restored; !doc.Complete || len(doc.Cookies) != 1 || len(doc.Doubts) > 0 {
 			t.Errorf("crash %d restores %d cookies, complete: %t, doubts %q", n+1, len(doc.Cookies), doc.Complete, doubts(doc))
 		}
@@ -51,7 +51,7 @@ func TestCrashesRestoreLastReading(t *testing.T) {
 func TestKilledAfterARestart(t *testing.T) {
 	r := newRig(t, nil)
 	id := r.restored()
-	r.crashes(id)
+	r.crashChrome(id)
 	r.kill()
 	r.Service = r.daemon(nil)
 	if err := recovered(t.Context(), r.Service); err != nil {
@@ -71,19 +71,19 @@ func TestKilledAfterARestart(t *testing.T) {
 func TestCookiesWrittenBeforeARestart(t *testing.T) {
 	r := newRig(t, nil)
 	id := r.restored()
-	r.wrote(r.clock.add(time.Minute), "Cookies")
+	r.writeUnreadable(r.clock.add(time.Minute), "Cookies")
 	r.clock.add(time.Minute)
 	for n := range 2 {
-		r.crashes(id)
+		r.crashChrome(id)
 		if got := doubts(r.browsers.last().restored); len(got) != 1 || got[0] != state.ComponentCookies {
 			t.Errorf("crash %d: doubts %q", n+1, got)
 		}
 	}
 	// A database that came with the snapshot is not newer.
 	id = r.restored()
-	r.wrote(r.clock.add(-time.Hour), "Cookies")
+	r.writeUnreadable(r.clock.add(-time.Hour), "Cookies")
 	r.clock.add(time.Hour)
-	r.crashes(id)
+	r.crashChrome(id)
 	if got := doubts(r.browsers.last().restored); len(got) > 0 {
 		t.Errorf("a cookie database from the snapshot: doubts %q", got)
 	}
@@ -98,7 +98,7 @@ func TestFailedRestartSavesLastReading(t *testing.T) {
 		path := filepath.Join(profile.Path(c.dir.Profile()), "Cookies")
 		return errors.Join(errBroken, os.WriteFile(path, []byte("an empty one"), 0o600))
 	})
-	r.crashes(id)
+	r.crashChrome(id)
 	row, err := r.catalogue.NewestSnapshot(t.Context(), id)
 	if err != nil || !row.Rescue || row.Label == "" {
 		t.Fatalf("%+v, %v", row, err)
@@ -113,7 +113,7 @@ func TestFailedRestartSavesLastReading(t *testing.T) {
 // Automatic checkpoints are retried soon.
 func TestCheckpointInterruptedByCrash(t *testing.T) {
 	r := newRig(t, nil)
-	id := r.create(alice, func(c *request.Create) { onCrash(c); every(time.Hour, 1)(c) }).ID
+	id := r.create(alice, func(c *request.Create) { onCrash(c); autoSaveEvery(time.Hour, 1)(c) }).ID
 	l := r.sessions.Find(id)
 	r.browsers.on("copy", func(c *fakeChrome) error {
 		c.die()
@@ -147,7 +147,7 @@ func (r *rig) checkpointWhenBack(id string) {
 // A checkpoint that meets an ending is also retried soon, because the ending may fail.
 func TestAutoSaveMeetsAnEnding(t *testing.T) {
 	r := newRig(t, nil)
-	id := r.create(alice, every(time.Hour, 1)).ID
+	id := r.create(alice, autoSaveEvery(time.Hour, 1)).ID
 	l := r.sessions.Find(id)
 	began, goOn := make(chan struct{}), make(chan struct{})
 	r.browsers.on("capture", func(*fakeChrome) error { close(began); <-goOn; return errBroken })

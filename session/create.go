@@ -75,7 +75,7 @@ func (s *Service) create(ctx context.Context, c access.Caller, r request.Create)
 	defer s.capacity.Replenish() // last, because starting Chromes would slow this create down
 	defer s.capacity.Pause()
 	defer release()
-	l, err := s.bring(ctx, c, r, nil)
+	l, err := s.createOrShare(ctx, c, r, nil)
 	if err != nil {
 		return answer.Info{}, err
 	}
@@ -84,31 +84,31 @@ func (s *Service) create(ctx context.Context, c access.Caller, r request.Create)
 	return info, err
 }
 
-// bring makes a session for a claimed ID, or returns the live session to share. was is
-// the record of an ended session that is resumed, else nil.
-func (s *Service) bring(ctx context.Context, c access.Caller, r request.Create, was *profiles.Session) (*live, error) {
+// createOrShare makes a session for a claimed ID, or returns the live session to share.
+// was is the record of an ended session that is resumed, else nil.
+func (s *Service) createOrShare(ctx context.Context, c access.Caller, r request.Create, was *profiles.Session) (*liveSession, error) {
 	wait, cancel := ctx, context.CancelFunc(func() {})
 	if r.Wait > 0 {
 		wait, cancel = context.WithTimeout(ctx, r.Wait)
 	}
 	defer cancel()
-	o, shared, err := s.settle(ctx, wait, c, r)
+	o, shared, err := s.resolveSource(ctx, wait, c, r)
 	if err != nil || shared != nil {
 		return shared, err
 	}
-	if err := s.takePlace(ctx, wait, r); err != nil {
+	if err := s.acquireSlot(ctx, wait, r); err != nil {
 		return nil, err
 	}
-	l, err := s.place(ctx, c, r, o, was)
+	l, err := s.createInSlot(ctx, c, r, o, was)
 	if err != nil {
 		s.capacity.Release()
 	}
 	return l, err
 }
 
-// place makes the session in its slot. If the create had to wait, the environment may
-// have changed, so it is resolved again.
-func (s *Service) place(ctx context.Context, c access.Caller, r request.Create, o restore.Environment, was *profiles.Session) (*live, error) {
+// createInSlot makes the session in its slot. If the create had to wait, the environment
+// may have changed, so it is resolved again.
+func (s *Service) createInSlot(ctx context.Context, c access.Caller, r request.Create, o restore.Environment, was *profiles.Session) (*liveSession, error) {
 	if r.Wait > 0 {
 		var err error
 		if o, err = s.restorer.Resolve(ctx, c, r.Named()); err != nil {
@@ -162,8 +162,8 @@ func (s *Service) repeated(ctx context.Context, c access.Caller, r request.Creat
 
 // begin starts the Chrome and the session. was is the record of an ended session that is
 // resumed, else nil.
-func (s *Service) begin(ctx context.Context, c access.Caller, r request.Create, o restore.Environment, was *profiles.Session) (*live, error) {
-	asked, err := request.Seal(s.deps.Vault, r)
+func (s *Service) begin(ctx context.Context, c access.Caller, r request.Create, o restore.Environment, was *profiles.Session) (*liveSession, error) {
+	sealed, err := request.Seal(s.deps.Vault, r)
 	if err != nil {
 		return nil, err
 	}
@@ -190,7 +190,7 @@ func (s *Service) begin(ctx context.Context, c access.Caller, r request.Create, 
 		ID: r.SessionID, UserID: o.UserID, KeyID: c.KeyID, AgentName: r.AgentName, Goal: r.Goal,
 		Engine: r.Engine, Status: profiles.StatusReady, CreatedAt: now, ExpiresAt: now.Add(r.Lifetime),
 		Labels: r.Labels, RequestHash: r.RequestHash, RunDir: up.Chrome.Dir().Name(), BaseVersion: o.Version,
-		Discard: r.DiscardOnEnd || r.ReadOnly, Asked: asked, WebhookURL: r.WebhookURL,
+		Discard: r.DiscardOnEnd || r.ReadOnly, Asked: sealed, WebhookURL: r.WebhookURL,
 	}
 	if up.Report != nil {
 		rec.Restored, rec.BaseSnapshotID = profiles.JSON(up.Report), o.Snapshot.ID
@@ -207,11 +207,11 @@ func (s *Service) begin(ctx context.Context, c access.Caller, r request.Create, 
 		browsers.Discard(ctx, up.Chrome, s.deps.Log)
 		return nil, err
 	}
-	l := newLive(s, rec, r, up)
+	l := newLiveSession(s, rec, r, up)
 	if c.KeyID != rec.KeyID { // another key resumed it
 		l.rights.MadeBy = append(l.rights.MadeBy, c.KeyID)
 	}
-	entry := registry.Entry[*live]{ID: l.id, UserID: l.rights.UserID, SnapshotID: rec.BaseSnapshotID, Done: l.done, Session: l}
+	entry := registry.Entry[*liveSession]{ID: l.id, UserID: l.rights.UserID, SnapshotID: rec.BaseSnapshotID, Done: l.done, Session: l}
 	if up.Report != nil {
 		entry.Source = &up.Report.Source
 	}
@@ -229,9 +229,9 @@ func (s *Service) begin(ctx context.Context, c access.Caller, r request.Create, 
 	return l, nil
 }
 
-// takePlace takes a slot for a session. If none is free, it stops a scheduled login check
-// to free its slot.
-func (s *Service) takePlace(ctx, wait context.Context, r request.Create) error {
+// acquireSlot takes a slot for a session. If none is free, it stops a scheduled login
+// check to free its slot.
+func (s *Service) acquireSlot(ctx, wait context.Context, r request.Create) error {
 	err := s.capacity.Acquire(ctx, false)
 	if !fault.Is(err, fault.TooManySessions) {
 		return err

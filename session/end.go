@@ -17,7 +17,7 @@ import (
 type cause int
 
 const (
-	causeAsked cause = iota
+	causeRequested cause = iota
 	causeIdle
 	causeLifetime
 	causeShutdown
@@ -27,7 +27,7 @@ const (
 // ending is an end that is under way. Requests with the same parameters share it.
 type ending struct {
 	cause   cause
-	request request.End     // for causeAsked
+	request request.End     // for causeRequested
 	restart bool            // for causeCrash: Chrome is started again instead
 	reason  profiles.Reason // for causeCrash
 	waiters []chan<- save.Ended
@@ -54,7 +54,7 @@ func (s *Service) End(ctx context.Context, c access.Caller, id string, r request
 		return save.EndAnswer{}, err
 	}
 	l.awaitCrashRestart(ctx)
-	e, err := l.end(ctx, ending{cause: causeAsked, request: r})
+	e, err := l.end(ctx, ending{cause: causeRequested, request: r})
 	if fault.Is(err, fault.SessionNotRunning) {
 		return s.endedBefore(ctx, c, id)
 	}
@@ -114,7 +114,7 @@ func (s *Service) EndAll(ctx context.Context, c access.Caller, r request.EndAll)
 
 // end begins an ending, or joins one with the same parameters, and waits for it. The
 // ending continues when ctx ends: a save must not stop because the client disconnected.
-func (l *live) end(ctx context.Context, e ending) (save.Ended, error) {
+func (l *liveSession) end(ctx context.Context, e ending) (save.Ended, error) {
 	result := make(chan save.Ended, 1)
 	e.waiters = []chan<- save.Ended{result}
 	if err := l.ask(ctx, func() error {
@@ -144,17 +144,17 @@ func (l *live) end(ctx context.Context, e ending) (save.Ended, error) {
 // shutdown ends the session because the daemon stops. It first waits for an end that is
 // under way. If the session cannot be saved, it returns the error. The session then stays
 // until the service's context ends, and the next start rescues its user data directory.
-func (l *live) shutdown(ctx context.Context) error {
+func (l *liveSession) shutdown(ctx context.Context) error {
 	for {
 		e, err := l.end(ctx, ending{cause: causeShutdown})
-		if !fault.Is(err, fault.SessionEnding) || !l.settled(ctx) {
+		if !fault.Is(err, fault.SessionEnding) || !l.awaitNoEnding(ctx) {
 			return e.Err
 		}
 	}
 }
 
-// settled waits until no ending is under way. It returns false if ctx ends first.
-func (l *live) settled(ctx context.Context) bool {
+// awaitNoEnding waits until no ending is under way. It returns false if ctx ends first.
+func (l *liveSession) awaitNoEnding(ctx context.Context) bool {
 	result := make(chan save.Ended, 1)
 	err := l.ask(ctx, func() error {
 		if l.ending == nil {
@@ -176,8 +176,8 @@ func (l *live) settled(ctx context.Context) bool {
 }
 
 // mayEnd returns an error for a save that the session does not allow.
-func (l *live) mayEnd(e ending) error {
-	if e.cause == causeAsked && l.request.ReadOnly && e.request.Mode != save.None {
+func (l *liveSession) mayEnd(e ending) error {
+	if e.cause == causeRequested && l.request.ReadOnly && e.request.Mode != save.None {
 		return fault.New(fault.Unsupported, "session.end", "save_snapshot_mode: the session is read_only; only none is allowed")
 	}
 	return nil
@@ -188,9 +188,9 @@ func (l *live) mayEnd(e ending) error {
 // releases Chrome, or continues without it if it has all its data. A reopening is not cut
 // off at once, because a site may have given the new Chrome state that is stored nowhere
 // else.
-func (l *live) begin(e ending) {
+func (l *liveSession) begin(e ending) {
 	l.ending = &e
-	l.takeBack(e.whyTaken())
+	l.cancelUse(e.useError())
 	l.ending.waits = 1 // for the queues
 	if l.checkpoint != nil {
 		l.ending.waits++
@@ -199,12 +199,12 @@ func (l *live) begin(e ending) {
 		l.ending.waits++
 		l.reopening.giveWay(l.job(e).Mode, cmp.Or(l.svc.cfg.Waits.Reopening, reopenPatience))
 	}
-	l.power.After(func() { l.records.After(l.carryOut) })
+	l.freezeQueue.After(func() { l.recordQueue.After(l.carryOut) })
 }
 
 // carryOut runs the ending on its own goroutine, when everything that it waits for has
 // finished.
-func (l *live) carryOut() {
+func (l *liveSession) carryOut() {
 	if l.ending.waits--; l.ending.waits > 0 {
 		return
 	}
@@ -214,36 +214,36 @@ func (l *live) carryOut() {
 
 // finish handles an ending's outcome. If the session loses its Chrome, the run ends
 // first.
-func (l *live) finish(e save.Ended) {
-	if status, why, over := l.tellEnd(l.ending.cause, e); over {
-		l.runs.End(l.records, func() int { return l.clients }, status, why)
+func (l *liveSession) finish(e save.Ended) {
+	if status, why, over := l.recordEnd(l.ending.cause, e); over {
+		l.runs.End(l.recordQueue, func() int { return l.clients }, status, why)
 	}
 	if e.Over {
 		last := l.replica
 		l.replica = nil
-		l.records.Do(func(context.Context) error { l.svc.saver.DropReplica(last); return nil }, nil)
+		l.recordQueue.Do(func(context.Context) error { l.svc.saver.DropReplica(last); return nil }, nil)
 	}
-	l.records.After(func() { l.conclude(e) })
+	l.recordQueue.After(func() { l.conclude(e) })
 }
 
 // conclude ends or continues the session after its run has ended.
-func (l *live) conclude(e save.Ended) {
+func (l *liveSession) conclude(e save.Ended) {
 	if e.Over {
-		l.over = true
+		l.ended = true
 		l.svc.forget(l) // before the waiters are notified: from here on its slot is free
-		l.ending.tell(e)
+		l.ending.notifyWaiters(e)
 		return
 	}
-	l.chrome, l.doc, l.awake = e.Chrome, e.Document, false
+	l.chrome, l.doc, l.thawed = e.Chrome, e.Document, false
 	if e.Reopened != nil {
-		l.goOn(*e.Reopened)
+		l.continueWith(*e.Reopened)
 	}
-	l.records.After(func() { l.stayLive(e) })
+	l.recordQueue.After(func() { l.keepLive(e) })
 }
 
-// stayLive makes the session usable again after an ending that did not end it. It
+// keepLive makes the session usable again after an ending that did not end it. It
 // notifies the waiters when that is recorded.
-func (l *live) stayLive(e save.Ended) {
+func (l *liveSession) keepLive(e save.Ended) {
 	was := l.ending
 	l.ending = nil
 	switch {
@@ -252,11 +252,11 @@ func (l *live) stayLive(e save.Ended) {
 	case e.Chrome == nil:
 		l.setStatus(profiles.StatusError, profiles.ReasonSaveFailed.With("a save failed and Chrome could not be reopened; the data is kept"))
 	}
-	l.lent, l.takeBack = context.WithCancelCause(l.svc.ctx)
+	l.useCtx, l.cancelUse = context.WithCancelCause(l.svc.ctx)
 	if e.Reopened != nil {
 		l.beginVerifying(e.Reopened.Document)
 	}
-	l.settleFreeze()
+	l.freezeIfUnused()
 	l.touch()
 	// The lifetime timer may have fired during the ending and been ignored. The lifetime
 	// has still ended, so the end is tried again, as often as for an idle session.
@@ -265,11 +265,11 @@ func (l *live) stayLive(e save.Ended) {
 		left = l.request.Idle
 	}
 	l.lifetime.Reset(left)
-	l.power.After(func() { l.records.After(func() { was.tell(e) }) })
+	l.freezeQueue.After(func() { l.recordQueue.After(func() { was.notifyWaiters(e) }) })
 }
 
-// tell sends the outcome to everything that waits for the ending.
-func (e *ending) tell(outcome save.Ended) {
+// notifyWaiters sends the outcome to everything that waits for the ending.
+func (e *ending) notifyWaiters(outcome save.Ended) {
 	for _, w := range e.waiters {
 		w <- outcome
 	}

@@ -45,7 +45,7 @@ func TestEndNone(t *testing.T) {
 	if r.dirs() != 0 {
 		t.Error("run directories are left")
 	}
-	r.holds()
+	r.wantSnapshots()
 }
 
 // A filesystem save notifies clients and closes Chrome without killing it. Its profile
@@ -83,7 +83,7 @@ func TestEndFilesystem(t *testing.T) {
 	if diff := cmp.Diff(a, told); diff != "" {
 		t.Errorf("recorded outcome (-answer +recorded):\n%s", diff)
 	}
-	r.holds(a.Snapshot.ID)
+	r.wantSnapshots(a.Snapshot.ID)
 
 	back := r.create(alice, fromAlice)
 	restored := r.browsers.last()
@@ -179,7 +179,7 @@ func TestEndsAtOnce(t *testing.T) {
 			t.Errorf("later end: %+v, %v", a, err)
 		}
 	}
-	r.holds(first.Snapshot.ID)
+	r.wantSnapshots(first.Snapshot.ID)
 }
 
 func TestEndOfNothing(t *testing.T) {
@@ -215,7 +215,7 @@ func TestSaveOutlivesItsRequest(t *testing.T) {
 	if d, err := r.library.Default(t.Context(), alice, "alice"); err != nil || d.SnapshotID != a.Snapshot.ID {
 		t.Errorf("default %+v, %v", d, err)
 	}
-	r.holds(a.Snapshot.ID)
+	r.wantSnapshots(a.Snapshot.ID)
 }
 
 func TestEndAll(t *testing.T) {
@@ -264,13 +264,13 @@ func TestDefaultRace(t *testing.T) {
 	if diff := cmp.Diff(&save.DefaultOutcome{Moved: true, Version: 3}, over.Default); diff != "" {
 		t.Errorf("overwriting (-want +got):\n%s", diff)
 	}
-	r.holds(one, won.Snapshot.ID, lost.Snapshot.ID, over.Snapshot.ID)
+	r.wantSnapshots(one, won.Snapshot.ID, lost.Snapshot.ID, over.Snapshot.ID)
 	// A default's snapshot cannot be deleted. An older one can, with its archive.
 	wantCode(t, r.library.DeleteSnapshot(t.Context(), alice, over.Snapshot.ID), fault.SnapshotInUse)
 	if err := r.library.DeleteSnapshot(t.Context(), alice, one); err != nil {
 		t.Error(err)
 	}
-	r.holds(won.Snapshot.ID, lost.Snapshot.ID, over.Snapshot.ID)
+	r.wantSnapshots(won.Snapshot.ID, lost.Snapshot.ID, over.Snapshot.ID)
 	// The history shows it, and so does the answer to a move back.
 	history, _, err := r.library.DefaultHistory(t.Context(), alice, "alice", 10, "")
 	if err != nil || len(history) != 3 || !history[0].Available || !history[1].Available || history[2].Available || history[2].SnapshotID != one {

@@ -47,12 +47,12 @@ func TestEngineOfACreate(t *testing.T) {
 	if got := engine(inShell); got != browser.EngineShell {
 		t.Errorf("engine of the create: %s", got)
 	}
-	_, err = r.Create(t.Context(), alice, asking(func(c *request.Create) { inShell(c); c.Extensions = []string{"none"} }))
+	_, err = r.Create(t.Context(), alice, newCreate(func(c *request.Create) { inShell(c); c.Extensions = []string{"none"} }))
 	if !fault.Is(err, fault.Unsupported) || !strings.HasPrefix(fault.MessageOf(err), "extensions:") {
 		t.Errorf("extensions in the shell: %v", err)
 	}
 	r.browsers.fails(fault.New(fault.Unsupported, "has", "engine: not installed"), "has")
-	if _, err = r.Create(t.Context(), alice, asking(inShell)); !fault.Is(err, fault.Unsupported) {
+	if _, err = r.Create(t.Context(), alice, newCreate(inShell)); !fault.Is(err, fault.Unsupported) {
 		t.Errorf("without the shell: %v", err)
 	}
 	if n := r.Counts().Live; n != 0 {
@@ -77,7 +77,7 @@ func TestEnginesRestoreEachOther(t *testing.T) {
 	if a.Snapshot.Engine != browser.EngineShell {
 		t.Errorf("saved by %s", a.Snapshot.Engine)
 	}
-	r.holds(snap, a.Snapshot.ID)
+	r.wantSnapshots(snap, a.Snapshot.ID)
 	back := r.create(alice, fromAlice)
 	if p := back.Restored; back.Engine != browser.EngineChrome || len(p.Warnings) != 1 {
 		t.Errorf("%s: %+v", back.Engine, p)

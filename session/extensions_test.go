@@ -37,7 +37,7 @@ func extensionZip(t *testing.T, name, version string) *bytes.Reader {
 	return bytes.NewReader(out.Bytes())
 }
 
-func (r *rig) put(c access.Caller, name, version string) library.Extension {
+func (r *rig) uploadExtension(c access.Caller, name, version string) library.Extension {
 	r.t.Helper()
 	e, _, err := r.uploaded.PutExtension(r.t.Context(), c, extensionZip(r.t, name, version))
 	if err != nil {
@@ -68,7 +68,7 @@ func (r *rig) stored() int {
 // it. For others it does not exist.
 func TestExtensionOwnership(t *testing.T) {
 	r := newRig(t, nil)
-	e := r.put(alice, "Night", "1")
+	e := r.uploadExtension(alice, "Night", "1")
 	again, fresh, err := r.uploaded.PutExtension(t.Context(), alice, extensionZip(t, "Night", "1"))
 	if err != nil || fresh || again != e {
 		t.Errorf("again: %+v %t %v", again, fresh, err)
@@ -88,22 +88,22 @@ func TestExtensionOwnership(t *testing.T) {
 	if err := r.uploaded.DeleteExtension(t.Context(), bob, e.ID, true); !fault.Is(err, fault.ExtensionNotFound) {
 		t.Errorf("bob deletes: %v", err)
 	}
-	_, err = r.Create(t.Context(), bob, asking(func(c *request.Create) { c.Extensions = []string{e.ID} }))
+	_, err = r.Create(t.Context(), bob, newCreate(func(c *request.Create) { c.Extensions = []string{e.ID} }))
 	if !fault.Is(err, fault.ExtensionNotFound) || !strings.Contains(fault.MessageOf(err), e.ID) {
 		t.Errorf("bob creates with it: %v", err)
 	}
-	_, err = r.Create(t.Context(), admin, asking(func(c *request.Create) { c.UserID, c.Extensions = "carol", []string{e.ID} }))
+	_, err = r.Create(t.Context(), admin, newCreate(func(c *request.Create) { c.UserID, c.Extensions = "carol", []string{e.ID} }))
 	if !fault.Is(err, fault.ExtensionNotFound) {
 		t.Errorf("the admin gives carol what alice uploaded: %v", err)
 	}
 	if _, _, err := r.uploaded.PutExtension(t.Context(), access.Caller{UserID: "alice"}, extensionZip(t, "Night", "1")); !fault.Is(err, fault.Forbidden) {
 		t.Errorf("without the right: %v", err)
 	}
-	r.put(bob, "Night", "1")
+	r.uploadExtension(bob, "Night", "1")
 	if n := r.stored(); n != 1 {
 		t.Errorf("the same files are stored %d times", n)
 	}
-	r.put(alice, "Night", "2")
+	r.uploadExtension(alice, "Night", "2")
 	if err := r.uploaded.DeleteExtension(t.Context(), bob, e.ID, false); err != nil {
 		t.Error(err)
 	}
@@ -116,7 +116,7 @@ func TestExtensionOwnership(t *testing.T) {
 // upload. A create that names an extension gets the newest version.
 func TestExtensionsOfASnapshot(t *testing.T) {
 	r := newRig(t, nil)
-	e := r.put(alice, "Night", "1")
+	e := r.uploadExtension(alice, "Night", "1")
 	with := func(c *request.Create) { c.Extensions = []string{e.ID} }
 	id := r.create(alice, with).ID
 	first := r.browsers.last()
@@ -151,7 +151,7 @@ func TestExtensionsOfASnapshot(t *testing.T) {
 	}
 	r.end(alice, back.ID, request.End{Mode: save.None})
 
-	next := r.put(alice, "Night", "2")
+	next := r.uploadExtension(alice, "Night", "2")
 	newer := r.create(alice, func(c *request.Create) { c.FromEnvironment = a.Snapshot.ID; with(c) })
 	if got := r.browsers.last().options.Extensions; len(got) != 1 || got[0].Version != "2" || got[0].SHA256 != next.SHA256 || !same(t, r.browsers.last().dir, got[0]) {
 		t.Errorf("with the newest %+v", got)
@@ -173,7 +173,7 @@ func TestExtensionsOfASnapshot(t *testing.T) {
 // An extension whose files Chrome has changed is not saved, and the save reports it.
 func TestChangedExtensions(t *testing.T) {
 	r := newRig(t, nil)
-	e := r.put(alice, "Night", "1")
+	e := r.uploadExtension(alice, "Night", "1")
 	id := r.create(alice, func(c *request.Create) { c.Extensions = []string{e.ID} }).ID
 	at := browser.ExtensionDir(r.browsers.last().dir, e.ID)
 	if err := os.WriteFile(filepath.Join(at, "more.js"), nil, 0o600); err != nil {
@@ -201,7 +201,7 @@ func switchOff(t *testing.T, dir *browser.Dir, id string) {
 // extension, which only the profile knows, stays disabled.
 func TestExtensionsOfTheDead(t *testing.T) {
 	r := newRig(t, nil)
-	e := r.put(alice, "Night", "1")
+	e := r.uploadExtension(alice, "Night", "1")
 	with := func(c *request.Create) { c.Extensions = []string{e.ID} }
 	crashed := r.create(alice, with).ID
 	switchOff(t, r.browsers.last().dir, e.ID)
@@ -235,7 +235,7 @@ func TestExtensionsOfTheDead(t *testing.T) {
 		if pinned, err := r.catalogue.SnapshotExtensions(t.Context(), row.ID); err != nil || len(pinned) != 1 || pinned[0].SHA256 != e.SHA256 {
 			t.Errorf("pinned %+v %v", pinned, err)
 		}
-		back, err := next.Create(t.Context(), alice, asking(func(c *request.Create) { c.FromSession = id }))
+		back, err := next.Create(t.Context(), alice, newCreate(func(c *request.Create) { c.FromSession = id }))
 		if err != nil {
 			t.Fatal(err)
 		}

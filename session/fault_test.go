@@ -91,7 +91,7 @@ func TestSaveFails(t *testing.T) {
 			if err != nil || d.SnapshotID != old || d.Version != 1 {
 				t.Errorf("default %+v, %v", d, err)
 			}
-			r.holds(old)
+			r.wantSnapshots(old)
 			if _, err := r.Navigate(t.Context(), alice, info.ID, "https://a.example/"); err != nil {
 				t.Errorf("the session does not continue: %v", err)
 			}
@@ -99,7 +99,7 @@ func TestSaveFails(t *testing.T) {
 			if !ended.Default.Moved || ended.Default.Version != 2 {
 				t.Errorf("default %+v", ended.Default)
 			}
-			r.holds(old, ended.Snapshot.ID)
+			r.wantSnapshots(old, ended.Snapshot.ID)
 			if r.dirs() != 0 {
 				t.Error("the run directory is left")
 			}
@@ -195,7 +195,7 @@ func TestStoreFailsAnywhere(t *testing.T) {
 							t.Errorf("%s: status %s", where, r.status(id))
 						}
 						if mode != faultstore.Dead { // a dead store cannot be cleaned up
-							r.holds(current)
+							r.wantSnapshots(current)
 						}
 						a = r.end(alice, id, asked)
 					}
@@ -209,7 +209,7 @@ func TestStoreFailsAnywhere(t *testing.T) {
 						r.end(alice, r.create(alice, func(c *request.Create) { fromAlice(c); c.AllowMemory = false }).ID, none)
 						continue
 					}
-					r.holds(old, current)
+					r.wantSnapshots(old, current)
 					if err := r.library.DeleteSnapshot(t.Context(), alice, old); err != nil {
 						t.Fatal(err)
 					}
@@ -238,7 +238,7 @@ func TestReopenFails(t *testing.T) {
 			t.Errorf("status %s, %d directories", r.status(id), r.dirs())
 		}
 		r.catalogue.works()
-		r.holds(old)
+		r.wantSnapshots(old)
 		return r, id, old
 	}
 	t.Run("resume", func(t *testing.T) {
@@ -265,7 +265,7 @@ func TestReopenFails(t *testing.T) {
 			// The Chrome that failed to start may have had the profile open.
 			t.Errorf("the profile counts as %s after a failed start", r.browsers.last().restored.Datadir)
 		}
-		r.holds(old, r.end(alice, id, asDefault).Snapshot.ID)
+		r.wantSnapshots(old, r.end(alice, id, asDefault).Snapshot.ID)
 	})
 	t.Run("end with a save", func(t *testing.T) {
 		r, id, old := inError(t)
@@ -273,7 +273,7 @@ func TestReopenFails(t *testing.T) {
 		if !a.Default.Moved || r.status(id) != profiles.StatusCompleted || r.dirs() != 0 {
 			t.Errorf("%+v, status %s, %d directories", a, r.status(id), r.dirs())
 		}
-		r.holds(old, a.Snapshot.ID)
+		r.wantSnapshots(old, a.Snapshot.ID)
 	})
 	t.Run("end without", func(t *testing.T) {
 		r, id, old := inError(t)
@@ -281,7 +281,7 @@ func TestReopenFails(t *testing.T) {
 		if r.dirs() != 0 {
 			t.Error("the directory is left")
 		}
-		r.holds(old)
+		r.wantSnapshots(old)
 	})
 	t.Run("the daemon stops", func(t *testing.T) {
 		r, id, old := inError(t)
@@ -292,7 +292,7 @@ func TestReopenFails(t *testing.T) {
 		if err != nil || !rescue.Rescue {
 			t.Fatalf("%+v, %v", rescue, err)
 		}
-		r.holds(old, rescue.ID)
+		r.wantSnapshots(old, rescue.ID)
 	})
 	t.Run("the daemon is killed", func(t *testing.T) {
 		r, id, old := inError(t)
@@ -308,7 +308,7 @@ func TestReopenFails(t *testing.T) {
 		if r.dirs() != 0 {
 			t.Error("the directory is left")
 		}
-		r.holds(old, rescue.ID)
+		r.wantSnapshots(old, rescue.ID)
 	})
 }
 
@@ -325,9 +325,9 @@ func TestCloseFails(t *testing.T) {
 	}
 	r.browsers.works()
 	r.browsers.last().die()
-	r.holds(old)
+	r.wantSnapshots(old)
 	if _, err := r.Resume(t.Context(), alice, id); err != nil {
 		t.Fatal(err)
 	}
-	r.holds(old, r.end(alice, id, filesystem).Snapshot.ID)
+	r.wantSnapshots(old, r.end(alice, id, filesystem).Snapshot.ID)
 }

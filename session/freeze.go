@@ -42,7 +42,7 @@ func (s *Service) Pause(ctx context.Context, c access.Caller, id string) (answer
 			}
 			l.setStatus(profiles.StatusPaused, profiles.Reason{})
 			l.runs.Record(events.Paused, nil)
-			l.records.After(func() { reply(nil) })
+			l.recordQueue.After(func() { reply(nil) })
 		})
 	})
 	if err == nil && already {
@@ -52,14 +52,15 @@ func (s *Service) Pause(ctx context.Context, c access.Caller, id string) (answer
 	return a, err
 }
 
-// still reports whether Chrome is to be frozen: the session is paused and not in use.
-func (l *live) still() bool {
+// shouldFreeze reports whether Chrome is to be frozen: the session is paused and not in
+// use.
+func (l *liveSession) shouldFreeze() bool {
 	return l.paused && !l.busy() && l.checkpoint == nil && l.usable() == nil
 }
 
-// settleFreeze freezes Chrome if the session is paused and not in use.
-func (l *live) settleFreeze() {
-	if !l.still() {
+// freezeIfUnused freezes Chrome if the session is paused and not in use.
+func (l *liveSession) freezeIfUnused() {
+	if !l.shouldFreeze() {
 		return
 	}
 	l.freeze(func(err error) {
@@ -70,13 +71,13 @@ func (l *live) settleFreeze() {
 }
 
 // freeze freezes Chrome, if the session is still to be frozen when the task's turn comes.
-func (l *live) freeze(end func(error)) {
-	l.power.Add(queue.Task{
+func (l *liveSession) freeze(end func(error)) {
+	l.freezeQueue.Add(queue.Task{
 		Begin: func() (func(context.Context) error, error) {
-			if !l.still() {
+			if !l.shouldFreeze() {
 				return nil, nil
 			}
-			l.awake = false
+			l.thawed = false
 			return l.chrome.Freeze, nil
 		},
 		End: end,
@@ -85,17 +86,17 @@ func (l *live) freeze(end func(error)) {
 
 // thaw thaws Chrome so that clients can use it. It fails for a session that is being
 // ended.
-func (l *live) thaw(end func(error)) {
-	l.power.Add(queue.Task{
+func (l *liveSession) thaw(end func(error)) {
+	l.freezeQueue.Add(queue.Task{
 		Begin: func() (func(context.Context) error, error) {
-			if err := l.usable(); err != nil || l.awake {
+			if err := l.usable(); err != nil || l.thawed {
 				return nil, err
 			}
 			return l.chrome.Thaw, nil
 		},
 		End: func(err error) {
 			if err == nil {
-				l.awake = true
+				l.thawed = true
 			}
 			end(err)
 		},
@@ -104,9 +105,9 @@ func (l *live) thaw(end func(error)) {
 
 // whenPaused calls end when a pause that is under way has ended, with an error if the
 // pause failed.
-func (l *live) whenPaused(end func(error)) {
-	l.power.After(func() {
-		l.records.After(func() {
+func (l *liveSession) whenPaused(end func(error)) {
+	l.freezeQueue.After(func() {
+		l.recordQueue.After(func() {
 			if l.paused {
 				end(nil)
 				return

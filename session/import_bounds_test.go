@@ -75,7 +75,7 @@ func TestSlowUploadsTakeNoTurn(t *testing.T) {
 	for range importer.MaxImports {
 		ends = append(ends, r.slow(alice), r.slow(bob))
 	}
-	r.imports(alice, importer.Request{Format: library.FormatNetscape}, "a.example\tFALSE\t/\tFALSE\t0\tn\tv\n")
+	r.importFile(alice, importer.Request{Format: library.FormatNetscape}, "a.example\tFALSE\t/\tFALSE\t0\tn\tv\n")
 	for _, end := range ends {
 		if err := end(); err != nil {
 			t.Error(err)

@@ -54,7 +54,7 @@ func TestImportDesktopReport(t *testing.T) {
 		"a keyring's": {"INSERT INTO cookies (host_key, encrypted_value) VALUES ('.a.example', x'763131'), ('a.example', x''), ('b.example', x'763131')", 2},
 	} {
 		r := newRig(t, nil)
-		a := r.imports(alice, importer.Request{Format: library.FormatDatadir}, tarOf(t, "Default/Preferences", prefs, "Default/Sessions/Session_1", "SNSS", "Default/Cookies", databaseOf(t, jarOf+test.rows)))
+		a := r.importFile(alice, importer.Request{Format: library.FormatDatadir}, tarOf(t, "Default/Preferences", prefs, "Default/Sessions/Session_1", "SNSS", "Default/Cookies", databaseOf(t, jarOf+test.rows)))
 		seen, saved, dropped := map[string]bool{}, 0, 0
 		for _, line := range a.Snapshot.Components {
 			at := line.Name + " " + line.Origin
@@ -87,7 +87,7 @@ func TestReportsOfManySites(t *testing.T) {
 		fmt.Fprintf(&file, "s%d.example\tFALSE\t/\tFALSE\t0\t__Host-sid\tv\n", i)
 		fmt.Fprintf(&file, "s%d.example\tFALSE\t/\tFALSE\t0\t__Secure-sid\tv\n", i)
 	}
-	a := r.imports(alice, importer.Request{Format: library.FormatNetscape}, file.String())
+	a := r.importFile(alice, importer.Request{Format: library.FormatNetscape}, file.String())
 	saved, dropped := 0, 0
 	for _, line := range a.Snapshot.Components {
 		saved, dropped = saved+line.Saved, dropped+line.Dropped

@@ -65,7 +65,7 @@ func tarOf(t *testing.T, files ...string) string {
 	return out.String()
 }
 
-func (r *rig) imports(c access.Caller, x importer.Request, body string) importer.Answer {
+func (r *rig) importFile(c access.Caller, x importer.Request, body string) importer.Answer {
 	r.t.Helper()
 	a, err := r.Import(r.t.Context(), c, x, strings.NewReader(body))
 	if err != nil {
@@ -78,7 +78,7 @@ func (r *rig) imports(c access.Caller, x importer.Request, body string) importer
 // restores without a profile. Its report lists what was left out.
 func TestImportState(t *testing.T) {
 	r := newRig(t, nil)
-	a := r.imports(alice, importer.Request{Format: library.FormatPlaywright, Label: "from a test", SaveAsDefault: true}, storageStateFile)
+	a := r.importFile(alice, importer.Request{Format: library.FormatPlaywright, Label: "from a test", SaveAsDefault: true}, storageStateFile)
 	if a.Default == nil || !a.Default.Moved || a.Default.Version != 1 || a.Snapshot.Datadir != "none" || a.Snapshot.Label != "from a test" {
 		t.Errorf("%+v %+v", a.Snapshot, a.Default)
 	}
@@ -95,7 +95,7 @@ func TestImportState(t *testing.T) {
 	if err != nil || info.Status != profiles.StatusCompleted || info.Reason.Code != profiles.ReasonImported || info.UserID != "alice" {
 		t.Errorf("session of the import: %+v, %v", info, err)
 	}
-	r.holds(a.Snapshot.ID)
+	r.wantSnapshots(a.Snapshot.ID)
 	s := r.create(alice, func(c *request.Create) { c.FromDefaultOf = "alice" })
 	doc := r.browsers.last().restored
 	if s.Restored.Datadir != state.DatadirNone || len(doc.Cookies) != 1 || doc.Cookies[0].Value != "s3cret" || !doc.Complete {
@@ -104,7 +104,7 @@ func TestImportState(t *testing.T) {
 	if r.dirs() != 1 {
 		t.Errorf("%d run directories", r.dirs())
 	}
-	again := r.imports(alice, importer.Request{Format: library.FormatNetscape, SaveAsDefault: true, Conflict: save.Overwrite}, "a.example\tFALSE\t/\tFALSE\t0\tn\tv\n")
+	again := r.importFile(alice, importer.Request{Format: library.FormatNetscape, SaveAsDefault: true, Conflict: save.Overwrite}, "a.example\tFALSE\t/\tFALSE\t0\tn\tv\n")
 	if again.Default == nil || !again.Default.Moved || again.Default.Version != 2 {
 		t.Errorf("second import: %+v", again.Default)
 	}
@@ -132,7 +132,7 @@ func TestImportDesktop(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t, nil)
 			test.x.Format = library.FormatDatadir
-			a := r.imports(alice, test.x, tarOf(t, test.files...))
+			a := r.importFile(alice, test.x, tarOf(t, test.files...))
 			if a.Snapshot.Datadir != test.datadir || a.Snapshot.Chrome != test.chrome {
 				t.Errorf("%+v", a.Snapshot)
 			}
@@ -209,7 +209,7 @@ func TestImportRefused(t *testing.T) {
 	if _, err := r.Import(t.Context(), alice, importer.Request{Format: library.FormatPlaywright}, strings.NewReader(storageStateFile)); err == nil {
 		t.Error("the import succeeded without a commit")
 	}
-	r.holds()
+	r.wantSnapshots()
 	if r.dirs() != 0 {
 		t.Errorf("%d run directories", r.dirs())
 	}
@@ -222,7 +222,7 @@ func TestImportRefused(t *testing.T) {
 // unchanged.
 func TestExport(t *testing.T) {
 	r := newRig(t, nil)
-	a := r.imports(alice, importer.Request{Format: library.FormatPlaywright, SaveAsDefault: true}, storageStateFile)
+	a := r.importFile(alice, importer.Request{Format: library.FormatPlaywright, SaveAsDefault: true}, storageStateFile)
 	id := a.Snapshot.ID
 	_, err := r.library.State(t.Context(), alice, id, library.Export{Format: library.FormatPlaywright})
 	wantCode(t, err, fault.Forbidden)
@@ -271,7 +271,7 @@ func TestExport(t *testing.T) {
 	if err := archive.Close(); err != nil {
 		t.Error(err)
 	}
-	b := r.imports(bob, importer.Request{Format: library.FormatStasis}, string(whole))
+	b := r.importFile(bob, importer.Request{Format: library.FormatStasis}, string(whole))
 	stranger.UserID = "bob"
 	first, err := r.library.State(t.Context(), keeper, id, library.Export{Format: library.FormatStasis})
 	if err != nil {
@@ -287,7 +287,7 @@ func TestExport(t *testing.T) {
 // error names its recipients and nothing is stored.
 func TestSealedExport(t *testing.T) {
 	r := newRig(t, nil)
-	id := r.imports(alice, importer.Request{Format: library.FormatPlaywright}, storageStateFile).Snapshot.ID
+	id := r.importFile(alice, importer.Request{Format: library.FormatPlaywright}, storageStateFile).Snapshot.ID
 	_, err := r.library.SealedArchive(t.Context(), alice, id, nil)
 	wantCode(t, err, fault.Forbidden)
 	_, err = r.library.SealedArchive(t.Context(), keeper, id, []string{"age1x"})

@@ -10,11 +10,11 @@ import (
 const partialEnvironment = "partial_environment"
 
 // job decides what an ending does with the environment.
-func (l *live) job(e ending) save.Job {
+func (l *liveSession) job(e ending) save.Job {
 	j := save.Job{Session: l.rec, Dir: l.dir, Chrome: l.chrome, Document: l.doc, Used: l.used, Options: l.options(), Partial: l.partial, RestoredAt: l.restoredAt,
 		Mode: save.Filesystem, Status: profiles.StatusTerminated}
 	switch e.cause {
-	case causeAsked:
+	case causeRequested:
 		j.Mode, j.Status, j.Origins = e.request.Mode, profiles.StatusCompleted, e.request.Origins
 		if e.request.SaveAsDefault {
 			j.Move = l.moveFrom(e.request.Conflict)
@@ -27,10 +27,10 @@ func (l *live) job(e ending) save.Job {
 		j.Reason, j.Rescue = profiles.ReasonShutdown.With("shutdown"), true
 	case causeCrash:
 		j.Status, j.Reason, j.Rescue, j.Dead = profiles.StatusError, e.reason, true, true
-		j.Restart, j.CrashUntold = e.restart, l.untold
+		j.Restart, j.CrashUntold = e.restart, l.crashUnreported
 	}
 	switch {
-	case l.request.ReadOnly, e.cause != causeAsked && l.request.DiscardOnEnd:
+	case l.request.ReadOnly, e.cause != causeRequested && l.request.DiscardOnEnd:
 		j.Mode = save.None
 	case l.request.Persist && !j.Dead:
 		// However the session ends, it is saved and the default moves.
@@ -52,6 +52,6 @@ func (l *live) job(e ending) save.Job {
 
 // moveFrom returns the move of the default from the version the session began with, or
 // has moved it to.
-func (l *live) moveFrom(c save.Conflict) *profiles.Move {
+func (l *liveSession) moveFrom(c save.Conflict) *profiles.Move {
 	return &profiles.Move{From: l.rec.BaseVersion, Overwrite: c == save.Overwrite, Fresh: l.rec.BaseSnapshotID == ""}
 }

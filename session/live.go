@@ -22,11 +22,11 @@ import (
 // recordDeadline bounds how long the catalogue may take for one write of a session.
 const recordDeadline = 30 * time.Second
 
-// live is a running session. One goroutine, run, owns everything below the line; other
-// goroutines reach it through ask and askAndWait. That goroutine changes memory only.
-// Slow work runs on other goroutines and reports back: endings, checkpoints, reopenings,
-// and the tasks of two queues.
-type live struct {
+// liveSession is a running session. One goroutine, run, owns everything below the line;
+// other goroutines reach it through ask and askAndWait. That goroutine changes memory
+// only. Slow work runs on other goroutines and reports back: endings, checkpoints,
+// reopenings, and the tasks of two queues.
+type liveSession struct {
 	svc        *Service
 	id         string
 	rights     *access.LiveSession
@@ -40,51 +40,51 @@ type live struct {
 	finished     chan save.Ended
 	checkpointed chan save.Checkpointed
 	reopened     chan reopened
-	left         chan struct{} // holds a token after the last client has disconnected; for autosave
+	disconnected chan struct{} // holds a token after the last client has disconnected; for autosave
 	turn         chan struct{} // full while a checkpoint is under way or requested
 	done         chan struct{} // closed when the session is no longer live
 
 	// ---
-	rec       profiles.Session
-	request   request.Create
-	dir       *browser.Dir
-	chrome    browsers.Chrome // nil in status error, when Chrome could not be reopened
-	doc       state.Document  // with a nil chrome: what was last read of it
-	report    *restore.Report
-	clients   int
-	inFlight  int             // calls that use the browser now
-	lent      context.Context // the context of those calls; ends when an ending begins
-	takeBack  context.CancelCauseFunc
-	paused    bool
-	awake     bool // Chrome is known to run, so that clients may use it
-	restarted bool
-	crashes   []time.Time // recent crashes after which Chrome was started again
-	untold    bool        // webhooks were not notified of a crash
-	used      bool        // the browser was used since the last save
-	runs      *run.Runs
-	ending    *ending
-	over      bool // the session has ended; run only finishes the queues
+	rec             profiles.Session
+	request         request.Create
+	dir             *browser.Dir
+	chrome          browsers.Chrome // nil in status error, when Chrome could not be reopened
+	doc             state.Document  // with a nil chrome: what was last read of it
+	report          *restore.Report
+	clients         int
+	inFlight        int             // calls that use the browser now
+	useCtx          context.Context // the context of those calls; ends when an ending begins
+	cancelUse       context.CancelCauseFunc
+	paused          bool
+	thawed          bool // Chrome is known to run, so that clients may use it
+	restarted       bool
+	crashes         []time.Time // recent crashes after which Chrome was started again
+	crashUnreported bool        // webhooks were not notified of a crash
+	used            bool        // the browser was used since the last save
+	runs            *run.Runs
+	ending          *ending
+	ended           bool // the session has ended; run only finishes the queues
 	// checkpoint and reopening are under way unless nil. An ending waits for them.
-	checkpoint *checkpointing
-	reopening  *reopening
-	power      *queue.Queue     // freezes and thaws Chrome
-	records    *queue.Queue     // writes to the catalogue
-	replica    *save.Replica    // of the last checkpoint; nil while one is under way
-	auto       *autosave.Status // nil: automatic checkpoints were not requested
-	idle       *time.Timer
-	lifetime   *time.Timer
+	checkpoint  *checkpointing
+	reopening   *reopening
+	freezeQueue *queue.Queue     // freezes and thaws Chrome
+	recordQueue *queue.Queue     // writes to the catalogue
+	replica     *save.Replica    // of the last checkpoint; nil while one is under way
+	auto        *autosave.Status // nil: automatic checkpoints were not requested
+	idle        *time.Timer
+	lifetime    *time.Timer
 }
 
-func newLive(s *Service, rec profiles.Session, r request.Create, up restore.Started) *live {
-	l := &live{svc: s, id: rec.ID, rights: access.NewLiveSession(rec.ID, rec.UserID, rec.KeyID),
+func newLiveSession(s *Service, rec profiles.Session, r request.Create, up restore.Started) *liveSession {
+	l := &liveSession{svc: s, id: rec.ID, rights: access.NewLiveSession(rec.ID, rec.UserID, rec.KeyID),
 		calls: make(chan func()), finished: make(chan save.Ended), done: make(chan struct{}), runs: run.New(rec.ID, s.deps.Journal),
 		// Buffered, because run may have ended when the daemon stops.
-		checkpointed: make(chan save.Checkpointed, 1), reopened: make(chan reopened, 1), turn: make(chan struct{}, 1), left: make(chan struct{}, 1),
-		awake: true, power: queue.New(s.ctx, restore.ThawDeadline, s.work.Go), records: queue.New(s.ctx, recordDeadline, s.work.Go),
+		checkpointed: make(chan save.Checkpointed, 1), reopened: make(chan reopened, 1), turn: make(chan struct{}, 1), disconnected: make(chan struct{}, 1),
+		thawed: true, freezeQueue: queue.New(s.ctx, restore.ThawDeadline, s.work.Go), recordQueue: queue.New(s.ctx, recordDeadline, s.work.Go),
 		rec: rec, request: r, dir: up.Chrome.Dir(), chrome: up.Chrome, report: up.Report,
 		idle: time.NewTimer(r.Idle), lifetime: time.NewTimer(r.Lifetime)}
 	l.request.Overrides, l.installed, l.partial = up.Overrides, up.Extensions, up.Partial
-	l.lent, l.takeBack = context.WithCancelCause(s.ctx)
+	l.useCtx, l.cancelUse = context.WithCancelCause(s.ctx)
 	if r.AutoSave != nil {
 		l.auto = &autosave.Status{Settings: *r.AutoSave}
 	}
@@ -96,12 +96,12 @@ func newLive(s *Service, rec profiles.Session, r request.Create, up restore.Star
 
 // options returns the options of a Chrome that replaces the session's Chrome. Its tabs
 // are always reopened, whatever the create said of the first Chrome.
-func (l *live) options() browser.Options {
+func (l *liveSession) options() browser.Options {
 	return browser.Options{Engine: l.request.Engine, RestoreTabs: true, Overrides: l.request.Overrides, Passkeys: l.request.Passkeys, Extensions: l.installed}
 }
 
 // start begins the session's first run and its background work.
-func (l *live) start(up restore.Started) {
+func (l *liveSession) start(up restore.Started) {
 	l.beginRun()
 	l.svc.work.Go(l.run)
 	if slices.Contains(l.request.Record, RecordScreenshot) {
@@ -116,21 +116,21 @@ func (l *live) start(up restore.Started) {
 }
 
 // run is the session's goroutine.
-func (l *live) run() {
+func (l *liveSession) run() {
 	defer close(l.done)
-	defer func() { l.takeBack(nil) }()
+	defer func() { l.cancelUse(nil) }()
 	defer l.idle.Stop()
 	defer l.lifetime.Stop()
-	for !l.over || l.power.Len() > 0 || l.records.Len() > 0 {
+	for !l.ended || l.freezeQueue.Len() > 0 || l.recordQueue.Len() > 0 {
 		var gone, stopped <-chan struct{}
 		if l.ending == nil && l.chrome != nil {
 			gone = l.chrome.Done()
 		}
-		if l.ending == nil && l.reopening == nil && l.power.Len() == 0 && l.records.Len() == 0 {
+		if l.ending == nil && l.reopening == nil && l.freezeQueue.Len() == 0 && l.recordQueue.Len() == 0 {
 			stopped = l.svc.ctx.Done()
 		}
 		calls := l.calls
-		if l.over {
+		if l.ended {
 			calls = nil
 		}
 		select {
@@ -155,22 +155,22 @@ func (l *live) run() {
 			l.finishCheckpoint(c)
 		case r := <-l.reopened:
 			l.finishReopening(r)
-		case err := <-l.power.Reports():
-			l.power.Finish(err)
-		case err := <-l.records.Reports():
-			l.records.Finish(err)
+		case err := <-l.freezeQueue.Reports():
+			l.freezeQueue.Finish(err)
+		case err := <-l.recordQueue.Reports():
+			l.recordQueue.Finish(err)
 		case e := <-l.finished:
 			l.finish(e)
 		case <-stopped:
-			l.leave()
+			l.stopUnsaved()
 			return
 		}
 	}
 }
 
-// leave ends Chrome unsaved when the daemon must stop now. The user data directory and
-// the record of the live session stay, so that the next start rescues the session.
-func (l *live) leave() {
+// stopUnsaved ends Chrome unsaved when the daemon must stop now. The user data directory
+// and the record of the live session stay, so that the next start rescues the session.
+func (l *liveSession) stopUnsaved() {
 	l.svc.forget(l)
 	l.svc.work.Go(l.abandon)
 }
@@ -179,7 +179,7 @@ func (l *live) leave() {
 const killDeadline = 10 * time.Second
 
 // abandon cleans up after the session's goroutine has ended.
-func (l *live) abandon() {
+func (l *liveSession) abandon() {
 	ctx, cancel := context.WithTimeout(context.Background(), killDeadline)
 	defer cancel()
 	l.runs.Deafen()
@@ -195,7 +195,7 @@ func (l *live) abandon() {
 // ask runs f on the session's goroutine and returns its error. If the session has ended
 // meanwhile, the error is session_not_running. f changes memory only, so ask waits for it
 // once it has begun; ctx bounds the time until then.
-func (l *live) ask(ctx context.Context, f func() error) error {
+func (l *liveSession) ask(ctx context.Context, f func() error) error {
 	answer := make(chan error, 1)
 	select {
 	case l.calls <- func() { answer <- f() }:
@@ -209,7 +209,7 @@ func (l *live) ask(ctx context.Context, f func() error) error {
 
 // askAndWait runs f on the session's goroutine and waits until f, or a task that f has
 // added, calls reply. What was begun continues even if ctx ends first.
-func (l *live) askAndWait(ctx context.Context, f func(reply func(error))) error {
+func (l *liveSession) askAndWait(ctx context.Context, f func(reply func(error))) error {
 	answer := make(chan error, 1)
 	if err := l.ask(ctx, func() error {
 		f(func(err error) { answer <- err })
@@ -234,34 +234,34 @@ func notRunning(id string) error {
 }
 
 // busy reports whether the session is in use, so that the idle limit does not apply.
-func (l *live) busy() bool { return l.clients > 0 || l.inFlight > 0 || l.reopening != nil }
+func (l *liveSession) busy() bool { return l.clients > 0 || l.inFlight > 0 || l.reopening != nil }
 
 // touch restarts the idle limit.
-func (l *live) touch() { l.idle.Reset(l.request.Idle) }
+func (l *liveSession) touch() { l.idle.Reset(l.request.Idle) }
 
 // use lends the browser to a call. The call runs outside the session's goroutine, so that
 // a slow page delays no other call. A paused session is thawed for the time of the call.
 // When the session ends, the call is cancelled, because the Chrome may be parked and
 // become another session's.
-func (l *live) use(ctx context.Context, do func(context.Context, browsers.Chrome) error) error {
-	chrome, lent, giveBack, err := l.borrow(ctx)
+func (l *liveSession) use(ctx context.Context, do func(context.Context, browsers.Chrome) error) error {
+	chrome, useCtx, giveBack, err := l.borrow(ctx)
 	if err != nil {
 		return err
 	}
 	defer giveBack()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	defer context.AfterFunc(lent, cancel)()
+	defer context.AfterFunc(useCtx, cancel)()
 	err = do(ctx, chrome)
-	if err != nil && lent.Err() != nil {
-		return save.TakenBack(lent, err, "session.use")
+	if err != nil && useCtx.Err() != nil {
+		return save.TakenBack(useCtx, err, "session.use")
 	}
 	return err
 }
 
-// borrow returns the browser, thawed. The caller calls giveBack when it is done. lent
+// borrow returns the browser, thawed. The caller calls giveBack when it is done. useCtx
 // ends when an ending takes the browser back.
-func (l *live) borrow(ctx context.Context) (chrome browsers.Chrome, lent context.Context, giveBack func(), err error) {
+func (l *liveSession) borrow(ctx context.Context) (chrome browsers.Chrome, useCtx context.Context, giveBack func(), err error) {
 	l.awaitRestart(ctx)
 	taken := false
 	giveBack = func() {
@@ -269,7 +269,7 @@ func (l *live) borrow(ctx context.Context) (chrome browsers.Chrome, lent context
 		_ = l.ask(context.WithoutCancel(ctx), func() error {
 			l.inFlight--
 			l.touch()
-			l.settleFreeze()
+			l.freezeIfUnused()
 			return nil
 		})
 	}
@@ -278,7 +278,7 @@ func (l *live) borrow(ctx context.Context) (chrome browsers.Chrome, lent context
 			reply(err)
 			return
 		}
-		chrome, lent, taken = l.chrome, l.lent, true
+		chrome, useCtx, taken = l.chrome, l.useCtx, true
 		l.inFlight++
 		l.used = true
 		l.thaw(reply)
@@ -286,5 +286,5 @@ func (l *live) borrow(ctx context.Context) (chrome browsers.Chrome, lent context
 	if err != nil && taken {
 		giveBack()
 	}
-	return chrome, lent, giveBack, err
+	return chrome, useCtx, giveBack, err
 }

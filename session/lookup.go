@@ -86,13 +86,13 @@ func (l Lookup) Running(ctx context.Context, c access.Caller, id string) (agent.
 	if err != nil {
 		return nil, err
 	}
-	return driven{session}, nil
+	return agentAdapter{session}, nil
 }
 
 // Live returns the live session with an ID, or nil.
 func (l Lookup) Live(id string) agent.Live {
 	if session := l.s.sessions.Find(id); session != nil {
-		return driven{session}
+		return agentAdapter{session}
 	}
 	return nil
 }

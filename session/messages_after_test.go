@@ -20,14 +20,14 @@ func TestMessageDuringResume(t *testing.T) {
 		t.Fatal(err)
 	}
 	const first = "1 completed (asked): started saved ended"
-	r.records(id, first, "2 running (): restored message")
+	r.wantHistory(id, first, "2 running (): restored message")
 	if cancelled, err := r.Cancel(t.Context(), alice, id); err != nil || !cancelled {
 		t.Errorf("cancelled: %v, %v", cancelled, err)
 	}
 	if rec, err := r.catalogue.Session(t.Context(), id); err != nil || rec.Execution != profiles.ExecutionFinished {
 		t.Errorf("the task is %q, %v", rec.Execution, err)
 	}
-	r.records(id, first, "2 running (): restored message cancelled")
+	r.wantHistory(id, first, "2 running (): restored message cancelled")
 }
 
 // A session whose Chrome could not be reopened records a message with a type. It has no
@@ -44,9 +44,9 @@ func TestMessageWithoutARun(t *testing.T) {
 	if _, err := r.Send(t.Context(), alice, id, agent.MessageRequest{Type: "ERROR", Content: "it went away"}); err != nil {
 		t.Fatal(err)
 	}
-	if got, talk := r.talk(id, 0, false); cmp.Diff([]string{"ERROR it went away"}, got) != "" || talk.Status.ExecutionStatus != "error" {
+	if got, talk := r.conversation(id, 0, false); cmp.Diff([]string{"ERROR it went away"}, got) != "" || talk.Status.ExecutionStatus != "error" {
 		t.Errorf("%q, %+v", got, talk.Status)
 	}
 	r.resumed(alice, id)
-	r.records(id, "1 failed ("+notReopened+"): started save_failed ended", "2 running (): restored")
+	r.wantHistory(id, "1 failed ("+notReopened+"): started save_failed ended", "2 running (): restored")
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/stasisd/stasis/session/events"
 )
 
-// talk returns a session's conversation, each message as "type content".
-func (r *rig) talk(id string, after int64, whole bool) (all []string, talk agent.Conversation) {
+// conversation returns a session's conversation, each message as "type content".
+func (r *rig) conversation(id string, after int64, whole bool) (all []string, talk agent.Conversation) {
 	r.t.Helper()
 	talk, err := r.Messages(r.t.Context(), admin, id, after, whole)
 	if err != nil {
@@ -60,7 +60,7 @@ func TestMessages(t *testing.T) {
 		t.Errorf("the tab navigated to %s without an agent", went)
 	}
 	leave := r.follow(id)
-	if _, talk := r.talk(id, 0, false); !talk.HasAgent {
+	if _, talk := r.conversation(id, 0, false); !talk.HasAgent {
 		t.Error("a follower does not count as an agent")
 	}
 	is("ready", "running")
@@ -70,7 +70,7 @@ func TestMessages(t *testing.T) {
 	}
 	is("running", "running")
 	leave()
-	if _, talk := r.talk(id, 0, false); talk.HasAgent {
+	if _, talk := r.conversation(id, 0, false); talk.HasAgent {
 		t.Error("an agent that has disconnected still counts")
 	}
 	say(agent.MessageRequest{Type: "QUESTION", Content: "Which?"}, "")
@@ -101,7 +101,7 @@ func TestMessages(t *testing.T) {
 	is("error", "error")
 
 	long := "LOG " + strings.Repeat("x", 20<<10)
-	got, talk := r.talk(id, 0, false)
+	got, talk := r.conversation(id, 0, false)
 	want := []string{"USER Go, with token=***", "QUESTION Which?", "ERROR no", long, "ERROR it went away"}
 	if diff := cmp.Diff(want, got); diff != "" || talk.More || talk.HasAgent || talk.Status.Status != "error" {
 		t.Errorf("%+v (-want +got):\n%s", talk.Status, diff)
@@ -109,18 +109,18 @@ func TestMessages(t *testing.T) {
 	if got := string(talk.Messages[0].Metadata); got != `{"start_url":"https://a.example/?code=***"}` || string(talk.Messages[1].Metadata) != `{}` {
 		t.Errorf("metadata %s, %s", got, talk.Messages[1].Metadata)
 	}
-	got, talk = r.talk(id, 0, true)
+	got, talk = r.conversation(id, 0, true)
 	if got[0] != "USER Go, with token=hunter2" || !strings.Contains(string(talk.Messages[0].Metadata), "code=abc") {
 		t.Errorf("whole: %s, %s", got[0], talk.Messages[0].Metadata)
 	}
-	if got, _ := r.talk(id, 3, false); len(got) != 2 || got[0] != long {
+	if got, _ := r.conversation(id, 3, false); len(got) != 2 || got[0] != long {
 		t.Errorf("after 3: %d", len(got))
 	}
 	_, err = r.Messages(t.Context(), alice, id, 0, true)
 	wantCode(t, err, fault.Forbidden)
 	_, err = r.Messages(t.Context(), bob, id, 0, false)
 	wantCode(t, err, fault.SessionNotFound)
-	r.records(id, "1 completed (asked): started message message paused resumed message message ended")
+	r.wantHistory(id, "1 completed (asked): started message message paused resumed message message ended")
 	runs, _ := r.Runs(t.Context(), alice, id)
 	page, err := r.RunEvents(t.Context(), alice, id, runs[0].ID, 6, 1, false)
 	if err != nil || len(page.Events) != 1 || len(page.Events[0].Data) < 20<<10 {
@@ -141,7 +141,7 @@ func TestCancel(t *testing.T) {
 		if rec, _ := r.catalogue.Session(t.Context(), id); rec.Execution != execution {
 			t.Errorf("the task is %q, want %q", rec.Execution, execution)
 		}
-		r.records(id, "1 running (): started"+recorded)
+		r.wantHistory(id, "1 running (): started"+recorded)
 	}
 	cancel(false, "", "")
 	leave := r.follow(id)

@@ -49,7 +49,7 @@ func TestNotesAreSavedAndRestored(t *testing.T) {
 			_, err := r.SessionNotes(t.Context(), alice, id)
 			wantCode(t, err, fault.NoteNotFound)
 			r.note(admin, id, agent.NoteData{KeyDecisions: []string{"one"}, OpenTasks: []string{"task"}}) // alice's, because it is her session
-			r.records(id, "1 running (): started note")
+			r.wantHistory(id, "1 running (): started note")
 			r.end(alice, id, x.save)
 
 			has := func(id, of string, decisions ...string) {
@@ -90,19 +90,19 @@ func TestNotesAreSavedAndRestored(t *testing.T) {
 
 // A standby has the notes too, and so has a rescue.
 func TestNotesOfStandbysAndRescues(t *testing.T) {
-	r := standingBy(t, nil)
+	r := newStandbyRig(t, nil)
 	id := r.create(alice, nil).ID
 	r.note(alice, id, agent.NoteData{KeyDecisions: []string{"one"}})
 	r.end(alice, id, asDefault)
-	r.asks(alice, 1)
-	r.stand(1)
+	r.requestStandbys(alice, 1)
+	r.awaitStandbys(1)
 	standby := r.create(alice, fromAlice)
 	if n := standby.Restored.Notes; standby.Restored.Path != restore.PathStandby || n == nil || n.SessionID != id {
 		t.Errorf("%s restored %+v", standby.Restored.Path, n)
 	}
 	r.end(alice, standby.ID, none)
-	r.asks(alice, 0)
-	r.stand(0)
+	r.requestStandbys(alice, 0)
+	r.awaitStandbys(0)
 
 	second := r.create(alice, func(c *request.Create) { c.FromSession = id }).ID
 	r.kill()
@@ -122,7 +122,7 @@ func TestNotesOfARestart(t *testing.T) {
 	id := r.create(alice, onCrash).ID
 	for _, decision := range []string{"one", "two"} {
 		r.note(alice, id, agent.NoteData{KeyDecisions: []string{decision}})
-		r.crashes(id)
+		r.crashChrome(id)
 		info, err := r.Get(t.Context(), alice, id)
 		if err != nil {
 			t.Fatal(err)

@@ -31,7 +31,7 @@ func TestMemory(t *testing.T) {
 	if chrome.dead() || !chrome.Frozen() || r.Counts() != (Counts{Parked: 1}) || r.dirs() != 1 {
 		t.Errorf("dead %t, frozen %t, %+v, %d directories", chrome.dead(), chrome.Frozen(), r.Counts(), r.dirs())
 	}
-	r.holds(a.Snapshot.ID)
+	r.wantSnapshots(a.Snapshot.ID)
 
 	first := r.create(alice, fromAlice)
 	if p := first.Restored; p.Path != restore.PathParked || p.Mode != "memory" || p.RequestedMode != "memory" || p.FallbackReason != "" ||
@@ -55,7 +55,7 @@ func TestMemory(t *testing.T) {
 		t.Errorf("%+v", next.Default)
 	}
 	r.end(alice, second.ID, none)
-	r.holds(a.Snapshot.ID, next.Snapshot.ID)
+	r.wantSnapshots(a.Snapshot.ID, next.Snapshot.ID)
 }
 
 // A thawed Chrome is verified too, after the answer, against what was read before it was
@@ -181,7 +181,7 @@ func TestParkedChromesGiveWay(t *testing.T) {
 			t.Errorf("%+v", p)
 		}
 	}
-	r.holds(one, two)
+	r.wantSnapshots(one, two)
 }
 
 // A Chrome that needs more memory than parked ones may use is ended. Its files stay.
@@ -234,14 +234,14 @@ func TestParkedChromesEnd(t *testing.T) {
 	}
 	// The files outlive the daemon.
 	next := r.daemon(nil)
-	info, err := next.Create(t.Context(), alice, asking(func(c *request.Create) { c.FromEnvironment = two }))
+	info, err := next.Create(t.Context(), alice, newCreate(func(c *request.Create) { c.FromEnvironment = two }))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if p := info.Restored; p.Path != restore.PathCold || !strings.Contains(p.FallbackReason, "daemon") {
 		t.Errorf("%+v", p)
 	}
-	r.holds(two)
+	r.wantSnapshots(two)
 }
 
 // late is a client whose connection is so slow that the session ends meanwhile. told

@@ -14,27 +14,29 @@ import (
 	"github.com/stasisd/stasis/session/save"
 )
 
-// harm damages the cookie database in a Chrome's profile.
-func (r *rig) harm(c *fakeChrome) { r.replace(c, "Cookies", strings.Repeat("no database ", 1000)) }
+// damageCookies damages the cookie database in a Chrome's profile.
+func (r *rig) damageCookies(c *fakeChrome) {
+	r.replace(c, "Cookies", strings.Repeat("no database ", 1000))
+}
 
 // Automatic checkpoints with damage are reported as failures and replace no good one.
 // Nothing is stored again while nothing changes. A resume uses the newest good one and
 // says so.
 func TestAutoSaveDamaged(t *testing.T) {
 	r := newRig(t, nil)
-	id := r.create(alice, every(5*time.Millisecond, 2)).ID
+	id := r.create(alice, autoSaveEvery(5*time.Millisecond, 2)).ID
 	chrome := r.browsers.last()
-	first := r.newer(id, "")
+	first := r.awaitNewer(id, "")
 	r.rewrite(chrome, "changed")
-	good := r.newer(id, first)
-	r.harm(chrome)
+	good := r.awaitNewer(id, first)
+	r.damageCookies(chrome)
 	await(t, "failures", func() bool { return r.autoSaved(id).Failures > 2 })
-	is, a := r.autos(id), r.autoSaved(id)
+	is, a := r.autoCheckpoints(id), r.autoSaved(id)
 	if len(is) > 3 || !slices.Contains(is, first) || !slices.Contains(is, good) || a.SnapshotID != good || !strings.Contains(a.Error, "damaged") {
 		t.Errorf("got %v, of which %s and %s are good; %+v", is, first, good, a)
 	}
 	await(t, "another checkpoint is tried", func() bool { return r.autoSaved(id).Failures > a.Failures+2 })
-	if now := r.autos(id); !slices.Equal(now, is) {
+	if now := r.autoCheckpoints(id); !slices.Equal(now, is) {
 		t.Errorf("got %v, before %v", now, is)
 	}
 	r.end(alice, id, none)
@@ -52,7 +54,7 @@ func TestAutoSaveDamaged(t *testing.T) {
 func TestOnlyDamaged(t *testing.T) {
 	r := newRig(t, nil)
 	id := r.create(alice, nil).ID
-	r.harm(r.browsers.last())
+	r.damageCookies(r.browsers.last())
 	a := r.checkpoint(id, plain)
 	got, err := r.restorer.Resolve(t.Context(), alice, restore.Named{FromSession: id})
 	if err != nil || got.Snapshot.ID != a.Snapshot.ID {
@@ -73,7 +75,7 @@ func TestPruneDamaged(t *testing.T) {
 	}
 	r.pruner.PruneCheckpoints(t.Context(), id, 2)
 	var left string
-	for _, id := range r.autos(id) {
+	for _, id := range r.autoCheckpoints(id) {
 		left += id[:1]
 	}
 	if left != "hfc" {
@@ -103,7 +105,7 @@ func TestCheckpointUnread(t *testing.T) {
 // No trigger starts an automatic checkpoint before the retry of a failed one.
 func TestRetryDelaysOtherTriggers(t *testing.T) {
 	r := newRig(t, nil)
-	id := r.create(alice, every(time.Hour, 1)).ID
+	id := r.create(alice, autoSaveEvery(time.Hour, 1)).ID
 	r.browsers.fails(fault.New(fault.StoreFull, "fake", "no space"), "precopy", "copy")
 	saver := r.sessions.Find(id).autosave(autosave.Settings{Interval: time.Minute, Keep: 1}, false)
 	for n := range 3 {

@@ -103,11 +103,11 @@ func TestSnapshotIsNotRemovedWhileRead(t *testing.T) {
 			if err := test.read(snap); err != nil || !opened {
 				t.Fatalf("opened %t, %v", opened, err)
 			}
-			r.holds(snap)
+			r.wantSnapshots(snap)
 			if err := r.library.DeleteSnapshot(t.Context(), alice, snap); err != nil {
 				t.Errorf("afterwards: %v", err)
 			}
-			r.holds()
+			r.wantSnapshots()
 		})
 	}
 }
@@ -126,7 +126,7 @@ func TestRemovedBeforeItIsRead(t *testing.T) {
 	}
 	for name, read := range map[string]func(snap string) error{
 		"restore": func(snap string) error {
-			_, err := r.Create(ctx, alice, asking(func(c *request.Create) { c.FromEnvironment = snap }))
+			_, err := r.Create(ctx, alice, newCreate(func(c *request.Create) { c.FromEnvironment = snap }))
 			return err
 		},
 		"archive": func(snap string) error { _, err := r.library.Archive(ctx, keeper, snap); return err },

@@ -26,13 +26,13 @@ const (
 )
 
 // beginRun begins a run with the session's Chrome.
-func (l *live) beginRun() {
+func (l *liveSession) beginRun() {
 	l.runs.Begin(l.chrome, l.report, slices.Contains(l.request.Record, RecordConsole))
 }
 
-// tellEnd records an ending's outcome. over reports that the session no longer has its
+// recordEnd records an ending's outcome. over reports that the session no longer has its
 // Chrome and that the run ends.
-func (l *live) tellEnd(why cause, e save.Ended) (status profiles.RunStatus, reason string, over bool) {
+func (l *liveSession) recordEnd(why cause, e save.Ended) (status profiles.RunStatus, reason string, over bool) {
 	if s := e.Answer.Snapshot; s != nil && e.Over {
 		l.runs.RecordSaved(*s, e.Answer.Default)
 	}
@@ -70,17 +70,17 @@ func (c cause) run() (profiles.RunStatus, string) {
 }
 
 // pictures records screenshots of the session until it ends.
-func (l *live) pictures() {
+func (l *liveSession) pictures() {
 	pictures.Record(l.svc.ctx, pictures.Session{ID: l.id, Moved: l.runs.Moved(), Done: l.done, Look: l.view}, l.svc.deps.Log)
 }
 
 // view returns the browser for a screenshot; none while the session is paused.
-func (l *live) view(ctx context.Context) (view pictures.View, err error) {
+func (l *liveSession) view(ctx context.Context) (view pictures.View, err error) {
 	err = l.ask(ctx, func() error {
 		if err := l.usable(); err != nil || l.paused {
 			return err
 		}
-		view = pictures.View{Browser: l.chrome, Writer: l.runs.Writer(), Lent: l.lent}
+		view = pictures.View{Browser: l.chrome, Writer: l.runs.Writer(), Lent: l.useCtx}
 		return nil
 	})
 	return view, err

@@ -47,8 +47,8 @@ func (r *rig) history(id string) []string {
 	return all
 }
 
-// records checks a session's history.
-func (r *rig) records(id string, want ...string) {
+// wantHistory checks a session's history.
+func (r *rig) wantHistory(id string, want ...string) {
 	r.t.Helper()
 	if diff := cmp.Diff(want, r.history(id)); diff != "" {
 		r.t.Errorf("-want +got:\n%s", diff)
@@ -69,17 +69,17 @@ func TestRunsOfASession(t *testing.T) {
 	}
 	leave()
 	r.end(alice, id, memory)
-	r.records(id, "1 completed (asked): started navigated client_connected paused resumed client_disconnected saved ended")
+	r.wantHistory(id, "1 completed (asked): started navigated client_connected paused resumed client_disconnected saved ended")
 
 	restored := r.create(alice, func(c *request.Create) { c.FromSession = id }).ID
 	r.end(alice, restored, none)
-	r.records(restored, "1 completed (asked): restored ended")
+	r.wantHistory(restored, "1 completed (asked): restored ended")
 
 	// A client that stays to the end is disconnected in the record.
 	attended := r.create(alice, nil).ID
 	defer r.attach(attended)()
 	r.end(alice, attended, filesystem)
-	r.records(attended, "1 completed (asked): started client_connected client_disconnected saved ended")
+	r.wantHistory(attended, "1 completed (asked): started client_connected client_disconnected saved ended")
 
 	_, err := r.Runs(t.Context(), bob, id)
 	wantCode(t, err, fault.SessionNotFound)
@@ -117,34 +117,34 @@ func TestRunsThatFail(t *testing.T) {
 	wantCode(t, err, fault.SaveFailed)
 	r.browsers.works()
 	const goesOn = "1 %s: started save_failed"
-	r.records(id, fmt.Sprintf(goesOn, "running ()"))
+	r.wantHistory(id, fmt.Sprintf(goesOn, "running ()"))
 
 	r.catalogue.fails(errBroken, "Commit")
 	_, err = r.End(t.Context(), alice, id, filesystem)
 	wantCode(t, err, fault.SaveFailed)
 	first := fmt.Sprintf(goesOn, "failed ("+afterSave+")") + " save_failed ended"
-	r.records(id, first, "2 running (): restored")
+	r.wantHistory(id, first, "2 running (): restored")
 
 	r.browsers.fails(errBroken, "restored")
 	_, err = r.End(t.Context(), alice, id, filesystem)
 	wantCode(t, err, fault.SaveFailed)
 	second := "2 failed (" + notReopened + "): restored save_failed ended"
-	r.records(id, first, second)
+	r.wantHistory(id, first, second)
 	r.browsers.works()
 	r.catalogue.works()
 	if _, err := r.Resume(t.Context(), alice, id); err != nil {
 		t.Fatal(err)
 	}
-	r.records(id, first, second, "3 running (): restored")
+	r.wantHistory(id, first, second, "3 running (): restored")
 
 	r.browsers.last().die()
 	r.ended(id)
 	await(t, "the run's end", func() bool { return !strings.Contains(r.history(id)[2], "running") })
-	r.records(id, first, second, "3 failed ("+chromeCrashed+"): restored saved ended")
+	r.wantHistory(id, first, second, "3 failed ("+chromeCrashed+"): restored saved ended")
 }
 
-// reworded changes the text of the reason in a session's record.
-func (r *rig) reworded(id string) {
+// changeReasonText changes the text of the reason in a session's record.
+func (r *rig) changeReasonText(id string) {
 	r.t.Helper()
 	if _, err := r.catalogue.UpdateSession(r.t.Context(), id, func(rec *profiles.Session) error {
 		rec.Reason.Text = "worded anew"
@@ -282,5 +282,5 @@ func TestPictures(t *testing.T) {
 		c.happens(browser.HappenedNavigation, map[string]any{"url": "https://a.example/"})
 	}
 	await(t, "a screenshot", func() bool { return strings.HasSuffix(r.history(id)[0], "started navigated screenshot") })
-	r.records(plain, "1 running (): started navigated")
+	r.wantHistory(plain, "1 running (): started navigated")
 }

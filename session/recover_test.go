@@ -98,7 +98,7 @@ func TestRecover(t *testing.T) {
 			kept = append(kept, row.ID)
 		}
 	}
-	r.holds(kept...)
+	r.wantSnapshots(kept...)
 	if r.dirs() != 0 {
 		t.Errorf("%d directories", r.dirs())
 	}

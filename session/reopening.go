@@ -33,7 +33,7 @@ type reopened struct {
 
 // reopen tries again to start Chrome on the profile that a failed save kept, on its own
 // goroutine. It continues when the caller has gone.
-func (l *live) reopen(end func(error)) {
+func (l *liveSession) reopen(end func(error)) {
 	ctx, cancel := context.WithTimeout(l.svc.ctx, reopenDeadline)
 	l.reopening = &reopening{cancel: cancel, waiters: []func(error){end}}
 	rec, dir, doc, options := l.rec, l.dir, l.doc, l.options()
@@ -56,18 +56,18 @@ func (r *reopening) giveWay(mode save.Mode, patience time.Duration) {
 
 // finishReopening handles the outcome of a reopening. An ending that has waited for it
 // continues.
-func (l *live) finishReopening(r reopened) {
+func (l *liveSession) finishReopening(r reopened) {
 	l.reopening.cancel()
 	if l.reopening.timer != nil {
 		l.reopening.timer.Stop()
 	}
 	switch {
 	case r.err == nil:
-		l.goOn(r.started)
+		l.continueWith(r.started)
 	case l.doc.Complete:
 		l.doc.Datadir = state.DatadirCrash // the Chrome that did not start may have had it open
 	}
-	l.records.After(func() {
+	l.recordQueue.After(func() {
 		was := l.reopening
 		l.reopening = nil
 		l.touch()
@@ -84,7 +84,7 @@ func (l *live) finishReopening(r reopened) {
 }
 
 // awaitReopening waits for the end of a reopening that is under way.
-func (l *live) awaitReopening(ctx context.Context) {
+func (l *liveSession) awaitReopening(ctx context.Context) {
 	// The caller's next request returns the outcome.
 	_ = l.askAndWait(ctx, func(reply func(error)) {
 		if l.reopening == nil {
@@ -95,10 +95,10 @@ func (l *live) awaitReopening(ctx context.Context) {
 	})
 }
 
-// goOn continues the session in a reopened Chrome. From now on the session's report is
-// that of the reopening.
-func (l *live) goOn(again restore.Started) {
-	l.chrome, l.awake, l.restarted, l.paused = again.Chrome, true, true, false
+// continueWith continues the session in a reopened Chrome. From now on the session's
+// report is that of the reopening.
+func (l *liveSession) continueWith(again restore.Started) {
+	l.chrome, l.thawed, l.restarted, l.paused = again.Chrome, true, true, false
 	l.setStatus(profiles.StatusReady, profiles.Reason{})
 	l.setReport(again.Report)
 	l.beginRun()

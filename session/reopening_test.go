@@ -12,8 +12,8 @@ import (
 	"github.com/stasisd/stasis/session/save"
 )
 
-// failed makes a session whose save failed and whose Chrome could not be reopened.
-func (r *rig) failed() (id string) {
+// failedSave makes a session whose save failed and whose Chrome could not be reopened.
+func (r *rig) failedSave() (id string) {
 	r.t.Helper()
 	id = r.create(alice, nil).ID
 	r.catalogue.fails(errBroken, "Commit")
@@ -29,7 +29,7 @@ func (r *rig) failed() (id string) {
 // or fails when the daemon cancels it. resumed receives the outcome.
 func (r *rig) reopening() (id string, goOn func(), resumed <-chan error) {
 	r.t.Helper()
-	id = r.failed()
+	id = r.failedSave()
 	began, up, done := make(chan struct{}), make(chan struct{}), make(chan error, 1)
 	r.browsers.on("restored", func(c *fakeChrome) error {
 		close(began)
@@ -160,7 +160,7 @@ func TestEndWaitsForAReopening(t *testing.T) {
 	if s := r.status(id); s != profiles.StatusCompleted {
 		t.Errorf("afterwards the session is %s", s)
 	}
-	r.records(id, "1 failed (a save failed and Chrome could not be reopened): started save_failed ended", "2 completed (asked): restored saved ended")
+	r.wantHistory(id, "1 failed (a save failed and Chrome could not be reopened): started save_failed ended", "2 completed (asked): restored saved ended")
 }
 
 // An end cancels a Chrome that does not start: at once if nothing is to be saved, else

@@ -41,7 +41,7 @@ func TestSnapshotWithoutAReadableDocument(t *testing.T) {
 		if _, err := r.catalogue.Commit(t.Context(), profiles.Commit{Snapshot: bad}); err != nil {
 			t.Fatal(err)
 		}
-		_, err = r.Create(t.Context(), alice, asking(func(c *request.Create) { c.FromEnvironment = saved.ID }))
+		_, err = r.Create(t.Context(), alice, newCreate(func(c *request.Create) { c.FromEnvironment = saved.ID }))
 		if fault.CodeOf(err) != fault.ArchiveDamaged || !strings.Contains(err.Error(), saved.ID) || !strings.Contains(err.Error(), test.says) ||
 			strings.Contains(err.Error(), "31337") {
 			t.Errorf("%s: %v", name, err)

@@ -42,7 +42,7 @@ func TestCallsWaitForRescue(t *testing.T) {
 		waits <- err
 	}()
 	go func() {
-		_, err := r.Create(t.Context(), alice, asking(func(c *request.Create) { c.FromSession = other }))
+		_, err := r.Create(t.Context(), alice, newCreate(func(c *request.Create) { c.FromSession = other }))
 		waits <- err
 	}()
 	await(t, "both wait", func() bool {

@@ -52,7 +52,7 @@ func TestPrecedenceOfSources(t *testing.T) {
 		})
 	}
 	t.Run("a missing source of higher rank is an error", func(t *testing.T) {
-		_, err := r.Create(t.Context(), alice, asking(func(c *request.Create) { c.FromSession, c.FromDefaultOf = "gone", "alice" }))
+		_, err := r.Create(t.Context(), alice, newCreate(func(c *request.Create) { c.FromSession, c.FromDefaultOf = "gone", "alice" }))
 		wantCode(t, err, fault.SnapshotNotFound)
 		info := r.create(alice, func(c *request.Create) { c.FromSession, c.FromDefaultOf, c.FreshIfNone = "gone", "alice", true })
 		if info.Restored != nil {
@@ -81,7 +81,7 @@ func TestIfMissing(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			before := len(r.browsers.all())
-			_, err := r.Create(t.Context(), alice, asking(test.ask))
+			_, err := r.Create(t.Context(), alice, newCreate(test.ask))
 			wantCode(t, err, test.code)
 			if len(r.browsers.all()) != before {
 				t.Error("a Chrome was started")
@@ -112,9 +112,9 @@ func TestFreshSessionBelongsToSourceUser(t *testing.T) {
 		}
 		r.end(admin, info.ID, none)
 	}
-	_, err := r.Create(t.Context(), alice, asking(func(c *request.Create) { c.FromDefaultOf = "bob" }))
+	_, err := r.Create(t.Context(), alice, newCreate(func(c *request.Create) { c.FromDefaultOf = "bob" }))
 	wantCode(t, err, fault.SnapshotNotFound)
-	_, err = r.Create(t.Context(), alice, asking(func(c *request.Create) { c.FromDefaultOf, c.FreshIfNone = "bob", true }))
+	_, err = r.Create(t.Context(), alice, newCreate(func(c *request.Create) { c.FromDefaultOf, c.FreshIfNone = "bob", true }))
 	wantCode(t, err, fault.Forbidden)
 }
 
@@ -131,7 +131,7 @@ func TestOwnership(t *testing.T) {
 		"default":     func(c *request.Create) { c.FromDefaultOf = "alice" },
 	} {
 		t.Run("restore "+name, func(t *testing.T) {
-			_, err := r.Create(ctx, bob, asking(ask))
+			_, err := r.Create(ctx, bob, newCreate(ask))
 			wantCode(t, err, fault.SnapshotNotFound)
 			// An admin may restore it, and it stays the user's.
 			info := r.create(admin, ask)
@@ -139,13 +139,13 @@ func TestOwnership(t *testing.T) {
 				t.Errorf("the session belongs to %s", info.UserID)
 			}
 			r.end(admin, info.ID, none)
-			_, err = r.Create(ctx, admin, asking(func(c *request.Create) { ask(c); c.UserID = "bob" }))
+			_, err = r.Create(ctx, admin, newCreate(func(c *request.Create) { ask(c); c.UserID = "bob" }))
 			wantCode(t, err, fault.UserMismatch)
-			_, err = r.Create(ctx, admin, asking(func(c *request.Create) { ask(c); c.UserID, c.FreshIfNone = "bob", true }))
+			_, err = r.Create(ctx, admin, newCreate(func(c *request.Create) { ask(c); c.UserID, c.FreshIfNone = "bob", true }))
 			wantCode(t, err, fault.UserMismatch)
 		})
 	}
-	_, err := r.Create(ctx, bob, asking(func(c *request.Create) { c.UserID = "alice" }))
+	_, err := r.Create(ctx, bob, newCreate(func(c *request.Create) { c.UserID = "alice" }))
 	wantCode(t, err, fault.Forbidden)
 
 	for name, call := range map[string]func(access.Caller) error{
@@ -215,7 +215,7 @@ func TestOwnership(t *testing.T) {
 	if r.status(live) != profiles.StatusReady {
 		t.Errorf("alice's session is %s", r.status(live))
 	}
-	r.holds(snap)
+	r.wantSnapshots(snap)
 }
 
 // A key without the right "use" may do nothing here.
@@ -225,7 +225,7 @@ func TestRights(t *testing.T) {
 	id := r.create(alice, nil).ID
 	idle := access.Caller{KeyID: "key-i", UserID: "alice", Rights: []access.Right{access.RightSecrets}}
 	for name, call := range map[string]func() error{
-		"create":   func() error { _, err := r.Create(ctx, idle, asking(nil)); return err },
+		"create":   func() error { _, err := r.Create(ctx, idle, newCreate(nil)); return err },
 		"get":      func() error { _, err := r.Get(ctx, idle, id); return err },
 		"list":     func() error { _, _, err := r.List(ctx, idle, request.List{}); return err },
 		"navigate": func() error { _, err := r.Navigate(ctx, idle, id, "https://a.example/"); return err },

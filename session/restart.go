@@ -21,7 +21,7 @@ const (
 // crash handles the end of Chrome's process. It first records the status. It then starts
 // Chrome again if the create allows that and it has not crashed too often, else the
 // session ends.
-func (l *live) crash() {
+func (l *liveSession) crash() {
 	e := ending{cause: causeCrash, reason: profiles.ReasonCrashed.With(chromeCrashed)}
 	if l.request.Restart {
 		now := l.svc.deps.Now()
@@ -32,13 +32,13 @@ func (l *live) crash() {
 			e.reason = profiles.ReasonCrashLoop.With(fmt.Sprintf("Chrome crashed, after %d restarts within %d minutes", maxRestarts, restartWindow/time.Minute))
 		}
 	}
-	l.untold = true
+	l.crashUnreported = true
 	l.setStatus(profiles.StatusError, e.reason) // until it is ready again, or finally
 	l.begin(e)
 }
 
-// whyTaken returns the error for calls that used the browser when the ending took it.
-func (e ending) whyTaken() error {
+// useError returns the error for calls that used the browser when the ending took it.
+func (e ending) useError() error {
 	const op = "session.use"
 	switch {
 	case e.restart:
@@ -52,24 +52,24 @@ func (e ending) whyTaken() error {
 
 // awaitRestart waits while the session's Chrome is started again, after a crash or by a
 // resume. Without it, a caller that retries at once would get session_ending.
-func (l *live) awaitRestart(ctx context.Context) {
+func (l *liveSession) awaitRestart(ctx context.Context) {
 	l.awaitReopening(ctx)
 	l.awaitCrashRestart(ctx)
 }
 
 // awaitCrashRestart waits while Chrome is started again after a crash.
-func (l *live) awaitCrashRestart(ctx context.Context) {
+func (l *liveSession) awaitCrashRestart(ctx context.Context) {
 	l.awaitEnding(ctx, func(e *ending) bool { return e.restart })
 }
 
 // awaitCrash waits until a crash is handled, by a restart or by saving what is left, so
 // that a resume right after a crash succeeds.
-func (l *live) awaitCrash(ctx context.Context) {
+func (l *liveSession) awaitCrash(ctx context.Context) {
 	l.awaitEnding(ctx, func(e *ending) bool { return e.cause == causeCrash })
 }
 
 // awaitEnding waits for the end of a matching ending that is under way.
-func (l *live) awaitEnding(ctx context.Context, of func(*ending) bool) {
+func (l *liveSession) awaitEnding(ctx context.Context, of func(*ending) bool) {
 	result := make(chan save.Ended, 1)
 	if l.ask(ctx, func() error {
 		if l.ending == nil || !of(l.ending) {

@@ -15,8 +15,9 @@ import (
 
 func onCrash(c *request.Create) { c.Restart = true }
 
-// crashes kills a session's Chrome and waits until another runs or the session has ended.
-func (r *rig) crashes(id string) {
+// crashChrome kills a session's Chrome and waits until another runs or the session has
+// ended.
+func (r *rig) crashChrome(id string) {
 	r.t.Helper()
 	old := r.sessions.Find(id)
 	was := r.browsers.last()
@@ -41,7 +42,7 @@ func TestRestartOnCrash(t *testing.T) {
 	first := r.create(alice, onCrash)
 	dir := r.browsers.last().dir
 	for n := range maxRestarts {
-		r.crashes(first.ID)
+		r.crashChrome(first.ID)
 		info, err := r.Get(t.Context(), alice, first.ID)
 		if err != nil || info.Status != profiles.StatusReady || !info.BrowserRestarted || info.Tickets[access.PurposeCDP] != first.Tickets[access.PurposeCDP] {
 			t.Fatalf("crash %d: %+v, %v", n+1, info, err)
@@ -50,15 +51,15 @@ func TestRestartOnCrash(t *testing.T) {
 			t.Errorf("crash %d: on %s as %s", n+1, c.dir.Name(), c.restored.Datadir)
 		}
 	}
-	r.crashes(first.ID)
+	r.crashChrome(first.ID)
 	info, err := r.Get(t.Context(), alice, first.ID)
 	if err != nil || info.Status != profiles.StatusError || info.Reason.Code != profiles.ReasonCrashLoop {
 		t.Errorf("after too many crashes: %s (%s), %v", info.Status, info.Reason, err)
 	}
-	r.records(first.ID, "1 failed (Chrome crashed): started ended", "2 failed (Chrome crashed): restored ended",
+	r.wantHistory(first.ID, "1 failed (Chrome crashed): started ended", "2 failed (Chrome crashed): restored ended",
 		"3 failed (Chrome crashed): restored ended", "4 failed (Chrome crashed): restored saved ended")
 	r.resumed(alice, first.ID)
-	r.crashes(first.ID) // the count starts again
+	r.crashChrome(first.ID) // the count starts again
 	if s := r.status(first.ID); s != profiles.StatusReady {
 		t.Errorf("after a resume: %s", s)
 	}
@@ -68,7 +69,7 @@ func TestRestartsAreForgotten(t *testing.T) {
 	r := newRig(t, nil)
 	id := r.create(alice, onCrash).ID
 	for n := range 2 * maxRestarts {
-		r.crashes(id)
+		r.crashChrome(id)
 		if s := r.status(id); s != profiles.StatusReady {
 			t.Fatalf("crash %d: %s", n+1, s)
 		}
@@ -81,7 +82,7 @@ func TestRestartFails(t *testing.T) {
 	r := newRig(t, nil)
 	id := r.create(alice, onCrash).ID
 	r.browsers.fails(errBroken, "restored")
-	r.crashes(id)
+	r.crashChrome(id)
 	info, err := r.Get(t.Context(), alice, id)
 	if err != nil || info.Status != profiles.StatusError || info.Reason.Code != profiles.ReasonNotRestarted || r.dirs() != 0 {
 		t.Errorf("%s (%s), %v, %d directories", info.Status, info.Reason, err, r.dirs())
@@ -115,7 +116,7 @@ func TestCallsWaitForRestart(t *testing.T) {
 		},
 		"end": func(id string) error { _, err := r.End(ctx, alice, id, filesystem); return err },
 	} {
-		id := r.create(alice, func(c *request.Create) { onCrash(c); hooked(c) }).ID
+		id := r.create(alice, func(c *request.Create) { onCrash(c); withWebhook(c) }).ID
 		l := r.sessions.Find(id)
 		began, goOn := make(chan struct{}), make(chan struct{})
 		r.browsers.on("restored", func(*fakeChrome) error { close(began); <-goOn; return nil })
@@ -155,7 +156,7 @@ func TestKilledDuringRestart(t *testing.T) {
 	ctx := t.Context()
 	id := r.create(alice, onCrash).ID
 	r.browsers.on("restored", func(*fakeChrome) error { r.catalogue.fails(errBroken, "UpdateSession"); return nil })
-	r.crashes(id)
+	r.crashChrome(id)
 	if rec, err := r.catalogue.Session(ctx, id); err != nil || rec.Status != profiles.StatusError || !rec.EndedAt.IsZero() {
 		t.Fatalf("%+v, %v", rec, err)
 	}
@@ -205,7 +206,7 @@ func TestCallRightAfterCrash(t *testing.T) {
 func TestNoRestart(t *testing.T) {
 	r := newRig(t, nil)
 	id := r.create(alice, nil).ID
-	r.crashes(id)
+	r.crashChrome(id)
 	if s := r.status(id); s != profiles.StatusError {
 		t.Errorf("the session is %s", s)
 	}

@@ -21,7 +21,7 @@ func (s *Service) Resume(ctx context.Context, c access.Caller, id string) (answe
 
 // resume is Resume, also for a create with resume. r has the ID, and says what to do if
 // nothing was saved.
-func (s *Service) resume(ctx context.Context, c access.Caller, r request.Create) (answer.Acknowledged, *live, error) {
+func (s *Service) resume(ctx context.Context, c access.Caller, r request.Create) (answer.Acknowledged, *liveSession, error) {
 	for {
 		rec, err := s.resumable(ctx, c, r.SessionID)
 		if err != nil {
@@ -35,7 +35,7 @@ func (s *Service) resume(ctx context.Context, c access.Caller, r request.Create)
 		}
 		l := s.sessions.Find(rec.ID)
 		if l == nil {
-			if l, err = s.revive(ctx, c, rec.ID, r); l != nil || err != nil {
+			if l, err = s.resumeEnded(ctx, c, rec.ID, r); l != nil || err != nil {
 				return answer.Acknowledged{Success: true, Status: "resumed", Message: "the session was restored from its last snapshot"}, l, err
 			}
 			continue // another request has resumed it meanwhile
@@ -65,7 +65,7 @@ func (s *Service) resumable(ctx context.Context, c access.Caller, id string) (pr
 }
 
 // resume continues a live session.
-func (l *live) resume(ctx context.Context) (answer.Acknowledged, error) {
+func (l *liveSession) resume(ctx context.Context) (answer.Acknowledged, error) {
 	a := answer.Acknowledged{Success: true, Status: "resumed", Message: "the session continues"}
 	l.awaitCrash(ctx)
 	running := false
@@ -79,7 +79,7 @@ func (l *live) resume(ctx context.Context) (answer.Acknowledged, error) {
 			l.reopen(reply)
 		case !l.paused:
 			running = true
-			l.records.After(func() { reply(nil) }) // wait until its status is recorded
+			l.recordQueue.After(func() { reply(nil) }) // wait until its status is recorded
 		default:
 			l.unpause(reply)
 		}
@@ -92,7 +92,7 @@ func (l *live) resume(ctx context.Context) (answer.Acknowledged, error) {
 }
 
 // unpause thaws a paused session and records its new status.
-func (l *live) unpause(end func(error)) {
+func (l *liveSession) unpause(end func(error)) {
 	l.thaw(func(err error) {
 		if err == nil { // an ending may have begun
 			err = l.usable() // an ending has begun
@@ -102,7 +102,7 @@ func (l *live) unpause(end func(error)) {
 			end(err)
 			return
 		case !l.paused: // another request has resumed it first
-			l.records.After(func() { end(nil) })
+			l.recordQueue.After(func() { end(nil) })
 			return
 		}
 		l.paused = false
@@ -113,13 +113,13 @@ func (l *live) unpause(end func(error)) {
 		l.setStatus(status, profiles.Reason{})
 		l.runs.Record(events.Resumed, nil)
 		l.touch()
-		l.records.After(func() { end(nil) })
+		l.recordQueue.After(func() { end(nil) })
 	})
 }
 
-// revive makes an ended session live again, with the options it was created with. It
+// resumeEnded makes an ended session live again, with the options it was created with. It
 // returns nil if the session is live again already.
-func (s *Service) revive(ctx context.Context, c access.Caller, id string, by request.Create) (*live, error) {
+func (s *Service) resumeEnded(ctx context.Context, c access.Caller, id string, by request.Create) (*liveSession, error) {
 	if err := c.Require(access.Restore); err != nil {
 		return nil, err
 	}
@@ -140,15 +140,15 @@ func (s *Service) revive(ctx context.Context, c access.Caller, id string, by req
 	if rec.EndedAt.IsZero() {
 		return nil, fault.New(fault.SessionEnding, "session.resume", "session %s is being ended", id)
 	}
-	asked, err := request.Recorded(s.deps.Vault, rec)
+	options, err := request.Recorded(s.deps.Vault, rec)
 	if err != nil {
 		return nil, err
 	}
-	asked.FreshIfNone, asked.Wait = by.FreshIfNone, by.Wait
-	if asked.OnLive == request.OnLiveShare { // this session itself is requested
-		asked.OnLive = request.OnLiveFail
+	options.FreshIfNone, options.Wait = by.FreshIfNone, by.Wait
+	if options.OnLive == request.OnLiveShare { // this session itself is requested
+		options.OnLive = request.OnLiveFail
 	}
-	l, err := s.bring(ctx, c, asked, &rec)
+	l, err := s.createOrShare(ctx, c, options, &rec)
 	if fault.Is(err, fault.NoSnapshot) {
 		err = fault.New(fault.NoSnapshot, "session.resume",
 			"session %s was never saved; to start it empty with the same ID, create it with this session_id, resume: true and if_missing: fresh", id)

@@ -43,12 +43,12 @@ func TestResumeRestoresNotes(t *testing.T) {
 func TestResumeKeepsCreateOptions(t *testing.T) {
 	r := newRig(t, nil)
 	id := r.create(alice, func(c *request.Create) {
-		every(5*time.Millisecond, 2)(c)
+		autoSaveEvery(5*time.Millisecond, 2)(c)
 		onCrash(c)
-		hooked(c)
+		withWebhook(c)
 		c.Record = []string{RecordScreenshot}
 	}).ID
-	last := r.newer(id, "")
+	last := r.awaitNewer(id, "")
 	for life, end := range []func(){
 		func() { r.end(alice, id, filesystem) },
 		func() {
@@ -60,25 +60,25 @@ func TestResumeKeepsCreateOptions(t *testing.T) {
 		},
 	} {
 		end()
-		told := len(r.toldTo(hookURL))
+		before := len(r.sentTo(hookURL))
 		if info := r.resumed(alice, id); info.WebhookURL != hookURL || !info.HasAgent {
 			t.Errorf("life %d: webhook %q, agent %v", life, info.WebhookURL, info.HasAgent)
 		}
 		r.rewrite(r.browsers.last(), "changed in life "+string(rune('a'+life)))
-		last = r.newer(id, last)
+		last = r.awaitNewer(id, last)
 		r.browsers.last().happens(browser.HappenedNavigation, map[string]any{"url": "https://a.example/"})
 		await(t, "a picture", func() bool {
 			runs := r.history(id)
 			return strings.Contains(runs[len(runs)-1], " screenshot")
 		})
-		r.crashes(id)
+		r.crashChrome(id)
 		if info, err := r.Get(t.Context(), alice, id); err != nil || info.Status != profiles.StatusReady || !info.BrowserRestarted {
 			t.Errorf("life %d, after a crash: %s (%s), %v", life, info.Status, info.Reason, err)
 		}
-		heard := strings.Join(r.toldTo(hookURL)[told:], ", ")
+		received := strings.Join(r.sentTo(hookURL)[before:], ", ")
 		for _, event := range []string{events.HookStatus, events.HookSaved, events.HookCrashed} {
-			if !strings.Contains(heard, event) {
-				t.Errorf("life %d: the webhook received %s, but not %s", life, heard, event)
+			if !strings.Contains(received, event) {
+				t.Errorf("life %d: the webhook received %s, but not %s", life, received, event)
 			}
 		}
 	}

@@ -68,7 +68,7 @@ func TestResumeAnEndedSession(t *testing.T) {
 		t.Errorf("restored %s, want %s", third.Restored.SnapshotID, newer)
 	}
 	r.end(alice, first.ID, none)
-	r.records(first.ID, "1 completed (asked): started saved ended", "2 completed (asked): restored saved ended", "3 completed (asked): restored ended")
+	r.wantHistory(first.ID, "1 completed (asked): started saved ended", "2 completed (asked): restored saved ended", "3 completed (asked): restored ended")
 	if n := r.dirs(); n != 0 {
 		t.Errorf("%d directories are left", n)
 	}
@@ -122,7 +122,7 @@ func TestResumeWhatWasNeverSaved(t *testing.T) {
 		t.Errorf("the session is %s", s)
 	}
 	resume := func(id string, fresh bool) (answer.Info, error) {
-		return r.Create(t.Context(), alice, asking(func(c *request.Create) { c.SessionID, c.Resume, c.FreshIfNone = id, true, fresh }))
+		return r.Create(t.Context(), alice, newCreate(func(c *request.Create) { c.SessionID, c.Resume, c.FreshIfNone = id, true, fresh }))
 	}
 	_, err = resume(id, false)
 	wantCode(t, err, fault.NoSnapshot)
@@ -149,7 +149,7 @@ func TestResumeWithOptions(t *testing.T) {
 	id := r.create(alice, through("http://p.example:1")).ID
 	r.end(alice, id, filesystem)
 	resume := func(server, user string) error {
-		_, err := r.Create(t.Context(), alice, asking(func(c *request.Create) {
+		_, err := r.Create(t.Context(), alice, newCreate(func(c *request.Create) {
 			through(server)(c)
 			c.Resume, c.Options, c.UserID = true, true, user
 		}))

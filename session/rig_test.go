@@ -403,8 +403,8 @@ func (b *brokenCatalogue) EndSession(ctx context.Context, e profiles.End) error 
 	return b.Catalogue.EndSession(ctx, e)
 }
 
-// asking returns a create with the documented defaults.
-func asking(change func(*request.Create)) request.Create {
+// newCreate returns a create with the documented defaults.
+func newCreate(change func(*request.Create)) request.Create {
 	c := request.Create{AgentName: "agi-0", AllowMemory: true, RestoreTabs: true, Idle: time.Hour, Lifetime: time.Hour}
 	if change != nil {
 		change(&c)
@@ -414,7 +414,7 @@ func asking(change func(*request.Create)) request.Create {
 
 func (r *rig) create(c access.Caller, change func(*request.Create)) answer.Info {
 	r.t.Helper()
-	info, err := r.Create(r.t.Context(), c, asking(change))
+	info, err := r.Create(r.t.Context(), c, newCreate(change))
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -467,9 +467,9 @@ func (r *rig) status(id string) (status profiles.Status) {
 	return status
 }
 
-// holds fails the test unless exactly these snapshots exist, complete, and the store has
-// no other archive.
-func (r *rig) holds(snapshots ...string) {
+// wantSnapshots fails the test unless exactly these snapshots exist, complete, and the
+// store has no other archive.
+func (r *rig) wantSnapshots(snapshots ...string) {
 	r.t.Helper()
 	ctx := r.t.Context()
 	var archives, documents []string

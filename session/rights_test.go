@@ -20,11 +20,11 @@ func TestTicketsOfSessions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	one, err := r.Create(ctx, c, asking(nil))
+	one, err := r.Create(ctx, c, newCreate(nil))
 	if err != nil {
 		t.Fatal(err)
 	}
-	two, err := r.Create(ctx, c, asking(nil))
+	two, err := r.Create(ctx, c, newCreate(nil))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,6 +66,6 @@ func TestTicketsOfSessions(t *testing.T) {
 	refused(views, one.ID, access.PurposeView)
 	_, err = r.apiKeys.RedeemTicket(ctx, once)
 	wantCode(t, err, fault.Unauthorized)
-	_, err = r.Create(ctx, c, asking(nil)) // with a caller that was authenticated just before
+	_, err = r.Create(ctx, c, newCreate(nil)) // with a caller that was authenticated just before
 	wantCode(t, err, fault.Unauthorized)
 }

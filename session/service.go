@@ -2,8 +2,8 @@
 // a restore, a save and an end run their steps. The packages below it do the work.
 //
 // Each live session has one goroutine that owns its state and handles requests in turn
-// (see [live]). The [Service] finds the session, checks the caller and passes the request
-// to that goroutine.
+// (see [liveSession]). The [Service] finds the session, checks the caller and passes the
+// request to that goroutine.
 package session
 
 import (
@@ -141,7 +141,7 @@ type Service struct {
 	cancel context.CancelFunc
 	work   sync.WaitGroup
 
-	sessions *registry.Registry[*live]
+	sessions *registry.Registry[*liveSession]
 }
 
 // New makes a Service. [Service.Recover] must run before the first request.
@@ -161,21 +161,21 @@ func New(cfg Config, deps Deps) *Service {
 		Sessions: cfg.MaxSessions, Engine: cfg.Engine, Parked: cfg.Parked,
 		Spares:  map[string]pool.Limits{browser.EngineChrome: cfg.Spares, browser.EngineShell: cfg.ShellSpares},
 		Standby: cfg.Standby, Calm: cfg.Calm, Now: deps.Now, Log: deps.Log,
-	}, forCapacity{s}, deps.Catalogue)
-	s.sessions = registry.New[*live](s.capacity.HasParked)
+	}, capacityAdapter{s}, deps.Catalogue)
+	s.sessions = registry.New[*liveSession](s.capacity.HasParked)
 	s.records = records.New(deps.Catalogue, deps.Notices)
 	s.inspector = inspect.New(deps.Catalogue, Lookup{s})
 	s.snapshots = library.NewSnapshots(deps.Catalogue, deps.Vault, s.capacity, deps.Log)
 	s.pruner = library.NewPruner(library.PrunerConfig{Retention: cfg.Retention, Grace: cfg.PruneGrace, Now: deps.Now, Log: deps.Log},
-		deps.Catalogue, s.snapshots, forLibrary{s})
+		deps.Catalogue, s.snapshots, libraryAdapter{s})
 	s.janitor = library.NewJanitor(library.JanitorConfig{Records: deps.Catalogue, Pruner: s.pruner,
 		Events: events.KeepFor, Answers: repeatWindow, Deliveries: events.KeepDeliveries, Now: deps.Now, Log: deps.Log})
 	s.archives = archives.New(archives.Config{Vault: deps.Vault, Snapshots: s.snapshots, Datadirs: deps.Datadirs, Extensions: deps.Extensions,
-		Sessions: forArchives{s}, Large: s.deps.Large, Unpack: cfg.Unpack})
+		Sessions: archivesAdapter{s}, Large: s.deps.Large, Unpack: cfg.Unpack})
 	s.restorer = restore.New(restore.Config{Now: deps.Now, Log: deps.Log}, deps.Browsers, s.capacity, s.archives, deps.Catalogue)
 	s.users = settings.NewUsers(deps.Catalogue, deps.Now, s.settingsChanged)
 	s.resolver = request.NewResolver(cfg.Engine, s.users, deps.Browsers, deps.Catalogue)
-	s.checker = login.NewChecker(login.Config{Records: deps.Catalogue, Users: s.users, Sessions: checks{s.sessions, s}, Places: s.capacity, Snapshots: s.snapshots,
+	s.checker = login.NewChecker(login.Config{Records: deps.Catalogue, Users: s.users, Sessions: loginAdapter{s.sessions, s}, Places: s.capacity, Snapshots: s.snapshots,
 		Restorer: s.restorer, Notices: deps.Notices, Meter: s.deps.Meter, Now: deps.Now, Log: deps.Log})
 	s.saver = save.New(save.Config{Records: deps.Catalogue, Archives: deps.Vault, Datadirs: deps.Datadirs, Snapshots: s.snapshots, Dirs: deps.Browsers,
 		Restorer: s.restorer, Kept: s.capacity, Users: s.users, Login: s.checker, Notices: deps.Notices, Meter: s.deps.Meter,
@@ -293,7 +293,7 @@ func (s *Service) Counts() Counts {
 
 // forget removes an ended session from the live ones, which ends its tickets, and frees
 // its slot.
-func (s *Service) forget(l *live) {
+func (s *Service) forget(l *liveSession) {
 	s.deps.Journal.Over(l.id) // before another create may begin the session again
 	s.sessions.Remove(l.id)
 	s.capacity.Release()

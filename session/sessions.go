@@ -14,7 +14,7 @@ import (
 
 // running returns a live session if the caller has the permission for it. An ended
 // session is session_not_running.
-func (s *Service) running(ctx context.Context, c access.Caller, id string, p access.Permission) (*live, error) {
+func (s *Service) running(ctx context.Context, c access.Caller, id string, p access.Permission) (*liveSession, error) {
 	if l := s.sessions.Find(id); l != nil && l.rights.Allow(c, p) == nil {
 		return l, nil
 	}

@@ -20,9 +20,9 @@ func TestCrashAfterTheClockWasSetBack(t *testing.T) {
 			r.end(alice, id, filesystem)
 			r.resumed(alice, id)
 		}
-		r.wrote(r.clock.add(-2*time.Hour), "Cookies", "Sessions/Session_1")
+		r.writeUnreadable(r.clock.add(-2*time.Hour), "Cookies", "Sessions/Session_1")
 		r.clock.add(time.Minute)
-		r.crashes(id)
+		r.crashChrome(id)
 		doc := r.browsers.last().restored
 		if got := doubts(doc); !slices.Contains(got, state.ComponentCookies) || !slices.Contains(got, state.ComponentTabs) || !doc.TabsOnDisk {
 			t.Errorf("%s: doubts %q, tabs on disk: %t", name, got, doc.TabsOnDisk)
@@ -38,9 +38,9 @@ func TestResumedAfterTheClockWasSetBack(t *testing.T) {
 	r.end(alice, id, filesystem)
 	r.clock.add(-2 * time.Hour)
 	r.resumed(alice, id)
-	r.wrote(r.clock.add(time.Minute), "Sessions/Session_1")
+	r.writeUnreadable(r.clock.add(time.Minute), "Sessions/Session_1")
 	r.clock.add(time.Minute)
-	r.crashes(id)
+	r.crashChrome(id)
 	if doc := r.browsers.last().restored; !doc.TabsOnDisk || len(doc.Doubts) > 0 {
 		t.Errorf("tabs on disk: %t, doubts %q", doc.TabsOnDisk, doubts(doc))
 	}

@@ -15,15 +15,15 @@ import (
 func TestCreateWaitsForASlot(t *testing.T) {
 	r := newRig(t, func(c *Config) { c.MaxSessions = 1 })
 	first := r.create(alice, nil).ID
-	_, err := r.Create(t.Context(), alice, asking(nil))
+	_, err := r.Create(t.Context(), alice, newCreate(nil))
 	wantCode(t, err, fault.TooManySessions)
-	_, err = r.Create(t.Context(), alice, asking(func(c *request.Create) { c.Wait = time.Millisecond }))
+	_, err = r.Create(t.Context(), alice, newCreate(func(c *request.Create) { c.Wait = time.Millisecond }))
 	wantCode(t, err, fault.TooManySessions)
 
 	hangUp, cancel := context.WithCancel(t.Context())
 	left := make(chan error, 1)
 	go func() {
-		_, err := r.Create(hangUp, alice, asking(func(c *request.Create) { c.Wait = time.Minute }))
+		_, err := r.Create(hangUp, alice, newCreate(func(c *request.Create) { c.Wait = time.Minute }))
 		left <- err
 	}()
 	await(t, "a create waits", func() bool { return r.capacity.Counts().Waiting == 1 })
@@ -32,7 +32,7 @@ func TestCreateWaitsForASlot(t *testing.T) {
 
 	got := make(chan answer.Info, 1)
 	go func() {
-		info, err := r.Create(t.Context(), alice, asking(func(c *request.Create) { c.Wait = time.Minute }))
+		info, err := r.Create(t.Context(), alice, newCreate(func(c *request.Create) { c.Wait = time.Minute }))
 		if err != nil {
 			t.Error(err)
 		}
@@ -67,7 +67,7 @@ func TestCreateFails(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			test.damage()
 			id := "chosen-" + snap[30:]
-			_, err := r.Create(t.Context(), alice, asking(func(c *request.Create) {
+			_, err := r.Create(t.Context(), alice, newCreate(func(c *request.Create) {
 				c.SessionID = id
 				if test.ask != nil {
 					test.ask(c)
@@ -89,7 +89,7 @@ func TestCreateFails(t *testing.T) {
 			wantCode(t, err, fault.SessionNotFound)
 		})
 	}
-	r.holds(snap)
+	r.wantSnapshots(snap)
 	// The slot is free again.
 	r.end(alice, r.create(alice, fromAlice).ID, none)
 }

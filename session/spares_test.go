@@ -12,8 +12,8 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// spared makes a rig with n spares.
-func spared(t *testing.T, n int, change func(*Config)) *rig {
+// newSpareRig makes a rig with n spares.
+func newSpareRig(t *testing.T, n int, change func(*Config)) *rig {
 	t.Helper()
 	r := newRig(t, func(c *Config) {
 		c.Spares = pool.Limits{Size: n, Age: time.Hour}
@@ -24,12 +24,12 @@ func spared(t *testing.T, n int, change func(*Config)) *rig {
 	if err := recovered(t.Context(), r.Service); err != nil {
 		t.Fatal(err)
 	}
-	r.ready(n)
+	r.awaitSpares(n)
 	return r
 }
 
-// ready waits until there are n spares.
-func (r *rig) ready(n int) {
+// awaitSpares waits until there are n spares.
+func (r *rig) awaitSpares(n int) {
 	r.t.Helper()
 	await(r.t, "the spares are ready", func() bool { return r.Counts().Spares == n })
 }
@@ -37,10 +37,10 @@ func (r *rig) ready(n int) {
 // Fresh sessions and restores take a spare, and a new spare replaces it. The report names
 // the restore path.
 func TestSpares(t *testing.T) {
-	r := spared(t, 1, nil)
+	r := newSpareRig(t, 1, nil)
 	first := r.browsers.last()
 	id := r.create(alice, nil).ID
-	r.ready(1)
+	r.awaitSpares(1)
 	if all := r.browsers.all(); len(all) != 2 || all[0] != first || first.dead() {
 		t.Errorf("%d Chromes were started", len(all))
 	}
@@ -54,7 +54,7 @@ func TestSpares(t *testing.T) {
 		t.Error("the environment was not loaded into the spare")
 	}
 	r.end(alice, info.ID, none)
-	r.ready(1)
+	r.awaitSpares(1)
 	if r.dirs() != 1 {
 		t.Errorf("%d run directories beside one spare", r.dirs())
 	}
@@ -74,7 +74,7 @@ func TestSpareCannotBeUsed(t *testing.T) {
 		"none ready": {func(r *rig) {
 			r.short.Store(true) // otherwise another one would start
 			r.browsers.last().die()
-			r.ready(0)
+			r.awaitSpares(0)
 		}, nil, "no spare"},
 		"set at the start": {nil, func(c *request.Create) { c.Overrides.UserAgent, c.Overrides.Timezone = "Other/1", "Asia/Tokyo" }, "user_agent, timezone"},
 		"dies": {func(r *rig) {
@@ -88,9 +88,9 @@ func TestSpareCannotBeUsed(t *testing.T) {
 		}, nil, "it died"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := spared(t, 1, nil)
+			r := newSpareRig(t, 1, nil)
 			r.saved(alice, asDefault)
-			r.ready(1)
+			r.awaitSpares(1)
 			if test.before != nil {
 				test.before(r)
 			}
@@ -105,7 +105,7 @@ func TestSpareCannotBeUsed(t *testing.T) {
 			}
 			r.short.Store(false)
 			r.capacity.Replenish()
-			r.ready(1)
+			r.awaitSpares(1)
 			await(t, "two run directories", func() bool { return r.dirs() == 2 })
 		})
 	}
@@ -114,11 +114,11 @@ func TestSpareCannotBeUsed(t *testing.T) {
 // An archive's overrides are known only when it is unpacked. A spare that was started
 // without them is not used.
 func TestASpareForOtherOverrides(t *testing.T) {
-	r := spared(t, 1, nil)
+	r := newSpareRig(t, 1, nil)
 	id := r.create(alice, nil).ID
 	r.browsers.all()[0].reads = func(doc *state.Document) { doc.Overrides.UserAgent = "Other/1" }
 	r.end(alice, id, asDefault)
-	r.ready(1)
+	r.awaitSpares(1)
 	spare := r.browsers.last()
 	info := r.create(alice, fromAlice)
 	if p := info.Restored; p.Path != restore.PathCold || !strings.Contains(p.FallbackReason, "user_agent") {
@@ -132,17 +132,17 @@ func TestASpareForOtherOverrides(t *testing.T) {
 
 // A spare uses a slot that no session has. If memory is short there is no spare.
 func TestSparesGiveWay(t *testing.T) {
-	r := spared(t, 2, func(c *Config) { c.MaxSessions = 2 })
+	r := newSpareRig(t, 2, func(c *Config) { c.MaxSessions = 2 })
 	one := r.create(alice, nil).ID
-	r.ready(1)
+	r.awaitSpares(1)
 	two := r.create(alice, func(c *request.Create) { c.Overrides.Timezone = "Asia/Tokyo" }).ID // no spare has this timezone
-	r.ready(0)
+	r.awaitSpares(0)
 	r.end(alice, one, none)
 	r.end(alice, two, none)
-	r.ready(2)
+	r.awaitSpares(2)
 	r.short.Store(true)
 	id := r.create(alice, func(c *request.Create) { c.Overrides.Timezone = "Asia/Tokyo" }).ID
-	r.ready(0)
+	r.awaitSpares(0)
 	r.end(alice, id, none)
 	if n := r.Counts().Spares; n != 0 {
 		t.Errorf("%d spares although memory is short", n)

@@ -15,8 +15,8 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// standingBy makes a rig that keeps standbys.
-func standingBy(t *testing.T, change func(*Config)) *rig {
+// newStandbyRig makes a rig that keeps standbys.
+func newStandbyRig(t *testing.T, change func(*Config)) *rig {
 	t.Helper()
 	r := newRig(t, func(c *Config) {
 		c.Standby = pool.Limits{Size: 2, Age: time.Hour}
@@ -30,8 +30,8 @@ func standingBy(t *testing.T, change func(*Config)) *rig {
 	return r
 }
 
-// asks sets how many standbys a user's settings request.
-func (r *rig) asks(c access.Caller, n int64) {
+// requestStandbys sets how many standbys a user's settings request.
+func (r *rig) requestStandbys(c access.Caller, n int64) {
 	r.t.Helper()
 	if _, err := r.ChangeSettings(r.t.Context(), c, c.UserID, func(s settings.Settings) (settings.Settings, error) {
 		s.Standby = &n
@@ -41,8 +41,8 @@ func (r *rig) asks(c access.Caller, n int64) {
 	}
 }
 
-// stand waits until there are n standbys.
-func (r *rig) stand(n int) {
+// awaitStandbys waits until there are n standbys.
+func (r *rig) awaitStandbys(n int) {
 	r.t.Helper()
 	await(r.t, "the standbys are ready", func() bool { return r.Counts().Standbys == n })
 }
@@ -52,10 +52,10 @@ func fromBob(c *request.Create) { c.FromDefaultOf = bob.UserID }
 // A restore of the default takes the standby, which another one replaces. Close leaves
 // none.
 func TestStandby(t *testing.T) {
-	r := standingBy(t, nil)
+	r := newStandbyRig(t, nil)
 	_, snap := r.saved(alice, asDefault)
-	r.asks(alice, 1)
-	r.stand(1)
+	r.requestStandbys(alice, 1)
+	r.awaitStandbys(1)
 	chrome := r.browsers.last()
 	info := r.create(alice, fromAlice)
 	p := info.Restored
@@ -65,14 +65,14 @@ func TestStandby(t *testing.T) {
 	if chrome.dead() || chrome.restored.Datadir != state.DatadirClean || !chrome.options.RestoreTabs {
 		t.Errorf("dead %t, %+v, %+v", chrome.dead(), chrome.restored.Datadir, chrome.options)
 	}
-	r.stand(1)
+	r.awaitStandbys(1)
 	// The snapshot decides, not how the create named it.
 	next := r.browsers.last()
 	other := r.create(alice, func(c *request.Create) { c.FromEnvironment = snap })
 	if other.Restored.Path != restore.PathStandby || next.dead() || next == chrome {
 		t.Errorf("%+v", other.Restored)
 	}
-	r.stand(1)
+	r.awaitStandbys(1)
 	r.end(alice, info.ID, none)
 	r.end(alice, other.ID, none)
 	await(t, "one run directory", func() bool { return r.dirs() == 1 })
@@ -87,8 +87,8 @@ func TestStandby(t *testing.T) {
 	await(t, "a standby is ready after a restart", func() bool { return again.Counts().Standbys == 1 })
 }
 
-// stands waits for a standby of a snapshot and returns its Chrome.
-func (r *rig) stands(snap string) *fakeChrome {
+// awaitStandbyOf waits for a standby of a snapshot and returns its Chrome.
+func (r *rig) awaitStandbyOf(snap string) *fakeChrome {
 	r.t.Helper()
 	await(r.t, "a standby of the snapshot is ready", func() bool {
 		n := 0
@@ -104,10 +104,10 @@ func (r *rig) stands(snap string) *fakeChrome {
 // However the default moves, the standby of the old one ends. A create gets the new
 // default, even if no standby of it is ready.
 func TestStandbyIsNeverStale(t *testing.T) {
-	r := standingBy(t, nil)
+	r := newStandbyRig(t, nil)
 	_, now := r.saved(alice, asDefault)
 	first := now
-	r.asks(alice, 1)
+	r.requestStandbys(alice, 1)
 	for name, move := range map[string]func() string{
 		"a save": func() string {
 			_, snap := r.saved(alice, asDefault)
@@ -124,7 +124,7 @@ func TestStandbyIsNeverStale(t *testing.T) {
 			return snap
 		},
 	} {
-		old := r.stands(now)
+		old := r.awaitStandbyOf(now)
 		held := make(chan struct{})
 		r.browsers.on("standby", func(*fakeChrome) error { <-held; return nil })
 		now = move()
@@ -135,13 +135,13 @@ func TestStandbyIsNeverStale(t *testing.T) {
 		}
 		close(held)
 		r.browsers.works()
-		r.stands(now)
+		r.awaitStandbyOf(now)
 		r.end(alice, info.ID, none)
 	}
 	if err := r.library.DeleteDefault(t.Context(), alice, "alice"); err != nil {
 		t.Fatal(err)
 	}
-	r.stand(0)
+	r.awaitStandbys(0)
 	await(t, "no run directory", func() bool { return r.dirs() == 0 })
 }
 
@@ -151,7 +151,7 @@ const oftenRestored = 3
 // A default that is restored often has a standby as long as that lasts. Settings that
 // keep none have none.
 func TestStandbyOfFrequentDefault(t *testing.T) {
-	r := standingBy(t, nil)
+	r := newStandbyRig(t, nil)
 	r.saved(alice, asDefault)
 	restored := func(path string) {
 		t.Helper()
@@ -164,13 +164,13 @@ func TestStandbyOfFrequentDefault(t *testing.T) {
 	for range oftenRestored {
 		restored(restore.PathCold)
 	}
-	r.stand(1)
+	r.awaitStandbys(1)
 	restored(restore.PathStandby)
-	r.stand(1)
+	r.awaitStandbys(1)
 	r.clock.add(2 * time.Hour)
 	r.capacity.Replenish()
-	r.stand(0)
-	r.asks(alice, 0)
+	r.awaitStandbys(0)
+	r.requestStandbys(alice, 0)
 	for range oftenRestored + 1 {
 		restored(restore.PathCold)
 	}
@@ -179,10 +179,10 @@ func TestStandbyOfFrequentDefault(t *testing.T) {
 // If a create's options differ from a standby, the report names them, and the standby
 // stays for the next create.
 func TestStandbyWithOtherOptions(t *testing.T) {
-	r := standingBy(t, nil)
+	r := newStandbyRig(t, nil)
 	r.saved(alice, asDefault)
-	r.asks(alice, 1)
-	r.stand(1)
+	r.requestStandbys(alice, 1)
+	r.awaitStandbys(1)
 	yes := true
 	for reason, ask := range map[string]func(*request.Create){
 		"locale":        func(c *request.Create) { c.Overrides.Locale = "fr-FR" },
@@ -211,10 +211,10 @@ func TestStandbyWithOtherOptions(t *testing.T) {
 // A standby that dies is replaced. One that fails when it is taken is ended, and a cold
 // start follows.
 func TestFailingStandby(t *testing.T) {
-	r := standingBy(t, nil)
+	r := newStandbyRig(t, nil)
 	r.saved(alice, asDefault)
-	r.asks(alice, 1)
-	r.stand(1)
+	r.requestStandbys(alice, 1)
+	r.awaitStandbys(1)
 	first := r.browsers.last()
 	first.die()
 	await(t, "another standby has replaced it", func() bool { return r.browsers.last() != first && r.Counts().Standbys == 1 })
@@ -226,40 +226,40 @@ func TestFailingStandby(t *testing.T) {
 	// A snapshot that fails to start does not keep other snapshots from a standby.
 	r.saved(bob, asDefault)
 	r.browsers.works()
-	r.asks(bob, 1)
+	r.requestStandbys(bob, 1)
 	await(t, "bob's standby is ready", func() bool { return r.Counts().Standbys > 0 })
 	r.clock.add(10 * time.Minute)
 	r.capacity.Replenish()
-	r.stand(2)
+	r.awaitStandbys(2)
 	r.end(alice, info.ID, none)
 }
 
 // Standbys give way to sessions, and to each other by their users' restores. If memory is
 // short there are none.
 func TestStandbysGiveWay(t *testing.T) {
-	r := standingBy(t, func(c *Config) { c.MaxSessions, c.Standby.Size = 2, 2 })
+	r := newStandbyRig(t, func(c *Config) { c.MaxSessions, c.Standby.Size = 2, 2 })
 	_, of := r.saved(alice, asDefault)
 	r.saved(bob, asDefault)
-	r.asks(alice, 2)
-	r.stand(2)
+	r.requestStandbys(alice, 2)
+	r.awaitStandbys(2)
 	one := r.create(bob, nil).ID
-	r.stand(1)
+	r.awaitStandbys(1)
 	two := r.create(bob, nil).ID
-	r.stand(0)
+	r.awaitStandbys(0)
 	r.end(bob, one, none)
-	r.stands(of)
+	r.awaitStandbyOf(of)
 	// Bob's settings also request some; none of alice's is in use.
-	r.asks(bob, 1)
+	r.requestStandbys(bob, 1)
 	info := r.create(bob, fromBob)
 	r.end(bob, two, none)
-	latest := r.stands(info.Restored.SnapshotID)
+	latest := r.awaitStandbyOf(info.Restored.SnapshotID)
 	if latest.dead() {
 		t.Error("the last restored default has no standby")
 	}
 	r.short.Store(true)
 	r.end(bob, info.ID, none)
 	id := r.create(bob, nil).ID
-	r.stand(0)
+	r.awaitStandbys(0)
 	r.end(bob, id, none)
 	if n := r.Counts().Standbys; n != 0 {
 		t.Errorf("%d standbys although memory is short", n)
@@ -269,17 +269,17 @@ func TestStandbysGiveWay(t *testing.T) {
 // An environment with extensions has no standby in full Chrome, because the extensions'
 // workers would run before a create.
 func TestNoStandbyWithExtensions(t *testing.T) {
-	r := standingBy(t, nil)
+	r := newStandbyRig(t, nil)
 	e, _, err := r.uploaded.PutExtension(t.Context(), alice, extensionZip(t, "Night", "1"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	id := r.create(alice, func(c *request.Create) { c.Extensions = []string{e.ID} }).ID
 	r.end(alice, id, asDefault)
-	r.asks(alice, 1)
+	r.requestStandbys(alice, 1)
 	r.saved(bob, asDefault)
-	r.asks(bob, 1)
-	r.stand(1)
+	r.requestStandbys(bob, 1)
+	r.awaitStandbys(1)
 	info := r.create(alice, fromAlice)
 	if p := info.Restored; p.Path != restore.PathCold || p.FallbackReason != "" {
 		t.Errorf("%+v", p)

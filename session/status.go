@@ -12,7 +12,7 @@ import (
 )
 
 // usable returns an error if the browser cannot be used.
-func (l *live) usable() error {
+func (l *liveSession) usable() error {
 	switch {
 	case l.ending != nil && l.ending.cause == causeCrash:
 		return fault.New(fault.SessionEnding, "session.use", "session %s has failed (%s), and its data is being saved; try again later", l.id, l.rec.Reason.Text)
@@ -26,16 +26,16 @@ func (l *live) usable() error {
 
 // setStatus changes the session's status, first in memory and then in the record. It
 // notifies webhooks of the status, and of a crash that they were not notified of.
-func (l *live) setStatus(status profiles.Status, reason profiles.Reason) {
+func (l *liveSession) setStatus(status profiles.Status, reason profiles.Reason) {
 	if l.rec.Status == status && l.rec.Reason == reason {
 		return
 	}
 	l.rec.Status, l.rec.Reason = status, reason
-	crash := l.untold // a status from before the crash does not report it
-	l.records.Add(queue.Task{
+	crash := l.crashUnreported // a status from before the crash does not report it
+	l.recordQueue.Add(queue.Task{
 		Begin: func() (func(context.Context) error, error) {
 			notify := []string{events.HookStatus}
-			if crash = crash && l.untold; crash {
+			if crash = crash && l.crashUnreported; crash {
 				notify = append(notify, events.HookCrashed)
 			}
 			return func(ctx context.Context) error { return l.svc.records.SetStatus(ctx, l.id, status, reason, notify) }, nil
@@ -45,17 +45,17 @@ func (l *live) setStatus(status profiles.Status, reason profiles.Reason) {
 			case err != nil:
 				l.svc.deps.Log.Error("cannot record a session's status", "session", l.id, "error", err)
 			case crash:
-				l.untold = false
+				l.crashUnreported = false
 			}
 		},
 	})
 }
 
 // Rights returns what access checks need of the session.
-func (l *live) Rights() *access.LiveSession { return l.rights }
+func (l *liveSession) Rights() *access.LiveSession { return l.rights }
 
 // Info describes the session as it is now.
-func (l *live) Info(ctx context.Context) (answer.Info, error) {
+func (l *liveSession) Info(ctx context.Context) (answer.Info, error) {
 	var i answer.Info
 	err := l.ask(ctx, func() error {
 		i = answer.Info{Session: l.rec, BrowserRestarted: l.restarted, HasAgent: l.hasAgent(),

@@ -81,15 +81,15 @@ func TestTimeouts(t *testing.T) {
 			if d, err := r.library.Default(t.Context(), alice, "alice"); err != nil || d.SnapshotID != old {
 				t.Errorf("default %+v, %v", d, err)
 			}
-			r.holds(old, row.ID)
+			r.wantSnapshots(old, row.ID)
 			// The rescue restores, and is removed when it expires.
 			r.end(alice, r.create(alice, func(c *request.Create) { c.FromSession = id }).ID, none)
 			r.janitor.Sweep(t.Context())
-			r.holds(old, row.ID)
+			r.wantSnapshots(old, row.ID)
 			r.clock.add(25 * time.Hour)
 			r.janitor.Sweep(t.Context())
-			r.holds(old)
-			_, err = r.Create(t.Context(), alice, asking(func(c *request.Create) { c.FromSession = id }))
+			r.wantSnapshots(old)
+			_, err = r.Create(t.Context(), alice, newCreate(func(c *request.Create) { c.FromSession = id }))
 			wantCode(t, err, fault.NoSnapshot)
 		})
 	}
@@ -108,7 +108,7 @@ func TestWhatATimeoutKeeps(t *testing.T) {
 			if rec := r.ended(id); rec.Status != profiles.StatusTerminated || rec.Reason.Code != profiles.ReasonIdle {
 				t.Errorf("%s, %q", rec.Status, rec.Reason)
 			}
-			r.holds()
+			r.wantSnapshots()
 		})
 	}
 	t.Run("persist", func(t *testing.T) {
@@ -146,7 +146,7 @@ func TestReadOnly(t *testing.T) {
 		t.Errorf("status %s", r.status(id))
 	}
 	r.end(alice, id, none)
-	r.holds()
+	r.wantSnapshots()
 }
 
 // A client, a call or a pause stops the idle limit, but not the lifetime limit.
@@ -285,7 +285,7 @@ func TestPause(t *testing.T) {
 	if _, err := r.Pause(t.Context(), alice, id); err != nil {
 		t.Fatal(err)
 	}
-	r.holds(r.end(alice, id, filesystem).Snapshot.ID)
+	r.wantSnapshots(r.end(alice, id, filesystem).Snapshot.ID)
 	for name, call := range map[string]func() error{
 		"pause":  func() error { _, err := r.Pause(t.Context(), alice, id); return err },
 		"cancel": func() error { _, err := r.Cancel(t.Context(), alice, id); return err },
@@ -347,7 +347,7 @@ func TestPauseWhileOneFails(t *testing.T) {
 	go pause()
 	l := r.sessions.Find(id)
 	await(t, "the second pause waits", func() (waits bool) {
-		err := l.ask(t.Context(), func() error { waits = l.power.Len() == 2; return nil })
+		err := l.ask(t.Context(), func() error { waits = l.freezeQueue.Len() == 2; return nil })
 		return err == nil && waits
 	})
 	close(proceed)

@@ -41,9 +41,9 @@ func (c *countedTurns) Take(ctx context.Context, userID string) (func(), error) 
 // Calls that need much memory or time take turns, one call of a user at a time.
 func TestCostlyCallsWait(t *testing.T) {
 	r := newRig(t, nil)
-	a := r.imports(keeper, importer.Request{Format: library.FormatPlaywright}, storageStateFile)
+	a := r.importFile(keeper, importer.Request{Format: library.FormatPlaywright}, storageStateFile)
 	long := `{"cookies":[],"origins":[{"origin":"https://a.example","localStorage":[{"name":"k","value":"` + strings.Repeat("x", archives.LargeState) + `"}]}]}`
-	large := r.imports(keeper, importer.Request{Format: library.FormatPlaywright}, long)
+	large := r.importFile(keeper, importer.Request{Format: library.FormatPlaywright}, long)
 	id := r.create(keeper, nil).ID
 	if _, err := r.Send(t.Context(), keeper, id, agent.MessageRequest{Type: "QUESTION", Content: "Which?"}); err != nil {
 		t.Fatal(err)

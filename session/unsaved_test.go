@@ -151,7 +151,7 @@ func TestWithoutIdentity(t *testing.T) {
 	id := r.create(alice, func(c *request.Create) { c.Overrides = behindProxy }).ID
 	r.end(alice, id, filesystem)
 	began := len(r.browsers.all())
-	_, err := r.Create(t.Context(), alice, asking(func(c *request.Create) { c.FromSession = id }))
+	_, err := r.Create(t.Context(), alice, newCreate(func(c *request.Create) { c.FromSession = id }))
 	wantCode(t, err, fault.IdentityMissing)
 	if !strings.Contains(fault.MessageOf(err), r.identity.Recipient().String()) || len(r.browsers.all()) != began {
 		t.Errorf("%v; %d Chromes, before %d", err, len(r.browsers.all()), began)

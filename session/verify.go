@@ -11,14 +11,14 @@ import (
 
 // verify reads the restored state back once the tabs exist, or the thawed Chrome runs,
 // and records the differences in the restore report.
-func (l *live) verify(doc state.Document) {
+func (l *liveSession) verify(doc state.Document) {
 	var (
 		chrome browsers.Chrome
 		first  *restore.Report
 		ctx    context.Context // ends when the session is being ended
 	)
 	if l.ask(l.svc.ctx, func() error {
-		chrome, first, ctx = l.chrome, l.report, l.lent
+		chrome, first, ctx = l.chrome, l.report, l.useCtx
 		return l.usable()
 	}) != nil {
 		return
@@ -53,15 +53,15 @@ func (l *live) verify(doc state.Document) {
 }
 
 // beginVerifying verifies what was restored, on its own goroutine.
-func (l *live) beginVerifying(doc state.Document) {
+func (l *liveSession) beginVerifying(doc state.Document) {
 	l.svc.work.Go(func() { l.verify(doc) })
 }
 
 // setReport sets the session's restore report, first in memory and then in the record.
-func (l *live) setReport(r *restore.Report) {
+func (l *liveSession) setReport(r *restore.Report) {
 	restored := profiles.JSON(r)
 	l.report, l.rec.Restored = r, restored
-	l.records.Do(func(ctx context.Context) error { return l.svc.records.SetReport(ctx, l.id, restored) }, func(err error) {
+	l.recordQueue.Do(func(ctx context.Context) error { return l.svc.records.SetReport(ctx, l.id, restored) }, func(err error) {
 		if err != nil {
 			l.svc.deps.Log.Error("cannot record a session's restore report", "session", l.id, "error", err)
 		}

@@ -52,7 +52,7 @@ type Tabs interface {
 	Navigate(ctx context.Context, url string) (string, error)
 	Open(ctx context.Context, url string) error
 	Screenshot(ctx context.Context) (jpeg []byte, url, title string, err error)
-	Listen(tell func(browser.Happening), all bool) (stop func())
+	Listen(notify func(browser.Happening), all bool) (stop func())
 }
 
 // Reader reads the state of a Chrome over CDP.
@@ -112,7 +112,8 @@ type Standby interface {
 
 // Launcher starts Chromes, each in its own run directory.
 type Launcher interface {
-	// Has returns nil if an engine is installed, else an error that says how to install it.
+	// Has returns nil if an engine is installed, else an error that says how to install
+	// it.
 	Has(engine string) error
 	// NewDir makes a run directory with a new name. The caller removes it.
 	NewDir() (*browser.Dir, error)

@@ -17,8 +17,8 @@ const (
 // demand records users' restores and standby settings. Its methods are safe for
 // concurrent use.
 type demand struct {
-	kept bool // standbys are enabled; if not, nothing is recorded
-	now  func() time.Time
+	enabled bool // standbys are enabled; if not, nothing is recorded
+	now     func() time.Time
 
 	mu    sync.Mutex
 	users map[string]*userDemand
@@ -26,13 +26,13 @@ type demand struct {
 
 // userDemand holds one user's restores and standby setting.
 type userDemand struct {
-	asked  bool        // the user's settings request standbys
-	times  []time.Time // of the last restores in one engine, the latest last; at most oftenTimes
-	engine string      // of those restores
+	requested bool        // the user's settings request standbys
+	times     []time.Time // of the last restores in one engine, the latest last; at most oftenTimes
+	engine    string      // of those restores
 }
 
-func newDemand(kept bool, now func() time.Time) *demand {
-	return &demand{kept: kept, now: now, users: map[string]*userDemand{}}
+func newDemand(enabled bool, now func() time.Time) *demand {
+	return &demand{enabled: enabled, now: now, users: map[string]*userDemand{}}
 }
 
 // often reports whether the user's default is restored often.
@@ -50,7 +50,7 @@ func (d *userDemand) last() (last time.Time) {
 
 // count records a restore of a user's default.
 func (d *demand) count(userID, engine string) {
-	if !d.kept {
+	if !d.enabled {
 		return
 	}
 	now := d.now()
@@ -65,14 +65,14 @@ func (d *demand) count(userID, engine string) {
 	}
 }
 
-// ask records whether a user's settings request standbys.
-func (d *demand) ask(userID string, asked bool) {
-	if !d.kept {
+// setRequested records whether a user's settings request standbys.
+func (d *demand) setRequested(userID string, requested bool) {
+	if !d.enabled {
 		return
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.of(userID).asked = asked
+	d.of(userID).requested = requested
 }
 
 // of returns a user's demand. The caller holds the lock.
@@ -88,10 +88,10 @@ func (d *demand) of(userID string) *userDemand {
 func (d *demand) current(now time.Time) map[string]userDemand {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	maps.DeleteFunc(d.users, func(_ string, u *userDemand) bool { return !u.asked && now.Sub(u.last()) > oftenWithin })
+	maps.DeleteFunc(d.users, func(_ string, u *userDemand) bool { return !u.requested && now.Sub(u.last()) > oftenWithin })
 	known := map[string]userDemand{}
 	for userID, u := range d.users {
-		if u.asked || u.often(now) {
+		if u.requested || u.often(now) {
 			known[userID] = *u
 		}
 	}

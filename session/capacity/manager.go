@@ -155,13 +155,13 @@ func (m *Manager[P, S, B]) CountRestore(userID, engine string) {
 
 // SetStandbys records whether a user's settings request standbys, and updates the
 // standbys. It does not wait.
-func (m *Manager[P, S, B]) SetStandbys(userID string, asked bool) {
-	m.standbys.demand.ask(userID, asked)
-	m.standbys.look()
+func (m *Manager[P, S, B]) SetStandbys(userID string, requested bool) {
+	m.standbys.demand.setRequested(userID, requested)
+	m.standbys.replan()
 }
 
 // DefaultChanged updates the standbys after a user's default has moved. It does not wait.
-func (m *Manager[P, S, B]) DefaultChanged() { m.standbys.look() }
+func (m *Manager[P, S, B]) DefaultChanged() { m.standbys.replan() }
 
 // Pause delays the start of standbys for Config.Calm. A caller has just received a
 // browser and needs the CPU.
@@ -170,7 +170,7 @@ func (m *Manager[P, S, B]) Pause() { m.standbys.pause() }
 // Replenish starts missing Chromes, spares first. It does not wait.
 func (m *Manager[P, S, B]) Replenish() {
 	m.spares.refill()
-	m.standbys.look()
+	m.standbys.replan()
 }
 
 // MakeRoom ends kept Chromes to free a slot or memory for a Chrome that is about to

@@ -130,8 +130,8 @@ func TestPlan(t *testing.T) {
 		want      string
 	}{
 		"no user":   {asks, fakeCatalogue{}, func(*demand) {}, "[]"},
-		"set":       {asks, fakeCatalogue{}, func(d *demand) { d.ask("alice", true) }, "[alice/shell 2]"},
-		"two users": {StandbySettings{Set: true, Count: 1, Engine: browser.EngineShell}, fakeCatalogue{}, func(d *demand) { d.ask("bob", true); d.ask("alice", true) }, "[alice/shell 1 bob/shell 1]"},
+		"set":       {asks, fakeCatalogue{}, func(d *demand) { d.setRequested("alice", true) }, "[alice/shell 2]"},
+		"two users": {StandbySettings{Set: true, Count: 1, Engine: browser.EngineShell}, fakeCatalogue{}, func(d *demand) { d.setRequested("bob", true); d.setRequested("alice", true) }, "[alice/shell 1 bob/shell 1]"},
 		"not often": {StandbySettings{}, fakeCatalogue{}, func(d *demand) { d.count("alice", browser.EngineChrome) }, "[]"},
 		"often": {StandbySettings{}, fakeCatalogue{}, func(d *demand) {
 			for range oftenTimes {
@@ -139,7 +139,7 @@ func TestPlan(t *testing.T) {
 			}
 		}, "[alice/chrome 1]"},
 		"set and often": {StandbySettings{Set: true, Count: 2, Engine: browser.EngineShell}, fakeCatalogue{}, func(d *demand) {
-			d.ask("alice", true)
+			d.setRequested("alice", true)
 			for range oftenTimes {
 				d.count("bob", browser.EngineShell)
 			}
@@ -149,10 +149,10 @@ func TestPlan(t *testing.T) {
 				d.count("alice", browser.EngineChrome)
 			}
 		}, "[]"},
-		"engine not installed": {StandbySettings{Set: true, Count: 1}, fakeCatalogue{}, func(d *demand) { d.ask("alice", true) }, "[]"},
-		"no default":           {asks, fakeCatalogue{none: true}, func(d *demand) { d.ask("alice", true) }, "[]"},
+		"engine not installed": {StandbySettings{Set: true, Count: 1}, fakeCatalogue{}, func(d *demand) { d.setRequested("alice", true) }, "[]"},
+		"no default":           {asks, fakeCatalogue{none: true}, func(d *demand) { d.setRequested("alice", true) }, "[]"},
 		"extensions": {StandbySettings{Set: true, Count: 1, Engine: browser.EngineChrome},
-			fakeCatalogue{extensions: []profiles.PinnedExtension{{}}}, func(d *demand) { d.ask("alice", true) }, "[]"},
+			fakeCatalogue{extensions: []profiles.PinnedExtension{{}}}, func(d *demand) { d.setRequested("alice", true) }, "[]"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := newManager(t, 0, &fakeSessions{settings: test.settings}, test.catalogue)
@@ -178,7 +178,7 @@ func TestPlan(t *testing.T) {
 func TestFailedStandbysAreForgotten(t *testing.T) {
 	m := newManager(t, 0, &fakeSessions{}, fakeCatalogue{})
 	k := m.standbys
-	k.demand.users["alice"] = &userDemand{asked: true}
+	k.demand.users["alice"] = &userDemand{requested: true}
 	kept := pool.Key{Snapshot: "new"}
 	k.failed[kept] = failure{pause: longStandbyPause, until: epoch.Add(longStandbyPause)}
 	for n := range 100 {

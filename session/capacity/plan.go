@@ -39,7 +39,7 @@ func (k *standbys[S, B]) plan() ([]want, error) {
 	known := k.demand.current(now)
 	users := slices.SortedFunc(maps.Keys(known), func(a, b string) int {
 		x, y := known[a], known[b]
-		return cmp.Or(first(x.asked, y.asked), first(k.uses(a, x, now), k.uses(b, y, now)), y.last().Compare(x.last()), cmp.Compare(a, b))
+		return cmp.Or(first(x.requested, y.requested), first(k.uses(a, x, now), k.uses(b, y, now)), y.last().Compare(x.last()), cmp.Compare(a, b))
 	})
 	var plan []want
 	holders := map[string]bool{}

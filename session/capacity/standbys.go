@@ -29,9 +29,9 @@ type standbys[S, B pool.Chrome] struct {
 	cancel context.CancelFunc
 	wg     sync.WaitGroup
 
-	mu     sync.Mutex
-	wanted map[pool.Key]int // the last plan
-	calm   time.Time        // no standby is started before this time
+	mu          sync.Mutex
+	wanted      map[pool.Key]int // the last plan
+	pausedUntil time.Time        // no standby is started before this time
 
 	// Only run uses the fields below.
 	holders  map[string]bool // users with standbys in the last plan
@@ -69,7 +69,7 @@ const (
 func newStandbys[S, B pool.Chrome](cfg Config, b budget, sessions Sessions[S, B], catalogue Catalogue) *standbys[S, B] {
 	k := &standbys[S, B]{cfg: cfg, budget: b, sessions: sessions, catalogue: catalogue, now: cfg.Now, log: cfg.Log,
 		demand: newDemand(cfg.Standby.Size > 0, cfg.Now), wake: make(chan struct{}, 1), failed: map[pool.Key]failure{}}
-	k.ready = pool.NewStandbys[B](cfg.Standby.Age, k.look)
+	k.ready = pool.NewStandbys[B](cfg.Standby.Age, k.replan)
 	k.ctx, k.cancel = context.WithCancel(context.Background())
 	if cfg.Standby.Size > 0 {
 		k.wg.Go(k.run)
@@ -77,8 +77,8 @@ func newStandbys[S, B pool.Chrome](cfg Config, b budget, sessions Sessions[S, B]
 	return k
 }
 
-// look makes run update the standbys after a change. It does not wait.
-func (k *standbys[S, B]) look() {
+// replan makes run update the standbys after a change. It does not wait.
+func (k *standbys[S, B]) replan() {
 	select {
 	case k.wake <- struct{}{}:
 	default: // an update is already due
@@ -88,7 +88,7 @@ func (k *standbys[S, B]) look() {
 // pause delays the start of standbys for cfg.Calm.
 func (k *standbys[S, B]) pause() {
 	k.mu.Lock()
-	k.calm = k.now().Add(k.cfg.Calm)
+	k.pausedUntil = k.now().Add(k.cfg.Calm)
 	k.mu.Unlock()
 }
 
@@ -158,7 +158,7 @@ func (k *standbys[S, B]) update() time.Duration {
 	maps.DeleteFunc(k.failed, func(key pool.Key, f failure) bool { return wanted[key] == 0 && !k.now().Before(f.until) })
 	k.mu.Lock()
 	k.wanted = wanted
-	calm := k.calm.Sub(k.now())
+	pause := k.pausedUntil.Sub(k.now())
 	k.mu.Unlock()
 	if k.ready.Retain(wanted) {
 		k.budget.refillSpares()
@@ -173,8 +173,8 @@ func (k *standbys[S, B]) update() time.Duration {
 	switch {
 	case missing == nil:
 		return wait
-	case calm > 0:
-		return calm
+	case pause > 0:
+		return pause
 	case !k.budget.idle():
 		return standbyPause
 	}

@@ -38,7 +38,7 @@ func (t *Turns) Take(ctx context.Context, userID string) (leave func(), err erro
 	}
 	u.callers++
 	t.mu.Unlock()
-	gone := func() {
+	done := func() {
 		t.mu.Lock()
 		defer t.mu.Unlock()
 		if u.callers--; u.callers == 0 {
@@ -49,15 +49,15 @@ func (t *Turns) Take(ctx context.Context, userID string) (leave func(), err erro
 	select {
 	case u.running <- struct{}{}:
 	case <-ctx.Done():
-		gone()
+		done()
 		return nil, timeout
 	}
 	select {
 	case t.free <- struct{}{}:
 	case <-ctx.Done():
 		<-u.running
-		gone()
+		done()
 		return nil, timeout
 	}
-	return func() { <-t.free; <-u.running; gone() }, nil
+	return func() { <-t.free; <-u.running; done() }, nil
 }

@@ -10,13 +10,13 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// askedVersion is the version of [asked] that Encode writes.
-const askedVersion = 1
+// storedVersion is the version of [storedCreate] that Encode writes.
+const storedVersion = 1
 
-// asked is a [Create] as a session's record stores it, sealed, for a resume. It is JSON
-// with a version. Records without a version use the field names in goNames. Durations are
-// in nanoseconds.
-type asked struct {
+// storedCreate is a [Create] as a session's record stores it, sealed, for a resume. It is
+// JSON with a version. Records without a version use the field names in goNames.
+// Durations are in nanoseconds.
+type storedCreate struct {
 	Version int `json:"version"`
 
 	SessionID       string            `json:"session_id,omitempty"`
@@ -33,7 +33,7 @@ type asked struct {
 	RestoreTabs     bool              `json:"restore_tabs,omitempty"`
 	ReadOnly        bool              `json:"read_only,omitempty"`
 	Persist         bool              `json:"persist,omitempty"`
-	AutoSave        *askedAutoSave    `json:"auto_save,omitempty"`
+	AutoSave        *storedAutoSave   `json:"auto_save,omitempty"`
 	Restart         bool              `json:"restart,omitempty"`
 	OnLive          OnLive            `json:"on_live,omitempty"`
 	Resume          bool              `json:"resume,omitempty"`
@@ -52,8 +52,8 @@ type asked struct {
 	RequestHash     string            `json:"request_hash,omitempty"`
 }
 
-// askedAutoSave is an [autosave.Settings] as a record stores it.
-type askedAutoSave struct {
+// storedAutoSave is an [autosave.Settings] as a record stores it.
+type storedAutoSave struct {
 	Interval   time.Duration `json:"interval_ns"`
 	Navigation bool          `json:"navigation,omitempty"`
 	Login      bool          `json:"login,omitempty"`
@@ -75,11 +75,11 @@ var goNames = map[string]string{
 
 // Encode encodes a create for a record, in the newest version.
 func Encode(r Create) []byte {
-	return profiles.JSON(asked{Version: askedVersion,
+	return profiles.JSON(storedCreate{Version: storedVersion,
 		SessionID: r.SessionID, UserID: r.UserID, AgentName: r.AgentName, Goal: r.Goal, StartURL: r.StartURL, Engine: r.Engine,
 		FromSession: r.FromSession, FromEnvironment: r.FromEnvironment, FromDefaultOf: r.FromDefaultOf,
 		AllowMemory: r.AllowMemory, FreshIfNone: r.FreshIfNone, RestoreTabs: r.RestoreTabs, ReadOnly: r.ReadOnly, Persist: r.Persist,
-		AutoSave: (*askedAutoSave)(r.AutoSave), Restart: r.Restart, OnLive: r.OnLive, Resume: r.Resume, Options: r.Options,
+		AutoSave: (*storedAutoSave)(r.AutoSave), Restart: r.Restart, OnLive: r.OnLive, Resume: r.Resume, Options: r.Options,
 		Idle: r.Idle, Lifetime: r.Lifetime, WebhookURL: r.WebhookURL, DiscardOnEnd: r.DiscardOnEnd, Wait: r.Wait,
 		Labels: r.Labels, Record: r.Record, Overrides: r.Overrides, Passkeys: r.Passkeys, Origins: r.Origins,
 		Extensions: r.Extensions, RequestHash: r.RequestHash})
@@ -89,7 +89,7 @@ func Encode(r Create) []byte {
 // unsupported; anything else is store_failed.
 func Decode(raw []byte) (Create, error) {
 	const op = "session.asked"
-	var a asked
+	var a storedCreate
 	var version struct {
 		Version *int `json:"version"`
 	}
@@ -100,9 +100,9 @@ func Decode(raw []byte) (Create, error) {
 		if raw, err = renamed(raw); err == nil {
 			err = json.Unmarshal(raw, &a)
 		}
-	case *version.Version != askedVersion:
+	case *version.Version != storedVersion:
 		return Create{}, fault.New(fault.Unsupported, op, "the recorded options have version %d, and this Stasis reads version %d; use the Stasis that wrote them, or a newer one",
-			*version.Version, askedVersion)
+			*version.Version, storedVersion)
 	default:
 		err = json.Unmarshal(raw, &a)
 	}

@@ -45,8 +45,8 @@ func everyOption() Create {
 // sameCreate compares the recorded fields of creates.
 var sameCreate = cmpopts.IgnoreUnexported(Create{})
 
-// goldenAsked returns what a version of Stasis has recorded.
-func goldenAsked(t *testing.T, name string) []byte {
+// readGolden returns what a version of Stasis has recorded.
+func readGolden(t *testing.T, name string) []byte {
 	t.Helper()
 	raw, err := os.ReadFile("testdata/asked/" + name)
 	if err != nil {
@@ -70,8 +70,8 @@ func TestEveryOptionIsSet(t *testing.T) {
 	}
 }
 
-// madeOf returns Recorded for a session whose record has these sealed options.
-func madeOf(t *testing.T, asked []byte) (Create, error) {
+// recordedFrom returns Recorded for a session whose record has these sealed options.
+func recordedFrom(t *testing.T, asked []byte) (Create, error) {
 	t.Helper()
 	identity, err := age.GenerateX25519Identity()
 	if err != nil {
@@ -86,8 +86,8 @@ func madeOf(t *testing.T, asked []byte) (Create, error) {
 }
 
 // Records from before versions, with the names of Go's fields, can be read.
-func TestAskedByGoNames(t *testing.T) {
-	got, err := madeOf(t, goldenAsked(t, "go-names.json"))
+func TestDecodeGoNames(t *testing.T) {
+	got, err := recordedFrom(t, readGolden(t, "go-names.json"))
 	if diff := cmp.Diff(resumedWith(everyOption()), got, sameCreate); err != nil || diff != "" {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
@@ -99,8 +99,8 @@ func TestAskedByGoNames(t *testing.T) {
 }
 
 // Version 1 is written, and stays readable.
-func TestAskedVersion1(t *testing.T) {
-	golden := goldenAsked(t, "v1.json")
+func TestDecodeVersion1(t *testing.T) {
+	golden := readGolden(t, "v1.json")
 	var want, got any
 	if err := json.Unmarshal(golden, &want); err != nil {
 		t.Fatal(err)
@@ -111,7 +111,7 @@ func TestAskedVersion1(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("written (-golden +now):\n%s", diff)
 	}
-	read, err := madeOf(t, golden)
+	read, err := recordedFrom(t, golden)
 	if diff := cmp.Diff(resumedWith(everyOption()), read, sameCreate); err != nil || diff != "" {
 		t.Errorf("read: %v (-want +got):\n%s", err, diff)
 	}

@@ -11,21 +11,21 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// forCapacity is what package capacity needs of a Service.
-type forCapacity struct{ svc *Service }
+// capacityAdapter is what package capacity needs of a Service.
+type capacityAdapter struct{ svc *Service }
 
 // StartSpare starts an empty Chrome to be kept ready.
-func (f forCapacity) StartSpare(ctx context.Context, engine string) (*restore.Spare, error) {
+func (f capacityAdapter) StartSpare(ctx context.Context, engine string) (*restore.Spare, error) {
 	return f.svc.restorer.StartSpare(ctx, engine)
 }
 
 // StartStandby starts a Chrome that holds a snapshot's environment.
-func (f forCapacity) StartStandby(ctx context.Context, snap profiles.Snapshot, engine string) (*restore.Standby, error) {
+func (f capacityAdapter) StartStandby(ctx context.Context, snap profiles.Snapshot, engine string) (*restore.Standby, error) {
 	return f.svc.restorer.StartStandby(ctx, snap, engine)
 }
 
 // StandbySettings returns a user's settings of standbys.
-func (f forCapacity) StandbySettings(ctx context.Context, userID string) (capacity.StandbySettings, error) {
+func (f capacityAdapter) StandbySettings(ctx context.Context, userID string) (capacity.StandbySettings, error) {
 	set, err := f.svc.users.For(ctx, userID)
 	if err != nil || set.Standby == nil {
 		return capacity.StandbySettings{}, err
@@ -38,24 +38,24 @@ func (f forCapacity) StandbySettings(ctx context.Context, userID string) (capaci
 }
 
 // Creating reports whether a create is under way.
-func (f forCapacity) Creating() bool {
+func (f capacityAdapter) Creating() bool {
 	return f.svc.sessions.Counts().Creating > 0
 }
 
 // MemoryAllows reports whether memory allows one more Chrome.
-func (f forCapacity) MemoryAllows() bool { return f.svc.deps.Room() }
+func (f capacityAdapter) MemoryAllows() bool { return f.svc.deps.Room() }
 
-// forArchives gives package archives the saver and the rescues, which are created after
-// it.
-type forArchives struct{ svc *Service }
+// archivesAdapter gives package archives the saver and the rescues, which are created
+// after it.
+type archivesAdapter struct{ svc *Service }
 
 // Filter removes what a selection excludes from a user data directory.
-func (f forArchives) Filter(ctx context.Context, userDataDir string, selection state.Selection) ([]state.Component, error) {
+func (f archivesAdapter) Filter(ctx context.Context, userDataDir string, selection state.Selection) ([]state.Component, error) {
 	return f.svc.saver.Filter(ctx, userDataDir, selection)
 }
 
 // AwaitRescue waits until a session's data is saved after its daemon has died.
-func (f forArchives) AwaitRescue(ctx context.Context, sessionID string) error {
+func (f archivesAdapter) AwaitRescue(ctx context.Context, sessionID string) error {
 	return f.svc.rescues.Await(ctx, sessionID)
 }
 

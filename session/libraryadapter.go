@@ -17,22 +17,22 @@ func (s *Service) Snapshots() *library.Snapshots { return s.snapshots }
 func (s *Service) Pruner() *library.Pruner { return s.pruner }
 
 // ForLibrary returns what package library needs of the sessions.
-func (s *Service) ForLibrary() library.Sessions { return forLibrary{s} }
+func (s *Service) ForLibrary() library.Sessions { return libraryAdapter{s} }
 
-// forLibrary is what package library needs of a Service.
-type forLibrary struct{ svc *Service }
+// libraryAdapter is what package library needs of a Service.
+type libraryAdapter struct{ svc *Service }
 
 // Record returns a session's record if the caller has permission p for it.
-func (f forLibrary) Record(ctx context.Context, c access.Caller, id string, p access.Permission) (profiles.Session, error) {
+func (f libraryAdapter) Record(ctx context.Context, c access.Caller, id string, p access.Permission) (profiles.Session, error) {
 	return f.svc.inspector.Record(ctx, c, id, p)
 }
 
 // DefaultChanged updates the standbys.
-func (f forLibrary) DefaultChanged() { f.svc.capacity.DefaultChanged() }
+func (f libraryAdapter) DefaultChanged() { f.svc.capacity.DefaultChanged() }
 
 // ReadOut starts a Chrome on a snapshot and reads what the snapshot's document lacks. The
 // Chrome takes a slot like a session's.
-func (f forLibrary) ReadOut(ctx context.Context, saved snapshot.Snapshot) (state.Document, []state.Component, error) {
+func (f libraryAdapter) ReadOut(ctx context.Context, saved snapshot.Snapshot) (state.Document, []state.Component, error) {
 	if err := f.svc.capacity.Acquire(ctx, false); err != nil {
 		return state.Document{}, nil, err
 	}
@@ -41,7 +41,7 @@ func (f forLibrary) ReadOut(ctx context.Context, saved snapshot.Snapshot) (state
 }
 
 // Retention returns a user's policy; nil if the user has none.
-func (f forLibrary) Retention(ctx context.Context, userID string) (*library.Retention, error) {
+func (f libraryAdapter) Retention(ctx context.Context, userID string) (*library.Retention, error) {
 	set, err := f.svc.users.For(ctx, userID)
 	return set.Retention, err
 }
