@@ -17,8 +17,8 @@ func TestEventIsOnDiskBeforeAnswer(t *testing.T) {
 	ctx := t.Context()
 	id := r.create(alice, nil).ID
 	for _, call := range []struct {
-		tells string
-		do    func() error
+		wantEvent string
+		do        func() error
 	}{
 		{"message", func() error {
 			_, err := r.Send(ctx, alice, id, agent.MessageRequest{Type: "LOG", Content: "x"})
@@ -34,7 +34,7 @@ func TestEventIsOnDiskBeforeAnswer(t *testing.T) {
 		{"cancelled", func() error { _, err := r.Cancel(ctx, alice, id); return err }},
 	} {
 		if err := call.do(); err != nil {
-			t.Fatalf("%s: %v", call.tells, err)
+			t.Fatalf("%s: %v", call.wantEvent, err)
 		}
 		// From the catalogue, because the service's own lists wait for pending writes.
 		runs, err := r.catalogue.Runs(ctx, id)
@@ -49,7 +49,7 @@ func TestEventIsOnDiskBeforeAnswer(t *testing.T) {
 		if n := len(page.Events); n > 0 {
 			last = page.Events[n-1].Type
 		}
-		if diff := cmp.Diff(call.tells, last); diff != "" {
+		if diff := cmp.Diff(call.wantEvent, last); diff != "" {
 			t.Errorf("the last event on disk (-want +got):\n%s", diff)
 		}
 	}

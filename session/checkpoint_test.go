@@ -173,7 +173,7 @@ func TestCheckpointFails(t *testing.T) {
 		"capture":    {step(broken, "capture"), fault.BrowserFailed},
 		"copy":       {step(broken, "copy"), fault.BrowserFailed},
 		"too slow":   {step(fault.New(fault.Timeout, "fake", ""), "copy"), fault.Timeout},
-		"room":       {store(1), fault.StoreFull},
+		"space":      {store(1), fault.StoreFull},
 		"health":     {store(2), fault.StoreFull},
 		"store":      {store(3), fault.StoreFull},
 		"commit":     {func(r *rig) { r.catalogue.fails(full, "Commit") }, fault.StoreFull},
@@ -324,10 +324,10 @@ func TestEndDuringCheckpoint(t *testing.T) {
 			} else {
 				r.catalogue.once("Commit", stop)
 			}
-			told := make(chan error, 1)
+			result := make(chan error, 1)
 			go func() {
 				_, err := r.Checkpoint(t.Context(), alice, id, toDefault)
-				told <- err
+				result <- err
 			}()
 			<-begun
 			ended := make(chan save.EndAnswer, 1)
@@ -343,7 +343,7 @@ func TestEndDuringCheckpoint(t *testing.T) {
 				return fault.Is(err, fault.SessionEnding)
 			})
 			close(goOn)
-			wantCode(t, <-told, code)
+			wantCode(t, <-result, code)
 			if a := <-ended; !a.Deleted || !a.Default.Moved {
 				t.Errorf("%+v", a)
 			}

@@ -171,7 +171,7 @@ func TestChromeCrashUnrecorded(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t, nil)
 			id := r.create(alice, ask).ID
-			r.catalogue.fails(fault.New(fault.StoreFull, "fake", "no room"), "Commit", "EndSession")
+			r.catalogue.fails(fault.New(fault.StoreFull, "fake", "no space"), "Commit", "EndSession")
 			r.browsers.last().die()
 			await(t, "the session's record says that the data is kept", func() bool {
 				rec, err := r.catalogue.Session(t.Context(), id)

@@ -76,11 +76,11 @@ func TestEndFilesystem(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var told save.EndAnswer
-	if err := json.Unmarshal(rec.Outcome, &told); err != nil {
+	var recorded save.EndAnswer
+	if err := json.Unmarshal(rec.Outcome, &recorded); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(a, told); diff != "" {
+	if diff := cmp.Diff(a, recorded); diff != "" {
 		t.Errorf("recorded outcome (-answer +recorded):\n%s", diff)
 	}
 	r.wantSnapshots(a.Snapshot.ID)
@@ -201,11 +201,11 @@ func TestSaveOutlivesItsRequest(t *testing.T) {
 	under, proceed := make(chan struct{}), make(chan struct{})
 	r.browsers.on("capture", func(*fakeChrome) error { close(under); <-proceed; return nil })
 	ctx, hangUp := context.WithCancel(t.Context())
-	told := make(chan error, 1)
-	go func() { _, err := r.End(ctx, alice, id, asDefault); told <- err }()
+	result := make(chan error, 1)
+	go func() { _, err := r.End(ctx, alice, id, asDefault); result <- err }()
 	<-under
 	hangUp()
-	wantCode(t, <-told, fault.Timeout)
+	wantCode(t, <-result, fault.Timeout)
 	close(proceed)
 	await(t, "the session ended", func() bool { return r.sessions.Find(id) == nil })
 	a, err := r.End(t.Context(), alice, id, asDefault)

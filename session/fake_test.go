@@ -221,7 +221,7 @@ type fakeChrome struct {
 	frozen   bool
 	over     sync.Once
 	done     chan struct{} // closed when Chrome is dead
-	tell     func(browser.Happening)
+	notify   func(browser.Happening)
 	listener int
 	door     mux.Door
 	shut     bool
@@ -335,17 +335,17 @@ func (c *fakeChrome) Open(_ context.Context, url string) error {
 	return c.gone()
 }
 
-func (c *fakeChrome) Listen(tell func(browser.Happening), _ bool) func() {
+func (c *fakeChrome) Listen(notify func(browser.Happening), _ bool) func() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.listener++
-	c.tell = tell
+	c.notify = notify
 	mine := c.listener
 	return func() {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		if c.listener == mine {
-			c.tell = nil
+			c.notify = nil
 		}
 	}
 }
@@ -353,10 +353,10 @@ func (c *fakeChrome) Listen(tell func(browser.Happening), _ bool) func() {
 // happens emits an event of its pages.
 func (c *fakeChrome) happens(kind string, data map[string]any) {
 	c.mu.Lock()
-	tell := c.tell
+	notify := c.notify
 	c.mu.Unlock()
-	if tell != nil {
-		tell(browser.Happening{Kind: kind, Data: data})
+	if notify != nil {
+		notify(browser.Happening{Kind: kind, Data: data})
 	}
 }
 

@@ -42,7 +42,7 @@ func TestSaveFails(t *testing.T) {
 		"capture":               {filesystem, step(broken, "capture"), fault.BrowserFailed, "runs on", false},
 		"capture for memory":    {memory, step(broken, "capture"), fault.BrowserFailed, "runs on", false},
 		"freeze":                {memory, step(broken, "freeze"), fault.BrowserFailed, "runs on", false},
-		"room":                  {filesystem, func(r *rig) { r.store.FailAt(1, faultstore.Refuse, full) }, fault.StoreFull, "runs on", false},
+		"space":                 {filesystem, func(r *rig) { r.store.FailAt(1, faultstore.Refuse, full) }, fault.StoreFull, "runs on", false},
 		"health":                {filesystem, func(r *rig) { r.store.FailAt(2, faultstore.Refuse, full) }, fault.StoreFull, "runs on", false},
 		"files":                 {filesystem, lostProfile, fault.SaveFailed, "reopened", true},
 		"store":                 {filesystem, func(r *rig) { r.store.FailAt(3, faultstore.Refuse, full) }, fault.StoreFull, "reopened", true},
@@ -116,9 +116,9 @@ func TestReopenedIsReported(t *testing.T) {
 	wantCode(t, err, fault.NotFound)
 	again := func(doc state.Datadir) {
 		t.Helper()
-		looked := make(chan struct{})
+		proceed := make(chan struct{})
 		r.browsers.on("verify", func(c *fakeChrome) error {
-			<-looked
+			<-proceed
 			c.found.Differences = []state.Difference{{Component: "indexed_db", By: state.ByRestore, Missing: 1}}
 			return nil
 		})
@@ -131,7 +131,7 @@ func TestReopenedIsReported(t *testing.T) {
 			first.Datadir != doc || len(first.Components) != 1 || !strings.Contains(first.Warnings[0], "reopened") {
 			t.Errorf("%+v, %v", first, err)
 		}
-		close(looked)
+		close(proceed)
 		await(t, "verification", func() bool {
 			report, err := r.RestoreReport(t.Context(), alice, id)
 			return err == nil && report.Verification == restore.VerificationMismatch

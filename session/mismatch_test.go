@@ -34,13 +34,13 @@ func TestStartLogsMismatch(t *testing.T) {
 		if err := next.Close(t.Context()); err != nil { // its background work also writes to the log
 			t.Fatal(err)
 		}
-		told := log.String()
+		logged := log.String()
 		// The janitor may log that it was stopped. Only a mismatch logs what to do.
-		if want == "" && (strings.Contains(told, " do=") || strings.Contains(told, "belong together")) {
-			t.Errorf("the log is %s", told)
+		if want == "" && (strings.Contains(logged, " do=") || strings.Contains(logged, "belong together")) {
+			t.Errorf("the log is %s", logged)
 		}
-		if !strings.Contains(told, want) {
-			t.Errorf("no %q in %s", want, told)
+		if !strings.Contains(logged, want) {
+			t.Errorf("no %q in %s", want, logged)
 		}
 	}
 }

@@ -52,7 +52,7 @@ func (r *rig) sentTo(url string) []string {
 func (r *rig) wantSent(url string, want ...string) {
 	r.t.Helper()
 	if diff := cmp.Diff(want, r.sentTo(url)); diff != "" {
-		r.t.Errorf("-want +told:\n%s", diff)
+		r.t.Errorf("-want +sent:\n%s", diff)
 	}
 }
 
@@ -186,10 +186,10 @@ func TestWebhookOfACrashThatCannotBeSaved(t *testing.T) {
 		r := newRig(t, nil)
 		ctx := t.Context()
 		id := r.create(alice, withWebhook).ID
-		r.catalogue.fails(fault.New(fault.StoreFull, "fake", "no room"), failing.methods...)
+		r.catalogue.fails(fault.New(fault.StoreFull, "fake", "no space"), failing.methods...)
 		r.browsers.on("kill", func(*fakeChrome) error {
 			if failing.methods[len(failing.methods)-1] == "UpdateSession" {
-				r.catalogue.fails(fault.New(fault.StoreFull, "fake", "no room"), "Commit")
+				r.catalogue.fails(fault.New(fault.StoreFull, "fake", "no space"), "Commit")
 			}
 			return nil
 		})
@@ -201,7 +201,7 @@ func TestWebhookOfACrashThatCannotBeSaved(t *testing.T) {
 		r.catalogue.works()
 		r.end(alice, id, none)
 		if diff := cmp.Diff(failing.want, r.sentTo(hookURL)); diff != "" {
-			t.Errorf("%s, -want +told:\n%s", name, diff)
+			t.Errorf("%s, -want +sent:\n%s", name, diff)
 		}
 	}
 }

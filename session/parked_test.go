@@ -64,8 +64,8 @@ func TestThawedIsVerified(t *testing.T) {
 	r := newRig(t, nil)
 	_, snap := r.saved(alice, memory)
 	chrome := r.browsers.last()
-	looked := make(chan struct{})
-	r.browsers.on("verify", func(*fakeChrome) error { <-looked; return nil })
+	proceed := make(chan struct{})
+	r.browsers.on("verify", func(*fakeChrome) error { <-proceed; return nil })
 	expired := state.Component{Name: state.ComponentCookies, Origin: "a.example", Saved: 1, Expired: 1}
 	dead := state.Difference{Component: state.ComponentTabs, By: state.ByRestore, Missing: 1, Names: []string{"https://a.example/"}}
 	chrome.found = state.Verification{Components: []state.Component{expired}, Differences: []state.Difference{dead}}
@@ -73,7 +73,7 @@ func TestThawedIsVerified(t *testing.T) {
 	if p := info.Restored; p.Path != restore.PathParked || p.Verification != restore.VerificationPending || p.Components[0].Restored != 1 {
 		t.Errorf("before the verification: %+v", p)
 	}
-	close(looked)
+	close(proceed)
 	var report restore.Report
 	await(t, "verification", func() (over bool) {
 		var err error
@@ -166,7 +166,7 @@ func TestParkedChromeDoesNotServe(t *testing.T) {
 // oldest first, and no more than it needs. Their files stay.
 func TestParkedChromesGiveWay(t *testing.T) {
 	r := newRig(t, func(c *Config) { c.Parked.Size = 3 })
-	r.room = func() bool { return !r.short.Load() || r.Counts().Parked < 2 }
+	r.memoryAllows = func() bool { return !r.short.Load() || r.Counts().Parked < 2 }
 	_, one := r.saved(alice, memory)
 	oldest := r.browsers.last()
 	_, two := r.saved(alice, memory)
@@ -177,7 +177,7 @@ func TestParkedChromesGiveWay(t *testing.T) {
 	}
 	for snap, path := range map[string]string{one: restore.PathCold, two: restore.PathParked} {
 		p := r.create(alice, func(c *request.Create) { c.FromEnvironment = snap }).Restored
-		if told := strings.Contains(p.FallbackReason, "memory was short"); p.Path != path || told != (path == restore.PathCold) {
+		if named := strings.Contains(p.FallbackReason, "memory was short"); p.Path != path || named != (path == restore.PathCold) {
 			t.Errorf("%+v", p)
 		}
 	}
@@ -244,14 +244,14 @@ func TestParkedChromesEnd(t *testing.T) {
 	r.wantSnapshots(two)
 }
 
-// late is a client whose connection is so slow that the session ends meanwhile. told
+// late is a client whose connection is so slow that the session ends meanwhile. closed
 // receives its close code.
 type late struct {
 	client
-	told chan int
+	closed chan int
 }
 
-func (l late) Close(code int, _ string) error { l.told <- code; return nil }
+func (l late) Close(code int, _ string) error { l.closed <- code; return nil }
 
 // A client admitted to a session that then ended does not reach the next session of the
 // same Chrome.
@@ -270,7 +270,7 @@ func TestLateClient(t *testing.T) {
 		t.Fatal("the second session has another Chrome")
 	}
 	close(come)
-	if code := <-c.told; code != mux.CloseSessionEnded {
+	if code := <-c.closed; code != mux.CloseSessionEnded {
 		t.Errorf("closed with %d", code)
 	}
 	if err := <-served; err != nil {

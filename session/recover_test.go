@@ -60,7 +60,7 @@ func TestRecover(t *testing.T) {
 	dir("paused", folder)
 	dir("nobodys", folder)
 
-	r.catalogue.fails(fault.New(fault.StoreFull, "fake", "no room"), "Commit")
+	r.catalogue.fails(fault.New(fault.StoreFull, "fake", "no space"), "Commit")
 	if err := r.Recover(ctx); err != nil {
 		t.Fatal(err)
 	}
@@ -145,7 +145,7 @@ func TestRecoverRemovesUncommitted(t *testing.T) {
 func TestCloseUnsaved(t *testing.T) {
 	r := newRig(t, nil)
 	id := r.create(alice, nil).ID
-	r.store.FailAt(1, faultstore.Dead, fault.New(fault.StoreFull, "fake", "no room"))
+	r.store.FailAt(1, faultstore.Dead, fault.New(fault.StoreFull, "fake", "no space"))
 	err := r.Close(t.Context())
 	if !fault.Is(err, fault.StoreFull) || !strings.Contains(fault.MessageOf(err), id) {
 		t.Errorf("Close: %v", err)

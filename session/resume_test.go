@@ -169,9 +169,9 @@ func TestResumesAtOnce(t *testing.T) {
 	id, _ := r.saved(alice, filesystem)
 	made := len(r.browsers.all())
 	var (
-		group sync.WaitGroup
-		mu    sync.Mutex
-		told  = map[string]int{}
+		group   sync.WaitGroup
+		mu      sync.Mutex
+		answers = map[string]int{}
 	)
 	for range 20 {
 		group.Go(func() {
@@ -181,12 +181,12 @@ func TestResumesAtOnce(t *testing.T) {
 			if err != nil {
 				a.Status = string(fault.CodeOf(err))
 			}
-			told[a.Status]++
+			answers[a.Status]++
 		})
 	}
 	group.Wait()
-	if told["resumed"] != 1 || told["resumed"]+told["already_running"]+told["request_in_progress"] != 20 {
-		t.Errorf("answers %v", told)
+	if answers["resumed"] != 1 || answers["resumed"]+answers["already_running"]+answers["request_in_progress"] != 20 {
+		t.Errorf("answers %v", answers)
 	}
 	if n := len(r.browsers.all()) - made; n != 1 {
 		t.Errorf("%d Chromes were started", n)

@@ -65,9 +65,9 @@ type rig struct {
 	*settings.Users
 	*login.Checker
 	*importer.Importer
-	disk  *disk
-	meter *counter
-	room  func() bool // whether memory allows one more Chrome
+	disk         *disk
+	meter        *counter
+	memoryAllows func() bool // whether memory allows one more Chrome
 	*agent.Notes
 	*agent.Messenger
 	*events.Reader
@@ -122,7 +122,7 @@ func newRig(t *testing.T, change func(*Config)) *rig {
 		catalogue: &brokenCatalogue{}, clock: &clock{at: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)},
 		meter: &counter{}, disk: &disk{}, identity: identity, keys: snapshot.NewKeys(identity, [32]byte{1}), extensions: root + "/extensions"}
 	r.catalogue.use(db)
-	r.room = func() bool { return !r.short.Load() }
+	r.memoryAllows = func() bool { return !r.short.Load() }
 	r.Service = r.daemon(change)
 	return r
 }
@@ -147,7 +147,7 @@ func (r *rig) daemon(change func(*Config)) *Service {
 	r.large = capacity.NewTurns(archives.MaxLarge)
 	notices := events.NewNotices(events.NoticesConfig{URL: r.hookURL, Session: answer.HookSession, Now: r.clock.now})
 	s := New(cfg, Deps{Journal: journal, Notices: notices, Keys: r.apiKeys, Extensions: store, Browsers: r.browsers, Datadirs: r.disk, Vault: vault,
-		Catalogue: r.catalogue.forService(), Large: turnsAt{&r.large}, Meter: r.meter, Room: func() bool { return r.room() }, Now: r.clock.now, Log: log})
+		Catalogue: r.catalogue.forService(), Large: turnsAt{&r.large}, Meter: r.meter, Room: func() bool { return r.memoryAllows() }, Now: r.clock.now, Log: log})
 	r.Users, r.Checker, r.Importer = s.Users(), s.Checker(), s.Importer()
 	masks := turnsAt{&r.masks}
 	r.Driver, r.Inspector, r.TicketHolders = drive.New(s.Lookup()), s.Inspector(), access.NewTicketHolders(r.apiKeys, s.Lookup())

@@ -51,17 +51,17 @@ func TestCreateWaitsForASlot(t *testing.T) {
 func TestCreateFails(t *testing.T) {
 	r := newRig(t, func(c *Config) { c.MaxSessions = 1 })
 	_, snap := r.saved(alice, asDefault)
-	noRoom := fault.New(fault.StoreFull, "fake", "no room")
+	storeFull := fault.New(fault.StoreFull, "fake", "no space")
 	for name, test := range map[string]struct {
 		damage func()
 		ask    func(*request.Create)
 		code   fault.Code
 	}{
-		"no directory":     {func() { r.browsers.fails(noRoom, "dir") }, nil, fault.StoreFull},
+		"no directory":     {func() { r.browsers.fails(storeFull, "dir") }, nil, fault.StoreFull},
 		"no Chrome":        {func() { r.browsers.fails(fault.New(fault.BrowserFailed, "", ""), "fresh") }, nil, fault.BrowserFailed},
 		"no restore":       {func() { r.browsers.fails(fault.New(fault.BrowserFailed, "", ""), "restored") }, fromAlice, fault.BrowserFailed},
-		"no record":        {func() { r.catalogue.fails(noRoom, "CreateSession") }, nil, fault.StoreFull},
-		"no record of one": {func() { r.catalogue.fails(noRoom, "CreateSession") }, fromAlice, fault.StoreFull},
+		"no record":        {func() { r.catalogue.fails(storeFull, "CreateSession") }, nil, fault.StoreFull},
+		"no record of one": {func() { r.catalogue.fails(storeFull, "CreateSession") }, fromAlice, fault.StoreFull},
 		"no archive":       {func() { r.store.FailAt(1, 2, fault.New(fault.StoreFailed, "", "")) }, fromAlice, fault.StoreFailed},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -233,7 +233,7 @@ func TestWhatStopsIdleLimit(t *testing.T) {
 func TestLifetimeIsTriedAgain(t *testing.T) {
 	r := newRig(t, nil)
 	failed := make(chan struct{})
-	r.catalogue.fails(fault.New(fault.StoreFull, "fake", "no room"), "Commit")
+	r.catalogue.fails(fault.New(fault.StoreFull, "fake", "no space"), "Commit")
 	r.browsers.on("restored", func(*fakeChrome) error {
 		r.catalogue.works()
 		close(failed)

@@ -60,8 +60,8 @@ func TestRescueWithoutOverrides(t *testing.T) {
 		t.Fatal(err)
 	}
 	info := r.create(alice, func(c *request.Create) { c.FromSession = id })
-	if told := strings.Join(info.Restored.Warnings, "\n"); !strings.Contains(told, "overrides") || !strings.Contains(told, "proxy") {
-		t.Errorf("warnings: %s", told)
+	if warnings := strings.Join(info.Restored.Warnings, "\n"); !strings.Contains(warnings, "overrides") || !strings.Contains(warnings, "proxy") {
+		t.Errorf("warnings: %s", warnings)
 	}
 	r.end(alice, info.ID, none)
 }

@@ -122,15 +122,15 @@ func TestChromesAreKeptReady(t *testing.T) {
 // Standbys of users whose settings request them are planned before those of users who
 // restore often.
 func TestPlan(t *testing.T) {
-	asks := StandbySettings{Set: true, Count: 3, Engine: browser.EngineShell}
+	set := StandbySettings{Set: true, Count: 3, Engine: browser.EngineShell}
 	for name, test := range map[string]struct {
 		settings  StandbySettings
 		catalogue fakeCatalogue
 		demand    func(*demand)
 		want      string
 	}{
-		"no user":   {asks, fakeCatalogue{}, func(*demand) {}, "[]"},
-		"set":       {asks, fakeCatalogue{}, func(d *demand) { d.setRequested("alice", true) }, "[alice/shell 2]"},
+		"no user":   {set, fakeCatalogue{}, func(*demand) {}, "[]"},
+		"set":       {set, fakeCatalogue{}, func(d *demand) { d.setRequested("alice", true) }, "[alice/shell 2]"},
 		"two users": {StandbySettings{Set: true, Count: 1, Engine: browser.EngineShell}, fakeCatalogue{}, func(d *demand) { d.setRequested("bob", true); d.setRequested("alice", true) }, "[alice/shell 1 bob/shell 1]"},
 		"not often": {StandbySettings{}, fakeCatalogue{}, func(d *demand) { d.count("alice", browser.EngineChrome) }, "[]"},
 		"often": {StandbySettings{}, fakeCatalogue{}, func(d *demand) {
@@ -150,7 +150,7 @@ func TestPlan(t *testing.T) {
 			}
 		}, "[]"},
 		"engine not installed": {StandbySettings{Set: true, Count: 1}, fakeCatalogue{}, func(d *demand) { d.setRequested("alice", true) }, "[]"},
-		"no default":           {asks, fakeCatalogue{none: true}, func(d *demand) { d.setRequested("alice", true) }, "[]"},
+		"no default":           {set, fakeCatalogue{none: true}, func(d *demand) { d.setRequested("alice", true) }, "[]"},
 		"extensions": {StandbySettings{Set: true, Count: 1, Engine: browser.EngineChrome},
 			fakeCatalogue{extensions: []profiles.PinnedExtension{{}}}, func(d *demand) { d.setRequested("alice", true) }, "[]"},
 	} {
