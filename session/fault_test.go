@@ -42,7 +42,7 @@ func TestSaveFails(t *testing.T) {
 		"capture":               {filesystem, step(broken, "capture"), fault.BrowserFailed, "runs on", false},
 		"capture for memory":    {memory, step(broken, "capture"), fault.BrowserFailed, "runs on", false},
 		"freeze":                {memory, step(broken, "freeze"), fault.BrowserFailed, "runs on", false},
-		"space":                 {filesystem, func(r *rig) { r.store.FailAt(1, faultstore.Refuse, full) }, fault.StoreFull, "runs on", false},
+		"room":                  {filesystem, func(r *rig) { r.store.FailAt(1, faultstore.Refuse, full) }, fault.StoreFull, "runs on", false},
 		"health":                {filesystem, func(r *rig) { r.store.FailAt(2, faultstore.Refuse, full) }, fault.StoreFull, "runs on", false},
 		"files":                 {filesystem, lostProfile, fault.SaveFailed, "reopened", true},
 		"store":                 {filesystem, func(r *rig) { r.store.FailAt(3, faultstore.Refuse, full) }, fault.StoreFull, "reopened", true},

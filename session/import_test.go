@@ -197,7 +197,7 @@ func TestImportRefused(t *testing.T) {
 		"another kind":      {alice, importer.Request{Format: library.FormatStasis}, ours(`{"schema_version":"1","datadir":"x"}`), fault.InvalidImport, "datadir: must be"},
 		"no files":          {alice, importer.Request{Format: library.FormatStasis}, ours(`{"schema_version":"1","datadir":"clean"}`), fault.InvalidImport, "does not say what the archive holds"},
 		"files after all":   {alice, importer.Request{Format: library.FormatStasis}, ours(`{"schema_version":"1","datadir":"none"}`, "Default/Preferences", "{}"), fault.InvalidImport, "does not say what the archive holds"},
-		"another user":      {alice, importer.Request{Format: library.FormatNetscape, UserID: "bob"}, "", fault.Forbidden, ""},
+		"somebody else's":   {alice, importer.Request{Format: library.FormatNetscape, UserID: "bob"}, "", fault.Forbidden, ""},
 		"without the right": {access.Caller{KeyID: "key-n", UserID: "alice"}, importer.Request{Format: library.FormatNetscape}, "", fault.Forbidden, `"use"`},
 	} {
 		_, err := r.Import(t.Context(), test.c, test.x, strings.NewReader(test.body))
