@@ -79,5 +79,5 @@ func (l *liveSession) checkShareable(ctx context.Context, r request.Create) erro
 }
 
 func inUse(id string) error {
-	return fault.New(fault.EnvironmentInUse, "session.create", "session %s uses this environment; end it, or set on_live to fork, share or wait", id)
+	return fault.New(fault.EnvironmentInUse, "session.create", "session %s uses this environment; end it, or set on_live to fork", id)
 }

@@ -229,8 +229,8 @@ func (s *Service) begin(ctx context.Context, c access.Caller, r request.Create, 
 	return l, nil
 }
 
-// acquireSlot takes a slot for a session. If none is free, it stops a scheduled login
-// check to free its slot.
+// acquireSlot takes a slot for a session. If none is free, it makes a scheduled login
+// check give way, which frees a slot.
 func (s *Service) acquireSlot(ctx, wait context.Context, r request.Create) error {
 	err := s.capacity.Acquire(ctx, false)
 	if !fault.Is(err, fault.TooManySessions) {

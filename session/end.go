@@ -248,7 +248,7 @@ func (l *liveSession) keepLive(e save.Ended) {
 	l.ending = nil
 	switch {
 	case e.Chrome == nil && was.cause == causeCrash:
-		l.setStatus(profiles.StatusError, profiles.ReasonCrashKept.With("Chrome crashed, and what it left could not be saved; it is kept, resume the session to try again"))
+		l.setStatus(profiles.StatusError, profiles.ReasonCrashKept.With("Chrome crashed and its data could not be saved; the data is kept, resume the session to try again"))
 	case e.Chrome == nil:
 		l.setStatus(profiles.StatusError, profiles.ReasonSaveFailed.With("a save failed and Chrome could not be reopened; the data is kept"))
 	}

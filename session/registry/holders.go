@@ -98,7 +98,7 @@ func (r *Registry[S]) leaveCheck(userID string) {
 	}
 }
 
-// AwaitRenewal stops a scheduled check in favour of a create and waits for its end;
+// AwaitRenewal makes a scheduled check give way to a create and waits for its end;
 // timeout if ctx ends first. A nil c means the check that is under way, if any.
 func (r *Registry[S]) AwaitRenewal(ctx context.Context, c *renewal.Renewal) error {
 	r.mu.Lock()
