@@ -286,7 +286,7 @@ func TestCheckpointPaused(t *testing.T) {
 }
 
 // Two concurrent checkpoints run one after the other. The second finds nothing changed.
-func TestCheckpointsAtOnce(t *testing.T) {
+func TestConcurrentCheckpoints(t *testing.T) {
 	r := newRig(t, nil)
 	id := r.create(alice, nil).ID
 	answers := make(chan save.CheckpointAnswer, 4)
@@ -402,7 +402,7 @@ func TestCheckpointsOutliveDaemon(t *testing.T) {
 // A session that is killed right after a restore keeps what was restored. Chrome writes
 // applied cookies half a minute later. A Chrome killed during that write has written
 // nothing, because its journal rolls it back.
-func TestKilledAgain(t *testing.T) {
+func TestKilledRightAfterRestore(t *testing.T) {
 	r := newRig(t, nil)
 	id := r.create(alice, nil).ID
 	r.checkpoint(id, plain)

@@ -90,7 +90,7 @@ func TestOnLive(t *testing.T) {
 }
 
 // Of concurrent creates with on_live fail, one gets the environment.
-func TestOnLiveFailAtOnce(t *testing.T) {
+func TestConcurrentOnLiveFail(t *testing.T) {
 	r := newRig(t, nil)
 	r.saved(alice, asDefault)
 	var group sync.WaitGroup
@@ -144,7 +144,7 @@ func TestRepeatedSessionID(t *testing.T) {
 }
 
 // Two concurrent creates of one ID make one session.
-func TestSameSessionIDAtOnce(t *testing.T) {
+func TestConcurrentSessionID(t *testing.T) {
 	r := newRig(t, nil)
 	under, proceed := make(chan struct{}), make(chan struct{})
 	r.browsers.on("fresh", func(*fakeChrome) error { close(under); <-proceed; return nil })

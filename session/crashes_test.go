@@ -145,7 +145,7 @@ func (r *rig) checkpointWhenBack(id string) {
 }
 
 // A checkpoint that meets an ending is also retried soon, because the ending may fail.
-func TestAutoSaveMeetsAnEnding(t *testing.T) {
+func TestAutoSaveDuringEnding(t *testing.T) {
 	r := newRig(t, nil)
 	id := r.create(alice, autoSaveEvery(time.Hour, 1)).ID
 	l := r.sessions.Find(id)

@@ -130,7 +130,7 @@ func TestEndKeepsTheFiles(t *testing.T) {
 
 // Concurrent ends with the same parameters share one answer; others are refused. Later
 // ends return what was saved.
-func TestEndsAtOnce(t *testing.T) {
+func TestConcurrentEnds(t *testing.T) {
 	r := newRig(t, nil)
 	id := r.create(alice, nil).ID
 	under, proceed := make(chan struct{}), make(chan struct{})
@@ -182,7 +182,7 @@ func TestEndsAtOnce(t *testing.T) {
 	r.wantSnapshots(first.Snapshot.ID)
 }
 
-func TestEndOfNothing(t *testing.T) {
+func TestEndWithoutSession(t *testing.T) {
 	r := newRig(t, nil)
 	for _, id := range []string{"no-such", "../../etc", ""} {
 		a, err := r.End(t.Context(), alice, id, filesystem)

@@ -15,7 +15,7 @@ import (
 
 // A snapshot reports when its logins end, by the daemon's clock. A restore of an expired
 // login warns, from a parked Chrome and from files.
-func TestLoginsEnd(t *testing.T) {
+func TestExpiredLogins(t *testing.T) {
 	for _, asked := range []request.End{filesystem, memory} {
 		t.Run(string(asked.Mode), func(t *testing.T) {
 			r := newRig(t, nil)
@@ -50,7 +50,7 @@ func TestLoginsEnd(t *testing.T) {
 }
 
 // Nothing warns before the end. A snapshot whose report has no logins is readable.
-func TestLoginsThatLast(t *testing.T) {
+func TestValidLogins(t *testing.T) {
 	r := newRig(t, nil)
 	_, snap := r.saved(alice, memory) // a session cookie
 	for range 2 {

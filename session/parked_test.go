@@ -104,7 +104,7 @@ func TestUnverifiedIsReported(t *testing.T) {
 
 // Whatever happens to the parked Chrome, the files are restored instead, and the report
 // says why.
-func TestParkedChromeDoesNotServe(t *testing.T) {
+func TestParkedChromeCannotBeUsed(t *testing.T) {
 	for name, test := range map[string]struct {
 		size   int
 		before func(*rig, *fakeChrome)
@@ -197,7 +197,7 @@ func TestParkedChromeTooLarge(t *testing.T) {
 }
 
 // A Chrome gives memory back before it is parked, while it can still run.
-func TestTrimmedBeforeItIsFrozen(t *testing.T) {
+func TestTrimBeforeFreeze(t *testing.T) {
 	r := newRig(t, nil)
 	var trimmed atomic.Int32
 	r.browsers.on("trim", func(*fakeChrome) error { trimmed.Add(1); return nil })

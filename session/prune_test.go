@@ -253,7 +253,7 @@ func TestSharedBytesAreFreedOnce(t *testing.T) {
 
 // A snapshot that comes into use after it was picked stays: a default moves to it, or a
 // session starts from it.
-func TestPickedAndNeeded(t *testing.T) {
+func TestPickedSnapshotComesIntoUse(t *testing.T) {
 	for name, need := range map[string]func(r *rig, snap string) error{
 		"default": func(r *rig, snap string) error {
 			_, err := r.catalogue.SetDefault(context.Background(), "alice", snap, nil, r.deps.Now())
@@ -295,7 +295,7 @@ func TestPickedAndNeeded(t *testing.T) {
 
 // Saves that move the default, restores of it and prunes run concurrently. Each restore
 // gets a complete snapshot, and the default always names one.
-func TestPruneAmongOthers(t *testing.T) {
+func TestConcurrentPrune(t *testing.T) {
 	r := newRig(t, func(c *Config) { c.Retention = keepLast(1) })
 	ctx := t.Context()
 	r.saved(alice, asDefault)

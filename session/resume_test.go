@@ -162,9 +162,9 @@ func TestResumeWithOptions(t *testing.T) {
 	}
 }
 
-// Of many concurrent resumes one restores the session. The others are told that it runs
-// or is being resumed.
-func TestResumesAtOnce(t *testing.T) {
+// Of many concurrent resumes one restores the session. The others get already_running or
+// request_in_progress.
+func TestConcurrentResumes(t *testing.T) {
 	r := newRig(t, nil)
 	id, _ := r.saved(alice, filesystem)
 	made := len(r.browsers.all())

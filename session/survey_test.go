@@ -141,7 +141,7 @@ func TestUnfinishedWriteAndUnreadPage(t *testing.T) {
 // SessionStorage of the tabs that is not on disk is reported with its size and whether it
 // is restored. An unfinished write that belongs to no known area is reported too. Tabs
 // that are reopened by URL have theirs from the document.
-func TestUnstored(t *testing.T) {
+func TestUnstoredSessionStorage(t *testing.T) {
 	doc := state.Document{Datadir: state.DatadirClean, Tabs: []state.Tab{{Session: []state.Area{
 		{StorageKey: "https://a.example/", Items: []state.Item{{Key: "k", Value: "v"}, {Key: "l", Value: "v"}}}}}}}
 	nothing, cut := t.TempDir(), t.TempDir()

@@ -97,7 +97,7 @@ func TestTimeouts(t *testing.T) {
 
 // on_timeout: discard and read_only save nothing. persist saves everything as the
 // default.
-func TestWhatATimeoutKeeps(t *testing.T) {
+func TestTimeoutSaves(t *testing.T) {
 	for name, ask := range map[string]func(*request.Create){
 		"discard":   func(c *request.Create) { c.DiscardOnEnd = true },
 		"read only": func(c *request.Create) { c.ReadOnly = true },

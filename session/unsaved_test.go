@@ -46,7 +46,7 @@ func TestRescueKeepsOverrides(t *testing.T) {
 
 // If the current identity cannot unseal the overrides, the report says so, and the user
 // data directory is rescued.
-func TestRescueWithoutOverrides(t *testing.T) {
+func TestRescueWithUnreadableOverrides(t *testing.T) {
 	r := newRig(t, nil)
 	id := r.create(alice, func(c *request.Create) { c.Overrides = behindProxy }).ID
 	other, err := age.GenerateX25519Identity()
@@ -67,7 +67,7 @@ func TestRescueWithoutOverrides(t *testing.T) {
 }
 
 // A session without overrides has nothing sealed.
-func TestNothingUnsaved(t *testing.T) {
+func TestNothingSealedWithoutOverrides(t *testing.T) {
 	r := newRig(t, nil)
 	rec, err := r.catalogue.Session(t.Context(), r.create(alice, nil).ID)
 	if err != nil || rec.Sealed != nil || rec.Status == profiles.StatusError {

@@ -11,7 +11,7 @@ import (
 
 // Tasks run one after the other, in order. A task with nothing to do, or refused when its
 // turn comes, is followed by the next.
-func TestOneAfterTheOther(t *testing.T) {
+func TestTasksRunInOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := New(t.Context(), time.Minute, func(f func()) { go f() })
 		broken, refused := errors.New("broken"), errors.New("refused")
