@@ -83,8 +83,8 @@ func TestPruneDamaged(t *testing.T) {
 	}
 }
 
-// A default does not move to a checkpoint that could not be read in time, nor when that
-// checkpoint is later found unchanged, until it is read.
+// A default does not move to a checkpoint that could not be read in time. It does not
+// move either when a later checkpoint finds nothing changed, until that can be read.
 func TestCheckpointUnread(t *testing.T) {
 	r := newRig(t, nil)
 	id := r.create(alice, nil).ID

@@ -11,8 +11,8 @@ import (
 	"github.com/stasisd/stasis/state"
 )
 
-// These bound how long a Chrome may take to start on the data of a failed save, in all,
-// and after the session has started to end.
+// reopenDeadline bounds how long a Chrome may take to start on the data of a failed save.
+// reopenPatience bounds that time after the session has started to end.
 const (
 	reopenDeadline = 2 * time.Minute
 	reopenPatience = 10 * time.Second

@@ -136,8 +136,8 @@ func (r *Registry[S]) Close() {
 	r.closed = true
 }
 
-// Counts holds the number of sessions that live and are being created, whether a
-// scheduled login check is under way, and how many creates wait for it.
+// Counts holds the number of sessions that live and are being created. Renewing reports
+// whether a scheduled login check is under way; Waiting is how many creates wait for it.
 type Counts struct {
 	Live, Creating int
 	Renewing       bool

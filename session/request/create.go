@@ -1,5 +1,5 @@
-// Package request holds the options of a create ([Create]), how users' settings fill in
-// the rest ([Resolver]), and how the options are encoded in the session's record. A
+// Package request holds the options of a create ([Create]). [Resolver] fills in what they
+// leave open from users' settings. The session's record stores the encoded options. A
 // resume reads them from that record, also if an earlier version of Stasis wrote it.
 // testdata/asked has examples.
 package request
