@@ -157,7 +157,7 @@ func TestPlan(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			m := newManager(t, 0, &fakeSessions{settings: test.settings}, test.catalogue)
 			m.standbys.cfg.Standby.Size = 2 // without run, which would also make plans
-			m.standbys.demand.kept = true
+			m.standbys.demand.enabled = true
 			test.demand(m.standbys.demand)
 			plan, err := m.standbys.plan()
 			if err != nil {
